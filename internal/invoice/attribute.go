@@ -1,0 +1,126 @@
+package invoice
+
+// ClockSkew is how much earlier than an invoice's createdAt the block of its
+// payment may claim to be, in seconds: the service's clock and the chain's are
+// not the same.
+const ClockSkew = 15
+
+// LateWindow is how long after its expiry a transfer amount still names its
+// invoice, in seconds, as long as no open invoice uses it.
+const LateWindow = 30 * 24 * 60 * 60
+
+// Candidate is an invoice that a transfer could be meant for. Covered says
+// that other transfers, mined in time and not orphaned, already add up to its
+// amount.
+type Candidate struct {
+	Invoice
+	Covered bool
+}
+
+// Attribution names the invoice that a transfer pays, and how that was known.
+type Attribution struct {
+	Invoice Invoice
+	Method  Method
+}
+
+// Attribute finds the invoice that a transfer pays among the candidates, by
+// the first rule that fits:
+//
+//  1. the registry's Paid event,
+//  2. the nonce of an ERC-3009 authorization,
+//  3. a commitment id at the end of the transaction's calldata,
+//  4. the transfer amount of one open invoice,
+//  5. the bare amount of one open invoice that is not covered yet,
+//  6. the transfer amount of one invoice that is no longer open.
+//
+// Where a rule fits two invoices nothing is guessed, and no later rule is
+// tried: the transfer stays unattributed and ok is false.
+func Attribute(t Transfer, candidates []Candidate) (a Attribution, ok bool) {
+	rules := []struct {
+		method Method
+		fits   func(Candidate) bool
+	}{
+		{ByRegistry, func(c Candidate) bool { return c.names(t.Evidence.Registry) }},
+		{ByAuthorization, func(c Candidate) bool { return c.names(t.Evidence.Authorization) }},
+		{ByCalldata, func(c Candidate) bool { return c.names(t.Evidence.Calldata) }},
+		{ByTransferAmount, func(c Candidate) bool { return c.openAt(t.BlockTime) && c.TransferAmount == t.Amount }},
+		{ByAmount, func(c Candidate) bool { return c.openAt(t.BlockTime) && c.Amount == t.Amount && !c.Covered }},
+		{ByTransferAmount, func(c Candidate) bool { return c.closedBy(t.BlockTime) && c.TransferAmount == t.Amount }},
+	}
+	if t.Amount.IsZero() {
+		return Attribution{}, false
+	}
+	for _, rule := range rules {
+		found := 0
+		for _, c := range candidates {
+			if c.takes(t) && rule.fits(c) {
+				a = Attribution{Invoice: c.Invoice, Method: rule.method}
+				found++
+			}
+		}
+		if found > 0 {
+			return a, found == 1
+		}
+	}
+	return Attribution{}, false
+}
+
+// takes reports whether t moves the invoice's token to the invoice's address
+// on the invoice's chain.
+func (inv Invoice) takes(t Transfer) bool {
+	return inv.ChainKey == t.ChainKey && inv.Token == t.Token && inv.Merchant == t.To
+}
+
+func (inv Invoice) names(id Hash) bool {
+	return !id.IsZero() && inv.CommitmentID == id
+}
+
+func (inv Invoice) openAt(blockTime int64) bool {
+	return inv.Status == Open && inv.CreatedAt-ClockSkew <= blockTime && blockTime <= inv.ExpiresAt
+}
+
+// closedBy reports whether a transfer mined at blockTime came after the
+// invoice was paid or expired, but not so long after that its transfer amount
+// means nothing any more.
+func (inv Invoice) closedBy(blockTime int64) bool {
+	return !inv.openAt(blockTime) && inv.CreatedAt-ClockSkew <= blockTime && blockTime <= inv.ExpiresAt+LateWindow
+}
+
+// AttributeRefund finds the payment that a transfer out of a settlement
+// address pays back. remaining gives, for each payment, what of it has not
+// been paid back yet. A payment fits when the transfer goes from its receiver
+// to its payer in its token and does not exceed what remains; ok is false
+// when none does. Among several, those whose invoice the transaction's
+// calldata names come first, then those whose whole remainder the transfer
+// is, then the newest on the chain.
+//
+// Unlike a payment, a refund between two that fit is not left aside: it moves
+// no invoice to another state, and its merchant must hear of it. A merchant
+// who wants it exact ends the calldata with the invoice's commitment id.
+func AttributeRefund(t Transfer, payments []Payment, remaining func(Payment) Amount, tagged func(Payment) bool) (p Payment, ok bool) {
+	fit := keep(payments, func(p Payment) bool {
+		return p.Attributed() && p.Status != Orphaned && p.ChainKey == t.ChainKey && p.Token == t.Token &&
+			p.To == t.From && p.From == t.To && !t.Amount.IsZero() && !remaining(p).Less(t.Amount)
+	})
+	for _, better := range []func(Payment) bool{tagged, func(p Payment) bool { return remaining(p) == t.Amount }} {
+		if some := keep(fit, better); len(some) > 0 {
+			fit = some
+		}
+	}
+	for _, q := range fit {
+		if !ok || p.Before(q.Position) {
+			p, ok = q, true
+		}
+	}
+	return p, ok
+}
+
+func keep(payments []Payment, wanted func(Payment) bool) []Payment {
+	var kept []Payment
+	for _, p := range payments {
+		if wanted(p) {
+			kept = append(kept, p)
+		}
+	}
+	return kept
+}

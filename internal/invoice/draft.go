@@ -1,0 +1,91 @@
+package invoice
+
+import (
+	"fmt"
+	"unicode/utf8"
+)
+
+// FieldError says which field of a request is wrong, and why. Field is a path
+// such as lineItems[2].amount.
+type FieldError struct {
+	Field  string
+	Detail string
+}
+
+// Error names the field and what is wrong with it.
+func (e *FieldError) Error() string { return e.Field + " " + e.Detail }
+
+func fieldErrorf(field, format string, args ...any) error {
+	return &FieldError{Field: field, Detail: fmt.Sprintf(format, args...)}
+}
+
+// Draft is what a merchant asks for when creating an invoice. The token is
+// found from the chain and the currency, so it is not part of it.
+type Draft struct {
+	MerchantID string
+	Merchant   Address
+	Amount     Amount
+	Currency   string
+	ChainKey   string
+	LineItems  []LineItem
+	ExpiresAt  int64 // Unix seconds
+}
+
+// Check holds the draft against the rules of an invoice that need nothing but
+// the draft and the time (Unix seconds). It returns a *FieldError for the
+// first field that breaks one.
+func (d Draft) Check(now int64) error {
+	switch {
+	case !validMerchantID(d.MerchantID):
+		return fieldErrorf("merchantId", "must be 1 to %d characters of A-Z, a-z, 0-9, '_', '.' and '-'", MaxMerchantID)
+	case d.Merchant.IsZero():
+		return fieldErrorf("merchantAddress", "must not be the zero address")
+	case d.Amount.IsZero():
+		return fieldErrorf("amount", "must be more than 0")
+	case d.ExpiresAt <= now:
+		return fieldErrorf("expiresAt", "must lie in the future; it is %d and the time is %d", d.ExpiresAt, now)
+	case d.ExpiresAt-now > MaxLifetime:
+		return fieldErrorf("expiresAt", "must lie within 366 days, that is at or before %d", now+MaxLifetime)
+	}
+	return d.checkLineItems()
+}
+
+func (d Draft) checkLineItems() error {
+	if len(d.LineItems) == 0 {
+		return nil
+	}
+	if len(d.LineItems) > MaxLineItems {
+		return fieldErrorf("lineItems", "must be at most %d items; there are %d", MaxLineItems, len(d.LineItems))
+	}
+	var sum Amount
+	for i, item := range d.LineItems {
+		if n := utf8.RuneCountInString(item.Label); n < 1 || n > MaxLabel {
+			return fieldErrorf(fmt.Sprintf("lineItems[%d].label", i), "must be 1 to %d characters; it has %d", MaxLabel, n)
+		}
+		if item.Amount.IsZero() {
+			return fieldErrorf(fmt.Sprintf("lineItems[%d].amount", i), "must be more than 0")
+		}
+		var ok bool
+		if sum, ok = sum.Add(item.Amount); !ok {
+			return fieldErrorf("lineItems", "add up to more than fits an unsigned 256-bit integer")
+		}
+	}
+	if sum != d.Amount {
+		return fieldErrorf("lineItems", "must add up to amount; they add up to %s and amount is %s", sum, d.Amount)
+	}
+	return nil
+}
+
+func validMerchantID(id string) bool {
+	if len(id) < 1 || len(id) > MaxMerchantID {
+		return false
+	}
+	for i := range len(id) {
+		switch c := id[i]; {
+		case 'A' <= c && c <= 'Z', 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '_', c == '.', c == '-':
+		default:
+			return false
+		}
+	}
+	return true
+}

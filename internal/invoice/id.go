@@ -1,0 +1,81 @@
+package invoice
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/binary"
+	"io"
+	"sync"
+	"time"
+)
+
+// Prefixes of identifiers. Each is followed by 26 characters of lower-case
+// Crockford base32.
+const (
+	PrefixInvoice  = "inv_"
+	PrefixEvent    = "evt_"
+	PrefixDelivery = "dlv_"
+	PrefixNotice   = "ntc_"
+	PrefixPayment  = "pay_"
+	PrefixRefund   = "ref_"
+	PrefixIntent   = "int_"
+	PrefixTx       = "ctx_"
+)
+
+var crockford = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
+
+// IDs makes identifiers that sort by the time they were made: a prefix and a
+// UUIDv7 (RFC 9562) whose 12 bits beside the milliseconds hold a fraction of
+// the millisecond (the RFC's method 3). Those of one IDs value never repeat
+// and never go backwards, even when the clock does. It is safe for concurrent
+// use.
+type IDs struct {
+	now  func() time.Time
+	rand io.Reader
+
+	mu   sync.Mutex
+	last uint64 // of the 60 bits of time handed out, the newest
+}
+
+// NewIDs returns a maker of identifiers from a clock and a source of
+// randomness.
+func NewIDs(now func() time.Time, rand io.Reader) *IDs {
+	return &IDs{now: now, rand: rand}
+}
+
+// New returns a fresh identifier. It panics when the source of randomness
+// fails, as crypto/rand never does.
+func (g *IDs) New(prefix string) string {
+	var u [16]byte
+	if _, err := io.ReadFull(g.rand, u[8:]); err != nil {
+		panic("invoice: source of randomness failed: " + err.Error())
+	}
+	t := g.tick()
+	binary.BigEndian.PutUint64(u[:8], t>>12<<16|0x7000|t&0xfff)
+	u[8] = u[8]&0x3f | 0x80
+	return prefix + crockford.EncodeToString(u[:])
+}
+
+// tick returns milliseconds and 1/4096ths of them, larger than any before.
+func (g *IDs) tick() uint64 {
+	n := g.now()
+	sub := uint64(n.Nanosecond()%1e6) << 12 / 1e6
+	t := uint64(n.UnixMilli())<<12 | sub
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.last = max(t, g.last+1)
+	return g.last
+}
+
+// TransferID names a transfer by where it stands on the chain: the chain, the
+// transaction and the ordinal of its log within that transaction. A
+// transaction that a reorg moves to another block keeps its ids, and indexing
+// the chain again yields the same ones.
+func TransferID(prefix, chainKey string, tx Hash, ordinal int) string {
+	h := sha256.New()
+	io.WriteString(h, chainKey) //nolint:errcheck // a hash never fails to write
+	h.Write([]byte{0})
+	h.Write(tx[:])
+	h.Write(binary.BigEndian.AppendUint64(nil, uint64(ordinal)))
+	return prefix + crockford.EncodeToString(h.Sum(nil)[:16])
+}

@@ -1,0 +1,108 @@
+package invoice
+
+// Status is the state of an invoice.
+type Status string
+
+// The states of an invoice. Open is the first that this service writes; paid,
+// expired and void are final.
+const (
+	Draft   Status = "draft"
+	Open    Status = "open"
+	Paid    Status = "paid"
+	Expired Status = "expired"
+	Void    Status = "void"
+)
+
+// Statuses lists every state, in the interface's order.
+var Statuses = []Status{Draft, Open, Paid, Expired, Void}
+
+// Exception says what went differently from plan, beside the state and not in
+// it. The empty Exception is the plan.
+type Exception string
+
+// The exceptions of an invoice.
+const (
+	// Underpaid: transfers mined in time add up to less than the amount.
+	Underpaid Exception = "underpaid"
+	// Overpaid: the transfers that settled the invoice exceed the amount.
+	Overpaid Exception = "overpaid"
+	// Late: money arrived after expiresAt, and the invoice is expired.
+	Late Exception = "late"
+	// Duplicate: money arrived for an invoice that was already paid.
+	Duplicate Exception = "duplicate"
+)
+
+// LineItem is one line of an invoice: what is charged, and how much of the
+// invoice's amount it makes, in minor units.
+type LineItem struct {
+	Label  string
+	Amount Amount
+}
+
+// Terms are what a payer agrees to, and what the on-chain commitment is a hash
+// of (together with the chain, the registry and the invoice's id).
+type Terms struct {
+	Merchant  Address // settlement address, where the money goes
+	Token     Address // contract of the currency on the invoice's chain
+	Amount    Amount  // minor units
+	ExpiresAt int64   // Unix seconds; the last second in which a payment counts
+}
+
+// Invoice is a request for payment and what became of it.
+type Invoice struct {
+	Terms
+	ID           string
+	CommitmentID Hash // the interface's onChainInvoiceId
+	MerchantID   string
+	Currency     string
+	ChainKey     string
+	Status       Status
+	LineItems    []LineItem
+	CreatedAt    int64 // Unix seconds
+
+	// TransferAmount is the amount with a suffix that makes a plain transfer
+	// recognisable. It is zero when no suffix was free.
+	TransferAmount Amount
+
+	SettledTx      Hash  // the transaction that completed the amount; zero unless paid
+	SettledAt      int64 // Unix seconds: the time of that transaction's block
+	Exception      Exception
+	AmountPaid     Amount // confirmed transfers, on time or not
+	AmountRefunded Amount // confirmed transfers back to the payers
+}
+
+// Limits of an invoice.
+const (
+	// MaxLifetime is how far expiresAt may lie after creation, in seconds.
+	MaxLifetime = 366 * 24 * 60 * 60
+	// MaxLineItems is how many line items an invoice may have.
+	MaxLineItems = 100
+	// MaxLabel is the length of a line item's label, in characters.
+	MaxLabel = 200
+	// MaxMerchantID is the length of a merchant's id, in characters.
+	MaxMerchantID = 64
+	// MaxSuffix is the largest suffix of a transfer amount, in minor units; the
+	// smallest is 1.
+	MaxSuffix = 999
+)
+
+// IntentKind says what the on-chain writer is asked to do with a commitment.
+type IntentKind string
+
+// The kinds of intent.
+const (
+	IntentOpen  IntentKind = "open"
+	IntentClose IntentKind = "close"
+)
+
+// EventType is one of the five events that merchants are told of.
+type EventType string
+
+// The events of the interface, section 6.
+const (
+	EventCreated  EventType = "invoice.created"
+	EventPaid     EventType = "invoice.paid"
+	EventExpired  EventType = "invoice.expired"
+	EventReceived EventType = "payment.received"
+	EventRefunded EventType = "payment.refunded"
+)

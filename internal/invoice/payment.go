@@ -1,0 +1,96 @@
+package invoice
+
+// Position is where a transfer stands on its chain.
+type Position struct {
+	BlockNumber uint64
+	BlockHash   Hash
+	BlockTime   int64 // Unix seconds, as the block says
+	LogIndex    int   // within the block
+}
+
+// Before reports whether p comes earlier on the chain than q.
+func (p Position) Before(q Position) bool {
+	if p.BlockNumber != q.BlockNumber {
+		return p.BlockNumber < q.BlockNumber
+	}
+	return p.LogIndex < q.LogIndex
+}
+
+// Transfer is one movement of a watched token, as its log tells.
+type Transfer struct {
+	Position
+	ChainKey string
+	TxHash   Hash
+	Ordinal  int // of the log within its transaction, from 0
+	Token    Address
+	Currency string
+	From, To Address
+	Amount   Amount
+	Evidence Evidence
+}
+
+// SameMovement reports whether t and u move the same money between the same
+// accounts, wherever they were mined.
+func (t Transfer) SameMovement(u Transfer) bool {
+	return t.Token == u.Token && t.From == u.From && t.To == u.To && t.Amount == u.Amount
+}
+
+// Evidence is what a transaction says about the invoice that a transfer is
+// meant for. A zero Hash is no evidence of that kind.
+type Evidence struct {
+	Registry      Hash // of the registry's Paid event that follows the transfer
+	Authorization Hash // nonce of the ERC-3009 authorization that made the transfer
+	Calldata      Hash // the last 32 bytes of the transaction's input
+}
+
+// PaymentStatus is the state of a payment or a refund.
+type PaymentStatus string
+
+// The states of a payment. A pending one can be confirmed or orphaned, an
+// orphaned one can be mined again, and a confirmed one is final.
+const (
+	Pending   PaymentStatus = "pending"
+	Confirmed PaymentStatus = "confirmed"
+	Orphaned  PaymentStatus = "orphaned"
+)
+
+// Method tells how a payment was attributed to its invoice.
+type Method string
+
+// The methods of attribution, strongest first.
+const (
+	ByRegistry       Method = "registry"
+	ByAuthorization  Method = "authorization"
+	ByCalldata       Method = "calldata"
+	ByTransferAmount Method = "transfer_amount"
+	ByAmount         Method = "amount"
+)
+
+// Payment is a transfer to a settlement address. InvoiceID, MerchantID and
+// Method are empty while it is not attributed to an invoice.
+type Payment struct {
+	Transfer
+	ID          string
+	InvoiceID   string
+	MerchantID  string
+	Method      Method
+	Status      PaymentStatus
+	ObservedAt  int64 // Unix seconds
+	ConfirmedAt int64 // Unix seconds; 0 unless confirmed
+}
+
+// Attributed reports whether the payment belongs to an invoice.
+func (p Payment) Attributed() bool { return p.InvoiceID != "" }
+
+// Refund is a transfer from a settlement address back to the account that
+// made a payment.
+type Refund struct {
+	Transfer
+	ID          string
+	PaymentID   string
+	InvoiceID   string
+	MerchantID  string
+	Status      PaymentStatus
+	ObservedAt  int64 // Unix seconds
+	ConfirmedAt int64 // Unix seconds; 0 unless confirmed
+}

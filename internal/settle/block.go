@@ -1,0 +1,46 @@
+package settle
+
+import "github.com/quittance/quittance/internal/invoice"
+
+// Header names a block and its place in the chain.
+type Header struct {
+	Number uint64
+	Hash   invoice.Hash
+	Parent invoice.Hash
+	Time   int64 // Unix seconds, as the block says
+}
+
+// Block is what the indexer read of one block: the transfers that touch a
+// settlement address, in the order of their logs, and the registry's events.
+type Block struct {
+	Header
+	Transfers []invoice.Transfer
+	Registry  []RegistryEvent
+}
+
+// RegistryEvent is a change of a commitment that the registry announced.
+type RegistryEvent struct {
+	Kind         RegistryEventKind
+	CommitmentID invoice.Hash
+}
+
+// RegistryEventKind is the state that a commitment moved to.
+type RegistryEventKind string
+
+// The events of the registry.
+const (
+	RegistryOpened RegistryEventKind = "opened"
+	RegistryPaid   RegistryEventKind = "paid"
+	RegistryClosed RegistryEventKind = "closed"
+)
+
+// Cursor is how far a chain is read. Indexed is the newest block whose
+// transfers are stored; Confirmed the newest whose transfers are final. A
+// chain that was never read has Started false and zero headers. Halted is the
+// reason why the chain's indexer stopped, empty while it runs.
+type Cursor struct {
+	Started   bool
+	Indexed   Header
+	Confirmed Header
+	Halted    string
+}
