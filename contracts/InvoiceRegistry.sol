@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+pragma solidity ^0.8.24;
+
+import {AccessControl} from "@openzeppelin/contracts/access/AccessControl.sol";
+import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
+import {IERC20Permit} from "@openzeppelin/contracts/token/ERC20/extensions/IERC20Permit.sol";
+import {SafeERC20} from "@openzeppelin/contracts/token/ERC20/utils/SafeERC20.sol";
+import {ReentrancyGuardTransient} from "@openzeppelin/contracts/utils/ReentrancyGuardTransient.sol";
+
+/// @notice What an invoice asks for. Its id commits to every field.
+/// @param merchant Settlement address: where the money goes.
+/// @param token ERC-20 contract the invoice is paid in.
+/// @param amount Amount due, in the token's minor units.
+/// @param expiresAt Unix seconds; a payment in a block with this very timestamp is still in time.
+/// @param salt keccak256 of the invoice's off-chain id, so that equal terms get different ids.
+struct Terms {
+    address merchant;
+    address token;
+    uint256 amount;
+    uint64 expiresAt;
+    bytes32 salt;
+}
+
+/// @notice The one call of EIP-3009 that the registry makes.
+interface IERC3009 {
+    function transferWithAuthorization(
+        address from,
+        address to,
+        uint256 value,
+        uint256 validAfter,
+        uint256 validBefore,
+        bytes32 nonce,
+        uint8 v,
+        bytes32 r,
+        bytes32 s
+    ) external;
+}
+
+/// @title Quittance invoice registry
+/// @notice Records which invoices an operator has issued, and takes each one's payment at most once, before it expires.
+/// @dev Money goes from payer to merchant in one transfer; the registry holds none, ever. An id is computed from the
+/// terms, so a payment need not wait until the operator's `open` is mined.
+contract InvoiceRegistry is AccessControl, ReentrancyGuardTransient {
+    using SafeERC20 for IERC20;
+
+    /// @notice Where an invoice stands. Paid and Closed are final.
+    enum Status {
+        None,
+        Open,
+        Paid,
+        Closed
+    }
+
+    /// @notice The role that opens and closes invoices.
+    bytes32 public constant OPERATOR_ROLE = keccak256("OPERATOR_ROLE");
+
+    /// @notice Where the invoice of this id stands; None for an id never seen.
+    mapping(bytes32 id => Status) public statusOf;
+
+    /// @notice The operator recorded the invoice.
+    event Opened(bytes32 indexed id);
+
+    /// @notice The operator ended the invoice: it can no longer be paid through the registry.
+    event Closed(bytes32 indexed id);
+
+    /// @notice The invoice was paid. The log stands after the token's own Transfer, in the same transaction.
+    event Paid(
+        bytes32 indexed id, address indexed payer, address indexed merchant, address token, uint256 amount
+    );
+
+    /// @notice The invoice has been paid already.
+    error AlreadyPaid(bytes32 id);
+
+    /// @notice The operator has closed the invoice.
+    error InvoiceClosed(bytes32 id);
+
+    /// @notice The block is younger than the invoice allows.
+    error InvoiceExpired(bytes32 id, uint64 expiresAt);
+
+    /// @notice The terms ask for nothing.
+    error ZeroAmount();
+
+    /// @notice The merchant's balance did not grow by exactly the amount due: the token takes a fee or lies, or the
+    /// merchant pays itself.
+    error WrongAmountReceived(uint256 balanceBefore, uint256 balanceAfter, uint256 amount);
+
+    /// @param admin May grant and revoke the operator role.
+    /// @param operator May open and close invoices from the start.
+    constructor(address admin, address operator) {
+        _grantRole(DEFAULT_ADMIN_ROLE, admin);
+        _grantRole(OPERATOR_ROLE, operator);
+    }
+
+    /// @notice The id of an invoice with these terms, on this chain and in this registry only.
+    function idOf(Terms calldata t) public view returns (bytes32) {
+        return keccak256(
+            abi.encode(block.chainid, address(this), t.merchant, t.token, t.amount, uint256(t.expiresAt), t.salt)
+        );
+    }
+
+    /// @notice Records invoices as issued.
+    /// @dev An id that is already known is skipped, so that it cannot fail its batch.
+    function open(bytes32[] calldata ids) external onlyRole(OPERATOR_ROLE) {
+        for (uint256 i = 0; i < ids.length; ++i) {
+            bytes32 id = ids[i];
+            if (statusOf[id] != Status.None) continue;
+            statusOf[id] = Status.Open;
+            emit Opened(id);
+        }
+    }
+
+    /// @notice Ends invoices, opened or not, so that they cannot be paid through the registry any more.
+    /// @dev A paid or closed one is skipped, so that it cannot fail its batch.
+    function close(bytes32[] calldata ids) external onlyRole(OPERATOR_ROLE) {
+        for (uint256 i = 0; i < ids.length; ++i) {
+            bytes32 id = ids[i];
+            Status status = statusOf[id];
+            if (status == Status.Paid || status == Status.Closed) continue;
+            statusOf[id] = Status.Closed;
+            emit Closed(id);
+        }
+    }
+
+    /// @notice Pays an invoice from the caller's allowance to the registry.
+    function pay(Terms calldata t) external nonReentrant {
+        _payFromAllowance(t);
+    }
+
+    /// @notice Pays an invoice with the caller's EIP-2612 permit over exactly its amount.
+    /// @dev A permit is public once sent, and whoever submits it first uses it up. What counts is the allowance it
+    /// leaves, so a refused permit is not an error by itself.
+    function payWithPermit(Terms calldata t, uint256 deadline, uint8 v, bytes32 r, bytes32 s) external nonReentrant {
+        try IERC20Permit(t.token).permit(msg.sender, address(this), t.amount, deadline, v, r, s) {} catch {}
+        _payFromAllowance(t);
+    }
+
+    /// @notice Pays an invoice with the payer's EIP-3009 authorization to the merchant, whose nonce is the invoice's id.
+    /// Anyone may send it: the signature allows this one transfer and no other.
+    /// @param from The payer, who signed the authorization.
+    function payWithAuthorization(
+        Terms calldata t,
+        address from,
+        uint256 validAfter,
+        uint256 validBefore,
+        uint8 v,
+        bytes32 r,
+        bytes32 s
+    ) external nonReentrant {
+        bytes32 id = _markPaid(t);
+        uint256 balance = IERC20(t.token).balanceOf(t.merchant);
+        IERC3009(t.token).transferWithAuthorization(
+            from, t.merchant, t.amount, validAfter, validBefore, id, v, r, s
+        );
+        _confirm(id, t, from, balance);
+    }
+
+    function _payFromAllowance(Terms calldata t) private {
+        bytes32 id = _markPaid(t);
+        uint256 balance = IERC20(t.token).balanceOf(t.merchant);
+        IERC20(t.token).safeTransferFrom(msg.sender, t.merchant, t.amount);
+        _confirm(id, t, msg.sender, balance);
+    }
+
+    /// @dev Judges the terms and takes the one payment before any token is called.
+    function _markPaid(Terms calldata t) private returns (bytes32 id) {
+        if (t.amount == 0) revert ZeroAmount();
+        id = idOf(t);
+        Status status = statusOf[id];
+        if (status == Status.Paid) revert AlreadyPaid(id);
+        if (status == Status.Closed) revert InvoiceClosed(id);
+        if (block.timestamp > t.expiresAt) revert InvoiceExpired(id, t.expiresAt);
+        statusOf[id] = Status.Paid;
+    }
+
+    /// @dev Believes balances, not the token's word. Compares by subtraction from what is larger, so that a token
+    /// that shrinks the balance gets the named error too.
+    function _confirm(bytes32 id, Terms calldata t, address payer, uint256 balanceBefore) private {
+        uint256 balanceAfter = IERC20(t.token).balanceOf(t.merchant);
+        if (balanceAfter < balanceBefore || balanceAfter - balanceBefore != t.amount) {
+            revert WrongAmountReceived(balanceBefore, balanceAfter, t.amount);
+        }
+        emit Paid(id, payer, t.merchant, t.token, t.amount);
+    }
+}
