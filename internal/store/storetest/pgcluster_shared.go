@@ -1,0 +1,287 @@
+package storetest
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+const (
+	// serverEnv names the variable with the URL of a server to use instead of
+	// starting one. Its user must be allowed to create databases.
+	serverEnv = "QUITTANCE_TEST_POSTGRES"
+	// sharedTimeout bounds how long a test binary waits for the shared
+	// cluster, an installation of PostgreSQL included.
+	sharedTimeout = 5 * time.Minute
+	// adminTimeout bounds the creation and the removal of one database.
+	adminTimeout = time.Minute
+)
+
+// Postgres returns the URL of a new, empty PostgreSQL database for one test,
+// which is dropped when the test ends. The test fails, and is never skipped,
+// when no server can be had.
+//
+// The test binaries of one user that run at the same time share one cluster:
+// the first starts it, and it ends with the last of them.
+func Postgres(tb testing.TB) string {
+	tb.Helper()
+	server, err := sharedServer()
+	if err != nil {
+		tb.Fatalf("storetest: PostgreSQL for tests: %v", err)
+	}
+	name := "test_" + strings.ToLower(rand.Text())
+	if err := administer(server, "CREATE DATABASE "+name); err != nil {
+		tb.Fatalf("storetest: %v", err)
+	}
+	tb.Cleanup(func() {
+		// Force: a test that failed may have left connections open.
+		if err := administer(server, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+			tb.Errorf("storetest: %v", err)
+		}
+	})
+	dsn, err := withDatabase(server, name)
+	if err != nil {
+		tb.Fatalf("storetest: %v", err)
+	}
+	return dsn
+}
+
+// sharedServer returns the URL of the server that this process uses, joining
+// or starting the shared cluster at the first call.
+var sharedServer = sync.OnceValues(func() (string, error) {
+	if dsn := os.Getenv(serverEnv); dsn != "" {
+		return dsn, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), sharedTimeout)
+	defer cancel()
+	base, err := baseDir()
+	if err != nil {
+		return "", err
+	}
+	c, err := joinCluster(ctx, base)
+	if err != nil {
+		return "", err
+	}
+	return c.DSN("postgres"), nil
+})
+
+// joinCluster returns the cluster published in the folder base, or starts and
+// publishes one. The caller uses it until it closes the cluster's users lock
+// or ends; whoever is last makes the janitor's wait end.
+//
+// Two locks in base keep order. "start" is held while joining, so one process
+// at a time decides. "users" is held shared by every user, and exclusively by
+// the janitor while it stops a cluster.
+func joinCluster(ctx context.Context, base string) (c *Cluster, err error) {
+	start, err := holdStart(base)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, start.Close()) }()
+	srv, err := findServer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	users, err := openLock(filepath.Join(base, "users"))
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if c == nil {
+			err = errors.Join(err, users.Close())
+		}
+	}()
+
+	published := filepath.Join(base, "cluster")
+	if err := flock(users, syscall.LOCK_EX|syscall.LOCK_NB); err == nil {
+		// Nobody uses what is there, so its janitor is about to remove it, or
+		// was killed. Do its work here; of the new cluster it knows nothing.
+		if err := removeStale(ctx, srv, published); err != nil {
+			return nil, err
+		}
+	} else if !errors.Is(err, syscall.EWOULDBLOCK) {
+		return nil, err
+	}
+	if err := flock(users, syscall.LOCK_SH); err != nil {
+		return nil, err
+	}
+	found, err := readCluster(srv, published)
+	if err != nil {
+		return nil, err
+	}
+	if found != nil && found.running(ctx) {
+		found.users = users
+		return found, nil
+	}
+
+	dir, err := srv.mkdirTemp(base, "run-")
+	if err != nil {
+		return nil, err
+	}
+	fresh := &Cluster{server: srv, dir: dir, users: users}
+	// Before the server, so that none is ever without a janitor.
+	if err := fresh.hireJanitor(); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	if err := fresh.create(ctx); err != nil {
+		return nil, err
+	}
+	if err := fresh.publish(published); err != nil {
+		return nil, err
+	}
+	return fresh, nil
+}
+
+// removeStale stops the cluster that is published at path, if any, and removes
+// its files.
+func removeStale(ctx context.Context, srv server, path string) error {
+	c, err := readCluster(srv, path)
+	if err != nil || c == nil {
+		return err
+	}
+	if c.running(ctx) {
+		if err := c.Kill(ctx); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(os.RemoveAll(c.dir), os.Remove(path)); err != nil {
+		return fmt.Errorf("remove a stale cluster: %w", err)
+	}
+	return nil
+}
+
+// readCluster returns the cluster published at path, nil if there is none.
+func readCluster(srv server, path string) (*Cluster, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the shared cluster's address: %w", err)
+	}
+	var a address
+	if err := json.Unmarshal(text, &a); err != nil {
+		return nil, fmt.Errorf("read the shared cluster's address in %s: %w", path, err)
+	}
+	return &Cluster{server: srv, dir: a.Dir, port: a.Port}, nil
+}
+
+// findServerLocked is findServer for one process at a time: two at once cannot
+// both install it.
+func findServerLocked(ctx context.Context) (srv server, err error) {
+	base, err := baseDir()
+	if err != nil {
+		return server{}, err
+	}
+	start, err := holdStart(base)
+	if err != nil {
+		return server{}, err
+	}
+	defer func() { err = errors.Join(err, start.Close()) }()
+	return findServer(ctx)
+}
+
+// tempDir is the folder for clusters. Root's own TMPDIR may be closed to the
+// user postgres.
+func tempDir() string {
+	if os.Geteuid() == 0 {
+		return "/tmp"
+	}
+	return os.TempDir()
+}
+
+// baseDir returns this user's folder for the shared cluster, making it when
+// needed. Others may write to the folder above, so one of another owner is
+// refused.
+func baseDir() (string, error) {
+	dir := filepath.Join(tempDir(), "quittance-postgres-"+strconv.Itoa(os.Geteuid()))
+	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) { //nolint:gosec // the user postgres must pass through
+		return "", fmt.Errorf("make the folder for PostgreSQL: %w", err)
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return "", fmt.Errorf("look at the folder for PostgreSQL: %w", err)
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !info.IsDir() || !ok || int(stat.Uid) != os.Geteuid() {
+		return "", fmt.Errorf("%s is not a folder of yours: remove it", dir)
+	}
+	return dir, nil
+}
+
+// holdStart waits for the lock under which clusters are found and started.
+func holdStart(base string) (*os.File, error) {
+	f, err := openLock(filepath.Join(base, "start"))
+	if err != nil {
+		return nil, err
+	}
+	if err := flock(f, syscall.LOCK_EX); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// openLock opens a lock file that PostgreSQL's user can read, which is enough
+// to lock it.
+func openLock(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644) //nolint:gosec // see above
+	if err != nil {
+		return nil, fmt.Errorf("open a lock of the PostgreSQL cluster: %w", err)
+	}
+	return f, nil
+}
+
+// flock locks or relocks f; closing f releases it.
+func flock(f *os.File, how int) error {
+	for {
+		err := syscall.Flock(int(f.Fd()), how)
+		if errors.Is(err, syscall.EINTR) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("lock %s: %w", f.Name(), err)
+		}
+		return nil
+	}
+}
+
+// administer runs one statement on the server.
+func administer(server, statement string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), adminTimeout)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, server)
+	if err != nil {
+		return fmt.Errorf("connect to PostgreSQL: %w", err)
+	}
+	_, err = conn.Exec(ctx, statement)
+	if err := errors.Join(err, conn.Close(ctx)); err != nil {
+		return fmt.Errorf("%s: %w", statement, err)
+	}
+	return nil
+}
+
+// withDatabase returns dsn, a URL or a list of key=value, for another database.
+func withDatabase(dsn, name string) (string, error) {
+	if !strings.Contains(dsn, "://") {
+		return dsn + " dbname=" + name, nil
+	}
+	u, err := url.Parse(dsn)
+	if err != nil {
+		return "", fmt.Errorf("%s is not a URL: %w", serverEnv, err)
+	}
+	u.Path = "/" + name
+	return u.String(), nil
+}
