@@ -1,0 +1,38 @@
+package webhook
+
+// The reasons to refuse a signature. A returned error matches one of them by [errors.Is], and [errors.As] with an
+// [*Error] gives its code. They are told apart in this order: a header that is missing is not malformed, one that is
+// malformed is not stale, and one that is stale is not compared.
+var (
+	// ErrMissingHeader (missing_header): there is no signature header, or it is blank.
+	ErrMissingHeader = &Error{"missing_header", "the signature header is missing"}
+	// ErrMalformedHeader (malformed_header): the header cannot be parsed, t is not a finite number, or v1 is absent.
+	ErrMalformedHeader = &Error{"malformed_header", "the signature header is malformed"}
+	// ErrStaleTimestamp (stale_timestamp): t lies more than [Tolerance] from the receiver's clock.
+	ErrStaleTimestamp = &Error{"stale_timestamp", "the signature's timestamp is too far from the receiver's clock"}
+	// ErrBadSignature (bad_signature): v1 is not the digest of this timestamp and body under any secret given.
+	ErrBadSignature = &Error{"bad_signature", "the signature does not match: check the secret, and that the body is raw"}
+)
+
+// Error says why a signature was refused. It holds no secret and no digest, so it may be logged and sent to the caller.
+type Error struct {
+	code   string
+	detail string
+}
+
+// Code returns the reason's stable name: missing_header, malformed_header, stale_timestamp or bad_signature.
+func (e *Error) Code() string { return e.code }
+
+// Error returns the reason as a sentence for people.
+func (e *Error) Error() string { return "webhook: " + e.detail }
+
+// Is reports whether target is the same reason, whatever the details.
+func (e *Error) Is(target error) bool {
+	t, ok := target.(*Error)
+	return ok && t.code == e.code
+}
+
+// because returns the same reason with more detail.
+func (e *Error) because(detail string) *Error {
+	return &Error{e.code, e.detail + ": " + detail}
+}

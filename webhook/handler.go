@@ -1,0 +1,135 @@
+package webhook
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Handler calls next with the requests that are signed with secret, and answers the others itself. See
+// [Verifier.Handler].
+func Handler(secret string, next http.Handler) http.Handler {
+	return Verifier{Secrets: []string{secret}}.Handler(next)
+}
+
+// Verifier checks signatures with a choice of secrets and clock. Its zero value refuses everything.
+type Verifier struct {
+	// Secrets are those in force. There are several while one replaces another; any may match. Empty ones match
+	// nothing.
+	Secrets []string
+	// Lookup, when set, gives a request's secrets in place of Secrets, such as those of the provider that the path
+	// names. It runs before the signature is checked and must not trust the request. An error is answered by 500.
+	Lookup func(*http.Request) ([]string, error)
+	// Header names the header that carries the signature; empty means [HeaderSignature].
+	Header string
+	// Now is the clock; nil means [time.Now].
+	Now func() time.Time
+	// Logger hears of a failed Lookup at level error and of each refusal at level debug; nil means [slog.Default].
+	Logger *slog.Logger
+}
+
+// Verify is [Verify] with the verifier's Secrets and clock.
+func (v Verifier) Verify(header string, body []byte) error {
+	sig, err := parseFresh(header, v.now())
+	if err != nil {
+		return err
+	}
+	return sig.match(v.Secrets, body)
+}
+
+// Handler returns a handler that calls next only with requests whose signature is good; next finds the body unread,
+// byte for byte. Others are answered by a problem (RFC 9457) whose member code says why: 401 with the code of the
+// [*Error], 413 body_too_large over [MaxBody], 400 invalid_payload when the body breaks off, 500 internal when Lookup
+// fails. A header that is refused is answered before the body is read.
+func (v Verifier) Handler(next http.Handler) http.Handler {
+	if v.Header == "" {
+		v.Header = HeaderSignature
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := v.signedBody(w, r)
+		if err != nil {
+			v.refuse(w, r, err)
+			return
+		}
+		verified := *r
+		verified.Body = io.NopCloser(bytes.NewReader(body))
+		next.ServeHTTP(w, &verified)
+	})
+}
+
+// signedBody returns the request's body if its signature is good.
+func (v Verifier) signedBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	// Repeated header lines mean the same as one list (RFC 9110, section 5.3): a second signature is malformed.
+	sig, err := parseFresh(strings.Join(r.Header.Values(v.Header), ","), v.now())
+	if err != nil {
+		return nil, err
+	}
+	secrets := v.Secrets
+	if v.Lookup != nil {
+		if secrets, err = v.Lookup(r); err != nil {
+			return nil, fmt.Errorf("%w: %w", errLookup, err)
+		}
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
+	if err != nil {
+		return nil, fmt.Errorf("read the body: %w", err)
+	}
+	return body, sig.match(secrets, body)
+}
+
+// errLookup marks an error of Verifier.Lookup, whose text is not for the caller.
+var errLookup = errors.New("look up the secrets")
+
+func (v Verifier) now() time.Time {
+	if v.Now == nil {
+		return time.Now()
+	}
+	return v.Now()
+}
+
+// refuse answers an error of signedBody.
+func (v Verifier) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	log := v.Logger
+	if log == nil {
+		log = slog.Default()
+	}
+	if errors.Is(err, errLookup) {
+		log.ErrorContext(r.Context(), "webhook not checked", "path", r.URL.Path, "error", err)
+		problem(w, http.StatusInternalServerError, "internal", "the signature could not be checked")
+		return
+	}
+	log.DebugContext(r.Context(), "webhook refused", "path", r.URL.Path, "error", err)
+	var refused *Error
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &refused):
+		// RFC 9110, section 15.5.2, wants a challenge with every 401.
+		w.Header().Set("WWW-Authenticate", fmt.Sprintf("HMAC-SHA256 header=%q", v.Header))
+		problem(w, http.StatusUnauthorized, refused.Code(), refused.detail)
+	case errors.As(err, &tooLarge):
+		problem(w, http.StatusRequestEntityTooLarge, "body_too_large",
+			fmt.Sprintf("the body is larger than %d bytes", tooLarge.Limit))
+	default:
+		problem(w, http.StatusBadRequest, "invalid_payload", "the body could not be read to its end")
+	}
+}
+
+// problem writes an RFC 9457 problem. The type is about:blank, so the title is the status's own phrase.
+func problem(w http.ResponseWriter, status int, code, detail string) {
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(status)
+	// A caller that has gone away cannot be told of it.
+	_ = json.NewEncoder(w).Encode(struct {
+		Type   string `json:"type"`
+		Title  string `json:"title"`
+		Status int    `json:"status"`
+		Detail string `json:"detail"`
+		Code   string `json:"code"`
+	}{"about:blank", http.StatusText(status), status, detail, code})
+}
