@@ -88,6 +88,8 @@ decision("t is in full-width digits", "malformed_header", `t=１７００００�
 decision("two t", "malformed_header", `t=${t},t=${t},v1=${good}`);
 decision("two v1, the first good", "malformed_header", `t=${t},v1=${good},v1=${flip(good, 0)}`);
 decision("two v1, the last good", "malformed_header", `t=${t},v1=${flip(good, 0)},v1=${good}`);
+decision("two t, the first empty", "malformed_header", `t=,t=${t},v1=${good}`);
+decision("two v1, the first empty", "malformed_header", `t=${t},v1=,v1=${good}`);
 decision("an item without =", "malformed_header", `${header},extra`);
 decision("an item without name", "malformed_header", `${header},=extra`);
 decision("an empty item", "malformed_header", `t=${t},,v1=${good}`);
