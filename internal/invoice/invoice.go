@@ -6,7 +6,7 @@ type Status string
 // The states of an invoice. Open is the first that this service writes; paid,
 // expired and void are final.
 const (
-	Draft   Status = "draft"
+	Drafted Status = "draft"
 	Open    Status = "open"
 	Paid    Status = "paid"
 	Expired Status = "expired"
@@ -14,7 +14,7 @@ const (
 )
 
 // Statuses lists every state, in the interface's order.
-var Statuses = []Status{Draft, Open, Paid, Expired, Void}
+var Statuses = []Status{Drafted, Open, Paid, Expired, Void}
 
 // Exception says what went differently from plan, beside the state and not in
 // it. The empty Exception is the plan.

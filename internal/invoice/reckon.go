@@ -96,7 +96,7 @@ func (inv Invoice) CloseIntent(payments []Payment) bool {
 		return !slices.ContainsFunc(payments, func(p Payment) bool {
 			return p.InvoiceID == inv.ID && p.Status == Confirmed && p.Method == ByRegistry
 		})
-	case Draft, Open:
+	case Drafted, Open:
 		return false
 	}
 	return false
