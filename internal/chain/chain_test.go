@@ -1,0 +1,159 @@
+package chain
+
+import (
+	"math/big"
+	"strings"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/accounts/abi"
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/crypto"
+	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+func TestParseAddress(t *testing.T) {
+	const good = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"
+	for _, s := range []string{good, strings.ToLower(good), "0x" + strings.ToUpper(good[2:])} {
+		a, err := ParseAddress(s)
+		if err != nil || Checksum(a) != good {
+			t.Errorf("ParseAddress(%q) = %s, %v; want %s", s, Checksum(a), err, good)
+		}
+	}
+	for _, s := range []string{"", "0x", good[2:], good + "0", good[:41], "0X" + good[2:], " " + good, "0xg" + good[3:], "name.eth"} {
+		if a, err := ParseAddress(s); err == nil {
+			t.Errorf("ParseAddress(%q) = %s; want an error", s, a)
+		}
+	}
+	wrong := strings.Replace(good, "A0b8", "a0b8", 1)
+	if _, err := ParseAddress(wrong); err == nil || !strings.Contains(err.Error(), good) {
+		t.Errorf("ParseAddress(%q): %v; want an error that names %s", wrong, err, good)
+	}
+}
+
+func TestChecksumRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a := invoice.Address(rapid.SliceOfN(rapid.Byte(), 20, 20).Draw(t, "address"))
+		got, err := ParseAddress(Checksum(a))
+		if err != nil || got != a {
+			t.Fatalf("ParseAddress(%s) = %s, %v", Checksum(a), got, err)
+		}
+	})
+}
+
+// TestCommitmentID compares the id with one encoded by go-ethereum's ABI
+// encoder from the formula in words.
+func TestCommitmentID(t *testing.T) {
+	typ := func(name string) abi.Argument {
+		y, err := abi.NewType(name, "", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return abi.Argument{Type: y}
+	}
+	args := abi.Arguments{
+		typ("uint256"), typ("address"), typ("address"), typ("address"), typ("uint256"), typ("uint256"), typ("bytes32"),
+	}
+	address := rapid.Custom(func(t *rapid.T) invoice.Address {
+		return invoice.Address(rapid.SliceOfN(rapid.Byte(), 20, 20).Draw(t, "address"))
+	})
+	rapid.Check(t, func(rt *rapid.T) {
+		chainID := rapid.Uint64().Draw(rt, "chain")
+		registry := address.Draw(rt, "registry")
+		word := [32]byte(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(rt, "amount"))
+		terms := invoice.Terms{
+			Merchant: address.Draw(rt, "merchant"), Token: address.Draw(rt, "token"),
+			Amount: invoice.AmountFromBytes(word), ExpiresAt: rapid.Int64Min(0).Draw(rt, "expiresAt"),
+		}
+		id := rapid.String().Draw(rt, "id")
+		packed, err := args.Pack(
+			new(big.Int).SetUint64(chainID), common.Address(registry), common.Address(terms.Merchant),
+			common.Address(terms.Token), new(big.Int).SetBytes(word[:]), big.NewInt(terms.ExpiresAt),
+			crypto.Keccak256Hash([]byte(id)),
+		)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		want := invoice.Hash(crypto.Keccak256Hash(packed))
+		if got := CommitmentID(chainID, registry, terms, id); got != want {
+			rt.Fatalf("CommitmentID = %s, want %s", got, want)
+		}
+	})
+}
+
+func TestParseFinality(t *testing.T) {
+	for s, want := range map[string]Finality{
+		"0": {}, "12": {Depth: 12}, "10000": {Depth: MaxDepth}, "safe": {Tag: TagSafe}, "finalized": {Tag: TagFinalized},
+		"finalized+128": {Tag: TagFinalized, Depth: 128}, "safe+10000": {Tag: TagSafe, Depth: MaxDepth},
+	} {
+		f, err := ParseFinality(s)
+		if err != nil || f != want {
+			t.Errorf("ParseFinality(%q) = %+v, %v; want %+v", s, f, err, want)
+		}
+		if f.String() != s {
+			t.Errorf("%+v is written %q, want %q", f, f.String(), s)
+		}
+	}
+	for _, s := range []string{
+		"", "-1", "+1", "1.5", "latest", "Safe", "safe+", "safe+x", "safe+-1", "+safe", "1+safe", "safe+finalized",
+		"10001", "safe+10001", "99999999999999999999999", " 1",
+	} {
+		if f, err := ParseFinality(s); err == nil {
+			t.Errorf("ParseFinality(%q) = %+v; want an error", s, f)
+		}
+	}
+}
+
+func TestFinalityLine(t *testing.T) {
+	for _, c := range []struct {
+		f            Finality
+		head, tagged uint64
+		line         uint64
+		ok           bool
+	}{
+		{Finality{}, 0, 0, 0, true},
+		{Finality{}, 7, 0, 7, true},
+		{Finality{Depth: 2}, 1, 0, 0, false},
+		{Finality{Depth: 2}, 2, 0, 0, true},
+		{Finality{Depth: 2}, 10, 3, 8, true},
+		{Finality{Tag: TagSafe}, 10, 3, 3, true},
+		{Finality{Tag: TagSafe, Depth: 8}, 10, 3, 2, true},
+		{Finality{Tag: TagSafe, Depth: 2}, 10, 9, 8, true},
+		{Finality{Tag: TagSafe}, 10, 12, 10, true},
+	} {
+		if line, ok := c.f.Line(c.head, c.tagged); line != c.line || ok != c.ok {
+			t.Errorf("%+v.Line(%d, %d) = %d, %t; want %d, %t", c.f, c.head, c.tagged, line, ok, c.line, c.ok)
+		}
+	}
+}
+
+func TestBuiltin(t *testing.T) {
+	keys, ids := map[string]bool{}, map[uint64]bool{}
+	for _, c := range Builtin() {
+		if keys[c.Key] || ids[c.ID] {
+			t.Errorf("%s (%d) is listed twice", c.Key, c.ID)
+		}
+		keys[c.Key], ids[c.ID] = true, true
+		if f, err := ParseFinality(c.Finality.String()); err != nil || f != c.Finality {
+			t.Errorf("%s: finality %s does not parse back: %v", c.Key, c.Finality, err)
+		}
+		if token, ok := c.Token(USDC); ok == (c.Key == Local) || (ok && token.Decimals != 6) {
+			t.Errorf("%s: token is %+v, %t", c.Key, token, ok)
+		}
+	}
+	if len(keys) != 15 {
+		t.Errorf("%d chains are built in, want 15", len(keys))
+	}
+	base, ok := Lookup("base")
+	if !ok || base.ID != 8453 {
+		t.Fatalf("Lookup(base) = %+v, %t", base, ok)
+	}
+	base.Tokens[0].Currency = "X"
+	if again, _ := Lookup("base"); again.Tokens[0].Currency != USDC {
+		t.Error("a caller's change reached the table")
+	}
+	if _, ok := Lookup("bitcoin"); ok {
+		t.Error("Lookup(bitcoin) found a chain")
+	}
+}

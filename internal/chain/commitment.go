@@ -1,0 +1,32 @@
+package chain
+
+import (
+	"math/big"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// CommitmentID is the on-chain id of an invoice: the hash of its terms, its
+// id's salt, the chain and the registry, as the registry contract computes it.
+// It is known before any transaction is sent, and anyone can recompute it.
+// Without a registry pass the zero address.
+func CommitmentID(chainID uint64, registry invoice.Address, terms invoice.Terms, invoiceID string) invoice.Hash {
+	t := ContractTerms(terms, invoiceID)
+	return invoice.Hash(t.ID(new(big.Int).SetUint64(chainID), common.Address(registry)))
+}
+
+// ContractTerms returns an invoice's terms as the registry's functions take
+// them.
+func ContractTerms(terms invoice.Terms, invoiceID string) contracts.Terms {
+	amount := terms.Amount.Bytes()
+	return contracts.Terms{
+		Merchant:  common.Address(terms.Merchant),
+		Token:     common.Address(terms.Token),
+		Amount:    new(big.Int).SetBytes(amount[:]),
+		ExpiresAt: uint64(terms.ExpiresAt),
+		Salt:      contracts.Salt(invoiceID),
+	}
+}

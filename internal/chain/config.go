@@ -1,0 +1,101 @@
+package chain
+
+import (
+	"slices"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// Chain is what the service must know about a network to take payments on it.
+type Chain struct {
+	Key        string // the interface's chainKey
+	ID         uint64 // of EIP-155
+	RPC        []string
+	Finality   Finality
+	Tokens     []Token
+	Registry   invoice.Address // zero when none is deployed
+	StartBlock *uint64         // first block to read on the first start; nil for the head
+}
+
+// Token is a currency as one network has it.
+type Token struct {
+	Currency string
+	Address  invoice.Address
+	Decimals int // of a minor unit; 6 for USDC
+}
+
+// USDC is the code of the currency that every built-in network carries.
+const USDC = "USDC"
+
+// usdcDecimals is the same on all networks.
+const usdcDecimals = 6
+
+// Local is the key of the development chain, whose token and registry are
+// deployed when it starts.
+const Local = "local"
+
+// builtin holds Circle's native USDC of each network. Bridged look-alikes are
+// other tokens and are never counted.
+var builtin = []Chain{
+	network("ethereum", 1, "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48", Finality{Tag: TagFinalized}),
+	network("base", 8453, "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", Finality{Tag: TagSafe}),
+	network("arbitrum", 42161, "0xaf88d065e77c8cC2239327C5EDb3A432268e5831", Finality{Tag: TagSafe}),
+	network("optimism", 10, "0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85", Finality{Tag: TagSafe}),
+	network("polygon", 137, "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359", Finality{Tag: TagFinalized, Depth: 128}),
+	network("avalanche", 43114, "0xB97EF9Ef8734C71904D8002F8b6Bc66Dd9c48a6E", Finality{Depth: 1}),
+	network("ethereum-sepolia", 11155111, "0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238", Finality{Tag: TagFinalized}),
+	network("base-sepolia", 84532, "0x036CbD53842c5426634e7929541eC2318f3dCF7e", Finality{Tag: TagSafe}),
+	network("arbitrum-sepolia", 421614, "0x75faf114eafb1BDbe2F0316DF893fd58CE46AA4d", Finality{Tag: TagSafe}),
+	network("optimism-sepolia", 11155420, "0x5fd84259d66Cd46123540766Be93DFE6D43130D7", Finality{Tag: TagSafe}),
+	network("polygon-amoy", 80002, "0x41E94Eb019C0762f9Bfcf9Fb1E58725BfB0e7582", Finality{Tag: TagFinalized, Depth: 128}),
+	network("avalanche-fuji", 43113, "0x5425890298aed601595a70AB815c96711a31Bc65", Finality{Depth: 1}),
+	network("arc", 5042, "0x3600000000000000000000000000000000000000", Finality{Depth: 1}),
+	network("arc-testnet", 5042002, "0x3600000000000000000000000000000000000000", Finality{Depth: 1}),
+	{Key: Local, ID: 1337, Finality: Finality{Depth: 2}},
+}
+
+func network(key string, id uint64, usdc string, f Finality) Chain {
+	return Chain{
+		Key: key, ID: id, Finality: f,
+		Tokens: []Token{{Currency: USDC, Address: MustAddress(usdc), Decimals: usdcDecimals}},
+	}
+}
+
+// Builtin returns the networks that need no configuration but an endpoint. The
+// chain Local among them has no token yet. The caller may change what it gets.
+func Builtin() []Chain {
+	all := slices.Clone(builtin)
+	for i := range all {
+		all[i].Tokens = slices.Clone(all[i].Tokens)
+	}
+	return all
+}
+
+// Lookup returns the built-in network of that key, and whether there is one.
+func Lookup(key string) (Chain, bool) {
+	all := Builtin()
+	i := slices.IndexFunc(all, func(c Chain) bool { return c.Key == key })
+	if i < 0 {
+		return Chain{}, false
+	}
+	return all[i], true
+}
+
+// Token returns the chain's token of a currency, and whether it has one.
+func (c Chain) Token(currency string) (Token, bool) {
+	i := slices.IndexFunc(c.Tokens, func(t Token) bool { return t.Currency == currency })
+	if i < 0 {
+		return Token{}, false
+	}
+	return c.Tokens[i], true
+}
+
+// TokenAt returns the chain's token at a contract address, and whether the
+// chain has one there.
+func (c Chain) TokenAt(a invoice.Address) (Token, bool) {
+	i := slices.IndexFunc(c.Tokens, func(t Token) bool { return t.Address == a })
+	if i < 0 {
+		return Token{}, false
+	}
+	return c.Tokens[i], true
+}
