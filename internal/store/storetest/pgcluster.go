@@ -65,7 +65,7 @@ func StartCluster(ctx context.Context, opts Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := srv.mkdirTemp(tempDir(), "quittance-postgres-")
+	dir, err := srv.mkdirTemp()
 	if err != nil {
 		return nil, err
 	}
@@ -182,17 +182,28 @@ func (c *Cluster) pgCtl(ctx context.Context, action string, args ...string) erro
 // hireJanitor starts the process that outlives this one to clean up: it waits
 // until nobody holds the users lock, stops the server and removes its files.
 // The kernel releases the lock of a process that was killed, too.
-func (c *Cluster) hireJanitor() error {
+func (c *Cluster) hireJanitor() (err error) {
 	const script = `
-		if [ -e "$2/data/postmaster.pid" ]; then "$1" stop --pgdata "$2/data" -m immediate; fi
-		rm -rf "$2"`
-	cmd := c.server.system("flock", "--exclusive", c.users.Name(),
-		"sh", "-c", script, "janitor", c.Bin("pg_ctl"), c.dir)
+		"$1" --exclusive 3 || exit
+		if [ -e "$3/data/postmaster.pid" ]; then "$2" stop --pgdata "$3/data" -m immediate; fi
+		rm -rf "$3"`
+	flock, err := exec.LookPath("flock")
+	if err != nil {
+		return fmt.Errorf("find flock, which a PostgreSQL cluster for tests needs: install the package util-linux: %w", err)
+	}
+	// Opened anew: a lock belongs to the opening, not to the process.
+	users, err := openLock(c.users.Name())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, users.Close()) }()
+	cmd := c.server.system("sh", "-c", script, "janitor", flock, c.Bin("pg_ctl"), c.dir)
+	cmd.ExtraFiles = []*os.File{users} // its file descriptor 3
 	// A session of its own: Ctrl-C on the terminal ends the tests, not the
 	// one that cleans up after them.
 	cmd.SysProcAttr.Setsid = true
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("start the process that removes the cluster (it needs flock, of the package util-linux): %w", err)
+		return fmt.Errorf("start the process that removes the cluster: %w", err)
 	}
 	c.janitor = cmd
 	return nil

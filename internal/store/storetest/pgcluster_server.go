@@ -17,6 +17,10 @@ import (
 // minMajor is the oldest PostgreSQL that Quittance supports.
 const minMajor = 15
 
+// debianBinDirs matches the folders of the servers that Debian packages; only
+// the client programs are on PATH there.
+const debianBinDirs = "/usr/lib/postgresql/*/bin"
+
 // server is an installation of PostgreSQL and the user who may run it.
 type server struct {
 	binDir string
@@ -25,20 +29,21 @@ type server struct {
 	cred *syscall.Credential
 }
 
-// findServer returns the newest usable installation and installs Debian's when
-// there is none.
-func findServer(ctx context.Context) (server, error) {
-	dir, err := newestBinDir(ctx)
+// findServer returns the newest usable installation, of those in folders that
+// match the pattern binDirs and the one on PATH. It installs Debian's when there
+// is none.
+func findServer(ctx context.Context, binDirs string) (server, error) {
+	dir, err := newestBinDir(ctx, binDirs)
 	if err != nil {
 		return server{}, err
 	}
 	if dir == "" {
 		if err := install(ctx); err != nil {
-			return server{}, fmt.Errorf("no PostgreSQL server, version %d or newer, found in /usr/lib/postgresql/*/bin or on PATH: "+
+			return server{}, fmt.Errorf("no PostgreSQL server, version %d or newer, found in %s or on PATH: "+
 				"install one (on Debian and Ubuntu: sudo apt-get install postgresql) "+
-				"or set %s to the URL of one: %w", minMajor, serverEnv, err)
+				"or set %s to the URL of one: %w", minMajor, binDirs, serverEnv, err)
 		}
-		if dir, err = newestBinDir(ctx); err != nil {
+		if dir, err = newestBinDir(ctx, binDirs); err != nil {
 			return server{}, err
 		}
 		if dir == "" {
@@ -55,8 +60,8 @@ func findServer(ctx context.Context) (server, error) {
 
 // newestBinDir returns the folder of the newest server, or "" if there is none
 // that is new enough.
-func newestBinDir(ctx context.Context) (string, error) {
-	dirs, err := filepath.Glob("/usr/lib/postgresql/*/bin")
+func newestBinDir(ctx context.Context, pattern string) (string, error) {
+	dirs, err := filepath.Glob(pattern)
 	if err != nil {
 		return "", fmt.Errorf("look for PostgreSQL: %w", err)
 	}
@@ -165,9 +170,10 @@ func (s server) prepare(cmd *exec.Cmd) *exec.Cmd {
 	return cmd
 }
 
-// mkdirTemp makes a new folder that belongs to the server's user.
-func (s server) mkdirTemp(parent, pattern string) (string, error) {
-	dir, err := os.MkdirTemp(parent, pattern)
+// mkdirTemp makes a new folder that belongs to the server's user. It lies where
+// that user may remove it, too.
+func (s server) mkdirTemp() (string, error) {
+	dir, err := os.MkdirTemp(tempDir(), "quittance-postgres-")
 	if err != nil {
 		return "", fmt.Errorf("make a folder for PostgreSQL: %w", err)
 	}
@@ -177,4 +183,13 @@ func (s server) mkdirTemp(parent, pattern string) (string, error) {
 		}
 	}
 	return dir, nil
+}
+
+// tempDir is the folder for clusters. Root's own TMPDIR may be closed to the
+// user postgres.
+func tempDir() string {
+	if os.Geteuid() == 0 {
+		return "/tmp"
+	}
+	return os.TempDir()
 }

@@ -91,7 +91,7 @@ func joinCluster(ctx context.Context, base string) (c *Cluster, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, start.Close()) }()
-	srv, err := findServer(ctx)
+	srv, err := findServer(ctx, debianBinDirs)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func joinCluster(ctx context.Context, base string) (c *Cluster, err error) {
 		return found, nil
 	}
 
-	dir, err := srv.mkdirTemp(base, "run-")
+	dir, err := srv.mkdirTemp()
 	if err != nil {
 		return nil, err
 	}
@@ -191,24 +191,15 @@ func findServerLocked(ctx context.Context) (srv server, err error) {
 		return server{}, err
 	}
 	defer func() { err = errors.Join(err, start.Close()) }()
-	return findServer(ctx)
-}
-
-// tempDir is the folder for clusters. Root's own TMPDIR may be closed to the
-// user postgres.
-func tempDir() string {
-	if os.Geteuid() == 0 {
-		return "/tmp"
-	}
-	return os.TempDir()
+	return findServer(ctx, debianBinDirs)
 }
 
 // baseDir returns this user's folder for the shared cluster, making it when
 // needed. Others may write to the folder above, so one of another owner is
 // refused.
 func baseDir() (string, error) {
-	dir := filepath.Join(tempDir(), "quittance-postgres-"+strconv.Itoa(os.Geteuid()))
-	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) { //nolint:gosec // the user postgres must pass through
+	dir := filepath.Join(tempDir(), "quittance-postgres-shared-"+strconv.Itoa(os.Geteuid()))
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return "", fmt.Errorf("make the folder for PostgreSQL: %w", err)
 	}
 	info, err := os.Lstat(dir)
@@ -234,10 +225,9 @@ func holdStart(base string) (*os.File, error) {
 	return f, nil
 }
 
-// openLock opens a lock file that PostgreSQL's user can read, which is enough
-// to lock it.
+// openLock opens a file to be locked.
 func openLock(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644) //nolint:gosec // see above
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open a lock of the PostgreSQL cluster: %w", err)
 	}
