@@ -38,44 +38,52 @@ const (
 // the first starts it, and it ends with the last of them.
 func Postgres(tb testing.TB) string {
 	tb.Helper()
-	server, err := sharedServer()
+	host, err := sharedHost()
 	if err != nil {
 		tb.Fatalf("storetest: PostgreSQL for tests: %v", err)
 	}
 	name := "test_" + strings.ToLower(rand.Text())
-	if err := administer(server, "CREATE DATABASE "+name); err != nil {
+	if err := administer(host.url, "CREATE DATABASE "+name); err != nil {
 		tb.Fatalf("storetest: %v", err)
 	}
 	tb.Cleanup(func() {
 		// Force: a test that failed may have left connections open.
-		if err := administer(server, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+		if err := administer(host.url, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
 			tb.Errorf("storetest: %v", err)
 		}
 	})
-	dsn, err := withDatabase(server, name)
+	dsn, err := withDatabase(host.url, name)
 	if err != nil {
 		tb.Fatalf("storetest: %v", err)
 	}
 	return dsn
 }
 
-// sharedServer returns the URL of the server that this process uses, joining
-// or starting the shared cluster at the first call.
-var sharedServer = sync.OnceValues(func() (string, error) {
+// host is the server that the tests of this process use.
+type host struct {
+	url string
+	// cluster is the shared one, if that is what they use. It is kept because
+	// its lock is held for as long as somebody refers to the file.
+	cluster *Cluster
+}
+
+// sharedHost joins or starts the shared cluster at the first call, unless a
+// server is given.
+var sharedHost = sync.OnceValues(func() (host, error) {
 	if dsn := os.Getenv(serverEnv); dsn != "" {
-		return dsn, nil
+		return host{url: dsn}, nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), sharedTimeout)
 	defer cancel()
 	base, err := baseDir()
 	if err != nil {
-		return "", err
+		return host{}, err
 	}
 	c, err := joinCluster(ctx, base)
 	if err != nil {
-		return "", err
+		return host{}, err
 	}
-	return c.DSN("postgres"), nil
+	return host{c.DSN("postgres"), c}, nil
 })
 
 // joinCluster returns the cluster published in the folder base, or starts and

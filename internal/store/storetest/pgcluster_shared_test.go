@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -33,6 +34,7 @@ func TestMain(m *testing.M) {
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 		panic(err)
 	}
+	runtime.KeepAlive(c)
 }
 
 // waitForJanitor returns when a janitor that is at work is done: call it when
