@@ -1,0 +1,119 @@
+// Package wire holds the JSON of the interface: types generated from
+// openapi.yaml, and their making from the values of package invoice.
+//
+// Amounts are strings of digits, addresses carry their ERC-55 checksum, hashes
+// are lower-case hex and times are Unix seconds.
+package wire
+
+import (
+	"math"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+//go:generate go tool -modfile=../../tools/go.mod oapi-codegen -config oapi-codegen.yaml ../../openapi.yaml
+
+// FromInvoice returns the invoice with all its members. Those that do not
+// apply, such as settledAt of an open invoice, are left out of its JSON.
+func FromInvoice(inv invoice.Invoice) Invoice {
+	w := Invoice{
+		ID:              inv.ID,
+		MerchantID:      inv.MerchantID,
+		MerchantAddress: chain.Checksum(inv.Merchant),
+		Amount:          inv.Amount.String(),
+		Currency:        inv.Currency,
+		ChainKey:        inv.ChainKey,
+		Status:          InvoiceStatus(inv.Status),
+		LineItems:       fromLineItems(inv.LineItems),
+		CreatedAt:       inv.CreatedAt,
+		ExpiresAt:       inv.ExpiresAt,
+		Exception:       InvoiceException(inv.Exception),
+		AmountPaid:      inv.AmountPaid.String(),
+		AmountRefunded:  inv.AmountRefunded.String(),
+	}
+	if !inv.TransferAmount.IsZero() {
+		w.TransferAmount = inv.TransferAmount.String()
+	}
+	if inv.Status == invoice.Paid {
+		w.SettledTxHash, w.SettledAt = inv.SettledTx.String(), inv.SettledAt
+	}
+	return w
+}
+
+// fromLineItems never returns nil, whose JSON would be null.
+func fromLineItems(items []invoice.LineItem) []LineItem {
+	w := make([]LineItem, len(items))
+	for i, item := range items {
+		w[i] = LineItem{Label: item.Label, Amount: item.Amount.String()}
+	}
+	return w
+}
+
+// FromCreated returns the answer to the request that created the invoice.
+func FromCreated(inv invoice.Invoice) CreateInvoiceResponse {
+	return CreateInvoiceResponse{
+		ID:               inv.ID,
+		OnChainInvoiceID: inv.CommitmentID.String(),
+		CheckoutURL:      "/checkout/" + inv.ID,
+		Invoice:          FromInvoice(inv),
+	}
+}
+
+// FromPayment returns the payment. Its status is told on request alone:
+// readers of confirmed payments need none.
+func FromPayment(p invoice.Payment, withStatus bool) Payment {
+	w := Payment{
+		ID:          p.ID,
+		InvoiceID:   p.InvoiceID,
+		ChainKey:    p.ChainKey,
+		TxHash:      p.TxHash.String(),
+		Amount:      p.Amount.String(),
+		Currency:    p.Currency,
+		From:        chain.Checksum(p.From),
+		To:          chain.Checksum(p.To),
+		BlockNumber: blockNumber(p.BlockNumber),
+	}
+	if p.Status == invoice.Confirmed {
+		w.ConfirmedAt = p.ConfirmedAt
+	}
+	if withStatus {
+		w.Status = PaymentStatus(p.Status)
+	}
+	return w
+}
+
+// FromRefund returns a refund that has confirmed.
+func FromRefund(r invoice.Refund) Refund {
+	return Refund{
+		ID:          r.ID,
+		PaymentID:   r.PaymentID,
+		InvoiceID:   r.InvoiceID,
+		ChainKey:    r.ChainKey,
+		TxHash:      r.TxHash.String(),
+		Amount:      r.Amount.String(),
+		Currency:    r.Currency,
+		From:        chain.Checksum(r.From),
+		To:          chain.Checksum(r.To),
+		BlockNumber: blockNumber(r.BlockNumber),
+		ConfirmedAt: r.ConfirmedAt,
+	}
+}
+
+// FromPaid returns the eight members of an invoice that invoice.paid tells.
+func FromPaid(inv invoice.Invoice) PaidInvoice {
+	return PaidInvoice{
+		ID:            inv.ID,
+		MerchantID:    inv.MerchantID,
+		Amount:        inv.Amount.String(),
+		Currency:      inv.Currency,
+		ChainKey:      inv.ChainKey,
+		Status:        InvoiceStatus(inv.Status),
+		SettledTxHash: inv.SettledTx.String(),
+		SettledAt:     inv.SettledAt,
+	}
+}
+
+// blockNumber holds a height at the largest that the interface's integers
+// take. No chain comes near; a lying node may.
+func blockNumber(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
