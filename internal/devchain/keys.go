@@ -1,0 +1,147 @@
+package devchain
+
+import (
+	"crypto/ecdsa"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/crypto"
+)
+
+// keysFile lies in the data folder, readable by its owner alone.
+const keysFile = "keys.json"
+
+// Keys are the accounts that a chain begins with, each rich in ether. They are worth nothing anywhere else, and are
+// made anew for every data folder.
+type Keys struct {
+	Deployer *ecdsa.PrivateKey // owns the token and administers the registry
+	Operator *ecdsa.PrivateKey // opens and closes invoices
+	Merchant *ecdsa.PrivateKey // settles and refunds; begins without tokens
+	Payer    *ecdsa.PrivateKey // rich in tokens, too
+}
+
+func (k *Keys) all() []*ecdsa.PrivateKey {
+	return []*ecdsa.PrivateKey{k.Deployer, k.Operator, k.Merchant, k.Payer}
+}
+
+// Address returns the account of a key.
+func Address(key *ecdsa.PrivateKey) common.Address {
+	return crypto.PubkeyToAddress(key.PublicKey)
+}
+
+// keysJSON is the file's form: private keys in 0x hex.
+type keysJSON struct {
+	Deployer string `json:"deployer"`
+	Operator string `json:"operator"`
+	Merchant string `json:"merchant"`
+	Payer    string `json:"payer"`
+}
+
+// loadKeys reads the folder's keys, or makes them on its first use. An empty folder name makes keys that are kept
+// nowhere.
+func loadKeys(folder string, random io.Reader) (Keys, error) {
+	if folder == "" {
+		return newKeys(random)
+	}
+	path := filepath.Join(folder, keysFile)
+	raw, err := os.ReadFile(path)
+	switch {
+	case err == nil:
+		return parseKeys(path, raw)
+	case !errors.Is(err, fs.ErrNotExist):
+		return Keys{}, fmt.Errorf("read the chain's keys: %w", err)
+	}
+	if _, err := os.Stat(filepath.Join(folder, chainFolder)); !errors.Is(err, fs.ErrNotExist) {
+		return Keys{}, fmt.Errorf("%s holds a chain but not its keys: put %s back, or remove the folder to begin anew",
+			folder, keysFile)
+	}
+	keys, err := newKeys(random)
+	if err != nil {
+		return Keys{}, err
+	}
+	return keys, writeKeys(path, keys)
+}
+
+func newKeys(random io.Reader) (Keys, error) {
+	var keys Keys
+	for _, into := range []**ecdsa.PrivateKey{&keys.Deployer, &keys.Operator, &keys.Merchant, &keys.Payer} {
+		key, err := newKey(random)
+		if err != nil {
+			return Keys{}, err
+		}
+		*into = key
+	}
+	return keys, nil
+}
+
+func newKey(random io.Reader) (*ecdsa.PrivateKey, error) {
+	var secret [32]byte
+	if _, err := io.ReadFull(random, secret[:]); err != nil {
+		return nil, fmt.Errorf("make a key: %w", err)
+	}
+	key, err := crypto.ToECDSA(secret[:]) // refuses one secret in 2^128, as out of range
+	if err != nil {
+		return nil, fmt.Errorf("make a key: %w", err)
+	}
+	return key, nil
+}
+
+func parseKeys(path string, raw []byte) (Keys, error) {
+	var texts keysJSON
+	if err := json.Unmarshal(raw, &texts); err != nil {
+		return Keys{}, fmt.Errorf("parse the chain's keys in %s: %w", path, err)
+	}
+	var keys Keys
+	for _, field := range []struct {
+		name, text string
+		into       **ecdsa.PrivateKey
+	}{
+		{"deployer", texts.Deployer, &keys.Deployer},
+		{"operator", texts.Operator, &keys.Operator},
+		{"merchant", texts.Merchant, &keys.Merchant},
+		{"payer", texts.Payer, &keys.Payer},
+	} {
+		key, err := crypto.ToECDSA(common.FromHex(field.text))
+		if err != nil {
+			// The error is not wrapped: it could quote the secret.
+			return Keys{}, fmt.Errorf("parse the chain's keys in %s: %s is not a private key in hex", path, field.name)
+		}
+		*field.into = key
+	}
+	return keys, nil
+}
+
+// writeKeys puts the file into place whole and on disk, before any block depends on it.
+func writeKeys(path string, keys Keys) error {
+	text := func(key *ecdsa.PrivateKey) string { return "0x" + hex.EncodeToString(crypto.FromECDSA(key)) }
+	raw, err := json.MarshalIndent(keysJSON{
+		Deployer: text(keys.Deployer), Operator: text(keys.Operator),
+		Merchant: text(keys.Merchant), Payer: text(keys.Payer),
+	}, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write the chain's keys: %w", err)
+	}
+	file, err := os.CreateTemp(filepath.Dir(path), keysFile+".*") // made with mode 0600
+	if err != nil {
+		return fmt.Errorf("write the chain's keys: %w", err)
+	}
+	_, err = file.Write(append(raw, '\n'))
+	if err == nil {
+		err = file.Sync()
+	}
+	err = errors.Join(err, file.Close())
+	if err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("write the chain's keys: %w", errors.Join(err, os.Remove(file.Name())))
+	}
+	return nil
+}

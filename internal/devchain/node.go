@@ -1,0 +1,176 @@
+package devchain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/big"
+	"net"
+	"strconv"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core"
+	"github.com/ethereum/go-ethereum/core/rawdb"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/eth"
+	"github.com/ethereum/go-ethereum/eth/ethconfig"
+	"github.com/ethereum/go-ethereum/eth/filters"
+	"github.com/ethereum/go-ethereum/log"
+	"github.com/ethereum/go-ethereum/node"
+	"github.com/ethereum/go-ethereum/p2p"
+	"github.com/ethereum/go-ethereum/params"
+	"github.com/ethereum/go-ethereum/rpc"
+)
+
+const (
+	// chainFolder is the node's own folder inside the data folder.
+	chainFolder = "chain"
+	// databaseMiB and trieMiB are the node's caches, in MiB: the least that geth accepts, and little.
+	databaseMiB = 16
+	trieMiB     = 8
+	// databaseFiles is how many files the node's database may hold open.
+	databaseFiles = 64
+)
+
+// richEther is what each account begins with, in ether.
+const richEther = 1_000_000
+
+// startNode assembles geth's node without peers and opens its RPC port.
+func startNode(conf Config, keys Keys) (*node.Node, *eth.Ethereum, error) {
+	host, port, err := splitAddr(conf.RPCAddr)
+	if err != nil {
+		return nil, nil, err
+	}
+	log.SetDefault(gethLogger(conf.Logger))
+
+	nodeKey, err := newKey(conf.Rand) // a fresh one, so that geth does not write its own
+	if err != nil {
+		return nil, nil, err
+	}
+	modules := []string{"eth", "net", "web3", "txpool"}
+	stack, err := node.New(&node.Config{
+		Name:        chainFolder,
+		DataDir:     conf.DataDir,
+		DBEngine:    rawdb.DBLeveldb,
+		P2P:         p2p.Config{NoDiscovery: true, NoDial: true, PrivateKey: nodeKey},
+		HTTPHost:    host,
+		HTTPPort:    port,
+		HTTPModules: modules,
+		WSHost:      host,
+		WSPort:      port,
+		WSModules:   modules,
+		Logger:      log.Root(),
+
+		HTTPTimeouts:         rpc.DefaultHTTPTimeouts,
+		HTTPVirtualHosts:     node.DefaultConfig.HTTPVirtualHosts,
+		BatchRequestLimit:    node.DefaultConfig.BatchRequestLimit,
+		BatchResponseMaxSize: node.DefaultConfig.BatchResponseMaxSize,
+	})
+	if errors.Is(err, node.ErrDatadirUsed) {
+		return nil, nil, fmt.Errorf("%s is in use by another process; stop it or choose another folder", conf.DataDir)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	backend, err := startEth(stack, keys)
+	if err != nil {
+		return nil, nil, errors.Join(err, stack.Close())
+	}
+	return stack, backend, nil
+}
+
+func startEth(stack *node.Node, keys Keys) (*eth.Ethereum, error) {
+	conf := ethconfig.Defaults
+	conf.Genesis = genesis(keys)
+	conf.SyncMode = ethconfig.FullSync
+	conf.NoPruning = true // state is durable with its block
+	conf.StateScheme = rawdb.HashScheme
+	conf.TransactionHistory = 0 // index all
+	conf.LogNoHistory = true    // search logs by the blocks' blooms
+	conf.DatabaseCache = databaseMiB
+	conf.DatabaseHandles = databaseFiles
+	conf.TrieCleanCache = trieMiB
+	conf.TrieDirtyCache = 0
+	conf.SnapshotCache = 0
+	conf.EngineMaxReorgDepth = 0
+	conf.TxPool.NoLocals = true
+	conf.TxPool.Journal = ""
+	conf.BlobPool.Datadir = "" // blobs are of no use here
+	backend, err := eth.New(stack, &conf)
+	if err != nil {
+		return nil, err
+	}
+	filterSystem := filters.NewFilterSystem(backend.APIBackend, filters.Config{LogQueryLimit: conf.LogQueryLimit})
+	stack.RegisterAPIs([]rpc.API{{Namespace: "eth", Service: filters.NewFilterAPI(filterSystem)}})
+	if err := stack.Start(); err != nil {
+		return nil, err
+	}
+	backend.SetSynced()
+	return backend, nil
+}
+
+// genesis makes every account rich in ether. It depends on the keys alone, so a restart finds the same block.
+func genesis(keys Keys) *core.Genesis {
+	config := *params.AllDevChainProtocolChanges
+	config.BogotaTime = nil // a fork that is not on public chains yet and makes storage far dearer
+	alloc := core.SystemContractAllocs()
+	for _, key := range keys.all() {
+		alloc[crypto.PubkeyToAddress(key.PublicKey)] = types.Account{
+			Balance: new(big.Int).Mul(big.NewInt(richEther), big.NewInt(params.Ether)),
+		}
+	}
+	return &core.Genesis{
+		Config:     &config,
+		GasLimit:   ethconfig.Defaults.Miner.GasCeil,
+		BaseFee:    big.NewInt(params.InitialBaseFee),
+		Difficulty: common.Big0,
+		Alloc:      alloc,
+	}
+}
+
+func splitAddr(addr string) (host string, port int, err error) {
+	host, text, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "", 0, fmt.Errorf("RPC address %q: %w; want IP:PORT", addr, err)
+	}
+	number, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || net.ParseIP(host) == nil {
+		return "", 0, fmt.Errorf("RPC address %q: want an IP address and a port, such as 127.0.0.1:8545", addr)
+	}
+	return host, int(number), nil
+}
+
+// gethLogger passes geth's errors on as errors and its warnings, which serving a refused request already is, as debug
+// records; the rest is dropped. The wrapping matters: given a plain logger of geth's, SetDefault would replace the
+// process's default slog logger, too.
+func gethLogger(to *slog.Logger) log.Logger {
+	return struct{ log.Logger }{log.NewLogger(quieter{to.With("component", "geth").Handler()})}
+}
+
+type quieter struct{ slog.Handler }
+
+func quieterLevel(level slog.Level) slog.Level {
+	if level >= slog.LevelError {
+		return slog.LevelError
+	}
+	return slog.LevelDebug
+}
+
+func (h quieter) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn && h.Handler.Enabled(ctx, quieterLevel(level))
+}
+
+func (h quieter) Handle(ctx context.Context, record slog.Record) error {
+	record.Level = quieterLevel(record.Level)
+	return h.Handler.Handle(ctx, record)
+}
+
+func (h quieter) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return quieter{h.Handler.WithAttrs(attrs)}
+}
+
+func (h quieter) WithGroup(name string) slog.Handler {
+	return quieter{h.Handler.WithGroup(name)}
+}

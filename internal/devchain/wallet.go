@@ -1,0 +1,171 @@
+package devchain
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"errors"
+	"fmt"
+	"math/big"
+
+	"github.com/ethereum/go-ethereum"
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/params"
+
+	"github.com/quittance/quittance/contracts"
+)
+
+// Gas limits, instead of estimates: an estimate refuses a transaction that needs one still in the pool, and one that
+// a test wants to see fail. Gas costs nothing here.
+const (
+	callGas   = 500_000
+	deployGas = 5_000_000
+)
+
+// headBacklog is how many heads may wait while Mined looks at one.
+const headBacklog = 16
+
+// Send signs a call of a contract, or a payment of no ether, and gives it to the pool. The transaction's nonce is the
+// next one free. It takes as much gas as 500,000 and may fail when it is mined: see the receipt's status.
+func (c *Chain) Send(ctx context.Context, from *ecdsa.PrivateKey, to common.Address, data []byte) (common.Hash, error) {
+	return c.send(ctx, from, &to, data, callGas)
+}
+
+// SendToken transfers amount minor units of the token. trailing, which may be empty, is appended to the calldata: the
+// token ignores it, and an indexer may find an invoice's on-chain id there.
+func (c *Chain) SendToken(
+	ctx context.Context, from *ecdsa.PrivateKey, to common.Address, amount *big.Int, trailing []byte,
+) (common.Hash, error) {
+	data, err := contracts.NewTestUSDC().TryPackTransfer(to, amount)
+	if err != nil {
+		return common.Hash{}, fmt.Errorf("send tokens: %w", err)
+	}
+	return c.Send(ctx, from, c.Token, append(data, trailing...))
+}
+
+// Approve lets spender move amount minor units of the owner's tokens.
+func (c *Chain) Approve(
+	ctx context.Context, owner *ecdsa.PrivateKey, spender common.Address, amount *big.Int,
+) (common.Hash, error) {
+	data, err := contracts.NewTestUSDC().TryPackApprove(spender, amount)
+	if err != nil {
+		return common.Hash{}, fmt.Errorf("approve: %w", err)
+	}
+	return c.Send(ctx, owner, c.Token, data)
+}
+
+// Pay pays an invoice through the registry: an approval of its amount and the payment, in this order, usually in one
+// block. It returns the payment's transaction.
+func (c *Chain) Pay(ctx context.Context, payer *ecdsa.PrivateKey, terms contracts.Terms) (common.Hash, error) {
+	data, err := contracts.NewInvoiceRegistry().TryPackPay(terms)
+	if err != nil {
+		return common.Hash{}, fmt.Errorf("pay: %w", err)
+	}
+	if _, err := c.Approve(ctx, payer, c.Registry, terms.Amount); err != nil {
+		return common.Hash{}, err
+	}
+	return c.Send(ctx, payer, c.Registry, data)
+}
+
+// PayWithAuthorization pays an invoice through the registry by an EIP-3009 authorization, valid until the invoice
+// expires, that the payer signs and the sender submits.
+func (c *Chain) PayWithAuthorization(
+	ctx context.Context, sender, payer *ecdsa.PrivateKey, terms contracts.Terms,
+) (common.Hash, error) {
+	auth := contracts.Authorization{
+		From:        Address(payer),
+		To:          terms.Merchant,
+		Value:       terms.Amount,
+		ValidAfter:  new(big.Int),
+		ValidBefore: new(big.Int).SetUint64(terms.ExpiresAt + 1),
+		Nonce:       terms.ID(c.ChainID(), c.Registry),
+	}
+	sig, err := auth.Sign(contracts.TestUSDCDomain(c.ChainID(), c.Token), payer)
+	if err != nil {
+		return common.Hash{}, err
+	}
+	data, err := contracts.NewInvoiceRegistry().TryPackPayWithAuthorization(
+		terms, auth.From, auth.ValidAfter, auth.ValidBefore, sig.V, sig.R, sig.S)
+	if err != nil {
+		return common.Hash{}, fmt.Errorf("pay with authorization: %w", err)
+	}
+	return c.Send(ctx, sender, c.Registry, data)
+}
+
+// TransferWithAuthorization submits the payer's EIP-3009 authorization to the token itself, past the registry.
+func (c *Chain) TransferWithAuthorization(
+	ctx context.Context, sender, payer *ecdsa.PrivateKey, auth contracts.Authorization,
+) (common.Hash, error) {
+	sig, err := auth.Sign(contracts.TestUSDCDomain(c.ChainID(), c.Token), payer)
+	if err != nil {
+		return common.Hash{}, err
+	}
+	data, err := contracts.NewTestUSDC().TryPackTransferWithAuthorization0(
+		auth.From, auth.To, auth.Value, auth.ValidAfter, auth.ValidBefore, auth.Nonce, sig.V, sig.R, sig.S)
+	if err != nil {
+		return common.Hash{}, fmt.Errorf("transfer with authorization: %w", err)
+	}
+	return c.Send(ctx, sender, c.Token, data)
+}
+
+// Balance returns an account's tokens at the head, in minor units.
+func (c *Chain) Balance(ctx context.Context, of common.Address) (*big.Int, error) {
+	token := contracts.NewTestUSDC()
+	answer, err := c.client.CallContract(ctx, ethereum.CallMsg{To: &c.Token, Data: token.PackBalanceOf(of)}, nil)
+	if err != nil {
+		return nil, fmt.Errorf("read a balance: %w", err)
+	}
+	return token.UnpackBalanceOf(answer)
+}
+
+// Mined waits until a transaction is in the chain and returns its receipt, whose status may be failure. On a chain
+// that seals on demand, somebody has to.
+func (c *Chain) Mined(ctx context.Context, hash common.Hash) (*types.Receipt, error) {
+	heads := make(chan core.ChainHeadEvent, headBacklog)
+	subscription := c.eth.BlockChain().SubscribeChainHeadEvent(heads)
+	defer subscription.Unsubscribe()
+	for {
+		receipt, err := c.client.TransactionReceipt(ctx, hash)
+		if err == nil {
+			return receipt, nil
+		}
+		if !errors.Is(err, ethereum.NotFound) {
+			return nil, fmt.Errorf("wait for transaction %s: %w", hash, err)
+		}
+		select {
+		case <-heads:
+		case <-subscription.Err():
+			return nil, fmt.Errorf("wait for transaction %s: the chain has stopped", hash)
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait for transaction %s: %w", hash, ctx.Err())
+		}
+	}
+}
+
+// send signs a dynamic-fee transaction and gives it to the pool.
+func (c *Chain) send(
+	ctx context.Context, from *ecdsa.PrivateKey, to *common.Address, data []byte, gas uint64,
+) (common.Hash, error) {
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	tip := big.NewInt(params.GWei)
+	fee := new(big.Int).Add(tip, new(big.Int).Lsh(c.head().BaseFee, 1)) // holds while the base fee doubles
+	tx, err := types.SignNewTx(from, types.LatestSignerForChainID(c.ChainID()), &types.DynamicFeeTx{
+		ChainID:   c.ChainID(),
+		Nonce:     c.eth.TxPool().PoolNonce(Address(from)),
+		GasTipCap: tip,
+		GasFeeCap: fee,
+		Gas:       gas,
+		To:        to,
+		Data:      data,
+	})
+	if err != nil {
+		return common.Hash{}, fmt.Errorf("sign a transaction: %w", err)
+	}
+	// The pool is asked to wait until the transaction counts, for the next one's nonce. Over RPC it would not.
+	if err := c.eth.TxPool().Add([]*types.Transaction{tx}, true)[0]; err != nil {
+		return common.Hash{}, fmt.Errorf("send a transaction from %s: %w", Address(from), err)
+	}
+	return tx.Hash(), nil
+}
