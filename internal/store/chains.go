@@ -1,0 +1,91 @@
+package store
+
+import (
+	"context"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// Header names a block and its place in the chain.
+type Header struct {
+	Number uint64
+	Hash   invoice.Hash
+	Parent invoice.Hash
+	Time   int64 // Unix seconds, as the block says
+}
+
+// Cursor is how far a chain is read and how far it is final. Halted says why
+// its indexer stopped, and is empty while it runs. The parents of its headers
+// are not kept.
+type Cursor struct {
+	Indexed   Header
+	Confirmed Header
+	Halted    string
+}
+
+func scanCursor(row scanner) (Cursor, error) {
+	var c Cursor
+	err := row.Scan(&c.Indexed.Number, hashCol(&c.Indexed.Hash), &c.Indexed.Time,
+		&c.Confirmed.Number, hashCol(&c.Confirmed.Hash), &c.Confirmed.Time, &c.Halted)
+	return c, err
+}
+
+const cursorQuery = `SELECT indexed_number, indexed_hash, indexed_time,
+	confirmed_number, confirmed_hash, confirmed_time, halted FROM chains WHERE chain_key = $1`
+
+// Cursor returns how far the chain is read, or ErrNotFound when it never was.
+func (q *queries) Cursor(ctx context.Context, chainKey string) (Cursor, error) {
+	return one(ctx, q, scanCursor, cursorQuery, chainKey)
+}
+
+// LockCursor is Cursor, and keeps every other transaction from changing the
+// chain until this one ends. All that the indexer writes is written under it.
+func (tx *Tx) LockCursor(ctx context.Context, chainKey string) (Cursor, error) {
+	return one(ctx, &tx.queries, scanCursor, cursorQuery+tx.forUpdate(), chainKey)
+}
+
+// InsertChain records a chain that is read for the first time, from the block
+// after the header on. It reports false when the chain is there already.
+func (tx *Tx) InsertChain(ctx context.Context, chainKey string, at Header) (bool, error) {
+	n, err := tx.exec(ctx, `INSERT INTO chains (chain_key, indexed_number, indexed_hash, indexed_time,
+		confirmed_number, confirmed_hash, confirmed_time) VALUES ($1, $2, $3, $4, $2, $3, $4)
+		ON CONFLICT DO NOTHING`, chainKey, int64(at.Number), at.Hash.String(), at.Time)
+	return n == 1, err
+}
+
+// SaveCursor writes how far the chain is read and final.
+func (tx *Tx) SaveCursor(ctx context.Context, chainKey string, c Cursor) error {
+	_, err := tx.exec(ctx, `UPDATE chains SET indexed_number = $2, indexed_hash = $3, indexed_time = $4,
+		confirmed_number = $5, confirmed_hash = $6, confirmed_time = $7, halted = $8 WHERE chain_key = $1`,
+		chainKey, int64(c.Indexed.Number), c.Indexed.Hash.String(), c.Indexed.Time,
+		int64(c.Confirmed.Number), c.Confirmed.Hash.String(), c.Confirmed.Time, c.Halted)
+	return err
+}
+
+// Headers returns the kept headers from one number to another, both included,
+// in ascending order.
+func (q *queries) Headers(ctx context.Context, chainKey string, from, to uint64) ([]Header, error) {
+	return collect(ctx, q, func(row scanner) (h Header, err error) {
+		err = row.Scan(&h.Number, hashCol(&h.Hash), hashCol(&h.Parent), &h.Time)
+		return h, err
+	}, `SELECT number, hash, parent_hash, block_time FROM blocks
+		WHERE chain_key = $1 AND number BETWEEN $2 AND $3 ORDER BY number`, chainKey, int64(from), int64(to))
+}
+
+// InsertHeaders keeps headers of blocks that were read.
+func (tx *Tx) InsertHeaders(ctx context.Context, chainKey string, headers []Header) error {
+	rows := make([][]any, len(headers))
+	for i, h := range headers {
+		rows[i] = []any{chainKey, int64(h.Number), h.Hash.String(), h.Parent.String(), h.Time}
+	}
+	_, err := tx.into(ctx, insertion{"blocks", []string{"chain_key", "number", "hash", "parent_hash", "block_time"}, ""}, rows)
+	return err
+}
+
+// DeleteHeaders forgets the headers outside a range of numbers, both ends of
+// which stay.
+func (tx *Tx) DeleteHeaders(ctx context.Context, chainKey string, keepFrom, keepTo uint64) error {
+	_, err := tx.exec(ctx, "DELETE FROM blocks WHERE chain_key = $1 AND (number < $2 OR number > $3)",
+		chainKey, int64(keepFrom), int64(keepTo))
+	return err
+}

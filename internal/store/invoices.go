@@ -1,0 +1,216 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+const invoiceColumns = `id, commitment_id, merchant_id, merchant_address, chain_key, token, currency,
+	amount, transfer_amount, line_items, status, exception, amount_paid, amount_refunded,
+	created_at, expires_at, settled_tx, settled_at`
+
+func scanInvoice(row scanner) (invoice.Invoice, error) {
+	var inv invoice.Invoice
+	err := row.Scan(&inv.ID, hashCol(&inv.CommitmentID), &inv.MerchantID, addressCol(&inv.Merchant),
+		&inv.ChainKey, addressCol(&inv.Token), &inv.Currency,
+		amountCol(&inv.Amount), amountCol(&inv.TransferAmount), linesCol(&inv.LineItems),
+		&inv.Status, &inv.Exception, amountCol(&inv.AmountPaid), amountCol(&inv.AmountRefunded),
+		&inv.CreatedAt, &inv.ExpiresAt, hashCol(&inv.SettledTx), seconds{&inv.SettledAt})
+	return inv, err
+}
+
+// InsertInvoices inserts new invoices and returns, by id, which of them were:
+// one whose transfer amount an open invoice has already is left out.
+func (tx *Tx) InsertInvoices(ctx context.Context, invoices []invoice.Invoice) (map[any]bool, error) {
+	rows := make([][]any, len(invoices))
+	for i, inv := range invoices {
+		lines, err := linesText(inv.LineItems)
+		if err != nil {
+			return nil, err
+		}
+		rows[i] = []any{inv.ID, inv.CommitmentID.String(), inv.MerchantID, inv.Merchant.String(),
+			inv.ChainKey, inv.Token.String(), inv.Currency, inv.Amount.String(), orNull(inv.TransferAmount),
+			lines, string(inv.Status), inv.CreatedAt, inv.ExpiresAt}
+	}
+	return tx.into(ctx, insertion{
+		table: "invoices",
+		columns: []string{"id", "commitment_id", "merchant_id", "merchant_address", "chain_key", "token", "currency",
+			"amount", "transfer_amount", "line_items", "status", "created_at", "expires_at"},
+		conflict: "ON CONFLICT (merchant_address, transfer_amount, chain_key, token) WHERE status = 'open' DO NOTHING",
+	}, rows)
+}
+
+// UpdateInvoice writes what may change after creation: the state, and what
+// was paid and refunded.
+func (tx *Tx) UpdateInvoice(ctx context.Context, inv invoice.Invoice) error {
+	n, err := tx.exec(ctx, `UPDATE invoices SET status = $2, exception = $3, amount_paid = $4, amount_refunded = $5,
+		settled_tx = $6, settled_at = $7 WHERE id = $1`,
+		inv.ID, string(inv.Status), string(inv.Exception), inv.AmountPaid.String(), inv.AmountRefunded.String(),
+		orNull(inv.SettledTx), orNull(inv.SettledAt))
+	if err == nil && n != 1 {
+		return ErrNotFound
+	}
+	return err
+}
+
+// Invoice returns the invoice with the id, or ErrNotFound.
+func (q *queries) Invoice(ctx context.Context, id string) (invoice.Invoice, error) {
+	return one(ctx, q, scanInvoice, "SELECT "+invoiceColumns+" FROM invoices WHERE id = $1", id)
+}
+
+// InvoicesByID returns the invoices with the ids, in no order. Ids that no
+// invoice has are left out.
+func (q *queries) InvoicesByID(ctx context.Context, ids []string) ([]invoice.Invoice, error) {
+	return inChunks(ids, func(chunk []any) ([]invoice.Invoice, error) {
+		return collect(ctx, q, scanInvoice, "SELECT "+invoiceColumns+" FROM invoices WHERE id IN "+list(0, len(chunk)), chunk...)
+	})
+}
+
+// InvoiceFilter says which invoices to list. Empty members do not filter.
+type InvoiceFilter struct {
+	MerchantID string
+	Status     invoice.Status
+	Before     string // an invoice's id; those listed were created before it
+	Limit      int
+}
+
+// Invoices lists invoices, newest first. What it costs does not depend on how
+// many there are.
+func (q *queries) Invoices(ctx context.Context, f InvoiceFilter) ([]invoice.Invoice, error) {
+	var w where
+	w.equal("merchant_id", f.MerchantID)
+	w.equal("status", string(f.Status))
+	w.below("id", f.Before)
+	return collect(ctx, q, scanInvoice, "SELECT "+invoiceColumns+" FROM invoices"+w.text()+
+		fmt.Sprintf(" ORDER BY id DESC LIMIT $%d", w.next()), append(w.args, f.Limit)...)
+}
+
+// ExpiringInvoices returns open invoices of the chain whose expiresAt lies
+// before the time (Unix seconds), oldest first.
+func (q *queries) ExpiringInvoices(ctx context.Context, chainKey string, before int64, limit int) ([]invoice.Invoice, error) {
+	return collect(ctx, q, scanInvoice, "SELECT "+invoiceColumns+` FROM invoices
+		WHERE chain_key = $1 AND expires_at < $2 AND status = 'open' ORDER BY expires_at LIMIT $3`, chainKey, before, limit)
+}
+
+// candidateLimit bounds the invoices that one rule of attribution looks at.
+// More than one is ambiguous already; the rest leaves room for those that
+// are covered.
+const candidateLimit = 100
+
+// CandidateInvoices returns the invoices that a transfer could be meant for:
+// those that its evidence names, and those of its receiver with its amount as
+// transfer amount (open or not) or as amount (open ones alone).
+func (q *queries) CandidateInvoices(ctx context.Context, t invoice.Transfer) ([]invoice.Invoice, error) {
+	var all []invoice.Invoice
+	seen := make(map[string]bool)
+	add := func(condition string, args ...any) error {
+		found, err := collect(ctx, q, scanInvoice, fmt.Sprintf("SELECT %s FROM invoices WHERE %s LIMIT %d",
+			invoiceColumns, condition, candidateLimit), args...)
+		for _, inv := range found {
+			if !seen[inv.ID] {
+				seen[inv.ID] = true
+				all = append(all, inv)
+			}
+		}
+		return err
+	}
+	for _, id := range []invoice.Hash{t.Evidence.Registry, t.Evidence.Authorization, t.Evidence.Calldata} {
+		if id.IsZero() {
+			continue
+		}
+		if err := add("commitment_id = $1", id.String()); err != nil {
+			return nil, err
+		}
+	}
+	args := []any{t.To.String(), t.Amount.String(), t.ChainKey, t.Token.String()}
+	for _, condition := range []string{
+		"merchant_address = $1 AND transfer_amount = $2 AND chain_key = $3 AND token = $4 AND status = 'open'",
+		"merchant_address = $1 AND transfer_amount = $2 AND chain_key = $3 AND token = $4 AND status <> 'open'",
+		"merchant_address = $1 AND amount = $2 AND chain_key = $3 AND token = $4 AND status = 'open'",
+	} {
+		if err := add(condition, args...); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// TakenTransferAmounts returns which of the amounts open invoices of the same
+// address, chain and token have as their transfer amount.
+func (q *queries) TakenTransferAmounts(ctx context.Context, inv invoice.Invoice, amounts []invoice.Amount) (map[invoice.Amount]bool, error) {
+	args := []any{inv.Merchant.String(), inv.ChainKey, inv.Token.String()}
+	for _, a := range amounts {
+		args = append(args, a.String())
+	}
+	found, err := collect(ctx, q, func(row scanner) (a invoice.Amount, err error) {
+		err = row.Scan(amountCol(&a))
+		return a, err
+	}, `SELECT transfer_amount FROM invoices WHERE merchant_address = $1 AND chain_key = $2 AND token = $3
+		AND status = 'open' AND transfer_amount IN `+list(3, len(amounts)), args...)
+	taken := make(map[invoice.Amount]bool, len(found))
+	for _, a := range found {
+		taken[a] = true
+	}
+	return taken, err
+}
+
+// where collects the conditions of a list.
+type where struct {
+	conditions []string
+	args       []any
+}
+
+func (w *where) add(condition string, arg any) {
+	w.args = append(w.args, arg)
+	w.conditions = append(w.conditions, fmt.Sprintf(condition, len(w.args)))
+}
+
+// equal adds a condition unless the value is empty.
+func (w *where) equal(column, value string) {
+	if value != "" {
+		w.add(column+" = $%d", value)
+	}
+}
+
+// below adds the condition of a keyset unless the value is empty.
+func (w *where) below(column, value string) {
+	if value != "" {
+		w.add(column+" < $%d", value)
+	}
+}
+
+func (w *where) text() string {
+	if len(w.conditions) == 0 {
+		return ""
+	}
+	return " WHERE " + strings.Join(w.conditions, " AND ")
+}
+
+// next is the number of the parameter after those of the conditions.
+func (w *where) next() int { return len(w.args) + 1 }
+
+// chunkSize bounds the list of one IN.
+const chunkSize = 500
+
+// inChunks runs a query over the values in lists of bounded length and joins
+// the answers.
+func inChunks[V, T any](values []V, query func(chunk []any) ([]T, error)) ([]T, error) {
+	var all []T
+	for len(values) > 0 {
+		n := min(len(values), chunkSize)
+		chunk := make([]any, n)
+		for i, v := range values[:n] {
+			chunk[i] = v
+		}
+		found, err := query(chunk)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+		values = values[n:]
+	}
+	return all, nil
+}

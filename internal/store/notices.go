@@ -1,0 +1,70 @@
+package store
+
+import (
+	"context"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// Notice is a transfer that an external provider announced.
+type Notice struct {
+	ID               string
+	Provider         string
+	Type             string
+	TransferID       string         // the provider's
+	AmountText       string         // as sent, in major units
+	ProviderCurrency string         // as sent
+	ProviderChain    string         // as sent
+	Destination      string         // as sent
+	Amount           invoice.Amount // minor units; zero when the currency is unknown
+	Currency         string         // ours; empty when unknown
+	ChainKey         string         // ours; empty when unknown
+	Address          invoice.Address
+	PaymentID        string // the payment that it announced; empty while unknown
+	ReceivedAt       int64  // Unix seconds
+}
+
+// InsertNotice keeps a notice. It reports false when the provider sent it
+// before.
+func (tx *Tx) InsertNotice(ctx context.Context, n Notice) (bool, error) {
+	rows, err := tx.exec(ctx, `INSERT INTO notices (id, provider, type, transfer_id, amount_text, provider_currency,
+		provider_chain, destination, amount, currency, chain_key, address, payment_id, received_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+		ON CONFLICT (provider, type, transfer_id) DO NOTHING`,
+		n.ID, n.Provider, n.Type, n.TransferID, n.AmountText, n.ProviderCurrency, n.ProviderChain, n.Destination,
+		orNull(n.Amount), orNull(n.Currency), orNull(n.ChainKey), orNull(n.Address), orNull(n.PaymentID), n.ReceivedAt)
+	return rows == 1, err
+}
+
+// UnlinkedPayment returns the newest payment that a notice could announce and
+// no other notice of the provider's type does: of the chain, to the address,
+// over the amount.
+func (q *queries) UnlinkedPayment(ctx context.Context, n Notice) (PaymentRow, error) {
+	return one(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
+		WHERE to_address = $1 AND amount = $2 AND chain_key = $3 AND currency = $4 AND status <> 'orphaned'
+			AND NOT EXISTS (SELECT 1 FROM notices WHERE notices.payment_id = payments.id AND notices.provider = $5 AND notices.type = $6)
+		ORDER BY seen_id DESC LIMIT 1`,
+		n.Address.String(), n.Amount.String(), n.ChainKey, n.Currency, n.Provider, n.Type)
+}
+
+// LinkNotices links the oldest notice of each provider and type that
+// announced the payment and is linked to none.
+func (tx *Tx) LinkNotices(ctx context.Context, p invoice.Payment) error {
+	_, err := tx.exec(ctx, `UPDATE notices SET payment_id = $1 WHERE id IN (
+		SELECT min(id) FROM notices WHERE address = $2 AND amount = $3 AND chain_key = $4 AND currency = $5
+			AND payment_id IS NULL GROUP BY provider, type)`,
+		p.ID, p.To.String(), p.Amount.String(), p.ChainKey, p.Currency)
+	return err
+}
+
+// NoticesOfPayment returns the notices that announced the payment.
+func (q *queries) NoticesOfPayment(ctx context.Context, paymentID string) ([]Notice, error) {
+	return collect(ctx, q, func(row scanner) (Notice, error) {
+		var n Notice
+		err := row.Scan(&n.ID, &n.Provider, &n.Type, &n.TransferID, &n.AmountText, &n.ProviderCurrency, &n.ProviderChain,
+			&n.Destination, amountCol(&n.Amount), textCol(&n.Currency), textCol(&n.ChainKey), addressCol(&n.Address),
+			textCol(&n.PaymentID), &n.ReceivedAt)
+		return n, err
+	}, `SELECT id, provider, type, transfer_id, amount_text, provider_currency, provider_chain, destination,
+		amount, currency, chain_key, address, payment_id, received_at FROM notices WHERE payment_id = $1 ORDER BY id`, paymentID)
+}

@@ -1,0 +1,85 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+)
+
+const (
+	// postgresConns is how many connections one process opens at most.
+	postgresConns = 24
+	// postgresTries is how often a transaction that the database aborts is run.
+	postgresTries = 5
+)
+
+type postgresDB struct {
+	db *sql.DB
+}
+
+func openPostgres(ctx context.Context, url string) (*Store, error) {
+	cfg, err := pgx.ParseConfig(url)
+	if err != nil {
+		return nil, errors.New("database postgres: the URL cannot be read; expected postgres://USER:PASSWORD@HOST:PORT/DATABASE")
+	}
+	db := stdlib.OpenDB(*cfg)
+	db.SetMaxOpenConns(postgresConns)
+	db.SetMaxIdleConns(postgresConns)
+	if err := db.PingContext(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("connect to PostgreSQL at %s:%d: %w", cfg.Host, cfg.Port, err), db.Close())
+	}
+	return &Store{queries: queries{run: db, postgres: true}, dialect: &postgresDB{db: db}}, nil
+}
+
+func (p *postgresDB) update(ctx context.Context, fn func(*Tx) error) error {
+	var err error
+	for range postgresTries {
+		if err = p.try(ctx, fn); !aborted(err) {
+			return err
+		}
+	}
+	return err
+}
+
+func (p *postgresDB) try(ctx context.Context, fn func(*Tx) error) (err error) {
+	tx, err := p.db.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("begin a transaction: %w", err)
+	}
+	defer func() {
+		// After a commit this does nothing; after an error or a panic it undoes.
+		if undo := tx.Rollback(); undo != nil && !errors.Is(undo, sql.ErrTxDone) && err == nil {
+			err = undo
+		}
+	}()
+	if err := fn(&Tx{queries{run: tx, postgres: true}}); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// aborted reports whether the database gave up a transaction that may succeed
+// when it is run again: a serialization failure or a deadlock.
+func aborted(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && (pg.Code == "40001" || pg.Code == "40P01")
+}
+
+func (p *postgresDB) migrate(ctx context.Context) error {
+	locker, err := lock.NewPostgresSessionLocker()
+	if err != nil {
+		return err
+	}
+	return migrate(ctx, p.db, goose.DialectPostgres, locker)
+}
+
+func (p *postgresDB) ping(ctx context.Context) error { return p.db.PingContext(ctx) }
+
+func (p *postgresDB) close() error { return p.db.Close() }

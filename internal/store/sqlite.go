@@ -1,0 +1,85 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"github.com/pressly/goose/v3"
+	_ "modernc.org/sqlite" // registers the driver "sqlite"
+)
+
+// sqliteReaders is how many connections read beside the one that writes.
+const sqliteReaders = 4
+
+// sqliteDB is a file in WAL mode: one connection writes, others read.
+type sqliteDB struct {
+	write  *sql.DB
+	read   *sql.DB
+	reader *statements
+	writer *groupWriter
+}
+
+func openSQLite(ctx context.Context, path string) (*Store, error) {
+	if path == "" {
+		return nil, errors.New("database sqlite: expected a path, as in sqlite:quittance.db")
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("make the database's folder: %w", err)
+	}
+	write, err := sql.Open("sqlite", sqliteDSN(path, "_pragma=query_only(0)"))
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	write.SetMaxOpenConns(1)
+	if err := write.PingContext(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), write.Close())
+	}
+	read, err := sql.Open("sqlite", sqliteDSN(path, "_pragma=query_only(1)"))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), write.Close())
+	}
+	read.SetMaxOpenConns(sqliteReaders)
+	read.SetMaxIdleConns(sqliteReaders)
+	db := &sqliteDB{write: write, read: read, reader: &statements{on: read}}
+	return &Store{queries: queries{run: db.reader}, dialect: db}, nil
+}
+
+// sqliteDSN adds the settings of every connection: WAL so that readers never
+// wait, FULL so that a commit survives a loss of power, foreign keys because
+// SQLite does not check them unless told to.
+func sqliteDSN(path, extra string) string {
+	q := "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)" +
+		"&_pragma=foreign_keys(1)&_pragma=cache_size(-16000)&_pragma=temp_store(MEMORY)&" + extra
+	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: q}).String()
+}
+
+func (db *sqliteDB) update(ctx context.Context, fn func(*Tx) error) error {
+	return db.writer.do(ctx, fn)
+}
+
+func (db *sqliteDB) migrate(ctx context.Context) error {
+	if err := migrate(ctx, db.write, goose.DialectSQLite3, nil); err != nil {
+		return err
+	}
+	conn, err := db.write.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	db.writer = startGroupWriter(conn)
+	return nil
+}
+
+func (db *sqliteDB) ping(ctx context.Context) error { return db.read.PingContext(ctx) }
+
+func (db *sqliteDB) close() error {
+	var err error
+	if db.writer != nil {
+		err = db.writer.stop()
+	}
+	return errors.Join(err, db.reader.close(), db.read.Close(), db.write.Close())
+}

@@ -1,0 +1,166 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// groupLimit is how many transactions one commit of SQLite carries at most.
+const groupLimit = 64
+
+// errClosed is returned for work that arrives after the store was closed.
+var errClosed = errors.New("the database is closed")
+
+// groupWriter runs all transactions of a SQLite database on one connection
+// and commits those that wait together at once: the sync to disk is what a
+// commit costs, and they share it. Each runs in a savepoint of its own, so one
+// that fails takes nothing of another with it.
+type groupWriter struct {
+	conn  *sql.Conn
+	stmts *statements
+	jobs  chan *job
+	quit  chan struct{}
+	done  sync.WaitGroup
+}
+
+type job struct {
+	ctx    context.Context
+	fn     func(*Tx) error
+	result chan error
+	err    error
+	panics any
+}
+
+func startGroupWriter(conn *sql.Conn) *groupWriter {
+	w := &groupWriter{conn: conn, stmts: &statements{on: conn}, jobs: make(chan *job), quit: make(chan struct{})}
+	w.done.Go(w.loop)
+	return w
+}
+
+// do runs fn in a transaction and returns once it is committed or undone. A
+// context that ends while fn waits for its turn takes it out of the queue;
+// afterwards the outcome is waited for, since nobody could tell it.
+func (w *groupWriter) do(ctx context.Context, fn func(*Tx) error) error {
+	j := &job{ctx: ctx, fn: fn, result: make(chan error, 1)}
+	select {
+	case w.jobs <- j:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-w.quit:
+		return errClosed
+	}
+	err := <-j.result
+	if j.panics != nil {
+		panic(j.panics)
+	}
+	return err
+}
+
+// stop ends the loop after the commit under way.
+func (w *groupWriter) stop() error {
+	close(w.quit)
+	w.done.Wait()
+	return errors.Join(w.stmts.close(), w.conn.Close())
+}
+
+func (w *groupWriter) loop() {
+	for {
+		select {
+		case j := <-w.jobs:
+			group := w.gather(j)
+			err := w.commit(group)
+			for _, j := range group {
+				if j.err == nil {
+					j.err = err
+				}
+				j.result <- j.err
+			}
+		case <-w.quit:
+			return
+		}
+	}
+}
+
+// gather takes what waits beside the first job, without waiting for more.
+func (w *groupWriter) gather(first *job) []*job {
+	group := []*job{first}
+	for len(group) < groupLimit {
+		select {
+		case j := <-w.jobs:
+			group = append(group, j)
+		default:
+			return group
+		}
+	}
+	return group
+}
+
+// commit runs the group. It returns the error of the whole, which is that of
+// every job without one of its own.
+func (w *groupWriter) commit(group []*job) error {
+	ctx := context.Background()
+	if err := w.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return fmt.Errorf("begin a transaction: %w", err)
+	}
+	for _, j := range group {
+		if err := w.runJob(j); err != nil {
+			return errors.Join(err, w.exec(ctx, "ROLLBACK"))
+		}
+	}
+	if err := w.exec(ctx, "COMMIT"); err != nil {
+		return errors.Join(fmt.Errorf("commit: %w", err), w.exec(ctx, "ROLLBACK"))
+	}
+	return nil
+}
+
+// runJob runs one job in a savepoint and keeps its error in it. It returns an
+// error only when the transaction as a whole cannot go on.
+func (w *groupWriter) runJob(j *job) error {
+	if j.err = j.ctx.Err(); j.err != nil {
+		return nil
+	}
+	ctx := context.Background()
+	if err := w.exec(ctx, "SAVEPOINT job"); err != nil {
+		return err
+	}
+	if j.err = w.call(j); j.err != nil {
+		if err := w.exec(ctx, "ROLLBACK TO job"); err != nil {
+			return err
+		}
+	}
+	return w.exec(ctx, "RELEASE job")
+}
+
+// call runs a job's function; a panic is carried to the goroutine that asked.
+func (w *groupWriter) call(j *job) (err error) {
+	defer func() {
+		if j.panics = recover(); j.panics != nil {
+			err = fmt.Errorf("panic: %v", j.panics)
+		}
+	}()
+	return j.fn(&Tx{queries{run: uncancelled{w.stmts}}})
+}
+
+func (w *groupWriter) exec(ctx context.Context, statement string) error {
+	_, err := w.stmts.ExecContext(ctx, statement)
+	return err
+}
+
+// uncancelled runs statements to their end: one that a context cuts off would
+// undo the whole transaction, and with it the work of others.
+type uncancelled struct{ runner }
+
+func (u uncancelled) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	return u.runner.ExecContext(context.WithoutCancel(ctx), query, args...)
+}
+
+func (u uncancelled) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	return u.runner.QueryContext(context.WithoutCancel(ctx), query, args...)
+}
+
+func (u uncancelled) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	return u.runner.QueryRowContext(context.WithoutCancel(ctx), query, args...)
+}
