@@ -1,6 +1,10 @@
 package settle
 
-import "github.com/quittance/quittance/internal/invoice"
+import (
+	"errors"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
 
 // Header names a block and its place in the chain.
 type Header struct {
@@ -44,3 +48,12 @@ type Cursor struct {
 	Confirmed Header
 	Halted    string
 }
+
+// Errors by which the ledger refuses what an indexer hands it.
+var (
+	// ErrCursorMoved: the chain is read up to another block than the one that
+	// was to be continued. Another replica reads it too: load the cursor again.
+	ErrCursorMoved = errors.New("the chain has been read up to another block")
+	// ErrFinalityViolated: the change would undo blocks that are final.
+	ErrFinalityViolated = errors.New("the change would undo a final block")
+)
