@@ -140,7 +140,7 @@ func (c *Cluster) create(ctx context.Context) error {
 		return fmt.Errorf("initdb in %s: %w\n%s", c.dir, err, out)
 	}
 	for range startAttempts {
-		if c.port, err = freePort(); err != nil {
+		if c.port, err = freePort(ctx); err != nil {
 			return err
 		}
 		if err = c.launch(ctx); err == nil {
@@ -234,10 +234,10 @@ func (c *Cluster) publish(path string) error {
 }
 
 // freePort returns a port of 127.0.0.1 that nobody listens on now.
-func freePort() (int, error) {
+func freePort(ctx context.Context) (int, error) {
 	for range 100 {
-		port := firstPort + rand.IntN(lastPort-firstPort+1) //nolint:gosec // a port, no secret
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		port := firstPort + rand.IntN(lastPort-firstPort+1) //nolint:gosec // a port is no secret
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		if err != nil {
 			continue
 		}

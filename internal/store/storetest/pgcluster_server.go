@@ -108,7 +108,9 @@ func install(ctx context.Context) error {
 		return fmt.Errorf("it can be installed from here with apt-get only: %w", err)
 	}
 	run := func(args ...string) error {
-		fmt.Fprintf(os.Stderr, "storetest: no PostgreSQL server found, running: apt-get %s\n", strings.Join(args, " "))
+		if err := announce("storetest: no PostgreSQL server found, running: apt-get " + strings.Join(args, " ")); err != nil {
+			return err
+		}
 		cmd := exec.CommandContext(ctx, apt, args...)
 		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
 		cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
@@ -126,6 +128,19 @@ func install(ctx context.Context) error {
 		return err
 	}
 	return run(packages...)
+}
+
+// announce tells whoever started the tests what happens to the machine. `go
+// test` hides what a test that passes prints, so it is said on the terminal,
+// too, if there is one.
+func announce(text string) error {
+	fmt.Fprintln(os.Stderr, text)
+	tty, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0)
+	if err != nil {
+		return nil //nolint:nilerr // no terminal, as in CI
+	}
+	_, err = fmt.Fprintln(tty, text)
+	return errors.Join(err, tty.Close())
 }
 
 // postgresUser returns the user whom Debian's package made for the server.
