@@ -1,0 +1,51 @@
+# The project's tasks. `make` alone lists them. Go is all that they need, save
+# where it says otherwise; other tools are built from tools/go.mod or are
+# installed by what needs them.
+
+TOOL := go tool -modfile=tools/go.mod
+
+# How long each fuzz target runs, and which benchmarks and how long.
+FUZZTIME  ?= 10s
+BENCH     ?= .
+BENCHTIME ?= 10s
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list the tasks
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build bin/quittance
+	go build -trimpath -o bin/ ./cmd/quittance
+
+.PHONY: test
+test: ## run all tests, on SQLite and PostgreSQL
+	go test -timeout 12m ./...
+
+.PHONY: race
+race: ## run all tests under the race detector (needs a C compiler)
+	go test -race -timeout 30m ./...
+
+.PHONY: lint
+lint: ## check style, common faults and the directions of imports
+	$(TOOL) golangci-lint run ./...
+
+.PHONY: verify
+verify: lint test race ## all that must hold before a change goes in
+
+.PHONY: generate
+generate: ## make generated files anew (needs npm)
+	go generate ./...
+
+.PHONY: bench
+bench: ## measure on SQLite and PostgreSQL
+	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -timeout 30m ./internal/bench/...
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZTIME
+	@grep -rnoE --include='*_test.go' --exclude-dir=node_modules '^func Fuzz[[:alnum:]_]*' . | \
+	while IFS=: read -r file _ match; do \
+		name=$${match#func }; echo "==> $$name in $$(dirname "$$file")"; \
+		go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")" </dev/null || exit; \
+	done
