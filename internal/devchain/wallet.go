@@ -143,29 +143,49 @@ func (c *Chain) Mined(ctx context.Context, hash common.Hash) (*types.Receipt, er
 	}
 }
 
-// send signs a dynamic-fee transaction and gives it to the pool.
+// Sign signs a call of a contract as Send does, with a nonce of the caller's choice, and sends it nowhere. It is what
+// Fork's blocks are made of.
+func (c *Chain) Sign(
+	from *ecdsa.PrivateKey, nonce uint64, to common.Address, data []byte,
+) (*types.Transaction, error) {
+	return c.sign(from, nonce, &to, data, callGas)
+}
+
+// send signs a transaction with the next free nonce and gives it to the pool. The pool is asked to wait until the
+// transaction counts for the nonce after it; over RPC it would not.
 func (c *Chain) send(
 	ctx context.Context, from *ecdsa.PrivateKey, to *common.Address, data []byte, gas uint64,
 ) (common.Hash, error) {
 	c.sending.Lock()
 	defer c.sending.Unlock()
+	if err := ctx.Err(); err != nil {
+		return common.Hash{}, fmt.Errorf("send a transaction from %s: %w", Address(from), err)
+	}
+	tx, err := c.sign(from, c.eth.TxPool().PoolNonce(Address(from)), to, data, gas)
+	if err != nil {
+		return common.Hash{}, err
+	}
+	if err := c.eth.TxPool().Add([]*types.Transaction{tx}, true)[0]; err != nil {
+		return common.Hash{}, fmt.Errorf("send a transaction from %s: %w", Address(from), err)
+	}
+	return tx.Hash(), nil
+}
+
+func (c *Chain) sign(
+	from *ecdsa.PrivateKey, nonce uint64, to *common.Address, data []byte, gas uint64,
+) (*types.Transaction, error) {
 	tip := big.NewInt(params.GWei)
-	fee := new(big.Int).Add(tip, new(big.Int).Lsh(c.head().BaseFee, 1)) // holds while the base fee doubles
 	tx, err := types.SignNewTx(from, types.LatestSignerForChainID(c.ChainID()), &types.DynamicFeeTx{
 		ChainID:   c.ChainID(),
-		Nonce:     c.eth.TxPool().PoolNonce(Address(from)),
+		Nonce:     nonce,
 		GasTipCap: tip,
-		GasFeeCap: fee,
+		GasFeeCap: new(big.Int).Add(tip, new(big.Int).Lsh(c.head().BaseFee, 1)), // holds while the base fee doubles
 		Gas:       gas,
 		To:        to,
 		Data:      data,
 	})
 	if err != nil {
-		return common.Hash{}, fmt.Errorf("sign a transaction: %w", err)
+		return nil, fmt.Errorf("sign a transaction: %w", err)
 	}
-	// The pool is asked to wait until the transaction counts, for the next one's nonce. Over RPC it would not.
-	if err := c.eth.TxPool().Add([]*types.Transaction{tx}, true)[0]; err != nil {
-		return common.Hash{}, fmt.Errorf("send a transaction from %s: %w", Address(from), err)
-	}
-	return tx.Hash(), nil
+	return tx, nil
 }

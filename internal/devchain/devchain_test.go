@@ -1,0 +1,215 @@
+package devchain
+
+import (
+	"context"
+	"math/big"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/ethclient"
+	"go.uber.org/goleak"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/quittance/quittance/contracts"
+)
+
+func TestMain(m *testing.M) {
+	if childRequested() {
+		childMain()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// start runs a chain that is closed, and must close cleanly, when the test ends.
+func start(t *testing.T, conf Config) *Chain {
+	t.Helper()
+	c, err := Start(t.Context(), conf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return c
+}
+
+func seal(t *testing.T, c *Chain) {
+	t.Helper()
+	if err := c.Seal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func balance(t *testing.T, c *Chain, of common.Address) int64 {
+	t.Helper()
+	b, err := c.Balance(t.Context(), of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.Int64()
+}
+
+// succeed seals and demands that the transaction is in the chain with success.
+func succeed(t *testing.T, c *Chain, hash common.Hash, err error) *types.Receipt {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seal(t, c)
+	receipt, err := c.Mined(t.Context(), hash)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if receipt.Status != types.ReceiptStatusSuccessful {
+		t.Fatalf("transaction %s failed", hash)
+	}
+	return receipt
+}
+
+func TestBeginning(t *testing.T) {
+	c := start(t, Config{})
+	if got := balance(t, c, Address(c.Keys.Payer)); got != richTokens {
+		t.Errorf("payer begins with %d minor units, want %d", got, richTokens)
+	}
+	if got := balance(t, c, Address(c.Keys.Merchant)); got != 0 {
+		t.Errorf("merchant begins with %d minor units, want 0", got)
+	}
+	for _, key := range c.Keys.all() {
+		ether, err := c.Client().BalanceAt(t.Context(), Address(key), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ether.Cmp(big.NewInt(1e18)) < 0 {
+			t.Errorf("%s has %s wei, want at least one ether for gas", Address(key), ether)
+		}
+	}
+	id := common.HexToHash("0x01")
+	hash, err := c.Send(t.Context(), c.Keys.Operator, c.Registry,
+		contracts.NewInvoiceRegistry().PackOpen([][32]byte{id}))
+	receipt := succeed(t, c, hash, err)
+	if opened, err := contracts.ParseOpened(*receipt.Logs[0]); err != nil || opened != id {
+		t.Errorf("operator's open logged %v, %v; want %v", opened, err, id)
+	}
+}
+
+func TestJSONRPC(t *testing.T) {
+	c := start(t, Config{})
+	overHTTP, err := ethclient.DialContext(t.Context(), c.RPCURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer overHTTP.Close()
+	if id, err := overHTTP.ChainID(t.Context()); err != nil || id.Cmp(c.ChainID()) != 0 {
+		t.Errorf("chain id over HTTP: %v, %v; want %v", id, err, c.ChainID())
+	}
+	overWS, err := ethclient.DialContext(t.Context(), c.WSURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer overWS.Close()
+	heads := make(chan *types.Header, 1)
+	subscription, err := overWS.SubscribeNewHead(t.Context(), heads)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer subscription.Unsubscribe()
+	seal(t, c)
+	select {
+	case head := <-heads:
+		if head.Hash() != c.head().Hash() {
+			t.Errorf("announced %s, head is %s", head.Hash(), c.head().Hash())
+		}
+	case err := <-subscription.Err():
+		t.Fatal(err)
+	}
+}
+
+func TestPayments(t *testing.T) {
+	c := start(t, Config{})
+	ctx, merchant := t.Context(), Address(c.Keys.Merchant)
+	terms := func(id string) contracts.Terms {
+		return contracts.Terms{Merchant: merchant, Token: c.Token, Amount: big.NewInt(7),
+			ExpiresAt: c.head().Time + 3600, Salt: contracts.Salt(id)}
+	}
+
+	hash, err := c.SendToken(ctx, c.Keys.Payer, merchant, big.NewInt(5), []byte("trailing"))
+	succeed(t, c, hash, err)
+	tx, _, err := c.Client().TransactionByHash(ctx, hash)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data := tx.Data(); string(data[len(data)-8:]) != "trailing" {
+		t.Errorf("calldata %x does not end in the trailing bytes", data)
+	}
+
+	hash, err = c.Pay(ctx, c.Keys.Payer, terms("a"))
+	receipt := succeed(t, c, hash, err)
+	if paid, err := contracts.ParsePaid(*receipt.Logs[len(receipt.Logs)-1]); err != nil || paid.Payer != Address(c.Keys.Payer) {
+		t.Errorf("Pay logged %+v, %v; want the payer's payment", paid, err)
+	}
+
+	hash, err = c.PayWithAuthorization(ctx, c.Keys.Operator, c.Keys.Payer, terms("b"))
+	succeed(t, c, hash, err)
+
+	hash, err = c.TransferWithAuthorization(ctx, c.Keys.Operator, c.Keys.Payer, contracts.Authorization{
+		From: Address(c.Keys.Payer), To: merchant, Value: big.NewInt(11),
+		ValidAfter: new(big.Int), ValidBefore: big.NewInt(1 << 40), Nonce: common.HexToHash("0x09"),
+	})
+	succeed(t, c, hash, err)
+
+	if got := balance(t, c, merchant); got != 5+7+7+11 {
+		t.Errorf("merchant has %d minor units, want %d", got, 5+7+7+11)
+	}
+}
+
+func TestSendFromManyGoroutines(t *testing.T) {
+	c := start(t, Config{BlockTime: 10 * time.Millisecond})
+	const senders, each = 8, 10
+	group, ctx := errgroup.WithContext(t.Context())
+	for range senders {
+		group.Go(func() error {
+			for range each {
+				hash, err := c.SendToken(ctx, c.Keys.Payer, Address(c.Keys.Merchant), common.Big1, nil)
+				if err != nil {
+					return err
+				}
+				if _, err := c.Mined(ctx, hash); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if got := balance(t, c, Address(c.Keys.Merchant)); got != senders*each {
+		t.Errorf("merchant has %d minor units, want %d", got, senders*each)
+	}
+}
+
+func TestMinedEndsWithItsContext(t *testing.T) {
+	c := start(t, Config{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := c.Mined(ctx, common.HexToHash("0x01")); err == nil {
+		t.Error("Mined returned without error for a transaction that is nowhere")
+	}
+}
+
+func TestCloseTwice(t *testing.T) {
+	c := start(t, Config{BlockTime: time.Millisecond})
+	for range 2 {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := c.Seal(t.Context()); err == nil {
+		t.Error("Seal after Close returned no error")
+	}
+}

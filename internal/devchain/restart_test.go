@@ -1,0 +1,284 @@
+package devchain
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/crypto"
+
+	"github.com/quittance/quittance/contracts"
+)
+
+func TestRestartKeepsTheWorld(t *testing.T) {
+	folder := t.TempDir()
+	first := start(t, Config{DataDir: folder})
+	hash, err := first.SendToken(t.Context(), first.Keys.Payer, Address(first.Keys.Merchant), big.NewInt(5), nil)
+	succeed(t, first, hash, err)
+	head, endpoint := first.head().Hash(), first.RPCURL()
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	at, err := url.Parse(endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	second := start(t, Config{DataDir: folder, RPCAddr: at.Host})
+	if second.RPCURL() != endpoint {
+		t.Errorf("JSON-RPC is at %s, want %s again", second.RPCURL(), endpoint)
+	}
+	if second.Token != first.Token || second.Registry != first.Registry {
+		t.Errorf("contracts are at %s and %s, want %s and %s",
+			second.Token, second.Registry, first.Token, first.Registry)
+	}
+	for i, key := range second.Keys.all() {
+		if !key.Equal(first.Keys.all()[i]) {
+			t.Errorf("key %d has changed", i)
+		}
+	}
+	if second.head().Hash() != head {
+		t.Errorf("head is %s, want %s: a restart adds no block", second.head().Hash(), head)
+	}
+	if _, err := second.Mined(t.Context(), hash); err != nil {
+		t.Error(err)
+	}
+	if got := balance(t, second, Address(second.Keys.Merchant)); got != 5 {
+		t.Errorf("merchant has %d minor units, want 5", got)
+	}
+}
+
+func TestStartRefuses(t *testing.T) {
+	used := t.TempDir()
+	start(t, Config{DataDir: used})
+	keyless := t.TempDir()
+	if err := os.Mkdir(filepath.Join(keyless, chainFolder), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	garbled := t.TempDir()
+	secret := strings.Repeat("5", 63) + "g"
+	file := fmt.Sprintf(`{"deployer": "0x%s"}`, secret)
+	if err := os.WriteFile(filepath.Join(garbled, keysFile), []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name string
+		conf Config
+		want string
+	}{
+		{"folder in use", Config{DataDir: used}, "in use"},
+		{"chain without keys", Config{DataDir: keyless}, "not its keys"},
+		{"keys that are none", Config{DataDir: garbled}, "not a private key"},
+		{"folder that is a file", Config{DataDir: filepath.Join(garbled, keysFile)}, "data folder"},
+		{"address without port", Config{RPCAddr: "127.0.0.1"}, "want IP:PORT"},
+		{"address by name", Config{RPCAddr: "localhost:0"}, "want an IP address"},
+		{"port out of range", Config{RPCAddr: "127.0.0.1:65536"}, "want an IP address and a port"},
+		{"no randomness", Config{Rand: bytes.NewReader(make([]byte, 31))}, "make a key"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c, err := Start(t.Context(), test.conf)
+			if err == nil {
+				t.Fatal(errors.Join(errors.New("started"), c.Close()))
+			}
+			if !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error is %q, want it to say %q", err, test.want)
+			}
+			if strings.Contains(err.Error(), secret) {
+				t.Errorf("error %q quotes a key", err)
+			}
+		})
+	}
+}
+
+func TestKeysAreForTheirOwnerAlone(t *testing.T) {
+	folder := t.TempDir()
+	start(t, Config{DataDir: folder})
+	info, err := os.Stat(filepath.Join(folder, keysFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Mode().Perm() != 0o600 {
+		t.Errorf("keys have mode %o, want 600", info.Mode().Perm())
+	}
+}
+
+// TestStartFinishesAnInterruptedFirstStart puts the deployer's first transaction alone onto a new chain, which is what
+// a start leaves when it is killed in the middle.
+func TestStartFinishesAnInterruptedFirstStart(t *testing.T) {
+	folder := t.TempDir()
+	whole := start(t, Config{})
+	conf := whole.conf
+	conf.DataDir = folder
+	keys, err := loadKeys(folder, conf.Rand)
+	if err != nil {
+		t.Fatal(err)
+	}
+	half := &Chain{conf: conf, Keys: keys}
+	if half.node, half.eth, err = startNode(conf, keys); err != nil {
+		t.Fatal(err)
+	}
+	create := append(common.FromHex(contracts.TestUSDCMetaData.Bin),
+		contracts.NewTestUSDC().PackConstructor(Address(keys.Deployer))...)
+	if _, err := half.send(t.Context(), keys.Deployer, nil, create, deployGas); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(half.Seal(t.Context()), half.node.Close()); err != nil {
+		t.Fatal(err)
+	}
+
+	c := start(t, Config{DataDir: folder})
+	requireWorld(t, c)
+}
+
+func requireWorld(t *testing.T, c *Chain) {
+	t.Helper()
+	for _, contract := range []common.Address{c.Token, c.Registry} {
+		if code, err := c.Client().CodeAt(t.Context(), contract, nil); err != nil || len(code) == 0 {
+			t.Errorf("no contract at %s (%v)", contract, err)
+		}
+	}
+	payer, merchant := balance(t, c, Address(c.Keys.Payer)), balance(t, c, Address(c.Keys.Merchant))
+	if payer+merchant != richTokens {
+		t.Errorf("payer and merchant have %d and %d, want %d together", payer, merchant, int64(richTokens))
+	}
+	if nonce, err := c.Client().NonceAt(t.Context(), Address(c.Keys.Deployer), nil); err != nil || nonce != 3 {
+		t.Errorf("deployer has sent %d transactions (%v), want 3", nonce, err)
+	}
+}
+
+// childFolder names the environment variable that turns the test binary into a process that seals without end.
+const childFolder = "DEVCHAIN_TEST_CHILD_FOLDER"
+
+func childRequested() bool { return os.Getenv(childFolder) != "" }
+
+// childMain pays and seals until it is killed. A line on standard output promises a block and the payment in it.
+func childMain() {
+	ctx := context.Background()
+	c, err := Start(ctx, Config{DataDir: os.Getenv(childFolder)})
+	for err == nil {
+		var payment common.Hash
+		if payment, err = c.SendToken(ctx, c.Keys.Payer, Address(c.Keys.Merchant), common.Big1, nil); err != nil {
+			break
+		}
+		if err = c.Seal(ctx); err != nil {
+			break
+		}
+		_, err = fmt.Println(c.head().Number, c.head().Hash(), payment)
+	}
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}
+
+// promise is one of the child's lines.
+type promise struct {
+	number         int64
+	block, payment common.Hash
+}
+
+// runAndKill runs the child until it has promised blocks more, or until timeout, kills it and returns all promises.
+func runAndKill(t *testing.T, folder string, blocks int, timeout time.Duration) []promise {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	defer cancel()
+	child := exec.CommandContext(ctx, os.Args[0])
+	child.Env = append(os.Environ(), childFolder+"="+folder)
+	var complaints bytes.Buffer
+	child.Stderr = &complaints
+	lines, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var promises []promise
+	for scanner := bufio.NewScanner(lines); scanner.Scan(); {
+		var p promise
+		var block, payment string
+		if _, err := fmt.Sscan(scanner.Text(), &p.number, &block, &payment); err != nil {
+			break // the last line, cut off
+		}
+		p.block, p.payment = common.HexToHash(block), common.HexToHash(payment)
+		if len(payment) == 2+2*common.HashLength {
+			promises = append(promises, p)
+		}
+		if len(promises) == blocks {
+			cancel() // CommandContext kills with SIGKILL; what the child still said before is read on
+		}
+	}
+	if err := child.Wait(); err == nil || complaints.Len() > 0 {
+		t.Fatalf("child ended by itself (%v): %s", err, &complaints)
+	}
+	return promises
+}
+
+func TestKilledWhileSealing(t *testing.T) {
+	folder := t.TempDir()
+	for round := range 6 {
+		promises := runAndKill(t, folder, 5+rand.IntN(60), time.Minute)
+		c, err := Start(t.Context(), Config{DataDir: folder})
+		if err != nil {
+			t.Fatalf("round %d: start after a kill: %v", round, err)
+		}
+		requireWorld(t, c)
+		for _, p := range promises {
+			header, err := c.Client().HeaderByNumber(t.Context(), big.NewInt(p.number))
+			if err != nil || header.Hash() != p.block {
+				t.Fatalf("round %d: block %d of %s was promised, the chain has %v (%v)",
+					round, p.number, p.block, header, err)
+			}
+			receipt, err := c.Client().TransactionReceipt(t.Context(), p.payment)
+			if err != nil || receipt.BlockHash != p.block {
+				t.Fatalf("round %d: payment %s was promised in %s (%v)", round, p.payment, p.block, err)
+			}
+		}
+		// Every block but those of the deployment and of this test holds one payment of one minor unit.
+		if paid := balance(t, c, Address(c.Keys.Merchant)); paid < promises[len(promises)-1].number-1 {
+			t.Fatalf("round %d: merchant has %d minor units at block %d", round, paid, promises[len(promises)-1].number)
+		}
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestKilledDuringTheFirstStart(t *testing.T) {
+	began := time.Now()
+	runAndKill(t, t.TempDir(), 1, time.Minute)
+	usual := time.Since(began)
+	for range 12 {
+		folder := t.TempDir()
+		runAndKill(t, folder, 1, usual/20+rand.N(usual))
+		c, err := Start(t.Context(), Config{DataDir: folder})
+		if err != nil {
+			t.Fatalf("start after a kill: %v", err)
+		}
+		requireWorld(t, c)
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestKeysComeFromTheRandomnessGiven(t *testing.T) {
+	seed := crypto.Keccak256([]byte("seed"))
+	first, err := newKeys(bytes.NewReader(bytes.Repeat(seed, 4)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(crypto.FromECDSA(first.Payer), seed) {
+		t.Error("the payer's key is not the randomness that was given")
+	}
+}

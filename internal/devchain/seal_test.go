@@ -1,0 +1,161 @@
+package devchain
+
+import (
+	"math/big"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/quittance/quittance/contracts"
+)
+
+func TestSealAt(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	c := start(t, Config{Now: func() time.Time { return now }})
+	if got := c.head().Time; got != uint64(now.Unix()) {
+		t.Fatalf("first block is dated %d, want the clock's %d", got, now.Unix())
+	}
+	if err := c.SealAt(t.Context(), now); err == nil {
+		t.Error("SealAt accepted the parent's own time")
+	}
+	if err := c.SealAt(t.Context(), now.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := c.head().Time, uint64(now.Add(time.Hour).Unix()); got != want {
+		t.Errorf("block is dated %d, want %d", got, want)
+	}
+	seal(t, c)
+	if got, want := c.head().Time, uint64(now.Add(time.Hour).Unix())+1; got != want {
+		t.Errorf("block after it is dated %d, want %d", got, want)
+	}
+}
+
+func TestPeriodicSealingWaitsForTheClock(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	c := start(t, Config{Now: func() time.Time { return now }})
+	for _, step := range []struct {
+		blockTime, advance time.Duration
+		blocks, ahead      uint64
+	}{
+		{time.Second, 0, 0, 0},
+		{time.Second, time.Second, 1, 0},
+		{time.Second, 5 * time.Second, 1, 0},
+		{999 * time.Millisecond, 0, 1, 1},
+		{time.Second, time.Second, 0, 0},
+	} {
+		c.conf.BlockTime, now = step.blockTime, now.Add(step.advance)
+		before := c.head().Number.Uint64()
+		if err := c.sealOnTime(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := c.head().Number.Uint64() - before; got != step.blocks {
+			t.Errorf("%+v: sealed %d blocks", step, got)
+		}
+		if got := c.head().Time - uint64(now.Unix()); got != step.ahead {
+			t.Errorf("%+v: head is %d s ahead", step, got)
+		}
+	}
+}
+
+func TestFork(t *testing.T) {
+	c := start(t, Config{})
+	ctx, merchant := t.Context(), Address(c.Keys.Merchant)
+	replaced, err := c.SendToken(ctx, c.Keys.Payer, merchant, big.NewInt(5), nil)
+	orphan := succeed(t, c, replaced, err)
+	seal(t, c)
+
+	// The same nonce spent otherwise on the other branch, so that the first transfer can never come back.
+	nonce, err := c.Client().NonceAt(ctx, Address(c.Keys.Payer), new(big.Int).Sub(orphan.BlockNumber, common.Big1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := c.Sign(c.Keys.Payer, nonce, c.Token, contracts.NewTestUSDC().PackTransfer(merchant, big.NewInt(3)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Fork(ctx, 2, nil, []*types.Transaction{other}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := balance(t, c, merchant); got != 3 {
+		t.Errorf("merchant has %d minor units after the fork, want 3", got)
+	}
+	if _, err := c.Client().TransactionReceipt(ctx, replaced); err == nil {
+		t.Error("the replaced transfer still has a receipt")
+	}
+	receipt, err := c.Mined(ctx, other.Hash())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if receipt.BlockNumber.Uint64() != orphan.BlockNumber.Uint64()+1 {
+		t.Errorf("the other transfer is in block %s, want the fork's second", receipt.BlockNumber)
+	}
+	seal(t, c)
+	if got := balance(t, c, merchant); got != 3 {
+		t.Errorf("merchant has %d minor units after another block, want 3", got)
+	}
+}
+
+func TestForkGivesTransactionsBackToThePool(t *testing.T) {
+	for name, drop := range map[string]bool{"kept": false, "dropped": true} {
+		t.Run(name, func(t *testing.T) {
+			c := start(t, Config{})
+			hash, err := c.SendToken(t.Context(), c.Keys.Payer, Address(c.Keys.Merchant), big.NewInt(5), nil)
+			succeed(t, c, hash, err)
+			if err := c.Fork(t.Context(), 1, nil, nil); err != nil {
+				t.Fatal(err)
+			}
+			want := int64(5)
+			if drop {
+				c.eth.TxPool().Sync()
+				c.DropPending()
+				want = 0
+			}
+			seal(t, c)
+			if got := balance(t, c, Address(c.Keys.Merchant)); got != want {
+				t.Errorf("merchant has %d minor units, want %d", got, want)
+			}
+		})
+	}
+}
+
+func TestForkManyTimes(t *testing.T) {
+	c := start(t, Config{})
+	for range 40 {
+		seal(t, c)
+	}
+	for depth := range uint64(30) {
+		if err := c.Fork(t.Context(), depth, make([][]*types.Transaction, depth+1)...); err != nil {
+			t.Fatalf("fork %d deep: %v", depth, err)
+		}
+		seal(t, c)
+	}
+	number := c.head().Number.Uint64()
+	if err := c.Fork(t.Context(), 10); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.head().Number.Uint64(); got != number-10 {
+		t.Errorf("head is %d after stepping back by 10 from %d", got, number)
+	}
+	if err := c.Fork(t.Context(), number-9); err == nil {
+		t.Error("a fork deeper than the chain was accepted")
+	}
+}
+
+func TestFinalityTags(t *testing.T) {
+	c := start(t, Config{})
+	for range 5 {
+		seal(t, c)
+	}
+	for _, tag := range []rpc.BlockNumber{rpc.SafeBlockNumber, rpc.FinalizedBlockNumber} {
+		header, err := c.Client().HeaderByNumber(t.Context(), big.NewInt(int64(tag)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := header.Number.Uint64(), c.head().Number.Uint64()-finalityDepth; got != want {
+			t.Errorf("%s is block %d, want %d", tag, got, want)
+		}
+	}
+}
