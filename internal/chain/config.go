@@ -14,7 +14,13 @@ type Chain struct {
 	Finality   Finality
 	Tokens     []Token
 	Registry   invoice.Address // zero when none is deployed
-	StartBlock *uint64         // first block to read on the first start; nil for the head
+	StartBlock *uint64         // first block to read on the first start; nil for the newest final one
+
+	// FullBloom says that every log of a block is in its header's bloom
+	// filter, so that blocks can be passed over by it. It is false where that
+	// is not known: Bor leaves the logs of state syncs out, and some networks
+	// leave the filter empty.
+	FullBloom bool
 }
 
 // Token is a currency as one network has it.
@@ -37,21 +43,21 @@ const Local = "local"
 // builtin holds Circle's native USDC of each network. Bridged look-alikes are
 // other tokens and are never counted.
 var builtin = []Chain{
-	network("ethereum", 1, "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48", Finality{Tag: TagFinalized}),
-	network("base", 8453, "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", Finality{Tag: TagSafe}),
-	network("arbitrum", 42161, "0xaf88d065e77c8cC2239327C5EDb3A432268e5831", Finality{Tag: TagSafe}),
-	network("optimism", 10, "0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85", Finality{Tag: TagSafe}),
+	fullBloom(network("ethereum", 1, "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48", Finality{Tag: TagFinalized})),
+	fullBloom(network("base", 8453, "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", Finality{Tag: TagSafe})),
+	fullBloom(network("arbitrum", 42161, "0xaf88d065e77c8cC2239327C5EDb3A432268e5831", Finality{Tag: TagSafe})),
+	fullBloom(network("optimism", 10, "0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85", Finality{Tag: TagSafe})),
 	network("polygon", 137, "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359", Finality{Tag: TagFinalized, Depth: 128}),
-	network("avalanche", 43114, "0xB97EF9Ef8734C71904D8002F8b6Bc66Dd9c48a6E", Finality{Depth: 1}),
-	network("ethereum-sepolia", 11155111, "0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238", Finality{Tag: TagFinalized}),
-	network("base-sepolia", 84532, "0x036CbD53842c5426634e7929541eC2318f3dCF7e", Finality{Tag: TagSafe}),
-	network("arbitrum-sepolia", 421614, "0x75faf114eafb1BDbe2F0316DF893fd58CE46AA4d", Finality{Tag: TagSafe}),
-	network("optimism-sepolia", 11155420, "0x5fd84259d66Cd46123540766Be93DFE6D43130D7", Finality{Tag: TagSafe}),
+	fullBloom(network("avalanche", 43114, "0xB97EF9Ef8734C71904D8002F8b6Bc66Dd9c48a6E", Finality{Depth: 1})),
+	fullBloom(network("ethereum-sepolia", 11155111, "0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238", Finality{Tag: TagFinalized})),
+	fullBloom(network("base-sepolia", 84532, "0x036CbD53842c5426634e7929541eC2318f3dCF7e", Finality{Tag: TagSafe})),
+	fullBloom(network("arbitrum-sepolia", 421614, "0x75faf114eafb1BDbe2F0316DF893fd58CE46AA4d", Finality{Tag: TagSafe})),
+	fullBloom(network("optimism-sepolia", 11155420, "0x5fd84259d66Cd46123540766Be93DFE6D43130D7", Finality{Tag: TagSafe})),
 	network("polygon-amoy", 80002, "0x41E94Eb019C0762f9Bfcf9Fb1E58725BfB0e7582", Finality{Tag: TagFinalized, Depth: 128}),
-	network("avalanche-fuji", 43113, "0x5425890298aed601595a70AB815c96711a31Bc65", Finality{Depth: 1}),
+	fullBloom(network("avalanche-fuji", 43113, "0x5425890298aed601595a70AB815c96711a31Bc65", Finality{Depth: 1})),
 	network("arc", 5042, "0x3600000000000000000000000000000000000000", Finality{Depth: 1}),
 	network("arc-testnet", 5042002, "0x3600000000000000000000000000000000000000", Finality{Depth: 1}),
-	{Key: Local, ID: 1337, Finality: Finality{Depth: 2}},
+	{Key: Local, ID: 1337, Finality: Finality{Depth: 2}, FullBloom: true},
 }
 
 func network(key string, id uint64, usdc string, f Finality) Chain {
@@ -59,6 +65,11 @@ func network(key string, id uint64, usdc string, f Finality) Chain {
 		Key: key, ID: id, Finality: f,
 		Tokens: []Token{{Currency: USDC, Address: MustAddress(usdc), Decimals: usdcDecimals}},
 	}
+}
+
+func fullBloom(c Chain) Chain {
+	c.FullBloom = true
+	return c
 }
 
 // Builtin returns the networks that need no configuration but an endpoint. The

@@ -134,12 +134,21 @@ func (e *Endpoint) Headers(ctx context.Context, numbers []uint64) ([]Header, err
 	return headers, nil
 }
 
-// LogsOfBlock returns the logs of one block that the filter selects. Asked by
-// hash, a node cannot answer with those of another block of that height.
-func (e *Endpoint) LogsOfBlock(ctx context.Context, block invoice.Hash, f LogFilter) ([]types.Log, error) {
-	var logs []types.Log
-	err := e.call(ctx, &logs, "eth_getLogs", f.arg(map[string]any{"blockHash": common.Hash(block)}))
-	return logs, err
+// LogsOfBlocks returns, for each block, its logs that the filter selects.
+// Asked by hash, a node cannot answer with those of another block of that
+// height; whether the block is canonical it does not say.
+func (e *Endpoint) LogsOfBlocks(ctx context.Context, blocks []invoice.Hash, f LogFilter) ([][]types.Log, error) {
+	found, err := batchOf[[]types.Log](ctx, e, "eth_getLogs", len(blocks), func(i int) []any {
+		return []any{f.arg(map[string]any{"blockHash": common.Hash(blocks[i])})}
+	})
+	if err != nil {
+		return nil, err
+	}
+	logs := make([][]types.Log, len(found))
+	for i := range found {
+		logs[i] = *found[i]
+	}
+	return logs, nil
 }
 
 // LogsInRange returns the logs of the blocks from first through last that the
