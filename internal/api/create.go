@@ -1,0 +1,141 @@
+package api
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/wire"
+)
+
+// createInvoice answers POST /api/invoices.
+func (a *API) createInvoice(w http.ResponseWriter, r *http.Request) error {
+	if err := wantJSON(r); err != nil {
+		return err
+	}
+	key, err := idempotencyKey(r.Header)
+	if err != nil {
+		return err
+	}
+	body, err := readBody(w, r)
+	if err != nil {
+		return badJSON(err)
+	}
+	draft, err := parseDraft(body)
+	if err != nil {
+		return err
+	}
+	// Two merchants may well number their requests alike.
+	inv, err := a.ledger.Create(r.Context(), settle.CreateRequest{Draft: draft, IdempotencyKey: key, Scope: draft.MerchantID})
+	if err != nil {
+		return fmt.Errorf("create invoice: %w", err)
+	}
+	w.Header().Set("Location", "/api/invoices/"+inv.ID)
+	a.writeJSON(w, r, http.StatusCreated, wire.FromCreated(inv))
+	return nil
+}
+
+// parseDraft reads the body of a create. It returns a refusal when the body
+// is not a JSON object, or an *invoice.FieldError for the first member, in
+// the interface's order, that is missing or does not have its form. The rules
+// beyond form are those of Draft.Check.
+func parseDraft(body []byte) (invoice.Draft, error) {
+	o, err := parseObject(body)
+	if err != nil {
+		return invoice.Draft{}, badJSON(err)
+	}
+	var d invoice.Draft
+	err = cmp.Or(
+		text(o, "", "merchantId", &d.MerchantID, asIs),
+		text(o, "", "merchantAddress", &d.Merchant, chain.ParseAddress),
+		text(o, "", "amount", &d.Amount, invoice.ParseAmount),
+		text(o, "", "currency", &d.Currency, asIs),
+		text(o, "", "chainKey", &d.ChainKey, asIs),
+		lineItems(o, "lineItems", &d.LineItems),
+		seconds(o, "expiresAt", &d.ExpiresAt),
+	)
+	return d, err
+}
+
+// badJSON returns the refusal of a body that breaks off or does not parse.
+func badJSON(err error) error {
+	if known := (*refusal)(nil); errors.As(err, &known) {
+		return err
+	}
+	return refuse(wire.CodeInvalidJSON, "The body must be one JSON object: %v.", err)
+}
+
+// text reads the string of that name in the object at path, and sets dst to
+// what parse makes of it.
+func text[T any](o object, path, name string, dst *T, parse func(string) (T, error)) error {
+	s, err := o.text(name)
+	if err == nil {
+		*dst, err = parse(s)
+	}
+	if err != nil {
+		return wrong(path+name, "%v", err)
+	}
+	return nil
+}
+
+func asIs(s string) (string, error) { return s, nil }
+
+// lineItems reads an array that may be absent. An error names the element and
+// its member, as in lineItems[2].amount.
+func lineItems(o object, name string, dst *[]invoice.LineItem) error {
+	v, ok := o[name]
+	if !ok {
+		return nil
+	}
+	array, ok := v.([]any)
+	if !ok {
+		return wrong(name, "must be an array; it is %s", kind(v))
+	}
+	items := make([]invoice.LineItem, len(array))
+	for i, element := range array {
+		path := fmt.Sprintf("%s[%d]", name, i)
+		item, ok := element.(object)
+		if !ok {
+			return wrong(path, "must be an object; it is %s", kind(element))
+		}
+		err := cmp.Or(
+			text(item, path+".", "label", &items[i].Label, asIs),
+			text(item, path+".", "amount", &items[i].Amount, invoice.ParseAmount),
+		)
+		if err != nil {
+			return err
+		}
+	}
+	*dst = items
+	return nil
+}
+
+// seconds reads a time. It must be written in digits: 1e9 and 1.0 are what a
+// program writes that keeps its integers in floats.
+func seconds(o object, name string, dst *int64) error {
+	v, ok := o[name]
+	if !ok {
+		return wrong(name, "is required")
+	}
+	number, ok := v.(json.Number)
+	if !ok {
+		return wrong(name, "must be an integer; it is %s", kind(v))
+	}
+	if strings.Trim(number.String(), "0123456789") != "" {
+		return wrong(name, "must be Unix seconds, written in digits alone")
+	}
+	n, err := strconv.ParseInt(number.String(), 10, 64)
+	if err != nil {
+		return wrong(name, "must be Unix seconds, at most %d", math.MaxInt64)
+	}
+	*dst = n
+	return nil
+}

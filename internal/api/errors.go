@@ -1,0 +1,91 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/wire"
+)
+
+// answers is the one table from an error's code to its HTTP status and title.
+var answers = map[wire.ErrorCode]struct {
+	status int
+	title  string
+}{
+	wire.CodeInvalidJSON:           {http.StatusBadRequest, "The body is not one JSON object"},
+	wire.CodeInvalidField:          {http.StatusBadRequest, "A field is missing or wrong"},
+	wire.CodeInvalidStatus:         {http.StatusBadRequest, "The status is not one of an invoice"},
+	wire.CodeInvalidChain:          {http.StatusBadRequest, "The chain is not known"},
+	wire.CodeInvalidPayload:        {http.StatusBadRequest, "The notice cannot be read"},
+	wire.CodeInvalidSignature:      {http.StatusUnauthorized, "The signature is not valid"},
+	wire.CodeNotFound:              {http.StatusNotFound, "Not found"},
+	wire.CodeMethodNotAllowed:      {http.StatusMethodNotAllowed, "The path does not have this method"},
+	wire.CodeIdempotencyInProgress: {http.StatusConflict, "A request with this key is in progress"},
+	wire.CodeBodyTooLarge:          {http.StatusRequestEntityTooLarge, "The body is too large"},
+	wire.CodeUnsupportedMediaType:  {http.StatusUnsupportedMediaType, "The body's type is not supported"},
+	wire.CodeIdempotencyMismatch:   {http.StatusUnprocessableEntity, "The key was used with another request"},
+	wire.CodeInternal:              {http.StatusInternalServerError, "Internal error"},
+	wire.CodeUnavailable:           {http.StatusServiceUnavailable, "The service is busy"},
+}
+
+// docs is where the codes are explained, one heading each.
+const docs = "https://github.com/quittance/quittance/blob/main/docs/errors.md#"
+
+// refusal is an error whose code and text the caller may see.
+type refusal struct {
+	code   wire.ErrorCode
+	field  string // with invalid_field
+	detail string
+}
+
+// Error returns the code and what was wrong.
+func (e *refusal) Error() string { return string(e.code) + ": " + e.detail }
+
+func refuse(code wire.ErrorCode, format string, args ...any) error {
+	return &refusal{code: code, detail: fmt.Sprintf(format, args...)}
+}
+
+// wrong refuses a field: what says how it is wrong, as in "must be a string".
+func wrong(field, what string, args ...any) error {
+	return &invoice.FieldError{Field: field, Detail: fmt.Sprintf(what, args...)}
+}
+
+// explain returns what the caller is told of an error. Of those that are
+// nobody's fault but ours, that is nothing but the fact.
+func explain(err error) *refusal {
+	var known *refusal
+	var field *invoice.FieldError
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.As(err, &field):
+		return &refusal{code: wire.CodeInvalidField, field: field.Field, detail: field.Error() + "."}
+	case errors.Is(err, settle.ErrIdempotencyMismatch):
+		return &refusal{code: wire.CodeIdempotencyMismatch, detail: "This Idempotency-Key was used with another body; use a new key for a new request."}
+	case errors.Is(err, settle.ErrIdempotencyInProgress):
+		return &refusal{code: wire.CodeIdempotencyInProgress, detail: "Another request with this Idempotency-Key has not ended yet; repeat it later."}
+	case errors.Is(err, store.ErrNotFound):
+		return &refusal{code: wire.CodeNotFound, detail: "Nothing has this id."}
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return &refusal{code: wire.CodeUnavailable, detail: "The request took too long; repeat it later."}
+	}
+	return &refusal{code: wire.CodeInternal, detail: "The request failed inside the service; its log says why."}
+}
+
+// problem writes the refusal as problem details (RFC 9457).
+func (e *refusal) problem() wire.Problem {
+	answer := answers[e.code]
+	return wire.Problem{
+		Type:   docs + string(e.code),
+		Title:  answer.title,
+		Status: answer.status,
+		Detail: e.detail,
+		Code:   e.code,
+		Field:  e.field,
+	}
+}

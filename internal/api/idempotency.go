@@ -1,0 +1,63 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+)
+
+// headerIdempotencyKey is the header of draft-ietf-httpapi-idempotency-key-header.
+const headerIdempotencyKey = "Idempotency-Key"
+
+// idempotencyKey returns the request's key, or nothing when it has none. A
+// key is visible ASCII, bare or quoted as a string of RFC 9651; both forms of
+// the same text are the same key.
+func idempotencyKey(h http.Header) (string, error) {
+	values := h.Values(headerIdempotencyKey)
+	switch len(values) {
+	case 0:
+		return "", nil
+	case 1:
+	default:
+		return "", wrong(headerIdempotencyKey, "must stand once")
+	}
+	key := values[0]
+	if strings.HasPrefix(key, `"`) {
+		var err error
+		if key, err = unquote(key); err != nil {
+			return "", wrong(headerIdempotencyKey, "%v", err)
+		}
+	}
+	if key == "" || len(key) > MaxIdempotencyKey || !visible(key) {
+		return "", wrong(headerIdempotencyKey, "must be 1 to %d visible ASCII characters", MaxIdempotencyKey)
+	}
+	return key, nil
+}
+
+// unquote returns the text of a quoted string, in which a backslash stands
+// before a quote or a backslash and nowhere else.
+func unquote(s string) (string, error) {
+	malformed := errors.New(`must be a bare key or one quoted string such as "abc"`)
+	var text strings.Builder
+	for i := 1; i < len(s); i++ {
+		switch s[i] {
+		case '"':
+			if i != len(s)-1 {
+				return "", malformed
+			}
+			return text.String(), nil
+		case '\\':
+			i++
+			if i == len(s) || s[i] != '"' && s[i] != '\\' {
+				return "", malformed
+			}
+		}
+		text.WriteByte(s[i])
+	}
+	return "", malformed
+}
+
+// visible reports whether s is ASCII without blanks and control characters.
+func visible(s string) bool {
+	return !strings.ContainsFunc(s, func(c rune) bool { return c <= ' ' || c > '~' })
+}

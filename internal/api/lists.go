@@ -1,0 +1,95 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/wire"
+)
+
+// getInvoice answers GET /api/invoices/{id}.
+func (a *API) getInvoice(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
+	if !strings.HasPrefix(id, invoice.PrefixInvoice) || !visible(id) { // not every text may go to a database
+		return fmt.Errorf("invoice %q: %w", id, store.ErrNotFound)
+	}
+	inv, err := a.reader.Invoice(r.Context(), id)
+	if err != nil {
+		return fmt.Errorf("read invoice: %w", err)
+	}
+	a.writeJSON(w, r, http.StatusOK, wire.InvoiceResponse{Invoice: wire.FromInvoice(inv)})
+	return nil
+}
+
+// listInvoices answers GET /api/invoices.
+func (a *API) listInvoices(w http.ResponseWriter, r *http.Request) error {
+	q := parseQuery(r)
+	limit := q.limit()
+	filter := store.InvoiceFilter{MerchantID: q.merchantID(), Before: q.cursor(cursorInvoices), Limit: limit + 1}
+	if status, ok := q.get("status"); ok {
+		filter.Status = invoice.Status(status)
+		if !slices.Contains(invoice.Statuses, filter.Status) {
+			q.fail(refuse(wire.CodeInvalidStatus, "status must be one of %v; it is %.40q.", invoice.Statuses, status))
+		}
+	}
+	if q.err != nil {
+		return q.err
+	}
+	found, err := a.reader.Invoices(r.Context(), filter)
+	if err != nil {
+		return fmt.Errorf("list invoices: %w", err)
+	}
+	found, next := page(found, limit, cursorInvoices, func(inv invoice.Invoice) string { return inv.ID })
+	list := wire.InvoiceList{Invoices: make([]wire.Invoice, len(found)), NextCursor: next}
+	for i, inv := range found {
+		list.Invoices[i] = wire.FromInvoice(inv)
+	}
+	a.writeJSON(w, r, http.StatusOK, list)
+	return nil
+}
+
+// listPayments answers GET /api/payments.
+func (a *API) listPayments(w http.ResponseWriter, r *http.Request) error {
+	q := parseQuery(r)
+	limit := q.limit()
+	filter := store.PaymentFilter{MerchantID: q.merchantID(), Before: q.cursor(cursorPayments), Limit: limit + 1}
+	if key, ok := q.get("chainKey"); ok {
+		filter.ChainKey = key
+		if _, known := a.chains[key]; !known {
+			q.fail(refuse(wire.CodeInvalidChain, "chainKey must name a chain that the service is configured with; it is %.40q.", key))
+		}
+	}
+	if include, ok := q.get("include"); ok {
+		filter.IncludePending = include == string(invoice.Pending)
+		if !filter.IncludePending {
+			q.fail(wrong("include", "must be %s", invoice.Pending))
+		}
+	}
+	if q.err != nil {
+		return q.err
+	}
+	found, err := a.reader.Payments(r.Context(), filter)
+	if err != nil {
+		return fmt.Errorf("list payments: %w", err)
+	}
+	found, next := page(found, limit, cursorPayments, func(p store.PaymentRow) string { return p.SeenID })
+	list := wire.PaymentList{Payments: make([]wire.Payment, len(found)), NextCursor: next}
+	for i, p := range found {
+		list.Payments[i] = wire.FromPayment(p.Payment, filter.IncludePending)
+	}
+	a.writeJSON(w, r, http.StatusOK, list)
+	return nil
+}
+
+// page cuts what was found to the page's length, and returns the next page's
+// cursor when something had to be cut off.
+func page[T any](found []T, limit int, list string, key func(T) string) (_ []T, next string) {
+	if len(found) <= limit {
+		return found, ""
+	}
+	return found[:limit], formatCursor(list, key(found[limit-1]))
+}

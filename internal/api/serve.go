@@ -1,0 +1,115 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"github.com/quittance/quittance/internal/wire"
+)
+
+// handler answers a request, or returns the error that says why not. It has
+// written nothing when it returns one.
+type handler func(w http.ResponseWriter, r *http.Request) error
+
+// serve returns the handler as net/http wants it: with the headers of every
+// answer, a deadline, and errors and panics turned into problems.
+func (a *API) serve(h handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), RequestTimeout)
+		defer cancel()
+		header := w.Header()
+		header.Set("Cache-Control", "no-store")
+		header.Set("X-Content-Type-Options", "nosniff")
+		if err := guard(h, w, r.WithContext(ctx)); err != nil {
+			a.fail(w, r, err)
+		}
+	})
+}
+
+// guard turns a panic of the handler into an error.
+func guard(h handler, w http.ResponseWriter, r *http.Request) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares the panic's value too
+				panic(p)
+			}
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return h(w, r)
+}
+
+// fail answers with the problem that err is, and logs it when the fault is
+// ours.
+func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
+	p := explain(err).problem()
+	level := slog.LevelDebug
+	if p.Status >= http.StatusInternalServerError && r.Context().Err() == nil { // else the caller has gone
+		level = slog.LevelError
+	}
+	a.logger.Log(r.Context(), level, "request failed",
+		"method", r.Method, "path", r.URL.Path, "status", p.Status, "code", p.Code, "error", err)
+	if p.Status == http.StatusConflict || p.Status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1")
+	}
+	if err := write(w, p.Status, "application/problem+json", p); err != nil {
+		a.logger.DebugContext(r.Context(), "answer not written", "error", err)
+	}
+}
+
+// writeJSON answers with a JSON body.
+func (a *API) writeJSON(w http.ResponseWriter, r *http.Request, status int, body any) {
+	if err := write(w, status, "application/json", body); err != nil {
+		a.logger.DebugContext(r.Context(), "answer not written", "error", err) // the caller has gone
+	}
+}
+
+// write encodes the whole body before anything is sent. The types of package
+// wire always encode, so an error means that the connection broke.
+func write(w http.ResponseWriter, status int, mediaType string, body any) error {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", mediaType)
+	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+	w.WriteHeader(status)
+	_, err = w.Write(text)
+	return err
+}
+
+// readBody returns the request's body. It refuses one of more than MaxBody
+// bytes; an error of another kind means that the body broke off.
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
+	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+		return nil, refuse(wire.CodeBodyTooLarge, "The body must be at most %d bytes.", MaxBody)
+	}
+	return body, err
+}
+
+// wantJSON refuses a body that is not declared to be plain JSON in UTF-8.
+func wantJSON(r *http.Request) error {
+	const want = "The body must be JSON, with Content-Type: application/json"
+	declared := r.Header.Get("Content-Type")
+	mediaType, params, err := mime.ParseMediaType(declared)
+	if err != nil || mediaType != "application/json" {
+		return refuse(wire.CodeUnsupportedMediaType, "%s; Content-Type is %.80q.", want, declared)
+	}
+	if charset, ok := params["charset"]; ok && !strings.EqualFold(charset, "utf-8") {
+		return refuse(wire.CodeUnsupportedMediaType, "%s, in UTF-8; the charset is %.80q.", want, charset)
+	}
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		return refuse(wire.CodeUnsupportedMediaType, "%s, without Content-Encoding; it is %.80q.", want, coding)
+	}
+	return nil
+}
