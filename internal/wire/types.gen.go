@@ -129,21 +129,6 @@ func (e PaymentStatus) Valid() bool {
 	}
 }
 
-// Defines values for ListPaymentsParamsInclude.
-const (
-	IncludePending ListPaymentsParamsInclude = "pending"
-)
-
-// Valid indicates whether the value is a known member of the ListPaymentsParamsInclude enum.
-func (e ListPaymentsParamsInclude) Valid() bool {
-	switch e {
-	case IncludePending:
-		return true
-	default:
-		return false
-	}
-}
-
 // Address An account or contract of the chain, with the ERC-55 checksum in answers.
 type Address = string
 
@@ -152,7 +137,7 @@ type Amount = string
 
 // CreateInvoiceRequest defines model for CreateInvoiceRequest.
 type CreateInvoiceRequest struct {
-	// Amount What is owed.
+	// Amount An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
 	Amount PositiveAmount `json:"amount"`
 
 	// ChainKey Key of a chain that the service is configured with.
@@ -161,14 +146,13 @@ type CreateInvoiceRequest struct {
 	// Currency Code of a currency that the chain is configured with.
 	Currency string `json:"currency"`
 
-	// ExpiresAt The last second, by the chain's clock, in which a payment counts: later than now, and at most 366 days. Written
-	// in digits alone, without fraction or exponent.
+	// ExpiresAt Unix seconds.
 	ExpiresAt Time `json:"expiresAt"`
 
 	// LineItems What the amount is made of. When there are any, they add up to amount. May be left out or empty, not null.
 	LineItems []LineItem `json:"lineItems,omitempty"`
 
-	// MerchantAddress Where the money shall go. Not the zero address.
+	// MerchantAddress An account or contract of the chain, with the ERC-55 checksum in answers.
 	MerchantAddress Address `json:"merchantAddress"`
 
 	// MerchantID The merchant's own id.
@@ -182,11 +166,8 @@ type CreateInvoiceResponse struct {
 	ID          InvoiceID `json:"id"`
 
 	// Invoice A request for payment, and what became of it.
-	Invoice Invoice `json:"invoice"`
-
-	// OnChainInvoiceID The commitment to the invoice's terms: a hash over chain id, registry, merchant address, token, amount, expiry
-	// and a salt made from the id. Anyone can compute it again.
-	OnChainInvoiceID Hash `json:"onChainInvoiceId"`
+	Invoice          Invoice `json:"invoice"`
+	OnChainInvoiceID Hash    `json:"onChainInvoiceId"`
 }
 
 // ErrorCode What went wrong, for programs. More codes may be added; treat one that is not known by its status.
@@ -200,13 +181,13 @@ type Hash = string
 
 // Invoice A request for payment, and what became of it.
 type Invoice struct {
-	// Amount What is owed.
+	// Amount An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
 	Amount PositiveAmount `json:"amount"`
 
-	// AmountPaid Sum of the confirmed transfers for this invoice, in time or not.
+	// AmountPaid An amount in minor units of its currency, without sign or leading zero, below 2^256.
 	AmountPaid Amount `json:"amountPaid"`
 
-	// AmountRefunded Sum of the confirmed transfers back to the payers. A refund does not change the status.
+	// AmountRefunded An amount in minor units of its currency, without sign or leading zero, below 2^256.
 	AmountRefunded Amount `json:"amountRefunded"`
 
 	// ChainKey Key of the chain that the invoice settles on.
@@ -223,32 +204,28 @@ type Invoice struct {
 	// `duplicate`: money came when the invoice was paid already. More values may be added.
 	Exception InvoiceException `json:"exception,omitempty"`
 
-	// ExpiresAt The last second, by the chain's clock, in which a payment counts.
+	// ExpiresAt Unix seconds.
 	ExpiresAt Time      `json:"expiresAt"`
 	ID        InvoiceID `json:"id"`
 
 	// LineItems What the amount is made of; empty when the invoice was created without.
 	LineItems []LineItem `json:"lineItems"`
 
-	// MerchantAddress The merchant's settlement address, where the money goes.
+	// MerchantAddress An account or contract of the chain, with the ERC-55 checksum in answers.
 	MerchantAddress Address `json:"merchantAddress"`
 
 	// MerchantID The merchant's own id.
 	MerchantID MerchantID `json:"merchantId"`
 
-	// SettledAt Time of that transaction's block. Present when, and only when, the invoice is paid.
-	SettledAt Time `json:"settledAt,omitempty"`
-
-	// SettledTxHash The transaction that completed the amount. Present when, and only when, the invoice is paid.
+	// SettledAt Unix seconds.
+	SettledAt     Time `json:"settledAt,omitempty"`
 	SettledTxHash Hash `json:"settledTxHash,omitempty"`
 
 	// Status `open` awaits payment. `paid` and `expired` are reached from it by what confirms on the chain; they and `void` are
 	// final. No request of this version leads to `draft` or `void`.
 	Status InvoiceStatus `json:"status"`
 
-	// TransferAmount The amount and a suffix of 1 to 999 minor units, which no other open invoice of that chain, currency and address
-	// asks for. Have plain transfers send this, so that they are recognised; the suffix is no overpayment. Absent
-	// when no suffix was free.
+	// TransferAmount An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
 	TransferAmount PositiveAmount `json:"transferAmount,omitempty"`
 }
 
@@ -375,23 +352,22 @@ type Payment struct {
 	BlockNumber int64  `json:"blockNumber"`
 	ChainKey    string `json:"chainKey"`
 
-	// ConfirmedAt When the payment became final. Absent before.
+	// ConfirmedAt Unix seconds.
 	ConfirmedAt Time   `json:"confirmedAt,omitempty"`
 	Currency    string `json:"currency"`
 
-	// From The payer.
+	// From An account or contract of the chain, with the ERC-55 checksum in answers.
 	From Address `json:"from"`
 
 	// ID Derived from the transfer's place on the chain, so indexing the chain again gives the same id.
-	ID PaymentID `json:"id"`
-
-	// InvoiceID The invoice that it pays. Absent while it cannot be attributed to one beyond doubt.
+	ID        PaymentID `json:"id"`
 	InvoiceID InvoiceID `json:"invoiceId,omitempty"`
 
-	// Status In lists, only with `include=pending`.
+	// Status `pending` is seen in a block that is not final yet, `confirmed` is final. `orphaned` was in a block that the chain
+	// dropped; it can be mined again.
 	Status PaymentStatus `json:"status,omitempty"`
 
-	// To The settlement address.
+	// To An account or contract of the chain, with the ERC-55 checksum in answers.
 	To     Address `json:"to"`
 	TxHash Hash    `json:"txHash"`
 }
@@ -469,18 +445,18 @@ type Problem struct {
 
 // Refund A transfer from a settlement address back to the account that made a payment.
 type Refund struct {
-	// Amount What was paid back; a payment can be refunded in parts.
+	// Amount An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
 	Amount PositiveAmount `json:"amount"`
 
 	// BlockNumber The block that holds the transfer.
 	BlockNumber int64  `json:"blockNumber"`
 	ChainKey    string `json:"chainKey"`
 
-	// ConfirmedAt When the refund became final.
+	// ConfirmedAt Unix seconds.
 	ConfirmedAt Time   `json:"confirmedAt"`
 	Currency    string `json:"currency"`
 
-	// From The settlement address.
+	// From An account or contract of the chain, with the ERC-55 checksum in answers.
 	From Address `json:"from"`
 
 	// ID Derived from the transfer's place on the chain, so indexing the chain again gives the same id.
@@ -490,14 +466,14 @@ type Refund struct {
 	// PaymentID Derived from the transfer's place on the chain, so indexing the chain again gives the same id.
 	PaymentID PaymentID `json:"paymentId"`
 
-	// To The payer.
+	// To An account or contract of the chain, with the ERC-55 checksum in answers.
 	To     Address `json:"to"`
 	TxHash Hash    `json:"txHash"`
 }
 
 // RefundData Data of `payment.refunded`.
 type RefundData struct {
-	// Payment The payment that was paid back, wholly or in part.
+	// Payment A transfer to a settlement address.
 	Payment Payment `json:"payment"`
 
 	// Refund A transfer from a settlement address back to the account that made a payment.
@@ -535,179 +511,3 @@ type TransferNotice struct {
 	// Type Kind of the notice.
 	Type string `json:"type"`
 }
-
-// Cursor defines model for Cursor.
-type Cursor = string
-
-// Limit defines model for Limit.
-type Limit = int
-
-// XServiceDelivery defines model for XServiceDelivery.
-type XServiceDelivery = string
-
-// XServiceEvent defines model for XServiceEvent.
-type XServiceEvent = string
-
-// XServiceSignature defines model for XServiceSignature.
-type XServiceSignature = string
-
-// XServiceTimestamp defines model for XServiceTimestamp.
-type XServiceTimestamp = string
-
-// ListInvoicesParams defines parameters for ListInvoices.
-type ListInvoicesParams struct {
-	// MerchantID Only what belongs to this merchant. An id that no merchant has gives an empty list.
-	MerchantID *MerchantID `form:"merchantId,omitempty" json:"merchantId,omitempty"`
-
-	// Status Only invoices in this state.
-	Status *InvoiceStatus `form:"status,omitempty" json:"status,omitempty"`
-
-	// Limit How many elements to return at most.
-	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
-
-	// Cursor The `nextCursor` of the page before. Its form may change, so it is not to be kept for long.
-	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
-}
-
-// CreateInvoiceParams defines parameters for CreateInvoice.
-type CreateInvoiceParams struct {
-	// IdempotencyKey Makes the request safe to repeat for 24 hours: the same key with the same body gives the first answer again,
-	// and no second invoice. 1 to 255 visible ASCII characters, bare or as a quoted string; `abc` and `"abc"` are
-	// the same key.
-	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
-}
-
-// ListPaymentsParams defines parameters for ListPayments.
-type ListPaymentsParams struct {
-	// MerchantID Only what belongs to this merchant. An id that no merchant has gives an empty list.
-	MerchantID *MerchantID `form:"merchantId,omitempty" json:"merchantId,omitempty"`
-
-	// ChainKey Only payments on this chain, which must be one that the service is configured with.
-	ChainKey *string `form:"chainKey,omitempty" json:"chainKey,omitempty"`
-
-	// Include `pending` adds payments that are not confirmed yet and those that a reorganisation of the chain orphaned, and
-	// gives every payment a `status`.
-	Include *ListPaymentsParamsInclude `form:"include,omitempty" json:"include,omitempty"`
-
-	// Limit How many elements to return at most.
-	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
-
-	// Cursor The `nextCursor` of the page before. Its form may change, so it is not to be kept for long.
-	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
-}
-
-// ListPaymentsParamsInclude defines parameters for ListPayments.
-type ListPaymentsParamsInclude string
-
-// ReceiveNoticeParams defines parameters for ReceiveNotice.
-type ReceiveNoticeParams struct {
-	// XProviderSignature `t=<unix seconds>,v1=<digest>`: the digest is the lower-case hex of HMAC-SHA256 over the timestamp, a dot and
-	// the raw body, keyed with the provider's secret. The timestamp may lie 300 s from the service's clock.
-	XProviderSignature string `json:"X-Provider-Signature"`
-}
-
-// OnInvoiceCreatedParams defines parameters for OnInvoiceCreated.
-type OnInvoiceCreatedParams struct {
-	// XServiceEvent The event's type, as in the body.
-	XServiceEvent XServiceEvent `json:"X-Service-Event"`
-
-	// XServiceDelivery Id of the delivery. It stays the same when the delivery is repeated, so it tells a repetition.
-	XServiceDelivery XServiceDelivery `json:"X-Service-Delivery"`
-
-	// XServiceTimestamp Time of this attempt in Unix seconds; the `t` of the signature.
-	XServiceTimestamp XServiceTimestamp `json:"X-Service-Timestamp"`
-
-	// XServiceSignature `t=<unix seconds>,v1=<digest>`: the digest is the lower-case hex of HMAC-SHA256 over the timestamp, a dot and the
-	// raw body, keyed with the merchant's webhook secret as it was shown. Answer 401 when it does not match or `t` lies
-	// more than 300 s from the clock.
-	XServiceSignature XServiceSignature `json:"X-Service-Signature"`
-}
-
-// OnInvoiceExpiredParams defines parameters for OnInvoiceExpired.
-type OnInvoiceExpiredParams struct {
-	// XServiceEvent The event's type, as in the body.
-	XServiceEvent XServiceEvent `json:"X-Service-Event"`
-
-	// XServiceDelivery Id of the delivery. It stays the same when the delivery is repeated, so it tells a repetition.
-	XServiceDelivery XServiceDelivery `json:"X-Service-Delivery"`
-
-	// XServiceTimestamp Time of this attempt in Unix seconds; the `t` of the signature.
-	XServiceTimestamp XServiceTimestamp `json:"X-Service-Timestamp"`
-
-	// XServiceSignature `t=<unix seconds>,v1=<digest>`: the digest is the lower-case hex of HMAC-SHA256 over the timestamp, a dot and the
-	// raw body, keyed with the merchant's webhook secret as it was shown. Answer 401 when it does not match or `t` lies
-	// more than 300 s from the clock.
-	XServiceSignature XServiceSignature `json:"X-Service-Signature"`
-}
-
-// OnInvoicePaidParams defines parameters for OnInvoicePaid.
-type OnInvoicePaidParams struct {
-	// XServiceEvent The event's type, as in the body.
-	XServiceEvent XServiceEvent `json:"X-Service-Event"`
-
-	// XServiceDelivery Id of the delivery. It stays the same when the delivery is repeated, so it tells a repetition.
-	XServiceDelivery XServiceDelivery `json:"X-Service-Delivery"`
-
-	// XServiceTimestamp Time of this attempt in Unix seconds; the `t` of the signature.
-	XServiceTimestamp XServiceTimestamp `json:"X-Service-Timestamp"`
-
-	// XServiceSignature `t=<unix seconds>,v1=<digest>`: the digest is the lower-case hex of HMAC-SHA256 over the timestamp, a dot and the
-	// raw body, keyed with the merchant's webhook secret as it was shown. Answer 401 when it does not match or `t` lies
-	// more than 300 s from the clock.
-	XServiceSignature XServiceSignature `json:"X-Service-Signature"`
-}
-
-// OnPaymentReceivedParams defines parameters for OnPaymentReceived.
-type OnPaymentReceivedParams struct {
-	// XServiceEvent The event's type, as in the body.
-	XServiceEvent XServiceEvent `json:"X-Service-Event"`
-
-	// XServiceDelivery Id of the delivery. It stays the same when the delivery is repeated, so it tells a repetition.
-	XServiceDelivery XServiceDelivery `json:"X-Service-Delivery"`
-
-	// XServiceTimestamp Time of this attempt in Unix seconds; the `t` of the signature.
-	XServiceTimestamp XServiceTimestamp `json:"X-Service-Timestamp"`
-
-	// XServiceSignature `t=<unix seconds>,v1=<digest>`: the digest is the lower-case hex of HMAC-SHA256 over the timestamp, a dot and the
-	// raw body, keyed with the merchant's webhook secret as it was shown. Answer 401 when it does not match or `t` lies
-	// more than 300 s from the clock.
-	XServiceSignature XServiceSignature `json:"X-Service-Signature"`
-}
-
-// OnPaymentRefundedParams defines parameters for OnPaymentRefunded.
-type OnPaymentRefundedParams struct {
-	// XServiceEvent The event's type, as in the body.
-	XServiceEvent XServiceEvent `json:"X-Service-Event"`
-
-	// XServiceDelivery Id of the delivery. It stays the same when the delivery is repeated, so it tells a repetition.
-	XServiceDelivery XServiceDelivery `json:"X-Service-Delivery"`
-
-	// XServiceTimestamp Time of this attempt in Unix seconds; the `t` of the signature.
-	XServiceTimestamp XServiceTimestamp `json:"X-Service-Timestamp"`
-
-	// XServiceSignature `t=<unix seconds>,v1=<digest>`: the digest is the lower-case hex of HMAC-SHA256 over the timestamp, a dot and the
-	// raw body, keyed with the merchant's webhook secret as it was shown. Answer 401 when it does not match or `t` lies
-	// more than 300 s from the clock.
-	XServiceSignature XServiceSignature `json:"X-Service-Signature"`
-}
-
-// CreateInvoiceJSONRequestBody defines body for CreateInvoice for application/json ContentType.
-type CreateInvoiceJSONRequestBody = CreateInvoiceRequest
-
-// ReceiveNoticeJSONRequestBody defines body for ReceiveNotice for application/json ContentType.
-type ReceiveNoticeJSONRequestBody = TransferNotice
-
-// OnInvoiceCreatedJSONRequestBody defines body for OnInvoiceCreated for application/json ContentType.
-type OnInvoiceCreatedJSONRequestBody = InvoiceCreatedEvent
-
-// OnInvoiceExpiredJSONRequestBody defines body for OnInvoiceExpired for application/json ContentType.
-type OnInvoiceExpiredJSONRequestBody = InvoiceExpiredEvent
-
-// OnInvoicePaidJSONRequestBody defines body for OnInvoicePaid for application/json ContentType.
-type OnInvoicePaidJSONRequestBody = InvoicePaidEvent
-
-// OnPaymentReceivedJSONRequestBody defines body for OnPaymentReceived for application/json ContentType.
-type OnPaymentReceivedJSONRequestBody = PaymentReceivedEvent
-
-// OnPaymentRefundedJSONRequestBody defines body for OnPaymentRefunded for application/json ContentType.
-type OnPaymentRefundedJSONRequestBody = PaymentRefundedEvent

@@ -12,7 +12,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-//go:generate go tool -modfile=../../tools/go.mod oapi-codegen -config oapi-codegen.yaml ../../openapi.yaml
+//go:generate go tool -modfile=../../tools/go.mod oapi-codegen -config oapi-codegen.yaml -package wire -o types.gen.go ../../openapi.yaml
+//go:generate go tool -modfile=../../tools/go.mod oapi-codegen -config oapi-codegen.yaml -package client -o ../../client/types.gen.go ../../openapi.yaml
 
 // FromInvoice returns the invoice with all its members. Those that do not
 // apply, such as settledAt of an open invoice, are left out of its JSON.
@@ -50,8 +51,12 @@ func fromLineItems(items []invoice.LineItem) []LineItem {
 	return w
 }
 
-// FromCreated returns the answer to the request that created the invoice.
+// FromCreated returns the answer to the request that created the invoice. A
+// request that is repeated gets the same answer again, whatever has become of
+// the invoice since.
 func FromCreated(inv invoice.Invoice) CreateInvoiceResponse {
+	inv.Status, inv.SettledTx, inv.SettledAt = invoice.Open, invoice.Hash{}, 0
+	inv.Exception, inv.AmountPaid, inv.AmountRefunded = "", invoice.Amount{}, invoice.Amount{}
 	return CreateInvoiceResponse{
 		ID:               inv.ID,
 		OnChainInvoiceID: inv.CommitmentID.String(),
