@@ -101,3 +101,16 @@ func (inv Invoice) CloseIntent(payments []Payment) bool {
 	}
 	return false
 }
+
+// ReckonRefunds returns the invoice with the sum of its confirmed refunds. A
+// refund does not change the status.
+func (inv Invoice) ReckonRefunds(refunds []Refund) Invoice {
+	var sum Amount
+	for _, r := range refunds {
+		if r.Status == Confirmed && r.InvoiceID == inv.ID {
+			sum = sum.Plus(r.Amount)
+		}
+	}
+	inv.AmountRefunded = sum
+	return inv
+}

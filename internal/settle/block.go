@@ -4,15 +4,11 @@ import (
 	"errors"
 
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
 )
 
 // Header names a block and its place in the chain.
-type Header struct {
-	Number uint64
-	Hash   invoice.Hash
-	Parent invoice.Hash
-	Time   int64 // Unix seconds, as the block says
-}
+type Header = store.Header
 
 // Block is what the indexer read of one block: the transfers that touch a
 // settlement address, in the order of their logs, and the registry's events.

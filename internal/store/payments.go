@@ -167,3 +167,15 @@ func (q *queries) UnfinalRefunds(ctx context.Context, chainKey string, from, to 
 		WHERE chain_key = $1 AND block_number BETWEEN $2 AND $3 AND status = 'pending'
 		ORDER BY block_number, log_index`, chainKey, int64(from), int64(to))
 }
+
+// OrphanAbove orphans the pending payments and refunds of blocks above the
+// number, which a reorg left.
+func (tx *Tx) OrphanAbove(ctx context.Context, chainKey string, number uint64) error {
+	for _, table := range []string{"payments", "refunds"} {
+		if _, err := tx.exec(ctx, "UPDATE "+table+` SET status = 'orphaned'
+			WHERE chain_key = $1 AND block_number > $2 AND status = 'pending'`, chainKey, int64(number)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

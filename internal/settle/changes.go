@@ -1,0 +1,65 @@
+package settle
+
+import (
+	"context"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/wire"
+)
+
+// announce adds an event about the invoice's subject to the changes. Its body
+// is written now and never again.
+func (s *Service) announce(c *changes, typ invoice.EventType, subject string, inv invoice.Invoice, data any) error {
+	now := s.Now()
+	id := s.ids.New(invoice.PrefixEvent)
+	body, err := wire.EventBody(id, typ, now.Unix(), data)
+	if err != nil {
+		return err
+	}
+	e := store.Event{
+		ID: id, Type: typ, Subject: subject, MerchantID: inv.MerchantID, InvoiceID: inv.ID,
+		Body: body, CreatedAt: now.Unix(), DueMS: now.UnixMilli(),
+	}
+	if s.Merchants.HasEndpoint(inv.MerchantID) {
+		e.DeliveryID = s.ids.New(invoice.PrefixDelivery)
+	}
+	c.events = append(c.events, e)
+	return nil
+}
+
+// intend adds an intent to the changes, on a chain that has a registry.
+func (s *Service) intend(c *changes, kind invoice.IntentKind, inv invoice.Invoice) {
+	if s.chains[inv.ChainKey].Registry.IsZero() {
+		return
+	}
+	c.intents = append(c.intents, store.Intent{
+		ID: s.ids.New(invoice.PrefixIntent), ChainKey: inv.ChainKey, InvoiceID: inv.ID,
+		CommitmentID: inv.CommitmentID, Kind: kind, CreatedAt: s.Now().Unix(),
+	})
+}
+
+// save writes the changes.
+func (c *changes) save(ctx context.Context, tx *store.Tx) error {
+	if err := tx.InsertEvents(ctx, c.events); err != nil {
+		return err
+	}
+	return tx.InsertIntents(ctx, c.intents)
+}
+
+// update runs a transaction that collects changes, saves them in it, and
+// wakes the workers after it.
+func (s *Service) update(ctx context.Context, fn func(tx *store.Tx, c *changes) error) error {
+	var left changes
+	err := s.Store.Update(ctx, func(tx *store.Tx) error {
+		left = changes{}
+		if err := fn(tx, &left); err != nil {
+			return err
+		}
+		return left.save(ctx, tx)
+	})
+	if err == nil {
+		s.wake(left)
+	}
+	return err
+}

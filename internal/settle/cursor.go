@@ -1,0 +1,110 @@
+package settle
+
+import (
+	"context"
+	"errors"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// Cursor returns how far the chain is read.
+func (s *Service) Cursor(ctx context.Context, chainKey string) (Cursor, error) {
+	cur, err := s.Store.Cursor(ctx, chainKey)
+	if errors.Is(err, store.ErrNotFound) {
+		return Cursor{}, nil
+	}
+	return Cursor{Started: err == nil, Indexed: cur.Indexed, Confirmed: cur.Confirmed, Halted: cur.Halted}, err
+}
+
+// Start records a chain that is read for the first time. The block after the
+// header is the first that is read. It returns ErrCursorMoved when another
+// process started the chain already.
+func (s *Service) Start(ctx context.Context, chainKey string, at Header) error {
+	return s.Store.Update(ctx, func(tx *store.Tx) error {
+		fresh, err := tx.InsertChain(ctx, chainKey, at)
+		if err != nil {
+			return err
+		}
+		if !fresh {
+			return ErrCursorMoved
+		}
+		return tx.InsertHeaders(ctx, chainKey, []Header{at})
+	})
+}
+
+// Headers returns the kept headers from one number to another, both included,
+// in ascending order: those above the finality line, and the newest below it.
+func (s *Service) Headers(ctx context.Context, chainKey string, from, to uint64) ([]Header, error) {
+	return s.Store.Headers(ctx, chainKey, from, to)
+}
+
+// Watched returns which of the addresses are settlement addresses.
+func (s *Service) Watched(ctx context.Context, chainKey string, addrs []invoice.Address) (map[invoice.Address]bool, error) {
+	return s.Store.SettlementAddresses(ctx, chainKey, addrs)
+}
+
+// Pending returns the transfers up to a block that are not final yet: those of
+// payments and of refunds. They are to be held against their receipts before
+// Confirm.
+func (s *Service) Pending(ctx context.Context, chainKey string, through uint64) ([]invoice.Transfer, error) {
+	payments, err := s.Store.UnfinalPayments(ctx, chainKey, 0, through)
+	if err != nil {
+		return nil, err
+	}
+	refunds, err := s.Store.UnfinalRefunds(ctx, chainKey, 0, through)
+	if err != nil {
+		return nil, err
+	}
+	var all []invoice.Transfer
+	for _, p := range payments {
+		all = append(all, p.Transfer)
+	}
+	for _, r := range refunds {
+		all = append(all, r.Transfer)
+	}
+	return all, nil
+}
+
+// Rollback leaves the blocks above a header, which is the newest that the
+// chain still has: their payments and refunds are orphaned, and kept. It
+// returns ErrFinalityViolated when that would undo a final block.
+func (s *Service) Rollback(ctx context.Context, chainKey string, to Header) error {
+	return s.Store.Update(ctx, func(tx *store.Tx) error {
+		cur, err := s.lock(ctx, tx, chainKey)
+		if err != nil {
+			return err
+		}
+		switch {
+		case to.Number < cur.Confirmed.Number:
+			return ErrFinalityViolated
+		case to.Number >= cur.Indexed.Number:
+			return ErrCursorMoved
+		}
+		if err := tx.OrphanAbove(ctx, chainKey, to.Number); err != nil {
+			return err
+		}
+		if err := tx.UnseeIntents(ctx, chainKey, to.Number); err != nil {
+			return err
+		}
+		if err := tx.DeleteHeaders(ctx, chainKey, 0, to.Number); err != nil {
+			return err
+		}
+		cur.Indexed = to
+		return tx.SaveCursor(ctx, chainKey, cur)
+	})
+}
+
+// Halt stops the chain's indexer until somebody has looked at it. Nothing
+// else of the chain is changed.
+func (s *Service) Halt(ctx context.Context, chainKey, reason string) error {
+	s.Logger.Error("chain halted: "+reason, "chain", chainKey)
+	return s.Store.Update(ctx, func(tx *store.Tx) error {
+		cur, err := tx.LockCursor(ctx, chainKey)
+		if err != nil {
+			return err
+		}
+		cur.Halted = reason
+		return tx.SaveCursor(ctx, chainKey, cur)
+	})
+}

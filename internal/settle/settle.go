@@ -1,0 +1,95 @@
+// Package settle holds the use cases of Quittance. Each is one database
+// transaction: what it changes and the events that tell of it are kept
+// together or not at all.
+//
+// The rules themselves are pure functions of package invoice. This package
+// loads what they need, applies them and stores what they say.
+package settle
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// Errors of the use cases.
+var (
+	// ErrIdempotencyMismatch: the key was used for another request.
+	ErrIdempotencyMismatch = errors.New("the Idempotency-Key was used for another request")
+	// ErrIdempotencyInProgress: the first request with the key is under way.
+	ErrIdempotencyInProgress = errors.New("a request with this Idempotency-Key is under way")
+	// ErrHalted: the chain's indexer was stopped and must be looked at.
+	ErrHalted = errors.New("the chain is halted")
+)
+
+// Merchants knows the merchants that the service was configured with.
+type Merchants interface {
+	// Known reports whether invoices may be created for the merchant.
+	Known(merchantID string) bool
+	// HasEndpoint reports whether the merchant wants events.
+	HasEndpoint(merchantID string) bool
+}
+
+// Signals are called after a transaction that left work for somebody. They
+// must not block; the workers find the work without them as well, only later.
+type Signals struct {
+	Deliveries func()                // events wait to be delivered
+	Intents    func(chainKey string) // the registry must be told something
+	Look       func(chainKey string) // a transfer was announced
+}
+
+// Config is what a Service needs. All members must be set.
+type Config struct {
+	Store     *store.Store
+	Chains    []chain.Chain
+	Merchants Merchants
+	Signals   Signals
+	Now       func() time.Time
+	Rand      io.Reader
+	Logger    *slog.Logger
+}
+
+// Service runs the use cases. It is safe for concurrent use.
+type Service struct {
+	Config
+	chains  map[string]chain.Chain
+	ids     *invoice.IDs
+	creates creates
+}
+
+// New returns a Service.
+func New(cfg Config) *Service {
+	s := &Service{Config: cfg, chains: make(map[string]chain.Chain), ids: invoice.NewIDs(cfg.Now, cfg.Rand)}
+	for _, c := range cfg.Chains {
+		s.chains[c.Key] = c
+	}
+	s.creates.known = make(map[store.Settlement]bool)
+	s.creates.exhausted = make(map[amountKey]time.Time)
+	return s
+}
+
+// changes collects what a transaction leaves for others: the events and
+// intents to insert, and whom to wake when it is committed.
+type changes struct {
+	events  []store.Event
+	intents []store.Intent
+}
+
+// wake tells the workers what was committed.
+func (s *Service) wake(c changes) {
+	if len(c.events) > 0 {
+		s.Signals.Deliveries()
+	}
+	seen := make(map[string]bool)
+	for _, in := range c.intents {
+		if !seen[in.ChainKey] {
+			seen[in.ChainKey] = true
+			s.Signals.Intents(in.ChainKey)
+		}
+	}
+}
