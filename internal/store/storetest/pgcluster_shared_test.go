@@ -117,6 +117,7 @@ func waitForEnd(t *testing.T, conn *pgx.Conn) {
 }
 
 func TestSharedClusterEndsWithItsLastUser(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	first, second := startMember(t, base), startMember(t, base)
 	if first.dsn != second.dsn {
@@ -144,6 +145,7 @@ func TestSharedClusterEndsWithItsLastUser(t *testing.T) {
 }
 
 func TestSharedClusterIsStartedOnce(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	var clusters [4]*Cluster
 	var wg sync.WaitGroup
@@ -170,6 +172,7 @@ func TestSharedClusterIsStartedOnce(t *testing.T) {
 }
 
 func TestSharedClusterWithoutJanitorIsReplaced(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	old := join(t, base)
 	watch := connect(t, old.DSN("postgres"))
@@ -193,6 +196,7 @@ func TestSharedClusterWithoutJanitorIsReplaced(t *testing.T) {
 }
 
 func TestSharedClusterThatDiedIsReplaced(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	old := join(t, base)
 	if err := old.Kill(t.Context()); err != nil {
@@ -208,6 +212,7 @@ func TestSharedClusterThatDiedIsReplaced(t *testing.T) {
 }
 
 func TestPostgresUsesTheServerItIsGiven(t *testing.T) {
+	t.Parallel()
 	c, err := StartCluster(t.Context(), Options{})
 	if err != nil {
 		t.Fatal(err)

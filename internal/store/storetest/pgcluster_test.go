@@ -92,6 +92,7 @@ func TestPostgresIsNewEnough(t *testing.T) {
 }
 
 func TestClusterSurvivesItsPlugBeingPulled(t *testing.T) {
+	t.Parallel()
 	c, err := StartCluster(t.Context(), Options{Fsync: true})
 	if err != nil {
 		t.Fatal(err)
@@ -146,6 +147,7 @@ func TestClusterSurvivesItsPlugBeingPulled(t *testing.T) {
 }
 
 func TestClusterWithoutFsync(t *testing.T) {
+	t.Parallel()
 	c, err := StartCluster(t.Context(), Options{})
 	if err != nil {
 		t.Fatal(err)
