@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -50,4 +51,60 @@ func (tx *Tx) FinishIntents(ctx context.Context, chainKey string, final uint64) 
 	_, err := tx.exec(ctx, `UPDATE intents SET status = 'done'
 		WHERE chain_key = $1 AND seen_block <= $2 AND status <> 'done'`, chainKey, int64(final))
 	return err
+}
+
+// DueIntents returns intents of the chain that are due and of which nothing
+// was seen in the chain, oldest first, from the one after the given id on.
+func (q *queries) DueIntents(ctx context.Context, chainKey, after string, limit int) ([]Intent, error) {
+	return collect(ctx, q, func(row scanner) (in Intent, err error) {
+		err = row.Scan(&in.ID, &in.ChainKey, &in.InvoiceID, hashCol(&in.CommitmentID), &in.Kind, &in.CreatedAt)
+		return in, err
+	}, `SELECT id, chain_key, invoice_id, commitment_id, kind, created_at FROM intents
+		WHERE chain_key = $1 AND status = 'due' AND seen_block IS NULL AND id > $2 ORDER BY id LIMIT $3`, chainKey, after, limit)
+}
+
+// DueCount returns how many intents of the chain are due.
+func (q *queries) DueCount(ctx context.Context, chainKey string) (int64, error) {
+	return one(ctx, q, func(row scanner) (n int64, err error) {
+		err = row.Scan(&n)
+		return n, err
+	}, "SELECT count(*) FROM intents WHERE chain_key = $1 AND status = 'due'", chainKey)
+}
+
+// ReleaseIntents makes those that a transaction carries, and that are not
+// done, due again. It is ErrConflict when the lease is another's.
+func (s *Store) ReleaseIntents(ctx context.Context, l Lease, txID string) error {
+	return s.under(ctx, l, func(tx *Tx) error { return tx.releaseIntents(ctx, txID) })
+}
+
+func (tx *Tx) releaseIntents(ctx context.Context, txID string) error {
+	_, err := tx.exec(ctx, "UPDATE intents SET status = 'due', tx_id = NULL WHERE tx_id = $1 AND status = 'sent'", txID)
+	return err
+}
+
+// SatisfyIntents marks due intents done whose commitment got where they want
+// it without them. It is ErrConflict when the lease is another's.
+func (s *Store) SatisfyIntents(ctx context.Context, l Lease, ids []string) error {
+	return s.under(ctx, l, func(tx *Tx) error {
+		_, err := tx.changeIntents(ctx, "SET status = 'done' WHERE status = 'due'", nil, ids)
+		return err
+	})
+}
+
+// changeIntents updates the intents with the ids and returns how many it
+// changed. args are the parameters of what the update says.
+func (tx *Tx) changeIntents(ctx context.Context, update string, args []any, ids []string) (int64, error) {
+	var changed int64
+	for chunk := range slices.Chunk(ids, chunkSize) {
+		all := slices.Clone(args)
+		for _, id := range chunk {
+			all = append(all, id)
+		}
+		n, err := tx.exec(ctx, "UPDATE intents "+update+" AND id IN "+list(len(args), len(chunk)), all...)
+		if err != nil {
+			return changed, err
+		}
+		changed += n
+	}
+	return changed, nil
 }

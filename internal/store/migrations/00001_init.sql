@@ -184,7 +184,11 @@ CREATE TABLE deliveries (
     CHECK (status = 'pending' OR lease_id IS NULL)
 );
 CREATE INDEX deliveries_due ON deliveries (due_ms) WHERE status = 'pending';
-CREATE INDEX deliveries_due_by_merchant ON deliveries (merchant_id, due_ms) WHERE status = 'pending';
+-- The queues of each merchant: what was never attempted, and what is to be tried again.
+CREATE INDEX deliveries_first ON deliveries (merchant_id, due_ms) WHERE status = 'pending' AND attempts = 0;
+CREATE INDEX deliveries_retry ON deliveries (merchant_id, due_ms) WHERE status = 'pending' AND attempts > 0;
+CREATE INDEX deliveries_leased ON deliveries (lease_id) WHERE lease_id IS NOT NULL;
+CREATE INDEX deliveries_in_flight ON deliveries (merchant_id, lease_ms) WHERE lease_id IS NOT NULL;
 
 -- The log of attempts.
 CREATE TABLE attempts (
@@ -258,6 +262,7 @@ CREATE TABLE intents (
     CHECK (status <> 'sent' OR tx_id IS NOT NULL)
 );
 CREATE INDEX intents_due ON intents (chain_key, id) WHERE status = 'due';
+CREATE INDEX intents_unseen ON intents (chain_key) WHERE status = 'sent' AND seen_block IS NULL;
 CREATE INDEX intents_by_commitment ON intents (commitment_id);
 CREATE INDEX intents_by_tx ON intents (tx_id);
 CREATE INDEX intents_seen ON intents (chain_key, seen_block) WHERE status <> 'done';
