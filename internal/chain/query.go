@@ -62,7 +62,7 @@ type Receipt struct {
 	BlockHash   common.Hash    `json:"blockHash"`
 	BlockNumber hexutil.Uint64 `json:"blockNumber"`
 	Status      hexutil.Uint64 `json:"status"`
-	Logs        []*types.Log   `json:"logs"`
+	Logs        []types.Log    `json:"logs"`
 }
 
 // Succeeded reports whether the transaction was carried out rather than

@@ -1,0 +1,230 @@
+package watch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+)
+
+// Limits of one round's reading.
+const (
+	// maxBlocks is how many blocks are read one by one. As far behind the
+	// finality line, whole ranges are read instead.
+	maxBlocks = 64
+	// firstSpan and maxSpan are how many blocks the first and the longest
+	// range has.
+	firstSpan = 512
+	maxSpan   = 8192
+	// maxAccounts is how many accounts the ledger is asked about at once.
+	maxAccounts = 1000
+)
+
+// read records the next blocks of the node's chain, of which first follows the
+// newest that was read.
+func (w *Watcher) read(ctx context.Context, src Source, first, head chain.Header, line uint64) error {
+	var blocks []settle.Block
+	var err error
+	if line >= first.Number+maxBlocks {
+		blocks, err = w.readRange(ctx, src, first, line)
+	} else {
+		blocks, err = w.readBlocks(ctx, src, first, head)
+	}
+	if err != nil {
+		return err
+	}
+	if err := w.Ledger.Observe(ctx, w.Chain.Key, blocks); err != nil {
+		return err
+	}
+	for _, b := range blocks {
+		w.tracker.Append(b.Header)
+	}
+	return nil
+}
+
+// readBlocks reads blocks one by one, from first on and to head at most. Each
+// is the parent of the next.
+func (w *Watcher) readBlocks(ctx context.Context, src Source, first, head chain.Header) ([]settle.Block, error) {
+	headers := []chain.Header{first}
+	var numbers []uint64
+	for n := first.Number + 1; n < head.Number && len(numbers) < maxBlocks-1; n++ {
+		numbers = append(numbers, n)
+	}
+	between, err := src.Headers(ctx, numbers)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range append(between, head) {
+		last := headers[len(headers)-1]
+		if h.Number != last.Number+1 || h.Parent != last.Hash {
+			// The chain forked while it was asked for; the next round sees how.
+			break
+		}
+		headers = append(headers, h)
+	}
+
+	filter := w.decoder.filter()
+	var mentioned []invoice.Hash
+	for _, h := range headers {
+		if !w.Chain.FullBloom || filter.Mentioned(h.Bloom) {
+			mentioned = append(mentioned, h.Hash)
+		}
+	}
+	found, err := src.LogsOfBlocks(ctx, mentioned, filter)
+	if err != nil {
+		return nil, err
+	}
+	logs := map[invoice.Hash][]types.Log{}
+	for i, hash := range mentioned {
+		logs[hash] = found[i]
+	}
+	watched, err := w.watched(ctx, slices.Concat(found...))
+	if err != nil {
+		return nil, err
+	}
+	return w.blocks(ctx, src, headers, logs, watched)
+}
+
+// readRange reads the logs of many blocks at once, from first on and to the
+// finality line at most. Of the blocks it returns the first, those of interest
+// and the last.
+func (w *Watcher) readRange(ctx context.Context, src Source, first chain.Header, line uint64) ([]settle.Block, error) {
+	last, logs, err := w.logsInRange(ctx, src, first.Number, line)
+	if err != nil {
+		return nil, err
+	}
+	watched, err := w.watched(ctx, logs)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(logs, func(a, b types.Log) int { return cmp.Compare(a.BlockNumber, b.BlockNumber) })
+	byBlock := map[invoice.Hash][]types.Log{}
+	var numbers []uint64
+	for len(logs) > 0 {
+		number, n := logs[0].BlockNumber, 1
+		for n < len(logs) && logs[n].BlockNumber == number {
+			n++
+		}
+		ofBlock := logs[:n]
+		logs = logs[n:]
+		if len(w.decoder.touching(ofBlock, watched)) == 0 && len(w.decoder.registryEvents(ofBlock)) == 0 {
+			continue
+		}
+		byBlock[invoice.Hash(ofBlock[0].BlockHash)] = ofBlock
+		if number != first.Number && number != last {
+			numbers = append(numbers, number)
+		}
+	}
+	if last != first.Number {
+		numbers = append(numbers, last)
+	}
+	headers, err := src.Headers(ctx, numbers)
+	if err != nil {
+		return nil, err
+	}
+	headers = append([]chain.Header{first}, headers...)
+	known := 0
+	for _, h := range headers {
+		if _, ok := byBlock[h.Hash]; ok {
+			known++
+		}
+	}
+	if known != len(byBlock) {
+		return nil, fmt.Errorf("%s: logs of blocks %d to %d name blocks that are not canonical", src, first.Number, last)
+	}
+	return w.blocks(ctx, src, headers, byBlock, watched)
+}
+
+// logsInRange returns the logs from block first on, and the last block that
+// they reach. It asks for fewer blocks while the node refuses, and for more
+// from range to range while it does not.
+func (w *Watcher) logsInRange(ctx context.Context, src Source, first, line uint64) (last uint64, logs []types.Log, err error) {
+	for {
+		last = min(first+w.span-1, line)
+		logs, err = src.LogsInRange(ctx, first, last, w.decoder.filter())
+		var refused rpc.Error
+		switch {
+		case err == nil:
+			w.span = min(w.span+w.span/4+1, maxSpan)
+			return last, logs, checkRange(src, logs, first, last)
+		case w.span == 1:
+			return 0, nil, err
+		}
+		w.span /= 2
+		if !errors.As(err, &refused) && !errors.Is(err, chain.ErrResponseTooLarge) {
+			return 0, nil, err
+		}
+	}
+}
+
+// checkRange refuses logs of blocks that were not asked for.
+func checkRange(src Source, logs []types.Log, first, last uint64) error {
+	for _, l := range logs {
+		if l.BlockNumber < first || l.BlockNumber > last {
+			return fmt.Errorf("%s: answered a log of block %d when asked for blocks %d to %d", src, l.BlockNumber, first, last)
+		}
+	}
+	return nil
+}
+
+// watched returns which accounts that the logs name are settlement addresses.
+func (w *Watcher) watched(ctx context.Context, logs []types.Log) (map[invoice.Address]bool, error) {
+	watched := map[invoice.Address]bool{}
+	for accounts := range slices.Chunk(w.decoder.accounts(logs), maxAccounts) {
+		found, err := w.Ledger.Watched(ctx, w.Chain.Key, accounts)
+		if err != nil {
+			return nil, err
+		}
+		for a, yes := range found {
+			watched[a] = yes
+		}
+	}
+	return watched, nil
+}
+
+// blocks makes the ledger's blocks of headers and their logs. The transactions
+// that matter are read from their receipts.
+func (w *Watcher) blocks(
+	ctx context.Context, src Source, headers []chain.Header, logs map[invoice.Hash][]types.Log, watched map[invoice.Address]bool,
+) ([]settle.Block, error) {
+	blocks := make([]settle.Block, len(headers))
+	var txs []common.Hash
+	var in []int // the index of each transaction's block
+	for i, h := range headers {
+		for _, l := range logs[h.Hash] {
+			if invoice.Hash(l.BlockHash) != h.Hash {
+				return nil, fmt.Errorf("%s: answered a log of block %s when asked for block %s", src, l.BlockHash, h.Hash)
+			}
+		}
+		blocks[i] = settle.Block{Header: header(h), Registry: w.decoder.registryEvents(logs[h.Hash])}
+		for _, tx := range w.decoder.touching(logs[h.Hash], watched) {
+			txs, in = append(txs, tx), append(in, i)
+		}
+	}
+	receipts, err := src.Receipts(ctx, txs)
+	if err != nil {
+		return nil, err
+	}
+	inputs, err := src.Inputs(ctx, txs)
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range receipts {
+		b := &blocks[in[i]]
+		transfers, err := w.decoder.transfers(b.Header, r, inputs[i], watched)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", src, err)
+		}
+		b.Transfers = append(b.Transfers, transfers...)
+	}
+	return blocks, nil
+}
