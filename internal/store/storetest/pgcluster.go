@@ -65,7 +65,11 @@ func StartCluster(ctx context.Context, opts Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := srv.mkdirTemp()
+	parent := memoryDir()
+	if opts.Fsync {
+		parent = tempDir()
+	}
+	dir, err := srv.mkdirTemp(parent)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +161,7 @@ func (c *Cluster) launch(ctx context.Context) error {
 		"max_connections=" + strconv.Itoa(maxConnections),
 	}
 	if !c.fsync {
-		settings = append(settings, "fsync=off", "synchronous_commit=off", "full_page_writes=off")
+		settings = append(settings, "fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_wal_size=256MB")
 	}
 	options := "-c " + strings.Join(settings, " -c ")
 	if err := c.pgCtl(ctx, "start", "-l", c.log(), "-o", options); err != nil {

@@ -17,6 +17,10 @@ import (
 // minMajor is the oldest PostgreSQL that Quittance supports.
 const minMajor = 15
 
+// memoryRoom is how many bytes must be free in memory to put a cluster there.
+// Containers are often given no more than 64 MiB.
+const memoryRoom = 2 << 30
+
 // debianBinDirs matches the folders of the servers that Debian packages; only
 // the client programs are on PATH there.
 const debianBinDirs = "/usr/lib/postgresql/*/bin"
@@ -185,10 +189,10 @@ func (s server) prepare(cmd *exec.Cmd) *exec.Cmd {
 	return cmd
 }
 
-// mkdirTemp makes a new folder that belongs to the server's user. It lies where
-// that user may remove it, too.
-func (s server) mkdirTemp() (string, error) {
-	dir, err := os.MkdirTemp(tempDir(), "quittance-postgres-")
+// mkdirTemp makes a new folder in parent that belongs to the server's user. That
+// user must be allowed to remove it, as from tempDir and memoryDir.
+func (s server) mkdirTemp(parent string) (string, error) {
+	dir, err := os.MkdirTemp(parent, "quittance-postgres-")
 	if err != nil {
 		return "", fmt.Errorf("make a folder for PostgreSQL: %w", err)
 	}
@@ -207,4 +211,15 @@ func tempDir() string {
 		return "/tmp"
 	}
 	return os.TempDir()
+}
+
+// memoryDir is the folder for clusters whose data may be lost: one in memory if
+// there is room, where making a database, 300 files, takes a tenth of the time.
+func memoryDir() string {
+	const dir = "/dev/shm"
+	var stat syscall.Statfs_t
+	if err := syscall.Statfs(dir, &stat); err != nil || stat.Bavail*uint64(stat.Bsize) < memoryRoom {
+		return tempDir()
+	}
+	return dir
 }

@@ -135,7 +135,7 @@ func joinCluster(ctx context.Context, base string) (c *Cluster, err error) {
 		return found, nil
 	}
 
-	dir, err := srv.mkdirTemp()
+	dir, err := srv.mkdirTemp(memoryDir())
 	if err != nil {
 		return nil, err
 	}
