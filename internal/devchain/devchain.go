@@ -20,7 +20,6 @@ import (
 	"io"
 	"log/slog"
 	"math/big"
-	"os"
 	"sync"
 	"time"
 
@@ -69,8 +68,10 @@ type Chain struct {
 	eth    *eth.Ethereum
 	client *ethclient.Client
 
-	sealing sync.Mutex // held from choosing a parent until its child is the head
-	sending sync.Mutex // held from choosing a nonce until the pool has it
+	// turn is held from choosing a parent until its child is the head and the pool knows, and from choosing a nonce
+	// until the pool has it. They exclude each other: geth's pool, when told of a new head, judges what has just been
+	// added before it removes what was mined, leaves it aside, and then answers with a nonce that is taken.
+	turn sync.Mutex
 
 	stop    context.CancelFunc
 	stopped chan struct{} // closed when the periodic sealer has returned
@@ -95,23 +96,14 @@ func Start(ctx context.Context, conf Config) (*Chain, error) {
 	if conf.Rand == nil {
 		conf.Rand = rand.Reader
 	}
-	if conf.DataDir != "" {
-		if err := os.MkdirAll(conf.DataDir, 0o700); err != nil {
-			return nil, fmt.Errorf("make the chain's data folder: %w", err)
-		}
-	}
-	keys, err := loadKeys(conf.DataDir, conf.Rand)
+	stack, err := openNode(conf)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("open the development chain: %w", err)
 	}
-	c := &Chain{conf: conf, Keys: keys, stopped: make(chan struct{})}
-	if c.node, c.eth, err = startNode(conf, keys); err != nil {
-		return nil, fmt.Errorf("start the development chain: %w", err)
-	}
-	c.client = ethclient.NewClient(c.node.Attach())
-	if err := c.deployWorld(ctx); err != nil {
-		close(c.stopped)
-		return nil, errors.Join(fmt.Errorf("deploy the development contracts: %w", err), c.Close())
+	// From here on this process alone uses the folder.
+	c, err := startWorld(ctx, conf, stack)
+	if err != nil {
+		return nil, fmt.Errorf("start the development chain: %w", errors.Join(err, stack.Close()))
 	}
 	running, stop := context.WithCancel(context.Background())
 	c.stop = stop

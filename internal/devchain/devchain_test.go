@@ -20,7 +20,12 @@ func TestMain(m *testing.M) {
 		childMain()
 		return
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m,
+		// geth keeps one pool of signature checkers for the whole process.
+		goleak.IgnoreTopFunction("github.com/ethereum/go-ethereum/core.(*txSenderCacher).cache"),
+		// A closed LevelDB waits for its last buffer for up to a second.
+		goleak.IgnoreTopFunction("github.com/syndtr/goleveldb/leveldb.(*DB).mpoolDrain"),
+	)
 }
 
 // start runs a chain that is closed, and must close cleanly, when the test ends.

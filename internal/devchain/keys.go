@@ -45,22 +45,22 @@ type keysJSON struct {
 }
 
 // loadKeys reads the folder's keys, or makes them on its first use. An empty folder name makes keys that are kept
-// nowhere.
+// nowhere. The folder must be locked.
 func loadKeys(folder string, random io.Reader) (Keys, error) {
 	if folder == "" {
 		return newKeys(random)
 	}
 	path := filepath.Join(folder, keysFile)
 	raw, err := os.ReadFile(path)
-	switch {
-	case err == nil:
+	if err == nil {
 		return parseKeys(path, raw)
-	case !errors.Is(err, fs.ErrNotExist):
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
 		return Keys{}, fmt.Errorf("read the chain's keys: %w", err)
 	}
-	if _, err := os.Stat(filepath.Join(folder, chainFolder)); !errors.Is(err, fs.ErrNotExist) {
-		return Keys{}, fmt.Errorf("%s holds a chain but not its keys: put %s back, or remove the folder to begin anew",
-			folder, keysFile)
+	if complete, err := isComplete(folder); err != nil || complete {
+		return Keys{}, errors.Join(err, fmt.Errorf(
+			"%s holds a chain but not its keys: put %s back, or remove the folder to begin anew", folder, keysFile))
 	}
 	keys, err := newKeys(random)
 	if err != nil {
@@ -128,7 +128,8 @@ func writeKeys(path string, keys Keys) error {
 	if err != nil {
 		return fmt.Errorf("write the chain's keys: %w", err)
 	}
-	file, err := os.CreateTemp(filepath.Dir(path), keysFile+".*") // made with mode 0600
+	// A name of its own that a killed start may leave behind, and the next one takes over.
+	file, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return fmt.Errorf("write the chain's keys: %w", err)
 	}
@@ -136,12 +137,11 @@ func writeKeys(path string, keys Keys) error {
 	if err == nil {
 		err = file.Sync()
 	}
-	err = errors.Join(err, file.Close())
-	if err == nil {
+	if err = errors.Join(err, file.Close()); err == nil {
 		err = os.Rename(file.Name(), path)
 	}
 	if err != nil {
-		return fmt.Errorf("write the chain's keys: %w", errors.Join(err, os.Remove(file.Name())))
+		return fmt.Errorf("write the chain's keys: %w", err)
 	}
 	return nil
 }

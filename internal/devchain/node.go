@@ -25,8 +25,9 @@ import (
 )
 
 const (
-	// chainFolder is the node's own folder inside the data folder.
-	chainFolder = "chain"
+	// chainFolder is the node's own folder inside the data folder, databaseFolder its database in there.
+	chainFolder    = "chain"
+	databaseFolder = "chaindata" // geth's choice
 	// databaseMiB and trieMiB are the node's caches, in MiB: the least that geth accepts, and little.
 	databaseMiB = 16
 	trieMiB     = 8
@@ -37,17 +38,17 @@ const (
 // richEther is what each account begins with, in ether.
 const richEther = 1_000_000
 
-// startNode assembles geth's node without peers and opens its RPC port.
-func startNode(conf Config, keys Keys) (*node.Node, *eth.Ethereum, error) {
+// openNode makes geth's node, without peers and without a chain yet, and takes the data folder's lock.
+func openNode(conf Config) (*node.Node, error) {
 	host, port, err := splitAddr(conf.RPCAddr)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	log.SetDefault(gethLogger(conf.Logger))
 
 	nodeKey, err := newKey(conf.Rand) // a fresh one, so that geth does not write its own
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	modules := []string{"eth", "net", "web3", "txpool"}
 	stack, err := node.New(&node.Config{
@@ -69,18 +70,12 @@ func startNode(conf Config, keys Keys) (*node.Node, *eth.Ethereum, error) {
 		BatchResponseMaxSize: node.DefaultConfig.BatchResponseMaxSize,
 	})
 	if errors.Is(err, node.ErrDatadirUsed) {
-		return nil, nil, fmt.Errorf("%s is in use by another process; stop it or choose another folder", conf.DataDir)
+		return nil, fmt.Errorf("%s is in use by another process; stop it or choose another folder", conf.DataDir)
 	}
-	if err != nil {
-		return nil, nil, err
-	}
-	backend, err := startEth(stack, keys)
-	if err != nil {
-		return nil, nil, errors.Join(err, stack.Close())
-	}
-	return stack, backend, nil
+	return stack, err
 }
 
+// startEth puts the chain onto the node and opens the RPC port.
 func startEth(stack *node.Node, keys Keys) (*eth.Ethereum, error) {
 	conf := ethconfig.Defaults
 	conf.Genesis = genesis(keys)

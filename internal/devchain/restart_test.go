@@ -18,8 +18,6 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
-
-	"github.com/quittance/quittance/contracts"
 )
 
 func TestRestartKeepsTheWorld(t *testing.T) {
@@ -64,7 +62,10 @@ func TestStartRefuses(t *testing.T) {
 	used := t.TempDir()
 	start(t, Config{DataDir: used})
 	keyless := t.TempDir()
-	if err := os.Mkdir(filepath.Join(keyless, chainFolder), 0o700); err != nil {
+	if err := start(t, Config{DataDir: keyless}).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(keyless, keysFile)); err != nil {
 		t.Fatal(err)
 	}
 	garbled := t.TempDir()
@@ -81,7 +82,7 @@ func TestStartRefuses(t *testing.T) {
 		{"folder in use", Config{DataDir: used}, "in use"},
 		{"chain without keys", Config{DataDir: keyless}, "not its keys"},
 		{"keys that are none", Config{DataDir: garbled}, "not a private key"},
-		{"folder that is a file", Config{DataDir: filepath.Join(garbled, keysFile)}, "data folder"},
+		{"folder that is a file", Config{DataDir: filepath.Join(garbled, keysFile)}, "not a directory"},
 		{"address without port", Config{RPCAddr: "127.0.0.1"}, "want IP:PORT"},
 		{"address by name", Config{RPCAddr: "localhost:0"}, "want an IP address"},
 		{"port out of range", Config{RPCAddr: "127.0.0.1:65536"}, "want an IP address and a port"},
@@ -114,32 +115,33 @@ func TestKeysAreForTheirOwnerAlone(t *testing.T) {
 	}
 }
 
-// TestStartFinishesAnInterruptedFirstStart puts the deployer's first transaction alone onto a new chain, which is what
-// a start leaves when it is killed in the middle.
-func TestStartFinishesAnInterruptedFirstStart(t *testing.T) {
+// TestStartAfterAnInterruptedFirstStart spoils a database as a kill can, in the moment when LevelDB makes it. While the
+// chain is not complete, a start begins anew with the same keys; a complete one it must never remove.
+func TestStartAfterAnInterruptedFirstStart(t *testing.T) {
 	folder := t.TempDir()
-	whole := start(t, Config{})
-	conf := whole.conf
-	conf.DataDir = folder
-	keys, err := loadKeys(folder, conf.Rand)
-	if err != nil {
+	first := start(t, Config{DataDir: folder})
+	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	half := &Chain{conf: conf, Keys: keys}
-	if half.node, half.eth, err = startNode(conf, keys); err != nil {
+	database := filepath.Join(folder, chainFolder, databaseFolder)
+	current := filepath.Join(database, "CURRENT")
+	if err := os.WriteFile(current, []byte("MANIF"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	create := append(common.FromHex(contracts.TestUSDCMetaData.Bin),
-		contracts.NewTestUSDC().PackConstructor(Address(keys.Deployer))...)
-	if _, err := half.send(t.Context(), keys.Deployer, nil, create, deployGas); err != nil {
+	if c, err := Start(t.Context(), Config{DataDir: folder}); err == nil {
+		t.Fatal(errors.Join(errors.New("started on a spoilt complete chain"), c.Close()))
+	}
+	if left, err := os.ReadFile(current); err != nil || string(left) != "MANIF" {
+		t.Fatalf("a complete chain's database was touched: %q, %v", left, err)
+	}
+	if err := os.Remove(filepath.Join(folder, chainFolder, completeFile)); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(half.Seal(t.Context()), half.node.Close()); err != nil {
-		t.Fatal(err)
+	second := start(t, Config{DataDir: folder})
+	requireWorld(t, second)
+	if second.Token != first.Token {
+		t.Errorf("token is at %s, want %s as before", second.Token, first.Token)
 	}
-
-	c := start(t, Config{DataDir: folder})
-	requireWorld(t, c)
 }
 
 func requireWorld(t *testing.T, c *Chain) {
@@ -254,20 +256,23 @@ func TestKilledWhileSealing(t *testing.T) {
 	}
 }
 
-func TestKilledDuringTheFirstStart(t *testing.T) {
+// TestKilledWhileStarting kills at random moments of a first start, and of the starts after it on the same folder.
+func TestKilledWhileStarting(t *testing.T) {
 	began := time.Now()
 	runAndKill(t, t.TempDir(), 1, time.Minute)
 	usual := time.Since(began)
 	for range 12 {
 		folder := t.TempDir()
-		runAndKill(t, folder, 1, usual/20+rand.N(usual))
-		c, err := Start(t.Context(), Config{DataDir: folder})
-		if err != nil {
-			t.Fatalf("start after a kill: %v", err)
-		}
-		requireWorld(t, c)
-		if err := c.Close(); err != nil {
-			t.Fatal(err)
+		for range 2 {
+			runAndKill(t, folder, 1, usual/20+rand.N(usual))
+			c, err := Start(t.Context(), Config{DataDir: folder})
+			if err != nil {
+				t.Fatalf("start after a kill: %v", err)
+			}
+			requireWorld(t, c)
+			if err := c.Close(); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 }

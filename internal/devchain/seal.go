@@ -17,16 +17,16 @@ const finalityDepth = 2
 // Seal adds one block with what the pool holds. Its timestamp is the clock's, or one second after the parent's when
 // the clock has not got past that.
 func (c *Chain) Seal(ctx context.Context) error {
-	c.sealing.Lock()
-	defer c.sealing.Unlock()
+	c.turn.Lock()
+	defer c.turn.Unlock()
 	return c.sealNow(ctx)
 }
 
 // SealAt adds one block with what the pool holds and with this very timestamp, in whole seconds. It fails when that is
 // not after the parent's. A later Seal carries on from there.
 func (c *Chain) SealAt(ctx context.Context, at time.Time) error {
-	c.sealing.Lock()
-	defer c.sealing.Unlock()
+	c.turn.Lock()
+	defer c.turn.Unlock()
 	parent := c.head()
 	if at.Unix() <= int64(parent.Time) {
 		return fmt.Errorf("seal a block at %d: want a time after its parent's, %d", at.Unix(), parent.Time)
@@ -40,8 +40,8 @@ func (c *Chain) SealAt(ctx context.Context, at time.Time) error {
 // What the replaced blocks held goes back to the pool, if it is still valid, and would come with the next Seal:
 // DropPending prevents that.
 func (c *Chain) Fork(ctx context.Context, depth uint64, blocks ...[]*types.Transaction) error {
-	c.sealing.Lock()
-	defer c.sealing.Unlock()
+	c.turn.Lock()
+	defer c.turn.Unlock()
 	head := c.head().Number.Uint64()
 	if depth > head {
 		return fmt.Errorf("fork %d blocks deep: the chain has %d", depth, head)
@@ -59,6 +59,8 @@ func (c *Chain) Fork(ctx context.Context, depth uint64, blocks ...[]*types.Trans
 
 // DropPending empties the transaction pool.
 func (c *Chain) DropPending() {
+	c.turn.Lock()
+	defer c.turn.Unlock()
 	c.eth.TxPool().Clear()
 }
 
@@ -76,17 +78,17 @@ func (c *Chain) sealPeriodically(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		if err := c.sealOnTime(ctx); err != nil && ctx.Err() == nil {
+		if err := c.sealOnTime(ctx, c.conf.BlockTime); err != nil && ctx.Err() == nil {
 			c.conf.Logger.Error("development chain: no block sealed; trying again", "err", err)
 		}
 	}
 }
 
 // sealOnTime seals unless that would date the block ahead of the clock, which faster chains cannot avoid.
-func (c *Chain) sealOnTime(ctx context.Context) error {
-	c.sealing.Lock()
-	defer c.sealing.Unlock()
-	if c.conf.BlockTime >= time.Second && c.conf.Now().Unix() <= int64(c.head().Time) {
+func (c *Chain) sealOnTime(ctx context.Context, blockTime time.Duration) error {
+	c.turn.Lock()
+	defer c.turn.Unlock()
+	if blockTime >= time.Second && c.conf.Now().Unix() <= int64(c.head().Time) {
 		return nil
 	}
 	return c.sealNow(ctx)
@@ -136,7 +138,7 @@ func (c *Chain) build(
 	return block, nil
 }
 
-// adopt makes a stored block the head and moves the safe and finalized tags.
+// adopt makes a stored block the head, moves the safe and finalized tags, and waits until the pool knows.
 func (c *Chain) adopt(block *types.Block) error {
 	chain := c.eth.BlockChain()
 	if _, err := chain.SetCanonical(block); err != nil {
@@ -145,6 +147,9 @@ func (c *Chain) adopt(block *types.Block) error {
 	final := chain.GetHeaderByNumber(block.NumberU64() - min(finalityDepth, block.NumberU64()))
 	chain.SetFinalized(final)
 	chain.SetSafe(final)
+	if err := c.eth.TxPool().Sync(); err != nil {
+		return fmt.Errorf("tell the pool of block %d: %w", block.NumberU64(), err)
+	}
 	return nil
 }
 

@@ -46,9 +46,9 @@ func TestPeriodicSealingWaitsForTheClock(t *testing.T) {
 		{999 * time.Millisecond, 0, 1, 1},
 		{time.Second, time.Second, 0, 0},
 	} {
-		c.conf.BlockTime, now = step.blockTime, now.Add(step.advance)
+		now = now.Add(step.advance)
 		before := c.head().Number.Uint64()
-		if err := c.sealOnTime(t.Context()); err != nil {
+		if err := c.sealOnTime(t.Context(), step.blockTime); err != nil {
 			t.Fatal(err)
 		}
 		if got := c.head().Number.Uint64() - before; got != step.blocks {
@@ -109,7 +109,6 @@ func TestForkGivesTransactionsBackToThePool(t *testing.T) {
 			}
 			want := int64(5)
 			if drop {
-				c.eth.TxPool().Sync()
 				c.DropPending()
 				want = 0
 			}

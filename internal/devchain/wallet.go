@@ -156,8 +156,8 @@ func (c *Chain) Sign(
 func (c *Chain) send(
 	ctx context.Context, from *ecdsa.PrivateKey, to *common.Address, data []byte, gas uint64,
 ) (common.Hash, error) {
-	c.sending.Lock()
-	defer c.sending.Unlock()
+	c.turn.Lock()
+	defer c.turn.Unlock()
 	if err := ctx.Err(); err != nil {
 		return common.Hash{}, fmt.Errorf("send a transaction from %s: %w", Address(from), err)
 	}

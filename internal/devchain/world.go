@@ -2,13 +2,19 @@ package devchain
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math/big"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/ethclient"
+	"github.com/ethereum/go-ethereum/node"
 
 	"github.com/quittance/quittance/contracts"
 )
@@ -19,14 +25,67 @@ const indexPoll = time.Millisecond
 // richTokens is what the payer begins with, in minor units: a billion tokens.
 const richTokens = 1_000_000_000_000_000
 
-// deployWorld brings the contracts and the payer's tokens onto the chain. Each step is one transaction of the
-// deployer's and its index is its nonce, so the chain itself tells which steps are done, however a start ended, and
-// the contracts' addresses are known beforehand.
-func (c *Chain) deployWorld(ctx context.Context) error {
+// completeFile marks, by being there, a chain whose first start has come to its end.
+const completeFile = "complete"
+
+// isComplete says whether the folder's chain has been deployed.
+func isComplete(folder string) (bool, error) {
+	_, err := os.Stat(filepath.Join(folder, chainFolder, completeFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// startWorld starts the chain on a node that holds the folder's lock. What a killed first start has left is removed
+// first: nobody was told of that chain, and its database may be in a state that LevelDB cannot open.
+func startWorld(ctx context.Context, conf Config, stack *node.Node) (*Chain, error) {
+	keys, err := loadKeys(conf.DataDir, conf.Rand)
+	if err != nil {
+		return nil, err
+	}
+	complete := false
+	if conf.DataDir != "" {
+		if complete, err = isComplete(conf.DataDir); err != nil {
+			return nil, err
+		}
+		if !complete {
+			if err := os.RemoveAll(filepath.Join(conf.DataDir, chainFolder, databaseFolder)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	deployer := Address(keys.Deployer)
+	c := &Chain{
+		Token:    crypto.CreateAddress(deployer, 0),
+		Registry: crypto.CreateAddress(deployer, 1),
+		Keys:     keys,
+		conf:     conf,
+		node:     stack,
+		stopped:  make(chan struct{}),
+	}
+	if c.eth, err = startEth(stack, keys); err != nil {
+		return nil, err
+	}
+	c.client = ethclient.NewClient(stack.Attach())
+	if complete {
+		return c, c.awaitIndex(ctx)
+	}
+	if err := c.deploy(ctx); err != nil {
+		return nil, fmt.Errorf("deploy the contracts: %w", err)
+	}
+	if conf.DataDir == "" {
+		return c, nil
+	}
+	return c, os.WriteFile(filepath.Join(conf.DataDir, chainFolder, completeFile), nil, 0o600)
+}
+
+// deploy brings the contracts and the payer's tokens onto a new chain, in one block.
+func (c *Chain) deploy(ctx context.Context) error {
 	deployer := Address(c.Keys.Deployer)
 	token, registry := contracts.NewTestUSDC(), contracts.NewInvoiceRegistry()
-	c.Token, c.Registry = crypto.CreateAddress(deployer, 0), crypto.CreateAddress(deployer, 1)
-	steps := []struct {
+	var sent []common.Hash
+	for _, step := range []struct {
 		to   *common.Address // nil creates a contract
 		data []byte
 	}{
@@ -34,26 +93,14 @@ func (c *Chain) deployWorld(ctx context.Context) error {
 		{nil, append(common.FromHex(contracts.InvoiceRegistryMetaData.Bin),
 			registry.PackConstructor(deployer, Address(c.Keys.Operator))...)},
 		{&c.Token, token.PackMint(Address(c.Keys.Payer), big.NewInt(richTokens))},
-	}
-	done, err := c.client.NonceAt(ctx, deployer, nil)
-	if err != nil {
-		return err
-	}
-	if done >= uint64(len(steps)) {
-		return c.awaitIndex(ctx)
-	}
-	var sent []common.Hash
-	for _, step := range steps[done:] {
+	} {
 		hash, err := c.send(ctx, c.Keys.Deployer, step.to, step.data, deployGas)
 		if err != nil {
 			return err
 		}
 		sent = append(sent, hash)
 	}
-	if err := c.Seal(ctx); err != nil {
-		return err
-	}
-	if err := c.awaitIndex(ctx); err != nil {
+	if err := errors.Join(c.Seal(ctx), c.awaitIndex(ctx)); err != nil {
 		return err
 	}
 	for _, hash := range sent {
