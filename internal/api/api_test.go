@@ -1,0 +1,203 @@
+package api_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/api/apitest"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+)
+
+const now = 1_764_000_000
+
+func clock() time.Time { return time.Unix(now, 0) }
+
+// backend stands for settle.Service and store.Store. It keeps what it is given
+// in lists, oldest first.
+type backend struct {
+	invoices []invoice.Invoice
+	payments []store.PaymentRow
+	requests []settle.CreateRequest
+	notices  []settle.Notice
+	err      error // returned by every method when set
+	panics   any   // thrown by every method when set
+}
+
+func (b *backend) trouble() error {
+	if b.panics != nil {
+		panic(b.panics)
+	}
+	return b.err
+}
+
+func (b *backend) Create(_ context.Context, r settle.CreateRequest) (invoice.Invoice, error) {
+	if err := cmp.Or(b.trouble(), r.Draft.Check(now)); err != nil {
+		return invoice.Invoice{}, err
+	}
+	switch {
+	case r.Draft.ChainKey != "base":
+		return invoice.Invoice{}, &invoice.FieldError{Field: "chainKey", Detail: "is not known"}
+	case r.Draft.Currency != "USDC":
+		return invoice.Invoice{}, &invoice.FieldError{Field: "currency", Detail: "is not known"}
+	}
+	b.requests = append(b.requests, r)
+	inv := invoice.Invoice{
+		Terms:        invoice.Terms{Merchant: r.Draft.Merchant, Amount: r.Draft.Amount, ExpiresAt: r.Draft.ExpiresAt},
+		ID:           invoiceID(len(b.invoices)),
+		CommitmentID: invoice.Hash{31: 1},
+		MerchantID:   r.Draft.MerchantID, Currency: r.Draft.Currency, ChainKey: r.Draft.ChainKey,
+		Status: invoice.Open, LineItems: r.Draft.LineItems, CreatedAt: now,
+	}
+	b.invoices = append(b.invoices, inv)
+	return inv, nil
+}
+
+func (b *backend) ReceiveNotice(_ context.Context, n settle.Notice) error {
+	if err := b.trouble(); err != nil {
+		return err
+	}
+	b.notices = append(b.notices, n)
+	return nil
+}
+
+func (b *backend) Invoice(_ context.Context, id string) (invoice.Invoice, error) {
+	if err := b.trouble(); err != nil {
+		return invoice.Invoice{}, err
+	}
+	i := slices.IndexFunc(b.invoices, func(inv invoice.Invoice) bool { return inv.ID == id })
+	if i < 0 {
+		return invoice.Invoice{}, store.ErrNotFound
+	}
+	return b.invoices[i], nil
+}
+
+func (b *backend) Invoices(_ context.Context, f store.InvoiceFilter) ([]invoice.Invoice, error) {
+	return newest(b.invoices, f.Limit, func(inv invoice.Invoice) bool {
+		return (f.MerchantID == "" || f.MerchantID == inv.MerchantID) && (f.Status == "" || f.Status == inv.Status) &&
+			(f.Before == "" || inv.ID < f.Before)
+	}), b.trouble()
+}
+
+func (b *backend) Payments(_ context.Context, f store.PaymentFilter) ([]store.PaymentRow, error) {
+	return newest(b.payments, f.Limit, func(p store.PaymentRow) bool {
+		return (f.MerchantID == "" || f.MerchantID == p.MerchantID) && (f.ChainKey == "" || f.ChainKey == p.ChainKey) &&
+			(f.IncludePending || p.Status == invoice.Confirmed) && (f.Before == "" || p.SeenID < f.Before)
+	}), b.trouble()
+}
+
+func newest[T any](all []T, limit int, wanted func(T) bool) []T {
+	var found []T
+	for _, v := range slices.Backward(all) {
+		if wanted(v) && len(found) < limit {
+			found = append(found, v)
+		}
+	}
+	return found
+}
+
+// number writes n in 26 characters that sort as n does.
+func number(n int) string {
+	return strings.Repeat("0", 22) + string([]byte{digit(n >> 15), digit(n >> 10), digit(n >> 5), digit(n)})
+}
+
+func digit(n int) byte { return "0123456789abcdefghjkmnpqrstvwxyz"[n&31] }
+
+func invoiceID(n int) string { return invoice.PrefixInvoice + number(n) }
+
+const secret = "provider-secret"
+
+// newAPI returns the API on a backend; what it answers is held against
+// openapi.yaml.
+func newAPI(t testing.TB, b *backend) http.Handler { return newLoggedAPI(t, b, io.Discard) }
+
+func newLoggedAPI(t testing.TB, b *backend, log io.Writer) http.Handler {
+	local, _ := chain.Lookup("local")
+	base, _ := chain.Lookup("base")
+	return apitest.Check(t, api.New(api.Config{
+		Ledger: b, Reader: b, Now: clock, Logger: slog.New(slog.NewTextHandler(log, nil)),
+		Chains: []chain.Chain{base, local},
+		Providers: []api.Provider{{
+			Name: "circle", Secret: secret,
+			Chains:     map[string]string{"BASE": "base", "LOCAL": "local", "ETH": "ethereum"},
+			Currencies: map[string]string{"USD": "USDC", "EUR": "EURC"},
+		}},
+	}).Handler())
+}
+
+// do sends a request; header holds names and values by turns.
+func do(h http.Handler, method, path, body string, header ...string) *httptest.ResponseRecorder {
+	r := newRequest(method, path, body)
+	for pair := range slices.Chunk(header, 2) {
+		r.Header.Del(pair[0])
+		if pair[1] != "" {
+			r.Header.Set(pair[0], pair[1])
+		}
+	}
+	return send(h, r)
+}
+
+func newRequest(method, path, body string) *http.Request {
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	if method == http.MethodPost {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	return r
+}
+
+func send(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+type problem struct {
+	Status              int
+	Code, Field, Detail string
+}
+
+// wantProblem fails unless the answer is that problem.
+func wantProblem(t testing.TB, w *httptest.ResponseRecorder, status int, code, field string) problem {
+	t.Helper()
+	var p problem
+	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil {
+		t.Fatalf("answered %d %q, want a problem", w.Code, w.Body)
+	}
+	if w.Code != status || p.Code != code || p.Field != field {
+		t.Errorf("answered %d %s %q (%s), want %d %s %q", w.Code, p.Code, p.Field, p.Detail, status, code, field)
+	}
+	return p
+}
+
+// decode reads an answer's JSON.
+func decode[T any](t testing.TB, w *httptest.ResponseRecorder, status int) T {
+	t.Helper()
+	var v T
+	if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil || w.Code != status {
+		t.Fatalf("answered %d %s (%v), want %d", w.Code, w.Body, err, status)
+	}
+	return v
+}
+
+// deadlineBackend notes whether reads come with a deadline.
+type deadlineBackend struct {
+	backend
+	seen *bool
+}
+
+func (b *deadlineBackend) Invoice(ctx context.Context, id string) (invoice.Invoice, error) {
+	_, *b.seen = ctx.Deadline()
+	return invoice.Invoice{ID: id}, nil
+}

@@ -1,0 +1,198 @@
+// Package apitest holds what the service says against openapi.yaml: every
+// answer that a test sees, and the body of every event.
+package apitest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/gorillamux"
+)
+
+// Check returns h, and has t fail when an answer of h to a path below /api/
+// differs from the specification.
+func Check(t testing.TB, h http.Handler) http.Handler {
+	s := load(t)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		recorder := httptest.NewRecorder()
+		h.ServeHTTP(recorder, r)
+		answer := recorder.Result()
+		s.report(t, r, answer, recorder.Body.Bytes())
+		for name, values := range answer.Header {
+			w.Header()[name] = values
+		}
+		w.WriteHeader(answer.StatusCode)
+		if _, err := w.Write(recorder.Body.Bytes()); err != nil && !errors.Is(err, http.ErrBodyNotAllowed) {
+			t.Logf("%s %s: write the answer: %v", r.Method, r.URL, err)
+		}
+	})
+}
+
+// Transport returns base, and has t fail when the answer to a request that
+// goes through it to a path below /api/ differs from the specification.
+func Transport(t testing.TB, base http.RoundTripper) http.RoundTripper {
+	return transport{t, load(t), base}
+}
+
+type transport struct {
+	t    testing.TB
+	spec *spec
+	base http.RoundTripper
+}
+
+// RoundTrip sends the request. The answer's body is read whole.
+func (c transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := c.base.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(answer.Body)
+	if err := errors.Join(err, answer.Body.Close()); err != nil {
+		return nil, err
+	}
+	c.spec.report(c.t, r, answer, body)
+	answer.Body = io.NopCloser(bytes.NewReader(body))
+	return answer, nil
+}
+
+// Event returns what in an event's body differs from the specification of its
+// type, or nil.
+func Event(t testing.TB, body []byte) error {
+	s := load(t)
+	var event map[string]any
+	if err := json.Unmarshal(body, &event); err != nil {
+		return fmt.Errorf("the event is no JSON object: %w", err)
+	}
+	typ, _ := event["type"].(string)
+	hook := s.doc.Webhooks[typ]
+	if hook == nil {
+		return fmt.Errorf("the specification has no event of type %q", typ)
+	}
+	return visit(hook.Post.RequestBody.Value.Content.Get("application/json").Schema, event)
+}
+
+// spec is openapi.yaml.
+type spec struct {
+	doc    *openapi3.T
+	router routers.Router
+}
+
+var loadOnce = sync.OnceValues(func() (*spec, error) {
+	_, here, _, ok := runtime.Caller(0)
+	if !ok {
+		return nil, errors.New("this source file is not known")
+	}
+	doc, err := openapi3.NewLoader().LoadFromFile(filepath.Join(filepath.Dir(here), "../../../openapi.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	if err := doc.Validate(context.Background()); err != nil {
+		return nil, err
+	}
+	router, err := gorillamux.NewRouter(doc)
+	return &spec{doc, router}, err
+})
+
+func load(t testing.TB) *spec {
+	t.Helper()
+	s, err := loadOnce()
+	if err != nil {
+		t.Fatalf("load openapi.yaml: %v", err)
+	}
+	return s
+}
+
+// report has t fail when the answer differs from the specification.
+func (s *spec) report(t testing.TB, r *http.Request, answer *http.Response, body []byte) {
+	if !strings.HasPrefix(r.URL.Path, "/api/") {
+		return
+	}
+	if err := s.check(r, answer, body); err != nil {
+		t.Errorf("%s %s: the answer is not as openapi.yaml says: %v\n%d %v\n%s",
+			r.Method, r.URL, err, answer.StatusCode, answer.Header, body)
+	}
+}
+
+func (s *spec) check(r *http.Request, answer *http.Response, body []byte) error {
+	asked := *r
+	asked.URL = &url.URL{Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery} // whatever the host
+	if asked.Method == http.MethodHead {
+		asked.Method, body = http.MethodGet, nil
+	}
+	route, params, err := s.router.FindRoute(&asked)
+	switch {
+	case errors.Is(err, routers.ErrPathNotFound):
+		return s.stray(answer, body, http.StatusNotFound, "not_found")
+	case errors.Is(err, routers.ErrMethodNotAllowed):
+		return s.stray(answer, body, http.StatusMethodNotAllowed, "method_not_allowed")
+	case err != nil:
+		return err
+	}
+	options := &openapi3filter.Options{IncludeResponseStatus: true, ExcludeResponseBody: r.Method == http.MethodHead}
+	err = openapi3filter.ValidateResponse(r.Context(), &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: &asked, PathParams: params, Route: route, Options: options},
+		Status:                 answer.StatusCode,
+		Header:                 answer.Header,
+		Body:                   io.NopCloser(bytes.NewReader(body)),
+		Options:                options,
+	})
+	if err == nil && answer.StatusCode >= http.StatusBadRequest && r.Method != http.MethodHead {
+		err = s.problem(body, answer.StatusCode, "")
+	}
+	return err
+}
+
+// stray checks the answer to a request that the specification does not have.
+func (s *spec) stray(answer *http.Response, body []byte, status int, code string) error {
+	if answer.StatusCode != status {
+		return fmt.Errorf("the specification has no such operation: want %d", status)
+	}
+	if got := answer.Header.Get("Content-Type"); got != "application/problem+json" {
+		return fmt.Errorf("Content-Type is %q", got)
+	}
+	if body == nil { // of a HEAD
+		return nil
+	}
+	return s.problem(body, status, code)
+}
+
+// problem checks a problem's form, and that its members agree. An empty code
+// stands for any.
+func (s *spec) problem(body []byte, status int, code string) error {
+	var p map[string]any
+	if err := json.Unmarshal(body, &p); err != nil {
+		return err
+	}
+	if err := visit(s.doc.Components.Schemas["Problem"], p); err != nil {
+		return err
+	}
+	if p["status"] != float64(status) {
+		return fmt.Errorf("the problem's status is %v, the answer's is %d", p["status"], status)
+	}
+	if code != "" && p["code"] != code {
+		return fmt.Errorf("the problem's code is %v, want %s", p["code"], code)
+	}
+	if _, named := p["field"]; named != (p["code"] == "invalid_field") {
+		return errors.New("a problem has a field if and only if its code is invalid_field")
+	}
+	return nil
+}
+
+func visit(schema *openapi3.SchemaRef, value any) error {
+	return schema.Value.VisitJSON(value, openapi3.EnableJSONSchema2020(), openapi3.EnableFormatValidation())
+}

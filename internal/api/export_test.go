@@ -1,0 +1,18 @@
+package api
+
+import (
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/wire"
+)
+
+// Statuses returns the status of each code.
+func Statuses() map[wire.ErrorCode]int {
+	all := make(map[wire.ErrorCode]int)
+	for code, answer := range answers {
+		all[code] = answer.status
+	}
+	return all
+}
+
+// ParseDraft is parseDraft, for its fuzz test.
+func ParseDraft(body []byte) (invoice.Draft, error) { return parseDraft(body) }

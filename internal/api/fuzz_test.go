@@ -1,0 +1,67 @@
+package api_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/wire"
+)
+
+// Whatever is sent, the parser answers with a draft or with an error for the
+// caller. A draft, written as a request again, is read as the same draft.
+func FuzzParseDraft(f *testing.F) {
+	f.Add([]byte(request()))
+	f.Add([]byte(request("lineItems", "")))
+	f.Add([]byte(request("lineItems", "[]", "amount", `"0"`)))
+	f.Add([]byte(request("merchantAddress", `"`+strings.ToUpper(address)+`"`)))
+	f.Add([]byte(`{"a":[{"b":null}],"a":1}`))
+	f.Add([]byte(`{"expiresAt":1e400}`))
+	f.Add([]byte(`{"merchantId":"\ud800"}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		d, err := api.ParseDraft(body)
+		if err != nil {
+			var field *invoice.FieldError
+			if !errors.As(err, &field) && !strings.HasPrefix(err.Error(), "invalid_json") {
+				t.Fatalf("%q: %v (%T)", body, err, err)
+			}
+			return
+		}
+		if !json.Valid(body) {
+			t.Fatalf("%q is no JSON", body)
+		}
+		again, err := api.ParseDraft(encode(t, d))
+		if err != nil {
+			t.Fatalf("%q: read again: %v", body, err)
+		}
+		if len(d.LineItems) == 0 {
+			d.LineItems, again.LineItems = nil, nil
+		}
+		if diff := cmp.Diff(fmt.Sprintf("%+v", d), fmt.Sprintf("%+v", again)); diff != "" {
+			t.Fatalf("%q (-first +second):\n%s", body, diff)
+		}
+	})
+}
+
+// encode writes the request for a draft.
+func encode(t *testing.T, d invoice.Draft) []byte {
+	r := wire.CreateInvoiceRequest{
+		MerchantID: d.MerchantID, MerchantAddress: chain.Checksum(d.Merchant), Amount: d.Amount.String(),
+		Currency: d.Currency, ChainKey: d.ChainKey, ExpiresAt: d.ExpiresAt,
+	}
+	for _, item := range d.LineItems {
+		r.LineItems = append(r.LineItems, wire.LineItem{Label: item.Label, Amount: item.Amount.String()})
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}

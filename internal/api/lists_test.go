@@ -1,0 +1,219 @@
+package api_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"net/url"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/wire"
+)
+
+// seeded returns a backend with n invoices and n payments of two merchants.
+func seeded(n int) *backend {
+	b := new(backend)
+	for i := range n {
+		merchant := []string{"acme", "bean"}[i%2]
+		inv := invoice.Invoice{
+			ID: invoiceID(i), MerchantID: merchant, Currency: "USDC", ChainKey: "base", Status: invoice.Open, CreatedAt: now,
+			Terms: invoice.Terms{Merchant: invoice.Address{1}, Amount: invoice.NewAmount(7), ExpiresAt: now + 60},
+		}
+		if i%3 == 0 {
+			inv.Status, inv.SettledTx, inv.SettledAt = invoice.Paid, invoice.Hash{2}, now+30
+		}
+		b.invoices = append(b.invoices, inv)
+		p := store.PaymentRow{SeenID: number(i), Payment: invoice.Payment{
+			ID: invoice.PrefixPayment + number(i), InvoiceID: inv.ID, MerchantID: merchant, Status: invoice.Confirmed, ConfirmedAt: now,
+			Transfer: invoice.Transfer{
+				ChainKey: []string{"base", "local"}[i/2%2], Currency: "USDC", Amount: invoice.NewAmount(7),
+				From: invoice.Address{3}, To: invoice.Address{1}, TxHash: invoice.Hash{byte(i)}, Position: invoice.Position{BlockNumber: 9},
+			},
+		}}
+		if i%4 == 3 {
+			p.Status, p.ConfirmedAt = []invoice.PaymentStatus{invoice.Pending, invoice.Orphaned}[i/4%2], 0
+		}
+		b.payments = append(b.payments, p)
+	}
+	return b
+}
+
+func TestGetInvoice(t *testing.T) {
+	h := newAPI(t, seeded(2))
+	paid := decode[wire.InvoiceResponse](t, do(h, "GET", "/api/invoices/"+invoiceID(0), ""), http.StatusOK).Invoice
+	if paid.Status != wire.StatusPaid || paid.SettledAt != now+30 || paid.SettledTxHash == "" {
+		t.Errorf("got %+v", paid)
+	}
+	open := decode[map[string]map[string]any](t, do(h, "GET", "/api/invoices/"+invoiceID(1), ""), http.StatusOK)["invoice"]
+	for _, absent := range []string{"settledTxHash", "settledAt", "exception", "transferAmount", "onChainInvoiceId"} {
+		if v, ok := open[absent]; ok {
+			t.Errorf("an open invoice has %s: %v", absent, v)
+		}
+	}
+	for _, id := range []string{invoiceID(2), "inv_", "x", "inv_%00", "inv_%ff", "pay_" + number(0), "INV_" + number(0), "%20", "inv_%2F.."} {
+		wantProblem(t, do(h, "GET", "/api/invoices/"+id, ""), http.StatusNotFound, "not_found", "")
+	}
+}
+
+func TestListInvoicesFilters(t *testing.T) {
+	h := newAPI(t, seeded(12))
+	for query, want := range map[string][]int{
+		"":                             {11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0},
+		"?merchantId=acme":             {10, 8, 6, 4, 2, 0},
+		"?status=paid":                 {9, 6, 3, 0},
+		"?status=paid&merchantId=bean": {9, 3},
+		"?status=void":                 {},
+		"?merchantId=nobody":           {},
+		"?unknown=1&unknown=2&limit=1": {11},
+	} {
+		list := decode[wire.InvoiceList](t, do(h, "GET", "/api/invoices"+query, ""), http.StatusOK)
+		got := []int{}
+		for _, inv := range list.Invoices {
+			for i := range 12 {
+				if inv.ID == invoiceID(i) {
+					got = append(got, i)
+				}
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", query, diff)
+		}
+	}
+}
+
+func TestListPaymentsFilters(t *testing.T) {
+	h := newAPI(t, seeded(8))
+	for query, want := range map[string]string{
+		"":                                "6 5 4 2 1 0",
+		"?include=pending":                "7:orphaned 6:confirmed 5:confirmed 4:confirmed 3:pending 2:confirmed 1:confirmed 0:confirmed",
+		"?chainKey=base":                  "5 4 1 0",
+		"?merchantId=bean&chainKey=local": "",
+		"?merchantId=bean&chainKey=local&include=pending": "7:orphaned 3:pending",
+	} {
+		list := decode[wire.PaymentList](t, do(h, "GET", "/api/payments"+query, ""), http.StatusOK)
+		got := ""
+		for _, p := range list.Payments {
+			for i := range 8 {
+				if p.ID == invoice.PrefixPayment+number(i) {
+					got += fmt.Sprintf(" %d", i)
+				}
+			}
+			if p.Status != "" {
+				got += ":" + string(p.Status)
+			}
+			if confirmed := p.Status == "" || p.Status == wire.PaymentConfirmed; confirmed != (p.ConfirmedAt != 0) {
+				t.Errorf("%s: payment %+v", query, p)
+			}
+		}
+		if want != "" {
+			want = " " + want
+		}
+		if got != want {
+			t.Errorf("%s lists%s, want%s", query, got, want)
+		}
+	}
+}
+
+func TestListsRefuseParameters(t *testing.T) {
+	h := newAPI(t, seeded(3))
+	cursor := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
+	for _, test := range []struct{ path, code, field string }{
+		{"invoices?status=", "invalid_status", ""},
+		{"invoices?status=OPEN", "invalid_status", ""},
+		{"invoices?status=unpaid", "invalid_status", ""},
+		{"invoices?status=open%00", "invalid_status", ""},
+		{"invoices?status=open&status=open", "invalid_field", "status"},
+		{"payments?chainKey=", "invalid_chain", ""},
+		{"payments?chainKey=dogechain", "invalid_chain", ""},
+		{"payments?chainKey=ethereum", "invalid_chain", ""}, // built in, but not configured here
+		{"payments?chainKey=base&chainKey=base", "invalid_field", "chainKey"},
+		{"payments?include=", "invalid_field", "include"},
+		{"payments?include=all", "invalid_field", "include"},
+		{"LIST?merchantId=", "invalid_field", "merchantId"},
+		{"LIST?merchantId=a%20b", "invalid_field", "merchantId"},
+		{"LIST?merchantId=a%00", "invalid_field", "merchantId"},
+		{"LIST?merchantId=a&merchantId=b", "invalid_field", "merchantId"},
+		{"LIST?limit=", "invalid_field", "limit"},
+		{"LIST?limit=0", "invalid_field", "limit"},
+		{"LIST?limit=201", "invalid_field", "limit"},
+		{"LIST?limit=-1", "invalid_field", "limit"},
+		{"LIST?limit=1.0", "invalid_field", "limit"},
+		{"LIST?limit=ten", "invalid_field", "limit"},
+		{"LIST?limit=99999999999999999999", "invalid_field", "limit"},
+		{"LIST?limit=1&limit=1", "invalid_field", "limit"},
+		{"LIST?cursor=", "invalid_field", "cursor"},
+		{"LIST?cursor=!", "invalid_field", "cursor"},
+		{"LIST?cursor=" + cursor("1.LIST."), "invalid_field", "cursor"},
+		{"LIST?cursor=" + cursor("2.LIST.x"), "invalid_field", "cursor"},
+		{"LIST?cursor=" + cursor("1.LIST.\x00"), "invalid_field", "cursor"},
+		{"LIST?cursor=" + cursor("1.refunds.x"), "invalid_field", "cursor"},
+		{"LIST?a=%zz", "invalid_field", "query"},
+		{"LIST?a;b", "invalid_field", "query"},
+	} {
+		for _, list := range []string{"invoices", "payments"} {
+			path := test.path
+			if len(path) > 4 && path[:4] == "LIST" {
+				path = list + path[4:]
+			}
+			wantProblem(t, do(h, "GET", "/api/"+path, ""), http.StatusBadRequest, test.code, test.field)
+		}
+	}
+	// A cursor of one list is none of the other.
+	next := decode[wire.InvoiceList](t, do(h, "GET", "/api/invoices?limit=1", ""), http.StatusOK).NextCursor
+	wantProblem(t, do(h, "GET", "/api/payments?cursor="+next, ""), http.StatusBadRequest, "invalid_field", "cursor")
+}
+
+// Pages of any length, put together, are the whole list: nothing is missing
+// and nothing comes twice.
+func TestPagesMakeTheWholeList(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		n := rapid.IntRange(0, 40).Draw(rt, "n")
+		limit := rapid.IntRange(1, 45).Draw(rt, "limit")
+		h := newAPI(t, seeded(n))
+		got, pages, cursor := []string{}, 0, ""
+		for {
+			query := url.Values{"limit": {fmt.Sprint(limit)}}
+			if cursor != "" {
+				query.Set("cursor", cursor)
+			}
+			list := decode[wire.InvoiceList](t, do(h, "GET", "/api/invoices?"+query.Encode(), ""), http.StatusOK)
+			for _, inv := range list.Invoices {
+				got = append(got, inv.ID)
+			}
+			pages++
+			if cursor = list.NextCursor; cursor == "" {
+				break
+			}
+		}
+		want := []string{}
+		for i := range n {
+			want = append(want, invoiceID(n-1-i))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			rt.Fatalf("-want +got:\n%s", diff)
+		}
+		if most := max(1, (n+limit-1)/limit); pages != most {
+			rt.Fatalf("%d pages, want %d", pages, most)
+		}
+	})
+}
+
+func TestPageLimits(t *testing.T) {
+	h := newAPI(t, seeded(api.MaxPage+1))
+	for query, want := range map[string]int{"": api.DefaultPage, "?limit=1": 1, "?limit=200": api.MaxPage} {
+		invoices := decode[wire.InvoiceList](t, do(h, "GET", "/api/invoices"+query, ""), http.StatusOK)
+		payments := decode[wire.PaymentList](t, do(h, "GET", "/api/payments"+query+map[bool]string{true: "?", false: "&"}[query == ""]+"include=pending", ""), http.StatusOK)
+		if len(invoices.Invoices) != want || len(payments.Payments) != want || invoices.NextCursor == "" || payments.NextCursor == "" {
+			t.Errorf("%q: %d invoices and %d payments, want %d and cursors", query, len(invoices.Invoices), len(payments.Payments), want)
+		}
+		if len(payments.NextCursor) > api.MaxCursor {
+			t.Errorf("cursor of %d bytes", len(payments.NextCursor))
+		}
+	}
+}

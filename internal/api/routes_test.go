@@ -1,0 +1,179 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/wire"
+)
+
+func TestUnknownPaths(t *testing.T) {
+	h := newAPI(t, new(backend))
+	for _, path := range []string{"/", "/api/", "/api/invoice", "/api/invoices/", "/api/invoices/a/b", "/api/webhooks", "/api/webhooks/", "/API/invoices", "/favicon.ico"} {
+		for _, method := range []string{"GET", "POST", "DELETE"} {
+			wantProblem(t, do(h, method, path, "{}"), http.StatusNotFound, "not_found", "")
+		}
+	}
+}
+
+func TestWrongMethods(t *testing.T) {
+	h := newAPI(t, new(backend))
+	for path, allow := range map[string]string{
+		"/api/invoices":        "GET, HEAD, POST",
+		"/api/invoices/inv_1":  "GET, HEAD",
+		"/api/payments":        "GET, HEAD",
+		"/api/webhooks/circle": "POST",
+	} {
+		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"} {
+			if strings.Contains(", "+allow+",", " "+method+",") {
+				continue
+			}
+			w := do(h, method, path, request())
+			if w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != allow {
+				t.Errorf("%s %s: answered %d, Allow: %s; want 405, Allow: %s", method, path, w.Code, w.Header().Get("Allow"), allow)
+			}
+			if method != "HEAD" {
+				wantProblem(t, w, http.StatusMethodNotAllowed, "method_not_allowed", "")
+			}
+		}
+	}
+}
+
+func TestHead(t *testing.T) {
+	server := httptest.NewServer(newAPI(t, seeded(1)))
+	defer server.Close()
+	for path, status := range map[string]int{"/api/invoices": 200, "/api/invoices/" + invoiceID(0): 200, "/api/payments": 200, "/api/invoices/inv_x": 404, "/api/x": 404} {
+		get, head := fetch(t, server, "GET", path), fetch(t, server, "HEAD", path)
+		if get.StatusCode != status || head.StatusCode != status || head.ContentLength != get.ContentLength {
+			t.Errorf("%s: GET %d (%d bytes), HEAD %d (%d bytes), want %d", path, get.StatusCode, get.ContentLength, head.StatusCode, head.ContentLength, status)
+		}
+	}
+}
+
+func fetch(t *testing.T, server *httptest.Server, method, path string) *http.Response {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := server.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, answer.Body); err != nil {
+		t.Error(err)
+	}
+	if err := answer.Body.Close(); err != nil {
+		t.Error(err)
+	}
+	return answer
+}
+
+func TestHeaders(t *testing.T) {
+	h := newAPI(t, seeded(1))
+	for _, path := range []string{"/api/invoices", "/api/invoices/none", "/none"} {
+		header := do(h, "GET", path, "").Header()
+		for name, want := range map[string]string{"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"} {
+			if got := header.Get(name); got != want {
+				t.Errorf("%s: %s is %q, want %q", path, name, got, want)
+			}
+		}
+	}
+}
+
+// Nothing that went wrong inside reaches a caller, and all of it the log.
+func TestInternalErrorsStayInside(t *testing.T) {
+	const inside = "no route to db-7.internal"
+	requests := map[string]func(h http.Handler) *httptest.ResponseRecorder{
+		"create":   func(h http.Handler) *httptest.ResponseRecorder { return do(h, "POST", "/api/invoices", request()) },
+		"get":      func(h http.Handler) *httptest.ResponseRecorder { return do(h, "GET", "/api/invoices/inv_1", "") },
+		"list":     func(h http.Handler) *httptest.ResponseRecorder { return do(h, "GET", "/api/invoices", "") },
+		"payments": func(h http.Handler) *httptest.ResponseRecorder { return do(h, "GET", "/api/payments", "") },
+		"notice":   func(h http.Handler) *httptest.ResponseRecorder { return notify(h, goodNotice) },
+	}
+	for name, send := range requests {
+		for kind, test := range map[string]struct {
+			backend *backend
+			status  int
+			code    string
+		}{
+			"error":   {&backend{err: errors.New(inside)}, http.StatusInternalServerError, "internal"},
+			"panic":   {&backend{panics: inside}, http.StatusInternalServerError, "internal"},
+			"timeout": {&backend{err: fmt.Errorf("%s: %w", inside, context.DeadlineExceeded)}, http.StatusServiceUnavailable, "unavailable"},
+		} {
+			t.Run(name+" "+kind, func(t *testing.T) {
+				var log bytes.Buffer
+				w := send(newLoggedAPI(t, test.backend, &log))
+				wantProblem(t, w, test.status, test.code, "")
+				if strings.Contains(w.Body.String(), "db-7") {
+					t.Errorf("answered %s", w.Body)
+				}
+				if !strings.Contains(log.String(), inside) || !strings.Contains(log.String(), "level=ERROR") {
+					t.Errorf("logged %q", log.String())
+				}
+			})
+		}
+	}
+}
+
+func TestAbortedHandlerAborts(t *testing.T) {
+	defer func() {
+		if p := recover(); p != http.ErrAbortHandler {
+			t.Errorf("recovered %v, want http.ErrAbortHandler", p)
+		}
+	}()
+	do(newAPI(t, &backend{panics: http.ErrAbortHandler}), "GET", "/api/invoices", "")
+}
+
+// A caller who has gone is no fault of the service, and no error in its log.
+func TestCallerGone(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var log bytes.Buffer
+	h := newLoggedAPI(t, &backend{err: context.Canceled}, &log)
+	w := send(h, newRequest("GET", "/api/invoices", "").WithContext(ctx))
+	if w.Code != http.StatusServiceUnavailable || strings.Contains(log.String(), "level=ERROR") {
+		t.Errorf("answered %d, logged %q", w.Code, log.String())
+	}
+}
+
+func TestRequestsHaveADeadline(t *testing.T) {
+	var deadline bool
+	b := &deadlineBackend{seen: &deadline}
+	h := api.New(api.Config{Ledger: b, Reader: b, Now: clock, Logger: slog.New(slog.DiscardHandler)}).Handler()
+	if w := do(h, "GET", "/api/invoices/inv_1", ""); w.Code != http.StatusOK || !deadline {
+		t.Errorf("answered %d; deadline: %v", w.Code, deadline)
+	}
+}
+
+// Every code is explained, and has a status of errors.
+func TestErrorsAreExplained(t *testing.T) {
+	text, err := os.ReadFile("../../docs/errors.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for code, status := range api.Statuses() {
+		if !code.Valid() || status < 400 {
+			t.Errorf("%s answers %d", code, status)
+		}
+		if heading := fmt.Sprintf("\n## %s\n\n%d. ", code, status); !strings.Contains(string(text), heading) {
+			t.Errorf("docs/errors.md lacks %q", heading)
+		}
+	}
+	if got, want := len(api.Statuses()), strings.Count(string(text), "\n## "); got != want {
+		t.Errorf("%d codes, and docs/errors.md explains %d", got, want)
+	}
+	if wire.ErrorCode("none").Valid() {
+		t.Error("any code is valid")
+	}
+}
