@@ -1,0 +1,53 @@
+package deliver
+
+import (
+	"cmp"
+	"time"
+)
+
+// Limits bound what a worker does. A field that is zero has its default.
+type Limits struct {
+	First       int // first attempts at a time; default 48
+	Retries     int // retries at a time; default 16
+	PerMerchant int // exchanges with one merchant at a time, those of all workers included; default 8
+	// Timeout bounds one exchange as a whole: looking up the name, dialling,
+	// TLS, sending, and receiving the answer's header and body. The default is
+	// the interface's 5 s (section 8).
+	Timeout time.Duration
+	// Lease is how long a delivery is kept from other workers. It must leave
+	// room for leasing, the exchange and recording its outcome; default 30 s.
+	Lease time.Duration
+	Grace time.Duration // from the end of Run's context to the end of its exchanges; default 10 s
+	// Poll is the longest time between two looks at the schedule: what other
+	// processes add wakes nobody here. Default 1 s.
+	Poll time.Duration
+}
+
+func (l Limits) orDefaults() Limits {
+	return Limits{
+		First:       cmp.Or(l.First, 48),
+		Retries:     cmp.Or(l.Retries, 16),
+		PerMerchant: cmp.Or(l.PerMerchant, 8),
+		Timeout:     cmp.Or(l.Timeout, 5*time.Second),
+		Lease:       cmp.Or(l.Lease, 30*time.Second),
+		Grace:       cmp.Or(l.Grace, 10*time.Second),
+		Poll:        cmp.Or(l.Poll, time.Second),
+	}
+}
+
+const (
+	// MaxResponse is how many bytes of an answer's body are read. What is
+	// behind them is not waited for.
+	MaxResponse = 64 << 10
+	// MaxResponseHeader bounds an answer's header, in bytes.
+	MaxResponseHeader = 64 << 10
+	// MaxError is the length in bytes of the longest error that the log of
+	// attempts holds.
+	MaxError = 500
+
+	// storeTimeout bounds one call of the database.
+	storeTimeout = 10 * time.Second
+	// recordPause is how long to wait before an outcome that the database did
+	// not take is offered again.
+	recordPause = 250 * time.Millisecond
+)
