@@ -1,0 +1,221 @@
+package chaintest
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/rpc"
+)
+
+// api holds the methods of the eth namespace, under their names.
+type api struct{ node *Node }
+
+// ChainId answers eth_chainId.
+func (a *api) ChainId(ctx context.Context) (hexutil.Uint64, error) {
+	return hexutil.Uint64(a.node.chain.ID), a.node.enter(ctx, "eth_chainId")
+}
+
+// GetCode answers eth_getCode: something where there is a contract.
+func (a *api) GetCode(ctx context.Context, at common.Address, _ string) (hexutil.Bytes, error) {
+	if err := a.node.enter(ctx, "eth_getCode"); err != nil {
+		return nil, err
+	}
+	c := a.node.chain
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.decimals[at]; ok {
+		return hexutil.Bytes{0x60}, nil
+	}
+	return hexutil.Bytes{}, nil
+}
+
+// reverted is the error of a call that a contract refused.
+type reverted struct{ error }
+
+// ErrorCode is geth's.
+func (reverted) ErrorCode() int { return 3 }
+
+// Call answers eth_call as if decimals() was all that can be called.
+func (a *api) Call(ctx context.Context, call struct{ To common.Address }, _ string) (hexutil.Bytes, error) {
+	if err := a.node.enter(ctx, "eth_call"); err != nil {
+		return nil, err
+	}
+	c := a.node.chain
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	d, ok := c.decimals[call.To]
+	switch {
+	case !ok:
+		return hexutil.Bytes{}, nil
+	case d < 0:
+		return nil, reverted{errors.New("execution reverted")}
+	}
+	return common.LeftPadBytes([]byte{byte(d)}, 32), nil
+}
+
+// GetBlockByNumber answers eth_getBlockByNumber without transactions.
+func (a *api) GetBlockByNumber(ctx context.Context, number rpc.BlockNumber, _ bool) (map[string]any, error) {
+	if err := a.node.enter(ctx, "eth_getBlockByNumber"); err != nil {
+		return nil, err
+	}
+	blocks := a.node.view()
+	at := int64(number)
+	switch number {
+	case rpc.LatestBlockNumber:
+		at = int64(len(blocks)) - 1
+	case rpc.SafeBlockNumber, rpc.FinalizedBlockNumber:
+		tagged, ok := a.node.chain.tagged(number.String())
+		if !ok {
+			return nil, nil
+		}
+		at = int64(tagged)
+	}
+	if at < 0 || at >= int64(len(blocks)) {
+		return nil, nil
+	}
+	return blocks[at].json(), nil
+}
+
+func (c *Chain) tagged(tag string) (uint64, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n, ok := c.tags[tag]
+	return n, ok
+}
+
+func (b *Block) json() map[string]any {
+	return map[string]any{
+		"number": hexutil.Uint64(b.Number), "hash": b.Hash, "parentHash": b.Parent,
+		"timestamp": hexutil.Uint64(b.Time), "logsBloom": b.bloom,
+	}
+}
+
+// filter is the argument of eth_getLogs.
+type filter struct {
+	BlockHash *common.Hash
+	FromBlock *hexutil.Uint64
+	ToBlock   *hexutil.Uint64
+	Address   []common.Address
+	Topics    [][]common.Hash
+}
+
+// GetLogs answers eth_getLogs. As geth does, it serves an orphaned block that
+// is asked for by its hash, and refuses a range that ends past its head.
+func (a *api) GetLogs(ctx context.Context, f filter) ([]types.Log, error) {
+	if err := a.node.enter(ctx, "eth_getLogs"); err != nil {
+		return nil, err
+	}
+	logs := []types.Log{}
+	if f.BlockHash != nil {
+		c := a.node.chain
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		b, ok := c.byHash[*f.BlockHash]
+		if !ok {
+			return nil, errors.New("unknown block")
+		}
+		return f.of(b, logs), nil
+	}
+	blocks := a.node.view()
+	if f.FromBlock == nil || f.ToBlock == nil || *f.FromBlock > *f.ToBlock || uint64(*f.ToBlock) >= uint64(len(blocks)) {
+		return nil, errors.New("block range extends beyond current head block")
+	}
+	for _, b := range blocks[*f.FromBlock : *f.ToBlock+1] {
+		logs = f.of(b, logs)
+	}
+	return logs, nil
+}
+
+func (f filter) of(b *Block, logs []types.Log) []types.Log {
+	for _, l := range b.logs {
+		if !slices.Contains(f.Address, l.Address) {
+			continue
+		}
+		matches := len(f.Topics) <= len(l.Topics)
+		for i := 0; matches && i < len(f.Topics); i++ {
+			matches = len(f.Topics[i]) == 0 || slices.Contains(f.Topics[i], l.Topics[i])
+		}
+		if matches {
+			logs = append(logs, l)
+		}
+	}
+	return logs
+}
+
+// GetTransactionReceipt answers eth_getTransactionReceipt.
+func (a *api) GetTransactionReceipt(ctx context.Context, hash common.Hash) (map[string]any, error) {
+	if err := a.node.enter(ctx, "eth_getTransactionReceipt"); err != nil {
+		return nil, err
+	}
+	c := a.node.chain
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	b, _ := c.find(hash)
+	if b == nil {
+		return nil, nil
+	}
+	logs := []types.Log{}
+	for _, l := range b.logs {
+		if l.TxHash == hash {
+			logs = append(logs, l)
+		}
+	}
+	return map[string]any{
+		"transactionHash": hash, "blockHash": b.Hash, "blockNumber": hexutil.Uint64(b.Number),
+		"status": hexutil.Uint64(status), "logs": logs,
+	}, nil
+}
+
+// GetTransactionByHash answers eth_getTransactionByHash.
+func (a *api) GetTransactionByHash(ctx context.Context, hash common.Hash) (map[string]any, error) {
+	if err := a.node.enter(ctx, "eth_getTransactionByHash"); err != nil {
+		return nil, err
+	}
+	c := a.node.chain
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	b, i := c.find(hash)
+	if b == nil {
+		return nil, nil
+	}
+	return map[string]any{"hash": hash, "blockHash": b.Hash, "input": hexutil.Bytes(b.Txs[i].Input)}, nil
+}
+
+// NewHeads serves the subscription of that name.
+func (a *api) NewHeads(ctx context.Context) (*rpc.Subscription, error) {
+	if err := a.node.enter(ctx, "eth_subscribe"); err != nil {
+		return nil, err
+	}
+	notifier, ok := rpc.NotifierFromContext(ctx)
+	if !ok {
+		return nil, rpc.ErrNotificationsUnsupported
+	}
+	sub := notifier.CreateSubscription()
+	heads := make(chan *Block, 16)
+	c := a.node.chain
+	c.mu.Lock()
+	c.heads[heads] = true
+	c.mu.Unlock()
+	go func() {
+		defer func() {
+			c.mu.Lock()
+			delete(c.heads, heads)
+			c.mu.Unlock()
+		}()
+		for {
+			select {
+			case b := <-heads:
+				if notifier.Notify(sub.ID, b.json()) != nil {
+					return
+				}
+			case <-sub.Err():
+				return
+			}
+		}
+	}()
+	return sub, nil
+}

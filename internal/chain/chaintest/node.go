@@ -1,0 +1,93 @@
+package chaintest
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/rpc"
+)
+
+// Node serves a chain over JSON-RPC, by HTTP and WebSocket.
+type Node struct {
+	// URL is where it answers by HTTP, WSURL by WebSocket.
+	URL, WSURL string
+
+	chain *Chain
+
+	mu        sync.Mutex
+	lag       uint64
+	intercept func(ctx context.Context, method string) error
+	calls     map[string]int
+}
+
+// Serve starts a node of the chain that runs until the test ends.
+func (c *Chain) Serve(t testing.TB) *Node {
+	t.Helper()
+	n := &Node{chain: c, calls: map[string]int{}}
+	server := rpc.NewServer()
+	if err := server.RegisterName("eth", &api{n}); err != nil {
+		t.Fatal(err)
+	}
+	sockets := server.WebsocketHandler([]string{"*"})
+	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Upgrade") != "" {
+			sockets.ServeHTTP(w, r)
+			return
+		}
+		server.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() {
+		server.Stop()
+		listener.CloseClientConnections()
+		listener.Close()
+	})
+	n.URL = listener.URL
+	n.WSURL = "ws" + strings.TrimPrefix(listener.URL, "http")
+	return n
+}
+
+// Lag makes the node know the chain without its newest blocks.
+func (n *Node) Lag(blocks uint64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.lag = blocks
+}
+
+// Intercept makes the node call f before each answer: an error that f returns
+// is the answer, and while f waits there is none. nil takes it away.
+func (n *Node) Intercept(f func(ctx context.Context, method string) error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.intercept = f
+}
+
+// Calls returns how often a method was called.
+func (n *Node) Calls(method string) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.calls[method]
+}
+
+// enter counts a call and lets the test interfere.
+func (n *Node) enter(ctx context.Context, method string) error {
+	n.mu.Lock()
+	n.calls[method]++
+	f := n.intercept
+	n.mu.Unlock()
+	if f == nil {
+		return nil
+	}
+	return f(ctx, method)
+}
+
+// view returns the canonical blocks that the node knows.
+func (n *Node) view() []*Block {
+	blocks := n.chain.Blocks()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return blocks[:len(blocks)-int(min(n.lag, uint64(len(blocks)-1)))]
+}

@@ -1,0 +1,83 @@
+package chaintest
+
+import (
+	"encoding/binary"
+	"sync/atomic"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+
+	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// Tx is a transaction. The same one may be mined again in a block that
+// replaces the block that it was in.
+type Tx struct {
+	Hash  common.Hash
+	Input []byte
+	Logs  []Log
+}
+
+// Log is what a contract emits.
+type Log struct {
+	Address common.Address
+	Topics  []common.Hash
+	Data    []byte
+}
+
+var made atomic.Uint64
+
+// NewTx returns a transaction with a hash of its own that emits these logs.
+func NewTx(logs ...Log) Tx {
+	n := binary.BigEndian.AppendUint64(nil, made.Add(1))
+	return Tx{Hash: crypto.Keccak256Hash([]byte("chaintest transaction"), n), Logs: logs}
+}
+
+// WithInput returns the transaction with this calldata.
+func (tx Tx) WithInput(input []byte) Tx {
+	tx.Input = input
+	return tx
+}
+
+// Transfer is the log of an ERC-20 transfer.
+func Transfer(token, from, to invoice.Address, amount invoice.Amount) Log {
+	data := amount.Bytes()
+	return event(token, data[:], "Transfer(address,address,uint256)", word(from), word(to))
+}
+
+// AuthorizationUsed is the log of an ERC-3009 authorization.
+func AuthorizationUsed(token, authorizer invoice.Address, nonce invoice.Hash) Log {
+	return event(token, nil, "AuthorizationUsed(address,bytes32)", word(authorizer), common.Hash(nonce))
+}
+
+// Paid is the log of a payment through the registry.
+func Paid(registry invoice.Address, id invoice.Hash, payer, merchant, token invoice.Address, amount invoice.Amount) Log {
+	value, of := amount.Bytes(), word(token)
+	return Log{
+		Address: common.Address(registry), Data: append(of[:], value[:]...),
+		Topics: []common.Hash{contracts.PaidTopic, common.Hash(id), word(payer), word(merchant)},
+	}
+}
+
+// Opened is the log of a commitment that the registry recorded.
+func Opened(registry invoice.Address, id invoice.Hash) Log {
+	return Log{Address: common.Address(registry), Topics: []common.Hash{contracts.OpenedTopic, common.Hash(id)}}
+}
+
+// Closed is the log of a commitment that the registry closed.
+func Closed(registry invoice.Address, id invoice.Hash) Log {
+	return Log{Address: common.Address(registry), Topics: []common.Hash{contracts.ClosedTopic, common.Hash(id)}}
+}
+
+func event(from invoice.Address, data []byte, signature string, indexed ...common.Hash) Log {
+	topics := append([]common.Hash{crypto.Keccak256Hash([]byte(signature))}, indexed...)
+	return Log{Address: common.Address(from), Topics: topics, Data: data}
+}
+
+func word(a invoice.Address) common.Hash { return common.BytesToHash(a[:]) }
+
+// status is that of every transaction: one that fails emits nothing, so a
+// script has no need of it.
+const status = types.ReceiptStatusSuccessful
