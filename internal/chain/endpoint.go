@@ -101,7 +101,7 @@ func (e *Endpoint) connect(ctx context.Context) (*rpc.Client, error) {
 		ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 		defer cancel()
 		c, err := rpc.DialOptions(ctx, e.url,
-			rpc.WithHTTPClient(&http.Client{Transport: limitedTransport{e.http}}),
+			rpc.WithHTTPClient(&http.Client{Transport: limitedTransport{e.http, MaxResponse}}),
 			rpc.WithWebsocketMessageSizeLimit(MaxResponse),
 		)
 		if err != nil {

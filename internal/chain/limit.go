@@ -5,14 +5,17 @@ import (
 	"net/http"
 )
 
-// limitedTransport fails the reading of a response that is longer than
-// MaxResponse, so that no node can fill the memory.
-type limitedTransport struct{ http.RoundTripper }
+// limitedTransport fails the reading of a response that is longer than max
+// bytes, so that no node can fill the memory.
+type limitedTransport struct {
+	http.RoundTripper
+	max int64
+}
 
 func (t limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := t.RoundTripper.RoundTrip(r)
 	if err == nil {
-		resp.Body = &limitedBody{ReadCloser: resp.Body, left: MaxResponse}
+		resp.Body = &limitedBody{ReadCloser: resp.Body, left: t.max}
 	}
 	return resp, err
 }
@@ -35,7 +38,7 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	}
 	n, err := b.ReadCloser.Read(p)
 	if b.left -= int64(n); b.left < 0 {
-		return n, ErrResponseTooLarge
+		return n - 1, ErrResponseTooLarge
 	}
 	return n, err
 }

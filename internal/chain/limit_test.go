@@ -1,0 +1,38 @@
+package chain
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+// TestResponseLimit reads answers around the limit, in large and small pieces.
+func TestResponseLimit(t *testing.T) {
+	const limit = 10
+	for size, want := range map[int]error{0: nil, limit - 1: nil, limit: nil, limit + 1: ErrResponseTooLarge, 100 * limit: ErrResponseTooLarge} {
+		node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			io.WriteString(w, strings.Repeat("x", size)) //nolint:errcheck // the client may hang up
+		}))
+		client := http.Client{Transport: limitedTransport{&http.Transport{DisableKeepAlives: true}, limit}}
+		for name, pieces := range map[string]func(io.Reader) io.Reader{
+			"whole": func(r io.Reader) io.Reader { return r }, "bytewise": iotest.OneByteReader,
+		} {
+			resp, err := client.Get(node.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			read, err := io.ReadAll(pieces(resp.Body))
+			if !errors.Is(err, want) || len(read) != min(size, limit) {
+				t.Errorf("%d bytes, %s: read %d, %v; want %v", size, name, len(read), err, want)
+			}
+			if err := resp.Body.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		node.Close()
+	}
+}
