@@ -1,0 +1,54 @@
+package commit
+
+import (
+	"math/big"
+	"time"
+
+	"github.com/ethereum/go-ethereum/params"
+)
+
+// Defaults of a Config.
+const (
+	// DefaultPoll is the time between two looks at the chain and the due
+	// intents.
+	DefaultPoll = time.Second
+	// DefaultLeaseTTL is how long a chain is without a writer after one died.
+	DefaultLeaseTTL = 10 * time.Second
+)
+
+// DefaultMaxFee returns the fee above which a writer waits for better times:
+// 1,000 gwei for a unit of gas.
+func DefaultMaxFee() *big.Int { return big.NewInt(1000 * params.GWei) }
+
+// Limits of what a writer does.
+const (
+	// maxBatch is how many intents one transaction carries: about 5 million
+	// gas, below the 16.7 million that EIP-7825 allows a transaction.
+	maxBatch = 200
+	// maxPages is how many pages of due intents, of maxBatch each, one round
+	// looks through for some that can be sent.
+	maxPages = 10
+	// maxAttempts is how many forms of a transaction are signed.
+	maxAttempts = 64
+	// gasMargin is what is added to an estimate, in percent: what the registry
+	// holds may change before the transaction is carried out.
+	gasMargin = 25
+	// bumpAfter and bumpBlocks say when a transaction is stuck: so long after
+	// it was signed, and so many blocks after its broadcast.
+	bumpAfter  = 30 * time.Second
+	bumpBlocks = 3
+	// rebroadcastAfter is when a transaction that is not mined is broadcast
+	// again, in case that it was dropped.
+	rebroadcastAfter = 15 * time.Second
+	// lostAfter is how long a transaction may have neither a receipt nor its
+	// nonce before another is believed to have used that: nodes behind one
+	// endpoint differ for a while.
+	lostAfter = 30 * time.Second
+	// asideFor is how long an intent that the registry refused by itself waits
+	// before it is tried again.
+	asideFor = 10 * time.Minute
+	// countEvery is how often due intents are counted.
+	countEvery = 5 * time.Second
+	// releaseTimeout bounds giving back the lease at the end.
+	releaseTimeout = 5 * time.Second
+)

@@ -1,0 +1,94 @@
+package commit
+
+import (
+	"context"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Status is how a writer does, for health checks.
+type Status struct {
+	ChainKey string
+	Sender   common.Address // who pays for the gas
+	Leader   bool           // this writer works; otherwise it waits for another's lease
+	Due      int64          // intents that wait, when they were last counted
+	InFlight int            // transactions that are sent and not mined
+	Err      string         // why the last round got no further; empty when it did
+	Since    time.Time      // when Err became what it is
+}
+
+// Status returns how the writer does. It may be called at any time.
+func (w *Writer) Status() Status {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.status
+}
+
+func (w *Writer) update(change func(*Status)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change(&w.status)
+}
+
+// report records how a round ended. An error that stays is logged once.
+func (w *Writer) report(err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	before := w.Status().Err
+	if text == before {
+		return
+	}
+	w.update(func(s *Status) { s.Err, s.Since = text, w.conf.Now() })
+	if err != nil {
+		w.conf.Logger.Warn("the registry cannot be written now; trying again", "err", err)
+		return
+	}
+	w.conf.Logger.Info("the registry can be written again")
+}
+
+// count notes how many intents are due, now and then.
+func (w *Writer) count(ctx context.Context) error {
+	now := w.conf.Now()
+	if now.Sub(w.counted) < countEvery {
+		return nil
+	}
+	due, err := w.conf.Store.DueCount(ctx, w.conf.Chain.Key)
+	if err != nil {
+		return err
+	}
+	w.counted = now
+	w.conf.Metrics.due.WithLabelValues(w.conf.Chain.Key).Set(float64(due))
+	w.update(func(s *Status) { s.Due = due })
+	return nil
+}
+
+// Metrics are the measurements of all writers of a process.
+type Metrics struct {
+	due   *prometheus.GaugeVec
+	txs   *prometheus.CounterVec
+	bumps *prometheus.CounterVec
+}
+
+// NewMetrics returns metrics and registers them with reg, unless that is nil.
+// Registering them twice panics.
+func NewMetrics(reg prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		due: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "quittance_writer_due_intents", Help: "Changes that the chain's registry has not been sent.",
+		}, []string{"chain"}),
+		txs: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "quittance_writer_transactions_total", Help: "Transactions to the chain's registry, by what became of them.",
+		}, []string{"chain", "status"}),
+		bumps: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "quittance_writer_fee_bumps_total", Help: "Stuck transactions replaced by one with a higher fee.",
+		}, []string{"chain"}),
+	}
+	if reg != nil {
+		reg.MustRegister(m.due, m.txs, m.bumps)
+	}
+	return m
+}
