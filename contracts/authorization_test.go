@@ -1,0 +1,187 @@
+package contracts_test
+
+import (
+	"crypto/ecdsa"
+	"math/big"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"github.com/quittance/quittance/contracts"
+)
+
+func (w *world) domain() contracts.Domain { return contracts.TestUSDCDomain(w.ChainID(), w.Token) }
+
+func (w *world) authorization(t contracts.Terms) contracts.Authorization {
+	return contracts.Authorization{
+		From: w.payer, To: t.Merchant, Value: t.Amount,
+		ValidAfter: new(big.Int), ValidBefore: new(big.Int).SetUint64(t.ExpiresAt + 1), Nonce: w.id(t),
+	}
+}
+
+// payWith packs the registry call that submits an authorization signed by key.
+func (w *world) payWith(t contracts.Terms, a contracts.Authorization, key *ecdsa.PrivateKey) []byte {
+	w.Helper()
+	sig, err := a.Sign(w.domain(), key)
+	w.must(err)
+	return w.registry.PackPayWithAuthorization(t, a.From, a.ValidAfter, a.ValidBefore, sig.V, sig.R, sig.S)
+}
+
+func (w *world) permit(value int64) (contracts.Permit, contracts.Signature) {
+	w.Helper()
+	nonce, err := w.token.UnpackNonces(w.call(w.Token, w.token.PackNonces(w.payer)))
+	w.must(err)
+	p := contracts.Permit{Owner: w.payer, Spender: w.Registry, Value: big.NewInt(value),
+		Nonce: nonce, Deadline: new(big.Int).SetUint64(w.now() + 1000)}
+	sig, err := p.Sign(w.domain(), w.Keys.Payer)
+	w.must(err)
+	return p, sig
+}
+
+func TestDomainSeparator(t *testing.T) {
+	w := newWorld(t)
+	if got := common.BytesToHash(w.call(w.Token, w.token.PackDOMAINSEPARATOR())); got != w.domain().Separator() {
+		t.Errorf("token signs under %s, want %s", got, w.domain().Separator())
+	}
+}
+
+func TestPayWithPermit(t *testing.T) {
+	w := newWorld(t)
+	terms := w.terms()
+	p, sig := w.permit(1000)
+	call := w.registry.PackPayWithPermit(terms, p.Deadline, sig.V, sig.R, sig.S)
+	w.wantPaid(w.do(w.Keys.Payer, w.Registry, call), terms, w.payer)
+	w.refused(w.Keys.Payer, w.Registry, call, w.registryError("AlreadyPaid"))
+	w.wantBalance(w.merchant, 1000)
+}
+
+// TestPayWithPermitThatWasFrontRun lets somebody else submit the payer's permit first.
+func TestPayWithPermitThatWasFrontRun(t *testing.T) {
+	w := newWorld(t)
+	terms := w.terms()
+	p, sig := w.permit(1000)
+	w.do(w.Keys.Merchant, w.Token, w.token.PackPermit0(p.Owner, p.Spender, p.Value, p.Deadline, sig.V, sig.R, sig.S))
+	call := w.registry.PackPayWithPermit(terms, p.Deadline, sig.V, sig.R, sig.S)
+	w.wantPaid(w.do(w.Keys.Payer, w.Registry, call), terms, w.payer)
+}
+
+// TestPermitServesItsSignerOnly lets somebody else send the payer's permit with their own payment: it must not move
+// the payer's money.
+func TestPermitServesItsSignerOnly(t *testing.T) {
+	w := newWorld(t)
+	terms := w.terms()
+	p, sig := w.permit(1000)
+	call := w.registry.PackPayWithPermit(terms, p.Deadline, sig.V, sig.R, sig.S)
+	w.refused(w.Keys.Operator, w.Registry, call, w.tokenError("ERC20InsufficientAllowance"))
+	w.wantStatus(w.id(terms), contracts.StatusNone)
+}
+
+func TestPayWithBadPermit(t *testing.T) {
+	w := newWorld(t)
+	terms := w.terms()
+	p, sig := w.permit(999)
+	call := w.registry.PackPayWithPermit(terms, p.Deadline, sig.V, sig.R, sig.S)
+	w.refused(w.Keys.Payer, w.Registry, call, w.tokenError("ERC20InsufficientAllowance"))
+}
+
+func TestPayWithAuthorization(t *testing.T) {
+	w := newWorld(t)
+	terms := w.terms()
+	call := w.payWith(terms, w.authorization(terms), w.Keys.Payer)
+	receipt := w.do(w.Keys.Operator, w.Registry, call) // not the payer: anyone may send it
+	w.wantPaid(receipt, terms, w.payer)
+	used := receipt.Logs[0]
+	if used.Topics[0] != w.token.GetABI().Events["AuthorizationUsed"].ID || used.Topics[2] != w.id(terms) {
+		t.Errorf("first log is %+v, want AuthorizationUsed with the invoice's id as nonce, before the Transfer", used)
+	}
+	w.refused(w.Keys.Operator, w.Registry, call, w.registryError("AlreadyPaid"))
+	w.wantBalance(w.merchant, 1000)
+}
+
+// TestAuthorizationUsedBeforehand submits the authorization to the token itself first: the money has moved once, and
+// the registry must not move it again.
+func TestAuthorizationUsedBeforehand(t *testing.T) {
+	w := newWorld(t)
+	terms := w.terms()
+	a := w.authorization(terms)
+	hash, err := w.TransferWithAuthorization(w.Context(), w.Keys.Merchant, w.Keys.Payer, a)
+	w.must(err)
+	w.must(w.Seal(w.Context()))
+	receipt, err := w.Mined(w.Context(), hash)
+	w.must(err)
+	if receipt.Status != types.ReceiptStatusSuccessful {
+		t.Fatal("the token refused the authorization")
+	}
+	w.refused(w.Keys.Operator, w.Registry, w.payWith(terms, a, w.Keys.Payer),
+		w.tokenError("AuthorizationUsedOrCanceled"))
+	w.wantBalance(w.merchant, 1000)
+	w.wantStatus(w.id(terms), contracts.StatusNone)
+}
+
+func TestAuthorizationMustMatchTheInvoice(t *testing.T) {
+	w := newWorld(t)
+	terms := w.terms()
+	for name, change := range map[string]func(*contracts.Authorization){
+		"recipient": func(a *contracts.Authorization) { a.To = w.operator },
+		"value":     func(a *contracts.Authorization) { a.Value = big.NewInt(1001) },
+		"nonce":     func(a *contracts.Authorization) { a.Nonce[0] ^= 1 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := w.in(t)
+			a := w.authorization(terms)
+			change(&a)
+			w.refused(w.Keys.Operator, w.Registry, w.payWith(terms, a, w.Keys.Payer), w.tokenError("InvalidSignature"))
+		})
+	}
+	t.Run("signer", func(t *testing.T) {
+		w := w.in(t)
+		call := w.payWith(terms, w.authorization(terms), w.Keys.Operator)
+		w.refused(w.Keys.Operator, w.Registry, call, w.tokenError("InvalidSignature"))
+	})
+	w.wantStatus(w.id(terms), contracts.StatusNone)
+}
+
+// TestAuthorizationValidityIsStrict tries the block times at and beside both ends.
+func TestAuthorizationValidityIsStrict(t *testing.T) {
+	w := newWorld(t)
+	from := w.now() + 1000
+	for i, test := range []struct {
+		name               string
+		after, before, now uint64
+		want               uint64
+	}{
+		{"at validAfter", from, from + 100, from, types.ReceiptStatusFailed},
+		{"one second in", from, from + 100, from + 1, types.ReceiptStatusSuccessful},
+		{"last second", from, from + 100, from + 99, types.ReceiptStatusSuccessful},
+		{"at validBefore", from, from + 100, from + 100, types.ReceiptStatusFailed},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := w.in(t)
+			a := contracts.Authorization{From: w.payer, To: w.merchant, Value: common.Big1,
+				ValidAfter: new(big.Int).SetUint64(test.after), ValidBefore: new(big.Int).SetUint64(test.before),
+				Nonce: common.BigToHash(big.NewInt(int64(i + 1)))}
+			hash, err := w.TransferWithAuthorization(w.Context(), w.Keys.Operator, w.Keys.Payer, a)
+			w.must(err)
+			w.at(test.now)
+			receipt, err := w.Mined(w.Context(), hash)
+			w.must(err)
+			if receipt.Status != test.want {
+				t.Errorf("status is %d, want %d", receipt.Status, test.want)
+			}
+		})
+	}
+}
+
+func TestTokenRefusesAnExpiredPermit(t *testing.T) {
+	w := newWorld(t)
+	p, sig := w.permit(1000)
+	call := w.token.PackPermit0(p.Owner, p.Spender, p.Value, p.Deadline, sig.V, sig.R, sig.S)
+	w.at(p.Deadline.Uint64() + 1)
+	w.refused(w.Keys.Payer, w.Token, call, w.tokenError("PermitExpired"))
+}
+
+func TestOnlyTheOwnerMints(t *testing.T) {
+	w := newWorld(t)
+	w.refused(w.Keys.Payer, w.Token, w.token.PackMint(w.payer, common.Big1), w.tokenError("OwnableUnauthorizedAccount"))
+}

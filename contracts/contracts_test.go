@@ -1,0 +1,224 @@
+package contracts_test
+
+import (
+	"crypto/ecdsa"
+	"errors"
+	"fmt"
+	"math/big"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum"
+	"github.com/ethereum/go-ethereum/accounts/abi"
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/contracts/internal/bindgen"
+	"github.com/quittance/quittance/internal/devchain"
+)
+
+// world is a chain of the test's own, with the registry and the test token on it.
+type world struct {
+	*testing.T
+	*devchain.Chain
+	registry                  *contracts.InvoiceRegistry
+	token                     *contracts.TestUSDC
+	merchant, payer, operator common.Address
+	salts                     *int
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	chain, err := devchain.Start(t.Context(), devchain.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := chain.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &world{
+		T: t, Chain: chain,
+		registry: contracts.NewInvoiceRegistry(), token: contracts.NewTestUSDC(),
+		merchant: devchain.Address(chain.Keys.Merchant),
+		payer:    devchain.Address(chain.Keys.Payer),
+		operator: devchain.Address(chain.Keys.Operator),
+		salts:    new(int),
+	}
+}
+
+// in returns the same world for a subtest, which then fails by itself.
+func (w world) in(t *testing.T) *world {
+	w.T = t
+	return &w
+}
+
+// terms returns terms that no other call returned, of 1,000 minor units and an hour.
+func (w *world) terms() contracts.Terms {
+	*w.salts++
+	return contracts.Terms{
+		Merchant: w.merchant, Token: w.Token, Amount: big.NewInt(1000),
+		ExpiresAt: w.now() + 3600, Salt: contracts.Salt(fmt.Sprint("inv_", *w.salts)),
+	}
+}
+
+func (w *world) id(t contracts.Terms) common.Hash { return t.ID(w.ChainID(), w.Registry) }
+
+// now is the head's time.
+func (w *world) now() uint64 {
+	w.Helper()
+	header, err := w.Client().HeaderByNumber(w.Context(), nil)
+	w.must(err)
+	return header.Time
+}
+
+func (w *world) must(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// transact sends a call, seals it and returns its receipt, of success or of failure.
+func (w *world) transact(from *ecdsa.PrivateKey, to common.Address, data []byte) *types.Receipt {
+	w.Helper()
+	hash, err := w.Send(w.Context(), from, to, data)
+	w.must(err)
+	w.must(w.Seal(w.Context()))
+	receipt, err := w.Mined(w.Context(), hash)
+	w.must(err)
+	return receipt
+}
+
+// do is transact for a call that must succeed.
+func (w *world) do(from *ecdsa.PrivateKey, to common.Address, data []byte) *types.Receipt {
+	w.Helper()
+	receipt := w.transact(from, to, data)
+	if receipt.Status != types.ReceiptStatusSuccessful {
+		w.Fatalf("call reverted: %v", w.revert(from, to, data))
+	}
+	return receipt
+}
+
+// refused demands that a call reverts with the custom error, and that sending it changes no invoice's status.
+func (w *world) refused(from *ecdsa.PrivateKey, to common.Address, data []byte, want abi.Error) {
+	w.Helper()
+	got := w.revert(from, to, data)
+	if len(got) < 4 || [4]byte(got[:4]) != [4]byte(want.ID[:4]) {
+		w.Fatalf("call reverted with %#x, want %s", got, want.Sig)
+	}
+	if receipt := w.transact(from, to, data); receipt.Status != types.ReceiptStatusFailed || len(receipt.Logs) != 0 {
+		w.Fatalf("sent, the call had status %d and %d logs, want failure", receipt.Status, len(receipt.Logs))
+	}
+}
+
+// revert asks the node how a call ends and returns the revert data.
+func (w *world) revert(from *ecdsa.PrivateKey, to common.Address, data []byte) []byte {
+	w.Helper()
+	_, err := w.Client().CallContract(w.Context(),
+		ethereum.CallMsg{From: devchain.Address(from), To: &to, Data: data}, nil)
+	var detailed rpc.DataError
+	if !errors.As(err, &detailed) {
+		w.Fatalf("call ended with %v, want a revert with data", err)
+	}
+	text, ok := detailed.ErrorData().(string)
+	if !ok {
+		w.Fatalf("revert data is %v, want hex", detailed.ErrorData())
+	}
+	return hexutil.MustDecode(text)
+}
+
+func (w *world) registryError(name string) abi.Error { return w.registry.GetABI().Errors[name] }
+func (w *world) tokenError(name string) abi.Error    { return w.token.GetABI().Errors[name] }
+
+func (w *world) call(to common.Address, data []byte) []byte {
+	w.Helper()
+	answer, err := w.Client().CallContract(w.Context(), ethereum.CallMsg{To: &to, Data: data}, nil)
+	w.must(err)
+	return answer
+}
+
+func (w *world) wantStatus(id common.Hash, want contracts.Status) {
+	w.Helper()
+	got, err := w.registry.UnpackStatusOf(w.call(w.Registry, w.registry.PackStatusOf(id)))
+	w.must(err)
+	if contracts.Status(got) != want {
+		w.Errorf("status is %s, want %s", contracts.Status(got), want)
+	}
+}
+
+func (w *world) wantBalance(of common.Address, want int64) {
+	w.Helper()
+	got, err := w.Balance(w.Context(), of)
+	w.must(err)
+	if got.Cmp(big.NewInt(want)) != 0 {
+		w.Errorf("%s has %s minor units, want %d", of, got, want)
+	}
+}
+
+// wantPaid demands that a receipt ends in a Transfer and, directly after it, the Paid event of the terms.
+func (w *world) wantPaid(receipt *types.Receipt, t contracts.Terms, payer common.Address) {
+	w.Helper()
+	if len(receipt.Logs) < 2 {
+		w.Fatalf("payment left %d logs, want Transfer and Paid", len(receipt.Logs))
+	}
+	last := receipt.Logs[len(receipt.Logs)-2:]
+	if last[0].Address != t.Token || last[0].Topics[0] != w.token.GetABI().Events["Transfer"].ID {
+		w.Errorf("log before the last is %+v, want the token's Transfer", last[0])
+	}
+	paid, err := contracts.ParsePaid(*last[1])
+	w.must(err)
+	if last[1].Address != w.Registry || paid.ID != w.id(t) || paid.Payer != payer || paid.Merchant != t.Merchant ||
+		paid.Token != t.Token || paid.Amount.Cmp(t.Amount) != 0 {
+		w.Errorf("last log is %+v, want the payment of %+v by %s", paid, t, payer)
+	}
+	w.wantStatus(w.id(t), contracts.StatusPaid)
+}
+
+// approve lets the registry take so much of the payer's token.
+func (w *world) approve(amount int64) {
+	w.Helper()
+	w.do(w.Keys.Payer, w.Token, w.token.PackApprove(w.Registry, big.NewInt(amount)))
+}
+
+// at seals the pool's content in a block of this very time.
+func (w *world) at(unix uint64) {
+	w.Helper()
+	w.must(w.SealAt(w.Context(), time.Unix(int64(unix), 0)))
+}
+
+// deploy puts a contract of contracts/testing onto the chain, and returns its address and its ABI.
+func (w *world) deploy(name string, holder common.Address) (common.Address, abi.ABI) {
+	w.Helper()
+	artifact, err := bindgen.Read("artifacts", name)
+	w.must(err)
+	var parsed abi.ABI
+	w.must(parsed.UnmarshalJSON(artifact.ABI))
+	code := common.FromHex(artifact.Bytecode)
+	if len(parsed.Constructor.Inputs) > 0 {
+		arguments, err := parsed.Pack("", holder)
+		w.must(err)
+		code = append(code, arguments...)
+	}
+	hash, err := w.Create(w.Context(), w.Keys.Deployer, code)
+	w.must(err)
+	w.must(w.Seal(w.Context()))
+	receipt, err := w.Mined(w.Context(), hash)
+	w.must(err)
+	if receipt.Status != types.ReceiptStatusSuccessful {
+		w.Fatalf("%s was not deployed", filepath.Base(artifact.Source))
+	}
+	return receipt.ContractAddress, parsed
+}
+
+func pack(w *world, parsed abi.ABI, method string, arguments ...any) []byte {
+	w.Helper()
+	data, err := parsed.Pack(method, arguments...)
+	w.must(err)
+	return data
+}

@@ -1,0 +1,70 @@
+package contracts_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/quittance/quittance/contracts/internal/bindgen"
+)
+
+// TestArtifactsAreFresh recomputes the digest that compile.mjs writes into each artifact.
+func TestArtifactsAreFresh(t *testing.T) {
+	paths := []string{"compile.mjs", "package-lock.json"}
+	for _, pattern := range []string{"*.sol", "testing/*.sol"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, found...)
+	}
+	slices.Sort(paths)
+	digest, sources := sha256.New(), 0
+	for _, path := range paths {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(digest, "%s\x00%d\x00%s", path, len(raw), raw)
+		if strings.HasSuffix(path, ".sol") {
+			sources++
+		}
+	}
+	want := hex.EncodeToString(digest.Sum(nil))
+
+	artifacts, err := filepath.Glob("artifacts/*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(artifacts) != sources {
+		t.Errorf("%d artifacts for %d sources: run make generate", len(artifacts), sources)
+	}
+	for _, path := range artifacts {
+		artifact, err := bindgen.Read("artifacts", strings.TrimSuffix(filepath.Base(path), ".json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if artifact.Inputs != want {
+			t.Errorf("%s was compiled from other sources: run make generate", path)
+		}
+	}
+}
+
+func TestBindingsAreFresh(t *testing.T) {
+	want, err := bindgen.Generate("artifacts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile("bindings.gen.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Error("bindings.gen.go is not what the artifacts give: run make generate")
+	}
+}

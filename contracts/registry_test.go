@@ -1,0 +1,270 @@
+package contracts_test
+
+import (
+	"math/big"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"github.com/quittance/quittance/contracts"
+)
+
+func TestOnlyTheOperatorOpensAndCloses(t *testing.T) {
+	w := newWorld(t)
+	ids := [][32]byte{w.id(w.terms())}
+	unauthorized := w.registryError("AccessControlUnauthorizedAccount")
+	// The deployer is the registry's admin: it may name operators, and is none.
+	w.refused(w.Keys.Deployer, w.Registry, w.registry.PackOpen(ids), unauthorized)
+	w.refused(w.Keys.Merchant, w.Registry, w.registry.PackOpen(ids), unauthorized)
+	w.refused(w.Keys.Payer, w.Registry, w.registry.PackClose(ids), unauthorized)
+	w.wantStatus(ids[0], contracts.StatusNone)
+
+	role := [32]byte(w.call(w.Registry, w.registry.PackOPERATORROLE()))
+	w.refused(w.Keys.Operator, w.Registry, w.registry.PackGrantRole(role, w.merchant), unauthorized)
+	w.do(w.Keys.Deployer, w.Registry, w.registry.PackRevokeRole(role, w.operator))
+	w.refused(w.Keys.Operator, w.Registry, w.registry.PackOpen(ids), unauthorized)
+	w.do(w.Keys.Deployer, w.Registry, w.registry.PackGrantRole(role, w.merchant))
+	w.do(w.Keys.Merchant, w.Registry, w.registry.PackOpen(ids))
+	w.wantStatus(ids[0], contracts.StatusOpen)
+}
+
+// TestBatchesSkip gives a batch every state an id can be in, one id twice: none may fail it.
+func TestBatchesSkip(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		call  func(*world, [][32]byte) []byte
+		parse func(types.Log) (common.Hash, error)
+		// what becomes of an id that was none, open, paid, closed; an event comes exactly where it changes
+		none, open, paid, closed contracts.Status
+	}{
+		{"open", func(w *world, ids [][32]byte) []byte { return w.registry.PackOpen(ids) }, contracts.ParseOpened,
+			contracts.StatusOpen, contracts.StatusOpen, contracts.StatusPaid, contracts.StatusClosed},
+		{"close", func(w *world, ids [][32]byte) []byte { return w.registry.PackClose(ids) }, contracts.ParseClosed,
+			contracts.StatusClosed, contracts.StatusClosed, contracts.StatusPaid, contracts.StatusClosed},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t)
+			paidTerms := w.terms()
+			none, open, closed := w.id(w.terms()), w.id(w.terms()), w.id(w.terms())
+			paid := w.id(paidTerms)
+			w.do(w.Keys.Operator, w.Registry, w.registry.PackOpen([][32]byte{open}))
+			w.do(w.Keys.Operator, w.Registry, w.registry.PackClose([][32]byte{closed}))
+			w.approve(1000)
+			w.do(w.Keys.Payer, w.Registry, w.registry.PackPay(paidTerms))
+
+			receipt := w.do(w.Keys.Operator, w.Registry, test.call(w, [][32]byte{paid, none, closed, open, none}))
+			want := map[common.Hash]bool{}
+			for id, states := range map[common.Hash][2]contracts.Status{
+				none:   {contracts.StatusNone, test.none},
+				open:   {contracts.StatusOpen, test.open},
+				paid:   {contracts.StatusPaid, test.paid},
+				closed: {contracts.StatusClosed, test.closed},
+			} {
+				w.wantStatus(id, states[1])
+				if states[0] != states[1] {
+					want[id] = true
+				}
+			}
+			if len(receipt.Logs) != len(want) {
+				t.Errorf("batch left %d logs, want %d", len(receipt.Logs), len(want))
+			}
+			for _, log := range receipt.Logs {
+				if id, err := test.parse(*log); err != nil || !want[id] {
+					t.Errorf("log of %s (%v), which did not change", id, err)
+				}
+			}
+		})
+	}
+}
+
+func TestEmptyBatch(t *testing.T) {
+	w := newWorld(t)
+	w.do(w.Keys.Operator, w.Registry, w.registry.PackOpen(nil))
+	w.do(w.Keys.Operator, w.Registry, w.registry.PackClose(nil))
+}
+
+func TestPay(t *testing.T) {
+	w := newWorld(t)
+	w.approve(3000)
+	unopened, opened := w.terms(), w.terms()
+	w.do(w.Keys.Operator, w.Registry, w.registry.PackOpen([][32]byte{w.id(opened)}))
+	for i, terms := range []contracts.Terms{unopened, opened} {
+		w.wantPaid(w.do(w.Keys.Payer, w.Registry, w.registry.PackPay(terms)), terms, w.payer)
+		w.wantBalance(w.merchant, int64(i+1)*1000)
+		w.wantBalance(w.Registry, 0)
+		w.refused(w.Keys.Payer, w.Registry, w.registry.PackPay(terms), w.registryError("AlreadyPaid"))
+	}
+	w.wantBalance(w.merchant, 2000)
+}
+
+func TestPayAfterClose(t *testing.T) {
+	w := newWorld(t)
+	w.approve(1000)
+	terms := w.terms()
+	w.do(w.Keys.Operator, w.Registry, w.registry.PackClose([][32]byte{w.id(terms)}))
+	w.refused(w.Keys.Payer, w.Registry, w.registry.PackPay(terms), w.registryError("InvoiceClosed"))
+	w.wantStatus(w.id(terms), contracts.StatusClosed)
+	w.wantBalance(w.merchant, 0)
+}
+
+func TestPayAtTheLastSecondAndAfterIt(t *testing.T) {
+	w := newWorld(t)
+	w.approve(2000)
+	inTime, late := w.terms(), w.terms()
+	late.ExpiresAt = inTime.ExpiresAt
+
+	hash, err := w.Send(w.Context(), w.Keys.Payer, w.Registry, w.registry.PackPay(inTime))
+	w.must(err)
+	w.at(inTime.ExpiresAt)
+	receipt, err := w.Mined(w.Context(), hash)
+	w.must(err)
+	w.wantPaid(receipt, inTime, w.payer)
+
+	hash, err = w.Send(w.Context(), w.Keys.Payer, w.Registry, w.registry.PackPay(late))
+	w.must(err)
+	w.at(late.ExpiresAt + 1)
+	receipt, err = w.Mined(w.Context(), hash)
+	w.must(err)
+	if receipt.Status != types.ReceiptStatusFailed {
+		t.Error("a payment one second after expiry was taken")
+	}
+	w.refused(w.Keys.Payer, w.Registry, w.registry.PackPay(late), w.registryError("InvoiceExpired"))
+	w.wantStatus(w.id(late), contracts.StatusNone)
+	w.wantBalance(w.merchant, 1000)
+}
+
+// TestWrongTerms pays terms that differ in one field from those of a closed invoice: each is another invoice, so the
+// closed one stays closed and none of the payments counts for it.
+func TestWrongTerms(t *testing.T) {
+	w := newWorld(t)
+	right := w.terms()
+	w.do(w.Keys.Operator, w.Registry, w.registry.PackOpen([][32]byte{w.id(right)}))
+	w.approve(10_000)
+	otherToken, _ := w.deploy("LyingToken", common.Address{})
+	for name, change := range map[string]func(*contracts.Terms){
+		"merchant":  func(t *contracts.Terms) { t.Merchant = w.operator },
+		"token":     func(t *contracts.Terms) { t.Token = otherToken },
+		"amount":    func(t *contracts.Terms) { t.Amount = big.NewInt(999) },
+		"expiresAt": func(t *contracts.Terms) { t.ExpiresAt++ },
+		"salt":      func(t *contracts.Terms) { t.Salt[31] ^= 1 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := w.in(t)
+			wrong := right
+			change(&wrong)
+			if w.id(wrong) == w.id(right) {
+				t.Fatal("the id does not depend on this field")
+			}
+			if name != "token" { // a token that lies is refused for that
+				receipt := w.do(w.Keys.Payer, w.Registry, w.registry.PackPay(wrong))
+				w.wantPaid(receipt, wrong, w.payer)
+			}
+			w.wantStatus(w.id(right), contracts.StatusOpen)
+		})
+	}
+}
+
+func TestPayRefusesNothing(t *testing.T) {
+	w := newWorld(t)
+	terms := w.terms()
+	terms.Amount = new(big.Int)
+	w.refused(w.Keys.Payer, w.Registry, w.registry.PackPay(terms), w.registryError("ZeroAmount"))
+}
+
+func TestPayRefusesTheMerchantPayingItself(t *testing.T) {
+	w := newWorld(t)
+	hash, err := w.SendToken(w.Context(), w.Keys.Payer, w.merchant, big.NewInt(1000), nil)
+	w.must(err)
+	w.must(w.Seal(w.Context()))
+	_, err = w.Mined(w.Context(), hash)
+	w.must(err)
+	w.do(w.Keys.Merchant, w.Token, w.token.PackApprove(w.Registry, big.NewInt(1000)))
+	terms := w.terms()
+	w.refused(w.Keys.Merchant, w.Registry, w.registry.PackPay(terms), w.registryError("WrongAmountReceived"))
+	w.wantStatus(w.id(terms), contracts.StatusNone)
+}
+
+func TestPayWithoutAllowance(t *testing.T) {
+	w := newWorld(t)
+	w.approve(999)
+	terms := w.terms()
+	w.refused(w.Keys.Payer, w.Registry, w.registry.PackPay(terms), w.tokenError("ERC20InsufficientAllowance"))
+	w.wantStatus(w.id(terms), contracts.StatusNone)
+}
+
+func TestHostileTokens(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{"FeeToken", "LyingToken"} {
+		t.Run(name, func(t *testing.T) {
+			w := w.in(t)
+			terms := w.terms()
+			var parsed = w.token.GetABI()
+			terms.Token, _ = w.deploy(name, w.payer)
+			w.do(w.Keys.Payer, terms.Token, pack(w, parsed, "approve", w.Registry, terms.Amount))
+			refusal := w.registryError("WrongAmountReceived")
+			w.refused(w.Keys.Payer, w.Registry, w.registry.PackPay(terms), refusal)
+			if name == "LyingToken" {
+				w.refused(w.Keys.Payer, w.Registry, w.registry.PackPayWithAuthorization(
+					terms, w.payer, new(big.Int), big.NewInt(1<<40), 27, [32]byte{}, [32]byte{}), refusal)
+			}
+			w.wantStatus(w.id(terms), contracts.StatusNone)
+		})
+	}
+}
+
+func TestTokenThatReturnsNothing(t *testing.T) {
+	w := newWorld(t)
+	terms := w.terms()
+	token, parsed := w.deploy("SilentToken", w.payer)
+	terms.Token = token
+	w.do(w.Keys.Payer, token, pack(w, parsed, "approve", w.Registry, terms.Amount))
+	w.wantPaid(w.do(w.Keys.Payer, w.Registry, w.registry.PackPay(terms)), terms, w.payer)
+}
+
+// TestReentrancy lets a token call the registry's payment again from inside a payment, for the same invoice and for
+// another one. The inner call must have been made, and refused; the outer one counts once.
+func TestReentrancy(t *testing.T) {
+	w := newWorld(t)
+	token, parsed := w.deploy("ReentrantToken", w.payer)
+	w.do(w.Keys.Payer, token, pack(w, parsed, "approve", w.Registry, big.NewInt(1e9)))
+	guard := w.registryError("ReentrancyGuardReentrantCall")
+	other := w.terms()
+	other.Token = token
+	zero := [32]byte{}
+	for name, inner := range map[string][]byte{
+		"same invoice":  nil, // known once there is one
+		"other invoice": w.registry.PackPay(other),
+		"permit":        w.registry.PackPayWithPermit(other, big.NewInt(1<<40), 27, zero, zero),
+		"authorization": w.registry.PackPayWithAuthorization(
+			other, w.payer, new(big.Int), big.NewInt(1<<40), 27, zero, zero),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := w.in(t)
+			terms := w.terms()
+			terms.Token = token
+			if name == "same invoice" {
+				inner = w.registry.PackPay(terms)
+			}
+			w.do(w.Keys.Payer, token, pack(w, parsed, "arm", w.Registry, inner))
+			receipt := w.do(w.Keys.Payer, w.Registry, w.registry.PackPay(terms))
+			w.wantPaid(receipt, terms, w.payer)
+			if len(receipt.Logs) != 2 {
+				t.Errorf("payment left %d logs, want one Transfer and one Paid", len(receipt.Logs))
+			}
+			for method, want := range map[string]bool{"attempted": true, "succeeded": false} {
+				out, err := parsed.Unpack(method, w.call(token, pack(w, parsed, method)))
+				w.must(err)
+				if out[0] != want {
+					t.Errorf("inner call: %s is %v, want %v", method, out[0], want)
+				}
+			}
+			out, err := parsed.Unpack("answer", w.call(token, pack(w, parsed, "answer")))
+			w.must(err)
+			if answer := out[0].([]byte); len(answer) < 4 || [4]byte(answer[:4]) != [4]byte(guard.ID[:4]) {
+				t.Errorf("inner call was answered with %#x, want %s", answer, guard.Sig)
+			}
+			w.wantStatus(w.id(other), contracts.StatusNone)
+		})
+	}
+}
