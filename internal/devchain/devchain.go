@@ -103,7 +103,7 @@ func Start(ctx context.Context, conf Config) (*Chain, error) {
 	// From here on this process alone uses the folder.
 	c, err := startWorld(ctx, conf, stack)
 	if err != nil {
-		return nil, fmt.Errorf("start the development chain: %w", errors.Join(err, stack.Close()))
+		return nil, fmt.Errorf("start the development chain: %w", errors.Join(err, closeNode(stack)))
 	}
 	running, stop := context.WithCancel(context.Background())
 	c.stop = stop

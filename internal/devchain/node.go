@@ -27,7 +27,9 @@ import (
 const (
 	// chainFolder is the node's own folder inside the data folder, databaseFolder its database in there.
 	chainFolder    = "chain"
-	databaseFolder = "chaindata" // geth's choice
+	databaseFolder = "chaindata" // geth's choice, as is the next
+	// peersFolder is a database of peers, of which there are none.
+	peersFolder = "nodes"
 	// databaseMiB and trieMiB are the node's caches, in MiB: the least that geth accepts, and little.
 	databaseMiB = 16
 	trieMiB     = 8
@@ -42,6 +44,9 @@ const richEther = 1_000_000
 func openNode(conf Config) (*node.Node, error) {
 	host, port, err := splitAddr(conf.RPCAddr)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkFree(conf.RPCAddr); err != nil {
 		return nil, err
 	}
 	log.SetDefault(gethLogger(conf.Logger))
@@ -123,6 +128,23 @@ func genesis(keys Keys) *core.Genesis {
 		Difficulty: common.Big0,
 		Alloc:      alloc,
 	}
+}
+
+// checkFree fails when the address is taken. geth would find that out too late to stop what it has begun.
+func checkFree(addr string) error {
+	listener, err := net.Listen("tcp", addr)
+	if err != nil {
+		return fmt.Errorf("RPC address %s cannot be used: %w; stop what listens there or choose another", addr, err)
+	}
+	return listener.Close()
+}
+
+// closeNode closes a node that may have closed itself when it failed to start.
+func closeNode(stack *node.Node) error {
+	if err := stack.Close(); !errors.Is(err, node.ErrNodeStopped) {
+		return err
+	}
+	return nil
 }
 
 func splitAddr(addr string) (host string, port int, err error) {

@@ -60,7 +60,10 @@ func TestRestartKeepsTheWorld(t *testing.T) {
 
 func TestStartRefuses(t *testing.T) {
 	used := t.TempDir()
-	start(t, Config{DataDir: used})
+	running, err := url.Parse(start(t, Config{DataDir: used}).RPCURL())
+	if err != nil {
+		t.Fatal(err)
+	}
 	keyless := t.TempDir()
 	if err := start(t, Config{DataDir: keyless}).Close(); err != nil {
 		t.Fatal(err)
@@ -85,6 +88,7 @@ func TestStartRefuses(t *testing.T) {
 		{"folder that is a file", Config{DataDir: filepath.Join(garbled, keysFile)}, "not a directory"},
 		{"address without port", Config{RPCAddr: "127.0.0.1"}, "want IP:PORT"},
 		{"address by name", Config{RPCAddr: "localhost:0"}, "want an IP address"},
+		{"port taken", Config{RPCAddr: running.Host}, "choose another"},
 		{"port out of range", Config{RPCAddr: "127.0.0.1:65536"}, "want an IP address and a port"},
 		{"no randomness", Config{Rand: bytes.NewReader(make([]byte, 31))}, "make a key"},
 	} {
@@ -112,6 +116,26 @@ func TestKeysAreForTheirOwnerAlone(t *testing.T) {
 	}
 	if info.Mode().Perm() != 0o600 {
 		t.Errorf("keys have mode %o, want 600", info.Mode().Perm())
+	}
+}
+
+// TestStartWithSpoiltPeers leaves geth's database of peers as a kill can, and expects it not to matter.
+func TestStartWithSpoiltPeers(t *testing.T) {
+	folder := t.TempDir()
+	first := start(t, Config{DataDir: folder})
+	head := first.head().Hash()
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	peers := filepath.Join(folder, chainFolder, peersFolder)
+	if err := os.Remove(filepath.Join(peers, "CURRENT")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(peers, "CURRENT.0"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if second := start(t, Config{DataDir: folder}); second.head().Hash() != head {
+		t.Errorf("head is %s, want %s", second.head().Hash(), head)
 	}
 }
 

@@ -32,6 +32,12 @@ func (c *Chain) Send(ctx context.Context, from *ecdsa.PrivateKey, to common.Addr
 	return c.send(ctx, from, &to, data, callGas)
 }
 
+// Create sends the transaction that creates a contract from creation code and constructor arguments. The receipt names
+// its address.
+func (c *Chain) Create(ctx context.Context, from *ecdsa.PrivateKey, code []byte) (common.Hash, error) {
+	return c.send(ctx, from, nil, code, deployGas)
+}
+
 // SendToken transfers amount minor units of the token. trailing, which may be empty, is appended to the calldata: the
 // token ignores it, and an indexer may find an invoice's on-chain id there.
 func (c *Chain) SendToken(

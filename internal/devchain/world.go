@@ -37,8 +37,26 @@ func isComplete(folder string) (bool, error) {
 	return err == nil, err
 }
 
-// startWorld starts the chain on a node that holds the folder's lock. What a killed first start has left is removed
-// first: nobody was told of that chain, and its database may be in a state that LevelDB cannot open.
+// sweep removes what a killed start may have left in a state that LevelDB cannot open: it cannot when it was killed
+// while it made a database. The peers' database is never of use. The chain's own is removed unless it is complete:
+// before that, nobody was told of it. The folder must be locked.
+func sweep(folder string) (complete bool, err error) {
+	if complete, err = isComplete(folder); err != nil {
+		return false, err
+	}
+	doomed := []string{peersFolder}
+	if !complete {
+		doomed = append(doomed, databaseFolder)
+	}
+	for _, name := range doomed {
+		if err := os.RemoveAll(filepath.Join(folder, chainFolder, name)); err != nil {
+			return false, err
+		}
+	}
+	return complete, nil
+}
+
+// startWorld starts the chain on a node that holds the folder's lock.
 func startWorld(ctx context.Context, conf Config, stack *node.Node) (*Chain, error) {
 	keys, err := loadKeys(conf.DataDir, conf.Rand)
 	if err != nil {
@@ -46,13 +64,8 @@ func startWorld(ctx context.Context, conf Config, stack *node.Node) (*Chain, err
 	}
 	complete := false
 	if conf.DataDir != "" {
-		if complete, err = isComplete(conf.DataDir); err != nil {
+		if complete, err = sweep(conf.DataDir); err != nil {
 			return nil, err
-		}
-		if !complete {
-			if err := os.RemoveAll(filepath.Join(conf.DataDir, chainFolder, databaseFolder)); err != nil {
-				return nil, err
-			}
 		}
 	}
 	deployer := Address(keys.Deployer)
