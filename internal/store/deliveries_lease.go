@@ -117,16 +117,10 @@ func (r LeaseRequest) turns(bound, start string) string {
 // the request is filled or nothing more may be taken.
 func (tx *Tx) leaseInTurns(ctx context.Context, r LeaseRequest, merchants []string) error {
 	args := []any{r.NowMS, r.PerMerchant, r.Limit, r.LeaseID, r.UntilMS}
-	fixed := len(args)
 	for _, m := range merchants {
 		args = append(args, m)
 	}
-	// What makes a delivery claimable is said once more of the row itself:
-	// PostgreSQL checks that again if another transaction was faster.
-	text := `UPDATE deliveries SET lease_id = $4, lease_ms = $5
-		WHERE status = 'pending' AND (lease_ms IS NULL OR lease_ms <= $1) AND id IN (
-			SELECT oldest FROM (SELECT ` + r.Lane.claimable("merchants.id") + ` AS oldest FROM merchants
-				WHERE id IN ` + list(fixed, len(merchants)) + `) AS turns WHERE oldest IS NOT NULL LIMIT $3)`
+	text := r.leaseText(len(merchants))
 	free := r.Limit
 	for free > 0 {
 		args[2] = free
@@ -140,6 +134,17 @@ func (tx *Tx) leaseInTurns(ctx context.Context, r LeaseRequest, merchants []stri
 		free -= int(n)
 	}
 	return nil
+}
+
+// leaseText leases the oldest delivery of each of n merchants, $6 and on; of $3
+// merchants at most.
+func (r LeaseRequest) leaseText(n int) string {
+	// What makes a delivery claimable is said once more of the row itself:
+	// PostgreSQL checks that again if another transaction was faster.
+	return `UPDATE deliveries SET lease_id = $4, lease_ms = $5
+		WHERE status = 'pending' AND (lease_ms IS NULL OR lease_ms <= $1) AND id IN (
+			SELECT oldest FROM (SELECT ` + r.Lane.claimable("merchants.id") + ` AS oldest FROM merchants
+				WHERE id IN ` + list(5, n) + `) AS turns WHERE oldest IS NOT NULL LIMIT $3)`
 }
 
 // leasedDeliveries returns what the lease holds, the oldest first.

@@ -1,0 +1,48 @@
+package storetest
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"testing"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// Schedule inserts an invoice of the merchant and n events about it, whose
+// deliveries are due one millisecond after the other from dueMS on. It
+// returns the events, each with the id of its delivery. The ids continue with
+// `first`, which keeps several calls for one merchant apart.
+func Schedule(tb testing.TB, s *store.Store, merchant string, first, n int, dueMS int64) []store.Event {
+	tb.Helper()
+	id := fmt.Sprintf("inv_%s_%d", merchant, first)
+	inv := invoice.Invoice{
+		ID: id, CommitmentID: sha256.Sum256([]byte(id)), MerchantID: merchant, Currency: "USDC", ChainKey: "local",
+		Status: invoice.Open, CreatedAt: 1, Terms: invoice.Terms{
+			Merchant: invoice.Address{1}, Token: invoice.Address{2}, Amount: invoice.NewAmount(1), ExpiresAt: 2,
+		},
+	}
+	events := make([]store.Event, n)
+	for i := range events {
+		name := fmt.Sprintf("%s_%06d", merchant, first+i)
+		events[i] = store.Event{
+			ID: "evt_" + name, Type: invoice.EventReceived, Subject: name, MerchantID: merchant, InvoiceID: id,
+			Body: fmt.Appendf(nil, `{"id": "evt_%s","data":{"ü":" <&> "}}`, name), CreatedAt: dueMS / 1000,
+			DeliveryID: "dlv_" + name, DueMS: dueMS + int64(i),
+		}
+	}
+	err := s.Update(tb.Context(), func(tx *store.Tx) error {
+		settlement := store.Settlement{ChainKey: inv.ChainKey, Address: inv.Merchant, MerchantID: merchant}
+		if err := tx.InsertSettlements(tb.Context(), []store.Settlement{settlement}, 1); err != nil {
+			return err
+		}
+		if _, err := tx.InsertInvoices(tb.Context(), []invoice.Invoice{inv}); err != nil {
+			return err
+		}
+		return tx.InsertEvents(tb.Context(), events)
+	})
+	if err != nil {
+		tb.Fatalf("schedule deliveries: %v", err)
+	}
+	return events
+}
