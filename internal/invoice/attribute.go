@@ -34,7 +34,8 @@ type Attribution struct {
 //  6. the transfer amount of one invoice that is no longer open.
 //
 // Where a rule fits two invoices nothing is guessed, and no later rule is
-// tried: the transfer stays unattributed and ok is false.
+// tried: the transfer stays unattributed and ok is false. So does one of
+// nothing, and one from an address to itself.
 func Attribute(t Transfer, candidates []Candidate) (a Attribution, ok bool) {
 	rules := []struct {
 		method Method
@@ -47,8 +48,8 @@ func Attribute(t Transfer, candidates []Candidate) (a Attribution, ok bool) {
 		{ByAmount, func(c Candidate) bool { return c.openAt(t.BlockTime) && c.Amount == t.Amount && !c.Covered }},
 		{ByTransferAmount, func(c Candidate) bool { return c.closedBy(t.BlockTime) && c.TransferAmount == t.Amount }},
 	}
-	if t.Amount.IsZero() {
-		return Attribution{}, false
+	if t.Amount.IsZero() || t.From == t.To {
+		return Attribution{}, false // nobody has got anything
 	}
 	for _, rule := range rules {
 		found := 0
