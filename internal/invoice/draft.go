@@ -80,13 +80,14 @@ func (d Draft) checkLineItems() error {
 // CheckMerchantID returns a *FieldError unless id has the form of a merchant's
 // id.
 func CheckMerchantID(id string) error {
-	if !validMerchantID(id) {
+	if !ValidMerchantID(id) {
 		return fieldErrorf("merchantId", "must be 1 to %d characters of A-Z, a-z, 0-9, '_', '.' and '-'", MaxMerchantID)
 	}
 	return nil
 }
 
-func validMerchantID(id string) bool {
+// ValidMerchantID reports whether a merchant may be called id.
+func ValidMerchantID(id string) bool {
 	if len(id) < 1 || len(id) > MaxMerchantID {
 		return false
 	}

@@ -1,0 +1,99 @@
+package invoice_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+const draftNow = 1_700_000_000
+
+// lines returns n line items that add up to the sum.
+func lines(n int, sum uint64) []invoice.LineItem {
+	items := make([]invoice.LineItem, n)
+	for i := range items {
+		items[i] = invoice.LineItem{Label: "item", Amount: invoice.NewAmount(1)}
+	}
+	items[n-1].Amount = invoice.NewAmount(sum - uint64(n) + 1)
+	return items
+}
+
+func TestDraftCheck(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name   string
+		change func(*invoice.Draft)
+		field  string // that is refused; empty when none is
+	}{
+		{"plain", func(*invoice.Draft) {}, ""},
+		{"merchant of 1", func(d *invoice.Draft) { d.MerchantID = "m" }, ""},
+		{"merchant of 64", func(d *invoice.Draft) { d.MerchantID = strings.Repeat("m", 64) }, ""},
+		{"merchant of 65", func(d *invoice.Draft) { d.MerchantID = strings.Repeat("m", 65) }, "merchantId"},
+		{"no merchant", func(d *invoice.Draft) { d.MerchantID = "" }, "merchantId"},
+		{"all characters of a merchant", func(d *invoice.Draft) { d.MerchantID = "AZaz09_.-" }, ""},
+		{"blank in merchant", func(d *invoice.Draft) { d.MerchantID = "a b" }, "merchantId"},
+		{"slash in merchant", func(d *invoice.Draft) { d.MerchantID = "a/b" }, "merchantId"},
+		{"umlaut in merchant", func(d *invoice.Draft) { d.MerchantID = "ä" }, "merchantId"},
+		{"zero byte in merchant", func(d *invoice.Draft) { d.MerchantID = "a\x00" }, "merchantId"},
+		{"neighbours of the ranges", func(d *invoice.Draft) { d.MerchantID = "@" }, "merchantId"},
+		{"zero address", func(d *invoice.Draft) { d.Merchant = invoice.Address{} }, "merchantAddress"},
+		{"amount 0", func(d *invoice.Draft) { d.Amount = invoice.Amount{} }, "amount"},
+		{"amount 1", func(d *invoice.Draft) { d.Amount = invoice.NewAmount(1) }, ""},
+		{"largest amount", func(d *invoice.Draft) { d.Amount = invoice.MaxAmount }, ""},
+		{"expires in the past", func(d *invoice.Draft) { d.ExpiresAt = draftNow - 1 }, "expiresAt"},
+		{"expires now", func(d *invoice.Draft) { d.ExpiresAt = draftNow }, "expiresAt"},
+		{"expires in a second", func(d *invoice.Draft) { d.ExpiresAt = draftNow + 1 }, ""},
+		{"expires in 366 days", func(d *invoice.Draft) { d.ExpiresAt = draftNow + 366*86400 }, ""},
+		{"expires a second later", func(d *invoice.Draft) { d.ExpiresAt = draftNow + 366*86400 + 1 }, "expiresAt"},
+		{"expires at 0", func(d *invoice.Draft) { d.ExpiresAt = 0 }, "expiresAt"},
+		{"expires at the end of time", func(d *invoice.Draft) { d.ExpiresAt = math.MaxInt64 }, "expiresAt"},
+		{"expires before time", func(d *invoice.Draft) { d.ExpiresAt = math.MinInt64 }, "expiresAt"},
+		{"empty line items", func(d *invoice.Draft) { d.LineItems = []invoice.LineItem{} }, ""},
+		{"one line item", func(d *invoice.Draft) { d.LineItems = lines(1, 1000) }, ""},
+		{"100 line items", func(d *invoice.Draft) { d.LineItems = lines(100, 1000) }, ""},
+		{"101 line items", func(d *invoice.Draft) { d.LineItems = lines(101, 1000) }, "lineItems"},
+		{"sum one short", func(d *invoice.Draft) { d.LineItems = lines(3, 999) }, "lineItems"},
+		{"sum one over", func(d *invoice.Draft) { d.LineItems = lines(3, 1001) }, "lineItems"},
+		{"empty label", func(d *invoice.Draft) { d.LineItems = lines(2, 1000); d.LineItems[1].Label = "" }, "lineItems[1].label"},
+		{"label of 200", func(d *invoice.Draft) { d.LineItems = lines(1, 1000); d.LineItems[0].Label = strings.Repeat("é", 200) }, ""},
+		{"label of 201", func(d *invoice.Draft) { d.LineItems = lines(1, 1000); d.LineItems[0].Label = strings.Repeat("x", 201) }, "lineItems[0].label"},
+		{"line of nothing", func(d *invoice.Draft) {
+			d.LineItems = append(lines(2, 1000), invoice.LineItem{Label: "free"})
+		}, "lineItems[2].amount"},
+		{"sum wraps around to the amount", func(d *invoice.Draft) {
+			d.LineItems = []invoice.LineItem{{Label: "a", Amount: invoice.MaxAmount}, {Label: "b", Amount: invoice.NewAmount(1001)}}
+		}, "lineItems"},
+		{"largest sum", func(d *invoice.Draft) {
+			d.Amount = invoice.MaxAmount
+			d.LineItems = []invoice.LineItem{
+				{Label: "a", Amount: invoice.MaxAmount.Minus(invoice.NewAmount(1))}, {Label: "b", Amount: invoice.NewAmount(1)},
+			}
+		}, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			d := invoice.Draft{
+				MerchantID: "acme", Merchant: invoice.Address{1}, Amount: invoice.NewAmount(1000),
+				Currency: "USDC", ChainKey: "base", ExpiresAt: draftNow + 3600,
+			}
+			test.change(&d)
+			err := d.Check(draftNow)
+			if test.field == "" {
+				if err != nil {
+					t.Fatalf("refused: %v", err)
+				}
+				return
+			}
+			var wrong *invoice.FieldError
+			if !errors.As(err, &wrong) || wrong.Field != test.field {
+				t.Fatalf("gives %v, want a FieldError about %s", err, test.field)
+			}
+			if wrong.Detail == "" || !strings.HasPrefix(wrong.Error(), test.field+" ") {
+				t.Errorf("the error reads %q", wrong)
+			}
+		})
+	}
+}

@@ -1,0 +1,157 @@
+package invoice_test
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/base32"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// decodeID returns the 16 bytes of an identifier, which must have the form of
+// one.
+func decodeID(t *testing.T, prefix, id string) []byte {
+	t.Helper()
+	text, ok := strings.CutPrefix(id, prefix)
+	if !ok || len(text) != 26 || text != strings.ToLower(text) {
+		t.Fatalf("identifier %q, want %s and 26 lower-case characters", id, prefix)
+	}
+	u, err := base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding).DecodeString(text)
+	if err != nil || len(u) != 16 {
+		t.Fatalf("identifier %q holds %x, %v, want Crockford base32 of 16 bytes", id, u, err)
+	}
+	return u
+}
+
+func TestIDsAreUUIDv7(t *testing.T) {
+	t.Parallel()
+	at := time.UnixMilli(1_700_000_000_123).Add(500 * time.Microsecond)
+	for name, source := range map[string][]byte{"zeros": make([]byte, 64), "ones": bytes.Repeat([]byte{0xff}, 64)} {
+		ids := invoice.NewIDs(func() time.Time { return at }, bytes.NewReader(source))
+		u := decodeID(t, "inv_", ids.New(invoice.PrefixInvoice))
+		if ms := binary.BigEndian.Uint64(append([]byte{0, 0}, u[:6]...)); ms != 1_700_000_000_123 {
+			t.Errorf("%s: milliseconds %d", name, ms)
+		}
+		if version := u[6] >> 4; version != 7 {
+			t.Errorf("%s: version %d, want 7", name, version)
+		}
+		if half := binary.BigEndian.Uint16(u[6:8]) & 0xfff; half != 2048 {
+			t.Errorf("%s: fraction of the millisecond %d/4096, want 2048", name, half)
+		}
+		if variant := u[8] >> 6; variant != 0b10 {
+			t.Errorf("%s: variant %b, want 10", name, variant)
+		}
+		if !bytes.Equal(u[9:], source[:7]) || u[8]&0x3f != source[0]&0x3f {
+			t.Errorf("%s: random part %x", name, u[8:])
+		}
+	}
+}
+
+// TestIDsSortAndNeverRepeat moves the clock forwards, not at all and
+// backwards; the source of randomness gives nothing but zeros.
+func TestIDsSortAndNeverRepeat(t *testing.T) {
+	t.Parallel()
+	start := time.UnixMilli(1_700_000_000_000)
+	now := start
+	ids := invoice.NewIDs(func() time.Time { return now }, zeros{})
+	var made []string
+	for i := range 20_000 {
+		switch {
+		case i%7 == 0:
+			now = now.Add(300 * time.Nanosecond)
+		case i == 5000:
+			now = start.Add(-time.Hour)
+		case i == 15_000:
+			now = start.Add(time.Hour)
+		}
+		made = append(made, ids.New("x_"))
+	}
+	for i := 1; i < len(made); i++ {
+		if made[i] <= made[i-1] {
+			t.Fatalf("identifier %d is %s, after %s", i, made[i], made[i-1])
+		}
+	}
+	decodeID(t, "x_", made[len(made)-1])
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+func TestIDsAreSafeForConcurrentUse(t *testing.T) {
+	t.Parallel()
+	at := time.UnixMilli(1_700_000_000_000)
+	ids := invoice.NewIDs(func() time.Time { return at }, rand.Reader)
+	const makers, each = 16, 500
+	made := make([][]string, makers)
+	var wg sync.WaitGroup
+	for m := range made {
+		wg.Go(func() {
+			for range each {
+				made[m] = append(made[m], ids.New("x_"))
+			}
+		})
+	}
+	wg.Wait()
+	for m := range made {
+		if !slices.IsSorted(made[m]) {
+			t.Errorf("the identifiers of maker %d go backwards", m)
+		}
+	}
+	all := slices.Concat(made...)
+	slices.Sort(all)
+	if got := len(slices.Compact(all)); got != makers*each {
+		t.Errorf("%d different identifiers, want %d", got, makers*each)
+	}
+}
+
+func TestIDsPanicWithoutRandomness(t *testing.T) {
+	t.Parallel()
+	defer func() {
+		if recover() == nil {
+			t.Error("New made an identifier without randomness")
+		}
+	}()
+	invoice.NewIDs(func() time.Time { return time.Unix(0, 0) }, iotest.ErrReader(errors.New("empty"))).New("x_")
+}
+
+func TestTransferID(t *testing.T) {
+	t.Parallel()
+	// Computed by another program: base32 of the first half of
+	// sha256(chainKey, 0x00, txHash, ordinal as 8 bytes).
+	tx := invoice.Hash{0: 0xab, 31: 0xcd}
+	if got, want := invoice.TransferID(invoice.PrefixPayment, "base", tx, 0), "pay_g0na548zdsjy09yptyq87x3p0w"; got != want {
+		t.Errorf("TransferID = %s, want %s", got, want)
+	}
+	if got, want := invoice.TransferID(invoice.PrefixRefund, "ethereum-sepolia", tx, 300), "ref_9ngz4ey7evkvbnfehjg6bxd9ym"; got != want {
+		t.Errorf("TransferID = %s, want %s", got, want)
+	}
+	seen := make(map[string]bool)
+	n := 0
+	for _, prefix := range []string{invoice.PrefixPayment, invoice.PrefixRefund} {
+		for _, chainKey := range []string{"base", "base-sepolia", ""} {
+			for _, hash := range []invoice.Hash{{}, {1}, {31: 1}} {
+				for _, ordinal := range []int{0, 1, 255, 256, 1 << 20} {
+					id := invoice.TransferID(prefix, chainKey, hash, ordinal)
+					if again := invoice.TransferID(prefix, chainKey, hash, ordinal); again != id {
+						t.Fatalf("the same transfer is %s and %s", id, again)
+					}
+					decodeID(t, prefix, id)
+					seen[id] = true
+					n++
+				}
+			}
+		}
+	}
+	if len(seen) != n {
+		t.Errorf("%d transfers have %d identifiers", n, len(seen))
+	}
+}

@@ -1,0 +1,355 @@
+package invoice_test
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// paid returns a confirmed payment of openInvoice("a") that stands at a place
+// of its own, the block's number.
+func paid(block uint64, blockTime int64, amount uint64) invoice.Payment {
+	m := transfer(amount)
+	m.Position = invoice.Position{BlockNumber: block, BlockTime: blockTime}
+	m.TxHash = invoice.Hash{0: 0xf0, 31: byte(block)}
+	return invoice.Payment{Transfer: m, ID: fmt.Sprintf("pay_%d", block), InvoiceID: "a", Status: invoice.Confirmed}
+}
+
+func TestReckon(t *testing.T) {
+	t.Parallel()
+	change := func(p invoice.Payment, by func(*invoice.Payment)) invoice.Payment { by(&p); return p }
+	type payments = []invoice.Payment
+	for _, test := range []struct {
+		name      string
+		payments  payments
+		before    invoice.Status
+		after     invoice.Status
+		settledBy uint64 // block of the transaction that completed the amount
+		total     uint64
+		exception invoice.Exception
+	}{
+		{"nothing", nil, invoice.Open, invoice.Open, 0, 0, ""},
+		{"bare amount", payments{paid(1, 1500, 100)}, invoice.Open, invoice.Paid, 1, 100, ""},
+		{"a suffix is no overpayment", payments{paid(1, 1500, 107)}, invoice.Open, invoice.Paid, 1, 107, ""},
+		{"between them", payments{paid(1, 1500, 104)}, invoice.Open, invoice.Paid, 1, 104, ""},
+		{"one more than the suffix", payments{paid(1, 1500, 108)}, invoice.Open, invoice.Paid, 1, 108, invoice.Overpaid},
+		{"one short", payments{paid(1, 1500, 99)}, invoice.Open, invoice.Open, 0, 99, invoice.Underpaid},
+		{"two that add up", payments{paid(1, 1500, 60), paid(2, 1600, 40)}, invoice.Open, invoice.Paid, 2, 100, ""},
+		{"two that add up, told backwards", payments{paid(2, 1600, 40), paid(1, 1500, 60)}, invoice.Open, invoice.Paid, 2, 100, ""},
+		{"two that exceed", payments{paid(1, 1500, 60), paid(2, 1600, 60)}, invoice.Open, invoice.Paid, 2, 120, invoice.Overpaid},
+		{"last second", payments{paid(1, 2000, 100)}, invoice.Open, invoice.Paid, 1, 100, ""},
+		{"a second late", payments{paid(1, 2001, 100)}, invoice.Open, invoice.Open, 0, 100, invoice.Late},
+		{"completed late", payments{paid(1, 1500, 60), paid(2, 2001, 40)}, invoice.Open, invoice.Open, 0, 100, invoice.Late},
+		{"once more", payments{paid(1, 1500, 100), paid(2, 1600, 100)}, invoice.Open, invoice.Paid, 1, 200, invoice.Duplicate},
+		{"once more, late", payments{paid(1, 1500, 100), paid(2, 2600, 100)}, invoice.Open, invoice.Paid, 1, 200, invoice.Duplicate},
+		{"duplicate outweighs overpaid", payments{paid(1, 1500, 200), paid(2, 1600, 1)}, invoice.Open, invoice.Paid, 1, 201, invoice.Duplicate},
+		{"late on an expired one", payments{paid(1, 2500, 100)}, invoice.Expired, invoice.Expired, 0, 100, invoice.Late},
+		{"underpaid and expired", payments{paid(1, 1500, 99)}, invoice.Expired, invoice.Expired, 0, 99, invoice.Underpaid},
+		{"pending", payments{change(paid(1, 1500, 100), func(p *invoice.Payment) { p.Status = invoice.Pending })}, invoice.Open, invoice.Open, 0, 0, ""},
+		{"orphaned", payments{change(paid(1, 1500, 100), func(p *invoice.Payment) { p.Status = invoice.Orphaned })}, invoice.Open, invoice.Open, 0, 0, ""},
+		{"another's", payments{change(paid(1, 1500, 100), func(p *invoice.Payment) { p.InvoiceID = "b" })}, invoice.Open, invoice.Open, 0, 0, ""},
+		{"unattributed", payments{change(paid(1, 1500, 100), func(p *invoice.Payment) { p.InvoiceID = "" })}, invoice.Open, invoice.Open, 0, 0, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			inv := openInvoice("a")
+			inv.Status = test.before
+			got := inv.Reckon(test.payments)
+			want := inv
+			want.Status, want.AmountPaid, want.Exception = test.after, invoice.NewAmount(test.total), test.exception
+			if test.settledBy > 0 {
+				p := test.payments[slices.IndexFunc(test.payments, func(p invoice.Payment) bool { return p.BlockNumber == test.settledBy })]
+				want.SettledTx, want.SettledAt = p.TxHash, p.BlockTime
+			}
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("reckoned\n%+v, want\n%+v", got, want)
+			}
+		})
+	}
+}
+
+func TestReckonWithoutTransferAmount(t *testing.T) {
+	t.Parallel()
+	inv := openInvoice("a")
+	inv.TransferAmount = invoice.Amount{}
+	if got := inv.Reckon([]invoice.Payment{paid(1, 1500, 100)}); got.Exception != "" || got.Status != invoice.Paid {
+		t.Errorf("the exact amount makes it %s, %q", got.Status, got.Exception)
+	}
+	if got := inv.Reckon([]invoice.Payment{paid(1, 1500, 101)}); got.Exception != invoice.Overpaid {
+		t.Errorf("one more than the amount makes it %q, want overpaid", got.Exception)
+	}
+}
+
+// TestReckonHoldsHostileSums says that a token that mints too much cannot wrap
+// a sum around.
+func TestReckonHoldsHostileSums(t *testing.T) {
+	t.Parallel()
+	inv := openInvoice("a")
+	one, two := paid(1, 1500, 0), paid(2, 1500, 0)
+	one.Amount, two.Amount = invoice.MaxAmount, invoice.MaxAmount
+	if got := inv.Reckon([]invoice.Payment{one, two}); got.AmountPaid != invoice.MaxAmount || got.Status != invoice.Paid {
+		t.Errorf("two of the largest amount make %s, %s", got.Status, got.AmountPaid)
+	}
+}
+
+// histories draws payments at different places: of this invoice and of
+// another, in time and late, final and not.
+func histories() *rapid.Generator[[]invoice.Payment] {
+	return rapid.Custom(func(t *rapid.T) []invoice.Payment {
+		n := rapid.IntRange(0, 6).Draw(t, "payments")
+		ps := make([]invoice.Payment, n)
+		blockTime := int64(1990)
+		for i := range ps {
+			blockTime += rapid.Int64Range(0, 8).Draw(t, "seconds")
+			ps[i] = paid(uint64(i/2+1), blockTime, rapid.SampledFrom([]uint64{1, 40, 50, 60, 99, 100, 107, 108, 300}).Draw(t, "amount"))
+			ps[i].LogIndex = i % 2
+			ps[i].TxHash[30] = byte(i)
+			ps[i].Status = rapid.SampledFrom([]invoice.PaymentStatus{invoice.Confirmed, invoice.Confirmed, invoice.Confirmed, invoice.Pending, invoice.Orphaned}).Draw(t, "status")
+			ps[i].InvoiceID = rapid.SampledFrom([]string{"a", "a", "a", "b"}).Draw(t, "invoice")
+			if rapid.Bool().Draw(t, "by registry") {
+				ps[i].Method = invoice.ByRegistry
+			}
+		}
+		return ps
+	})
+}
+
+// TestReckonFollowsTheChain holds Reckon against the promise: paid if and only
+// if what was mined in time adds up, settled by the transfer that completes it.
+func TestReckonFollowsTheChain(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		inv := openInvoice("a")
+		ps := histories().Draw(t, "history")
+		got := inv.Reckon(ps)
+
+		var total, inTime, atCompletion uint64
+		var completer *invoice.Payment
+		after, late := 0, 0
+		for _, p := range ps { // drawn in the order of the chain
+			if p.Status != invoice.Confirmed || p.InvoiceID != "a" {
+				continue
+			}
+			word := p.Amount.Bytes()
+			amount := uint64(word[30])<<8 | uint64(word[31])
+			total += amount
+			switch {
+			case completer != nil:
+				after++
+			case p.BlockTime > 2000:
+				late++
+			default:
+				if inTime += amount; inTime >= 100 {
+					completer, atCompletion = &p, inTime
+				}
+			}
+		}
+		if got.AmountPaid != invoice.NewAmount(total) {
+			t.Fatalf("amountPaid %s, want %d", got.AmountPaid, total)
+		}
+		if (got.Status == invoice.Paid) != (completer != nil) {
+			t.Fatalf("status %s, want paid: %t", got.Status, completer != nil)
+		}
+		if completer != nil && (got.SettledTx != completer.TxHash || got.SettledAt != completer.BlockTime) {
+			t.Fatalf("settled by %s at %d, want %s at %d", got.SettledTx, got.SettledAt, completer.TxHash, completer.BlockTime)
+		}
+		if completer == nil && (!got.SettledTx.IsZero() || got.SettledAt != 0) {
+			t.Fatalf("settled by %s at %d without being paid", got.SettledTx, got.SettledAt)
+		}
+		want := invoice.Exception("")
+		switch {
+		case after > 0:
+			want = invoice.Duplicate
+		case atCompletion > 107:
+			want = invoice.Overpaid
+		case late > 0:
+			want = invoice.Late
+		case completer == nil && total > 0:
+			want = invoice.Underpaid
+		}
+		if got.Exception != want {
+			t.Fatalf("exception %q, want %q", got.Exception, want)
+		}
+	})
+}
+
+func TestReckonKnowsNoOrderAndNoRepetition(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		inv := openInvoice("a")
+		ps := histories().Draw(t, "history")
+		told := slices.Clone(ps)
+		once := inv.Reckon(ps)
+		if !reflect.DeepEqual(ps, told) {
+			t.Fatal("Reckon changed the order of what it was given")
+		}
+		if again := once.Reckon(ps); !reflect.DeepEqual(again, once) {
+			t.Fatalf("reckoned again\n%+v, want\n%+v", again, once)
+		}
+		if other := inv.Reckon(rapid.Permutation(ps).Draw(t, "order")); !reflect.DeepEqual(other, once) {
+			t.Fatalf("in another order\n%+v, want\n%+v", other, once)
+		}
+		// Blocks confirm from below, so what is known grows at its end.
+		step := inv
+		for n := range ps {
+			step = step.Reckon(ps[:n+1])
+		}
+		if len(ps) > 0 && !reflect.DeepEqual(step, once) {
+			t.Fatalf("step by step\n%+v, want\n%+v", step, once)
+		}
+	})
+}
+
+func TestReckonNeverLeavesAFinalState(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		inv := openInvoice("a")
+		inv.Status = rapid.SampledFrom([]invoice.Status{invoice.Drafted, invoice.Paid, invoice.Expired, invoice.Void}).Draw(t, "status")
+		if inv.Status == invoice.Paid {
+			inv.SettledTx, inv.SettledAt = invoice.Hash{1}, 1234
+		}
+		got := inv.Reckon(histories().Draw(t, "history"))
+		if got.Status != inv.Status || got.SettledTx != inv.SettledTx || got.SettledAt != inv.SettledAt {
+			t.Fatalf("from %s (%s) to %s (%s)", inv.Status, inv.SettledTx, got.Status, got.SettledTx)
+		}
+	})
+}
+
+func TestExpire(t *testing.T) {
+	t.Parallel()
+	for _, status := range invoice.Statuses {
+		for _, confirmed := range []int64{0, 1999, 2000, 2001, 1 << 40} {
+			inv := openInvoice("a")
+			inv.Status = status
+			got, ok := inv.Expire(confirmed)
+			want := status == invoice.Open && confirmed > 2000
+			if ok != want {
+				t.Errorf("a %s invoice at %d: expired %t, want %t", status, confirmed, ok, want)
+			}
+			if want {
+				inv.Status = invoice.Expired
+			}
+			if !reflect.DeepEqual(got, inv) {
+				t.Errorf("a %s invoice at %d became %+v", status, confirmed, got)
+			}
+		}
+	}
+}
+
+func TestCovered(t *testing.T) {
+	t.Parallel()
+	pending := paid(2, 2000, 60)
+	pending.Status = invoice.Pending
+	orphaned := paid(2, 1500, 60)
+	orphaned.Status = invoice.Orphaned
+	other := paid(2, 1500, 60)
+	other.InvoiceID = "b"
+	for name, test := range map[string]struct {
+		second invoice.Payment
+		want   bool
+	}{
+		"pending in the last second": {pending, true},
+		"confirmed":                  {paid(2, 1500, 60), true},
+		"one short":                  {paid(2, 1500, 59), false},
+		"a second late":              {paid(2, 2001, 60), false},
+		"orphaned":                   {orphaned, false},
+		"another's":                  {other, false},
+	} {
+		if got := openInvoice("a").Covered([]invoice.Payment{paid(1, 1500, 40), test.second}); got != test.want {
+			t.Errorf("%s: covered %t, want %t", name, got, test.want)
+		}
+	}
+	if openInvoice("a").Covered(nil) {
+		t.Error("an invoice without payments is covered")
+	}
+}
+
+func TestCloseIntent(t *testing.T) {
+	t.Parallel()
+	byRegistry := paid(1, 1500, 100)
+	byRegistry.Method = invoice.ByRegistry
+	plain := paid(2, 1500, 100)
+	plain.Method = invoice.ByTransferAmount
+	pending := byRegistry
+	pending.Status = invoice.Pending
+	other := byRegistry
+	other.InvoiceID = "b"
+	for _, test := range []struct {
+		status   invoice.Status
+		payments []invoice.Payment
+		want     bool
+	}{
+		{invoice.Drafted, nil, false},
+		{invoice.Open, []invoice.Payment{plain}, false},
+		{invoice.Expired, nil, true},
+		{invoice.Expired, []invoice.Payment{byRegistry}, true},
+		{invoice.Void, nil, true},
+		{invoice.Paid, []invoice.Payment{plain}, true},
+		{invoice.Paid, []invoice.Payment{byRegistry}, false},
+		{invoice.Paid, []invoice.Payment{plain, byRegistry}, false},
+		{invoice.Paid, []invoice.Payment{plain, pending}, true},
+		{invoice.Paid, []invoice.Payment{plain, other}, true},
+		{"unheard of", nil, false},
+	} {
+		inv := openInvoice("a")
+		inv.Status = test.status
+		if got := inv.CloseIntent(test.payments); got != test.want {
+			t.Errorf("a %s invoice with %d payments: close %t, want %t", test.status, len(test.payments), got, test.want)
+		}
+	}
+}
+
+func TestReckonRefunds(t *testing.T) {
+	t.Parallel()
+	refund := func(status invoice.PaymentStatus, invoiceID string, amount uint64) invoice.Refund {
+		return invoice.Refund{Transfer: transfer(amount), InvoiceID: invoiceID, Status: status}
+	}
+	inv := openInvoice("a")
+	inv.Status, inv.AmountRefunded = invoice.Paid, invoice.NewAmount(999)
+	got := inv.ReckonRefunds([]invoice.Refund{
+		refund(invoice.Confirmed, "a", 10), refund(invoice.Confirmed, "a", 5),
+		refund(invoice.Pending, "a", 100), refund(invoice.Orphaned, "a", 200), refund(invoice.Confirmed, "b", 400),
+	})
+	if got.AmountRefunded != invoice.NewAmount(15) || got.Status != invoice.Paid {
+		t.Errorf("refunded %s, %s, want 15 and paid still", got.AmountRefunded, got.Status)
+	}
+}
+
+func TestPositionBefore(t *testing.T) {
+	t.Parallel()
+	order := []invoice.Position{{BlockNumber: 1, LogIndex: 9}, {BlockNumber: 2, LogIndex: 0}, {BlockNumber: 2, LogIndex: 1}, {BlockNumber: 10}}
+	for i, p := range order {
+		for j, q := range order {
+			if got := p.Before(q); got != (i < j) {
+				t.Errorf("%+v before %+v: %t", p, q, got)
+			}
+		}
+	}
+}
+
+func TestSameMovement(t *testing.T) {
+	t.Parallel()
+	a := transfer(100)
+	moved := a
+	moved.BlockNumber, moved.BlockTime, moved.LogIndex, moved.BlockHash = 77, 9999, 3, invoice.Hash{1}
+	if !a.SameMovement(moved) {
+		t.Error("the same money in another block is another movement")
+	}
+	for name, change := range map[string]func(*invoice.Transfer){
+		"token":  func(m *invoice.Transfer) { m.Token = invoice.Address{1} },
+		"from":   func(m *invoice.Transfer) { m.From = invoice.Address{1} },
+		"to":     func(m *invoice.Transfer) { m.To = invoice.Address{1} },
+		"amount": func(m *invoice.Transfer) { m.Amount = invoice.NewAmount(101) },
+	} {
+		b := a
+		change(&b)
+		if a.SameMovement(b) {
+			t.Errorf("another %s is the same movement", name)
+		}
+	}
+}
