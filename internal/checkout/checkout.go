@@ -1,0 +1,97 @@
+package checkout
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// Limits of the page.
+const (
+	// RequestTimeout is how long a request may wait for the database or the
+	// test wallet.
+	RequestTimeout = 10 * time.Second
+	// MaxID is the length of the longest invoice id that is looked up, in bytes.
+	MaxID = 64
+	// MaxPayments is how many payments the page lists, the newest.
+	MaxPayments = 20
+	// RefreshOpen is how long the page waits until it asks again what became of
+	// an invoice that can still change its state.
+	RefreshOpen = 2 * time.Second
+	// RefreshFinal is the same for an invoice that cannot: money may come late,
+	// or go back.
+	RefreshFinal = 15 * time.Second
+	// RefreshPlain is how long a browser without scripts shows the page until
+	// it loads it again.
+	RefreshPlain = 10 * time.Second
+)
+
+// Reader is what the page reads. store.Store is one.
+type Reader interface {
+	// Invoice returns one invoice, or store.ErrNotFound.
+	Invoice(ctx context.Context, id string) (invoice.Invoice, error)
+	// PaymentsOfInvoices returns the payments attributed to the invoices.
+	PaymentsOfInvoices(ctx context.Context, ids []string) ([]store.PaymentRow, error)
+	// Cursor returns how far a chain is read, or store.ErrNotFound.
+	Cursor(ctx context.Context, chainKey string) (store.Cursor, error)
+}
+
+// TestWallet pays an invoice with money that is worth nothing and returns the
+// transaction's hash. It need not wait until that is mined.
+type TestWallet func(ctx context.Context, inv invoice.Invoice) (txHash string, err error)
+
+// Config is what a Checkout is made of. All of it must be set, but TestWallet
+// may be nil: then nobody is offered to pay with it.
+type Config struct {
+	Reader     Reader
+	Chains     []chain.Chain // those that the service is configured with
+	TestWallet TestWallet    // for the development chain alone
+	Now        func() time.Time
+	Logger     *slog.Logger
+}
+
+// Checkout answers the requests for the page.
+type Checkout struct {
+	reader     Reader
+	chains     map[string]chain.Chain
+	testWallet TestWallet
+	sameOrigin *http.CrossOriginProtection
+	now        func() time.Time
+	logger     *slog.Logger
+}
+
+// New returns a Checkout.
+func New(c Config) *Checkout {
+	chains := make(map[string]chain.Chain, len(c.Chains))
+	for _, ch := range c.Chains {
+		chains[ch.Key] = ch
+	}
+	return &Checkout{
+		reader: c.Reader, chains: chains, testWallet: c.TestWallet,
+		sameOrigin: http.NewCrossOriginProtection(), now: c.Now, logger: c.Logger,
+	}
+}
+
+// Routes adds all routes to mux. Below /checkout/, a path that is none of
+// them is a page that says so, and so is a method that a path lacks.
+func (c *Checkout) Routes(mux *http.ServeMux) {
+	get := func(path string, h handler) {
+		mux.Handle("GET "+path, c.serve(h))
+		mux.Handle(path, c.serve(methodNotAllowed("GET, HEAD")))
+	}
+	get("/checkout/{id}", c.page)
+	get("/checkout/{id}/status", c.status)
+	for _, a := range assets {
+		get(a.Path, c.asset(a))
+	}
+	if c.testWallet != nil {
+		mux.Handle("POST /checkout/{id}/test-payment", c.serve(c.payFromTestWallet))
+		mux.Handle("/checkout/{id}/test-payment", c.serve(methodNotAllowed("POST")))
+	}
+	mux.Handle("/checkout/", c.serve(notFound))
+}

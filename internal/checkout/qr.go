@@ -1,0 +1,42 @@
+package checkout
+
+import (
+	"fmt"
+	"strings"
+
+	"rsc.io/qr"
+)
+
+// quietZone is the width of the white margin of a QR code, in modules
+// (ISO/IEC 18004).
+const quietZone = 4
+
+// qrCode is a QR code as the path of an SVG image: Path fills its black
+// modules in a square of Size modules, the margin included.
+type qrCode struct {
+	Size int
+	Path string
+}
+
+// newQRCode encodes text with error correction level M, which bears a scratch
+// or a thumb. Every run of black modules in a row is one rectangle.
+func newQRCode(text string) (qrCode, error) {
+	code, err := qr.Encode(text, qr.M)
+	if err != nil {
+		return qrCode{}, fmt.Errorf("make a QR code of %d bytes: %w", len(text), err)
+	}
+	var path strings.Builder
+	for y := range code.Size {
+		for x := 0; x < code.Size; x++ {
+			run := 0
+			for code.Black(x+run, y) {
+				run++
+			}
+			if run > 0 {
+				fmt.Fprintf(&path, "M%d %dh%dv1h-%dz", x+quietZone, y+quietZone, run, run)
+				x += run
+			}
+		}
+	}
+	return qrCode{Size: code.Size + 2*quietZone, Path: path.String()}, nil
+}
