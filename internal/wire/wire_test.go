@@ -1,0 +1,212 @@
+package wire_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/internal/api/apitest"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/wire"
+	"github.com/quittance/quittance/webhook"
+)
+
+const (
+	createdAt = 1_764_000_000
+	eventID   = "evt_06ajrm4k5xwqz8v3d0n7c2b9hr"
+)
+
+var (
+	merchant = invoice.Address{0x5a, 0xae, 0xb6, 0x05, 0x3f, 0x3e, 0x94, 0xc9, 0xb9, 0xa0, 0x9f, 0x33, 0x66, 0x94, 0x35, 0xe7, 0xef, 0x1b, 0xea, 0xed}
+
+	open = invoice.Invoice{
+		Terms: invoice.Terms{Merchant: merchant, Amount: invoice.NewAmount(4_900_000), ExpiresAt: createdAt + 60},
+		ID:    "inv_06ajrm4k5xwqz8v3d0n7c2b9hr", CommitmentID: invoice.Hash{0xab}, MerchantID: "acme", Currency: "USDC", ChainKey: "base",
+		Status: invoice.Open, CreatedAt: createdAt, TransferAmount: invoice.NewAmount(4_900_123),
+		LineItems: []invoice.LineItem{{Label: "A <b> & é", Amount: invoice.NewAmount(4_900_000)}},
+	}
+	payment = invoice.Payment{
+		ID: "pay_3t9f0w6k2m5xq8r1v4z7b0n3hc", InvoiceID: open.ID, MerchantID: "acme", Status: invoice.Pending, ObservedAt: createdAt,
+		Transfer: invoice.Transfer{
+			Position: invoice.Position{BlockNumber: 77}, ChainKey: "base", TxHash: invoice.Hash{0xcd}, Currency: "USDC",
+			From: invoice.Address{1}, To: merchant, Amount: invoice.NewAmount(4_900_123),
+		},
+	}
+	refund = invoice.Refund{
+		ID: "ref_5x9f0w6k2m5xq8r1v4z7b0n3hc", PaymentID: payment.ID, InvoiceID: open.ID, MerchantID: "acme", Status: invoice.Confirmed, ConfirmedAt: createdAt + 90,
+		Transfer: invoice.Transfer{
+			Position: invoice.Position{BlockNumber: 99}, ChainKey: "base", TxHash: invoice.Hash{0xef}, Currency: "USDC",
+			From: merchant, To: invoice.Address{1}, Amount: invoice.NewAmount(900_000),
+		},
+	}
+)
+
+func paid() invoice.Invoice {
+	inv := open
+	inv.Status, inv.SettledTx, inv.SettledAt, inv.AmountPaid = invoice.Paid, payment.TxHash, createdAt+30, payment.Amount
+	return inv
+}
+
+func confirmed() invoice.Payment {
+	p := payment
+	p.Status, p.ConfirmedAt = invoice.Confirmed, createdAt+40
+	return p
+}
+
+// names returns the sorted names of a value's JSON members.
+func names(t *testing.T, v any) []string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var members map[string]any
+	if err := json.Unmarshal(text, &members); err != nil {
+		t.Fatal(err)
+	}
+	return slices.Sorted(maps.Keys(members))
+}
+
+// Which members stand in the JSON is the contract; a merchant's program may
+// well ask whether one is there.
+func TestMembers(t *testing.T) {
+	bare := open
+	bare.TransferAmount, bare.LineItems = invoice.Amount{}, nil
+	odd := paid()
+	odd.Exception = invoice.Overpaid
+	expired := open
+	expired.Status = invoice.Expired
+	unattributed := payment
+	unattributed.InvoiceID, unattributed.MerchantID = "", ""
+
+	const all = "amount amountPaid amountRefunded chainKey createdAt currency expiresAt id lineItems merchantAddress merchantId status"
+	const transfer = "amount blockNumber chainKey currency from id invoiceId to txHash"
+	for name, test := range map[string]struct {
+		value any
+		want  string
+	}{
+		"bare":         {wire.FromInvoice(bare), all},
+		"open":         {wire.FromInvoice(open), all + " transferAmount"},
+		"expired":      {wire.FromInvoice(expired), all + " transferAmount"},
+		"paid":         {wire.FromInvoice(paid()), all + " transferAmount settledAt settledTxHash"},
+		"overpaid":     {wire.FromInvoice(odd), all + " transferAmount settledAt settledTxHash exception"},
+		"eight":        {wire.FromPaid(odd), "id merchantId amount currency chainKey status settledTxHash settledAt"},
+		"created":      {wire.FromCreated(open), "id onChainInvoiceId checkoutUrl invoice"},
+		"pending":      {wire.FromPayment(payment, true), transfer + " status"},
+		"confirmed":    {wire.FromPayment(confirmed(), true), transfer + " status confirmedAt"},
+		"plain":        {wire.FromPayment(confirmed(), false), transfer + " confirmedAt"},
+		"unattributed": {wire.FromPayment(unattributed, false), strings.Replace(transfer, " invoiceId", "", 1)},
+		"refund":       {wire.FromRefund(refund), transfer + " paymentId confirmedAt"},
+	} {
+		want := strings.Fields(test.want)
+		slices.Sort(want)
+		if diff := cmp.Diff(want, names(t, test.value)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestFromInvoice(t *testing.T) {
+	got, err := json.Marshal(wire.FromInvoice(paid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"id": open.ID, "merchantId": "acme", "merchantAddress": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+		"amount": "4900000", "currency": "USDC", "chainKey": "base", "status": "paid",
+		"lineItems": []any{map[string]any{"label": "A <b> & é", "amount": "4900000"}},
+		"createdAt": float64(createdAt), "expiresAt": float64(createdAt + 60), "transferAmount": "4900123",
+		"settledTxHash": "0xcd" + strings.Repeat("0", 62), "settledAt": float64(createdAt + 30),
+		"amountPaid": "4900123", "amountRefunded": "0",
+	}
+	var members map[string]any
+	if err := json.Unmarshal(got, &members); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, members); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestNoLineItemsAreAnEmptyArray(t *testing.T) {
+	inv := open
+	inv.LineItems = nil
+	if text, err := json.Marshal(wire.FromInvoice(inv)); err != nil || !bytes.Contains(text, []byte(`"lineItems":[]`)) {
+		t.Errorf("encoded %s (%v)", text, err)
+	}
+}
+
+func TestBlockNumberBeyondInt64(t *testing.T) {
+	p := payment
+	p.BlockNumber = math.MaxUint64
+	if got := wire.FromPayment(p, false).BlockNumber; got != math.MaxInt64 {
+		t.Errorf("blockNumber is %d", got)
+	}
+}
+
+// The answer to a create shows the invoice as it was created, whatever has
+// become of it.
+func TestFromCreatedForgets(t *testing.T) {
+	later := paid()
+	later.Exception, later.AmountRefunded = invoice.Duplicate, invoice.NewAmount(1)
+	if diff := cmp.Diff(wire.FromCreated(open), wire.FromCreated(later)); diff != "" {
+		t.Errorf("-created +later:\n%s", diff)
+	}
+}
+
+func TestEventsAreAsSpecified(t *testing.T) {
+	for typ, data := range map[invoice.EventType]any{
+		invoice.EventCreated:  wire.CreatedData(open),
+		invoice.EventPaid:     wire.PaidData(paid()),
+		invoice.EventExpired:  wire.ExpiredData(open),
+		invoice.EventReceived: wire.ReceivedData(payment),
+		invoice.EventRefunded: wire.RefundedData(refund, confirmed()),
+	} {
+		body, err := wire.EventBody(eventID, typ, createdAt, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := apitest.Event(t, body); err != nil {
+			t.Errorf("%s: %v\n%s", typ, err, body)
+		}
+		if diff := cmp.Diff([]string{"createdAt", "data", "id", "type"}, names(t, json.RawMessage(body))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", typ, diff)
+		}
+		event, err := webhook.ParseEvent(body)
+		if err != nil || event.ID != eventID || event.Type != string(typ) || event.CreatedAt != createdAt {
+			t.Errorf("%s: parsed as %+v (%v)", typ, event, err)
+		}
+	}
+}
+
+func TestEventBodyRefusesWhatIsNoJSON(t *testing.T) {
+	if body, err := wire.EventBody(eventID, invoice.EventPaid, createdAt, func() {}); err == nil {
+		t.Errorf("encoded %s", body)
+	}
+}
+
+// Amounts keep every digit on their way out.
+func TestAmountsAreExact(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		inv := open
+		inv.Amount = invoice.AmountFromBytes([32]byte(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "amount")))
+		text, err := json.Marshal(wire.FromInvoice(inv))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back wire.Invoice
+		if err := json.Unmarshal(text, &back); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := invoice.ParseAmount(back.Amount); err != nil || got != inv.Amount {
+			t.Fatalf("%s came back as %s (%v)", inv.Amount, back.Amount, err)
+		}
+	})
+}
