@@ -52,6 +52,7 @@ func FuzzParseDraft(f *testing.F) {
 
 // encode writes the request for a draft.
 func encode(t *testing.T, d invoice.Draft) []byte {
+	t.Helper()
 	r := wire.CreateInvoiceRequest{
 		MerchantID: d.MerchantID, MerchantAddress: chain.Checksum(d.Merchant), Amount: d.Amount.String(),
 		Currency: d.Currency, ChainKey: d.ChainKey, ExpiresAt: d.ExpiresAt,

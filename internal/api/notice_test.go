@@ -56,6 +56,9 @@ func TestReceiveNotice(t *testing.T) {
 		"currency the chain lacks": {notice(`"4.90"`, `"USD"`, `"LOCAL"`), func(n *settle.Notice) {
 			n.ProviderChain, n.ChainKey, n.Currency, n.Amount = "LOCAL", "local", "", invoice.Amount{}
 		}},
+		"both unknown": {notice(`"4.90"`, `"DOGE"`, `"DOGE"`), func(n *settle.Notice) {
+			n.ProviderChain, n.ChainKey, n.ProviderCurrency, n.Currency, n.Amount = "DOGE", "", "DOGE", "", invoice.Amount{}
+		}},
 		"longest texts": {strings.Replace(goodNotice, "tr_1", strings.Repeat("i", api.MaxNoticeText), 1), func(n *settle.Notice) {
 			n.TransferID = strings.Repeat("i", api.MaxNoticeText)
 		}},

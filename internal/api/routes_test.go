@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -53,14 +52,16 @@ func TestHead(t *testing.T) {
 	server := httptest.NewServer(newAPI(t, seeded(1)))
 	defer server.Close()
 	for path, status := range map[string]int{"/api/invoices": 200, "/api/invoices/" + invoiceID(0): 200, "/api/payments": 200, "/api/invoices/inv_x": 404, "/api/x": 404} {
-		get, head := fetch(t, server, "GET", path), fetch(t, server, "HEAD", path)
-		if get.StatusCode != status || head.StatusCode != status || head.ContentLength != get.ContentLength {
-			t.Errorf("%s: GET %d (%d bytes), HEAD %d (%d bytes), want %d", path, get.StatusCode, get.ContentLength, head.StatusCode, head.ContentLength, status)
+		get, getLength := fetch(t, server, "GET", path)
+		head, headLength := fetch(t, server, "HEAD", path)
+		if get != status || head != status || headLength != getLength || headLength <= 0 {
+			t.Errorf("%s: GET %d (%d bytes), HEAD %d (%d bytes), want %d", path, get, getLength, head, headLength, status)
 		}
 	}
 }
 
-func fetch(t *testing.T, server *httptest.Server, method, path string) *http.Response {
+// fetch returns an answer's status and Content-Length.
+func fetch(t *testing.T, server *httptest.Server, method, path string) (status int, length int64) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, nil)
 	if err != nil {
@@ -70,13 +71,10 @@ func fetch(t *testing.T, server *httptest.Server, method, path string) *http.Res
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.Copy(io.Discard, answer.Body); err != nil {
-		t.Error(err)
-	}
 	if err := answer.Body.Close(); err != nil {
 		t.Error(err)
 	}
-	return answer
+	return answer.StatusCode, answer.ContentLength
 }
 
 func TestHeaders(t *testing.T) {
@@ -128,8 +126,8 @@ func TestInternalErrorsStayInside(t *testing.T) {
 
 func TestAbortedHandlerAborts(t *testing.T) {
 	defer func() {
-		if p := recover(); p != http.ErrAbortHandler {
-			t.Errorf("recovered %v, want http.ErrAbortHandler", p)
+		if err, _ := recover().(error); !errors.Is(err, http.ErrAbortHandler) {
+			t.Errorf("recovered %v, want http.ErrAbortHandler", err)
 		}
 	}()
 	do(newAPI(t, &backend{panics: http.ErrAbortHandler}), "GET", "/api/invoices", "")
