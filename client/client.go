@@ -1,0 +1,160 @@
+// Package client calls the REST interface of Quittance.
+//
+//	c, err := client.New("http://127.0.0.1:8080")
+//	created, err := c.CreateInvoice(ctx, client.CreateInvoiceRequest{…}, client.IdempotencyKey("order-10017"))
+//
+// Amounts are strings of digits in minor units: USDC has 6 decimals, so
+// "4900000" is 4.90 USDC. Times are Unix seconds. Members of answers that are
+// absent have their zero value.
+//
+// An error that the service answers is an [*Error] with a Code. The types of
+// the interface are generated from openapi.yaml; those of events' data, such
+// as [PaidInvoiceData], go with webhook.ParseEvent.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+)
+
+// MaxAnswer is the size of the largest answer that is read, in bytes.
+const MaxAnswer = 64 << 20
+
+// Client calls one service. It is safe for concurrent use.
+type Client struct {
+	base *url.URL
+	http *http.Client
+}
+
+// Option changes a Client that New makes.
+type Option func(*Client)
+
+// WithHTTPClient has requests go through h instead of [http.DefaultClient],
+// which has no time limit but that of the context.
+func WithHTTPClient(h *http.Client) Option { return func(c *Client) { c.http = h } }
+
+// New returns a client of the service at baseURL, such as
+// https://pay.example.com.
+func New(baseURL string, options ...Option) (*Client, error) {
+	base, err := url.Parse(baseURL)
+	if err != nil {
+		return nil, fmt.Errorf("client: base URL: %w", err)
+	}
+	if base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.RawQuery != "" || base.Fragment != "" {
+		return nil, fmt.Errorf("client: base URL %q must be of the form https://host or https://host/path", baseURL)
+	}
+	c := &Client{base: base, http: http.DefaultClient}
+	for _, option := range options {
+		option(c)
+	}
+	return c, nil
+}
+
+// CreateOption changes a request to create an invoice.
+type CreateOption func(http.Header)
+
+// IdempotencyKey makes a create safe to repeat for 24 hours: the same request
+// with the same key returns the same invoice. The key is 1 to 255 visible
+// ASCII characters.
+func IdempotencyKey(key string) CreateOption {
+	return func(h http.Header) { h.Set("Idempotency-Key", key) }
+}
+
+// CreateInvoice creates an open invoice. Send the customer to the answer's
+// CheckoutURL, a path that [Client.URL] makes whole.
+func (c *Client) CreateInvoice(ctx context.Context, r CreateInvoiceRequest, options ...CreateOption) (CreateInvoiceResponse, error) {
+	var created CreateInvoiceResponse
+	body, err := json.Marshal(r)
+	if err != nil {
+		return created, fmt.Errorf("client: encode the request: %w", err)
+	}
+	header := http.Header{"Content-Type": {"application/json"}}
+	for _, option := range options {
+		option(header)
+	}
+	err = c.call(ctx, http.MethodPost, c.base.JoinPath("api/invoices"), header, body, &created)
+	return created, err
+}
+
+// Invoice returns an invoice in its latest known state. When no invoice has
+// the id, the error's code is [CodeNotFound].
+func (c *Client) Invoice(ctx context.Context, id string) (Invoice, error) {
+	var answer InvoiceResponse
+	err := c.call(ctx, http.MethodGet, c.base.JoinPath("api/invoices", url.PathEscape(id)), nil, nil, &answer)
+	if err == nil && answer.Invoice.ID != id { // such as of "", which makes the path another
+		err = fmt.Errorf("client: asked for invoice %q and was answered %q", id, answer.Invoice.ID)
+	}
+	return answer.Invoice, err
+}
+
+// URL returns the whole address of a path of the service, such as a
+// CheckoutURL.
+func (c *Client) URL(path string) string { return c.base.JoinPath(path).String() }
+
+// call sends a request and reads the answer's JSON into answer.
+func (c *Client) call(ctx context.Context, method string, u *url.URL, header http.Header, body []byte, answer any) (err error) {
+	request, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("client: %w", err)
+	}
+	for name, values := range header {
+		request.Header[name] = values
+	}
+	request.Header.Set("Accept", "application/json, application/problem+json")
+	response, err := c.http.Do(request)
+	if err != nil {
+		return fmt.Errorf("client: %w", err)
+	}
+	defer func() { err = errors.Join(err, response.Body.Close()) }()
+	text, err := io.ReadAll(io.LimitReader(response.Body, MaxAnswer+1))
+	switch {
+	case err != nil:
+		return fmt.Errorf("client: read the answer to %s %s: %w", method, u, err)
+	case len(text) > MaxAnswer:
+		return fmt.Errorf("client: the answer to %s %s exceeds %d bytes", method, u, MaxAnswer)
+	case response.StatusCode >= http.StatusMultipleChoices:
+		return parseError(response, text)
+	}
+	if err := json.Unmarshal(text, answer); err != nil {
+		return fmt.Errorf("client: the answer to %s %s is not the service's: %w", method, u, err)
+	}
+	return nil
+}
+
+// Error is a request that the service refused or failed.
+type Error struct {
+	// Problem has the error's Status, its Code, which is empty when something
+	// in front of the service answered, the Field that is wrong with
+	// [CodeInvalidField], and a Detail for people.
+	Problem
+	// RetryAfter is how many seconds to wait before the request may be
+	// repeated as it is, or 0 when the service did not say.
+	RetryAfter int
+}
+
+// Error says what went wrong.
+func (e *Error) Error() string {
+	if e.Code == "" {
+		return fmt.Sprintf("client: answered %d %s", e.Status, e.Title)
+	}
+	return fmt.Sprintf("client: answered %d %s: %s", e.Status, e.Code, e.Detail)
+}
+
+func parseError(response *http.Response, text []byte) error {
+	e := new(Error)
+	if err := json.Unmarshal(text, &e.Problem); err != nil { // not the service's own answer
+		e.Problem = Problem{Title: http.StatusText(response.StatusCode)}
+	}
+	e.Status = response.StatusCode
+	if n, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && n > 0 {
+		e.RetryAfter = n
+	}
+	return e
+}

@@ -1,0 +1,285 @@
+package client_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/api/apitest"
+)
+
+var invoice = client.Invoice{
+	ID: "inv_06ajrm4k5xwqz8v3d0n7c2b9hr", MerchantID: "acme", MerchantAddress: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+	Amount: "4900000", Currency: "USDC", ChainKey: "base", Status: client.StatusOpen, CreatedAt: 1, ExpiresAt: 2,
+	LineItems: []client.LineItem{}, AmountPaid: "0", AmountRefunded: "0",
+}
+
+// serve returns a client of a service whose answers, but for those of
+// strangers, are as openapi.yaml says.
+func serve(t testing.TB, h http.HandlerFunc, stranger ...bool) *client.Client {
+	t.Helper()
+	var handler http.Handler = h
+	if len(stranger) == 0 {
+		handler = apitest.Check(t, h)
+	}
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	c, err := client.New(server.URL, client.WithHTTPClient(server.Client()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func answer(t testing.TB, w http.ResponseWriter, status int, mediaType string, body any) {
+	t.Helper()
+	w.Header().Set("Content-Type", mediaType)
+	w.WriteHeader(status)
+	if err := json.NewEncoder(w).Encode(body); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNew(t *testing.T) {
+	for _, bad := range []string{"", "localhost:8080", "/api", "ftp://h", "https://", "https://h?x=1", "https://h#x", "http://h:port", "\x00"} {
+		if _, err := client.New(bad); err == nil {
+			t.Errorf("New(%q) succeeds", bad)
+		}
+	}
+	c, err := client.New("https://h.example/pay/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := c.URL("/checkout/inv_1"), "https://h.example/pay/checkout/inv_1"; got != want {
+		t.Errorf("URL = %s, want %s", got, want)
+	}
+}
+
+func TestCreateInvoice(t *testing.T) {
+	asked := client.CreateInvoiceRequest{
+		MerchantID: "acme", MerchantAddress: invoice.MerchantAddress, Amount: "4900000", Currency: "USDC", ChainKey: "base", ExpiresAt: 2,
+		LineItems: []client.LineItem{{Label: "x", Amount: "4900000"}},
+	}
+	want := client.CreateInvoiceResponse{
+		ID: invoice.ID, OnChainInvoiceID: "0x" + strings.Repeat("1", 64), CheckoutURL: "/checkout/" + invoice.ID, Invoice: invoice,
+	}
+	for _, test := range []struct {
+		options []client.CreateOption
+		key     []string
+	}{
+		{nil, nil},
+		{[]client.CreateOption{client.IdempotencyKey("order-1")}, []string{"order-1"}},
+	} {
+		c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			var got client.CreateInvoiceRequest
+			if err := json.NewDecoder(r.Body).Decode(&got); err != nil {
+				t.Error(err)
+			}
+			if diff := cmp.Diff(asked, got); diff != "" || r.Method != "POST" || r.URL.Path != "/api/invoices" || r.Header.Get("Content-Type") != "application/json" {
+				t.Errorf("%s %s %v (-want +got):\n%s", r.Method, r.URL, r.Header, diff)
+			}
+			if diff := cmp.Diff(test.key, r.Header.Values("Idempotency-Key")); diff != "" {
+				t.Errorf("key (-want +got):\n%s", diff)
+			}
+			w.Header().Set("Location", "/api/invoices/"+invoice.ID)
+			answer(t, w, http.StatusCreated, "application/json", want)
+		})
+		got, err := c.CreateInvoice(t.Context(), asked, test.options...)
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+	}
+}
+
+func TestInvoice(t *testing.T) {
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.EscapedPath() != "/api/invoices/"+invoice.ID {
+			answer(t, w, http.StatusNotFound, "application/problem+json", client.Problem{
+				Type: "https://example.com/#not_found", Title: "Not found", Status: 404, Detail: "None.", Code: client.CodeNotFound,
+			})
+			return
+		}
+		answer(t, w, http.StatusOK, "application/json", client.InvoiceResponse{Invoice: invoice})
+	})
+	got, err := c.Invoice(t.Context(), invoice.ID)
+	if diff := cmp.Diff(invoice, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	for _, id := range []string{"inv_x", "a b", "%41"} {
+		var refused *client.Error
+		if _, err := c.Invoice(t.Context(), id); !errors.As(err, &refused) || refused.Code != client.CodeNotFound || refused.Status != 404 {
+			t.Errorf("Invoice(%q): %v", id, err)
+		}
+	}
+}
+
+// An id that makes another path must not pass for an invoice.
+func TestInvoiceOfNoID(t *testing.T) {
+	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		answer(t, w, http.StatusOK, "application/json", client.InvoiceList{Invoices: []client.Invoice{}})
+	}, true)
+	for _, id := range []string{"", ".", ".."} {
+		if _, err := c.Invoice(t.Context(), id); err == nil {
+			t.Errorf("Invoice(%q) is no error", id)
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	type told struct {
+		Status     int
+		Code       client.ErrorCode
+		Field      string
+		RetryAfter int
+	}
+	const problem = `{"type":"https://example.com/","title":"T","status":%d,"detail":"D.","code":%q%s}`
+	for name, test := range map[string]struct {
+		status     int
+		retryAfter string
+		body       string
+		want       told
+	}{
+		"field":       {400, "", fmt.Sprintf(problem, 400, "invalid_field", `,"field":"amount"`), told{400, client.CodeInvalidField, "amount", 0}},
+		"in progress": {409, "1", fmt.Sprintf(problem, 409, "idempotency_in_progress", ""), told{409, client.CodeIdempotencyInProgress, "", 1}},
+		"new code":    {429, "30", fmt.Sprintf(problem, 429, "rate_limited", ""), told{429, "rate_limited", "", 30}},
+		"proxy":       {502, "soon", "<html>Bad gateway", told{502, "", "", 0}},
+		"empty":       {503, "-1", "", told{503, "", "", 0}},
+		"redirect":    {304, "", "", told{304, "", "", 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Retry-After", test.retryAfter)
+				w.WriteHeader(test.status)
+				if _, err := io.WriteString(w, test.body); err != nil && !errors.Is(err, http.ErrBodyNotAllowed) {
+					t.Error(err)
+				}
+			}, true)
+			_, err := c.Invoice(t.Context(), invoice.ID)
+			var e *client.Error
+			if !errors.As(err, &e) {
+				t.Fatalf("got %v", err)
+			}
+			if got := (told{e.Status, e.Code, e.Field, e.RetryAfter}); got != test.want {
+				t.Errorf("got %+v, want %+v", got, test.want)
+			}
+			if !strings.Contains(e.Error(), strconv.Itoa(test.status)) || !strings.Contains(e.Error(), string(test.want.Code)) {
+				t.Errorf("says %q", e.Error())
+			}
+		})
+	}
+}
+
+func TestAnswersOfStrangers(t *testing.T) {
+	for _, body := range []string{"", "hello", `{"invoice":[]}`} {
+		c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			if _, err := io.WriteString(w, body); err != nil {
+				t.Error(err)
+			}
+		}, true)
+		if got, err := c.Invoice(t.Context(), invoice.ID); err == nil {
+			t.Errorf("%q is read as %+v", body, got)
+		}
+	}
+	c := serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, true)
+	if _, err := c.Invoice(t.Context(), invoice.ID); err == nil {
+		t.Error("a broken connection is no error")
+	}
+}
+
+func TestTooLargeAnswer(t *testing.T) {
+	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		blank := strings.Repeat(" ", 1<<20)
+		for range client.MaxAnswer>>20 + 1 {
+			if _, err := io.WriteString(w, blank); err != nil {
+				return // the client has hung up, as it should
+			}
+		}
+	}, true)
+	if _, err := c.Invoice(t.Context(), invoice.ID); err == nil || !strings.Contains(err.Error(), "exceeds") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestListsAllPages(t *testing.T) {
+	var queries []string
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		queries = append(queries, r.URL.RequestURI())
+		n, _ := strconv.Atoi(r.URL.Query().Get("cursor"))
+		next := ""
+		if n < 2 {
+			next = strconv.Itoa(n + 1)
+		}
+		if r.URL.Path == "/api/payments" {
+			p := client.Payment{
+				ID: "pay_3t9f0w6k2m5xq8r1v4z7b0n3hc", ChainKey: "base", TxHash: "0x" + strings.Repeat("1", 64), Amount: "1", Currency: "USDC",
+				From: invoice.MerchantAddress, To: invoice.MerchantAddress, BlockNumber: int64(n),
+			}
+			answer(t, w, http.StatusOK, "application/json", client.PaymentList{Payments: []client.Payment{p}, NextCursor: next})
+			return
+		}
+		inv := invoice
+		inv.CreatedAt = int64(n)
+		answer(t, w, http.StatusOK, "application/json", client.InvoiceList{Invoices: []client.Invoice{inv, inv}, NextCursor: next})
+	})
+	var got []int64
+	for inv, err := range c.Invoices(t.Context(), client.InvoiceFilter{MerchantID: "acme", Status: client.StatusPaid, PageSize: 2}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, inv.CreatedAt)
+	}
+	for p, err := range c.Payments(t.Context(), client.PaymentFilter{MerchantID: "acme", ChainKey: "base", IncludePending: true}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got = append(got, p.BlockNumber); p.BlockNumber == 1 {
+			break // and no page more is asked for
+		}
+	}
+	if diff := cmp.Diff([]int64{0, 0, 1, 1, 2, 2, 0, 1}, got); diff != "" {
+		t.Errorf("elements (-want +got):\n%s", diff)
+	}
+	want := []string{
+		"/api/invoices?limit=2&merchantId=acme&status=paid",
+		"/api/invoices?cursor=1&limit=2&merchantId=acme&status=paid",
+		"/api/invoices?cursor=2&limit=2&merchantId=acme&status=paid",
+		"/api/payments?chainKey=base&include=pending&merchantId=acme",
+		"/api/payments?chainKey=base&cursor=1&include=pending&merchantId=acme",
+	}
+	if diff := cmp.Diff(want, queries); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}
+
+func TestListEndsAfterAnError(t *testing.T) {
+	for name, h := range map[string]http.HandlerFunc{
+		"refused": func(w http.ResponseWriter, r *http.Request) {
+			answer(t, w, http.StatusBadRequest, "application/problem+json", client.Problem{
+				Type: "https://example.com/", Title: "T", Status: 400, Detail: "D.", Code: client.CodeInvalidStatus,
+			})
+		},
+		"going round": func(w http.ResponseWriter, r *http.Request) {
+			answer(t, w, http.StatusOK, "application/json", client.InvoiceList{Invoices: []client.Invoice{}, NextCursor: "again"})
+		},
+	} {
+		c := serve(t, h)
+		count := 0
+		for _, err := range c.Invoices(t.Context(), client.InvoiceFilter{}) {
+			if count++; err == nil {
+				t.Errorf("%s: no error", name)
+			}
+		}
+		if count != 1 {
+			t.Errorf("%s: yields %d times", name, count)
+		}
+	}
+}
