@@ -25,7 +25,7 @@ var (
 	id1, id2 = invoice.Hash{1}, invoice.Hash{2}
 
 	testChain = chain.Chain{
-		Key: "test", ID: 5, Registry: registry, FullBloom: true, Finality: chain.Finality{Depth: 3},
+		Key: "test", ID: 5, Registry: registry, FullBloom: true, Finality: chain.Finality{Depth: 3}, StartBlock: new(uint64(1)),
 		Tokens: []chain.Token{{Currency: "USDC", Address: token, Decimals: 6}},
 	}
 	testDecoder = decoder{testChain}

@@ -1,0 +1,523 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fixture is a watcher of a scripted chain with one node.
+type fixture struct {
+	*Watcher
+	chain  *chaintest.Chain
+	node   *chaintest.Node
+	ledger *memory
+}
+
+// testingT is what the tests of both testing.T and rapid.T need.
+type testingT interface {
+	Helper()
+	Cleanup(func())
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
+func newChain() *chaintest.Chain {
+	c := chaintest.New(testChain.ID)
+	c.Token(token, 6)
+	c.Contract(registry)
+	return c
+}
+
+func newFixture(t testing.TB, change func(*Config)) *fixture {
+	t.Helper()
+	f := &fixture{chain: newChain(), ledger: newMemory(merchant)}
+	f.node = f.chain.Serve(t)
+	f.restart(t, change)
+	return f
+}
+
+// restart replaces the watcher by one that knows nothing but the ledger.
+func (f *fixture) restart(t testingT, change func(*Config)) {
+	t.Helper()
+	conf := Config{
+		Chain: testChain, Sources: []Source{dial(t, f.node.URL)}, Ledger: f.ledger,
+		Logger: slog.New(slog.DiscardHandler), Now: time.Now, Jitter: func() float64 { return 0.5 },
+	}
+	if change != nil {
+		change(&conf)
+	}
+	f.Watcher = New(conf)
+}
+
+func dial(t testingT, url string) *chain.Endpoint {
+	t.Helper()
+	e, err := chain.NewEndpoint(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	return e
+}
+
+// catchUp runs rounds until nothing is left to do.
+func (f *fixture) catchUp(t testingT) {
+	t.Helper()
+	for range 1000 {
+		more, err := f.round(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !more {
+			return
+		}
+	}
+	t.Fatal("the watcher finds more to do for ever")
+}
+
+// expect compares the ledger's cursor and counts of transfers.
+func (f *fixture) expect(t *testing.T, indexed, confirmed uint64, pending, final, orphaned int) {
+	t.Helper()
+	c, _ := f.ledger.Cursor(context.Background(), "")
+	got := []int{int(c.Indexed.Number), int(c.Confirmed.Number), f.ledger.count(invoice.Pending), f.ledger.count(invoice.Confirmed), f.ledger.count(invoice.Orphaned)}
+	want := []int{int(indexed), int(confirmed), pending, final, orphaned}
+	for i := range got {
+		if got[i] != want[i] {
+			t.Errorf("indexed, confirmed; pending, confirmed, orphaned transfers are %v, want %v", got, want)
+			break
+		}
+	}
+	for _, b := range f.ledger.breaches {
+		t.Error(b)
+	}
+	f.ledger.breaches = nil
+}
+
+// TestLifeOfAPayment sees a transfer pending, then final when three blocks
+// stand on top of it, and no sooner.
+func TestLifeOfAPayment(t *testing.T) {
+	f := newFixture(t, nil)
+	f.catchUp(t)
+	f.expect(t, 0, 0, 0, 0, 0)
+	f.chain.Mine(chaintest.NewTx(pays(alice, 5)), chaintest.NewTx(chaintest.Transfer(token, alice, bob, five)))
+	f.catchUp(t)
+	f.expect(t, 1, 0, 1, 0, 0)
+	f.chain.MineEmpty(2)
+	f.catchUp(t)
+	f.expect(t, 3, 0, 1, 0, 0)
+	f.chain.Mine()
+	f.catchUp(t)
+	f.expect(t, 4, 1, 0, 1, 0)
+	for _, r := range f.ledger.records {
+		if r.From != alice || r.Amount != five || r.BlockTime != chaintest.GenesisTime+chaintest.BlockSeconds {
+			t.Errorf("recorded %+v", r)
+		}
+	}
+	before := f.node.Calls("eth_getBlockByNumber")
+	f.catchUp(t)
+	if asked := f.node.Calls("eth_getBlockByNumber") - before; asked != 1 {
+		t.Errorf("a round without a new block asks for %d blocks, want the head alone", asked)
+	}
+	if s := f.Status(); s.Head != 4 || s.ChainKey != "test" || !strings.HasPrefix(s.Source, "http://127.0.0.1") {
+		t.Errorf("status is %+v", s)
+	}
+}
+
+// TestReorg moves one transfer to another block, drops one and brings a new
+// one.
+func TestReorg(t *testing.T) {
+	f := newFixture(t, nil)
+	f.chain.MineEmpty(4)
+	f.catchUp(t)
+	moved, dropped := chaintest.NewTx(pays(alice, 1)), chaintest.NewTx(pays(alice, 2))
+	f.chain.Mine(moved, dropped, chaintest.NewTx(chaintest.Opened(registry, id1)))
+	f.chain.Mine()
+	f.catchUp(t)
+	f.expect(t, 6, 3, 2, 0, 0)
+	if f.ledger.events[settle.RegistryEvent{Kind: settle.RegistryOpened, CommitmentID: id1}] != 1 {
+		t.Errorf("registry events are %v", f.ledger.events)
+	}
+
+	f.chain.Fork(3)
+	f.chain.MineEmpty(2)
+	f.catchUp(t)
+	f.expect(t, 6, 3, 2, 0, 0) // the node's chain is shorter than what was read: wait
+	b := f.chain.Mine(chaintest.NewTx(pays(bob, 9)), moved)
+	f.catchUp(t)
+	f.expect(t, 6, 3, 2, 0, 1)
+	f.chain.MineEmpty(3)
+	f.catchUp(t)
+	f.expect(t, 9, 6, 0, 2, 1)
+	r := f.ledger.records[invoice.TransferID(invoice.PrefixPayment, "test", invoice.Hash(moved.Hash), 0)]
+	if r.BlockHash != invoice.Hash(b.Hash) || r.LogIndex != 1 || r.Status != invoice.Confirmed {
+		t.Errorf("the transfer that moved is recorded as %+v", r)
+	}
+}
+
+// TestHalt replaces a final block, and sees the watcher stop and touch
+// nothing, then and after a restart.
+func TestHalt(t *testing.T) {
+	f := newFixture(t, nil)
+	f.chain.MineEmpty(2)
+	f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
+	f.chain.MineEmpty(3)
+	f.catchUp(t)
+	f.expect(t, 6, 3, 0, 1, 0)
+	f.chain.Fork(4)
+	f.chain.MineEmpty(6)
+	for range 2 {
+		err := f.Run(t.Context())
+		var halted *HaltedError
+		if !errors.As(err, &halted) || !strings.Contains(halted.Reason, "block 3 was final") {
+			t.Fatalf("Run: %v; want a HaltedError about block 3", err)
+		}
+		f.expect(t, 6, 3, 0, 1, 0)
+		if s := f.Status(); s.Halted == "" || s.Error == "" {
+			t.Errorf("status is %+v", s)
+		}
+		f.restart(t, nil)
+	}
+}
+
+// TestForkAtFinality replaces every block that is not final: just allowed.
+func TestForkAtFinality(t *testing.T) {
+	f := newFixture(t, nil)
+	f.chain.MineEmpty(6)
+	f.catchUp(t)
+	f.chain.Fork(3)
+	f.chain.MineEmpty(3)
+	f.catchUp(t)
+	f.expect(t, 6, 3, 0, 0, 0)
+}
+
+// TestTags has finality follow a tag, a tag and a depth, and a tag that the
+// node does not have yet or that goes backwards.
+func TestTags(t *testing.T) {
+	withTag := func(depth uint64) func(*Config) {
+		return func(c *Config) { c.Chain.Finality = chain.Finality{Tag: chain.TagSafe, Depth: depth} }
+	}
+	f := newFixture(t, withTag(0))
+	f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
+	f.catchUp(t)
+	f.expect(t, 1, 0, 1, 0, 0)
+	f.chain.MineEmpty(9)
+	f.chain.Tag("safe", 6)
+	f.catchUp(t)
+	f.expect(t, 10, 6, 0, 1, 0)
+	f.chain.Tag("safe", 2)
+	f.chain.Mine()
+	f.catchUp(t)
+	f.expect(t, 11, 6, 0, 1, 0)
+
+	f.restart(t, withTag(4))
+	f.chain.Tag("safe", 11)
+	f.chain.Mine()
+	f.catchUp(t)
+	f.expect(t, 12, 8, 0, 1, 0)
+}
+
+// TestFirstStart begins where it is told to, but never above the finality
+// line.
+func TestFirstStart(t *testing.T) {
+	at := func(n uint64) *uint64 { return new(n) }
+	for name, test := range map[string]struct {
+		start *uint64
+		mined int
+		want  uint64
+	}{
+		"none": {nil, 20, 17}, "young": {nil, 2, 0}, "0": {at(0), 20, 0}, "1": {at(1), 20, 0}, "5": {at(5), 20, 4},
+		"line": {at(18), 20, 17}, "above": {at(19), 20, 17}, "future": {at(100), 20, 17},
+	} {
+		f := newFixture(t, func(c *Config) { c.Chain.StartBlock = test.start })
+		f.chain.MineEmpty(test.mined)
+		f.catchUp(t)
+		if got := f.ledger.headers[0].Number; got != test.want {
+			t.Errorf("%s: reading begins after block %d, want %d", name, got, test.want)
+		}
+		f.expect(t, uint64(test.mined), max(test.want, uint64(max(0, test.mined-3))), 0, 0, 0)
+	}
+}
+
+// TestFarBehind reads a long chain in ranges, though the node refuses most of
+// them, and finds what is at their edges.
+func TestFarBehind(t *testing.T) {
+	const blocks = 1500
+	f := newFixture(t, nil)
+	want := 0
+	for n := 1; n <= blocks; n++ {
+		var txs []chaintest.Tx
+		if n == 1 || n == firstSpan || n == firstSpan+1 || n%97 == 0 || n > blocks-70 {
+			txs = append(txs, chaintest.NewTx(pays(alice, uint64(n))), chaintest.NewTx(pays(bob, 1), pays(bob, 1)))
+			want += 3
+		}
+		f.chain.Mine(append(txs, chaintest.NewTx(chaintest.Transfer(token, alice, bob, five)))...)
+	}
+	refused := 0
+	f.node.Intercept(func(_ context.Context, method string) error {
+		if method == "eth_getLogs" && f.span > 200 {
+			refused++
+			return errors.New("query exceeds max block range 200")
+		}
+		return nil
+	})
+	f.catchUp(t)
+	final := 0
+	for _, r := range f.ledger.records {
+		if r.BlockNumber <= blocks-3 {
+			final++
+		}
+	}
+	f.expect(t, blocks, blocks-3, want-final, final, 0)
+	if n := len(f.ledger.headers); n > 250 {
+		t.Errorf("%d headers were recorded for %d blocks read mostly in ranges", n, blocks)
+	}
+	if refused == 0 || f.node.Calls("eth_getLogs") > 150 {
+		t.Errorf("%d calls for logs, %d of them refused", f.node.Calls("eth_getLogs"), refused)
+	}
+}
+
+// TestReplicas has two watchers share a ledger, each stale by what the other
+// did.
+func TestReplicas(t *testing.T) {
+	a := newFixture(t, nil)
+	b := &fixture{chain: a.chain, node: a.node, ledger: a.ledger}
+	b.restart(t, nil)
+	for i := range 30 {
+		a.chain.Mine(chaintest.NewTx(pays(alice, uint64(i+1))))
+		if i%7 == 6 {
+			a.chain.Fork(3)
+			a.chain.MineEmpty(4)
+		}
+		for _, f := range []*fixture{a, b}[i%2:] {
+			f.catchUp(t)
+		}
+	}
+	a.chain.MineEmpty(3)
+	a.catchUp(t)
+	b.catchUp(t)
+	checkLedger(t, a.chain, a.ledger, testChain.Finality.Depth)
+}
+
+// TestLostRace has another replica move the cursor between this one's look at
+// it and its write.
+func TestLostRace(t *testing.T) {
+	f := newFixture(t, nil)
+	other := &fixture{chain: f.chain, node: f.node, ledger: f.ledger}
+	other.restart(t, nil)
+	f.chain.MineEmpty(5)
+	f.catchUp(t)
+	f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
+	raced := false
+	f.node.Intercept(func(_ context.Context, method string) error {
+		if method == "eth_getLogs" && !raced {
+			raced = true
+			other.catchUp(t)
+		}
+		return nil
+	})
+	f.catchUp(t)
+	f.expect(t, 6, 3, 1, 0, 0)
+	if !raced {
+		t.Error("there was no race")
+	}
+}
+
+// TestUnprovenTransfer has a recorded transfer differ from its receipt when it
+// is to become final: it is read again instead.
+func TestUnprovenTransfer(t *testing.T) {
+	f := newFixture(t, nil)
+	f.chain.MineEmpty(4)
+	f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
+	f.catchUp(t)
+	for id, r := range f.ledger.records {
+		r.Amount = invoice.NewAmount(5_000_000)
+		f.ledger.records[id] = r
+	}
+	f.chain.MineEmpty(3)
+	f.catchUp(t)
+	f.expect(t, 8, 5, 0, 1, 0)
+	for _, r := range f.ledger.records {
+		if r.Amount != five {
+			t.Errorf("a transfer of %s was confirmed, want 5", r.Amount)
+		}
+	}
+}
+
+// rounds makes a fixture's Run report each round.
+func rounds(into chan<- Status) func(*Config) {
+	return func(c *Config) {
+		c.PollInterval = time.Hour // what happens is woken
+		c.OnRound = func(s Status) { into <- s }
+	}
+}
+
+// run starts the watcher and stops it when the test ends.
+func (f *fixture) run(t *testing.T, seen <-chan Status) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- f.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		for {
+			select {
+			case <-seen:
+			case err := <-ended:
+				if err != nil {
+					t.Errorf("Run: %v", err)
+				}
+				return
+			}
+		}
+	})
+}
+
+// TestPokeWakes waits an hour between polls, so only pokes explain a round.
+func TestPokeWakes(t *testing.T) {
+	seen := make(chan Status)
+	f := newFixture(t, rounds(seen))
+	f.run(t, seen)
+	<-seen
+	for i := range uint64(5) {
+		f.chain.Mine()
+		f.Poke()
+		if s := <-seen; s.Indexed != i+1 || s.Error != "" || s.Succeeded.IsZero() {
+			t.Errorf("after block %d the status is %+v", i+1, s)
+		}
+	}
+}
+
+// TestSubscriptionWakes has the node announce its blocks over WebSocket.
+func TestSubscriptionWakes(t *testing.T) {
+	seen := make(chan Status)
+	f := newFixture(t, nil)
+	listening := make(chan struct{})
+	var once sync.Once
+	f.node.Intercept(func(_ context.Context, method string) error {
+		if method == "eth_subscribe" {
+			once.Do(func() { close(listening) })
+		}
+		return nil
+	})
+	f.restart(t, func(c *Config) {
+		rounds(seen)(c)
+		c.Sources = []Source{dial(t, f.node.WSURL)}
+	})
+	f.run(t, seen)
+	<-seen
+	<-listening
+	// The node says that it was asked before it is ready, so an announcement
+	// can be missed: mine until one is not.
+	for s := (Status{}); s.Indexed == 0; {
+		f.chain.Mine()
+		select {
+		case s = <-seen:
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// TestFailover has the first of two nodes fail, lag and come back.
+func TestFailover(t *testing.T) {
+	seen := make(chan Status)
+	f := newFixture(t, nil)
+	second := f.chain.Serve(t)
+	f.restart(t, func(c *Config) {
+		rounds(seen)(c)
+		c.Sources = append(c.Sources, dial(t, second.URL))
+	})
+	first := f.Sources[0].String()
+	f.run(t, seen)
+	if s := <-seen; s.Source != first || s.Error != "" {
+		t.Fatalf("status is %+v", s)
+	}
+	f.node.Intercept(func(context.Context, string) error { return errors.New("rate limit reached") })
+	f.chain.MineEmpty(4)
+	f.Poke()
+	if s := <-seen; s.Source != first || !strings.Contains(s.Error, "rate limit reached") {
+		t.Fatalf("status is %+v, want the first node's error", s)
+	}
+	if s := <-seen; s.Source == first || s.Indexed != 4 || s.Error != "" {
+		t.Fatalf("status is %+v, want the second node asked at once", s)
+	}
+	f.node.Intercept(nil)
+	second.Lag(2)
+	f.Poke()
+	if s := <-seen; s.Indexed != 4 || s.Head != 2 || s.Error != "" {
+		t.Fatalf("status is %+v, want a lagging node to change nothing", s)
+	}
+	f.chain.Mine()
+	f.Poke()
+	if s := <-seen; s.Source != first || s.Indexed != 5 {
+		t.Fatalf("status is %+v, want the first node asked again", s)
+	}
+}
+
+// TestMismatch has the node serve another chain than the configured one: it is
+// not read, and is looked at again.
+func TestMismatch(t *testing.T) {
+	seen := make(chan Status)
+	f := newFixture(t, func(c *Config) {
+		rounds(seen)(c)
+		c.Chain.ID = 77
+	})
+	f.run(t, seen)
+	for range 2 {
+		if s := <-seen; !strings.Contains(s.Error, "chain id 77") {
+			t.Fatalf("status is %+v, want an error about the chain id", s)
+		}
+	}
+	if f.ledger.cursor.Started {
+		t.Error("a chain was started that is not the configured one")
+	}
+}
+
+// TestBackoff doubles the wait from failure to failure, up to its limit.
+func TestBackoff(t *testing.T) {
+	f := newFixture(t, nil)
+	want := firstBackoff
+	for n := 1; n < 100; n++ {
+		if got := f.backoff(n); got != want {
+			t.Errorf("wait after failure %d is %s, want %s", n, got, want)
+		}
+		want = min(2*want, maxBackoff)
+	}
+	f.Jitter = func() float64 { return 0 }
+	if got := f.backoff(1); got != firstBackoff*4/5 {
+		t.Errorf("shortest first wait is %s", got)
+	}
+}
+
+// TestPartialBloom reads a chain whose headers leave logs out of their bloom
+// filter.
+func TestPartialBloom(t *testing.T) {
+	f := newFixture(t, func(c *Config) {
+		c.Chain.FullBloom = false
+		c.Sources = []Source{bloomless{c.Sources[0]}}
+	})
+	f.catchUp(t)
+	f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
+	f.catchUp(t)
+	f.expect(t, 1, 0, 1, 0, 0)
+}
+
+// bloomless is a node that leaves the bloom filter empty.
+type bloomless struct{ Source }
+
+func (b bloomless) Head(ctx context.Context) (chain.Header, error) {
+	h, err := b.Source.Head(ctx)
+	h.Bloom = [256]byte{}
+	return h, err
+}
