@@ -88,7 +88,7 @@ func (c *Client) CreateInvoice(ctx context.Context, r CreateInvoiceRequest, opti
 func (c *Client) Invoice(ctx context.Context, id string) (Invoice, error) {
 	var answer InvoiceResponse
 	err := c.call(ctx, http.MethodGet, c.base.JoinPath("api/invoices", url.PathEscape(id)), nil, nil, &answer)
-	if err == nil && answer.Invoice.ID != id { // such as of "", which makes the path another
+	if err == nil && (id == "" || answer.Invoice.ID != id) { // "" makes the path that of the list
 		err = fmt.Errorf("client: asked for invoice %q and was answered %q", id, answer.Invoice.ID)
 	}
 	return answer.Invoice, err

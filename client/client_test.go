@@ -84,7 +84,7 @@ func TestCreateInvoice(t *testing.T) {
 			if err := json.NewDecoder(r.Body).Decode(&got); err != nil {
 				t.Error(err)
 			}
-			if diff := cmp.Diff(asked, got); diff != "" || r.Method != "POST" || r.URL.Path != "/api/invoices" || r.Header.Get("Content-Type") != "application/json" {
+			if diff := cmp.Diff(asked, got); diff != "" || r.Method != http.MethodPost || r.URL.Path != "/api/invoices" || r.Header.Get("Content-Type") != "application/json" {
 				t.Errorf("%s %s %v (-want +got):\n%s", r.Method, r.URL, r.Header, diff)
 			}
 			if diff := cmp.Diff(test.key, r.Header.Values("Idempotency-Key")); diff != "" {
@@ -262,12 +262,12 @@ func TestListsAllPages(t *testing.T) {
 
 func TestListEndsAfterAnError(t *testing.T) {
 	for name, h := range map[string]http.HandlerFunc{
-		"refused": func(w http.ResponseWriter, r *http.Request) {
+		"refused": func(w http.ResponseWriter, _ *http.Request) {
 			answer(t, w, http.StatusBadRequest, "application/problem+json", client.Problem{
 				Type: "https://example.com/", Title: "T", Status: 400, Detail: "D.", Code: client.CodeInvalidStatus,
 			})
 		},
-		"going round": func(w http.ResponseWriter, r *http.Request) {
+		"going round": func(w http.ResponseWriter, _ *http.Request) {
 			answer(t, w, http.StatusOK, "application/json", client.InvoiceList{Invoices: []client.Invoice{}, NextCursor: "again"})
 		},
 	} {

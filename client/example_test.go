@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"net/http"
 	"net/http/httptest"
@@ -11,18 +12,26 @@ import (
 	"github.com/quittance/quittance/client"
 )
 
-func ExampleClient_CreateInvoice() {
-	// A service that finds something wrong, so that the example needs no other.
-	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/problem+json")
-		w.WriteHeader(http.StatusBadRequest)
-		fmt.Fprint(w, `{"status":400,"code":"invalid_field","field":"amount","detail":"amount must be more than 0."}`)
+// service answers every request alike, so that the examples need no other.
+func service(status int, mediaType, body string) *httptest.Server {
+	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", mediaType)
+		w.WriteHeader(status)
+		if _, err := io.WriteString(w, body); err != nil {
+			log.Print(err)
+		}
 	}))
-	defer service.Close()
+}
 
-	c, err := client.New(service.URL)
+func ExampleClient_CreateInvoice() {
+	s := service(http.StatusBadRequest, "application/problem+json",
+		`{"status":400,"code":"invalid_field","field":"amount","detail":"amount must be more than 0."}`)
+	defer s.Close()
+
+	c, err := client.New(s.URL)
 	if err != nil {
-		log.Fatal(err)
+		log.Print(err)
+		return
 	}
 	created, err := c.CreateInvoice(context.Background(), client.CreateInvoiceRequest{
 		MerchantID:      "acme",
@@ -37,21 +46,28 @@ func ExampleClient_CreateInvoice() {
 		return
 	}
 	if err != nil {
-		log.Fatal(err)
+		log.Print(err)
+		return
 	}
 	fmt.Println("pay at", c.URL(created.CheckoutURL))
 	// Output: amount is wrong: amount must be more than 0.
 }
 
 func ExampleClient_Payments() {
-	c, err := client.New("http://127.0.0.1:8080")
+	s := service(http.StatusOK, "application/json", `{"payments":[{"invoiceId":"inv_1","amount":"4900000","currency":"USDC"}]}`)
+	defer s.Close()
+
+	c, err := client.New(s.URL)
 	if err != nil {
-		log.Fatal(err)
+		log.Print(err)
+		return
 	}
 	for payment, err := range c.Payments(context.Background(), client.PaymentFilter{MerchantID: "acme"}) {
 		if err != nil {
-			log.Fatal(err)
+			log.Print(err)
+			return
 		}
-		fmt.Println(payment.InvoiceID, payment.Amount, payment.TxHash)
+		fmt.Println(payment.InvoiceID, payment.Amount, payment.Currency)
 	}
+	// Output: inv_1 4900000 USDC
 }
