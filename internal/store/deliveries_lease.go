@@ -64,15 +64,15 @@ func (s *Store) LeaseDeliveries(ctx context.Context, r LeaseRequest) ([]Delivery
 	return leased, nil
 }
 
-// claimable is a subquery for the lane's oldest delivery that may be leased, of
-// the merchant whose id is in a column: $1 is now, $2 how many the merchant may
-// have in flight. It skips leased ones, of which there are $2 at most.
+// claimable is an expression for the lane's oldest delivery that may be leased,
+// of the merchant whose id is in a column: $1 is now, $2 how many the merchant
+// may have in flight. It skips leased ones, of which there are $2 at most; a
+// merchant who has all of them in flight costs no look at the queue.
 func (l Lane) claimable(merchant string) string {
-	return `(SELECT id FROM deliveries WHERE merchant_id = ` + merchant + ` AND ` + string(l) + `
-			AND due_ms <= $1 AND (lease_ms IS NULL OR lease_ms <= $1)
-			AND (SELECT count(*) FROM deliveries AS held WHERE held.merchant_id = ` + merchant + `
-				AND held.lease_id IS NOT NULL AND held.lease_ms > $1) < $2
-		ORDER BY due_ms LIMIT 1)`
+	return `CASE WHEN (SELECT count(*) FROM deliveries WHERE merchant_id = ` + merchant + `
+				AND lease_id IS NOT NULL AND lease_ms > $1) < $2
+			THEN (SELECT id FROM deliveries WHERE merchant_id = ` + merchant + ` AND ` + string(l) + `
+				AND due_ms <= $1 AND (lease_ms IS NULL OR lease_ms <= $1) ORDER BY due_ms LIMIT 1) END`
 }
 
 // lockTurns returns the merchants whose turn it is, and on PostgreSQL keeps
