@@ -1,0 +1,145 @@
+package checkout
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// When the invoice of the tests was made and ends, and the present of a test
+// that says nothing else.
+const (
+	created = 1_790_000_000 // 21 September 2026, 14:13:20 UTC
+	expires = created + 900
+	present = created + 7
+)
+
+const testID = "inv_01jz8x4kq2v7r9m3t5n6p8w0ya"
+
+var (
+	merchantAddress = chain.MustAddress("0x52908400098527886E0F7030069857D2E4169EE7")
+	payerAddress    = chain.MustAddress("0x8617E340B3D01FA5F11F306F4090FD50E238070D")
+	tokenAddress    = chain.MustAddress("0xde709f2102306220921060314715629080e2fb77")
+	registryAddress = chain.MustAddress("0x27b1fdb04752bbc536007a920d24acb045561c26")
+)
+
+func localChain() chain.Chain {
+	ch, _ := chain.Lookup(chain.Local)
+	ch.Registry = registryAddress
+	ch.Tokens = []chain.Token{{Currency: chain.USDC, Address: tokenAddress, Decimals: 6}}
+	return ch
+}
+
+// openInvoice asks for 4.90 USDC.
+func openInvoice() invoice.Invoice {
+	inv := invoice.Invoice{
+		Terms: invoice.Terms{Merchant: merchantAddress, Token: tokenAddress, Amount: invoice.NewAmount(4_900_000), ExpiresAt: expires},
+		ID:    testID, MerchantID: "corner-cafe", Currency: chain.USDC, ChainKey: chain.Local, Status: invoice.Open,
+		LineItems:      []invoice.LineItem{{Label: "Flat white", Amount: invoice.NewAmount(3_400_000)}, {Label: "Cinnamon bun", Amount: invoice.NewAmount(1_500_000)}},
+		CreatedAt:      created,
+		TransferAmount: invoice.NewAmount(4_900_123),
+	}
+	inv.CommitmentID = chain.CommitmentID(localChain().ID, registryAddress, inv.Terms, inv.ID)
+	return inv
+}
+
+// payment is one of the invoice's, in the block of a number and a time.
+func payment(amount, block uint64, at int64, status invoice.PaymentStatus) invoice.Payment {
+	return invoice.Payment{
+		Transfer: invoice.Transfer{
+			Position: invoice.Position{BlockNumber: block, BlockTime: at},
+			ChainKey: chain.Local, TxHash: invoice.Hash{0: 0xfe, 31: byte(block)}, Token: tokenAddress, Currency: chain.USDC,
+			From: payerAddress, To: merchantAddress, Amount: invoice.NewAmount(amount),
+		},
+		ID: "pay_1", InvoiceID: testID, MerchantID: "corner-cafe", Method: invoice.ByTransferAmount, Status: status,
+	}
+}
+
+// world is what a Checkout under test finds. It is a Reader.
+type world struct {
+	invoice  invoice.Invoice
+	payments []invoice.Payment
+	cursor   store.Cursor
+	chain    chain.Chain
+	now      int64
+	err      error // of every read
+	unread   bool  // the chain was never read
+	wallet   TestWallet
+}
+
+func newWorld() *world {
+	return &world{invoice: openInvoice(), chain: localChain(), now: present, cursor: store.Cursor{Indexed: store.Header{Number: 12}}}
+}
+
+func (w *world) Invoice(_ context.Context, id string) (invoice.Invoice, error) {
+	if w.err == nil && id != w.invoice.ID {
+		return invoice.Invoice{}, store.ErrNotFound
+	}
+	return w.invoice, w.err
+}
+
+func (w *world) PaymentsOfInvoices(_ context.Context, ids []string) ([]store.PaymentRow, error) {
+	var rows []store.PaymentRow
+	for _, p := range w.payments {
+		if slices.Contains(ids, p.InvoiceID) {
+			rows = append(rows, store.PaymentRow{Payment: p})
+		}
+	}
+	return rows, w.err
+}
+
+func (w *world) Cursor(context.Context, string) (store.Cursor, error) {
+	if w.unread {
+		return store.Cursor{}, store.ErrNotFound
+	}
+	return w.cursor, w.err
+}
+
+func (w *world) handler() http.Handler {
+	mux := http.NewServeMux()
+	New(Config{
+		Reader: w, Chains: []chain.Chain{w.chain}, TestWallet: w.wallet,
+		Now: func() time.Time { return time.Unix(w.now, 0) }, Logger: slog.New(slog.DiscardHandler),
+	}).Routes(mux)
+	return mux
+}
+
+func (w *world) ask(method, path string, header ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequestWithContext(context.Background(), method, "http://pay.example"+path, nil)
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	answer := httptest.NewRecorder()
+	w.handler().ServeHTTP(answer, r)
+	return answer
+}
+
+// page returns the invoice's page, parsed.
+func (w *world) page(t *testing.T) *element {
+	t.Helper()
+	answer := w.ask(http.MethodGet, "/checkout/"+w.invoice.ID)
+	if answer.Code != http.StatusOK {
+		t.Fatalf("the page's status is %d, want 200: %s", answer.Code, answer.Body)
+	}
+	return parsePage(t, answer.Body.String())
+}
+
+// status returns the invoice's status JSON.
+func (w *world) status(t *testing.T) statusData {
+	t.Helper()
+	answer := w.ask(http.MethodGet, "/checkout/"+w.invoice.ID+"/status")
+	var s statusData
+	if err := json.Unmarshal(answer.Body.Bytes(), &s); err != nil || answer.Code != http.StatusOK {
+		t.Fatalf("status %d, %v: %s", answer.Code, err, answer.Body)
+	}
+	return s
+}

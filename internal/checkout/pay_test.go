@@ -1,0 +1,142 @@
+package checkout
+
+import (
+	"bytes"
+	"math/big"
+	"strings"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+
+	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// copies returns what the page's buttons copy.
+func copies(e *element) []string {
+	var texts []string
+	for _, button := range e.named("button") {
+		if text, ok := button.attrs["data-copy"]; ok {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+func TestPageTellsWhatIsDue(t *testing.T) {
+	w := newWorld()
+	page := w.page(t)
+	header := page.named("header")[0]
+	want := "Invoice from corner-cafe 4.90 USDC on Local test chain 2 items " +
+		"Item Amount in USDC Flat white 3.40 Cinnamon bun 1.50 Total 4.90"
+	if got := header.words(); got != want {
+		t.Errorf("the header reads\n%s\nwant\n%s", got, want)
+	}
+	if got, want := page.named("title")[0].words(), "Waiting for your payment: 4.90 USDC to corner-cafe"; got != want {
+		t.Errorf("the title is %q, want %q", got, want)
+	}
+	if got, want := page.id(t, "time").words(), "Time left: 14 min 54 s until 21 September 2026, 14:28:20 UTC"; got != want {
+		t.Errorf("the time left is %q, want %q", got, want)
+	}
+}
+
+func TestPlainTransfer(t *testing.T) {
+	w := newWorld()
+	pay := w.page(t).id(t, "pay")
+	address := chain.Checksum(merchantAddress)
+	for _, want := range []string{"Send exactly 4.900123 USDC", "The 0.000123 USDC on top of 4.90", "To this address on Local test chain " + address} {
+		if !strings.Contains(pay.words(), want) {
+			t.Errorf("the page does not say %q:\n%s", want, pay.words())
+		}
+	}
+	got := copies(pay)
+	if len(got) < 2 || got[0] != "4.900123" || got[1] != address {
+		t.Errorf("the first buttons copy %q, want the amount and the address", got)
+	}
+	link := "ethereum:" + chain.Checksum(tokenAddress) + "@1337/transfer?address=" + address + "&uint256=4900123"
+	if a := pay.named("a"); len(a) != 1 || a[0].attrs["href"] != link {
+		t.Errorf("the wallet link is not %s: %v", link, a[0].attrs)
+	}
+	if _, open := pay.id(t, "other").attrs["open"]; open {
+		t.Error("other ways to pay are unfolded, though a plain transfer will do")
+	}
+}
+
+func TestWithoutTransferAmountTheInvoiceMustBeNamed(t *testing.T) {
+	w := newWorld()
+	w.invoice.TransferAmount = invoice.Amount{}
+	pay := w.page(t).id(t, "pay")
+	if n := len(pay.named("svg")) + len(pay.named("a")); n != 0 {
+		t.Errorf("the page shows %d codes and links for a plain transfer", n)
+	}
+	if _, open := pay.id(t, "other").attrs["open"]; !open {
+		t.Error("the way to pay is folded away")
+	}
+	if !strings.Contains(pay.words(), "could not be told from another customer’s") {
+		t.Errorf("the page does not say why: %s", pay.words())
+	}
+	terms := chain.ContractTerms(w.invoice.Terms, w.invoice.ID)
+	arguments := "(" + chain.Checksum(merchantAddress) + ", " + chain.Checksum(tokenAddress) + ", 4900000, 1790000900, " + hexutil.Encode(terms.Salt[:]) + ")"
+	got := copies(pay)
+	want := []string{chain.Checksum(tokenAddress), taggedTransfer(w.invoice, w.invoice.Amount), chain.Checksum(registryAddress), arguments}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("the buttons copy\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+
+	w.chain.Registry = invoice.Address{}
+	if words := w.page(t).id(t, "pay").words(); strings.Contains(words, "registry") {
+		t.Errorf("the page names a registry where there is none: %s", words)
+	}
+}
+
+func TestTheRestIsPaidByNamingTheInvoice(t *testing.T) {
+	w := newWorld()
+	w.payments = []invoice.Payment{payment(2_000_000, 11, present, invoice.Confirmed)}
+	pay := w.page(t).id(t, "pay")
+	if words := pay.words(); strings.Contains(words, "4.90") || !strings.Contains(words, "2.90 USDC") || strings.Contains(words, "registry") {
+		t.Errorf("the page does not ask for the missing 2.90 USDC alone: %s", words)
+	}
+	if got, want := copies(pay)[1], taggedTransfer(w.invoice, invoice.NewAmount(2_900_000)); got != want {
+		t.Errorf("the data is\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestTaggedTransferIsATransferAndTheID(t *testing.T) {
+	inv := openInvoice()
+	packed, err := contracts.NewTestUSDC().TryPackTransfer(common.Address(inv.Merchant), big.NewInt(4_900_000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := append(bytes.Clone(packed), inv.CommitmentID[:]...)
+	if got := taggedTransfer(inv, inv.Amount); got != hexutil.Encode(want) {
+		t.Errorf("the data is\n%s\nwant\n%x", got, want)
+	}
+}
+
+func TestRecordHoldsTheTerms(t *testing.T) {
+	w := newWorld()
+	w.settle("", 4_900_123)
+	details := w.page(t).all(func(e *element) bool { return e.attrs["class"] == "record" })
+	for _, want := range []string{
+		"On-chain id " + w.invoice.CommitmentID.String(), "Chain id 1337", "Registry " + chain.Checksum(registryAddress),
+		"address " + chain.Checksum(merchantAddress), "Token " + chain.Checksum(tokenAddress), "Amount 4900000 minor units",
+		"Pay until 1790000900", "Invoice id " + testID, "Settled by " + w.invoice.SettledTx.String(),
+	} {
+		if !strings.Contains(details[0].words(), want) {
+			t.Errorf("the record does not say %q:\n%s", want, details[0].words())
+		}
+	}
+}
+
+func TestEveryBuiltinNetworkHasAName(t *testing.T) {
+	for _, ch := range chain.Builtin() {
+		if _, ok := networks[ch.Key]; !ok {
+			t.Errorf("network %s has no name", ch.Key)
+		}
+	}
+	if got := networkName("my-chain"); got != "my-chain" {
+		t.Errorf("a network without a name is called %q", got)
+	}
+}

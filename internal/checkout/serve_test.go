@@ -1,0 +1,232 @@
+package checkout
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+func TestHostileTextIsText(t *testing.T) {
+	const hostile = `"><script>alert(1)</script><img src=x onerror=alert(2)>`
+	w := newWorld()
+	w.invoice.MerchantID, w.invoice.Currency = hostile, hostile
+	w.invoice.LineItems[0].Label = hostile
+	page := w.page(t)
+	if n := len(page.named("img")); n != 0 {
+		t.Errorf("%d images came out of text", n)
+	}
+	for _, script := range page.named("script") {
+		if script.words() != "" || !strings.HasPrefix(script.attrs["src"], "/checkout/static/") {
+			t.Errorf("script %v %q is not the page's own", script.attrs, script.words())
+		}
+	}
+	if got := page.named("td")[0].words(); got != hostile {
+		t.Errorf("the label reads %q, want %q", got, hostile)
+	}
+}
+
+func TestPageKeepsItsOwnPolicy(t *testing.T) {
+	w := newWorld()
+	answer := w.ask(http.MethodGet, "/checkout/"+testID)
+	policy := answer.Header().Get("Content-Security-Policy")
+	if strings.Contains(policy, "unsafe") || strings.Contains(policy, "*") {
+		t.Errorf("the policy lets anything in: %s", policy)
+	}
+	for _, want := range []string{"default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'self'"} {
+		if !strings.Contains(policy, want) {
+			t.Errorf("the policy %q lacks %s", policy, want)
+		}
+	}
+	page := parsePage(t, answer.Body.String())
+	page.all(func(e *element) bool {
+		for name, value := range e.attrs {
+			if name == "style" || strings.HasPrefix(name, "on") {
+				t.Errorf("<%s> has an attribute %s, which the policy forbids", e.name, name)
+			}
+			if strings.Contains(value, "//") {
+				t.Errorf("<%s %s=%q> leads to another host", e.name, name, value)
+			}
+		}
+		return false
+	})
+	if n := len(page.named("style")); n != 0 {
+		t.Errorf("the page holds %d style sheets, which the policy forbids", n)
+	}
+}
+
+func TestHeadersOfEveryAnswer(t *testing.T) {
+	w := newWorld()
+	for _, path := range []string{"/checkout/" + testID, "/checkout/" + testID + "/status", "/checkout/inv_none", "/checkout/a/b/c"} {
+		header := w.ask(http.MethodGet, path).Header()
+		for name, want := range map[string]string{
+			"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY",
+			"Referrer-Policy": "same-origin", "X-Robots-Tag": "noindex",
+		} {
+			if got := header.Get(name); got != want {
+				t.Errorf("%s: %s is %q, want %q", path, name, got, want)
+			}
+		}
+	}
+}
+
+func TestWrongRequests(t *testing.T) {
+	page := "/checkout/" + testID
+	for _, c := range []struct {
+		method, path string
+		status       int
+		allow        string
+	}{
+		{http.MethodHead, page, 200, ""},
+		{http.MethodHead, page + "/status", 200, ""},
+		{http.MethodPost, page, 405, "GET, HEAD"},
+		{http.MethodDelete, page + "/status", 405, "GET, HEAD"},
+		{http.MethodPut, assets["icon.svg"].Path, 405, "GET, HEAD"},
+		{http.MethodGet, "/checkout/", 404, ""},
+		{http.MethodGet, "/checkout/inv_01jz8x4kq2v7r9m3t5n6p8w0yb", 404, ""},
+		{http.MethodGet, "/checkout/inv_" + strings.Repeat("0", MaxID-4), 404, ""},
+		{http.MethodGet, "/checkout/inv_none/status", 404, ""},
+		{http.MethodGet, page + "/more", 404, ""},
+		{http.MethodGet, "/checkout/static/checkout.css", 404, ""},
+		{http.MethodPost, page + "/test-payment", 404, ""}, // no test wallet
+	} {
+		answer := newWorld().ask(c.method, c.path)
+		if answer.Code != c.status || answer.Header().Get("Allow") != c.allow {
+			t.Errorf("%s %s answers %d, Allow %q; want %d, %q", c.method, c.path, answer.Code, answer.Header().Get("Allow"), c.status, c.allow)
+		}
+		if c.status != http.StatusOK {
+			if title := parsePage(t, answer.Body.String()).named("h1")[0].words(); title == "" {
+				t.Errorf("%s %s says nothing", c.method, c.path)
+			}
+		}
+	}
+}
+
+// A database may refuse to look for what is not text, and must not be asked
+// for what cannot be an id.
+func TestImpossibleIDsAreNotLookedUp(t *testing.T) {
+	w := newWorld()
+	w.err = errors.New("the database was asked")
+	for _, id := range []string{"inv_%00", "inv_%ff", "inv_A", "inv_a%2Fb", "x", "inv_" + strings.Repeat("a", MaxID-3)} {
+		if got := w.ask(http.MethodGet, "/checkout/"+id).Code; got != http.StatusNotFound {
+			t.Errorf("id %s: status %d, want 404", id, got)
+		}
+	}
+	if got := w.ask(http.MethodGet, "/checkout/inv_"+strings.Repeat("a", MaxID-4)).Code; got != http.StatusInternalServerError {
+		t.Errorf("an id of %d bytes is not looked up", MaxID)
+	}
+}
+
+func TestErrorsKeepTheirTextInside(t *testing.T) {
+	for _, c := range []struct {
+		set    func(*world)
+		status int
+	}{
+		{func(w *world) { w.err = errors.New("pq: secret table") }, 500},
+		{func(w *world) { w.err = context.DeadlineExceeded }, 503},
+		{func(w *world) { w.chain.Key = "secret" }, 500},
+		{func(w *world) { w.chain.Tokens = nil }, 500},
+		{func(w *world) {
+			w.wallet = func(context.Context, invoice.Invoice) (string, error) { return "", errors.New("secret key") }
+		}, 502},
+		{func(w *world) {
+			w.wallet = func(context.Context, invoice.Invoice) (string, error) { panic("secret") }
+		}, 500},
+	} {
+		w := newWorld()
+		c.set(w)
+		method, path := http.MethodGet, "/checkout/"+testID
+		if w.wallet != nil {
+			method, path = http.MethodPost, path+"/test-payment"
+		}
+		answer := w.ask(method, path)
+		if answer.Code != c.status {
+			t.Errorf("status %d, want %d", answer.Code, c.status)
+		}
+		if strings.Contains(answer.Body.String(), "secret") || answer.Body.Len() == 0 {
+			t.Errorf("the customer reads\n%s", answer.Body)
+		}
+	}
+}
+
+func TestAssetsMayBeKept(t *testing.T) {
+	w := newWorld()
+	page := w.page(t)
+	var paths []string
+	for _, e := range append(page.named("link"), page.named("script")...) {
+		paths = append(paths, e.attrs["href"]+e.attrs["src"])
+	}
+	if len(paths) != len(assets) {
+		t.Errorf("the page loads %q; there are %d assets", paths, len(assets))
+	}
+	for _, path := range paths {
+		answer := w.ask(http.MethodGet, path)
+		if answer.Code != http.StatusOK || answer.Body.Len() == 0 {
+			t.Errorf("%s answers %d with %d bytes", path, answer.Code, answer.Body.Len())
+		}
+		if got := answer.Header().Get("Cache-Control"); !strings.Contains(got, "immutable") {
+			t.Errorf("%s has Cache-Control %q", path, got)
+		}
+	}
+	if a, b := newAsset("a.css", "", []byte("1")), newAsset("a.css", "", []byte("2")); a.Path == b.Path {
+		t.Errorf("two contents have one path, %s", a.Path)
+	}
+}
+
+func TestTestPayment(t *testing.T) {
+	var paid []string
+	w := newWorld()
+	w.wallet = func(_ context.Context, inv invoice.Invoice) (string, error) {
+		paid = append(paid, inv.ID)
+		return "0xfe", nil
+	}
+	form := w.page(t).named("form")
+	if len(form) != 1 || form[0].attrs["method"] != "post" {
+		t.Fatalf("the page has %d forms to pay with the test wallet, want 1", len(form))
+	}
+	post := func(header ...string) *httptest.ResponseRecorder {
+		return w.ask(http.MethodPost, form[0].attrs["action"], header...)
+	}
+	for _, foreign := range [][]string{
+		{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "http://evil.example"}, {"Origin", "null"},
+	} {
+		if got := post(foreign...).Code; got != http.StatusForbidden || len(paid) != 0 {
+			t.Errorf("%v: status %d and %d payments, want 403 and none", foreign, got, len(paid))
+		}
+	}
+	for i, own := range [][]string{{"Sec-Fetch-Site", "same-origin"}, {"Origin", "http://pay.example"}} {
+		answer := post(own...)
+		if answer.Code != http.StatusSeeOther || answer.Header().Get("Location") != "/checkout/"+testID || len(paid) != i+1 {
+			t.Errorf("%v: status %d to %q, %d payments", own, answer.Code, answer.Header().Get("Location"), len(paid))
+		}
+	}
+
+	w.payments = []invoice.Payment{payment(4_900_123, 11, present, invoice.Pending)}
+	if answer := post(); answer.Code != http.StatusSeeOther || len(paid) != 2 {
+		t.Errorf("an invoice that has its money: status %d and %d payments, want 303 and no new one", answer.Code, len(paid))
+	}
+	if n := len(w.page(t).named("form")); n != 0 {
+		t.Errorf("an invoice that has its money shows %d forms", n)
+	}
+	if got := w.ask(http.MethodGet, form[0].attrs["action"]); got.Code != http.StatusMethodNotAllowed || got.Header().Get("Allow") != "POST" {
+		t.Errorf("GET of the form's path answers %d", got.Code)
+	}
+}
+
+func TestWithoutTestWalletNobodyIsOfferedOne(t *testing.T) {
+	if n := len(newWorld().page(t).named("form")); n != 0 {
+		t.Errorf("the page has %d forms", n)
+	}
+}
+
+func TestChainThatWasNeverRead(t *testing.T) {
+	w := newWorld()
+	w.unread = true
+	if got := w.status(t).State; got != waiting {
+		t.Errorf("the state is %s, want waiting", got)
+	}
+}

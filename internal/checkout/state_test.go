@@ -1,0 +1,232 @@
+package checkout
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// stories are the ends that an invoice can come to, and the ways there.
+var stories = []struct {
+	name  string
+	set   func(*world)
+	state state
+	says  []string // in the status
+	pays  bool     // asks for money
+}{
+	{"waiting", func(*world) {}, waiting, []string{"Waiting for your payment"}, true},
+	{"last second", func(w *world) { w.now = expires }, waiting, nil, true},
+	{"seen", func(w *world) {
+		w.payments = []invoice.Payment{payment(4_900_123, 11, present, invoice.Pending)}
+	}, seen, []string{"Payment seen", "2 of 3 confirmations", "Waiting (done) Payment seen Paid"}, false},
+	{"seen, but the chain is read again", func(w *world) {
+		w.payments = []invoice.Payment{payment(4_900_123, 13, present, invoice.Pending)}
+	}, seen, []string{"0 of 3 confirmations"}, false},
+	{"seen on a chain with tags", func(w *world) {
+		w.chain.Finality = chain.Finality{Tag: chain.TagFinalized, Depth: 128}
+		w.payments = []invoice.Payment{payment(4_900_123, 11, present, invoice.Pending)}
+	}, seen, []string{"2 confirmations so far"}, false},
+	{"seen in time, looked at after it", func(w *world) {
+		w.now = expires + 60
+		w.payments = []invoice.Payment{payment(4_900_123, 11, expires, invoice.Pending)}
+	}, seen, []string{"Payment seen"}, false},
+	{"orphaned", func(w *world) {
+		w.payments = []invoice.Payment{payment(4_900_123, 11, present, invoice.Orphaned)}
+	}, waiting, []string{"Waiting"}, true},
+	{"part", func(w *world) {
+		w.payments = []invoice.Payment{payment(2_000_000, 11, present, invoice.Pending)}
+	}, partial, []string{"A part has arrived", "2.00 USDC has arrived of 4.90 USDC; 2.90 USDC is missing."}, true},
+	{"checking", func(w *world) { w.now = expires + 1 }, checking,
+		[]string{"The time is up", "a payment made before 21 September 2026, 14:28:20 UTC still counts", "do not send anything now"}, false},
+	{"checking, late payment", func(w *world) {
+		w.now = expires + 5
+		w.payments = []invoice.Payment{payment(4_900_123, 11, expires+1, invoice.Pending)}
+	}, checking, []string{"The time is up"}, false},
+	{"halted", func(w *world) { w.cursor.Halted = "finality violated" }, waiting,
+		[]string{"New payments on this network cannot be seen at the moment."}, true},
+	{"paid", func(w *world) {
+		w.settle("", 4_900_123)
+	}, paid, []string{"Paid", "corner-cafe received the payment on 21 September 2026, 14:13:27 UTC.", "Paid (done)"}, false},
+	{"paid and refunded", func(w *world) {
+		w.settle("", 4_900_123)
+		w.invoice.AmountRefunded = invoice.NewAmount(1_500_000)
+	}, paid, []string{"1.50 USDC has been sent back."}, false},
+	{"overpaid", func(w *world) {
+		w.settle(invoice.Overpaid, 6_000_000)
+	}, paid, []string{"6.00 USDC has arrived, 1.10 USDC more than was due."}, false},
+	{"paid twice", func(w *world) {
+		w.settle(invoice.Duplicate, 9_800_123)
+	}, paid, []string{"More money arrived after the invoice was paid: 9.800123 USDC in all, 4.900123 USDC more than was due."}, false},
+	{"expired", func(w *world) {
+		w.invoice.Status = invoice.Expired
+	}, expired, []string{"Expired", "no payment for this invoice had arrived", "If you did send something"}, false},
+	{"expired, orphaned", func(w *world) {
+		w.invoice.Status = invoice.Expired
+		w.payments = []invoice.Payment{payment(4_900_123, 11, present, invoice.Orphaned)}
+	}, expired, []string{"no payment for this invoice had arrived"}, false},
+	{"late", func(w *world) {
+		w.invoice.Status = invoice.Expired
+		w.payments = []invoice.Payment{payment(4_900_123, 11, expires+9, invoice.Pending)}
+	}, expired, []string{"Your payment came too late", "4.900123 USDC arrived after that", "not lost"}, false},
+	{"underpaid", func(w *world) {
+		w.invoice.Status, w.invoice.Exception = invoice.Expired, invoice.Underpaid
+		w.payments = []invoice.Payment{payment(2_000_000, 11, present, invoice.Confirmed)}
+	}, expired, []string{"paid only in part", "2.00 USDC of 4.90 USDC had arrived by then; 2.90 USDC was missing.", "not lost"}, false},
+	{"underpaid, the rest late", func(w *world) {
+		w.invoice.Status, w.invoice.Exception = invoice.Expired, invoice.Late
+		w.payments = []invoice.Payment{
+			payment(2_000_000, 11, present, invoice.Confirmed), payment(2_900_000, 12, expires+9, invoice.Confirmed)}
+		w.invoice.AmountRefunded = invoice.NewAmount(4_900_000)
+	}, expired, []string{"2.90 USDC was missing.", "2.90 USDC more came too late.", "4.90 USDC has been sent back."}, false},
+	{"void", func(w *world) { w.invoice.Status = invoice.Void }, void, []string{"was cancelled"}, false},
+	{"draft", func(w *world) { w.invoice.Status = invoice.Drafted }, draft, []string{"not ready yet"}, false},
+}
+
+// settle makes the invoice paid, with what arrived in all.
+func (w *world) settle(e invoice.Exception, total uint64) {
+	p := payment(total, 10, present, invoice.Confirmed)
+	w.payments = append(w.payments, p)
+	w.invoice.Status, w.invoice.Exception = invoice.Paid, e
+	w.invoice.AmountPaid, w.invoice.SettledTx, w.invoice.SettledAt = p.Amount, p.TxHash, p.BlockTime
+}
+
+func TestPageTellsEveryState(t *testing.T) {
+	for _, story := range stories {
+		t.Run(story.name, func(t *testing.T) {
+			w := newWorld()
+			story.set(w)
+			page := w.page(t)
+			told := page.id(t, "status")
+			for _, want := range story.says {
+				if !strings.Contains(told.words(), want) {
+					t.Errorf("the status says\n%s\nwithout %q", told.words(), want)
+				}
+			}
+			if want := "state-" + string(story.state); told.attrs["class"] != want {
+				t.Errorf("the status has class %q, want %q", told.attrs["class"], want)
+			}
+			if told.attrs["role"] != "status" {
+				t.Errorf("the status has role %q, which no screen reader announces", told.attrs["role"])
+			}
+			if asks := page.id(t, "pay").words() != ""; asks != story.pays {
+				t.Errorf("the page asks for money: %t, want %t", asks, story.pays)
+			}
+			if timed := page.id(t, "time").words() != ""; timed != story.pays {
+				t.Errorf("the page shows time left: %t, want %t", timed, story.pays)
+			}
+			if got := len(page.id(t, "received").named("li")); got != len(w.payments) {
+				t.Errorf("the page lists %d payments, want %d", got, len(w.payments))
+			}
+			status := w.status(t)
+			if status.State != story.state {
+				t.Errorf("the status JSON says %q, want %q", status.State, story.state)
+			}
+			if got := page.id(t, "checkout").attrs["data-version"]; got != status.Version || got == "" {
+				t.Errorf("the page has version %q and its status %q; want the same", got, status.Version)
+			}
+		})
+	}
+}
+
+func TestRefreshSlowsDownWhenNothingCanChange(t *testing.T) {
+	for _, story := range stories {
+		w := newWorld()
+		story.set(w)
+		final := w.invoice.Status == invoice.Paid || w.invoice.Status == invoice.Expired || w.invoice.Status == invoice.Void
+		want := 2
+		if final {
+			want = 15
+		}
+		if got := w.status(t).Refresh; got != want {
+			t.Errorf("%s: the script asks again after %d s, want %d", story.name, got, want)
+		}
+		reloads := w.page(t).all(func(e *element) bool { return e.attrs["http-equiv"] == "refresh" })
+		if final != (len(reloads) == 0) {
+			t.Errorf("%s: the page has %d reloads without scripts; final is %t", story.name, len(reloads), final)
+		}
+	}
+}
+
+func TestVersionChangesWithWhatIsSaid(t *testing.T) {
+	versions := map[string]string{}
+	for _, story := range stories {
+		w := newWorld()
+		story.set(w)
+		version := w.status(t).Version
+		w.cursor.Indexed.Number++
+		if w.now++; w.now != expires+1 && w.status(t).Version != version && story.state != seen {
+			t.Errorf("%s: the version changed, though nothing but the time and the newest block has", story.name)
+		}
+		if story.name == "last second" {
+			continue // says what waiting says
+		}
+		if other, ok := versions[version]; ok {
+			t.Errorf("%s and %s have one version", story.name, other)
+		}
+		versions[version] = story.name
+	}
+}
+
+func TestConfirmationsMoveThePage(t *testing.T) {
+	w := newWorld()
+	w.payments = []invoice.Payment{payment(4_900_123, 11, present, invoice.Pending)}
+	before := w.status(t)
+	w.cursor.Indexed.Number = 13
+	if after := w.status(t); after.Version == before.Version {
+		t.Error("a block on top of the payment leaves the version as it was")
+	}
+	w.cursor.Indexed.Number = 99
+	if got := w.page(t).id(t, "status").words(); !strings.Contains(got, "3 of 3 confirmations") {
+		t.Errorf("the status says %q, want 3 of 3 confirmations", got)
+	}
+}
+
+func TestPaymentsAreListedNewestFirst(t *testing.T) {
+	for _, n := range []int{MaxPayments, MaxPayments + 1} {
+		w := newWorld()
+		w.invoice.Status = invoice.Expired
+		for i := range n {
+			w.payments = append(w.payments, payment(1, uint64(i), present, invoice.Confirmed))
+		}
+		received := w.page(t).id(t, "received")
+		items := received.named("li")
+		if len(items) != MaxPayments {
+			t.Fatalf("%d of %d payments are listed, want %d", len(items), n, MaxPayments)
+		}
+		if newest := w.payments[n-1].TxHash.String(); !strings.Contains(items[0].words(), newest) {
+			t.Errorf("first stands %q, want the newest, %s", items[0].words(), newest)
+		}
+		if more := strings.Contains(received.words(), "And 1 earlier."); more != (n > MaxPayments) {
+			t.Errorf("of %d payments the page says that one is left out: %t", n, more)
+		}
+	}
+}
+
+func TestReceivedTellsHowAPaymentStands(t *testing.T) {
+	w := newWorld()
+	w.invoice.Status = invoice.Expired
+	w.payments = []invoice.Payment{
+		payment(1_000_000, 13, expires+1, invoice.Confirmed),
+		payment(1_000_000, 12, expires, invoice.Pending),
+		payment(1_000_000, 11, present, invoice.Orphaned),
+	}
+	items := w.page(t).id(t, "received").named("li")
+	for i, want := range []string{"1.00 USDC confirmed too late", "1.00 USDC being confirmed Time", "1.00 USDC taken back by the network Time"} {
+		if got := items[i].words(); !strings.HasPrefix(got, want) {
+			t.Errorf("payment %d reads %q, want it to begin with %q", i, got, want)
+		}
+	}
+}
+
+func TestTimeLeft(t *testing.T) {
+	for seconds, want := range map[int64]string{
+		-5: "0 s", 0: "0 s", 1: "1 s", 59: "59 s", 60: "1 min 0 s", 893: "14 min 53 s", 3599: "59 min 59 s",
+		3600: "1 h 0 min", 86399: "23 h 59 min", 86400: "1 d 0 h", 366 * 86400: "366 d 0 h",
+	} {
+		if got := strings.ReplaceAll(timeLeft(seconds), "\u00a0", " "); got != want {
+			t.Errorf("%d seconds are %q, want %q", seconds, got, want)
+		}
+	}
+}
