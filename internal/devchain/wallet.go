@@ -125,6 +125,17 @@ func (c *Chain) Balance(ctx context.Context, of common.Address) (*big.Int, error
 	return token.UnpackBalanceOf(answer)
 }
 
+// StatusOf returns the registry's state of an invoice's commitment at the head.
+func (c *Chain) StatusOf(ctx context.Context, id common.Hash) (contracts.Status, error) {
+	registry := contracts.NewInvoiceRegistry()
+	answer, err := c.client.CallContract(ctx, ethereum.CallMsg{To: &c.Registry, Data: registry.PackStatusOf(id)}, nil)
+	if err != nil {
+		return 0, fmt.Errorf("read a commitment's state: %w", err)
+	}
+	status, err := registry.UnpackStatusOf(answer)
+	return contracts.Status(status), err
+}
+
 // Mined waits until a transaction is in the chain and returns its receipt, whose status may be failure. On a chain
 // that seals on demand, somebody has to.
 func (c *Chain) Mined(ctx context.Context, hash common.Hash) (*types.Receipt, error) {

@@ -1,0 +1,93 @@
+// Package config reads and checks the configuration of quittance serve.
+//
+// The file is YAML; JSON is accepted as its subset. What it does not know is
+// refused, since a misspelt setting is worse than a missing one. Secrets are
+// never in it: it names the environment variables or the files that hold them.
+package config
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/quittance/quittance/internal/chain"
+)
+
+// MaxSize is how many bytes a configuration file may have.
+const MaxSize = 1 << 20
+
+// Config is a checked configuration.
+type Config struct {
+	Listen    string // address and port, on a loopback interface
+	Database  string // sqlite:PATH or postgres://…
+	Merchants []Merchant
+	Providers []Provider
+	Chains    []Chain
+}
+
+// Merchant is a merchant whose invoices the service takes.
+type Merchant struct {
+	ID            string
+	WebhookURL    string // http or https
+	WebhookSecret string
+}
+
+// Provider is an external transfer provider whose notices are accepted.
+type Provider struct {
+	Name       string            // the last segment of its endpoint's path
+	Secret     string            // key of its signatures
+	Chains     map[string]string // its name of a chain → chainKey
+	Currencies map[string]string // its code of a currency → ours
+}
+
+// Chain is a chain that is indexed. OperatorKey signs the registry's
+// transactions; it is nil where commitments are not recorded on chain.
+type Chain struct {
+	chain.Chain
+	OperatorKey *ecdsa.PrivateKey
+}
+
+// Source is where a configuration finds what it refers to.
+type Source struct {
+	Env  func(name string) (string, bool)
+	File func(path string) ([]byte, error)
+}
+
+// System reads the environment and the files of the process.
+var System = Source{Env: os.LookupEnv, File: os.ReadFile}
+
+// Load reads the file at path, JSON or YAML, and checks it. The error names
+// every setting that is wrong, what was expected and what is there; it never
+// shows a secret.
+func Load(path string, src Source) (Config, error) {
+	raw, err := src.File(path)
+	if err != nil {
+		return Config{}, fmt.Errorf("read the configuration: %w", err)
+	}
+	cfg, err := Parse(raw, src)
+	if err != nil {
+		return Config{}, fmt.Errorf("the configuration %s is not usable:\n%w", path, err)
+	}
+	return cfg, nil
+}
+
+// Parse is Load for bytes that were read already.
+func Parse(raw []byte, src Source) (Config, error) {
+	if len(raw) > MaxSize {
+		return Config{}, fmt.Errorf("it has %d bytes; at most %d are read", len(raw), MaxSize)
+	}
+	var f file
+	err := yaml.NewDecoder(bytes.NewReader(raw), yaml.Strict(), yaml.DisallowUnknownField()).Decode(&f)
+	if errors.Is(err, io.EOF) {
+		return Config{}, errors.New("it is empty")
+	}
+	if err != nil {
+		return Config{}, errors.New(yaml.FormatError(err, false, true))
+	}
+	return f.resolve(src)
+}

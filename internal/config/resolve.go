@@ -1,0 +1,282 @@
+package config
+
+import (
+	"crypto/ecdsa"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/ethereum/go-ethereum/crypto"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// Defaults of settings that may be left out.
+const (
+	DefaultListen   = "127.0.0.1:8080"
+	DefaultDatabase = "sqlite:quittance.db"
+)
+
+// defaultDecimals is how many a token has that does not say: those of USDC.
+const defaultDecimals = 6
+
+// MaxDecimals is how many decimals a token may have.
+const MaxDecimals = 36
+
+// resolver collects what is wrong while a file becomes a Config, so that one
+// run shows all of it.
+type resolver struct {
+	src  Source
+	errs []error
+}
+
+func (r *resolver) fail(path, format string, args ...any) {
+	r.errs = append(r.errs, fmt.Errorf("  %s: %w", path, fmt.Errorf(format, args...)))
+}
+
+func (f file) resolve(src Source) (Config, error) {
+	r := &resolver{src: src}
+	cfg := Config{Listen: orDefault(f.Listen, DefaultListen), Database: orDefault(f.Database, DefaultDatabase)}
+	if err := CheckLoopback(cfg.Listen); err != nil {
+		r.fail("listen", "%w", err)
+	}
+	if scheme, _, _ := strings.Cut(cfg.Database, ":"); scheme != "sqlite" && scheme != "postgres" && scheme != "postgresql" {
+		r.fail("database", "want sqlite:PATH or postgres://…")
+	}
+	if len(f.Merchants) == 0 {
+		r.fail("merchants", "want at least one merchant")
+	}
+	if len(f.Chains) == 0 {
+		r.fail("chains", "want at least one chain")
+	}
+	seen := make(map[string]bool)
+	for i, m := range f.Merchants {
+		path := fmt.Sprintf("merchants[%d]", i)
+		cfg.Merchants = append(cfg.Merchants, r.merchant(path, m))
+		r.unique(seen, path+".id", m.ID)
+	}
+	clear(seen)
+	for i, c := range f.Chains {
+		path := fmt.Sprintf("chains[%d]", i)
+		cfg.Chains = append(cfg.Chains, r.chain(path, c))
+		r.unique(seen, path+".chainKey", c.ChainKey)
+	}
+	clear(seen)
+	for i, p := range f.Providers {
+		path := fmt.Sprintf("providers[%d]", i)
+		cfg.Providers = append(cfg.Providers, r.provider(path, p, cfg.Chains))
+		r.unique(seen, path+".name", p.Name)
+	}
+	return cfg, errors.Join(r.errs...)
+}
+
+func (r *resolver) unique(seen map[string]bool, path, value string) {
+	if seen[value] && value != "" {
+		r.fail(path, "%q stands there twice", value)
+	}
+	seen[value] = true
+}
+
+func (r *resolver) merchant(path string, m merchantFile) Merchant {
+	if !invoice.ValidMerchantID(m.ID) {
+		r.fail(path+".id", "is %q; want 1 to %d characters of A-Z, a-z, 0-9, '_', '.' and '-'", m.ID, invoice.MaxMerchantID)
+	}
+	if err := CheckWebhookURL(m.WebhookURL); err != nil {
+		r.fail(path+".webhookUrl", "%w", err)
+	}
+	return Merchant{
+		ID: m.ID, WebhookURL: m.WebhookURL,
+		WebhookSecret: r.secret(path+".webhookSecret", m.WebhookSecretEnv, m.WebhookSecretFile),
+	}
+}
+
+func (r *resolver) provider(path string, p providerFile, chains []Chain) Provider {
+	out := Provider{
+		Name: p.Name, Secret: r.secret(path+".secret", p.SecretEnv, p.SecretFile),
+		Chains: p.Chains, Currencies: p.Currencies,
+	}
+	if p.Name == "" || url.PathEscape(p.Name) != p.Name {
+		r.fail(path+".name", "is %q; want a name that can stand in a path, such as circle", p.Name)
+	}
+	if out.Chains == nil {
+		out.Chains = CircleChains()
+	} else {
+		for _, name := range slices.Sorted(maps.Keys(out.Chains)) {
+			key := out.Chains[name]
+			if !slices.ContainsFunc(chains, func(c Chain) bool { return c.Key == key }) {
+				r.fail(path+".chains."+name, "is %q, which is none of the chains", key)
+			}
+		}
+	}
+	if out.Currencies == nil {
+		out.Currencies = CircleCurrencies()
+	}
+	return out
+}
+
+func (r *resolver) chain(path string, f chainFile) Chain {
+	c, builtin := chain.Lookup(f.ChainKey)
+	if f.ChainKey == "" {
+		r.fail(path+".chainKey", "is missing")
+	}
+	c.Key, c.RPC, c.StartBlock = f.ChainKey, f.RPC, f.StartBlock
+	if f.ChainID != 0 {
+		if builtin && c.ID != f.ChainID {
+			r.fail(path+".chainId", "is %d; %s has %d", f.ChainID, f.ChainKey, c.ID)
+		}
+		c.ID = f.ChainID
+	}
+	if c.ID == 0 {
+		r.fail(path+".chainId", "is missing; %q is not built in", f.ChainKey)
+	}
+	if len(f.RPC) == 0 {
+		r.fail(path+".rpc", "want at least one URL of a node")
+	}
+	for i, u := range f.RPC {
+		if err := checkURL(u, "http", "https", "ws", "wss"); err != nil {
+			r.fail(fmt.Sprintf("%s.rpc[%d]", path, i), "%w", err)
+		}
+	}
+	switch {
+	case f.Finality != nil:
+		c.Finality = f.Finality.Finality
+	case !builtin:
+		r.fail(path+".finality", "is missing; want a number of blocks, safe or finalized")
+	}
+	if len(f.Tokens) > 0 {
+		c.Tokens = r.tokens(path+".tokens", f.Tokens)
+	}
+	if len(c.Tokens) == 0 {
+		r.fail(path+".tokens", "want at least one token")
+	}
+	if f.Registry != "" {
+		c.Registry = r.address(path+".registry", f.Registry)
+	}
+	out := Chain{Chain: c}
+	if f.OperatorKeyEnv != "" || f.OperatorKeyFile != "" {
+		if f.Registry == "" {
+			r.fail(path+".registry", "is missing; an operator key needs the registry that it operates (see quittance chain deploy)")
+		}
+		out.OperatorKey = r.key(path+".operatorKey", f.OperatorKeyEnv, f.OperatorKeyFile)
+	}
+	return out
+}
+
+func (r *resolver) tokens(path string, files []tokenFile) []chain.Token {
+	var tokens []chain.Token
+	currencies, addresses := make(map[string]bool), make(map[string]bool)
+	for i, f := range files {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		if f.Currency == "" {
+			r.fail(at+".currency", "is missing")
+		}
+		r.unique(currencies, at+".currency", f.Currency)
+		r.unique(addresses, at+".address", strings.ToLower(f.Address))
+		t := chain.Token{Currency: f.Currency, Address: r.address(at+".address", f.Address), Decimals: defaultDecimals}
+		if f.Decimals != nil {
+			t.Decimals = *f.Decimals
+		}
+		if t.Decimals < 0 || t.Decimals > MaxDecimals {
+			r.fail(at+".decimals", "is %d; want 0 to %d", t.Decimals, MaxDecimals)
+		}
+		tokens = append(tokens, t)
+	}
+	return tokens
+}
+
+func (r *resolver) address(path, text string) invoice.Address {
+	a, err := chain.ParseAddress(text)
+	if err != nil {
+		r.fail(path, "%w", err)
+	}
+	return a
+}
+
+// secret reads a secret from where the settings NAMEEnv or NAMEFile say.
+func (r *resolver) secret(path, env, file string) string {
+	var value string
+	switch {
+	case (env == "") == (file == ""):
+		r.fail(path, "want either %sEnv, the name of an environment variable, or %sFile, the path of a file", last(path), last(path))
+		return ""
+	case env != "":
+		var ok bool
+		if value, ok = r.src.Env(env); !ok {
+			r.fail(path+"Env", "the environment variable %s is not set", env)
+			return ""
+		}
+	default:
+		raw, err := r.src.File(file)
+		if err != nil {
+			r.fail(path+"File", "%w", err)
+			return ""
+		}
+		value = strings.TrimRight(string(raw), "\r\n")
+	}
+	if value == "" {
+		r.fail(path, "is empty")
+	}
+	return value
+}
+
+func (r *resolver) key(path, env, file string) *ecdsa.PrivateKey {
+	before := len(r.errs)
+	text := r.secret(path, env, file)
+	if len(r.errs) > before {
+		return nil
+	}
+	key, err := ParseKey(text)
+	if err != nil {
+		r.fail(path, "%w", err)
+	}
+	return key
+}
+
+// ParseKey reads a private key, 64 hex digits with or without 0x. The error
+// does not show it.
+func ParseKey(text string) (*ecdsa.PrivateKey, error) {
+	key, err := crypto.HexToECDSA(strings.TrimPrefix(strings.TrimSpace(text), "0x"))
+	if err != nil {
+		return nil, errors.New("is not a private key; want 64 hex digits")
+	}
+	return key, nil
+}
+
+// CheckLoopback accepts an address and port of a loopback interface alone:
+// while the API has no access keys, whoever reaches it may use it.
+func CheckLoopback(listen string) error {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return fmt.Errorf("is %q; want an address and a port such as %s", listen, DefaultListen)
+	}
+	if ip, err := netip.ParseAddr(host); host == "localhost" || (err == nil && ip.IsLoopback()) {
+		return nil
+	}
+	return fmt.Errorf("is %q, which others can reach; want a loopback address such as %s, since the API has no access keys yet", listen, DefaultListen)
+}
+
+// CheckWebhookURL accepts an absolute http or https URL.
+func CheckWebhookURL(text string) error { return checkURL(text, "http", "https") }
+
+func checkURL(text string, schemes ...string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || !slices.Contains(schemes, u.Scheme) {
+		return fmt.Errorf("want a URL that begins with %s://", strings.Join(schemes, ":// or "))
+	}
+	return nil
+}
+
+func orDefault(value, otherwise string) string {
+	if value == "" {
+		return otherwise
+	}
+	return value
+}
+
+func last(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }

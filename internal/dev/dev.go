@@ -1,0 +1,177 @@
+// Package dev runs a whole development world in one process: the service on
+// SQLite, an embedded EVM chain with a token and a registry, a merchant and a
+// rich payer. Everything in it is real but the value of the money.
+package dev
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/config"
+	"github.com/quittance/quittance/internal/deliver"
+	"github.com/quittance/quittance/internal/devchain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/server"
+)
+
+// ChainKey is the key of the embedded chain.
+const ChainKey = "local"
+
+// preferredRPCPort is tried on the first run: wallets and tools expect a local
+// chain there. A later run tries the port of the one before.
+const preferredRPCPort = 8545
+
+// Limits of the time between blocks.
+const (
+	MinBlockTime = 50 * time.Millisecond
+	MaxBlockTime = 10 * time.Minute
+)
+
+// Config says what world to run. All members but WebhookURL are required.
+type Config struct {
+	Dir        string // holds the database, the chain and the secrets; made when missing
+	Listen     string // of the API; a loopback address
+	BlockTime  time.Duration
+	WebhookURL string // where events go; empty for nowhere
+	Now        func() time.Time
+	Rand       io.Reader
+	Logger     *slog.Logger
+}
+
+// Check returns an error that names the first setting that is wrong.
+func (c Config) Check() error {
+	if err := config.CheckLoopback(c.Listen); err != nil {
+		return fmt.Errorf("--listen %w", err)
+	}
+	if c.WebhookURL != "" {
+		if err := config.CheckWebhookURL(c.WebhookURL); err != nil {
+			return fmt.Errorf("--webhook-url: %w", err)
+		}
+	}
+	if c.BlockTime < MinBlockTime || c.BlockTime > MaxBlockTime {
+		return fmt.Errorf("--block-time is %s; want %s to %s", c.BlockTime, MinBlockTime, MaxBlockTime)
+	}
+	return nil
+}
+
+// World is a running development world.
+type World struct {
+	Info Info
+	Node *devchain.Chain
+}
+
+// Run runs a world until the context ends and then ends it in order. ready is
+// called once when the world can be used; it must not block.
+func Run(ctx context.Context, cfg Config, ready func(*World)) (err error) {
+	if err := cfg.Check(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+		return fmt.Errorf("make the world's folder: %w", err)
+	}
+	kept, err := loadState(cfg.Dir, cfg.Rand)
+	if err != nil {
+		return err
+	}
+	node, err := devchain.Start(ctx, devchain.Config{
+		DataDir: filepath.Join(cfg.Dir, "chain"), BlockTime: cfg.BlockTime,
+		RPCAddr: rpcAddr(ctx, kept.RPCPort), Logger: cfg.Logger, Now: cfg.Now, Rand: cfg.Rand,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, node.Close()) }()
+	if err := keepPort(cfg.Dir, kept, node); err != nil {
+		return err
+	}
+	local, err := localChain(node)
+	if err != nil {
+		return err
+	}
+	endpoint := deliver.Endpoint{URL: cfg.WebhookURL, Secret: kept.MerchantSecret}
+	return server.Run(ctx, server.Config{
+		Listen: cfg.Listen, Database: "sqlite:" + filepath.Join(cfg.Dir, "quittance.db"),
+		Chains:    []server.Chain{{Chain: local, OperatorKey: node.Keys.Operator}},
+		Merchants: server.Merchants{AcceptAll: true, Fallback: endpoint},
+		Providers: []api.Provider{provider(kept.ProviderSecret)},
+		TestWallet: func(ctx context.Context, inv invoice.Invoice) (string, error) {
+			return payFromTestWallet(ctx, node, inv)
+		},
+		Now: cfg.Now, Rand: cfg.Rand, Logger: cfg.Logger,
+		Ready: func(baseURL string) {
+			ready(&World{Info: newInfo(baseURL, kept, local, node), Node: node})
+		},
+	})
+}
+
+// localChain is the embedded chain as the service is configured with it.
+func localChain(node *devchain.Chain) (chain.Chain, error) {
+	c, ok := chain.Lookup(ChainKey)
+	if !ok {
+		return chain.Chain{}, fmt.Errorf("the chain %s is not built in", ChainKey)
+	}
+	c.RPC = []string{node.WSURL()}
+	c.Tokens = []chain.Token{{Currency: chain.USDC, Address: invoice.Address(node.Token), Decimals: 6}}
+	c.Registry = invoice.Address(node.Registry)
+	return c, nil
+}
+
+// provider is the transfer provider of the world. It knows the embedded chain
+// beside those of the built-in mapping.
+func provider(secret string) api.Provider {
+	chains := config.CircleChains()
+	chains["LOCAL"], chains[ChainKey] = ChainKey, ChainKey
+	return api.Provider{Name: ProviderName, Secret: secret, Chains: chains, Currencies: config.CircleCurrencies()}
+}
+
+// payFromTestWallet pays an invoice as the world's payer: a plain transfer of
+// the transfer amount whose calldata names the invoice too.
+func payFromTestWallet(ctx context.Context, node *devchain.Chain, inv invoice.Invoice) (string, error) {
+	amount := inv.TransferAmount
+	if amount.IsZero() {
+		amount = inv.Amount
+	}
+	word := amount.Bytes()
+	hash, err := node.SendToken(ctx, node.Keys.Payer, common.Address(inv.Merchant), new(big.Int).SetBytes(word[:]), inv.CommitmentID[:])
+	return hash.Hex(), err
+}
+
+// rpcAddr is where the chain's JSON-RPC is to listen: at the port of the last
+// run if it is free, so that what people configured stays good.
+func rpcAddr(ctx context.Context, port int) string {
+	if port == 0 {
+		port = preferredRPCPort
+	}
+	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	var listen net.ListenConfig
+	probe, err := listen.Listen(ctx, "tcp", addr)
+	if err != nil || probe.Close() != nil {
+		return "127.0.0.1:0"
+	}
+	return addr
+}
+
+// keepPort remembers where the chain's JSON-RPC listens.
+func keepPort(dir string, kept state, node *devchain.Chain) error {
+	addr, err := net.ResolveTCPAddr("tcp", trimScheme(node.RPCURL()))
+	if err != nil || addr.Port == kept.RPCPort {
+		return err
+	}
+	kept.RPCPort = addr.Port
+	return kept.save(dir)
+}
+
+func trimScheme(url string) string { return url[len("http://"):] }

@@ -1,0 +1,74 @@
+package dev
+
+import (
+	"encoding/hex"
+
+	"github.com/ethereum/go-ethereum/crypto"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/devchain"
+)
+
+// Info tells a developer's programs how to use a development world. Its keys
+// and secrets are worth nothing outside of it.
+type Info struct {
+	BaseURL  string       `json:"baseUrl"`
+	Merchant MerchantInfo `json:"merchant"`
+	Payer    AccountInfo  `json:"payer"`
+	Provider ProviderInfo `json:"provider"`
+	Chain    ChainInfo    `json:"chain"`
+}
+
+// MerchantInfo is the demo merchant: who it is, its settlement account, and
+// the secret of its webhooks.
+type MerchantInfo struct {
+	ID            string `json:"id"`
+	Address       string `json:"address"`
+	PrivateKey    string `json:"privateKey"`
+	WebhookSecret string `json:"webhookSecret"`
+}
+
+// AccountInfo is an account of the chain. PrivateKey is 0x and 64 hex digits.
+type AccountInfo struct {
+	Address    string `json:"address"`
+	PrivateKey string `json:"privateKey"`
+}
+
+// ProviderInfo is the transfer provider whose notices are accepted.
+type ProviderInfo struct {
+	Name          string `json:"name"`
+	WebhookSecret string `json:"webhookSecret"`
+}
+
+// ChainInfo is the embedded chain. Finality is the number of blocks that must
+// stand on top of a payment.
+type ChainInfo struct {
+	ChainKey string `json:"chainKey"`
+	ChainID  uint64 `json:"chainId"`
+	RPCURL   string `json:"rpcUrl"`
+	Token    string `json:"token"`
+	Registry string `json:"registry"`
+	Finality uint64 `json:"finality"`
+}
+
+// Write puts the information into a file, all of it at once.
+func (i Info) Write(path string) error { return writeFile(path, i) }
+
+func newInfo(baseURL string, s state, c chain.Chain, node *devchain.Chain) Info {
+	merchant, payer := node.Keys.Merchant, node.Keys.Payer
+	return Info{
+		BaseURL: baseURL,
+		Merchant: MerchantInfo{
+			ID: MerchantID, Address: devchain.Address(merchant).Hex(),
+			PrivateKey: "0x" + hex.EncodeToString(crypto.FromECDSA(merchant)), WebhookSecret: s.MerchantSecret,
+		},
+		Payer: AccountInfo{
+			Address: devchain.Address(payer).Hex(), PrivateKey: "0x" + hex.EncodeToString(crypto.FromECDSA(payer)),
+		},
+		Provider: ProviderInfo{Name: ProviderName, WebhookSecret: s.ProviderSecret},
+		Chain: ChainInfo{
+			ChainKey: c.Key, ChainID: c.ID, RPCURL: node.RPCURL(),
+			Token: node.Token.Hex(), Registry: node.Registry.Hex(), Finality: c.Finality.Depth,
+		},
+	}
+}

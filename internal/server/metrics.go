@@ -1,0 +1,84 @@
+package server
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/quittance/quittance/internal/watch"
+)
+
+// metrics are the numbers of the server itself; its parts add their own.
+type metrics struct {
+	duration *prometheus.HistogramVec
+	blocks   *prometheus.GaugeVec
+	halted   *prometheus.GaugeVec
+}
+
+func newMetrics(reg *prometheus.Registry) *metrics {
+	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	register := promauto.With(reg)
+	return &metrics{
+		duration: register.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "quittance_http_request_duration_seconds",
+			Help:    "How long requests took, by route and status.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
+		}, []string{"route", "status"}),
+		blocks: register.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "quittance_chain_block",
+			Help: "Block numbers of a chain: its head, the newest one indexed, the newest one confirmed.",
+		}, []string{"chain", "block"}),
+		halted: register.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "quittance_chain_halted",
+			Help: "1 when the chain's indexer stopped for good and somebody must look.",
+		}, []string{"chain"}),
+	}
+}
+
+// observeChain notes how far a chain is read.
+func (m *metrics) observeChain(st watch.Status) {
+	m.blocks.WithLabelValues(st.ChainKey, "head").Set(float64(st.Head))
+	m.blocks.WithLabelValues(st.ChainKey, "indexed").Set(float64(st.Indexed))
+	m.blocks.WithLabelValues(st.ChainKey, "confirmed").Set(float64(st.Confirmed))
+	halted := 0.0
+	if st.Halted != "" {
+		halted = 1
+	}
+	m.halted.WithLabelValues(st.ChainKey).Set(halted)
+}
+
+// requests measures every request of the mux by the route that took it, so
+// that the number of series is bounded.
+func (m *metrics) requests(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		begun := time.Now() //nolint:forbidigo // a duration needs the monotonic clock
+		status := &statusWriter{ResponseWriter: w, status: http.StatusOK}
+		mux.ServeHTTP(status, r)
+		_, route, found := strings.Cut(r.Pattern, " ")
+		if !found {
+			route = r.Pattern
+		}
+		m.duration.WithLabelValues(route, strconv.Itoa(status.status)).
+			Observe(time.Since(begun).Seconds()) //nolint:forbidigo // as above
+	})
+}
+
+// statusWriter remembers the status of an answer.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader is http.ResponseWriter's.
+func (w *statusWriter) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap lets http.ResponseController reach the writer beneath.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

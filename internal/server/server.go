@@ -1,0 +1,202 @@
+// Package server puts the service together: it opens the database, runs the
+// indexers, the on-chain writers and the webhook worker, serves the API, the
+// checkout and the health of it all, and ends them in order.
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/checkout"
+	"github.com/quittance/quittance/internal/commit"
+	"github.com/quittance/quittance/internal/deliver"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// Limits of the server.
+const (
+	// readHeaderTimeout bounds the headers of a request.
+	readHeaderTimeout = 5 * time.Second
+	// readTimeout bounds a whole request.
+	readTimeout = 15 * time.Second
+	// writeTimeout bounds an answer.
+	writeTimeout = 30 * time.Second
+	// idleTimeout is how long a connection may wait for its next request.
+	idleTimeout = 2 * time.Minute
+	// maxHeaderBytes bounds the headers of a request.
+	maxHeaderBytes = 16 << 10
+	// drainTimeout is how long requests under way may take once the server
+	// stops.
+	drainTimeout = 10 * time.Second
+	// sweepInterval is how often idempotency keys past their window are
+	// forgotten.
+	sweepInterval = 10 * time.Minute
+)
+
+// Config says what to run. Listen, Database, Chains, Now, Rand and Logger are
+// required.
+type Config struct {
+	Listen    string // address and port
+	Database  string // as store.Open takes it
+	Chains    []Chain
+	Merchants Merchants
+	Providers []api.Provider
+	// TestWallet, when set, lets the checkout page pay by itself: on a
+	// development chain alone.
+	TestWallet checkout.TestWallet
+	Now        func() time.Time
+	Rand       io.Reader
+	Logger     *slog.Logger
+	// Ready, when set, is called once with the base URL when requests are
+	// answered.
+	Ready func(baseURL string)
+}
+
+// Server is a running service.
+type Server struct {
+	Config
+	store    *store.Store
+	settle   *settle.Service
+	chains   []*chainRun
+	byKey    map[string]*chainRun
+	worker   *deliver.Worker
+	metrics  *metrics
+	writers  *commit.Metrics
+	registry *prometheus.Registry
+}
+
+// Run runs the service until the context ends, and then ends it in order:
+// requests under way are answered, deliveries under way finished or given
+// back, the database closed. It returns nil when that went well.
+func Run(ctx context.Context, cfg Config) (err error) {
+	s := &Server{Config: cfg, byKey: make(map[string]*chainRun), registry: prometheus.NewRegistry()}
+	s.metrics = newMetrics(s.registry)
+	s.writers = commit.NewMetrics(s.registry)
+	s.store, err = store.Open(ctx, cfg.Database)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.store.Close()) }()
+	if err := s.assemble(); err != nil {
+		return err
+	}
+	defer func() {
+		for _, run := range s.chains {
+			run.close()
+		}
+	}()
+	var listen net.ListenConfig
+	listener, err := listen.Listen(ctx, "tcp", cfg.Listen)
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w", cfg.Listen, err)
+	}
+	return s.serve(ctx, listener)
+}
+
+// assemble makes the parts and connects them.
+func (s *Server) assemble() error {
+	deliveries := make(chan struct{}, 1)
+	chains := make([]chain.Chain, len(s.Chains))
+	for i, c := range s.Chains {
+		chains[i] = c.Chain
+	}
+	s.settle = settle.New(settle.Config{
+		Store: s.store, Chains: chains, Merchants: s.Merchants, Now: s.Now, Rand: s.Rand, Logger: s.Logger,
+		Signals: settle.Signals{
+			Deliveries: func() { poke(deliveries) },
+			Intents: func(key string) {
+				if run := s.byKey[key]; run != nil {
+					poke(run.wake)
+				}
+			},
+			Look: func(key string) {
+				if run := s.byKey[key]; run != nil {
+					run.watcher.Poke()
+				}
+			},
+		},
+	})
+	s.worker = &deliver.Worker{
+		Store: s.store, Endpoints: s.Merchants.Endpoint, Client: deliver.NewClient(nil), Now: s.Now, Rand: s.Rand,
+		Logger: s.Logger, Wake: deliveries, Metrics: deliver.NewMetrics(s.registry),
+	}
+	for _, c := range s.Chains {
+		run, err := s.newChain(c)
+		if err != nil {
+			return fmt.Errorf("chain %s: %w", c.Key, err)
+		}
+		s.chains = append(s.chains, run)
+		s.byKey[c.Key] = run
+	}
+	return nil
+}
+
+// poke wakes whoever waits on the channel; pokes that nobody took yet are one.
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// serve answers requests and works until the context ends.
+func (s *Server) serve(ctx context.Context, listener net.Listener) error {
+	httpServer := &http.Server{
+		Handler: s.handler(), ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout,
+		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+		ErrorLog: slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug),
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		if err := httpServer.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve requests: %w", err)
+		}
+		return nil
+	})
+	group.Go(func() error {
+		<-ctx.Done()
+		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+		defer cancel()
+		if err := httpServer.Shutdown(drain); err != nil {
+			return errors.Join(fmt.Errorf("requests under way were cut off: %w", err), httpServer.Close())
+		}
+		return nil
+	})
+	group.Go(func() error { return s.worker.Run(ctx) })
+	group.Go(func() error { return s.sweep(ctx) })
+	for _, run := range s.chains {
+		group.Go(func() error { return run.run(ctx) })
+	}
+	if s.Ready != nil {
+		s.Ready("http://" + listener.Addr().String())
+	}
+	return group.Wait()
+}
+
+// sweep forgets idempotency keys past their window, now and then.
+func (s *Server) sweep(ctx context.Context) error {
+	ticker := time.NewTicker(sweepInterval)
+	defer ticker.Stop()
+	for {
+		if err := s.settle.ForgetKeys(ctx); err != nil && ctx.Err() == nil {
+			s.Logger.Error("old idempotency keys could not be forgotten", "err", err)
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
