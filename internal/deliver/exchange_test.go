@@ -1,0 +1,313 @@
+package deliver_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/deliver"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// attemptAt makes one attempt at a URL, within 300 ms, and returns its outcome.
+func attemptAt(t *testing.T, url string) store.Outcome {
+	t.Helper()
+	s := storetest.Open(t, storetest.SQLite(t))
+	storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+	w := newWorld(t, s, url)
+	w.Limits.Timeout = 300 * time.Millisecond
+	w.start(t)
+	return w.outcome(t)
+}
+
+func wantOutcome(t *testing.T, o store.Outcome, status store.DeliveryStatus, code int, err string) {
+	t.Helper()
+	if o.Status != status || o.Attempt.StatusCode != code || !strings.Contains(o.Attempt.Error, err) || (err == "") != (o.Attempt.Error == "") {
+		t.Errorf("outcome %s, status %d, error %q; want %s, %d, %q", o.Status, o.Attempt.StatusCode, o.Attempt.Error, status, code, err)
+	}
+}
+
+func TestStatuses(t *testing.T) {
+	for code, want := range map[int]store.DeliveryStatus{
+		200: store.DeliveryDelivered, 202: store.DeliveryDelivered, 299: store.DeliveryDelivered,
+		300: store.DeliveryPending, 304: store.DeliveryPending, 400: store.DeliveryPending, 410: store.DeliveryPending,
+		429: store.DeliveryPending, 503: store.DeliveryPending, 999: store.DeliveryPending,
+	} {
+		t.Run(fmt.Sprint(code), func(t *testing.T) {
+			t.Parallel()
+			err := ""
+			if want == store.DeliveryPending {
+				err = fmt.Sprintf("answered %d, expected 2xx", code)
+			}
+			wantOutcome(t, attemptAt(t, newReceiver(t, status(code)).URL), want, code, err)
+		})
+	}
+}
+
+func TestRedirectIsNotFollowed(t *testing.T) {
+	for _, code := range []int{301, 302, 303, 307, 308} {
+		t.Run(fmt.Sprint(code), func(t *testing.T) {
+			t.Parallel()
+			target := newReceiver(t, status(http.StatusOK))
+			r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Location", target.URL)
+				w.WriteHeader(code)
+			})
+			wantOutcome(t, attemptAt(t, r.URL), store.DeliveryPending, code, "answered")
+			if n := len(target.requests()); n != 0 {
+				t.Errorf("the target got %d requests", n)
+			}
+		})
+	}
+}
+
+// The limit holds for the exchange as a whole.
+func TestTimeout(t *testing.T) {
+	t.Run("slow header", func(t *testing.T) {
+		t.Parallel()
+		r := newReceiver(t, func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() })
+		wantOutcome(t, attemptAt(t, r.URL), store.DeliveryPending, 0, "no answer within 300ms")
+	})
+	t.Run("a byte of the body at a time", func(t *testing.T) {
+		t.Parallel()
+		r := newReceiver(t, func(w http.ResponseWriter, req *http.Request) {
+			tick := time.NewTicker(10 * time.Millisecond)
+			defer tick.Stop()
+			for req.Context().Err() == nil {
+				if _, err := w.Write([]byte("x")); err != nil {
+					return
+				}
+				if err := http.NewResponseController(w).Flush(); err != nil {
+					return
+				}
+				<-tick.C
+			}
+		})
+		wantOutcome(t, attemptAt(t, r.URL), store.DeliveryPending, 200, "the answer was not complete within 300ms")
+	})
+	t.Run("nobody accepts", func(t *testing.T) {
+		t.Parallel()
+		l := listen(t) // the kernel accepts, nobody reads
+		wantOutcome(t, attemptAt(t, "http://"+l.Addr().String()), store.DeliveryPending, 0, "no answer within 300ms")
+	})
+	t.Run("no handshake", func(t *testing.T) {
+		t.Parallel()
+		l := listen(t)
+		wantOutcome(t, attemptAt(t, "https://"+l.Addr().String()), store.DeliveryPending, 0, "no answer within 300ms")
+	})
+}
+
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+// raw answers every connection with bytes and closes it.
+func raw(t *testing.T, answer string) string {
+	t.Helper()
+	l := listen(t)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			buf := make([]byte, 4096)
+			_, readErr := conn.Read(buf)
+			_, writeErr := conn.Write([]byte(answer))
+			if err := errors.Join(readErr, writeErr, conn.Close()); err != nil {
+				t.Logf("raw receiver: %v", err)
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		<-done
+	})
+	return "http://" + l.Addr().String()
+}
+
+func TestBrokenAnswers(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer string
+		code   int
+		err    string
+	}{
+		"closed":             {"", 0, "no answer"},
+		"no HTTP":            {"\x00\xff\r\n\r\n", 0, "no answer"},
+		"status 0":           {"HTTP/1.1 000 none\r\nContent-Length: 0\r\n\r\n", 0, "answered 0"},
+		"status 99":          {"HTTP/1.1 099 none\r\nContent-Length: 0\r\n\r\n", 0, "answered 99"},
+		"body cut off":       {"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", 200, "the answer was cut off"},
+		"header too long":    {"HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 2*deliver.MaxResponseHeader) + "\r\n\r\n", 0, "no answer"},
+		"switched protocols": {"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n", 101, "answered 101"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := attemptAt(t, raw(t, c.answer))
+			wantOutcome(t, o, store.DeliveryPending, c.code, c.err)
+			if len(o.Attempt.Error) > deliver.MaxError {
+				t.Errorf("an error of %d bytes", len(o.Attempt.Error))
+			}
+		})
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	l := listen(t)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ url, err string }{
+		"refused":    {"http://" + l.Addr().String() + "/?token=hush", "connection refused"},
+		"no URL":     {"://hush", "the webhook URL cannot be read"},
+		"no host":    {"http:///hush", "no answer"},
+		"other kind": {"ftp://127.0.0.1/hush", "unsupported protocol"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := attemptAt(t, c.url)
+			wantOutcome(t, o, store.DeliveryPending, 0, c.err)
+			if strings.Contains(o.Attempt.Error, "hush") {
+				t.Errorf("the error %q shows the URL", o.Attempt.Error)
+			}
+		})
+	}
+}
+
+// No more of a body is read than MaxResponse, and what is behind it is not
+// waited for.
+func TestLongAnswers(t *testing.T) {
+	for name, size := range map[string]int{"at the limit": deliver.MaxResponse, "above": deliver.MaxResponse + 1, "endless": -1} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var sent atomic.Int64
+			r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+				for left := size; left != 0; left-- {
+					if _, err := w.Write([]byte("x")); err != nil {
+						return
+					}
+					sent.Add(1)
+				}
+			})
+			wantOutcome(t, attemptAt(t, r.URL), store.DeliveryDelivered, 200, "")
+			r.Close() // waits for the handler, which ends when its connection does
+			if n := sent.Load(); size > 0 && n != int64(size) {
+				t.Errorf("sent %d bytes, want %d", n, size)
+			}
+		})
+	}
+}
+
+func TestRetryAfterIsHeeded(t *testing.T) {
+	r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "120")
+		w.WriteHeader(http.StatusTooManyRequests)
+	})
+	if o := attemptAt(t, r.URL); o.NextDueMS != epoch.Add(2*time.Minute).UnixMilli() {
+		t.Errorf("next attempt after %d ms, want 120000", o.NextDueMS-epoch.UnixMilli())
+	}
+}
+
+func TestConnectionsAreReused(t *testing.T) {
+	const events = 20
+	var opened atomic.Int32
+	r := httptest.NewUnstartedServer(status(http.StatusOK))
+	r.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	r.Start()
+	t.Cleanup(r.Close)
+	s := storetest.Open(t, storetest.SQLite(t))
+	storetest.Schedule(t, s, "m", 0, events, epoch.UnixMilli()-events)
+	w := newWorld(t, s, r.URL)
+	w.Limits.PerMerchant = 1
+	w.start(t)
+	for range events {
+		w.outcome(t)
+	}
+	if n := opened.Load(); n != 1 {
+		t.Errorf("%d connections for %d events one after the other, want 1", n, events)
+	}
+}
+
+func TestTLS(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		version uint16
+		trusted bool
+		want    store.DeliveryStatus
+	}{
+		{"TLS 1.2", tls.VersionTLS12, true, store.DeliveryDelivered},
+		{"TLS 1.1", tls.VersionTLS11, true, store.DeliveryPending},
+		{"unknown authority", tls.VersionTLS13, false, store.DeliveryPending},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := httptest.NewUnstartedServer(status(http.StatusOK))
+			r.TLS = &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: c.version}
+			r.Config.ErrorLog = nil
+			r.StartTLS()
+			t.Cleanup(r.Close)
+			s := storetest.Open(t, storetest.SQLite(t))
+			storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+			w := newWorld(t, s, r.URL)
+			if c.trusted {
+				roots := x509.NewCertPool()
+				roots.AddCert(r.Certificate())
+				w.Client.Transport.(*http.Transport).TLSClientConfig.RootCAs = roots
+			}
+			w.start(t)
+			if o := w.outcome(t); o.Status != c.want {
+				t.Errorf("%s (%s), want %s", o.Status, o.Attempt.Error, c.want)
+			}
+		})
+	}
+}
+
+// The guard sees each address that is dialled and may refuse it.
+func TestDialGuard(t *testing.T) {
+	r := newReceiver(t, status(http.StatusOK))
+	s := storetest.Open(t, storetest.SQLite(t))
+	storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+	w := newWorld(t, s, r.URL)
+	var dialled []string
+	w.Client = deliver.NewClient(func(network, address string, _ syscall.RawConn) error {
+		dialled = append(dialled, network+" "+address)
+		return errors.New("address is private")
+	})
+	w.start(t)
+	wantOutcome(t, w.outcome(t), store.DeliveryPending, 0, "address is private")
+	if diff := cmp.Diff([]string{"tcp4 " + r.Listener.Addr().String()}, dialled); diff != "" {
+		t.Errorf("dialled (-want +got):\n%s", diff)
+	}
+	if n := len(r.requests()); n != 0 {
+		t.Errorf("received %d requests", n)
+	}
+}

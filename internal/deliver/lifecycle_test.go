@@ -1,0 +1,267 @@
+package deliver_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/quittance/quittance/internal/deliver"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// A merchant that never answers keeps its share of exchanges busy and delays
+// nobody else.
+func TestBlackHole(t *testing.T) {
+	release := make(chan struct{})
+	hole := newReceiver(t, func(http.ResponseWriter, *http.Request) { <-release })
+	t.Cleanup(func() { close(release) })
+	r := newReceiver(t, status(http.StatusOK))
+	s := storetest.Open(t, storetest.SQLite(t))
+	storetest.Schedule(t, s, "hole", 0, 200, epoch.UnixMilli()-1000)
+	storetest.Schedule(t, s, "m", 0, 50, epoch.UnixMilli()-100)
+	w := newWorld(t, s, r.URL)
+	w.Limits = deliver.Limits{First: 4, Retries: 1, PerMerchant: 3, Timeout: patience, Grace: time.Millisecond}
+	w.Endpoints = func(merchant string) (deliver.Endpoint, bool) {
+		if merchant == "hole" {
+			return deliver.Endpoint{URL: hole.URL}, true
+		}
+		return deliver.Endpoint{URL: r.URL}, true
+	}
+	w.start(t)
+	for range 50 {
+		if o := w.outcome(t); !strings.HasPrefix(o.DeliveryID, "dlv_m_") || o.Status != store.DeliveryDelivered {
+			t.Fatalf("outcome %+v", o)
+		}
+	}
+	if n := len(hole.requests()); n > 3 {
+		t.Errorf("%d exchanges with the black hole, want 3 at most", n)
+	}
+}
+
+// Retries do not wait behind first attempts, nor these behind retries.
+func TestLanes(t *testing.T) {
+	s := storetest.Open(t, storetest.SQLite(t))
+	storetest.Schedule(t, s, "a", 0, 1, epoch.UnixMilli())
+	failing := newReceiver(t, status(http.StatusInternalServerError))
+	w := newWorld(t, s, failing.URL)
+	w.start(t)
+	due := time.UnixMilli(w.outcome(t).NextDueMS)
+	if err := w.stop(); err != nil {
+		t.Fatal(err)
+	}
+	storetest.Schedule(t, s, "b", 0, 1, due.UnixMilli()-1)
+	storetest.Schedule(t, s, "c", 0, 1, due.UnixMilli())
+	release := make(chan struct{})
+	arrived := make(chan string, 3)
+	slow := newReceiver(t, func(_ http.ResponseWriter, req *http.Request) {
+		arrived <- req.Header.Get("X-Service-Delivery")
+		<-release
+	})
+	w = newWorld(t, s, slow.URL)
+	w.Limits = deliver.Limits{First: 1, Retries: 1, Timeout: patience}
+	w.clock.set(due)
+	w.start(t)
+	got := map[string]bool{receive(t, arrived, "a request"): true, receive(t, arrived, "another lane's"): true}
+	if !got["dlv_a_000000"] || !got["dlv_b_000000"] {
+		t.Errorf("at work on %v, want the retry of a and the first attempt of b", got)
+	}
+	close(release)
+	for range 3 {
+		w.outcome(t)
+	}
+}
+
+// A worker that stops lets an exchange finish that can, and gives back one
+// that does not.
+func TestStop(t *testing.T) {
+	t.Run("within the grace", func(t *testing.T) {
+		s := storetest.Open(t, storetest.SQLite(t))
+		storetest.Schedule(t, s, "m", 0, 2, epoch.UnixMilli()-1)
+		arrived, answer := make(chan struct{}), make(chan struct{})
+		r := newReceiver(t, func(http.ResponseWriter, *http.Request) {
+			arrived <- struct{}{}
+			<-answer
+		})
+		w := newWorld(t, s, r.URL)
+		w.Limits = deliver.Limits{PerMerchant: 1, Grace: patience}
+		w.start(t)
+		receive(t, arrived, "the request")
+		stopped := make(chan error, 1)
+		go func() { stopped <- w.stop() }()
+		close(answer)
+		if err := receive(t, stopped, "the stop"); err != nil {
+			t.Error(err)
+		}
+		if o := w.outcome(t); o.Status != store.DeliveryDelivered {
+			t.Errorf("outcome %+v", o)
+		}
+	})
+	t.Run("given back", func(t *testing.T) {
+		storetest.Each(t, func(t *testing.T, s *store.Store) {
+			events := storetest.Schedule(t, s, "m", 0, 2, epoch.UnixMilli()-1)
+			arrived, never := make(chan struct{}, 2), make(chan struct{})
+			r := newReceiver(t, func(http.ResponseWriter, *http.Request) {
+				arrived <- struct{}{}
+				<-never
+			})
+			t.Cleanup(func() { close(never) })
+			w := newWorld(t, s, r.URL)
+			w.Limits = deliver.Limits{Timeout: patience, Grace: time.Millisecond}
+			w.start(t)
+			receive(t, arrived, "a request")
+			receive(t, arrived, "another")
+			if err := w.stop(); err != nil {
+				t.Error(err)
+			}
+			for _, e := range events {
+				if r, err := s.DeliveryOf(t.Context(), e.ID); err != nil || len(r.Attempts) != 0 || r.Status != store.DeliveryPending {
+					t.Errorf("record %+v, %v; want no attempt", r, err)
+				}
+			}
+			// The same moment: leases that were not given back would last on.
+			ok := newReceiver(t, status(http.StatusOK))
+			w = newWorld(t, s, ok.URL)
+			w.start(t)
+			w.outcome(t)
+			w.outcome(t)
+		})
+	})
+}
+
+// Two processes on one database deliver everything, each once.
+func TestTwoWorkers(t *testing.T) {
+	const merchants, each = 10, 30
+	url := storetest.Postgres(t)
+	var mu sync.Mutex
+	seen := map[string]int{}
+	r := newReceiver(t, func(_ http.ResponseWriter, req *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen[req.Header.Get("X-Service-Delivery")]++
+	})
+	workers := []*world{newWorld(t, storetest.Open(t, url), r.URL), newWorld(t, storetest.Open(t, url), r.URL)}
+	for m := range merchants {
+		storetest.Schedule(t, workers[0].store.Store, fmt.Sprint("m", m), 0, each, epoch.UnixMilli()-each)
+	}
+	outcomes := make(chan store.Outcome, merchants*each)
+	for _, w := range workers {
+		w.store.outcomes = outcomes
+		w.Limits = deliver.Limits{First: 8, Poll: 10 * time.Millisecond}
+		w.start(t)
+	}
+	for range merchants * each {
+		receive(t, outcomes, "an outcome")
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	for id, n := range seen {
+		if n != 1 {
+			t.Errorf("%s was posted %d times", id, n)
+		}
+	}
+	if len(seen) != merchants*each {
+		t.Errorf("%d deliveries were posted, want %d", len(seen), merchants*each)
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	s := storetest.Open(t, storetest.SQLite(t))
+	storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli()-3000)
+	var calls atomic.Int32
+	r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+		if calls.Add(1) == 1 {
+			w.WriteHeader(http.StatusBadGateway)
+		}
+	})
+	w := newWorld(t, s, r.URL)
+	w.Metrics = deliver.NewMetrics(reg)
+	w.start(t)
+	w.advance(time.UnixMilli(w.outcome(t).NextDueMS))
+	w.outcome(t)
+	if err := w.stop(); err != nil {
+		t.Fatal(err)
+	}
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			name := family.GetName()
+			for _, l := range m.GetLabel() {
+				name += " " + l.GetValue()
+			}
+			got[name] = m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+		}
+	}
+	want := map[string]float64{
+		"quittance_webhook_attempts_total delivered": 1, "quittance_webhook_attempts_total pending": 1,
+		"quittance_webhook_attempt_duration_seconds": 2, "quittance_webhook_in_flight": 0, "quittance_webhook_oldest_due_seconds": 0,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("metrics (-want +got):\n%s", diff)
+	}
+}
+
+// The child process of TestKilled finds its database and receiver in these.
+const childEnv, childURLEnv = "QUITTANCE_TEST_CHILD_DATABASE", "QUITTANCE_TEST_CHILD_URL"
+
+// A worker that is killed between the receiver's having the event and its own
+// recording that loses nothing: the event is posted again, under the same id.
+func TestKilled(t *testing.T) {
+	url := storetest.SQLite(t)
+	s, err := store.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	arrived, never := make(chan struct{}, 1), make(chan struct{})
+	first := newReceiver(t, func(http.ResponseWriter, *http.Request) {
+		arrived <- struct{}{}
+		<-never
+	})
+	t.Cleanup(func() { close(never) })
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^$")
+	cmd.Env = append(os.Environ(), childEnv+"="+url, childURLEnv+"="+first.URL)
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	receive(t, arrived, "the child's request")
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Fatal("the child ended by itself")
+	}
+
+	r := newReceiver(t, status(http.StatusOK))
+	w := newWorld(t, storetest.Open(t, url), r.URL)
+	w.clock.set(epoch.Add(30 * time.Second)) // the end of the child's lease
+	w.start(t)
+	if o := w.outcome(t); o.Status != store.DeliveryDelivered || o.Attempt.Number != 1 {
+		t.Errorf("outcome %+v, %+v", o, o.Attempt)
+	}
+	before, after := first.requests(), r.requests()
+	if len(before) != 1 || len(after) != 1 {
+		t.Fatalf("received %d before and %d after, want 1 each", len(before), len(after))
+	}
+	if a, b := before[0].header.Get("X-Service-Delivery"), after[0].header.Get("X-Service-Delivery"); a != b || string(before[0].body) != string(after[0].body) {
+		t.Errorf("delivery %s with %q, then %s with %q", a, before[0].body, b, after[0].body)
+	}
+}

@@ -1,0 +1,192 @@
+package deliver_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/quittance/quittance/internal/deliver"
+	"github.com/quittance/quittance/internal/store"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childEnv) != "" {
+		os.Exit(child())
+	}
+	goleak.VerifyTestMain(m)
+}
+
+const secret = "whsec_test"
+
+// epoch is when the tests' clocks start.
+var epoch = time.UnixMilli(1_700_000_000_250)
+
+// clock is a time that tests move.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) set(t time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = t
+}
+
+// recorder is a store that tells of each outcome that was recorded, and may
+// be made to fail.
+type recorder struct {
+	*store.Store
+	outcomes chan store.Outcome
+	mu       sync.Mutex
+	failures []error // of the next calls of FinishDelivery
+}
+
+func (r *recorder) FinishDelivery(ctx context.Context, o store.Outcome) error {
+	r.mu.Lock()
+	var err error
+	if len(r.failures) > 0 {
+		err, r.failures = r.failures[0], r.failures[1:]
+	}
+	r.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	err = r.Store.FinishDelivery(ctx, o)
+	if err == nil {
+		r.outcomes <- o
+	}
+	return err
+}
+
+// world is a worker, its store and its clock.
+type world struct {
+	*deliver.Worker
+	store *recorder
+	clock *clock
+	wake  chan struct{}
+	stop  func() error // ends the worker and returns what Run did
+}
+
+// newWorld prepares a worker whose merchants all have the URL.
+func newWorld(t *testing.T, s *store.Store, url string) *world {
+	t.Helper()
+	client := deliver.NewClient(nil)
+	t.Cleanup(client.CloseIdleConnections)
+	w := &world{
+		store: &recorder{Store: s, outcomes: make(chan store.Outcome, 1000)},
+		clock: &clock{now: epoch},
+		wake:  make(chan struct{}, 1),
+	}
+	w.Worker = &deliver.Worker{
+		Store: w.store, Client: client, Now: w.clock.Now, Rand: rand.Reader, Wake: w.wake,
+		Endpoints: func(string) (deliver.Endpoint, bool) { return deliver.Endpoint{URL: url, Secret: secret}, true },
+		Logger:    slog.New(slog.DiscardHandler),
+	}
+	return w
+}
+
+// start runs the worker until the test ends or stop is called.
+func (w *world) start(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	result := make(chan error, 1)
+	go func() { result <- w.Run(ctx) }()
+	w.stop = sync.OnceValue(func() error {
+		cancel()
+		return <-result
+	})
+	t.Cleanup(func() {
+		if err := w.stop(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+}
+
+// advance moves the clock and wakes the worker.
+func (w *world) advance(to time.Time) {
+	w.clock.set(to)
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// outcome waits for the next outcome to be recorded.
+func (w *world) outcome(t *testing.T) store.Outcome {
+	t.Helper()
+	return receive(t, w.store.outcomes, "an outcome")
+}
+
+// patience bounds how long a test waits for what must happen.
+const patience = 30 * time.Second
+
+func receive[T any](t *testing.T, from <-chan T, what string) T {
+	t.Helper()
+	select {
+	case v := <-from:
+		return v
+	case <-time.After(patience):
+		t.Fatalf("waited %s for %s", patience, what)
+		panic("unreachable")
+	}
+}
+
+// request is one that a receiver got.
+type request struct {
+	method string
+	header http.Header
+	body   []byte
+}
+
+// receiver is a merchant's endpoint that answers by the handler.
+type receiver struct {
+	*httptest.Server
+	mu  sync.Mutex
+	got []request
+}
+
+func newReceiver(t *testing.T, answer http.HandlerFunc) *receiver {
+	t.Helper()
+	r := &receiver{}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, err := io.ReadAll(req.Body)
+		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("receiver: %v", err)
+		}
+		r.mu.Lock()
+		r.got = append(r.got, request{req.Method, req.Header.Clone(), body})
+		r.mu.Unlock()
+		answer(w, req)
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+func (r *receiver) requests() []request {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.got)
+}
+
+// status answers with a status and nothing else.
+func status(code int) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+}

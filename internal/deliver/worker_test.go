@@ -1,0 +1,268 @@
+package deliver_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/deliver"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/webhook"
+)
+
+func TestDelivers(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		r := newReceiver(t, status(http.StatusNoContent))
+		events := storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+		w := newWorld(t, s, r.URL)
+		w.start(t)
+		w.outcome(t)
+
+		got := r.requests()
+		if len(got) != 1 || got[0].method != http.MethodPost || !bytes.Equal(got[0].body, events[0].Body) {
+			t.Fatalf("received %q, want one POST of %q", got, events[0].Body)
+		}
+		header := map[string]string{}
+		for _, name := range []string{"Content-Type", "User-Agent", "X-Service-Event", "X-Service-Delivery", "X-Service-Timestamp", "Content-Length"} {
+			header[name] = got[0].header.Get(name)
+		}
+		want := map[string]string{
+			"Content-Type": "application/json", "User-Agent": "Quittance", "X-Service-Event": "payment.received",
+			"X-Service-Delivery": events[0].DeliveryID, "X-Service-Timestamp": "1700000000", "Content-Length": strconv.Itoa(len(events[0].Body)),
+		}
+		if diff := cmp.Diff(want, header); diff != "" {
+			t.Errorf("headers (-want +got):\n%s", diff)
+		}
+		if err := webhook.Verify(secret, got[0].header.Get("X-Service-Signature"), got[0].body, epoch); err != nil {
+			t.Error(err)
+		}
+		record, err := s.DeliveryOf(t.Context(), events[0].ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantRecord := store.DeliveryRecord{
+			ID: events[0].DeliveryID, Status: store.DeliveryDelivered, DueMS: epoch.UnixMilli(), FinishedMS: epoch.UnixMilli(),
+			Attempts: []store.Attempt{{Number: 1, StartedMS: epoch.UnixMilli(), StatusCode: 204}},
+		}
+		if diff := cmp.Diff(wantRecord, record); diff != "" {
+			t.Errorf("record (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// A retry has the same id and the same bytes, and a signature of its own time
+// by the secret of that time.
+func TestRetries(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		var calls atomic.Int32
+		r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+			if calls.Add(1) == 1 {
+				w.WriteHeader(http.StatusInternalServerError)
+			}
+		})
+		storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+		w := newWorld(t, s, r.URL)
+		current := atomic.Pointer[string]{}
+		first, second := "whsec_1", "whsec_2"
+		current.Store(&first)
+		w.Endpoints = func(string) (deliver.Endpoint, bool) {
+			return deliver.Endpoint{URL: r.URL, Secret: *current.Load()}, true
+		}
+		w.start(t)
+		failed := w.outcome(t)
+		if failed.Status != store.DeliveryPending || failed.Attempt.StatusCode != 500 || failed.Attempt.Error != "answered 500, expected 2xx" {
+			t.Errorf("first outcome %+v, %+v", failed, failed.Attempt)
+		}
+		current.Store(&second)
+		again := time.UnixMilli(failed.NextDueMS)
+		w.advance(again)
+		if o := w.outcome(t); o.Status != store.DeliveryDelivered || o.Attempt.Number != 2 || o.DeliveryID != failed.DeliveryID {
+			t.Errorf("second outcome %+v, %+v", o, o.Attempt)
+		}
+		got := r.requests()
+		if len(got) != 2 {
+			t.Fatalf("received %d requests, want 2", len(got))
+		}
+		if !bytes.Equal(got[0].body, got[1].body) {
+			t.Errorf("the bodies differ: %q and %q", got[0].body, got[1].body)
+		}
+		if a, b := got[0].header.Get("X-Service-Delivery"), got[1].header.Get("X-Service-Delivery"); a != b {
+			t.Errorf("the delivery ids differ: %s and %s", a, b)
+		}
+		for i, at := range []time.Time{epoch, again} {
+			want := webhook.Sign([]string{first, second}[i], at, got[i].body)
+			if sig := got[i].header.Get("X-Service-Signature"); sig != want {
+				t.Errorf("signature %d is %s, want %s", i+1, sig, want)
+			}
+			if ts := got[i].header.Get("X-Service-Timestamp"); ts != fmt.Sprint(at.Unix()) {
+				t.Errorf("timestamp %d is %s, want %d", i+1, ts, at.Unix())
+			}
+		}
+	})
+}
+
+// In virtual time: 24 hours of an endpoint that fails, to the end.
+func TestGivesUpAfterADay(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		r := newReceiver(t, status(http.StatusInternalServerError))
+		events := storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+		w := newWorld(t, s, r.URL)
+		w.start(t)
+		o := w.outcome(t)
+		for o.Status == store.DeliveryPending {
+			w.advance(time.UnixMilli(o.NextDueMS))
+			o = w.outcome(t)
+		}
+		if o.Status != store.DeliveryFailed || o.Attempt.Number != 13 {
+			t.Errorf("ended as %s after attempt %d, want failed after 13", o.Status, o.Attempt.Number)
+		}
+		if last := time.Duration(o.Attempt.StartedMS-epoch.UnixMilli()) * time.Millisecond; last > 24*time.Hour || last < 24*time.Hour-10*time.Minute {
+			t.Errorf("the last attempt started after %s, want just inside 24h", last)
+		}
+		record, err := s.DeliveryOf(t.Context(), events[0].ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if record.Status != store.DeliveryFailed || len(record.Attempts) != 13 || len(r.requests()) != 13 {
+			t.Errorf("%s with %d attempts recorded, %d received; want failed with 13", record.Status, len(record.Attempts), len(r.requests()))
+		}
+		w.advance(epoch.Add(48 * time.Hour))
+		agenda, err := s.DeliveryAgenda(t.Context(), epoch.Add(48*time.Hour).UnixMilli())
+		if agenda != (store.Agenda{}) || err != nil {
+			t.Errorf("still on the agenda: %+v, %v", agenda, err)
+		}
+	})
+}
+
+// A delivery that was never attempted in time, since no worker ran, is failed
+// and not sent late.
+func TestDeadlinePassed(t *testing.T) {
+	s := storetest.Open(t, storetest.SQLite(t))
+	r := newReceiver(t, status(http.StatusOK))
+	due := epoch.Add(-24 * time.Hour).UnixMilli()
+	storetest.Schedule(t, s, "late", 0, 1, due-1)
+	storetest.Schedule(t, s, "just", 0, 1, due)
+	w := newWorld(t, s, r.URL)
+	w.start(t)
+	got := map[string]store.Outcome{}
+	for range 2 {
+		o := w.outcome(t)
+		got[o.DeliveryID] = o
+	}
+	if o := got["dlv_late_000000"]; o.Status != store.DeliveryFailed || o.Attempt != nil || o.FinishedMS != epoch.UnixMilli() {
+		t.Errorf("a millisecond behind the deadline: %+v", o)
+	}
+	if o := got["dlv_just_000000"]; o.Status != store.DeliveryDelivered {
+		t.Errorf("at the deadline: %+v", o)
+	}
+}
+
+func TestNoEndpoint(t *testing.T) {
+	s := storetest.Open(t, storetest.SQLite(t))
+	r := newReceiver(t, status(http.StatusOK))
+	storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+	w := newWorld(t, s, r.URL)
+	var configured atomic.Bool
+	w.Endpoints = func(string) (deliver.Endpoint, bool) {
+		return deliver.Endpoint{URL: r.URL, Secret: secret}, configured.Load()
+	}
+	w.start(t)
+	o := w.outcome(t)
+	if o.Status != store.DeliveryPending || o.Attempt.Error != "no webhook URL is configured" || o.Attempt.StatusCode != 0 {
+		t.Errorf("outcome %+v, %+v", o, o.Attempt)
+	}
+	configured.Store(true)
+	w.advance(time.UnixMilli(o.NextDueMS))
+	if o := w.outcome(t); o.Status != store.DeliveryDelivered || o.Attempt.Number != 2 {
+		t.Errorf("outcome %+v, %+v", o, o.Attempt)
+	}
+}
+
+// What a worker did not finish, and what it never saw, another finishes.
+func TestResumes(t *testing.T) {
+	url := storetest.SQLite(t)
+	r := newReceiver(t, status(http.StatusServiceUnavailable))
+	first, err := store.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	storetest.Schedule(t, first, "m", 0, 1, epoch.UnixMilli())
+	storetest.Schedule(t, first, "n", 0, 1, epoch.UnixMilli()+1)
+	w := newWorld(t, first, r.URL)
+	w.start(t)
+	o := w.outcome(t)
+	if err := errors.Join(w.stop(), first.Close()); err != nil {
+		t.Fatal(err)
+	}
+
+	second := storetest.Open(t, url)
+	ok := newReceiver(t, status(http.StatusOK))
+	w = newWorld(t, second, ok.URL)
+	w.clock.set(time.UnixMilli(o.NextDueMS))
+	w.start(t)
+	got := map[string]int{}
+	for range 2 {
+		o := w.outcome(t)
+		got[o.DeliveryID] = o.Attempt.Number
+	}
+	if diff := cmp.Diff(map[string]int{"dlv_m_000000": 2, "dlv_n_000000": 1}, got); diff != "" {
+		t.Errorf("attempts after the restart (-want +got):\n%s", diff)
+	}
+}
+
+// An outcome that the database does not take at first is recorded when it
+// does; one whose lease somebody else took is dropped.
+func TestRecordsUnderItsLease(t *testing.T) {
+	t.Run("the database fails for a while", func(t *testing.T) {
+		s := storetest.Open(t, storetest.SQLite(t))
+		r := newReceiver(t, status(http.StatusOK))
+		storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+		w := newWorld(t, s, r.URL)
+		w.store.failures = []error{errors.New("disk full"), errors.New("disk full")}
+		w.start(t)
+		if o := w.outcome(t); o.Status != store.DeliveryDelivered || len(r.requests()) != 1 {
+			t.Errorf("%s after %d requests, want delivered after 1", o.Status, len(r.requests()))
+		}
+	})
+	t.Run("the lease was lost", func(t *testing.T) {
+		s := storetest.Open(t, storetest.SQLite(t))
+		answer := make(chan struct{})
+		arrived := make(chan struct{}, 2)
+		r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+			arrived <- struct{}{}
+			<-answer
+			w.WriteHeader(http.StatusInternalServerError)
+		})
+		events := storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+		w := newWorld(t, s, r.URL)
+		w.start(t)
+		receive(t, arrived, "the request")
+		other := store.LeaseRequest{
+			LeaseID: "other", NowMS: epoch.Add(time.Minute).UnixMilli(), UntilMS: epoch.Add(time.Hour).UnixMilli(),
+			Lane: store.FirstLane, Limit: 1, PerMerchant: 1,
+		}
+		if leased, err := s.LeaseDeliveries(t.Context(), other); len(leased) != 1 || err != nil {
+			t.Fatalf("leased %v, %v", leased, err)
+		}
+		close(answer)
+		if err := w.stop(); err != nil {
+			t.Error(err)
+		}
+		record, err := s.DeliveryOf(t.Context(), events[0].ID)
+		if err != nil || len(record.Attempts) != 0 || record.Status != store.DeliveryPending {
+			t.Errorf("record %+v, %v; want it untouched", record, err)
+		}
+		o := store.Outcome{DeliveryID: events[0].DeliveryID, LeaseID: "other", Status: store.DeliveryDelivered, FinishedMS: 1}
+		if err := s.FinishDelivery(t.Context(), o); err != nil {
+			t.Errorf("the other's outcome: %v", err)
+		}
+	})
+}
