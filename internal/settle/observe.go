@@ -85,6 +85,9 @@ func (o observer) block(ctx context.Context, chainKey string, b Block) error {
 		return err
 	}
 	for _, t := range b.Transfers {
+		if t.Amount.IsZero() {
+			continue // anyone may send nothing from anywhere to anywhere
+		}
 		if ours[t.To] {
 			if err := o.payment(ctx, t); err != nil {
 				return err

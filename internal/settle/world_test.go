@@ -1,0 +1,276 @@
+package settle_test
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/binary"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// start is the time at which every world begins, and that of its first block.
+const start = 1_700_000_000
+
+var (
+	usdc     = invoice.Address{0x70}
+	registry = invoice.Address{0x60}
+	payer    = invoice.Address{0xbb}
+)
+
+// database is one that several worlds share: each has a merchant and a chain
+// of its own in it.
+type database struct {
+	store  *store.Store
+	sql    *sql.DB
+	worlds atomic.Int64
+}
+
+// each runs the test on both databases.
+func each(t *testing.T, test func(t *testing.T, db *database)) {
+	t.Helper()
+	for name, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u := url(t)
+			test(t, &database{store: storetest.Open(t, u), sql: storetest.SQL(t, u)})
+		})
+	}
+}
+
+// world is a service, the clock that it goes by, and the chain that it is
+// told of. The chain's first block is there, and final.
+type world struct {
+	*settle.Service
+	t        testing.TB
+	db       *database
+	merchant string
+	address  invoice.Address
+	chainKey string
+
+	seconds atomic.Int64 // the clock
+	blocks  []settle.Block
+	forks   int
+	txs     int
+
+	mu   sync.Mutex
+	woke []string // the signals that were called
+}
+
+// merchants knows all but "stranger"; "silent" has no endpoint.
+type merchants struct{}
+
+func (merchants) Known(id string) bool       { return id != "stranger" }
+func (merchants) HasEndpoint(id string) bool { return id != "silent" }
+
+func (db *database) world(t testing.TB) *world {
+	t.Helper()
+	n := db.worlds.Add(1)
+	w := &world{t: t, db: db, merchant: fmt.Sprintf("acme-%d", n), chainKey: fmt.Sprintf("chain-%d", n)}
+	w.address = invoice.Address{0: 0xaa, 18: byte(n >> 8), 19: byte(n)}
+	w.seconds.Store(start)
+	w.Service = w.service()
+	w.blocks = []settle.Block{{Header: settle.Header{Number: 100, Hash: w.hash("genesis"), Time: start}}}
+	w.must(w.Start(t.Context(), w.chainKey, w.head()))
+	return w
+}
+
+// service returns one that remembers nothing, as after a restart.
+func (w *world) service() *settle.Service {
+	tokens := []chain.Token{{Currency: "USDC", Address: usdc, Decimals: 6}}
+	signal := func(format string, args ...any) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.woke = append(w.woke, fmt.Sprintf(format, args...))
+	}
+	return settle.New(settle.Config{
+		Store: w.db.store,
+		Chains: []chain.Chain{
+			{Key: w.chainKey, ID: 1337, Tokens: tokens, Registry: registry},
+			{Key: "unregistered", ID: 7, Tokens: tokens},
+		},
+		Merchants: merchants{},
+		Signals: settle.Signals{
+			Deliveries: func() { signal("deliveries") },
+			Intents:    func(key string) { signal("intents %s", key) },
+			Look:       func(key string) { signal("look %s", key) },
+		},
+		Now:    func() time.Time { return time.Unix(w.seconds.Load(), 0) },
+		Rand:   rand.Reader,
+		Logger: slog.New(slog.DiscardHandler),
+	})
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// signals returns those that were called since it was last asked.
+func (w *world) signals() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	woke := w.woke
+	w.woke = nil
+	return woke
+}
+
+func (w *world) hash(parts ...any) invoice.Hash {
+	return sha256.Sum256(fmt.Append(nil, append([]any{w.chainKey, " "}, parts...)...))
+}
+
+// draft asks for 100 units within an hour.
+func (w *world) draft() invoice.Draft {
+	return invoice.Draft{
+		MerchantID: w.merchant, Merchant: w.address, Amount: invoice.NewAmount(1_000_000),
+		Currency: "USDC", ChainKey: w.chainKey, ExpiresAt: w.seconds.Load() + 3600,
+	}
+}
+
+// create makes the invoice of a draft that the test may change first.
+func (w *world) create(change ...func(*invoice.Draft)) invoice.Invoice {
+	w.t.Helper()
+	d := w.draft()
+	for _, by := range change {
+		by(&d)
+	}
+	inv, err := w.Create(w.t.Context(), settle.CreateRequest{Draft: d})
+	w.must(err)
+	return inv
+}
+
+func amount(n uint64) func(*invoice.Draft) {
+	return func(d *invoice.Draft) { d.Amount = invoice.NewAmount(n) }
+}
+
+// pay returns a transfer to the world's merchant in a transaction of its own.
+func (w *world) pay(a invoice.Amount) invoice.Transfer {
+	w.txs++
+	return invoice.Transfer{
+		ChainKey: w.chainKey, TxHash: w.hash("tx", w.txs), Token: usdc, Currency: "USDC",
+		From: payer, To: w.address, Amount: a,
+	}
+}
+
+// back returns a transfer from the merchant to the payer.
+func (w *world) back(a invoice.Amount) invoice.Transfer {
+	t := w.pay(a)
+	t.From, t.To = t.To, t.From
+	return t
+}
+
+func tagged(t invoice.Transfer, e invoice.Evidence) invoice.Transfer {
+	t.Evidence = e
+	return t
+}
+
+func (w *world) head() settle.Header { return w.blocks[len(w.blocks)-1].Header }
+
+// next returns the child of the head at that time, with the transfers in it.
+func (w *world) next(at int64, transfers ...invoice.Transfer) settle.Block {
+	parent := w.head()
+	b := settle.Block{Header: settle.Header{
+		Number: parent.Number + 1, Parent: parent.Hash, Time: at, Hash: w.hash("block", parent.Hash, w.forks, at),
+	}}
+	for i, t := range transfers {
+		t.Position = invoice.Position{BlockNumber: b.Number, BlockHash: b.Hash, BlockTime: at, LogIndex: i}
+		b.Transfers = append(b.Transfers, t)
+	}
+	return b
+}
+
+// mine adds the block to the chain and has the service observe it.
+func (w *world) mine(at int64, transfers ...invoice.Transfer) settle.Header {
+	w.t.Helper()
+	return w.observe(w.next(at, transfers...))
+}
+
+func (w *world) observe(b settle.Block) settle.Header {
+	w.t.Helper()
+	w.must(w.Observe(w.t.Context(), w.chainKey, []settle.Block{b}))
+	w.blocks = append(w.blocks, b)
+	return b.Header
+}
+
+// announce mines a block with events of the registry about the invoice.
+func (w *world) announce(inv invoice.Invoice, kinds ...settle.RegistryEventKind) settle.Header {
+	w.t.Helper()
+	b := w.next(w.head().Time + 1)
+	for _, kind := range kinds {
+		b.Registry = append(b.Registry, settle.RegistryEvent{Kind: kind, CommitmentID: inv.CommitmentID})
+	}
+	return w.observe(b)
+}
+
+// reorg leaves the newest n blocks. Those that are mined next are others.
+func (w *world) reorg(n int) {
+	w.t.Helper()
+	w.blocks = w.blocks[:len(w.blocks)-n]
+	w.forks++
+	w.must(w.Rollback(w.t.Context(), w.chainKey, w.head()))
+}
+
+// final confirms everything up to the head.
+func (w *world) final() {
+	w.t.Helper()
+	w.must(w.Confirm(w.t.Context(), w.chainKey, w.head()))
+}
+
+func (w *world) invoice(id string) invoice.Invoice {
+	w.t.Helper()
+	inv, err := w.db.store.Invoice(w.t.Context(), id)
+	w.must(err)
+	return inv
+}
+
+// payment returns the payment that a transfer is stored as.
+func (w *world) payment(t invoice.Transfer) store.PaymentRow {
+	w.t.Helper()
+	p, err := w.db.store.Payment(w.t.Context(), invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal))
+	w.must(err)
+	return p
+}
+
+// told returns the types of the events about the invoice, in their order.
+func (w *world) told(inv invoice.Invoice) []string {
+	w.t.Helper()
+	types := []string{}
+	for _, e := range storetest.Events(w.t, w.db.sql, inv.MerchantID) {
+		if e.InvoiceID == inv.ID {
+			types = append(types, string(e.Type))
+		}
+	}
+	return types
+}
+
+// intents returns the invoice's intents, as "kind status block".
+func (w *world) intents(inv invoice.Invoice) []string {
+	w.t.Helper()
+	all := []string{}
+	for _, in := range storetest.Intents(w.t, w.db.sql, inv.ID) {
+		all = append(all, fmt.Sprint(in.Kind, " ", in.Status, " ", in.Seen))
+	}
+	return all
+}
+
+// number turns an amount that fits 64 bits into a number.
+func number(a invoice.Amount) uint64 {
+	word := a.Bytes()
+	return binary.BigEndian.Uint64(word[24:])
+}

@@ -1,0 +1,81 @@
+package storetest
+
+import (
+	"database/sql"
+	"strings"
+	"testing"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // registers the driver "pgx"
+	_ "modernc.org/sqlite"             // registers the driver "sqlite"
+
+	"github.com/quittance/quittance/internal/store"
+)
+
+// SQL opens the database beside the program, for the length of the test: to
+// look at rows that the program has no reader for, and to try rows that it
+// would never write.
+func SQL(tb testing.TB, url string) *sql.DB {
+	tb.Helper()
+	driver, source := "pgx", url
+	if path, ok := strings.CutPrefix(url, "sqlite:"); ok {
+		driver, source = "sqlite", "file:"+path+"?_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)"
+	}
+	db, err := sql.Open(driver, source)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return db
+}
+
+// Events returns the merchant's events in the order of their ids, whether
+// they have a delivery or not.
+func Events(tb testing.TB, db *sql.DB, merchant string) []store.Event {
+	tb.Helper()
+	return rows(tb, db, func(row *sql.Rows) (e store.Event, err error) {
+		err = row.Scan(&e.ID, &e.Type, &e.Subject, &e.MerchantID, &e.InvoiceID, &e.Body, &e.CreatedAt, &e.DeliveryID, &e.DueMS)
+		return e, err
+	}, `SELECT e.id, e.type, e.subject, e.merchant_id, e.invoice_id, e.body, e.created_at, COALESCE(d.id, ''), COALESCE(d.due_ms, 0)
+		FROM events e LEFT JOIN deliveries d ON d.event_id = e.id WHERE e.merchant_id = $1 ORDER BY e.id`, merchant)
+}
+
+// IntentRow is an intent and how far it is carried out.
+type IntentRow struct {
+	Kind   string
+	Status string
+	Seen   int64 // the block where its event was seen; 0 while it was not
+}
+
+// Intents returns the invoice's intents in the order of their ids.
+func Intents(tb testing.TB, db *sql.DB, invoiceID string) []IntentRow {
+	tb.Helper()
+	return rows(tb, db, func(row *sql.Rows) (in IntentRow, err error) {
+		err = row.Scan(&in.Kind, &in.Status, &in.Seen)
+		return in, err
+	}, "SELECT kind, status, COALESCE(seen_block, 0) FROM intents WHERE invoice_id = $1 ORDER BY id", invoiceID)
+}
+
+func rows[T any](tb testing.TB, db *sql.DB, scan func(*sql.Rows) (T, error), query string, args ...any) []T {
+	tb.Helper()
+	found, err := db.QueryContext(tb.Context(), query, args...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer found.Close() //nolint:errcheck // Err below tells what went wrong
+	var all []T
+	for found.Next() {
+		v, err := scan(found)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		all = append(all, v)
+	}
+	if err := found.Err(); err != nil {
+		tb.Fatal(err)
+	}
+	return all
+}
