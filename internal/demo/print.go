@@ -40,7 +40,7 @@ func (p *printer) step(who, what, detail string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at := p.now().Sub(p.begun).Seconds()
-	fmt.Fprintf(p.out, "%s  %s %-18s %s\n", p.style(dim, fmt.Sprintf("%5.1fs", at)),
+	fmt.Fprintf(p.out, "%s  %s %-19s %s\n", p.style(dim, fmt.Sprintf("%5.1fs", at)),
 		p.style(cyan, fmt.Sprintf("%-8s", who)), what, detail)
 }
 
