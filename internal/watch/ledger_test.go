@@ -109,8 +109,8 @@ func (m *memory) Observe(_ context.Context, _ string, blocks []settle.Block) err
 			if i == 0 && b.Parent != m.cursor.Indexed.Hash {
 				return settle.ErrCursorMoved
 			}
-			if b.Number <= m.cursor.Indexed.Number {
-				return m.breach("block %d is observed above block %d", b.Number, m.cursor.Indexed.Number)
+			if below := m.cursor.Indexed; b.Number <= below.Number || (b.Number == below.Number+1 && b.Parent != below.Hash) {
+				return m.breach("block %d is observed above block %d, which is not its parent", b.Number, below.Number)
 			}
 			for _, t := range b.Transfers {
 				id := invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal)

@@ -35,9 +35,7 @@ func (w *Watcher) round(ctx context.Context) (more bool, err error) {
 	}
 	more, err = w.advance(ctx, src, head, line)
 	if errors.Is(err, settle.ErrCursorMoved) || errors.Is(err, settle.ErrFinalityViolated) {
-		// Another replica was faster. What it wrote is loaded by the next
-		// round, which then judges from there.
-		w.tracker = nil
+		// Another replica was faster. The next round loads what it wrote.
 		return true, nil
 	}
 	if err == nil && !more {
@@ -85,8 +83,9 @@ func (w *Watcher) line(ctx context.Context, src Source, head chain.Header) (uint
 	return line, nil
 }
 
-// load makes the tracker that of the ledger's cursor, and starts the chain if
-// it was never read.
+// load makes the tracker that of the ledger's cursor, which another replica or
+// a change whose answer was lost can have moved. It starts the chain if it was
+// never read.
 func (w *Watcher) load(ctx context.Context, src Source, line uint64) error {
 	cursor, err := w.Ledger.Cursor(ctx, w.Chain.Key)
 	if err != nil {

@@ -76,7 +76,7 @@ type Watcher struct {
 	wake    chan struct{}
 
 	// What follows belongs to the goroutine of Run.
-	tracker  *Tracker     // nil until the ledger's cursor is loaded
+	tracker  *Tracker     // of the ledger's cursor; nil before the first round
 	source   int          // index of the source to ask
 	checked  []bool       // sources whose configuration was checked
 	complete invoice.Hash // head up to which the last round did everything
@@ -142,7 +142,6 @@ func (w *Watcher) Run(ctx context.Context) error {
 		switch {
 		case err != nil:
 			failures++
-			w.tracker, w.complete = nil, invoice.Hash{}
 			w.rotate()
 			// While there is a node left to ask there is no reason to wait.
 			if failures%len(w.Sources) == 0 {

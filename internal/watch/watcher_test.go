@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/core/types"
 	"go.uber.org/goleak"
 
 	"github.com/quittance/quittance/internal/chain"
@@ -222,11 +223,120 @@ func TestTags(t *testing.T) {
 	f.catchUp(t)
 	f.expect(t, 11, 6, 0, 1, 0)
 
+	// Far behind the head, but not behind the finality line: one by one.
+	f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
+	f.chain.MineEmpty(3*maxBlocks - 12)
+	f.catchUp(t)
+	f.expect(t, 3*maxBlocks, 6, 1, 1, 0)
+	if len(f.ledger.headers) != 3*maxBlocks+1 {
+		t.Errorf("%d headers were recorded of %d blocks that are not final", len(f.ledger.headers), 3*maxBlocks)
+	}
+
 	f.restart(t, withTag(4))
-	f.chain.Tag("safe", 11)
+	f.chain.Tag("safe", 3*maxBlocks)
 	f.chain.Mine()
 	f.catchUp(t)
-	f.expect(t, 12, 8, 0, 1, 0)
+	f.expect(t, 3*maxBlocks+1, 3*maxBlocks-3, 0, 2, 0)
+}
+
+// TestForkBeforeConfirm replaces the block that is about to become final,
+// after the round has seen it canonical.
+func TestForkBeforeConfirm(t *testing.T) {
+	f := newFixture(t, nil)
+	f.chain.MineEmpty(6)
+	f.catchUp(t)
+	f.expect(t, 6, 3, 0, 0, 0)
+	f.chain.Mine()
+	f.ledger.fail = func(after bool) error {
+		if after {
+			f.ledger.fail = nil
+			f.chain.Fork(4)
+			f.chain.MineEmpty(4)
+		}
+		return nil
+	}
+	f.catchUp(t)
+	f.expect(t, 7, 4, 0, 0, 0)
+	if got, want := f.ledger.cursor.Confirmed.Hash, invoice.Hash(f.chain.Blocks()[4].Hash); got != want {
+		t.Errorf("block %s is final, want the canonical block %s", got, want)
+	}
+}
+
+// TestForkWhileReading forks the chain at each call of the reading of ten
+// blocks.
+func TestForkWhileReading(t *testing.T) {
+	for call := 1; ; call++ {
+		f := newFixture(t, nil)
+		f.chain.MineEmpty(2)
+		f.catchUp(t)
+		for n := range uint64(10) {
+			f.chain.Mine(chaintest.NewTx(pays(alice, n+1)))
+		}
+		left := call
+		f.node.Intercept(func(context.Context, string) error {
+			if left--; left == 0 {
+				f.chain.Fork(3)
+				for n := range uint64(5) {
+					f.chain.Mine(chaintest.NewTx(pays(bob, n+1)))
+				}
+			}
+			return nil
+		})
+		if _, err := f.round(t.Context()); err != nil && left > 0 {
+			t.Fatal(err)
+		}
+		f.catchUp(t)
+		if left > 0 {
+			if call < 20 {
+				t.Errorf("the blocks were read with %d calls", call-1)
+			}
+			return
+		}
+		for _, b := range f.ledger.breaches {
+			t.Errorf("fork at call %d: %s", call, b)
+		}
+		checkLedger(t, f.chain, f.ledger, testChain.Finality.Depth)
+	}
+}
+
+// misnaming is a node whose logs of ranges name another block.
+type misnaming struct{ Source }
+
+func (m misnaming) LogsInRange(ctx context.Context, first, last uint64, f chain.LogFilter) ([]types.Log, error) {
+	logs, err := m.Source.LogsInRange(ctx, first, last, f)
+	for i := range logs {
+		logs[i].BlockHash[0]++
+	}
+	return logs, err
+}
+
+// shifting is a node whose logs of ranges lie outside of them.
+type shifting struct{ Source }
+
+func (s shifting) LogsInRange(ctx context.Context, first, last uint64, f chain.LogFilter) ([]types.Log, error) {
+	logs, err := s.Source.LogsInRange(ctx, first, last, f)
+	for i := range logs {
+		logs[i].BlockNumber = last + 1
+	}
+	return logs, err
+}
+
+// TestContradictions has nodes answer what does not fit together: nothing is
+// recorded of it.
+func TestContradictions(t *testing.T) {
+	for name, wrap := range map[string]func(Source) Source{
+		"misnaming": func(s Source) Source { return misnaming{s} },
+		"shifting":  func(s Source) Source { return shifting{s} },
+	} {
+		f := newFixture(t, func(c *Config) { c.Sources[0] = wrap(c.Sources[0]) })
+		f.chain.MineEmpty(5)
+		f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
+		f.chain.MineEmpty(2 * maxBlocks)
+		if _, err := f.round(t.Context()); err == nil {
+			t.Errorf("%s: the round went well", name)
+		}
+		f.expect(t, 0, 0, 0, 0, 0)
+	}
 }
 
 // TestFirstStart begins where it is told to, but never above the finality
