@@ -152,7 +152,7 @@ func (s *spec) check(r *http.Request, answer *http.Response, body []byte) error 
 		Options:                options,
 	})
 	if err == nil && answer.StatusCode >= http.StatusBadRequest && r.Method != http.MethodHead {
-		err = s.problem(body, answer.StatusCode, "")
+		err = agree(body, answer.StatusCode)
 	}
 	return err
 }
@@ -171,8 +171,7 @@ func (s *spec) stray(answer *http.Response, body []byte, status int, code string
 	return s.problem(body, status, code)
 }
 
-// problem checks a problem's form, and that its members agree. An empty code
-// stands for any.
+// problem checks a problem's form, and that its members agree.
 func (s *spec) problem(body []byte, status int, code string) error {
 	var p map[string]any
 	if err := json.Unmarshal(body, &p); err != nil {
@@ -181,13 +180,27 @@ func (s *spec) problem(body []byte, status int, code string) error {
 	if err := visit(s.doc.Components.Schemas["Problem"], p); err != nil {
 		return err
 	}
-	if p["status"] != float64(status) {
-		return fmt.Errorf("the problem's status is %v, the answer's is %d", p["status"], status)
-	}
-	if code != "" && p["code"] != code {
+	if p["code"] != code {
 		return fmt.Errorf("the problem's code is %v, want %s", p["code"], code)
 	}
-	if _, named := p["field"]; named != (p["code"] == "invalid_field") {
+	return agree(body, status)
+}
+
+// agree checks that the members of a problem of the right form agree with
+// each other and with the answer's status.
+func agree(body []byte, status int) error {
+	var p struct {
+		Status int
+		Code   string
+		Field  *string
+	}
+	if err := json.Unmarshal(body, &p); err != nil {
+		return err
+	}
+	if p.Status != status {
+		return fmt.Errorf("the problem's status is %d, the answer's is %d", p.Status, status)
+	}
+	if (p.Field != nil) != (p.Code == "invalid_field") {
 		return errors.New("a problem has a field if and only if its code is invalid_field")
 	}
 	return nil

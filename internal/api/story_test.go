@@ -1,0 +1,239 @@
+package api_test
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/api/apitest"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// story is the API on the real service and database, and a client of it.
+type story struct {
+	*client.Client
+	service *settle.Service
+	handler http.Handler
+}
+
+type merchants struct{}
+
+func (merchants) Known(id string) bool    { return id != "stranger" }
+func (merchants) HasEndpoint(string) bool { return true }
+
+func tell(t *testing.T, s *store.Store) story {
+	t.Helper()
+	base, _ := chain.Lookup("base")
+	chains := []chain.Chain{base}
+	service := settle.New(settle.Config{
+		Store: s, Chains: chains, Merchants: merchants{}, Now: clock, Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler),
+		Signals: settle.Signals{Deliveries: func() {}, Intents: func(string) {}, Look: func(string) {}},
+	})
+	handler := apitest.Check(t, api.New(api.Config{
+		Ledger: service, Reader: s, Chains: chains, Now: clock, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Providers: []api.Provider{{Name: "circle", Secret: secret, Chains: map[string]string{"BASE": "base"}, Currencies: map[string]string{"USD": "USDC"}}},
+	}).Handler())
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	httpClient := server.Client()
+	httpClient.Transport = apitest.Transport(t, httpClient.Transport)
+	c, err := client.New(server.URL, client.WithHTTPClient(httpClient))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return story{c, service, handler}
+}
+
+func (s story) ids(t *testing.T, f client.InvoiceFilter) []string {
+	t.Helper()
+	ids := []string{}
+	for inv, err := range s.Invoices(t.Context(), f) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, inv.ID)
+	}
+	return ids
+}
+
+var asked = client.CreateInvoiceRequest{
+	MerchantID: "acme", MerchantAddress: address, Amount: "4900000", Currency: "USDC", ChainKey: "base", ExpiresAt: now + 3600,
+	LineItems: []client.LineItem{{Label: "caf\u00e9 \x00 \U0001f600 <&>", Amount: "4900000"}},
+}
+
+// wantRefused fails unless err is that refusal.
+func wantRefused(t *testing.T, err error, code client.ErrorCode, field string) {
+	t.Helper()
+	var refused *client.Error
+	if !errors.As(err, &refused) || refused.Code != code || refused.Field != field {
+		t.Errorf("got %v, want %s %q", err, code, field)
+	}
+}
+
+func TestStoryOfCreating(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		s, ctx := tell(t, db), t.Context()
+
+		stranger := asked
+		stranger.MerchantID = "stranger"
+		_, err := s.CreateInvoice(ctx, stranger)
+		wantRefused(t, err, client.CodeInvalidField, "merchantId")
+		elsewhere := asked
+		elsewhere.ChainKey = "ethereum"
+		_, err = s.CreateInvoice(ctx, elsewhere, client.IdempotencyKey("k"))
+		wantRefused(t, err, client.CodeInvalidField, "chainKey")
+		if ids := s.ids(t, client.InvoiceFilter{}); len(ids) != 0 {
+			t.Errorf("refused, and yet there are %v", ids)
+		}
+
+		first, err := s.CreateInvoice(ctx, asked, client.IdempotencyKey("k"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := s.CreateInvoice(ctx, asked, client.IdempotencyKey(`"k"`))
+		if diff := cmp.Diff(first, again); err != nil || diff != "" {
+			t.Errorf("repeated: %v (-first +again):\n%s", err, diff)
+		}
+		other := asked
+		other.Amount, other.LineItems = "1", nil
+		_, err = s.CreateInvoice(ctx, other, client.IdempotencyKey("k"))
+		wantRefused(t, err, client.CodeIdempotencyMismatch, "")
+		other.MerchantID = "bean"
+		second, err := s.CreateInvoice(ctx, other, client.IdempotencyKey("k"))
+		if err != nil || second.ID == first.ID {
+			t.Errorf("another merchant's key: %s, %v", second.ID, err)
+		}
+		fetched, err := s.Invoice(ctx, first.ID)
+		if diff := cmp.Diff(first.Invoice, fetched); err != nil || diff != "" {
+			t.Errorf("%v (-created +fetched):\n%s", err, diff)
+		}
+		if diff := cmp.Diff([]string{second.ID, first.ID}, s.ids(t, client.InvoiceFilter{})); diff != "" {
+			t.Errorf("list (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// Requests with one key that race make one invoice.
+func TestStoryOfARace(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		s := tell(t, db)
+		var group sync.WaitGroup
+		for range 8 {
+			group.Go(func() {
+				if _, err := s.CreateInvoice(t.Context(), asked, client.IdempotencyKey("k")); err != nil {
+					wantRefused(t, err, client.CodeIdempotencyInProgress, "")
+				}
+			})
+		}
+		group.Wait()
+		if ids := s.ids(t, client.InvoiceFilter{}); len(ids) != 1 {
+			t.Errorf("made %v", ids)
+		}
+	})
+}
+
+func TestStoryOfPages(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		s := tell(t, db)
+		want := make([]string, 10)
+		for i := range want {
+			created, err := s.CreateInvoice(t.Context(), asked)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want[len(want)-1-i] = created.ID
+		}
+		for _, size := range []int{0, 1, 3, 10, 11} {
+			if diff := cmp.Diff(want, s.ids(t, client.InvoiceFilter{MerchantID: "acme", Status: client.StatusOpen, PageSize: size})); diff != "" {
+				t.Errorf("pages of %d (-want +got):\n%s", size, diff)
+			}
+		}
+		if ids := s.ids(t, client.InvoiceFilter{Status: client.StatusPaid}); len(ids) != 0 {
+			t.Errorf("paid: %v", ids)
+		}
+	})
+}
+
+func TestStoryOfAPayment(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		s, ctx := tell(t, db), t.Context()
+		created, err := s.CreateInvoice(ctx, asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inv, err := db.Invoice(ctx, created.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		genesis := settle.Header{Number: 1, Hash: invoice.Hash{1}, Time: now}
+		block := settle.Block{Header: settle.Header{Number: 2, Hash: invoice.Hash{2}, Parent: genesis.Hash, Time: now + 10}}
+		block.Transfers = []invoice.Transfer{{
+			Position: invoice.Position{BlockNumber: 2, BlockHash: block.Hash, BlockTime: block.Time},
+			ChainKey: "base", TxHash: invoice.Hash{3}, Token: inv.Token, Currency: "USDC", From: invoice.Address{4}, To: inv.Merchant, Amount: inv.Amount,
+		}}
+		if err := errors.Join(s.service.Start(ctx, "base", genesis), s.service.Observe(ctx, "base", []settle.Block{block})); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.payments(t, client.PaymentFilter{}); got != "" {
+			t.Errorf("before it confirmed: %s", got)
+		}
+		if got := s.payments(t, client.PaymentFilter{IncludePending: true}); got != created.ID+" pending;" {
+			t.Errorf("pending: %s", got)
+		}
+		if err := s.service.Confirm(ctx, "base", block.Header); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.payments(t, client.PaymentFilter{MerchantID: "acme", ChainKey: "base", PageSize: 1}); got != created.ID+" ;" {
+			t.Errorf("confirmed: %s", got)
+		}
+		paid, err := s.Invoice(ctx, created.ID)
+		if err != nil || paid.Status != client.StatusPaid || paid.SettledAt != now+10 || paid.AmountPaid != "4900000" {
+			t.Errorf("%+v (%v)", paid, err)
+		}
+	})
+}
+
+func (s story) payments(t *testing.T, f client.PaymentFilter) string {
+	t.Helper()
+	var text strings.Builder
+	for p, err := range s.Payments(t.Context(), f) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&text, "%s %s;", p.InvoiceID, p.Status)
+	}
+	return text.String()
+}
+
+// What the notice's reader accepts, both databases take, once.
+func TestStoryOfNotices(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		s := tell(t, db)
+		longest := strings.Repeat("\U0001f600", api.MaxNoticeText/4) // four bytes each
+		for _, body := range []string{
+			goodNotice,
+			goodNotice,
+			notice(`"4.90"`, `"DOGE"`, `"DOGE"`),
+			strings.NewReplacer("tr_1", longest, "transfers.created", longest, "0xabc", longest).Replace(goodNotice),
+			strings.Replace(goodNotice, "0xabc", address, 1),
+		} {
+			if w := notify(s.handler, body); w.Code != http.StatusOK {
+				t.Errorf("%s: answered %d %s", body, w.Code, w.Body)
+			}
+		}
+	})
+}
