@@ -185,3 +185,79 @@ func TestOnlyTheOwnerMints(t *testing.T) {
 	w := newWorld(t)
 	w.refused(w.Keys.Payer, w.Token, w.token.PackMint(w.payer, common.Big1), w.tokenError("OwnableUnauthorizedAccount"))
 }
+
+// TestTokenAuthorizationForms uses, replays and cancels authorizations by the token's own functions, with the signature
+// in parts and in one piece.
+func TestTokenAuthorizationForms(t *testing.T) {
+	w := newWorld(t)
+	type parts = func(contracts.Authorization, contracts.Signature) []byte
+	transfer := func(a contracts.Authorization, s contracts.Signature) []byte {
+		return w.token.PackTransferWithAuthorization0(a.From, a.To, a.Value, a.ValidAfter, a.ValidBefore, a.Nonce, s.V, s.R, s.S)
+	}
+	receive := func(a contracts.Authorization, s contracts.Signature) []byte {
+		return w.token.PackReceiveWithAuthorization0(a.From, a.To, a.Value, a.ValidAfter, a.ValidBefore, a.Nonce, s.V, s.R, s.S)
+	}
+	for i, test := range []struct {
+		name              string
+		transfer, receive parts
+		cancel            parts
+	}{
+		{"parts", transfer, receive, func(a contracts.Authorization, s contracts.Signature) []byte {
+			return w.token.PackCancelAuthorization(a.From, a.Nonce, s.V, s.R, s.S)
+		}},
+		{"bytes", func(a contracts.Authorization, s contracts.Signature) []byte {
+			return w.token.PackTransferWithAuthorization(a.From, a.To, a.Value, a.ValidAfter, a.ValidBefore, a.Nonce, s.Bytes())
+		}, func(a contracts.Authorization, s contracts.Signature) []byte {
+			return w.token.PackReceiveWithAuthorization(a.From, a.To, a.Value, a.ValidAfter, a.ValidBefore, a.Nonce, s.Bytes())
+		}, func(a contracts.Authorization, s contracts.Signature) []byte {
+			return w.token.PackCancelAuthorization0(a.From, a.Nonce, s.Bytes())
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := w.in(t)
+			spent := w.tokenError("AuthorizationUsedOrCanceled")
+			sent, received, cancelled := w.authorization(w.terms()), w.authorization(w.terms()), w.authorization(w.terms())
+
+			sig, err := sent.Sign(w.domain(), w.Keys.Payer)
+			w.must(err)
+			w.wantState(sent, false)
+			w.do(w.Keys.Operator, w.Token, test.transfer(sent, sig))
+			w.wantState(sent, true)
+			w.refused(w.Keys.Operator, w.Token, test.transfer(sent, sig), spent)
+
+			sig, err = received.SignReceive(w.domain(), w.Keys.Payer)
+			w.must(err)
+			w.refused(w.Keys.Operator, w.Token, test.receive(received, sig), w.tokenError("CallerMustBePayee"))
+			w.refused(w.Keys.Operator, w.Token, test.transfer(received, sig), w.tokenError("InvalidSignature"))
+			w.do(w.Keys.Merchant, w.Token, test.receive(received, sig))
+			w.refused(w.Keys.Merchant, w.Token, test.receive(received, sig), spent)
+
+			sig, err = cancelled.SignCancel(w.domain(), w.Keys.Merchant)
+			w.must(err)
+			w.refused(w.Keys.Merchant, w.Token, test.cancel(cancelled, sig), w.tokenError("InvalidSignature"))
+			w.wantState(cancelled, false)
+			sig, err = cancelled.SignCancel(w.domain(), w.Keys.Payer)
+			w.must(err)
+			receipt := w.do(w.Keys.Operator, w.Token, test.cancel(cancelled, sig))
+			if receipt.Logs[0].Topics[0] != w.token.GetABI().Events["AuthorizationCanceled"].ID {
+				t.Errorf("cancelling logged %+v, want AuthorizationCanceled", receipt.Logs[0])
+			}
+			w.wantState(cancelled, true)
+			sig, err = cancelled.Sign(w.domain(), w.Keys.Payer)
+			w.must(err)
+			w.refused(w.Keys.Operator, w.Token, test.transfer(cancelled, sig), spent)
+
+			w.wantBalance(w.merchant, int64(i+1)*2000)
+		})
+	}
+}
+
+// wantState demands that the token calls an authorization's nonce used or cancelled, or not.
+func (w *world) wantState(a contracts.Authorization, want bool) {
+	w.Helper()
+	got, err := w.token.UnpackAuthorizationState(w.call(w.Token, w.token.PackAuthorizationState(a.From, a.Nonce)))
+	w.must(err)
+	if got != want {
+		w.Errorf("authorizationState is %v, want %v", got, want)
+	}
+}

@@ -53,9 +53,11 @@ func newWorld(t *testing.T) *world {
 }
 
 // in returns the same world for a subtest, which then fails by itself.
-func (w world) in(t *testing.T) *world {
-	w.T = t
-	return &w
+func (w *world) in(t *testing.T) *world {
+	t.Helper()
+	copied := *w
+	copied.T = t
+	return &copied
 }
 
 // terms returns terms that no other call returned, of 1,000 minor units and an hour.

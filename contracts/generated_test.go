@@ -30,7 +30,9 @@ func TestArtifactsAreFresh(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(digest, "%s\x00%d\x00%s", path, len(raw), raw)
+		if _, err := fmt.Fprintf(digest, "%s\x00%d\x00%s", path, len(raw), raw); err != nil {
+			t.Fatal(err)
+		}
 		if strings.HasSuffix(path, ".sol") {
 			sources++
 		}

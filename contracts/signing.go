@@ -51,10 +51,30 @@ type Authorization struct {
 
 // Sign returns the payer's signature for transferWithAuthorization.
 func (a Authorization) Sign(d Domain, payer *ecdsa.PrivateKey) (Signature, error) {
-	const form = "TransferWithAuthorization(address from,address to,uint256 value," +
-		"uint256 validAfter,uint256 validBefore,bytes32 nonce)"
+	return a.sign(d, payer, "TransferWithAuthorization")
+}
+
+// SignReceive returns the payer's signature for receiveWithAuthorization, which To alone can submit.
+func (a Authorization) SignReceive(d Domain, payer *ecdsa.PrivateKey) (Signature, error) {
+	return a.sign(d, payer, "ReceiveWithAuthorization")
+}
+
+func (a Authorization) sign(d Domain, payer *ecdsa.PrivateKey, name string) (Signature, error) {
+	form := name + "(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)"
 	return sign(d, payer, crypto.Keccak256([]byte(form)),
 		address(a.From), address(a.To), word(a.Value), word(a.ValidAfter), word(a.ValidBefore), a.Nonce[:])
+}
+
+// SignCancel returns the payer's signature for cancelAuthorization, which makes the authorization worthless. It covers
+// From and Nonce alone.
+func (a Authorization) SignCancel(d Domain, payer *ecdsa.PrivateKey) (Signature, error) {
+	const form = "CancelAuthorization(address authorizer,bytes32 nonce)"
+	return sign(d, payer, crypto.Keccak256([]byte(form)), address(a.From), a.Nonce[:])
+}
+
+// Bytes returns the signature in the 65-byte form r, s, v that the functions with one signature argument take.
+func (s Signature) Bytes() []byte {
+	return append(append(append(make([]byte, 0, 65), s.R[:]...), s.S[:]...), s.V)
 }
 
 // Permit is an EIP-2612 allowance that its owner signs and anyone submits.
