@@ -96,7 +96,7 @@ func Start(ctx context.Context, conf Config) (*Chain, error) {
 	if conf.Rand == nil {
 		conf.Rand = rand.Reader
 	}
-	stack, err := openNode(conf)
+	stack, err := openNode(ctx, conf)
 	if err != nil {
 		return nil, fmt.Errorf("open the development chain: %w", err)
 	}

@@ -41,12 +41,12 @@ const (
 const richEther = 1_000_000
 
 // openNode makes geth's node, without peers and without a chain yet, and takes the data folder's lock.
-func openNode(conf Config) (*node.Node, error) {
+func openNode(ctx context.Context, conf Config) (*node.Node, error) {
 	host, port, err := splitAddr(conf.RPCAddr)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkFree(conf.RPCAddr); err != nil {
+	if err := checkFree(ctx, conf.RPCAddr); err != nil {
 		return nil, err
 	}
 	log.SetDefault(gethLogger(conf.Logger))
@@ -131,8 +131,8 @@ func genesis(keys Keys) *core.Genesis {
 }
 
 // checkFree fails when the address is taken. geth would find that out too late to stop what it has begun.
-func checkFree(addr string) error {
-	listener, err := net.Listen("tcp", addr)
+func checkFree(ctx context.Context, addr string) error {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return fmt.Errorf("RPC address %s cannot be used: %w; stop what listens there or choose another", addr, err)
 	}
