@@ -150,10 +150,15 @@ func (n node) statuses(ctx context.Context, registry common.Address, at common.H
 func (n node) broadcast(ctx context.Context, raw []byte) error {
 	var hash common.Hash
 	err := n.call(ctx, &hash, "eth_sendRawTransaction", hexutil.Bytes(raw))
-	if says(err, "already known", "known transaction", "alreadyknown", "already imported", "already_exists") {
+	if known(err) {
 		return nil
 	}
 	return err
+}
+
+// known reports whether the node has the transaction already.
+func known(err error) bool {
+	return says(err, "already known", "known transaction", "alreadyknown", "already imported", "already_exists")
 }
 
 // superseded reports whether a broadcast came too late to matter: its nonce is

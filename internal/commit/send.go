@@ -70,17 +70,14 @@ func (w *Writer) push(ctx context.Context, t store.ChainTx, head *block) error {
 	f := w.flights[t.ID]
 	stuck := f.form == form.TxHash && uint64(*head.Number) >= f.since+bumpBlocks &&
 		now.UnixMilli()-form.CreatedMS >= bumpAfter.Milliseconds()
+	var dear error
 	if stuck && !f.unfunded && len(t.Attempts) < maxAttempts {
-		higher, err := w.raise(ctx, t, head)
-		if err != nil {
-			return err
-		}
-		form = higher
+		form, dear = w.raise(ctx, t, head)
 	}
 	if f.form != form.TxHash {
 		f = flight{form: form.TxHash, since: uint64(*head.Number)}
 	} else if now.Sub(f.at) < rebroadcastAfter {
-		return nil
+		return dear
 	}
 	err := w.node.broadcast(ctx, form.Raw)
 	if superseded(err) {
@@ -89,9 +86,9 @@ func (w *Writer) push(ctx context.Context, t store.ChainTx, head *block) error {
 	f.at, f.unfunded = now, unfunded(err)
 	w.flights[t.ID] = f
 	if f.unfunded {
-		return fmt.Errorf("%w: %w", errFunds, err)
+		err = fmt.Errorf("%w: %w", errFunds, err)
 	}
-	return err
+	return errors.Join(dear, err)
 }
 
 // raise signs and saves a form of a transaction that replaces the last one,
