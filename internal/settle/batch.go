@@ -2,6 +2,7 @@ package settle
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -59,10 +60,7 @@ func (s *Service) createLane() {
 		if batch == nil {
 			return
 		}
-		err := s.createAll(batch)
-		for _, p := range batch {
-			p.done <- err
-		}
+		s.createAll(batch)
 	}
 }
 
@@ -80,20 +78,34 @@ func (c *creates) take() []*pendingCreate {
 	return batch
 }
 
-func (s *Service) createAll(batch []*pendingCreate) error {
+// createAll creates the invoices of a batch, in as many transactions as it
+// takes until each has a transfer amount of its own, and reports to each.
+func (s *Service) createAll(batch []*pendingCreate) {
 	ctx, cancel := context.WithTimeout(context.Background(), createPatience)
 	defer cancel()
-	invoices := make([]*invoice.Invoice, len(batch))
+	reports := make(map[string]chan<- error, len(batch))
+	left := make([]*invoice.Invoice, len(batch))
 	for i, p := range batch {
-		invoices[i] = &p.inv
+		reports[p.inv.ID], left[i] = p.done, &p.inv
 	}
-	err := s.update(ctx, func(tx *store.Tx, c *changes) error {
-		return s.insertInvoices(ctx, tx, c, invoices)
-	})
-	if err == nil {
-		s.remember(invoices)
+	for try := 0; len(left) > 0; try++ {
+		var again []*invoice.Invoice
+		err := s.update(ctx, func(tx *store.Tx, c *changes) (err error) {
+			again, err = s.insertInvoices(ctx, tx, c, left, try)
+			return err
+		})
+		if err != nil {
+			again = nil
+		} else {
+			s.remember(left)
+		}
+		for _, inv := range left {
+			if !slices.Contains(again, inv) {
+				reports[inv.ID] <- err
+			}
+		}
+		left = again
 	}
-	return err
 }
 
 // knownLimit bounds the memory of settlement addresses that the database has.

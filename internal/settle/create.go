@@ -29,14 +29,14 @@ type CreateRequest struct {
 // that breaks a rule, ErrIdempotencyMismatch or ErrIdempotencyInProgress.
 func (s *Service) Create(ctx context.Context, req CreateRequest) (invoice.Invoice, error) {
 	now := s.Now()
+	if req.IdempotencyKey != "" {
+		return s.createOnce(ctx, req, now)
+	}
 	inv, err := s.compose(req.Draft, now)
 	if err != nil {
 		return invoice.Invoice{}, err
 	}
-	if req.IdempotencyKey == "" {
-		return s.createBatched(ctx, inv)
-	}
-	return s.createOnce(ctx, inv, req, now.Unix())
+	return s.createBatched(ctx, inv)
 }
 
 // compose checks a draft and makes the invoice of it, but for the transfer
@@ -80,31 +80,40 @@ func (s *Service) createdChanges(c *changes, inv invoice.Invoice) error {
 // errKeyTaken undoes a create whose key was used in the meantime.
 var errKeyTaken = errors.New("idempotency key taken")
 
-// createOnce creates the invoice unless the request's key was used before.
-func (s *Service) createOnce(ctx context.Context, inv invoice.Invoice, req CreateRequest, now int64) (invoice.Invoice, error) {
+// createOnce creates the invoice unless the request's key was used before. A
+// repeated request is answered before it is checked: what was right once may
+// have become wrong, as an expiresAt does by and by.
+func (s *Service) createOnce(ctx context.Context, req CreateRequest, now time.Time) (invoice.Invoice, error) {
 	hash, err := hashDraft(req.Draft)
 	if err != nil {
 		return invoice.Invoice{}, err
 	}
-	first, err := s.replay(ctx, req, hash, now)
+	first, err := s.replay(ctx, req, hash, now.Unix())
 	if !errors.Is(err, store.ErrNotFound) {
 		return first, err
 	}
-	invoices := []*invoice.Invoice{&inv}
+	inv, err := s.compose(req.Draft, now)
+	if err != nil {
+		return invoice.Invoice{}, err
+	}
 	err = s.update(ctx, func(tx *store.Tx, c *changes) error {
-		if err := s.insertInvoices(ctx, tx, c, invoices); err != nil {
-			return err
+		left := []*invoice.Invoice{&inv}
+		for try := 0; len(left) > 0; try++ {
+			var err error
+			if left, err = s.insertInvoices(ctx, tx, c, left, try); err != nil {
+				return err
+			}
 		}
 		fresh, err := tx.InsertIdempotencyKey(ctx, store.IdempotencyKey{
 			Scope: req.Scope, Key: req.IdempotencyKey, RequestHash: hash, InvoiceID: inv.ID,
-		}, now)
+		}, now.Unix())
 		if err == nil && !fresh {
 			err = errKeyTaken
 		}
 		return err
 	})
 	if errors.Is(err, errKeyTaken) {
-		if first, err = s.replay(ctx, req, hash, now); errors.Is(err, store.ErrNotFound) {
+		if first, err = s.replay(ctx, req, hash, now.Unix()); errors.Is(err, store.ErrNotFound) {
 			err = ErrIdempotencyInProgress
 		}
 		return first, err

@@ -1,9 +1,12 @@
 package settle
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"math/big"
+	"slices"
 	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
@@ -34,41 +37,42 @@ func amountKeyOf(inv *invoice.Invoice) amountKey {
 	return amountKey{inv.ChainKey, inv.Token, inv.Merchant, inv.Amount}
 }
 
-// insertInvoices inserts the invoices, gives each a transfer amount that no
+// insertInvoices inserts the invoices, each with a transfer amount that no
 // other open one of its address has, and collects what their creation leaves
-// behind. When all suffixes of an amount are taken the invoice has none: it
-// can still be paid in every other way.
-func (s *Service) insertInvoices(ctx context.Context, tx *store.Tx, c *changes, invoices []*invoice.Invoice) error {
+// behind. It returns those whose transfer amount was taken; they are to be
+// tried again, with the next number of a try. When all suffixes of an amount
+// are taken the invoice has none: it can still be paid in every other way.
+//
+// Two transactions that insert the same transfer amounts wait for each other.
+// So the invoices go in sorted, and a transaction that has inserted some must
+// not try the others again: each would hold what the other waits for.
+func (s *Service) insertInvoices(ctx context.Context, tx *store.Tx, c *changes, invoices []*invoice.Invoice, try int) ([]*invoice.Invoice, error) {
 	if err := s.insertSettlements(ctx, tx, invoices); err != nil {
-		return err
+		return nil, err
 	}
-	left := invoices
-	for try := 0; len(left) > 0; try++ {
-		values := make([]invoice.Invoice, len(left))
-		for i, inv := range left {
-			if err := s.chooseSuffix(ctx, tx, inv, try); err != nil {
-				return err
-			}
-			values[i] = *inv
+	values := make([]invoice.Invoice, len(invoices))
+	for i, inv := range invoices {
+		if err := s.chooseSuffix(ctx, tx, inv, try); err != nil {
+			return nil, err
 		}
-		inserted, err := tx.InsertInvoices(ctx, values)
-		if err != nil {
-			return err
-		}
-		var again []*invoice.Invoice
-		for _, inv := range left {
-			if !inserted[inv.ID] {
-				again = append(again, inv)
-			}
-		}
-		left = again
+		values[i] = *inv
 	}
+	slices.SortFunc(values, func(a, b invoice.Invoice) int {
+		return cmp.Or(bytes.Compare(a.Merchant[:], b.Merchant[:]), a.TransferAmount.Cmp(b.TransferAmount), cmp.Compare(a.ID, b.ID))
+	})
+	inserted, err := tx.InsertInvoices(ctx, values)
+	if err != nil {
+		return nil, err
+	}
+	var again []*invoice.Invoice
 	for _, inv := range invoices {
-		if err := s.createdChanges(c, *inv); err != nil {
-			return err
+		if !inserted[inv.ID] {
+			again = append(again, inv)
+		} else if err := s.createdChanges(c, *inv); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return again, nil
 }
 
 // chooseSuffix sets the transfer amount to try, or none.

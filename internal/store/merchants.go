@@ -1,7 +1,10 @@
 package store
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"slices"
 
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -13,12 +16,18 @@ type Settlement struct {
 	MerchantID string
 }
 
+// compare orders settlements: transactions that insert the same ones must wait
+// for each other in the same order.
+func (s Settlement) compare(o Settlement) int {
+	return cmp.Or(cmp.Compare(s.MerchantID, o.MerchantID), cmp.Compare(s.ChainKey, o.ChainKey), bytes.Compare(s.Address[:], o.Address[:]))
+}
+
 // InsertSettlements records merchants and their settlement addresses; those
 // already there stay as they are.
 func (tx *Tx) InsertSettlements(ctx context.Context, settlements []Settlement, now int64) error {
 	merchants := make(map[string]bool, len(settlements))
 	var rows, addresses [][]any
-	for _, s := range settlements {
+	for _, s := range slices.SortedFunc(slices.Values(settlements), Settlement.compare) {
 		if !merchants[s.MerchantID] {
 			merchants[s.MerchantID] = true
 			rows = append(rows, []any{s.MerchantID, now})

@@ -1,0 +1,141 @@
+package settle_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+const day = 24 * 60 * 60
+
+func TestIdempotencyKey(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		request := settle.CreateRequest{Draft: w.draft(), IdempotencyKey: "k", Scope: w.merchant}
+		first, err := w.Create(t.Context(), request)
+		w.must(err)
+
+		t.Run("again", func(t *testing.T) {
+			for _, s := range []*settle.Service{w.Service, w.service()} {
+				again, err := s.Create(t.Context(), request)
+				if diff := cmp.Diff(first, again, comparer); err != nil || diff != "" {
+					t.Errorf("%v (-first +again):\n%s", err, diff)
+				}
+			}
+		})
+		for name, by := range map[string]func(*invoice.Draft){
+			"merchantId":      func(d *invoice.Draft) { d.MerchantID = "other" },
+			"merchantAddress": func(d *invoice.Draft) { d.Merchant = invoice.Address{1} },
+			"amount":          func(d *invoice.Draft) { d.Amount = invoice.NewAmount(1_000_001) },
+			"chainKey":        func(d *invoice.Draft) { d.ChainKey = "unregistered" },
+			"expiresAt":       func(d *invoice.Draft) { d.ExpiresAt++ },
+			"lineItems":       func(d *invoice.Draft) { d.LineItems = []invoice.LineItem{{Label: "x", Amount: d.Amount}} },
+		} {
+			t.Run("another "+name, func(t *testing.T) {
+				other := request
+				by(&other.Draft)
+				if inv, err := w.Create(t.Context(), other); !errors.Is(err, settle.ErrIdempotencyMismatch) {
+					t.Errorf("gives %s, %v, want ErrIdempotencyMismatch", inv.ID, err)
+				}
+			})
+		}
+		t.Run("another scope or key", func(t *testing.T) {
+			scope, key := request, request
+			scope.Scope, key.IdempotencyKey = "another", "K"
+			for _, r := range []settle.CreateRequest{scope, key} {
+				if inv, err := w.Create(t.Context(), r); err != nil || inv.ID == first.ID {
+					t.Errorf("gives %s, %v, want another invoice than %s", inv.ID, err, first.ID)
+				}
+			}
+		})
+		t.Run("after the invoice has expired", func(t *testing.T) {
+			w.seconds.Add(3600)
+			if again, err := w.Create(t.Context(), request); err != nil || again.ID != first.ID {
+				t.Errorf("gives %s, %v, want %s still", again.ID, err, first.ID)
+			}
+		})
+		if got := w.told(first); len(got) != 1 {
+			t.Errorf("events %v, want one", got)
+		}
+		if got := w.intents(first); len(got) != 1 {
+			t.Errorf("intents %v, want one", got)
+		}
+	})
+}
+
+func TestIdempotencyKeyIsForgottenAfterADay(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		request := settle.CreateRequest{Draft: w.draft(), IdempotencyKey: "k"}
+		request.Draft.ExpiresAt = start + 10*day
+		create := func() invoice.Invoice {
+			t.Helper()
+			inv, err := w.Create(t.Context(), request)
+			w.must(err)
+			return inv
+		}
+		first := create()
+		w.seconds.Store(start + day - 1)
+		w.must(w.ForgetKeys(t.Context()))
+		if again := create(); again.ID != first.ID {
+			t.Errorf("a second before the day is over it is another invoice")
+		}
+		w.seconds.Store(start + day)
+		second := create()
+		if second.ID == first.ID {
+			t.Errorf("after a day it is the same invoice")
+		}
+		if again := create(); again.ID != second.ID {
+			t.Errorf("the second use of the key is not remembered")
+		}
+		w.seconds.Store(start + 2*day)
+		w.must(w.ForgetKeys(t.Context()))
+		if _, err := db.store.IdempotencyKey(t.Context(), "", "k", start+day); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("looking for a key that was deleted gives %v", err)
+		}
+	})
+}
+
+// TestIdempotencyKeyAtOnce sends one request from many goroutines to two
+// replicas.
+func TestIdempotencyKeyAtOnce(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		replicas := []*settle.Service{w.Service, w.service()}
+		request := settle.CreateRequest{Draft: w.draft(), IdempotencyKey: "k"}
+		const n = 50
+		ids := make([]string, n)
+		errs := make([]error, n)
+		var wg sync.WaitGroup
+		for i := range n {
+			wg.Go(func() {
+				inv, err := replicas[i%2].Create(t.Context(), request)
+				ids[i], errs[i] = inv.ID, err
+			})
+		}
+		wg.Wait()
+		w.must(errors.Join(errs...))
+		for _, id := range ids {
+			if id != ids[0] {
+				t.Fatalf("one request made %s and %s", ids[0], id)
+			}
+		}
+		if events := storetest.Events(t, db.sql, w.merchant); len(events) != 1 {
+			t.Errorf("%d events, want 1", len(events))
+		}
+		found, err := db.store.Invoices(t.Context(), store.InvoiceFilter{MerchantID: w.merchant, Limit: 10})
+		if err != nil || len(found) != 1 {
+			t.Errorf("%d invoices, %v, want 1", len(found), err)
+		}
+	})
+}
