@@ -18,7 +18,14 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		// geth keeps one pool of signature checkers for the whole process.
+		goleak.IgnoreTopFunction("github.com/ethereum/go-ethereum/core.(*txSenderCacher).cache"),
+		// A closed LevelDB waits for its last buffer for up to a second.
+		goleak.IgnoreTopFunction("github.com/syndtr/goleveldb/leveldb.(*DB).mpoolDrain"),
+	)
+}
 
 // fixture is a watcher of a scripted chain with one node.
 type fixture struct {
