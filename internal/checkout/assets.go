@@ -58,6 +58,7 @@ func (c *Checkout) asset(a asset) handler {
 
 var templates = template.Must(template.New("checkout").Funcs(template.FuncMap{
 	"asset":   func(name string) string { return assets[name].Path },
+	"code":    newQRCode,
 	"clock":   clock,
 	"rfc3339": func(unix int64) string { return time.Unix(unix, 0).UTC().Format(time.RFC3339) },
 }).ParseFS(templateFiles, "templates/*.html"))

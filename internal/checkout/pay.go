@@ -9,16 +9,22 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// instruction says what to send where. Amount and Extra are in major units.
+// instruction says what to send where.
 type instruction struct {
-	Amount  string // to be sent exactly
-	Extra   string // what of it makes the transfer recognisable; empty without
-	Plain   bool   // a plain transfer of Amount is recognised
 	Address string // settlement address, in the form of ERC-55
 	Token   string // contract of the currency
-	Link    string // of ERC-681, with Plain alone
-	Data    string // calldata of a transfer to Token that names the invoice
+	Due     string // what is missing, in major units
+	Data    string // calldata of a transfer of Due to Token that names the invoice
+	Plain   *plain // nil when no plain transfer is sure to be recognised
 	Call    *call  // nil without a registry
+}
+
+// plain is a transfer from any wallet, recognised by its amount. Amount and
+// Extra are in major units.
+type plain struct {
+	Amount string // to be sent exactly
+	Extra  string // what of it is not due
+	Link   string // the transfer as a URL of ERC-681
 }
 
 // call is a call of the registry that pays the invoice.
@@ -30,15 +36,17 @@ func (s subject) payInFull() *instruction {
 	inv := s.invoice
 	p := s.instruct(inv.Amount)
 	if !inv.TransferAmount.IsZero() {
-		p.Plain = true
-		p.Amount, p.Extra = s.major(inv.TransferAmount), s.major(inv.TransferAmount.Minus(inv.Amount))
-		p.Link = fmt.Sprintf("ethereum:%s@%d/transfer?address=%s&uint256=%s",
-			chain.Checksum(inv.Token), s.chain.ID, chain.Checksum(inv.Merchant), inv.TransferAmount)
+		p.Plain = &plain{
+			Amount: s.major(inv.TransferAmount),
+			Extra:  s.major(inv.TransferAmount.Minus(inv.Amount)),
+			Link: fmt.Sprintf("ethereum:%s@%d/transfer?address=%s&uint256=%s",
+				p.Token, s.chain.ID, p.Address, inv.TransferAmount),
+		}
 	}
 	if !s.chain.Registry.IsZero() {
 		t := chain.ContractTerms(inv.Terms, inv.ID)
 		p.Call = &call{chain.Checksum(s.chain.Registry), fmt.Sprintf("(%s, %s, %s, %d, 0x%x)",
-			chain.Checksum(inv.Merchant), chain.Checksum(inv.Token), inv.Amount, inv.ExpiresAt, t.Salt)}
+			p.Address, p.Token, inv.Amount, inv.ExpiresAt, t.Salt)}
 	}
 	return p
 }
@@ -52,9 +60,9 @@ func (s subject) payRest() *instruction {
 
 func (s subject) instruct(due invoice.Amount) *instruction {
 	return &instruction{
-		Amount:  s.major(due),
 		Address: chain.Checksum(s.invoice.Merchant),
 		Token:   chain.Checksum(s.invoice.Token),
+		Due:     s.major(due),
 		Data:    taggedTransfer(s.invoice, due),
 	}
 }
@@ -72,16 +80,10 @@ func taggedTransfer(inv invoice.Invoice, amount invoice.Amount) string {
 }
 
 // URL is the Link for an href. It is safe there: nothing in it comes from
-// outside but an address, a number and digits.
-func (p instruction) URL() template.URL {
+// outside but addresses and numbers.
+func (p plain) URL() template.URL {
 	return template.URL(p.Link) //nolint:gosec // see above
 }
-
-// AddressCode is the address as a QR code: any wallet reads that.
-func (p instruction) AddressCode() (qrCode, error) { return newQRCode(p.Address) }
-
-// LinkCode is the Link as a QR code, for wallets that know ERC-681.
-func (p instruction) LinkCode() (qrCode, error) { return newQRCode(p.Link) }
 
 // record lists what the on-chain id is a hash of.
 func (s subject) record() []fact {

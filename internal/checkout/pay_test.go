@@ -59,7 +59,11 @@ func TestPlainTransfer(t *testing.T) {
 	if a := pay.named("a"); len(a) != 1 || a[0].attrs["href"] != link {
 		t.Errorf("the wallet link is not %s: %v", link, a[0].attrs)
 	}
-	if _, open := pay.id(t, "other").attrs["open"]; open {
+	other := pay.id(t, "other")
+	if words := other.words(); !strings.Contains(words, "It transfers 4.90 USDC") || copies(other)[1] != taggedTransfer(w.invoice, w.invoice.Amount) {
+		t.Errorf("the transfer that names the invoice is not of the bare amount: %s", words)
+	}
+	if _, open := other.attrs["open"]; open {
 		t.Error("other ways to pay are unfolded, though a plain transfer will do")
 	}
 }

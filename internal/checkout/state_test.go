@@ -20,7 +20,7 @@ var stories = []struct {
 	{"last second", func(w *world) { w.now = expires }, waiting, nil, true},
 	{"seen", func(w *world) {
 		w.payments = []invoice.Payment{payment(4_900_123, 11, present, invoice.Pending)}
-	}, seen, []string{"Payment seen", "2 of 3 confirmations", "Waiting (done) Payment seen Paid"}, false},
+	}, seen, []string{"Payment seen", "2 of 3 confirmations", "Waiting (done) Seen Paid"}, false},
 	{"seen, but the chain is read again", func(w *world) {
 		w.payments = []invoice.Payment{payment(4_900_123, 13, present, invoice.Pending)}
 	}, seen, []string{"0 of 3 confirmations"}, false},
@@ -78,8 +78,17 @@ var stories = []struct {
 		w.invoice.Status, w.invoice.Exception = invoice.Expired, invoice.Late
 		w.payments = []invoice.Payment{
 			payment(2_000_000, 11, present, invoice.Confirmed), payment(2_900_000, 12, expires+9, invoice.Confirmed)}
-		w.invoice.AmountRefunded = invoice.NewAmount(4_900_000)
-	}, expired, []string{"2.90 USDC was missing.", "2.90 USDC more came too late.", "4.90 USDC has been sent back."}, false},
+	}, expired, []string{"2.90 USDC was missing.", "2.90 USDC more came too late.", "not lost"}, false},
+	{"late, sent back in part", func(w *world) {
+		w.invoice.Status, w.invoice.Exception = invoice.Expired, invoice.Late
+		w.payments = []invoice.Payment{payment(4_900_123, 11, expires+9, invoice.Confirmed)}
+		w.invoice.AmountRefunded = invoice.NewAmount(4_900_122)
+	}, expired, []string{"not lost", "4.900122 USDC has been sent back."}, false},
+	{"late, sent back", func(w *world) {
+		w.invoice.Status, w.invoice.Exception = invoice.Expired, invoice.Late
+		w.payments = []invoice.Payment{payment(4_900_123, 11, expires+9, invoice.Confirmed)}
+		w.invoice.AmountRefunded = invoice.NewAmount(4_900_123)
+	}, expired, []string{"so it does not settle the invoice. 4.900123 USDC has been sent back."}, false},
 	{"void", func(w *world) { w.invoice.Status = invoice.Void }, void, []string{"was cancelled"}, false},
 	{"draft", func(w *world) { w.invoice.Status = invoice.Drafted }, draft, []string{"not ready yet"}, false},
 }

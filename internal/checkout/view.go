@@ -196,7 +196,7 @@ func (s subject) progress() *progress {
 }
 
 // stages are what a payment goes through when all goes well.
-var stages = []string{"Waiting", "Payment seen", "Paid"}
+var stages = []string{"Waiting", "Seen", "Paid"}
 
 // steps returns the stages with the first so many done.
 func steps(done int) []step {

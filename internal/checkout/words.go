@@ -77,9 +77,12 @@ func (s subject) expiredWords() (string, []string) {
 	default:
 		return headline, []string{
 			ended + ", and no payment for this invoice had arrived. Please do not send anything any more.",
-			"If you did send something, it came in another amount, as another token or on another network than asked for. Contact " +
+			"If you did send something and it is not shown here within a few minutes, it came in another amount, as another token or on another network than asked for. Contact " +
 				s.merchant() + " and give the transaction’s hash.",
 		}
+	}
+	if !s.invoice.AmountRefunded.Less(inTime.Plus(late)) {
+		return headline, append(text, s.refundWords()...)
 	}
 	text = append(text, "The money is not lost: it is at "+s.merchant()+"’s address, and listed here. Contact "+s.merchant()+
 		" to have it accepted or sent back, and give the transaction’s hash. Please do not send anything more.")

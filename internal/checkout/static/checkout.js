@@ -32,7 +32,6 @@
   });
 
   const main = document.getElementById("checkout");
-  if (!main) return;
 
   let end; // performance.now() at which the time is up
   const setLeft = (seconds) => { end = performance.now() + seconds * 1000; };
@@ -68,9 +67,10 @@
       part.className = now.className;
       const focused = part.contains(document.activeElement);
       part.replaceChildren(...now.childNodes);
-      if (focused) {
-        part.tabIndex = -1;
-        part.focus();
+      if (focused) { // what had the focus is gone: go on from the status
+        const status = document.getElementById("status");
+        status.tabIndex = -1;
+        status.focus();
       }
     }
     document.title = fresh.title;
