@@ -496,13 +496,6 @@ func (w *world) wantSameContents() {
 	}
 }
 
-func (w *world) nonceOf(a common.Address) uint64 {
-	w.Helper()
-	n, err := w.dev.Client().NonceAt(w.ctx, a, nil)
-	must(w, err)
-	return n
-}
-
 // fund gives an account one ether.
 func (w *world) fund(to common.Address) {
 	w.Helper()

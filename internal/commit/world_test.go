@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"math/big"
 	"slices"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rpc"
+	"pgregory.net/rapid"
 
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/chain"
@@ -30,7 +32,7 @@ const finality = 2
 
 // world is a chain, a database, and what stands around a writer.
 type world struct {
-	testing.TB
+	rapid.TB
 	ctx   context.Context
 	dev   *devchain.Chain
 	store *store.Store
@@ -54,7 +56,7 @@ func newChain(tb testing.TB) *devchain.Chain {
 }
 
 // newWorld lets the indexer begin at the chain's head.
-func newWorld(tb testing.TB, dev *devchain.Chain, s *store.Store) *world {
+func newWorld(tb rapid.TB, dev *devchain.Chain, s *store.Store) *world {
 	tb.Helper()
 	w := &world{
 		TB: tb, ctx: context.Background(), dev: dev, store: s, ids: invoice.NewIDs(time.Now, rand.Reader),
@@ -69,7 +71,7 @@ func newWorld(tb testing.TB, dev *devchain.Chain, s *store.Store) *world {
 	return w
 }
 
-func must(tb testing.TB, err error) {
+func must(tb rapid.TB, err error) {
 	tb.Helper()
 	if err != nil {
 		tb.Fatal(err)
@@ -134,9 +136,15 @@ func (w *world) head() uint64 {
 	return n
 }
 
+// nonce returns how many transactions of the operator are in the chain.
 func (w *world) nonce() uint64 {
 	w.Helper()
-	n, err := w.dev.Client().NonceAt(w.ctx, devchain.Address(w.dev.Keys.Operator), nil)
+	return w.nonceOf(devchain.Address(w.dev.Keys.Operator))
+}
+
+func (w *world) nonceOf(a common.Address) uint64 {
+	w.Helper()
+	n, err := w.dev.Client().NonceAt(w.ctx, a, nil)
 	must(w, err)
 	return n
 }
@@ -288,17 +296,33 @@ func (w *world) wantDue(want int) {
 	}
 }
 
-// allDone reports whether no intent is left to be done. It has the indexer
-// forget what is not final, to tell intents that are done from those whose
-// event is in sight.
+var errUndo = errors.New("undone on purpose")
+
+// allDone reports whether no intent is left to be done. To tell those that are
+// done from those whose event is in sight, it has the latter forgotten, in a
+// transaction that it undoes.
 func (w *world) allDone() bool {
 	w.Helper()
-	must(w, w.store.Update(w.ctx, func(tx *store.Tx) error { return tx.UnseeIntents(w.ctx, chain.Local, 0) }))
-	due, err := w.store.DueCount(w.ctx, chain.Local)
-	must(w, err)
-	unsettled, err := w.store.UnsettledTxs(w.ctx, chain.Local)
-	must(w, err)
-	return due == 0 && len(unsettled) == 0
+	var left int64
+	err := w.store.Update(w.ctx, func(tx *store.Tx) error {
+		due, err := tx.DueCount(w.ctx, chain.Local)
+		if err == nil {
+			err = tx.UnseeIntents(w.ctx, chain.Local, 0)
+		}
+		if err != nil {
+			return err
+		}
+		unsettled, err := tx.UnsettledTxs(w.ctx, chain.Local)
+		if err != nil {
+			return err
+		}
+		left = due + int64(len(unsettled))
+		return errUndo
+	})
+	if !errors.Is(err, errUndo) {
+		w.Fatal(err)
+	}
+	return left == 0
 }
 
 func (w *world) wantAllDone() {
