@@ -4,10 +4,9 @@
 
 TOOL := go tool -modfile=tools/go.mod
 
-# How long each fuzz target runs, and which benchmarks and how long.
-FUZZTIME  ?= 10s
-BENCH     ?= .
-BENCHTIME ?= 10s
+# How long each fuzz target runs, and flags of the bench (see go run ./internal/bench -help).
+FUZZTIME   ?= 10s
+BENCHFLAGS ?=
 
 .DEFAULT_GOAL := help
 
@@ -40,7 +39,7 @@ generate: ## make generated files anew (needs npm)
 
 .PHONY: bench
 bench: ## measure on SQLite and PostgreSQL
-	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -timeout 30m ./internal/bench/...
+	go run ./internal/bench $(BENCHFLAGS)
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/quittance/quittance/internal/store"
+)
+
+// The rows that the creation of an invoice writes, as the ceiling writes them:
+// invoice, event and intent. %[1]s stands for a text that differs each time
+// and %[2]s for a number of which 64 lower-case hex digits can be made.
+const ceilingRows = `INSERT INTO invoices (id, commitment_id, merchant_id, merchant_address, chain_key, token, currency, amount, transfer_amount, line_items, status, created_at, expires_at)
+VALUES (%[1]s, '0x' || %[2]s, 'shop', '0x1111111111111111111111111111111111111111', 'local', '0x2222222222222222222222222222222222222222', 'USDC', '1000000', %[3]s, '[]', 'open', 1, 2);
+INSERT INTO events (id, type, subject, merchant_id, invoice_id, body, created_at)
+VALUES ('evt_' || %[1]s, 'invoice.created', %[1]s, 'shop', %[1]s, '%[4]s', 1);
+INSERT INTO intents (id, chain_key, invoice_id, commitment_id, kind, status, created_at)
+VALUES ('int_' || %[1]s, 'local', %[1]s, '0x' || %[2]s, 'open', 'due', 1);
+`
+
+// eventBody is about as long as the body of invoice.created.
+var eventBody = `{"data":"` + strings.Repeat("x", 600) + `"}`
+
+// ceiling measures how many invoices a bare program writes in a second: on
+// SQLite one connection with groups of 64, on PostgreSQL pgbench with 64
+// clients. It says which.
+func (b bench) ceiling(ctx context.Context, kind, url string) (float64, string, error) {
+	s, err := store.Open(ctx, url) // makes the schema
+	if err == nil {
+		err = s.Update(ctx, func(tx *store.Tx) error {
+			return tx.InsertSettlements(ctx, []store.Settlement{{ChainKey: "local", MerchantID: "shop"}}, 1)
+		})
+		err = errors.Join(err, s.Close())
+	}
+	if err != nil {
+		return 0, "", err
+	}
+	if kind == "sqlite" {
+		rate, err := b.sqliteCeiling(ctx, strings.TrimPrefix(url, "sqlite:"))
+		return rate, "bare inserts in groups of 64", err
+	}
+	rate, err := b.pgbench(ctx, url)
+	return rate, "pgbench, 64 clients", err
+}
+
+func (b bench) sqliteCeiling(ctx context.Context, path string) (_ float64, err error) {
+	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	var inserts []*sql.Stmt
+	text := fmt.Sprintf(ceilingRows, "?1", "?2", "?3", eventBody)
+	for _, one := range strings.SplitAfter(strings.TrimSpace(text), ";\n") {
+		stmt, err := conn.PrepareContext(ctx, one)
+		if err != nil {
+			return 0, err
+		}
+		defer stmt.Close() //nolint:errcheck // the connection is closed with it
+		inserts = append(inserts, stmt)
+	}
+	began, n := time.Now(), 0
+	for time.Since(began) < b.creates {
+		if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+			return 0, err
+		}
+		for range connections {
+			n++
+			args := []any{fmt.Sprintf("inv_%026d", n), fmt.Sprintf("%064x", n), strconv.Itoa(1_000_000 + n)}
+			for i, stmt := range inserts {
+				if _, err := stmt.ExecContext(ctx, [][]any{args, args[:1], args[:2]}[i]...); err != nil {
+					return 0, err
+				}
+			}
+		}
+		if _, err := conn.ExecContext(ctx, "COMMIT"); err != nil {
+			return 0, err
+		}
+	}
+	return float64(n) / time.Since(began).Seconds(), nil
+}
+
+// pgbench runs the rows as one transaction of prepared statements.
+func (b bench) pgbench(ctx context.Context, url string) (float64, error) {
+	// A random number of 63 bits does not repeat in one run.
+	id, hex := "('inv_' || lpad(:n::bigint::text, 26, '0'))", "lpad(to_hex(:n::bigint), 64, '0')"
+	script := "\\set n random(1, 9223372036854775807)\nBEGIN;\n" +
+		fmt.Sprintf(ceilingRows, id, hex, ":n::bigint::text", eventBody) + "COMMIT;\n"
+	path := filepath.Join(b.dir, "creates.sql")
+	if err := os.WriteFile(path, []byte(script), 0o600); err != nil {
+		return 0, err
+	}
+	cmd := exec.CommandContext(ctx, b.cluster.Bin("pgbench"), "-n", "-M", "prepared", "-c", strconv.Itoa(connections), "-j", "2",
+		"-T", strconv.Itoa(max(1, int(b.creates.Seconds()))), "-f", path, url)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return 0, fmt.Errorf("pgbench: %w\n%.500s", err, out)
+	}
+	for line := range strings.Lines(string(out)) {
+		if rest, ok := strings.CutPrefix(line, "tps = "); ok {
+			return strconv.ParseFloat(strings.Fields(rest)[0], 64)
+		}
+	}
+	return 0, fmt.Errorf("pgbench printed no rate:\n%s", out)
+}
+
+// createDatabase makes a database on the cluster.
+func createDatabase(ctx context.Context, url, name string) (err error) {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
+	_, err = conn.Exec(ctx, "CREATE DATABASE "+pgx.Identifier{name}.Sanitize())
+	return err
+}

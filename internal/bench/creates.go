@@ -1,0 +1,143 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/quittance/quittance/internal/deliver"
+	"github.com/quittance/quittance/internal/devchain"
+)
+
+// connections is how many clients create invoices at the same time, and how
+// many rows the ceiling groups.
+const connections = 64
+
+// measureCreates measures how many invoices are created in a second through
+// HTTP, and how many a bare program writes the same rows of.
+func (b bench) measureCreates(ctx context.Context, kind string) (err error) {
+	url, err := b.url(ctx, kind, "ceiling")
+	if err != nil {
+		return err
+	}
+	ceiling, note, err := b.ceiling(ctx, kind, url)
+	if err != nil {
+		return fmt.Errorf("ceiling: %w", err)
+	}
+	if url, err = b.url(ctx, kind, "creates"); err != nil {
+		return err
+	}
+	w, err := b.start(ctx, url, deliver.Endpoint{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.stop()) }()
+	before, err := w.server.cpu()
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	made, err := create(ctx, w, func(int64) bool { return time.Since(began) < b.creates })
+	if err != nil {
+		return err
+	}
+	took := time.Since(began)
+	after, err := w.server.cpu()
+	if err != nil {
+		return err
+	}
+	rate := float64(made) / took.Seconds()
+	b.report.row(kind, "creates/s, 64 connections", fmt.Sprintf("%.0f", rate), fmt.Sprintf("%.0f", ceiling),
+		fmt.Sprintf("%.2f", rate/ceiling), "ceiling: "+note)
+	b.report.row(kind, "server CPU per create", ((after-before)/time.Duration(made)).Round(time.Microsecond), "", "", "")
+	return nil
+}
+
+// create creates invoices through HTTP with 64 connections while more, which
+// is asked with the number of those begun so far, says so. Amounts and
+// addresses differ as those of a busy service do.
+func create(ctx context.Context, w *world, more func(begun int64) bool) (int64, error) {
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: connections, MaxConnsPerHost: connections}}
+	defer client.CloseIdleConnections()
+	var begun, made atomic.Int64
+	var group sync.WaitGroup
+	errs := make(chan error, connections)
+	merchant := devchain.Address(w.node.Keys.Merchant).Hex()
+	expires := time.Now().Add(24 * time.Hour).Unix()
+	for range connections {
+		group.Go(func() {
+			for {
+				n := begun.Add(1)
+				if !more(n) || ctx.Err() != nil {
+					return
+				}
+				body := fmt.Appendf(nil, `{"merchantId":"shop","merchantAddress":"%s","amount":"%d","currency":"USDC","chainKey":"local","expiresAt":%d}`,
+					merchant, 1_000_000+1000*n, expires)
+				if err := post(ctx, client, w.server.url+"/api/invoices", body); err != nil {
+					errs <- err
+					return
+				}
+				made.Add(1)
+			}
+		})
+	}
+	group.Wait()
+	close(errs)
+	return made.Load(), <-errs
+}
+
+func post(ctx context.Context, client *http.Client, url string, body []byte) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close() //nolint:errcheck // it was read to its end
+	text, err := io.ReadAll(res.Body)
+	if err == nil && res.StatusCode != http.StatusCreated {
+		err = fmt.Errorf("status %d: %s", res.StatusCode, text)
+	}
+	return err
+}
+
+// measureMemory measures the server's resident memory with many open
+// invoices.
+func (b bench) measureMemory(ctx context.Context, kind string) (err error) {
+	url, err := b.url(ctx, kind, "memory")
+	if err != nil {
+		return err
+	}
+	w, err := b.start(ctx, url, deliver.Endpoint{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.stop()) }()
+	empty, err := w.server.memory()
+	if err != nil {
+		return err
+	}
+	if _, err := create(ctx, w, func(begun int64) bool { return begun <= int64(b.open) }); err != nil {
+		return err
+	}
+	// A block is read with all of them open.
+	if err := w.node.Seal(ctx); err != nil {
+		return err
+	}
+	full, err := w.server.memory()
+	if err != nil {
+		return err
+	}
+	b.report.row(kind, fmt.Sprintf("resident memory, %d open", b.open), fmt.Sprintf("%d MB", full>>20), "", "",
+		fmt.Sprintf("%d MB when empty", empty>>20))
+	return nil
+}
