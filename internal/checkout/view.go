@@ -212,7 +212,7 @@ func (s subject) major(a invoice.Amount) string { return a.Major(s.token.Decimal
 
 // version changes when anything that the view says does.
 func (v view) version() (string, error) {
-	text, err := json.Marshal(v)
+	text, err := json.Marshal(v) //nolint:musttag // nobody reads it
 	if err != nil {
 		return "", err
 	}
