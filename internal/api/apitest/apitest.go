@@ -190,9 +190,9 @@ func (s *spec) problem(body []byte, status int, code string) error {
 // each other and with the answer's status.
 func agree(body []byte, status int) error {
 	var p struct {
-		Status int
-		Code   string
-		Field  *string
+		Status int     `json:"status"`
+		Code   string  `json:"code"`
+		Field  *string `json:"field"`
 	}
 	if err := json.Unmarshal(body, &p); err != nil {
 		return err
