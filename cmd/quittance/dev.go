@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -40,23 +41,22 @@ func runDev(ctx context.Context, env environment, args []string) error {
 	if err := cfg.Check(); err != nil {
 		return usageError{err}
 	}
-	ctx, fail := context.WithCancelCause(ctx)
-	defer fail(nil)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var unwritten error // the info file's; the world ends on it
 	err := dev.Run(ctx, cfg, func(w *dev.World) {
 		if *info != "" {
-			if err := w.Info.Write(*info); err != nil {
-				fail(err)
+			if unwritten = w.Info.Write(*info); unwritten != nil {
+				stop()
 				return
 			}
 		}
 		printDev(env.stdout, w.Info, cfg)
 	})
-	if cause := context.Cause(ctx); err == nil && cause != nil && cause != context.Canceled { //nolint:errorlint // the bare sentinel
-		return cause
+	if err = errors.Join(unwritten, err); err != nil {
+		return err
 	}
-	if err == nil {
-		fmt.Fprintln(env.stdout, "stopped")
-	}
+	_, err = fmt.Fprintln(env.stdout, "Stopped. The next start goes on from here.")
 	return err
 }
 
@@ -88,8 +88,8 @@ Pay it with Foundry's cast: send the transferAmount of the answer, here in AMOUN
 
 Or open its page, %[1]s/checkout/ID, and press the button. Then look:
 
-  curl -s %[1]s/api/invoices?status=paid
-  curl -s %[1]s/api/payments?include=pending
+  curl -s '%[1]s/api/invoices?status=paid'
+  curl -s '%[1]s/api/payments?include=pending'
 
 Stop with Ctrl-C.
 `, i.BaseURL, i.Chain.ChainKey, i.Chain.ChainID, i.Chain.RPCURL, i.Chain.Token, i.Chain.Registry,
