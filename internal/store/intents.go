@@ -31,10 +31,11 @@ func (tx *Tx) InsertIntents(ctx context.Context, intents []Intent) error {
 }
 
 // SeeIntent records the block in which the registry announced what an intent
-// of the commitment asks for.
+// of the commitment asks for. The first such block stays: a reorg that leaves
+// a later one does not make it less true.
 func (tx *Tx) SeeIntent(ctx context.Context, chainKey string, commitment invoice.Hash, kind invoice.IntentKind, block uint64) error {
 	_, err := tx.exec(ctx, `UPDATE intents SET seen_block = $4
-		WHERE commitment_id = $2 AND chain_key = $1 AND kind = $3 AND status <> 'done'`,
+		WHERE commitment_id = $2 AND chain_key = $1 AND kind = $3 AND status <> 'done' AND seen_block IS NULL`,
 		chainKey, commitment.String(), string(kind), int64(block))
 	return err
 }
