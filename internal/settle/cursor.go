@@ -68,17 +68,23 @@ func (s *Service) Pending(ctx context.Context, chainKey string, through uint64) 
 
 // Rollback leaves the blocks above a header, which is the newest that the
 // chain still has: their payments and refunds are orphaned, and kept. It
-// returns ErrFinalityViolated when that would undo a final block.
+// returns ErrFinalityViolated when that would undo a final block, and
+// ErrCursorMoved when the header is not one that was read, below the newest.
 func (s *Service) Rollback(ctx context.Context, chainKey string, to Header) error {
 	return s.Store.Update(ctx, func(tx *store.Tx) error {
 		cur, err := s.lock(ctx, tx, chainKey)
 		if err != nil {
 			return err
 		}
+		kept, err := tx.Headers(ctx, chainKey, to.Number, to.Number)
+		if err != nil {
+			return err
+		}
+		line := cur.Confirmed
 		switch {
-		case to.Number < cur.Confirmed.Number:
+		case to.Number < line.Number, to.Number == line.Number && to.Hash != line.Hash:
 			return ErrFinalityViolated
-		case to.Number >= cur.Indexed.Number:
+		case to.Number >= cur.Indexed.Number, to.Number > line.Number && (len(kept) == 0 || kept[0].Hash != to.Hash):
 			return ErrCursorMoved
 		}
 		if err := tx.OrphanAbove(ctx, chainKey, to.Number); err != nil {
