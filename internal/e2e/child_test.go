@@ -1,0 +1,134 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience bounds whatever a test waits for, unless it says otherwise. The
+// machine may be busy.
+const patience = 30 * time.Second
+
+// poll is how often a test looks at what does not tell when it changes.
+const poll = 10 * time.Millisecond
+
+// child is a run of the program.
+type child struct {
+	cmd            *exec.Cmd
+	stdout, stderr output
+	done           chan struct{} // closed when it has ended
+}
+
+// output is what a child has written so far.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write adds to the output.
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+// String returns all of it.
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// launch starts the program. It does not outlive the test, and what it wrote
+// is shown when the test fails.
+func launch(tb testing.TB, args ...string) *child {
+	tb.Helper()
+	return launchWith(tb, nil, args...)
+}
+
+// launchWith is launch with more variables in the environment.
+func launchWith(tb testing.TB, env []string, args ...string) *child {
+	tb.Helper()
+	c := &child{cmd: exec.Command(program, args...), done: make(chan struct{})}
+	c.cmd.Stdout, c.cmd.Stderr = &c.stdout, &c.stderr
+	c.cmd.Env = append(os.Environ(), env...)
+	c.cmd.SysProcAttr = dieWithParent()
+	if err := c.cmd.Start(); err != nil {
+		tb.Fatalf("start the program: %v", err)
+	}
+	go func() {
+		defer close(c.done)
+		var exit *exec.ExitError
+		if err := c.cmd.Wait(); err != nil && !errors.As(err, &exit) {
+			tb.Logf("wait for the program: %v", err)
+		}
+	}()
+	tb.Cleanup(func() {
+		c.kill()
+		if tb.Failed() {
+			tb.Logf("quittance %q wrote:\n%s%s", args, c.stdout.String(), c.stderr.String())
+		}
+	})
+	return c
+}
+
+// kill ends the child as a power cut would, and waits until it is gone.
+func (c *child) kill() {
+	_ = c.cmd.Process.Kill() // one that has ended already cannot be killed
+	<-c.done
+}
+
+// ended reports whether the child is gone.
+func (c *child) ended() bool {
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// stop sends the signal and returns the exit code.
+func (c *child) stop(tb testing.TB, signal os.Signal, within time.Duration) int {
+	tb.Helper()
+	if err := c.cmd.Process.Signal(signal); err != nil {
+		tb.Fatalf("send %s: %v", signal, err)
+	}
+	return c.exit(tb, within)
+}
+
+// exit waits for the child's end and returns its exit code.
+func (c *child) exit(tb testing.TB, within time.Duration) int {
+	tb.Helper()
+	limit := time.NewTimer(within)
+	defer limit.Stop()
+	select {
+	case <-c.done:
+		return c.cmd.ProcessState.ExitCode()
+	case <-limit.C:
+		_ = c.cmd.Process.Signal(syscall.SIGQUIT) // its stacks say where it hangs
+		tb.Fatalf("the program did not end within %s", within)
+		return -1
+	}
+}
+
+// await looks again and again until ok is true.
+func await(ctx context.Context, ok func() bool) error {
+	ticker := time.NewTicker(poll)
+	defer ticker.Stop()
+	for !ok() {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+package e2e
+
+import (
+	"context"
+	"flag"
+	"math/rand/v2"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+var (
+	seed  = flag.Uint64("seed", 0, "random choices of TestCrash; 0 chooses")
+	kills = flag.Int("kills", 20, "how often TestCrash kills the program in the middle of its work")
+)
+
+const (
+	// birthKills are kills while the first start makes keys, chain and
+	// database.
+	birthKills = 4
+	// birth is how long a first start takes on a quiet machine, and more.
+	birth = 400 * time.Millisecond
+	// life is the longest time that the program is left alone in between.
+	life = 2 * time.Second
+	// shopCount is how many orders are in progress at a time.
+	shopCount = 6
+	// recovery is how long all may take to come right in the end: deliveries
+	// under way when the program was killed are tried again when their lease
+	// has ended, after 30 s, and those that failed twice after 36 s.
+	recovery = 75 * time.Second
+)
+
+// TestCrash kills the program at random moments while invoices are created,
+// paid, refunded and left to expire, and holds what has become of them against
+// the chain.
+func TestCrash(t *testing.T) {
+	t.Parallel()
+	if *seed == 0 {
+		*seed = rand.Uint64()
+	}
+	t.Logf("the same choices again: go test ./internal/e2e -run '^TestCrash$' -seed %d -kills %d", *seed, *kills)
+	random := rand.New(rand.NewPCG(*seed, 0))
+	ctx := within(t, 3*time.Minute)
+	r := newReceiver(t)
+	w := newWorld(t, "--block-time", "200ms", "--webhook-url", r.URL)
+	for range birthKills {
+		c := w.begin()
+		elapse(c, time.Duration(random.Int64N(int64(birth))))
+		c.kill()
+	}
+	c := w.start()
+	r.trust(w.info.Load().Merchant.WebhookSecret)
+	shops := w.openShops(ctx, shopCount, random)
+
+	// Shops finish what they have begun when the kills are over.
+	closing := make(chan struct{})
+	trade, ctx := errgroup.WithContext(ctx)
+	for _, s := range shops {
+		trade.Go(func() error {
+			for {
+				select {
+				case <-closing:
+					return nil
+				default:
+				}
+				if err := s.trade(ctx); err != nil {
+					return err
+				}
+			}
+		})
+	}
+	for n := range *kills {
+		// The receiver is away early enough for second retries to come in time.
+		r.behave(nil)
+		if n%5 == 1 && n < *kills/2 {
+			r.behave(hangUp)
+		}
+		if random.IntN(4) == 0 {
+			elapse(c, time.Duration(random.Int64N(int64(birth)))) // while it comes up again
+		} else if w.ready(c) {
+			elapse(c, time.Duration(random.Int64N(int64(life))))
+		}
+		if c.ended() {
+			t.Fatalf("the program ended by itself before kill %d:\n%s", n+1, c.stderr.String())
+		}
+		c.kill()
+		c = w.begin()
+	}
+	if !w.ready(c) {
+		t.Fatalf("the program did not come up again:\n%s", c.stderr.String())
+	}
+	close(closing)
+	if err := trade.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	awaitSettled(t, w, &auditor{world: w, shops: shops, receiver: r}, c)
+}
+
+// awaitSettled waits until all is as it must be, ends the program in order, and
+// looks once more.
+func awaitSettled(t *testing.T, w *world, a *auditor, c *child) {
+	t.Helper()
+	ctx := within(t, recovery)
+	var err error
+	if a.chain, err = a.shops[0].customer.movements(ctx); err != nil {
+		t.Fatal(err)
+	}
+	begun, left := time.Now(), 0
+	ticker := time.NewTicker(500 * time.Millisecond)
+	defer ticker.Stop()
+	for faults := a.audit(ctx); len(faults) > 0; faults = a.audit(ctx) {
+		if len(faults) != left {
+			left = len(faults)
+			t.Logf("%.1fs after the last kill: %d things are not as they must be, such as %s", time.Since(begun).Seconds(), left, faults[0])
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			t.Fatalf("after %s still %d things are not as they must be:\n%s", recovery, len(faults), shown(a.audit(context.WithoutCancel(ctx))))
+		}
+	}
+	if code := c.stop(t, syscall.SIGTERM, patience); code != 0 {
+		t.Errorf("SIGTERM: exit code %d", code)
+	}
+	// Whatever was still on its way has come now, or will never.
+	a.wrong = nil
+	if a.events(); len(a.wrong) > 0 {
+		t.Errorf("after the end:\n%s", shown(a.wrong))
+	}
+	a.summary()
+}
+
+// elapse waits for a moment to come, or for the child's end.
+func elapse(c *child, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-c.done:
+	}
+}

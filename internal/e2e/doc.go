@@ -1,0 +1,7 @@
+// Package e2e tests the program as its users meet it: the built binary as a
+// child process, HTTP and JSON-RPC over the network, webhooks received and
+// verified by the public package. It holds tests alone.
+//
+// TestCrash kills the program over and over; it prints the command that runs
+// it again with the same random choices.
+package e2e

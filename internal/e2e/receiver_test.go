@@ -1,0 +1,236 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/quittance/quittance/internal/api/apitest"
+	"github.com/quittance/quittance/webhook"
+)
+
+// event is an event as a merchant's receiver has got it.
+type event struct {
+	webhook.Event
+	Subject    string // what it is about: an invoice, a payment or a refund
+	InvoiceID  string
+	MerchantID string // empty for payments and refunds, which do not say
+	DeliveryID string
+	body       []byte
+	attempts   int // requests that brought it
+	accepted   int // of them, those that were answered 2xx
+}
+
+// receiver is a merchant's endpoint. It verifies each delivery with the public
+// package and remembers all that came, also what it did not accept.
+type receiver struct {
+	testing.TB
+	*httptest.Server
+
+	mu       sync.Mutex
+	secret   string
+	answer   func(w http.ResponseWriter, r *http.Request, e event) // nil accepts
+	events   map[string]*event                                     // by id
+	problems []string                                              // what must never happen
+	changed  chan struct{}                                         // closed and replaced with every delivery
+}
+
+func newReceiver(tb testing.TB) *receiver {
+	tb.Helper()
+	r := &receiver{TB: tb, events: make(map[string]*event), changed: make(chan struct{})}
+	verifier := webhook.Verifier{Lookup: func(*http.Request) ([]string, error) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return []string{r.secret}, nil
+	}}
+	verified := verifier.Handler(http.HandlerFunc(r.take))
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		status := &statusWriter{ResponseWriter: w}
+		verified.ServeHTTP(status, req)
+		if status.code == http.StatusUnauthorized {
+			r.problem("a delivery was not signed as it should be: %s", req.Header)
+		}
+	}))
+	tb.Cleanup(r.Close)
+	return r
+}
+
+// trust tells the receiver the secret of its events.
+func (r *receiver) trust(secret string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.secret = secret
+}
+
+// behave has the receiver answer deliveries in another way; nil accepts them.
+func (r *receiver) behave(answer func(http.ResponseWriter, *http.Request, event)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answer = answer
+}
+
+// hangUp is a way to answer: not at all.
+func hangUp(http.ResponseWriter, *http.Request, event) { panic(http.ErrAbortHandler) }
+
+type statusWriter struct {
+	http.ResponseWriter
+	code int
+}
+
+// WriteHeader remembers the status.
+func (w *statusWriter) WriteHeader(code int) {
+	w.code = code
+	w.ResponseWriter.WriteHeader(code)
+}
+
+// Unwrap lets http.ResponseController reach the writer beneath.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (r *receiver) problem(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.problems = append(r.problems, fmt.Sprintf(format, args...))
+}
+
+// take takes a delivery whose signature held.
+func (r *receiver) take(w http.ResponseWriter, req *http.Request) {
+	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		r.problem("read a verified body: %v", err)
+		return
+	}
+	e, err := parseEvent(body)
+	if err != nil {
+		r.problem("%v\n%s", err, body)
+		return
+	}
+	if err := apitest.Event(r, body); err != nil {
+		r.problem("%s is not as openapi.yaml says: %v\n%s", e.Type, err, body)
+	}
+	if typ := req.Header.Get(webhook.HeaderEvent); typ != e.Type {
+		r.problem("the event %s is of type %s, and its header says %s", e.ID, e.Type, typ)
+	}
+	if at := req.Header.Get(webhook.HeaderTimestamp); !strings.HasPrefix(req.Header.Get(webhook.HeaderSignature), "t="+at+",") {
+		r.problem("the timestamp %q is not that of the signature", at)
+	}
+	if typ := req.Header.Get("Content-Type"); typ != "application/json" {
+		r.problem("the content type is %q", typ)
+	}
+	e.DeliveryID = req.Header.Get(webhook.HeaderDelivery)
+	kept, answer := r.keep(e)
+	if answer != nil {
+		status := &statusWriter{ResponseWriter: w}
+		answer(status, req, kept)
+		if status.code < 200 || status.code > 299 {
+			r.notify(nil)
+			return
+		}
+	} else {
+		w.WriteHeader(http.StatusNoContent)
+	}
+	r.notify(func() { r.events[e.ID].accepted++ })
+}
+
+// notify makes a change and tells whoever waits.
+func (r *receiver) notify(change func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if change != nil {
+		change()
+	}
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+// keep remembers a delivery, and returns the event as it is known now and how
+// to answer.
+func (r *receiver) keep(e event) (event, func(http.ResponseWriter, *http.Request, event)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known := r.events[e.ID]
+	switch {
+	case known == nil:
+		known = &e
+		r.events[e.ID] = known
+	case known.DeliveryID != e.DeliveryID:
+		r.problems = append(r.problems, fmt.Sprintf("the event %s came as %s and as %s", e.ID, known.DeliveryID, e.DeliveryID))
+	case !bytes.Equal(known.body, e.body):
+		r.problems = append(r.problems, fmt.Sprintf("the event %s came with other bytes:\n%s\n%s", e.ID, known.body, e.body))
+	}
+	known.attempts++
+	return *known, r.answer
+}
+
+// parseEvent reads what an event is about.
+func parseEvent(body []byte) (event, error) {
+	parsed, err := webhook.ParseEvent(body)
+	if err != nil {
+		return event{}, err
+	}
+	var data struct {
+		Invoice struct{ ID, MerchantID string }
+		Payment struct{ ID, InvoiceID string }
+		Refund  struct{ ID, InvoiceID string }
+	}
+	if err := json.Unmarshal(parsed.Data, &data); err != nil {
+		return event{}, err
+	}
+	e := event{Event: parsed, body: body, MerchantID: data.Invoice.MerchantID}
+	switch parsed.Type {
+	case webhook.PaymentReceived:
+		e.Subject, e.InvoiceID = data.Payment.ID, data.Payment.InvoiceID
+	case webhook.PaymentRefunded:
+		e.Subject, e.InvoiceID = data.Refund.ID, data.Refund.InvoiceID
+	default:
+		e.Subject, e.InvoiceID = data.Invoice.ID, data.Invoice.ID
+	}
+	return e, nil
+}
+
+// got returns a copy of all events that came, and the problems.
+func (r *receiver) got() (events []event, problems []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.events {
+		events = append(events, *e)
+	}
+	return events, append(problems, r.problems...)
+}
+
+// await waits until an event of the type about the invoice was accepted.
+func (r *receiver) await(ctx context.Context, typ, invoiceID string) event {
+	r.Helper()
+	for {
+		r.mu.Lock()
+		changed := r.changed
+		for _, e := range r.events {
+			if e.Type == typ && e.InvoiceID == invoiceID && e.accepted > 0 {
+				found := *e
+				r.mu.Unlock()
+				return found
+			}
+		}
+		r.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			r.Fatalf("no %s came for invoice %s", typ, invoiceID)
+		}
+	}
+}
+
+// clean has the test fail over what must never happen with a delivery.
+func (r *receiver) clean() {
+	r.Helper()
+	_, problems := r.got()
+	for _, p := range problems {
+		r.Error(p)
+	}
+}

@@ -1,0 +1,217 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// shop is a merchant with one customer, who trade one order after the other.
+// Each has an account of its own, so that shops do not wait for each other.
+type shop struct {
+	*world
+	id        string
+	till      *wallet // the merchant's settlement account
+	customer  *wallet
+	rand      *rand.Rand
+	chainTime *atomic.Int64 // the newest that any shop has seen
+	orders    []*order
+}
+
+// order is one wish for an invoice, and what was done about it. No two orders
+// of a shop are over the same amount.
+type order struct {
+	kind     kind
+	request  client.CreateInvoiceRequest
+	answer   *client.CreateInvoiceResponse // nil when none came
+	payments map[common.Hash]bool          // transactions, and whether they fit only while the invoice is open
+	refunds  map[common.Hash]bool
+}
+
+// kind is the plan for an order.
+type kind int
+
+const (
+	plain    kind = iota // pay the transfer amount
+	registry             // pay through the registry
+	tagged               // pay the amount with the commitment's id in the calldata
+	bare                 // pay the bare amount
+	halves               // pay by two tagged transfers
+	refunded             // pay the transfer amount and get all or a part of it back
+	hasty                // pay when the invoice may have expired already
+	unpaid               // do not pay
+	keyless              // create without Idempotency-Key, and pay only if there was an answer
+	kinds
+)
+
+// Lifetimes of invoices, in seconds of the chain, which runs several times
+// faster than the clock.
+const (
+	longLife  = 150
+	shortLife = 12
+)
+
+// trade carries out one order.
+func (s *shop) trade(ctx context.Context) error {
+	o := &order{
+		kind: kind(s.rand.IntN(int(kinds))), payments: make(map[common.Hash]bool), refunds: make(map[common.Hash]bool),
+	}
+	// The steps between amounts are wider than the suffix of a transfer amount.
+	amount := big.NewInt(int64(len(s.orders)+1) * 10_000)
+	life := int64(longLife/2 + s.rand.IntN(longLife/2))
+	if o.kind == unpaid || o.kind == hasty {
+		life = int64(1 + s.rand.IntN(shortLife))
+	}
+	if header := s.customer.head(ctx); header != nil {
+		s.chainTime.Store(max(s.chainTime.Load(), int64(header.Time)))
+	}
+	o.request = client.CreateInvoiceRequest{
+		MerchantID: s.id, MerchantAddress: s.till.address.Hex(), Amount: amount.String(), Currency: "USDC",
+		ChainKey: s.info.Load().Chain.ChainKey, ExpiresAt: max(time.Now().Unix()+2, s.chainTime.Load()+life),
+	}
+	s.orders = append(s.orders, o)
+	if err := s.order(ctx, o); err != nil || o.answer == nil {
+		return err
+	}
+	return s.settle(ctx, o, amount)
+}
+
+// order creates the invoice. With a key it is asked for until it is there; and
+// sometimes once more.
+func (s *shop) order(ctx context.Context, o *order) error {
+	if o.kind == keyless {
+		made, err := s.api().CreateInvoice(ctx, o.request)
+		if err == nil {
+			o.answer = &made
+		}
+		return unexpected(err)
+	}
+	key := client.IdempotencyKey("order-" + o.request.Amount)
+	var refused error
+	err := await(ctx, func() bool {
+		made, err := s.api().CreateInvoice(ctx, o.request, key)
+		if refused = unexpected(err); err != nil {
+			return refused != nil
+		}
+		if o.answer != nil && o.answer.ID != made.ID {
+			refused = fmt.Errorf("one key made the invoices %s and %s", o.answer.ID, made.ID)
+			return true
+		}
+		o.answer = &made
+		return s.rand.IntN(8) != 0
+	})
+	return errors.Join(refused, err)
+}
+
+// unexpected is the error of a create that is more than a service that is
+// away, or that another request with the key is under way in.
+func unexpected(err error) error {
+	var answer *client.Error
+	if !errors.As(err, &answer) || answer.Code == client.CodeUnavailable || answer.Code == client.CodeIdempotencyInProgress {
+		return nil
+	}
+	return err
+}
+
+// settle pays the order as its kind wants it.
+func (s *shop) settle(ctx context.Context, o *order, amount *big.Int) error {
+	tag := common.HexToHash(o.answer.OnChainInvoiceID)
+	asked := units(s, o.answer.Invoice.TransferAmount)
+	switch o.kind {
+	case unpaid:
+		return nil
+	case registry:
+		return s.payThroughRegistry(ctx, o)
+	case tagged:
+		return s.send(ctx, o, amount, tag[:], false)
+	case bare:
+		return s.send(ctx, o, amount, nil, true)
+	case halves:
+		half := new(big.Int).Rsh(amount, 1)
+		return errors.Join(s.send(ctx, o, half, tag[:], false), s.send(ctx, o, new(big.Int).Sub(amount, half), tag[:], false))
+	case refunded:
+		if err := s.send(ctx, o, asked, nil, false); err != nil {
+			return err
+		}
+		back := new(big.Int).Rsh(asked, uint(s.rand.IntN(2)))
+		_, err := s.till.transfer(ctx, s.customer.address, back, tag[:], func(tx common.Hash) { o.refunds[tx] = true })
+		return err
+	default:
+		return s.send(ctx, o, asked, nil, false)
+	}
+}
+
+// send pays by a transfer; onlyOpen says that its form names the invoice only
+// while that is open.
+func (s *shop) send(ctx context.Context, o *order, amount *big.Int, trailing []byte, onlyOpen bool) error {
+	_, err := s.customer.transfer(ctx, s.till.address, amount, trailing, func(tx common.Hash) { o.payments[tx] = onlyOpen })
+	return err
+}
+
+func (s *shop) payThroughRegistry(ctx context.Context, o *order) error {
+	terms := s.terms(o.answer.Invoice)
+	receipt, err := s.customer.pay(ctx, chain.ContractTerms(terms, o.answer.ID), func(tx common.Hash) { o.payments[tx] = false })
+	if err != nil || receipt.Status == types.ReceiptStatusSuccessful {
+		return err
+	}
+	delete(o.payments, receipt.TxHash)
+	if header := s.customer.head(ctx); header != nil && int64(header.Time) <= terms.ExpiresAt {
+		return fmt.Errorf("the registry refused a payment of invoice %s before it expired", o.answer.ID)
+	}
+	return nil
+}
+
+// terms are an invoice's terms as the registry knows them.
+func (w *world) terms(inv client.Invoice) invoice.Terms {
+	w.Helper()
+	amount, err := invoice.ParseAmount(inv.Amount)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return invoice.Terms{
+		Merchant: invoice.Address(common.HexToAddress(inv.MerchantAddress)),
+		Token:    invoice.Address(common.HexToAddress(w.info.Load().Chain.Token)),
+		Amount:   amount, ExpiresAt: inv.ExpiresAt,
+	}
+}
+
+// openShops opens shops whose customers have ether, tokens and an allowance
+// for the registry.
+func (w *world) openShops(ctx context.Context, n int, random *rand.Rand) []*shop {
+	w.Helper()
+	bank := w.payer()
+	ether := new(big.Int).Exp(big.NewInt(10), big.NewInt(18), nil)
+	chainTime := new(atomic.Int64)
+	shops := make([]*shop, n)
+	for i := range shops {
+		s := &shop{
+			world: w, id: "shop-" + strconv.Itoa(i), till: w.newWallet(""), customer: w.newWallet(""),
+			rand: rand.New(rand.NewPCG(random.Uint64(), random.Uint64())), chainTime: chainTime,
+		}
+		for _, a := range []*wallet{s.till, s.customer} {
+			if _, err := bank.send(ctx, a.address, ether, nil, nil); err != nil {
+				w.Fatal(err)
+			}
+		}
+		if _, err := bank.transfer(ctx, s.customer.address, big.NewInt(1_000_000_000_000), nil, nil); err != nil {
+			w.Fatal(err)
+		}
+		if err := s.customer.approve(ctx); err != nil {
+			w.Fatal(err)
+		}
+		shops[i] = s
+	}
+	return shops
+}

@@ -1,0 +1,124 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/api/apitest"
+	"github.com/quittance/quittance/internal/dev"
+)
+
+// world is a folder in which quittance dev runs, once or several times.
+type world struct {
+	testing.TB
+	dir  string
+	file string // of --info
+	args []string
+	http *http.Client // holds every answer against openapi.yaml
+	info atomic.Pointer[dev.Info]
+}
+
+// newWorld returns a world in an empty folder; args are flags beyond those
+// that tests need.
+func newWorld(tb testing.TB, args ...string) *world {
+	tb.Helper()
+	base := tb.TempDir()
+	w := &world{TB: tb, dir: filepath.Join(base, "data"), file: filepath.Join(base, "info.json")}
+	w.args = append([]string{"dev", "--listen", "127.0.0.1:0", "--data", w.dir, "--info", w.file}, args...)
+	transport := &http.Transport{MaxIdleConnsPerHost: 16}
+	tb.Cleanup(transport.CloseIdleConnections)
+	w.http = &http.Client{Transport: apitest.Transport(tb, transport), Timeout: patience}
+	return w
+}
+
+// startWorld returns a world that runs.
+func startWorld(tb testing.TB, args ...string) (*world, *child) {
+	tb.Helper()
+	w := newWorld(tb, args...)
+	return w, w.start()
+}
+
+// start runs the world and waits until it is ready.
+func (w *world) start() *child {
+	w.Helper()
+	c := w.begin()
+	if !w.ready(c) {
+		w.Fatalf("the world did not become ready:\n%s", c.stderr.String())
+	}
+	return c
+}
+
+// begin runs the world without waiting.
+func (w *world) begin() *child {
+	w.Helper()
+	if err := os.Remove(w.file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		w.Fatal(err)
+	}
+	return launch(w, w.args...)
+}
+
+// ready waits until the world says where it is, or has ended.
+func (w *world) ready(c *child) bool {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var info *dev.Info
+	err := await(ctx, func() bool {
+		raw, err := os.ReadFile(w.file)
+		if err == nil {
+			// It is written at once: a part of it is an error.
+			if err := json.Unmarshal(raw, &info); err != nil {
+				w.Fatalf("the info file is not whole: %v\n%s", err, raw)
+			}
+		}
+		return info != nil || c.ended()
+	})
+	if err != nil {
+		w.Errorf("wait for the info file: %v", err)
+	}
+	if info != nil {
+		w.info.Store(info)
+	}
+	return info != nil
+}
+
+// api returns a client of the world as it runs now.
+func (w *world) api() *client.Client {
+	w.Helper()
+	c, err := client.New(w.info.Load().BaseURL, client.WithHTTPClient(w.http))
+	if err != nil {
+		w.Fatal(err)
+	}
+	return c
+}
+
+// url returns the address of a path of the API as it runs now.
+func (w *world) url(path string) string { return w.info.Load().BaseURL + path }
+
+// draft asks for an invoice of the demo merchant, good for an hour.
+func (w *world) draft(amount string) client.CreateInvoiceRequest {
+	info := w.info.Load()
+	return client.CreateInvoiceRequest{
+		MerchantID: info.Merchant.ID, MerchantAddress: info.Merchant.Address, Amount: amount,
+		Currency: "USDC", ChainKey: info.Chain.ChainKey, ExpiresAt: time.Now().Unix() + 3600,
+	}
+}
+
+// create creates an invoice.
+func (w *world) create(r client.CreateInvoiceRequest, options ...client.CreateOption) client.CreateInvoiceResponse {
+	w.Helper()
+	made, err := w.api().CreateInvoice(w.Context(), r, options...)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return made
+}
