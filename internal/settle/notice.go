@@ -41,6 +41,11 @@ func (s *Service) ReceiveNotice(ctx context.Context, n Notice) error {
 	err := s.Store.Update(ctx, func(tx *store.Tx) error {
 		row.PaymentID = ""
 		if known && !row.Amount.IsZero() && !row.Address.IsZero() {
+			// Were the payment stored at the same time, neither would see the
+			// other. A chain that was never read has no payments.
+			if _, err := tx.LockCursor(ctx, n.ChainKey); err != nil && !errors.Is(err, store.ErrNotFound) {
+				return err
+			}
 			p, err := tx.UnlinkedPayment(ctx, row)
 			if err != nil && !errors.Is(err, store.ErrNotFound) {
 				return err

@@ -48,11 +48,14 @@ func (q *queries) UnlinkedPayment(ctx context.Context, n Notice) (PaymentRow, er
 }
 
 // LinkNotices links the oldest notice of each provider and type that
-// announced the payment and is linked to none.
+// announced the payment and is linked to none, unless the payment has one of
+// that provider and type already.
 func (tx *Tx) LinkNotices(ctx context.Context, p invoice.Payment) error {
 	_, err := tx.exec(ctx, `UPDATE notices SET payment_id = $1 WHERE id IN (
-		SELECT min(id) FROM notices WHERE address = $2 AND amount = $3 AND chain_key = $4 AND currency = $5
-			AND payment_id IS NULL GROUP BY provider, type)`,
+		SELECT min(id) FROM notices AS n WHERE address = $2 AND amount = $3 AND chain_key = $4 AND currency = $5
+			AND payment_id IS NULL AND NOT EXISTS (SELECT 1 FROM notices AS has
+				WHERE has.payment_id = $1 AND has.provider = n.provider AND has.type = n.type)
+			GROUP BY provider, type)`,
 		p.ID, p.To.String(), p.Amount.String(), p.ChainKey, p.Currency)
 	return err
 }

@@ -1,0 +1,175 @@
+package settle_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+)
+
+// notice announces a transfer of an amount to the world's merchant.
+func (w *world) notice(id string, a invoice.Amount) settle.Notice {
+	return settle.Notice{
+		Provider: "circle", Type: "transfers.created", TransferID: id, AmountText: a.Major(6),
+		ProviderCurrency: "USD", ProviderChain: "BASE", Address: chain.Checksum(w.address),
+		Amount: a, Currency: "USDC", ChainKey: w.chainKey,
+	}
+}
+
+func (w *world) receive(n settle.Notice) {
+	w.t.Helper()
+	w.must(w.ReceiveNotice(w.t.Context(), n))
+}
+
+// announced returns the provider's ids of the notices linked to a payment.
+func (w *world) announced(t invoice.Transfer) []string {
+	w.t.Helper()
+	found, err := w.db.store.NoticesOfPayment(w.t.Context(), w.payment(t).ID)
+	w.must(err)
+	ids := []string{}
+	for _, n := range found {
+		ids = append(ids, n.TransferID)
+	}
+	return ids
+}
+
+func TestNoticeIsLinkedToItsPayment(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		for name, play := range map[string]func(w *world, n settle.Notice, p invoice.Transfer){
+			"before": func(w *world, n settle.Notice, p invoice.Transfer) { w.receive(n); w.mine(start+1, p) },
+			"after":  func(w *world, n settle.Notice, p invoice.Transfer) { w.mine(start+1, p); w.receive(n) },
+			"after it is final": func(w *world, n settle.Notice, p invoice.Transfer) {
+				w.mine(start+1, p)
+				w.final()
+				w.receive(n)
+			},
+			"twice": func(w *world, n settle.Notice, p invoice.Transfer) {
+				w.receive(n)
+				w.receive(n)
+				w.mine(start+1, p)
+				w.receive(n)
+			},
+			"between the blocks of a reorg": func(w *world, n settle.Notice, p invoice.Transfer) {
+				w.mine(start+1, p)
+				w.reorg(1)
+				w.receive(n)
+				w.mine(start+2, p)
+			},
+			"before a reorg": func(w *world, n settle.Notice, p invoice.Transfer) {
+				w.receive(n)
+				w.mine(start+1, p)
+				w.reorg(1)
+				w.mine(start+2, p)
+			},
+		} {
+			w := db.world(t)
+			inv := w.create()
+			p := w.pay(inv.TransferAmount)
+			w.signals()
+			play(w, w.notice(name, inv.TransferAmount), p)
+			if got := w.announced(p); !slices.Equal(got, []string{name}) {
+				t.Errorf("%s: the payment was announced by %q, want its notice alone", name, got)
+			}
+			if !slices.Contains(w.signals(), "look "+w.chainKey) {
+				t.Errorf("%s: nobody was told to look", name)
+			}
+		}
+	})
+}
+
+func TestNoticesAreNotMixedUp(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		inv := w.create()
+		one, two := w.pay(inv.TransferAmount), w.pay(inv.TransferAmount)
+		for _, id := range []string{"t1", "t2"} {
+			w.receive(w.notice(id, inv.TransferAmount))
+		}
+		completed := w.notice("t1", inv.TransferAmount)
+		completed.Type = "transfers.completed"
+		w.receive(completed)
+		w.mine(start+1, one)
+		if got := w.announced(one); !slices.Equal(got, []string{"t1", "t1"}) {
+			t.Errorf("one of two transfers was announced by %v, want both types of t1", got)
+		}
+		// Mined again it has its notices already, and must not take another's.
+		w.reorg(1)
+		w.mine(start+2, one)
+		w.mine(start+3, two)
+		if got := w.announced(one); !slices.Equal(got, []string{"t1", "t1"}) {
+			t.Errorf("mined again, the first was announced by %v", got)
+		}
+		if got := w.announced(two); !slices.Equal(got, []string{"t2"}) {
+			t.Errorf("the second was announced by %v, want t2", got)
+		}
+		// A third notice finds no payment that has none of its type.
+		w.receive(w.notice("t3", inv.TransferAmount))
+		if one, two := w.announced(one), w.announced(two); len(one) != 2 || len(two) != 1 {
+			t.Errorf("a third notice was linked: %v, %v", one, two)
+		}
+	})
+}
+
+func TestNoticeOfSomethingElse(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		inv := w.create()
+		p := w.pay(inv.Amount)
+		w.mine(start+1, p)
+		w.signals()
+		for i, by := range []func(*settle.Notice){
+			func(n *settle.Notice) { n.Amount = invoice.NewAmount(1) },
+			func(n *settle.Notice) { n.Amount, n.Currency = invoice.Amount{}, "" },
+			func(n *settle.Notice) { n.ChainKey = "unregistered" },
+			func(n *settle.Notice) { n.ChainKey = "" },
+			func(n *settle.Notice) { n.ChainKey = "no chain of ours" },
+			func(n *settle.Notice) { n.Address = "3J98t1WpEZ73CNmQviecrnyiWrnqRhWNLy" },
+			func(n *settle.Notice) { n.Address = chain.Checksum(payer) },
+		} {
+			n := w.notice(string(rune('a'+i)), inv.Amount)
+			by(&n)
+			w.receive(n)
+		}
+		if got := w.announced(p); len(got) != 0 {
+			t.Errorf("the payment was announced by %v", got)
+		}
+		if got := w.told(inv); len(got) != 2 {
+			t.Errorf("events %v: a notice must not add any", got)
+		}
+		if w.signals()[0] != "look "+w.chainKey {
+			t.Error("the chain's indexer was not told to look")
+		}
+	})
+}
+
+// TestNoticeAndPaymentAtOnce has both arrive at the same time, many times:
+// whichever is first, they find each other.
+func TestNoticeAndPaymentAtOnce(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		w.create()
+		for round := range 60 {
+			a := invoice.NewAmount(uint64(3_000_000 + round))
+			p := w.pay(a)
+			b := w.next(start+int64(round), p)
+			var wg sync.WaitGroup
+			errs := make([]error, 2)
+			wg.Go(func() { errs[0] = w.ReceiveNotice(t.Context(), w.notice(a.String(), a)) })
+			wg.Go(func() { errs[1] = w.Observe(t.Context(), w.chainKey, []settle.Block{b}) })
+			wg.Wait()
+			w.must(errs[0])
+			w.must(errs[1])
+			w.blocks = append(w.blocks, b)
+			if got := w.announced(p); len(got) != 1 {
+				t.Fatalf("round %d: notice and payment missed each other", round)
+			}
+		}
+	})
+}
