@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -273,4 +274,22 @@ func (w *world) intents(inv invoice.Invoice) []string {
 func number(a invoice.Amount) uint64 {
 	word := a.Bytes()
 	return binary.BigEndian.Uint64(word[24:])
+}
+
+// createMany makes n invoices of different amounts at the same time.
+func createMany(w *world, n int) []invoice.Invoice {
+	w.t.Helper()
+	made := make([]invoice.Invoice, n)
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			d := w.draft()
+			d.Amount = invoice.NewAmount(uint64(1_000_000 * (i + 1)))
+			made[i], errs[i] = w.Create(w.t.Context(), settle.CreateRequest{Draft: d})
+		})
+	}
+	wg.Wait()
+	w.must(errors.Join(errs...))
+	return made
 }

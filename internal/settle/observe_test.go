@@ -1,0 +1,202 @@
+package settle_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+func TestAmbiguousAmountsAreNotGuessedAt(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		one, two := w.create(), w.create()
+		bare, exact := w.pay(one.Amount), w.pay(two.TransferAmount)
+		w.mine(start+1, bare, exact)
+		if p := w.payment(bare); p.Attributed() {
+			t.Errorf("the bare amount of two invoices went to %s by %s", p.InvoiceID, p.Method)
+		}
+		if p := w.payment(exact); p.InvoiceID != two.ID || p.Method != invoice.ByTransferAmount {
+			t.Errorf("the transfer amount went to %q by %s, want %s", p.InvoiceID, p.Method, two.ID)
+		}
+		// The second is covered now, though not paid: the amount names the first.
+		clear := w.pay(one.Amount)
+		w.mine(start+2, clear)
+		if p := w.payment(clear); p.InvoiceID != one.ID || p.Method != invoice.ByAmount {
+			t.Errorf("the bare amount of the one that is not covered went to %q by %s, want %s", p.InvoiceID, p.Method, one.ID)
+		}
+		w.final()
+		for _, inv := range []invoice.Invoice{one, two} {
+			if got := w.invoice(inv.ID); got.Status != invoice.Paid || got.Exception != "" {
+				t.Errorf("%s is %s, %q", got.ID, got.Status, got.Exception)
+			}
+		}
+		if p := w.payment(bare); p.Status != invoice.Confirmed || p.Attributed() {
+			t.Errorf("the payment that was left aside is %s, of %q", p.Status, p.InvoiceID)
+		}
+	})
+}
+
+// TestAReorgCanMakeAPaymentAnothers leaves the block of a payment, in whose
+// place one with the same transaction, but another effect, is mined.
+func TestAReorgCanMakeAPaymentAnothers(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		one, two := w.create(amount(1_000_000)), w.create(amount(2_000_000))
+		p := w.pay(one.Amount)
+		w.mine(start+1, p)
+		first := w.payment(p)
+		w.seconds.Add(60)
+		w.reorg(1)
+		if got := w.payment(p); got.Status != invoice.Orphaned || got.InvoiceID != one.ID {
+			t.Errorf("left by the reorg it is %s, of %q", got.Status, got.InvoiceID)
+		}
+		p.Amount = two.Amount
+		w.mine(start+2, p)
+		second := w.payment(p)
+		if second.ID != first.ID || second.SeenID != first.SeenID || second.ObservedAt != start {
+			t.Errorf("it was %s (%s), and is %s (%s) now", first.ID, first.SeenID, second.ID, second.SeenID)
+		}
+		if second.InvoiceID != two.ID || second.Amount != two.Amount || second.Status != invoice.Pending {
+			t.Errorf("it is %s %s, of %q", second.Amount, second.Status, second.InvoiceID)
+		}
+		w.final()
+		if diff := cmp.Diff([]string{"invoice.created", "payment.received"}, w.told(one)); diff != "" {
+			t.Errorf("events of the first (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]string{"invoice.created", "payment.received", "invoice.paid"}, w.told(two)); diff != "" {
+			t.Errorf("events of the second (-want +got):\n%s", diff)
+		}
+		if got := w.invoice(one.ID); got.Status != invoice.Open || !got.AmountPaid.IsZero() {
+			t.Errorf("the first is %s, with %s", got.Status, got.AmountPaid)
+		}
+		// Final: the same transfer in a block above changes nothing any more.
+		w.mine(start+3, p)
+		if got := w.payment(p); got.Status != invoice.Confirmed || got.BlockNumber != second.BlockNumber {
+			t.Errorf("told once more, it is %s in block %d", got.Status, got.BlockNumber)
+		}
+	})
+}
+
+func TestPaymentKeepsItsInvoiceThroughReorgs(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		one := w.create()
+		p := w.pay(one.Amount)
+		w.mine(start+1, p)
+		w.reorg(1)
+		// Another invoice of the amount makes the transfer ambiguous by now.
+		w.create()
+		w.mine(start + 2)
+		w.mine(start+3, p)
+		got := w.payment(p)
+		if got.InvoiceID != one.ID || got.BlockNumber != 102 || got.BlockTime != start+3 || got.BlockHash != w.head().Hash {
+			t.Errorf("mined again it is of %q in block %d at %d", got.InvoiceID, got.BlockNumber, got.BlockTime)
+		}
+		w.final()
+		if got := w.invoice(one.ID); got.Status != invoice.Paid || got.SettledAt != start+3 || got.SettledTx != p.TxHash {
+			t.Errorf("the invoice is %s by %s at %d", got.Status, got.SettledTx, got.SettledAt)
+		}
+	})
+}
+
+// TestUnattributedPaymentFindsItsInvoiceWhenMinedAgain says that what was left
+// aside is looked at anew.
+func TestUnattributedPaymentFindsItsInvoiceWhenMinedAgain(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		w.create(amount(9)) // so that the address is known
+		early := w.pay(invoice.NewAmount(1_000_000))
+		w.mine(start+1, early)
+		if p := w.payment(early); p.Attributed() {
+			t.Fatalf("it went to %s before there was an invoice", p.InvoiceID)
+		}
+		inv := w.create()
+		w.reorg(1)
+		w.mine(start+2, early)
+		if p := w.payment(early); p.InvoiceID != inv.ID {
+			t.Errorf("it went to %q, want %s", p.InvoiceID, inv.ID)
+		}
+		if diff := cmp.Diff([]string{"invoice.created", "payment.received"}, w.told(inv)); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestRefundNamesItsPayment has one payer pay two invoices of one amount.
+func TestRefundNamesItsPayment(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		one, two := w.create(), w.create()
+		tag := func(inv invoice.Invoice) invoice.Evidence { return invoice.Evidence{Calldata: inv.CommitmentID} }
+		w.mine(start+1, tagged(w.pay(one.Amount), tag(one)), tagged(w.pay(two.Amount), tag(two)))
+		w.final()
+		w.mine(start+2, tagged(w.back(one.Amount), tag(one)))
+		w.mine(start+3, w.back(invoice.NewAmount(70_000)), w.back(invoice.NewAmount(930_000)))
+		stranger := w.back(one.Amount)
+		stranger.To = invoice.Address{0xee}
+		w.mine(start+4, stranger, w.back(invoice.NewAmount(1)))
+		w.final()
+		if got := w.invoice(one.ID); got.AmountRefunded != one.Amount {
+			t.Errorf("the tagged refund of the first: %s", got.AmountRefunded)
+		}
+		if got := w.invoice(two.ID); got.AmountRefunded != two.Amount {
+			t.Errorf("the refunds of the second, in two parts: %s", got.AmountRefunded)
+		}
+		for inv, want := range map[*invoice.Invoice]int{&one: 1, &two: 2} {
+			refunds := 0
+			for _, e := range storetest.Events(t, db.sql, w.merchant) {
+				if e.InvoiceID != inv.ID || e.Type != invoice.EventRefunded {
+					continue
+				}
+				refunds++
+				var body struct {
+					Data struct {
+						Refund  struct{ ID, PaymentID, InvoiceID, From, To, Amount string }
+						Payment struct{ ID, InvoiceID, From, To, Status string }
+					}
+				}
+				w.must(json.Unmarshal(e.Body, &body))
+				r, p := body.Data.Refund, body.Data.Payment
+				if r.PaymentID != p.ID || r.InvoiceID != inv.ID || p.InvoiceID != inv.ID || r.From != p.To || r.To != p.From || p.Status != "confirmed" || e.Subject != r.ID {
+					t.Errorf("the event reads %s", e.Body)
+				}
+			}
+			if refunds != want {
+				t.Errorf("%d refunds are announced, want %d", refunds, want)
+			}
+		}
+	})
+}
+
+// TestExpiryInBatches expires more invoices than one transaction does.
+func TestExpiryInBatches(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		const n = 1001
+		var all []invoice.Invoice
+		for range n / 77 {
+			all = append(all, createMany(w, 77)...)
+		}
+		w.mine(start + 3600)
+		w.final()
+		w.mine(start + 3601)
+		w.final()
+		kinds := make(map[invoice.EventType]int)
+		for _, e := range storetest.Events(t, db.sql, w.merchant) {
+			kinds[e.Type]++
+		}
+		if kinds[invoice.EventCreated] != len(all) || kinds[invoice.EventExpired] != len(all) || len(all) != n {
+			t.Errorf("events %v, want %d of each", kinds, n)
+		}
+	})
+}
