@@ -41,27 +41,29 @@ type LeaseRequest struct {
 // not on how much.
 func (s *Store) LeaseDeliveries(ctx context.Context, r LeaseRequest) ([]Delivery, error) {
 	var leased []Delivery
-	err := s.Update(ctx, func(tx *Tx) error {
-		leased = nil
-		merchants, err := tx.lockTurns(ctx, r)
-		if err != nil || len(merchants) == 0 {
-			return err
-		}
-		if err := tx.leaseInTurns(ctx, r, merchants); err != nil {
-			return err
-		}
-		if leased, err = tx.leasedDeliveries(ctx, r.LeaseID); err != nil {
-			return err
-		}
-		slices.SortStableFunc(leased, func(a, b Delivery) int {
-			return slices.Index(merchants, a.MerchantID) - slices.Index(merchants, b.MerchantID)
-		})
-		return nil
+	err := s.Update(ctx, func(tx *Tx) (err error) {
+		leased, err = tx.leaseDeliveries(ctx, r)
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("lease deliveries: %w", err)
 	}
 	return leased, nil
+}
+
+func (tx *Tx) leaseDeliveries(ctx context.Context, r LeaseRequest) ([]Delivery, error) {
+	merchants, err := tx.lockTurns(ctx, r)
+	if err != nil || len(merchants) == 0 {
+		return nil, err
+	}
+	if err := tx.leaseInTurns(ctx, r, merchants); err != nil {
+		return nil, err
+	}
+	leased, err := tx.leasedDeliveries(ctx, r.LeaseID)
+	slices.SortStableFunc(leased, func(a, b Delivery) int {
+		return slices.Index(merchants, a.MerchantID) - slices.Index(merchants, b.MerchantID)
+	})
+	return leased, err
 }
 
 // claimable is an expression for the lane's oldest delivery that may be leased,

@@ -1,9 +1,11 @@
 package store_test
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	"pgregory.net/rapid"
@@ -69,6 +71,30 @@ func TestLeaseDeliveriesAtOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+// While one process leases for a merchant, another passes that merchant over,
+// since what is in flight is not known yet; it does not wait, and serves the
+// others.
+func TestLeaseDeliveriesPassesOver(t *testing.T) {
+	url := storetest.Postgres(t)
+	one, other := storetest.Open(t, url), storetest.Open(t, url)
+	storetest.Schedule(t, one, "a", 0, 9, now-10)
+	err := one.Update(t.Context(), func(tx *store.Tx) error {
+		if err := tx.LeaseInTransaction(t.Context(), request("l1")); err != nil {
+			return err
+		}
+		storetest.Schedule(t, other, "b", 0, 1, now)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		leased, err := other.LeaseDeliveries(ctx, request("l2"))
+		wantIDs(t, "meanwhile", leased, "dlv_b_000000")
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantIDs(t, "afterwards", lease(t, other, request("l3")))
 }
 
 // Whatever the queues, limits and turns: no more than asked, no merchant above
