@@ -59,7 +59,10 @@ func TestScheduleWithRetryAfter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		deadline := created.Add(24 * time.Hour)
 		number := rapid.IntRange(1, 14).Draw(t, "number")
-		failed := created.Add(time.Duration(rapid.Int64Range(0, int64(25*time.Hour)).Draw(t, "failed")))
+		failed := created.Add(time.Duration(rapid.OneOf(
+			rapid.Int64Range(0, int64(25*time.Hour)),
+			rapid.Int64Range(int64(24*time.Hour-2*lastFrom), int64(24*time.Hour)), // where the rules change
+		).Draw(t, "failed")))
 		asked := time.Duration(rapid.Int64Range(0, int64(24*time.Hour)).Draw(t, "asked"))
 		jitter := rapid.Float64Range(0, 0.999).Draw(t, "jitter")
 		plain, more := retryAt(number, failed, deadline, 0, jitter)
