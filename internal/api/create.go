@@ -33,8 +33,7 @@ func (a *API) createInvoice(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	// Two merchants may well number their requests alike.
-	inv, err := a.ledger.Create(r.Context(), settle.CreateRequest{Draft: draft, IdempotencyKey: key, Scope: draft.MerchantID})
+	inv, err := a.ledger.Create(r.Context(), settle.CreateRequest{Draft: draft, IdempotencyKey: key, Scope: soleCaller})
 	if err != nil {
 		return fmt.Errorf("create invoice: %w", err)
 	}
@@ -139,3 +138,8 @@ func seconds(o object, name string, dst *int64) error {
 	*dst = n
 	return nil
 }
+
+// soleCaller is the scope of idempotency keys: until access keys tell callers
+// apart there is one. The merchant is part of what is asked for and not of who
+// asks, so a key that is used again for another merchant is refused.
+const soleCaller = ""

@@ -113,9 +113,11 @@ func TestStoryOfCreating(t *testing.T) {
 		_, err = s.CreateInvoice(ctx, other, client.IdempotencyKey("k"))
 		wantRefused(t, err, client.CodeIdempotencyMismatch, "")
 		other.MerchantID = "bean"
-		second, err := s.CreateInvoice(ctx, other, client.IdempotencyKey("k"))
+		_, err = s.CreateInvoice(ctx, other, client.IdempotencyKey("k"))
+		wantRefused(t, err, client.CodeIdempotencyMismatch, "")
+		second, err := s.CreateInvoice(ctx, other, client.IdempotencyKey("l"))
 		if err != nil || second.ID == first.ID {
-			t.Errorf("another merchant's key: %s, %v", second.ID, err)
+			t.Errorf("another key: %s, %v", second.ID, err)
 		}
 		fetched, err := s.Invoice(ctx, first.ID)
 		if diff := cmp.Diff(first.Invoice, fetched); err != nil || diff != "" {

@@ -137,37 +137,38 @@ type Amount = string
 
 // CreateInvoiceRequest defines model for CreateInvoiceRequest.
 type CreateInvoiceRequest struct {
-	// Amount An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
-	Amount PositiveAmount `json:"amount"`
-
-	// ChainKey Key of a chain that the service is configured with.
-	ChainKey string `json:"chainKey"`
-
-	// Currency Code of a currency that the chain is configured with.
-	Currency string `json:"currency"`
-
-	// ExpiresAt Unix seconds.
-	ExpiresAt Time `json:"expiresAt"`
-
-	// LineItems What the amount is made of. When there are any, they add up to amount. May be left out or empty, not null.
-	LineItems []LineItem `json:"lineItems,omitempty"`
+	// MerchantID The merchant's own id.
+	MerchantID MerchantID `json:"merchantId"`
 
 	// MerchantAddress An account or contract of the chain, with the ERC-55 checksum in answers.
 	MerchantAddress Address `json:"merchantAddress"`
 
-	// MerchantID The merchant's own id.
-	MerchantID MerchantID `json:"merchantId"`
+	// Amount An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
+	Amount PositiveAmount `json:"amount"`
+
+	// Currency Code of a currency that the chain is configured with.
+	Currency string `json:"currency"`
+
+	// ChainKey Key of a chain that the service is configured with.
+	ChainKey string `json:"chainKey"`
+
+	// LineItems What the amount is made of. When there are any, they add up to amount. May be left out or empty, not null.
+	LineItems []LineItem `json:"lineItems,omitempty"`
+
+	// ExpiresAt Unix seconds.
+	ExpiresAt Time `json:"expiresAt"`
 }
 
 // CreateInvoiceResponse defines model for CreateInvoiceResponse.
 type CreateInvoiceResponse struct {
+	ID               InvoiceID `json:"id"`
+	OnChainInvoiceID Hash      `json:"onChainInvoiceId"`
+
 	// CheckoutURL Path of the page to send the customer to.
-	CheckoutURL string    `json:"checkoutUrl"`
-	ID          InvoiceID `json:"id"`
+	CheckoutURL string `json:"checkoutUrl"`
 
 	// Invoice A request for payment, and what became of it.
-	Invoice          Invoice `json:"invoice"`
-	OnChainInvoiceID Hash    `json:"onChainInvoiceId"`
+	Invoice Invoice `json:"invoice"`
 }
 
 // ErrorCode What went wrong, for programs. More codes may be added; treat one that is not known by its status.
@@ -181,65 +182,66 @@ type Hash = string
 
 // Invoice A request for payment, and what became of it.
 type Invoice struct {
+	ID InvoiceID `json:"id"`
+
+	// MerchantID The merchant's own id.
+	MerchantID MerchantID `json:"merchantId"`
+
+	// MerchantAddress An account or contract of the chain, with the ERC-55 checksum in answers.
+	MerchantAddress Address `json:"merchantAddress"`
+
 	// Amount An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
 	Amount PositiveAmount `json:"amount"`
 
-	// AmountPaid An amount in minor units of its currency, without sign or leading zero, below 2^256.
-	AmountPaid Amount `json:"amountPaid"`
-
-	// AmountRefunded An amount in minor units of its currency, without sign or leading zero, below 2^256.
-	AmountRefunded Amount `json:"amountRefunded"`
+	// Currency Code of the currency.
+	Currency string `json:"currency"`
 
 	// ChainKey Key of the chain that the invoice settles on.
 	ChainKey string `json:"chainKey"`
 
+	// Status `open` awaits payment. `paid` and `expired` are reached from it by what confirms on the chain; they and `void` are
+	// final. No request of this version leads to `draft` or `void`.
+	Status InvoiceStatus `json:"status"`
+
+	// LineItems What the amount is made of; empty when the invoice was created without.
+	LineItems []LineItem `json:"lineItems"`
+
 	// CreatedAt Unix seconds.
 	CreatedAt Time `json:"createdAt"`
 
-	// Currency Code of the currency.
-	Currency string `json:"currency"`
+	// ExpiresAt Unix seconds.
+	ExpiresAt Time `json:"expiresAt"`
+
+	// TransferAmount An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
+	TransferAmount PositiveAmount `json:"transferAmount,omitempty"`
+	SettledTxHash  Hash           `json:"settledTxHash,omitempty"`
+
+	// SettledAt Unix seconds.
+	SettledAt Time `json:"settledAt,omitempty"`
 
 	// Exception What went differently from plan; absent when nothing did. `underpaid`: transfers in time add up to less than the
 	// amount. `overpaid`: the transfers that settled the invoice exceed it. `late`: money came after expiresAt.
 	// `duplicate`: money came when the invoice was paid already. More values may be added.
 	Exception InvoiceException `json:"exception,omitempty"`
 
-	// ExpiresAt Unix seconds.
-	ExpiresAt Time      `json:"expiresAt"`
-	ID        InvoiceID `json:"id"`
+	// AmountPaid An amount in minor units of its currency, without sign or leading zero, below 2^256.
+	AmountPaid Amount `json:"amountPaid"`
 
-	// LineItems What the amount is made of; empty when the invoice was created without.
-	LineItems []LineItem `json:"lineItems"`
-
-	// MerchantAddress An account or contract of the chain, with the ERC-55 checksum in answers.
-	MerchantAddress Address `json:"merchantAddress"`
-
-	// MerchantID The merchant's own id.
-	MerchantID MerchantID `json:"merchantId"`
-
-	// SettledAt Unix seconds.
-	SettledAt     Time `json:"settledAt,omitempty"`
-	SettledTxHash Hash `json:"settledTxHash,omitempty"`
-
-	// Status `open` awaits payment. `paid` and `expired` are reached from it by what confirms on the chain; they and `void` are
-	// final. No request of this version leads to `draft` or `void`.
-	Status InvoiceStatus `json:"status"`
-
-	// TransferAmount An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
-	TransferAmount PositiveAmount `json:"transferAmount,omitempty"`
+	// AmountRefunded An amount in minor units of its currency, without sign or leading zero, below 2^256.
+	AmountRefunded Amount `json:"amountRefunded"`
 }
 
 // InvoiceCreatedEvent defines model for InvoiceCreatedEvent.
 type InvoiceCreatedEvent struct {
+	// ID Id of the event, the same at every delivery.
+	ID   EventID `json:"id"`
+	Type string  `json:"type"`
+
 	// CreatedAt Unix seconds.
 	CreatedAt Time `json:"createdAt"`
 
 	// Data Data of `invoice.created` and `invoice.expired`.
 	Data InvoiceData `json:"data"`
-
-	// ID Id of the event, the same at every delivery.
-	ID   EventID `json:"id"`
-	Type string  `json:"type"`
 }
 
 // InvoiceData Data of `invoice.created` and `invoice.expired`.
@@ -255,15 +257,15 @@ type InvoiceException string
 
 // InvoiceExpiredEvent defines model for InvoiceExpiredEvent.
 type InvoiceExpiredEvent struct {
+	// ID Id of the event, the same at every delivery.
+	ID   EventID `json:"id"`
+	Type string  `json:"type"`
+
 	// CreatedAt Unix seconds.
 	CreatedAt Time `json:"createdAt"`
 
 	// Data Data of `invoice.created` and `invoice.expired`.
 	Data InvoiceData `json:"data"`
-
-	// ID Id of the event, the same at every delivery.
-	ID   EventID `json:"id"`
-	Type string  `json:"type"`
 }
 
 // InvoiceID defines model for InvoiceId.
@@ -279,15 +281,15 @@ type InvoiceList struct {
 
 // InvoicePaidEvent defines model for InvoicePaidEvent.
 type InvoicePaidEvent struct {
+	// ID Id of the event, the same at every delivery.
+	ID   EventID `json:"id"`
+	Type string  `json:"type"`
+
 	// CreatedAt Unix seconds.
 	CreatedAt Time `json:"createdAt"`
 
 	// Data Data of `invoice.paid`.
 	Data PaidInvoiceData `json:"data"`
-
-	// ID Id of the event, the same at every delivery.
-	ID   EventID `json:"id"`
-	Type string  `json:"type"`
 }
 
 // InvoiceResponse defines model for InvoiceResponse.
@@ -302,11 +304,11 @@ type InvoiceStatus string
 
 // LineItem defines model for LineItem.
 type LineItem struct {
-	// Amount An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
-	Amount PositiveAmount `json:"amount"`
-
 	// Label What is charged, for the customer to read.
 	Label string `json:"label"`
+
+	// Amount An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
+	Amount PositiveAmount `json:"amount"`
 }
 
 // MerchantID The merchant's own id.
@@ -319,22 +321,23 @@ type NoticeResponse struct {
 
 // PaidInvoice An invoice as `invoice.paid` tells it, in these eight members and no more.
 type PaidInvoice struct {
-	// Amount An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
-	Amount   PositiveAmount `json:"amount"`
-	ChainKey string         `json:"chainKey"`
-	Currency string         `json:"currency"`
-	ID       InvoiceID      `json:"id"`
+	ID InvoiceID `json:"id"`
 
 	// MerchantID The merchant's own id.
 	MerchantID MerchantID `json:"merchantId"`
 
-	// SettledAt Unix seconds.
-	SettledAt     Time `json:"settledAt"`
-	SettledTxHash Hash `json:"settledTxHash"`
+	// Amount An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
+	Amount   PositiveAmount `json:"amount"`
+	Currency string         `json:"currency"`
+	ChainKey string         `json:"chainKey"`
 
 	// Status `open` awaits payment. `paid` and `expired` are reached from it by what confirms on the chain; they and `void` are
 	// final. No request of this version leads to `draft` or `void`.
-	Status InvoiceStatus `json:"status"`
+	Status        InvoiceStatus `json:"status"`
+	SettledTxHash Hash          `json:"settledTxHash"`
+
+	// SettledAt Unix seconds.
+	SettledAt Time `json:"settledAt"`
 }
 
 // PaidInvoiceData Data of `invoice.paid`.
@@ -345,31 +348,31 @@ type PaidInvoiceData struct {
 
 // Payment A transfer to a settlement address.
 type Payment struct {
+	// ID Derived from the transfer's place on the chain, so indexing the chain again gives the same id.
+	ID        PaymentID `json:"id"`
+	InvoiceID InvoiceID `json:"invoiceId,omitempty"`
+	ChainKey  string    `json:"chainKey"`
+	TxHash    Hash      `json:"txHash"`
+
 	// Amount An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
-	Amount PositiveAmount `json:"amount"`
-
-	// BlockNumber The block that holds the transfer.
-	BlockNumber int64  `json:"blockNumber"`
-	ChainKey    string `json:"chainKey"`
-
-	// ConfirmedAt Unix seconds.
-	ConfirmedAt Time   `json:"confirmedAt,omitempty"`
-	Currency    string `json:"currency"`
+	Amount   PositiveAmount `json:"amount"`
+	Currency string         `json:"currency"`
 
 	// From An account or contract of the chain, with the ERC-55 checksum in answers.
 	From Address `json:"from"`
 
-	// ID Derived from the transfer's place on the chain, so indexing the chain again gives the same id.
-	ID        PaymentID `json:"id"`
-	InvoiceID InvoiceID `json:"invoiceId,omitempty"`
+	// To An account or contract of the chain, with the ERC-55 checksum in answers.
+	To Address `json:"to"`
+
+	// BlockNumber The block that holds the transfer.
+	BlockNumber int64 `json:"blockNumber"`
+
+	// ConfirmedAt Unix seconds.
+	ConfirmedAt Time `json:"confirmedAt,omitempty"`
 
 	// Status `pending` is seen in a block that is not final yet, `confirmed` is final. `orphaned` was in a block that the chain
 	// dropped; it can be mined again.
 	Status PaymentStatus `json:"status,omitempty"`
-
-	// To An account or contract of the chain, with the ERC-55 checksum in answers.
-	To     Address `json:"to"`
-	TxHash Hash    `json:"txHash"`
 }
 
 // PaymentData Data of `payment.received`.
@@ -383,35 +386,36 @@ type PaymentID = string
 
 // PaymentList defines model for PaymentList.
 type PaymentList struct {
+	Payments []Payment `json:"payments"`
+
 	// NextCursor Present when there is more.
-	NextCursor string    `json:"nextCursor,omitempty"`
-	Payments   []Payment `json:"payments"`
+	NextCursor string `json:"nextCursor,omitempty"`
 }
 
 // PaymentReceivedEvent defines model for PaymentReceivedEvent.
 type PaymentReceivedEvent struct {
+	// ID Id of the event, the same at every delivery.
+	ID   EventID `json:"id"`
+	Type string  `json:"type"`
+
 	// CreatedAt Unix seconds.
 	CreatedAt Time `json:"createdAt"`
 
 	// Data Data of `payment.received`.
 	Data PaymentData `json:"data"`
-
-	// ID Id of the event, the same at every delivery.
-	ID   EventID `json:"id"`
-	Type string  `json:"type"`
 }
 
 // PaymentRefundedEvent defines model for PaymentRefundedEvent.
 type PaymentRefundedEvent struct {
+	// ID Id of the event, the same at every delivery.
+	ID   EventID `json:"id"`
+	Type string  `json:"type"`
+
 	// CreatedAt Unix seconds.
 	CreatedAt Time `json:"createdAt"`
 
 	// Data Data of `payment.refunded`.
 	Data RefundData `json:"data"`
-
-	// ID Id of the event, the same at every delivery.
-	ID   EventID `json:"id"`
-	Type string  `json:"type"`
 }
 
 // PaymentStatus `pending` is seen in a block that is not final yet, `confirmed` is final. `orphaned` was in a block that the chain
@@ -423,61 +427,61 @@ type PositiveAmount = string
 
 // Problem Problem details (RFC 9457) of a request that was refused or failed.
 type Problem struct {
-	// Code What went wrong, for programs. More codes may be added; treat one that is not known by its status.
-	Code ErrorCode `json:"code"`
-
-	// Detail What was wrong with this request, for people.
-	Detail string `json:"detail"`
-
-	// Field With `invalid_field`: path of the member, such as `lineItems[2].amount`, or name of the parameter or header, that
-	// is wrong.
-	Field string `json:"field,omitempty"`
-
-	// Status The answer's HTTP status.
-	Status int `json:"status"`
+	// Type Address of a text that explains the code.
+	Type string `json:"type"`
 
 	// Title What the code means, in a few words.
 	Title string `json:"title"`
 
-	// Type Address of a text that explains the code.
-	Type string `json:"type"`
+	// Status The answer's HTTP status.
+	Status int `json:"status"`
+
+	// Detail What was wrong with this request, for people.
+	Detail string `json:"detail"`
+
+	// Code What went wrong, for programs. More codes may be added; treat one that is not known by its status.
+	Code ErrorCode `json:"code"`
+
+	// Field With `invalid_field`: path of the member, such as `lineItems[2].amount`, or name of the parameter or header, that
+	// is wrong.
+	Field string `json:"field,omitempty"`
 }
 
 // Refund A transfer from a settlement address back to the account that made a payment.
 type Refund struct {
+	// ID Derived from the transfer's place on the chain, so indexing the chain again gives the same id.
+	ID RefundID `json:"id"`
+
+	// PaymentID Derived from the transfer's place on the chain, so indexing the chain again gives the same id.
+	PaymentID PaymentID `json:"paymentId"`
+	InvoiceID InvoiceID `json:"invoiceId"`
+	ChainKey  string    `json:"chainKey"`
+	TxHash    Hash      `json:"txHash"`
+
 	// Amount An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
-	Amount PositiveAmount `json:"amount"`
-
-	// BlockNumber The block that holds the transfer.
-	BlockNumber int64  `json:"blockNumber"`
-	ChainKey    string `json:"chainKey"`
-
-	// ConfirmedAt Unix seconds.
-	ConfirmedAt Time   `json:"confirmedAt"`
-	Currency    string `json:"currency"`
+	Amount   PositiveAmount `json:"amount"`
+	Currency string         `json:"currency"`
 
 	// From An account or contract of the chain, with the ERC-55 checksum in answers.
 	From Address `json:"from"`
 
-	// ID Derived from the transfer's place on the chain, so indexing the chain again gives the same id.
-	ID        RefundID  `json:"id"`
-	InvoiceID InvoiceID `json:"invoiceId"`
-
-	// PaymentID Derived from the transfer's place on the chain, so indexing the chain again gives the same id.
-	PaymentID PaymentID `json:"paymentId"`
-
 	// To An account or contract of the chain, with the ERC-55 checksum in answers.
-	To     Address `json:"to"`
-	TxHash Hash    `json:"txHash"`
+	To Address `json:"to"`
+
+	// BlockNumber The block that holds the transfer.
+	BlockNumber int64 `json:"blockNumber"`
+
+	// ConfirmedAt Unix seconds.
+	ConfirmedAt Time `json:"confirmedAt"`
 }
 
 // RefundData Data of `payment.refunded`.
 type RefundData struct {
-	// Payment A transfer to a settlement address.
-	Payment Payment `json:"payment"`
-
 	// Refund A transfer from a settlement address back to the account that made a payment.
 	Refund Refund `json:"refund"`
+
+	// Payment A transfer to a settlement address.
+	Payment Payment `json:"payment"`
 }
 
 // RefundID Derived from the transfer's place on the chain, so indexing the chain again gives the same id.
@@ -488,7 +492,11 @@ type Time = int64
 
 // TransferNotice What a provider tells about a transfer. Members that are not listed are ignored.
 type TransferNotice struct {
+	// Type Kind of the notice.
+	Type string `json:"type"`
 	Data struct {
+		// ID The provider's id of the transfer.
+		ID     string `json:"id"`
 		Amount struct {
 			// Amount A decimal number of major units, with at most the currency's decimals.
 			Amount string `json:"amount"`
@@ -503,11 +511,5 @@ type TransferNotice struct {
 			Chain string `json:"chain"`
 			Type  string `json:"type"`
 		} `json:"destination"`
-
-		// ID The provider's id of the transfer.
-		ID string `json:"id"`
 	} `json:"data"`
-
-	// Type Kind of the notice.
-	Type string `json:"type"`
 }
