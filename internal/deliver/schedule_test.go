@@ -86,6 +86,29 @@ func TestScheduleWithRetryAfter(t *testing.T) {
 	})
 }
 
+// The edges of the last attempt's time.
+func TestScheduleEnds(t *testing.T) {
+	deadline := created.Add(24 * time.Hour)
+	for _, c := range []struct {
+		left   time.Duration // from the failure to the deadline
+		jitter float64
+		want   time.Duration // from the next attempt to the deadline; 0 when there is none
+	}{
+		{lastFrom + time.Nanosecond, 0, lastFrom},
+		{lastFrom + time.Nanosecond, 0.5, 5*time.Minute + 30*time.Second},
+		{lastFrom, 0, 0},
+		{lastFrom, 0.5, 0},
+		{lastUntil, 0.5, 0},
+		{0, 0.5, 0},
+		{-time.Hour, 0.5, 0},
+	} {
+		due, more := retryAt(1, deadline.Add(-c.left), deadline, 24*time.Hour, c.jitter)
+		if more != (c.want > 0) || more && deadline.Sub(due) != c.want {
+			t.Errorf("failed %s before the deadline: next %s before it (%t), want %s", c.left, deadline.Sub(due), more, c.want)
+		}
+	}
+}
+
 func TestRetryAfter(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for text, want := range map[string]time.Duration{
