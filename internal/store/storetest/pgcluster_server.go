@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/quittance/quittance/internal/installtest"
 )
 
 // minMajor is the oldest PostgreSQL that Quittance supports.
@@ -42,7 +44,7 @@ func findServer(ctx context.Context, binDirs string) (server, error) {
 		return server{}, err
 	}
 	if dir == "" {
-		if err := install(ctx); err != nil {
+		if err := installtest.Debian(ctx, "storetest: no PostgreSQL server found", "postgresql"); err != nil {
 			return server{}, fmt.Errorf("no PostgreSQL server, version %d or newer, found in %s or on PATH: "+
 				"install one (on Debian and Ubuntu: sudo apt-get install postgresql) "+
 				"or set %s to the URL of one: %w", minMajor, binDirs, serverEnv, err)
@@ -100,51 +102,6 @@ func majorVersion(text string) int {
 		return 0
 	}
 	return major
-}
-
-// install installs Debian's server, which only root can do.
-func install(ctx context.Context) error {
-	if os.Geteuid() != 0 {
-		return errors.New("only root can install it from here")
-	}
-	apt, err := exec.LookPath("apt-get")
-	if err != nil {
-		return fmt.Errorf("it can be installed from here with apt-get only: %w", err)
-	}
-	run := func(args ...string) error {
-		if err := announce("storetest: no PostgreSQL server found, running: apt-get " + strings.Join(args, " ")); err != nil {
-			return err
-		}
-		cmd := exec.CommandContext(ctx, apt, args...)
-		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-		cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
-		if err := cmd.Run(); err != nil {
-			return fmt.Errorf("apt-get %s: %w", strings.Join(args, " "), err)
-		}
-		return nil
-	}
-	packages := []string{"install", "-y", "--no-install-recommends", "postgresql"}
-	// The lists are as old as the image, or absent: fetch them if it matters.
-	if run(packages...) == nil {
-		return nil
-	}
-	if err := run("update"); err != nil {
-		return err
-	}
-	return run(packages...)
-}
-
-// announce tells whoever started the tests what happens to the machine. `go
-// test` hides what a test that passes prints, so it is said on the terminal,
-// too, if there is one.
-func announce(text string) error {
-	fmt.Fprintln(os.Stderr, text)
-	tty, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0)
-	if err != nil {
-		return nil //nolint:nilerr // no terminal, as in CI
-	}
-	_, err = fmt.Fprintln(tty, text)
-	return errors.Join(err, tty.Close())
 }
 
 // postgresUser returns the user whom Debian's package made for the server.
