@@ -1,0 +1,181 @@
+// Package anviltest runs Foundry's anvil, an EVM node that is not ours, and
+// uses it through Foundry's cast, a client that is not ours either.
+package anviltest
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const (
+	// startTimeout bounds a node's start.
+	startTimeout = 30 * time.Second
+	// castTimeout bounds one call of cast, the mining of its transaction
+	// included.
+	castTimeout = 30 * time.Second
+	// ChainID is the EIP-155 id of anvil's chains.
+	ChainID = 31337
+)
+
+// Options says how a node works.
+type Options struct {
+	// BlockTime is the time from block to block, in whole seconds. A
+	// transaction gets a block at once as well. 0 makes those blocks alone.
+	BlockTime time.Duration
+}
+
+// Account is an account that is rich in gas.
+type Account struct {
+	Address string // 0x and 40 digits
+	Key     string // 0x and 64 digits
+}
+
+// Anvil is a running node with a chain of its own.
+type Anvil struct {
+	Endpoint string // address and port; it speaks HTTP and WebSocket
+	Accounts []Account
+
+	cast string
+	dir  string
+}
+
+// Start runs a node for the length of the test. The test fails, and is never
+// skipped, when anvil or cast can neither be found nor installed.
+func Start(tb testing.TB, o Options) *Anvil {
+	tb.Helper()
+	found, err := findTools()
+	if err != nil {
+		tb.Fatalf("anviltest: %v", err)
+	}
+	args := []string{"--port", "0", "--max-persisted-states", "0"}
+	if o.BlockTime > 0 {
+		args = append(args, "--block-time", strconv.Itoa(int(o.BlockTime/time.Second)), "--mixed-mining")
+	}
+	cmd := exec.Command(found.anvil, args...) //nolint:noctx // it is ended by the test's cleanup
+	cmd.SysProcAttr = dieWithParent()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		tb.Fatalf("anviltest: %v", err)
+	}
+	cmd.Stderr = cmd.Stdout
+	if err := cmd.Start(); err != nil {
+		tb.Fatalf("anviltest: start the node: %v", err)
+	}
+	a := &Anvil{cast: found.cast, dir: tb.TempDir()}
+	told := make(chan string, 1)
+	var reader sync.WaitGroup
+	reader.Go(func() { a.listen(out, told) })
+	tb.Cleanup(func() {
+		if err := cmd.Process.Kill(); err != nil {
+			tb.Errorf("anviltest: the node had ended by itself: %v", err)
+		}
+		reader.Wait()
+		_ = cmd.Wait() //nolint:errcheck // it was killed, and Wait says so
+	})
+	timer := time.NewTimer(startTimeout)
+	defer timer.Stop()
+	select {
+	case text := <-told:
+		if a.Endpoint == "" || len(a.Accounts) == 0 {
+			tb.Fatalf("anviltest: the node did not say where it listens and which accounts it has:\n%s", text)
+		}
+	case <-timer.C:
+		tb.Fatalf("anviltest: the node did not start within %s", startTimeout)
+	}
+	return a
+}
+
+// inList is an account or a key as anvil lists them.
+var inList = regexp.MustCompile(`^\(\d+\) (0x[0-9a-fA-F]{40}|0x[0-9a-fA-F]{64})\b`)
+
+// listen reads what the node says when it starts, sends it to told, and drops
+// what it says later.
+func (a *Anvil) listen(out io.Reader, told chan<- string) {
+	var text strings.Builder
+	lines := bufio.NewScanner(out)
+	keys := 0
+	for a.Endpoint == "" && lines.Scan() {
+		line := lines.Text()
+		text.WriteString(line + "\n")
+		a.Endpoint = strings.TrimPrefix(line, "Listening on ")
+		if a.Endpoint == line {
+			a.Endpoint = ""
+		}
+		switch m := inList.FindStringSubmatch(line); {
+		case m == nil:
+		case len(m[1]) == len("0x")+40:
+			a.Accounts = append(a.Accounts, Account{Address: m[1]})
+		case keys < len(a.Accounts):
+			a.Accounts[keys].Key = m[1]
+			keys++
+		}
+	}
+	told <- text.String()
+	_, _ = io.Copy(io.Discard, out) //nolint:errcheck // it ends when the node does
+}
+
+// URL returns the address of the node's JSON-RPC.
+func (a *Anvil) URL() string { return "http://" + a.Endpoint }
+
+// Cast runs cast on the node and returns what it prints.
+func (a *Anvil) Cast(tb testing.TB, args ...string) string {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), castTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, a.cast, args...)
+	// Nothing of the user's settings counts.
+	cmd.Dir = a.dir
+	cmd.Env = []string{"HOME=" + a.dir, "ETH_RPC_URL=" + a.URL(), "NO_COLOR=1"}
+	var complaint strings.Builder
+	cmd.Stderr = &complaint
+	out, err := cmd.Output()
+	if err != nil {
+		tb.Fatalf("anviltest: cast %q: %v\n%s%s", args, err, out, &complaint)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// Receipt is a transaction as cast tells of it.
+type Receipt struct {
+	TxHash   string `json:"transactionHash"`
+	Status   string `json:"status"`          // 0x1 for success
+	Contract string `json:"contractAddress"` // that it created, if any
+}
+
+// Send sends a transaction from an account by cast send, of which args are the
+// further arguments, and returns when it is mined. The test fails when the
+// transaction does.
+func (a *Anvil) Send(tb testing.TB, from Account, args ...string) Receipt {
+	tb.Helper()
+	text := a.Cast(tb, append([]string{"send", "--json", "--private-key", from.Key}, args...)...)
+	var r Receipt
+	if err := json.Unmarshal([]byte(text), &r); err != nil {
+		tb.Fatalf("anviltest: cast send printed no receipt: %v\n%s", err, text)
+	}
+	if r.Status != "0x1" {
+		tb.Fatalf("anviltest: the transaction %s failed: cast send %q", r.TxHash, args)
+	}
+	return r
+}
+
+// Mine adds blocks without transactions.
+func (a *Anvil) Mine(tb testing.TB, blocks int) {
+	tb.Helper()
+	a.Cast(tb, "rpc", "anvil_mine", strconv.Itoa(blocks))
+}
+
+// Reorg replaces as many of the newest blocks by empty ones. Their
+// transactions are forgotten.
+func (a *Anvil) Reorg(tb testing.TB, blocks int) {
+	tb.Helper()
+	a.Cast(tb, "rpc", "anvil_reorg", strconv.Itoa(blocks), "[]")
+}

@@ -1,0 +1,105 @@
+package anviltest
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// isolate leaves the test with an empty folder as PATH, which it returns, and
+// an empty cache.
+func isolate(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	t.Setenv("PATH", dir)
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("XDG_CACHE_HOME", "")
+	return dir
+}
+
+// script writes a program of the shell's.
+func script(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFindTool(t *testing.T) {
+	path := filepath.Join(isolate(t), "anvil")
+	script(t, path, "exit 0")
+	t.Run("on PATH", func(t *testing.T) {
+		if found, err := findTool(t.Context(), "anvil", "ANVIL"); err != nil || found != path {
+			t.Errorf("findTool = %q, %v; want %q", found, err, path)
+		}
+	})
+	t.Run("in the environment", func(t *testing.T) {
+		t.Setenv("ANVIL", "/opt/anvil")
+		if found, err := findTool(t.Context(), "anvil", "ANVIL"); err != nil || found != "/opt/anvil" {
+			t.Errorf("findTool = %q, %v; want the one that was asked for", found, err)
+		}
+	})
+	t.Run("nowhere, and nothing to install it", func(t *testing.T) {
+		_, err := findTool(t.Context(), "cast", "CAST")
+		if err == nil {
+			t.Fatal("a tool was found where there is none")
+		}
+		for _, want := range []string{"cast", "install npm", "https://getfoundry.sh", "CAST"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("the error does not name %q: %v", want, err)
+			}
+		}
+	})
+}
+
+// TestInstall stands in for npm: once it breaks off, then it installs.
+func TestInstall(t *testing.T) {
+	npm := filepath.Join(isolate(t), "npm")
+	script(t, npm, `echo >"$3/half"; echo "no route to the registry"; exit 1`)
+	if path, err := findTool(t.Context(), "cast", "CAST"); err == nil || !strings.Contains(err.Error(), "no route to the registry") {
+		t.Fatalf("findTool = %q, %v; want an error that shows what npm said", path, err)
+	}
+	bin := "node_modules/" + scope + "/" + packageOf("cast") + "/bin"
+	script(t, npm, `[ ! -e "$3/half" ] && /bin/mkdir -p "$3/`+bin+`" && echo "$*" >"$3/`+bin+`/cast"`)
+	path, err := findTool(t.Context(), "cast", "CAST")
+	if err != nil {
+		t.Fatal(err)
+	}
+	called, err := os.ReadFile(path)
+	if want := scope + "/" + packageOf("cast") + "@" + version; err != nil || !strings.Contains(string(called), want) {
+		t.Errorf("npm was called with %q, %v; want it to install %s", called, err, want)
+	}
+	t.Setenv("PATH", "") // it is not installed again
+	if again, err := findTool(t.Context(), "cast", "CAST"); err != nil || again != path {
+		t.Errorf("findTool = %q, %v; want what is installed, %q", again, err, path)
+	}
+}
+
+func TestAnvil(t *testing.T) {
+	t.Parallel()
+	a := Start(t, Options{})
+	sender, receiver := a.Accounts[0], a.Accounts[1]
+	before := a.Cast(t, "balance", receiver.Address)
+	a.Send(t, sender, receiver.Address, "--value", "7")
+	if height := a.Cast(t, "block-number"); height != "1" {
+		t.Errorf("one transaction made %s blocks", height)
+	}
+	a.Mine(t, 2)
+	a.Reorg(t, 3)
+	if height, balance := a.Cast(t, "block-number"), a.Cast(t, "balance", receiver.Address); height != "3" || balance != before {
+		t.Errorf("after the reorg there are %s blocks and %s wei; want 3 and %s", height, balance, before)
+	}
+}
+
+func TestBlockTime(t *testing.T) {
+	t.Parallel()
+	a := Start(t, Options{BlockTime: time.Second})
+	deadline := time.Now().Add(castTimeout)
+	for a.Cast(t, "block-number") == "0" {
+		if time.Now().After(deadline) {
+			t.Fatal("no block was mined by itself")
+		}
+	}
+}
