@@ -1,0 +1,319 @@
+package settle_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// TestTheChainDecides plays random histories: invoices, transfers that name
+// them or not, of right and wrong amounts, refunds, reorgs of what is not
+// final, restarts, confirmations. In the end all is confirmed, and what is
+// stored must be what the chain that is left says, read by a model that knows
+// no reorgs.
+func TestTheChainDecides(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		rapid.Check(t, func(r *rapid.T) {
+			m := &machine{world: db.world(t)}
+			r.Repeat(map[string]func(*rapid.T){
+				"create":  m.create,
+				"mine":    m.mine,
+				"reorg":   m.reorg,
+				"confirm": m.confirm,
+				"restart": func(*rapid.T) { m.Service = m.service() },
+			})
+			m.world.mine(m.head().Time + 1)
+			m.final()
+			m.check(r)
+		})
+	})
+}
+
+// machine is a world that is moved at random.
+type machine struct {
+	*world
+	made      []invoice.Invoice
+	transfers []invoice.Transfer // all that were ever mined
+	line      int                // blocks up to this index are final
+}
+
+// create makes an invoice of one of few amounts, so that they collide, which
+// expires within few blocks.
+func (m *machine) create(r *rapid.T) {
+	d := m.draft()
+	d.Amount = invoice.NewAmount(rapid.SampledFrom([]uint64{1000, 2000, 3000}).Draw(r, "amount"))
+	d.ExpiresAt = m.seconds.Load() + rapid.Int64Range(1, 60).Draw(r, "lifetime")
+	inv, err := m.Create(m.t.Context(), settle.CreateRequest{Draft: d})
+	if err != nil {
+		r.Fatal(err)
+	}
+	m.made = append(m.made, inv)
+}
+
+// mine adds blocks with transfers. What a reorg left may be mined again.
+func (m *machine) mine(r *rapid.T) {
+	var blocks []settle.Block
+	for range rapid.IntRange(1, 3).Draw(r, "blocks") {
+		var transfers []invoice.Transfer
+		for range rapid.IntRange(0, 3).Draw(r, "transfers") {
+			transfers = append(transfers, m.transfer(r, transfers))
+		}
+		m.transfers = append(m.transfers, transfers...)
+		at := m.head().Time + rapid.Int64Range(0, 20).Draw(r, "seconds")
+		m.seconds.Store(at)
+		b := m.next(at, transfers...)
+		m.blocks = append(m.blocks, b)
+		blocks = append(blocks, b)
+	}
+	if err := m.Observe(m.t.Context(), m.chainKey, blocks); err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (m *machine) transfer(r *rapid.T, sameBlock []invoice.Transfer) invoice.Transfer {
+	standing := sameBlock
+	for _, b := range m.blocks {
+		standing = append(standing, b.Transfers...)
+	}
+	left := slices.DeleteFunc(slices.Clone(m.transfers), func(t invoice.Transfer) bool {
+		return slices.ContainsFunc(standing, func(s invoice.Transfer) bool { return s.TxHash == t.TxHash })
+	})
+	if len(left) > 0 && rapid.Bool().Draw(r, "again") {
+		return rapid.SampledFrom(left).Draw(r, "which")
+	}
+	if len(m.made) == 0 {
+		return m.pay(invoice.NewAmount(7))
+	}
+	inv := rapid.SampledFrom(m.made).Draw(r, "for")
+	amounts := []invoice.Amount{inv.TransferAmount, inv.TransferAmount, inv.Amount, invoice.NewAmount(600), invoice.NewAmount(5000)}
+	t := m.pay(rapid.SampledFrom(amounts).Draw(r, "transferred"))
+	switch rapid.SampledFrom([]string{"plain", "plain", "registry", "authorization", "calldata", "back"}).Draw(r, "kind") {
+	case "registry":
+		t.Evidence.Registry = inv.CommitmentID
+	case "authorization":
+		t.Evidence.Authorization = inv.CommitmentID
+	case "calldata":
+		t.Evidence.Calldata = inv.CommitmentID
+	case "back":
+		t.From, t.To = t.To, t.From
+	}
+	return t
+}
+
+func (m *machine) reorg(r *rapid.T) {
+	if n := len(m.blocks) - 1 - m.line; n > 0 {
+		m.world.reorg(rapid.IntRange(1, n).Draw(r, "depth"))
+	}
+}
+
+func (m *machine) confirm(r *rapid.T) {
+	m.line = rapid.IntRange(m.line, len(m.blocks)-1).Draw(r, "line")
+	if err := m.Confirm(m.t.Context(), m.chainKey, m.blocks[m.line].Header); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// verdict is what the chain says of an invoice.
+type verdict struct {
+	Status         invoice.Status
+	Exception      invoice.Exception
+	Paid, Refunded uint64
+	SettledTx      invoice.Hash
+}
+
+// check compares the invoices, payments and events with those of the chain.
+func (m *machine) check(r *rapid.T) {
+	stored, attributed := m.storedPayments(r)
+	refunded := m.refundedBy(r, attributed)
+	for _, inv := range m.made {
+		want := judge(inv, attributed[inv.ID], m.head().Time)
+		want.Refunded = refunded[inv.ID]
+		now, err := m.db.store.Invoice(m.t.Context(), inv.ID)
+		if err != nil {
+			r.Fatal(err)
+		}
+		got := verdict{now.Status, now.Exception, number(now.AmountPaid), number(now.AmountRefunded), now.SettledTx}
+		if diff := gocmp.Diff(want, got); diff != "" {
+			r.Errorf("invoice %s (-chain +stored):\n%s", inv.ID, diff)
+		}
+	}
+	m.checkEvents(r, stored)
+}
+
+// storedPayments checks that the payments are the transfers of the chain,
+// where they stand on it, and confirmed; those left by reorgs are orphaned.
+// It returns all that have an invoice, and those of the chain by invoice.
+func (m *machine) storedPayments(r *rapid.T) ([]store.PaymentRow, map[string][]store.PaymentRow) {
+	var stored []store.PaymentRow
+	byInvoice := make(map[string][]store.PaymentRow)
+	where := make(map[invoice.Hash]invoice.Position)
+	for _, b := range m.blocks {
+		for _, t := range b.Transfers {
+			where[t.TxHash] = t.Position
+		}
+	}
+	seen := make(map[invoice.Hash]bool)
+	watched := len(m.made) > 0
+	for _, t := range m.transfers {
+		if t.To != m.address || seen[t.TxHash] || !watched {
+			continue
+		}
+		seen[t.TxHash] = true
+		p, err := m.db.store.Payment(m.t.Context(), invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal))
+		position, stands := where[t.TxHash]
+		if err != nil {
+			if stands && position.BlockTime > m.made[0].CreatedAt {
+				r.Errorf("transfer %s is not recorded: %v", t.TxHash, err)
+			}
+			continue // mined before the address was anybody's
+		}
+		if stands && (p.Status != invoice.Confirmed || p.Position != position) {
+			r.Errorf("payment %s is %s at %+v, want confirmed at %+v", p.ID, p.Status, p.Position, position)
+		}
+		if !stands && p.Status != invoice.Orphaned {
+			r.Errorf("payment %s left the chain and is %s", p.ID, p.Status)
+		}
+		if p.Attributed() {
+			stored = append(stored, p)
+			if stands {
+				byInvoice[p.InvoiceID] = append(byInvoice[p.InvoiceID], p)
+			}
+		}
+	}
+	m.checkEvidence(r, stored)
+	return stored, byInvoice
+}
+
+// checkEvidence says that payments that name an invoice went to it, and that
+// no other is with an invoice whose amounts it does not have.
+func (m *machine) checkEvidence(r *rapid.T, stored []store.PaymentRow) {
+	named := make(map[invoice.Hash]invoice.Hash)
+	for _, t := range m.transfers {
+		named[t.TxHash] = cmp.Or(t.Evidence.Registry, t.Evidence.Authorization, t.Evidence.Calldata)
+	}
+	for _, p := range stored {
+		i := slices.IndexFunc(m.made, func(inv invoice.Invoice) bool { return inv.ID == p.InvoiceID })
+		inv, name := m.made[i], named[p.TxHash]
+		if !name.IsZero() && name != inv.CommitmentID {
+			r.Errorf("payment %s names %s and went to %s", p.ID, name, inv.ID)
+		}
+		if name.IsZero() && p.Amount != inv.Amount && p.Amount != inv.TransferAmount {
+			r.Errorf("payment %s of %s went to %s by %s", p.ID, p.Amount, inv.ID, p.Method)
+		}
+	}
+}
+
+// judge reckons an invoice from the transfers of the chain that are its own.
+func judge(inv invoice.Invoice, payments []store.PaymentRow, chainTime int64) verdict {
+	slices.SortFunc(payments, func(a, b store.PaymentRow) int {
+		return cmp.Or(cmp.Compare(a.BlockNumber, b.BlockNumber), cmp.Compare(a.LogIndex, b.LogIndex))
+	})
+	v := verdict{Status: invoice.Open}
+	var inTime, late, extra uint64
+	for _, p := range payments {
+		n := number(p.Amount)
+		v.Paid += n
+		switch {
+		case v.Status == invoice.Paid:
+			extra += n
+		case p.BlockTime > inv.ExpiresAt:
+			late += n
+		default:
+			if inTime += n; inTime >= number(inv.Amount) {
+				v.Status, v.SettledTx = invoice.Paid, p.TxHash
+			}
+		}
+	}
+	if v.Status == invoice.Open && chainTime > inv.ExpiresAt {
+		v.Status = invoice.Expired
+	}
+	switch {
+	case extra > 0:
+		v.Exception = invoice.Duplicate
+	case v.Status == invoice.Paid && inTime > number(inv.TransferAmount):
+		v.Exception = invoice.Overpaid
+	case late > 0:
+		v.Exception = invoice.Late
+	case v.Status != invoice.Paid && inTime > 0:
+		v.Exception = invoice.Underpaid
+	}
+	return v
+}
+
+// refundedBy returns what was paid back on the chain, by invoice, as the
+// refunds are stored, none of which may exceed its payment.
+func (m *machine) refundedBy(r *rapid.T, attributed map[string][]store.PaymentRow) map[string]uint64 {
+	sums := make(map[string]uint64)
+	for id, payments := range attributed {
+		for _, p := range payments {
+			refunds, err := m.db.store.RefundsOfPayments(m.t.Context(), []string{p.ID})
+			if err != nil {
+				r.Fatal(err)
+			}
+			var back uint64
+			for _, refund := range refunds {
+				stands := slices.ContainsFunc(m.blocks, func(b settle.Block) bool { return b.Hash == refund.BlockHash })
+				if stands != (refund.Status == invoice.Confirmed) || refund.InvoiceID != id {
+					r.Errorf("refund %s is %s of %s; on the chain: %t", refund.ID, refund.Status, refund.InvoiceID, stands)
+				}
+				if stands {
+					back += number(refund.Amount)
+				}
+			}
+			if back > number(p.Amount) {
+				r.Errorf("of payment %s over %s, %d was paid back", p.ID, p.Amount, back)
+			}
+			sums[id] += back
+		}
+	}
+	return sums
+}
+
+// checkEvents says that each event was told once, and each is as the state is.
+func (m *machine) checkEvents(r *rapid.T, stored []store.PaymentRow) {
+	want := make(map[string]int)
+	for _, inv := range m.made {
+		want["invoice.created "+inv.ID] = 1
+		switch now, err := m.db.store.Invoice(m.t.Context(), inv.ID); {
+		case err != nil:
+			r.Fatal(err)
+		case now.Status == invoice.Paid:
+			want["invoice.paid "+inv.ID] = 1
+		case now.Status == invoice.Expired:
+			want["invoice.expired "+inv.ID] = 1
+		}
+		refunds, err := m.db.store.RefundsOfInvoices(m.t.Context(), []string{inv.ID})
+		if err != nil {
+			r.Fatal(err)
+		}
+		for _, refund := range refunds {
+			if refund.Status == invoice.Confirmed {
+				want["payment.refunded "+refund.ID] = 1
+			}
+		}
+	}
+	for _, p := range stored {
+		want[fmt.Sprintf("payment.received %s/%s", p.ID, p.InvoiceID)] = 1
+	}
+	got := make(map[string]int)
+	for _, e := range storetest.Events(m.t, m.db.sql, m.merchant) {
+		got[string(e.Type)+" "+e.Subject]++
+		if !json.Valid(e.Body) || e.DeliveryID == "" {
+			r.Errorf("event %s has the delivery %q and reads %s", e.ID, e.DeliveryID, e.Body)
+		}
+	}
+	if diff := gocmp.Diff(want, got); diff != "" {
+		r.Errorf("events (-want +told):\n%s", diff)
+	}
+}
