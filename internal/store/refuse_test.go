@@ -1,0 +1,159 @@
+package store_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// TestImpossibleStatesAreRefused tries to write what must not be, by SQL of
+// its own: the schema is the last that can say no.
+func TestImpossibleStatesAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u := url(t)
+			s := storetest.Open(t, u)
+			db := storetest.SQL(t, u)
+			fill(t, s)
+			tx := "'0x" + strings.Repeat("f", 64) + "'"
+			for _, statement := range []string{
+				"UPDATE merchants SET id = ''",
+				"UPDATE settlement_addresses SET address = '0x1'",
+				"INSERT INTO settlement_addresses VALUES ('base', '0x" + strings.Repeat("a", 40) + "', 'nobody', 1)",
+
+				"UPDATE invoices SET status = 'Paid'",
+				"UPDATE invoices SET status = 'paid'",
+				"UPDATE invoices SET settled_tx = " + tx + ", settled_at = 5",
+				"UPDATE invoices SET status = 'paid', settled_tx = " + tx,
+				"UPDATE invoices SET status = 'paid', settled_tx = 'abc', settled_at = 5",
+				"UPDATE invoices SET exception = 'lost'",
+				"UPDATE invoices SET exception = NULL",
+				"UPDATE invoices SET amount = '0'",
+				"UPDATE invoices SET amount = '01'",
+				"UPDATE invoices SET amount = ''",
+				"UPDATE invoices SET amount = '-1'",
+				"UPDATE invoices SET amount = '1.5'",
+				"UPDATE invoices SET amount = '1 '",
+				"UPDATE invoices SET amount = '" + strings.Repeat("9", 79) + "'",
+				"UPDATE invoices SET amount = NULL",
+				"UPDATE invoices SET amount_paid = '-1'",
+				"UPDATE invoices SET amount_refunded = 'x'",
+				"UPDATE invoices SET transfer_amount = '1e3'",
+				"UPDATE invoices SET transfer_amount = '107'", // both invoices are open
+				"UPDATE invoices SET expires_at = created_at",
+				"UPDATE invoices SET merchant_id = 'nobody'",
+				"UPDATE invoices SET merchant_address = '0xaa'",
+				"UPDATE invoices SET commitment_id = '0xaa'",
+				"UPDATE invoices SET commitment_id = " + tx,
+				"UPDATE invoices SET token = ''",
+				"UPDATE invoices SET line_items = NULL",
+				"DELETE FROM invoices",
+				"DELETE FROM merchants",
+
+				"UPDATE idempotency_keys SET idem_key = ''",
+				"UPDATE idempotency_keys SET idem_key = '" + strings.Repeat("k", 256) + "'",
+				"UPDATE idempotency_keys SET invoice_id = 'inv_9'",
+
+				"UPDATE chains SET confirmed_number = indexed_number + 1",
+				"UPDATE chains SET indexed_number = -1, confirmed_number = -1",
+				"INSERT INTO blocks VALUES ('nochain', 1, 'a', 'b', 1)",
+
+				"UPDATE payments SET status = 'confirmed'",
+				"UPDATE payments SET status = 'lost'",
+				"UPDATE payments SET confirmed_at = 5",
+				"UPDATE payments SET invoice_id = NULL WHERE id = 'pay_1'",
+				"UPDATE payments SET merchant_id = NULL WHERE id = 'pay_1'",
+				"UPDATE payments SET method = NULL WHERE id = 'pay_1'",
+				"UPDATE payments SET method = 'guess' WHERE id = 'pay_1'",
+				"UPDATE payments SET method = 'amount' WHERE id = 'pay_2'",
+				"UPDATE payments SET invoice_id = 'inv_9' WHERE id = 'pay_1'",
+				"UPDATE payments SET chain_key = 'nochain'",
+				"UPDATE payments SET tx_hash = " + tx, // the same place twice
+				"UPDATE payments SET seen_id = 'one'",
+				"UPDATE payments SET amount = '0'",
+				"UPDATE payments SET amount = '00'",
+				"UPDATE payments SET ordinal = -1",
+				"UPDATE payments SET block_number = -1",
+				"UPDATE payments SET commitment_id = '0x'",
+				"DELETE FROM payments",
+
+				"UPDATE refunds SET payment_id = 'pay_9'",
+				"UPDATE refunds SET invoice_id = NULL",
+				"UPDATE refunds SET amount = '0'",
+				"UPDATE refunds SET status = 'confirmed'",
+				"DELETE FROM chains",
+
+				"UPDATE events SET type = 'invoice.voided'",
+				"UPDATE events SET subject = 'x', type = 'invoice.paid'", // told twice
+				"UPDATE events SET invoice_id = 'inv_9'",
+				"DELETE FROM events",
+				"UPDATE deliveries SET status = 'delivered'",
+				"UPDATE deliveries SET finished_ms = 5",
+				"UPDATE deliveries SET lease_id = 'l'",
+				"UPDATE deliveries SET attempts = -1",
+				"UPDATE deliveries SET event_id = 'evt_9'",
+				"INSERT INTO attempts VALUES ('dlv_9', 1, 1, 1, 200, '')",
+				"INSERT INTO attempts VALUES ('dlv_1', 0, 1, 1, 200, '')",
+				"INSERT INTO attempts VALUES ('dlv_1', 1, 1, 1, 99, '')",
+
+				"UPDATE notices SET payment_id = 'pay_9'",
+				"UPDATE notices SET provider = NULL",
+				"UPDATE intents SET kind = 'keep'",
+				"UPDATE intents SET status = 'sent'", // without a transaction
+				"UPDATE intents SET tx_id = 'ctx_9'",
+				"UPDATE intents SET kind = 'open', invoice_id = 'inv_1'", // twice the same
+			} {
+				result, err := db.ExecContext(t.Context(), statement)
+				if err == nil {
+					n, err := result.RowsAffected()
+					t.Errorf("%d rows, %v: nothing refuses %s", n, err, statement)
+				}
+			}
+		})
+	}
+}
+
+// fill stores two of everything, or one where the second would not matter.
+func fill(t *testing.T, s *store.Store) {
+	t.Helper()
+	startChain(t, s, "base")
+	one, two := sample("inv_1", "m"), sample("inv_2", "m")
+	one.TransferAmount, two.TransferAmount = invoice.NewAmount(107), invoice.NewAmount(109)
+	insert(t, s, one, two)
+	update(t, s, func(ctx context.Context, tx *store.Tx) error {
+		paid, unknown := samplePayment(1), samplePayment(2)
+		paid.InvoiceID, paid.MerchantID, paid.Method = "inv_1", "m", invoice.ByAmount
+		for _, p := range []store.PaymentRow{paid, unknown} {
+			if err := tx.SavePayment(ctx, p); err != nil {
+				return err
+			}
+		}
+		refund := invoice.Refund{Transfer: paid.Transfer, ID: "ref_1", PaymentID: paid.ID, InvoiceID: "inv_1", MerchantID: "m", Status: invoice.Pending}
+		if err := tx.SaveRefund(ctx, refund); err != nil {
+			return err
+		}
+		event := store.Event{ID: "evt_1", Type: invoice.EventCreated, Subject: "inv_1", MerchantID: "m", InvoiceID: "inv_1", Body: []byte("{}"), DeliveryID: "dlv_1"}
+		other := event
+		other.ID, other.Subject, other.InvoiceID, other.DeliveryID = "evt_2", "inv_2", "inv_2", "dlv_2"
+		if err := tx.InsertEvents(ctx, []store.Event{event, other}); err != nil {
+			return err
+		}
+		if err := tx.InsertIntents(ctx, []store.Intent{
+			{ID: "int_1", ChainKey: "base", InvoiceID: "inv_1", Kind: invoice.IntentOpen},
+			{ID: "int_2", ChainKey: "base", InvoiceID: "inv_1", Kind: invoice.IntentClose},
+		}); err != nil {
+			return err
+		}
+		if _, err := tx.InsertNotice(ctx, store.Notice{ID: "ntc_1", Provider: "p", Type: "t", TransferID: "1"}); err != nil {
+			return err
+		}
+		_, err := tx.InsertIdempotencyKey(ctx, store.IdempotencyKey{Scope: "m", Key: "k", InvoiceID: "inv_1"}, 1000)
+		return err
+	})
+}

@@ -1,0 +1,351 @@
+package store_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// equal compares values of the domain.
+var equal = cmp.Options{cmp.Comparer(func(a, b invoice.Amount) bool { return a == b }), cmpopts.EquateEmpty()}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func update(t testing.TB, s *store.Store, fn func(ctx context.Context, tx *store.Tx) error) {
+	t.Helper()
+	must(t, s.Update(t.Context(), func(tx *store.Tx) error { return fn(t.Context(), tx) }))
+}
+
+// sample is an open invoice of a merchant.
+func sample(id, merchant string) invoice.Invoice {
+	return invoice.Invoice{
+		Terms:        invoice.Terms{Merchant: invoice.Address{0xaa}, Token: invoice.Address{0xcc}, Amount: invoice.NewAmount(100), ExpiresAt: 2000},
+		ID:           id,
+		CommitmentID: sha256.Sum256([]byte(id)), MerchantID: merchant, Currency: "USDC", ChainKey: "base",
+		Status: invoice.Open, CreatedAt: 1000,
+	}
+}
+
+// insert stores invoices and what they refer to.
+func insert(t testing.TB, s *store.Store, invoices ...invoice.Invoice) {
+	t.Helper()
+	update(t, s, func(ctx context.Context, tx *store.Tx) error {
+		var settlements []store.Settlement
+		for _, inv := range invoices {
+			settlements = append(settlements, store.Settlement{ChainKey: inv.ChainKey, Address: inv.Merchant, MerchantID: inv.MerchantID})
+		}
+		if err := tx.InsertSettlements(ctx, settlements, 900); err != nil {
+			return err
+		}
+		inserted, err := tx.InsertInvoices(ctx, invoices)
+		if err == nil && len(inserted) != len(invoices) {
+			err = fmt.Errorf("%d of %d invoices were inserted", len(inserted), len(invoices))
+		}
+		return err
+	})
+}
+
+// startChain stores a chain of which block 100 is read and block 90 final.
+func startChain(t testing.TB, s *store.Store, chainKey string) {
+	t.Helper()
+	update(t, s, func(ctx context.Context, tx *store.Tx) error {
+		if _, err := tx.InsertChain(ctx, chainKey, store.Header{Number: 90, Hash: invoice.Hash{90}, Time: 900}); err != nil {
+			return err
+		}
+		c := store.Cursor{
+			Indexed:   store.Header{Number: 100, Hash: invoice.Hash{100}, Time: 1000},
+			Confirmed: store.Header{Number: 90, Hash: invoice.Hash{90}, Time: 900},
+		}
+		return tx.SaveCursor(ctx, chainKey, c)
+	})
+}
+
+// samplePayment is a payment of nobody's, seen n-th.
+func samplePayment(n int) store.PaymentRow {
+	var p store.PaymentRow
+	p.Transfer = invoice.Transfer{
+		Position: invoice.Position{BlockNumber: uint64(100 + n), BlockHash: invoice.Hash{1, byte(n)}, BlockTime: int64(1000 + n), LogIndex: n},
+		ChainKey: "base", TxHash: sha256.Sum256(fmt.Append(nil, "tx", n)), Ordinal: 3, Token: invoice.Address{0xcc}, Currency: "USDC",
+		From: invoice.Address{0xbb}, To: invoice.Address{0xaa}, Amount: invoice.NewAmount(100),
+	}
+	p.ID, p.SeenID = fmt.Sprintf("pay_%d", n), fmt.Sprintf("seen_%06d", n)
+	p.Status, p.ObservedAt = invoice.Pending, 1234
+	return p
+}
+
+func TestInvoiceRoundTrip(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		plain := sample("inv_1", "m")
+		full := sample("inv_2", "merchant.of_64-characters"+fmt.Sprintf("%039d", 7))
+		full.Amount, full.TransferAmount = invoice.MaxAmount.Minus(invoice.NewAmount(9)), invoice.MaxAmount
+		full.LineItems = []invoice.LineItem{
+			{Label: "naïve \"quotes\" <&> \\ \x00 ☕ $1 ?1", Amount: invoice.NewAmount(1)}, {Label: "b", Amount: invoice.MaxAmount},
+		}
+		full.Currency, full.ChainKey, full.CreatedAt, full.ExpiresAt = "EURC", "arc-testnet", 1<<40, 1<<40+1
+		insert(t, s, plain, full)
+		check := func(want invoice.Invoice) {
+			t.Helper()
+			got, err := s.Invoice(t.Context(), want.ID)
+			if diff := cmp.Diff(want, got, equal); err != nil || diff != "" {
+				t.Errorf("%v (-written +read):\n%s", err, diff)
+			}
+		}
+		check(plain)
+		check(full)
+		for _, status := range []invoice.Status{invoice.Drafted, invoice.Void, invoice.Expired, invoice.Paid} {
+			for _, exception := range []invoice.Exception{invoice.Underpaid, invoice.Overpaid, invoice.Late, invoice.Duplicate, ""} {
+				full.Status, full.Exception = status, exception
+				full.AmountPaid, full.AmountRefunded = invoice.MaxAmount, invoice.NewAmount(5)
+				if status == invoice.Paid {
+					full.SettledTx, full.SettledAt = invoice.Hash{0xfe}, 1<<40+5
+				}
+				update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.UpdateInvoice(ctx, full) })
+				check(full)
+			}
+		}
+		check(plain)
+		missing := sample("inv_3", "m")
+		if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.UpdateInvoice(t.Context(), missing) }); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("updating an invoice that is not there: %v", err)
+		}
+		for _, id := range []string{"inv_3", "", "inv_1 ", "INV_1", "' OR 1=1 --"} {
+			if _, err := s.Invoice(t.Context(), id); !errors.Is(err, store.ErrNotFound) {
+				t.Errorf("invoice %q: %v, want ErrNotFound", id, err)
+			}
+		}
+		if got, err := s.InvoicesByID(t.Context(), []string{"inv_2", "inv_9", "inv_1"}); err != nil || len(got) != 2 {
+			t.Errorf("invoices by id: %d, %v", len(got), err)
+		}
+		if got, err := s.InvoicesByID(t.Context(), nil); err != nil || len(got) != 0 {
+			t.Errorf("invoices by no id: %d, %v", len(got), err)
+		}
+	})
+}
+
+func TestPaymentAndRefundRoundTrip(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		startChain(t, s, "base")
+		insert(t, s, sample("inv_1", "m"), sample("inv_2", "n"))
+		bare := samplePayment(1)
+		full := samplePayment(2)
+		full.Amount, full.Evidence.Calldata = invoice.MaxAmount, invoice.Hash{0xee}
+		full.InvoiceID, full.MerchantID, full.Method = "inv_1", "m", invoice.ByAuthorization
+		full.Status, full.ConfirmedAt = invoice.Confirmed, 4321
+		refund := invoice.Refund{
+			Transfer: full.Transfer, ID: "ref_1", PaymentID: full.ID, InvoiceID: "inv_1", MerchantID: "m",
+			Status: invoice.Pending, ObservedAt: 77,
+		}
+		check := func(want store.PaymentRow) {
+			t.Helper()
+			update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.SavePayment(ctx, want) })
+			got, err := s.Payment(t.Context(), want.ID)
+			if diff := cmp.Diff(want, got, equal); err != nil || diff != "" {
+				t.Errorf("%v (-written +read):\n%s", err, diff)
+			}
+		}
+		checkRefund := func(want invoice.Refund) {
+			t.Helper()
+			update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.SaveRefund(ctx, want) })
+			got, err := s.Refund(t.Context(), want.ID)
+			if diff := cmp.Diff(want, got, equal); err != nil || diff != "" {
+				t.Errorf("%v (-written +read):\n%s", err, diff)
+			}
+		}
+		check(bare)
+		check(full)
+		checkRefund(refund)
+		// All that a reorg may change.
+		moved := bare
+		moved.Position = invoice.Position{BlockNumber: 1 << 40, BlockHash: invoice.Hash{9}, BlockTime: 1 << 41, LogIndex: 12345}
+		moved.Token, moved.Currency, moved.From, moved.To = invoice.Address{1}, "EURC", invoice.Address{2}, invoice.Address{3}
+		moved.Amount, moved.Evidence.Calldata = invoice.NewAmount(9), invoice.Hash{7}
+		moved.InvoiceID, moved.MerchantID, moved.Method = "inv_2", "n", invoice.ByTransferAmount
+		for _, status := range []invoice.PaymentStatus{invoice.Orphaned, invoice.Pending} {
+			moved.Status = status
+			check(moved)
+		}
+		refund.Position, refund.Amount, refund.Evidence = moved.Position, invoice.NewAmount(3), invoice.Evidence{}
+		refund.PaymentID, refund.InvoiceID, refund.MerchantID = moved.ID, "inv_2", "n"
+		refund.Status, refund.ConfirmedAt = invoice.Confirmed, 99
+		checkRefund(refund)
+		check(bare) // back to nobody's
+		// When it was first seen does not change.
+		again := full
+		again.SeenID, again.ObservedAt = "seen_other", 1
+		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.SavePayment(ctx, again) })
+		if got, err := s.Payment(t.Context(), full.ID); err != nil || got.SeenID != full.SeenID || got.ObservedAt != full.ObservedAt {
+			t.Errorf("seen again, it was seen first as %s at %d, %v", got.SeenID, got.ObservedAt, err)
+		}
+		if _, err := s.Payment(t.Context(), "pay_9"); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("a payment that is not there: %v", err)
+		}
+		if _, err := s.Refund(t.Context(), "ref_9"); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("a refund that is not there: %v", err)
+		}
+	})
+}
+
+func TestCursorAndHeaderRoundTrip(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		if _, err := s.Cursor(t.Context(), "base"); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("a chain that was never read: %v", err)
+		}
+		startChain(t, s, "base")
+		startChain(t, s, "other")
+		want := store.Cursor{
+			Indexed:   store.Header{Number: 1 << 50, Hash: invoice.Hash{0xff}, Time: 1 << 40},
+			Confirmed: store.Header{Number: 1<<50 - 1, Hash: invoice.Hash{0xfe}, Time: 1<<40 - 1}, Halted: "why: 'x' ☕",
+		}
+		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.SaveCursor(ctx, "base", want) })
+		if got, err := s.Cursor(t.Context(), "base"); err != nil || got != want {
+			t.Errorf("cursor %+v, %v, want %+v", got, err, want)
+		}
+		if got, err := s.Cursor(t.Context(), "other"); err != nil || got.Indexed.Number != 100 || got.Halted != "" {
+			t.Errorf("the other chain's cursor is %+v, %v", got, err)
+		}
+		update(t, s, func(ctx context.Context, tx *store.Tx) error {
+			fresh, err := tx.InsertChain(ctx, "base", store.Header{Number: 1})
+			if fresh {
+				t.Error("a chain is inserted a second time")
+			}
+			return err
+		})
+		var headers []store.Header
+		for n := uint64(1); n <= 2000; n++ {
+			headers = append(headers, store.Header{Number: n, Hash: invoice.Hash{1, byte(n >> 8), byte(n)}, Parent: invoice.Hash{2, byte(n)}, Time: int64(n * 12)})
+		}
+		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.InsertHeaders(ctx, "base", headers) })
+		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.DeleteHeaders(ctx, "base", 500, 1500) })
+		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.DeleteHeaders(ctx, "other", 0, 0) })
+		got, err := s.Headers(t.Context(), "base", 0, 1<<40)
+		if diff := cmp.Diff(headers[499:1500], got); err != nil || diff != "" {
+			t.Errorf("%v (-written +read):\n%s", err, diff)
+		}
+		if got, err = s.Headers(t.Context(), "other", 0, 1<<40); err != nil || len(got) != 0 {
+			t.Errorf("%d headers of the other chain, %v", len(got), err)
+		}
+	})
+}
+
+func TestNoticeRoundTrip(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		startChain(t, s, "base")
+		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.SavePayment(ctx, samplePayment(1)) })
+		full := store.Notice{
+			ID: "ntc_1", Provider: "circle", Type: "transfers.created", TransferID: "t1", AmountText: "3.14", ProviderCurrency: "USD",
+			ProviderChain: "BASE", Destination: "0xAa", Amount: invoice.MaxAmount, Currency: "USDC", ChainKey: "base",
+			Address: invoice.Address{0xaa}, PaymentID: "pay_1", ReceivedAt: 55,
+		}
+		bare := store.Notice{
+			ID: "ntc_2", Provider: "circle", Type: "transfers.created", TransferID: "t2", AmountText: "1e", ProviderCurrency: "XYZ",
+			ProviderChain: "BTC", Destination: "3J98", PaymentID: "pay_1", ReceivedAt: 56,
+		}
+		for _, n := range []store.Notice{full, bare} {
+			for _, want := range []bool{true, false} {
+				update(t, s, func(ctx context.Context, tx *store.Tx) error {
+					fresh, err := tx.InsertNotice(ctx, n)
+					if fresh != want {
+						t.Errorf("notice %s is fresh: %t, want %t", n.ID, fresh, want)
+					}
+					return err
+				})
+				n.ID += "again"
+			}
+		}
+		got, err := s.NoticesOfPayment(t.Context(), "pay_1")
+		if diff := cmp.Diff([]store.Notice{full, bare}, got, equal); err != nil || diff != "" {
+			t.Errorf("%v (-written +read):\n%s", err, diff)
+		}
+	})
+}
+
+func TestEventRoundTrip(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		insert(t, s, sample("inv_1", "m"))
+		told := store.Event{
+			ID: "evt_1", Type: invoice.EventCreated, Subject: "inv_1", MerchantID: "m", InvoiceID: "inv_1",
+			Body: []byte("{\"a\": 1.0,\n  \"b\":\"\\u0000 ☕\"}"), CreatedAt: 5, DeliveryID: "dlv_1", DueMS: 5001,
+		}
+		silent := told
+		silent.ID, silent.Type, silent.DeliveryID = "evt_2", invoice.EventPaid, ""
+		again := told
+		again.ID, again.DeliveryID = "evt_3", "dlv_3"
+		update(t, s, func(ctx context.Context, tx *store.Tx) error {
+			return tx.InsertEvents(ctx, []store.Event{told, silent})
+		})
+		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.InsertEvents(ctx, []store.Event{again}) })
+		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.InsertEvents(ctx, nil) })
+		leased, err := s.LeaseDeliveries(t.Context(), store.LeaseRequest{LeaseID: "l", NowMS: 6000, UntilMS: 7000, Lane: store.FirstLane, Limit: 9, PerMerchant: 9})
+		want := []store.Delivery{{
+			ID: "dlv_1", EventID: "evt_1", MerchantID: "m", EventType: "invoice.created", Body: told.Body, DueMS: 5001, DeadlineMS: 5001 + store.RetryWindow,
+		}}
+		if diff := cmp.Diff(want, leased); err != nil || diff != "" {
+			t.Errorf("%v (-written +read):\n%s", err, diff)
+		}
+		for _, id := range []string{silent.ID, again.ID} {
+			if _, err := s.DeliveryOf(t.Context(), id); !errors.Is(err, store.ErrNotFound) {
+				t.Errorf("the delivery of %s: %v, want ErrNotFound", id, err)
+			}
+		}
+	})
+}
+
+func TestIdempotencyKeyWindow(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		insert(t, s, sample("inv_1", "m"), sample("inv_2", "m"))
+		const window = store.IdempotencyWindow
+		use := func(k store.IdempotencyKey, now int64) (fresh bool) {
+			t.Helper()
+			update(t, s, func(ctx context.Context, tx *store.Tx) (err error) {
+				fresh, err = tx.InsertIdempotencyKey(ctx, k, now)
+				return err
+			})
+			return fresh
+		}
+		first := store.IdempotencyKey{Scope: "m", Key: "k", RequestHash: invoice.Hash{1}, InvoiceID: "inv_1"}
+		second := store.IdempotencyKey{Scope: "m", Key: "k", RequestHash: invoice.Hash{2}, InvoiceID: "inv_2"}
+		other := store.IdempotencyKey{Scope: "n", Key: "k", RequestHash: invoice.Hash{2}, InvoiceID: "inv_2"}
+		if !use(first, 1000) || use(second, 1000) || use(second, 1000+window-1) || !use(other, 1000) {
+			t.Error("a key is taken within its window, or one of another scope is not")
+		}
+		if got, err := s.IdempotencyKey(t.Context(), "m", "k", 1000+window-1); err != nil || got != first {
+			t.Errorf("in the window's last second: %+v, %v", got, err)
+		}
+		if _, err := s.IdempotencyKey(t.Context(), "m", "k", 1000+window); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("after the window: %v", err)
+		}
+		if !use(second, 1000+window) {
+			t.Error("a key is not free after its window")
+		}
+		if got, err := s.IdempotencyKey(t.Context(), "m", "k", 1000+window); err != nil || got != second {
+			t.Errorf("used anew: %+v, %v", got, err)
+		}
+		update(t, s, func(ctx context.Context, tx *store.Tx) error {
+			n, err := tx.DeleteIdempotencyKeys(ctx, 1000+window, 10)
+			if n != 1 {
+				t.Errorf("%d old keys were deleted, want 1", n)
+			}
+			return err
+		})
+	})
+}
