@@ -78,7 +78,7 @@ func TestRetries(t *testing.T) {
 		}
 		w.start(t)
 		failed := w.outcome(t)
-		if failed.Status != store.DeliveryPending || failed.Attempt.StatusCode != 500 || failed.Attempt.Error != "answered 500, expected 2xx" {
+		if failed.Status != store.DeliveryPending || failed.Attempt.StatusCode != http.StatusInternalServerError || failed.Attempt.Error != "answered 500, expected 2xx" {
 			t.Errorf("first outcome %+v, %+v", failed, failed.Attempt)
 		}
 		current.Store(&second)
