@@ -4,6 +4,7 @@
 package dev
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,10 +87,7 @@ func Run(ctx context.Context, cfg Config, ready func(*World)) (err error) {
 	if err != nil {
 		return err
 	}
-	node, err := devchain.Start(ctx, devchain.Config{
-		DataDir: filepath.Join(cfg.Dir, "chain"), BlockTime: cfg.BlockTime,
-		RPCAddr: rpcAddr(ctx, kept.RPCPort), Logger: cfg.Logger, Now: cfg.Now, Rand: cfg.Rand,
-	})
+	node, err := startChain(ctx, cfg, kept.RPCPort)
 	if err != nil {
 		return err
 	}
@@ -149,19 +147,22 @@ func payFromTestWallet(ctx context.Context, node *devchain.Chain, inv invoice.In
 	return hash.Hex(), err
 }
 
-// rpcAddr is where the chain's JSON-RPC is to listen: at the port of the last
-// run if it is free, so that what people configured stays good.
-func rpcAddr(ctx context.Context, port int) string {
-	if port == 0 {
-		port = preferredRPCPort
+// startChain starts the chain with its JSON-RPC at the port of the last run, so
+// that what people configured stays good, or at another when that is taken.
+func startChain(ctx context.Context, cfg Config, port int) (*devchain.Chain, error) {
+	conf := devchain.Config{
+		DataDir: filepath.Join(cfg.Dir, "chain"), BlockTime: cfg.BlockTime,
+		RPCAddr: net.JoinHostPort("127.0.0.1", strconv.Itoa(cmp.Or(port, preferredRPCPort))),
+		Logger:  cfg.Logger, Now: cfg.Now, Rand: cfg.Rand,
 	}
-	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	var listen net.ListenConfig
-	probe, err := listen.Listen(ctx, "tcp", addr)
-	if err != nil || probe.Close() != nil {
-		return "127.0.0.1:0"
+	node, err := devchain.Start(ctx, conf)
+	// Only trying tells: a port that is free now may be taken a moment later.
+	var taken *net.OpError
+	if errors.As(err, &taken) && taken.Op == "listen" {
+		conf.RPCAddr = "" // any that is free
+		node, err = devchain.Start(ctx, conf)
 	}
-	return addr
+	return node, err
 }
 
 // keepPort remembers where the chain's JSON-RPC listens.
