@@ -71,6 +71,7 @@ func TestCrash(t *testing.T) {
 			}
 		})
 	}
+	t.Cleanup(func() { _ = trade.Wait() }) // a test that failed has ended their context
 	for n := range *kills {
 		// The receiver is away early enough for second retries to come in time.
 		r.behave(nil)

@@ -98,7 +98,7 @@ func (s *shop) order(ctx context.Context, o *order) error {
 		}
 		return unexpected(err)
 	}
-	key := client.IdempotencyKey("order-" + o.request.Amount)
+	key := client.IdempotencyKey(s.id + "-" + o.request.Amount)
 	var refused error
 	err := await(ctx, func() bool {
 		made, err := s.api().CreateInvoice(ctx, o.request, key)

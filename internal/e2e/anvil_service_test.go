@@ -1,0 +1,351 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+
+	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/anviltest"
+	"github.com/quittance/quittance/internal/api/apitest"
+)
+
+// Secrets of a service, and where its configuration has it look for them.
+const (
+	shopID         = "shop"
+	shopSecret     = "whsec_of_the_shop"
+	providerSecret = "psec_of_the_provider"
+	providerEnv    = "E2E_PROVIDER_SECRET"
+	operatorEnv    = "E2E_OPERATOR_KEY"
+	deployerEnv    = "E2E_DEPLOYER_KEY"
+)
+
+// finality is how many blocks make a payment final here.
+const finality = 2
+
+// service is quittance serve as an operator sets it up: a database, a chain of
+// anvil's with the token and the registry, a merchant who receives events. Any
+// number of replicas run on it.
+type service struct {
+	testing.TB
+	chain                     *anviltest.Anvil
+	admin, till, payer, relay anviltest.Account // admin operates the registry, till is the merchant's
+	token, registry           string
+	merchant                  *receiver
+	http                      *http.Client // holds every answer against openapi.yaml
+	config                    string       // path
+	env                       []string
+}
+
+// replica is a run of quittance serve.
+type replica struct {
+	*child
+	url string
+}
+
+// newService sets a service up on a database. chains holds further entries of
+// the configuration's chains, in YAML.
+func newService(tb testing.TB, database string, o anviltest.Options, chains ...string) *service {
+	tb.Helper()
+	a := anviltest.Start(tb, o)
+	s := &service{
+		TB: tb, chain: a, admin: a.Accounts[0], till: a.Accounts[1], payer: a.Accounts[2], relay: a.Accounts[3],
+		merchant: newReceiver(tb),
+	}
+	s.merchant.trust(shopSecret)
+	transport := &http.Transport{MaxIdleConnsPerHost: 16}
+	tb.Cleanup(transport.CloseIdleConnections)
+	s.http = &http.Client{Transport: apitest.Transport(tb, transport), Timeout: patience}
+
+	code := append(common.FromHex(contracts.TestUSDCMetaData.Bin),
+		contracts.NewTestUSDC().PackConstructor(common.HexToAddress(s.admin.Address))...)
+	s.token = a.Send(tb, s.admin, "--create", hexutil.Encode(code)).Contract
+	a.Send(tb, s.admin, s.token, "mint(address,uint256)", s.payer.Address, "1000000000000")
+	s.registry = s.deploy()
+	s.configure(database, chains)
+	return s
+}
+
+// deploy deploys the registry as an operator does.
+func (s *service) deploy() string {
+	s.Helper()
+	c := launchWith(s, []string{deployerEnv + "=" + s.admin.Key}, "chain", "deploy", "--rpc", s.chain.URL(), "--key-env", deployerEnv)
+	if code := c.exit(s, patience); code != 0 {
+		s.Fatalf("chain deploy ended with %d: %s", code, c.stderr.String())
+	}
+	registry := strings.TrimSpace(c.stdout.String())
+	if registry != common.HexToAddress(registry).Hex() {
+		s.Fatalf("chain deploy printed %q; want an address", registry)
+	}
+	return registry
+}
+
+// entry is the chain anvil as a configuration has it.
+const entry = `
+  - chainKey: %s
+    chainId: %d
+    rpc: [ws://%s, http://%[3]s]
+    finality: %d
+    tokens: [{currency: USDC, address: %s, decimals: %d}]
+    registry: %s
+    operatorKeyEnv: %s
+`
+
+// configure writes the configuration.
+func (s *service) configure(database string, chains []string) {
+	s.Helper()
+	dir := s.TempDir()
+	secret := filepath.Join(dir, "secret")
+	s.config = filepath.Join(dir, "quittance.yaml")
+	s.env = append(s.env, providerEnv+"="+providerSecret, operatorEnv+"="+s.admin.Key)
+	text := fmt.Sprintf(`
+listen: 127.0.0.1:0
+database: %s
+merchants:
+  - id: %s
+    webhookUrl: %s/events
+    webhookSecretFile: %s
+providers:
+  - name: circle
+    secretEnv: %s
+    chains: {ANVIL: anvil}
+    currencies: {USD: USDC}
+chains:`, database, shopID, s.merchant.URL, secret, providerEnv) +
+		fmt.Sprintf(entry, "anvil", anviltest.ChainID, s.chain.Endpoint, finality, s.token, 6, s.registry, operatorEnv) +
+		strings.Join(chains, "")
+	if err := errors.Join(os.WriteFile(secret, []byte(shopSecret+"\n"), 0o600), os.WriteFile(s.config, []byte(text), 0o600)); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// readyLine is what a service logs when it answers requests.
+var readyLine = regexp.MustCompile(`msg=ready url=(\S+)`)
+
+// begin runs a replica and waits until it answers requests.
+func (s *service) begin() *replica {
+	s.Helper()
+	r := &replica{child: launchWith(s, s.env, "serve", "--config", s.config)}
+	if err := await(within(s, patience), func() bool {
+		if m := readyLine.FindStringSubmatch(r.stderr.String()); m != nil {
+			r.url = m[1]
+		}
+		return r.url != "" || r.ended()
+	}); err != nil || r.url == "" {
+		s.Fatalf("the service did not become ready: %v", err)
+	}
+	return r
+}
+
+// start runs a replica and waits until all is well with it.
+func (s *service) start() *replica {
+	s.Helper()
+	r := s.begin()
+	s.awaitHealth(r, func(h health) bool { return h.Ready })
+	return r
+}
+
+// health is what /readyz says.
+type health struct {
+	status   int
+	Ready    bool   `json:"ready"`
+	Database string `json:"database"`
+	Chains   []struct {
+		ChainKey string `json:"chainKey"`
+		Ready    bool   `json:"ready"`
+		Error    string `json:"error"`
+		Writer   string `json:"writer"`
+	} `json:"chains"`
+}
+
+// awaitHealth waits until a replica's health is as it should be.
+func (s *service) awaitHealth(r *replica, ok func(health) bool) health {
+	s.Helper()
+	var h health
+	var text string
+	err := await(within(s, patience), func() bool {
+		h.status, text = s.get(r, "/readyz")
+		h.Chains = nil
+		if err := json.Unmarshal([]byte(text), &h); err != nil {
+			s.Fatalf("/readyz answered %d: %v\n%s", h.status, err, text)
+		}
+		if h.Ready != (h.status == http.StatusOK) {
+			s.Fatalf("/readyz answered %d and %s", h.status, text)
+		}
+		return ok(h)
+	})
+	if err != nil {
+		s.Fatalf("the service's health stays %s", text)
+	}
+	return h
+}
+
+// get returns the status and the body of a path.
+func (s *service) get(r *replica, path string) (status int, text string) {
+	s.Helper()
+	request, err := http.NewRequestWithContext(s.Context(), http.MethodGet, r.url+path, nil)
+	if err != nil {
+		s.Fatal(err)
+	}
+	answer, err := s.http.Do(request)
+	if err != nil {
+		s.Fatal(err)
+	}
+	body, err := io.ReadAll(answer.Body)
+	if err := errors.Join(err, answer.Body.Close()); err != nil {
+		s.Fatal(err)
+	}
+	return answer.StatusCode, string(body)
+}
+
+// api returns a client of a replica.
+func (s *service) api(r *replica) *client.Client {
+	s.Helper()
+	c, err := client.New(r.url, client.WithHTTPClient(s.http))
+	if err != nil {
+		s.Fatal(err)
+	}
+	return c
+}
+
+// draft asks for an invoice on the chain anvil.
+func (s *service) draft(amount int) client.CreateInvoiceRequest {
+	return client.CreateInvoiceRequest{
+		MerchantID: shopID, MerchantAddress: s.till.Address, Amount: strconv.Itoa(amount),
+		Currency: "USDC", ChainKey: "anvil", ExpiresAt: s.chainTime() + 7200,
+	}
+}
+
+// create creates an invoice over an amount.
+func (s *service) create(r *replica, amount int) client.CreateInvoiceResponse {
+	s.Helper()
+	made, err := s.api(r).CreateInvoice(s.Context(), s.draft(amount))
+	if err != nil {
+		s.Fatal(err)
+	}
+	return made
+}
+
+// invoice returns an invoice as it is now.
+func (s *service) invoice(r *replica, id string) client.Invoice {
+	s.Helper()
+	inv, err := s.api(r).Invoice(s.Context(), id)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return inv
+}
+
+// chainTime returns the newest block's time in Unix seconds, or now, whichever
+// is later.
+func (s *service) chainTime() int64 {
+	s.Helper()
+	at, err := strconv.ParseInt(s.chain.Cast(s, "block", "latest", "--field", "timestamp"), 10, 64)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return max(at, time.Now().Unix())
+}
+
+// transfer moves tokens by a plain transfer, and returns its transaction.
+func (s *service) transfer(from anviltest.Account, to, amount string, flags ...string) string {
+	s.Helper()
+	return s.chain.Send(s, from, append([]string{s.token, "transfer(address,uint256)", to, amount}, flags...)...).TxHash
+}
+
+// payments returns all payments that a replica knows of, those not confirmed
+// included.
+func (s *service) payments(r *replica) []client.Payment {
+	s.Helper()
+	var all []client.Payment
+	for p, err := range s.api(r).Payments(s.Context(), client.PaymentFilter{IncludePending: true}) {
+		if err != nil {
+			s.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// awaitPayment waits until an invoice's payment by a transaction has a status.
+func (s *service) awaitPayment(r *replica, invoiceID, tx string, status client.PaymentStatus) {
+	s.Helper()
+	var all []client.Payment
+	if err := await(within(s, patience), func() bool {
+		all = s.payments(r)
+		for _, p := range all {
+			if p.InvoiceID == invoiceID && p.TxHash == tx && p.Status == status {
+				return true
+			}
+		}
+		return false
+	}); err != nil {
+		s.Fatalf("the payment of invoice %s by %s did not become %s: %+v", invoiceID, tx, status, all)
+	}
+}
+
+// awaitCommitment waits until the registry has a commitment in a state.
+func (s *service) awaitCommitment(id string, want contracts.Status) {
+	s.Helper()
+	var is string
+	if err := await(within(s, patience), func() bool {
+		is = s.chain.Cast(s, "call", s.registry, "statusOf(bytes32)(uint8)", id)
+		return is == strconv.Itoa(int(want))
+	}); err != nil {
+		s.Fatalf("the commitment %s is %s; want %d, %s", id, is, want, want)
+	}
+}
+
+// told waits until the merchant has an event about an invoice.
+func (s *service) told(typ, invoiceID string) event {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	defer cancel()
+	return s.merchant.await(ctx, typ, invoiceID)
+}
+
+// toldOnce has the test fail unless the merchant was told exactly the events
+// about each invoice that are given by type, whatever order they came in.
+func (s *service) toldOnce(want map[string][]string) {
+	s.Helper()
+	events, _ := s.merchant.got()
+	got := make(map[string]map[string]int)
+	subjects := make(map[string]bool)
+	for _, e := range events {
+		if got[e.InvoiceID] == nil {
+			got[e.InvoiceID] = make(map[string]int)
+		}
+		got[e.InvoiceID][e.Type]++
+		if key := e.Type + " " + e.Subject; subjects[key] {
+			s.Errorf("two events tell of one thing: %s", key)
+		} else {
+			subjects[key] = true
+		}
+	}
+	for id, types := range want {
+		for _, typ := range types {
+			got[id][typ]--
+		}
+	}
+	for id, types := range got {
+		for typ, n := range types {
+			if n != 0 {
+				s.Errorf("%s came %d times too often about invoice %s", typ, n, id)
+			}
+		}
+	}
+	s.merchant.clean()
+}

@@ -1,0 +1,139 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/anviltest"
+	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/webhook"
+)
+
+// TestAnvil plays the life of invoices with quittance serve on PostgreSQL and a
+// chain of anvil's, paid by cast in every way there is. Nothing of the chain's
+// side is ours.
+func TestAnvil(t *testing.T) {
+	t.Parallel()
+	s := newService(t, storetest.Postgres(t), anviltest.Options{BlockTime: time.Second})
+	r := s.start()
+
+	// What the merchant is told of each invoice, and what the registry says.
+	told := make(map[string][]string)
+	registered := make(map[string]contracts.Status)
+	settled := []string{webhook.InvoiceCreated, webhook.PaymentReceived, webhook.InvoicePaid}
+	var paid []client.Invoice
+	for i, pay := range []func(client.CreateInvoiceResponse) string{
+		s.payTransferAmount, s.payBareAmount, s.payTagged, s.payRegistry, s.payAuthorized,
+	} {
+		made := s.create(r, (i+1)*1_000_000)
+		s.told(webhook.InvoiceCreated, made.ID)
+		tx := pay(made)
+		s.awaitPayment(r, made.ID, tx, client.PaymentConfirmed)
+		inv := s.invoice(r, made.ID)
+		if inv.Status != client.StatusPaid || inv.SettledTxHash != tx || inv.Exception != "" {
+			t.Errorf("after transaction %s the invoice is %+v", tx, inv)
+		}
+		paid = append(paid, inv)
+		told[made.ID], registered[made.OnChainInvoiceID] = settled, contracts.StatusClosed
+		if i == 3 {
+			registered[made.OnChainInvoiceID] = contracts.StatusPaid
+		}
+	}
+
+	// The last one is paid back, in two parts.
+	back := paid[len(paid)-1]
+	told[back.ID] = append(told[back.ID][:3:3], webhook.PaymentRefunded, webhook.PaymentRefunded)
+	s.transfer(s.till, s.payer.Address, "2000000")
+	s.transfer(s.till, s.payer.Address, "3000000")
+
+	// One is never paid. The chain's clock alone decides, so it jumps.
+	request := s.draft(9_000_000)
+	request.ExpiresAt = s.chainTime() + 600
+	unpaid, err := s.api(r).CreateInvoice(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told[unpaid.ID] = []string{webhook.InvoiceCreated, webhook.InvoiceExpired}
+	registered[unpaid.OnChainInvoiceID] = contracts.StatusClosed
+	s.awaitCommitment(unpaid.OnChainInvoiceID, contracts.StatusOpen)
+	if inv := s.invoice(r, unpaid.ID); inv.Status != client.StatusOpen {
+		t.Errorf("before its time the unpaid invoice is %s", inv.Status)
+	}
+	s.chain.Cast(t, "rpc", "evm_increaseTime", "601")
+	s.told(webhook.InvoiceExpired, unpaid.ID)
+
+	for id, types := range told {
+		for _, typ := range types {
+			s.told(typ, id)
+		}
+	}
+	for id, status := range registered {
+		s.awaitCommitment(id, status)
+	}
+	if err := await(within(t, patience), func() bool { return s.invoice(r, back.ID).AmountRefunded == back.Amount }); err != nil {
+		t.Errorf("the refunded invoice is %+v", s.invoice(r, back.ID))
+	}
+	if code := r.stop(t, syscall.SIGTERM, patience); code != 0 {
+		t.Errorf("the service ended with %d", code)
+	}
+	s.toldOnce(told)
+}
+
+// payTransferAmount pays as any wallet or exchange does.
+func (s *service) payTransferAmount(made client.CreateInvoiceResponse) string {
+	if made.Invoice.TransferAmount == made.Invoice.Amount {
+		s.Errorf("the transfer amount %s does not tell the invoice from others", made.Invoice.TransferAmount)
+	}
+	return s.transfer(s.payer, s.till.Address, made.Invoice.TransferAmount)
+}
+
+// payBareAmount pays by one who rounds.
+func (s *service) payBareAmount(made client.CreateInvoiceResponse) string {
+	return s.transfer(s.payer, s.till.Address, made.Invoice.Amount)
+}
+
+// payTagged pays with the commitment's id behind the calldata.
+func (s *service) payTagged(made client.CreateInvoiceResponse) string {
+	data := s.chain.Cast(s, "calldata", "transfer(address,uint256)", s.till.Address, made.Invoice.Amount)
+	return s.chain.Send(s, s.payer, s.token, data+strings.TrimPrefix(made.OnChainInvoiceID, "0x")).TxHash
+}
+
+// payRegistry pays through the registry, by terms that are written down from
+// the invoice alone.
+func (s *service) payRegistry(made client.CreateInvoiceResponse) string {
+	const terms = "(address,address,uint256,uint64,bytes32)"
+	inv := made.Invoice
+	tuple := fmt.Sprintf("(%s,%s,%s,%d,%s)", inv.MerchantAddress, s.token, inv.Amount, inv.ExpiresAt, s.chain.Cast(s, "keccak", inv.ID))
+	if id := s.chain.Cast(s, "call", s.registry, "idOf("+terms+")(bytes32)", tuple); id != made.OnChainInvoiceID {
+		s.Errorf("the registry computes the id %s; the service said %s", id, made.OnChainInvoiceID)
+	}
+	s.chain.Send(s, s.payer, s.token, "approve(address,uint256)", s.registry, inv.Amount)
+	return s.chain.Send(s, s.payer, s.registry, "pay("+terms+")", tuple).TxHash
+}
+
+// payAuthorized pays by an EIP-3009 authorization that the payer signs and
+// another sends.
+func (s *service) payAuthorized(made client.CreateInvoiceResponse) string {
+	inv, before := made.Invoice, s.chainTime()+3600
+	typed := fmt.Sprintf(`{
+		"types": {
+			"EIP712Domain": [{"name":"name","type":"string"},{"name":"version","type":"string"},
+				{"name":"chainId","type":"uint256"},{"name":"verifyingContract","type":"address"}],
+			"TransferWithAuthorization": [{"name":"from","type":"address"},{"name":"to","type":"address"},
+				{"name":"value","type":"uint256"},{"name":"validAfter","type":"uint256"},
+				{"name":"validBefore","type":"uint256"},{"name":"nonce","type":"bytes32"}]
+		},
+		"primaryType": "TransferWithAuthorization",
+		"domain": {"name":"USD Coin","version":"2","chainId":%d,"verifyingContract":"%s"},
+		"message": {"from":"%s","to":"%s","value":"%s","validAfter":"0","validBefore":"%d","nonce":"%s"}
+	}`, anviltest.ChainID, s.token, s.payer.Address, s.till.Address, inv.Amount, before, made.OnChainInvoiceID)
+	signature := s.chain.Cast(s, "wallet", "sign", "--private-key", s.payer.Key, "--data", typed)
+	return s.chain.Send(s, s.relay, s.token,
+		"transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)",
+		s.payer.Address, s.till.Address, inv.Amount, "0", fmt.Sprint(before), made.OnChainInvoiceID, signature).TxHash
+}
