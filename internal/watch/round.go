@@ -34,14 +34,21 @@ func (w *Watcher) round(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	more, err = w.advance(ctx, src, head, line)
-	if errors.Is(err, settle.ErrCursorMoved) || errors.Is(err, settle.ErrFinalityViolated) {
-		// Another replica was faster. The next round loads what it wrote.
-		return true, nil
+	switch {
+	case errors.Is(err, settle.ErrCursorMoved), errors.Is(err, settle.ErrFinalityViolated):
+		if w.races++; w.races <= maxRaces {
+			// Another replica was faster. The next round loads what it wrote.
+			return true, nil
+		}
+		return false, err
+	case err != nil:
+		return false, err
 	}
-	if err == nil && !more {
+	w.races = 0
+	if !more {
 		w.complete = head.Hash
 	}
-	return more, err
+	return more, nil
 }
 
 // advance does the part of a round that follows a new head.

@@ -104,7 +104,7 @@ func TestTrackerFollowsAnyFork(t *testing.T) {
 					}
 				}
 			},
-			"skip": func(t *rapid.T) {
+			"skip": func(*rapid.T) {
 				// A range is read: only its last block is kept.
 				head := model[len(model)-1]
 				if tip := tracker.Tip(); head.Number > tip.Number && model[tip.Number] == tip {

@@ -23,6 +23,9 @@ const (
 	maxBackoff   = 10 * time.Second
 	// listenPause is the wait before a broken subscription is made again.
 	listenPause = 5 * time.Second
+	// maxRaces is how many rounds in a row may be lost to another replica
+	// before there is a wait as after a failure.
+	maxRaces = 3
 )
 
 // Config is what a Watcher is made of. Chain, Sources, Ledger, Logger, Now and
@@ -81,6 +84,7 @@ type Watcher struct {
 	checked  []bool       // sources whose configuration was checked
 	complete invoice.Hash // head up to which the last round did everything
 	span     uint64       // blocks to ask logs for in one range
+	races    int          // rounds lost to another replica, in a row
 
 	mu     sync.Mutex
 	status Status
