@@ -13,8 +13,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// ErrMismatch: the node answered, and what it says contradicts the chain's
-// configuration. Waiting does not help.
+// ErrMismatch says that the node answered, and that what it said contradicts
+// the chain's configuration. Waiting does not help.
 var ErrMismatch = errors.New("the configuration does not match the node")
 
 // errorReverted is the JSON-RPC code of a call that the contract refused.

@@ -164,7 +164,7 @@ func TestCheck(t *testing.T) {
 // TestErrorsHideTheKey has calls fail at every stage, and looks for the key in
 // the URL among the errors' words.
 func TestErrorsHideTheKey(t *testing.T) {
-	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusTooManyRequests)
 		w.Write([]byte(strings.Repeat("x", 100_000))) //nolint:errcheck // the client may hang up
 	}))

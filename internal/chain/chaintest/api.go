@@ -65,8 +65,10 @@ func (a *api) GetBlockByNumber(ctx context.Context, number rpc.BlockNumber, _ bo
 	blocks := a.node.view()
 	at := int64(number)
 	switch number {
-	case rpc.LatestBlockNumber:
+	case rpc.LatestBlockNumber, rpc.PendingBlockNumber:
 		at = int64(len(blocks)) - 1
+	case rpc.EarliestBlockNumber:
+		at = 0
 	case rpc.SafeBlockNumber, rpc.FinalizedBlockNumber:
 		tagged, ok := a.node.chain.tagged(number.String())
 		if !ok {
