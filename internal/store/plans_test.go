@@ -1,0 +1,170 @@
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// statement is one that the store ran, and what for.
+type statement struct {
+	what, query string
+	args        []any
+}
+
+// TestStatementsUseIndexes asks the databases how they carry out what runs
+// again and again: none reads a table from end to end, and no list is sorted,
+// so that what they cost does not grow with what is stored.
+func TestStatementsUseIndexes(t *testing.T) {
+	t.Parallel()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		url := storetest.SQLite(t)
+		statements := recordStatements(t, storetest.Open(t, url))
+		db := storetest.SQL(t, url)
+		for _, s := range statements {
+			for _, step := range explain(t, db, "EXPLAIN QUERY PLAN "+strings.ReplaceAll(s.query, "$", "?"), s.args, 4) {
+				whole := strings.HasPrefix(step, "SCAN") && (!s.isList() || !strings.Contains(step, "USING"))
+				if whole || s.isList() && strings.Contains(step, "TEMP B-TREE") {
+					t.Errorf("%s: %s\n%s", s.what, step, s.query)
+				}
+			}
+		}
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		url := storetest.Postgres(t)
+		statements := recordStatements(t, storetest.Open(t, url))
+		db := storetest.SQL(t, url)
+		db.SetMaxOpenConns(1)
+		for _, setting := range []string{"SET enable_seqscan = off", "SET enable_sort = off", "SET enable_bitmapscan = off"} {
+			_, err := db.ExecContext(t.Context(), setting)
+			must(t, err)
+		}
+		for _, s := range statements {
+			for _, step := range explain(t, db, "EXPLAIN "+s.query, s.args, 1) {
+				if strings.Contains(step, "Seq Scan") || s.isList() && strings.Contains(step, "Sort") {
+					t.Errorf("%s: %s\n%s", s.what, step, s.query)
+				}
+			}
+		}
+	})
+}
+
+// isList reports whether a caller pages through what is read.
+func (s statement) isList() bool {
+	return strings.Contains(s.query, " DESC LIMIT $") && s.what != "refund" && s.what != "notice"
+}
+
+// explain returns the steps of a plan: the last of so many columns.
+func explain(t *testing.T, db *sql.DB, query string, args []any, columns int) []string {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), query, args...)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, query)
+	}
+	defer func() { must(t, rows.Close()) }()
+	var steps []string
+	for rows.Next() {
+		var step string
+		ignored := make([]any, columns)
+		for i := range ignored {
+			ignored[i] = new(any)
+		}
+		ignored[columns-1] = &step
+		must(t, rows.Scan(ignored...))
+		steps = append(steps, step)
+	}
+	must(t, rows.Err())
+	if len(steps) == 0 {
+		t.Fatalf("no plan for %s", query)
+	}
+	return steps
+}
+
+// recordStatements does what the service does and returns the statements.
+func recordStatements(t *testing.T, s *store.Store) []statement {
+	t.Helper()
+	var all []statement
+	what := ""
+	report := func(query string, args []any) { all = append(all, statement{what, query, slices.Clone(args)}) }
+	read := store.Recorded(s, report)
+	ctx := t.Context()
+	fill(t, s)
+	do := func(name string, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	for i := range 16 {
+		pick := func(bit int, value string) string {
+			if i>>bit&1 == 0 {
+				return ""
+			}
+			return value
+		}
+		what = fmt.Sprintf("list %d", i)
+		_, err := read.Invoices(ctx, store.InvoiceFilter{MerchantID: pick(0, "m"), Status: invoice.Status(pick(1, "open")), Before: pick(2, "inv_5"), Limit: 50})
+		do(what, err)
+		_, err = read.Payments(ctx, store.PaymentFilter{MerchantID: pick(0, "m"), ChainKey: pick(1, "base"), Before: pick(2, "seen"), IncludePending: i>>3 == 1, Limit: 50})
+		do(what, err)
+	}
+	moved := samplePayment(1).Transfer
+	moved.Evidence = invoice.Evidence{Registry: invoice.Hash{1}, Authorization: invoice.Hash{2}, Calldata: invoice.Hash{3}}
+	notice := store.Notice{Address: moved.To, Amount: moved.Amount, ChainKey: "base", Currency: "USDC", Provider: "p", Type: "t"}
+	for name, fn := range map[string]func() error{
+		"invoice":    func() error { _, err := read.Invoice(ctx, "inv_1"); return err },
+		"invoices":   func() error { _, err := read.InvoicesByID(ctx, []string{"inv_1", "inv_2"}); return err },
+		"expiring":   func() error { _, err := read.ExpiringInvoices(ctx, "base", 9999, 500); return err },
+		"candidates": func() error { _, err := read.CandidateInvoices(ctx, moved); return err },
+		"taken": func() error {
+			_, err := read.TakenTransferAmounts(ctx, sample("inv_1", "m"), []invoice.Amount{moved.Amount})
+			return err
+		},
+		"settlements": func() error {
+			_, err := read.SettlementAddresses(ctx, "base", []invoice.Address{moved.To, moved.From})
+			return err
+		},
+		"payment":     func() error { _, err := read.Payment(ctx, "pay_1"); return err },
+		"payments":    func() error { _, err := read.PaymentsOfInvoices(ctx, []string{"inv_1"}); return err },
+		"unfinal":     func() error { _, err := read.UnfinalPayments(ctx, "base", 0, 999); return err },
+		"refund":      func() error { _, err := read.PaymentsBetween(ctx, "base", moved.From, moved.To); return err },
+		"refunds":     func() error { _, err := read.RefundsOfPayments(ctx, []string{"pay_1"}); return err },
+		"refunded":    func() error { _, err := read.RefundsOfInvoices(ctx, []string{"inv_1"}); return err },
+		"unfinal too": func() error { _, err := read.UnfinalRefunds(ctx, "base", 0, 999); return err },
+		"key":         func() error { _, err := read.IdempotencyKey(ctx, "m", "k", 1000); return err },
+		"cursor":      func() error { _, err := read.Cursor(ctx, "base"); return err },
+		"headers":     func() error { _, err := read.Headers(ctx, "base", 0, 999); return err },
+		"notice":      func() error { _, err := read.UnlinkedPayment(ctx, notice); return err },
+		"notices":     func() error { _, err := read.NoticesOfPayment(ctx, "pay_1"); return err },
+	} {
+		what = name
+		do(name, fn())
+	}
+	update(t, s, func(ctx context.Context, tx *store.Tx) error {
+		write := store.RecordedTx(tx, report)
+		for name, fn := range map[string]func() error{
+			"link":       func() error { return write.LinkNotices(ctx, samplePayment(1).Payment) },
+			"see":        func() error { return write.SeeIntent(ctx, "base", invoice.Hash{1}, invoice.IntentOpen, 5) },
+			"unsee":      func() error { return write.UnseeIntents(ctx, "base", 5) },
+			"finish":     func() error { return write.FinishIntents(ctx, "base", 5) },
+			"orphan":     func() error { return write.OrphanAbove(ctx, "base", 500) },
+			"forget":     func() error { return write.DeleteHeaders(ctx, "base", 5, 500) },
+			"forget key": func() error { _, err := write.DeleteIdempotencyKeys(ctx, 1, 10); return err },
+			"lock":       func() error { _, err := write.LockCursor(ctx, "base"); return err },
+		} {
+			what = name
+			do(name, fn())
+		}
+		return nil
+	})
+	return all
+}
