@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 )
 
 // ErrNotFound is returned when no row has the given identifier.
@@ -25,6 +26,9 @@ var ErrConflict = errors.New("state was changed by another process")
 type Store struct {
 	queries // outside a transaction
 	dialect dialect
+
+	closing  sync.Once
+	closeErr error
 }
 
 // Tx is a transaction. It must not be used after Update's function returns,
@@ -87,8 +91,12 @@ func (s *Store) Update(ctx context.Context, fn func(*Tx) error) error {
 // Ping reports whether the database answers.
 func (s *Store) Ping(ctx context.Context) error { return s.dialect.ping(ctx) }
 
-// Close waits for transactions under way and closes the database.
-func (s *Store) Close() error { return s.dialect.close() }
+// Close waits for transactions under way and closes the database. Closing it
+// again changes nothing.
+func (s *Store) Close() error {
+	s.closing.Do(func() { s.closeErr = s.dialect.close() })
+	return s.closeErr
+}
 
 // runner is a connection pool or a transaction.
 type runner interface {

@@ -1,0 +1,229 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// has reports which of the invoices are stored.
+func has(t *testing.T, s *store.Store, id string) bool {
+	t.Helper()
+	_, err := s.Invoice(t.Context(), id)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		t.Fatal(err)
+	}
+	return err == nil
+}
+
+// add inserts an invoice of the merchant m, who is there.
+func add(ctx context.Context, tx *store.Tx, id string) error {
+	_, err := tx.InsertInvoices(ctx, []invoice.Invoice{sample(id, "m")})
+	return err
+}
+
+func TestUpdateIsUndoneByAnError(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		insert(t, s, sample("inv_0", "m"))
+		broken := errors.New("broken")
+		err := s.Update(t.Context(), func(tx *store.Tx) error {
+			if err := add(t.Context(), tx, "inv_1"); err != nil {
+				return err
+			}
+			if got, err := tx.Invoice(t.Context(), "inv_1"); err != nil || got.ID != "inv_1" {
+				t.Errorf("a transaction does not see what it wrote: %v", err)
+			}
+			if _, err := s.Invoice(t.Context(), "inv_1"); !errors.Is(err, store.ErrNotFound) {
+				t.Errorf("others see what is not committed: %v", err)
+			}
+			return broken
+		})
+		if !errors.Is(err, broken) {
+			t.Errorf("Update gives %v, want the function's error", err)
+		}
+		if has(t, s, "inv_1") {
+			t.Error("what was undone is there")
+		}
+		update(t, s, func(ctx context.Context, tx *store.Tx) error { return add(ctx, tx, "inv_1") })
+		if !has(t, s, "inv_1") {
+			t.Error("what was committed is not there")
+		}
+	})
+}
+
+func TestUpdateIsUndoneByAPanic(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		insert(t, s, sample("inv_0", "m"))
+		func() {
+			defer func() {
+				if got := recover(); got != "ouch" {
+					t.Errorf("the caller recovers %v, want the function's panic", got)
+				}
+			}()
+			err := s.Update(t.Context(), func(tx *store.Tx) error {
+				if err := add(t.Context(), tx, "inv_1"); err != nil {
+					return err
+				}
+				panic("ouch")
+			})
+			t.Errorf("Update returned %v", err)
+		}()
+		if has(t, s, "inv_1") {
+			t.Error("what was undone is there")
+		}
+		update(t, s, func(ctx context.Context, tx *store.Tx) error { return add(ctx, tx, "inv_1") })
+	})
+}
+
+// TestUpdatesAtOnce runs transactions from many goroutines, of which every
+// third fails, by itself or by the database, and some panic: that must be
+// nobody else's trouble.
+func TestUpdatesAtOnce(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		insert(t, s, sample("inv_0", "m"))
+		const workers, each = 64, 6
+		broken := errors.New("broken")
+		id := func(w, i int) string { return fmt.Sprintf("inv_%d_%d", w, i) }
+		var wg sync.WaitGroup
+		for w := range workers {
+			wg.Go(func() {
+				for i := range each {
+					func() {
+						defer func() {
+							if got := recover(); (got != nil) != (i == 5) {
+								t.Errorf("%s: recovered %v", id(w, i), got)
+							}
+						}()
+						err := s.Update(t.Context(), func(tx *store.Tx) error {
+							if err := add(t.Context(), tx, id(w, i)); err != nil {
+								return err
+							}
+							switch i {
+							case 1:
+								return broken
+							case 3:
+								return add(t.Context(), tx, "inv_0") // is there
+							case 5:
+								panic("ouch")
+							}
+							return nil
+						})
+						if (err != nil) != (i == 1 || i == 3) || (i == 1 && !errors.Is(err, broken)) {
+							t.Errorf("%s: %v", id(w, i), err)
+						}
+					}()
+				}
+			})
+		}
+		wg.Wait()
+		for w := range workers {
+			for i := range each {
+				if got, want := has(t, s, id(w, i)), i%2 == 0; got != want {
+					t.Errorf("%s is there: %t, want %t", id(w, i), got, want)
+				}
+			}
+		}
+	})
+}
+
+func TestUpdateWithAContextThatEnded(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		insert(t, s, sample("inv_0", "m"))
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		for range 20 {
+			err := s.Update(ctx, func(*store.Tx) error {
+				t.Error("the function runs")
+				return nil
+			})
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("Update gives %v, want context.Canceled", err)
+			}
+		}
+		// One that ends while the function runs decides nothing by halves.
+		ctx, cancel = context.WithCancel(t.Context())
+		err := s.Update(ctx, func(tx *store.Tx) error {
+			if err := add(ctx, tx, "inv_1"); err != nil {
+				return err
+			}
+			cancel()
+			return add(ctx, tx, "inv_2")
+		})
+		one, two := has(t, s, "inv_1"), has(t, s, "inv_2")
+		if one != two || one != (err == nil) {
+			t.Errorf("Update gives %v; the first is there: %t, the second: %t", err, one, two)
+		}
+		update(t, s, func(ctx context.Context, tx *store.Tx) error { return add(ctx, tx, "inv_3") })
+	})
+}
+
+func TestClosedStore(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	for name, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+		s, err := store.Open(t.Context(), url(t))
+		must(t, err)
+		must(t, s.Ping(t.Context()))
+		insert(t, s, sample("inv_0", "m"))
+		must(t, s.Close())
+		if err := s.Update(t.Context(), func(*store.Tx) error { return nil }); err == nil {
+			t.Errorf("%s: a closed store takes work", name)
+		}
+		if _, err := s.Invoice(t.Context(), "inv_0"); err == nil || errors.Is(err, store.ErrNotFound) {
+			t.Errorf("%s: a closed store reads: %v", name, err)
+		}
+		if err := s.Ping(t.Context()); err == nil {
+			t.Errorf("%s: a closed store answers", name)
+		}
+		if err := s.Close(); err != nil {
+			t.Errorf("%s: closing it again gives %v", name, err)
+		}
+	}
+}
+
+// TestCloseWaitsForWork closes the store while transactions run: each is
+// either refused or there afterwards.
+func TestCloseWaitsForWork(t *testing.T) {
+	t.Parallel()
+	for name, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u := url(t)
+			s, err := store.Open(t.Context(), u)
+			must(t, err)
+			insert(t, s, sample("inv_x", "m"))
+			const n = 30
+			errs := make([]error, n)
+			running := make(chan struct{}, n)
+			var wg sync.WaitGroup
+			for i := range n {
+				wg.Go(func() {
+					errs[i] = s.Update(t.Context(), func(tx *store.Tx) error {
+						running <- struct{}{}
+						return add(t.Context(), tx, fmt.Sprint("inv_", i))
+					})
+				})
+			}
+			<-running
+			must(t, s.Close())
+			wg.Wait()
+			again := storetest.Open(t, u)
+			for i, err := range errs {
+				if got := has(t, again, fmt.Sprint("inv_", i)); got != (err == nil) {
+					t.Errorf("Update %d gave %v, and the row is there: %t", i, err, got)
+				}
+			}
+		})
+	}
+}
