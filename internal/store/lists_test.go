@@ -1,0 +1,161 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// TestPagesOfInvoices walks random lists in random pages, while invoices are
+// created: every one that was there at the start comes once, newest first.
+func TestPagesOfInvoices(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		round := 0
+		rapid.Check(t, func(r *rapid.T) {
+			round++
+			prefix := fmt.Sprintf("inv_%05d_", round)
+			merchants := []string{fmt.Sprintf("m%d-a", round), fmt.Sprintf("m%d-b", round)}
+			var there []invoice.Invoice
+			create := func(n int) {
+				var made []invoice.Invoice
+				for range n {
+					inv := sample(fmt.Sprintf("%s%05d", prefix, len(there)+len(made)), rapid.SampledFrom(merchants).Draw(r, "merchant"))
+					inv.Status = rapid.SampledFrom([]invoice.Status{invoice.Open, invoice.Expired, invoice.Void}).Draw(r, "status")
+					made = append(made, inv)
+				}
+				there = append(there, made...)
+				insert(t, s, made...)
+			}
+			create(rapid.IntRange(1, 30).Draw(r, "invoices"))
+			f := store.InvoiceFilter{
+				MerchantID: rapid.SampledFrom(merchants).Draw(r, "of merchant"),
+				Status:     rapid.SampledFrom([]invoice.Status{"", invoice.Open, invoice.Expired, invoice.Paid}).Draw(r, "in status"),
+				Limit:      rapid.IntRange(1, 12).Draw(r, "page"),
+			}
+			var want []string
+			for _, inv := range slices.Backward(there) {
+				if inv.MerchantID == f.MerchantID && (f.Status == "" || inv.Status == f.Status) {
+					want = append(want, inv.ID)
+				}
+			}
+			var got []string
+			for {
+				page, err := s.Invoices(t.Context(), f)
+				if err != nil || len(page) > f.Limit {
+					r.Fatalf("a page of %d of %d: %v", len(page), f.Limit, err)
+				}
+				for _, inv := range page {
+					got = append(got, inv.ID)
+				}
+				if len(page) < f.Limit {
+					break
+				}
+				f.Before = page[len(page)-1].ID
+				create(rapid.IntRange(0, 2).Draw(r, "meanwhile"))
+			}
+			if !slices.Equal(got, want) {
+				r.Fatalf("listed %v, want %v", got, want)
+			}
+		})
+		all, err := s.Invoices(t.Context(), store.InvoiceFilter{Limit: 100_000})
+		must(t, err)
+		if !slices.IsSortedFunc(all, func(a, b invoice.Invoice) int { return strings.Compare(b.ID, a.ID) }) || len(all) == 0 {
+			t.Errorf("the list of all %d is not in order", len(all))
+		}
+	})
+}
+
+func TestPagesOfPayments(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		startChain(t, s, "base")
+		startChain(t, s, "other")
+		insert(t, s, sample("inv_1", "m"), sample("inv_2", "n"))
+		var there []store.PaymentRow
+		rapid.Check(t, func(r *rapid.T) {
+			create := func(n int) {
+				for range n {
+					p := samplePayment(len(there))
+					p.ChainKey = rapid.SampledFrom([]string{"base", "other"}).Draw(r, "chain")
+					p.Status = rapid.SampledFrom([]invoice.PaymentStatus{invoice.Pending, invoice.Confirmed, invoice.Orphaned}).Draw(r, "status")
+					if p.Status == invoice.Confirmed {
+						p.ConfirmedAt = 9
+					}
+					switch rapid.IntRange(0, 2).Draw(r, "of") {
+					case 1:
+						p.InvoiceID, p.MerchantID, p.Method = "inv_1", "m", invoice.ByAmount
+					case 2:
+						p.InvoiceID, p.MerchantID, p.Method = "inv_2", "n", invoice.ByAmount
+					}
+					there = append(there, p)
+					update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.SavePayment(ctx, p) })
+				}
+			}
+			create(rapid.IntRange(0, 6).Draw(r, "payments"))
+			f := store.PaymentFilter{
+				MerchantID:     rapid.SampledFrom([]string{"", "m", "n", "nobody"}).Draw(r, "of merchant"),
+				ChainKey:       rapid.SampledFrom([]string{"", "base", "other", "nochain"}).Draw(r, "on chain"),
+				IncludePending: rapid.Bool().Draw(r, "pending"),
+				Limit:          rapid.IntRange(1, 200).Draw(r, "page"),
+			}
+			var want []string
+			for _, p := range slices.Backward(there) {
+				if p.Attributed() && (f.IncludePending || p.Status == invoice.Confirmed) &&
+					(f.MerchantID == "" || p.MerchantID == f.MerchantID) && (f.ChainKey == "" || p.ChainKey == f.ChainKey) {
+					want = append(want, p.SeenID)
+				}
+			}
+			var got []string
+			for {
+				page, err := s.Payments(t.Context(), f)
+				if err != nil || len(page) > f.Limit {
+					r.Fatalf("a page of %d of %d: %v", len(page), f.Limit, err)
+				}
+				for _, p := range page {
+					got = append(got, p.SeenID)
+				}
+				if len(page) < f.Limit {
+					break
+				}
+				f.Before = page[len(page)-1].SeenID
+				create(rapid.IntRange(0, 1).Draw(r, "meanwhile"))
+			}
+			if !slices.Equal(got, want) {
+				r.Fatalf("listed %v, want %v", got, want)
+			}
+		})
+	})
+}
+
+func TestExpiringInvoices(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		var made []invoice.Invoice
+		for i, expires := range []int64{1300, 1100, 1200} {
+			inv := sample(fmt.Sprint("inv_", i), "m")
+			inv.ExpiresAt = expires
+			made = append(made, inv)
+		}
+		closed, other := sample("inv_closed", "m"), sample("inv_other", "m")
+		closed.ExpiresAt, closed.Status = 1050, invoice.Expired
+		other.ExpiresAt, other.ChainKey = 1050, "other"
+		insert(t, s, append(made, closed, other)...)
+		for before, want := range map[int64]int{1100: 0, 1101: 1, 1200: 1, 1201: 2, 9999: 3} {
+			if got, err := s.ExpiringInvoices(t.Context(), "base", before, 10); err != nil || len(got) != want {
+				t.Errorf("expiring before %d: %d, %v, want %d", before, len(got), err, want)
+			}
+		}
+		if got, err := s.ExpiringInvoices(t.Context(), "base", 9999, 2); err != nil || len(got) != 2 || got[0].ID != "inv_1" || got[1].ID != "inv_2" {
+			t.Errorf("the first two that expire: %+v, %v", got, err)
+		}
+	})
+}
