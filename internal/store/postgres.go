@@ -18,6 +18,11 @@ const (
 	postgresConns = 24
 	// postgresTries is how often a transaction that the database aborts is run.
 	postgresTries = 5
+	// migrateRetry is how long a process that starts waits, in seconds, while
+	// another brings the schema up to date, before it looks again.
+	migrateRetry = 1
+	// migrateTries is how often it looks.
+	migrateTries = 300
 )
 
 type postgresDB struct {
@@ -73,7 +78,7 @@ func aborted(err error) bool {
 }
 
 func (p *postgresDB) migrate(ctx context.Context) error {
-	locker, err := lock.NewPostgresSessionLocker()
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(migrateRetry, migrateTries))
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,149 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+func TestOpenErrors(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	must(t, os.WriteFile(file, []byte("this is not a database, and is long enough to be told from one"), 0o600))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	down := l.Addr().String() // where nobody listens any more
+	must(t, l.Close())
+	for name, test := range map[string]struct {
+		url  string
+		want []string // that the message says
+	}{
+		"nothing":           {"", []string{"sqlite:PATH", "postgres://"}},
+		"another database":  {"mysql://root:hunter2@localhost/db", []string{"mysql:", "sqlite:PATH"}},
+		"a path alone":      {"quittance.db", []string{"quittance.db", "sqlite:PATH"}},
+		"sqlite of nothing": {"sqlite:", []string{"path", "sqlite:quittance.db"}},
+		"below a file":      {"sqlite:" + file + "/q.db", []string{file, "folder"}},
+		"a folder":          {"sqlite:" + dir, []string{dir}},
+		"not a database":    {"sqlite:" + file, []string{"not a database"}},
+		"PostgreSQL down":   {"postgres://quittance:hunter2@" + down + "/db?sslmode=disable", []string{down, "connect to PostgreSQL"}},
+		"a broken URL":      {"postgres://quittance:hunter2@host:port/db", []string{"postgres://USER:PASSWORD@HOST:PORT/DATABASE"}},
+		"a broken option":   {"postgres://quittance:hunter2@host/db?sslmode=maybe", []string{"postgres://"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, err := store.Open(t.Context(), test.url)
+			if err == nil {
+				t.Fatalf("it opens (and closes with %v)", s.Close())
+			}
+			for _, part := range test.want {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("the error does not name %q: %v", part, err)
+				}
+			}
+			if strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, err), "hunter2") {
+				t.Errorf("the error tells the password: %v", err)
+			}
+		})
+	}
+}
+
+func TestOpenGivesUpWithItsContext(t *testing.T) {
+	t.Parallel()
+	for name, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if s, err := store.Open(ctx, url(t)); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v, %v, want context.Canceled", name, s, err)
+		}
+	}
+}
+
+// TestOpenStrangePaths makes databases whose paths look like URLs with options.
+func TestOpenStrangePaths(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"plain.db", "with space.db", "a?b=c.db", "a#b.db", "100%41.db", "ü☕.db", "a&mode=memory.db", "new/folder/q.db", "'q'.db"} {
+		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(dir, name)
+			s := storetest.Open(t, "sqlite:"+path)
+			insert(t, s, sample("inv_1", "m"))
+			if _, err := os.Stat(path); err != nil {
+				t.Errorf("the database is elsewhere: %v", err)
+			}
+			if !has(t, s, "inv_1") {
+				t.Error("what is written is not read")
+			}
+		})
+	}
+}
+
+// TestOpenAtOnce has several processes' worth of pools make the schema of one
+// new database at the same time.
+func TestOpenAtOnce(t *testing.T) {
+	t.Parallel()
+	url := storetest.Postgres(t)
+	const n = 3
+	stores := make([]*store.Store, n)
+	errs := make([]error, n)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { stores[i], errs[i] = store.Open(ctx, url) })
+	}
+	wg.Wait()
+	must(t, errors.Join(errs...))
+	for i, s := range stores {
+		insert(t, s, sample(fmt.Sprint("inv_", i), "m"))
+	}
+	for i := range n {
+		if !has(t, stores[0], fmt.Sprint("inv_", i)) {
+			t.Errorf("store %d wrote elsewhere", i)
+		}
+	}
+	for _, s := range stores {
+		must(t, s.Close())
+	}
+}
+
+// TestOpenAgain says that a database keeps what it has when it is opened
+// again, also by two at the same time.
+func TestOpenAgain(t *testing.T) {
+	t.Parallel()
+	for name, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u := url(t)
+			first := storetest.Open(t, u)
+			insert(t, first, sample("inv_1", "m"))
+			second := storetest.Open(t, u)
+			if !has(t, second, "inv_1") {
+				t.Error("what was there is lost")
+			}
+			var wg sync.WaitGroup
+			for i, s := range []*store.Store{first, second, first, second} {
+				wg.Go(func() {
+					for j := range 20 {
+						update(t, s, func(ctx context.Context, tx *store.Tx) error { return add(ctx, tx, fmt.Sprintf("inv_%d_%d", i, j)) })
+					}
+				})
+			}
+			wg.Wait()
+			if found, err := first.Invoices(t.Context(), store.InvoiceFilter{Limit: 1000}); err != nil || len(found) != 81 {
+				t.Errorf("%d invoices, %v, want 81", len(found), err)
+			}
+		})
+	}
+}
