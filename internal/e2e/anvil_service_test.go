@@ -164,10 +164,12 @@ type health struct {
 	Ready    bool   `json:"ready"`
 	Database string `json:"database"`
 	Chains   []struct {
-		ChainKey string `json:"chainKey"`
-		Ready    bool   `json:"ready"`
-		Error    string `json:"error"`
-		Writer   string `json:"writer"`
+		ChainKey  string `json:"chainKey"`
+		Ready     bool   `json:"ready"`
+		Indexed   uint64 `json:"indexed"`
+		Confirmed uint64 `json:"confirmed"`
+		Error     string `json:"error"`
+		Writer    string `json:"writer"`
 	} `json:"chains"`
 }
 

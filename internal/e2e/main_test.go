@@ -3,6 +3,7 @@ package e2e
 import (
 	"flag"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,6 +33,11 @@ func buildAndRun(m *testing.M) (code int, err error) {
 			code, err = 1, removed
 		}
 	}()
+	// Worlds prefer one port for JSON-RPC. With that taken each finds one of its
+	// own, and can come back to it.
+	if taken, err := net.Listen("tcp", "127.0.0.1:8545"); err == nil {
+		defer taken.Close() //nolint:errcheck // the process is about to end
+	}
 	program = filepath.Join(dir, "quittance")
 	build := exec.Command("go", "build", "-o", program, "../../cmd/quittance")
 	if out, err := build.CombinedOutput(); err != nil {

@@ -1,0 +1,109 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/anviltest"
+	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/webhook"
+)
+
+// TestAnvilReorg has the chain forget a payment that was seen and not final,
+// and then one that was final.
+func TestAnvilReorg(t *testing.T) {
+	t.Parallel()
+	s := newService(t, storetest.Postgres(t), anviltest.Options{})
+	r := s.start()
+	made := s.create(r, 5_000_000)
+	s.awaitCommitment(made.OnChainInvoiceID, contracts.StatusOpen)
+
+	lost := s.payTransferAmount(made)
+	s.awaitPayment(r, made.ID, lost, client.PaymentPending)
+	s.told(webhook.PaymentReceived, made.ID)
+	s.chain.Reorg(t, 1)
+	s.awaitPayment(r, made.ID, lost, client.PaymentOrphaned)
+	s.chain.Mine(t, finality+1) // what is gone does not become final by age
+	s.awaitIndexed(r)
+	if inv := s.invoice(r, made.ID); inv.Status != client.StatusOpen || inv.AmountPaid != "" && inv.AmountPaid != "0" {
+		t.Fatalf("after its payment was reorged out the invoice is %+v", inv)
+	}
+
+	// Another transaction, or it would be the same payment mined again.
+	kept := s.transfer(s.payer, s.till.Address, made.Invoice.TransferAmount, "--gas-limit", "100001")
+	if kept == lost {
+		t.Fatal("the payment was sent again as the same transaction")
+	}
+	s.chain.Mine(t, finality)
+	s.awaitPayment(r, made.ID, kept, client.PaymentConfirmed)
+	s.awaitPayment(r, made.ID, lost, client.PaymentOrphaned)
+	s.told(webhook.InvoicePaid, made.ID)
+	inv := s.invoice(r, made.ID)
+	if inv.Status != client.StatusPaid || inv.SettledTxHash != kept || inv.AmountPaid != made.Invoice.TransferAmount || inv.Exception != "" {
+		t.Errorf("after it was paid again the invoice is %+v", inv)
+	}
+	s.awaitCommitment(made.OnChainInvoiceID, contracts.StatusClosed)
+	s.awaitIndexed(r)
+	told := map[string][]string{made.ID: {
+		webhook.InvoiceCreated, webhook.PaymentReceived, webhook.PaymentReceived, webhook.InvoicePaid,
+	}}
+
+	// The registry's own transactions can be forgotten as well.
+	second := s.create(r, 6_000_000)
+	told[second.ID] = []string{webhook.InvoiceCreated}
+	s.told(webhook.InvoiceCreated, second.ID)
+	s.awaitCommitment(second.OnChainInvoiceID, contracts.StatusOpen)
+	s.chain.Reorg(t, 1)
+	s.awaitCommitment(second.OnChainInvoiceID, contracts.StatusOpen)
+
+	// Nothing undoes what was final: the chain stops, and says why.
+	payments := s.payments(r)
+	s.chain.Reorg(t, 3*finality)
+	s.awaitHalt(r)
+	for _, want := range []string{"level=ERROR", "indexing of this chain is halted"} {
+		if !strings.Contains(r.stderr.String(), want) {
+			t.Errorf("the log does not have %q", want)
+		}
+	}
+	if _, text := s.get(r, "/metrics"); !strings.Contains(text, `quittance_chain_halted{chain="anvil"} 1`) {
+		t.Error("the metrics do not show that the chain is halted")
+	}
+	same := func(when string) {
+		t.Helper()
+		if diff := cmp.Diff(inv, s.invoice(r, made.ID)); diff != "" {
+			t.Errorf("%s the paid invoice has changed:\n%s", when, diff)
+		}
+		if diff := cmp.Diff(payments, s.payments(r)); diff != "" {
+			t.Errorf("%s payments have changed:\n%s", when, diff)
+		}
+	}
+	same("by the halt")
+	r.kill()
+	r = s.begin()
+	s.awaitHalt(r)
+	same("by a restart")
+	s.toldOnce(told)
+}
+
+// awaitHalt waits until a replica's chain has stopped because a final block
+// was replaced.
+func (s *service) awaitHalt(r *replica) {
+	s.Helper()
+	s.awaitHealth(r, func(h health) bool {
+		return !h.Ready && h.Database == "ok" && strings.Contains(h.Chains[0].Error, "was final as")
+	})
+}
+
+// awaitIndexed waits until a replica has read all blocks there are, and
+// confirmed those that are final.
+func (s *service) awaitIndexed(r *replica) {
+	s.Helper()
+	head := s.chain.Height(s)
+	s.awaitHealth(r, func(h health) bool {
+		return h.Chains[0].Indexed >= head && h.Chains[0].Confirmed+finality >= head
+	})
+}
