@@ -145,6 +145,10 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 		"headers":     func() error { _, err := read.Headers(ctx, "base", 0, 999); return err },
 		"notice":      func() error { _, err := read.UnlinkedPayment(ctx, notice); return err },
 		"notices":     func() error { _, err := read.NoticesOfPayment(ctx, "pay_1"); return err },
+		"due":         func() error { _, err := read.DueIntents(ctx, "base", "", 200); return err },
+		"due count":   func() error { _, err := read.DueCount(ctx, "base"); return err },
+		"unsettled":   func() error { _, err := read.UnsettledTxs(ctx, "base"); return err },
+		"nonces":      func() error { _, err := read.ChainTxsFrom(ctx, "base", invoice.Address{1}, 5); return err },
 	} {
 		what = name
 		do(name, fn())

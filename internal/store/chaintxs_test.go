@@ -1,0 +1,244 @@
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/big"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+var (
+	writerLease = store.Lease{Name: "writer:base", Holder: "me"}
+	sender      = invoice.Address{0xdd}
+	bigs        = cmp.Comparer(func(a, b *big.Int) bool { return a.Cmp(b) == 0 })
+)
+
+// eachWriter runs a test with each database, in which a writer holds the lease
+// and n intents to open are due: int_0 of inv_0 and so on.
+func eachWriter(t *testing.T, n int, test func(t *testing.T, s *store.Store, db *sql.DB)) {
+	t.Helper()
+	for name, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dsn := url(t)
+			s := storetest.Open(t, dsn)
+			if ok, err := s.AcquireLease(t.Context(), writerLease, 1, 2); err != nil || !ok {
+				t.Fatal(ok, err)
+			}
+			var intents []store.Intent
+			for i := range n {
+				inv := sample(fmt.Sprint("inv_", i), "m")
+				insert(t, s, inv)
+				intents = append(intents, intent(i, inv))
+			}
+			update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.InsertIntents(ctx, intents) })
+			test(t, s, storetest.SQL(t, dsn))
+		})
+	}
+}
+
+func intent(i int, inv invoice.Invoice) store.Intent {
+	return store.Intent{
+		ID: fmt.Sprint("int_", i), ChainKey: inv.ChainKey, InvoiceID: inv.ID, CommitmentID: inv.CommitmentID,
+		Kind: invoice.IntentOpen, CreatedAt: 1000,
+	}
+}
+
+func chainTx(id string, nonce uint64) store.ChainTx {
+	return store.ChainTx{
+		ID: id, ChainKey: "base", Sender: sender, Nonce: nonce, Kind: invoice.IntentOpen, Status: store.TxSent,
+		CreatedMS: 7, Attempts: []store.TxAttempt{attempt(id, 1)},
+	}
+}
+
+func attempt(id string, number int64) store.TxAttempt {
+	var hash invoice.Hash
+	copy(hash[:], id)
+	hash[31] = byte(number)
+	cap256 := new(big.Int).Lsh(big.NewInt(number), 240)
+	return store.TxAttempt{TxHash: hash, Raw: []byte(id), FeeCap: cap256, TipCap: big.NewInt(number), CreatedMS: number}
+}
+
+// wantIntents demands the states of the intents, in order: its status, and an
+// asterisk when its event was seen.
+func wantIntents(t *testing.T, db *sql.DB, want ...string) {
+	t.Helper()
+	var got []string
+	for i := range want {
+		for _, in := range storetest.Intents(t, db, fmt.Sprint("inv_", i)) {
+			if in.Seen != 0 {
+				in.Status += "*"
+			}
+			got = append(got, in.Status)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("intents (-want +got):\n%s", diff)
+	}
+}
+
+func wantDue(t *testing.T, s *store.Store, want ...string) {
+	t.Helper()
+	due, err := s.DueIntents(t.Context(), "base", "", 100)
+	must(t, err)
+	var got []string
+	for _, in := range due {
+		got = append(got, in.ID)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("due intents (-want +got):\n%s", diff)
+	}
+}
+
+func TestChainTxRoundTrip(t *testing.T) {
+	eachWriter(t, 1, func(t *testing.T, s *store.Store, _ *sql.DB) {
+		want := chainTx("ctx_1", 5)
+		want.Nonce = 1<<63 - 1 // the highest that the column holds
+		must(t, s.SaveChainTx(t.Context(), writerLease, want, []string{"int_0"}))
+		want.Attempts = append(want.Attempts, attempt("ctx_1", 2))
+		must(t, s.AddAttempt(t.Context(), writerLease, "ctx_1", 2, want.Attempts[1]))
+		for name, read := range map[string]func() ([]store.ChainTx, error){
+			"unsettled": func() ([]store.ChainTx, error) { return s.UnsettledTxs(t.Context(), "base") },
+			"by nonce":  func() ([]store.ChainTx, error) { return s.ChainTxsFrom(t.Context(), "base", sender, want.Nonce) },
+		} {
+			got, err := read()
+			must(t, err)
+			if diff := cmp.Diff([]store.ChainTx{want}, got, bigs); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", name, diff)
+			}
+		}
+		if err := s.AddAttempt(t.Context(), writerLease, "ctx_1", 2, attempt("ctx_1", 3)); err == nil {
+			t.Error("two attempts have one number")
+		}
+	})
+}
+
+func TestDueIntentsPage(t *testing.T) {
+	eachWriter(t, 4, func(t *testing.T, s *store.Store, _ *sql.DB) {
+		page, err := s.DueIntents(t.Context(), "base", "int_0", 2)
+		must(t, err)
+		want := []store.Intent{intent(1, sample("inv_1", "m")), intent(2, sample("inv_2", "m"))}
+		if diff := cmp.Diff(want, page); diff != "" {
+			t.Errorf("page (-want +got):\n%s", diff)
+		}
+		if none, err := s.DueIntents(t.Context(), "polygon", "", 2); err != nil || len(none) != 0 {
+			t.Errorf("another chain has %v due, %v", none, err)
+		}
+		if n, err := s.DueCount(t.Context(), "base"); err != nil || n != 4 {
+			t.Errorf("%d are due, want 4; %v", n, err)
+		}
+	})
+}
+
+func TestIntentsFollowTheirTransaction(t *testing.T) {
+	eachWriter(t, 4, func(t *testing.T, s *store.Store, db *sql.DB) {
+		ctx := t.Context()
+		must(t, s.SaveChainTx(ctx, writerLease, chainTx("ctx_1", 5), []string{"int_0", "int_1", "int_2"}))
+		wantIntents(t, db, "sent", "sent", "sent", "due")
+		wantDue(t, s, "int_3")
+		see := func(i int, block uint64) {
+			update(t, s, func(ctx context.Context, tx *store.Tx) error {
+				return tx.SeeIntent(ctx, "base", sample(fmt.Sprint("inv_", i), "m").CommitmentID, invoice.IntentOpen, block)
+			})
+		}
+		see(0, 50)
+		see(1, 60)
+		see(3, 60) // somebody else opened it
+		wantDue(t, s)
+		must(t, s.SetTxStatus(ctx, writerLease, "ctx_1", store.TxMined))
+		unsettled(t, s, "ctx_1") // for the sake of int_2
+		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.FinishIntents(ctx, "base", 50) })
+		wantIntents(t, db, "done*", "sent*", "sent", "due*")
+		must(t, s.ReleaseIntents(ctx, writerLease, "ctx_1"))
+		wantIntents(t, db, "done*", "due*", "due", "due*")
+		wantDue(t, s, "int_2")
+		unsettled(t, s)
+		must(t, s.SatisfyIntents(ctx, writerLease, []string{"int_0", "int_2"}))
+		wantIntents(t, db, "done*", "due*", "done", "due*")
+		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.UnseeIntents(ctx, "base", 50) })
+		wantDue(t, s, "int_1", "int_3")
+	})
+}
+
+func TestFailedTransactionFreesItsIntents(t *testing.T) {
+	eachWriter(t, 3, func(t *testing.T, s *store.Store, db *sql.DB) {
+		ctx := t.Context()
+		must(t, s.SaveChainTx(ctx, writerLease, chainTx("ctx_1", 5), []string{"int_0"}))
+		must(t, s.SaveChainTx(ctx, writerLease, chainTx("ctx_2", 6), []string{"int_1", "int_2"}))
+		unsettled(t, s, "ctx_1", "ctx_2")
+		must(t, s.SetTxStatus(ctx, writerLease, "ctx_2", store.TxFailed))
+		wantIntents(t, db, "sent", "due", "due")
+		unsettled(t, s, "ctx_1")
+		must(t, s.SaveChainTx(ctx, writerLease, chainTx("ctx_3", 7), []string{"int_1"}))
+		must(t, s.SetTxStatus(ctx, writerLease, "ctx_2", store.TxFailed)) // what it carried is another's now
+		wantIntents(t, db, "sent", "sent", "due")
+	})
+}
+
+func unsettled(t *testing.T, s *store.Store, want ...string) {
+	t.Helper()
+	txs, err := s.UnsettledTxs(t.Context(), "base")
+	must(t, err)
+	var got []string
+	for _, tx := range txs {
+		got = append(got, tx.ID)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("unsettled transactions (-want +got):\n%s", diff)
+	}
+}
+
+func TestSaveChainTxIsAllOrNothing(t *testing.T) {
+	eachWriter(t, 3, func(t *testing.T, s *store.Store, db *sql.DB) {
+		ctx := t.Context()
+		must(t, s.SaveChainTx(ctx, writerLease, chainTx("ctx_1", 5), []string{"int_0"}))
+		for name, try := range map[string]func() error{
+			"a nonce twice": func() error { return s.SaveChainTx(ctx, writerLease, chainTx("ctx_2", 5), []string{"int_1"}) },
+			"an intent twice": func() error {
+				return s.SaveChainTx(ctx, writerLease, chainTx("ctx_2", 6), []string{"int_1", "int_0"})
+			},
+			"an intent that is none": func() error {
+				return s.SaveChainTx(ctx, writerLease, chainTx("ctx_2", 6), []string{"int_1", "int_9"})
+			},
+		} {
+			if err := try(); !errors.Is(err, store.ErrConflict) {
+				t.Errorf("%s: error is %v, want ErrConflict", name, err)
+			}
+		}
+		wantIntents(t, db, "sent", "due", "due")
+		unsettled(t, s, "ctx_1")
+	})
+}
+
+func TestWritesNeedTheLease(t *testing.T) {
+	eachWriter(t, 2, func(t *testing.T, s *store.Store, db *sql.DB) {
+		ctx := t.Context()
+		must(t, s.SaveChainTx(ctx, writerLease, chainTx("ctx_1", 5), []string{"int_0"}))
+		if ok, err := s.AcquireLease(ctx, store.Lease{Name: writerLease.Name, Holder: "another"}, 2, 3); err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		for name, write := range map[string]func() error{
+			"save":    func() error { return s.SaveChainTx(ctx, writerLease, chainTx("ctx_2", 6), []string{"int_1"}) },
+			"attempt": func() error { return s.AddAttempt(ctx, writerLease, "ctx_1", 2, attempt("ctx_1", 2)) },
+			"status":  func() error { return s.SetTxStatus(ctx, writerLease, "ctx_1", store.TxFailed) },
+			"release": func() error { return s.ReleaseIntents(ctx, writerLease, "ctx_1") },
+			"satisfy": func() error { return s.SatisfyIntents(ctx, writerLease, []string{"int_1"}) },
+		} {
+			if err := write(); !errors.Is(err, store.ErrConflict) {
+				t.Errorf("%s without the lease: error is %v, want ErrConflict", name, err)
+			}
+		}
+		wantIntents(t, db, "sent", "due")
+		if txs, err := s.UnsettledTxs(ctx, "base"); err != nil || len(txs) != 1 || len(txs[0].Attempts) != 1 {
+			t.Errorf("transactions are %v, %v", txs, err)
+		}
+	})
+}
