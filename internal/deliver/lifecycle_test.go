@@ -93,7 +93,7 @@ func TestStop(t *testing.T) {
 			<-answer
 		})
 		w := newWorld(t, s, r.URL)
-		w.Limits = deliver.Limits{PerMerchant: 1, Grace: patience}
+		w.Limits = deliver.Limits{PerMerchant: 1, Timeout: patience, Grace: patience}
 		w.start(t)
 		receive(t, arrived, "the request")
 		stopped := make(chan error, 1)
@@ -156,7 +156,7 @@ func TestTwoWorkers(t *testing.T) {
 	outcomes := make(chan store.Outcome, merchants*each)
 	for _, w := range workers {
 		w.store.outcomes = outcomes
-		w.Limits = deliver.Limits{First: 8, Poll: 10 * time.Millisecond}
+		w.Limits = deliver.Limits{First: 8, Timeout: patience, Poll: 10 * time.Millisecond}
 		w.start(t)
 	}
 	for range merchants * each {

@@ -99,6 +99,7 @@ func newWorld(t *testing.T, s *store.Store, url string) *world {
 		Store: w.store, Client: client, Now: w.clock.Now, Rand: rand.Reader, Wake: w.wake,
 		Endpoints: func(string) (deliver.Endpoint, bool) { return deliver.Endpoint{URL: url, Secret: secret}, true },
 		Logger:    slog.New(slog.DiscardHandler),
+		Limits:    deliver.Limits{Timeout: patience}, // so that a busy machine fails no exchange
 	}
 	return w
 }
