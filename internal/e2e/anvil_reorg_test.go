@@ -52,12 +52,16 @@ func TestAnvilReorg(t *testing.T) {
 		webhook.InvoiceCreated, webhook.PaymentReceived, webhook.PaymentReceived, webhook.InvoicePaid,
 	}}
 
-	// The registry's own transactions can be forgotten as well.
+	// The registry's own transactions can be forgotten as well. They are sent
+	// again, though not at once.
 	second := s.create(r, 6_000_000)
 	told[second.ID] = []string{webhook.InvoiceCreated}
 	s.told(webhook.InvoiceCreated, second.ID)
 	s.awaitCommitment(second.OnChainInvoiceID, contracts.StatusOpen)
 	s.chain.Reorg(t, 1)
+	if is := s.statusOf(second.OnChainInvoiceID); is != contracts.StatusNone {
+		t.Fatalf("the reorg left the commitment %s", is)
+	}
 	s.awaitCommitment(second.OnChainInvoiceID, contracts.StatusOpen)
 
 	// Nothing undoes what was final: the chain stops, and says why.

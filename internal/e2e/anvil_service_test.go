@@ -58,7 +58,7 @@ type replica struct {
 }
 
 // newService sets a service up on a database. chains holds further entries of
-// the configuration's chains, in YAML.
+// the configuration's chains, in YAML, with NODE for the node's address.
 func newService(tb testing.TB, database string, o anviltest.Options, chains ...string) *service {
 	tb.Helper()
 	a := anviltest.Start(tb, o)
@@ -126,7 +126,7 @@ providers:
     currencies: {USD: USDC}
 chains:`, database, shopID, s.merchant.URL, secret, providerEnv) +
 		fmt.Sprintf(entry, "anvil", anviltest.ChainID, s.chain.Endpoint, finality, s.token, 6, s.registry, operatorEnv) +
-		strings.Join(chains, "")
+		strings.ReplaceAll(strings.Join(chains, ""), "NODE", s.chain.Endpoint)
 	if err := errors.Join(os.WriteFile(secret, []byte(shopSecret+"\n"), 0o600), os.WriteFile(s.config, []byte(text), 0o600)); err != nil {
 		s.Fatal(err)
 	}
@@ -299,15 +299,26 @@ func (s *service) awaitPayment(r *replica, invoiceID, tx string, status client.P
 	}
 }
 
+// statusOf returns where the registry has a commitment.
+func (s *service) statusOf(id string) contracts.Status {
+	s.Helper()
+	text := s.chain.Cast(s, "call", s.registry, "statusOf(bytes32)(uint8)", id)
+	n, err := strconv.ParseUint(text, 10, 8)
+	if err != nil {
+		s.Fatalf("statusOf answered %q: %v", text, err)
+	}
+	return contracts.Status(n)
+}
+
 // awaitCommitment waits until the registry has a commitment in a state.
 func (s *service) awaitCommitment(id string, want contracts.Status) {
 	s.Helper()
-	var is string
+	var is contracts.Status
 	if err := await(within(s, patience), func() bool {
-		is = s.chain.Cast(s, "call", s.registry, "statusOf(bytes32)(uint8)", id)
-		return is == strconv.Itoa(int(want))
+		is = s.statusOf(id)
+		return is == want
 	}); err != nil {
-		s.Fatalf("the commitment %s is %s; want %d, %s", id, is, want, want)
+		s.Fatalf("the commitment %s is %s; want %s", id, is, want)
 	}
 }
 

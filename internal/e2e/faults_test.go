@@ -1,0 +1,120 @@
+package e2e
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/webhook"
+)
+
+// TestReceiverFaults has receivers fail in every way, each twice at most: the
+// second pause is 30 s. Every event arrives in the end, under its first id and
+// with its first bytes, and receivers that are well notice nothing.
+func TestReceiverFaults(t *testing.T) {
+	t.Parallel()
+	r := newReceiver(t)
+	w, _ := startWorld(t, "--block-time", quiet, "--webhook-url", r.URL)
+	r.trust(w.info.Load().Merchant.WebhookSecret)
+	status := func(code int) func(http.ResponseWriter, *http.Request) {
+		return func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(code) }
+	}
+	hang := func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() } // until the caller gives up
+	stray := make(chan string, 64)
+	elsewhere := newElsewhere(t, stray)
+	// What each merchant's endpoint does with the first attempts.
+	plans := map[string][]func(http.ResponseWriter, *http.Request){
+		"well":    nil,
+		"error":   {status(http.StatusInternalServerError), status(http.StatusServiceUnavailable)},
+		"hanging": {hang},
+		"redirect": {func(rw http.ResponseWriter, req *http.Request) {
+			http.Redirect(rw, req, elsewhere, http.StatusTemporaryRedirect)
+		}},
+		"gone":     {status(http.StatusGone)},
+		"dropping": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }},
+		"dribbling": {func(rw http.ResponseWriter, req *http.Request) {
+			rw.WriteHeader(http.StatusOK)
+			_ = http.NewResponseController(rw).Flush() // the status alone is no answer
+			hang(rw, req)
+			panic(http.ErrAbortHandler)
+		}},
+	}
+	r.behave(func(rw http.ResponseWriter, req *http.Request, e event) {
+		if plan := plans[e.MerchantID]; e.attempts <= len(plan) {
+			plan[e.attempts-1](rw, req)
+			return
+		}
+		rw.WriteHeader(http.StatusNoContent)
+	})
+	ctx := within(t, 75*time.Second)
+	ids := make(map[string]string)
+	for merchant := range plans {
+		draft := w.draft("1000000")
+		draft.MerchantID = merchant
+		ids[merchant] = w.create(draft).ID
+	}
+	begun := time.Now()
+	r.await(ctx, webhook.InvoiceCreated, ids["well"])
+	if took := time.Since(begun); took > 4*time.Second { // before the first hanging exchange ends
+		t.Errorf("a receiver that is well waited for %s", took)
+	}
+	for merchant, plan := range plans {
+		e := r.await(ctx, webhook.InvoiceCreated, ids[merchant])
+		if want := len(plan) + 1; e.attempts != want {
+			t.Errorf("%s: %d attempts, want %d", merchant, e.attempts, want)
+		}
+	}
+	select {
+	case path := <-stray:
+		t.Errorf("a redirect was followed to %s", path)
+	default:
+	}
+	r.clean()
+}
+
+// TestStopInFlight ends the program while a receiver hangs: it gives up soon,
+// and the event arrives after the next start.
+func TestStopInFlight(t *testing.T) {
+	t.Parallel()
+	r := newReceiver(t)
+	w, c := startWorld(t, "--block-time", quiet, "--webhook-url", r.URL)
+	r.trust(w.info.Load().Merchant.WebhookSecret)
+	reached := make(chan struct{}, 64)
+	r.behave(func(_ http.ResponseWriter, req *http.Request, _ event) {
+		reached <- struct{}{}
+		<-req.Context().Done()
+	})
+	made := w.create(w.draft("1000000"))
+	select {
+	case <-reached:
+	case <-within(t, patience).Done():
+		t.Fatal("no delivery came")
+	}
+	begun := time.Now()
+	if code := c.stop(t, syscall.SIGTERM, 15*time.Second); code != 0 {
+		t.Errorf("exit code %d, it said %q", code, c.stderr.String())
+	}
+	t.Logf("it took %s to stop", time.Since(begun))
+	r.behave(nil)
+	w.start()
+	if e := r.await(within(t, 60*time.Second), webhook.InvoiceCreated, made.ID); e.attempts < 2 {
+		t.Errorf("the event arrived in attempt %d", e.attempts)
+	}
+	r.clean()
+}
+
+// newElsewhere returns the address of a server that nobody should ask; it
+// tells of those who do.
+func newElsewhere(tb testing.TB, asked chan<- string) string {
+	tb.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case asked <- r.URL.Path:
+		default:
+		}
+	}))
+	tb.Cleanup(s.Close)
+	return s.URL
+}
