@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -98,6 +99,22 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// TestAddresses writes addresses in every form that YAML has for them.
+func TestAddresses(t *testing.T) {
+	const usual = "0x5FbDB2315678afecb367f032d93F642f64180aa3"
+	for _, address := range []string{usual, "0x0000000000000000000000000000000000001010", "0x000000000000000000000000000000000000dEaD"} {
+		for _, form := range []string{"%s", `"%s"`, "'%s'", "%s # a note"} {
+			text := strings.Replace(full, "registry: "+usual, "registry: "+fmt.Sprintf(form, address), 1)
+			cfg, err := config.Parse([]byte(text), secrets)
+			if err != nil {
+				t.Errorf(form+": %v", address, err)
+			} else if got := cfg.Chains[0].Registry; got != chain.MustAddress(address) {
+				t.Errorf(form+" was read as %s", address, got)
+			}
+		}
+	}
+}
+
 func TestParseJSON(t *testing.T) {
 	cfg, err := config.Parse([]byte(`{"merchants": [{"id": "shop", "webhookUrl": "https://shop.example/", "webhookSecretEnv": "SHOP_SECRET"}],
 		"chains": [{"chainKey": "polygon", "rpc": ["https://node.example"], "finality": "finalized+64"}]}`), secrets)
@@ -165,6 +182,7 @@ func TestWrong(t *testing.T) {
 		"no token":              {"    tokens:\n      - {currency: USDC, address: 0x5FbDB2315678afecb367f032d93F642f64180aa3, decimals: 6}\n", "", "chains[1].tokens: want at least one"},
 		"token's checksum":      {"address: 0x5FbDB2315678afecb367f032d93F642f64180aa3", "address: 0x5fbDB2315678afecb367f032d93F642f64180aa3", "chains[1].tokens[0].address"},
 		"decimals":              {"decimals: 6", "decimals: 37", "chains[1].tokens[0].decimals: is 37; want 0 to 36"},
+		"registry, a list":      {"registry: 0x5FbDB2315678afecb367f032d93F642f64180aa3", "registry: [1]", "chains[0].registry"},
 		"registry":              {"registry: 0x5FbDB2315678afecb367f032d93F642f64180aa3", "registry: 0x12", "chains[0].registry"},
 		"operator, no registry": {"    registry: 0x5FbDB2315678afecb367f032d93F642f64180aa3\n", "", "chains[0].registry: is missing"},
 		"operator key":          {"OPERATOR_KEY", "NOT_A_KEY", "chains[0].operatorKey: is not a private key"},

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/goccy/go-yaml/ast"
+
 	"github.com/quittance/quittance/internal/chain"
 )
 
@@ -37,16 +39,27 @@ type chainFile struct {
 	RPC             []string      `yaml:"rpc"`
 	Finality        *finalityText `yaml:"finality"`
 	Tokens          []tokenFile   `yaml:"tokens"`
-	Registry        string        `yaml:"registry"`
+	Registry        addressText   `yaml:"registry"`
 	StartBlock      *uint64       `yaml:"startBlock"`
 	OperatorKeyEnv  string        `yaml:"operatorKeyEnv"`
 	OperatorKeyFile string        `yaml:"operatorKeyFile"`
 }
 
 type tokenFile struct {
-	Currency string `yaml:"currency"`
-	Address  string `yaml:"address"`
-	Decimals *int   `yaml:"decimals"`
+	Currency string      `yaml:"currency"`
+	Address  addressText `yaml:"address"`
+	Decimals *int        `yaml:"decimals"`
+}
+
+// addressText is an address as it is written. YAML takes one without quotes
+// for a number, and one with enough leading zeros for a number that it can
+// hold.
+type addressText string
+
+// UnmarshalYAML takes the text as it stands.
+func (a *addressText) UnmarshalYAML(node ast.Node) error {
+	*a = addressText(node.GetToken().Value)
+	return nil
 }
 
 // finalityText is a number of blocks or a text, as chain.ParseFinality reads

@@ -177,7 +177,7 @@ func (r *resolver) tokens(path string, files []tokenFile) []chain.Token {
 			r.fail(at+".currency", "is missing")
 		}
 		r.unique(currencies, at+".currency", f.Currency)
-		r.unique(addresses, at+".address", strings.ToLower(f.Address))
+		r.unique(addresses, at+".address", strings.ToLower(string(f.Address)))
 		t := chain.Token{Currency: f.Currency, Address: r.address(at+".address", f.Address), Decimals: defaultDecimals}
 		if f.Decimals != nil {
 			t.Decimals = *f.Decimals
@@ -190,8 +190,8 @@ func (r *resolver) tokens(path string, files []tokenFile) []chain.Token {
 	return tokens
 }
 
-func (r *resolver) address(path, text string) invoice.Address {
-	a, err := chain.ParseAddress(text)
+func (r *resolver) address(path string, text addressText) invoice.Address {
+	a, err := chain.ParseAddress(string(text))
 	if err != nil {
 		r.fail(path, "%w", err)
 	}
