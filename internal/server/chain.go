@@ -33,11 +33,10 @@ type chainRun struct {
 	watcher   *watch.Watcher
 	writer    *commit.Writer // nil without an operator key
 	wake      chan struct{}  // of the writer
-	begun     time.Time
 }
 
 func (s *Server) newChain(c Chain) (_ *chainRun, err error) {
-	run := &chainRun{key: c.Key, logger: s.Logger, wake: make(chan struct{}, 1), begun: s.Now()}
+	run := &chainRun{key: c.Key, logger: s.Logger, wake: make(chan struct{}, 1)}
 	var sources []watch.Source
 	for _, url := range c.RPC {
 		e, err := chain.NewEndpoint(url)
@@ -87,17 +86,13 @@ func (r *chainRun) health(now time.Time) chainHealth {
 	st := r.watcher.Status()
 	h := chainHealth{
 		ChainKey: r.key, Head: st.Head, Indexed: st.Indexed, Confirmed: st.Confirmed,
-		Error: st.Error, Ready: st.Halted == "",
+		Error: st.Error,
 	}
+	// A chain that was never read is not ready, be its node away or its
+	// configuration wrong.
+	h.Ready = st.Halted == "" && !st.Succeeded.IsZero() && now.Sub(st.Succeeded) <= stallLimit
 	if st.Halted != "" {
 		h.Error = st.Halted
-	}
-	since := st.Succeeded
-	if since.IsZero() {
-		since = r.begun
-	}
-	if now.Sub(since) > stallLimit {
-		h.Ready = false
 	}
 	if r.writer != nil {
 		h.Writer = r.writer.Status().Err
