@@ -167,6 +167,17 @@ func (a *Anvil) Send(tb testing.TB, from Account, args ...string) Receipt {
 	return r
 }
 
+// Height returns the newest block's number.
+func (a *Anvil) Height(tb testing.TB) uint64 {
+	tb.Helper()
+	text := a.Cast(tb, "block-number")
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		tb.Fatalf("anviltest: cast block-number printed no number: %v", err)
+	}
+	return n
+}
+
 // Mine adds blocks without transactions.
 func (a *Anvil) Mine(tb testing.TB, blocks int) {
 	tb.Helper()

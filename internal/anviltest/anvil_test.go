@@ -83,13 +83,13 @@ func TestAnvil(t *testing.T) {
 	sender, receiver := a.Accounts[0], a.Accounts[1]
 	before := a.Cast(t, "balance", receiver.Address)
 	a.Send(t, sender, receiver.Address, "--value", "7")
-	if height := a.Cast(t, "block-number"); height != "1" {
-		t.Errorf("one transaction made %s blocks", height)
+	if height := a.Height(t); height != 1 {
+		t.Errorf("one transaction made %d blocks", height)
 	}
 	a.Mine(t, 2)
 	a.Reorg(t, 3)
-	if height, balance := a.Cast(t, "block-number"), a.Cast(t, "balance", receiver.Address); height != "3" || balance != before {
-		t.Errorf("after the reorg there are %s blocks and %s wei; want 3 and %s", height, balance, before)
+	if height, balance := a.Height(t), a.Cast(t, "balance", receiver.Address); height != 3 || balance != before {
+		t.Errorf("after the reorg there are %d blocks and %s wei; want 3 and %s", height, balance, before)
 	}
 }
 
@@ -97,7 +97,7 @@ func TestBlockTime(t *testing.T) {
 	t.Parallel()
 	a := Start(t, Options{BlockTime: time.Second})
 	deadline := time.Now().Add(castTimeout)
-	for a.Cast(t, "block-number") == "0" {
+	for a.Height(t) == 0 {
 		if time.Now().After(deadline) {
 			t.Fatal("no block was mined by itself")
 		}
