@@ -390,7 +390,7 @@ func TestUnfundedOperatorResumesWhenFunded(t *testing.T) {
 	for range 3 {
 		writer.report(writer.turn(w.ctx))
 	}
-	if s := writer.Status(); !strings.Contains(s.Err, errFunds.Error()) || s.Since != w.Now() {
+	if s := writer.Status(); !strings.Contains(s.Err, errFunds.Error()) || !s.Since.Equal(w.Now()) {
 		t.Errorf("status is %+v, want it to say that funds are missing", s)
 	}
 	w.wantDue(1)

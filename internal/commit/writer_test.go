@@ -189,7 +189,7 @@ func TestNewRefuses(t *testing.T) {
 }
 
 func TestSatisfiedIntentsAreNotSent(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(_ *testing.T, w *world) {
 		writer := w.writer()
 		ids := commitments(3)
 		w.external(w.dev.Keys.Operator, pack(invoice.IntentClose, ids))
