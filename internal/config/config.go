@@ -14,6 +14,7 @@ import (
 	"os"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/token"
 
 	"github.com/quittance/quittance/internal/chain"
 )
@@ -87,7 +88,23 @@ func Parse(raw []byte, src Source) (Config, error) {
 		return Config{}, errors.New("it is empty")
 	}
 	if err != nil {
-		return Config{}, errors.New(yaml.FormatError(err, false, true))
+		return Config{}, explain(err)
 	}
 	return f.resolve(src)
+}
+
+// explain says where the YAML is wrong, and of which setting the value is. It
+// leaves out the lines around the place, which yaml would show: they may hold
+// the password of the database, or a secret that was written where it must
+// not be.
+func explain(err error) error {
+	var wrong yaml.Error
+	if !errors.As(err, &wrong) || wrong.GetToken() == nil {
+		return err
+	}
+	at, setting := wrong.GetToken(), ""
+	if colon := at.Prev; colon != nil && colon.Type == token.MappingValueType && colon.Prev != nil {
+		setting = colon.Prev.Value + ": "
+	}
+	return fmt.Errorf("  line %d, column %d: %s%s", at.Position.Line, at.Position.Column, setting, wrong.GetMessage())
 }
