@@ -5,7 +5,7 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/binary"
-	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -22,7 +22,14 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain lets rapid play fewer histories than it would by itself, each of
+// which is long; the flag given to the test wins.
+func TestMain(m *testing.M) {
+	if err := flag.Set("rapid.checks", "40"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // start is the time at which every world begins, and that of its first block.
 const start = 1_700_000_000
@@ -276,20 +283,27 @@ func number(a invoice.Amount) uint64 {
 	return binary.BigEndian.Uint64(word[24:])
 }
 
-// createMany makes n invoices of different amounts at the same time.
-func createMany(w *world, n int) []invoice.Invoice {
-	w.t.Helper()
-	made := make([]invoice.Invoice, n)
-	errs := make([]error, n)
-	var wg sync.WaitGroup
-	for i := range n {
-		wg.Go(func() {
-			d := w.draft()
-			d.Amount = invoice.NewAmount(uint64(1_000_000 * (i + 1)))
-			made[i], errs[i] = w.Create(w.t.Context(), settle.CreateRequest{Draft: d})
-		})
+// insertable returns an invoice of the world's draft with that suffix.
+func (w *world) insertable(suffix uint64) invoice.Invoice {
+	d := w.draft()
+	return invoice.Invoice{
+		Terms: invoice.Terms{Merchant: d.Merchant, Token: usdc, Amount: d.Amount, ExpiresAt: d.ExpiresAt},
+		ID:    fmt.Sprintf("inv_%s_%03d", w.merchant, suffix), CommitmentID: w.hash("suffix", suffix), MerchantID: w.merchant,
+		Currency: d.Currency, ChainKey: d.ChainKey, Status: invoice.Open, CreatedAt: start,
+		TransferAmount: d.Amount.Plus(invoice.NewAmount(suffix)),
 	}
-	wg.Wait()
-	w.must(errors.Join(errs...))
-	return made
+}
+
+// insert stores invoices at once, without events and intents.
+func (w *world) insert(invoices []invoice.Invoice) {
+	w.t.Helper()
+	ctx := w.t.Context()
+	w.must(w.db.store.Update(ctx, func(tx *store.Tx) error {
+		all := []store.Settlement{{ChainKey: w.chainKey, Address: w.address, MerchantID: w.merchant}}
+		if err := tx.InsertSettlements(ctx, all, start); err != nil {
+			return err
+		}
+		_, err := tx.InsertInvoices(ctx, invoices)
+		return err
+	}))
 }
