@@ -30,7 +30,7 @@ var answers = map[wire.ErrorCode]struct {
 	wire.CodeUnsupportedMediaType:  {http.StatusUnsupportedMediaType, "The body's type is not supported"},
 	wire.CodeIdempotencyMismatch:   {http.StatusUnprocessableEntity, "The key was used with another request"},
 	wire.CodeInternal:              {http.StatusInternalServerError, "Internal error"},
-	wire.CodeUnavailable:           {http.StatusServiceUnavailable, "The service is busy"},
+	wire.CodeUnavailable:           {http.StatusServiceUnavailable, "The service is not available"},
 }
 
 // docs is where the codes are explained, one heading each.
@@ -73,6 +73,8 @@ func explain(err error) *refusal {
 		return &refusal{code: wire.CodeNotFound, detail: "Nothing has this id."}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return &refusal{code: wire.CodeUnavailable, detail: "The request took too long; repeat it later."}
+	case store.Unavailable(err):
+		return &refusal{code: wire.CodeUnavailable, detail: "The service cannot do its work right now; repeat the request later."}
 	}
 	return &refusal{code: wire.CodeInternal, detail: "The request failed inside the service; its log says why."}
 }

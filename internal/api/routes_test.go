@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -108,6 +109,7 @@ func TestInternalErrorsStayInside(t *testing.T) {
 			"error":   {&backend{err: errors.New(inside)}, http.StatusInternalServerError, "internal"},
 			"panic":   {&backend{panics: inside}, http.StatusInternalServerError, "internal"},
 			"timeout": {&backend{err: fmt.Errorf("%s: %w", inside, context.DeadlineExceeded)}, http.StatusServiceUnavailable, "unavailable"},
+			"away":    {&backend{err: fmt.Errorf("%s: %w", inside, io.ErrUnexpectedEOF)}, http.StatusServiceUnavailable, "unavailable"},
 		} {
 			t.Run(name+" "+kind, func(t *testing.T) {
 				var log bytes.Buffer

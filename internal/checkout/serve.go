@@ -97,7 +97,7 @@ func explain(err error) *refusal {
 		return known
 	case errors.Is(err, store.ErrNotFound):
 		return errNotFound
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), store.Unavailable(err):
 		return errBusy
 	}
 	return errInternal

@@ -1,0 +1,36 @@
+package store
+
+import (
+	"database/sql/driver"
+	"errors"
+	"io"
+	"net"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Unavailable reports whether err means that the database is away or takes no
+// work now, so that the same can be tried again later. Whether what was tried
+// has been done is not known then.
+func Unavailable(err error) bool {
+	var unconnected *pgconn.ConnectError
+	var network net.Error
+	if errors.As(err, &unconnected) || errors.As(err, &network) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return true
+	}
+	var answer *pgconn.PgError
+	if !errors.As(err, &answer) {
+		return false
+	}
+	for _, class := range []string{
+		"08",  // connection exception
+		"53",  // insufficient resources
+		"57P", // operator intervention: a shutdown, a crash, a start under way
+	} {
+		if strings.HasPrefix(answer.Code, class) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,65 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// TestUnavailable takes the database away under an open store.
+func TestUnavailable(t *testing.T) {
+	t.Parallel()
+	cluster, err := storetest.StartCluster(t.Context(), storetest.Options{Fsync: true}) // the schema outlasts the crash
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	s := storetest.Open(t, cluster.DSN("postgres"))
+	look := func() error {
+		_, err := s.Invoice(t.Context(), "inv_0")
+		return err
+	}
+	if err := look(); !errors.Is(err, store.ErrNotFound) || store.Unavailable(err) {
+		t.Fatalf("an invoice that is not there gives %v", err)
+	}
+	if err := cluster.Kill(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 { // on a connection that broke, then on one that cannot be made
+		if err := look(); !store.Unavailable(err) {
+			t.Errorf("a database that is away gives %v, which does not count as unavailable", err)
+		}
+	}
+	if err := cluster.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := look(); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("a database that is back gives %v", err)
+	}
+}
+
+func TestUnavailableCodes(t *testing.T) {
+	for code, want := range map[string]bool{
+		"57P01": true, "57P03": true, "53300": true, "08006": true,
+		"23505": false, "40001": false, "42P01": false, "57014": false,
+	} {
+		if err := fmt.Errorf("read: %w", &pgconn.PgError{Code: code}); store.Unavailable(err) != want {
+			t.Errorf("Unavailable(%v) = %v; want %v", err, !want, want)
+		}
+	}
+	for _, err := range []error{nil, context.Canceled, errors.New("no")} {
+		if store.Unavailable(err) {
+			t.Errorf("Unavailable(%v) holds", err)
+		}
+	}
+}
