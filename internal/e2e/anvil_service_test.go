@@ -49,6 +49,7 @@ type service struct {
 	http                      *http.Client // holds every answer against openapi.yaml
 	config                    string       // path
 	env                       []string
+	patience                  time.Duration // bounds whatever is waited for
 }
 
 // replica is a run of quittance serve.
@@ -64,7 +65,7 @@ func newService(tb testing.TB, database string, o anviltest.Options, chains ...s
 	a := anviltest.Start(tb, o)
 	s := &service{
 		TB: tb, chain: a, admin: a.Accounts[0], till: a.Accounts[1], payer: a.Accounts[2], relay: a.Accounts[3],
-		merchant: newReceiver(tb),
+		merchant: newReceiver(tb), patience: patience,
 	}
 	s.merchant.trust(shopSecret)
 	transport := &http.Transport{MaxIdleConnsPerHost: 16}
@@ -139,7 +140,7 @@ var readyLine = regexp.MustCompile(`msg=ready url=(\S+)`)
 func (s *service) begin() *replica {
 	s.Helper()
 	r := &replica{child: launchWith(s, s.env, "serve", "--config", s.config)}
-	if err := await(within(s, patience), func() bool {
+	if err := await(within(s, s.patience), func() bool {
 		if m := readyLine.FindStringSubmatch(r.stderr.String()); m != nil {
 			r.url = m[1]
 		}
@@ -178,7 +179,7 @@ func (s *service) awaitHealth(r *replica, ok func(health) bool) health {
 	s.Helper()
 	var h health
 	var text string
-	err := await(within(s, patience), func() bool {
+	err := await(within(s, s.patience), func() bool {
 		h.status, text = s.get(r, "/readyz")
 		h.Chains = nil
 		if err := json.Unmarshal([]byte(text), &h); err != nil {
@@ -286,7 +287,7 @@ func (s *service) payments(r *replica) []client.Payment {
 func (s *service) awaitPayment(r *replica, invoiceID, tx string, status client.PaymentStatus) {
 	s.Helper()
 	var all []client.Payment
-	if err := await(within(s, patience), func() bool {
+	if err := await(within(s, s.patience), func() bool {
 		all = s.payments(r)
 		for _, p := range all {
 			if p.InvoiceID == invoiceID && p.TxHash == tx && p.Status == status {
@@ -314,7 +315,7 @@ func (s *service) statusOf(id string) contracts.Status {
 func (s *service) awaitCommitment(id string, want contracts.Status) {
 	s.Helper()
 	var is contracts.Status
-	if err := await(within(s, patience), func() bool {
+	if err := await(within(s, s.patience), func() bool {
 		is = s.statusOf(id)
 		return is == want
 	}); err != nil {
@@ -325,9 +326,19 @@ func (s *service) awaitCommitment(id string, want contracts.Status) {
 // told waits until the merchant has an event about an invoice.
 func (s *service) told(typ, invoiceID string) event {
 	s.Helper()
-	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.Context(), s.patience)
 	defer cancel()
 	return s.merchant.await(ctx, typ, invoiceID)
+}
+
+// toldAll waits until the merchant has events of the types about each invoice.
+func (s *service) toldAll(want map[string][]string) {
+	s.Helper()
+	for id, types := range want {
+		for _, typ := range types {
+			s.told(typ, id)
+		}
+	}
 }
 
 // toldOnce has the test fail unless the merchant was told exactly the events

@@ -68,11 +68,7 @@ func TestAnvil(t *testing.T) {
 	s.chain.Cast(t, "rpc", "evm_increaseTime", "601")
 	s.told(webhook.InvoiceExpired, unpaid.ID)
 
-	for id, types := range told {
-		for _, typ := range types {
-			s.told(typ, id)
-		}
-	}
+	s.toldAll(told)
 	for id, status := range registered {
 		s.awaitCommitment(id, status)
 	}

@@ -1,0 +1,120 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/anviltest"
+	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/webhook"
+)
+
+// TestAnvilDatabaseOutage takes the database away from a service for a while:
+// it says so and nothing else, and goes on by itself when the database is
+// back, with what the chain did meanwhile.
+func TestAnvilDatabaseOutage(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	t.Cleanup(cancel)
+	// What was committed must be there after the crash.
+	cluster, err := storetest.StartCluster(ctx, storetest.Options{Fsync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	s := newService(t, cluster.DSN("postgres"), anviltest.Options{BlockTime: time.Second})
+	r := s.start()
+	made := s.create(r, 3_000_000)
+	s.awaitCommitment(made.OnChainInvoiceID, contracts.StatusOpen)
+	s.told(webhook.InvoiceCreated, made.ID)
+
+	if err := cluster.Kill(ctx); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitHealth(r, func(h health) bool { return !h.Ready && h.Database == "unreachable" })
+	request := s.draft(4_000_000)
+	body, err := json.Marshal(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, call := range [][2]string{
+		{http.MethodGet, "/api/invoices/" + made.ID}, {http.MethodGet, "/api/invoices"}, {http.MethodGet, "/api/payments"},
+		{http.MethodPost, "/api/invoices"}, {http.MethodGet, "/checkout/" + made.ID},
+	} {
+		s.failsClosed(r, call[0], call[1], string(body))
+	}
+	if status, _ := s.get(r, "/healthz"); status != http.StatusOK {
+		t.Errorf("/healthz answers %d without a database; want 200: the process itself is well", status)
+	}
+	again := client.IdempotencyKey("order-1")
+	var refused *client.Error
+	if _, err := s.api(r).CreateInvoice(t.Context(), request, again); !errors.As(err, &refused) {
+		t.Errorf("a create without a database gives %v", err)
+	}
+	tx := s.payTransferAmount(made)
+	s.chain.Mine(t, finality)
+
+	if err := cluster.Restart(ctx); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitHealth(r, func(h health) bool { return h.Ready })
+	s.awaitPayment(r, made.ID, tx, client.PaymentConfirmed)
+	second, err := s.api(r).CreateInvoice(t.Context(), request, again)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if repeated, err := s.api(r).CreateInvoice(t.Context(), request, again); err != nil || repeated.ID != second.ID {
+		t.Errorf("the key makes %s, %v; it made %s", repeated.ID, err, second.ID)
+	}
+	told := map[string][]string{
+		made.ID:   {webhook.InvoiceCreated, webhook.PaymentReceived, webhook.InvoicePaid},
+		second.ID: {webhook.InvoiceCreated},
+	}
+	s.toldAll(told)
+	s.awaitCommitment(made.OnChainInvoiceID, contracts.StatusClosed)
+	s.awaitCommitment(second.OnChainInvoiceID, contracts.StatusOpen)
+	if code := r.stop(t, syscall.SIGTERM, patience); code != 0 {
+		t.Errorf("the service ended with %d", code)
+	}
+	s.toldOnce(told)
+}
+
+// failsClosed has the test fail unless a request is answered by an error of the
+// service's own that tells nothing of its insides.
+func (s *service) failsClosed(r *replica, method, path, body string) {
+	s.Helper()
+	request, err := http.NewRequestWithContext(s.Context(), method, r.url+path, strings.NewReader(body))
+	if err != nil {
+		s.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	answer, err := s.http.Do(request)
+	if err != nil {
+		s.Fatal(err)
+	}
+	raw, err := io.ReadAll(answer.Body)
+	if err := errors.Join(err, answer.Body.Close()); err != nil {
+		s.Fatal(err)
+	}
+	if answer.StatusCode != http.StatusServiceUnavailable {
+		s.Errorf("%s %s answers %d without a database; want 503", method, path, answer.StatusCode)
+	}
+	for _, inside := range []string{"postgres", "sql", "connect", "127.0.0.1", "dial", "EOF", "closed"} {
+		if strings.Contains(strings.ToLower(string(raw)), strings.ToLower(inside)) {
+			s.Errorf("%s %s tells of %q: %s", method, path, inside, raw)
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package e2e
+
+import (
+	"encoding/json"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/anviltest"
+	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/webhook"
+)
+
+// outlastLeases is longer than what a killed replica had leased stays leased.
+const outlastLeases = 75 * time.Second
+
+// TestAnvilReplicas runs two replicas on one database, and kills one of them
+// and starts it again while they work. Nothing is lost and nothing is done
+// twice.
+func TestAnvilReplicas(t *testing.T) {
+	t.Parallel()
+	s := newService(t, storetest.Postgres(t), anviltest.Options{BlockTime: time.Second})
+	s.patience = outlastLeases
+	before := s.nonce()
+	replicas := []*replica{s.start(), s.start()} // the first one is the chain's writer
+
+	const invoices, killed, restarted = 12, 4, 8
+	told := make(map[string][]string)
+	paid := make(map[string]client.CreateInvoiceResponse) // by transaction
+	for i := range invoices {
+		switch i {
+		case killed:
+			replicas[0].kill()
+		case restarted:
+			replicas[0] = s.start()
+		}
+		by := replicas[i%2]
+		if i >= killed && i < restarted {
+			by = replicas[1]
+		}
+		made := s.create(by, (i+1)*10_000)
+		told[made.ID] = []string{webhook.InvoiceCreated, webhook.PaymentReceived, webhook.InvoicePaid}
+		paid[s.payTransferAmount(made)] = made
+	}
+	s.toldAll(told)
+	for _, made := range paid {
+		s.awaitCommitment(made.OnChainInvoiceID, contracts.StatusClosed)
+	}
+	for _, r := range replicas {
+		payments := s.payments(r)
+		if len(payments) != invoices {
+			t.Errorf("there are %d payments; want %d", len(payments), invoices)
+		}
+		for _, p := range payments {
+			if p.Status != client.PaymentConfirmed || p.InvoiceID != paid[p.TxHash].ID {
+				t.Errorf("transaction %s paid invoice %s; the payment is %+v", p.TxHash, paid[p.TxHash].ID, p)
+			}
+		}
+	}
+	for tx, made := range paid {
+		first, second := s.invoice(replicas[0], made.ID), s.invoice(replicas[1], made.ID)
+		if first.Status != client.StatusPaid || first.SettledTxHash != tx || first.Exception != "" {
+			t.Errorf("after transaction %s the invoice is %+v", tx, first)
+		}
+		if diff := cmp.Diff(first, second); diff != "" {
+			t.Errorf("the replicas differ:\n%s", diff)
+		}
+	}
+	// A transaction that two writers had sent would have changed nothing the
+	// second time.
+	if sent, useful := s.nonce()-before, s.registryTransactions(); sent != useful {
+		t.Errorf("%d transactions were sent to the registry, of which %d changed something", sent, useful)
+	}
+	s.toldOnce(told)
+}
+
+// nonce returns how many transactions the operator has sent.
+func (s *service) nonce() int {
+	s.Helper()
+	n, err := strconv.Atoi(s.chain.Cast(s, "nonce", s.admin.Address))
+	if err != nil {
+		s.Fatal(err)
+	}
+	return n
+}
+
+// registryTransactions returns how many transactions have opened or closed
+// something.
+func (s *service) registryTransactions() int {
+	s.Helper()
+	changed := make(map[string]bool)
+	for _, event := range []string{"Opened(bytes32)", "Closed(bytes32)"} {
+		text := s.chain.Cast(s, "logs", "--json", "--from-block", "0", "--address", s.registry, event)
+		var logs []struct {
+			TxHash string `json:"transactionHash"`
+		}
+		if err := json.Unmarshal([]byte(text), &logs); err != nil {
+			s.Fatalf("cast logs printed no logs: %v\n%s", err, text)
+		}
+		for _, l := range logs {
+			changed[l.TxHash] = true
+		}
+	}
+	return len(changed)
+}
