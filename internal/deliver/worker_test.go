@@ -142,26 +142,50 @@ func TestGivesUpAfterADay(t *testing.T) {
 	})
 }
 
-// A delivery that was never attempted in time, since no worker ran, is failed
-// and not sent late.
+// Behind its deadline a delivery that was tried is failed, and one that never
+// was, since no worker ran, is owed one attempt.
 func TestDeadlinePassed(t *testing.T) {
 	s := storetest.Open(t, storetest.SQLite(t))
 	r := newReceiver(t, status(http.StatusOK))
+	dead := newReceiver(t, status(http.StatusInternalServerError))
 	due := epoch.Add(-24 * time.Hour).UnixMilli()
+	storetest.Schedule(t, s, "tried", 0, 1, due-1)
+	leased, err := s.LeaseDeliveries(t.Context(), store.LeaseRequest{
+		LeaseID: "first", NowMS: due, UntilMS: due + 1, Lane: store.FirstLane, Limit: 1, PerMerchant: 1,
+	})
+	if err != nil || len(leased) != 1 {
+		t.Fatalf("leased %v, %v", leased, err)
+	}
+	if err := s.FinishDelivery(t.Context(), store.Outcome{
+		DeliveryID: leased[0].ID, LeaseID: "first", Status: store.DeliveryPending, NextDueMS: due + 1,
+		Attempt: &store.Attempt{Number: 1, StartedMS: due, Error: "refused"},
+	}); err != nil {
+		t.Fatal(err)
+	}
 	storetest.Schedule(t, s, "late", 0, 1, due-1)
-	storetest.Schedule(t, s, "just", 0, 1, due)
+	storetest.Schedule(t, s, "dead", 0, 1, due-1)
 	w := newWorld(t, s, r.URL)
+	w.Endpoints = func(merchantID string) (deliver.Endpoint, bool) {
+		url := r.URL
+		if merchantID == "dead" {
+			url = dead.URL
+		}
+		return deliver.Endpoint{URL: url, Secret: secret}, true
+	}
 	w.start(t)
 	got := map[string]store.Outcome{}
-	for range 2 {
+	for range 3 {
 		o := w.outcome(t)
 		got[o.DeliveryID] = o
 	}
-	if o := got["dlv_late_000000"]; o.Status != store.DeliveryFailed || o.Attempt != nil || o.FinishedMS != epoch.UnixMilli() {
-		t.Errorf("a millisecond behind the deadline: %+v", o)
+	if o := got["dlv_tried_000000"]; o.Status != store.DeliveryFailed || o.Attempt != nil || o.FinishedMS != epoch.UnixMilli() {
+		t.Errorf("tried before, a millisecond behind the deadline: %+v", o)
 	}
-	if o := got["dlv_just_000000"]; o.Status != store.DeliveryDelivered {
-		t.Errorf("at the deadline: %+v", o)
+	if o := got["dlv_late_000000"]; o.Status != store.DeliveryDelivered || o.Attempt.Number != 1 {
+		t.Errorf("never tried, to a receiver that takes it: %+v", o)
+	}
+	if o := got["dlv_dead_000000"]; o.Status != store.DeliveryFailed || o.Attempt == nil || o.Attempt.Number != 1 {
+		t.Errorf("never tried, to a receiver that does not: %+v", o)
 	}
 }
 

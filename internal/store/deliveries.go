@@ -14,7 +14,7 @@ type Delivery struct {
 	Body       []byte // the envelope, as it is sent
 	Attempts   int    // finished ones
 	DueMS      int64  // Unix milliseconds: when this attempt was due
-	DeadlineMS int64  // Unix milliseconds: no attempt starts after it
+	DeadlineMS int64  // Unix milliseconds: no attempt but the first starts after it
 }
 
 // DeliveryStatus is the state of a delivery.
@@ -40,7 +40,7 @@ type Attempt struct {
 type Outcome struct {
 	DeliveryID string
 	LeaseID    string
-	Attempt    *Attempt // nil when the deadline had passed before one could start
+	Attempt    *Attempt // nil when the deadline had passed before one more could start
 	Status     DeliveryStatus
 	NextDueMS  int64 // Unix milliseconds: the next attempt, of a pending one
 	FinishedMS int64 // Unix milliseconds: when it became delivered or failed

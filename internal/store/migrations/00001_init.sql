@@ -175,7 +175,7 @@ CREATE TABLE deliveries (
     status      TEXT   NOT NULL CHECK (status IN ('pending', 'delivered', 'failed')),
     attempts    BIGINT NOT NULL DEFAULT 0 CHECK (attempts >= 0), -- finished ones
     due_ms      BIGINT NOT NULL,                             -- when the next attempt may start
-    deadline_ms BIGINT NOT NULL,                             -- no attempt starts after it
+    deadline_ms BIGINT NOT NULL,                             -- no attempt but the first starts after it
     lease_id    TEXT,                                        -- held by an attempt under way
     lease_ms    BIGINT,                                      -- until when; afterwards anyone may take it
     finished_ms BIGINT,                                      -- when it was delivered or failed
