@@ -55,7 +55,8 @@ func TestObserveRefusesWhatDoesNotFollow(t *testing.T) {
 			"another parent":          func(b *settle.Block) { b.Parent = w.hash("other") },
 			"the same height":         func(b *settle.Block) { b.Number-- },
 			"a lower height":          func(b *settle.Block) { b.Number = 1 },
-			"a gap back through time": func(b *settle.Block) { b.Number++; b.Time = start },
+			// Another replica may have rolled back: what lies between is unread.
+			"a gap above the cursor": func(b *settle.Block) { b.Number++ },
 		} {
 			bad := good
 			by(&bad)
@@ -76,11 +77,18 @@ func TestObserveRefusesWhatDoesNotFollow(t *testing.T) {
 		if err := w.Observe(t.Context(), w.chainKey, []settle.Block{good}); !errors.Is(err, settle.ErrCursorMoved) {
 			t.Errorf("the same block again: %v, want ErrCursorMoved", err)
 		}
-		// Blocks of no interest may be left out.
+		near := w.next(start + 25)
 		far := w.next(start+30, w.pay(inv.TransferAmount))
 		far.Number, far.Parent = far.Number+50, w.hash("left out")
 		far.Transfers[0].BlockNumber = far.Number
-		w.observe(far)
+		back := far
+		back.Time = start
+		if err := w.Observe(t.Context(), w.chainKey, []settle.Block{near, back}); !errors.Is(err, settle.ErrCursorMoved) {
+			t.Errorf("a gap back through time: %v, want ErrCursorMoved", err)
+		}
+		// Blocks of no interest may be left out, after the first.
+		w.must(w.Observe(t.Context(), w.chainKey, []settle.Block{near, far}))
+		w.blocks = append(w.blocks, near, far)
 		w.final()
 		if got := w.invoice(inv.ID); got.Status != invoice.Paid || got.Exception != invoice.Duplicate {
 			t.Errorf("the invoice is %s, %q", got.Status, got.Exception)

@@ -15,10 +15,10 @@ import (
 // events, pending refunds, and what the registry announced. The cursor moves
 // with it, in the same transaction.
 //
-// Blocks come in ascending order. One that follows the block before it must be
-// its child, and the first the child of the newest block read; otherwise the
-// error is ErrCursorMoved. Below the finality line blocks without anything of
-// interest may be left out.
+// Blocks come in ascending order. The first must be the child of the newest
+// block read, and one that follows the block before it must be its child;
+// otherwise the error is ErrCursorMoved. After the first, and below the
+// finality line, blocks without anything of interest may be left out.
 func (s *Service) Observe(ctx context.Context, chainKey string, blocks []Block) error {
 	if len(blocks) == 0 {
 		return nil
@@ -31,7 +31,7 @@ func (s *Service) Observe(ctx context.Context, chainKey string, blocks []Block) 
 		headers := make([]Header, len(blocks))
 		last := cur.Indexed
 		for i, b := range blocks {
-			if !follows(b.Header, last) {
+			if !follows(b.Header, last) || (i == 0 && b.Number != last.Number+1) {
 				return ErrCursorMoved
 			}
 			headers[i], last = b.Header, b.Header
