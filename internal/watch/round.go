@@ -109,7 +109,7 @@ func (w *Watcher) load(ctx context.Context, src Source, line uint64) error {
 	if cursor.Halted != "" {
 		return &HaltedError{ChainKey: w.Chain.Key, Reason: cursor.Halted}
 	}
-	if w.tracker != nil && w.tracker.Tip() == cursor.Indexed && w.tracker.Final() == cursor.Confirmed {
+	if w.tracker != nil && w.tracker.Tip().Hash == cursor.Indexed.Hash && w.tracker.Final().Hash == cursor.Confirmed.Hash {
 		return nil
 	}
 	stored, err := w.Ledger.Headers(ctx, w.Chain.Key, cursor.Confirmed.Number, cursor.Indexed.Number)
