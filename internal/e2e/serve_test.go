@@ -1,0 +1,141 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/dev"
+	"github.com/quittance/quittance/webhook"
+)
+
+// serveConfig is the configuration of a service on a chain that it does not
+// run itself.
+const serveConfig = `
+listen: 127.0.0.1:0
+database: sqlite:%s
+merchants:
+  - id: acme
+    webhookUrl: %s
+    webhookSecretEnv: ACME_SECRET
+chains:
+  - chainKey: testnet
+    chainId: %d
+    rpc: [%s]
+    finality: 2
+    tokens: [{currency: USDC, address: "%s"}]
+    registry: "%s"
+    operatorKeyEnv: OPERATOR_KEY
+`
+
+// TestServe deploys a registry on a chain, runs the service there from a
+// configuration, kills it while a payment comes in, and starts it again.
+func TestServe(t *testing.T) {
+	t.Parallel()
+	chainWorld, _ := startWorld(t, "--block-time", quick)
+	info := *chainWorld.info.Load()
+	ctx := within(t, 90*time.Second)
+	env := []string{"ACME_SECRET=whsec_acme", "OPERATOR_KEY=" + info.Payer.PrivateKey}
+
+	deploy := launchWith(t, env, "chain", "deploy", "--rpc", info.Chain.RPCURL, "--key-env", "OPERATOR_KEY")
+	if code := deploy.exit(t, patience); code != 0 {
+		t.Fatalf("deploy: exit code %d", code)
+	}
+	registry := strings.TrimSpace(deploy.stdout.String())
+	if !common.IsHexAddress(registry) || common.HexToAddress(registry).Hex() != registry || registry == info.Chain.Registry {
+		t.Fatalf("deploy printed %q", deploy.stdout.String())
+	}
+
+	r := newReceiver(t)
+	r.trust("whsec_acme")
+	dir := t.TempDir()
+	file := filepath.Join(dir, "quittance.yaml")
+	text := fmt.Sprintf(serveConfig, filepath.Join(dir, "pay.db"), r.URL, info.Chain.ChainID, info.Chain.RPCURL, info.Chain.Token, registry)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := &world{TB: t, dir: dir, http: chainWorld.http}
+	serve := func() *child {
+		c := launchWith(t, env, "serve", "--config", file)
+		ready := regexp.MustCompile(`msg=ready url=(http://127\.0\.0\.1:\d+)`)
+		var found []string
+		if err := await(ctx, func() bool { found = ready.FindStringSubmatch(c.stderr.String()); return found != nil || c.ended() }); err != nil || found == nil {
+			t.Fatalf("serve is not ready: %v", err)
+		}
+		w.info.Store(&dev.Info{
+			BaseURL:  found[1],
+			Merchant: dev.MerchantInfo{ID: "acme", Address: info.Merchant.Address},
+			Payer:    info.Payer,
+			Chain: dev.ChainInfo{
+				ChainKey: "testnet", ChainID: info.Chain.ChainID, RPCURL: info.Chain.RPCURL, Token: info.Chain.Token, Registry: registry,
+			},
+		})
+		return c
+	}
+	c := serve()
+	if a := w.post(w.body("merchantId", `"stranger"`, "chainKey", `"testnet"`)); decoded[client.Problem](t, a, http.StatusBadRequest).Field != "merchantId" {
+		t.Errorf("a merchant that is not configured: %s", a.body)
+	}
+	// The operator pays as well, and chooses his nonces beside the service:
+	// the service must have none under way meanwhile.
+	transferred, recorded := w.create(w.draft("4900000")), w.create(w.draft("7000000"))
+	customer := w.newWallet("")
+	bank := chainWorld.merchant()
+	if _, err := bank.send(ctx, customer.address, units(t, "1000000000000000000"), nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, made := range []client.CreateInvoiceResponse{transferred, recorded} {
+		w.awaitCommitment(customer, made, contracts.StatusOpen)
+	}
+	chainWorld.payer().mustTransfer(t, customer.address.Hex(), "100000000", nil)
+	if err := customer.approve(ctx); err != nil {
+		t.Fatal(err)
+	}
+	customer.mustTransfer(t, info.Merchant.Address, transferred.Invoice.TransferAmount, nil)
+	c.kill()
+	if _, err := customer.pay(ctx, chain.ContractTerms(w.terms(recorded.Invoice), recorded.ID), nil); err != nil {
+		t.Fatal(err)
+	}
+	c = serve()
+	for _, made := range []client.CreateInvoiceResponse{transferred, recorded} {
+		r.await(ctx, webhook.PaymentReceived, made.ID)
+		r.await(ctx, webhook.InvoicePaid, made.ID)
+	}
+	w.awaitCommitment(customer, transferred, contracts.StatusClosed)
+	w.awaitCommitment(customer, recorded, contracts.StatusPaid)
+	if code := c.stop(t, syscall.SIGTERM, 15*time.Second); code != 0 {
+		t.Errorf("SIGTERM: exit code %d", code)
+	}
+	for _, secret := range []string{"whsec_acme", strings.TrimPrefix(info.Payer.PrivateKey, "0x")} {
+		if strings.Contains(c.stderr.String(), secret) {
+			t.Error("the log shows a secret")
+		}
+	}
+	r.clean()
+}
+
+// awaitCommitment waits until the registry has an invoice's commitment in a
+// state.
+func (w *world) awaitCommitment(a *wallet, made client.CreateInvoiceResponse, want contracts.Status) {
+	w.Helper()
+	ctx := within(w, patience)
+	var got contracts.Status
+	var failed error
+	if err := await(ctx, func() bool {
+		got, failed = a.statusOf(ctx, common.HexToHash(made.OnChainInvoiceID))
+		return failed == nil && got == want
+	}); err != nil {
+		w.Fatalf("the commitment of %s is %s (%v); want %s", made.ID, got, failed, want)
+	}
+}
