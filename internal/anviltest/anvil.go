@@ -79,7 +79,7 @@ func Start(tb testing.TB, o Options) *Anvil {
 			tb.Errorf("anviltest: the node had ended by itself: %v", err)
 		}
 		reader.Wait()
-		_ = cmd.Wait() //nolint:errcheck // it was killed, and Wait says so
+		_ = cmd.Wait() // it was killed, and Wait says so
 	})
 	timer := time.NewTimer(startTimeout)
 	defer timer.Stop()
@@ -120,7 +120,7 @@ func (a *Anvil) listen(out io.Reader, told chan<- string) {
 		}
 	}
 	told <- text.String()
-	_, _ = io.Copy(io.Discard, out) //nolint:errcheck // it ends when the node does
+	_, _ = io.Copy(io.Discard, out) // it ends when the node does
 }
 
 // URL returns the address of the node's JSON-RPC.

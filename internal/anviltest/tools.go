@@ -49,7 +49,7 @@ func findTool(ctx context.Context, name, env string) (string, error) {
 	}
 	path, err := installed(ctx, name)
 	if err != nil {
-		return "", fmt.Errorf("Foundry's %s is neither on PATH nor can it be installed: "+ //nolint:revive,staticcheck // a name
+		return "", fmt.Errorf("%s of Foundry is neither on PATH nor can it be installed: "+
 			"install npm (on Debian and Ubuntu: sudo apt-get install npm), "+
 			"or Foundry from https://getfoundry.sh, or set %s to the program's path: %w", name, env, err)
 	}
