@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"strings"
 	"syscall"
@@ -96,25 +95,13 @@ func TestAnvilDatabaseOutage(t *testing.T) {
 // service's own that tells nothing of its insides.
 func (s *service) failsClosed(r *replica, method, path, body string) {
 	s.Helper()
-	request, err := http.NewRequestWithContext(s.Context(), method, r.url+path, strings.NewReader(body))
-	if err != nil {
-		s.Fatal(err)
-	}
-	request.Header.Set("Content-Type", "application/json")
-	answer, err := s.http.Do(request)
-	if err != nil {
-		s.Fatal(err)
-	}
-	raw, err := io.ReadAll(answer.Body)
-	if err := errors.Join(err, answer.Body.Close()); err != nil {
-		s.Fatal(err)
-	}
-	if answer.StatusCode != http.StatusServiceUnavailable {
-		s.Errorf("%s %s answers %d without a database; want 503", method, path, answer.StatusCode)
+	status, text := s.do(r, method, path, body)
+	if status != http.StatusServiceUnavailable {
+		s.Errorf("%s %s answers %d without a database; want 503", method, path, status)
 	}
 	for _, inside := range []string{"postgres", "sql", "connect", "127.0.0.1", "dial", "EOF", "closed"} {
-		if strings.Contains(strings.ToLower(string(raw)), strings.ToLower(inside)) {
-			s.Errorf("%s %s tells of %q: %s", method, path, inside, raw)
+		if strings.Contains(strings.ToLower(text), strings.ToLower(inside)) {
+			s.Errorf("%s %s tells of %q: %s", method, path, inside, text)
 		}
 	}
 }

@@ -68,11 +68,7 @@ func TestAnvilReorg(t *testing.T) {
 	payments := s.payments(r)
 	s.chain.Reorg(t, 3*finality)
 	s.awaitHalt(r)
-	for _, want := range []string{"level=ERROR", "indexing of this chain is halted"} {
-		if !strings.Contains(r.stderr.String(), want) {
-			t.Errorf("the log does not have %q", want)
-		}
-	}
+	s.awaitLog(r, "level=ERROR", "indexing of this chain is halted")
 	if _, text := s.get(r, "/metrics"); !strings.Contains(text, `quittance_chain_halted{chain="anvil"} 1`) {
 		t.Error("the metrics do not show that the chain is halted")
 	}

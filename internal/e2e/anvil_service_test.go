@@ -196,22 +196,43 @@ func (s *service) awaitHealth(r *replica, ok func(health) bool) health {
 	return h
 }
 
+// awaitLog waits until a replica has logged each text.
+func (s *service) awaitLog(r *replica, texts ...string) {
+	s.Helper()
+	for _, text := range texts {
+		if err := await(within(s, s.patience), func() bool { return strings.Contains(r.stderr.String(), text) }); err != nil {
+			s.Errorf("the log does not say: %s", text)
+		}
+	}
+}
+
 // get returns the status and the body of a path.
 func (s *service) get(r *replica, path string) (status int, text string) {
 	s.Helper()
-	request, err := http.NewRequestWithContext(s.Context(), http.MethodGet, r.url+path, nil)
+	return s.do(r, http.MethodGet, path, "")
+}
+
+// do sends a request with a body of JSON and returns the answer. header holds
+// names and values in turn.
+func (s *service) do(r *replica, method, path, body string, header ...string) (status int, text string) {
+	s.Helper()
+	request, err := http.NewRequestWithContext(s.Context(), method, r.url+path, strings.NewReader(body))
 	if err != nil {
 		s.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(header); i += 2 {
+		request.Header.Set(header[i], header[i+1])
 	}
 	answer, err := s.http.Do(request)
 	if err != nil {
 		s.Fatal(err)
 	}
-	body, err := io.ReadAll(answer.Body)
+	raw, err := io.ReadAll(answer.Body)
 	if err := errors.Join(err, answer.Body.Close()); err != nil {
 		s.Fatal(err)
 	}
-	return answer.StatusCode, string(body)
+	return answer.StatusCode, string(raw)
 }
 
 // api returns a client of a replica.

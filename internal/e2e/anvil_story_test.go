@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"syscall"
 	"testing"
@@ -32,6 +33,7 @@ func TestAnvil(t *testing.T) {
 	} {
 		made := s.create(r, (i+1)*1_000_000)
 		s.told(webhook.InvoiceCreated, made.ID)
+		s.announce(r, made)
 		tx := pay(made)
 		s.awaitPayment(r, made.ID, tx, client.PaymentConfirmed)
 		inv := s.invoice(r, made.ID)
@@ -79,6 +81,23 @@ func TestAnvil(t *testing.T) {
 		t.Errorf("the service ended with %d", code)
 	}
 	s.toldOnce(told)
+}
+
+// announce has the provider announce an invoice's payment, which settles
+// nothing, and an impostor.
+func (s *service) announce(r *replica, made client.CreateInvoiceResponse) {
+	s.Helper()
+	notice := fmt.Sprintf(`{"type":"transfers.created","data":{"id":"transfer of %s","amount":{"amount":"%s.00","currency":"USD"},
+		"destination":{"type":"blockchain","address":"%s","chain":"ANVIL"}}}`, made.ID, strings.TrimSuffix(made.Invoice.Amount, "000000"), s.till.Address)
+	for secret, want := range map[string]int{providerSecret: http.StatusOK, shopSecret: http.StatusUnauthorized} {
+		signature := webhook.Sign(secret, time.Now(), []byte(notice))
+		if status, text := s.do(r, http.MethodPost, "/api/webhooks/circle", notice, webhook.HeaderProviderSignature, signature); status != want {
+			s.Errorf("a notice signed with %s was answered %d: %s", secret, status, text)
+		}
+	}
+	if inv := s.invoice(r, made.ID); inv.Status != client.StatusOpen {
+		s.Errorf("a notice alone made the invoice %s", inv.Status)
+	}
 }
 
 // payTransferAmount pays as any wallet or exchange does.
