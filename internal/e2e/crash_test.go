@@ -96,12 +96,12 @@ func TestCrash(t *testing.T) {
 	if err := trade.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	awaitSettled(t, w, &auditor{world: w, shops: shops, receiver: r}, c)
+	awaitSettled(t, &auditor{world: w, shops: shops, receiver: r}, c)
 }
 
 // awaitSettled waits until all is as it must be, ends the program in order, and
 // looks once more.
-func awaitSettled(t *testing.T, w *world, a *auditor, c *child) {
+func awaitSettled(t *testing.T, a *auditor, c *child) {
 	t.Helper()
 	ctx := within(t, recovery)
 	var err error

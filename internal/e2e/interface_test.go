@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -41,8 +42,8 @@ func (w *world) do(method, path, body string, headers ...string) answer {
 	if err != nil {
 		w.Fatal(err)
 	}
-	text, err := io.ReadAll(got.Body) // the transport has read and closed it
-	if err != nil {
+	text, err := io.ReadAll(got.Body)
+	if err := errors.Join(err, got.Body.Close()); err != nil {
 		w.Fatal(err)
 	}
 	return answer{got.StatusCode, got.Header, text}
@@ -262,7 +263,7 @@ func (w *world) badNotices() []refusal {
 		"empty": "", "no JSON": "{", "an array": "[]", "no type": strings.Replace(good, `"type":"transfers.created"`, `"kind":1`, 1),
 		"no data": `{"type":"transfers.created"}`, "no id": strings.Replace(good, `"id":"t-1",`, "", 1),
 		"no amount": strings.Replace(good, `"amount":"1.00",`, "", 1), "a number": strings.Replace(good, `"1.00"`, "1.00", 1),
-		"too many decimals": strings.Replace(good, "1.00", "1.0000001", 1), "no address": strings.Replace(good, `"address"`, `"adress"`, 1),
+		"too many decimals": strings.Replace(good, "1.00", "1.0000001", 1), "no address": strings.Replace(good, `"address"`, `"place"`, 1),
 	} {
 		all = append(all, refusal{name: "notice " + name, body: body, headers: []string{webhook.HeaderProviderSignature, sign(body)}, status: 400, code: "invalid_payload"})
 	}
