@@ -156,6 +156,14 @@ func playScenarios(t *testing.T, db *database) {
 			w.mine(start + 21)
 			w.final()
 		}, want{invoice.Paid, "", 1_000_000, 0, 0, []string{created, received, paidEvent}, []string{"open due 0", "close due 0"}}},
+		"refund replaced by a reorg": {func(w *world, inv invoice.Invoice) {
+			w.mine(start+10, w.pay(inv.Amount))
+			w.final()
+			w.mine(start+20, w.back(inv.Amount))
+			w.reorg(1)
+			w.mine(start+21, w.back(inv.Amount))
+			w.final()
+		}, want{invoice.Paid, "", 1_000_000, 1_000_000, 0, []string{created, received, paidEvent, refunded}, []string{"open due 0", "close due 0"}}},
 		"refund mined again": {func(w *world, inv invoice.Invoice) {
 			w.mine(start+10, w.pay(inv.Amount))
 			w.final()
