@@ -114,7 +114,7 @@ func sumUp(p *printer, all []*story, merchant *receiver, complete bool) error {
 		if complete && came.byInvoice[inv.ID] != s.events {
 			errs = append(errs, fmt.Errorf("%s: %d events came; there should be %d", s.name, came.byInvoice[inv.ID], s.events))
 		}
-		rows = append(rows, []string{inv.ID, s.title, string(inv.Status), inv.Amount, inv.AmountPaid, inv.AmountRefunded,
+		rows = append(rows, []string{inv.ID, s.title, string(inv.Status), usdc(inv.Amount), usdc(inv.AmountPaid), usdc(inv.AmountRefunded),
 			strconv.Itoa(came.byInvoice[inv.ID])})
 	}
 	p.line("")
