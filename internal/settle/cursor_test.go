@@ -52,9 +52,9 @@ func TestObserveRefusesWhatDoesNotFollow(t *testing.T) {
 		w.mine(start + 1)
 		good := w.next(start+10, w.pay(inv.Amount))
 		for name, by := range map[string]func(*settle.Block){
-			"another parent":          func(b *settle.Block) { b.Parent = w.hash("other") },
-			"the same height":         func(b *settle.Block) { b.Number-- },
-			"a lower height":          func(b *settle.Block) { b.Number = 1 },
+			"another parent":  func(b *settle.Block) { b.Parent = w.hash("other") },
+			"the same height": func(b *settle.Block) { b.Number-- },
+			"a lower height":  func(b *settle.Block) { b.Number = 1 },
 			// Another replica may have rolled back: what lies between is unread.
 			"a gap above the cursor": func(b *settle.Block) { b.Number++ },
 		} {
