@@ -171,6 +171,22 @@ func TestLostBroadcastIsRepeated(t *testing.T) {
 	}
 }
 
+func TestBroadcastThatIsNoLongerWantedIsNoError(t *testing.T) {
+	for _, text := range []string{"nonce too low", "replacement transaction underpriced"} {
+		w := onSQLite(t)
+		writer := w.writer()
+		w.intend(invoice.IntentOpen, commitments(1)...)
+		w.net.before = func(method string, _ []any) error {
+			if method == sendRaw {
+				return answer(text)
+			}
+			return nil
+		}
+		w.turn(writer)
+		w.wantTxs(store.TxSent)
+	}
+}
+
 func TestWriterThatDiedAfterSavingIsContinued(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ids := commitments(1)

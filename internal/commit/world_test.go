@@ -1,6 +1,7 @@
 package commit
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/rand"
@@ -63,6 +64,7 @@ func newWorld(tb rapid.TB, dev *devchain.Chain, s *store.Store) *world {
 		net: &faults{Client: dev.Client().Client()}, hashes: make(map[uint64]common.Hash),
 		now: time.Unix(1_800_000_000, 0),
 	}
+	w.net.sending = w.wantSaved
 	w.start = w.head()
 	must(tb, s.Update(w.ctx, func(tx *store.Tx) error {
 		_, err := tx.InsertChain(w.ctx, chain.Local, store.Header{Number: w.start})
@@ -374,13 +376,29 @@ func (w *world) pay() invoice.Hash {
 	return invoice.Hash(terms.ID(w.dev.ChainID(), w.dev.Registry))
 }
 
+// wantSaved demands that a transaction is saved, which it must be before it is
+// broadcast.
+func (w *world) wantSaved(raw []byte) {
+	w.Helper()
+	tx := new(types.Transaction)
+	must(w, tx.UnmarshalBinary(raw))
+	sender, err := types.Sender(types.LatestSignerForChainID(tx.ChainId()), tx)
+	must(w, err)
+	saved, err := w.store.ChainTxsFrom(w.ctx, chain.Local, invoice.Address(sender), tx.Nonce())
+	must(w, err)
+	if len(saved) == 0 || !slices.ContainsFunc(saved[0].Attempts, func(a store.TxAttempt) bool { return bytes.Equal(a.Raw, raw) }) {
+		w.Errorf("transaction %s is broadcast and was not saved", tx.Hash())
+	}
+}
+
 // faults is a client whose calls a test can spoil, as a network does.
 type faults struct {
 	Client
-	mu     sync.Mutex
-	before func(method string, args []any) error // instead of the call, when it returns an error
-	after  func(method string) error             // instead of the answer, likewise
-	sent   [][]byte                              // every transaction that reached the node
+	mu      sync.Mutex
+	before  func(method string, args []any) error // instead of the call, when it returns an error
+	after   func(method string) error             // instead of the answer, likewise
+	sending func(raw []byte)                      // is told what is about to be broadcast
+	sent    [][]byte                              // every transaction that reached the node
 }
 
 func (f *faults) CallContext(ctx context.Context, result any, method string, args ...any) error {
@@ -402,6 +420,9 @@ func (f *faults) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) er
 func rawOf(args []any) []byte { return args[0].(hexutil.Bytes) }
 
 func (f *faults) spoil(method string, args []any) error {
+	if method == sendRaw {
+		f.sending(rawOf(args))
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.before == nil {

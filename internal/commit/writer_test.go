@@ -151,6 +151,24 @@ func TestOneWriterAtATime(t *testing.T) {
 	})
 }
 
+func TestWriterThatLostItsLeaseAsksForIt(t *testing.T) {
+	w := onSQLite(t)
+	writer := w.writer()
+	w.turn(writer)
+	thief, later := store.Lease{Name: writer.lease.Name, Holder: "thief"}, w.Now().Add(DefaultLeaseTTL).UnixMilli()
+	if taken, err := w.store.AcquireLease(w.ctx, thief, later, later+1); err != nil || !taken {
+		t.Fatal(taken, err)
+	}
+	w.intend(invoice.IntentOpen, commitments(1)...)
+	if err := writer.turn(w.ctx); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("a turn without the lease ends with %v, want ErrConflict", err)
+	}
+	w.turn(writer)
+	if writer.Status().Leader {
+		t.Error("the writer believes that it still has the lease")
+	}
+}
+
 func TestRunWritesWhenWokenAndGivesTheLeaseBack(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		wake := make(chan struct{})
