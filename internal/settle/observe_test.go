@@ -24,9 +24,9 @@ func TestAmbiguousAmountsAreNotGuessedAt(t *testing.T) {
 			t.Errorf("the transfer amount went to %q by %s, want %s", p.InvoiceID, p.Method, two.ID)
 		}
 		// The second is covered now, though not paid: the amount names the first.
-		clear := w.pay(one.Amount)
-		w.mine(start+2, clear)
-		if p := w.payment(clear); p.InvoiceID != one.ID || p.Method != invoice.ByAmount {
+		plain := w.pay(one.Amount)
+		w.mine(start+2, plain)
+		if p := w.payment(plain); p.InvoiceID != one.ID || p.Method != invoice.ByAmount {
 			t.Errorf("the bare amount of the one that is not covered went to %q by %s, want %s", p.InvoiceID, p.Method, one.ID)
 		}
 		w.final()

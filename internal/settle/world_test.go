@@ -3,7 +3,6 @@ package settle_test
 import (
 	"crypto/rand"
 	"crypto/sha256"
-	"database/sql"
 	"encoding/binary"
 	"flag"
 	"fmt"
@@ -44,7 +43,7 @@ var (
 // of its own in it.
 type database struct {
 	store  *store.Store
-	sql    *sql.DB
+	sql    *storetest.DB
 	worlds atomic.Int64
 }
 

@@ -11,10 +11,13 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
+// DB is database/sql's, for tests of packages that do not know SQL.
+type DB = sql.DB
+
 // SQL opens the database beside the program, for the length of the test: to
 // look at rows that the program has no reader for, and to try rows that it
 // would never write.
-func SQL(tb testing.TB, url string) *sql.DB {
+func SQL(tb testing.TB, url string) *DB {
 	tb.Helper()
 	driver, source := "pgx", url
 	if path, ok := strings.CutPrefix(url, "sqlite:"); ok {
@@ -34,7 +37,7 @@ func SQL(tb testing.TB, url string) *sql.DB {
 
 // Events returns the merchant's events in the order of their ids, whether
 // they have a delivery or not.
-func Events(tb testing.TB, db *sql.DB, merchant string) []store.Event {
+func Events(tb testing.TB, db *DB, merchant string) []store.Event {
 	tb.Helper()
 	return rows(tb, db, func(row *sql.Rows) (e store.Event, err error) {
 		err = row.Scan(&e.ID, &e.Type, &e.Subject, &e.MerchantID, &e.InvoiceID, &e.Body, &e.CreatedAt, &e.DeliveryID, &e.DueMS)
@@ -51,7 +54,7 @@ type IntentRow struct {
 }
 
 // Intents returns the invoice's intents in the order of their ids.
-func Intents(tb testing.TB, db *sql.DB, invoiceID string) []IntentRow {
+func Intents(tb testing.TB, db *DB, invoiceID string) []IntentRow {
 	tb.Helper()
 	return rows(tb, db, func(row *sql.Rows) (in IntentRow, err error) {
 		err = row.Scan(&in.Kind, &in.Status, &in.Seen)
@@ -59,7 +62,7 @@ func Intents(tb testing.TB, db *sql.DB, invoiceID string) []IntentRow {
 	}, "SELECT kind, status, COALESCE(seen_block, 0) FROM intents WHERE invoice_id = $1 ORDER BY id", invoiceID)
 }
 
-func rows[T any](tb testing.TB, db *sql.DB, scan func(*sql.Rows) (T, error), query string, args ...any) []T {
+func rows[T any](tb testing.TB, db *DB, scan func(*sql.Rows) (T, error), query string, args ...any) []T {
 	tb.Helper()
 	found, err := db.QueryContext(tb.Context(), query, args...)
 	if err != nil {
