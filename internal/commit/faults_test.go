@@ -8,13 +8,11 @@ import (
 	"math/big"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/params"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/devchain"
@@ -31,97 +29,6 @@ func (f *faults) cut(method string) {
 			return errCut
 		}
 		return nil
-	}
-}
-
-func TestStuckTransactionIsReplaced(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
-		measured := prometheus.NewRegistry()
-		metrics := NewMetrics(measured)
-		writer := w.writer(func(c *Config) { c.Metrics = metrics })
-		ids := commitments(2)
-		w.intend(invoice.IntentOpen, ids...)
-		w.turn(writer)
-		for _, step := range []struct {
-			blocks int
-			after  time.Duration
-			forms  int
-		}{
-			{bumpBlocks - 1, bumpAfter, 1}, // the chain stands still rather than the transaction
-			{1, 0, 2},
-			{bumpBlocks, bumpAfter - time.Millisecond, 2},
-			{0, time.Millisecond, 3},
-		} {
-			w.sealEmpty(step.blocks)
-			w.pass(step.after)
-			w.turn(writer)
-			if got := len(w.txs()[0].Attempts); got != step.forms {
-				t.Fatalf("after %+v there are %d forms", step, got)
-			}
-		}
-		if got := counted(t, measured, "quittance_writer_fee_bumps_total"); got != 2 {
-			t.Errorf("%v fee bumps are counted, want 2", got)
-		}
-		last := w.txs()[0].Attempts[2]
-		if _, pending, err := w.dev.Client().TransactionByHash(w.ctx, [32]byte(last.TxHash)); err != nil || !pending {
-			t.Fatalf("the node did not take the last form: pending %t, %v", pending, err)
-		}
-		w.wantSameContents()
-		w.seal(1)
-		w.turn(writer)
-		w.wantTxs(store.TxMined)
-		w.wantStatus(statusOpen, ids...)
-	})
-}
-
-func TestFeeIsCapped(t *testing.T) {
-	w := onSQLite(t)
-	most := big.NewInt(4 * params.GWei)
-	writer := w.writer(func(c *Config) { c.MaxFee = most })
-	w.intend(invoice.IntentOpen, commitments(1)...)
-	w.turn(writer)
-	for range 20 {
-		w.sealEmpty(bumpBlocks)
-		w.pass(bumpAfter)
-		w.turn(writer)
-	}
-	attempts := w.txs()[0].Attempts
-	last := attempts[len(attempts)-1]
-	if last.FeeCap.Cmp(most) > 0 {
-		t.Errorf("fee cap rose to %s wei, above %s", last.FeeCap, most)
-	}
-	if next := replacing(last.FeeCap); next.Cmp(most) <= 0 {
-		t.Errorf("fee cap stays at %s wei, though %s is allowed", last.FeeCap, most)
-	}
-
-	w = onSQLite(t)
-	writer = w.writer(func(c *Config) { c.MaxFee = big.NewInt(1) })
-	w.intend(invoice.IntentOpen, commitments(1)...)
-	if err := writer.turn(w.ctx); err == nil || !strings.Contains(err.Error(), "base fee") {
-		t.Errorf("with a base fee above the cap a round ends with %v", err)
-	}
-	w.wantTxs()
-}
-
-func TestAttemptsAreLimited(t *testing.T) {
-	w := onSQLite(t)
-	writer := w.writer(func(c *Config) { c.MaxFee = new(big.Int).Lsh(big.NewInt(1), 80) })
-	w.net.before = func(method string, _ []any) error {
-		if method == sendRaw {
-			return errCut // the pool would refuse fees that the sender cannot pay
-		}
-		return nil
-	}
-	w.intend(invoice.IntentOpen, commitments(1)...)
-	for range maxAttempts + 3 {
-		w.pass(bumpAfter)
-		if err := writer.turn(w.ctx); err != nil && !errors.Is(err, errCut) {
-			t.Fatal(err)
-		}
-		w.sealEmpty(bumpBlocks)
-	}
-	if got := len(w.txs()[0].Attempts); got != maxAttempts {
-		t.Errorf("there are %d forms, want %d", got, maxAttempts)
 	}
 }
 
@@ -475,20 +382,6 @@ func TestOperatorKeyIsChanged(t *testing.T) {
 	w.seal(1)
 	w.wantTxs(store.TxFailed)
 	w.wantStatus(statusOpen, ids...)
-}
-
-// counted returns what a counter with one child says.
-func counted(t *testing.T, registry *prometheus.Registry, name string) float64 {
-	t.Helper()
-	families, err := registry.Gather()
-	must(t, err)
-	for _, f := range families {
-		if f.GetName() == name {
-			return f.GetMetric()[0].GetCounter().GetValue()
-		}
-	}
-	t.Fatalf("no counter %s", name)
-	return 0
 }
 
 // answer is an error that a node answers.
