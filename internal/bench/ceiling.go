@@ -14,6 +14,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 )
 
@@ -38,7 +39,11 @@ func (b bench) ceiling(ctx context.Context, kind, url string) (float64, string, 
 	s, err := store.Open(ctx, url) // makes the schema
 	if err == nil {
 		err = s.Update(ctx, func(tx *store.Tx) error {
-			return tx.InsertSettlements(ctx, []store.Settlement{{ChainKey: "local", MerchantID: "shop"}}, 1)
+			merchant, err := invoice.ParseAddress("0x1111111111111111111111111111111111111111")
+			if err != nil {
+				return err
+			}
+			return tx.InsertSettlements(ctx, []store.Settlement{{ChainKey: "local", Address: merchant, MerchantID: "shop"}}, 1)
 		})
 		err = errors.Join(err, s.Close())
 	}

@@ -94,10 +94,9 @@ func (s *Service) createAll(batch []*pendingCreate) {
 			again, err = s.insertInvoices(ctx, tx, c, left, try)
 			return err
 		})
+		s.remember(left, err == nil)
 		if err != nil {
 			again = nil
-		} else {
-			s.remember(left)
 		}
 		for _, inv := range left {
 			if !slices.Contains(again, inv) {
@@ -131,17 +130,21 @@ func (s *Service) insertSettlements(ctx context.Context, tx *store.Tx, invoices 
 	return tx.InsertSettlements(ctx, fresh, s.Now().Unix())
 }
 
-// remember notes that the database has the invoices' addresses. Rows of
-// settlement addresses are never deleted, so this cannot become untrue; it is
-// called with invoices that were read back or committed.
-func (s *Service) remember(invoices []*invoice.Invoice) {
+// remember notes whether the database is known to have the invoices'
+// addresses. After a transaction that failed it is not: the rows are never
+// deleted, but a standby that took over may lack the newest.
+func (s *Service) remember(invoices []*invoice.Invoice, there bool) {
 	s.creates.mu.Lock()
 	defer s.creates.mu.Unlock()
 	if len(s.creates.known) > knownLimit {
 		clear(s.creates.known)
 	}
 	for _, inv := range invoices {
-		s.creates.known[settlementOf(inv)] = true
+		if there {
+			s.creates.known[settlementOf(inv)] = true
+		} else {
+			delete(s.creates.known, settlementOf(inv))
+		}
 	}
 }
 

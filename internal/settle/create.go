@@ -112,6 +112,7 @@ func (s *Service) createOnce(ctx context.Context, req CreateRequest, now time.Ti
 		}
 		return err
 	})
+	s.remember([]*invoice.Invoice{&inv}, err == nil)
 	if errors.Is(err, errKeyTaken) {
 		if first, err = s.replay(ctx, req, hash, now.Unix()); errors.Is(err, store.ErrNotFound) {
 			err = ErrIdempotencyInProgress

@@ -258,3 +258,33 @@ func TestSuffixAtTheEndOfTheRange(t *testing.T) {
 		}
 	})
 }
+
+// TestCreateAfterLostRows creates an invoice after the database has lost the
+// address that the service knew it to have, as a standby that takes over can.
+// The payments of an address that is not there would go unseen.
+func TestCreateAfterLostRows(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		w.create()
+		for _, statement := range []string{
+			"DELETE FROM deliveries WHERE merchant_id = '" + w.merchant + "'",
+			"DELETE FROM events WHERE merchant_id = '" + w.merchant + "'",
+			"DELETE FROM intents WHERE chain_key = '" + w.chainKey + "'",
+			"DELETE FROM invoices WHERE merchant_id = '" + w.merchant + "'",
+			"DELETE FROM settlement_addresses WHERE merchant_id = '" + w.merchant + "'",
+		} {
+			if _, err := db.sql.ExecContext(t.Context(), statement); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := w.Create(t.Context(), settle.CreateRequest{Draft: w.draft()}); err == nil {
+			t.Error("an invoice was created whose address is not watched")
+		}
+		w.create()
+		watched, err := w.Watched(t.Context(), w.chainKey, []invoice.Address{w.address})
+		if err != nil || !watched[w.address] {
+			t.Errorf("the address is watched: %v, %v", watched, err)
+		}
+	})
+}

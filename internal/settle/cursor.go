@@ -17,6 +17,16 @@ func (s *Service) Cursor(ctx context.Context, chainKey string) (Cursor, error) {
 	return Cursor{Started: err == nil, Indexed: cur.Indexed, Confirmed: cur.Confirmed, Halted: cur.Halted}, err
 }
 
+// Since returns the earliest time (Unix seconds) of a block that could hold a
+// payment of the chain's invoices; ok is false while there are none.
+func (s *Service) Since(ctx context.Context, chainKey string) (since int64, ok bool, err error) {
+	first, err := s.Store.FirstInvoice(ctx, chainKey)
+	if errors.Is(err, store.ErrNotFound) {
+		return 0, false, nil
+	}
+	return first.CreatedAt - invoice.ClockSkew, err == nil, err
+}
+
 // Start records a chain that is read for the first time. The block after the
 // header is the first that is read. It returns ErrCursorMoved when another
 // process started the chain already.

@@ -92,6 +92,6 @@ func TestCrashChild(t *testing.T) {
 func insertMerchant(t testing.TB, s *store.Store) {
 	t.Helper()
 	update(t, s, func(ctx context.Context, tx *store.Tx) error {
-		return tx.InsertSettlements(ctx, []store.Settlement{{ChainKey: "base", MerchantID: "m"}}, 1)
+		return tx.InsertSettlements(ctx, []store.Settlement{{ChainKey: "base", Address: sample("", "m").Merchant, MerchantID: "m"}}, 1)
 	})
 }

@@ -88,6 +88,12 @@ func (q *queries) Invoices(ctx context.Context, f InvoiceFilter) ([]invoice.Invo
 		fmt.Sprintf(" ORDER BY id DESC LIMIT $%d", w.next()), append(w.args, f.Limit)...)
 }
 
+// FirstInvoice returns the oldest invoice of the chain, or ErrNotFound. It
+// reads the table, and is for the first start of a chain.
+func (q *queries) FirstInvoice(ctx context.Context, chainKey string) (invoice.Invoice, error) {
+	return one(ctx, q, scanInvoice, "SELECT "+invoiceColumns+" FROM invoices WHERE chain_key = $1 ORDER BY id LIMIT 1", chainKey)
+}
+
 // ExpiringInvoices returns open invoices of the chain whose expiresAt lies
 // before the time (Unix seconds), oldest first.
 func (q *queries) ExpiringInvoices(ctx context.Context, chainKey string, before int64, limit int) ([]invoice.Invoice, error) {

@@ -16,6 +16,9 @@ import (
 type Ledger interface {
 	// Cursor returns how far the chain is read.
 	Cursor(ctx context.Context, chainKey string) (settle.Cursor, error)
+	// Since returns the earliest time of a block that could hold a payment,
+	// for a chain that was never read; ok is false while there can be none.
+	Since(ctx context.Context, chainKey string) (since int64, ok bool, err error)
 	// Start begins a chain that was never read: at counts as read and final.
 	Start(ctx context.Context, chainKey string, at settle.Header) error
 	// Headers returns the stored canonical blocks from..to, in ascending order.

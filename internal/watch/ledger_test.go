@@ -21,6 +21,7 @@ type record struct {
 // breach of it by the watcher.
 type memory struct {
 	settlement map[invoice.Address]bool
+	since      int64 // of the first invoice; 0 without one
 
 	mu       sync.Mutex
 	cursor   settle.Cursor
@@ -91,6 +92,10 @@ func (m *memory) Headers(_ context.Context, _ string, from, to uint64) ([]settle
 		}
 	}
 	return found, nil
+}
+
+func (m *memory) Since(context.Context, string) (int64, bool, error) {
+	return m.since, m.since != 0, nil
 }
 
 func (m *memory) Watched(_ context.Context, _ string, accounts []invoice.Address) (map[invoice.Address]bool, error) {

@@ -122,12 +122,20 @@ func (w *Watcher) load(ctx context.Context, src Source, line uint64) error {
 
 // start begins a chain that was never read. The block to begin after counts as
 // final, so it is not above the line, whatever the configuration says: the
-// newest block can still be replaced.
+// newest block can still be replaced. Without a configured block, reading
+// begins where the first invoice was created: invoices can be older than the
+// first answer of a node.
 func (w *Watcher) start(ctx context.Context, src Source, line uint64) error {
 	at := line
 	if first := w.Chain.StartBlock; first != nil {
 		// Block 0 holds no transactions, so the earliest begin is after it.
 		at = min(at, max(*first, 1)-1)
+	} else if since, ok, err := w.Ledger.Since(ctx, w.Chain.Key); err != nil {
+		return err
+	} else if ok {
+		if at, err = before(ctx, src, line, since); err != nil {
+			return err
+		}
 	}
 	headers, err := src.Headers(ctx, []uint64{at})
 	if err != nil {
@@ -135,6 +143,25 @@ func (w *Watcher) start(ctx context.Context, src Source, line uint64) error {
 	}
 	w.Logger.Info("reading begins", "chain", w.Chain.Key, "block", at+1)
 	return w.Ledger.Start(ctx, w.Chain.Key, header(headers[0]))
+}
+
+// before returns the newest block at or below line that is older than a time,
+// or the first block of all.
+func before(ctx context.Context, src Source, line uint64, since int64) (uint64, error) {
+	low, high := uint64(0), line // the answer is in between, both included
+	for low < high {
+		middle := high - (high-low)/2
+		headers, err := src.Headers(ctx, []uint64{middle})
+		if err != nil {
+			return 0, err
+		}
+		if headers[0].Time < since {
+			low = middle
+		} else {
+			high = middle - 1
+		}
+	}
+	return low, nil
 }
 
 // follow compares the node's chain, of which h is a block, with what was read.

@@ -326,6 +326,31 @@ func TestFirstStart(t *testing.T) {
 	}
 }
 
+// TestFirstStartAfterInvoices begins below the first block that could hold a
+// payment of an invoice that was created while no node answered.
+func TestFirstStartAfterInvoices(t *testing.T) {
+	for name, test := range map[string]struct {
+		since int64 // seconds after block 10
+		want  uint64
+	}{
+		"as old as a block": {0, 9}, "a second younger": {1, 10}, "between": {chaintest.BlockSeconds - 1, 10},
+		"older than the chain": {-1_000_000, 0}, "younger than the line": {1_000_000, 17},
+	} {
+		f := newFixture(t, func(c *Config) { c.Chain.StartBlock = nil })
+		f.chain.MineEmpty(9)
+		tenth := f.chain.Mine(chaintest.NewTx(pays(alice, 1)))
+		f.chain.MineEmpty(10)
+		f.ledger.since = tenth.Time + test.since
+		f.catchUp(t)
+		if got := f.ledger.headers[0].Number; got != test.want {
+			t.Errorf("%s: reading begins after block %d, want %d", name, got, test.want)
+		}
+		if _, found := f.ledger.records[invoice.TransferID(invoice.PrefixPayment, "test", invoice.Hash(tenth.Txs[0].Hash), 0)]; found != (test.want < 10) {
+			t.Errorf("%s: the payment in block 10 is found: %v", name, found)
+		}
+	}
+}
+
 // TestFarBehind reads a long chain in ranges, though the node refuses most of
 // them, and finds what is at their edges.
 func TestFarBehind(t *testing.T) {

@@ -42,6 +42,7 @@ CREATE TABLE invoices (
     expires_at       BIGINT NOT NULL,
     settled_tx       TEXT   CHECK (length(settled_tx) = 66),   -- transaction that completed the amount
     settled_at       BIGINT,                                   -- time of that transaction's block
+    FOREIGN KEY (chain_key, merchant_address, merchant_id) REFERENCES settlement_addresses (chain_key, address, merchant_id), -- else its payments would go unseen
     CHECK (expires_at > created_at),
     CHECK ((status = 'paid') = (settled_tx IS NOT NULL)),
     CHECK ((settled_tx IS NULL) = (settled_at IS NULL))
