@@ -50,7 +50,7 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 				"UPDATE invoices SET merchant_id = 'nobody'",
 				"UPDATE invoices SET merchant_address = '0xaa'",
 				"UPDATE invoices SET merchant_address = '0x" + strings.Repeat("9", 40) + "'", // which is not watched
-				"UPDATE invoices SET chain_key = 'other'",                                   // where it is not watched
+				"UPDATE invoices SET chain_key = 'other'",                                    // where it is not watched
 				"DELETE FROM settlement_addresses",
 				"UPDATE invoices SET commitment_id = '0xaa'",
 				"UPDATE invoices SET commitment_id = " + tx,
