@@ -40,7 +40,7 @@ func serveChild(ctx context.Context, text string) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() {
-		_, _ = bufio.NewReader(os.Stdin).ReadByte() //nolint:errcheck // its end is what is waited for
+		_, _ = bufio.NewReader(os.Stdin).ReadByte() // its end is what is waited for
 		stop()
 	}()
 	local, _ := chain.Lookup("local")
@@ -52,7 +52,7 @@ func serveChild(ctx context.Context, text string) error {
 		Merchants: server.Merchants{AcceptAll: true, Fallback: c.Webhook},
 		Now:       time.Now, Rand: rand.Reader,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
-		Ready:  func(url string) { fmt.Println(url) }, //nolint:forbidigo // the parent reads it
+		Ready:  func(url string) { fmt.Println(url) }, // the parent reads it
 	})
 }
 

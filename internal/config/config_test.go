@@ -82,7 +82,7 @@ func TestParse(t *testing.T) {
 	if house.ID != 31337 || house.Finality.Depth != 3 || house.OperatorKey != nil || house.StartBlock != nil {
 		t.Errorf("house = %+v", house)
 	}
-	if want := invoice.Address(house.Tokens[0].Address); want != base.Registry {
+	if want := house.Tokens[0].Address; want != base.Registry {
 		t.Errorf("an address without quotes was read as %s", want)
 	}
 	want := []config.Merchant{

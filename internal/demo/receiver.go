@@ -3,6 +3,7 @@ package demo
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -67,7 +68,7 @@ func (r *receiver) start(ctx context.Context) error {
 		ReadHeaderTimeout: 5 * time.Second,
 	}
 	go func() {
-		if err := r.server.Serve(l); err != http.ErrServerClosed { //nolint:errorlint // Serve returns it bare
+		if err := r.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			r.problem("the receiver stopped: %v", err)
 		}
 	}()
