@@ -102,6 +102,31 @@ func TestBeginning(t *testing.T) {
 	}
 }
 
+// TestLeastTip pays what a wallet offers that learns prices from blocks that are all empty.
+func TestLeastTip(t *testing.T) {
+	c := start(t, Config{})
+	for range 15 {
+		seal(t, c)
+	}
+	merchant := Address(c.Keys.Merchant)
+	tx, err := types.SignNewTx(c.Keys.Payer, types.LatestSignerForChainID(c.ChainID()), &types.DynamicFeeTx{
+		ChainID: c.ChainID(), GasTipCap: common.Big1, GasFeeCap: new(big.Int).Add(c.head().BaseFee, common.Big1),
+		Gas: callGas, To: &c.Token, Data: contracts.NewTestUSDC().PackTransfer(merchant, big.NewInt(3)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Client().SendTransaction(t.Context(), tx); err != nil {
+		t.Fatal(err)
+	}
+	seal(t, c)
+	if got := balance(t, c, merchant); got != 3 {
+		t.Fatalf("merchant has %d minor units, want 3: a tip of 1 wei is never mined", got)
+	}
+	hash, err := c.SendToken(t.Context(), c.Keys.Payer, merchant, big.NewInt(4), nil)
+	succeed(t, c, hash, err)
+}
+
 func TestJSONRPC(t *testing.T) {
 	c := start(t, Config{})
 	overHTTP, err := ethclient.DialContext(t.Context(), c.RPCURL())

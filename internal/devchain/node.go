@@ -95,6 +95,7 @@ func startEth(stack *node.Node, keys Keys) (*eth.Ethereum, error) {
 	conf.TrieDirtyCache = 0
 	conf.SnapshotCache = 0
 	conf.EngineMaxReorgDepth = 0
+	conf.Miner.GasPrice = new(big.Int).SetUint64(conf.TxPool.PriceLimit) // else the pool takes what is never mined
 	conf.TxPool.NoLocals = true
 	conf.TxPool.Journal = ""
 	conf.BlobPool.Datadir = "" // blobs are of no use here
