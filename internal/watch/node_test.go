@@ -36,7 +36,7 @@ func (m misnaming) LogsOfBlocks(ctx context.Context, blocks []invoice.Hash, f ch
 type overlong struct{ Source }
 
 func (o overlong) LogsInRange(ctx context.Context, first, last uint64, f chain.LogFilter) ([]types.Log, error) {
-	return o.Source.LogsInRange(ctx, first, last+3, f)
+	return o.Source.LogsInRange(ctx, first, last+maxBlocks+3, f)
 }
 
 // TestContradictions has nodes answer what does not fit together, in blocks
@@ -47,8 +47,8 @@ func TestContradictions(t *testing.T) {
 		empty int
 	}{
 		"misnaming, near":     {func(s Source) Source { return misnaming{s} }, 2},
-		"misnaming, in range": {func(s Source) Source { return misnaming{s} }, 2 * maxBlocks},
-		"overlong":            {func(s Source) Source { return overlong{s} }, 2 * maxBlocks},
+		"misnaming, in range": {func(s Source) Source { return misnaming{s} }, 3 * maxBlocks},
+		"overlong":            {func(s Source) Source { return overlong{s} }, 3 * maxBlocks},
 	} {
 		f := newFixture(t, func(c *Config) { c.Sources[0] = test.wrap(c.Sources[0]) })
 		f.chain.Mine(chaintest.NewTx(chaintest.Opened(registry, id1)))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -18,8 +19,11 @@ import (
 
 // Limits of one round's reading.
 const (
-	// maxBlocks is how many blocks are read one by one. As far behind the
-	// finality line, whole ranges are read instead.
+	// maxBlocks is how many blocks are read one by one in a round. Further
+	// behind the finality line, whole ranges are read instead, of at least as
+	// many blocks. They end as many below the line: a backend of the node that
+	// lags leaves the logs of its missing blocks out of a range's answer, and
+	// nothing in the answer tells.
 	maxBlocks = 64
 	// firstSpan and maxSpan are how many blocks the first and the longest
 	// range has.
@@ -27,6 +31,9 @@ const (
 	maxSpan   = 8192
 	// maxAccounts is how many accounts the ledger is asked about at once.
 	maxAccounts = 1000
+	// secondOpinion is how long another node may take to say what a block
+	// holds; with it unreachable, reading must go on.
+	secondOpinion = time.Second
 )
 
 // read records the next blocks of the node's chain, of which first follows the
@@ -34,8 +41,8 @@ const (
 func (w *Watcher) read(ctx context.Context, src Source, first, head chain.Header, line uint64) error {
 	var blocks []settle.Block
 	var err error
-	if line >= first.Number+maxBlocks {
-		blocks, err = w.readRange(ctx, src, first, line)
+	if line >= first.Number+2*maxBlocks {
+		blocks, err = w.readRange(ctx, src, first, line-maxBlocks)
 	} else {
 		blocks, err = w.readBlocks(ctx, src, first, head)
 	}
@@ -79,7 +86,7 @@ func (w *Watcher) readBlocks(ctx context.Context, src Source, first, head chain.
 			mentioned = append(mentioned, h.Hash)
 		}
 	}
-	found, err := src.LogsOfBlocks(ctx, mentioned, filter)
+	found, err := w.logsOfBlocks(ctx, src, mentioned, filter)
 	if err != nil {
 		return nil, err
 	}
@@ -94,11 +101,66 @@ func (w *Watcher) readBlocks(ctx context.Context, src Source, first, head chain.
 	return w.blocks(ctx, src, headers, logs, watched)
 }
 
+// logsOfBlocks returns each block's logs that the filter selects. An empty
+// answer for a block whose bloom filter mentions them is rare enough on a chain
+// with full ones, and dangerous enough, to ask again: it is right when the
+// filter speaks of other logs, and wrong when the node has lost or not yet
+// stored these. What the second answer says, stands.
+func (w *Watcher) logsOfBlocks(ctx context.Context, src Source, blocks []invoice.Hash, filter chain.LogFilter) ([][]types.Log, error) {
+	found, err := src.LogsOfBlocks(ctx, blocks, filter)
+	if err != nil || !w.Chain.FullBloom {
+		return found, err
+	}
+	var empty []int
+	var doubted []invoice.Hash
+	for i, logs := range found {
+		if len(logs) == 0 {
+			empty, doubted = append(empty, i), append(doubted, blocks[i])
+		}
+	}
+	if len(doubted) == 0 {
+		return found, nil
+	}
+	again, err := w.askAgain(ctx, src, doubted, filter)
+	if err != nil {
+		return nil, err
+	}
+	for i, logs := range again {
+		if found[empty[i]] = logs; len(logs) > 0 {
+			w.Logger.Warn("a node left out a block's logs", "chain", w.Chain.Key, "node", src.String(), "block", doubted[i].String())
+		}
+	}
+	return found, nil
+}
+
+// askAgain asks the first other node that answers in time for the blocks'
+// logs, or the same one once more when there is none.
+func (w *Watcher) askAgain(ctx context.Context, src Source, blocks []invoice.Hash, filter chain.LogFilter) ([][]types.Log, error) {
+	for n := 1; n < len(w.Sources); n++ {
+		found, err := w.askOther(ctx, (w.source+n)%len(w.Sources), blocks, filter)
+		if err == nil {
+			return found, nil
+		}
+		w.Logger.Debug("no second opinion", "chain", w.Chain.Key, "err", err)
+	}
+	return src.LogsOfBlocks(ctx, blocks, filter)
+}
+
+// askOther asks one node for the blocks' logs within secondOpinion.
+func (w *Watcher) askOther(ctx context.Context, source int, blocks []invoice.Hash, filter chain.LogFilter) ([][]types.Log, error) {
+	ctx, cancel := context.WithTimeout(ctx, secondOpinion)
+	defer cancel()
+	if err := w.check(ctx, source); err != nil {
+		return nil, err
+	}
+	return w.Sources[source].LogsOfBlocks(ctx, blocks, filter)
+}
+
 // readRange reads the logs of many blocks at once, from first on and to the
-// finality line at most. Of the blocks it returns the first, those of interest
-// and the last.
-func (w *Watcher) readRange(ctx context.Context, src Source, first chain.Header, line uint64) ([]settle.Block, error) {
-	last, logs, err := w.logsInRange(ctx, src, first.Number, line)
+// block end at most. Of the blocks it returns the first, those of interest and
+// the last.
+func (w *Watcher) readRange(ctx context.Context, src Source, first chain.Header, end uint64) ([]settle.Block, error) {
+	last, logs, err := w.logsInRange(ctx, src, first.Number, end)
 	if err != nil {
 		return nil, err
 	}
@@ -147,9 +209,9 @@ func (w *Watcher) readRange(ctx context.Context, src Source, first chain.Header,
 // logsInRange returns the logs from block first on, and the last block that
 // they reach. It asks for fewer blocks while the node refuses, and for more
 // from range to range while it does not.
-func (w *Watcher) logsInRange(ctx context.Context, src Source, first, line uint64) (last uint64, logs []types.Log, err error) {
+func (w *Watcher) logsInRange(ctx context.Context, src Source, first, end uint64) (last uint64, logs []types.Log, err error) {
 	for {
-		last = min(first+w.span-1, line)
+		last = min(first+w.span-1, end)
 		logs, err = src.LogsInRange(ctx, first, last, w.decoder.filter())
 		var refused rpc.Error
 		switch {

@@ -15,11 +15,8 @@ import (
 func (w *Watcher) round(ctx context.Context) (more bool, err error) {
 	src := w.Sources[w.source]
 	w.note(func(s *Status) { s.Source = src.String() })
-	if !w.checked[w.source] {
-		if err := src.Check(ctx, w.Chain); err != nil {
-			return false, err
-		}
-		w.checked[w.source] = true
+	if err := w.check(ctx, w.source); err != nil {
+		return false, err
 	}
 	head, err := src.Head(ctx)
 	if err != nil {
@@ -49,6 +46,18 @@ func (w *Watcher) round(ctx context.Context) (more bool, err error) {
 		w.complete = head.Hash
 	}
 	return more, nil
+}
+
+// check holds the chain's configuration against a node, once.
+func (w *Watcher) check(ctx context.Context, source int) error {
+	if w.checked[source] {
+		return nil
+	}
+	if err := w.Sources[source].Check(ctx, w.Chain); err != nil {
+		return err
+	}
+	w.checked[source] = true
+	return nil
 }
 
 // advance does the part of a round that follows a new head.
