@@ -33,7 +33,7 @@ func (a *API) listInvoices(w http.ResponseWriter, r *http.Request) error {
 	if status, ok := q.get("status"); ok {
 		filter.Status = invoice.Status(status)
 		if !slices.Contains(invoice.Statuses, filter.Status) {
-			q.fail(refuse(wire.CodeInvalidStatus, "status must be one of %v; it is %.40q.", invoice.Statuses, status))
+			q.refuse("status", "must be one of %s; it is %.40q", enumerate(invoice.Statuses), status)
 		}
 	}
 	if q.err != nil {
@@ -60,13 +60,13 @@ func (a *API) listPayments(w http.ResponseWriter, r *http.Request) error {
 	if key, ok := q.get("chainKey"); ok {
 		filter.ChainKey = key
 		if _, known := a.chains[key]; !known {
-			q.fail(refuse(wire.CodeInvalidChain, "chainKey must name a chain that the service is configured with; it is %.40q.", key))
+			q.refuse("chainKey", "must name a chain that the service is configured with; it is %.40q", key)
 		}
 	}
 	if include, ok := q.get("include"); ok {
 		filter.IncludePending = include == string(invoice.Pending)
 		if !filter.IncludePending {
-			q.fail(wrong("include", "must be %s", invoice.Pending))
+			q.refuse("include", "must be %s", invoice.Pending)
 		}
 	}
 	if q.err != nil {
@@ -92,4 +92,16 @@ func page[T any](found []T, limit int, list string, key func(T) string) (_ []T, 
 		return found, ""
 	}
 	return found[:limit], formatCursor(list, key(found[limit-1]))
+}
+
+// enumerate writes the values for people, with commas between.
+func enumerate(values []invoice.Status) string {
+	var text strings.Builder
+	for i, value := range values {
+		if i > 0 {
+			text.WriteString(", ")
+		}
+		text.WriteString(string(value))
+	}
+	return text.String()
 }

@@ -128,11 +128,13 @@ func TestListsRefuseParameters(t *testing.T) {
 		{"invoices?status=OPEN", "invalid_status", ""},
 		{"invoices?status=unpaid", "invalid_status", ""},
 		{"invoices?status=open%00", "invalid_status", ""},
-		{"invoices?status=open&status=open", "invalid_field", "status"},
+		{"invoices?status=open&status=open", "invalid_status", ""},
+		{"invoices?status=open&status=", "invalid_status", ""},
 		{"payments?chainKey=", "invalid_chain", ""},
 		{"payments?chainKey=dogechain", "invalid_chain", ""},
 		{"payments?chainKey=ethereum", "invalid_chain", ""}, // built in, but not configured here
-		{"payments?chainKey=base&chainKey=base", "invalid_field", "chainKey"},
+		{"payments?chainKey=base&chainKey=base", "invalid_chain", ""},
+		{"payments?chainKey=base&chainKey=dogechain", "invalid_chain", ""},
 		{"payments?include=", "invalid_field", "include"},
 		{"payments?include=all", "invalid_field", "include"},
 		{"LIST?merchantId=", "invalid_field", "merchantId"},
@@ -163,6 +165,10 @@ func TestListsRefuseParameters(t *testing.T) {
 			}
 			wantProblem(t, do(h, "GET", "/api/"+path, ""), http.StatusBadRequest, test.code, test.field)
 		}
+	}
+	const want = `status must be one of draft, open, paid, expired, void; it is "x".`
+	if got := wantProblem(t, do(h, "GET", "/api/invoices?status=x", ""), http.StatusBadRequest, "invalid_status", "").Detail; got != want {
+		t.Errorf("detail is %s, want %s", got, want)
 	}
 	// A cursor of one list is none of the other.
 	next := decode[wire.InvoiceList](t, do(h, "GET", "/api/invoices?limit=1", ""), http.StatusOK).NextCursor

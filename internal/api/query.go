@@ -6,7 +6,15 @@ import (
 	"strconv"
 
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/wire"
 )
+
+// ownCode holds the parameters that are refused with a code of their own;
+// with the others that is invalid_field.
+var ownCode = map[string]wire.ErrorCode{
+	"status":   wire.CodeInvalidStatus,
+	"chainKey": wire.CodeInvalidChain,
+}
 
 // query reads the parameters of a request and keeps the first error.
 type query struct {
@@ -18,15 +26,21 @@ func parseQuery(r *http.Request) *query {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	q := &query{values: values}
 	if err != nil {
-		q.fail(wrong("query", "does not parse: %v", err))
+		q.refuse("query", "does not parse: %v", err)
 	}
 	return q
 }
 
-func (q *query) fail(err error) {
-	if q.err == nil {
-		q.err = err
+// refuse keeps what is wrong with a parameter, as in "must be a number".
+func (q *query) refuse(name, what string, args ...any) {
+	if q.err != nil {
+		return
 	}
+	if code, ok := ownCode[name]; ok {
+		q.err = refuse(code, name+" "+what+".", args...)
+		return
+	}
+	q.err = wrong(name, what, args...)
 }
 
 // get returns a parameter, and whether it is there. One that stands twice is
@@ -38,7 +52,7 @@ func (q *query) get(name string) (string, bool) {
 	case 1:
 		return values[0], true
 	}
-	q.fail(wrong(name, "must stand once"))
+	q.refuse(name, "must stand once")
 	return "", false
 }
 
@@ -50,7 +64,7 @@ func (q *query) limit() int {
 	}
 	n, err := strconv.ParseUint(s, 10, 16)
 	if err != nil || n < 1 || n > MaxPage {
-		q.fail(wrong("limit", "must be an integer from 1 to %d", MaxPage))
+		q.refuse("limit", "must be an integer from 1 to %d", MaxPage)
 	}
 	return int(n)
 }
@@ -64,7 +78,7 @@ func (q *query) cursor(list string) string {
 	}
 	key, err := parseCursor(list, s)
 	if err != nil {
-		q.fail(wrong("cursor", "%v", err))
+		q.refuse("cursor", "%v", err)
 	}
 	return key
 }
@@ -76,7 +90,7 @@ func (q *query) merchantID() string {
 		return ""
 	}
 	if err := invoice.CheckMerchantID(id); err != nil {
-		q.fail(err)
+		q.refuse("merchantId", "%v", err)
 	}
 	return id
 }
