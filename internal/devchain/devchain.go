@@ -40,8 +40,8 @@ type Config struct {
 	// DataDir holds the chain and its keys, and is made when it is missing. Empty keeps all in memory.
 	DataDir string
 	// BlockTime is the time between blocks; 0 seals on demand only. Blocks carry whole seconds and each is younger
-	// than its parent, so blocks sealed faster than one a second run ahead of the clock. With a BlockTime of a second
-	// or more, the chain waits for the clock instead.
+	// than its parent, so with a BlockTime below a second there is one block a second all the same, but for short
+	// bursts: while transactions wait, or are not final yet, blocks may be dated up to two seconds ahead of the clock.
 	BlockTime time.Duration
 	// RPCAddr is the IP address and port of JSON-RPC, both HTTP and WebSocket; empty means 127.0.0.1:0, a free port.
 	RPCAddr string

@@ -198,7 +198,10 @@ func TestPayments(t *testing.T) {
 }
 
 func TestSendFromManyGoroutines(t *testing.T) {
-	c := start(t, Config{BlockTime: 10 * time.Millisecond})
+	begun := time.Now()
+	c := start(t, Config{BlockTime: 10 * time.Millisecond, Now: func() time.Time { // a second per tick
+		return begun.Add(100 * time.Since(begun))
+	}})
 	const senders, each = 8, 10
 	group, ctx := errgroup.WithContext(t.Context())
 	for range senders {

@@ -12,7 +12,10 @@ import (
 )
 
 // finalityDepth is how many blocks stand above the one that the safe and finalized tags name.
-const finalityDepth = 2
+const finalityDepth uint64 = 2
+
+// maxAhead is how far ahead of the clock a block that is sealed periodically may be dated.
+const maxAhead = 2 * time.Second
 
 // Seal adds one block with what the pool holds. Its timestamp is the clock's, or one second after the parent's when
 // the clock has not got past that.
@@ -64,7 +67,7 @@ func (c *Chain) DropPending() {
 	c.eth.TxPool().Clear()
 }
 
-// sealPeriodically seals a block every BlockTime, until ctx ends.
+// sealPeriodically seals every BlockTime, as Config has it, until ctx ends.
 func (c *Chain) sealPeriodically(ctx context.Context) {
 	defer close(c.stopped)
 	if c.conf.BlockTime <= 0 {
@@ -78,20 +81,39 @@ func (c *Chain) sealPeriodically(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		if err := c.sealOnTime(ctx, c.conf.BlockTime); err != nil && ctx.Err() == nil {
+		if err := c.sealOnTime(ctx); err != nil && ctx.Err() == nil {
 			c.conf.Logger.Error("development chain: no block sealed; trying again", "err", err)
 		}
 	}
 }
 
-// sealOnTime seals unless that would date the block ahead of the clock, which faster chains cannot avoid.
-func (c *Chain) sealOnTime(ctx context.Context, blockTime time.Duration) error {
+// sealOnTime seals when the clock has got past the head. While money moves it may also date blocks maxAhead ahead of the
+// clock, so that a payment is soon final also where the ticks come faster than the seconds.
+func (c *Chain) sealOnTime(ctx context.Context) error {
 	c.turn.Lock()
 	defer c.turn.Unlock()
-	if blockTime >= time.Second && c.conf.Now().Unix() <= int64(c.head().Time) {
+	latest := c.conf.Now()
+	if c.moneyMoves() {
+		latest = latest.Add(maxAhead)
+	}
+	if int64(c.head().Time) >= latest.Unix() {
 		return nil
 	}
 	return c.sealNow(ctx)
+}
+
+// moneyMoves reports whether transactions wait for a block, or are in one that is not final yet.
+func (c *Chain) moneyMoves() bool {
+	if pending, _ := c.eth.TxPool().Stats(); pending > 0 {
+		return true
+	}
+	chain, head := c.eth.BlockChain(), c.head().Number.Uint64()
+	for above := range min(finalityDepth, head) {
+		if len(chain.GetBlockByNumber(head-above).Transactions()) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func (c *Chain) sealNow(ctx context.Context) error {

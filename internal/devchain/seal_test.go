@@ -8,6 +8,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rpc"
+	"pgregory.net/rapid"
 
 	"github.com/quittance/quittance/contracts"
 )
@@ -33,30 +34,99 @@ func TestSealAt(t *testing.T) {
 	}
 }
 
+// tick is what the periodic sealer does at each of its ticks. It returns how many blocks that added.
+func tick(t testing.TB, c *Chain) uint64 {
+	t.Helper()
+	before := c.head().Number.Uint64()
+	if err := c.sealOnTime(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return c.head().Number.Uint64() - before
+}
+
+// settleDown ticks and turns the clock until the chain has neither anything to hurry for nor is ahead of the clock.
+func settleDown(t testing.TB, c *Chain, now *time.Time) {
+	t.Helper()
+	for range finalityDepth + uint64(maxAhead/time.Second) + 1 {
+		*now = now.Add(time.Second)
+		tick(t, c)
+	}
+	if got := int64(c.head().Time); got != now.Unix() {
+		t.Fatalf("head is dated %d after a while without transactions, want the clock's %d", got, now.Unix())
+	}
+}
+
 func TestPeriodicSealingWaitsForTheClock(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	c := start(t, Config{Now: func() time.Time { return now }})
+	settleDown(t, c, &now)
 	for _, step := range []struct {
-		blockTime, advance time.Duration
-		blocks, ahead      uint64
+		advance time.Duration
+		blocks  uint64
 	}{
-		{time.Second, 0, 0, 0},
-		{time.Second, time.Second, 1, 0},
-		{time.Second, 5 * time.Second, 1, 0},
-		{999 * time.Millisecond, 0, 1, 1},
-		{time.Second, time.Second, 0, 0},
+		{0, 0}, {999 * time.Millisecond, 0}, {time.Millisecond, 1}, {0, 0}, {5 * time.Second, 1}, {0, 0},
 	} {
 		now = now.Add(step.advance)
-		before := c.head().Number.Uint64()
-		if err := c.sealOnTime(t.Context(), step.blockTime); err != nil {
-			t.Fatal(err)
+		if got := tick(t, c); got != step.blocks {
+			t.Errorf("after %s: sealed %d blocks, want %d", step.advance, got, step.blocks)
 		}
-		if got := c.head().Number.Uint64() - before; got != step.blocks {
-			t.Errorf("%+v: sealed %d blocks", step, got)
+	}
+}
+
+func TestPeriodicSealingHurriesForPayments(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	c := start(t, Config{Now: func() time.Time { return now }})
+	settleDown(t, c, &now)
+	now = now.Add(time.Second)
+	hash, err := c.SendToken(t.Context(), c.Keys.Payer, Address(c.Keys.Merchant), big.NewInt(5), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 1 + finalityDepth {
+		if tick(t, c) != 1 {
+			t.Fatal("no block, though a payment waits or is not final")
 		}
-		if got := c.head().Time - uint64(now.Unix()); got != step.ahead {
-			t.Errorf("%+v: head is %d s ahead", step, got)
+	}
+	receipt, err := c.Mined(t.Context(), hash)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if final := c.eth.BlockChain().CurrentFinalBlock().Number; receipt.BlockNumber.Cmp(final) != 0 {
+		t.Errorf("payment is in block %s, but %s is the newest final one", receipt.BlockNumber, final)
+	}
+	if tick(t, c) != 0 {
+		t.Error("a block ahead of the clock, though the payment is final")
+	}
+}
+
+// TestPeriodicSealingKeepsNearTheClock holds for any ticks, turns of the clock and transactions, also across a restart.
+func TestPeriodicSealingKeepsNearTheClock(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	conf := Config{Now: func() time.Time { return now }, DataDir: t.TempDir()}
+	c := start(t, conf)
+	rapid.Check(t, func(r *rapid.T) {
+		for range rapid.IntRange(1, 20).Draw(r, "ticks") {
+			now = now.Add(time.Duration(rapid.IntRange(0, 1500).Draw(r, "milliseconds")) * time.Millisecond)
+			if rapid.Bool().Draw(r, "pay") {
+				if _, err := c.SendToken(t.Context(), c.Keys.Payer, Address(c.Keys.Merchant), common.Big1, nil); err != nil {
+					r.Fatal(err)
+				}
+			}
+			tick(t, c)
+			if ahead := int64(c.head().Time) - now.Unix(); ahead > 2 {
+				r.Fatalf("head is %d s ahead of the clock", ahead)
+			}
 		}
+	})
+	for tick(t, c) > 0 { // as far ahead as it goes
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again := start(t, conf)
+	now = now.Add(maxAhead + time.Second)
+	if tick(t, again) != 1 {
+		t.Error("no block after a restart, though the clock has got past the head")
 	}
 }
 
