@@ -131,10 +131,19 @@ func (w *Watcher) load(ctx context.Context, src Source, line uint64) error {
 
 // start begins a chain that was never read. The block to begin after counts as
 // final, so it is not above the line, whatever the configuration says: the
-// newest block can still be replaced. Without a configured block, reading
-// begins where the first invoice was created: invoices can be older than the
-// first answer of a node.
+// newest block can still be replaced. While the node knows no line, nothing
+// begins: from block 0 on there would be years to read. Without a configured
+// block, reading begins where the first invoice was created: invoices can be
+// older than the first answer of a node.
 func (w *Watcher) start(ctx context.Context, src Source, line uint64) error {
+	if tag := w.Chain.Finality.Tag; tag != "" {
+		if _, err := src.Tagged(ctx, tag); errors.Is(err, chain.ErrNotFound) {
+			return fmt.Errorf("%s knows no %s block yet, so where to begin on chain %s is open; wait until it is synced, or set a finality in blocks: %w",
+				src, tag, w.Chain.Key, err)
+		} else if err != nil {
+			return err
+		}
+	}
 	at := line
 	if first := w.Chain.StartBlock; first != nil {
 		// Block 0 holds no transactions, so the earliest begin is after it.

@@ -210,12 +210,14 @@ func TestForkAtFinality(t *testing.T) {
 }
 
 // TestTags has finality follow a tag, a tag and a depth, and a tag that the
-// node does not have yet or that goes backwards.
+// node has lost or that goes backwards.
 func TestTags(t *testing.T) {
 	withTag := func(depth uint64) func(*Config) {
 		return func(c *Config) { c.Chain.Finality = chain.Finality{Tag: chain.TagSafe, Depth: depth} }
 	}
-	f := newFixture(t, withTag(0))
+	f := newFixture(t, nil)
+	f.catchUp(t)
+	f.restart(t, withTag(0))
 	f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
 	f.catchUp(t)
 	f.expect(t, 1, 0, 1, 0, 0)
@@ -323,6 +325,27 @@ func TestFirstStart(t *testing.T) {
 			t.Errorf("%s: reading begins after block %d, want %d", name, got, test.want)
 		}
 		f.expect(t, uint64(test.mined), max(test.want, uint64(max(0, test.mined-3))), 0, 0, 0)
+	}
+}
+
+// TestFirstStartWithoutTag waits for the node to know a final block, whatever
+// the configuration says about the begin.
+func TestFirstStartWithoutTag(t *testing.T) {
+	for _, start := range []*uint64{nil, new(uint64(5))} {
+		f := newFixture(t, func(c *Config) {
+			c.Chain.StartBlock = start
+			c.Chain.Finality = chain.Finality{Tag: chain.TagFinalized}
+		})
+		f.chain.MineEmpty(20)
+		if _, err := f.round(t.Context()); !errors.Is(err, chain.ErrNotFound) || !strings.Contains(err.Error(), "no finalized block yet") {
+			t.Errorf("round: %v; want an error that names the tag", err)
+		}
+		if f.ledger.cursor.Started {
+			t.Errorf("reading begins after block %d", f.ledger.cursor.Indexed.Number)
+		}
+		f.chain.Tag(chain.TagFinalized, 12)
+		f.catchUp(t)
+		f.expect(t, 20, 12, 0, 0, 0)
 	}
 }
 
