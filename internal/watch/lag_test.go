@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/core/types"
 
@@ -109,4 +110,52 @@ func TestMisleadingBloom(t *testing.T) {
 	if n := f.node.Calls("eth_getLogs"); n != 3 {
 		t.Errorf("the only node that answers was asked %d times, want twice for the second block", n)
 	}
+}
+
+// TestFrozenNode has the first of two nodes stay at one head: after a while
+// the other one is asked, and kept if it knows more.
+func TestFrozenNode(t *testing.T) {
+	now := time.Unix(chaintest.GenesisTime, 0)
+	f := newFixture(t, func(c *Config) { c.Now = func() time.Time { return now } })
+	second := f.chain.Serve(t)
+	f.Sources = append(f.Sources, dial(t, second.URL))
+	f.checked = make([]bool, 2)
+	asked := func(want Source) {
+		t.Helper()
+		if got := f.Status().Source; got != want.String() {
+			t.Errorf("%s was asked, want %s", got, want)
+		}
+	}
+	f.chain.MineEmpty(5)
+	f.catchUp(t)
+	f.node.Lag(2)
+	f.chain.MineEmpty(2)
+	second.Lag(2)
+
+	now = now.Add(frozenAfter - 1)
+	f.catchUp(t)
+	f.catchUp(t)
+	asked(f.Sources[0])
+	now = now.Add(1)
+	f.catchUp(t) // notices
+	f.catchUp(t)
+	asked(f.Sources[1])
+	f.catchUp(t)
+	asked(f.Sources[1]) // the chain is silent: no reason to change at once
+	now = now.Add(frozenAfter)
+	f.catchUp(t)
+	f.catchUp(t)
+	asked(f.Sources[0])
+	f.expect(t, 5, 2, 0, 0, 0)
+
+	second.Lag(0)
+	now = now.Add(frozenAfter)
+	f.catchUp(t)
+	f.catchUp(t)
+	asked(f.Sources[1])
+	f.expect(t, 7, 4, 0, 0, 0)
+	f.chain.Mine()
+	f.catchUp(t)
+	asked(f.Sources[1])
+	f.expect(t, 8, 5, 0, 0, 0)
 }

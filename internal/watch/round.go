@@ -24,6 +24,7 @@ func (w *Watcher) round(ctx context.Context) (more bool, err error) {
 	}
 	w.note(func(s *Status) { s.Head = head.Number })
 	if head.Hash == w.complete {
+		w.leaveFrozen()
 		return false, nil
 	}
 	line, err := w.line(ctx, src, head)
@@ -43,9 +44,18 @@ func (w *Watcher) round(ctx context.Context) (more bool, err error) {
 	}
 	w.races = 0
 	if !more {
-		w.complete = head.Hash
+		w.complete, w.since = head.Hash, w.Now()
 	}
 	return more, nil
+}
+
+// leaveFrozen makes the next round ask the next node if this one has told of
+// nothing new for long. The chain may be silent, or the node cut off from it.
+func (w *Watcher) leaveFrozen() {
+	if now := w.Now(); now.Sub(w.since) >= frozenAfter {
+		w.since = now
+		w.rotate()
+	}
 }
 
 // check holds the chain's configuration against a node, once.

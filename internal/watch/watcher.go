@@ -23,6 +23,9 @@ const (
 	maxBackoff   = 10 * time.Second
 	// listenPause is the wait before a broken subscription is made again.
 	listenPause = 5 * time.Second
+	// frozenAfter is how long a node may tell of the same head before another
+	// one is asked.
+	frozenAfter = 30 * time.Second
 	// maxRaces is how many rounds in a row may be lost to another replica
 	// before there is a wait as after a failure.
 	maxRaces = 3
@@ -83,6 +86,7 @@ type Watcher struct {
 	source   int          // index of the source to ask
 	checked  []bool       // sources whose configuration was checked
 	complete invoice.Hash // head up to which the last round did everything
+	since    time.Time    // when complete became so, or a node was left because of it
 	span     uint64       // blocks to ask logs for in one range
 	races    int          // rounds lost to another replica, in a row
 
