@@ -83,14 +83,11 @@ func (q *query) cursor(list string) string {
 	return key
 }
 
-// merchantID returns the merchant to list for, or nothing for all.
-func (q *query) merchantID() string {
+// merchantID returns the merchant to list for, or nothing for all, and whether
+// there can be anything to list. Any text may be asked for; one that does not
+// have the form of an id is nobody's, and is kept from the database, which
+// does not take every text.
+func (q *query) merchantID() (id string, possible bool) {
 	id, ok := q.get("merchantId")
-	if !ok {
-		return ""
-	}
-	if err := invoice.CheckMerchantID(id); err != nil {
-		q.refuse("merchantId", "%v", err)
-	}
-	return id
+	return id, !ok || invoice.ValidMerchantID(id)
 }

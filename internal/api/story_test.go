@@ -33,7 +33,7 @@ type story struct {
 type merchants struct{}
 
 func (merchants) Known(id string) bool    { return id != "stranger" }
-func (merchants) HasEndpoint(string) bool { return true }
+func (merchants) WantsEvents(string) bool { return true }
 
 func tell(t *testing.T, s *store.Store) story {
 	t.Helper()

@@ -35,10 +35,9 @@ type Draft struct {
 // the draft and the time (Unix seconds). It returns a *FieldError for the
 // first field that breaks one.
 func (d Draft) Check(now int64) error {
-	if err := CheckMerchantID(d.MerchantID); err != nil {
-		return err
-	}
 	switch {
+	case !ValidMerchantID(d.MerchantID):
+		return fieldErrorf("merchantId", "must be 1 to %d characters of A-Z, a-z, 0-9, '_', '.' and '-'", MaxMerchantID)
 	case d.Merchant.IsZero():
 		return fieldErrorf("merchantAddress", "must not be the zero address")
 	case d.Amount.IsZero():
@@ -73,15 +72,6 @@ func (d Draft) checkLineItems() error {
 	}
 	if sum != d.Amount {
 		return fieldErrorf("lineItems", "must add up to amount; they add up to %s and amount is %s", sum, d.Amount)
-	}
-	return nil
-}
-
-// CheckMerchantID returns a *FieldError unless id has the form of a merchant's
-// id.
-func CheckMerchantID(id string) error {
-	if !ValidMerchantID(id) {
-		return fieldErrorf("merchantId", "must be 1 to %d characters of A-Z, a-z, 0-9, '_', '.' and '-'", MaxMerchantID)
 	}
 	return nil
 }
