@@ -1,31 +1,37 @@
 package api
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
-	"errors"
-	"strings"
+	"fmt"
 )
 
-// A cursor names the last element of a page: the version of its form, the
-// list that it belongs to, and the element's key in that list's order. It is
-// encoded so that nobody takes it for something to build by hand.
+// A cursor names the last element of a page by its key in the list's order.
+// Before the key stands a checksum over it and over what was listed, so that a
+// cursor continues its own list alone, and one that was changed none at all.
+// The checksum is no secret: whoever computes it gets what could be asked for
+// without.
 
-// The lists' names in cursors.
-const (
-	cursorInvoices = "1.invoices."
-	cursorPayments = "1.payments."
-)
+// checksumSize is the length of a cursor's checksum, in bytes.
+const checksumSize = 8
 
-func formatCursor(list, key string) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(list + key))
+// formatCursor returns the cursor of the element with that key. The scope says
+// what was listed.
+func formatCursor(scope, key string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "cursor 2 %q %q", scope, key))
+	return base64.RawURLEncoding.EncodeToString(append(sum[:checksumSize], key...))
 }
 
-// parseCursor returns the key in a cursor of that list.
-func parseCursor(list, cursor string) (string, error) {
-	text, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
-	key, found := strings.CutPrefix(string(text), list)
-	if err != nil || !found || key == "" || len(cursor) > MaxCursor || !visible(key) {
-		return "", errors.New("must be the nextCursor of an answer to the same request")
+// parseCursor returns the key in a cursor of that scope. A cursor must be what
+// formatCursor makes of the key, to the letter.
+func parseCursor(scope, cursor string) (key string, ok bool) {
+	if len(cursor) > MaxCursor {
+		return "", false
 	}
-	return key, nil
+	text, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil || len(text) <= checksumSize {
+		return "", false
+	}
+	key = string(text[checksumSize:])
+	return key, visible(key) && cursor == formatCursor(scope, key) // not every text may go to a database
 }

@@ -16,3 +16,6 @@ func Statuses() map[wire.ErrorCode]int {
 
 // ParseDraft is parseDraft, for its fuzz test.
 func ParseDraft(body []byte) (invoice.Draft, error) { return parseDraft(body) }
+
+// FormatCursor is formatCursor, for cursors that no answer holds.
+func FormatCursor(scope, key string) string { return formatCursor(scope, key) }

@@ -28,9 +28,9 @@ func (a *API) getInvoice(w http.ResponseWriter, r *http.Request) error {
 // listInvoices answers GET /api/invoices.
 func (a *API) listInvoices(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
-	limit := q.limit()
+	limit, scope := q.limit(), q.scope("invoices", "merchantId", "status")
 	merchantID, possible := q.merchantID()
-	filter := store.InvoiceFilter{MerchantID: merchantID, Before: q.cursor(cursorInvoices), Limit: limit + 1}
+	filter := store.InvoiceFilter{MerchantID: merchantID, Before: q.cursor(scope), Limit: limit + 1}
 	if status, ok := q.get("status"); ok {
 		filter.Status = invoice.Status(status)
 		if !slices.Contains(invoice.Statuses, filter.Status) {
@@ -47,7 +47,7 @@ func (a *API) listInvoices(w http.ResponseWriter, r *http.Request) error {
 			return fmt.Errorf("list invoices: %w", err)
 		}
 	}
-	found, next := page(found, limit, cursorInvoices, func(inv invoice.Invoice) string { return inv.ID })
+	found, next := page(found, limit, scope, func(inv invoice.Invoice) string { return inv.ID })
 	list := wire.InvoiceList{Invoices: make([]wire.Invoice, len(found)), NextCursor: next}
 	for i, inv := range found {
 		list.Invoices[i] = wire.FromInvoice(inv)
@@ -59,9 +59,9 @@ func (a *API) listInvoices(w http.ResponseWriter, r *http.Request) error {
 // listPayments answers GET /api/payments.
 func (a *API) listPayments(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
-	limit := q.limit()
+	limit, scope := q.limit(), q.scope("payments", "merchantId", "chainKey", "include")
 	merchantID, possible := q.merchantID()
-	filter := store.PaymentFilter{MerchantID: merchantID, Before: q.cursor(cursorPayments), Limit: limit + 1}
+	filter := store.PaymentFilter{MerchantID: merchantID, Before: q.cursor(scope), Limit: limit + 1}
 	if key, ok := q.get("chainKey"); ok {
 		filter.ChainKey = key
 		if _, known := a.chains[key]; !known {
@@ -84,7 +84,7 @@ func (a *API) listPayments(w http.ResponseWriter, r *http.Request) error {
 			return fmt.Errorf("list payments: %w", err)
 		}
 	}
-	found, next := page(found, limit, cursorPayments, func(p store.PaymentRow) string { return p.SeenID })
+	found, next := page(found, limit, scope, func(p store.PaymentRow) string { return p.SeenID })
 	list := wire.PaymentList{Payments: make([]wire.Payment, len(found)), NextCursor: next}
 	for i, p := range found {
 		list.Payments[i] = wire.FromPayment(p.Payment, filter.IncludePending)
@@ -95,11 +95,11 @@ func (a *API) listPayments(w http.ResponseWriter, r *http.Request) error {
 
 // page cuts what was found to the page's length, and returns the next page's
 // cursor when something had to be cut off.
-func page[T any](found []T, limit int, list string, key func(T) string) (_ []T, next string) {
+func page[T any](found []T, limit int, scope string, key func(T) string) (_ []T, next string) {
 	if len(found) <= limit {
 		return found, ""
 	}
-	return found[:limit], formatCursor(list, key(found[limit-1]))
+	return found[:limit], formatCursor(scope, key(found[limit-1]))
 }
 
 // enumerate writes the values for people, with commas between.

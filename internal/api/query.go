@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -69,16 +70,25 @@ func (q *query) limit() int {
 	return int(n)
 }
 
+// scope says what is listed: the list, and its filters as they were given. It
+// is what cursors are bound to.
+func (q *query) scope(list string, filters ...string) string {
+	for _, name := range filters {
+		list += fmt.Sprintf(" %s=%q", name, q.values[name])
+	}
+	return list
+}
+
 // cursor returns the key of the element that the page comes after, or nothing
 // for the first page.
-func (q *query) cursor(list string) string {
+func (q *query) cursor(scope string) string {
 	s, ok := q.get("cursor")
 	if !ok {
 		return ""
 	}
-	key, err := parseCursor(list, s)
-	if err != nil {
-		q.refuse("cursor", "%v", err)
+	key, ok := parseCursor(scope, s)
+	if !ok {
+		q.refuse("cursor", "must be the nextCursor of an answer to a request with the same filters")
 	}
 	return key
 }
