@@ -103,3 +103,39 @@ func (b bloomless) Head(ctx context.Context) (chain.Header, error) {
 	h.Bloom = [256]byte{}
 	return h, err
 }
+
+// parentless is a node whose head is not on top of the block below it.
+type parentless struct{ Source }
+
+func (p parentless) Head(ctx context.Context) (chain.Header, error) {
+	h, err := p.Source.Head(ctx)
+	h.Hash[0]++
+	h.Parent[0]++
+	return h, err
+}
+
+// TestStandstill has a head that cannot be read, over a tip that the node
+// still calls canonical: the watcher waits before it looks again, and does not
+// take that head for done.
+func TestStandstill(t *testing.T) {
+	f := newFixture(t, nil)
+	f.chain.MineEmpty(5)
+	f.catchUp(t)
+	good := f.Sources[0]
+	f.Sources[0] = parentless{good}
+	f.chain.Mine()
+	f.catchUp(t) // block 3 becomes final
+	for range 2 {
+		before := f.node.Calls("eth_getBlockByNumber")
+		if more, err := f.round(t.Context()); more || err != nil {
+			t.Errorf("round: %t, %v; want a wait", more, err)
+		}
+		if n := f.node.Calls("eth_getBlockByNumber") - before; n < 2 {
+			t.Errorf("the node was asked for %d blocks: the head was taken for done", n)
+		}
+	}
+	f.expect(t, 5, 3, 0, 0, 0)
+	f.Sources[0] = good
+	f.catchUp(t)
+	f.expect(t, 6, 3, 0, 0, 0)
+}

@@ -6,12 +6,13 @@ import (
 	"fmt"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
 )
 
 // round brings the ledger nearer to what one node says: it rolls back what was
 // replaced, reads the next blocks and confirms what is final. more says that
-// there is more to do at once.
+// there is more to do, and that doing it at once is of use.
 func (w *Watcher) round(ctx context.Context) (more bool, err error) {
 	src := w.Sources[w.source]
 	w.note(func(s *Status) { s.Source = src.String() })
@@ -31,6 +32,7 @@ func (w *Watcher) round(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	before := w.position()
 	more, err = w.advance(ctx, src, head, line)
 	switch {
 	case errors.Is(err, settle.ErrCursorMoved), errors.Is(err, settle.ErrFinalityViolated):
@@ -46,7 +48,16 @@ func (w *Watcher) round(ctx context.Context) (more bool, err error) {
 	if !more {
 		w.complete, w.since = head.Hash, w.Now()
 	}
-	return more, nil
+	// Where nothing moved, the same would come of another round at once.
+	return more && w.position() != before, nil
+}
+
+// position returns the newest block read and the newest final one.
+func (w *Watcher) position() (p struct{ tip, final invoice.Hash }) {
+	if w.tracker != nil {
+		p.tip, p.final = w.tracker.Tip().Hash, w.tracker.Final().Hash
+	}
+	return p
 }
 
 // leaveFrozen makes the next round ask the next node if this one has told of
