@@ -32,19 +32,23 @@ type backend struct {
 	payments []store.PaymentRow
 	requests []settle.CreateRequest
 	notices  []settle.Notice
-	err      error // returned by every method when set
-	panics   any   // thrown by every method when set
+	err      error                       // returned by every method when set
+	panics   any                         // thrown by every method when set
+	wait     func(context.Context) error // called by every method when set, which returns its error
 }
 
-func (b *backend) trouble() error {
+func (b *backend) trouble(ctx context.Context) error {
 	if b.panics != nil {
 		panic(b.panics)
+	}
+	if b.wait != nil {
+		return b.wait(ctx)
 	}
 	return b.err
 }
 
-func (b *backend) Create(_ context.Context, r settle.CreateRequest) (invoice.Invoice, error) {
-	if err := cmp.Or(b.trouble(), r.Draft.Check(now)); err != nil {
+func (b *backend) Create(ctx context.Context, r settle.CreateRequest) (invoice.Invoice, error) {
+	if err := cmp.Or(b.trouble(ctx), r.Draft.Check(now)); err != nil {
 		return invoice.Invoice{}, err
 	}
 	switch {
@@ -65,16 +69,16 @@ func (b *backend) Create(_ context.Context, r settle.CreateRequest) (invoice.Inv
 	return inv, nil
 }
 
-func (b *backend) ReceiveNotice(_ context.Context, n settle.Notice) error {
-	if err := b.trouble(); err != nil {
+func (b *backend) ReceiveNotice(ctx context.Context, n settle.Notice) error {
+	if err := b.trouble(ctx); err != nil {
 		return err
 	}
 	b.notices = append(b.notices, n)
 	return nil
 }
 
-func (b *backend) Invoice(_ context.Context, id string) (invoice.Invoice, error) {
-	if err := b.trouble(); err != nil {
+func (b *backend) Invoice(ctx context.Context, id string) (invoice.Invoice, error) {
+	if err := b.trouble(ctx); err != nil {
 		return invoice.Invoice{}, err
 	}
 	i := slices.IndexFunc(b.invoices, func(inv invoice.Invoice) bool { return inv.ID == id })
@@ -84,18 +88,18 @@ func (b *backend) Invoice(_ context.Context, id string) (invoice.Invoice, error)
 	return b.invoices[i], nil
 }
 
-func (b *backend) Invoices(_ context.Context, f store.InvoiceFilter) ([]invoice.Invoice, error) {
+func (b *backend) Invoices(ctx context.Context, f store.InvoiceFilter) ([]invoice.Invoice, error) {
 	return newest(b.invoices, f.Limit, func(inv invoice.Invoice) bool {
 		return (f.MerchantID == "" || f.MerchantID == inv.MerchantID) && (f.Status == "" || f.Status == inv.Status) &&
 			(f.Before == "" || inv.ID < f.Before)
-	}), b.trouble()
+	}), b.trouble(ctx)
 }
 
-func (b *backend) Payments(_ context.Context, f store.PaymentFilter) ([]store.PaymentRow, error) {
+func (b *backend) Payments(ctx context.Context, f store.PaymentFilter) ([]store.PaymentRow, error) {
 	return newest(b.payments, f.Limit, func(p store.PaymentRow) bool {
 		return (f.MerchantID == "" || f.MerchantID == p.MerchantID) && (f.ChainKey == "" || f.ChainKey == p.ChainKey) &&
 			(f.IncludePending || p.Status == invoice.Confirmed) && (f.Before == "" || p.SeenID < f.Before)
-	}), b.trouble()
+	}), b.trouble(ctx)
 }
 
 func newest[T any](all []T, limit int, wanted func(T) bool) []T {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -135,16 +136,54 @@ func TestAbortedHandlerAborts(t *testing.T) {
 	do(newAPI(t, &backend{panics: http.ErrAbortHandler}), "GET", "/api/invoices", "")
 }
 
-// A caller who has gone is no fault of the service, and no error in its log.
-func TestCallerGone(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	var log bytes.Buffer
-	h := newLoggedAPI(t, &backend{err: context.Canceled}, &log)
-	w := send(h, newRequest("GET", "/api/invoices", "").WithContext(ctx))
-	if w.Code != http.StatusServiceUnavailable || strings.Contains(log.String(), "level=ERROR") {
-		t.Errorf("answered %d, logged %q", w.Code, log.String())
+// A caller may close its half of the connection once it has asked, as netcat
+// does, and is answered nevertheless.
+func TestHalfClosedConnections(t *testing.T) {
+	requests := make(chan context.Context, 1)
+	h := newAPI(t, &backend{wait: func(ctx context.Context) error {
+		select {
+		case <-(<-requests).Done(): // net/http has seen the end of what the caller sends
+			return ctx.Err()
+		case <-ctx.Done():
+			return errors.New("the end of what the caller sends goes unseen")
+		}
+	}})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests <- r.Context()
+		h.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	for _, version := range []string{"HTTP/1.0", "HTTP/1.1"} {
+		for _, test := range []struct{ path, body, want string }{
+			{"GET /api/invoices", "", " 200 "},
+			{"GET /api/payments", "", " 200 "},
+			{"POST /api/invoices", request(), " 201 "},
+		} {
+			text := fmt.Sprintf("%s %s\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+				test.path, version, len(test.body), test.body)
+			if answer := halfClose(t, server.Listener.Addr().String(), text); !strings.Contains(answer, test.want) {
+				t.Errorf("%s %s: answered %s, want%s", test.path, version, answer, test.want)
+			}
+		}
 	}
+}
+
+// halfClose sends the text on a connection of its own, closes its half, and
+// returns the first line of the answer.
+func halfClose(t *testing.T, address, text string) string {
+	t.Helper()
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, sent := io.WriteString(conn, text)
+	closed := conn.(*net.TCPConn).CloseWrite()
+	answer, read := io.ReadAll(conn)
+	if err := errors.Join(sent, closed, read, conn.Close()); err != nil {
+		t.Fatal(err)
+	}
+	line, _, _ := strings.Cut(string(answer), "\r\n")
+	return line
 }
 
 func TestRequestsHaveADeadline(t *testing.T) {

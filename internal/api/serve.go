@@ -21,10 +21,12 @@ import (
 type handler func(w http.ResponseWriter, r *http.Request) error
 
 // serve returns the handler as net/http wants it: with the headers of every
-// answer, a deadline, and errors and panics turned into problems.
+// answer, a deadline, and errors and panics turned into problems. The deadline
+// is the handler's only end: net/http cancels a request's context already when
+// the caller closes its own half of the connection, and may still read.
 func (a *API) serve(h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), RequestTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), RequestTimeout)
 		defer cancel()
 		header := w.Header()
 		header.Set("Cache-Control", "no-store")
@@ -53,7 +55,7 @@ func guard(h handler, w http.ResponseWriter, r *http.Request) (err error) {
 func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	p := explain(err).problem()
 	level := slog.LevelDebug
-	if p.Status >= http.StatusInternalServerError && r.Context().Err() == nil { // else the caller has gone
+	if p.Status >= http.StatusInternalServerError {
 		level = slog.LevelError
 	}
 	a.logger.Log(r.Context(), level, "request failed",
