@@ -2,6 +2,8 @@ package watch
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/core/types"
@@ -138,4 +140,54 @@ func TestStandstill(t *testing.T) {
 	f.Sources[0] = good
 	f.catchUp(t)
 	f.expect(t, 6, 3, 0, 0, 0)
+}
+
+// stingy is a node that refuses requests for the logs of more than so many
+// blocks.
+type stingy struct {
+	Source
+	most    *int
+	refusal error
+}
+
+func (s stingy) LogsOfBlocks(ctx context.Context, blocks []invoice.Hash, f chain.LogFilter) ([][]types.Log, error) {
+	if len(blocks) > *s.most {
+		return nil, fmt.Errorf("node: eth_getLogs: %w", s.refusal)
+	}
+	return s.Source.LogsOfBlocks(ctx, blocks, f)
+}
+
+// refusal is a node's error answer.
+type refusal struct{}
+
+func (refusal) Error() string  { return "batch too large" }
+func (refusal) ErrorCode() int { return -32600 }
+
+// TestStingyNode reads block by block from a node that gives little at a time,
+// and more again when it gives more.
+func TestStingyNode(t *testing.T) {
+	for _, err := range []error{chain.ErrResponseTooLarge, refusal{}} {
+		f := newFixture(t, nil)
+		most := 3
+		f.Sources[0] = stingy{f.Sources[0], &most, err}
+		for n := range uint64(maxBlocks) {
+			f.chain.Mine(chaintest.NewTx(pays(alice, n+1)))
+		}
+		f.catchUp(t)
+		f.expect(t, maxBlocks, maxBlocks-3, 3, maxBlocks-3, 0)
+		most = maxBlocks
+		for range maxBlocks {
+			f.chain.Mine()
+			f.catchUp(t)
+		}
+		f.chain.MineEmpty(maxBlocks)
+		if more, err := f.round(t.Context()); more || err != nil {
+			t.Errorf("round: %t, %v; want all blocks in one", more, err)
+		}
+		most = 0
+		f.chain.Mine(chaintest.NewTx(pays(alice, 1)))
+		if _, got := f.round(t.Context()); !errors.Is(got, err) {
+			t.Errorf("round: %v, want %v", got, err)
+		}
+	}
 }

@@ -44,7 +44,7 @@ func (w *Watcher) read(ctx context.Context, src Source, first, head chain.Header
 	if line >= first.Number+2*maxBlocks {
 		blocks, err = w.readRange(ctx, src, first, line-maxBlocks)
 	} else {
-		blocks, err = w.readBlocks(ctx, src, first, head)
+		blocks, err = w.readUpTo(ctx, src, first, head)
 	}
 	if err != nil {
 		return err
@@ -58,19 +58,40 @@ func (w *Watcher) read(ctx context.Context, src Source, first, head chain.Header
 	return nil
 }
 
-// readBlocks reads blocks one by one, from first on and to head at most. Each
-// is the parent of the next.
-func (w *Watcher) readBlocks(ctx context.Context, src Source, first, head chain.Header) ([]settle.Block, error) {
+// readUpTo reads blocks one by one, from first on and to head at most. It reads
+// fewer at once while the node refuses, and more from round to round while it
+// does not.
+func (w *Watcher) readUpTo(ctx context.Context, src Source, first, head chain.Header) ([]settle.Block, error) {
+	for {
+		n := min(w.count, head.Number-first.Number+1)
+		blocks, err := w.readBlocks(ctx, src, first, head, n)
+		if err == nil {
+			w.count = grown(w.count, maxBlocks)
+			return blocks, nil
+		}
+		w.count = max(1, n/2)
+		if n == 1 || !tooMuch(err) {
+			return nil, err
+		}
+	}
+}
+
+// readBlocks reads n blocks one by one from first on, of which head is the last
+// that there is. Each is the parent of the next.
+func (w *Watcher) readBlocks(ctx context.Context, src Source, first, head chain.Header, n uint64) ([]settle.Block, error) {
 	headers := []chain.Header{first}
 	var numbers []uint64
-	for n := first.Number + 1; n < head.Number && len(numbers) < maxBlocks-1; n++ {
-		numbers = append(numbers, n)
+	for at := first.Number + 1; at < first.Number+n && at < head.Number; at++ {
+		numbers = append(numbers, at)
 	}
-	between, err := src.Headers(ctx, numbers)
+	next, err := src.Headers(ctx, numbers)
 	if err != nil {
 		return nil, err
 	}
-	for _, h := range append(between, head) {
+	if first.Number+n > head.Number {
+		next = append(next, head)
+	}
+	for _, h := range next {
 		last := headers[len(headers)-1]
 		if h.Number != last.Number+1 || h.Parent != last.Hash {
 			// The chain forked while it was asked for; the next round sees how.
@@ -213,19 +234,27 @@ func (w *Watcher) logsInRange(ctx context.Context, src Source, first, end uint64
 	for {
 		last = min(first+w.span-1, end)
 		logs, err = src.LogsInRange(ctx, first, last, w.decoder.filter())
-		var refused rpc.Error
 		switch {
 		case err == nil:
-			w.span = min(w.span+w.span/4+1, maxSpan)
+			w.span = grown(w.span, maxSpan)
 			return last, logs, checkRange(src, logs, first, last)
 		case w.span == 1:
 			return 0, nil, err
 		}
 		w.span /= 2
-		if !errors.As(err, &refused) && !errors.Is(err, chain.ErrResponseTooLarge) {
+		if !tooMuch(err) {
 			return 0, nil, err
 		}
 	}
+}
+
+// grown returns how many blocks to ask for when a node has answered for n.
+func grown(n, most uint64) uint64 { return min(n+n/4+1, most) }
+
+// tooMuch reports whether a node may answer when asked for less.
+func tooMuch(err error) bool {
+	var refused rpc.Error
+	return errors.As(err, &refused) || errors.Is(err, chain.ErrResponseTooLarge)
 }
 
 // checkRange refuses logs of blocks that were not asked for.

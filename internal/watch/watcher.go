@@ -88,6 +88,7 @@ type Watcher struct {
 	complete invoice.Hash // head up to which the last round did everything
 	since    time.Time    // when complete became so, or a node was left because of it
 	span     uint64       // blocks to ask logs for in one range
+	count    uint64       // blocks to read one by one in a round
 	races    int          // rounds lost to another replica, in a row
 
 	mu     sync.Mutex
@@ -105,6 +106,7 @@ func New(c Config) *Watcher {
 		wake:    make(chan struct{}, 1),
 		checked: make([]bool, len(c.Sources)),
 		span:    firstSpan,
+		count:   maxBlocks,
 		status:  Status{ChainKey: c.Chain.Key},
 	}
 }
