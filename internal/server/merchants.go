@@ -17,10 +17,14 @@ func (m Merchants) Known(merchantID string) bool {
 	return ok || m.AcceptAll
 }
 
-// HasEndpoint reports whether the merchant wants events.
-func (m Merchants) HasEndpoint(merchantID string) bool {
-	_, ok := m.Endpoint(merchantID)
-	return ok
+// WantsEvents reports whether the merchant's events are to be delivered. Those
+// of a merchant that is not in the directory are: another replica may know it
+// already, or this one soon, and what is not scheduled now never will be.
+func (m Merchants) WantsEvents(merchantID string) bool {
+	if e, ok := m.Endpoints[merchantID]; ok {
+		return e.URL != ""
+	}
+	return !m.AcceptAll || m.Fallback.URL != ""
 }
 
 // Endpoint returns where the merchant's events go, if it wants them.

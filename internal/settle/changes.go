@@ -21,7 +21,7 @@ func (s *Service) announce(c *changes, typ invoice.EventType, subject string, in
 		ID: id, Type: typ, Subject: subject, MerchantID: inv.MerchantID, InvoiceID: inv.ID,
 		Body: body, CreatedAt: now.Unix(), DueMS: now.UnixMilli(),
 	}
-	if s.Merchants.HasEndpoint(inv.MerchantID) {
+	if s.Merchants.WantsEvents(inv.MerchantID) {
 		e.DeliveryID = s.ids.New(invoice.PrefixDelivery)
 	}
 	c.events = append(c.events, e)

@@ -19,8 +19,8 @@ const expireBatch = 500
 // Confirm makes everything in blocks up to the line final: payments and
 // refunds are confirmed, invoices are paid, and intents whose event stands
 // there are done. Then the invoices expire whose last second the chain has
-// passed. The line must be an indexed block; one that is final already changes
-// nothing.
+// passed. The line must be a block that was read, and not one between two that
+// were; one that is final already changes nothing.
 func (s *Service) Confirm(ctx context.Context, chainKey string, line Header) error {
 	err := s.update(ctx, func(tx *store.Tx, c *changes) error {
 		cur, err := s.lock(ctx, tx, chainKey)
@@ -34,7 +34,7 @@ func (s *Service) Confirm(ctx context.Context, chainKey string, line Header) err
 		if err != nil {
 			return err
 		}
-		if line.Number > cur.Indexed.Number || (len(kept) == 1 && kept[0].Hash != line.Hash) {
+		if len(kept) != 1 || kept[0].Hash != line.Hash {
 			return ErrCursorMoved
 		}
 		if err := s.confirmTransfers(ctx, tx, c, chainKey, line.Number); err != nil {

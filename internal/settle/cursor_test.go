@@ -89,6 +89,10 @@ func TestObserveRefusesWhatDoesNotFollow(t *testing.T) {
 		// Blocks of no interest may be left out, after the first.
 		w.must(w.Observe(t.Context(), w.chainKey, []settle.Block{near, far}))
 		w.blocks = append(w.blocks, near, far)
+		between := settle.Header{Number: near.Number + 10, Hash: w.hash("between"), Parent: w.hash("x"), Time: start + 26}
+		if err := w.Confirm(t.Context(), w.chainKey, between); !errors.Is(err, settle.ErrCursorMoved) {
+			t.Errorf("a line between two blocks that were read: %v, want ErrCursorMoved", err)
+		}
 		w.final()
 		if got := w.invoice(inv.ID); got.Status != invoice.Paid || got.Exception != invoice.Duplicate {
 			t.Errorf("the invoice is %s, %q", got.Status, got.Exception)

@@ -8,6 +8,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
 )
 
 // notice announces a transfer of an amount to the world's merchant.
@@ -170,6 +171,32 @@ func TestNoticeAndPaymentAtOnce(t *testing.T) {
 			if got := w.announced(p); len(got) != 1 {
 				t.Fatalf("round %d: notice and payment missed each other", round)
 			}
+		}
+	})
+}
+
+// TestNoticeOfAnotherTime receives a notice of an amount that was paid to the
+// same address long before, and again soon after.
+func TestNoticeOfAnotherTime(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		old := w.pay(invoice.NewAmount(5_000_000))
+		w.receive(w.notice("never paid", invoice.NewAmount(6_000_000)))
+		w.create()
+		w.mine(start+1, old)
+		w.seconds.Add(store.NoticeWindow + 1)
+		w.receive(w.notice("now", old.Amount))
+		if got := w.announced(old); len(got) != 0 {
+			t.Errorf("a payment of the day before yesterday was announced by %v", got)
+		}
+		fresh, other := w.pay(old.Amount), w.pay(invoice.NewAmount(6_000_000))
+		w.mine(start+2, fresh, other)
+		if got := w.announced(fresh); len(got) != 1 || got[0] != "now" {
+			t.Errorf("the payment was announced by %v", got)
+		}
+		if got := w.announced(other); len(got) != 0 {
+			t.Errorf("a payment is linked to %v, a notice of the day before yesterday", got)
 		}
 	})
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
@@ -134,17 +136,18 @@ func (o observer) payment(ctx context.Context, t invoice.Transfer) error {
 // merchant.
 func (o observer) attribute(ctx context.Context, p *invoice.Payment) error {
 	p.InvoiceID, p.MerchantID, p.Method = "", "", ""
-	invoices, err := o.tx.CandidateInvoices(ctx, p.Transfer)
+	found, err := o.tx.CandidateInvoices(ctx, p.Transfer)
 	if err != nil {
 		return err
 	}
-	payments, err := o.paymentsOf(ctx, invoices)
+	payments, err := o.paymentsOf(ctx, found.Invoices)
 	if err != nil {
 		return err
 	}
-	candidates := make([]invoice.Candidate, len(invoices))
-	for i, inv := range invoices {
-		candidates[i] = invoice.Candidate{Invoice: inv, Covered: inv.Covered(payments[inv.ID])}
+	candidates := make([]invoice.Candidate, len(found.Invoices))
+	for i, inv := range found.Invoices {
+		// In a crowd nobody is ruled out: there are others that were not seen.
+		candidates[i] = invoice.Candidate{Invoice: inv, Covered: !found.Crowded && inv.Covered(payments[inv.ID])}
 	}
 	a, ok := invoice.Attribute(p.Transfer, candidates)
 	if !ok {
@@ -212,18 +215,27 @@ func (o observer) refund(ctx context.Context, t invoice.Transfer) error {
 	return o.tx.SaveRefund(ctx, r)
 }
 
-// refunded finds the payment that a transfer pays back.
+// refunded finds the payment that a transfer pays back: among the newest from
+// the one account to the other, and those of the invoice that the transfer's
+// calldata names.
 func (o observer) refunded(ctx context.Context, t invoice.Transfer, refundID string) (invoice.Payment, bool, error) {
 	rows, err := o.tx.PaymentsBetween(ctx, t.ChainKey, t.To, t.From)
 	if err != nil || len(rows) == 0 {
 		return invoice.Payment{}, false, err
 	}
-	payments := make([]invoice.Payment, len(rows))
-	ids, invoiceIDs := make([]string, len(rows)), make([]string, len(rows))
-	for i, row := range rows {
-		payments[i], ids[i], invoiceIDs[i] = row.Payment, row.ID, row.InvoiceID
+	tagged, err := o.taggedPayments(ctx, t)
+	if err != nil {
+		return invoice.Payment{}, false, err
 	}
-	refunds, err := o.tx.RefundsOfPayments(ctx, ids)
+	byID := make(map[string]invoice.Payment)
+	named := make(map[string]bool)
+	for _, row := range rows {
+		byID[row.ID] = row.Payment
+	}
+	for _, row := range tagged {
+		byID[row.ID], named[row.ID] = row.Payment, true
+	}
+	refunds, err := o.tx.RefundsOfPayments(ctx, slices.Collect(maps.Keys(byID)))
 	if err != nil {
 		return invoice.Payment{}, false, err
 	}
@@ -233,18 +245,24 @@ func (o observer) refunded(ctx context.Context, t invoice.Transfer, refundID str
 			back[r.PaymentID] = back[r.PaymentID].Plus(r.Amount)
 		}
 	}
-	tagged := make(map[string]bool)
-	if !t.Evidence.Calldata.IsZero() {
-		invoices, err := o.tx.InvoicesByID(ctx, invoiceIDs)
-		if err != nil {
-			return invoice.Payment{}, false, err
-		}
-		for _, inv := range invoices {
-			tagged[inv.ID] = inv.CommitmentID == t.Evidence.Calldata
-		}
-	}
-	p, ok := invoice.AttributeRefund(t, payments,
+	p, ok := invoice.AttributeRefund(t, slices.Collect(maps.Values(byID)),
 		func(p invoice.Payment) invoice.Amount { return p.Amount.Minus(back[p.ID]) },
-		func(p invoice.Payment) bool { return tagged[p.InvoiceID] })
+		func(p invoice.Payment) bool { return named[p.ID] })
 	return p, ok, nil
+}
+
+// taggedPayments returns the payments of the invoice that the transfer's
+// calldata names.
+func (o observer) taggedPayments(ctx context.Context, t invoice.Transfer) ([]store.PaymentRow, error) {
+	if t.Evidence.Calldata.IsZero() {
+		return nil, nil
+	}
+	inv, err := o.tx.InvoiceByCommitment(ctx, t.Evidence.Calldata)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return o.tx.PaymentsOfInvoices(ctx, []string{inv.ID})
 }

@@ -31,8 +31,9 @@ var (
 type Merchants interface {
 	// Known reports whether invoices may be created for the merchant.
 	Known(merchantID string) bool
-	// HasEndpoint reports whether the merchant wants events.
-	HasEndpoint(merchantID string) bool
+	// WantsEvents reports whether the merchant's events are to be delivered.
+	// What is not scheduled when it happens never will be.
+	WantsEvents(merchantID string) bool
 }
 
 // Signals are called after a transaction that left work for somebody. They
@@ -69,7 +70,7 @@ func New(cfg Config) *Service {
 		s.chains[c.Key] = c
 	}
 	s.creates.known = make(map[store.Settlement]bool)
-	s.creates.exhausted = make(map[amountKey]time.Time)
+	s.creates.exhausted = make(map[store.AmountKey]time.Time)
 	return s
 }
 

@@ -14,28 +14,24 @@ import (
 )
 
 const (
-	// blindTries is how many random suffixes are tried before the database is
-	// asked which are free.
+	// blindTries is how often random suffixes are tried before all that are
+	// free are looked for.
 	blindTries = 3
-	// knowingTries is how many of those are tried: others may take them first.
+	// blindChoices is how many random suffixes one such try looks at.
+	blindChoices = 4
+	// knowingTries is how often one of those that are free is tried: others
+	// may take it first.
 	knowingTries = 3
+	// Quarantine is how long after an invoice's expiry, in seconds, no other
+	// invoice is given its transfer amount while there are others: its payer
+	// may be late, or pay twice.
+	Quarantine = 24 * 60 * 60
 	// exhaustedFor is how long it is believed that no suffix of an amount is
 	// free.
 	exhaustedFor = 5 * time.Second
 	// exhaustedLimit bounds how many such amounts are remembered.
 	exhaustedLimit = 4096
 )
-
-// amountKey names the invoices that share the suffixes of an amount.
-type amountKey struct {
-	chainKey        string
-	token, merchant invoice.Address
-	amount          invoice.Amount
-}
-
-func amountKeyOf(inv *invoice.Invoice) amountKey {
-	return amountKey{inv.ChainKey, inv.Token, inv.Merchant, inv.Amount}
-}
 
 // insertInvoices inserts the invoices, each with a transfer amount that no
 // other open one of its address has, and collects what their creation leaves
@@ -50,11 +46,11 @@ func (s *Service) insertInvoices(ctx context.Context, tx *store.Tx, c *changes, 
 	if err := s.insertSettlements(ctx, tx, invoices); err != nil {
 		return nil, err
 	}
+	if err := s.chooseSuffixes(ctx, tx, invoices, try); err != nil {
+		return nil, err
+	}
 	values := make([]invoice.Invoice, len(invoices))
 	for i, inv := range invoices {
-		if err := s.chooseSuffix(ctx, tx, inv, try); err != nil {
-			return nil, err
-		}
 		values[i] = *inv
 	}
 	slices.SortFunc(values, func(a, b invoice.Invoice) int {
@@ -75,63 +71,95 @@ func (s *Service) insertInvoices(ctx context.Context, tx *store.Tx, c *changes, 
 	return again, nil
 }
 
-// chooseSuffix sets the transfer amount to try, or none.
-func (s *Service) chooseSuffix(ctx context.Context, tx *store.Tx, inv *invoice.Invoice, try int) error {
-	inv.TransferAmount = invoice.Amount{}
-	switch {
-	case try >= blindTries+knowingTries || s.isExhausted(inv):
-		return nil
-	case try < blindTries:
-		n, err := rand.Int(s.Rand, big.NewInt(invoice.MaxSuffix))
-		if err != nil {
+// chooseSuffixes sets the transfer amount that each invoice tries, or none.
+func (s *Service) chooseSuffixes(ctx context.Context, tx *store.Tx, invoices []*invoice.Invoice, try int) error {
+	choices := make([][]store.AmountKey, len(invoices))
+	var all []store.AmountKey
+	for i, inv := range invoices {
+		inv.TransferAmount = invoice.Amount{}
+		if try >= blindTries || s.isExhausted(inv) {
+			continue
+		}
+		var err error
+		if choices[i], err = s.randomAmounts(inv); err != nil {
 			return err
 		}
-		if sum, ok := inv.Amount.Add(invoice.NewAmount(n.Uint64() + 1)); ok {
-			inv.TransferAmount = sum
+		all = append(all, choices[i]...)
+	}
+	uses, err := tx.AmountUses(ctx, all, s.Now().Unix()-Quarantine)
+	if err != nil {
+		return err
+	}
+	for i, inv := range invoices {
+		free := slices.IndexFunc(choices[i], func(k store.AmountKey) bool { return uses[k] == store.AmountUse{} })
+		switch {
+		case free >= 0:
+			inv.TransferAmount = choices[i][free].Amount
+		case try < blindTries+knowingTries && !s.isExhausted(inv):
+			if err := s.chooseFree(ctx, tx, inv); err != nil {
+				return err
+			}
 		}
-		return nil
 	}
-	free, err := freeAmounts(ctx, tx, *inv)
-	if err != nil {
-		return err
-	}
-	if len(free) == 0 {
-		s.exhaust(inv)
-		return nil
-	}
-	n, err := rand.Int(s.Rand, big.NewInt(int64(len(free))))
-	if err != nil {
-		return err
-	}
-	inv.TransferAmount = free[n.Int64()]
 	return nil
 }
 
-// freeAmounts returns the transfer amounts that the invoice could have.
-func freeAmounts(ctx context.Context, tx *store.Tx, inv invoice.Invoice) ([]invoice.Amount, error) {
-	all := make([]invoice.Amount, 0, invoice.MaxSuffix)
+// randomAmounts returns some transfer amounts that the invoice could have.
+func (s *Service) randomAmounts(inv *invoice.Invoice) ([]store.AmountKey, error) {
+	var some []store.AmountKey
+	for range blindChoices {
+		n, err := rand.Int(s.Rand, big.NewInt(invoice.MaxSuffix))
+		if err != nil {
+			return nil, err
+		}
+		if k, ok := suffixed(inv, n.Uint64()+1); ok {
+			some = append(some, k)
+		}
+	}
+	return some, nil
+}
+
+// suffixed returns the invoice's amount with a suffix; ok is false when that
+// is no amount.
+func suffixed(inv *invoice.Invoice, suffix uint64) (k store.AmountKey, ok bool) {
+	k = store.AmountKey{ChainKey: inv.ChainKey, Merchant: inv.Merchant, Token: inv.Token}
+	k.Amount, ok = inv.Amount.Add(invoice.NewAmount(suffix))
+	return k, ok
+}
+
+// chooseFree sets one of the transfer amounts that mean nothing, at random; if
+// there is none, the one whose last invoice expired longest ago; if all are
+// those of open invoices, none.
+func (s *Service) chooseFree(ctx context.Context, tx *store.Tx, inv *invoice.Invoice) error {
+	var all []store.AmountKey
 	for suffix := range uint64(invoice.MaxSuffix) {
-		if a, ok := inv.Amount.Add(invoice.NewAmount(suffix + 1)); ok {
-			all = append(all, a)
+		if k, ok := suffixed(inv, suffix+1); ok {
+			all = append(all, k)
 		}
 	}
-	taken, err := tx.TakenTransferAmounts(ctx, inv, all)
+	uses, err := tx.AmountUses(ctx, all, s.Now().Unix()-Quarantine)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var free []invoice.Amount
-	for _, a := range all {
-		if !taken[a] {
-			free = append(free, a)
-		}
+	all = slices.DeleteFunc(all, func(k store.AmountKey) bool { return uses[k].Taken })
+	if len(all) == 0 {
+		s.exhaust(inv)
+		return nil
 	}
-	return free, nil
+	oldest := uses[slices.MinFunc(all, func(a, b store.AmountKey) int { return cmp.Compare(uses[a].Until, uses[b].Until) })].Until
+	all = slices.DeleteFunc(all, func(k store.AmountKey) bool { return uses[k].Until != oldest })
+	n, err := rand.Int(s.Rand, big.NewInt(int64(len(all))))
+	if err != nil {
+		return err
+	}
+	inv.TransferAmount = all[n.Int64()].Amount
+	return nil
 }
 
 func (s *Service) isExhausted(inv *invoice.Invoice) bool {
 	s.creates.mu.Lock()
 	defer s.creates.mu.Unlock()
-	until, ok := s.creates.exhausted[amountKeyOf(inv)]
+	until, ok := s.creates.exhausted[exhaustionKey(inv)]
 	return ok && s.Now().Before(until)
 }
 
@@ -141,5 +169,11 @@ func (s *Service) exhaust(inv *invoice.Invoice) {
 	if len(s.creates.exhausted) > exhaustedLimit {
 		clear(s.creates.exhausted)
 	}
-	s.creates.exhausted[amountKeyOf(inv)] = s.Now().Add(exhaustedFor)
+	s.creates.exhausted[exhaustionKey(inv)] = s.Now().Add(exhaustedFor)
+}
+
+// exhaustionKey names the invoices that share the suffixes of an amount.
+func exhaustionKey(inv *invoice.Invoice) store.AmountKey {
+	k, _ := suffixed(inv, 0)
+	return k
 }

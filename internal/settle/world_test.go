@@ -82,7 +82,7 @@ type world struct {
 type merchants struct{}
 
 func (merchants) Known(id string) bool       { return id != "stranger" }
-func (merchants) HasEndpoint(id string) bool { return id != "silent" }
+func (merchants) WantsEvents(id string) bool { return id != "silent" }
 
 func (db *database) world(t testing.TB) *world {
 	t.Helper()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -81,7 +82,7 @@ func placeholders(rows, columns int) string {
 				b.WriteByte(',')
 			}
 			n++
-			fmt.Fprintf(&b, "$%d", n)
+			b.WriteString(parameter(n))
 		}
 		b.WriteByte(')')
 	}
@@ -97,8 +98,11 @@ func list(before, n int) string {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(&b, "$%d", before+i+1)
+		b.WriteString(parameter(before + i + 1))
 	}
 	b.WriteByte(')')
 	return b.String()
 }
+
+// parameter writes the nth parameter of a statement.
+func parameter(n int) string { return "$" + strconv.Itoa(n) }

@@ -61,6 +61,12 @@ func (q *queries) Invoice(ctx context.Context, id string) (invoice.Invoice, erro
 	return one(ctx, q, scanInvoice, "SELECT "+invoiceColumns+" FROM invoices WHERE id = $1", id)
 }
 
+// InvoiceByCommitment returns the invoice with the commitment id, or
+// ErrNotFound.
+func (q *queries) InvoiceByCommitment(ctx context.Context, id invoice.Hash) (invoice.Invoice, error) {
+	return one(ctx, q, scanInvoice, "SELECT "+invoiceColumns+" FROM invoices WHERE commitment_id = $1", id.String())
+}
+
 // InvoicesByID returns the invoices with the ids, in no order. Ids that no
 // invoice has are left out.
 func (q *queries) InvoicesByID(ctx context.Context, ids []string) ([]invoice.Invoice, error) {
@@ -101,66 +107,54 @@ func (q *queries) ExpiringInvoices(ctx context.Context, chainKey string, before 
 		WHERE chain_key = $1 AND expires_at < $2 AND status = 'open' ORDER BY expires_at LIMIT $3`, chainKey, before, limit)
 }
 
-// candidateLimit bounds the invoices that one rule of attribution looks at.
-// More than one is ambiguous already; the rest leaves room for those that
-// are covered.
-const candidateLimit = 100
+// CandidateLimit bounds the invoices that one rule of attribution looks at.
+// More than one is ambiguous already; the rest leaves room for those that are
+// covered.
+const CandidateLimit = 100
+
+// Candidates are the invoices that a transfer could be meant for. Crowded says
+// that there are more with its bare amount than were looked at.
+type Candidates struct {
+	Invoices []invoice.Invoice
+	Crowded  bool
+}
 
 // CandidateInvoices returns the invoices that a transfer could be meant for:
 // those that its evidence names, and those of its receiver with its amount as
-// transfer amount (open or not) or as amount (open ones alone).
-func (q *queries) CandidateInvoices(ctx context.Context, t invoice.Transfer) ([]invoice.Invoice, error) {
-	var all []invoice.Invoice
+// transfer amount or as amount, as far as they were payable at its block's
+// time or its amount can still name them.
+func (q *queries) CandidateInvoices(ctx context.Context, t invoice.Transfer) (Candidates, error) {
+	var all Candidates
 	seen := make(map[string]bool)
-	add := func(condition string, args ...any) error {
+	add := func(condition string, args ...any) (int, error) {
 		found, err := collect(ctx, q, scanInvoice, fmt.Sprintf("SELECT %s FROM invoices WHERE %s LIMIT %d",
-			invoiceColumns, condition, candidateLimit), args...)
+			invoiceColumns, condition, CandidateLimit), args...)
 		for _, inv := range found {
 			if !seen[inv.ID] {
 				seen[inv.ID] = true
-				all = append(all, inv)
+				all.Invoices = append(all.Invoices, inv)
 			}
 		}
-		return err
+		return len(found), err
 	}
 	for _, id := range []invoice.Hash{t.Evidence.Registry, t.Evidence.Authorization, t.Evidence.Calldata} {
 		if id.IsZero() {
 			continue
 		}
-		if err := add("commitment_id = $1", id.String()); err != nil {
-			return nil, err
+		if _, err := add("commitment_id = $1", id.String()); err != nil {
+			return all, err
 		}
 	}
-	args := []any{t.To.String(), t.Amount.String(), t.ChainKey, t.Token.String()}
-	for _, condition := range []string{
-		"merchant_address = $1 AND transfer_amount = $2 AND chain_key = $3 AND token = $4 AND status = 'open'",
-		"merchant_address = $1 AND transfer_amount = $2 AND chain_key = $3 AND token = $4 AND status <> 'open'",
-		"merchant_address = $1 AND amount = $2 AND chain_key = $3 AND token = $4 AND status = 'open'",
-	} {
-		if err := add(condition, args...); err != nil {
-			return nil, err
+	const receiver = "merchant_address = $1 AND chain_key = $3 AND token = $4 AND created_at <= $5 AND expires_at >= $6"
+	args := []any{t.To.String(), t.Amount.String(), t.ChainKey, t.Token.String(), t.BlockTime + invoice.ClockSkew}
+	for _, status := range []string{"status = 'open'", "status <> 'open'"} {
+		if _, err := add(receiver+" AND transfer_amount = $2 AND "+status, append(args, t.BlockTime-invoice.LateWindow)...); err != nil {
+			return all, err
 		}
 	}
-	return all, nil
-}
-
-// TakenTransferAmounts returns which of the amounts open invoices of the same
-// address, chain and token have as their transfer amount.
-func (q *queries) TakenTransferAmounts(ctx context.Context, inv invoice.Invoice, amounts []invoice.Amount) (map[invoice.Amount]bool, error) {
-	args := []any{inv.Merchant.String(), inv.ChainKey, inv.Token.String()}
-	for _, a := range amounts {
-		args = append(args, a.String())
-	}
-	found, err := collect(ctx, q, func(row scanner) (a invoice.Amount, err error) {
-		err = row.Scan(amountCol(&a))
-		return a, err
-	}, `SELECT transfer_amount FROM invoices WHERE merchant_address = $1 AND chain_key = $2 AND token = $3
-		AND status = 'open' AND transfer_amount IN `+list(3, len(amounts)), args...)
-	taken := make(map[invoice.Amount]bool, len(found))
-	for _, a := range found {
-		taken[a] = true
-	}
-	return taken, err
+	n, err := add(receiver+" AND amount = $2 AND status = 'open'", append(args, t.BlockTime)...)
+	all.Crowded = n == CandidateLimit
+	return all, err
 }
 
 // where collects the conditions of a list.

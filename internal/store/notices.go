@@ -36,27 +36,31 @@ func (tx *Tx) InsertNotice(ctx context.Context, n Notice) (bool, error) {
 	return rows == 1, err
 }
 
+// NoticeWindow is how far apart, in seconds, a notice may be received and the
+// payment that it announces be seen.
+const NoticeWindow = 48 * 60 * 60
+
 // UnlinkedPayment returns the newest payment that a notice could announce and
 // no other notice of the provider's type does: of the chain, to the address,
-// over the amount.
+// over the amount, and seen within the window.
 func (q *queries) UnlinkedPayment(ctx context.Context, n Notice) (PaymentRow, error) {
 	return one(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
 		WHERE to_address = $1 AND amount = $2 AND chain_key = $3 AND currency = $4 AND status <> 'orphaned'
-			AND NOT EXISTS (SELECT 1 FROM notices WHERE notices.payment_id = payments.id AND notices.provider = $5 AND notices.type = $6)
+			AND observed_at >= $7 AND NOT EXISTS (SELECT 1 FROM notices WHERE notices.payment_id = payments.id AND notices.provider = $5 AND notices.type = $6)
 		ORDER BY seen_id DESC LIMIT 1`,
-		n.Address.String(), n.Amount.String(), n.ChainKey, n.Currency, n.Provider, n.Type)
+		n.Address.String(), n.Amount.String(), n.ChainKey, n.Currency, n.Provider, n.Type, n.ReceivedAt-NoticeWindow)
 }
 
 // LinkNotices links the oldest notice of each provider and type that
-// announced the payment and is linked to none, unless the payment has one of
+// announced the payment within the window and is linked to none, unless the payment has one of
 // that provider and type already.
 func (tx *Tx) LinkNotices(ctx context.Context, p invoice.Payment) error {
 	_, err := tx.exec(ctx, `UPDATE notices SET payment_id = $1 WHERE id IN (
 		SELECT min(id) FROM notices AS n WHERE address = $2 AND amount = $3 AND chain_key = $4 AND currency = $5
-			AND payment_id IS NULL AND NOT EXISTS (SELECT 1 FROM notices AS has
+			AND payment_id IS NULL AND received_at >= $6 AND NOT EXISTS (SELECT 1 FROM notices AS has
 				WHERE has.payment_id = $1 AND has.provider = n.provider AND has.type = n.type)
 			GROUP BY provider, type)`,
-		p.ID, p.To.String(), p.Amount.String(), p.ChainKey, p.Currency)
+		p.ID, p.To.String(), p.Amount.String(), p.ChainKey, p.Currency, p.ObservedAt-NoticeWindow)
 	return err
 }
 

@@ -31,7 +31,7 @@ func TestStatementsUseIndexes(t *testing.T) {
 		db := storetest.SQL(t, url)
 		for _, s := range statements {
 			for _, step := range explain(t, db, "EXPLAIN QUERY PLAN "+strings.ReplaceAll(s.query, "$", "?"), s.args, 4) {
-				whole := strings.HasPrefix(step, "SCAN") && (!s.isList() || !strings.Contains(step, "USING"))
+				whole := strings.HasPrefix(step, "SCAN") && !strings.Contains(step, "VALUES CLAUSE") && (!s.isList() || !strings.Contains(step, "USING"))
 				if whole || s.isList() && strings.Contains(step, "TEMP B-TREE") {
 					t.Errorf("%s: %s\n%s", s.what, step, s.query)
 				}
@@ -126,7 +126,7 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 		"expiring":   func() error { _, err := read.ExpiringInvoices(ctx, "base", 9999, 500); return err },
 		"candidates": func() error { _, err := read.CandidateInvoices(ctx, moved); return err },
 		"taken": func() error {
-			_, err := read.TakenTransferAmounts(ctx, sample("inv_1", "m"), []invoice.Amount{moved.Amount})
+			_, err := read.AmountUses(ctx, []store.AmountKey{{ChainKey: "base", Merchant: moved.To, Token: moved.Token, Amount: moved.Amount}}, 0)
 			return err
 		},
 		"settlements": func() error {

@@ -120,8 +120,8 @@ CREATE TABLE payments (
 );
 CREATE INDEX payments_unfinal ON payments (chain_key, block_number) WHERE status = 'pending';
 CREATE INDEX payments_by_invoice ON payments (invoice_id);
-CREATE INDEX payments_by_pair ON payments (from_address, to_address);
-CREATE INDEX payments_by_receiver ON payments (to_address, amount);
+CREATE INDEX payments_by_pair ON payments (from_address, to_address, chain_key, block_number);
+CREATE INDEX payments_by_receiver ON payments (to_address, amount, seen_id);
 CREATE INDEX payments_attributed ON payments (seen_id) WHERE invoice_id IS NOT NULL;
 CREATE INDEX payments_by_merchant ON payments (merchant_id, seen_id);
 CREATE INDEX payments_by_chain ON payments (chain_key, seen_id) WHERE invoice_id IS NOT NULL;
