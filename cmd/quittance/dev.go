@@ -6,7 +6,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"log/slog"
 	"time"
 
@@ -22,7 +21,12 @@ The database and the chain are kept and found again at the next start.
 Flags:
   --listen ADDR        where the API listens; a loopback address (default 127.0.0.1:8080)
   --data DIR           where the database and the chain are kept (default .quittance)
-  --block-time TIME    time between blocks (default 1s)
+  --block-time TIME    time between blocks (default 1s); blocks are dated in whole seconds,
+                       so below 1s there is one a second, but for payments: those
+                       are final at this pace, up to 2 s ahead of the clock
+  --rpc-listen ADDR    where the chain's JSON-RPC listens; a loopback address (default: the
+                       port of the last run in this folder, else 8545, else one
+                       that is free)
   --webhook-url URL    where merchants' events are posted (default: nowhere)
   --info FILE          once ready, write the world's addresses, keys and secrets there, as JSON
 `
@@ -33,6 +37,7 @@ func runDev(ctx context.Context, env environment, args []string) error {
 	flags.StringVar(&cfg.Listen, "listen", "127.0.0.1:8080", "")
 	flags.StringVar(&cfg.Dir, "data", ".quittance", "")
 	flags.DurationVar(&cfg.BlockTime, "block-time", time.Second, "")
+	flags.StringVar(&cfg.RPCListen, "rpc-listen", "", "")
 	flags.StringVar(&cfg.WebhookURL, "webhook-url", "", "")
 	info := flags.String("info", "", "")
 	if err := parse(env, flags, devHelp, args); err != nil {
@@ -43,55 +48,21 @@ func runDev(ctx context.Context, env environment, args []string) error {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	var unwritten error // the info file's; the world ends on it
+	var untold error // what the world is; it ends on that
 	err := dev.Run(ctx, cfg, func(w *dev.World) {
 		if *info != "" {
-			if unwritten = w.Info.Write(*info); unwritten != nil {
-				stop()
-				return
-			}
+			untold = w.Info.Write(*info)
 		}
-		printDev(env.stdout, w.Info, cfg)
+		if untold == nil {
+			untold = printGuide(env.stdout, w.Info, cfg)
+		}
+		if untold != nil {
+			stop()
+		}
 	})
-	if err = errors.Join(unwritten, err); err != nil {
+	if err = errors.Join(untold, err); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(env.stdout, "Stopped. The next start goes on from here.")
 	return err
-}
-
-// printDev shows how to use the world, ready to be pasted.
-func printDev(out io.Writer, i dev.Info, cfg dev.Config) {
-	webhooks := cfg.WebhookURL
-	if webhooks == "" {
-		webhooks = "nowhere (start with --webhook-url URL to receive events)"
-	}
-	fmt.Fprintf(out, `Quittance is ready.
-
-  API         %[1]s
-  chain       %[2]s, id %[3]d, JSON-RPC at %[4]s
-  token       %[5]s (test USDC, 6 decimals)
-  registry    %[6]s
-  merchant    %[7]s, settles at %[8]s
-  webhooks    %[9]s
-  secret      %[10]s
-  payer       %[11]s
-  data        %[12]s
-
-Create an invoice over 4.90 USDC that expires in an hour:
-
-  curl -s %[1]s/api/invoices -H 'Content-Type: application/json' -d '{"merchantId":"%[7]s","merchantAddress":"%[8]s","amount":"4900000","currency":"USDC","chainKey":"%[2]s","expiresAt":'$(($(date +%%s)+3600))'}'
-
-Pay it with Foundry's cast: send the transferAmount of the answer, here in AMOUNT:
-
-  cast send --rpc-url %[4]s --private-key %[13]s %[5]s 'transfer(address,uint256)' %[8]s $AMOUNT
-
-Or open its page, %[1]s/checkout/ID, and press the button. Then look:
-
-  curl -s '%[1]s/api/invoices?status=paid'
-  curl -s '%[1]s/api/payments?include=pending'
-
-Stop with Ctrl-C.
-`, i.BaseURL, i.Chain.ChainKey, i.Chain.ChainID, i.Chain.RPCURL, i.Chain.Token, i.Chain.Registry,
-		i.Merchant.ID, i.Merchant.Address, webhooks, i.Merchant.WebhookSecret, i.Payer.Address, cfg.Dir, i.Payer.PrivateKey)
 }

@@ -41,12 +41,14 @@ const (
 	MaxBlockTime = 10 * time.Minute
 )
 
-// Config says what world to run. All members but WebhookURL are required.
+// Config says what world to run. All members but RPCListen and WebhookURL are
+// required.
 type Config struct {
-	Dir        string // holds the database, the chain and the secrets; made when missing
-	Listen     string // of the API; a loopback address
-	BlockTime  time.Duration
-	WebhookURL string // where events go; empty for nowhere
+	Dir        string        // holds the database, the chain and the secrets; made when missing
+	Listen     string        // of the API; a loopback address
+	RPCListen  string        // of the chain; a loopback address; empty for the port of the last run, else 8545, else a free one
+	BlockTime  time.Duration // see devchain.Config
+	WebhookURL string        // where events go; empty for nowhere
 	Now        func() time.Time
 	Rand       io.Reader
 	Logger     *slog.Logger
@@ -56,6 +58,11 @@ type Config struct {
 func (c Config) Check() error {
 	if err := config.CheckLoopback(c.Listen); err != nil {
 		return fmt.Errorf("--listen %w", err)
+	}
+	if c.RPCListen != "" {
+		if err := config.CheckLoopback(c.RPCListen); err != nil {
+			return fmt.Errorf("--rpc-listen %w", err)
+		}
 	}
 	if c.WebhookURL != "" {
 		if err := config.CheckWebhookURL(c.WebhookURL); err != nil {
@@ -147,13 +154,22 @@ func payFromTestWallet(ctx context.Context, node *devchain.Chain, inv invoice.In
 	return hash.Hex(), err
 }
 
-// startChain starts the chain with its JSON-RPC at the port of the last run, so
-// that what people configured stays good, or at another when that is taken.
+// startChain starts the chain with its JSON-RPC where the configuration says.
+// When it does not, that is at the port of the last run, so that what people
+// configured stays good, or at another when that is taken.
 func startChain(ctx context.Context, cfg Config, port int) (*devchain.Chain, error) {
 	conf := devchain.Config{
 		DataDir: filepath.Join(cfg.Dir, "chain"), BlockTime: cfg.BlockTime,
 		RPCAddr: net.JoinHostPort("127.0.0.1", strconv.Itoa(cmp.Or(port, preferredRPCPort))),
 		Logger:  cfg.Logger, Now: cfg.Now, Rand: cfg.Rand,
+	}
+	if cfg.RPCListen != "" {
+		addr, err := net.ResolveTCPAddr("tcp", cfg.RPCListen) // the node wants an IP address, not localhost
+		if err != nil {
+			return nil, fmt.Errorf("--rpc-listen: %w", err)
+		}
+		conf.RPCAddr = addr.String()
+		return devchain.Start(ctx, conf)
 	}
 	node, err := devchain.Start(ctx, conf)
 	// Only trying tells: a port that is free now may be taken a moment later.

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// startDev runs a development world until the test ends, and returns what it
+// printed once it was ready.
+func startDev(t *testing.T, args ...string) string {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	said, stdout := io.Pipe()
+	var stderr bytes.Buffer
+	ended := make(chan int, 1)
+	go func() {
+		code := run(ctx, environment{stdout: stdout, stderr: &stderr}, append([]string{"dev", "--listen", "127.0.0.1:0"}, args...))
+		_ = stdout.Close() // a pipe's never fails
+		ended <- code
+	}()
+	printed := &bytes.Buffer{}
+	for !strings.Contains(printed.String(), "Stop with Ctrl-C.\n") {
+		if _, err := io.CopyN(printed, said, 1); err != nil {
+			t.Fatalf("it ended: %v\n%s%s", err, printed, &stderr)
+		}
+	}
+	rest := make(chan struct{})
+	go func() {
+		defer close(rest)
+		_, _ = io.Copy(io.Discard, said) // as above
+	}()
+	t.Cleanup(func() {
+		stop()
+		if code := <-ended; code != 0 {
+			t.Errorf("exit code %d: %s", code, &stderr)
+		}
+		<-rest
+	})
+	return printed.String()
+}
+
+// block returns the indented lines beneath the line that ends in a title.
+func block(t *testing.T, text, title string) string {
+	t.Helper()
+	_, rest, found := strings.Cut(text, title+"\n\n")
+	if !found {
+		t.Fatalf("nothing is titled %q in:\n%s", title, text)
+	}
+	lines, _, _ := strings.Cut(rest, "\n\n")
+	return lines
+}
+
+// paste runs lines as a shell does and returns what they print.
+func paste(t *testing.T, lines string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, "sh", "-c", lines).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s\n%s", err, lines, out)
+	}
+	return string(out)
+}
+
+// TestDevGuide pastes what the program prints.
+func TestDevGuide(t *testing.T) {
+	text := startDev(t, "--data", t.TempDir(), "--block-time", "10m")
+	for title, want := range map[string]string{
+		"Create an invoice over 4.90 USDC that expires in an hour:":               `"status":"open"`,
+		"Announce a transfer as the provider does, with a notice that is signed:": `{"ok":true}`,
+		"and press the button. Then look:":                                        `"payments":[]`,
+	} {
+		if got := paste(t, block(t, text, title)); !strings.Contains(got, want) {
+			t.Errorf("%s\n%s\nwant %s", title, got, want)
+		}
+	}
+	refund := block(t, text, "from the merchant's account to the payer's:")
+	for _, want := range []string{"cast send --rpc-url 'http://127.0.0.1:", "'transfer(address,uint256)'"} {
+		if !strings.Contains(refund, want) {
+			t.Errorf("the refund is %q; want %q in it", refund, want)
+		}
+	}
+}
+
+// TestDevRPCListen asks for a port of the chain, and goes without the flag on
+// from there.
+func TestDevRPCListen(t *testing.T) {
+	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr, dir := taken.Addr().String(), t.TempDir()
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stderr bytes.Buffer
+	code := run(t.Context(), environment{stdout: io.Discard, stderr: &stderr},
+		[]string{"dev", "--listen", "127.0.0.1:0", "--data", t.TempDir(), "--rpc-listen", addr})
+	if code != 1 || !strings.Contains(stderr.String(), addr) {
+		t.Errorf("with a taken port: exit code %d: %s", code, &stderr)
+	}
+	if err := taken.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"--rpc-listen", "localhost:" + port}, nil} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			text := startDev(t, append([]string{"--data", dir, "--block-time", "10m"}, args...)...)
+			if want := "JSON-RPC at http://" + addr + "\n"; !strings.Contains(text, want) {
+				t.Errorf("it does not say %q:\n%s", want, text)
+			}
+		})
+	}
+}
