@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"strconv"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -98,8 +99,39 @@ func play(ctx context.Context, p *printer, w *dev.World, merchant *receiver) err
 			return nil
 		})
 	}
+	stop := showProgress(ctx, p, w, merchant, all)
 	told := group.Wait()
+	stop()
 	return errors.Join(told, sumUp(p, all, merchant, told == nil))
+}
+
+// progressPace is how often the progress is shown.
+const progressPace = 200 * time.Millisecond
+
+// showProgress shows how far the world and the stories are until it is
+// stopped.
+func showProgress(ctx context.Context, p *printer, w *dev.World, merchant *receiver, all []*story) (stop func()) {
+	wanted := 0
+	for _, s := range all {
+		wanted += s.events
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var shown sync.WaitGroup
+	shown.Go(func() {
+		ticker := time.NewTicker(progressPace)
+		defer ticker.Stop()
+		for {
+			if head, err := w.Node.Client().BlockNumber(ctx); err == nil {
+				p.progress(fmt.Sprintf("%5.1fs  block %d, %d of %d events verified …", p.elapsed(), head, merchant.tally().events, wanted))
+			}
+			select {
+			case <-ticker.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return func() { cancel(); shown.Wait() }
 }
 
 // sumUp prints the table and reports what is not as it should be.
