@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
+	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -13,8 +16,9 @@ import (
 type object map[string]any
 
 // parseObject reads one JSON object (RFC 8259) more strictly than
-// encoding/json does: the text must be UTF-8, names must not repeat within an
-// object, and nesting ends at MaxDepth. Names keep their case.
+// encoding/json does, near to I-JSON (RFC 7493): the text must be UTF-8, escapes
+// must not write half a surrogate pair, names must not repeat within an object,
+// and nesting ends at MaxDepth. Names keep their case.
 func parseObject(text []byte) (object, error) {
 	if !utf8.Valid(text) {
 		return nil, errors.New("it is not UTF-8")
@@ -25,6 +29,9 @@ func parseObject(text []byte) (object, error) {
 			return nil, fmt.Errorf("at byte %d: %w", syntax.Offset, err)
 		}
 		return nil, err
+	}
+	if at := loneSurrogate(text); at >= 0 {
+		return nil, fmt.Errorf("at byte %d: %s is half of a surrogate pair, and the other half is missing", at, text[at:at+escapeLen])
 	}
 	p := parser{json.NewDecoder(bytes.NewReader(text))}
 	p.UseNumber()
@@ -37,6 +44,42 @@ func parseObject(text []byte) (object, error) {
 		return nil, fmt.Errorf("it is %s", kind(v))
 	}
 	return o, nil
+}
+
+// escapeLen is the length of an escape such as \ud83d, in bytes.
+const escapeLen = 6
+
+// loneSurrogate returns where in a JSON text an escape writes half a surrogate
+// pair without the other half, or -1. encoding/json would make another
+// character of it without a word.
+func loneSurrogate(text []byte) int {
+	for i := 0; i < len(text); i++ {
+		if text[i] != '\\' { // stands in strings alone
+			continue
+		}
+		first, ok := escaped(text[i:])
+		switch second, more := escaped(text[min(i+escapeLen, len(text)):]); {
+		case !ok:
+			i++ // past the character that is escaped, which may be a backslash
+		case !utf16.IsSurrogate(first):
+			i += escapeLen - 1
+		case more && utf16.DecodeRune(first, second) != unicode.ReplacementChar:
+			i += 2*escapeLen - 1
+		default:
+			return i
+		}
+	}
+	return -1
+}
+
+// escaped returns the UTF-16 code unit of the escape that text begins with, if
+// it does.
+func escaped(text []byte) (rune, bool) {
+	if len(text) < escapeLen || text[0] != '\\' || text[1] != 'u' {
+		return 0, false
+	}
+	unit, err := strconv.ParseUint(string(text[2:escapeLen]), 16, 16)
+	return rune(unit), err == nil
 }
 
 type parser struct{ *json.Decoder }
