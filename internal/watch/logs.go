@@ -25,10 +25,9 @@ const (
 )
 
 // logsOfBlocks returns each block's logs that the filter selects. An empty
-// answer for a block whose bloom filter mentions them is rare enough on a chain
-// with full ones, and dangerous enough, to ask again: it is right when the
+// answer for a block whose bloom filter mentions them is right when the bloom
 // filter speaks of other logs, and wrong when the node has lost or not yet
-// stored these. What the second answer says, stands.
+// stored these. So it is asked for once more, and the second answer stands.
 func (w *Watcher) logsOfBlocks(ctx context.Context, src Source, blocks []invoice.Hash, filter chain.LogFilter) ([][]types.Log, error) {
 	found, err := src.LogsOfBlocks(ctx, blocks, filter)
 	if err != nil || !w.Chain.FullBloom {
