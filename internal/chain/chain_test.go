@@ -142,8 +142,13 @@ func TestBuiltin(t *testing.T) {
 			t.Errorf("%s: token is %+v, %t", c.Key, token, ok)
 		}
 	}
-	if len(keys) != 15 {
-		t.Errorf("%d chains are built in, want 15", len(keys))
+	if len(keys) != 13 {
+		t.Errorf("%d chains are built in, want 13", len(keys))
+	}
+	for _, key := range []string{"arc", "arc-testnet"} {
+		if _, ok := Lookup(key); ok {
+			t.Errorf("%s is built in, where a token's logs are not all of its movements", key)
+		}
 	}
 	base, ok := Lookup("base")
 	if !ok || base.ID != 8453 {

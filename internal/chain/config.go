@@ -55,8 +55,6 @@ var builtin = []Chain{
 	fullBloom(network("optimism-sepolia", 11155420, "0x5fd84259d66Cd46123540766Be93DFE6D43130D7", Finality{Tag: TagSafe})),
 	network("polygon-amoy", 80002, "0x41E94Eb019C0762f9Bfcf9Fb1E58725BfB0e7582", Finality{Tag: TagFinalized, Depth: 128}),
 	fullBloom(network("avalanche-fuji", 43113, "0x5425890298aed601595a70AB815c96711a31Bc65", Finality{Depth: 1})),
-	network("arc", 5042, "0x3600000000000000000000000000000000000000", Finality{Depth: 1}),
-	network("arc-testnet", 5042002, "0x3600000000000000000000000000000000000000", Finality{Depth: 1}),
 	{Key: Local, ID: 1337, Finality: Finality{Depth: 2}, FullBloom: true},
 }
 
