@@ -89,6 +89,11 @@ func TestCreateTakes(t *testing.T) {
 		"a hundred line items":    request("amount", `"100"`, "lineItems", "["+strings.Repeat(`{"label":"x","amount":"1"},`, 99)+`{"label":"x","amount":"1"}]`),
 		"largest body":            strings.Repeat(" ", api.MaxBody-len(request())) + request(),
 		"deepest nesting":         strings.Replace(request(), "{", `{"x":`+strings.Repeat("[", api.MaxDepth-1)+strings.Repeat("]", api.MaxDepth-1)+",", 1),
+		"surrogate pair":          request("lineItems", `[{"label":"\ud83d\ude00","amount":"4900000"}]`),
+		"two surrogate pairs":     request("lineItems", `[{"label":"\uD83D\uDE00\ud83d\ude00","amount":"4900000"}]`),
+		"no escape of surrogates": request("lineItems", `[{"label":"\\ud800","amount":"4900000"}]`),
+		"escapes beside others":   request("lineItems", `[{"label":"\\\u0061\"\/\ud83d\ude00\ud7ff\ue000","amount":"4900000"}]`),
+		"right-to-left label":     request("lineItems", `[{"label":"\u05e9\u200f","amount":"4900000"}]`),
 		"same name on two levels": strings.Replace(request(), "{", `{"x":{"amount":1,"x":2},`, 1),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -147,6 +152,9 @@ func TestCreateRefusesFields(t *testing.T) {
 	}
 	add("lineItems[0].label", "absent", "lineItems", `[{"amount":"4900000"}]`)
 	add("lineItems[0].label", "too long", "lineItems", `[{"label":"`+strings.Repeat("x", 201)+`","amount":"4900000"}]`)
+	for name, label := range map[string]string{"control": `\u0000`, "escaped line break": `\n`, "C1 control": "\u0085", "override": "\u202e", "escaped isolate": `\u2066`} {
+		add("lineItems[0].label", "with "+name, "lineItems", `[{"label":"x`+label+`","amount":"4900000"}]`)
+	}
 	add("lineItems[0].amount", "absent", "lineItems", `[{"label":"x"}]`)
 	for name, text := range map[string]string{
 		"null": "null", "a string": `"1764003600"`, "a boolean": "true", "an array": "[]", "an object": "{}", "absent": "",
@@ -207,6 +215,16 @@ func TestCreateRefusesBodies(t *testing.T) {
 		"NaN":                  {request("expiresAt", "NaN"), invalid},
 		"number with zero":     {request("expiresAt", "01"), invalid},
 		"control character":    {strings.Replace(whole, "Tip", "T\x01p", 1), invalid},
+		"high surrogate":       {strings.Replace(whole, "Tip", `Tip\ud800`, 1), invalid},
+		"low surrogate":        {strings.Replace(whole, "Tip", `Tip\uDC00`, 1), invalid},
+		"surrogates reversed":  {strings.Replace(whole, "Tip", `\ude00\ud83d`, 1), invalid},
+		"two high surrogates":  {strings.Replace(whole, "Tip", `\ud83d\ud83d`, 1), invalid},
+		"three surrogates":     {strings.Replace(whole, "Tip", `\ud83d\ude00\ude00`, 1), invalid},
+		"surrogate and letter": {strings.Replace(whole, "Tip", `\ud83d\u0041`, 1), invalid},
+		"surrogate after \\":   {strings.Replace(whole, "Tip", `\\\ud800`, 1), invalid},
+		"surrogate before \\u": {strings.Replace(whole, "Tip", `\ud83d\\ude00`, 1), invalid},
+		"surrogate in a name":  {strings.Replace(whole, "{", `{"\udfff":1,`, 1), invalid},
+		"surrogate elsewhere":  {strings.Replace(whole, "{", `{"x":[{"y":"\uDBFF"}],`, 1), invalid},
 		"member twice":         {strings.Replace(whole, "{", `{"amount":"4900000",`, 1), invalid},
 		"member twice escaped": {strings.Replace(whole, "{", `{"\u0061mount":"4900000",`, 1), invalid},
 		"unknown member twice": {strings.Replace(whole, "{", `{"x":1,"x":1,`, 1), invalid},

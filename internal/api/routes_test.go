@@ -110,6 +110,7 @@ func TestInternalErrorsStayInside(t *testing.T) {
 			"error":   {&backend{err: errors.New(inside)}, http.StatusInternalServerError, "internal"},
 			"panic":   {&backend{panics: inside}, http.StatusInternalServerError, "internal"},
 			"timeout": {&backend{err: fmt.Errorf("%s: %w", inside, context.DeadlineExceeded)}, http.StatusServiceUnavailable, "unavailable"},
+			"cancel":  {&backend{err: fmt.Errorf("%s: %w", inside, context.Canceled)}, http.StatusServiceUnavailable, "unavailable"},
 			"away":    {&backend{err: fmt.Errorf("%s: %w", inside, io.ErrUnexpectedEOF)}, http.StatusServiceUnavailable, "unavailable"},
 		} {
 			t.Run(name+" "+kind, func(t *testing.T) {

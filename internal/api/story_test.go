@@ -72,7 +72,7 @@ func (s story) ids(t *testing.T, f client.InvoiceFilter) []string {
 
 var asked = client.CreateInvoiceRequest{
 	MerchantID: "acme", MerchantAddress: address, Amount: "4900000", Currency: "USDC", ChainKey: "base", ExpiresAt: now + 3600,
-	LineItems: []client.LineItem{{Label: "caf\u00e9 \x00 \U0001f600 <&>", Amount: "4900000"}},
+	LineItems: []client.LineItem{{Label: "caf\u00e9 \u200f \U0001f600 <&>", Amount: "4900000"}},
 }
 
 // wantRefused fails unless err is that refusal.

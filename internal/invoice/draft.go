@@ -2,6 +2,8 @@ package invoice
 
 import (
 	"fmt"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -62,6 +64,11 @@ func (d Draft) checkLineItems() error {
 		if n := utf8.RuneCountInString(item.Label); n < 1 || n > MaxLabel {
 			return fieldErrorf(fmt.Sprintf("lineItems[%d].label", i), "must be 1 to %d characters; it has %d", MaxLabel, n)
 		}
+		if at := strings.IndexFunc(item.Label, disguises); at >= 0 {
+			c, _ := utf8.DecodeRuneInString(item.Label[at:])
+			return fieldErrorf(fmt.Sprintf("lineItems[%d].label", i),
+				"must not hold control characters, nor overrides or isolates of the writing direction; it has %U", c)
+		}
 		if item.Amount.IsZero() {
 			return fieldErrorf(fmt.Sprintf("lineItems[%d].amount", i), "must be more than 0")
 		}
@@ -74,6 +81,13 @@ func (d Draft) checkLineItems() error {
 		return fieldErrorf("lineItems", "must add up to amount; they add up to %s and amount is %s", sum, d.Amount)
 	}
 	return nil
+}
+
+// disguises reports whether c can make a label look like another text: control
+// characters, and those that embed, override or isolate the writing direction.
+// The plain marks of direction (U+061C, U+200E, U+200F) cannot.
+func disguises(c rune) bool {
+	return unicode.IsControl(c) || '\u202a' <= c && c <= '\u202e' || '\u2066' <= c && c <= '\u2069'
 }
 
 // ValidMerchantID reports whether a merchant may be called id.

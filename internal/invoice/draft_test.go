@@ -2,9 +2,11 @@ package invoice_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -95,5 +97,32 @@ func TestDraftCheck(t *testing.T) {
 				t.Errorf("the error reads %q", wrong)
 			}
 		})
+	}
+}
+
+func TestDraftCheckLabelCharacters(t *testing.T) {
+	t.Parallel()
+	d := invoice.Draft{
+		MerchantID: "acme", Merchant: invoice.Address{1}, Amount: invoice.NewAmount(1000), Currency: "USDC", ChainKey: "base", ExpiresAt: draftNow + 3600,
+	}
+	for c, allowed := range map[rune]bool{
+		' ': true, '~': true, '\u00a0': true, '\u00ad': true, '☕': true, '\u061c': true, '\u200d': true, '\u200e': true, '\u200f': true,
+		'\u2028': true, '\u2029': true, '\u202f': true, '\u2065': true, '\u206a': true, 'ש': true, utf8.MaxRune: true,
+		0: false, '\t': false, '\n': false, '\r': false, 0x1b: false, 0x1f: false, 0x7f: false, 0x80: false, 0x85: false, 0x9f: false,
+		'\u202a': false, '\u202b': false, '\u202c': false, '\u202d': false, '\u202e': false,
+		'\u2066': false, '\u2067': false, '\u2068': false, '\u2069': false,
+	} {
+		for _, label := range []string{string(c), "tea" + string(c), string(c) + "tea", "te" + string(c) + "a"} {
+			d.LineItems = lines(2, 1000)
+			d.LineItems[1].Label = label
+			err := d.Check(draftNow)
+			var wrong *invoice.FieldError
+			switch {
+			case allowed && err != nil:
+				t.Errorf("label %+q: refused: %v", label, err)
+			case !allowed && (!errors.As(err, &wrong) || wrong.Field != "lineItems[1].label" || !strings.Contains(wrong.Detail, fmt.Sprintf("%U", c))):
+				t.Errorf("label %+q: gives %v, want a FieldError that names %U", label, err, c)
+			}
+		}
 	}
 }

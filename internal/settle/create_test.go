@@ -22,7 +22,7 @@ func TestCreate(t *testing.T) {
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
 		d := w.draft()
-		d.LineItems = []invoice.LineItem{{Label: "tea\x00 & <biscuits> ☕", Amount: d.Amount}}
+		d.LineItems = []invoice.LineItem{{Label: "tea & <biscuits> ☕", Amount: d.Amount}}
 		inv, err := w.Create(t.Context(), settle.CreateRequest{Draft: d})
 		w.must(err)
 		suffix := number(inv.TransferAmount) - 1_000_000

@@ -6,6 +6,7 @@ package wire
 // Defines values for ErrorCode.
 const (
 	CodeBodyTooLarge          ErrorCode = "body_too_large"
+	CodeForbidden             ErrorCode = "forbidden"
 	CodeIdempotencyInProgress ErrorCode = "idempotency_in_progress"
 	CodeIdempotencyMismatch   ErrorCode = "idempotency_mismatch"
 	CodeInternal              ErrorCode = "internal"
@@ -25,6 +26,8 @@ const (
 func (e ErrorCode) Valid() bool {
 	switch e {
 	case CodeBodyTooLarge:
+		return true
+	case CodeForbidden:
 		return true
 	case CodeIdempotencyInProgress:
 		return true
@@ -304,7 +307,8 @@ type InvoiceStatus string
 
 // LineItem defines model for LineItem.
 type LineItem struct {
-	// Label What is charged, for the customer to read.
+	// Label What is charged, for the customer to read. Control characters are refused, and so are those that embed, override
+	// or isolate the writing direction.
 	Label string `json:"label"`
 
 	// Amount An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
