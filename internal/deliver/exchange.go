@@ -39,6 +39,7 @@ func NewClient(control func(network, address string, conn syscall.RawConn) error
 			MaxIdleConns:           512,
 			MaxIdleConnsPerHost:    16,
 			IdleConnTimeout:        90 * time.Second,
+			HTTP2:                  &http.HTTP2Config{SendPingTimeout: silence, PingTimeout: pingTimeout},
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}

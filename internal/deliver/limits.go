@@ -45,6 +45,13 @@ const (
 	// attempts holds.
 	MaxError = 500
 
+	// silence is how long an HTTP/2 connection may bring nothing before the
+	// other end is asked whether it is there, and pingTimeout how long that may
+	// take. Without it, a connection that died unannounced would take event
+	// after event with it.
+	silence     = 15 * time.Second
+	pingTimeout = 5 * time.Second
+
 	// storeTimeout bounds one call of the database.
 	storeTimeout = 10 * time.Second
 	// recordPause is how long to wait before an outcome that the database did
