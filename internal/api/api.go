@@ -128,7 +128,7 @@ func (a *API) Routes(mux *http.ServeMux) {
 	}
 	for path, methods := range allow {
 		slices.Sort(methods)
-		mux.Handle(path, a.serve(methodNotAllowed(strings.Join(methods, ", "))))
+		mux.Handle(path, a.MethodNotAllowed(strings.Join(methods, ", ")))
 	}
 	mux.Handle("/api/", a.NotFound())
 }
@@ -149,9 +149,19 @@ func (a *API) NotFound() http.Handler {
 	})
 }
 
-func methodNotAllowed(allow string) handler {
-	return func(w http.ResponseWriter, r *http.Request) error {
+// MethodNotAllowed returns a handler that answers method_not_allowed; allow
+// lists the methods that there are, as the header Allow does.
+func (a *API) MethodNotAllowed(allow string) http.Handler {
+	return a.serve(func(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Allow", allow)
 		return refuse(wire.CodeMethodNotAllowed, "This path has no method %.20q; it has %s.", r.Method, allow)
-	}
+	})
+}
+
+// StrangeHost returns a handler that answers forbidden, to a request for a host
+// that this service is not.
+func (a *API) StrangeHost() http.Handler {
+	return a.serve(func(_ http.ResponseWriter, r *http.Request) error {
+		return refuse(wire.CodeForbidden, "This service answers to localhost and loopback addresses alone, not to %.80q.", r.Host)
+	})
 }

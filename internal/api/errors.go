@@ -23,6 +23,7 @@ var answers = map[wire.ErrorCode]struct {
 	wire.CodeInvalidChain:          {http.StatusBadRequest, "The chain is not known"},
 	wire.CodeInvalidPayload:        {http.StatusBadRequest, "The notice cannot be read"},
 	wire.CodeInvalidSignature:      {http.StatusUnauthorized, "The signature is not valid"},
+	wire.CodeForbidden:             {http.StatusForbidden, "The service is not for this request"},
 	wire.CodeNotFound:              {http.StatusNotFound, "Not found"},
 	wire.CodeMethodNotAllowed:      {http.StatusMethodNotAllowed, "The path does not have this method"},
 	wire.CodeIdempotencyInProgress: {http.StatusConflict, "A request with this key is in progress"},

@@ -115,7 +115,8 @@ func Run(ctx context.Context, cfg Config, ready func(*World)) (err error) {
 		TestWallet: func(ctx context.Context, inv invoice.Invoice) (string, error) {
 			return payFromTestWallet(ctx, node, inv)
 		},
-		Now: cfg.Now, Rand: cfg.Rand, Logger: cfg.Logger,
+		LoopbackHosts: true,
+		Now:           cfg.Now, Rand: cfg.Rand, Logger: cfg.Logger,
 		Ready: func(baseURL string) {
 			ready(&World{Info: newInfo(baseURL, kept, local, node), Node: node})
 		},

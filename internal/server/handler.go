@@ -1,7 +1,11 @@
 package server
 
 import (
+	"net"
 	"net/http"
+	"net/netip"
+	"path"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
@@ -24,9 +28,45 @@ func (s *Server) handler() http.Handler {
 	checkout.New(checkout.Config{
 		Reader: s.store, Chains: chains, TestWallet: s.TestWallet, Now: s.Now, Logger: s.Logger,
 	}).Routes(mux)
-	mux.HandleFunc("GET /healthz", live)
-	mux.HandleFunc("GET /readyz", s.ready)
-	mux.Handle("GET /metrics", promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}))
-	mux.Handle("/", rest.NotFound())
-	return s.metrics.requests(mux)
+	for at, h := range map[string]http.Handler{
+		"/healthz": http.HandlerFunc(live),
+		"/readyz":  http.HandlerFunc(s.ready),
+		"/metrics": promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}),
+	} {
+		mux.Handle("GET "+at, h)
+		mux.Handle(at, rest.MethodNotAllowed("GET, HEAD"))
+	}
+	for _, at := range []string{"/", "/api", "/checkout"} { // else ServeMux redirects the latter two
+		mux.Handle(at, rest.NotFound())
+	}
+	return s.metrics.requests(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case s.LoopbackHosts && !isLoopback(r.Host):
+			rest.StrangeHost().ServeHTTP(w, r)
+		case !isClean(r.URL.EscapedPath()):
+			rest.NotFound().ServeHTTP(w, r)
+		default:
+			mux.ServeHTTP(w, r)
+		}
+	}))
+}
+
+// isLoopback reports whether a request's Host, with a port or without, can only
+// be this machine.
+func isLoopback(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"))
+	return err == nil && ip.IsLoopback()
+}
+
+// isClean reports whether ServeMux would take the path as it is. It redirects
+// other paths, with a page, which is no answer to a program.
+func isClean(asked string) bool {
+	clean := path.Clean(asked)
+	return asked == clean || clean != "/" && asked == clean+"/"
 }

@@ -52,13 +52,13 @@ func (m *metrics) observeChain(st watch.Status) {
 	m.halted.WithLabelValues(st.ChainKey).Set(halted)
 }
 
-// requests measures every request of the mux by the route that took it, so
-// that the number of series is bounded.
-func (m *metrics) requests(mux *http.ServeMux) http.Handler {
+// requests measures every request by the route of ServeMux that took it, or by
+// none, so that the number of series is bounded.
+func (m *metrics) requests(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begun := time.Now() // a duration needs the monotonic clock
 		status := &statusWriter{ResponseWriter: w, status: http.StatusOK}
-		mux.ServeHTTP(status, r)
+		h.ServeHTTP(status, r)
 		_, route, found := strings.Cut(r.Pattern, " ")
 		if !found {
 			route = r.Pattern

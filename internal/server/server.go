@@ -53,6 +53,10 @@ type Config struct {
 	Chains    []Chain
 	Merchants Merchants
 	Providers []api.Provider
+	// LoopbackHosts refuses requests whose Host is not localhost or a loopback
+	// address. A web site cannot then reach the service through its visitors'
+	// browsers by pointing a name at 127.0.0.1 (DNS rebinding).
+	LoopbackHosts bool
 	// TestWallet, when set, lets the checkout page pay by itself: on a
 	// development chain alone.
 	TestWallet checkout.TestWallet

@@ -1,0 +1,55 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m)
+}
+
+// running is a server of a test.
+type running struct {
+	url   string
+	stop  context.CancelFunc
+	ended chan error // what Run returned
+}
+
+// startServer runs a server until the test ends. What the configuration leaves
+// out is filled in.
+func startServer(t *testing.T, cfg Config) *running {
+	t.Helper()
+	if cfg.Database == "" {
+		cfg.Database = "sqlite:" + filepath.Join(t.TempDir(), "quittance.db")
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	cfg.Listen, cfg.Now, cfg.Rand = "127.0.0.1:0", time.Now, rand.Reader
+	ready := make(chan string, 1)
+	cfg.Ready = func(url string) { ready <- url }
+	ctx, stop := context.WithCancel(t.Context())
+	r := &running{stop: stop, ended: make(chan error, 1)}
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		r.ended <- Run(ctx, cfg)
+	}()
+	t.Cleanup(func() {
+		stop()
+		<-stopped
+	})
+	select {
+	case r.url = <-ready:
+	case err := <-r.ended:
+		t.Fatalf("it ended: %v", err)
+	}
+	return r
+}
