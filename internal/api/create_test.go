@@ -262,6 +262,19 @@ func TestCreateRefusesMediaTypes(t *testing.T) {
 		w := do(h, "POST", "/api/invoices", request(), header...)
 		wantProblem(t, w, http.StatusUnsupportedMediaType, "unsupported_media_type", "")
 	}
+	for _, twice := range []struct {
+		name   string
+		values []string
+	}{
+		{"Content-Type", []string{"application/json", "application/json"}},
+		{"Content-Type", []string{"application/json", "text/plain"}},
+		{"Content-Type", []string{`application/json; x="a`, `b"`}}, // together they parse
+		{"Content-Encoding", []string{"identity", "gzip"}},
+	} {
+		r := newRequest("POST", "/api/invoices", request())
+		r.Header[twice.name] = twice.values
+		wantProblem(t, send(h, r), http.StatusUnsupportedMediaType, "unsupported_media_type", "")
+	}
 	if len(b.requests) != 0 {
 		t.Errorf("%d invoices were created", len(b.requests))
 	}

@@ -157,6 +157,8 @@ func TestListsRefuseParameters(t *testing.T) {
 		{"LIST?limit=0", "invalid_field", "limit"},
 		{"LIST?limit=201", "invalid_field", "limit"},
 		{"LIST?limit=-1", "invalid_field", "limit"},
+		{"LIST?limit=01", "invalid_field", "limit"},
+		{"LIST?limit=%2B1", "invalid_field", "limit"},
 		{"LIST?limit=1.0", "invalid_field", "limit"},
 		{"LIST?limit=ten", "invalid_field", "limit"},
 		{"LIST?limit=99999999999999999999", "invalid_field", "limit"},

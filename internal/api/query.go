@@ -63,11 +63,11 @@ func (q *query) limit() int {
 	if !ok {
 		return DefaultPage
 	}
-	n, err := strconv.ParseUint(s, 10, 16)
-	if err != nil || n < 1 || n > MaxPage {
-		q.refuse("limit", "must be an integer from 1 to %d", MaxPage)
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 || n > MaxPage || s != strconv.Itoa(n) {
+		q.refuse("limit", "must be an integer from 1 to %d, without sign or leading zero", MaxPage)
 	}
-	return int(n)
+	return n
 }
 
 // scope says what is listed: the list, and its filters as they were given. It

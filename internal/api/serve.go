@@ -102,15 +102,16 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 // wantJSON refuses a body that is not declared to be plain JSON in UTF-8.
 func wantJSON(r *http.Request) error {
 	const want = "The body must be JSON, with Content-Type: application/json"
-	declared := r.Header.Get("Content-Type")
+	values := r.Header.Values("Content-Type")
+	declared := strings.Join(values, ", ")
 	mediaType, params, err := mime.ParseMediaType(declared)
-	if err != nil || mediaType != "application/json" {
+	if err != nil || len(values) != 1 || mediaType != "application/json" {
 		return refuse(wire.CodeUnsupportedMediaType, "%s; Content-Type is %.80q.", want, declared)
 	}
 	if charset, ok := params["charset"]; ok && !strings.EqualFold(charset, "utf-8") {
 		return refuse(wire.CodeUnsupportedMediaType, "%s, in UTF-8; the charset is %.80q.", want, charset)
 	}
-	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+	if coding := strings.Join(r.Header.Values("Content-Encoding"), ", "); coding != "" && !strings.EqualFold(coding, "identity") {
 		return refuse(wire.CodeUnsupportedMediaType, "%s, without Content-Encoding; it is %.80q.", want, coding)
 	}
 	return nil
