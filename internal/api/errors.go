@@ -67,7 +67,7 @@ func explain(err error) *refusal {
 	case errors.As(err, &field):
 		return &refusal{code: wire.CodeInvalidField, field: field.Field, detail: field.Error() + "."}
 	case errors.Is(err, settle.ErrIdempotencyMismatch):
-		return &refusal{code: wire.CodeIdempotencyMismatch, detail: "This Idempotency-Key was used with another body; use a new key for a new request."}
+		return &refusal{code: wire.CodeIdempotencyMismatch, detail: "This Idempotency-Key was used with another request, one whose fields differ; use a new key for a new request."}
 	case errors.Is(err, settle.ErrIdempotencyInProgress):
 		return &refusal{code: wire.CodeIdempotencyInProgress, detail: "Another request with this Idempotency-Key has not ended yet; repeat it later."}
 	case errors.Is(err, store.ErrNotFound):
