@@ -33,9 +33,9 @@ func TestCheckFindsWhatDiffers(t *testing.T) {
 		"amount a number":    {"GET", "/api/invoices/inv_1", 200, "application/json", `{"invoice":` + strings.Replace(invoiceJSON, `"1"`, `1`, 1) + `}`, false},
 		"status unheard of":  {"GET", "/api/invoices/inv_1", 200, "application/json", `{"invoice":` + strings.Replace(invoiceJSON, `open`, `fine`, 1) + `}`, false},
 		"null for a list":    {"GET", "/api/invoices", 200, "application/json", `{"invoices":null}`, false},
-		"label":              {"GET", "/api/invoices/inv_1", 200, "application/json", `{"invoice":` + strings.Replace(invoiceJSON, `[]`, `[{"label":"café ש","amount":"1"}]`, 1) + `}`, true},
-		"label in disguise":  {"GET", "/api/invoices/inv_1", 200, "application/json", `{"invoice":` + strings.Replace(invoiceJSON, `[]`, `[{"label":"‮","amount":"1"}]`, 1) + `}`, false},
-		"label with control": {"GET", "/api/invoices/inv_1", 200, "application/json", `{"invoice":` + strings.Replace(invoiceJSON, `[]`, `[{"label":"a","amount":"1"}]`, 1) + `}`, false},
+		"label":              {"GET", "/api/invoices/inv_1", 200, "application/json", `{"invoice":` + strings.Replace(invoiceJSON, `[]`, `[{"label":"caf\u00e9 \u05e9","amount":"1"}]`, 1) + `}`, true},
+		"label in disguise":  {"GET", "/api/invoices/inv_1", 200, "application/json", `{"invoice":` + strings.Replace(invoiceJSON, `[]`, `[{"label":"\u202e","amount":"1"}]`, 1) + `}`, false},
+		"label with control": {"GET", "/api/invoices/inv_1", 200, "application/json", `{"invoice":` + strings.Replace(invoiceJSON, `[]`, `[{"label":"a\u0085","amount":"1"}]`, 1) + `}`, false},
 		"wrong media type":   {"GET", "/api/invoices/inv_1", 200, "text/plain", `{"invoice":` + invoiceJSON + `}`, false},
 		"undocumented":       {"GET", "/api/invoices/inv_1", 418, "application/problem+json", problemJSON, false},
 		"other status":       {"GET", "/api/invoices/inv_1", 500, "application/problem+json", problemJSON, false},
