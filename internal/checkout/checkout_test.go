@@ -80,7 +80,10 @@ func newWorld() *world {
 	return &world{invoice: openInvoice(), chain: localChain(), now: present, cursor: store.Cursor{Indexed: store.Header{Number: 12}}}
 }
 
-func (w *world) Invoice(_ context.Context, id string) (invoice.Invoice, error) {
+func (w *world) Invoice(ctx context.Context, id string) (invoice.Invoice, error) {
+	if ctx.Err() != nil {
+		return invoice.Invoice{}, ctx.Err()
+	}
 	if w.err == nil && id != w.invoice.ID {
 		return invoice.Invoice{}, store.ErrNotFound
 	}

@@ -26,7 +26,9 @@ type handler func(w http.ResponseWriter, r *http.Request) error
 // answer, a deadline, and errors and panics turned into pages.
 func (c *Checkout) serve(h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), RequestTimeout)
+		// net/http ends the request's context when the caller closes its half of
+		// the connection, which is no reason not to answer.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), RequestTimeout)
 		defer cancel()
 		header := w.Header()
 		header.Set("Content-Security-Policy", policy)

@@ -230,3 +230,16 @@ func TestChainThatWasNeverRead(t *testing.T) {
 		t.Errorf("the state is %s, want waiting", got)
 	}
 }
+
+// TestCallerThatClosedItsHalf asks with a context that ended, as net/http's
+// does when a caller has sent all it wants to.
+func TestCallerThatClosedItsHalf(t *testing.T) {
+	w := newWorld()
+	ended, end := context.WithCancel(t.Context())
+	end()
+	answer := httptest.NewRecorder()
+	w.handler().ServeHTTP(answer, httptest.NewRequestWithContext(ended, http.MethodGet, "/checkout/"+w.invoice.ID, nil))
+	if answer.Code != http.StatusOK {
+		t.Errorf("answered %d", answer.Code)
+	}
+}
