@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +16,27 @@ import (
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
+
+// TestSQLiteIsPrivate has no other user of the machine read the ledger.
+func TestSQLiteIsPrivate(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s, err := store.Open(t.Context(), "sqlite:"+filepath.Join(dir, "quittance.db"))
+	must(t, err)
+	defer func() { must(t, s.Close()) }()
+	files, err := os.ReadDir(dir)
+	must(t, err)
+	if len(files) != 3 {
+		t.Errorf("%v; want the database, its log and its index", files)
+	}
+	for _, f := range files {
+		info, err := f.Info()
+		must(t, err)
+		if runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has mode %s", f.Name(), info.Mode())
+		}
+	}
+}
 
 func TestOpenErrors(t *testing.T) {
 	t.Parallel()

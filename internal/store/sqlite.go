@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -31,6 +32,9 @@ func openSQLite(ctx context.Context, path string) (*Store, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("make the database's folder: %w", err)
 	}
+	if err := makePrivate(path); err != nil {
+		return nil, fmt.Errorf("make %s: %w", path, err)
+	}
 	write, err := sql.Open("sqlite", sqliteDSN(path, "_pragma=query_only(0)"))
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
@@ -47,6 +51,20 @@ func openSQLite(ctx context.Context, path string) (*Store, error) {
 	read.SetMaxIdleConns(sqliteReaders)
 	db := &sqliteDB{write: write, read: read, reader: &statements{on: read}}
 	return &Store{queries: queries{run: db.reader}, dialect: db}, nil
+}
+
+// makePrivate makes a file that is missing, for its owner's eyes alone; SQLite
+// gives its other files the same mode. One that is there is not opened: closing
+// it would take away the locks that this process holds on it.
+func makePrivate(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // sqliteDSN adds the settings of every connection: WAL so that readers never
