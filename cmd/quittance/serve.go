@@ -43,7 +43,8 @@ func runServe(ctx context.Context, env environment, args []string) error {
 		return err
 	}
 	if *check {
-		_, err := fmt.Fprintf(env.stdout, "%s is usable: %d merchants, %d chains\n", *path, len(cfg.Merchants), len(cfg.Chains))
+		_, err := fmt.Fprintf(env.stdout, "%s is usable: %s, %s\n", *path,
+			count(len(cfg.Merchants), "merchant"), count(len(cfg.Chains), "chain"))
 		return err
 	}
 	level := slog.LevelInfo
@@ -51,17 +52,24 @@ func runServe(ctx context.Context, env environment, args []string) error {
 		level = slog.LevelDebug
 	}
 	logger := env.logger(level)
-	return server.Run(ctx, serverConfig(cfg, logger, func(baseURL string) {
-		logger.Info("ready", "url", baseURL)
-	}))
+	listener, err := server.Listen(ctx, cfg.Listen)
+	if err != nil {
+		return err
+	}
+	if err := server.Run(ctx, serverConfig(cfg, listener, logger)); err != nil {
+		return err
+	}
+	logger.Info("stopped")
+	return nil
 }
 
 // serverConfig is the configuration as the server takes it.
-func serverConfig(cfg config.Config, logger *slog.Logger, ready func(string)) server.Config {
+func serverConfig(cfg config.Config, listener *server.Listener, logger *slog.Logger) server.Config {
 	out := server.Config{
-		Listen: cfg.Listen, Database: cfg.Database,
+		Listener: listener, Database: cfg.Database,
 		Merchants: server.Merchants{Endpoints: make(map[string]deliver.Endpoint)},
-		Now:       time.Now, Rand: rand.Reader, Logger: logger, Ready: ready,
+		Now:       time.Now, Rand: rand.Reader, Logger: logger,
+		Ready: func(baseURL string) { logger.Info("ready", "url", baseURL) },
 	}
 	for _, m := range cfg.Merchants {
 		out.Merchants.Endpoints[m.ID] = deliver.Endpoint{URL: m.WebhookURL, Secret: m.WebhookSecret}
@@ -73,4 +81,12 @@ func serverConfig(cfg config.Config, logger *slog.Logger, ready func(string)) se
 		out.Chains = append(out.Chains, server.Chain{Chain: c.Chain, OperatorKey: c.OperatorKey})
 	}
 	return out
+}
+
+// count is a number of things, in words.
+func count(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprint(n, " ", thing)
 }

@@ -47,8 +47,12 @@ func serveChild(ctx context.Context, text string) error {
 	local.RPC = []string{c.RPC}
 	local.Tokens = []chain.Token{{Currency: chain.USDC, Address: c.Token, Decimals: 6}}
 	local.Registry = c.Registry
+	listener, err := server.Listen(ctx, "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
 	return server.Run(ctx, server.Config{
-		Listen: "127.0.0.1:0", Database: c.Database, Chains: []server.Chain{{Chain: local}},
+		Listener: listener, Database: c.Database, Chains: []server.Chain{{Chain: local}},
 		Merchants: server.Merchants{AcceptAll: true, Fallback: c.Webhook},
 		Now:       time.Now, Rand: rand.Reader,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),

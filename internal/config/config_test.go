@@ -158,7 +158,7 @@ func TestWrong(t *testing.T) {
 		"wrong type":            {"listen: 127.0.0.1:9000", "listen: [1]", "listen"},
 		"listens to all":        {"127.0.0.1:9000", "0.0.0.0:9000", "listen: is \"0.0.0.0:9000\", which others can reach"},
 		"no port":               {"127.0.0.1:9000", "127.0.0.1", "want an address and a port"},
-		"database":              {"postgres://quittance@db/quittance", "mysql://db", "database: want sqlite:PATH or postgres://"},
+		"database":              {"postgres://quittance@db/quittance", "mysql://db", "database: is mysql:…; want sqlite:PATH or postgres://"},
 		"merchant id":           {"id: shop", "id: the shop", "merchants[0].id"},
 		"merchant twice":        {"id: other.shop", "id: shop", "merchants[1].id: \"shop\" stands there twice"},
 		"webhook URL":           {"https://shop.example/webhooks", "shop.example", "merchants[0].webhookUrl"},
@@ -255,10 +255,42 @@ func TestCheckLoopback(t *testing.T) {
 	for listen, want := range map[string]bool{
 		"127.0.0.1:0": true, "127.9.9.9:80": true, "[::1]:8080": true, "localhost:8080": true,
 		":8080": false, "0.0.0.0:8080": false, "[::]:8080": false, "192.168.1.2:80": false, "example.com:80": false,
+		"127.0.0.1:65535": true, "127.0.0.1:65536": false, "127.0.0.1:-1": false, "127.0.0.1:": false, "127.0.0.1:http": false,
 		"127.0.0.1": false, "": false, "127.0.0.1.example.com:80": false,
 	} {
 		if got := config.CheckLoopback(listen) == nil; got != want {
 			t.Errorf("CheckLoopback(%q) accepts: %v; want %v", listen, got, want)
+		}
+	}
+}
+
+// TestURLErrorsShowNoCredentials has each URL refused, shown up to its host.
+func TestURLErrorsShowNoCredentials(t *testing.T) {
+	for text, shown := range map[string]string{
+		"": `is ""`, "shop.example": `is "shop.example"`, "ftp://shop.example": `is "ftp://shop.example"`,
+		"shop.example/hunter2": `is "shop.example/…"`, "ftp://shop.example?k=hunter2": `is "ftp://shop.example?…"`,
+		"shop.example#hunter2":            `is "shop.example#…"`,
+		"ftp://me:hunter2@shop.example/x": `is "ftp://…"`, "me:hunter2@shop.example": `is "…"`, "hunter2://@": `is "hunter2://…"`,
+		"ftp://me:hun/ter2@shop.example": `is "ftp://…"`, "hun ter2://me@shop.example": `is "…"`,
+		"https://me:hunter2@shop.example:port": `is "https://…"`, "http:///hunter2": `is "http:///…"`,
+	} {
+		err := config.CheckWebhookURL(text)
+		if err == nil || !strings.HasPrefix(err.Error(), shown+"; want ") {
+			t.Errorf("%q: %v; want it shown as %s", text, err, shown)
+		}
+		if err := config.CheckNodeURL(text); err == nil {
+			t.Errorf("%q is accepted as a node's", text)
+		}
+	}
+	if err := config.CheckNodeURL("wss://node.example/key"); err != nil {
+		t.Error(err)
+	}
+	for text, shown := range map[string]string{
+		"postgresqls://me:hunter2@db": "is postgresqls:…;", "host=db password=hunter2": "names no kind", "password=hunter2:x": "names no kind", "hunter2": "names no kind",
+	} {
+		_, err := config.Parse([]byte(strings.Replace(full, "postgres://quittance@db/quittance", fmt.Sprintf("%q", text), 1)), secrets)
+		if err == nil || !strings.Contains(err.Error(), "database: "+shown) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("database %q: %v", text, err)
 		}
 	}
 }

@@ -5,13 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
-
-	"github.com/ethereum/go-ethereum/crypto"
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
@@ -46,8 +42,12 @@ func (f file) resolve(src Source) (Config, error) {
 	if err := CheckLoopback(cfg.Listen); err != nil {
 		r.fail("listen", "%w", err)
 	}
-	if scheme, _, _ := strings.Cut(cfg.Database, ":"); scheme != "sqlite" && scheme != "postgres" && scheme != "postgresql" {
-		r.fail("database", "want sqlite:PATH or postgres://…")
+	switch kind := scheme(cfg.Database); kind {
+	case "sqlite", "postgres", "postgresql":
+	case "":
+		r.fail("database", "names no kind of database; want sqlite:PATH or postgres://…")
+	default:
+		r.fail("database", "is %s:…; want sqlite:PATH or postgres://…", kind)
 	}
 	if len(f.Merchants) == 0 {
 		r.fail("merchants", "want at least one merchant")
@@ -139,7 +139,7 @@ func (r *resolver) chain(path string, f chainFile) Chain {
 		r.fail(path+".rpc", "want at least one URL of a node")
 	}
 	for i, u := range f.RPC {
-		if err := checkURL(u, "http", "https", "ws", "wss"); err != nil {
+		if err := CheckNodeURL(u); err != nil {
 			r.fail(fmt.Sprintf("%s.rpc[%d]", path, i), "%w", err)
 		}
 	}
@@ -236,40 +236,6 @@ func (r *resolver) key(path, env, file string) *ecdsa.PrivateKey {
 		r.fail(path, "%w", err)
 	}
 	return key
-}
-
-// ParseKey reads a private key, 64 hex digits with or without 0x. The error
-// does not show it.
-func ParseKey(text string) (*ecdsa.PrivateKey, error) {
-	key, err := crypto.HexToECDSA(strings.TrimPrefix(strings.TrimSpace(text), "0x"))
-	if err != nil {
-		return nil, errors.New("is not a private key; want 64 hex digits")
-	}
-	return key, nil
-}
-
-// CheckLoopback accepts an address and port of a loopback interface alone:
-// while the API has no access keys, whoever reaches it may use it.
-func CheckLoopback(listen string) error {
-	host, _, err := net.SplitHostPort(listen)
-	if err != nil {
-		return fmt.Errorf("is %q; want an address and a port such as %s", listen, DefaultListen)
-	}
-	if ip, err := netip.ParseAddr(host); host == "localhost" || (err == nil && ip.IsLoopback()) {
-		return nil
-	}
-	return fmt.Errorf("is %q, which others can reach; want a loopback address such as %s, since the API has no access keys yet", listen, DefaultListen)
-}
-
-// CheckWebhookURL accepts an absolute http or https URL.
-func CheckWebhookURL(text string) error { return checkURL(text, "http", "https") }
-
-func checkURL(text string, schemes ...string) error {
-	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || !slices.Contains(schemes, u.Scheme) {
-		return fmt.Errorf("want a URL that begins with %s://", strings.Join(schemes, ":// or "))
-	}
-	return nil
 }
 
 func orDefault(value, otherwise string) string {

@@ -66,7 +66,7 @@ func (c Config) Check() error {
 	}
 	if c.WebhookURL != "" {
 		if err := config.CheckWebhookURL(c.WebhookURL); err != nil {
-			return fmt.Errorf("--webhook-url: %w", err)
+			return fmt.Errorf("--webhook-url %w", err)
 		}
 	}
 	if c.BlockTime < MinBlockTime || c.BlockTime > MaxBlockTime {
@@ -87,6 +87,11 @@ func Run(ctx context.Context, cfg Config, ready func(*World)) (err error) {
 	if err := cfg.Check(); err != nil {
 		return err
 	}
+	listener, err := server.Listen(ctx, cfg.Listen)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, listener.Close()) }()
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return fmt.Errorf("make the world's folder: %w", err)
 	}
@@ -108,7 +113,7 @@ func Run(ctx context.Context, cfg Config, ready func(*World)) (err error) {
 	}
 	endpoint := deliver.Endpoint{URL: cfg.WebhookURL, Secret: kept.MerchantSecret}
 	return server.Run(ctx, server.Config{
-		Listen: cfg.Listen, Database: "sqlite:" + filepath.Join(cfg.Dir, "quittance.db"),
+		Listener: listener, Database: "sqlite:" + filepath.Join(cfg.Dir, "quittance.db"),
 		Chains:    []server.Chain{{Chain: local, OperatorKey: node.Keys.Operator}},
 		Merchants: server.Merchants{AcceptAll: true, Fallback: endpoint},
 		Providers: []api.Provider{provider(kept.ProviderSecret)},

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"time"
 
@@ -45,11 +44,11 @@ const (
 	sweepInterval = 10 * time.Minute
 )
 
-// Config says what to run. Listen, Database, Chains, Now, Rand and Logger are
+// Config says what to run. Listener, Database, Chains, Now, Rand and Logger are
 // required.
 type Config struct {
-	Listen    string // address and port
-	Database  string // as store.Open takes it
+	Listener  *Listener // Run closes it
+	Database  string    // as store.Open takes it
 	Chains    []Chain
 	Merchants Merchants
 	Providers []api.Provider
@@ -85,6 +84,7 @@ type Server struct {
 // requests under way are answered, deliveries under way finished or given
 // back, the database closed. It returns nil when that went well.
 func Run(ctx context.Context, cfg Config) (err error) {
+	defer func() { err = errors.Join(err, cfg.Listener.Close()) }()
 	s := &Server{Config: cfg, byKey: make(map[string]*chainRun), registry: prometheus.NewRegistry()}
 	s.metrics = newMetrics(s.registry)
 	s.writers = commit.NewMetrics(s.registry)
@@ -101,12 +101,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 			run.close()
 		}
 	}()
-	var listen net.ListenConfig
-	listener, err := listen.Listen(ctx, "tcp", cfg.Listen)
-	if err != nil {
-		return fmt.Errorf("listen on %s: %w", cfg.Listen, err)
-	}
-	return s.serve(ctx, listener)
+	return s.serve(ctx)
 }
 
 // assemble makes the parts and connects them.
@@ -156,7 +151,7 @@ func poke(c chan struct{}) {
 }
 
 // serve answers requests and works until the context ends.
-func (s *Server) serve(ctx context.Context, listener net.Listener) error {
+func (s *Server) serve(ctx context.Context) error {
 	httpServer := &http.Server{
 		Handler: s.handler(), ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout,
 		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
@@ -164,13 +159,14 @@ func (s *Server) serve(ctx context.Context, listener net.Listener) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		if err := httpServer.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := httpServer.Serve(s.Listener); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serve requests: %w", err)
 		}
 		return nil
 	})
 	group.Go(func() error {
 		<-ctx.Done()
+		s.Logger.Info("stopping")
 		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 		defer cancel()
 		if err := httpServer.Shutdown(drain); err != nil {
@@ -184,7 +180,7 @@ func (s *Server) serve(ctx context.Context, listener net.Listener) error {
 		group.Go(func() error { return run.run(ctx) })
 	}
 	if s.Ready != nil {
-		s.Ready("http://" + listener.Addr().String())
+		s.Ready("http://" + s.Listener.Addr().String())
 	}
 	return group.Wait()
 }

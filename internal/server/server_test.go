@@ -32,7 +32,11 @@ func startServer(t *testing.T, cfg Config) *running {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	cfg.Listen, cfg.Now, cfg.Rand = "127.0.0.1:0", time.Now, rand.Reader
+	listener, err := Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Listener, cfg.Now, cfg.Rand = listener, time.Now, rand.Reader
 	ready := make(chan string, 1)
 	cfg.Ready = func(url string) { ready <- url }
 	ctx, stop := context.WithCancel(t.Context())
