@@ -6,10 +6,31 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/config"
 )
+
+const chainHelp = `Usage: quittance chain COMMAND
+
+Commands:
+  deploy    deploy the registry contract to a chain
+
+Run "quittance chain COMMAND --help" for what a command takes.
+`
+
+// runChain is chain without one of its commands: it lists them.
+func runChain(_ context.Context, env environment, args []string) error {
+	if len(args) == 0 {
+		fmt.Fprint(env.stderr, chainHelp)
+		return usageError{errors.New("which command of chain?")}
+	}
+	if !strings.HasPrefix(args[0], "-") {
+		return usageError{fmt.Errorf("there is no command \"chain %s\"; run \"quittance chain\" for those there are", args[0])}
+	}
+	return ended(parse(env, flag.NewFlagSet("chain", flag.ContinueOnError), chainHelp, args))
+}
 
 const chainDeployHelp = `Usage: quittance chain deploy --rpc URL --key-env VAR [flags]
 
@@ -33,6 +54,9 @@ func runChainDeploy(ctx context.Context, env environment, args []string) error {
 	}
 	if *url == "" || *keyEnv == "" {
 		return usageError{errors.New("chain deploy needs --rpc URL and --key-env VAR")}
+	}
+	if err := config.CheckNodeURL(*url); err != nil {
+		return usageError{fmt.Errorf("--rpc %w", err)}
 	}
 	text, ok := os.LookupEnv(*keyEnv)
 	if !ok {

@@ -36,7 +36,13 @@ func runDev(ctx context.Context, env environment, args []string) error {
 	flags := flag.NewFlagSet("dev", flag.ContinueOnError)
 	flags.StringVar(&cfg.Listen, "listen", "127.0.0.1:8080", "")
 	flags.StringVar(&cfg.Dir, "data", ".quittance", "")
-	flags.DurationVar(&cfg.BlockTime, "block-time", time.Second, "")
+	cfg.BlockTime = time.Second
+	flags.Func("block-time", "", func(text string) (err error) {
+		if cfg.BlockTime, err = time.ParseDuration(text); err != nil {
+			return errors.New("want a number with its unit, such as 500ms, 1s or 2m")
+		}
+		return nil
+	})
 	flags.StringVar(&cfg.RPCListen, "rpc-listen", "", "")
 	flags.StringVar(&cfg.WebhookURL, "webhook-url", "", "")
 	info := flags.String("info", "", "")

@@ -38,8 +38,11 @@ var commands = map[string]command{
 	"demo":         runDemo,
 	"dev":          runDev,
 	"serve":        runServe,
+	"chain":        runChain,
 	"chain deploy": runChainDeploy,
 	"version":      runVersion,
+	"--version":    runVersion,
+	"-v":           runVersion,
 }
 
 func main() {
