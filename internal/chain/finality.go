@@ -37,9 +37,9 @@ func ParseFinality(s string) (Finality, error) {
 	n, err := strconv.ParseUint(depth, 10, 64)
 	switch {
 	case errors.Is(err, strconv.ErrRange) || n > MaxDepth:
-		return Finality{}, fmt.Errorf("finality is %q; at most %d blocks can be asked for", s, MaxDepth)
+		return Finality{}, fmt.Errorf("is %q; at most %d blocks can be asked for", s, MaxDepth)
 	case err != nil:
-		return Finality{}, fmt.Errorf("finality is %q; want a number of blocks, safe, finalized, or a tag and a number such as finalized+128", s)
+		return Finality{}, fmt.Errorf("is %q; want a number of blocks, safe, finalized, or a tag and a number such as finalized+128", s)
 	}
 	f.Depth = n
 	return f, nil

@@ -14,6 +14,7 @@ import (
 	"os"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
 
 	"github.com/quittance/quittance/internal/chain"
@@ -106,5 +107,16 @@ func explain(err error) error {
 	if colon := at.Prev; colon != nil && colon.Type == token.MappingValueType && colon.Prev != nil {
 		setting = colon.Prev.Value + ": "
 	}
-	return fmt.Errorf("  line %d, column %d: %s%s", at.Position.Line, at.Position.Column, setting, wrong.GetMessage())
+	what := wrong.GetMessage()
+	switch wrong := wrong.(type) { //nolint:errorlint // found in err just now
+	case *yaml.UnknownFieldError:
+		what = fmt.Sprintf("there is no setting %q here", at.Value)
+	case *yaml.TypeError: // of a text: what is not one is read by resolve
+		what = "want a text"
+	case *yaml.UnexpectedNodeTypeError:
+		if what = "want settings, each as NAME: VALUE"; wrong.Expected == ast.SequenceType {
+			what = "want a list"
+		}
+	}
+	return fmt.Errorf("  line %d, column %d: %s%s", at.Position.Line, at.Position.Column, setting, what)
 }

@@ -151,11 +151,18 @@ func TestProviderDefaults(t *testing.T) {
 // TestWrong breaks one setting at a time and expects the error to name it.
 func TestWrong(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, want string }{
-		"unknown setting":       {"listen:", "listn:", "listn"},
+		"unknown setting":       {"listen:", "listn:", "there is no setting \"listn\" here"},
 		"unknown in a list":     {"    webhookUrl: https", "    webhookURL: https", "webhookURL"},
 		"a secret in the file":  {"    webhookSecretEnv: SHOP_SECRET", "    webhookSecret: hunter2", "webhookSecret"},
 		"duplicate setting":     {"listen: 127.0.0.1:9000", "listen: 127.0.0.1:9000\nlisten: 127.0.0.1:9001", "listen"},
-		"wrong type":            {"listen: 127.0.0.1:9000", "listen: [1]", "listen"},
+		"not a text":            {"listen: 127.0.0.1:9000", "listen: [1]", "line 2, column 9: listen: want a text"},
+		"not a list":            {"rpc: [http://127.0.0.1:8545]", "rpc: http://127.0.0.1:8545", "rpc: want a list"},
+		"not settings":          {"{BASE: base}", "[base]", "chains: want settings, each as NAME: VALUE"},
+		"finality, a list":      {"finality: 3", "finality: [1]", "chains[1].finality: is"},
+		"chain id, a text":      {"chainId: 31337", "chainId: mine", "chains[1].chainId: is \"mine\"; want a whole number"},
+		"chain id 0":            {"chainId: 31337", "chainId: 0", "chains[1].chainId: is \"0\"; want a whole number of 1"},
+		"start block, a part":   {"startBlock: 0", "startBlock: 1.5", "chains[0].startBlock: is \"1.5\"; want a whole number"},
+		"decimals, a part":      {"decimals: 6", "decimals: 5.9", "chains[1].tokens[0].decimals: is \"5.9\""},
 		"listens to all":        {"127.0.0.1:9000", "0.0.0.0:9000", "listen: is \"0.0.0.0:9000\", which others can reach"},
 		"no port":               {"127.0.0.1:9000", "127.0.0.1", "want an address and a port"},
 		"database":              {"postgres://quittance@db/quittance", "mysql://db", "database: is mysql:…; want sqlite:PATH or postgres://"},
@@ -176,17 +183,17 @@ func TestWrong(t *testing.T) {
 		"no node":               {"rpc: [http://127.0.0.1:8545]", "rpc: []", "chains[1].rpc: want at least one"},
 		"node's URL":            {"http://127.0.0.1:8545", "127.0.0.1:8545", "chains[1].rpc[0]"},
 		"finality missing":      {"    finality: 3\n", "", "chains[1].finality: is missing"},
-		"finality":              {"finality: 3", "finality: soon", "finality is \"soon\""},
-		"finality too deep":     {"finality: 3", "finality: 10001", "10000"},
-		"finality negative":     {"finality: 3", "finality: -1", "finality"},
+		"finality":              {"finality: 3", "finality: soon", "\n  chains[1].finality: is \"soon\"; want a number of blocks"},
+		"finality too deep":     {"finality: 3", "finality: 10001", "chains[1].finality: is \"10001\"; at most 10000"},
+		"finality negative":     {"finality: 3", "finality: -1", "chains[1].finality: is \"-1\""},
 		"no token":              {"    tokens:\n      - {currency: USDC, address: 0x5FbDB2315678afecb367f032d93F642f64180aa3, decimals: 6}\n", "", "chains[1].tokens: want at least one"},
 		"token's checksum":      {"address: 0x5FbDB2315678afecb367f032d93F642f64180aa3", "address: 0x5fbDB2315678afecb367f032d93F642f64180aa3", "chains[1].tokens[0].address"},
-		"decimals":              {"decimals: 6", "decimals: 37", "chains[1].tokens[0].decimals: is 37; want 0 to 36"},
+		"decimals":              {"decimals: 6", "decimals: 37", "chains[1].tokens[0].decimals: is \"37\"; want a whole number of 0 to 36"},
 		"registry, a list":      {"registry: 0x5FbDB2315678afecb367f032d93F642f64180aa3", "registry: [1]", "chains[0].registry"},
 		"registry":              {"registry: 0x5FbDB2315678afecb367f032d93F642f64180aa3", "registry: 0x12", "chains[0].registry"},
 		"operator, no registry": {"    registry: 0x5FbDB2315678afecb367f032d93F642f64180aa3\n", "", "chains[0].registry: is missing"},
 		"operator key":          {"OPERATOR_KEY", "NOT_A_KEY", "chains[0].operatorKey: is not a private key"},
-		"start block":           {"startBlock: 0", "startBlock: -1", "startBlock"},
+		"start block":           {"startBlock: 0", "startBlock: -1", "chains[0].startBlock: is \"-1\"; want a whole number"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if !strings.Contains(full, c.old) {
@@ -196,8 +203,13 @@ func TestWrong(t *testing.T) {
 			if err == nil {
 				t.Fatal("it was accepted")
 			}
-			if !strings.Contains(err.Error(), c.want) {
+			if !strings.Contains("\n"+err.Error(), c.want) {
 				t.Errorf("the error is %q; it should name %q", err, c.want)
+			}
+			for _, internal := range []string{"Go ", "unmarshal", "interface", "uint64"} {
+				if strings.Contains(err.Error(), internal) {
+					t.Errorf("the error speaks of the program's own types: %q", err)
+				}
 			}
 			for _, secret := range []string{"whsec_shop", "provider-secret", operatorKey[2:], "whsec_from_file"} {
 				if strings.Contains(err.Error(), secret) {

@@ -1,13 +1,6 @@
 package config
 
-import (
-	"fmt"
-	"strconv"
-
-	"github.com/goccy/go-yaml/ast"
-
-	"github.com/quittance/quittance/internal/chain"
-)
+import "github.com/goccy/go-yaml/ast"
 
 // file is the configuration as it is written.
 type file struct {
@@ -34,54 +27,30 @@ type providerFile struct {
 }
 
 type chainFile struct {
-	ChainKey        string        `yaml:"chainKey"`
-	ChainID         uint64        `yaml:"chainId"`
-	RPC             []string      `yaml:"rpc"`
-	Finality        *finalityText `yaml:"finality"`
-	Tokens          []tokenFile   `yaml:"tokens"`
-	Registry        addressText   `yaml:"registry"`
-	StartBlock      *uint64       `yaml:"startBlock"`
-	OperatorKeyEnv  string        `yaml:"operatorKeyEnv"`
-	OperatorKeyFile string        `yaml:"operatorKeyFile"`
+	ChainKey        string      `yaml:"chainKey"`
+	ChainID         *scalar     `yaml:"chainId"`
+	RPC             []string    `yaml:"rpc"`
+	Finality        *scalar     `yaml:"finality"`
+	Tokens          []tokenFile `yaml:"tokens"`
+	Registry        scalar      `yaml:"registry"`
+	StartBlock      *scalar     `yaml:"startBlock"`
+	OperatorKeyEnv  string      `yaml:"operatorKeyEnv"`
+	OperatorKeyFile string      `yaml:"operatorKeyFile"`
 }
 
 type tokenFile struct {
-	Currency string      `yaml:"currency"`
-	Address  addressText `yaml:"address"`
-	Decimals *int        `yaml:"decimals"`
+	Currency string  `yaml:"currency"`
+	Address  scalar  `yaml:"address"`
+	Decimals *scalar `yaml:"decimals"`
 }
 
-// addressText is an address as it is written. YAML takes one without quotes
-// for a number, and one with enough leading zeros for a number that it can
-// hold.
-type addressText string
+// scalar is a value as it is written, to be read with the others, so that one
+// run shows all that are wrong. An address without quotes is a number to YAML,
+// and one with enough leading zeros a number that it can hold.
+type scalar string
 
 // UnmarshalYAML takes the text as it stands.
-func (a *addressText) UnmarshalYAML(node ast.Node) error {
-	*a = addressText(node.GetToken().Value)
+func (s *scalar) UnmarshalYAML(node ast.Node) error {
+	*s = scalar(node.GetToken().Value)
 	return nil
-}
-
-// finalityText is a number of blocks or a text, as chain.ParseFinality reads
-// it.
-type finalityText struct{ chain.Finality }
-
-// UnmarshalYAML reads the number or the text.
-func (f *finalityText) UnmarshalYAML(decode func(any) error) error {
-	var v any
-	if err := decode(&v); err != nil {
-		return err
-	}
-	var text string
-	switch v := v.(type) {
-	case string:
-		text = v
-	case uint64:
-		text = strconv.FormatUint(v, 10)
-	default:
-		return fmt.Errorf("finality is %v; want a number of blocks, safe, finalized, or a tag and a number such as finalized+128", v)
-	}
-	var err error
-	f.Finality, err = chain.ParseFinality(text)
-	return err
 }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/quittance/quittance/internal/chain"
@@ -125,15 +127,20 @@ func (r *resolver) chain(path string, f chainFile) Chain {
 	if f.ChainKey == "" {
 		r.fail(path+".chainKey", "is missing")
 	}
-	c.Key, c.RPC, c.StartBlock = f.ChainKey, f.RPC, f.StartBlock
-	if f.ChainID != 0 {
-		if builtin && c.ID != f.ChainID {
-			r.fail(path+".chainId", "is %d; %s has %d", f.ChainID, f.ChainKey, c.ID)
+	c.Key, c.RPC = f.ChainKey, f.RPC
+	switch {
+	case f.ChainID != nil:
+		id := r.number(path+".chainId", *f.ChainID, 1, math.MaxInt64)
+		if builtin && c.ID != id && id != 0 {
+			r.fail(path+".chainId", "is %d; %s has %d", id, f.ChainKey, c.ID)
 		}
-		c.ID = f.ChainID
-	}
-	if c.ID == 0 {
+		c.ID = id
+	case !builtin:
 		r.fail(path+".chainId", "is missing; %q is not built in", f.ChainKey)
+	}
+	if f.StartBlock != nil {
+		start := r.number(path+".startBlock", *f.StartBlock, 0, math.MaxInt64)
+		c.StartBlock = &start
 	}
 	if len(f.RPC) == 0 {
 		r.fail(path+".rpc", "want at least one URL of a node")
@@ -145,7 +152,10 @@ func (r *resolver) chain(path string, f chainFile) Chain {
 	}
 	switch {
 	case f.Finality != nil:
-		c.Finality = f.Finality.Finality
+		var err error
+		if c.Finality, err = chain.ParseFinality(string(*f.Finality)); err != nil {
+			r.fail(path+".finality", "%w", err)
+		}
 	case !builtin:
 		r.fail(path+".finality", "is missing; want a number of blocks, safe or finalized")
 	}
@@ -180,22 +190,29 @@ func (r *resolver) tokens(path string, files []tokenFile) []chain.Token {
 		r.unique(addresses, at+".address", strings.ToLower(string(f.Address)))
 		t := chain.Token{Currency: f.Currency, Address: r.address(at+".address", f.Address), Decimals: defaultDecimals}
 		if f.Decimals != nil {
-			t.Decimals = *f.Decimals
-		}
-		if t.Decimals < 0 || t.Decimals > MaxDecimals {
-			r.fail(at+".decimals", "is %d; want 0 to %d", t.Decimals, MaxDecimals)
+			t.Decimals = int(r.number(at+".decimals", *f.Decimals, 0, MaxDecimals))
 		}
 		tokens = append(tokens, t)
 	}
 	return tokens
 }
 
-func (r *resolver) address(path string, text addressText) invoice.Address {
+func (r *resolver) address(path string, text scalar) invoice.Address {
 	a, err := chain.ParseAddress(string(text))
 	if err != nil {
 		r.fail(path, "%w", err)
 	}
 	return a
+}
+
+// number reads a whole number between two others. It returns 0 when it is none.
+func (r *resolver) number(path string, text scalar, least, most uint64) uint64 {
+	n, err := strconv.ParseUint(string(text), 0, 64)
+	if err != nil || n < least || n > most {
+		r.fail(path, "is %q; want a whole number of %d to %d", text, least, most)
+		return 0
+	}
+	return n
 }
 
 // secret reads a secret from where the settings NAMEEnv or NAMEFile say.
