@@ -74,11 +74,14 @@ func (w *Watcher) check(ctx context.Context, source int) error {
 	if w.checked[source] {
 		return nil
 	}
-	if err := w.Sources[source].Check(ctx, w.Chain); err != nil {
-		return err
+	err := w.Sources[source].Check(ctx, w.Chain)
+	if misfit := errors.Is(err, chain.ErrMismatch); misfit && !w.misfit[source] {
+		w.Logger.Error("the configuration does not fit the node; correct one of them",
+			"chain", w.Chain.Key, "node", w.Sources[source].String(), "err", err)
+		w.misfit[source] = true
 	}
-	w.checked[source] = true
-	return nil
+	w.checked[source] = err == nil
+	return err
 }
 
 // advance does the part of a round that follows a new head.

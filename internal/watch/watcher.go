@@ -85,6 +85,7 @@ type Watcher struct {
 	tracker  *Tracker     // of the ledger's cursor; nil before the first round
 	source   int          // index of the source to ask
 	checked  []bool       // sources whose configuration was checked
+	misfit   []bool       // sources that it was logged not to fit
 	complete invoice.Hash // head up to which the last round did everything
 	since    time.Time    // when complete became so, or a node was left because of it
 	span     uint64       // blocks to ask logs for in one range
@@ -105,6 +106,7 @@ func New(c Config) *Watcher {
 		decoder: decoder{c.Chain},
 		wake:    make(chan struct{}, 1),
 		checked: make([]bool, len(c.Sources)),
+		misfit:  make([]bool, len(c.Sources)),
 		span:    firstSpan,
 		count:   maxBlocks,
 		status:  Status{ChainKey: c.Chain.Key},
@@ -235,6 +237,7 @@ func (w *Watcher) report(err error) {
 	switch {
 	case after.Halted != "":
 		log.Error("indexing of this chain is halted; compare its blocks with another node before starting it again", "reason", after.Halted)
+	case errors.Is(err, chain.ErrMismatch): // check has logged it
 	case err != nil && after.Error != before.Error:
 		log.Warn("reading the chain failed; trying again", "err", err)
 	case err == nil && before.Error != "":
