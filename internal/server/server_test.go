@@ -32,11 +32,14 @@ func startServer(t *testing.T, cfg Config) *running {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
 	listener, err := Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.Listener, cfg.Now, cfg.Rand = listener, time.Now, rand.Reader
+	cfg.Listener, cfg.Rand = listener, rand.Reader
 	ready := make(chan string, 1)
 	cfg.Ready = func(url string) { ready <- url }
 	ctx, stop := context.WithCancel(t.Context())

@@ -1,0 +1,272 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// testToken is the token of the tests' chains.
+var testToken = invoice.Address{0xc0}
+
+// scripted is a chain of three blocks, and how the service is configured to
+// read it.
+func scripted(t *testing.T, key string, id uint64) (Chain, *chaintest.Node) {
+	t.Helper()
+	c := chaintest.New(id)
+	c.Token(testToken, 6)
+	c.MineEmpty(3)
+	node := c.Serve(t)
+	return Chain{PollInterval: 5 * time.Millisecond, Chain: chain.Chain{
+		Key: key, ID: id, RPC: []string{node.URL}, Finality: chain.Finality{Depth: 1},
+		Tokens: []chain.Token{{Currency: chain.USDC, Address: testToken, Decimals: 6}},
+	}}, node
+}
+
+// logBuffer keeps a log for a test to read meanwhile.
+type logBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// await asks for the service's health until it is as wanted.
+func await(t *testing.T, base, what string, wanted func(status int, h health) bool) health {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	for {
+		a := ask(t, http.MethodGet, base+"/readyz", "")
+		var h health
+		if err := json.Unmarshal([]byte(a.body), &h); err != nil {
+			t.Fatalf("%v: %s", err, a.body)
+		}
+		if wanted(a.status, h) {
+			return h
+		}
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
+			t.Fatalf("%s did not come; /readyz answers %d %s", what, a.status, a.body)
+		}
+	}
+}
+
+func create(t *testing.T, base, chainKey string) answer {
+	t.Helper()
+	return ask(t, http.MethodPost, base+"/api/invoices", fmt.Sprintf(
+		`{"merchantId": "m", "merchantAddress": "0x1111111111111111111111111111111111111111", "amount": "1000000",
+		"currency": "USDC", "chainKey": %q, "expiresAt": %d}`, chainKey, time.Now().Unix()+3600))
+}
+
+func TestReadyFollowsTheChain(t *testing.T) {
+	c, node := scripted(t, "house", 7)
+	down := errors.New("the node is down")
+	node.Intercept(func(context.Context, string) error { return down })
+	var mu sync.Mutex
+	now := time.Now()
+	clock := func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		return now
+	}
+	base := startServer(t, Config{Chains: []Chain{c}, Now: clock}).url
+	await(t, base, "the error of a node that is down", func(status int, h health) bool {
+		return status == http.StatusServiceUnavailable && !h.Ready && !h.Chains[0].Ready && h.Chains[0].Error != ""
+	})
+	node.Intercept(nil)
+	good := await(t, base, "readiness", func(status int, h health) bool {
+		return status == http.StatusOK && h.Chains[0].Confirmed > 0 // it is ready before it has read all
+	})
+	want := health{Ready: true, Database: "ok", Chains: []chainHealth{{ChainKey: "house", Ready: true, Head: 3, Indexed: 3, Confirmed: 2}}}
+	if diff := cmp.Diff(want, good); diff != "" {
+		t.Error(diff)
+	}
+	text := ask(t, http.MethodGet, base+"/metrics", "").body
+	for _, want := range []string{
+		`quittance_chain_block{block="head",chain="house"} 3`, `quittance_chain_block{block="confirmed",chain="house"} 2`,
+		`quittance_chain_halted{chain="house"} 0`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the metrics lack %s", want)
+		}
+	}
+	node.Intercept(func(context.Context, string) error { return down })
+	await(t, base, "the error of a node that went down", func(status int, h health) bool {
+		return status == http.StatusOK && h.Chains[0].Error != "" // one failure is no stall
+	})
+	mu.Lock()
+	now = now.Add(stallLimit + time.Second)
+	mu.Unlock()
+	await(t, base, "the end of readiness", func(status int, h health) bool {
+		return status == http.StatusServiceUnavailable && !h.Chains[0].Ready
+	})
+	if a := ask(t, http.MethodGet, base+"/healthz", ""); a.status != http.StatusOK {
+		t.Errorf("/healthz answers %d for a chain that stalls", a.status)
+	}
+}
+
+func TestReadyFollowsTheDatabase(t *testing.T) {
+	db, err := store.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "quittance.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log logBuffer
+	s := &Server{Config: Config{Now: time.Now, Logger: slog.New(slog.NewTextHandler(&log, nil))}, store: db}
+	for _, want := range []int{http.StatusOK, http.StatusServiceUnavailable} {
+		w := httptest.NewRecorder()
+		s.ready(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", nil))
+		if unreachable := strings.Contains(w.Body.String(), `"database":"unreachable"`); w.Code != want || unreachable != (want != http.StatusOK) {
+			t.Errorf("answered %d %s; want %d", w.Code, w.Body, want)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !strings.Contains(log.String(), "level=ERROR") {
+		t.Errorf("it logged %q", log.String())
+	}
+}
+
+// TestOneChainCannotStart has one chain whose node is of another; the other is
+// none the worse for it.
+func TestOneChainCannotStart(t *testing.T) {
+	good, _ := scripted(t, "good", 7)
+	bad, node := scripted(t, "bad", 8)
+	bad.ID = 9
+	var log logBuffer
+	looks := make(chan struct{}, 3) // at the node that does not fit
+	node.Intercept(func(context.Context, string) error {
+		select {
+		case looks <- struct{}{}:
+		default:
+		}
+		return nil
+	})
+	base := startServer(t, Config{
+		Chains: []Chain{bad, good}, Merchants: Merchants{AcceptAll: true},
+		Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	}).url
+	h := await(t, base, "the good chain", func(_ int, h health) bool { return h.Chains[1].Ready })
+	if h.Ready || h.Chains[0].Ready {
+		t.Errorf("it calls itself ready: %+v", h)
+	}
+	await(t, base, "the bad chain's error", func(status int, h health) bool {
+		return status == http.StatusServiceUnavailable && strings.Contains(h.Chains[0].Error, "chain id 8")
+	})
+	if a := create(t, base, "good"); a.status != http.StatusCreated {
+		t.Errorf("a create on the good chain: %d %s", a.status, a.body)
+	}
+	for range cap(looks) {
+		<-looks
+	}
+	if lines := strings.TrimSpace(log.String()); strings.Count(lines, "\n") != 0 || !strings.Contains(lines, "level=ERROR") || !strings.Contains(lines, "chain=bad") {
+		t.Errorf("it logged this; want one error about the bad chain:\n%s", lines)
+	}
+}
+
+// TestStopAnswersWhatIsUnderWay ends a server while it answers.
+func TestStopAnswersWhatIsUnderWay(t *testing.T) {
+	c, _ := scripted(t, "house", 7)
+	entered, leave := make(chan struct{}), make(chan struct{})
+	s := startServer(t, Config{
+		Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true},
+		TestWallet: func(context.Context, invoice.Invoice) (string, error) {
+			close(entered)
+			<-leave
+			return "0x1", nil
+		},
+	})
+	var made struct{ CheckoutURL string }
+	if a := create(t, s.url, "house"); json.Unmarshal([]byte(a.body), &made) != nil || a.status != http.StatusCreated {
+		t.Fatalf("create: %d %s", a.status, a.body)
+	}
+	go func() {
+		defer close(leave) // it ends the request that it has ...
+		<-entered
+		s.stop()
+		for { // ... and takes no others
+			conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.url, "http://"))
+			if err != nil {
+				break
+			}
+			if err := conn.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		if len(s.ended) > 0 {
+			t.Error("it ended with a request under way")
+		}
+	}()
+	if a := ask(t, http.MethodPost, s.url+made.CheckoutURL+"/test-payment", ""); a.status != http.StatusSeeOther {
+		t.Errorf("the request under way is answered %d %s", a.status, a.body)
+	}
+	if err := <-s.ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPortTaken(t *testing.T) {
+	taken, err := Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := taken.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	base := startServer(t, Config{}).url
+	addr := strings.TrimPrefix(base, "http://")
+	if _, err := Listen(t.Context(), addr); err == nil || !strings.Contains(err.Error(), addr) {
+		t.Errorf("listening where somebody does: %v", err)
+	}
+	if a := ask(t, http.MethodGet, base+"/healthz", ""); a.status != http.StatusOK {
+		t.Errorf("the one that listens answers %d", a.status)
+	}
+}
+
+// TestRunClosesItsListener also when it cannot begin.
+func TestRunClosesItsListener(t *testing.T) {
+	listener, err := Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Run(t.Context(), Config{Listener: listener, Database: "none"}); err == nil {
+		t.Error("it ran without a database")
+	}
+	if _, err := listener.Accept(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("the listener is open: %v", err)
+	}
+}
