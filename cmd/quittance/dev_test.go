@@ -80,6 +80,10 @@ func TestDevGuide(t *testing.T) {
 			t.Errorf("%s\n%s\nwant %s", title, got, want)
 		}
 	}
+	look := block(t, text, "and press the button. Then look:")
+	if got := paste(t, strings.ReplaceAll(look, "curl ", "curl -H 'Host: evil.example' ")); strings.Count(got, `"code":"forbidden"`) != 2 {
+		t.Errorf("to another host it answers %s", got)
+	}
 	refund := block(t, text, "from the merchant's account to the payer's:")
 	for _, want := range []string{"cast send --rpc-url 'http://127.0.0.1:", "'transfer(address,uint256)'"} {
 		if !strings.Contains(refund, want) {
