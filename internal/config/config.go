@@ -108,7 +108,7 @@ func explain(err error) error {
 		setting = colon.Prev.Value + ": "
 	}
 	what := wrong.GetMessage()
-	switch wrong := wrong.(type) { //nolint:errorlint // found in err just now
+	switch wrong := wrong.(type) {
 	case *yaml.UnknownFieldError:
 		what = fmt.Sprintf("there is no setting %q here", at.Value)
 	case *yaml.TypeError: // of a text: what is not one is read by resolve

@@ -118,7 +118,8 @@ func TestPeriodicSealingKeepsNearTheClock(t *testing.T) {
 			}
 		}
 	})
-	for tick(t, c) > 0 { // as far ahead as it goes
+	for sealed := uint64(1); sealed > 0; { // until it is as far ahead as it goes
+		sealed = tick(t, c)
 	}
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
