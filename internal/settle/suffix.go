@@ -18,7 +18,7 @@ const (
 	// free are looked for.
 	blindTries = 3
 	// blindChoices is how many random suffixes one such try looks at.
-	blindChoices = 4
+	blindChoices = 2
 	// knowingTries is how often one of those that are free is tried: others
 	// may take it first.
 	knowingTries = 3

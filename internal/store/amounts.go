@@ -25,7 +25,7 @@ type AmountUse struct {
 
 // amountSizes are the numbers of amounts that one statement looks for. They
 // are few, so that the statements are.
-var amountSizes = []int{4, 32, 256, 1024}
+var amountSizes = []int{4, 32, 128, 1024}
 
 // AmountUses returns which of the amounts mean something, and what. Invoices
 // that are not open count as long as they expired at or after since.
@@ -53,20 +53,26 @@ func (q *queries) amountUses(ctx context.Context, uses map[AmountKey]AmountUse, 
 		k := keys[min(i, len(keys)-1)] // the last one fills the rest
 		args = append(args, k.Merchant.String(), k.Amount.String())
 	}
-	pairs := "(VALUES " + placeholders(size, 2) + ")"
+	// Each part looks up one wanted amount after the other in an index: SQLite
+	// takes the tables of a CROSS JOIN in their order, and would otherwise read
+	// all open invoices.
+	part := func(columns, amount, condition string) string {
+		return "SELECT merchant_address, chain_key, token, " + columns +
+			" FROM wanted CROSS JOIN invoices WHERE merchant_address = merchant AND " + amount + " = wanted.amount AND " + condition
+	}
 	type use struct {
 		key AmountKey
 		AmountUse
 	}
-	const columns = "SELECT merchant_address, chain_key, token, "
 	found, err := collect(ctx, q, func(row scanner) (u use, err error) {
 		err = row.Scan(addressCol(&u.key.Merchant), &u.key.ChainKey, addressCol(&u.key.Token), amountCol(&u.key.Amount), seconds{&u.Until})
 		u.Taken = u.Until == 0
 		return u, err
-	}, columns+"transfer_amount, 0 FROM invoices WHERE status = 'open' AND (merchant_address, transfer_amount) IN "+pairs+
-		" UNION ALL "+columns+"amount, 0 FROM invoices WHERE status = 'open' AND (merchant_address, amount) IN "+pairs+
-		" UNION ALL "+columns+"transfer_amount, expires_at FROM invoices WHERE status <> 'open' AND (merchant_address, transfer_amount) IN "+pairs+
-		" AND expires_at >= "+parameter(2*size+1), append(args, since)...)
+	}, "WITH wanted (merchant, amount) AS (VALUES "+placeholders(size, 2)+") "+
+		part("transfer_amount, 0", "invoices.transfer_amount", "status = 'open'")+" UNION ALL "+
+		part("invoices.amount, 0", "invoices.amount", "status = 'open'")+" UNION ALL "+
+		part("transfer_amount, expires_at", "invoices.transfer_amount", "status <> 'open' AND expires_at >= "+parameter(2*size+1)),
+		append(args, since)...)
 	for _, u := range found {
 		known := uses[u.key]
 		uses[u.key] = AmountUse{Taken: known.Taken || u.Taken, Until: max(known.Until, u.Until)}
