@@ -14,7 +14,7 @@ const (
 	// createBatch is how many invoices one transaction creates at most.
 	createBatch = 64
 	// createLanes is how many such transactions run at once.
-	createLanes = 4
+	createLanes = 2
 	// createPatience bounds one of them.
 	createPatience = 30 * time.Second
 )

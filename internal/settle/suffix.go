@@ -17,8 +17,9 @@ const (
 	// blindTries is how often random suffixes are tried before all that are
 	// free are looked for.
 	blindTries = 3
-	// blindChoices is how many random suffixes one such try looks at.
-	blindChoices = 2
+	// blindChoices is how many random suffixes one such try looks at. They are
+	// looked up for each invoice that is created.
+	blindChoices = 1
 	// knowingTries is how often one of those that are free is tried: others
 	// may take it first.
 	knowingTries = 3

@@ -84,7 +84,10 @@ func TestSuffixIsNoOtherAmount(t *testing.T) {
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
 		w.fillSuffixes(7, 8)
-		other := w.create(amount(1_000_007))
+		other := w.insertable(7)
+		other.ID, other.CommitmentID = other.ID+"_bare", w.hash("bare")
+		other.Amount, other.TransferAmount = other.TransferAmount, invoice.Amount{}
+		w.insert([]invoice.Invoice{other})
 		if inv := w.create(); number(inv.TransferAmount) != 1_000_008 {
 			t.Errorf("the transfer amount is %s; %s is the amount of another invoice", inv.TransferAmount, other.Amount)
 		}

@@ -25,7 +25,7 @@ type AmountUse struct {
 
 // amountSizes are the numbers of amounts that one statement looks for. They
 // are few, so that the statements are.
-var amountSizes = []int{4, 32, 128, 1024}
+var amountSizes = []int{1, 16, 64, 1024}
 
 // AmountUses returns which of the amounts mean something, and what. Invoices
 // that are not open count as long as they expired at or after since.
