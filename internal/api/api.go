@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/guard"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
@@ -112,7 +113,7 @@ func (a *API) Routes(mux *http.ServeMux) {
 	allow := make(map[string][]string)
 	for _, route := range []struct {
 		method, path string
-		handle       handler
+		handle       guard.Handler
 	}{
 		{http.MethodPost, "/api/invoices", a.createInvoice},
 		{http.MethodGet, "/api/invoices", a.listInvoices},

@@ -1,53 +1,30 @@
 package api
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"mime"
 	"net/http"
-	"runtime/debug"
 	"strconv"
 	"strings"
 
+	"github.com/quittance/quittance/internal/guard"
 	"github.com/quittance/quittance/internal/wire"
 )
 
-// handler answers a request, or returns the error that says why not. It has
-// written nothing when it returns one.
-type handler func(w http.ResponseWriter, r *http.Request) error
-
 // serve returns the handler as net/http wants it: with the headers of every
-// answer, a deadline, and errors and panics turned into problems. The deadline
-// is the handler's only end: net/http cancels a request's context already when
-// the caller closes its own half of the connection, and may still read.
-func (a *API) serve(h handler) http.Handler {
+// answer, a deadline, and errors and panics turned into problems.
+func (a *API) serve(h guard.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), RequestTimeout)
-		defer cancel()
 		header := w.Header()
 		header.Set("Cache-Control", "no-store")
 		header.Set("X-Content-Type-Options", "nosniff")
-		if err := guard(h, w, r.WithContext(ctx)); err != nil {
+		if err := guard.Run(h, w, r, RequestTimeout); err != nil {
 			a.fail(w, r, err)
 		}
 	})
-}
-
-// guard turns a panic of the handler into an error.
-func guard(h handler, w http.ResponseWriter, r *http.Request) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares the panic's value too
-				panic(p)
-			}
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
-	}()
-	return h(w, r)
 }
 
 // fail answers with the problem that err is, and logs it when the fault is

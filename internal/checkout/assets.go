@@ -9,6 +9,8 @@ import (
 	"path"
 	"strings"
 	"time"
+
+	"github.com/quittance/quittance/internal/guard"
 )
 
 //go:embed templates
@@ -48,7 +50,7 @@ func newAsset(name, mediaType string, body []byte) asset {
 	}
 }
 
-func (c *Checkout) asset(a asset) handler {
+func (c *Checkout) asset(a asset) guard.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 		c.send(w, r, http.StatusOK, a.mediaType, a.body)

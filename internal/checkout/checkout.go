@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/guard"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 )
@@ -80,7 +81,7 @@ func New(c Config) *Checkout {
 // Routes adds all routes to mux. Below /checkout/, a path that is none of
 // them is a page that says so, and so is a method that a path lacks.
 func (c *Checkout) Routes(mux *http.ServeMux) {
-	get := func(path string, h handler) {
+	get := func(path string, h guard.Handler) {
 		mux.Handle("GET "+path, c.serve(h))
 		mux.Handle(path, c.serve(methodNotAllowed("GET, HEAD")))
 	}

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"runtime/debug"
 	"strconv"
 
+	"github.com/quittance/quittance/internal/guard"
 	"github.com/quittance/quittance/internal/store"
 )
 
@@ -18,18 +18,10 @@ import (
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// handler answers a request, or returns the error that says why not. It has
-// written nothing when it returns one.
-type handler func(w http.ResponseWriter, r *http.Request) error
-
 // serve returns the handler as net/http wants it: with the headers of every
 // answer, a deadline, and errors and panics turned into pages.
-func (c *Checkout) serve(h handler) http.Handler {
+func (c *Checkout) serve(h guard.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// net/http ends the request's context when the caller closes its half of
-		// the connection, which is no reason not to answer.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), RequestTimeout)
-		defer cancel()
 		header := w.Header()
 		header.Set("Content-Security-Policy", policy)
 		header.Set("X-Frame-Options", "DENY")
@@ -39,23 +31,10 @@ func (c *Checkout) serve(h handler) http.Handler {
 		// Not no-referrer: browsers would send the test payment's form without
 		// the origin that it is judged by.
 		header.Set("Referrer-Policy", "same-origin")
-		if err := guard(h, w, r.WithContext(ctx)); err != nil {
+		if err := guard.Run(h, w, r, RequestTimeout); err != nil {
 			c.fail(w, r, err)
 		}
 	})
-}
-
-// guard turns a panic of the handler into an error.
-func guard(h handler, w http.ResponseWriter, r *http.Request) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares the panic's value too
-				panic(p)
-			}
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
-	}()
-	return h(w, r)
 }
 
 // refusal is an error whose text the customer sees.
@@ -83,7 +62,7 @@ var (
 
 func notFound(http.ResponseWriter, *http.Request) error { return errNotFound }
 
-func methodNotAllowed(allow string) handler {
+func methodNotAllowed(allow string) guard.Handler {
 	return func(w http.ResponseWriter, _ *http.Request) error {
 		w.Header().Set("Allow", allow)
 		return &refusal{http.StatusMethodNotAllowed, "This address does not work that way", "Open the invoice's page from its link."}
