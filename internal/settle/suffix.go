@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"maps"
 	"math/big"
 	"slices"
 	"time"
@@ -14,12 +15,9 @@ import (
 )
 
 const (
-	// blindTries is how often random suffixes are tried before all that are
-	// free are looked for.
+	// blindTries is how often a random suffix is tried before all that are free
+	// are looked for.
 	blindTries = 3
-	// blindChoices is how many random suffixes one such try looks at. They are
-	// looked up for each invoice that is created.
-	blindChoices = 1
 	// knowingTries is how often one of those that are free is tried: others
 	// may take it first.
 	knowingTries = 3
@@ -74,28 +72,29 @@ func (s *Service) insertInvoices(ctx context.Context, tx *store.Tx, c *changes, 
 
 // chooseSuffixes sets the transfer amount that each invoice tries, or none.
 func (s *Service) chooseSuffixes(ctx context.Context, tx *store.Tx, invoices []*invoice.Invoice, try int) error {
-	choices := make([][]store.AmountKey, len(invoices))
-	var all []store.AmountKey
-	for i, inv := range invoices {
+	random := make(map[*invoice.Invoice]store.AmountKey)
+	for _, inv := range invoices {
 		inv.TransferAmount = invoice.Amount{}
 		if try >= blindTries || s.isExhausted(inv) {
 			continue
 		}
-		var err error
-		if choices[i], err = s.randomAmounts(inv); err != nil {
+		n, err := rand.Int(s.Rand, big.NewInt(invoice.MaxSuffix))
+		if err != nil {
 			return err
 		}
-		all = append(all, choices[i]...)
+		if k, ok := suffixed(inv, n.Uint64()+1); ok {
+			random[inv] = k
+		}
 	}
-	uses, err := tx.AmountUses(ctx, all, s.Now().Unix()-Quarantine)
+	uses, err := tx.AmountUses(ctx, slices.Collect(maps.Values(random)), s.Now().Unix()-Quarantine)
 	if err != nil {
 		return err
 	}
-	for i, inv := range invoices {
-		free := slices.IndexFunc(choices[i], func(k store.AmountKey) bool { return uses[k] == store.AmountUse{} })
+	for _, inv := range invoices {
+		k, tried := random[inv]
 		switch {
-		case free >= 0:
-			inv.TransferAmount = choices[i][free].Amount
+		case tried && uses[k] == store.AmountUse{}:
+			inv.TransferAmount = k.Amount
 		case try < blindTries+knowingTries && !s.isExhausted(inv):
 			if err := s.chooseFree(ctx, tx, inv); err != nil {
 				return err
@@ -103,21 +102,6 @@ func (s *Service) chooseSuffixes(ctx context.Context, tx *store.Tx, invoices []*
 		}
 	}
 	return nil
-}
-
-// randomAmounts returns some transfer amounts that the invoice could have.
-func (s *Service) randomAmounts(inv *invoice.Invoice) ([]store.AmountKey, error) {
-	var some []store.AmountKey
-	for range blindChoices {
-		n, err := rand.Int(s.Rand, big.NewInt(invoice.MaxSuffix))
-		if err != nil {
-			return nil, err
-		}
-		if k, ok := suffixed(inv, n.Uint64()+1); ok {
-			some = append(some, k)
-		}
-	}
-	return some, nil
 }
 
 // suffixed returns the invoice's amount with a suffix; ok is false when that
