@@ -55,14 +55,7 @@ const (
 )
 
 func tellTransfer(ctx context.Context, t *teller) error {
-	if err := t.create(ctx, "12340000", longLife, "Two tickets"); err != nil {
-		return err
-	}
-	hash, err := t.transfer(ctx, t.invoice.TransferAmount)
-	if err != nil {
-		return err
-	}
-	if err := t.paid(ctx, hash); err != nil {
+	if err := t.sell(ctx, "12340000", "Two tickets"); err != nil {
 		return err
 	}
 	return t.commitment(ctx, contracts.StatusClosed, "closed, so that the registry takes no second payment")
@@ -103,18 +96,14 @@ func tellExpiry(ctx context.Context, t *teller) error {
 }
 
 func tellRefund(ctx context.Context, t *teller) error {
-	if err := t.create(ctx, "40000000", longLife, "A lamp that will not shine"); err != nil {
-		return err
-	}
-	hash, err := t.transfer(ctx, t.invoice.TransferAmount)
-	if err != nil {
-		return err
-	}
-	if err := t.paid(ctx, hash); err != nil {
+	if err := t.sell(ctx, "40000000", "A lamp that will not shine"); err != nil {
 		return err
 	}
 	sent := t.invoice.AmountPaid
-	amount, _ := new(big.Int).SetString(sent, 10)
+	amount, ok := new(big.Int).SetString(sent, 10)
+	if !ok {
+		return fmt.Errorf("the invoice has the amountPaid %q", sent)
+	}
 	back, err := t.world.Node.SendToken(ctx, t.world.Node.Keys.Merchant,
 		common.HexToAddress(t.world.Info.Payer.Address), amount, t.commitmentID[:])
 	if err != nil {
@@ -142,6 +131,18 @@ func (t *teller) create(ctx context.Context, amount string, lifetime int64, labe
 	t.invoice, t.commitmentID = made.Invoice, common.HexToHash(made.OnChainInvoiceID)
 	t.tellStep("invoice created", fmt.Sprintf("%s over %s: %s", made.ID, usdc(amount), label))
 	return t.event(ctx, webhook.InvoiceCreated)
+}
+
+// sell creates the story's invoice and sees it paid by a plain transfer.
+func (t *teller) sell(ctx context.Context, amount, label string) error {
+	if err := t.create(ctx, amount, longLife, label); err != nil {
+		return err
+	}
+	hash, err := t.transfer(ctx, t.invoice.TransferAmount)
+	if err != nil {
+		return err
+	}
+	return t.paid(ctx, hash)
 }
 
 // transfer pays the amount from the payer's account by a plain transfer.
