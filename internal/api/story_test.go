@@ -40,7 +40,7 @@ func tell(t *testing.T, s *store.Store) story {
 	base, _ := chain.Lookup("base")
 	chains := []chain.Chain{base}
 	service := settle.New(settle.Config{
-		Store: s, Chains: chains, Merchants: merchants{}, Now: clock, Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler),
+		Store: s, Chains: chains, Merchants: merchants{}, Now: clock, Rand: rand.Reader,
 		Signals: settle.Signals{Deliveries: func() {}, Intents: func(string) {}, Look: func(string) {}},
 	})
 	handler := apitest.Check(t, api.New(api.Config{

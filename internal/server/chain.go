@@ -72,7 +72,7 @@ func (r *chainRun) run(ctx context.Context) error {
 		err := r.watcher.Run(ctx)
 		var halted *watch.HaltedError
 		if errors.As(err, &halted) {
-			return nil // Halt has logged it, and /readyz shows it
+			return nil // the watcher has logged it, and /readyz shows it
 		}
 		return err
 	})

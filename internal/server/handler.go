@@ -10,16 +10,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/quittance/quittance/internal/api"
-	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/checkout"
 )
 
 // handler returns all that the server answers.
 func (s *Server) handler() http.Handler {
-	chains := make([]chain.Chain, len(s.Chains))
-	for i, c := range s.Chains {
-		chains[i] = c.Chain
-	}
+	chains := s.networks()
 	rest := api.New(api.Config{
 		Ledger: s.settle, Reader: s.store, Chains: chains, Providers: s.Providers, Now: s.Now, Logger: s.Logger,
 	})

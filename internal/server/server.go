@@ -107,12 +107,8 @@ func Run(ctx context.Context, cfg Config) (err error) {
 // assemble makes the parts and connects them.
 func (s *Server) assemble() error {
 	deliveries := make(chan struct{}, 1)
-	chains := make([]chain.Chain, len(s.Chains))
-	for i, c := range s.Chains {
-		chains[i] = c.Chain
-	}
 	s.settle = settle.New(settle.Config{
-		Store: s.store, Chains: chains, Merchants: s.Merchants, Now: s.Now, Rand: s.Rand, Logger: s.Logger,
+		Store: s.store, Chains: s.networks(), Merchants: s.Merchants, Now: s.Now, Rand: s.Rand,
 		Signals: settle.Signals{
 			Deliveries: func() { poke(deliveries) },
 			Intents: func(key string) {
@@ -140,6 +136,15 @@ func (s *Server) assemble() error {
 		s.byKey[c.Key] = run
 	}
 	return nil
+}
+
+// networks returns the chains without what the server adds to them.
+func (s *Server) networks() []chain.Chain {
+	all := make([]chain.Chain, len(s.Chains))
+	for i, c := range s.Chains {
+		all[i] = c.Chain
+	}
+	return all
 }
 
 // poke wakes whoever waits on the channel; pokes that nobody took yet are one.

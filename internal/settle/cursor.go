@@ -114,7 +114,6 @@ func (s *Service) Rollback(ctx context.Context, chainKey string, to Header) erro
 // Halt stops the chain's indexer until somebody has looked at it. Nothing
 // else of the chain is changed.
 func (s *Service) Halt(ctx context.Context, chainKey, reason string) error {
-	s.Logger.Error("chain halted", "chain", chainKey, "reason", reason)
 	return s.Store.Update(ctx, func(tx *store.Tx) error {
 		cur, err := tx.LockCursor(ctx, chainKey)
 		if err != nil {

@@ -9,7 +9,6 @@ package settle
 import (
 	"errors"
 	"io"
-	"log/slog"
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
@@ -52,7 +51,6 @@ type Config struct {
 	Signals   Signals
 	Now       func() time.Time
 	Rand      io.Reader
-	Logger    *slog.Logger
 }
 
 // Service runs the use cases. It is safe for concurrent use.

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"flag"
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -116,9 +115,8 @@ func (w *world) service() *settle.Service {
 			Intents:    func(key string) { signal("intents %s", key) },
 			Look:       func(key string) { signal("look %s", key) },
 		},
-		Now:    func() time.Time { return time.Unix(w.seconds.Load(), 0) },
-		Rand:   rand.Reader,
-		Logger: slog.New(slog.DiscardHandler),
+		Now:  func() time.Time { return time.Unix(w.seconds.Load(), 0) },
+		Rand: rand.Reader,
 	})
 }
 
