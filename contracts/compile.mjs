@@ -13,7 +13,7 @@ const solidity = (folder) =>
   readdirSync(join(root, folder))
     .filter((name) => name.endsWith(".sol"))
     .map((name) => (folder === "." ? name : `${folder}/${name}`));
-const own = [...solidity("."), ...solidity("testing")].sort();
+const own = [".", "hostile", "testing"].flatMap(solidity).sort();
 const read = (path) => readFileSync(join(root, path), "utf8");
 
 const digest = createHash("sha256");

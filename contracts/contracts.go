@@ -9,4 +9,4 @@ package contracts
 
 //go:generate npm ci --silent --no-fund --no-audit
 //go:generate npm run --silent compile
-//go:generate go run ./internal/bindgen/cmd artifacts bindings.gen.go
+//go:generate go run ./internal/bindgen/cmd artifacts

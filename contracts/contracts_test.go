@@ -194,7 +194,7 @@ func (w *world) at(unix uint64) {
 	w.must(w.SealAt(w.Context(), time.Unix(int64(unix), 0)))
 }
 
-// deploy puts a contract of contracts/testing onto the chain, and returns its address and its ABI.
+// deploy puts a contract onto the chain by its artifact, and returns its address and its ABI.
 func (w *world) deploy(name string, holder common.Address) (common.Address, abi.ABI) {
 	w.Helper()
 	artifact, err := bindgen.Read("artifacts", name)

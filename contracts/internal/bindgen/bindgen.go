@@ -10,8 +10,19 @@ import (
 	"github.com/ethereum/go-ethereum/accounts/abi/abigen"
 )
 
-// Bound names the contracts that the program calls; the rest of the artifacts serve tests only.
-var Bound = []string{"InvoiceRegistry", "TestUSDC"}
+// Package is a Go package of bindings.
+type Package struct {
+	Name      string
+	File      string   // of its source, below the folder of the contracts
+	Contracts []string // that it binds
+}
+
+// Packages are all that is generated: what the program calls, and what tests do. Contracts that none of them names
+// are deployed from their artifacts.
+var Packages = []Package{
+	{"contracts", "bindings.gen.go", []string{"InvoiceRegistry", "TestUSDC"}},
+	{"hostile", "hostile/bindings.gen.go", []string{"Disperse", "Drainer", "FeeToken", "Lookalike", "LyingToken", "MerchantWallet"}},
+}
 
 // Artifact is what the compile step writes for each contract.
 type Artifact struct {
@@ -37,17 +48,17 @@ func Read(folder, name string) (Artifact, error) {
 	return a, nil
 }
 
-// Generate returns the Go source of package contracts' bindings for the Bound artifacts in folder.
-func Generate(folder string) (string, error) {
+// Generate returns the package's Go source, from the artifacts in folder.
+func (p Package) Generate(folder string) (string, error) {
 	var abis, codes []string
-	for _, name := range Bound {
+	for _, name := range p.Contracts {
 		a, err := Read(folder, name)
 		if err != nil {
 			return "", err
 		}
 		abis, codes = append(abis, string(a.ABI)), append(codes, a.Bytecode)
 	}
-	source, err := abigen.BindV2(Bound, abis, codes, "contracts", map[string]string{}, map[string]string{})
+	source, err := abigen.BindV2(p.Contracts, abis, codes, p.Name, map[string]string{}, map[string]string{})
 	if err != nil {
 		return "", fmt.Errorf("generate bindings: %w", err)
 	}

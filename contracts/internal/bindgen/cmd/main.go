@@ -1,4 +1,4 @@
-// Command cmd writes the Go bindings of the compiled contracts: cmd ARTIFACTS OUTPUT.
+// Command cmd writes the Go bindings of the compiled contracts: cmd ARTIFACTS, in the folder of the contracts.
 package main
 
 import (
@@ -16,12 +16,17 @@ func main() {
 }
 
 func run(args []string) error {
-	if len(args) != 2 {
-		return fmt.Errorf("got %d arguments, want the artifacts' folder and the file to write", len(args))
+	if len(args) != 1 {
+		return fmt.Errorf("got %d arguments, want the artifacts' folder", len(args))
 	}
-	source, err := bindgen.Generate(args[0])
-	if err != nil {
-		return err
+	for _, p := range bindgen.Packages {
+		source, err := p.Generate(args[0])
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(p.File, []byte(source), 0o644); err != nil {
+			return err
+		}
 	}
-	return os.WriteFile(args[1], []byte(source), 0o644)
+	return nil
 }

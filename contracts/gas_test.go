@@ -1,0 +1,153 @@
+package contracts_test
+
+import (
+	"crypto/ecdsa"
+	"encoding/binary"
+	"fmt"
+	"math/big"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/params"
+
+	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/devchain"
+)
+
+// gasDocs is where the figures of TestGas stand.
+const gasDocs = "../docs/performance.md"
+
+// TestGas measures what calls cost and holds that against the table in
+// gasDocs: a figure there is a ceiling, and the cost lies less than a hundredth
+// below it. Run with -v, it prints what it measures.
+func TestGas(t *testing.T) {
+	w := newWorld(t)
+	text, err := os.ReadFile(gasDocs)
+	w.must(err)
+	table := gasTable{w, string(text)}
+	operator, payer := w.Keys.Operator, w.Keys.Payer
+	for _, size := range []int{1, 50, 200} {
+		ids := gasIDs(size)
+		table.want(fmt.Sprintf("`open` of %d", size), w.gas(operator, w.Registry, w.registry.PackOpen(ids)), size)
+		table.want(fmt.Sprintf("`close` of %d", size), w.gas(operator, w.Registry, w.registry.PackClose(ids)), size)
+	}
+	// Each call is made twice, and the second counts: after the first, payer
+	// and merchant have used the token before.
+	for name, call := range map[string]func(contracts.Terms) uint64{
+		"`approve`, which `pay` needs once": func(contracts.Terms) uint64 {
+			w.gas(payer, w.Token, w.token.PackApprove(w.Registry, new(big.Int)))
+			return w.gas(payer, w.Token, w.token.PackApprove(w.Registry, big.NewInt(1_000_000)))
+		},
+		"`pay`": func(t contracts.Terms) uint64 {
+			w.approve(1_000_000)
+			return w.gas(payer, w.Registry, w.registry.PackPay(t))
+		},
+		"`payWithPermit`": func(t contracts.Terms) uint64 {
+			w.approve(0)
+			p, sig := w.permit(t.Amount.Int64())
+			return w.gas(payer, w.Registry, w.registry.PackPayWithPermit(t, p.Deadline, sig.V, sig.R, sig.S))
+		},
+		"`payWithAuthorization`": func(t contracts.Terms) uint64 {
+			a, sig := w.gasAuthorization(t)
+			return w.gas(operator, w.Registry,
+				w.registry.PackPayWithAuthorization(t, a.From, a.ValidAfter, a.ValidBefore, sig.V, sig.R, sig.S))
+		},
+		"the token's `transferWithAuthorization`": func(t contracts.Terms) uint64 {
+			a, sig := w.gasAuthorization(t)
+			return w.gas(operator, w.Token,
+				w.token.PackTransferWithAuthorization0(a.From, a.To, a.Value, a.ValidAfter, a.ValidBefore, a.Nonce, sig.V, sig.R, sig.S))
+		},
+		"the token's `transfer`, id in the calldata": func(t contracts.Terms) uint64 {
+			return w.gas(payer, w.Token, append(w.token.PackTransfer(t.Merchant, t.Amount), w.id(t).Bytes()...))
+		},
+		"the token's `transfer`": func(t contracts.Terms) uint64 {
+			return w.gas(payer, w.Token, w.token.PackTransfer(t.Merchant, t.Amount))
+		},
+	} {
+		var used uint64
+		for range 2 {
+			terms := w.terms()
+			w.do(operator, w.Registry, w.registry.PackOpen([][32]byte{w.id(terms)}))
+			used = call(terms)
+		}
+		table.want(name, used, 1)
+	}
+}
+
+// gasIDs returns ids that are the same in every run: zero bytes cost less.
+func gasIDs(n int) [][32]byte {
+	ids := make([][32]byte, n)
+	for i := range ids {
+		ids[i] = crypto.Keccak256Hash(binary.BigEndian.AppendUint64(nil, uint64(n)), binary.BigEndian.AppendUint64(nil, uint64(i)))
+	}
+	return ids
+}
+
+// gas sends a call that must succeed and returns the gas it used.
+func (w *world) gas(from *ecdsa.PrivateKey, to common.Address, data []byte) uint64 {
+	w.Helper()
+	nonce, err := w.Client().NonceAt(w.Context(), devchain.Address(from), nil)
+	w.must(err)
+	tx, err := types.SignNewTx(from, types.LatestSignerForChainID(w.ChainID()), &types.DynamicFeeTx{
+		ChainID: w.ChainID(), Nonce: nonce, GasTipCap: big.NewInt(params.GWei), GasFeeCap: big.NewInt(10 * params.GWei),
+		Gas: params.MaxTxGas, To: &to, Data: data,
+	})
+	w.must(err)
+	w.must(w.Client().SendTransaction(w.Context(), tx))
+	w.must(w.Seal(w.Context()))
+	receipt, err := w.Mined(w.Context(), tx.Hash())
+	w.must(err)
+	if receipt.Status != types.ReceiptStatusSuccessful {
+		w.Fatalf("a call of %s with %d bytes failed", to, len(data))
+	}
+	return receipt.GasUsed
+}
+
+func (w *world) gasAuthorization(t contracts.Terms) (contracts.Authorization, contracts.Signature) {
+	w.Helper()
+	a := contracts.Authorization{
+		From: w.payer, To: t.Merchant, Value: t.Amount, ValidAfter: new(big.Int),
+		ValidBefore: new(big.Int).SetUint64(t.ExpiresAt + 1), Nonce: w.id(t),
+	}
+	sig, err := a.Sign(contracts.TestUSDCDomain(w.ChainID(), w.Token), w.Keys.Payer)
+	w.must(err)
+	return a, sig
+}
+
+// gasTable is a text with a table of calls, their gas, and the gas for each
+// invoice.
+type gasTable struct {
+	*world
+	text string
+}
+
+// want demands that a call costs what the table says.
+func (g gasTable) want(call string, used uint64, invoices int) {
+	g.Helper()
+	g.Logf("%s: %d gas, %d for each of %d", call, used, used/uint64(invoices), invoices)
+	row := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(call) + ` \| ([\d,]+) \| ([\d,]+) \|$`).FindStringSubmatch(g.text)
+	if row == nil {
+		g.Errorf("%s has no row for %q; want | call | %d | %d |", gasDocs, call, used, used/uint64(invoices))
+		return
+	}
+	total, each := g.number(row[1]), g.number(row[2])
+	if used > total || used < total-total/100 {
+		g.Errorf("%s cost %d gas, and %s says %d", call, used, gasDocs, total)
+	}
+	if each != total/uint64(invoices) {
+		g.Errorf("%s says %d gas for %d invoices, and %d for each", gasDocs, total, invoices, each)
+	}
+}
+
+func (g gasTable) number(text string) uint64 {
+	g.Helper()
+	n, err := strconv.ParseUint(strings.ReplaceAll(text, ",", ""), 10, 64)
+	g.must(err)
+	return n
+}

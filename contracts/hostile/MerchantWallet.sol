@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+pragma solidity ^0.8.24;
+
+import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
+
+/// @notice The call of EIP-3009 that its receiver alone may make.
+interface IReceiveWithAuthorization {
+    function receiveWithAuthorization(
+        address from,
+        address to,
+        uint256 value,
+        uint256 validAfter,
+        uint256 validBefore,
+        bytes32 nonce,
+        bytes memory signature
+    ) external;
+}
+
+/// @title A settlement address that is a contract
+/// @dev Anyone may move its tokens: it is for tests.
+contract MerchantWallet {
+    /// @notice Sends tokens on or back.
+    function send(IERC20 token, address to, uint256 amount) external {
+        require(token.transfer(to, amount));
+    }
+
+    /// @notice Takes a payment that its payer has authorized, and sends `onward` of it on in the same transaction.
+    function collect(
+        address token,
+        address from,
+        uint256 value,
+        uint256 validBefore,
+        bytes32 nonce,
+        bytes calldata signature,
+        address treasury,
+        uint256 onward
+    ) external {
+        IReceiveWithAuthorization(token).receiveWithAuthorization(
+            from, address(this), value, 0, validBefore, nonce, signature
+        );
+        if (onward > 0) require(IERC20(token).transfer(treasury, onward));
+    }
+}
