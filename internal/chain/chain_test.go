@@ -2,6 +2,7 @@ package chain
 
 import (
 	"math/big"
+	"slices"
 	"strings"
 	"testing"
 
@@ -142,13 +143,8 @@ func TestBuiltin(t *testing.T) {
 			t.Errorf("%s: token is %+v, %t", c.Key, token, ok)
 		}
 	}
-	if len(keys) != 13 {
-		t.Errorf("%d chains are built in, want 13", len(keys))
-	}
-	for _, key := range []string{"arc", "arc-testnet"} {
-		if _, ok := Lookup(key); ok {
-			t.Errorf("%s is built in, where a token's logs are not all of its movements", key)
-		}
+	if len(keys) != 15 {
+		t.Errorf("%d chains are built in, want 15", len(keys))
 	}
 	base, ok := Lookup("base")
 	if !ok || base.ID != 8453 {
@@ -160,5 +156,26 @@ func TestBuiltin(t *testing.T) {
 	}
 	if _, ok := Lookup("bitcoin"); ok {
 		t.Error("Lookup(bitcoin) found a chain")
+	}
+}
+
+// TestEmitters names where movements are logged: at the token, except on Arc,
+// where that would miss native sends.
+func TestEmitters(t *testing.T) {
+	base, _ := Lookup("base")
+	usdc := base.Tokens[0]
+	if got := usdc.Emitters(); len(got) != 1 || got[0] != (Emitter{usdc.Address, TransferTopic, 6}) {
+		t.Errorf("base: %+v", got)
+	}
+	native := Emitter{MustAddress("0xffffFFFfFFffffffffffffffFfFFFfffFFFfFFfE"), TransferTopic, 18}
+	former := Emitter{
+		MustAddress("0x1800000000000000000000000000000000000000"),
+		common.HexToHash("0x62f084c00a442dcf51cdbb51beed2839bf42a268da8474b0e98f38edb7db5a22"), 18,
+	}
+	for key, want := range map[string][]Emitter{"arc": {native}, "arc-testnet": {native, former}} {
+		c, _ := Lookup(key)
+		if got := c.Tokens[0].Emitters(); !slices.Equal(got, want) || c.FullBloom {
+			t.Errorf("%s: %+v, want %+v", key, got, want)
+		}
 	}
 }

@@ -17,9 +17,6 @@ import (
 // the chain's configuration. Waiting does not help.
 var ErrMismatch = errors.New("the configuration does not match the node")
 
-// errorReverted is the JSON-RPC code of a call that the contract refused.
-const errorReverted = 3
-
 // decimalsCall is the calldata of ERC-20's decimals().
 const decimalsCall = "0x313ce567"
 
@@ -54,7 +51,7 @@ func (e *Endpoint) checkToken(ctx context.Context, c Chain, token Token) error {
 	var word hexutil.Bytes
 	call := map[string]any{"to": common.Address(token.Address), "data": decimalsCall}
 	var refused rpc.Error
-	if err := e.call(ctx, &word, "eth_call", call, "latest"); err != nil && !(errors.As(err, &refused) && refused.ErrorCode() == errorReverted) {
+	if err := e.call(ctx, &word, "eth_call", call, "latest"); err != nil && !(errors.As(err, &refused) && refused.ErrorCode() == codeReverted) {
 		return err
 	}
 	if len(word) != 32 || new(big.Int).SetBytes(word).Cmp(big.NewInt(int64(token.Decimals))) != 0 {

@@ -3,6 +3,9 @@ package chain
 import (
 	"slices"
 
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/crypto"
+
 	"github.com/quittance/quittance/internal/invoice"
 )
 
@@ -15,6 +18,7 @@ type Chain struct {
 	Tokens     []Token
 	Registry   invoice.Address // zero when none is deployed
 	StartBlock *uint64         // first block to read on the first start; nil for the newest final one
+	Agree      int             // 2: a payment confirms only when two providers give the same receipt; 0 or 1: one provider's word
 
 	// FullBloom says that every log of a block is in its header's bloom
 	// filter, so that blocks can be passed over by it. It is false where that
@@ -28,6 +32,30 @@ type Token struct {
 	Currency string
 	Address  invoice.Address
 	Decimals int // of a minor unit; 6 for USDC
+
+	// Movements are where the token's movements are logged. nil: at Address, as
+	// ERC-20 Transfers with Decimals. It is something else where the token is
+	// also the network's native coin.
+	Movements []Emitter
+}
+
+// Emitter is a contract or system address whose logs tell of a token's
+// movements: from and to are indexed, the amount is the data.
+type Emitter struct {
+	Address  invoice.Address
+	Topic    common.Hash // first topic of the logs
+	Decimals int         // of the amount
+}
+
+// TransferTopic is the first topic of ERC-20's Transfer logs.
+var TransferTopic = crypto.Keccak256Hash([]byte("Transfer(address,address,uint256)"))
+
+// Emitters returns where the token's movements are logged, each movement once.
+func (t Token) Emitters() []Emitter {
+	if t.Movements != nil {
+		return t.Movements
+	}
+	return []Emitter{{Address: t.Address, Topic: TransferTopic, Decimals: t.Decimals}}
 }
 
 // USDC is the code of the currency that every built-in network carries.
@@ -55,6 +83,13 @@ var builtin = []Chain{
 	fullBloom(network("optimism-sepolia", 11155420, "0x5fd84259d66Cd46123540766Be93DFE6D43130D7", Finality{Tag: TagSafe})),
 	network("polygon-amoy", 80002, "0x41E94Eb019C0762f9Bfcf9Fb1E58725BfB0e7582", Finality{Tag: TagFinalized, Depth: 128}),
 	fullBloom(network("avalanche-fuji", 43113, "0x5425890298aed601595a70AB815c96711a31Bc65", Finality{Depth: 1})),
+	arc("arc", 5042),
+	arc("arc-testnet", 5042002, Emitter{
+		// Before the Transfer logs of the system address, the testnet had these.
+		Address:  MustAddress("0x1800000000000000000000000000000000000000"),
+		Topic:    crypto.Keccak256Hash([]byte("NativeCoinTransferred(address,address,uint256)")),
+		Decimals: arcDecimals,
+	}),
 	{Key: Local, ID: 1337, Finality: Finality{Depth: 2}, FullBloom: true},
 }
 
@@ -63,6 +98,20 @@ func network(key string, id uint64, usdc string, f Finality) Chain {
 		Key: key, ID: id, Finality: f,
 		Tokens: []Token{{Currency: USDC, Address: MustAddress(usdc), Decimals: usdcDecimals}},
 	}
+}
+
+// arcDecimals are those of Arc's native coin, which is USDC. Its ERC-20 view
+// has usdcDecimals.
+const arcDecimals = 18
+
+// arc is one of Arc's networks. A system address logs every movement there,
+// native sends and calls of the token alike; the token logs its calls a second
+// time. So the system address alone is read.
+func arc(key string, id uint64, former ...Emitter) Chain {
+	c := network(key, id, "0x3600000000000000000000000000000000000000", Finality{Depth: 1})
+	system := Emitter{Address: MustAddress("0xfffffffffffffffffffffffffffffffffffffffe"), Topic: TransferTopic, Decimals: arcDecimals}
+	c.Tokens[0].Movements = append([]Emitter{system}, former...)
+	return c
 }
 
 func fullBloom(c Chain) Chain {

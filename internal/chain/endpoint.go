@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"net/url"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ethereum/go-ethereum/rpc"
@@ -21,9 +24,10 @@ const (
 	MaxResponse = 32 << 20
 	// MaxBatch is how many calls go out in one JSON-RPC batch.
 	MaxBatch = 100
-	// maxErrorBody is how much of an answer with an HTTP error is kept, in
-	// bytes.
-	maxErrorBody = 300
+	// maxShown and maxExamined are how much of a node's words about an error is
+	// shown, and how much is looked at, in bytes.
+	maxShown    = 300
+	maxExamined = 4 << 10
 )
 
 // Errors of an Endpoint's calls, beside those of the network and the node.
@@ -31,22 +35,38 @@ var (
 	// ErrNotFound: the node does not have what it was asked for, such as a
 	// block beyond its head or a receipt that a reorg removed.
 	ErrNotFound = errors.New("the node does not have it")
+	// ErrUnsupported: the node does not offer the method.
+	ErrUnsupported = errors.New("the node does not offer this method")
 	// ErrNoSubscription: the endpoint's transport cannot push; use polling.
 	ErrNoSubscription = errors.New("the endpoint has no subscriptions; give a ws:// or wss:// URL to have them")
-	// ErrResponseTooLarge: the answer is longer than MaxResponse.
-	ErrResponseTooLarge = fmt.Errorf("the node's answer is longer than %d bytes", MaxResponse)
+	// ErrResponseTooLarge: the answer is longer than the endpoint's MaxAnswer.
+	ErrResponseTooLarge = errors.New("the node's answer is longer than is read")
+	// ErrTimeout: the node took longer than the endpoint's Timeout. That the
+	// caller's context ended is another error, context.DeadlineExceeded.
+	ErrTimeout = errors.New("the node did not answer in time")
 )
 
 // Endpoint asks one node over JSON-RPC. It connects at the first call, and
 // again when the connection was lost, so a node may be down when the service
 // starts. It is safe for concurrent use.
 type Endpoint struct {
-	url  string
-	name string
+	url     string
+	name    string
+	secrets *strings.Replacer // in the URL
 
+	// Timeout bounds each call. It is CallTimeout unless changed before the
+	// first call.
+	Timeout time.Duration
+	// MaxAnswer bounds each answer, in bytes. It is MaxResponse unless changed
+	// before the first call.
+	MaxAnswer int64
 	// Observe, when set, is told of every call that was made: a method, or
-	// the method of a batch's calls once for each of them.
+	// the method of each of a batch's calls.
 	Observe func(method string, took time.Duration, err error)
+
+	account    func(calls int, took time.Duration, err error) // of the pool; nil without one
+	batchSize  atomic.Int64                                   // calls that the node takes in one batch
+	subscribed atomic.Bool
 
 	mu     sync.Mutex
 	client *rpc.Client
@@ -69,10 +89,21 @@ func NewEndpoint(rawURL string) (*Endpoint, error) {
 	if u.Host == "" {
 		return nil, errors.New("RPC URL names no host")
 	}
-	return &Endpoint{
-		url: rawURL, name: u.Scheme + "://" + u.Host,
+	e := &Endpoint{
+		url: rawURL, name: u.Scheme + "://" + u.Host, secrets: concealer(u),
+		Timeout: CallTimeout, MaxAnswer: MaxResponse,
 		http: http.DefaultTransport.(*http.Transport).Clone(),
-	}, nil
+	}
+	e.http.DisableCompression = isNear(u.Hostname())
+	e.batchSize.Store(MaxBatch)
+	return e, nil
+}
+
+// isNear reports whether a host is this machine or one on its network. To
+// compress what goes that way takes longer than to send it.
+func isNear(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && (a.IsLoopback() || a.IsPrivate())
 }
 
 // String names the endpoint by scheme and host. The rest of its URL often
@@ -98,11 +129,11 @@ func (e *Endpoint) connect(ctx context.Context) (*rpc.Client, error) {
 		return nil, rpc.ErrClientQuit
 	}
 	if e.client == nil {
-		ctx, cancel := context.WithTimeout(ctx, CallTimeout)
+		ctx, cancel := context.WithTimeout(ctx, e.Timeout)
 		defer cancel()
 		c, err := rpc.DialOptions(ctx, e.url,
-			rpc.WithHTTPClient(&http.Client{Transport: limitedTransport{e.http, MaxResponse}}),
-			rpc.WithWebsocketMessageSizeLimit(MaxResponse),
+			rpc.WithHTTPClient(&http.Client{Transport: transport{e.http, e.MaxAnswer}}),
+			rpc.WithWebsocketMessageSizeLimit(e.MaxAnswer),
 		)
 		if err != nil {
 			return nil, err
@@ -115,69 +146,84 @@ func (e *Endpoint) connect(ctx context.Context) (*rpc.Client, error) {
 // call makes one call and decodes its answer into result. A JSON null sets a
 // pointer that result points to to nil.
 func (e *Endpoint) call(ctx context.Context, result any, method string, args ...any) error {
-	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
-	defer cancel()
-	began := time.Now()
-	client, err := e.connect(ctx)
-	if err == nil {
-		err = client.CallContext(ctx, result, method, args...)
-	}
-	return e.done(method, 1, began, err)
+	return e.ask(ctx, []rpc.BatchElem{{Method: method}}, &exchange{}, func(ctx context.Context, c *rpc.Client) error {
+		return c.CallContext(ctx, result, method, args...)
+	})
 }
 
-// batch makes the same call for each argument list. Answers and errors are
-// those of the elements.
+// batch makes several calls, in as few requests as the node takes. It fails
+// when one of them does; the error of each is in its element.
 func (e *Endpoint) batch(ctx context.Context, elems []rpc.BatchElem) error {
+	most := int(e.batchSize.Load())
 	for len(elems) > 0 {
-		n := min(len(elems), MaxBatch)
-		if err := e.batchOnce(ctx, elems[:n]); err != nil {
+		n := min(len(elems), most)
+		err := e.ask(ctx, elems[:n], &exchange{batch: true}, func(ctx context.Context, c *rpc.Client) error {
+			if err := c.BatchCallContext(ctx, elems[:n]); err != nil {
+				return err
+			}
+			return firstError(elems[:n])
+		})
+		switch long := isBatchTooLong(err); {
+		case err == nil:
+			elems = elems[n:]
+			continue
+		case n == 1 || !long && !errors.Is(err, ErrResponseTooLarge):
 			return err
+		case long: // and it will be next time
+			e.batchSize.Store(int64(n / 2))
 		}
-		elems = elems[n:]
+		most = n / 2
 	}
 	return nil
 }
 
-func (e *Endpoint) batchOnce(ctx context.Context, elems []rpc.BatchElem) error {
-	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
-	defer cancel()
-	began := time.Now()
-	client, err := e.connect(ctx)
-	if err == nil {
-		err = client.BatchCallContext(ctx, elems)
+// firstError returns the error of the first call that failed.
+func firstError(elems []rpc.BatchElem) error {
+	for _, elem := range elems {
+		if elem.Error != nil {
+			return elem.Error
+		}
 	}
-	for i := 0; err == nil && i < len(elems); i++ {
-		err = elems[i].Error
-	}
-	return e.done(elems[0].Method, len(elems), began, err)
+	return nil
 }
 
-// done names the endpoint and the method in a call's error, and reports the
-// call to Observe.
-func (e *Endpoint) done(method string, calls int, began time.Time, err error) error {
+// ask sends one request, with the calls of elems, within the endpoint's
+// Timeout. Its errors are *callError.
+func (e *Endpoint) ask(ctx context.Context, elems []rpc.BatchElem, x *exchange, send func(context.Context, *rpc.Client) error) error {
+	began := time.Now()
+	limited, cancel := context.WithTimeout(context.WithValue(ctx, exchangeKey{}, x), e.Timeout)
+	defer cancel()
+	client, err := e.connect(limited)
+	if err == nil {
+		err = send(limited, client)
+	}
 	if err != nil {
-		err = fmt.Errorf("%s: %s: %w", e.name, method, presentable(err))
+		if limited.Err() != nil && ctx.Err() == nil {
+			err = ErrTimeout
+		}
+		err = e.failed(elems, x.retryAfter, err)
+	}
+	took := time.Since(began)
+	if e.account != nil && ctx.Err() == nil {
+		e.account(len(elems), took, err)
 	}
 	if e.Observe != nil {
-		took := time.Since(began)
-		for range calls {
-			e.Observe(method, took, err)
+		for _, elem := range elems {
+			e.Observe(elem.Method, took, err)
 		}
 	}
 	return err
 }
 
-// presentable makes an error fit for logs: without the URL, which may hold an
-// access key, and without a long page that came with an HTTP status.
-func presentable(err error) error {
-	var withURL *url.Error
-	if errors.As(err, &withURL) {
-		return withURL.Err
+// failed makes a request's error fit to be passed on: with the endpoint's name
+// and the method of the call that failed.
+func (e *Endpoint) failed(elems []rpc.BatchElem, retryAfter time.Duration, err error) error {
+	method := elems[0].Method
+	for _, elem := range elems {
+		if elem.Error != nil {
+			method = elem.Method
+			break
+		}
 	}
-	var withBody rpc.HTTPError
-	if errors.As(err, &withBody) && len(withBody.Body) > maxErrorBody {
-		withBody.Body = append(withBody.Body[:maxErrorBody:maxErrorBody], "…"...)
-		return withBody
-	}
-	return err
+	return (&callError{provider: e.name, method: method, secrets: e.secrets, retryAfter: retryAfter, err: presentable(err)}).identified()
 }

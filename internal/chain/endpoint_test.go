@@ -2,7 +2,9 @@ package chain_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/rpc"
 	"go.uber.org/goleak"
 
 	"github.com/quittance/quittance/internal/chain"
@@ -66,16 +69,13 @@ func TestEndpoint(t *testing.T) {
 		if h, err := e.Head(ctx); err != nil || h.Number != 3 || h.Hash != invoice.Hash(c.Head().Hash) {
 			t.Errorf("%s: Head = %+v, %v", e, h, err)
 		}
-		h, err := e.Tagged(ctx, chain.TagSafe)
+		_, h, err := e.HeadAndTagged(ctx, chain.TagSafe)
 		want := chain.Header{Number: 1, Hash: invoice.Hash(b.Hash), Parent: invoice.Hash(b.Parent), Time: b.Time, Bloom: h.Bloom}
 		if err != nil || h != want {
-			t.Errorf("%s: Tagged = %+v, %v; want %+v", e, h, err, want)
+			t.Errorf("%s: tagged is %+v, %v; want %+v", e, h, err, want)
 		}
 		if !filter.Mentioned(h.Bloom) {
 			t.Errorf("%s: the bloom filter of block 1 does not mention its log", e)
-		}
-		if _, err := e.Tagged(ctx, chain.TagFinalized); !errors.Is(err, chain.ErrNotFound) {
-			t.Errorf("%s: Tagged(finalized): %v, want ErrNotFound", e, err)
 		}
 		headers, err := e.Headers(ctx, []uint64{2, 0, 1})
 		if err != nil || len(headers) != 3 || headers[0].Number != 2 || headers[1].Number != 0 || headers[2] != want {
@@ -102,9 +102,9 @@ func TestEndpoint(t *testing.T) {
 		if _, err := e.Receipts(ctx, []common.Hash{tx.Hash, {1}}); !errors.Is(err, chain.ErrNotFound) {
 			t.Errorf("%s: Receipts of an unknown transaction: %v, want ErrNotFound", e, err)
 		}
-		inputs, err := e.Inputs(ctx, []common.Hash{tx.Hash})
+		_, inputs, err := e.Evidence(ctx, []common.Hash{tx.Hash})
 		if err != nil || len(inputs) != 1 || string(inputs[0]) != "\x01\x02\x03" {
-			t.Errorf("%s: Inputs = %v, %v", e, inputs, err)
+			t.Errorf("%s: Evidence has the input %v, %v", e, inputs, err)
 		}
 	}
 }
@@ -137,6 +137,135 @@ func TestEndpointBatches(t *testing.T) {
 	}
 }
 
+// TestHeadAndTagged asks nodes for both at once, with and without a block that
+// the tag holds for.
+func TestHeadAndTagged(t *testing.T) {
+	c := chaintest.New(5)
+	c.MineEmpty(3)
+	c.Tag("safe", 2)
+	node := c.Serve(t)
+	e := endpoint(t, node.URL)
+	for tag, want := range map[string]uint64{"": 0, chain.TagSafe: 2, chain.TagFinalized: 0} {
+		before := node.Calls("eth_getBlockByNumber")
+		head, tagged, err := e.HeadAndTagged(t.Context(), tag)
+		if err != nil || head.Number != 3 || tagged.Number != want || (tagged.Hash == invoice.Hash{}) != (want == 0) {
+			t.Errorf("tag %q: %d, %d, %v; want 3, %d", tag, head.Number, tagged.Number, err, want)
+		}
+		if calls := node.Calls("eth_getBlockByNumber") - before; calls > 2 {
+			t.Errorf("tag %q: %d calls", tag, calls)
+		}
+	}
+
+	// geth has an error in place of null.
+	header := `"result":{"number":"0x3","hash":"` + common.Hash{3}.Hex() + `","parentHash":"` + common.Hash{2}.Hex() + `","timestamp":"0x1"}`
+	const lacks, broken = `"error":{"code":-32000,"message":"finalized block not found"}`, `"error":{"code":-32603,"message":"internal error"}`
+	for _, c := range []struct {
+		latest, finalized string
+		fails             bool
+	}{{header, lacks, false}, {header, broken, true}, {lacks, lacks, true}, {lacks, header, true}, {`"result":null`, lacks, true}} {
+		head, tagged, err := scriptedTags(t, map[string]string{"latest": c.latest, "finalized": c.finalized}).HeadAndTagged(t.Context(), "finalized")
+		if (err != nil) != c.fails || !c.fails && (head.Number != 3 || tagged != chain.Header{}) {
+			t.Errorf("%+v: %d, %d, %v", c, head.Number, tagged.Number, err)
+		}
+	}
+}
+
+// scriptedTags returns a node that answers a batch of questions for blocks by
+// their tag.
+func scriptedTags(t *testing.T, results map[string]string) *chain.Endpoint {
+	t.Helper()
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var calls []struct {
+			ID     int
+			Params []any
+		}
+		if err := json.NewDecoder(r.Body).Decode(&calls); err != nil {
+			t.Error(err)
+		}
+		var answers []string
+		for _, c := range calls {
+			answers = append(answers, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,%s}`, c.ID, results[c.Params[0].(string)]))
+		}
+		w.Write([]byte("[" + strings.Join(answers, ",") + "]")) //nolint:errcheck // the client may hang up
+	}))
+	t.Cleanup(node.Close)
+	return endpoint(t, node.URL)
+}
+
+// maxAnswer is how much endpoints read in the tests of that limit.
+const maxAnswer = 100_000
+
+// TestBatchOfLongAnswers halves a batch whose answers are too long together.
+func TestBatchOfLongAnswers(t *testing.T) {
+	server := rpc.NewServer()
+	if err := server.RegisterName("eth", &halfAnswer{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	node := httptest.NewServer(server)
+	t.Cleanup(node.Close)
+	var results [3]string
+	batch := make([]rpc.BatchElem, len(results))
+	for i := range batch {
+		batch[i] = rpc.BatchElem{Method: "eth_blockNumber", Result: &results[i]}
+	}
+	e := endpoint(t, node.URL)
+	e.MaxAnswer = maxAnswer
+	if err := e.BatchCallContext(t.Context(), batch); err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range results {
+		if len(r) != maxAnswer/2 {
+			t.Errorf("answer %d has %d bytes", i, len(r))
+		}
+	}
+}
+
+// halfAnswer has a method eth_blockNumber of whose answers two are too long.
+type halfAnswer struct{}
+
+func (*halfAnswer) BlockNumber() string { return strings.Repeat("x", maxAnswer/2) }
+
+// TestCompression is for what comes from far away.
+func TestCompression(t *testing.T) {
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if accepts := r.Header.Get("Accept-Encoding"); accepts != "" {
+			t.Errorf("a node on this machine is asked for %s", accepts)
+		}
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	t.Cleanup(node.Close)
+	if _, err := endpoint(t, node.URL).Head(t.Context()); err == nil {
+		t.Error("404 is no error")
+	}
+}
+
+// longAnswer has a method eth_blockNumber whose answer is too long.
+type longAnswer struct{}
+
+func (longAnswer) BlockNumber() string { return strings.Repeat("x", maxAnswer) }
+
+// TestResponseTooLarge reads too long an answer by both transports.
+func TestResponseTooLarge(t *testing.T) {
+	server := rpc.NewServer()
+	if err := server.RegisterName("eth", longAnswer{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	for scheme, handler := range map[string]http.Handler{"http": server, "ws": server.WebsocketHandler([]string{"*"})} {
+		node := httptest.NewServer(handler)
+		e := endpoint(t, scheme+strings.TrimPrefix(node.URL, "http"))
+		e.MaxAnswer = maxAnswer
+		var s string
+		if err := e.CallContext(t.Context(), &s, "eth_blockNumber"); !errors.Is(err, chain.ErrResponseTooLarge) || !chain.IsTooMuch(err) {
+			t.Errorf("%s: read %d bytes, %.200v; want ErrResponseTooLarge", scheme, len(s), err)
+		}
+		e.Close()
+		node.CloseClientConnections()
+		node.Close()
+	}
+}
+
 func TestCheck(t *testing.T) {
 	c := chaintest.New(5)
 	c.Token(token, 6)
@@ -164,14 +293,14 @@ func TestCheck(t *testing.T) {
 // TestErrorsHideTheKey has calls fail at every stage, and looks for the key in
 // the URL among the errors' words.
 func TestErrorsHideTheKey(t *testing.T) {
-	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusTooManyRequests)
-		w.Write([]byte(strings.Repeat("x", 100_000))) //nolint:errcheck // the client may hang up
+		w.Write([]byte("no " + r.URL.String() + strings.Repeat("x", 100_000))) //nolint:errcheck // the client may hang up
 	}))
-	url := node.URL + "/v3/s3cret"
+	url := node.URL + "/v3/s3cret?token=s3cret+too"
 	e := endpoint(t, url)
 	_, err := e.Head(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "429") || len(err.Error()) > 500 {
+	if err == nil || !strings.Contains(err.Error(), "429") || len(err.Error()) > 500 || strings.Contains(err.Error(), "s3cret") {
 		t.Errorf("error of a refused call is %d bytes: %.600v", len(err.Error()), err)
 	}
 	e.Close()
@@ -196,6 +325,7 @@ func TestListen(t *testing.T) {
 		t.Errorf("Listen over HTTP: %v, want ErrNoSubscription", err)
 	}
 	e := endpoint(t, node.WSURL)
+	all := chain.NewPool(chain.PoolConfig{Endpoints: []*chain.Endpoint{e}, Now: time.Now})
 	subscribed := make(chan struct{})
 	node.Intercept(func(_ context.Context, method string) error {
 		if method == "eth_subscribe" {
@@ -217,9 +347,15 @@ func TestListen(t *testing.T) {
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
+	if !all.Health()[0].Subscribed {
+		t.Error("the provider is not shown as subscribed")
+	}
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("Listen ended with %v", err)
+	}
+	if all.Health()[0].Subscribed {
+		t.Error("the provider is shown as subscribed still")
 	}
 }
 

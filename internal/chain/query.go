@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -58,11 +57,13 @@ func (h *Header) UnmarshalJSON(data []byte) error {
 
 // Receipt is what the service uses of a transaction's receipt.
 type Receipt struct {
-	TxHash      common.Hash    `json:"transactionHash"`
-	BlockHash   common.Hash    `json:"blockHash"`
-	BlockNumber hexutil.Uint64 `json:"blockNumber"`
-	Status      hexutil.Uint64 `json:"status"`
-	Logs        []types.Log    `json:"logs"`
+	TxHash      common.Hash     `json:"transactionHash"`
+	BlockHash   common.Hash     `json:"blockHash"`
+	BlockNumber hexutil.Uint64  `json:"blockNumber"`
+	From        common.Address  `json:"from"` // who sent the transaction
+	To          *common.Address `json:"to"`   // whom it called; nil when it created a contract
+	Status      hexutil.Uint64  `json:"status"`
+	Logs        Logs            `json:"logs"`
 }
 
 // Succeeded reports whether the transaction was carried out rather than
@@ -96,29 +97,62 @@ func (f LogFilter) Mentioned(bloom types.Bloom) bool {
 	return address && topic
 }
 
+// Methods that the limits and refusals of providers are about.
+const (
+	blockByNumber = "eth_getBlockByNumber"
+	getLogs       = "eth_getLogs"
+)
+
 // Head returns the newest block that the node has.
-func (e *Endpoint) Head(ctx context.Context) (Header, error) { return e.block(ctx, "latest") }
-
-// Tagged returns the newest block that the node's tag holds for, TagSafe or
-// TagFinalized. It is ErrNotFound on a chain too young to have one.
-func (e *Endpoint) Tagged(ctx context.Context, tag string) (Header, error) { return e.block(ctx, tag) }
-
-func (e *Endpoint) block(ctx context.Context, which string) (Header, error) {
-	const method = "eth_getBlockByNumber"
+func (e *Endpoint) Head(ctx context.Context) (Header, error) {
 	var h *Header
-	if err := e.call(ctx, &h, method, which, false); err != nil {
+	if err := e.call(ctx, &h, blockByNumber, "latest", false); err != nil {
 		return Header{}, err
 	}
 	if h == nil {
-		return Header{}, fmt.Errorf("%s: %s %s: %w", e.name, method, which, ErrNotFound)
+		return Header{}, e.lacks(blockByNumber, "latest")
 	}
 	return *h, nil
+}
+
+// HeadAndTagged returns the newest block that the node has, and the newest that
+// its tag holds for, TagSafe or TagFinalized, as of one request. tagged is zero
+// when the tag holds for no block yet. An empty tag asks for the head alone.
+func (e *Endpoint) HeadAndTagged(ctx context.Context, tag string) (head, tagged Header, err error) {
+	if tag == "" {
+		head, err = e.Head(ctx)
+		return head, Header{}, err
+	}
+	var found [2]*Header
+	batch := []rpc.BatchElem{
+		{Method: blockByNumber, Args: []any{"latest", false}, Result: &found[0]},
+		{Method: blockByNumber, Args: []any{tag, false}, Result: &found[1]},
+	}
+	err = e.batch(ctx, batch)
+	if errors.Is(err, ErrNotFound) && batch[0].Error == nil {
+		err, found[1] = nil, nil
+	}
+	if err != nil {
+		return Header{}, Header{}, err
+	}
+	if found[0] == nil {
+		return Header{}, Header{}, e.lacks(blockByNumber, "latest")
+	}
+	if found[1] != nil {
+		tagged = *found[1]
+	}
+	return *found[0], tagged, nil
+}
+
+// lacks is the error of an answer that is null.
+func (e *Endpoint) lacks(method string, what any) error {
+	return &callError{provider: e.name, method: method, err: fmt.Errorf("%v: %w", what, ErrNotFound)}
 }
 
 // Headers returns the canonical blocks at several heights, in the order asked
 // for. One that the node lacks is ErrNotFound.
 func (e *Endpoint) Headers(ctx context.Context, numbers []uint64) ([]Header, error) {
-	found, err := batchOf[Header](ctx, e, "eth_getBlockByNumber", len(numbers), func(i int) []any {
+	found, err := batchOf[Header](ctx, e, blockByNumber, len(numbers), func(i int) []any {
 		return []any{hexutil.EncodeUint64(numbers[i]), false}
 	})
 	if err != nil {
@@ -138,7 +172,7 @@ func (e *Endpoint) Headers(ctx context.Context, numbers []uint64) ([]Header, err
 // Asked by hash, a node cannot answer with those of another block of that
 // height; whether the block is canonical it does not say.
 func (e *Endpoint) LogsOfBlocks(ctx context.Context, blocks []invoice.Hash, f LogFilter) ([][]types.Log, error) {
-	found, err := batchOf[[]types.Log](ctx, e, "eth_getLogs", len(blocks), func(i int) []any {
+	found, err := batchOf[Logs](ctx, e, getLogs, len(blocks), func(i int) []any {
 		return []any{f.arg(map[string]any{"blockHash": common.Hash(blocks[i])})}
 	})
 	if err != nil {
@@ -153,99 +187,21 @@ func (e *Endpoint) LogsOfBlocks(ctx context.Context, blocks []invoice.Hash, f Lo
 
 // LogsInRange returns the logs of the blocks from first through last that the
 // filter selects. last must not lie beyond the node's head: what a node
-// answers then is not defined.
+// answers then is not defined. It is ErrNotFound when the answer is null.
 func (e *Endpoint) LogsInRange(ctx context.Context, first, last uint64, f LogFilter) ([]types.Log, error) {
-	var logs []types.Log
-	err := e.call(ctx, &logs, "eth_getLogs", f.arg(map[string]any{
-		"fromBlock": hexutil.EncodeUint64(first), "toBlock": hexutil.EncodeUint64(last),
-	}))
-	return logs, err
-}
-
-// Receipts returns the receipts of transactions, in the order asked for. One
-// that the node lacks is ErrNotFound.
-func (e *Endpoint) Receipts(ctx context.Context, txs []common.Hash) ([]*Receipt, error) {
-	found, err := batchOf[Receipt](ctx, e, "eth_getTransactionReceipt", len(txs), func(i int) []any { return []any{txs[i]} })
-	if err != nil {
+	filter := f.arg(map[string]any{"fromBlock": hexutil.EncodeUint64(first), "toBlock": hexutil.EncodeUint64(last)})
+	x := &exchange{forLogs: true}
+	var logs *Logs
+	err := e.ask(ctx, []rpc.BatchElem{{Method: getLogs}}, x, func(ctx context.Context, c *rpc.Client) error {
+		return c.CallContext(ctx, &logs, getLogs, filter)
+	})
+	switch {
+	case err != nil:
 		return nil, err
+	case x.logs != nil:
+		return x.logs, nil
+	case logs == nil: // says nothing, which is not that there are none
+		return nil, e.lacks(getLogs, fmt.Sprintf("blocks %d to %d", first, last))
 	}
-	for i, r := range found {
-		if r.TxHash != txs[i] {
-			return nil, fmt.Errorf("%s: answered the receipt of %s when asked for that of %s", e.name, r.TxHash, txs[i])
-		}
-	}
-	return found, nil
-}
-
-// Inputs returns the calldata of transactions, in the order asked for. One
-// that the node lacks is ErrNotFound.
-func (e *Endpoint) Inputs(ctx context.Context, txs []common.Hash) ([][]byte, error) {
-	type transaction struct {
-		Hash  common.Hash   `json:"hash"`
-		Input hexutil.Bytes `json:"input"`
-	}
-	found, err := batchOf[transaction](ctx, e, "eth_getTransactionByHash", len(txs), func(i int) []any { return []any{txs[i]} })
-	if err != nil {
-		return nil, err
-	}
-	inputs := make([][]byte, len(found))
-	for i, tx := range found {
-		if tx.Hash != txs[i] {
-			return nil, fmt.Errorf("%s: answered transaction %s when asked for %s", e.name, tx.Hash, txs[i])
-		}
-		inputs[i] = tx.Input
-	}
-	return inputs, nil
-}
-
-// batchOf makes n calls of a method in batches. Every answer is there, or the
-// error says which was not.
-func batchOf[T any](ctx context.Context, e *Endpoint, method string, n int, args func(i int) []any) ([]*T, error) {
-	found := make([]*T, n)
-	elems := make([]rpc.BatchElem, n)
-	for i := range elems {
-		elems[i] = rpc.BatchElem{Method: method, Args: args(i), Result: &found[i]}
-	}
-	if err := e.batch(ctx, elems); err != nil {
-		return nil, err
-	}
-	for i, v := range found {
-		if v == nil {
-			return nil, fmt.Errorf("%s: %s %v: %w", e.name, method, elems[i].Args[0], ErrNotFound)
-		}
-	}
-	return found, nil
-}
-
-// Listen calls wake for every new head that the node announces, until ctx
-// ends or the subscription breaks, and says why it ended. It is
-// ErrNoSubscription at once over HTTP. A head that is not announced is no
-// error: poll as well.
-func (e *Endpoint) Listen(ctx context.Context, wake func()) error {
-	client, err := e.connect(ctx)
-	if err != nil {
-		return e.done("eth_subscribe", 1, time.Now(), err)
-	}
-	if !client.SupportsSubscriptions() {
-		return ErrNoSubscription
-	}
-	heads := make(chan json.RawMessage, 16)
-	sub, err := client.EthSubscribe(ctx, heads, "newHeads")
-	if err != nil {
-		return e.done("eth_subscribe", 1, time.Now(), err)
-	}
-	defer sub.Unsubscribe()
-	for {
-		select {
-		case <-heads:
-			wake()
-		case err := <-sub.Err():
-			if err == nil {
-				err = rpc.ErrClientQuit
-			}
-			return fmt.Errorf("%s: subscription ended: %w", e.name, err)
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+	return *logs, nil
 }

@@ -57,8 +57,8 @@ func (a *api) Call(ctx context.Context, call struct{ To common.Address }, _ stri
 	return common.LeftPadBytes([]byte{byte(d)}, 32), nil
 }
 
-// GetBlockByNumber answers eth_getBlockByNumber without transactions.
-func (a *api) GetBlockByNumber(ctx context.Context, number rpc.BlockNumber, _ bool) (map[string]any, error) {
+// GetBlockByNumber answers eth_getBlockByNumber.
+func (a *api) GetBlockByNumber(ctx context.Context, number rpc.BlockNumber, full bool) (map[string]any, error) {
 	if err := a.node.enter(ctx, "eth_getBlockByNumber"); err != nil {
 		return nil, err
 	}
@@ -79,7 +79,18 @@ func (a *api) GetBlockByNumber(ctx context.Context, number rpc.BlockNumber, _ bo
 	if at < 0 || at >= int64(len(blocks)) {
 		return nil, nil
 	}
-	return blocks[at].json(), nil
+	return blocks[at].json(full), nil
+}
+
+// GetBlockByHash answers eth_getBlockByHash, of orphaned blocks as well.
+func (a *api) GetBlockByHash(ctx context.Context, hash common.Hash, full bool) (map[string]any, error) {
+	if err := a.node.enter(ctx, "eth_getBlockByHash"); err != nil {
+		return nil, err
+	}
+	if b := a.node.block(hash); b != nil {
+		return b.json(full), nil
+	}
+	return nil, nil
 }
 
 func (c *Chain) tagged(tag string) (uint64, bool) {
@@ -89,20 +100,53 @@ func (c *Chain) tagged(tag string) (uint64, bool) {
 	return n, ok
 }
 
-func (b *Block) json() map[string]any {
+// json writes the block, with its transactions in full or their hashes alone.
+func (b *Block) json(full bool) map[string]any {
+	txs := make([]any, len(b.Txs))
+	for i, tx := range b.Txs {
+		if txs[i] = tx.Hash; full {
+			txs[i] = b.tx(i)
+		}
+	}
 	return map[string]any{
 		"number": hexutil.Uint64(b.Number), "hash": b.Hash, "parentHash": b.Parent,
-		"timestamp": hexutil.Uint64(b.Time), "logsBloom": b.bloom,
+		"timestamp": hexutil.Uint64(b.Time), "logsBloom": b.bloom, "transactions": txs,
 	}
 }
 
+// tx writes a transaction of the block.
+func (b *Block) tx(i int) map[string]any {
+	return map[string]any{
+		"hash": b.Txs[i].Hash, "input": hexutil.Bytes(b.Txs[i].Input),
+		"blockHash": b.Hash, "blockNumber": hexutil.Uint64(b.Number), "transactionIndex": hexutil.Uint(i),
+	}
+}
+
+// receipt writes the receipt of a transaction of the block.
+func (b *Block) receipt(i int) map[string]any {
+	logs := []types.Log{}
+	for _, l := range b.logs {
+		if l.TxIndex == uint(i) {
+			logs = append(logs, l)
+		}
+	}
+	return map[string]any{
+		"transactionHash": b.Txs[i].Hash, "transactionIndex": hexutil.Uint(i), "status": hexutil.Uint64(status),
+		"from": b.Txs[i].sender(), "to": b.Txs[i].To,
+		"blockHash": b.Hash, "blockNumber": hexutil.Uint64(b.Number), "logs": logs,
+	}
+}
+
+// errUnknownBlock is geth's answer about a block that it lacks.
+var errUnknownBlock = errors.New("unknown block")
+
 // filter is the argument of eth_getLogs.
 type filter struct {
-	BlockHash *common.Hash
-	FromBlock *hexutil.Uint64
-	ToBlock   *hexutil.Uint64
-	Address   []common.Address
-	Topics    [][]common.Hash
+	BlockHash *common.Hash     `json:"blockHash,omitempty"`
+	FromBlock *hexutil.Uint64  `json:"fromBlock,omitempty"`
+	ToBlock   *hexutil.Uint64  `json:"toBlock,omitempty"`
+	Address   []common.Address `json:"address"`
+	Topics    [][]common.Hash  `json:"topics"`
 }
 
 // GetLogs answers eth_getLogs. As geth does, it serves an orphaned block that
@@ -113,12 +157,9 @@ func (a *api) GetLogs(ctx context.Context, f filter) ([]types.Log, error) {
 	}
 	logs := []types.Log{}
 	if f.BlockHash != nil {
-		c := a.node.chain
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		b, ok := c.byHash[*f.BlockHash]
-		if !ok {
-			return nil, errors.New("unknown block")
+		b := a.node.block(*f.BlockHash)
+		if b == nil {
+			return nil, errUnknownBlock
 		}
 		return f.of(b, logs), nil
 	}
@@ -153,23 +194,27 @@ func (a *api) GetTransactionReceipt(ctx context.Context, hash common.Hash) (map[
 	if err := a.node.enter(ctx, "eth_getTransactionReceipt"); err != nil {
 		return nil, err
 	}
-	c := a.node.chain
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	b, _ := c.find(hash)
+	if at, ok := a.node.find(hash); ok {
+		return at.block.receipt(at.index), nil
+	}
+	return nil, nil
+}
+
+// GetBlockReceipts answers eth_getBlockReceipts about a block that is named by
+// its hash, orphaned or not.
+func (a *api) GetBlockReceipts(ctx context.Context, hash common.Hash) ([]map[string]any, error) {
+	if err := a.node.enter(ctx, "eth_getBlockReceipts"); err != nil {
+		return nil, err
+	}
+	b := a.node.block(hash)
 	if b == nil {
 		return nil, nil
 	}
-	logs := []types.Log{}
-	for _, l := range b.logs {
-		if l.TxHash == hash {
-			logs = append(logs, l)
-		}
+	receipts := make([]map[string]any, len(b.Txs))
+	for i := range receipts {
+		receipts[i] = b.receipt(i)
 	}
-	return map[string]any{
-		"transactionHash": hash, "blockHash": b.Hash, "blockNumber": hexutil.Uint64(b.Number),
-		"status": hexutil.Uint64(status), "logs": logs,
-	}, nil
+	return receipts, nil
 }
 
 // GetTransactionByHash answers eth_getTransactionByHash.
@@ -177,14 +222,10 @@ func (a *api) GetTransactionByHash(ctx context.Context, hash common.Hash) (map[s
 	if err := a.node.enter(ctx, "eth_getTransactionByHash"); err != nil {
 		return nil, err
 	}
-	c := a.node.chain
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	b, i := c.find(hash)
-	if b == nil {
-		return nil, nil
+	if at, ok := a.node.find(hash); ok {
+		return at.block.tx(at.index), nil
 	}
-	return map[string]any{"hash": hash, "blockHash": b.Hash, "input": hexutil.Bytes(b.Txs[i].Input)}, nil
+	return nil, nil
 }
 
 // NewHeads serves the subscription of that name.
@@ -211,7 +252,7 @@ func (a *api) NewHeads(ctx context.Context) (*rpc.Subscription, error) {
 		for {
 			select {
 			case b := <-heads:
-				if notifier.Notify(sub.ID, b.json()) != nil {
+				if notifier.Notify(sub.ID, b.json(false)) != nil {
 					return
 				}
 			case <-sub.Err():

@@ -29,6 +29,7 @@ type Chain struct {
 	mu        sync.Mutex
 	canonical []*Block // by number
 	byHash    map[common.Hash]*Block
+	txs       map[common.Hash]place // of the canonical blocks
 	tags      map[string]uint64
 	decimals  map[common.Address]int // of contracts; -1 for those that are no token
 	mined     uint64                 // blocks ever mined, so that no two hashes are equal
@@ -50,7 +51,7 @@ type Block struct {
 // New returns a chain that has block 0 alone.
 func New(id uint64) *Chain {
 	c := &Chain{
-		ID: id, byHash: map[common.Hash]*Block{}, tags: map[string]uint64{},
+		ID: id, byHash: map[common.Hash]*Block{}, txs: map[common.Hash]place{}, tags: map[string]uint64{},
 		decimals: map[common.Address]int{}, heads: map[chan *Block]bool{},
 	}
 	c.mine(GenesisTime, nil)
@@ -113,6 +114,11 @@ func (c *Chain) Fork(n int) {
 	if n >= len(c.canonical) {
 		panic(fmt.Sprintf("chaintest: fork of %d blocks, but the chain has only %d above block 0", n, len(c.canonical)-1))
 	}
+	for _, b := range c.canonical[len(c.canonical)-n:] {
+		for _, tx := range b.Txs {
+			delete(c.txs, tx.Hash)
+		}
+	}
 	c.canonical = c.canonical[:len(c.canonical)-n]
 }
 
@@ -132,6 +138,7 @@ func (c *Chain) mine(time int64, txs []Tx) *Block {
 	c.mined++
 	b.Hash = crypto.Keccak256Hash(b.Parent[:], binary.BigEndian.AppendUint64(nil, c.ID), binary.BigEndian.AppendUint64(nil, c.mined))
 	for i, tx := range txs {
+		c.txs[tx.Hash] = place{b, i}
 		for _, l := range tx.Logs {
 			b.bloom.Add(l.Address[:])
 			for _, topic := range l.Topics {
@@ -154,14 +161,8 @@ func (c *Chain) mine(time int64, txs []Tx) *Block {
 	return b
 }
 
-// find returns the canonical block of a transaction and its index there.
-func (c *Chain) find(tx common.Hash) (*Block, int) {
-	for _, b := range c.canonical {
-		for i := range b.Txs {
-			if b.Txs[i].Hash == tx {
-				return b, i
-			}
-		}
-	}
-	return nil, 0
+// place is where a transaction stands: its block, and its index there.
+type place struct {
+	block *Block
+	index int
 }

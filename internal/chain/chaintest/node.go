@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/rpc"
 )
 
@@ -16,7 +17,8 @@ type Node struct {
 	// URL is where it answers by HTTP, WSURL by WebSocket.
 	URL, WSURL string
 
-	chain *Chain
+	chain   *Chain
+	handler http.Handler
 
 	mu        sync.Mutex
 	lag       uint64
@@ -33,13 +35,14 @@ func (c *Chain) Serve(t testing.TB) *Node {
 		t.Fatal(err)
 	}
 	sockets := server.WebsocketHandler([]string{"*"})
-	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	n.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Upgrade") != "" {
 			sockets.ServeHTTP(w, r)
 			return
 		}
 		server.ServeHTTP(w, r)
-	}))
+	})
+	listener := httptest.NewServer(n)
 	t.Cleanup(func() {
 		server.Stop()
 		listener.CloseClientConnections()
@@ -49,6 +52,9 @@ func (c *Chain) Serve(t testing.TB) *Node {
 	n.WSURL = "ws" + strings.TrimPrefix(listener.URL, "http")
 	return n
 }
+
+// ServeHTTP answers as the node does at its URL, for a Proxy in front of it.
+func (n *Node) ServeHTTP(w http.ResponseWriter, r *http.Request) { n.handler.ServeHTTP(w, r) }
 
 // Lag makes the node know the chain without its newest blocks.
 func (n *Node) Lag(blocks uint64) {
@@ -90,4 +96,19 @@ func (n *Node) view() []*Block {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return blocks[:len(blocks)-int(min(n.lag, uint64(len(blocks)-1)))]
+}
+
+// block returns the block of a hash, canonical or not, nil when there is none.
+func (n *Node) block(hash common.Hash) *Block {
+	n.chain.mu.Lock()
+	defer n.chain.mu.Unlock()
+	return n.chain.byHash[hash]
+}
+
+// find returns where the canonical chain has a transaction.
+func (n *Node) find(tx common.Hash) (place, bool) {
+	n.chain.mu.Lock()
+	defer n.chain.mu.Unlock()
+	at, ok := n.chain.txs[tx]
+	return at, ok
 }

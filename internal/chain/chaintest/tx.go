@@ -1,7 +1,7 @@
 package chaintest
 
 import (
-	"encoding/binary"
+	"fmt"
 	"sync/atomic"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -16,8 +16,23 @@ import (
 // replaces the block that it was in.
 type Tx struct {
 	Hash  common.Hash
+	From  common.Address  // who sends it; whom its first transfer is from when it is zero
+	To    *common.Address // whom it calls, if it matters
 	Input []byte
 	Logs  []Log
+}
+
+// sender is who sends the transaction.
+func (tx Tx) sender() common.Address {
+	if tx.From != (common.Address{}) {
+		return tx.From
+	}
+	for _, l := range tx.Logs {
+		if len(l.Topics) == 3 && l.Topics[0] == transferTopic {
+			return common.BytesToAddress(l.Topics[1][:])
+		}
+	}
+	return common.Address{}
 }
 
 // Log is what a contract emits.
@@ -27,12 +42,22 @@ type Log struct {
 	Data    []byte
 }
 
+// transferEvent is ERC-20's event.
+const transferEvent = "Transfer(address,address,uint256)"
+
+var transferTopic = crypto.Keccak256Hash([]byte(transferEvent))
+
 var made atomic.Uint64
 
 // NewTx returns a transaction with a hash of its own that emits these logs.
 func NewTx(logs ...Log) Tx {
-	n := binary.BigEndian.AppendUint64(nil, made.Add(1))
-	return Tx{Hash: crypto.Keccak256Hash([]byte("chaintest transaction"), n), Logs: logs}
+	return NamedTx(fmt.Sprint("transaction ", made.Add(1)), logs...)
+}
+
+// NamedTx returns the transaction of that name, whose hash is the same each
+// time.
+func NamedTx(name string, logs ...Log) Tx {
+	return Tx{Hash: crypto.Keccak256Hash([]byte("chaintest"), []byte(name)), Logs: logs}
 }
 
 // WithInput returns the transaction with this calldata.
@@ -44,7 +69,7 @@ func (tx Tx) WithInput(input []byte) Tx {
 // Transfer is the log of an ERC-20 transfer.
 func Transfer(token, from, to invoice.Address, amount invoice.Amount) Log {
 	data := amount.Bytes()
-	return event(token, data[:], "Transfer(address,address,uint256)", word(from), word(to))
+	return event(token, data[:], transferEvent, word(from), word(to))
 }
 
 // AuthorizationUsed is the log of an ERC-3009 authorization.

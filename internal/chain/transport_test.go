@@ -17,7 +17,7 @@ func TestResponseLimit(t *testing.T) {
 		node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			io.WriteString(w, strings.Repeat("x", size)) //nolint:errcheck // the client may hang up
 		}))
-		client := http.Client{Transport: limitedTransport{&http.Transport{DisableKeepAlives: true}, limit}}
+		client := http.Client{Transport: transport{&http.Transport{DisableKeepAlives: true}, limit}}
 		for name, pieces := range map[string]func(io.Reader) io.Reader{
 			"whole": func(r io.Reader) io.Reader { return r }, "bytewise": iotest.OneByteReader,
 		} {
@@ -34,5 +34,16 @@ func TestResponseLimit(t *testing.T) {
 			}
 		}
 		node.Close()
+	}
+}
+
+func TestIsNear(t *testing.T) {
+	for host, want := range map[string]bool{
+		"localhost": true, "127.0.0.1": true, "::1": true, "10.1.2.3": true, "192.168.0.7": true, "fd00::1": true,
+		"": false, "8.8.8.8": false, "2001:db8::1": false, "node.example": false, "localhost.example": false,
+	} {
+		if got := isNear(host); got != want {
+			t.Errorf("isNear(%q) = %t", host, got)
+		}
 	}
 }

@@ -1,0 +1,403 @@
+package chaintest
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
+)
+
+// Methods that faults look at.
+const (
+	methodBlock    = "eth_getBlockByNumber"
+	methodByHash   = "eth_getBlockByHash"
+	methodLogs     = "eth_getLogs"
+	methodReceipt  = "eth_getTransactionReceipt"
+	methodReceipts = "eth_getBlockReceipts"
+	methodTx       = "eth_getTransactionByHash"
+)
+
+// DropLogs leaves logs out of the answers to eth_getLogs: those of the blocks
+// From..To, to the end when To is 0; of them Percent in a hundred, always the
+// same, and all when Percent is 0. Receipts stay whole.
+type DropLogs struct {
+	inWords
+	From, To uint64
+	Percent  uint64
+}
+
+func (f DropLogs) answering(p *Proxy, ask asker) asker {
+	return func(c call) answer {
+		a := ask(c)
+		var logs []types.Log
+		if c.Method != methodLogs || json.Unmarshal(a.Result, &logs) != nil {
+			return a
+		}
+		a.Result = marshal(slices.DeleteFunc(logs, func(l types.Log) bool {
+			return f.From <= l.BlockNumber && (f.To == 0 || l.BlockNumber <= f.To) &&
+				(f.Percent == 0 || p.draw(l.BlockHash, l.Index) < f.Percent)
+		}))
+		return a
+	}
+}
+
+// Stale has the provider stand still: at block At, or when that is 0 so many
+// blocks Behind the node. It knows nothing of the blocks above, and leaves
+// their logs out of ranges without a word, as the backends of some do.
+type Stale struct {
+	inWords
+	At     uint64
+	Behind uint64
+}
+
+func (f Stale) answering(_ *Proxy, ask asker) asker {
+	return func(c call) answer {
+		head := f.At
+		if head == 0 {
+			n, _ := numberOf(ask(call{Method: methodBlock, Params: params("latest", false)}))
+			head = n - min(n, f.Behind)
+		}
+		switch c.Method {
+		case methodBlock:
+			return f.block(c, head, ask)
+		case methodLogs:
+			return f.logs(c, head, ask)
+		}
+		a := ask(c)
+		if n, ok := numberOf(a); ok && n > head {
+			a.Result = []byte("null")
+		}
+		return a
+	}
+}
+
+// block answers with what is there at or below the head.
+func (Stale) block(c call, head uint64, ask asker) answer {
+	a := ask(c)
+	if n, ok := numberOf(a); !ok || n <= head {
+		return a
+	}
+	if strings.HasPrefix(text(c.Params[0]), "0x") {
+		return answer{Result: []byte("null")}
+	}
+	return ask(call{Method: methodBlock, Params: params(hexutil.Uint64(head), false)})
+}
+
+// logs clips a range at the head, and knows no blocks above it.
+func (Stale) logs(c call, head uint64, ask asker) answer {
+	f, err := filterOf(c)
+	if err != nil {
+		return ask(c)
+	}
+	if f.BlockHash != nil {
+		n, ok := numberOf(ask(call{Method: methodByHash, Params: params(f.BlockHash, false)}))
+		if ok && n > head {
+			return answer{Error: &refusal{-32000, errUnknownBlock.Error()}}
+		}
+		return ask(c)
+	}
+	if uint64(*f.FromBlock) > head {
+		return answer{Result: []byte("[]")}
+	}
+	*f.ToBlock = min(*f.ToBlock, hexutil.Uint64(head))
+	c.Params = params(f)
+	return ask(c)
+}
+
+// WrongHash gives the block At another hash than it has, where it is asked for
+// by its number. The blocks above it have another parent, therefore.
+type WrongHash struct {
+	inWords
+	At uint64
+}
+
+func (f WrongHash) answering(p *Proxy, ask asker) asker {
+	return func(c call) answer {
+		a := ask(c)
+		if n, ok := numberOf(a); c.Method == methodBlock && ok && n == f.At {
+			a.Result = rewrite(a.Result, func(o map[string]any) { p.mask(o, "hash") })
+		}
+		return a
+	}
+}
+
+// FalseChain gives all blocks from From on other hashes than they have, in all
+// that the provider says, so that nothing of it contradicts itself.
+type FalseChain struct {
+	inWords
+	From uint64
+}
+
+func (f FalseChain) answering(p *Proxy, ask asker) asker {
+	return func(c call) answer {
+		a := ask(p.unmasked(c))
+		if a.Error != nil || string(a.Result) == "null" {
+			a = ask(c) // about a block below the false ones, or a transaction
+		}
+		a.Result = rewrite(a.Result, func(o map[string]any) {
+			if n, ok := quantity(o["blockNumber"]); ok && n >= f.From {
+				p.mask(o, "blockHash")
+			}
+			n, ok := quantity(o["number"])
+			if ok && n >= f.From {
+				p.mask(o, "hash")
+			}
+			if ok && n > f.From {
+				p.mask(o, "parentHash")
+			}
+		})
+		return a
+	}
+}
+
+// unmasked turns the false hash of a block that a call names into the true one.
+func (p *Proxy) unmasked(c call) call {
+	switch c.Method {
+	case methodByHash, methodReceipts:
+		hash := map[string]any{"hash": text(c.Params[0])}
+		p.mask(hash, "hash")
+		c.Params = append([]json.RawMessage{marshal(hash["hash"])}, c.Params[1:]...)
+	case methodLogs:
+		c.Params = []json.RawMessage{rewrite(c.Params[0], func(o map[string]any) { p.mask(o, "blockHash") })}
+	}
+	return c
+}
+
+// mask makes a false hash of a true one, and the true one of the false.
+func (p *Proxy) mask(o map[string]any, member string) {
+	if s, ok := o[member].(string); ok {
+		hash := common.HexToHash(s)
+		for i := range hash[:8] {
+			hash[i] ^= byte(p.seed>>(8*i)) | 1
+		}
+		o[member] = hash
+	}
+}
+
+// Forge invents a transaction with these logs in block At, and tells of it
+// wherever it should be told of. The block keeps its hash.
+type Forge struct {
+	inWords
+	At   uint64
+	Logs []Log
+}
+
+// TxHash is that of the transaction.
+func (f Forge) TxHash() common.Hash { return f.tx().Hash }
+
+func (f Forge) tx() Tx { return NamedTx(fmt.Sprint("forged in ", f.At, f.Logs), f.Logs...) }
+
+func (f Forge) answering(_ *Proxy, ask asker) asker {
+	return func(c call) answer {
+		b := f.block(ask)
+		a := ask(c)
+		if b == nil || a.Error != nil {
+			return a
+		}
+		switch c.Method {
+		case methodBlock, methodByHash:
+			a.Result = f.header(a.Result, b)
+		case methodLogs:
+			if filter, err := filterOf(c); err == nil && filter.covers(b) {
+				a.Result = extend(a.Result, filter.of(b, nil))
+			}
+		case methodReceipt:
+			if text(c.Params[0]) == b.Txs[0].Hash.Hex() {
+				a.Result = marshal(b.receipt(0))
+			}
+		case methodTx:
+			if text(c.Params[0]) == b.Txs[0].Hash.Hex() {
+				a.Result = marshal(b.tx(0))
+			}
+		case methodReceipts:
+			if text(c.Params[0]) == b.Hash.Hex() {
+				a.Result = extend(a.Result, []any{b.receipt(0)})
+			}
+		}
+		return a
+	}
+}
+
+// header has the bloom filter of the block mention everything, and the forged
+// transaction among the others.
+func (f Forge) header(block json.RawMessage, b *Block) json.RawMessage {
+	return rewrite(block, func(o map[string]any) {
+		if n, ok := quantity(o["number"]); ok && n == f.At {
+			o["logsBloom"] = "0x" + strings.Repeat("ff", types.BloomByteLength)
+			if txs, ok := o["transactions"].([]any); ok {
+				o["transactions"] = append(txs, b.tx(0))
+			}
+		}
+	})
+}
+
+// block is the block as if it held the forged transaction alone, at the end;
+// nil while the node does not have it.
+func (f Forge) block(ask asker) *Block {
+	var h struct {
+		Hash common.Hash    `json:"hash"`
+		Time hexutil.Uint64 `json:"timestamp"`
+	}
+	a := ask(call{Method: methodBlock, Params: params(hexutil.Uint64(f.At), false)})
+	if string(a.Result) == "null" || json.Unmarshal(a.Result, &h) != nil {
+		return nil
+	}
+	tx := f.tx()
+	b := &Block{Number: f.At, Hash: h.Hash, Time: int64(h.Time), Txs: []Tx{tx}}
+	for i, l := range f.Logs {
+		b.logs = append(b.logs, types.Log{
+			Address: l.Address, Topics: l.Topics, Data: l.Data, BlockNumber: b.Number, BlockHash: b.Hash,
+			BlockTimestamp: uint64(b.Time), TxHash: tx.Hash, Index: uint(forgedIndex + i),
+		})
+	}
+	return b
+}
+
+// forgedIndex is that of the first forged log in its block.
+const forgedIndex = 1000
+
+// TooMuch refuses to give the logs of a range of more than Blocks blocks, or
+// more than Logs logs; 0 is no limit.
+type TooMuch struct {
+	inWords
+	Blocks, Logs uint64
+	Says         Wording
+}
+
+// Wording is how a provider refuses a range. Message may have a verb for the
+// first and one for the last block of a range that it suggests.
+type Wording struct {
+	Code    int
+	Message string
+}
+
+// Wordings are how well-known providers refuse a range of logs.
+var Wordings = []Wording{
+	{-32602, "Log response size exceeded. Based on your parameters and the response size limit, this block range should work: [0x%x, 0x%x]"},
+	{-32005, "query returned more than 10000 results. Try with this block range [0x%x, 0x%x]."},
+	{-32602, "query exceeds max results 20000, retry with the range %d-%d"},
+	{-32614, "eth_getLogs is limited to a 10,000 range"},
+	{-32600, "block range is too wide"},
+	{-32047, "Invalid eth_getLogs request. 'fromBlock'-'toBlock' range too large. Max range: 800"},
+	{-32000, "query timeout exceeded"},
+}
+
+func (f TooMuch) answering(_ *Proxy, ask asker) asker {
+	return func(c call) answer {
+		a := ask(c)
+		filter, err := filterOf(c)
+		if err != nil || filter.BlockHash != nil || a.Error != nil {
+			return a
+		}
+		var logs []json.RawMessage
+		if json.Unmarshal(a.Result, &logs) != nil {
+			return a
+		}
+		first, last := uint64(*filter.FromBlock), uint64(*filter.ToBlock)
+		if last > first && (f.Blocks > 0 && last-first+1 > f.Blocks || f.Logs > 0 && uint64(len(logs)) > f.Logs) {
+			message := f.Says.Message
+			if strings.Contains(message, "%") {
+				message = fmt.Sprintf(message, first, first+(last-first)/2)
+			}
+			return answer{Error: &refusal{f.Says.Code, message}}
+		}
+		return a
+	}
+}
+
+// params writes the parameters of a call.
+func params(values ...any) []json.RawMessage {
+	written := make([]json.RawMessage, len(values))
+	for i, v := range values {
+		written[i] = marshal(v)
+	}
+	return written
+}
+
+// text reads a string, and is empty for anything else.
+func text(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) != nil {
+		return ""
+	}
+	return s
+}
+
+// filterOf reads the filter of a call of eth_getLogs.
+func filterOf(c call) (f filter, err error) {
+	if c.Method != methodLogs || len(c.Params) != 1 {
+		return f, fmt.Errorf("%s has no filter", c.Method)
+	}
+	err = json.Unmarshal(c.Params[0], &f)
+	if err == nil && f.BlockHash == nil && (f.FromBlock == nil || f.ToBlock == nil) {
+		err = fmt.Errorf("%s names no blocks", c.Params[0])
+	}
+	return f, err
+}
+
+// covers reports whether the filter asks for the block.
+func (f filter) covers(b *Block) bool {
+	if f.BlockHash != nil {
+		return *f.BlockHash == b.Hash
+	}
+	return uint64(*f.FromBlock) <= b.Number && b.Number <= uint64(*f.ToBlock)
+}
+
+// numberOf returns the number of the block that the answer is, or is about.
+func numberOf(a answer) (uint64, bool) {
+	var o map[string]any
+	if json.Unmarshal(a.Result, &o) != nil {
+		return 0, false
+	}
+	if n, ok := quantity(o["number"]); ok {
+		return n, true
+	}
+	return quantity(o["blockNumber"])
+}
+
+// quantity reads a number as JSON-RPC has it.
+func quantity(v any) (uint64, bool) {
+	s, _ := v.(string)
+	n, err := hexutil.DecodeUint64(s)
+	return n, err == nil
+}
+
+// rewrite changes all objects in a result.
+func rewrite(result json.RawMessage, change func(o map[string]any)) json.RawMessage {
+	var v any
+	if json.Unmarshal(result, &v) != nil {
+		return result
+	}
+	var visit func(v any)
+	visit = func(v any) {
+		switch v := v.(type) {
+		case []any:
+			for _, e := range v {
+				visit(e)
+			}
+		case map[string]any:
+			for _, e := range v {
+				visit(e)
+			}
+			change(v)
+		}
+	}
+	visit(v)
+	return marshal(v)
+}
+
+// extend adds elements to a list.
+func extend[T any](list json.RawMessage, more []T) json.RawMessage {
+	var all []json.RawMessage
+	if json.Unmarshal(list, &all) != nil {
+		return list
+	}
+	for _, e := range more {
+		all = append(all, marshal(e))
+	}
+	return marshal(all)
+}

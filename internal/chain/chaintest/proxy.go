@@ -1,0 +1,192 @@
+package chaintest
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+)
+
+// Proxy is a provider: what it answers comes from a node behind it, and is
+// spoiled by its faults. Without faults it passes everything on.
+//
+// What the faults do follows from the proxy's seed and the questions alone, so
+// that a story which is told again goes the same way.
+type Proxy struct {
+	// URL is where it answers by HTTP. Subscriptions do not pass.
+	URL string
+
+	upstream http.Handler
+	seed     uint64
+
+	mu     sync.Mutex
+	faults []Fault
+	asked  map[string]uint64 // how often a question came, for Sometimes
+}
+
+// NewProxy starts a proxy in front of a node that runs until the test ends.
+func NewProxy(t testing.TB, upstream http.Handler, seed uint64) *Proxy {
+	t.Helper()
+	p := &Proxy{upstream: upstream, seed: seed, asked: map[string]uint64{}}
+	listener := httptest.NewServer(p)
+	t.Cleanup(func() {
+		listener.CloseClientConnections()
+		listener.Close()
+	})
+	p.URL = listener.URL
+	return p
+}
+
+// Spoil gives the proxy these faults instead of those that it had. The first
+// stands nearest to the node.
+func (p *Proxy) Spoil(faults ...Fault) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.faults = slices.Clone(faults)
+}
+
+// call is a question of JSON-RPC.
+type call struct {
+	Version string            `json:"jsonrpc"`
+	ID      json.RawMessage   `json:"id"`
+	Method  string            `json:"method"`
+	Params  []json.RawMessage `json:"params"`
+}
+
+// answer is what a call is answered with: an error or a result, which may be
+// null.
+type answer struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"`
+	Result  json.RawMessage `json:"result,omitempty"`
+	Error   *refusal        `json:"error,omitempty"`
+}
+
+// refusal is an error of JSON-RPC.
+type refusal struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+}
+
+// exchange is a request, with what it is answered with if nothing happens to
+// the answer on its way.
+type exchange struct {
+	ctx     context.Context
+	w       http.ResponseWriter
+	calls   []call
+	batch   bool
+	answers []answer
+	body    []byte
+}
+
+type (
+	asker  func(call) answer
+	sender func(*exchange)
+)
+
+// ServeHTTP answers a request, as the faults will have it.
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	question, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // the client is gone
+	}
+	p.mu.Lock()
+	faults := p.faults
+	p.mu.Unlock()
+	x := &exchange{ctx: r.Context(), w: w}
+	if len(faults) == 0 {
+		x.body = p.forward(r.Context(), question)
+		send(x)
+		return
+	}
+	if x.calls, x.batch, err = readCalls(question); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	ask := func(c call) answer { return p.ask(r.Context(), c) }
+	deliver := send
+	for _, f := range faults {
+		ask, deliver = f.answering(p, ask), f.sending(p, deliver)
+	}
+	for _, c := range x.calls {
+		a := ask(c)
+		a.Version, a.ID = "2.0", c.ID
+		x.answers = append(x.answers, a)
+	}
+	if x.body = marshal(x.answers); !x.batch {
+		x.body = marshal(x.answers[0])
+	}
+	deliver(x)
+}
+
+// readCalls reads the body of a request: a call, or a list of them.
+func readCalls(body []byte) (calls []call, batch bool, err error) {
+	if batch = bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")); !batch {
+		body = slices.Concat([]byte("["), body, []byte("]"))
+	}
+	err = json.Unmarshal(body, &calls)
+	return calls, batch, err
+}
+
+// forward asks the node.
+func (p *Proxy) forward(ctx context.Context, question []byte) []byte {
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/", bytes.NewReader(question))
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	p.upstream.ServeHTTP(w, r)
+	return w.Body.Bytes()
+}
+
+// ask makes one call of the node.
+func (p *Proxy) ask(ctx context.Context, c call) answer {
+	c.Version, c.ID = "2.0", json.RawMessage("1")
+	var a answer
+	if body := p.forward(ctx, marshal(c)); json.Unmarshal(body, &a) != nil {
+		a.Error = &refusal{Code: -32603, Message: fmt.Sprintf("the node behind the proxy answered %q", body)}
+	}
+	return a
+}
+
+// send sends the answer as it is.
+func send(x *exchange) {
+	x.w.Header().Set("Content-Type", "application/json")
+	x.w.Write(x.body) //nolint:errcheck // a client that is gone wants no answer
+}
+
+// marshal writes what can always be written.
+func marshal(v any) json.RawMessage {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("chaintest: %v", err))
+	}
+	return text
+}
+
+// draw returns a number below 100 that follows from the seed and the words.
+func (p *Proxy) draw(words ...any) uint64 {
+	h := fnv.New64a()
+	h.Write(binary.BigEndian.AppendUint64(nil, p.seed))
+	fmt.Fprintln(h, words...)
+	return h.Sum64() >> 8 % 100
+}
+
+// happens reports whether what befalls so many percent of the questions
+// befalls this one, each time that it is asked anew.
+func (p *Proxy) happens(percent uint64, question string) bool {
+	p.mu.Lock()
+	p.asked[question]++
+	n := p.asked[question]
+	p.mu.Unlock()
+	return p.draw(question, n) < percent
+}
+
+// question names a call by what it asks.
+func (c call) question() string { return fmt.Sprintf("%s%s", c.Method, c.Params) }

@@ -1,0 +1,309 @@
+package chaintest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+	"go.uber.org/goleak"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var (
+	token  = invoice.Address{0x70}
+	alice  = invoice.Address{0xa1}
+	bob    = invoice.Address{0xb0}
+	filter = chain.LogFilter{
+		Addresses: []common.Address{common.Address(token)},
+		Topics:    []common.Hash{crypto.Keccak256Hash([]byte("Transfer(address,address,uint256)"))},
+	}
+)
+
+// world is a chain of ten blocks above block 0, each with one transaction of
+// two transfers, and a provider of it, as the program sees it.
+type world struct {
+	*chain.Endpoint
+	chain *chaintest.Chain
+	proxy *chaintest.Proxy
+}
+
+func newWorld(t *testing.T, faults ...chaintest.Fault) *world {
+	t.Helper()
+	w := &world{chain: chaintest.New(5)}
+	for n := range uint64(10) {
+		w.chain.Mine(chaintest.NewTx(transfer(n+1), transfer(100)))
+	}
+	w.proxy = chaintest.NewProxy(t, w.chain.Serve(t), 7)
+	w.proxy.Spoil(faults...)
+	e, err := chain.NewEndpoint(w.proxy.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	w.Endpoint = e
+	return w
+}
+
+func transfer(n uint64) chaintest.Log {
+	return chaintest.Transfer(token, alice, bob, invoice.NewAmount(n))
+}
+
+// logs returns what the provider says of the transfers in each block.
+func (w *world) logs(t *testing.T, blocks ...*chaintest.Block) []int {
+	t.Helper()
+	var hashes []invoice.Hash
+	for _, b := range blocks {
+		hashes = append(hashes, invoice.Hash(b.Hash))
+	}
+	found, err := w.LogsOfBlocks(t.Context(), hashes, filter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var counts []int
+	for _, logs := range found {
+		counts = append(counts, len(logs))
+	}
+	return counts
+}
+
+func tx(b *chaintest.Block) []common.Hash { return []common.Hash{b.Txs[0].Hash} }
+
+// TestHonest has a proxy without faults, and one whose faults never happen,
+// say what the node says.
+func TestHonest(t *testing.T) {
+	never := chaintest.Sometimes{Percent: 0, Fault: chaintest.Garbage{}}
+	for _, faults := range [][]chaintest.Fault{nil, {never, chaintest.Only{Methods: []string{"eth_x"}, Fault: chaintest.Stall{}}}} {
+		w := newWorld(t, faults...)
+		b := w.chain.Blocks()[4]
+		h, err := w.Headers(t.Context(), []uint64{4, 5})
+		if err != nil || h[0].Hash != invoice.Hash(b.Hash) || h[1].Parent != h[0].Hash {
+			t.Errorf("Headers = %+v, %v", h, err)
+		}
+		receipts, inputs, err := w.Evidence(t.Context(), tx(b))
+		if err != nil || len(receipts[0].Logs) != 2 || len(inputs) != 1 {
+			t.Errorf("Evidence = %+v, %v, %v", receipts, inputs, err)
+		}
+		if of, err := w.BlockReceipts(t.Context(), h[0].Hash); err != nil || len(of) != 1 || of[0].TxHash != b.Txs[0].Hash {
+			t.Errorf("BlockReceipts = %+v, %v", of, err)
+		}
+		if in, err := w.BlockInputs(t.Context(), h[0].Hash); err != nil || len(in) != 1 {
+			t.Errorf("BlockInputs = %v, %v", in, err)
+		}
+		if n := w.logs(t, b); !slices.Equal(n, []int{2}) {
+			t.Errorf("block 4 has %v logs, want 2", n)
+		}
+	}
+}
+
+// TestBrokenAnswers has every fault of the way make a call and a batch fail,
+// and a fault that is taken away leave no trace.
+func TestBrokenAnswers(t *testing.T) {
+	for _, fault := range []chaintest.Fault{
+		chaintest.Garbage{}, chaintest.Truncate{}, chaintest.Disconnect{}, chaintest.Disconnect{Middle: true},
+		chaintest.Refuse{Status: http.StatusInternalServerError}, chaintest.Fail{Code: -32000, Message: "no"}, chaintest.Stall{},
+		chaintest.PartialBatch{},
+	} {
+		t.Run(fmt.Sprintf("%T%+v", fault, fault), func(t *testing.T) {
+			w := newWorld(t, fault)
+			if _, stalls := fault.(chaintest.Stall); stalls {
+				w.Timeout = 50 * time.Millisecond
+			}
+			_, err := w.Head(t.Context())
+			if _, single := fault.(chaintest.PartialBatch); (err == nil) != single {
+				t.Errorf("Head: %v", err)
+			}
+			if _, err := w.Headers(t.Context(), []uint64{1, 2}); err == nil {
+				t.Error("Headers did not fail")
+			}
+			w.proxy.Spoil()
+			if _, err := w.Headers(t.Context(), []uint64{1, 2}); err != nil {
+				t.Errorf("Headers after the fault: %v", err)
+			}
+		})
+	}
+}
+
+// TestTooOften has the pause that a provider asks for arrive.
+func TestTooOften(t *testing.T) {
+	w := newWorld(t, chaintest.Refuse{Status: http.StatusTooManyRequests, RetryAfter: "9"})
+	_, err := w.Head(t.Context())
+	if after, ok := chain.IsRateLimit(err); !ok || after != 9*time.Second {
+		t.Errorf("Head: %v; IsRateLimit = %s, %t", err, after, ok)
+	}
+	w.proxy.Spoil(chaintest.Refuse{Status: http.StatusRequestEntityTooLarge})
+	if _, err := w.LogsInRange(t.Context(), 1, 9, filter); !chain.IsTooMuch(err) {
+		t.Errorf("LogsInRange: %v; not too much", err)
+	}
+}
+
+// TestTooMuch has every wording be taken for what it is, and its suggestion
+// be answered.
+func TestTooMuch(t *testing.T) {
+	for _, says := range chaintest.Wordings {
+		for _, fault := range []chaintest.Fault{
+			chaintest.TooMuch{Blocks: 5, Says: says}, chaintest.TooMuch{Logs: 10, Says: says},
+		} {
+			w := newWorld(t, fault)
+			_, err := w.LogsInRange(t.Context(), 1, 10, filter)
+			if !chain.IsTooMuch(err) {
+				t.Errorf("%v is not too much", err)
+			}
+			from, to, ok := chain.SuggestedRange(err)
+			if !ok {
+				from, to = 1, 5
+			}
+			if logs, err := w.LogsInRange(t.Context(), from, to, filter); err != nil || len(logs) != 10 || to != 5 {
+				t.Errorf("blocks %d to %d have %d logs, %v; want 10 of 5 blocks", from, to, len(logs), err)
+			}
+		}
+	}
+}
+
+func TestDropLogs(t *testing.T) {
+	w := newWorld(t, chaintest.DropLogs{From: 3, To: 4})
+	b := w.chain.Blocks()
+	if n := w.logs(t, b[2], b[3], b[4], b[5]); !slices.Equal(n, []int{2, 0, 0, 2}) {
+		t.Errorf("blocks 2 to 5 have %v logs", n)
+	}
+	if receipts, err := w.Receipts(t.Context(), tx(b[3])); err != nil || len(receipts[0].Logs) != 2 {
+		t.Errorf("Receipts = %+v, %v; want them whole", receipts, err)
+	}
+	w.proxy.Spoil(chaintest.DropLogs{Percent: 50})
+	first, err := w.LogsInRange(t.Context(), 1, 10, filter)
+	if err != nil || len(first) == 0 || len(first) == 20 {
+		t.Errorf("%d of 20 logs are left, %v; want about half", len(first), err)
+	}
+	again, err := w.LogsInRange(t.Context(), 1, 10, filter)
+	if err != nil || !slices.EqualFunc(first, again, func(a, b types.Log) bool { return a.BlockNumber == b.BlockNumber && a.Index == b.Index }) {
+		t.Errorf("other logs are left when asked again: %v", err)
+	}
+}
+
+func TestStale(t *testing.T) {
+	for _, fault := range []chaintest.Stale{{At: 6}, {Behind: 4}} {
+		w := newWorld(t, fault)
+		w.chain.Tag(chain.TagSafe, 8)
+		b := w.chain.Blocks()
+		if head, tagged, err := w.HeadAndTagged(t.Context(), chain.TagSafe); err != nil || head.Number != 6 || tagged.Number != 6 {
+			t.Errorf("head %d, safe block %d, %v; want 6 and 6", head.Number, tagged.Number, err)
+		}
+		for what, ask := range map[string]func() error{
+			"header": func() error { _, err := w.Headers(t.Context(), []uint64{7}); return err },
+			"logs": func() error {
+				_, err := w.LogsOfBlocks(t.Context(), []invoice.Hash{invoice.Hash(b[7].Hash)}, filter)
+				return err
+			},
+			"receipt":  func() error { _, err := w.Receipts(t.Context(), tx(b[7])); return err },
+			"evidence": func() error { _, _, err := w.Evidence(t.Context(), tx(b[7])); return err },
+			"inputs":   func() error { _, err := w.BlockInputs(t.Context(), invoice.Hash(b[7].Hash)); return err },
+			"known tx": func() error { _, _, err := w.Evidence(t.Context(), tx(b[6])); return err },
+		} {
+			if err := ask(); errors.Is(err, chain.ErrNotFound) != (what != "known tx") {
+				t.Errorf("%s of block 7: %v", what, err)
+			}
+		}
+		if logs, err := w.LogsInRange(t.Context(), 5, 9, filter); err != nil || len(logs) != 4 {
+			t.Errorf("blocks 5 to 9 have %d logs, %v; want those of 5 and 6", len(logs), err)
+		}
+		if logs, err := w.LogsInRange(t.Context(), 7, 9, filter); err != nil || len(logs) != 0 {
+			t.Errorf("blocks 7 to 9 have %d logs, %v; want none", len(logs), err)
+		}
+		if n := w.logs(t, b[6]); !slices.Equal(n, []int{2}) {
+			t.Errorf("block 6 has %v logs", n)
+		}
+	}
+}
+
+func TestWrongHash(t *testing.T) {
+	w := newWorld(t, chaintest.WrongHash{At: 3})
+	h, err := w.Headers(t.Context(), []uint64{2, 3, 4})
+	if err != nil || h[1].Parent != h[0].Hash || h[1].Hash == h[2].Parent {
+		t.Errorf("Headers = %+v, %v; want block 3 not to be the parent of block 4", h, err)
+	}
+}
+
+// TestFalseChain has all that the provider says from a block on agree with
+// itself, and with no other.
+func TestFalseChain(t *testing.T) {
+	w := newWorld(t, chaintest.FalseChain{From: 3})
+	true3 := w.chain.Blocks()[3]
+	h, err := w.Headers(t.Context(), []uint64{2, 3, 4})
+	if err != nil || h[0].Hash != h[1].Parent || h[1].Hash != h[2].Parent || h[1].Hash == invoice.Hash(true3.Hash) {
+		t.Fatalf("Headers = %+v, %v", h, err)
+	}
+	logs, err := w.LogsOfBlocks(t.Context(), []invoice.Hash{h[0].Hash, h[1].Hash}, filter)
+	if err != nil || len(logs[0]) != 2 || len(logs[1]) != 2 || invoice.Hash(logs[1][0].BlockHash) != h[1].Hash {
+		t.Errorf("LogsOfBlocks = %+v, %v", logs, err)
+	}
+	receipts, err := w.Receipts(t.Context(), tx(true3))
+	if err != nil || invoice.Hash(receipts[0].BlockHash) != h[1].Hash || invoice.Hash(receipts[0].Logs[0].BlockHash) != h[1].Hash {
+		t.Errorf("Receipts = %+v, %v", receipts, err)
+	}
+	if of, err := w.BlockReceipts(t.Context(), h[1].Hash); err != nil || len(of) != 1 {
+		t.Errorf("BlockReceipts = %+v, %v", of, err)
+	}
+	if in, err := w.BlockInputs(t.Context(), h[1].Hash); err != nil || len(in) != 1 {
+		t.Errorf("BlockInputs = %v, %v", in, err)
+	}
+}
+
+// TestForge has an invented transaction be told of by every method.
+func TestForge(t *testing.T) {
+	forged := chaintest.Forge{At: 3, Logs: []chaintest.Log{transfer(9)}}
+	w := newWorld(t, forged)
+	b := w.chain.Blocks()[3]
+	if n := w.logs(t, b, w.chain.Blocks()[4]); !slices.Equal(n, []int{3, 2}) {
+		t.Errorf("blocks 3 and 4 have %v logs, want 3 and 2", n)
+	}
+	if logs, err := w.LogsInRange(t.Context(), 2, 4, filter); err != nil || len(logs) != 7 {
+		t.Errorf("blocks 2 to 4 have %d logs, %v; want 7", len(logs), err)
+	}
+	receipts, inputs, err := w.Evidence(t.Context(), []common.Hash{forged.TxHash()})
+	if err != nil || len(inputs) != 1 || receipts[0].BlockHash != b.Hash || len(receipts[0].Logs) != 1 || !receipts[0].Succeeded() {
+		t.Errorf("Evidence = %+v, %v", receipts, err)
+	}
+	if of, err := w.BlockReceipts(t.Context(), invoice.Hash(b.Hash)); err != nil || len(of) != 2 {
+		t.Errorf("BlockReceipts = %+v, %v", of, err)
+	}
+	if in, err := w.BlockInputs(t.Context(), invoice.Hash(b.Hash)); err != nil || len(in) != 2 {
+		t.Errorf("BlockInputs = %v, %v", in, err)
+	}
+	if h, err := w.Headers(t.Context(), []uint64{3}); err != nil || h[0].Hash != invoice.Hash(b.Hash) || !filter.Mentioned(h[0].Bloom) {
+		t.Errorf("Headers = %+v, %v", h, err)
+	}
+}
+
+// TestSometimes has a fault befall about as many questions as it should, and
+// the same ones with the same seed.
+func TestSometimes(t *testing.T) {
+	const asked = 100
+	failures := func() (failed []int) {
+		w := newWorld(t, chaintest.Sometimes{Percent: 30, Fault: chaintest.Fail{Code: -32000, Message: "no"}},
+			chaintest.Only{Methods: []string{"eth_chainId"}, Fault: chaintest.Sometimes{Percent: 20, Fault: chaintest.Garbage{}}})
+		for i := range asked {
+			if _, err := w.Headers(context.Background(), []uint64{uint64(i % 10)}); err != nil {
+				failed = append(failed, i)
+			}
+		}
+		return failed
+	}
+	first := failures()
+	if len(first) < 15 || len(first) > 50 {
+		t.Errorf("%d of %d questions failed, want about 30", len(first), asked)
+	}
+	if again := failures(); !slices.Equal(first, again) {
+		t.Errorf("failed: %v, and the second time %v", first, again)
+	}
+}

@@ -1,0 +1,142 @@
+package chain
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// transaction is what the service uses of a transaction.
+type transaction struct {
+	Hash  common.Hash   `json:"hash"`
+	Input hexutil.Bytes `json:"input"`
+}
+
+// Methods that answer with evidence.
+const (
+	receiptByHash     = "eth_getTransactionReceipt"
+	transactionByHash = "eth_getTransactionByHash"
+	receiptsOfBlock   = "eth_getBlockReceipts"
+	blockByHash       = "eth_getBlockByHash"
+)
+
+// Receipts returns the receipts of transactions, in the order asked for. One
+// that the node lacks is ErrNotFound.
+func (e *Endpoint) Receipts(ctx context.Context, txs []common.Hash) ([]*Receipt, error) {
+	found, err := batchOf[Receipt](ctx, e, receiptByHash, len(txs), func(i int) []any { return []any{txs[i]} })
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range found {
+		if err := e.isOf(r.TxHash, txs[i]); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// Evidence returns the receipts and the calldata of transactions, in the order
+// asked for, of the same batches. One that the node lacks is ErrNotFound.
+func (e *Endpoint) Evidence(ctx context.Context, txs []common.Hash) (receipts []*Receipt, inputs [][]byte, err error) {
+	receipts, inputs = make([]*Receipt, len(txs)), make([][]byte, len(txs))
+	found := make([]*transaction, len(txs))
+	batch := make([]rpc.BatchElem, 0, 2*len(txs))
+	for i, tx := range txs {
+		batch = append(batch,
+			rpc.BatchElem{Method: receiptByHash, Args: []any{tx}, Result: &receipts[i]},
+			rpc.BatchElem{Method: transactionByHash, Args: []any{tx}, Result: &found[i]},
+		)
+	}
+	if err := e.batch(ctx, batch); err != nil {
+		return nil, nil, err
+	}
+	for i, tx := range txs {
+		if receipts[i] == nil {
+			return nil, nil, e.lacks(receiptByHash, tx)
+		}
+		if found[i] == nil {
+			return nil, nil, e.lacks(transactionByHash, tx)
+		}
+		for _, of := range []common.Hash{receipts[i].TxHash, found[i].Hash} {
+			if err := e.isOf(of, tx); err != nil {
+				return nil, nil, err
+			}
+		}
+		inputs[i] = found[i].Input
+	}
+	return receipts, inputs, nil
+}
+
+// isOf fails when an answer is about another transaction than was asked for.
+func (e *Endpoint) isOf(answered, asked common.Hash) error {
+	if answered != asked {
+		return fmt.Errorf("%s: answered with transaction %s when asked for %s", e.name, answered, asked)
+	}
+	return nil
+}
+
+// BlockReceipts returns the receipts of all transactions of a block, in their
+// order in it. It is ErrUnsupported when the node lacks the method, and
+// ErrNotFound when it lacks the block.
+func (e *Endpoint) BlockReceipts(ctx context.Context, block invoice.Hash) ([]*Receipt, error) {
+	var found []*Receipt
+	if err := e.call(ctx, &found, receiptsOfBlock, common.Hash(block)); err != nil {
+		return nil, err
+	}
+	if found == nil {
+		return nil, e.lacks(receiptsOfBlock, block)
+	}
+	for _, r := range found {
+		if r == nil || invoice.Hash(r.BlockHash) != block {
+			return nil, fmt.Errorf("%s: answered with receipts of another block when asked for those of %s", e.name, block)
+		}
+	}
+	return found, nil
+}
+
+// BlockInputs returns the calldata of all transactions of a block. It is
+// ErrNotFound when the node lacks the block.
+func (e *Endpoint) BlockInputs(ctx context.Context, block invoice.Hash) (map[common.Hash][]byte, error) {
+	var found *struct {
+		Hash         common.Hash   `json:"hash"`
+		Transactions []transaction `json:"transactions"`
+	}
+	if err := e.call(ctx, &found, blockByHash, common.Hash(block), true); err != nil {
+		return nil, err
+	}
+	if found == nil {
+		return nil, e.lacks(blockByHash, block)
+	}
+	if invoice.Hash(found.Hash) != block {
+		return nil, fmt.Errorf("%s: answered with block %s when asked for block %s", e.name, found.Hash, block)
+	}
+	inputs := make(map[common.Hash][]byte, len(found.Transactions))
+	for _, tx := range found.Transactions {
+		inputs[tx.Hash] = tx.Input
+	}
+	return inputs, nil
+}
+
+// batchOf makes n calls of a method in batches. Every answer is there, or the
+// error says which was not.
+func batchOf[T any](ctx context.Context, e *Endpoint, method string, n int, args func(i int) []any) ([]*T, error) {
+	found := make([]*T, n)
+	elems := make([]rpc.BatchElem, n)
+	for i := range elems {
+		elems[i] = rpc.BatchElem{Method: method, Args: args(i), Result: &found[i]}
+	}
+	if err := e.batch(ctx, elems); err != nil {
+		return nil, err
+	}
+	for i, v := range found {
+		if v == nil {
+			return nil, e.lacks(method, elems[i].Args[0])
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,413 @@
+package chain
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/rpc"
+	"pgregory.net/rapid"
+)
+
+// model is what a provider's state should be, told by the events in words.
+type model struct {
+	asked                bool
+	row, strikes         int
+	cool, aside          time.Time
+	number, time         int64 // of the highest head since it was last set aside
+	lags                 bool
+	misfits              bool
+	misfitUntil          time.Time
+	calls, failedRequest uint64
+}
+
+func (m *model) state(now time.Time) State {
+	switch {
+	case m.aside.After(now):
+		return StateAside
+	case m.misfits && m.misfitUntil.After(now):
+		return StateMisfit
+	case m.cool.After(now):
+		return StateCooling
+	case !m.asked:
+		return StateUnknown
+	case m.lags:
+		return StateLagging
+	}
+	return StateOK
+}
+
+func (m *model) strike(now time.Time) {
+	if m.aside.After(now) {
+		return
+	}
+	if now.Sub(m.aside) > 24*time.Hour {
+		m.strikes = 0
+	}
+	m.strikes++
+	m.aside = now.Add(min(10*time.Minute<<(m.strikes-1), 6*time.Hour))
+}
+
+// TestPoolStates lets random things happen to random providers, and holds the
+// pool's view of them against a model.
+func TestPoolStates(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		now := time.Unix(1_790_000_000, 0)
+		n := rapid.IntRange(1, 4).Draw(t, "providers")
+		conf := PoolConfig{
+			Chain: Chain{Key: "test"}, Now: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler),
+		}
+		models := map[*Provider]*model{}
+		for i := range n {
+			e, err := NewEndpoint(fmt.Sprintf("http://p%d.example", i))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			conf.Endpoints = append(conf.Endpoints, e)
+		}
+		pool := NewPool(conf)
+		for _, p := range pool.Providers() {
+			models[p] = &model{}
+		}
+		pick := func(t *rapid.T) (*Provider, *model) {
+			p := pool.Providers()[rapid.IntRange(0, n-1).Draw(t, "provider")]
+			return p, models[p]
+		}
+		fail := func(m *model, pause time.Duration) {
+			if m.cool.After(now) {
+				if wanted := now.Add(pause); wanted.After(m.cool) {
+					m.cool = wanted
+				}
+				return
+			}
+			if now.Sub(m.cool) >= time.Minute {
+				m.row = 0
+			}
+			m.row++
+			m.cool = now.Add(max(pause, min(time.Second<<min(m.row-1, 10), time.Minute)))
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"time passes": func(t *rapid.T) {
+				longest := rapid.SampledFrom([]time.Duration{time.Second, time.Minute, time.Hour, 48 * time.Hour}).Draw(t, "about")
+				now = now.Add(time.Duration(rapid.Int64Range(0, int64(longest)).Draw(t, "passed")))
+			},
+			"a call": func(t *rapid.T) {
+				p, m := pick(t)
+				p.account(3, time.Second, nil)
+				m.asked, m.calls = true, m.calls+3
+			},
+			"a failed call": func(t *rapid.T) {
+				p, m := pick(t)
+				p.account(2, time.Second, errors.New("lost"))
+				m.asked, m.calls, m.failedRequest = true, m.calls+2, m.failedRequest+1
+			},
+			"it fails": func(t *rapid.T) {
+				p, m := pick(t)
+				p.Failed(errors.New("connection refused"))
+				fail(m, 0)
+			},
+			"it is asked too often": func(t *rapid.T) {
+				p, m := pick(t)
+				pause := time.Duration(rapid.Int64Range(0, int64(2*time.Hour)).Draw(t, "wants"))
+				p.Failed(&callError{retryAfter: pause, err: rpc.HTTPError{StatusCode: http.StatusTooManyRequests}})
+				fail(m, min(pause, time.Hour))
+			},
+			"an answer that refuses": func(t *rapid.T) {
+				p, _ := pick(t)
+				p.Failed(&answerError{Code: -32000, Message: "nonce too low"})
+			},
+			"it works": func(t *rapid.T) {
+				p, m := pick(t)
+				p.Worked()
+				if m.cool.After(now) {
+					m.cool = now
+				}
+			},
+			"it contradicts": func(t *rapid.T) {
+				p, m := pick(t)
+				p.SetAside("it lies")
+				m.strike(now)
+			},
+			"it is held against the configuration": func(t *rapid.T) {
+				p, m := pick(t)
+				if m.misfits = rapid.Bool().Draw(t, "misfits"); m.misfits {
+					m.misfitUntil = now.Add(time.Minute)
+					p.held(ErrMismatch)
+					return
+				}
+				p.held(nil)
+			},
+			"it tells a head": func(t *rapid.T) {
+				p, m := pick(t)
+				number := rapid.Int64Range(0, 200).Draw(t, "number")
+				at := number * rapid.SampledFrom([]int64{0, 1, 12}).Draw(t, "block time")
+				back := m.number-number > 64 && m.time-at > 30
+				if err := p.SawHead(Header{Number: uint64(number), Time: at}); (err != nil) != back {
+					t.Errorf("head %d after %d: %v", number, m.number, err)
+				}
+				if back {
+					m.strike(now)
+				}
+				if back || number >= m.number {
+					m.number, m.time = number, at
+				}
+				m.lags = false
+				for _, other := range models {
+					if s := other.state(now); s != StateAside && s != StateMisfit {
+						m.lags = m.lags || other.number-number >= 3 && other.time-at >= 15
+					}
+				}
+			},
+			"": func(t *rapid.T) { check(t, pool, models, now) },
+		})
+	})
+}
+
+// check holds all that a pool says against its providers' models.
+func check(t *rapid.T, pool *Pool, models map[*Provider]*model, now time.Time) {
+	of := map[State][]*Provider{}
+	all := pool.Providers()
+	for i, p := range all {
+		m, h := models[p], pool.Health()[i]
+		s := m.state(now)
+		of[s] = append(of[s], p)
+		until := map[State]time.Time{StateAside: m.aside, StateMisfit: m.misfitUntil, StateCooling: m.cool}[s]
+		if h.State != s || !h.Until.Equal(until) || (h.Reason == "") != (s == StateOK || s == StateUnknown) {
+			t.Errorf("%s is %s until %s (%s), want %s until %s", p, h.State, h.Until, h.Reason, s, until)
+		}
+		if h.Calls != m.calls || h.Errors != m.failedRequest || h.Head != uint64(m.number) {
+			t.Errorf("%s counts %+v, want %+v", p, h, m)
+		}
+	}
+	var want []*Provider
+	for _, p := range all {
+		if s := models[p].state(now); s == StateOK || s == StateUnknown {
+			want = append(want, p)
+		}
+	}
+	want = append(want, of[StateLagging]...)
+	if len(want) == 0 {
+		want = of[StateCooling]
+		slices.SortStableFunc(want, func(a, b *Provider) int { return models[a].cool.Compare(models[b].cool) })
+	}
+	if len(want) == 0 {
+		want = append(of[StateAside], of[StateMisfit]...)
+		end := func(p *Provider) time.Time {
+			if m := models[p]; m.state(now) == StateMisfit {
+				return m.misfitUntil
+			}
+			return models[p].aside
+		}
+		slices.SortStableFunc(want, func(a, b *Provider) int {
+			return cmp.Or(end(a).Compare(end(b)), cmp.Compare(slices.Index(all, a), slices.Index(all, b)))
+		})
+	}
+	if got := pool.Usable(); !slices.Equal(got, want) || len(got) == 0 {
+		t.Errorf("usable are %v, want %v", got, want)
+	}
+	others := slices.DeleteFunc(slices.Clone(want), func(p *Provider) bool { return p == all[0] })
+	if got := pool.Others(all[0]); !slices.Equal(got, others) {
+		t.Errorf("others than %s are %v, want %v", all[0], got, others)
+	}
+}
+
+// TestOnChange lets one thing after another happen, and notes what is told.
+func TestOnChange(t *testing.T) {
+	e, err := NewEndpoint("http://p.example/s3cret")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	now := time.Unix(1_790_000_000, 0)
+	var told []State
+	p := NewPool(PoolConfig{
+		Endpoints: []*Endpoint{e}, Now: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler),
+		OnChange: func(h Health) {
+			if h.Provider != "http://p.example" {
+				t.Errorf("provider %q", h.Provider)
+			}
+			told = append(told, h.State)
+		},
+	}).Providers()[0]
+	lost := errors.New("lost")
+	for _, happens := range []func(){
+		func() { p.account(1, time.Second, nil) }, // ok
+		func() { p.account(1, time.Second, nil) },
+		func() { p.Failed(lost) }, // cooling
+		func() { p.Failed(lost) }, // the same pause
+		p.Worked,                  // ok
+		p.Worked,
+		func() { p.held(ErrMismatch) },            // misfit
+		func() { now = now.Add(2 * MisfitPause) }, // ok by itself
+		func() { p.held(nil) },
+		func() { p.SetAside("it lies") }, // aside
+		func() { p.SetAside("it lies") }, // the same pause
+	} {
+		happens()
+	}
+	if want := []State{StateOK, StateCooling, StateOK, StateMisfit, StateAside}; !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
+	if h := p.pool.Health()[0]; h.Calls != 2 || h.Latency != time.Second || h.Reason != "it lies" {
+		t.Errorf("health is %+v", h)
+	}
+}
+
+// lone returns a provider alone in its pool, at a time that the test moves.
+func lone(t *testing.T, now *time.Time, logger *slog.Logger) *Provider {
+	t.Helper()
+	e, err := NewEndpoint("http://p.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	pool := NewPool(PoolConfig{Endpoints: []*Endpoint{e}, Now: func() time.Time { return *now }, Logger: logger})
+	return pool.Providers()[0]
+}
+
+// TestEdges goes just to and just past each limit.
+func TestEdges(t *testing.T) {
+	quiet := slog.New(slog.DiscardHandler)
+	start := time.Unix(1_790_000_000, 0)
+
+	for wanted, want := range map[time.Duration]time.Duration{MaxRetryAfter - 1: MaxRetryAfter - 1, MaxRetryAfter + 1: MaxRetryAfter} {
+		now := start
+		p := lone(t, &now, quiet)
+		p.Failed(&callError{retryAfter: wanted, err: rpc.HTTPError{StatusCode: http.StatusTooManyRequests}})
+		if got := p.pool.Health()[0].Until.Sub(now); got != want {
+			t.Errorf("asked for a pause of %s, it is %s", wanted, got)
+		}
+	}
+
+	const bothAgo = int64(MaxRegressTime / time.Second)
+	for _, c := range []struct {
+		blocks uint64
+		time   int64
+		back   bool
+	}{{MaxRegress, bothAgo + 1, false}, {MaxRegress + 1, bothAgo, false}, {MaxRegress + 1, bothAgo + 1, true}} {
+		now := start
+		p := lone(t, &now, quiet)
+		first := p.SawHead(Header{Number: 1000, Time: 1000})
+		err := p.SawHead(Header{Number: 1000 - c.blocks, Time: 1000 - c.time})
+		if first != nil || (err != nil) != c.back || (p.pool.Health()[0].State == StateAside) != c.back {
+			t.Errorf("%d blocks and %d s back: %v, %v; went backwards: %t", c.blocks, c.time, first, err, c.back)
+		}
+	}
+
+	const behind = int64(LagTime / time.Second)
+	for _, c := range []struct {
+		blocks uint64
+		time   int64
+		lags   bool
+	}{{LagBlocks - 1, behind, false}, {LagBlocks, behind - 1, false}, {LagBlocks, behind, true}} {
+		var told [2]*Provider
+		conf := PoolConfig{Now: time.Now, Logger: quiet}
+		for _, url := range []string{"http://a.example", "http://b.example"} {
+			e, err := NewEndpoint(url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(e.Close)
+			conf.Endpoints = append(conf.Endpoints, e)
+		}
+		copy(told[:], NewPool(conf).Providers())
+		for i, h := range []Header{{Number: 1000, Time: 1000}, {Number: 1000 - c.blocks, Time: 1000 - c.time}} {
+			told[i].account(1, 0, nil)
+			if err := told[i].SawHead(h); err != nil {
+				t.Error(err)
+			}
+		}
+		if h := told[0].pool.Health(); h[0].State != StateOK || (h[1].State == StateLagging) != c.lags {
+			t.Errorf("%d blocks and %d s behind: %+v; lags: %t", c.blocks, c.time, h, c.lags)
+		}
+	}
+
+	for later, want := range map[time.Duration]time.Duration{Forgiven: 2 * MinAside, Forgiven + 1: MinAside} {
+		now := start
+		p := lone(t, &now, quiet)
+		p.SetAside("it lies")
+		now = now.Add(MinAside + later)
+		p.SetAside("it lies")
+		if got := p.pool.Health()[0].Until.Sub(now); got != want {
+			t.Errorf("aside again %s after the pause: for %s, want %s", later, got, want)
+		}
+	}
+}
+
+// TestMisfitIsSaidOnce looks at a misfit again and again.
+func TestMisfitIsSaidOnce(t *testing.T) {
+	now := time.Unix(1_790_000_000, 0)
+	var log strings.Builder
+	p := lone(t, &now, slog.New(slog.NewTextHandler(&log, nil)))
+	for _, misfit := range []error{ErrMismatch, ErrMismatch, nil, ErrMismatch} {
+		now = now.Add(MisfitPause)
+		p.held(misfit)
+	}
+	if n := strings.Count(log.String(), "level=ERROR"); n != 2 {
+		t.Errorf("it was said %d times, want once for each time that it came to be:\n%s", n, &log)
+	}
+}
+
+// TestPoolTogether uses a pool from several goroutines; the race detector
+// looks on.
+func TestPoolTogether(t *testing.T) {
+	conf := PoolConfig{Now: time.Now, Logger: slog.New(slog.DiscardHandler), OnChange: func(Health) {}}
+	for _, url := range []string{"http://a.example", "http://b.example"} {
+		e, err := NewEndpoint(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		conf.Endpoints = append(conf.Endpoints, e)
+	}
+	pool := NewPool(conf)
+	var group sync.WaitGroup
+	for i := range 4 {
+		group.Go(func() {
+			for n := range 100 {
+				for _, p := range pool.Others(pool.Usable()[0]) {
+					p.account(1, time.Second, nil)
+					p.Failed(errors.New("lost"))
+					p.held(ErrMismatch)
+					if err := p.SawHead(Header{Number: uint64(n % 8), Time: int64(i)}); err != nil {
+						t.Error(err)
+					}
+					p.SetAside("it lies")
+					p.Worked()
+				}
+				if got := len(pool.Health()) + len(pool.silent()); got < 2 {
+					t.Errorf("%d providers", got)
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
+func TestPauses(t *testing.T) {
+	for n, want := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 6: 32 * time.Second, 7: time.Minute, 1e6: time.Minute} {
+		if got := cooling.after(n); got != want {
+			t.Errorf("pause %d in a row is %s, want %s", n, got, want)
+		}
+	}
+	if got := aside.after(6); got != 320*time.Minute {
+		t.Errorf("the sixth time aside is %s", got)
+	}
+	if got := aside.after(7); got != MaxAside {
+		t.Errorf("the seventh time aside is %s", got)
+	}
+	for jitter, want := range map[float64]time.Duration{0: 8 * time.Second, 0.5: 10 * time.Second, 1: 12 * time.Second} {
+		p := &Pool{conf: PoolConfig{Jitter: func() float64 { return jitter }}}
+		if got := p.jittered(10 * time.Second); got.Round(time.Millisecond) != want {
+			t.Errorf("a pause of 10s with jitter %g is %s, want %s", jitter, got, want)
+		}
+	}
+}

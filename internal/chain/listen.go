@@ -1,0 +1,46 @@
+package chain
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/ethereum/go-ethereum/rpc"
+)
+
+// Listen calls wake for every new head that the node announces, until ctx
+// ends or the subscription breaks, and says why it ended. It is
+// ErrNoSubscription at once over HTTP. A head that is not announced is no
+// error: poll as well.
+func (e *Endpoint) Listen(ctx context.Context, wake func()) error {
+	heads := make(chan json.RawMessage, 16)
+	var sub *rpc.ClientSubscription
+	err := e.ask(ctx, []rpc.BatchElem{{Method: "eth_subscribe"}}, &exchange{}, func(limited context.Context, client *rpc.Client) (err error) {
+		if client.SupportsSubscriptions() {
+			sub, err = client.EthSubscribe(limited, heads, "newHeads")
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if sub == nil {
+		return ErrNoSubscription
+	}
+	defer sub.Unsubscribe()
+	e.subscribed.Store(true)
+	defer e.subscribed.Store(false)
+	for {
+		select {
+		case <-heads:
+			wake()
+		case err := <-sub.Err():
+			if err == nil {
+				err = rpc.ErrClientQuit
+			}
+			return fmt.Errorf("%s: subscription ended: %w", e.name, err)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package chain
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ethereum/go-ethereum/core/types"
+)
+
+// maxErrorAnswer is how much is read of an error that stands in place of a
+// batch's answers, in bytes.
+const maxErrorAnswer = 64 << 10
+
+// exchange carries between a call and the transport below it what go-ethereum's
+// client has no place for. A request's context holds it.
+type exchange struct {
+	batch      bool          // asks several questions
+	forLogs    bool          // asks for logs, and nothing else
+	logs       []types.Log   // decoded on the way, if forLogs; else they are in the answer
+	retryAfter time.Duration // that the node asked for
+}
+
+type exchangeKey struct{}
+
+// transport is what HTTP requests go through: an answer of more than max bytes
+// fails, so that no node can fill the memory; Retry-After is noted; an error
+// that a node gives in place of a batch's answers stays readable; and logs are
+// decoded without go-ethereum's client, which reads each answer three times.
+type transport struct {
+	http.RoundTripper
+	max int64
+}
+
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := t.RoundTripper.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	resp.Body = &limitedBody{ReadCloser: resp.Body, left: t.max}
+	x, ok := r.Context().Value(exchangeKey{}).(*exchange)
+	if !ok {
+		return resp, nil
+	}
+	x.retryAfter = retryAfter(resp.Header, time.Now())
+	if resp.StatusCode != http.StatusOK {
+		return resp, nil
+	}
+	body := bufio.NewReader(resp.Body)
+	replaced := struct {
+		io.Reader
+		io.Closer
+	}{body, resp.Body}
+	switch {
+	case x.batch:
+		err = soleError(body)
+	case x.forLogs:
+		replaced.Reader, err = x.takeLogs(body, resp.ContentLength)
+	}
+	if err != nil {
+		return nil, closing(resp.Body, err)
+	}
+	resp.Body = replaced
+	return resp, nil
+}
+
+// takeLogs decodes an answer of logs, and returns what go-ethereum's client is
+// to read in its place: nothing, or all of it when it is something else.
+func (x *exchange) takeLogs(body io.Reader, length int64) (io.Reader, error) {
+	var read bytes.Buffer
+	read.Grow(int(min(max(length, 0), MaxResponse)) + bytes.MinRead)
+	if _, err := read.ReadFrom(body); err != nil {
+		return nil, err
+	}
+	logs, ok := parseAnswer(read.Bytes())
+	if !ok {
+		return &read, nil
+	}
+	x.logs = logs
+	return strings.NewReader(`{"jsonrpc":"2.0","id":0,"result":null}`), nil
+}
+
+// closing closes the body of an answer that ends in err.
+func closing(body io.Closer, err error) error {
+	if closeErr := body.Close(); closeErr != nil {
+		return fmt.Errorf("%w (and closing the answer: %w)", err, closeErr)
+	}
+	return err
+}
+
+// soleError returns the error that an answer consists of. It is nil, and
+// nothing is lost of the answer, when that is a list.
+func soleError(body *bufio.Reader) error {
+	first, err := body.Peek(1)
+	if err != nil || first[0] != '{' {
+		return nil //nolint:nilerr // whoever reads on meets the error
+	}
+	read, err := io.ReadAll(io.LimitReader(body, maxErrorAnswer))
+	if err != nil {
+		return err
+	}
+	if refusal := answerOf(read); refusal != nil {
+		return refusal
+	}
+	return fmt.Errorf("a batch was answered with what is no list: %s", read)
+}
+
+// answerError is a JSON-RPC error that came in an unusual place: with an HTTP
+// status of an error, or alone in answer to a batch.
+type answerError struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+	Data    any    `json:"data"`
+	status  int
+}
+
+// answerOf reads a JSON-RPC error. It is nil when body is something else.
+func answerOf(body []byte) *answerError {
+	var answer struct {
+		Error *answerError `json:"error"`
+	}
+	if err := json.Unmarshal(body, &answer); err != nil || answer.Error == nil {
+		return nil //nolint:nilerr // a page of HTML is no JSON-RPC error
+	}
+	return answer.Error
+}
+
+func (e *answerError) Error() string {
+	if e.status != 0 {
+		return fmt.Sprintf("HTTP %d: %s", e.status, e.Message)
+	}
+	return e.Message
+}
+
+// ErrorCode and ErrorData make it an rpc.Error and rpc.DataError.
+func (e *answerError) ErrorCode() int { return e.Code }
+func (e *answerError) ErrorData() any { return e.Data }
+
+// retryAfter reads the header of RFC 9110, section 10.2.3: a number of seconds
+// or a date. It is 0 when there is none, or none that can be read.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	value := h.Get("Retry-After")
+	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return max(0, at.Sub(now))
+	}
+	return 0
+}
+
+// limitedBody differs from an io.LimitedReader in that its end is an error:
+// a cut answer must not be taken for a short one.
+type limitedBody struct {
+	io.ReadCloser
+	left int64
+}
+
+func (b *limitedBody) Read(p []byte) (int, error) {
+	if b.left < 0 {
+		return 0, ErrResponseTooLarge
+	}
+	// One byte more than allowed tells an answer of just that length from a
+	// longer one.
+	if int64(len(p)) > b.left+1 {
+		p = p[:b.left+1]
+	}
+	n, err := b.ReadCloser.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return n - 1, ErrResponseTooLarge
+	}
+	return n, err
+}
