@@ -56,6 +56,27 @@ func checkURL(text string, schemes ...string) error {
 	return nil
 }
 
+// insteadOfURL says what to write for a URL that holds a secret.
+const insteadOfURL = "secrets are not written here: write {urlEnv: NAME} or {urlFile: PATH} instead, and the URL there"
+
+// holdsAccount reports whether a URL that parses names an account or a
+// password.
+func holdsAccount(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.User != nil
+}
+
+// holdsPassword reports whether a database's URL holds a password, in one of
+// the two places where PostgreSQL's may stand.
+func holdsPassword(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil {
+		return strings.Contains(text, "@")
+	}
+	_, has := u.User.Password()
+	return has || u.Query().Has("password")
+}
+
 // origin is what may be shown of a URL, however wrong it is: no account, and
 // nothing behind the host, where keys are.
 func origin(text string) string {

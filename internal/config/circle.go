@@ -10,6 +10,7 @@ func CircleChains() map[string]string {
 		"OP": "optimism", "OP-SEPOLIA": "optimism-sepolia",
 		"POLY": "polygon", "MATIC": "polygon", "POLY-AMOY": "polygon-amoy", "MATIC-AMOY": "polygon-amoy",
 		"AVAX": "avalanche", "AVAX-FUJI": "avalanche-fuji",
+		"ARC": "arc", "ARC-TESTNET": "arc-testnet",
 		"POLY-SEPOLIA": "polygon-amoy", "MATIC-SEPOLIA": "polygon-amoy", "AVAX-SEPOLIA": "avalanche-fuji",
 	}
 }

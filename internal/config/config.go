@@ -11,13 +11,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
+	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/vault"
 )
 
 // MaxSize is how many bytes a configuration file may have.
@@ -30,13 +34,23 @@ type Config struct {
 	Merchants []Merchant
 	Providers []Provider
 	Chains    []Chain
+	// WebhookAllow are the ranges of addresses that webhooks may reach beside
+	// the public internet, and without TLS.
+	WebhookAllow []netip.Prefix
+	// KeepEvents and KeepAttempts are how long finished events, and the
+	// attempts to deliver them, are kept.
+	KeepEvents, KeepAttempts time.Duration
+	// Vault seals the secrets of endpoints that are set through the API. It is
+	// nil without a master key: then none can be set.
+	Vault *vault.Vault
 }
 
 // Merchant is a merchant whose invoices the service takes.
 type Merchant struct {
 	ID            string
-	WebhookURL    string // http or https
-	WebhookSecret string
+	WebhookURL    string            // http or https; empty when it is set through the API
+	WebhookSecret string            // empty without a URL
+	Tolerance     invoice.Tolerance // how much less than an invoice's amount pays it
 }
 
 // Provider is an external transfer provider whose notices are accepted.

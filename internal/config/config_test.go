@@ -8,12 +8,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/config"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/vault"
 )
 
 const operatorKey = "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d"
@@ -23,13 +25,17 @@ var secrets = config.Source{
 	Env: func(name string) (string, bool) {
 		v, ok := map[string]string{
 			"SHOP_SECRET": "whsec_shop", "CIRCLE_SECRET": "provider-secret", "OPERATOR_KEY": operatorKey, "EMPTY": "",
-			"NOT_A_KEY": "hunter2",
+			"MASTER_KEY": strings.Repeat("a1", 32), "OLD_KEY": strings.Repeat("b2", 32), "OLDER_KEY": strings.Repeat("C3", 32),
+			"NOT_A_KEY": "hunter2", "NODE_URL": "https://me:hunter2@base.example/key", "DATABASE_URL": "postgres://me:hunter2@db/quittance",
 		}[name]
 		return v, ok
 	},
 	File: func(path string) ([]byte, error) {
-		if path == "/run/secrets/shop" {
+		switch path {
+		case "/run/secrets/shop":
 			return []byte("whsec_from_file\n"), nil
+		case "/run/secrets/node":
+			return []byte("wss://base.example/ws\n"), nil
 		}
 		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
 	},
@@ -42,9 +48,17 @@ merchants:
   - id: shop
     webhookUrl: https://shop.example/webhooks
     webhookSecretEnv: SHOP_SECRET
+    tolerance: 0.5%
   - id: other.shop
     webhookUrl: http://127.0.0.1:9999/
     webhookSecretFile: /run/secrets/shop
+    tolerance: 500000
+  - id: third
+webhooks:
+  allow: [10.1.0.0/16, 127.0.0.1, fd00::/8]
+  retention: {events: 90d, attempts: 14d}
+masterKeyEnv: MASTER_KEY
+oldMasterKeys: [{masterKeyEnv: OLD_KEY}, {masterKeyEnv: OLDER_KEY}]
 providers:
   - name: circle
     secretEnv: CIRCLE_SECRET
@@ -52,7 +66,8 @@ providers:
     currencies: {USD: USDC}
 chains:
   - chainKey: base
-    rpc: [https://base.example/v1/key, wss://base.example/ws]
+    rpc: [https://base.example/v1/key, {urlFile: /run/secrets/node}, {urlEnv: NODE_URL}]
+    agree: 2
     registry: 0x5FbDB2315678afecb367f032d93F642f64180aa3
     startBlock: 0
     operatorKeyEnv: OPERATOR_KEY
@@ -69,9 +84,21 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if diff := cmp.Diff("[10.1.0.0/16 127.0.0.1/32 fd00::/8]", fmt.Sprint(cfg.WebhookAllow)); diff != "" {
+		t.Error(diff)
+	}
+	if cfg.KeepEvents != 90*24*time.Hour || cfg.KeepAttempts != 14*24*time.Hour {
+		t.Errorf("events are kept for %s, attempts for %s", cfg.KeepEvents, cfg.KeepAttempts)
+	}
 	base, house := cfg.Chains[0], cfg.Chains[1]
 	if base.ID != 8453 || base.Finality != (chain.Finality{Tag: chain.TagSafe}) || base.OperatorKey == nil {
 		t.Errorf("base = %+v; what is left out should be filled in", base)
+	}
+	if diff := cmp.Diff([]string{"https://base.example/v1/key", "wss://base.example/ws", "https://me:hunter2@base.example/key"}, base.RPC); diff != "" {
+		t.Error(diff)
+	}
+	if base.Agree != 2 || house.Agree != 0 {
+		t.Errorf("agree is %d and %d", base.Agree, house.Agree)
 	}
 	if base.StartBlock == nil || *base.StartBlock != 0 {
 		t.Errorf("startBlock 0 should be kept apart from none")
@@ -86,16 +113,121 @@ func TestParse(t *testing.T) {
 		t.Errorf("an address without quotes was read as %s", want)
 	}
 	want := []config.Merchant{
-		{ID: "shop", WebhookURL: "https://shop.example/webhooks", WebhookSecret: "whsec_shop"},
-		{ID: "other.shop", WebhookURL: "http://127.0.0.1:9999/", WebhookSecret: "whsec_from_file"},
+		{ID: "shop", WebhookURL: "https://shop.example/webhooks", WebhookSecret: "whsec_shop", Tolerance: invoice.Tolerance{BasisPoints: 50}},
+		{ID: "other.shop", WebhookURL: "http://127.0.0.1:9999/", WebhookSecret: "whsec_from_file", Tolerance: invoice.Tolerance{Amount: invoice.NewAmount(500_000)}},
+		{ID: "third"},
 	}
-	if diff := cmp.Diff(want, cfg.Merchants); diff != "" {
+	if diff := cmp.Diff(want, cfg.Merchants, cmp.Comparer(func(a, b invoice.Amount) bool { return a == b })); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]config.Provider{{
 		Name: "circle", Secret: "provider-secret", Chains: map[string]string{"BASE": "base"}, Currencies: map[string]string{"USD": "USDC"},
 	}}, cfg.Providers); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestMasterKeys opens with each key what was sealed under it.
+func TestMasterKeys(t *testing.T) {
+	cfg, err := config.Parse([]byte(full), secrets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, text := range []string{strings.Repeat("a1", 32), strings.Repeat("b2", 32), strings.Repeat("c3", 32)} {
+		key, err := vault.ParseKey(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := cfg.Vault.Open("shop", 1, vault.New(key).Seal("shop", 1, "s")); err != nil || got != "s" {
+			t.Errorf("key %d opens %q, %v", i, got, err)
+		}
+		if newest := i == 0; (cfg.Vault.KeyID() == key.ID) != newest {
+			t.Errorf("it seals under %s; key %d is %s", cfg.Vault.KeyID(), i, key.ID)
+		}
+	}
+	for n := config.MaxMasterKeys - 1; n <= config.MaxMasterKeys; n++ {
+		many := make([]string, n)
+		for i := range many {
+			many[i] = fmt.Sprintf("{masterKeyEnv: KEY_%d}", i)
+		}
+		_, err := config.Parse([]byte(strings.Replace(full, "{masterKeyEnv: OLD_KEY}, {masterKeyEnv: OLDER_KEY}", strings.Join(many, ", "), 1)), config.Source{
+			Env: func(name string) (string, bool) {
+				if i := 0; strings.HasPrefix(name, "KEY_") {
+					_, err := fmt.Sscanf(name, "KEY_%d", &i)
+					return fmt.Sprintf("%064x", i), err == nil
+				}
+				return secrets.Env(name)
+			},
+			File: secrets.File,
+		})
+		if (err != nil) != (n == config.MaxMasterKeys) {
+			t.Errorf("%d old keys: %v", n, err)
+		}
+	}
+}
+
+// TestRetention reads days.
+func TestRetention(t *testing.T) {
+	for text, ok := range map[string]bool{"2d": true, "1d": false, "3650d": true, "3651d": false, "90": false, "90 d": false, "-3d": false, "1.5d": false, "48h": false, "[2d]": false} {
+		_, err := config.Parse([]byte(strings.Replace(full, "events: 90d", "events: "+text, 1)), secrets)
+		if (err == nil) != ok || err != nil && !strings.Contains(err.Error(), "webhooks.retention.events: is ") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// TestURLsByReference has the secrets of URLs stand elsewhere, in the forms
+// that each may have.
+func TestURLsByReference(t *testing.T) {
+	for _, test := range []struct{ database, want string }{
+		{"{urlEnv: DATABASE_URL}", "postgres://me:hunter2@db/quittance"},
+		{"{urlEnv: NODE_URL}", ""},
+		{"postgres://quittance@db/quittance", "postgres://quittance@db/quittance"},
+		{"postgres://me:hunter2@db/quittance", ""},
+		{"postgres://db/quittance?password=hunter2", ""},
+		{"postgres://me:hunter2%zz@db/quittance", ""},
+		{"sqlite:/var/lib/quit@tance.db", "sqlite:/var/lib/quit@tance.db"},
+	} {
+		text := strings.Replace(full, "postgres://quittance@db/quittance", test.database, 1)
+		cfg, err := config.Parse([]byte(text), secrets)
+		if (err != nil) != (test.want == "") || err == nil && cfg.Database != test.want {
+			t.Errorf("database %s is read as %q, %v", test.database, cfg.Database, err)
+		}
+		if err != nil && (strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "  database: ")) {
+			t.Errorf("database %s: the error is %q", test.database, err)
+		}
+	}
+}
+
+// TestNodes counts them.
+func TestNodes(t *testing.T) {
+	nodes := make([]string, config.MaxNodes+1)
+	for i := range nodes {
+		nodes[i] = fmt.Sprintf("http://127.0.0.1:%d", 8545+i)
+	}
+	for _, n := range []int{1, config.MaxNodes, config.MaxNodes + 1} {
+		text := strings.Replace(full, "[http://127.0.0.1:8545]", "["+strings.Join(nodes[:n], ", ")+"]", 1)
+		cfg, err := config.Parse([]byte(text), secrets)
+		if (err != nil) != (n > config.MaxNodes) || err == nil && len(cfg.Chains[1].RPC) != n {
+			t.Errorf("%d nodes: %v", n, err)
+		}
+	}
+}
+
+// TestKnownTokens names a built-in token anew: how it is counted is not lost.
+func TestKnownTokens(t *testing.T) {
+	arc, ok := chain.Lookup("arc")
+	if !ok {
+		t.Fatal("arc is not built in")
+	}
+	text := strings.NewReplacer("chainKey: house\n    chainId: 31337\n", "chainKey: arc\n", "finality: 3", "finality: 1",
+		"{currency: USDC, address: 0x5FbDB2315678afecb367f032d93F642f64180aa3", "{currency: USDC, address: "+chain.Checksum(arc.Tokens[0].Address)).Replace(full)
+	cfg, err := config.Parse([]byte(text), secrets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := cfg.Chains[1].Tokens[0]; len(got.Movements) == 0 || len(got.Movements) != len(arc.Tokens[0].Movements) {
+		t.Errorf("arc's token is read as %+v; want it as %+v", got, arc.Tokens[0])
 	}
 }
 
@@ -123,6 +255,9 @@ func TestParseJSON(t *testing.T) {
 	}
 	if cfg.Listen != config.DefaultListen || cfg.Database != config.DefaultDatabase {
 		t.Errorf("defaults: %q, %q", cfg.Listen, cfg.Database)
+	}
+	if cfg.KeepEvents != config.DefaultRetention || cfg.KeepAttempts != config.DefaultRetention || cfg.Vault != nil {
+		t.Errorf("defaults: %s, %s, %v", cfg.KeepEvents, cfg.KeepAttempts, cfg.Vault)
 	}
 	if want := (chain.Finality{Tag: chain.TagFinalized, Depth: 64}); cfg.Chains[0].Finality != want {
 		t.Errorf("finality = %v", cfg.Chains[0].Finality)
@@ -174,13 +309,24 @@ func TestWrong(t *testing.T) {
 		"both secrets":          {"webhookSecretEnv: SHOP_SECRET", "webhookSecretEnv: SHOP_SECRET\n    webhookSecretFile: /run/secrets/shop", "merchants[0].webhookSecret: want either"},
 		"no secret":             {"    webhookSecretEnv: SHOP_SECRET\n", "", "merchants[0].webhookSecret: want either"},
 		"file missing":          {"/run/secrets/shop", "/nowhere", "merchants[1].webhookSecretFile: open /nowhere"},
+		"allowed, no range":     {"10.1.0.0/16", "10.1.0.0/33", "webhooks.allow[0]: is \"10.1.0.0/33\"; want a range"},
+		"allowed, a host's":     {"10.1.0.0/16", "10.1.2.3/16", "webhooks.allow[0]: is \"10.1.2.3/16\"; want a range of addresses such as 10.1.0.0/16 or fd00::/8, with zeros"},
+		"allowed, a name":       {"127.0.0.1, fd00", "localhost, fd00", "webhooks.allow[1]: is \"localhost\""},
+		"allowed, with a zone":  {"127.0.0.1, fd00", "fe80::1%eth0, fd00", "webhooks.allow[1]"},
+		"secret without URL":    {"    webhookUrl: https://shop.example/webhooks\n", "", "merchants[0].webhookUrl: is missing, but the secret is there"},
+		"retention":             {"attempts: 14d", "attempts: 1d", "webhooks.retention.attempts: is \"1d\"; want a number of days of 2d to 3650d"},
+		"master key":            {"masterKeyEnv: MASTER_KEY", "masterKeyEnv: NOT_A_KEY", "masterKey: is no master key; want 64 hex digits"},
+		"master key missing":    {"masterKeyEnv: MASTER_KEY\n", "", "oldMasterKeys: stand there without the key that replaces them"},
+		"master key twice":      {"OLDER_KEY", "MASTER_KEY", "oldMasterKeys[1].masterKey: is the same as one before it"},
+		"master key, no file":   {"masterKeyEnv: MASTER_KEY", "masterKeyFile: /nowhere", "masterKeyFile: open /nowhere"},
+		"old master key, both":  {"{masterKeyEnv: OLD_KEY}", "{masterKeyEnv: OLD_KEY, masterKeyFile: /x}", "oldMasterKeys[0].masterKey: want either masterKeyEnv"},
 		"provider's chain":      {"{BASE: base}", "{BASE: bass}", "providers[0].chains.BASE: is \"bass\""},
 		"provider's name":       {"name: circle", "name: a/b", "providers[0].name"},
 		"chain key missing":     {"chainKey: base\n", "chainId: 8453\n", "chains[0].chainKey"},
 		"chain twice":           {"chainKey: house", "chainKey: base", "chains[1].chainKey: \"base\" stands there twice"},
 		"chain id differs":      {"chainKey: base\n", "chainKey: base\n    chainId: 1\n", "chains[0].chainId: is 1; base has 8453"},
 		"chain id missing":      {"    chainId: 31337\n", "", "chains[1].chainId: is missing"},
-		"no node":               {"rpc: [http://127.0.0.1:8545]", "rpc: []", "chains[1].rpc: want at least one"},
+		"no node":               {"rpc: [http://127.0.0.1:8545]", "rpc: []", "chains[1].rpc: has 0; want 1 to 16 URLs"},
 		"node's URL":            {"http://127.0.0.1:8545", "127.0.0.1:8545", "chains[1].rpc[0]"},
 		"finality missing":      {"    finality: 3\n", "", "chains[1].finality: is missing"},
 		"finality":              {"finality: 3", "finality: soon", "\n  chains[1].finality: is \"soon\"; want a number of blocks"},
@@ -193,6 +339,16 @@ func TestWrong(t *testing.T) {
 		"registry":              {"registry: 0x5FbDB2315678afecb367f032d93F642f64180aa3", "registry: 0x12", "chains[0].registry"},
 		"operator, no registry": {"    registry: 0x5FbDB2315678afecb367f032d93F642f64180aa3\n", "", "chains[0].registry: is missing"},
 		"operator key":          {"OPERATOR_KEY", "NOT_A_KEY", "chains[0].operatorKey: is not a private key"},
+		"node's account":        {"https://base.example/v1/key", "https://me:hunter2@base.example/", "chains[0].rpc[0]: holds an account; secrets are not written here: write {urlEnv: NAME}"},
+		"node twice":            {"{urlEnv: NODE_URL}", "https://base.example/v1/key", "chains[0].rpc[2]: is the same as one before it"},
+		"node's variable":       {"NODE_URL", "NOWHERE", "chains[0].rpc[2].urlEnv: the environment variable NOWHERE is not set"},
+		"node in a wrong place": {"urlEnv: NODE_URL", "urlEnv: SHOP_SECRET", "chains[0].rpc[2]: refers to what is no URL"},
+		"node, other settings":  {"urlEnv: NODE_URL", "env: NODE_URL", "there is no setting \"env\" here"},
+		"node, both":            {"urlEnv: NODE_URL", "urlEnv: NODE_URL, urlFile: /x", "chains[0].rpc[2].url: want either"},
+		"node, a list":          {"{urlEnv: NODE_URL}", "[x]", "want a text"},
+		"agree with nobody":     {"finality: 3", "finality: 3\n    agree: 2", "chains[1].agree: is 2, but rpc names 1"},
+		"agree, three":          {"agree: 2", "agree: 3", "chains[0].agree: is \"3\"; want a whole number of 1 to 2"},
+		"tolerance":             {"tolerance: 0.5%", "tolerance: a bit", "merchants[0].tolerance: is \"a bit\"; "},
 		"start block":           {"startBlock: 0", "startBlock: -1", "chains[0].startBlock: is \"-1\"; want a whole number"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -211,7 +367,7 @@ func TestWrong(t *testing.T) {
 					t.Errorf("the error speaks of the program's own types: %q", err)
 				}
 			}
-			for _, secret := range []string{"whsec_shop", "provider-secret", operatorKey[2:], "whsec_from_file"} {
+			for _, secret := range []string{"whsec_shop", "provider-secret", operatorKey[2:], "whsec_from_file", strings.Repeat("a1", 32), strings.Repeat("b2", 32)} {
 				if strings.Contains(err.Error(), secret) {
 					t.Errorf("the error shows a secret: %q", err)
 				}
@@ -319,7 +475,7 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q was accepted as %+v", text, cfg)
 		}
 		for _, m := range cfg.Merchants {
-			if !invoice.ValidMerchantID(m.ID) || m.WebhookSecret == "" {
+			if !invoice.ValidMerchantID(m.ID) || (m.WebhookSecret == "") != (m.WebhookURL == "") {
 				t.Errorf("merchant %+v was accepted", m)
 			}
 		}

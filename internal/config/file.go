@@ -1,14 +1,36 @@
 package config
 
-import "github.com/goccy/go-yaml/ast"
+import (
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+)
 
 // file is the configuration as it is written.
 type file struct {
 	Listen    string         `yaml:"listen"`
-	Database  string         `yaml:"database"`
+	Database  location       `yaml:"database"`
 	Merchants []merchantFile `yaml:"merchants"`
 	Providers []providerFile `yaml:"providers"`
 	Chains    []chainFile    `yaml:"chains"`
+	Webhooks  webhooksFile   `yaml:"webhooks"`
+
+	MasterKey     masterKeyFile   `yaml:",inline"`
+	OldMasterKeys []masterKeyFile `yaml:"oldMasterKeys"`
+}
+
+type masterKeyFile struct {
+	Env  string `yaml:"masterKeyEnv"`
+	File string `yaml:"masterKeyFile"`
+}
+
+type webhooksFile struct {
+	Allow     []scalar      `yaml:"allow"`
+	Retention retentionFile `yaml:"retention"`
+}
+
+type retentionFile struct {
+	Events   scalar `yaml:"events"`
+	Attempts scalar `yaml:"attempts"`
 }
 
 type merchantFile struct {
@@ -16,6 +38,7 @@ type merchantFile struct {
 	WebhookURL        string `yaml:"webhookUrl"`
 	WebhookSecretEnv  string `yaml:"webhookSecretEnv"`
 	WebhookSecretFile string `yaml:"webhookSecretFile"`
+	Tolerance         scalar `yaml:"tolerance"`
 }
 
 type providerFile struct {
@@ -29,7 +52,8 @@ type providerFile struct {
 type chainFile struct {
 	ChainKey        string      `yaml:"chainKey"`
 	ChainID         *scalar     `yaml:"chainId"`
-	RPC             []string    `yaml:"rpc"`
+	RPC             []location  `yaml:"rpc"`
+	Agree           *scalar     `yaml:"agree"`
 	Finality        *scalar     `yaml:"finality"`
 	Tokens          []tokenFile `yaml:"tokens"`
 	Registry        scalar      `yaml:"registry"`
@@ -42,6 +66,26 @@ type tokenFile struct {
 	Currency string  `yaml:"currency"`
 	Address  scalar  `yaml:"address"`
 	Decimals *scalar `yaml:"decimals"`
+}
+
+// location is a URL: as it is or, when it holds a secret, as {urlEnv: NAME} or
+// {urlFile: PATH}.
+type location struct {
+	url, env, file string
+}
+
+// UnmarshalYAML takes any of the three forms.
+func (l *location) UnmarshalYAML(node ast.Node) error {
+	if _, ok := node.(*ast.MappingNode); !ok {
+		return yaml.NodeToValue(node, &l.url)
+	}
+	var reference struct {
+		Env  string `yaml:"urlEnv"`
+		File string `yaml:"urlFile"`
+	}
+	err := yaml.NodeToValue(node, &reference, yaml.Strict(), yaml.DisallowUnknownField())
+	l.env, l.file = reference.Env, reference.File
+	return err
 }
 
 // scalar is a value as it is written, to be read with the others, so that one

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"crypto/ecdsa"
 	"errors"
 	"fmt"
@@ -24,8 +25,15 @@ const (
 // defaultDecimals is how many a token has that does not say: those of USDC.
 const defaultDecimals = 6
 
-// MaxDecimals is how many decimals a token may have.
-const MaxDecimals = 36
+// Limits of a configuration. Its size has one too, MaxSize.
+const (
+	// MaxDecimals is how many decimals a token may have.
+	MaxDecimals = 36
+	// MaxNodes is how many nodes a chain may have.
+	MaxNodes = 16
+	// MaxAgree is how many nodes can be asked to tell the same of a payment.
+	MaxAgree = 2
+)
 
 // resolver collects what is wrong while a file becomes a Config, so that one
 // run shows all of it.
@@ -40,16 +48,9 @@ func (r *resolver) fail(path, format string, args ...any) {
 
 func (f file) resolve(src Source) (Config, error) {
 	r := &resolver{src: src}
-	cfg := Config{Listen: orDefault(f.Listen, DefaultListen), Database: orDefault(f.Database, DefaultDatabase)}
+	cfg := Config{Listen: cmp.Or(f.Listen, DefaultListen), Database: r.database(f.Database)}
 	if err := CheckLoopback(cfg.Listen); err != nil {
 		r.fail("listen", "%w", err)
-	}
-	switch kind := scheme(cfg.Database); kind {
-	case "sqlite", "postgres", "postgresql":
-	case "":
-		r.fail("database", "names no kind of database; want sqlite:PATH or postgres://…")
-	default:
-		r.fail("database", "is %s:…; want sqlite:PATH or postgres://…", kind)
 	}
 	if len(f.Merchants) == 0 {
 		r.fail("merchants", "want at least one merchant")
@@ -75,6 +76,12 @@ func (f file) resolve(src Source) (Config, error) {
 		cfg.Providers = append(cfg.Providers, r.provider(path, p, cfg.Chains))
 		r.unique(seen, path+".name", p.Name)
 	}
+	for i, text := range f.Webhooks.Allow {
+		cfg.WebhookAllow = append(cfg.WebhookAllow, r.prefix(fmt.Sprintf("webhooks.allow[%d]", i), text))
+	}
+	cfg.KeepEvents = r.retention("webhooks.retention.events", f.Webhooks.Retention.Events)
+	cfg.KeepAttempts = r.retention("webhooks.retention.attempts", f.Webhooks.Retention.Attempts)
+	cfg.Vault = r.vault(f.MasterKey, f.OldMasterKeys)
 	return cfg, errors.Join(r.errs...)
 }
 
@@ -85,17 +92,48 @@ func (r *resolver) unique(seen map[string]bool, path, value string) {
 	seen[value] = true
 }
 
+func (r *resolver) database(l location) string {
+	if l == (location{}) {
+		return DefaultDatabase
+	}
+	url, ok := r.location("database", l)
+	if !ok {
+		return ""
+	}
+	switch kind := scheme(url); {
+	case kind == "sqlite", kind == "postgres", kind == "postgresql":
+		if l.url != "" && holdsPassword(url) {
+			r.fail("database", "holds a password; %s", insteadOfURL)
+		}
+	case kind == "", l.url == "":
+		r.fail("database", "names no kind of database; want sqlite:PATH or postgres://…")
+	default:
+		r.fail("database", "is %s:…; want sqlite:PATH or postgres://…", kind)
+	}
+	return url
+}
+
 func (r *resolver) merchant(path string, m merchantFile) Merchant {
 	if !invoice.ValidMerchantID(m.ID) {
 		r.fail(path+".id", "is %q; want 1 to %d characters of A-Z, a-z, 0-9, '_', '.' and '-'", m.ID, invoice.MaxMerchantID)
 	}
-	if err := CheckWebhookURL(m.WebhookURL); err != nil {
-		r.fail(path+".webhookUrl", "%w", err)
+	out := Merchant{ID: m.ID, WebhookURL: m.WebhookURL}
+	switch secretless := m.WebhookSecretEnv == "" && m.WebhookSecretFile == ""; {
+	case m.WebhookURL != "":
+		if err := CheckWebhookURL(m.WebhookURL); err != nil {
+			r.fail(path+".webhookUrl", "%w", err)
+		}
+		out.WebhookSecret = r.secret(path+".webhookSecret", m.WebhookSecretEnv, m.WebhookSecretFile)
+	case !secretless:
+		r.fail(path+".webhookUrl", "is missing, but the secret is there; leave out both when the URL is set through the API, which makes the secret")
 	}
-	return Merchant{
-		ID: m.ID, WebhookURL: m.WebhookURL,
-		WebhookSecret: r.secret(path+".webhookSecret", m.WebhookSecretEnv, m.WebhookSecretFile),
+	if m.Tolerance != "" {
+		var err error
+		if out.Tolerance, err = invoice.ParseTolerance(string(m.Tolerance)); err != nil {
+			r.fail(path+".tolerance", "is %q; %w", m.Tolerance, err)
+		}
 	}
+	return out
 }
 
 func (r *resolver) provider(path string, p providerFile, chains []Chain) Provider {
@@ -127,7 +165,7 @@ func (r *resolver) chain(path string, f chainFile) Chain {
 	if f.ChainKey == "" {
 		r.fail(path+".chainKey", "is missing")
 	}
-	c.Key, c.RPC = f.ChainKey, f.RPC
+	c.Key = f.ChainKey
 	switch {
 	case f.ChainID != nil:
 		id := r.number(path+".chainId", *f.ChainID, 1, math.MaxInt64)
@@ -142,12 +180,11 @@ func (r *resolver) chain(path string, f chainFile) Chain {
 		start := r.number(path+".startBlock", *f.StartBlock, 0, math.MaxInt64)
 		c.StartBlock = &start
 	}
-	if len(f.RPC) == 0 {
-		r.fail(path+".rpc", "want at least one URL of a node")
-	}
-	for i, u := range f.RPC {
-		if err := CheckNodeURL(u); err != nil {
-			r.fail(fmt.Sprintf("%s.rpc[%d]", path, i), "%w", err)
+	c.RPC = r.nodes(path+".rpc", f.RPC)
+	if f.Agree != nil {
+		c.Agree = int(r.number(path+".agree", *f.Agree, 1, MaxAgree))
+		if c.Agree > len(f.RPC) {
+			r.fail(path+".agree", "is %d, but rpc names %d; want as many nodes as are to agree", c.Agree, len(f.RPC))
 		}
 	}
 	switch {
@@ -160,7 +197,7 @@ func (r *resolver) chain(path string, f chainFile) Chain {
 		r.fail(path+".finality", "is missing; want a number of blocks, safe or finalized")
 	}
 	if len(f.Tokens) > 0 {
-		c.Tokens = r.tokens(path+".tokens", f.Tokens)
+		c.Tokens = r.tokens(path+".tokens", f.Tokens, c)
 	}
 	if len(c.Tokens) == 0 {
 		r.fail(path+".tokens", "want at least one token")
@@ -178,7 +215,38 @@ func (r *resolver) chain(path string, f chainFile) Chain {
 	return out
 }
 
-func (r *resolver) tokens(path string, files []tokenFile) []chain.Token {
+// nodes reads the URLs of a chain's nodes. One that stands there twice would be
+// asked to confirm its own word.
+func (r *resolver) nodes(path string, files []location) []string {
+	if n := len(files); n < 1 || n > MaxNodes {
+		r.fail(path, "has %d; want 1 to %d URLs of nodes", n, MaxNodes)
+	}
+	var urls []string
+	for i, f := range files {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		url, ok := r.location(at, f)
+		if !ok {
+			continue
+		}
+		switch err := CheckNodeURL(url); {
+		case err != nil && f.url == "": // err would show what stands there
+			r.fail(at, "refers to what is no URL that begins with http, https, ws or wss")
+		case err != nil:
+			r.fail(at, "%w", err)
+		case f.url != "" && holdsAccount(url):
+			r.fail(at, "holds an account; %s", insteadOfURL)
+		}
+		if slices.Contains(urls, url) {
+			r.fail(at, "is the same as one before it")
+		}
+		urls = append(urls, url)
+	}
+	return urls
+}
+
+// tokens reads the tokens of a chain, of which those that are built in are
+// known.
+func (r *resolver) tokens(path string, files []tokenFile, known chain.Chain) []chain.Token {
 	var tokens []chain.Token
 	currencies, addresses := make(map[string]bool), make(map[string]bool)
 	for i, f := range files {
@@ -191,6 +259,9 @@ func (r *resolver) tokens(path string, files []tokenFile) []chain.Token {
 		t := chain.Token{Currency: f.Currency, Address: r.address(at+".address", f.Address), Decimals: defaultDecimals}
 		if f.Decimals != nil {
 			t.Decimals = int(r.number(at+".decimals", *f.Decimals, 0, MaxDecimals))
+		}
+		if same, ok := known.TokenAt(t.Address); ok {
+			t.Movements = same.Movements
 		}
 		tokens = append(tokens, t)
 	}
@@ -213,6 +284,15 @@ func (r *resolver) number(path string, text scalar, least, most uint64) uint64 {
 		return 0
 	}
 	return n
+}
+
+// location reads a URL. It reports whether there is one.
+func (r *resolver) location(path string, l location) (url string, ok bool) {
+	if l.env == "" && l.file == "" {
+		return l.url, true
+	}
+	url = r.secret(path+".url", l.env, l.file)
+	return url, url != ""
 }
 
 // secret reads a secret from where the settings NAMEEnv or NAMEFile say.
@@ -253,13 +333,6 @@ func (r *resolver) key(path, env, file string) *ecdsa.PrivateKey {
 		r.fail(path, "%w", err)
 	}
 	return key
-}
-
-func orDefault(value, otherwise string) string {
-	if value == "" {
-		return otherwise
-	}
-	return value
 }
 
 func last(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }

@@ -11,7 +11,7 @@ const LateWindow = 30 * 24 * 60 * 60
 
 // Candidate is an invoice that a transfer could be meant for. Covered says
 // that other transfers, mined in time and not orphaned, already add up to its
-// amount.
+// amount, or to what is enough.
 type Candidate struct {
 	Invoice
 	Covered bool
@@ -31,7 +31,9 @@ type Attribution struct {
 //  3. a commitment id at the end of the transaction's calldata,
 //  4. the transfer amount of one open invoice,
 //  5. the bare amount of one open invoice that is not covered yet,
-//  6. the transfer amount of one invoice that is no longer open.
+//  6. the transfer amount of one invoice that is no longer open,
+//  7. less than the amount of one open invoice that is not covered yet, within
+//     its tolerance.
 //
 // Where a rule fits two invoices nothing is guessed, and no later rule is
 // tried: the transfer stays unattributed and ok is false. So does one of
@@ -47,6 +49,7 @@ func Attribute(t Transfer, candidates []Candidate) (a Attribution, ok bool) {
 		{ByTransferAmount, func(c Candidate) bool { return c.openAt(t.BlockTime) && c.TransferAmount == t.Amount }},
 		{ByAmount, func(c Candidate) bool { return c.openAt(t.BlockTime) && c.Amount == t.Amount && !c.Covered }},
 		{ByTransferAmount, func(c Candidate) bool { return c.closedBy(t.BlockTime) && c.TransferAmount == t.Amount }},
+		{ByTolerance, func(c Candidate) bool { return c.openAt(t.BlockTime) && c.Tolerates(t.Amount) && !c.Covered }},
 	}
 	if t.Amount.IsZero() || t.From == t.To {
 		return Attribution{}, false // nobody has got anything
@@ -54,22 +57,33 @@ func Attribute(t Transfer, candidates []Candidate) (a Attribution, ok bool) {
 	for _, rule := range rules {
 		found := 0
 		for _, c := range candidates {
-			if c.takes(t) && rule.fits(c) {
+			if c.Takes(t) && rule.fits(c) {
 				a = Attribution{Invoice: c.Invoice, Method: rule.method}
 				found++
 			}
 		}
-		if found > 0 {
-			return a, found == 1
+		switch {
+		case found == 1:
+			return a, true
+		case found > 1:
+			return Attribution{}, false
 		}
 	}
 	return Attribution{}, false
 }
 
-// takes reports whether t moves the invoice's token to the invoice's address
+// Takes reports whether t moves the invoice's token to the invoice's address
 // on the invoice's chain.
-func (inv Invoice) takes(t Transfer) bool {
+func (inv Invoice) Takes(t Transfer) bool {
 	return inv.ChainKey == t.ChainKey && inv.Token == t.Token && inv.Merchant == t.To
+}
+
+// enough is the least sum that pays the invoice.
+func (inv Invoice) enough() Amount { return inv.Amount.Minus(inv.Tolerance) }
+
+// Tolerates reports whether a is less than the invoice's amount and enough.
+func (inv Invoice) Tolerates(a Amount) bool {
+	return a.Less(inv.Amount) && !a.Less(inv.enough())
 }
 
 func (inv Invoice) names(id Hash) bool {
@@ -89,8 +103,9 @@ func (inv Invoice) closedBy(blockTime int64) bool {
 
 // AttributeRefund finds the payment that a transfer out of a settlement
 // address pays back. remaining gives, for each payment, what of it has not
-// been paid back yet. A payment fits when the transfer goes from its receiver
-// to its payer in its token and does not exceed what remains; ok is false
+// been paid back yet. A payment fits when it was mined before the transfer,
+// which goes from its receiver to its payer in its token and does not exceed
+// what remains; ok is false
 // when none does. Among several, those whose invoice the transaction's
 // calldata names come first, then those whose whole remainder the transfer
 // is, then the newest on the chain.
@@ -100,7 +115,7 @@ func (inv Invoice) closedBy(blockTime int64) bool {
 // who wants it exact ends the calldata with the invoice's commitment id.
 func AttributeRefund(t Transfer, payments []Payment, remaining func(Payment) Amount, tagged func(Payment) bool) (p Payment, ok bool) {
 	fit := keep(payments, func(p Payment) bool {
-		return p.Attributed() && p.Status != Orphaned && p.ChainKey == t.ChainKey && p.Token == t.Token &&
+		return p.Attributed() && p.Status != Orphaned && p.Before(t.Position) && p.ChainKey == t.ChainKey && p.Token == t.Token &&
 			p.To == t.From && p.From == t.To && !t.Amount.IsZero() && !remaining(p).Less(t.Amount)
 	})
 	for _, better := range []func(Payment) bool{tagged, func(p Payment) bool { return remaining(p) == t.Amount }} {

@@ -54,6 +54,11 @@ func TestAttribute(t *testing.T) {
 		return m
 	}
 	const month = 30 * 24 * 60 * 60
+	tolerant := func(inv invoice.Invoice, tolerance uint64) invoice.Invoice {
+		inv.Tolerance = invoice.NewAmount(tolerance)
+		return inv
+	}
+	ta, tb := tolerant(a, 5), tolerant(b, 2)
 	type candidates = []invoice.Candidate
 	for _, test := range []struct {
 		name       string
@@ -106,6 +111,17 @@ func TestAttribute(t *testing.T) {
 			with(b, func(c *invoice.Candidate) { c.Status, c.TransferAmount = invoice.Paid, invoice.NewAmount(107) })}, "", ""},
 		{"open one before a closed one of the same transfer amount", transfer(107), candidates{with(a, same),
 			with(b, func(c *invoice.Candidate) { c.Status, c.TransferAmount = invoice.Paid, invoice.NewAmount(107) })}, "a", invoice.ByTransferAmount},
+
+		{"within the tolerance", transfer(95), candidates{with(ta, same), with(tb, same)}, "a", invoice.ByTolerance},
+		{"below the tolerance", transfer(94), candidates{with(ta, same), with(tb, same)}, "", ""},
+		{"within two tolerances", transfer(99), candidates{with(ta, same), with(tb, same)}, "", ""},
+		{"within two tolerances, one covered", transfer(99),
+			candidates{with(ta, func(c *invoice.Candidate) { c.Covered = true }), with(tb, same)}, "b", invoice.ByTolerance},
+		{"within the tolerance of a paid one", transfer(99), candidates{with(ta, status(invoice.Paid))}, "", ""},
+		{"within the tolerance, too late", at(99, 2001), candidates{with(ta, same)}, "", ""},
+		{"bare amount before a tolerance", transfer(100), candidates{with(tb, same), with(ta, same)}, "a", invoice.ByAmount},
+		{"transfer amount of a closed one before a tolerance", transfer(99),
+			candidates{with(ta, same), with(b, func(c *invoice.Candidate) { c.Status, c.TransferAmount = invoice.Paid, invoice.NewAmount(99) })}, "b", invoice.ByTransferAmount},
 
 		{"block too early", at(107, 1000-invoice.ClockSkew-1), candidates{with(a, same)}, "", ""},
 		{"block as early as clocks differ", at(107, 1000-invoice.ClockSkew), candidates{with(a, same)}, "a", invoice.ByTransferAmount},
@@ -186,6 +202,7 @@ func TestAttributeRefund(t *testing.T) {
 	back := func(amount uint64) invoice.Transfer {
 		m := transfer(amount)
 		m.From, m.To = merchant, payer
+		m.BlockNumber, m.LogIndex = 6, 9
 		return m
 	}
 	change := func(p invoice.Payment, by func(*invoice.Payment)) invoice.Payment { by(&p); return p }
@@ -218,6 +235,7 @@ func TestAttributeRefund(t *testing.T) {
 		{"an unattributed payment", back(100), payments{change(old, func(p *invoice.Payment) { p.InvoiceID = "" })}, nil, "", ""},
 		{"another chain", back(100), payments{change(old, func(p *invoice.Payment) { p.ChainKey = "base-sepolia" })}, nil, "", ""},
 		{"another token", back(100), payments{change(old, func(p *invoice.Payment) { p.Token = invoice.Address{1} })}, nil, "", ""},
+		{"a payment that was mined later", back(100), payments{change(recent, func(p *invoice.Payment) { p.LogIndex = 10 })}, nil, "", ""},
 		{"another payer", back(100), payments{change(old, func(p *invoice.Payment) { p.From = invoice.Address{1} })}, nil, "", ""},
 		{"another receiver", back(100), payments{change(old, func(p *invoice.Payment) { p.To = invoice.Address{1} })}, nil, "", ""},
 		{"the payment itself", transfer(100), payments{old}, nil, "", ""},

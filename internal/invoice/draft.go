@@ -61,13 +61,8 @@ func (d Draft) checkLineItems() error {
 	}
 	var sum Amount
 	for i, item := range d.LineItems {
-		if n := utf8.RuneCountInString(item.Label); n < 1 || n > MaxLabel {
-			return fieldErrorf(fmt.Sprintf("lineItems[%d].label", i), "must be 1 to %d characters; it has %d", MaxLabel, n)
-		}
-		if at := strings.IndexFunc(item.Label, disguises); at >= 0 {
-			c, _ := utf8.DecodeRuneInString(item.Label[at:])
-			return fieldErrorf(fmt.Sprintf("lineItems[%d].label", i),
-				"must not hold control characters, nor overrides or isolates of the writing direction; it has %U", c)
+		if err := CheckLabel(fmt.Sprintf("lineItems[%d].label", i), item.Label); err != nil {
+			return err
 		}
 		if item.Amount.IsZero() {
 			return fieldErrorf(fmt.Sprintf("lineItems[%d].amount", i), "must be more than 0")
@@ -79,6 +74,20 @@ func (d Draft) checkLineItems() error {
 	}
 	if sum != d.Amount {
 		return fieldErrorf("lineItems", "must add up to amount; they add up to %s and amount is %s", sum, d.Amount)
+	}
+	return nil
+}
+
+// CheckLabel holds a text that is shown to people against the rules of a label:
+// 1 to MaxLabel characters, none of which make it look like another text. It
+// returns a *FieldError for the field when it breaks one.
+func CheckLabel(field, text string) error {
+	if n := utf8.RuneCountInString(text); n < 1 || n > MaxLabel {
+		return fieldErrorf(field, "must be 1 to %d characters; it has %d", MaxLabel, n)
+	}
+	if at := strings.IndexFunc(text, disguises); at >= 0 {
+		c, _ := utf8.DecodeRuneInString(text[at:])
+		return fieldErrorf(field, "must not hold control characters, nor overrides or isolates of the writing direction; it has %U", c)
 	}
 	return nil
 }

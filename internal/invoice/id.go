@@ -56,6 +56,15 @@ func (g *IDs) New(prefix string) string {
 	return prefix + crockford.EncodeToString(u[:])
 }
 
+// FirstID returns what sorts before every identifier that New makes from a
+// time on, in Unix seconds of 0 or later, and behind all that it made before.
+func FirstID(prefix string, at int64) string {
+	var u [16]byte
+	const msBits = 48
+	binary.BigEndian.PutUint64(u[:8], uint64(at)*1000<<(64-msBits))
+	return prefix + crockford.EncodeToString(u[:])
+}
+
 // tick returns milliseconds and 1/4096ths of them, larger than any before.
 func (g *IDs) tick() uint64 {
 	n := g.now()

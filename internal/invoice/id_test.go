@@ -31,6 +31,27 @@ func decodeID(t *testing.T, prefix, id string) []byte {
 	return u
 }
 
+// TestFirstID stands between the identifiers of two moments.
+func TestFirstID(t *testing.T) {
+	t.Parallel()
+	for _, second := range []int64{0, 1, 1_700_000_000} {
+		first := invoice.FirstID(invoice.PrefixEvent, second)
+		decodeID(t, "evt_", first)
+		for name, rest := range map[string]byte{"zeros": 0, "ones": 0xff} {
+			at := time.Unix(second, 0)
+			ids := invoice.NewIDs(func() time.Time { return at }, bytes.NewReader(bytes.Repeat([]byte{rest}, 64)))
+			if id := ids.New(invoice.PrefixEvent); id <= first {
+				t.Errorf("%s: %s is made at %d and does not sort behind %s", name, id, second, first)
+			}
+			at = at.Add(-time.Nanosecond)
+			ids = invoice.NewIDs(func() time.Time { return at }, bytes.NewReader(bytes.Repeat([]byte{rest}, 64)))
+			if id := ids.New(invoice.PrefixEvent); second > 0 && id >= first {
+				t.Errorf("%s: %s is made before %d and does not sort before %s", name, id, second, first)
+			}
+		}
+	}
+}
+
 func TestIDsAreUUIDv7(t *testing.T) {
 	t.Parallel()
 	at := time.UnixMilli(1_700_000_000_123).Add(500 * time.Microsecond)

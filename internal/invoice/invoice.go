@@ -22,11 +22,13 @@ type Exception string
 
 // The exceptions of an invoice.
 const (
-	// Underpaid: transfers mined in time add up to less than the amount.
+	// Underpaid: transfers mined in time add up to less than the amount. Within
+	// the invoice's tolerance that pays it nevertheless.
 	Underpaid Exception = "underpaid"
 	// Overpaid: the transfers that settled the invoice exceed the amount.
 	Overpaid Exception = "overpaid"
-	// Late: money arrived after expiresAt, and the invoice is expired.
+	// Late: the invoice is expired, and money arrived after expiresAt, or all of
+	// it in time but known too late.
 	Late Exception = "late"
 	// Duplicate: money arrived for an invoice that was already paid.
 	Duplicate Exception = "duplicate"
@@ -63,6 +65,9 @@ type Invoice struct {
 	// TransferAmount is the amount with a suffix that makes a plain transfer
 	// recognisable. It is zero when no suffix was free.
 	TransferAmount Amount
+	// Tolerance is how much less than the amount is enough. It is less than the
+	// amount, and agreed when the invoice is created.
+	Tolerance Amount
 
 	SettledTx      Hash  // the transaction that completed the amount; zero unless paid
 	SettledAt      int64 // Unix seconds: the time of that transaction's block
@@ -106,3 +111,6 @@ const (
 	EventReceived EventType = "payment.received"
 	EventRefunded EventType = "payment.refunded"
 )
+
+// EventTypes are all types of events.
+var EventTypes = []EventType{EventCreated, EventPaid, EventExpired, EventReceived, EventRefunded}

@@ -40,7 +40,7 @@ func (t Transfer) SameMovement(u Transfer) bool {
 type Evidence struct {
 	Registry      Hash // of the registry's Paid event that follows the transfer
 	Authorization Hash // nonce of the ERC-3009 authorization that made the transfer
-	Calldata      Hash // the last 32 bytes of the transaction's input
+	Calldata      Hash // the last 32 bytes of the transaction's input, where the payer answers for that
 }
 
 // PaymentStatus is the state of a payment or a refund.
@@ -64,6 +64,9 @@ const (
 	ByCalldata       Method = "calldata"
 	ByTransferAmount Method = "transfer_amount"
 	ByAmount         Method = "amount"
+	ByTolerance      Method = "tolerance"
+	// ByHand: somebody said so, since no rule did.
+	ByHand Method = "by_hand"
 )
 
 // Payment is a transfer to a settlement address. InvoiceID, MerchantID and
@@ -77,10 +80,23 @@ type Payment struct {
 	Status      PaymentStatus
 	ObservedAt  int64 // Unix seconds
 	ConfirmedAt int64 // Unix seconds; 0 unless confirmed
+
+	// Who attributed it by hand, and when (Unix seconds). Empty for every other
+	// method.
+	AttributedBy string
+	AttributedAt int64
 }
 
 // Attributed reports whether the payment belongs to an invoice.
 func (p Payment) Attributed() bool { return p.InvoiceID != "" }
+
+// Of returns the payment as one of the invoice that the attribution names, or
+// of none.
+func (p Payment) Of(a Attribution) Payment {
+	p.InvoiceID, p.MerchantID, p.Method = a.Invoice.ID, a.Invoice.MerchantID, a.Method
+	p.AttributedBy, p.AttributedAt = "", 0
+	return p
+}
 
 // Refund is a transfer from a settlement address back to the account that
 // made a payment.

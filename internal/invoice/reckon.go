@@ -3,11 +3,11 @@ package invoice
 import "slices"
 
 // Reckon returns the invoice as its confirmed payments make it: paid when
-// those mined at or before expiresAt add up to the amount, with the
-// transaction that completed it and what has gone differently from plan. It
-// never leaves a final state, and it is idempotent: reckoning again with the
-// same payments changes nothing. Payments that are not confirmed or belong to
-// another invoice are ignored.
+// those mined at or before expiresAt add up to enough, which is the amount less
+// the tolerance, with the transaction that completed it and what has gone
+// differently from plan. It never leaves a final state, and it is idempotent:
+// reckoning again with the same payments changes nothing. Payments that are
+// not confirmed or belong to another invoice are ignored.
 func (inv Invoice) Reckon(payments []Payment) Invoice {
 	confirmed := keep(payments, func(p Payment) bool { return p.Status == Confirmed && p.InvoiceID == inv.ID })
 	slices.SortFunc(confirmed, func(a, b Payment) int {
@@ -16,35 +16,32 @@ func (inv Invoice) Reckon(payments []Payment) Invoice {
 		}
 		return 1
 	})
-	var total, inTime Amount
-	var late, extra, over bool
-	settled := false
+	var total, inTime Amount // inTime: as far as it was asked for
+	var late, extra bool
 	for _, p := range confirmed {
 		total = total.Plus(p.Amount)
 		switch {
-		case settled:
+		case !inTime.Less(inv.Amount):
 			extra = true
 		case p.BlockTime > inv.ExpiresAt:
 			late = true
 		default:
 			inTime = inTime.Plus(p.Amount)
-			if settled = !inTime.Less(inv.Amount); settled {
-				over = inv.ceiling().Less(inTime)
-				if inv.Status == Open {
-					inv.Status, inv.SettledTx, inv.SettledAt = Paid, p.TxHash, p.BlockTime
-				}
+			if !inTime.Less(inv.enough()) && inv.Status == Open {
+				inv.Status, inv.SettledTx, inv.SettledAt = Paid, p.TxHash, p.BlockTime
 			}
 		}
 	}
 	inv.AmountPaid = total
+	paid := inv.Status == Paid
 	switch {
-	case extra:
+	case paid && (extra || late):
 		inv.Exception = Duplicate
-	case over:
+	case paid && inv.ceiling().Less(inTime):
 		inv.Exception = Overpaid
-	case late:
+	case late || !paid && !inTime.Less(inv.enough()):
 		inv.Exception = Late
-	case !settled && !total.IsZero():
+	case inTime.Less(inv.Amount) && !total.IsZero():
 		inv.Exception = Underpaid
 	default:
 		inv.Exception = ""
@@ -73,8 +70,8 @@ func (inv Invoice) Expire(confirmedTime int64) (_ Invoice, ok bool) {
 }
 
 // Covered reports whether the payments that are not orphaned and were mined
-// in time add up to the invoice's amount, confirmed or not. Such an invoice
-// needs no further payment.
+// in time add up to enough, confirmed or not. Such an invoice needs no further
+// payment.
 func (inv Invoice) Covered(payments []Payment) bool {
 	var sum Amount
 	for _, p := range payments {
@@ -82,7 +79,7 @@ func (inv Invoice) Covered(payments []Payment) bool {
 			sum = sum.Plus(p.Amount)
 		}
 	}
-	return !sum.Less(inv.Amount)
+	return !sum.Less(inv.enough())
 }
 
 // CloseIntent reports whether the on-chain commitment must be closed now: the

@@ -50,6 +50,8 @@ func TestReckon(t *testing.T) {
 		{"duplicate outweighs overpaid", payments{paid(1, 1500, 200), paid(2, 1600, 1)}, invoice.Open, invoice.Paid, 1, 201, invoice.Duplicate},
 		{"late on an expired one", payments{paid(1, 2500, 100)}, invoice.Expired, invoice.Expired, 0, 100, invoice.Late},
 		{"underpaid and expired", payments{paid(1, 1500, 99)}, invoice.Expired, invoice.Expired, 0, 99, invoice.Underpaid},
+		{"in time, but known when it had expired", payments{paid(1, 1500, 100)}, invoice.Expired, invoice.Expired, 0, 100, invoice.Late},
+		{"in time and once more, when it had expired", payments{paid(1, 1500, 100), paid(2, 1600, 107)}, invoice.Expired, invoice.Expired, 0, 207, invoice.Late},
 		{"pending", payments{change(paid(1, 1500, 100), func(p *invoice.Payment) { p.Status = invoice.Pending })}, invoice.Open, invoice.Open, 0, 0, ""},
 		{"orphaned", payments{change(paid(1, 1500, 100), func(p *invoice.Payment) { p.Status = invoice.Orphaned })}, invoice.Open, invoice.Open, 0, 0, ""},
 		{"another's", payments{change(paid(1, 1500, 100), func(p *invoice.Payment) { p.InvoiceID = "b" })}, invoice.Open, invoice.Open, 0, 0, ""},
@@ -70,6 +72,40 @@ func TestReckon(t *testing.T) {
 				t.Errorf("reckoned\n%+v, want\n%+v", got, want)
 			}
 		})
+	}
+}
+
+// TestReckonWithTolerance takes 95 of 100 for enough.
+func TestReckonWithTolerance(t *testing.T) {
+	t.Parallel()
+	type payments = []invoice.Payment
+	for name, test := range map[string]struct {
+		payments  payments
+		before    invoice.Status
+		settledBy byte // last byte of the transaction
+		exception invoice.Exception
+	}{
+		"one less than enough":       {payments{paid(1, 1500, 94)}, invoice.Open, 0, invoice.Underpaid},
+		"enough":                     {payments{paid(1, 1500, 95)}, invoice.Open, 1, invoice.Underpaid},
+		"one short":                  {payments{paid(1, 1500, 99)}, invoice.Open, 1, invoice.Underpaid},
+		"the amount":                 {payments{paid(1, 1500, 100)}, invoice.Open, 1, ""},
+		"enough in two parts":        {payments{paid(1, 1500, 50), paid(2, 1500, 46)}, invoice.Open, 2, invoice.Underpaid},
+		"enough, then the rest":      {payments{paid(1, 1500, 95), paid(2, 1600, 5)}, invoice.Open, 1, ""},
+		"enough, then too much":      {payments{paid(1, 1500, 95), paid(2, 1600, 13)}, invoice.Open, 1, invoice.Overpaid},
+		"all, and a unit more":       {payments{paid(1, 1500, 95), paid(2, 1600, 5), paid(3, 1600, 1)}, invoice.Open, 1, invoice.Duplicate},
+		"enough, then the rest late": {payments{paid(1, 1500, 95), paid(2, 2001, 5)}, invoice.Open, 1, invoice.Duplicate},
+		"enough, late":               {payments{paid(1, 2001, 95)}, invoice.Open, 0, invoice.Late},
+		"enough, known too late":     {payments{paid(1, 1500, 95)}, invoice.Expired, 0, invoice.Late},
+	} {
+		inv := openInvoice("a")
+		inv.Tolerance, inv.Status = invoice.NewAmount(5), test.before
+		got := inv.Reckon(test.payments)
+		if got.Exception != test.exception || got.SettledTx[31] != test.settledBy || (got.Status == invoice.Paid) != (test.settledBy != 0) {
+			t.Errorf("%s: %s by %d, %q", name, got.Status, got.SettledTx[31], got.Exception)
+		}
+		if again := got.Reckon(test.payments); !reflect.DeepEqual(again, got) {
+			t.Errorf("%s, reckoned again: %+v", name, again)
+		}
 	}
 }
 
@@ -262,6 +298,13 @@ func TestCovered(t *testing.T) {
 	} {
 		if got := openInvoice("a").Covered([]invoice.Payment{paid(1, 1500, 40), test.second}); got != test.want {
 			t.Errorf("%s: covered %t, want %t", name, got, test.want)
+		}
+	}
+	tolerant := openInvoice("a")
+	tolerant.Tolerance = invoice.NewAmount(5)
+	for amount, want := range map[uint64]bool{94: false, 95: true} {
+		if got := tolerant.Covered([]invoice.Payment{paid(1, 1500, amount)}); got != want {
+			t.Errorf("with a tolerance of 5, %d cover 100: %t, want %t", amount, got, want)
 		}
 	}
 	if openInvoice("a").Covered(nil) {

@@ -1,0 +1,89 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/quittance/quittance/internal/vault"
+)
+
+const day = 24 * time.Hour
+
+// Limits of the settings of webhooks.
+const (
+	// DefaultRetention is how long events, and the attempts to deliver them,
+	// are kept when nothing is said of it.
+	DefaultRetention = 30 * day
+	// MinRetention and MaxRetention bound that. A delivery is tried for a day,
+	// and is to be seen for one more.
+	MinRetention = 2 * day
+	MaxRetention = 3650 * day
+	// MaxMasterKeys is how many master keys there may be, old ones included.
+	MaxMasterKeys = 16
+)
+
+// retention reads a number of days.
+func (r *resolver) retention(path string, text scalar) time.Duration {
+	if text == "" {
+		return DefaultRetention
+	}
+	digits, ok := strings.CutSuffix(string(text), "d")
+	days, err := strconv.ParseUint(digits, 10, 16)
+	kept := time.Duration(days) * day
+	if !ok || err != nil || kept < MinRetention || kept > MaxRetention {
+		r.fail(path, "is %q; want a number of days of %dd to %dd", text, MinRetention/day, MaxRetention/day)
+	}
+	return kept
+}
+
+// vault reads the master keys.
+func (r *resolver) vault(newest masterKeyFile, older []masterKeyFile) *vault.Vault {
+	if newest == (masterKeyFile{}) {
+		if len(older) > 0 {
+			r.fail("oldMasterKeys", "stand there without the key that replaces them; want masterKeyEnv or masterKeyFile")
+		}
+		return nil
+	}
+	if n := len(older) + 1; n > MaxMasterKeys {
+		r.fail("oldMasterKeys", "there are %d master keys in all; want at most %d", n, MaxMasterKeys)
+	}
+	seen := make(map[string]bool)
+	key := r.masterKey(seen, "masterKey", newest)
+	old := make([]vault.Key, len(older))
+	for i, f := range older {
+		old[i] = r.masterKey(seen, fmt.Sprintf("oldMasterKeys[%d].masterKey", i), f)
+	}
+	return vault.New(key, old...)
+}
+
+func (r *resolver) masterKey(seen map[string]bool, path string, f masterKeyFile) vault.Key {
+	text := r.secret(path, f.Env, f.File)
+	if text == "" {
+		return vault.Key{}
+	}
+	key, err := vault.ParseKey(text)
+	switch {
+	case err != nil:
+		r.fail(path, "%w", err)
+	case seen[key.ID]:
+		r.fail(path, "is the same as one before it")
+	}
+	seen[key.ID] = true
+	return key
+}
+
+// prefix reads a range of addresses in CIDR notation (RFC 4632), or one
+// address.
+func (r *resolver) prefix(path string, text scalar) netip.Prefix {
+	p, err := netip.ParsePrefix(string(text))
+	if a, one := netip.ParseAddr(string(text)); one == nil && a.Zone() == "" {
+		p, err = netip.PrefixFrom(a, a.BitLen()), nil
+	}
+	if err != nil || p != p.Masked() {
+		r.fail(path, "is %q; want a range of addresses such as 10.1.0.0/16 or fd00::/8, with zeros behind its prefix, or one address", text)
+	}
+	return p
+}

@@ -1,0 +1,64 @@
+package invoice
+
+import (
+	"fmt"
+	"math/bits"
+	"strings"
+)
+
+// Tolerance is how much less than an invoice's amount is enough for a
+// merchant: an amount in minor units, or hundredths of a percent of the
+// invoice's amount, whichever is more. The zero Tolerance is none.
+type Tolerance struct {
+	Amount      Amount
+	BasisPoints uint16
+}
+
+// maxBasisPoints is the largest share that may be tolerated. Of more than half
+// nobody would say that the invoice was paid, and the invoices that a transfer
+// within the tolerance could be meant for stay few.
+const maxBasisPoints = 5000
+
+// Of returns what is tolerated of an invoice over the amount: at most half of
+// it.
+func (t Tolerance) Of(amount Amount) Amount {
+	share := amount.share(min(t.BasisPoints, maxBasisPoints))
+	if share.Less(t.Amount) {
+		share = t.Amount
+	}
+	if half := amount.share(maxBasisPoints); half.Less(share) {
+		return half
+	}
+	return share
+}
+
+// share returns so many ten-thousandths of the amount, rounded down.
+func (a Amount) share(basisPoints uint16) Amount {
+	const whole = 10_000
+	var quotient Amount
+	var rest uint64
+	for i := len(a.limb) - 1; i >= 0; i-- {
+		quotient.limb[i], rest = bits.Div64(rest, a.limb[i], whole)
+	}
+	// At most a itself, so it fits.
+	part, _ := quotient.mulAdd(uint64(basisPoints), rest*uint64(basisPoints)/whole)
+	return part
+}
+
+// ParseTolerance reads an amount in minor units ("500000") or a percentage of
+// at most 50 with at most two decimals ("0.5%").
+func ParseTolerance(s string) (Tolerance, error) {
+	percent, ok := strings.CutSuffix(s, "%")
+	if !ok {
+		a, err := ParseAmount(s)
+		return Tolerance{Amount: a}, err
+	}
+	points, err := ParseDecimal(percent, 2)
+	if err != nil {
+		return Tolerance{}, fmt.Errorf("must be a percentage with at most two decimals, such as 0.5%%: %w", err)
+	}
+	if NewAmount(maxBasisPoints).Less(points) {
+		return Tolerance{}, fmt.Errorf("must be at most %d%%", maxBasisPoints/100)
+	}
+	return Tolerance{BasisPoints: uint16(points.limb[0])}, nil
+}
