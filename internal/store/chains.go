@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -15,23 +16,65 @@ type Header struct {
 }
 
 // Cursor is how far a chain is read and how far it is final. Halted says why
-// its indexer stopped, and is empty while it runs. The parents of its headers
-// are not kept.
+// its indexer stopped, and is empty while it runs. Gap is nil when there is
+// none. The parents of its headers are not kept.
 type Cursor struct {
 	Indexed   Header
 	Confirmed Header
 	Halted    string
+	Gap       *Gap
+}
+
+// Gap are older blocks of a chain that are still to be read, or to be read
+// again, while the newest are followed: from Next to Last, both included.
+type Gap struct {
+	Next, Last uint64
+	LastTime   int64 // Unix seconds: the time of block Last
+}
+
+// UpTo returns what is left of the gap when the chain is read up to a block
+// again: nil when that is nothing.
+func (g *Gap) UpTo(h Header) *Gap {
+	switch {
+	case g == nil || h.Number < g.Next:
+		return nil
+	case h.Number < g.Last:
+		return &Gap{Next: g.Next, Last: h.Number, LastTime: h.Time}
+	}
+	return g
+}
+
+// After returns what is left of the gap when it is read through a block: nil
+// when that is nothing.
+func (g *Gap) After(through uint64) *Gap {
+	if through >= g.Last {
+		return nil
+	}
+	return &Gap{Next: through + 1, Last: g.Last, LastTime: g.LastTime}
 }
 
 func scanCursor(row scanner) (Cursor, error) {
 	var c Cursor
+	var next, last, lastTime sql.NullInt64
 	err := row.Scan(&c.Indexed.Number, hashCol(&c.Indexed.Hash), &c.Indexed.Time,
-		&c.Confirmed.Number, hashCol(&c.Confirmed.Hash), &c.Confirmed.Time, &c.Halted)
+		&c.Confirmed.Number, hashCol(&c.Confirmed.Hash), &c.Confirmed.Time, &c.Halted, &next, &last, &lastTime)
+	if next.Valid {
+		c.Gap = &Gap{Next: uint64(next.Int64), Last: uint64(last.Int64), LastTime: lastTime.Int64}
+	}
 	return c, err
 }
 
-const cursorQuery = `SELECT indexed_number, indexed_hash, indexed_time,
-	confirmed_number, confirmed_hash, confirmed_time, halted FROM chains WHERE chain_key = $1`
+// columns returns the values of the columns gap_next, gap_last and
+// gap_last_time.
+func (g *Gap) columns() []any {
+	if g == nil {
+		return []any{nil, nil, nil}
+	}
+	return []any{int64(g.Next), int64(g.Last), g.LastTime}
+}
+
+const cursorQuery = `SELECT indexed_number, indexed_hash, indexed_time, confirmed_number, confirmed_hash, confirmed_time,
+	halted, gap_next, gap_last, gap_last_time FROM chains WHERE chain_key = $1`
 
 // Cursor returns how far the chain is read, or ErrNotFound when it never was.
 func (q *queries) Cursor(ctx context.Context, chainKey string) (Cursor, error) {
@@ -45,20 +88,23 @@ func (tx *Tx) LockCursor(ctx context.Context, chainKey string) (Cursor, error) {
 }
 
 // InsertChain records a chain that is read for the first time, from the block
-// after the header on. It reports false when the chain is there already.
-func (tx *Tx) InsertChain(ctx context.Context, chainKey string, at Header) (bool, error) {
+// after the header on, with a gap below or nil. It reports false when the
+// chain is there already.
+func (tx *Tx) InsertChain(ctx context.Context, chainKey string, at Header, gap *Gap) (bool, error) {
 	n, err := tx.exec(ctx, `INSERT INTO chains (chain_key, indexed_number, indexed_hash, indexed_time,
-		confirmed_number, confirmed_hash, confirmed_time) VALUES ($1, $2, $3, $4, $2, $3, $4)
-		ON CONFLICT DO NOTHING`, chainKey, int64(at.Number), at.Hash.String(), at.Time)
+		confirmed_number, confirmed_hash, confirmed_time, gap_next, gap_last, gap_last_time)
+		VALUES ($1, $2, $3, $4, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING`,
+		append([]any{chainKey, int64(at.Number), at.Hash.String(), at.Time}, gap.columns()...)...)
 	return n == 1, err
 }
 
-// SaveCursor writes how far the chain is read and final.
+// SaveCursor writes how far the chain is read and final, and its gap.
 func (tx *Tx) SaveCursor(ctx context.Context, chainKey string, c Cursor) error {
 	_, err := tx.exec(ctx, `UPDATE chains SET indexed_number = $2, indexed_hash = $3, indexed_time = $4,
-		confirmed_number = $5, confirmed_hash = $6, confirmed_time = $7, halted = $8 WHERE chain_key = $1`,
-		chainKey, int64(c.Indexed.Number), c.Indexed.Hash.String(), c.Indexed.Time,
-		int64(c.Confirmed.Number), c.Confirmed.Hash.String(), c.Confirmed.Time, c.Halted)
+		confirmed_number = $5, confirmed_hash = $6, confirmed_time = $7, halted = $8,
+		gap_next = $9, gap_last = $10, gap_last_time = $11 WHERE chain_key = $1`,
+		append([]any{chainKey, int64(c.Indexed.Number), c.Indexed.Hash.String(), c.Indexed.Time,
+			int64(c.Confirmed.Number), c.Confirmed.Hash.String(), c.Confirmed.Time, c.Halted}, c.Gap.columns()...)...)
 	return err
 }
 
@@ -78,8 +124,7 @@ func (tx *Tx) InsertHeaders(ctx context.Context, chainKey string, headers []Head
 	for i, h := range headers {
 		rows[i] = []any{chainKey, int64(h.Number), h.Hash.String(), h.Parent.String(), h.Time}
 	}
-	_, err := tx.into(ctx, insertion{"blocks", []string{"chain_key", "number", "hash", "parent_hash", "block_time"}, ""}, rows)
-	return err
+	return tx.into(ctx, insertion{"blocks", []string{"chain_key", "number", "hash", "parent_hash", "block_time"}, ""}, rows)
 }
 
 // DeleteHeaders forgets the headers outside a range of numbers, both ends of

@@ -146,7 +146,9 @@ func TestIntentsFollowTheirTransaction(t *testing.T) {
 		wantDue(t, s, "int_3")
 		see := func(i int, block uint64) {
 			update(t, s, func(ctx context.Context, tx *store.Tx) error {
-				return tx.SeeIntent(ctx, "base", sample(fmt.Sprint("inv_", i), "m").CommitmentID, invoice.IntentOpen, block)
+				return tx.SeeIntents(ctx, "base", []store.Sight{
+					{CommitmentID: sample(fmt.Sprint("inv_", i), "m").CommitmentID, Kind: invoice.IntentOpen, Block: block},
+				})
 			})
 		}
 		see(0, 50)

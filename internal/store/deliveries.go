@@ -1,20 +1,25 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 )
 
 // Delivery is an event on its way to a merchant's endpoint.
 type Delivery struct {
 	ID         string
+	Seq        int64 // of the event
 	EventID    string
 	MerchantID string
 	EventType  string
 	Body       []byte // the envelope, as it is sent
 	Attempts   int    // finished ones
+	Since      int    // of those, the ones before the present schedule began
 	DueMS      int64  // Unix milliseconds: when this attempt was due
 	DeadlineMS int64  // Unix milliseconds: no attempt but the first starts after it
+	Doubtful   bool   // it was leased as one to an endpoint that may be slow or dead
 }
 
 // DeliveryStatus is the state of a delivery.
@@ -34,62 +39,133 @@ type Attempt struct {
 	DurationMS int64
 	StatusCode int    // 100 to 999; 0 when there was no answer
 	Error      string // why it was not a success; empty when it was
+	Excerpt    string // how the answer's body began, without secrets
+	// What of DurationMS the parts took that happened: looking up the name,
+	// connecting, the TLS handshake, and waiting for the answer's first byte.
+	LookupMS, ConnectMS, HandshakeMS, AnswerMS int64
 }
 
 // Outcome is what became of a leased delivery.
 type Outcome struct {
-	DeliveryID string
-	LeaseID    string
-	Attempt    *Attempt // nil when the deadline had passed before one more could start
-	Status     DeliveryStatus
-	NextDueMS  int64 // Unix milliseconds: the next attempt, of a pending one
-	FinishedMS int64 // Unix milliseconds: when it became delivered or failed
+	Delivery Delivery // as it was leased
+	LeaseID  string
+	Attempt  *Attempt // nil when the deadline had passed before one more could start
+	Status   DeliveryStatus
+	// NextDueMS is when the next attempt of a pending one is due, FinishedMS
+	// when it became delivered or failed, both in Unix milliseconds.
+	NextDueMS, FinishedMS int64
+	// Change says what the attempt means for the merchant's breaker; nil for
+	// nothing. It may be called more than once.
+	Change func(Breaker) Breaker
 }
 
-// FinishDelivery records the outcome and ends the lease on the delivery. It
-// returns ErrConflict, and records nothing, when the lease is no longer the
-// outcome's.
-func (s *Store) FinishDelivery(ctx context.Context, o Outcome) error {
-	err := s.Update(ctx, func(tx *Tx) error { return tx.finishDelivery(ctx, o) })
-	if err != nil {
-		return fmt.Errorf("finish delivery %s: %w", o.DeliveryID, err)
+// attempts returns how many attempts the delivery has had now.
+func (o Outcome) attempts() int {
+	if o.Attempt == nil {
+		return o.Delivery.Attempts
 	}
-	return nil
+	return o.Attempt.Number
 }
 
-func (tx *Tx) finishDelivery(ctx context.Context, o Outcome) error {
-	attempts := 0
-	if o.Attempt != nil {
-		attempts = 1
-	}
-	var n int64
-	var err error
-	if o.Status == DeliveryPending {
-		n, err = tx.exec(ctx, `UPDATE deliveries SET attempts = attempts + $3, due_ms = $4, lease_id = NULL, lease_ms = NULL
-			WHERE id = $1 AND lease_id = $2`, o.DeliveryID, o.LeaseID, attempts, o.NextDueMS)
-	} else {
-		n, err = tx.exec(ctx, `UPDATE deliveries SET attempts = attempts + $3, status = $4, finished_ms = $5, lease_id = NULL, lease_ms = NULL
-			WHERE id = $1 AND lease_id = $2`, o.DeliveryID, o.LeaseID, attempts, string(o.Status), o.FinishedMS)
-	}
+const attemptColumns = "number, started_ms, duration_ms, status_code, error, excerpt, lookup_ms, connect_ms, handshake_ms, answer_ms"
+
+// FinishDeliveries records outcomes, ends the leases on their deliveries, and
+// moves the breakers. An outcome whose lease is no longer its own is left out;
+// the places of these are returned.
+func (s *Store) FinishDeliveries(ctx context.Context, outcomes []Outcome) (lost []int, err error) {
+	err = s.Update(ctx, func(tx *Tx) error {
+		mine, err := tx.endLeases(ctx, outcomes)
+		if err != nil {
+			return err
+		}
+		lost = nil
+		var kept []Outcome
+		for i, o := range outcomes {
+			if mine[o.Delivery.Seq] {
+				kept = append(kept, o)
+			} else {
+				lost = append(lost, i)
+			}
+		}
+		if err := tx.finishDeliveries(ctx, kept); err != nil {
+			return err
+		}
+		return tx.moveBreakers(ctx, kept)
+	})
 	if err != nil {
+		return nil, fmt.Errorf("finish deliveries: %w", err)
+	}
+	return lost, nil
+}
+
+// endLeases returns which of the outcomes' deliveries were still leased by
+// them.
+func (tx *Tx) endLeases(ctx context.Context, outcomes []Outcome) (map[int64]bool, error) {
+	byLease := make(map[string][]int64)
+	for _, o := range outcomes {
+		byLease[o.LeaseID] = append(byLease[o.LeaseID], o.Delivery.Seq)
+	}
+	mine := make(map[int64]bool, len(outcomes))
+	for leaseID, seqs := range byLease {
+		ended, err := inChunks(seqs, func(chunk []any) ([]int64, error) {
+			return collect(ctx, &tx.queries, scanSeq, "DELETE FROM leased WHERE lease_id = $1 AND seq IN "+list(1, len(chunk))+" RETURNING seq",
+				append([]any{leaseID}, chunk...)...)
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, seq := range ended {
+			mine[seq] = true
+		}
+	}
+	return mine, nil
+}
+
+func (tx *Tx) finishDeliveries(ctx context.Context, outcomes []Outcome) error {
+	var over []int64
+	var finished, again, attempts [][]any
+	for _, o := range outcomes {
+		seq := o.Delivery.Seq
+		if o.Status == DeliveryPending {
+			again = append(again, []any{seq, o.attempts(), o.NextDueMS})
+		} else {
+			over = append(over, seq)
+			finished = append(finished, []any{seq, o.Delivery.MerchantID, string(o.Status), o.attempts(), o.FinishedMS})
+		}
+		if a := o.Attempt; a != nil {
+			attempts = append(attempts, []any{seq, a.Number, a.StartedMS, a.DurationMS, orNull(a.StatusCode), a.Error, a.Excerpt,
+				a.LookupMS, a.ConnectMS, a.HandshakeMS, a.AnswerMS})
+		}
+	}
+	if _, err := tx.change(ctx, []string{"seq BIGINT", "attempts BIGINT", "due_ms BIGINT"}, again,
+		"UPDATE deliveries SET attempts = wanted.attempts, due_ms = wanted.due_ms FROM wanted WHERE deliveries.seq = wanted.seq"); err != nil {
 		return err
 	}
-	if n == 0 {
-		return ErrConflict
+	if err := padded(over, 0, func(part []int64) error {
+		_, err := tx.exec(ctx, "DELETE FROM deliveries WHERE seq IN "+list(0, len(part)), anys(part)...)
+		return err
+	}); err != nil {
+		return err
 	}
-	if a := o.Attempt; a != nil {
-		_, err = tx.exec(ctx, `INSERT INTO attempts (delivery_id, number, started_ms, duration_ms, status_code, error)
-			VALUES ($1, $2, $3, $4, $5, $6)`, o.DeliveryID, a.Number, a.StartedMS, a.DurationMS, orNull(a.StatusCode), a.Error)
+	if err := tx.into(ctx, insertion{"finished_deliveries",
+		[]string{"seq", "merchant_id", "status", "attempts", "finished_ms"}, ""}, finished); err != nil {
+		return err
 	}
-	return err
+	return tx.into(ctx, insertion{"attempts", []string{"seq", "number", "started_ms", "duration_ms", "status_code", "error", "excerpt",
+		"lookup_ms", "connect_ms", "handshake_ms", "answer_ms"}, ""}, attempts)
 }
 
 // ReleaseDeliveries ends a lease before its time: whoever asks next gets what
 // was not finished. It returns how many that were.
-func (s *Store) ReleaseDeliveries(ctx context.Context, leaseID string) (released int64, err error) {
+func (s *Store) ReleaseDeliveries(ctx context.Context, leaseID string, seqs []int64) (released int64, err error) {
+	slices.Sort(seqs)
 	err = s.Update(ctx, func(tx *Tx) error {
-		released, err = tx.exec(ctx, "UPDATE deliveries SET lease_id = NULL, lease_ms = NULL WHERE lease_id = $1", leaseID)
-		return err
+		released = 0
+		return padded(seqs, 0, func(part []int64) error {
+			n, err := tx.exec(ctx, "DELETE FROM leased WHERE lease_id = $1 AND seq IN "+list(1, len(part)), append([]any{leaseID}, anys(part)...)...)
+			released += n
+			return err
+		})
 	})
 	if err != nil {
 		return 0, fmt.Errorf("release deliveries: %w", err)
@@ -97,52 +173,65 @@ func (s *Store) ReleaseDeliveries(ctx context.Context, leaseID string) (released
 	return released, nil
 }
 
-// Agenda says when deliveries are due, in Unix milliseconds; 0 is never.
-type Agenda struct {
-	OldestMS int64 // the oldest that is pending, leased or not
-	// NextMS is when something becomes due, or a lease ends, after now. What
-	// is due already and not leased waits for one of its merchant's to finish.
-	NextMS int64
+// Queues returns the queues of a lane that hold something, and when the first
+// of it is due: by walking the lane's index from one merchant to the next. It
+// is what a process learns from that knows nothing yet; while a long snapshot
+// is open on PostgreSQL it is slow.
+func (q *queries) Queues(ctx context.Context, lane Lane) ([]Queue, error) {
+	first := "(SELECT min(merchant_id) FROM deliveries WHERE " + string(lane) + " AND merchant_id > "
+	return collect(ctx, q, scanQueue, `WITH RECURSIVE queued (merchant_id) AS (
+			SELECT `+first+`'')
+			UNION ALL
+			SELECT `+first+`queued.merchant_id) FROM queued WHERE queued.merchant_id IS NOT NULL)
+		SELECT merchant_id, head_ms FROM (SELECT merchant_id, (SELECT min(due_ms) FROM deliveries
+				WHERE deliveries.merchant_id = queued.merchant_id AND `+string(lane)+`) AS head_ms FROM queued) AS queues
+		WHERE head_ms IS NOT NULL`)
 }
 
-// DeliveryAgenda returns when to ask for deliveries again.
-func (q *queries) DeliveryAgenda(ctx context.Context, nowMS int64) (Agenda, error) {
-	return one(ctx, q, func(row scanner) (Agenda, error) {
-		var a Agenda
-		var due, lease int64
-		err := row.Scan(seconds{&a.OldestMS}, seconds{&due}, seconds{&lease})
-		a.NextMS = due
-		if due == 0 || lease != 0 && lease < due {
-			a.NextMS = lease
-		}
-		return a, err
-	}, `SELECT (SELECT min(due_ms) FROM deliveries WHERE status = 'pending'),
-		(SELECT min(due_ms) FROM deliveries WHERE status = 'pending' AND due_ms > $1),
-		(SELECT min(lease_ms) FROM deliveries WHERE lease_id IS NOT NULL AND lease_ms > $1)`, nowMS)
-}
+// newsLimit is how many events one look at what is new covers.
+const newsLimit = 1000
 
-// DeliveryOf returns the state of an event's delivery and its attempts in
-// their order, or ErrNotFound when the event has no delivery.
-func (q *queries) DeliveryOf(ctx context.Context, eventID string) (DeliveryRecord, error) {
-	r, err := one(ctx, q, func(row scanner) (r DeliveryRecord, err error) {
-		err = row.Scan(&r.ID, &r.Status, &r.DueMS, seconds{&r.FinishedMS})
-		return r, err
-	}, "SELECT id, status, due_ms, finished_ms FROM deliveries WHERE event_id = $1", eventID)
-	if err != nil {
-		return r, err
+// News returns in which queues of first attempts the events that came after
+// the one with the number after left something, the number of the last one
+// that it looked at, and whether there may be more.
+func (q *queries) News(ctx context.Context, after int64) (queues []Queue, last int64, more bool, err error) {
+	type news struct {
+		Queue
+		seq int64
 	}
-	r.Attempts, err = collect(ctx, q, func(row scanner) (a Attempt, err error) {
-		err = row.Scan(&a.Number, &a.StartedMS, &a.DurationMS, &a.StatusCode, &a.Error)
-		return a, err
-	}, "SELECT number, started_ms, duration_ms, coalesce(status_code, 0), error FROM attempts WHERE delivery_id = $1 ORDER BY number", r.ID)
-	return r, err
+	found, err := collect(ctx, q, func(row scanner) (n news, err error) {
+		err = row.Scan(&n.seq, &n.MerchantID, seconds{&n.HeadMS})
+		return n, err
+	}, `SELECT e.seq, e.merchant_id, d.due_ms FROM events e LEFT JOIN deliveries d ON d.seq = e.seq AND d.attempts = 0
+		WHERE e.seq > $1 ORDER BY e.seq LIMIT $2`, after, newsLimit)
+	if err != nil {
+		return nil, after, false, err
+	}
+	heads := make(map[string]int64)
+	for _, n := range found {
+		after = n.seq
+		if head, ok := heads[n.MerchantID]; n.HeadMS != 0 && (!ok || n.HeadMS < head) {
+			heads[n.MerchantID] = n.HeadMS
+		}
+	}
+	for id, head := range heads {
+		queues = append(queues, Queue{id, head})
+	}
+	slices.SortFunc(queues, func(a, b Queue) int { return cmp.Compare(a.MerchantID, b.MerchantID) })
+	return queues, after, len(found) == newsLimit, nil
 }
 
-// DeliveryRecord is what is known of a delivery.
-type DeliveryRecord struct {
-	ID         string
-	Status     DeliveryStatus
-	DueMS      int64 // Unix milliseconds: the next attempt, of a pending one
-	FinishedMS int64 // Unix milliseconds; 0 while pending
-	Attempts   []Attempt
+func scanQueue(row scanner) (found Queue, err error) {
+	err = row.Scan(&found.MerchantID, &found.HeadMS)
+	return found, err
+}
+
+func scanID(row scanner) (id string, err error) {
+	err = row.Scan(&id)
+	return id, err
+}
+
+func scanSeq(row scanner) (seq int64, err error) {
+	err = row.Scan(&seq)
+	return seq, err
 }

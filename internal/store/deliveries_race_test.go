@@ -25,9 +25,11 @@ func TestLeaseDeliveriesAtOnce(t *testing.T) {
 			stores := []*store.Store{storetest.Open(t, dsn), storetest.Open(t, dsn)}
 			for m := range merchants {
 				storetest.Schedule(t, stores[0], fmt.Sprint("m", m), 0, queued, now-100)
+				trust(t, stores[0], fmt.Sprint("m", m))
 			}
 			var mu sync.Mutex
 			holders := map[string]string{}
+			byID := map[string]store.Delivery{}
 			delivered := 0
 			for round := 0; delivered < merchants*queued; round++ {
 				inFlight := map[string]int{}
@@ -35,15 +37,16 @@ func TestLeaseDeliveriesAtOnce(t *testing.T) {
 				for a := range askers {
 					group.Go(func() error {
 						r := request(fmt.Sprintf("l_%d_%d", round, a))
-						r.Limit, r.PerMerchant = 4, perMerchant
+						r.Steady, r.PerMerchant = 4, perMerchant
+						r.Queues = queues(t, stores[a%2], r, "")
 						leased, err := stores[a%2].LeaseDeliveries(t.Context(), r)
 						mu.Lock()
 						defer mu.Unlock()
-						for _, d := range leased {
+						for _, d := range leased.Deliveries {
 							if other, twice := holders[d.ID]; twice {
 								t.Errorf("%s is leased by %s and %s", d.ID, other, r.LeaseID)
 							}
-							holders[d.ID] = r.LeaseID
+							holders[d.ID], byID[d.ID] = r.LeaseID, d
 							inFlight[d.MerchantID]++
 						}
 						return err
@@ -64,7 +67,7 @@ func TestLeaseDeliveriesAtOnce(t *testing.T) {
 					if leaseID == "" {
 						continue
 					}
-					finish(t, stores[0], store.Outcome{DeliveryID: id, LeaseID: leaseID, Status: store.DeliveryDelivered, FinishedMS: now})
+					finish(t, stores[0], success(leaseID), byID[id])
 					holders[id] = ""
 					delivered++
 				}
@@ -80,15 +83,23 @@ func TestLeaseDeliveriesPassesOver(t *testing.T) {
 	url := storetest.Postgres(t)
 	one, other := storetest.Open(t, url), storetest.Open(t, url)
 	storetest.Schedule(t, one, "a", 0, 9, now-10)
+	storetest.Schedule(t, other, "b", 0, 1, now)
+	both := []store.Queue{{MerchantID: "a"}, {MerchantID: "b"}}
 	err := one.Update(t.Context(), func(tx *store.Tx) error {
-		if err := tx.LeaseInTransaction(t.Context(), request("l1")); err != nil {
+		r := request("l1")
+		r.Queues = both[:1]
+		if err := tx.LeaseInTransaction(t.Context(), r); err != nil {
 			return err
 		}
-		storetest.Schedule(t, other, "b", 0, 1, now)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		leased, err := other.LeaseDeliveries(ctx, request("l2"))
-		wantIDs(t, "meanwhile", leased, "dlv_b_000000")
+		r = request("l2")
+		r.Queues = both
+		leased, err := other.LeaseDeliveries(ctx, r)
+		wantIDs(t, "meanwhile", leased.Deliveries, "dlv_b_000000")
+		if len(leased.Queues) != 1 || leased.Queues[0].MerchantID != "b" {
+			t.Errorf("looked at %+v, want b alone", leased.Queues)
+		}
 		return err
 	})
 	if err != nil {
@@ -105,24 +116,25 @@ func TestLeaseDeliveriesProperties(t *testing.T) {
 		run := 0
 		rapid.Check(t, func(rt *rapid.T) {
 			run++
-			queues := rapid.SliceOfN(rapid.IntRange(1, 6), 1, 6).Draw(rt, "queues")
+			lengths := rapid.SliceOfN(rapid.IntRange(1, 6), 1, 6).Draw(rt, "lengths")
 			waiting, next := map[string]bool{}, map[string]int{}
 			left := 0
-			for i, n := range queues {
+			for i, n := range lengths {
 				m := fmt.Sprintf("r%d_%d", run, i)
 				storetest.Schedule(t, s, m, 0, n, now-100)
+				trust(t, s, m)
 				left += n
 				waiting[m] = true
 			}
 			after := ""
 			for turn := 0; left > 0; turn++ {
 				r := request(fmt.Sprintf("l%d_%d", run, turn))
-				r.Limit = rapid.IntRange(1, 8).Draw(rt, "limit")
+				r.Steady = rapid.IntRange(1, 8).Draw(rt, "limit")
 				r.PerMerchant = rapid.IntRange(1, 3).Draw(rt, "perMerchant")
-				r.After = after
+				r.Queues = queues(t, s, r, after)
 				got := lease(t, s, r)
-				if len(got) == 0 || len(got) > r.Limit {
-					rt.Fatalf("leased %d, want 1 to %d", len(got), r.Limit)
+				if len(got) == 0 || len(got) > r.Steady {
+					rt.Fatalf("leased %d, want 1 to %d", len(got), r.Steady)
 				}
 				share := map[string]int{}
 				for _, d := range got {
@@ -136,17 +148,49 @@ func TestLeaseDeliveriesProperties(t *testing.T) {
 					next[after]++
 					delete(waiting, after)
 				}
-				if len(got) > len(share) && len(share) < r.Limit && len(waiting) > 0 {
+				if len(got) > len(share) && len(share) < r.Steady && len(waiting) > 0 {
 					rt.Fatalf("%v got nothing, and others several: %v", waiting, share)
 				}
-				for _, d := range got {
-					finish(t, s, store.Outcome{DeliveryID: d.ID, LeaseID: r.LeaseID, Status: store.DeliveryDelivered, FinishedMS: now})
-				}
+				finish(t, s, success(r.LeaseID), got...)
 				left -= len(got)
-				if len(waiting) > 0 && turn+1 >= len(queues) {
-					rt.Fatalf("%v still wait after %d turns of %d merchants", waiting, turn+1, len(queues))
+				if len(waiting) > 0 && turn+1 >= len(lengths) {
+					rt.Fatalf("%v still wait after %d turns of %d merchants", waiting, turn+1, len(lengths))
 				}
 			}
 		})
+	})
+}
+
+// A deliverer that is alone is believed what it has under way; beside another
+// one, what is leased is counted.
+func TestLeaseDeliveriesAlone(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		storetest.Schedule(t, s, "m", 0, 20, now-100)
+		trust(t, s, "m")
+		enlist := func(deliverer string, untilMS int64) {
+			t.Helper()
+			must(t, s.Enlist(t.Context(), deliverer, now, untilMS))
+		}
+		enlist("one", now+60_000)
+		r := request("l1")
+		r.Deliverer, r.Steady = "one", 3
+		first := lease(t, s, r)
+		wantIDs(t, "with nothing under way", first, "dlv_m_000000", "dlv_m_000001", "dlv_m_000002")
+		r.LeaseID, r.Busy = "l2", map[string][]int64{"m": {first[0].Seq, first[1].Seq, first[2].Seq}}
+		wantIDs(t, "with three of four", lease(t, s, r), "dlv_m_000003")
+		r.LeaseID = "l3"
+		r.Busy["m"] = append(r.Busy["m"], first[0].Seq+3)
+		wantIDs(t, "with all of them", lease(t, s, r))
+
+		enlist("two", now+60_000)
+		r.LeaseID, r.Busy = "l4", nil
+		wantIDs(t, "beside another one", lease(t, s, r))
+		must(t, s.Discharge(t.Context(), "two"))
+		r.LeaseID = "l5"
+		wantIDs(t, "alone again, of what is leased", lease(t, s, r)) // tried in vain: nothing is leased twice
+		enlist("two", now)
+		r.LeaseID, r.Busy = "l6", map[string][]int64{"m": {first[0].Seq, first[1].Seq, first[2].Seq}}
+		r.Queues = []store.Queue{{MerchantID: "m", HeadMS: now - 96}}
+		wantIDs(t, "beside one whose time is over", lease(t, s, r), "dlv_m_000004")
 	})
 }

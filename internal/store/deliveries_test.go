@@ -1,11 +1,12 @@
 package store_test
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
+	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
@@ -17,24 +18,64 @@ const now = 1_700_000_000_000
 // request asks for up to 10 first attempts, 4 of one merchant, for 30 s.
 func request(leaseID string) store.LeaseRequest {
 	return store.LeaseRequest{
-		LeaseID: leaseID, NowMS: now, UntilMS: now + 30_000, Lane: store.FirstLane, Limit: 10, PerMerchant: 4,
+		LeaseID: leaseID, NowMS: now, UntilMS: now + 30_000, Lane: store.FirstLane, Steady: 10, Doubtful: 10, PerMerchant: 4, LastMS: 600_000,
 	}
 }
 
-func lease(t *testing.T, s *store.Store, r store.LeaseRequest) []store.Delivery {
+// queues are all of the request's lane, those behind the merchant first.
+func queues(t testing.TB, s *store.Store, r store.LeaseRequest, after string) []store.Queue {
 	t.Helper()
-	leased, err := s.LeaseDeliveries(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
+	all, err := s.Queues(t.Context(), r.Lane)
+	must(t, err)
+	slices.SortFunc(all, func(a, b store.Queue) int { return cmp.Compare(a.MerchantID, b.MerchantID) })
+	i, _ := slices.BinarySearchFunc(all, after+"\x00", func(q store.Queue, m string) int { return cmp.Compare(q.MerchantID, m) })
+	return append(slices.Clone(all[i:]), all[:i]...)
+}
+
+func leaseFrom(t testing.TB, s *store.Store, r store.LeaseRequest) store.Leased {
+	t.Helper()
+	if r.Queues == nil {
+		r.Queues = queues(t, s, r, "")
 	}
+	leased, err := s.LeaseDeliveries(t.Context(), r)
+	must(t, err)
 	return leased
 }
 
-func finish(t *testing.T, s *store.Store, o store.Outcome) {
+func lease(t testing.TB, s *store.Store, r store.LeaseRequest) []store.Delivery {
 	t.Helper()
-	if err := s.FinishDelivery(t.Context(), o); err != nil {
-		t.Fatal(err)
+	return leaseFrom(t, s, r).Deliveries
+}
+
+// trust has the merchants' endpoints steady.
+func trust(t testing.TB, s *store.Store, merchants ...string) {
+	t.Helper()
+	for _, m := range merchants {
+		must(t, s.SaveBreaker(t.Context(), m, store.Breaker{State: store.BreakerClosed, Steady: true, Allowed: 99}))
 	}
+}
+
+// finish ends deliveries by one outcome, which their lease must be the holder
+// of.
+func finish(t testing.TB, s *store.Store, o store.Outcome, deliveries ...store.Delivery) {
+	t.Helper()
+	for _, d := range deliveries {
+		o.Delivery = d
+		lost, err := s.FinishDeliveries(t.Context(), []store.Outcome{o})
+		if err != nil || len(lost) != 0 {
+			t.Fatalf("finish %s: lost %v, %v", d.ID, lost, err)
+		}
+	}
+}
+
+// again is the outcome of a first attempt that failed.
+func again(leaseID string, dueMS int64) store.Outcome {
+	return store.Outcome{LeaseID: leaseID, Attempt: &store.Attempt{Number: 1}, Status: store.DeliveryPending, NextDueMS: dueMS}
+}
+
+// success is the outcome of a first attempt that did not fail.
+func success(leaseID string) store.Outcome {
+	return store.Outcome{LeaseID: leaseID, Attempt: &store.Attempt{Number: 1, StatusCode: 200}, Status: store.DeliveryDelivered, FinishedMS: now}
 }
 
 func ids(deliveries []store.Delivery) []string {
@@ -45,40 +86,72 @@ func ids(deliveries []store.Delivery) []string {
 	return found
 }
 
-func wantIDs(t *testing.T, what string, got []store.Delivery, want ...string) {
+func wantIDs(t testing.TB, what string, got []store.Delivery, want ...string) {
 	t.Helper()
-	if diff := cmp.Diff(append([]string{}, want...), ids(got)); diff != "" {
+	if diff := gocmp.Diff(append([]string{}, want...), ids(got)); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }
 
-func record(t *testing.T, s *store.Store, eventID string) store.DeliveryRecord {
+// state is what is known of a delivery.
+type state struct {
+	Status            store.DeliveryStatus
+	Count             int
+	DueMS, FinishedMS int64
+	Attempts          []store.Attempt
+}
+
+func record(t testing.TB, s *store.Store, eventID string) state {
 	t.Helper()
-	r, err := s.DeliveryOf(t.Context(), eventID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	r, attempts, err := s.EventRecord(t.Context(), eventID)
+	must(t, err)
+	return state{r.Status, r.Attempts, r.DueMS, r.FinishedMS, attempts}
 }
 
 func TestLeaseDeliveries(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		events := storetest.Schedule(t, s, "m", 0, 2, now)
-		got := lease(t, s, request("l1"))
-		want := []store.Delivery{{
-			ID: events[0].DeliveryID, EventID: events[0].ID, MerchantID: "m", EventType: "payment.received",
-			Body: events[0].Body, DueMS: now, DeadlineMS: now + 86_400_000,
-		}}
-		if diff := cmp.Diff(want, got); diff != "" {
+		trust(t, s, "m")
+		got := leaseFrom(t, s, request("l1"))
+		want := store.Leased{
+			Deliveries: []store.Delivery{{
+				ID: events[0].DeliveryID, Seq: events[0].Seq, EventID: events[0].ID, MerchantID: "m", EventType: "payment.received",
+				Body: events[0].Body, DueMS: now, DeadlineMS: now + 86_400_000,
+			}},
+			Queues: []store.QueueState{{
+				Queue: store.Queue{MerchantID: "m", HeadMS: now + 1}, Breaker: store.Breaker{State: store.BreakerClosed, Steady: true, Allowed: 99},
+			}},
+		}
+		if diff := gocmp.Diff(want, got); diff != "" {
 			t.Errorf("leased, of one that is due and one that is due a millisecond later (-want +got):\n%s", diff)
 		}
 		wantIDs(t, "leased again", lease(t, s, request("l2")))
 		r := request("l3")
 		r.NowMS = now + 29_999
-		wantIDs(t, "before the lease ends", lease(t, s, r), events[1].DeliveryID)
+		rest := leaseFrom(t, s, r)
+		wantIDs(t, "before the lease ends", rest.Deliveries, events[1].DeliveryID)
+		if rest.Queues[0].HeadMS != 0 {
+			t.Errorf("with everything leased the queue goes on at %d, want 0", rest.Queues[0].HeadMS)
+		}
 		r = request("l4")
 		r.NowMS, r.UntilMS = now+30_000, now+60_000
 		wantIDs(t, "when the lease ended", lease(t, s, r), events[0].DeliveryID, events[1].DeliveryID)
+	})
+}
+
+// What lies before the head that is given is not looked at.
+func TestLeaseDeliveriesFromHead(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		storetest.Schedule(t, s, "m", 0, 9, now-10)
+		trust(t, s, "m")
+		r := request("l1")
+		r.Queues = []store.Queue{{MerchantID: "m", HeadMS: now - 8}}
+		r.Steady = 2
+		got := leaseFrom(t, s, r)
+		wantIDs(t, "from the third on", got.Deliveries, "dlv_m_000002", "dlv_m_000003")
+		if got.Queues[0].HeadMS != now-6 {
+			t.Errorf("the queue goes on at now%+d, want -6", got.Queues[0].HeadMS-now)
+		}
 	})
 }
 
@@ -89,14 +162,16 @@ func TestLeaseDeliveriesLanes(t *testing.T) {
 		retries.Lane = store.RetryLane
 		wantIDs(t, "retries, when nothing was attempted", lease(t, s, retries))
 		r := request("l2")
-		r.Limit = 1
-		wantIDs(t, "the first", lease(t, s, r), events[0].DeliveryID)
-		finish(t, s, store.Outcome{
-			DeliveryID: events[0].DeliveryID, LeaseID: "l2", Attempt: &store.Attempt{Number: 1},
-			Status: store.DeliveryPending, NextDueMS: now,
-		})
+		first := lease(t, s, r)
+		wantIDs(t, "the first, of an endpoint that is not known yet", first, events[0].DeliveryID)
+		finish(t, s, again("l2", now), first...)
 		retries.LeaseID = "l3"
-		wantIDs(t, "retries", lease(t, s, retries), events[0].DeliveryID)
+		got := lease(t, s, retries)
+		wantIDs(t, "retries", got, events[0].DeliveryID)
+		if !got[0].Doubtful || got[0].Attempts != 1 {
+			t.Errorf("leased %+v, want the second attempt, to a doubtful endpoint", got[0])
+		}
+		trust(t, s, "m")
 		wantIDs(t, "first attempts", lease(t, s, request("l4")), events[1].DeliveryID)
 	})
 }
@@ -105,14 +180,68 @@ func TestLeaseDeliveriesPerMerchant(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		storetest.Schedule(t, s, "a", 0, 6, now-10)
 		storetest.Schedule(t, s, "b", 0, 6, now-10)
+		trust(t, s, "a", "b")
 		r := request("l1")
-		r.Limit = 3
-		wantIDs(t, "taking turns", lease(t, s, r), "dlv_a_000000", "dlv_a_000001", "dlv_b_000000")
+		r.Steady = 3
+		first := lease(t, s, r)
+		wantIDs(t, "taking turns", first, "dlv_a_000000", "dlv_a_000001", "dlv_b_000000")
 		wantIDs(t, "up to 4 each", lease(t, s, request("l2")),
 			"dlv_a_000002", "dlv_a_000003", "dlv_b_000001", "dlv_b_000002", "dlv_b_000003")
 		wantIDs(t, "beyond", lease(t, s, request("l3")))
-		finish(t, s, store.Outcome{DeliveryID: "dlv_a_000000", LeaseID: "l1", Status: store.DeliveryDelivered, FinishedMS: now})
+		finish(t, s, success("l1"), first[0])
 		wantIDs(t, "after one of them", lease(t, s, request("l4")), "dlv_a_000004")
+	})
+}
+
+// Steady endpoints and others have limits of their own, and a breaker allows
+// fewer than the request does.
+func TestLeaseDeliveriesByBreaker(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		for _, m := range []string{"good", "new", "slow", "open", "probed"} {
+			storetest.Schedule(t, s, m, 0, 9, now-10)
+		}
+		trust(t, s, "good")
+		for m, b := range map[string]store.Breaker{
+			"slow":   {State: store.BreakerClosed, Allowed: 3},
+			"open":   {State: store.BreakerOpen, Allowed: 1, Pauses: 1, UntilMS: now + 1},
+			"probed": {State: store.BreakerGone, Allowed: 1, Pauses: 1, UntilMS: now},
+		} {
+			must(t, s.SaveBreaker(t.Context(), m, b))
+		}
+		r := request("l1")
+		r.Steady, r.Doubtful = 3, 9
+		wantIDs(t, "by breaker", lease(t, s, r), "dlv_good_000000", "dlv_good_000001", "dlv_good_000002",
+			"dlv_new_000000", "dlv_probed_000000", "dlv_slow_000000", "dlv_slow_000001", "dlv_slow_000002")
+		r.LeaseID, r.Steady, r.Doubtful = "l2", 9, 0
+		wantIDs(t, "with no room for doubtful ones", lease(t, s, r), "dlv_good_000003")
+	})
+}
+
+// Behind an open breaker a delivery waits until its deadline is near, and then
+// has its last attempt.
+func TestLeaseDeliveriesLast(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		storetest.Schedule(t, s, "m", 0, 3, now-10)
+		r := request("l1")
+		r.Steady, r.Doubtful = 9, 9
+		trust(t, s, "m")
+		leased := lease(t, s, r)
+		finish(t, s, again("l1", now+5), leased[:2]...) // due now+5, deadlines a millisecond apart
+		must(t, s.SaveBreaker(t.Context(), "m", store.Breaker{State: store.BreakerOpen, Allowed: 3, Pauses: 1, UntilMS: now + 100_000_000}))
+		r = request("l2")
+		r.Lane, r.NowMS = store.RetryLane, now-10+store.RetryWindow-r.LastMS-1
+		got := leaseFrom(t, s, r)
+		wantIDs(t, "a millisecond before the first one's end is near", got.Deliveries)
+		if q := got.Queues[0]; !q.OpenBefore || q.HeadMS != now+5 {
+			t.Errorf("left as %+v, want it open and where it was", q)
+		}
+		r.LeaseID, r.NowMS = "l3", r.NowMS+1
+		wantIDs(t, "near the first one's end", lease(t, s, r), leased[0].ID)
+		storetest.Schedule(t, s, "n", 0, 2, now-10)
+		must(t, s.SaveBreaker(t.Context(), "n", store.Breaker{State: store.BreakerOpen, Allowed: 3, Pauses: 1, UntilMS: now + 100_000_000}))
+		r.LeaseID, r.Lane = "l4", store.FirstLane
+		r.Queues = []store.Queue{{MerchantID: "n"}}
+		wantIDs(t, "of those never attempted", lease(t, s, r), "dlv_n_000000")
 	})
 }
 
@@ -121,100 +250,127 @@ func TestLeaseDeliveriesPerMerchant(t *testing.T) {
 func TestLeaseDeliveriesTurns(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		storetest.Schedule(t, s, "hog", 0, 100, now-1000)
+		trust(t, s, "hog")
 		for _, m := range []string{"a", "e", "i", "z"} {
 			storetest.Schedule(t, s, m, 0, 1, now)
+			trust(t, s, m)
 		}
 		r := request("")
-		r.Limit = 2
+		r.Steady = 2
 		var got [][]string
+		after := ""
 		for i := range 4 {
 			r.LeaseID = fmt.Sprint("l", i)
+			r.Queues = queues(t, s, r, after)
 			leased := lease(t, s, r)
 			got = append(got, ids(leased))
-			r.After = leased[len(leased)-1].MerchantID
+			after = leased[len(leased)-1].MerchantID
 		}
 		want := [][]string{
 			{"dlv_a_000000", "dlv_e_000000"}, {"dlv_hog_000000", "dlv_i_000000"},
 			{"dlv_z_000000", "dlv_hog_000001"}, {"dlv_hog_000002", "dlv_hog_000003"},
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
+		if diff := gocmp.Diff(want, got); diff != "" {
 			t.Errorf("turns (-want +got):\n%s", diff)
 		}
 	})
 }
 
-func TestFinishDelivery(t *testing.T) {
-	failed := store.Attempt{Number: 1, StartedMS: now, DurationMS: 7, StatusCode: 503, Error: "answered 503"}
+func TestFinishDeliveries(t *testing.T) {
+	failed := store.Attempt{Number: 1, StartedMS: now, DurationMS: 7, StatusCode: 503, Error: "answered 503", Excerpt: "no", LookupMS: 1, ConnectMS: 2, HandshakeMS: 3, AnswerMS: 4}
 	silent := store.Attempt{Number: 1, StartedMS: now, DurationMS: 5000, Error: "no answer"}
 	good := store.Attempt{Number: 1, StartedMS: now, StatusCode: 100}
 	for _, c := range []struct {
 		name    string
 		outcome store.Outcome
-		want    store.DeliveryRecord
+		want    state
 	}{
 		{"delivered", store.Outcome{Attempt: &good, Status: store.DeliveryDelivered, FinishedMS: now + 1},
-			store.DeliveryRecord{Status: store.DeliveryDelivered, DueMS: now, FinishedMS: now + 1, Attempts: []store.Attempt{good}}},
+			state{Status: store.DeliveryDelivered, Count: 1, FinishedMS: now + 1, Attempts: []store.Attempt{good}}},
 		{"to be tried again", store.Outcome{Attempt: &failed, Status: store.DeliveryPending, NextDueMS: now + 5000},
-			store.DeliveryRecord{Status: store.DeliveryPending, DueMS: now + 5000, Attempts: []store.Attempt{failed}}},
+			state{Status: store.DeliveryPending, Count: 1, DueMS: now + 5000, Attempts: []store.Attempt{failed}}},
 		{"failed", store.Outcome{Attempt: &silent, Status: store.DeliveryFailed, FinishedMS: now + 2},
-			store.DeliveryRecord{Status: store.DeliveryFailed, DueMS: now, FinishedMS: now + 2, Attempts: []store.Attempt{silent}}},
-		{"failed without an attempt", store.Outcome{Status: store.DeliveryFailed, FinishedMS: now + 2},
-			store.DeliveryRecord{Status: store.DeliveryFailed, DueMS: now, FinishedMS: now + 2}},
+			state{Status: store.DeliveryFailed, Count: 1, FinishedMS: now + 2, Attempts: []store.Attempt{silent}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, s *store.Store) {
 				storetest.Schedule(t, s, "m", 0, 1, now)
-				lease(t, s, request("mine"))
 				o := c.outcome
-				o.DeliveryID, o.LeaseID = "dlv_m_000000", "another's"
-				if err := s.FinishDelivery(t.Context(), o); !errors.Is(err, store.ErrConflict) {
-					t.Errorf("under another's lease: got %v, want ErrConflict", err)
+				o.Delivery, o.LeaseID = lease(t, s, request("mine"))[0], "another's"
+				o.Change = func(b store.Breaker) store.Breaker { b.Allowed++; return b }
+				if lost, err := s.FinishDeliveries(t.Context(), []store.Outcome{o}); len(lost) != 1 || err != nil {
+					t.Errorf("under another's lease: lost %v, %v; want the one", lost, err)
 				}
-				untouched := store.DeliveryRecord{ID: o.DeliveryID, Status: store.DeliveryPending, DueMS: now}
-				if diff := cmp.Diff(untouched, record(t, s, "evt_m_000000")); diff != "" {
+				untouched := state{Status: store.DeliveryPending, DueMS: now}
+				if diff := gocmp.Diff(untouched, record(t, s, "evt_m_000000")); diff != "" {
 					t.Errorf("after that (-want +got):\n%s", diff)
 				}
 				o.LeaseID = "mine"
-				finish(t, s, o)
-				want := c.want
-				want.ID = o.DeliveryID
-				if diff := cmp.Diff(want, record(t, s, "evt_m_000000")); diff != "" {
+				finish(t, s, o, o.Delivery)
+				if diff := gocmp.Diff(c.want, record(t, s, "evt_m_000000")); diff != "" {
 					t.Errorf("record (-want +got):\n%s", diff)
 				}
-				if err := s.FinishDelivery(t.Context(), o); !errors.Is(err, store.ErrConflict) {
-					t.Errorf("a second time: got %v, want ErrConflict", err)
+				if lost, err := s.FinishDeliveries(t.Context(), []store.Outcome{o}); len(lost) != 1 || err != nil {
+					t.Errorf("a second time: lost %v, %v; want the one", lost, err)
+				}
+				breakers, err := s.Breakers(t.Context(), []string{"m"})
+				if want := (store.Breaker{State: store.BreakerClosed, Allowed: 2}); breakers["m"] != want || err != nil {
+					t.Errorf("breaker %+v, %v; want it changed once, %+v", breakers["m"], err, want)
 				}
 			})
 		})
 	}
 }
 
+// A second attempt is never missing, even one that could not start any more.
+func TestFinishDeliveryWithoutAttempt(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		storetest.Schedule(t, s, "m", 0, 1, now)
+		finish(t, s, again("l1", now), lease(t, s, request("l1"))...)
+		r := request("l2")
+		r.Lane = store.RetryLane
+		finish(t, s, store.Outcome{LeaseID: "l2", Status: store.DeliveryFailed, FinishedMS: now + 2}, lease(t, s, r)...)
+		want := state{Status: store.DeliveryFailed, Count: 1, FinishedMS: now + 2, Attempts: []store.Attempt{{Number: 1}}}
+		if diff := gocmp.Diff(want, record(t, s, "evt_m_000000")); diff != "" {
+			t.Errorf("record (-want +got):\n%s", diff)
+		}
+	})
+}
+
 // A lease that ended is still its holder's until somebody takes it.
-func TestFinishDeliveryLate(t *testing.T) {
+func TestFinishDeliveriesLate(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		storetest.Schedule(t, s, "m", 0, 2, now-1)
-		lease(t, s, request("old"))
+		trust(t, s, "m")
+		old := lease(t, s, request("old"))
 		late := request("new")
-		late.NowMS, late.UntilMS, late.Limit = now+30_000, now+60_000, 1
+		late.NowMS, late.UntilMS, late.Steady = now+30_000, now+60_000, 1
 		wantIDs(t, "taken over", lease(t, s, late), "dlv_m_000000")
-		o := store.Outcome{DeliveryID: "dlv_m_000000", LeaseID: "old", Status: store.DeliveryDelivered, FinishedMS: now}
-		if err := s.FinishDelivery(t.Context(), o); !errors.Is(err, store.ErrConflict) {
-			t.Errorf("after another took the lease: got %v, want ErrConflict", err)
+		outcomes := make([]store.Outcome, 2)
+		for i, d := range old {
+			outcomes[i] = success("old")
+			outcomes[i].Delivery = d
 		}
-		o.DeliveryID = "dlv_m_000001"
-		finish(t, s, o)
+		lost, err := s.FinishDeliveries(t.Context(), outcomes)
+		if err != nil || !slices.Equal(lost, []int{0}) {
+			t.Errorf("after another took one of two leases: lost %v, %v; want the first", lost, err)
+		}
+		if r := record(t, s, "evt_m_000001"); r.Status != store.DeliveryDelivered {
+			t.Errorf("the other one is %+v, want it delivered", r)
+		}
 	})
 }
 
 func TestReleaseDeliveries(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		storetest.Schedule(t, s, "m", 0, 4, now-10)
+		trust(t, s, "m")
 		r := request("l1")
-		r.Limit = 3
-		lease(t, s, r)
-		lease(t, s, request("l2"))
-		finish(t, s, store.Outcome{DeliveryID: "dlv_m_000001", LeaseID: "l1", Status: store.DeliveryDelivered, FinishedMS: now})
-		n, err := s.ReleaseDeliveries(t.Context(), "l1")
+		r.Steady = 3
+		mine := lease(t, s, r)
+		theirs := lease(t, s, request("l2"))
+		finish(t, s, success("l1"), mine[1])
+		n, err := s.ReleaseDeliveries(t.Context(), "l1", []int64{mine[0].Seq, mine[1].Seq, mine[2].Seq, theirs[0].Seq})
 		if n != 2 || err != nil {
 			t.Errorf("released %d, %v; want 2", n, err)
 		}
@@ -222,31 +378,32 @@ func TestReleaseDeliveries(t *testing.T) {
 	})
 }
 
-func TestDeliveryAgenda(t *testing.T) {
+func TestQueuesAndNews(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		agenda := func(what string, nowMS int64, want store.Agenda) {
+		want := func(what string, lane store.Lane, want ...store.Queue) {
 			t.Helper()
-			if got, err := s.DeliveryAgenda(t.Context(), nowMS); got != want || err != nil {
-				t.Errorf("%s: got %+v, %v; want %+v", what, got, err, want)
+			r := store.LeaseRequest{Lane: lane}
+			if diff := gocmp.Diff(want, queues(t, s, r, "")); diff != "" && len(want) > 0 {
+				t.Errorf("%s (-want +got):\n%s", what, diff)
 			}
 		}
-		agenda("nothing", now, store.Agenda{})
-		storetest.Schedule(t, s, "m", 0, 2, now)
-		agenda("before both", now-1, store.Agenda{OldestMS: now, NextMS: now})
-		agenda("between", now, store.Agenda{OldestMS: now, NextMS: now + 1})
-		agenda("after both", now+1, store.Agenda{OldestMS: now})
-		lease(t, s, request("l1"))
-		agenda("leased", now+1, store.Agenda{OldestMS: now, NextMS: now + 30_000})
-		agenda("due before the lease ends", now, store.Agenda{OldestMS: now, NextMS: now + 1})
-		finish(t, s, store.Outcome{DeliveryID: "dlv_m_000000", LeaseID: "l1", Status: store.DeliveryDelivered, FinishedMS: now})
-		agenda("one delivered", now+1, store.Agenda{OldestMS: now + 1})
-	})
-}
-
-func TestDeliveryOfNone(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		if _, err := s.DeliveryOf(t.Context(), "evt_none"); !errors.Is(err, store.ErrNotFound) {
-			t.Errorf("got %v, want ErrNotFound", err)
+		news := func(after int64, wantLast int64, want ...store.Queue) {
+			t.Helper()
+			got, last, more, err := s.News(t.Context(), after)
+			if diff := gocmp.Diff(want, got); diff != "" || last != wantLast || more || err != nil {
+				t.Errorf("news behind %d: up to %d, %t, %v (-want +got):\n%s", after, last, more, err, diff)
+			}
 		}
+		news(0, 0)
+		storetest.Schedule(t, s, "m", 0, 2, now)
+		storetest.Schedule(t, s, "n", 0, 1, now+7)
+		want("two queues", store.FirstLane, store.Queue{MerchantID: "m", HeadMS: now}, store.Queue{MerchantID: "n", HeadMS: now + 7})
+		news(0, 3, store.Queue{MerchantID: "m", HeadMS: now}, store.Queue{MerchantID: "n", HeadMS: now + 7})
+		news(1, 3, store.Queue{MerchantID: "m", HeadMS: now + 1}, store.Queue{MerchantID: "n", HeadMS: now + 7})
+		news(3, 3)
+		finish(t, s, again("l1", now+9), lease(t, s, request("l1"))...)
+		want("one failed", store.FirstLane, store.Queue{MerchantID: "m", HeadMS: now + 1}, store.Queue{MerchantID: "n", HeadMS: now + 7})
+		want("and is to be tried again", store.RetryLane, store.Queue{MerchantID: "m", HeadMS: now + 9})
+		news(0, 3, store.Queue{MerchantID: "m", HeadMS: now + 1}, store.Queue{MerchantID: "n", HeadMS: now + 7})
 	})
 }

@@ -14,6 +14,7 @@ const RetryWindow = 24 * 60 * 60 * 1000
 // a subject is told once.
 type Event struct {
 	ID         string
+	Seq        int64 // its place in the order of commits; InsertEvents gives it
 	Type       invoice.EventType
 	Subject    string
 	MerchantID string
@@ -26,26 +27,60 @@ type Event struct {
 	DueMS      int64 // Unix milliseconds: when its first attempt is due
 }
 
+// eventsLock is PostgreSQL's advisory lock on the order of events.
+const eventsLock = 0x71756974
+
 // InsertEvents inserts events and schedules their deliveries. An event whose
 // subject was told already is left out.
+//
+// It must be the last that a transaction does: from here to the commit it is
+// the only one that inserts events, so that their numbers have the order in
+// which they become visible. Whoever reads them in that order misses none.
 func (tx *Tx) InsertEvents(ctx context.Context, events []Event) error {
+	if len(events) == 0 {
+		return nil
+	}
+	seq, err := tx.lastSeqLocked(ctx)
+	if err != nil {
+		return err
+	}
 	rows := make([][]any, len(events))
 	for i, e := range events {
-		rows[i] = []any{e.ID, string(e.Type), e.Subject, e.MerchantID, e.InvoiceID, string(e.Body), e.CreatedAt}
+		rows[i] = []any{
+			e.ID, seq + int64(i) + 1, string(e.Type), e.Subject, e.MerchantID, e.InvoiceID, string(e.Body), e.CreatedAt, orNull(e.DeliveryID),
+		}
 	}
-	inserted, err := tx.into(ctx, insertion{"events",
-		[]string{"id", "type", "subject", "merchant_id", "invoice_id", "body", "created_at"},
+	inserted, err := tx.intoSome(ctx, insertion{"events",
+		[]string{"id", "seq", "type", "subject", "merchant_id", "invoice_id", "body", "created_at", "delivery_id"},
 		"ON CONFLICT (subject, type) DO NOTHING"}, rows)
 	if err != nil {
 		return err
 	}
 	var deliveries [][]any
-	for _, e := range events {
+	for i, e := range events {
 		if inserted[e.ID] && e.DeliveryID != "" {
-			deliveries = append(deliveries, []any{e.DeliveryID, e.ID, e.MerchantID, "pending", e.DueMS, e.DueMS + RetryWindow})
+			deliveries = append(deliveries, []any{seq + int64(i) + 1, e.MerchantID, e.DueMS, e.DueMS + RetryWindow})
 		}
 	}
-	_, err = tx.into(ctx, insertion{"deliveries",
-		[]string{"id", "event_id", "merchant_id", "status", "due_ms", "deadline_ms"}, ""}, deliveries)
-	return err
+	return tx.into(ctx, insertion{"deliveries", []string{"seq", "merchant_id", "due_ms", "deadline_ms"}, ""}, deliveries)
+}
+
+// lastSeqLocked returns the number of the newest event, after which no other
+// transaction can insert one until this one ends. The lock is none of a row's:
+// a row that every event changes would collect dead versions of itself.
+func (tx *Tx) lastSeqLocked(ctx context.Context) (int64, error) {
+	if tx.postgres {
+		if _, err := tx.exec(ctx, "SELECT pg_advisory_xact_lock($1)", eventsLock); err != nil {
+			return 0, err
+		}
+	}
+	return tx.LastSeq(ctx)
+}
+
+// LastSeq returns the number of the newest event, 0 when there is none.
+func (q *queries) LastSeq(ctx context.Context) (int64, error) {
+	return one(ctx, q, func(row scanner) (seq int64, err error) {
+		err = row.Scan(seconds{&seq})
+		return seq, err
+	}, "SELECT max(seq) FROM events")
 }

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"database/sql"
+
+	"github.com/quittance/quittance/internal/invoice"
 )
 
 // Recorded returns a store that reads as s does and reports its statements.
@@ -35,4 +37,52 @@ func (r recorder) QueryContext(ctx context.Context, query string, args ...any) (
 func (r recorder) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	r.report(query, args)
 	return r.runner.QueryRowContext(ctx, query, args...)
+}
+
+// TolerantInvoices lets tests look for them where a transfer names none.
+func (s *Store) TolerantInvoices(ctx context.Context, t invoice.Transfer) ([]invoice.Invoice, error) {
+	return s.tolerantInvoices(ctx, t)
+}
+
+// SQLiteText is sqliteText.
+var SQLiteText = sqliteText
+
+// SaveBreaker lets tests begin with endpoints that something was sent to.
+func (s *Store) SaveBreaker(ctx context.Context, merchantID string, b Breaker) error {
+	return s.Update(ctx, func(tx *Tx) error {
+		if err := tx.forgetBreaker(ctx, merchantID); err != nil {
+			return err
+		}
+		return tx.saveBreaker(ctx, merchantID, b, "NOTHING")
+	})
+}
+
+// LeaseInTransaction lets tests lease and not commit yet.
+func (tx *Tx) LeaseInTransaction(ctx context.Context, r LeaseRequest) error {
+	_, err := tx.leaseDeliveries(ctx, r)
+	return err
+}
+
+// FinishInTransaction, RedeliverInTransaction and SweepInTransaction let tests
+// see the statements of what opens a transaction of its own.
+func (tx *Tx) FinishInTransaction(ctx context.Context, outcomes []Outcome) error {
+	if _, err := tx.endLeases(ctx, outcomes); err != nil {
+		return err
+	}
+	if err := tx.finishDeliveries(ctx, outcomes); err != nil {
+		return err
+	}
+	return tx.moveBreakers(ctx, outcomes)
+}
+
+// RedeliverInTransaction schedules deliveries again.
+func (tx *Tx) RedeliverInTransaction(ctx context.Context, seqs []int64) error {
+	_, err := tx.redeliver(ctx, seqs, 1)
+	return err
+}
+
+// SweepInTransaction removes what is old.
+func (tx *Tx) SweepInTransaction(ctx context.Context) error {
+	_, _, err := tx.sweep(ctx, 1000, 0, 10, "attempts", "finished_deliveries", "events")
+	return err
 }

@@ -2,14 +2,18 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
 
 // maxParameters is how many parameters one statement of PostgreSQL takes.
 const maxParameters = 65535
+
+// sqliteRows is how many rows one statement writes on SQLite, when there are
+// as many: what it costs to begin a statement is shared by then.
+const sqliteRows = 16
 
 // insertion describes rows to insert into a table. The first column is the
 // row's key. Conflict is an ON CONFLICT clause that lets rows be left out.
@@ -19,53 +23,62 @@ type insertion struct {
 	conflict string
 }
 
-// into inserts rows and returns, by key, which of them were: a conflict may
-// have left some out. On SQLite, where a statement costs no round trip, the
-// rows go in one by one; on PostgreSQL as few statements as possible carry
-// them.
-func (q *queries) into(ctx context.Context, ins insertion, rows [][]any) (map[any]bool, error) {
-	inserted := make(map[any]bool, len(rows))
-	perStatement := 1
-	if q.postgres {
-		perStatement = maxParameters / len(ins.columns)
+// into inserts rows. A conflict may leave some out, or change those that are
+// there.
+func (q *queries) into(ctx context.Context, ins insertion, rows [][]any) error {
+	return q.written(rows, len(ins.columns), func(part [][]any) error {
+		_, err := q.exec(ctx, ins.text(len(part)), slices.Concat(part...)...)
+		return ins.wrap(err)
+	})
+}
+
+// intoSome inserts rows and returns, by key, which of them were: a conflict may
+// have left some out.
+func (q *queries) intoSome(ctx context.Context, ins insertion, rows [][]any) (map[string]bool, error) {
+	inserted := make(map[string]bool, len(rows))
+	err := q.written(rows, len(ins.columns), func(part [][]any) error {
+		keys, err := collect(ctx, q, func(row scanner) (key string, err error) {
+			err = row.Scan(&key)
+			return key, err
+		}, ins.text(len(part))+" RETURNING "+ins.columns[0], slices.Concat(part...)...)
+		for _, key := range keys {
+			inserted[key] = true
+		}
+		return ins.wrap(err)
+	})
+	return inserted, err
+}
+
+// text writes the statement for a number of rows.
+func (ins insertion) text(rows int) string {
+	return "INSERT INTO " + ins.table + " (" + strings.Join(ins.columns, ", ") + ") VALUES " +
+		placeholders(rows, len(ins.columns)) + " " + ins.conflict
+}
+
+func (ins insertion) wrap(err error) error {
+	if err != nil {
+		return fmt.Errorf("insert into %s: %w", ins.table, err)
 	}
+	return nil
+}
+
+// written calls fn with rows of so many values, as many at once as one
+// statement is best to write: on PostgreSQL all that it takes, since each costs
+// a round trip; on SQLite few, or one, so that the statements are few.
+func (q *queries) written(rows [][]any, columns int, fn func(part [][]any) error) error {
 	for len(rows) > 0 {
-		n := min(len(rows), perStatement)
-		if err := q.intoOnce(ctx, ins, rows[:n], inserted); err != nil {
-			return nil, fmt.Errorf("insert into %s: %w", ins.table, err)
+		n := 1
+		if q.postgres {
+			n = min(len(rows), maxParameters/columns)
+		} else if len(rows) >= sqliteRows {
+			n = sqliteRows
+		}
+		if err := fn(rows[:n]); err != nil {
+			return err
 		}
 		rows = rows[n:]
 	}
-	return inserted, nil
-}
-
-func (q *queries) intoOnce(ctx context.Context, ins insertion, rows [][]any, inserted map[any]bool) (err error) {
-	args := make([]any, 0, len(rows)*len(ins.columns))
-	for _, row := range rows {
-		args = append(args, row...)
-	}
-	text := "INSERT INTO " + ins.table + " (" + strings.Join(ins.columns, ", ") + ") VALUES " +
-		placeholders(len(rows), len(ins.columns)) + " " + ins.conflict
-	if len(rows) == 1 {
-		n, err := q.exec(ctx, text, args...)
-		if n == 1 {
-			inserted[rows[0][0]] = true
-		}
-		return err
-	}
-	found, err := q.run.QueryContext(ctx, text+" RETURNING "+ins.columns[0], args...)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, found.Close()) }()
-	for found.Next() {
-		var key string
-		if err := found.Scan(&key); err != nil {
-			return err
-		}
-		inserted[key] = true
-	}
-	return found.Err()
+	return nil
 }
 
 // placeholders writes rows of numbered parameters: ($1,$2),($3,$4).

@@ -24,19 +24,41 @@ func (tx *Tx) InsertIntents(ctx context.Context, intents []Intent) error {
 	for i, in := range intents {
 		rows[i] = []any{in.ID, in.ChainKey, in.InvoiceID, in.CommitmentID.String(), string(in.Kind), "due", in.CreatedAt}
 	}
-	_, err := tx.into(ctx, insertion{"intents",
+	return tx.into(ctx, insertion{"intents",
 		[]string{"id", "chain_key", "invoice_id", "commitment_id", "kind", "status", "created_at"},
 		"ON CONFLICT (invoice_id, kind) DO NOTHING"}, rows)
-	return err
 }
 
-// SeeIntent records the block in which the registry announced what an intent
-// of the commitment asks for. The first such block stays: a reorg that leaves
-// a later one does not make it less true.
-func (tx *Tx) SeeIntent(ctx context.Context, chainKey string, commitment invoice.Hash, kind invoice.IntentKind, block uint64) error {
-	_, err := tx.exec(ctx, `UPDATE intents SET seen_block = $4
-		WHERE commitment_id = $2 AND chain_key = $1 AND kind = $3 AND status <> 'done' AND seen_block IS NULL`,
-		chainKey, commitment.String(), string(kind), int64(block))
+// Sight is a block in which the registry announced what an intent asks for.
+type Sight struct {
+	CommitmentID invoice.Hash
+	Kind         invoice.IntentKind
+	Block        uint64
+}
+
+// SeeIntents records in which blocks the registry announced what the intents
+// of commitments ask for. The lowest such block stays: a reorg that leaves a
+// later one does not make it less true.
+func (tx *Tx) SeeIntents(ctx context.Context, chainKey string, sights []Sight) error {
+	type key struct {
+		commitment invoice.Hash
+		kind       invoice.IntentKind
+	}
+	lowest := make(map[key]uint64, len(sights))
+	for _, s := range sights {
+		k := key{s.CommitmentID, s.Kind}
+		if block, ok := lowest[k]; !ok || s.Block < block {
+			lowest[k] = s.Block
+		}
+	}
+	rows := make([][]any, 0, len(lowest))
+	for k, block := range lowest {
+		rows = append(rows, []any{chainKey, k.commitment.String(), string(k.kind), int64(block)})
+	}
+	_, err := tx.change(ctx, []string{"chain", "commitment", "kind", "block BIGINT"}, rows,
+		`UPDATE intents SET seen_block = wanted.block FROM wanted
+		WHERE intents.commitment_id = wanted.commitment AND intents.chain_key = wanted.chain AND intents.kind = wanted.kind
+			AND intents.status <> 'done' AND (intents.seen_block IS NULL OR intents.seen_block > wanted.block)`)
 	return err
 }
 

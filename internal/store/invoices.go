@@ -9,14 +9,14 @@ import (
 )
 
 const invoiceColumns = `id, commitment_id, merchant_id, merchant_address, chain_key, token, currency,
-	amount, transfer_amount, line_items, status, exception, amount_paid, amount_refunded,
+	amount, transfer_amount, tolerance, line_items, status, exception, amount_paid, amount_refunded,
 	created_at, expires_at, settled_tx, settled_at`
 
 func scanInvoice(row scanner) (invoice.Invoice, error) {
 	var inv invoice.Invoice
 	err := row.Scan(&inv.ID, hashCol(&inv.CommitmentID), &inv.MerchantID, addressCol(&inv.Merchant),
 		&inv.ChainKey, addressCol(&inv.Token), &inv.Currency,
-		amountCol(&inv.Amount), amountCol(&inv.TransferAmount), linesCol(&inv.LineItems),
+		amountCol(&inv.Amount), amountCol(&inv.TransferAmount), amountCol(&inv.Tolerance), linesCol(&inv.LineItems),
 		&inv.Status, &inv.Exception, amountCol(&inv.AmountPaid), amountCol(&inv.AmountRefunded),
 		&inv.CreatedAt, &inv.ExpiresAt, hashCol(&inv.SettledTx), seconds{&inv.SettledAt})
 	return inv, err
@@ -24,7 +24,7 @@ func scanInvoice(row scanner) (invoice.Invoice, error) {
 
 // InsertInvoices inserts new invoices and returns, by id, which of them were:
 // one whose transfer amount an open invoice has already is left out.
-func (tx *Tx) InsertInvoices(ctx context.Context, invoices []invoice.Invoice) (map[any]bool, error) {
+func (tx *Tx) InsertInvoices(ctx context.Context, invoices []invoice.Invoice) (map[string]bool, error) {
 	rows := make([][]any, len(invoices))
 	for i, inv := range invoices {
 		lines, err := linesText(inv.LineItems)
@@ -33,24 +33,29 @@ func (tx *Tx) InsertInvoices(ctx context.Context, invoices []invoice.Invoice) (m
 		}
 		rows[i] = []any{inv.ID, inv.CommitmentID.String(), inv.MerchantID, inv.Merchant.String(),
 			inv.ChainKey, inv.Token.String(), inv.Currency, inv.Amount.String(), orNull(inv.TransferAmount),
-			lines, string(inv.Status), inv.CreatedAt, inv.ExpiresAt}
+			inv.Tolerance.String(), lines, string(inv.Status), inv.CreatedAt, inv.ExpiresAt}
 	}
-	return tx.into(ctx, insertion{
+	return tx.intoSome(ctx, insertion{
 		table: "invoices",
 		columns: []string{"id", "commitment_id", "merchant_id", "merchant_address", "chain_key", "token", "currency",
-			"amount", "transfer_amount", "line_items", "status", "created_at", "expires_at"},
+			"amount", "transfer_amount", "tolerance", "line_items", "status", "created_at", "expires_at"},
 		conflict: "ON CONFLICT (merchant_address, transfer_amount, chain_key, token) WHERE status = 'open' DO NOTHING",
 	}, rows)
 }
 
-// UpdateInvoice writes what may change after creation: the state, and what
-// was paid and refunded.
-func (tx *Tx) UpdateInvoice(ctx context.Context, inv invoice.Invoice) error {
-	n, err := tx.exec(ctx, `UPDATE invoices SET status = $2, exception = $3, amount_paid = $4, amount_refunded = $5,
-		settled_tx = $6, settled_at = $7 WHERE id = $1`,
-		inv.ID, string(inv.Status), string(inv.Exception), inv.AmountPaid.String(), inv.AmountRefunded.String(),
-		orNull(inv.SettledTx), orNull(inv.SettledAt))
-	if err == nil && n != 1 {
+// UpdateInvoices writes what may change after creation: the state, and what
+// was paid and refunded. It returns ErrNotFound when one of them is not there.
+func (tx *Tx) UpdateInvoices(ctx context.Context, invoices []invoice.Invoice) error {
+	rows := make([][]any, len(invoices))
+	for i, inv := range invoices {
+		rows[i] = []any{inv.ID, string(inv.Status), string(inv.Exception), inv.AmountPaid.String(), inv.AmountRefunded.String(),
+			orNull(inv.SettledTx), orNull(inv.SettledAt)}
+	}
+	n, err := tx.change(ctx, []string{"id", "status", "exception", "amount_paid", "amount_refunded", "settled_tx", "settled_at BIGINT"}, rows,
+		`UPDATE invoices SET status = wanted.status, exception = wanted.exception, amount_paid = wanted.amount_paid,
+		amount_refunded = wanted.amount_refunded, settled_tx = wanted.settled_tx, settled_at = wanted.settled_at
+		FROM wanted WHERE invoices.id = wanted.id`)
+	if err == nil && n != int64(len(invoices)) {
 		return ErrNotFound
 	}
 	return err
@@ -100,61 +105,13 @@ func (q *queries) FirstInvoice(ctx context.Context, chainKey string) (invoice.In
 	return one(ctx, q, scanInvoice, "SELECT "+invoiceColumns+" FROM invoices WHERE chain_key = $1 ORDER BY id LIMIT 1", chainKey)
 }
 
-// ExpiringInvoices returns open invoices of the chain whose expiresAt lies
-// before the time (Unix seconds), oldest first.
-func (q *queries) ExpiringInvoices(ctx context.Context, chainKey string, before int64, limit int) ([]invoice.Invoice, error) {
+// ExpiringInvoices returns open invoices of the chain that were created after
+// one time and whose expiresAt lies before another (Unix seconds), those that
+// expire first first.
+func (q *queries) ExpiringInvoices(ctx context.Context, chainKey string, createdAfter, before int64, limit int) ([]invoice.Invoice, error) {
 	return collect(ctx, q, scanInvoice, "SELECT "+invoiceColumns+` FROM invoices
-		WHERE chain_key = $1 AND expires_at < $2 AND status = 'open' ORDER BY expires_at LIMIT $3`, chainKey, before, limit)
-}
-
-// CandidateLimit bounds the invoices that one rule of attribution looks at.
-// More than one is ambiguous already; the rest leaves room for those that are
-// covered.
-const CandidateLimit = 100
-
-// Candidates are the invoices that a transfer could be meant for. Crowded says
-// that there are more with its bare amount than were looked at.
-type Candidates struct {
-	Invoices []invoice.Invoice
-	Crowded  bool
-}
-
-// CandidateInvoices returns the invoices that a transfer could be meant for:
-// those that its evidence names, and those of its receiver with its amount as
-// transfer amount or as amount, as far as they were payable at its block's
-// time or its amount can still name them.
-func (q *queries) CandidateInvoices(ctx context.Context, t invoice.Transfer) (Candidates, error) {
-	var all Candidates
-	seen := make(map[string]bool)
-	add := func(condition string, args ...any) (int, error) {
-		found, err := collect(ctx, q, scanInvoice, fmt.Sprintf("SELECT %s FROM invoices WHERE %s LIMIT %d",
-			invoiceColumns, condition, CandidateLimit), args...)
-		for _, inv := range found {
-			if !seen[inv.ID] {
-				seen[inv.ID] = true
-				all.Invoices = append(all.Invoices, inv)
-			}
-		}
-		return len(found), err
-	}
-	for _, id := range []invoice.Hash{t.Evidence.Registry, t.Evidence.Authorization, t.Evidence.Calldata} {
-		if id.IsZero() {
-			continue
-		}
-		if _, err := add("commitment_id = $1", id.String()); err != nil {
-			return all, err
-		}
-	}
-	const receiver = "merchant_address = $1 AND chain_key = $3 AND token = $4 AND created_at <= $5 AND expires_at >= $6"
-	args := []any{t.To.String(), t.Amount.String(), t.ChainKey, t.Token.String(), t.BlockTime + invoice.ClockSkew}
-	for _, status := range []string{"status = 'open'", "status <> 'open'"} {
-		if _, err := add(receiver+" AND transfer_amount = $2 AND "+status, append(args, t.BlockTime-invoice.LateWindow)...); err != nil {
-			return all, err
-		}
-	}
-	n, err := add(receiver+" AND amount = $2 AND status = 'open'", append(args, t.BlockTime)...)
-	all.Crowded = n == CandidateLimit
-	return all, err
+		WHERE chain_key = $1 AND expires_at < $2 AND created_at > $3 AND status = 'open' ORDER BY expires_at LIMIT $4`,
+		chainKey, before, createdAfter, limit)
 }
 
 // where collects the conditions of a list.
@@ -191,26 +148,3 @@ func (w *where) text() string {
 
 // next is the number of the parameter after those of the conditions.
 func (w *where) next() int { return len(w.args) + 1 }
-
-// chunkSize bounds the list of one IN.
-const chunkSize = 500
-
-// inChunks runs a query over the values in lists of bounded length and joins
-// the answers.
-func inChunks[V, T any](values []V, query func(chunk []any) ([]T, error)) ([]T, error) {
-	var all []T
-	for len(values) > 0 {
-		n := min(len(values), chunkSize)
-		chunk := make([]any, n)
-		for i, v := range values[:n] {
-			chunk[i] = v
-		}
-		found, err := query(chunk)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, found...)
-		values = values[n:]
-	}
-	return all, nil
-}

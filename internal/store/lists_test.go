@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -79,10 +80,14 @@ func TestPagesOfPayments(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		startChain(t, s, "base")
 		startChain(t, s, "other")
-		insert(t, s, sample("inv_1", "m"), sample("inv_2", "n"))
+		// The address of the payments is m's and n's, on one chain or the other.
+		shared, elsewhere := sample("inv_2", "n"), sample("inv_3", "n")
+		shared.Merchant, elsewhere.ChainKey = invoice.Address{0xab}, "other"
+		insert(t, s, sample("inv_1", "m"), shared, elsewhere)
+		owner := map[string]string{"base": "m", "other": "n"}
 		var there []store.PaymentRow
 		rapid.Check(t, func(r *rapid.T) {
-			create := func(n int) {
+			create := func(n int, changes bool) {
 				for range n {
 					p := samplePayment(len(there))
 					p.ChainKey = rapid.SampledFrom([]string{"base", "other"}).Draw(r, "chain")
@@ -96,21 +101,33 @@ func TestPagesOfPayments(t *testing.T) {
 					case 2:
 						p.InvoiceID, p.MerchantID, p.Method = "inv_2", "n", invoice.ByAmount
 					}
-					there = append(there, p)
-					update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.SavePayment(ctx, p) })
+					if changes && len(there) > 0 && rapid.IntRange(0, 4).Draw(r, "again") == 0 { // its invoice changes
+						n := rapid.IntRange(0, len(there)-1).Draw(r, "which")
+						p.ID, p.SeenID, p.TxHash, p.ChainKey = there[n].ID, there[n].SeenID, there[n].TxHash, there[n].ChainKey
+						there[n] = p
+					} else {
+						there = append(there, p)
+					}
+					update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.SavePayments(ctx, []store.PaymentRow{p}) })
 				}
 			}
-			create(rapid.IntRange(0, 6).Draw(r, "payments"))
+			create(rapid.IntRange(0, 6).Draw(r, "payments"), true)
 			f := store.PaymentFilter{
 				MerchantID:     rapid.SampledFrom([]string{"", "m", "n", "nobody"}).Draw(r, "of merchant"),
 				ChainKey:       rapid.SampledFrom([]string{"", "base", "other", "nochain"}).Draw(r, "on chain"),
 				IncludePending: rapid.Bool().Draw(r, "pending"),
-				Limit:          rapid.IntRange(1, 200).Draw(r, "page"),
+
+				IncludeUnattributed: rapid.Bool().Draw(r, "unattributed"),
+				Limit:               rapid.IntRange(1, 200).Draw(r, "page"),
 			}
 			var want []string
 			for _, p := range slices.Backward(there) {
-				if p.Attributed() && (f.IncludePending || p.Status == invoice.Confirmed) &&
-					(f.MerchantID == "" || p.MerchantID == f.MerchantID) && (f.ChainKey == "" || p.ChainKey == f.ChainKey) {
+				merchant := p.MerchantID
+				if !p.Attributed() {
+					merchant = owner[p.ChainKey]
+				}
+				if (p.Attributed() || f.IncludeUnattributed) && (f.IncludePending || p.Status == invoice.Confirmed) &&
+					(f.MerchantID == "" || merchant == f.MerchantID) && (f.ChainKey == "" || p.ChainKey == f.ChainKey) {
 					want = append(want, p.SeenID)
 				}
 			}
@@ -127,7 +144,7 @@ func TestPagesOfPayments(t *testing.T) {
 					break
 				}
 				f.Before = page[len(page)-1].SeenID
-				create(rapid.IntRange(0, 1).Draw(r, "meanwhile"))
+				create(rapid.IntRange(0, 1).Draw(r, "meanwhile"), false)
 			}
 			if !slices.Equal(got, want) {
 				r.Fatalf("listed %v, want %v", got, want)
@@ -150,12 +167,15 @@ func TestExpiringInvoices(t *testing.T) {
 		other.ExpiresAt, other.ChainKey = 1050, "other"
 		insert(t, s, append(made, closed, other)...)
 		for before, want := range map[int64]int{1100: 0, 1101: 1, 1200: 1, 1201: 2, 9999: 3} {
-			if got, err := s.ExpiringInvoices(t.Context(), "base", before, 10); err != nil || len(got) != want {
+			if got, err := s.ExpiringInvoices(t.Context(), "base", 999, before, 10); err != nil || len(got) != want {
 				t.Errorf("expiring before %d: %d, %v, want %d", before, len(got), err, want)
 			}
 		}
-		if got, err := s.ExpiringInvoices(t.Context(), "base", 9999, 2); err != nil || len(got) != 2 || got[0].ID != "inv_1" || got[1].ID != "inv_2" {
+		if got, err := s.ExpiringInvoices(t.Context(), "base", math.MinInt64, 9999, 2); err != nil || len(got) != 2 || got[0].ID != "inv_1" || got[1].ID != "inv_2" {
 			t.Errorf("the first two that expire: %+v, %v", got, err)
+		}
+		if got, err := s.ExpiringInvoices(t.Context(), "base", 1000, 9999, 10); err != nil || len(got) != 0 {
+			t.Errorf("%d expire that were created after the time they were, %v", len(got), err)
 		}
 	})
 }

@@ -34,30 +34,25 @@ func (tx *Tx) InsertSettlements(ctx context.Context, settlements []Settlement, n
 		}
 		addresses = append(addresses, []any{s.ChainKey, s.Address.String(), s.MerchantID, now})
 	}
-	if _, err := tx.into(ctx, insertion{"merchants", []string{"id", "created_at"}, "ON CONFLICT DO NOTHING"}, rows); err != nil {
+	if err := tx.into(ctx, insertion{"merchants", []string{"id", "created_at"}, "ON CONFLICT DO NOTHING"}, rows); err != nil {
 		return err
 	}
-	_, err := tx.into(ctx, insertion{"settlement_addresses",
+	return tx.into(ctx, insertion{"settlement_addresses",
 		[]string{"chain_key", "address", "merchant_id", "created_at"}, "ON CONFLICT DO NOTHING"}, addresses)
-	return err
 }
 
 // SettlementAddresses returns which of the addresses an invoice of the chain
 // ever named as the place where the money goes.
 func (q *queries) SettlementAddresses(ctx context.Context, chainKey string, among []invoice.Address) (map[invoice.Address]bool, error) {
-	found, err := inChunks(among, func(chunk []any) ([]invoice.Address, error) {
-		args := []any{chainKey}
-		for _, a := range chunk {
-			args = append(args, a.(invoice.Address).String())
-		}
-		return collect(ctx, q, func(row scanner) (a invoice.Address, err error) {
-			err = row.Scan(addressCol(&a))
-			return a, err
-		}, "SELECT DISTINCT address FROM settlement_addresses WHERE chain_key = $1 AND address IN "+list(1, len(chunk)), args...)
-	})
+	rows := make([][]any, len(among))
+	for i, a := range among {
+		rows[i] = []any{chainKey, a.String()}
+	}
+	found, err := q.existing(ctx, []string{"chain", "receiver"}, rows,
+		"settlement_addresses WHERE chain_key = chain AND address = receiver")
 	watched := make(map[invoice.Address]bool, len(found))
-	for _, a := range found {
-		watched[a] = true
+	for _, n := range found {
+		watched[among[n]] = true
 	}
 	return watched, err
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -47,8 +48,24 @@ func (q *queries) UnlinkedPayment(ctx context.Context, n Notice) (PaymentRow, er
 	return one(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
 		WHERE to_address = $1 AND amount = $2 AND chain_key = $3 AND currency = $4 AND status <> 'orphaned'
 			AND observed_at >= $7 AND NOT EXISTS (SELECT 1 FROM notices WHERE notices.payment_id = payments.id AND notices.provider = $5 AND notices.type = $6)
-		ORDER BY seen_id DESC LIMIT 1`,
+		ORDER BY observed_at DESC, seen_id DESC LIMIT 1`,
 		n.Address.String(), n.Amount.String(), n.ChainKey, n.Currency, n.Provider, n.Type, n.ReceivedAt-NoticeWindow)
+}
+
+// Announced returns those of the payments that a notice which is linked to no
+// payment could have announced.
+func (q *queries) Announced(ctx context.Context, payments []PaymentRow) ([]PaymentRow, error) {
+	rows := make([][]any, len(payments))
+	for i, p := range payments {
+		rows[i] = []any{p.To.String(), p.Amount.String()}
+	}
+	found, err := q.existing(ctx, []string{"receiver", "moved"}, rows,
+		"notices WHERE address = receiver AND amount = moved AND payment_id IS NULL")
+	announced := make([]PaymentRow, len(found))
+	for i, n := range slices.Sorted(slices.Values(found)) {
+		announced[i] = payments[n]
+	}
+	return announced, err
 }
 
 // LinkNotices links the oldest notice of each provider and type that

@@ -2,25 +2,27 @@ package store
 
 import (
 	"context"
-	"fmt"
+	"strings"
 
 	"github.com/quittance/quittance/internal/invoice"
 )
 
 // transferColumns are those that payments and refunds share.
-const transferColumns = `id, chain_key, tx_hash, ordinal, log_index, block_number, block_hash, block_time,
-	token, currency, from_address, to_address, amount, commitment_id, status, observed_at, confirmed_at, invoice_id, merchant_id`
+const transferColumns = "id, chain_key, tx_hash, ordinal, log_index, block_number, block_hash, block_time, " +
+	"token, currency, from_address, to_address, amount, commitment_id, registry_id, authorization_id, status, observed_at, confirmed_at, invoice_id, merchant_id"
 
 func scanTransfer(row scanner, t *invoice.Transfer, more ...any) error {
 	return row.Scan(append([]any{more[0], &t.ChainKey, hashCol(&t.TxHash), &t.Ordinal, &t.LogIndex,
 		&t.BlockNumber, hashCol(&t.BlockHash), &t.BlockTime, addressCol(&t.Token), &t.Currency,
-		addressCol(&t.From), addressCol(&t.To), amountCol(&t.Amount), hashCol(&t.Evidence.Calldata)}, more[1:]...)...)
+		addressCol(&t.From), addressCol(&t.To), amountCol(&t.Amount),
+		hashCol(&t.Evidence.Calldata), hashCol(&t.Evidence.Registry), hashCol(&t.Evidence.Authorization)}, more[1:]...)...)
 }
 
 func transferValues(id string, t invoice.Transfer) []any {
 	return []any{id, t.ChainKey, t.TxHash.String(), t.Ordinal, t.LogIndex,
 		int64(t.BlockNumber), t.BlockHash.String(), t.BlockTime, t.Token.String(), t.Currency,
-		t.From.String(), t.To.String(), t.Amount.String(), orNull(t.Evidence.Calldata)}
+		t.From.String(), t.To.String(), t.Amount.String(),
+		orNull(t.Evidence.Calldata), orNull(t.Evidence.Registry), orNull(t.Evidence.Authorization)}
 }
 
 // PaymentRow is a payment and its place in the lists of payments.
@@ -29,37 +31,63 @@ type PaymentRow struct {
 	SeenID string
 }
 
-const paymentColumns = transferColumns + ", method, seen_id"
+const paymentColumns = transferColumns + ", method, attributed_by, attributed_at, seen_id"
 
 func scanPayment(row scanner) (PaymentRow, error) {
 	var p PaymentRow
 	err := scanTransfer(row, &p.Transfer, &p.ID, &p.Status, &p.ObservedAt, seconds{&p.ConfirmedAt},
-		textCol(&p.InvoiceID), textCol(&p.MerchantID), textCol(&p.Method), &p.SeenID)
+		textCol(&p.InvoiceID), textCol(&p.MerchantID), textCol(&p.Method),
+		textCol(&p.AttributedBy), seconds{&p.AttributedAt}, &p.SeenID)
 	return p, err
 }
 
-// SavePayment inserts the payment, or writes what may change of one that is
-// there: where it was mined, what it moved, its state and its invoice.
-func (tx *Tx) SavePayment(ctx context.Context, p PaymentRow) error {
-	_, err := tx.exec(ctx, `INSERT INTO payments (`+paymentColumns+`)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)
-		ON CONFLICT (id) DO UPDATE SET log_index = excluded.log_index, block_number = excluded.block_number,
+// SavePayments inserts the payments, or writes what may change of those that
+// are there: where they were mined, what they moved, their state and their
+// invoice. None may come twice. Those without an invoice are put on the lists
+// of the merchants whose address got them.
+func (tx *Tx) SavePayments(ctx context.Context, payments []PaymentRow) error {
+	rows := make([][]any, len(payments))
+	seen := make([]string, len(payments))
+	var unattributed []string
+	for i, p := range payments {
+		rows[i] = append(transferValues(p.ID, p.Transfer), string(p.Status), p.ObservedAt, orNull(p.ConfirmedAt),
+			orNull(p.InvoiceID), orNull(p.MerchantID), orNull(p.Method), orNull(p.AttributedBy), orNull(p.AttributedAt), p.SeenID)
+		seen[i] = p.SeenID
+		if !p.Attributed() {
+			unattributed = append(unattributed, p.SeenID)
+		}
+	}
+	err := tx.into(ctx, insertion{"payments", strings.Split(paymentColumns, ", "),
+		`ON CONFLICT (id) DO UPDATE SET log_index = excluded.log_index, block_number = excluded.block_number,
 			block_hash = excluded.block_hash, block_time = excluded.block_time, token = excluded.token,
 			currency = excluded.currency, from_address = excluded.from_address, to_address = excluded.to_address,
-			amount = excluded.amount, commitment_id = excluded.commitment_id, status = excluded.status,
-			confirmed_at = excluded.confirmed_at, invoice_id = excluded.invoice_id,
-			merchant_id = excluded.merchant_id, method = excluded.method`,
-		append(transferValues(p.ID, p.Transfer), string(p.Status), p.ObservedAt, orNull(p.ConfirmedAt),
-			orNull(p.InvoiceID), orNull(p.MerchantID), orNull(p.Method), p.SeenID)...)
+			amount = excluded.amount, commitment_id = excluded.commitment_id, registry_id = excluded.registry_id,
+			authorization_id = excluded.authorization_id, status = excluded.status, confirmed_at = excluded.confirmed_at, invoice_id = excluded.invoice_id,
+			merchant_id = excluded.merchant_id, method = excluded.method,
+			attributed_by = excluded.attributed_by, attributed_at = excluded.attributed_at`}, rows)
 	if err != nil {
-		return fmt.Errorf("save payment %s: %w", p.ID, err)
+		return err
 	}
-	return nil
+	if err := tx.execIn(ctx, "DELETE FROM unattributed WHERE seen_id IN ", seen); err != nil {
+		return err
+	}
+	return tx.execIn(ctx, `INSERT INTO unattributed (seen_id, merchant_id, chain_key)
+		SELECT payments.seen_id, settled.merchant_id, payments.chain_key
+		FROM payments JOIN settlement_addresses AS settled ON settled.chain_key = payments.chain_key AND settled.address = payments.to_address
+		WHERE payments.seen_id IN `, unattributed)
 }
 
 // Payment returns the payment with the id, or ErrNotFound.
 func (q *queries) Payment(ctx context.Context, id string) (PaymentRow, error) {
 	return one(ctx, q, scanPayment, "SELECT "+paymentColumns+" FROM payments WHERE id = $1", id)
+}
+
+// PaymentsByID returns the payments with the ids, in no order. Ids that no
+// payment has are left out.
+func (q *queries) PaymentsByID(ctx context.Context, ids []string) ([]PaymentRow, error) {
+	return inChunks(ids, func(chunk []any) ([]PaymentRow, error) {
+		return collect(ctx, q, scanPayment, "SELECT "+paymentColumns+" FROM payments WHERE id IN "+list(0, len(chunk)), chunk...)
+	})
 }
 
 // PaymentsOfInvoices returns the payments attributed to the invoices.
@@ -73,11 +101,30 @@ func (q *queries) PaymentsOfInvoices(ctx context.Context, invoiceIDs []string) (
 // refund is looked for among: the newest.
 const pairLimit = 1000
 
-// PaymentsBetween returns the newest payments from one account to another.
-func (q *queries) PaymentsBetween(ctx context.Context, chainKey string, from, to invoice.Address) ([]PaymentRow, error) {
+// PaymentsBetween returns the newest payments from one account to another that
+// were mined in blocks up to a number.
+func (q *queries) PaymentsBetween(ctx context.Context, chainKey string, from, to invoice.Address, through uint64) ([]PaymentRow, error) {
 	return collect(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
-		WHERE from_address = $1 AND to_address = $2 AND chain_key = $3 ORDER BY block_number DESC LIMIT $4`,
-		from.String(), to.String(), chainKey, pairLimit)
+		WHERE from_address = $1 AND to_address = $2 AND chain_key = $3 AND block_number <= $4
+		ORDER BY block_number DESC LIMIT $5`, from.String(), to.String(), chainKey, int64(through), pairLimit)
+}
+
+// Pair is two accounts of which one paid the other.
+type Pair struct{ Payer, Receiver invoice.Address }
+
+// PaidPairs returns which of the pairs there are payments between.
+func (q *queries) PaidPairs(ctx context.Context, chainKey string, pairs []Pair) (map[Pair]bool, error) {
+	rows := make([][]any, len(pairs))
+	for i, p := range pairs {
+		rows[i] = []any{chainKey, p.Payer.String(), p.Receiver.String()}
+	}
+	found, err := q.existing(ctx, []string{"chain", "payer", "receiver"}, rows,
+		"payments WHERE from_address = payer AND to_address = receiver AND chain_key = chain")
+	paid := make(map[Pair]bool, len(found))
+	for _, n := range found {
+		paid[pairs[n]] = true
+	}
+	return paid, err
 }
 
 // UnfinalPayments returns the pending payments of the chain mined in blocks
@@ -88,92 +135,24 @@ func (q *queries) UnfinalPayments(ctx context.Context, chainKey string, from, to
 		ORDER BY block_number, log_index`, chainKey, int64(from), int64(to))
 }
 
-// PaymentFilter says which payments to list. Empty members do not filter.
-// Payments that are attributed to no invoice are not listed.
-type PaymentFilter struct {
-	MerchantID     string
-	ChainKey       string
-	IncludePending bool   // those not confirmed, and those orphaned, too
-	Before         string // a payment's SeenID; those listed were seen before it
-	Limit          int
-}
-
-// Payments lists payments, the last seen first. What it costs does not depend
-// on how many there are.
-func (q *queries) Payments(ctx context.Context, f PaymentFilter) ([]PaymentRow, error) {
-	var w where
-	w.conditions = append(w.conditions, "invoice_id IS NOT NULL")
-	if !f.IncludePending {
-		w.conditions = append(w.conditions, "status = 'confirmed'")
-	}
-	w.equal("merchant_id", f.MerchantID)
-	w.equal("chain_key", f.ChainKey)
-	w.below("seen_id", f.Before)
-	return collect(ctx, q, scanPayment, "SELECT "+paymentColumns+" FROM payments"+w.text()+
-		fmt.Sprintf(" ORDER BY seen_id DESC LIMIT $%d", w.next()), append(w.args, f.Limit)...)
-}
-
-const refundColumns = transferColumns + ", payment_id"
-
-func scanRefund(row scanner) (invoice.Refund, error) {
-	var r invoice.Refund
-	err := scanTransfer(row, &r.Transfer, &r.ID, &r.Status, &r.ObservedAt, seconds{&r.ConfirmedAt},
-		&r.InvoiceID, &r.MerchantID, &r.PaymentID)
-	return r, err
-}
-
-// SaveRefund inserts the refund, or writes what may change of one that is
-// there.
-func (tx *Tx) SaveRefund(ctx context.Context, r invoice.Refund) error {
-	_, err := tx.exec(ctx, `INSERT INTO refunds (`+refundColumns+`)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
-		ON CONFLICT (id) DO UPDATE SET log_index = excluded.log_index, block_number = excluded.block_number,
-			block_hash = excluded.block_hash, block_time = excluded.block_time, token = excluded.token,
-			currency = excluded.currency, from_address = excluded.from_address, to_address = excluded.to_address,
-			amount = excluded.amount, commitment_id = excluded.commitment_id, status = excluded.status,
-			confirmed_at = excluded.confirmed_at, payment_id = excluded.payment_id,
-			invoice_id = excluded.invoice_id, merchant_id = excluded.merchant_id`,
-		append(transferValues(r.ID, r.Transfer), string(r.Status), r.ObservedAt, orNull(r.ConfirmedAt),
-			r.InvoiceID, r.MerchantID, r.PaymentID)...)
-	if err != nil {
-		return fmt.Errorf("save refund %s: %w", r.ID, err)
-	}
-	return nil
-}
-
-// Refund returns the refund with the id, or ErrNotFound.
-func (q *queries) Refund(ctx context.Context, id string) (invoice.Refund, error) {
-	return one(ctx, q, scanRefund, "SELECT "+refundColumns+" FROM refunds WHERE id = $1", id)
-}
-
-// RefundsOfPayments returns the refunds of the payments.
-func (q *queries) RefundsOfPayments(ctx context.Context, paymentIDs []string) ([]invoice.Refund, error) {
-	return inChunks(paymentIDs, func(chunk []any) ([]invoice.Refund, error) {
-		return collect(ctx, q, scanRefund, "SELECT "+refundColumns+" FROM refunds WHERE payment_id IN "+list(0, len(chunk)), chunk...)
-	})
-}
-
-// RefundsOfInvoices returns the refunds of the invoices' payments.
-func (q *queries) RefundsOfInvoices(ctx context.Context, invoiceIDs []string) ([]invoice.Refund, error) {
-	return inChunks(invoiceIDs, func(chunk []any) ([]invoice.Refund, error) {
-		return collect(ctx, q, scanRefund, "SELECT "+refundColumns+" FROM refunds WHERE invoice_id IN "+list(0, len(chunk)), chunk...)
-	})
-}
-
-// UnfinalRefunds returns the pending refunds of the chain mined in blocks from
-// one number to another, both included.
-func (q *queries) UnfinalRefunds(ctx context.Context, chainKey string, from, to uint64) ([]invoice.Refund, error) {
-	return collect(ctx, q, scanRefund, "SELECT "+refundColumns+` FROM refunds
-		WHERE chain_key = $1 AND block_number BETWEEN $2 AND $3 AND status = 'pending'
-		ORDER BY block_number, log_index`, chainKey, int64(from), int64(to))
+// ConfirmThrough confirms the pending payments and refunds of the chain's
+// blocks up to a number, at a time (Unix seconds).
+func (tx *Tx) ConfirmThrough(ctx context.Context, chainKey string, number uint64, at int64) error {
+	return tx.changeTransfers(ctx, `SET status = 'confirmed', confirmed_at = $3
+		WHERE chain_key = $1 AND block_number <= $2 AND status = 'pending'`, chainKey, int64(number), at)
 }
 
 // OrphanAbove orphans the pending payments and refunds of blocks above the
 // number, which a reorg left.
 func (tx *Tx) OrphanAbove(ctx context.Context, chainKey string, number uint64) error {
+	return tx.changeTransfers(ctx, `SET status = 'orphaned'
+		WHERE chain_key = $1 AND block_number > $2 AND status = 'pending'`, chainKey, int64(number))
+}
+
+// changeTransfers runs an update on the payments and on the refunds.
+func (tx *Tx) changeTransfers(ctx context.Context, update string, args ...any) error {
 	for _, table := range []string{"payments", "refunds"} {
-		if _, err := tx.exec(ctx, "UPDATE "+table+` SET status = 'orphaned'
-			WHERE chain_key = $1 AND block_number > $2 AND status = 'pending'`, chainKey, int64(number)); err != nil {
+		if _, err := tx.exec(ctx, "UPDATE "+table+" "+update, args...); err != nil {
 			return err
 		}
 	}

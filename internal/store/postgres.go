@@ -25,6 +25,19 @@ const (
 	migrateTries = 300
 )
 
+// sessionSettings are those of every connection. A plan made while a table is
+// small must not read it from end to end, for it is kept when the table has
+// grown; every statement has its index.
+const sessionSettings = "SET enable_seqscan = off; SET jit = off"
+
+// hotTables has the tables whose rows come and go cleared of dead rows early,
+// at full speed.
+const hotTables = `
+ALTER TABLE deliveries SET (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
+ALTER TABLE leased SET (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
+ALTER TABLE breakers SET (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0, fillfactor = 50);
+`
+
 type postgresDB struct {
 	db *sql.DB
 }
@@ -34,7 +47,10 @@ func openPostgres(ctx context.Context, url string) (*Store, error) {
 	if err != nil {
 		return nil, errors.New("database postgres: the URL cannot be read; expected postgres://USER:PASSWORD@HOST:PORT/DATABASE")
 	}
-	db := stdlib.OpenDB(*cfg)
+	db := stdlib.OpenDB(*cfg, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, sessionSettings)
+		return err
+	}))
 	db.SetMaxOpenConns(postgresConns)
 	db.SetMaxIdleConns(postgresConns)
 	if err := db.PingContext(ctx); err != nil {
@@ -82,7 +98,11 @@ func (p *postgresDB) migrate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return migrate(ctx, p.db, goose.DialectPostgres, locker)
+	return migrate(ctx, p.db, goose.DialectPostgres, goose.WithSessionLocker(locker),
+		goose.WithGoMigrations(goose.NewGoMigration(2, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
+			_, err := tx.ExecContext(ctx, hotTables)
+			return err
+		}}, nil)))
 }
 
 func (p *postgresDB) ping(ctx context.Context) error { return p.db.PingContext(ctx) }

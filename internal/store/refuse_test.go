@@ -46,6 +46,11 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 				"UPDATE invoices SET amount_refunded = 'x'",
 				"UPDATE invoices SET transfer_amount = '1e3'",
 				"UPDATE invoices SET transfer_amount = '107'", // both invoices are open
+				"UPDATE invoices SET tolerance = amount",
+				"UPDATE invoices SET tolerance = '1000'",
+				"UPDATE invoices SET tolerance = ''",
+				"UPDATE invoices SET tolerance = '-1'",
+				"UPDATE invoices SET tolerance = NULL",
 				"UPDATE invoices SET expires_at = created_at",
 				"UPDATE invoices SET merchant_id = 'nobody'",
 				"UPDATE invoices SET merchant_address = '0xaa'",
@@ -65,6 +70,11 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 
 				"UPDATE chains SET confirmed_number = indexed_number + 1",
 				"UPDATE chains SET indexed_number = -1, confirmed_number = -1",
+				"UPDATE chains SET gap_next = 1",
+				"UPDATE chains SET gap_next = 1, gap_last = 2",
+				"UPDATE chains SET gap_next = 3, gap_last = 2, gap_last_time = 5",
+				"UPDATE chains SET gap_next = -1, gap_last = 2, gap_last_time = 5",
+				"UPDATE chains SET gap_next = 1, gap_last = indexed_number + 1, gap_last_time = 5",
 				"INSERT INTO blocks VALUES ('nochain', 1, 'a', 'b', 1)",
 
 				"UPDATE payments SET status = 'confirmed'",
@@ -75,6 +85,16 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 				"UPDATE payments SET method = NULL WHERE id = 'pay_1'",
 				"UPDATE payments SET method = 'guess' WHERE id = 'pay_1'",
 				"UPDATE payments SET method = 'amount' WHERE id = 'pay_2'",
+				"UPDATE payments SET method = 'by_hand' WHERE id = 'pay_1'", // by nobody
+				"UPDATE payments SET attributed_by = 'x', attributed_at = 5 WHERE id = 'pay_1'",
+				"UPDATE payments SET method = 'by_hand', attributed_by = 'x' WHERE id = 'pay_1'",
+				"UPDATE payments SET method = 'by_hand', attributed_by = '', attributed_at = 5 WHERE id = 'pay_1'",
+				"INSERT INTO unattributed VALUES ('seen_9', 'm', 'base')",
+				"UPDATE unattributed SET merchant_id = 'nobody'",
+				"INSERT INTO attributions VALUES ('1', 'pay_9', 'inv_1', 'x', '', 5)",
+				"INSERT INTO attributions VALUES ('1', 'pay_1', 'inv_9', 'x', '', 5)",
+				"INSERT INTO attributions VALUES ('1', 'pay_1', 'inv_1', '', '', 5)",
+				"INSERT INTO attributions VALUES ('1', 'pay_1', 'inv_1', 'x', '" + strings.Repeat("n", 201) + "', 5)",
 				"UPDATE payments SET invoice_id = 'inv_9' WHERE id = 'pay_1'",
 				"UPDATE payments SET chain_key = 'nochain'",
 				"UPDATE payments SET tx_hash = " + tx, // the same place twice
@@ -96,14 +116,27 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 				"UPDATE events SET subject = 'x', type = 'invoice.paid'", // told twice
 				"UPDATE events SET invoice_id = 'inv_9'",
 				"DELETE FROM events",
-				"UPDATE deliveries SET status = 'delivered'",
-				"UPDATE deliveries SET finished_ms = 5",
-				"UPDATE deliveries SET lease_id = 'l'",
+				"UPDATE events SET seq = 0",
+				"UPDATE events SET seq = 2",
 				"UPDATE deliveries SET attempts = -1",
-				"UPDATE deliveries SET event_id = 'evt_9'",
-				"INSERT INTO attempts VALUES ('dlv_9', 1, 1, 1, 200, '')",
-				"INSERT INTO attempts VALUES ('dlv_1', 0, 1, 1, 200, '')",
-				"INSERT INTO attempts VALUES ('dlv_1', 1, 1, 1, 99, '')",
+				"UPDATE deliveries SET since = 1",
+				"INSERT INTO deliveries VALUES (9, 'm', 0, 0, 1, 1)",
+				"INSERT INTO leased VALUES (9, 'm', 'l', 1)",
+				"INSERT INTO finished_deliveries VALUES (9, 'm', 'failed', 1, 1)",
+				"INSERT INTO finished_deliveries VALUES (1, 'm', 'pending', 1, 1)",
+				"INSERT INTO finished_deliveries VALUES (1, 'm', 'failed', 0, 1)",
+				"INSERT INTO attempts (seq, number, started_ms, duration_ms) VALUES (9, 1, 1, 1)",
+				"INSERT INTO attempts (seq, number, started_ms, duration_ms) VALUES (1, 0, 1, 1)",
+				"INSERT INTO attempts (seq, number, started_ms, duration_ms) VALUES (1, 1, 1, -1)",
+				"INSERT INTO attempts (seq, number, started_ms, duration_ms, status_code) VALUES (1, 1, 1, 1, 99)",
+				"INSERT INTO breakers VALUES ('x', 'closed', 1, 1, 0, 0, 0, 0)",
+				"INSERT INTO breakers VALUES ('m', 'ajar', 1, 1, 0, 0, 0, 0)",
+				"INSERT INTO breakers VALUES ('m', 'open', 1, 1, 0, 0, 0, 0)", // without a pause
+				"INSERT INTO breakers VALUES ('m', 'closed', 1, 0, 0, 0, 0, 0)",
+				"INSERT INTO endpoint_secrets VALUES ('m', 1, '', 'k', 'retiring', 1, NULL)",
+				"INSERT INTO endpoint_secrets VALUES ('m', 1, '', 'k', 'active', 1, 1)",
+				"INSERT INTO endpoint_secrets VALUES ('m', 1, '', 'k', 'active', 1, NULL), ('m', 2, '', 'k', 'active', 1, NULL)",
+				"INSERT INTO endpoint_secrets VALUES ('m', 1, '', 'k', 'staged', 1, NULL), ('m', 2, '', 'k', 'staged', 1, NULL)",
 
 				"UPDATE notices SET payment_id = 'pay_9'",
 				"UPDATE notices SET provider = NULL",
@@ -132,10 +165,8 @@ func fill(t *testing.T, s *store.Store) {
 	update(t, s, func(ctx context.Context, tx *store.Tx) error {
 		paid, unknown := samplePayment(1), samplePayment(2)
 		paid.InvoiceID, paid.MerchantID, paid.Method = "inv_1", "m", invoice.ByAmount
-		for _, p := range []store.PaymentRow{paid, unknown} {
-			if err := tx.SavePayment(ctx, p); err != nil {
-				return err
-			}
+		if err := tx.SavePayments(ctx, []store.PaymentRow{paid, unknown}); err != nil {
+			return err
 		}
 		refund := invoice.Refund{Transfer: paid.Transfer, ID: "ref_1", PaymentID: paid.ID, InvoiceID: "inv_1", MerchantID: "m", Status: invoice.Pending}
 		if err := tx.SaveRefund(ctx, refund); err != nil {

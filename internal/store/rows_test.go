@@ -63,7 +63,7 @@ func insert(t testing.TB, s *store.Store, invoices ...invoice.Invoice) {
 func startChain(t testing.TB, s *store.Store, chainKey string) {
 	t.Helper()
 	update(t, s, func(ctx context.Context, tx *store.Tx) error {
-		if _, err := tx.InsertChain(ctx, chainKey, store.Header{Number: 90, Hash: invoice.Hash{90}, Time: 900}); err != nil {
+		if _, err := tx.InsertChain(ctx, chainKey, store.Header{Number: 90, Hash: invoice.Hash{90}, Time: 900}, nil); err != nil {
 			return err
 		}
 		c := store.Cursor{
@@ -114,13 +114,13 @@ func TestInvoiceRoundTrip(t *testing.T) {
 				if status == invoice.Paid {
 					full.SettledTx, full.SettledAt = invoice.Hash{0xfe}, 1<<40+5
 				}
-				update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.UpdateInvoice(ctx, full) })
+				update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.UpdateInvoices(ctx, []invoice.Invoice{full}) })
 				check(full)
 			}
 		}
 		check(plain)
 		missing := sample("inv_3", "m")
-		if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.UpdateInvoice(t.Context(), missing) }); !errors.Is(err, store.ErrNotFound) {
+		if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.UpdateInvoices(t.Context(), []invoice.Invoice{missing}) }); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("updating an invoice that is not there: %v", err)
 		}
 		for _, id := range []string{"inv_3", "", "inv_1 ", "INV_1", "' OR 1=1 --"} {
@@ -153,7 +153,7 @@ func TestPaymentAndRefundRoundTrip(t *testing.T) {
 		}
 		check := func(want store.PaymentRow) {
 			t.Helper()
-			update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.SavePayment(ctx, want) })
+			update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.SavePayments(ctx, []store.PaymentRow{want}) })
 			got, err := s.Payment(t.Context(), want.ID)
 			if diff := cmp.Diff(want, got, equal); err != nil || diff != "" {
 				t.Errorf("%v (-written +read):\n%s", err, diff)
@@ -162,8 +162,8 @@ func TestPaymentAndRefundRoundTrip(t *testing.T) {
 		checkRefund := func(want invoice.Refund) {
 			t.Helper()
 			update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.SaveRefund(ctx, want) })
-			got, err := s.Refund(t.Context(), want.ID)
-			if diff := cmp.Diff(want, got, equal); err != nil || diff != "" {
+			got, err := s.RefundsByID(t.Context(), []string{want.ID, "ref_9"})
+			if diff := cmp.Diff([]invoice.Refund{want}, got, equal); err != nil || diff != "" {
 				t.Errorf("%v (-written +read):\n%s", err, diff)
 			}
 		}
@@ -188,15 +188,12 @@ func TestPaymentAndRefundRoundTrip(t *testing.T) {
 		// When it was first seen does not change.
 		again := full
 		again.SeenID, again.ObservedAt = "seen_other", 1
-		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.SavePayment(ctx, again) })
+		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.SavePayments(ctx, []store.PaymentRow{again}) })
 		if got, err := s.Payment(t.Context(), full.ID); err != nil || got.SeenID != full.SeenID || got.ObservedAt != full.ObservedAt {
 			t.Errorf("seen again, it was seen first as %s at %d, %v", got.SeenID, got.ObservedAt, err)
 		}
 		if _, err := s.Payment(t.Context(), "pay_9"); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("a payment that is not there: %v", err)
-		}
-		if _, err := s.Refund(t.Context(), "ref_9"); !errors.Is(err, store.ErrNotFound) {
-			t.Errorf("a refund that is not there: %v", err)
 		}
 	})
 }
@@ -213,15 +210,19 @@ func TestCursorAndHeaderRoundTrip(t *testing.T) {
 			Indexed:   store.Header{Number: 1 << 50, Hash: invoice.Hash{0xff}, Time: 1 << 40},
 			Confirmed: store.Header{Number: 1<<50 - 1, Hash: invoice.Hash{0xfe}, Time: 1<<40 - 1}, Halted: "why: 'x' ☕",
 		}
-		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.SaveCursor(ctx, "base", want) })
-		if got, err := s.Cursor(t.Context(), "base"); err != nil || got != want {
-			t.Errorf("cursor %+v, %v, want %+v", got, err, want)
+		for _, gap := range []*store.Gap{{Next: 0, Last: 1 << 50, LastTime: 1<<40 + 7}, {Next: 9, Last: 9}, nil} {
+			want.Gap = gap
+			update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.SaveCursor(ctx, "base", want) })
+			got, err := s.Cursor(t.Context(), "base")
+			if diff := cmp.Diff(want, got); err != nil || diff != "" {
+				t.Errorf("%v, cursor (-written +read):\n%s", err, diff)
+			}
 		}
 		if got, err := s.Cursor(t.Context(), "other"); err != nil || got.Indexed.Number != 100 || got.Halted != "" {
 			t.Errorf("the other chain's cursor is %+v, %v", got, err)
 		}
 		update(t, s, func(ctx context.Context, tx *store.Tx) error {
-			fresh, err := tx.InsertChain(ctx, "base", store.Header{Number: 1})
+			fresh, err := tx.InsertChain(ctx, "base", store.Header{Number: 1}, nil)
 			if fresh {
 				t.Error("a chain is inserted a second time")
 			}
@@ -248,7 +249,9 @@ func TestNoticeRoundTrip(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		startChain(t, s, "base")
-		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.SavePayment(ctx, samplePayment(1)) })
+		update(t, s, func(ctx context.Context, tx *store.Tx) error {
+			return tx.SavePayments(ctx, []store.PaymentRow{samplePayment(1)})
+		})
 		full := store.Notice{
 			ID: "ntc_1", Provider: "circle", Type: "transfers.created", TransferID: "t1", AmountText: "3.14", ProviderCurrency: "USD",
 			ProviderChain: "BASE", Destination: "0xAa", Amount: invoice.MaxAmount, Currency: "USDC", ChainKey: "base",
@@ -294,17 +297,20 @@ func TestEventRoundTrip(t *testing.T) {
 		})
 		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.InsertEvents(ctx, []store.Event{again}) })
 		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.InsertEvents(ctx, nil) })
-		leased, err := s.LeaseDeliveries(t.Context(), store.LeaseRequest{LeaseID: "l", NowMS: 6000, UntilMS: 7000, Lane: store.FirstLane, Limit: 9, PerMerchant: 9})
+		leased, err := s.LeaseDeliveries(t.Context(), store.LeaseRequest{
+			LeaseID: "l", NowMS: 6000, UntilMS: 7000, Lane: store.FirstLane, Doubtful: 9, PerMerchant: 9, Queues: []store.Queue{{MerchantID: "m"}},
+		})
 		want := []store.Delivery{{
-			ID: "dlv_1", EventID: "evt_1", MerchantID: "m", EventType: "invoice.created", Body: told.Body, DueMS: 5001, DeadlineMS: 5001 + store.RetryWindow,
+			Doubtful: true, Seq: 1, ID: "dlv_1", EventID: "evt_1", MerchantID: "m", EventType: "invoice.created", Body: told.Body, DueMS: 5001, DeadlineMS: 5001 + store.RetryWindow,
 		}}
-		if diff := cmp.Diff(want, leased); err != nil || diff != "" {
+		if diff := cmp.Diff(want, leased.Deliveries); err != nil || diff != "" {
 			t.Errorf("%v (-written +read):\n%s", err, diff)
 		}
-		for _, id := range []string{silent.ID, again.ID} {
-			if _, err := s.DeliveryOf(t.Context(), id); !errors.Is(err, store.ErrNotFound) {
-				t.Errorf("the delivery of %s: %v, want ErrNotFound", id, err)
-			}
+		if r, _, err := s.EventRecord(t.Context(), silent.ID); err != nil || r.Status != store.DeliveryNone || r.Seq != 2 {
+			t.Errorf("the event without a delivery: %+v, %v", r, err)
+		}
+		if _, _, err := s.EventRecord(t.Context(), again.ID); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("the event that was told before: %v, want ErrNotFound", err)
 		}
 	})
 }

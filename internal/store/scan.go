@@ -10,6 +10,16 @@ import (
 // scanner is a *sql.Row or *sql.Rows.
 type scanner interface{ Scan(dest ...any) error }
 
+// prefixed scans a row whose first columns are not for the function that it is
+// given to.
+type prefixed struct {
+	row   scanner
+	first []any
+}
+
+// Scan reads the first columns, and then those of dest.
+func (p prefixed) Scan(dest ...any) error { return p.row.Scan(append(p.first, dest...)...) }
+
 // column reads a text column into a domain value. A null leaves the value as
 // it is.
 type column[T any] struct {

@@ -81,7 +81,7 @@ func (db *sqliteDB) update(ctx context.Context, fn func(*Tx) error) error {
 }
 
 func (db *sqliteDB) migrate(ctx context.Context) error {
-	if err := migrate(ctx, db.write, goose.DialectSQLite3, nil); err != nil {
+	if err := migrate(ctx, db.write, goose.DialectSQLite3); err != nil {
 		return err
 	}
 	conn, err := db.write.Conn(ctx)

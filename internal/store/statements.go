@@ -4,13 +4,14 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"regexp"
 	"strings"
 	"sync"
 )
 
 // statements runs our statements on SQLite: it rewrites the parameters $1 of
-// PostgreSQL as ?1 (no statement here has a dollar sign of another meaning)
-// and prepares each text once, since parsing costs more than most of them.
+// PostgreSQL (no statement here has a dollar sign of another meaning) and
+// prepares each text once, since parsing costs more than most of them.
 // The number of texts is bounded: each is a constant, or one of few forms.
 type statements struct {
 	on interface {
@@ -38,7 +39,23 @@ func (s *statements) prepared(ctx context.Context, query string) (*sql.Stmt, err
 	return stmt, nil
 }
 
-func sqliteText(query string) string { return strings.ReplaceAll(query, "$", "?") }
+var numbered = regexp.MustCompile(`\$\d+`)
+
+// sqliteText writes the parameters as ?1, or as ? where each stands once and
+// they stand in order. To SQLite a number is a name, and its driver looks every
+// parameter's name up among all: with many, that costs more than the statement.
+func sqliteText(query string) string {
+	n, ordered := 0, true
+	text := numbered.ReplaceAllStringFunc(query, func(found string) string {
+		n++
+		ordered = ordered && found == parameter(n)
+		return "?"
+	})
+	if !ordered {
+		return strings.ReplaceAll(query, "$", "?")
+	}
+	return text
+}
 
 func (s *statements) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	stmt, err := s.prepared(ctx, query)

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"io"
@@ -16,8 +17,14 @@ import (
 func Unavailable(err error) bool {
 	var unconnected *pgconn.ConnectError
 	var network net.Error
-	if errors.As(err, &unconnected) || errors.As(err, &network) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.ErrUnexpectedEOF) {
+	if errors.As(err, &unconnected) || errors.As(err, &network) {
 		return true
+	}
+	// How a connection that broke tells of it, depending on who finds out first.
+	for _, broken := range []error{driver.ErrBadConn, io.ErrUnexpectedEOF, pgconn.ErrConnClosed, sql.ErrConnDone} {
+		if errors.Is(err, broken) {
+			return true
+		}
 	}
 	var answer *pgconn.PgError
 	if !errors.As(err, &answer) {

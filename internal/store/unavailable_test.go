@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -45,6 +46,61 @@ func TestUnavailable(t *testing.T) {
 	}
 	if err := look(); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("a database that is back gives %v", err)
+	}
+}
+
+// TestUnavailableUnderLoad takes the database away in the middle of everything:
+// whatever a statement was at, its error tells that it can be tried again.
+func TestUnavailableUnderLoad(t *testing.T) {
+	t.Parallel()
+	cluster, err := storetest.StartCluster(t.Context(), storetest.Options{Fsync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	s := storetest.Open(t, cluster.DSN("postgres"))
+	const workers, kills, worked, refused = 16, 5, 20, 4
+	for range kills {
+		var busy, group sync.WaitGroup
+		busy.Add(workers)
+		for i := range workers {
+			group.Go(func() {
+				failures := 0
+				for turn := 0; failures < refused; turn++ {
+					if turn == worked {
+						busy.Done()
+					}
+					var err error
+					if i%2 == 0 {
+						_, err = s.Invoice(t.Context(), "inv_0")
+					} else {
+						err = s.Update(t.Context(), func(tx *store.Tx) error {
+							return tx.InsertSettlements(t.Context(), []store.Settlement{{ChainKey: "dev", MerchantID: fmt.Sprint("mer_", i, turn)}}, 1)
+						})
+					}
+					switch {
+					case err == nil, errors.Is(err, store.ErrNotFound):
+					case store.Unavailable(err):
+						failures++
+					default:
+						t.Errorf("a database that goes away gives %v, which does not count as unavailable", err)
+						failures++
+					}
+				}
+			})
+		}
+		busy.Wait()
+		if err := cluster.Kill(t.Context()); err != nil {
+			t.Error(err)
+		}
+		group.Wait()
+		if err := cluster.Restart(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

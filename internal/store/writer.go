@@ -16,8 +16,8 @@ var errClosed = errors.New("the database is closed")
 
 // groupWriter runs all transactions of a SQLite database on one connection
 // and commits those that wait together at once: the sync to disk is what a
-// commit costs, and they share it. Each runs in a savepoint of its own, so one
-// that fails takes nothing of another with it.
+// commit costs, and they share it. Each of several runs in a savepoint of its
+// own, so one that fails takes nothing of another with it.
 type groupWriter struct {
 	conn  *sql.Conn
 	stmts *statements
@@ -105,15 +105,32 @@ func (w *groupWriter) commit(group []*job) error {
 	if err := w.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return fmt.Errorf("begin a transaction: %w", err)
 	}
-	for _, j := range group {
-		if err := w.runJob(j); err != nil {
-			return errors.Join(err, w.exec(ctx, "ROLLBACK"))
+	if len(group) == 1 {
+		if err := w.runAlone(group[0]); err != nil {
+			return w.exec(ctx, "ROLLBACK") // the job holds its error
+		}
+	} else {
+		for _, j := range group {
+			if err := w.runJob(j); err != nil {
+				return errors.Join(err, w.exec(ctx, "ROLLBACK"))
+			}
 		}
 	}
 	if err := w.exec(ctx, "COMMIT"); err != nil {
 		return errors.Join(fmt.Errorf("commit: %w", err), w.exec(ctx, "ROLLBACK"))
 	}
 	return nil
+}
+
+// runAlone runs a job that has the transaction to itself, and keeps its error
+// in it, which undoes the transaction. It needs no savepoint; in one, SQLite
+// would keep a journal for each statement to undo, and what that costs grows
+// with the square of the statements.
+func (w *groupWriter) runAlone(j *job) error {
+	if j.err = j.ctx.Err(); j.err == nil {
+		j.err = w.call(j)
+	}
+	return j.err
 }
 
 // runJob runs one job in a savepoint and keeps its error in it. It returns an

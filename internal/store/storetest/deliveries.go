@@ -11,7 +11,8 @@ import (
 
 // Schedule inserts an invoice of the merchant and n events about it, whose
 // deliveries are due one millisecond after the other from dueMS on. It
-// returns the events, each with the id of its delivery. The ids continue with
+// returns the events, each with the id of its delivery, and with its number unless
+// another inserts some at the same time. The ids continue with
 // `first`, which keeps several calls for one merchant apart.
 func Schedule(tb testing.TB, s *store.Store, merchant string, first, n int, dueMS int64) []store.Event {
 	tb.Helper()
@@ -31,7 +32,11 @@ func Schedule(tb testing.TB, s *store.Store, merchant string, first, n int, dueM
 			DeliveryID: "dlv_" + name, DueMS: dueMS + int64(i),
 		}
 	}
-	err := s.Update(tb.Context(), func(tx *store.Tx) error {
+	before, err := s.LastSeq(tb.Context())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	err = s.Update(tb.Context(), func(tx *store.Tx) error {
 		settlement := store.Settlement{ChainKey: inv.ChainKey, Address: inv.Merchant, MerchantID: merchant}
 		if err := tx.InsertSettlements(tb.Context(), []store.Settlement{settlement}, 1); err != nil {
 			return err
@@ -43,6 +48,9 @@ func Schedule(tb testing.TB, s *store.Store, merchant string, first, n int, dueM
 	})
 	if err != nil {
 		tb.Fatalf("schedule deliveries: %v", err)
+	}
+	for i := range events {
+		events[i].Seq = before + int64(i) + 1
 	}
 	return events
 }

@@ -40,10 +40,10 @@ func SQL(tb testing.TB, url string) *DB {
 func Events(tb testing.TB, db *DB, merchant string) []store.Event {
 	tb.Helper()
 	return rows(tb, db, func(row *sql.Rows) (e store.Event, err error) {
-		err = row.Scan(&e.ID, &e.Type, &e.Subject, &e.MerchantID, &e.InvoiceID, &e.Body, &e.CreatedAt, &e.DeliveryID, &e.DueMS)
+		err = row.Scan(&e.ID, &e.Seq, &e.Type, &e.Subject, &e.MerchantID, &e.InvoiceID, &e.Body, &e.CreatedAt, &e.DeliveryID, &e.DueMS)
 		return e, err
-	}, `SELECT e.id, e.type, e.subject, e.merchant_id, e.invoice_id, e.body, e.created_at, COALESCE(d.id, ''), COALESCE(d.due_ms, 0)
-		FROM events e LEFT JOIN deliveries d ON d.event_id = e.id WHERE e.merchant_id = $1 ORDER BY e.id`, merchant)
+	}, `SELECT e.id, e.seq, e.type, e.subject, e.merchant_id, e.invoice_id, e.body, e.created_at, COALESCE(e.delivery_id, ''), COALESCE(d.due_ms, 0)
+		FROM events e LEFT JOIN deliveries d ON d.seq = e.seq WHERE e.merchant_id = $1 ORDER BY e.id`, merchant)
 }
 
 // IntentRow is an intent and how far it is carried out.

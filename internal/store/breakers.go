@@ -1,0 +1,128 @@
+package store
+
+import (
+	"context"
+	"slices"
+)
+
+// BreakerState says whether a merchant's endpoint is left alone.
+type BreakerState string
+
+// A breaker is closed while attempts are made as they are due, open after
+// failures, and gone after the endpoint answered that it wants nothing any
+// more (410). A delivery that waits behind it keeps its deadline.
+const (
+	BreakerClosed BreakerState = "closed"
+	BreakerOpen   BreakerState = "open"
+	BreakerGone   BreakerState = "gone"
+)
+
+// Breaker is how a merchant's endpoint does, as all replicas know it.
+type Breaker struct {
+	State    BreakerState
+	Steady   bool  // its last answer was a quick success
+	Allowed  int   // how many attempts may be under way
+	Failures int   // in a row
+	Timeouts int   // in a row, of the failures
+	Pauses   int   // in a row, how often it was left alone for a while
+	UntilMS  int64 // Unix milliseconds: how long it is left alone; then one attempt probes it
+}
+
+// newBreaker is that of an endpoint that nothing was sent to yet.
+var newBreaker = Breaker{State: BreakerClosed, Allowed: 1}
+
+// Breakers returns the breakers of merchants.
+func (q *queries) Breakers(ctx context.Context, merchantIDs []string) (map[string]Breaker, error) {
+	return q.breakers(ctx, merchantIDs, "")
+}
+
+func (q *queries) breakers(ctx context.Context, merchantIDs []string, lock string) (map[string]Breaker, error) {
+	all := make(map[string]Breaker, len(merchantIDs))
+	for _, id := range merchantIDs {
+		all[id] = newBreaker
+	}
+	return all, padded(merchantIDs, "", func(part []string) error {
+		_, err := collect(ctx, q, func(row scanner) (struct{}, error) {
+			var id string
+			var steady int
+			var b Breaker
+			err := row.Scan(&id, &b.State, &steady, &b.Allowed, &b.Failures, &b.Timeouts, &b.Pauses, &b.UntilMS)
+			b.Steady = steady == 1
+			if err == nil {
+				all[id] = b
+			}
+			return struct{}{}, err
+		}, "SELECT merchant_id, state, steady, allowed, failures, timeouts, pauses, until_ms FROM breakers WHERE merchant_id IN "+
+			list(0, len(part))+lock, anys(part)...)
+		return err
+	})
+}
+
+// moveBreakers changes the breakers as outcomes say, in their order. Most
+// outcomes change nothing, and then nothing is locked.
+func (tx *Tx) moveBreakers(ctx context.Context, outcomes []Outcome) error {
+	changes := make(map[string][]func(Breaker) Breaker)
+	var ids []string
+	for _, o := range outcomes {
+		if o.Change == nil {
+			continue
+		}
+		id := o.Delivery.MerchantID
+		if changes[id] == nil {
+			ids = append(ids, id)
+		}
+		changes[id] = append(changes[id], o.Change)
+	}
+	slices.Sort(ids) // so that transactions wait for each other in one order
+	before, err := tx.Breakers(ctx, ids)
+	if err != nil {
+		return err
+	}
+	after := func(id string, b Breaker) Breaker {
+		for _, change := range changes[id] {
+			b = change(b)
+		}
+		return b
+	}
+	for _, id := range ids {
+		if after(id, before[id]) == before[id] {
+			continue
+		}
+		if err := tx.saveBreaker(ctx, id, newBreaker, "NOTHING"); err != nil { // so that there is a row to lock
+			return err
+		}
+		locked, err := tx.breakers(ctx, []string{id}, tx.forUpdate())
+		if err != nil {
+			return err
+		}
+		if err := tx.saveBreaker(ctx, id, after(id, locked[id]), `UPDATE SET state = excluded.state, steady = excluded.steady, allowed = excluded.allowed,
+			failures = excluded.failures, timeouts = excluded.timeouts, pauses = excluded.pauses, until_ms = excluded.until_ms`); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (tx *Tx) saveBreaker(ctx context.Context, merchantID string, b Breaker, conflict string) error {
+	steady := 0
+	if b.Steady {
+		steady = 1
+	}
+	_, err := tx.exec(ctx, `INSERT INTO breakers (merchant_id, state, steady, allowed, failures, timeouts, pauses, until_ms)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (merchant_id) DO `+conflict,
+		merchantID, string(b.State), steady, b.Allowed, b.Failures, b.Timeouts, b.Pauses, b.UntilMS)
+	return err
+}
+
+// BreakerCounts returns how many breakers are in each state.
+func (q *queries) BreakerCounts(ctx context.Context) (map[BreakerState]int64, error) {
+	counts := map[BreakerState]int64{BreakerClosed: 0, BreakerOpen: 0, BreakerGone: 0}
+	_, err := collect(ctx, q, func(row scanner) (struct{}, error) {
+		var state BreakerState
+		var n int64
+		err := row.Scan(&state, &n)
+		counts[state] = n
+		return struct{}{}, err
+	}, "SELECT state, count(*) FROM breakers GROUP BY state")
+	return counts, err
+}

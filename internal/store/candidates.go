@@ -1,0 +1,242 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+const (
+	// CandidateLimit bounds the invoices that one rule of attribution looks at
+	// for one transfer. More than one is ambiguous already; the rest leaves
+	// room for those that are covered.
+	CandidateLimit = 100
+	// NearLimit bounds the invoices above a transfer's amount that are asked
+	// whether they tolerate it.
+	NearLimit = 500
+)
+
+// Candidates are the invoices that a transfer could be meant for. Crowded says
+// that there are more with its bare amount than were looked at.
+type Candidates struct {
+	Invoices []invoice.Invoice
+	Crowded  bool
+}
+
+// add adds an invoice that is not among the candidates yet.
+func (c *Candidates) add(inv invoice.Invoice) {
+	for _, known := range c.Invoices {
+		if known.ID == inv.ID {
+			return
+		}
+	}
+	c.Invoices = append(c.Invoices, inv)
+}
+
+// CandidateInvoices returns, for each of a chain's transfers, the invoices that
+// it could be meant for: those that its evidence names, and those of its
+// receiver with its amount as transfer amount or as amount, or which tolerate
+// it, as far as they were payable at its block's time or its amount can still
+// name them.
+func (q *queries) CandidateInvoices(ctx context.Context, chainKey string, transfers []invoice.Transfer) ([]Candidates, error) {
+	found := make([]Candidates, len(transfers))
+	if err := q.addNamed(ctx, transfers, found); err != nil {
+		return nil, err
+	}
+	if err := q.addByAmount(ctx, transfers, found); err != nil {
+		return nil, err
+	}
+	return found, q.addTolerant(ctx, chainKey, transfers, found)
+}
+
+// addNamed adds the invoices that the transfers' evidence names.
+func (q *queries) addNamed(ctx context.Context, transfers []invoice.Transfer, found []Candidates) error {
+	named := make(map[invoice.Hash][]int)
+	var ids []string
+	for n, t := range transfers {
+		for _, id := range []invoice.Hash{t.Evidence.Registry, t.Evidence.Authorization, t.Evidence.Calldata} {
+			if !id.IsZero() {
+				if named[id] == nil {
+					ids = append(ids, id.String())
+				}
+				named[id] = append(named[id], n)
+			}
+		}
+	}
+	invoices, err := inChunks(ids, func(chunk []any) ([]invoice.Invoice, error) {
+		return collect(ctx, q, scanInvoice, "SELECT "+invoiceColumns+" FROM invoices WHERE commitment_id IN "+list(0, len(chunk)), chunk...)
+	})
+	for _, inv := range invoices {
+		for _, n := range named[inv.CommitmentID] {
+			found[n].add(inv)
+		}
+	}
+	return err
+}
+
+// joinLimit bounds the invoices that are found for many transfers at once.
+const joinLimit = 4 * chunkSize
+
+// The invoices that a transfer of the table wanted names by its amount, by a
+// rule each. What is reckoned with cannot be looked up: it keeps databases from
+// the index of what expires, where most of the chain's open invoices fit.
+const (
+	ofReceiver       = "chain_key || '' = wanted.chain AND token = coin AND created_at + 0 <= latest AND "
+	byTransferAmount = ofReceiver + "expires_at + 0 >= late AND merchant_address = receiver AND transfer_amount = moved AND status "
+	byBareAmount     = ofReceiver + "expires_at + 0 >= mined AND merchant_address = receiver AND amount = moved AND status = 'open'"
+)
+
+// addByAmount adds the invoices whose transfer amount or bare amount the
+// transfers have: for all at once, or one by one where they find too many.
+func (q *queries) addByAmount(ctx context.Context, transfers []invoice.Transfer, found []Candidates) error {
+	rows := make([][]any, len(transfers))
+	for n, t := range transfers {
+		rows[n] = []any{int64(n), t.ChainKey, t.To.String(), t.Token.String(), t.Amount.String(),
+			t.BlockTime, t.BlockTime + invoice.ClockSkew, t.BlockTime - invoice.LateWindow}
+	}
+	nothing := []any{int64(-1), "", "", "", "", int64(0), int64(0), int64(0)}
+	return padded(rows, nothing, func(part [][]any) error {
+		all, err := q.matches(ctx, part, joinLimit, byTransferAmount+"= 'open'", byTransferAmount+"<> 'open'", byBareAmount)
+		if err != nil {
+			return err
+		}
+		if len(all) < joinLimit {
+			for _, m := range all {
+				found[m.n].add(m.Invoice)
+			}
+			return nil
+		}
+		for _, row := range part {
+			if n := row[0].(int64); n >= 0 {
+				if err := q.addInCrowd(ctx, row, &found[n]); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// addInCrowd does the same for one of the transfers, with at most
+// CandidateLimit invoices for each rule.
+func (q *queries) addInCrowd(ctx context.Context, row []any, found *Candidates) error {
+	for _, rule := range []string{byTransferAmount + "= 'open'", byTransferAmount + "<> 'open'", byBareAmount} {
+		all, err := q.matches(ctx, [][]any{row}, CandidateLimit, rule)
+		if err != nil {
+			return err
+		}
+		for _, m := range all {
+			found.add(m.Invoice)
+		}
+		found.Crowded = rule == byBareAmount && len(all) == CandidateLimit
+	}
+	return nil
+}
+
+// match is an invoice that one of the wanted transfers could be meant for.
+type match struct {
+	n int64 // the transfer's number
+	invoice.Invoice
+}
+
+// matches returns the invoices that the wanted transfers name by one of the
+// rules, up to a limit.
+func (q *queries) matches(ctx context.Context, wanted [][]any, limit int, rules ...string) ([]match, error) {
+	text, args := values([]string{"n BIGINT", "chain", "receiver", "coin", "moved", "mined BIGINT", "latest BIGINT", "late BIGINT"}, wanted)
+	for i, rule := range rules {
+		if i > 0 {
+			text += " UNION ALL "
+		}
+		text += "SELECT n, " + invoiceColumns + " FROM wanted CROSS JOIN " + q.lookup(rule)
+	}
+	return collect(ctx, q, func(row scanner) (m match, err error) {
+		m.Invoice, err = scanInvoice(prefixed{row, []any{&m.n}})
+		return m, err
+	}, text+" LIMIT "+strconv.Itoa(limit), args...)
+}
+
+// lookup writes what joins the wanted transfers with the invoices of a rule,
+// one transfer after the other: to PostgreSQL the limit says that it must not
+// read all invoices for all of them. SQLite does not anyway.
+func (q *queries) lookup(rule string) string {
+	if q.postgres {
+		return "LATERAL (SELECT * FROM invoices WHERE " + rule + " LIMIT " + strconv.Itoa(joinLimit) + ") AS invoices"
+	}
+	return "invoices WHERE " + rule
+}
+
+// addTolerant adds the invoices for which a transfer that is meant for no
+// other is enough, though less than their amount.
+func (q *queries) addTolerant(ctx context.Context, chainKey string, transfers []invoice.Transfer, found []Candidates) error {
+	tolerant, err := q.tolerantAddresses(ctx, chainKey, transfers)
+	if err != nil {
+		return err
+	}
+	for n, t := range transfers {
+		named := slices.ContainsFunc(found[n].Invoices, func(inv invoice.Invoice) bool { return inv.Amount != t.Amount })
+		if named || !tolerant[t.To] {
+			continue
+		}
+		near, err := q.tolerantInvoices(ctx, t)
+		if err != nil {
+			return err
+		}
+		for _, inv := range near {
+			found[n].add(inv)
+		}
+	}
+	return nil
+}
+
+// tolerantAddresses returns which of the transfers' receivers have an open
+// invoice for which less than its amount is enough.
+func (q *queries) tolerantAddresses(ctx context.Context, chainKey string, transfers []invoice.Transfer) (map[invoice.Address]bool, error) {
+	tolerant := make(map[invoice.Address]bool)
+	var receivers []invoice.Address
+	var rows [][]any
+	for _, t := range transfers {
+		if _, known := tolerant[t.To]; !known {
+			tolerant[t.To] = false
+			receivers, rows = append(receivers, t.To), append(rows, []any{chainKey, t.To.String()})
+		}
+	}
+	found, err := q.existing(ctx, []string{"chain", "receiver"}, rows,
+		"invoices WHERE merchant_address = receiver AND chain_key = chain AND status = 'open' AND tolerance <> '0'")
+	for _, n := range found {
+		tolerant[receivers[n]] = true
+	}
+	return tolerant, err
+}
+
+// tolerantInvoices returns the open invoices of the transfer's receiver for
+// which its amount is enough, though less than theirs. Where more than NearLimit
+// could be, it returns none: to tell one of them from the others is not tried.
+func (q *queries) tolerantInvoices(ctx context.Context, t invoice.Transfer) ([]invoice.Invoice, error) {
+	low, high := t.Amount.Plus(invoice.NewAmount(1)), t.Amount.Plus(t.Amount) // a tolerance is at most half of the amount
+	var near []invoice.Invoice
+	for digits := len(low.String()); digits <= len(high.String()); digits++ {
+		// Numbers of the same length compare as texts.
+		from, to := "1"+strings.Repeat("0", digits-1), strings.Repeat("9", digits)
+		if digits == len(low.String()) {
+			from = low.String()
+		}
+		if digits == len(high.String()) {
+			to = high.String()
+		}
+		found, err := collect(ctx, q, scanInvoice, "SELECT "+invoiceColumns+` FROM invoices
+			WHERE merchant_address = $1 AND chain_key = $2 AND token = $3 AND status = 'open' AND tolerance <> '0'
+				AND length(amount) = $4 AND amount BETWEEN $5 AND $6 LIMIT $7`,
+			t.To.String(), t.ChainKey, t.Token.String(), digits, from, to, NearLimit+1)
+		if err != nil {
+			return nil, err
+		}
+		near = append(near, found...)
+	}
+	if len(near) > NearLimit {
+		return nil, nil
+	}
+	return slices.DeleteFunc(near, func(inv invoice.Invoice) bool { return !inv.Tolerates(t.Amount) }), nil
+}

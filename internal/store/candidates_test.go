@@ -1,0 +1,177 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// idsOf returns those of the invoices, sorted.
+func idsOf(invoices []invoice.Invoice) []string {
+	all := []string{}
+	for _, inv := range invoices {
+		all = append(all, inv.ID)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// TestCandidatesOfMany asks for the candidates of many transfers at once, and
+// of each by itself: they are the same, and those that a look at every invoice
+// finds.
+func TestCandidatesOfMany(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		round := 0
+		rapid.Check(t, func(r *rapid.T) {
+			round++
+			address := invoice.Address{0xee, byte(round >> 8), byte(round)}
+			var made []invoice.Invoice
+			taken := make(map[invoice.Amount]bool)
+			for i := range rapid.IntRange(1, 12).Draw(r, "invoices") {
+				inv := sample(fmt.Sprintf("inv_%d_%d", round, i), "m")
+				inv.Merchant = address
+				inv.Amount = invoice.NewAmount(rapid.SampledFrom([]uint64{99, 100, 101, 105, 1000}).Draw(r, "amount"))
+				inv.Tolerance = invoice.NewAmount(rapid.SampledFrom([]uint64{0, 0, 1, 40}).Draw(r, "tolerance"))
+				inv.ExpiresAt = rapid.SampledFrom([]int64{1500, 2000}).Draw(r, "expires")
+				inv.Status = rapid.SampledFrom([]invoice.Status{invoice.Open, invoice.Open, invoice.Expired}).Draw(r, "status")
+				if a := inv.Amount.Plus(invoice.NewAmount(rapid.Uint64Range(1, 3).Draw(r, "suffix"))); inv.Status != invoice.Open || !taken[a] {
+					inv.TransferAmount, taken[a] = a, taken[a] || inv.Status == invoice.Open
+				}
+				made = append(made, inv)
+			}
+			insert(t, s, made...)
+			var transfers []invoice.Transfer
+			for i := range rapid.IntRange(1, 20).Draw(r, "transfers") {
+				moved := samplePayment(i).Transfer
+				moved.To = address
+				moved.Amount = invoice.NewAmount(rapid.SampledFrom([]uint64{60, 98, 99, 100, 101, 102, 103, 960, 999, 1001}).Draw(r, "moved"))
+				moved.BlockTime = rapid.SampledFrom([]int64{900, 1400, 1600, 2500, 2501 + invoice.LateWindow}).Draw(r, "mined")
+				if rapid.IntRange(0, 4).Draw(r, "tagged") == 0 {
+					moved.Evidence.Calldata = rapid.SampledFrom(made).Draw(r, "for").CommitmentID
+				}
+				transfers = append(transfers, moved)
+			}
+			all, err := s.CandidateInvoices(t.Context(), "base", transfers)
+			must(t, err)
+			for n, moved := range transfers {
+				alone, err := s.CandidateInvoices(t.Context(), "base", []invoice.Transfer{moved})
+				must(t, err)
+				if diff := cmp.Diff(idsOf(alone[0].Invoices), idsOf(all[n].Invoices)); diff != "" || alone[0].Crowded || all[n].Crowded {
+					r.Errorf("transfer %d (-alone +with others):\n%s", n, diff)
+				}
+				every := make([]invoice.Candidate, len(made))
+				for i, inv := range made {
+					every[i].Invoice = inv
+				}
+				found := make([]invoice.Candidate, len(all[n].Invoices))
+				for i, inv := range all[n].Invoices {
+					found[i].Invoice = inv
+				}
+				want, wantOK := invoice.Attribute(moved, every)
+				got, ok := invoice.Attribute(moved, found)
+				if got.Invoice.ID != want.Invoice.ID || got.Method != want.Method || ok != wantOK {
+					r.Errorf("transfer of %s at %d goes to %q by %q, want %q by %q", moved.Amount, moved.BlockTime,
+						got.Invoice.ID, got.Method, want.Invoice.ID, want.Method)
+				}
+			}
+		})
+	})
+}
+
+// TestCandidatesInACrowd finds too many invoices for the transfers together.
+func TestCandidatesInACrowd(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		var made []invoice.Invoice
+		for i := range store.CandidateLimit + 50 {
+			inv := sample(fmt.Sprintf("inv_%03d", i), "m")
+			if i >= 50 {
+				inv.Amount = invoice.NewAmount(200)
+			}
+			made = append(made, inv)
+		}
+		named := sample("inv_named", "m")
+		named.Amount, named.TransferAmount = invoice.NewAmount(300), invoice.NewAmount(307)
+		insert(t, s, append(made, named)...)
+		var transfers []invoice.Transfer
+		for i := range 120 {
+			moved := samplePayment(i).Transfer
+			moved.BlockTime = 1500
+			moved.Amount = invoice.NewAmount([]uint64{100, 200, 307}[i%3])
+			transfers = append(transfers, moved)
+		}
+		all, err := s.CandidateInvoices(t.Context(), "base", transfers)
+		must(t, err)
+		for n, got := range all {
+			want, crowded := []int{50, store.CandidateLimit, 1}[n%3], n%3 == 1
+			if len(got.Invoices) != want || got.Crowded != crowded {
+				t.Errorf("transfer %d has %d candidates, crowded %t, want %d, %t", n, len(got.Invoices), got.Crowded, want, crowded)
+			}
+		}
+	})
+}
+
+// TestTolerantCandidatesAreBounded has as many invoices ask for a little more
+// than was transferred as are looked at, and one more.
+func TestTolerantCandidatesAreBounded(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		var made []invoice.Invoice
+		for i := range store.NearLimit + 1 {
+			inv := sample(fmt.Sprintf("inv_%03d", i), "m")
+			inv.Amount = invoice.NewAmount(uint64(9_600 + 2*i)) // 9600 to 10600
+			inv.Tolerance = invoice.NewAmount(5)
+			made = append(made, inv)
+		}
+		made[0].Tolerance = invoice.NewAmount(4_800) // half of it, the most
+		moved := samplePayment(1).Transfer
+		moved.BlockTime = 1500
+		moved.Amount = invoice.NewAmount(9_997)
+		check := func(want ...string) {
+			t.Helper()
+			got, err := s.CandidateInvoices(t.Context(), "base", []invoice.Transfer{moved})
+			must(t, err)
+			if diff := cmp.Diff(append([]string{}, want...), idsOf(got[0].Invoices)); diff != "" {
+				t.Errorf("candidates of %s (-want +got):\n%s", moved.Amount, diff)
+			}
+		}
+		insert(t, s, made[:store.NearLimit]...)
+		check("inv_199", "inv_200", "inv_201") // 9998, 10000 and 10002
+		moved.Amount = invoice.NewAmount(9_590)
+		check("inv_000")
+		insert(t, s, made[store.NearLimit])
+		moved.Amount = invoice.NewAmount(9_997)
+		check("inv_199", "inv_200", "inv_201") // the lower ones do not count
+		moved.Amount = invoice.NewAmount(9_598)
+		check() // one too many
+		moved.Amount = invoice.NewAmount(4_800)
+		check("inv_000") // the higher ones do not count either
+	})
+}
+
+func TestPaidPairs(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		startChain(t, s, "base")
+		p := samplePayment(1)
+		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.SavePayments(ctx, []store.PaymentRow{p}) })
+		pair := store.Pair{Payer: p.From, Receiver: p.To}
+		among := []store.Pair{pair, {Payer: p.To, Receiver: p.From}, {Payer: p.From}}
+		got, err := s.PaidPairs(t.Context(), "base", among)
+		if diff := cmp.Diff(map[store.Pair]bool{pair: true}, got); err != nil || diff != "" {
+			t.Errorf("%v, pairs (-want +got):\n%s", err, diff)
+		}
+		if got, err = s.PaidPairs(t.Context(), "other", among); err != nil || len(got) != 0 {
+			t.Errorf("on another chain: %v, %v", got, err)
+		}
+	})
+}

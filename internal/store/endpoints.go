@@ -1,0 +1,229 @@
+package store
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+)
+
+// EndpointRow is where a merchant's events go.
+type EndpointRow struct {
+	MerchantID string
+	URL        string
+	ChangedAt  int64       // Unix seconds
+	Secrets    []SecretRow // the newest first
+}
+
+// SecretState is the state of a secret.
+type SecretState string
+
+// A secret is staged until the merchant's endpoint was seen to know it, then
+// active, and retiring when another one took its place.
+const (
+	SecretStaged   SecretState = "staged"
+	SecretActive   SecretState = "active"
+	SecretRetiring SecretState = "retiring"
+)
+
+// SecretRow is a version of a merchant's webhook secret.
+type SecretRow struct {
+	MerchantID string
+	Version    int64  // from 1
+	Sealed     []byte // encrypted for the merchant and version
+	KeyID      string // of the master key that it is encrypted under
+	State      SecretState
+	CreatedAt  int64 // Unix seconds
+	ValidUntil int64 // Unix seconds: how long a retiring one still signs; 0 for others
+}
+
+// Endpoints returns the endpoints of those of the merchants that have one,
+// with their secrets.
+func (q *queries) Endpoints(ctx context.Context, merchantIDs []string) (map[string]EndpointRow, error) {
+	found := make(map[string]EndpointRow)
+	err := padded(merchantIDs, "", func(part []string) error {
+		rows, err := collect(ctx, q, func(row scanner) (e EndpointRow, err error) {
+			err = row.Scan(&e.MerchantID, &e.URL, &e.ChangedAt)
+			return e, err
+		}, "SELECT merchant_id, url, changed_at FROM endpoints WHERE merchant_id IN "+list(0, len(part)), anys(part)...)
+		for _, e := range rows {
+			found[e.MerchantID] = e
+		}
+		return err
+	})
+	if err != nil || len(found) == 0 {
+		return found, err
+	}
+	having := make([]string, 0, len(found))
+	for id := range found {
+		having = append(having, id)
+	}
+	secrets, err := q.Secrets(ctx, having)
+	for id, e := range found {
+		e.Secrets = secrets[id]
+		found[id] = e
+	}
+	return found, err
+}
+
+// Seal makes a secret of a merchant for a version, and encrypts it for both.
+type Seal func(version int64) (sealed []byte, keyID string, err error)
+
+// PutEndpoint sets a merchant's endpoint, and gives it an active secret unless
+// it has one, which it reports. What is known of the old endpoint's health is
+// forgotten.
+func (s *Store) PutEndpoint(ctx context.Context, merchantID, url string, now int64, seal Seal) (first bool, err error) {
+	err = s.Update(ctx, func(tx *Tx) error {
+		_, err := tx.exec(ctx, `INSERT INTO endpoints (merchant_id, url, changed_at) VALUES ($1, $2, $3)
+			ON CONFLICT (merchant_id) DO UPDATE SET url = excluded.url, changed_at = excluded.changed_at`, merchantID, url, now)
+		if err != nil {
+			return err
+		}
+		_, err = tx.insertSecret(ctx, SecretRow{MerchantID: merchantID, State: SecretActive, CreatedAt: now}, seal)
+		if first = err == nil; !first && !errors.Is(err, ErrConflict) {
+			return err
+		}
+		return tx.forgetBreaker(ctx, merchantID)
+	})
+	if err != nil {
+		return false, fmt.Errorf("set the endpoint of %s: %w", merchantID, err)
+	}
+	return first, nil
+}
+
+// EndpointOwners returns the merchants that have an endpoint.
+func (q *queries) EndpointOwners(ctx context.Context) ([]string, error) {
+	return collect(ctx, q, scanID, "SELECT merchant_id FROM endpoints ORDER BY merchant_id")
+}
+
+func (tx *Tx) forgetBreaker(ctx context.Context, merchantID string) error {
+	_, err := tx.exec(ctx, "DELETE FROM breakers WHERE merchant_id = $1", merchantID)
+	return err
+}
+
+const secretColumns = "merchant_id, version, sealed, key_id, state, created_at, valid_until" //nolint:gosec // the names of columns
+
+func scanSecret(row scanner) (r SecretRow, err error) {
+	var sealed string
+	if err = row.Scan(&r.MerchantID, &r.Version, &sealed, &r.KeyID, &r.State, &r.CreatedAt, seconds{&r.ValidUntil}); err != nil {
+		return r, err
+	}
+	r.Sealed, err = base64.StdEncoding.DecodeString(sealed)
+	return r, err
+}
+
+// Secrets returns the merchants' secrets, the newest first.
+func (q *queries) Secrets(ctx context.Context, merchantIDs []string) (map[string][]SecretRow, error) {
+	found := make(map[string][]SecretRow)
+	return found, padded(merchantIDs, "", func(part []string) error {
+		rows, err := collect(ctx, q, scanSecret, "SELECT "+secretColumns+" FROM endpoint_secrets WHERE merchant_id IN "+
+			list(0, len(part))+" ORDER BY merchant_id, version DESC", anys(part)...)
+		for _, r := range rows {
+			found[r.MerchantID] = append(found[r.MerchantID], r)
+		}
+		return err
+	})
+}
+
+// StageSecret inserts a staged secret under the next version of its merchant's,
+// and returns that. It is ErrConflict when the merchant has one.
+func (s *Store) StageSecret(ctx context.Context, merchantID string, now int64, seal Seal) (version int64, err error) {
+	err = s.Update(ctx, func(tx *Tx) (err error) {
+		version, err = tx.insertSecret(ctx, SecretRow{MerchantID: merchantID, State: SecretStaged, CreatedAt: now}, seal)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("stage a webhook secret of %s: %w", merchantID, err)
+	}
+	return version, nil
+}
+
+// insertSecret inserts a secret under the next version of its merchant's. It is
+// ErrConflict when the merchant has one of that state.
+func (tx *Tx) insertSecret(ctx context.Context, r SecretRow, seal Seal) (version int64, err error) {
+	last, err := one(ctx, &tx.queries, func(row scanner) (version int64, err error) {
+		err = row.Scan(seconds{&version})
+		return version, err
+	}, "SELECT max(version) FROM endpoint_secrets WHERE merchant_id = $1", r.MerchantID)
+	if err != nil {
+		return 0, err
+	}
+	r.Version = last + 1
+	if r.Sealed, r.KeyID, err = seal(r.Version); err != nil {
+		return 0, err
+	}
+	n, err := tx.exec(ctx, "INSERT INTO endpoint_secrets ("+secretColumns+") VALUES ($1, $2, $3, $4, $5, $6, NULL) ON CONFLICT DO NOTHING",
+		r.MerchantID, r.Version, base64.StdEncoding.EncodeToString(r.Sealed), r.KeyID, string(r.State), r.CreatedAt)
+	if err == nil && n == 0 {
+		err = ErrConflict
+	}
+	return r.Version, err
+}
+
+// PromoteSecret makes the staged secret the active one; the one that was
+// active still signs until a time, in Unix seconds. It is ErrConflict when that
+// secret is not staged, even if another one has its version: those of secrets
+// that were dropped are given out again.
+func (s *Store) PromoteSecret(ctx context.Context, staged SecretRow, validUntil int64) error {
+	sealed := base64.StdEncoding.EncodeToString(staged.Sealed)
+	return s.Update(ctx, func(tx *Tx) error {
+		if _, err := tx.exec(ctx, `UPDATE endpoint_secrets SET state = 'retiring', valid_until = $3 WHERE merchant_id = $1 AND state = 'active'
+			AND EXISTS (SELECT 1 FROM endpoint_secrets AS staged WHERE staged.merchant_id = $1 AND staged.version = $2 AND staged.state = 'staged' AND staged.sealed = $4)`,
+			staged.MerchantID, staged.Version, validUntil, sealed); err != nil {
+			return err
+		}
+		n, err := tx.exec(ctx, "UPDATE endpoint_secrets SET state = 'active' WHERE merchant_id = $1 AND version = $2 AND state = 'staged' AND sealed = $3",
+			staged.MerchantID, staged.Version, sealed)
+		if err == nil && n == 0 {
+			err = fmt.Errorf("promote webhook secret %d of %s: %w", staged.Version, staged.MerchantID, ErrConflict)
+		}
+		return err
+	})
+}
+
+// DropStagedSecret removes the merchant's staged secret. It is ErrNotFound when
+// there is none.
+func (s *Store) DropStagedSecret(ctx context.Context, merchantID string) error {
+	return s.Update(ctx, func(tx *Tx) error {
+		n, err := tx.exec(ctx, "DELETE FROM endpoint_secrets WHERE merchant_id = $1 AND state = 'staged'", merchantID)
+		if err == nil && n == 0 {
+			err = ErrNotFound
+		}
+		return err
+	})
+}
+
+// DropRetiredSecrets removes the secrets that sign no longer and returns how
+// many they were.
+func (s *Store) DropRetiredSecrets(ctx context.Context, now int64) (n int64, err error) {
+	err = s.Update(ctx, func(tx *Tx) (err error) {
+		n, err = tx.exec(ctx, "DELETE FROM endpoint_secrets WHERE state = 'retiring' AND valid_until < $1", now)
+		return err
+	})
+	return n, err
+}
+
+// SealingKeys returns the ids of the master keys that secrets are encrypted
+// under.
+func (q *queries) SealingKeys(ctx context.Context) ([]string, error) {
+	return collect(ctx, q, scanID, "SELECT DISTINCT key_id FROM endpoint_secrets ORDER BY key_id")
+}
+
+// SecretsSealedOtherwise returns secrets that are not encrypted under the
+// master key, at most so many, for ReplaceSealed.
+func (q *queries) SecretsSealedOtherwise(ctx context.Context, keyID string, limit int) ([]SecretRow, error) {
+	return collect(ctx, q, scanSecret, "SELECT "+secretColumns+" FROM endpoint_secrets WHERE key_id <> $1 ORDER BY merchant_id, version LIMIT $2", keyID, limit)
+}
+
+// ReplaceSealed stores a secret's other encryption. It is ErrConflict when the
+// secret is no longer encrypted under the key with the old id.
+func (s *Store) ReplaceSealed(ctx context.Context, r SecretRow, oldKeyID string) error {
+	return s.Update(ctx, func(tx *Tx) error {
+		n, err := tx.exec(ctx, "UPDATE endpoint_secrets SET sealed = $3, key_id = $4 WHERE merchant_id = $1 AND version = $2 AND key_id = $5",
+			r.MerchantID, r.Version, base64.StdEncoding.EncodeToString(r.Sealed), r.KeyID, oldKeyID)
+		if err == nil && n == 0 {
+			err = ErrConflict
+		}
+		return err
+	})
+}

@@ -1,0 +1,117 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+func TestEndpoints(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		insert(t, s, sample("inv_1", "m"))
+		put := func(merchant, url string, now int64, wantFirst bool) {
+			t.Helper()
+			if first, err := s.PutEndpoint(t.Context(), merchant, url, now, sealed); first != wantFirst || err != nil {
+				t.Errorf("%s: a first secret: %t, %v; want %t", url, first, err, wantFirst)
+			}
+		}
+		put("m", "https://one.example/", 5, true)
+		must(t, s.SaveBreaker(t.Context(), "m", store.Breaker{State: store.BreakerGone, Allowed: 1, Pauses: 1}))
+		put("m", "https://two.example/", 6, false)
+		put("without invoices", "https://three.example/", 7, true)
+		got, err := s.Endpoints(t.Context(), []string{"m", "n", "without invoices"})
+		want := map[string]store.EndpointRow{
+			"m":                {MerchantID: "m", URL: "https://two.example/", ChangedAt: 6, Secrets: []store.SecretRow{secret("m", 1, store.SecretActive, 5)}},
+			"without invoices": {MerchantID: "without invoices", URL: "https://three.example/", ChangedAt: 7, Secrets: []store.SecretRow{secret("without invoices", 1, store.SecretActive, 7)}},
+		}
+		if diff := gocmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+		if b, err := s.Breakers(t.Context(), []string{"m"}); err != nil || b["m"].State != store.BreakerClosed {
+			t.Errorf("after a new URL the breaker is %+v, %v; want that of a new endpoint", b["m"], err)
+		}
+	})
+}
+
+// secret is one that sealed has encrypted.
+func secret(merchant string, version int64, state store.SecretState, created int64) store.SecretRow {
+	return store.SecretRow{
+		MerchantID: merchant, Version: version, Sealed: []byte{0, 255, byte(version)}, KeyID: fmt.Sprint("key", version), State: state, CreatedAt: created,
+	}
+}
+
+// sealed gives a secret whose encryption tells the version.
+func sealed(version int64) ([]byte, string, error) {
+	return []byte{0, 255, byte(version)}, fmt.Sprint("key", version), nil
+}
+
+func TestSecrets(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		want := func(what string, want ...store.SecretRow) {
+			t.Helper()
+			got, err := s.Secrets(t.Context(), []string{"m"})
+			if diff := gocmp.Diff(want, got["m"]); err != nil || diff != "" {
+				t.Errorf("%s: %v (-want +got):\n%s", what, err, diff)
+			}
+		}
+		conflict := func(what string, err error) {
+			t.Helper()
+			if !errors.Is(err, store.ErrConflict) {
+				t.Errorf("%s: %v, want ErrConflict", what, err)
+			}
+		}
+		row := func(version int64, state store.SecretState, until int64) store.SecretRow {
+			r := secret("m", version, state, 9)
+			r.ValidUntil = until
+			return r
+		}
+		stage := func(wantVersion int64) {
+			t.Helper()
+			if version, err := s.StageSecret(t.Context(), "m", 9, sealed); version != wantVersion || err != nil {
+				t.Errorf("staged version %d, %v; want %d", version, err, wantVersion)
+			}
+		}
+		for _, m := range []string{"m", "n"} {
+			_, err := s.PutEndpoint(t.Context(), m, "https://shop.example/", 9, sealed)
+			must(t, err)
+		}
+		stage(2)
+		_, err := s.StageSecret(t.Context(), "m", 9, sealed)
+		conflict("a second one staged", err)
+		want("staged", row(2, store.SecretStaged, 0), row(1, store.SecretActive, 0))
+
+		conflict("promoting what is not staged", s.PromoteSecret(t.Context(), row(3, store.SecretStaged, 0), 100))
+		must(t, s.PromoteSecret(t.Context(), row(2, store.SecretStaged, 0), 100))
+		want("promoted", row(2, store.SecretActive, 0), row(1, store.SecretRetiring, 100))
+		conflict("promoting it again", s.PromoteSecret(t.Context(), row(2, store.SecretStaged, 0), 200))
+
+		stage(3)
+		must(t, s.DropStagedSecret(t.Context(), "m"))
+		if err := s.DropStagedSecret(t.Context(), "m"); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("dropping it again: %v, want ErrNotFound", err)
+		}
+		for _, c := range []struct{ at, removed int64 }{{100, 0}, {101, 1}} {
+			if n, err := s.DropRetiredSecrets(t.Context(), c.at); n != c.removed || err != nil {
+				t.Errorf("removed at %d: %d, %v; want %d", c.at, n, err, c.removed)
+			}
+		}
+		want("in the end", row(2, store.SecretActive, 0))
+
+		others, err := s.SecretsSealedOtherwise(t.Context(), "key1", 10)
+		if diff := gocmp.Diff([]store.SecretRow{row(2, store.SecretActive, 0)}, others); err != nil || diff != "" {
+			t.Errorf("under other keys: %v (-want +got):\n%s", err, diff)
+		}
+		again := row(2, store.SecretActive, 0)
+		again.Sealed, again.KeyID = []byte("other"), "key9"
+		conflict("an encryption that was replaced", s.ReplaceSealed(t.Context(), again, "key7"))
+		must(t, s.ReplaceSealed(t.Context(), again, "key2"))
+		want("encrypted anew", again)
+	})
+}

@@ -1,0 +1,173 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// DeliveryNone is the state of an event whose merchant wanted no events.
+const DeliveryNone DeliveryStatus = "none"
+
+// EventFilter says which events to list. Empty fields match all.
+type EventFilter struct {
+	MerchantID string
+	Type       invoice.EventType
+	InvoiceID  string
+	Delivery   DeliveryStatus
+	// After, when not nil, lists those behind that number, the oldest first;
+	// 0 is before all. Otherwise the newest come first, those before the number
+	// Before alone unless that is 0.
+	After  *int64
+	Before int64
+	Limit  int
+}
+
+// EventRow is an event and how its delivery stands.
+type EventRow struct {
+	Event      // without DueMS
+	Status     DeliveryStatus
+	Attempts   int
+	DueMS      int64 // Unix milliseconds: the next attempt, of a pending one
+	DeadlineMS int64 // Unix milliseconds, of a pending one
+	FinishedMS int64 // Unix milliseconds; 0 while pending
+}
+
+const eventRowColumns = `e.id, e.seq, e.type, e.subject, e.merchant_id, e.invoice_id, e.body, e.created_at, e.delivery_id,
+	d.attempts, d.due_ms, d.deadline_ms, f.status, f.attempts, f.finished_ms`
+
+const eventRowTables = " LEFT JOIN deliveries d ON d.seq = e.seq LEFT JOIN finished_deliveries f ON f.seq = e.seq"
+
+func scanEventRow(row scanner) (r EventRow, err error) {
+	var pending, finished int64
+	err = row.Scan(&r.ID, &r.Seq, &r.Type, &r.Subject, &r.MerchantID, &r.InvoiceID, &r.Body, &r.CreatedAt, textCol(&r.DeliveryID),
+		seconds{&pending}, seconds{&r.DueMS}, seconds{&r.DeadlineMS}, textCol(&r.Status), seconds{&finished}, seconds{&r.FinishedMS})
+	r.Attempts = int(pending + finished)
+	switch {
+	case r.Status != "":
+	case r.DeadlineMS != 0:
+		r.Status = DeliveryPending
+	default:
+		r.Status = DeliveryNone
+	}
+	return r, err
+}
+
+// Events lists events in the order of their numbers.
+func (q *queries) Events(ctx context.Context, f EventFilter) ([]EventRow, error) {
+	rows, err := q.events(ctx, f)
+	if err != nil {
+		return nil, fmt.Errorf("list events: %w", err)
+	}
+	return rows, nil
+}
+
+// events finds the numbers of the events by indexes that have them in order,
+// and then reads the events.
+func (q *queries) events(ctx context.Context, f EventFilter) ([]EventRow, error) {
+	order := func(a, b int64) int { return cmp.Compare(b, a) }
+	if f.After != nil {
+		order = cmp.Compare[int64]
+	}
+	var seqs []int64
+	for _, part := range f.parts() {
+		text, args := part.query()
+		found, err := collect(ctx, q, scanSeq, text, args...)
+		if err != nil {
+			return nil, err
+		}
+		seqs = append(seqs, found...)
+	}
+	slices.SortFunc(seqs, order)
+	seqs = seqs[:min(len(seqs), f.Limit)]
+	rows, err := inChunks(seqs, func(chunk []any) ([]EventRow, error) {
+		return collect(ctx, q, scanEventRow,
+			"SELECT "+eventRowColumns+" FROM events e"+eventRowTables+" WHERE e.seq IN "+list(0, len(chunk)), chunk...)
+	})
+	slices.SortFunc(rows, func(a, b EventRow) int { return order(a.Seq, b.Seq) })
+	return rows, err
+}
+
+// parts splits what is asked for so that an index holds each part in order: a
+// merchant's events by their types.
+func (f EventFilter) parts() []EventFilter {
+	if f.MerchantID == "" || f.Type != "" || f.InvoiceID != "" || f.Delivery == DeliveryFailed || f.Delivery == DeliveryPending {
+		return []EventFilter{f}
+	}
+	parts := make([]EventFilter, len(invoice.EventTypes))
+	for i, t := range invoice.EventTypes {
+		parts[i] = f
+		parts[i].Type = t
+	}
+	return parts
+}
+
+// query lists the numbers of the events of a part.
+func (f EventFilter) query() (string, []any) {
+	var where []string
+	var args []any
+	equal := func(column, value string) {
+		if value != "" {
+			args = append(args, value)
+			where = append(where, column+" = "+parameter(len(args)))
+		}
+	}
+	from, of := "events s", "s"
+	switch {
+	case f.InvoiceID == "" && (f.Delivery == DeliveryPending || f.Delivery == DeliveryFailed): // few
+		from = "deliveries s"
+		if f.Delivery == DeliveryFailed {
+			from, where = "finished_deliveries s", []string{"s.status = 'failed'"}
+		}
+		if f.Type != "" {
+			from, of, where = from+" CROSS JOIN events e", "e", append(where, "e.seq = s.seq")
+		}
+	case f.Delivery == DeliveryNone:
+		where = []string{"s.delivery_id IS NULL"}
+	case f.Delivery == DeliveryPending:
+		where = []string{"EXISTS (SELECT 1 FROM deliveries x WHERE x.seq = s.seq)"}
+	case f.Delivery != "": // delivered, as most are, or an invoice's: looked up one after the other
+		args = append(args, string(f.Delivery))
+		where = []string{"EXISTS (SELECT 1 FROM finished_deliveries x WHERE x.seq = s.seq AND x.status = " + parameter(len(args)) + ")"}
+	}
+	equal("s.merchant_id", f.MerchantID)
+	equal(of+".type", string(f.Type))
+	equal("s.invoice_id", f.InvoiceID)
+	order := " DESC"
+	switch {
+	case f.After != nil:
+		order = ""
+		args = append(args, *f.After)
+		where = append(where, "s.seq > "+parameter(len(args)))
+	case f.Before != 0:
+		args = append(args, f.Before)
+		where = append(where, "s.seq < "+parameter(len(args)))
+	}
+	text := "SELECT s.seq FROM " + from
+	if len(where) > 0 {
+		text += " WHERE " + strings.Join(where, " AND ")
+	}
+	args = append(args, f.Limit)
+	return text + " ORDER BY s.seq" + order + " LIMIT " + parameter(len(args)), args
+}
+
+// EventRecord returns an event and the attempts of its delivery in their
+// order, or ErrNotFound. Old attempts may have been removed.
+func (q *queries) EventRecord(ctx context.Context, id string) (EventRow, []Attempt, error) {
+	r, err := one(ctx, q, scanEventRow, "SELECT "+eventRowColumns+" FROM events e"+eventRowTables+" WHERE e.id = $1", id)
+	if err != nil {
+		return r, nil, fmt.Errorf("event %s: %w", id, err)
+	}
+	attempts, err := collect(ctx, q, func(row scanner) (a Attempt, err error) {
+		var code int64
+		err = row.Scan(&a.Number, &a.StartedMS, &a.DurationMS, seconds{&code}, &a.Error, &a.Excerpt,
+			&a.LookupMS, &a.ConnectMS, &a.HandshakeMS, &a.AnswerMS)
+		a.StatusCode = int(code)
+		return a, err
+	}, "SELECT "+attemptColumns+" FROM attempts WHERE seq = $1 ORDER BY number", r.Seq)
+	return r, attempts, err
+}

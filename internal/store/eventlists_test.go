@@ -1,0 +1,242 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// listed are events of two merchants: of each type one after the other, and in
+// each state of a delivery.
+func listed(t *testing.T, s *store.Store) []store.EventRow {
+	t.Helper()
+	types := []invoice.EventType{invoice.EventCreated, invoice.EventReceived, invoice.EventPaid}
+	insert(t, s, sample("inv_m", "m"), sample("inv_n", "n"))
+	var events []store.Event
+	for i := range 36 {
+		m := []string{"m", "n"}[i%2]
+		e := store.Event{
+			ID: fmt.Sprintf("evt_%02d", i), Type: types[i%3], Subject: fmt.Sprint(i), MerchantID: m, InvoiceID: "inv_" + m,
+			Body: []byte("{}"), CreatedAt: int64(i), DeliveryID: fmt.Sprintf("dlv_%02d", i), DueMS: now - 100 + int64(i),
+		}
+		if i >= 30 {
+			e.DeliveryID = ""
+		}
+		events = append(events, e)
+	}
+	update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.InsertEvents(ctx, events) })
+	trust(t, s, "m", "n")
+	r := request("l")
+	r.Steady, r.PerMerchant = 20, 10
+	for i, d := range lease(t, s, r) {
+		o := success("l")
+		if i%2 == 0 {
+			o.Status = store.DeliveryFailed
+		}
+		finish(t, s, o, d)
+	}
+	all, err := s.Events(t.Context(), store.EventFilter{After: new(int64), Limit: 100})
+	must(t, err)
+	if len(all) != len(events) {
+		t.Fatalf("listed %d events, want %d", len(all), len(events))
+	}
+	states := map[store.DeliveryStatus]int{}
+	for i, r := range all {
+		states[r.Status]++
+		if r.Seq != int64(i+1) || r.ID != events[i].ID || r.DeliveryID != events[i].DeliveryID || string(r.Body) != "{}" {
+			t.Errorf("event %d is %+v, want %+v", i, r, events[i])
+		}
+	}
+	want := map[store.DeliveryStatus]int{store.DeliveryPending: 10, store.DeliveryDelivered: 10, store.DeliveryFailed: 10, store.DeliveryNone: 6}
+	if diff := gocmp.Diff(want, states); diff != "" {
+		t.Fatalf("states (-want +got):\n%s", diff)
+	}
+	return all
+}
+
+// Every combination of filters, pages and directions lists what a scan of all
+// events would.
+func TestEventsFilters(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		all := listed(t, s)
+		after, before := int64(7), int64(29)
+		for _, f := range []store.EventFilter{{}, {After: &after}, {Before: before}} {
+			for _, f.MerchantID = range []string{"", "m", "nobody"} {
+				for _, f.Type = range []invoice.EventType{"", invoice.EventPaid, invoice.EventRefunded} {
+					for _, f.InvoiceID = range []string{"", "inv_n"} {
+						for _, f.Delivery = range []store.DeliveryStatus{"", "pending", "delivered", "failed", "none"} {
+							for _, f.Limit = range []int{4, 100} {
+								checkEvents(t, s, f, all)
+							}
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+func checkEvents(t *testing.T, s *store.Store, f store.EventFilter, all []store.EventRow) {
+	t.Helper()
+	want := []string{}
+	for _, r := range all {
+		if (f.MerchantID == "" || r.MerchantID == f.MerchantID) && (f.Type == "" || r.Type == f.Type) &&
+			(f.InvoiceID == "" || r.InvoiceID == f.InvoiceID) && (f.Delivery == "" || r.Status == f.Delivery) &&
+			(f.After == nil || r.Seq > *f.After) && (f.After != nil || f.Before == 0 || r.Seq < f.Before) {
+			want = append(want, r.ID)
+		}
+	}
+	if f.After == nil {
+		slices.Reverse(want)
+	}
+	want = want[:min(len(want), f.Limit)]
+	rows, err := s.Events(t.Context(), f)
+	got := []string{}
+	for _, r := range rows {
+		got = append(got, r.ID)
+	}
+	if diff := gocmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%+v: %v (-want +got):\n%s", f, err, diff)
+	}
+}
+
+// Who follows the numbers of events while many transactions insert some sees
+// each once, in the order of their numbers, and misses none.
+func TestEventsInOrderOfCommits(t *testing.T) {
+	t.Parallel()
+	const writers, each = 8, 40
+	url := storetest.Postgres(t)
+	s, other := storetest.Open(t, url), storetest.Open(t, url)
+	for w := range writers {
+		insert(t, s, sample(fmt.Sprint("inv_", w), fmt.Sprint("m", w)))
+	}
+	var group errgroup.Group
+	for w := range writers {
+		group.Go(func() error {
+			for i := range each {
+				err := []*store.Store{s, other}[w%2].Update(t.Context(), func(tx *store.Tx) error {
+					events := make([]store.Event, 1+i%3)
+					for k := range events {
+						id := fmt.Sprintf("evt_%d_%d_%d", w, i, k)
+						events[k] = store.Event{
+							ID: id, Type: invoice.EventPaid, Subject: id, MerchantID: fmt.Sprint("m", w), InvoiceID: fmt.Sprint("inv_", w), Body: []byte("{}"),
+						}
+					}
+					if i%7 == 0 { // told before: left out
+						events[0].Subject = fmt.Sprintf("evt_%d_0_0", w)
+					}
+					if err := tx.InsertEvents(t.Context(), events); err != nil {
+						return err
+					}
+					if i%5 == 0 {
+						return errRollback
+					}
+					return nil
+				})
+				if err != nil && !errors.Is(err, errRollback) {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	done := make(chan error, 1)
+	go func() { done <- group.Wait() }()
+	var followed []string
+	last, ended := int64(0), false
+	for {
+		rows, err := other.Events(t.Context(), store.EventFilter{After: &last, Limit: 7})
+		must(t, err)
+		for _, r := range rows {
+			if r.Seq <= last {
+				t.Fatalf("%s has number %d, after %d", r.ID, r.Seq, last)
+			}
+			last = r.Seq
+			followed = append(followed, r.ID)
+		}
+		if len(rows) == 0 && ended {
+			break
+		}
+		select {
+		case err := <-done:
+			must(t, err)
+			ended = true
+		default:
+		}
+	}
+	rows, err := s.Events(t.Context(), store.EventFilter{After: new(int64), Limit: 10_000})
+	must(t, err)
+	var all []string
+	for _, r := range rows {
+		all = append(all, r.ID)
+	}
+	if diff := gocmp.Diff(all, followed); diff != "" || len(all) < writers*each {
+		t.Errorf("of %d events (-there +followed):\n%s", len(all), diff)
+	}
+}
+
+var errRollback = errors.New("rolled back")
+
+// What is old and finished is removed, with its attempts; what is pending, and
+// the newest event, stay.
+func TestSweep(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		all := listed(t, s) // of the seconds 0 to 35; 10 are pending
+		done, more, err := s.SweepEvents(t.Context(), 30, 0, 12)
+		if done != 12 || !more || err != nil {
+			t.Errorf("the first batch: up to %d, %t, %v; want 12, and more", done, more, err)
+		}
+		for more {
+			done, more, err = s.SweepEvents(t.Context(), 30, done, 12)
+			must(t, err)
+		}
+		if done != 30 {
+			t.Errorf("swept up to %d, want 30", done)
+		}
+		left, err := s.Events(t.Context(), store.EventFilter{After: new(int64), Limit: 100})
+		must(t, err)
+		want := slices.DeleteFunc(slices.Clone(all), func(r store.EventRow) bool { return r.CreatedAt < 30 && r.Status != store.DeliveryPending })
+		if diff := gocmp.Diff(want, left); diff != "" {
+			t.Errorf("left (-want +got):\n%s", diff)
+		}
+		for more = true; more; {
+			done, more, err = s.SweepEvents(t.Context(), 1000, done, 12)
+			must(t, err)
+		}
+		if seq, err := s.LastSeq(t.Context()); seq != 36 || err != nil || done != 35 {
+			t.Errorf("of all, the newest left is %d, %v; swept up to %d; want the newest to stay", seq, err, done)
+		}
+	})
+}
+
+func TestSweepAttempts(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		storetest.Schedule(t, s, "m", 0, 3, now)
+		trust(t, s, "m")
+		r := request("l")
+		r.NowMS = now + 9
+		leased := lease(t, s, r)
+		finish(t, s, success("l"), leased[0])
+		finish(t, s, again("l", now), leased[1])
+		finish(t, s, success("l"), leased[2])
+		_, _, err := s.SweepAttempts(t.Context(), now, 0, 10)
+		must(t, err)
+		for i, want := range []int{0, 1, 1} { // finished; pending; the newest
+			if got := record(t, s, leased[i].EventID); len(got.Attempts) != want || got.Count != 1 {
+				t.Errorf("%s: %+v, want %d attempts in the log", leased[i].EventID, got, want)
+			}
+		}
+	})
+}

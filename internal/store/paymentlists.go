@@ -1,0 +1,59 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// PaymentFilter says which payments to list. Empty members do not filter.
+type PaymentFilter struct {
+	// MerchantID lists the payments of the merchant's invoices and, of those
+	// without an invoice, the ones that an address of the merchant got.
+	MerchantID          string
+	ChainKey            string
+	IncludePending      bool   // those not confirmed, and those orphaned, too
+	IncludeUnattributed bool   // those that belong to no invoice, too
+	Before              string // a payment's SeenID; those listed were seen before it
+	Limit               int
+}
+
+// Payments lists payments, the last seen first. What it costs does not depend
+// on how many there are.
+func (q *queries) Payments(ctx context.Context, f PaymentFilter) ([]PaymentRow, error) {
+	attributed := where{conditions: []string{"payments.invoice_id IS NOT NULL"}}
+	attributed.equal("payments.merchant_id", f.MerchantID)
+	found, err := q.pageOfPayments(ctx, f, "payments", "payments", attributed)
+	if err != nil || !f.IncludeUnattributed {
+		return found, err
+	}
+	list, from := "payments", "payments"
+	rest := where{conditions: []string{"payments.invoice_id IS NULL"}}
+	if f.MerchantID != "" {
+		list, from = "unattributed", "unattributed JOIN payments ON payments.seen_id = unattributed.seen_id"
+		rest = where{}
+		rest.equal("unattributed.merchant_id", f.MerchantID)
+	}
+	more, err := q.pageOfPayments(ctx, f, list, from, rest)
+	if err != nil {
+		return nil, err
+	}
+	found = append(found, more...)
+	slices.SortFunc(found, func(a, b PaymentRow) int { return cmp.Compare(b.SeenID, a.SeenID) })
+	return found[:min(len(found), f.Limit)], nil // each list alone was long enough
+}
+
+// pageOfPayments reads a page of the payments for which the conditions hold.
+// The table list has the index that is in the page's order.
+func (q *queries) pageOfPayments(ctx context.Context, f PaymentFilter, list, from string, w where) ([]PaymentRow, error) {
+	if !f.IncludePending {
+		w.conditions = append(w.conditions, "payments.status = 'confirmed'")
+	}
+	w.equal(list+".chain_key", f.ChainKey)
+	w.below(list+".seen_id", f.Before)
+	columns := "payments." + strings.ReplaceAll(paymentColumns, ", ", ", payments.")
+	return collect(ctx, q, scanPayment, "SELECT "+columns+" FROM "+from+w.text()+
+		fmt.Sprintf(" ORDER BY %s.seen_id DESC LIMIT $%d", list, w.next()), append(w.args, f.Limit)...)
+}

@@ -1,0 +1,162 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// Why an event is not sent again.
+var (
+	ErrPending    = errors.New("the event's delivery is not finished")
+	ErrNoDelivery = errors.New("the event has no delivery: its merchant wanted no events when it happened")
+)
+
+// Redeliver schedules a finished delivery again, under its old id and with a
+// deadline of its own. It returns ErrNotFound, ErrPending or ErrNoDelivery
+// when it does not. The merchant's endpoint is tried at once even when its
+// breaker is open.
+func (s *Store) Redeliver(ctx context.Context, eventID string, nowMS int64) error {
+	err := s.Update(ctx, func(tx *Tx) error {
+		r, _, err := tx.EventRecord(ctx, eventID)
+		switch {
+		case err != nil:
+			return err
+		case r.Status == DeliveryPending:
+			return ErrPending
+		case r.Status == DeliveryNone && r.DeliveryID == "":
+			return ErrNoDelivery
+		}
+		n, err := tx.redeliver(ctx, []int64{r.Seq}, nowMS)
+		if err == nil && n == 0 {
+			return ErrPending // another was faster
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("send %s again: %w", eventID, err)
+	}
+	return nil
+}
+
+// RedeliverFilter says which finished deliveries to send again. Empty fields
+// match all.
+type RedeliverFilter struct {
+	MerchantID string
+	Type       invoice.EventType
+	InvoiceID  string
+	// After and Through bound the events' numbers: behind the one, up to and
+	// with the other. Through 0 is the newest there is.
+	After, Through int64
+	// CreatedFrom and CreatedTo are the first and the last second, in Unix
+	// seconds, in which the events were made. CreatedTo 0 is no bound.
+	CreatedFrom, CreatedTo int64
+	OnlyFailed             bool
+}
+
+// clockSkew is by how much, in seconds, the order of events' numbers may differ
+// from that of their times: replicas' clocks differ, and an event is made
+// before it is committed.
+const clockSkew = 300
+
+// bound narrows the numbers down to those that events of the times can have.
+func (f *RedeliverFilter) bound(ctx context.Context, q *queries) error {
+	if f.CreatedFrom > clockSkew {
+		before, err := q.eventBeside(ctx, "< $1 ORDER BY id DESC", f.CreatedFrom-clockSkew)
+		if err != nil {
+			return err
+		}
+		f.After = max(f.After, before)
+	}
+	if f.CreatedTo == 0 {
+		return nil
+	}
+	behind, err := q.eventBeside(ctx, ">= $1 ORDER BY id", f.CreatedTo+1+clockSkew)
+	if behind != 0 && (f.Through == 0 || behind <= f.Through) {
+		f.Through = max(1, behind-1) // 0 would be no bound
+	}
+	return err
+}
+
+// eventBeside returns the number of the event whose id is next to a time, in
+// Unix seconds; 0 when there is none on that side.
+func (q *queries) eventBeside(ctx context.Context, side string, at int64) (int64, error) {
+	seq, err := one(ctx, q, scanSeq, "SELECT seq FROM events WHERE id "+side+" LIMIT 1", invoice.FirstID(invoice.PrefixEvent, at))
+	if errors.Is(err, ErrNotFound) {
+		return 0, nil
+	}
+	return seq, err
+}
+
+// RedeliverMany schedules finished deliveries again, at most so many in one
+// call. It returns how many it scheduled and, for the After of the next call,
+// the number up to which it is done; 0 when nothing is left.
+func (s *Store) RedeliverMany(ctx context.Context, f RedeliverFilter, nowMS int64, limit int) (scheduled int64, next int64, err error) {
+	err = s.Update(ctx, func(tx *Tx) error {
+		scheduled, next = 0, 0
+		f := f
+		if err := f.bound(ctx, &tx.queries); err != nil {
+			return err
+		}
+		list := EventFilter{MerchantID: f.MerchantID, Type: f.Type, InvoiceID: f.InvoiceID, After: &f.After, Limit: limit}
+		if f.OnlyFailed {
+			list.Delivery = DeliveryFailed
+		}
+		rows, err := tx.Events(ctx, list)
+		if err != nil {
+			return err
+		}
+		var seqs []int64
+		for _, r := range rows {
+			if f.Through != 0 && r.Seq > f.Through {
+				rows = nil // nothing is left
+				break
+			}
+			made := r.CreatedAt >= f.CreatedFrom && (f.CreatedTo == 0 || r.CreatedAt <= f.CreatedTo)
+			if made && (r.Status == DeliveryDelivered || r.Status == DeliveryFailed) {
+				seqs = append(seqs, r.Seq)
+			}
+		}
+		if len(rows) == limit {
+			next = rows[limit-1].Seq
+		}
+		scheduled, err = tx.redeliver(ctx, seqs, nowMS)
+		return err
+	})
+	if err != nil {
+		return 0, 0, fmt.Errorf("send events again: %w", err)
+	}
+	return scheduled, next, nil
+}
+
+// redeliver moves finished deliveries back into the schedule.
+func (tx *Tx) redeliver(ctx context.Context, seqs []int64, nowMS int64) (int64, error) {
+	type moved struct {
+		seq, attempts int64
+		merchantID    string
+	}
+	back, err := inChunks(seqs, func(chunk []any) ([]moved, error) {
+		return collect(ctx, &tx.queries, func(row scanner) (m moved, err error) {
+			err = row.Scan(&m.seq, &m.merchantID, &m.attempts)
+			return m, err
+		}, "DELETE FROM finished_deliveries WHERE seq IN "+list(0, len(chunk))+" RETURNING seq, merchant_id, attempts", chunk...)
+	})
+	if err != nil {
+		return 0, err
+	}
+	rows, merchants := make([][]any, len(back)), make(map[string]bool)
+	for i, m := range back {
+		rows[i] = []any{m.seq, m.merchantID, m.attempts, m.attempts, nowMS, nowMS + RetryWindow}
+		if merchants[m.merchantID] {
+			continue
+		}
+		merchants[m.merchantID] = true
+		if _, err := tx.exec(ctx, "UPDATE breakers SET until_ms = $2 WHERE merchant_id = $1 AND until_ms > $2", m.merchantID, nowMS); err != nil {
+			return 0, err
+		}
+	}
+	err = tx.into(ctx, insertion{"deliveries", []string{"seq", "merchant_id", "attempts", "since", "due_ms", "deadline_ms"}, ""}, rows)
+	return int64(len(back)), err
+}
