@@ -10,6 +10,9 @@ import (
 // Header names a block and its place in the chain.
 type Header = store.Header
 
+// Gap are older blocks that are still to be read, or read again.
+type Gap = store.Gap
+
 // Block is what the indexer read of one block: the transfers that touch a
 // settlement address, in the order of their logs, and the registry's events.
 type Block struct {
@@ -37,12 +40,14 @@ const (
 // Cursor is how far a chain is read. Indexed is the newest block whose
 // transfers are stored; Confirmed the newest whose transfers are final. A
 // chain that was never read has Started false and zero headers. Halted is the
-// reason why the chain's indexer stopped, empty while it runs.
+// reason why the chain's indexer stopped, empty while it runs. Gap is nil when
+// no older blocks are to be read.
 type Cursor struct {
 	Started   bool
 	Indexed   Header
 	Confirmed Header
 	Halted    string
+	Gap       *Gap
 }
 
 // Errors by which the ledger refuses what an indexer hands it.
@@ -52,4 +57,6 @@ var (
 	ErrCursorMoved = errors.New("the chain has been read up to another block")
 	// ErrFinalityViolated: the change would undo blocks that are final.
 	ErrFinalityViolated = errors.New("the change would undo a final block")
+	// ErrNotStarted: the chain was never read.
+	ErrNotStarted = errors.New("the chain was never read")
 )

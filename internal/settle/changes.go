@@ -41,10 +41,10 @@ func (s *Service) intend(c *changes, kind invoice.IntentKind, inv invoice.Invoic
 
 // save writes the changes.
 func (c *changes) save(ctx context.Context, tx *store.Tx) error {
-	if err := tx.InsertEvents(ctx, c.events); err != nil {
+	if err := tx.InsertIntents(ctx, c.intents); err != nil {
 		return err
 	}
-	return tx.InsertIntents(ctx, c.intents)
+	return tx.InsertEvents(ctx, c.events)
 }
 
 // update runs a transaction that collects changes, saves them in it, and

@@ -2,7 +2,10 @@ package settle
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
@@ -22,11 +25,7 @@ const expireBatch = 500
 // passed. The line must be a block that was read, and not one between two that
 // were; one that is final already changes nothing.
 func (s *Service) Confirm(ctx context.Context, chainKey string, line Header) error {
-	err := s.update(ctx, func(tx *store.Tx, c *changes) error {
-		cur, err := s.lock(ctx, tx, chainKey)
-		if err != nil {
-			return err
-		}
+	return s.expiring(ctx, chainKey, func(tx *store.Tx, c *changes, cur *store.Cursor) error {
 		if line.Number <= cur.Confirmed.Number {
 			return nil
 		}
@@ -47,12 +46,8 @@ func (s *Service) Confirm(ctx context.Context, chainKey string, line Header) err
 			return err
 		}
 		cur.Confirmed = line
-		return tx.SaveCursor(ctx, chainKey, cur)
+		return tx.SaveCursor(ctx, chainKey, *cur)
 	})
-	if err != nil {
-		return err
-	}
-	return s.expire(ctx, chainKey)
 }
 
 // confirmTransfers confirms what is pending up to a block and reckons the
@@ -66,120 +61,81 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, c *changes
 	if err != nil {
 		return err
 	}
+	if len(payments)+len(refunds) == 0 {
+		return nil
+	}
 	now := s.Now().Unix()
+	if err := tx.ConfirmThrough(ctx, chainKey, through, now); err != nil {
+		return err
+	}
 	touched := make(map[string]bool)
 	for _, p := range payments {
-		p.Status, p.ConfirmedAt = invoice.Confirmed, now
-		if err := tx.SavePayment(ctx, p); err != nil {
-			return err
-		}
 		if p.Attributed() {
 			touched[p.InvoiceID] = true
 		}
 	}
-	for _, r := range refunds {
-		r.Status, r.ConfirmedAt = invoice.Confirmed, now
-		if err := tx.SaveRefund(ctx, r); err != nil {
-			return err
-		}
-		touched[r.InvoiceID] = true
+	for i := range refunds {
+		refunds[i].Status, refunds[i].ConfirmedAt = invoice.Confirmed, now
+		touched[refunds[i].InvoiceID] = true
 	}
-	return s.reckon(ctx, tx, c, touched, refunds)
+	accounts, err := loadAccounts(ctx, tx, slices.Collect(maps.Keys(touched)))
+	if err != nil {
+		return err
+	}
+	return s.reckon(ctx, tx, c, accounts, refunds)
 }
 
-// reckon brings the invoices up to date with their payments and refunds, and
-// announces what follows: invoices that are paid now, and the refunds that
-// were confirmed just now.
-func (s *Service) reckon(ctx context.Context, tx *store.Tx, c *changes, touched map[string]bool, confirmed []invoice.Refund) error {
-	ids := make([]string, 0, len(touched))
-	for id := range touched {
-		ids = append(ids, id)
-	}
-	invoices, err := tx.InvoicesByID(ctx, ids)
-	if err != nil {
-		return err
-	}
-	payments, err := tx.PaymentsOfInvoices(ctx, ids)
-	if err != nil {
-		return err
-	}
-	refunds, err := tx.RefundsOfInvoices(ctx, ids)
-	if err != nil {
-		return err
-	}
-	paymentsOf := make(map[string][]invoice.Payment)
-	byID := make(map[string]invoice.Payment)
-	for _, p := range payments {
-		paymentsOf[p.InvoiceID] = append(paymentsOf[p.InvoiceID], p.Payment)
-		byID[p.ID] = p.Payment
-	}
-	refundsOf := make(map[string][]invoice.Refund)
-	for _, r := range refunds {
-		refundsOf[r.InvoiceID] = append(refundsOf[r.InvoiceID], r)
-	}
-	invoicesByID := make(map[string]invoice.Invoice)
-	for _, before := range invoices {
-		after := before.Reckon(paymentsOf[before.ID]).ReckonRefunds(refundsOf[before.ID])
-		invoicesByID[after.ID] = after
-		if err := tx.UpdateInvoice(ctx, after); err != nil {
-			return err
-		}
-		if before.Status == after.Status {
-			continue
-		}
-		if err := s.announce(c, invoice.EventPaid, after.ID, after, wire.PaidData(after)); err != nil {
-			return err
-		}
-		if after.CloseIntent(paymentsOf[after.ID]) {
-			s.intend(c, invoice.IntentClose, after)
-		}
-	}
-	for _, r := range confirmed {
-		if err := s.announce(c, invoice.EventRefunded, r.ID, invoicesByID[r.InvoiceID],
-			wire.RefundedData(r, byID[r.PaymentID])); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// expire expires the open invoices whose expiresAt lies before the chain's
-// final block. Every payment up to that block is reckoned, so none that was
-// mined in time is missed.
-func (s *Service) expire(ctx context.Context, chainKey string) error {
+// expiring runs a transaction that may move the finality line or close the
+// gap, under the chain's cursor, and expires in it the invoices that are due
+// then. Should they be more than one transaction takes, others follow.
+func (s *Service) expiring(ctx context.Context, chainKey string, fn func(tx *store.Tx, c *changes, cur *store.Cursor) error) error {
 	for {
-		expired := 0
+		full := false
 		err := s.update(ctx, func(tx *store.Tx, c *changes) error {
 			cur, err := s.lock(ctx, tx, chainKey)
 			if err != nil {
 				return err
 			}
-			due, err := tx.ExpiringInvoices(ctx, chainKey, cur.Confirmed.Time, expireBatch)
-			if err != nil {
+			if err := fn(tx, c, &cur); err != nil {
 				return err
 			}
-			expired = len(due)
-			for _, inv := range due {
-				if err := s.expireOne(ctx, tx, c, inv, cur.Confirmed.Time); err != nil {
-					return err
-				}
-			}
-			return nil
+			full, err = s.expire(ctx, tx, c, chainKey, cur)
+			return err
 		})
-		if err != nil || expired < expireBatch {
+		if err != nil || !full {
 			return err
 		}
+		fn = func(*store.Tx, *changes, *store.Cursor) error { return nil }
 	}
 }
 
-func (s *Service) expireOne(ctx context.Context, tx *store.Tx, c *changes, inv invoice.Invoice, confirmedTime int64) error {
-	after, ok := inv.Expire(confirmedTime)
-	if !ok {
-		return nil
+// expire expires open invoices whose expiresAt lies before the chain's final
+// block, and reports whether there may be more than it takes at once. Every
+// payment up to that block is reckoned, so none that was mined in time is
+// missed; but for the gap, so that an invoice which is older than its end
+// waits.
+func (s *Service) expire(ctx context.Context, tx *store.Tx, c *changes, chainKey string, cur store.Cursor) (full bool, err error) {
+	createdAfter := int64(math.MinInt64)
+	if cur.Gap != nil {
+		createdAfter = cur.Gap.LastTime + invoice.ClockSkew
 	}
-	if err := tx.UpdateInvoice(ctx, after); err != nil {
-		return err
+	due, err := tx.ExpiringInvoices(ctx, chainKey, createdAfter, cur.Confirmed.Time, expireBatch)
+	if err != nil {
+		return false, err
 	}
-	s.intend(c, invoice.IntentClose, after)
-	return s.announce(c, invoice.EventExpired, after.ID, after, wire.ExpiredData(after))
+	for i, inv := range due {
+		after, ok := inv.Expire(cur.Confirmed.Time)
+		if !ok {
+			return false, fmt.Errorf("invoice %s does not expire at %d, though it was found to", inv.ID, cur.Confirmed.Time)
+		}
+		due[i] = after
+		s.intend(c, invoice.IntentClose, after)
+		if err := s.announce(c, invoice.EventExpired, after.ID, after, wire.ExpiredData(after)); err != nil {
+			return false, err
+		}
+	}
+	if err := tx.UpdateInvoices(ctx, due); err != nil {
+		return false, err
+	}
+	return len(due) == expireBatch, nil
 }

@@ -3,6 +3,7 @@ package settle
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
@@ -14,7 +15,7 @@ func (s *Service) Cursor(ctx context.Context, chainKey string) (Cursor, error) {
 	if errors.Is(err, store.ErrNotFound) {
 		return Cursor{}, nil
 	}
-	return Cursor{Started: err == nil, Indexed: cur.Indexed, Confirmed: cur.Confirmed, Halted: cur.Halted}, err
+	return Cursor{Started: err == nil, Indexed: cur.Indexed, Confirmed: cur.Confirmed, Halted: cur.Halted, Gap: cur.Gap}, err
 }
 
 // Since returns the earliest time (Unix seconds) of a block that could hold a
@@ -28,11 +29,17 @@ func (s *Service) Since(ctx context.Context, chainKey string) (since int64, ok b
 }
 
 // Start records a chain that is read for the first time. The block after the
-// header is the first that is read. It returns ErrCursorMoved when another
+// header, which is final, is the first that Observe takes. The blocks from the
+// number given up to the header are a gap, for Fill; there is none when the
+// number lies above the header's. It returns ErrCursorMoved when another
 // process started the chain already.
-func (s *Service) Start(ctx context.Context, chainKey string, at Header) error {
+func (s *Service) Start(ctx context.Context, chainKey string, at Header, from uint64) error {
+	var gap *Gap
+	if from <= at.Number {
+		gap = &Gap{Next: from, Last: at.Number, LastTime: at.Time}
+	}
 	return s.Store.Update(ctx, func(tx *store.Tx) error {
-		fresh, err := tx.InsertChain(ctx, chainKey, at)
+		fresh, err := tx.InsertChain(ctx, chainKey, at, gap)
 		if err != nil {
 			return err
 		}
@@ -107,19 +114,38 @@ func (s *Service) Rollback(ctx context.Context, chainKey string, to Header) erro
 			return err
 		}
 		cur.Indexed = to
+		// What a reorg left of the gap is read again as part of the head.
+		cur.Gap = cur.Gap.UpTo(to)
 		return tx.SaveCursor(ctx, chainKey, cur)
 	})
 }
 
 // Halt stops the chain's indexer until somebody has looked at it. Nothing
-// else of the chain is changed.
+// else of the chain is changed. It returns ErrNotStarted for a chain that was
+// never read.
 func (s *Service) Halt(ctx context.Context, chainKey, reason string) error {
+	return s.mark(ctx, chainKey, func(cur *store.Cursor) error { cur.Halted = reason; return nil })
+}
+
+// Resume lets the indexer of a halted chain go on. It returns ErrNotStarted
+// for a chain that was never read.
+func (s *Service) Resume(ctx context.Context, chainKey string) error {
+	return s.Halt(ctx, chainKey, "")
+}
+
+// mark changes the chain's cursor, halted or not.
+func (s *Service) mark(ctx context.Context, chainKey string, change func(*store.Cursor) error) error {
 	return s.Store.Update(ctx, func(tx *store.Tx) error {
 		cur, err := tx.LockCursor(ctx, chainKey)
+		if errors.Is(err, store.ErrNotFound) {
+			return fmt.Errorf("%s: %w", chainKey, ErrNotStarted)
+		}
 		if err != nil {
 			return err
 		}
-		cur.Halted = reason
+		if err := change(&cur); err != nil {
+			return err
+		}
 		return tx.SaveCursor(ctx, chainKey, cur)
 	})
 }

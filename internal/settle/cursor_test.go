@@ -24,7 +24,7 @@ func TestStartAndCursor(t *testing.T) {
 		if err := w.Observe(t.Context(), "unregistered", []settle.Block{w.next(start + 1)}); err == nil {
 			t.Error("a chain that was never started is read")
 		}
-		if err := w.Start(t.Context(), w.chainKey, w.next(start+1).Header); !errors.Is(err, settle.ErrCursorMoved) {
+		if err := w.Start(t.Context(), w.chainKey, w.next(start+1).Header, 0); !errors.Is(err, settle.ErrCursorMoved) {
 			t.Errorf("a second start gives %v, want ErrCursorMoved", err)
 		}
 		genesis := w.head()

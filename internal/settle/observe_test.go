@@ -83,6 +83,28 @@ func TestAReorgCanMakeAPaymentAnothers(t *testing.T) {
 	})
 }
 
+// TestWhatAPaymentLeavesIsFree has a payment move to another invoice in the
+// block in which the next transfer could be meant for the one that it left.
+func TestWhatAPaymentLeavesIsFree(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		one, two := w.create(amount(1_000_000)), w.create(amount(2_000_000))
+		p := w.pay(one.Amount)
+		w.mine(start+1, p)
+		w.reorg(1)
+		moved, next, third := p, w.pay(one.Amount), w.pay(one.Amount)
+		moved.Amount = two.Amount
+		w.mine(start+2, moved, next, third)
+		if got := w.payment(next); got.InvoiceID != one.ID {
+			t.Errorf("the next payment of the amount went to %q, want %s", got.InvoiceID, one.ID)
+		}
+		if got := w.payment(third); got.Attributed() {
+			t.Errorf("the third went to %s, which was covered", got.InvoiceID)
+		}
+	})
+}
+
 func TestPaymentKeepsItsInvoiceThroughReorgs(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -198,6 +220,39 @@ func TestExpiryInBatches(t *testing.T) {
 		}
 		if kinds[invoice.EventExpired] != n || len(kinds) != 1 {
 			t.Errorf("events %v, want %d that invoices expired", kinds, n)
+		}
+	})
+}
+
+// TestFalseEvidenceDoesNotLast has a transfer recorded with evidence that it
+// does not have, as a provider that lies can tell of it. Read again without,
+// it is not the payment of the invoice that the evidence named.
+func TestFalseEvidenceDoesNotLast(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		for name, of := range map[string]func(invoice.Hash) invoice.Evidence{
+			"registry":      func(id invoice.Hash) invoice.Evidence { return invoice.Evidence{Registry: id} },
+			"authorization": func(id invoice.Hash) invoice.Evidence { return invoice.Evidence{Authorization: id} },
+			"calldata":      func(id invoice.Hash) invoice.Evidence { return invoice.Evidence{Calldata: id} },
+		} {
+			w := db.world(t)
+			meant, named := w.create(), w.create()
+			p := w.pay(meant.TransferAmount)
+			w.mine(start+1, tagged(p, of(named.CommitmentID)))
+			if got := w.payment(p); got.InvoiceID != named.ID || got.Evidence != of(named.CommitmentID) {
+				t.Errorf("%s: it is of %q by %+v", name, got.InvoiceID, got.Evidence)
+			}
+			w.reorg(1)
+			w.mine(start+1, p)
+			w.final()
+			if got := w.payment(p); got.InvoiceID != meant.ID || got.Method != invoice.ByTransferAmount || got.Evidence != (invoice.Evidence{}) {
+				t.Errorf("%s: read again it is of %q by %s, want %s by its amount", name, got.InvoiceID, got.Method, meant.ID)
+			}
+			for inv, want := range map[string]invoice.Status{meant.ID: invoice.Paid, named.ID: invoice.Open} {
+				if got := w.invoice(inv).Status; got != want {
+					t.Errorf("%s: %s is %s, want %s", name, inv, got, want)
+				}
+			}
 		}
 	})
 }

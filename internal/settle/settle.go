@@ -33,6 +33,9 @@ type Merchants interface {
 	// WantsEvents reports whether the merchant's events are to be delivered.
 	// What is not scheduled when it happens never will be.
 	WantsEvents(merchantID string) bool
+	// Tolerance is how much less than the amount the merchant's invoices may
+	// be paid with. It counts from an invoice's creation on.
+	Tolerance(merchantID string) invoice.Tolerance
 }
 
 // Signals are called after a transaction that left work for somebody. They

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"flag"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -77,11 +78,18 @@ type world struct {
 	woke []string // the signals that were called
 }
 
-// merchants knows all but "stranger"; "silent" has no endpoint.
+// merchants knows all but "stranger"; "silent" has no endpoint, and "lenient-"
+// ones take 5% less.
 type merchants struct{}
 
 func (merchants) Known(id string) bool       { return id != "stranger" }
 func (merchants) WantsEvents(id string) bool { return id != "silent" }
+func (merchants) Tolerance(id string) invoice.Tolerance {
+	if strings.HasPrefix(id, "lenient-") {
+		return invoice.Tolerance{BasisPoints: 500}
+	}
+	return invoice.Tolerance{}
+}
 
 func (db *database) world(t testing.TB) *world {
 	t.Helper()
@@ -91,7 +99,7 @@ func (db *database) world(t testing.TB) *world {
 	w.seconds.Store(start)
 	w.Service = w.service()
 	w.blocks = []settle.Block{{Header: settle.Header{Number: 100, Hash: w.hash("genesis"), Time: start}}}
-	w.must(w.Start(t.Context(), w.chainKey, w.head()))
+	w.must(w.Start(t.Context(), w.chainKey, w.head(), w.head().Number+1))
 	return w
 }
 

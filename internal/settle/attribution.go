@@ -1,0 +1,104 @@
+package settle
+
+import (
+	"context"
+	"errors"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/wire"
+)
+
+// Errors of AttributeByHand.
+var (
+	// ErrAttributed: the payment belongs to another invoice.
+	ErrAttributed = errors.New("the payment belongs to another invoice")
+	// ErrOrphaned: a reorg left the payment's block, and its transaction was
+	// not mined again.
+	ErrOrphaned = errors.New("the payment's block left the chain")
+)
+
+// HandAttribution is somebody's word that a payment is meant for an invoice.
+// By and Note are held against the rules of a label by who takes them in; Note
+// may be empty.
+type HandAttribution struct {
+	PaymentID string
+	InvoiceID string
+	By        string // who says so
+	Note      string // why
+}
+
+// AttributeByHand attributes a payment that belongs to no invoice, and records
+// who did. The payment is announced as any other, and if it is final the
+// invoice is reckoned at once. It returns the payment; when it belongs to the
+// invoice already, nothing is changed. A halted chain does not hinder it.
+//
+// It returns store.ErrNotFound when there is no such payment, a
+// *invoice.FieldError when there is no such invoice or it awaits other money
+// than the payment's, ErrAttributed or ErrOrphaned.
+func (s *Service) AttributeByHand(ctx context.Context, h HandAttribution) (invoice.Payment, error) {
+	found, err := s.Store.Payment(ctx, h.PaymentID)
+	if err != nil {
+		return invoice.Payment{}, err
+	}
+	err = s.update(ctx, func(tx *store.Tx, c *changes) error {
+		if _, err := tx.LockCursor(ctx, found.ChainKey); err != nil {
+			return err
+		}
+		if found, err = tx.Payment(ctx, h.PaymentID); err != nil {
+			return err
+		}
+		switch {
+		case found.InvoiceID == h.InvoiceID:
+			return nil
+		case found.Attributed():
+			return ErrAttributed
+		case found.Status == invoice.Orphaned:
+			return ErrOrphaned
+		}
+		inv, err := tx.Invoice(ctx, h.InvoiceID)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			return &invoice.FieldError{Field: "invoiceId", Detail: "is of no invoice"}
+		case err != nil:
+			return err
+		case !inv.Takes(found.Transfer):
+			return &invoice.FieldError{
+				Field: "invoiceId", Detail: "is of an invoice that awaits another token, on another chain or at another address",
+			}
+		}
+		return s.attributeByHand(ctx, tx, c, &found, inv, h)
+	})
+	return found.Payment, err
+}
+
+func (s *Service) attributeByHand(ctx context.Context, tx *store.Tx, c *changes, p *store.PaymentRow, inv invoice.Invoice, h HandAttribution) error {
+	p.Payment = p.Of(invoice.Attribution{Invoice: inv, Method: invoice.ByHand})
+	p.AttributedBy, p.AttributedAt = h.By, s.Now().Unix()
+	if err := tx.SavePayments(ctx, []store.PaymentRow{*p}); err != nil {
+		return err
+	}
+	err := tx.InsertAttribution(ctx, store.AttributionRow{
+		ID: s.ids.New(""), PaymentID: p.ID, InvoiceID: inv.ID, By: h.By, Note: h.Note, At: p.AttributedAt,
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.announceReceived(c, p.Payment, inv); err != nil {
+		return err
+	}
+	if p.Status != invoice.Confirmed {
+		return nil
+	}
+	accounts, err := loadAccounts(ctx, tx, []string{inv.ID})
+	if err != nil {
+		return err
+	}
+	return s.reckon(ctx, tx, c, accounts, nil)
+}
+
+// announceReceived tells the invoice's merchant of a payment that is
+// attributed now. To the same invoice it is told once.
+func (s *Service) announceReceived(c *changes, p invoice.Payment, inv invoice.Invoice) error {
+	return s.announce(c, invoice.EventReceived, p.ID+"/"+inv.ID, inv, wire.ReceivedData(p))
+}

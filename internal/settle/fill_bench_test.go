@@ -1,0 +1,68 @@
+package settle_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// BenchmarkFill measures how fast a gap is filled, in transfers: those of
+// which each pays an invoice, and those that pay none. Each round adds 10,000
+// to the database of those before, so that -benchtime=10x is a back-fill of
+// 100,000.
+func BenchmarkFill(b *testing.B) {
+	for name, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+		for _, paying := range []bool{true, false} {
+			b.Run(fmt.Sprintf("%s/paying=%t", name, paying), func(b *testing.B) {
+				u := url(b)
+				db := &database{store: storetest.Open(b, u), sql: storetest.SQL(b, u)}
+				benchmarkFill(b, db.world(b), paying)
+			})
+		}
+	}
+}
+
+func benchmarkFill(b *testing.B, w *world, paying bool) {
+	b.Helper()
+	const round, call, perBlock = 10_000, 2_500, 50
+	w.create() // so that the address is watched
+	near := w.next(start)
+	far := w.next(start)
+	far.Number, far.Parent = 1_000_000_000, w.hash("left out")
+	w.must(w.Observe(b.Context(), w.chainKey, []settle.Block{near, far}))
+	w.must(w.Confirm(b.Context(), w.chainKey, far.Header))
+	next := w.rescan().Next
+	for b.Loop() {
+		b.StopTimer()
+		var blocks []settle.Block
+		var invoices []invoice.Invoice
+		for range round / perBlock {
+			block := settle.Block{Header: settle.Header{Number: next + uint64(len(blocks)), Time: start + 1}}
+			block.Hash = w.hash("block", block.Number)
+			for i := range perBlock {
+				t := w.pay(invoice.NewAmount(uint64(3_000_000 + 1000*w.txs)))
+				t.Position = invoice.Position{BlockNumber: block.Number, BlockHash: block.Hash, BlockTime: block.Time, LogIndex: i}
+				block.Transfers = append(block.Transfers, t)
+				if paying {
+					inv := w.insertable(uint64(w.txs))
+					inv.Amount, inv.TransferAmount = t.Amount.Minus(invoice.NewAmount(7)), t.Amount
+					invoices = append(invoices, inv)
+				}
+			}
+			blocks = append(blocks, block)
+		}
+		w.insert(invoices)
+		b.StartTimer()
+		for len(blocks) > 0 {
+			part := blocks[:call/perBlock]
+			blocks = blocks[len(part):]
+			through := part[len(part)-1].Header
+			w.fill(next, through, part...)
+			next = through.Number + 1
+		}
+	}
+	b.ReportMetric(float64(round*b.N)/b.Elapsed().Seconds(), "transfers/s")
+}

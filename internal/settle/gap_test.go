@@ -1,0 +1,284 @@
+package settle_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+)
+
+// gap returns the gap of the world's chain, nil when there is none.
+func (w *world) gap() *settle.Gap {
+	w.t.Helper()
+	cur, err := w.Cursor(w.t.Context(), w.chainKey)
+	w.must(err)
+	return cur.Gap
+}
+
+func (w *world) checkGap(want *settle.Gap) {
+	w.t.Helper()
+	if diff := cmp.Diff(want, w.gap()); diff != "" {
+		w.t.Errorf("gap (-want +got):\n%s", diff)
+	}
+}
+
+// skip has the service read a block without what is in it.
+func (w *world) skip(b settle.Block) settle.Block {
+	w.t.Helper()
+	empty := b
+	empty.Transfers, empty.Registry = nil, nil
+	w.observe(empty)
+	return b
+}
+
+// rescan opens a gap from the first block of the world that was read.
+func (w *world) rescan() settle.Gap {
+	w.t.Helper()
+	gap, err := w.Rescan(w.t.Context(), w.chainKey, 101)
+	w.must(err)
+	return gap
+}
+
+func (w *world) fill(next uint64, through settle.Header, blocks ...settle.Block) {
+	w.t.Helper()
+	w.must(w.Fill(w.t.Context(), w.chainKey, next, blocks, through))
+}
+
+func TestStartLeavesAGap(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		for _, test := range []struct {
+			from uint64
+			want *settle.Gap
+		}{
+			{0, &settle.Gap{Next: 0, Last: 100, LastTime: start}},
+			{100, &settle.Gap{Next: 100, Last: 100, LastTime: start}},
+			{101, nil},
+			{1 << 40, nil},
+		} {
+			w := db.world(t)
+			w.chainKey += "-late"
+			w.must(w.Start(t.Context(), w.chainKey, w.head(), test.from))
+			w.checkGap(test.want)
+		}
+	})
+}
+
+func TestRescanWidensTheGap(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		for i := range int64(9) { // up to block 109
+			w.mine(start + i)
+		}
+		for _, step := range []struct {
+			from uint64
+			want settle.Gap
+		}{
+			{109, settle.Gap{Next: 109, Last: 109, LastTime: start + 8}},
+			{105, settle.Gap{Next: 105, Last: 109, LastTime: start + 8}},
+			{107, settle.Gap{Next: 105, Last: 109, LastTime: start + 8}},
+		} {
+			if got, err := w.Rescan(t.Context(), w.chainKey, step.from); err != nil || got != step.want {
+				t.Errorf("rescan from %d gives %+v, %v, want %+v", step.from, got, err, step.want)
+			}
+			w.checkGap(&step.want)
+		}
+		if _, err := w.Rescan(t.Context(), w.chainKey, 110); err == nil || !strings.Contains(err.Error(), "up to block 109") {
+			t.Errorf("rescan above the newest block gives %v", err)
+		}
+		w.checkGap(&settle.Gap{Next: 105, Last: 109, LastTime: start + 8})
+		w.reorg(2) // the gap's end left the chain
+		w.checkGap(&settle.Gap{Next: 105, Last: 107, LastTime: start + 6})
+		w.mine(start + 20)
+		w.rescan()
+		w.checkGap(&settle.Gap{Next: 101, Last: 108, LastTime: start + 20})
+		w.reorg(8) // all of it did
+		w.checkGap(nil)
+		for name, err := range map[string]error{
+			"rescan": func() error { _, err := w.Rescan(t.Context(), "unread", 1); return err }(),
+			"resume": w.Resume(t.Context(), "unread"), "halt": w.Halt(t.Context(), "unread", "broken"),
+		} {
+			if !errors.Is(err, settle.ErrNotStarted) {
+				t.Errorf("%s of a chain that was never read: %v, want ErrNotStarted", name, err)
+			}
+		}
+	})
+}
+
+// TestFillFindsWhatWasMissed reads blocks without what they hold and fills it
+// in later, twice: what was found is settled at once, and once.
+func TestFillFindsWhatWasMissed(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		missed, seen := w.create(), w.create(amount(7_000_000))
+		paid := w.next(start+10, w.pay(missed.TransferAmount), w.pay(invoice.NewAmount(3)))
+		paid.Registry = []settle.RegistryEvent{{Kind: settle.RegistryOpened, CommitmentID: missed.CommitmentID}}
+		w.skip(paid)
+		known := w.next(start+11, w.pay(seen.Amount))
+		w.observe(known)
+		back := w.skip(w.next(start+12, tagged(w.back(invoice.NewAmount(400_000)), invoice.Evidence{Calldata: missed.CommitmentID})))
+		w.final()
+		if got := w.invoice(missed.ID); got.Status != invoice.Open {
+			t.Fatalf("what nobody was told of is %s", got.Status)
+		}
+		events := map[*invoice.Invoice][]string{
+			&missed: {"invoice.created", "payment.received", "invoice.paid", "payment.refunded"},
+			&seen:   {"invoice.created", "payment.received", "invoice.paid"},
+		}
+		for range 2 {
+			w.rescan()
+			w.signals()
+			w.fill(101, paid.Header, paid)
+			w.checkGap(&settle.Gap{Next: 102, Last: 103, LastTime: start + 12})
+			w.fill(102, back.Header, known, back)
+			w.checkGap(nil)
+			for inv, want := range events {
+				got := w.invoice(inv.ID)
+				if got.Status != invoice.Paid || got.Exception != "" || got.SettledAt != map[*invoice.Invoice]int64{&missed: start + 10, &seen: start + 11}[inv] {
+					t.Errorf("%s is %s, %q, settled at %d", got.ID, got.Status, got.Exception, got.SettledAt)
+				}
+				if diff := cmp.Diff(want, w.told(*inv)); diff != "" {
+					t.Errorf("events of %s (-want +got):\n%s", inv.ID, diff)
+				}
+			}
+			if got := w.invoice(missed.ID).AmountRefunded; got != invoice.NewAmount(400_000) {
+				t.Errorf("refunded: %s", got)
+			}
+			if diff := cmp.Diff([]string{"open done 101", "close due 0"}, w.intents(missed)); diff != "" {
+				t.Errorf("intents (-want +got):\n%s", diff)
+			}
+			for _, p := range []invoice.Transfer{paid.Transfers[0], paid.Transfers[1], known.Transfers[0]} {
+				if got := w.payment(p); got.Status != invoice.Confirmed || got.Position != p.Position {
+					t.Errorf("the payment of %s is %s at %+v", p.Amount, got.Status, got.Position)
+				}
+			}
+			if p := w.payment(paid.Transfers[1]); p.Attributed() {
+				t.Errorf("3 units nobody asked for went to %s", p.InvoiceID)
+			}
+		}
+		if slices.Contains(w.signals(), "deliveries") {
+			t.Error("filling the gap a second time announced something")
+		}
+	})
+}
+
+// TestFillConfirmsWhatAReorgLeft has a transaction, believed to be gone, found
+// in a final block.
+func TestFillConfirmsWhatAReorgLeft(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		inv := w.create()
+		p := w.pay(inv.Amount)
+		w.mine(start+10, p)
+		w.reorg(1)
+		b := w.skip(w.next(start+11, p))
+		w.final()
+		w.rescan()
+		w.fill(101, b.Header, b)
+		if got := w.payment(p); got.Status != invoice.Confirmed || got.BlockHash != b.Hash {
+			t.Errorf("it is %s in %s, want confirmed in %s", got.Status, got.BlockHash, b.Hash)
+		}
+		if diff := cmp.Diff([]string{"invoice.created", "payment.received", "invoice.paid"}, w.told(inv)); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestFillRefuses(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		inv := w.create()
+		first := w.skip(w.next(start+1, w.pay(inv.Amount)))
+		line := w.skip(w.next(start + 2))
+		w.final()
+		head := w.mine(start + 3)
+		fill := func(next uint64, through settle.Header, blocks ...settle.Block) error {
+			return w.Fill(t.Context(), w.chainKey, next, blocks, through)
+		}
+		if err := fill(101, line.Header); !errors.Is(err, settle.ErrCursorMoved) {
+			t.Errorf("without a gap: %v, want ErrCursorMoved", err)
+		}
+		want := w.rescan()
+		other := line.Header
+		other.Hash = w.hash("other")
+		for name, test := range map[string]struct {
+			err  error
+			want error
+		}{
+			"another begin":         {fill(102, line.Header), settle.ErrCursorMoved},
+			"above the line":        {fill(101, head), settle.ErrCursorMoved},
+			"another block":         {fill(101, other), settle.ErrFinalityViolated},
+			"backwards":             {fill(101, w.blocks[0].Header), nil},
+			"a block outside":       {fill(101, first.Header, line), nil},
+			"a block twice":         {fill(101, line.Header, first, first), nil},
+			"a block of the past":   {fill(101, line.Header, settle.Block{Header: w.blocks[0].Header}), nil},
+			"in descending order":   {fill(101, line.Header, line, first), nil},
+			"a chain without a gap": {w.Fill(t.Context(), "unread", 1, nil, line.Header), nil},
+		} {
+			if test.err == nil || test.want != nil && !errors.Is(test.err, test.want) {
+				t.Errorf("%s: %v, want %v", name, test.err, test.want)
+			}
+		}
+		w.must(w.Halt(t.Context(), w.chainKey, "block 7 is gone"))
+		if err := fill(101, line.Header, first); !errors.Is(err, settle.ErrHalted) {
+			t.Errorf("while the chain is halted: %v, want ErrHalted", err)
+		}
+		w.checkGap(&want)
+		if got := w.told(inv); len(got) != 1 {
+			t.Errorf("what was refused was announced: %v", got)
+		}
+		w.must(w.Resume(t.Context(), w.chainKey))
+		w.must(fill(101, line.Header, first))
+		if got := w.invoice(inv.ID); got.Status != invoice.Paid {
+			t.Errorf("resumed, the invoice is %s", got.Status)
+		}
+		if err := fill(101, line.Header, first); !errors.Is(err, settle.ErrCursorMoved) {
+			t.Errorf("the same again: %v, want ErrCursorMoved", err)
+		}
+	})
+}
+
+// TestNothingExpiresThatTheGapCouldPay holds up the expiry of invoices that
+// could have been paid in blocks that are still to be read.
+func TestNothingExpiresThatTheGapCouldPay(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		old := w.create()
+		unpaid := w.create(amount(2_000_000))
+		paid := w.skip(w.next(start+10, w.pay(old.TransferAmount)))
+		end := w.mine(start + 20)
+		w.rescan()
+		w.seconds.Store(end.Time + invoice.ClockSkew)
+		atTheEdge := w.create(amount(3_000_000))
+		w.seconds.Add(1)
+		young := w.create(amount(4_000_000))
+		w.mine(young.ExpiresAt + 1)
+		w.final()
+		status := func(inv invoice.Invoice, want invoice.Status) {
+			t.Helper()
+			if got := w.invoice(inv.ID); got.Status != want {
+				t.Errorf("the invoice over %s is %s, want %s", inv.Amount, got.Status, want)
+			}
+		}
+		for _, inv := range []invoice.Invoice{old, unpaid, atTheEdge} {
+			status(inv, invoice.Open)
+		}
+		status(young, invoice.Expired)
+		w.fill(101, paid.Header, paid)
+		status(old, invoice.Paid)
+		status(unpaid, invoice.Open)
+		w.fill(102, end)
+		status(unpaid, invoice.Expired)
+		status(atTheEdge, invoice.Expired)
+	})
+}

@@ -1,0 +1,64 @@
+package settle
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// observeChunk is how many transfers share the questions to the database.
+const observeChunk = 1000
+
+// observer stores the contents of a chain's blocks in one transaction.
+type observer struct {
+	*Service
+	tx       *store.Tx
+	changes  *changes
+	chainKey string
+	final    bool // what is observed is final
+}
+
+// observe stores what the blocks hold, in its order.
+func (o *observer) observe(ctx context.Context, blocks []Block) error {
+	var transfers []invoice.Transfer
+	var sights []store.Sight
+	for _, b := range blocks {
+		for _, t := range b.Transfers {
+			if !t.Amount.IsZero() { // anyone may send nothing from anywhere to anywhere
+				transfers = append(transfers, t)
+			}
+		}
+		for _, e := range b.Registry {
+			sights = append(sights, e.sights(b.Number)...)
+		}
+	}
+	for part := range slices.Chunk(transfers, observeChunk) {
+		if err := newWorkbook(o, part).store(ctx); err != nil {
+			return fmt.Errorf("transfers in the blocks %d to %d of %s: %w",
+				part[0].BlockNumber, part[len(part)-1].BlockNumber, o.chainKey, err)
+		}
+	}
+	return o.tx.SeeIntents(ctx, o.chainKey, sights)
+}
+
+// sights returns which intents the registry has carried out. Paid and Closed
+// end an intent to open as well: the commitment is past being opened.
+func (e RegistryEvent) sights(block uint64) []store.Sight {
+	opened := store.Sight{CommitmentID: e.CommitmentID, Kind: invoice.IntentOpen, Block: block}
+	if e.Kind == RegistryOpened {
+		return []store.Sight{opened}
+	}
+	return []store.Sight{opened, {CommitmentID: e.CommitmentID, Kind: invoice.IntentClose, Block: block}}
+}
+
+// status returns what becomes of a transfer that is observed, and since when
+// it is confirmed.
+func (o *observer) status() (invoice.PaymentStatus, int64) {
+	if o.final {
+		return invoice.Confirmed, o.Now().Unix()
+	}
+	return invoice.Pending, 0
+}
