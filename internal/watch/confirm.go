@@ -4,43 +4,60 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
-	"github.com/ethereum/go-ethereum/common"
-
-	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
 )
 
+// maxAgreed is how many blocks are read from two providers at once to become
+// final: after days in which one alone answered there are many.
+const maxAgreed = 4 * maxBlocks
+
 // confirm makes everything up to the finality line final, if the line has
-// advanced and what was recorded still is what the node says. Where it is not,
-// it is rolled back and settled is false: the blocks must be read again.
-func (w *Watcher) confirm(ctx context.Context, src Source, line uint64) (settled bool, err error) {
-	at, ok := w.tracker.At(line)
-	if !ok || at.Number <= w.tracker.Final().Number {
+// advanced and what was recorded still is what the provider says, and what the
+// others say. Where it is not, it is rolled back and settled is false: the
+// blocks must be read again. It is false, too, when there is more to confirm
+// than is done at once.
+func (w *Watcher) confirm(ctx context.Context, n node, t told, line uint64) (settled bool, err error) {
+	last, ok := w.tracker.At(line)
+	if !ok || last.Number <= w.tracker.Final().Number {
 		return true, nil
+	}
+	at := last
+	if next := w.tracker.Ahead(maxAgreed); w.Chain.Agree > 1 && next.Number < at.Number {
+		at = next
 	}
 	pending, err := w.Ledger.Pending(ctx, w.Chain.Key, at.Number)
 	if err != nil {
 		return false, err
 	}
-	if ok, err := w.canonical(ctx, src, at, pending); !ok || err != nil {
+	if ok, err := w.canonical(ctx, n, t, at, pending); !ok || err != nil {
 		return false, err
 	}
-	if ok, err := w.proven(ctx, src, pending); !ok || err != nil {
+	if err := w.crosscheck(ctx, n, at, w.tracker.Final()); err != nil {
+		return false, err
+	}
+	check := w.proven
+	if w.Chain.Agree > 1 {
+		check = w.agrees
+	}
+	if ok, err := check(ctx, n, at, pending); !ok || err != nil {
 		return false, err
 	}
 	if err := w.Ledger.Confirm(ctx, w.Chain.Key, at); err != nil {
 		return false, err
 	}
 	w.tracker.Finalize(at)
-	return true, nil
+	return at == last, nil
 }
 
 // canonical compares the line's block and those of the pending transfers with
-// the node's blocks at their heights. What differs is rolled back.
-func (w *Watcher) canonical(ctx context.Context, src Source, line settle.Header, pending []invoice.Transfer) (bool, error) {
+// the provider's blocks at their heights. What differs is rolled back. Blocks
+// from which parents lead up to the head that the provider has just told of
+// are canonical to it.
+func (w *Watcher) canonical(ctx context.Context, n node, t told, line settle.Header, pending []invoice.Transfer) (bool, error) {
 	read := map[uint64]settle.Header{line.Number: line}
 	for _, t := range pending {
 		h, _ := w.tracker.At(t.BlockNumber)
@@ -49,14 +66,18 @@ func (w *Watcher) canonical(ctx context.Context, src Source, line settle.Header,
 		}
 		read[h.Number] = h
 	}
-	numbers := slices.Sorted(maps.Keys(read))
-	headers, err := src.Headers(ctx, numbers)
+	linked := uint64(math.MaxUint64)
+	if w.tracker.Tip().Hash == t.head.Hash {
+		linked = w.tracker.Linked()
+	}
+	maps.DeleteFunc(read, func(number uint64, h settle.Header) bool { return number >= linked || h.Hash == t.tagged.Hash })
+	headers, err := n.headers(ctx, slices.Sorted(maps.Keys(read))...)
 	if err != nil {
 		return false, err
 	}
 	for _, h := range headers {
 		if h.Hash != read[h.Number].Hash {
-			_, err := w.follow(ctx, src, h)
+			_, err := w.follow(ctx, n, h)
 			return false, err
 		}
 	}
@@ -66,43 +87,21 @@ func (w *Watcher) canonical(ctx context.Context, src Source, line settle.Header,
 // proven compares the pending transfers with the receipts of their
 // transactions. From the first block on where they differ, what was recorded
 // is rolled back.
-func (w *Watcher) proven(ctx context.Context, src Source, pending []invoice.Transfer) (bool, error) {
-	byTx := map[common.Hash]*chain.Receipt{}
-	for _, t := range pending {
-		byTx[common.Hash(t.TxHash)] = nil
-	}
-	receipts, err := src.Receipts(ctx, slices.Collect(maps.Keys(byTx)))
-	if err != nil {
-		return false, err
-	}
-	for _, r := range receipts {
-		byTx[r.TxHash] = r
-	}
-	var wrong *invoice.Transfer
-	for i, t := range pending {
-		if !w.decoder.proves(byTx[common.Hash(t.TxHash)], t) && (wrong == nil || t.BlockNumber < wrong.BlockNumber) {
-			wrong = &pending[i]
-		}
-	}
+func (w *Watcher) proven(ctx context.Context, n node, _ settle.Header, pending []invoice.Transfer) (bool, error) {
+	wrong, err := w.unproven(ctx, n, pending)
 	if wrong == nil {
-		return true, nil
+		return err == nil, err
 	}
 	w.Logger.Error("a recorded transfer is not in its receipt; reading its block again",
-		"chain", w.Chain.Key, "node", src.String(), "block", wrong.BlockNumber, "tx", wrong.TxHash.String(), "ordinal", wrong.Ordinal)
-	below, ok := w.tracker.At(wrong.BlockNumber - 1)
-	if !ok {
-		return false, fmt.Errorf("pending transfer in block %d, at or below the final block %d", wrong.BlockNumber, w.tracker.Final().Number)
-	}
-	return false, w.rollback(ctx, below)
+		"chain", w.Chain.Key, "provider", n.String(), "block", wrong.BlockNumber, "tx", wrong.TxHash.String(), "ordinal", wrong.Ordinal)
+	return false, w.rollbackBelow(ctx, wrong.BlockNumber)
 }
 
-// proves reports whether the receipt holds the transfer just as it was
-// recorded.
-func (d decoder) proves(r *chain.Receipt, t invoice.Transfer) bool {
-	if !r.Succeeded() || invoice.Hash(r.BlockHash) != t.BlockHash || t.Ordinal >= len(r.Logs) {
-		return false
+// rollbackBelow orphans a block that was read and is not final, and all above.
+func (w *Watcher) rollbackBelow(ctx context.Context, block uint64) error {
+	below, ok := w.tracker.At(block - 1)
+	if !ok {
+		return fmt.Errorf("block %d is to be read again, but is not above the final block %d", block, w.tracker.Final().Number)
 	}
-	log := &r.Logs[t.Ordinal]
-	m, ok := d.movement(log)
-	return ok && int(log.Index) == t.LogIndex && m.token.Address == t.Token && m.from == t.From && m.to == t.To && m.amount == t.Amount
+	return w.rollback(ctx, below)
 }

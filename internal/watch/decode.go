@@ -1,7 +1,10 @@
 package watch
 
 import (
+	"bytes"
 	"fmt"
+	"math/big"
+	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -13,11 +16,11 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// First topics of the tokens' logs.
-var (
-	transferTopic      = crypto.Keccak256Hash([]byte("Transfer(address,address,uint256)"))
-	authorizationTopic = crypto.Keccak256Hash([]byte("AuthorizationUsed(address,bytes32)"))
-)
+// authorizationTopic is the first topic of ERC-3009's log of an authorization.
+var authorizationTopic = crypto.Keccak256Hash([]byte("AuthorizationUsed(address,bytes32)"))
+
+// transferFrom is the selector of ERC-20's transfer of another's tokens.
+var transferFrom = crypto.Keccak256([]byte("transferFrom(address,address,uint256)"))[:selectorLen]
 
 // Lengths of calldata, in bytes.
 const (
@@ -26,14 +29,53 @@ const (
 )
 
 // decoder reads the logs of one chain. What it does is pure.
-type decoder struct{ chain chain.Chain }
+type decoder struct {
+	chain    chain.Chain
+	emitters []emitter
+}
+
+// emitter is a contract whose logs tell of a token's movements, in units of
+// its own: unit of them make one minor unit of the token.
+type emitter struct {
+	chain.Emitter
+	token *chain.Token
+	unit  *big.Int // nil for 1
+}
+
+func newDecoder(c chain.Chain) decoder {
+	d := decoder{chain: c}
+	for i := range c.Tokens {
+		t := &c.Tokens[i]
+		for _, e := range t.Emitters() {
+			em := emitter{Emitter: e, token: t}
+			if e.Decimals > t.Decimals {
+				em.unit = new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(e.Decimals-t.Decimals)), nil)
+			}
+			d.emitters = append(d.emitters, em)
+		}
+	}
+	return d
+}
+
+// amount converts what a log says into the token's minor units. What is less
+// than one of them is not counted, as the token itself does not show it.
+func (e *emitter) amount(word [wordLen]byte) invoice.Amount {
+	if e.unit != nil {
+		n := new(big.Int).SetBytes(word[:])
+		n.Quo(n, e.unit).FillBytes(word[:])
+	}
+	return invoice.AmountFromBytes(word)
+}
 
 // filter selects the logs that say which transactions matter. Those that give
 // evidence for a transfer are read from its receipt.
 func (d decoder) filter() chain.LogFilter {
-	f := chain.LogFilter{Topics: []common.Hash{transferTopic}}
-	for _, t := range d.chain.Tokens {
-		f.Addresses = append(f.Addresses, common.Address(t.Address))
+	var f chain.LogFilter
+	for _, e := range d.emitters {
+		f.Addresses = append(f.Addresses, common.Address(e.Address))
+		if !slices.Contains(f.Topics, e.Topic) {
+			f.Topics = append(f.Topics, e.Topic)
+		}
 	}
 	if !d.chain.Registry.IsZero() {
 		f.Addresses = append(f.Addresses, common.Address(d.chain.Registry))
@@ -42,25 +84,34 @@ func (d decoder) filter() chain.LogFilter {
 	return f
 }
 
-// movement is what a token's Transfer log says.
+// movement is what a log says of a token.
 type movement struct {
-	token    chain.Token
+	token    *chain.Token
 	from, to invoice.Address
 	amount   invoice.Amount
 }
 
-// movement reads a Transfer log of one of the chain's tokens. A log of another
-// contract or of another shape is none, whatever it calls itself.
+// movement reads a log that tells of a movement of one of the chain's tokens.
+// A log of another contract or of another shape is none, whatever it calls
+// itself. A contract that repeats what its token's emitter tells is another
+// contract, too: so each movement counts once.
 func (d decoder) movement(log *types.Log) (m movement, ok bool) {
-	if log.Removed || len(log.Topics) != 3 || log.Topics[0] != transferTopic || len(log.Data) != wordLen {
+	if log.Removed || len(log.Topics) != 3 || len(log.Data) != wordLen {
 		return movement{}, false
 	}
-	var known, fromOK, toOK bool
-	m.token, known = d.chain.TokenAt(invoice.Address(log.Address))
-	m.from, fromOK = account(log.Topics[1])
-	m.to, toOK = account(log.Topics[2])
-	m.amount = invoice.AmountFromBytes([wordLen]byte(log.Data))
-	return m, known && fromOK && toOK
+	for i := range d.emitters {
+		e := &d.emitters[i]
+		if common.Address(e.Address) != log.Address || e.Topic != log.Topics[0] {
+			continue
+		}
+		var fromOK, toOK bool
+		m.token = e.token
+		m.from, fromOK = account(log.Topics[1])
+		m.to, toOK = account(log.Topics[2])
+		m.amount = e.amount([wordLen]byte(log.Data))
+		return m, fromOK && toOK
+	}
+	return movement{}, false
 }
 
 // account reads an indexed address.
@@ -178,7 +229,9 @@ func (d decoder) transfers(h settle.Header, r *chain.Receipt, input []byte, watc
 		if !l.touches(watched) {
 			continue
 		}
-		l.evidence.Calldata = tail(input)
+		if l.isWordOf(r, input) {
+			l.evidence.Calldata = tail(input)
+		}
 		found = append(found, invoice.Transfer{
 			Position: invoice.Position{
 				BlockNumber: h.Number, BlockHash: h.Hash, BlockTime: h.Time, LogIndex: int(r.Logs[l.ordinal].Index),
@@ -226,6 +279,20 @@ func (m movement) is(p contracts.Paid) bool {
 	p.Amount.FillBytes(word[:])
 	return m.token.Address == invoice.Address(p.Token) && m.from == invoice.Address(p.Payer) &&
 		m.to == invoice.Address(p.Merchant) && m.amount == invoice.AmountFromBytes(word)
+}
+
+// isWordOf reports whether a transaction's calldata is written by those who pay
+// m: the payer has sent it, or it is the very call of the token's transferFrom,
+// which only one can make whom the payer allowed to. In any other transaction,
+// such as a bundle or one that submits a payer's authorization, a stranger could
+// write whose invoice the money is for.
+func (m movement) isWordOf(r *chain.Receipt, input []byte) bool {
+	if invoice.Address(r.From) == m.from {
+		return true
+	}
+	amount := m.amount.Bytes()
+	return r.To != nil && invoice.Address(*r.To) == m.token.Address && bytes.HasPrefix(input, slices.Concat(
+		transferFrom, common.LeftPadBytes(m.from[:], wordLen), common.LeftPadBytes(m.to[:], wordLen), amount[:]))
 }
 
 // tail returns the last word of calldata that holds more than a function's

@@ -28,7 +28,7 @@ var (
 		Key: "test", ID: 5, Registry: registry, FullBloom: true, Finality: chain.Finality{Depth: 3}, StartBlock: new(uint64(1)),
 		Tokens: []chain.Token{{Currency: "USDC", Address: token, Decimals: 6}},
 	}
-	testDecoder = decoder{testChain}
+	testDecoder = newDecoder(testChain)
 	five        = invoice.NewAmount(5)
 	header10    = settle.Header{Number: 10, Hash: invoice.Hash{10}, Parent: invoice.Hash{9}, Time: 1000}
 )
@@ -153,7 +153,7 @@ func TestTransfers(t *testing.T) {
 		t.Errorf("transfers (-want +got):\n%s", diff)
 	}
 	for _, tr := range got {
-		if !testDecoder.proves(r, tr) {
+		if !testDecoder.proves(r, &tr) {
 			t.Errorf("the receipt does not prove its transfer %d", tr.Ordinal)
 		}
 	}
@@ -176,7 +176,7 @@ func TestProves(t *testing.T) {
 		t.Fatal(err)
 	}
 	recorded := transfers[1]
-	if !testDecoder.proves(receipt(pays(bob, 1), log), recorded) {
+	if !testDecoder.proves(receipt(pays(bob, 1), log), &recorded) {
 		t.Error("the transfer is not proven by its own receipt")
 	}
 	for name, change := range map[string]func(*invoice.Transfer, *chain.Receipt){
@@ -193,7 +193,7 @@ func TestProves(t *testing.T) {
 	} {
 		tr, r := recorded, receipt(pays(bob, 1), log)
 		change(&tr, r)
-		if testDecoder.proves(r, tr) {
+		if testDecoder.proves(r, &tr) {
 			t.Errorf("%s: the transfer counts as proven", name)
 		}
 	}
@@ -209,7 +209,9 @@ func TestCalldata(t *testing.T) {
 		{nil, invoice.Hash{}}, {id1[:], invoice.Hash{}}, {append(make([]byte, 4), id1[:]...), invoice.Hash{}},
 		{append(make([]byte, 5), id1[:]...), id1}, {tagged, id1}, {append(tagged, 7), invoice.Hash(append(id1[1:], 7))},
 	} {
-		got, err := testDecoder.transfers(header10, receipt(pays(alice, 5), pays(bob, 5)), test.input, map[invoice.Address]bool{merchant: true})
+		r := receipt(pays(alice, 5), pays(alice, 6))
+		r.From = common.Address(alice)
+		got, err := testDecoder.transfers(header10, r, test.input, map[invoice.Address]bool{merchant: true})
 		if err != nil || len(got) != 2 {
 			t.Fatalf("input %x: %v, %v", test.input, got, err)
 		}
@@ -217,6 +219,40 @@ func TestCalldata(t *testing.T) {
 			if tr.Evidence.Calldata != test.want {
 				t.Errorf("input %x: evidence is %s, want %s", test.input, tr.Evidence.Calldata, test.want)
 			}
+		}
+	}
+}
+
+// TestCalldataOfStrangers has transactions move a payer's tokens that another
+// one has sent: what they end in is not the payer's word, unless they are the
+// token's own transferFrom.
+func TestCalldataOfStrangers(t *testing.T) {
+	amount, no := invoice.NewAmount(5).Bytes(), invoice.NewAmount(6).Bytes()
+	call := func(from, to invoice.Address, amount [32]byte) []byte {
+		return slices.Concat(transferFrom, make([]byte, 12), from[:], make([]byte, 12), to[:], amount[:], id1[:])
+	}
+	at := func(a invoice.Address) *common.Address { to := common.Address(a); return &to }
+	for name, test := range map[string]struct {
+		from  invoice.Address
+		to    *common.Address
+		input []byte
+		want  invoice.Hash
+	}{
+		"the payer's own":           {alice, at(other), call(bob, bob, no), id1},
+		"transferFrom":              {bob, at(token), call(alice, merchant, amount), id1},
+		"another contract's":        {bob, at(other), call(alice, merchant, amount), invoice.Hash{}},
+		"a contract's creation":     {bob, nil, call(alice, merchant, amount), invoice.Hash{}},
+		"from another":              {bob, at(token), call(bob, merchant, amount), invoice.Hash{}},
+		"to another":                {bob, at(token), call(alice, bob, amount), invoice.Hash{}},
+		"of another amount":         {bob, at(token), call(alice, merchant, no), invoice.Hash{}},
+		"another call of the token": {bob, at(token), append(make([]byte, 4), call(alice, merchant, amount)[4:]...), invoice.Hash{}},
+		"too short":                 {bob, at(token), call(alice, merchant, amount)[:99], invoice.Hash{}},
+	} {
+		r := receipt(pays(alice, 5))
+		r.From, r.To = common.Address(test.from), test.to
+		got, err := testDecoder.transfers(header10, r, test.input, map[invoice.Address]bool{merchant: true})
+		if err != nil || len(got) != 1 || got[0].Evidence.Calldata != test.want {
+			t.Errorf("%s: %+v, %v; want the evidence %s", name, got, err, test.want)
 		}
 	}
 }
@@ -239,7 +275,7 @@ func TestRegistryEvents(t *testing.T) {
 	for i := range logs {
 		logs[i].Address = common.Address{}
 	}
-	if got := (decoder{without}).registryEvents(logs); got != nil {
+	if got := newDecoder(without).registryEvents(logs); got != nil {
 		t.Errorf("without a registry the events are %v, want none", got)
 	}
 }
@@ -251,7 +287,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, script, input []byte) {
 		var logs []chaintest.Log
 		words := []common.Hash{
-			transferTopic, authorizationTopic, common.Hash(id1), common.BytesToHash(merchant[:]), common.BytesToHash(alice[:]),
+			chain.TransferTopic, authorizationTopic, common.Hash(id1), common.BytesToHash(merchant[:]), common.BytesToHash(alice[:]),
 			testDecoder.filter().Topics[1], testDecoder.filter().Topics[2], {0xff},
 		}
 		contracts := []common.Address{common.Address(token), common.Address(registry), common.Address(other)}
@@ -295,7 +331,7 @@ func FuzzDecode(f *testing.F) {
 				t.Errorf("transfer %d comes after %d", tr.Ordinal, last)
 			case tr.Amount.IsZero() || (tr.From != merchant && tr.To != merchant) || tr.Token != token:
 				t.Errorf("counted %+v", tr)
-			case !testDecoder.proves(r, tr):
+			case !testDecoder.proves(r, &tr):
 				t.Errorf("transfer %d is not proven by its receipt", tr.Ordinal)
 			}
 			last = tr.Ordinal

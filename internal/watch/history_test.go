@@ -1,212 +1,207 @@
 package watch
 
 import (
-	"context"
-	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
-	"pgregory.net/rapid"
-
-	"github.com/quittance/quittance/internal/chain/chaintest"
-	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestNothingMissedFalseOrDoubled plays random histories: transfers of every
-// kind, reorgs above finality at any moment (between two calls to the node as
-// well), lagging and failing nodes, a database that refuses or loses its
-// answer, restarts, long silences. When all is quiet again, the ledger must
-// hold the canonical chain.
-func TestNothingMissedFalseOrDoubled(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		h := newHistory(t, rt)
-		rt.Repeat(map[string]func(*rapid.T){
-			"mine":    func(t *rapid.T) { h.mine(t) },
-			"silence": func(t *rapid.T) { h.chain.MineEmpty(rapid.IntRange(1, 2*maxBlocks).Draw(t, "blocks")) },
-			"fork":    func(t *rapid.T) { h.planFork(t)() },
-			"restart": func(t *rapid.T) { h.restart(t, nil) },
-			"read":    func(t *rapid.T) { h.calm(); h.readSome(t) },
-			"read while the chain forks": func(t *rapid.T) {
-				h.calm()
-				at := rapid.IntRange(1, 8).Draw(t, "call")
-				fork := h.planFork(t)
-				h.node.Intercept(func(context.Context, string) error {
-					if at--; at == 0 {
-						fork()
-					}
-					return nil
-				})
-				h.readSome(t)
-			},
-			"read with a failing node": func(t *rapid.T) {
-				h.calm()
-				at := rapid.IntRange(1, 8).Draw(t, "call")
-				h.node.Intercept(func(context.Context, string) error {
-					if at--; at == 0 {
-						return errors.New("node fails")
-					}
-					return nil
-				})
-				h.readSome(t)
-			},
-			"read with a failing database": func(t *rapid.T) {
-				h.calm()
-				after := rapid.Bool().Draw(t, "after")
-				at := rapid.IntRange(1, 3).Draw(t, "change")
-				h.ledger.fail = func(now bool) error {
-					if now == after {
-						at--
-					}
-					if at == 0 {
-						return errors.New("database fails")
-					}
-					return nil
+// Which histories are played: so many, with the seeds from the first on.
+var (
+	historySeed  = flag.Uint64("history.seed", 1, "seed of the first history")
+	historyCount = flag.Int("history.count", 2_000, "how many histories to play; a tenth with -short")
+)
+
+const (
+	// historiesPerFile is how many histories share a SQLite database.
+	historiesPerFile = 250
+	// postgresEvery is how many histories there are for one on PostgreSQL.
+	postgresEvery = 25
+	// maxFindings is after how many histories with findings the rest is left.
+	maxFindings = 20
+)
+
+// TestHistories plays seeded histories of a chain against the real ledger on a
+// real database, and compares what is stored in the end with what the chain
+// says. A history is a function of its seed: invoices that are created by and
+// by; transactions that pay them in every way, and some that only look like
+// it; reorgs above what is final, between two rounds and in the middle of one;
+// providers that fail and lie; a database that refuses a transaction or loses
+// its answer; crashes, replicas, a first start long after the first payment,
+// and rescans.
+//
+// One provider in a history may lie, the others only fail, lag and fall
+// silent; what is assumed about lies stands at the function lies. In the end
+// all providers answer, save that one of several may stay as it is.
+//
+// The histories' numbers are few, so that things collide: amounts, payers,
+// blocks. What must come of a transfer is known from what it was made for, and
+// never worked out by the rules under test. Where the order in which things
+// are seen decides between two outcomes, either is right.
+func TestHistories(t *testing.T) {
+	count := *historyCount
+	if testing.Short() {
+		count = (count + 9) / 10
+	}
+	run := historyRun{T: t, found: map[string]int{}, tally: map[string]int{}}
+	var next atomic.Uint64
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			dbs := &historyDBs{run: &run}
+			defer dbs.close()
+			for {
+				n := next.Add(1) - 1
+				if n >= uint64(count) || run.failed() >= maxFindings {
+					return
 				}
-				h.readSome(t)
-			},
-			"read from a lagging node": func(t *rapid.T) {
-				h.calm()
-				h.node.Lag(rapid.Uint64Range(1, 5).Draw(t, "blocks"))
-				h.readSome(t)
-			},
-			"": func(t *rapid.T) {
-				for _, b := range h.ledger.breaches {
-					t.Fatal(b)
-				}
-			},
+				seed := *historySeed + n
+				run.add(seed, playHistory(t, seed, dbs.of(seed)))
+			}
 		})
-		h.calm()
-		// A shorter chain is waited for; this one outgrows all that was seen.
-		h.chain.MineEmpty(int(h.highest-h.chain.Head().Number) + 1)
-		h.restart(rt, nil)
-		h.catchUp(rt)
-		checkLedger(rt, h.chain, h.ledger, testChain.Finality.Depth)
+	}
+	workers.Wait()
+	for _, what := range slices.Sorted(maps.Keys(run.tally)) {
+		t.Logf("%8d %s", run.tally[what], what)
+	}
+	t.Logf("missed %d, false %d, doubled %d, wrong attribution %d, others %v",
+		run.found[missed], run.found[invented], run.found[doubled], run.found[misattributed], run.found)
+}
+
+// historyRun adds up what came of the histories. It is safe for concurrent
+// use.
+type historyRun struct {
+	*testing.T
+
+	mu    sync.Mutex
+	bad   int            // histories with findings
+	found map[string]int // by kind
+	tally map[string]int // of what was played
+
+	postgres *historyDB
+}
+
+func (r *historyRun) failed() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.bad
+}
+
+// add reports what came of a history.
+func (r *historyRun) add(seed uint64, outcome historyOutcome) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.tally["histories"]++
+	for what, n := range outcome.tally {
+		r.tally[what] += n
+	}
+	if len(outcome.findings) == 0 {
+		return
+	}
+	r.bad++
+	var text strings.Builder
+	for _, f := range outcome.findings {
+		r.found[f.kind]++
+		fmt.Fprintf(&text, "\n  %s: %s", f.kind, f.text)
+	}
+	r.Errorf("history %d (%s):%s\nagain: go test ./internal/watch -run TestHistories -history.seed=%d -history.count=1",
+		seed, outcome.plan, text.String(), seed)
+}
+
+// historyDB is a database that histories share. Each has a chain and merchants
+// of its own in it.
+type historyDB struct {
+	store *store.Store
+	sql   *storetest.DB
+}
+
+func openHistoryDB(tb testing.TB, url string) *historyDB {
+	return &historyDB{store: storetest.Open(tb, url), sql: storetest.SQL(tb, url)}
+}
+
+// historyDBs are the databases of one worker.
+type historyDBs struct {
+	run  *historyRun
+	file *historyDB
+	open *stage // for as long as the file is
+	used int
+}
+
+// of returns the database that the history of a seed is played on.
+func (d *historyDBs) of(seed uint64) *historyDB {
+	if seed%postgresEvery == 0 {
+		d.run.mu.Lock()
+		defer d.run.mu.Unlock()
+		if d.run.postgres == nil {
+			d.run.postgres = openHistoryDB(d.run.T, storetest.Postgres(d.run.T))
+		}
+		return d.run.postgres
+	}
+	if d.file == nil || d.used == historiesPerFile {
+		d.close()
+		d.open = &stage{TB: d.run.T}
+		d.file, d.used = openHistoryDB(d.open, "sqlite:"+filepath.Join(quickDir(d.open), "history.db")), 0
+	}
+	d.used++
+	return d.file
+}
+
+func (d *historyDBs) close() {
+	if d.open != nil {
+		d.open.end()
+	}
+}
+
+// quickDir returns a folder in memory, where there is one, for as long as the
+// stage stands. That a commit survives a loss of power is tested elsewhere.
+func quickDir(s *stage) string {
+	const memory = "/dev/shm"
+	root := ""
+	if info, err := os.Stat(memory); err == nil && info.IsDir() {
+		root = memory
+	}
+	dir, err := os.MkdirTemp(root, "histories")
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			s.Error(err)
+		}
 	})
+	return dir
 }
 
-// history is a fixture with what is needed to fork within the rules.
-type history struct {
-	*fixture
-	highest uint64 // block that a node can have served
-}
-
-func newHistory(t *testing.T, rt *rapid.T) *history {
-	f := &fixture{chain: newChain(), ledger: newMemory(merchant)}
-	f.node = f.chain.Serve(both{t, rt})
-	f.restart(rt, nil)
-	return &history{fixture: f}
-}
-
-// both cleans up when the rapid test ends, and is a testing.TB else.
-type both struct {
+// stage is a testing.TB whose cleanup is done at its end, and not only at the
+// test's, and which may fail on any goroutine.
+type stage struct {
 	testing.TB
-	rt *rapid.T
+	cleanups []func()
 }
 
-func (b both) Cleanup(f func()) { b.rt.Cleanup(f) }
+func (s *stage) Cleanup(f func()) { s.cleanups = append(s.cleanups, f) }
 
-// calm takes all faults away.
-func (h *history) calm() {
-	h.node.Intercept(nil)
-	h.node.Lag(0)
-	h.ledger.fail = nil
-	h.highest = max(h.highest, h.chain.Head().Number)
+// end does the cleanup.
+func (s *stage) end() {
+	for _, f := range slices.Backward(s.cleanups) {
+		f()
+	}
+	s.cleanups = nil
 }
 
-// readSome does a few rounds, whatever comes of them, as Run would.
-func (h *history) readSome(t *rapid.T) {
-	for range rapid.IntRange(1, 4).Draw(t, "rounds") {
-		if _, err := h.round(context.Background()); err != nil {
-			if halted := new(HaltedError); errors.As(err, &halted) {
-				t.Fatal(err)
-			}
-		}
-	}
-}
+// broken is what a stage panics with when the history cannot go on.
+type broken string
 
-// mine adds a block of transfers among the merchant and others.
-func (h *history) mine(t *rapid.T) {
-	var txs []chaintest.Tx
-	for range rapid.IntRange(0, 3).Draw(t, "transactions") {
-		var logs []chaintest.Log
-		for range rapid.IntRange(1, 3).Draw(t, "logs") {
-			of := rapid.SampledFrom([]invoice.Address{token, token, token, other}).Draw(t, "token")
-			who := rapid.SampledFrom([]invoice.Address{alice, bob, merchant})
-			amount := invoice.NewAmount(rapid.Uint64Range(0, 3).Draw(t, "amount"))
-			logs = append(logs, chaintest.Transfer(of, who.Draw(t, "from"), who.Draw(t, "to"), amount))
-		}
-		txs = append(txs, chaintest.NewTx(logs...))
-	}
-	h.chain.Mine(txs...)
-}
-
-// planFork returns a function that replaces blocks which are not final to
-// anyone who saw the highest block, and puts some of the transactions of
-// replaced blocks into the new ones.
-func (h *history) planFork(t *rapid.T) func() {
-	blocks := h.chain.Blocks()
-	head := uint64(len(blocks) - 1)
-	h.highest = max(h.highest, head)
-	depth := rapid.Uint64Range(0, head-min(head, h.highest-min(h.highest, testChain.Finality.Depth))).Draw(t, "depth")
-	var dropped []chaintest.Tx
-	for _, b := range blocks[head-depth+1:] {
-		dropped = append(dropped, b.Txs...)
-	}
-	var again [][]chaintest.Tx
-	for range rapid.Uint64Range(0, depth+1).Draw(t, "blocks") {
-		n := rapid.IntRange(0, len(dropped)).Draw(t, "moved")
-		again = append(again, dropped[:n])
-		dropped = dropped[n:]
-	}
-	return func() {
-		h.chain.Fork(int(depth))
-		for _, txs := range again {
-			h.chain.Mine(txs...)
-		}
-	}
-}
-
-// checkLedger compares a ledger that read all with the canonical chain.
-func checkLedger(t testingT, c *chaintest.Chain, m *memory, depth uint64) {
-	t.Helper()
-	blocks := c.Blocks()
-	head := uint64(len(blocks) - 1)
-	if m.cursor.Indexed.Number != head || m.cursor.Confirmed.Number != head-min(head, depth) {
-		t.Fatalf("read up to %d and final up to %d, want %d and %d blocks less", m.cursor.Indexed.Number, m.cursor.Confirmed.Number, head, depth)
-	}
-	expected := map[string]bool{}
-	for _, b := range blocks {
-		index := 0
-		for _, tx := range b.Txs {
-			for ordinal, l := range tx.Logs {
-				at := index
-				index++
-				from, to := invoice.Address(l.Topics[1][12:]), invoice.Address(l.Topics[2][12:])
-				amount := invoice.AmountFromBytes([32]byte(l.Data))
-				if invoice.Address(l.Address) != token || (from != merchant && to != merchant) || amount.IsZero() {
-					continue
-				}
-				id := invoice.TransferID(invoice.PrefixPayment, testChain.Key, invoice.Hash(tx.Hash), ordinal)
-				expected[id] = true
-				status := invoice.Pending
-				if b.Number+depth <= head {
-					status = invoice.Confirmed
-				}
-				want := record{Status: status, Transfer: invoice.Transfer{
-					Position: invoice.Position{BlockNumber: b.Number, BlockHash: invoice.Hash(b.Hash), BlockTime: b.Time, LogIndex: at},
-					ChainKey: testChain.Key, TxHash: invoice.Hash(tx.Hash), Ordinal: ordinal, Token: token, Currency: "USDC",
-					From: from, To: to, Amount: amount,
-				}}
-				if got, ok := m.records[id]; !ok {
-					t.Fatalf("missed: transfer %d of transaction %s in block %d", ordinal, tx.Hash, b.Number)
-				} else if got != want {
-					t.Fatalf("recorded %+v\nwant %+v", got, want)
-				}
-			}
-		}
-	}
-	for id, r := range m.records {
-		if !expected[id] && r.Status != invoice.Orphaned {
-			t.Fatalf("false: %+v is not on the chain", r)
-		}
-	}
-}
+func (s *stage) Fatal(args ...any)                 { panic(broken(fmt.Sprint(args...))) }
+func (s *stage) Fatalf(format string, args ...any) { panic(broken(fmt.Sprintf(format, args...))) }

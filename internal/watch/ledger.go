@@ -3,10 +3,6 @@ package watch
 import (
 	"context"
 
-	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/core/types"
-
-	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
 )
@@ -19,8 +15,10 @@ type Ledger interface {
 	// Since returns the earliest time of a block that could hold a payment,
 	// for a chain that was never read; ok is false while there can be none.
 	Since(ctx context.Context, chainKey string) (since int64, ok bool, err error)
-	// Start begins a chain that was never read: at counts as read and final.
-	Start(ctx context.Context, chainKey string, at settle.Header) error
+	// Start begins a chain that was never read: at counts as read and final,
+	// but for a gap of blocks from..at.Number that is still to be filled; there
+	// is none when from lies above at.
+	Start(ctx context.Context, chainKey string, at settle.Header, from uint64) error
 	// Headers returns the stored canonical blocks from..to, in ascending order.
 	// All that are not final are among them, and some of the final ones.
 	Headers(ctx context.Context, chainKey string, from, to uint64) ([]settle.Header, error)
@@ -38,27 +36,12 @@ type Ledger interface {
 	Pending(ctx context.Context, chainKey string, through uint64) ([]invoice.Transfer, error)
 	// Confirm makes everything in blocks up to line final.
 	Confirm(ctx context.Context, chainKey string, line settle.Header) error
+	// Fill records what the final blocks next..through of the cursor's gap hold,
+	// of which those that hold nothing of interest may be left out. All of it
+	// is final at once. It is settle.ErrCursorMoved when the gap begins
+	// elsewhere, and settle.ErrFinalityViolated when through is not the block
+	// that is stored at its height.
+	Fill(ctx context.Context, chainKey string, next uint64, blocks []settle.Block, through settle.Header) error
 	// Halt records why the chain is read no further.
 	Halt(ctx context.Context, chainKey, reason string) error
 }
-
-// Source is one node of the chain. *chain.Endpoint is one.
-type Source interface {
-	// String names the node in logs.
-	String() string
-	// Check holds the chain's configuration against the node; what does not
-	// fit is a chain.ErrMismatch.
-	Check(ctx context.Context, c chain.Chain) error
-	Head(ctx context.Context) (chain.Header, error)
-	Tagged(ctx context.Context, tag string) (chain.Header, error)
-	Headers(ctx context.Context, numbers []uint64) ([]chain.Header, error)
-	LogsOfBlocks(ctx context.Context, blocks []invoice.Hash, f chain.LogFilter) ([][]types.Log, error)
-	LogsInRange(ctx context.Context, first, last uint64, f chain.LogFilter) ([]types.Log, error)
-	Receipts(ctx context.Context, txs []common.Hash) ([]*chain.Receipt, error)
-	Inputs(ctx context.Context, txs []common.Hash) ([][]byte, error)
-	// Listen calls wake for every announced head until it returns; it returns
-	// chain.ErrNoSubscription when the node cannot announce any.
-	Listen(ctx context.Context, wake func()) error
-}
-
-var _ Source = (*chain.Endpoint)(nil)

@@ -29,6 +29,7 @@ type memory struct {
 	records  map[string]record // by the payment's id
 	events   map[settle.RegistryEvent]int
 	lines    []settle.Header // of each Confirm
+	fills    []uint64        // the last block of each Fill
 	breaches []string
 
 	// fail, when set, is asked before and after each change. An error before
@@ -68,15 +69,23 @@ func (m *memory) change(f func() error) error {
 func (m *memory) Cursor(context.Context, string) (settle.Cursor, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.cursor, nil
+	c := m.cursor
+	if c.Gap != nil {
+		gap := *c.Gap
+		c.Gap = &gap
+	}
+	return c, nil
 }
 
-func (m *memory) Start(_ context.Context, _ string, at settle.Header) error {
+func (m *memory) Start(_ context.Context, _ string, at settle.Header, from uint64) error {
 	return m.change(func() error {
 		if m.cursor.Started {
 			return settle.ErrCursorMoved
 		}
 		m.cursor = settle.Cursor{Started: true, Indexed: at, Confirmed: at}
+		if from <= at.Number {
+			m.cursor.Gap = &settle.Gap{Next: from, Last: at.Number, LastTime: at.Time}
+		}
 		m.headers = []settle.Header{at}
 		return nil
 	})
@@ -188,6 +197,33 @@ func (m *memory) Confirm(_ context.Context, _ string, line settle.Header) error 
 		}
 		m.cursor.Confirmed = line
 		m.lines = append(m.lines, line)
+		return nil
+	})
+}
+
+func (m *memory) Fill(_ context.Context, _ string, next uint64, blocks []settle.Block, through settle.Header) error {
+	return m.change(func() error {
+		gap := m.cursor.Gap
+		if gap == nil || gap.Next != next || through.Number > min(gap.Last, m.cursor.Confirmed.Number) {
+			return settle.ErrCursorMoved
+		}
+		if i := slices.IndexFunc(m.headers, func(h settle.Header) bool { return h.Number == through.Number }); i >= 0 && m.headers[i].Hash != through.Hash {
+			return settle.ErrFinalityViolated
+		}
+		for _, b := range blocks {
+			if b.Number < next || b.Number > through.Number {
+				return m.breach("block %d fills the gap of blocks %d to %d", b.Number, next, through.Number)
+			}
+			next = b.Number + 1
+			for _, t := range b.Transfers {
+				m.records[invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal)] = record{t, invoice.Confirmed}
+			}
+			for _, e := range b.Registry {
+				m.events[e]++
+			}
+		}
+		m.fills = append(m.fills, through.Number)
+		m.cursor.Gap = gap.After(through.Number)
 		return nil
 	})
 }

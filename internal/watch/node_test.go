@@ -2,64 +2,79 @@ package watch
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
-	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// misnaming is a node whose logs name another block than the one asked for.
-type misnaming struct{ Source }
-
-func (m misnaming) LogsInRange(ctx context.Context, first, last uint64, f chain.LogFilter) ([]types.Log, error) {
-	logs, err := m.Source.LogsInRange(ctx, first, last, f)
-	for i := range logs {
-		logs[i].BlockHash[0]++
+// TestContradictions has the only provider answer what does not fit together,
+// in blocks read one by one and in ranges: nothing is recorded of it, and it is
+// set aside.
+func TestContradictions(t *testing.T) {
+	misnaming := func(q question, ask func(question) any) any {
+		return each(ask(q), func(o map[string]any) {
+			if o["topics"] != nil && o["blockNumber"] == "0x1" {
+				flip(o, "blockHash")
+			}
+		})
 	}
-	return logs, err
-}
-
-func (m misnaming) LogsOfBlocks(ctx context.Context, blocks []invoice.Hash, f chain.LogFilter) ([][]types.Log, error) {
-	logs, err := m.Source.LogsOfBlocks(ctx, blocks, f)
-	for _, ofBlock := range logs {
-		for i := range ofBlock {
-			ofBlock[i].BlockHash[0]++
+	overlong := func(q question, ask func(question) any) any {
+		if q.Method == "eth_getLogs" && strings.Contains(string(q.Params[0]), "fromBlock") {
+			return each(ask(q), func(o map[string]any) { o["blockNumber"] = "0xfff" })
+		}
+		return ask(q)
+	}
+	unlinked := func(number string) func(q question, ask func(question) any) any {
+		return func(q question, ask func(question) any) any {
+			return each(ask(q), func(o map[string]any) {
+				if o["number"] == number {
+					flip(o, "parentHash")
+				}
+			})
 		}
 	}
-	return logs, err
-}
-
-// overlong is a node that answers more blocks' logs than it is asked for.
-type overlong struct{ Source }
-
-func (o overlong) LogsInRange(ctx context.Context, first, last uint64, f chain.LogFilter) ([]types.Log, error) {
-	return o.Source.LogsInRange(ctx, first, last+maxBlocks+3, f)
-}
-
-// TestContradictions has nodes answer what does not fit together, in blocks
-// read one by one and in ranges: nothing is recorded of it.
-func TestContradictions(t *testing.T) {
+	split := func(q question, ask func(question) any) any {
+		if f := fmt.Sprintf("%s", q.Params); strings.Contains(f, `"fromBlock":"0x1"`) && !strings.Contains(f, `"toBlock":"0x8"`) {
+			return errors.New("query returned too much, try with this block range [0x1, 0x8]")
+		}
+		return unlinked("0x9")(q, ask)
+	}
 	for name, test := range map[string]struct {
-		wrap  func(Source) Source
-		empty int
+		answer func(question, func(question) any) any
+		empty  int
 	}{
-		"misnaming, near":     {func(s Source) Source { return misnaming{s} }, 2},
-		"misnaming, in range": {func(s Source) Source { return misnaming{s} }, 3 * maxBlocks},
-		"overlong":            {func(s Source) Source { return overlong{s} }, 3 * maxBlocks},
+		"misnaming, near":     {misnaming, 2},
+		"misnaming, in range": {misnaming, 3 * maxBlocks},
+		"overlong":            {overlong, 3 * maxBlocks},
+		"unlinked":            {unlinked("0x2"), maxBlocks},
+		"unlinked parts":      {unlinked(hexutil.EncodeUint64(firstSpan + 1)), firstSpan + 3*maxBlocks},
+		"unlinked in a part":  {split, 3 * maxBlocks},
 	} {
-		f := newFixture(t, func(c *Config) { c.Sources[0] = test.wrap(c.Sources[0]) })
+		f := newFixture(t, nil)
 		f.chain.Mine(chaintest.NewTx(chaintest.Opened(registry, id1)))
 		f.chain.MineEmpty(test.empty)
 		f.chain.Mine(chaintest.NewTx(chaintest.Opened(registry, id2)))
-		if _, err := f.round(t.Context()); err == nil {
-			t.Errorf("%s: the round went well", name)
+		f.restart(t, nil, tamper(t, f.node, test.answer))
+		if _, err := f.round(t.Context()); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
-		f.expect(t, 0, 0, 0, 0, 0)
+		if _, err := f.fill(t.Context()); err == nil {
+			t.Errorf("%s: reading went well", name)
+		}
+		if gap := f.ledger.cursor.Gap; gap == nil || gap.Next != 1 && gap.Next != firstSpan+1 {
+			t.Errorf("%s: read up to the gap %+v", name, gap)
+		}
+		if got := f.state(0); got != chain.StateAside {
+			t.Errorf("%s: the provider is %s, want it set aside", name, got)
+		}
 	}
 }
 
@@ -68,6 +83,7 @@ func TestContradictions(t *testing.T) {
 func TestUnprovenTransfer(t *testing.T) {
 	f := newFixture(t, nil)
 	f.chain.MineEmpty(4)
+	f.catchUp(t)
 	f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
 	f.catchUp(t)
 	for id, r := range f.ledger.records {
@@ -87,44 +103,39 @@ func TestUnprovenTransfer(t *testing.T) {
 // TestPartialBloom reads a chain whose headers leave logs out of their bloom
 // filter.
 func TestPartialBloom(t *testing.T) {
-	f := newFixture(t, func(c *Config) {
-		c.Chain.FullBloom = false
-		c.Sources = []Source{bloomless{c.Sources[0]}}
+	f := newFixture(t, nil)
+	bloomless := tamper(t, f.node, func(q question, ask func(question) any) any {
+		return each(ask(q), func(o map[string]any) {
+			if o["logsBloom"] != nil {
+				o["logsBloom"] = "0x" + strings.Repeat("00", 256)
+			}
+		})
 	})
+	f.restart(t, func(c *Config) { c.Chain.FullBloom = false }, bloomless)
 	f.catchUp(t)
 	f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
 	f.catchUp(t)
 	f.expect(t, 1, 0, 1, 0, 0)
 }
 
-// bloomless is a node that leaves the bloom filter empty.
-type bloomless struct{ Source }
-
-func (b bloomless) Head(ctx context.Context) (chain.Header, error) {
-	h, err := b.Source.Head(ctx)
-	h.Bloom = [256]byte{}
-	return h, err
-}
-
-// parentless is a node whose head is not on top of the block below it.
-type parentless struct{ Source }
-
-func (p parentless) Head(ctx context.Context) (chain.Header, error) {
-	h, err := p.Source.Head(ctx)
-	h.Hash[0]++
-	h.Parent[0]++
-	return h, err
-}
-
-// TestStandstill has a head that cannot be read, over a tip that the node
+// TestStandstill has a head that cannot be read, over a tip that the provider
 // still calls canonical: the watcher waits before it looks again, and does not
 // take that head for done.
 func TestStandstill(t *testing.T) {
 	f := newFixture(t, nil)
+	parentless := false
+	url := tamper(t, f.node, func(q question, ask func(question) any) any {
+		return each(ask(q), func(o map[string]any) {
+			if parentless && len(q.Params) > 0 && string(q.Params[0]) == `"latest"` {
+				flip(o, "hash")
+				flip(o, "parentHash")
+			}
+		})
+	})
+	f.restart(t, nil, url)
 	f.chain.MineEmpty(5)
 	f.catchUp(t)
-	good := f.Sources[0]
-	f.Sources[0] = parentless{good}
+	parentless = true
 	f.chain.Mine()
 	f.catchUp(t) // block 3 becomes final
 	for range 2 {
@@ -137,57 +148,84 @@ func TestStandstill(t *testing.T) {
 		}
 	}
 	f.expect(t, 5, 3, 0, 0, 0)
-	f.Sources[0] = good
+	parentless = false
 	f.catchUp(t)
 	f.expect(t, 6, 3, 0, 0, 0)
 }
 
-// stingy is a node that refuses requests for the logs of more than so many
-// blocks.
-type stingy struct {
-	Source
-	most    *int
-	refusal error
-}
-
-func (s stingy) LogsOfBlocks(ctx context.Context, blocks []invoice.Hash, f chain.LogFilter) ([][]types.Log, error) {
-	if len(blocks) > *s.most {
-		return nil, fmt.Errorf("node: eth_getLogs: %w", s.refusal)
-	}
-	return s.Source.LogsOfBlocks(ctx, blocks, f)
-}
-
-// refusal is a node's error answer.
-type refusal struct{}
-
-func (refusal) Error() string  { return "batch too large" }
-func (refusal) ErrorCode() int { return -32600 }
-
-// TestStingyNode reads block by block from a node that gives little at a time,
-// and more again when it gives more.
-func TestStingyNode(t *testing.T) {
-	for _, err := range []error{chain.ErrResponseTooLarge, refusal{}} {
-		f := newFixture(t, nil)
-		most := 3
-		f.Sources[0] = stingy{f.Sources[0], &most, err}
-		for n := range uint64(maxBlocks) {
-			f.chain.Mine(chaintest.NewTx(pays(alice, n+1)))
+// TestStingyProvider reads block by block from a provider that gives little at
+// a time, and more again when it gives more.
+func TestStingyProvider(t *testing.T) {
+	f := newFixture(t, nil)
+	f.catchUp(t)
+	most, asked := 3, 0
+	f.node.Intercept(func(_ context.Context, method string) error {
+		if method != "eth_getLogs" {
+			asked = 0
+		} else if asked++; asked > most {
+			return errors.New("response is too big, ask for less")
 		}
+		return nil
+	})
+	for n := range uint64(maxBlocks) {
+		f.chain.Mine(chaintest.NewTx(pays(alice, n+1)))
+	}
+	f.catchUp(t)
+	f.expect(t, maxBlocks, maxBlocks-3, 3, maxBlocks-3, 0)
+	most = maxBlocks
+	for range 3 * patience {
+		f.chain.Mine()
 		f.catchUp(t)
-		f.expect(t, maxBlocks, maxBlocks-3, 3, maxBlocks-3, 0)
-		most = maxBlocks
-		for range maxBlocks {
-			f.chain.Mine()
-			f.catchUp(t)
-		}
-		f.chain.MineEmpty(maxBlocks)
-		if more, err := f.round(t.Context()); more || err != nil {
-			t.Errorf("round: %t, %v; want all blocks in one", more, err)
-		}
-		most = 0
-		f.chain.Mine(chaintest.NewTx(pays(alice, 1)))
-		if _, got := f.round(t.Context()); !errors.Is(got, err) {
-			t.Errorf("round: %v, want %v", got, err)
-		}
 	}
+	f.chain.MineEmpty(maxBlocks)
+	if more, err := f.round(t.Context()); err != nil {
+		t.Errorf("round: %t, %v", more, err)
+	}
+	f.catchUp(t)
+	most = 0
+	f.chain.Mine(chaintest.NewTx(pays(alice, 1)))
+	if _, err := f.round(t.Context()); err == nil || !strings.Contains(err.Error(), "ask for less") {
+		t.Errorf("round: %v, want the refusal", err)
+	}
+}
+
+// TestClippedRange has payments in the newest final blocks of a chain of depth
+// 1, and a backend that answers for logs as if there was nothing in the newest
+// two.
+func TestClippedRange(t *testing.T) {
+	f := newFixture(t, nil)
+	clipping := tamper(t, f.node, func(q question, ask func(question) any) any {
+		var filter map[string]any
+		if q.Method == "eth_getLogs" && json.Unmarshal(q.Params[0], &filter) == nil && filter["toBlock"] != nil {
+			var kept []any
+			logs, _ := ask(q).([]any)
+			for _, l := range logs {
+				of, _ := l.(map[string]any)
+				if number, _ := of["blockNumber"].(string); parse(t, number)+2 <= f.chain.Head().Number {
+					kept = append(kept, l)
+				}
+			}
+			return append([]any{}, kept...)
+		}
+		return ask(q)
+	})
+	depth1 := func(c *Config) { c.Chain.Finality = chain.Finality{Depth: 1} }
+	f.restart(t, depth1, clipping)
+	f.catchUp(t)
+	f.chain.Mine(chaintest.NewTx(pays(alice, 1)))
+	f.chain.MineEmpty(3 * maxBlocks)
+	for n := range uint64(3) {
+		f.chain.Mine(chaintest.NewTx(pays(alice, n+2)))
+	}
+	f.catchUp(t)
+	f.expect(t, 3*maxBlocks+4, 3*maxBlocks+3, 1, 3, 0)
+	if n := len(f.ledger.headers); n > maxBlocks+10 {
+		t.Errorf("%d headers were recorded, want the old blocks read in a range", n)
+	}
+
+	// The same blocks as a gap.
+	g := &fixture{chain: f.chain, node: f.node, ledger: newMemory(merchant)}
+	g.restart(t, depth1, clipping)
+	g.catchUp(t)
+	g.expect(t, 3*maxBlocks+4, 3*maxBlocks+3, 1, 3, 0)
 }

@@ -3,10 +3,8 @@ package watch
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
-	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"github.com/quittance/quittance/internal/chain"
@@ -14,73 +12,45 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// Limits of one round's reading.
-const (
-	// maxBlocks is how many blocks are read one by one in a round. Further
-	// behind the finality line, whole ranges are read instead, of at least as
-	// many blocks. They end as many below the line: a backend of the node that
-	// lags leaves the logs of its missing blocks out of a range's answer, and
-	// nothing in the answer tells.
-	maxBlocks = 64
-	// maxAccounts is how many accounts the ledger is asked about at once.
-	maxAccounts = 1000
-)
-
-// read records the next blocks of the node's chain, of which first follows the
-// newest that was read.
-func (w *Watcher) read(ctx context.Context, src Source, first, head chain.Header, line uint64) error {
-	var blocks []settle.Block
-	var err error
-	if line >= first.Number+2*maxBlocks {
-		blocks, err = w.readRange(ctx, src, first, line-maxBlocks)
-	} else {
-		blocks, err = w.readUpTo(ctx, src, first, head)
-	}
-	if err != nil {
-		return err
-	}
-	if err := w.Ledger.Observe(ctx, w.Chain.Key, blocks); err != nil {
-		return err
-	}
-	for _, b := range blocks {
-		w.tracker.Append(b.Header)
-	}
-	return nil
-}
+// maxBlocks is how many blocks are read one by one in a round. Further behind
+// the finality line, whole ranges are read instead. They end as many below the
+// line: a backend of the provider that lags leaves the logs of its missing
+// blocks out of a range's answer, and nothing in the answer tells.
+const maxBlocks = 64
 
 // readUpTo reads blocks one by one, from first on and to head at most. It reads
-// fewer at once while the node refuses, and more from round to round while it
-// does not.
-func (w *Watcher) readUpTo(ctx context.Context, src Source, first, head chain.Header) ([]settle.Block, error) {
+// fewer at once while the provider refuses, and more from round to round while
+// it does not.
+func (w *Watcher) readUpTo(ctx context.Context, n node, first, head chain.Header) ([]settle.Block, error) {
+	size := w.sizersOf(n).blocks
 	for {
-		n := min(w.count, head.Number-first.Number+1)
-		blocks, err := w.readBlocks(ctx, src, first, head, n)
+		count := min(size.next(), head.Number-first.Number+1)
+		blocks, logs, err := w.readNext(ctx, n, first, head, count)
 		if err == nil {
-			w.count = grown(w.count, maxBlocks)
+			size.answered(count, logs)
 			return blocks, nil
 		}
-		w.count = max(1, n/2)
-		if n == 1 || !tooMuch(err) {
+		if !chain.IsTooMuch(err) || !size.refused(count, err) {
 			return nil, err
 		}
 	}
 }
 
-// readBlocks reads n blocks one by one from first on, of which head is the last
-// that there is. Each is the parent of the next.
-func (w *Watcher) readBlocks(ctx context.Context, src Source, first, head chain.Header, n uint64) ([]settle.Block, error) {
-	headers := []chain.Header{first}
+// readNext reads so many blocks from first on, of which head is the last that
+// there is, and also returns how many logs they hold.
+func (w *Watcher) readNext(ctx context.Context, n node, first, head chain.Header, count uint64) ([]settle.Block, int, error) {
 	var numbers []uint64
-	for at := first.Number + 1; at < first.Number+n && at < head.Number; at++ {
+	for at := first.Number + 1; at < first.Number+count && at < head.Number; at++ {
 		numbers = append(numbers, at)
 	}
-	next, err := src.Headers(ctx, numbers)
+	next, err := n.headers(ctx, numbers...)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	if first.Number+n > head.Number {
+	if first.Number+count > head.Number {
 		next = append(next, head)
 	}
+	headers := []chain.Header{first}
 	for _, h := range next {
 		last := headers[len(headers)-1]
 		if h.Number != last.Number+1 || h.Parent != last.Hash {
@@ -89,67 +59,87 @@ func (w *Watcher) readBlocks(ctx context.Context, src Source, first, head chain.
 		}
 		headers = append(headers, h)
 	}
-
-	filter := w.decoder.filter()
-	var mentioned []invoice.Hash
-	for _, h := range headers {
-		if !w.Chain.FullBloom || filter.Mentioned(h.Bloom) {
-			mentioned = append(mentioned, h.Hash)
-		}
-	}
-	found, err := w.logsOfBlocks(ctx, src, mentioned, filter)
-	if err != nil {
-		return nil, err
-	}
-	logs := map[invoice.Hash][]types.Log{}
-	for i, hash := range mentioned {
-		logs[hash] = found[i]
-	}
-	watched, err := w.watched(ctx, slices.Concat(found...))
-	if err != nil {
-		return nil, err
-	}
-	return w.blocks(ctx, src, headers, logs, watched)
+	return w.readBlocks(ctx, n, headers, w.newCensus())
 }
 
-// readRange reads the logs of many blocks at once, from first on and to the
-// block end at most. Of the blocks it returns the first, those of interest and
-// the last.
-func (w *Watcher) readRange(ctx context.Context, src Source, first chain.Header, end uint64) ([]settle.Block, error) {
-	last, logs, err := w.logsInRange(ctx, src, first.Number, end)
-	if err != nil {
-		return nil, err
-	}
-	watched, err := w.watched(ctx, logs)
-	if err != nil {
-		return nil, err
-	}
-	slices.SortStableFunc(logs, func(a, b types.Log) int { return cmp.Compare(a.BlockNumber, b.BlockNumber) })
-	byBlock := map[invoice.Hash][]types.Log{}
-	var numbers []uint64
-	for len(logs) > 0 {
-		number, n := logs[0].BlockNumber, 1
-		for n < len(logs) && logs[n].BlockNumber == number {
-			n++
+// readBlocks reads the blocks of these headers by their hashes.
+func (w *Watcher) readBlocks(ctx context.Context, n node, headers []chain.Header, c *census) ([]settle.Block, int, error) {
+	filter := w.decoder.filter()
+	var mentioned []chain.Header
+	for _, h := range headers {
+		if !w.Chain.FullBloom || filter.Mentioned(h.Bloom) {
+			mentioned = append(mentioned, h)
 		}
-		ofBlock := logs[:n]
-		logs = logs[n:]
+	}
+	found, err := w.logsOf(ctx, n, mentioned, filter)
+	if err != nil {
+		return nil, 0, err
+	}
+	logs := make(map[invoice.Hash][]types.Log, len(mentioned))
+	count := 0
+	for i, h := range mentioned {
+		for _, l := range found[i] {
+			if invoice.Hash(l.BlockHash) != h.Hash {
+				return nil, 0, n.contradicts("answered a log of block %s when asked for block %s", l.BlockHash, h.Hash)
+			}
+		}
+		logs[h.Hash] = found[i]
+		count += len(found[i])
+	}
+	watched, err := c.watched(ctx, w.decoder.accounts(slices.Concat(found...)))
+	if err != nil {
+		return nil, 0, err
+	}
+	blocks, err := w.blocks(ctx, n, headers, logs, watched)
+	return blocks, count, err
+}
+
+// readRange reads the logs of many final blocks at once. Of the blocks it
+// returns the first, those of interest and the last; and it says how many logs
+// there were.
+func (w *Watcher) readRange(ctx context.Context, n node, first, last uint64, c *census) ([]settle.Block, int, error) {
+	logs, err := n.LogsInRange(ctx, first, last, w.decoder.filter())
+	if err != nil {
+		return nil, 0, n.failed(err)
+	}
+	count := len(logs)
+	watched, err := c.watched(ctx, w.decoder.accounts(logs))
+	if err != nil {
+		return nil, 0, err
+	}
+	byNumber := func(a, b types.Log) int { return cmp.Compare(a.BlockNumber, b.BlockNumber) }
+	if !slices.IsSortedFunc(logs, byNumber) {
+		slices.SortStableFunc(logs, byNumber)
+	}
+	byBlock := map[invoice.Hash][]types.Log{}
+	numbers := []uint64{first}
+	told := map[uint64]bool{}
+	for len(logs) > 0 {
+		number, size := logs[0].BlockNumber, 1
+		if number < first || number > last {
+			return nil, 0, n.contradicts("answered a log of block %d when asked for blocks %d to %d", number, first, last)
+		}
+		for size < len(logs) && logs[size].BlockNumber == number {
+			size++
+		}
+		ofBlock := logs[:size]
+		logs = logs[size:]
+		told[number] = true
 		if len(w.decoder.touching(ofBlock, watched)) == 0 && len(w.decoder.registryEvents(ofBlock)) == 0 {
 			continue
 		}
 		byBlock[invoice.Hash(ofBlock[0].BlockHash)] = ofBlock
-		if number != first.Number && number != last {
+		if number != numbers[len(numbers)-1] {
 			numbers = append(numbers, number)
 		}
 	}
-	if last != first.Number {
+	if last != numbers[len(numbers)-1] {
 		numbers = append(numbers, last)
 	}
-	headers, err := src.Headers(ctx, numbers)
+	headers, err := n.headers(ctx, numbers...)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	headers = append([]chain.Header{first}, headers...)
 	known := 0
 	for _, h := range headers {
 		if _, ok := byBlock[h.Hash]; ok {
@@ -157,60 +147,62 @@ func (w *Watcher) readRange(ctx context.Context, src Source, first chain.Header,
 		}
 	}
 	if known != len(byBlock) {
-		return nil, fmt.Errorf("%s: logs of blocks %d to %d name blocks that are not canonical", src, first.Number, last)
+		return nil, 0, n.contradicts("answered logs of blocks between %d and %d that it does not call canonical", first, last)
 	}
-	return w.blocks(ctx, src, headers, byBlock, watched)
+	if err := w.leftOut(ctx, n, slices.DeleteFunc(slices.Clone(headers), func(h chain.Header) bool { return told[h.Number] })); err != nil {
+		return nil, 0, err
+	}
+	blocks, err := w.blocks(ctx, n, headers, byBlock, watched)
+	return blocks, count, err
 }
 
-// watched returns which accounts that the logs name are settlement addresses.
-func (w *Watcher) watched(ctx context.Context, logs []types.Log) (map[invoice.Address]bool, error) {
-	watched := map[invoice.Address]bool{}
-	for accounts := range slices.Chunk(w.decoder.accounts(logs), maxAccounts) {
-		found, err := w.Ledger.Watched(ctx, w.Chain.Key, accounts)
-		if err != nil {
-			return nil, err
-		}
-		for a, yes := range found {
-			watched[a] = yes
+// leftOut fails when the answer for a range should have held logs of these
+// blocks. They are the first and the last of the range at most: those in
+// between are not looked at, but a provider that has lost or not yet stored the
+// logs of a range lacks those of one of its ends.
+func (w *Watcher) leftOut(ctx context.Context, n node, blocks []chain.Header) error {
+	filter := w.decoder.filter()
+	blocks = slices.DeleteFunc(blocks, func(h chain.Header) bool { return !w.Chain.FullBloom || !filter.Mentioned(h.Bloom) })
+	found, err := w.logsOf(ctx, n, blocks, filter)
+	for i, logs := range found {
+		if len(logs) > 0 {
+			return n.contradicts("left out the logs of block %d when asked for a range", blocks[i].Number)
 		}
 	}
-	return watched, nil
+	return err
 }
 
-// blocks makes the ledger's blocks of headers and their logs. The transactions
-// that matter are read from their receipts.
+// blocks makes the ledger's blocks of headers and their logs. The transfers
+// are read from the receipts of their transactions.
 func (w *Watcher) blocks(
-	ctx context.Context, src Source, headers []chain.Header, logs map[invoice.Hash][]types.Log, watched map[invoice.Address]bool,
+	ctx context.Context, n node, headers []chain.Header, logs map[invoice.Hash][]types.Log, watched map[invoice.Address]bool,
 ) ([]settle.Block, error) {
 	blocks := make([]settle.Block, len(headers))
-	var txs []common.Hash
-	var in []int // the index of each transaction's block
+	wanted := make([]wanted, len(headers))
 	for i, h := range headers {
-		for _, l := range logs[h.Hash] {
-			if invoice.Hash(l.BlockHash) != h.Hash {
-				return nil, fmt.Errorf("%s: answered a log of block %s when asked for block %s", src, l.BlockHash, h.Hash)
+		of := logs[h.Hash]
+		blocks[i] = settle.Block{Header: header(h), Registry: w.decoder.registryEvents(of)}
+		wanted[i].block = h.Hash
+		wanted[i].txs = w.decoder.touching(of, watched)
+		wanted[i].wholesale = wholesale(of, wanted[i].txs)
+	}
+	evidence, err := n.evidence(ctx, wanted)
+	if err != nil {
+		return nil, err
+	}
+	for i := range blocks {
+		for _, e := range evidence[i] {
+			found, err := w.decoder.transfers(blocks[i].Header, e.receipt, e.input, watched)
+			if err != nil {
+				return nil, n.failed(err)
 			}
+			blocks[i].Transfers = append(blocks[i].Transfers, found...)
 		}
-		blocks[i] = settle.Block{Header: header(h), Registry: w.decoder.registryEvents(logs[h.Hash])}
-		for _, tx := range w.decoder.touching(logs[h.Hash], watched) {
-			txs, in = append(txs, tx), append(in, i)
-		}
-	}
-	receipts, err := src.Receipts(ctx, txs)
-	if err != nil {
-		return nil, err
-	}
-	inputs, err := src.Inputs(ctx, txs)
-	if err != nil {
-		return nil, err
-	}
-	for i, r := range receipts {
-		b := &blocks[in[i]]
-		transfers, err := w.decoder.transfers(b.Header, r, inputs[i], watched)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", src, err)
-		}
-		b.Transfers = append(b.Transfers, transfers...)
 	}
 	return blocks, nil
+}
+
+// header drops what the ledger does not keep.
+func header(h chain.Header) settle.Header {
+	return settle.Header{Number: h.Number, Hash: h.Hash, Parent: h.Parent, Time: h.Time}
 }

@@ -10,30 +10,45 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// round brings the ledger nearer to what one node says: it rolls back what was
-// replaced, reads the next blocks and confirms what is final. more says that
-// there is more to do, and that doing it at once is of use.
+// errBehind says that a provider is behind what was read, or still syncing.
+// That says nothing of the blocks that another one has told of.
+var errBehind = errors.New("the provider's head is behind the newest block that was read")
+
+// round brings the ledger nearer to what a provider says: it rolls back what
+// was replaced, reads the next blocks and confirms what is final. When the
+// provider fails, the next one is asked at once. That all are behind what was
+// read is an error when it lasts. more says that there is more to do, and that
+// doing it at once is of use.
 func (w *Watcher) round(ctx context.Context) (more bool, err error) {
-	src := w.Sources[w.source]
-	w.note(func(s *Status) { s.Source = src.String() })
-	if err := w.check(ctx, w.source); err != nil {
-		return false, err
-	}
-	head, err := src.Head(ctx)
-	if err != nil {
-		return false, err
-	}
-	w.note(func(s *Status) { s.Head = head.Number })
-	if head.Hash == w.complete {
-		w.leaveFrozen()
+	err = w.try(ctx, 0, func(n node) (err error) {
+		more, err = w.roundOf(ctx, n)
+		return err
+	})
+	switch {
+	case !errors.Is(err, errBehind):
+		w.abreast = w.Now()
+	case w.Now().Sub(w.abreast) < behindPatience:
 		return false, nil
 	}
-	line, err := w.line(ctx, src, head)
+	return more && err == nil, err
+}
+
+// roundOf is a round of one provider.
+func (w *Watcher) roundOf(ctx context.Context, n node) (more bool, err error) {
+	w.note(func(s *Status) { s.Source = n.String() })
+	if err := n.ready(ctx); err != nil {
+		return false, err
+	}
+	t, err := n.head(ctx, w.Chain.Finality.Tag)
 	if err != nil {
 		return false, err
 	}
+	w.note(func(s *Status) { s.Head = t.head.Number })
+	if t.head.Hash == w.complete.head.Hash && t.tagged.Hash == w.complete.tagged.Hash {
+		return false, nil
+	}
 	before := w.position()
-	more, err = w.advance(ctx, src, head, line)
+	more, err = w.advance(ctx, n, t)
 	switch {
 	case errors.Is(err, settle.ErrCursorMoved), errors.Is(err, settle.ErrFinalityViolated):
 		if w.races++; w.races <= maxRaces {
@@ -46,7 +61,7 @@ func (w *Watcher) round(ctx context.Context) (more bool, err error) {
 	}
 	w.races = 0
 	if !more {
-		w.complete, w.since = head.Hash, w.Now()
+		w.complete = t
 	}
 	// Where nothing moved, the same would come of another round at once.
 	return more && w.position() != before, nil
@@ -60,83 +75,96 @@ func (w *Watcher) position() (p struct{ tip, final invoice.Hash }) {
 	return p
 }
 
-// leaveFrozen makes the next round ask the next node if this one has told of
-// nothing new for long. The chain may be silent, or the node cut off from it.
-func (w *Watcher) leaveFrozen() {
-	if now := w.Now(); now.Sub(w.since) >= frozenAfter {
-		w.since = now
-		w.rotate()
-	}
-}
-
-// check holds the chain's configuration against a node, once.
-func (w *Watcher) check(ctx context.Context, source int) error {
-	if w.checked[source] {
-		return nil
-	}
-	err := w.Sources[source].Check(ctx, w.Chain)
-	if misfit := errors.Is(err, chain.ErrMismatch); misfit && !w.misfit[source] {
-		w.Logger.Error("the configuration does not fit the node; correct one of them",
-			"chain", w.Chain.Key, "node", w.Sources[source].String(), "err", err)
-		w.misfit[source] = true
-	}
-	w.checked[source] = err == nil
-	return err
-}
-
 // advance does the part of a round that follows a new head.
-func (w *Watcher) advance(ctx context.Context, src Source, head chain.Header, line uint64) (more bool, err error) {
-	if err := w.load(ctx, src, line); err != nil {
+func (w *Watcher) advance(ctx context.Context, n node, t told) (more bool, err error) {
+	line, ok := w.agreedLine(ctx, n, t)
+	if err := w.load(ctx, n, t, line, ok); err != nil {
 		return false, err
 	}
-	if tip := w.tracker.Tip(); head.Number < tip.Number {
-		// The node is behind or still syncing. That says nothing of the blocks
-		// that another one, or this one before, has told of.
-		w.Logger.Debug("node is behind what was read", "chain", w.Chain.Key, "node", src.String(), "head", head.Number, "indexed", tip.Number)
-		w.rotate()
-		return false, nil
+	if t.head.Number < w.tracker.Tip().Number {
+		return false, &providerError{of: n.Provider, err: errBehind, noted: true}
 	}
-	next, err := w.follow(ctx, src, head)
+	next, err := w.follow(ctx, n, t.head)
 	if err != nil {
 		return false, err
 	}
+	if next != nil && line >= next.Number+2*maxBlocks {
+		return true, w.catchUp(ctx, n, t, line-maxBlocks)
+	}
+	w.catchup.end()
 	if next != nil {
-		if err := w.read(ctx, src, *next, head, line); err != nil {
+		blocks, err := w.readUpTo(ctx, n, *next, t.head)
+		if err != nil {
+			return false, err
+		}
+		if err := w.observe(ctx, blocks); err != nil {
 			return false, err
 		}
 	}
-	settled, err := w.confirm(ctx, src, line)
-	return !settled || w.tracker.Tip().Number < head.Number, err
+	settled, err := w.confirm(ctx, n, t, line)
+	// The others may call more final before the provider has a new head.
+	own, _ := w.Chain.Finality.Line(t.head.Number, t.tagged.Number)
+	return !settled || line < own || w.tracker.Tip().Number < t.head.Number, err
 }
 
-// line returns the height up to which blocks are final to the node, 0 while
-// none but the first is.
-func (w *Watcher) line(ctx context.Context, src Source, head chain.Header) (uint64, error) {
-	var tagged chain.Header
-	if tag := w.Chain.Finality.Tag; tag != "" {
-		var err error
-		if tagged, err = src.Tagged(ctx, tag); err != nil && !errors.Is(err, chain.ErrNotFound) {
-			return 0, err
-		}
+// observe records blocks on top of the newest that was read.
+func (w *Watcher) observe(ctx context.Context, blocks []settle.Block) error {
+	if err := w.Ledger.Observe(ctx, w.Chain.Key, blocks); err != nil {
+		return err
 	}
-	line, _ := w.Chain.Finality.Line(head.Number, tagged.Number)
-	return line, nil
+	for _, b := range blocks {
+		w.tracker.Append(b.Header)
+	}
+	return nil
+}
+
+// catchUp reads blocks that are final already, up to one, as the newest that
+// were read. What is recorded of them comes from receipts in blocks that were
+// canonical after they had become final, so it is confirmed at once.
+func (w *Watcher) catchUp(ctx context.Context, n node, t told, last uint64) error {
+	if settled, err := w.confirm(ctx, n, t, w.tracker.Tip().Number); !settled || err != nil {
+		return err
+	}
+	tip := w.tracker.Tip()
+	w.catchup.begin(tip.Number+1, last)
+	return w.stream(ctx, span{tip.Number + 1, last, last}, tip, tip, func(ctx context.Context, blocks []settle.Block) error {
+		if err := w.observe(ctx, blocks); err != nil {
+			return err
+		}
+		through := w.tracker.Tip()
+		if err := w.Ledger.Confirm(ctx, w.Chain.Key, through); err != nil {
+			return err
+		}
+		w.tracker.Finalize(through)
+		w.catchup.reached(through.Number + 1)
+		w.note(func(s *Status) { s.at(w.tracker); s.Succeeded = w.Now() })
+		return nil
+	})
 }
 
 // load makes the tracker that of the ledger's cursor, which another replica or
 // a change whose answer was lost can have moved. It starts the chain if it was
 // never read.
-func (w *Watcher) load(ctx context.Context, src Source, line uint64) error {
+func (w *Watcher) load(ctx context.Context, n node, t told, line uint64, agreed bool) error {
 	cursor, err := w.Ledger.Cursor(ctx, w.Chain.Key)
 	if err != nil {
 		return err
 	}
 	if !cursor.Started {
-		if err := w.start(ctx, src, line); err != nil {
+		if !agreed {
+			return &UnsureError{fmt.Sprintf("two providers must agree, and no other one calls any block of chain %s final", w.Chain.Key)}
+		}
+		if err := w.start(ctx, n, t, line); err != nil {
 			return err
 		}
 		if cursor, err = w.Ledger.Cursor(ctx, w.Chain.Key); err != nil {
 			return err
+		}
+	}
+	if cursor.Gap != nil {
+		select {
+		case w.gapSeen <- struct{}{}:
+		default:
 		}
 	}
 	if cursor.Halted != "" {
@@ -153,47 +181,61 @@ func (w *Watcher) load(ctx context.Context, src Source, line uint64) error {
 	return nil
 }
 
-// start begins a chain that was never read. The block to begin after counts as
-// final, so it is not above the line, whatever the configuration says: the
-// newest block can still be replaced. While the node knows no line, nothing
-// begins: from block 0 on there would be years to read. Without a configured
-// block, reading begins where the first invoice was created: invoices can be
-// older than the first answer of a node.
-func (w *Watcher) start(ctx context.Context, src Source, line uint64) error {
-	if tag := w.Chain.Finality.Tag; tag != "" {
-		if _, err := src.Tagged(ctx, tag); errors.Is(err, chain.ErrNotFound) {
-			return fmt.Errorf("%s knows no %s block yet, so where to begin on chain %s is open; wait until it is synced, or set a finality in blocks: %w",
-				src, tag, w.Chain.Key, err)
-		} else if err != nil {
-			return err
-		}
+// start begins a chain that was never read, at the line: what lies above is
+// read from there on, and what lies below and is to be read becomes a gap. That
+// is what follows the configured block, or the creation of the first invoice:
+// invoices can be older than the first answer of a provider. While the
+// provider knows no line, nothing begins: from block 0 on there would be years
+// to read.
+func (w *Watcher) start(ctx context.Context, n node, t told, line uint64) error {
+	if tag := w.Chain.Finality.Tag; tag != "" && t.tagged.Hash.IsZero() {
+		return n.failed(fmt.Errorf("%s knows no %s block yet, so where to begin on chain %s is open; wait until it is synced, or set a finality in blocks: %w",
+			n, tag, w.Chain.Key, chain.ErrNotFound))
 	}
-	at := line
+	from := line + 1
 	if first := w.Chain.StartBlock; first != nil {
-		// Block 0 holds no transactions, so the earliest begin is after it.
-		at = min(at, max(*first, 1)-1)
+		from = min(from, max(*first, 1)) // block 0 holds no transactions
 	} else if since, ok, err := w.Ledger.Since(ctx, w.Chain.Key); err != nil {
 		return err
 	} else if ok {
-		if at, err = before(ctx, src, line, since); err != nil {
+		older, err := before(ctx, n, line, since)
+		if err != nil {
 			return err
 		}
+		from = older + 1
 	}
-	headers, err := src.Headers(ctx, []uint64{at})
+	headers, err := n.headers(ctx, line)
 	if err != nil {
 		return err
 	}
-	w.Logger.Info("reading begins", "chain", w.Chain.Key, "block", at+1)
-	return w.Ledger.Start(ctx, w.Chain.Key, header(headers[0]))
+	if err := w.beginning(ctx, n, header(headers[0])); err != nil {
+		return err
+	}
+	w.Logger.Info("reading begins", "chain", w.Chain.Key, "block", line+1, "older_from", from)
+	return w.Ledger.Start(ctx, w.Chain.Key, header(headers[0]), from)
+}
+
+// beginning has others agree with a provider on the block where reading begins,
+// which counts as final from then on.
+func (w *Watcher) beginning(ctx context.Context, n node, at settle.Header) error {
+	if err := w.crosscheck(ctx, n, at, settle.Header{}); err != nil || w.Chain.Agree < 2 {
+		return err
+	}
+	for _, v := range w.witnesses(ctx, w.Pool.Others(n.Provider), at.Number) {
+		if v.hash == at.Hash {
+			return nil
+		}
+	}
+	return &UnsureError{fmt.Sprintf("two providers must agree, but none besides %s answers for block %d, where reading is to begin", n, at.Number)}
 }
 
 // before returns the newest block at or below line that is older than a time,
 // or the first block of all.
-func before(ctx context.Context, src Source, line uint64, since int64) (uint64, error) {
+func before(ctx context.Context, n node, line uint64, since int64) (uint64, error) {
 	low, high := uint64(0), line // the answer is in between, both included
 	for low < high {
 		middle := high - (high-low)/2
-		headers, err := src.Headers(ctx, []uint64{middle})
+		headers, err := n.headers(ctx, middle)
 		if err != nil {
 			return 0, err
 		}
@@ -206,12 +248,12 @@ func before(ctx context.Context, src Source, line uint64, since int64) (uint64, 
 	return low, nil
 }
 
-// follow compares the node's chain, of which h is a block, with what was read.
+// follow compares the provider's chain, of which h is a block, with what was read.
 // It rolls back what was replaced, and returns the block to read next, nil
 // when there is none.
-func (w *Watcher) follow(ctx context.Context, src Source, h chain.Header) (next *chain.Header, err error) {
+func (w *Watcher) follow(ctx context.Context, n node, h chain.Header) (next *chain.Header, err error) {
 	ask := func(number uint64) error {
-		headers, err := src.Headers(ctx, []uint64{number})
+		headers, err := n.headers(ctx, number)
 		if err == nil {
 			h = headers[0]
 		}
@@ -231,7 +273,7 @@ func (w *Watcher) follow(ctx context.Context, src Source, h chain.Header) (next 
 				err = ask(step.Ancestor.Number + 1)
 			}
 		case Violation:
-			return nil, w.halt(ctx, src, h)
+			return nil, w.violated(ctx, n, h)
 		}
 		if err != nil {
 			return nil, err
@@ -248,21 +290,4 @@ func (w *Watcher) rollback(ctx context.Context, to settle.Header) error {
 	}
 	w.tracker.Rewind(to)
 	return nil
-}
-
-// halt records that the node replaced a final block by one that h descends
-// from or is.
-func (w *Watcher) halt(ctx context.Context, src Source, h chain.Header) error {
-	final := w.tracker.Final()
-	reason := fmt.Sprintf("block %d was final as %s, but %s now has a chain without it, with block %d as %s; finality %s is too weak, or the node is wrong",
-		final.Number, final.Hash, src, h.Number, h.Hash, w.Chain.Finality)
-	if err := w.Ledger.Halt(ctx, w.Chain.Key, reason); err != nil {
-		return err
-	}
-	return &HaltedError{ChainKey: w.Chain.Key, Reason: reason}
-}
-
-// header drops what the ledger does not keep.
-func header(h chain.Header) settle.Header {
-	return settle.Header{Number: h.Number, Hash: h.Hash, Parent: h.Parent, Time: h.Time}
 }

@@ -45,11 +45,12 @@ type Step struct {
 func NewTracker(c settle.Cursor, stored []settle.Header) *Tracker {
 	t := &Tracker{blocks: []settle.Header{c.Confirmed}}
 	for _, h := range stored {
-		if t.Tip().Number < h.Number && h.Number < c.Indexed.Number {
+		// The cursor does not know the parent of its newest block.
+		if t.Tip().Number < h.Number && (h.Number < c.Indexed.Number || h.Hash == c.Indexed.Hash) {
 			t.Append(h)
 		}
 	}
-	if c.Indexed.Number > c.Confirmed.Number {
+	if c.Indexed.Number > t.Tip().Number {
 		t.Append(c.Indexed)
 	}
 	return t
@@ -57,6 +58,17 @@ func NewTracker(c settle.Cursor, stored []settle.Header) *Tracker {
 
 // Tip returns the newest block that was read.
 func (t *Tracker) Tip() settle.Header { return t.blocks[len(t.blocks)-1] }
+
+// Linked returns the number of the block from which on each one that was read
+// names the one below as its parent, up to the tip: a node that calls the tip
+// canonical says so of them all.
+func (t *Tracker) Linked() uint64 {
+	i := len(t.blocks) - 1
+	for i > 0 && t.blocks[i].Parent == t.blocks[i-1].Hash {
+		i--
+	}
+	return t.blocks[i].Number
+}
 
 // Final returns the newest final block.
 func (t *Tracker) Final() settle.Header { return t.blocks[0] }
@@ -69,6 +81,17 @@ func (t *Tracker) At(number uint64) (h settle.Header, ok bool) {
 		return settle.Header{}, false
 	}
 	return t.blocks[i-1], true
+}
+
+// Ahead returns the newest block that was kept at most so many blocks above the
+// newest final one, or else the first above it. It is the final one when there
+// is none.
+func (t *Tracker) Ahead(blocks uint64) settle.Header {
+	h, _ := t.At(t.Final().Number + blocks)
+	if h == t.Final() && len(t.blocks) > 1 {
+		return t.blocks[1]
+	}
+	return h
 }
 
 // above returns the index of the first block above a height.

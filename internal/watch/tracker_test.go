@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
 )
 
@@ -73,6 +74,33 @@ func TestJudge(t *testing.T) {
 	}
 	if h, ok := tracker.At(10); ok {
 		t.Errorf("At(10) = %+v; want none below the final block", h)
+	}
+}
+
+// TestLinked finds from where on the parents are known to lead up to the tip:
+// they are not over a gap, and not where the newest block was not stored.
+func TestLinked(t *testing.T) {
+	a := line(0, 16, 'a', settle.Header{})
+	bare := a[14]
+	bare.Parent = invoice.Hash{} // as the cursor has it
+	cursor := settle.Cursor{Started: true, Indexed: bare, Confirmed: a[10]}
+	for _, test := range []struct {
+		stored []settle.Header
+		want   uint64
+	}{
+		{a[10:15], 10}, {[]settle.Header{a[11], a[13], a[14]}, 13}, {a[10:14], 14}, {nil, 14},
+		{append(append([]settle.Header{}, a[10:14]...), block(14, 'b', a[13])), 14},
+	} {
+		tracker := NewTracker(cursor, test.stored)
+		if got := tracker.Linked(); got != test.want || tracker.Tip().Hash != a[14].Hash {
+			t.Errorf("with %d blocks stored, those from %d on lead to block %d, want %d and 14", len(test.stored), got, tracker.Tip().Number, test.want)
+		}
+	}
+	tracker := NewTracker(settle.Cursor{Started: true, Indexed: a[10], Confirmed: a[10]}, nil)
+	tracker.Append(a[11])
+	tracker.Append(block(12, 'a', a[11]))
+	if got := tracker.Linked(); got != 10 {
+		t.Errorf("blocks that follow each other lead up from %d, want 10", got)
 	}
 }
 
@@ -202,4 +230,29 @@ func ExampleTracker() {
 	// Output:
 	// true 3 false 0
 	// false 0 true 2
+}
+
+func TestAhead(t *testing.T) {
+	of := func(numbers ...uint64) *Tracker {
+		tracker := &Tracker{}
+		for _, n := range numbers {
+			tracker.Append(settle.Header{Number: n})
+		}
+		return tracker
+	}
+	for _, test := range []struct {
+		kept []uint64
+		most uint64
+		want uint64
+	}{
+		{[]uint64{5}, 10, 5},
+		{[]uint64{5, 6, 7}, 10, 7},
+		{[]uint64{5, 6, 7}, 1, 6},
+		{[]uint64{5, 7, 30, 31}, 10, 7},
+		{[]uint64{5, 30, 31}, 10, 30}, // where a range was read
+	} {
+		if got := of(test.kept...).Ahead(test.most).Number; got != test.want {
+			t.Errorf("%d ahead of %v: %d, want %d", test.most, test.kept, got, test.want)
+		}
+	}
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // Limits of a Watcher.
@@ -23,25 +23,30 @@ const (
 	maxBackoff   = 10 * time.Second
 	// listenPause is the wait before a broken subscription is made again.
 	listenPause = 5 * time.Second
-	// frozenAfter is how long a node may tell of the same head before another
-	// one is asked.
-	frozenAfter = 30 * time.Second
+	// surveyPause is how often those providers are asked for their head that
+	// are not asked for anything else.
+	surveyPause = 15 * time.Second
+	// haltPause is how often it is looked whether a halted chain may go on.
+	haltPause = 5 * time.Second
+	// behindPatience is how long the heads of all providers may be behind the
+	// newest block that was read before nothing is said to go well: the backends
+	// of one differ for a while.
+	behindPatience = 30 * time.Second
 	// maxRaces is how many rounds in a row may be lost to another replica
 	// before there is a wait as after a failure.
 	maxRaces = 3
 )
 
-// Config is what a Watcher is made of. Chain, Sources, Ledger, Logger, Now and
+// Config is what a Watcher is made of. Chain, Pool, Ledger, Logger, Now and
 // Jitter are required.
 type Config struct {
 	Chain chain.Chain
-	// Sources are the chain's nodes, the preferred one first. A round of
-	// reading asks one of them from start to end; after a failure the next one
-	// is asked.
-	Sources []Source
-	Ledger  Ledger
-	Logger  *slog.Logger
-	Now     func() time.Time
+	// Pool holds the chain's providers. A round of reading asks one of them
+	// from start to end; after a failure the next one is asked.
+	Pool   *chain.Pool
+	Ledger Ledger
+	Logger *slog.Logger
+	Now    func() time.Time
 	// Jitter returns a number in [0,1), to spread out retries.
 	Jitter func() float64
 	// PollInterval is the wait between two rounds when nothing wakes the
@@ -53,18 +58,28 @@ type Config struct {
 
 // Status is a snapshot of a Watcher's work.
 type Status struct {
-	ChainKey  string
-	Source    string    // the node that was asked last
-	Head      uint64    // of that node, as last seen
-	Indexed   uint64    // newest block read
-	Confirmed uint64    // newest final block
-	Succeeded time.Time // end of the last round that went well; zero before it
-	Error     string    // of the last round; empty when it went well
-	Halted    string    // why reading stopped for good; empty while it runs
+	ChainKey    string
+	Source      string    // the provider that was asked last
+	Head        uint64    // of that provider, as last seen
+	Indexed     uint64    // newest block read
+	IndexedTime int64     // of that block, Unix seconds
+	Confirmed   uint64    // newest final block
+	Succeeded   time.Time // end of the last round that went well; zero before it
+	Error       string    // of the last round; empty when it went well
+	Halted      string    // why reading stopped until somebody resumes it; empty while it runs
+	CatchUp     *Progress // of reading up to the finality line; nil when it is near
+	Backfill    *Progress // of filling the gap of older blocks; nil without one
+}
+
+// at notes how far the chain is read.
+func (s *Status) at(t *Tracker) {
+	tip := t.Tip()
+	s.Indexed, s.IndexedTime, s.Confirmed = tip.Number, tip.Time, t.Final().Number
 }
 
 // HaltedError says that a chain is read no further, because going on could
-// undo what was called final. Only a person can judge what is right then.
+// undo what was called final. Only a person can judge what is right then, and
+// have it resumed.
 type HaltedError struct {
 	ChainKey string
 	Reason   string
@@ -81,19 +96,25 @@ type Watcher struct {
 	decoder decoder
 	wake    chan struct{}
 
+	gapSeen  chan struct{} // wakes the filling of the gap
+	catchup  *meter
+	backfill *meter
+	inFlight int // parts of a span at once
+
 	// What follows belongs to the goroutine of Run.
-	tracker  *Tracker     // of the ledger's cursor; nil before the first round
-	source   int          // index of the source to ask
-	checked  []bool       // sources whose configuration was checked
-	misfit   []bool       // sources that it was logged not to fit
-	complete invoice.Hash // head up to which the last round did everything
-	since    time.Time    // when complete became so, or a node was left because of it
-	span     uint64       // blocks to ask logs for in one range
-	count    uint64       // blocks to read one by one in a round
-	races    int          // rounds lost to another replica, in a row
+	tracker  *Tracker  // of the ledger's cursor; nil before the first round
+	complete told      // of the last round that did everything
+	races    int       // rounds lost to another replica, in a row
+	abreast  time.Time // when last not all providers were behind what was read
+	unsure   bool      // the last round could not tell which of the providers is right
+
+	// filled belongs to the goroutine that fills the gap: the newest block that
+	// it recorded.
+	filled settle.Header
 
 	mu     sync.Mutex
 	status Status
+	sizers map[*chain.Provider]sizers
 }
 
 // New returns a watcher that has not begun yet.
@@ -101,15 +122,18 @@ func New(c Config) *Watcher {
 	if c.PollInterval == 0 {
 		c.PollInterval = DefaultPollInterval
 	}
+	log := c.Logger.With("chain", c.Chain.Key)
 	return &Watcher{
-		Config:  c,
-		decoder: decoder{c.Chain},
-		wake:    make(chan struct{}, 1),
-		checked: make([]bool, len(c.Sources)),
-		misfit:  make([]bool, len(c.Sources)),
-		span:    firstSpan,
-		count:   maxBlocks,
-		status:  Status{ChainKey: c.Chain.Key},
+		Config:   c,
+		decoder:  newDecoder(c.Chain),
+		wake:     make(chan struct{}, 1),
+		gapSeen:  make(chan struct{}, 1),
+		catchup:  &meter{now: c.Now, logger: log.With("reading", "catch-up")},
+		backfill: &meter{now: c.Now, logger: log.With("reading", "back-fill")},
+		inFlight: maxInFlight,
+		abreast:  c.Now(),
+		status:   Status{ChainKey: c.Chain.Key},
+		sizers:   map[*chain.Provider]sizers{},
 	}
 }
 
@@ -126,20 +150,27 @@ func (w *Watcher) Poke() {
 func (w *Watcher) Status() Status {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.status
+	s := w.status
+	s.CatchUp, s.Backfill = w.catchup.snapshot(), w.backfill.snapshot()
+	return s
 }
 
-// Run reads the chain until ctx ends, and returns nil then. Errors of nodes
-// and of the ledger are logged and retried. It returns a *HaltedError when the
-// chain replaced a block that was final; that must not stop the other chains.
+// Run reads the chain until ctx ends, and returns nil then. Errors of providers
+// and of the ledger are logged and retried. When the chain replaced a block
+// that was final, it is halted: Run says so in its status, and goes on when
+// somebody has resumed it.
 func (w *Watcher) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	var listeners sync.WaitGroup
-	for _, src := range w.Sources {
-		listeners.Go(func() { w.listen(ctx, src) })
-	}
-	defer listeners.Wait()
+	var beside sync.WaitGroup
+	defer beside.Wait()
 	defer cancel()
+	for _, p := range w.Pool.Providers() {
+		beside.Go(func() { w.listen(ctx, p) })
+	}
+	beside.Go(func() { w.fillGaps(ctx) })
+	if len(w.Pool.Providers()) > 1 {
+		beside.Go(func() { w.survey(ctx) })
+	}
 
 	for failures := 0; ; {
 		more, err := w.round(ctx)
@@ -148,17 +179,16 @@ func (w *Watcher) Run(ctx context.Context) error {
 		}
 		w.report(err)
 		var halted *HaltedError
-		if errors.As(err, &halted) {
-			return halted
-		}
+		var unsure *UnsureError
 		switch {
+		case errors.As(err, &halted):
+			w.sleep(ctx, haltPause, w.wake)
+		case errors.As(err, &unsure):
+			// Reading goes on as ever; only confirming does not.
+			w.sleep(ctx, w.PollInterval, w.wake)
 		case err != nil:
 			failures++
-			w.rotate()
-			// While there is a node left to ask there is no reason to wait.
-			if failures%len(w.Sources) == 0 {
-				w.sleep(ctx, w.backoff(failures/len(w.Sources)), nil)
-			}
+			w.sleep(ctx, w.backoff(failures), nil)
 		case more:
 			failures = 0
 		default:
@@ -168,8 +198,14 @@ func (w *Watcher) Run(ctx context.Context) error {
 	}
 }
 
-// rotate makes the next round ask the next node.
-func (w *Watcher) rotate() { w.source = (w.source + 1) % len(w.Sources) }
+// survey keeps the heads of all providers known, so that one that lags is not
+// asked first.
+func (w *Watcher) survey(ctx context.Context) {
+	for ctx.Err() == nil {
+		w.Pool.Survey(ctx)
+		w.sleep(ctx, surveyPause, nil)
+	}
+}
 
 // backoff returns the wait after the nth failure in a row, n from 1.
 func (w *Watcher) backoff(n int) time.Duration {
@@ -196,15 +232,15 @@ func (w *Watcher) sleep(ctx context.Context, d time.Duration, wake <-chan struct
 	}
 }
 
-// listen keeps a subscription to the node's heads, which wakes the watcher.
+// listen keeps a subscription to the provider's heads, which wakes the watcher.
 // That it cannot is no failure: polling finds everything too.
-func (w *Watcher) listen(ctx context.Context, src Source) {
+func (w *Watcher) listen(ctx context.Context, p *chain.Provider) {
 	for {
-		err := src.Listen(ctx, w.Poke)
+		err := p.Listen(ctx, w.Poke)
 		if ctx.Err() != nil || errors.Is(err, chain.ErrNoSubscription) {
 			return
 		}
-		w.Logger.Debug("subscription to new heads ended", "chain", w.Chain.Key, "node", src.String(), "err", err)
+		w.Logger.Debug("subscription to new heads ended", "chain", w.Chain.Key, "provider", p.String(), "err", err)
 		w.sleep(ctx, w.jittered(listenPause), nil)
 		if ctx.Err() != nil {
 			return
@@ -216,9 +252,9 @@ func (w *Watcher) listen(ctx context.Context, src Source) {
 func (w *Watcher) report(err error) {
 	w.mu.Lock()
 	before := w.status
-	w.status.Error = ""
+	w.status.Error, w.status.Halted = "", ""
 	if w.tracker != nil {
-		w.status.Indexed, w.status.Confirmed = w.tracker.Tip().Number, w.tracker.Final().Number
+		w.status.at(w.tracker)
 	}
 	var halted *HaltedError
 	switch {
@@ -233,18 +269,26 @@ func (w *Watcher) report(err error) {
 	after := w.status
 	w.mu.Unlock()
 
-	log := w.Logger.With("chain", w.Chain.Key, "node", after.Source)
+	log := w.Logger.With("chain", w.Chain.Key, "provider", after.Source)
+	var unsure *UnsureError
+	wasUnsure := w.unsure
+	w.unsure = errors.As(err, &unsure)
 	switch {
+	case w.unsure && wasUnsure: // of another block each time, for one reason
+	case after.Error == before.Error, errors.Is(err, chain.ErrMismatch): // the pool has logged it
 	case after.Halted != "":
-		log.Error("indexing of this chain is halted; compare its blocks with another node before starting it again", "reason", after.Halted)
-	case errors.Is(err, chain.ErrMismatch): // check has logged it
-	case err != nil && after.Error != before.Error:
+		log.Error("indexing of this chain is halted; compare its blocks with another node before resuming it", "reason", after.Halted)
+	case w.unsure:
+		log.Error("nothing more of this chain is called final for now", "reason", unsure.Reason)
+	case err != nil:
 		log.Warn("reading the chain failed; trying again", "err", err)
-	case err == nil && before.Error != "":
+	case before.Halted != "":
+		log.Info("indexing of this chain was resumed", "indexed", after.Indexed)
+	default:
 		log.Info("reading the chain works again", "indexed", after.Indexed)
 	}
 	if w.OnRound != nil {
-		w.OnRound(after)
+		w.OnRound(w.Status())
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/quittance/quittance/internal/chain"
@@ -56,30 +57,34 @@ func newFixture(t testing.TB, change func(*Config)) *fixture {
 	return f
 }
 
-// restart replaces the watcher by one that knows nothing but the ledger.
-func (f *fixture) restart(t testingT, change func(*Config)) {
+// restart replaces the watcher by one that knows nothing but the ledger, and
+// asks the fixture's node, or the providers at these URLs.
+func (f *fixture) restart(t testingT, change func(*Config), urls ...string) {
 	t.Helper()
 	conf := Config{
-		Chain: testChain, Sources: []Source{dial(t, f.node.URL)}, Ledger: f.ledger,
+		Chain: testChain, Ledger: f.ledger,
 		Logger: slog.New(slog.DiscardHandler), Now: time.Now, Jitter: func() float64 { return 0.5 },
 	}
 	if change != nil {
 		change(&conf)
 	}
-	f.Watcher = New(conf)
-}
-
-func dial(t testingT, url string) *chain.Endpoint {
-	t.Helper()
-	e, err := chain.NewEndpoint(url)
+	if conf.Chain.RPC = urls; len(urls) == 0 {
+		conf.Chain.RPC = []string{f.node.URL}
+	}
+	pool, err := chain.OpenPool(chain.PoolConfig{Chain: conf.Chain, Now: conf.Now, Logger: conf.Logger})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(e.Close)
-	return e
+	t.Cleanup(pool.Close)
+	conf.Pool = pool
+	f.Watcher = New(conf)
 }
 
-// catchUp runs rounds until nothing is left to do.
+// state returns what the pool thinks of a provider, by its place in the
+// configuration.
+func (f *fixture) state(provider int) chain.State { return f.Pool.Health()[provider].State }
+
+// catchUp runs rounds, and fills the gap, until nothing is left to do.
 func (f *fixture) catchUp(t testingT) {
 	t.Helper()
 	for range 1000 {
@@ -87,7 +92,11 @@ func (f *fixture) catchUp(t testingT) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !more {
+		older, err := f.fill(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !more && !older {
 			return
 		}
 	}
@@ -185,14 +194,18 @@ func TestHalt(t *testing.T) {
 	f.chain.Fork(4)
 	f.chain.MineEmpty(6)
 	for range 2 {
-		err := f.Run(t.Context())
+		_, err := f.round(t.Context())
+		f.report(err)
 		var halted *HaltedError
 		if !errors.As(err, &halted) || !strings.Contains(halted.Reason, "block 3 was final") {
-			t.Fatalf("Run: %v; want a HaltedError about block 3", err)
+			t.Fatalf("round: %v; want a HaltedError about block 3", err)
 		}
 		f.expect(t, 6, 3, 0, 1, 0)
 		if s := f.Status(); s.Halted == "" || s.Error == "" {
 			t.Errorf("status is %+v", s)
+		}
+		if more, err := f.fill(t.Context()); more || err != nil {
+			t.Errorf("fill: %t, %v; want nothing done", more, err)
 		}
 		f.restart(t, nil)
 	}
@@ -247,25 +260,65 @@ func TestTags(t *testing.T) {
 }
 
 // TestForkBeforeConfirm replaces the block that is about to become final,
-// after the round has seen it canonical.
+// after the round has read it.
 func TestForkBeforeConfirm(t *testing.T) {
 	f := newFixture(t, nil)
 	f.chain.MineEmpty(6)
 	f.catchUp(t)
 	f.expect(t, 6, 3, 0, 0, 0)
-	f.chain.Mine()
+	f.chain.MineEmpty(maxBlocks + 6) // more than a round reads
 	f.ledger.fail = func(after bool) error {
 		if after {
 			f.ledger.fail = nil
-			f.chain.Fork(4)
-			f.chain.MineEmpty(4)
+			f.chain.Fork(10)
+			f.chain.MineEmpty(10)
 		}
 		return nil
 	}
 	f.catchUp(t)
-	f.expect(t, 7, 4, 0, 0, 0)
-	if got, want := f.ledger.cursor.Confirmed.Hash, invoice.Hash(f.chain.Blocks()[4].Hash); got != want {
-		t.Errorf("block %s is final, want the canonical block %s", got, want)
+	f.expect(t, maxBlocks+12, maxBlocks+9, 0, 0, 0)
+	final := f.ledger.cursor.Confirmed
+	if want := invoice.Hash(f.chain.Blocks()[final.Number].Hash); final.Hash != want {
+		t.Errorf("block %s is final, want the canonical block %s", final.Hash, want)
+	}
+}
+
+// TestCallsPerBlock counts what an idle block costs: its header, with that of
+// the tag, and its logs when its bloom filter mentions any.
+func TestCallsPerBlock(t *testing.T) {
+	for name, test := range map[string]struct {
+		finality  chain.Finality
+		mentioned bool
+		want      int
+	}{
+		"depth": {chain.Finality{Depth: 3}, false, 1}, "depth, mentioned": {chain.Finality{Depth: 3}, true, 2},
+		"tag": {chain.Finality{Tag: chain.TagSafe}, false, 2}, "tag, mentioned": {chain.Finality{Tag: chain.TagSafe}, true, 3},
+	} {
+		f := newFixture(t, nil)
+		f.chain.MineEmpty(5)
+		f.chain.Tag(chain.TagSafe, 2)
+		f.restart(t, func(c *Config) { c.Chain.Finality = test.finality })
+		f.catchUp(t)
+		calls := 0
+		f.node.Intercept(func(context.Context, string) error { calls++; return nil })
+		const blocks = 10
+		for n := range uint64(blocks) {
+			var txs []chaintest.Tx
+			if test.mentioned {
+				txs = append(txs, chaintest.NewTx(chaintest.Transfer(token, alice, bob, five)))
+			}
+			f.chain.Mine(txs...)
+			f.chain.Tag(chain.TagSafe, n+3)
+			if _, err := f.round(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if calls != blocks*test.want {
+			t.Errorf("%s: %d calls for %d blocks, want %d for each", name, calls, blocks, test.want)
+		}
+		if f.ledger.cursor.Confirmed.Number < blocks {
+			t.Errorf("%s: block %d is final", name, f.ledger.cursor.Confirmed.Number)
+		}
 	}
 }
 
@@ -306,25 +359,42 @@ func TestForkWhileReading(t *testing.T) {
 	}
 }
 
-// TestFirstStart begins where it is told to, but never above the finality
-// line.
+// TestFirstStart begins at the finality line, and reads what lies between the
+// block that it is told to begin with and the line as a gap.
 func TestFirstStart(t *testing.T) {
 	at := func(n uint64) *uint64 { return new(n) }
 	for name, test := range map[string]struct {
 		start *uint64
 		mined int
-		want  uint64
+		gap   uint64 // its first block; 0 for none
 	}{
-		"none": {nil, 20, 17}, "young": {nil, 2, 0}, "0": {at(0), 20, 0}, "1": {at(1), 20, 0}, "5": {at(5), 20, 4},
-		"line": {at(18), 20, 17}, "above": {at(19), 20, 17}, "future": {at(100), 20, 17},
+		"none": {nil, 20, 0}, "young": {nil, 2, 0}, "0": {at(0), 20, 1}, "1": {at(1), 20, 1}, "5": {at(5), 20, 5},
+		"line": {at(17), 20, 17}, "after the line": {at(18), 20, 0}, "above": {at(19), 20, 0}, "future": {at(100), 20, 0},
 	} {
 		f := newFixture(t, func(c *Config) { c.Chain.StartBlock = test.start })
-		f.chain.MineEmpty(test.mined)
-		f.catchUp(t)
-		if got := f.ledger.headers[0].Number; got != test.want {
-			t.Errorf("%s: reading begins after block %d, want %d", name, got, test.want)
+		for n := range test.mined {
+			f.chain.Mine(chaintest.NewTx(pays(alice, uint64(n+1))))
 		}
-		f.expect(t, uint64(test.mined), max(test.want, uint64(max(0, test.mined-3))), 0, 0, 0)
+		if _, err := f.round(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		line := max(0, test.mined-3)
+		var want *settle.Gap
+		if test.gap > 0 {
+			want = &settle.Gap{Next: test.gap, Last: uint64(line), LastTime: chaintest.GenesisTime + int64(line)*chaintest.BlockSeconds}
+		}
+		if diff := cmp.Diff(want, f.ledger.cursor.Gap); diff != "" {
+			t.Errorf("%s: gap (-want +got):\n%s", name, diff)
+		}
+		f.catchUp(t)
+		older := 0
+		if test.gap > 0 {
+			older = line - int(test.gap) + 1
+		}
+		f.expect(t, uint64(test.mined), uint64(line), test.mined-line, older, 0)
+		if f.ledger.cursor.Gap != nil {
+			t.Errorf("%s: the gap is left: %+v", name, f.ledger.cursor.Gap)
+		}
 	}
 }
 
@@ -349,65 +419,30 @@ func TestFirstStartWithoutTag(t *testing.T) {
 	}
 }
 
-// TestFirstStartAfterInvoices begins below the first block that could hold a
-// payment of an invoice that was created while no node answered.
+// TestFirstStartAfterInvoices has the gap begin with the first block that could
+// hold a payment of an invoice that was created while no provider answered.
 func TestFirstStartAfterInvoices(t *testing.T) {
 	for name, test := range map[string]struct {
-		since int64 // seconds after block 10
-		want  uint64
+		since int64  // seconds after block 10
+		want  uint64 // first block of the gap; 0 for none
 	}{
-		"as old as a block": {0, 9}, "a second younger": {1, 10}, "between": {chaintest.BlockSeconds - 1, 10},
-		"older than the chain": {-1_000_000, 0}, "younger than the line": {1_000_000, 17},
+		"as old as a block": {0, 10}, "a second younger": {1, 11}, "between": {chaintest.BlockSeconds - 1, 11},
+		"older than the chain": {-1_000_000, 1}, "younger than the line": {1_000_000, 0},
 	} {
 		f := newFixture(t, func(c *Config) { c.Chain.StartBlock = nil })
 		f.chain.MineEmpty(9)
 		tenth := f.chain.Mine(chaintest.NewTx(pays(alice, 1)))
 		f.chain.MineEmpty(10)
 		f.ledger.since = tenth.Time + test.since
-		f.catchUp(t)
-		if got := f.ledger.headers[0].Number; got != test.want {
-			t.Errorf("%s: reading begins after block %d, want %d", name, got, test.want)
+		if _, err := f.round(t.Context()); err != nil {
+			t.Fatal(err)
 		}
-		if _, found := f.ledger.records[invoice.TransferID(invoice.PrefixPayment, "test", invoice.Hash(tenth.Txs[0].Hash), 0)]; found != (test.want < 10) {
+		if gap := f.ledger.cursor.Gap; gap == nil && test.want != 0 || gap != nil && gap.Next != test.want {
+			t.Errorf("%s: the gap is %+v, want it to begin with block %d", name, gap, test.want)
+		}
+		f.catchUp(t)
+		if found := f.ledger.count(invoice.Confirmed) == 1; found != (test.want != 0 && test.want <= 10) {
 			t.Errorf("%s: the payment in block 10 is found: %v", name, found)
 		}
-	}
-}
-
-// TestFarBehind reads a long chain in ranges, though the node refuses most of
-// them, and finds what is at their edges.
-func TestFarBehind(t *testing.T) {
-	const blocks = 1500
-	f := newFixture(t, nil)
-	want := 0
-	for n := 1; n <= blocks; n++ {
-		var txs []chaintest.Tx
-		if n == 1 || n == firstSpan || n == firstSpan+1 || n%97 == 0 || n > blocks-70 {
-			txs = append(txs, chaintest.NewTx(pays(alice, uint64(n))), chaintest.NewTx(pays(bob, 1), pays(bob, 1)))
-			want += 3
-		}
-		f.chain.Mine(append(txs, chaintest.NewTx(chaintest.Transfer(token, alice, bob, five)))...)
-	}
-	refused := 0
-	f.node.Intercept(func(_ context.Context, method string) error {
-		if method == "eth_getLogs" && f.span > 200 {
-			refused++
-			return errors.New("query exceeds max block range 200")
-		}
-		return nil
-	})
-	f.catchUp(t)
-	final := 0
-	for _, r := range f.ledger.records {
-		if r.BlockNumber <= blocks-3 {
-			final++
-		}
-	}
-	f.expect(t, blocks, blocks-3, want-final, final, 0)
-	if n := len(f.ledger.headers); n > 250 {
-		t.Errorf("%d headers were recorded for %d blocks read mostly in ranges", n, blocks)
-	}
-	if refused == 0 || f.node.Calls("eth_getLogs") > 150 {
-		t.Errorf("%d calls for logs, %d of them refused", f.node.Calls("eth_getLogs"), refused)
 	}
 }
