@@ -14,6 +14,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
 )
 
 const (
@@ -184,9 +187,39 @@ func (a *Anvil) Mine(tb testing.TB, blocks int) {
 	a.Cast(tb, "rpc", "anvil_mine", strconv.Itoa(blocks))
 }
 
-// Reorg replaces as many of the newest blocks by empty ones. Their
-// transactions are forgotten.
-func (a *Anvil) Reorg(tb testing.TB, blocks int) {
+// Reorg replaces as many of the newest blocks. The new ones hold the given
+// transactions, block by block from the lowest; what else the old ones held is
+// forgotten.
+func (a *Anvil) Reorg(tb testing.TB, blocks int, back ...[]*types.Transaction) {
 	tb.Helper()
-	a.Cast(tb, "rpc", "anvil_reorg", strconv.Itoa(blocks), "[]")
+	pairs := [][2]any{} // of a transaction and its block
+	for i, txs := range back {
+		for _, tx := range txs {
+			raw, err := tx.MarshalBinary()
+			if err != nil {
+				tb.Fatalf("anviltest: encode a transaction: %v", err)
+			}
+			pairs = append(pairs, [2]any{hexutil.Encode(raw), i})
+		}
+	}
+	text, err := json.Marshal(pairs)
+	if err != nil {
+		tb.Fatalf("anviltest: encode transactions: %v", err)
+	}
+	a.Cast(tb, "rpc", "anvil_reorg", strconv.Itoa(blocks), string(text))
+}
+
+// Snapshot remembers the chain as it is.
+func (a *Anvil) Snapshot(tb testing.TB) string {
+	tb.Helper()
+	return strings.Trim(a.Cast(tb, "rpc", "evm_snapshot"), `"`)
+}
+
+// Revert brings back the chain of a snapshot, which serves once, and not after
+// a reorg of its blocks.
+func (a *Anvil) Revert(tb testing.TB, snapshot string) {
+	tb.Helper()
+	if answer := a.Cast(tb, "rpc", "evm_revert", snapshot); answer != "true" {
+		tb.Fatalf("anviltest: the chain was not reverted: %s", answer)
+	}
 }

@@ -6,6 +6,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/ethclient"
 )
 
 // isolate leaves the test with an empty folder as PATH, which it returns, and
@@ -90,6 +94,38 @@ func TestAnvil(t *testing.T) {
 	a.Reorg(t, 3)
 	if height, balance := a.Height(t), a.Cast(t, "balance", receiver.Address); height != 3 || balance != before {
 		t.Errorf("after the reorg there are %d blocks and %s wei; want 3 and %s", height, balance, before)
+	}
+}
+
+// TestReorgWithTransactions takes back a block, and then replaces two blocks
+// by two that hold one of their transactions.
+func TestReorgWithTransactions(t *testing.T) {
+	t.Parallel()
+	a := Start(t, Options{})
+	sender, receiver := a.Accounts[0], a.Accounts[1]
+	node, err := ethclient.DialContext(t.Context(), a.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(node.Close)
+	kept := common.HexToHash(a.Send(t, sender, receiver.Address, "--value", "7").TxHash)
+	dropped := common.HexToHash(a.Send(t, sender, receiver.Address, "--value", "8").TxHash)
+	tx, _, err := node.TransactionByHash(t.Context(), kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := a.Snapshot(t)
+	undone := common.HexToHash(a.Send(t, sender, receiver.Address, "--value", "9").TxHash)
+	a.Revert(t, before)
+	if _, err := node.TransactionReceipt(t.Context(), undone); err == nil || a.Height(t) != 2 {
+		t.Errorf("after a block was taken back there are %d, and its transaction is in the chain: %t", a.Height(t), err == nil)
+	}
+	a.Reorg(t, 2, nil, []*types.Transaction{tx})
+	if receipt, err := node.TransactionReceipt(t.Context(), kept); err != nil || receipt.BlockNumber.Uint64() != 2 {
+		t.Errorf("the transaction that came back has the receipt %+v, %v; want it in block 2", receipt, err)
+	}
+	if _, err := node.TransactionReceipt(t.Context(), dropped); err == nil {
+		t.Error("the other one is still in the chain")
 	}
 }
 

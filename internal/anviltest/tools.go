@@ -93,14 +93,9 @@ func packageOf(name string) string {
 
 // install puts a tool's package into the folder dir, whole or not at all.
 func install(ctx context.Context, name, dir string) error {
-	npm, err := exec.LookPath("npm")
+	npm, err := installtest.NPM(ctx, "anviltest")
 	if err != nil {
-		if err := installtest.Debian(ctx, "anviltest: no npm found", "npm"); err != nil {
-			return err
-		}
-		if npm, err = exec.LookPath("npm"); err != nil {
-			return fmt.Errorf("the package npm was installed, but brought no npm: %w", err)
-		}
+		return err
 	}
 	what := scope + "/" + packageOf(name) + "@" + version
 	if err := installtest.Announce(fmt.Sprintf("anviltest: no %s found, running: npm install %s, into %s", name, what, dir)); err != nil {

@@ -15,7 +15,7 @@ type fees struct {
 // doubles, both within most. It fails when even the base fee is above that.
 func marketFees(base, tip, most *big.Int) (fees, error) {
 	if base.Cmp(most) > 0 {
-		return fees{}, fmt.Errorf("the base fee is %s wei for a unit of gas, more than the %s allowed", base, most)
+		return fees{}, fmt.Errorf("%w: the base fee is %s wei for a unit of gas, and at most %s is paid", errDear, base, most)
 	}
 	f := fees{cap: new(big.Int).Lsh(base, 1), tip: tip}
 	f.cap = least(f.cap.Add(f.cap, tip), most)

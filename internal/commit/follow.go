@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
+
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
@@ -27,13 +29,15 @@ func (w *Writer) round(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	missing, err := w.settle(ctx, cursor, txs)
-	if err != nil {
-		return err
-	}
-	w.update(func(s *Status) { s.InFlight = len(missing) })
-	if len(missing) > 0 {
-		return w.chase(ctx, missing)
+	if len(txs) > 0 {
+		used, missing, err := w.settle(ctx, cursor, txs)
+		if err != nil {
+			return err
+		}
+		w.update(func(s *Status) { s.InFlight = len(missing) })
+		if len(missing) > 0 {
+			return w.chase(ctx, used, missing)
+		}
 	}
 	if cursor.Halted != "" {
 		return nil // what is sent now could never be seen
@@ -41,18 +45,18 @@ func (w *Writer) round(ctx context.Context) error {
 	return w.advance(ctx, cursor)
 }
 
-// settle records what became of transactions that have a receipt, and returns
-// those that have none.
-func (w *Writer) settle(ctx context.Context, cursor store.Cursor, txs []store.ChainTx) ([]store.ChainTx, error) {
+// settle records what became of transactions that have a receipt. It returns
+// how many nonces of the sender are used, and the transactions without one.
+func (w *Writer) settle(ctx context.Context, cursor store.Cursor, txs []store.ChainTx) (uint64, []store.ChainTx, error) {
 	var hashes []invoice.Hash
 	for _, t := range txs {
 		for _, a := range t.Attempts {
 			hashes = append(hashes, a.TxHash)
 		}
 	}
-	receipts, err := w.node.receipts(ctx, hashes)
+	used, receipts, err := w.node.standing(ctx, w.sender, hashes)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	var missing []store.ChainTx
 	for _, t := range txs {
@@ -61,10 +65,10 @@ func (w *Writer) settle(ctx context.Context, cursor store.Cursor, txs []store.Ch
 		if i := slices.IndexFunc(own, func(r *chain.Receipt) bool { return r != nil }); i < 0 {
 			missing = append(missing, t)
 		} else if err := w.mined(ctx, cursor, t, own[i]); err != nil {
-			return nil, err
+			return 0, nil, err
 		}
 	}
-	return missing, nil
+	return used, missing, nil
 }
 
 // mined records that a transaction stands in the chain.
@@ -94,11 +98,8 @@ func (w *Writer) mined(ctx context.Context, cursor store.Cursor, t store.ChainTx
 }
 
 // chase gets transactions without a receipt into the chain, or gives them up.
-func (w *Writer) chase(ctx context.Context, missing []store.ChainTx) error {
-	used, err := w.node.nonce(ctx, w.sender, "latest")
-	if err != nil {
-		return err
-	}
+// used is how many nonces of the sender are used.
+func (w *Writer) chase(ctx context.Context, used uint64, missing []store.ChainTx) error {
 	for _, t := range missing {
 		if t.Sender != w.sender || t.Nonce < used {
 			if err := w.miss(ctx, t); err != nil {
@@ -111,24 +112,22 @@ func (w *Writer) chase(ctx context.Context, missing []store.ChainTx) error {
 	if err != nil || len(waiting) == 0 {
 		return err
 	}
-	if err := w.fillGap(ctx, used, waiting[0].Nonce); err != nil {
-		return err
-	}
+	troubles := []error{w.fillGap(ctx, used, waiting[0].Nonce)}
 	head, err := w.node.head(ctx)
 	if err != nil {
-		return err
+		return errors.Join(append(troubles, err)...)
 	}
 	for _, t := range waiting {
+		delete(w.lost, t.ID) // its nonce is free
 		if t.Status != store.TxSent {
 			if err := w.move(ctx, t, store.TxSent); err != nil {
 				return err
 			}
 		}
-		if err := w.push(ctx, t, head); err != nil {
-			return err
-		}
+		// A higher fee helps none but the first in line.
+		troubles = append(troubles, w.push(ctx, t, head, t.Nonce == used))
 	}
-	return nil
+	return errors.Join(troubles...)
 }
 
 // miss gives a transaction up whose nonce another has used, once that is
@@ -150,15 +149,30 @@ func (w *Writer) miss(ctx context.Context, t store.ChainTx) error {
 	return w.fail(ctx, t, "its nonce was used by a transaction that this service did not send")
 }
 
-// fillGap uses a nonce that was lost to a transaction of somebody else and
-// became free again by a reorg: without it nothing after it is ever mined.
+var errForeign = errors.New("a pending transaction that this service did not send; its own wait behind it")
+
+// fillGap uses up a nonce before ours that nothing else uses: it was lost to a
+// transaction of somebody else, and a pool dropped that, or a reorg. Without it
+// nothing after it is ever mined. One that waits in the pool gets foreignAfter
+// to be mined, and is replaced then.
 func (w *Writer) fillGap(ctx context.Context, used, next uint64) error {
 	if used == next {
 		return nil
 	}
 	pending, err := w.node.nonce(ctx, w.sender, "pending")
-	if err != nil || pending > used {
+	if err != nil {
 		return err
+	}
+	if pending > used {
+		if w.foreign.nonce != used || w.foreign.since.IsZero() {
+			w.foreign = queue{used, w.conf.Now()}
+		}
+		switch waited := w.conf.Now().Sub(w.foreign.since); {
+		case waited < bumpAfter:
+			return nil
+		case waited < foreignAfter:
+			return fmt.Errorf("nonce %d of %s is held by %w", used, common.Address(w.sender), errForeign)
+		}
 	}
 	return w.submit(ctx, used, invoice.IntentOpen, nil)
 }
@@ -185,8 +199,23 @@ func (w *Writer) forget(t store.ChainTx) {
 
 // flight is what a writer remembers of its broadcasts of a transaction.
 type flight struct {
-	form     invoice.Hash // the attempt
-	since    uint64       // the newest block when it was first broadcast
-	at       time.Time    // of the last broadcast
-	unfunded bool         // the last broadcast was refused for want of funds
+	form  invoice.Hash // the attempt
+	since uint64       // the newest block when it was first broadcast
+	at    time.Time    // of the last broadcast
+	err   error        // what came of the last broadcast
+}
+
+// trouble returns what came of the last broadcast, unless the receipts will
+// tell what happened, or the next form is better.
+func (f flight) trouble() error {
+	if superseded(f.err) || outbid(f.err) {
+		return nil
+	}
+	return f.err
+}
+
+// queue is a nonce that another program's transaction holds.
+type queue struct {
+	nonce uint64
+	since time.Time // when it was noticed
 }

@@ -44,6 +44,12 @@ const (
 	// nonce before another is believed to have used that: nodes behind one
 	// endpoint differ for a while.
 	lostAfter = 30 * time.Second
+	// foreignAfter is how long a pending transaction of another program may
+	// hold up ours before it is replaced by one that does nothing.
+	foreignAfter = 5 * time.Minute
+	// obstacleEvery is how often it is looked whether transactions can be sent
+	// again.
+	obstacleEvery = 5 * time.Second
 	// asideFor is how long an intent that the registry refused by itself waits
 	// before it is tried again.
 	asideFor = 10 * time.Minute

@@ -16,7 +16,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Client makes JSON-RPC calls to a node. *rpc.Client of go-ethereum is one.
+// Client makes JSON-RPC calls to a node. *chain.Pool is one, and so is
+// go-ethereum's *rpc.Client.
 type Client interface {
 	CallContext(ctx context.Context, result any, method string, args ...any) error
 	BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error
@@ -81,11 +82,13 @@ func (n node) head(ctx context.Context) (*block, error) {
 	return b, err
 }
 
+const nonceMethod = "eth_getTransactionCount"
+
 // nonce returns how many transactions of the account are in the chain (tag
 // latest) or also wait for it (tag pending).
 func (n node) nonce(ctx context.Context, account invoice.Address, tag string) (uint64, error) {
 	var v hexutil.Uint64
-	err := n.call(ctx, &v, "eth_getTransactionCount", common.Address(account), tag)
+	err := n.call(ctx, &v, nonceMethod, common.Address(account), tag)
 	return uint64(v), err
 }
 
@@ -110,14 +113,19 @@ func (n node) estimate(ctx context.Context, from invoice.Address, to common.Addr
 	return uint64(v), err
 }
 
-// receipts returns those receipts of the transactions that the node has.
-func (n node) receipts(ctx context.Context, txs []invoice.Hash) ([]*chain.Receipt, error) {
+// standing returns how many transactions of the account are in the chain, and
+// those receipts of the transactions that the node has. It asks for both at
+// once, and in this order: from a node that answers the one and a node behind
+// it that answers the other, it would seem that a mined transaction had lost
+// its nonce.
+func (n node) standing(ctx context.Context, account invoice.Address, txs []invoice.Hash) (uint64, []*chain.Receipt, error) {
+	var used hexutil.Uint64
 	found := make([]*chain.Receipt, len(txs))
-	elems := make([]rpc.BatchElem, len(txs))
+	elems := []rpc.BatchElem{{Method: nonceMethod, Args: []any{common.Address(account), "latest"}, Result: &used}}
 	for i, hash := range txs {
-		elems[i] = rpc.BatchElem{Method: "eth_getTransactionReceipt", Args: []any{common.Hash(hash)}, Result: &found[i]}
+		elems = append(elems, rpc.BatchElem{Method: "eth_getTransactionReceipt", Args: []any{common.Hash(hash)}, Result: &found[i]})
 	}
-	return found, n.batch(ctx, elems)
+	return uint64(used), found, n.batch(ctx, elems)
 }
 
 // statuses returns how the registry holds commitments as of a block.
@@ -162,10 +170,15 @@ func known(err error) bool {
 }
 
 // superseded reports whether a broadcast came too late to matter: its nonce is
-// used, or a form of the transaction is known whose fee is not lower enough.
-// The receipts tell what happened.
+// used. The receipts tell what happened.
 func superseded(err error) bool {
-	return says(err, "nonce too low", "nonce is too low", "oldnonce", "replacement transaction underpriced")
+	return says(err, "nonce too low", "nonce is too low", "oldnonce")
+}
+
+// outbid reports whether the node has another transaction with the nonce, and
+// wants more of one that replaces it.
+func outbid(err error) bool {
+	return says(err, "replacement transaction underpriced", "replacementnotallowed", "replacement transaction gas price too low")
 }
 
 // unfunded reports whether the sender cannot pay for the transaction.

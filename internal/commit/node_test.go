@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+
+	"github.com/quittance/quittance/internal/chain"
 )
 
 func TestAnswersOfNodes(t *testing.T) {
@@ -14,7 +16,8 @@ func TestAnswersOfNodes(t *testing.T) {
 		"transaction with the same hash was already imported": "known",
 		"nonce too low: next nonce 5, tx nonce 4":             "superseded",
 		"OldNonce":                            "superseded",
-		"replacement transaction underpriced": "superseded",
+		"replacement transaction underpriced": "outbid",
+		"ReplacementNotAllowed":               "outbid",
 		"insufficient funds for gas * price + value: balance 0, tx cost 5, overshot 5": "unfunded",
 		"execution reverted: AccessControl":                                            "refused",
 		"gas required exceeds allowance (30000000)":                                    "refused",
@@ -26,7 +29,7 @@ func TestAnswersOfNodes(t *testing.T) {
 		err := fmt.Errorf("method: %w", answer(text))
 		got := ""
 		for name, is := range map[string]bool{
-			"known": known(err), "superseded": superseded(err), "unfunded": unfunded(err), "refused": refused(err),
+			"known": known(err), "superseded": superseded(err), "outbid": outbid(err), "unfunded": unfunded(err), "refused": refused(err),
 		} {
 			if is {
 				got += name
@@ -35,8 +38,12 @@ func TestAnswersOfNodes(t *testing.T) {
 		if got != want {
 			t.Errorf("%q is taken for %q, want %q", text, got, want)
 		}
+		// None of them has a pool leave its provider alone.
+		if _, limited := chain.IsRateLimit(err); limited {
+			t.Errorf("%q is taken for a provider that was asked too often", text)
+		}
 		// Words that did not come from the node mean nothing.
-		if err := errors.New(text); known(err) || superseded(err) || unfunded(err) || refused(err) {
+		if err := errors.New(text); known(err) || superseded(err) || outbid(err) || unfunded(err) || refused(err) {
 			t.Errorf("%q is taken for an answer, though no node gave it", text)
 		}
 	}

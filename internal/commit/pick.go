@@ -50,6 +50,9 @@ func (w *Writer) advance(ctx context.Context, cursor store.Cursor) error {
 	if err := w.satisfy(ctx, cursor); err != nil {
 		return err
 	}
+	if err := w.blocked(ctx); err != nil {
+		return err
+	}
 	batch, err := w.pick(ctx)
 	if err != nil || len(batch) == 0 {
 		return err
@@ -62,8 +65,12 @@ func (w *Writer) advance(ctx context.Context, cursor store.Cursor) error {
 	if err != nil {
 		return err
 	}
-	if len(taken) > 0 {
-		return w.chase(ctx, nil) // the node does not know them, or a reorg took them back
+	if len(taken) > 0 { // the node does not know them, or a reorg took them back
+		used, _, err := w.node.standing(ctx, w.sender, nil)
+		if err != nil {
+			return err
+		}
+		return w.chase(ctx, used, nil)
 	}
 	return w.submit(ctx, nonce, batch[0].Kind, batch)
 }

@@ -15,8 +15,8 @@ import (
 )
 
 // TestWriterKeepsItsWordWhateverHappens spoils calls to the node and to the
-// database at any step, kills writers, drops and reorders what was mined, and
-// has another program use the key. Never may anything be broadcast that was
+// database at any step, kills writers, drops and reorders what was mined, has
+// another program use the key, and one of two nodes fall behind. Never may anything be broadcast that was
 // not saved, nor two transactions with one nonce that say different things;
 // and in the end every intent is satisfied.
 func TestWriterKeepsItsWordWhateverHappens(t *testing.T) {
@@ -30,6 +30,7 @@ func TestWriterKeepsItsWordWhateverHappens(t *testing.T) {
 		dev.DropPending()
 		must(rt, dev.Seal(t.Context())) // so that nothing of the case before can be forked away
 		m := &machine{world: newWorld(rt, dev, s), budget: -1}
+		m.net.Client = laggard{m.net.Client, func() uint64 { return m.head() - m.lag }, func(batched bool, _ string) bool { return m.behind[batched] }}
 		m.writer = m.spoiled()
 		rt.Repeat(map[string]func(*rapid.T){
 			"":                func(*rapid.T) { m.wantSameContents() },
@@ -41,6 +42,7 @@ func TestWriterKeepsItsWordWhateverHappens(t *testing.T) {
 			"fork":            m.fork,
 			"drop":            func(*rapid.T) { dev.DropPending() },
 			"index":           func(*rapid.T) { m.index() },
+			"lag":             m.fallBehind,
 			"wait":            m.wait,
 			"another program": func(*rapid.T) { m.external(dev.Keys.Operator, pack(invoice.IntentOpen, nil)) },
 		})
@@ -55,6 +57,9 @@ type machine struct {
 	closed []invoice.Hash
 	budget int  // how many calls succeed before one fails; negative for all
 	late   bool // the one that fails is carried out, and only its answer lost
+
+	lag    uint64        // how many blocks one of two nodes is behind
+	behind map[bool]bool // what that node answers: batches (true), single calls (false)
 }
 
 var errSpoiled = errors.New("spoiled by the test")
@@ -102,7 +107,7 @@ func (m *machine) turnSpoiled(t *rapid.T) {
 // tolerable reports whether a round may end so: the lease is another's, or the
 // pool holds another program's transaction.
 func tolerable(err error) bool {
-	return errors.Is(err, store.ErrConflict) || says(err, "replacement", "future transaction")
+	return errors.Is(err, store.ErrConflict) || errors.Is(err, errForeign) || says(err, "replacement", "future transaction")
 }
 
 func (m *machine) die(t *rapid.T) {
@@ -125,12 +130,18 @@ func (m *machine) fork(t *rapid.T) {
 	must(t, m.dev.Fork(m.ctx, depth, blocks...))
 }
 
+func (m *machine) fallBehind(t *rapid.T) {
+	m.lag = rapid.Uint64Range(0, min(3, m.head()-m.start)).Draw(t, "blocks")
+	m.behind = map[bool]bool{true: rapid.Bool().Draw(t, "in batches"), false: rapid.Bool().Draw(t, "in calls")}
+}
+
 func (m *machine) wait(t *rapid.T) {
 	m.pass(rapid.SampledFrom([]time.Duration{time.Second, rebroadcastAfter, bumpAfter, asideFor}).Draw(t, "time"))
 }
 
 // converge has time and blocks pass, undisturbed.
 func (m *machine) converge(t *rapid.T) {
+	m.lag = 0
 	for range 60 {
 		m.pass(lostAfter)
 		if err := m.writer.turn(m.ctx); err != nil && !tolerable(err) {

@@ -6,16 +6,12 @@ import (
 	"fmt"
 	"math/big"
 
-	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 )
-
-// errFunds: the operator's account cannot pay for the gas.
-var errFunds = errors.New("the operator's account has too little for gas; send it funds")
 
 // submit signs a transaction for a batch, saves it and broadcasts it. An empty
 // batch uses up a nonce.
@@ -27,23 +23,15 @@ func (w *Writer) submit(ctx context.Context, nonce uint64, kind invoice.IntentKi
 	data := pack(kind, commitments)
 	gas, err := w.node.estimate(ctx, w.sender, w.registry(), data)
 	if refused(err) {
-		w.shrink(kind, commitments)
-		return fmt.Errorf("the registry refuses to %s %d commitments: %w", kind, len(batch), err)
+		return w.turnedDown(ctx, kind, commitments, err)
 	}
 	if err != nil {
 		return err
 	}
 	gas += gas * gasMargin / 100
-	head, err := w.node.head(ctx)
+	head, offer, err := w.price(ctx, gas)
 	if err != nil {
-		return err
-	}
-	offer, err := w.market(ctx, head)
-	if err != nil {
-		return err
-	}
-	if err := w.afford(ctx, gas, offer); err != nil {
-		return err
+		return w.obstructed(gas, err)
 	}
 	t := store.ChainTx{
 		ID: w.ids.New(invoice.PrefixTx), ChainKey: w.conf.Chain.Key, Sender: w.sender, Nonce: nonce,
@@ -60,52 +48,58 @@ func (w *Writer) submit(ctx context.Context, nonce uint64, kind invoice.IntentKi
 	w.conf.Metrics.txs.WithLabelValues(w.conf.Chain.Key, string(store.TxSent)).Inc()
 	w.conf.Logger.Info("registry transaction signed", "tx", form.TxHash, "kind", kind, "nonce", nonce, "commitments", len(batch))
 	w.update(func(s *Status) { s.InFlight++ })
-	return w.push(ctx, t, head)
+	return w.push(ctx, t, head, true)
 }
 
-// push broadcasts a transaction when it is time to, in a form with a higher
-// fee when it is stuck.
-func (w *Writer) push(ctx context.Context, t store.ChainTx, head *block) error {
+// push broadcasts a transaction when it is time to. When it is stuck, and the
+// first in line, it does so in a form with a higher fee.
+func (w *Writer) push(ctx context.Context, t store.ChainTx, head *block, first bool) error {
 	now, form := w.conf.Now(), t.Attempts[len(t.Attempts)-1]
 	f := w.flights[t.ID]
 	stuck := f.form == form.TxHash && uint64(*head.Number) >= f.since+bumpBlocks &&
 		now.UnixMilli()-form.CreatedMS >= bumpAfter.Milliseconds()
 	var dear error
-	if stuck && !f.unfunded && len(t.Attempts) < maxAttempts {
-		form, dear = w.raise(ctx, t, head)
+	if first && stuck && !unfunded(f.err) {
+		form, dear = w.raise(ctx, t, head, outbid(f.err))
 	}
 	if f.form != form.TxHash {
 		f = flight{form: form.TxHash, since: uint64(*head.Number)}
 	} else if now.Sub(f.at) < rebroadcastAfter {
-		return dear
+		return errors.Join(dear, f.trouble())
 	}
-	err := w.node.broadcast(ctx, form.Raw)
-	if superseded(err) {
-		err = nil
+	f.at, f.err = now, w.node.broadcast(ctx, form.Raw)
+	if unfunded(f.err) {
+		f.err = w.short(ctx, form, f.err)
 	}
-	f.at, f.unfunded = now, unfunded(err)
 	w.flights[t.ID] = f
-	if f.unfunded {
-		err = fmt.Errorf("%w: %w", errFunds, err)
-	}
-	return errors.Join(dear, err)
+	return errors.Join(dear, f.trouble())
 }
 
 // raise signs and saves a form of a transaction that replaces the last one,
-// and returns it; or returns the last one when the fee may not rise.
-func (w *Writer) raise(ctx context.Context, t store.ChainTx, head *block) (store.TxAttempt, error) {
+// and returns it; or returns the last one, and why the fee cannot rise. When
+// that was outbid, by a node's own rule or another program's transaction, an
+// eighth more would be long in coming there, and the fee is doubled.
+func (w *Writer) raise(ctx context.Context, t store.ChainTx, head *block, outbid bool) (store.TxAttempt, error) {
 	last := t.Attempts[len(t.Attempts)-1]
 	market, err := w.market(ctx, head)
 	if err != nil {
 		return last, err
 	}
+	if outbid {
+		market.cap = greatest(market.cap, new(big.Int).Lsh(last.FeeCap, 1))
+		market.tip = greatest(market.tip, new(big.Int).Lsh(last.TipCap, 1))
+	}
 	offer, ok := raised(fees{cap: last.FeeCap, tip: last.TipCap}, market, w.conf.MaxFee)
-	if !ok {
-		return last, nil
+	if !ok || len(t.Attempts) >= maxAttempts {
+		return last, fmt.Errorf("%w: transaction %s is stuck after %d forms, offers %s wei for a unit of gas, and may offer %s",
+			errDear, last.TxHash, len(t.Attempts), last.FeeCap, w.conf.MaxFee)
 	}
 	old, err := decode(last)
 	if err != nil {
 		return last, err
+	}
+	if err := w.afford(ctx, old.Gas(), offer); err != nil {
+		return last, err // the last one may still be carried out
 	}
 	form, err := w.sign(t.Nonce, old.Gas(), old.Data(), offer)
 	if err != nil {
@@ -118,31 +112,6 @@ func (w *Writer) raise(ctx context.Context, t store.ChainTx, head *block) (store
 	w.conf.Logger.Info("registry transaction is stuck; offering more", "tx", form.TxHash, "replaces", last.TxHash,
 		"nonce", t.Nonce, "fee_cap", offer.cap, "tip_cap", offer.tip)
 	return form, nil
-}
-
-// market returns the fees that the chain asks for now.
-func (w *Writer) market(ctx context.Context, head *block) (fees, error) {
-	if head.BaseFee == nil {
-		return fees{}, fmt.Errorf("block %d has no base fee; want a chain with the fees of EIP-1559", uint64(*head.Number))
-	}
-	tip, err := w.node.tip(ctx)
-	if err != nil {
-		return fees{}, err
-	}
-	return marketFees(head.BaseFee.ToInt(), tip, w.conf.MaxFee)
-}
-
-// afford fails when the sender cannot pay for so much gas.
-func (w *Writer) afford(ctx context.Context, gas uint64, offer fees) error {
-	has, err := w.node.balance(ctx, w.sender)
-	if err != nil {
-		return err
-	}
-	needs := new(big.Int).Mul(new(big.Int).SetUint64(gas), offer.cap)
-	if has.Cmp(needs) < 0 {
-		return fmt.Errorf("%w: %s has %s wei, and the next transaction may cost %s", errFunds, common.Address(w.sender), has, needs)
-	}
-	return nil
 }
 
 // sign makes a form of a transaction to the registry.

@@ -2,6 +2,8 @@ package commit
 
 import (
 	"context"
+	"errors"
+	"math/big"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -15,8 +17,11 @@ type Status struct {
 	Leader   bool           // this writer works; otherwise it waits for another's lease
 	Due      int64          // intents that wait, when they were last counted
 	InFlight int            // transactions that are sent and not mined
+	Balance  *big.Int       // of Sender in wei, when gas was last paid for; nil before
+	Needed   *big.Int       // wei that the transaction then might have cost
+	Unfunded bool           // nothing is sent until Sender has what is needed
 	Err      string         // why the last round got no further; empty when it did
-	Since    time.Time      // when Err became what it is
+	Since    time.Time      // when Err became what it is, its figures aside
 }
 
 // Status returns how the writer does. It may be called at any time.
@@ -32,9 +37,10 @@ func (w *Writer) update(change func(*Status)) {
 	change(&w.status)
 }
 
-// report records how a round ended. An error that stays is logged once.
+// report records how a round ended. An error that stays is logged once, also
+// when its figures change.
 func (w *Writer) report(err error) {
-	text := ""
+	text, met := "", obstacleOf(err)
 	if err != nil {
 		text = err.Error()
 	}
@@ -42,7 +48,17 @@ func (w *Writer) report(err error) {
 	if text == before {
 		return
 	}
-	w.update(func(s *Status) { s.Err, s.Since = text, w.conf.Now() })
+	same := met != nil && errors.Is(met, w.met)
+	w.met = met
+	w.update(func(s *Status) {
+		s.Err, s.Unfunded = text, errors.Is(met, errFunds)
+		if !same {
+			s.Since = w.conf.Now()
+		}
+	})
+	if same {
+		return
+	}
 	if err != nil {
 		w.conf.Logger.Warn("the registry cannot be written now; trying again", "err", err)
 		return
@@ -68,9 +84,10 @@ func (w *Writer) count(ctx context.Context) error {
 
 // Metrics are the measurements of all writers of a process.
 type Metrics struct {
-	due   *prometheus.GaugeVec
-	txs   *prometheus.CounterVec
-	bumps *prometheus.CounterVec
+	due     *prometheus.GaugeVec
+	balance *prometheus.GaugeVec
+	txs     *prometheus.CounterVec
+	bumps   *prometheus.CounterVec
 }
 
 // NewMetrics returns metrics and registers them with reg, unless that is nil.
@@ -80,6 +97,9 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		due: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "quittance_writer_due_intents", Help: "Changes that the chain's registry has not been sent.",
 		}, []string{"chain"}),
+		balance: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "quittance_writer_balance_wei", Help: "What the operator's account had for gas before its last transaction.",
+		}, []string{"chain"}),
 		txs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "quittance_writer_transactions_total", Help: "Transactions to the chain's registry, by what became of them.",
 		}, []string{"chain", "status"}),
@@ -88,7 +108,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		}, []string{"chain"}),
 	}
 	if reg != nil {
-		reg.MustRegister(m.due, m.txs, m.bumps)
+		reg.MustRegister(m.due, m.balance, m.txs, m.bumps)
 	}
 	return m
 }

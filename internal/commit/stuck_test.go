@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/params"
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -39,7 +40,7 @@ func TestStuckTransactionIsReplaced(t *testing.T) {
 				t.Fatalf("after %+v there are %d forms", step, got)
 			}
 		}
-		if got := counted(t, measured, "quittance_writer_fee_bumps_total"); got != 2 {
+		if got := measure(t, measured, "quittance_writer_fee_bumps_total"); got != 2 {
 			t.Errorf("%v fee bumps are counted, want 2", got)
 		}
 		last := w.txs()[0].Attempts[2]
@@ -60,10 +61,14 @@ func TestFeeIsCapped(t *testing.T) {
 	writer := w.writer(func(c *Config) { c.MaxFee = most })
 	w.intend(invoice.IntentOpen, commitments(1)...)
 	w.turn(writer)
+	var err error
 	for range 20 {
 		w.sealEmpty(bumpBlocks)
 		w.pass(bumpAfter)
-		w.turn(writer)
+		err = writer.turn(w.ctx)
+	}
+	if !errors.Is(err, errDear) {
+		t.Errorf("a round that may not offer more ends with %v", err)
 	}
 	attempts := w.txs()[0].Attempts
 	last := attempts[len(attempts)-1]
@@ -77,10 +82,47 @@ func TestFeeIsCapped(t *testing.T) {
 	w = onSQLite(t)
 	writer = w.writer(func(c *Config) { c.MaxFee = big.NewInt(1) })
 	w.intend(invoice.IntentOpen, commitments(1)...)
-	if err := writer.turn(w.ctx); err == nil || !strings.Contains(err.Error(), "base fee") {
+	if err := writer.turn(w.ctx); !errors.Is(err, errDear) || !strings.Contains(err.Error(), "base fee") {
 		t.Errorf("with a base fee above the cap a round ends with %v", err)
 	}
 	w.wantTxs()
+}
+
+// TestNodeThatWantsMoreToReplace stands in for a node that keeps what it has
+// unless it is offered twice as much.
+func TestNodeThatWantsMoreToReplace(t *testing.T) {
+	w := onSQLite(t)
+	writer := w.writer()
+	ids := commitments(1)
+	w.intend(invoice.IntentOpen, ids...)
+	w.turn(writer)
+	first, err := decode(w.txs()[0].Attempts[0])
+	must(t, err)
+	w.net.before = func(method string, args []any) error {
+		if method != sendRaw {
+			return nil
+		}
+		next := new(types.Transaction)
+		must(t, next.UnmarshalBinary(rawOf(args)))
+		for _, pair := range [][2]*big.Int{{first.GasFeeCap(), next.GasFeeCap()}, {first.GasTipCap(), next.GasTipCap()}} {
+			if new(big.Int).Lsh(pair[0], 1).Cmp(pair[1]) > 0 {
+				return answer("ReplacementNotAllowed")
+			}
+		}
+		return nil
+	}
+	for range 2 {
+		w.sealEmpty(bumpBlocks)
+		w.pass(bumpAfter)
+		w.turn(writer)
+	}
+	last := w.wantTxs(store.TxSent)[0].Attempts[2]
+	if _, pending, err := w.dev.Client().TransactionByHash(w.ctx, [32]byte(last.TxHash)); err != nil || !pending {
+		t.Fatalf("the node did not take the form after the one it refused: pending %t, %v", pending, err)
+	}
+	w.seal(1)
+	w.turn(writer)
+	w.wantTxs(store.TxMined)
 }
 
 func TestAttemptsAreLimited(t *testing.T) {
@@ -95,7 +137,7 @@ func TestAttemptsAreLimited(t *testing.T) {
 	w.intend(invoice.IntentOpen, commitments(1)...)
 	for range maxAttempts + 3 {
 		w.pass(bumpAfter)
-		if err := writer.turn(w.ctx); err != nil && !errors.Is(err, errCut) {
+		if err := writer.turn(w.ctx); !errors.Is(err, errCut) {
 			t.Fatal(err)
 		}
 		w.sealEmpty(bumpBlocks)
@@ -105,16 +147,17 @@ func TestAttemptsAreLimited(t *testing.T) {
 	}
 }
 
-// counted returns what a counter with one child says.
-func counted(t *testing.T, registry *prometheus.Registry, name string) float64 {
+// measure returns what a counter or a gauge with one child says.
+func measure(t *testing.T, registry *prometheus.Registry, name string) float64 {
 	t.Helper()
 	families, err := registry.Gather()
 	must(t, err)
 	for _, f := range families {
 		if f.GetName() == name {
-			return f.GetMetric()[0].GetCounter().GetValue()
+			m := f.GetMetric()[0]
+			return m.GetCounter().GetValue() + m.GetGauge().GetValue()
 		}
 	}
-	t.Fatalf("no counter %s", name)
+	t.Fatalf("nothing measures %s", name)
 	return 0
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
@@ -125,6 +127,24 @@ func TestBadWire(t *testing.T) {
 		must(t, <-ended)
 		w.wantStatus(statusOpen, opened...)
 		w.wantEveryNonceUsed()
+	})
+}
+
+// TestReplicas runs several writers at once, whose leases keep running out.
+func TestReplicas(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		ctx, stop := context.WithCancel(t.Context())
+		var running errgroup.Group
+		for range 3 {
+			writer := w.writer(func(c *Config) { c.Poll = time.Millisecond })
+			running.Go(func() error { return writer.Run(ctx) })
+		}
+		opened := w.traffic(func(round int) bool { return round < 20 }, func() { w.pass(DefaultLeaseTTL / 2) })
+		stop()
+		must(t, running.Wait())
+		w.wantStatus(statusOpen, opened...)
+		w.wantEveryNonceUsed()
+		w.wantSameContents()
 	})
 }
 

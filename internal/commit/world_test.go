@@ -17,6 +17,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/ethclient"
 	"github.com/ethereum/go-ethereum/rpc"
 	"pgregory.net/rapid"
 
@@ -34,12 +36,15 @@ const finality = 2
 // world is a chain, a database, and what stands around a writer.
 type world struct {
 	rapid.TB
-	ctx   context.Context
-	dev   *devchain.Chain
-	store *store.Store
-	ids   *invoice.IDs
-	net   *faults
-	start uint64 // the head at the beginning
+	ctx      context.Context
+	dev      *devchain.Chain // nil on a node that is not ours
+	client   *ethclient.Client
+	operator *ecdsa.PrivateKey
+	registry common.Address
+	store    *store.Store
+	ids      *invoice.IDs
+	net      *faults
+	start    uint64 // the head at the beginning
 
 	hashes map[uint64]common.Hash // of the blocks that the indexer has read
 	deaf   []invoice.Hash         // commitments whose events it misses
@@ -56,18 +61,29 @@ func newChain(tb testing.TB) *devchain.Chain {
 	return dev
 }
 
-// newWorld lets the indexer begin at the chain's head.
+// newWorld returns a world with the embedded chain.
 func newWorld(tb rapid.TB, dev *devchain.Chain, s *store.Store) *world {
 	tb.Helper()
+	w := worldOn(tb, dev.Client(), dev.Keys.Operator, dev.Registry, s)
+	w.dev = dev
+	return w
+}
+
+// worldOn returns a world with any node, whose indexer begins at the head.
+func worldOn(
+	tb rapid.TB, client *ethclient.Client, operator *ecdsa.PrivateKey, registry common.Address, s *store.Store,
+) *world {
+	tb.Helper()
 	w := &world{
-		TB: tb, ctx: context.Background(), dev: dev, store: s, ids: invoice.NewIDs(time.Now, rand.Reader),
-		net: &faults{Client: dev.Client().Client()}, hashes: make(map[uint64]common.Hash),
+		TB: tb, ctx: context.Background(), client: client, operator: operator, registry: registry,
+		store: s, ids: invoice.NewIDs(time.Now, rand.Reader),
+		net: &faults{Client: client.Client()}, hashes: make(map[uint64]common.Hash),
 		now: time.Unix(1_800_000_000, 0),
 	}
 	w.net.sending = w.wantSaved
 	w.start = w.head()
 	must(tb, s.Update(w.ctx, func(tx *store.Tx) error {
-		_, err := tx.InsertChain(w.ctx, chain.Local, store.Header{Number: w.start})
+		_, err := tx.InsertChain(w.ctx, chain.Local, store.Header{Number: w.start}, nil)
 		return err
 	}))
 	return w
@@ -96,7 +112,7 @@ func (w *world) pass(d time.Duration) {
 func (w *world) writer(changes ...func(*Config)) *Writer {
 	w.Helper()
 	conf := Config{
-		Chain: localChain(w.dev), Key: w.dev.Keys.Operator, Client: w.net, Store: w.store, Now: w.Now,
+		Chain: w.chain(), Key: w.operator, Client: w.net, Store: w.store, Now: w.Now,
 	}
 	for _, change := range changes {
 		change(&conf)
@@ -106,9 +122,13 @@ func (w *world) writer(changes ...func(*Config)) *Writer {
 	return writer
 }
 
-func localChain(dev *devchain.Chain) chain.Chain {
+// chain returns the chain's configuration.
+func (w *world) chain() chain.Chain {
+	w.Helper()
 	c, _ := chain.Lookup(chain.Local)
-	c.Registry = invoice.Address(dev.Registry)
+	id, err := w.client.ChainID(w.ctx)
+	must(w, err)
+	c.ID, c.Registry = id.Uint64(), invoice.Address(w.registry)
 	return c
 }
 
@@ -133,7 +153,7 @@ func (w *world) sealEmpty(blocks int) {
 
 func (w *world) head() uint64 {
 	w.Helper()
-	n, err := w.dev.Client().BlockNumber(w.ctx)
+	n, err := w.client.BlockNumber(w.ctx)
 	must(w, err)
 	return n
 }
@@ -141,12 +161,12 @@ func (w *world) head() uint64 {
 // nonce returns how many transactions of the operator are in the chain.
 func (w *world) nonce() uint64 {
 	w.Helper()
-	return w.nonceOf(devchain.Address(w.dev.Keys.Operator))
+	return w.nonceOf(crypto.PubkeyToAddress(w.operator.PublicKey))
 }
 
 func (w *world) nonceOf(a common.Address) uint64 {
 	w.Helper()
-	n, err := w.dev.Client().NonceAt(w.ctx, a, nil)
+	n, err := w.client.NonceAt(w.ctx, a, nil)
 	must(w, err)
 	return n
 }
@@ -220,9 +240,9 @@ func (w *world) index() {
 	head := w.head()
 	var logs []types.Log
 	if head > shared {
-		logs, err = w.dev.Client().FilterLogs(w.ctx, ethereum.FilterQuery{
+		logs, err = w.client.FilterLogs(w.ctx, ethereum.FilterQuery{
 			FromBlock: new(big.Int).SetUint64(shared + 1), ToBlock: new(big.Int).SetUint64(head),
-			Addresses: []common.Address{w.dev.Registry},
+			Addresses: []common.Address{w.registry},
 		})
 		must(w, err)
 	}
@@ -230,15 +250,18 @@ func (w *world) index() {
 		if err := tx.UnseeIntents(w.ctx, chain.Local, shared); err != nil {
 			return err
 		}
+		var sights []store.Sight
 		for _, l := range logs {
-			if slices.Contains(w.deaf, invoice.Hash(l.Topics[1])) {
+			id := invoice.Hash(l.Topics[1])
+			if slices.Contains(w.deaf, id) {
 				continue
 			}
 			for _, kind := range announces(l) {
-				if err := tx.SeeIntent(w.ctx, chain.Local, invoice.Hash(l.Topics[1]), kind, l.BlockNumber); err != nil {
-					return err
-				}
+				sights = append(sights, store.Sight{CommitmentID: id, Kind: kind, Block: l.BlockNumber})
 			}
+		}
+		if err := tx.SeeIntents(w.ctx, chain.Local, sights); err != nil {
+			return err
 		}
 		cursor.Indexed.Number = head
 		cursor.Confirmed.Number = max(cursor.Confirmed.Number, head-min(head, finality))
@@ -254,7 +277,7 @@ func (w *world) index() {
 
 func (w *world) hashOf(number uint64) common.Hash {
 	w.Helper()
-	header, err := w.dev.Client().HeaderByNumber(w.ctx, new(big.Int).SetUint64(number))
+	header, err := w.client.HeaderByNumber(w.ctx, new(big.Int).SetUint64(number))
 	if err != nil {
 		return common.Hash{} // beyond the head
 	}
@@ -277,7 +300,7 @@ func (w *world) wantStatus(want byte, ids ...invoice.Hash) {
 	w.Helper()
 	head, err := w.node().head(w.ctx)
 	must(w, err)
-	got, err := w.node().statuses(w.ctx, w.dev.Registry, *head.Hash, ids)
+	got, err := w.node().statuses(w.ctx, w.registry, *head.Hash, ids)
 	must(w, err)
 	for i, status := range got {
 		if status != want {
@@ -286,7 +309,7 @@ func (w *world) wantStatus(want byte, ids ...invoice.Hash) {
 	}
 }
 
-func (w *world) node() node { return node{w.dev.Client().Client()} }
+func (w *world) node() node { return node{w.client.Client()} }
 
 // wantDue demands how many intents are due.
 func (w *world) wantDue(want int) {
@@ -337,7 +360,7 @@ func (w *world) wantAllDone() {
 // txs returns all transactions that writers saved.
 func (w *world) txs() []store.ChainTx {
 	w.Helper()
-	all, err := w.store.ChainTxsFrom(w.ctx, chain.Local, invoice.Address(devchain.Address(w.dev.Keys.Operator)), 0)
+	all, err := w.store.ChainTxsFrom(w.ctx, chain.Local, invoice.Address(crypto.PubkeyToAddress(w.operator.PublicKey)), 0)
 	must(w, err)
 	return all
 }
@@ -359,7 +382,7 @@ func (w *world) wantTxs(want ...store.TxStatus) []store.ChainTx {
 // external sends a call of the registry past the writer, into the pool.
 func (w *world) external(key *ecdsa.PrivateKey, data []byte) {
 	w.Helper()
-	_, err := w.dev.Send(w.ctx, key, w.dev.Registry, data)
+	_, err := w.dev.Send(w.ctx, key, w.registry, data)
 	must(w, err)
 }
 
@@ -373,7 +396,7 @@ func (w *world) pay() invoice.Hash {
 	}
 	_, err := w.dev.Pay(w.ctx, w.dev.Keys.Payer, terms)
 	must(w, err)
-	return invoice.Hash(terms.ID(w.dev.ChainID(), w.dev.Registry))
+	return invoice.Hash(terms.ID(w.dev.ChainID(), w.registry))
 }
 
 // wantSaved demands that a transaction is saved, which it must be before it is

@@ -86,6 +86,9 @@ type Writer struct {
 	standing map[string]anchor     // by intent: the block as of which the registry satisfies it
 	flights  map[string]flight     // by transaction: its broadcasts by this writer
 	lost     map[string]time.Time  // by transaction: since when its nonce is used and no receipt is there
+	foreign  queue                 // what held up ours last
+	obstacle *obstacle             // what holds up everything; nil: nothing
+	met      error                 // the obstacle that was reported last
 	counted  time.Time             // when due intents were last counted
 
 	mu     sync.Mutex
@@ -183,6 +186,7 @@ func (w *Writer) yield() {
 	clear(w.standing)
 	clear(w.flights)
 	clear(w.lost)
+	w.foreign, w.obstacle = queue{}, nil
 }
 
 func (w *Writer) release(ctx context.Context) error {

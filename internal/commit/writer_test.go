@@ -6,8 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/crypto"
 	"go.uber.org/goleak"
 
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
@@ -193,12 +195,13 @@ func TestRunWritesWhenWokenAndGivesTheLeaseBack(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
-	dev := newChain(t)
+	key, err := crypto.GenerateKey()
+	must(t, err)
 	for name, spoil := range map[string]func(*Config){
 		"no key":      func(c *Config) { c.Key = nil },
 		"no registry": func(c *Config) { c.Chain.Registry = invoice.Address{} },
 	} {
-		conf := Config{Chain: localChain(dev), Key: dev.Keys.Operator}
+		conf := Config{Chain: chain.Chain{Key: chain.Local, Registry: invoice.Address{1}}, Key: key}
 		spoil(&conf)
 		if _, err := New(conf); err == nil {
 			t.Errorf("%s: a writer was made", name)

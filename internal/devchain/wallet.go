@@ -32,6 +32,13 @@ func (c *Chain) Send(ctx context.Context, from *ecdsa.PrivateKey, to common.Addr
 	return c.send(ctx, from, &to, data, callGas)
 }
 
+// SendWithGas is Send with another limit of gas, for calls that do much.
+func (c *Chain) SendWithGas(
+	ctx context.Context, from *ecdsa.PrivateKey, to common.Address, data []byte, gas uint64,
+) (common.Hash, error) {
+	return c.send(ctx, from, &to, data, gas)
+}
+
 // Create sends the transaction that creates a contract from creation code and constructor arguments. The receipt names
 // its address.
 func (c *Chain) Create(ctx context.Context, from *ecdsa.PrivateKey, code []byte) (common.Hash, error) {
