@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/quittance/quittance/internal/store"
@@ -15,97 +17,79 @@ import (
 // as one: the merchant has until the deadline to configure an endpoint.
 var errNoEndpoint = errors.New("no webhook URL is configured")
 
-// job is a delivery and the lease on it.
+// job is a delivery, the lease on it, and where it goes.
 type job struct {
 	store.Delivery
-	leaseID string
-	until   time.Time // when the lease ends
+	leaseID    string
+	until      time.Time // when the lease ends
+	endpoint   Endpoint
+	configured bool // the merchant has one
 }
 
-// deliver makes one attempt and records its outcome. It reports whether the
-// delivery is off its hands: recorded, or leased by someone else by now.
-func (w *Worker) deliver(ctx context.Context, j job) bool {
+// deliver makes one attempt and has its outcome recorded. It reports whether
+// the delivery is off its hands.
+func (w *Worker) deliver(ctx context.Context, j job, r *recorder) (store.Outcome, bool) {
+	o := store.Outcome{Delivery: j.Delivery, LeaseID: j.leaseID}
+	o.Delivery.Body = nil // it is of no more use
 	started := w.Now()
 	deadline := time.UnixMilli(j.DeadlineMS)
 	// After a long outage of this service one attempt is owed all the same.
-	if started.After(deadline) && j.Attempts > 0 {
+	if started.After(deadline) && j.Attempts > j.Since {
+		w.Metrics.failed.Inc()
 		w.Logger.ErrorContext(ctx, "webhook delivery failed: its deadline passed before it could be attempted again",
 			"delivery", j.ID, "merchant", j.MerchantID, "attempts", j.Attempts)
-		return w.record(ctx, j, store.Outcome{Status: store.DeliveryFailed, FinishedMS: started.UnixMilli()})
+		o.Status, o.FinishedMS = store.DeliveryFailed, started.UnixMilli()
+		return o, r.record(ctx, j, o)
 	}
 	a := answer{err: errNoEndpoint}
-	if endpoint, ok := w.Endpoints(j.MerchantID); ok {
-		a = w.exchange(ctx, endpoint, j.Delivery, started)
+	if j.configured {
+		a = w.exchange(ctx, j.endpoint, message{id: j.ID, event: j.EventType, body: j.Body}, started)
 	}
 	if a.err != nil && ctx.Err() != nil {
-		return false // cut off by this worker, which says nothing of the endpoint
+		return o, false // cut off by this worker, which says nothing of the endpoint
 	}
 	ended := w.Now()
 	if ended.Before(started) {
 		ended = started // the clock was set back
 	}
-	attempt := &store.Attempt{
-		Number: j.Attempts + 1, StartedMS: started.UnixMilli(), DurationMS: ended.Sub(started).Milliseconds(),
-		StatusCode: a.code,
+	if j.configured {
+		v := w.verdict(a, started, ended)
+		o.Change = func(b store.Breaker) store.Breaker { return after(b, v, w.Limits.PerMerchant) }
 	}
-	o := store.Outcome{Attempt: attempt, Status: store.DeliveryDelivered, FinishedMS: ended.UnixMilli()}
+	made := a.attempt(j.Attempts+1, started, ended)
+	o.Attempt = &made
+	o.Status, o.FinishedMS = store.DeliveryDelivered, ended.UnixMilli()
 	if a.err != nil {
-		attempt.Error = errorText(a.err)
-		if next, more := retryAt(attempt.Number, ended, deadline, a.retryAfter, w.jitter()); more {
+		if next, more := retryAt(o.Attempt.Number-j.Since, ended, deadline, a.retryAfter, w.jitter()); more {
 			o.Status, o.FinishedMS, o.NextDueMS = store.DeliveryPending, 0, next.UnixMilli()
 		} else {
 			o.Status = store.DeliveryFailed
 		}
 	}
 	w.report(ctx, j, o, ended.Sub(started))
-	return w.record(ctx, j, o)
-}
-
-// record writes the outcome, and tries again while the lease lasts.
-func (w *Worker) record(ctx context.Context, j job, o store.Outcome) bool {
-	o.DeliveryID, o.LeaseID = j.ID, j.leaseID
-	for {
-		err := w.finish(ctx, o)
-		if err == nil {
-			return true
-		}
-		if errors.Is(err, store.ErrConflict) {
-			w.Logger.WarnContext(ctx, "outcome of a webhook delivery dropped: its lease ended and someone else has it", "delivery", j.ID)
-			return true
-		}
-		w.Logger.ErrorContext(ctx, "outcome of a webhook delivery cannot be recorded; trying again while its lease lasts",
-			"delivery", j.ID, "error", err)
-		timer := time.NewTimer(recordPause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return false
-		}
-		if !w.Now().Before(j.until) {
-			return false
-		}
-	}
-}
-
-// finish writes an outcome even when the worker's time is over: what a
-// receiver took should not be sent to it again.
-func (w *Worker) finish(ctx context.Context, o store.Outcome) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
-	defer cancel()
-	return w.Store.FinishDelivery(ctx, o)
+	return o, r.record(ctx, j, o)
 }
 
 func (w *Worker) report(ctx context.Context, j job, o store.Outcome, took time.Duration) {
 	w.Metrics.observeAttempt(o.Status, took)
-	log := w.Logger.With("delivery", j.ID, "event", j.EventType, "merchant", j.MerchantID, "attempt", o.Attempt.Number, "took", took)
+	if o.Attempt.StatusCode == http.StatusGone {
+		w.Logger.ErrorContext(ctx, "webhook endpoint is gone: it answered 410; its events wait until their deadlines, and it is tried once an hour",
+			"merchant", j.MerchantID)
+	}
+	about := func(more ...any) []any {
+		return append([]any{"delivery", j.ID, "event", j.EventType, "merchant", j.MerchantID, "attempt", o.Attempt.Number, "took", took}, more...)
+	}
 	switch o.Status {
 	case store.DeliveryDelivered:
-		log.DebugContext(ctx, "webhook delivered")
+		if w.Logger.Enabled(ctx, slog.LevelDebug) {
+			w.Logger.DebugContext(ctx, "webhook delivered", about()...)
+		}
 	case store.DeliveryPending:
-		log.WarnContext(ctx, "webhook attempt failed", "error", o.Attempt.Error, "next", time.UnixMilli(o.NextDueMS).UTC())
+		w.Logger.WarnContext(ctx, "webhook attempt failed", about("error", o.Attempt.Error, "next", time.UnixMilli(o.NextDueMS).UTC())...)
+	case store.DeliveryNone: // of an event that is not delivered
 	case store.DeliveryFailed:
-		log.ErrorContext(ctx, "webhook delivery failed: no attempt is left", "error", o.Attempt.Error)
+		w.Metrics.failed.Inc()
+		w.Logger.ErrorContext(ctx, "webhook delivery failed: no attempt is left", about("error", o.Attempt.Error)...)
 	}
 }
 

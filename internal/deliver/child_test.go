@@ -6,28 +6,80 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/exec"
+	"strconv"
+	"testing"
 	"time"
 
 	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/store"
 )
 
-// child is the process that TestKilled kills: a worker whose time stands
-// still.
+// What a child process is told: its database, the URL that all of its
+// merchants have, its time in Unix milliseconds, and whether to stop before it
+// records any outcome.
+const (
+	childEnv     = "QUITTANCE_TEST_CHILD_DATABASE"
+	childURLEnv  = "QUITTANCE_TEST_CHILD_URL"
+	childTimeEnv = "QUITTANCE_TEST_CHILD_TIME"
+	childHoldEnv = "QUITTANCE_TEST_CHILD_HOLD"
+)
+
+// startChild starts a worker in a process of its own, for which the time
+// stands still.
+func startChild(t *testing.T, database, url string, now time.Time, env ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^$")
+	cmd.Env = append(os.Environ(), childEnv+"="+database, childURLEnv+"="+url, childTimeEnv+"="+strconv.FormatInt(now.UnixMilli(), 10))
+	cmd.Env = append(cmd.Env, env...)
+	cmd.Stderr = os.Stderr
+	return cmd
+}
+
+// kill ends a child without giving it a chance to clean up.
+func kill(t *testing.T, child *exec.Cmd) {
+	t.Helper()
+	if err := child.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Wait(); err == nil {
+		t.Fatal("the child ended by itself")
+	}
+}
+
+// holder is a store that says when an outcome is to be recorded, and never
+// does it.
+type holder struct{ *store.Store }
+
+// FinishDeliveries never returns.
+func (holder) FinishDeliveries(context.Context, []store.Outcome) ([]int, error) {
+	fmt.Println("an outcome is to be recorded")
+	select {}
+}
+
+// child is the process that is killed.
 func child() int {
 	ctx := context.Background()
+	ms, err := strconv.ParseInt(os.Getenv(childTimeEnv), 10, 64)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	s, err := store.Open(ctx, os.Getenv(childEnv))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	w := &deliver.Worker{
-		Store: s, Client: deliver.NewClient(nil), Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler),
-		Now: func() time.Time { return epoch },
-		Endpoints: func(string) (deliver.Endpoint, bool) {
+		Store: s, Client: deliver.NewClient(loopback, patience), Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler),
+		Now: func() time.Time { return time.UnixMilli(ms) },
+		Endpoints: all(func(string) (deliver.Endpoint, bool) {
 			return deliver.Endpoint{URL: os.Getenv(childURLEnv), Secret: secret}, true
-		},
+		}),
 		Limits: deliver.Limits{Timeout: patience},
+	}
+	if os.Getenv(childHoldEnv) != "" {
+		w.Store = holder{s}
 	}
 	if err := w.Run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -3,47 +3,18 @@ package deliver
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/webhook"
 )
-
-// userAgent names the sender.
-const userAgent = "Quittance"
-
-// NewClient returns the client of all exchanges. It keeps connections open
-// for the next event, uses no proxy and follows no redirect. control, if not
-// nil, is called with each address before it is dialled, after the name was
-// looked up, and refuses it by an error: a guard there sees what is dialled
-// and not what a name said earlier.
-func NewClient(control func(network, address string, conn syscall.RawConn) error) *http.Client {
-	dialer := &net.Dialer{Control: control}
-	return &http.Client{
-		Transport: &http.Transport{
-			DialContext:            dialer.DialContext,
-			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
-			ForceAttemptHTTP2:      true,
-			DisableCompression:     true, // the body is not looked at
-			MaxResponseHeaderBytes: MaxResponseHeader,
-			MaxIdleConns:           512,
-			MaxIdleConnsPerHost:    16,
-			IdleConnTimeout:        90 * time.Second,
-			HTTP2:                  &http.HTTP2Config{SendPingTimeout: silence, PingTimeout: pingTimeout},
-		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-}
 
 // errTimeout is the cause of an exchange's end by its time limit.
 var errTimeout = errors.New("the exchange took too long")
@@ -53,48 +24,65 @@ type answer struct {
 	code       int           // 100 to 999; 0 when there was no answer
 	retryAfter time.Duration // that a failed answer asked for
 	err        error         // why it was not a success
+	excerpt    string        // how the body of the answer began
+	phases     phases
 }
 
-// exchange posts the delivery's event, signed as of now.
-func (w *Worker) exchange(ctx context.Context, to Endpoint, d store.Delivery, now time.Time) answer {
+// message is what is posted: an event, or a ping.
+type message struct {
+	id    string // of the delivery
+	event string // the type
+	body  []byte
+}
+
+// exchange posts a message, signed as of now.
+func (w *Worker) exchange(ctx context.Context, to Endpoint, m message, now time.Time) answer {
 	ctx, cancel := context.WithTimeoutCause(ctx, w.Limits.Timeout, errTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to.URL, bytes.NewReader(d.Body))
+	watch := newStopwatch(w.Now)
+	ctx = httptrace.WithClientTrace(ctx, watch.trace())
+	target, err := url.Parse(to.URL)
 	if err != nil {
-		return answer{err: errors.New("the webhook URL cannot be read: expected http://… or https://…")}
+		return answer{err: errUnreadable}
 	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("User-Agent", userAgent)
-	req.Header.Set(webhook.HeaderEvent, d.EventType)
-	req.Header.Set(webhook.HeaderDelivery, d.ID)
-	req.Header.Set(webhook.HeaderTimestamp, strconv.FormatInt(now.Unix(), 10))
-	req.Header.Set(webhook.HeaderSignature, webhook.Sign(to.Secret, now, d.Body))
+	req, err := http.NewRequestWithContext(withScheme(ctx, target.Scheme), http.MethodPost, to.URL, bytes.NewReader(m.body))
+	if err != nil {
+		return answer{err: errUnreadable}
+	}
+	to.sign(req.Header, m, now)
 	resp, err := w.Client.Do(req)
 	if err != nil {
-		return answer{err: w.cause(ctx, "no answer", err)}
+		return answer{err: w.cause(ctx, "no answer", err), phases: watch.phases()}
 	}
 	a := w.judge(ctx, resp, now)
 	if err := resp.Body.Close(); err != nil && a.err == nil {
 		a.err = w.cause(ctx, "the answer was cut off", err)
 	}
+	a.excerpt = to.redact(a.excerpt)
+	a.phases = watch.phases()
 	return a
 }
+
+// errUnreadable is the error of an exchange with a URL that is none.
+var errUnreadable = errors.New("the webhook URL cannot be read: expected http://… or https://…")
 
 // judge reads an answer. Reading the body of a refusal, too, lets the
 // connection be used again; how that ends does not matter.
 func (w *Worker) judge(ctx context.Context, resp *http.Response, now time.Time) answer {
-	_, err := io.Copy(io.Discard, io.LimitReader(resp.Body, MaxResponse))
-	switch code := resp.StatusCode; {
-	case code < 100:
-		return answer{err: fmt.Errorf("answered %d, which is no status", code)}
-	case code < 200 || code > 299:
-		return answer{code: code, retryAfter: retryAfter(resp.Header.Get("Retry-After"), now),
-			err: fmt.Errorf("answered %d, expected 2xx", code)}
+	var begin bytes.Buffer
+	body := io.TeeReader(io.LimitReader(resp.Body, MaxResponse), &limitedWriter{&begin, MaxExcerpt})
+	_, err := io.Copy(io.Discard, body)
+	a := answer{code: resp.StatusCode, excerpt: excerpt(begin.Bytes())}
+	switch {
+	case a.code < 100:
+		a.err, a.code = fmt.Errorf("answered %d, which is no status", a.code), 0
+	case a.code < 200 || a.code > 299:
+		a.retryAfter = retryAfter(resp.Header.Get("Retry-After"), now)
+		a.err = fmt.Errorf("answered %d, expected 2xx", a.code)
 	case err != nil:
-		return answer{code: code, err: w.cause(ctx, "the answer was cut off", err)}
-	default:
-		return answer{code: code}
+		a.err = w.cause(ctx, "the answer was cut off", err)
 	}
+	return a
 }
 
 // cause says why an exchange broke. It leaves out the URL, which may hold a

@@ -1,20 +1,22 @@
 package deliver_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/store"
@@ -22,7 +24,7 @@ import (
 )
 
 // attemptAt makes one attempt at a URL and returns its outcome.
-func attemptAt(t *testing.T, url string) store.Outcome {
+func attemptAt(t *testing.T, url string) outcome {
 	t.Helper()
 	s := storetest.Open(t, storetest.SQLite(t))
 	storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
@@ -34,7 +36,7 @@ func attemptAt(t *testing.T, url string) store.Outcome {
 // attemptShortly makes one attempt that is to exceed a limit of 1 s, and holds
 // the exchange to it, with time to spare for a busy machine but not for the
 // default limit of 5 s.
-func attemptShortly(t *testing.T, url string) store.Outcome {
+func attemptShortly(t *testing.T, url string) outcome {
 	t.Helper()
 	s := storetest.Open(t, storetest.SQLite(t))
 	storetest.Schedule(t, s, "m", 0, 1, time.Now().UnixMilli())
@@ -49,7 +51,7 @@ func attemptShortly(t *testing.T, url string) store.Outcome {
 	return o
 }
 
-func wantOutcome(t *testing.T, o store.Outcome, status store.DeliveryStatus, code int, err string) {
+func wantOutcome(t *testing.T, o outcome, status store.DeliveryStatus, code int, err string) {
 	t.Helper()
 	if o.Status != status || o.Attempt.StatusCode != code || !strings.Contains(o.Attempt.Error, err) || (err == "") != (o.Attempt.Error == "") {
 		t.Errorf("outcome %s, status %d, error %q; want %s, %d, %q", o.Status, o.Attempt.StatusCode, o.Attempt.Error, status, code, err)
@@ -96,6 +98,30 @@ func TestTimeout(t *testing.T) {
 		t.Parallel()
 		r := newReceiver(t, func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() })
 		wantOutcome(t, attemptShortly(t, r.URL), store.DeliveryPending, 0, "no answer within 1s")
+	})
+	t.Run("a byte of the header at a time", func(t *testing.T) {
+		t.Parallel()
+		l := listen(t)
+		served := make(chan struct{})
+		t.Cleanup(func() { <-served })
+		go func() {
+			defer close(served)
+			conn, err := l.Accept()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer conn.Close() //nolint:errcheck // the sender has hung up
+			tick := time.NewTicker(10 * time.Millisecond)
+			defer tick.Stop()
+			for i := 0; ; i++ {
+				if _, err := io.WriteString(conn, string(("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 10_000))[i])); err != nil {
+					return // hung up
+				}
+				<-tick.C
+			}
+		}()
+		wantOutcome(t, attemptShortly(t, "http://"+l.Addr().String()), store.DeliveryPending, 0, "no answer within 1s")
 	})
 	t.Run("a byte of the body at a time", func(t *testing.T) {
 		t.Parallel()
@@ -314,23 +340,92 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// The guard sees each address that is dialled and may refuse it.
-func TestDialGuard(t *testing.T) {
-	r := newReceiver(t, status(http.StatusOK))
-	s := storetest.Open(t, storetest.SQLite(t))
-	storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
-	w := newWorld(t, s, r.URL)
-	var dialled []string
-	w.Client = deliver.NewClient(func(network, address string, _ syscall.RawConn) error {
-		dialled = append(dialled, network+" "+address)
-		return errors.New("address is private")
+// The log keeps how an answer began, and no more.
+func TestExcerptIsKept(t *testing.T) {
+	for name, c := range map[string]struct{ body, want string }{
+		"short":        {"signature wrong", "signature wrong"},
+		"at the limit": {strings.Repeat("x", deliver.MaxExcerpt), strings.Repeat("x", deliver.MaxExcerpt)},
+		"above":        {strings.Repeat("x", deliver.MaxExcerpt+1), strings.Repeat("x", deliver.MaxExcerpt)},
+		"our secret":   {"I compared with " + secret + ".", "I compared with [redacted]."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(http.StatusUnauthorized)
+				if _, err := io.WriteString(w, c.body); err != nil {
+					t.Error(err)
+				}
+			})
+			if got := attemptAt(t, r.URL).Attempt.Excerpt; got != c.want {
+				t.Errorf("kept %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// A compressed answer is not inflated: this one would have a gigabyte.
+func TestBombStaysPacked(t *testing.T) {
+	var bomb bytes.Buffer
+	z := gzip.NewWriter(&bomb)
+	zeros := make([]byte, 1<<20)
+	for range 1024 {
+		if _, err := z.Write(zeros); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	asked := make(chan string, 1)
+	r := newReceiver(t, func(w http.ResponseWriter, req *http.Request) {
+		asked <- req.Header.Get("Accept-Encoding")
+		w.Header().Set("Content-Encoding", "gzip")
+		// The sender stops reading at its limit, so this may fail.
+		_, _ = w.Write(bomb.Bytes())
 	})
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	o := attemptAt(t, r.URL)
+	runtime.ReadMemStats(&after)
+	wantOutcome(t, o, store.DeliveryDelivered, 200, "")
+	if encoding := <-asked; encoding != "" {
+		t.Errorf("asked for %q", encoding)
+	}
+	const most = 64 << 20 // of a database, a server and a worker; a thousandth of what inflating it takes
+	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > most {
+		t.Errorf("allocated %d bytes", allocated)
+	}
+}
+
+// The phases of an exchange are those that happened.
+func TestPhases(t *testing.T) {
+	tick := &ticking{now: epoch}
+	s := storetest.Open(t, storetest.SQLite(t))
+	storetest.Schedule(t, s, "m", 0, 2, epoch.UnixMilli())
+	r := newReceiver(t, status(http.StatusOK))
+	w := newWorld(t, s, r.URL)
+	w.Now = tick.Now
+	w.Limits.PerMerchant = 1
 	w.start(t)
-	wantOutcome(t, w.outcome(t), store.DeliveryPending, 0, "address is private")
-	if diff := cmp.Diff([]string{"tcp4 " + r.Listener.Addr().String()}, dialled); diff != "" {
-		t.Errorf("dialled (-want +got):\n%s", diff)
+	first, second := w.outcome(t).Attempt, w.outcome(t).Attempt
+	if first.ConnectMS == 0 || first.AnswerMS == 0 || first.LookupMS != 0 || first.HandshakeMS != 0 {
+		t.Errorf("the first exchange, with a new connection, took %+v", first)
 	}
-	if n := len(r.requests()); n != 0 {
-		t.Errorf("received %d requests", n)
+	if second.ConnectMS != 0 || second.AnswerMS == 0 {
+		t.Errorf("the second exchange, on an open connection, took %+v", second)
 	}
+}
+
+// ticking is a clock that goes on by a millisecond each time it is looked at.
+type ticking struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *ticking) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(time.Millisecond)
+	return c.now
 }

@@ -55,7 +55,7 @@ func TestDeadConnection(t *testing.T) {
 	server.EnableHTTP2 = true
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	client := deliver.NewClient(nil)
+	client := deliver.NewClient(loopback, patience)
 	transport := client.Transport.(*http.Transport)
 	t.Cleanup(transport.CloseIdleConnections)
 	if c := transport.HTTP2; c == nil || c.SendPingTimeout <= 0 || c.PingTimeout <= 0 || c.SendPingTimeout+c.PingTimeout >= time.Minute {

@@ -7,15 +7,20 @@ import (
 
 // Limits bound what a worker does. A field that is zero has its default.
 type Limits struct {
-	First       int // first attempts at a time; default 48
-	Retries     int // retries at a time; default 16
+	First   int // first attempts at a time, to steady endpoints; default 256
+	Retries int // retries at a time, to steady endpoints; default 128
+	// Doubtful is how many first attempts at a time, and again how many
+	// retries, may go to endpoints whose last answer was no quick success, or
+	// that have not answered yet. Default 1024: when so many merchants'
+	// endpoints hang at once, nobody else waits for them.
+	Doubtful    int
 	PerMerchant int // exchanges with one merchant at a time, those of all workers included; default 8
 	// Timeout bounds one exchange as a whole: looking up the name, dialling,
 	// TLS, sending, and receiving the answer's header and body. The default is
-	// the interface's 5 s (section 8).
+	// DefaultTimeout.
 	Timeout time.Duration
 	// Lease is how long a delivery is kept from other workers. It must leave
-	// room for leasing, the exchange and recording its outcome; default 30 s.
+	// room for leasing, the exchange and recording its outcome; default 15 s.
 	Lease time.Duration
 	Grace time.Duration // from the end of Run's context to the end of its exchanges; default 10 s
 	// Poll is the longest time between two looks at the schedule: what other
@@ -25,22 +30,27 @@ type Limits struct {
 
 func (l Limits) orDefaults() Limits {
 	return Limits{
-		First:       cmp.Or(l.First, 48),
-		Retries:     cmp.Or(l.Retries, 16),
+		First:       cmp.Or(l.First, 256),
+		Retries:     cmp.Or(l.Retries, 128),
+		Doubtful:    cmp.Or(l.Doubtful, 1024),
 		PerMerchant: cmp.Or(l.PerMerchant, 8),
-		Timeout:     cmp.Or(l.Timeout, 5*time.Second),
-		Lease:       cmp.Or(l.Lease, 30*time.Second),
+		Timeout:     cmp.Or(l.Timeout, DefaultTimeout),
+		Lease:       cmp.Or(l.Lease, 15*time.Second),
 		Grace:       cmp.Or(l.Grace, 10*time.Second),
 		Poll:        cmp.Or(l.Poll, time.Second),
 	}
 }
 
 const (
+	// DefaultTimeout is the interface's limit on one exchange (section 8).
+	DefaultTimeout = 5 * time.Second
 	// MaxResponse is how many bytes of an answer's body are read. What is
 	// behind them is not waited for.
 	MaxResponse = 64 << 10
 	// MaxResponseHeader bounds an answer's header, in bytes.
 	MaxResponseHeader = 64 << 10
+	// MaxExcerpt is how many bytes of them the log of attempts holds.
+	MaxExcerpt = 4 << 10
 	// MaxError is the length in bytes of the longest error that the log of
 	// attempts holds.
 	MaxError = 500
@@ -54,6 +64,8 @@ const (
 
 	// storeTimeout bounds one call of the database.
 	storeTimeout = 10 * time.Second
+	// surveyTimeout bounds one look at all queues.
+	surveyTimeout = time.Minute
 	// recordPause is how long to wait before an outcome that the database did
 	// not take is offered again.
 	recordPause = 250 * time.Millisecond

@@ -29,6 +29,9 @@ func TestMain(m *testing.M) {
 
 const secret = "whsec_test"
 
+// loopback allows what tests listen on.
+var loopback = deliver.NewGuard(deliver.Loopback())
+
 // epoch is when the tests' clocks start.
 var epoch = time.UnixMilli(1_700_000_000_250)
 
@@ -50,16 +53,22 @@ func (c *clock) set(t time.Time) {
 	c.now = t
 }
 
+// outcome is one that was recorded, with the id of its delivery.
+type outcome struct {
+	store.Outcome
+	DeliveryID string
+}
+
 // recorder is a store that tells of each outcome that was recorded, and may
 // be made to fail.
 type recorder struct {
 	*store.Store
-	outcomes chan store.Outcome
+	outcomes chan outcome
 	mu       sync.Mutex
-	failures []error // of the next calls of FinishDelivery
+	failures []error // of the next calls of FinishDeliveries
 }
 
-func (r *recorder) FinishDelivery(ctx context.Context, o store.Outcome) error {
+func (r *recorder) FinishDeliveries(ctx context.Context, outcomes []store.Outcome) ([]int, error) {
 	r.mu.Lock()
 	var err error
 	if len(r.failures) > 0 {
@@ -67,13 +76,15 @@ func (r *recorder) FinishDelivery(ctx context.Context, o store.Outcome) error {
 	}
 	r.mu.Unlock()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	err = r.Store.FinishDelivery(ctx, o)
-	if err == nil {
-		r.outcomes <- o
+	lost, err := r.Store.FinishDeliveries(ctx, outcomes)
+	for i, o := range outcomes {
+		if err == nil && !slices.Contains(lost, i) {
+			r.outcomes <- outcome{o, o.Delivery.ID}
+		}
 	}
-	return err
+	return lost, err
 }
 
 // world is a worker, its store and its clock.
@@ -85,19 +96,65 @@ type world struct {
 	stop  func() error // ends the worker and returns what Run did
 }
 
+// all asks for the endpoints of merchants one by one.
+func all(one func(merchantID string) (deliver.Endpoint, bool)) func(context.Context, []string) (map[string]deliver.Endpoint, error) {
+	return func(_ context.Context, merchantIDs []string) (map[string]deliver.Endpoint, error) {
+		found := make(map[string]deliver.Endpoint)
+		for _, id := range merchantIDs {
+			if e, ok := one(id); ok {
+				found[id] = e
+			}
+		}
+		return found, nil
+	}
+}
+
+// record is what is stored of the delivery of an event.
+type record struct {
+	Status            store.DeliveryStatus
+	DueMS, FinishedMS int64
+	Attempts          []store.Attempt
+}
+
+func recordOf(t *testing.T, s *store.Store, eventID string) record {
+	t.Helper()
+	r, attempts, err := s.EventRecord(t.Context(), eventID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return record{r.Status, r.DueMS, r.FinishedMS, attempts}
+}
+
+// leaseOne leases the one delivery that is due.
+func leaseOne(t *testing.T, s *store.Store, leaseID string, now, until time.Time) store.Delivery {
+	t.Helper()
+	queues, err := s.Queues(t.Context(), store.FirstLane)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leased, err := s.LeaseDeliveries(t.Context(), store.LeaseRequest{
+		LeaseID: leaseID, NowMS: now.UnixMilli(), UntilMS: until.UnixMilli(), Lane: store.FirstLane, Queues: queues,
+		Steady: 1, Doubtful: 1, PerMerchant: 1,
+	})
+	if err != nil || len(leased.Deliveries) != 1 {
+		t.Fatalf("leased %v, %v", leased.Deliveries, err)
+	}
+	return leased.Deliveries[0]
+}
+
 // newWorld prepares a worker whose merchants all have the URL.
 func newWorld(t *testing.T, s *store.Store, url string) *world {
 	t.Helper()
-	client := deliver.NewClient(nil)
+	client := deliver.NewClient(loopback, patience)
 	t.Cleanup(client.CloseIdleConnections)
 	w := &world{
-		store: &recorder{Store: s, outcomes: make(chan store.Outcome, 1000)},
+		store: &recorder{Store: s, outcomes: make(chan outcome, 1000)},
 		clock: &clock{now: epoch},
 		wake:  make(chan struct{}, 1),
 	}
 	w.Worker = &deliver.Worker{
 		Store: w.store, Client: client, Now: w.clock.Now, Rand: rand.Reader, Wake: w.wake,
-		Endpoints: func(string) (deliver.Endpoint, bool) { return deliver.Endpoint{URL: url, Secret: secret}, true },
+		Endpoints: all(func(string) (deliver.Endpoint, bool) { return deliver.Endpoint{URL: url, Secret: secret}, true }),
 		Logger:    slog.New(slog.DiscardHandler),
 		Limits:    deliver.Limits{Timeout: patience}, // so that a busy machine fails no exchange
 	}
@@ -131,7 +188,7 @@ func (w *world) advance(to time.Time) {
 }
 
 // outcome waits for the next outcome to be recorded.
-func (w *world) outcome(t *testing.T) store.Outcome {
+func (w *world) outcome(t *testing.T) outcome {
 	t.Helper()
 	return receive(t, w.store.outcomes, "an outcome")
 }

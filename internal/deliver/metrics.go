@@ -13,7 +13,9 @@ import (
 type Metrics struct {
 	attempts *prometheus.CounterVec
 	duration prometheus.Histogram
-	inFlight prometheus.Gauge
+	failed   prometheus.Counter
+	inFlight *prometheus.GaugeVec
+	breakers *prometheus.GaugeVec
 	oldest   prometheus.Gauge
 }
 
@@ -31,13 +33,21 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Help:    "How long an attempt to deliver an event took.",
 			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}),
-		inFlight: register.NewGauge(prometheus.GaugeOpts{
-			Name: "quittance_webhook_in_flight",
-			Help: "Deliveries being attempted by this process.",
+		failed: register.NewCounter(prometheus.CounterOpts{
+			Name: "quittance_webhook_failed_total",
+			Help: "Deliveries that ran out of time, and can be sent again by hand.",
 		}),
+		inFlight: register.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "quittance_webhook_in_flight",
+			Help: "Deliveries being attempted by this process: first attempts and retries.",
+		}, []string{"lane"}),
+		breakers: register.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "quittance_webhook_endpoints",
+			Help: "Endpoints that something was sent to, by the state of their breaker: closed, open (left alone after failures) or gone (answered 410).",
+		}, []string{"breaker"}),
 		oldest: register.NewGauge(prometheus.GaugeOpts{
 			Name: "quittance_webhook_oldest_due_seconds",
-			Help: "How long the delivery that waits longest has been due, 0 when none is.",
+			Help: "How long the delivery that waits longest has been due, 0 when none is. Those whose endpoint is left alone do not count.",
 		}),
 	}
 }
@@ -45,6 +55,12 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 func (m *Metrics) observeAttempt(outcome store.DeliveryStatus, took time.Duration) {
 	m.attempts.WithLabelValues(string(outcome)).Inc()
 	m.duration.Observe(took.Seconds())
+}
+
+func (m *Metrics) observeBreakers(counts map[store.BreakerState]int64) {
+	for state, n := range counts {
+		m.breakers.WithLabelValues(string(state)).Set(float64(n))
+	}
 }
 
 func (m *Metrics) observeOldest(dueMS, nowMS int64) {

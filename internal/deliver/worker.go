@@ -6,6 +6,8 @@
 // worker leaves behind when it is killed falls due again when its leases end;
 // an event whose receipt was not recorded by then is posted once more, under
 // the same delivery id.
+//
+// What a worker remembers of the queues only spares it to look: see roster.
 package deliver
 
 import (
@@ -23,25 +25,24 @@ import (
 
 // Store is the schedule of deliveries, as *store.Store keeps it.
 type Store interface {
-	LeaseDeliveries(ctx context.Context, r store.LeaseRequest) ([]store.Delivery, error)
-	FinishDelivery(ctx context.Context, o store.Outcome) error
-	ReleaseDeliveries(ctx context.Context, leaseID string) (int64, error)
-	DeliveryAgenda(ctx context.Context, nowMS int64) (store.Agenda, error)
-}
-
-// Endpoint is where a merchant receives events.
-type Endpoint struct {
-	URL    string // http or https
-	Secret string // keys the signature, prefix included
+	LeaseDeliveries(ctx context.Context, r store.LeaseRequest) (store.Leased, error)
+	FinishDeliveries(ctx context.Context, outcomes []store.Outcome) (lost []int, err error)
+	ReleaseDeliveries(ctx context.Context, leaseID string, seqs []int64) (int64, error)
+	Queues(ctx context.Context, lane store.Lane) ([]store.Queue, error)
+	News(ctx context.Context, after int64) (queues []store.Queue, last int64, more bool, err error)
+	LastSeq(ctx context.Context) (int64, error)
+	Enlist(ctx context.Context, deliverer string, nowMS, untilMS int64) error
+	Discharge(ctx context.Context, deliverer string) error
+	BreakerCounts(ctx context.Context) (map[store.BreakerState]int64, error)
 }
 
 // Worker posts what is due. All fields but Wake, Metrics and Limits are
 // required.
 type Worker struct {
 	Store Store
-	// Endpoints returns a merchant's endpoint as it is now, false when none is
-	// configured. It is asked at every attempt.
-	Endpoints func(merchantID string) (Endpoint, bool)
+	// Endpoints returns those of the merchants that have an endpoint, with it
+	// as it is now. It is asked at every attempt, for many at once.
+	Endpoints func(ctx context.Context, merchantIDs []string) (map[string]Endpoint, error)
 	Client    *http.Client // made by NewClient
 	Now       func() time.Time
 	Rand      io.Reader // of jitter and lease ids; safe for concurrent use
@@ -51,20 +52,10 @@ type Worker struct {
 	Limits    Limits
 }
 
-// lane is a share of the worker's exchanges, which the other lane cannot use:
-// first attempts do not wait behind the retries of dead endpoints, nor retries
-// behind a burst of events.
-type lane struct {
-	name  store.Lane
-	slots int
-	busy  int
-	after string // the merchant that had the last turn
-}
-
 // finished tells that an exchange is over.
 type finished struct {
 	lane    *lane
-	leaseID string
+	outcome store.Outcome
 	// abandoned is set when the delivery is still leased because the worker
 	// stops, and is to be given back.
 	abandoned bool
@@ -73,12 +64,19 @@ type finished struct {
 // run is the state of one call of Run, used by its goroutine alone.
 type run struct {
 	*Worker
-	ids   *invoice.IDs
-	lanes []*lane
+	ids       *invoice.IDs
+	id        string    // as the others know it
+	enlisted  time.Time // until when it may hold leases
+	lanes     []*lane
+	merchants map[string]*merchant
+	seen      int64     // the newest event that the rosters know of
+	looked    time.Time // when the log of events was read last
+	survey    surveyor
 	// work ends a grace after the caller's context.
 	work      context.Context
+	recorder  *recorder
 	finished  chan finished // holds one for every slot: sending never blocks
-	abandoned map[string]bool
+	abandoned map[string][]int64
 }
 
 // Run works until the context ends. Then it leases nothing more, lets the
@@ -103,80 +101,201 @@ func (w *Worker) Run(ctx context.Context) error {
 		case <-work.Done():
 		}
 	})()
+	ids := invoice.NewIDs(w.Now, w.Rand)
 	r := &run{
-		Worker:    &configured,
-		ids:       invoice.NewIDs(w.Now, w.Rand),
-		lanes:     []*lane{{name: store.FirstLane, slots: limits.First}, {name: store.RetryLane, slots: limits.Retries}},
+		Worker: &configured,
+		ids:    ids,
+		id:     ids.New("wkr_"),
+		lanes: []*lane{
+			newLane(store.FirstLane, "first", limits.First, limits.Doubtful),
+			newLane(store.RetryLane, "retry", limits.Retries, limits.Doubtful),
+		},
+		merchants: make(map[string]*merchant),
+		seen:      unknown,
+		survey:    surveyor{results: make(chan survey, 1)},
 		work:      work,
-		finished:  make(chan finished, limits.First+limits.Retries),
-		abandoned: make(map[string]bool),
+		recorder:  &recorder{Worker: &configured},
+		finished:  make(chan finished, limits.First+limits.Retries+2*limits.Doubtful),
+		abandoned: make(map[string][]int64),
 	}
+	woken := true
 	for ctx.Err() == nil {
-		r.wait(ctx, r.fill(ctx))
+		woken = r.wait(ctx, r.fill(ctx, woken))
 	}
 	return r.stop()
 }
 
-// fill leases as much as the lanes have room for and starts it. It returns
-// when to do so again at the latest.
-func (r *run) fill(ctx context.Context) time.Duration {
+// fill learns what is new, leases as much as the lanes have room for and
+// starts it. It returns when to do so again at the latest.
+func (r *run) fill(ctx context.Context, woken bool) time.Duration {
+	now := r.Now()
+	if err := r.learn(now, woken); err != nil {
+		r.Logger.ErrorContext(ctx, "the schedule of webhook deliveries cannot be read; trying again", "error", err)
+		return r.Limits.Poll
+	}
 	for _, l := range r.lanes {
-		if l.busy == l.slots {
-			continue
-		}
-		if err := r.fillLane(l); err != nil {
+		if err := r.fillLane(l, now); err != nil {
 			r.Logger.ErrorContext(ctx, "webhook deliveries cannot be leased; trying again", "error", err)
 			return r.Limits.Poll
 		}
 	}
-	storeCtx, cancel := context.WithTimeout(r.work, storeTimeout)
-	defer cancel()
-	now := r.Now().UnixMilli()
-	agenda, err := r.Store.DeliveryAgenda(storeCtx, now)
-	if err != nil {
-		r.Logger.ErrorContext(ctx, "the schedule of webhook deliveries cannot be read; trying again", "error", err)
+	next := r.next(now)
+	if next == 0 {
 		return r.Limits.Poll
 	}
-	r.Metrics.observeOldest(agenda.OldestMS, now)
-	if agenda.NextMS == 0 {
-		return r.Limits.Poll
-	}
-	return min(r.Limits.Poll, time.Duration(agenda.NextMS-now)*time.Millisecond)
+	return min(r.Limits.Poll, time.UnixMilli(next).Sub(now))
 }
 
-func (r *run) fillLane(l *lane) error {
+// next returns when a queue falls due, or may be tried again, in Unix
+// milliseconds; 0 is never. It reports the oldest that is due.
+func (r *run) next(now time.Time) int64 {
+	nowMS, next, oldest := now.UnixMilli(), int64(0), int64(0)
+	for _, l := range r.lanes {
+		for m, head := range l.roster.heads {
+			if known := r.merchants[m]; known != nil {
+				head = max(head, known.breaker.UntilMS)
+			}
+			if head > nowMS && (next == 0 || head < next) {
+				next = head
+			}
+			if head <= nowMS && (oldest == 0 || head < oldest) {
+				oldest = head
+			}
+		}
+	}
+	r.Metrics.observeOldest(oldest, nowMS)
+	return next
+}
+
+// fillLane asks for each queue of the lane that is due once, as far as there
+// is room.
+func (r *run) fillLane(l *lane, now time.Time) error {
+	asked := make(map[string]bool)
+	for {
+		steady, doubtful := l.room(now)
+		if steady <= 0 && doubtful <= 0 {
+			return nil
+		}
+		room := map[bool]int{true: steady, false: doubtful}
+		turns := l.roster.turns(now.UnixMilli(), func(id string) bool {
+			m := r.know(id)
+			if asked[id] || room[m.breaker.Steady] <= 0 || m.busy >= m.allowed(r.Limits.PerMerchant) ||
+				m.breaker.UntilMS > now.UnixMilli() && !l.recheck[id] {
+				return false
+			}
+			asked[id] = true
+			delete(l.recheck, id)
+			room[m.breaker.Steady]--
+			return true
+		})
+		if len(turns) == 0 {
+			return nil
+		}
+		if err := r.lease(l, turns, max(0, steady), max(0, doubtful), now); err != nil {
+			return err
+		}
+	}
+}
+
+// lease leases from queues and starts what it got.
+func (r *run) lease(l *lane, turns []store.Queue, steady, doubtful int, now time.Time) error {
 	ctx, cancel := context.WithTimeout(r.work, storeTimeout)
 	defer cancel()
-	now := r.Now()
 	until := now.Add(r.Limits.Lease)
 	leaseID := r.ids.New("lse_")
 	leased, err := r.Store.LeaseDeliveries(ctx, store.LeaseRequest{
-		LeaseID: leaseID, NowMS: now.UnixMilli(), UntilMS: until.UnixMilli(),
-		Lane: l.name, Limit: l.slots - l.busy, PerMerchant: r.Limits.PerMerchant, After: l.after,
+		LeaseID: leaseID, NowMS: now.UnixMilli(), UntilMS: until.UnixMilli(), Lane: l.name, Queues: turns,
+		Deliverer: r.id, Busy: r.busy(turns), Steady: steady, Doubtful: doubtful, PerMerchant: r.Limits.PerMerchant, LastMS: lastFrom.Milliseconds(),
 	})
 	if err != nil {
 		return err
 	}
-	for _, d := range leased {
-		l.busy++
-		l.after = d.MerchantID
-		r.Metrics.inFlight.Inc()
+	for _, q := range leased.Queues {
+		l.roster.set(q.MerchantID, q.HeadMS)
+		r.know(q.MerchantID).breaker = q.Breaker
+	}
+	endpoints, err := r.endpoints(ctx, leased.Deliveries)
+	if err != nil {
+		seqs := make([]int64, len(leased.Deliveries))
+		for i, d := range leased.Deliveries {
+			seqs[i] = d.Seq
+			l.roster.add(d.MerchantID, d.DueMS)
+		}
+		_, giveBack := r.Store.ReleaseDeliveries(ctx, leaseID, seqs)
+		return errors.Join(err, giveBack)
+	}
+	for _, d := range leased.Deliveries {
+		l.flights[d.Seq] = flight{leaseID, d.MerchantID, now, d.Doubtful}
+		l.roster.after = d.MerchantID
+		r.know(d.MerchantID).busy++
+		r.Metrics.inFlight.WithLabelValues(l.label).Inc()
+		endpoint, configured := endpoints[d.MerchantID]
 		go func() {
-			recorded := r.deliver(r.work, job{d, leaseID, until})
-			r.finished <- finished{lane: l, leaseID: leaseID, abandoned: !recorded && r.work.Err() != nil}
+			o, recorded := r.deliver(r.work, job{d, leaseID, until, endpoint, configured}, r.recorder)
+			r.finished <- finished{lane: l, outcome: o, abandoned: !recorded && r.work.Err() != nil}
 		}()
 	}
 	return nil
 }
 
-// wait returns when there may be something to lease, or the context ends.
-func (r *run) wait(ctx context.Context, atMost time.Duration) {
+// busy returns what is under way of the merchants.
+func (r *run) busy(turns []store.Queue) map[string][]int64 {
+	busy := make(map[string][]int64, len(turns))
+	for _, t := range turns {
+		if r.merchants[t.MerchantID].busy > 0 {
+			busy[t.MerchantID] = nil
+		}
+	}
+	for _, l := range r.lanes {
+		for seq, f := range l.flights {
+			if seqs, ok := busy[f.merchantID]; ok {
+				busy[f.merchantID] = append(seqs, seq)
+			}
+		}
+	}
+	return busy
+}
+
+func (r *run) endpoints(ctx context.Context, deliveries []store.Delivery) (map[string]Endpoint, error) {
+	seen := make(map[string]bool)
+	var ids []string
+	for _, d := range deliveries {
+		if !seen[d.MerchantID] {
+			seen[d.MerchantID] = true
+			ids = append(ids, d.MerchantID)
+		}
+	}
+	if ids == nil {
+		return nil, nil
+	}
+	found, err := r.Endpoints(ctx, ids)
+	if err != nil {
+		return nil, fmt.Errorf("look up webhook endpoints: %w", err)
+	}
+	return found, nil
+}
+
+func (r *run) know(merchantID string) *merchant {
+	m := r.merchants[merchantID]
+	if m == nil {
+		m = &merchant{}
+		r.merchants[merchantID] = m
+	}
+	return m
+}
+
+// wait returns when there may be something to lease, or the context ends. It
+// reports whether somebody said that there is something new.
+func (r *run) wait(ctx context.Context, atMost time.Duration) (woken bool) {
 	timer := time.NewTimer(atMost)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 	case <-r.Wake:
+		return true
 	case <-timer.C:
+	case found := <-r.survey.results:
+		r.surveyed(found)
 	case f := <-r.finished:
 		r.free(f)
 		// Exchanges end in groups, as their outcomes are committed in groups.
@@ -184,33 +303,48 @@ func (r *run) wait(ctx context.Context, atMost time.Duration) {
 			r.free(<-r.finished)
 		}
 	}
+	return false
 }
 
 func (r *run) free(f finished) {
-	f.lane.busy--
-	r.Metrics.inFlight.Dec()
+	d := f.outcome.Delivery
 	if f.abandoned {
-		r.abandoned[f.leaseID] = true
+		r.abandoned[f.outcome.LeaseID] = append(r.abandoned[f.outcome.LeaseID], d.Seq)
+	}
+	if f.outcome.NextDueMS != 0 {
+		r.lanes[1].roster.add(d.MerchantID, f.outcome.NextDueMS)
+	}
+	delete(f.lane.flights, d.Seq)
+	r.Metrics.inFlight.WithLabelValues(f.lane.label).Dec()
+	m := r.merchants[d.MerchantID]
+	m.busy--
+	if f.outcome.Change != nil {
+		m.breaker = f.outcome.Change(m.breaker)
 	}
 }
 
 // stop waits for what is under way and gives back what was not finished.
 func (r *run) stop() error {
 	for _, l := range r.lanes {
-		for l.busy > 0 {
+		for len(l.flights) > 0 {
 			r.free(<-r.finished)
 		}
 	}
+	r.survey.wait()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.work), storeTimeout)
 	defer cancel()
 	var errs []error
-	for leaseID := range r.abandoned {
-		n, err := r.Store.ReleaseDeliveries(ctx, leaseID)
+	for leaseID, seqs := range r.abandoned {
+		n, err := r.Store.ReleaseDeliveries(ctx, leaseID, seqs)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
 		r.Logger.InfoContext(ctx, "webhook deliveries given back unfinished", "deliveries", n)
+	}
+	// Who holds leases yet stays enlisted until they end.
+	if len(errs) == 0 && !r.enlisted.IsZero() {
+		errs = append(errs, r.Store.Discharge(ctx, r.id))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("stop the webhook worker: deliveries that were not given back fall due when their leases end: %w", err)

@@ -44,15 +44,11 @@ func TestDelivers(t *testing.T) {
 		if err := webhook.Verify(secret, got[0].header.Get("X-Service-Signature"), got[0].body, epoch); err != nil {
 			t.Error(err)
 		}
-		record, err := s.DeliveryOf(t.Context(), events[0].ID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		wantRecord := store.DeliveryRecord{
-			ID: events[0].DeliveryID, Status: store.DeliveryDelivered, DueMS: epoch.UnixMilli(), FinishedMS: epoch.UnixMilli(),
+		wantRecord := record{
+			Status: store.DeliveryDelivered, FinishedMS: epoch.UnixMilli(),
 			Attempts: []store.Attempt{{Number: 1, StartedMS: epoch.UnixMilli(), StatusCode: 204}},
 		}
-		if diff := cmp.Diff(wantRecord, record); diff != "" {
+		if diff := cmp.Diff(wantRecord, recordOf(t, s, events[0].ID)); diff != "" {
 			t.Errorf("record (-want +got):\n%s", diff)
 		}
 	})
@@ -73,9 +69,9 @@ func TestRetries(t *testing.T) {
 		current := atomic.Pointer[string]{}
 		first, second := "whsec_1", "whsec_2"
 		current.Store(&first)
-		w.Endpoints = func(string) (deliver.Endpoint, bool) {
+		w.Endpoints = all(func(string) (deliver.Endpoint, bool) {
 			return deliver.Endpoint{URL: r.URL, Secret: *current.Load()}, true
-		}
+		})
 		w.start(t)
 		failed := w.outcome(t)
 		if failed.Status != store.DeliveryPending || failed.Attempt.StatusCode != http.StatusInternalServerError || failed.Attempt.Error != "answered 500, expected 2xx" {
@@ -127,17 +123,15 @@ func TestGivesUpAfterADay(t *testing.T) {
 		if last := time.Duration(o.Attempt.StartedMS-epoch.UnixMilli()) * time.Millisecond; last > 24*time.Hour || last < 24*time.Hour-10*time.Minute {
 			t.Errorf("the last attempt started after %s, want just inside 24h", last)
 		}
-		record, err := s.DeliveryOf(t.Context(), events[0].ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		record := recordOf(t, s, events[0].ID)
 		if record.Status != store.DeliveryFailed || len(record.Attempts) != 13 || len(r.requests()) != 13 {
 			t.Errorf("%s with %d attempts recorded, %d received; want failed with 13", record.Status, len(record.Attempts), len(r.requests()))
 		}
 		w.advance(epoch.Add(48 * time.Hour))
-		agenda, err := s.DeliveryAgenda(t.Context(), epoch.Add(48*time.Hour).UnixMilli())
-		if agenda != (store.Agenda{}) || err != nil {
-			t.Errorf("still on the agenda: %+v, %v", agenda, err)
+		for _, lane := range []store.Lane{store.FirstLane, store.RetryLane} {
+			if queues, err := s.Queues(t.Context(), lane); len(queues) != 0 || err != nil {
+				t.Errorf("still in the schedule: %+v, %v", queues, err)
+			}
 		}
 	})
 }
@@ -150,30 +144,25 @@ func TestDeadlinePassed(t *testing.T) {
 	dead := newReceiver(t, status(http.StatusInternalServerError))
 	due := epoch.Add(-24 * time.Hour).UnixMilli()
 	storetest.Schedule(t, s, "tried", 0, 1, due-1)
-	leased, err := s.LeaseDeliveries(t.Context(), store.LeaseRequest{
-		LeaseID: "first", NowMS: due, UntilMS: due + 1, Lane: store.FirstLane, Limit: 1, PerMerchant: 1,
-	})
-	if err != nil || len(leased) != 1 {
-		t.Fatalf("leased %v, %v", leased, err)
-	}
-	if err := s.FinishDelivery(t.Context(), store.Outcome{
-		DeliveryID: leased[0].ID, LeaseID: "first", Status: store.DeliveryPending, NextDueMS: due + 1,
+	tried := leaseOne(t, s, "first", time.UnixMilli(due), time.UnixMilli(due+1))
+	if _, err := s.FinishDeliveries(t.Context(), []store.Outcome{{
+		Delivery: tried, LeaseID: "first", Status: store.DeliveryPending, NextDueMS: due + 1,
 		Attempt: &store.Attempt{Number: 1, StartedMS: due, Error: "refused"},
-	}); err != nil {
+	}}); err != nil {
 		t.Fatal(err)
 	}
 	storetest.Schedule(t, s, "late", 0, 1, due-1)
 	storetest.Schedule(t, s, "dead", 0, 1, due-1)
 	w := newWorld(t, s, r.URL)
-	w.Endpoints = func(merchantID string) (deliver.Endpoint, bool) {
+	w.Endpoints = all(func(merchantID string) (deliver.Endpoint, bool) {
 		url := r.URL
 		if merchantID == "dead" {
 			url = dead.URL
 		}
 		return deliver.Endpoint{URL: url, Secret: secret}, true
-	}
+	})
 	w.start(t)
-	got := map[string]store.Outcome{}
+	got := map[string]outcome{}
 	for range 3 {
 		o := w.outcome(t)
 		got[o.DeliveryID] = o
@@ -195,9 +184,9 @@ func TestNoEndpoint(t *testing.T) {
 	storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
 	w := newWorld(t, s, r.URL)
 	var configured atomic.Bool
-	w.Endpoints = func(string) (deliver.Endpoint, bool) {
+	w.Endpoints = all(func(string) (deliver.Endpoint, bool) {
 		return deliver.Endpoint{URL: r.URL, Secret: secret}, configured.Load()
-	}
+	})
 	w.start(t)
 	o := w.outcome(t)
 	if o.Status != store.DeliveryPending || o.Attempt.Error != "no webhook URL is configured" || o.Attempt.StatusCode != 0 {
@@ -269,24 +258,19 @@ func TestRecordsUnderItsLease(t *testing.T) {
 		w := newWorld(t, s, r.URL)
 		w.start(t)
 		receive(t, arrived, "the request")
-		other := store.LeaseRequest{
-			LeaseID: "other", NowMS: epoch.Add(time.Minute).UnixMilli(), UntilMS: epoch.Add(time.Hour).UnixMilli(),
-			Lane: store.FirstLane, Limit: 1, PerMerchant: 1,
-		}
-		if leased, err := s.LeaseDeliveries(t.Context(), other); len(leased) != 1 || err != nil {
-			t.Fatalf("leased %v, %v", leased, err)
-		}
+		other := leaseOne(t, s, "other", epoch.Add(time.Minute), epoch.Add(time.Hour))
 		close(answer)
 		if err := w.stop(); err != nil {
 			t.Error(err)
 		}
-		record, err := s.DeliveryOf(t.Context(), events[0].ID)
-		if err != nil || len(record.Attempts) != 0 || record.Status != store.DeliveryPending {
-			t.Errorf("record %+v, %v; want it untouched", record, err)
+		if r := recordOf(t, s, events[0].ID); len(r.Attempts) != 0 || r.Status != store.DeliveryPending {
+			t.Errorf("record %+v; want it untouched", r)
 		}
-		o := store.Outcome{DeliveryID: events[0].DeliveryID, LeaseID: "other", Status: store.DeliveryDelivered, FinishedMS: 1}
-		if err := s.FinishDelivery(t.Context(), o); err != nil {
-			t.Errorf("the other's outcome: %v", err)
+		o := store.Outcome{
+			Delivery: other, LeaseID: "other", Attempt: &store.Attempt{Number: 1}, Status: store.DeliveryDelivered, FinishedMS: 1,
+		}
+		if lost, err := s.FinishDeliveries(t.Context(), []store.Outcome{o}); len(lost) != 0 || err != nil {
+			t.Errorf("the other's outcome: lost %v, %v", lost, err)
 		}
 	})
 }

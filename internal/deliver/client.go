@@ -1,0 +1,86 @@
+package deliver
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"net/netip"
+	"syscall"
+	"time"
+)
+
+// NewClient returns the client of all exchanges. It keeps connections open
+// for the next event, speaks HTTP/2 where the receiver does, uses no proxy,
+// follows no redirect, inflates no body, and connects to nothing that the
+// guard refuses. dialTimeout bounds the lookup and connection, and again the
+// TLS handshake: net/http goes on with both after a request was given up.
+func NewClient(guard *Guard, dialTimeout time.Duration) *http.Client {
+	return newClient(guard, net.Dialer{Timeout: dialTimeout})
+}
+
+func newClient(guard *Guard, dialer net.Dialer) *http.Client {
+	dialer.ControlContext = guard.control
+	return &http.Client{
+		Transport: &http.Transport{
+			DialContext:            guard.dial(dialer),
+			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
+			TLSHandshakeTimeout:    dialer.Timeout,
+			ForceAttemptHTTP2:      true,
+			DisableCompression:     true, // what is not inflated cannot explode
+			MaxResponseHeaderBytes: MaxResponseHeader,
+			MaxIdleConns:           512,
+			MaxIdleConnsPerHost:    16,
+			IdleConnTimeout:        90 * time.Second,
+			HTTP2:                  &http.HTTP2Config{SendPingTimeout: silence, PingTimeout: pingTimeout},
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// dial judges an address that stands in the URL as it is written there: the
+// dialer makes one of IPv4 of a mapped one.
+func (g *Guard) dial(dialer net.Dialer) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		if at, err := netip.ParseAddrPort(address); err == nil {
+			if err := g.judge(ctx, at.Addr()); err != nil {
+				return nil, err
+			}
+		}
+		return dialer.DialContext(ctx, network, address)
+	}
+}
+
+// control is a dialer's: it is called with each address before it is connected
+// to.
+func (g *Guard) control(ctx context.Context, _, address string, _ syscall.RawConn) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	return g.judge(ctx, at.Addr())
+}
+
+func (g *Guard) judge(ctx context.Context, a netip.Addr) error {
+	if secured(ctx) {
+		return g.Check(a)
+	}
+	return g.CheckPlain(a)
+}
+
+// securedKey is the key of secured's value.
+type securedKey struct{}
+
+// withScheme tells the dialer which scheme a request has. A connection is
+// never used for a request of the other scheme, so what holds when it is
+// dialled holds for all of its requests.
+func withScheme(ctx context.Context, scheme string) context.Context {
+	return context.WithValue(ctx, securedKey{}, scheme == "https")
+}
+
+// secured reports whether a connection is for TLS. One that nobody tells of is
+// not.
+func secured(ctx context.Context) bool {
+	is, _ := ctx.Value(securedKey{}).(bool)
+	return is
+}

@@ -1,0 +1,62 @@
+package deliver
+
+import (
+	"time"
+
+	"github.com/quittance/quittance/internal/store"
+)
+
+// lane is a share of the worker's exchanges, which the other lane cannot use:
+// first attempts do not wait behind the retries of dead endpoints, nor retries
+// behind a burst of events. Within a lane, endpoints that are steady have a
+// share of their own: those that may be slow or dead cannot fill it.
+type lane struct {
+	name     store.Lane
+	label    string // of the metrics
+	steady   int    // slots
+	doubtful int    // slots
+	roster   roster
+	flights  map[int64]flight // by the number of the event
+	// recheck are merchants to ask for although their breaker was open when
+	// last seen: it may have closed, and what waits behind it may be at its end.
+	recheck map[string]bool
+}
+
+func newLane(name store.Lane, label string, steady, doubtful int) *lane {
+	return &lane{
+		name: name, label: label, steady: steady, doubtful: doubtful,
+		roster: newRoster(), flights: make(map[int64]flight), recheck: make(map[string]bool),
+	}
+}
+
+// flight is an exchange under way.
+type flight struct {
+	leaseID    string
+	merchantID string
+	started    time.Time
+	doubtful   bool
+}
+
+// lingering is how long an exchange may take before it gives its steady slot
+// to another, if there is a doubtful one for it: a steady endpoint that stops
+// answering must not hold for the whole of its timeouts what others need.
+const lingering = time.Second
+
+// room returns how many more exchanges may begin, with steady endpoints and
+// with others.
+func (l *lane) room(now time.Time) (steady, doubtful int) {
+	steady, doubtful = l.steady, l.doubtful
+	slow := 0
+	for _, f := range l.flights {
+		switch {
+		case f.doubtful:
+			doubtful--
+		case now.Sub(f.started) >= lingering:
+			slow++
+		default:
+			steady--
+		}
+	}
+	moved := min(slow, max(0, doubtful))
+	return steady - (slow - moved), doubtful - moved
+}

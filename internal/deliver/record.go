@@ -1,0 +1,103 @@
+package deliver
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/quittance/quittance/internal/store"
+)
+
+// recordBatch is how many outcomes one transaction records at most.
+const recordBatch = 256
+
+// recorder gathers outcomes that come at the same time, so that they share
+// statements and a commit. None waits for a batch to fill.
+type recorder struct {
+	*Worker
+	mu      sync.Mutex
+	waiting []*unrecorded
+	running bool
+}
+
+// unrecorded is an outcome whose goroutine waits for it to be recorded.
+type unrecorded struct {
+	outcome store.Outcome
+	until   time.Time // when the lease ends
+	done    chan bool
+}
+
+// record writes the outcome, and tries again while the lease lasts. It reports
+// whether the delivery is off the worker's hands: recorded, or leased by
+// someone else by now.
+func (r *recorder) record(ctx context.Context, j job, o store.Outcome) bool {
+	u := &unrecorded{o, j.until, make(chan bool, 1)}
+	r.mu.Lock()
+	r.waiting = append(r.waiting, u)
+	if !r.running {
+		r.running = true
+		go r.run(ctx)
+	}
+	r.mu.Unlock()
+	return <-u.done
+}
+
+// run records batch after batch until nothing waits.
+func (r *recorder) run(ctx context.Context) {
+	for {
+		r.mu.Lock()
+		n := min(len(r.waiting), recordBatch)
+		batch := r.waiting[:n:n]
+		r.waiting = r.waiting[n:]
+		r.running = n > 0
+		r.mu.Unlock()
+		if n == 0 {
+			return
+		}
+		r.recordAll(ctx, batch)
+	}
+}
+
+func (r *recorder) recordAll(ctx context.Context, batch []*unrecorded) {
+	for len(batch) > 0 {
+		lost, err := r.finish(ctx, batch)
+		if err == nil {
+			for i, u := range batch {
+				if slices.Contains(lost, i) {
+					r.Logger.WarnContext(ctx, "outcome of a webhook delivery dropped: its lease ended and someone else has it",
+						"delivery", u.outcome.Delivery.ID)
+				}
+				u.done <- true
+			}
+			return
+		}
+		r.Logger.ErrorContext(ctx, "outcomes of webhook deliveries cannot be recorded; trying again while their leases last",
+			"deliveries", len(batch), "error", err)
+		timer := time.NewTimer(recordPause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+		}
+		batch = slices.DeleteFunc(batch, func(u *unrecorded) bool {
+			over := ctx.Err() != nil || !r.Now().Before(u.until)
+			if over {
+				u.done <- false
+			}
+			return over
+		})
+	}
+}
+
+// finish writes outcomes even when the worker's time is over: what a receiver
+// took should not be sent to it again.
+func (r *recorder) finish(ctx context.Context, batch []*unrecorded) ([]int, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+	outcomes := make([]store.Outcome, len(batch))
+	for i, u := range batch {
+		outcomes[i] = u.outcome
+	}
+	return r.Store.FinishDeliveries(ctx, outcomes)
+}

@@ -1,0 +1,145 @@
+package deliver
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/quittance/quittance/internal/store"
+)
+
+// surveyEvery is the longest time between two surveys.
+const surveyEvery = 5 * time.Second
+
+// unknown is the number of the newest event that the rosters know of, before
+// the first survey.
+const unknown = -1
+
+// survey is what the schedule holds, whoever put it there.
+type survey struct {
+	queues   map[store.Lane][]store.Queue
+	breakers map[store.BreakerState]int64
+	err      error
+}
+
+// surveyor makes surveys beside the work, one at a time: while a long snapshot
+// is open on PostgreSQL they take long.
+type surveyor struct {
+	begun   time.Time
+	under   bool // way
+	results chan survey
+	group   sync.WaitGroup
+}
+
+func (s *surveyor) wait() { s.group.Wait() }
+
+// learn brings the rosters up to date. What this process and others committed
+// since the last look stands in the log of events. If somebody says that there
+// is something new and it does not stand there, it is a delivery to be made
+// again, and a survey finds it.
+func (r *run) learn(now time.Time, woken bool) error {
+	ctx, cancel := context.WithTimeout(r.work, storeTimeout)
+	defer cancel()
+	if err := r.enlist(ctx, now); err != nil {
+		return err
+	}
+	if r.seen == unknown {
+		seen, err := r.Store.LastSeq(ctx)
+		if err != nil {
+			return err
+		}
+		// It may take long, as every survey, and without it nothing is known.
+		ctx, cancel := context.WithTimeout(r.work, surveyTimeout)
+		defer cancel()
+		found := r.look(ctx)
+		if found.err != nil {
+			return found.err
+		}
+		r.seen, r.looked, r.survey.begun = seen, now, now
+		r.surveyed(found)
+		return nil
+	}
+	quiet := false
+	if since := now.Sub(r.looked); woken || since >= r.Limits.Poll || since < 0 {
+		before := r.seen
+		for more := true; more; {
+			var queues []store.Queue
+			var err error
+			if queues, r.seen, more, err = r.Store.News(ctx, r.seen); err != nil {
+				return err
+			}
+			for _, q := range queues {
+				r.lanes[0].roster.add(q.MerchantID, q.HeadMS)
+			}
+		}
+		r.looked = now
+		quiet = woken && r.seen == before
+	}
+	if !r.survey.under && (quiet || now.Sub(r.survey.begun) >= surveyEvery) {
+		r.survey.begun, r.survey.under = now, true
+		r.survey.group.Go(func() {
+			ctx, cancel := context.WithTimeout(r.work, surveyTimeout)
+			defer cancel()
+			r.survey.results <- r.look(ctx)
+		})
+	}
+	return nil
+}
+
+// enlist lets the others know in time that this one may hold leases.
+func (r *run) enlist(ctx context.Context, now time.Time) error {
+	if now.Add(2 * r.Limits.Lease).Before(r.enlisted) {
+		return nil
+	}
+	until := now.Add(4 * r.Limits.Lease)
+	if err := r.Store.Enlist(ctx, r.id, now.UnixMilli(), until.UnixMilli()); err != nil {
+		return err
+	}
+	r.enlisted = until
+	return nil
+}
+
+// look makes a survey.
+func (r *run) look(ctx context.Context) (found survey) {
+	found.queues = make(map[store.Lane][]store.Queue)
+	for _, l := range r.lanes {
+		if found.queues[l.name], found.err = r.Store.Queues(ctx, l.name); found.err != nil {
+			return found
+		}
+	}
+	found.breakers, found.err = r.Store.BreakerCounts(ctx)
+	return found
+}
+
+// surveyed takes in a survey.
+func (r *run) surveyed(found survey) {
+	r.survey.under = false
+	if found.err != nil {
+		if r.work.Err() == nil {
+			r.Logger.ErrorContext(r.work, "the queues of webhook deliveries cannot be surveyed; trying again", "error", found.err)
+		}
+		return
+	}
+	for _, l := range r.lanes {
+		clear(l.recheck)
+		for _, q := range found.queues[l.name] {
+			l.roster.add(q.MerchantID, q.HeadMS)
+			l.recheck[q.MerchantID] = true
+		}
+	}
+	for id, m := range r.merchants {
+		if m.busy == 0 && !r.queued(id) {
+			delete(r.merchants, id)
+		}
+	}
+	r.Metrics.observeBreakers(found.breakers)
+}
+
+func (r *run) queued(merchantID string) bool {
+	for _, l := range r.lanes {
+		if _, ok := l.roster.heads[merchantID]; ok {
+			return true
+		}
+	}
+	return false
+}
