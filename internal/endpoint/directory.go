@@ -1,0 +1,191 @@
+// Package endpoint knows where the merchants' events go and what signs them:
+// from the configuration, or set by the merchants through the API. The secrets
+// of the latter are made here, told once, kept sealed, and replaced without a
+// moment in which a receiver that knows either has to refuse an event.
+package endpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/quittance/quittance/internal/deliver"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/vault"
+)
+
+// Errors of what is asked of a merchant's endpoint.
+var (
+	// ErrNone: there is no such merchant, or it has no endpoint.
+	ErrNone = errors.New("the merchant has no endpoint")
+	// ErrConfigured: the endpoint stands in the configuration, and is changed
+	// there.
+	ErrConfigured = errors.New("the merchant's endpoint stands in the configuration")
+	// ErrNoMasterKey: no secret can be kept.
+	ErrNoMasterKey = errors.New("there is no master key to seal secrets under")
+	// ErrStaged: there is a staged secret already.
+	ErrStaged = errors.New("a secret is staged already")
+	// ErrNotStaged: there is no staged secret, or not any more.
+	ErrNotStaged = errors.New("no secret is staged")
+)
+
+// PingError is that an endpoint did not take a test ping.
+type PingError struct {
+	Answer string // what it did instead
+}
+
+// Error says so.
+func (e *PingError) Error() string { return "the endpoint did not take the ping: " + e.Answer }
+
+// Retiring is how long a secret still signs after another took its place, in
+// the header that can hold several signatures.
+const Retiring = 24 * time.Hour
+
+// Store keeps endpoints and their secrets. *store.Store is one.
+type Store interface {
+	Endpoints(ctx context.Context, merchantIDs []string) (map[string]store.EndpointRow, error)
+	EndpointOwners(ctx context.Context) ([]string, error)
+	PutEndpoint(ctx context.Context, merchantID, url string, now int64, seal store.Seal) (first bool, err error)
+	StageSecret(ctx context.Context, merchantID string, now int64, seal store.Seal) (version int64, err error)
+	PromoteSecret(ctx context.Context, staged store.SecretRow, validUntil int64) error
+	DropStagedSecret(ctx context.Context, merchantID string) error
+	SealingKeys(ctx context.Context) ([]string, error)
+	Breakers(ctx context.Context, merchantIDs []string) (map[string]store.Breaker, error)
+}
+
+// Config says what a directory is made of. All but Fallback and Vault must be
+// set.
+type Config struct {
+	Store Store
+	// Configured are the endpoints that stand in the configuration, by
+	// merchant. They go before those that are set through the API.
+	Configured map[string]deliver.Endpoint
+	// Fallback is the endpoint of merchants that have no other. It has no URL
+	// when there is none.
+	Fallback deliver.Endpoint
+	// Known reports whether there is such a merchant.
+	Known func(merchantID string) bool
+	Vault *vault.Vault // nil without a master key: then no endpoint can be set
+	Guard *deliver.Guard
+	// Ping posts to an endpoint as events are posted.
+	Ping   func(ctx context.Context, to deliver.Endpoint, id string, body []byte) store.Attempt
+	Now    func() time.Time
+	Rand   io.Reader
+	Logger *slog.Logger
+}
+
+// Directory knows the endpoints of all merchants.
+type Directory struct {
+	Config
+
+	mu     sync.Mutex
+	owners map[string]bool // merchants that have set an endpoint
+}
+
+// Open returns a directory. It is an error when there are secrets that the
+// vault cannot open.
+func Open(ctx context.Context, c Config) (*Directory, error) {
+	keys, err := c.Store.SealingKeys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range keys {
+		if c.Vault == nil || !c.Vault.Has(id) {
+			return nil, fmt.Errorf("webhook secrets in the database are sealed under the master key with the id %s, which is not configured; name it under masterKeyFile, masterKeyEnv or oldMasterKeys", id)
+		}
+	}
+	owners, err := c.Store.EndpointOwners(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d := &Directory{Config: c, owners: make(map[string]bool)}
+	for _, id := range owners {
+		d.owners[id] = true
+	}
+	return d, nil
+}
+
+// Owns reports whether this process knows that the merchant has set an
+// endpoint. What other processes changed since it started, it does not.
+func (d *Directory) Owns(merchantID string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.owners[merchantID]
+}
+
+// Endpoints returns those of the merchants that have an endpoint, with it as
+// it is now.
+func (d *Directory) Endpoints(ctx context.Context, merchantIDs []string) (map[string]deliver.Endpoint, error) {
+	found := make(map[string]deliver.Endpoint, len(merchantIDs))
+	var rest []string
+	for _, id := range merchantIDs {
+		if e := d.Configured[id]; e.URL != "" {
+			found[id] = e
+		} else {
+			rest = append(rest, id)
+		}
+	}
+	rows, err := d.Store.Endpoints(ctx, rest)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range rest {
+		row, ok := rows[id]
+		if !ok {
+			if d.Fallback.URL != "" {
+				found[id] = d.Fallback
+			}
+			continue
+		}
+		e, err := d.open(row)
+		if err != nil { // others must not wait for it
+			d.Logger.ErrorContext(ctx, "a merchant's webhook secret cannot be read, so its events are not sent", "merchant", id, "error", err)
+			continue
+		}
+		found[id] = e
+	}
+	return found, nil
+}
+
+// open returns the endpoint with the secrets that sign now.
+func (d *Directory) open(row store.EndpointRow) (deliver.Endpoint, error) {
+	e := deliver.Endpoint{URL: row.URL}
+	now := d.Now().Unix()
+	for _, r := range row.Secrets {
+		if r.State == store.SecretRetiring && r.ValidUntil <= now {
+			continue
+		}
+		secret, err := d.secret(r)
+		if err != nil {
+			return e, err
+		}
+		if r.State == store.SecretActive {
+			e.Secret = secret
+		} else {
+			e.Others = append(e.Others, secret)
+		}
+	}
+	if e.Secret == "" {
+		return e, errors.New("no secret is active")
+	}
+	return e, nil
+}
+
+func (d *Directory) secret(r store.SecretRow) (string, error) {
+	if d.Vault == nil {
+		return "", ErrNoMasterKey
+	}
+	return open(d.Vault, r)
+}
+
+func open(v *vault.Vault, r store.SecretRow) (string, error) {
+	secret, err := v.Open(r.MerchantID, r.Version, vault.Sealed{KeyID: r.KeyID, Data: r.Sealed})
+	if err != nil {
+		return "", fmt.Errorf("webhook secret %d of %s: %w", r.Version, r.MerchantID, err)
+	}
+	return secret, nil
+}

@@ -1,0 +1,398 @@
+package endpoint_test
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/deliver"
+	"github.com/quittance/quittance/internal/endpoint"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/vault"
+)
+
+const start = 1_764_000_000
+
+// world is a directory on a real store, with a scripted endpoint.
+type world struct {
+	*endpoint.Directory
+	db    *store.Store
+	now   time.Time
+	pings []ping
+	// answer is the error of the next pings.
+	answer string
+}
+
+type ping struct {
+	to   deliver.Endpoint
+	id   string
+	body []byte
+}
+
+func key(t *testing.T) vault.Key {
+	t.Helper()
+	text, err := vault.NewKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := vault.ParseKey(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+var configured = deliver.Endpoint{URL: "https://shop.example/", Secret: "whsec_shop"}
+
+// open opens a directory on the database.
+func (w *world) open(t *testing.T, change ...func(*endpoint.Config)) error {
+	t.Helper()
+	c := endpoint.Config{
+		Store: w.db, Configured: map[string]deliver.Endpoint{"shop": configured, "cafe": {}},
+		Known: func(id string) bool { return id != "stranger" },
+		Guard: deliver.NewGuard([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}),
+		Ping: func(_ context.Context, to deliver.Endpoint, id string, body []byte) store.Attempt {
+			w.pings = append(w.pings, ping{to, id, body})
+			return store.Attempt{Number: 1, Error: w.answer}
+		},
+		Now: func() time.Time { return w.now }, Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler),
+	}
+	for _, f := range change {
+		f(&c)
+	}
+	d, err := endpoint.Open(t.Context(), c)
+	w.Directory = d
+	return err
+}
+
+func withVault(v *vault.Vault) func(*endpoint.Config) {
+	return func(c *endpoint.Config) { c.Vault = v }
+}
+
+// each runs a test on a directory with a vault, on both databases.
+func each(t *testing.T, test func(t *testing.T, w *world)) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		w := &world{db: db, now: time.Unix(start, 0)}
+		if err := w.open(t, withVault(vault.New(key(t)))); err != nil {
+			t.Fatal(err)
+		}
+		test(t, w)
+	})
+}
+
+// signing returns what a merchant's events are signed with.
+func (w *world) signing(t *testing.T, id string) deliver.Endpoint {
+	t.Helper()
+	found, err := w.Endpoints(t.Context(), []string{"nobody", id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found[id]
+}
+
+func states(v endpoint.View) (all []store.SecretState) {
+	for _, s := range v.Secrets {
+		all = append(all, s.State)
+	}
+	return all
+}
+
+// TestRotation goes through the life of an endpoint and of three secrets.
+func TestRotation(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		const id = "cafe"
+		want := func(step string, url, active string, others ...string) {
+			t.Helper()
+			if diff := cmp.Diff(deliver.Endpoint{URL: url, Secret: active, Others: others}, w.signing(t, id)); diff != "" {
+				t.Fatalf("%s (-want +got):\n%s", step, diff)
+			}
+		}
+		if _, err := w.View(t.Context(), id); !errors.Is(err, endpoint.ErrNone) || w.Owns(id) {
+			t.Fatalf("before anything: %v", err)
+		}
+		v, first, err := w.Put(t.Context(), id, "https://cafe.example/a")
+		if err != nil || !strings.HasPrefix(first, "whsec_") || v.URL != "https://cafe.example/a" || v.ChangedAt != start || v.Configured || !w.Owns(id) {
+			t.Fatalf("put: %+v, %q, %v", v, first, err)
+		}
+		want("put", "https://cafe.example/a", first)
+		v, again, err := w.Put(t.Context(), id, "https://cafe.example/b")
+		if err != nil || again != "" || !slices.Equal(states(v), []store.SecretState{store.SecretActive}) {
+			t.Fatalf("put again: %+v, %q, %v", v, again, err)
+		}
+		want("put again", "https://cafe.example/b", first)
+
+		if _, err := w.Promote(t.Context(), id); !errors.Is(err, endpoint.ErrNotStaged) {
+			t.Errorf("promote nothing: %v", err)
+		}
+		if err := w.Unstage(t.Context(), id); !errors.Is(err, endpoint.ErrNotStaged) {
+			t.Errorf("unstage nothing: %v", err)
+		}
+		_, dropped, err := w.Stage(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want("staged", "https://cafe.example/b", first, dropped)
+		if _, _, err := w.Stage(t.Context(), id); !errors.Is(err, endpoint.ErrStaged) {
+			t.Errorf("stage twice: %v", err)
+		}
+		if err := w.Unstage(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		want("dropped", "https://cafe.example/b", first)
+		_, second, err := w.Stage(t.Context(), id)
+		if err != nil || second == first || second == dropped {
+			t.Fatalf("stage: %q, %v", second, err)
+		}
+
+		w.answer = "answered 401, expected 2xx"
+		var refused *endpoint.PingError
+		if _, err := w.Promote(t.Context(), id); !errors.As(err, &refused) || refused.Answer != w.answer {
+			t.Errorf("promote what the endpoint refuses: %v", err)
+		}
+		want("not promoted", "https://cafe.example/b", first, second)
+		w.answer = ""
+		v, err = w.Promote(t.Context(), id)
+		if err != nil || !slices.Equal(states(v), []store.SecretState{store.SecretActive, store.SecretRetiring}) || v.Secrets[1].ValidUntil != start+86400 {
+			t.Fatalf("promote: %+v, %v", v, err)
+		}
+		want("promoted", "https://cafe.example/b", second, first)
+		for _, p := range w.pings {
+			if diff := cmp.Diff(deliver.Endpoint{URL: "https://cafe.example/b", Secret: second}, p.to); diff != "" {
+				t.Errorf("pinged (-want +got):\n%s", diff)
+			}
+		}
+
+		w.now = w.now.Add(endpoint.Retiring - time.Second)
+		want("a day later", "https://cafe.example/b", second, first)
+		w.now = w.now.Add(time.Second)
+		want("a second later still", "https://cafe.example/b", second)
+		if v, err := w.View(t.Context(), id); err != nil || len(v.Secrets) != 1 {
+			t.Errorf("shown are %+v, %v", v.Secrets, err)
+		}
+	})
+}
+
+// TestPromoteOfAnother has the secret that was pinged be dropped meanwhile, and
+// then another staged, which has the same version.
+func TestPromoteOfAnother(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		_, first, err := w.Put(t.Context(), "cafe", "https://cafe.example/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := w.Stage(t.Context(), "cafe"); err != nil {
+			t.Fatal(err)
+		}
+		w.Ping = func(ctx context.Context, _ deliver.Endpoint, _ string, _ []byte) store.Attempt {
+			if err := w.Unstage(ctx, "cafe"); err != nil {
+				t.Error(err)
+			}
+			return store.Attempt{}
+		}
+		if _, err := w.Promote(t.Context(), "cafe"); !errors.Is(err, endpoint.ErrNotStaged) {
+			t.Errorf("promote: %v", err)
+		}
+		if got := w.signing(t, "cafe"); got.Secret != first || got.Others != nil {
+			t.Errorf("events are signed with %+v", got)
+		}
+		if _, _, err := w.Stage(t.Context(), "cafe"); err != nil {
+			t.Fatal(err)
+		}
+		w.Ping = func(ctx context.Context, _ deliver.Endpoint, _ string, _ []byte) store.Attempt {
+			err := w.Unstage(ctx, "cafe")
+			if _, _, staged := w.Stage(ctx, "cafe"); err != nil || staged != nil {
+				t.Error(err, staged)
+			}
+			return store.Attempt{}
+		}
+		if _, err := w.Promote(t.Context(), "cafe"); !errors.Is(err, endpoint.ErrNotStaged) {
+			t.Errorf("promote: %v", err)
+		}
+		if got := w.signing(t, "cafe"); got.Secret != first {
+			t.Errorf("events are signed with %+v", got)
+		}
+	})
+}
+
+func TestPing(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		if _, err := w.PingMerchant(t.Context(), "cafe"); !errors.Is(err, endpoint.ErrNone) {
+			t.Errorf("ping nothing: %v", err)
+		}
+		w.answer = "answered 500, expected 2xx"
+		a, err := w.PingMerchant(t.Context(), "shop")
+		if err != nil || a.Error != w.answer || len(w.pings) != 1 {
+			t.Fatalf("ping: %+v, %v", a, err)
+		}
+		p := w.pings[0]
+		var body map[string]any
+		if err := json.Unmarshal(p.body, &body); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(configured, p.to); diff != "" || !strings.HasPrefix(p.id, "dlv_") {
+			t.Errorf("pinged as %s: %s", p.id, diff)
+		}
+		if id, _ := body["id"].(string); !strings.HasPrefix(id, "evt_") || body["type"] != "webhook.ping" || body["createdAt"] != float64(start) || !cmp.Equal(body["data"], map[string]any{}) || len(body) != 4 {
+			t.Errorf("the ping is %s", p.body)
+		}
+	})
+}
+
+// TestWhose refuses to change what is not the merchant's to change.
+func TestWhose(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		all := func(id string) map[string]error {
+			_, _, put := w.Put(t.Context(), id, "https://cafe.example/")
+			_, _, stage := w.Stage(t.Context(), id)
+			_, promote := w.Promote(t.Context(), id)
+			return map[string]error{"put": put, "stage": stage, "promote": promote, "unstage": w.Unstage(t.Context(), id)}
+		}
+		for what, err := range all("stranger") {
+			if !errors.Is(err, endpoint.ErrNone) {
+				t.Errorf("%s for nobody: %v", what, err)
+			}
+		}
+		for what, err := range all("shop") {
+			if !errors.Is(err, endpoint.ErrConfigured) {
+				t.Errorf("%s where it is configured: %v", what, err)
+			}
+		}
+		if v, err := w.View(t.Context(), "shop"); err != nil || !v.Configured || v.URL != configured.URL || v.Secrets != nil || v.Breaker.State != store.BreakerClosed {
+			t.Errorf("the configured one is shown as %+v, %v", v, err)
+		}
+		if got := w.signing(t, "shop"); !cmp.Equal(got, configured) {
+			t.Errorf("the configured one is %+v", got)
+		}
+		if err := w.open(t); err != nil { // without a master key
+			t.Fatal(err)
+		}
+		for what, err := range all("cafe") {
+			if !errors.Is(err, endpoint.ErrNoMasterKey) {
+				t.Errorf("%s without a master key: %v", what, err)
+			}
+		}
+		if w.pings != nil {
+			t.Errorf("pinged %+v", w.pings)
+		}
+	})
+}
+
+// TestFallback goes behind what a merchant has set.
+func TestFallback(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		all := deliver.Endpoint{URL: "http://127.0.0.1:9/", Secret: "whsec_all"}
+		w.Fallback = all
+		if got := w.signing(t, "cafe"); !cmp.Equal(got, all) {
+			t.Errorf("the fallback is %+v", got)
+		}
+		if v, err := w.View(t.Context(), "cafe"); err != nil || !v.Configured || v.URL != all.URL {
+			t.Errorf("the fallback is shown as %+v, %v", v, err)
+		}
+		if _, _, err := w.Stage(t.Context(), "cafe"); !errors.Is(err, endpoint.ErrConfigured) {
+			t.Errorf("stage for the fallback: %v", err)
+		}
+		if _, _, err := w.Put(t.Context(), "cafe", "https://cafe.example/"); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.signing(t, "cafe"); got.URL != "https://cafe.example/" {
+			t.Errorf("the merchant's own is %+v", got)
+		}
+	})
+}
+
+func TestURLs(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		longest := "https://cafe.example/" + strings.Repeat("x", endpoint.MaxURL-len("https://cafe.example/"))
+		for url, want := range map[string]string{
+			"https://cafe.example/a?b=c": "", "https://8.8.8.8:8443/": "", "http://10.1.2.3/": "", "https://10.1.2.3/": "",
+			"http://name.internal/": "", longest: "", // what the name stands for is seen when it is dialled
+			longest + "x": "at most 2048 bytes", "": "begins with https", "cafe.example": "begins with https", "ftp://cafe.example/": "begins with https",
+			"https:///x": "begins with https", "https://:443/": "begins with https", "https://cafe.example/#x": "without fragment", "https://me@cafe.example/": "account",
+			"https://me:pw@cafe.example/": "account", "https://cafe.example:port/": "begins with https", "http://8.8.8.8/": "without TLS",
+			"https://127.0.0.1/": "not on the public internet", "https://[::1]/": "not on the public internet", "http://169.254.169.254/": "not on the public internet",
+			"https://[::ffff:127.0.0.1]/": "not on the public internet", "https://[fe80::1%25eth0]/": "not on the public internet",
+		} {
+			_, _, err := w.Put(t.Context(), "cafe", url)
+			var wrong *invoice.FieldError
+			switch {
+			case want == "" && err != nil:
+				t.Errorf("%.60q is refused: %v", url, err)
+			case want != "" && (!errors.As(err, &wrong) || wrong.Field != "url" || !strings.Contains(wrong.Detail, want)):
+				t.Errorf("%.60q: %v; want it to say %q", url, err, want)
+			}
+		}
+	})
+}
+
+// TestMasterKeys opens directories with other master keys.
+func TestMasterKeys(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		w := &world{db: db, now: time.Unix(start, 0)}
+		old, newer := key(t), key(t)
+		if err := w.open(t, withVault(vault.New(old))); err != nil {
+			t.Fatal(err)
+		}
+		_, secret, err := w.Put(t.Context(), "cafe", "https://cafe.example/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, v := range map[string]*vault.Vault{"no": nil, "another": vault.New(newer)} {
+			if err := w.open(t, withVault(v)); err == nil || !strings.Contains(err.Error(), old.ID) {
+				t.Errorf("with %s key it opens: %v", name, err)
+			}
+		}
+		if err := w.open(t, withVault(vault.New(newer, old))); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.signing(t, "cafe"); got.Secret != secret || !w.Owns("cafe") || w.Owns("shop") {
+			t.Errorf("with both keys it signs with %+v", got)
+		}
+		n, err := endpoint.Reseal(t.Context(), db, vault.New(newer, old))
+		if err != nil || n != 1 {
+			t.Fatalf("resealed %d, %v", n, err)
+		}
+		if n, err := endpoint.Reseal(t.Context(), db, vault.New(newer, old)); err != nil || n != 0 {
+			t.Errorf("resealed %d again, %v", n, err)
+		}
+		if err := w.open(t, withVault(vault.New(newer))); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.signing(t, "cafe"); got.Secret != secret {
+			t.Errorf("with the new key it signs with %+v", got)
+		}
+		if n, err := endpoint.Reseal(t.Context(), db, vault.New(old)); !errors.Is(err, vault.ErrNoKey) || n != 0 {
+			t.Errorf("without the key, %d are resealed, %v", n, err)
+		}
+	})
+}
+
+// TestReseal takes more than one batch.
+func TestReseal(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		w := &world{db: db, now: time.Unix(start, 0)}
+		old, newer := key(t), key(t)
+		if err := w.open(t, withVault(vault.New(old))); err != nil {
+			t.Fatal(err)
+		}
+		const merchants = endpoint.ResealBatch + 3
+		for i := range merchants {
+			if _, _, err := w.Put(t.Context(), "m"+strings.Repeat("x", i%60)+string(rune('a'+i/60)), "https://m.example/"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n, err := endpoint.Reseal(t.Context(), db, vault.New(newer, old)); err != nil || n != merchants {
+			t.Errorf("resealed %d, %v; want %d", n, err, merchants)
+		}
+	})
+}
