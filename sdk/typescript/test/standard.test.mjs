@@ -1,0 +1,22 @@
+// Holds deliveries, signed by Quittance, against the public verifier of
+// Standard Webhooks. Their file is named by an environment variable.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { Webhook } from "standardwebhooks";
+
+const file = process.env.SIGNED_DELIVERIES;
+assert.ok(file, "SIGNED_DELIVERIES names no file");
+const deliveries = JSON.parse(readFileSync(file, "utf8"));
+assert.ok(deliveries.length > 0);
+
+for (const d of deliveries) {
+  test(d.name, () => {
+    const verifier = d.raw ? new Webhook(d.secret, { format: "raw" }) : new Webhook(d.secret);
+    if (d.valid) {
+      verifier.verify(d.body, d.headers);
+    } else {
+      assert.throws(() => verifier.verify(d.body, d.headers), { name: "WebhookVerificationError" });
+    }
+  });
+}
