@@ -71,15 +71,11 @@ func IdempotencyKey(key string) CreateOption {
 // CheckoutURL, a path that [Client.URL] makes whole.
 func (c *Client) CreateInvoice(ctx context.Context, r CreateInvoiceRequest, options ...CreateOption) (CreateInvoiceResponse, error) {
 	var created CreateInvoiceResponse
-	body, err := json.Marshal(r)
-	if err != nil {
-		return created, fmt.Errorf("client: encode the request: %w", err)
-	}
-	header := http.Header{"Content-Type": {"application/json"}}
+	header := make(http.Header)
 	for _, option := range options {
 		option(header)
 	}
-	err = c.call(ctx, http.MethodPost, c.base.JoinPath("api/invoices"), header, body, &created)
+	err := c.post(ctx, c.base.JoinPath("api/invoices"), header, r, &created)
 	return created, err
 }
 
@@ -88,17 +84,54 @@ func (c *Client) CreateInvoice(ctx context.Context, r CreateInvoiceRequest, opti
 func (c *Client) Invoice(ctx context.Context, id string) (Invoice, error) {
 	var answer InvoiceResponse
 	err := c.call(ctx, http.MethodGet, c.base.JoinPath("api/invoices", url.PathEscape(id)), nil, nil, &answer)
-	if err == nil && (id == "" || answer.Invoice.ID != id) { // "" makes the path that of the list
-		err = fmt.Errorf("client: asked for invoice %q and was answered %q", id, answer.Invoice.ID)
+	return answer.Invoice, answered(err, "invoice", id, answer.Invoice.ID)
+}
+
+// Payment returns a payment in its latest known state, confirmed or not,
+// attributed or not. When no payment has the id, the error's code is
+// [CodeNotFound].
+func (c *Client) Payment(ctx context.Context, id string) (Payment, error) {
+	var answer PaymentResponse
+	err := c.call(ctx, http.MethodGet, c.base.JoinPath("api/payments", url.PathEscape(id)), nil, nil, &answer)
+	return answer.Payment, answered(err, "payment", id, answer.Payment.ID)
+}
+
+// AttributePayment gives a payment that belongs to no invoice to one, and
+// returns it then. It may be repeated. The error's code is [CodeNotFound] when
+// no payment has the id, [CodeInvalidField] with the field invoiceId when the
+// invoice does not fit, [CodeAlreadyAttributed] when the payment belongs to
+// another one, and [CodePaymentOrphaned] when it is not on the chain any more.
+func (c *Client) AttributePayment(ctx context.Context, id string, r AttributePaymentRequest) (Payment, error) {
+	var answer PaymentResponse
+	err := c.post(ctx, c.base.JoinPath("api/payments", url.PathEscape(id), "attribution"), make(http.Header), r, &answer)
+	return answer.Payment, answered(err, "payment", id, answer.Payment.ID)
+}
+
+// answered returns err or, without one, an error when the answer is of another
+// id than was asked for: an id such as "" makes another path.
+func answered(err error, what, id, got string) error {
+	if err == nil && (id == "" || got != id) {
+		return fmt.Errorf("client: asked for %s %q and was answered %q", what, id, got)
 	}
-	return answer.Invoice, err
+	return err
 }
 
 // URL returns the whole address of a path of the service, such as a
 // CheckoutURL.
 func (c *Client) URL(path string) string { return c.base.JoinPath(path).String() }
 
-// call sends a request and reads the answer's JSON into answer.
+// post sends a body as JSON, and reads the answer's JSON into answer.
+func (c *Client) post(ctx context.Context, u *url.URL, header http.Header, body, answer any) error {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return fmt.Errorf("client: encode the request: %w", err)
+	}
+	header.Set("Content-Type", "application/json")
+	return c.call(ctx, http.MethodPost, u, header, text, answer)
+}
+
+// call sends a request and reads the answer's JSON into answer, which is nil
+// when there is to be none.
 func (c *Client) call(ctx context.Context, method string, u *url.URL, header http.Header, body []byte, answer any) (err error) {
 	request, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
 	if err != nil {
@@ -121,6 +154,8 @@ func (c *Client) call(ctx context.Context, method string, u *url.URL, header htt
 		return fmt.Errorf("client: the answer to %s %s exceeds %d bytes", method, u, MaxAnswer)
 	case response.StatusCode >= http.StatusMultipleChoices:
 		return parseError(response, text)
+	case answer == nil:
+		return nil
 	}
 	if err := json.Unmarshal(text, answer); err != nil {
 		return fmt.Errorf("client: the answer to %s %s is not the service's: %w", method, u, err)

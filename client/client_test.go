@@ -131,6 +131,51 @@ func TestInvoiceOfNoID(t *testing.T) {
 		if _, err := c.Invoice(t.Context(), id); err == nil {
 			t.Errorf("Invoice(%q) is no error", id)
 		}
+		if _, err := c.Payment(t.Context(), id); err == nil {
+			t.Errorf("Payment(%q) is no error", id)
+		}
+		if _, err := c.AttributePayment(t.Context(), id, client.AttributePaymentRequest{}); err == nil {
+			t.Errorf("AttributePayment(%q) is no error", id)
+		}
+	}
+}
+
+func TestPayment(t *testing.T) {
+	want := client.Payment{
+		ID: "pay_3t9f0w6k2m5xq8r1v4z7b0n3hc", InvoiceID: invoice.ID, ChainKey: "base", TxHash: "0x" + strings.Repeat("1", 64),
+		Amount: "1", Currency: "USDC", From: invoice.MerchantAddress, To: invoice.MerchantAddress, Status: client.PaymentConfirmed,
+		ConfirmedAt: 3, Attribution: &client.Attribution{Method: client.ByHand, By: "maria", At: 4},
+	}
+	asked := client.AttributePaymentRequest{InvoiceID: invoice.ID, By: "maria", Note: "two parts"}
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.Method + " " + r.URL.EscapedPath() {
+		case "POST /api/payments/" + want.ID + "/attribution":
+			var got client.AttributePaymentRequest
+			if err := json.NewDecoder(r.Body).Decode(&got); err != nil || got != asked || r.Header.Get("Content-Type") != "application/json" {
+				t.Errorf("asked %+v, %v", got, err)
+			}
+		case "GET /api/payments/" + want.ID:
+		default:
+			answer(t, w, http.StatusNotFound, "application/problem+json", client.Problem{
+				Type: "https://example.com/#not_found", Title: "Not found", Status: 404, Detail: "None.", Code: client.CodeNotFound,
+			})
+			return
+		}
+		answer(t, w, http.StatusOK, "application/json", client.PaymentResponse{Payment: want})
+	})
+	got, err := c.Payment(t.Context(), want.ID)
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	got, err = c.AttributePayment(t.Context(), want.ID, asked)
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	for _, id := range []string{"pay_x", "a b", "%41"} {
+		var refused *client.Error
+		if _, err := c.AttributePayment(t.Context(), id, asked); !errors.As(err, &refused) || refused.Code != client.CodeNotFound {
+			t.Errorf("AttributePayment(%q): %v", id, err)
+		}
 	}
 }
 
@@ -237,7 +282,7 @@ func TestListsAllPages(t *testing.T) {
 		}
 		got = append(got, inv.CreatedAt)
 	}
-	for p, err := range c.Payments(t.Context(), client.PaymentFilter{MerchantID: "acme", ChainKey: "base", IncludePending: true}) {
+	for p, err := range c.Payments(t.Context(), client.PaymentFilter{MerchantID: "acme", ChainKey: "base", IncludePending: true, IncludeUnattributed: true}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -252,8 +297,8 @@ func TestListsAllPages(t *testing.T) {
 		"/api/invoices?limit=2&merchantId=acme&status=paid",
 		"/api/invoices?cursor=1&limit=2&merchantId=acme&status=paid",
 		"/api/invoices?cursor=2&limit=2&merchantId=acme&status=paid",
-		"/api/payments?chainKey=base&include=pending&merchantId=acme",
-		"/api/payments?chainKey=base&cursor=1&include=pending&merchantId=acme",
+		"/api/payments?chainKey=base&include=pending%2Cunattributed&merchantId=acme",
+		"/api/payments?chainKey=base&cursor=1&include=pending%2Cunattributed&merchantId=acme",
 	}
 	if diff := cmp.Diff(want, queries); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 )
 
 // InvoiceFilter says which invoices to list. Its zero value lists all.
@@ -35,7 +36,10 @@ type PaymentFilter struct {
 	// IncludePending lists payments that are not confirmed yet and orphaned
 	// ones too; each has a Status then.
 	IncludePending bool
-	PageSize       int // payments per request, 1 to 200; 0 for the service's default
+	// IncludeUnattributed lists payments that belong to no invoice too; again
+	// each has a Status. With a MerchantID, they are those to its addresses.
+	IncludeUnattributed bool
+	PageSize            int // payments per request, 1 to 200; 0 for the service's default
 }
 
 // Payments lists on-chain payments, the latest seen first, page by page as
@@ -44,12 +48,73 @@ func (c *Client) Payments(ctx context.Context, f PaymentFilter) iter.Seq2[Paymen
 	query := make(url.Values)
 	set(query, "merchantId", f.MerchantID)
 	set(query, "chainKey", f.ChainKey)
+	var include []string
 	if f.IncludePending {
-		query.Set("include", string(PaymentPending))
+		include = append(include, "pending")
 	}
+	if f.IncludeUnattributed {
+		include = append(include, "unattributed")
+	}
+	set(query, "include", strings.Join(include, ","))
 	return list(ctx, c, "api/payments", query, f.PageSize, func(page PaymentList) ([]Payment, string) {
 		return page.Payments, page.NextCursor
 	})
+}
+
+// EventFilter says which events to list. Its zero value lists all.
+type EventFilter struct {
+	MerchantID string
+	Type       EventType
+	InvoiceID  string
+	// Delivery is the state of the delivery now, such as [WithFailed]. It
+	// cannot be asked for with EventsAfter.
+	Delivery DeliveryFilter
+	PageSize int // events per request, 1 to 200; 0 for the service's default
+}
+
+func (f EventFilter) query() url.Values {
+	query := make(url.Values)
+	set(query, "merchantId", f.MerchantID)
+	set(query, "type", string(f.Type))
+	set(query, "invoiceId", f.InvoiceID)
+	set(query, "delivery", string(f.Delivery))
+	return query
+}
+
+// Events lists events with how their deliveries stand, newest first, page by
+// page as they are asked for. After an error the list ends.
+func (c *Client) Events(ctx context.Context, f EventFilter) iter.Seq2[EventRecord, error] {
+	return list(ctx, c, "api/events", f.query(), f.PageSize, func(page EventList) ([]EventRecord, string) {
+		return page.Events, page.NextCursor
+	})
+}
+
+// Where EventsAfter can begin.
+const (
+	AfterStart = "start" // the oldest event that is kept
+	AfterEnd   = "end"   // what is recorded from now on
+)
+
+// EventsAfter returns the next events in the order in which they were recorded,
+// and where to go on: AfterStart, AfterEnd or what the call before returned,
+// which may be kept for as long as events are. Each event comes exactly once.
+// When there is no more yet, the page is empty.
+func (c *Client) EventsAfter(ctx context.Context, f EventFilter, after string) (events []EventRecord, next string, err error) {
+	query := f.query()
+	query.Set("after", after)
+	if f.PageSize != 0 {
+		query.Set("limit", strconv.Itoa(f.PageSize))
+	}
+	u := *c.base.JoinPath("api/events")
+	u.RawQuery = query.Encode()
+	var page EventList
+	if err := c.call(ctx, http.MethodGet, &u, nil, nil, &page); err != nil {
+		return nil, after, err
+	}
+	if page.NextCursor == "" {
+		return nil, after, errors.New("client: the answer does not say where to go on")
+	}
+	return page.Events, page.NextCursor, nil
 }
 
 func set(query url.Values, name, value string) {

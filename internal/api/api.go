@@ -8,12 +8,14 @@ package api
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/guard"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
@@ -37,6 +39,10 @@ const (
 	MaxIdempotencyKey = 255
 	// MaxNoticeText is the length of the longest text in a notice that is kept, in bytes.
 	MaxNoticeText = 255
+	// RedeliverBatch is how many events one transaction schedules again.
+	RedeliverBatch = 500
+	// RedeliverTime is after how long a request begins no further one.
+	RedeliverTime = 3 * time.Second
 	// RequestTimeout is how long a request may wait for the database, all in all.
 	RequestTimeout = 10 * time.Second
 )
@@ -48,6 +54,10 @@ type Ledger interface {
 	// settle.ErrIdempotencyMismatch and settle.ErrIdempotencyInProgress, or
 	// internal ones.
 	Create(ctx context.Context, r settle.CreateRequest) (invoice.Invoice, error)
+	// AttributeByHand gives a payment to an invoice, and returns the payment
+	// then. Errors are store.ErrNotFound, *invoice.FieldError,
+	// settle.ErrAttributed and settle.ErrOrphaned, or internal ones.
+	AttributeByHand(ctx context.Context, h settle.HandAttribution) (invoice.Payment, error)
 	// ReceiveNotice stores a notice once.
 	ReceiveNotice(ctx context.Context, n settle.Notice) error
 }
@@ -58,8 +68,38 @@ type Reader interface {
 	Invoice(ctx context.Context, id string) (invoice.Invoice, error)
 	// Invoices returns those that fit, newest first.
 	Invoices(ctx context.Context, f store.InvoiceFilter) ([]invoice.Invoice, error)
+	// Payment returns one payment, or store.ErrNotFound.
+	Payment(ctx context.Context, id string) (store.PaymentRow, error)
 	// Payments returns those that fit, the latest seen first.
 	Payments(ctx context.Context, f store.PaymentFilter) ([]store.PaymentRow, error)
+}
+
+// Events is the log of events and the schedule of their deliveries.
+type Events interface {
+	// Events returns those that fit, in the order that the filter says.
+	Events(ctx context.Context, f store.EventFilter) ([]store.EventRow, error)
+	// EventRecord returns one event with its attempts, or store.ErrNotFound.
+	EventRecord(ctx context.Context, id string) (store.EventRow, []store.Attempt, error)
+	// LastSeq returns the number of the newest event, 0 when there is none.
+	LastSeq(ctx context.Context) (int64, error)
+	// Redeliver schedules an event's delivery again. Errors are
+	// store.ErrNotFound, store.ErrPending and store.ErrNoDelivery, or internal
+	// ones.
+	Redeliver(ctx context.Context, eventID string, nowMS int64) error
+	// RedeliverMany schedules at most so many again. It returns how many, and
+	// where to go on; 0 when nothing is left.
+	RedeliverMany(ctx context.Context, f store.RedeliverFilter, nowMS int64, limit int) (scheduled, next int64, err error)
+}
+
+// Endpoints are the merchants' webhook endpoints. endpoint.Directory is one; it
+// says what the errors are.
+type Endpoints interface {
+	View(ctx context.Context, merchantID string) (endpoint.View, error)
+	Put(ctx context.Context, merchantID, url string) (v endpoint.View, secret string, err error)
+	PingMerchant(ctx context.Context, merchantID string) (store.Attempt, error)
+	Stage(ctx context.Context, merchantID string) (v endpoint.View, secret string, err error)
+	Promote(ctx context.Context, merchantID string) (endpoint.View, error)
+	Unstage(ctx context.Context, merchantID string) error
 }
 
 // Provider is a transfer provider whose notices are accepted.
@@ -75,6 +115,8 @@ type Provider struct {
 type Config struct {
 	Ledger    Ledger
 	Reader    Reader
+	Events    Events
+	Endpoints Endpoints
 	Chains    []chain.Chain // those that the service is configured with
 	Providers []Provider
 	Now       func() time.Time
@@ -85,6 +127,8 @@ type Config struct {
 type API struct {
 	ledger    Ledger
 	reader    Reader
+	events    Events
+	endpoints Endpoints
 	chains    map[string]chain.Chain
 	providers map[string]Provider
 	now       func() time.Time
@@ -94,7 +138,7 @@ type API struct {
 // New returns an API.
 func New(c Config) *API {
 	a := &API{
-		ledger: c.Ledger, reader: c.Reader, now: c.Now, logger: c.Logger,
+		ledger: c.Ledger, reader: c.Reader, events: c.Events, endpoints: c.Endpoints, now: c.Now, logger: c.Logger,
 		chains:    make(map[string]chain.Chain, len(c.Chains)),
 		providers: make(map[string]Provider, len(c.Providers)),
 	}
@@ -110,7 +154,7 @@ func New(c Config) *API {
 // Routes adds all routes to mux. Below /api/, a path that is none of them
 // answers not_found, and a method that a path lacks method_not_allowed.
 func (a *API) Routes(mux *http.ServeMux) {
-	allow := make(map[string][]string)
+	paths := make(map[string]map[string]http.Handler)
 	for _, route := range []struct {
 		method, path string
 		handle       guard.Handler
@@ -119,17 +163,39 @@ func (a *API) Routes(mux *http.ServeMux) {
 		{http.MethodGet, "/api/invoices", a.listInvoices},
 		{http.MethodGet, "/api/invoices/{id}", a.getInvoice},
 		{http.MethodGet, "/api/payments", a.listPayments},
+		{http.MethodGet, "/api/payments/{id}", a.getPayment},
+		{http.MethodPost, "/api/payments/{id}/attribution", a.attributePayment},
+		{http.MethodGet, "/api/events", a.listEvents},
+		{http.MethodPost, "/api/events/redeliver", a.redeliverEvents},
+		{http.MethodGet, "/api/events/{id}", a.getEvent},
+		{http.MethodPost, "/api/events/{id}/redeliver", a.redeliverEvent},
+		{http.MethodGet, "/api/merchants/{id}/webhook", a.getWebhook},
+		{http.MethodPut, "/api/merchants/{id}/webhook", a.putWebhook},
+		{http.MethodPost, "/api/merchants/{id}/webhook/ping", a.pingWebhook},
+		{http.MethodPost, "/api/merchants/{id}/webhook/secret", a.stageSecret},
+		{http.MethodDelete, "/api/merchants/{id}/webhook/secret", a.dropSecret},
+		{http.MethodPost, "/api/merchants/{id}/webhook/secret/promote", a.promoteSecret},
 		{http.MethodPost, "/api/webhooks/{provider}", a.receiveNotice},
 	} {
-		mux.Handle(route.method+" "+route.path, a.serve(route.handle))
-		allow[route.path] = append(allow[route.path], route.method)
-		if route.method == http.MethodGet { // a pattern of ServeMux for GET takes HEAD too
-			allow[route.path] = append(allow[route.path], http.MethodHead)
+		if paths[route.path] == nil {
+			paths[route.path] = make(map[string]http.Handler)
+		}
+		paths[route.path][route.method] = a.serve(route.handle)
+		if route.method == http.MethodGet {
+			paths[route.path][http.MethodHead] = a.serve(route.handle)
 		}
 	}
-	for path, methods := range allow {
-		slices.Sort(methods)
-		mux.Handle(path, a.MethodNotAllowed(strings.Join(methods, ", ")))
+	for path, methods := range paths {
+		other := a.MethodNotAllowed(strings.Join(slices.Sorted(maps.Keys(methods)), ", "))
+		// A pattern of ServeMux with a method would be at odds with one of a
+		// wider path, such as /api/events/{id}, that has another method.
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			if h, ok := methods[r.Method]; ok {
+				h.ServeHTTP(w, r)
+				return
+			}
+			other.ServeHTTP(w, r)
+		})
 	}
 	mux.Handle("/api/", a.NotFound())
 }

@@ -32,6 +32,12 @@ type backend struct {
 	payments []store.PaymentRow
 	requests []settle.CreateRequest
 	notices  []settle.Notice
+	hands    []settle.HandAttribution
+	events   []store.EventRow
+	attempts []store.Attempt         // of every event
+	redone   []store.RedeliverFilter // each with where it was to go on
+	tick     time.Duration           // what passes between two looks at the clock
+	ticks    int
 	err      error                       // returned by every method when set
 	panics   any                         // thrown by every method when set
 	wait     func(context.Context) error // called by every method when set, which returns its error
@@ -69,6 +75,16 @@ func (b *backend) Create(ctx context.Context, r settle.CreateRequest) (invoice.I
 	return inv, nil
 }
 
+func (b *backend) AttributeByHand(ctx context.Context, h settle.HandAttribution) (invoice.Payment, error) {
+	p, err := b.Payment(ctx, h.PaymentID)
+	if err != nil {
+		return invoice.Payment{}, err
+	}
+	b.hands = append(b.hands, h)
+	p.InvoiceID, p.Method, p.AttributedBy, p.AttributedAt = h.InvoiceID, invoice.ByHand, h.By, now
+	return p.Payment, nil
+}
+
 func (b *backend) ReceiveNotice(ctx context.Context, n settle.Notice) error {
 	if err := b.trouble(ctx); err != nil {
 		return err
@@ -95,11 +111,82 @@ func (b *backend) Invoices(ctx context.Context, f store.InvoiceFilter) ([]invoic
 	}), b.trouble(ctx)
 }
 
+func (b *backend) Payment(ctx context.Context, id string) (store.PaymentRow, error) {
+	if err := b.trouble(ctx); err != nil {
+		return store.PaymentRow{}, err
+	}
+	i := slices.IndexFunc(b.payments, func(p store.PaymentRow) bool { return p.ID == id })
+	if i < 0 {
+		return store.PaymentRow{}, store.ErrNotFound
+	}
+	return b.payments[i], nil
+}
+
 func (b *backend) Payments(ctx context.Context, f store.PaymentFilter) ([]store.PaymentRow, error) {
 	return newest(b.payments, f.Limit, func(p store.PaymentRow) bool {
 		return (f.MerchantID == "" || f.MerchantID == p.MerchantID) && (f.ChainKey == "" || f.ChainKey == p.ChainKey) &&
-			(f.IncludePending || p.Status == invoice.Confirmed) && (f.Before == "" || p.SeenID < f.Before)
+			(f.IncludePending || p.Status == invoice.Confirmed) && (f.IncludeUnattributed || p.Attributed()) && (f.Before == "" || p.SeenID < f.Before)
 	}), b.trouble(ctx)
+}
+
+func (b *backend) Events(ctx context.Context, f store.EventFilter) ([]store.EventRow, error) {
+	if err := b.trouble(ctx); err != nil {
+		return nil, err
+	}
+	var found []store.EventRow
+	for _, e := range b.events {
+		fits := (f.MerchantID == "" || f.MerchantID == e.MerchantID) && (f.Type == "" || f.Type == e.Type) && (f.InvoiceID == "" || f.InvoiceID == e.InvoiceID) &&
+			(f.Delivery == "" || f.Delivery == e.Status) && (f.Before == 0 || e.Seq < f.Before) && (f.After == nil || e.Seq > *f.After)
+		if fits {
+			found = append(found, e)
+		}
+	}
+	if f.After == nil {
+		slices.Reverse(found)
+	}
+	return found[:min(len(found), f.Limit)], nil
+}
+
+func (b *backend) EventRecord(ctx context.Context, id string) (store.EventRow, []store.Attempt, error) {
+	if err := b.trouble(ctx); err != nil {
+		return store.EventRow{}, nil, err
+	}
+	i := slices.IndexFunc(b.events, func(e store.EventRow) bool { return e.ID == id })
+	if i < 0 {
+		return store.EventRow{}, nil, store.ErrNotFound
+	}
+	return b.events[i], b.attempts, nil
+}
+
+func (b *backend) LastSeq(ctx context.Context) (int64, error) {
+	return int64(len(b.events)), b.trouble(ctx)
+}
+
+func (b *backend) Redeliver(ctx context.Context, id string, nowMS int64) error {
+	e, _, err := b.EventRecord(ctx, id)
+	switch {
+	case err != nil:
+		return err
+	case e.Status == store.DeliveryPending:
+		return store.ErrPending
+	case e.Status == store.DeliveryNone:
+		return store.ErrNoDelivery
+	}
+	e.Status, e.DueMS, e.DeadlineMS, e.FinishedMS = store.DeliveryPending, nowMS, nowMS+store.RetryWindow, 0
+	b.events[e.Seq-1] = e
+	return nil
+}
+
+// RedeliverMany claims to have scheduled as many as it may, three times.
+func (b *backend) RedeliverMany(ctx context.Context, f store.RedeliverFilter, _ int64, limit int) (int64, int64, error) {
+	if err := b.trouble(ctx); err != nil {
+		return 0, 0, err
+	}
+	b.redone = append(b.redone, f)
+	if f.After >= int64(2*limit) {
+		return int64(limit), 0, nil
+	}
+	return int64(limit), f.After + int64(limit), nil
 }
 
 func newest[T any](all []T, limit int, wanted func(T) bool) []T {
@@ -131,7 +218,7 @@ func newLoggedAPI(t testing.TB, b *backend, log io.Writer) http.Handler {
 	local, _ := chain.Lookup("local")
 	base, _ := chain.Lookup("base")
 	return apitest.Check(t, api.New(api.Config{
-		Ledger: b, Reader: b, Now: clock, Logger: slog.New(slog.NewTextHandler(log, nil)),
+		Ledger: b, Reader: b, Events: b, Endpoints: hooks{b}, Now: func() time.Time { b.ticks++; return clock().Add(time.Duration(b.ticks) * b.tick) }, Logger: slog.New(slog.NewTextHandler(log, nil)),
 		Chains: []chain.Chain{base, local},
 		Providers: []api.Provider{{
 			Name: "circle", Secret: secret,
@@ -155,7 +242,7 @@ func do(h http.Handler, method, path, body string, header ...string) *httptest.R
 
 func newRequest(method, path, body string) *http.Request {
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
-	if method == http.MethodPost {
+	if method == http.MethodPost || method == http.MethodPut {
 		r.Header.Set("Content-Type", "application/json")
 	}
 	return r

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
@@ -27,6 +28,15 @@ var answers = map[wire.ErrorCode]struct {
 	wire.CodeNotFound:              {http.StatusNotFound, "Not found"},
 	wire.CodeMethodNotAllowed:      {http.StatusMethodNotAllowed, "The path does not have this method"},
 	wire.CodeIdempotencyInProgress: {http.StatusConflict, "A request with this key is in progress"},
+	wire.CodeAlreadyAttributed:     {http.StatusConflict, "The payment belongs to another invoice"},
+	wire.CodePaymentOrphaned:       {http.StatusConflict, "The payment is not on the chain"},
+	wire.CodeDeliveryPending:       {http.StatusConflict, "The event is being sent as it is"},
+	wire.CodeNoDelivery:            {http.StatusConflict, "The event has no delivery"},
+	wire.CodeConfiguredEndpoint:    {http.StatusConflict, "The endpoint stands in the configuration"},
+	wire.CodeNoMasterKey:           {http.StatusConflict, "The service has no master key"},
+	wire.CodeSecretStaged:          {http.StatusConflict, "A secret is staged already"},
+	wire.CodeNoStagedSecret:        {http.StatusConflict, "No secret is staged"},
+	wire.CodePingFailed:            {http.StatusConflict, "The endpoint did not take the ping"},
 	wire.CodeBodyTooLarge:          {http.StatusRequestEntityTooLarge, "The body is too large"},
 	wire.CodeUnsupportedMediaType:  {http.StatusUnsupportedMediaType, "The body's type is not supported"},
 	wire.CodeIdempotencyMismatch:   {http.StatusUnprocessableEntity, "The key was used with another request"},
@@ -61,6 +71,7 @@ func wrong(field, what string, args ...any) error {
 func explain(err error) *refusal {
 	var known *refusal
 	var field *invoice.FieldError
+	var ping *endpoint.PingError
 	switch {
 	case errors.As(err, &known):
 		return known
@@ -70,6 +81,26 @@ func explain(err error) *refusal {
 		return &refusal{code: wire.CodeIdempotencyMismatch, detail: "This Idempotency-Key was used with another request, one whose fields differ; use a new key for a new request."}
 	case errors.Is(err, settle.ErrIdempotencyInProgress):
 		return &refusal{code: wire.CodeIdempotencyInProgress, detail: "Another request with this Idempotency-Key has not ended yet; repeat it later."}
+	case errors.Is(err, settle.ErrAttributed):
+		return &refusal{code: wire.CodeAlreadyAttributed, detail: "This payment belongs to another invoice, and stays there."}
+	case errors.Is(err, settle.ErrOrphaned):
+		return &refusal{code: wire.CodePaymentOrphaned, detail: "The chain dropped this payment's block; attribute the payment when it is mined again."}
+	case errors.Is(err, store.ErrPending):
+		return &refusal{code: wire.CodeDeliveryPending, detail: "This event is being sent as it is; wait until it is delivered, or has failed."}
+	case errors.Is(err, store.ErrNoDelivery):
+		return &refusal{code: wire.CodeNoDelivery, detail: "The merchant wanted no events when this one happened, so it has no delivery to repeat."}
+	case errors.Is(err, endpoint.ErrNone):
+		return &refusal{code: wire.CodeNotFound, detail: "There is no such merchant, or it has no webhook endpoint."}
+	case errors.Is(err, endpoint.ErrConfigured):
+		return &refusal{code: wire.CodeConfiguredEndpoint, detail: "This merchant's webhook endpoint stands in the service's configuration; change it there."}
+	case errors.Is(err, endpoint.ErrNoMasterKey):
+		return &refusal{code: wire.CodeNoMasterKey, detail: "The service has no master key to encrypt secrets under; its operator can configure one."}
+	case errors.Is(err, endpoint.ErrStaged):
+		return &refusal{code: wire.CodeSecretStaged, detail: "A secret is staged already; promote it, or drop it first."}
+	case errors.Is(err, endpoint.ErrNotStaged):
+		return &refusal{code: wire.CodeNoStagedSecret, detail: "No secret is staged."}
+	case errors.As(err, &ping):
+		return &refusal{code: wire.CodePingFailed, detail: "Nothing has changed: " + ping.Error() + "."}
 	case errors.Is(err, store.ErrNotFound):
 		return &refusal{code: wire.CodeNotFound, detail: "Nothing has this id."}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):

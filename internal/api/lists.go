@@ -11,11 +11,21 @@ import (
 	"github.com/quittance/quittance/internal/wire"
 )
 
+// pathID returns the id in a request's path. One without the prefix is nobody's,
+// and is kept from the database, which does not take every text.
+func pathID(r *http.Request, prefix string) (string, error) {
+	id := r.PathValue("id")
+	if !strings.HasPrefix(id, prefix) || !visible(id) {
+		return "", fmt.Errorf("%q: %w", id, store.ErrNotFound)
+	}
+	return id, nil
+}
+
 // getInvoice answers GET /api/invoices/{id}.
 func (a *API) getInvoice(w http.ResponseWriter, r *http.Request) error {
-	id := r.PathValue("id")
-	if !strings.HasPrefix(id, invoice.PrefixInvoice) || !visible(id) { // not every text may go to a database
-		return fmt.Errorf("invoice %q: %w", id, store.ErrNotFound)
+	id, err := pathID(r, invoice.PrefixInvoice)
+	if err != nil {
+		return err
 	}
 	inv, err := a.reader.Invoice(r.Context(), id)
 	if err != nil {
@@ -56,22 +66,39 @@ func (a *API) listInvoices(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// getPayment answers GET /api/payments/{id}.
+func (a *API) getPayment(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r, invoice.PrefixPayment)
+	if err != nil {
+		return err
+	}
+	p, err := a.reader.Payment(r.Context(), id)
+	if err != nil {
+		return fmt.Errorf("read payment: %w", err)
+	}
+	a.writeJSON(w, r, http.StatusOK, wire.PaymentResponse{Payment: wire.FromPayment(p.Payment, true)})
+	return nil
+}
+
+// What a list of payments can include beside those that are confirmed and
+// attributed.
+const (
+	includePending      = "pending"
+	includeUnattributed = "unattributed"
+)
+
 // listPayments answers GET /api/payments.
 func (a *API) listPayments(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
+	include := q.set("include", includePending, includeUnattributed)
 	limit, scope := q.limit(), q.scope("payments", "merchantId", "chainKey", "include")
 	merchantID, possible := q.merchantID()
-	filter := store.PaymentFilter{MerchantID: merchantID, Before: q.cursor(scope), Limit: limit + 1}
+	filter := store.PaymentFilter{MerchantID: merchantID, Before: q.cursor(scope), Limit: limit + 1,
+		IncludePending: slices.Contains(include, includePending), IncludeUnattributed: slices.Contains(include, includeUnattributed)}
 	if key, ok := q.get("chainKey"); ok {
 		filter.ChainKey = key
 		if _, known := a.chains[key]; !known {
 			q.refuse("chainKey", "must name a chain that the service is configured with; it is %.40q", key)
-		}
-	}
-	if include, ok := q.get("include"); ok {
-		filter.IncludePending = include == string(invoice.Pending)
-		if !filter.IncludePending {
-			q.refuse("include", "must be %s", invoice.Pending)
 		}
 	}
 	if q.err != nil {
@@ -87,7 +114,7 @@ func (a *API) listPayments(w http.ResponseWriter, r *http.Request) error {
 	found, next := page(found, limit, scope, func(p store.PaymentRow) string { return p.SeenID })
 	list := wire.PaymentList{Payments: make([]wire.Payment, len(found)), NextCursor: next}
 	for i, p := range found {
-		list.Payments[i] = wire.FromPayment(p.Payment, filter.IncludePending)
+		list.Payments[i] = wire.FromPayment(p.Payment, len(include) > 0)
 	}
 	a.writeJSON(w, r, http.StatusOK, list)
 	return nil
@@ -103,7 +130,7 @@ func page[T any](found []T, limit int, scope string, key func(T) string) (_ []T,
 }
 
 // enumerate writes the values for people, with commas between.
-func enumerate(values []invoice.Status) string {
+func enumerate[T ~string](values []T) string {
 	var text strings.Builder
 	for i, value := range values {
 		if i > 0 {

@@ -31,7 +31,8 @@ func seeded(n int) *backend {
 		}
 		b.invoices = append(b.invoices, inv)
 		p := store.PaymentRow{SeenID: number(i), Payment: invoice.Payment{
-			ID: invoice.PrefixPayment + number(i), InvoiceID: inv.ID, MerchantID: merchant, Status: invoice.Confirmed, ConfirmedAt: now,
+			ID: invoice.PrefixPayment + number(i), InvoiceID: inv.ID, MerchantID: merchant, Method: invoice.ByAmount,
+			Status: invoice.Confirmed, ConfirmedAt: now,
 			Transfer: invoice.Transfer{
 				ChainKey: []string{"base", "local"}[i/2%2], Currency: "USDC", Amount: invoice.NewAmount(7),
 				From: invoice.Address{3}, To: invoice.Address{1}, TxHash: invoice.Hash{byte(i)}, Position: invoice.Position{BlockNumber: 9},
@@ -39,6 +40,9 @@ func seeded(n int) *backend {
 		}}
 		if i%4 == 3 {
 			p.Status, p.ConfirmedAt = []invoice.PaymentStatus{invoice.Pending, invoice.Orphaned}[i/4%2], 0
+		}
+		if i%5 == 4 {
+			p.InvoiceID, p.Method = "", ""
 		}
 		b.payments = append(b.payments, p)
 	}
@@ -59,6 +63,29 @@ func TestGetInvoice(t *testing.T) {
 	}
 	for _, id := range []string{invoiceID(2), "inv_", "x", "inv_%00", "inv_%ff", "pay_" + number(0), "INV_" + number(0), "%20", "inv_%2F.."} {
 		wantProblem(t, do(h, "GET", "/api/invoices/"+id, ""), http.StatusNotFound, "not_found", "")
+	}
+}
+
+func TestGetPayment(t *testing.T) {
+	b := seeded(5)
+	b.payments[0].Method, b.payments[0].AttributedBy, b.payments[0].AttributedAt = invoice.ByHand, "maria", now+5
+	h := newAPI(t, b)
+	id := func(i int) string { return invoice.PrefixPayment + number(i) }
+	for i, want := range []wire.Payment{
+		{InvoiceID: invoiceID(0), Status: wire.PaymentConfirmed, Attribution: &wire.Attribution{Method: wire.ByHand, By: "maria", At: now + 5}},
+		3: {InvoiceID: invoiceID(3), Status: wire.PaymentPending, Attribution: &wire.Attribution{Method: wire.ByAmount}},
+		4: {Status: wire.PaymentConfirmed},
+	} {
+		if want.Status == "" {
+			continue
+		}
+		p := decode[wire.PaymentResponse](t, do(h, "GET", "/api/payments/"+id(i), ""), http.StatusOK).Payment
+		if diff := cmp.Diff(want, wire.Payment{InvoiceID: p.InvoiceID, Status: p.Status, Attribution: p.Attribution}); diff != "" || p.ID != id(i) {
+			t.Errorf("%s (-want +got):\n%s", p.ID, diff)
+		}
+	}
+	for _, none := range []string{id(5), "pay_", "x", "pay_%00", "pay_%ff", invoiceID(0), "%20", "pay_%2F.."} {
+		wantProblem(t, do(h, "GET", "/api/payments/"+none, ""), http.StatusNotFound, "not_found", "")
 	}
 }
 
@@ -91,10 +118,13 @@ func TestListInvoicesFilters(t *testing.T) {
 func TestListPaymentsFilters(t *testing.T) {
 	h := newAPI(t, seeded(8))
 	for query, want := range map[string]string{
-		"":                                "6 5 4 2 1 0",
-		"?include=pending":                "7:orphaned 6:confirmed 5:confirmed 4:confirmed 3:pending 2:confirmed 1:confirmed 0:confirmed",
-		"?chainKey=base":                  "5 4 1 0",
-		"?merchantId=bean&chainKey=local": "",
+		"":                              "6 5 2 1 0",
+		"?include=pending":              "7:orphaned 6:confirmed 5:confirmed 3:pending 2:confirmed 1:confirmed 0:confirmed",
+		"?include=unattributed":         "6:confirmed 5:confirmed 4:confirmed:nobody 2:confirmed 1:confirmed 0:confirmed",
+		"?include=unattributed,pending": "7:orphaned 6:confirmed 5:confirmed 4:confirmed:nobody 3:pending 2:confirmed 1:confirmed 0:confirmed",
+		"?include=pending&include=unattributed&chainKey=base": "5:confirmed 4:confirmed:nobody 1:confirmed 0:confirmed",
+		"?chainKey=base":                                  "5 1 0",
+		"?merchantId=bean&chainKey=local":                 "",
 		"?merchantId=bean&chainKey=local&include=pending": "7:orphaned 3:pending",
 	} {
 		list := decode[wire.PaymentList](t, do(h, "GET", "/api/payments"+query, ""), http.StatusOK)
@@ -107,6 +137,12 @@ func TestListPaymentsFilters(t *testing.T) {
 			}
 			if p.Status != "" {
 				got += ":" + string(p.Status)
+			}
+			if p.InvoiceID == "" {
+				got += ":nobody"
+			}
+			if (p.Attribution != nil) != (p.Status != "" && p.InvoiceID != "") {
+				t.Errorf("%s: payment %+v has attribution %+v", query, p, p.Attribution)
 			}
 			if confirmed := p.Status == "" || p.Status == wire.PaymentConfirmed; confirmed != (p.ConfirmedAt != 0) {
 				t.Errorf("%s: payment %+v", query, p)
@@ -152,6 +188,10 @@ func TestListsRefuseParameters(t *testing.T) {
 		{"payments?chainKey=base&chainKey=dogechain", "invalid_chain", ""},
 		{"payments?include=", "invalid_field", "include"},
 		{"payments?include=all", "invalid_field", "include"},
+		{"payments?include=pending,", "invalid_field", "include"},
+		{"payments?include=pending,%20unattributed", "invalid_field", "include"},
+		{"payments?include=pending&include=", "invalid_field", "include"},
+		{"payments?include=Pending", "invalid_field", "include"},
 		{"LIST?merchantId=a&merchantId=b", "invalid_field", "merchantId"},
 		{"LIST?limit=", "invalid_field", "limit"},
 		{"LIST?limit=0", "invalid_field", "limit"},
@@ -189,7 +229,8 @@ func TestCursorsAreBoundToTheirFilters(t *testing.T) {
 	lists := []string{
 		"invoices?", "invoices?merchantId=acme", "invoices?merchantId=bean", "invoices?status=open", "invoices?status=open&merchantId=acme",
 		"invoices?merchantId=", "payments?", "payments?merchantId=acme", "payments?chainKey=base", "payments?chainKey=local",
-		"payments?include=pending", "payments?include=pending&merchantId=acme", "payments?merchantId=&include=pending",
+		"payments?include=pending", "payments?include=pending&merchantId=acme",
+		"payments?include=unattributed", "payments?include=unattributed&include=pending", "payments?merchantId=&include=pending",
 	}
 	for _, from := range lists {
 		cursor := decode[page](t, do(h, "GET", "/api/"+from+"&limit=1", ""), http.StatusOK).NextCursor
@@ -208,8 +249,15 @@ func TestCursorsAreBoundToTheirFilters(t *testing.T) {
 			}
 		}
 	}
+	// Nor does it matter how a set is written.
+	cursor := decode[page](t, do(h, "GET", "/api/payments?include=unattributed,pending&limit=1", ""), http.StatusOK).NextCursor
+	for _, same := range []string{"include=pending,unattributed", "include=pending&include=unattributed", "include=pending,pending,unattributed"} {
+		if w := do(h, "GET", "/api/payments?"+same+"&cursor="+cursor, ""); w.Code != http.StatusOK {
+			t.Errorf("%s: answered %d %s", same, w.Code, w.Body)
+		}
+	}
 	// The order of parameters, and what else is there, does not matter.
-	cursor := decode[page](t, do(h, "GET", "/api/invoices?status=open&merchantId=acme&limit=1", ""), http.StatusOK).NextCursor
+	cursor = decode[page](t, do(h, "GET", "/api/invoices?status=open&merchantId=acme&limit=1", ""), http.StatusOK).NextCursor
 	if w := do(h, "GET", "/api/invoices?x=1&cursor="+cursor+"&merchantId=acme&status=open", ""); w.Code != http.StatusOK {
 		t.Errorf("answered %d %s", w.Code, w.Body)
 	}
@@ -294,7 +342,7 @@ func TestPageLimits(t *testing.T) {
 	h := newAPI(t, seeded(api.MaxPage+1))
 	for query, want := range map[string]int{"": api.DefaultPage, "?limit=1": 1, "?limit=200": api.MaxPage} {
 		invoices := decode[wire.InvoiceList](t, do(h, "GET", "/api/invoices"+query, ""), http.StatusOK)
-		payments := decode[wire.PaymentList](t, do(h, "GET", "/api/payments"+query+map[bool]string{true: "?", false: "&"}[query == ""]+"include=pending", ""), http.StatusOK)
+		payments := decode[wire.PaymentList](t, do(h, "GET", "/api/payments"+query+map[bool]string{true: "?", false: "&"}[query == ""]+"include=pending,unattributed", ""), http.StatusOK)
 		if len(invoices.Invoices) != want || len(payments.Payments) != want || invoices.NextCursor == "" || payments.NextCursor == "" {
 			t.Errorf("%q: %d invoices and %d payments, want %d and cursors", query, len(invoices.Invoices), len(payments.Payments), want)
 		}

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/wire"
@@ -55,6 +57,25 @@ func (q *query) get(name string) (string, bool) {
 	}
 	q.refuse(name, "must stand once")
 	return "", false
+}
+
+// set returns the values of a parameter that may hold several of those that are
+// known, with commas between, and may stand several times. It leaves them in q
+// in one order, each once: for scope, all ways to write a set are the same.
+func (q *query) set(name string, known ...string) []string {
+	given, ok := q.values[name]
+	if !ok {
+		return nil
+	}
+	values := strings.Split(strings.Join(given, ","), ",")
+	for _, value := range values {
+		if !slices.Contains(known, value) {
+			q.refuse(name, "must be of %s, with commas between; it has %.40q", strings.Join(known, ", "), value)
+		}
+	}
+	slices.Sort(values)
+	q.values[name] = slices.Compact(values)
+	return q.values[name]
 }
 
 // limit returns how many elements a page shall have.

@@ -30,10 +30,20 @@ func TestUnknownPaths(t *testing.T) {
 func TestWrongMethods(t *testing.T) {
 	h := newAPI(t, new(backend))
 	for path, allow := range map[string]string{
-		"/api/invoices":        "GET, HEAD, POST",
-		"/api/invoices/inv_1":  "GET, HEAD",
-		"/api/payments":        "GET, HEAD",
-		"/api/webhooks/circle": "POST",
+		"/api/invoices":                              "GET, HEAD, POST",
+		"/api/invoices/inv_1":                        "GET, HEAD",
+		"/api/payments":                              "GET, HEAD",
+		"/api/payments/pay_1":                        "GET, HEAD",
+		"/api/payments/pay_1/attribution":            "POST",
+		"/api/events":                                "GET, HEAD",
+		"/api/events/evt_1":                          "GET, HEAD",
+		"/api/events/evt_1/redeliver":                "POST",
+		"/api/events/redeliver":                      "POST",
+		"/api/merchants/acme/webhook":                "GET, HEAD, PUT",
+		"/api/merchants/acme/webhook/ping":           "POST",
+		"/api/merchants/acme/webhook/secret":         "DELETE, POST",
+		"/api/merchants/acme/webhook/secret/promote": "POST",
+		"/api/webhooks/circle":                       "POST",
 	} {
 		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"} {
 			if strings.Contains(", "+allow+",", " "+method+",") {
@@ -99,7 +109,38 @@ func TestInternalErrorsStayInside(t *testing.T) {
 		"get":      func(h http.Handler) *httptest.ResponseRecorder { return do(h, "GET", "/api/invoices/inv_1", "") },
 		"list":     func(h http.Handler) *httptest.ResponseRecorder { return do(h, "GET", "/api/invoices", "") },
 		"payments": func(h http.Handler) *httptest.ResponseRecorder { return do(h, "GET", "/api/payments", "") },
-		"notice":   func(h http.Handler) *httptest.ResponseRecorder { return notify(h, goodNotice) },
+		"payment":  func(h http.Handler) *httptest.ResponseRecorder { return do(h, "GET", "/api/payments/pay_1", "") },
+		"attribute": func(h http.Handler) *httptest.ResponseRecorder {
+			return do(h, "POST", "/api/payments/pay_1/attribution", `{"invoiceId":"inv_1","by":"maria"}`)
+		},
+		"events":   func(h http.Handler) *httptest.ResponseRecorder { return do(h, "GET", "/api/events", "") },
+		"catch up": func(h http.Handler) *httptest.ResponseRecorder { return do(h, "GET", "/api/events?after=end", "") },
+		"event":    func(h http.Handler) *httptest.ResponseRecorder { return do(h, "GET", "/api/events/evt_1", "") },
+		"redeliver": func(h http.Handler) *httptest.ResponseRecorder {
+			return do(h, "POST", "/api/events/evt_1/redeliver", "")
+		},
+		"redeliver many": func(h http.Handler) *httptest.ResponseRecorder {
+			return do(h, "POST", "/api/events/redeliver", `{"failedOnly":true}`)
+		},
+		"webhook": func(h http.Handler) *httptest.ResponseRecorder {
+			return do(h, "GET", "/api/merchants/acme/webhook", "")
+		},
+		"put webhook": func(h http.Handler) *httptest.ResponseRecorder {
+			return do(h, "PUT", "/api/merchants/acme/webhook", `{"url":"https://acme.example/"}`)
+		},
+		"ping": func(h http.Handler) *httptest.ResponseRecorder {
+			return do(h, "POST", "/api/merchants/acme/webhook/ping", "")
+		},
+		"stage": func(h http.Handler) *httptest.ResponseRecorder {
+			return do(h, "POST", "/api/merchants/acme/webhook/secret", "")
+		},
+		"unstage": func(h http.Handler) *httptest.ResponseRecorder {
+			return do(h, "DELETE", "/api/merchants/acme/webhook/secret", "")
+		},
+		"promote": func(h http.Handler) *httptest.ResponseRecorder {
+			return do(h, "POST", "/api/merchants/acme/webhook/secret/promote", "")
+		},
+		"notice": func(h http.Handler) *httptest.ResponseRecorder { return notify(h, goodNotice) },
 	}
 	for name, send := range requests {
 		for kind, test := range map[string]struct {

@@ -37,7 +37,7 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	a.logger.Log(r.Context(), level, "request failed",
 		"method", r.Method, "path", r.URL.Path, "status", p.Status, "code", p.Code, "error", err)
-	if p.Status == http.StatusConflict || p.Status == http.StatusServiceUnavailable {
+	if p.Code == wire.CodeIdempotencyInProgress || p.Status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
 	}
 	if err := write(w, p.Status, "application/problem+json", p); err != nil {

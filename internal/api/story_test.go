@@ -35,6 +35,13 @@ type merchants struct{}
 func (merchants) Known(id string) bool    { return id != "stranger" }
 func (merchants) WantsEvents(string) bool { return true }
 
+func (merchants) Tolerance(id string) invoice.Tolerance {
+	if id == "lenient" {
+		return invoice.Tolerance{BasisPoints: 100}
+	}
+	return invoice.Tolerance{}
+}
+
 func tell(t *testing.T, s *store.Store) story {
 	t.Helper()
 	base, _ := chain.Lookup("base")
@@ -187,7 +194,7 @@ func TestStoryOfAPayment(t *testing.T) {
 			Position: invoice.Position{BlockNumber: 2, BlockHash: block.Hash, BlockTime: block.Time},
 			ChainKey: "base", TxHash: invoice.Hash{3}, Token: inv.Token, Currency: "USDC", From: invoice.Address{4}, To: inv.Merchant, Amount: inv.Amount,
 		}}
-		if err := errors.Join(s.service.Start(ctx, "base", genesis), s.service.Observe(ctx, "base", []settle.Block{block})); err != nil {
+		if err := errors.Join(s.service.Start(ctx, "base", genesis, genesis.Number+1), s.service.Observe(ctx, "base", []settle.Block{block})); err != nil {
 			t.Fatal(err)
 		}
 		if got := s.payments(t, client.PaymentFilter{}); got != "" {
@@ -205,6 +212,110 @@ func TestStoryOfAPayment(t *testing.T) {
 		paid, err := s.Invoice(ctx, created.ID)
 		if err != nil || paid.Status != client.StatusPaid || paid.SettledAt != now+10 || paid.AmountPaid != "4900000" {
 			t.Errorf("%+v (%v)", paid, err)
+		}
+	})
+}
+
+// A payment that fits no invoice is seen by who asks for it, and is given to an
+// invoice by hand.
+func TestStoryOfAttribution(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		s, ctx := tell(t, db), t.Context()
+		created, err := s.CreateInvoice(ctx, asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inv, err := db.Invoice(ctx, created.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := asked
+		other.MerchantAddress = "0x1111111111111111111111111111111111111111"
+		elsewhere, err := s.CreateInvoice(ctx, other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		twin, err := s.CreateInvoice(ctx, asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		genesis := settle.Header{Number: 1, Hash: invoice.Hash{1}, Time: now}
+		block := settle.Block{Header: settle.Header{Number: 2, Hash: invoice.Hash{2}, Parent: genesis.Hash, Time: now + 10}}
+		block.Transfers = []invoice.Transfer{{ // its amount is wanted by two
+			Position: invoice.Position{BlockNumber: 2, BlockHash: block.Hash, BlockTime: block.Time},
+			ChainKey: "base", TxHash: invoice.Hash{3}, Token: inv.Token, Currency: "USDC", From: invoice.Address{4}, To: inv.Merchant, Amount: inv.Amount,
+		}}
+		if err := errors.Join(s.service.Start(ctx, "base", genesis, genesis.Number+1), s.service.Observe(ctx, "base", []settle.Block{block})); err != nil {
+			t.Fatal(err)
+		}
+		for filter, want := range map[client.PaymentFilter]string{
+			{}:                          "",
+			{IncludePending: true}:      "",
+			{IncludeUnattributed: true}: "",
+			{IncludePending: true, IncludeUnattributed: true}:                     " pending;",
+			{IncludePending: true, IncludeUnattributed: true, MerchantID: "acme"}: " pending;",
+			{IncludePending: true, IncludeUnattributed: true, MerchantID: "bean"}: "",
+		} {
+			if got := s.payments(t, filter); got != want {
+				t.Errorf("%+v lists %q, want %q", filter, got, want)
+			}
+		}
+		if err := s.service.Confirm(ctx, "base", block.Header); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.payments(t, client.PaymentFilter{IncludeUnattributed: true}); got != " confirmed;" {
+			t.Errorf("confirmed: %s", got)
+		}
+		var id string
+		for p, err := range s.Payments(ctx, client.PaymentFilter{IncludeUnattributed: true}) {
+			if id = p.ID; err != nil || p.Attribution != nil {
+				t.Fatalf("%+v, %v", p, err)
+			}
+		}
+		by := client.AttributePaymentRequest{InvoiceID: created.ID, By: "Mar\u00eda \U0001f600", Note: "she wrote"}
+		for _, wrong := range []string{invoice.PrefixInvoice + strings.Repeat("0", 26), elsewhere.ID} {
+			request := by
+			request.InvoiceID = wrong
+			_, err = s.AttributePayment(ctx, id, request)
+			wantRefused(t, err, client.CodeInvalidField, "invoiceId")
+		}
+		_, err = s.AttributePayment(ctx, invoice.PrefixPayment+strings.Repeat("0", 26), by)
+		wantRefused(t, err, client.CodeNotFound, "")
+		want := &client.Attribution{Method: client.ByHand, By: by.By, At: now}
+		for range 2 { // repeated it changes nothing
+			p, err := s.AttributePayment(ctx, id, by)
+			if diff := cmp.Diff(want, p.Attribution); err != nil || diff != "" || p.InvoiceID != created.ID {
+				t.Errorf("%+v, %v", p, err)
+			}
+		}
+		by.InvoiceID = twin.ID
+		_, err = s.AttributePayment(ctx, id, by)
+		wantRefused(t, err, client.CodeAlreadyAttributed, "")
+		p, err := s.Payment(ctx, id)
+		if diff := cmp.Diff(want, p.Attribution); err != nil || diff != "" || p.Status != client.PaymentConfirmed {
+			t.Errorf("%+v, %v", p, err)
+		}
+		paid, err := s.Invoice(ctx, created.ID)
+		if err != nil || paid.Status != client.StatusPaid || paid.SettledAt != now+10 || paid.AmountPaid != "4900000" {
+			t.Errorf("%+v, %v", paid, err)
+		}
+		if got := s.payments(t, client.PaymentFilter{}); got != created.ID+" ;" {
+			t.Errorf("at last: %s", got)
+		}
+	})
+}
+
+// A merchant's tolerance is the invoice's, and is told.
+func TestStoryOfTolerance(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		s, ctx := tell(t, db), t.Context()
+		lenient := asked
+		lenient.MerchantID = "lenient"
+		for request, want := range map[*client.CreateInvoiceRequest]string{&asked: "", &lenient: "49000"} {
+			created, err := s.CreateInvoice(ctx, *request)
+			if err != nil || created.Invoice.Tolerance != want {
+				t.Errorf("%s: tolerance %q, %v; want %q", request.MerchantID, created.Invoice.Tolerance, err, want)
+			}
 		}
 	})
 }

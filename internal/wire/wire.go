@@ -36,6 +36,9 @@ func FromInvoice(inv invoice.Invoice) Invoice {
 	if !inv.TransferAmount.IsZero() {
 		w.TransferAmount = inv.TransferAmount.String()
 	}
+	if !inv.Tolerance.IsZero() {
+		w.Tolerance = inv.Tolerance.String()
+	}
 	if inv.Status == invoice.Paid {
 		w.SettledTxHash, w.SettledAt = inv.SettledTx.String(), inv.SettledAt
 	}
@@ -65,9 +68,9 @@ func FromCreated(inv invoice.Invoice) CreateInvoiceResponse {
 	}
 }
 
-// FromPayment returns the payment. Its status is told on request alone:
-// readers of confirmed payments need none.
-func FromPayment(p invoice.Payment, withStatus bool) Payment {
+// FromPayment returns the payment. Its status and how it came to its invoice
+// are details, told on request alone: readers of confirmed payments need none.
+func FromPayment(p invoice.Payment, detailed bool) Payment {
 	w := Payment{
 		ID:          p.ID,
 		InvoiceID:   p.InvoiceID,
@@ -82,8 +85,12 @@ func FromPayment(p invoice.Payment, withStatus bool) Payment {
 	if p.Status == invoice.Confirmed {
 		w.ConfirmedAt = p.ConfirmedAt
 	}
-	if withStatus {
-		w.Status = PaymentStatus(p.Status)
+	if !detailed {
+		return w
+	}
+	w.Status = PaymentStatus(p.Status)
+	if p.Attributed() {
+		w.Attribution = &Attribution{Method: AttributionMethod(p.Method), By: p.AttributedBy, At: p.AttributedAt}
 	}
 	return w
 }

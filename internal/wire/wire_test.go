@@ -33,7 +33,8 @@ var (
 		LineItems: []invoice.LineItem{{Label: "A <b> & é", Amount: invoice.NewAmount(4_900_000)}},
 	}
 	payment = invoice.Payment{
-		ID: "pay_3t9f0w6k2m5xq8r1v4z7b0n3hc", InvoiceID: open.ID, MerchantID: "acme", Status: invoice.Pending, ObservedAt: createdAt,
+		ID: "pay_3t9f0w6k2m5xq8r1v4z7b0n3hc", InvoiceID: open.ID, MerchantID: "acme", Method: invoice.ByTransferAmount,
+		Status: invoice.Pending, ObservedAt: createdAt,
 		Transfer: invoice.Transfer{
 			Position: invoice.Position{BlockNumber: 77}, ChainKey: "base", TxHash: invoice.Hash{0xcd}, Currency: "USDC",
 			From: invoice.Address{1}, To: merchant, Amount: invoice.NewAmount(4_900_123),
@@ -81,10 +82,14 @@ func TestMembers(t *testing.T) {
 	bare.TransferAmount, bare.LineItems = invoice.Amount{}, nil
 	odd := paid()
 	odd.Exception = invoice.Overpaid
+	lenient := open
+	lenient.Tolerance = invoice.NewAmount(1)
 	expired := open
 	expired.Status = invoice.Expired
+	byHand := payment
+	byHand.Method, byHand.AttributedBy, byHand.AttributedAt = invoice.ByHand, "maria", createdAt
 	unattributed := payment
-	unattributed.InvoiceID, unattributed.MerchantID = "", ""
+	unattributed.InvoiceID, unattributed.MerchantID, unattributed.Method = "", "", ""
 
 	const all = "amount amountPaid amountRefunded chainKey createdAt currency expiresAt id lineItems merchantAddress merchantId status"
 	const transfer = "amount blockNumber chainKey currency from id invoiceId to txHash"
@@ -94,15 +99,18 @@ func TestMembers(t *testing.T) {
 	}{
 		"bare":         {wire.FromInvoice(bare), all},
 		"open":         {wire.FromInvoice(open), all + " transferAmount"},
+		"tolerant":     {wire.FromInvoice(lenient), all + " transferAmount tolerance"},
 		"expired":      {wire.FromInvoice(expired), all + " transferAmount"},
 		"paid":         {wire.FromInvoice(paid()), all + " transferAmount settledAt settledTxHash"},
 		"overpaid":     {wire.FromInvoice(odd), all + " transferAmount settledAt settledTxHash exception"},
 		"eight":        {wire.FromPaid(odd), "id merchantId amount currency chainKey status settledTxHash settledAt"},
 		"created":      {wire.FromCreated(open), "id onChainInvoiceId checkoutUrl invoice"},
-		"pending":      {wire.FromPayment(payment, true), transfer + " status"},
-		"confirmed":    {wire.FromPayment(confirmed(), true), transfer + " status confirmedAt"},
+		"pending":      {wire.FromPayment(payment, true), transfer + " status attribution"},
+		"by hand":      {wire.FromPayment(byHand, true).Attribution, "method by at"},
+		"by itself":    {wire.FromPayment(payment, true).Attribution, "method"},
+		"confirmed":    {wire.FromPayment(confirmed(), true), transfer + " status attribution confirmedAt"},
 		"plain":        {wire.FromPayment(confirmed(), false), transfer + " confirmedAt"},
-		"unattributed": {wire.FromPayment(unattributed, false), strings.Replace(transfer, " invoiceId", "", 1)},
+		"unattributed": {wire.FromPayment(unattributed, true), strings.Replace(transfer, " invoiceId", "", 1) + " status"},
 		"refund":       {wire.FromRefund(refund), transfer + " paymentId confirmedAt"},
 	} {
 		want := strings.Fields(test.want)

@@ -1,0 +1,124 @@
+package client_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/client"
+)
+
+func record(n int) client.EventRecord {
+	id := fmt.Sprintf("06ajrm4k5xwqz8v3d0n7c2b9h%d", n)
+	return client.EventRecord{
+		Event:      json.RawMessage(fmt.Sprintf(`{"id":"evt_%s","type":"invoice.paid","createdAt":7,"data":{}}`, id)),
+		MerchantID: "acme", InvoiceID: invoice.ID, Delivery: &client.Delivery{ID: "dlv_" + id, Status: client.DeliveryFailed, Attempts: 2, FinishedAt: 9},
+	}
+}
+
+// asked is what a service was asked.
+type asked []string
+
+// follow returns a client of a service that gives the answers by turns.
+func follow(t *testing.T, answers ...any) (*client.Client, *asked) {
+	t.Helper()
+	seen := new(asked)
+	return serve(t, func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		*seen = append(*seen, strings.TrimSpace(r.Method+" "+r.URL.String()+" "+string(body)))
+		answer(t, w, http.StatusOK, "application/json", answers[len(*seen)-1])
+	}), seen
+}
+
+func TestEvents(t *testing.T) {
+	c, seen := follow(t, client.EventList{Events: []client.EventRecord{record(2)}, NextCursor: "c1"}, client.EventList{Events: []client.EventRecord{record(1)}})
+	var ids []string
+	for r, err := range c.Events(t.Context(), client.EventFilter{MerchantID: "acme", Type: client.EventInvoicePaid, InvoiceID: "inv_1", Delivery: client.WithFailed, PageSize: 1}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, r.ID())
+	}
+	if diff := cmp.Diff([]string{record(2).ID(), record(1).ID()}, ids); diff != "" || ids[0] == "" {
+		t.Error(diff)
+	}
+	const filter = "delivery=failed&invoiceId=inv_1&limit=1&merchantId=acme&type=invoice.paid"
+	if diff := cmp.Diff(asked{"GET /api/events?" + filter, "GET /api/events?cursor=c1&" + filter}, *seen); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestEventsAfter(t *testing.T) {
+	c, seen := follow(t, client.EventList{Events: []client.EventRecord{record(1)}, NextCursor: "c1"}, client.EventList{Events: []client.EventRecord{}, NextCursor: "c1"},
+		client.EventList{Events: []client.EventRecord{}})
+	f := client.EventFilter{MerchantID: "acme", PageSize: 5}
+	events, next, err := c.EventsAfter(t.Context(), f, client.AfterStart)
+	if diff := cmp.Diff([]client.EventRecord{record(1)}, events); diff != "" || err != nil || next != "c1" {
+		t.Errorf("next is %q, %v: %s", next, err, diff)
+	}
+	if events, next, err := c.EventsAfter(t.Context(), f, next); len(events) != 0 || next != "c1" || err != nil {
+		t.Errorf("an empty page gives %v, %q, %v", events, next, err)
+	}
+	if _, next, err := c.EventsAfter(t.Context(), f, next); err == nil || next != "c1" {
+		t.Errorf("an answer without a cursor gives %q, %v", next, err)
+	}
+	want := asked{"GET /api/events?after=start&limit=5&merchantId=acme", "GET /api/events?after=c1&limit=5&merchantId=acme", "GET /api/events?after=c1&limit=5&merchantId=acme"}
+	if diff := cmp.Diff(want, *seen); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestEvent(t *testing.T) {
+	want := record(1)
+	want.Attempts = []client.Attempt{{Number: 1, StartedAt: 8, DurationMs: 3, StatusCode: 500, Error: "answered 500, expected 2xx", Excerpt: "no"}}
+	c, seen := follow(t, want, want, want)
+	got, err := c.Event(t.Context(), want.ID())
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v: %s", err, diff)
+	}
+	if e := got.Envelope(); e != (client.Envelope{ID: want.ID(), Type: client.EventInvoicePaid, CreatedAt: 7}) {
+		t.Errorf("the envelope is %+v", e)
+	}
+	if got, err := c.RedeliverEvent(t.Context(), want.ID()); err != nil || got.ID() != want.ID() {
+		t.Errorf("%v, %v", got, err)
+	}
+	if _, err := c.Event(t.Context(), "evt_other"); err == nil {
+		t.Error("the answer of another event is taken")
+	}
+	if diff := cmp.Diff(asked{"GET /api/events/" + want.ID(), "POST /api/events/" + want.ID() + "/redeliver", "GET /api/events/evt_other"}, *seen); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRedeliverEvents(t *testing.T) {
+	c, seen := follow(t, client.RedeliverEventsResponse{Redelivered: 5, NextCursor: "c1"}, client.RedeliverEventsResponse{Redelivered: 2},
+		client.RedeliverEventsResponse{NextCursor: "c1"}, client.RedeliverEventsResponse{NextCursor: "c1"})
+	from := int64(0)
+	if n, err := c.RedeliverEvents(t.Context(), client.RedeliverEventsRequest{From: &from, FailedOnly: true}); n != 7 || err != nil {
+		t.Errorf("%d sent again, %v", n, err)
+	}
+	if n, err := c.RedeliverEvents(t.Context(), client.RedeliverEventsRequest{FailedOnly: true}); n != 0 || err == nil {
+		t.Errorf("a service that leads in circles gives %d, %v", n, err)
+	}
+	want := asked{`POST /api/events/redeliver {"from":0,"failedOnly":true}`, `POST /api/events/redeliver {"from":0,"failedOnly":true,"cursor":"c1"}`,
+		`POST /api/events/redeliver {"failedOnly":true}`, `POST /api/events/redeliver {"failedOnly":true,"cursor":"c1"}`}
+	if diff := cmp.Diff(want, *seen); diff != "" {
+		t.Error(diff)
+	}
+	c = serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		answer(t, w, http.StatusConflict, "application/problem+json", client.Problem{Type: "https://x.example/", Title: "x", Status: 409, Detail: "x", Code: client.CodeDeliveryPending})
+	})
+	var refused *client.Error
+	if _, err := c.RedeliverEvent(t.Context(), "evt_1"); !errors.As(err, &refused) || refused.Code != client.CodeDeliveryPending {
+		t.Errorf("the error is %v", err)
+	}
+}

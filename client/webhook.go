@@ -1,0 +1,80 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+)
+
+// webhook is the path of what belongs to a merchant's endpoint.
+func (c *Client) webhook(merchantID string, rest ...string) *url.URL {
+	return c.base.JoinPath(append([]string{"api/merchants", url.PathEscape(merchantID), "webhook"}, rest...)...)
+}
+
+// ofMerchant returns err or, without one, an error when the answer is of
+// another merchant than was asked for.
+func ofMerchant(err error, merchantID string, w Webhook) error {
+	return answered(err, "webhook of", merchantID, w.MerchantID)
+}
+
+// Webhook returns where a merchant's events go. When there is no such merchant,
+// or it has no endpoint, the error's code is [CodeNotFound].
+func (c *Client) Webhook(ctx context.Context, merchantID string) (Webhook, error) {
+	var answer WebhookResponse
+	err := c.call(ctx, http.MethodGet, c.webhook(merchantID), nil, nil, &answer)
+	return answer.Webhook, ofMerchant(err, merchantID, answer.Webhook)
+}
+
+// PutWebhook sets where a merchant's events go. The first time, the service
+// makes the secret that signs them and tells it, which it does not do again:
+// later, the secret is empty. The error's code is [CodeInvalidField] when the
+// URL cannot be used, [CodeConfiguredEndpoint] when the service's
+// configuration has the endpoint, and [CodeNoMasterKey] when the service cannot
+// keep secrets.
+func (c *Client) PutWebhook(ctx context.Context, merchantID, target string) (w Webhook, secret string, err error) {
+	body, err := json.Marshal(PutWebhookRequest{URL: target})
+	if err != nil {
+		return w, "", fmt.Errorf("client: encode the request: %w", err)
+	}
+	// Without a secret in it, the answer is a WebhookResponse.
+	var answer WebhookSecretResponse
+	header := http.Header{"Content-Type": {"application/json"}}
+	err = c.call(ctx, http.MethodPut, c.webhook(merchantID), header, body, &answer)
+	return answer.Webhook, answer.Secret, ofMerchant(err, merchantID, answer.Webhook)
+}
+
+// PingWebhook has the service post a test message to a merchant's endpoint, as
+// it posts events, and returns how that went: well, unless there is an Error
+// in it. The error's code is [CodeNotFound] when there is no endpoint.
+func (c *Client) PingWebhook(ctx context.Context, merchantID string) (Attempt, error) {
+	var answer PingResponse
+	err := c.call(ctx, http.MethodPost, c.webhook(merchantID, "ping"), nil, nil, &answer)
+	return answer.Ping, err
+}
+
+// StageWebhookSecret has the service make a secret that is to replace the one in
+// use, and returns it; it is not told again. Have the receiver accept both
+// before [Client.PromoteWebhookSecret]. The error's code is
+// [CodeSecretStaged] when there is one already.
+func (c *Client) StageWebhookSecret(ctx context.Context, merchantID string) (w Webhook, secret string, err error) {
+	var answer WebhookSecretResponse
+	err = c.call(ctx, http.MethodPost, c.webhook(merchantID, "secret"), nil, nil, &answer)
+	return answer.Webhook, answer.Secret, ofMerchant(err, merchantID, answer.Webhook)
+}
+
+// PromoteWebhookSecret puts the staged secret to use, once the endpoint has
+// taken a ping that it alone has signed. The error's code is [CodePingFailed]
+// when the endpoint has not, and [CodeNoStagedSecret] when none is staged.
+func (c *Client) PromoteWebhookSecret(ctx context.Context, merchantID string) (Webhook, error) {
+	var answer WebhookResponse
+	err := c.call(ctx, http.MethodPost, c.webhook(merchantID, "secret", "promote"), nil, nil, &answer)
+	return answer.Webhook, ofMerchant(err, merchantID, answer.Webhook)
+}
+
+// DropWebhookSecret drops the staged secret. The error's code is
+// [CodeNoStagedSecret] when none is staged.
+func (c *Client) DropWebhookSecret(ctx context.Context, merchantID string) error {
+	return c.call(ctx, http.MethodDelete, c.webhook(merchantID, "secret"), nil, nil, nil)
+}

@@ -1,0 +1,78 @@
+package client_test
+
+import (
+	"errors"
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/client"
+)
+
+func TestWebhook(t *testing.T) {
+	const secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+	hook := client.Webhook{MerchantID: "acme", URL: "https://acme.example/", Health: client.HealthOK, Secrets: []client.WebhookSecret{{Version: 1, State: "active", CreatedAt: 1}}}
+	ping := client.Attempt{Number: 1, StartedAt: 1, DurationMs: 2, StatusCode: 500, Error: "answered 500, expected 2xx"}
+	var seen []string
+	created := true
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		seen = append(seen, r.Method+" "+r.URL.Path)
+		status, body := http.StatusOK, any(client.WebhookResponse{Webhook: hook})
+		switch r.Method + " " + r.URL.Path {
+		case "PUT /api/merchants/acme/webhook":
+			if r.Header.Get("Content-Type") != "application/json" {
+				t.Errorf("the type is %q", r.Header.Get("Content-Type"))
+			}
+			if created {
+				status, body = http.StatusCreated, client.WebhookSecretResponse{Webhook: hook, Secret: secret}
+			}
+		case "POST /api/merchants/acme/webhook/secret":
+			status, body = http.StatusCreated, client.WebhookSecretResponse{Webhook: hook, Secret: secret}
+		case "DELETE /api/merchants/acme/webhook/secret":
+			w.WriteHeader(http.StatusNoContent)
+			return
+		case "POST /api/merchants/acme/webhook/ping":
+			body = client.PingResponse{Ping: ping}
+		}
+		answer(t, w, status, "application/json", body)
+	})
+	want := func(what string, w client.Webhook, got, secret string, err error) {
+		t.Helper()
+		if diff := cmp.Diff(hook, w); diff != "" || got != secret || err != nil {
+			t.Errorf("%s: %q, %v, %s", what, got, err, diff)
+		}
+	}
+	w, told, err := c.PutWebhook(t.Context(), "acme", "https://acme.example/")
+	want("put", w, told, secret, err)
+	created = false
+	w, told, err = c.PutWebhook(t.Context(), "acme", "https://acme.example/")
+	want("put again", w, told, "", err)
+	w, err = c.Webhook(t.Context(), "acme")
+	want("get", w, "", "", err)
+	w, told, err = c.StageWebhookSecret(t.Context(), "acme")
+	want("stage", w, told, secret, err)
+	w, err = c.PromoteWebhookSecret(t.Context(), "acme")
+	want("promote", w, "", "", err)
+	if got, err := c.PingWebhook(t.Context(), "acme"); !cmp.Equal(got, ping) || err != nil {
+		t.Errorf("ping: %+v, %v", got, err)
+	}
+	if err := c.DropWebhookSecret(t.Context(), "acme"); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Webhook(t.Context(), "bean"); err == nil {
+		t.Error("another merchant's endpoint is taken")
+	}
+	if diff := cmp.Diff([]string{"PUT /api/merchants/acme/webhook", "PUT /api/merchants/acme/webhook", "GET /api/merchants/acme/webhook",
+		"POST /api/merchants/acme/webhook/secret", "POST /api/merchants/acme/webhook/secret/promote", "POST /api/merchants/acme/webhook/ping",
+		"DELETE /api/merchants/acme/webhook/secret", "GET /api/merchants/bean/webhook"}, seen); diff != "" {
+		t.Error(diff)
+	}
+	c = serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		answer(t, w, http.StatusConflict, "application/problem+json", client.Problem{Type: "https://x.example/", Title: "x", Status: 409, Detail: "x", Code: client.CodeNoStagedSecret})
+	})
+	var refused *client.Error
+	if err := c.DropWebhookSecret(t.Context(), "acme"); !errors.As(err, &refused) || refused.Code != client.CodeNoStagedSecret {
+		t.Errorf("the error is %v", err)
+	}
+}

@@ -1,0 +1,186 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/wire"
+)
+
+// What after can be beside a cursor.
+const (
+	afterStart = "start"
+	afterEnd   = "end"
+)
+
+// deliveryStates are those that a list of events can be asked for.
+var deliveryStates = []store.DeliveryStatus{store.DeliveryPending, store.DeliveryDelivered, store.DeliveryFailed, store.DeliveryNone}
+
+// listEvents answers GET /api/events.
+func (a *API) listEvents(w http.ResponseWriter, r *http.Request) error {
+	q := parseQuery(r)
+	filter, possible := q.eventFilter()
+	limit, scope := q.limit(), q.scope("events", "merchantId", "type", "invoiceId", "delivery")
+	filter.Limit = limit + 1
+	if _, ok := q.get("after"); ok {
+		return a.catchUp(w, r, q, filter, possible)
+	}
+	filter.Before = q.seq("cursor", scope)
+	if q.err != nil {
+		return q.err
+	}
+	found, err := a.findEvents(r, filter, possible)
+	if err != nil {
+		return err
+	}
+	found, next := page(found, limit, scope, eventKey)
+	a.writeJSON(w, r, http.StatusOK, fromEvents(found, next))
+	return nil
+}
+
+// catchUp answers GET /api/events with after: the oldest come first, and
+// nextCursor leads to what is recorded later.
+func (a *API) catchUp(w http.ResponseWriter, r *http.Request, q *query, filter store.EventFilter, possible bool) error {
+	for _, other := range []string{"cursor", "delivery"} {
+		if _, ok := q.values[other]; ok {
+			q.refuse("after", "must not stand beside %s", other)
+		}
+	}
+	scope := q.scope("events after", "merchantId", "type", "invoiceId")
+	var after int64
+	switch from, _ := q.get("after"); from {
+	case afterStart:
+	case afterEnd:
+		var err error
+		if after, err = a.events.LastSeq(r.Context()); err != nil {
+			return fmt.Errorf("find the newest event: %w", err)
+		}
+	default:
+		after = q.seq("after", scope)
+	}
+	if q.err != nil {
+		return q.err
+	}
+	filter.After = &after
+	filter.Limit-- // whether there is more need not be told
+	found, err := a.findEvents(r, filter, possible)
+	if err != nil {
+		return err
+	}
+	if n := len(found); n > 0 {
+		after = found[n-1].Seq
+	}
+	a.writeJSON(w, r, http.StatusOK, fromEvents(found, formatCursor(scope, strconv.FormatInt(after, 10))))
+	return nil
+}
+
+func (a *API) findEvents(r *http.Request, filter store.EventFilter, possible bool) ([]store.EventRow, error) {
+	if !possible {
+		return nil, nil
+	}
+	found, err := a.events.Events(r.Context(), filter)
+	if err != nil {
+		return nil, fmt.Errorf("list events: %w", err)
+	}
+	return found, nil
+}
+
+// eventKey is the key of an event in cursors.
+func eventKey(r store.EventRow) string { return strconv.FormatInt(r.Seq, 10) }
+
+func fromEvents(rows []store.EventRow, next string) wire.EventList {
+	list := wire.EventList{Events: make([]wire.EventRecord, len(rows)), NextCursor: next}
+	for i, r := range rows {
+		list.Events[i] = wire.FromEventRow(r)
+	}
+	return list
+}
+
+// eventFilter reads which events are asked for, and whether there can be any.
+func (q *query) eventFilter() (f store.EventFilter, possible bool) {
+	f.MerchantID, possible = q.merchantID()
+	if typ, ok := q.get("type"); ok {
+		f.Type = q.eventType("type", typ)
+	}
+	if id, ok := q.get("invoiceId"); ok {
+		f.InvoiceID = id
+		possible = possible && strings.HasPrefix(id, invoice.PrefixInvoice) && visible(id)
+	}
+	if state, ok := q.get("delivery"); ok {
+		f.Delivery = store.DeliveryStatus(state)
+		if !slices.Contains(deliveryStates, f.Delivery) {
+			q.refuse("delivery", "must be one of %s; it is %.40q", enumerate(deliveryStates), state)
+		}
+	}
+	return f, possible
+}
+
+func (q *query) eventType(name, text string) invoice.EventType {
+	typ, err := parseEventType(text)
+	if err != nil {
+		q.refuse(name, "%v", err)
+	}
+	return typ
+}
+
+func parseEventType(text string) (invoice.EventType, error) {
+	typ := invoice.EventType(text)
+	if !slices.Contains(invoice.EventTypes, typ) {
+		return "", fmt.Errorf("must be one of %s; it is %.40q", enumerate(invoice.EventTypes), text)
+	}
+	return typ, nil
+}
+
+// seq returns the number of an event in a parameter that is a cursor, or 0
+// when it is not there.
+func (q *query) seq(name, scope string) int64 {
+	cursor, ok := q.get(name)
+	if !ok {
+		return 0
+	}
+	seq, ok := parseSeq(scope, cursor)
+	if !ok {
+		q.refuse(name, "must be the nextCursor of an answer to a request with the same filters")
+	}
+	return seq
+}
+
+// parseSeq returns the number of an event in a cursor of that scope.
+func parseSeq(scope, cursor string) (int64, bool) {
+	key, ok := parseCursor(scope, cursor)
+	if !ok {
+		return 0, false
+	}
+	seq, err := strconv.ParseInt(key, 10, 64)
+	return seq, err == nil && seq >= 0
+}
+
+// getEvent answers GET /api/events/{id}.
+func (a *API) getEvent(w http.ResponseWriter, r *http.Request) error {
+	return a.writeEvent(w, r, true)
+}
+
+// writeEvent answers with the event in a request's path.
+func (a *API) writeEvent(w http.ResponseWriter, r *http.Request, withAttempts bool) error {
+	id, err := pathID(r, invoice.PrefixEvent)
+	if err != nil {
+		return err
+	}
+	row, attempts, err := a.events.EventRecord(r.Context(), id)
+	if err != nil {
+		return fmt.Errorf("read event: %w", err)
+	}
+	record := wire.FromEventRow(row)
+	if withAttempts {
+		for _, attempt := range attempts {
+			record.Attempts = append(record.Attempts, wire.FromAttempt(attempt))
+		}
+	}
+	a.writeJSON(w, r, http.StatusOK, record)
+	return nil
+}

@@ -1,0 +1,122 @@
+package api
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/wire"
+)
+
+// redeliverEvent answers POST /api/events/{id}/redeliver.
+func (a *API) redeliverEvent(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r, invoice.PrefixEvent)
+	if err != nil {
+		return err
+	}
+	if err := a.events.Redeliver(r.Context(), id, a.now().UnixMilli()); err != nil {
+		return fmt.Errorf("send event again: %w", err)
+	}
+	return a.writeEvent(w, r, false)
+}
+
+// redeliverEvents answers POST /api/events/redeliver. It works in transactions
+// of bounded size, and for a bounded time.
+func (a *API) redeliverEvents(w http.ResponseWriter, r *http.Request) error {
+	if err := wantJSON(r); err != nil {
+		return err
+	}
+	body, err := readBody(w, r)
+	if err != nil {
+		return badJSON(err)
+	}
+	filter, scope, err := parseRedeliver(body)
+	if err != nil {
+		return err
+	}
+	var answer wire.RedeliverEventsResponse
+	for begun := a.now(); ; {
+		now := a.now()
+		n, next, err := a.events.RedeliverMany(r.Context(), filter, now.UnixMilli(), RedeliverBatch)
+		if err != nil {
+			return fmt.Errorf("send events again: %w", err)
+		}
+		answer.Redelivered += n
+		if next == 0 {
+			break
+		}
+		filter.After = next
+		if now.Sub(begun) >= RedeliverTime {
+			answer.NextCursor = formatCursor(scope, strconv.FormatInt(next, 10))
+			break
+		}
+	}
+	a.writeJSON(w, r, http.StatusOK, answer)
+	return nil
+}
+
+// parseRedeliver reads which events to send again, and the scope of cursors of
+// such a request. It returns a refusal when the body is not a JSON object, or
+// an *invoice.FieldError for the first member that is wrong.
+func parseRedeliver(body []byte) (f store.RedeliverFilter, scope string, err error) {
+	o, err := parseObject(body)
+	if err != nil {
+		return f, "", badJSON(err)
+	}
+	var cursor string
+	err = cmp.Or(
+		optional(o, "merchantId", func(n string) error { return text(o, "", n, &f.MerchantID, parseMerchantID) }),
+		optional(o, "type", func(n string) error { return text(o, "", n, &f.Type, parseEventType) }),
+		optional(o, "invoiceId", func(n string) error { return text(o, "", n, &f.InvoiceID, parseInvoiceID) }),
+		optional(o, "from", func(n string) error { return seconds(o, n, &f.CreatedFrom) }),
+		optional(o, "to", func(n string) error { return seconds(o, n, &f.CreatedTo) }),
+		optional(o, "failedOnly", func(n string) error { return boolean(o, n, &f.OnlyFailed) }),
+		optional(o, "cursor", func(n string) error { return text(o, "", n, &cursor, asIs) }),
+	)
+	_, from := o["from"]
+	_, to := o["to"]
+	switch {
+	case err != nil:
+		return f, "", err
+	case !from && !f.OnlyFailed:
+		return f, "", wrong("from", "is required unless failedOnly is true: it keeps all events from being sent again by mistake")
+	case to && (f.CreatedTo < f.CreatedFrom || f.CreatedTo == 0):
+		return f, "", wrong("to", "must not lie before from")
+	}
+	scope = fmt.Sprintf("redeliver %q %q %q %d %d %t", f.MerchantID, f.Type, f.InvoiceID, f.CreatedFrom, f.CreatedTo, f.OnlyFailed)
+	if cursor != "" {
+		var ok bool
+		if f.After, ok = parseSeq(scope, cursor); !ok {
+			return f, "", wrong("cursor", "must be the nextCursor of an answer to a request with the same members")
+		}
+	}
+	return f, scope, nil
+}
+
+// optional reads a member when it is there.
+func optional(o object, name string, read func(name string) error) error {
+	if _, ok := o[name]; !ok {
+		return nil
+	}
+	return read(name)
+}
+
+// boolean reads true or false.
+func boolean(o object, name string, dst *bool) error {
+	v, ok := o[name].(bool)
+	if !ok {
+		return wrong(name, "must be true or false; it is %s", kind(o[name]))
+	}
+	*dst = v
+	return nil
+}
+
+func parseMerchantID(s string) (string, error) {
+	if !invoice.ValidMerchantID(s) {
+		return "", fmt.Errorf("must be 1 to %d characters of A-Z, a-z, 0-9, '_', '.' and '-'", invoice.MaxMerchantID)
+	}
+	return s, nil
+}

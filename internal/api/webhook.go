@@ -1,0 +1,142 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/quittance/quittance/internal/endpoint"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/wire"
+)
+
+// pathMerchant returns the merchant in a request's path. What does not have the
+// form of an id is nobody's.
+func pathMerchant(r *http.Request) (string, error) {
+	id := r.PathValue("id")
+	if !invoice.ValidMerchantID(id) {
+		return "", fmt.Errorf("merchant %q: %w", id, endpoint.ErrNone)
+	}
+	return id, nil
+}
+
+// getWebhook answers GET /api/merchants/{id}/webhook.
+func (a *API) getWebhook(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathMerchant(r)
+	if err != nil {
+		return err
+	}
+	v, err := a.endpoints.View(r.Context(), id)
+	if err != nil {
+		return fmt.Errorf("read endpoint: %w", err)
+	}
+	a.writeJSON(w, r, http.StatusOK, wire.WebhookResponse{Webhook: fromView(v)})
+	return nil
+}
+
+// putWebhook answers PUT /api/merchants/{id}/webhook.
+func (a *API) putWebhook(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathMerchant(r)
+	if err != nil {
+		return err
+	}
+	if err := wantJSON(r); err != nil {
+		return err
+	}
+	body, err := readBody(w, r)
+	if err != nil {
+		return badJSON(err)
+	}
+	o, err := parseObject(body)
+	if err != nil {
+		return badJSON(err)
+	}
+	var url string
+	if err := text(o, "", "url", &url, asIs); err != nil {
+		return err
+	}
+	v, secret, err := a.endpoints.Put(r.Context(), id, url)
+	switch {
+	case err != nil:
+		return fmt.Errorf("set endpoint: %w", err)
+	case secret == "":
+		a.writeJSON(w, r, http.StatusOK, wire.WebhookResponse{Webhook: fromView(v)})
+	default:
+		a.writeJSON(w, r, http.StatusCreated, wire.WebhookSecretResponse{Webhook: fromView(v), Secret: secret})
+	}
+	return nil
+}
+
+// pingWebhook answers POST /api/merchants/{id}/webhook/ping.
+func (a *API) pingWebhook(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathMerchant(r)
+	if err != nil {
+		return err
+	}
+	ping, err := a.endpoints.PingMerchant(r.Context(), id)
+	if err != nil {
+		return fmt.Errorf("ping endpoint: %w", err)
+	}
+	a.writeJSON(w, r, http.StatusOK, wire.PingResponse{Ping: wire.FromAttempt(ping)})
+	return nil
+}
+
+// stageSecret answers POST /api/merchants/{id}/webhook/secret.
+func (a *API) stageSecret(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathMerchant(r)
+	if err != nil {
+		return err
+	}
+	v, secret, err := a.endpoints.Stage(r.Context(), id)
+	if err != nil {
+		return fmt.Errorf("stage secret: %w", err)
+	}
+	a.writeJSON(w, r, http.StatusCreated, wire.WebhookSecretResponse{Webhook: fromView(v), Secret: secret})
+	return nil
+}
+
+// dropSecret answers DELETE /api/merchants/{id}/webhook/secret.
+func (a *API) dropSecret(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathMerchant(r)
+	if err != nil {
+		return err
+	}
+	if err := a.endpoints.Unstage(r.Context(), id); err != nil {
+		return fmt.Errorf("drop secret: %w", err)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// promoteSecret answers POST /api/merchants/{id}/webhook/secret/promote.
+func (a *API) promoteSecret(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathMerchant(r)
+	if err != nil {
+		return err
+	}
+	v, err := a.endpoints.Promote(r.Context(), id)
+	if err != nil {
+		return fmt.Errorf("promote secret: %w", err)
+	}
+	a.writeJSON(w, r, http.StatusOK, wire.WebhookResponse{Webhook: fromView(v)})
+	return nil
+}
+
+// healths are the states of a breaker in the interface's words.
+var healths = map[store.BreakerState]wire.WebhookHealth{
+	store.BreakerClosed: wire.HealthOK, store.BreakerOpen: wire.HealthPaused, store.BreakerGone: wire.HealthGone,
+}
+
+func fromView(v endpoint.View) wire.Webhook {
+	w := wire.Webhook{
+		MerchantID: v.MerchantID, URL: v.URL, Configured: v.Configured, ChangedAt: v.ChangedAt,
+		Health: healths[v.Breaker.State], Secrets: make([]wire.WebhookSecret, len(v.Secrets)),
+	}
+	if v.Breaker.State != store.BreakerClosed {
+		w.PausedUntil = v.Breaker.UntilMS / 1000
+	}
+	for i, s := range v.Secrets {
+		w.Secrets[i] = wire.WebhookSecret{Version: s.Version, State: string(s.State), CreatedAt: s.CreatedAt, ValidUntil: s.ValidUntil}
+	}
+	return w
+}

@@ -1,0 +1,179 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/endpoint"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/wire"
+)
+
+const madeSecret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+
+// hooks stands for endpoint.Directory: acme has an endpoint with all kinds of
+// secrets, bean one in the configuration; new has none yet.
+type hooks struct{ *backend }
+
+func (h hooks) View(ctx context.Context, id string) (endpoint.View, error) {
+	if err := h.trouble(ctx); err != nil {
+		return endpoint.View{}, err
+	}
+	v := endpoint.View{MerchantID: id, URL: "https://" + id + ".example/", Breaker: store.Breaker{State: store.BreakerClosed}}
+	switch id {
+	case "acme":
+		v.ChangedAt, v.Breaker = now, store.Breaker{State: store.BreakerOpen, UntilMS: (now+30)*1000 + 999}
+		v.Secrets = []store.SecretRow{
+			{Version: 3, State: store.SecretStaged, CreatedAt: now, Sealed: []byte("sealed"), KeyID: "key"}, {Version: 2, State: store.SecretActive, CreatedAt: now - 1},
+			{Version: 1, State: store.SecretRetiring, CreatedAt: now - 2, ValidUntil: now + 60},
+		}
+	case "bean":
+		v.Configured, v.Breaker = true, store.Breaker{State: store.BreakerGone, UntilMS: (now + 3600) * 1000}
+	default:
+		return v, endpoint.ErrNone
+	}
+	return v, nil
+}
+
+// may refuses to change what bean and others have.
+func (h hooks) may(ctx context.Context, id string) (endpoint.View, error) {
+	v, err := h.View(ctx, id)
+	if err == nil && v.Configured {
+		err = endpoint.ErrConfigured
+	}
+	return v, err
+}
+
+func (h hooks) Put(ctx context.Context, id, url string) (endpoint.View, string, error) {
+	if id == "new" {
+		return endpoint.View{MerchantID: id, URL: url, Breaker: store.Breaker{State: store.BreakerClosed}}, madeSecret, h.trouble(ctx)
+	}
+	if url == "http://10.0.0.1/" {
+		return endpoint.View{}, "", &invoice.FieldError{Field: "url", Detail: "cannot be used"}
+	}
+	if id == "keyless" {
+		return endpoint.View{}, "", endpoint.ErrNoMasterKey
+	}
+	v, err := h.may(ctx, id)
+	v.URL = url
+	return v, "", err
+}
+
+func (h hooks) PingMerchant(ctx context.Context, id string) (store.Attempt, error) {
+	_, err := h.View(ctx, id)
+	return store.Attempt{Number: 1, StartedMS: now * 1000, DurationMS: 7, StatusCode: 500, Error: "answered 500, expected 2xx", Excerpt: "no"}, err
+}
+
+func (h hooks) Stage(ctx context.Context, id string) (endpoint.View, string, error) {
+	if id == "staged" {
+		return endpoint.View{}, "", endpoint.ErrStaged
+	}
+	v, err := h.may(ctx, id)
+	return v, madeSecret, err
+}
+
+func (h hooks) Promote(ctx context.Context, id string) (endpoint.View, error) {
+	switch id {
+	case "deaf":
+		return endpoint.View{}, fmt.Errorf("wrapped: %w", &endpoint.PingError{Answer: "answered 401, expected 2xx"})
+	case "unstaged":
+		return endpoint.View{}, endpoint.ErrNotStaged
+	}
+	return h.may(ctx, id)
+}
+
+func (h hooks) Unstage(ctx context.Context, id string) error {
+	if id == "unstaged" {
+		return endpoint.ErrNotStaged
+	}
+	_, err := h.may(ctx, id)
+	return err
+}
+
+var acme = wire.Webhook{
+	MerchantID: "acme", URL: "https://acme.example/", ChangedAt: now, Health: wire.HealthPaused, PausedUntil: now + 30,
+	Secrets: []wire.WebhookSecret{
+		{Version: 3, State: "staged", CreatedAt: now}, {Version: 2, State: "active", CreatedAt: now - 1}, {Version: 1, State: "retiring", CreatedAt: now - 2, ValidUntil: now + 60},
+	},
+}
+
+func TestWebhook(t *testing.T) {
+	h := newAPI(t, new(backend))
+	const path = "/api/merchants/acme/webhook"
+	get := do(h, "GET", path, "")
+	if diff := cmp.Diff(acme, decode[wire.WebhookResponse](t, get, http.StatusOK).Webhook); diff != "" || strings.Contains(get.Body.String(), "sealed\"") {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	gone := decode[wire.WebhookResponse](t, do(h, "GET", "/api/merchants/bean/webhook", ""), http.StatusOK).Webhook
+	if diff := cmp.Diff(wire.Webhook{MerchantID: "bean", URL: "https://bean.example/", Configured: true, Health: wire.HealthGone, PausedUntil: now + 3600, Secrets: []wire.WebhookSecret{}}, gone); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+
+	put := decode[wire.WebhookResponse](t, do(h, "PUT", path, `{"url":"https://other.example/"}`), http.StatusOK).Webhook
+	if put.URL != "https://other.example/" {
+		t.Errorf("put: %+v", put)
+	}
+	created := decode[wire.WebhookSecretResponse](t, do(h, "PUT", "/api/merchants/new/webhook", `{"url":"https://new.example/"}`), http.StatusCreated)
+	if diff := cmp.Diff(wire.WebhookSecretResponse{Secret: madeSecret, Webhook: wire.Webhook{
+		MerchantID: "new", URL: "https://new.example/", Health: wire.HealthOK, Secrets: []wire.WebhookSecret{},
+	}}, created); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	staged := decode[wire.WebhookSecretResponse](t, do(h, "POST", path+"/secret", "", "Content-Type", ""), http.StatusCreated)
+	if diff := cmp.Diff(wire.WebhookSecretResponse{Secret: madeSecret, Webhook: acme}, staged); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff(acme, decode[wire.WebhookResponse](t, do(h, "POST", path+"/secret/promote", ""), http.StatusOK).Webhook); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if w := do(h, "DELETE", path+"/secret", ""); w.Code != http.StatusNoContent || w.Body.Len() != 0 {
+		t.Errorf("DELETE is answered %d %s", w.Code, w.Body)
+	}
+	ping := decode[wire.PingResponse](t, do(h, "POST", path+"/ping", ""), http.StatusOK).Ping
+	if diff := cmp.Diff(wire.Attempt{Number: 1, StartedAt: now, DurationMs: 7, StatusCode: 500, Error: "answered 500, expected 2xx", Excerpt: "no"}, ping); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestWebhookRefusals(t *testing.T) {
+	h := newAPI(t, new(backend))
+	const body = `{"url":"https://x.example/"}`
+	for request, want := range map[[2]string]struct {
+		status int
+		code   string
+	}{
+		{"GET", "nobody/webhook"}: {404, "not_found"}, {"GET", "a%00b/webhook"}: {404, "not_found"}, {"GET", strings.Repeat("x", 65) + "/webhook"}: {404, "not_found"},
+		{"PUT", "nobody/webhook"}: {404, "not_found"}, {"PUT", "bean/webhook"}: {409, "configured_endpoint"}, {"PUT", "keyless/webhook"}: {409, "no_master_key"},
+		{"PUT", "a%00b/webhook"}:                    {404, "not_found"},
+		{"POST", "nobody/webhook/ping"}:             {404, "not_found"},
+		{"POST", "a%00b/webhook/ping"}:              {404, "not_found"},
+		{"POST", "a%00b/webhook/secret"}:            {404, "not_found"},
+		{"POST", "staged/webhook/secret"}:           {409, "secret_staged"},
+		{"POST", "bean/webhook/secret"}:             {409, "configured_endpoint"},
+		{"DELETE", "a%00b/webhook/secret"}:          {404, "not_found"},
+		{"DELETE", "unstaged/webhook/secret"}:       {409, "no_staged_secret"},
+		{"DELETE", "nobody/webhook/secret"}:         {404, "not_found"},
+		{"POST", "a%00b/webhook/secret/promote"}:    {404, "not_found"},
+		{"POST", "unstaged/webhook/secret/promote"}: {409, "no_staged_secret"},
+		{"POST", "deaf/webhook/secret/promote"}:     {409, "ping_failed"},
+	} {
+		p := wantProblem(t, do(h, request[0], "/api/merchants/"+request[1], body), want.status, want.code, "")
+		if want.code == "ping_failed" && p.Detail != "Nothing has changed: the endpoint did not take the ping: answered 401, expected 2xx." {
+			t.Errorf("the detail is %q", p.Detail)
+		}
+	}
+	const path = "/api/merchants/acme/webhook"
+	for _, wrong := range []string{`{}`, `{"url":5}`, `{"url":null}`, `{"url":"http://10.0.0.1/"}`} {
+		wantProblem(t, do(h, "PUT", path, wrong), http.StatusBadRequest, "invalid_field", "url")
+	}
+	wantProblem(t, do(h, "PUT", path, `["url"]`), http.StatusBadRequest, "invalid_json", "")
+	wantProblem(t, do(h, "PUT", path, body, "Content-Type", "text/plain"), http.StatusUnsupportedMediaType, "unsupported_media_type", "")
+	wantProblem(t, do(h, "PUT", path, `{"url":"`+strings.Repeat("x", api.MaxBody)+`"}`), http.StatusRequestEntityTooLarge, "body_too_large", "")
+}

@@ -1,0 +1,39 @@
+package wire
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/quittance/quittance/internal/store"
+)
+
+// FromEventRow returns an event as the log of events has it, without its
+// attempts.
+func FromEventRow(r store.EventRow) EventRecord {
+	w := EventRecord{Event: json.RawMessage(r.Body), MerchantID: r.MerchantID, InvoiceID: r.InvoiceID}
+	switch r.Status {
+	case store.DeliveryNone:
+	case store.DeliveryPending:
+		w.Delivery = &Delivery{
+			ID: r.DeliveryID, Status: DeliveryPending, Attempts: r.Attempts,
+			NextAttemptAt: unix(r.DueMS), Deadline: unix(r.DeadlineMS),
+		}
+	case store.DeliveryDelivered, store.DeliveryFailed:
+		w.Delivery = &Delivery{
+			ID: r.DeliveryID, Status: DeliveryStatus(r.Status), Attempts: r.Attempts, FinishedAt: unix(r.FinishedMS),
+		}
+	}
+	return w
+}
+
+// FromAttempt returns an attempt to deliver an event.
+func FromAttempt(a store.Attempt) Attempt {
+	return Attempt{
+		Number: a.Number, StartedAt: unix(a.StartedMS), DurationMs: a.DurationMS,
+		LookupMs: a.LookupMS, ConnectMs: a.ConnectMS, HandshakeMs: a.HandshakeMS, AnswerMs: a.AnswerMS,
+		StatusCode: a.StatusCode, Error: a.Error, Excerpt: a.Excerpt,
+	}
+}
+
+// unix returns Unix seconds of milliseconds.
+func unix(ms int64) Time { return time.UnixMilli(ms).Unix() }
