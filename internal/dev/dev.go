@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"math/big"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -26,6 +27,7 @@ import (
 	"github.com/quittance/quittance/internal/devchain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/server"
+	"github.com/quittance/quittance/internal/vault"
 )
 
 // ChainKey is the key of the embedded chain.
@@ -99,6 +101,10 @@ func Run(ctx context.Context, cfg Config, ready func(*World)) (err error) {
 	if err != nil {
 		return err
 	}
+	masterKey, err := loadMasterKey(cfg.Dir, cfg.Rand)
+	if err != nil {
+		return err
+	}
 	node, err := startChain(ctx, cfg, kept.RPCPort)
 	if err != nil {
 		return err
@@ -111,20 +117,21 @@ func Run(ctx context.Context, cfg Config, ready func(*World)) (err error) {
 	if err != nil {
 		return err
 	}
+	info := newInfo("http://"+listener.Addr().String(), kept, local, node)
 	endpoint := deliver.Endpoint{URL: cfg.WebhookURL, Secret: kept.MerchantSecret}
 	return server.Run(ctx, server.Config{
 		Listener: listener, Database: "sqlite:" + filepath.Join(cfg.Dir, "quittance.db"),
 		Chains:    []server.Chain{{Chain: local, OperatorKey: node.Keys.Operator}},
 		Merchants: server.Merchants{AcceptAll: true, Fallback: endpoint},
 		Providers: []api.Provider{provider(kept.ProviderSecret)},
+		Vault:     vault.New(masterKey), KeepEvents: config.DefaultRetention, KeepAttempts: config.DefaultRetention,
 		TestWallet: func(ctx context.Context, inv invoice.Invoice) (string, error) {
 			return payFromTestWallet(ctx, node, inv)
 		},
-		LoopbackHosts: true,
-		Now:           cfg.Now, Rand: cfg.Rand, Logger: cfg.Logger,
-		Ready: func(baseURL string) {
-			ready(&World{Info: newInfo(baseURL, kept, local, node), Node: node})
-		},
+		LoopbackHosts: true, WebhookAllow: deliver.Loopback(),
+		Now: cfg.Now, Rand: cfg.Rand, Logger: cfg.Logger,
+		Routes: map[string]http.Handler{"GET " + infoPath: info},
+		Ready:  func(string) { ready(&World{Info: info, Node: node}) },
 	})
 }
 

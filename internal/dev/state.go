@@ -1,7 +1,6 @@
 package dev
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/quittance/quittance/internal/vault"
 )
 
 // MerchantID is the id of the merchant that a development world begins with.
@@ -16,12 +17,6 @@ const MerchantID = "demo-merchant"
 
 // ProviderName is the transfer provider that a development world knows.
 const ProviderName = "circle"
-
-// secretPrefix begins a webhook secret, so that people and scanners know one.
-const secretPrefix = "whsec_"
-
-// secretSize is the number of random bytes in a secret.
-const secretSize = 32
 
 // state is what a development world keeps beside its database and its chain.
 type state struct {
@@ -36,10 +31,10 @@ func loadState(folder string, random io.Reader) (state, error) {
 	path := filepath.Join(folder, "dev.json")
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if s.MerchantSecret, err = newSecret(random); err != nil {
+		if s.MerchantSecret, err = vault.NewSecret(random); err != nil {
 			return s, err
 		}
-		if s.ProviderSecret, err = newSecret(random); err != nil {
+		if s.ProviderSecret, err = vault.NewSecret(random); err != nil {
 			return s, err
 		}
 		return s, s.save(folder)
@@ -53,26 +48,47 @@ func loadState(folder string, random io.Reader) (state, error) {
 	return s, nil
 }
 
+// loadMasterKey reads the key that endpoints' secrets are sealed under, or makes
+// it: a file of its own, as quittance serve takes it.
+func loadMasterKey(folder string, random io.Reader) (vault.Key, error) {
+	path := filepath.Join(folder, "master.key")
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		text, err := vault.NewKey(random)
+		if err != nil {
+			return vault.Key{}, err
+		}
+		raw = []byte(text + "\n")
+		if err := replaceFile(path, raw); err != nil {
+			return vault.Key{}, err
+		}
+	} else if err != nil {
+		return vault.Key{}, fmt.Errorf("read the world's master key: %w", err)
+	}
+	key, err := vault.ParseKey(string(raw))
+	if err != nil {
+		return key, fmt.Errorf("%s %w; delete the folder %s to begin anew", path, err, folder)
+	}
+	return key, nil
+}
+
 // save writes the state, for its owner's eyes alone.
 func (s state) save(folder string) error {
 	return writeFile(filepath.Join(folder, "dev.json"), s)
 }
 
-func newSecret(random io.Reader) (string, error) {
-	var b [secretSize]byte
-	if _, err := io.ReadFull(random, b[:]); err != nil {
-		return "", fmt.Errorf("make a secret: %w", err)
-	}
-	return secretPrefix + base64.StdEncoding.EncodeToString(b[:]), nil
-}
-
-// writeFile writes v as JSON so that a reader finds all of it or the file as
-// it was before, also when the machine stops half-way.
-func writeFile(path string, v any) (err error) {
+// writeFile writes v as JSON, as replaceFile does.
+func writeFile(path string, v any) error {
 	raw, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return err
 	}
+	return replaceFile(path, append(raw, '\n'))
+}
+
+// replaceFile writes a file for its owner's eyes alone, so that a reader finds
+// all of it or the file as it was before, also when the machine stops half-way.
+func replaceFile(path string, raw []byte) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
@@ -82,7 +98,7 @@ func writeFile(path string, v any) (err error) {
 			err = errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(f.Name()))
 		}
 	}()
-	_, err = f.Write(append(raw, '\n'))
+	_, err = f.Write(raw)
 	err = errors.Join(err, f.Sync(), f.Close())
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 func (s *Server) handler() http.Handler {
 	chains := s.networks()
 	rest := api.New(api.Config{
-		Ledger: s.settle, Reader: s.store, Chains: chains, Providers: s.Providers, Now: s.Now, Logger: s.Logger,
+		Ledger: s.settle, Reader: s.store, Events: eventLog{s.store, s.due}, Endpoints: s.hooks, Chains: chains, Providers: s.Providers, Now: s.Now, Logger: s.Logger,
 	})
 	mux := http.NewServeMux()
 	rest.Routes(mux)
@@ -27,10 +27,14 @@ func (s *Server) handler() http.Handler {
 	for at, h := range map[string]http.Handler{
 		"/healthz": http.HandlerFunc(live),
 		"/readyz":  http.HandlerFunc(s.ready),
+		"/status":  http.HandlerFunc(s.status),
 		"/metrics": promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}),
 	} {
 		mux.Handle("GET "+at, h)
 		mux.Handle(at, rest.MethodNotAllowed("GET, HEAD"))
+	}
+	for at, h := range s.Routes {
+		mux.Handle(at, h)
 	}
 	for _, at := range []string{"/", "/api", "/checkout"} { // else ServeMux redirects the latter two
 		mux.Handle(at, rest.NotFound())

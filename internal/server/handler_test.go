@@ -55,7 +55,7 @@ func ask(t *testing.T, method, url, body string, change ...func(*http.Request)) 
 
 func TestRefusals(t *testing.T) {
 	base := startServer(t, Config{}).url
-	for _, path := range []string{"/healthz", "/readyz", "/metrics"} {
+	for _, path := range []string{"/healthz", "/readyz", "/status", "/metrics"} {
 		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodOptions} {
 			a := ask(t, method, base+path, "")
 			if a.status != http.StatusMethodNotAllowed || a.code != "method_not_allowed" || a.header.Get("Allow") != "GET, HEAD" {

@@ -1,10 +1,12 @@
 package server
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"net/http"
 	"time"
+
+	"github.com/quittance/quittance/internal/operate"
 )
 
 // healthTimeout bounds what a health check waits for the database.
@@ -16,13 +18,27 @@ const stallLimit = time.Minute
 
 // chainHealth is a chain as /readyz shows it.
 type chainHealth struct {
-	ChainKey  string `json:"chainKey"`
-	Ready     bool   `json:"ready"`
-	Head      uint64 `json:"head"`
-	Indexed   uint64 `json:"indexed"`
-	Confirmed uint64 `json:"confirmed"`
-	Error     string `json:"error,omitempty"`
-	Writer    string `json:"writer,omitempty"` // what keeps the on-chain writer from its work
+	ChainKey  string            `json:"chainKey"`
+	Ready     bool              `json:"ready"`
+	Head      uint64            `json:"head"`
+	Indexed   uint64            `json:"indexed"`
+	Confirmed uint64            `json:"confirmed"`
+	Lag       uint64            `json:"lag"`               // blocks between the head and the newest one read
+	CatchUp   *operate.Progress `json:"catchUp,omitempty"` // as in /status, like Backfill
+	Backfill  *operate.Progress `json:"backfill,omitempty"`
+	Error     string            `json:"error,omitempty"`
+	Writer    string            `json:"writer,omitempty"` // what keeps the on-chain writer from its work
+}
+
+func healthOf(c operate.Chain) chainHealth {
+	h := chainHealth{
+		ChainKey: c.ChainKey, Ready: c.Ready, Head: c.Head, Indexed: c.Indexed, Confirmed: c.Confirmed, Lag: c.Lag.Blocks,
+		CatchUp: c.CatchUp, Backfill: c.Backfill, Error: cmp.Or(c.Halted, c.Error),
+	}
+	if c.Writer != nil {
+		h.Writer = c.Writer.Error
+	}
+	return h
 }
 
 // health is the body of /readyz.
@@ -49,16 +65,13 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 		s.Logger.Error("health check: the database does not answer", "err", err)
 	}
 	for _, run := range s.chains {
-		c := run.health(s.Now())
+		c := healthOf(run.status(s.Now()))
 		h.Ready = h.Ready && c.Ready
 		h.Chains = append(h.Chains, c)
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
+	status := http.StatusOK
 	if !h.Ready {
-		w.WriteHeader(http.StatusServiceUnavailable)
+		status = http.StatusServiceUnavailable
 	}
-	if err := json.NewEncoder(w).Encode(h); err != nil {
-		s.Logger.Debug("health check: the caller has gone", "err", err)
-	}
+	s.writeJSON(w, status, h)
 }

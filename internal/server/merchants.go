@@ -1,14 +1,22 @@
 package server
 
-import "github.com/quittance/quittance/internal/deliver"
+import (
+	"github.com/quittance/quittance/internal/deliver"
+	"github.com/quittance/quittance/internal/endpoint"
+	"github.com/quittance/quittance/internal/invoice"
+)
 
-// Merchants is the directory of merchants. With AcceptAll, merchants that are
-// not in it are accepted too and their events go to the Fallback endpoint. An
-// endpoint without a URL takes no events.
+// Merchants are those that the configuration names. With AcceptAll, others are
+// accepted too, and their events go to the Fallback endpoint unless it has no
+// URL. Those of a merchant whose endpoint has no URL go where the merchant says
+// through the API.
 type Merchants struct {
 	Endpoints map[string]deliver.Endpoint
-	AcceptAll bool
-	Fallback  deliver.Endpoint
+	// Tolerances are how much less than the amount the merchants accept; those
+	// that are not in it accept nothing less.
+	Tolerances map[string]invoice.Tolerance
+	AcceptAll  bool
+	Fallback   deliver.Endpoint
 }
 
 // Known reports whether invoices may be created for the merchant.
@@ -17,21 +25,21 @@ func (m Merchants) Known(merchantID string) bool {
 	return ok || m.AcceptAll
 }
 
-// WantsEvents reports whether the merchant's events are to be delivered. Those
-// of a merchant that is not in the directory are: another replica may know it
-// already, or this one soon, and what is not scheduled now never will be.
-func (m Merchants) WantsEvents(merchantID string) bool {
-	if e, ok := m.Endpoints[merchantID]; ok {
-		return e.URL != ""
-	}
-	return !m.AcceptAll || m.Fallback.URL != ""
+// Tolerance is how much less than the amount of its invoices the merchant
+// accepts.
+func (m Merchants) Tolerance(merchantID string) invoice.Tolerance { return m.Tolerances[merchantID] }
+
+// directory is what settle knows of merchants.
+type directory struct {
+	Merchants
+	endpoints *endpoint.Directory
 }
 
-// Endpoint returns where the merchant's events go, if it wants them.
-func (m Merchants) Endpoint(merchantID string) (deliver.Endpoint, bool) {
-	e, ok := m.Endpoints[merchantID]
-	if !ok && m.AcceptAll {
-		e = m.Fallback
-	}
-	return e, e.URL != ""
+// WantsEvents reports whether the merchant's events are to be delivered. Where
+// the configuration names all merchants they are, whether this replica knows
+// an endpoint or not: another may, or this one soon, and what is not scheduled
+// now never will be.
+func (d directory) WantsEvents(merchantID string) bool {
+	_, named := d.Endpoints[merchantID]
+	return named || !d.AcceptAll || d.Fallback.URL != "" || d.endpoints.Owns(merchantID)
 }

@@ -1,34 +1,61 @@
-package server_test
+package server
 
 import (
+	"context"
 	"testing"
 
 	"github.com/quittance/quittance/internal/deliver"
-	"github.com/quittance/quittance/internal/server"
+	"github.com/quittance/quittance/internal/endpoint"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 func TestMerchants(t *testing.T) {
+	db := storetest.Open(t, storetest.SQLite(t))
+	seal := func(int64) ([]byte, string, error) { return []byte("x"), "key", nil }
+	if _, err := db.PutEndpoint(t.Context(), "owner", "https://owner.example/", 1, seal); err != nil {
+		t.Fatal(err)
+	}
+	hooks, err := endpoint.Open(t.Context(), endpoint.Config{Store: sealless{db}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	shop := deliver.Endpoint{URL: "https://shop.example/", Secret: "whsec_shop"}
-	all := deliver.Endpoint{URL: "http://127.0.0.1:9000/", Secret: "whsec_all"}
-	configured := server.Merchants{Endpoints: map[string]deliver.Endpoint{"shop": shop}}
-	dev := server.Merchants{AcceptAll: true, Fallback: all}
-	quiet := server.Merchants{AcceptAll: true}
+	configured := Merchants{Endpoints: map[string]deliver.Endpoint{"shop": shop, "later": {}}}
+	dev := Merchants{AcceptAll: true, Fallback: deliver.Endpoint{URL: "http://127.0.0.1:9000/", Secret: "whsec_all"}}
+	quiet := Merchants{AcceptAll: true}
 	for name, test := range map[string]struct {
-		directory    server.Merchants
+		merchants    Merchants
 		id           string
 		known, wants bool
-		endpoint     deliver.Endpoint
 	}{
-		"configured": {configured, "shop", true, true, shop},
+		"configured": {configured, "shop", true, true},
+		// It can set its endpoint while its events wait.
+		"configured without a URL": {configured, "later", true, true},
 		// Its events are kept for a replica, or a restart, that knows it.
-		"not configured here": {configured, "other", false, true, deliver.Endpoint{}},
-		"any, in dev":         {dev, "other", true, true, all},
-		"nowhere to send to":  {quiet, "other", true, false, deliver.Endpoint{}},
+		"not configured here": {configured, "other", false, true},
+		"any, in dev":         {dev, "other", true, true},
+		"nowhere to send to":  {quiet, "other", true, false},
+		"through the API":     {quiet, "owner", true, true},
 	} {
-		d := test.directory
-		endpoint, ok := d.Endpoint(test.id)
-		if d.Known(test.id) != test.known || d.WantsEvents(test.id) != test.wants || endpoint != test.endpoint || ok != (endpoint.URL != "") {
-			t.Errorf("%s: known %v, wants events %v, endpoint %+v, %v", name, d.Known(test.id), d.WantsEvents(test.id), endpoint, ok)
+		d := directory{test.merchants, hooks}
+		if d.Known(test.id) != test.known || d.WantsEvents(test.id) != test.wants {
+			t.Errorf("%s: known %v, wants events %v", name, d.Known(test.id), d.WantsEvents(test.id))
 		}
+	}
+}
+
+// sealless is a store whose secrets nobody has to open.
+type sealless struct{ endpoint.Store }
+
+func (sealless) SealingKeys(context.Context) ([]string, error) { return nil, nil }
+func TestMerchantsTolerate(t *testing.T) {
+	half := invoice.Tolerance{BasisPoints: 50}
+	d := Merchants{AcceptAll: true, Tolerances: map[string]invoice.Tolerance{"shop": half}}
+	if got := d.Tolerance("shop"); got != half {
+		t.Errorf("the shop tolerates %+v, want %+v", got, half)
+	}
+	if got := d.Tolerance("other"); got != (invoice.Tolerance{}) {
+		t.Errorf("another merchant tolerates %+v, want nothing", got)
 	}
 }

@@ -18,6 +18,7 @@ type metrics struct {
 	duration *prometheus.HistogramVec
 	blocks   *prometheus.GaugeVec
 	halted   *prometheus.GaugeVec
+	backfill *prometheus.GaugeVec
 }
 
 func newMetrics(reg *prometheus.Registry) *metrics {
@@ -35,7 +36,11 @@ func newMetrics(reg *prometheus.Registry) *metrics {
 		}, []string{"chain", "block"}),
 		halted: register.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "quittance_chain_halted",
-			Help: "1 when the chain's indexer stopped for good and somebody must look.",
+			Help: "1 while the chain's indexer waits for somebody to look and resume it.",
+		}, []string{"chain"}),
+		backfill: register.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "quittance_chain_backfill_blocks",
+			Help: "Older blocks of a chain that are still to be read beside its head.",
 		}, []string{"chain"}),
 	}
 }
@@ -50,6 +55,11 @@ func (m *metrics) observeChain(st watch.Status) {
 		halted = 1
 	}
 	m.halted.WithLabelValues(st.ChainKey).Set(halted)
+	left := 0.0
+	if st.Backfill != nil {
+		left = float64(st.Backfill.To + 1 - st.Backfill.At)
+	}
+	m.backfill.WithLabelValues(st.ChainKey).Set(left)
 }
 
 // requests measures every request by the route of ServeMux that took it, or by

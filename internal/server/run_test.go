@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -166,7 +167,8 @@ func TestOneChainCannotStart(t *testing.T) {
 	bad, node := scripted(t, "bad", 8)
 	bad.ID = 9
 	var log logBuffer
-	looks := make(chan struct{}, 3) // at the node that does not fit
+	looks := make(chan struct{}, 2) // at the node that does not fit
+	var later atomic.Int64          // how long ago it began, beside the real time
 	node.Intercept(func(context.Context, string) error {
 		select {
 		case looks <- struct{}{}:
@@ -176,6 +178,7 @@ func TestOneChainCannotStart(t *testing.T) {
 	})
 	base := startServer(t, Config{
 		Chains: []Chain{bad, good}, Merchants: Merchants{AcceptAll: true},
+		Now:    func() time.Time { return time.Now().Add(time.Duration(later.Load())) },
 		Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}).url
 	h := await(t, base, "the good chain", func(_ int, h health) bool { return h.Chains[1].Ready })
@@ -190,6 +193,7 @@ func TestOneChainCannotStart(t *testing.T) {
 	}
 	for range cap(looks) {
 		<-looks
+		later.Add(int64(chain.MisfitPause))
 	}
 	if lines := strings.TrimSpace(log.String()); strings.Count(lines, "\n") != 0 || !strings.Contains(lines, "level=ERROR") || !strings.Contains(lines, "chain=bad") {
 		t.Errorf("it logged this; want one error about the bad chain:\n%s", lines)

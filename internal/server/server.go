@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,8 +21,10 @@ import (
 	"github.com/quittance/quittance/internal/checkout"
 	"github.com/quittance/quittance/internal/commit"
 	"github.com/quittance/quittance/internal/deliver"
+	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/vault"
 )
 
 // Limits of the server.
@@ -52,6 +55,15 @@ type Config struct {
 	Chains    []Chain
 	Merchants Merchants
 	Providers []api.Provider
+	// WebhookAllow are the ranges of addresses that webhooks may reach beside
+	// the public internet, and without TLS.
+	WebhookAllow []netip.Prefix
+	// Vault seals the secrets of endpoints that are set through the API. It may
+	// be nil: then none can be set.
+	Vault *vault.Vault
+	// KeepEvents and KeepAttempts are how long finished events, and the
+	// attempts to deliver them, are kept. Unless both are set, all are.
+	KeepEvents, KeepAttempts time.Duration
 	// LoopbackHosts refuses requests whose Host is not localhost or a loopback
 	// address. A web site cannot then reach the service through its visitors'
 	// browsers by pointing a name at 127.0.0.1 (DNS rebinding).
@@ -59,9 +71,11 @@ type Config struct {
 	// TestWallet, when set, lets the checkout page pay by itself: on a
 	// development chain alone.
 	TestWallet checkout.TestWallet
-	Now        func() time.Time
-	Rand       io.Reader
-	Logger     *slog.Logger
+	// Routes are further ones, by their patterns: of a development world alone.
+	Routes map[string]http.Handler
+	Now    func() time.Time
+	Rand   io.Reader
+	Logger *slog.Logger
 	// Ready, when set, is called once with the base URL when requests are
 	// answered.
 	Ready func(baseURL string)
@@ -75,6 +89,8 @@ type Server struct {
 	chains   []*chainRun
 	byKey    map[string]*chainRun
 	worker   *deliver.Worker
+	due      chan struct{} // says that deliveries became due
+	hooks    *endpoint.Directory
 	metrics  *metrics
 	writers  *commit.Metrics
 	registry *prometheus.Registry
@@ -93,24 +109,27 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.store.Close()) }()
-	if err := s.assemble(); err != nil {
+	if err := s.assemble(ctx); err != nil {
 		return err
 	}
 	defer func() {
 		for _, run := range s.chains {
-			run.close()
+			run.pool.Close()
 		}
 	}()
 	return s.serve(ctx)
 }
 
 // assemble makes the parts and connects them.
-func (s *Server) assemble() error {
-	deliveries := make(chan struct{}, 1)
+func (s *Server) assemble(ctx context.Context) error {
+	s.due = make(chan struct{}, 1)
+	if err := s.assembleDelivery(ctx); err != nil {
+		return err
+	}
 	s.settle = settle.New(settle.Config{
-		Store: s.store, Chains: s.networks(), Merchants: s.Merchants, Now: s.Now, Rand: s.Rand,
+		Store: s.store, Chains: s.networks(), Merchants: directory{s.Merchants, s.hooks}, Now: s.Now, Rand: s.Rand,
 		Signals: settle.Signals{
-			Deliveries: func() { poke(deliveries) },
+			Deliveries: func() { poke(s.due) },
 			Intents: func(key string) {
 				if run := s.byKey[key]; run != nil {
 					poke(run.wake)
@@ -123,10 +142,6 @@ func (s *Server) assemble() error {
 			},
 		},
 	})
-	s.worker = &deliver.Worker{
-		Store: s.store, Endpoints: s.Merchants.Endpoint, Client: deliver.NewClient(nil), Now: s.Now, Rand: s.Rand,
-		Logger: s.Logger, Wake: deliveries, Metrics: deliver.NewMetrics(s.registry),
-	}
 	for _, c := range s.Chains {
 		run, err := s.newChain(c)
 		if err != nil {
@@ -135,6 +150,26 @@ func (s *Server) assemble() error {
 		s.chains = append(s.chains, run)
 		s.byKey[c.Key] = run
 	}
+	s.registry.MustRegister(providerMetrics{s.chains})
+	return nil
+}
+
+// assembleDelivery makes the webhook worker and the directory of endpoints,
+// each of which needs the other.
+func (s *Server) assembleDelivery(ctx context.Context) (err error) {
+	guard := deliver.NewGuard(s.WebhookAllow)
+	s.worker = &deliver.Worker{
+		Store: s.store, Client: deliver.NewClient(guard, deliver.DefaultTimeout), Now: s.Now, Rand: s.Rand,
+		Logger: s.Logger, Wake: s.due, Metrics: deliver.NewMetrics(s.registry),
+	}
+	s.hooks, err = endpoint.Open(ctx, endpoint.Config{
+		Store: s.store, Configured: s.Merchants.Endpoints, Fallback: s.Merchants.Fallback, Known: s.Merchants.Known,
+		Vault: s.Vault, Guard: guard, Ping: s.worker.Ping, Now: s.Now, Rand: s.Rand, Logger: s.Logger,
+	})
+	if err != nil {
+		return err
+	}
+	s.worker.Endpoints = s.hooks.Endpoints
 	return nil
 }
 
@@ -181,6 +216,13 @@ func (s *Server) serve(ctx context.Context) error {
 	})
 	group.Go(func() error { return s.worker.Run(ctx) })
 	group.Go(func() error { return s.sweep(ctx) })
+	if s.KeepEvents > 0 && s.KeepAttempts > 0 {
+		sweeper := deliver.Sweeper{Log: s.store, KeepEvents: s.KeepEvents, KeepAttempts: s.KeepAttempts, Now: s.Now, Logger: s.Logger}
+		group.Go(func() error {
+			sweeper.Run(ctx)
+			return nil
+		})
+	}
 	for _, run := range s.chains {
 		group.Go(func() error { return run.run(ctx) })
 	}

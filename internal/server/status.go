@@ -1,0 +1,69 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/quittance/quittance/internal/operate"
+	"github.com/quittance/quittance/internal/watch"
+)
+
+// status answers /status: how far each chain is read, and how its nodes and its
+// writer do. It asks nobody, so it answers whatever is away.
+func (s *Server) status(w http.ResponseWriter, _ *http.Request) {
+	st := operate.Status{Chains: make([]operate.Chain, len(s.chains))}
+	for i, run := range s.chains {
+		st.Chains[i] = run.status(s.Now())
+	}
+	s.writeJSON(w, http.StatusOK, st)
+}
+
+// writeJSON answers with how the service does.
+func (s *Server) writeJSON(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	if err := json.NewEncoder(w).Encode(body); err != nil {
+		s.Logger.Debug("an answer about the service's health was not taken", "err", err)
+	}
+}
+
+func (r *chainRun) status(now time.Time) operate.Chain {
+	st := r.watcher.Status()
+	out := operate.Chain{
+		ChainKey: r.Key, ChainID: r.ID, Finality: r.Finality.String(), Agree: max(1, r.Agree),
+		Head: st.Head, Indexed: st.Indexed, Confirmed: st.Confirmed, Lag: operate.LagOf(st.Head, st.Indexed, st.IndexedTime, now),
+		CatchUp: progress(st.CatchUp), Backfill: progress(st.Backfill),
+		Halted: st.Halted, Error: st.Error, Providers: operate.Providers(r.pool),
+	}
+	// A chain that was never read is not ready, be its node away or its
+	// configuration wrong.
+	out.Ready = st.Halted == "" && !st.Succeeded.IsZero() && now.Sub(st.Succeeded) <= stallLimit
+	if r.writer != nil {
+		out.Writer = r.writerStatus()
+		out.Ready = out.Ready && out.Writer.Error == ""
+	}
+	return out
+}
+
+func (r *chainRun) writerStatus() *operate.Writer {
+	st := r.writer.Status()
+	out := &operate.Writer{
+		Account: st.Sender.Hex(), Working: st.Leader, Due: st.Due, InFlight: st.InFlight,
+		Balance: st.Balance, Needed: st.Needed, Error: st.Err,
+	}
+	if st.Err != "" {
+		out.Since = st.Since.Unix()
+	}
+	return out
+}
+
+func progress(p *watch.Progress) *operate.Progress {
+	if p == nil {
+		return nil
+	}
+	out := operate.NewProgress(p.From, p.To, p.At, p.BlocksPerSecond)
+	out.SecondsLeft = int64(p.Left.Round(time.Second) / time.Second)
+	return out
+}

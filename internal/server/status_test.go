@@ -1,0 +1,166 @@
+package server
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/operate"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/watch"
+)
+
+// statusOf asks a service for its status until it is as wanted.
+func statusOf(t *testing.T, base, what string, wanted func(operate.Status) bool) operate.Status {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	for {
+		st, err := operate.Ask(ctx, base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if wanted(st) {
+			return st
+		}
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
+			t.Fatalf("%s did not come; the status is %+v", what, st)
+		}
+	}
+}
+
+func testKey(t *testing.T) *ecdsa.PrivateKey {
+	t.Helper()
+	key, err := crypto.GenerateKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func TestStatus(t *testing.T) {
+	good, _ := scripted(t, "good", 7)
+	down, _ := scripted(t, "down", 8)
+	down.RPC = []string{"http://127.0.0.1:1"}
+	down.Registry, down.OperatorKey, down.Agree = invoice.Address{9}, testKey(t), 2
+	base := startServer(t, Config{Chains: []Chain{good, down}}).url
+	got := statusOf(t, base, "the state of both", func(st operate.Status) bool {
+		return st.Chains[0].Confirmed == 2 && st.Chains[1].Providers[0].State == chain.StateCooling && st.Chains[1].Error != ""
+	})
+	want := operate.Status{Chains: []operate.Chain{{
+		ChainKey: "good", ChainID: 7, Finality: "1", Agree: 1, Ready: true, Head: 3, Indexed: 3, Confirmed: 2,
+		Providers: []operate.Provider{{Provider: good.RPC[0], State: chain.StateOK, Head: 3}},
+	}, {
+		ChainKey: "down", ChainID: 8, Finality: "1", Agree: 2,
+		Providers: []operate.Provider{{Provider: down.RPC[0], State: chain.StateCooling}},
+		Writer:    &operate.Writer{Account: crypto.PubkeyToAddress(down.OperatorKey.PublicKey).Hex(), Working: true},
+	}}}
+	if diff := cmp.Diff(want, got,
+		cmpopts.IgnoreFields(operate.Provider{}, "Calls", "Errors", "LatencyMs", "HeadAt", "Until", "Reason"),
+		cmpopts.IgnoreFields(operate.Chain{}, "Error"), cmpopts.IgnoreFields(operate.Writer{}, "Error", "Since", "Working"),
+	); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	for _, p := range []operate.Provider{got.Chains[0].Providers[0], got.Chains[1].Providers[0]} {
+		if failing := p.State != chain.StateOK; p.Calls == 0 || (p.Errors > 0) != failing || (p.Until > 0) != failing || (p.Reason != "") != failing || (p.HeadAt == 0) != failing {
+			t.Errorf("%s: %+v", p.State, p)
+		}
+	}
+	text := ask(t, http.MethodGet, base+"/metrics", "").body
+	for _, want := range []string{
+		`quittance_provider_state{chain="good",node="1",provider="` + good.RPC[0] + `",state="ok"} 1`,
+		`quittance_provider_state{chain="down",node="1",provider="` + down.RPC[0] + `",state="ok"} 0`,
+		`quittance_provider_head{chain="good",node="1",provider="` + good.RPC[0] + `"} 3`,
+		`quittance_provider_errors_total{chain="good",node="1",provider="` + good.RPC[0] + `"} 0`,
+		`quittance_provider_latency_seconds{chain="down"`, `quittance_provider_calls_total{chain="down"`,
+		`quittance_chain_backfill_blocks{chain="good"} 0`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the metrics lack %s", want)
+		}
+	}
+}
+
+// TestProvidersOfOneHost has two nodes that differ in their keys alone, which
+// must not become the same series.
+func TestProvidersOfOneHost(t *testing.T) {
+	c, _ := scripted(t, "house", 7)
+	c.RPC = append(c.RPC, c.RPC[0]+"/key")
+	base := startServer(t, Config{Chains: []Chain{c}}).url
+	if a := ask(t, http.MethodGet, base+"/metrics", ""); a.status != http.StatusOK || strings.Count(a.body, "\nquittance_provider_head{") != 2 {
+		t.Errorf("answered %d %s", a.status, a.body)
+	}
+}
+
+// halt marks a chain as one that must be looked at.
+func halt(t *testing.T, database, chainKey, reason string) {
+	t.Helper()
+	db, err := store.Open(t.Context(), database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ledger := settle.New(settle.Config{Store: db, Now: time.Now})
+	if err := errors.Join(ledger.Halt(t.Context(), chainKey, reason), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestHaltedAndResumed starts a service whose chain is halted, and has the chain
+// resumed as an operator does.
+func TestHaltedAndResumed(t *testing.T) {
+	c, _ := scripted(t, "house", 7)
+	database := "sqlite:" + t.TempDir() + "/quittance.db"
+	first := startServer(t, Config{Chains: []Chain{c}, Database: database})
+	await(t, first.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
+	first.stop()
+	if err := <-first.ended; err != nil {
+		t.Fatal(err)
+	}
+	conf := operate.Config{Database: database, Chains: []chain.Chain{c.Chain}, Now: time.Now}
+	halt(t, database, "house", "somebody must look")
+	base := startServer(t, Config{Chains: []Chain{c}, Database: database}).url
+	st := statusOf(t, base, "the halt", func(st operate.Status) bool { return st.Chains[0].Halted != "" })
+	if st.Chains[0].Ready || st.Chains[0].Halted != "somebody must look" {
+		t.Errorf("it is %+v", st.Chains[0])
+	}
+	await(t, base, "the end of readiness", func(status int, h health) bool {
+		return status == http.StatusServiceUnavailable && h.Chains[0].Error == "somebody must look"
+	})
+	if text := ask(t, http.MethodGet, base+"/metrics", "").body; !strings.Contains(text, `quittance_chain_halted{chain="house"} 1`) {
+		t.Error("the metrics do not tell of the halt")
+	}
+	if err := operate.Resume(t.Context(), conf, "house"); err != nil {
+		t.Fatal(err)
+	}
+	await(t, base, "readiness again", func(status int, _ health) bool { return status == http.StatusOK })
+}
+
+// TestProgress is shown beside the chain that it is of, which stays ready.
+func TestProgress(t *testing.T) {
+	got := progress(&watch.Progress{From: 100, To: 199, At: 150, BlocksPerSecond: 12.5, Left: 4 * time.Second})
+	want := &operate.Progress{From: 100, To: 199, Next: 150, Percent: 50, BlocksPerSecond: 12.5, SecondsLeft: 4}
+	if diff := cmp.Diff(want, got); diff != "" || progress(nil) != nil {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	c := operate.Chain{ChainKey: "house", Ready: true, Lag: operate.Lag{Blocks: 50, Seconds: 3}, CatchUp: got, Backfill: got}
+	text, err := json.Marshal(healthOf(c))
+	if err != nil || !strings.Contains(string(text), `"ready":true`) || strings.Count(string(text), `"percent":50`) != 2 || !strings.Contains(string(text), `"lag":50`) {
+		t.Errorf("/readyz shows %s, %v", text, err)
+	}
+}
