@@ -45,6 +45,11 @@ Announce a transfer as the provider does, with a notice that is signed:
   V1=$(printf '%s.%s' "$T" "$BODY" | openssl dgst -sha256 -hmac '{{.Provider.WebhookSecret}}' -r | cut -d ' ' -f 1)
   curl -s '{{template "notices" .}}' -H 'Content-Type: application/json' -H "X-Provider-Signature: t=$T,v1=$V1" --data-binary "$BODY"
 
+See events come, have them forwarded to your receiver, and make one happen:
+
+  quittance listen --url {{.BaseURL}} --forward-to http://127.0.0.1:9000/webhooks
+  quittance trigger invoice.paid --url {{.BaseURL}}
+
 Stop with Ctrl-C.
 {{define "notices"}}{{.BaseURL}}/api/webhooks/{{.Provider.Name}}{{end}}`))
 

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 )
 
@@ -19,7 +20,16 @@ Usage:
   quittance demo              watch four real invoices live, on a chain in this process
   quittance dev               keep such a world running, to develop against
   quittance serve             run the service on your database and your chains
+  quittance chain status      show how far your chains are read, and how their nodes do
+  quittance chain rescan      have blocks of a chain read again
+  quittance chain resume      have a chain that is halted read on
   quittance chain deploy      deploy the registry contract to a chain
+  quittance events list       list events, and how their deliveries stand
+  quittance events show       show one event, and every attempt to deliver it
+  quittance events redeliver  send events again
+  quittance secrets reseal    encrypt webhook secrets under a new master key
+  quittance listen            print events as they come, and forward them to your receiver
+  quittance trigger           make an event happen in the world of quittance dev
   quittance version           print the version
 
 Run "quittance COMMAND --help" for what a command takes.
@@ -35,14 +45,25 @@ type environment struct {
 type command func(ctx context.Context, env environment, args []string) error
 
 var commands = map[string]command{
-	"demo":         runDemo,
-	"dev":          runDev,
-	"serve":        runServe,
-	"chain":        runChain,
-	"chain deploy": runChainDeploy,
-	"version":      runVersion,
-	"--version":    runVersion,
-	"-v":           runVersion,
+	"demo":             runDemo,
+	"dev":              runDev,
+	"serve":            runServe,
+	"chain":            runChain,
+	"chain status":     runChainStatus,
+	"chain rescan":     runChainRescan,
+	"chain resume":     runChainResume,
+	"chain deploy":     runChainDeploy,
+	"events":           runEvents,
+	"events list":      runEventsList,
+	"events show":      runEventsShow,
+	"events redeliver": runEventsRedeliver,
+	"secrets":          runSecrets,
+	"secrets reseal":   runSecretsReseal,
+	"listen":           runListen,
+	"trigger":          runTrigger,
+	"version":          runVersion,
+	"--version":        runVersion,
+	"-v":               runVersion,
 }
 
 func main() {
@@ -97,20 +118,45 @@ func dispatch(ctx context.Context, env environment, args []string) error {
 // --help it prints the help and returns flag.ErrHelp, on which the command is
 // to end well.
 func parse(env environment, flags *flag.FlagSet, help string, args []string) error {
-	flags.SetOutput(io.Discard)
-	err := flags.Parse(args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		if _, err := fmt.Fprint(env.stdout, help); err != nil {
-			return err
-		}
-		return flag.ErrHelp
-	case err != nil:
-		return usageError{fmt.Errorf("%w; run \"quittance %s --help\" for what it takes", err, flags.Name())}
-	case flags.NArg() > 0:
-		return usageError{fmt.Errorf("%s takes flags alone, not %q", flags.Name(), flags.Arg(0))}
+	words, err := parseWords(env, flags, help, args)
+	if err == nil && len(words) > 0 {
+		err = usageError{fmt.Errorf("%s takes flags alone, not %q", flags.Name(), words[0])}
 	}
-	return nil
+	return err
+}
+
+// parseWords is parse for a command that takes other arguments, before, behind
+// and between its flags. It returns them.
+func parseWords(env environment, flags *flag.FlagSet, help string, args []string) (words []string, err error) {
+	flags.SetOutput(io.Discard)
+	for {
+		err := flags.Parse(args)
+		switch {
+		case errors.Is(err, flag.ErrHelp):
+			if _, err := fmt.Fprint(env.stdout, help); err != nil {
+				return nil, err
+			}
+			return nil, flag.ErrHelp
+		case err != nil:
+			return nil, usageError{fmt.Errorf("%w; run \"quittance %s --help\" for what it takes", err, flags.Name())}
+		case flags.NArg() == 0:
+			return words, nil
+		}
+		words = append(words, flags.Arg(0))
+		args = flags.Args()[1:]
+	}
+}
+
+// listCommands is a group of commands without one of them: it lists them.
+func listCommands(env environment, group, help string, args []string) error {
+	if len(args) == 0 {
+		fmt.Fprint(env.stderr, help)
+		return usageError{fmt.Errorf("which command of %s?", group)}
+	}
+	if !strings.HasPrefix(args[0], "-") {
+		return usageError{fmt.Errorf("there is no command \"%s %s\"; run \"quittance %[1]s\" for those there are", group, args[0])}
+	}
+	return ended(parse(env, flag.NewFlagSet(group, flag.ContinueOnError), help, args))
 }
 
 const versionHelp = `Usage: quittance version

@@ -12,6 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/config"
 	"github.com/quittance/quittance/internal/deliver"
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/server"
 )
 
@@ -66,13 +67,15 @@ func runServe(ctx context.Context, env environment, args []string) error {
 // serverConfig is the configuration as the server takes it.
 func serverConfig(cfg config.Config, listener *server.Listener, logger *slog.Logger) server.Config {
 	out := server.Config{
-		Listener: listener, Database: cfg.Database,
-		Merchants: server.Merchants{Endpoints: make(map[string]deliver.Endpoint)},
+		Listener: listener, Database: cfg.Database, WebhookAllow: cfg.WebhookAllow,
+		Vault: cfg.Vault, KeepEvents: cfg.KeepEvents, KeepAttempts: cfg.KeepAttempts,
+		Merchants: server.Merchants{Endpoints: make(map[string]deliver.Endpoint), Tolerances: make(map[string]invoice.Tolerance)},
 		Now:       time.Now, Rand: rand.Reader, Logger: logger,
 		Ready: func(baseURL string) { logger.Info("ready", "url", baseURL) },
 	}
 	for _, m := range cfg.Merchants {
 		out.Merchants.Endpoints[m.ID] = deliver.Endpoint{URL: m.WebhookURL, Secret: m.WebhookSecret}
+		out.Merchants.Tolerances[m.ID] = m.Tolerance
 	}
 	for _, p := range cfg.Providers {
 		out.Providers = append(out.Providers, api.Provider(p))

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+
+	"github.com/quittance/quittance/client"
+)
+
+// printEvents writes a line for each event.
+func printEvents(out io.Writer, all []client.EventRecord) error {
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(out, "There are no such events.")
+		return err
+	}
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "EVENT\tHAPPENED\tTYPE\tMERCHANT\tINVOICE\tDELIVERY")
+	for _, r := range all {
+		e := r.Envelope()
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", e.ID, clock(e.CreatedAt), e.Type, r.MerchantID, r.InvoiceID, standing(r.Delivery))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	return writeTrimmed(out, text.String())
+}
+
+// printEvent writes all there is to say of an event.
+func printEvent(out io.Writer, r client.EventRecord) error {
+	var body bytes.Buffer
+	if err := json.Indent(&body, r.Event, "  ", "  "); err != nil {
+		return fmt.Errorf("the event is no JSON: %w", err)
+	}
+	var text strings.Builder
+	e := r.Envelope()
+	fmt.Fprintf(&text, "%s  %s of merchant %s, invoice %s, %s\n\n  %s\n\n", e.ID, e.Type, r.MerchantID, r.InvoiceID, clock(e.CreatedAt), &body)
+	if r.Delivery == nil {
+		text.WriteString("It has no delivery: the merchant wanted no events when it happened.\n")
+		_, err := io.WriteString(out, text.String())
+		return err
+	}
+	fmt.Fprintf(&text, "Its delivery %s: %s.\n", r.Delivery.ID, standing(r.Delivery))
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	if len(r.Attempts) > 0 {
+		fmt.Fprintln(table, "\nATTEMPT\tSTARTED\tTOOK\tLOOKUP\tCONNECT\tTLS\tFIRST BYTE\tSTATUS\tREMARK")
+	}
+	for _, a := range r.Attempts {
+		fmt.Fprintf(table, "%d\t%s\t%d ms\t%s\t%s\t%s\t%s\t%s\t%s\n", a.Number, clock(a.StartedAt), a.DurationMs,
+			phase(a.LookupMs), phase(a.ConnectMs), phase(a.HandshakeMs), phase(a.AnswerMs), status(a.StatusCode), printable(a.Error))
+		if a.Excerpt != "" {
+			fmt.Fprintf(table, "\tanswered: %s\n", printable(a.Excerpt))
+		}
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	return writeTrimmed(out, text.String())
+}
+
+// writeTrimmed writes a text without blanks at the ends of its lines, where
+// tables have them.
+func writeTrimmed(out io.Writer, text string) error {
+	for line := range strings.Lines(text) {
+		if _, err := fmt.Fprintln(out, strings.TrimRight(line, " \n")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// standing says how a delivery stands.
+func standing(d *client.Delivery) string {
+	if d == nil {
+		return "none"
+	}
+	words := string(d.Status)
+	if d.Attempts > 0 {
+		words += " after " + count(d.Attempts, "attempt")
+	}
+	if d.Status == client.DeliveryPending {
+		words += ", next " + clock(d.NextAttemptAt)
+	}
+	return words
+}
+
+func clock(at int64) string { return time.Unix(at, 0).UTC().Format(time.RFC3339) }
+
+// phase is the time that a part of an exchange took, if it happened.
+func phase(ms int64) string {
+	if ms == 0 {
+		return "-"
+	}
+	return fmt.Sprint(ms, " ms")
+}
+
+func status(code int) string {
+	if code == 0 {
+		return "-"
+	}
+	return fmt.Sprint(code)
+}
+
+// printable keeps what somebody else wrote from moving the cursor, changing
+// colours or breaking the table.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n', r == '\t', r == '\r':
+			return ' '
+		case unicode.IsPrint(r):
+			return r
+		default:
+			return unicode.ReplacementChar
+		}
+	}, text)
+}

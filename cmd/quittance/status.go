@@ -1,0 +1,205 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/quittance/quittance/internal/config"
+	"github.com/quittance/quittance/internal/operate"
+)
+
+const chainStatusHelp = `Usage: quittance chain status --config FILE [flags]
+       quittance chain status --url URL [flags]
+
+Shows how far each chain is read, and how its nodes and its writer do. It asks
+the service where the configuration has it listen. When that does not run it
+reads the database and asks each node itself, and says so.
+
+It exits with 0 if the service runs and every chain shown is ready, else with 1.
+
+Flags:
+  --config FILE    the service's configuration
+  --url URL        a service elsewhere, such as http://127.0.0.1:8080, which is asked alone
+  --chain KEY      show this chain alone
+  --json           write JSON, as the service's GET /status does
+`
+
+func runChainStatus(ctx context.Context, env environment, args []string) error {
+	flags := flag.NewFlagSet("chain status", flag.ContinueOnError)
+	path := flags.String("config", "", "")
+	url := flags.String("url", "", "")
+	key := flags.String("chain", "", "")
+	asJSON := flags.Bool("json", false, "")
+	if err := parse(env, flags, chainStatusHelp, args); err != nil {
+		return ended(err)
+	}
+	if (*path == "") == (*url == "") {
+		return usageError{errors.New("chain status needs either --config FILE or --url URL")}
+	}
+	st, err := askOrLook(ctx, *path, *url)
+	if err != nil {
+		return err
+	}
+	if *key != "" {
+		known := st.Chains
+		st.Chains = slices.DeleteFunc(slices.Clone(known), func(c operate.Chain) bool { return c.ChainKey != *key })
+		if len(st.Chains) == 0 {
+			return noChain(*key, keysOf(known, func(c operate.Chain) string { return c.ChainKey }))
+		}
+	}
+	if *asJSON {
+		err = json.NewEncoder(env.stdout).Encode(st)
+	} else {
+		err = printStatus(env.stdout, st, time.Now())
+	}
+	return cmp.Or(err, judge(st))
+}
+
+// askOrLook returns the status of the service at the URL or of the
+// configuration.
+func askOrLook(ctx context.Context, path, url string) (operate.Status, error) {
+	if path == "" {
+		return operate.Ask(ctx, url)
+	}
+	cfg, err := config.Load(path, config.System)
+	if err != nil {
+		return operate.Status{}, err
+	}
+	st, err := operate.Ask(ctx, "http://"+cfg.Listen)
+	if errors.Is(err, operate.ErrNoService) {
+		st, err = operate.Look(ctx, operate.Config{Database: cfg.Database, Chains: chainsOf(cfg), Now: time.Now}), nil
+		st.Offline = "no service answers at http://" + cfg.Listen
+	}
+	return st, err
+}
+
+// judge returns an error unless all is well.
+func judge(st operate.Status) error {
+	if st.Offline != "" {
+		return errors.New(st.Offline)
+	}
+	for _, c := range st.Chains {
+		if !c.Ready {
+			return fmt.Errorf("%s is not ready", c.ChainKey)
+		}
+	}
+	return nil
+}
+
+// printStatus writes the status for people: a line for each chain, a line for
+// each of its nodes, and what else is to be said of it.
+func printStatus(out io.Writer, st operate.Status, now time.Time) error {
+	var text strings.Builder
+	if st.Offline != "" {
+		text.WriteString("The service does not run: this is what its database and the nodes say.\n\n")
+	}
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "CHAIN\tHEAD\tINDEXED\tCONFIRMED\tLAG\tSTATE")
+	for _, c := range st.Chains {
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%s\t%s\n", c.ChainKey, c.Head, c.Indexed, c.Confirmed, lag(c.Lag), state(c, st.Offline != ""))
+	}
+	fmt.Fprintln(table, "\nCHAIN\tNODE\tSTATE\tHEAD\tLATENCY\tCALLS\tERRORS\tREMARK")
+	for _, c := range st.Chains {
+		for _, p := range c.Providers {
+			fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%.1f ms\t%d\t%d\t%s\n",
+				c.ChainKey, p.Provider, p.State, p.Head, p.LatencyMs, p.Calls, p.Errors, remark(p, now))
+		}
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	gap := "\n"
+	for _, c := range st.Chains {
+		for _, note := range notesOf(c, now) {
+			fmt.Fprintf(&text, "%s%s: %s\n", gap, c.ChainKey, note)
+			gap = ""
+		}
+	}
+	return writeTrimmed(out, text.String())
+}
+
+func lag(l operate.Lag) string {
+	if l.Blocks == 0 {
+		return "0"
+	}
+	return fmt.Sprintf("%d (%s)", l.Blocks, time.Duration(l.Seconds)*time.Second)
+}
+
+// state says in a few words how a chain is doing.
+func state(c operate.Chain, offline bool) string {
+	var words []string
+	switch {
+	case c.Halted != "":
+		words = append(words, "halted")
+	case c.Ready:
+		words = append(words, "ready")
+	case !offline:
+		words = append(words, "not ready")
+	}
+	for _, p := range []struct {
+		what string
+		*operate.Progress
+	}{{"catching up", c.CatchUp}, {"back-filling", c.Backfill}} {
+		if p.Progress != nil {
+			words = append(words, p.what+" "+progress(p.Progress))
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+func progress(p *operate.Progress) string {
+	text := fmt.Sprintf("%d to %d: %.1f %%", p.From, p.To, p.Percent)
+	if p.BlocksPerSecond > 0 {
+		text += fmt.Sprintf(", %.0f blocks/s", p.BlocksPerSecond)
+	}
+	if p.SecondsLeft > 0 {
+		text += fmt.Sprintf(", %s left", time.Duration(p.SecondsLeft)*time.Second)
+	}
+	return text
+}
+
+// remark says what is special about a node.
+func remark(p operate.Provider, now time.Time) string {
+	var words []string
+	if p.Until > now.Unix() {
+		words = append(words, fmt.Sprintf("asked again in %s", time.Duration(p.Until-now.Unix())*time.Second))
+	}
+	if p.Reason != "" {
+		words = append(words, strings.TrimPrefix(p.Reason, p.Provider+": "))
+	}
+	if len(words) == 0 && p.Subscribed {
+		words = append(words, "announces its heads")
+	}
+	return strings.Join(words, ": ")
+}
+
+// notesOf returns what is to be said of a chain beside its numbers.
+func notesOf(c operate.Chain, now time.Time) []string {
+	var notes []string
+	if c.Halted != "" {
+		notes = append(notes, "halted: "+c.Halted)
+	} else if c.Error != "" && !slices.ContainsFunc(c.Providers, func(p operate.Provider) bool { return p.Reason == c.Error }) {
+		notes = append(notes, c.Error)
+	}
+	w := c.Writer
+	if w == nil {
+		return notes
+	}
+	text := fmt.Sprintf("the writer %s has %s due and %s in flight", w.Account, count(int(w.Due), "intent"), count(w.InFlight, "transaction"))
+	if !w.Working {
+		text = fmt.Sprintf("the writer %s waits while another process writes", w.Account)
+	}
+	if w.Error != "" {
+		text += fmt.Sprintf("; for %s: %s", time.Duration(max(0, now.Unix()-w.Since))*time.Second, w.Error)
+	}
+	return append(notes, text)
+}

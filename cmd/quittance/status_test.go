@@ -1,0 +1,95 @@
+package main
+
+import (
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/operate"
+)
+
+func TestPrintStatus(t *testing.T) {
+	now := time.Unix(1_764_000_000, 0)
+	running := operate.Status{Chains: []operate.Chain{{
+		ChainKey: "base", Ready: true, Head: 38211203, Indexed: 38211203, Confirmed: 38211170,
+		Providers: []operate.Provider{
+			{Provider: "wss://base.example", State: chain.StateOK, Head: 38211203, LatencyMs: 12.34, Calls: 1234, Subscribed: true},
+			{Provider: "https://other.example", State: chain.StateCooling, Head: 38211190, LatencyMs: 80, Calls: 12, Errors: 3,
+				Until: now.Unix() + 7, Reason: "https://other.example: eth_getLogs: 429 Too Many Requests"},
+		},
+		Writer: &operate.Writer{Account: "0xA1", Working: true, Due: 3, InFlight: 1},
+	}, {
+		ChainKey: "polygon", Ready: true, Head: 61200000, Indexed: 61190000, Confirmed: 61189872, Lag: operate.Lag{Blocks: 10000, Seconds: 18000},
+		CatchUp:   &operate.Progress{From: 61180000, To: 61199872, Next: 61190001, Percent: 50.3, BlocksPerSecond: 1234.4, SecondsLeft: 310},
+		Backfill:  &operate.Progress{From: 60000000, To: 61180000, Next: 60000000},
+		Providers: []operate.Provider{{Provider: "https://polygon.example", State: chain.StateUnknown}},
+		Writer:    &operate.Writer{Account: "0xA2", Error: "the operator's account has too little", Since: now.Unix() - 90, Balance: big.NewInt(1)},
+	}, {
+		ChainKey: "house", Halted: "block 20 was replaced", Error: "as above", Head: 120, Indexed: 100, Confirmed: 90, Lag: operate.Lag{Blocks: 20, Seconds: 240},
+	}, {
+		ChainKey: "moon", Error: "it serves chain id 1",
+		Providers: []operate.Provider{{Provider: "http://moon.example", State: chain.StateMisfit, Until: now.Unix() - 1, Reason: "it serves chain id 1"}},
+	}}}
+	const want = `CHAIN    HEAD      INDEXED   CONFIRMED  LAG             STATE
+base     38211203  38211203  38211170   0               ready
+polygon  61200000  61190000  61189872   10000 (5h0m0s)  ready, catching up 61180000 to 61199872: 50.3 %, 1234 blocks/s, 5m10s left, back-filling 60000000 to 61180000: 0.0 %
+house    120       100       90         20 (4m0s)       halted
+moon     0         0         0          0               not ready
+
+CHAIN    NODE                     STATE    HEAD      LATENCY  CALLS  ERRORS  REMARK
+base     wss://base.example       ok       38211203  12.3 ms  1234   0       announces its heads
+base     https://other.example    cooling  38211190  80.0 ms  12     3       asked again in 7s: eth_getLogs: 429 Too Many Requests
+polygon  https://polygon.example  unknown  0         0.0 ms   0      0
+moon     http://moon.example      misfit   0         0.0 ms   0      0       it serves chain id 1
+
+base: the writer 0xA1 has 3 intents due and 1 transaction in flight
+polygon: the writer 0xA2 waits while another process writes; for 1m30s: the operator's account has too little
+house: halted: block 20 was replaced
+`
+	var out strings.Builder
+	if err := printStatus(&out, running, now); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	for _, test := range []struct {
+		st   operate.Status
+		want string
+	}{
+		{operate.Status{Chains: running.Chains[:2]}, ""},
+		{running, "house is not ready"},
+		{operate.Status{Offline: "no service answers", Chains: running.Chains[:1]}, "no service answers"},
+	} {
+		if err := judge(test.st); (err == nil) != (test.want == "") || err != nil && err.Error() != test.want {
+			t.Errorf("judge = %v, want %q", err, test.want)
+		}
+	}
+}
+
+// TestPrintOffline says where the figures are from, and calls nothing ready.
+func TestPrintOffline(t *testing.T) {
+	st := operate.Status{Offline: "no service answers", Chains: []operate.Chain{{
+		ChainKey: "base", Head: 9, Indexed: 9, Confirmed: 8,
+		Providers: []operate.Provider{{Provider: "wss://base.example", State: chain.StateOK, Head: 9, LatencyMs: 1, Calls: 4}},
+	}}}
+	const want = `The service does not run: this is what its database and the nodes say.
+
+CHAIN  HEAD  INDEXED  CONFIRMED  LAG  STATE
+base   9     9        8          0
+
+CHAIN  NODE                STATE  HEAD  LATENCY  CALLS  ERRORS  REMARK
+base   wss://base.example  ok     9     1.0 ms   4      0
+`
+	var out strings.Builder
+	if err := printStatus(&out, st, time.Unix(0, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

@@ -1,0 +1,200 @@
+package listen
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/api/apitest"
+	"github.com/quittance/quittance/internal/deliver"
+	"github.com/quittance/quittance/webhook"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	key    = "06ajrm4k5xwqz8v3d0n7c2b9h"
+	secret = "whsec_bGlzdGVuIHRvIHdoYXQgdGhlIGNoYWluIHNheXM="
+)
+
+// record is the nth event, over 4.90 USDC.
+func record(n int, delivery *client.Delivery) client.EventRecord {
+	return client.EventRecord{
+		Event: json.RawMessage(fmt.Sprintf(`{"id":"evt_%s%d","type":"invoice.paid","createdAt":1764000000,`+
+			`"data":{"invoice":{"amount":"4900000","currency":"USDC"}}}`, key, n)),
+		MerchantID: "acme", InvoiceID: "inv_" + key + "0", Delivery: delivery,
+	}
+}
+
+// page answers with events, and says that next is where to go on.
+func page(next string, events ...client.EventRecord) func(http.ResponseWriter) error {
+	return func(w http.ResponseWriter) error {
+		w.Header().Set("Content-Type", "application/json")
+		return json.NewEncoder(w).Encode(client.EventList{Events: append([]client.EventRecord{}, events...), NextCursor: next})
+	}
+}
+
+// problem answers that something is wrong.
+func problem(status int, code client.ErrorCode) func(http.ResponseWriter) error {
+	return func(w http.ResponseWriter) error {
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(status)
+		p := client.Problem{Type: "https://x.example/", Title: http.StatusText(status), Status: status, Code: code, Detail: "It is a test."}
+		if code == client.CodeInvalidField {
+			p.Field = "after"
+		}
+		return json.NewEncoder(w).Encode(p)
+	}
+}
+
+// answers is a service that gives its answers one after the other, and the last
+// again and again. It tells asked which place it was asked for.
+func answers(t *testing.T, all ...func(http.ResponseWriter) error) (api *client.Client, asked <-chan string) {
+	t.Helper()
+	places := make(chan string, 100)
+	server := httptest.NewServer(apitest.Check(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		places <- r.URL.Query().Get("after")
+		if err := all[0](w); err != nil {
+			t.Error(err)
+		}
+		if len(all) > 1 {
+			all = all[1:]
+		}
+	})))
+	t.Cleanup(server.Close)
+	api, err := client.New(server.URL, client.WithHTTPClient(server.Client()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return api, places
+}
+
+// TestForward posts what comes, once, whatever is answered and whether the
+// service itself delivers it.
+func TestForward(t *testing.T) {
+	t.Parallel()
+	api, asked := answers(t,
+		page("c1"),
+		page("c2", record(0, &client.Delivery{ID: "dlv_" + key + "7", Status: client.DeliveryDelivered, Attempts: 1, FinishedAt: 1764000001}), record(1, nil)),
+		page("c3", client.EventRecord{Event: json.RawMessage(`{"id":"evt_` + key + `2","type":"invoice.paid","createdAt":0,"data":{}}`), MerchantID: "acme", InvoiceID: "inv_" + key + "0"}),
+		problem(http.StatusServiceUnavailable, client.CodeUnavailable),
+		page("c4", record(3, nil)),
+		page("c4"),
+	)
+	type post struct{ delivery, standard, body string }
+	posts := make(chan post, 10)
+	receiver := httptest.NewServer(webhook.Handler(secret, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		posts <- post{r.Header.Get(webhook.HeaderDelivery), r.Header.Get(webhook.HeaderStandardID), string(body)}
+		if strings.Contains(string(body), key+"1") {
+			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+		}
+	})))
+	t.Cleanup(receiver.Close)
+	var out strings.Builder
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- Run(ctx, Config{API: api, To: &deliver.Endpoint{URL: receiver.URL, Secret: secret}, Out: Printer{Out: &out}, Now: time.Now})
+	}()
+	for i, id := range []string{"dlv_" + key + "7", "dlv_" + key + "1", "dlv_" + key + "3"} {
+		n := []int{0, 1, 3}[i]
+		if got, want := <-posts, (post{id, id, string(record(n, nil).Event)}); got != want {
+			t.Errorf("posted %+v, want %+v", got, want)
+		}
+	}
+	for _, want := range []string{"end", "c1", "c2", "c3", "c3", "c4"} {
+		if got := <-asked; got != want {
+			t.Errorf("asked for what comes after %s, want %s", got, want)
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if len(posts) > 0 {
+		t.Errorf("posted once more: %+v", <-posts)
+	}
+	for _, want := range []string{
+		"4.90 USDC", "evt_" + key + "0  → 200 in ", "evt_" + key + "1  → failed in ", "answered 307, expected 2xx",
+		"told of an event that is none", "does not answer", "answers again", "evt_" + key + "3  → 200 in ",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("it does not print %q:\n%s", want, &out)
+		}
+	}
+	if strings.Contains(out.String(), "\x1b") {
+		t.Errorf("escape codes in a pipe:\n%s", &out)
+	}
+}
+
+// TestFromStart prints without posting, and in colour.
+func TestFromStart(t *testing.T) {
+	t.Parallel()
+	api, asked := answers(t, page("c1", record(0, nil)), page("c1"))
+	var out strings.Builder
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- Run(ctx, Config{API: api, FromStart: true, Out: Printer{Out: &out, Color: true}, Now: time.Now, Ready: func() { out.WriteString("ready\n") }})
+	}()
+	if got := <-asked; got != "start" {
+		t.Errorf("asked for what comes after %s", got)
+	}
+	<-asked
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if got := out.String(); !strings.HasPrefix(got, "ready\n\x1b[2m") || strings.Count(got, "\n") != 2 || strings.Contains(got, "→") {
+		t.Errorf("it printed %q", got)
+	}
+}
+
+// TestRefused ends when asking again would not help, and begins only with a
+// service that answers.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	for name, all := range map[string][]func(http.ResponseWriter) error{
+		"at first":   {problem(http.StatusBadRequest, client.CodeInvalidField)},
+		"later":      {page("c1"), problem(http.StatusBadRequest, client.CodeInvalidField)},
+		"no answer":  {problem(http.StatusServiceUnavailable, client.CodeUnavailable)},
+		"no service": {func(http.ResponseWriter) error { panic(http.ErrAbortHandler) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			api, _ := answers(t, all...)
+			if err := Run(t.Context(), Config{API: api, Out: Printer{Out: io.Discard}, Now: time.Now}); err == nil {
+				t.Error("it ended without an error")
+			}
+		})
+	}
+}
+
+func TestAmount(t *testing.T) {
+	t.Parallel()
+	for data, want := range map[string]string{
+		`{"invoice":{"amount":"4900000","currency":"USDC"}}`:                                                 "4.90 USDC",
+		`{"payment":{"amount":"1","currency":"USDC"}}`:                                                       "0.000001 USDC",
+		`{"refund":{"amount":"2000000","currency":"USDC"},"payment":{"amount":"4900000","currency":"USDC"}}`: "2.00 USDC",
+		`{"invoice":{"amount":"7","currency":"XTS"}}`:                                                        "7 minor units of XTS",
+		`{}`:              "",
+		`{"invoice":"x"}`: "",
+	} {
+		if got := amount(json.RawMessage(data)); got != want {
+			t.Errorf("%s: %q, want %q", data, got, want)
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package listen
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/webhook"
+)
+
+// usdcDecimals is how many decimals USDC has on every network.
+const usdcDecimals = 6
+
+// Printer writes events as lines.
+type Printer struct {
+	Out   io.Writer
+	Color bool // Out is a terminal
+}
+
+// Styles of a terminal (ECMA-48), used when the output is one.
+const (
+	dim   = "2"
+	green = "32"
+	red   = "31"
+	cyan  = "36"
+)
+
+func (p Printer) style(code, text string) string {
+	if !p.Color {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// line is what is printed of an event.
+type line struct {
+	id, typ, invoiceID, amount string
+	at                         time.Time
+}
+
+// read takes an event apart.
+func read(r client.EventRecord) (line, error) {
+	e, err := webhook.ParseEvent(r.Event)
+	if err != nil {
+		return line{}, fmt.Errorf("the service told of an event that is none (%.100q): %w", r.Event, err)
+	}
+	return line{id: e.ID, typ: e.Type, invoiceID: r.InvoiceID, amount: amount(e.Data), at: time.Unix(e.CreatedAt, 0)}, nil
+}
+
+// amount says what an event is over: its refund, its payment or its invoice.
+// It is empty for an event that has none of them.
+func amount(data json.RawMessage) string {
+	type sum struct {
+		Amount   string `json:"amount"`
+		Currency string `json:"currency"`
+	}
+	var of struct {
+		Invoice *sum `json:"invoice"`
+		Payment *sum `json:"payment"`
+		Refund  *sum `json:"refund"`
+	}
+	if err := json.Unmarshal(data, &of); err != nil {
+		return "" // a type of event that is yet to come
+	}
+	for _, s := range []*sum{of.Refund, of.Payment, of.Invoice} {
+		if s == nil {
+			continue
+		}
+		if n, err := invoice.ParseAmount(s.Amount); err == nil && s.Currency == chain.USDC {
+			return n.Major(usdcDecimals) + " " + s.Currency
+		}
+		return s.Amount + " minor units of " + s.Currency
+	}
+	return ""
+}
+
+// event writes the line of an event, and how posting it went, if it was.
+func (p Printer) event(l line, posted *store.Attempt) {
+	fmt.Fprintf(p.Out, "%s  %s  %-14s  %s  %s", p.style(dim, l.at.Local().Format(time.TimeOnly)),
+		p.style(cyan, fmt.Sprintf("%-16s", l.typ)), l.amount, l.invoiceID, p.style(dim, l.id))
+	switch {
+	case posted == nil:
+		fmt.Fprintln(p.Out)
+	case posted.Error == "":
+		fmt.Fprintln(p.Out, "  →", p.style(green, fmt.Sprintf("%d in %d ms", posted.StatusCode, posted.DurationMS)))
+	default:
+		fmt.Fprintln(p.Out, "  →", p.style(red, fmt.Sprintf("failed in %d ms: %s", posted.DurationMS, posted.Error)))
+	}
+}
+
+// note writes what is to be known beside the events.
+func (p Printer) note(text string) { fmt.Fprintln(p.Out, p.style(dim, text)) }
