@@ -119,16 +119,21 @@ func (s *service) payTagged(made client.CreateInvoiceResponse) string {
 	return s.chain.Send(s, s.payer, s.token, data+strings.TrimPrefix(made.OnChainInvoiceID, "0x")).TxHash
 }
 
-// payRegistry pays through the registry, by terms that are written down from
-// the invoice alone.
+// payRegistry pays through the registry.
 func (s *service) payRegistry(made client.CreateInvoiceResponse) string {
+	s.chain.Send(s, s.payer, s.token, "approve(address,uint256)", s.registry, made.Invoice.Amount)
+	return s.payTerms(made)
+}
+
+// payTerms pays through the registry, which may take the amount, by terms that
+// are written down from the invoice alone.
+func (s *service) payTerms(made client.CreateInvoiceResponse) string {
 	const terms = "(address,address,uint256,uint64,bytes32)"
 	inv := made.Invoice
 	tuple := fmt.Sprintf("(%s,%s,%s,%d,%s)", inv.MerchantAddress, s.token, inv.Amount, inv.ExpiresAt, s.chain.Cast(s, "keccak", inv.ID))
 	if id := s.chain.Cast(s, "call", s.registry, "idOf("+terms+")(bytes32)", tuple); id != made.OnChainInvoiceID {
 		s.Errorf("the registry computes the id %s; the service said %s", id, made.OnChainInvoiceID)
 	}
-	s.chain.Send(s, s.payer, s.token, "approve(address,uint256)", s.registry, inv.Amount)
 	return s.chain.Send(s, s.payer, s.registry, "pay("+terms+")", tuple).TxHash
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/ethereum/go-ethereum"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/ethclient"
 
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/contracts"
@@ -37,8 +38,13 @@ func (a *wallet) movements(ctx context.Context) ([]movement, error) {
 	if err != nil {
 		return nil, err
 	}
+	return movements(ctx, node, common.HexToAddress(a.info().Chain.Token))
+}
+
+// movements reads every transfer of a token from a node, in the chain's order.
+func movements(ctx context.Context, node *ethclient.Client, token common.Address) ([]movement, error) {
 	logs, err := node.FilterLogs(ctx, ethereum.FilterQuery{
-		FromBlock: new(big.Int), Addresses: []common.Address{common.HexToAddress(a.info().Chain.Token)},
+		FromBlock: new(big.Int), Addresses: []common.Address{token},
 		Topics: [][]common.Hash{{crypto.Keccak256Hash([]byte("Transfer(address,address,uint256)"))}},
 	})
 	if err != nil {
@@ -151,7 +157,7 @@ func (a *auditor) order(s *shop, o *order, found []client.Invoice) {
 		onlyOpen, mine := o.payments[m.tx]
 		switch {
 		case mine && (!onlyOpen || m.blockTime <= inv.ExpiresAt):
-			a.expected[webhook.PaymentReceived+" "+m.id(invoice.PrefixPayment)] = true
+			a.expected[webhook.PaymentReceived+" "+m.id(invoice.PrefixPayment, chain.Local)] = true
 			paid.Add(paid, m.amount)
 			if m.blockTime <= inv.ExpiresAt && inTime.Cmp(amount) < 0 {
 				if inTime.Add(inTime, m.amount); inTime.Cmp(amount) >= 0 {
@@ -159,7 +165,7 @@ func (a *auditor) order(s *shop, o *order, found []client.Invoice) {
 				}
 			}
 		case o.refunds[m.tx]:
-			a.expected[webhook.PaymentRefunded+" "+m.id(invoice.PrefixRefund)] = true
+			a.expected[webhook.PaymentRefunded+" "+m.id(invoice.PrefixRefund, chain.Local)] = true
 			back.Add(back, m.amount)
 		}
 	}
@@ -174,8 +180,9 @@ func (a *auditor) order(s *shop, o *order, found []client.Invoice) {
 	}
 }
 
-func (m movement) id(prefix string) string {
-	return invoice.TransferID(prefix, chain.Local, invoice.Hash(m.tx), m.ordinal)
+// id is that of a payment or refund on a chain.
+func (m movement) id(prefix, chainKey string) string {
+	return invoice.TransferID(prefix, chainKey, invoice.Hash(m.tx), m.ordinal)
 }
 
 // payments compares those that are listed with the token's logs.
@@ -184,7 +191,7 @@ func (a *auditor) payments(ctx context.Context) {
 	for _, m := range a.chain {
 		for _, s := range a.shops {
 			if m.to == s.till.address {
-				want[m.id(invoice.PrefixPayment)] = fmt.Sprintf("%s %s from %s to %s in block %d for %q",
+				want[m.id(invoice.PrefixPayment, chain.Local)] = fmt.Sprintf("%s %s from %s to %s in block %d for %q",
 					m.tx, m.amount, m.from, m.to, m.block, s.invoiceOf(m))
 			}
 		}

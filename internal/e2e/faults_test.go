@@ -32,7 +32,6 @@ func TestReceiverFaults(t *testing.T) {
 		"redirect": {func(rw http.ResponseWriter, req *http.Request) {
 			http.Redirect(rw, req, elsewhere, http.StatusTemporaryRedirect)
 		}},
-		"gone":     {status(http.StatusGone)},
 		"dropping": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }},
 		"dribbling": {func(rw http.ResponseWriter, req *http.Request) {
 			rw.WriteHeader(http.StatusOK)

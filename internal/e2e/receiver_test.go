@@ -234,3 +234,39 @@ func (r *receiver) clean() {
 		r.Error(p)
 	}
 }
+
+// exactly has the test fail unless the events that came are those given by
+// type for each invoice, whatever order they came in.
+func (r *receiver) exactly(want map[string][]string) {
+	r.Helper()
+	events, _ := r.got()
+	got := make(map[string]map[string]int)
+	subjects := make(map[string]bool)
+	for _, e := range events {
+		if got[e.InvoiceID] == nil {
+			got[e.InvoiceID] = make(map[string]int)
+		}
+		got[e.InvoiceID][e.Type]++
+		if key := e.Type + " " + e.Subject; subjects[key] {
+			r.Errorf("two events tell of one thing: %s", key)
+		} else {
+			subjects[key] = true
+		}
+	}
+	for id, types := range want {
+		if got[id] == nil {
+			got[id] = make(map[string]int)
+		}
+		for _, typ := range types {
+			got[id][typ]--
+		}
+	}
+	for id, types := range got {
+		for typ, n := range types {
+			if n != 0 {
+				r.Errorf("%s came %d times too often about invoice %s", typ, n, id)
+			}
+		}
+	}
+	r.clean()
+}

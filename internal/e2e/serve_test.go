@@ -21,7 +21,7 @@ import (
 )
 
 // serveConfig is the configuration of a service on a chain that it does not
-// run itself.
+// run itself. Its tokens are tokenEntry, with commas between.
 const serveConfig = `
 listen: 127.0.0.1:0
 database: sqlite:%s
@@ -29,15 +29,18 @@ merchants:
   - id: acme
     webhookUrl: %s
     webhookSecretEnv: ACME_SECRET
+webhooks: {allow: [127.0.0.1]}
 chains:
   - chainKey: testnet
     chainId: %d
     rpc: [%s]
     finality: 2
-    tokens: [{currency: USDC, address: "%s"}]
+    tokens: [%s]
     registry: "%s"
     operatorKeyEnv: OPERATOR_KEY
 `
+
+const tokenEntry = `{currency: %s, address: "%s"}`
 
 // TestServe deploys a registry on a chain, runs the service there from a
 // configuration, kills it while a payment comes in, and starts it again.
@@ -61,7 +64,8 @@ func TestServe(t *testing.T) {
 	r.trust("whsec_acme")
 	dir := t.TempDir()
 	file := filepath.Join(dir, "quittance.yaml")
-	text := fmt.Sprintf(serveConfig, filepath.Join(dir, "pay.db"), r.URL, info.Chain.ChainID, info.Chain.RPCURL, info.Chain.Token, registry)
+	text := fmt.Sprintf(serveConfig, filepath.Join(dir, "pay.db"), r.URL, info.Chain.ChainID, info.Chain.RPCURL,
+		fmt.Sprintf(tokenEntry, "USDC", info.Chain.Token), registry)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -56,10 +56,10 @@ const (
 	kinds
 )
 
-// Lifetimes of invoices, in seconds of the chain, which runs several times
-// faster than the clock.
+// Lifetimes of invoices, in seconds. What nobody pays must be expired before
+// recovery ends.
 const (
-	longLife  = 150
+	longLife  = 60
 	shortLife = 12
 )
 

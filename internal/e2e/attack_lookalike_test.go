@@ -1,0 +1,194 @@
+package e2e
+
+import (
+	"math/big"
+	"slices"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/contracts/hostile"
+	"github.com/quittance/quittance/internal/devchain"
+	"github.com/quittance/quittance/webhook"
+)
+
+// TestLookalikeEvents has contracts tell by logs of the right shape that an
+// invoice was opened, paid and closed: the wrong contracts, a token that moves
+// nothing, the registry's code at another address, and the registry itself of
+// other terms. Nothing of it counts, and the honest payment does.
+func TestLookalikeEvents(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	attacker := devchain.Address(s.attacker)
+	registry, lookalike, liar := contracts.NewInvoiceRegistry(), hostile.NewLookalike(), hostile.NewLyingToken()
+	lookalikeAt := s.deploy(hostile.LookalikeMetaData.Bin)
+	liarAt := s.deploy(hostile.LyingTokenMetaData.Bin)
+	registryAt := s.deploy(contracts.InvoiceRegistryMetaData.Bin, registry.PackConstructor(attacker, attacker)...)
+	s.pay(s.payer, attacker, "1000000")
+	s.allow(s.attacker, lookalikeAt)
+	s.allow(s.attacker, s.chain.Registry)
+	s.serve(nil)
+	victim := s.invoice("10000000", s.shop())
+	terms, asked, tag := s.contractTerms(victim), units(t, victim.Invoice.TransferAmount), id(victim)
+
+	s.call(s.attacker, lookalikeAt, lookalike.PackTell(tag, s.customer(), s.shop(), s.chain.Token, terms.Amount))
+	dust := s.call(s.attacker, lookalikeAt, lookalike.PackEmbellish(tag, s.chain.Token, s.shop(), big.NewInt(7), terms.Amount))
+
+	s.call(s.attacker, liarAt, liar.PackTransfer(s.shop(), asked))
+	s.call(s.attacker, liarAt, append(liar.PackTransferFrom(s.customer(), s.shop(), terms.Amount), tag[:]...))
+	s.call(s.attacker, liarAt, liar.PackEmitMany([]common.Address{s.shop(), s.shop()}, asked))
+	s.call(s.attacker, liarAt, liar.PackPretend())
+	foreign := terms
+	foreign.Token = liarAt
+	s.call(s.attacker, registryAt, registry.PackPay(foreign))
+	s.call(s.attacker, s.chain.Registry, registry.PackPay(foreign)) // a real Paid event, of another id
+
+	cheap := terms
+	cheap.Amount = big.NewInt(1)
+	penny := s.call(s.attacker, s.chain.Registry, registry.PackPay(cheap))
+
+	s.final()
+	// Both are real transfers of the token, and nobody's payment.
+	moved := []listed{s.paid(dust, "7", nil), s.paid(penny, "1", nil)}
+	for i := range moved {
+		moved[i].from = attacker
+	}
+	s.wantPayments(moved...)
+	s.want(victim, untouched)
+	s.awaitStatus(victim, contracts.StatusOpen) // the service was not told that it is
+
+	honest := s.pay(s.payer, s.shop(), victim.Invoice.TransferAmount)
+	s.expect(victim, webhook.PaymentReceived, webhook.InvoicePaid)
+	s.final()
+	s.wantPayments(append(slices.Clone(moved), s.paid(honest, victim.Invoice.TransferAmount, &victim))...)
+	s.want(victim, standing{status: client.StatusPaid, by: honest, paid: victim.Invoice.TransferAmount, back: "0"})
+	s.awaitStatus(victim, contracts.StatusClosed)
+	s.wantEvents()
+}
+
+// TestPoisoning has an attacker log transfers of nothing in everybody's name,
+// and a customer pay an address that looks like the shop's.
+func TestPoisoning(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.serve(nil)
+	victim := s.invoice("10000000", s.shop())
+	tag, nothing := id(victim), new(big.Int)
+	impostor := s.shop() // it begins and ends as the shop's
+	for i := 3; i < len(impostor)-3; i++ {
+		impostor[i] ^= 0x5a
+	}
+	inNameOf := func(from, to common.Address) {
+		t.Helper()
+		s.call(s.attacker, s.chain.Token, append(s.token.PackTransferFrom(from, to, nothing), tag[:]...))
+	}
+	poison := func() {
+		t.Helper()
+		s.pay(s.attacker, s.shop(), "0")
+		s.pay(s.attacker, s.shop(), "0", tag[:]...)
+		inNameOf(s.customer(), s.shop())
+		inNameOf(s.shop(), s.customer())
+		inNameOf(s.customer(), impostor)
+		inNameOf(impostor, s.shop())
+		inNameOf(s.shop(), impostor)
+	}
+	poison()
+	s.pay(s.payer, impostor, victim.Invoice.TransferAmount)
+	s.pay(s.payer, impostor, victim.Invoice.Amount, tag[:]...)
+	s.final()
+	s.wantPayments()
+	s.want(victim, untouched)
+
+	honest := s.pay(s.payer, s.shop(), victim.Invoice.TransferAmount)
+	s.expect(victim, webhook.PaymentReceived, webhook.InvoicePaid)
+	poison()
+	s.final()
+	s.wantPayments(s.paid(honest, victim.Invoice.TransferAmount, &victim))
+	s.want(victim, standing{status: client.StatusPaid, by: honest, paid: victim.Invoice.TransferAmount, back: "0"})
+	s.wantEvents()
+}
+
+// TestForeignTags has transfers end in the commitment of an invoice that they
+// cannot be meant for, or that they do not fit.
+func TestForeignTags(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	disperse := hostile.NewDisperse()
+	disperseAt := s.deploy(hostile.DisperseMetaData.Bin)
+	s.allow(s.payer, disperseAt)
+	s.serve(nil)
+	elsewhere := common.HexToAddress("0x00000000000000000000000000000000000Be11A")
+	named, other, third := s.invoice("10000000", s.shop()), s.invoice("20000000", s.shop()), s.invoice("30000000", s.shop())
+	abroad := s.invoice("40000000", elsewhere)
+	tag := func(made client.CreateInvoiceResponse) []byte { h := id(made); return h[:] }
+
+	// The tag is what the payer has written down, so it beats the amount.
+	wrongAmount := s.pay(s.payer, s.shop(), other.Invoice.TransferAmount, tag(named)...)
+	s.expect(named, webhook.PaymentReceived, webhook.InvoicePaid)
+	// At another address it names nothing, and the amount does.
+	wrongAddress := s.pay(s.payer, elsewhere, abroad.Invoice.TransferAmount, tag(other)...)
+	s.expect(abroad, webhook.PaymentReceived, webhook.InvoicePaid)
+	wrongToo := s.pay(s.payer, s.shop(), third.Invoice.TransferAmount, tag(abroad)...)
+	s.expect(third, webhook.PaymentReceived, webhook.InvoicePaid)
+
+	// What failed never happened, whatever its calldata says.
+	sum := units(t, other.Invoice.TransferAmount)
+	tooMuch := new(big.Int).Lsh(sum, 64)
+	s.refused(s.payer, disperseAt, append(disperse.PackDisperse(s.chain.Token,
+		[]common.Address{s.shop(), s.shop()}, []*big.Int{sum, tooMuch}), tag(other)...))
+	s.refused(s.attacker, s.chain.Token, append(s.token.PackTransfer(s.shop(), sum), tag(other)...))
+	s.refused(s.payer, s.chain.Registry, contracts.NewInvoiceRegistry().PackPay(s.contractTerms(other))) // no allowance
+
+	// Nobody gets anything when the shop pays itself.
+	funding := s.pay(s.payer, s.shop(), "50000000")
+	toItself := s.pay(s.till, s.shop(), other.Invoice.TransferAmount, tag(other)...)
+	s.final()
+
+	s.want(named, standing{status: client.StatusPaid, by: wrongAmount, paid: other.Invoice.TransferAmount, back: "0", exception: client.ExceptionOverpaid})
+	s.want(other, untouched)
+	s.want(third, standing{status: client.StatusPaid, by: wrongToo, paid: third.Invoice.TransferAmount, back: "0"})
+	s.want(abroad, standing{status: client.StatusPaid, by: wrongAddress, paid: abroad.Invoice.TransferAmount, back: "0"})
+	selfPaid := s.paid(toItself, other.Invoice.TransferAmount, nil)
+	selfPaid.from = s.shop()
+	s.wantPayments(
+		s.paid(wrongAmount, other.Invoice.TransferAmount, &named), s.paid(wrongAddress, abroad.Invoice.TransferAmount, &abroad),
+		s.paid(wrongToo, third.Invoice.TransferAmount, &third), s.paid(funding, "50000000", nil), selfPaid,
+	)
+	s.wantEvents()
+}
+
+// TestStolenPayment has an attacker carry out what customers have allowed, in
+// transactions of his own whose calldata ends in the commitment of an invoice
+// of his. He does not choose what their money is for.
+func TestStolenPayment(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	drainer := hostile.NewDrainer()
+	drainerAt := s.deploy(hostile.DrainerMetaData.Bin)
+	s.allow(s.payer, drainerAt)
+	s.serve(nil)
+	first, second, ofAttacker := s.invoice("10000000", s.shop()), s.invoice("20000000", s.shop()), s.invoice("30000000", s.shop())
+	tag := id(ofAttacker)
+
+	moved := s.call(s.attacker, drainerAt, append(drainer.PackDrain(s.chain.Token, s.customer(), s.shop(), units(t, first.Invoice.TransferAmount)), tag[:]...))
+	// An authorization need not have an invoice for its nonce; the transfer's
+	// amount says as much. Whoever submits it writes what follows it.
+	auth := s.authorize(s.payer, s.shop(), units(t, second.Invoice.TransferAmount), second)
+	auth.Nonce = common.HexToHash("0x0ddba11")
+	signature, err := auth.Sign(contracts.TestUSDCDomain(s.chain.ChainID(), s.chain.Token), s.payer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	submitted := s.call(s.attacker, s.chain.Token, append(s.token.PackTransferWithAuthorization0(auth.From, auth.To, auth.Value,
+		auth.ValidAfter, auth.ValidBefore, auth.Nonce, signature.V, signature.R, signature.S), tag[:]...))
+	s.expect(first, webhook.PaymentReceived, webhook.InvoicePaid)
+	s.expect(second, webhook.PaymentReceived, webhook.InvoicePaid)
+	s.final()
+	s.wantPayments(s.paid(moved, first.Invoice.TransferAmount, &first), s.paid(submitted, second.Invoice.TransferAmount, &second))
+	s.want(first, standing{status: client.StatusPaid, by: moved, paid: first.Invoice.TransferAmount, back: "0"})
+	s.want(second, standing{status: client.StatusPaid, by: submitted, paid: second.Invoice.TransferAmount, back: "0"})
+	s.want(ofAttacker, untouched)
+	s.wantEvents()
+}

@@ -1,0 +1,71 @@
+package e2e
+
+import (
+	"math/big"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/contracts/hostile"
+	"github.com/quittance/quittance/webhook"
+)
+
+// How a FeeToken logs its transfers.
+const (
+	feeBurning uint8 = iota
+	feeSplitting
+	feeSilent
+)
+
+// TestFeeToken configures a token that keeps a hundredth of every transfer.
+// What counts is what its logs say has arrived; the registry, which believes
+// balances alone, takes no payment in it however it logs.
+func TestFeeToken(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	fee, registry := hostile.NewFeeToken(), contracts.NewInvoiceRegistry()
+	feeAt := s.deploy(hostile.FeeTokenMetaData.Bin, fee.PackConstructor(s.customer())...)
+	s.call(s.payer, feeAt, fee.PackApprove(s.chain.Registry, units(t, "1000000000")))
+	s.serve(map[string]common.Address{"FEE": feeAt})
+	draft := s.draft("10000000")
+	draft.Currency = "FEE"
+	made := s.ask(draft)
+	terms := s.contractTerms(made)
+	terms.Token = feeAt
+	tag := id(made)
+
+	for _, manner := range []uint8{feeBurning, feeSilent, feeSplitting} {
+		s.call(s.payer, feeAt, fee.PackBehave(manner))
+		s.refused(s.payer, s.chain.Registry, registry.PackPay(terms))
+	}
+	s.final()
+	s.wantPayments()
+
+	transfer := func(amount string, trailing ...byte) common.Hash {
+		t.Helper()
+		return s.call(s.payer, feeAt, append(fee.PackTransfer(s.shop(), units(t, amount)), trailing...))
+	}
+	paid := func(tx common.Hash, amount string, to *client.CreateInvoiceResponse) listed {
+		p := s.paid(tx, amount, to)
+		p.currency = "FEE"
+		return p
+	}
+	// An exact transfer arrives short, and is nobody's amount any more.
+	short := new(big.Int).Sub(units(t, made.Invoice.TransferAmount), new(big.Int).Quo(units(t, made.Invoice.TransferAmount), big.NewInt(100)))
+	plain := transfer(made.Invoice.TransferAmount)
+	tagged := transfer("10000000", tag[:]...)
+	s.expect(made, webhook.PaymentReceived)
+	s.final()
+	want := []listed{paid(plain, short.String(), nil), paid(tagged, "9900000", &made)}
+	s.wantPayments(want...)
+	s.want(made, standing{status: client.StatusOpen, paid: "9900000", back: "0", exception: client.ExceptionUnderpaid})
+
+	rest := transfer("101010", tag[:]...) // of which 100000 arrive
+	s.expect(made, webhook.PaymentReceived, webhook.InvoicePaid)
+	s.final()
+	s.wantPayments(append(want, paid(rest, "100000", &made))...)
+	s.want(made, standing{status: client.StatusPaid, by: rest, paid: "10000000", back: "0"})
+	s.wantEvents()
+}

@@ -1,0 +1,163 @@
+package e2e
+
+import (
+	"fmt"
+	"math/big"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/webhook"
+)
+
+// check compares payments, invoices and events with the chain: what was paid
+// falsely, missed or counted twice.
+func (h *history) check() {
+	h.Helper()
+	shop := h.shopOf()
+	all, err := movements(h.Context(), h.node(), shop.token)
+	if err != nil {
+		h.Fatal(err)
+	}
+	payments := make(map[string]string) // what must be confirmed, by id
+	must := make(map[string]bool)       // events, as "type subject"
+	paid := make(map[*bill][]movement)
+	back := make(map[*bill]*big.Int)
+	for _, m := range all {
+		switch {
+		case m.to == shop.shop:
+			b, known := h.payment[m.tx]
+			if !known {
+				h.Fatalf("nobody knows of the transfer %+v", m)
+			}
+			name := ""
+			if b != nil {
+				name = b.made.ID
+				paid[b] = append(paid[b], m)
+				must[webhook.PaymentReceived+" "+m.id(invoice.PrefixPayment, shop.chainKey)] = true
+			}
+			payments[m.id(invoice.PrefixPayment, shop.chainKey)] = fmt.Sprintf("%s %s from %s in block %d for %q", m.tx, m.amount, m.from, m.block, name)
+		case m.from == shop.shop:
+			b := h.refund[m.tx]
+			if back[b] == nil {
+				back[b] = new(big.Int)
+			}
+			back[b].Add(back[b], m.amount)
+			must[webhook.PaymentRefunded+" "+m.id(invoice.PrefixRefund, shop.chainKey)] = true
+		}
+	}
+	h.Logf("%d bills, %d transactions, %d payments on the chain in the end", len(h.bills), len(h.payment)+len(h.refund), len(payments))
+	h.checkPayments(payments)
+	for _, b := range h.bills {
+		must[webhook.InvoiceCreated+" "+b.made.ID] = true
+		want := b.standing(paid[b])
+		if back[b] != nil {
+			want.back = back[b].String()
+		}
+		inv, err := h.client().Invoice(h.Context(), b.made.ID)
+		if err != nil {
+			h.Fatal(err)
+		}
+		got := standing{inv.Status, common.HexToHash(inv.SettledTxHash), inv.AmountPaid, inv.AmountRefunded, inv.Exception}
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(standing{})); diff != "" {
+			h.Errorf("bill %+v (-want +got):\n%s", b, diff)
+		}
+		if want.status != client.StatusOpen {
+			must["invoice."+string(want.status)+" "+b.made.ID] = true
+		}
+	}
+	h.checkEvents(must)
+}
+
+// standing is where a bill must stand, from the transfers that pay it in the
+// chain's order.
+func (b *bill) standing(transfers []movement) standing {
+	s := untouched
+	var total, inTime big.Int
+	asked := b.amount
+	if b.made.Invoice.TransferAmount != "" {
+		asked, _ = new(big.Int).SetString(b.made.Invoice.TransferAmount, 10)
+	}
+	for _, m := range transfers {
+		total.Add(&total, m.amount)
+		switch {
+		case s.status == client.StatusPaid:
+			s.exception = client.ExceptionDuplicate
+		case m.blockTime > b.made.Invoice.ExpiresAt:
+			s.exception = client.ExceptionLate
+		default:
+			if inTime.Add(&inTime, m.amount); inTime.Cmp(b.amount) < 0 {
+				s.exception = client.ExceptionUnderpaid
+				continue
+			}
+			s.status, s.by, s.exception = client.StatusPaid, m.tx, ""
+			if inTime.Cmp(asked) > 0 {
+				s.exception = client.ExceptionOverpaid
+			}
+		}
+	}
+	if s.paid = total.String(); s.status == client.StatusOpen && b.made.Invoice.ExpiresAt-b.made.Invoice.CreatedAt < longLived/2 {
+		s.status = client.StatusExpired
+	}
+	return s
+}
+
+// checkPayments compares those that are listed. What is on the chain must be
+// confirmed, and the rest orphaned.
+func (h *history) checkPayments(want map[string]string) {
+	h.Helper()
+	for p, err := range h.client().Payments(h.Context(), client.PaymentFilter{IncludePending: true, IncludeUnattributed: true}) {
+		if err != nil {
+			h.Fatal(err)
+		}
+		got := fmt.Sprintf("%s %s from %s in block %d for %q", p.TxHash, p.Amount, p.From, p.BlockNumber, p.InvoiceID)
+		switch expected, on := want[p.ID]; {
+		case !on && p.Status != client.PaymentOrphaned:
+			h.Errorf("false or doubled: %s is %s", got, p.Status)
+		case on && (p.Status != client.PaymentConfirmed || got != expected):
+			h.Errorf("%s is %s; on the chain it is\n%s", got, p.Status, expected)
+		}
+		delete(want, p.ID)
+	}
+	for _, p := range want {
+		h.Errorf("missed: %s", p)
+	}
+}
+
+// checkEvents waits for the events that must come, and has the test fail over
+// others; but for payments that a reorg undid, which may have been seen.
+func (h *history) checkEvents(must map[string]bool) {
+	h.Helper()
+	var missing map[string]bool
+	err := await(within(h, recovery), func() bool {
+		missing = make(map[string]bool)
+		for name := range must {
+			missing[name] = true
+		}
+		events, _ := h.receiver().got()
+		for _, e := range events {
+			if e.accepted > 0 {
+				delete(missing, e.Type+" "+e.Subject)
+			}
+		}
+		return len(missing) == 0
+	})
+	if err != nil {
+		h.Errorf("events that did not come: %v", missing)
+	}
+	events, _ := h.receiver().got()
+	came := make(map[string]bool)
+	for _, e := range events {
+		name := e.Type + " " + e.Subject
+		if came[name] {
+			h.Errorf("two events tell of one thing: %s", name)
+		}
+		came[name] = true
+		if !must[name] && e.Type != webhook.PaymentReceived {
+			h.Errorf("false: %s", e.body)
+		}
+	}
+	h.receiver().clean()
+}

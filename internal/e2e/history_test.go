@@ -1,0 +1,422 @@
+package e2e
+
+import (
+	"flag"
+	"math/big"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/ethclient"
+
+	"github.com/quittance/quittance/client"
+)
+
+var (
+	histories    = flag.Int("histories", 3, "how many histories are played on each kind of node")
+	firstHistory = flag.Uint64("history", 1, "seed of the first history; the next ones count on from it")
+)
+
+// scene is a service, in a process of its own, on a chain on which anything
+// can happen.
+type scene interface {
+	testing.TB
+	begins() // runs the service
+	dies()   // ends it as a power cut would
+	reads()  // waits until it has read the chain, and confirmed what is final
+	shopOf() shopOf
+	client() *client.Client
+	receiver() *receiver // the merchant's endpoint
+
+	node() *ethclient.Client
+	// What follows changes the chain. Where transactions wait, they are in the
+	// block that comes next, and each is in a block of its own elsewhere.
+	waits() bool
+	transfers(refund bool, amount *big.Int, tag []byte) common.Hash
+	paysRegistry(made client.CreateInvoiceResponse) common.Hash
+	paysAuthorized(made client.CreateInvoiceResponse) common.Hash
+	dates(unix int64) // the next block
+	mines()
+	// reorgs replaces as many of the newest blocks. back is what the new ones
+	// hold, in order.
+	reorgs(depth int, back [][]*types.Transaction)
+	undoes(what func()) // has something happen, and then the head step back
+}
+
+// shopOf says between whom a scene's transfers are.
+type shopOf struct {
+	token, customer, shop common.Address
+	chainKey, merchantID  string
+}
+
+// way is how a bill is paid.
+type way int
+
+const (
+	byTransferAmount way = iota
+	byBareAmount
+	byTag
+	byHalves // two tagged transfers
+	byHalf   // one of them
+	byRegistry
+	byAuthorization
+	ways
+)
+
+// bill is an invoice with a plan. No two are over the same amount.
+type bill struct {
+	way      way
+	amount   *big.Int
+	made     client.CreateInvoiceResponse
+	paid     bool // as the customer remembers; reorgs know better
+	refunded bool
+}
+
+const (
+	// billStep is between the amounts of bills: more than the suffix of a
+	// transfer amount.
+	billStep = 10_000
+	// shortLived and longLived are how long bills last, in seconds.
+	shortLived = 60
+	longLived  = 1_000_000
+	// historySteps is how many things happen in a history.
+	historySteps = 40
+)
+
+// history is a story of invoices, payments, refunds, reorgs below finality and
+// power cuts. Every choice comes from a seed.
+type history struct {
+	scene
+	rand    *rand.Rand
+	running bool
+	floor   uint64 // the block before the story
+	top     uint64 // the highest head there ever was
+	waiting int    // transactions that wait for a block
+	bills   []*bill
+	payment map[common.Hash]*bill // by transaction; nil for one that pays nothing
+	refund  map[common.Hash]*bill
+}
+
+// play plays a history, and compares what the service says in the end with the
+// chain.
+func play(s scene, seed uint64, mayUndo bool) {
+	s.Helper()
+	test, _, _ := strings.Cut(s.Name(), "/")
+	s.Logf("the same choices again: go test ./internal/e2e -run '^%s$' -histories 1 -history %d", test, seed)
+	h := &history{
+		scene: s, rand: rand.New(rand.NewPCG(seed, 0)),
+		payment: make(map[common.Hash]*bill), refund: make(map[common.Hash]*bill),
+	}
+	h.floor = h.head()
+	h.top = h.floor
+	for range 4 {
+		h.bill()
+	}
+	steps := []func(){
+		h.bill, h.pay, h.pay, h.pay, h.pay, h.payAgain, h.dust, h.edge, h.edge, h.payBack, h.mine, h.mine, h.reorg, h.reorg, h.reorg, h.powerCut,
+	}
+	if mayUndo {
+		steps = append(steps, h.undo, h.undo)
+	}
+	for range historySteps {
+		steps[h.rand.IntN(len(steps))]()
+		h.top = max(h.top, h.head())
+		if h.rand.IntN(2) == 0 {
+			h.look()
+		}
+	}
+	h.end()
+	h.check()
+}
+
+func (h *history) head() uint64 {
+	h.Helper()
+	n, err := h.node().BlockNumber(h.Context())
+	if err != nil {
+		h.Fatal(err)
+	}
+	return n
+}
+
+// chainTime is the newest block's, in Unix seconds.
+func (h *history) chainTime() int64 {
+	h.Helper()
+	header, err := h.node().HeaderByNumber(h.Context(), nil)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return int64(header.Time)
+}
+
+// bill has the shop make an invoice.
+func (h *history) bill() { h.billFor(way(h.rand.IntN(int(ways))), longLived) }
+
+func (h *history) billFor(w way, life int64) *bill {
+	h.Helper()
+	h.run()
+	b := &bill{way: w, amount: big.NewInt(int64(len(h.bills)+1) * billStep)}
+	shop := h.shopOf()
+	made, err := h.client().CreateInvoice(h.Context(), client.CreateInvoiceRequest{
+		MerchantID: shop.merchantID, MerchantAddress: shop.shop.Hex(), Amount: b.amount.String(), Currency: "USDC",
+		ChainKey: shop.chainKey, ExpiresAt: h.chainTime() + life,
+	})
+	if err != nil {
+		h.Fatal(err)
+	}
+	b.made = made
+	h.bills = append(h.bills, b)
+	return b
+}
+
+// run runs the service if it does not run.
+func (h *history) run() {
+	if !h.running {
+		h.begins()
+		h.running = true
+	}
+}
+
+// look has the service see what is there, if it runs and can.
+func (h *history) look() {
+	h.flush()
+	if h.running && h.head() >= h.top {
+		h.reads()
+	}
+}
+
+// powerCut kills the service. Sometimes it stays away for a while.
+func (h *history) powerCut() {
+	if h.running {
+		h.dies()
+		h.running = false
+	}
+	if h.rand.IntN(2) == 0 {
+		h.run()
+	}
+}
+
+// some returns one of the bills that are as wanted, or nil.
+func (h *history) some(wanted func(*bill) bool) *bill {
+	var found []*bill
+	for _, b := range h.bills {
+		if wanted(b) {
+			found = append(found, b)
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return found[h.rand.IntN(len(found))]
+}
+
+// pay pays a bill.
+func (h *history) pay() {
+	b := h.some(func(b *bill) bool { return !b.paid })
+	if b == nil {
+		return
+	}
+	h.payBill(b)
+	h.mineMaybe()
+}
+
+func (h *history) payBill(b *bill) {
+	h.Helper()
+	b.paid = true
+	tag := id(b.made)
+	half := new(big.Int).Rsh(b.amount, 1)
+	switch b.way {
+	case byTransferAmount:
+		h.send(b, units(h, b.made.Invoice.TransferAmount), nil)
+	case byBareAmount:
+		h.send(b, b.amount, nil)
+	case byTag:
+		h.send(b, b.amount, tag[:])
+	case byHalves:
+		h.send(b, half, tag[:])
+		h.send(b, half, tag[:])
+	case byHalf:
+		h.send(b, half, tag[:])
+	case byRegistry:
+		h.paidBy(b, h.paysRegistry(b.made))
+	case byAuthorization:
+		h.paidBy(b, h.paysAuthorized(b.made))
+	case ways:
+	}
+}
+
+func (h *history) send(b *bill, amount *big.Int, tag []byte) {
+	h.Helper()
+	h.paidBy(b, h.transfers(false, amount, tag))
+}
+
+func (h *history) paidBy(b *bill, tx common.Hash) {
+	h.payment[tx] = b
+	h.waiting++
+}
+
+// payAgain pays a part of a bill that was paid, or the double.
+func (h *history) payAgain() {
+	// Another payment would take the bare amount's meaning away.
+	b := h.some(func(b *bill) bool { return b.paid && b.way != byBareAmount })
+	if b == nil {
+		return
+	}
+	tag := id(b.made)
+	h.send(b, new(big.Int).Rsh(new(big.Int).Lsh(b.amount, 1), 2*uint(h.rand.IntN(2))), tag[:])
+	h.mineMaybe()
+}
+
+// dust sends next to nothing, for nothing.
+func (h *history) dust() {
+	h.send(nil, big.NewInt(int64(1+h.rand.IntN(9))), nil)
+	h.mineMaybe()
+}
+
+// edge pays a bill in its last second, or a second late.
+func (h *history) edge() {
+	b := h.billFor([]way{byTransferAmount, byTag, byHalf}[h.rand.IntN(3)], shortLived)
+	h.flush()
+	h.dates(b.made.Invoice.ExpiresAt + int64(h.rand.IntN(2)))
+	h.payBill(b)
+	h.flush()
+}
+
+// payBack refunds half of a bill whose payment is on the chain now.
+func (h *history) payBack() {
+	h.flush()
+	b := h.some(func(b *bill) bool { return b.paid && !b.refunded })
+	if b == nil || !h.onChain(b) {
+		return
+	}
+	b.refunded = true
+	tag := id(b.made)
+	h.refund[h.transfers(true, new(big.Int).Rsh(b.amount, 1), tag[:])] = b
+	h.waiting++
+	h.mineMaybe()
+}
+
+// onChain reports whether a bill has been paid on the chain as it is.
+func (h *history) onChain(b *bill) bool {
+	for tx, other := range h.payment {
+		if other == b {
+			if _, err := h.node().TransactionReceipt(h.Context(), tx); err == nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// mine adds a block or two.
+func (h *history) mine() {
+	for range 1 + h.rand.IntN(2) {
+		h.block()
+	}
+}
+
+func (h *history) block() {
+	h.mines()
+	h.waiting = 0
+}
+
+// mineMaybe adds a block, or leaves what waits to the next one.
+func (h *history) mineMaybe() {
+	if h.rand.IntN(3) > 0 {
+		h.flush()
+	}
+}
+
+// flush adds a block if anything waits for one.
+func (h *history) flush() {
+	if h.waits() && h.waiting > 0 {
+		h.block()
+	}
+	h.waiting = 0
+}
+
+// reorg replaces blocks that cannot be final for anyone. All, some or none of
+// their transactions come back, in the same or in other blocks.
+func (h *history) reorg() {
+	h.Helper()
+	h.flush()
+	head := h.head()
+	lowest := max(h.floor, max(h.top, head)-finality) // what stays
+	if head <= lowest {
+		return
+	}
+	depth := 1 + h.rand.IntN(int(head-lowest))
+	var txs []*types.Transaction
+	for n := head - uint64(depth) + 1; n <= head; n++ {
+		block, err := h.node().BlockByNumber(h.Context(), new(big.Int).SetUint64(n))
+		if err != nil {
+			h.Fatal(err)
+		}
+		txs = append(txs, block.Transactions()...)
+	}
+	kept := []int{0, len(txs), h.rand.IntN(len(txs) + 1)}[h.rand.IntN(3)]
+	back := make([][]*types.Transaction, depth)
+	at := 0
+	for _, tx := range txs[:kept] {
+		at += h.rand.IntN(depth - at)
+		back[at] = append(back[at], tx)
+	}
+	h.reorgs(depth, back)
+	h.forget(txs[kept:])
+}
+
+// forget has customers notice, sometimes, that nothing of what they paid is
+// there any more.
+func (h *history) forget(txs []*types.Transaction) {
+	for _, tx := range txs {
+		if b := h.payment[tx.Hash()]; b != nil && h.rand.IntN(3) > 0 && !h.onChain(b) {
+			b.paid = false
+		}
+	}
+}
+
+// undo has payments made, seen and undone.
+func (h *history) undo() {
+	h.flush()
+	if h.head() < h.top {
+		return // as many blocks more could not all be undone
+	}
+	var undone []*bill
+	h.undoes(func() {
+		for range 1 + h.rand.IntN(finality) {
+			b := h.some(func(b *bill) bool { return !b.paid && b.way != byHalves })
+			if b == nil {
+				h.block()
+				continue
+			}
+			h.payBill(b)
+			h.flush()
+			undone = append(undone, b)
+		}
+		h.top = max(h.top, h.head())
+		h.look()
+	})
+	for _, b := range undone {
+		b.paid = false
+	}
+}
+
+// end adds blocks until everything that happened is final, and every short
+// bill is past its time.
+func (h *history) end() {
+	h.flush()
+	h.run()
+	last := h.chainTime()
+	for _, b := range h.bills {
+		if expiry := b.made.Invoice.ExpiresAt; expiry < last+longLived/2 {
+			last = max(last, expiry)
+		}
+	}
+	h.dates(last + 1)
+	h.block()
+	for more := max(h.top, h.head()) + finality; h.head() <= more; {
+		h.block()
+	}
+	h.reads()
+}
