@@ -23,8 +23,8 @@ import (
 // and %[2]s for a number of which 64 lower-case hex digits can be made.
 const ceilingRows = `INSERT INTO invoices (id, commitment_id, merchant_id, merchant_address, chain_key, token, currency, amount, transfer_amount, line_items, status, created_at, expires_at)
 VALUES (%[1]s, '0x' || %[2]s, 'shop', '0x1111111111111111111111111111111111111111', 'local', '0x2222222222222222222222222222222222222222', 'USDC', '1000000', %[3]s, '[]', 'open', 1, 2);
-INSERT INTO events (id, type, subject, merchant_id, invoice_id, body, created_at)
-VALUES ('evt_' || %[1]s, 'invoice.created', %[1]s, 'shop', %[1]s, '%[4]s', 1);
+INSERT INTO events (id, seq, type, subject, merchant_id, invoice_id, body, created_at)
+VALUES ('evt_' || %[1]s, CAST(%[3]s AS BIGINT), 'invoice.created', %[1]s, 'shop', %[1]s, '%[4]s', 1);
 INSERT INTO intents (id, chain_key, invoice_id, commitment_id, kind, status, created_at)
 VALUES ('int_' || %[1]s, 'local', %[1]s, '0x' || %[2]s, 'open', 'due', 1);
 `
@@ -35,7 +35,7 @@ var eventBody = `{"data":"` + strings.Repeat("x", 600) + `"}`
 // ceiling measures how many invoices a bare program writes in a second: on
 // SQLite one connection with groups of 64, on PostgreSQL pgbench with 64
 // clients. It says which.
-func (b bench) ceiling(ctx context.Context, kind, url string) (float64, string, error) {
+func (b *bench) ceiling(ctx context.Context, kind, url string) (float64, string, error) {
 	s, err := store.Open(ctx, url) // makes the schema
 	if err == nil {
 		err = s.Update(ctx, func(tx *store.Tx) error {
@@ -58,7 +58,7 @@ func (b bench) ceiling(ctx context.Context, kind, url string) (float64, string, 
 	return rate, "pgbench, 64 clients", err
 }
 
-func (b bench) sqliteCeiling(ctx context.Context, path string) (_ float64, err error) {
+func (b *bench) sqliteCeiling(ctx context.Context, path string) (_ float64, err error) {
 	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)")
 	if err != nil {
 		return 0, err
@@ -88,7 +88,7 @@ func (b bench) sqliteCeiling(ctx context.Context, path string) (_ float64, err e
 			n++
 			args := []any{fmt.Sprintf("inv_%026d", n), fmt.Sprintf("%064x", n), strconv.Itoa(1_000_000 + n)}
 			for i, stmt := range inserts {
-				if _, err := stmt.ExecContext(ctx, [][]any{args, args[:1], args[:2]}[i]...); err != nil {
+				if _, err := stmt.ExecContext(ctx, [][]any{args, args, args[:2]}[i]...); err != nil {
 					return 0, err
 				}
 			}
@@ -101,7 +101,7 @@ func (b bench) sqliteCeiling(ctx context.Context, path string) (_ float64, err e
 }
 
 // pgbench runs the rows as one transaction of prepared statements.
-func (b bench) pgbench(ctx context.Context, url string) (float64, error) {
+func (b *bench) pgbench(ctx context.Context, url string) (float64, error) {
 	// A random number of 63 bits does not repeat in one run.
 	id, hex := "('inv_' || lpad(:n::bigint::text, 26, '0'))", "lpad(to_hex(:n::bigint), 64, '0')"
 	script := "\\set n random(1, 9223372036854775807)\nBEGIN;\n" +
@@ -133,4 +133,18 @@ func createDatabase(ctx context.Context, url, name string) (err error) {
 	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
 	_, err = conn.Exec(ctx, "CREATE DATABASE "+pgx.Identifier{name}.Sanitize())
 	return err
+}
+
+// count returns the number that a query of a database counts.
+func count(ctx context.Context, url, query string) (n int, err error) {
+	driver, source := "pgx", url
+	if path, ok := strings.CutPrefix(url, "sqlite:"); ok {
+		driver, source = "sqlite", "file:"+path
+	}
+	db, err := sql.Open(driver, source)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return n, db.QueryRowContext(ctx, query).Scan(&n)
 }

@@ -7,14 +7,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/exec"
+	"runtime/pprof"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/devchain"
@@ -22,18 +25,22 @@ import (
 	"github.com/quittance/quittance/internal/server"
 )
 
-// childConfig is what the process of the server is told.
-type childConfig struct {
-	Database string
-	RPC      string
-	Token    invoice.Address
-	Registry invoice.Address
-	Webhook  deliver.Endpoint // without a URL no events are delivered
+// serverConfig is what the process of the server is told.
+type serverConfig struct {
+	Database     string
+	RPC          string
+	Token        invoice.Address
+	Registry     invoice.Address
+	Finality     chain.Finality
+	StartBlock   *uint64
+	PollInterval time.Duration
+	Webhook      deliver.Endpoint // without a URL no events are delivered
+	Profile      string           // where to write a profile of its CPU time; empty for none
 }
 
 // serveChild runs the server of a measurement until its standard input ends.
-func serveChild(ctx context.Context, text string) error {
-	var c childConfig
+func serveChild(ctx context.Context, text string) (err error) {
+	var c serverConfig
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
 		return err
 	}
@@ -43,58 +50,77 @@ func serveChild(ctx context.Context, text string) error {
 		_, _ = bufio.NewReader(os.Stdin).ReadByte() // its end is what is waited for
 		stop()
 	}()
-	local, _ := chain.Lookup("local")
+	if c.Profile != "" {
+		file, err := os.Create(c.Profile)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, file.Close()) }()
+		if err := pprof.StartCPUProfile(file); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
+	}
+	local, _ := chain.Lookup(chain.Local)
 	local.RPC = []string{c.RPC}
 	local.Tokens = []chain.Token{{Currency: chain.USDC, Address: c.Token, Decimals: 6}}
 	local.Registry = c.Registry
+	local.StartBlock = c.StartBlock
+	if c.Finality != (chain.Finality{}) {
+		local.Finality = c.Finality
+	}
 	listener, err := server.Listen(ctx, "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
 	return server.Run(ctx, server.Config{
-		Listener: listener, Database: c.Database, Chains: []server.Chain{{Chain: local}},
-		Merchants: server.Merchants{AcceptAll: true, Fallback: c.Webhook},
-		Now:       time.Now, Rand: rand.Reader,
+		Listener: listener, Database: c.Database, Chains: []server.Chain{{Chain: local, PollInterval: c.PollInterval}},
+		Merchants: server.Merchants{AcceptAll: true, Fallback: c.Webhook}, WebhookAllow: deliver.Loopback(),
+		Now: time.Now, Rand: rand.Reader,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Ready:  func(url string) { fmt.Println(url) }, // the parent reads it
 	})
 }
 
-// process is a running server.
+// process is this program, running in a role. It ends when its standard input
+// does.
 type process struct {
 	cmd   *exec.Cmd
-	stdin interface{ Close() error }
-	url   string
+	stdin io.WriteCloser
+	lines *bufio.Reader // of its output
 }
 
-func startProcess(ctx context.Context, c childConfig) (*process, error) {
-	text, err := json.Marshal(c)
+// startProcess runs this program in a role, as the flag of that name has it,
+// and returns its first line of output.
+func startProcess(ctx context.Context, role string, conf any) (*process, string, error) {
+	text, err := json.Marshal(conf)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	cmd := exec.CommandContext(ctx, self, "-child", string(text))
+	cmd := exec.CommandContext(ctx, self, "-"+role, string(text))
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if err := cmd.Start(); err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	url, err := bufio.NewReader(stdout).ReadString('\n')
+	p := &process{cmd, stdin, bufio.NewReader(stdout)}
+	line, err := p.lines.ReadString('\n')
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("the server did not start: %w", err), cmd.Wait())
+		return nil, "", errors.Join(fmt.Errorf("the %s did not start: %w", role, err), p.stop())
 	}
-	return &process{cmd: cmd, stdin: stdin, url: strings.TrimSpace(url)}, nil
+	return p, strings.TrimSpace(line), nil
 }
 
 func (p *process) stop() error { return errors.Join(p.stdin.Close(), p.cmd.Wait()) }
@@ -123,40 +149,75 @@ func (p *process) cpu() (time.Duration, error) {
 	return time.Duration(ticks) * clockTick, nil
 }
 
-// memory returns the resident memory of the process in bytes.
-func (p *process) memory() (int64, error) {
+// memory returns the resident memory of the process in bytes, and the most that
+// it ever was.
+func (p *process) memory() (now, peak int64, err error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	for line := range strings.Lines(string(raw)) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			kb, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-			return kb << 10, err
+	for name, into := range map[string]*int64{"VmRSS:": &now, "VmHWM:": &peak} {
+		_, rest, found := strings.Cut(string(raw), name)
+		if !found {
+			return 0, 0, fmt.Errorf("/proc tells no %s", name)
 		}
+		kb, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+		if err != nil {
+			return 0, 0, err
+		}
+		*into = kb << 10
 	}
-	return 0, errors.New("/proc tells no VmRSS")
+	return now, peak, nil
+}
+
+// service is a running server, and its API.
+type service struct {
+	*process
+	url string
+	api *client.Client
+}
+
+func startService(ctx context.Context, c serverConfig) (*service, error) {
+	p, url, err := startProcess(ctx, "server", c)
+	if err != nil {
+		return nil, err
+	}
+	api, err := client.New(url)
+	if err != nil {
+		return nil, errors.Join(err, p.stop())
+	}
+	return &service{p, url, api}, nil
 }
 
 // world is an embedded chain and a server that reads it.
 type world struct {
 	node   *devchain.Chain
-	server *process
+	server *service
 }
 
-func (b bench) start(ctx context.Context, database string, webhook deliver.Endpoint) (*world, error) {
+// start runs a chain and a server that reads it. The configuration is filled in
+// with what belongs to the chain; unless it says otherwise, the server has a
+// subscription to it.
+func (b *bench) start(ctx context.Context, c serverConfig) (*world, error) {
 	node, err := devchain.Start(ctx, devchain.Config{})
 	if err != nil {
 		return nil, err
 	}
-	p, err := startProcess(ctx, childConfig{
-		Database: database, RPC: node.WSURL(), Webhook: webhook,
-		Token: invoice.Address(node.Token), Registry: invoice.Address(node.Registry),
-	})
+	c.Token, c.Registry = invoice.Address(node.Token), invoice.Address(node.Registry)
+	switch c.RPC {
+	case "":
+		c.RPC = node.WSURL()
+	case polled:
+		c.RPC = node.RPCURL()
+	}
+	p, err := startService(ctx, c)
 	if err != nil {
 		return nil, errors.Join(err, node.Close())
 	}
 	return &world{node, p}, nil
 }
+
+// polled, in place of a node's URL, asks for one that has no subscriptions.
+const polled = "http"
 
 func (w *world) stop() error { return errors.Join(w.server.stop(), w.node.Close()) }

@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/devchain"
 )
 
@@ -21,7 +20,7 @@ const connections = 64
 
 // measureCreates measures how many invoices are created in a second through
 // HTTP, and how many a bare program writes the same rows of.
-func (b bench) measureCreates(ctx context.Context, kind string) (err error) {
+func (b *bench) measureCreates(ctx context.Context, kind string) (err error) {
 	url, err := b.url(ctx, kind, "ceiling")
 	if err != nil {
 		return err
@@ -33,7 +32,7 @@ func (b bench) measureCreates(ctx context.Context, kind string) (err error) {
 	if url, err = b.url(ctx, kind, "creates"); err != nil {
 		return err
 	}
-	w, err := b.start(ctx, url, deliver.Endpoint{})
+	w, err := b.start(ctx, serverConfig{Database: url})
 	if err != nil {
 		return err
 	}
@@ -112,17 +111,20 @@ func post(ctx context.Context, client *http.Client, url string, body []byte) err
 
 // measureMemory measures the server's resident memory with many open
 // invoices.
-func (b bench) measureMemory(ctx context.Context, kind string) (err error) {
+func (b *bench) measureMemory(ctx context.Context, kind string) (err error) {
+	if b.open == 0 {
+		return nil
+	}
 	url, err := b.url(ctx, kind, "memory")
 	if err != nil {
 		return err
 	}
-	w, err := b.start(ctx, url, deliver.Endpoint{})
+	w, err := b.start(ctx, serverConfig{Database: url})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.stop()) }()
-	empty, err := w.server.memory()
+	empty, _, err := w.server.memory()
 	if err != nil {
 		return err
 	}
@@ -133,7 +135,7 @@ func (b bench) measureMemory(ctx context.Context, kind string) (err error) {
 	if err := w.node.Seal(ctx); err != nil {
 		return err
 	}
-	full, err := w.server.memory()
+	full, _, err := w.server.memory()
 	if err != nil {
 		return err
 	}

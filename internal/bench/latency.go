@@ -29,7 +29,7 @@ type arrival struct {
 
 // measureLatency measures the time from the sealing of the block that makes a
 // payment final to the receipt of invoice.paid, one payment at a time.
-func (b bench) measureLatency(ctx context.Context, kind string) (err error) {
+func (b *bench) measureLatency(ctx context.Context, kind string) (err error) {
 	arrivals := make(chan arrival, 1024)
 	url, stop, err := receive(ctx, arrivals)
 	if err != nil {
@@ -40,18 +40,14 @@ func (b bench) measureLatency(ctx context.Context, kind string) (err error) {
 	if err != nil {
 		return err
 	}
-	w, err := b.start(ctx, database, deliver.Endpoint{URL: url, Secret: "whsec_bench"})
+	w, err := b.start(ctx, serverConfig{Database: database, Webhook: deliver.Endpoint{URL: url, Secret: "whsec_bench"}})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.stop()) }()
-	api, err := client.New(w.server.url)
-	if err != nil {
-		return err
-	}
 	var received, paid []time.Duration
 	for range b.payments {
-		r, p, err := onePayment(ctx, w, api, arrivals)
+		r, p, err := onePayment(ctx, w, arrivals)
 		if err != nil {
 			return err
 		}
@@ -66,16 +62,12 @@ func (b bench) measureLatency(ctx context.Context, kind string) (err error) {
 
 // onePayment pays an invoice and returns how long after the sealing of their
 // blocks the two events came.
-func onePayment(ctx context.Context, w *world, api *client.Client, arrivals <-chan arrival) (received, paid time.Duration, err error) {
-	made, err := api.CreateInvoice(ctx, client.CreateInvoiceRequest{
-		MerchantID: "shop", MerchantAddress: devchain.Address(w.node.Keys.Merchant).Hex(), Amount: "4900000",
-		Currency: chain.USDC, ChainKey: "local", ExpiresAt: time.Now().Add(24 * time.Hour).Unix(),
-	})
+func onePayment(ctx context.Context, w *world, arrivals <-chan arrival) (received, paid time.Duration, err error) {
+	made, err := w.request(ctx)
 	if err != nil {
 		return 0, 0, err
 	}
-	amount, _ := new(big.Int).SetString(made.Invoice.TransferAmount, 10)
-	if _, err := w.node.SendToken(ctx, w.node.Keys.Payer, common.HexToAddress(made.Invoice.MerchantAddress), amount, nil); err != nil {
+	if err := w.pay(ctx, made); err != nil {
 		return 0, 0, err
 	}
 	sealed, err := seal(ctx, w.node)
@@ -87,7 +79,7 @@ func onePayment(ctx context.Context, w *world, api *client.Client, arrivals <-ch
 		return 0, 0, err
 	}
 	received = came.Sub(sealed)
-	local, _ := chain.Lookup("local")
+	local, _ := chain.Lookup(chain.Local)
 	for range local.Finality.Depth {
 		if sealed, err = seal(ctx, w.node); err != nil {
 			return 0, 0, err
@@ -97,6 +89,21 @@ func onePayment(ctx context.Context, w *world, api *client.Client, arrivals <-ch
 		return 0, 0, err
 	}
 	return received, came.Sub(sealed), nil
+}
+
+// request creates an invoice.
+func (w *world) request(ctx context.Context) (client.CreateInvoiceResponse, error) {
+	return w.server.api.CreateInvoice(ctx, client.CreateInvoiceRequest{
+		MerchantID: "shop", MerchantAddress: devchain.Address(w.node.Keys.Merchant).Hex(), Amount: "4900000",
+		Currency: chain.USDC, ChainKey: chain.Local, ExpiresAt: time.Now().Add(24 * time.Hour).Unix(),
+	})
+}
+
+// pay sends the transfer that pays the invoice; it waits to be sealed.
+func (w *world) pay(ctx context.Context, made client.CreateInvoiceResponse) error {
+	amount, _ := new(big.Int).SetString(made.Invoice.TransferAmount, 10)
+	_, err := w.node.SendToken(ctx, w.node.Keys.Payer, common.HexToAddress(made.Invoice.MerchantAddress), amount, nil)
+	return err
 }
 
 // seal seals a block and returns when that was done.

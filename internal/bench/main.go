@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -45,37 +46,72 @@ func (r report) row(cells ...any) {
 	fmt.Fprintln(r.w)
 }
 
+// partNames are the names of the groups and of the parts in them.
+const partNames = "service (creates, latency, memory), chain (stored, burst, calls, backfill, singles, million), " +
+	"deliver (deliveries, hole, dead, recovery, hostile, claims)"
+
+// part is something that is measured on each database.
+type part struct {
+	name, group string
+	measure     func(ctx context.Context, kind string) error
+}
+
 func run(ctx context.Context, out io.Writer) (err error) {
-	child := flag.String("child", "", "run as the server of a measurement; set by the bench itself")
-	creates := flag.Duration("creates", 10*time.Second, "how long invoices are created, and the ceiling is measured")
-	payments := flag.Int("payments", 100, "how many payments the latency is measured with")
-	open := flag.Int("open", 100_000, "with how many open invoices the memory is measured; 0 leaves it out")
+	b := bench{nodes: make(map[history]*node)}
+	serverRole := flag.String("server", "", "run as the server of a measurement; set by the bench itself")
+	nodeRole := flag.String("node", "", "run as the node of a measurement; set by the bench itself")
+	only := flag.String("only", "", "measure these alone, separated by commas: "+partNames)
+	databases := flag.String("databases", "sqlite,postgres", "the databases to measure on")
+	flag.DurationVar(&b.creates, "creates", 10*time.Second, "how long invoices are created, and the ceiling is measured")
+	flag.IntVar(&b.payments, "payments", 100, "how many payments the latency is measured with")
+	flag.IntVar(&b.open, "open", 100_000, "with how many open invoices the memory is measured; 0 leaves it out")
+	flag.IntVar(&b.blocks, "blocks", 2000, "how many blocks are back-filled, of 500 logs each")
+	flag.IntVar(&b.million, "million", 1_000_000, "with how many watched addresses, and an open invoice for each, the memory is measured; 0 leaves it out")
+	flag.StringVar(&b.profile, "profile", "", "a folder for profiles of the server's CPU time while it back-fills")
+	flag.IntVar(&b.events, "events", 20_000, "how many events the throughput of deliveries is measured with")
+	flag.DurationVar(&b.trickle, "trickle", 20*time.Second, "how long events are committed whose latency is measured")
+	flag.IntVar(&b.retries, "retries", 300_000, "how many retries fall due at once")
+	flag.IntVar(&b.waiting, "waiting", 1_000_000, "how many deliveries wait while leasing is measured, on PostgreSQL; 0 leaves it out")
+	flag.DurationVar(&b.snapshot, "snapshot", 120*time.Second, "how long a snapshot is open meanwhile")
+	sinkRole := flag.String("sink", "", "run as the receiver of a measurement; set by the bench itself")
 	flag.Parse()
-	if *child != "" {
-		return serveChild(ctx, *child)
+	switch {
+	case *sinkRole != "":
+		return serveSink(ctx)
+	case *serverRole != "":
+		return serveChild(ctx, *serverRole)
+	case *nodeRole != "":
+		return serveNode(ctx, *nodeRole)
 	}
-	dir, err := os.MkdirTemp("", "quittance-bench-")
+	parts, err := b.parts(*only)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	cluster, err := storetest.StartCluster(ctx, storetest.Options{Fsync: true})
-	if err != nil {
+	if b.dir, err = os.MkdirTemp("", "quittance-bench-"); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, cluster.Stop()) }()
+	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
+	if strings.Contains(*databases, "postgres") {
+		if b.cluster, err = storetest.StartCluster(ctx, storetest.Options{Fsync: true}); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, b.cluster.Stop()) }()
+	}
+	defer func() { err = errors.Join(err, b.stopNodes()) }()
 
 	fmt.Fprintf(out, "%s, %s/%s, %d CPUs; server, load, database and chain share them\n\n",
 		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
-	r := report{tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)}
-	r.row("DATABASE", "WHAT", "FIGURE", "CEILING", "RATIO", "NOTE")
-	b := bench{dir: dir, cluster: cluster, creates: *creates, payments: *payments, open: *open, report: r}
-	for _, db := range []string{"sqlite", "postgres"} {
-		if err := b.database(ctx, db); err != nil {
-			return errors.Join(fmt.Errorf("%s: %w", db, err), r.w.Flush())
+	b.report = report{tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)}
+	b.report.row("DATABASE", "WHAT", "FIGURE", "CEILING", "RATIO", "NOTE")
+	for _, db := range strings.Split(*databases, ",") {
+		for _, p := range parts {
+			fmt.Fprintf(os.Stderr, "%s %s …\n", db, p.name)
+			if err := p.measure(ctx, db); err != nil {
+				return errors.Join(fmt.Errorf("%s: %s: %w", db, p.name, err), b.report.w.Flush())
+			}
 		}
 	}
-	return r.w.Flush()
+	return b.report.w.Flush()
 }
 
 // bench is one run of all measurements.
@@ -85,11 +121,57 @@ type bench struct {
 	creates  time.Duration
 	payments int
 	open     int
+	blocks   int
+	million  int
+	profile  string
+	events   int
+	trickle  time.Duration
+	retries  int
+	waiting  int
+	snapshot time.Duration
 	report   report
+	nodes    map[history]*node
+}
+
+// parts returns the parts that are asked for; all when none is.
+func (b *bench) parts(only string) ([]part, error) {
+	all := []part{
+		{"creates", "service", b.measureCreates},
+		{"latency", "service", b.measureLatency},
+		{"memory", "service", b.measureMemory},
+		{"stored", "chain", b.measureStored},
+		{"burst", "chain", b.measureBurst},
+		{"calls", "chain", b.measureCalls},
+		{"backfill", "chain", b.measureBackfill},
+		{"singles", "chain", b.measureSingles},
+		{"million", "chain", b.measureMillion},
+		{"deliveries", "deliver", b.measureDeliver},
+		{"hole", "deliver", b.measureHole},
+		{"dead", "deliver", b.measureDead},
+		{"recovery", "deliver", b.measureRecovery},
+		{"hostile", "deliver", b.measureHostile},
+		{"claims", "deliver", b.measureClaims},
+	}
+	if only == "" {
+		return all, nil
+	}
+	var chosen []part
+	for _, name := range strings.Split(only, ",") {
+		before := len(chosen)
+		for _, p := range all {
+			if p.name == name || p.group == name {
+				chosen = append(chosen, p)
+			}
+		}
+		if len(chosen) == before {
+			return nil, fmt.Errorf("-only names %q; want one of %s", name, partNames)
+		}
+	}
+	return chosen, nil
 }
 
 // url returns the URL of a fresh database.
-func (b bench) url(ctx context.Context, kind, name string) (string, error) {
+func (b *bench) url(ctx context.Context, kind, name string) (string, error) {
 	if kind == "sqlite" {
 		return "sqlite:" + b.dir + "/" + name + ".db", nil
 	}
@@ -97,19 +179,4 @@ func (b bench) url(ctx context.Context, kind, name string) (string, error) {
 		return "", err
 	}
 	return b.cluster.DSN(name), nil
-}
-
-func (b bench) database(ctx context.Context, kind string) error {
-	if err := b.measureCreates(ctx, kind); err != nil {
-		return fmt.Errorf("creates: %w", err)
-	}
-	if err := b.measureLatency(ctx, kind); err != nil {
-		return fmt.Errorf("latency: %w", err)
-	}
-	if b.open > 0 {
-		if err := b.measureMemory(ctx, kind); err != nil {
-			return fmt.Errorf("memory: %w", err)
-		}
-	}
-	return nil
 }

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/webhook"
+)
+
+const (
+	// isolationRate is how many events for healthy merchants are committed in a
+	// second.
+	isolationRate = 200
+	// holeQueue is how many events wait for the one merchant that never answers.
+	holeQueue = 10_000
+	// drainPatience bounds the wait for retries to go.
+	drainPatience = 10 * time.Minute
+	// perMerchant is how many exchanges with one merchant there may be at once.
+	perMerchant = 8
+)
+
+// clinic is a receiver: some of its merchants never answer.
+type clinic struct {
+	url  string
+	stop func() error
+
+	mu       sync.Mutex
+	arrived  map[string]time.Time // by delivery, of healthy merchants
+	expected map[string]time.Time // when they were committed
+	busy     map[string]int       // by merchant
+	most     int                  // exchanges with one merchant at once
+	total    atomic.Int64
+}
+
+// openClinic serves merchants by path: /hole/… never answers.
+func openClinic(ctx context.Context) (*clinic, error) {
+	var listen net.ListenConfig
+	l, err := listen.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	c := &clinic{
+		url: "http://" + l.Addr().String(), arrived: make(map[string]time.Time), expected: make(map[string]time.Time), busy: make(map[string]int),
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/hole/", func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // so that the end of the connection is seen
+		<-r.Context().Done()
+	})
+	mux.HandleFunc("/well/", func(w http.ResponseWriter, r *http.Request) {
+		at := time.Now()
+		c.mu.Lock()
+		c.busy[r.URL.Path]++
+		c.most = max(c.most, c.busy[r.URL.Path])
+		c.arrived[r.Header.Get(webhook.HeaderDelivery)] = at
+		c.mu.Unlock()
+		c.total.Add(1)
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			w.WriteHeader(http.StatusBadRequest)
+		}
+		c.mu.Lock()
+		c.busy[r.URL.Path]--
+		c.mu.Unlock()
+	})
+	s := &http.Server{ReadHeaderTimeout: time.Minute, Handler: mux}
+	go s.Serve(l) //nolint:errcheck // it ends with Close
+	c.stop = s.Close
+	return c, nil
+}
+
+// trickle commits events for the merchants at a rate for some time, wakes the
+// worker after each, and waits until all have arrived. It returns how long
+// each took from its commit, and how many did not arrive.
+func (c *clinic) trickle(ctx context.Context, s *store.Store, d *deliverer, merchants []string, rate int, during time.Duration) ([]time.Duration, int, error) {
+	tick := time.NewTicker(time.Second / time.Duration(rate))
+	defer tick.Stop()
+	for began, i := time.Now(), 0; time.Since(began) < during; i++ {
+		ids, err := scheduleFor(ctx, s, []string{merchants[i%len(merchants)]}, time.Now())
+		if err != nil {
+			return nil, 0, err
+		}
+		c.mu.Lock()
+		c.expected[ids[0]] = time.Now()
+		c.mu.Unlock()
+		select {
+		case d.wake <- struct{}{}:
+		default:
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil, 0, ctx.Err()
+		}
+	}
+	var took []time.Duration
+	for end := time.Now().Add(eventPatience); ; <-tick.C {
+		took = took[:0]
+		c.mu.Lock()
+		for id, committed := range c.expected {
+			if at, ok := c.arrived[id]; ok {
+				took = append(took, max(0, at.Sub(committed)))
+			}
+		}
+		missing := len(c.expected) - len(took)
+		c.mu.Unlock()
+		if missing == 0 || time.Now().After(end) {
+			return took, missing, nil
+		}
+	}
+}
+
+// isolation measures the latency of healthy merchants beside sick ones that
+// never answer and have so many events each.
+func (b *bench) isolation(ctx context.Context, kind, name string, healthy, sick, each int) (p99 time.Duration, missing int, err error) {
+	c, err := openClinic(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { err = errors.Join(err, c.stop()) }()
+	database, err := b.url(ctx, kind, fmt.Sprintf("%s_%d", name, sick))
+	if err != nil {
+		return 0, 0, err
+	}
+	s, err := store.Open(ctx, database)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	well := merchantNames("well", healthy)
+	if err := schedule(ctx, s, merchantNames("hole", sick), each, time.Now()); err != nil {
+		return 0, 0, err
+	}
+	d := newDeliverer(s, func(id string) string { return c.url + "/" + id[:4] + "/" + id })
+	var took []time.Duration
+	err = d.while(ctx, func(ctx context.Context) error {
+		took, missing, err = c.trickle(ctx, s, d, well, isolationRate, b.trickle)
+		return err
+	})
+	return quantile(took, 0.99), missing, err
+}
+
+// measureHole measures what one merchant that never answers costs 99 others.
+func (b *bench) measureHole(ctx context.Context, kind string) error {
+	return b.compare(ctx, kind, "hole", 99, 1, holeQueue)
+}
+
+// measureDead measures what 900 endpoints that never answer cost 100 others.
+func (b *bench) measureDead(ctx context.Context, kind string) error {
+	return b.compare(ctx, kind, "dead", 100, 900, 5)
+}
+
+func (b *bench) compare(ctx context.Context, kind, name string, healthy, sick, each int) error {
+	without, lost, err := b.isolation(ctx, kind, name, healthy, 0, 0)
+	if err != nil || lost != 0 {
+		return errors.Join(err, missed(lost))
+	}
+	with, starved, err := b.isolation(ctx, kind, name, healthy, sick, each)
+	if err != nil {
+		return err
+	}
+	b.report.row(kind, fmt.Sprintf("commit to receipt, p99 of %d healthy merchants beside %d dead ones", healthy, sick), with, without,
+		fmt.Sprintf("%.2f", float64(with)/float64(without)), fmt.Sprintf("ceiling: without them; starved: %d", starved))
+	return nil
+}
+
+func missed(n int) error {
+	if n == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d events did not arrive", n)
+}
+
+// measureRecovery measures what happens when very many retries fall due at
+// once to endpoints that answer again: how fast they go, and how long new
+// events take meanwhile.
+func (b *bench) measureRecovery(ctx context.Context, kind string) (err error) {
+	c, err := openClinic(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.stop()) }()
+	database, err := b.url(ctx, kind, "recovery")
+	if err != nil {
+		return err
+	}
+	s, err := store.Open(ctx, database)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	const merchants = 300
+	if err := schedule(ctx, s, merchantNames("well", merchants), b.retries/merchants, time.Now()); err != nil {
+		return err
+	}
+	if err := execute(ctx, database, "UPDATE deliveries SET attempts = 1"); err != nil {
+		return err
+	}
+	d := newDeliverer(s, func(id string) string { return c.url + "/" + id[:4] + "/" + id })
+	var took []time.Duration
+	var missing int
+	var rate float64
+	err = d.while(ctx, func(ctx context.Context) error {
+		began := time.Now()
+		if took, missing, err = c.trickle(ctx, s, d, merchantNames("well", merchants), isolationRate/4, b.trickle); err != nil {
+			return err
+		}
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for c.total.Load() < int64(b.retries/merchants*merchants+len(took)) && time.Since(began) < drainPatience {
+			<-tick.C
+		}
+		rate = float64(c.total.Load()) / time.Since(began).Seconds()
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	b.report.row(kind, fmt.Sprintf("drain of %d retries, per second", b.retries), fmt.Sprintf("%.0f", rate), "", "",
+		fmt.Sprintf("most at once with one merchant: %d of %d", c.most, perMerchant))
+	b.report.row(kind, "commit to receipt of new events meanwhile, p99", quantile(took, 0.99), "", "",
+		fmt.Sprintf("median %v; missing: %d", quantile(took, 0.5), missing))
+	return nil
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/quittance/quittance/client"
+)
+
+const (
+	// storedPoll is the time between two looks at whether a payment is stored.
+	storedPoll = 200 * time.Microsecond
+	// pollInterval is the server's without a subscription.
+	pollInterval = time.Second
+	// polledPayments is how many payments are measured then; each takes a
+	// second or so.
+	polledPayments = 20
+	// burst is how many payments one block holds.
+	burst = 500
+)
+
+// measureStored measures the time from the sealing of a payment's block until
+// the API shows the payment: with a subscription to the node, and by polling.
+func (b *bench) measureStored(ctx context.Context, kind string) error {
+	if err := b.stored(ctx, kind, "subscribed", "", b.payments); err != nil {
+		return err
+	}
+	return b.stored(ctx, kind, fmt.Sprintf("polling every %v", pollInterval), polled, polledPayments)
+}
+
+func (b *bench) stored(ctx context.Context, kind, how, rpc string, payments int) (err error) {
+	database, err := b.url(ctx, kind, "stored_"+rpc)
+	if err != nil {
+		return err
+	}
+	w, err := b.start(ctx, serverConfig{Database: database, RPC: rpc, PollInterval: pollInterval})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.stop()) }()
+	var all []time.Duration
+	for range payments {
+		made, err := w.request(ctx)
+		if err != nil {
+			return err
+		}
+		if err := w.pay(ctx, made); err != nil {
+			return err
+		}
+		if rpc == polled { // at any time between two polls
+			select {
+			case <-time.After(rand.N(pollInterval)): //nolint:gosec // it spreads out measurements
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		sealed, err := seal(ctx, w.node)
+		if err != nil {
+			return err
+		}
+		if err := w.shows(ctx, 1, func(p client.Payment) bool { return p.InvoiceID == made.ID }); err != nil {
+			return err
+		}
+		all = append(all, time.Since(sealed))
+	}
+	b.report.row(kind, "block sealed to payment.received stored, "+how, quantile(all, 0.5), "", "",
+		fmt.Sprintf("median of %d; p99 %v", len(all), quantile(all, 0.99)))
+	return nil
+}
+
+// shows waits until the API lists so many payments, pending ones too, that are
+// wanted.
+func (w *world) shows(ctx context.Context, want int, wanted func(client.Payment) bool) error {
+	ctx, cancel := context.WithTimeout(ctx, eventPatience)
+	defer cancel()
+	for poll := time.NewTicker(storedPoll); ; {
+		n := 0
+		for p, err := range w.server.api.Payments(ctx, client.PaymentFilter{IncludePending: true, PageSize: min(want, 200)}) {
+			if err != nil {
+				return fmt.Errorf("wait for %d payments: %w", want, err)
+			}
+			if !wanted(p) {
+				break
+			}
+			n++
+			if n == want {
+				return nil
+			}
+		}
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for %d payments: %w", want, ctx.Err())
+		}
+	}
+}
+
+// measureBurst measures the time from the sealing of a block with many payments
+// until the API shows them all.
+func (b *bench) measureBurst(ctx context.Context, kind string) (err error) {
+	database, err := b.url(ctx, kind, "burst")
+	if err != nil {
+		return err
+	}
+	w, err := b.start(ctx, serverConfig{Database: database})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.stop()) }()
+	for range burst {
+		made, err := w.request(ctx)
+		if err != nil {
+			return err
+		}
+		if err := w.pay(ctx, made); err != nil {
+			return err
+		}
+	}
+	sealed, err := seal(ctx, w.node)
+	if err != nil {
+		return err
+	}
+	if err := w.shows(ctx, burst, func(client.Payment) bool { return true }); err != nil {
+		return err
+	}
+	b.report.row(kind, fmt.Sprintf("block of %d payments sealed to all stored", burst),
+		time.Since(sealed).Round(100*time.Microsecond), "", "", "")
+	return nil
+}
