@@ -4,8 +4,11 @@
 
 TOOL := go tool -modfile=tools/go.mod
 
-# How long each fuzz target runs, and flags of the bench (see go run ./internal/bench -help).
+# How long each fuzz target runs, how many histories are played and from which seed on, and flags of the bench (see go run
+# ./internal/bench -help).
 FUZZTIME   ?= 10s
+HISTORIES  ?= 10000
+SEED       ?= 1
 BENCHFLAGS ?=
 
 .DEFAULT_GOAL := help
@@ -25,6 +28,10 @@ test: ## run all tests, on SQLite and PostgreSQL
 .PHONY: race
 race: ## run all tests under the race detector (needs a C compiler)
 	go test -race -timeout 30m ./...
+
+.PHONY: histories
+histories: ## play HISTORIES seeded histories against the ledger
+	go test ./internal/watch -run '^TestHistories$$' -v -timeout 60m -history.seed=$(SEED) -history.count=$(HISTORIES)
 
 .PHONY: lint
 lint: ## check style, common faults and the directions of imports
