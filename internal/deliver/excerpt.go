@@ -2,11 +2,16 @@ package deliver
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/quittance/quittance/webhook"
 )
 
 // limitedWriter keeps the first bytes that are written to it, and takes the
@@ -45,14 +50,80 @@ const redacted = "[redacted]"
 // and plus signs of base64 are often escaped.
 var secretive = regexp.MustCompile(`whsec_[A-Za-z0-9+/_=%\\-]+|(?i:bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}|v1[=,][A-Za-z0-9+/=]{32,}`)
 
-// redact takes the endpoint's secrets, and what looks like one, out of a text.
-func (e Endpoint) redact(text string) string {
-	for _, secret := range e.secrets() {
-		for _, form := range []string{secret, strings.TrimPrefix(secret, "whsec_")} {
-			if form != "" {
-				text = strings.NewReplacer(form, redacted, strings.ReplaceAll(form, "/", `\/`), redacted, url.QueryEscape(form), redacted).Replace(text)
+// Shorter parts of a URL are words rather than secrets.
+const (
+	minSecretWord  = 16 // bytes: a label of the host, a segment of the path
+	minSecretValue = 8  // bytes: a value of the query, an account's name or password
+	minSecretBegin = 4  // bytes: the beginning of a secret at the end of a text that was cut
+)
+
+// redact takes the endpoint's secrets, and what looks like one, out of a text:
+// what keys its signatures, and what its URL may hold. Of a text that was cut,
+// the end may be the beginning of a secret.
+func (e Endpoint) redact(text string, cut bool) string {
+	if text == "" {
+		return ""
+	}
+	forms := e.secretForms()
+	for _, form := range forms {
+		text = strings.ReplaceAll(text, form, redacted)
+	}
+	text = secretive.ReplaceAllString(text, redacted)
+	for i := 0; cut && i < len(forms); i++ {
+		text = withoutBegin(text, forms[i])
+	}
+	return text
+}
+
+// withoutBegin takes the beginning of a secret off the end of a text.
+func withoutBegin(text, secret string) string {
+	for n := min(len(text), len(secret)-1); n >= minSecretBegin; n-- {
+		if rest, ok := strings.CutSuffix(text, secret[:n]); ok {
+			return rest + redacted
+		}
+	}
+	return text
+}
+
+// secretForms returns the endpoint's secrets as texts may show them, the longest
+// first: as they are, and escaped as in JSON, in URLs and by Go.
+func (e Endpoint) secretForms() []string {
+	var forms []string
+	for _, secret := range e.secretTexts() {
+		quoted := strconv.Quote(secret)
+		forms = append(forms, secret, strings.ReplaceAll(secret, "/", `\/`), url.QueryEscape(secret), url.PathEscape(secret), quoted[1:len(quoted)-1])
+	}
+	slices.SortFunc(forms, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
+	return slices.Compact(forms)
+}
+
+func (e Endpoint) secretTexts() []string {
+	var all []string
+	add := func(least int, texts ...string) {
+		for _, text := range texts {
+			if len(text) >= least {
+				all = append(all, text)
 			}
 		}
 	}
-	return secretive.ReplaceAllString(text, redacted)
+	for _, secret := range e.secrets() {
+		add(1, secret, strings.TrimPrefix(secret, webhook.SecretPrefix))
+	}
+	u, err := url.Parse(e.URL)
+	if err != nil {
+		return all // nothing is sent to it
+	}
+	add(minSecretWord, strings.Split(u.Hostname(), ".")...)
+	add(minSecretWord, strings.Split(u.Path, "/")...)
+	add(minSecretWord, strings.Split(u.EscapedPath(), "/")...)
+	for part := range strings.SplitSeq(u.RawQuery, "&") {
+		value := part[strings.IndexByte(part, '=')+1:]
+		add(minSecretValue, value)
+		if plain, err := url.QueryUnescape(value); err == nil {
+			add(minSecretValue, plain)
+		}
+	}
+	password, _ := u.User.Password()
+	add(minSecretValue, u.User.Username(), password)
+	return all
 }

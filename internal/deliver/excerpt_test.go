@@ -39,7 +39,61 @@ func TestRedact(t *testing.T) {
 		"t=1,v1=" + strings.Repeat("0a", 32) + ";":      "t=1,[redacted];",
 		"v1," + strings.Repeat("Ab+/", 11) + "=":        "[redacted]",
 	} {
-		if got := e.redact(text); got != want {
+		if got := e.redact(text, false); got != want {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
+	}
+}
+
+// What the URL holds is as secret as what signs.
+func TestRedactURL(t *testing.T) {
+	t.Parallel()
+	e := Endpoint{
+		Secret: `a "quoted" secret`,
+		URL:    "https://us%65r-name:pass-word@0123456789abcdef.hooks.example/short/segment/sk_live_01234567?key=hush-hush%2F7&v=1&loose-value",
+	}
+	for text, want := range map[string]string{
+		"lookup 0123456789abcdef.hooks.example: no such host":        "lookup [redacted].hooks.example: no such host",
+		"no /short/segment/sk_live_01234567 here":                    "no /short/segment/[redacted] here",
+		"GET ?key=hush-hush%2F7&v=1":                                 "GET ?key=[redacted]&v=1",
+		`{"key":"hush-hush/7","v":1}`:                                `{"key":"[redacted]","v":1}`,
+		"user-name and pass-word, loose-value":                       "[redacted] and [redacted], [redacted]",
+		`malformed HTTP status code "a \"quoted\" secret"`:           `malformed HTTP status code "[redacted]"`,
+		"0123456789abcde and hush-hu are not the whole of anything.": "0123456789abcde and hush-hu are not the whole of anything.",
+	} {
+		if got := e.redact(text, false); got != want {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
+	}
+	for url, want := range map[string]string{
+		"https://h.example/" + strings.Repeat("s", minSecretWord-1):     "kept",
+		"https://h.example/" + strings.Repeat("s", minSecretWord):       "[redacted]",
+		"https://h.example/?k=" + strings.Repeat("s", minSecretValue-1): "kept",
+		"https://h.example/?k=" + strings.Repeat("s", minSecretValue):   "[redacted]",
+	} {
+		word := strings.TrimPrefix(strings.TrimPrefix(url, "https://h.example/"), "?k=")
+		if want == "kept" {
+			want = word
+		}
+		if got := (Endpoint{URL: url, Secret: "another secret"}).redact(word, false); got != want {
+			t.Errorf("%q of %s became %q, want %q", word, url, got, want)
+		}
+	}
+}
+
+// A secret at the edge of an excerpt is not shown in part.
+func TestRedactCut(t *testing.T) {
+	t.Parallel()
+	const secret = "0123456789abcdef"
+	e := Endpoint{Secret: secret}
+	for text, want := range map[string]string{
+		"key " + secret[:15]:               "key [redacted]",
+		"key " + secret[:minSecretBegin]:   "key [redacted]",
+		"key " + secret[:minSecretBegin-1]: "key " + secret[:minSecretBegin-1],
+		secret[:9]:                         "[redacted]",
+		"key " + secret[1:9]:               "key " + secret[1:9],
+	} {
+		if got := e.redact(text, true); got != want {
 			t.Errorf("%q became %q, want %q", text, got, want)
 		}
 	}

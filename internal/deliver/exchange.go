@@ -35,8 +35,17 @@ type message struct {
 	body  []byte
 }
 
-// exchange posts a message, signed as of now.
+// exchange posts a message, signed as of now. Its answer shows no secret of the
+// endpoint.
 func (w *Worker) exchange(ctx context.Context, to Endpoint, m message, now time.Time) answer {
+	a := w.send(ctx, to, m, now)
+	if a.err != nil {
+		a.err = errors.New(to.redact(a.err.Error(), false))
+	}
+	return a
+}
+
+func (w *Worker) send(ctx context.Context, to Endpoint, m message, now time.Time) answer {
 	ctx, cancel := context.WithTimeoutCause(ctx, w.Limits.Timeout, errTimeout)
 	defer cancel()
 	watch := newStopwatch(w.Now)
@@ -54,11 +63,10 @@ func (w *Worker) exchange(ctx context.Context, to Endpoint, m message, now time.
 	if err != nil {
 		return answer{err: w.cause(ctx, "no answer", err), phases: watch.phases()}
 	}
-	a := w.judge(ctx, resp, now)
+	a := w.judge(ctx, to, resp, now)
 	if err := resp.Body.Close(); err != nil && a.err == nil {
 		a.err = w.cause(ctx, "the answer was cut off", err)
 	}
-	a.excerpt = to.redact(a.excerpt)
 	a.phases = watch.phases()
 	return a
 }
@@ -68,11 +76,12 @@ var errUnreadable = errors.New("the webhook URL cannot be read: expected http://
 
 // judge reads an answer. Reading the body of a refusal, too, lets the
 // connection be used again; how that ends does not matter.
-func (w *Worker) judge(ctx context.Context, resp *http.Response, now time.Time) answer {
+func (w *Worker) judge(ctx context.Context, to Endpoint, resp *http.Response, now time.Time) answer {
 	var begin bytes.Buffer
 	body := io.TeeReader(io.LimitReader(resp.Body, MaxResponse), &limitedWriter{&begin, MaxExcerpt})
 	_, err := io.Copy(io.Discard, body)
-	a := answer{code: resp.StatusCode, excerpt: excerpt(begin.Bytes())}
+	text := to.redact(excerpt(begin.Bytes()), begin.Len() == MaxExcerpt)
+	a := answer{code: resp.StatusCode, excerpt: clip(text, MaxExcerpt)}
 	switch {
 	case a.code < 100:
 		a.err, a.code = fmt.Errorf("answered %d, which is no status", a.code), 0
@@ -115,6 +124,10 @@ func retryAfter(text string, now time.Time) time.Duration {
 // errorText is an error as the log of attempts keeps it: bounded, and valid
 // text for every database whatever the receiver sent.
 func errorText(err error) string {
-	text := strings.ReplaceAll(err.Error(), "\x00", "")
-	return strings.ToValidUTF8(text[:min(len(text), MaxError)], "")
+	return clip(strings.ReplaceAll(err.Error(), "\x00", ""), MaxError)
+}
+
+// clip cuts a text down to so many bytes, and leaves out what is no text.
+func clip(text string, most int) string {
+	return strings.ToValidUTF8(text[:min(len(text), most)], "")
 }

@@ -220,6 +220,30 @@ func TestBrokenAnswers(t *testing.T) {
 	}
 }
 
+// What a receiver breaks the protocol with does not show the endpoint's secrets,
+// however long it is.
+func TestErrorsAreRedacted(t *testing.T) {
+	const token = "sk_live_0123456789"
+	long := strings.Repeat("x", deliver.MaxError-105)
+	for name, answer := range map[string]string{
+		"status line":   "HTTP/1.1 " + secret + " " + token + "\r\n\r\n",
+		"no status":     secret + " " + token + "\r\n\r\n",
+		"header":        "HTTP/1.1 200 OK\r\n" + secret + " " + token + "\r\n\r\n",
+		"at the end":    "HTTP/1.1 200 OK\r\n" + long + secret + " " + token + "\r\n\r\n",
+		"chunk's size":  "HTTP/1.1 200 OK\r\nTransfer-Encoding: " + secret + "\r\n\r\n",
+		"body's length": "HTTP/1.1 200 OK\r\nContent-Length: " + token + "\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := attemptAt(t, raw(t, answer)+"/"+token)
+			wantOutcome(t, o, store.DeliveryPending, 0, "no answer")
+			if text := o.Attempt.Error; strings.Contains(text, secret[:8]) || strings.Contains(text, token) || !strings.Contains(text, "[r") {
+				t.Errorf("the error is %q", text)
+			}
+		})
+	}
+}
+
 func TestUnreachable(t *testing.T) {
 	l := listen(t)
 	if err := l.Close(); err != nil {
@@ -346,6 +370,7 @@ func TestExcerptIsKept(t *testing.T) {
 		"short":        {"signature wrong", "signature wrong"},
 		"at the limit": {strings.Repeat("x", deliver.MaxExcerpt), strings.Repeat("x", deliver.MaxExcerpt)},
 		"above":        {strings.Repeat("x", deliver.MaxExcerpt+1), strings.Repeat("x", deliver.MaxExcerpt)},
+		"at the edge":  {strings.Repeat("x", deliver.MaxExcerpt-9) + secret, strings.Repeat("x", deliver.MaxExcerpt-9) + "[redacted"},
 		"our secret":   {"I compared with " + secret + ".", "I compared with [redacted]."},
 	} {
 		t.Run(name, func(t *testing.T) {
