@@ -62,7 +62,7 @@ func FuzzVerify(f *testing.F) {
 	now := time.Unix(1_700_000_000, 0)
 	f.Add("k", Sign("k", now, []byte("{}")), []byte("{}"), now.Unix())
 	f.Add("k", "t=1.7e9,v1="+digest("k", "1.7e9", nil), []byte{}, now.Unix())
-	f.Add("", Sign("", now, nil), []byte{}, now.Unix())
+	f.Add("", "t=1700000000,v1="+digest("", "1700000000", nil), []byte{}, now.Unix())
 	f.Add("k", "t=1700000000", []byte("{}"), int64(math.MaxInt64))
 	f.Add("k", "t=1e308,v1=ab", []byte("{}"), int64(math.MinInt64))
 	f.Fuzz(func(t *testing.T, secret, header string, body []byte, now int64) {

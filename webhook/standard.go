@@ -26,19 +26,25 @@ const SecretPrefix = "whsec_"
 
 // SignStandard returns the value of [HeaderStandardSignature] for a body sent at time t under a delivery's id, with one
 // signature for each secret: "v1," and the base64 of HMAC-SHA256 over id, t and body with dots between them. A secret
-// that is not [SecretPrefix] and base64 is the key itself.
+// whose key is empty, by which anyone could sign, is left out.
 func SignStandard(secrets []string, id string, t time.Time, body []byte) string {
 	signed := append([]byte(id+"."+strconv.FormatInt(t.Unix(), 10)+"."), body...)
-	signatures := make([]string, len(secrets))
-	for i, secret := range secrets {
-		mac := hmac.New(sha256.New, standardKey(secret))
+	signatures := make([]string, 0, len(secrets))
+	for _, secret := range secrets {
+		key := StandardKey(secret)
+		if len(key) == 0 {
+			continue
+		}
+		mac := hmac.New(sha256.New, key)
 		_, _ = mac.Write(signed)
-		signatures[i] = "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
+		signatures = append(signatures, "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
 	}
 	return strings.Join(signatures, " ")
 }
 
-func standardKey(secret string) []byte {
+// StandardKey returns the key that Standard Webhooks signs with for a secret: what the base64 behind [SecretPrefix]
+// stands for. A secret of another form is the key itself.
+func StandardKey(secret string) []byte {
 	if text, ok := strings.CutPrefix(secret, SecretPrefix); ok {
 		if key, err := base64.StdEncoding.DecodeString(text); err == nil {
 			return key

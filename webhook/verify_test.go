@@ -1,6 +1,9 @@
 package webhook_test
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -74,7 +77,7 @@ func TestVerifierTakesAnySecret(t *testing.T) {
 			t.Errorf("signed with %q: %v", key, err)
 		}
 	}
-	for _, key := range []string{"", "other", "newold"} {
+	for _, key := range []string{"other", "newold"} {
 		if err := v.Verify(webhook.Sign(key, at, body), body); !errors.Is(err, webhook.ErrBadSignature) {
 			t.Errorf("signed with %q: got %v, want bad_signature", key, err)
 		}
@@ -82,9 +85,39 @@ func TestVerifierTakesAnySecret(t *testing.T) {
 	if err := v.Verify("", body); !errors.Is(err, webhook.ErrMissingHeader) {
 		t.Errorf("no header: got %v, want missing_header", err)
 	}
-	var zero webhook.Verifier
-	if err := zero.Verify(webhook.Sign("", time.Now(), body), body); !errors.Is(err, webhook.ErrBadSignature) {
-		t.Errorf("zero verifier: got %v, want bad_signature", err)
+	anyones := "t=1700000000,v1=" + digestWith(nil, "1700000000."+string(body))
+	for name, v := range map[string]webhook.Verifier{"zero": {Now: v.Now}, "of the empty secret": {Secrets: []string{""}, Now: v.Now}, "of others": v} {
+		if err := v.Verify(anyones, body); !errors.Is(err, webhook.ErrBadSignature) {
+			t.Errorf("the verifier %s: got %v, want bad_signature", name, err)
+		}
+	}
+}
+
+// digestWith is what anyone can compute.
+func digestWith(key []byte, text string) string {
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte(text))
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// Nothing is signed with a key that anyone has.
+func TestEmptyKeySignsNothing(t *testing.T) {
+	if got := webhook.Sign("", at, nil); got != "" {
+		t.Errorf("the empty secret signs %q", got)
+	}
+	good := webhook.SignStandard([]string{secret}, "dlv_1", at, nil)
+	if got := webhook.SignStandard([]string{"", secret, webhook.SecretPrefix}, "dlv_1", at, nil); got != good || good == "" {
+		t.Errorf("signed %q beside empty keys, want %q", got, good)
+	}
+}
+
+func TestStandardKey(t *testing.T) {
+	for secret, want := range map[string]string{
+		"": "", "whsec_": "", "whsec_a2V5": "key", "whsec_a2V": "whsec_a2V", "a2V5": "a2V5", "whsec_no base64": "whsec_no base64",
+	} {
+		if got := string(webhook.StandardKey(secret)); got != want {
+			t.Errorf("the key of %q is %q, want %q", secret, got, want)
+		}
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 // returns its path.
 func configure(t *testing.T, listen, folder string) string {
 	t.Helper()
-	t.Setenv("SECRET", "whsec_1")
+	t.Setenv("SECRET", "whsec_of_the_shop")
 	file := filepath.Join(t.TempDir(), "quittance.yaml")
 	if err := os.WriteFile(file, fmt.Appendf(nil, `{"listen": %q, "database": "sqlite:%s/quittance.db",
 		"merchants": [{"id": "a", "webhookUrl": "http://a.example", "webhookSecretEnv": "SECRET"}],

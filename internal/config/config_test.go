@@ -24,7 +24,7 @@ const operatorKey = "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6
 var secrets = config.Source{
 	Env: func(name string) (string, bool) {
 		v, ok := map[string]string{
-			"SHOP_SECRET": "whsec_shop", "CIRCLE_SECRET": "provider-secret", "OPERATOR_KEY": operatorKey, "EMPTY": "",
+			"SHOP_SECRET": "whsec_c2hvcCBzaG9wIHNob3AgISE=", "CIRCLE_SECRET": "provider-secret", "OPERATOR_KEY": operatorKey, "EMPTY": "",
 			"MASTER_KEY": strings.Repeat("a1", 32), "OLD_KEY": strings.Repeat("b2", 32), "OLDER_KEY": strings.Repeat("C3", 32),
 			"NOT_A_KEY": "hunter2", "NODE_URL": "https://me:hunter2@base.example/key", "DATABASE_URL": "postgres://me:hunter2@db/quittance",
 		}[name]
@@ -33,7 +33,7 @@ var secrets = config.Source{
 	File: func(path string) ([]byte, error) {
 		switch path {
 		case "/run/secrets/shop":
-			return []byte("whsec_from_file\n"), nil
+			return []byte("whsec_from_the_file\n"), nil
 		case "/run/secrets/node":
 			return []byte("wss://base.example/ws\n"), nil
 		}
@@ -113,8 +113,8 @@ func TestParse(t *testing.T) {
 		t.Errorf("an address without quotes was read as %s", want)
 	}
 	want := []config.Merchant{
-		{ID: "shop", WebhookURL: "https://shop.example/webhooks", WebhookSecret: "whsec_shop", Tolerance: invoice.Tolerance{BasisPoints: 50}},
-		{ID: "other.shop", WebhookURL: "http://127.0.0.1:9999/", WebhookSecret: "whsec_from_file", Tolerance: invoice.Tolerance{Amount: invoice.NewAmount(500_000)}},
+		{ID: "shop", WebhookURL: "https://shop.example/webhooks", WebhookSecret: "whsec_c2hvcCBzaG9wIHNob3AgISE=", Tolerance: invoice.Tolerance{BasisPoints: 50}},
+		{ID: "other.shop", WebhookURL: "http://127.0.0.1:9999/", WebhookSecret: "whsec_from_the_file", Tolerance: invoice.Tolerance{Amount: invoice.NewAmount(500_000)}},
 		{ID: "third"},
 	}
 	if diff := cmp.Diff(want, cfg.Merchants, cmp.Comparer(func(a, b invoice.Amount) bool { return a == b })); diff != "" {
@@ -367,7 +367,7 @@ func TestWrong(t *testing.T) {
 					t.Errorf("the error speaks of the program's own types: %q", err)
 				}
 			}
-			for _, secret := range []string{"whsec_shop", "provider-secret", operatorKey[2:], "whsec_from_file", strings.Repeat("a1", 32), strings.Repeat("b2", 32)} {
+			for _, secret := range []string{"whsec_c2hvcCBzaG9wIHNob3AgISE=", "provider-secret", operatorKey[2:], "whsec_from_the_file", strings.Repeat("a1", 32), strings.Repeat("b2", 32)} {
 				if strings.Contains(err.Error(), secret) {
 					t.Errorf("the error shows a secret: %q", err)
 				}
@@ -408,13 +408,13 @@ func TestLoad(t *testing.T) {
 	if _, err := config.Load(path, config.System); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a missing file gives %v", err)
 	}
-	t.Setenv("SHOP_SECRET", "whsec_shop")
+	t.Setenv("SHOP_SECRET", "whsec_c2hvcCBzaG9wIHNob3AgISE=")
 	text := "merchants: [{id: a, webhookUrl: 'https://a.example', webhookSecretEnv: SHOP_SECRET}]\nchains: [{chainKey: base, rpc: ['https://b.example']}]\n"
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cfg, err := config.Load(path, config.System)
-	if err != nil || cfg.Merchants[0].WebhookSecret != "whsec_shop" {
+	if err != nil || cfg.Merchants[0].WebhookSecret != "whsec_c2hvcCBzaG9wIHNob3AgISE=" {
 		t.Errorf("Load = %+v, %v", cfg, err)
 	}
 }

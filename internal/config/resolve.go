@@ -123,7 +123,7 @@ func (r *resolver) merchant(path string, m merchantFile) Merchant {
 		if err := CheckWebhookURL(m.WebhookURL); err != nil {
 			r.fail(path+".webhookUrl", "%w", err)
 		}
-		out.WebhookSecret = r.secret(path+".webhookSecret", m.WebhookSecretEnv, m.WebhookSecretFile)
+		out.WebhookSecret = r.webhookSecret(path+".webhookSecret", m.WebhookSecretEnv, m.WebhookSecretFile)
 	case !secretless:
 		r.fail(path+".webhookUrl", "is missing, but the secret is there; leave out both when the URL is set through the API, which makes the secret")
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/vault"
+	"github.com/quittance/quittance/webhook"
 )
 
 const day = 24 * time.Hour
@@ -21,6 +22,10 @@ const (
 	// and is to be seen for one more.
 	MinRetention = 2 * day
 	MaxRetention = 3650 * day
+	// MinSecret is the length in bytes of the shortest key of a merchant's
+	// webhook secret: of what the base64 behind whsec_ stands for, or of the
+	// secret itself when it has another form. Standard Webhooks wants 24 to 64.
+	MinSecret = 16
 	// MaxMasterKeys is how many master keys there may be, old ones included.
 	MaxMasterKeys = 16
 )
@@ -37,6 +42,16 @@ func (r *resolver) retention(path string, text scalar) time.Duration {
 		r.fail(path, "is %q; want a number of days of %dd to %dd", text, MinRetention/day, MaxRetention/day)
 	}
 	return kept
+}
+
+// webhookSecret reads the secret that signs a merchant's events.
+func (r *resolver) webhookSecret(path, env, file string) string {
+	secret := r.secret(path, env, file)
+	if n := len(webhook.StandardKey(secret)); secret != "" && n < MinSecret {
+		r.fail(path, "is too short: its key has %d bytes; want at least %d, in base64 behind %s or as they are (such as what openssl rand -hex 32 prints)",
+			n, MinSecret, webhook.SecretPrefix)
+	}
+	return secret
 }
 
 // vault reads the master keys.

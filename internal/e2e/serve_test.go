@@ -49,7 +49,7 @@ func TestServe(t *testing.T) {
 	chainWorld, _ := startWorld(t, "--block-time", quick)
 	info := *chainWorld.info.Load()
 	ctx := within(t, 90*time.Second)
-	env := []string{"ACME_SECRET=whsec_acme", "OPERATOR_KEY=" + info.Payer.PrivateKey}
+	env := []string{"ACME_SECRET=whsec_of_acme_shop", "OPERATOR_KEY=" + info.Payer.PrivateKey}
 
 	deploy := launchWith(t, env, "chain", "deploy", "--rpc", info.Chain.RPCURL, "--key-env", "OPERATOR_KEY")
 	if code := deploy.exit(t, patience); code != 0 {
@@ -61,7 +61,7 @@ func TestServe(t *testing.T) {
 	}
 
 	r := newReceiver(t)
-	r.trust("whsec_acme")
+	r.trust("whsec_of_acme_shop")
 	dir := t.TempDir()
 	file := filepath.Join(dir, "quittance.yaml")
 	text := fmt.Sprintf(serveConfig, filepath.Join(dir, "pay.db"), r.URL, info.Chain.ChainID, info.Chain.RPCURL,
@@ -121,7 +121,7 @@ func TestServe(t *testing.T) {
 	if code := c.stop(t, syscall.SIGTERM, 15*time.Second); code != 0 {
 		t.Errorf("SIGTERM: exit code %d", code)
 	}
-	for _, secret := range []string{"whsec_acme", strings.TrimPrefix(info.Payer.PrivateKey, "0x")} {
+	for _, secret := range []string{"whsec_of_acme_shop", strings.TrimPrefix(info.Payer.PrivateKey, "0x")} {
 		if strings.Contains(c.stderr.String(), secret) {
 			t.Error("the log shows a secret")
 		}

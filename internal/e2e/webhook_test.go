@@ -177,7 +177,7 @@ func TestWebhookAllow(t *testing.T) {
 	chainWorld, _ := startWorld(t, "--block-time", quiet)
 	info := *chainWorld.info.Load()
 	r := newReceiver(t)
-	r.trust("whsec_acme")
+	r.trust("whsec_of_acme_shop")
 	dir := t.TempDir()
 	w := &world{TB: t, dir: dir, http: chainWorld.http}
 	serve := func(allow string) *child {
@@ -186,7 +186,7 @@ func TestWebhookAllow(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		c := launchWith(t, []string{"ACME_SECRET=whsec_acme"}, "serve", "--config", file)
+		c := launchWith(t, []string{"ACME_SECRET=whsec_of_acme_shop"}, "serve", "--config", file)
 		var found []string
 		if err := await(within(t, patience), func() bool {
 			found = readyLine.FindStringSubmatch(c.stderr.String())
