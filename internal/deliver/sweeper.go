@@ -11,6 +11,10 @@ const (
 	sweepBatch = 500
 	// sweepEvery is the time between two rounds.
 	sweepEvery = time.Hour
+	// sweepAnew is how often the log of attempts is gone through from its
+	// beginning: of events that were pending when they were passed, or were sent
+	// again since, it is still there.
+	sweepAnew = 24 * time.Hour
 	// sweepShare is the part of the time that the sweeper keeps the database
 	// busy: after a batch it rests for so many times as long as that took, so
 	// that no delivery waits behind more than one batch.
@@ -38,7 +42,11 @@ type Sweeper struct {
 // on from there.
 func (s *Sweeper) Run(ctx context.Context) {
 	var attempts int64 // up to where the log of attempts is swept
+	anew := s.Now()
 	for {
+		if now := s.Now(); now.Sub(anew) >= sweepAnew {
+			anew, attempts = now, 0
+		}
 		if err := s.round(ctx, &attempts); err != nil && ctx.Err() == nil {
 			s.Logger.ErrorContext(ctx, "old events could not be removed; trying again later", "error", err)
 		}

@@ -4,11 +4,17 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/quittance/quittance/internal/deliver"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // log is one of 1,200 events: 700 are old, of 500 of them the attempts are.
@@ -77,4 +83,117 @@ func TestSweeper(t *testing.T) {
 			}
 		})
 	}
+}
+
+// rounds is a log of 1,200 events whose attempts are old. It remembers where
+// each sweep of the attempts began, and ends after so many rounds.
+type rounds struct {
+	log
+	began []int64
+	left  int
+}
+
+func (r *rounds) SweepAttempts(_ context.Context, _, after int64, limit int) (int64, bool, error) {
+	r.began = append(r.began, after)
+	done := min(after+int64(limit), 1200)
+	return done, done < 1200, nil
+}
+
+func (r *rounds) DropRetiredSecrets(context.Context, int64) (int64, error) {
+	if r.left--; r.left == 0 {
+		r.end()
+	}
+	return 0, nil
+}
+
+// Once a day the attempts are swept from the beginning: events that were
+// pending then may be finished. Else a round goes on where the last one ended.
+func TestSweeperComesBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		r := &rounds{log: log{end: cancel}, left: 50}
+		s := deliver.Sweeper{Log: r, KeepEvents: 48 * time.Hour, KeepAttempts: 24 * time.Hour, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
+		s.Run(ctx)
+		var want []int64
+		for i := range 50 { // an hour apart
+			if i%24 == 0 {
+				want = append(want, 0, 500, 1000)
+			} else {
+				want = append(want, 1200)
+			}
+		}
+		if diff := cmp.Diff(want, r.began); diff != "" {
+			t.Errorf("the sweeps of the attempts began at (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// paced is a store that has a delivery under way while each batch is swept, and
+// lets the sweeper go on once that delivery is recorded.
+type paced struct {
+	*store.Store
+	during func(batch func())
+}
+
+func (p *paced) SweepEvents(ctx context.Context, before, after int64, limit int) (done int64, more bool, err error) {
+	p.during(func() { done, more, err = p.Store.SweepEvents(ctx, before, after, limit) })
+	return done, more, err
+}
+
+// While many old events are removed, deliveries go on: what is due when a batch
+// begins is delivered and recorded before the next one.
+func TestDeliveriesGoOnDuringSweep(t *testing.T) {
+	t.Parallel()
+	const old, month = 1200, 30 * 24 * time.Hour
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		arrived, answer := make(chan struct{}, old+10), make(chan struct{}, old+10)
+		r := newReceiver(t, func(http.ResponseWriter, *http.Request) {
+			arrived <- struct{}{}
+			<-answer
+		})
+		t.Cleanup(func() { close(answer) })
+		w := newWorld(t, s, r.URL)
+		w.start(t)
+		// deliverOne has something done between the arrival of a delivery and its answer.
+		order, due := []string(nil), 0
+		deliverOne := func(during func()) {
+			due++
+			storetest.Schedule(t, s, "new", due, 1, epoch.UnixMilli())
+			w.advance(epoch)
+			receive(t, arrived, "a delivery")
+			answer <- struct{}{}
+			during()
+			if o := w.outcome(t); o.Status != store.DeliveryDelivered {
+				t.Errorf("outcome %+v", o)
+			}
+			order = append(order, "delivery")
+		}
+		for range old {
+			answer <- struct{}{}
+		}
+		storetest.Schedule(t, s, "old", 0, old, epoch.Add(-2*month).UnixMilli())
+		w.advance(epoch)
+		for range old {
+			receive(t, arrived, "an old event")
+			w.outcome(t)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		p := &paced{Store: s, during: func(batch func()) {
+			order = append(order, "batch")
+			deliverOne(batch)
+			if len(order) == 6 {
+				cancel()
+			}
+		}}
+		sweeper := deliver.Sweeper{Log: p, KeepEvents: month, KeepAttempts: month, Now: w.Now, Logger: slog.New(slog.DiscardHandler)}
+		sweeper.Run(ctx)
+		if want := []string{"batch", "delivery", "batch", "delivery", "batch", "delivery"}; !slices.Equal(order, want) {
+			t.Errorf("went on in the order %v, want %v", order, want)
+		}
+		left, err := s.Events(t.Context(), store.EventFilter{After: new(int64), Limit: old})
+		if err != nil || len(left) != 3 {
+			t.Errorf("%d events are left, %v; want the 3 new ones", len(left), err)
+		}
+	})
 }

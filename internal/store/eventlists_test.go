@@ -238,5 +238,14 @@ func TestSweepAttempts(t *testing.T) {
 				t.Errorf("%s: %+v, want %d attempts in the log", leased[i].EventID, got, want)
 			}
 		}
+		r.Lane = store.RetryLane
+		o := success("l")
+		o.Attempt.Number = 2
+		finish(t, s, o, lease(t, s, r)...)
+		_, _, err = s.SweepAttempts(t.Context(), now, 0, 10)
+		must(t, err)
+		if got := record(t, s, leased[1].EventID); len(got.Attempts) != 0 || got.Count != 2 {
+			t.Errorf("%s, finished since: %+v, want no attempts in the log", leased[1].EventID, got)
+		}
 	})
 }

@@ -14,7 +14,8 @@ func (s *Store) SweepEvents(ctx context.Context, before, after int64, limit int)
 	return s.sweep(ctx, before, after, limit, "attempts", "finished_deliveries", "events")
 }
 
-// SweepAttempts removes, likewise, the log of their attempts alone.
+// SweepAttempts removes, likewise, the log of their attempts alone. That of
+// pending events is removed when they are looked at again, once finished.
 func (s *Store) SweepAttempts(ctx context.Context, before, after int64, limit int) (done int64, more bool, err error) {
 	return s.sweep(ctx, before, after, limit, "attempts")
 }
