@@ -135,12 +135,15 @@ func TestLaneRoom(t *testing.T) {
 
 func TestRoster(t *testing.T) {
 	r := newRoster()
+	queue := func(m string, dueMS, seq int64) store.Queue { return store.Queue{MerchantID: m, HeadMS: dueMS, HeadSeq: seq} }
 	for _, m := range []string{"d", "a", "c", "b"} {
-		r.add(m, 10)
+		r.add(queue(m, 10, 7))
 	}
-	r.add("a", 20) // it is due earlier already
-	r.add("d", 5)
-	r.set("c", 0)
+	r.add(queue("a", 20, 1)) // it is due earlier already
+	r.add(queue("b", 10, 8)) // and has an older one
+	r.add(queue("b", 10, 6))
+	r.add(queue("d", 5, 9))
+	r.set(queue("c", 0, 0))
 	all := func(string) bool { return true }
 	want := func(what string, got []store.Queue, want ...store.Queue) {
 		t.Helper()
@@ -154,10 +157,10 @@ func TestRoster(t *testing.T) {
 		}
 	}
 	want("before all", r.turns(4, all))
-	want("when one is due", r.turns(9, all), store.Queue{MerchantID: "d", HeadMS: 5})
+	want("when one is due", r.turns(9, all), queue("d", 5, 9))
 	r.after = "b"
-	want("behind the last turn", r.turns(10, all), store.Queue{MerchantID: "d", HeadMS: 5}, store.Queue{MerchantID: "a", HeadMS: 10}, store.Queue{MerchantID: "b", HeadMS: 10})
-	want("of some", r.turns(10, func(m string) bool { return m != "d" }), store.Queue{MerchantID: "a", HeadMS: 10}, store.Queue{MerchantID: "b", HeadMS: 10})
-	r.set("a", 11)
-	want("one that goes on later", r.turns(10, all), store.Queue{MerchantID: "d", HeadMS: 5}, store.Queue{MerchantID: "b", HeadMS: 10})
+	want("behind the last turn", r.turns(10, all), queue("d", 5, 9), queue("a", 10, 7), queue("b", 10, 6))
+	want("of some", r.turns(10, func(m string) bool { return m != "d" }), queue("a", 10, 7), queue("b", 10, 6))
+	r.set(queue("a", 11, 2))
+	want("one that goes on later", r.turns(10, all), queue("d", 5, 9), queue("b", 10, 6))
 }

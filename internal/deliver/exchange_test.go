@@ -1,6 +1,7 @@
 package deliver_test
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"crypto/tls"
@@ -112,6 +113,11 @@ func TestTimeout(t *testing.T) {
 				return
 			}
 			defer conn.Close() //nolint:errcheck // the sender has hung up
+			// An answer that begins before its request would be another fault.
+			if _, err := http.ReadRequest(bufio.NewReader(conn)); err != nil {
+				t.Error(err)
+				return
+			}
 			tick := time.NewTicker(10 * time.Millisecond)
 			defer tick.Stop()
 			for i := 0; ; i++ {

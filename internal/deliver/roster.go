@@ -15,34 +15,33 @@ const maxTurns = 256
 // surveys. It may know a queue that another process has emptied since; to know
 // one as due later than it is would delay it until the next survey.
 type roster struct {
-	heads map[string]int64 // Unix milliseconds, of queues that hold something
+	heads map[string]store.Queue // those that hold something, by merchant
 	order []string         // their merchants, sorted
 	after string           // the merchant that had the last turn
 }
 
-func newRoster() roster { return roster{heads: make(map[string]int64)} }
+func newRoster() roster { return roster{heads: make(map[string]store.Queue)} }
 
-// add notes that the merchant's queue holds something that is due at a time.
-func (r *roster) add(merchantID string, dueMS int64) {
-	if head, ok := r.heads[merchantID]; !ok || dueMS < head {
-		r.set(merchantID, dueMS)
+// add notes that the queue holds something from its head on.
+func (r *roster) add(q store.Queue) {
+	if head, ok := r.heads[q.MerchantID]; !ok || q.Before(head) {
+		r.set(q)
 	}
 }
 
-// set notes when the first delivery of the merchant's queue is due; 0 is that
-// the queue is empty.
-func (r *roster) set(merchantID string, headMS int64) {
-	i, known := slices.BinarySearch(r.order, merchantID)
+// set notes where the queue begins; a head at 0 is that it is empty.
+func (r *roster) set(q store.Queue) {
+	i, known := slices.BinarySearch(r.order, q.MerchantID)
 	switch {
-	case headMS == 0 && known:
-		delete(r.heads, merchantID)
+	case q.HeadMS == 0 && known:
+		delete(r.heads, q.MerchantID)
 		r.order = slices.Delete(r.order, i, i+1)
-	case headMS == 0:
+	case q.HeadMS == 0:
 	case !known:
-		r.order = slices.Insert(r.order, i, merchantID)
+		r.order = slices.Insert(r.order, i, q.MerchantID)
 		fallthrough
 	default:
-		r.heads[merchantID] = headMS
+		r.heads[q.MerchantID] = q
 	}
 }
 
@@ -56,8 +55,8 @@ func (r *roster) turns(nowMS int64, wanted func(merchantID string) bool) []store
 	var due []store.Queue
 	for i := range r.order {
 		m := r.order[(start+i)%len(r.order)]
-		if head := r.heads[m]; head <= nowMS && wanted(m) {
-			if due = append(due, store.Queue{MerchantID: m, HeadMS: head}); len(due) == maxTurns {
+		if q := r.heads[m]; q.HeadMS <= nowMS && wanted(m) {
+			if due = append(due, q); len(due) == maxTurns {
 				break
 			}
 		}

@@ -69,7 +69,7 @@ func (r *run) learn(now time.Time, woken bool) error {
 				return err
 			}
 			for _, q := range queues {
-				r.lanes[0].roster.add(q.MerchantID, q.HeadMS)
+				r.lanes[0].roster.add(q)
 			}
 		}
 		r.looked = now
@@ -123,7 +123,7 @@ func (r *run) surveyed(found survey) {
 	for _, l := range r.lanes {
 		clear(l.recheck)
 		for _, q := range found.queues[l.name] {
-			l.roster.add(q.MerchantID, q.HeadMS)
+			l.roster.add(q)
 			l.recheck[q.MerchantID] = true
 		}
 	}

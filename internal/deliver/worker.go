@@ -151,7 +151,8 @@ func (r *run) fill(ctx context.Context, woken bool) time.Duration {
 func (r *run) next(now time.Time) int64 {
 	nowMS, next, oldest := now.UnixMilli(), int64(0), int64(0)
 	for _, l := range r.lanes {
-		for m, head := range l.roster.heads {
+		for m, q := range l.roster.heads {
+			head := q.HeadMS
 			if known := r.merchants[m]; known != nil {
 				head = max(head, known.breaker.UntilMS)
 			}
@@ -211,7 +212,7 @@ func (r *run) lease(l *lane, turns []store.Queue, steady, doubtful int, now time
 		return err
 	}
 	for _, q := range leased.Queues {
-		l.roster.set(q.MerchantID, q.HeadMS)
+		l.roster.set(q.Queue)
 		r.know(q.MerchantID).breaker = q.Breaker
 	}
 	endpoints, err := r.endpoints(ctx, leased.Deliveries)
@@ -219,7 +220,7 @@ func (r *run) lease(l *lane, turns []store.Queue, steady, doubtful int, now time
 		seqs := make([]int64, len(leased.Deliveries))
 		for i, d := range leased.Deliveries {
 			seqs[i] = d.Seq
-			l.roster.add(d.MerchantID, d.DueMS)
+			l.roster.add(store.Queue{MerchantID: d.MerchantID, HeadMS: d.DueMS, HeadSeq: d.Seq})
 		}
 		_, giveBack := r.Store.ReleaseDeliveries(ctx, leaseID, seqs)
 		return errors.Join(err, giveBack)
@@ -312,7 +313,7 @@ func (r *run) free(f finished) {
 		r.abandoned[f.outcome.LeaseID] = append(r.abandoned[f.outcome.LeaseID], d.Seq)
 	}
 	if f.outcome.NextDueMS != 0 {
-		r.lanes[1].roster.add(d.MerchantID, f.outcome.NextDueMS)
+		r.lanes[1].roster.add(store.Queue{MerchantID: d.MerchantID, HeadMS: f.outcome.NextDueMS, HeadSeq: d.Seq})
 	}
 	delete(f.lane.flights, d.Seq)
 	r.Metrics.inFlight.WithLabelValues(f.lane.label).Dec()

@@ -48,9 +48,11 @@ func inChunks[V, T any](values []V, query func(chunk []any) ([]T, error)) ([]T, 
 	return all, err
 }
 
-// execIn runs a statement that ends with IN over the values.
-func (q *queries) execIn(ctx context.Context, text string, values []string) error {
-	return padded(values, "", func(part []string) error {
+// execIn runs a statement that ends with IN over the values, none of which is
+// empty.
+func execIn[V any](ctx context.Context, q *queries, text string, values []V) error {
+	var nothing V
+	return padded(values, nothing, func(part []V) error {
 		_, err := q.exec(ctx, text+list(0, len(part)), anys(part)...)
 		return err
 	})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -81,7 +82,7 @@ func (s *Store) FinishDeliveries(ctx context.Context, outcomes []Outcome) (lost 
 		lost = nil
 		var kept []Outcome
 		for i, o := range outcomes {
-			if mine[o.Delivery.Seq] {
+			if mine[o.hold()] {
 				kept = append(kept, o)
 			} else {
 				lost = append(lost, i)
@@ -98,27 +99,38 @@ func (s *Store) FinishDeliveries(ctx context.Context, outcomes []Outcome) (lost 
 	return lost, nil
 }
 
-// endLeases returns which of the outcomes' deliveries were still leased by
-// them.
-func (tx *Tx) endLeases(ctx context.Context, outcomes []Outcome) (map[int64]bool, error) {
-	byLease := make(map[string][]int64)
-	for _, o := range outcomes {
-		byLease[o.LeaseID] = append(byLease[o.LeaseID], o.Delivery.Seq)
+// hold is a lease on a delivery.
+type hold struct {
+	seq     int64
+	leaseID string
+}
+
+func (o Outcome) hold() hold { return hold{o.Delivery.Seq, o.LeaseID} }
+
+// endLeases ends the outcomes' leases and returns those that lasted until now.
+func (tx *Tx) endLeases(ctx context.Context, outcomes []Outcome) (map[hold]bool, error) {
+	asked, mine := make(map[hold]bool, len(outcomes)), make(map[hold]bool, len(outcomes))
+	seqs := make([]int64, len(outcomes))
+	for i, o := range outcomes {
+		asked[o.hold()], seqs[i] = true, o.Delivery.Seq
 	}
-	mine := make(map[int64]bool, len(outcomes))
-	for leaseID, seqs := range byLease {
-		ended, err := inChunks(seqs, func(chunk []any) ([]int64, error) {
-			return collect(ctx, &tx.queries, scanSeq, "DELETE FROM leased WHERE lease_id = $1 AND seq IN "+list(1, len(chunk))+" RETURNING seq",
-				append([]any{leaseID}, chunk...)...)
-		})
-		if err != nil {
-			return nil, err
-		}
-		for _, seq := range ended {
-			mine[seq] = true
+	held, err := inChunks(seqs, func(chunk []any) ([]hold, error) {
+		return collect(ctx, &tx.queries, func(row scanner) (h hold, err error) {
+			err = row.Scan(&h.seq, &h.leaseID)
+			return h, err
+		}, "SELECT seq, lease_id FROM leased WHERE seq IN "+list(0, len(chunk))+tx.forUpdate(), chunk...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	ended := seqs[:0]
+	for _, h := range held {
+		if asked[h] {
+			mine[h] = true
+			ended = append(ended, h.seq)
 		}
 	}
-	return mine, nil
+	return mine, execIn(ctx, &tx.queries, "DELETE FROM leased WHERE seq IN ", ended)
 }
 
 func (tx *Tx) finishDeliveries(ctx context.Context, outcomes []Outcome) error {
@@ -141,10 +153,7 @@ func (tx *Tx) finishDeliveries(ctx context.Context, outcomes []Outcome) error {
 		"UPDATE deliveries SET attempts = wanted.attempts, due_ms = wanted.due_ms FROM wanted WHERE deliveries.seq = wanted.seq"); err != nil {
 		return err
 	}
-	if err := padded(over, 0, func(part []int64) error {
-		_, err := tx.exec(ctx, "DELETE FROM deliveries WHERE seq IN "+list(0, len(part)), anys(part)...)
-		return err
-	}); err != nil {
+	if err := execIn(ctx, &tx.queries, "DELETE FROM deliveries WHERE seq IN ", over); err != nil {
 		return err
 	}
 	if err := tx.into(ctx, insertion{"finished_deliveries",
@@ -195,28 +204,22 @@ const newsLimit = 1000
 // the one with the number after left something, the number of the last one
 // that it looked at, and whether there may be more.
 func (q *queries) News(ctx context.Context, after int64) (queues []Queue, last int64, more bool, err error) {
-	type news struct {
-		Queue
-		seq int64
-	}
-	found, err := collect(ctx, q, func(row scanner) (n news, err error) {
-		err = row.Scan(&n.seq, &n.MerchantID, seconds{&n.HeadMS})
+	found, err := collect(ctx, q, func(row scanner) (n Queue, err error) {
+		err = row.Scan(&n.HeadSeq, &n.MerchantID, seconds{&n.HeadMS})
 		return n, err
 	}, `SELECT e.seq, e.merchant_id, d.due_ms FROM events e LEFT JOIN deliveries d ON d.seq = e.seq AND d.attempts = 0
 		WHERE e.seq > $1 ORDER BY e.seq LIMIT $2`, after, newsLimit)
 	if err != nil {
 		return nil, after, false, err
 	}
-	heads := make(map[string]int64)
+	heads := make(map[string]Queue)
 	for _, n := range found {
-		after = n.seq
-		if head, ok := heads[n.MerchantID]; n.HeadMS != 0 && (!ok || n.HeadMS < head) {
-			heads[n.MerchantID] = n.HeadMS
+		after = n.HeadSeq
+		if head, ok := heads[n.MerchantID]; n.HeadMS != 0 && (!ok || n.Before(head)) {
+			heads[n.MerchantID] = n
 		}
 	}
-	for id, head := range heads {
-		queues = append(queues, Queue{id, head})
-	}
+	queues = slices.AppendSeq(queues, maps.Values(heads))
 	slices.SortFunc(queues, func(a, b Queue) int { return cmp.Compare(a.MerchantID, b.MerchantID) })
 	return queues, after, len(found) == newsLimit, nil
 }

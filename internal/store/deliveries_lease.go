@@ -18,13 +18,20 @@ const (
 )
 
 // Queue is a merchant's queue in a lane, and the place from which to look for
-// what is due in it: nothing that waits was due before HeadMS, as far as the
-// caller knows. On PostgreSQL, what lies before it may be many dead versions
-// of rows, each of which would have to be looked at while a long snapshot
-// keeps them from being cleared away.
+// what is due in it: nothing waits that was due before HeadMS, or at HeadMS
+// with a lower number than HeadSeq, as far as the caller knows. What lies
+// before it is under way; on PostgreSQL it may also be many dead versions of
+// rows, each of which would have to be looked at while a long snapshot keeps
+// them from being cleared away.
 type Queue struct {
 	MerchantID string
 	HeadMS     int64 // Unix milliseconds
+	HeadSeq    int64 // of an event
+}
+
+// Before reports whether the queue begins earlier than another's place.
+func (q Queue) Before(o Queue) bool {
+	return cmp.Or(cmp.Compare(q.HeadMS, o.HeadMS), cmp.Compare(q.HeadSeq, o.HeadSeq)) < 0
 }
 
 // LeaseRequest asks for deliveries that are due.
@@ -93,21 +100,17 @@ func (tx *Tx) leaseDeliveries(ctx context.Context, r LeaseRequest) (Leased, erro
 	if err := tx.lookAhead(ctx, r, turns); err != nil {
 		return Leased{}, err
 	}
-	chosen := choose(r, turns)
-	if err := tx.lease(ctx, r, chosen); err != nil {
-		return Leased{}, err
-	}
+	choose(r, turns)
 	leased := Leased{Queues: make([]QueueState, len(turns))}
-	place := make(map[string]int, len(turns))
+	var chosen []Delivery
 	for i, t := range turns {
 		leased.Queues[i] = t.left(r)
-		place[t.MerchantID] = i
+		for _, d := range t.waiting[:t.taken] {
+			d.Doubtful = !t.breaker.Steady
+			chosen = append(chosen, d)
+		}
 	}
-	leased.Deliveries, err = tx.leasedDeliveries(ctx, r.LeaseID, chosen)
-	slices.SortStableFunc(leased.Deliveries, func(a, b Delivery) int { return place[a.MerchantID] - place[b.MerchantID] })
-	for i, d := range leased.Deliveries {
-		leased.Deliveries[i].Doubtful = !turns[place[d.MerchantID]].breaker.Steady
-	}
+	leased.Deliveries, err = tx.lease(ctx, r, chosen)
 	return leased, err
 }
 
@@ -116,15 +119,11 @@ type turn struct {
 	Queue
 	breaker Breaker
 	busy    map[int64]bool // in flight, whichever lane they are of
-	waiting []waiting      // the first of those that are not, in the order in which they are taken
+	waiting []Delivery     // the first of those that are not, in the order in which they are taken; only what the schedule holds of them
 	taken   int            // of them
+	limit   int            // how many are looked at
+	further *Queue         // where there may be more behind what was looked at; nil when there is not
 	open    bool           // the breaker is
-}
-
-// waiting is a delivery in a queue.
-type waiting struct {
-	merchantID             string
-	seq, dueMS, deadlineMS int64
 }
 
 // turns returns the queues that may be served, and on PostgreSQL keeps other
@@ -136,13 +135,10 @@ func (tx *Tx) turns(ctx context.Context, r LeaseRequest) ([]*turn, error) {
 	for i, q := range r.Queues {
 		ids[i] = q.MerchantID
 	}
-	free, err := inChunks(ids, func(chunk []any) ([]string, error) {
-		return collect(ctx, &tx.queries, scanID, "SELECT id FROM merchants WHERE id IN "+list(0, len(chunk))+tx.lockFree(), chunk...)
-	})
+	free, err := tx.lockMerchants(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
-	slices.Sort(free)
 	var turns []*turn
 	byID := make(map[string]*turn, len(free))
 	for _, q := range r.Queues {
@@ -172,6 +168,19 @@ func (tx *Tx) turns(ctx context.Context, r LeaseRequest) ([]*turn, error) {
 		}
 	}
 	return turns, nil
+}
+
+// lockMerchants locks merchants that nobody else has locked and returns them,
+// sorted.
+func (tx *Tx) lockMerchants(ctx context.Context, ids []string) (free []string, err error) {
+	free = slices.Clone(ids)
+	if tx.postgres {
+		free, err = inChunks(ids, func(chunk []any) ([]string, error) {
+			return collect(ctx, &tx.queries, scanID, "SELECT id FROM merchants WHERE id IN "+list(0, len(chunk))+tx.lockFree(), chunk...)
+		})
+	}
+	slices.Sort(free)
+	return free, err
 }
 
 // alone reports whether nobody but the one who asks can hold leases. It is
@@ -249,25 +258,40 @@ func (tx *Tx) lookAhead(ctx context.Context, r LeaseRequest, turns []*turn) erro
 }
 
 func (tx *Tx) lookAheadBy(ctx context.Context, r LeaseRequest, order string, turns []*turn) error {
-	byID := make(map[string]*turn, len(turns))
+	if len(turns) == 0 {
+		return nil
+	}
+	byID, queues := make(map[string]*turn, len(turns)), make(map[bool]int)
 	for _, t := range turns {
 		byID[t.MerchantID] = t
+		queues[t.breaker.Steady]++
+	}
+	room := map[bool]int{true: r.Steady, false: r.Doubtful}
+	most := 0
+	for _, t := range turns {
+		share := (room[t.breaker.Steady] + queues[t.breaker.Steady] - 1) / queues[t.breaker.Steady]
+		// One more tells where the queue goes on.
+		t.limit = max(0, min(share, t.allowed(r)-len(t.busy))) + 1
+		if t.HeadSeq == 0 { // from a survey, which counts what is under way
+			t.limit += len(t.busy)
+		}
+		most = max(most, t.limit)
 	}
 	if !tx.postgres {
 		for _, t := range turns {
-			if err := tx.readAhead(ctx, r.ahead(order, "$1", "$2"), byID, t.MerchantID, t.HeadMS); err != nil {
+			if err := tx.readAhead(ctx, r.ahead(order, "$1", "$2", "$3", "$4"), byID, t.MerchantID, t.HeadMS, t.HeadSeq, t.limit); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 	for part := range slices.Chunk(turns, chunkSize) {
-		ids, heads := make([]string, len(part)), make([]int64, len(part))
+		ids, heads, seqs := make([]string, len(part)), make([]int64, len(part)), make([]int64, len(part))
 		for i, t := range part {
-			ids[i], heads[i] = t.MerchantID, t.HeadMS
+			ids[i], heads[i], seqs[i], t.limit = t.MerchantID, t.HeadMS, t.HeadSeq, most
 		}
-		err := tx.readAhead(ctx, "SELECT found.* FROM unnest($1::text[], $2::bigint[]) AS wanted (merchant_id, head_ms) CROSS JOIN LATERAL ("+
-			r.ahead(order, "wanted.merchant_id", "wanted.head_ms")+") AS found", byID, ids, heads)
+		err := tx.readAhead(ctx, "SELECT found.* FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS wanted (merchant_id, head_ms, head_seq) CROSS JOIN LATERAL ("+
+			r.ahead(order, "wanted.merchant_id", "wanted.head_ms", "wanted.head_seq", "$4")+") AS found", byID, ids, heads, seqs, most)
 		if err != nil {
 			return err
 		}
@@ -276,56 +300,60 @@ func (tx *Tx) lookAheadBy(ctx context.Context, r LeaseRequest, order string, tur
 }
 
 // readAhead runs a query of deliveries that wait and gives them to their
-// queues.
+// queues, of each of which it finds no more than the turn's limit.
 func (tx *Tx) readAhead(ctx context.Context, query string, turns map[string]*turn, args ...any) error {
-	found, err := collect(ctx, &tx.queries, func(row scanner) (w waiting, err error) {
-		err = row.Scan(&w.merchantID, &w.seq, &w.dueMS, &w.deadlineMS)
-		return w, err
+	found, err := collect(ctx, &tx.queries, func(row scanner) (d Delivery, err error) {
+		err = row.Scan(&d.MerchantID, &d.Seq, &d.Attempts, &d.Since, &d.DueMS, &d.DeadlineMS)
+		return d, err
 	}, query, args...)
-	for _, w := range found {
-		if t := turns[w.merchantID]; !t.busy[w.seq] {
-			t.waiting = append(t.waiting, w)
+	looked := make(map[string]int)
+	for _, d := range found {
+		t := turns[d.MerchantID]
+		if !t.busy[d.Seq] {
+			t.waiting = append(t.waiting, d)
+		}
+		if looked[d.MerchantID]++; looked[d.MerchantID] == t.limit {
+			t.further = &Queue{d.MerchantID, d.DueMS, d.Seq + 1}
 		}
 	}
 	return err
 }
 
-// ahead reads the first deliveries of a merchant's queue, as many as can be in
-// flight and one more: that one tells where the queue goes on.
-func (r LeaseRequest) ahead(order, merchant, head string) string {
-	return fmt.Sprintf(`SELECT merchant_id, seq, due_ms, deadline_ms FROM deliveries
-		WHERE merchant_id = %s AND %s AND %s >= %s ORDER BY %[3]s LIMIT %[5]d`, merchant, r.Lane, order, head, r.PerMerchant+1)
+// ahead reads the first deliveries of a merchant's queue behind its head.
+func (r LeaseRequest) ahead(order, merchant, headMS, headSeq, limit string) string {
+	return fmt.Sprintf(`SELECT merchant_id, seq, attempts, since, due_ms, deadline_ms FROM deliveries
+		WHERE merchant_id = %s AND %s AND (%s, seq) >= (%s, %s) ORDER BY %[3]s, seq LIMIT %[6]s`, merchant, r.Lane, order, headMS, headSeq, limit)
 }
+
+// allowed is how many deliveries of the merchant may be in flight.
+func (t *turn) allowed(r LeaseRequest) int { return min(r.PerMerchant, t.breaker.Allowed) }
 
 // takes reports whether the queue's next delivery is to be taken now.
 func (t *turn) takes(r LeaseRequest) bool {
-	if t.taken == len(t.waiting) || len(t.busy)+t.taken >= min(r.PerMerchant, t.breaker.Allowed) {
+	if t.taken == len(t.waiting) || len(t.busy)+t.taken >= t.allowed(r) {
 		return false
 	}
 	next := t.waiting[t.taken]
 	if t.open {
-		return next.deadlineMS-r.LastMS <= r.NowMS
+		return next.DeadlineMS-r.LastMS <= r.NowMS
 	}
-	return next.dueMS <= r.NowMS
+	return next.DueMS <= r.NowMS
 }
 
-// choose goes round by round and gives each queue its next delivery, until the
-// request is filled or nothing more may be taken.
-func choose(r LeaseRequest, turns []*turn) []int64 {
-	var chosen []int64
+// choose goes round by round and has each queue take its next delivery, until
+// the request is filled or nothing more may be taken.
+func choose(r LeaseRequest, turns []*turn) {
 	left := map[bool]int{true: r.Steady, false: r.Doubtful}
 	for again := true; again; {
 		again = false
 		for _, t := range turns {
 			if left[t.breaker.Steady] > 0 && t.takes(r) {
-				chosen = append(chosen, t.waiting[t.taken].seq)
 				left[t.breaker.Steady]--
 				t.taken++
 				again = true
 			}
 		}
 	}
-	return chosen
 }
 
 // left returns where the queue goes on. One of which only the end was looked
@@ -335,38 +363,95 @@ func (t *turn) left(r LeaseRequest) QueueState {
 	switch {
 	case t.open && r.Lane == RetryLane:
 	case t.taken < len(t.waiting):
-		s.HeadMS = t.waiting[t.taken].dueMS
+		next := t.waiting[t.taken]
+		s.HeadMS, s.HeadSeq = next.DueMS, next.Seq
+	case t.further != nil:
+		s.Queue = *t.further
 	default:
-		s.HeadMS = 0
+		s.HeadMS, s.HeadSeq = 0, 0
 	}
 	return s
 }
 
-// lease takes the deliveries, except those that somebody is finishing now: the
-// holder of a lease that ended.
-func (tx *Tx) lease(ctx context.Context, r LeaseRequest, chosen []int64) error {
-	return padded(chosen, 0, func(part []int64) error {
-		_, err := tx.exec(ctx, `INSERT INTO leased (seq, merchant_id, lease_id, until_ms)
-			SELECT seq, merchant_id, $1, CAST($2 AS BIGINT) FROM deliveries WHERE seq IN `+list(3, len(part))+tx.lockFree()+`
-			ON CONFLICT (seq) DO UPDATE SET lease_id = excluded.lease_id, until_ms = excluded.until_ms WHERE leased.until_ms <= $3`,
-			append([]any{r.LeaseID, r.UntilMS, r.NowMS}, anys(part)...)...)
+// lease takes the deliveries and returns them with what is to be sent. It
+// leaves out those that another process changed since they were looked at, or
+// is finishing now: the holder of a lease that ended.
+func (tx *Tx) lease(ctx context.Context, r LeaseRequest, chosen []Delivery) ([]Delivery, error) {
+	chosen, err := tx.unchanged(ctx, chosen)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([][]any, len(chosen))
+	for i, d := range chosen {
+		rows[i] = []any{d.Seq, d.MerchantID, r.LeaseID, r.UntilMS}
+	}
+	taken := make(map[int64]bool, len(chosen))
+	columns := []string{"seq", "merchant_id", "lease_id", "until_ms"}
+	if err := tx.written(rows, len(columns), func(part [][]any) error {
+		now := parameter(len(part)*len(columns) + 1)
+		seqs, err := collect(ctx, &tx.queries, scanSeq, insertion{"leased", columns, `ON CONFLICT (seq) DO UPDATE
+			SET lease_id = excluded.lease_id, until_ms = excluded.until_ms WHERE leased.until_ms <= ` + now + " RETURNING seq"}.text(len(part)),
+			append(slices.Concat(part...), r.NowMS)...)
+		for _, seq := range seqs {
+			taken[seq] = true
+		}
 		return err
-	})
+	}); err != nil {
+		return nil, err
+	}
+	chosen = slices.DeleteFunc(chosen, func(d Delivery) bool { return !taken[d.Seq] })
+	return chosen, tx.readMessages(ctx, chosen)
 }
 
-// leasedDeliveries returns those of the deliveries that the lease holds, the
-// oldest first.
-func (q *queries) leasedDeliveries(ctx context.Context, leaseID string, among []int64) ([]Delivery, error) {
-	all, err := inChunks(among, func(chunk []any) ([]Delivery, error) {
-		return collect(ctx, q, func(row scanner) (d Delivery, err error) {
-			err = row.Scan(&d.Seq, &d.ID, &d.EventID, &d.MerchantID, &d.EventType, &d.Body, &d.Attempts, &d.Since, &d.DueMS, &d.DeadlineMS)
-			return d, err
-		}, `SELECT e.seq, e.delivery_id, e.id, e.merchant_id, e.type, e.body, d.attempts, d.since, d.due_ms, d.deadline_ms
-			FROM leased l JOIN deliveries d ON d.seq = l.seq JOIN events e ON e.seq = l.seq
-			WHERE l.lease_id = $1 AND l.seq IN `+list(1, len(chunk)), append([]any{leaseID}, chunk...)...)
+// unchanged locks deliveries and returns those that nobody has locked or
+// changed since they were read. SQLite has one writer.
+func (tx *Tx) unchanged(ctx context.Context, deliveries []Delivery) ([]Delivery, error) {
+	if !tx.postgres {
+		return deliveries, nil
+	}
+	type version struct{ seq, attempts, dueMS, deadlineMS int64 }
+	versions, err := inChunks(seqsOf(deliveries), func(chunk []any) ([]version, error) {
+		return collect(ctx, &tx.queries, func(row scanner) (v version, err error) {
+			err = row.Scan(&v.seq, &v.attempts, &v.dueMS, &v.deadlineMS)
+			return v, err
+		}, "SELECT seq, attempts, due_ms, deadline_ms FROM deliveries WHERE seq IN "+list(0, len(chunk))+tx.lockFree(), chunk...)
 	})
-	slices.SortFunc(all, func(a, b Delivery) int { return cmp.Or(cmp.Compare(a.DueMS, b.DueMS), cmp.Compare(a.Seq, b.Seq)) })
-	return all, err
+	found := make(map[version]bool, len(versions))
+	for _, v := range versions {
+		found[v] = true
+	}
+	return slices.DeleteFunc(deliveries, func(d Delivery) bool {
+		return !found[version{d.Seq, int64(d.Attempts), d.DueMS, d.DeadlineMS}]
+	}), err
+}
+
+// readMessages fills in what is to be sent.
+func (q *queries) readMessages(ctx context.Context, deliveries []Delivery) error {
+	place := make(map[int64]int, len(deliveries))
+	for i, d := range deliveries {
+		place[d.Seq] = i
+	}
+	_, err := inChunks(seqsOf(deliveries), func(chunk []any) ([]struct{}, error) {
+		return collect(ctx, q, func(row scanner) (none struct{}, err error) {
+			var seq int64
+			var event Delivery
+			if err := row.Scan(&seq, &event.ID, &event.EventID, &event.EventType, &event.Body); err != nil {
+				return none, err
+			}
+			d := &deliveries[place[seq]]
+			d.ID, d.EventID, d.EventType, d.Body = event.ID, event.EventID, event.EventType, event.Body
+			return none, nil
+		}, "SELECT seq, delivery_id, id, type, body FROM events WHERE seq IN "+list(0, len(chunk)), chunk...)
+	})
+	return err
+}
+
+func seqsOf(deliveries []Delivery) []int64 {
+	seqs := make([]int64, len(deliveries))
+	for i, d := range deliveries {
+		seqs[i] = d.Seq
+	}
+	return seqs
 }
 
 // lockFree is the clause that locks the rows of a SELECT until the transaction

@@ -119,7 +119,7 @@ func TestLeaseDeliveries(t *testing.T) {
 				Body: events[0].Body, DueMS: now, DeadlineMS: now + 86_400_000,
 			}},
 			Queues: []store.QueueState{{
-				Queue: store.Queue{MerchantID: "m", HeadMS: now + 1}, Breaker: store.Breaker{State: store.BreakerClosed, Steady: true, Allowed: 99},
+				Queue: store.Queue{MerchantID: "m", HeadMS: now + 1, HeadSeq: events[1].Seq}, Breaker: store.Breaker{State: store.BreakerClosed, Steady: true, Allowed: 99},
 			}},
 		}
 		if diff := gocmp.Diff(want, got); diff != "" {
@@ -398,12 +398,12 @@ func TestQueuesAndNews(t *testing.T) {
 		storetest.Schedule(t, s, "m", 0, 2, now)
 		storetest.Schedule(t, s, "n", 0, 1, now+7)
 		want("two queues", store.FirstLane, store.Queue{MerchantID: "m", HeadMS: now}, store.Queue{MerchantID: "n", HeadMS: now + 7})
-		news(0, 3, store.Queue{MerchantID: "m", HeadMS: now}, store.Queue{MerchantID: "n", HeadMS: now + 7})
-		news(1, 3, store.Queue{MerchantID: "m", HeadMS: now + 1}, store.Queue{MerchantID: "n", HeadMS: now + 7})
+		news(0, 3, store.Queue{MerchantID: "m", HeadMS: now, HeadSeq: 1}, store.Queue{MerchantID: "n", HeadMS: now + 7, HeadSeq: 3})
+		news(1, 3, store.Queue{MerchantID: "m", HeadMS: now + 1, HeadSeq: 2}, store.Queue{MerchantID: "n", HeadMS: now + 7, HeadSeq: 3})
 		news(3, 3)
 		finish(t, s, again("l1", now+9), lease(t, s, request("l1"))...)
 		want("one failed", store.FirstLane, store.Queue{MerchantID: "m", HeadMS: now + 1}, store.Queue{MerchantID: "n", HeadMS: now + 7})
 		want("and is to be tried again", store.RetryLane, store.Queue{MerchantID: "m", HeadMS: now + 9})
-		news(0, 3, store.Queue{MerchantID: "m", HeadMS: now + 1}, store.Queue{MerchantID: "n", HeadMS: now + 7})
+		news(0, 3, store.Queue{MerchantID: "m", HeadMS: now + 1, HeadSeq: 2}, store.Queue{MerchantID: "n", HeadMS: now + 7, HeadSeq: 3})
 	})
 }

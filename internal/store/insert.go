@@ -8,12 +8,14 @@ import (
 	"strings"
 )
 
-// maxParameters is how many parameters one statement of PostgreSQL takes.
+// maxParameters is how many parameters one statement of PostgreSQL takes. One
+// is left for what a conflict asks.
 const maxParameters = 65535
 
-// sqliteRows is how many rows one statement writes on SQLite, when there are
-// as many: what it costs to begin a statement is shared by then.
-const sqliteRows = 16
+// sqliteRows are how many rows one statement writes on SQLite, the most that
+// there are: few numbers, so that the statements are few. With the largest,
+// what it costs to begin a statement is shared.
+var sqliteRows = []int{16, 4, 1}
 
 // insertion describes rows to insert into a table. The first column is the
 // row's key. Conflict is an ON CONFLICT clause that lets rows be left out.
@@ -62,16 +64,14 @@ func (ins insertion) wrap(err error) error {
 	return nil
 }
 
-// written calls fn with rows of so many values, as many at once as one
+// written calls fn with rows of so many values each, as many at once as one
 // statement is best to write: on PostgreSQL all that it takes, since each costs
-// a round trip; on SQLite few, or one, so that the statements are few.
+// a round trip; on SQLite one of sqliteRows.
 func (q *queries) written(rows [][]any, columns int, fn func(part [][]any) error) error {
 	for len(rows) > 0 {
-		n := 1
-		if q.postgres {
-			n = min(len(rows), maxParameters/columns)
-		} else if len(rows) >= sqliteRows {
-			n = sqliteRows
+		n := min(len(rows), (maxParameters-1)/columns)
+		if !q.postgres {
+			n = sqliteRows[slices.IndexFunc(sqliteRows, func(size int) bool { return size <= len(rows) })]
 		}
 		if err := fn(rows[:n]); err != nil {
 			return err

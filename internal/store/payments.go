@@ -68,10 +68,10 @@ func (tx *Tx) SavePayments(ctx context.Context, payments []PaymentRow) error {
 	if err != nil {
 		return err
 	}
-	if err := tx.execIn(ctx, "DELETE FROM unattributed WHERE seen_id IN ", seen); err != nil {
+	if err := execIn(ctx, &tx.queries, "DELETE FROM unattributed WHERE seen_id IN ", seen); err != nil {
 		return err
 	}
-	return tx.execIn(ctx, `INSERT INTO unattributed (seen_id, merchant_id, chain_key)
+	return execIn(ctx, &tx.queries, `INSERT INTO unattributed (seen_id, merchant_id, chain_key)
 		SELECT payments.seen_id, settled.merchant_id, payments.chain_key
 		FROM payments JOIN settlement_addresses AS settled ON settled.chain_key = payments.chain_key AND settled.address = payments.to_address
 		WHERE payments.seen_id IN `, unattributed)

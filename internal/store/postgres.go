@@ -30,9 +30,15 @@ const (
 // grown; every statement has its index.
 const sessionSettings = "SET enable_seqscan = off; SET jit = off"
 
-// hotTables has the tables whose rows come and go cleared of dead rows early,
-// at full speed.
-const hotTables = `
+// forPostgres is what PostgreSQL needs beside the common schema. The tables
+// whose rows come and go are cleared of dead rows early, at full speed. The
+// keys that are INTEGER, which makes them the row's own number on SQLite, get
+// the 64 bits that they have there.
+const forPostgres = `
+ALTER TABLE events ALTER COLUMN seq TYPE BIGINT;
+ALTER TABLE deliveries ALTER COLUMN seq TYPE BIGINT;
+ALTER TABLE leased ALTER COLUMN seq TYPE BIGINT;
+ALTER TABLE finished_deliveries ALTER COLUMN seq TYPE BIGINT;
 ALTER TABLE deliveries SET (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 ALTER TABLE leased SET (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 ALTER TABLE breakers SET (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0, fillfactor = 50);
@@ -100,7 +106,7 @@ func (p *postgresDB) migrate(ctx context.Context) error {
 	}
 	return migrate(ctx, p.db, goose.DialectPostgres, goose.WithSessionLocker(locker),
 		goose.WithGoMigrations(goose.NewGoMigration(2, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
-			_, err := tx.ExecContext(ctx, hotTables)
+			_, err := tx.ExecContext(ctx, forPostgres)
 			return err
 		}}, nil)))
 }

@@ -41,10 +41,16 @@ func (s *statements) prepared(ctx context.Context, query string) (*sql.Stmt, err
 
 var numbered = regexp.MustCompile(`\$\d+`)
 
+// limited is a limit that is a parameter.
+var limited = regexp.MustCompile(`LIMIT (\$\d+)`)
+
 // sqliteText writes the parameters as ?1, or as ? where each stands once and
 // they stand in order. To SQLite a number is a name, and its driver looks every
 // parameter's name up among all: with many, that costs more than the statement.
+// A limit becomes a sum: SQLite plans a statement whose limit is a mere
+// parameter anew for each value.
 func sqliteText(query string) string {
+	query = limited.ReplaceAllString(query, "LIMIT 0 + $1")
 	n, ordered := 0, true
 	text := numbered.ReplaceAllStringFunc(query, func(found string) string {
 		n++

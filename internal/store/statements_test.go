@@ -14,6 +14,7 @@ func TestParametersOnSQLite(t *testing.T) {
 		"VALUES ($2,$1)":    "VALUES (?2,?1)",
 		"VALUES ($1,$2,$1)": "VALUES (?1,?2,?1)",
 		"VALUES ($1,$3)":    "VALUES (?1,?3)",
+		"SELECT 1 LIMIT $1": "SELECT 1 LIMIT 0 + ?",
 	} {
 		if got := store.SQLiteText(query); got != want {
 			t.Errorf("%s became %s; want %s", query, got, want)

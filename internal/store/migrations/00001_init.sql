@@ -200,8 +200,8 @@ CREATE INDEX refunds_by_invoice ON refunds (invoice_id);
 
 -- What merchants are told. A row is written in the transaction that made it true.
 CREATE TABLE events (
-    id          TEXT   NOT NULL PRIMARY KEY,                 -- evt_…
-    seq         BIGINT NOT NULL UNIQUE CHECK (seq >= 1),     -- its order is the order of commits: who has seen one has missed none below it
+    id          TEXT   NOT NULL UNIQUE,                      -- evt_…
+    seq         INTEGER NOT NULL PRIMARY KEY CHECK (seq >= 1), -- its order is the order of commits: who has seen one has missed none below it
     type        TEXT   NOT NULL CHECK (type IN ('invoice.created', 'invoice.paid', 'invoice.expired', 'payment.received', 'payment.refunded')),
     subject     TEXT   NOT NULL,                             -- what it is about; told once
     merchant_id TEXT   NOT NULL REFERENCES merchants (id),
@@ -217,7 +217,7 @@ CREATE INDEX events_by_invoice ON events (invoice_id, seq);
 
 -- The schedule: the deliveries that are not finished. A delivery is in this table or in finished_deliveries.
 CREATE TABLE deliveries (
-    seq         BIGINT NOT NULL PRIMARY KEY REFERENCES events (seq),
+    seq         INTEGER NOT NULL PRIMARY KEY REFERENCES events (seq),
     merchant_id TEXT   NOT NULL,                             -- of the event
     attempts    BIGINT NOT NULL DEFAULT 0 CHECK (attempts >= 0), -- finished ones
     since       BIGINT NOT NULL DEFAULT 0 CHECK (since BETWEEN 0 AND attempts), -- those before the present schedule: it was sent again
@@ -225,13 +225,13 @@ CREATE TABLE deliveries (
     deadline_ms BIGINT NOT NULL                              -- no attempt but the first starts after it
 );
 -- The queues of each merchant: what was never attempted, what is to be tried again, and when that runs out of time.
-CREATE INDEX deliveries_first ON deliveries (merchant_id, due_ms) WHERE attempts = 0;
-CREATE INDEX deliveries_retry ON deliveries (merchant_id, due_ms) WHERE attempts > 0;
-CREATE INDEX deliveries_last ON deliveries (merchant_id, deadline_ms) WHERE attempts > 0;
+CREATE INDEX deliveries_first ON deliveries (merchant_id, due_ms, seq) WHERE attempts = 0;
+CREATE INDEX deliveries_retry ON deliveries (merchant_id, due_ms, seq) WHERE attempts > 0;
+CREATE INDEX deliveries_last ON deliveries (merchant_id, deadline_ms, seq) WHERE attempts > 0;
 
 -- The attempts under way. They stand apart so that taking one up leaves the queues as they are.
 CREATE TABLE leased (
-    seq         BIGINT NOT NULL PRIMARY KEY REFERENCES deliveries (seq),
+    seq         INTEGER NOT NULL PRIMARY KEY REFERENCES deliveries (seq),
     merchant_id TEXT   NOT NULL,                             -- of the event
     lease_id    TEXT   NOT NULL,                             -- who makes the attempt
     until_ms    BIGINT NOT NULL                              -- afterwards anyone may take it
@@ -246,7 +246,7 @@ CREATE TABLE deliverers (
 
 -- The deliveries that are finished. One that is sent again goes back to the schedule.
 CREATE TABLE finished_deliveries (
-    seq         BIGINT NOT NULL PRIMARY KEY REFERENCES events (seq),
+    seq         INTEGER NOT NULL PRIMARY KEY REFERENCES events (seq),
     merchant_id TEXT   NOT NULL,                             -- of the event
     status      TEXT   NOT NULL CHECK (status IN ('delivered', 'failed')),
     attempts    BIGINT NOT NULL CHECK (attempts >= 1),
