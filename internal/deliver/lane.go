@@ -42,6 +42,10 @@ type flight struct {
 // answering must not hold for the whole of its timeouts what others need.
 const lingering = time.Second
 
+// atOnce is how many exchanges with doubtful endpoints begin in one go. What
+// very many of them need must not hold up those of steady ones.
+const atOnce = 128
+
 // room returns how many more exchanges may begin, with steady endpoints and
 // with others.
 func (l *lane) room(now time.Time) (steady, doubtful int) {

@@ -9,8 +9,13 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// recordBatch is how many outcomes one transaction records at most.
-const recordBatch = 256
+const (
+	// recordBatch is how many outcomes one transaction records at most.
+	recordBatch = 256
+	// recordFailures is how many failures may be among them: they cost more,
+	// and come at once when endpoints hang together.
+	recordFailures = 32
+)
 
 // recorder gathers outcomes that come at the same time, so that they share
 // statements and a commit. None waits for a batch to fill.
@@ -47,7 +52,13 @@ func (r *recorder) record(ctx context.Context, j job, o store.Outcome) bool {
 func (r *recorder) run(ctx context.Context) {
 	for {
 		r.mu.Lock()
-		n := min(len(r.waiting), recordBatch)
+		n, failures := 0, 0
+		for n < min(len(r.waiting), recordBatch) && failures < recordFailures {
+			if r.waiting[n].outcome.Status != store.DeliveryDelivered {
+				failures++
+			}
+			n++
+		}
 		batch := r.waiting[:n:n]
 		r.waiting = r.waiting[n:]
 		r.running = n > 0

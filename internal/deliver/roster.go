@@ -16,8 +16,8 @@ const maxTurns = 256
 // one as due later than it is would delay it until the next survey.
 type roster struct {
 	heads map[string]store.Queue // those that hold something, by merchant
-	order []string         // their merchants, sorted
-	after string           // the merchant that had the last turn
+	order []string               // their merchants, sorted
+	after string                 // the merchant that had the last turn
 }
 
 func newRoster() roster { return roster{heads: make(map[string]store.Queue)} }

@@ -133,11 +133,17 @@ func (r *run) fill(ctx context.Context, woken bool) time.Duration {
 		r.Logger.ErrorContext(ctx, "the schedule of webhook deliveries cannot be read; trying again", "error", err)
 		return r.Limits.Poll
 	}
+	held := false
 	for _, l := range r.lanes {
-		if err := r.fillLane(l, now); err != nil {
+		heldHere, err := r.fillLane(l, now)
+		if err != nil {
 			r.Logger.ErrorContext(ctx, "webhook deliveries cannot be leased; trying again", "error", err)
 			return r.Limits.Poll
 		}
+		held = held || heldHere
+	}
+	if held {
+		return 0
 	}
 	next := r.next(now)
 	if next == 0 {
@@ -169,19 +175,24 @@ func (r *run) next(now time.Time) int64 {
 }
 
 // fillLane asks for each queue of the lane that is due once, as far as there
-// is room.
-func (r *run) fillLane(l *lane, now time.Time) error {
+// is room. It reports whether some are held back: those of doubtful endpoints
+// beyond the first few, so that a look at what is new comes in between.
+func (r *run) fillLane(l *lane, now time.Time) (held bool, err error) {
 	asked := make(map[string]bool)
+	gently := atOnce
 	for {
 		steady, doubtful := l.room(now)
 		if steady <= 0 && doubtful <= 0 {
-			return nil
+			return held, nil
 		}
-		room := map[bool]int{true: steady, false: doubtful}
+		room := map[bool]int{true: steady, false: min(doubtful, gently)}
 		turns := l.roster.turns(now.UnixMilli(), func(id string) bool {
 			m := r.know(id)
-			if asked[id] || room[m.breaker.Steady] <= 0 || m.busy >= m.allowed(r.Limits.PerMerchant) ||
-				m.breaker.UntilMS > now.UnixMilli() && !l.recheck[id] {
+			if asked[id] || m.busy >= m.allowed(r.Limits.PerMerchant) || m.breaker.UntilMS > now.UnixMilli() && !l.recheck[id] {
+				return false
+			}
+			if room[m.breaker.Steady] <= 0 {
+				held = held || !m.breaker.Steady && doubtful > gently
 				return false
 			}
 			asked[id] = true
@@ -190,16 +201,19 @@ func (r *run) fillLane(l *lane, now time.Time) error {
 			return true
 		})
 		if len(turns) == 0 {
-			return nil
+			return held, nil
 		}
-		if err := r.lease(l, turns, max(0, steady), max(0, doubtful), now); err != nil {
-			return err
+		begun, err := r.lease(l, turns, max(0, steady), max(0, min(doubtful, gently)), now)
+		if err != nil {
+			return false, err
 		}
+		gently -= begun
 	}
 }
 
-// lease leases from queues and starts what it got.
-func (r *run) lease(l *lane, turns []store.Queue, steady, doubtful int, now time.Time) error {
+// lease leases from queues and starts what it got. It returns how many of the
+// exchanges are with doubtful endpoints.
+func (r *run) lease(l *lane, turns []store.Queue, steady, doubtful int, now time.Time) (begun int, err error) {
 	ctx, cancel := context.WithTimeout(r.work, storeTimeout)
 	defer cancel()
 	until := now.Add(r.Limits.Lease)
@@ -209,7 +223,7 @@ func (r *run) lease(l *lane, turns []store.Queue, steady, doubtful int, now time
 		Deliverer: r.id, Busy: r.busy(turns), Steady: steady, Doubtful: doubtful, PerMerchant: r.Limits.PerMerchant, LastMS: lastFrom.Milliseconds(),
 	})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for _, q := range leased.Queues {
 		l.roster.set(q.Queue)
@@ -223,12 +237,15 @@ func (r *run) lease(l *lane, turns []store.Queue, steady, doubtful int, now time
 			l.roster.add(store.Queue{MerchantID: d.MerchantID, HeadMS: d.DueMS, HeadSeq: d.Seq})
 		}
 		_, giveBack := r.Store.ReleaseDeliveries(ctx, leaseID, seqs)
-		return errors.Join(err, giveBack)
+		return 0, errors.Join(err, giveBack)
 	}
 	for _, d := range leased.Deliveries {
 		l.flights[d.Seq] = flight{leaseID, d.MerchantID, now, d.Doubtful}
 		l.roster.after = d.MerchantID
 		r.know(d.MerchantID).busy++
+		if d.Doubtful {
+			begun++
+		}
 		r.Metrics.inFlight.WithLabelValues(l.label).Inc()
 		endpoint, configured := endpoints[d.MerchantID]
 		go func() {
@@ -236,7 +253,7 @@ func (r *run) lease(l *lane, turns []store.Queue, steady, doubtful int, now time
 			r.finished <- finished{lane: l, outcome: o, abandoned: !recorded && r.work.Err() != nil}
 		}()
 	}
-	return nil
+	return begun, nil
 }
 
 // busy returns what is under way of the merchants.

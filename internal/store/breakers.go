@@ -84,34 +84,34 @@ func (tx *Tx) moveBreakers(ctx context.Context, outcomes []Outcome) error {
 		}
 		return b
 	}
-	for _, id := range ids {
-		if after(id, before[id]) == before[id] {
-			continue
-		}
-		if err := tx.saveBreaker(ctx, id, newBreaker, "NOTHING"); err != nil { // so that there is a row to lock
+	ids = slices.DeleteFunc(ids, func(id string) bool { return after(id, before[id]) == before[id] })
+	if tx.postgres {
+		// So that there are rows to lock.
+		if err := tx.saveBreakers(ctx, ids, func(string) Breaker { return newBreaker }, "NOTHING"); err != nil {
 			return err
 		}
-		locked, err := tx.breakers(ctx, []string{id}, tx.forUpdate())
-		if err != nil {
-			return err
-		}
-		if err := tx.saveBreaker(ctx, id, after(id, locked[id]), `UPDATE SET state = excluded.state, steady = excluded.steady, allowed = excluded.allowed,
-			failures = excluded.failures, timeouts = excluded.timeouts, pauses = excluded.pauses, until_ms = excluded.until_ms`); err != nil {
+		if before, err = tx.breakers(ctx, ids, " ORDER BY merchant_id"+tx.forUpdate()); err != nil {
 			return err
 		}
 	}
-	return nil
+	return tx.saveBreakers(ctx, ids, func(id string) Breaker { return after(id, before[id]) }, `UPDATE SET state = excluded.state,
+		steady = excluded.steady, allowed = excluded.allowed, failures = excluded.failures, timeouts = excluded.timeouts,
+		pauses = excluded.pauses, until_ms = excluded.until_ms`)
 }
 
-func (tx *Tx) saveBreaker(ctx context.Context, merchantID string, b Breaker, conflict string) error {
-	steady := 0
-	if b.Steady {
-		steady = 1
+// saveBreakers writes the breakers of merchants; conflict says what to do with
+// those that have one.
+func (tx *Tx) saveBreakers(ctx context.Context, merchantIDs []string, breaker func(id string) Breaker, conflict string) error {
+	rows := make([][]any, len(merchantIDs))
+	for i, id := range merchantIDs {
+		b, steady := breaker(id), 0
+		if b.Steady {
+			steady = 1
+		}
+		rows[i] = []any{id, string(b.State), steady, b.Allowed, b.Failures, b.Timeouts, b.Pauses, b.UntilMS}
 	}
-	_, err := tx.exec(ctx, `INSERT INTO breakers (merchant_id, state, steady, allowed, failures, timeouts, pauses, until_ms)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (merchant_id) DO `+conflict,
-		merchantID, string(b.State), steady, b.Allowed, b.Failures, b.Timeouts, b.Pauses, b.UntilMS)
-	return err
+	return tx.into(ctx, insertion{"breakers", []string{"merchant_id", "state", "steady", "allowed", "failures", "timeouts", "pauses", "until_ms"},
+		"ON CONFLICT (merchant_id) DO " + conflict}, rows)
 }
 
 // BreakerCounts returns how many breakers are in each state.

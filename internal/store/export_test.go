@@ -53,7 +53,7 @@ func (s *Store) SaveBreaker(ctx context.Context, merchantID string, b Breaker) e
 		if err := tx.forgetBreaker(ctx, merchantID); err != nil {
 			return err
 		}
-		return tx.saveBreaker(ctx, merchantID, b, "NOTHING")
+		return tx.saveBreakers(ctx, []string{merchantID}, func(string) Breaker { return b }, "NOTHING")
 	})
 }
 
