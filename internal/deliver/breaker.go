@@ -71,6 +71,9 @@ func after(b store.Breaker, v verdict, perMerchant int) store.Breaker {
 	}
 	b.Allowed = 1
 	b.Pauses++
+	if closed {
+		b.SinceMS = v.ended.UnixMilli()
+	}
 	b.UntilMS = v.ended.Add(scale(pause, 1-spread+2*spread*v.jitter)).UnixMilli()
 	return b
 }

@@ -1,6 +1,7 @@
 package deliver_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -213,6 +214,60 @@ func TestLastAttemptBehindOpenBreaker(t *testing.T) {
 			t.Errorf("%s is %s, its last attempt %+v; want it failed, just inside its day", e.ID, r.Status, last)
 		}
 	}
+}
+
+// expiries is a store that tells when deliveries ran out of time.
+type expiries struct {
+	*recorder
+	happened chan map[string]int
+}
+
+func (e expiries) ExpireDeliveries(ctx context.Context, merchantIDs []string, nowMS int64, limit int) (map[string]int, bool, error) {
+	expired, more, err := e.Store.ExpireDeliveries(ctx, merchantIDs, nowMS, limit)
+	if err == nil && len(expired) > 0 {
+		e.happened <- expired
+	}
+	return expired, more, err
+}
+
+// An endpoint that is dead for a day, with more events than it was ever tried
+// with: when their day is over all have failed, and none was tried later.
+func TestDeadForADay(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		const events = 600
+		r := newReceiver(t, status(http.StatusInternalServerError))
+		all := storetest.Schedule(t, s, "m", 0, events, epoch.UnixMilli()-events)
+		w := newWorld(t, s, r.URL)
+		expired := expiries{w.store, make(chan map[string]int, events)}
+		w.Store = expired
+		w.start(t)
+		for range 5 { // then its breaker is open
+			w.outcome(t)
+		}
+		probe := epoch.Add(20 * time.Hour)
+		w.advance(probe)
+		w.outcome(t)
+		w.advance(epoch.Add(24*time.Hour + time.Minute))
+		for failed := 0; failed < events; {
+			failed += receive(t, expired.happened, "deliveries that ran out of time")["m"]
+		}
+		tried := 0
+		for _, e := range all {
+			r := recordOf(t, s, e.ID)
+			if r.Status != store.DeliveryFailed {
+				t.Fatalf("%s is %s", e.ID, r.Status)
+			}
+			for _, a := range r.Attempts {
+				tried++
+				if a.StartedMS > e.DueMS+store.RetryWindow {
+					t.Errorf("%s was attempted %d ms after its event", e.ID, a.StartedMS-e.DueMS)
+				}
+			}
+		}
+		if n := len(r.requests()); n != 6 || tried != n {
+			t.Errorf("%d requests, %d attempts recorded; want 6", n, tried)
+		}
+	})
 }
 
 // A failed delivery that is sent again has a new day, goes under its old id,

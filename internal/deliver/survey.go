@@ -2,6 +2,7 @@ package deliver
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -10,6 +11,14 @@ import (
 
 // surveyEvery is the longest time between two surveys.
 const surveyEvery = 5 * time.Second
+
+const (
+	// expireMerchants is how many merchants' queues one transaction looks
+	// through for what ran out of time, and expireBatch how many deliveries it
+	// fails at most: others wait for it.
+	expireMerchants = 64
+	expireBatch     = 256
+)
 
 // unknown is the number of the newest event that the rosters know of, before
 // the first survey.
@@ -107,8 +116,42 @@ func (r *run) look(ctx context.Context) (found survey) {
 			return found
 		}
 	}
+	if found.err = r.expire(ctx, found.queues); found.err != nil {
+		return found
+	}
 	found.breakers, found.err = r.Store.BreakerCounts(ctx)
 	return found
+}
+
+// expire fails what ran out of time in the queues: behind an open breaker
+// nothing would take it up.
+func (r *run) expire(ctx context.Context, queues map[store.Lane][]store.Queue) error {
+	nowMS := r.Now().UnixMilli()
+	var late []string
+	for lane, duringMS := range map[store.Lane]int64{store.FirstLane: store.RetryWindow, store.RetryLane: 0} {
+		for _, q := range queues[lane] {
+			if q.HeadMS < nowMS-duringMS {
+				late = append(late, q.MerchantID)
+			}
+		}
+	}
+	slices.Sort(late)
+	for part := range slices.Chunk(slices.Compact(late), expireMerchants) {
+		for more := true; more; {
+			var expired map[string]int
+			var err error
+			if expired, more, err = r.Store.ExpireDeliveries(ctx, part, nowMS, expireBatch); err != nil {
+				return err
+			}
+			for merchantID, n := range expired {
+				r.Metrics.failed.Add(float64(n))
+				r.Logger.ErrorContext(ctx, "webhook deliveries failed: their deadlines passed while the endpoint was left alone",
+					"merchant", merchantID, "deliveries", n)
+			}
+			more = more && len(expired) > 0 // what is under way is none of ours
+		}
+	}
+	return nil
 }
 
 // surveyed takes in a survey.

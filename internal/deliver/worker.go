@@ -28,6 +28,7 @@ type Store interface {
 	LeaseDeliveries(ctx context.Context, r store.LeaseRequest) (store.Leased, error)
 	FinishDeliveries(ctx context.Context, outcomes []store.Outcome) (lost []int, err error)
 	ReleaseDeliveries(ctx context.Context, leaseID string, seqs []int64) (int64, error)
+	ExpireDeliveries(ctx context.Context, merchantIDs []string, nowMS int64, limit int) (expired map[string]int, more bool, err error)
 	Queues(ctx context.Context, lane store.Lane) ([]store.Queue, error)
 	News(ctx context.Context, after int64) (queues []store.Queue, last int64, more bool, err error)
 	LastSeq(ctx context.Context) (int64, error)

@@ -25,6 +25,7 @@ type Breaker struct {
 	Failures int   // in a row
 	Timeouts int   // in a row, of the failures
 	Pauses   int   // in a row, how often it was left alone for a while
+	SinceMS  int64 // Unix milliseconds: when the first of these began; 0 while closed
 	UntilMS  int64 // Unix milliseconds: how long it is left alone; then one attempt probes it
 }
 
@@ -46,13 +47,13 @@ func (q *queries) breakers(ctx context.Context, merchantIDs []string, lock strin
 			var id string
 			var steady int
 			var b Breaker
-			err := row.Scan(&id, &b.State, &steady, &b.Allowed, &b.Failures, &b.Timeouts, &b.Pauses, &b.UntilMS)
+			err := row.Scan(&id, &b.State, &steady, &b.Allowed, &b.Failures, &b.Timeouts, &b.Pauses, &b.SinceMS, &b.UntilMS)
 			b.Steady = steady == 1
 			if err == nil {
 				all[id] = b
 			}
 			return struct{}{}, err
-		}, "SELECT merchant_id, state, steady, allowed, failures, timeouts, pauses, until_ms FROM breakers WHERE merchant_id IN "+
+		}, "SELECT merchant_id, state, steady, allowed, failures, timeouts, pauses, since_ms, until_ms FROM breakers WHERE merchant_id IN "+
 			list(0, len(part))+lock, anys(part)...)
 		return err
 	})
@@ -96,7 +97,7 @@ func (tx *Tx) moveBreakers(ctx context.Context, outcomes []Outcome) error {
 	}
 	return tx.saveBreakers(ctx, ids, func(id string) Breaker { return after(id, before[id]) }, `UPDATE SET state = excluded.state,
 		steady = excluded.steady, allowed = excluded.allowed, failures = excluded.failures, timeouts = excluded.timeouts,
-		pauses = excluded.pauses, until_ms = excluded.until_ms`)
+		pauses = excluded.pauses, since_ms = excluded.since_ms, until_ms = excluded.until_ms`)
 }
 
 // saveBreakers writes the breakers of merchants; conflict says what to do with
@@ -108,9 +109,9 @@ func (tx *Tx) saveBreakers(ctx context.Context, merchantIDs []string, breaker fu
 		if b.Steady {
 			steady = 1
 		}
-		rows[i] = []any{id, string(b.State), steady, b.Allowed, b.Failures, b.Timeouts, b.Pauses, b.UntilMS}
+		rows[i] = []any{id, string(b.State), steady, b.Allowed, b.Failures, b.Timeouts, b.Pauses, b.SinceMS, b.UntilMS}
 	}
-	return tx.into(ctx, insertion{"breakers", []string{"merchant_id", "state", "steady", "allowed", "failures", "timeouts", "pauses", "until_ms"},
+	return tx.into(ctx, insertion{"breakers", []string{"merchant_id", "state", "steady", "allowed", "failures", "timeouts", "pauses", "since_ms", "until_ms"},
 		"ON CONFLICT (merchant_id) DO " + conflict}, rows)
 }
 

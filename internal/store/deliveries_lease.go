@@ -124,6 +124,7 @@ type turn struct {
 	limit   int            // how many are looked at
 	further *Queue         // where there may be more behind what was looked at; nil when there is not
 	open    bool           // the breaker is
+	held    bool           // for as long as a schedule lasts
 }
 
 // turns returns the queues that may be served, and on PostgreSQL keeps other
@@ -154,6 +155,7 @@ func (tx *Tx) turns(ctx context.Context, r LeaseRequest) ([]*turn, error) {
 	for id, t := range byID {
 		t.breaker = breakers[id]
 		t.open = t.breaker.UntilMS > r.NowMS
+		t.held = t.breaker.held(r.NowMS)
 	}
 	alone, err := tx.alone(ctx, r)
 	if err != nil {
@@ -334,6 +336,9 @@ func (t *turn) takes(r LeaseRequest) bool {
 		return false
 	}
 	next := t.waiting[t.taken]
+	if t.held && next.DeadlineMS < r.NowMS {
+		return false // it is to be failed: see ExpireDeliveries
+	}
 	if t.open {
 		return next.DeadlineMS-r.LastMS <= r.NowMS
 	}

@@ -124,7 +124,7 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 				"INSERT INTO leased VALUES (9, 'm', 'l', 1)",
 				"INSERT INTO finished_deliveries VALUES (9, 'm', 'failed', 1, 1)",
 				"INSERT INTO finished_deliveries VALUES (1, 'm', 'pending', 1, 1)",
-				"INSERT INTO finished_deliveries VALUES (1, 'm', 'failed', 0, 1)",
+				"INSERT INTO finished_deliveries VALUES (1, 'm', 'failed', -1, 1)",
 				"INSERT INTO attempts (seq, number, started_ms, duration_ms) VALUES (9, 1, 1, 1)",
 				"INSERT INTO attempts (seq, number, started_ms, duration_ms) VALUES (1, 0, 1, 1)",
 				"INSERT INTO attempts (seq, number, started_ms, duration_ms) VALUES (1, 1, 1, -1)",

@@ -249,7 +249,7 @@ CREATE TABLE finished_deliveries (
     seq         INTEGER NOT NULL PRIMARY KEY REFERENCES events (seq),
     merchant_id TEXT   NOT NULL,                             -- of the event
     status      TEXT   NOT NULL CHECK (status IN ('delivered', 'failed')),
-    attempts    BIGINT NOT NULL CHECK (attempts >= 1),
+    attempts    BIGINT NOT NULL CHECK (attempts >= 0),       -- 0: it ran out of time while its endpoint was left alone
     finished_ms BIGINT NOT NULL                              -- when it was delivered or failed
 );
 CREATE INDEX failed_deliveries ON finished_deliveries (seq) WHERE status = 'failed';
@@ -280,6 +280,7 @@ CREATE TABLE breakers (
     failures    BIGINT NOT NULL CHECK (failures >= 0),       -- in a row
     timeouts    BIGINT NOT NULL CHECK (timeouts BETWEEN 0 AND failures), -- in a row, of those
     pauses      BIGINT NOT NULL CHECK (pauses >= 0),         -- in a row, how often it was left alone for a while
+    since_ms    BIGINT NOT NULL,                             -- when the first of these began; 0 while closed
     until_ms    BIGINT NOT NULL,                             -- how long it is left alone; then one attempt probes it
     CHECK ((state = 'closed') = (pauses = 0))
 );

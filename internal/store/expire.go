@@ -1,0 +1,89 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// held reports whether the endpoint has been left alone for as long as a
+// schedule lasts: it had the time to take what it was owed.
+func (b Breaker) held(nowMS int64) bool {
+	return b.State != BreakerClosed && b.SinceMS+RetryWindow <= nowMS
+}
+
+// ExpireDeliveries fails deliveries of the merchants whose deadlines passed
+// while nobody attempted them, at most limit of them, and returns how many of
+// each merchant, and whether there may be more.
+//
+// One that was not attempted since its schedule began is owed an attempt, even
+// a late one, since it may have been this service that was down; unless its
+// endpoint has been left alone for as long as a schedule lasts.
+func (s *Store) ExpireDeliveries(ctx context.Context, merchantIDs []string, nowMS int64, limit int) (expired map[string]int, more bool, err error) {
+	err = s.Update(ctx, func(tx *Tx) error {
+		expired, more = make(map[string]int), false
+		breakers, err := tx.Breakers(ctx, merchantIDs)
+		if err != nil {
+			return err
+		}
+		var rows []Delivery
+		for _, id := range merchantIDs {
+			if len(rows) == limit {
+				break
+			}
+			found, err := tx.overdue(ctx, id, breakers[id].held(nowMS), nowMS, limit-len(rows))
+			if err != nil {
+				return err
+			}
+			rows = append(rows, found...)
+		}
+		more = len(rows) == limit
+		if rows, err = tx.notLeased(ctx, rows, nowMS); err != nil {
+			return err
+		}
+		outcomes := make([]Outcome, len(rows))
+		for i, d := range rows {
+			outcomes[i] = Outcome{Delivery: d, Status: DeliveryFailed, FinishedMS: nowMS}
+			expired[d.MerchantID]++
+		}
+		return tx.finishDeliveries(ctx, outcomes)
+	})
+	if err != nil {
+		return nil, false, fmt.Errorf("fail deliveries whose deadlines passed: %w", err)
+	}
+	return expired, more, nil
+}
+
+// overdue locks and returns the merchant's deliveries whose deadlines passed;
+// of those that are owed an attempt only when the endpoint was held.
+func (tx *Tx) overdue(ctx context.Context, merchantID string, held bool, nowMS int64, limit int) ([]Delivery, error) {
+	look := func(conditions string, beforeMS int64) ([]Delivery, error) {
+		return collect(ctx, &tx.queries, func(row scanner) (Delivery, error) {
+			d := Delivery{MerchantID: merchantID}
+			return d, row.Scan(&d.Seq, &d.Attempts)
+		}, "SELECT seq, attempts FROM deliveries WHERE merchant_id = $1 AND "+conditions+" LIMIT $3"+tx.lockFree(), merchantID, beforeMS, limit)
+	}
+	if !held {
+		return look("attempts > 0 AND deadline_ms < $2 AND attempts > since ORDER BY deadline_ms, seq", nowMS)
+	}
+	retries, err := look("attempts > 0 AND deadline_ms < $2 ORDER BY deadline_ms, seq", nowMS)
+	if limit -= len(retries); err != nil || limit == 0 {
+		return retries, err
+	}
+	// The deadline of a first attempt is that long after it fell due.
+	first, err := look("attempts = 0 AND due_ms < $2 ORDER BY due_ms, seq", nowMS-RetryWindow)
+	return append(retries, first...), err
+}
+
+// notLeased returns the deliveries that nobody is attempting. What is left of
+// leases that ended is removed.
+func (tx *Tx) notLeased(ctx context.Context, deliveries []Delivery, nowMS int64) ([]Delivery, error) {
+	busy, err := inChunks(seqsOf(deliveries), func(chunk []any) ([]int64, error) {
+		return collect(ctx, &tx.queries, scanSeq, "SELECT seq FROM leased WHERE until_ms > $1 AND seq IN "+list(1, len(chunk)), append([]any{nowMS}, chunk...)...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	free := slices.DeleteFunc(deliveries, func(d Delivery) bool { return slices.Contains(busy, d.Seq) })
+	return free, execIn(ctx, &tx.queries, "DELETE FROM leased WHERE seq IN ", seqsOf(free))
+}

@@ -1,0 +1,61 @@
+package store_test
+
+import (
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// What was attempted fails at its deadline. What was not is owed an attempt,
+// unless its endpoint has been left alone for a whole day.
+func TestExpireDeliveries(t *testing.T) {
+	const day = store.RetryWindow
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		merchants := []string{"well", "fresh", "dead", "busy"}
+		for _, m := range merchants {
+			storetest.Schedule(t, s, m, 0, 3, now)
+			trust(t, s, m)
+			r := request("first " + m)
+			r.Queues = []store.Queue{{MerchantID: m}}
+			attempted := lease(t, s, r)
+			finish(t, s, again("first "+m, now+5), attempted...) // one of three: the others are due a little later
+		}
+		must(t, s.SaveBreaker(t.Context(), "fresh", store.Breaker{State: store.BreakerOpen, Allowed: 1, Pauses: 1, SinceMS: now + 4, UntilMS: now + 2*day}))
+		for _, m := range []string{"dead", "busy"} {
+			must(t, s.SaveBreaker(t.Context(), m, store.Breaker{State: store.BreakerOpen, Allowed: 1, Pauses: 1, SinceMS: now + 3, UntilMS: now + 2*day}))
+		}
+		expire := func(what string, at int64, limit int, wantMore bool, want map[string]int) {
+			t.Helper()
+			got, more, err := s.ExpireDeliveries(t.Context(), merchants, at, limit)
+			if diff := gocmp.Diff(want, got); diff != "" || more != wantMore || err != nil {
+				t.Errorf("%s: more %t, %v (-want +got):\n%s", what, more, err, diff)
+			}
+		}
+		expire("at the first deadline", now+day, 9, false, map[string]int{})
+		// One is being attempted, and the lease on another of its merchant's has ended.
+		r := request("last")
+		r.Lane, r.NowMS, r.UntilMS, r.Queues = store.RetryLane, now+day, now+day+10, []store.Queue{{MerchantID: "busy"}}
+		wantIDs(t, "under way", lease(t, s, r), "dlv_busy_000000")
+		r.Lane, r.UntilMS, r.LeaseID, r.PerMerchant = store.FirstLane, now+day+2, "ended", 2
+		must(t, s.SaveBreaker(t.Context(), "busy", store.Breaker{State: store.BreakerOpen, Allowed: 2, Pauses: 1, SinceMS: now + 3, UntilMS: now + 2*day}))
+		wantIDs(t, "abandoned", lease(t, s, r), "dlv_busy_000001")
+
+		expire("one, though the limit is reached", now+day+1, 1, true, map[string]int{"well": 1})
+		expire("what was attempted", now+day+1, 9, false, map[string]int{"fresh": 1, "dead": 1})
+		expire("a day after an endpoint was left alone", now+day+3, 9, false, map[string]int{"dead": 2, "busy": 2})
+		r.Queues, r.LeaseID, r.NowMS, r.UntilMS, r.PerMerchant = []store.Queue{{MerchantID: "well"}, {MerchantID: "fresh"}}, "late", now+day+3, now+day+9, 9
+		wantIDs(t, "what is owed an attempt", lease(t, s, r), "dlv_well_000001", "dlv_well_000002", "dlv_fresh_000001")
+		expire("when the attempts under way are given up", now+day+10, 9, false, map[string]int{"busy": 1, "fresh": 2})
+		for id, want := range map[string]state{
+			"evt_dead_000002": {Status: store.DeliveryFailed, FinishedMS: now + day + 3},
+			"evt_well_000002": {Status: store.DeliveryPending, DueMS: now + 2},
+		} {
+			if diff := gocmp.Diff(want, record(t, s, id)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", id, diff)
+			}
+		}
+	})
+}
