@@ -51,7 +51,7 @@ type Store interface {
 	EndpointOwners(ctx context.Context) ([]string, error)
 	PutEndpoint(ctx context.Context, merchantID, url string, now int64, seal store.Seal) (first bool, err error)
 	StageSecret(ctx context.Context, merchantID string, now int64, seal store.Seal) (version int64, err error)
-	PromoteSecret(ctx context.Context, staged store.SecretRow, validUntil int64) error
+	PromoteSecret(ctx context.Context, staged store.SecretRow, url string, validUntil int64) error
 	DropStagedSecret(ctx context.Context, merchantID string) error
 	SealingKeys(ctx context.Context) ([]string, error)
 	Breakers(ctx context.Context, merchantIDs []string) (map[string]store.Breaker, error)

@@ -225,6 +225,41 @@ func TestPromoteOfAnother(t *testing.T) {
 	})
 }
 
+// TestPromoteAfterPut has another URL be set while the old one is pinged.
+func TestPromoteAfterPut(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		_, first, err := w.Put(t.Context(), "cafe", "https://cafe.example/old")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, second, err := w.Stage(t.Context(), "cafe")
+		if err != nil {
+			t.Fatal(err)
+		}
+		put := func(ctx context.Context, to deliver.Endpoint, _ string, _ []byte) store.Attempt {
+			if _, _, err := w.Put(ctx, "cafe", "https://cafe.example/new"); err != nil {
+				t.Error(err)
+			}
+			w.pings = append(w.pings, ping{to: to})
+			return store.Attempt{}
+		}
+		w.Ping = put
+		var refused *endpoint.PingError
+		if _, err := w.Promote(t.Context(), "cafe"); !errors.As(err, &refused) || !strings.Contains(refused.Answer, "another URL") {
+			t.Errorf("promote what the old URL knows: %v", err)
+		}
+		if got := w.signing(t, "cafe"); got.Secret != first || !slices.Equal(got.Others, []string{second}) {
+			t.Errorf("events are signed with %+v", got)
+		}
+		if v, err := w.Promote(t.Context(), "cafe"); err != nil || v.URL != "https://cafe.example/new" {
+			t.Errorf("promote what the new one knows: %+v, %v", v, err)
+		}
+		if got := w.signing(t, "cafe"); got.Secret != second || w.pings[1].to.URL != got.URL {
+			t.Errorf("events are signed with %+v, after pings of %+v", got, w.pings)
+		}
+	})
+}
+
 func TestPing(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		if _, err := w.PingMerchant(t.Context(), "cafe"); !errors.Is(err, endpoint.ErrNone) {

@@ -63,7 +63,8 @@ func (d *Directory) own(ctx context.Context, merchantID string) (store.EndpointR
 
 // Promote pings the endpoint with the staged secret alone and, when it takes
 // the ping, makes that secret the active one. Errors are those of Stage but
-// ErrStaged, ErrNotStaged and *PingError.
+// ErrStaged, ErrNotStaged and *PingError. It is the latter, too, when the
+// endpoint has another URL by then, since what that one knows was not seen.
 func (d *Directory) Promote(ctx context.Context, merchantID string) (View, error) {
 	row, err := d.own(ctx, merchantID)
 	if err != nil {
@@ -84,11 +85,13 @@ func (d *Directory) Promote(ctx context.Context, merchantID string) (View, error
 	if ping.Error != "" {
 		return View{}, &PingError{Answer: ping.Error}
 	}
-	err = d.Store.PromoteSecret(ctx, staged, d.Now().Add(Retiring).Unix())
-	if errors.Is(err, store.ErrConflict) {
-		err = ErrNotStaged
-	}
-	if err != nil {
+	err = d.Store.PromoteSecret(ctx, staged, row.URL, d.Now().Add(Retiring).Unix())
+	switch {
+	case errors.Is(err, store.ErrConflict):
+		return View{}, ErrNotStaged
+	case errors.Is(err, store.ErrURLChanged):
+		return View{}, &PingError{Answer: "another URL was set before it answered"}
+	case err != nil:
 		return View{}, err
 	}
 	return d.View(ctx, merchantID)

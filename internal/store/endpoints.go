@@ -160,13 +160,24 @@ func (tx *Tx) insertSecret(ctx context.Context, r SecretRow, seal Seal) (version
 	return r.Version, err
 }
 
-// PromoteSecret makes the staged secret the active one; the one that was
-// active still signs until a time, in Unix seconds. It is ErrConflict when that
-// secret is not staged, even if another one has its version: those of secrets
-// that were dropped are given out again.
-func (s *Store) PromoteSecret(ctx context.Context, staged SecretRow, validUntil int64) error {
+// ErrURLChanged is returned for a promotion at an endpoint with another URL.
+var ErrURLChanged = errors.New("the endpoint has another URL by now")
+
+// PromoteSecret makes the staged secret the active one, at the URL that has
+// shown to know it; the one that was active still signs until a time, in Unix
+// seconds. It is ErrConflict when that secret is not staged, even if another
+// one has its version: those of secrets that were dropped are given out again.
+// It is ErrURLChanged when the endpoint's URL is another one.
+func (s *Store) PromoteSecret(ctx context.Context, staged SecretRow, url string, validUntil int64) error {
 	sealed := base64.StdEncoding.EncodeToString(staged.Sealed)
 	return s.Update(ctx, func(tx *Tx) error {
+		at, err := one(ctx, &tx.queries, scanID, "SELECT url FROM endpoints WHERE merchant_id = $1"+tx.forUpdate(), staged.MerchantID)
+		switch {
+		case err != nil:
+			return fmt.Errorf("endpoint of %s: %w", staged.MerchantID, err)
+		case at != url:
+			return fmt.Errorf("promote webhook secret %d of %s: %w", staged.Version, staged.MerchantID, ErrURLChanged)
+		}
 		if _, err := tx.exec(ctx, `UPDATE endpoint_secrets SET state = 'retiring', valid_until = $3 WHERE merchant_id = $1 AND state = 'active'
 			AND EXISTS (SELECT 1 FROM endpoint_secrets AS staged WHERE staged.merchant_id = $1 AND staged.version = $2 AND staged.state = 'staged' AND staged.sealed = $4)`,
 			staged.MerchantID, staged.Version, validUntil, sealed); err != nil {

@@ -78,8 +78,9 @@ func TestSecrets(t *testing.T) {
 				t.Errorf("staged version %d, %v; want %d", version, err, wantVersion)
 			}
 		}
+		const url = "https://shop.example/"
 		for _, m := range []string{"m", "n"} {
-			_, err := s.PutEndpoint(t.Context(), m, "https://shop.example/", 9, sealed)
+			_, err := s.PutEndpoint(t.Context(), m, url, 9, sealed)
 			must(t, err)
 		}
 		stage(2)
@@ -87,10 +88,14 @@ func TestSecrets(t *testing.T) {
 		conflict("a second one staged", err)
 		want("staged", row(2, store.SecretStaged, 0), row(1, store.SecretActive, 0))
 
-		conflict("promoting what is not staged", s.PromoteSecret(t.Context(), row(3, store.SecretStaged, 0), 100))
-		must(t, s.PromoteSecret(t.Context(), row(2, store.SecretStaged, 0), 100))
+		conflict("promoting what is not staged", s.PromoteSecret(t.Context(), row(3, store.SecretStaged, 0), url, 100))
+		if err := s.PromoteSecret(t.Context(), row(2, store.SecretStaged, 0), url+"old", 100); !errors.Is(err, store.ErrURLChanged) {
+			t.Errorf("promoting what another URL knows: %v, want ErrURLChanged", err)
+		}
+		want("still staged", row(2, store.SecretStaged, 0), row(1, store.SecretActive, 0))
+		must(t, s.PromoteSecret(t.Context(), row(2, store.SecretStaged, 0), url, 100))
 		want("promoted", row(2, store.SecretActive, 0), row(1, store.SecretRetiring, 100))
-		conflict("promoting it again", s.PromoteSecret(t.Context(), row(2, store.SecretStaged, 0), 200))
+		conflict("promoting it again", s.PromoteSecret(t.Context(), row(2, store.SecretStaged, 0), url, 200))
 
 		stage(3)
 		must(t, s.DropStagedSecret(t.Context(), "m"))

@@ -1,11 +1,9 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -66,93 +64,26 @@ func (q *queries) Events(ctx context.Context, f EventFilter) ([]EventRow, error)
 	return rows, nil
 }
 
-// events finds the numbers of the events by indexes that have them in order,
-// and then reads the events.
+// events finds the numbers of the events, and then reads the events.
 func (q *queries) events(ctx context.Context, f EventFilter) ([]EventRow, error) {
-	order := func(a, b int64) int { return cmp.Compare(b, a) }
-	if f.After != nil {
-		order = cmp.Compare[int64]
+	seqs, err := q.eventSeqs(ctx, f)
+	if err != nil {
+		return nil, err
 	}
-	var seqs []int64
-	for _, part := range f.parts() {
-		text, args := part.query()
-		found, err := collect(ctx, q, scanSeq, text, args...)
-		if err != nil {
-			return nil, err
-		}
-		seqs = append(seqs, found...)
-	}
-	slices.SortFunc(seqs, order)
+	return q.eventPage(ctx, f, seqs)
+}
+
+// eventPage reads the first of these events in the filter's order.
+func (q *queries) eventPage(ctx context.Context, f EventFilter, seqs []int64) ([]EventRow, error) {
+	slices.SortFunc(seqs, f.order)
+	seqs = slices.Compact(seqs)
 	seqs = seqs[:min(len(seqs), f.Limit)]
 	rows, err := inChunks(seqs, func(chunk []any) ([]EventRow, error) {
 		return collect(ctx, q, scanEventRow,
 			"SELECT "+eventRowColumns+" FROM events e"+eventRowTables+" WHERE e.seq IN "+list(0, len(chunk)), chunk...)
 	})
-	slices.SortFunc(rows, func(a, b EventRow) int { return order(a.Seq, b.Seq) })
+	slices.SortFunc(rows, func(a, b EventRow) int { return f.order(a.Seq, b.Seq) })
 	return rows, err
-}
-
-// parts splits what is asked for so that an index holds each part in order: a
-// merchant's events by their types.
-func (f EventFilter) parts() []EventFilter {
-	if f.MerchantID == "" || f.Type != "" || f.InvoiceID != "" || f.Delivery == DeliveryFailed || f.Delivery == DeliveryPending {
-		return []EventFilter{f}
-	}
-	parts := make([]EventFilter, len(invoice.EventTypes))
-	for i, t := range invoice.EventTypes {
-		parts[i] = f
-		parts[i].Type = t
-	}
-	return parts
-}
-
-// query lists the numbers of the events of a part.
-func (f EventFilter) query() (string, []any) {
-	var where []string
-	var args []any
-	equal := func(column, value string) {
-		if value != "" {
-			args = append(args, value)
-			where = append(where, column+" = "+parameter(len(args)))
-		}
-	}
-	from, of := "events s", "s"
-	switch {
-	case f.InvoiceID == "" && (f.Delivery == DeliveryPending || f.Delivery == DeliveryFailed): // few
-		from = "deliveries s"
-		if f.Delivery == DeliveryFailed {
-			from, where = "finished_deliveries s", []string{"s.status = 'failed'"}
-		}
-		if f.Type != "" {
-			from, of, where = from+" CROSS JOIN events e", "e", append(where, "e.seq = s.seq")
-		}
-	case f.Delivery == DeliveryNone:
-		where = []string{"s.delivery_id IS NULL"}
-	case f.Delivery == DeliveryPending:
-		where = []string{"EXISTS (SELECT 1 FROM deliveries x WHERE x.seq = s.seq)"}
-	case f.Delivery != "": // delivered, as most are, or an invoice's: looked up one after the other
-		args = append(args, string(f.Delivery))
-		where = []string{"EXISTS (SELECT 1 FROM finished_deliveries x WHERE x.seq = s.seq AND x.status = " + parameter(len(args)) + ")"}
-	}
-	equal("s.merchant_id", f.MerchantID)
-	equal(of+".type", string(f.Type))
-	equal("s.invoice_id", f.InvoiceID)
-	order := " DESC"
-	switch {
-	case f.After != nil:
-		order = ""
-		args = append(args, *f.After)
-		where = append(where, "s.seq > "+parameter(len(args)))
-	case f.Before != 0:
-		args = append(args, f.Before)
-		where = append(where, "s.seq < "+parameter(len(args)))
-	}
-	text := "SELECT s.seq FROM " + from
-	if len(where) > 0 {
-		text += " WHERE " + strings.Join(where, " AND ")
-	}
-	args = append(args, f.Limit)
-	return text + " ORDER BY s.seq" + order + " LIMIT " + parameter(len(args)), args
 }
 
 // EventRecord returns an event and the attempts of its delivery in their

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -100,13 +101,15 @@ func checkEvents(t *testing.T, s *store.Store, f store.EventFilter, all []store.
 		slices.Reverse(want)
 	}
 	want = want[:min(len(want), f.Limit)]
-	rows, err := s.Events(t.Context(), f)
-	got := []string{}
-	for _, r := range rows {
-		got = append(got, r.ID)
-	}
-	if diff := gocmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("%+v: %v (-want +got):\n%s", f, err, diff)
+	for i, list := range []func(context.Context, store.EventFilter) ([]store.EventRow, error){s.Events, s.EventsInParts} {
+		rows, err := list(t.Context(), f)
+		got := []string{}
+		for _, r := range rows {
+			got = append(got, r.ID)
+		}
+		if diff := gocmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%+v, way %d: %v (-want +got):\n%s", f, i, err, diff)
+		}
 	}
 }
 
@@ -183,6 +186,78 @@ func TestEventsInOrderOfCommits(t *testing.T) {
 	if diff := gocmp.Diff(all, followed); diff != "" || len(all) < writers*each {
 		t.Errorf("of %d events (-there +followed):\n%s", len(all), diff)
 	}
+}
+
+// Who follows a merchant's events misses none that is recorded while a page is
+// put together, whatever the events' types.
+func TestEventsRecordedDuringList(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		insert(t, s, sample("inv_m", "m"))
+		n := 0
+		record := func() { // first one of the last type, and then one of the first
+			for _, typ := range []invoice.EventType{invoice.EventCreated, invoice.EventRefunded} {
+				n++
+				e := store.Event{ID: fmt.Sprint("evt_", n), Type: typ, Subject: fmt.Sprint(n), MerchantID: "m", InvoiceID: "inv_m", Body: []byte("{}")}
+				update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.InsertEvents(ctx, []store.Event{e}) })
+			}
+		}
+		record()
+		queries := 0
+		read := store.Recorded(s, func(string, []any) {
+			if queries++; queries < 40 {
+				record()
+			}
+		})
+		last := int64(0)
+		for {
+			rows, err := read.Events(t.Context(), store.EventFilter{MerchantID: "m", After: &last, Limit: 1000})
+			must(t, err)
+			if len(rows) == 0 && queries >= 40 {
+				break
+			}
+			for _, r := range rows {
+				if r.Seq != last+1 {
+					t.Fatalf("number %d comes after %d", r.Seq, last)
+				}
+				last = r.Seq
+			}
+		}
+		if last != int64(n) {
+			t.Errorf("followed to %d, want %d", last, n)
+		}
+	})
+}
+
+// Deliveries are looked at one by one while there are as many as that limit;
+// more are found among the events.
+func TestEventsAmongFew(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		storetest.Schedule(t, s, "other", 0, 1, now)
+		storetest.Schedule(t, s, "m", 0, store.FewDeliveries, now)
+		for _, want := range []bool{false, true} {
+			inParts := false
+			read := store.Recorded(s, func(query string, _ []any) {
+				inParts = inParts || strings.Contains(query, "FROM events s")
+			})
+			rows, err := read.Events(t.Context(), store.EventFilter{MerchantID: "m", Delivery: store.DeliveryPending, Limit: 7})
+			must(t, err)
+			seq, err := s.LastSeq(t.Context())
+			must(t, err)
+			for i, r := range rows {
+				if r.Seq != seq-int64(i) {
+					t.Errorf("event %d has the number %d, want %d", i, r.Seq, seq-int64(i))
+				}
+			}
+			if len(rows) != 7 || inParts != want {
+				t.Errorf("listed %d events, among all events %t; want 7, %t", len(rows), inParts, want)
+			}
+			if !want { // and one more
+				storetest.Schedule(t, s, "m", store.FewDeliveries, 1, now)
+			}
+		}
+	})
 }
 
 var errRollback = errors.New("rolled back")

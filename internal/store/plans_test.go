@@ -146,6 +146,8 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 		what = fmt.Sprintf("events %+v", f)
 		_, err := read.Events(ctx, f)
 		do(what, err)
+		_, err = read.EventsInParts(ctx, f)
+		do(what, err)
 		f.InvoiceID = "inv_1"
 		what = fmt.Sprintf("events of an invoice %+v", f)
 		_, err = read.Events(ctx, f)

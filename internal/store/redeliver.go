@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -146,16 +147,19 @@ func (tx *Tx) redeliver(ctx context.Context, seqs []int64, nowMS int64) (int64, 
 	if err != nil {
 		return 0, err
 	}
-	rows, merchants := make([][]any, len(back)), make(map[string]bool)
+	rows, merchants := make([][]any, len(back)), make([]string, len(back))
 	for i, m := range back {
 		rows[i] = []any{m.seq, m.merchantID, m.attempts, m.attempts, nowMS, nowMS + RetryWindow}
-		if merchants[m.merchantID] {
-			continue
-		}
-		merchants[m.merchantID] = true
-		if _, err := tx.exec(ctx, "UPDATE breakers SET until_ms = $2 WHERE merchant_id = $1 AND until_ms > $2", m.merchantID, nowMS); err != nil {
-			return 0, err
-		}
+		merchants[i] = m.merchantID
+	}
+	// In this order everyone locks breakers, so that none waits for another's that waits for its own.
+	slices.Sort(merchants)
+	if err := padded(slices.Compact(merchants), "", func(part []string) error {
+		_, err := tx.exec(ctx, "UPDATE breakers SET until_ms = $1 WHERE until_ms > $1 AND merchant_id IN (SELECT merchant_id FROM breakers WHERE merchant_id IN "+
+			list(1, len(part))+" ORDER BY merchant_id"+tx.forUpdate()+")", append([]any{nowMS}, anys(part)...)...)
+		return err
+	}); err != nil {
+		return 0, err
 	}
 	err = tx.into(ctx, insertion{"deliveries", []string{"seq", "merchant_id", "attempts", "since", "due_ms", "deadline_ms"}, ""}, rows)
 	return int64(len(back)), err

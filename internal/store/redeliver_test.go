@@ -1,7 +1,10 @@
 package store_test
 
 import (
+	"context"
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -53,6 +56,42 @@ func TestRedelivered(t *testing.T) {
 		}}
 		if diff := gocmp.Diff(want, lease(t, s, r)); diff != "" {
 			t.Errorf("leased (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// The breakers of all merchants are let through at once, in the order in which
+// everyone locks them.
+func TestRedeliverLocksInOrder(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		merchants := []string{"c", "a", "d", "b"}
+		var seqs []int64
+		for _, m := range merchants {
+			seqs = append(seqs, storetest.Schedule(t, s, m, 0, 1, now)[0].Seq)
+		}
+		trust(t, s, merchants...)
+		finish(t, s, success("l"), lease(t, s, request("l"))...)
+		for _, m := range merchants {
+			must(t, s.SaveBreaker(t.Context(), m, store.Breaker{State: store.BreakerOpen, Allowed: 1, Pauses: 1, UntilMS: now + 1_000_000}))
+		}
+		var locked [][]any
+		update(t, s, func(ctx context.Context, tx *store.Tx) error {
+			return store.RecordedTx(tx, func(query string, args []any) {
+				if strings.Contains(query, "breakers") {
+					locked = append(locked, slices.Clone(args))
+				}
+			}).RedeliverInTransaction(ctx, seqs)
+		})
+		if diff := gocmp.Diff([][]any{{int64(1), "a", "b", "c", "d"}}, locked); diff != "" {
+			t.Errorf("breakers are changed in the order (-want +got):\n%s", diff)
+		}
+		breakers, err := s.Breakers(t.Context(), merchants)
+		must(t, err)
+		for m, b := range breakers {
+			if b.UntilMS != 1 {
+				t.Errorf("the endpoint of %s is left alone until %d, want 1", m, b.UntilMS)
+			}
 		}
 	})
 }

@@ -211,8 +211,11 @@ CREATE TABLE events (
     delivery_id TEXT,                                        -- dlv_…, the same at every attempt; null when the merchant wants no events
     UNIQUE (subject, type)
 );
-CREATE INDEX events_by_merchant ON events (merchant_id, type, seq);
-CREATE INDEX events_by_type ON events (type, seq);
+-- Each event stands in two of these four.
+CREATE INDEX events_by_merchant ON events (merchant_id, type, seq) WHERE delivery_id IS NOT NULL;
+CREATE INDEX events_by_type ON events (type, seq) WHERE delivery_id IS NOT NULL;
+CREATE INDEX events_unwanted_by_merchant ON events (merchant_id, type, seq) WHERE delivery_id IS NULL;
+CREATE INDEX events_unwanted_by_type ON events (type, seq) WHERE delivery_id IS NULL;
 CREATE INDEX events_by_invoice ON events (invoice_id, seq);
 
 -- The schedule: the deliveries that are not finished. A delivery is in this table or in finished_deliveries.

@@ -1,0 +1,15 @@
+package store
+
+import "context"
+
+// FewDeliveries is fewDeliveries.
+const FewDeliveries = fewDeliveries
+
+// EventsInParts lists events as when too many are in a state to look at all.
+func (s *Store) EventsInParts(ctx context.Context, f EventFilter) ([]EventRow, error) {
+	seqs, err := s.seqsInParts(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	return s.eventPage(ctx, f, seqs)
+}

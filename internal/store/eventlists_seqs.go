@@ -1,0 +1,201 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// fewDeliveries is how many deliveries in a state are all looked at to find
+// those of a merchant or about a type of event.
+const fewDeliveries = 1000
+
+// eventSeqs returns the numbers of the events that a page holds, and perhaps
+// others behind them, some twice and in no order. Indexes bound what is read,
+// and none of them has to be written at a delivery:
+//   - An invoice has few events.
+//   - Events with a delivery and those without have indexes of their own.
+//   - Pending deliveries are kept in the order of their numbers, and failed ones
+//     for each merchant too. To choose otherwise among them, all are looked at
+//     while they are few. When they are many, so are they among the events of
+//     that merchant or type, and soon fill a page.
+//   - Most events are delivered: what is not is passed over on the way.
+func (q *queries) eventSeqs(ctx context.Context, f EventFilter) ([]int64, error) {
+	if f.InvoiceID == "" && (f.Delivery == DeliveryPending || f.Delivery == DeliveryFailed) {
+		if f.Type == "" && (f.Delivery == DeliveryFailed || f.MerchantID == "") {
+			return q.seqsInState(ctx, f)
+		}
+		if found, few, err := q.seqsOfFew(ctx, f); few || err != nil {
+			return found, err
+		}
+	}
+	return q.seqsInParts(ctx, f)
+}
+
+// seqsInState lists what is pending or failed.
+func (q *queries) seqsInState(ctx context.Context, f EventFilter) ([]int64, error) {
+	if f.Delivery == DeliveryPending {
+		return q.seqs(ctx, &condition{of: "deliveries s"}, f, 0)
+	}
+	c := &condition{of: "finished_deliveries s", terms: []string{"s.status = 'failed'"}}
+	c.equal("s.merchant_id", f.MerchantID)
+	return q.seqs(ctx, c, f, 0)
+}
+
+// seqsOfFew looks at all deliveries in the state, and returns those that the
+// filter wants, unless they are too many.
+func (q *queries) seqsOfFew(ctx context.Context, f EventFilter) (found []int64, few bool, err error) {
+	all := f
+	all.Limit = fewDeliveries + 1
+	if f.Delivery == DeliveryPending && f.MerchantID != "" {
+		for _, lane := range []string{"attempts = 0", "attempts > 0"} { // in this order, since they go from one to the other
+			some, err := collect(ctx, q, scanSeq, "SELECT seq FROM deliveries WHERE merchant_id = $1 AND "+lane+" LIMIT $2", f.MerchantID, all.Limit-len(found))
+			if err != nil {
+				return nil, false, err
+			}
+			found = append(found, some...)
+		}
+	} else if found, err = q.seqsInState(ctx, all); err != nil {
+		return nil, false, err
+	}
+	if len(found) > fewDeliveries {
+		return nil, false, nil
+	}
+	found = slices.DeleteFunc(found, func(seq int64) bool {
+		return f.After != nil && seq <= *f.After || f.After == nil && f.Before != 0 && seq >= f.Before
+	})
+	if f.Type == "" {
+		return found, true, nil
+	}
+	found, err = inChunks(found, func(chunk []any) ([]int64, error) {
+		return collect(ctx, q, scanSeq, "SELECT seq FROM events WHERE type = $1 AND seq IN "+list(1, len(chunk)), append([]any{string(f.Type)}, chunk...)...)
+	})
+	return found, true, err
+}
+
+// seqsInParts lists events by the indexes that hold parts of them in order.
+func (q *queries) seqsInParts(ctx context.Context, f EventFilter) ([]int64, error) {
+	var through int64
+	parts := f.parts()
+	if len(parts) > 1 && f.After != nil {
+		// What is recorded from one part to the next would be listed of the latter
+		// alone, and who goes on behind it would miss the rest.
+		var err error
+		if through, err = q.LastSeq(ctx); through == 0 || err != nil {
+			return nil, err
+		}
+	}
+	var all []int64
+	for _, c := range parts {
+		found, err := q.seqs(ctx, c, f, through)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// parts splits what is asked for: a merchant's events by their types, and all by
+// whether they are delivered.
+func (f EventFilter) parts() []*condition {
+	kinds := []string{"s.delivery_id IS NULL", "s.delivery_id IS NOT NULL"}
+	switch f.Delivery {
+	case "":
+	case DeliveryNone:
+		kinds = kinds[:1]
+	case DeliveryPending, DeliveryDelivered, DeliveryFailed:
+		kinds = kinds[1:]
+	}
+	types := invoice.EventTypes
+	switch {
+	case f.InvoiceID != "", f.MerchantID == "" && f.Type == "" && f.Delivery == "":
+		return []*condition{f.condition(kinds, f.Type)}
+	case f.Type != "":
+		types = []invoice.EventType{f.Type}
+	}
+	var parts []*condition
+	for _, kind := range kinds {
+		for _, t := range types {
+			parts = append(parts, f.condition([]string{kind}, t))
+		}
+	}
+	return parts
+}
+
+// condition is that of a part: of events of a type, of one kind unless there
+// are two.
+func (f EventFilter) condition(kinds []string, t invoice.EventType) *condition {
+	c := &condition{of: "events s"}
+	if len(kinds) == 1 {
+		c.terms = append(c.terms, kinds[0])
+	}
+	switch f.Delivery {
+	case "", DeliveryNone:
+	case DeliveryPending:
+		c.terms = append(c.terms, "EXISTS (SELECT 1 FROM deliveries x WHERE x.seq = s.seq)")
+	case DeliveryDelivered, DeliveryFailed:
+		c.args = append(c.args, string(f.Delivery))
+		c.terms = append(c.terms, "EXISTS (SELECT 1 FROM finished_deliveries x WHERE x.seq = s.seq AND x.status = "+parameter(len(c.args))+")")
+	}
+	merchant, kind := "s.merchant_id", "s.type"
+	if f.InvoiceID != "" { // whose index is the right one
+		merchant, kind = "s.merchant_id || ''", "s.type || ''"
+	}
+	c.equal(merchant, f.MerchantID)
+	c.equal(kind, string(t))
+	c.equal("s.invoice_id", f.InvoiceID)
+	return c
+}
+
+// condition says which rows of a table, s, to list by their numbers.
+type condition struct {
+	of    string
+	terms []string
+	args  []any
+}
+
+// equal adds a term, unless the value is empty.
+func (c *condition) equal(expression, value string) {
+	if value != "" {
+		c.add(expression+" =", value)
+	}
+}
+
+func (c *condition) add(left string, value any) {
+	c.args = append(c.args, value)
+	c.terms = append(c.terms, left+" "+parameter(len(c.args)))
+}
+
+// seqs lists numbers that the filter has not left behind, up to one unless that
+// is 0, as many as it wants.
+func (q *queries) seqs(ctx context.Context, c *condition, f EventFilter, through int64) ([]int64, error) {
+	order := " DESC"
+	switch {
+	case f.After != nil:
+		order = ""
+		c.add("s.seq >", *f.After)
+	case f.Before != 0:
+		c.add("s.seq <", f.Before)
+	}
+	if through != 0 {
+		c.add("s.seq <=", through)
+	}
+	text := "SELECT s.seq FROM " + c.of
+	if len(c.terms) > 0 {
+		text += " WHERE " + strings.Join(c.terms, " AND ")
+	}
+	c.args = append(c.args, f.Limit)
+	return collect(ctx, q, scanSeq, text+" ORDER BY s.seq"+order+" LIMIT "+parameter(len(c.args)), c.args...)
+}
+
+// order is that in which the filter lists numbers.
+func (f EventFilter) order(a, b int64) int {
+	if f.After != nil {
+		return cmp.Compare(a, b)
+	}
+	return cmp.Compare(b, a)
+}
