@@ -17,6 +17,10 @@ const (
 	// gonePause is for how long after an answer that nothing is wanted any more
 	// (410, RFC 9110 section 15.5.11).
 	gonePause = time.Hour
+	// longestRest bounds for how long an endpoint is left alone after a timeout
+	// that does not yet open its breaker: a random time, so that endpoints that
+	// hung together do not go on, and hang again, together.
+	longestRest = 4 * time.Second
 	// quickly is how fast a success is that shows an endpoint to be steady.
 	quickly = time.Second
 )
@@ -51,7 +55,7 @@ func after(b store.Breaker, v verdict, perMerchant int) store.Breaker {
 		}
 		return store.Breaker{State: store.BreakerClosed, Steady: v.ended.Sub(v.started) < quickly, Allowed: allowed}
 	}
-	if v.started.UnixMilli() < b.UntilMS {
+	if !closed && v.started.UnixMilli() < b.UntilMS {
 		return b
 	}
 	b.Steady, b.Allowed = false, max(1, b.Allowed/2)
@@ -67,6 +71,9 @@ func after(b store.Breaker, v verdict, perMerchant int) store.Breaker {
 	case !closed || b.Failures >= openAfter || b.Timeouts >= openAfterTimeouts:
 		b.State = store.BreakerOpen
 	default:
+		if v.timedOut {
+			b.UntilMS = v.ended.Add(scale(longestRest, v.jitter)).UnixMilli()
+		}
 		return b
 	}
 	b.Allowed = 1

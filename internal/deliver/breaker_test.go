@@ -48,9 +48,10 @@ func TestBreaker(t *testing.T) {
 		"four failures":                 {of: []verdict{bad, bad, bad, bad}, state: store.BreakerClosed, allowed: 1},
 		"five failures":                 {of: []verdict{good, good, bad, bad, bad, bad, bad}, state: store.BreakerOpen, allowed: 1, pause: 30 * time.Second},
 		"four, a success, four":         {of: []verdict{bad, bad, bad, bad, good, bad, bad, bad, bad}, state: store.BreakerClosed, allowed: 1},
-		"two timeouts":                  {of: []verdict{silent, silent}, state: store.BreakerClosed, allowed: 1},
+		"two timeouts":                  {of: []verdict{silent, silent}, state: store.BreakerClosed, allowed: 1, pause: 2 * time.Second},
 		"three timeouts":                {of: []verdict{silent, silent, silent}, state: store.BreakerOpen, allowed: 1, pause: 30 * time.Second},
-		"three with a failure between":  {of: []verdict{silent, silent, bad, silent}, state: store.BreakerClosed, allowed: 1},
+		"three with a failure between":  {of: []verdict{silent, silent, bad, silent}, state: store.BreakerClosed, allowed: 1, pause: 2 * time.Second},
+		"a timeout and a success":       {of: []verdict{silent, good}, state: store.BreakerClosed, allowed: 2, steady: true},
 		"one that wants nothing (410)":  {of: []verdict{good, good, refused}, state: store.BreakerGone, allowed: 1, pause: time.Hour},
 		"and what was under way beside": {of: []verdict{silent, silent, silent, silent, bad}, state: store.BreakerOpen, allowed: 1, pause: 28 * time.Second},
 	} {
@@ -135,7 +136,9 @@ func TestLaneRoom(t *testing.T) {
 
 func TestRoster(t *testing.T) {
 	r := newRoster()
-	queue := func(m string, dueMS, seq int64) store.Queue { return store.Queue{MerchantID: m, HeadMS: dueMS, HeadSeq: seq} }
+	queue := func(m string, dueMS, seq int64) store.Queue {
+		return store.Queue{MerchantID: m, HeadMS: dueMS, HeadSeq: seq}
+	}
 	for _, m := range []string{"d", "a", "c", "b"} {
 		r.add(queue(m, 10, 7))
 	}

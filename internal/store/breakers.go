@@ -26,7 +26,7 @@ type Breaker struct {
 	Timeouts int   // in a row, of the failures
 	Pauses   int   // in a row, how often it was left alone for a while
 	SinceMS  int64 // Unix milliseconds: when the first of these began; 0 while closed
-	UntilMS  int64 // Unix milliseconds: how long it is left alone; then one attempt probes it
+	UntilMS  int64 // Unix milliseconds: how long it is left alone; then, unless it is closed, one attempt probes it
 }
 
 // newBreaker is that of an endpoint that nothing was sent to yet.
