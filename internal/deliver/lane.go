@@ -44,7 +44,7 @@ const lingering = time.Second
 
 // atOnce is how many exchanges with doubtful endpoints begin in one go. What
 // very many of them need must not hold up those of steady ones.
-const atOnce = 128
+const atOnce = 32
 
 // room returns how many more exchanges may begin, with steady endpoints and
 // with others.

@@ -13,8 +13,9 @@ const (
 	// recordBatch is how many outcomes one transaction records at most.
 	recordBatch = 256
 	// recordFailures is how many failures may be among them: they cost more,
-	// and come at once when endpoints hang together.
-	recordFailures = 32
+	// and when endpoints hang together they come at once. What others have to
+	// write comes in between.
+	recordFailures = 8
 )
 
 // recorder gathers outcomes that come at the same time, so that they share

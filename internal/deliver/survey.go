@@ -9,8 +9,13 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// surveyEvery is the longest time between two surveys.
-const surveyEvery = 5 * time.Second
+const (
+	// surveyEvery is the longest time between two surveys.
+	surveyEvery = 5 * time.Second
+	// expireEvery is the shortest time between two of them that also fail what
+	// ran out of time.
+	expireEvery = time.Minute
+)
 
 const (
 	// expireMerchants is how many merchants' queues one transaction looks
@@ -35,7 +40,8 @@ type survey struct {
 // is open on PostgreSQL they take long.
 type surveyor struct {
 	begun   time.Time
-	under   bool // way
+	expired time.Time // when what ran out of time was failed last
+	under   bool      // way
 	results chan survey
 	group   sync.WaitGroup
 }
@@ -116,8 +122,11 @@ func (r *run) look(ctx context.Context) (found survey) {
 			return found
 		}
 	}
-	if found.err = r.expire(ctx, found.queues); found.err != nil {
-		return found
+	if now := r.Now(); now.Sub(r.survey.expired) >= expireEvery {
+		if found.err = r.expire(ctx, found.queues, now.UnixMilli()); found.err != nil {
+			return found
+		}
+		r.survey.expired = now
 	}
 	found.breakers, found.err = r.Store.BreakerCounts(ctx)
 	return found
@@ -125,8 +134,7 @@ func (r *run) look(ctx context.Context) (found survey) {
 
 // expire fails what ran out of time in the queues: behind an open breaker
 // nothing would take it up.
-func (r *run) expire(ctx context.Context, queues map[store.Lane][]store.Queue) error {
-	nowMS := r.Now().UnixMilli()
+func (r *run) expire(ctx context.Context, queues map[store.Lane][]store.Queue, nowMS int64) error {
 	var late []string
 	for lane, duringMS := range map[store.Lane]int64{store.FirstLane: store.RetryWindow, store.RetryLane: 0} {
 		for _, q := range queues[lane] {
