@@ -16,25 +16,18 @@ type lane struct {
 	steady   int    // slots
 	doubtful int    // slots
 	roster   roster
-	flights  map[int64]flight // by the number of the event
-	// recheck are merchants to ask for although their breaker was open when
-	// last seen: it may have closed, and what waits behind it may be at its end.
-	recheck map[string]bool
+	begun    int                 // exchanges under way with doubtful endpoints
+	flights  map[int64]time.Time // when those with steady ones began, by the number of the event
+	// ending are merchants to ask for although their breaker is open: what
+	// waits behind it may be at its end.
+	ending map[string]bool
 }
 
 func newLane(name store.Lane, label string, steady, doubtful int) *lane {
 	return &lane{
 		name: name, label: label, steady: steady, doubtful: doubtful,
-		roster: newRoster(), flights: make(map[int64]flight), recheck: make(map[string]bool),
+		roster: newRoster(), flights: make(map[int64]time.Time), ending: make(map[string]bool),
 	}
-}
-
-// flight is an exchange under way.
-type flight struct {
-	leaseID    string
-	merchantID string
-	started    time.Time
-	doubtful   bool
 }
 
 // lingering is how long an exchange may take before it gives its steady slot
@@ -49,18 +42,16 @@ const atOnce = 32
 // room returns how many more exchanges may begin, with steady endpoints and
 // with others.
 func (l *lane) room(now time.Time) (steady, doubtful int) {
-	steady, doubtful = l.steady, l.doubtful
+	doubtful = l.doubtful - l.begun
 	slow := 0
-	for _, f := range l.flights {
-		switch {
-		case f.doubtful:
-			doubtful--
-		case now.Sub(f.started) >= lingering:
+	for _, started := range l.flights {
+		if now.Sub(started) >= lingering {
 			slow++
-		default:
-			steady--
 		}
 	}
 	moved := min(slow, max(0, doubtful))
-	return steady - (slow - moved), doubtful - moved
+	return l.steady - len(l.flights) + moved, doubtful - moved
 }
+
+// underWay is how many exchanges are.
+func (l *lane) underWay() int { return l.begun + len(l.flights) }

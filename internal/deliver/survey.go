@@ -2,6 +2,7 @@ package deliver
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -15,6 +16,9 @@ const (
 	// expireEvery is the shortest time between two of them that also fail what
 	// ran out of time.
 	expireEvery = time.Minute
+	// maxKnown is of how many merchants at most a worker remembers, beyond those
+	// that have something waiting, how their endpoints do.
+	maxKnown = 65_536
 )
 
 const (
@@ -31,8 +35,10 @@ const unknown = -1
 
 // survey is what the schedule holds, whoever put it there.
 type survey struct {
+	number   int // of the survey
 	queues   map[store.Lane][]store.Queue
-	breakers map[store.BreakerState]int64
+	breakers map[string]store.Breaker // of their merchants
+	counts   map[store.BreakerState]int64
 	err      error
 }
 
@@ -40,6 +46,7 @@ type survey struct {
 // is open on PostgreSQL they take long.
 type surveyor struct {
 	begun   time.Time
+	count   int       // of those begun
 	expired time.Time // when what ran out of time was failed last
 	under   bool      // way
 	results chan survey
@@ -66,12 +73,14 @@ func (r *run) learn(now time.Time, woken bool) error {
 		// It may take long, as every survey, and without it nothing is known.
 		ctx, cancel := context.WithTimeout(r.work, surveyTimeout)
 		defer cancel()
-		found := r.look(ctx)
+		r.survey.begun = now
+		r.survey.count++
+		found := r.look(ctx, r.survey.count)
 		if found.err != nil {
 			return found.err
 		}
-		r.seen, r.looked, r.survey.begun = seen, now, now
-		r.surveyed(found)
+		r.seen, r.looked = seen, now
+		r.surveyed(found, now)
 		return nil
 	}
 	quiet := false
@@ -85,6 +94,7 @@ func (r *run) learn(now time.Time, woken bool) error {
 			}
 			for _, q := range queues {
 				r.lanes[0].roster.add(q)
+				r.place(q.MerchantID, now.UnixMilli())
 			}
 		}
 		r.looked = now
@@ -92,10 +102,12 @@ func (r *run) learn(now time.Time, woken bool) error {
 	}
 	if !r.survey.under && (quiet || now.Sub(r.survey.begun) >= surveyEvery) {
 		r.survey.begun, r.survey.under = now, true
+		r.survey.count++
+		number := r.survey.count
 		r.survey.group.Go(func() {
 			ctx, cancel := context.WithTimeout(r.work, surveyTimeout)
 			defer cancel()
-			r.survey.results <- r.look(ctx)
+			r.survey.results <- r.look(ctx, number)
 		})
 	}
 	return nil
@@ -115,12 +127,21 @@ func (r *run) enlist(ctx context.Context, now time.Time) error {
 }
 
 // look makes a survey.
-func (r *run) look(ctx context.Context) (found survey) {
+func (r *run) look(ctx context.Context, number int) (found survey) {
+	found.number = number
 	found.queues = make(map[store.Lane][]store.Queue)
+	var merchants []string
 	for _, l := range r.lanes {
 		if found.queues[l.name], found.err = r.Store.Queues(ctx, l.name); found.err != nil {
 			return found
 		}
+		for _, q := range found.queues[l.name] {
+			merchants = append(merchants, q.MerchantID)
+		}
+	}
+	slices.Sort(merchants)
+	if found.breakers, found.err = r.Store.Breakers(ctx, slices.Compact(merchants)); found.err != nil {
+		return found
 	}
 	if now := r.Now(); now.Sub(r.survey.expired) >= expireEvery {
 		if found.err = r.expire(ctx, found.queues, now.UnixMilli()); found.err != nil {
@@ -128,7 +149,7 @@ func (r *run) look(ctx context.Context) (found survey) {
 		}
 		r.survey.expired = now
 	}
-	found.breakers, found.err = r.Store.BreakerCounts(ctx)
+	found.counts, found.err = r.Store.BreakerCounts(ctx)
 	return found
 }
 
@@ -136,9 +157,9 @@ func (r *run) look(ctx context.Context) (found survey) {
 // nothing would take it up.
 func (r *run) expire(ctx context.Context, queues map[store.Lane][]store.Queue, nowMS int64) error {
 	var late []string
-	for lane, duringMS := range map[store.Lane]int64{store.FirstLane: store.RetryWindow, store.RetryLane: 0} {
-		for _, q := range queues[lane] {
-			if q.HeadMS < nowMS-duringMS {
+	for _, l := range r.lanes {
+		for _, q := range queues[l.name] {
+			if q.EndMS < nowMS {
 				late = append(late, q.MerchantID)
 			}
 		}
@@ -162,8 +183,9 @@ func (r *run) expire(ctx context.Context, queues map[store.Lane][]store.Queue, n
 	return nil
 }
 
-// surveyed takes in a survey.
-func (r *run) surveyed(found survey) {
+// surveyed takes in a survey. What this worker learned of a breaker since the
+// survey began is newer.
+func (r *run) surveyed(found survey, now time.Time) {
 	r.survey.under = false
 	if found.err != nil {
 		if r.work.Err() == nil {
@@ -171,19 +193,27 @@ func (r *run) surveyed(found survey) {
 		}
 		return
 	}
+	for id, b := range found.breakers {
+		if m := r.know(id); m.looked < found.number {
+			m.breaker = b
+		}
+	}
 	for _, l := range r.lanes {
-		clear(l.recheck)
+		clear(l.ending)
 		for _, q := range found.queues[l.name] {
 			l.roster.add(q)
-			l.recheck[q.MerchantID] = true
+			if q.EndMS-lastFrom.Milliseconds() <= now.UnixMilli() {
+				l.ending[q.MerchantID] = true
+			}
 		}
 	}
-	for id, m := range r.merchants {
-		if m.busy == 0 && !r.queued(id) {
-			delete(r.merchants, id)
-		}
+	for id := range found.breakers {
+		r.place(id, now.UnixMilli())
 	}
-	r.Metrics.observeBreakers(found.breakers)
+	if len(r.merchants) > maxKnown {
+		maps.DeleteFunc(r.merchants, func(id string, m *merchant) bool { return len(m.busy) == 0 && !r.queued(id) })
+	}
+	r.Metrics.observeBreakers(found.counts)
 }
 
 func (r *run) queued(merchantID string) bool {

@@ -17,6 +17,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
@@ -34,6 +35,7 @@ type Store interface {
 	LastSeq(ctx context.Context) (int64, error)
 	Enlist(ctx context.Context, deliverer string, nowMS, untilMS int64) error
 	Discharge(ctx context.Context, deliverer string) error
+	Breakers(ctx context.Context, merchantIDs []string) (map[string]store.Breaker, error)
 	BreakerCounts(ctx context.Context) (map[store.BreakerState]int64, error)
 }
 
@@ -52,6 +54,9 @@ type Worker struct {
 	Metrics   *Metrics        // made by NewMetrics; nil for none
 	Limits    Limits
 }
+
+// observeEvery is how often the oldest delivery that is due is looked for.
+const observeEvery = time.Second
 
 // finished tells that an exchange is over.
 type finished struct {
@@ -72,6 +77,7 @@ type run struct {
 	merchants map[string]*merchant
 	seen      int64     // the newest event that the rosters know of
 	looked    time.Time // when the log of events was read last
+	observed  time.Time // when the oldest delivery was reported last
 	survey    surveyor
 	// work ends a grace after the caller's context.
 	work      context.Context
@@ -134,6 +140,7 @@ func (r *run) fill(ctx context.Context, woken bool) time.Duration {
 		r.Logger.ErrorContext(ctx, "the schedule of webhook deliveries cannot be read; trying again", "error", err)
 		return r.Limits.Poll
 	}
+	r.observe(now)
 	held := false
 	for _, l := range r.lanes {
 		heldHere, err := r.fillLane(l, now)
@@ -146,7 +153,7 @@ func (r *run) fill(ctx context.Context, woken bool) time.Duration {
 	if held {
 		return 0
 	}
-	next := r.next(now)
+	next := r.next()
 	if next == 0 {
 		return r.Limits.Poll
 	}
@@ -154,57 +161,63 @@ func (r *run) fill(ctx context.Context, woken bool) time.Duration {
 }
 
 // next returns when a queue falls due, or may be tried again, in Unix
-// milliseconds; 0 is never. It reports the oldest that is due.
-func (r *run) next(now time.Time) int64 {
-	nowMS, next, oldest := now.UnixMilli(), int64(0), int64(0)
+// milliseconds; 0 is never.
+func (r *run) next() (next int64) {
+	for _, l := range r.lanes {
+		if wakes := l.roster.wakes(); wakes != 0 && (next == 0 || wakes < next) {
+			next = wakes
+		}
+	}
+	return next
+}
+
+// observe reports the oldest delivery that is due, once in a while.
+func (r *run) observe(now time.Time) {
+	if since := now.Sub(r.observed); since < observeEvery && since >= 0 {
+		return
+	}
+	r.observed = now
+	nowMS, oldest := now.UnixMilli(), int64(0)
 	for _, l := range r.lanes {
 		for m, q := range l.roster.heads {
-			head := q.HeadMS
-			if known := r.merchants[m]; known != nil {
-				head = max(head, known.breaker.UntilMS)
-			}
-			if head > nowMS && (next == 0 || head < next) {
-				next = head
-			}
-			if head <= nowMS && (oldest == 0 || head < oldest) {
-				oldest = head
+			dueMS := max(q.HeadMS, r.know(m).breaker.UntilMS)
+			if dueMS <= nowMS && (oldest == 0 || dueMS < oldest) {
+				oldest = dueMS
 			}
 		}
 	}
 	r.Metrics.observeOldest(oldest, nowMS)
-	return next
+}
+
+// place brings the turns of a merchant's queues up to date.
+func (r *run) place(merchantID string, nowMS int64) {
+	m := r.know(merchantID)
+	for _, l := range r.lanes {
+		heldUntilMS := m.breaker.UntilMS
+		if l.ending[merchantID] {
+			heldUntilMS = 0
+		}
+		l.roster.place(merchantID, m.breaker.Steady, len(m.busy) >= m.allowed(r.Limits.PerMerchant), heldUntilMS, nowMS)
+	}
 }
 
 // fillLane asks for each queue of the lane that is due once, as far as there
 // is room. It reports whether some are held back: those of doubtful endpoints
 // beyond the first few, so that a look at what is new comes in between.
 func (r *run) fillLane(l *lane, now time.Time) (held bool, err error) {
+	for m, ok := l.roster.woken(now.UnixMilli()); ok; m, ok = l.roster.woken(now.UnixMilli()) {
+		r.place(m, now.UnixMilli())
+	}
 	asked := make(map[string]bool)
 	gently := atOnce
 	for {
 		steady, doubtful := l.room(now)
-		if steady <= 0 && doubtful <= 0 {
-			return held, nil
-		}
-		room := map[bool]int{true: steady, false: min(doubtful, gently)}
-		turns := l.roster.turns(now.UnixMilli(), func(id string) bool {
-			m := r.know(id)
-			if asked[id] || m.busy >= m.allowed(r.Limits.PerMerchant) || m.breaker.UntilMS > now.UnixMilli() && !l.recheck[id] {
-				return false
-			}
-			if room[m.breaker.Steady] <= 0 {
-				held = held || !m.breaker.Steady && doubtful > gently
-				return false
-			}
-			asked[id] = true
-			delete(l.recheck, id)
-			room[m.breaker.Steady]--
-			return true
-		})
+		steady, doubtful = max(0, steady), max(0, doubtful)
+		turns, more := l.roster.turns(steady, min(doubtful, gently), asked)
 		if len(turns) == 0 {
-			return held, nil
+			return more && gently < atOnce && doubtful > gently, nil
 		}
-		begun, err := r.lease(l, turns, max(0, steady), max(0, min(doubtful, gently)), now)
+		begun, err := r.lease(l, turns, steady, min(doubtful, gently), now)
 		if err != nil {
 			return false, err
 		}
@@ -227,8 +240,9 @@ func (r *run) lease(l *lane, turns []store.Queue, steady, doubtful int, now time
 		return 0, err
 	}
 	for _, q := range leased.Queues {
+		delete(l.ending, q.MerchantID)
 		l.roster.set(q.Queue)
-		r.know(q.MerchantID).breaker = q.Breaker
+		r.learned(q.MerchantID, q.Breaker)
 	}
 	endpoints, err := r.endpoints(ctx, leased.Deliveries)
 	if err != nil {
@@ -238,14 +252,17 @@ func (r *run) lease(l *lane, turns []store.Queue, steady, doubtful int, now time
 			l.roster.add(store.Queue{MerchantID: d.MerchantID, HeadMS: d.DueMS, HeadSeq: d.Seq})
 		}
 		_, giveBack := r.Store.ReleaseDeliveries(ctx, leaseID, seqs)
-		return 0, errors.Join(err, giveBack)
+		err = errors.Join(err, giveBack)
+		leased.Deliveries = nil
 	}
 	for _, d := range leased.Deliveries {
-		l.flights[d.Seq] = flight{leaseID, d.MerchantID, now, d.Doubtful}
-		l.roster.after = d.MerchantID
-		r.know(d.MerchantID).busy++
+		m := r.know(d.MerchantID)
+		m.busy = append(m.busy, d.Seq)
 		if d.Doubtful {
+			l.begun++
 			begun++
+		} else {
+			l.flights[d.Seq] = now
 		}
 		r.Metrics.inFlight.WithLabelValues(l.label).Inc()
 		endpoint, configured := endpoints[d.MerchantID]
@@ -254,22 +271,18 @@ func (r *run) lease(l *lane, turns []store.Queue, steady, doubtful int, now time
 			r.finished <- finished{lane: l, outcome: o, abandoned: !recorded && r.work.Err() != nil}
 		}()
 	}
-	return begun, nil
+	for _, q := range leased.Queues {
+		r.place(q.MerchantID, now.UnixMilli())
+	}
+	return begun, err
 }
 
 // busy returns what is under way of the merchants.
 func (r *run) busy(turns []store.Queue) map[string][]int64 {
-	busy := make(map[string][]int64, len(turns))
+	busy := make(map[string][]int64)
 	for _, t := range turns {
-		if r.merchants[t.MerchantID].busy > 0 {
-			busy[t.MerchantID] = nil
-		}
-	}
-	for _, l := range r.lanes {
-		for seq, f := range l.flights {
-			if seqs, ok := busy[f.merchantID]; ok {
-				busy[f.merchantID] = append(seqs, seq)
-			}
+		if seqs := r.know(t.MerchantID).busy; len(seqs) > 0 {
+			busy[t.MerchantID] = seqs
 		}
 	}
 	return busy
@@ -294,6 +307,12 @@ func (r *run) endpoints(ctx context.Context, deliveries []store.Delivery) (map[s
 	return found, nil
 }
 
+// learned notes how a merchant's breaker is now.
+func (r *run) learned(merchantID string, b store.Breaker) {
+	m := r.know(merchantID)
+	m.breaker, m.looked = b, r.survey.count
+}
+
 func (r *run) know(merchantID string) *merchant {
 	m := r.merchants[merchantID]
 	if m == nil {
@@ -314,7 +333,7 @@ func (r *run) wait(ctx context.Context, atMost time.Duration) (woken bool) {
 		return true
 	case <-timer.C:
 	case found := <-r.survey.results:
-		r.surveyed(found)
+		r.surveyed(found, r.Now())
 	case f := <-r.finished:
 		r.free(f)
 		// Exchanges end in groups, as their outcomes are committed in groups.
@@ -333,19 +352,24 @@ func (r *run) free(f finished) {
 	if f.outcome.NextDueMS != 0 {
 		r.lanes[1].roster.add(store.Queue{MerchantID: d.MerchantID, HeadMS: f.outcome.NextDueMS, HeadSeq: d.Seq})
 	}
-	delete(f.lane.flights, d.Seq)
-	r.Metrics.inFlight.WithLabelValues(f.lane.label).Dec()
-	m := r.merchants[d.MerchantID]
-	m.busy--
-	if f.outcome.Change != nil {
-		m.breaker = f.outcome.Change(m.breaker)
+	if d.Doubtful {
+		f.lane.begun--
+	} else {
+		delete(f.lane.flights, d.Seq)
 	}
+	r.Metrics.inFlight.WithLabelValues(f.lane.label).Dec()
+	m := r.know(d.MerchantID)
+	m.busy = slices.DeleteFunc(m.busy, func(seq int64) bool { return seq == d.Seq })
+	if f.outcome.Change != nil {
+		r.learned(d.MerchantID, f.outcome.Change(m.breaker))
+	}
+	r.place(d.MerchantID, r.Now().UnixMilli())
 }
 
 // stop waits for what is under way and gives back what was not finished.
 func (r *run) stop() error {
 	for _, l := range r.lanes {
-		for len(l.flights) > 0 {
+		for l.underWay() > 0 {
 			r.free(<-r.finished)
 		}
 	}

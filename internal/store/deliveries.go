@@ -182,18 +182,24 @@ func (s *Store) ReleaseDeliveries(ctx context.Context, leaseID string, seqs []in
 	return released, nil
 }
 
-// Queues returns the queues of a lane that hold something, and when the first
-// of it is due: by walking the lane's index from one merchant to the next. It
+// Queues returns the queues of a lane that hold something, when the first of it
+// is due, and when the first runs out of time: by walking the lane's index from one merchant to the next. It
 // is what a process learns from that knows nothing yet; while a long snapshot
 // is open on PostgreSQL it is slow.
 func (q *queries) Queues(ctx context.Context, lane Lane) ([]Queue, error) {
 	first := "(SELECT min(merchant_id) FROM deliveries WHERE " + string(lane) + " AND merchant_id > "
+	least := func(column string) string {
+		return "(SELECT min(" + column + ") FROM deliveries WHERE deliveries.merchant_id = queued.merchant_id AND " + string(lane) + ")"
+	}
+	end := least("deadline_ms")
+	if lane == FirstLane { // which is in the order of deadlines, too
+		end = least("due_ms") + fmt.Sprintf(" + %d", RetryWindow)
+	}
 	return collect(ctx, q, scanQueue, `WITH RECURSIVE queued (merchant_id) AS (
 			SELECT `+first+`'')
 			UNION ALL
 			SELECT `+first+`queued.merchant_id) FROM queued WHERE queued.merchant_id IS NOT NULL)
-		SELECT merchant_id, head_ms FROM (SELECT merchant_id, (SELECT min(due_ms) FROM deliveries
-				WHERE deliveries.merchant_id = queued.merchant_id AND `+string(lane)+`) AS head_ms FROM queued) AS queues
+		SELECT merchant_id, head_ms, end_ms FROM (SELECT merchant_id, `+least("due_ms")+` AS head_ms, `+end+` AS end_ms FROM queued) AS queues
 		WHERE head_ms IS NOT NULL`)
 }
 
@@ -225,7 +231,7 @@ func (q *queries) News(ctx context.Context, after int64) (queues []Queue, last i
 }
 
 func scanQueue(row scanner) (found Queue, err error) {
-	err = row.Scan(&found.MerchantID, &found.HeadMS)
+	err = row.Scan(&found.MerchantID, &found.HeadMS, &found.EndMS)
 	return found, err
 }
 

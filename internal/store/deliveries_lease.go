@@ -27,6 +27,7 @@ type Queue struct {
 	MerchantID string
 	HeadMS     int64 // Unix milliseconds
 	HeadSeq    int64 // of an event
+	EndMS      int64 // Unix milliseconds: when the first of its deliveries runs out of time; 0 when nobody looked
 }
 
 // Before reports whether the queue begins earlier than another's place.
@@ -315,7 +316,7 @@ func (tx *Tx) readAhead(ctx context.Context, query string, turns map[string]*tur
 			t.waiting = append(t.waiting, d)
 		}
 		if looked[d.MerchantID]++; looked[d.MerchantID] == t.limit {
-			t.further = &Queue{d.MerchantID, d.DueMS, d.Seq + 1}
+			t.further = &Queue{MerchantID: d.MerchantID, HeadMS: d.DueMS, HeadSeq: d.Seq + 1}
 		}
 	}
 	return err

@@ -379,6 +379,7 @@ func TestReleaseDeliveries(t *testing.T) {
 }
 
 func TestQueuesAndNews(t *testing.T) {
+	const day = store.RetryWindow
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		want := func(what string, lane store.Lane, want ...store.Queue) {
 			t.Helper()
@@ -397,13 +398,13 @@ func TestQueuesAndNews(t *testing.T) {
 		news(0, 0)
 		storetest.Schedule(t, s, "m", 0, 2, now)
 		storetest.Schedule(t, s, "n", 0, 1, now+7)
-		want("two queues", store.FirstLane, store.Queue{MerchantID: "m", HeadMS: now}, store.Queue{MerchantID: "n", HeadMS: now + 7})
+		want("two queues", store.FirstLane, store.Queue{MerchantID: "m", HeadMS: now, EndMS: now + day}, store.Queue{MerchantID: "n", HeadMS: now + 7, EndMS: now + 7 + day})
 		news(0, 3, store.Queue{MerchantID: "m", HeadMS: now, HeadSeq: 1}, store.Queue{MerchantID: "n", HeadMS: now + 7, HeadSeq: 3})
 		news(1, 3, store.Queue{MerchantID: "m", HeadMS: now + 1, HeadSeq: 2}, store.Queue{MerchantID: "n", HeadMS: now + 7, HeadSeq: 3})
 		news(3, 3)
 		finish(t, s, again("l1", now+9), lease(t, s, request("l1"))...)
-		want("one failed", store.FirstLane, store.Queue{MerchantID: "m", HeadMS: now + 1}, store.Queue{MerchantID: "n", HeadMS: now + 7})
-		want("and is to be tried again", store.RetryLane, store.Queue{MerchantID: "m", HeadMS: now + 9})
+		want("one failed", store.FirstLane, store.Queue{MerchantID: "m", HeadMS: now + 1, EndMS: now + 1 + day}, store.Queue{MerchantID: "n", HeadMS: now + 7, EndMS: now + 7 + day})
+		want("and is to be tried again", store.RetryLane, store.Queue{MerchantID: "m", HeadMS: now + 9, EndMS: now + day})
 		news(0, 3, store.Queue{MerchantID: "m", HeadMS: now + 1, HeadSeq: 2}, store.Queue{MerchantID: "n", HeadMS: now + 7, HeadSeq: 3})
 	})
 }
