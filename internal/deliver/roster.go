@@ -160,9 +160,14 @@ type sleeper struct {
 // sleepers are a heap, the first to wake on top.
 type sleepers []sleeper
 
-func (s sleepers) Len() int           { return len(s) }
-func (s sleepers) Less(i, j int) bool { return s[i].wakeMS < s[j].wakeMS }
-func (s sleepers) Swap(i, j int)      { s[i], s[j] = s[j], s[i] }
+// Len is heap.Interface's.
+func (s *sleepers) Len() int { return len(*s) }
+
+// Less is heap.Interface's.
+func (s *sleepers) Less(i, j int) bool { return (*s)[i].wakeMS < (*s)[j].wakeMS }
+
+// Swap is heap.Interface's.
+func (s *sleepers) Swap(i, j int) { (*s)[i], (*s)[j] = (*s)[j], (*s)[i] }
 
 // Push is heap.Interface's.
 func (s *sleepers) Push(x any) { *s = append(*s, x.(sleeper)) } //nolint:forcetypeassert // it holds nothing else
