@@ -366,6 +366,7 @@ func choose(r LeaseRequest, turns []*turn) {
 // at stays where it was.
 func (t *turn) left(r LeaseRequest) QueueState {
 	s := QueueState{Queue: t.Queue, Breaker: t.breaker, OpenBefore: t.open}
+	s.EndMS = 0
 	switch {
 	case t.open && r.Lane == RetryLane:
 	case t.taken < len(t.waiting):
