@@ -28,7 +28,7 @@ type rotating struct {
 	trusted  []string // by the interface's way
 	single   string   // by Standard Webhooks
 	dead     []string // secrets that sign no more, or never did
-	came     map[string]bool
+	came     map[string]bool // events, by delivery
 	pings    int
 	active   map[string]int // deliveries by the secret that X-Service-Signature is of
 	refused  []error
@@ -90,7 +90,9 @@ func (r *rotating) take(w http.ResponseWriter, req *http.Request) {
 		w.WriteHeader(http.StatusInternalServerError)
 		return
 	}
-	r.came[req.Header.Get(webhook.HeaderDelivery)] = true
+	if !ping {
+		r.came[req.Header.Get(webhook.HeaderDelivery)] = true
+	}
 	w.WriteHeader(http.StatusNoContent)
 }
 
