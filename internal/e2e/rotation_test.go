@@ -25,9 +25,9 @@ type rotating struct {
 	t testing.TB
 
 	mu       sync.Mutex
-	trusted  []string // by the interface's way
-	single   string   // by Standard Webhooks
-	dead     []string // secrets that sign no more, or never did
+	trusted  []string        // by the interface's way
+	single   string          // by Standard Webhooks
+	dead     []string        // secrets that sign no more, or never did
 	came     map[string]bool // events, by delivery
 	pings    int
 	active   map[string]int // deliveries by the secret that X-Service-Signature is of
