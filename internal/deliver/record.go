@@ -12,10 +12,11 @@ import (
 const (
 	// recordBatch is how many outcomes one transaction records at most.
 	recordBatch = 256
-	// recordFailures is how many failures may be among them: they cost more,
-	// and when endpoints hang together they come at once. What others have to
-	// write comes in between.
-	recordFailures = 8
+	// recordFailures is how many failures are among them: these, or of very many
+	// that wait the eighth part. They cost more, and when endpoints hang together
+	// they come at once: successes go before them, and what others have to write
+	// comes in between.
+	recordFailures, recordShare = 8, 8
 )
 
 // recorder gathers outcomes that come at the same time, so that they share
@@ -53,22 +54,43 @@ func (r *recorder) record(ctx context.Context, j job, o store.Outcome) bool {
 func (r *recorder) run(ctx context.Context) {
 	for {
 		r.mu.Lock()
-		n, failures := 0, 0
-		for n < min(len(r.waiting), recordBatch) && failures < recordFailures {
-			if r.waiting[n].outcome.Status != store.DeliveryDelivered {
-				failures++
-			}
-			n++
-		}
-		batch := r.waiting[:n:n]
-		r.waiting = r.waiting[n:]
-		r.running = n > 0
+		batch := r.take()
+		r.running = len(batch) > 0
 		r.mu.Unlock()
-		if n == 0 {
+		if len(batch) == 0 {
 			return
 		}
 		r.recordAll(ctx, batch)
 	}
+}
+
+// take removes what is to be recorded next. Outcomes of one merchant stay in
+// their order.
+func (r *recorder) take() (batch []*unrecorded) {
+	isFailure := func(u *unrecorded) bool { return u.outcome.Status != store.DeliveryDelivered }
+	failures := 0
+	for _, u := range r.waiting {
+		if isFailure(u) {
+			failures++
+		}
+	}
+	failures = max(recordFailures, failures/recordShare)
+	behind := make(map[string]bool) // merchants with an outcome that waits on
+	var left []*unrecorded
+	for _, u := range r.waiting {
+		id := u.outcome.Delivery.MerchantID
+		if behind[id] || len(batch) == recordBatch || isFailure(u) && failures == 0 {
+			behind[id] = true
+			left = append(left, u)
+			continue
+		}
+		if isFailure(u) {
+			failures--
+		}
+		batch = append(batch, u)
+	}
+	r.waiting = left
+	return batch
 }
 
 func (r *recorder) recordAll(ctx context.Context, batch []*unrecorded) {

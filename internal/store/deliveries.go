@@ -114,6 +114,13 @@ func (tx *Tx) endLeases(ctx context.Context, outcomes []Outcome) (map[hold]bool,
 	for i, o := range outcomes {
 		asked[o.hold()], seqs[i] = true, o.Delivery.Seq
 	}
+	if tx.postgres { // as leasing does: the delivery before the lease on it
+		if _, err := inChunks(seqs, func(chunk []any) ([]int64, error) {
+			return collect(ctx, &tx.queries, scanSeq, "SELECT seq FROM deliveries WHERE seq IN "+list(0, len(chunk))+" ORDER BY seq FOR NO KEY UPDATE", chunk...)
+		}); err != nil {
+			return nil, err
+		}
+	}
 	held, err := inChunks(seqs, func(chunk []any) ([]hold, error) {
 		return collect(ctx, &tx.queries, func(row scanner) (h hold, err error) {
 			err = row.Scan(&h.seq, &h.leaseID)

@@ -62,7 +62,9 @@ type LeaseRequest struct {
 
 // QueueState is how a queue was left by a request.
 type QueueState struct {
-	Queue              // HeadMS is 0 when nothing waits
+	// Queue's HeadMS is 0 when nothing waits. In the retry lane behind an open
+	// breaker it is as it was asked for.
+	Queue
 	Breaker    Breaker // of the merchant
 	OpenBefore bool    // the breaker is open: nothing but what is at its end was leased
 }
@@ -125,7 +127,9 @@ type turn struct {
 	limit   int            // how many are looked at
 	further *Queue         // where there may be more behind what was looked at; nil when there is not
 	open    bool           // the breaker is
-	held    bool           // for as long as a schedule lasts
+	// fromMS leaves out, by their deadlines, what ExpireDeliveries is to fail;
+	// in Unix milliseconds.
+	fromMS int64
 }
 
 // turns returns the queues that may be served, and on PostgreSQL keeps other
@@ -156,21 +160,27 @@ func (tx *Tx) turns(ctx context.Context, r LeaseRequest) ([]*turn, error) {
 	for id, t := range byID {
 		t.breaker = breakers[id]
 		t.open = t.breaker.UntilMS > r.NowMS
-		t.held = t.breaker.held(r.NowMS)
+		if t.breaker.givenUp(r.NowMS) {
+			t.fromMS = r.NowMS
+			// A first attempt's deadline is that long after it is due.
+			if first := r.NowMS - RetryWindow; r.Lane == FirstLane && t.HeadMS < first {
+				t.HeadMS, t.HeadSeq = first, 0
+			}
+		}
 	}
 	alone, err := tx.alone(ctx, r)
 	if err != nil {
 		return nil, err
-	}
-	if !alone {
-		return turns, tx.inFlight(ctx, r, free, byID)
 	}
 	for id, t := range byID {
 		for _, seq := range r.Busy[id] {
 			t.busy[seq] = true
 		}
 	}
-	return turns, nil
+	if alone {
+		return turns, nil
+	}
+	return turns, tx.inFlight(ctx, r, free, byID)
 }
 
 // lockMerchants locks merchants that nobody else has locked and returns them,
@@ -282,19 +292,22 @@ func (tx *Tx) lookAheadBy(ctx context.Context, r LeaseRequest, order string, tur
 	}
 	if !tx.postgres {
 		for _, t := range turns {
-			if err := tx.readAhead(ctx, r.ahead(order, "$1", "$2", "$3", "$4"), byID, t.MerchantID, t.HeadMS, t.HeadSeq, t.limit); err != nil {
+			if err := tx.readAhead(ctx, r.ahead(order, "$1", "$2", "$3", "$4", "$5"), byID, t.MerchantID, t.HeadMS, t.HeadSeq, t.fromMS, t.limit); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 	for part := range slices.Chunk(turns, chunkSize) {
-		ids, heads, seqs := make([]string, len(part)), make([]int64, len(part)), make([]int64, len(part))
+		ids := make([]string, len(part))
+		heads, seqs, from := make([]int64, len(part)), make([]int64, len(part)), make([]int64, len(part))
 		for i, t := range part {
-			ids[i], heads[i], seqs[i], t.limit = t.MerchantID, t.HeadMS, t.HeadSeq, most
+			ids[i], heads[i], seqs[i], from[i], t.limit = t.MerchantID, t.HeadMS, t.HeadSeq, t.fromMS, most
 		}
-		err := tx.readAhead(ctx, "SELECT found.* FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS wanted (merchant_id, head_ms, head_seq) CROSS JOIN LATERAL ("+
-			r.ahead(order, "wanted.merchant_id", "wanted.head_ms", "wanted.head_seq", "$4")+") AS found", byID, ids, heads, seqs, most)
+		err := tx.readAhead(ctx, `SELECT found.* FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[])
+			AS wanted (merchant_id, head_ms, head_seq, from_ms) CROSS JOIN LATERAL (`+
+			r.ahead(order, "wanted.merchant_id", "wanted.head_ms", "wanted.head_seq", "wanted.from_ms", "$5")+") AS found",
+			byID, ids, heads, seqs, from, most)
 		if err != nil {
 			return err
 		}
@@ -323,9 +336,10 @@ func (tx *Tx) readAhead(ctx context.Context, query string, turns map[string]*tur
 }
 
 // ahead reads the first deliveries of a merchant's queue behind its head.
-func (r LeaseRequest) ahead(order, merchant, headMS, headSeq, limit string) string {
+func (r LeaseRequest) ahead(order, merchant, headMS, headSeq, fromMS, limit string) string {
 	return fmt.Sprintf(`SELECT merchant_id, seq, attempts, since, due_ms, deadline_ms FROM deliveries
-		WHERE merchant_id = %s AND %s AND (%s, seq) >= (%s, %s) ORDER BY %[3]s, seq LIMIT %[6]s`, merchant, r.Lane, order, headMS, headSeq, limit)
+		WHERE merchant_id = %s AND %s AND (%s, seq) >= (%s, %s) AND deadline_ms >= %s ORDER BY %[3]s, seq LIMIT %[7]s`,
+		merchant, r.Lane, order, headMS, headSeq, fromMS, limit)
 }
 
 // allowed is how many deliveries of the merchant may be in flight.
@@ -337,9 +351,6 @@ func (t *turn) takes(r LeaseRequest) bool {
 		return false
 	}
 	next := t.waiting[t.taken]
-	if t.held && next.DeadlineMS < r.NowMS {
-		return false // it is to be failed: see ExpireDeliveries
-	}
 	if t.open {
 		return next.DeadlineMS-r.LastMS <= r.NowMS
 	}

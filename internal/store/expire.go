@@ -6,10 +6,15 @@ import (
 	"slices"
 )
 
-// held reports whether the endpoint has been left alone for as long as a
-// schedule lasts: it had the time to take what it was owed.
-func (b Breaker) held(nowMS int64) bool {
-	return b.State != BreakerClosed && b.SinceMS+RetryWindow <= nowMS
+// probeLate is by how many milliseconds a probe may be late before nobody
+// seems to probe: this service may have been down.
+const probeLate = 5 * 60 * 1000
+
+// givenUp reports whether the endpoint has been left alone for as long as a
+// schedule lasts, and probed all the while: it had the time to take what it was
+// owed.
+func (b Breaker) givenUp(nowMS int64) bool {
+	return b.State != BreakerClosed && b.SinceMS+RetryWindow <= nowMS && nowMS <= b.UntilMS+probeLate
 }
 
 // ExpireDeliveries fails deliveries of the merchants whose deadlines passed
@@ -18,7 +23,7 @@ func (b Breaker) held(nowMS int64) bool {
 //
 // One that was not attempted since its schedule began is owed an attempt, even
 // a late one, since it may have been this service that was down; unless its
-// endpoint has been left alone for as long as a schedule lasts.
+// endpoint has been probed in vain for as long as a schedule lasts.
 func (s *Store) ExpireDeliveries(ctx context.Context, merchantIDs []string, nowMS int64, limit int) (expired map[string]int, more bool, err error) {
 	err = s.Update(ctx, func(tx *Tx) error {
 		expired, more = make(map[string]int), false
@@ -31,7 +36,7 @@ func (s *Store) ExpireDeliveries(ctx context.Context, merchantIDs []string, nowM
 			if len(rows) == limit {
 				break
 			}
-			found, err := tx.overdue(ctx, id, breakers[id].held(nowMS), nowMS, limit-len(rows))
+			found, err := tx.overdue(ctx, id, breakers[id].givenUp(nowMS), nowMS, limit-len(rows))
 			if err != nil {
 				return err
 			}
@@ -55,15 +60,15 @@ func (s *Store) ExpireDeliveries(ctx context.Context, merchantIDs []string, nowM
 }
 
 // overdue locks and returns the merchant's deliveries whose deadlines passed;
-// of those that are owed an attempt only when the endpoint was held.
-func (tx *Tx) overdue(ctx context.Context, merchantID string, held bool, nowMS int64, limit int) ([]Delivery, error) {
+// those that are owed an attempt only when the endpoint is given up.
+func (tx *Tx) overdue(ctx context.Context, merchantID string, givenUp bool, nowMS int64, limit int) ([]Delivery, error) {
 	look := func(conditions string, beforeMS int64) ([]Delivery, error) {
 		return collect(ctx, &tx.queries, func(row scanner) (Delivery, error) {
 			d := Delivery{MerchantID: merchantID}
 			return d, row.Scan(&d.Seq, &d.Attempts)
 		}, "SELECT seq, attempts FROM deliveries WHERE merchant_id = $1 AND "+conditions+" LIMIT $3"+tx.lockFree(), merchantID, beforeMS, limit)
 	}
-	if !held {
+	if !givenUp {
 		return look("attempts > 0 AND deadline_ms < $2 AND attempts > since ORDER BY deadline_ms, seq", nowMS)
 	}
 	retries, err := look("attempts > 0 AND deadline_ms < $2 ORDER BY deadline_ms, seq", nowMS)
