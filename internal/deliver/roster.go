@@ -67,7 +67,20 @@ func (r *roster) place(merchantID string, steady, full bool, heldUntilMS, nowMS 
 	case r.wakesMS[merchantID] != wakeMS:
 		r.wakesMS[merchantID] = wakeMS
 		heap.Push(&r.asleep, sleeper{wakeMS, merchantID})
+		r.tidy()
 	}
+}
+
+// tidy removes what is outdated when it is most of what there is.
+func (r *roster) tidy() {
+	if len(r.asleep) < 2*len(r.wakesMS)+maxTurns {
+		return
+	}
+	r.asleep = r.asleep[:0]
+	for merchantID, wakeMS := range r.wakesMS {
+		r.asleep = append(r.asleep, sleeper{wakeMS, merchantID})
+	}
+	heap.Init(&r.asleep)
 }
 
 // woken removes from those asleep one that wakes by a time, and returns it.
@@ -95,16 +108,11 @@ func (r *roster) wakes() int64 {
 // kind, from behind the last turn on, as far as they were not asked already.
 // It reports whether there are more of doubtful endpoints.
 func (r *roster) turns(steady, doubtful int, asked map[string]bool) (queues []store.Queue, more bool) {
-	for _, kind := range []struct {
-		steady bool
-		limit  int
-	}{{true, steady}, {false, doubtful}} {
-		chosen, left := r.ready[kind.steady].next(min(kind.limit, maxTurns-len(queues)), asked)
-		more = left && !kind.steady
-		for _, m := range chosen {
-			asked[m] = true
-			queues = append(queues, r.heads[m])
-		}
+	chosen, _ := r.ready[true].next(min(steady, maxTurns), asked)
+	others, more := r.ready[false].next(min(doubtful, maxTurns-len(chosen)), asked)
+	for _, m := range append(chosen, others...) {
+		asked[m] = true
+		queues = append(queues, r.heads[m])
 	}
 	return queues, more
 }
@@ -184,6 +192,9 @@ type merchant struct {
 	breaker store.Breaker // as of the last look
 	looked  int           // how many surveys had begun then
 	busy    []int64       // the events whose attempts are under way, by this worker
+	// restedMS is until when the queues are left to other workers; in Unix
+	// milliseconds.
+	restedMS int64
 }
 
 // allowed returns how many attempts may be under way.

@@ -107,6 +107,21 @@ func TestRosterTurns(t *testing.T) {
 	}
 }
 
+// What is outdated does not pile up.
+func TestRosterStaysSmall(t *testing.T) {
+	r := newRoster()
+	r.add(queue("m", 1, 1))
+	for i := range int64(100 * maxTurns) {
+		r.place("m", true, false, 1000+i, 10)
+	}
+	if len(r.asleep) > maxTurns+2 {
+		t.Errorf("%d entries for one queue", len(r.asleep))
+	}
+	if wakes := r.wakes(); wakes != 1000+100*maxTurns-1 {
+		t.Errorf("it wakes at %d", wakes)
+	}
+}
+
 // Whatever happens, those are asked whose queue is due, whose endpoint is not
 // left alone and that are not full, by their kind, and the rest is woken when
 // its time comes.

@@ -13,8 +13,8 @@ import (
 const (
 	// surveyEvery is the longest time between two surveys.
 	surveyEvery = 5 * time.Second
-	// expireEvery is the shortest time between two of them that also fail what
-	// ran out of time.
+	// expireEvery is the shortest time between two looks for what ran out of
+	// time, unless the first left something over.
 	expireEvery = time.Minute
 	// maxKnown is of how many merchants at most a worker remembers, beyond those
 	// that have something waiting, how their endpoints do.
@@ -24,9 +24,11 @@ const (
 const (
 	// expireMerchants is how many merchants' queues one transaction looks
 	// through for what ran out of time, and expireBatch how many deliveries it
-	// fails at most: others wait for it.
+	// fails at most: others wait for it. After so many transactions the rest is
+	// left to the next survey.
 	expireMerchants = 64
 	expireBatch     = 256
+	expireBatches   = 64
 )
 
 // unknown is the number of the newest event that the rosters know of, before
@@ -46,11 +48,15 @@ type survey struct {
 // is open on PostgreSQL they take long.
 type surveyor struct {
 	begun   time.Time
-	count   int       // of those begun
-	expired time.Time // when what ran out of time was failed last
-	under   bool      // way
+	count   int  // of those begun
+	under   bool // way
 	results chan survey
-	group   sync.WaitGroup
+	// What ran out of time is failed beside the work, too, and apart from
+	// surveys: they must come whatever becomes of it.
+	expired  time.Time // when that began last, and left nothing over
+	expiring bool
+	expiries chan bool // whether it left something over
+	group    sync.WaitGroup
 }
 
 func (s *surveyor) wait() { s.group.Wait() }
@@ -143,44 +149,63 @@ func (r *run) look(ctx context.Context, number int) (found survey) {
 	if found.breakers, found.err = r.Store.Breakers(ctx, slices.Compact(merchants)); found.err != nil {
 		return found
 	}
-	if now := r.Now(); now.Sub(r.survey.expired) >= expireEvery {
-		if found.err = r.expire(ctx, found.queues, now.UnixMilli()); found.err != nil {
-			return found
-		}
-		r.survey.expired = now
-	}
 	found.counts, found.err = r.Store.BreakerCounts(ctx)
 	return found
 }
 
-// expire fails what ran out of time in the queues: behind an open breaker
-// nothing would take it up.
-func (r *run) expire(ctx context.Context, queues map[store.Lane][]store.Queue, nowMS int64) error {
+// expireAll begins to fail what a survey found to have run out of time: behind
+// an open breaker nothing would take it up.
+func (r *run) expireAll(queues map[store.Lane][]store.Queue, now time.Time) {
+	if r.survey.expiring || now.Sub(r.survey.expired) < expireEvery {
+		return
+	}
 	var late []string
 	for _, l := range r.lanes {
 		for _, q := range queues[l.name] {
-			if q.EndMS < nowMS {
+			if q.EndMS < now.UnixMilli() {
 				late = append(late, q.MerchantID)
 			}
 		}
 	}
+	if late == nil {
+		return
+	}
 	slices.Sort(late)
-	for part := range slices.Chunk(slices.Compact(late), expireMerchants) {
-		for more := true; more; {
+	late = slices.Compact(late)
+	r.survey.expired, r.survey.expiring = now, true
+	r.survey.group.Go(func() {
+		ctx, cancel := context.WithTimeout(r.work, surveyTimeout)
+		defer cancel()
+		more, err := r.expire(ctx, late, now.UnixMilli())
+		if err != nil && r.work.Err() == nil {
+			r.Logger.ErrorContext(ctx, "webhook deliveries whose deadlines passed cannot be failed; trying again", "error", err)
+		}
+		r.survey.expiries <- more
+	})
+}
+
+// expire fails what ran out of time, and reports whether there is more than it
+// does at once.
+func (r *run) expire(ctx context.Context, merchantIDs []string, nowMS int64) (more bool, err error) {
+	batches := expireBatches
+	for part := range slices.Chunk(merchantIDs, expireMerchants) {
+		for again := true; again; batches-- {
+			if batches == 0 {
+				return true, nil
+			}
 			var expired map[string]int
-			var err error
-			if expired, more, err = r.Store.ExpireDeliveries(ctx, part, nowMS, expireBatch); err != nil {
-				return err
+			if expired, again, err = r.Store.ExpireDeliveries(ctx, part, nowMS, expireBatch); err != nil {
+				return false, err
 			}
 			for merchantID, n := range expired {
 				r.Metrics.failed.Add(float64(n))
 				r.Logger.ErrorContext(ctx, "webhook deliveries failed: their deadlines passed while the endpoint was left alone",
 					"merchant", merchantID, "deliveries", n)
 			}
-			more = more && len(expired) > 0 // what is under way is none of ours
+			again = again && len(expired) > 0 // what is under way is none of ours
 		}
 	}
-	return nil
+	return false, nil
 }
 
 // surveyed takes in a survey. What this worker learned of a breaker since the
@@ -214,6 +239,7 @@ func (r *run) surveyed(found survey, now time.Time) {
 		maps.DeleteFunc(r.merchants, func(id string, m *merchant) bool { return len(m.busy) == 0 && !r.queued(id) })
 	}
 	r.Metrics.observeBreakers(found.counts)
+	r.expireAll(found.queues, now)
 }
 
 func (r *run) queued(merchantID string) bool {

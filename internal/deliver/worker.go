@@ -55,6 +55,9 @@ type Worker struct {
 	Limits    Limits
 }
 
+// elsewhere is how long a queue is left to the other workers that serve it.
+const elsewhere = 50 * time.Millisecond
+
 // observeEvery is how often the oldest delivery that is due is looked for.
 const observeEvery = time.Second
 
@@ -119,7 +122,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		},
 		merchants: make(map[string]*merchant),
 		seen:      unknown,
-		survey:    surveyor{results: make(chan survey, 1)},
+		survey:    surveyor{results: make(chan survey, 1), expiries: make(chan bool, 1)},
 		work:      work,
 		recorder:  &recorder{Worker: &configured},
 		finished:  make(chan finished, limits.First+limits.Retries+2*limits.Doubtful),
@@ -141,16 +144,16 @@ func (r *run) fill(ctx context.Context, woken bool) time.Duration {
 		return r.Limits.Poll
 	}
 	r.observe(now)
-	held := false
+	again := false
 	for _, l := range r.lanes {
-		heldHere, err := r.fillLane(l, now)
+		more, err := r.fillLane(l, now)
 		if err != nil {
 			r.Logger.ErrorContext(ctx, "webhook deliveries cannot be leased; trying again", "error", err)
 			return r.Limits.Poll
 		}
-		held = held || heldHere
+		again = again || more
 	}
-	if held {
+	if again {
 		return 0
 	}
 	next := r.next()
@@ -193,7 +196,7 @@ func (r *run) observe(now time.Time) {
 func (r *run) place(merchantID string, nowMS int64) {
 	m := r.know(merchantID)
 	for _, l := range r.lanes {
-		heldUntilMS := m.breaker.UntilMS
+		heldUntilMS := max(m.breaker.UntilMS, m.restedMS)
 		if l.ending[merchantID] {
 			heldUntilMS = 0
 		}
@@ -202,9 +205,9 @@ func (r *run) place(merchantID string, nowMS int64) {
 }
 
 // fillLane asks for each queue of the lane that is due once, as far as there
-// is room. It reports whether some are held back: those of doubtful endpoints
-// beyond the first few, so that a look at what is new comes in between.
-func (r *run) fillLane(l *lane, now time.Time) (held bool, err error) {
+// is room. It reports whether to go on at once, after a look at what is new:
+// with doubtful endpoints beyond the first few.
+func (r *run) fillLane(l *lane, now time.Time) (more bool, err error) {
 	for m, ok := l.roster.woken(now.UnixMilli()); ok; m, ok = l.roster.woken(now.UnixMilli()) {
 		r.place(m, now.UnixMilli())
 	}
@@ -215,19 +218,19 @@ func (r *run) fillLane(l *lane, now time.Time) (held bool, err error) {
 		steady, doubtful = max(0, steady), max(0, doubtful)
 		turns, more := l.roster.turns(steady, min(doubtful, gently), asked)
 		if len(turns) == 0 {
-			return more && gently < atOnce && doubtful > gently, nil
+			return more && gently == 0 && doubtful > 0, nil
 		}
-		begun, err := r.lease(l, turns, steady, min(doubtful, gently), now)
+		started, err := r.lease(l, turns, steady, min(doubtful, gently), now)
 		if err != nil {
 			return false, err
 		}
-		gently -= begun
+		gently -= started
 	}
 }
 
 // lease leases from queues and starts what it got. It returns how many of the
 // exchanges are with doubtful endpoints.
-func (r *run) lease(l *lane, turns []store.Queue, steady, doubtful int, now time.Time) (begun int, err error) {
+func (r *run) lease(l *lane, turns []store.Queue, steady, doubtful int, now time.Time) (started int, err error) {
 	ctx, cancel := context.WithTimeout(r.work, storeTimeout)
 	defer cancel()
 	until := now.Add(r.Limits.Lease)
@@ -260,7 +263,7 @@ func (r *run) lease(l *lane, turns []store.Queue, steady, doubtful int, now time
 		m.busy = append(m.busy, d.Seq)
 		if d.Doubtful {
 			l.begun++
-			begun++
+			started++
 		} else {
 			l.flights[d.Seq] = now
 		}
@@ -271,10 +274,15 @@ func (r *run) lease(l *lane, turns []store.Queue, steady, doubtful int, now time
 			r.finished <- finished{lane: l, outcome: o, abandoned: !recorded && r.work.Err() != nil}
 		}()
 	}
-	for _, q := range leased.Queues {
+	// Others serve those of which nothing was taken, or have them full.
+	rested := now.Add(elsewhere).UnixMilli()
+	for _, q := range turns {
+		if len(r.know(q.MerchantID).busy) == 0 {
+			r.know(q.MerchantID).restedMS = rested
+		}
 		r.place(q.MerchantID, now.UnixMilli())
 	}
-	return begun, err
+	return started, err
 }
 
 // busy returns what is under way of the merchants.
@@ -334,6 +342,11 @@ func (r *run) wait(ctx context.Context, atMost time.Duration) (woken bool) {
 	case <-timer.C:
 	case found := <-r.survey.results:
 		r.surveyed(found, r.Now())
+	case more := <-r.survey.expiries:
+		r.survey.expiring = false
+		if more {
+			r.survey.expired = time.Time{}
+		}
 	case f := <-r.finished:
 		r.free(f)
 		// Exchanges end in groups, as their outcomes are committed in groups.

@@ -378,6 +378,25 @@ func TestReleaseDeliveries(t *testing.T) {
 	})
 }
 
+// What the one who asks has under way is not leased to it again, though its
+// lease has ended and others could have it.
+func TestLeaseDeliveriesOwnUnderWay(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		events := storetest.Schedule(t, s, "m", 0, 1, now)
+		trust(t, s, "m")
+		for _, deliverer := range []string{"a", "b"} {
+			must(t, s.Enlist(t.Context(), deliverer, now, now+60_000))
+		}
+		r := request("1")
+		r.Deliverer, r.UntilMS = "a", now+1
+		leased := lease(t, s, r)
+		r.LeaseID, r.NowMS, r.UntilMS, r.Busy = "2", now+2, now+9, map[string][]int64{"m": {leased[0].Seq}}
+		wantIDs(t, "to the same", lease(t, s, r))
+		r.LeaseID, r.Deliverer, r.Busy = "3", "b", nil
+		wantIDs(t, "to another", lease(t, s, r), events[0].DeliveryID)
+	})
+}
+
 func TestQueuesAndNews(t *testing.T) {
 	const day = store.RetryWindow
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"fmt"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -55,6 +56,52 @@ func TestExpireDeliveries(t *testing.T) {
 		} {
 			if diff := gocmp.Diff(want, record(t, s, id)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", id, diff)
+			}
+		}
+	})
+}
+
+// An endpoint that has been given up is still probed, however many events of
+// its queue run out of time meanwhile: with one that is still in time.
+func TestGivenUpIsProbed(t *testing.T) {
+	const day = store.RetryWindow
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		events := storetest.Schedule(t, s, "dead", 0, 3000, now) // a millisecond apart
+		must(t, s.SaveBreaker(t.Context(), "dead", store.Breaker{State: store.BreakerOpen, Allowed: 1, Pauses: 9, SinceMS: now - day, UntilMS: now + day - 1}))
+		for i, at := range []int64{now + day, now + day + 1000} {
+			for more := true; more; {
+				var err error
+				_, more, err = s.ExpireDeliveries(t.Context(), []string{"dead"}, at, 999)
+				must(t, err)
+			}
+			r := request(fmt.Sprint("first ", i))
+			r.NowMS, r.UntilMS, r.Queues = at+500, at+501, []store.Queue{{MerchantID: "dead", HeadMS: 1}}
+			wantIDs(t, "a probe half a second later", lease(t, s, r), events[1000*i+500].DeliveryID)
+		}
+		// Of its retries, too.
+		for i, at := range []int64{now + day + 2000, now + day + 2100} {
+			r := request(fmt.Sprint("fail ", i))
+			r.NowMS, r.UntilMS, r.Queues = at, at+1, []store.Queue{{MerchantID: "dead", HeadMS: 1}}
+			finish(t, s, again(r.LeaseID, at), lease(t, s, r)...)
+		}
+		r := request("retry")
+		r.Lane, r.NowMS, r.UntilMS, r.Queues = store.RetryLane, now+day+2100, now+day+2101, []store.Queue{{MerchantID: "dead", HeadMS: 1}}
+		wantIDs(t, "a retry that is in time", lease(t, s, r), events[2100].DeliveryID)
+	})
+}
+
+// When it was this service that was down, an endpoint whose breaker was open
+// before has its chance.
+func TestExpireAfterAnOutage(t *testing.T) {
+	const day = store.RetryWindow
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		storetest.Schedule(t, s, "m", 0, 1, now)
+		const lastProbe = now + 2*day
+		must(t, s.SaveBreaker(t.Context(), "m", store.Breaker{State: store.BreakerOpen, Allowed: 1, Pauses: 1, SinceMS: now - 1, UntilMS: lastProbe}))
+		for _, c := range []struct{ at, want int64 }{{lastProbe + 300_001, 0}, {lastProbe + 300_000, 1}} {
+			expired, _, err := s.ExpireDeliveries(t.Context(), []string{"m"}, c.at, 256)
+			if err != nil || int64(expired["m"]) != c.want {
+				t.Errorf("%d ms after the last probe was due: %d failed, %v; want %d", c.at-lastProbe, expired["m"], err, c.want)
 			}
 		}
 	})

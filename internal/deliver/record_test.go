@@ -1,0 +1,63 @@
+package deliver
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/internal/store"
+)
+
+// Successes are recorded before failures, failures a few at a time or in
+// shares, and what concerns one merchant in its order.
+func TestRecorderTakes(t *testing.T) {
+	outcomeOf := func(merchant string, seq int64, status store.DeliveryStatus) *unrecorded {
+		return &unrecorded{outcome: store.Outcome{Delivery: store.Delivery{MerchantID: merchant, Seq: seq}, Status: status}}
+	}
+	t.Run("many failures", func(t *testing.T) {
+		r := &recorder{}
+		for i := range int64(900) {
+			r.waiting = append(r.waiting, outcomeOf("dead", i, store.DeliveryPending))
+		}
+		r.waiting = append(r.waiting, outcomeOf("well", 900, store.DeliveryDelivered))
+		batch := r.take()
+		if len(batch) != 900/recordShare+1 || batch[len(batch)-1].outcome.Delivery.Seq != 900 {
+			t.Errorf("a batch of %d that ends with %d, want the success with the eighth part of the failures",
+				len(batch), batch[len(batch)-1].outcome.Delivery.Seq)
+		}
+		batches := 1
+		for ; len(r.take()) > 0; batches++ {
+		}
+		if batches > 50 {
+			t.Errorf("%d batches for 900 failures", batches)
+		}
+	})
+	t.Run("in order", rapid.MakeCheck(func(t *rapid.T) {
+		r := &recorder{}
+		var all []int64
+		for i := range rapid.Int64Range(0, 2*recordBatch).Draw(t, "outcomes") {
+			status := rapid.SampledFrom([]store.DeliveryStatus{store.DeliveryDelivered, store.DeliveryPending, store.DeliveryFailed}).Draw(t, "status")
+			r.waiting = append(r.waiting, outcomeOf(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "merchant"), i, status))
+			all = append(all, i)
+		}
+		var taken []int64
+		last := map[string]int64{}
+		for batch := r.take(); len(batch) > 0; batch = r.take() {
+			if len(batch) > recordBatch {
+				t.Fatalf("a batch of %d", len(batch))
+			}
+			for _, u := range batch {
+				d := u.outcome.Delivery
+				if before, ok := last[d.MerchantID]; ok && before > d.Seq {
+					t.Fatalf("%d of %s comes after %d", d.Seq, d.MerchantID, before)
+				}
+				last[d.MerchantID] = d.Seq
+				taken = append(taken, d.Seq)
+			}
+		}
+		if slices.Sort(taken); !slices.Equal(taken, all) {
+			t.Fatalf("taken are %v of %d", taken, len(all))
+		}
+	}))
+}
