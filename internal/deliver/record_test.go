@@ -27,7 +27,8 @@ func TestRecorderTakes(t *testing.T) {
 				len(batch), batch[len(batch)-1].outcome.Delivery.Seq)
 		}
 		batches := 1
-		for ; len(r.take()) > 0; batches++ {
+		for len(r.take()) > 0 {
+			batches++
 		}
 		if batches > 50 {
 			t.Errorf("%d batches for 900 failures", batches)
