@@ -50,6 +50,7 @@ type surveyor struct {
 	begun   time.Time
 	count   int  // of those begun
 	under   bool // way
+	wanted  bool // another, at once
 	results chan survey
 	// What ran out of time is failed beside the work, too, and apart from
 	// surveys: they must come whatever becomes of it.
@@ -106,8 +107,10 @@ func (r *run) learn(now time.Time, woken bool) error {
 		r.looked = now
 		quiet = woken && r.seen == before
 	}
-	if !r.survey.under && (quiet || now.Sub(r.survey.begun) >= surveyEvery) {
-		r.survey.begun, r.survey.under = now, true
+	// One that is under way may have passed by what there is new.
+	r.survey.wanted = r.survey.wanted || quiet
+	if !r.survey.under && (r.survey.wanted || now.Sub(r.survey.begun) >= surveyEvery) {
+		r.survey.begun, r.survey.under, r.survey.wanted = now, true, false
 		r.survey.count++
 		number := r.survey.count
 		r.survey.group.Go(func() {

@@ -274,11 +274,10 @@ func (r *run) lease(l *lane, turns []store.Queue, steady, doubtful int, now time
 			r.finished <- finished{lane: l, outcome: o, abandoned: !recorded && r.work.Err() != nil}
 		}()
 	}
-	// Others serve those of which nothing was taken, or have them full.
-	rested := now.Add(elsewhere).UnixMilli()
 	for _, q := range turns {
-		if len(r.know(q.MerchantID).busy) == 0 {
-			r.know(q.MerchantID).restedMS = rested
+		m := r.know(q.MerchantID)
+		if head, ok := l.roster.heads[q.MerchantID]; ok && head.HeadMS <= now.UnixMilli() && len(m.busy) == 0 {
+			m.restedMS = now.Add(elsewhere).UnixMilli() // others serve it, or have it full
 		}
 		r.place(q.MerchantID, now.UnixMilli())
 	}
