@@ -196,7 +196,10 @@ func (r *run) observe(now time.Time) {
 func (r *run) place(merchantID string, nowMS int64) {
 	m := r.know(merchantID)
 	for _, l := range r.lanes {
-		heldUntilMS := max(m.breaker.UntilMS, m.restedMS)
+		heldUntilMS := m.breaker.UntilMS
+		if m.restedMS <= nowMS+elsewhere.Milliseconds() { // unless the clock was set back
+			heldUntilMS = max(heldUntilMS, m.restedMS)
+		}
 		if l.ending[merchantID] {
 			heldUntilMS = 0
 		}
