@@ -65,8 +65,7 @@ type QueueState struct {
 	// Queue's HeadMS is 0 when nothing waits. In the retry lane behind an open
 	// breaker it is as it was asked for.
 	Queue
-	Breaker    Breaker // of the merchant
-	OpenBefore bool    // the breaker is open: nothing but what is at its end was leased
+	Breaker Breaker // of the merchant
 }
 
 // Leased is the answer to a request.
@@ -376,7 +375,7 @@ func choose(r LeaseRequest, turns []*turn) {
 // left returns where the queue goes on. One of which only the end was looked
 // at stays where it was.
 func (t *turn) left(r LeaseRequest) QueueState {
-	s := QueueState{Queue: t.Queue, Breaker: t.breaker, OpenBefore: t.open}
+	s := QueueState{Queue: t.Queue, Breaker: t.breaker}
 	s.EndMS = 0
 	switch {
 	case t.open && r.Lane == RetryLane:

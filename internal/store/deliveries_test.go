@@ -232,7 +232,7 @@ func TestLeaseDeliveriesLast(t *testing.T) {
 		r.Lane, r.NowMS = store.RetryLane, now-10+store.RetryWindow-r.LastMS-1
 		got := leaseFrom(t, s, r)
 		wantIDs(t, "a millisecond before the first one's end is near", got.Deliveries)
-		if q := got.Queues[0]; !q.OpenBefore || q.HeadMS != now+5 {
+		if q := got.Queues[0]; q.Breaker.UntilMS <= r.NowMS || q.HeadMS != now+5 {
 			t.Errorf("left as %+v, want it open and where it was", q)
 		}
 		r.LeaseID, r.NowMS = "l3", r.NowMS+1

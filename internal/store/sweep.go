@@ -58,10 +58,7 @@ func (tx *Tx) sweep(ctx context.Context, before, after int64, limit int, tables 
 		}
 	}
 	for _, table := range tables {
-		if err := padded(old, 0, func(part []int64) error {
-			_, err := tx.exec(ctx, "DELETE FROM "+table+" WHERE seq IN "+list(0, len(part)), anys(part)...)
-			return err
-		}); err != nil {
+		if err := execIn(ctx, &tx.queries, "DELETE FROM "+table+" WHERE seq IN ", old); err != nil {
 			return after, false, err
 		}
 	}
