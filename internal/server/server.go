@@ -21,6 +21,7 @@ import (
 	"github.com/quittance/quittance/internal/checkout"
 	"github.com/quittance/quittance/internal/commit"
 	"github.com/quittance/quittance/internal/deliver"
+	"github.com/quittance/quittance/internal/descriptors"
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
@@ -71,6 +72,9 @@ type Config struct {
 	// TestWallet, when set, lets the checkout page pay by itself: on a
 	// development chain alone.
 	TestWallet checkout.TestWallet
+	// OpenFiles is how many file descriptors the process may use; 0 is as many
+	// as the system grants it.
+	OpenFiles int
 	// Routes are further ones, by their patterns: of a development world alone.
 	Routes map[string]http.Handler
 	Now    func() time.Time
@@ -94,6 +98,7 @@ type Server struct {
 	metrics  *metrics
 	writers  *commit.Metrics
 	registry *prometheus.Registry
+	budget   descriptors.Budget // of the whole process
 }
 
 // Run runs the service until the context ends, and then ends it in order:
@@ -102,6 +107,9 @@ type Server struct {
 func Run(ctx context.Context, cfg Config) (err error) {
 	defer func() { err = errors.Join(err, cfg.Listener.Close()) }()
 	s := &Server{Config: cfg, byKey: make(map[string]*chainRun), registry: prometheus.NewRegistry()}
+	if s.budget, err = s.divide(); err != nil {
+		return err
+	}
 	s.metrics = newMetrics(s.registry)
 	s.writers = commit.NewMetrics(s.registry)
 	s.store, err = store.Open(ctx, cfg.Database)
@@ -118,6 +126,22 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		}
 	}()
 	return s.serve(ctx)
+}
+
+// divide returns what each part of the process may have of its descriptors.
+func (s *Server) divide() (descriptors.Budget, error) {
+	limit := s.OpenFiles
+	if limit == 0 {
+		var err error
+		if limit, err = descriptors.Limit(); err != nil {
+			return descriptors.Budget{}, err
+		}
+	}
+	nodes := 0
+	for _, c := range s.Chains {
+		nodes += len(c.RPC)
+	}
+	return descriptors.New(limit, nodes)
 }
 
 // assemble makes the parts and connects them.

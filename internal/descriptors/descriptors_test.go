@@ -1,0 +1,63 @@
+package descriptors_test
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+	"testing"
+
+	"github.com/quittance/quittance/internal/descriptors"
+)
+
+func TestBudget(t *testing.T) {
+	for _, limit := range []int{256, 300, 512, 1024, 4096, 65_536, 1_048_576} {
+		b, err := descriptors.New(limit, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if total := b.Accepted + b.Webhooks; total > limit-80 || b.IdleWebhooks > b.Webhooks/4 {
+			t.Errorf("%d are divided as %+v", limit, b)
+		}
+		if b.Accepted < 64 || b.Webhooks < 64 || b.IdleWebhooks < 16 {
+			t.Errorf("of %d a part has too few: %+v", limit, b)
+		}
+	}
+	fewer, err := descriptors.New(512, 20)
+	if all, _ := descriptors.New(512, 0); err != nil || fewer.Accepted >= all.Accepted || fewer.Webhooks >= all.Webhooks {
+		t.Errorf("20 nodes leave %+v, %v; none %+v", fewer, err, all)
+	}
+	for _, c := range []struct{ limit, nodes int }{{255, 0}, {512, 100}, {0, 0}} {
+		if b, err := descriptors.New(c.limit, c.nodes); err == nil {
+			t.Errorf("%+v is divided as %+v", c, b)
+		}
+	}
+}
+
+func TestIsShortage(t *testing.T) {
+	op := func(err error) error {
+		return fmt.Errorf("connect: %w", &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("socket", err)})
+	}
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{
+		{nil, false}, {errors.New("too many open files"), false},
+		{op(syscall.EMFILE), true}, {op(syscall.ENFILE), true}, {op(syscall.ENOBUFS), true}, {op(syscall.ENOMEM), true},
+		{op(syscall.ECONNREFUSED), false}, {op(syscall.ECONNRESET), false}, {op(syscall.EADDRNOTAVAIL), false},
+	} {
+		if got := descriptors.IsShortage(c.err); got != c.want {
+			t.Errorf("IsShortage(%v) is %t", c.err, got)
+		}
+	}
+	if !descriptors.SaysShortage("lookup a.example: dial udp 127.0.0.53:53: socket: too many open files") || descriptors.SaysShortage("no such host") {
+		t.Error("texts are told wrongly")
+	}
+}
+
+func TestLimit(t *testing.T) {
+	if n, err := descriptors.Limit(); n <= 0 || err != nil {
+		t.Errorf("the limit is %d, %v", n, err)
+	}
+}
