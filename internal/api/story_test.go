@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -203,7 +204,7 @@ func TestStoryOfAPayment(t *testing.T) {
 		if got := s.payments(t, client.PaymentFilter{IncludePending: true}); got != created.ID+" pending;" {
 			t.Errorf("pending: %s", got)
 		}
-		if err := s.service.Confirm(ctx, "base", block.Header); err != nil {
+		if err := confirm(ctx, s.service, block.Header); err != nil {
 			t.Fatal(err)
 		}
 		if got := s.payments(t, client.PaymentFilter{MerchantID: "acme", ChainKey: "base", PageSize: 1}); got != created.ID+" ;" {
@@ -260,7 +261,7 @@ func TestStoryOfAttribution(t *testing.T) {
 				t.Errorf("%+v lists %q, want %q", filter, got, want)
 			}
 		}
-		if err := s.service.Confirm(ctx, "base", block.Header); err != nil {
+		if err := confirm(ctx, s.service, block.Header); err != nil {
 			t.Fatal(err)
 		}
 		if got := s.payments(t, client.PaymentFilter{IncludeUnattributed: true}); got != " confirmed;" {
@@ -349,4 +350,13 @@ func TestStoryOfNotices(t *testing.T) {
 			}
 		}
 	})
+}
+
+// confirm makes final what is pending on the chain base up to a line.
+func confirm(ctx context.Context, service *settle.Service, line settle.Header) error {
+	_, revision, err := service.Pending(ctx, "base", line.Number)
+	if err != nil {
+		return err
+	}
+	return service.Confirm(ctx, "base", line, revision)
 }

@@ -41,13 +41,14 @@ const (
 // transfers are stored; Confirmed the newest whose transfers are final. A
 // chain that was never read has Started false and zero headers. Halted is the
 // reason why the chain's indexer stopped, empty while it runs. Gap is nil when
-// no older blocks are to be read.
+// no older blocks are to be read. Revision is what Confirm wants to be told.
 type Cursor struct {
 	Started   bool
 	Indexed   Header
 	Confirmed Header
 	Halted    string
 	Gap       *Gap
+	Revision  int64
 }
 
 // Errors by which the ledger refuses what an indexer hands it.

@@ -24,7 +24,12 @@ const expireBatch = 500
 // there are done. Then the invoices expire whose last second the chain has
 // passed. The line must be a block that was read, and not one between two that
 // were; one that is final already changes nothing.
-func (s *Service) Confirm(ctx context.Context, chainKey string, line Header) error {
+//
+// The revision is that of the cursor when what becomes final was verified.
+// When the chain has another one by now, somebody took back what was verified,
+// and perhaps read it anew: it returns ErrCursorMoved and changes nothing, as
+// it does when the line is not a block that was read.
+func (s *Service) Confirm(ctx context.Context, chainKey string, line Header, revision int64) error {
 	return s.expiring(ctx, chainKey, func(tx *store.Tx, c *changes, cur *store.Cursor) error {
 		if line.Number <= cur.Confirmed.Number {
 			return nil
@@ -33,7 +38,7 @@ func (s *Service) Confirm(ctx context.Context, chainKey string, line Header) err
 		if err != nil {
 			return err
 		}
-		if len(kept) != 1 || kept[0].Hash != line.Hash {
+		if cur.Revision != revision || len(kept) != 1 || kept[0].Hash != line.Hash {
 			return ErrCursorMoved
 		}
 		if err := s.confirmTransfers(ctx, tx, c, chainKey, line.Number); err != nil {

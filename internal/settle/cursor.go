@@ -15,7 +15,7 @@ func (s *Service) Cursor(ctx context.Context, chainKey string) (Cursor, error) {
 	if errors.Is(err, store.ErrNotFound) {
 		return Cursor{}, nil
 	}
-	return Cursor{Started: err == nil, Indexed: cur.Indexed, Confirmed: cur.Confirmed, Halted: cur.Halted, Gap: cur.Gap}, err
+	return Cursor{Started: err == nil, Indexed: cur.Indexed, Confirmed: cur.Confirmed, Halted: cur.Halted, Gap: cur.Gap, Revision: cur.Revision}, err
 }
 
 // Since returns the earliest time (Unix seconds) of a block that could hold a
@@ -63,24 +63,28 @@ func (s *Service) Watched(ctx context.Context, chainKey string, addrs []invoice.
 
 // Pending returns the transfers up to a block that are not final yet: those of
 // payments and of refunds. They are to be held against their receipts before
-// Confirm.
-func (s *Service) Pending(ctx context.Context, chainKey string, through uint64) ([]invoice.Transfer, error) {
+// Confirm, which is to be given the revision: with another one, they are not
+// what is pending.
+func (s *Service) Pending(ctx context.Context, chainKey string, through uint64) (all []invoice.Transfer, revision int64, err error) {
+	cur, err := s.Store.Cursor(ctx, chainKey) // before what it counts
+	if err != nil {
+		return nil, 0, err
+	}
 	payments, err := s.Store.UnfinalPayments(ctx, chainKey, 0, through)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	refunds, err := s.Store.UnfinalRefunds(ctx, chainKey, 0, through)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	var all []invoice.Transfer
 	for _, p := range payments {
 		all = append(all, p.Transfer)
 	}
 	for _, r := range refunds {
 		all = append(all, r.Transfer)
 	}
-	return all, nil
+	return all, cur.Revision, nil
 }
 
 // Rollback leaves the blocks above a header, which is the newest that the
@@ -116,6 +120,7 @@ func (s *Service) Rollback(ctx context.Context, chainKey string, to Header) erro
 		cur.Indexed = to
 		// What a reorg left of the gap is read again as part of the head.
 		cur.Gap = cur.Gap.UpTo(to)
+		cur.Revision++
 		return tx.SaveCursor(ctx, chainKey, cur)
 	})
 }

@@ -225,7 +225,7 @@ func TestPendingAndWatched(t *testing.T) {
 		w.mine(start+1, paid, elsewhere)
 		w.mine(start+2, w.back(inv.Amount), unknown)
 		for through, want := range map[uint64]int{100: 0, 101: 1, 102: 3, 999: 3} {
-			if got, err := w.Pending(t.Context(), w.chainKey, through); err != nil || len(got) != want {
+			if got, _, err := w.Pending(t.Context(), w.chainKey, through); err != nil || len(got) != want {
 				t.Errorf("pending through %d: %d, %v, want %d", through, len(got), err, want)
 			}
 		}
@@ -237,7 +237,7 @@ func TestPendingAndWatched(t *testing.T) {
 			t.Errorf("a stranger's payment: %v, want ErrNotFound", err)
 		}
 		w.final()
-		if got, err := w.Pending(t.Context(), w.chainKey, 999); err != nil || len(got) != 0 {
+		if got, _, err := w.Pending(t.Context(), w.chainKey, 999); err != nil || len(got) != 0 {
 			t.Errorf("pending after all is final: %d, %v", len(got), err)
 		}
 	})
@@ -259,7 +259,7 @@ func TestTwoReplicasReadTheSameChain(t *testing.T) {
 			for i, s := range []*settle.Service{w.Service, other} {
 				wg.Go(func() {
 					if errs[i] = s.Observe(t.Context(), w.chainKey, []settle.Block{b}); errs[i] == nil {
-						errs[i] = s.Confirm(t.Context(), w.chainKey, b.Header)
+						errs[i] = confirm(t.Context(), s, w.chainKey, b.Header)
 					}
 				})
 			}

@@ -63,6 +63,9 @@ func (s *Service) Fill(ctx context.Context, chainKey string, next uint64, blocks
 			return err
 		}
 		cur.Gap = gap.After(through.Number)
+		if o.moved {
+			cur.Revision++
+		}
 		return tx.SaveCursor(ctx, chainKey, *cur)
 	})
 }

@@ -41,6 +41,9 @@ func (s *Service) Observe(ctx context.Context, chainKey string, blocks []Block) 
 			return err
 		}
 		cur.Indexed = last
+		if o.moved {
+			cur.Revision++
+		}
 		return tx.SaveCursor(ctx, chainKey, cur)
 	})
 }

@@ -19,6 +19,7 @@ type observer struct {
 	changes  *changes
 	chainKey string
 	final    bool // what is observed is final
+	moved    bool // a pending payment was found in another block than it was in
 }
 
 // observe stores what the blocks hold, in its order.

@@ -165,6 +165,7 @@ func (w *workbook) payment(e *entry) error {
 		p.ID, p.ObservedAt = e.paymentID, w.Now().Unix()
 	}
 	kept := keeps(p, e)
+	w.moved = w.moved || p.Status == invoice.Pending && p.BlockHash != e.BlockHash
 	p.Transfer = e.Transfer
 	p.Status, p.ConfirmedAt = w.status()
 	if !kept {

@@ -1,6 +1,7 @@
 package settle_test
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
@@ -126,6 +127,20 @@ func (w *world) service() *settle.Service {
 		Now:  func() time.Time { return time.Unix(w.seconds.Load(), 0) },
 		Rand: rand.Reader,
 	})
+}
+
+// Confirm is the service's, of what is pending now.
+func (w *world) Confirm(ctx context.Context, chainKey string, line settle.Header) error {
+	return confirm(ctx, w.Service, chainKey, line)
+}
+
+// confirm verifies nothing of what is pending, and makes it final.
+func confirm(ctx context.Context, s *settle.Service, chainKey string, line settle.Header) error {
+	_, revision, err := s.Pending(ctx, chainKey, line.Number)
+	if err != nil {
+		return err
+	}
+	return s.Confirm(ctx, chainKey, line, revision)
 }
 
 func (w *world) must(err error) {

@@ -18,11 +18,16 @@ type Header struct {
 // Cursor is how far a chain is read and how far it is final. Halted says why
 // its indexer stopped, and is empty while it runs. Gap is nil when there is
 // none. The parents of its headers are not kept.
+//
+// Revision counts how often something that was read of a block which is not
+// final was taken back: by a rollback, or when a transfer turned up in another
+// block. While it is the same, blocks are only added.
 type Cursor struct {
 	Indexed   Header
 	Confirmed Header
 	Halted    string
 	Gap       *Gap
+	Revision  int64
 }
 
 // Gap are older blocks of a chain that are still to be read, or to be read
@@ -57,7 +62,7 @@ func scanCursor(row scanner) (Cursor, error) {
 	var c Cursor
 	var next, last, lastTime sql.NullInt64
 	err := row.Scan(&c.Indexed.Number, hashCol(&c.Indexed.Hash), &c.Indexed.Time,
-		&c.Confirmed.Number, hashCol(&c.Confirmed.Hash), &c.Confirmed.Time, &c.Halted, &next, &last, &lastTime)
+		&c.Confirmed.Number, hashCol(&c.Confirmed.Hash), &c.Confirmed.Time, &c.Halted, &next, &last, &lastTime, &c.Revision)
 	if next.Valid {
 		c.Gap = &Gap{Next: uint64(next.Int64), Last: uint64(last.Int64), LastTime: lastTime.Int64}
 	}
@@ -74,7 +79,7 @@ func (g *Gap) columns() []any {
 }
 
 const cursorQuery = `SELECT indexed_number, indexed_hash, indexed_time, confirmed_number, confirmed_hash, confirmed_time,
-	halted, gap_next, gap_last, gap_last_time FROM chains WHERE chain_key = $1`
+	halted, gap_next, gap_last, gap_last_time, revision FROM chains WHERE chain_key = $1`
 
 // Cursor returns how far the chain is read, or ErrNotFound when it never was.
 func (q *queries) Cursor(ctx context.Context, chainKey string) (Cursor, error) {
@@ -98,13 +103,14 @@ func (tx *Tx) InsertChain(ctx context.Context, chainKey string, at Header, gap *
 	return n == 1, err
 }
 
-// SaveCursor writes how far the chain is read and final, and its gap.
+// SaveCursor writes how far the chain is read and final, its gap and its
+// revision.
 func (tx *Tx) SaveCursor(ctx context.Context, chainKey string, c Cursor) error {
 	_, err := tx.exec(ctx, `UPDATE chains SET indexed_number = $2, indexed_hash = $3, indexed_time = $4,
 		confirmed_number = $5, confirmed_hash = $6, confirmed_time = $7, halted = $8,
-		gap_next = $9, gap_last = $10, gap_last_time = $11 WHERE chain_key = $1`,
-		append([]any{chainKey, int64(c.Indexed.Number), c.Indexed.Hash.String(), c.Indexed.Time,
-			int64(c.Confirmed.Number), c.Confirmed.Hash.String(), c.Confirmed.Time, c.Halted}, c.Gap.columns()...)...)
+		gap_next = $9, gap_last = $10, gap_last_time = $11, revision = $12 WHERE chain_key = $1`,
+		append(append([]any{chainKey, int64(c.Indexed.Number), c.Indexed.Hash.String(), c.Indexed.Time,
+			int64(c.Confirmed.Number), c.Confirmed.Hash.String(), c.Confirmed.Time, c.Halted}, c.Gap.columns()...), c.Revision)...)
 	return err
 }
 

@@ -29,7 +29,7 @@ func (w *Watcher) confirm(ctx context.Context, n node, t told, line uint64) (set
 	if next := w.tracker.Ahead(maxAgreed); w.Chain.Agree > 1 && next.Number < at.Number {
 		at = next
 	}
-	pending, err := w.Ledger.Pending(ctx, w.Chain.Key, at.Number)
+	pending, revision, err := w.Ledger.Pending(ctx, w.Chain.Key, at.Number)
 	if err != nil {
 		return false, err
 	}
@@ -46,7 +46,7 @@ func (w *Watcher) confirm(ctx context.Context, n node, t told, line uint64) (set
 	if ok, err := check(ctx, n, at, pending); !ok || err != nil {
 		return false, err
 	}
-	if err := w.Ledger.Confirm(ctx, w.Chain.Key, at); err != nil {
+	if err := w.Ledger.Confirm(ctx, w.Chain.Key, at, revision); err != nil {
 		return false, err
 	}
 	w.tracker.Finalize(at)

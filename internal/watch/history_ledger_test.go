@@ -63,9 +63,9 @@ func (l *shakyLedger) Rollback(ctx context.Context, key string, to settle.Header
 	return l.change(func() error { return l.Ledger.Rollback(ctx, key, to) })
 }
 
-func (l *shakyLedger) Confirm(ctx context.Context, key string, line settle.Header) error {
+func (l *shakyLedger) Confirm(ctx context.Context, key string, line settle.Header, revision int64) error {
 	return l.change(func() error {
-		err := l.Ledger.Confirm(ctx, key, line)
+		err := l.Ledger.Confirm(ctx, key, line, revision)
 		if err == nil {
 			l.judge(line)
 		}

@@ -32,10 +32,12 @@ type Ledger interface {
 	// read. Below the newest final block it is settle.ErrFinalityViolated.
 	Rollback(ctx context.Context, chainKey string, to settle.Header) error
 	// Pending returns the transfers in blocks up to through that are recorded
-	// and not final.
-	Pending(ctx context.Context, chainKey string, through uint64) ([]invoice.Transfer, error)
-	// Confirm makes everything in blocks up to line final.
-	Confirm(ctx context.Context, chainKey string, line settle.Header) error
+	// and not final, and the revision that Confirm is to be given.
+	Pending(ctx context.Context, chainKey string, through uint64) (transfers []invoice.Transfer, revision int64, err error)
+	// Confirm makes everything in blocks up to line final. It is
+	// settle.ErrCursorMoved when the chain's revision is another one: what was
+	// verified was taken back meanwhile.
+	Confirm(ctx context.Context, chainKey string, line settle.Header, revision int64) error
 	// Fill records what the final blocks next..through of the cursor's gap hold,
 	// of which those that hold nothing of interest may be left out. All of it
 	// is final at once. It is settle.ErrCursorMoved when the gap begins

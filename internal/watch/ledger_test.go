@@ -165,11 +165,12 @@ func (m *memory) Rollback(_ context.Context, _ string, to settle.Header) error {
 		}
 		m.headers = slices.DeleteFunc(m.headers, func(h settle.Header) bool { return h.Number > to.Number })
 		m.cursor.Indexed = to
+		m.cursor.Revision++
 		return nil
 	})
 }
 
-func (m *memory) Pending(_ context.Context, _ string, through uint64) ([]invoice.Transfer, error) {
+func (m *memory) Pending(_ context.Context, _ string, through uint64) ([]invoice.Transfer, int64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var found []invoice.Transfer
@@ -178,15 +179,15 @@ func (m *memory) Pending(_ context.Context, _ string, through uint64) ([]invoice
 			found = append(found, r.Transfer)
 		}
 	}
-	return found, nil
+	return found, m.cursor.Revision, nil
 }
 
-func (m *memory) Confirm(_ context.Context, _ string, line settle.Header) error {
+func (m *memory) Confirm(_ context.Context, _ string, line settle.Header, revision int64) error {
 	return m.change(func() error {
 		if line.Number <= m.cursor.Confirmed.Number {
 			return m.breach("block %d is confirmed although block %d is", line.Number, m.cursor.Confirmed.Number)
 		}
-		if !slices.Contains(m.headers, line) {
+		if revision != m.cursor.Revision || !slices.Contains(m.headers, line) {
 			return settle.ErrCursorMoved
 		}
 		for id, r := range m.records {

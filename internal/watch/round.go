@@ -125,6 +125,11 @@ func (w *Watcher) catchUp(ctx context.Context, n node, t told, last uint64) erro
 	if settled, err := w.confirm(ctx, n, t, w.tracker.Tip().Number); !settled || err != nil {
 		return err
 	}
+	// What is read from here on is verified by how it is read.
+	cursor, err := w.Ledger.Cursor(ctx, w.Chain.Key)
+	if err != nil {
+		return err
+	}
 	tip := w.tracker.Tip()
 	w.catchup.begin(tip.Number+1, last)
 	return w.stream(ctx, span{tip.Number + 1, last, last}, tip, tip, func(ctx context.Context, blocks []settle.Block) error {
@@ -132,7 +137,7 @@ func (w *Watcher) catchUp(ctx context.Context, n node, t told, last uint64) erro
 			return err
 		}
 		through := w.tracker.Tip()
-		if err := w.Ledger.Confirm(ctx, w.Chain.Key, through); err != nil {
+		if err := w.Ledger.Confirm(ctx, w.Chain.Key, through, cursor.Revision); err != nil {
 			return err
 		}
 		w.tracker.Finalize(through)

@@ -1,0 +1,167 @@
+package settle_test
+
+import (
+	"errors"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+)
+
+// TestConfirmIsBoundToWhatWasVerified has one replica verify a payment, and
+// another take its block back and read it anew without the payment before the
+// first confirms.
+func TestConfirmIsBoundToWhatWasVerified(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		other := w.service()
+		inv := w.create()
+		block := w.next(start+1, w.pay(inv.Amount))
+		w.observe(block)
+		line := w.mine(inv.ExpiresAt + 1)
+		verified, revision, err := w.Pending(t.Context(), w.chainKey, line.Number)
+		if err != nil || len(verified) != 1 {
+			t.Fatalf("%d transfers are pending (%v), want 1", len(verified), err)
+		}
+
+		without := w.blocks[1:]
+		without[0].Transfers = nil
+		w.must(other.Rollback(t.Context(), w.chainKey, w.blocks[0].Header))
+		w.must(other.Observe(t.Context(), w.chainKey, without))
+		if err := w.Service.Confirm(t.Context(), w.chainKey, line, revision); !errors.Is(err, settle.ErrCursorMoved) {
+			t.Errorf("confirming what was verified before: %v, want ErrCursorMoved", err)
+		}
+		if got := w.invoice(inv.ID); got.Status != invoice.Open {
+			t.Fatalf("the invoice is %s without that anybody verified it", got.Status)
+		}
+
+		// Read once more, as it is, and verified: now it is paid.
+		w.must(other.Rollback(t.Context(), w.chainKey, w.blocks[0].Header))
+		w.must(other.Observe(t.Context(), w.chainKey, []settle.Block{block, w.blocks[2]}))
+		w.final()
+		if got := w.invoice(inv.ID); got.Status != invoice.Paid {
+			t.Errorf("the invoice is %s, want paid", got.Status)
+		}
+	})
+}
+
+// TestConfirmIsBoundToThePaymentsBlock has another replica find a transfer that
+// was verified once more, in a later block.
+func TestConfirmIsBoundToThePaymentsBlock(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		inv := w.create()
+		paid := w.pay(inv.Amount)
+		w.mine(start+1, paid)
+		line := w.mine(inv.ExpiresAt + 1)
+		_, revision, err := w.Pending(t.Context(), w.chainKey, line.Number)
+		w.must(err)
+		again := w.next(inv.ExpiresAt+2, paid)
+		w.must(w.service().Observe(t.Context(), w.chainKey, []settle.Block{again}))
+		if err := w.Service.Confirm(t.Context(), w.chainKey, line, revision); !errors.Is(err, settle.ErrCursorMoved) {
+			t.Errorf("confirming below the payment's new block: %v, want ErrCursorMoved", err)
+		}
+	})
+}
+
+// TestReplicasConfirmWhatTheyVerified interleaves two replicas at random: each
+// verifies, takes back, reads anew with or without the payments, and confirms
+// what it verified last. What becomes final must be what the replica that
+// confirmed it had verified: nothing more, and nothing less.
+func TestReplicasConfirmWhatTheyVerified(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		rapid.Check(t, func(r *rapid.T) {
+			w := db.world(t)
+			w.create() // so that the address is watched
+			replicas := []*replica{{Service: w.Service}, {Service: w.service()}}
+			pick := func() *replica { return replicas[rapid.IntRange(0, 1).Draw(r, "replica")] }
+			blocks := w.blocks[:1]
+			top := func() settle.Header { return blocks[len(blocks)-1].Header }
+			final, done := 0, make(map[invoice.Hash]bool)
+			r.Repeat(map[string]func(*rapid.T){
+				"observe": func(r *rapid.T) {
+					w.blocks = blocks
+					b := w.next(top().Time+1, w.pay(invoice.NewAmount(7)))
+					if rapid.Bool().Draw(r, "empty") {
+						b.Transfers = nil
+					}
+					w.must(pick().Observe(t.Context(), w.chainKey, []settle.Block{b}))
+					blocks = append(blocks, b)
+				},
+				"read anew": func(r *rapid.T) {
+					if len(blocks)-1 == final {
+						r.Skip("all is final")
+					}
+					from := rapid.IntRange(final, len(blocks)-2).Draw(r, "from")
+					p := pick()
+					w.must(p.Rollback(t.Context(), w.chainKey, blocks[from].Header))
+					for i := range blocks[from+1:] {
+						if b := &blocks[from+1+i]; rapid.Bool().Draw(r, "without") {
+							b.Transfers = nil
+						}
+					}
+					w.must(p.Observe(t.Context(), w.chainKey, blocks[from+1:]))
+				},
+				"verify": func(*rapid.T) { pick().verify(t, w, top()) },
+				"confirm": func(r *rapid.T) {
+					p := pick()
+					if p.line.Number <= blocks[final].Number {
+						r.Skip("nothing was verified")
+					}
+					err := p.Confirm(t.Context(), w.chainKey, p.line, p.revision)
+					if errors.Is(err, settle.ErrCursorMoved) {
+						return
+					}
+					w.must(err)
+					var became []invoice.Transfer
+					for final < len(blocks)-1 && blocks[final].Number < p.line.Number {
+						final++
+						became = append(became, blocks[final].Transfers...)
+					}
+					p.wantVerified(r, became, done)
+				},
+			})
+		})
+	})
+}
+
+// replica is one of several services, and what it verified last.
+type replica struct {
+	*settle.Service
+	line     settle.Header
+	verified []invoice.Transfer
+	revision int64
+}
+
+func (p *replica) verify(t *testing.T, w *world, line settle.Header) {
+	t.Helper()
+	var err error
+	p.line = line
+	p.verified, p.revision, err = p.Pending(t.Context(), w.chainKey, line.Number)
+	w.must(err)
+}
+
+// wantVerified demands that the transfers that became final are those that were
+// verified, but for what was final before.
+func (p *replica) wantVerified(r *rapid.T, became []invoice.Transfer, final map[invoice.Hash]bool) {
+	known := make(map[invoice.Hash]bool)
+	for _, t := range p.verified {
+		known[t.TxHash] = true
+	}
+	for _, t := range became {
+		if !known[t.TxHash] {
+			r.Fatalf("the transfer of %s became final, and was not verified", t.TxHash)
+		}
+		final[t.TxHash] = true
+	}
+	for _, t := range p.verified {
+		if !final[t.TxHash] {
+			r.Fatalf("the transfer of %s was verified, and is not final", t.TxHash)
+		}
+	}
+}
