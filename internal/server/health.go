@@ -46,6 +46,13 @@ type health struct {
 	Ready    bool          `json:"ready"`
 	Database string        `json:"database"`
 	Chains   []chainHealth `json:"chains"`
+	Stalled  []stalledWork `json:"stalled,omitempty"`
+}
+
+// stalledWork is work that makes no progress.
+type stalledWork struct {
+	Work    string `json:"work"`
+	Seconds int64  `json:"seconds"` // since its last progress
 }
 
 // live answers /healthz: the process serves requests.
@@ -54,8 +61,8 @@ func live(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte("ok\n")) // an error means that the caller has gone
 }
 
-// ready answers /readyz: the database answers and every chain is read. It
-// says what is wrong, and answers 503 when something is.
+// ready answers /readyz: the database answers, every chain is read, and no work
+// is stalled. It says what is wrong, and answers 503 when something is.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
 	defer cancel()
@@ -68,6 +75,10 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 		c := healthOf(run.status(s.Now()))
 		h.Ready = h.Ready && c.Ready
 		h.Chains = append(h.Chains, c)
+	}
+	for _, stall := range s.dog.Stalled() {
+		h.Ready = false
+		h.Stalled = append(h.Stalled, stalledWork{stall.Name, int64(stall.For / time.Second)})
 	}
 	status := http.StatusOK
 	if !h.Ready {

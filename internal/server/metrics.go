@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/quittance/quittance/internal/watch"
+	"github.com/quittance/quittance/internal/watchdog"
 )
 
 // metrics are the numbers of the server itself; its parts add their own.
@@ -91,3 +92,24 @@ func (w *statusWriter) WriteHeader(status int) {
 
 // Unwrap lets http.ResponseController reach the writer beneath.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// stalled measures work that makes no progress.
+var stalled = prometheus.NewDesc("quittance_stalled_seconds",
+	"How long work has made no progress, for each piece of work that has made none for a minute.", []string{"work"}, nil)
+
+// stallMetrics measures what a watchdog knows, when it is asked to.
+type stallMetrics struct{ dog *watchdog.Watchdog }
+
+// Describe is prometheus.Collector's.
+func (m stallMetrics) Describe(out chan<- *prometheus.Desc) { out <- stalled }
+
+// Collect is prometheus.Collector's.
+func (m stallMetrics) Collect(out chan<- prometheus.Metric) {
+	longest := make(map[string]time.Duration) // several tasks may have one name
+	for _, s := range m.dog.Stalled() {
+		longest[s.Name] = max(longest[s.Name], s.For)
+	}
+	for name, d := range longest {
+		out <- prometheus.MustNewConstMetric(stalled, prometheus.GaugeValue, d.Seconds(), name)
+	}
+}

@@ -18,11 +18,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/watchdog"
 )
 
 // testToken is the token of the tests' chains.
@@ -144,7 +146,7 @@ func TestReadyFollowsTheDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log logBuffer
-	s := &Server{Config: Config{Now: time.Now, Logger: slog.New(slog.NewTextHandler(&log, nil))}, store: db}
+	s := &Server{Config: Config{Now: time.Now, Logger: slog.New(slog.NewTextHandler(&log, nil))}, store: db, dog: watchdog.New(0)}
 	for _, want := range []int{http.StatusOK, http.StatusServiceUnavailable} {
 		w := httptest.NewRecorder()
 		s.ready(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", nil))
@@ -157,6 +159,32 @@ func TestReadyFollowsTheDatabase(t *testing.T) {
 	}
 	if !strings.Contains(log.String(), "level=ERROR") {
 		t.Errorf("it logged %q", log.String())
+	}
+}
+
+// TestReadyFollowsTheWork has work that makes no progress.
+func TestReadyFollowsTheWork(t *testing.T) {
+	db, err := store.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "quittance.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	s := &Server{Config: Config{Now: time.Now, Logger: slog.New(slog.DiscardHandler)}, store: db, dog: watchdog.New(1)}
+	task := s.dog.Begin("deliveries: lease")
+	for _, want := range []int{http.StatusServiceUnavailable, http.StatusOK} {
+		w := httptest.NewRecorder()
+		s.ready(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", nil))
+		collected := make(chan prometheus.Metric, 2)
+		stallMetrics{s.dog}.Collect(collected)
+		measured := len(collected)
+		if named := strings.Contains(w.Body.String(), `"work":"deliveries: lease"`); w.Code != want || named != (want != http.StatusOK) || named != (measured == 1) {
+			t.Errorf("answered %d %s, %d measured; want %d", w.Code, w.Body, measured, want)
+		}
+		task.End()
 	}
 }
 

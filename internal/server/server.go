@@ -26,6 +26,7 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/vault"
+	"github.com/quittance/quittance/internal/watchdog"
 )
 
 // Limits of the server.
@@ -99,6 +100,7 @@ type Server struct {
 	writers  *commit.Metrics
 	registry *prometheus.Registry
 	budget   descriptors.Budget // of the whole process
+	dog      *watchdog.Watchdog // of the work that must go on
 }
 
 // Run runs the service until the context ends, and then ends it in order:
@@ -106,7 +108,7 @@ type Server struct {
 // back, the database closed. It returns nil when that went well.
 func Run(ctx context.Context, cfg Config) (err error) {
 	defer func() { err = errors.Join(err, cfg.Listener.Close()) }()
-	s := &Server{Config: cfg, byKey: make(map[string]*chainRun), registry: prometheus.NewRegistry()}
+	s := &Server{Config: cfg, byKey: make(map[string]*chainRun), registry: prometheus.NewRegistry(), dog: watchdog.New(0)}
 	if s.budget, err = s.divide(); err != nil {
 		return err
 	}
@@ -174,7 +176,7 @@ func (s *Server) assemble(ctx context.Context) error {
 		s.chains = append(s.chains, run)
 		s.byKey[c.Key] = run
 	}
-	s.registry.MustRegister(providerMetrics{s.chains})
+	s.registry.MustRegister(providerMetrics{s.chains}, stallMetrics{s.dog})
 	return nil
 }
 
@@ -236,6 +238,10 @@ func (s *Server) serve(ctx context.Context) error {
 		if err := httpServer.Shutdown(drain); err != nil {
 			return errors.Join(fmt.Errorf("requests under way were cut off: %w", err), httpServer.Close())
 		}
+		return nil
+	})
+	group.Go(func() error {
+		s.dog.Run(ctx, s.Logger)
 		return nil
 	})
 	group.Go(func() error { return s.worker.Run(ctx) })
