@@ -146,6 +146,10 @@ func (c *Client) call(ctx context.Context, method string, u *url.URL, header htt
 		return fmt.Errorf("client: %w", err)
 	}
 	defer func() { err = errors.Join(err, response.Body.Close()) }()
+	if response.StatusCode == http.StatusSwitchingProtocols {
+		// The body is the bare connection, which the context does not end.
+		return fmt.Errorf("client: %s %s was answered %s, which was not asked for", method, u, response.Status)
+	}
 	text, err := io.ReadAll(io.LimitReader(response.Body, MaxAnswer+1))
 	switch {
 	case err != nil:

@@ -10,7 +10,6 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
-	"github.com/ethereum/go-ethereum/ethclient"
 
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/invoice"
@@ -32,11 +31,11 @@ type Deployment struct {
 func (d Deployment) Deploy(ctx context.Context) (invoice.Address, error) {
 	ctx, cancel := context.WithTimeout(ctx, deployTimeout)
 	defer cancel()
-	client, err := ethclient.DialContext(ctx, d.RPC)
+	client, done, err := Dial(ctx, d.RPC)
 	if err != nil {
-		return invoice.Address{}, fmt.Errorf("reach the node: %w", presentable(err))
+		return invoice.Address{}, fmt.Errorf("reach the node: %w", err)
 	}
-	defer client.Close()
+	defer done()
 	id, err := client.ChainID(ctx)
 	if err != nil {
 		return invoice.Address{}, fmt.Errorf("ask the node for its chain id: %w", presentable(err))

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 	"sync"
@@ -44,6 +44,9 @@ var (
 	// ErrTimeout: the node took longer than the endpoint's Timeout. That the
 	// caller's context ended is another error, context.DeadlineExceeded.
 	ErrTimeout = errors.New("the node did not answer in time")
+	// ErrRedirected: the node answered with a redirect. It is not followed: it
+	// could lead anywhere, and would carry the URL's access key there.
+	ErrRedirected = errors.New("the node's address redirects, and redirects are not followed; configure the address that it leads to")
 )
 
 // Endpoint asks one node over JSON-RPC. It connects at the first call, and
@@ -68,10 +71,14 @@ type Endpoint struct {
 	batchSize  atomic.Int64                                   // calls that the node takes in one batch
 	subscribed atomic.Bool
 
+	http    *http.Transport
+	dialing chan struct{} // holds a token while the client is dialed
+
+	ended context.Context // ends when the endpoint is closed
+	end   context.CancelFunc
+
 	mu     sync.Mutex
-	client *rpc.Client
-	http   *http.Transport
-	closed bool
+	client *rpc.Client // nil until it is dialed
 }
 
 // NewEndpoint returns the endpoint at an http, https, ws or wss URL. It does
@@ -92,18 +99,11 @@ func NewEndpoint(rawURL string) (*Endpoint, error) {
 	e := &Endpoint{
 		url: rawURL, name: u.Scheme + "://" + u.Host, secrets: concealer(u),
 		Timeout: CallTimeout, MaxAnswer: MaxResponse,
-		http: http.DefaultTransport.(*http.Transport).Clone(),
+		http: newHTTPTransport(u.Hostname()), dialing: make(chan struct{}, 1),
 	}
-	e.http.DisableCompression = isNear(u.Hostname())
+	e.ended, e.end = context.WithCancel(context.Background())
 	e.batchSize.Store(MaxBatch)
 	return e, nil
-}
-
-// isNear reports whether a host is this machine or one on its network. To
-// compress what goes that way takes longer than to send it.
-func isNear(host string) bool {
-	a, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && (a.IsLoopback() || a.IsPrivate())
 }
 
 // String names the endpoint by scheme and host. The rest of its URL often
@@ -112,35 +112,13 @@ func (e *Endpoint) String() string { return e.name }
 
 // Close ends the endpoint's connection. Calls fail from then on.
 func (e *Endpoint) Close() {
+	e.end()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.closed = true
 	if e.client != nil {
 		e.client.Close()
 	}
 	e.http.CloseIdleConnections()
-}
-
-// connect returns the client of the node, dialling it if there is none.
-func (e *Endpoint) connect(ctx context.Context) (*rpc.Client, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
-		return nil, rpc.ErrClientQuit
-	}
-	if e.client == nil {
-		ctx, cancel := context.WithTimeout(ctx, e.Timeout)
-		defer cancel()
-		c, err := rpc.DialOptions(ctx, e.url,
-			rpc.WithHTTPClient(&http.Client{Transport: transport{e.http, e.MaxAnswer}}),
-			rpc.WithWebsocketMessageSizeLimit(e.MaxAnswer),
-		)
-		if err != nil {
-			return nil, err
-		}
-		e.client = c
-	}
-	return e.client, nil
 }
 
 // call makes one call and decodes its answer into result. A JSON null sets a
@@ -197,7 +175,12 @@ func (e *Endpoint) ask(ctx context.Context, elems []rpc.BatchElem, x *exchange, 
 	if err == nil {
 		err = send(limited, client)
 	}
+	if err == nil && limited.Err() != nil {
+		// The answer did not end in time, though what was needed of it came.
+		err = limited.Err()
+	}
 	if err != nil {
+		awaitDeadline(limited, err)
 		if limited.Err() != nil && ctx.Err() == nil {
 			err = ErrTimeout
 		}
@@ -213,6 +196,16 @@ func (e *Endpoint) ask(ctx context.Context, elems []rpc.BatchElem, x *exchange, 
 		}
 	}
 	return err
+}
+
+// awaitDeadline waits for the end of a context whose deadline a connection has
+// noticed before it, so that the context says whose time was over.
+func awaitDeadline(ctx context.Context, err error) {
+	const early = 20 * time.Millisecond
+	var timeout net.Error
+	if at, ok := ctx.Deadline(); ok && errors.As(err, &timeout) && timeout.Timeout() && time.Until(at) < early {
+		<-ctx.Done()
+	}
 }
 
 // failed makes a request's error fit to be passed on: with the endpoint's name

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -32,7 +33,8 @@ type exchangeKey struct{}
 // transport is what HTTP requests go through: an answer of more than max bytes
 // fails, so that no node can fill the memory; Retry-After is noted; an error
 // that a node gives in place of a batch's answers stays readable; and logs are
-// decoded without go-ethereum's client, which reads each answer three times.
+// decoded without go-ethereum's client, which reads each answer three times. A
+// redirect is an ErrRedirected.
 type transport struct {
 	http.RoundTripper
 	max int64
@@ -42,6 +44,9 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := t.RoundTripper.RoundTrip(r)
 	if err != nil {
 		return nil, err
+	}
+	if to := redirect(resp); to != "" {
+		return nil, closing(resp.Body, fmt.Errorf("%w: it answered %d with %s", ErrRedirected, resp.StatusCode, to))
 	}
 	resp.Body = &limitedBody{ReadCloser: resp.Body, left: t.max}
 	x, ok := r.Context().Value(exchangeKey{}).(*exchange)
@@ -68,6 +73,19 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	resp.Body = replaced
 	return resp, nil
+}
+
+// redirect says where an answer redirects to, by scheme and host; it is empty
+// when it does not.
+func redirect(resp *http.Response) string {
+	if resp.StatusCode < 300 || resp.StatusCode > 399 {
+		return ""
+	}
+	to, err := resp.Location()
+	if err != nil {
+		return "no address"
+	}
+	return (&url.URL{Scheme: to.Scheme, Host: to.Host}).String()
 }
 
 // takeLogs decodes an answer of logs, and returns what go-ethereum's client is

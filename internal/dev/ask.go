@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/quittance/quittance/internal/outbound"
 )
 
 // infoPath is where a development world tells what Info says. It is read from
@@ -46,7 +48,7 @@ func Ask(ctx context.Context, baseURL string) (_ Info, err error) {
 	if err != nil {
 		return Info{}, err
 	}
-	transport := &http.Transport{DisableKeepAlives: true} // without a proxy
+	transport := outbound.Transport{Base: &http.Transport{DisableKeepAlives: true}} // without a proxy
 	answer, err := transport.RoundTrip(r)
 	if err != nil {
 		return Info{}, fmt.Errorf("ask %s for its world: %w", baseURL, err)

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/quittance/quittance/internal/outbound"
 )
 
 // Limits of asking a service.
@@ -37,7 +39,7 @@ func Ask(ctx context.Context, baseURL string) (_ Status, err error) {
 	if err != nil {
 		return Status{}, err
 	}
-	transport := &http.Transport{DisableKeepAlives: true}
+	transport := outbound.Transport{Base: &http.Transport{DisableKeepAlives: true}}
 	answer, err := transport.RoundTrip(r)
 	if dial := (*net.OpError)(nil); errors.As(err, &dial) && dial.Op == "dial" {
 		return Status{}, fmt.Errorf("%w at %s: %w", ErrNoService, baseURL, dial.Err)

@@ -84,11 +84,11 @@ func (t *teller) create(ctx context.Context, expires bool) (err error) {
 
 // move pays the invoice, and pays it back once it is paid.
 func (t *teller) move(ctx context.Context, back bool) error {
-	node, err := ethclient.DialContext(ctx, t.World.Chain.RPCURL)
+	node, done, err := chain.Dial(ctx, t.World.Chain.RPCURL)
 	if err != nil {
 		return fmt.Errorf("reach the chain: %w", err)
 	}
-	defer node.Close()
+	defer done()
 	amount := t.made.Invoice.TransferAmount
 	if amount == "" { // all suffixes are taken
 		amount = price

@@ -1,0 +1,128 @@
+package chain
+
+import (
+	"context"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/ethereum/go-ethereum/ethclient"
+	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/quittance/quittance/internal/outbound"
+)
+
+// pingAfter is how long an HTTP/2 connection on which the node is silent is
+// used before it is tested, and how long the test, and any writing, may take.
+// Calls over a connection that is dead would otherwise all time out until the
+// operating system notices.
+const pingAfter = 3 * time.Second
+
+// maxHeader is the size of the largest header of an answer that is read, in
+// bytes.
+const maxHeader = 256 << 10
+
+// newHTTPTransport returns the transport of an endpoint's HTTP requests.
+func newHTTPTransport(host string) *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.DisableCompression = isNear(host)
+	t.MaxResponseHeaderBytes = maxHeader
+	t.HTTP2 = &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingAfter, WriteByteTimeout: pingAfter}
+	return t
+}
+
+// isNear reports whether a host is this machine or one on its network. To
+// compress what goes that way takes longer than to send it.
+func isNear(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && (a.IsLoopback() || a.IsPrivate())
+}
+
+// connect returns the client of the node, dialing it if there is none.
+func (e *Endpoint) connect(ctx context.Context) (*rpc.Client, error) {
+	if client, err := e.connected(nil); client != nil || err != nil {
+		return client, err
+	}
+	select {
+	case e.dialing <- struct{}{}:
+		defer func() { <-e.dialing }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if client, err := e.connected(nil); client != nil || err != nil {
+		return client, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.Timeout)
+	defer cancel()
+	defer context.AfterFunc(e.ended, cancel)()
+	client, err := e.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return e.connected(client)
+}
+
+// dial dials the node. It returns when ctx ends, though the handshake of a
+// WebSocket goes on until ctx's deadline.
+func (e *Endpoint) dial(ctx context.Context) (*rpc.Client, error) {
+	type result struct {
+		client *rpc.Client
+		err    error
+	}
+	dialed := make(chan result)
+	go func() {
+		client, err := rpc.DialOptions(ctx, e.url,
+			rpc.WithHTTPClient(&http.Client{
+				Transport:     transport{outbound.Transport{Base: e.http}, e.MaxAnswer},
+				CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+				Timeout:       2 * e.Timeout, // of the calls that are not made through ask
+			}),
+			rpc.WithWebsocketMessageSizeLimit(e.MaxAnswer),
+		)
+		select {
+		case dialed <- result{client, err}:
+		case <-ctx.Done():
+			if err == nil {
+				client.Close()
+			}
+		}
+	}()
+	select {
+	case r := <-dialed:
+		return r.client, r.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// connected returns the client, which is dialed unless nil if there is none
+// yet. It fails when the endpoint is closed.
+func (e *Endpoint) connected(dialed *rpc.Client) (*rpc.Client, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ended.Err() != nil {
+		if dialed != nil {
+			dialed.Close()
+		}
+		return nil, rpc.ErrClientQuit
+	}
+	if e.client == nil {
+		e.client = dialed
+	}
+	return e.client, nil
+}
+
+// Dial returns go-ethereum's client of the node at a URL, with an endpoint's
+// limits, and what closes it.
+func Dial(ctx context.Context, rawURL string) (client *ethclient.Client, done func(), err error) {
+	e, err := NewEndpoint(rawURL)
+	if err != nil {
+		return nil, nil, err
+	}
+	raw, err := e.connect(ctx)
+	if err != nil {
+		e.Close()
+		return nil, nil, presentable(err)
+	}
+	return ethclient.NewClient(raw), e.Close, nil
+}

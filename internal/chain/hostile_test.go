@@ -1,0 +1,138 @@
+package chain_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/outbound"
+)
+
+// hijacked serves every request by writing an answer and then leaving the
+// connection open until the client closes it.
+func hijacked(t *testing.T, answer string) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, buffered, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		if _, err := io.WriteString(conn, answer); err != nil {
+			t.Error(err)
+		}
+		_, _ = io.Copy(io.Discard, bufio.NewReader(buffered))
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// mute returns the address of a listener that accepts and never says a word.
+func mute(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	return listener.Addr().String() // the backlog accepts
+}
+
+// TestHostileNodes has nodes answer so that net/http or go-ethereum's client
+// would wait for ever, or for longer than the endpoint's time limit.
+func TestHostileNodes(t *testing.T) {
+	const whole = `{"jsonrpc":"2.0","id":1,"result":"0x5"}`
+	for name, test := range map[string]struct {
+		url  string
+		want error
+	}{
+		"switches protocols": {hijacked(t, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"), outbound.ErrSwitched},
+		"no header":          {"http://" + mute(t), chain.ErrTimeout},
+		"header in parts":    {hijacked(t, "HTTP/1.1 200 OK\r\nContent-"), chain.ErrTimeout},
+		"endless body":       {hijacked(t, "HTTP/1.1 200 OK\r\n\r\n{"), chain.ErrTimeout},
+		"endless error page": {hijacked(t, "HTTP/1.1 500 Oh\r\n\r\n{"), chain.ErrTimeout},
+		"more than an answer": {hijacked(t, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"+
+			"27\r\n"+whole+"\r\n"), chain.ErrTimeout},
+		"WebSocket without handshake": {"ws://" + mute(t), chain.ErrTimeout},
+		"WebSocket without answer": {"ws" + strings.TrimPrefix(hijacked(t, "HTTP/1.1 101 Switching Protocols\r\n"+
+			"Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n"), "http"), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := endpoint(t, test.url)
+			e.Timeout = 100 * time.Millisecond
+			var result string
+			err := e.CallContext(t.Context(), &result, "eth_chainId")
+			if err == nil || test.want != nil && !errors.Is(err, test.want) {
+				t.Errorf("got %v, want %v", err, test.want)
+			}
+			if _, err := e.LogsInRange(t.Context(), 1, 2, chain.LogFilter{}); err == nil {
+				t.Error("logs were answered")
+			}
+			if err := e.Listen(t.Context(), func() {}); err == nil {
+				t.Error("the subscription ended well")
+			}
+		})
+	}
+}
+
+// TestDialDoesNotHoldOthers has one caller wait for a connection for long, and
+// another who has less time.
+func TestDialDoesNotHoldOthers(t *testing.T) {
+	e := endpoint(t, "ws://"+mute(t))
+	e.Timeout = time.Hour
+	first := make(chan error)
+	began := make(chan struct{})
+	go func() {
+		close(began)
+		var result string
+		first <- e.CallContext(context.WithoutCancel(t.Context()), &result, "eth_chainId")
+	}()
+	<-began
+	impatient, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	var result string
+	if err := e.CallContext(impatient, &result, "eth_chainId"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the impatient caller got %v, want its own deadline", err)
+	}
+	e.Close()
+	if err := <-first; err == nil {
+		t.Error("the patient caller got an answer")
+	}
+}
+
+// TestRedirectIsNotFollowed has a node redirect, with the access key in the
+// URL, to a server that must not hear of it.
+func TestRedirectIsNotFollowed(t *testing.T) {
+	var heard atomic.Int64
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		heard.Add(1)
+		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":1,"result":"0x5"}`)
+	}))
+	t.Cleanup(elsewhere.Close)
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		node := httptest.NewServer(http.RedirectHandler(elsewhere.URL+"/v3/secretkey", status))
+		t.Cleanup(node.Close)
+		p := pool(t, start(), node.URL+"/v3/secretkey")
+		var result string
+		err := p.CallContext(t.Context(), &result, "eth_chainId")
+		if !errors.Is(err, chain.ErrRedirected) || !strings.Contains(err.Error(), elsewhere.URL) || strings.Contains(err.Error(), "secretkey") {
+			t.Errorf("%d: got %v, want an ErrRedirected that names %s and no key", status, err, elsewhere.URL)
+		}
+		if h := p.Health()[0]; h.State != chain.StateCooling {
+			t.Errorf("%d: the provider is %s, want it cooling", status, h.State)
+		}
+	}
+	if n := heard.Load(); n != 0 {
+		t.Errorf("%d redirects were followed", n)
+	}
+}
