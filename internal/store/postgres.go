@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -25,11 +26,6 @@ const (
 	migrateTries = 300
 )
 
-// sessionSettings are those of every connection. A plan made while a table is
-// small must not read it from end to end, for it is kept when the table has
-// grown; every statement has its index.
-const sessionSettings = "SET enable_seqscan = off; SET jit = off"
-
 // forPostgres is what PostgreSQL needs beside the common schema. The tables
 // whose rows come and go are cleared of dead rows early, at full speed. The
 // keys that are INTEGER, which makes them the row's own number on SQLite, get
@@ -44,25 +40,22 @@ ALTER TABLE leased SET (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum
 ALTER TABLE breakers SET (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0, fillfactor = 50);
 `
 
-type postgresDB struct {
-	db *sql.DB
-}
-
 func openPostgres(ctx context.Context, url string) (*Store, error) {
 	cfg, err := pgx.ParseConfig(url)
 	if err != nil {
 		return nil, errors.New("database postgres: the URL cannot be read; expected postgres://USER:PASSWORD@HOST:PORT/DATABASE")
 	}
-	db := stdlib.OpenDB(*cfg, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
-		_, err := conn.Exec(ctx, sessionSettings)
-		return err
-	}))
-	db.SetMaxOpenConns(postgresConns)
-	db.SetMaxIdleConns(postgresConns)
-	if err := db.PingContext(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("connect to PostgreSQL at %s:%d: %w", cfg.Host, cfg.Port, err), db.Close())
+	cfg.DialFunc = dialer().DialContext
+	if cfg.ConnectTimeout == 0 || cfg.ConnectTimeout > connectTimeout {
+		cfg.ConnectTimeout = connectTimeout
 	}
-	return &Store{queries: queries{run: db, postgres: true}, dialect: &postgresDB{db: db}}, nil
+	p := newPostgresDB(cfg)
+	ping, cancel := bounded(ctx)
+	defer cancel()
+	if err := p.db.PingContext(ping); err != nil {
+		return nil, errors.Join(fmt.Errorf("connect to PostgreSQL at %s:%d: %w", cfg.Host, cfg.Port, named(ping, err)), p.close())
+	}
+	return &Store{queries: queries{run: p.db, postgres: true, failed: p.judge}, dialect: p}, nil
 }
 
 func (p *postgresDB) update(ctx context.Context, fn func(*Tx) error) error {
@@ -75,21 +68,32 @@ func (p *postgresDB) update(ctx context.Context, fn func(*Tx) error) error {
 	return err
 }
 
+// try runs fn in a transaction once. Each of its statements is bounded by
+// itself; to begin, to commit and to undo are bounded here.
 func (p *postgresDB) try(ctx context.Context, fn func(*Tx) error) (err error) {
-	tx, err := p.db.BeginTx(ctx, nil)
-	if err != nil {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	inTime := func(do func() error) error {
+		timer := time.AfterFunc(statementTimeout, func() { cancel(ErrTimeout) })
+		defer timer.Stop()
+		err := named(ctx, do())
+		p.judge(err)
+		return err
+	}
+	var tx *sql.Tx
+	if err := inTime(func() (err error) { tx, err = p.db.BeginTx(ctx, nil); return err }); err != nil {
 		return fmt.Errorf("begin a transaction: %w", err)
 	}
 	defer func() {
 		// After a commit this does nothing; after an error or a panic it undoes.
-		if undo := tx.Rollback(); undo != nil && !errors.Is(undo, sql.ErrTxDone) && err == nil {
+		if undo := inTime(tx.Rollback); undo != nil && !errors.Is(undo, sql.ErrTxDone) && err == nil {
 			err = undo
 		}
 	}()
-	if err := fn(&Tx{queries{run: tx, postgres: true}}); err != nil {
+	if err := fn(&Tx{queries{run: tx, postgres: true, failed: p.judge}}); err != nil {
 		return err
 	}
-	return tx.Commit()
+	return inTime(tx.Commit)
 }
 
 // aborted reports whether the database gave up a transaction that may succeed
@@ -99,12 +103,14 @@ func aborted(err error) bool {
 	return errors.As(err, &pg) && (pg.Code == "40001" || pg.Code == "40P01")
 }
 
-func (p *postgresDB) migrate(ctx context.Context) error {
+func (p *postgresDB) migrate(ctx context.Context) (err error) {
 	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(migrateRetry, migrateTries))
 	if err != nil {
 		return err
 	}
-	return migrate(ctx, p.db, goose.DialectPostgres, goose.WithSessionLocker(locker),
+	db := stdlib.OpenDB(*p.config, stdlib.OptionAfterConnect(settings(migrationSettings)))
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return migrate(ctx, db, goose.DialectPostgres, goose.WithSessionLocker(locker),
 		goose.WithGoMigrations(goose.NewGoMigration(2, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
 			_, err := tx.ExecContext(ctx, forPostgres)
 			return err

@@ -65,7 +65,9 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.dialect.migrate(ctx); err != nil {
+	migrating, cancel := context.WithTimeoutCause(ctx, migrateTimeout, ErrTimeout)
+	defer cancel()
+	if err := named(migrating, s.dialect.migrate(migrating)); err != nil {
 		return nil, errors.Join(fmt.Errorf("bring the database's schema up to date: %w", err), s.Close())
 	}
 	return s, nil
@@ -89,7 +91,11 @@ func (s *Store) Update(ctx context.Context, fn func(*Tx) error) error {
 }
 
 // Ping reports whether the database answers.
-func (s *Store) Ping(ctx context.Context) error { return s.dialect.ping(ctx) }
+func (s *Store) Ping(ctx context.Context) error {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	return named(ctx, s.dialect.ping(ctx))
+}
 
 // Close waits for transactions under way and closes the database. Closing it
 // again changes nothing.
@@ -110,13 +116,27 @@ type runner interface {
 type queries struct {
 	run      runner
 	postgres bool
+	// failed, unless it is nil, is told the error of every statement that fails.
+	failed func(error)
 }
 
-// exec runs a statement and returns how many rows it changed.
+// done returns the error of a statement that ran under a bounded context.
+func (q *queries) done(ctx context.Context, err error) error {
+	err = named(ctx, err)
+	if err != nil && q.failed != nil {
+		q.failed(err)
+	}
+	return err
+}
+
+// exec runs a statement and returns how many rows it changed. Like collect and
+// one, through which every other statement goes, it bounds how long that takes.
 func (q *queries) exec(ctx context.Context, query string, args ...any) (int64, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
 	res, err := q.run.ExecContext(ctx, query, args...)
 	if err != nil {
-		return 0, err
+		return 0, q.done(ctx, err)
 	}
 	return res.RowsAffected()
 }
@@ -132,6 +152,9 @@ func (q *queries) forUpdate() string {
 
 // collect reads all rows of a query with one scan function.
 func collect[T any](ctx context.Context, q *queries, scan func(scanner) (T, error), query string, args ...any) (_ []T, err error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	defer func() { err = q.done(ctx, err) }()
 	rows, err := q.run.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
@@ -150,9 +173,11 @@ func collect[T any](ctx context.Context, q *queries, scan func(scanner) (T, erro
 
 // one reads the single row of a query, or returns ErrNotFound.
 func one[T any](ctx context.Context, q *queries, scan func(scanner) (T, error), query string, args ...any) (T, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
 	v, err := scan(q.run.QueryRowContext(ctx, query, args...))
 	if errors.Is(err, sql.ErrNoRows) {
 		return v, ErrNotFound
 	}
-	return v, err
+	return v, q.done(ctx, err)
 }

@@ -9,7 +9,13 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 )
+
+// readOnlyTransaction is PostgreSQL's code for a write to a standby, or where
+// the operator has allowed none.
+const readOnlyTransaction = "25006"
 
 // Unavailable reports whether err means that the database is away or takes no
 // work now, so that the same can be tried again later. Whether what was tried
@@ -20,24 +26,46 @@ func Unavailable(err error) bool {
 	if errors.As(err, &unconnected) || errors.As(err, &network) {
 		return true
 	}
-	// How a connection that broke tells of it, depending on who finds out first.
-	for _, broken := range []error{driver.ErrBadConn, io.ErrUnexpectedEOF, pgconn.ErrConnClosed, sql.ErrConnDone} {
+	// How a connection that broke is reported, depending on who notices first.
+	for _, broken := range []error{ErrTimeout, errClosed, driver.ErrBadConn, io.ErrUnexpectedEOF, pgconn.ErrConnClosed, sql.ErrConnDone} {
 		if errors.Is(err, broken) {
 			return true
 		}
 	}
+	return unavailablePostgres(err) || unavailableSQLite(err)
+}
+
+func unavailablePostgres(err error) bool {
 	var answer *pgconn.PgError
 	if !errors.As(err, &answer) {
 		return false
 	}
 	for _, class := range []string{
-		"08",  // connection exception
-		"53",  // insufficient resources
-		"57P", // operator intervention: a shutdown, a crash, a start under way
+		"08",                // connection exception
+		readOnlyTransaction, // as on a standby
+		"25P03", "25P04",    // a transaction that took too long
+		"40",    // rolled back in favour of another, also when tried again
+		"53",    // insufficient resources: connections, memory, a full disk
+		"55P03", // a lock was not available in time
+		"57",    // operator intervention: a timeout, a shutdown, a crash, a start under way
+		"58",    // a failure outside of the database: an I/O error
 	} {
 		if strings.HasPrefix(answer.Code, class) {
 			return true
 		}
+	}
+	return false
+}
+
+func unavailableSQLite(err error) bool {
+	var answer *sqlite.Error
+	if !errors.As(err, &answer) {
+		return false
+	}
+	switch answer.Code() & 0xff { // without what extends it
+	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN,
+		sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_INTERRUPT:
+		return true
 	}
 	return false
 }

@@ -106,8 +106,8 @@ func TestUnavailableUnderLoad(t *testing.T) {
 
 func TestUnavailableCodes(t *testing.T) {
 	for code, want := range map[string]bool{
-		"57P01": true, "57P03": true, "53300": true, "08006": true,
-		"23505": false, "40001": false, "42P01": false, "57014": false,
+		"57P01": true, "57P03": true, "57014": true, "53300": true, "53100": true, "08006": true, "25006": true, "25P03": true, "40001": true, "58030": true,
+		"23505": false, "42P01": false, "25P02": false, "XX001": false,
 	} {
 		if err := fmt.Errorf("read: %w", &pgconn.PgError{Code: code}); store.Unavailable(err) != want {
 			t.Errorf("Unavailable(%v) = %v; want %v", err, !want, want)

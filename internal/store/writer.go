@@ -40,15 +40,18 @@ func startGroupWriter(conn *sql.Conn) *groupWriter {
 	return w
 }
 
-// do runs fn in a transaction and returns once it is committed or undone. A
-// context that ends while fn waits for its turn takes it out of the queue;
-// afterwards the outcome is waited for, since nobody could tell it.
+// do runs fn in a transaction and returns once it is committed or undone. It
+// gives up when ctx ends, or after statementTimeout, while fn waits for its
+// turn. Once fn has started, do waits for it even if ctx ends, because the
+// caller could not otherwise learn the outcome.
 func (w *groupWriter) do(ctx context.Context, fn func(*Tx) error) error {
 	j := &job{ctx: ctx, fn: fn, result: make(chan error, 1)}
+	turn, cancel := bounded(ctx)
+	defer cancel()
 	select {
 	case w.jobs <- j:
-	case <-ctx.Done():
-		return ctx.Err()
+	case <-turn.Done():
+		return named(turn, turn.Err())
 	case <-w.quit:
 		return errClosed
 	}
@@ -144,8 +147,10 @@ func (w *groupWriter) runJob(j *job) error {
 		return err
 	}
 	if j.err = w.call(j); j.err != nil {
+		// SQLite undoes a whole transaction by itself when the disk is full or
+		// fails; why it did, the others of the group are to know as well.
 		if err := w.exec(ctx, "ROLLBACK TO job"); err != nil {
-			return err
+			return errors.Join(j.err, err)
 		}
 	}
 	return w.exec(ctx, "RELEASE job")

@@ -1,0 +1,174 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math/big"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/devchain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// recoveryLimit is how long after the loss of its database connections all of
+// the service is to work again.
+const recoveryLimit = 20 * time.Second
+
+// lossyService is a service whose database connections can be lost.
+type lossyService struct {
+	*testing.T
+	node  *devchain.Chain
+	proxy *storetest.Proxy
+	url   string
+	log   *logBuffer
+}
+
+func startLossy(t *testing.T) *lossyService {
+	node, err := devchain.Start(t.Context(), devchain.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := node.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	proxy, database, err := storetest.StartProxy(t.Context(), storetest.Postgres(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := proxy.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	local, _ := chain.Lookup(chain.Local)
+	local.RPC = []string{node.RPCURL()}
+	local.Tokens = []chain.Token{{Currency: chain.USDC, Address: invoice.Address(node.Token), Decimals: 6}}
+	local.Registry = invoice.Address(node.Registry)
+	log := new(logBuffer)
+	s := startServer(t, Config{
+		Database: database, Merchants: Merchants{AcceptAll: true},
+		Chains: []Chain{{Chain: local, OperatorKey: node.Keys.Operator, PollInterval: 100 * time.Millisecond}},
+		Logger: slog.New(slog.NewTextHandler(log, nil)),
+	})
+	return &lossyService{t, node, proxy, s.url, log}
+}
+
+// create creates an invoice, unless the service cannot.
+func (s *lossyService) create(expires time.Duration) (made client.CreateInvoiceResponse, ok bool) {
+	s.Helper()
+	a := ask(s.T, http.MethodPost, s.url+"/api/invoices", fmt.Sprintf(
+		`{"merchantId": "m", "merchantAddress": %q, "amount": "1000000", "currency": "USDC", "chainKey": %q, "expiresAt": %d}`,
+		devchain.Address(s.node.Keys.Merchant).Hex(), chain.Local, time.Now().Add(expires).Unix()))
+	if a.status != http.StatusCreated && a.status != http.StatusServiceUnavailable {
+		s.Fatalf("create: %d %s", a.status, a.body)
+	}
+	return made, a.status == http.StatusCreated && json.Unmarshal([]byte(a.body), &made) == nil
+}
+
+func (s *lossyService) statusOf(made client.CreateInvoiceResponse) string {
+	s.Helper()
+	a := ask(s.T, http.MethodGet, s.url+"/api/invoices/"+made.ID, "")
+	if a.status != http.StatusOK && a.status != http.StatusServiceUnavailable {
+		s.Fatalf("get: %d %s", a.status, a.body)
+	}
+	var got struct{ Invoice struct{ Status string } }
+	if err := json.Unmarshal([]byte(a.body), &got); err != nil {
+		s.Fatal(err)
+	}
+	return got.Invoice.Status
+}
+
+// awaitAll seals blocks until each of what is wanted has come, and returns when
+// that was, counted from begun.
+func (s *lossyService) awaitAll(begun time.Time, wanted map[string]func() bool) map[string]time.Duration {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(s.Context(), time.Minute)
+	defer cancel()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	came := make(map[string]time.Duration)
+	for len(came) < len(wanted) {
+		if err := s.node.Seal(ctx); err != nil {
+			s.Fatal(err)
+		}
+		for what, there := range wanted {
+			if _, already := came[what]; !already && there() {
+				came[what] = time.Since(begun).Round(10 * time.Millisecond)
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			s.Fatalf("of all that should come only this has: %v\n%s", came, s.log.String())
+		}
+	}
+	return came
+}
+
+// TestHalfOpenConnections loses the service's database connections, in both
+// ways, without a word to either end. Reading the chain, expiry, the API and
+// writing to the registry resume by themselves, soon.
+func TestHalfOpenConnections(t *testing.T) {
+	t.Parallel()
+	for _, how := range []storetest.Loss{storetest.Swallowed, storetest.Dropped} {
+		t.Run(string(how), func(t *testing.T) {
+			t.Parallel()
+			s := startLossy(t)
+			paid, ok := s.create(24 * time.Hour)
+			brief, ok2 := s.create(time.Hour)
+			if !ok || !ok2 {
+				t.Fatal("it creates nothing")
+			}
+			opened := func(made client.CreateInvoiceResponse) bool {
+				status, err := s.node.StatusOf(t.Context(), common.HexToHash(made.OnChainInvoiceID))
+				return err == nil && status == contracts.StatusOpen
+			}
+			s.awaitAll(time.Now(), map[string]func() bool{"opening": func() bool { return opened(paid) && opened(brief) }})
+
+			n, err := s.proxy.Lose(how)
+			if err != nil {
+				t.Fatal(err)
+			}
+			begun := time.Now()
+			amount, _ := new(big.Int).SetString(paid.Invoice.TransferAmount, 10)
+			if _, err := s.node.SendToken(t.Context(), s.node.Keys.Payer, devchain.Address(s.node.Keys.Merchant), amount, nil); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.node.Seal(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.node.SealAt(t.Context(), time.Unix(brief.Invoice.ExpiresAt+1, 0)); err != nil {
+				t.Fatal(err)
+			}
+			var late client.CreateInvoiceResponse
+			came := s.awaitAll(begun, map[string]func() bool{
+				"reading": func() bool { return s.statusOf(paid) == "paid" },
+				"expiry":  func() bool { return s.statusOf(brief) == "expired" },
+				"writing": func() bool {
+					if late.ID == "" {
+						late, _ = s.create(24 * time.Hour)
+					}
+					return late.ID != "" && opened(late)
+				},
+			})
+			t.Logf("%s: %d connections lost; back after %v", how, n, came)
+			for what, after := range came {
+				if after > recoveryLimit {
+					t.Errorf("%s was back after %s; want at most %s\n%s", what, after, recoveryLimit, s.log.String())
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,91 @@
+package store_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// recoveryLimit is how long after the loss of its connections everything that
+// uses the database is to work again.
+const recoveryLimit = 20 * time.Second
+
+// lossy opens a store whose connections can be lost.
+func lossy(t *testing.T) (*store.Store, *storetest.Proxy, string) {
+	t.Helper()
+	direct := storetest.Postgres(t)
+	proxy, through, err := storetest.StartProxy(t.Context(), direct)
+	must(t, err)
+	t.Cleanup(func() { must(t, proxy.Close()) })
+	return storetest.Open(t, through), proxy, direct
+}
+
+// awaitLockWaiter returns once a session of the database waits for a lock.
+func awaitLockWaiter(t *testing.T, url string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	must(t, err)
+	defer func() { must(t, conn.Close(t.Context())) }()
+	for waiting := 0; waiting == 0; {
+		must(t, conn.QueryRow(t.Context(),
+			"SELECT count(*) FROM pg_stat_activity, pg_sleep(0.01) WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&waiting))
+	}
+}
+
+// TestHalfOpen loses all connections of a pool while some rest, one is in a
+// transaction that holds a lock and one waits for that lock. Whoever comes next
+// gets through in time, without a deadline of its own.
+func TestHalfOpen(t *testing.T) {
+	t.Parallel()
+	for _, how := range []storetest.Loss{storetest.Swallowed, storetest.Dropped} {
+		t.Run(string(how), func(t *testing.T) {
+			t.Parallel()
+			s, proxy, direct := lossy(t)
+			ctx := context.WithoutCancel(t.Context()) // as a worker's: nothing bounds it
+			must(t, s.Update(ctx, func(tx *store.Tx) error {
+				_, err := tx.InsertChain(ctx, "a", store.Header{}, nil)
+				return err
+			}))
+			locked, lost := make(chan struct{}), make(chan struct{})
+			held, waited := make(chan error, 1), make(chan error, 1)
+			lock := func(s *store.Store, then func()) error {
+				return s.Update(ctx, func(tx *store.Tx) error {
+					if _, err := tx.LockCursor(ctx, "a"); err != nil {
+						return err
+					}
+					then()
+					return tx.InsertSettlements(ctx, []store.Settlement{{ChainKey: "a", MerchantID: "m"}}, 1)
+				})
+			}
+			go func() { held <- lock(s, func() { close(locked); <-lost }) }()
+			<-locked
+			go func() { waited <- lock(s, func() {}) }()
+			awaitLockWaiter(t, direct)
+			n, err := proxy.Lose(how)
+			must(t, err)
+			begun := time.Now()
+			close(lost)
+			if n < 2 {
+				t.Errorf("%d connections were lost; the test wants several", n)
+			}
+			for name, ended := range map[string]chan error{"held the lock": held, "waited for it": waited} {
+				if err := <-ended; !store.Unavailable(err) {
+					t.Errorf("the transaction that %s ended with %v", name, err)
+				}
+			}
+			if err := lock(s, func() {}); err != nil {
+				t.Errorf("the next transaction: %v", err)
+			}
+			took := time.Since(begun)
+			t.Logf("%s: works again after %s", how, took.Round(10*time.Millisecond))
+			if took > recoveryLimit {
+				t.Errorf("it took %s; want at most %s", took, recoveryLimit)
+			}
+		})
+	}
+}

@@ -1,0 +1,156 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"sync"
+	"sync/atomic"
+)
+
+// Loss is a way for connections to break without a word to either end.
+type Loss string
+
+const (
+	// Swallowed connections acknowledge every byte and forward none, as behind a
+	// middlebox that answers for a server it has lost.
+	Swallowed Loss = "swallowed"
+	// Dropped connections lose every packet, acknowledgements included, as behind
+	// a firewall that has forgotten them. Linux only.
+	Dropped Loss = "dropped"
+)
+
+// Proxy forwards TCP connections to a database and can make those that exist
+// half-open: neither end learns that they lead nowhere.
+type Proxy struct {
+	listener net.Listener
+	target   string
+	work     sync.WaitGroup
+
+	mu     sync.Mutex
+	closed bool
+	links  map[*link]bool
+}
+
+// link is a connection through the proxy: both of its ends.
+type link struct {
+	ends [2]*net.TCPConn
+	lost atomic.Bool
+}
+
+// StartProxy starts a proxy in front of the server of a postgres:// URL and
+// returns the URL that leads through it.
+func StartProxy(ctx context.Context, target string) (*Proxy, string, error) {
+	u, err := url.Parse(target)
+	if err != nil {
+		return nil, "", fmt.Errorf("parse the database's URL: %w", err)
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, "", fmt.Errorf("start a proxy: %w", err)
+	}
+	p := &Proxy{listener: listener, target: u.Host, links: make(map[*link]bool)}
+	u.Host = listener.Addr().String()
+	p.work.Go(func() { p.accept(context.WithoutCancel(ctx)) })
+	return p, u.String(), nil
+}
+
+// Lose makes the connections that exist now half-open and returns how many
+// there were. Later ones work.
+func (p *Proxy) Lose(how Loss) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := 0
+	for l := range p.links {
+		if l.lost.Swap(true) {
+			continue
+		}
+		n++
+		if how != Dropped {
+			continue
+		}
+		for _, end := range l.ends {
+			if err := dropPackets(end); err != nil {
+				return n, fmt.Errorf("drop a connection's packets: %w", err)
+			}
+		}
+	}
+	return n, nil
+}
+
+// Close closes all connections.
+func (p *Proxy) Close() error {
+	err := p.listener.Close()
+	p.mu.Lock()
+	p.closed = true
+	for l := range p.links {
+		l.close()
+	}
+	p.mu.Unlock()
+	p.work.Wait()
+	return err
+}
+
+func (p *Proxy) accept(ctx context.Context) {
+	for {
+		conn, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := new(net.Dialer).DialContext(ctx, "tcp", p.target)
+		if err != nil {
+			_ = conn.Close() // which is how the client learns that the server is away
+			continue
+		}
+		l := &link{ends: [2]*net.TCPConn{conn.(*net.TCPConn), server.(*net.TCPConn)}} //nolint:errcheck // both are of the network tcp
+		p.mu.Lock()
+		if p.closed {
+			l.close()
+		}
+		p.links[l] = true
+		p.mu.Unlock()
+		p.work.Go(func() { p.forward(l) })
+	}
+}
+
+// forward copies until an end closes.
+func (p *Proxy) forward(l *link) {
+	var both sync.WaitGroup
+	for i, from := range l.ends {
+		both.Go(func() {
+			_, err := io.Copy(lossy{l, l.ends[1-i]}, from)
+			if !l.lost.Load() || errors.Is(err, net.ErrClosed) {
+				l.close()
+			}
+		})
+	}
+	both.Wait()
+	l.close()
+	p.mu.Lock()
+	delete(p.links, l)
+	p.mu.Unlock()
+}
+
+func (l *link) close() {
+	for _, end := range l.ends {
+		_ = end.Close() // it may be closed already
+	}
+}
+
+// lossy writes to an end of a link until that is lost, and discards from then
+// on.
+type lossy struct {
+	link *link
+	to   io.Writer
+}
+
+// Write is io.Writer's.
+func (w lossy) Write(b []byte) (int, error) {
+	if w.link.lost.Load() {
+		return len(b), nil
+	}
+	return w.to.Write(b)
+}

@@ -1,0 +1,10 @@
+//go:build !linux
+
+package storetest
+
+import (
+	"errors"
+	"net"
+)
+
+func dropPackets(*net.TCPConn) error { return errors.ErrUnsupported }
