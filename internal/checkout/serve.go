@@ -94,6 +94,9 @@ func (c *Checkout) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	c.logger.Log(r.Context(), level, "checkout failed",
 		"method", r.Method, "path", r.URL.Path, "status", told.Status, "error", err)
+	if told.Status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1")
+	}
 	if err := c.render(w, r, told.Status, "message.html", told); err != nil {
 		c.logger.ErrorContext(r.Context(), "error page not rendered", "error", err)
 		http.Error(w, told.Title, told.Status)

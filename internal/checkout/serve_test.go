@@ -147,6 +147,9 @@ func TestErrorsKeepTheirTextInside(t *testing.T) {
 		if answer.Code != c.status {
 			t.Errorf("status %d, want %d", answer.Code, c.status)
 		}
+		if later := answer.Header().Get("Retry-After"); (later != "") != (c.status == http.StatusServiceUnavailable) {
+			t.Errorf("status %d: Retry-After is %q", c.status, later)
+		}
 		if strings.Contains(answer.Body.String(), "secret") || answer.Body.Len() == 0 {
 			t.Errorf("the customer reads\n%s", answer.Body)
 		}

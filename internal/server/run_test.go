@@ -295,7 +295,7 @@ func TestRunClosesItsListener(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Run(t.Context(), Config{Listener: listener, Database: "none"}); err == nil {
+	if err := Run(t.Context(), Config{Listener: listener, Database: "none", Logger: slog.New(slog.DiscardHandler)}); err == nil {
 		t.Error("it ran without a database")
 	}
 	if _, err := listener.Accept(); !errors.Is(err, net.ErrClosed) {

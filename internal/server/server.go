@@ -108,6 +108,7 @@ type Server struct {
 // back, the database closed. It returns nil when that went well.
 func Run(ctx context.Context, cfg Config) (err error) {
 	defer func() { err = errors.Join(err, cfg.Listener.Close()) }()
+	cfg.Logger = quieted(cfg.Logger)
 	s := &Server{Config: cfg, byKey: make(map[string]*chainRun), registry: prometheus.NewRegistry(), dog: watchdog.New(0)}
 	if s.budget, err = s.divide(); err != nil {
 		return err

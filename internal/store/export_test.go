@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"fmt"
 
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -85,4 +86,12 @@ func (tx *Tx) RedeliverInTransaction(ctx context.Context, seqs []int64) error {
 func (tx *Tx) SweepInTransaction(ctx context.Context) error {
 	_, _, err := tx.sweep(ctx, 1000, 0, 10, "attempts", "finished_deliveries", "events")
 	return err
+}
+
+// LimitPages bounds the size of a SQLite database, as a full disk does.
+func (s *Store) LimitPages(ctx context.Context, n int) error {
+	return s.Update(ctx, func(tx *Tx) error {
+		_, err := one(ctx, &tx.queries, scanID, fmt.Sprintf("PRAGMA max_page_count = %d", n))
+		return err
+	})
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"time"
@@ -19,6 +20,8 @@ const (
 	postgresConns = 24
 	// postgresTries is how often a transaction that the database aborts is run.
 	postgresTries = 5
+	// pingTries is on how many connections the server is asked whether it is there.
+	pingTries = 3
 	// migrateRetry is how long a process that starts waits, in seconds, while
 	// another brings the schema up to date, before it looks again.
 	migrateRetry = 1
@@ -117,6 +120,17 @@ func (p *postgresDB) migrate(ctx context.Context) (err error) {
 		}}, nil)))
 }
 
-func (p *postgresDB) ping(ctx context.Context) error { return p.db.PingContext(ctx) }
+// ping asks the server. A connection that turns out to be closed says nothing
+// about it; the next one does.
+func (p *postgresDB) ping(ctx context.Context) error {
+	var err error
+	for range pingTries {
+		if err = p.db.PingContext(ctx); !errors.Is(err, driver.ErrBadConn) {
+			return err
+		}
+		p.condemn(time.Now())
+	}
+	return err
+}
 
 func (p *postgresDB) close() error { return p.db.Close() }

@@ -1,0 +1,126 @@
+package server
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5" //nolint:depguard // the test changes the database's settings as its administrator does
+
+	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/vault"
+)
+
+// setReadOnly makes a database refuse writes, or take them again, and ends its
+// connections, as a failover to a standby and back does.
+func setReadOnly(t *testing.T, database, value string) {
+	t.Helper()
+	u, err := url.Parse(database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := strings.TrimPrefix(u.Path, "/")
+	u.Path = "/postgres"
+	conn, err := pgx.Connect(t.Context(), u.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range []string{
+		"ALTER DATABASE " + pgx.Identifier{name}.Sanitize() + " SET default_transaction_read_only = " + value,
+		"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '" + name + "'",
+	} {
+		if _, err := conn.Exec(t.Context(), statement); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := conn.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// notice is one that the transfer provider of the tests sends.
+const notice = `{"type":"transfers.created","data":{"id":"tr_1","amount":{"amount":"1.00","currency":"USD"},
+	"destination":{"type":"blockchain","address":"0x1111111111111111111111111111111111111111","chain":"HOUSE"}}}`
+
+// TestReadOnlyDatabase asks every route that writes while PostgreSQL takes no
+// writes. Each answers 503 with Retry-After, what only reads is answered, and
+// all works when the database takes writes again.
+func TestReadOnlyDatabase(t *testing.T) {
+	t.Parallel()
+	blocks := chaintest.New(7)
+	blocks.Token(testToken, 6)
+	blocks.MineEmpty(3)
+	c := Chain{PollInterval: 5 * time.Millisecond, Chain: chain.Chain{
+		Key: "house", ID: 7, RPC: []string{blocks.Serve(t).URL}, Finality: chain.Finality{Depth: 1},
+		Tokens: []chain.Token{{Currency: chain.USDC, Address: testToken, Decimals: 6}},
+	}}
+	key, err := vault.ParseKey(strings.Repeat("a1", 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const secret = "secret of the provider"
+	database := storetest.Postgres(t)
+	log := new(logBuffer)
+	base := startServer(t, Config{
+		Database: database, Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true}, Vault: vault.New(key),
+		KeepEvents: time.Hour, KeepAttempts: time.Hour,
+		Providers: []api.Provider{{Name: "circle", Secret: secret, Chains: map[string]string{"HOUSE": "house"}, Currencies: map[string]string{"USD": "USDC"}}},
+		Logger:    slog.New(slog.NewTextHandler(log, nil)),
+	}).url
+	await(t, base, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
+	made := create(t, base, "house")
+	if made.status != http.StatusCreated {
+		t.Fatalf("create: %d %s", made.status, made.body)
+	}
+	hook := base + "/api/merchants/m/webhook"
+	if a := ask(t, http.MethodPut, hook, `{"url":"https://m.example/"}`); a.status != http.StatusCreated && a.status != http.StatusOK {
+		t.Fatalf("set an endpoint: %d %s", a.status, a.body)
+	}
+
+	setReadOnly(t, database, "on")
+	begun := len(log.String())
+	blocks.MineEmpty(3) // the indexer has something to write
+	for _, request := range []struct{ method, url, body string }{
+		{http.MethodPut, hook, `{"url":"https://m.example/other"}`},
+		{http.MethodPost, hook + "/secret", ""},
+		{http.MethodPost, base + "/api/webhooks/circle", notice},
+	} {
+		a := ask(t, request.method, request.url, request.body, func(r *http.Request) {
+			now := time.Now().Unix()
+			mac := hmac.New(sha256.New, []byte(secret))
+			fmt.Fprintf(mac, "%d.%s", now, request.body)
+			r.Header.Set("X-Provider-Signature", fmt.Sprintf("t=%d,v1=%x", now, mac.Sum(nil)))
+		})
+		if a.status != http.StatusServiceUnavailable || a.code != "unavailable" || a.header.Get("Retry-After") == "" {
+			t.Errorf("%s %s: %d %s, Retry-After %q", request.method, request.url, a.status, a.body, a.header.Get("Retry-After"))
+		}
+	}
+	if a := create(t, base, "house"); a.status != http.StatusServiceUnavailable || a.header.Get("Retry-After") == "" {
+		t.Errorf("create: %d %s", a.status, a.body)
+	}
+	for _, path := range []string{"/api/invoices", "/api/payments", "/api/events", "/api/merchants/m/webhook", "/healthz"} {
+		if a := ask(t, http.MethodGet, base+path, ""); a.status != http.StatusOK {
+			t.Errorf("GET %s: %d %s", path, a.status, a.body)
+		}
+	}
+	await(t, base, "the indexer's error", func(_ int, h health) bool { return strings.Contains(h.Chains[0].Error, "25006") })
+	setReadOnly(t, database, "off")
+	await(t, base, "the end of the error", func(status int, h health) bool { return status == http.StatusOK && h.Chains[0].Indexed >= 6 })
+	if a := create(t, base, "house"); a.status != http.StatusCreated {
+		t.Errorf("create afterwards: %d %s", a.status, a.body)
+	}
+	for _, message := range []string{"reading the chain failed", "cannot be leased", "cannot be surveyed", "request failed"} {
+		if n := strings.Count(log.String()[begun:], message); n > 2 {
+			t.Errorf("%q was logged %d times:\n%s", message, n, log.String()[begun:])
+		}
+	}
+}

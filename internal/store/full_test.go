@@ -1,0 +1,51 @@
+package store_test
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// TestFullDisk fills a SQLite database to a limit. Every write that finds no room
+// says that it can be tried again, also when it shares a commit with the one
+// that failed; what was acknowledged is there, and there is room again later.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t, storetest.SQLite(t))
+	must(t, s.LimitPages(t.Context(), 1))
+	const writers, most = 16, 10_000
+	var mu sync.Mutex
+	var acknowledged []invoice.Address
+	var group sync.WaitGroup
+	for i := range writers {
+		group.Go(func() {
+			for j := range most {
+				address := invoice.Address{1, byte(i), byte(j >> 8), byte(j)}
+				err := s.Update(t.Context(), func(tx *store.Tx) error {
+					return tx.InsertSettlements(t.Context(), []store.Settlement{{ChainKey: "a", Address: address, MerchantID: "m"}}, 1)
+				})
+				if err != nil {
+					if !store.Unavailable(err) {
+						t.Errorf("a full disk gives %v, which does not count as unavailable", err)
+					}
+					return
+				}
+				mu.Lock()
+				acknowledged = append(acknowledged, address)
+				mu.Unlock()
+			}
+			t.Error("the disk never was full")
+		})
+	}
+	group.Wait()
+	must(t, s.LimitPages(t.Context(), 1<<30))
+	insert(t, s, sample("inv_after", "m"))
+	known, err := s.SettlementAddresses(t.Context(), "a", acknowledged)
+	must(t, err)
+	if len(known) != len(acknowledged) {
+		t.Errorf("of %d writes that were acknowledged %d are there", len(acknowledged), len(known))
+	}
+}
