@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/quittance/quittance/internal/outbound"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/webhook"
 )
@@ -34,8 +35,11 @@ const (
 // clinic are the receivers of merchants, some of which never answer.
 type clinic struct {
 	url  string // of those that do
-	hole string // of the others
-	stop func() error
+	hole string // of those that never answer
+	// switching is that of the others, which answer 101 Switching Protocols and
+	// keep the connection.
+	switching string
+	stop      func() error
 
 	mu       sync.Mutex
 	answered map[string]time.Time // by delivery, of healthy merchants
@@ -59,8 +63,13 @@ func openClinic(ctx context.Context) (*clinic, error) {
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	c.hole = "http://" + hole.Addr().String()
-	go swallow(hole)
+	switching, err := listen.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, errors.Join(err, l.Close(), hole.Close())
+	}
+	c.hole, c.switching = "http://"+hole.Addr().String(), "http://"+switching.Addr().String()
+	go swallow(hole, "")
+	go swallow(switching, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: nothing\r\n\r\n")
 	mux := http.NewServeMux()
 	mux.HandleFunc("/well/", func(w http.ResponseWriter, r *http.Request) {
 		c.mu.Lock()
@@ -77,13 +86,13 @@ func openClinic(ctx context.Context) (*clinic, error) {
 	})
 	s := &http.Server{ReadHeaderTimeout: time.Minute, Handler: mux}
 	go s.Serve(l) //nolint:errcheck // it ends with Close
-	c.stop = func() error { return errors.Join(hole.Close(), s.Close()) }
+	c.stop = func() error { return errors.Join(hole.Close(), switching.Close(), s.Close()) }
 	return c, nil
 }
 
-// swallow takes connections and answers nothing, at hardly any cost: what the
-// endpoints of others do is not ours to pay.
-func swallow(l net.Listener) {
+// swallow takes connections, answers a text to what comes first and nothing
+// more, at hardly any cost: what the endpoints of others do is not ours to pay.
+func swallow(l net.Listener, answer string) {
 	var held []net.Conn
 	for {
 		conn, err := l.Accept()
@@ -91,6 +100,13 @@ func swallow(l net.Listener) {
 			break // closed
 		}
 		held = append(held, conn)
+		if answer != "" {
+			go func() {
+				if _, err := conn.Read(make([]byte, 4096)); err == nil {
+					_, _ = io.WriteString(conn, answer)
+				}
+			}()
+		}
 	}
 	for _, conn := range held {
 		_ = conn.Close()
@@ -99,15 +115,18 @@ func swallow(l net.Listener) {
 
 // endpoint is where a merchant's events go.
 func (c *clinic) endpoint(merchantID string) string {
-	if strings.HasPrefix(merchantID, "hole") {
+	switch {
+	case strings.HasPrefix(merchantID, "hole"):
 		return c.hole
+	case strings.HasPrefix(merchantID, "switch"):
+		return c.switching
 	}
 	return c.url + "/well/" + merchantID
 }
 
 // timed is a transport that notes when deliveries were answered.
 type timed struct {
-	*http.Transport
+	outbound.Transport
 	clinic *clinic
 }
 
@@ -163,15 +182,22 @@ func (c *clinic) trickle(ctx context.Context, s *store.Store, d *deliverer, merc
 	}
 }
 
-// isolation measures the latency of healthy merchants beside sick ones that
-// never answer and have so many events each.
-func (b *bench) isolation(ctx context.Context, kind, name string, healthy, sick, each int) (took []time.Duration, missing int, err error) {
+// sickness is a number of merchants whose endpoints are no good.
+type sickness struct {
+	prefix string // of their names
+	what   string // they are
+	count  int
+	each   int // events
+}
+
+// isolation measures the latency of healthy merchants beside sick ones.
+func (b *bench) isolation(ctx context.Context, kind, name string, healthy int, sick sickness) (took []time.Duration, missing int, err error) {
 	c, err := openClinic(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer func() { err = errors.Join(err, c.stop()) }()
-	database, err := b.url(ctx, kind, fmt.Sprintf("%s_%d", name, sick))
+	database, err := b.url(ctx, kind, fmt.Sprintf("%s_%d", name, sick.count))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -181,11 +207,11 @@ func (b *bench) isolation(ctx context.Context, kind, name string, healthy, sick,
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	well := merchantNames("well", healthy)
-	if err := schedule(ctx, s, merchantNames("hole", sick), each, time.Now()); err != nil {
+	if err := schedule(ctx, s, merchantNames(sick.prefix, sick.count), sick.each, time.Now()); err != nil {
 		return nil, 0, err
 	}
 	d := newDeliverer(s, c.endpoint)
-	d.client.Transport = timed{d.client.Transport.(*http.Transport), c}
+	d.client.Transport = timed{d.client.Transport.(outbound.Transport), c}
 	err = d.while(ctx, func(ctx context.Context) error {
 		took, missing, err = c.trickle(ctx, s, d, well, isolationRate, b.trickle)
 		return err
@@ -195,34 +221,40 @@ func (b *bench) isolation(ctx context.Context, kind, name string, healthy, sick,
 
 // measureHole measures what one merchant that never answers costs 99 others.
 func (b *bench) measureHole(ctx context.Context, kind string) error {
-	return b.compare(ctx, kind, "hole", 99, 1, holeQueue)
+	return b.compare(ctx, kind, "hole", 99, sickness{"hole", "dead", 1, holeQueue})
 }
 
 // measureDead measures what 900 endpoints that never answer cost 100 others.
 func (b *bench) measureDead(ctx context.Context, kind string) error {
-	return b.compare(ctx, kind, "dead", 100, 900, 5)
+	return b.compare(ctx, kind, "dead", 100, sickness{"hole", "dead", 900, 5})
+}
+
+// measureSwitching measures what 300 endpoints that answer 101 Switching
+// Protocols cost 100 others.
+func (b *bench) measureSwitching(ctx context.Context, kind string) error {
+	return b.compare(ctx, kind, "switching", 100, sickness{"switch", "switching", 300, 5})
 }
 
 // compare measures the healthy merchants by themselves and beside the sick ones,
 // in turns, so that what else the machine does falls to both alike.
-func (b *bench) compare(ctx context.Context, kind, name string, healthy, sick, each int) error {
+func (b *bench) compare(ctx context.Context, kind, name string, healthy int, sick sickness) error {
 	var without, with []time.Duration
 	starved := 0
 	for round := range isolationRounds {
 		name := fmt.Sprintf("%s_%d", name, round)
-		took, lost, err := b.isolation(ctx, kind, name, healthy, 0, 0)
+		took, lost, err := b.isolation(ctx, kind, name, healthy, sickness{})
 		if err != nil || lost != 0 {
 			return errors.Join(err, missed(lost))
 		}
 		without = append(without, took...)
-		if took, lost, err = b.isolation(ctx, kind, name, healthy, sick, each); err != nil {
+		if took, lost, err = b.isolation(ctx, kind, name, healthy, sick); err != nil {
 			return err
 		}
 		with = append(with, took...)
 		starved += lost
 	}
 	p99, ceiling := quantile(with, 0.99), quantile(without, 0.99)
-	b.report.row(kind, fmt.Sprintf("commit to 2xx, p99 of %d healthy merchants beside %d dead ones", healthy, sick), p99, ceiling,
+	b.report.row(kind, fmt.Sprintf("commit to 2xx, p99 of %d healthy merchants beside %d %s ones", healthy, sick.count, sick.what), p99, ceiling,
 		fmt.Sprintf("%.2f", float64(p99)/float64(ceiling)), fmt.Sprintf("ceiling: without them, in turns; medians %v and %v; starved: %d",
 			quantile(with, 0.5), quantile(without, 0.5), starved))
 	return nil
@@ -261,7 +293,7 @@ func (b *bench) measureRecovery(ctx context.Context, kind string) (err error) {
 		return err
 	}
 	d := newDeliverer(s, c.endpoint)
-	d.client.Transport = timed{d.client.Transport.(*http.Transport), c}
+	d.client.Transport = timed{d.client.Transport.(outbound.Transport), c}
 	var took []time.Duration
 	var missing int
 	var rate float64

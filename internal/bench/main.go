@@ -48,7 +48,7 @@ func (r report) row(cells ...any) {
 
 // partNames are the names of the groups and of the parts in them.
 const partNames = "service (creates, latency, memory), chain (stored, burst, calls, backfill, singles, million), " +
-	"deliver (deliveries, hole, dead, recovery, hostile, claims)"
+	"deliver (deliveries, hole, dead, switching, recovery, hostile, claims)"
 
 // part is something that is measured on each database.
 type part struct {
@@ -148,6 +148,7 @@ func (b *bench) parts(only string) ([]part, error) {
 		{"deliveries", "deliver", b.measureDeliver},
 		{"hole", "deliver", b.measureHole},
 		{"dead", "deliver", b.measureDead},
+		{"switching", "deliver", b.measureSwitching},
 		{"recovery", "deliver", b.measureRecovery},
 		{"hostile", "deliver", b.measureHostile},
 		{"claims", "deliver", b.measureClaims},

@@ -45,6 +45,9 @@ func (w *Worker) deliver(ctx context.Context, j job, r *recorder) (store.Outcome
 	if j.configured {
 		a = w.exchange(ctx, j.endpoint, message{id: j.ID, event: j.EventType, body: j.Body}, started)
 	}
+	if a.severed {
+		w.Logger.ErrorContext(ctx, "webhook exchange did not end within its time limit; its connection was closed", "delivery", j.ID, "merchant", j.MerchantID)
+	}
 	if a.err != nil && ctx.Err() != nil {
 		return o, false // cut off by this worker, which says nothing of the endpoint
 	}

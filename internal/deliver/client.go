@@ -8,13 +8,16 @@ import (
 	"net/netip"
 	"syscall"
 	"time"
+
+	"github.com/quittance/quittance/internal/outbound"
 )
 
 // NewClient returns the client of all exchanges. It keeps connections open
 // for the next event, speaks HTTP/2 where the receiver does, uses no proxy,
-// follows no redirect, inflates no body, and connects to nothing that the
-// guard refuses. dialTimeout bounds the lookup and connection, and again the
-// TLS handshake: net/http goes on with both after a request was given up.
+// follows no redirect, inflates no body, refuses another protocol, and connects
+// to nothing that the guard refuses. dialTimeout bounds the lookup and
+// connection, and again the TLS handshake: net/http goes on with both after a
+// request was given up.
 func NewClient(guard *Guard, dialTimeout time.Duration) *http.Client {
 	return newClient(guard, net.Dialer{Timeout: dialTimeout})
 }
@@ -22,7 +25,7 @@ func NewClient(guard *Guard, dialTimeout time.Duration) *http.Client {
 func newClient(guard *Guard, dialer net.Dialer) *http.Client {
 	dialer.ControlContext = guard.control
 	return &http.Client{
-		Transport: &http.Transport{
+		Transport: outbound.Transport{Base: &http.Transport{
 			DialContext:            guard.dial(dialer),
 			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
 			TLSHandshakeTimeout:    dialer.Timeout,
@@ -33,7 +36,7 @@ func newClient(guard *Guard, dialer net.Dialer) *http.Client {
 			MaxIdleConnsPerHost:    16,
 			IdleConnTimeout:        90 * time.Second,
 			HTTP2:                  &http.HTTP2Config{SendPingTimeout: silence, PingTimeout: pingTimeout},
-		},
+		}},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quittance/quittance/internal/outbound"
 	"github.com/quittance/quittance/internal/store"
 )
 
@@ -26,6 +27,7 @@ type answer struct {
 	err        error         // why it was not a success
 	excerpt    string        // how the body of the answer began
 	phases     phases
+	severed    bool // it did not end by itself when its time was over
 }
 
 // message is what is posted: an event, or a ping.
@@ -36,9 +38,10 @@ type message struct {
 }
 
 // exchange posts a message, signed as of now. Its answer shows no secret of the
-// endpoint.
+// endpoint. It ends when the time limit or the context does, whatever the peer
+// does and whatever net/http waits for.
 func (w *Worker) exchange(ctx context.Context, to Endpoint, m message, now time.Time) answer {
-	a := w.send(ctx, to, m, now)
+	a := w.bounded(ctx, func(ctx context.Context) answer { return w.send(ctx, to, m, now) })
 	if a.err != nil {
 		a.err = errors.New(to.redact(a.err.Error(), false))
 	}
@@ -46,8 +49,6 @@ func (w *Worker) exchange(ctx context.Context, to Endpoint, m message, now time.
 }
 
 func (w *Worker) send(ctx context.Context, to Endpoint, m message, now time.Time) answer {
-	ctx, cancel := context.WithTimeoutCause(ctx, w.Limits.Timeout, errTimeout)
-	defer cancel()
 	watch := newStopwatch(w.Now)
 	ctx = httptrace.WithClientTrace(ctx, watch.trace())
 	target, err := url.Parse(to.URL)
@@ -60,6 +61,9 @@ func (w *Worker) send(ctx context.Context, to Endpoint, m message, now time.Time
 	}
 	to.sign(req.Header, m, now)
 	resp, err := w.Client.Do(req)
+	if errors.Is(err, outbound.ErrSwitched) {
+		return answer{code: http.StatusSwitchingProtocols, err: outbound.ErrSwitched, phases: watch.phases()}
+	}
 	if err != nil {
 		return answer{err: w.cause(ctx, "no answer", err), phases: watch.phases()}
 	}

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/deliver"
+	"github.com/quittance/quittance/internal/outbound"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
@@ -360,7 +361,7 @@ func TestTLS(t *testing.T) {
 			if c.trusted {
 				roots := x509.NewCertPool()
 				roots.AddCert(r.Certificate())
-				w.Client.Transport.(*http.Transport).TLSClientConfig.RootCAs = roots
+				w.Client.Transport.(outbound.Transport).Base.(*http.Transport).TLSClientConfig.RootCAs = roots
 			}
 			w.start(t)
 			if o := w.outcome(t); o.Status != c.want {

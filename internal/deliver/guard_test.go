@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/quittance/quittance/internal/outbound"
 )
 
 // public are addresses that anyone may reach.
@@ -280,7 +282,7 @@ func TestRebinding(t *testing.T) {
 		return errPassed
 	}}
 	client := newClient(guard, net.Dialer{})
-	client.Transport.(*http.Transport).DialContext = dialer.DialContext
+	client.Transport.(outbound.Transport).Base.(*http.Transport).DialContext = dialer.DialContext
 	for range dials {
 		if err := get(t, client, "https://rebound.example:"+c.port+"/"); !errors.Is(err, ErrForbidden) && !errors.Is(err, errPassed) {
 			t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/deliver"
+	"github.com/quittance/quittance/internal/outbound"
 )
 
 // deafConn is a client's connection that can be cut so that neither side is
@@ -56,7 +57,7 @@ func TestDeadConnection(t *testing.T) {
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	client := deliver.NewClient(loopback, patience)
-	transport := client.Transport.(*http.Transport)
+	transport := client.Transport.(outbound.Transport).Base.(*http.Transport)
 	t.Cleanup(transport.CloseIdleConnections)
 	if c := transport.HTTP2; c == nil || c.SendPingTimeout <= 0 || c.PingTimeout <= 0 || c.SendPingTimeout+c.PingTimeout >= time.Minute {
 		t.Fatalf("HTTP/2 is configured as %+v; want a dead connection noticed within a minute", c)

@@ -16,8 +16,8 @@ type lane struct {
 	steady   int    // slots
 	doubtful int    // slots
 	roster   roster
-	begun    int                 // exchanges under way with doubtful endpoints
-	flights  map[int64]time.Time // when those with steady ones began, by the number of the event
+	begun    int                   // exchanges under way with doubtful endpoints
+	flights  map[*flight]time.Time // when those with steady ones began
 	// ending are merchants to ask for although their breaker is open: what
 	// waits behind it may be at its end.
 	ending map[string]bool
@@ -26,7 +26,7 @@ type lane struct {
 func newLane(name store.Lane, label string, steady, doubtful int) *lane {
 	return &lane{
 		name: name, label: label, steady: steady, doubtful: doubtful,
-		roster: newRoster(), flights: make(map[int64]time.Time), ending: make(map[string]bool),
+		roster: newRoster(), flights: make(map[*flight]time.Time), ending: make(map[string]bool),
 	}
 }
 
@@ -52,6 +52,3 @@ func (l *lane) room(now time.Time) (steady, doubtful int) {
 	moved := min(slow, max(0, doubtful))
 	return l.steady - len(l.flights) + moved, doubtful - moved
 }
-
-// underWay is how many exchanges are.
-func (l *lane) underWay() int { return l.begun + len(l.flights) }

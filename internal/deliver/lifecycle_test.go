@@ -210,6 +210,7 @@ func TestMetrics(t *testing.T) {
 		"quittance_webhook_attempt_duration_seconds": 2, "quittance_webhook_failed_total": 0, "quittance_webhook_in_flight first": 0, "quittance_webhook_in_flight retry": 0,
 		"quittance_webhook_endpoints gone": 0, "quittance_webhook_endpoints open": 0,
 		"quittance_webhook_oldest_due_seconds": 0,
+		"quittance_webhook_stalled_total":      0,
 	}
 	delete(got, "quittance_webhook_endpoints closed") // as of the last survey: before the attempts, or after
 	if diff := cmp.Diff(want, got); diff != "" {

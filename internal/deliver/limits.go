@@ -3,6 +3,8 @@ package deliver
 import (
 	"cmp"
 	"time"
+
+	"github.com/quittance/quittance/internal/watchdog"
 )
 
 // Limits bound what a worker does. A field that is zero has its default.
@@ -23,6 +25,9 @@ type Limits struct {
 	// room for leasing, the exchange and recording its outcome; default 15 s.
 	Lease time.Duration
 	Grace time.Duration // from the end of Run's context to the end of its exchanges; default 10 s
+	// Stall is how long an attempt may take as a whole, recording included, before
+	// its slot goes to others. Default watchdog.Limit.
+	Stall time.Duration
 	// Poll is the longest time between two looks at the schedule: what other
 	// processes add wakes nobody here. Default 1 s.
 	Poll time.Duration
@@ -37,6 +42,7 @@ func (l Limits) orDefaults() Limits {
 		Timeout:     cmp.Or(l.Timeout, DefaultTimeout),
 		Lease:       cmp.Or(l.Lease, 15*time.Second),
 		Grace:       cmp.Or(l.Grace, 10*time.Second),
+		Stall:       cmp.Or(l.Stall, watchdog.Limit),
 		Poll:        cmp.Or(l.Poll, time.Second),
 	}
 }
@@ -64,6 +70,8 @@ const (
 
 	// storeTimeout bounds one call of the database.
 	storeTimeout = 10 * time.Second
+	// stopTimeout bounds what a stop waits for once the grace is over.
+	stopTimeout = 5 * time.Second
 	// surveyTimeout bounds one look at all queues.
 	surveyTimeout = time.Minute
 	// recordPause is how long to wait before an outcome that the database did

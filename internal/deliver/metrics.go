@@ -17,6 +17,7 @@ type Metrics struct {
 	inFlight *prometheus.GaugeVec
 	breakers *prometheus.GaugeVec
 	oldest   prometheus.Gauge
+	stalled  prometheus.Counter
 }
 
 // NewMetrics makes the metrics and registers them, unless the registerer is
@@ -45,6 +46,10 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "quittance_webhook_endpoints",
 			Help: "Endpoints that something was sent to, by the state of their breaker: closed, open (left alone after failures) or gone (answered 410).",
 		}, []string{"breaker"}),
+		stalled: register.NewCounter(prometheus.CounterOpts{
+			Name: "quittance_webhook_stalled_total",
+			Help: "Attempts that made no progress for a minute, so that their slots went to others.",
+		}),
 		oldest: register.NewGauge(prometheus.GaugeOpts{
 			Name: "quittance_webhook_oldest_due_seconds",
 			Help: "How long the delivery that waits longest has been due, 0 when none is. Those whose endpoint is left alone do not count.",

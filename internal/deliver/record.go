@@ -26,6 +26,7 @@ type recorder struct {
 	mu      sync.Mutex
 	waiting []*unrecorded
 	running bool
+	last    time.Time // see lastCall
 }
 
 // unrecorded is an outcome whose goroutine waits for it to be recorded.
@@ -127,11 +128,40 @@ func (r *recorder) recordAll(ctx context.Context, batch []*unrecorded) {
 // finish writes outcomes even when the worker's time is over: what a receiver
 // took should not be sent to it again.
 func (r *recorder) finish(ctx context.Context, batch []*unrecorded) ([]int, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	task := r.Watchdog.Begin("deliveries: record")
+	defer task.End()
+	ctx, cancel := r.finishing(ctx)
 	defer cancel()
 	outcomes := make([]store.Outcome, len(batch))
 	for i, u := range batch {
 		outcomes[i] = u.outcome
 	}
 	return r.Store.FinishDeliveries(ctx, outcomes)
+}
+
+// finishing returns a context for recording: it goes on for a while when the
+// worker's time is over, for all that is still to be recorded together.
+func (r *recorder) finishing(ctx context.Context) (context.Context, context.CancelFunc) {
+	recording, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.NewTimer(time.Until(r.lastCall()))
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			cancel()
+		case <-recording.Done():
+		}
+	})
+	return recording, func() { stop(); cancel() }
+}
+
+// lastCall returns until when outcomes are recorded, once the worker's time is
+// over: a little less than its stop waits for them.
+func (r *recorder) lastCall() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.last.IsZero() {
+		r.last = time.Now().Add(stopTimeout - time.Second)
+	}
+	return r.last
 }

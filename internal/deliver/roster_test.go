@@ -12,13 +12,11 @@ import (
 )
 
 func TestLaneRoom(t *testing.T) {
-	l := &lane{steady: 4, doubtful: 3, flights: make(map[int64]time.Time)}
+	l := &lane{steady: 4, doubtful: 3, flights: make(map[*flight]time.Time)}
 	now := began.Add(time.Minute)
-	seq := int64(0)
 	add := func(n int, age time.Duration) {
 		for range n {
-			seq++
-			l.flights[seq] = now.Add(-age)
+			l.flights[&flight{}] = now.Add(-age)
 		}
 	}
 	want := func(what string, steady, doubtful int) {
@@ -37,7 +35,7 @@ func TestLaneRoom(t *testing.T) {
 	want("one that lingers has moved", 1, 1)
 	add(2, lingering)
 	want("of two more one found a place", 0, 0)
-	if n := l.underWay(); n != 7 {
+	if n := (l.begun + len(l.flights)); n != 7 {
 		t.Errorf("%d under way, want 7", n)
 	}
 }

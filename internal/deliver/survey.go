@@ -60,7 +60,21 @@ type surveyor struct {
 	group    sync.WaitGroup
 }
 
-func (s *surveyor) wait() { s.group.Wait() }
+// wait waits for what is under way until the context ends, and reports whether
+// all of it is over.
+func (s *surveyor) wait(ctx context.Context) bool {
+	over := make(chan struct{})
+	go func() {
+		s.group.Wait()
+		close(over)
+	}()
+	select {
+	case <-over:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
 
 // learn brings the rosters up to date. What this process and others committed
 // since the last look stands in the log of events. If somebody says that there
@@ -114,6 +128,8 @@ func (r *run) learn(now time.Time, woken bool) error {
 		r.survey.count++
 		number := r.survey.count
 		r.survey.group.Go(func() {
+			task := r.Watchdog.Begin("deliveries: survey")
+			defer task.End()
 			ctx, cancel := context.WithTimeout(r.work, surveyTimeout)
 			defer cancel()
 			r.survey.results <- r.look(ctx, number)
@@ -177,6 +193,8 @@ func (r *run) expireAll(queues map[store.Lane][]store.Queue, now time.Time) {
 	late = slices.Compact(late)
 	r.survey.expired, r.survey.expiring = now, true
 	r.survey.group.Go(func() {
+		task := r.Watchdog.Begin("deliveries: fail what ran out of time")
+		defer task.End()
 		ctx, cancel := context.WithTimeout(r.work, surveyTimeout)
 		defer cancel()
 		more, err := r.expire(ctx, late, now.UnixMilli())

@@ -4,11 +4,15 @@ import (
 	"context"
 	"log/slog"
 	"time"
+
+	"github.com/quittance/quittance/internal/watchdog"
 )
 
 const (
 	// sweepBatch is how many events one transaction of the sweeper looks at.
 	sweepBatch = 500
+	// sweepTimeout bounds it.
+	sweepTimeout = 30 * time.Second
 	// sweepEvery is the time between two rounds.
 	sweepEvery = time.Hour
 	// sweepAnew is how often the log of attempts is gone through from its
@@ -36,6 +40,7 @@ type Sweeper struct {
 	KeepAttempts time.Duration // the log of attempts
 	Now          func() time.Time
 	Logger       *slog.Logger
+	Watchdog     *watchdog.Watchdog // told of each batch; nil for none
 }
 
 // Run sweeps until the context ends. An error is logged; the next round goes
@@ -65,6 +70,8 @@ func (s *Sweeper) round(ctx context.Context, attempts *int64) error {
 	if err := s.batches(ctx, s.Log.SweepAttempts, now.Add(-s.KeepAttempts), attempts); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
+	defer cancel()
 	_, err := s.Log.DropRetiredSecrets(ctx, now.Unix())
 	return err
 }
@@ -75,7 +82,7 @@ func (s *Sweeper) batches(ctx context.Context, sweep sweep, before time.Time, do
 	for more := true; more && ctx.Err() == nil; {
 		began := time.Now()
 		var err error
-		if *done, more, err = sweep(ctx, before.Unix(), *done, sweepBatch); err != nil {
+		if *done, more, err = s.batch(ctx, sweep, before, *done); err != nil {
 			return err
 		}
 		if more {
@@ -83,6 +90,17 @@ func (s *Sweeper) batches(ctx context.Context, sweep sweep, before time.Time, do
 		}
 	}
 	return ctx.Err()
+}
+
+// batch makes one call of the database.
+func (s *Sweeper) batch(ctx context.Context, sweep sweep, before time.Time, done int64) (int64, bool, error) {
+	if s.Watchdog != nil {
+		task := s.Watchdog.Begin("events: sweep")
+		defer task.End()
+	}
+	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
+	defer cancel()
+	return sweep(ctx, before.Unix(), done, sweepBatch)
 }
 
 // rest waits. It reports false when the context ended before.

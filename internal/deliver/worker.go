@@ -12,16 +12,14 @@ package deliver
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/watchdog"
 )
 
 // Store is the schedule of deliveries, as *store.Store keeps it.
@@ -39,8 +37,8 @@ type Store interface {
 	BreakerCounts(ctx context.Context) (map[store.BreakerState]int64, error)
 }
 
-// Worker posts what is due. All fields but Wake, Metrics and Limits are
-// required.
+// Worker posts what is due. All fields but Wake, Metrics, Watchdog and Limits
+// are required.
 type Worker struct {
 	Store Store
 	// Endpoints returns those of the merchants that have an endpoint, with it
@@ -52,7 +50,9 @@ type Worker struct {
 	Logger    *slog.Logger
 	Wake      <-chan struct{} // says that something new is due; never closed
 	Metrics   *Metrics        // made by NewMetrics; nil for none
-	Limits    Limits
+	// Watchdog is told what the worker does; nil for none.
+	Watchdog *watchdog.Watchdog
+	Limits   Limits
 }
 
 // elsewhere is how long a queue is left to the other workers that serve it.
@@ -60,15 +60,6 @@ const elsewhere = 50 * time.Millisecond
 
 // observeEvery is how often the oldest delivery that is due is looked for.
 const observeEvery = time.Second
-
-// finished tells that an exchange is over.
-type finished struct {
-	lane    *lane
-	outcome store.Outcome
-	// abandoned is set when the delivery is still leased because the worker
-	// stops, and is to be given back.
-	abandoned bool
-}
 
 // run is the state of one call of Run, used by its goroutine alone.
 type run struct {
@@ -85,7 +76,10 @@ type run struct {
 	// work ends a grace after the caller's context.
 	work      context.Context
 	recorder  *recorder
-	finished  chan finished // holds one for every slot: sending never blocks
+	flights   map[*flight]struct{} // that hold a slot
+	reaped    time.Time            // when those that make no progress were looked for last
+	finished  chan finished        // holds one for every slot
+	over      chan struct{}        // closed when nobody takes what is finished any more
 	abandoned map[string][]int64
 }
 
@@ -98,6 +92,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	configured.Limits = w.Limits.orDefaults()
 	if configured.Metrics == nil {
 		configured.Metrics = NewMetrics(nil)
+	}
+	if configured.Watchdog == nil {
+		configured.Watchdog = watchdog.New(0)
 	}
 	limits := configured.Limits
 	work, abandon := context.WithCancel(context.WithoutCancel(ctx))
@@ -125,9 +122,12 @@ func (w *Worker) Run(ctx context.Context) error {
 		survey:    surveyor{results: make(chan survey, 1), expiries: make(chan bool, 1)},
 		work:      work,
 		recorder:  &recorder{Worker: &configured},
+		flights:   make(map[*flight]struct{}),
 		finished:  make(chan finished, limits.First+limits.Retries+2*limits.Doubtful),
+		over:      make(chan struct{}),
 		abandoned: make(map[string][]int64),
 	}
+	defer close(r.over)
 	woken := true
 	for ctx.Err() == nil {
 		woken = r.wait(ctx, r.fill(ctx, woken))
@@ -138,7 +138,10 @@ func (w *Worker) Run(ctx context.Context) error {
 // fill learns what is new, leases as much as the lanes have room for and
 // starts it. It returns when to do so again at the latest.
 func (r *run) fill(ctx context.Context, woken bool) time.Duration {
+	task := r.Watchdog.Begin("deliveries: lease")
+	defer task.End()
 	now := r.Now()
+	r.reap()
 	if err := r.learn(now, woken); err != nil {
 		r.Logger.ErrorContext(ctx, "the schedule of webhook deliveries cannot be read; trying again", "error", err)
 		return r.Limits.Poll
@@ -207,116 +210,6 @@ func (r *run) place(merchantID string, nowMS int64) {
 	}
 }
 
-// fillLane asks for each queue of the lane that is due once, as far as there
-// is room. It reports whether to go on at once, after a look at what is new:
-// with doubtful endpoints beyond the first few.
-func (r *run) fillLane(l *lane, now time.Time) (more bool, err error) {
-	for m, ok := l.roster.woken(now.UnixMilli()); ok; m, ok = l.roster.woken(now.UnixMilli()) {
-		r.place(m, now.UnixMilli())
-	}
-	asked := make(map[string]bool)
-	gently := atOnce
-	for {
-		steady, doubtful := l.room(now)
-		steady, doubtful = max(0, steady), max(0, doubtful)
-		turns, more := l.roster.turns(steady, min(doubtful, gently), asked)
-		if len(turns) == 0 {
-			return more && gently == 0 && doubtful > 0, nil
-		}
-		started, err := r.lease(l, turns, steady, min(doubtful, gently), now)
-		if err != nil {
-			return false, err
-		}
-		gently -= started
-	}
-}
-
-// lease leases from queues and starts what it got. It returns how many of the
-// exchanges are with doubtful endpoints.
-func (r *run) lease(l *lane, turns []store.Queue, steady, doubtful int, now time.Time) (started int, err error) {
-	ctx, cancel := context.WithTimeout(r.work, storeTimeout)
-	defer cancel()
-	until := now.Add(r.Limits.Lease)
-	leaseID := r.ids.New("lse_")
-	leased, err := r.Store.LeaseDeliveries(ctx, store.LeaseRequest{
-		LeaseID: leaseID, NowMS: now.UnixMilli(), UntilMS: until.UnixMilli(), Lane: l.name, Queues: turns,
-		Deliverer: r.id, Busy: r.busy(turns), Steady: steady, Doubtful: doubtful, PerMerchant: r.Limits.PerMerchant, LastMS: lastFrom.Milliseconds(),
-	})
-	if err != nil {
-		return 0, err
-	}
-	for _, q := range leased.Queues {
-		delete(l.ending, q.MerchantID)
-		l.roster.set(q.Queue)
-		r.learned(q.MerchantID, q.Breaker)
-	}
-	endpoints, err := r.endpoints(ctx, leased.Deliveries)
-	if err != nil {
-		seqs := make([]int64, len(leased.Deliveries))
-		for i, d := range leased.Deliveries {
-			seqs[i] = d.Seq
-			l.roster.add(store.Queue{MerchantID: d.MerchantID, HeadMS: d.DueMS, HeadSeq: d.Seq})
-		}
-		_, giveBack := r.Store.ReleaseDeliveries(ctx, leaseID, seqs)
-		err = errors.Join(err, giveBack)
-		leased.Deliveries = nil
-	}
-	for _, d := range leased.Deliveries {
-		m := r.know(d.MerchantID)
-		m.busy = append(m.busy, d.Seq)
-		if d.Doubtful {
-			l.begun++
-			started++
-		} else {
-			l.flights[d.Seq] = now
-		}
-		r.Metrics.inFlight.WithLabelValues(l.label).Inc()
-		endpoint, configured := endpoints[d.MerchantID]
-		go func() {
-			o, recorded := r.deliver(r.work, job{d, leaseID, until, endpoint, configured}, r.recorder)
-			r.finished <- finished{lane: l, outcome: o, abandoned: !recorded && r.work.Err() != nil}
-		}()
-	}
-	for _, q := range turns {
-		m := r.know(q.MerchantID)
-		if head, ok := l.roster.heads[q.MerchantID]; ok && head.HeadMS <= now.UnixMilli() && len(m.busy) == 0 {
-			m.restedMS = now.Add(elsewhere).UnixMilli() // others serve it, or have it full
-		}
-		r.place(q.MerchantID, now.UnixMilli())
-	}
-	return started, err
-}
-
-// busy returns what is under way of the merchants.
-func (r *run) busy(turns []store.Queue) map[string][]int64 {
-	busy := make(map[string][]int64)
-	for _, t := range turns {
-		if seqs := r.know(t.MerchantID).busy; len(seqs) > 0 {
-			busy[t.MerchantID] = seqs
-		}
-	}
-	return busy
-}
-
-func (r *run) endpoints(ctx context.Context, deliveries []store.Delivery) (map[string]Endpoint, error) {
-	seen := make(map[string]bool)
-	var ids []string
-	for _, d := range deliveries {
-		if !seen[d.MerchantID] {
-			seen[d.MerchantID] = true
-			ids = append(ids, d.MerchantID)
-		}
-	}
-	if ids == nil {
-		return nil, nil
-	}
-	found, err := r.Endpoints(ctx, ids)
-	if err != nil {
-		return nil, fmt.Errorf("look up webhook endpoints: %w", err)
-	}
-	return found, nil
-}
-
 // learned notes how a merchant's breaker is now.
 func (r *run) learned(merchantID string, b store.Breaker) {
 	m := r.know(merchantID)
@@ -357,55 +250,4 @@ func (r *run) wait(ctx context.Context, atMost time.Duration) (woken bool) {
 		}
 	}
 	return false
-}
-
-func (r *run) free(f finished) {
-	d := f.outcome.Delivery
-	if f.abandoned {
-		r.abandoned[f.outcome.LeaseID] = append(r.abandoned[f.outcome.LeaseID], d.Seq)
-	}
-	if f.outcome.NextDueMS != 0 {
-		r.lanes[1].roster.add(store.Queue{MerchantID: d.MerchantID, HeadMS: f.outcome.NextDueMS, HeadSeq: d.Seq})
-	}
-	if d.Doubtful {
-		f.lane.begun--
-	} else {
-		delete(f.lane.flights, d.Seq)
-	}
-	r.Metrics.inFlight.WithLabelValues(f.lane.label).Dec()
-	m := r.know(d.MerchantID)
-	m.busy = slices.DeleteFunc(m.busy, func(seq int64) bool { return seq == d.Seq })
-	if f.outcome.Change != nil {
-		r.learned(d.MerchantID, f.outcome.Change(m.breaker))
-	}
-	r.place(d.MerchantID, r.Now().UnixMilli())
-}
-
-// stop waits for what is under way and gives back what was not finished.
-func (r *run) stop() error {
-	for _, l := range r.lanes {
-		for l.underWay() > 0 {
-			r.free(<-r.finished)
-		}
-	}
-	r.survey.wait()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.work), storeTimeout)
-	defer cancel()
-	var errs []error
-	for leaseID, seqs := range r.abandoned {
-		n, err := r.Store.ReleaseDeliveries(ctx, leaseID, seqs)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		r.Logger.InfoContext(ctx, "webhook deliveries given back unfinished", "deliveries", n)
-	}
-	// Who holds leases yet stays enlisted until they end.
-	if len(errs) == 0 && !r.enlisted.IsZero() {
-		errs = append(errs, r.Store.Discharge(ctx, r.id))
-	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("stop the webhook worker: deliveries that were not given back fall due when their leases end: %w", err)
-	}
-	return nil
 }

@@ -53,6 +53,9 @@ type health struct {
 type stalledWork struct {
 	Work    string `json:"work"`
 	Seconds int64  `json:"seconds"` // since its last progress
+	// Replaced is set when something else does the work meanwhile. The service is
+	// ready all the same.
+	Replaced bool `json:"replaced,omitempty"`
 }
 
 // live answers /healthz: the process serves requests.
@@ -77,8 +80,8 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 		h.Chains = append(h.Chains, c)
 	}
 	for _, stall := range s.dog.Stalled() {
-		h.Ready = false
-		h.Stalled = append(h.Stalled, stalledWork{stall.Name, int64(stall.For / time.Second)})
+		h.Ready = h.Ready && stall.Replaced
+		h.Stalled = append(h.Stalled, stalledWork{stall.Name, int64(stall.For / time.Second), stall.Replaced})
 	}
 	status := http.StatusOK
 	if !h.Ready {

@@ -175,16 +175,23 @@ func TestReadyFollowsTheWork(t *testing.T) {
 	})
 	s := &Server{Config: Config{Now: time.Now, Logger: slog.New(slog.DiscardHandler)}, store: db, dog: watchdog.New(1)}
 	task := s.dog.Begin("deliveries: lease")
-	for _, want := range []int{http.StatusServiceUnavailable, http.StatusOK} {
+	for _, step := range []struct {
+		status int
+		named  bool
+		then   func()
+	}{{http.StatusServiceUnavailable, true, task.Replace}, {http.StatusOK, true, task.End}, {http.StatusOK, false, nil}} {
 		w := httptest.NewRecorder()
 		s.ready(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", nil))
 		collected := make(chan prometheus.Metric, 2)
 		stallMetrics{s.dog}.Collect(collected)
 		measured := len(collected)
-		if named := strings.Contains(w.Body.String(), `"work":"deliveries: lease"`); w.Code != want || named != (want != http.StatusOK) || named != (measured == 1) {
-			t.Errorf("answered %d %s, %d measured; want %d", w.Code, w.Body, measured, want)
+		named := strings.Contains(w.Body.String(), `"work":"deliveries: lease"`)
+		if w.Code != step.status || named != step.named || (measured == 1) != step.named {
+			t.Errorf("answered %d %s, %d measured; want %d", w.Code, w.Body, measured, step.status)
 		}
-		task.End()
+		if step.then != nil {
+			step.then()
+		}
 	}
 }
 

@@ -187,7 +187,7 @@ func (s *Server) assembleDelivery(ctx context.Context) (err error) {
 	guard := deliver.NewGuard(s.WebhookAllow)
 	s.worker = &deliver.Worker{
 		Store: s.store, Client: deliver.NewClient(guard, deliver.DefaultTimeout), Now: s.Now, Rand: s.Rand,
-		Logger: s.Logger, Wake: s.due, Metrics: deliver.NewMetrics(s.registry),
+		Logger: s.Logger, Wake: s.due, Metrics: deliver.NewMetrics(s.registry), Watchdog: s.dog,
 	}
 	s.hooks, err = endpoint.Open(ctx, endpoint.Config{
 		Store: s.store, Configured: s.Merchants.Endpoints, Fallback: s.Merchants.Fallback, Known: s.Merchants.Known,
@@ -248,7 +248,7 @@ func (s *Server) serve(ctx context.Context) error {
 	group.Go(func() error { return s.worker.Run(ctx) })
 	group.Go(func() error { return s.sweep(ctx) })
 	if s.KeepEvents > 0 && s.KeepAttempts > 0 {
-		sweeper := deliver.Sweeper{Log: s.store, KeepEvents: s.KeepEvents, KeepAttempts: s.KeepAttempts, Now: s.Now, Logger: s.Logger}
+		sweeper := deliver.Sweeper{Log: s.store, KeepEvents: s.KeepEvents, KeepAttempts: s.KeepAttempts, Now: s.Now, Logger: s.Logger, Watchdog: s.dog}
 		group.Go(func() error {
 			sweeper.Run(ctx)
 			return nil

@@ -36,6 +36,8 @@ type Task struct {
 	name  string
 	since time.Time // of its last progress; guarded by dog.mu
 	told  bool      // that it is stalled, to the log; guarded by dog.mu
+	// replaced is set when something else does the work; guarded by dog.mu.
+	replaced bool
 }
 
 // Begin begins to watch a piece of work. Its name is a constant of the program,
@@ -55,6 +57,14 @@ func (t *Task) Progress() {
 	t.dog.mu.Unlock()
 }
 
+// Replace notes that something else does the work now, so that nothing waits
+// for the task. It is still shown until it ends.
+func (t *Task) Replace() {
+	t.dog.mu.Lock()
+	t.replaced = true
+	t.dog.mu.Unlock()
+}
+
 // End notes that the work is over.
 func (t *Task) End() {
 	t.dog.mu.Lock()
@@ -66,6 +76,8 @@ func (t *Task) End() {
 type Stall struct {
 	Name string
 	For  time.Duration // since its last progress
+	// Replaced is set when something else does the work, as Replace says.
+	Replaced bool
 }
 
 // Stalled returns what makes no progress, the longest first.
@@ -75,7 +87,7 @@ func (w *Watchdog) Stalled() []Stall {
 	var all []Stall
 	for t := range w.under {
 		if d := time.Since(t.since); d >= w.limit {
-			all = append(all, Stall{t.name, d})
+			all = append(all, Stall{t.name, d, t.replaced})
 		}
 	}
 	slices.SortFunc(all, func(a, b Stall) int { return cmp.Or(cmp.Compare(b.For, a.For), cmp.Compare(a.Name, b.Name)) })
@@ -106,7 +118,7 @@ func (w *Watchdog) news() (all []Stall) {
 	for t := range w.under {
 		d := time.Since(t.since)
 		if d >= w.limit && !t.told {
-			all = append(all, Stall{t.name, d})
+			all = append(all, Stall{t.name, d, t.replaced})
 		}
 		t.told = d >= w.limit
 	}

@@ -28,6 +28,10 @@ func TestStalled(t *testing.T) {
 		if diff := cmp.Diff([]watchdog.Stall{{Name: "stuck", For: watchdog.Limit}}, dog.Stalled()); diff != "" {
 			t.Error(diff)
 		}
+		stuck.Replace()
+		if all := dog.Stalled(); len(all) != 1 || !all[0].Replaced {
+			t.Errorf("replaced: %v", all)
+		}
 		stuck.Progress()
 		if all := dog.Stalled(); len(all) != 0 {
 			t.Errorf("after progress: %v", all)

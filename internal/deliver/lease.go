@@ -1,0 +1,111 @@
+package deliver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/quittance/quittance/internal/store"
+)
+
+// fillLane asks for each queue of the lane that is due once, as far as there
+// is room. It reports whether to go on at once, after a look at what is new:
+// with doubtful endpoints beyond the first few.
+func (r *run) fillLane(l *lane, now time.Time) (more bool, err error) {
+	for m, ok := l.roster.woken(now.UnixMilli()); ok; m, ok = l.roster.woken(now.UnixMilli()) {
+		r.place(m, now.UnixMilli())
+	}
+	asked := make(map[string]bool)
+	gently := atOnce
+	for {
+		steady, doubtful := l.room(now)
+		steady, doubtful = max(0, steady), max(0, doubtful)
+		turns, more := l.roster.turns(steady, min(doubtful, gently), asked)
+		if len(turns) == 0 {
+			return more && gently == 0 && doubtful > 0, nil
+		}
+		started, err := r.lease(l, turns, steady, min(doubtful, gently), now)
+		if err != nil {
+			return false, err
+		}
+		gently -= started
+	}
+}
+
+// lease leases from queues and starts what it got. It returns how many of the
+// exchanges are with doubtful endpoints.
+func (r *run) lease(l *lane, turns []store.Queue, steady, doubtful int, now time.Time) (started int, err error) {
+	ctx, cancel := context.WithTimeout(r.work, storeTimeout)
+	defer cancel()
+	until := now.Add(r.Limits.Lease)
+	leaseID := r.ids.New("lse_")
+	leased, err := r.Store.LeaseDeliveries(ctx, store.LeaseRequest{
+		LeaseID: leaseID, NowMS: now.UnixMilli(), UntilMS: until.UnixMilli(), Lane: l.name, Queues: turns,
+		Deliverer: r.id, Busy: r.busy(turns), Steady: steady, Doubtful: doubtful, PerMerchant: r.Limits.PerMerchant, LastMS: lastFrom.Milliseconds(),
+	})
+	if err != nil {
+		return 0, err
+	}
+	for _, q := range leased.Queues {
+		delete(l.ending, q.MerchantID)
+		l.roster.set(q.Queue)
+		r.learned(q.MerchantID, q.Breaker)
+	}
+	endpoints, err := r.endpoints(ctx, leased.Deliveries)
+	if err != nil {
+		seqs := make([]int64, len(leased.Deliveries))
+		for i, d := range leased.Deliveries {
+			seqs[i] = d.Seq
+			l.roster.add(store.Queue{MerchantID: d.MerchantID, HeadMS: d.DueMS, HeadSeq: d.Seq})
+		}
+		_, giveBack := r.Store.ReleaseDeliveries(ctx, leaseID, seqs)
+		err = errors.Join(err, giveBack)
+		leased.Deliveries = nil
+	}
+	for _, d := range leased.Deliveries {
+		if d.Doubtful {
+			started++
+		}
+		endpoint, configured := endpoints[d.MerchantID]
+		r.begin(l, job{d, leaseID, until, endpoint, configured}, now)
+	}
+	for _, q := range turns {
+		m := r.know(q.MerchantID)
+		if head, ok := l.roster.heads[q.MerchantID]; ok && head.HeadMS <= now.UnixMilli() && len(m.busy) == 0 {
+			m.restedMS = now.Add(elsewhere).UnixMilli() // others serve it, or have it full
+		}
+		r.place(q.MerchantID, now.UnixMilli())
+	}
+	return started, err
+}
+
+// busy returns what is under way of the merchants.
+func (r *run) busy(turns []store.Queue) map[string][]int64 {
+	busy := make(map[string][]int64)
+	for _, t := range turns {
+		if seqs := r.know(t.MerchantID).busy; len(seqs) > 0 {
+			busy[t.MerchantID] = seqs
+		}
+	}
+	return busy
+}
+
+func (r *run) endpoints(ctx context.Context, deliveries []store.Delivery) (map[string]Endpoint, error) {
+	seen := make(map[string]bool)
+	var ids []string
+	for _, d := range deliveries {
+		if !seen[d.MerchantID] {
+			seen[d.MerchantID] = true
+			ids = append(ids, d.MerchantID)
+		}
+	}
+	if ids == nil {
+		return nil, nil
+	}
+	found, err := r.Endpoints(ctx, ids)
+	if err != nil {
+		return nil, fmt.Errorf("look up webhook endpoints: %w", err)
+	}
+	return found, nil
+}

@@ -1,0 +1,90 @@
+package deliver_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/deliver"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/watchdog"
+)
+
+// stuck is a store whose first call to record outcomes ends when it is closed,
+// whatever its context says.
+type stuck struct {
+	*recorder
+	once    sync.Once
+	entered chan struct{}
+	over    chan struct{}
+}
+
+func (s *stuck) FinishDeliveries(ctx context.Context, outcomes []store.Outcome) ([]int, error) {
+	first := false
+	s.once.Do(func() { first = true })
+	if first {
+		close(s.entered)
+		<-s.over
+	}
+	return s.recorder.FinishDeliveries(ctx, outcomes)
+}
+
+// An attempt that makes no progress, whatever the cause, is shown, and its slot
+// goes to others: the same event is delivered by another.
+func TestStalledAttempt(t *testing.T) {
+	s := storetest.Open(t, storetest.SQLite(t))
+	storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+	w := newWorld(t, s, newReceiver(t, status(http.StatusOK)).URL)
+	hung := &stuck{recorder: w.store, entered: make(chan struct{}), over: make(chan struct{})}
+	w.Store = hung
+	var log lockedBuffer
+	w.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	w.Watchdog = watchdog.New(time.Millisecond)
+	w.Limits = deliver.Limits{First: 1, Retries: 1, Doubtful: 1, PerMerchant: 1, Timeout: patience, Lease: time.Second, Stall: 50 * time.Millisecond}
+	w.start(t)
+	receive(t, hung.entered, "the first record")
+	w.clock.set(epoch.Add(2 * time.Second)) // the lease is over
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for len(w.store.outcomes) == 0 {
+		<-tick.C
+		w.advance(epoch.Add(2 * time.Second))
+	}
+	if o := w.outcome(t); o.Status != store.DeliveryDelivered || o.Attempt.Number != 1 {
+		t.Errorf("outcome %+v", o)
+	}
+	replaced := 0
+	for _, stall := range w.Watchdog.Stalled() {
+		if stall.Name == "deliveries: attempt" && stall.Replaced {
+			replaced++
+		}
+	}
+	if replaced != 1 || !strings.Contains(log.String(), "webhook delivery makes no progress") {
+		t.Errorf("%d stalled attempts are shown; the log says\n%s", replaced, log.String())
+	}
+	close(hung.over)
+}
+
+// lockedBuffer is a log that may be read while it is written.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
