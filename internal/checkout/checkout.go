@@ -36,7 +36,11 @@ const (
 type Reader interface {
 	// Invoice returns one invoice, or store.ErrNotFound.
 	Invoice(ctx context.Context, id string) (invoice.Invoice, error)
-	// PaymentsOfInvoices returns the payments attributed to the invoices.
+	// NewestPayments returns the invoice's payments that are highest on the
+	// chain, at most so many, the highest first.
+	NewestPayments(ctx context.Context, invoiceID string, limit int) ([]store.PaymentRow, error)
+	// PaymentsOfInvoices returns the payments attributed to the invoices. It is
+	// asked only where an invoice's sums are stale.
 	PaymentsOfInvoices(ctx context.Context, ids []string) ([]store.PaymentRow, error)
 	// Cursor returns how far a chain is read, or store.ErrNotFound.
 	Cursor(ctx context.Context, chainKey string) (store.Cursor, error)

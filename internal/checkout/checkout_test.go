@@ -73,6 +73,7 @@ type world struct {
 	now      int64
 	err      error // of every read
 	unread   bool  // the chain was never read
+	stale    bool  // the invoice's sums are not known
 	wallet   TestWallet
 }
 
@@ -87,7 +88,25 @@ func (w *world) Invoice(ctx context.Context, id string) (invoice.Invoice, error)
 	if w.err == nil && id != w.invoice.ID {
 		return invoice.Invoice{}, store.ErrNotFound
 	}
-	return w.invoice, w.err
+	inv := w.invoice
+	if !w.stale {
+		for _, p := range w.payments {
+			inv = inv.Adding(p)
+		}
+	}
+	inv.Sums.Stale = w.stale
+	return inv, w.err
+}
+
+func (w *world) NewestPayments(ctx context.Context, id string, limit int) ([]store.PaymentRow, error) {
+	rows, err := w.PaymentsOfInvoices(ctx, []string{id})
+	slices.SortFunc(rows, func(a, b store.PaymentRow) int {
+		if a.Before(b.Position) {
+			return 1
+		}
+		return -1
+	})
+	return rows[:min(limit, len(rows))], err
 }
 
 func (w *world) PaymentsOfInvoices(_ context.Context, ids []string) ([]store.PaymentRow, error) {

@@ -118,7 +118,14 @@ func (c *Checkout) load(ctx context.Context, id string) (subject, error) {
 	if !ok {
 		return subject{}, fmt.Errorf("invoice %s is in token %s, which chain %q is not configured with; add it again", id, inv.Token, ch.Key)
 	}
-	rows, err := c.reader.PaymentsOfInvoices(ctx, []string{id})
+	if inv.Sums.Stale {
+		all, err := c.reader.PaymentsOfInvoices(ctx, []string{id})
+		if err != nil {
+			return subject{}, fmt.Errorf("read all payments of %s: %w", id, err)
+		}
+		inv = inv.Recount(payments(all))
+	}
+	rows, err := c.reader.NewestPayments(ctx, id, MaxPayments)
 	if err != nil {
 		return subject{}, fmt.Errorf("read payments of %s: %w", id, err)
 	}
@@ -126,12 +133,16 @@ func (c *Checkout) load(ctx context.Context, id string) (subject, error) {
 	if err != nil && !errors.Is(err, store.ErrNotFound) { // a chain that was never read is at 0
 		return subject{}, fmt.Errorf("read cursor of %s: %w", ch.Key, err)
 	}
-	s := subject{invoice: inv, chain: ch, token: token,
-		indexed: cursor.Indexed.Number, halted: cursor.Halted != "", now: c.now().Unix()}
-	for _, row := range rows {
-		s.payments = append(s.payments, row.Payment)
+	return subject{invoice: inv, payments: payments(rows), chain: ch, token: token,
+		indexed: cursor.Indexed.Number, halted: cursor.Halted != "", now: c.now().Unix()}, nil
+}
+
+func payments(rows []store.PaymentRow) []invoice.Payment {
+	list := make([]invoice.Payment, len(rows))
+	for i, row := range rows {
+		list[i] = row.Payment
 	}
-	return s, nil
+	return list
 }
 
 // notInID reports whether no id holds the character.

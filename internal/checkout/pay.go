@@ -54,8 +54,7 @@ func (s subject) payInFull() *instruction {
 // payRest asks for what is missing after a part has arrived. No transfer
 // amount belongs to that, and the registry takes the whole alone.
 func (s subject) payRest() *instruction {
-	inTime, _ := s.sums()
-	return s.instruct(s.invoice.Amount.Minus(inTime))
+	return s.instruct(s.invoice.Missing())
 }
 
 func (s subject) instruct(due invoice.Amount) *instruction {

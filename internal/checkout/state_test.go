@@ -213,6 +213,41 @@ func TestPaymentsAreListedNewestFirst(t *testing.T) {
 	}
 }
 
+func TestDustIsListedAndChangesNoWord(t *testing.T) {
+	for _, status := range []invoice.Status{invoice.Open, invoice.Expired} {
+		w := newWorld()
+		w.invoice.Status = status
+		before := w.page(t)
+		dust := payment(1, 11, present, invoice.Confirmed)
+		dust.Method = invoice.ByCalldata
+		w.payments = []invoice.Payment{dust}
+		page := w.page(t)
+		for _, part := range []string{"status", "pay"} {
+			if got, want := page.id(t, part).words(), before.id(t, part).words(); got != want {
+				t.Errorf("%s, with dust: %s reads\n%s, want\n%s", status, part, got, want)
+			}
+		}
+		if items := page.id(t, "received").named("li"); len(items) != 1 {
+			t.Errorf("%s: %d payments are listed, want the dust", status, len(items))
+		}
+	}
+}
+
+func TestStaleSumsAreAddedUp(t *testing.T) {
+	w := newWorld()
+	w.stale = true
+	for i := range uint64(MaxPayments + 1) {
+		w.payments = append(w.payments, payment(100_000, i+1, present, invoice.Pending))
+	}
+	page := w.page(t)
+	if got := page.id(t, "status").words(); !strings.Contains(got, "2.10 USDC has arrived of 4.90 USDC; 2.80 USDC is missing.") {
+		t.Errorf("the status says %q", got)
+	}
+	if got := page.id(t, "received").words(); !strings.Contains(got, "And 1 earlier.") {
+		t.Error("the page does not say that a payment is left out")
+	}
+}
+
 func TestReceivedTellsHowAPaymentStands(t *testing.T) {
 	w := newWorld()
 	w.invoice.Status = invoice.Expired

@@ -1,11 +1,9 @@
 package checkout
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"slices"
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
@@ -30,7 +28,7 @@ const (
 // subject is all that the page is made from.
 type subject struct {
 	invoice  invoice.Invoice
-	payments []invoice.Payment
+	payments []invoice.Payment // the newest of them, MaxPayments at most, the newest first
 	chain    chain.Chain
 	token    chain.Token
 	indexed  uint64 // number of the newest block that was read
@@ -134,46 +132,26 @@ func (s subject) state() state {
 		return draft
 	case invoice.Open:
 	}
-	inTime, _ := s.sums()
 	switch {
-	case s.invoice.Covered(s.payments):
+	case s.invoice.Covered():
 		return seen
 	case s.now > s.invoice.ExpiresAt:
 		return checking
-	case !inTime.IsZero():
+	case s.invoice.Partial():
 		return partial
 	}
 	return waiting
 }
 
-// sums adds up what has arrived in time and what came late, confirmed or not.
-func (s subject) sums() (inTime, late invoice.Amount) {
-	for _, p := range s.payments {
-		switch {
-		case p.Status == invoice.Orphaned:
-		case p.BlockTime > s.invoice.ExpiresAt:
-			late = late.Plus(p.Amount)
-		default:
-			inTime = inTime.Plus(p.Amount)
-		}
-	}
-	return inTime, late
-}
-
-// received lists the payments, the newest first, and counts those left out.
+// received lists the newest payments, and counts those left out.
 func (s subject) received() (list []receipt, more int) {
-	payments := slices.Clone(s.payments)
-	slices.SortFunc(payments, func(a, b invoice.Payment) int {
-		return cmp.Or(cmp.Compare(b.BlockNumber, a.BlockNumber), cmp.Compare(b.LogIndex, a.LogIndex))
-	})
-	more = max(0, len(payments)-MaxPayments)
-	for _, p := range payments[:len(payments)-more] {
+	for _, p := range s.payments {
 		list = append(list, receipt{
 			Amount: s.major(p.Amount), TxHash: p.TxHash.String(), From: chain.Checksum(p.From),
 			At: p.BlockTime, Status: p.Status, Late: p.BlockTime > s.invoice.ExpiresAt,
 		})
 	}
-	return list, more
+	return list, max(0, int(s.invoice.Sums.Payments)-len(s.payments))
 }
 
 // progress counts the blocks on the newest pending payment, its own included.

@@ -38,9 +38,9 @@ func (s subject) words(st state) (headline string, text []string) {
 }
 
 func (s subject) partialWords() (string, []string) {
-	inTime, _ := s.sums()
+	inv := s.invoice
 	return "A part has arrived", []string{
-		fmt.Sprintf("%s has arrived of %s; %s is missing.", s.money(inTime), s.money(s.invoice.Amount), s.money(s.invoice.Amount.Minus(inTime)))}
+		fmt.Sprintf("%s has arrived of %s; %s is missing.", s.money(inv.Sums.InTime), s.money(inv.Amount), s.money(inv.Missing()))}
 }
 
 func (s subject) paidWords() (string, []string) {
@@ -59,7 +59,7 @@ func (s subject) paidWords() (string, []string) {
 }
 
 func (s subject) expiredWords() (string, []string) {
-	inTime, late := s.sums()
+	inTime, late := s.invoice.Arrived()
 	ended := "The time to pay ended on " + clock(s.invoice.ExpiresAt)
 	headline := "Expired"
 	var text []string

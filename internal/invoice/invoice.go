@@ -74,6 +74,8 @@ type Invoice struct {
 	Exception      Exception
 	AmountPaid     Amount // confirmed transfers, on time or not
 	AmountRefunded Amount // confirmed transfers back to the payers
+
+	Sums Sums // of the payments; Exception and AmountPaid follow from them
 }
 
 // Limits of an invoice.

@@ -5,9 +5,10 @@ import "slices"
 // Reckon returns the invoice as its confirmed payments make it: paid when
 // those mined at or before expiresAt add up to enough, which is the amount less
 // the tolerance, with the transaction that completed it and what has gone
-// differently from plan. It never leaves a final state, and it is idempotent:
-// reckoning again with the same payments changes nothing. Payments that are
-// not confirmed or belong to another invoice are ignored.
+// differently from plan. The payments must be all of the invoice's; those that
+// are not confirmed or belong to another invoice are ignored. Reckon never
+// leaves a final state, and reckoning again with the same payments changes
+// nothing.
 func (inv Invoice) Reckon(payments []Payment) Invoice {
 	confirmed := keep(payments, func(p Payment) bool { return p.Status == Confirmed && p.InvoiceID == inv.ID })
 	slices.SortFunc(confirmed, func(a, b Payment) int {
@@ -16,46 +17,66 @@ func (inv Invoice) Reckon(payments []Payment) Invoice {
 		}
 		return 1
 	})
-	var total, inTime Amount // inTime: as far as it was asked for
-	var late, extra bool
+	inv.AmountPaid, inv.Sums.Tally = Amount{}, Tally{}
 	for _, p := range confirmed {
-		total = total.Plus(p.Amount)
-		switch {
-		case !inTime.Less(inv.Amount):
-			extra = true
-		case p.BlockTime > inv.ExpiresAt:
-			late = true
-		default:
-			inTime = inTime.Plus(p.Amount)
-			if !inTime.Less(inv.enough()) && inv.Status == Open {
-				inv.Status, inv.SettledTx, inv.SettledAt = Paid, p.TxHash, p.BlockTime
-			}
-		}
+		inv = inv.count(p)
 	}
-	inv.AmountPaid = total
-	paid := inv.Status == Paid
-	switch {
-	case paid && (extra || late):
-		inv.Exception = Duplicate
-	case paid && inv.ceiling().Less(inTime):
-		inv.Exception = Overpaid
-	case late || !paid && !inTime.Less(inv.enough()):
-		inv.Exception = Late
-	case inTime.Less(inv.Amount) && !total.IsZero():
-		inv.Exception = Underpaid
-	default:
-		inv.Exception = ""
-	}
+	inv.Exception = inv.exception()
 	return inv
 }
 
-// ceiling is the largest sum that is not an overpayment: the suffix of the
-// transfer amount is asked for, so it is none.
-func (inv Invoice) ceiling() Amount {
-	if inv.TransferAmount.IsZero() {
-		return inv.Amount
+// Confirming returns the invoice after one more of its payments was confirmed.
+// ok is false when the payment is not above all that were counted: then Reckon
+// has to count all of them again.
+func (inv Invoice) Confirming(p Payment) (_ Invoice, ok bool) {
+	if inv.Sums.Stale || !inv.Sums.Tally.Last.Before(p.Position) {
+		return inv, false
 	}
-	return inv.TransferAmount
+	inv = inv.count(p)
+	inv.Exception = inv.exception()
+	return inv, true
+}
+
+// count adds the next confirmed payment on the chain to what was paid.
+func (inv Invoice) count(p Payment) Invoice {
+	t := &inv.Sums.Tally
+	dust := Amount{}
+	if inv.IsDust(p) {
+		dust = p.Amount
+	}
+	inv.AmountPaid = inv.AmountPaid.Plus(p.Amount)
+	if p.BlockTime > inv.ExpiresAt || !t.Due.Less(inv.Amount) {
+		t.BeyondDust = t.BeyondDust.Plus(dust)
+	} else {
+		t.Due, t.DueDust = t.Due.Plus(p.Amount), t.DueDust.Plus(dust)
+		if !t.Due.Less(inv.enough()) && inv.Status == Open {
+			inv.Status, inv.SettledTx, inv.SettledAt = Paid, p.TxHash, p.BlockTime
+		}
+	}
+	t.Last = p.place()
+	return inv
+}
+
+// exception returns what has gone differently from plan. Dust counts in the
+// sums, and may complete the amount, but it is no exception by itself.
+func (inv Invoice) exception() Exception {
+	t := inv.Sums.Tally
+	arrived, due, beyond := inv.AmountPaid, t.Due, inv.AmountPaid.Minus(t.Due)
+	if inv.negligible(t.DueDust.Plus(t.BeyondDust)) {
+		arrived, due, beyond = arrived.Minus(t.DueDust).Minus(t.BeyondDust), due.Minus(t.DueDust), beyond.Minus(t.BeyondDust)
+	}
+	paid := inv.Status == Paid
+	switch {
+	case paid && !beyond.IsZero():
+		return Duplicate
+	case paid && inv.Ceiling().Less(due):
+		return Overpaid
+	case !beyond.IsZero() || !paid && !t.Due.Less(inv.enough()):
+		return Late
+	case t.Due.Less(inv.Amount) && !arrived.IsZero():
+		return Underpaid
+	}
+	return ""
 }
 
 // Expire returns the invoice expired, if it is open and the chain has passed
@@ -69,45 +90,27 @@ func (inv Invoice) Expire(confirmedTime int64) (_ Invoice, ok bool) {
 	return inv, true
 }
 
-// Covered reports whether the payments that are not orphaned and were mined
-// in time add up to enough, confirmed or not. Such an invoice needs no further
-// payment.
-func (inv Invoice) Covered(payments []Payment) bool {
-	var sum Amount
-	for _, p := range payments {
-		if p.InvoiceID == inv.ID && p.Status != Orphaned && p.BlockTime <= inv.ExpiresAt {
-			sum = sum.Plus(p.Amount)
-		}
-	}
-	return !sum.Less(inv.enough())
-}
-
 // CloseIntent reports whether the on-chain commitment must be closed now: the
 // invoice is expired, or it was paid without the registry, which would still
-// take a second payment.
-func (inv Invoice) CloseIntent(payments []Payment) bool {
+// take a second payment. registered says that the registry took a confirmed
+// payment.
+func (inv Invoice) CloseIntent(registered bool) bool {
 	switch inv.Status {
 	case Expired, Void:
 		return true
 	case Paid:
-		return !slices.ContainsFunc(payments, func(p Payment) bool {
-			return p.InvoiceID == inv.ID && p.Status == Confirmed && p.Method == ByRegistry
-		})
+		return !registered
 	case Drafted, Open:
 		return false
 	}
 	return false
 }
 
-// ReckonRefunds returns the invoice with the sum of its confirmed refunds. A
-// refund does not change the status.
-func (inv Invoice) ReckonRefunds(refunds []Refund) Invoice {
-	var sum Amount
+// Refunding returns the invoice after refunds of its payments were confirmed.
+// A refund does not change the status.
+func (inv Invoice) Refunding(refunds ...Refund) Invoice {
 	for _, r := range refunds {
-		if r.Status == Confirmed && r.InvoiceID == inv.ID {
-			sum = sum.Plus(r.Amount)
-		}
+		inv.AmountRefunded = inv.AmountRefunded.Plus(r.Amount)
 	}
-	inv.AmountRefunded = sum
 	return inv
 }

@@ -73,6 +73,11 @@ func (s *Service) AttributeByHand(ctx context.Context, h HandAttribution) (invoi
 }
 
 func (s *Service) attributeByHand(ctx context.Context, tx *store.Tx, c *changes, p *store.PaymentRow, inv invoice.Invoice, h HandAttribution) error {
+	accounts := newAccounts(tx)
+	if err := accounts.add(ctx, []invoice.Invoice{inv}); err != nil {
+		return err
+	}
+	was := p.Payment
 	p.Payment = p.Of(invoice.Attribution{Invoice: inv, Method: invoice.ByHand})
 	p.AttributedBy, p.AttributedAt = h.By, s.Now().Unix()
 	if err := tx.SavePayments(ctx, []store.PaymentRow{*p}); err != nil {
@@ -87,14 +92,13 @@ func (s *Service) attributeByHand(ctx context.Context, tx *store.Tx, c *changes,
 	if err := s.announceReceived(c, p.Payment, inv); err != nil {
 		return err
 	}
-	if p.Status != invoice.Confirmed {
-		return nil
+	accounts.replace(was, p.Payment)
+	if p.Status == invoice.Confirmed {
+		if err := s.reckon(ctx, c, accounts, []invoice.Payment{p.Payment}, nil); err != nil {
+			return err
+		}
 	}
-	accounts, err := loadAccounts(ctx, tx, []string{inv.ID})
-	if err != nil {
-		return err
-	}
-	return s.reckon(ctx, tx, c, accounts, nil)
+	return accounts.save(ctx)
 }
 
 // announceReceived tells the invoice's merchant of a payment that is

@@ -3,9 +3,7 @@ package settle
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
@@ -70,24 +68,30 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, c *changes
 		return nil
 	}
 	now := s.Now().Unix()
-	if err := tx.ConfirmThrough(ctx, chainKey, through, now); err != nil {
-		return err
-	}
-	touched := make(map[string]bool)
-	for _, p := range payments {
+	ids := make([]string, 0, len(payments)+len(refunds))
+	confirmed := make([]invoice.Payment, len(payments))
+	for i, p := range payments {
+		confirmed[i] = p.Payment
+		confirmed[i].Status, confirmed[i].ConfirmedAt = invoice.Confirmed, now
 		if p.Attributed() {
-			touched[p.InvoiceID] = true
+			ids = append(ids, p.InvoiceID)
 		}
 	}
 	for i := range refunds {
 		refunds[i].Status, refunds[i].ConfirmedAt = invoice.Confirmed, now
-		touched[refunds[i].InvoiceID] = true
+		ids = append(ids, refunds[i].InvoiceID)
 	}
-	accounts, err := loadAccounts(ctx, tx, slices.Collect(maps.Keys(touched)))
-	if err != nil {
+	accounts := newAccounts(tx)
+	if err := accounts.load(ctx, ids...); err != nil {
 		return err
 	}
-	return s.reckon(ctx, tx, c, accounts, refunds)
+	if err := tx.ConfirmThrough(ctx, chainKey, through, now); err != nil {
+		return err
+	}
+	if err := s.reckon(ctx, c, accounts, confirmed, refunds); err != nil {
+		return err
+	}
+	return accounts.save(ctx)
 }
 
 // expiring runs a transaction that may move the finality line or close the

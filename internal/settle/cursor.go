@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
@@ -108,7 +109,7 @@ func (s *Service) Rollback(ctx context.Context, chainKey string, to Header) erro
 		case to.Number >= cur.Indexed.Number, to.Number > line.Number && (len(kept) == 0 || kept[0].Hash != to.Hash):
 			return ErrCursorMoved
 		}
-		if err := tx.OrphanAbove(ctx, chainKey, to.Number); err != nil {
+		if err := orphanAbove(ctx, tx, chainKey, to.Number); err != nil {
 			return err
 		}
 		if err := tx.UnseeIntents(ctx, chainKey, to.Number); err != nil {
@@ -123,6 +124,37 @@ func (s *Service) Rollback(ctx context.Context, chainKey string, to Header) erro
 		cur.Revision++
 		return tx.SaveCursor(ctx, chainKey, cur)
 	})
+}
+
+// orphanAbove orphans the payments and refunds of blocks above the number, and
+// takes the payments out of their invoices' sums.
+func orphanAbove(ctx context.Context, tx *store.Tx, chainKey string, number uint64) error {
+	payments, err := tx.UnfinalPayments(ctx, chainKey, number+1, math.MaxInt64)
+	if err != nil {
+		return err
+	}
+	var ids []string
+	for _, p := range payments {
+		if p.Attributed() {
+			ids = append(ids, p.InvoiceID)
+		}
+	}
+	accounts := newAccounts(tx)
+	if err := accounts.load(ctx, ids...); err != nil {
+		return err
+	}
+	for _, p := range payments {
+		orphan := p.Payment
+		orphan.Status = invoice.Orphaned
+		accounts.replace(p.Payment, orphan)
+	}
+	for _, inv := range accounts.invoices {
+		accounts.put(inv.Leaving(number))
+	}
+	if err := tx.OrphanAbove(ctx, chainKey, number); err != nil {
+		return err
+	}
+	return accounts.save(ctx)
 }
 
 // Halt stops the chain's indexer until somebody has looked at it. Nothing

@@ -2,82 +2,75 @@ package settle
 
 import (
 	"context"
+	"slices"
 
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/wire"
 )
 
-// account is an invoice with all that was paid to it.
-type account struct {
-	invoice.Invoice
-	payments []invoice.Payment
-}
-
-// loadAccounts returns the accounts of the invoices with the ids.
-func loadAccounts(ctx context.Context, tx *store.Tx, ids []string) ([]account, error) {
-	invoices, err := tx.InvoicesByID(ctx, ids)
-	if err != nil {
-		return nil, err
+// reckon counts payments and refunds that are confirmed now, and announces
+// what follows: invoices that are paid by them, and the refunds. The payments
+// come in the order of the chain; they and the refunds must have been written,
+// and their invoices loaded.
+func (s *Service) reckon(ctx context.Context, c *changes, a *accounts, payments []invoice.Payment, refunds []invoice.Refund) error {
+	before := make(map[string]invoice.Status)
+	for id, inv := range a.invoices {
+		before[id] = inv.Status
 	}
-	payments, err := tx.PaymentsOfInvoices(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	of := make(map[string][]invoice.Payment)
-	for _, p := range payments {
-		of[p.InvoiceID] = append(of[p.InvoiceID], p.Payment)
-	}
-	accounts := make([]account, len(invoices))
-	for i, inv := range invoices {
-		accounts[i] = account{inv, of[inv.ID]}
-	}
-	return accounts, nil
-}
-
-// reckon brings invoices up to date with their payments and refunds, and
-// announces what follows: that they are paid now, and refunds of theirs that
-// were confirmed just now.
-func (s *Service) reckon(ctx context.Context, tx *store.Tx, c *changes, accounts []account, confirmed []invoice.Refund) error {
-	ids := make([]string, len(accounts))
-	for i, a := range accounts {
-		ids[i] = a.ID
-	}
-	refunds, err := tx.RefundsOfInvoices(ctx, ids)
+	touched, err := a.confirm(ctx, payments)
 	if err != nil {
 		return err
 	}
-	refundsOf := make(map[string][]invoice.Refund)
-	for _, r := range refunds {
-		refundsOf[r.InvoiceID] = append(refundsOf[r.InvoiceID], r)
-	}
-	after := make([]invoice.Invoice, len(accounts))
-	byID := make(map[string]account, len(accounts))
-	for i, a := range accounts {
-		after[i] = a.Reckon(a.payments).ReckonRefunds(refundsOf[a.ID])
-		byID[a.ID] = account{after[i], a.payments}
-		if after[i].Status == a.Status {
-			continue
+	var paid []string
+	for _, id := range touched {
+		if a.invoices[id].Status != before[id] {
+			paid = append(paid, id)
 		}
-		if err := s.announce(c, invoice.EventPaid, a.ID, after[i], wire.PaidData(after[i])); err != nil {
+	}
+	if err := s.announcePaid(ctx, c, a, paid); err != nil {
+		return err
+	}
+	return s.reckonRefunds(ctx, c, a, refunds)
+}
+
+// announcePaid announces invoices that are paid now, and has the commitments
+// closed of those that were paid without the registry.
+func (s *Service) announcePaid(ctx context.Context, c *changes, a *accounts, ids []string) error {
+	registered, err := a.tx.PaidThroughRegistry(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		inv := a.invoices[id]
+		if err := s.announce(c, invoice.EventPaid, id, inv, wire.PaidData(inv)); err != nil {
 			return err
 		}
-		if after[i].CloseIntent(a.payments) {
-			s.intend(c, invoice.IntentClose, after[i])
+		if inv.CloseIntent(registered[id]) {
+			s.intend(c, invoice.IntentClose, inv)
 		}
 	}
-	if err := tx.UpdateInvoices(ctx, after); err != nil {
+	return nil
+}
+
+// reckonRefunds counts refunds that are confirmed now and announces them.
+func (s *Service) reckonRefunds(ctx context.Context, c *changes, a *accounts, refunds []invoice.Refund) error {
+	ids := make([]string, len(refunds))
+	for i, r := range refunds {
+		ids[i] = r.PaymentID
+	}
+	rows, err := a.tx.PaymentsByID(ctx, slices.Compact(slices.Sorted(slices.Values(ids))))
+	if err != nil {
 		return err
 	}
-	for _, r := range confirmed {
-		a := byID[r.InvoiceID]
-		for _, p := range a.payments {
-			if p.ID != r.PaymentID {
-				continue
-			}
-			if err := s.announce(c, invoice.EventRefunded, r.ID, a.Invoice, wire.RefundedData(r, p)); err != nil {
-				return err
-			}
+	payments := make(map[string]invoice.Payment, len(rows))
+	for _, row := range rows {
+		payments[row.ID] = row.Payment
+	}
+	for _, r := range refunds {
+		inv := a.invoices[r.InvoiceID].Refunding(r)
+		a.put(inv)
+		if err := s.announce(c, invoice.EventRefunded, r.ID, inv, wire.RefundedData(r, payments[r.PaymentID])); err != nil {
+			return err
 		}
 	}
 	return nil

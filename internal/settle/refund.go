@@ -51,8 +51,10 @@ func (w *workbook) refund(ctx context.Context, e *entry) error {
 	r.PaymentID, r.InvoiceID, r.MerchantID = p.ID, p.InvoiceID, p.MerchantID
 	w.refunds[r.ID] = r
 	if w.final {
-		w.touched[r.InvoiceID] = true
 		w.refunded = append(w.refunded, r)
+		if err := w.accounts.load(ctx, r.InvoiceID); err != nil {
+			return err
+		}
 	}
 	return w.tx.SaveRefund(ctx, r)
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"maps"
 	"slices"
 
 	"github.com/quittance/quittance/internal/invoice"
@@ -18,17 +17,16 @@ type workbook struct {
 	*observer
 	entries []*entry
 
-	payments map[string]store.PaymentRow            // by id: those of the transfers, as far as they are known
-	invoices map[string]invoice.Invoice             // by id: those that could be meant
-	ofTarget map[string]map[string]store.PaymentRow // by invoice and id: their payments
-	unsaved  []string                               // payments that are to be written, by id
-	dirty    map[string]bool                        // whether a payment is among those
-	refunds  map[string]invoice.Refund              // by id: those of the transfers, as they were stored
-	paid     map[store.Pair]bool                    // accounts that could pay back
+	payments map[string]store.PaymentRow // by id: those of the transfers, as far as they are known
+	accounts *accounts                   // the invoices that could be meant, and those of known payments
+	unsaved  []string                    // payments that are to be written, by id
+	dirty    map[string]bool             // whether a payment is among those
+	refunds  map[string]invoice.Refund   // by id: those of the transfers, as they were stored
+	paid     map[store.Pair]bool         // accounts that could pay back
 
 	// What was found to be final: it is to be reckoned.
-	touched  map[string]bool // invoices, by id
-	refunded []invoice.Refund
+	confirmed []invoice.Payment
+	refunded  []invoice.Refund
 }
 
 // entry is a transfer, and what it could be: a payment when it goes to a
@@ -47,9 +45,8 @@ func (e *entry) pair() store.Pair { return store.Pair{Payer: e.To, Receiver: e.F
 func newWorkbook(o *observer, transfers []invoice.Transfer) *workbook {
 	w := &workbook{
 		observer: o,
-		payments: make(map[string]store.PaymentRow), ofTarget: make(map[string]map[string]store.PaymentRow),
-		invoices: make(map[string]invoice.Invoice), dirty: make(map[string]bool),
-		refunds: make(map[string]invoice.Refund), touched: make(map[string]bool),
+		payments: make(map[string]store.PaymentRow), accounts: newAccounts(o.tx),
+		dirty: make(map[string]bool), refunds: make(map[string]invoice.Refund),
 	}
 	for _, t := range transfers {
 		w.entries = append(w.entries, &entry{Transfer: t})
@@ -114,7 +111,7 @@ func (w *workbook) load(ctx context.Context) error {
 }
 
 // loadCandidates finds the invoices that the transfers could be meant for, and
-// what was paid to them.
+// those that known payments belong to.
 func (w *workbook) loadCandidates(ctx context.Context) error {
 	var asking []*entry
 	var transfers []invoice.Transfer
@@ -127,22 +124,19 @@ func (w *workbook) loadCandidates(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var ids []string
 	for i, e := range asking {
 		e.candidates = found[i]
-		for _, inv := range e.candidates.Invoices {
-			if w.ofTarget[inv.ID] == nil {
-				w.ofTarget[inv.ID] = make(map[string]store.PaymentRow)
-				ids = append(ids, inv.ID)
-			}
-			w.invoices[inv.ID] = inv
+		if err := w.accounts.add(ctx, e.candidates.Invoices); err != nil {
+			return err
 		}
 	}
-	payments, err := w.tx.PaymentsOfInvoices(ctx, ids)
-	for _, p := range payments {
-		w.ofTarget[p.InvoiceID][p.ID] = p
+	var ids []string
+	for _, p := range w.payments {
+		if p.Attributed() && p.Status != invoice.Confirmed {
+			ids = append(ids, p.InvoiceID)
+		}
 	}
-	return err
+	return w.accounts.load(ctx, ids...)
 }
 
 // keeps reports whether a payment that was seen before keeps its invoice now
@@ -164,6 +158,7 @@ func (w *workbook) payment(e *entry) error {
 		p.SeenID = w.ids.New("")
 		p.ID, p.ObservedAt = e.paymentID, w.Now().Unix()
 	}
+	was := p.Payment
 	kept := keeps(p, e)
 	w.moved = w.moved || p.Status == invoice.Pending && p.BlockHash != e.BlockHash
 	p.Transfer = e.Transfer
@@ -173,11 +168,9 @@ func (w *workbook) payment(e *entry) error {
 			return err
 		}
 	}
-	if of := w.ofTarget[p.InvoiceID]; of != nil {
-		of[p.ID] = p
-	}
-	if w.final && p.Attributed() {
-		w.touched[p.InvoiceID] = true
+	w.accounts.replace(was, p.Payment)
+	if w.final {
+		w.confirmed = append(w.confirmed, p.Payment)
 	}
 	if !w.dirty[p.ID] {
 		w.dirty[p.ID] = true
@@ -191,7 +184,6 @@ func (w *workbook) payment(e *entry) error {
 // attribute finds the payment's invoice and announces the payment to its
 // merchant.
 func (w *workbook) attribute(p *invoice.Payment, found store.Candidates) error {
-	delete(w.ofTarget[p.InvoiceID], p.ID)
 	a, ok := invoice.Attribute(p.Transfer, w.weigh(found))
 	*p = p.Of(a)
 	if !ok {
@@ -206,37 +198,17 @@ func (w *workbook) weigh(found store.Candidates) []invoice.Candidate {
 	for i, inv := range found.Invoices {
 		candidates[i].Invoice = inv
 		// In a crowd nobody is ruled out: there are others that were not seen.
-		candidates[i].Covered = !found.Crowded && inv.Covered(w.paymentsOf(inv.ID))
+		candidates[i].Covered = !found.Crowded && w.accounts.invoices[inv.ID].Covered()
 	}
 	return candidates
 }
 
-// paymentsOf returns the payments of an invoice that could be meant, as they
-// are by now.
-func (w *workbook) paymentsOf(invoiceID string) []invoice.Payment {
-	payments := make([]invoice.Payment, 0, len(w.ofTarget[invoiceID]))
-	for _, p := range w.ofTarget[invoiceID] {
-		payments = append(payments, p.Payment)
-	}
-	return payments
-}
-
-// settle reckons the invoices of what was found to be final.
+// settle reckons what was found to be final, and writes the invoices.
 func (w *workbook) settle(ctx context.Context) error {
-	var accounts []account
-	var unknown []string
-	for _, id := range slices.Sorted(maps.Keys(w.touched)) {
-		if inv, ok := w.invoices[id]; ok {
-			accounts = append(accounts, account{inv, w.paymentsOf(id)})
-		} else {
-			unknown = append(unknown, id)
-		}
-	}
-	others, err := loadAccounts(ctx, w.tx, unknown)
-	if err != nil {
+	if err := w.reckon(ctx, w.changes, w.accounts, w.confirmed, w.refunded); err != nil {
 		return err
 	}
-	return w.reckon(ctx, w.tx, w.changes, append(accounts, others...), w.refunded)
+	return w.accounts.save(ctx)
 }
 
 // save writes the payments that were not written yet, and links the notices

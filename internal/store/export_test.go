@@ -3,7 +3,11 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"strings"
+
+	"github.com/pressly/goose/v3"
 
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -94,4 +98,25 @@ func (s *Store) LimitPages(ctx context.Context, n int) error {
 		_, err := one(ctx, &tx.queries, scanID, fmt.Sprintf("PRAGMA max_page_count = %d", n))
 		return err
 	})
+}
+
+// MigrateTo brings the schema of an empty database to a version, so that tests
+// can write rows that are older than the newest.
+func MigrateTo(ctx context.Context, url string, version int64) (err error) {
+	var p *goose.Provider
+	var s *Store
+	if path, ok := strings.CutPrefix(url, "sqlite:"); ok {
+		if s, err = openSQLite(ctx, path); err == nil {
+			p, err = migrator(s.dialect.(*sqliteDB).write, goose.DialectSQLite3)
+		}
+	} else if s, err = openPostgres(ctx, url); err == nil {
+		p, err = migrator(s.dialect.(*postgresDB).db, goose.DialectPostgres, postgresMigrations())
+	}
+	if err == nil {
+		_, err = p.UpTo(ctx, version)
+	}
+	if s != nil {
+		err = errors.Join(err, s.Close())
+	}
+	return err
 }

@@ -10,15 +10,15 @@ import (
 
 const invoiceColumns = `id, commitment_id, merchant_id, merchant_address, chain_key, token, currency,
 	amount, transfer_amount, tolerance, line_items, status, exception, amount_paid, amount_refunded,
-	created_at, expires_at, settled_tx, settled_at`
+	created_at, expires_at, settled_tx, settled_at, ` + sumColumns
 
 func scanInvoice(row scanner) (invoice.Invoice, error) {
 	var inv invoice.Invoice
-	err := row.Scan(&inv.ID, hashCol(&inv.CommitmentID), &inv.MerchantID, addressCol(&inv.Merchant),
+	err := row.Scan(append([]any{&inv.ID, hashCol(&inv.CommitmentID), &inv.MerchantID, addressCol(&inv.Merchant),
 		&inv.ChainKey, addressCol(&inv.Token), &inv.Currency,
 		amountCol(&inv.Amount), amountCol(&inv.TransferAmount), amountCol(&inv.Tolerance), linesCol(&inv.LineItems),
 		&inv.Status, &inv.Exception, amountCol(&inv.AmountPaid), amountCol(&inv.AmountRefunded),
-		&inv.CreatedAt, &inv.ExpiresAt, hashCol(&inv.SettledTx), seconds{&inv.SettledAt})
+		&inv.CreatedAt, &inv.ExpiresAt, hashCol(&inv.SettledTx), seconds{&inv.SettledAt}}, sumTargets(&inv.Sums)...)...)
 	return inv, err
 }
 
@@ -43,18 +43,28 @@ func (tx *Tx) InsertInvoices(ctx context.Context, invoices []invoice.Invoice) (m
 	}, rows)
 }
 
-// UpdateInvoices writes what may change after creation: the state, and what
-// was paid and refunded. It returns ErrNotFound when one of them is not there.
+// updatedColumns are those of an invoice that may change after its creation,
+// with their types where they do not hold text.
+var updatedColumns = []string{"status", "exception", "amount_paid", "amount_refunded", "settled_tx", "settled_at BIGINT",
+	"sums_stale BIGINT", "payment_count BIGINT", "arrived_in_time", "arrived_in_time_dust", "arrived_late", "arrived_late_dust",
+	"newest_block BIGINT", "newest_log BIGINT", "due", "due_dust", "beyond_dust", "counted_block BIGINT", "counted_log BIGINT"}
+
+// UpdateInvoices writes what may change after creation: the state, what was
+// paid and refunded, and the sums of the payments. It returns ErrNotFound when
+// one of them is not there.
 func (tx *Tx) UpdateInvoices(ctx context.Context, invoices []invoice.Invoice) error {
 	rows := make([][]any, len(invoices))
 	for i, inv := range invoices {
-		rows[i] = []any{inv.ID, string(inv.Status), string(inv.Exception), inv.AmountPaid.String(), inv.AmountRefunded.String(),
-			orNull(inv.SettledTx), orNull(inv.SettledAt)}
+		rows[i] = append([]any{inv.ID, string(inv.Status), string(inv.Exception), inv.AmountPaid.String(), inv.AmountRefunded.String(),
+			orNull(inv.SettledTx), orNull(inv.SettledAt)}, sumValues(inv.Sums)...)
 	}
-	n, err := tx.change(ctx, []string{"id", "status", "exception", "amount_paid", "amount_refunded", "settled_tx", "settled_at BIGINT"}, rows,
-		`UPDATE invoices SET status = wanted.status, exception = wanted.exception, amount_paid = wanted.amount_paid,
-		amount_refunded = wanted.amount_refunded, settled_tx = wanted.settled_tx, settled_at = wanted.settled_at
-		FROM wanted WHERE invoices.id = wanted.id`)
+	set := make([]string, len(updatedColumns))
+	for i, c := range updatedColumns {
+		name, _, _ := strings.Cut(c, " ")
+		set[i] = name + " = wanted." + name
+	}
+	n, err := tx.change(ctx, append([]string{"id"}, updatedColumns...), rows,
+		"UPDATE invoices SET "+strings.Join(set, ", ")+" FROM wanted WHERE invoices.id = wanted.id")
 	if err == nil && n != int64(len(invoices)) {
 		return ErrNotFound
 	}

@@ -185,6 +185,8 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 		"refunds by id":  func() error { _, err := read.RefundsByID(ctx, []string{"ref_1"}); return err },
 		"payment":        func() error { _, err := read.Payment(ctx, "pay_1"); return err },
 		"payments":       func() error { _, err := read.PaymentsOfInvoices(ctx, []string{"inv_1"}); return err },
+		"newest":         func() error { _, err := read.NewestPayments(ctx, "inv_1", 20); return err },
+		"registered":     func() error { _, err := read.PaidThroughRegistry(ctx, []string{"inv_1"}); return err },
 		"unfinal":        func() error { _, err := read.UnfinalPayments(ctx, "base", 0, 999); return err },
 		"refund":         func() error { _, err := read.PaymentsBetween(ctx, "base", moved.From, moved.To, 999); return err },
 		"refunds":        func() error { _, err := read.RefundsOfPayments(ctx, []string{"pay_1"}); return err },

@@ -113,11 +113,15 @@ func (p *postgresDB) migrate(ctx context.Context) (err error) {
 	}
 	db := stdlib.OpenDB(*p.config, stdlib.OptionAfterConnect(settings(migrationSettings)))
 	defer func() { err = errors.Join(err, db.Close()) }()
-	return migrate(ctx, db, goose.DialectPostgres, goose.WithSessionLocker(locker),
-		goose.WithGoMigrations(goose.NewGoMigration(2, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
-			_, err := tx.ExecContext(ctx, forPostgres)
-			return err
-		}}, nil)))
+	return migrate(ctx, db, goose.DialectPostgres, goose.WithSessionLocker(locker), postgresMigrations())
+}
+
+// postgresMigrations are those that PostgreSQL has beside the common files.
+func postgresMigrations() goose.ProviderOption {
+	return goose.WithGoMigrations(goose.NewGoMigration(2, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, forPostgres)
+		return err
+	}}, nil))
 }
 
 // ping asks the server. A connection that turns out to be closed says nothing

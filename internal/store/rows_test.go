@@ -111,6 +111,14 @@ func TestInvoiceRoundTrip(t *testing.T) {
 			for _, exception := range []invoice.Exception{invoice.Underpaid, invoice.Overpaid, invoice.Late, invoice.Duplicate, ""} {
 				full.Status, full.Exception = status, exception
 				full.AmountPaid, full.AmountRefunded = invoice.MaxAmount, invoice.NewAmount(5)
+				full.Sums = invoice.Sums{
+					Stale: true, Payments: 1, InTime: invoice.MaxAmount, InTimeDust: invoice.NewAmount(2), Late: invoice.NewAmount(3), LateDust: invoice.NewAmount(4),
+					Newest: invoice.Position{BlockNumber: 1 << 40, LogIndex: 6},
+					Tally: invoice.Tally{
+						Due: invoice.NewAmount(7), DueDust: invoice.NewAmount(8), BeyondDust: invoice.NewAmount(9),
+						Last: invoice.Position{BlockNumber: 10, LogIndex: 11},
+					},
+				}
 				if status == invoice.Paid {
 					full.SettledTx, full.SettledAt = invoice.Hash{0xfe}, 1<<40+5
 				}

@@ -1,0 +1,287 @@
+package invoice_test
+
+import (
+	"reflect"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// over34 asks for 34 USDC. Its dust limit is a cent.
+func over34() invoice.Invoice {
+	inv := openInvoice("a")
+	inv.Amount, inv.TransferAmount = invoice.NewAmount(34_000_000), invoice.NewAmount(34_000_123)
+	return inv
+}
+
+// told makes the payment one of a transfer amount.
+func told(p invoice.Payment) invoice.Payment {
+	p.Method = invoice.ByTransferAmount
+	return p
+}
+
+func TestDustLimit(t *testing.T) {
+	t.Parallel()
+	for amount, want := range map[uint64]uint64{1: 0, 99: 0, 100: 1, 999_999: 9_999, 1_000_000: 10_000, 34_000_000: 10_000} {
+		inv := openInvoice("a")
+		inv.Amount = invoice.NewAmount(amount)
+		if got := inv.DustLimit(); got != invoice.NewAmount(want) {
+			t.Errorf("the dust limit of an invoice over %d is %s, want %d", amount, got, want)
+		}
+	}
+}
+
+func TestDustChangesNoException(t *testing.T) {
+	t.Parallel()
+	type payments = []invoice.Payment
+	many := func(n int, amount uint64, of ...invoice.Payment) payments {
+		for i := range n {
+			of = append(of, paid(uint64(10+i), 1700, amount))
+		}
+		return of
+	}
+	for name, test := range map[string]struct {
+		payments  payments
+		status    invoice.Status // before
+		settledBy byte           // last byte of the transaction
+		exception invoice.Exception
+	}{
+		"dust alone":                         {payments{paid(1, 1500, 9_999)}, invoice.Open, 0, ""},
+		"a cent alone":                       {payments{paid(1, 1500, 10_000)}, invoice.Open, 0, invoice.Underpaid},
+		"dust, then the amount":              {payments{paid(1, 1500, 1), paid(2, 1500, 34_000_000)}, invoice.Open, 2, ""},
+		"dust, then the transfer amount":     {payments{paid(1, 1500, 9_999), told(paid(2, 1500, 34_000_999))}, invoice.Open, 2, ""},
+		"the amount, then dust":              {payments{paid(1, 1500, 34_000_000), paid(2, 1500, 1)}, invoice.Open, 1, ""},
+		"the amount, then dust too late":     {payments{paid(1, 1500, 34_000_000), paid(2, 2001, 1)}, invoice.Open, 1, ""},
+		"the amount, then a cent":            {payments{paid(1, 1500, 34_000_000), paid(2, 1500, 10_000)}, invoice.Open, 1, invoice.Duplicate},
+		"50 for 34, then dust":               {payments{paid(1, 1500, 50_000_000), paid(2, 1500, 1)}, invoice.Open, 1, invoice.Overpaid},
+		"dust, then 50 for 34":               {payments{paid(1, 1500, 1), paid(2, 1500, 50_000_000)}, invoice.Open, 2, invoice.Overpaid},
+		"twice, with dust between":           {payments{paid(1, 1500, 34_000_000), paid(2, 1500, 1), paid(3, 1500, 34_000_000)}, invoice.Open, 1, invoice.Duplicate},
+		"one unit short, and dust":           {payments{paid(1, 1500, 33_999_999), paid(2, 1500, 1)}, invoice.Open, 2, ""},
+		"one unit short, and more dust":      {payments{paid(1, 1500, 33_999_999), paid(2, 1500, 9_999)}, invoice.Open, 2, ""},
+		"too little, and dust":               {payments{paid(1, 1500, 33_000_000), paid(2, 1500, 1)}, invoice.Open, 0, invoice.Underpaid},
+		"too little, and dust too late":      {payments{paid(1, 1500, 33_000_000), paid(2, 2001, 1)}, invoice.Expired, 0, invoice.Underpaid},
+		"dust on an expired invoice":         {payments{paid(1, 2001, 1)}, invoice.Expired, 0, ""},
+		"a missing cent that was told":       {payments{paid(1, 1500, 33_990_500), told(paid(2, 1500, 9_777))}, invoice.Open, 2, ""},
+		"a told remainder once more":         {payments{paid(1, 1500, 34_000_000), told(paid(2, 1500, 9_777))}, invoice.Open, 1, invoice.Duplicate},
+		"a told remainder too late":          {payments{paid(1, 1500, 33_990_500), told(paid(2, 2001, 9_777))}, invoice.Expired, 0, invoice.Late},
+		"dust below a hundredth":             {many(33, 9_999, paid(1, 1500, 34_000_000)), invoice.Open, 1, ""},
+		"dust that is a hundredth":           {many(35, 9_999, paid(1, 1500, 34_000_000)), invoice.Open, 1, invoice.Duplicate},
+		"dust alone that is a hundredth":     {many(35, 9_999), invoice.Open, 0, invoice.Underpaid},
+		"a hundredth in dust, then in full":  {append(many(35, 9_999), paid(100, 1700, 34_000_000)), invoice.Open, 100, invoice.Overpaid},
+		"less than that, and then in full":   {append(many(33, 9_999), paid(100, 1700, 34_000_000)), invoice.Open, 100, ""},
+		"dust makes up for what was missing": {many(33, 9_999, paid(1, 1500, 33_800_000)), invoice.Open, 30, ""},
+	} {
+		inv := over34()
+		inv.Status = test.status
+		got := inv.Reckon(test.payments)
+		if got.Exception != test.exception || got.SettledTx[31] != test.settledBy {
+			t.Errorf("%s: %s by %d, %q; want by %d, %q", name, got.Status, got.SettledTx[31], got.Exception, test.settledBy, test.exception)
+		}
+		var sum invoice.Amount
+		for _, p := range test.payments {
+			sum = sum.Plus(p.Amount)
+		}
+		if got.AmountPaid != sum {
+			t.Errorf("%s: amountPaid %s, want all of %s", name, got.AmountPaid, sum)
+		}
+	}
+}
+
+// TestDustIsNothingInAnyHistory takes the dust away from random histories, and
+// with it nothing else, unless it makes up for what was missing.
+func TestDustIsNothingInAnyHistory(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		inv := over34()
+		inv.Status = rapid.SampledFrom([]invoice.Status{invoice.Open, invoice.Expired}).Draw(t, "status")
+		var all, real []invoice.Payment
+		blockTime, dust := int64(1990), uint64(0)
+		for block := range rapid.Uint64Range(0, 12).Draw(t, "payments") {
+			blockTime += rapid.Int64Range(0, 4).Draw(t, "seconds")
+			amount := rapid.SampledFrom([]uint64{1, 500, 9_999, 34_000_000, 34_000_123, 17_000_000, 50_000_000, 10_000}).Draw(t, "amount")
+			p := paid(block+1, blockTime, amount)
+			all = append(all, p)
+			if inv.IsDust(p) {
+				dust += amount
+			} else {
+				real = append(real, p)
+			}
+		}
+		with, without := inv.Reckon(all), inv.Reckon(real)
+		if with.AmountPaid != without.AmountPaid.Plus(invoice.NewAmount(dust)) {
+			t.Fatalf("amountPaid %s with %d of dust, %s without", with.AmountPaid, dust, without.AmountPaid)
+		}
+		if with.SettledTx == without.SettledTx && with.Exception != without.Exception {
+			t.Fatalf("%q with %d of dust, %q without", with.Exception, dust, without.Exception)
+		}
+	})
+}
+
+// TestWithoutExceptionNothingIsMissingOrTooMuch bounds what an invoice that
+// went as planned may have got.
+func TestWithoutExceptionNothingIsMissingOrTooMuch(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		inv := over34()
+		var all []invoice.Payment
+		for block := range rapid.Uint64Range(1, 80).Draw(t, "payments") {
+			p := paid(block+1, 1995, rapid.SampledFrom([]uint64{9_999, 9_998, 5_000, 17_000_000, 34_000_999}).Draw(t, "amount"))
+			p.BlockTime += rapid.SampledFrom([]int64{0, 0, 0, 0, 10}).Draw(t, "late")
+			all = append(all, p)
+		}
+		got := inv.Reckon(all)
+		if got.Exception != "" || got.Status != invoice.Paid {
+			return
+		}
+		if most := inv.Ceiling().Plus(invoice.NewAmount(340_000)); got.AmountPaid.Less(inv.Amount) || !got.AmountPaid.Less(most) {
+			t.Fatalf("%s was paid of %s, and there is no exception", got.AmountPaid, inv.Amount)
+		}
+	})
+}
+
+func TestSurplus(t *testing.T) {
+	t.Parallel()
+	type payments = []invoice.Payment
+	for name, test := range map[string]struct {
+		payments payments
+		want     uint64
+	}{
+		"nothing":                       {nil, 0},
+		"the amount":                    {payments{paid(1, 1500, 34_000_000)}, 0},
+		"the transfer amount":           {payments{paid(1, 1500, 34_000_123)}, 0},
+		"the largest suffix":            {payments{paid(1, 1500, 34_000_999)}, 0},
+		"one more":                      {payments{paid(1, 1500, 34_001_000)}, 1_000},
+		"the amount twice":              {payments{paid(1, 1500, 34_000_000), paid(2, 1500, 34_000_000)}, 34_000_000},
+		"the transfer amount twice":     {payments{paid(1, 1500, 34_000_123), paid(2, 1500, 34_000_123)}, 34_000_123},
+		"the transfer amount, and dust": {payments{paid(1, 1500, 34_000_123), paid(2, 1500, 1)}, 1},
+		"too little":                    {payments{paid(1, 1500, 33_000_000)}, 0},
+		"50 for 34":                     {payments{paid(1, 1500, 50_000_000)}, 16_000_000},
+	} {
+		if got := over34().Reckon(test.payments).Surplus(); got != invoice.NewAmount(test.want) {
+			t.Errorf("%s: a surplus of %s, want %d", name, got, test.want)
+		}
+	}
+}
+
+func TestPartial(t *testing.T) {
+	t.Parallel()
+	pending := paid(1, 1500, 20_000_000)
+	pending.Status = invoice.Pending
+	orphaned := pending
+	orphaned.Status = invoice.Orphaned
+	for name, test := range map[string]struct {
+		payment invoice.Payment
+		want    bool
+	}{
+		"pending":      {pending, true},
+		"confirmed":    {paid(1, 1500, 20_000_000), true},
+		"orphaned":     {orphaned, false},
+		"late":         {paid(1, 2001, 20_000_000), false},
+		"all of it":    {paid(1, 1500, 34_000_000), false},
+		"dust":         {paid(1, 1500, 9_999), false},
+		"a told cent":  {told(paid(1, 1500, 9_999)), true},
+		"just no dust": {paid(1, 1500, 10_000), true},
+	} {
+		if got := over34().Recount([]invoice.Payment{test.payment}).Partial(); got != test.want {
+			t.Errorf("%s: partial %t, want %t", name, got, test.want)
+		}
+	}
+}
+
+// TestRunningSumsAreThoseOfAllPayments changes payments one after the other:
+// what is kept meanwhile is what a recount says.
+func TestRunningSumsAreThoseOfAllPayments(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		inv := over34()
+		var all []invoice.Payment
+		confirmed := 0 // so many of them, from below
+		check := func(t *rapid.T) {
+			want := over34().Recount(all)
+			want.Sums.Newest = inv.Sums.Newest // a bound
+			if inv.Sums.Newest.Before(over34().Recount(all).Sums.Newest) {
+				t.Fatalf("a payment is above %+v", inv.Sums.Newest)
+			}
+			if !reflect.DeepEqual(inv, want) {
+				t.Fatalf("kept\n%+v, recounted\n%+v", inv, want)
+			}
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"see": func(t *rapid.T) {
+				amount := rapid.SampledFrom([]uint64{1, 9_999, 17_000_000, 34_000_123}).Draw(t, "amount")
+				p := paid(uint64(len(all)+1), 1990+2*int64(len(all)), amount)
+				p.Status = invoice.Pending
+				all, inv = append(all, p), inv.Adding(p)
+			},
+			"replace": func(t *rapid.T) {
+				if confirmed == len(all) {
+					return
+				}
+				i := rapid.IntRange(confirmed, len(all)-1).Draw(t, "which")
+				p := all[i]
+				p.Status = rapid.SampledFrom([]invoice.PaymentStatus{invoice.Pending, invoice.Orphaned}).Draw(t, "status")
+				p.BlockTime += rapid.Int64Range(0, 5).Draw(t, "later")
+				inv = inv.Removing(all[i]).Adding(p)
+				all[i] = p
+			},
+			"confirm": func(*rapid.T) {
+				if confirmed == len(all) || all[confirmed].Status == invoice.Orphaned {
+					return
+				}
+				p := &all[confirmed]
+				p.Status = invoice.Confirmed
+				confirmed++
+				var ok bool
+				if inv, ok = inv.Confirming(*p); !ok {
+					t.Fatalf("payment %s does not follow %+v", p.ID, inv.Sums.Tally.Last)
+				}
+			},
+			"": check,
+		})
+	})
+}
+
+func TestSumsThatWereHeldAreStale(t *testing.T) {
+	t.Parallel()
+	huge, small := paid(1, 1500, 0), paid(2, 1500, 5)
+	huge.Amount = invoice.MaxAmount
+	inv := over34().Adding(huge).Adding(small)
+	if inv = inv.Removing(huge); !inv.Sums.Stale {
+		t.Error("what is left of a sum that was held at the largest amount is believed")
+	}
+	if _, ok := inv.Confirming(small); ok {
+		t.Error("stale sums are reckoned with")
+	}
+	if inv = inv.Recount([]invoice.Payment{small}); inv.Sums.Stale || inv.Sums.InTime != small.Amount {
+		t.Errorf("recounted: %+v", inv.Sums)
+	}
+}
+
+func TestConfirmingWantsTheOrderOfTheChain(t *testing.T) {
+	t.Parallel()
+	first, second := paid(1, 1500, 17_000_000), paid(2, 1600, 17_000_000)
+	inv, ok := over34().Confirming(second)
+	if !ok {
+		t.Fatal("the first payment is refused")
+	}
+	for _, p := range []invoice.Payment{first, second} {
+		if _, ok := inv.Confirming(p); ok {
+			t.Errorf("payment %s is counted after %s", p.ID, second.ID)
+		}
+	}
+}
+
+func TestLeaving(t *testing.T) {
+	t.Parallel()
+	p := paid(7, 1500, 5)
+	p.Status = invoice.Pending
+	inv := over34().Adding(p)
+	if got := inv.Leaving(7).Sums.Newest; got != inv.Sums.Newest {
+		t.Errorf("leaving what is above block 7 moves the newest payment from there to %+v", got)
+	}
+	if got := inv.Leaving(6).Sums.Newest; got.BlockNumber != 6 || got.Before(invoice.Position{BlockNumber: 6, LogIndex: 99_999}) {
+		t.Errorf("after leaving what is above block 6 the newest payment may be at %+v", got)
+	}
+}

@@ -1,0 +1,146 @@
+package settle_test
+
+import (
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+)
+
+// recounted returns an invoice as it is stored, and as its payments make it
+// when all of them are added up again.
+func (w *world) recounted(id string) (stored, want invoice.Invoice) {
+	w.t.Helper()
+	stored = w.invoice(id)
+	rows, err := w.db.store.PaymentsOfInvoices(w.t.Context(), []string{id})
+	w.must(err)
+	payments := make([]invoice.Payment, len(rows))
+	for i, row := range rows {
+		payments[i] = row.Payment
+	}
+	return stored, stored.Recount(payments)
+}
+
+// checkSums says that the running sums of all invoices are those of their
+// payments.
+func (m *machine) checkSums(r *rapid.T) {
+	for _, inv := range m.made {
+		stored, want := m.recounted(inv.ID)
+		if stored.Sums.Newest.Before(want.Sums.Newest) {
+			r.Errorf("invoice %s has a payment above %+v, at %+v", inv.ID, stored.Sums.Newest, want.Sums.Newest)
+		}
+		want.Sums.Newest = stored.Sums.Newest // a bound
+		if diff := gocmp.Diff(want, stored, gocmp.Comparer(func(a, b invoice.Amount) bool { return a == b })); diff != "" {
+			r.Errorf("invoice %s (-recounted +stored):\n%s", inv.ID, diff)
+		}
+	}
+}
+
+// TestSumsFollowEvidence moves a payment from one invoice to another, since
+// the block that is read after a reorg says something else.
+func TestSumsFollowEvidence(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		one, two := w.create(), w.create()
+		p := w.pay(invoice.NewAmount(400_000))
+		w.mine(start+1, tagged(p, invoice.Evidence{Calldata: one.CommitmentID}))
+		if inv := w.invoice(one.ID); inv.Sums.InTime != p.Amount || inv.Sums.Payments != 1 {
+			t.Errorf("the first invoice has %+v", inv.Sums)
+		}
+		w.reorg(1)
+		if inv := w.invoice(one.ID); !inv.Sums.InTime.IsZero() || inv.Sums.Payments != 1 {
+			t.Errorf("after the reorg the first invoice has %+v", inv.Sums)
+		}
+		w.mine(start+2, tagged(p, invoice.Evidence{Calldata: two.CommitmentID}))
+		w.final()
+		for id, want := range map[string]uint64{one.ID: 0, two.ID: 400_000} {
+			stored, recounted := w.recounted(id)
+			if stored.AmountPaid != invoice.NewAmount(want) || stored.Sums.InTime != stored.AmountPaid || stored.Sums.Payments != recounted.Sums.Payments {
+				t.Errorf("invoice %s: %s paid, %+v", id, stored.AmountPaid, stored.Sums)
+			}
+		}
+	})
+}
+
+// TestStaleSumsAreRecounted is an upgrade: the sums of an invoice that had
+// payments before they were kept are not known.
+func TestStaleSumsAreRecounted(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		forget := func(w *world, id string) {
+			t.Helper()
+			if _, err := db.sql.ExecContext(t.Context(), "UPDATE invoices SET sums_stale = 1, payment_count = 0, arrived_in_time = '0', "+
+				"newest_block = 0, due = '0', counted_block = 0 WHERE id = '"+id+"'"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for name, test := range map[string]func(w *world, inv invoice.Invoice, first invoice.Transfer){
+			"and paid": func(w *world, inv invoice.Invoice, _ invoice.Transfer) {
+				w.mine(start+3, tagged(w.pay(invoice.NewAmount(600_000)), invoice.Evidence{Calldata: inv.CommitmentID}))
+				w.final()
+			},
+			"and confirmed": func(w *world, inv invoice.Invoice, _ invoice.Transfer) {
+				w.mine(start+3, tagged(w.pay(invoice.NewAmount(600_000)), invoice.Evidence{Calldata: inv.CommitmentID}))
+				forget(w, inv.ID)
+				w.final()
+			},
+			"and left": func(w *world, inv invoice.Invoice, first invoice.Transfer) {
+				w.reorg(1)
+				w.mine(start+3, tagged(first, invoice.Evidence{Calldata: inv.CommitmentID}),
+					tagged(w.pay(invoice.NewAmount(600_000)), invoice.Evidence{Calldata: inv.CommitmentID}))
+				w.final()
+			},
+			"and attributed to by hand": func(w *world, inv invoice.Invoice, _ invoice.Transfer) {
+				p := w.pay(invoice.NewAmount(600_000))
+				w.mine(start+3, p)
+				w.final()
+				forget(w, inv.ID)
+				_, err := w.AttributeByHand(t.Context(), settle.HandAttribution{PaymentID: w.payment(p).ID, InvoiceID: inv.ID, By: "ann"})
+				w.must(err)
+			},
+		} {
+			w := db.world(t)
+			inv := w.create()
+			first := w.pay(invoice.NewAmount(400_000))
+			w.mine(start+1, tagged(first, invoice.Evidence{Calldata: inv.CommitmentID}))
+			forget(w, inv.ID)
+			test(w, inv, first)
+			stored, want := w.recounted(inv.ID)
+			if stored.Status != invoice.Paid || stored.AmountPaid != inv.Amount || stored.Sums != want.Sums {
+				t.Errorf("stale %s: %s with %s\n%+v, want\n%+v", name, stored.Status, stored.AmountPaid, stored.Sums, want.Sums)
+			}
+			if got := w.told(inv); len(got) != 4 { // created, received twice, paid
+				t.Errorf("stale %s: %v were told", name, got)
+			}
+		}
+	})
+}
+
+// TestPaymentsAreCountedOutOfOrder fills in an older payment after a newer one
+// was counted.
+func TestPaymentsAreCountedOutOfOrder(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		inv := w.create()
+		newer := tagged(w.pay(invoice.NewAmount(500_000)), invoice.Evidence{Calldata: inv.CommitmentID})
+		older := tagged(w.pay(invoice.NewAmount(500_000)), invoice.Evidence{Calldata: inv.CommitmentID})
+		w.mine(start + 1)
+		w.mine(start+2, newer)
+		w.final()
+		_, err := w.Rescan(t.Context(), w.chainKey, 101)
+		w.must(err)
+		b := w.blocks[1]
+		older.Position = invoice.Position{BlockNumber: b.Number, BlockHash: b.Hash, BlockTime: b.Time}
+		b.Transfers = []invoice.Transfer{older}
+		w.must(w.Fill(t.Context(), w.chainKey, 101, []settle.Block{b, w.blocks[2]}, w.head()))
+		stored, want := w.recounted(inv.ID)
+		if stored.Status != invoice.Paid || stored.SettledTx != newer.TxHash || stored.Sums != want.Sums {
+			t.Errorf("%s by %s\n%+v, want\n%+v", stored.Status, stored.SettledTx, stored.Sums, want.Sums)
+		}
+	})
+}

@@ -1,0 +1,87 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// upgrade opens a database whose schema is at a version, has the rows written,
+// and returns the store with the newest schema.
+func upgrade(t *testing.T, url string, from int64, statements ...string) *store.Store {
+	t.Helper()
+	must(t, store.MigrateTo(t.Context(), url, from))
+	db := storetest.SQL(t, url)
+	for _, s := range statements {
+		if _, err := db.ExecContext(t.Context(), s); err != nil {
+			t.Fatalf("%v\n%s", err, s)
+		}
+	}
+	return storetest.Open(t, url)
+}
+
+// eachURL runs the test with the URL of an empty database of each kind.
+func eachURL(t *testing.T, test func(t *testing.T, url string)) {
+	t.Helper()
+	for name, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, url(t))
+		})
+	}
+}
+
+// Rows of the first schema: a merchant, a chain, and its invoices and payments.
+var (
+	address     = "0x" + strings.Repeat("a", 40)
+	firstSchema = []string{
+		"INSERT INTO merchants VALUES ('m', 1)",
+		"INSERT INTO settlement_addresses VALUES ('base', '" + address + "', 'm', 1)",
+		"INSERT INTO chains VALUES ('base', 100, 'h', 1000, 90, 'g', 900, '', NULL, NULL, NULL)",
+	}
+)
+
+func hash(n int) string { return fmt.Sprintf("0x%064x", n) }
+
+// firstInvoice inserts an open invoice over 100 into the first schema.
+func firstInvoice(n int) string {
+	return fmt.Sprintf(`INSERT INTO invoices (id, commitment_id, merchant_id, merchant_address, chain_key, token, currency, amount, line_items, status, created_at, expires_at)
+		VALUES ('inv_%d', '%s', 'm', '%s', 'base', '%s', 'USDC', '100', '[]', 'open', 1000, 2000)`, n, hash(n), address, address)
+}
+
+// firstPayment inserts a pending payment of 60 into the first schema.
+func firstPayment(n int, invoiceID string) string {
+	of := "NULL, NULL, NULL"
+	if invoiceID != "" {
+		of = "'" + invoiceID + "', 'm', 'calldata'"
+	}
+	return fmt.Sprintf(`INSERT INTO payments (id, seen_id, chain_key, tx_hash, ordinal, log_index, block_number, block_hash, block_time, token, currency,
+		from_address, to_address, amount, status, invoice_id, merchant_id, method, observed_at)
+		VALUES ('pay_%d', 'seen_%d', 'base', '%s', 0, 1, %d, '%s', 1500, '%s', 'USDC', '%s', '%s', '60', 'pending', %s, 1500)`,
+		n, n, hash(n), 90+n, hash(n), address, address, address, of)
+}
+
+// TestUpgradeKnowsWhichSumsItLacks says that an invoice that had payments
+// before their sums were kept is marked, and no other.
+func TestUpgradeKnowsWhichSumsItLacks(t *testing.T) {
+	t.Parallel()
+	eachURL(t, func(t *testing.T, url string) {
+		s := upgrade(t, url, 2, append(firstSchema, firstInvoice(1), firstInvoice(2), firstPayment(1, "inv_1"), firstPayment(2, ""))...)
+		for id, want := range map[string]bool{"inv_1": true, "inv_2": false} {
+			inv, err := s.Invoice(t.Context(), id)
+			must(t, err)
+			if inv.Sums.Stale != want {
+				t.Errorf("%s: stale %t, want %t", id, inv.Sums.Stale, want)
+			}
+			inv.Sums.Stale = false
+			must(t, s.Update(t.Context(), func(tx *store.Tx) error {
+				return tx.UpdateInvoices(context.WithoutCancel(t.Context()), []invoice.Invoice{inv})
+			}))
+		}
+	})
+}
