@@ -54,7 +54,7 @@ func (e *Endpoint) connect(ctx context.Context) (*rpc.Client, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.Timeout)
 	defer cancel()
-	defer context.AfterFunc(e.ended, cancel)()
+	defer context.AfterFunc(e.closed, cancel)()
 	client, err := e.dial(ctx)
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (e *Endpoint) dial(ctx context.Context) (*rpc.Client, error) {
 func (e *Endpoint) connected(dialed *rpc.Client) (*rpc.Client, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.ended.Err() != nil {
+	if e.closed.Err() != nil {
 		if dialed != nil {
 			dialed.Close()
 		}

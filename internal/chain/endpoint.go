@@ -74,11 +74,12 @@ type Endpoint struct {
 	http    *http.Transport
 	dialing chan struct{} // holds a token while the client is dialed
 
-	ended context.Context // ends when the endpoint is closed
-	end   context.CancelFunc
+	closed context.Context // ends when the endpoint is closed
+	quit   context.CancelFunc
 
-	mu     sync.Mutex
-	client *rpc.Client // nil until it is dialed
+	mu       sync.Mutex
+	client   *rpc.Client             // nil until it is dialed
+	underWay map[*exchange]time.Time // when each request began that has not ended
 }
 
 // NewEndpoint returns the endpoint at an http, https, ws or wss URL. It does
@@ -99,9 +100,9 @@ func NewEndpoint(rawURL string) (*Endpoint, error) {
 	e := &Endpoint{
 		url: rawURL, name: u.Scheme + "://" + u.Host, secrets: concealer(u),
 		Timeout: CallTimeout, MaxAnswer: MaxResponse,
-		http: newHTTPTransport(u.Hostname()), dialing: make(chan struct{}, 1),
+		http: newHTTPTransport(u.Hostname()), dialing: make(chan struct{}, 1), underWay: map[*exchange]time.Time{},
 	}
-	e.ended, e.end = context.WithCancel(context.Background())
+	e.closed, e.quit = context.WithCancel(context.Background())
 	e.batchSize.Store(MaxBatch)
 	return e, nil
 }
@@ -112,7 +113,7 @@ func (e *Endpoint) String() string { return e.name }
 
 // Close ends the endpoint's connection. Calls fail from then on.
 func (e *Endpoint) Close() {
-	e.end()
+	e.quit()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.client != nil {
@@ -169,6 +170,8 @@ func firstError(elems []rpc.BatchElem) error {
 // Timeout. Its errors are *callError.
 func (e *Endpoint) ask(ctx context.Context, elems []rpc.BatchElem, x *exchange, send func(context.Context, *rpc.Client) error) error {
 	began := time.Now()
+	e.begin(x, began)
+	defer e.end(ctx, x)
 	limited, cancel := context.WithTimeout(context.WithValue(ctx, exchangeKey{}, x), e.Timeout)
 	defer cancel()
 	client, err := e.connect(limited)

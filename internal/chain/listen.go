@@ -27,7 +27,7 @@ func (e *Endpoint) Listen(ctx context.Context, wake func()) error {
 	if sub == nil {
 		return ErrNoSubscription
 	}
-	defer sub.Unsubscribe()
+	defer func() { go sub.Unsubscribe() }() // which waits for the node's answer
 	e.subscribed.Store(true)
 	defer e.subscribed.Store(false)
 	for {

@@ -111,6 +111,18 @@ func (p *Pool) Others(than *Provider) []*Provider {
 	return slices.DeleteFunc(p.Usable(), func(other *Provider) bool { return other == than })
 }
 
+// HasOther reports whether another provider than one is well, or was never
+// asked.
+func (p *Pool) HasOther(than *Provider) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.conf.Now()
+	return slices.ContainsFunc(p.providers, func(other *Provider) bool {
+		state, _, _ := other.rec.state(now)
+		return other != than && rank(state) == rankWell
+	})
+}
+
 // Health returns what is known of the providers, in the configured order.
 func (p *Pool) Health() []Health {
 	p.mu.Lock()

@@ -143,8 +143,9 @@ func (p *Provider) SawHead(h Header) error {
 	return err
 }
 
-// SetAside notes that the provider contradicted itself or the others. It is
-// left alone for MinAside, and for twice as long each next time.
+// SetAside notes that the provider contradicted itself or the others, or held
+// up the work. It is left alone for MinAside, and for twice as long each next
+// time.
 func (p *Provider) SetAside(reason string) {
 	p.change(func(r *record, now time.Time) { p.setAside(r, now, reason) })
 }
@@ -159,7 +160,7 @@ func (p *Provider) setAside(r *record, now time.Time, reason string) {
 	r.contradictions++
 	pause := p.pool.jittered(aside.after(r.contradictions))
 	r.asideEnd, r.asideWhy = now.Add(pause), reason
-	p.pool.conf.Logger.Error("a provider contradicts itself or the others and is set aside", "chain", p.pool.conf.Chain.Key,
+	p.pool.conf.Logger.Error("a provider is set aside", "chain", p.pool.conf.Chain.Key,
 		"provider", p.String(), "pause", pause.Round(time.Second), "reason", reason)
 }
 

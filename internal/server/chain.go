@@ -27,7 +27,7 @@ type Chain struct {
 type chainRun struct {
 	chain.Chain
 	pool    *chain.Pool
-	watcher *watch.Watcher
+	watcher *watch.Supervisor
 	writer  *commit.Writer // nil without an operator key
 	wake    chan struct{}  // of the writer
 }
@@ -38,9 +38,9 @@ func (s *Server) newChain(c Chain) (_ *chainRun, err error) {
 	if err != nil {
 		return nil, err
 	}
-	run.watcher = watch.New(watch.Config{
+	run.watcher = watch.NewSupervisor(watch.Config{
 		Chain: c.Chain, Pool: run.pool, Ledger: s.settle, Logger: s.Logger, Now: s.Now,
-		Jitter: rand.Float64, PollInterval: c.PollInterval, OnRound: s.metrics.observeChain,
+		Jitter: rand.Float64, PollInterval: c.PollInterval, OnRound: s.metrics.observeChain, Watchdog: s.dog,
 	})
 	if c.OperatorKey != nil {
 		run.writer, err = commit.New(commit.Config{

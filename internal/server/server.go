@@ -177,7 +177,7 @@ func (s *Server) assemble(ctx context.Context) error {
 		s.chains = append(s.chains, run)
 		s.byKey[c.Key] = run
 	}
-	s.registry.MustRegister(providerMetrics{s.chains}, stallMetrics{s.dog})
+	s.registry.MustRegister(providerMetrics{s.chains}, chainMetrics{s.chains}, stallMetrics{s.dog})
 	return nil
 }
 

@@ -18,7 +18,9 @@ func (w *Watcher) fillGaps(ctx context.Context) {
 	failures := 0
 	said := ""
 	for ctx.Err() == nil {
-		more, err := w.fill(ctx)
+		var more bool
+		var err error
+		w.step(ctx, loopGap, func(ctx context.Context) { more, err = w.fill(ctx) })
 		switch {
 		case ctx.Err() != nil:
 			return

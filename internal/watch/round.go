@@ -35,7 +35,7 @@ func (w *Watcher) round(ctx context.Context) (more bool, err error) {
 
 // roundOf is a round of one provider.
 func (w *Watcher) roundOf(ctx context.Context, n node) (more bool, err error) {
-	w.note(func(s *Status) { s.Source = n.String() })
+	w.note(func(s *Status) { s.Source, w.asked = n.String(), n.Provider })
 	if err := n.ready(ctx); err != nil {
 		return false, err
 	}
@@ -143,6 +143,7 @@ func (w *Watcher) catchUp(ctx context.Context, n node, t told, last uint64) erro
 		w.tracker.Finalize(through)
 		w.catchup.reached(through.Number + 1)
 		w.note(func(s *Status) { s.at(w.tracker); s.Succeeded = w.Now() })
+		w.advanced(loopHead)
 		return nil
 	})
 }

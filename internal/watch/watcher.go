@@ -10,6 +10,7 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/watchdog"
 )
 
 // Limits of a Watcher.
@@ -54,6 +55,8 @@ type Config struct {
 	PollInterval time.Duration
 	// OnRound, when set, is called after each round with what came of it.
 	OnRound func(Status)
+	// Watchdog is told of the work under way; nil is one of the watcher's own.
+	Watchdog *watchdog.Watchdog
 }
 
 // Status is a snapshot of a Watcher's work.
@@ -69,6 +72,7 @@ type Status struct {
 	Halted      string    // why reading stopped until somebody resumes it; empty while it runs
 	CatchUp     *Progress // of reading up to the finality line; nil when it is near
 	Backfill    *Progress // of filling the gap of older blocks; nil without one
+	Restarts    uint64    // how often the reading was begun anew, since it made no progress
 }
 
 // at notes how far the chain is read.
@@ -115,12 +119,17 @@ type Watcher struct {
 	mu     sync.Mutex
 	status Status
 	sizers map[*chain.Provider]sizers
+	loops  map[string]*loop // under way, by name
+	asked  *chain.Provider  // by the last round
 }
 
 // New returns a watcher that has not begun yet.
 func New(c Config) *Watcher {
 	if c.PollInterval == 0 {
 		c.PollInterval = DefaultPollInterval
+	}
+	if c.Watchdog == nil {
+		c.Watchdog = watchdog.New(0)
 	}
 	log := c.Logger.With("chain", c.Chain.Key)
 	return &Watcher{
@@ -134,6 +143,7 @@ func New(c Config) *Watcher {
 		abreast:  c.Now(),
 		status:   Status{ChainKey: c.Chain.Key},
 		sizers:   map[*chain.Provider]sizers{},
+		loops:    map[string]*loop{},
 	}
 }
 
@@ -173,7 +183,9 @@ func (w *Watcher) Run(ctx context.Context) error {
 	}
 
 	for failures := 0; ; {
-		more, err := w.round(ctx)
+		var more bool
+		var err error
+		w.step(ctx, loopHead, func(ctx context.Context) { more, err = w.round(ctx) })
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -202,7 +214,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 // asked first.
 func (w *Watcher) survey(ctx context.Context) {
 	for ctx.Err() == nil {
-		w.Pool.Survey(ctx)
+		w.step(ctx, loopSurvey, w.Pool.Survey)
 		w.sleep(ctx, surveyPause, nil)
 	}
 }

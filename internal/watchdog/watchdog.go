@@ -30,6 +30,9 @@ func New(limit time.Duration) *Watchdog {
 	return &Watchdog{limit: cmp.Or(limit, Limit), under: make(map[*Task]struct{})}
 }
 
+// Limit returns how long work may go without progress.
+func (w *Watchdog) Limit() time.Duration { return w.limit }
+
 // Task is a piece of work under way.
 type Task struct {
 	dog   *Watchdog
@@ -63,6 +66,13 @@ func (t *Task) Replace() {
 	t.dog.mu.Lock()
 	t.replaced = true
 	t.dog.mu.Unlock()
+}
+
+// Idle returns for how long the work has made no progress.
+func (t *Task) Idle() time.Duration {
+	t.dog.mu.Lock()
+	defer t.dog.mu.Unlock()
+	return time.Since(t.since)
 }
 
 // End notes that the work is over.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Fault is a way for a provider to go wrong. Those that spoil what a provider
@@ -146,6 +147,24 @@ type Stall struct{ onTheWay }
 
 func (Stall) sending(*Proxy, sender) sender {
 	return func(x *exchange) { <-x.ctx.Done() }
+}
+
+// Slow waits before each answer.
+type Slow struct {
+	onTheWay
+	Wait time.Duration
+}
+
+func (f Slow) sending(_ *Proxy, deliver sender) sender {
+	return func(x *exchange) {
+		timer := time.NewTimer(f.Wait)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			deliver(x)
+		case <-x.ctx.Done():
+		}
+	}
 }
 
 // PartialBatch leaves the later half of a batch's answers out.
