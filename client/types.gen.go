@@ -505,8 +505,10 @@ type Invoice struct {
 
 	// Exception What went differently from plan; absent when nothing did. `underpaid`: transfers in time add up to less than the
 	// amount; within the tolerance the invoice is paid nevertheless. `overpaid`: the transfers that settled the invoice
-	// exceed it. `late`: money came after expiresAt. `duplicate`: money came when the invoice was paid already. More
-	// values may be added.
+	// exceed the amount by more than 999 minor units, the largest suffix of a transfer amount. `late`: money came after
+	// expiresAt. `duplicate`: money came when the invoice was paid already. Dust changes none of these: a transfer below
+	// 10,000 minor units and below a hundredth of the amount, unless its payer was told to send it; dust that adds up to
+	// a hundredth of the amount counts as any other transfer. More values may be added.
 	Exception InvoiceException `json:"exception,omitempty"`
 
 	// AmountPaid An amount in minor units of its currency, without sign or leading zero, below 2^256.
@@ -537,8 +539,10 @@ type InvoiceData struct {
 
 // InvoiceException What went differently from plan; absent when nothing did. `underpaid`: transfers in time add up to less than the
 // amount; within the tolerance the invoice is paid nevertheless. `overpaid`: the transfers that settled the invoice
-// exceed it. `late`: money came after expiresAt. `duplicate`: money came when the invoice was paid already. More
-// values may be added.
+// exceed the amount by more than 999 minor units, the largest suffix of a transfer amount. `late`: money came after
+// expiresAt. `duplicate`: money came when the invoice was paid already. Dust changes none of these: a transfer below
+// 10,000 minor units and below a hundredth of the amount, unless its payer was told to send it; dust that adds up to
+// a hundredth of the amount counts as any other transfer. More values may be added.
 type InvoiceException string
 
 // InvoiceExpiredEvent defines model for InvoiceExpiredEvent.

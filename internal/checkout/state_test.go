@@ -59,6 +59,10 @@ var stories = []struct {
 	{"paid twice", func(w *world) {
 		w.settle(invoice.Duplicate, 9_800_123)
 	}, paid, []string{"More money arrived after the invoice was paid: 9.800123 USDC in all, 4.900123 USDC more than was due."}, false},
+	{"paid twice, with the suffix", func(w *world) {
+		w.settle(invoice.Duplicate, 9_800_246)
+		w.invoice.Sums.Tally.Due = invoice.NewAmount(4_900_123)
+	}, paid, []string{"9.800246 USDC in all, 4.900123 USDC more than was due."}, false},
 	{"expired", func(w *world) {
 		w.invoice.Status = invoice.Expired
 	}, expired, []string{"Expired", "no payment for this invoice had arrived", "If you did send something"}, false},

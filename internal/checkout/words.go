@@ -46,7 +46,7 @@ func (s subject) partialWords() (string, []string) {
 func (s subject) paidWords() (string, []string) {
 	inv := s.invoice
 	text := []string{fmt.Sprintf("%s received the payment on %s. Thank you.", s.merchant(), clock(inv.SettledAt))}
-	switch surplus := s.money(inv.AmountPaid.Minus(inv.Amount)); inv.Exception {
+	switch surplus := s.money(inv.Surplus()); inv.Exception {
 	case invoice.Overpaid:
 		text = append(text, fmt.Sprintf("%s has arrived, %s more than was due. To have the difference sent back, contact %s.",
 			s.money(inv.AmountPaid), surplus, s.merchant()))

@@ -76,10 +76,7 @@ func (h *history) check() {
 func (b *bill) standing(transfers []movement) standing {
 	s := untouched
 	var total, inTime big.Int
-	asked := b.amount
-	if b.made.Invoice.TransferAmount != "" {
-		asked, _ = new(big.Int).SetString(b.made.Invoice.TransferAmount, 10)
-	}
+	ceiling := new(big.Int).Add(b.amount, big.NewInt(invoice.MaxSuffix))
 	for _, m := range transfers {
 		total.Add(&total, m.amount)
 		switch {
@@ -93,7 +90,7 @@ func (b *bill) standing(transfers []movement) standing {
 				continue
 			}
 			s.status, s.by, s.exception = client.StatusPaid, m.tx, ""
-			if inTime.Cmp(asked) > 0 {
+			if inTime.Cmp(ceiling) > 0 {
 				s.exception = client.ExceptionOverpaid
 			}
 		}

@@ -311,7 +311,7 @@ func (v *verdict) compareOrder(o *order, refunded uint64) {
 	switch {
 	case want == invoice.Paid && (extra || late):
 		exception = invoice.Duplicate
-	case want == invoice.Paid && inTime > o.exact:
+	case want == invoice.Paid && inTime > o.amount+invoice.MaxSuffix:
 		exception = invoice.Overpaid
 	case late:
 		exception = invoice.Late

@@ -1,0 +1,50 @@
+package settle_test
+
+import (
+	"testing"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// TestDustHidesNothing sends dust that names an invoice before and after its
+// payer pays. It is listed, and changes nothing that the merchant is told.
+func TestDustHidesNothing(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		for name, test := range map[string]struct {
+			paid uint64 // 0: the transfer amount
+			want invoice.Exception
+		}{
+			"the transfer amount": {0, ""},
+			"the bare amount":     {34_000_000, ""},
+			"50 for 34":           {50_000_000, invoice.Overpaid},
+		} {
+			w := db.world(t)
+			inv := w.create(amount(34_000_000))
+			named := invoice.Evidence{Calldata: inv.CommitmentID}
+			p := tagged(w.pay(invoice.NewAmount(test.paid)), named)
+			if test.paid == 0 {
+				p = w.pay(inv.TransferAmount)
+			}
+			dust := func(n uint64) invoice.Transfer { return tagged(w.pay(invoice.NewAmount(n)), named) }
+			w.mine(start+1, dust(1), dust(9_999))
+			w.mine(start+2, p)
+			w.mine(start+3, dust(1), dust(9_999))
+			w.final()
+			w.mine(inv.ExpiresAt+1, dust(1))
+			w.final()
+			got := w.invoice(inv.ID)
+			if got.Status != invoice.Paid || got.SettledTx != p.TxHash || got.Exception != test.want {
+				t.Errorf("%s, with dust: %s by %s, %q; want %q", name, got.Status, got.SettledTx, got.Exception, test.want)
+			}
+			if want := p.Amount.Plus(invoice.NewAmount(20_001)); got.AmountPaid != want {
+				t.Errorf("%s, with dust: amountPaid %s, want %s", name, got.AmountPaid, want)
+			}
+			listed, err := db.store.Payments(t.Context(), store.PaymentFilter{MerchantID: w.merchant, Limit: 50})
+			if err != nil || len(listed) != 6 {
+				t.Errorf("%s: %d payments are listed, %v; want 6", name, len(listed), err)
+			}
+		}
+	})
+}
