@@ -1,0 +1,80 @@
+package inspect
+
+import (
+	"math/big"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// wordLen is the length of an EVM word, in bytes.
+const wordLen = 32
+
+// movements returns what a mined transaction moved, in the order of its logs:
+// configured tokens, any other contract's ERC-20 transfers, and the native coin
+// that the transaction itself carried. Movements of nothing are left out, as
+// anyone can log them.
+func (s Source) movements(r *chain.Receipt, tx *transaction) []Movement {
+	var found []Movement
+	for i := range r.Logs {
+		if m, ok := s.movement(&r.Logs[i]); ok && !m.Amount.IsZero() {
+			found = append(found, m)
+		}
+	}
+	if tx == nil || tx.Value == nil || tx.To == nil || tx.Value.ToInt().Sign() <= 0 || tx.Value.ToInt().BitLen() > 256 || s.nativeIsToken() {
+		return found
+	}
+	var word [wordLen]byte
+	tx.Value.ToInt().FillBytes(word[:])
+	return append(found, Movement{
+		From: invoice.Address(tx.From), To: invoice.Address(*tx.To), Amount: invoice.AmountFromBytes(word),
+	})
+}
+
+// nativeIsToken reports whether a configured token is the network's native
+// coin, whose movements are logged elsewhere than at the token.
+func (s Source) nativeIsToken() bool {
+	for _, t := range s.Chain.Tokens {
+		if t.Movements != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// movement reads the log of a movement.
+func (s Source) movement(log *types.Log) (Movement, bool) {
+	if log.Removed || len(log.Topics) != 3 || len(log.Data) != wordLen {
+		return Movement{}, false
+	}
+	m := Movement{
+		Token: invoice.Address(log.Address), Amount: invoice.AmountFromBytes([wordLen]byte(log.Data)),
+		From: invoice.Address(common.BytesToAddress(log.Topics[1][:])), To: invoice.Address(common.BytesToAddress(log.Topics[2][:])),
+	}
+	for _, t := range s.Chain.Tokens {
+		for _, e := range t.Emitters() {
+			if common.Address(e.Address) == log.Address && e.Topic == log.Topics[0] {
+				m.Token, m.Currency, m.Amount = t.Address, t.Currency, scaled(m.Amount, e.Decimals-t.Decimals)
+				return m, true
+			}
+		}
+	}
+	if _, known := s.Chain.TokenAt(m.Token); known {
+		return m, false // its movements are logged elsewhere
+	}
+	return m, log.Topics[0] == chain.TransferTopic
+}
+
+// scaled drops so many decimals of an amount.
+func scaled(a invoice.Amount, decimals int) invoice.Amount {
+	if decimals <= 0 {
+		return a
+	}
+	word := a.Bytes()
+	n := new(big.Int).SetBytes(word[:])
+	n.Quo(n, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(decimals)), nil)).FillBytes(word[:])
+	return invoice.AmountFromBytes(word)
+}
