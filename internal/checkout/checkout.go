@@ -42,6 +42,9 @@ type Reader interface {
 	// PaymentsOfInvoices returns the payments attributed to the invoices. It is
 	// asked only where an invoice's sums are stale.
 	PaymentsOfInvoices(ctx context.Context, ids []string) ([]store.PaymentRow, error)
+	// PaymentsOfTransaction returns the payments that a transaction made on any
+	// of the chains, in the order of its logs.
+	PaymentsOfTransaction(ctx context.Context, chainKeys []string, tx invoice.Hash) ([]store.PaymentRow, error)
 	// Cursor returns how far a chain is read, or store.ErrNotFound.
 	Cursor(ctx context.Context, chainKey string) (store.Cursor, error)
 }
@@ -51,11 +54,13 @@ type Reader interface {
 type TestWallet func(ctx context.Context, inv invoice.Invoice) (txHash string, err error)
 
 // Config is what a Checkout is made of. All of it must be set, but TestWallet
-// may be nil: then nobody is offered to pay with it.
+// may be nil: then nobody is offered to pay with it. Without an Inspector a
+// payer's question about a transaction is answered from what is stored alone.
 type Config struct {
 	Reader     Reader
 	Chains     []chain.Chain // those that the service is configured with
-	TestWallet TestWallet    // for the development chain alone
+	Inspector  Inspector
+	TestWallet TestWallet // for the development chain alone
 	Now        func() time.Time
 	Logger     *slog.Logger
 }
@@ -64,6 +69,10 @@ type Config struct {
 type Checkout struct {
 	reader     Reader
 	chains     map[string]chain.Chain
+	chainKeys  []string
+	inspector  Inspector
+	lookups    limiter       // of what the inspector is asked
+	inspecting chan struct{} // holds an element for each lookup under way
 	testWallet TestWallet
 	sameOrigin *http.CrossOriginProtection
 	now        func() time.Time
@@ -77,7 +86,8 @@ func New(c Config) *Checkout {
 		chains[ch.Key] = ch
 	}
 	return &Checkout{
-		reader: c.Reader, chains: chains, testWallet: c.TestWallet,
+		reader: c.Reader, chains: chains, chainKeys: keysOf(c.Chains), testWallet: c.TestWallet,
+		inspector: c.Inspector, inspecting: make(chan struct{}, MaxLookups),
 		sameOrigin: http.NewCrossOriginProtection(), now: c.Now, logger: c.Logger,
 	}
 }
@@ -91,6 +101,7 @@ func (c *Checkout) Routes(mux *http.ServeMux) {
 	}
 	get("/checkout/{id}", c.page)
 	get("/checkout/{id}/status", c.status)
+	get("/checkout/{id}/check", c.check)
 	for _, a := range assets {
 		get(a.Path, c.asset(a))
 	}

@@ -68,6 +68,8 @@ func payment(amount, block uint64, at int64, status invoice.PaymentStatus) invoi
 type world struct {
 	invoice  invoice.Invoice
 	payments []invoice.Payment
+	others   []invoice.Payment // of other invoices, or of none
+	nodes    Inspector
 	cursor   store.Cursor
 	chain    chain.Chain
 	now      int64
@@ -119,6 +121,16 @@ func (w *world) PaymentsOfInvoices(_ context.Context, ids []string) ([]store.Pay
 	return rows, w.err
 }
 
+func (w *world) PaymentsOfTransaction(_ context.Context, _ []string, tx invoice.Hash) ([]store.PaymentRow, error) {
+	var rows []store.PaymentRow
+	for _, p := range slices.Concat(w.payments, w.others) {
+		if p.TxHash == tx {
+			rows = append(rows, store.PaymentRow{Payment: p})
+		}
+	}
+	return rows, w.err
+}
+
 func (w *world) Cursor(context.Context, string) (store.Cursor, error) {
 	if w.unread {
 		return store.Cursor{}, store.ErrNotFound
@@ -129,10 +141,21 @@ func (w *world) Cursor(context.Context, string) (store.Cursor, error) {
 func (w *world) handler() http.Handler {
 	mux := http.NewServeMux()
 	New(Config{
-		Reader: w, Chains: []chain.Chain{w.chain}, TestWallet: w.wallet,
-		Now: func() time.Time { return time.Unix(w.now, 0) }, Logger: slog.New(slog.DiscardHandler),
+		Reader: w, Chains: []chain.Chain{w.chain}, Inspector: w.nodes, TestWallet: w.wallet,
+		Now: w.present, Logger: slog.New(slog.DiscardHandler),
 	}).Routes(mux)
 	return mux
+}
+
+func (w *world) present() time.Time { return time.Unix(w.now, 0) }
+
+// askFrom asks a handler from a client's address and returns the status.
+func askFrom(h http.Handler, client, path string) int {
+	r := httptest.NewRequestWithContext(context.Background(), http.MethodGet, "http://pay.example"+path, nil)
+	r.RemoteAddr = client
+	answer := httptest.NewRecorder()
+	h.ServeHTTP(answer, r)
+	return answer.Code
 }
 
 func (w *world) ask(method, path string, header ...string) *httptest.ResponseRecorder {

@@ -22,6 +22,7 @@ type pageData struct {
 	Refresh    int  // seconds until the script asks again
 	Reload     int  // the same for browsers without scripts; 0 for never
 	TestWallet bool // offer to pay with it
+	Ask        *question
 }
 
 // statusData is the JSON by which the script learns whether the page has
@@ -91,6 +92,9 @@ func (c *Checkout) look(r *http.Request) (pageData, error) {
 	data := pageData{view: v, Version: version, Refresh: seconds(RefreshFinal)}
 	if s.invoice.Status == invoice.Open || s.invoice.Status == invoice.Drafted {
 		data.Refresh, data.Reload = seconds(RefreshOpen), seconds(RefreshPlain)
+	}
+	if v.State != draft {
+		data.Ask = &question{InvoiceID: v.ID}
 	}
 	if v.Pay != nil {
 		data.Left = s.invoice.ExpiresAt - s.now + 1 // the last second counts

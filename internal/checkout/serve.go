@@ -54,6 +54,8 @@ var (
 		"Open the invoice's own page and press the button there."}
 	errTestWallet = &refusal{http.StatusBadGateway, "The test wallet could not pay",
 		"Nothing was sent. Go back to the invoice and try again; the service's log says why it failed."}
+	errTooOften = &refusal{http.StatusTooManyRequests, "Too many questions at once",
+		"Wait a minute, and load this page again. A payment that you have sent is not lost."}
 	errBusy = &refusal{http.StatusServiceUnavailable, "This takes longer than it should",
 		"The service is busy. A payment that you have sent is not lost; load this page again in a moment."}
 	errInternal = &refusal{http.StatusInternalServerError, "This page cannot be shown right now",

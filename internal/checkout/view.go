@@ -162,9 +162,14 @@ func (s subject) progress() *progress {
 			newest = max(newest, p.BlockNumber)
 		}
 	}
+	return s.confirmations(newest)
+}
+
+// confirmations counts the blocks on a block, its own included; none on block 0.
+func (s subject) confirmations(block uint64) *progress {
 	var have uint64
-	if newest > 0 && s.indexed >= newest {
-		have = s.indexed - newest + 1
+	if block > 0 && s.indexed >= block {
+		have = s.indexed - block + 1
 	}
 	if s.chain.Finality.Tag != "" {
 		return &progress{Have: have}

@@ -77,8 +77,7 @@ func (s subject) expiredWords() (string, []string) {
 	default:
 		return headline, []string{
 			ended + ", and no payment for this invoice had arrived. Please do not send anything any more.",
-			"If you did send something and it is not shown here within a few minutes, it came in another amount, as another token or on another network than asked for. Contact " +
-				s.merchant() + " and give the transaction’s hash.",
+			"If you did send something and it is not shown here within a few minutes, enter its transaction’s hash under “I have paid”.",
 		}
 	}
 	if !s.invoice.AmountRefunded.Less(inTime.Plus(late)) {

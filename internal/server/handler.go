@@ -11,6 +11,7 @@ import (
 
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/checkout"
+	"github.com/quittance/quittance/internal/inspect"
 )
 
 // handler returns all that the server answers.
@@ -22,7 +23,7 @@ func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	rest.Routes(mux)
 	checkout.New(checkout.Config{
-		Reader: s.store, Chains: chains, TestWallet: s.TestWallet, Now: s.Now, Logger: s.Logger,
+		Reader: s.store, Chains: chains, Inspector: s.inspector(), TestWallet: s.TestWallet, Now: s.Now, Logger: s.Logger,
 	}).Routes(mux)
 	for at, h := range map[string]http.Handler{
 		"/healthz": http.HandlerFunc(live),
@@ -49,6 +50,15 @@ func (s *Server) handler() http.Handler {
 			mux.ServeHTTP(w, r)
 		}
 	}))
+}
+
+// inspector asks the chains' providers about transactions that payers name.
+func (s *Server) inspector() *inspect.Inspector {
+	sources := make([]inspect.Source, len(s.chains))
+	for i, run := range s.chains {
+		sources[i] = inspect.Source{Chain: run.Chain, Node: run.pool}
+	}
+	return inspect.New(sources)
 }
 
 // isLoopback reports whether a request's Host, with a port or without, can only

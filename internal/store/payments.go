@@ -1,7 +1,9 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/quittance/quittance/internal/invoice"
@@ -80,6 +82,19 @@ func (tx *Tx) SavePayments(ctx context.Context, payments []PaymentRow) error {
 // Payment returns the payment with the id, or ErrNotFound.
 func (q *queries) Payment(ctx context.Context, id string) (PaymentRow, error) {
 	return one(ctx, q, scanPayment, "SELECT "+paymentColumns+" FROM payments WHERE id = $1", id)
+}
+
+// PaymentsOfTransaction returns the payments that a transaction made on any of
+// the chains, in the order of its logs.
+func (q *queries) PaymentsOfTransaction(ctx context.Context, chainKeys []string, tx invoice.Hash) ([]PaymentRow, error) {
+	found, err := inChunks(chainKeys, func(chunk []any) ([]PaymentRow, error) {
+		return collect(ctx, q, scanPayment, "SELECT "+paymentColumns+" FROM payments WHERE tx_hash = $1 AND chain_key IN "+list(1, len(chunk)),
+			append([]any{tx.String()}, chunk...)...)
+	})
+	slices.SortFunc(found, func(a, b PaymentRow) int {
+		return cmp.Or(strings.Compare(a.ChainKey, b.ChainKey), cmp.Compare(a.Ordinal, b.Ordinal))
+	})
+	return found, err
 }
 
 // PaymentsByID returns the payments with the ids, in no order. Ids that no

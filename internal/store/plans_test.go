@@ -183,6 +183,7 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 		"tolerant":       func() error { _, err := read.TolerantInvoices(ctx, moved); return err },
 		"payments by id": func() error { _, err := read.PaymentsByID(ctx, []string{"pay_1", "pay_2"}); return err },
 		"refunds by id":  func() error { _, err := read.RefundsByID(ctx, []string{"ref_1"}); return err },
+		"transaction":    func() error { _, err := read.PaymentsOfTransaction(ctx, []string{"base", "ethereum"}, invoice.Hash{1}); return err },
 		"payment":        func() error { _, err := read.Payment(ctx, "pay_1"); return err },
 		"payments":       func() error { _, err := read.PaymentsOfInvoices(ctx, []string{"inv_1"}); return err },
 		"newest":         func() error { _, err := read.NewestPayments(ctx, "inv_1", 20); return err },

@@ -23,15 +23,17 @@
   });
 
   document.addEventListener("submit", (event) => {
-    const button = event.target.querySelector("button");
+    if (event.target.method !== "post") return;
+    const button = event.submitter ?? event.target.querySelector("button");
     button.disabled = true; // one press, one payment
-    button.textContent = "Paying …";
+    button.textContent = button.dataset.busy;
   });
   addEventListener("pageshow", (event) => {
     if (event.persisted) location.reload(); // back from elsewhere: what is shown is old
   });
 
   const main = document.getElementById("checkout");
+  if (!main) return; // the page about a transaction does not change by itself
 
   let end; // performance.now() at which the time is up
   const setLeft = (seconds) => { end = performance.now() + seconds * 1000; };

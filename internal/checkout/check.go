@@ -1,0 +1,122 @@
+package checkout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/inspect"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// RefreshCheck is how long a browser shows what became of a transaction until
+// it asks again, while that changes by itself.
+const RefreshCheck = 15 * time.Second
+
+// Inspector asks the nodes about transactions. *inspect.Inspector is one.
+type Inspector interface {
+	// Transaction reports on a transaction, of the named chain first. It returns
+	// inspect.ErrUnavailable when the chain's nodes do not answer.
+	Transaction(ctx context.Context, chainKey string, tx invoice.Hash, to invoice.Address) (inspect.Report, error)
+}
+
+// checkData is what the template of the page about a transaction is filled
+// with.
+type checkData struct {
+	view
+	Ask     question
+	Verdict *verdict
+	Refresh int // seconds until the page is to be loaded again; 0 for never
+}
+
+// question is the form that asks for a transaction's hash.
+type question struct {
+	InvoiceID string
+	Typed     string // what the payer typed
+	Problem   string // why that is no hash
+}
+
+// check answers with what became of a transaction that a payer names.
+func (c *Checkout) check(w http.ResponseWriter, r *http.Request) error {
+	s, err := c.load(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	data := checkData{view: newView(s), Ask: question{InvoiceID: s.invoice.ID, Typed: r.URL.Query().Get("tx")}}
+	if data.Ask.Typed == "" {
+		return c.render(w, r, http.StatusOK, "check.html", data)
+	}
+	tx, err := parseTxHash(data.Ask.Typed)
+	if err != nil {
+		data.Ask.Problem = err.Error()
+		data.Ask.Typed = strings.ToValidUTF8(data.Ask.Typed[:min(len(data.Ask.Typed), maxShown)], "")
+		return c.render(w, r, http.StatusBadRequest, "check.html", data)
+	}
+	data.Ask.Typed = tx.String()
+	found, err := c.lookUp(r, s, tx)
+	if err != nil {
+		return err
+	}
+	v := s.judge(found)
+	data.Verdict = &v
+	if v.Changing {
+		data.Refresh = seconds(RefreshCheck)
+	}
+	return c.render(w, r, http.StatusOK, "check.html", data)
+}
+
+// maxShown is how much of what was typed is shown again, in bytes.
+const maxShown = 200
+
+// lookUp finds what is known of a transaction: what is stored, or else what
+// the nodes say. A node is asked for a payer only within limits; beyond them
+// the error is errTooOften.
+func (c *Checkout) lookUp(r *http.Request, s subject, tx invoice.Hash) (lookup, error) {
+	rows, err := c.reader.PaymentsOfTransaction(r.Context(), c.chainKeys, tx)
+	if err != nil {
+		return lookup{}, fmt.Errorf("read payments of transaction %s: %w", tx, err)
+	}
+	var found lookup
+	for _, row := range rows {
+		found.payments = append(found.payments, row.Payment)
+	}
+	if _, ok := s.relevant(found.payments); ok || c.inspector == nil {
+		return found, nil
+	}
+	uses := []use{{everybody, Lookups}, {s.invoice.ID, LookupsOfInvoice}}
+	if key := client(r); key != "" {
+		uses = append(uses, use{key, LookupsOfClient})
+	}
+	if !c.lookups.allow(c.now(), uses...) {
+		return found, errTooOften
+	}
+	select {
+	case c.inspecting <- struct{}{}:
+		defer func() { <-c.inspecting }()
+	default:
+		return found, errTooOften
+	}
+	report, err := c.inspector.Transaction(r.Context(), s.chain.Key, tx, s.invoice.Merchant)
+	switch {
+	case errors.Is(err, inspect.ErrUnavailable):
+		c.logger.WarnContext(r.Context(), "transaction not looked up", "chain", s.chain.Key, "tx", tx.String(), "error", err)
+		return found, nil
+	case err != nil:
+		return found, fmt.Errorf("look up transaction %s: %w", tx, err)
+	}
+	found.report = &report
+	return found, nil
+}
+
+// keysOf returns the keys of the chains.
+func keysOf(chains []chain.Chain) []string {
+	keys := make([]string, len(chains))
+	for i, c := range chains {
+		keys[i] = c.Key
+	}
+	return keys
+}

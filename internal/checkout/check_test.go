@@ -1,0 +1,276 @@
+package checkout
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/inspect"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// tx is the transaction that payers of these tests ask about.
+var tx = invoice.Hash{0: 0xfe, 31: 11}
+
+// nodes answer every question with the same report.
+type nodes struct {
+	report inspect.Report
+	err    error
+	asked  int
+}
+
+func (n *nodes) Transaction(_ context.Context, chainKey string, _ invoice.Hash, _ invoice.Address) (inspect.Report, error) {
+	n.asked++
+	if n.report.Chain.Key == "" {
+		n.report.Chain.Key = chainKey
+	}
+	return n.report, n.err
+}
+
+// mined is a report of a transaction on the invoice's chain.
+func mined(moved ...inspect.Movement) *nodes {
+	return &nodes{report: inspect.Report{Chain: localChain(), State: inspect.Mined, Block: 11, Movements: moved}}
+}
+
+func moved(token invoice.Address, to invoice.Address) inspect.Movement {
+	m := inspect.Movement{Token: token, From: payerAddress, To: to, Amount: invoice.NewAmount(4_900_123)}
+	if token == tokenAddress {
+		m.Currency = chain.USDC
+	}
+	return m
+}
+
+// unattributed is a payment to the invoice's address that no rule attributes.
+func unattributed(amount uint64, at int64) invoice.Payment {
+	p := payment(amount, 11, at, invoice.Confirmed)
+	p.InvoiceID, p.MerchantID, p.Method = "", "", ""
+	return p
+}
+
+func (w *world) check(t *testing.T, typed string) *element {
+	t.Helper()
+	answer := w.ask(http.MethodGet, "/checkout/"+testID+"/check?tx="+url.QueryEscape(typed))
+	if answer.Code != http.StatusOK {
+		t.Fatalf("status %d: %s", answer.Code, answer.Body)
+	}
+	return parsePage(t, answer.Body.String())
+}
+
+func TestWhatBecameOfATransaction(t *testing.T) {
+	elsewhere := invoice.Address{0: 9}
+	for name, test := range map[string]struct {
+		set  func(*world)
+		tone tone
+		says []string
+	}{
+		"counted": {func(w *world) {
+			w.payments = []invoice.Payment{payment(4_900_123, 11, present, invoice.Confirmed)}
+		}, good, []string{"Your payment is counted", "4.900123 USDC arrived on 21 September 2026, 14:13:27 UTC and is counted"}},
+		"being confirmed": {func(w *world) {
+			w.payments = []invoice.Payment{payment(4_900_123, 11, present, invoice.Pending)}
+		}, wait, []string{"being confirmed", "in time for this invoice", "2 of 3 confirmations"}},
+		"late": {func(w *world) {
+			w.payments = []invoice.Payment{payment(4_900_123, 11, expires+9, invoice.Confirmed)}
+		}, warn, []string{"came too late", "had ended on 21 September 2026, 14:28:20 UTC", "corner-cafe’s address"}},
+		"late and being confirmed": {func(w *world) {
+			w.payments = []invoice.Payment{payment(4_900_123, 11, expires+9, invoice.Pending)}
+		}, warn, []string{"came too late", "2 of 3 confirmations"}},
+		"taken back": {func(w *world) {
+			w.payments = []invoice.Payment{payment(4_900_123, 11, present, invoice.Orphaned)}
+		}, wait, []string{"Taken back by the network", "do not send it again"}},
+		"another order's": {func(w *world) {
+			p := payment(4_900_777, 11, present, invoice.Confirmed)
+			p.InvoiceID, p.MerchantID = "inv_secret", "corner-cafe"
+			w.others = []invoice.Payment{p}
+		}, warn, []string{"Counted for another order", "contact corner-cafe"}},
+		"too little": {func(w *world) { w.others = []invoice.Payment{unattributed(4_890_123, present)} },
+			warn, []string{"not matched", "4.890123 USDC has arrived", "0.009877 USDC less than this invoice asks for", "keep a fee"}},
+		"too much": {func(w *world) { w.others = []invoice.Payment{unattributed(5_000_000, present)} },
+			warn, []string{"0.099877 USDC more than this invoice asks for"}},
+		"the amount, and ambiguous": {func(w *world) { w.others = []invoice.Payment{unattributed(4_900_000, present)} },
+			warn, []string{"The amount is right, but it did not say which order it is for."}},
+		"within the suffix": {func(w *world) { w.others = []invoice.Payment{unattributed(4_900_999, present)} },
+			warn, []string{"The amount is right"}},
+		"the amount, late": {func(w *world) { w.others = []invoice.Payment{unattributed(4_900_000, expires+60)} },
+			warn, []string{"after the time to pay had ended"}},
+		"the amount, before the invoice": {func(w *world) { w.others = []invoice.Payment{unattributed(4_900_000, created-60)} },
+			warn, []string{"before this invoice was created"}},
+		"a second payment": {func(w *world) {
+			first := payment(4_900_123, 12, present, invoice.Confirmed)
+			w.payments = []invoice.Payment{first}
+			w.others = []invoice.Payment{unattributed(4_900_000, present)}
+		}, warn, []string{"has its money already, from another payment"}},
+		"the rest, but too little": {func(w *world) {
+			w.payments = []invoice.Payment{payment(2_000_000, 12, present, invoice.Confirmed)}
+			w.others = []invoice.Payment{unattributed(2_800_000, present)}
+		}, warn, []string{"0.10 USDC less than this invoice asks for"}},
+		"not found":               {func(w *world) { w.nodes = &nodes{report: inspect.Report{State: inspect.Unknown}} }, wait, []string{"Not found yet"}},
+		"not mined":               {func(w *world) { w.nodes = &nodes{report: inspect.Report{State: inspect.Queued}} }, wait, []string{"not in a block yet"}},
+		"failed":                  {func(w *world) { w.nodes = &nodes{report: inspect.Report{State: inspect.Failed}} }, warn, []string{"failed", "nothing was transferred"}},
+		"nodes away":              {func(w *world) { w.nodes = &nodes{err: inspect.ErrUnavailable} }, warn, []string{"cannot be asked right now"}},
+		"found before it is read": {func(w *world) { w.nodes = mined(moved(tokenAddress, merchantAddress)) }, wait, []string{"Found on the network"}},
+		"another token": {func(w *world) { w.nodes = mined(moved(elsewhere, merchantAddress)) },
+			warn, []string{"Another token was sent", "Another token went to corner-cafe’s address", "asks for USDC", "Token that was sent " + chain.Checksum(elsewhere)}},
+		"the native coin": {func(w *world) { w.nodes = mined(moved(invoice.Address{}, merchantAddress)) },
+			warn, []string{"The network’s own coin went to corner-cafe’s address"}},
+		"another address": {func(w *world) { w.nodes = mined(moved(tokenAddress, elsewhere)) },
+			warn, []string{"Sent to another address", "4.900123 USDC went to another address", "went to " + chain.Checksum(elsewhere)}},
+		"nothing moved": {func(w *world) { w.nodes = mined() }, warn, []string{"moved no money"}},
+		"another chain": {func(w *world) {
+			n := mined(moved(tokenAddress, merchantAddress))
+			n.report.Chain.Key = "optimism"
+			w.nodes = n
+		}, warn, []string{"Sent on another network", "is on OP Mainnet", "to be paid on Local test chain", "same address on that network"}},
+		"another chain, failed": {func(w *world) {
+			w.nodes = &nodes{report: inspect.Report{Chain: chain.Chain{Key: "base"}, State: inspect.Failed}}
+		}, warn, []string{"is on Base", "failed there"}},
+	} {
+		w := newWorld()
+		test.set(w)
+		found := w.check(t, tx.String()).id(t, "verdict")
+		if got := found.attrs["class"]; got != "verdict tone-"+string(test.tone) {
+			t.Errorf("%s: shown as %q, want tone %s", name, got, test.tone)
+		}
+		for _, want := range test.says {
+			if !strings.Contains(found.words(), want) {
+				t.Errorf("%s: the page does not say %q:\n%s", name, want, found.words())
+			}
+		}
+		if words := found.words(); strings.Contains(words, "inv_secret") || strings.Contains(words, "4.900777") {
+			t.Errorf("%s: the page tells of another invoice: %s", name, words)
+		}
+	}
+}
+
+func TestBridgedTokenIsNamed(t *testing.T) {
+	w := newWorld()
+	w.chain, _ = chain.Lookup("arbitrum")
+	w.chain.Tokens[0].Address = tokenAddress
+	w.invoice.ChainKey = w.chain.Key
+	w.nodes = &nodes{report: inspect.Report{Chain: w.chain, State: inspect.Mined, Movements: []inspect.Movement{
+		moved(chain.MustAddress("0xFF970A61A04b1cA14834A43f5dE4533eBDDB5CC8"), merchantAddress)}}}
+	if words := w.check(t, tx.String()).id(t, "verdict").words(); !strings.Contains(words, "USDC.e (bridged USDC) went to") {
+		t.Errorf("the bridged token is not named: %s", words)
+	}
+}
+
+func TestWhatIsNoHash(t *testing.T) {
+	w := newWorld()
+	for typed, want := range map[string]string{
+		"hello": "not a transaction’s hash", "0x12": "not a transaction’s hash",
+		chain.Checksum(payerAddress):             "an address",
+		tx.String() + " " + testHash(7).String(): "several hashes",
+		strings.Repeat("a", 5000):                "not a transaction’s hash",
+		`"><script>alert(1)</script>`:            "not a transaction’s hash",
+		"\xff\x00":                               "not a transaction’s hash",
+	} {
+		answer := w.ask(http.MethodGet, "/checkout/"+testID+"/check?tx="+url.QueryEscape(typed))
+		page := parsePage(t, answer.Body.String())
+		if answer.Code != http.StatusBadRequest || !strings.Contains(page.words(), want) {
+			t.Errorf("%.40q: status %d: %s", typed, answer.Code, page.words())
+		}
+		if n := len(page.named("script")); n != 1 {
+			t.Errorf("%.40q: the page has %d scripts", typed, n)
+		}
+	}
+}
+
+func testHash(n byte) invoice.Hash { return invoice.Hash{0: n} }
+
+func TestHashesAsPayersTypeThem(t *testing.T) {
+	digits := tx.String()[2:]
+	for _, typed := range []string{
+		tx.String(), digits, "  " + tx.String() + "\n", "0X" + strings.ToUpper(digits), "https://etherscan.io/tx/" + tx.String() + "#eventlog",
+		"https://explorer.example/tx/" + tx.String() + "?to=" + chain.Checksum(payerAddress), tx.String() + " " + tx.String(),
+	} {
+		if got, err := parseTxHash(typed); err != nil || got != tx {
+			t.Errorf("%q reads as %s, %v", typed, got, err)
+		}
+	}
+}
+
+func FuzzParseTxHash(f *testing.F) {
+	f.Add(tx.String())
+	f.Add("https://etherscan.io/tx/" + tx.String())
+	f.Add("0x0x")
+	f.Fuzz(func(t *testing.T, typed string) {
+		h, err := parseTxHash(typed)
+		if err == nil && (h.IsZero() || !strings.Contains(strings.ToLower(typed), h.String()[2:])) {
+			t.Errorf("%q reads as %s", typed, h)
+		}
+	})
+}
+
+// A node is asked for what is not stored alone, and not more often than the
+// limits let it be.
+func TestLookupsAreLimited(t *testing.T) {
+	w := newWorld()
+	n := &nodes{report: inspect.Report{State: inspect.Unknown}}
+	w.nodes = n
+	h := w.handler()
+	path := "/checkout/" + testID + "/check?tx="
+	ask := func(client string, hash invoice.Hash) int { return askFrom(h, client, path+hash.String()) }
+	for i := range LookupsOfInvoice {
+		if got := ask("203.0.113.7:99", testHash(byte(i+1))); got != http.StatusOK {
+			t.Fatalf("lookup %d answers %d", i, got)
+		}
+	}
+	if got := ask("203.0.113.8:99", testHash(99)); got != http.StatusTooManyRequests || n.asked != LookupsOfInvoice {
+		t.Errorf("beyond the invoice's limit the status is %d, and the nodes were asked %d times", got, n.asked)
+	}
+	w.payments = []invoice.Payment{payment(4_900_123, 11, present, invoice.Confirmed)}
+	if got := ask("203.0.113.8:99", tx); got != http.StatusOK || n.asked != LookupsOfInvoice {
+		t.Errorf("what is stored answers %d beyond the limit, and the nodes were asked %d times", got, n.asked)
+	}
+	w.now += 60
+	if got := ask("203.0.113.8:99", testHash(99)); got != http.StatusOK {
+		t.Errorf("a minute later the status is %d", got)
+	}
+}
+
+func TestLimiterCountsByAllItsKeys(t *testing.T) {
+	var l limiter
+	now := newWorld().present()
+	for i := range 3 {
+		if !l.allow(now, use{"client", 3}, use{string(rune('a' + i)), 1}) {
+			t.Fatalf("use %d is refused", i)
+		}
+	}
+	if l.allow(now, use{"client", 3}, use{"d", 1}) || l.allow(now, use{"other", 3}, use{"a", 1}) {
+		t.Error("a use beyond a limit is allowed")
+	}
+	if !l.allow(now, use{"other", 3}, use{"d", 1}) {
+		t.Error("what was refused was counted")
+	}
+}
+
+func TestClientsAreKnownByAddressOrNetwork(t *testing.T) {
+	for from, want := range map[string]string{
+		"203.0.113.7:1": "203.0.113.7/32", "[2001:db8:1:2:3::4]:1": "2001:db8:1:2::/64", "[::ffff:203.0.113.7]:1": "203.0.113.7/32",
+		"127.0.0.1:1": "", "[::1]:1": "", "10.1.2.3:1": "", "@": "",
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.RemoteAddr = from
+		if got := client(r); got != want {
+			t.Errorf("a client at %s is %q, want %q", from, got, want)
+		}
+	}
+}
+
+func TestBrokenReadsOfACheck(t *testing.T) {
+	w := newWorld()
+	w.nodes = &nodes{err: errors.New("a bug")}
+	if got := w.ask(http.MethodGet, "/checkout/"+testID+"/check?tx="+tx.String()).Code; got != http.StatusInternalServerError {
+		t.Errorf("status %d, want 500", got)
+	}
+	if got := w.ask(http.MethodGet, "/checkout/inv_none/check?tx="+tx.String()).Code; got != http.StatusNotFound {
+		t.Errorf("status %d, want 404", got)
+	}
+}
