@@ -209,14 +209,13 @@ func (s subject) decimals(token invoice.Address) int {
 
 // asks returns the amounts that the page told beside the invoice's own.
 func (s subject) asks() []invoice.Amount {
-	inTime, _ := s.sums()
-	if inTime.IsZero() || !inTime.Less(s.invoice.Amount) {
+	if !s.invoice.Partial() {
 		return nil
 	}
-	return []invoice.Amount{s.invoice.Amount.Minus(inTime)}
+	return []invoice.Amount{s.invoice.Missing()}
 }
 
 // covered reports whether the invoice has its money.
 func (s subject) covered() bool {
-	return s.invoice.Status == invoice.Paid || s.invoice.Covered(s.payments)
+	return s.invoice.Status == invoice.Paid || s.invoice.Covered()
 }

@@ -51,7 +51,7 @@ func (n NearInvoice) Differ(t Transfer) Difference {
 			d.Short, d.Over = short, over
 		}
 	}
-	if ceiling := n.Amount.Plus(NewAmount(MaxSuffix)); !t.Amount.Less(n.Amount) && !ceiling.Less(t.Amount) {
+	if !t.Amount.Less(n.Amount) && !n.Ceiling().Less(t.Amount) {
 		d.Short, d.Over = Amount{}, Amount{} // any suffix is part of what was asked for
 	}
 	return d
