@@ -170,7 +170,7 @@ func signedPost(ctx context.Context, client *http.Client, url string, body []byt
 
 // newClient is the worker's, which may post to this machine.
 func newClient() *http.Client {
-	return deliver.NewClient(deliver.NewGuard(deliver.Loopback()), deliver.DefaultTimeout)
+	return deliver.NewClient(deliver.ClientConfig{Guard: deliver.NewGuard(deliver.Loopback())})
 }
 
 func ownCPU() time.Duration {

@@ -72,7 +72,7 @@ func exchangeWith(ctx context.Context, text string, drip time.Duration) (longest
 		}
 	}()
 	w := &deliver.Worker{
-		Client: deliver.NewClient(deliver.NewGuard(deliver.Loopback()), deliver.DefaultTimeout), Now: time.Now,
+		Client: deliver.NewClient(deliver.ClientConfig{Guard: deliver.NewGuard(deliver.Loopback())}), Now: time.Now,
 	}
 	defer w.Client.CloseIdleConnections()
 	to := deliver.Endpoint{URL: "http://" + l.Addr().String() + "/", Secret: "whsec_bench"}

@@ -26,9 +26,8 @@ type job struct {
 	configured bool // the merchant has one
 }
 
-// deliver makes one attempt and has its outcome recorded. It reports whether
-// the delivery is off its hands.
-func (w *Worker) deliver(ctx context.Context, j job, r *recorder) (store.Outcome, bool) {
+// deliver makes one attempt and has its outcome recorded.
+func (w *Worker) deliver(ctx context.Context, j job, r *recorder) finished {
 	o := store.Outcome{Delivery: j.Delivery, LeaseID: j.leaseID}
 	o.Delivery.Body = nil // it is of no more use
 	started := w.Now()
@@ -39,7 +38,7 @@ func (w *Worker) deliver(ctx context.Context, j job, r *recorder) (store.Outcome
 		w.Logger.ErrorContext(ctx, "webhook delivery failed: its deadline passed before it could be attempted again",
 			"delivery", j.ID, "merchant", j.MerchantID, "attempts", j.Attempts)
 		o.Status, o.FinishedMS = store.DeliveryFailed, started.UnixMilli()
-		return o, r.record(ctx, j, o)
+		return finished{outcome: o, recorded: r.record(ctx, j, o)}
 	}
 	a := answer{err: errNoEndpoint}
 	if j.configured {
@@ -49,7 +48,13 @@ func (w *Worker) deliver(ctx context.Context, j job, r *recorder) (store.Outcome
 		w.Logger.ErrorContext(ctx, "webhook exchange did not end within its time limit; its connection was closed", "delivery", j.ID, "merchant", j.MerchantID)
 	}
 	if a.err != nil && ctx.Err() != nil {
-		return o, false // cut off by this worker, which says nothing of the endpoint
+		return finished{outcome: o} // cut off by this worker, which says nothing of the endpoint
+	}
+	if a.fault != faultTheirs {
+		w.lines.add("fault", func(count int) {
+			w.Logger.ErrorContext(ctx, "webhook deliveries put back: this process ran out of a resource", "deliveries", count, "error", a.err)
+		})
+		return finished{outcome: o, fault: a.fault}
 	}
 	ended := w.Now()
 	if ended.Before(started) {
@@ -70,7 +75,7 @@ func (w *Worker) deliver(ctx context.Context, j job, r *recorder) (store.Outcome
 		}
 	}
 	w.report(ctx, j, o, ended.Sub(started))
-	return o, r.record(ctx, j, o)
+	return finished{outcome: o, recorded: r.record(ctx, j, o)}
 }
 
 func (w *Worker) report(ctx context.Context, j job, o store.Outcome, took time.Duration) {

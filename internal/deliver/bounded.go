@@ -12,10 +12,20 @@ import (
 // yield is how long an exchange whose time is over may take to end by itself.
 const yield = 500 * time.Millisecond
 
+// overslept is by how much longer than its limit an exchange takes only when
+// this process did not run, or hardly.
+const overslept = 3 * time.Second
+
 // bounded runs an exchange under the time limit. One that does not end when its
 // context does is given up: its connection is closed, so that it ends later,
 // and the caller waits no longer.
-func (w *Worker) bounded(ctx context.Context, send func(ctx context.Context) answer) answer {
+func (w *Worker) bounded(ctx context.Context, send func(ctx context.Context) answer) (a answer) {
+	began := time.Now()
+	defer func() {
+		if a.err != nil && time.Since(began) > w.Limits.Timeout+overslept {
+			a.fault = faultStopped
+		}
+	}()
 	ctx, cancel := context.WithTimeoutCause(ctx, w.Limits.Timeout, errTimeout)
 	defer cancel()
 	var used lastConn
@@ -23,14 +33,14 @@ func (w *Worker) bounded(ctx context.Context, send func(ctx context.Context) ans
 	ended := make(chan answer, 1)
 	go func() { ended <- send(traced) }()
 	select {
-	case a := <-ended:
+	case a = <-ended:
 		return a
 	case <-ctx.Done():
 	}
 	timer := time.NewTimer(yield)
 	defer timer.Stop()
 	select {
-	case a := <-ended:
+	case a = <-ended:
 		return a
 	case <-timer.C:
 		used.close()

@@ -31,12 +31,13 @@ type verdict struct {
 	ok             bool
 	timedOut       bool
 	gone           bool
+	switched       bool    // it answered 101, which no fault of a moment does
 	jitter         float64 // random, in [0, 1)
 }
 
 func (w *Worker) verdict(a answer, started, ended time.Time) verdict {
 	return verdict{
-		started: started, ended: ended, ok: a.err == nil, gone: a.code == http.StatusGone,
+		started: started, ended: ended, ok: a.err == nil, gone: a.code == http.StatusGone, switched: a.code == http.StatusSwitchingProtocols,
 		timedOut: a.err != nil && ended.Sub(started) >= w.Limits.Timeout, jitter: w.jitter(),
 	}
 }
@@ -68,7 +69,7 @@ func after(b store.Breaker, v verdict, perMerchant int) store.Breaker {
 	switch {
 	case v.gone:
 		b.State, pause = store.BreakerGone, gonePause
-	case !closed || b.Failures >= openAfter || b.Timeouts >= openAfterTimeouts:
+	case !closed || v.switched || b.Failures >= openAfter || b.Timeouts >= openAfterTimeouts:
 		b.State = store.BreakerOpen
 	default:
 		if v.timedOut {

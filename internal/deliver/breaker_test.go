@@ -30,6 +30,7 @@ var (
 	bad     = verdict{}
 	silent  = verdict{timedOut: true}
 	refused = verdict{gone: true}
+	strange = verdict{switched: true}
 )
 
 func TestBreaker(t *testing.T) {
@@ -53,6 +54,7 @@ func TestBreaker(t *testing.T) {
 		"three with a failure between":  {of: []verdict{silent, silent, bad, silent}, state: store.BreakerClosed, allowed: 1, pause: 2 * time.Second},
 		"a timeout and a success":       {of: []verdict{silent, good}, state: store.BreakerClosed, allowed: 2, steady: true},
 		"one that wants nothing (410)":  {of: []verdict{good, good, refused}, state: store.BreakerGone, allowed: 1, pause: time.Hour},
+		"one that switches protocols":   {of: []verdict{good, good, strange}, state: store.BreakerOpen, allowed: 1, pause: 30 * time.Second},
 		"and what was under way beside": {of: []verdict{silent, silent, silent, silent, bad}, state: store.BreakerOpen, allowed: 1, pause: 28 * time.Second},
 	} {
 		b, at := attempts(fresh, began, c.of...)

@@ -71,7 +71,7 @@ func child() int {
 		return 1
 	}
 	w := &deliver.Worker{
-		Store: s, Client: deliver.NewClient(loopback, patience), Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler),
+		Store: s, Client: deliver.NewClient(deliver.ClientConfig{Guard: loopback, DialTimeout: patience}), Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler),
 		Now: func() time.Time { return time.UnixMilli(ms) },
 		Endpoints: all(func(string) (deliver.Endpoint, bool) {
 			return deliver.Endpoint{URL: os.Getenv(childURLEnv), Secret: secret}, true

@@ -1,8 +1,10 @@
 package deliver
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"net"
 	"net/http"
 	"net/netip"
@@ -12,31 +14,50 @@ import (
 	"github.com/quittance/quittance/internal/outbound"
 )
 
+// ClientConfig says what a client is made of.
+type ClientConfig struct {
+	Guard *Guard // required
+	// DialTimeout bounds the lookup and connection, and again the TLS handshake:
+	// net/http goes on with both after a request was given up. Default
+	// DefaultTimeout.
+	DialTimeout time.Duration
+	// Connections is how many may be open at once, in use or idle; 0 for any
+	// number. Idle is how many of them may be idle; default 512.
+	Connections, Idle int
+}
+
 // NewClient returns the client of all exchanges. It keeps connections open
 // for the next event, speaks HTTP/2 where the receiver does, uses no proxy,
 // follows no redirect, inflates no body, refuses another protocol, and connects
-// to nothing that the guard refuses. dialTimeout bounds the lookup and
-// connection, and again the TLS handshake: net/http goes on with both after a
-// request was given up.
-func NewClient(guard *Guard, dialTimeout time.Duration) *http.Client {
-	return newClient(guard, net.Dialer{Timeout: dialTimeout})
+// to nothing that the guard refuses.
+func NewClient(c ClientConfig) *http.Client {
+	return newClient(c, net.Dialer{Timeout: cmp.Or(c.DialTimeout, DefaultTimeout)})
 }
 
-func newClient(guard *Guard, dialer net.Dialer) *http.Client {
-	dialer.ControlContext = guard.control
+func newClient(c ClientConfig, dialer net.Dialer) *http.Client {
+	// The roots are read now, while there is a descriptor for their files: read
+	// later, and without success, they would be none for good.
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = nil // as package tls does it, which tries again
+	}
+	dialer.ControlContext = c.Guard.control
+	bound := &boundDialer{dial: c.Guard.dial(dialer), most: int64(c.Connections)}
+	transport := &http.Transport{
+		DialContext:            bound.dialContext,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
+		TLSHandshakeTimeout:    dialer.Timeout,
+		ForceAttemptHTTP2:      true,
+		DisableCompression:     true, // what is not inflated cannot explode
+		MaxResponseHeaderBytes: MaxResponseHeader,
+		MaxIdleConns:           cmp.Or(c.Idle, 512),
+		MaxIdleConnsPerHost:    16,
+		IdleConnTimeout:        90 * time.Second,
+		HTTP2:                  &http.HTTP2Config{SendPingTimeout: silence, PingTimeout: pingTimeout},
+	}
+	bound.dropIdle = transport.CloseIdleConnections
 	return &http.Client{
-		Transport: outbound.Transport{Base: &http.Transport{
-			DialContext:            guard.dial(dialer),
-			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
-			TLSHandshakeTimeout:    dialer.Timeout,
-			ForceAttemptHTTP2:      true,
-			DisableCompression:     true, // what is not inflated cannot explode
-			MaxResponseHeaderBytes: MaxResponseHeader,
-			MaxIdleConns:           512,
-			MaxIdleConnsPerHost:    16,
-			IdleConnTimeout:        90 * time.Second,
-			HTTP2:                  &http.HTTP2Config{SendPingTimeout: silence, PingTimeout: pingTimeout},
-		}},
+		Transport:     outbound.Transport{Base: transport},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }

@@ -27,7 +27,8 @@ type answer struct {
 	err        error         // why it was not a success
 	excerpt    string        // how the body of the answer began
 	phases     phases
-	severed    bool // it did not end by itself when its time was over
+	severed    bool  // it did not end by itself when its time was over
+	fault      fault // whose the error is
 }
 
 // message is what is posted: an event, or a ping.
@@ -65,7 +66,7 @@ func (w *Worker) send(ctx context.Context, to Endpoint, m message, now time.Time
 		return answer{code: http.StatusSwitchingProtocols, err: outbound.ErrSwitched, phases: watch.phases()}
 	}
 	if err != nil {
-		return answer{err: w.cause(ctx, "no answer", err), phases: watch.phases()}
+		return answer{err: w.cause(ctx, "no answer", err), fault: w.faultOf(err), phases: watch.phases()}
 	}
 	a := w.judge(ctx, to, resp, now)
 	if err := resp.Body.Close(); err != nil && a.err == nil {
@@ -93,9 +94,18 @@ func (w *Worker) judge(ctx context.Context, to Endpoint, resp *http.Response, no
 		a.retryAfter = retryAfter(resp.Header.Get("Retry-After"), now)
 		a.err = fmt.Errorf("answered %d, expected 2xx", a.code)
 	case err != nil:
-		a.err = w.cause(ctx, "the answer was cut off", err)
+		a.err, a.fault = w.cause(ctx, "the answer was cut off", err), w.faultOf(err)
 	}
 	return a
+}
+
+// faultOf tells whose fault an error is, and notes a shortage.
+func (w *Worker) faultOf(err error) fault {
+	f := faultOf(err, w.pressure.since() < doubtLookups)
+	if f == faultShortage {
+		w.pressure.note()
+	}
+	return f
 }
 
 // cause says why an exchange broke. It leaves out the URL, which may hold a

@@ -24,6 +24,11 @@ type flight struct {
 type finished struct {
 	flight  *flight
 	outcome store.Outcome
+	// recorded is set when the delivery is off the worker's hands: its outcome was
+	// recorded, or someone else has leased it.
+	recorded bool
+	// fault is whose fault it is that there was no attempt to record.
+	fault fault
 	// abandoned is set when the delivery is still leased because the worker
 	// stops, and is to be given back.
 	abandoned bool
@@ -43,10 +48,11 @@ func (r *run) begin(l *lane, j job, now time.Time) {
 	r.Metrics.inFlight.WithLabelValues(l.label).Inc()
 	recorder := r.recorder
 	go func() {
-		o, recorded := r.deliver(r.work, j, recorder)
+		over := r.deliver(r.work, j, recorder)
+		over.flight, over.abandoned = f, !over.recorded && r.work.Err() != nil
 		f.task.End()
 		select {
-		case r.finished <- finished{flight: f, outcome: o, abandoned: !recorded && r.work.Err() != nil}:
+		case r.finished <- over:
 		case <-r.over:
 		}
 	}()
@@ -59,7 +65,10 @@ func (r *run) free(f finished) {
 		return
 	}
 	d := f.outcome.Delivery
-	if f.abandoned {
+	switch {
+	case f.fault != faultTheirs:
+		r.putBack(f)
+	case f.abandoned:
 		r.abandoned[f.outcome.LeaseID] = append(r.abandoned[f.outcome.LeaseID], d.Seq)
 	}
 	if f.outcome.NextDueMS != 0 {
@@ -133,6 +142,8 @@ func (r *run) stop() error {
 			r.Logger.ErrorContext(patience, "webhook deliveries did not end; they fall due when their leases end", "deliveries", len(r.flights))
 		}
 	}
+	r.giveBack(r.work)
+	r.lines.flush(true)
 	stuck := len(r.flights) > 0
 	if !stuck {
 		stuck = !r.survey.wait(patience)

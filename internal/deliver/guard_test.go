@@ -234,7 +234,7 @@ func TestForbiddenForms(t *testing.T) {
 	t.Parallel()
 	c := newCanary(t)
 	resolver := nameServer(t, func() []netip.Addr { return []netip.Addr{netip.MustParseAddr("127.0.0.1")} })
-	client := newClient(NewGuard(nil), net.Dialer{Timeout: 5 * time.Second, Resolver: resolver})
+	client := newClient(ClientConfig{Guard: NewGuard(nil)}, net.Dialer{Timeout: 5 * time.Second, Resolver: resolver})
 	t.Cleanup(client.CloseIdleConnections)
 	tried := 0
 	for _, host := range forms() {
@@ -281,7 +281,7 @@ func TestRebinding(t *testing.T) {
 		passed.Add(1)
 		return errPassed
 	}}
-	client := newClient(guard, net.Dialer{})
+	client := newClient(ClientConfig{Guard: guard}, net.Dialer{})
 	client.Transport.(outbound.Transport).Base.(*http.Transport).DialContext = dialer.DialContext
 	for range dials {
 		if err := get(t, client, "https://rebound.example:"+c.port+"/"); !errors.Is(err, ErrForbidden) && !errors.Is(err, errPassed) {
@@ -291,4 +291,13 @@ func TestRebinding(t *testing.T) {
 	if refused.Load() < dials/4 || passed.Load() < dials/4 {
 		t.Errorf("of %d dials %d were refused and %d let pass", dials, refused.Load(), passed.Load())
 	}
+}
+
+func mustAddrPort(t *testing.T, text string) netip.AddrPort {
+	t.Helper()
+	at, err := netip.ParseAddrPort(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
 }

@@ -56,7 +56,7 @@ func TestDeadConnection(t *testing.T) {
 	server.EnableHTTP2 = true
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	client := deliver.NewClient(loopback, patience)
+	client := deliver.NewClient(deliver.ClientConfig{Guard: loopback, DialTimeout: patience})
 	transport := client.Transport.(outbound.Transport).Base.(*http.Transport)
 	t.Cleanup(transport.CloseIdleConnections)
 	if c := transport.HTTP2; c == nil || c.SendPingTimeout <= 0 || c.PingTimeout <= 0 || c.SendPingTimeout+c.PingTimeout >= time.Minute {

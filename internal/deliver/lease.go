@@ -20,7 +20,9 @@ func (r *run) fillLane(l *lane, now time.Time) (more bool, err error) {
 	gently := atOnce
 	for {
 		steady, doubtful := l.room(now)
-		steady, doubtful = max(0, steady), max(0, doubtful)
+		left := r.brake.room(len(r.flights), r.slots(), time.Now())
+		steady = max(0, min(steady, left))
+		doubtful = max(0, min(doubtful, (left+1)/2)) // beyond it, if need be: neither kind starves the other
 		turns, more := l.roster.turns(steady, min(doubtful, gently), asked)
 		if len(turns) == 0 {
 			return more && gently == 0 && doubtful > 0, nil
@@ -32,6 +34,9 @@ func (r *run) fillLane(l *lane, now time.Time) (more bool, err error) {
 		gently -= started
 	}
 }
+
+// slots is how many attempts may be under way.
+func (r *run) slots() int { return cap(r.finished) }
 
 // lease leases from queues and starts what it got. It returns how many of the
 // exchanges are with doubtful endpoints.

@@ -211,6 +211,7 @@ func TestMetrics(t *testing.T) {
 		"quittance_webhook_endpoints gone": 0, "quittance_webhook_endpoints open": 0,
 		"quittance_webhook_oldest_due_seconds": 0,
 		"quittance_webhook_stalled_total":      0,
+		"quittance_webhook_put_back_total":     0,
 	}
 	delete(got, "quittance_webhook_endpoints closed") // as of the last survey: before the attempts, or after
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -33,6 +33,21 @@ type Limits struct {
 	Poll time.Duration
 }
 
+// LimitsFor returns the limits of a worker that may have so many connections in
+// use: the defaults, or fewer slots of each kind.
+func LimitsFor(connections int) Limits {
+	l := Limits{}.orDefaults()
+	if connections >= l.slots() {
+		return l
+	}
+	l.First, l.Retries = max(1, connections/6), max(1, connections/12)
+	l.Doubtful = max(1, (connections-l.First-l.Retries)/2)
+	return l
+}
+
+// slots is how many attempts there may be at a time.
+func (l Limits) slots() int { return l.First + l.Retries + 2*l.Doubtful }
+
 func (l Limits) orDefaults() Limits {
 	return Limits{
 		First:       cmp.Or(l.First, 256),

@@ -145,7 +145,7 @@ func leaseOne(t *testing.T, s *store.Store, leaseID string, now, until time.Time
 // newWorld prepares a worker whose merchants all have the URL.
 func newWorld(t *testing.T, s *store.Store, url string) *world {
 	t.Helper()
-	client := deliver.NewClient(loopback, patience)
+	client := deliver.NewClient(deliver.ClientConfig{Guard: loopback, DialTimeout: patience})
 	t.Cleanup(client.CloseIdleConnections)
 	w := &world{
 		store: &recorder{Store: s, outcomes: make(chan outcome, 1000)},

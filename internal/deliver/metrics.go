@@ -18,6 +18,7 @@ type Metrics struct {
 	breakers *prometheus.GaugeVec
 	oldest   prometheus.Gauge
 	stalled  prometheus.Counter
+	putBack  prometheus.Counter
 }
 
 // NewMetrics makes the metrics and registers them, unless the registerer is
@@ -46,6 +47,10 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "quittance_webhook_endpoints",
 			Help: "Endpoints that something was sent to, by the state of their breaker: closed, open (left alone after failures) or gone (answered 410).",
 		}, []string{"breaker"}),
+		putBack: register.NewCounter(prometheus.CounterOpts{
+			Name: "quittance_webhook_put_back_total",
+			Help: "Deliveries put back without an attempt, since this process had run out of a resource such as file descriptors.",
+		}),
 		stalled: register.NewCounter(prometheus.CounterOpts{
 			Name: "quittance_webhook_stalled_total",
 			Help: "Attempts that made no progress for a minute, so that their slots went to others.",

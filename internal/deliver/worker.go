@@ -53,6 +53,9 @@ type Worker struct {
 	// Watchdog is told what the worker does; nil for none.
 	Watchdog *watchdog.Watchdog
 	Limits   Limits
+
+	pressure *pressure // made by Run; nil notes nothing
+	lines    *lines    // made by Run
 }
 
 // elsewhere is how long a queue is left to the other workers that serve it.
@@ -80,7 +83,9 @@ type run struct {
 	reaped    time.Time            // when those that make no progress were looked for last
 	finished  chan finished        // holds one for every slot
 	over      chan struct{}        // closed when nobody takes what is finished any more
-	abandoned map[string][]int64
+	abandoned map[string][]int64   // to be given back at the stop, by lease
+	returned  map[string][]int64   // to be given back at once, by lease
+	brake     brake
 }
 
 // Run works until the context ends. Then it leases nothing more, lets the
@@ -96,6 +101,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	if configured.Watchdog == nil {
 		configured.Watchdog = watchdog.New(0)
 	}
+	configured.pressure, configured.lines = &pressure{}, newLines()
 	limits := configured.Limits
 	work, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
@@ -123,9 +129,10 @@ func (w *Worker) Run(ctx context.Context) error {
 		work:      work,
 		recorder:  &recorder{Worker: &configured},
 		flights:   make(map[*flight]struct{}),
-		finished:  make(chan finished, limits.First+limits.Retries+2*limits.Doubtful),
+		finished:  make(chan finished, limits.slots()),
 		over:      make(chan struct{}),
 		abandoned: make(map[string][]int64),
+		returned:  make(map[string][]int64),
 	}
 	defer close(r.over)
 	woken := true
@@ -142,12 +149,16 @@ func (r *run) fill(ctx context.Context, woken bool) time.Duration {
 	defer task.End()
 	now := r.Now()
 	r.reap()
+	r.giveBack(ctx)
 	if err := r.learn(now, woken); err != nil {
 		r.Logger.ErrorContext(ctx, "the schedule of webhook deliveries cannot be read; trying again", "error", err)
 		return r.Limits.Poll
 	}
 	r.observe(now)
 	again := false
+	if r.brake.holds(time.Now()) {
+		return brakePause
+	}
 	for _, l := range r.lanes {
 		more, err := r.fillLane(l, now)
 		if err != nil {
@@ -183,6 +194,7 @@ func (r *run) observe(now time.Time) {
 		return
 	}
 	r.observed = now
+	r.lines.flush(false)
 	nowMS, oldest := now.UnixMilli(), int64(0)
 	for _, l := range r.lanes {
 		for m, q := range l.roster.heads {
@@ -200,7 +212,7 @@ func (r *run) place(merchantID string, nowMS int64) {
 	m := r.know(merchantID)
 	for _, l := range r.lanes {
 		heldUntilMS := m.breaker.UntilMS
-		if m.restedMS <= nowMS+elsewhere.Milliseconds() { // unless the clock was set back
+		if m.restedMS <= nowMS+putBackRest.Milliseconds() { // unless the clock was set back
 			heldUntilMS = max(heldUntilMS, m.restedMS)
 		}
 		if l.ending[merchantID] {

@@ -50,7 +50,7 @@ func Run(ctx context.Context, cfg Config) error {
 		f.after = client.AfterStart
 	}
 	if cfg.To != nil {
-		c := deliver.NewClient(deliver.NewGuard(anywhere), deliver.DefaultTimeout)
+		c := deliver.NewClient(deliver.ClientConfig{Guard: deliver.NewGuard(anywhere)})
 		defer c.CloseIdleConnections()
 		f.poster = &deliver.Worker{Client: c, Now: cfg.Now}
 	}

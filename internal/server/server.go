@@ -185,9 +185,11 @@ func (s *Server) assemble(ctx context.Context) error {
 // each of which needs the other.
 func (s *Server) assembleDelivery(ctx context.Context) (err error) {
 	guard := deliver.NewGuard(s.WebhookAllow)
+	client := deliver.NewClient(deliver.ClientConfig{Guard: guard, Connections: s.budget.Webhooks, Idle: s.budget.IdleWebhooks})
 	s.worker = &deliver.Worker{
-		Store: s.store, Client: deliver.NewClient(guard, deliver.DefaultTimeout), Now: s.Now, Rand: s.Rand,
+		Store: s.store, Client: client, Now: s.Now, Rand: s.Rand,
 		Logger: s.Logger, Wake: s.due, Metrics: deliver.NewMetrics(s.registry), Watchdog: s.dog,
+		Limits: deliver.LimitsFor(s.budget.Webhooks - s.budget.IdleWebhooks),
 	}
 	s.hooks, err = endpoint.Open(ctx, endpoint.Config{
 		Store: s.store, Configured: s.Merchants.Endpoints, Fallback: s.Merchants.Fallback, Known: s.Merchants.Known,
