@@ -1,6 +1,7 @@
 package chain
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -137,6 +138,20 @@ func Lookup(key string) (Chain, bool) {
 		return Chain{}, false
 	}
 	return all[i], true
+}
+
+// CheckDistinct returns an error that names the keys if two of the chains have
+// one chain id. They would be one chain, and each transfer on it would be
+// counted under both keys.
+func CheckDistinct(chains []Chain) error {
+	keys := make(map[uint64]string, len(chains))
+	for _, c := range chains {
+		if other, ok := keys[c.ID]; ok && c.ID != 0 {
+			return fmt.Errorf("the chains %s and %s have one chain id, %d; each of its transfers would pay twice, so keep one of them", other, c.Key, c.ID)
+		}
+		keys[c.ID] = c.Key
+	}
+	return nil
 }
 
 // Token returns the chain's token of a currency, and whether it has one.

@@ -38,6 +38,10 @@ func (p *Provider) Ready(ctx context.Context) error {
 	return err
 }
 
+// Misfits notes that the provider does not fit the configuration in a way that
+// Ready does not look for. misfit is an ErrMismatch.
+func (p *Provider) Misfits(misfit error) { p.held(misfit) }
+
 // held notes how the provider fits the configuration: nil or an ErrMismatch.
 func (p *Provider) held(misfit error) {
 	p.change(func(r *record, now time.Time) {

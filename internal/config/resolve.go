@@ -70,6 +70,7 @@ func (f file) resolve(src Source) (Config, error) {
 		cfg.Chains = append(cfg.Chains, r.chain(path, c))
 		r.unique(seen, path+".chainKey", c.ChainKey)
 	}
+	r.distinct(cfg.Chains)
 	clear(seen)
 	for i, p := range f.Providers {
 		path := fmt.Sprintf("providers[%d]", i)
@@ -90,6 +91,20 @@ func (r *resolver) unique(seen map[string]bool, path, value string) {
 		r.fail(path, "%q stands there twice", value)
 	}
 	seen[value] = true
+}
+
+// distinct refuses chains of one chain id, unless they have one key, which is
+// another fault.
+func (r *resolver) distinct(chains []Chain) {
+	for i, c := range chains {
+		first := slices.IndexFunc(chains[:i], func(d Chain) bool { return d.ID == c.ID && d.Key != c.Key })
+		if first < 0 || c.ID == 0 {
+			continue
+		}
+		if err := chain.CheckDistinct([]chain.Chain{chains[first].Chain, c.Chain}); err != nil {
+			r.fail(fmt.Sprintf("chains[%d].chainId", i), "%w", err)
+		}
+	}
 }
 
 func (r *resolver) database(l location) string {

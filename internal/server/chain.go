@@ -38,8 +38,10 @@ func (s *Server) newChain(c Chain) (_ *chainRun, err error) {
 	if err != nil {
 		return nil, err
 	}
+	others, senior := s.others(c.Key)
 	run.watcher = watch.NewSupervisor(watch.Config{
 		Chain: c.Chain, Pool: run.pool, Ledger: s.settle, Logger: s.Logger, Now: s.Now,
+		Others: others, Senior: others[:senior],
 		Jitter: rand.Float64, PollInterval: c.PollInterval, OnRound: s.metrics.observeChain, Watchdog: s.dog,
 	})
 	if c.OperatorKey != nil {
@@ -53,6 +55,19 @@ func (s *Server) newChain(c Chain) (_ *chainRun, err error) {
 		}
 	}
 	return run, nil
+}
+
+// others returns the keys of the other chains, and how many of them are before
+// the one of a key in the configuration.
+func (s *Server) others(key string) (keys []string, before int) {
+	for _, c := range s.Chains {
+		if c.Key == key {
+			before = len(keys)
+			continue
+		}
+		keys = append(keys, c.Key)
+	}
+	return keys, before
 }
 
 // run works until the context ends.

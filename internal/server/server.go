@@ -149,6 +149,9 @@ func (s *Server) divide() (descriptors.Budget, error) {
 
 // assemble makes the parts and connects them.
 func (s *Server) assemble(ctx context.Context) error {
+	if err := chain.CheckDistinct(s.networks()); err != nil {
+		return err
+	}
 	s.due = make(chan struct{}, 1)
 	if err := s.assembleDelivery(ctx); err != nil {
 		return err

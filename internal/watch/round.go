@@ -39,6 +39,9 @@ func (w *Watcher) roundOf(ctx context.Context, n node) (more bool, err error) {
 	if err := n.ready(ctx); err != nil {
 		return false, err
 	}
+	if err := w.distinguish(ctx, n); err != nil {
+		return false, err
+	}
 	t, err := n.head(ctx, w.Chain.Finality.Tag)
 	if err != nil {
 		return false, err

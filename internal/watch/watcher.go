@@ -53,6 +53,9 @@ type Config struct {
 	// PollInterval is the wait between two rounds when nothing wakes the
 	// watcher; 0 is DefaultPollInterval.
 	PollInterval time.Duration
+	// Others are the keys of the other chains of the service, and Senior those
+	// of them that go before this one where both turn out to be one chain.
+	Others, Senior []string
 	// OnRound, when set, is called after each round with what came of it.
 	OnRound func(Status)
 	// Watchdog is told of the work under way; nil is one of the watcher's own.
@@ -106,11 +109,12 @@ type Watcher struct {
 	inFlight int // parts of a span at once
 
 	// What follows belongs to the goroutine of Run.
-	tracker  *Tracker  // of the ledger's cursor; nil before the first round
-	complete told      // of the last round that did everything
-	races    int       // rounds lost to another replica, in a row
-	abreast  time.Time // when last not all providers were behind what was read
-	unsure   bool      // the last round could not tell which of the providers is right
+	tracker  *Tracker                  // of the ledger's cursor; nil before the first round
+	complete told                      // of the last round that did everything
+	races    int                       // rounds lost to another replica, in a row
+	abreast  time.Time                 // when last not all providers were behind what was read
+	unsure   bool                      // the last round could not tell which of the providers is right
+	distinct map[distinction]time.Time // when a provider was held against another chain; zero when that is decided
 
 	// filled belongs to the goroutine that fills the gap: the newest block that
 	// it recorded.
@@ -144,6 +148,7 @@ func New(c Config) *Watcher {
 		status:   Status{ChainKey: c.Chain.Key},
 		sizers:   map[*chain.Provider]sizers{},
 		loops:    map[string]*loop{},
+		distinct: map[distinction]time.Time{},
 	}
 }
 

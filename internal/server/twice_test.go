@@ -1,0 +1,27 @@
+package server
+
+import (
+	"crypto/rand"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestOneChainTwiceDoesNotStart has two keys of one chain id.
+func TestOneChainTwiceDoesNotStart(t *testing.T) {
+	first, _ := scripted(t, "house", 7)
+	second, _ := scripted(t, "home", 7)
+	listener, err := Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = Run(t.Context(), Config{
+		Listener: listener, Database: "sqlite:" + filepath.Join(t.TempDir(), "quittance.db"), Chains: []Chain{first, second},
+		Merchants: Merchants{AcceptAll: true}, Now: time.Now, Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err == nil || !strings.Contains(err.Error(), "house and home have one chain id, 7") {
+		t.Errorf("got %v, want an error that names both keys", err)
+	}
+}
