@@ -69,6 +69,11 @@ const (
 	ByHand Method = "by_hand"
 )
 
+// Guessed reports whether a payment was attributed by an amount that its payer
+// was not told to send, so that a transfer which pays back another payment may
+// have it by coincidence.
+func (m Method) Guessed() bool { return m == ByAmount || m == ByTolerance }
+
 // Payment is a transfer to a settlement address. InvoiceID, MerchantID and
 // Method are empty while it is not attributed to an invoice.
 type Payment struct {
@@ -90,6 +95,10 @@ type Payment struct {
 // Attributed reports whether the payment belongs to an invoice.
 func (p Payment) Attributed() bool { return p.InvoiceID != "" }
 
+// Attributed reports whether the payment that is paid back belongs to an
+// invoice.
+func (r Refund) Attributed() bool { return r.InvoiceID != "" }
+
 // Of returns the payment as one of the invoice that the attribution names, or
 // of none.
 func (p Payment) Of(a Attribution) Payment {
@@ -99,7 +108,8 @@ func (p Payment) Of(a Attribution) Payment {
 }
 
 // Refund is a transfer from a settlement address back to the account that
-// made a payment.
+// made a payment. InvoiceID and MerchantID are those of the payment, and empty
+// while it is not attributed.
 type Refund struct {
 	Transfer
 	ID          string

@@ -106,6 +106,13 @@ func (inv Invoice) CloseIntent(registered bool) bool {
 	return false
 }
 
+// Unrefunding returns the invoice without a confirmed refund, which turned out
+// to be none.
+func (inv Invoice) Unrefunding(r Refund) Invoice {
+	inv.AmountRefunded = inv.AmountRefunded.Minus(r.Amount)
+	return inv
+}
+
 // Refunding returns the invoice after refunds of its payments were confirmed.
 // A refund does not change the status.
 func (inv Invoice) Refunding(refunds ...Refund) Invoice {

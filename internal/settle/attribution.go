@@ -3,6 +3,7 @@ package settle
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
@@ -30,7 +31,8 @@ type HandAttribution struct {
 
 // AttributeByHand attributes a payment that belongs to no invoice, and records
 // who did. The payment is announced as any other, and if it is final the
-// invoice is reckoned at once. It returns the payment; when it belongs to the
+// invoice is reckoned at once. Its refunds come along, and are announced then.
+// Where the transfer was taken for a refund, it is one no longer. It returns the payment; when it belongs to the
 // invoice already, nothing is changed. A halted chain does not hinder it.
 //
 // It returns store.ErrNotFound when there is no such payment, a
@@ -93,12 +95,46 @@ func (s *Service) attributeByHand(ctx context.Context, tx *store.Tx, c *changes,
 		return err
 	}
 	accounts.replace(was, p.Payment)
+	var confirmed []invoice.Payment
 	if p.Status == invoice.Confirmed {
-		if err := s.reckon(ctx, c, accounts, []invoice.Payment{p.Payment}, nil); err != nil {
-			return err
-		}
+		confirmed = []invoice.Payment{p.Payment}
+	}
+	refunds, err := confirmedRefunds(ctx, tx, p.ID)
+	if err != nil {
+		return err
+	}
+	if err := s.reckon(ctx, c, accounts, confirmed, refunds); err != nil {
+		return err
+	}
+	if err := accounts.undoRefund(ctx, p.Payment); err != nil {
+		return err
 	}
 	return accounts.save(ctx)
+}
+
+// confirmedRefunds returns the refunds of a payment that are confirmed: they
+// come along when it is attributed.
+func confirmedRefunds(ctx context.Context, tx *store.Tx, paymentID string) ([]invoice.Refund, error) {
+	refunds, err := tx.RefundsOfPayments(ctx, []string{paymentID})
+	return slices.DeleteFunc(refunds, func(r invoice.Refund) bool { return r.Status != invoice.Confirmed }), err
+}
+
+// undoRefund takes back what was stored of a transfer as a refund, now that
+// somebody says that it is a payment. What was announced of it was announced.
+func (a *accounts) undoRefund(ctx context.Context, p invoice.Payment) error {
+	refunds, err := a.tx.RefundsByID(ctx, []string{invoice.TransferID(invoice.PrefixRefund, p.ChainKey, p.TxHash, p.Ordinal)})
+	if err != nil || len(refunds) == 0 || refunds[0].Status == invoice.Orphaned {
+		return err
+	}
+	r := refunds[0]
+	if r.Status == invoice.Confirmed && r.Attributed() {
+		if err := a.load(ctx, r.InvoiceID); err != nil {
+			return err
+		}
+		a.put(a.invoices[r.InvoiceID].Unrefunding(r))
+	}
+	r.Status, r.ConfirmedAt = invoice.Orphaned, 0
+	return a.tx.SaveRefund(ctx, r)
 }
 
 // announceReceived tells the invoice's merchant of a payment that is

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
@@ -77,6 +78,7 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, c *changes
 			ids = append(ids, p.InvoiceID)
 		}
 	}
+	refunds = slices.DeleteFunc(refunds, func(r invoice.Refund) bool { return !r.Attributed() })
 	for i := range refunds {
 		refunds[i].Status, refunds[i].ConfirmedAt = invoice.Confirmed, now
 		ids = append(ids, refunds[i].InvoiceID)

@@ -63,23 +63,32 @@ func (w *workbook) store(ctx context.Context) error {
 	}
 	for _, e := range w.entries {
 		if e.paymentID != "" {
-			if err := w.payment(e); err != nil {
+			if err := w.payment(ctx, e); err != nil {
 				return err
 			}
 		}
-		if e.refundID != "" && w.paid[e.pair()] {
-			if err := w.save(ctx); err != nil { // so that the refund finds its payment
-				return err
-			}
-			if err := w.refund(ctx, e); err != nil {
-				return err
-			}
+		if err := w.out(ctx, e); err != nil {
+			return err
 		}
 	}
 	if err := w.save(ctx); err != nil {
 		return err
 	}
 	return w.settle(ctx)
+}
+
+// out stores a transfer that goes out of a settlement address as a refund,
+// unless it was attributed as a payment.
+func (w *workbook) out(ctx context.Context, e *entry) error {
+	switch {
+	case e.refundID == "":
+		return nil
+	case w.payments[e.paymentID].Attributed():
+		return w.noRefund(ctx, e)
+	case w.paid[e.pair()]:
+		return w.refund(ctx, e)
+	}
+	return nil
 }
 
 // load finds out what each transfer could be, and what is known of it.
@@ -149,7 +158,7 @@ func keeps(p store.PaymentRow, e *entry) bool {
 
 // payment stores a transfer to a settlement address. One that was seen before,
 // in a block that a reorg left, is the same payment.
-func (w *workbook) payment(e *entry) error {
+func (w *workbook) payment(ctx context.Context, e *entry) error {
 	p, known := w.payments[e.paymentID]
 	if p.Status == invoice.Confirmed {
 		return nil // final: reading the chain again changes nothing
@@ -164,7 +173,7 @@ func (w *workbook) payment(e *entry) error {
 	p.Transfer = e.Transfer
 	p.Status, p.ConfirmedAt = w.status()
 	if !kept {
-		if err := w.attribute(&p.Payment, e.candidates); err != nil {
+		if err := w.attribute(ctx, e, &p.Payment); err != nil {
 			return err
 		}
 	}
@@ -182,9 +191,19 @@ func (w *workbook) payment(e *entry) error {
 }
 
 // attribute finds the payment's invoice and announces the payment to its
-// merchant.
-func (w *workbook) attribute(p *invoice.Payment, found store.Candidates) error {
-	a, ok := invoice.Attribute(p.Transfer, w.weigh(found))
+// merchant. A transfer that pays back a payment exactly is no payment by an
+// amount that its sender was not told.
+func (w *workbook) attribute(ctx context.Context, e *entry, p *invoice.Payment) error {
+	a, ok := invoice.Attribute(p.Transfer, w.weigh(e.candidates))
+	if ok && a.Method.Guessed() && e.refundID != "" && w.paid[e.pair()] {
+		m, back, err := w.paidBack(ctx, e)
+		if err != nil {
+			return err
+		}
+		if back && m.Exact {
+			a, ok = invoice.Attribution{}, false
+		}
+	}
 	*p = p.Of(a)
 	if !ok {
 		return nil

@@ -11,7 +11,7 @@ import (
 
 // transferColumns are those that payments and refunds share.
 const transferColumns = "id, chain_key, tx_hash, ordinal, log_index, block_number, block_hash, block_time, " +
-	"token, currency, from_address, to_address, amount, commitment_id, registry_id, authorization_id, status, observed_at, confirmed_at, invoice_id, merchant_id"
+	"token, currency, from_address, to_address, amount, commitment_id, registry_id, authorization_id, status, observed_at, confirmed_at"
 
 func scanTransfer(row scanner, t *invoice.Transfer, more ...any) error {
 	return row.Scan(append([]any{more[0], &t.ChainKey, hashCol(&t.TxHash), &t.Ordinal, &t.LogIndex,
@@ -33,7 +33,7 @@ type PaymentRow struct {
 	SeenID string
 }
 
-const paymentColumns = transferColumns + ", method, attributed_by, attributed_at, seen_id"
+const paymentColumns = transferColumns + ", invoice_id, merchant_id, method, attributed_by, attributed_at, seen_id"
 
 func scanPayment(row scanner) (PaymentRow, error) {
 	var p PaymentRow

@@ -85,3 +85,21 @@ func TestUpgradeKnowsWhichSumsItLacks(t *testing.T) {
 		}
 	})
 }
+
+// TestUpgradeKeepsRefunds says that a refund from before keeps its payment,
+// and through it its invoice.
+func TestUpgradeKeepsRefunds(t *testing.T) {
+	t.Parallel()
+	eachURL(t, func(t *testing.T, url string) {
+		s := upgrade(t, url, 2, append(firstSchema, firstInvoice(1), firstPayment(1, "inv_1"),
+			fmt.Sprintf(`INSERT INTO refunds (id, chain_key, tx_hash, ordinal, log_index, block_number, block_hash, block_time, token, currency,
+				from_address, to_address, amount, status, payment_id, invoice_id, merchant_id, observed_at, confirmed_at)
+				VALUES ('ref_1', 'base', '%s', 0, 1, 95, '%s', 1500, '%s', 'USDC', '%s', '%s', '60', 'confirmed', 'pay_1', 'inv_1', 'm', 1500, 1600)`,
+				hash(9), hash(9), address, address, address))...)
+		refunds, err := s.RefundsOfInvoices(t.Context(), []string{"inv_1"})
+		must(t, err)
+		if len(refunds) != 1 || refunds[0].ID != "ref_1" || refunds[0].PaymentID != "pay_1" || refunds[0].InvoiceID != "inv_1" || refunds[0].MerchantID != "m" {
+			t.Errorf("the refund is %+v", refunds)
+		}
+	})
+}
