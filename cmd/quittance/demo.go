@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"flag"
 	"log/slog"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/quittance/quittance/internal/demo"
@@ -28,6 +30,8 @@ func runDemo(ctx context.Context, env environment, args []string) error {
 	if err := parse(env, flags, demoHelp, args); err != nil {
 		return ended(err)
 	}
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP) // its terminal is gone
+	defer stop()
 	level := slog.LevelError
 	if *verbose {
 		level = slog.LevelDebug

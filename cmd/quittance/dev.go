@@ -7,6 +7,8 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/quittance/quittance/internal/dev"
@@ -52,7 +54,7 @@ func runDev(ctx context.Context, env environment, args []string) error {
 	if err := cfg.Check(); err != nil {
 		return usageError{err}
 	}
-	ctx, stop := context.WithCancel(ctx)
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP) // its terminal is gone
 	defer stop()
 	var untold error // what the world is; it ends on that
 	err := dev.Run(ctx, cfg, func(w *dev.World) {

@@ -68,6 +68,7 @@ var commands = map[string]command{
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // the next such signal ends the process at once
 	code := run(ctx, environment{stdout: os.Stdout, stderr: os.Stderr, color: wantsColor(os.Stdout)}, os.Args[1:])
 	stop()
 	os.Exit(code)

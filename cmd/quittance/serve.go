@@ -7,6 +7,9 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/quittance/quittance/internal/api"
@@ -57,6 +60,7 @@ func runServe(ctx context.Context, env environment, args []string) error {
 	if err != nil {
 		return err
 	}
+	defer ignoreHangups(logger)()
 	if err := server.Run(ctx, serverConfig(cfg, listener, logger)); err != nil {
 		return err
 	}
@@ -64,10 +68,31 @@ func runServe(ctx context.Context, env environment, args []string) error {
 	return nil
 }
 
+// ignoreHangups says in the log what a SIGHUP does not do, instead of ending the
+// process. The function that it returns ends that.
+func ignoreHangups(logger *slog.Logger) (stop func()) {
+	hangups, done := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(hangups, syscall.SIGHUP)
+	go func() {
+		for {
+			select {
+			case <-hangups:
+				logger.Warn("SIGHUP changes nothing: the configuration is read at the start alone; restart to apply another")
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() {
+		signal.Stop(hangups)
+		close(done)
+	}
+}
+
 // serverConfig is the configuration as the server takes it.
 func serverConfig(cfg config.Config, listener *server.Listener, logger *slog.Logger) server.Config {
 	out := server.Config{
-		Listener: listener, Database: cfg.Database, WebhookAllow: cfg.WebhookAllow,
+		Listener: listener, StopDelay: cfg.StopDelay, Database: cfg.Database, WebhookAllow: cfg.WebhookAllow,
 		Vault: cfg.Vault, KeepEvents: cfg.KeepEvents, KeepAttempts: cfg.KeepAttempts,
 		Merchants: server.Merchants{Endpoints: make(map[string]deliver.Endpoint), Tolerances: make(map[string]invoice.Tolerance)},
 		Now:       time.Now, Rand: rand.Reader, Logger: logger,

@@ -29,7 +29,10 @@ const MaxSize = 1 << 20
 
 // Config is a checked configuration.
 type Config struct {
-	Listen    string // address and port, on a loopback interface
+	Listen string // address and port, on a loopback interface
+	// StopDelay is how long a service that is told to stop still takes requests
+	// while it calls itself not ready.
+	StopDelay time.Duration
 	Database  string // sqlite:PATH or postgres://…
 	Merchants []Merchant
 	Providers []Provider

@@ -8,6 +8,7 @@ import (
 // file is the configuration as it is written.
 type file struct {
 	Listen    string         `yaml:"listen"`
+	HTTP      httpFile       `yaml:"http"`
 	Database  location       `yaml:"database"`
 	Merchants []merchantFile `yaml:"merchants"`
 	Providers []providerFile `yaml:"providers"`
@@ -16,6 +17,10 @@ type file struct {
 
 	MasterKey     masterKeyFile   `yaml:",inline"`
 	OldMasterKeys []masterKeyFile `yaml:"oldMasterKeys"`
+}
+
+type httpFile struct {
+	StopDelay scalar `yaml:"stopDelay"`
 }
 
 type masterKeyFile struct {

@@ -27,9 +27,9 @@ const recoveryLimit = 20 * time.Second
 // lossyService is a service whose database connections can be lost.
 type lossyService struct {
 	*testing.T
+	*running
 	node  *devchain.Chain
 	proxy *storetest.Proxy
-	url   string
 	log   *logBuffer
 }
 
@@ -62,7 +62,7 @@ func startLossy(t *testing.T) *lossyService {
 		Chains: []Chain{{Chain: local, OperatorKey: node.Keys.Operator, PollInterval: 100 * time.Millisecond}},
 		Logger: slog.New(slog.NewTextHandler(log, nil)),
 	})
-	return &lossyService{t, node, proxy, s.url, log}
+	return &lossyService{t, s, node, proxy, log}
 }
 
 // create creates an invoice, unless the service cannot.

@@ -40,7 +40,7 @@ func (s *Server) handler() http.Handler {
 	for _, at := range []string{"/", "/api", "/checkout"} { // else ServeMux redirects the latter two
 		mux.Handle(at, rest.NotFound())
 	}
-	return s.metrics.requests(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return s.metrics.requests(s.unlessStopping(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case s.LoopbackHosts && !isLoopback(r.Host):
 			rest.StrangeHost().ServeHTTP(w, r)
@@ -49,7 +49,7 @@ func (s *Server) handler() http.Handler {
 		default:
 			mux.ServeHTTP(w, r)
 		}
-	}))
+	})))
 }
 
 // inspector asks the chains' providers about transactions that payers name.

@@ -44,6 +44,7 @@ func healthOf(c operate.Chain) chainHealth {
 // health is the body of /readyz.
 type health struct {
 	Ready    bool          `json:"ready"`
+	Stopping bool          `json:"stopping,omitempty"`
 	Database string        `json:"database"`
 	Chains   []chainHealth `json:"chains"`
 	Stalled  []stalledWork `json:"stalled,omitempty"`
@@ -64,12 +65,13 @@ func live(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte("ok\n")) // an error means that the caller has gone
 }
 
-// ready answers /readyz: the database answers, every chain is read, and no work
-// is stalled. It says what is wrong, and answers 503 when something is.
+// ready answers /readyz: the service is not stopping, the database answers, every
+// chain is read, and no work is stalled. It says what is wrong, and answers 503 when something is.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
 	defer cancel()
-	h := health{Ready: true, Database: "ok"}
+	stopping := s.stopping.Load()
+	h := health{Ready: !stopping, Stopping: stopping, Database: "ok"}
 	if err := s.store.Ping(ctx); err != nil {
 		h.Ready, h.Database = false, "unreachable"
 		s.Logger.Error("health check: the database does not answer", "err", err)

@@ -20,12 +20,28 @@ type metrics struct {
 	blocks   *prometheus.GaugeVec
 	halted   *prometheus.GaugeVec
 	backfill *prometheus.GaugeVec
+
+	connections    prometheus.Gauge
+	evicted        prometheus.Counter
+	acceptFailures prometheus.Counter
 }
 
 func newMetrics(reg *prometheus.Registry) *metrics {
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	register := promauto.With(reg)
 	return &metrics{
+		connections: register.NewGauge(prometheus.GaugeOpts{
+			Name: "quittance_http_connections",
+			Help: "Connections of clients that are open.",
+		}),
+		evicted: register.NewCounter(prometheus.CounterOpts{
+			Name: "quittance_http_idle_connections_closed_total",
+			Help: "Idle connections of clients that were closed to make room for others.",
+		}),
+		acceptFailures: register.NewCounter(prometheus.CounterOpts{
+			Name: "quittance_http_accept_failures_total",
+			Help: "Connections of clients that could not be accepted.",
+		}),
 		duration: register.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "quittance_http_request_duration_seconds",
 			Help:    "How long requests took, by route and status.",

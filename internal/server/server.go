@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -41,9 +42,6 @@ const (
 	idleTimeout = 2 * time.Minute
 	// maxHeaderBytes bounds the headers of a request.
 	maxHeaderBytes = 16 << 10
-	// drainTimeout is how long requests under way may take once the server
-	// stops.
-	drainTimeout = 10 * time.Second
 	// sweepInterval is how often idempotency keys past their window are
 	// forgotten.
 	sweepInterval = 10 * time.Minute
@@ -70,6 +68,9 @@ type Config struct {
 	// address. A web site cannot then reach the service through its visitors'
 	// browsers by pointing a name at 127.0.0.1 (DNS rebinding).
 	LoopbackHosts bool
+	// StopDelay is how long a service that is told to stop still takes requests
+	// while it calls itself not ready.
+	StopDelay time.Duration
 	// TestWallet, when set, lets the checkout page pay by itself: on a
 	// development chain alone.
 	TestWallet checkout.TestWallet
@@ -99,6 +100,7 @@ type Server struct {
 	metrics  *metrics
 	writers  *commit.Metrics
 	registry *prometheus.Registry
+	stopping atomic.Bool
 	budget   descriptors.Budget // of the whole process
 	dog      *watchdog.Watchdog // of the work that must go on
 }
@@ -115,6 +117,11 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}
 	s.metrics = newMetrics(s.registry)
 	s.writers = commit.NewMetrics(s.registry)
+	unlock, err := store.LockService(cfg.Database)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
 	s.store, err = store.Open(ctx, cfg.Database)
 	if err != nil {
 		return err
@@ -224,33 +231,29 @@ func poke(c chan struct{}) {
 
 // serve answers requests and works until the context ends.
 func (s *Server) serve(ctx context.Context) error {
+	conns := newConnections(s.Listener, s.budget.Accepted, s.metrics, s.Logger)
 	httpServer := &http.Server{
-		Handler: s.handler(), ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout,
+		ConnState: conns.observe,
+		Handler:   s.handler(), ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout,
 		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug),
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		if err := httpServer.Serve(s.Listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := httpServer.Serve(conns); !s.stopping.Load() && !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serve requests: %w", err)
 		}
 		return nil
 	})
 	group.Go(func() error {
 		<-ctx.Done()
-		s.Logger.Info("stopping")
-		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
-		defer cancel()
-		if err := httpServer.Shutdown(drain); err != nil {
-			return errors.Join(fmt.Errorf("requests under way were cut off: %w", err), httpServer.Close())
-		}
-		return nil
+		return s.stop(ctx, httpServer, conns)
 	})
 	group.Go(func() error {
 		s.dog.Run(ctx, s.Logger)
 		return nil
 	})
-	group.Go(func() error { return s.worker.Run(ctx) })
+	group.Go(s.atStop(ctx, s.worker.Run))
 	group.Go(func() error { return s.sweep(ctx) })
 	if s.KeepEvents > 0 && s.KeepAttempts > 0 {
 		sweeper := deliver.Sweeper{Log: s.store, KeepEvents: s.KeepEvents, KeepAttempts: s.KeepAttempts, Now: s.Now, Logger: s.Logger, Watchdog: s.dog}
@@ -260,7 +263,7 @@ func (s *Server) serve(ctx context.Context) error {
 		})
 	}
 	for _, run := range s.chains {
-		group.Go(func() error { return run.run(ctx) })
+		group.Go(s.atStop(ctx, run.run))
 	}
 	if s.Ready != nil {
 		s.Ready("http://" + s.Listener.Addr().String())

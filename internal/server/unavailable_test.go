@@ -109,7 +109,7 @@ func TestReadOnlyDatabase(t *testing.T) {
 	}
 	for _, path := range []string{"/api/invoices", "/api/payments", "/api/events", "/api/merchants/m/webhook", "/healthz"} {
 		if a := ask(t, http.MethodGet, base+path, ""); a.status != http.StatusOK {
-			t.Errorf("GET %s: %d %s", path, a.status, a.body)
+			t.Errorf("GET %s: %d %s\n%s", path, a.status, a.body, log.String()[begun:])
 		}
 	}
 	await(t, base, "the indexer's error", func(_ int, h health) bool { return strings.Contains(h.Chains[0].Error, "25006") })

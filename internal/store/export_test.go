@@ -120,3 +120,11 @@ func MigrateTo(ctx context.Context, url string, version int64) (err error) {
 	}
 	return err
 }
+
+// SetVersion records a version of the schema, as a newer program does.
+func (s *Store) SetVersion(ctx context.Context, version int64) error {
+	return s.Update(ctx, func(tx *Tx) error {
+		_, err := tx.exec(ctx, "INSERT INTO goose_db_version (version_id, is_applied) VALUES ($1, $2)", version, true)
+		return err
+	})
+}

@@ -14,14 +14,29 @@ import (
 var migrations embed.FS
 
 // migrate applies the migrations that the database has not seen. Each runs in
-// a transaction. The options are those of one kind of database.
+// a transaction. It fails on a schema that a newer program has changed, which
+// this one could misread. The options are those of one kind of database.
 func migrate(ctx context.Context, db *sql.DB, dialect goose.Dialect, of ...goose.ProviderOption) error {
 	p, err := migrator(db, dialect, of...)
 	if err != nil {
 		return err
 	}
-	_, err = p.Up(ctx)
-	return err
+	if _, err = p.Up(ctx); err != nil {
+		return err
+	}
+	found, err := p.GetDBVersion(ctx)
+	if err != nil {
+		return err
+	}
+	known := int64(0)
+	for _, source := range p.ListSources() {
+		known = max(known, source.Version)
+	}
+	if found > known {
+		return fmt.Errorf("its version is %d, and this program knows versions up to %d: a newer quittance has changed it; "+
+			"run that one or a newer one, or restore a backup from before", found, known)
+	}
+	return nil
 }
 
 func migrator(db *sql.DB, dialect goose.Dialect, of ...goose.ProviderOption) (*goose.Provider, error) {

@@ -23,7 +23,8 @@ const (
 	// works before it is used again, and pingTimeout for how long it may think.
 	idleCheck   = time.Second
 	pingTimeout = 2 * time.Second
-	// judgeInterval is how often all connections are condemned at most.
+	// judgeInterval is how often all connections are condemned at most because the
+	// server takes no writes.
 	judgeInterval = 5 * time.Second
 	// keepAliveIdle, keepAliveInterval and keepAliveCount have the system notice
 	// within 11 s that nobody answers on a connection that is silent, and
@@ -140,15 +141,19 @@ func (p *postgresDB) condemn(before time.Time) {
 	}
 }
 
-// judge condemns the connections when an error says that the server takes no
-// writes any more: after a failover the next connection may lead to another.
+// judge condemns the connections when an error says that the server stops, or
+// takes no writes any more: after a failover the next connection may lead to
+// another server. A server that stays read-only is not asked again at once.
 func (p *postgresDB) judge(err error) {
 	var answer *pgconn.PgError
-	if !errors.As(err, &answer) || answer.Code != readOnlyTransaction && !strings.HasPrefix(answer.Code, "57P") {
+	if !errors.As(err, &answer) {
 		return
 	}
 	now := time.Now()
-	if now.Sub(p.begun)-time.Duration(p.condemned.Load()) >= judgeInterval {
+	switch held := time.Duration(p.condemned.Load()); {
+	case strings.HasPrefix(answer.Code, "57P"):
+		p.condemn(now)
+	case answer.Code == readOnlyTransaction && (held == 0 || now.Sub(p.begun)-held >= judgeInterval):
 		p.condemn(now)
 	}
 }

@@ -1,0 +1,118 @@
+package server
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// TestStopLosesNoRequest stops a server under clients that send one request after
+// the other, on connections that they keep or on new ones. Each request is
+// answered, or its connection is not taken in the first place.
+func TestStopLosesNoRequest(t *testing.T) {
+	c, _ := scripted(t, "house", 7)
+	s := startServer(t, Config{Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true}, StopDelay: 300 * time.Millisecond})
+	await(t, s.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
+	const clients, warm = 32, 500
+	var answered, closing, afterwards atomic.Int64
+	var group sync.WaitGroup
+	for i := range clients {
+		group.Go(func() {
+			transport := &http.Transport{DisableKeepAlives: i%2 == 1, MaxIdleConnsPerHost: 1}
+			defer transport.CloseIdleConnections()
+			for {
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/api/invoices", strings.NewReader("{}"))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				r.GetBody = nil // the transport cannot repeat it
+				r.Header.Set("Content-Type", "application/json")
+				response, err := transport.RoundTrip(r)
+				if dial := (*net.OpError)(nil); errors.As(err, &dial) && dial.Op == "dial" {
+					return // not taken
+				}
+				if err != nil {
+					t.Errorf("after %d answers a request was lost: %v", answered.Load(), err)
+					return
+				}
+				_, err = io.Copy(io.Discard, response.Body)
+				if err = errors.Join(err, response.Body.Close()); err != nil || response.StatusCode != http.StatusBadRequest {
+					t.Errorf("answered %s, %v", response.Status, err)
+				}
+				if response.Close && i%2 == 0 {
+					closing.Add(1)
+				}
+				if answered.Add(1) == warm {
+					s.stop()
+				}
+				if answered.Load() > warm {
+					afterwards.Add(1)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if err := <-s.ended; err != nil {
+		t.Error(err)
+	}
+	if closing.Load() == 0 {
+		t.Error("no client with a connection that it keeps was told that it is closed")
+	}
+	t.Logf("%d requests were answered, %d of them after the stop", answered.Load(), afterwards.Load())
+}
+
+// TestStopFailsReadinessFirst asks a service that stops.
+func TestStopFailsReadinessFirst(t *testing.T) {
+	c, _ := scripted(t, "house", 7)
+	s := startServer(t, Config{Chains: []Chain{c}, StopDelay: time.Second})
+	await(t, s.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
+	s.stop()
+	await(t, s.url, "the end of readiness", func(status int, h health) bool {
+		return status == http.StatusServiceUnavailable && h.Stopping && !h.Ready
+	})
+	if a := ask(t, http.MethodGet, s.url+"/healthz", ""); a.status != http.StatusOK {
+		t.Errorf("/healthz answers %d while it stops", a.status)
+	}
+	if err := <-s.ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestStopWithLostDatabase stops a service whose database connections lead
+// nowhere. Nobody waits for an answer, so it ends well, and soon.
+func TestStopWithLostDatabase(t *testing.T) {
+	t.Parallel()
+	s := startLossy(t)
+	made, ok := s.create(time.Hour)
+	if !ok {
+		t.Fatal("it creates nothing")
+	}
+	s.awaitAll(time.Now(), map[string]func() bool{"opening": func() bool {
+		status, err := s.node.StatusOf(t.Context(), common.HexToHash(made.OnChainInvoiceID))
+		return err == nil && status == contracts.StatusOpen
+	}})
+	if _, err := s.proxy.Lose(storetest.Swallowed); err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	s.running.stop()
+	if err := <-s.running.ended; err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+	t.Logf("it took %s to stop", time.Since(begun).Round(10*time.Millisecond))
+	if took := time.Since(begun); took > drainTimeout {
+		t.Errorf("it took %s to stop; want at most %s", took, drainTimeout)
+	}
+}

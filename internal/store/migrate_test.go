@@ -1,0 +1,29 @@
+package store_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// TestNewerSchema refuses a database whose schema a newer program has changed,
+// and says which versions there are.
+func TestNewerSchema(t *testing.T) {
+	t.Parallel()
+	for name, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			at := url(t)
+			s := storetest.Open(t, at)
+			must(t, s.SetVersion(t.Context(), 9999))
+			_, err := store.Open(t.Context(), at)
+			for _, want := range []string{"9999", "newer quittance", "up to"} {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("it opens with %v; want an error that says %q", err, want)
+				}
+			}
+		})
+	}
+}
