@@ -13,8 +13,9 @@ import (
 
 // transaction is what the service uses of a transaction.
 type transaction struct {
-	Hash  common.Hash   `json:"hash"`
-	Input hexutil.Bytes `json:"input"`
+	Hash  common.Hash     `json:"hash"`
+	From  *common.Address `json:"from"` // nil where the node does not say
+	Input hexutil.Bytes   `json:"input"`
 }
 
 // Methods that answer with evidence.
@@ -67,15 +68,29 @@ func (e *Endpoint) Evidence(ctx context.Context, txs []common.Hash) (receipts []
 				return nil, nil, err
 			}
 		}
+		if from := found[i].From; from != nil && *from != receipts[i].From {
+			return nil, nil, e.contradiction("told that transaction %s is from %s, and its receipt that it is from %s", tx, from, receipts[i].From)
+		}
 		inputs[i] = found[i].Input
 	}
 	return receipts, inputs, nil
 }
 
+// contradiction is the error of an answer that is an ErrContradiction.
+func (e *Endpoint) contradiction(format string, args ...any) error {
+	return &contradictionError{e.name + ": " + fmt.Sprintf(format, args...)}
+}
+
+// contradictionError matches ErrContradiction.
+type contradictionError struct{ words string }
+
+func (e *contradictionError) Error() string        { return e.words }
+func (e *contradictionError) Is(target error) bool { return target == ErrContradiction }
+
 // isOf fails when an answer is about another transaction than was asked for.
 func (e *Endpoint) isOf(answered, asked common.Hash) error {
 	if answered != asked {
-		return fmt.Errorf("%s: answered with transaction %s when asked for %s", e.name, answered, asked)
+		return e.contradiction("answered with transaction %s when asked for %s", answered, asked)
 	}
 	return nil
 }
@@ -93,7 +108,7 @@ func (e *Endpoint) BlockReceipts(ctx context.Context, block invoice.Hash) ([]*Re
 	}
 	for _, r := range found {
 		if r == nil || invoice.Hash(r.BlockHash) != block {
-			return nil, fmt.Errorf("%s: answered with receipts of another block when asked for those of %s", e.name, block)
+			return nil, e.contradiction("answered with receipts of another block when asked for those of %s", block)
 		}
 	}
 	return found, nil
@@ -113,7 +128,7 @@ func (e *Endpoint) BlockInputs(ctx context.Context, block invoice.Hash) (map[com
 		return nil, e.lacks(blockByHash, block)
 	}
 	if invoice.Hash(found.Hash) != block {
-		return nil, fmt.Errorf("%s: answered with block %s when asked for block %s", e.name, found.Hash, block)
+		return nil, e.contradiction("answered with block %s when asked for block %s", found.Hash, block)
 	}
 	inputs := make(map[common.Hash][]byte, len(found.Transactions))
 	for _, tx := range found.Transactions {

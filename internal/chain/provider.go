@@ -62,8 +62,12 @@ func (p *Provider) held(misfit error) {
 // said; when it could not be reached, or answered what makes no sense, for a
 // pause that doubles with each failure in a row. An answer that refuses the
 // question, that the provider lacks something, and the end of the caller's own
-// context say nothing against it.
+// context say nothing against it. A contradiction sets it aside.
 func (p *Provider) Failed(err error) {
+	if errors.Is(err, ErrContradiction) {
+		p.SetAside(err.Error())
+		return
+	}
 	retryAfter, limited := IsRateLimit(err)
 	if !limited && !isTrouble(err) {
 		return

@@ -161,7 +161,7 @@ func (e *Endpoint) Headers(ctx context.Context, numbers []uint64) ([]Header, err
 	headers := make([]Header, len(found))
 	for i, h := range found {
 		if h.Number != numbers[i] {
-			return nil, fmt.Errorf("%s: answered block %d when asked for block %d", e.name, h.Number, numbers[i])
+			return nil, e.contradiction("answered block %d when asked for block %d", h.Number, numbers[i])
 		}
 		headers[i] = *h
 	}

@@ -113,7 +113,7 @@ func TestAgreeOnLateAddress(t *testing.T) {
 }
 
 // TestAgreeOnEvidence has a provider tell of a transfer that is there, with
-// other evidence for its invoice than there is. It blames nobody else for that,
+// other evidence for its invoice than there is, in its logs as in its receipt. It blames nobody else for that,
 // and what was recorded on its word is not what becomes final.
 func TestAgreeOnEvidence(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -134,7 +134,7 @@ func TestAgreeOnEvidence(t *testing.T) {
 			lies.Store(true)
 			liar := tamper(t, f.node, func(q question, ask func(question) any) any {
 				answer := ask(q)
-				if !lies.Load() || q.Method != "eth_getTransactionReceipt" {
+				if !lies.Load() || q.Method != "eth_getTransactionReceipt" && q.Method != "eth_getLogs" {
 					return answer
 				}
 				return each(answer, func(o map[string]any) {

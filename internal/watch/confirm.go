@@ -86,11 +86,14 @@ func (w *Watcher) canonical(ctx context.Context, n node, t told, line settle.Hea
 
 // proven compares the pending transfers with the receipts of their
 // transactions. From the first block on where they differ, what was recorded
-// is rolled back.
+// is rolled back, unless the provider contradicts itself or others hold it.
 func (w *Watcher) proven(ctx context.Context, n node, _ settle.Header, pending []invoice.Transfer) (bool, error) {
 	wrong, err := w.unproven(ctx, n, pending)
 	if wrong == nil {
 		return err == nil, err
+	}
+	if err := w.denied(ctx, n, *wrong); err != nil {
+		return false, err
 	}
 	w.Logger.Error("a recorded transfer is not in its receipt; reading its block again",
 		"chain", w.Chain.Key, "provider", n.String(), "block", wrong.BlockNumber, "tx", wrong.TxHash.String(), "ordinal", wrong.Ordinal)

@@ -78,8 +78,8 @@ func (w *Watcher) readBlocks(ctx context.Context, n node, headers []chain.Header
 	logs := make(map[invoice.Hash][]types.Log, len(mentioned))
 	count := 0
 	for i, h := range mentioned {
-		for _, l := range found[i] {
-			if invoice.Hash(l.BlockHash) != h.Hash {
+		for j := range found[i] {
+			if l := &found[i][j]; invoice.Hash(l.BlockHash) != h.Hash {
 				return nil, 0, n.contradicts("answered a log of block %s when asked for block %s", l.BlockHash, h.Hash)
 			}
 		}
@@ -120,6 +120,9 @@ func (w *Watcher) readRange(ctx context.Context, n node, first, last uint64, c *
 			return nil, 0, n.contradicts("answered a log of block %d when asked for blocks %d to %d", number, first, last)
 		}
 		for size < len(logs) && logs[size].BlockNumber == number {
+			if logs[size].BlockHash != logs[0].BlockHash {
+				return nil, 0, n.contradicts("answered logs of two blocks %d, %s and %s", number, logs[0].BlockHash, logs[size].BlockHash)
+			}
 			size++
 		}
 		ofBlock := logs[:size]
@@ -191,6 +194,9 @@ func (w *Watcher) blocks(
 		return nil, err
 	}
 	for i := range blocks {
+		if err := w.consistent(ctx, n, headers[i], logs[headers[i].Hash], evidence[i]); err != nil {
+			return nil, err
+		}
 		for _, e := range evidence[i] {
 			found, err := w.decoder.transfers(blocks[i].Header, e.receipt, e.input, watched)
 			if err != nil {
