@@ -20,6 +20,7 @@ const (
 	PrefixRefund   = "ref_"
 	PrefixIntent   = "int_"
 	PrefixTx       = "ctx_"
+	PrefixClaim    = "clm_"
 )
 
 var crockford = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)

@@ -67,12 +67,18 @@ const (
 	ByTolerance      Method = "tolerance"
 	// ByHand: somebody said so, since no rule did.
 	ByHand Method = "by_hand"
+	// ByClaim: the account that paid signed that it is for the invoice.
+	ByClaim Method = "by_claim"
 )
 
 // Guessed reports whether a payment was attributed by an amount that its payer
 // was not told to send, so that a transfer which pays back another payment may
 // have it by coincidence.
 func (m Method) Guessed() bool { return m == ByAmount || m == ByTolerance }
+
+// ByWord reports whether somebody's word attributed the payment, which no
+// evidence on the chain can change.
+func (m Method) ByWord() bool { return m == ByHand || m == ByClaim }
 
 // Payment is a transfer to a settlement address. InvoiceID, MerchantID and
 // Method are empty while it is not attributed to an invoice.
@@ -86,8 +92,8 @@ type Payment struct {
 	ObservedAt  int64 // Unix seconds
 	ConfirmedAt int64 // Unix seconds; 0 unless confirmed
 
-	// Who attributed it by hand, and when (Unix seconds). Empty for every other
-	// method.
+	// Who attributed it by hand or by a claim, and when (Unix seconds). Empty for
+	// every other method.
 	AttributedBy string
 	AttributedAt int64
 }

@@ -69,18 +69,20 @@ func (s *Service) AttributeByHand(ctx context.Context, h HandAttribution) (invoi
 				Field: "invoiceId", Detail: "is of an invoice that awaits another token, on another chain or at another address",
 			}
 		}
-		return s.attributeByHand(ctx, tx, c, &found, inv, h)
+		return s.attributeBy(ctx, tx, c, invoice.ByHand, &found, inv, h)
 	})
 	return found.Payment, err
 }
 
-func (s *Service) attributeByHand(ctx context.Context, tx *store.Tx, c *changes, p *store.PaymentRow, inv invoice.Invoice, h HandAttribution) error {
+// attributeBy gives a payment without an invoice to one on somebody's word, by
+// hand or by a claim.
+func (s *Service) attributeBy(ctx context.Context, tx *store.Tx, c *changes, method invoice.Method, p *store.PaymentRow, inv invoice.Invoice, h HandAttribution) error {
 	accounts := newAccounts(tx)
 	if err := accounts.add(ctx, []invoice.Invoice{inv}); err != nil {
 		return err
 	}
 	was := p.Payment
-	p.Payment = p.Of(invoice.Attribution{Invoice: inv, Method: invoice.ByHand})
+	p.Payment = p.Of(invoice.Attribution{Invoice: inv, Method: method})
 	p.AttributedBy, p.AttributedAt = h.By, s.Now().Unix()
 	if err := tx.SavePayments(ctx, []store.PaymentRow{*p}); err != nil {
 		return err

@@ -153,7 +153,7 @@ func (w *workbook) loadCandidates(ctx context.Context) error {
 // evidence speaks for it, which a provider can have made up the first time.
 // What somebody said does not depend on evidence.
 func keeps(p store.PaymentRow, e *entry) bool {
-	return p.Attributed() && p.SameMovement(e.Transfer) && (p.Evidence == e.Evidence || p.Method == invoice.ByHand)
+	return p.Attributed() && p.SameMovement(e.Transfer) && (p.Evidence == e.Evidence || p.Method.ByWord())
 }
 
 // payment stores a transfer to a settlement address. One that was seen before,

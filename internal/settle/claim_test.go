@@ -1,0 +1,269 @@
+package settle_test
+
+import (
+	"crypto/ecdsa"
+	"encoding/hex"
+	"errors"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// account is somebody who can sign.
+type account struct {
+	key     *ecdsa.PrivateKey
+	address invoice.Address
+}
+
+func newAccount(t *testing.T) account {
+	t.Helper()
+	key, err := crypto.GenerateKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return account{key, invoice.Address(crypto.PubkeyToAddress(key.PublicKey))}
+}
+
+// sign signs the claim of a transaction for an invoice.
+func (a account) sign(t *testing.T, inv invoice.Invoice, tx invoice.Hash) string {
+	t.Helper()
+	sig, err := crypto.Sign(chain.PersonalHash(chain.ClaimText(1337, inv, tx)), a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "0x" + hex.EncodeToString(sig)
+}
+
+// strayOf mines a payment of the account that no rule attributes.
+func (w *world) strayOf(a account, at int64, amount uint64) store.PaymentRow {
+	w.t.Helper()
+	t := w.pay(invoice.NewAmount(amount))
+	t.From = a.address
+	w.mine(at, t)
+	return w.payment(t)
+}
+
+// claimFor claims a payment for an invoice, signed by the account unless that
+// is nil.
+func (w *world) claimFor(inv invoice.Invoice, p store.PaymentRow, by *account) (settle.ClaimResult, error) {
+	c := settle.Claim{InvoiceID: inv.ID, TxHash: p.TxHash}
+	if by != nil {
+		c.Signature = by.sign(w.t.(*testing.T), inv, p.TxHash)
+	}
+	return w.Claim(w.t.Context(), c)
+}
+
+func (w *world) claims(paymentID string) []store.Claim {
+	w.t.Helper()
+	found, err := w.db.store.Claims(w.t.Context(), store.ClaimFilter{PaymentID: paymentID, Limit: 100})
+	w.must(err)
+	return found
+}
+
+func TestClaimByThePayer(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		payer := newAccount(t)
+		inv := w.create()
+		p := w.strayOf(payer, start+10, 990_000)
+		w.seconds.Add(7)
+		for range 2 { // again it is the same
+			if got, err := w.claimFor(inv, p, &payer); got != settle.ClaimCounted || err != nil {
+				t.Fatalf("the payer's claim: %q, %v", got, err)
+			}
+		}
+		got := w.payment(p.Transfer)
+		if got.InvoiceID != inv.ID || got.Method != invoice.ByClaim || got.AttributedBy != "payer "+chain.Checksum(payer.address) || got.AttributedAt != start+7 {
+			t.Errorf("the payment is of %q by %q, %q at %d", got.InvoiceID, got.Method, got.AttributedBy, got.AttributedAt)
+		}
+		var note string
+		w.must(db.sql.QueryRowContext(t.Context(), "SELECT note FROM attributions WHERE payment_id = $1", p.ID).Scan(&note))
+		if want := "signature " + payer.sign(t, inv, p.TxHash); note != want {
+			t.Errorf("recorded is %q, want %q", note, want)
+		}
+		w.final()
+		if diff := cmp.Diff([]string{"invoice.created", "payment.received"}, w.told(inv)); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+		if n := len(w.claims(p.ID)); n != 0 {
+			t.Errorf("%d claims are left to decide", n)
+		}
+		if got := w.invoice(inv.ID); got.Exception != invoice.Underpaid || number(got.AmountPaid) != 990_000 {
+			t.Errorf("the invoice is %s, %q, paid %s", got.Status, got.Exception, got.AmountPaid)
+		}
+	})
+}
+
+func TestClaimSurvivesReorg(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		payer := newAccount(t)
+		inv := w.create()
+		p := w.strayOf(payer, start+10, 990_000)
+		if _, err := w.claimFor(inv, p, &payer); err != nil {
+			t.Fatal(err)
+		}
+		w.reorg(1)
+		w.mine(start+11, p.Transfer)
+		if got := w.payment(p.Transfer); got.InvoiceID != inv.ID || got.Method != invoice.ByClaim {
+			t.Errorf("mined again, the payment is of %q by %q", got.InvoiceID, got.Method)
+		}
+	})
+}
+
+// TestClaimByStrangers has somebody who reads hashes off the chain claim what
+// another one paid. He gains nothing, and takes nothing from the payer.
+func TestClaimByStrangers(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		payer, stranger := newAccount(t), newAccount(t)
+		inv := w.create()
+		var his []invoice.Invoice
+		for range settle.MaxClaims + 2 {
+			his = append(his, w.create())
+		}
+		p := w.strayOf(payer, start+10, 990_000)
+		for _, own := range his {
+			if got, err := w.claimFor(own, p, nil); got != settle.ClaimKept || err != nil {
+				t.Fatalf("an unsigned claim: %q, %v", got, err)
+			}
+			if _, err := w.claimFor(own, p, &stranger); !errors.Is(err, settle.ErrNotThePayer) {
+				t.Errorf("signed by another: %v", err)
+			}
+			// The payer's signature for his own invoice serves for no other.
+			replayed := settle.Claim{InvoiceID: own.ID, TxHash: p.TxHash, Signature: payer.sign(t, inv, p.TxHash)}
+			if _, err := w.Claim(t.Context(), replayed); !errors.Is(err, settle.ErrNotThePayer) {
+				t.Errorf("with a signature for another invoice: %v", err)
+			}
+		}
+		if got := w.payment(p.Transfer); got.Attributed() {
+			t.Fatalf("a stranger's claim gave the payment to %s", got.InvoiceID)
+		}
+		if got, err := w.claimFor(inv, p, nil); got != settle.ClaimKept || err != nil {
+			t.Errorf("after the strangers' claims, the payer's unsigned one: %q, %v", got, err)
+		}
+		if got := len(w.claims(p.ID)); got != len(his)+1 {
+			t.Errorf("%d claims are listed, want %d", got, len(his)+1)
+		}
+		if got, err := w.claimFor(inv, p, &payer); got != settle.ClaimCounted || err != nil {
+			t.Errorf("the payer's signed claim: %q, %v", got, err)
+		}
+		if _, err := w.claimFor(his[0], p, &payer); !errors.Is(err, settle.ErrNothingToClaim) {
+			t.Errorf("a payment that an invoice has is claimed again: %v", err)
+		}
+		for _, c := range w.claims(p.ID) {
+			if c.AttributedTo != inv.ID || c.Signed {
+				t.Errorf("a claim shows the payment at %q, signed %t", c.AttributedTo, c.Signed)
+			}
+		}
+	})
+}
+
+func TestClaimsThatTheMerchantDecides(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		for name, play := range map[string]func(w *world, payer account) (invoice.Invoice, store.PaymentRow){
+			"before the invoice": func(w *world, payer account) (invoice.Invoice, store.PaymentRow) {
+				w.create() // so that the address is known
+				p := w.strayOf(payer, start+10, 990_000)
+				w.seconds.Add(1000)
+				return w.create(amount(2_000_000)), p
+			},
+			"sent back": func(w *world, payer account) (invoice.Invoice, store.PaymentRow) {
+				inv := w.create()
+				p := w.strayOf(payer, start+10, 990_000)
+				w.must(db.store.Update(t.Context(), func(tx *store.Tx) error {
+					return tx.SaveRefund(t.Context(), invoice.Refund{
+						ID: "ref_" + p.ID, PaymentID: p.ID, InvoiceID: inv.ID, MerchantID: inv.MerchantID, Status: invoice.Pending,
+						Transfer: w.back(invoice.NewAmount(990_000)),
+					})
+				}))
+				return inv, p
+			},
+		} {
+			w := db.world(t)
+			payer := newAccount(t)
+			inv, p := play(w, payer)
+			if got, err := w.claimFor(inv, p, nil); got != settle.ClaimKept || err != nil {
+				t.Errorf("%s, unsigned: %q, %v", name, got, err)
+			}
+			if got, err := w.claimFor(inv, p, &payer); got != settle.ClaimKept || err != nil {
+				t.Errorf("%s, signed: %q, %v", name, got, err)
+			}
+			if got, err := w.claimFor(inv, p, nil); got != settle.ClaimKept || err != nil {
+				t.Errorf("%s, unsigned again: %q, %v", name, got, err)
+			}
+			claims := w.claims(p.ID)
+			if len(claims) != 1 || !claims[0].Signed || claims[0].InvoiceID != inv.ID || claims[0].AttributedTo != "" {
+				t.Errorf("%s: claims %+v", name, claims)
+			}
+			if w.payment(p.Transfer).Attributed() {
+				t.Errorf("%s: the payment is attributed", name)
+			}
+			if _, err := w.attribute(p, inv); err != nil {
+				t.Errorf("%s: the merchant cannot attribute it: %v", name, err)
+			}
+		}
+	})
+}
+
+func TestClaimsAreBoundedForAnInvoice(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		payer := newAccount(t)
+		inv, other := w.create(), w.create()
+		var last store.PaymentRow
+		for i := range settle.MaxClaims + 1 {
+			last = w.strayOf(payer, start+10, 990_000+uint64(i))
+			_, err := w.claimFor(inv, last, nil)
+			if want := i == settle.MaxClaims; errors.Is(err, settle.ErrTooManyClaims) != want || !want && err != nil {
+				t.Fatalf("claim %d: %v", i, err)
+			}
+		}
+		if got, err := w.claimFor(other, last, nil); got != settle.ClaimKept || err != nil {
+			t.Errorf("for another invoice: %q, %v", got, err)
+		}
+		if got, err := w.claimFor(inv, last, &payer); got != settle.ClaimCounted || err != nil {
+			t.Errorf("the payer's signed claim: %q, %v", got, err)
+		}
+	})
+}
+
+func TestWhatCannotBeClaimed(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		payer := newAccount(t)
+		inv := w.create()
+		elsewhere := w.create(func(d *invoice.Draft) { d.Merchant = invoice.Address{0: 0xab, 19: byte(w.txs)} })
+		p := w.strayOf(payer, start+10, 990_000)
+		for name, test := range map[string]struct {
+			claim settle.Claim
+			want  error
+		}{
+			"no such invoice":       {settle.Claim{InvoiceID: "inv_none", TxHash: p.TxHash}, store.ErrNotFound},
+			"no such transaction":   {settle.Claim{InvoiceID: inv.ID, TxHash: invoice.Hash{7}}, settle.ErrNothingToClaim},
+			"to another address":    {settle.Claim{InvoiceID: elsewhere.ID, TxHash: p.TxHash}, settle.ErrNothingToClaim},
+			"signed for it, too":    {settle.Claim{InvoiceID: elsewhere.ID, TxHash: p.TxHash, Signature: payer.sign(t, elsewhere, p.TxHash)}, settle.ErrNothingToClaim},
+			"a malformed signature": {settle.Claim{InvoiceID: inv.ID, TxHash: p.TxHash, Signature: "0x00"}, chain.ErrSignature},
+		} {
+			if got, err := w.Claim(t.Context(), test.claim); got != "" || !errors.Is(err, test.want) {
+				t.Errorf("%s: %q, %v; want %v", name, got, err, test.want)
+			}
+		}
+		w.reorg(1)
+		if got, err := w.claimFor(inv, p, &payer); got != "" || !errors.Is(err, settle.ErrNothingToClaim) {
+			t.Errorf("taken back by the network: %q, %v", got, err)
+		}
+	})
+}

@@ -1,0 +1,111 @@
+package store
+
+import (
+	"context"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// Claim is a payer's word that a payment without an invoice is for theirs.
+type Claim struct {
+	ID         string // their order is that of the claims
+	PaymentID  string
+	InvoiceID  string
+	MerchantID string // of the invoice
+	Signed     bool   // the account that paid has signed the claim
+	At         int64  // Unix seconds
+
+	// AttributedTo is the invoice that the payment belongs to by now; empty
+	// while it belongs to none. It is read and not written.
+	AttributedTo string
+}
+
+const claimColumns = "claims.id, claims.payment_id, claims.invoice_id, claims.merchant_id, claims.signed, claims.created_at, payments.invoice_id"
+
+const claimTables = " FROM claims JOIN payments ON payments.id = claims.payment_id"
+
+func scanClaim(row scanner) (c Claim, err error) {
+	var signed int64
+	err = row.Scan(&c.ID, &c.PaymentID, &c.InvoiceID, &c.MerchantID, &signed, &c.At, textCol(&c.AttributedTo))
+	c.Signed = signed == 1
+	return c, err
+}
+
+// SaveClaim inserts a claim, or notes that one that is there is signed.
+func (tx *Tx) SaveClaim(ctx context.Context, c Claim) error {
+	signed := int64(0)
+	if c.Signed {
+		signed = 1
+	}
+	_, err := tx.exec(ctx, `INSERT INTO claims (id, payment_id, invoice_id, merchant_id, signed, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6)
+		ON CONFLICT (payment_id, invoice_id) DO UPDATE SET signed = CASE WHEN excluded.signed = 1 THEN 1 ELSE claims.signed END`,
+		c.ID, c.PaymentID, c.InvoiceID, c.MerchantID, signed, c.At)
+	return err
+}
+
+// ClaimsOfInvoice returns the claims for an invoice, at most so many.
+func (q *queries) ClaimsOfInvoice(ctx context.Context, invoiceID string, limit int) ([]Claim, error) {
+	return collect(ctx, q, scanClaim, "SELECT "+claimColumns+claimTables+" WHERE claims.invoice_id = $1 LIMIT $2", invoiceID, limit)
+}
+
+// ClaimsOfPayments returns, by payment, the claims of the payments: signed ones
+// first, then the oldest, at most so many of each. Of other merchants' invoices
+// they are left out unless merchantID is empty.
+func (q *queries) ClaimsOfPayments(ctx context.Context, paymentIDs []string, merchantID string, limit int) (map[string][]Claim, error) {
+	found := make(map[string][]Claim)
+	claimed, err := inChunks(paymentIDs, func(chunk []any) ([]string, error) {
+		return collect(ctx, q, scanID, "SELECT DISTINCT payment_id FROM claims WHERE payment_id IN "+list(0, len(chunk)), chunk...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range claimed {
+		w := where{}
+		w.equal("claims.payment_id", id)
+		w.equal("claims.merchant_id", merchantID)
+		found[id], err = collect(ctx, q, scanClaim, "SELECT "+claimColumns+claimTables+w.text()+
+			" ORDER BY claims.signed DESC, claims.id LIMIT "+parameter(w.next()), append(w.args, limit)...)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// ClaimFilter says which claims to list. Empty members do not filter.
+type ClaimFilter struct {
+	MerchantID string
+	PaymentID  string
+	Before     string // a claim's id; those listed were made before it
+	Limit      int
+}
+
+// Claims lists claims, the newest first.
+func (q *queries) Claims(ctx context.Context, f ClaimFilter) ([]Claim, error) {
+	w := where{}
+	w.equal("claims.merchant_id", f.MerchantID)
+	w.equal("claims.payment_id", f.PaymentID)
+	w.below("claims.id", f.Before)
+	return collect(ctx, q, scanClaim, "SELECT "+claimColumns+claimTables+w.text()+
+		" ORDER BY claims.id DESC LIMIT "+parameter(w.next()), append(w.args, f.Limit)...)
+}
+
+// InvoiceClaims reports whether a claim to the payment is stored for the
+// invoice.
+func (q *queries) InvoiceClaims(ctx context.Context, invoiceID, paymentID string) (bool, error) {
+	found, err := q.existing(ctx, []string{"payment", "invoice"}, [][]any{{paymentID, invoiceID}},
+		"claims WHERE payment_id = payment AND invoice_id = invoice")
+	return len(found) > 0, err
+}
+
+// IsRefunded reports whether any of a payment was sent back, confirmed or not.
+func (q *queries) IsRefunded(ctx context.Context, paymentID string) (bool, error) {
+	refunds, err := q.RefundsOfPayments(ctx, []string{paymentID})
+	for _, r := range refunds {
+		if r.Status != invoice.Orphaned {
+			return true, err
+		}
+	}
+	return false, err
+}
