@@ -3,14 +3,10 @@ package chain
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"log/slog"
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/ethereum/go-ethereum/rpc"
 )
 
 // PoolConfig is what a Pool works with.
@@ -20,6 +16,9 @@ type PoolConfig struct {
 	Now       func() time.Time
 	Jitter    func() float64 // in [0, 1); nil for none
 	Logger    *slog.Logger
+	// Patience is how long a call waits for one provider while another could be
+	// asked; 0 means DefaultPatience.
+	Patience time.Duration
 	// OnChange, when set, is told of a provider whose state changed by what
 	// happened. That a pause ended is not told.
 	OnChange func(Health)
@@ -36,6 +35,7 @@ type Pool struct {
 
 // NewPool returns a pool of the endpoints, which belong to it from then on.
 func NewPool(conf PoolConfig) *Pool {
+	conf.Patience = cmp.Or(conf.Patience, DefaultPatience)
 	p := &Pool{conf: conf}
 	for _, e := range conf.Endpoints {
 		provider := &Provider{Endpoint: e, pool: p}
@@ -174,90 +174,4 @@ func (p *Pool) silent() []*Provider {
 		state, _, _ := provider.rec.state(now)
 		return rank(state) > rankLagging || now.Sub(provider.rec.headAt) < SurveyAfter
 	})
-}
-
-// CallContext makes one call, as go-ethereum's rpc.Client does: of the first
-// usable provider that answers. An answer that refuses the question is an
-// answer. A transaction (eth_sendRawTransaction) goes to all usable providers
-// at once; it is sent when one takes it.
-func (p *Pool) CallContext(ctx context.Context, result any, method string, args ...any) error {
-	if method == "eth_sendRawTransaction" {
-		return p.send(ctx, result, method, args...)
-	}
-	return p.try(ctx, func(e *Provider) error { return e.CallContext(ctx, result, method, args...) })
-}
-
-// BatchCallContext makes several calls together, of the first usable provider
-// that answers them all. It fails when one of them does.
-func (p *Pool) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error {
-	return p.try(ctx, func(e *Provider) error { return e.BatchCallContext(ctx, batch) })
-}
-
-func (p *Pool) try(ctx context.Context, call func(*Provider) error) error {
-	var err error
-	for _, provider := range p.Usable() {
-		if err = provider.answer(ctx, call); err == nil || !isPassedOn(err) {
-			return err
-		}
-	}
-	return err
-}
-
-// isPassedOn reports whether another provider may answer what one did not.
-func isPassedOn(err error) bool {
-	_, limited := IsRateLimit(err)
-	return limited || isTrouble(err) || errors.Is(err, ErrMismatch) || errors.Is(err, ErrUnsupported)
-}
-
-// answer makes a call of the provider, and notes how it went.
-func (p *Provider) answer(ctx context.Context, call func(*Provider) error) error {
-	err := p.Ready(ctx)
-	if err == nil {
-		err = call(p)
-	}
-	if err == nil {
-		p.Worked()
-	} else {
-		p.Failed(err)
-	}
-	return err
-}
-
-// send gives a transaction to all usable providers. When none takes it, the
-// error is that of the first that answered, or else of the first.
-func (p *Pool) send(ctx context.Context, result any, method string, args ...any) error {
-	usable := p.Usable()
-	type answer struct {
-		from int
-		body json.RawMessage
-		err  error
-	}
-	answers := make(chan answer, len(usable))
-	limited, cancel := context.WithCancel(ctx)
-	defer cancel()
-	for i, provider := range usable {
-		go func() {
-			a := answer{from: i}
-			a.err = provider.answer(limited, func(e *Provider) error { return e.CallContext(limited, &a.body, method, args...) })
-			answers <- a
-		}()
-	}
-	var taken json.RawMessage
-	errs := make([]error, len(usable))
-	for range usable {
-		a := <-answers
-		if errs[a.from] = a.err; a.err == nil && taken == nil {
-			taken = a.body
-			defer time.AfterFunc(sendGrace, cancel).Stop()
-		}
-	}
-	if taken != nil {
-		return json.Unmarshal(taken, result)
-	}
-	for _, err := range errs {
-		if !isPassedOn(err) {
-			return err
-		}
-	}
-	return errs[0]
 }
