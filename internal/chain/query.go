@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/big"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -64,6 +65,23 @@ type Receipt struct {
 	To          *common.Address `json:"to"`   // whom it called; nil when it created a contract
 	Status      hexutil.Uint64  `json:"status"`
 	Logs        Logs            `json:"logs"`
+
+	GasUsed  hexutil.Uint64 `json:"gasUsed"`
+	GasPrice *hexutil.Big   `json:"effectiveGasPrice"` // wei; nil when the node does not say
+	L1Fee    *hexutil.Big   `json:"l1Fee"`             // wei, of rollups that charge it apart; else nil
+}
+
+// Cost returns what the transaction cost its sender, in wei, or nil when the
+// node does not say.
+func (r *Receipt) Cost() *big.Int {
+	if r.GasPrice == nil {
+		return nil
+	}
+	cost := new(big.Int).Mul(new(big.Int).SetUint64(uint64(r.GasUsed)), r.GasPrice.ToInt())
+	if r.L1Fee != nil {
+		cost.Add(cost, r.L1Fee.ToInt())
+	}
+	return cost
 }
 
 // Succeeded reports whether the transaction was carried out rather than

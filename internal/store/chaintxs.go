@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"math/big"
 
@@ -20,7 +21,15 @@ type ChainTx struct {
 	Kind      invoice.IntentKind
 	Status    TxStatus
 	CreatedMS int64       // Unix milliseconds
+	Reserved  int64       // the most that it can cost, in gwei: billionths of the native coin
+	Spent     *TxCost     // what it did cost; nil while that is not known
 	Attempts  []TxAttempt // in the order they were made; never empty
+}
+
+// TxCost is what a transaction did cost.
+type TxCost struct {
+	Gwei int64 // billionths of the chain's native coin
+	AtMS int64 // Unix milliseconds: when that was known
 }
 
 // TxStatus is where such a transaction stands, as far as the writer knows.
@@ -40,6 +49,9 @@ type TxAttempt struct {
 	FeeCap    *big.Int // wei for a unit of gas
 	TipCap    *big.Int // wei for a unit of gas
 	CreatedMS int64    // Unix milliseconds
+	// AcceptedMS is when a node first took it into its pool, in Unix
+	// milliseconds; 0 when none is known to have.
+	AcceptedMS int64
 }
 
 // SaveChainTx writes a new transaction with its attempts and gives it the
@@ -47,9 +59,9 @@ type TxAttempt struct {
 // when the nonce is taken, or when the lease is another's.
 func (s *Store) SaveChainTx(ctx context.Context, l Lease, t ChainTx, intentIDs []string) error {
 	return s.under(ctx, l, func(tx *Tx) error {
-		n, err := tx.exec(ctx, `INSERT INTO chain_txs (id, chain_key, sender, nonce, kind, status, created_ms)
-			VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (chain_key, sender, nonce) DO NOTHING`,
-			t.ID, t.ChainKey, t.Sender.String(), int64(t.Nonce), string(t.Kind), string(t.Status), t.CreatedMS)
+		n, err := tx.exec(ctx, `INSERT INTO chain_txs (id, chain_key, sender, nonce, kind, status, created_ms, reserved_gwei)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (chain_key, sender, nonce) DO NOTHING`,
+			t.ID, t.ChainKey, t.Sender.String(), int64(t.Nonce), string(t.Kind), string(t.Status), t.CreatedMS, t.Reserved)
 		if err != nil {
 			return err
 		}
@@ -69,24 +81,46 @@ func (s *Store) SaveChainTx(ctx context.Context, l Lease, t ChainTx, intentIDs [
 	})
 }
 
-// AddAttempt writes one more signed form of a transaction; the first form has
-// the number 1. It is ErrConflict when the lease is another's.
-func (s *Store) AddAttempt(ctx context.Context, l Lease, txID string, number int, a TxAttempt) error {
-	return s.under(ctx, l, func(tx *Tx) error { return tx.insertAttempt(ctx, txID, number, a) })
+// AddAttempt writes one more signed form of a transaction, which may cost so
+// many gwei by now; the first form has the number 1. It is ErrConflict when the
+// lease is another's.
+func (s *Store) AddAttempt(ctx context.Context, l Lease, txID string, number int, a TxAttempt, reserved int64) error {
+	return s.under(ctx, l, func(tx *Tx) error {
+		if err := tx.insertAttempt(ctx, txID, number, a); err != nil {
+			return err
+		}
+		_, err := tx.exec(ctx, "UPDATE chain_txs SET reserved_gwei = $2 WHERE id = $1", txID, reserved)
+		return err
+	})
+}
+
+// AcceptAttempt records when a node took a form of a transaction into its pool.
+// The first time stays. It is ErrConflict when the lease is another's.
+func (s *Store) AcceptAttempt(ctx context.Context, l Lease, txHash invoice.Hash, atMS int64) error {
+	return s.under(ctx, l, func(tx *Tx) error {
+		_, err := tx.exec(ctx, "UPDATE chain_tx_attempts SET accepted_ms = $2 WHERE tx_hash = $1 AND accepted_ms IS NULL", txHash.String(), atMS)
+		return err
+	})
 }
 
 func (tx *Tx) insertAttempt(ctx context.Context, txID string, number int, a TxAttempt) error {
-	_, err := tx.exec(ctx, `INSERT INTO chain_tx_attempts (tx_id, number, tx_hash, raw, fee_cap, tip_cap, created_ms)
-		VALUES ($1, $2, $3, $4, $5, $6, $7)`, txID, number, a.TxHash.String(), hexutil.Encode(a.Raw),
-		a.FeeCap.String(), a.TipCap.String(), a.CreatedMS)
+	_, err := tx.exec(ctx, `INSERT INTO chain_tx_attempts (tx_id, number, tx_hash, raw, fee_cap, tip_cap, created_ms, accepted_ms)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, txID, number, a.TxHash.String(), hexutil.Encode(a.Raw),
+		a.FeeCap.String(), a.TipCap.String(), a.CreatedMS, orNull(a.AcceptedMS))
 	return err
 }
 
-// SetTxStatus moves a transaction. When it failed, its intents are due again.
-// It is ErrConflict when the lease is another's.
-func (s *Store) SetTxStatus(ctx context.Context, l Lease, txID string, status TxStatus) error {
+// SetTxStatus moves a transaction, and records what it cost; nil when that is
+// not known. When it failed, its intents are due again. It is ErrConflict when
+// the lease is another's.
+func (s *Store) SetTxStatus(ctx context.Context, l Lease, txID string, status TxStatus, spent *TxCost) error {
+	cost := []any{txID, string(status), nil, nil}
+	if spent != nil {
+		cost = []any{txID, string(status), spent.Gwei, spent.AtMS}
+	}
 	return s.under(ctx, l, func(tx *Tx) error {
-		if _, err := tx.exec(ctx, "UPDATE chain_txs SET status = $2 WHERE id = $1", txID, string(status)); err != nil {
+		_, err := tx.exec(ctx, "UPDATE chain_txs SET status = $2, spent_gwei = $3, spent_ms = $4 WHERE id = $1", cost...)
+		if err != nil {
 			return err
 		}
 		if status != TxFailed {
@@ -94,6 +128,28 @@ func (s *Store) SetTxStatus(ctx context.Context, l Lease, txID string, status Tx
 		}
 		return tx.releaseIntents(ctx, txID)
 	})
+}
+
+// Spending returns how many gwei the chain's transactions cost since a time
+// (Unix milliseconds), and how many they may yet cost: those in flight, and
+// those made since then of which it is not known. It leaves out one
+// transaction; none when its id is empty.
+func (q *queries) Spending(ctx context.Context, chainKey string, sinceMS int64, but string) (spent, reserved int64, err error) {
+	sum := func(what, condition string) (int64, error) {
+		return one(ctx, q, func(row scanner) (n int64, err error) {
+			err = row.Scan(&n)
+			return n, err
+		}, "SELECT CAST(COALESCE(SUM("+what+"), 0) AS BIGINT) FROM chain_txs WHERE chain_key = $1 AND id <> $3 AND "+condition, chainKey, sinceMS, but)
+	}
+	if spent, err = sum("spent_gwei", "spent_ms >= $2"); err != nil {
+		return 0, 0, err
+	}
+	recent, err := sum("reserved_gwei", "spent_ms IS NULL AND created_ms >= $2")
+	if err != nil {
+		return 0, 0, err
+	}
+	older, err := sum("reserved_gwei", "spent_ms IS NULL AND created_ms < $2 AND status = 'sent'")
+	return spent, recent + older, err
 }
 
 // UnsettledTxs returns, by nonce, the chain's transactions that the writer
@@ -112,14 +168,19 @@ func (q *queries) ChainTxsFrom(ctx context.Context, chainKey string, sender invo
 
 func (q *queries) chainTxs(ctx context.Context, condition string, args ...any) ([]ChainTx, error) {
 	txs, err := collect(ctx, q, func(row scanner) (t ChainTx, err error) {
-		err = row.Scan(&t.ID, &t.ChainKey, addressCol(&t.Sender), &t.Nonce, &t.Kind, &t.Status, &t.CreatedMS)
+		var spent, at sql.NullInt64
+		err = row.Scan(&t.ID, &t.ChainKey, addressCol(&t.Sender), &t.Nonce, &t.Kind, &t.Status, &t.CreatedMS, &t.Reserved, &spent, &at)
+		if spent.Valid {
+			t.Spent = &TxCost{Gwei: spent.Int64, AtMS: at.Int64}
+		}
 		return t, err
-	}, "SELECT id, chain_key, sender, nonce, kind, status, created_ms FROM chain_txs WHERE "+condition+" ORDER BY nonce", args...)
+	}, `SELECT id, chain_key, sender, nonce, kind, status, created_ms, reserved_gwei, spent_gwei, spent_ms
+		FROM chain_txs WHERE `+condition+" ORDER BY nonce", args...)
 	if err != nil {
 		return nil, err
 	}
 	for i := range txs {
-		txs[i].Attempts, err = collect(ctx, q, scanAttempt, `SELECT tx_hash, raw, fee_cap, tip_cap, created_ms
+		txs[i].Attempts, err = collect(ctx, q, scanAttempt, `SELECT tx_hash, raw, fee_cap, tip_cap, created_ms, accepted_ms
 			FROM chain_tx_attempts WHERE tx_id = $1 ORDER BY number`, txs[i].ID)
 		if err != nil {
 			return nil, err
@@ -130,7 +191,7 @@ func (q *queries) chainTxs(ctx context.Context, condition string, args ...any) (
 
 func scanAttempt(row scanner) (TxAttempt, error) {
 	var a TxAttempt
-	err := row.Scan(hashCol(&a.TxHash), column[[]byte]{&a.Raw, hexutil.Decode}, weiCol(&a.FeeCap), weiCol(&a.TipCap), &a.CreatedMS)
+	err := row.Scan(hashCol(&a.TxHash), column[[]byte]{&a.Raw, hexutil.Decode}, weiCol(&a.FeeCap), weiCol(&a.TipCap), &a.CreatedMS, seconds{&a.AcceptedMS})
 	return a, err
 }
 

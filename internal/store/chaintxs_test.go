@@ -103,8 +103,9 @@ func TestChainTxRoundTrip(t *testing.T) {
 		want := chainTx("ctx_1", 5)
 		want.Nonce = 1<<63 - 1 // the highest that the column holds
 		must(t, s.SaveChainTx(t.Context(), writerLease, want, []string{"int_0"}))
+		want.Reserved = 9
 		want.Attempts = append(want.Attempts, attempt("ctx_1", 2))
-		must(t, s.AddAttempt(t.Context(), writerLease, "ctx_1", 2, want.Attempts[1]))
+		must(t, s.AddAttempt(t.Context(), writerLease, "ctx_1", 2, want.Attempts[1], 9))
 		for name, read := range map[string]func() ([]store.ChainTx, error){
 			"unsettled": func() ([]store.ChainTx, error) { return s.UnsettledTxs(t.Context(), "base") },
 			"by nonce":  func() ([]store.ChainTx, error) { return s.ChainTxsFrom(t.Context(), "base", sender, want.Nonce) },
@@ -115,7 +116,7 @@ func TestChainTxRoundTrip(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", name, diff)
 			}
 		}
-		if err := s.AddAttempt(t.Context(), writerLease, "ctx_1", 2, attempt("ctx_1", 3)); err == nil {
+		if err := s.AddAttempt(t.Context(), writerLease, "ctx_1", 2, attempt("ctx_1", 3), 9); err == nil {
 			t.Error("two attempts have one number")
 		}
 	})
@@ -155,7 +156,7 @@ func TestIntentsFollowTheirTransaction(t *testing.T) {
 		see(1, 60)
 		see(3, 60) // somebody else opened it
 		wantDue(t, s)
-		must(t, s.SetTxStatus(ctx, writerLease, "ctx_1", store.TxMined))
+		must(t, s.SetTxStatus(ctx, writerLease, "ctx_1", store.TxMined, nil))
 		unsettled(t, s, "ctx_1") // for the sake of int_2
 		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.FinishIntents(ctx, "base", 50) })
 		wantIntents(t, db, "done*", "sent*", "sent", "due*")
@@ -176,11 +177,11 @@ func TestFailedTransactionFreesItsIntents(t *testing.T) {
 		must(t, s.SaveChainTx(ctx, writerLease, chainTx("ctx_1", 5), []string{"int_0"}))
 		must(t, s.SaveChainTx(ctx, writerLease, chainTx("ctx_2", 6), []string{"int_1", "int_2"}))
 		unsettled(t, s, "ctx_1", "ctx_2")
-		must(t, s.SetTxStatus(ctx, writerLease, "ctx_2", store.TxFailed))
+		must(t, s.SetTxStatus(ctx, writerLease, "ctx_2", store.TxFailed, nil))
 		wantIntents(t, db, "sent", "due", "due")
 		unsettled(t, s, "ctx_1")
 		must(t, s.SaveChainTx(ctx, writerLease, chainTx("ctx_3", 7), []string{"int_1"}))
-		must(t, s.SetTxStatus(ctx, writerLease, "ctx_2", store.TxFailed)) // what it carried is another's now
+		must(t, s.SetTxStatus(ctx, writerLease, "ctx_2", store.TxFailed, nil)) // what it carried is another's now
 		wantIntents(t, db, "sent", "sent", "due")
 	})
 }
@@ -229,8 +230,8 @@ func TestWritesNeedTheLease(t *testing.T) {
 		}
 		for name, write := range map[string]func() error{
 			"save":    func() error { return s.SaveChainTx(ctx, writerLease, chainTx("ctx_2", 6), []string{"int_1"}) },
-			"attempt": func() error { return s.AddAttempt(ctx, writerLease, "ctx_1", 2, attempt("ctx_1", 2)) },
-			"status":  func() error { return s.SetTxStatus(ctx, writerLease, "ctx_1", store.TxFailed) },
+			"attempt": func() error { return s.AddAttempt(ctx, writerLease, "ctx_1", 2, attempt("ctx_1", 2), 0) },
+			"status":  func() error { return s.SetTxStatus(ctx, writerLease, "ctx_1", store.TxFailed, nil) },
 			"release": func() error { return s.ReleaseIntents(ctx, writerLease, "ctx_1") },
 			"satisfy": func() error { return s.SatisfyIntents(ctx, writerLease, []string{"int_1"}) },
 		} {
@@ -241,6 +242,66 @@ func TestWritesNeedTheLease(t *testing.T) {
 		wantIntents(t, db, "sent", "due")
 		if txs, err := s.UnsettledTxs(ctx, "base"); err != nil || len(txs) != 1 || len(txs[0].Attempts) != 1 {
 			t.Errorf("transactions are %v, %v", txs, err)
+		}
+	})
+}
+
+// TestSpending adds up what transactions cost, and what they may yet cost.
+func TestSpending(t *testing.T) {
+	eachWriter(t, 1, func(t *testing.T, s *store.Store, _ *sql.DB) {
+		ctx := t.Context()
+		want := func(spent, reserved int64, sinceMS int64, but string) {
+			t.Helper()
+			gotSpent, gotReserved, err := s.Spending(ctx, "base", sinceMS, but)
+			must(t, err)
+			if gotSpent != spent || gotReserved != reserved {
+				t.Errorf("since %d, without %q: %d spent and %d reserved, want %d and %d", sinceMS, but, gotSpent, gotReserved, spent, reserved)
+			}
+		}
+		want(0, 0, 0, "")
+		for i, tx := range []struct {
+			status store.TxStatus
+			made   int64
+			spent  *store.TxCost
+		}{
+			{store.TxSent, 10, nil},                               // 1: in flight, however old
+			{store.TxMined, 10, &store.TxCost{Gwei: 7, AtMS: 50}}, // 2
+			{store.TxMined, 60, &store.TxCost{Gwei: 8, AtMS: 70}}, // 4
+			{store.TxFailed, 10, nil},                             // 8: given up long ago
+			{store.TxFailed, 60, nil},                             // 16: given up, and a node may have it
+			{store.TxFailed, 60, &store.TxCost{AtMS: 60}},         // 32: another used its nonce
+		} {
+			row := chainTx(fmt.Sprint("ctx_", i), uint64(i))
+			row.CreatedMS, row.Reserved = tx.made, 1<<i
+			must(t, s.SaveChainTx(ctx, writerLease, row, nil))
+			must(t, s.SetTxStatus(ctx, writerLease, row.ID, tx.status, tx.spent))
+		}
+		want(15, 1+8+16, 0, "")
+		want(15, 1+16, 50, "")
+		want(8, 1+16, 51, "")
+		want(8, 16, 51, "ctx_0")
+		want(0, 1, 71, "")
+		must(t, s.SetTxStatus(ctx, writerLease, "ctx_2", store.TxSent, nil)) // a reorg
+		want(7, 1+4+16, 50, "")
+		if spent, reserved, err := s.Spending(ctx, "polygon", 0, ""); spent+reserved != 0 || err != nil {
+			t.Errorf("another chain spent %d and reserved %d, %v", spent, reserved, err)
+		}
+	})
+}
+
+// TestAcceptedAttempt keeps the first time at which a node took a form.
+func TestAcceptedAttempt(t *testing.T) {
+	eachWriter(t, 1, func(t *testing.T, s *store.Store, _ *sql.DB) {
+		want := chainTx("ctx_1", 5)
+		must(t, s.SaveChainTx(t.Context(), writerLease, want, nil))
+		for _, at := range []int64{30, 40} {
+			must(t, s.AcceptAttempt(t.Context(), writerLease, want.Attempts[0].TxHash, at))
+		}
+		want.Attempts[0].AcceptedMS = 30
+		got, err := s.ChainTxsFrom(t.Context(), "base", sender, 0)
+		must(t, err)
+		if diff := cmp.Diff([]store.ChainTx{want}, got, bigs); diff != "" {
+			t.Errorf("transactions (-want +got):\n%s", diff)
 		}
 	})
 }

@@ -98,7 +98,7 @@ func linesText(lines []invoice.LineItem) (string, error) {
 	return string(text), err
 }
 
-// seconds reads a time that may be null, as 0.
+// seconds reads a time that may be null, as 0, whatever its unit is.
 type seconds struct{ dst *int64 }
 
 // Scan is database/sql's.
