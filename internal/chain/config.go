@@ -21,6 +21,8 @@ type Chain struct {
 	StartBlock *uint64         // first block to read on the first start; nil for the newest final one
 	Agree      int             // 2: a payment confirms only when two providers give the same receipt; 0 or 1: one provider's word
 
+	Purse Purse // of the writer
+
 	// FullBloom says that every log of a block is in its header's bloom
 	// filter, so that blocks can be passed over by it. It is false where that
 	// is not known: Bor leaves the logs of state syncs out, and some networks
@@ -126,6 +128,7 @@ func Builtin() []Chain {
 	all := slices.Clone(builtin)
 	for i := range all {
 		all[i].Tokens = slices.Clone(all[i].Tokens)
+		all[i].Purse = purses[all[i].Key]
 	}
 	return all
 }

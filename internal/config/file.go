@@ -65,6 +65,7 @@ type chainFile struct {
 	StartBlock      *scalar     `yaml:"startBlock"`
 	OperatorKeyEnv  string      `yaml:"operatorKeyEnv"`
 	OperatorKeyFile string      `yaml:"operatorKeyFile"`
+	Writer          writerFile  `yaml:"writer"`
 }
 
 type tokenFile struct {

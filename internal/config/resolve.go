@@ -221,6 +221,7 @@ func (r *resolver) chain(path string, f chainFile) Chain {
 	if f.Registry != "" {
 		c.Registry = r.address(path+".registry", f.Registry)
 	}
+	c.Purse = r.purse(path+".writer", f.Writer, c.Purse)
 	out := Chain{Chain: c}
 	if f.OperatorKeyEnv != "" || f.OperatorKeyFile != "" {
 		if f.Registry == "" {
