@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math/big"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -90,6 +91,11 @@ func judge(st operate.Status) error {
 	for _, c := range st.Chains {
 		if !c.Ready {
 			return fmt.Errorf("%s is not ready", c.ChainKey)
+		}
+	}
+	for _, c := range st.Chains {
+		if c.Writer != nil && c.Writer.Error != "" {
+			return fmt.Errorf("the registry of %s is not written", c.ChainKey)
 		}
 	}
 	return nil
@@ -197,9 +203,20 @@ func notesOf(c operate.Chain, now time.Time) []string {
 	text := fmt.Sprintf("the writer %s has %s due and %s in flight", w.Account, count(int(w.Due), "intent"), count(w.InFlight, "transaction"))
 	if !w.Working {
 		text = fmt.Sprintf("the writer %s waits while another process writes", w.Account)
+	} else if w.Budget != nil {
+		text += fmt.Sprintf("; its next nonce is %d, and it spent %s of %s in 24 hours", w.NextNonce, coins(w.Spent), coins(w.Budget))
 	}
 	if w.Error != "" {
 		text += fmt.Sprintf("; for %s: %s", time.Duration(max(0, now.Unix()-w.Since))*time.Second, w.Error)
 	}
 	return append(notes, text)
+}
+
+// coins writes an amount in wei in coins.
+func coins(wei *big.Int) string {
+	if wei == nil {
+		return "0"
+	}
+	text := new(big.Rat).SetFrac(wei, big.NewInt(1_000_000_000_000_000_000)).FloatString(9)
+	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }

@@ -21,7 +21,8 @@ func TestPrintStatus(t *testing.T) {
 			{Provider: "https://other.example", State: chain.StateCooling, Head: 38211190, LatencyMs: 80, Calls: 12, Errors: 3,
 				Until: now.Unix() + 7, Reason: "https://other.example: eth_getLogs: 429 Too Many Requests"},
 		},
-		Writer: &operate.Writer{Account: "0xA1", Working: true, Due: 3, InFlight: 1},
+		Writer: &operate.Writer{Account: "0xA1", Working: true, Due: 3, InFlight: 1, NextNonce: 17,
+			Spent: big.NewInt(20_000_000_000_000_000), Budget: big.NewInt(200_000_000_000_000_000)},
 	}, {
 		ChainKey: "polygon", Ready: true, Head: 61200000, Indexed: 61190000, Confirmed: 61189872, Lag: operate.Lag{Blocks: 10000, Seconds: 18000},
 		CatchUp:   &operate.Progress{From: 61180000, To: 61199872, Next: 61190001, Percent: 50.3, BlocksPerSecond: 1234.4, SecondsLeft: 310},
@@ -46,7 +47,7 @@ base     https://other.example    cooling  38211190  80.0 ms  12     3       ask
 polygon  https://polygon.example  unknown  0         0.0 ms   0      0
 moon     http://moon.example      misfit   0         0.0 ms   0      0       it serves chain id 1
 
-base: the writer 0xA1 has 3 intents due and 1 transaction in flight
+base: the writer 0xA1 has 3 intents due and 1 transaction in flight; its next nonce is 17, and it spent 0.02 of 0.2 in 24 hours
 polygon: the writer 0xA2 waits while another process writes; for 1m30s: the operator's account has too little
 house: halted: block 20 was replaced
 `
@@ -61,7 +62,8 @@ house: halted: block 20 was replaced
 		st   operate.Status
 		want string
 	}{
-		{operate.Status{Chains: running.Chains[:2]}, ""},
+		{operate.Status{Chains: running.Chains[:1]}, ""},
+		{operate.Status{Chains: running.Chains[:2]}, "the registry of polygon is not written"},
 		{running, "house is not ready"},
 		{operate.Status{Offline: "no service answers", Chains: running.Chains[:1]}, "no service answers"},
 	} {

@@ -3,6 +3,9 @@ package commit
 import (
 	"fmt"
 	"math/big"
+	"slices"
+
+	"github.com/quittance/quittance/internal/chain"
 )
 
 // fees are what EIP-1559 has a transaction offer, in wei for a unit of gas.
@@ -11,28 +14,35 @@ type fees struct {
 	tip *big.Int // at most, above the base fee
 }
 
-// marketFees returns the suggested tip, and a cap that holds while the base fee
-// doubles, both within most. It fails when even the base fee is above that.
-func marketFees(base, tip, most *big.Int) (fees, error) {
+// marketFees returns a tip within the purse's bounds, and a cap that holds while
+// the base fee doubles, both within the purse's fee. It fails when even the base
+// fee is above that.
+func marketFees(base, tip *big.Int, purse chain.Purse) (fees, error) {
+	most := wei(purse.MaxFeeWei)
 	if base.Cmp(most) > 0 {
 		return fees{}, fmt.Errorf("%w: the base fee is %s wei for a unit of gas, and at most %s is paid", errDear, base, most)
 	}
-	f := fees{cap: new(big.Int).Lsh(base, 1), tip: tip}
+	tip = least(greatest(tip, wei(purse.MinTipWei)), wei(purse.MaxTipWei))
+	f := fees{cap: new(big.Int).Lsh(base, 1)}
 	f.cap = least(f.cap.Add(f.cap, tip), most)
 	f.tip = least(tip, f.cap)
 	return f, nil
 }
 
+// calm returns what is offered at most for a transaction that is stuck though
+// it offers what the market asks: twice the market's cap.
+func (market fees) calm() *big.Int { return new(big.Int).Lsh(market.cap, 1) }
+
 // raised returns fees that replace a transaction with the old ones in every
 // node's pool, or better ones where the market has them, and false when that
-// takes more than most.
-func raised(old, market fees, most *big.Int) (fees, bool) {
+// takes more than the limits.
+func raised(old, market, limit fees) (fees, bool) {
 	f := fees{cap: replacing(old.cap), tip: replacing(old.tip)}
-	if f.cap.Cmp(most) > 0 {
+	if f.cap.Cmp(limit.cap) > 0 || f.tip.Cmp(limit.tip) > 0 {
 		return old, false
 	}
-	f.cap = least(greatest(f.cap, market.cap), most)
-	f.tip = least(greatest(f.tip, market.tip), f.cap)
+	f.cap = least(greatest(f.cap, market.cap), limit.cap)
+	f.tip = least(least(greatest(f.tip, market.tip), limit.tip), f.cap)
 	return f, true
 }
 
@@ -43,6 +53,49 @@ func replacing(old *big.Int) *big.Int {
 	eighth.Rsh(eighth, 3)
 	return eighth.Add(old, greatest(eighth, big.NewInt(1)))
 }
+
+// alike reports whether two fees differ by less than an eighth.
+func (f fees) alike(other fees) bool {
+	near := func(a, b *big.Int) bool {
+		return greatest(a, b).Cmp(replacing(least(a, b))) < 0 || a.Cmp(b) == 0
+	}
+	return near(f.cap, other.cap) && near(f.tip, other.tip)
+}
+
+// median returns the middle one of some numbers, and nil of none.
+func median(all []*big.Int) *big.Int {
+	if len(all) == 0 {
+		return nil
+	}
+	sorted := slices.SortedFunc(slices.Values(all), (*big.Int).Cmp)
+	return sorted[len(sorted)/2]
+}
+
+// weiPerGwei is a billionth of a chain's native coin in wei.
+const weiPerGwei = 1_000_000_000
+
+func wei(n uint64) *big.Int { return new(big.Int).SetUint64(n) }
+
+// inWei returns so many gwei in wei.
+func inWei(gwei uint64) *big.Int { return new(big.Int).Mul(wei(gwei), big.NewInt(weiPerGwei)) }
+
+// inGwei returns so many wei in gwei, rounded up, and at most what the database
+// holds.
+func inGwei(amount *big.Int) int64 {
+	n := new(big.Int).Add(amount, big.NewInt(weiPerGwei-1))
+	n.Quo(n, big.NewInt(weiPerGwei))
+	if !n.IsInt64() || n.Int64() > maxGwei {
+		return maxGwei
+	}
+	return n.Int64()
+}
+
+// maxGwei bounds what is recorded of one transaction's cost: a thousand of them
+// can be added up.
+const maxGwei = 1 << 53
+
+// costOf returns what so much gas costs, in wei.
+func costOf(gas uint64, price *big.Int) *big.Int { return new(big.Int).Mul(wei(gas), price) }
 
 func least(a, b *big.Int) *big.Int {
 	if a.Cmp(b) < 0 {

@@ -5,16 +5,19 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/internal/chain"
 )
 
-func wei() *rapid.Generator[*big.Int] {
+func anyWei() *rapid.Generator[*big.Int] {
 	return rapid.Custom(func(t *rapid.T) *big.Int { return big.NewInt(rapid.Int64Min(0).Draw(t, "wei")) })
 }
 
 func TestMarketFeesKeepWithinTheCap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		base, tip, most := wei().Draw(t, "base"), wei().Draw(t, "tip"), wei().Draw(t, "most")
-		f, err := marketFees(base, tip, most)
+		base, paid, most := anyWei().Draw(t, "base"), anyWei().Draw(t, "paid"), anyWei().Draw(t, "most")
+		floor, ceiling := anyWei().Draw(t, "floor"), anyWei().Draw(t, "ceiling")
+		f, err := marketFees(base, paid, chain.Purse{MaxFeeWei: most.Uint64(), MinTipWei: floor.Uint64(), MaxTipWei: ceiling.Uint64()})
 		if base.Cmp(most) > 0 {
 			if err == nil {
 				t.Fatal("a base fee above the cap was accepted")
@@ -24,7 +27,8 @@ func TestMarketFeesKeepWithinTheCap(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f.cap.Cmp(most) > 0 || f.tip.Cmp(f.cap) > 0 || f.cap.Cmp(base) < 0 {
+		tip := least(greatest(paid, floor), ceiling)
+		if f.cap.Cmp(most) > 0 || f.tip.Cmp(ceiling) > 0 || f.tip.Cmp(f.cap) > 0 || f.cap.Cmp(base) < 0 {
 			t.Fatalf("fees are %s and %s", f.cap, f.tip)
 		}
 		ideal := new(big.Int).Add(new(big.Int).Lsh(base, 1), tip)
@@ -37,19 +41,19 @@ func TestMarketFeesKeepWithinTheCap(t *testing.T) {
 func TestRaisedFeesReplaceEverywhere(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		// A transaction's tip is never above its cap.
-		old := fees{cap: wei().Draw(t, "cap"), tip: wei().Draw(t, "tip")}
+		old := fees{cap: anyWei().Draw(t, "cap"), tip: anyWei().Draw(t, "tip")}
 		old.tip = least(old.tip, old.cap)
-		market := fees{cap: wei().Draw(t, "market cap"), tip: wei().Draw(t, "market tip")}
-		most := wei().Draw(t, "most")
-		f, ok := raised(old, market, most)
+		market := fees{cap: anyWei().Draw(t, "market cap"), tip: anyWei().Draw(t, "market tip")}
+		limit := fees{cap: anyWei().Draw(t, "most"), tip: anyWei().Draw(t, "most tip")}
+		f, ok := raised(old, market, limit)
 		if !ok {
-			if f != old || replacing(old.cap).Cmp(most) <= 0 {
-				t.Fatalf("fees were not raised from %v within %s", old, most)
+			if f != old || replacing(old.cap).Cmp(limit.cap) <= 0 && replacing(old.tip).Cmp(limit.tip) <= 0 {
+				t.Fatalf("fees were not raised from %v within %v", old, limit)
 			}
 			return
 		}
-		if f.cap.Cmp(most) > 0 || f.tip.Cmp(f.cap) > 0 {
-			t.Fatalf("fees are %s and %s, want the cap at most %s", f.cap, f.tip, most)
+		if f.cap.Cmp(limit.cap) > 0 || f.tip.Cmp(limit.tip) > 0 || f.tip.Cmp(f.cap) > 0 {
+			t.Fatalf("fees are %s and %s, want at most %v", f.cap, f.tip, limit)
 		}
 		for _, pair := range [][2]*big.Int{{old.cap, f.cap}, {old.tip, f.tip}} {
 			was, is := pair[0], pair[1]

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
@@ -34,7 +34,7 @@ func (w *Writer) round(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		w.update(func(s *Status) { s.InFlight = len(missing) })
+		w.update(func(s *Status) { s.InFlight, s.Nonce = len(missing), used })
 		if len(missing) > 0 {
 			return w.chase(ctx, used, missing)
 		}
@@ -80,10 +80,10 @@ func (w *Writer) mined(ctx context.Context, cursor store.Cursor, t store.ChainTx
 			return err
 		}
 		w.shrink(kind, ids)
-		return w.fail(ctx, t, "the registry reverted it")
+		return w.fail(ctx, t, "the registry reverted it", w.spent(t, r))
 	}
 	if t.Status != store.TxMined {
-		if err := w.move(ctx, t, store.TxMined); err != nil {
+		if err := w.move(ctx, t, store.TxMined, w.spent(t, r)); err != nil {
 			return err
 		}
 		w.batch = min(2*w.batch, maxBatch)
@@ -102,38 +102,51 @@ func (w *Writer) mined(ctx context.Context, cursor store.Cursor, t store.ChainTx
 func (w *Writer) chase(ctx context.Context, used uint64, missing []store.ChainTx) error {
 	for _, t := range missing {
 		if t.Sender != w.sender || t.Nonce < used {
-			if err := w.miss(ctx, t); err != nil {
+			if err := w.miss(ctx, used, t); err != nil {
 				return err
 			}
 		}
 	}
 	// Whatever was once thought of them, these are not in the chain now.
-	waiting, err := w.conf.Store.ChainTxsFrom(ctx, w.conf.Chain.Key, w.sender, used)
-	if err != nil || len(waiting) == 0 {
+	line, beyond, err := w.waiting(ctx, used)
+	if err != nil {
 		return err
 	}
-	troubles := []error{w.fillGap(ctx, used, waiting[0].Nonce)}
+	var troubles []error
+	if live(beyond) {
+		troubles = append(troubles, w.strand(ctx, used, beyond))
+	}
+	if len(line) == 0 {
+		return errors.Join(troubles...)
+	}
 	head, err := w.node.head(ctx)
 	if err != nil {
 		return errors.Join(append(troubles, err)...)
 	}
-	for _, t := range waiting {
+	for _, t := range line {
+		first := t.Nonce == used
+		if !first && t.Status == store.TxFailed {
+			continue // its turn comes, if nothing else takes its nonce
+		}
 		delete(w.lost, t.ID) // its nonce is free
 		if t.Status != store.TxSent {
-			if err := w.move(ctx, t, store.TxSent); err != nil {
+			if err := w.move(ctx, t, store.TxSent, nil); err != nil {
 				return err
 			}
 		}
 		// A higher fee helps none but the first in line.
-		troubles = append(troubles, w.push(ctx, t, head, t.Nonce == used))
+		troubles = append(troubles, w.push(ctx, t, head, first))
 	}
 	return errors.Join(troubles...)
 }
 
 // miss gives a transaction up whose nonce another has used, once that is
 // certain. Its intents are due again.
-func (w *Writer) miss(ctx context.Context, t store.ChainTx) error {
+func (w *Writer) miss(ctx context.Context, used uint64, t store.ChainTx) error {
 	now := w.conf.Now()
+	if t.Sender == w.sender {
+		w.claim.held(used, now)
+	}
 	since, noticed := w.lost[t.ID]
 	if !noticed {
 		w.lost[t.ID] = now
@@ -142,50 +155,27 @@ func (w *Writer) miss(ctx context.Context, t store.ChainTx) error {
 	if now.Sub(since) < lostAfter {
 		return nil
 	}
-	w.forget(t)
 	if t.Sender != w.sender {
-		return w.fail(ctx, t, "it was signed with another key")
+		w.forget(t)
+		return w.fail(ctx, t, "it was signed with another key", nil)
 	}
-	return w.fail(ctx, t, "its nonce was used by a transaction that this service did not send")
-}
-
-var errForeign = errors.New("a pending transaction that this service did not send; its own wait behind it")
-
-// fillGap uses up a nonce before ours that nothing else uses: it was lost to a
-// transaction of somebody else, and a pool dropped that, or a reorg. Without it
-// nothing after it is ever mined. One that waits in the pool gets foreignAfter
-// to be mined, and is replaced then.
-func (w *Writer) fillGap(ctx context.Context, used, next uint64) error {
-	if used == next {
-		return nil
-	}
-	pending, err := w.node.nonce(ctx, w.sender, "pending")
-	if err != nil {
+	if err := w.prove(ctx, used); err != nil {
 		return err
 	}
-	if pending > used {
-		if w.foreign.nonce != used || w.foreign.since.IsZero() {
-			w.foreign = queue{used, w.conf.Now()}
-		}
-		switch waited := w.conf.Now().Sub(w.foreign.since); {
-		case waited < bumpAfter:
-			return nil
-		case waited < foreignAfter:
-			return fmt.Errorf("nonce %d of %s is held by %w", used, common.Address(w.sender), errForeign)
-		}
-	}
-	return w.submit(ctx, used, invoice.IntentOpen, nil)
+	w.forget(t)
+	return w.fail(ctx, t, "its nonce was used by a transaction that this service did not send", &store.TxCost{AtMS: now.UnixMilli()})
 }
 
-func (w *Writer) fail(ctx context.Context, t store.ChainTx, why string) error {
+// fail gives a transaction up, which cost as much as is known.
+func (w *Writer) fail(ctx context.Context, t store.ChainTx, why string, spent *store.TxCost) error {
 	w.conf.Logger.Warn("registry transaction failed; what it carried is sent anew",
 		"tx", t.Attempts[len(t.Attempts)-1].TxHash, "kind", t.Kind, "nonce", t.Nonce, "reason", why)
-	return w.move(ctx, t, store.TxFailed)
+	return w.move(ctx, t, store.TxFailed, spent)
 }
 
-// move records a new status of a transaction.
-func (w *Writer) move(ctx context.Context, t store.ChainTx, to store.TxStatus) error {
-	if err := w.conf.Store.SetTxStatus(ctx, w.lease, t.ID, to); err != nil {
+// move records a new status of a transaction, and what it cost.
+func (w *Writer) move(ctx context.Context, t store.ChainTx, to store.TxStatus, spent *store.TxCost) error {
+	if err := w.conf.Store.SetTxStatus(ctx, w.lease, t.ID, to, spent); err != nil {
 		return fmt.Errorf("record that transaction %s is %s: %w", t.ID, to, err)
 	}
 	w.conf.Metrics.txs.WithLabelValues(w.conf.Chain.Key, string(to)).Inc()
@@ -214,8 +204,9 @@ func (f flight) trouble() error {
 	return f.err
 }
 
-// queue is a nonce that another program's transaction holds.
-type queue struct {
-	nonce uint64
-	since time.Time // when it was noticed
+// refusal reports whether the last broadcast was answered, and by no node with
+// a yes, for a reason that another form may not meet.
+func (f flight) refusal() bool {
+	var answer rpc.Error
+	return errors.As(f.err, &answer) && !superseded(f.err) && !outbid(f.err) && !unfunded(f.err)
 }

@@ -1,11 +1,6 @@
 package commit
 
-import (
-	"math/big"
-	"time"
-
-	"github.com/ethereum/go-ethereum/params"
-)
+import "time"
 
 // Defaults of a Config.
 const (
@@ -16,15 +11,22 @@ const (
 	DefaultLeaseTTL = 10 * time.Second
 )
 
-// DefaultMaxFee returns the fee above which a writer waits for better times:
-// 1,000 gwei for a unit of gas.
-func DefaultMaxFee() *big.Int { return big.NewInt(1000 * params.GWei) }
-
 // Limits of what a writer does.
 const (
 	// maxBatch is how many intents one transaction carries: about 5 million
 	// gas, below the 16.7 million that EIP-7825 allows a transaction.
 	maxBatch = 200
+	// maxGas is the largest estimate that is believed. Rollups count what they
+	// pay for data as gas, too.
+	maxGas = 1 << 25
+	// maxWitnesses is how many nodes are asked whether another one is right.
+	maxWitnesses = 3
+	// maxForeign is how many pending transactions of other programs are
+	// believed.
+	maxForeign = 16
+	// tipBlocks is how many blocks of the fee history the tip is taken from, as
+	// the median of their medians.
+	tipBlocks = 20
 	// maxPages is how many pages of due intents, of maxBatch each, one round
 	// looks through for some that can be sent.
 	maxPages = 10
@@ -45,11 +47,14 @@ const (
 	// endpoint differ for a while.
 	lostAfter = 30 * time.Second
 	// foreignAfter is how long a pending transaction of another program may
-	// hold up ours before it is replaced by one that does nothing.
+	// hold up ours before ours takes its nonce.
 	foreignAfter = 5 * time.Minute
 	// obstacleEvery is how often it is looked whether transactions can be sent
 	// again.
 	obstacleEvery = 5 * time.Second
+	// obstacleAnew is how long an obstacle is judged by the transaction that met
+	// it: then everything is looked at anew.
+	obstacleAnew = time.Minute
 	// asideFor is how long an intent that the registry refused by itself waits
 	// before it is tried again.
 	asideFor = 10 * time.Minute

@@ -98,10 +98,29 @@ func (n node) balance(ctx context.Context, account invoice.Address) (*big.Int, e
 	return v.ToInt(), err
 }
 
-// tip returns the priority fee that the node suggests, in wei.
+// tip returns the priority fee that is usual, in wei: the median of what the
+// middle transaction of each of the newest blocks paid. Where the node has no
+// such history, it is the fee that the node suggests.
 func (n node) tip(ctx context.Context) (*big.Int, error) {
+	var history struct {
+		Reward [][]*hexutil.Big `json:"reward"`
+	}
+	err := n.call(ctx, &history, "eth_feeHistory", hexutil.Uint64(tipBlocks), "latest", []int{50})
+	var answer rpc.Error
+	if err != nil && !errors.Is(err, chain.ErrUnsupported) && !errors.As(err, &answer) {
+		return nil, err
+	}
+	var paid []*big.Int
+	for _, block := range history.Reward {
+		if err == nil && len(block) == 1 && block[0] != nil {
+			paid = append(paid, block[0].ToInt())
+		}
+	}
+	if usual := median(paid); usual != nil {
+		return usual, nil
+	}
 	var v hexutil.Big
-	err := n.call(ctx, &v, "eth_maxPriorityFeePerGas")
+	err = n.call(ctx, &v, "eth_maxPriorityFeePerGas")
 	return v.ToInt(), err
 }
 

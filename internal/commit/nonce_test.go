@@ -42,25 +42,27 @@ func TestNonceUsedByAnotherProgram(t *testing.T) {
 	})
 }
 
-func TestNonceThatAReorgFreedIsUsedUp(t *testing.T) {
+func TestNonceThatAReorgFreedIsUsed(t *testing.T) {
 	w := onSQLite(t)
 	writer := w.writer()
 	ids := commitments(2)
 	w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil)) // another program's, lost for good
 	w.seal(1)
 	w.intend(invoice.IntentOpen, ids...)
-	w.turn(writer)
+	w.believed(writer)
 	w.seal(1)
 	w.turn(writer)
 	must(t, w.dev.Fork(w.ctx, 2, nil, nil, nil))
 	w.dev.DropPending()
+	w.believed(writer) // the transaction with the nonce behind the free one is given up
+	w.wantTxs(store.TxFailed)
 	w.turn(writer)
 	w.seal(1)
 	w.turn(writer)
-	w.wantTxs(store.TxMined, store.TxMined)
+	w.wantTxs(store.TxMined, store.TxFailed)
 	w.wantStatus(statusOpen, ids...)
-	if got := w.nonce(); got != 2 {
-		t.Errorf("operator's nonce is %d, want 2", got)
+	if got := w.nonce(); got != 1 {
+		t.Errorf("operator's nonce is %d, want 1", got)
 	}
 }
 
@@ -162,14 +164,9 @@ func TestForeignTransactionAhead(t *testing.T) {
 	must(t, w.dev.Client().SendTransaction(w.ctx, foreign))
 	w.intend(invoice.IntentOpen, ids...)
 	w.turn(writer)
-	if ours := w.wantTxs(store.TxSent)[0]; ours.Nonce != 1 {
-		t.Fatalf("nonce %d was taken, want the one after the pool's", ours.Nonce)
-	}
-	w.turn(writer)
 	w.pass(bumpAfter - 1)
 	w.turn(writer) // one that is mined soon is no trouble
 	for waited := bumpAfter; waited < foreignAfter; waited += bumpAfter {
-		w.sealEmpty(bumpBlocks)
 		w.pass(min(bumpAfter, foreignAfter-waited))
 		if waited+bumpAfter < foreignAfter {
 			if err := writer.turn(w.ctx); !errors.Is(err, errForeign) {
@@ -177,21 +174,19 @@ func TestForeignTransactionAhead(t *testing.T) {
 			}
 		}
 	}
-	if got := len(w.wantTxs(store.TxSent)[0].Attempts); got != 1 {
-		t.Errorf("%d forms of one that waits for another were signed, want 1", got)
-	}
+	w.wantTxs() // nothing waits behind it
 	w.pass(time.Second)
 	for range 12 { // the first forms that would take its place offer too little
-		w.turn(writer)
+		writer.report(writer.turn(w.ctx))
 		w.sealEmpty(bumpBlocks)
 		w.pass(bumpAfter)
 	}
-	if w.nonce() != 0 || len(w.wantTxs(store.TxSent, store.TxSent)[0].Attempts) < 2 {
-		t.Error("no form was made that replaces the foreign transaction")
+	if ours := w.wantTxs(store.TxSent)[0]; w.nonce() != 0 || ours.Nonce != 0 {
+		t.Errorf("our transaction has nonce %d, want 0", ours.Nonce)
 	}
 	w.seal(1)
 	w.turn(writer)
-	w.wantTxs(store.TxMined, store.TxMined)
+	w.wantTxs(store.TxMined)
 	w.wantStatus(statusOpen, ids...)
 }
 
@@ -203,15 +198,11 @@ func TestForeignTransactionAheadThatIsDropped(t *testing.T) {
 	w.intend(invoice.IntentOpen, ids...)
 	w.turn(writer)
 	w.dev.DropPending()
-	w.pass(rebroadcastAfter)
 	w.turn(writer)
-	w.wantTxs(store.TxSent, store.TxSent)
+	w.wantTxs(store.TxSent)
 	w.seal(1)
-	if w.nonce() == 1 { // the pool had not yet joined the one that fills the gap and the one behind it
-		w.seal(1)
-	}
 	w.turn(writer)
-	w.wantTxs(store.TxMined, store.TxMined)
+	w.wantTxs(store.TxMined)
 	w.wantStatus(statusOpen, ids...)
 }
 
@@ -226,6 +217,8 @@ func TestForeignTransactionBehind(t *testing.T) {
 	ids := commitments(3)
 	for _, id := range ids {
 		w.intend(invoice.IntentOpen, id)
+		writer.report(writer.turn(w.ctx))
+		w.pass(lostAfter)
 		w.turn(writer)
 		w.seal(1)
 		w.turn(writer)
@@ -235,4 +228,15 @@ func TestForeignTransactionBehind(t *testing.T) {
 	if last := all[2].Nonce; last != 3 || w.nonce() != 4 {
 		t.Errorf("the last nonce is %d and %d are used, want 3 and 4", last, w.nonce())
 	}
+}
+
+// believed has the writer do what it does on the word of its only node, once
+// that has stayed the same for long enough.
+func (w *world) believed(writer *Writer) {
+	w.Helper()
+	if err := writer.turn(w.ctx); !errors.Is(err, errDoubt) {
+		w.Fatalf("a round ends with %v, want %v", err, errDoubt)
+	}
+	w.pass(lostAfter)
+	w.turn(writer)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/big"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -16,10 +15,18 @@ import (
 // What can stand in the way of every transaction, whatever it carries. Each
 // ends by what somebody does elsewhere, and the writer then goes on by itself.
 var (
-	errFunds = errors.New("the operator's account has too little for gas; send it funds")
-	errDear  = errors.New("gas costs more than allowed")
-	errRole  = errors.New("the registry refuses the operator's account; grant it OPERATOR_ROLE, or correct the registry's address or the key")
+	errFunds  = errors.New("the operator's account has too little for gas; send it funds")
+	errDear   = errors.New("gas costs more than allowed")
+	errStuck  = errors.New("a transaction is not mined, though it offers more than what others pay")
+	errBudget = errors.New("the writer's daily budget is used up")
+	errRole   = errors.New("the registry refuses the operator's account; grant it OPERATOR_ROLE, or correct the registry's address or the key")
 )
+
+// obstacles are all of them, and what the metric calls them.
+var obstacles = []struct {
+	err    error
+	reason string
+}{{errFunds, "funds"}, {errDear, "fees"}, {errBudget, "budget"}, {errStuck, "stuck"}, {errRole, "role"}}
 
 // obstacle is one of these. While it stands nothing is looked up that could be
 // sent: a full batch is 200 questions to the node.
@@ -27,22 +34,24 @@ type obstacle struct {
 	err error
 	gas uint64    // of the transaction that met it
 	at  time.Time // when it was last looked at
+	met time.Time // when it was met
 }
 
 // obstructed remembers an obstacle that a transaction of so much gas met, and
 // returns the error, be it one or not.
 func (w *Writer) obstructed(gas uint64, err error) error {
 	if obstacleOf(err) != nil {
-		w.obstacle = &obstacle{err, gas, w.conf.Now()}
+		now := w.conf.Now()
+		w.obstacle = &obstacle{err, gas, now, now}
 	}
 	return err
 }
 
 // obstacleOf returns which obstacle an error tells of, if any.
 func obstacleOf(err error) error {
-	for _, known := range []error{errFunds, errDear, errRole} {
-		if errors.Is(err, known) {
-			return known
+	for _, o := range obstacles {
+		if errors.Is(err, o.err) {
+			return o.err
 		}
 	}
 	return nil
@@ -57,9 +66,13 @@ func (w *Writer) blocked(ctx context.Context) error {
 	if now.Sub(o.at) < obstacleEvery {
 		return o.err
 	}
+	if now.Sub(o.met) >= obstacleAnew {
+		w.obstacle = nil // what its gas is measured by may have been a wrong answer
+		return nil
+	}
 	err := w.admitted(ctx)
 	if err == nil {
-		_, _, err = w.price(ctx, o.gas)
+		err = w.payable(ctx, o.gas)
 	}
 	if err != nil {
 		o.err, o.at = err, now
@@ -88,18 +101,23 @@ func (w *Writer) turnedDown(ctx context.Context, kind invoice.IntentKind, commit
 	return fmt.Errorf("the registry refuses to %s %d commitments: %w", kind, len(commitments), why)
 }
 
-// price returns the newest block and what a transaction should offer now. It
-// fails when the sender cannot or may not pay that for so much gas.
-func (w *Writer) price(ctx context.Context, gas uint64) (*block, fees, error) {
+// price returns the newest block and what a transaction should offer now.
+func (w *Writer) price(ctx context.Context) (*block, fees, error) {
 	head, err := w.node.head(ctx)
 	if err != nil {
 		return nil, fees{}, err
 	}
 	offer, err := w.market(ctx, head)
-	if err == nil {
-		err = w.afford(ctx, gas, offer)
-	}
 	return head, offer, err
+}
+
+// payable fails when the sender cannot or may not pay for so much gas now.
+func (w *Writer) payable(ctx context.Context, gas uint64) error {
+	_, offer, err := w.price(ctx)
+	if err != nil {
+		return err
+	}
+	return w.afford(ctx, costOf(gas, offer.cap), "")
 }
 
 // market returns the fees that the chain asks for now.
@@ -111,23 +129,7 @@ func (w *Writer) market(ctx context.Context, head *block) (fees, error) {
 	if err != nil {
 		return fees{}, err
 	}
-	return marketFees(head.BaseFee.ToInt(), tip, w.conf.MaxFee)
-}
-
-// afford fails when the sender cannot pay for so much gas.
-func (w *Writer) afford(ctx context.Context, gas uint64, offer fees) error {
-	has, err := w.node.balance(ctx, w.sender)
-	if err != nil {
-		return err
-	}
-	needs := new(big.Int).Mul(new(big.Int).SetUint64(gas), offer.cap)
-	wei, _ := has.Float64()
-	w.conf.Metrics.balance.WithLabelValues(w.conf.Chain.Key).Set(wei)
-	w.update(func(s *Status) { s.Balance, s.Needed = has, needs })
-	if has.Cmp(needs) < 0 {
-		return fmt.Errorf("%w: %s has %s wei, and the next transaction may cost %s", errFunds, common.Address(w.sender), has, needs)
-	}
-	return nil
+	return marketFees(head.BaseFee.ToInt(), tip, w.conf.Chain.Purse)
 }
 
 // short says what is missing for a form of a transaction that the node refused
@@ -135,7 +137,7 @@ func (w *Writer) afford(ctx context.Context, gas uint64, offer fees) error {
 func (w *Writer) short(ctx context.Context, form store.TxAttempt, refusal error) error {
 	tx, err := decode(form)
 	if err == nil {
-		err = w.afford(ctx, tx.Gas(), fees{cap: form.FeeCap})
+		err = w.afford(ctx, costOf(tx.Gas(), form.FeeCap), "")
 	}
 	if errors.Is(err, errFunds) {
 		return err

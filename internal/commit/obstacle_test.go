@@ -49,7 +49,7 @@ func TestUnfundedOperatorResumesWhenFunded(t *testing.T) {
 		w.pass(1)
 		writer.report(writer.turn(w.ctx))
 	}
-	want := map[string]int{"eth_estimateGas": 3, "eth_getBlockByNumber": 3, "eth_maxPriorityFeePerGas": 3, "eth_getBalance": 3}
+	want := map[string]int{"eth_estimateGas": 3, "eth_getBlockByNumber": 3, "eth_feeHistory": 3, "eth_getBalance": 3}
 	if got := asked(); !maps.Equal(got, want) {
 		t.Errorf("an operator without funds asked for %v in three times %s, want %v", got, obstacleEvery, want)
 	}
@@ -116,7 +116,9 @@ func TestFeeThatCannotBePaid(t *testing.T) {
 	poor, err := crypto.GenerateKey()
 	must(t, err)
 	w.grant(devchain.Address(poor))
-	writer := w.writer(func(c *Config) { c.Key = poor })
+	writer := w.writer(func(c *Config) {
+		c.Key, c.Chain.Purse.MinTipWei = poor, 20*params.GWei // which does not fall with the base fee
+	})
 	ids := commitments(1)
 	w.intend(invoice.IntentOpen, ids...)
 	if err := writer.turn(w.ctx); !errors.Is(err, errFunds) {

@@ -57,22 +57,22 @@ func (w *Writer) advance(ctx context.Context, cursor store.Cursor) error {
 	if err != nil || len(batch) == 0 {
 		return err
 	}
-	nonce, err := w.node.nonce(ctx, w.sender, "pending")
+	used, _, err := w.node.standing(ctx, w.sender, nil)
 	if err != nil {
 		return err
 	}
-	taken, err := w.conf.Store.ChainTxsFrom(ctx, w.conf.Chain.Key, w.sender, nonce)
+	w.update(func(s *Status) { s.Nonce = used })
+	line, beyond, err := w.waiting(ctx, used)
 	if err != nil {
 		return err
 	}
-	if len(taken) > 0 { // the node does not know them, or a reorg took them back
-		used, _, err := w.node.standing(ctx, w.sender, nil)
-		if err != nil {
-			return err
-		}
+	if len(line) > 0 || live(beyond) { // a reorg took them back
 		return w.chase(ctx, used, nil)
 	}
-	return w.submit(ctx, nonce, batch[0].Kind, batch)
+	if free, err := w.free(ctx, used); err != nil || !free {
+		return err
+	}
+	return w.submit(ctx, used, batch[0].Kind, batch)
 }
 
 // pick returns the oldest due intents of one kind that a transaction can

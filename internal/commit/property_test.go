@@ -107,7 +107,7 @@ func (m *machine) turnSpoiled(t *rapid.T) {
 // tolerable reports whether a round may end so: the lease is another's, or the
 // pool holds another program's transaction.
 func tolerable(err error) bool {
-	return errors.Is(err, store.ErrConflict) || errors.Is(err, errForeign) || says(err, "replacement", "future transaction")
+	return errors.Is(err, store.ErrConflict) || errors.Is(err, errForeign) || errors.Is(err, errDoubt) || says(err, "replacement", "future transaction")
 }
 
 func (m *machine) die(t *rapid.T) {
@@ -167,8 +167,8 @@ func (m *machine) converge(t *rapid.T) {
 		}
 	}
 	for _, tx := range m.txs() {
-		if tx.Nonce >= m.nonce() {
-			t.Fatalf("nonce %d was signed for and never used", tx.Nonce)
+		if tx.Nonce >= m.nonce() && tx.Status != store.TxFailed {
+			t.Fatalf("nonce %d was signed for, and neither used nor given up", tx.Nonce)
 		}
 	}
 }
@@ -202,10 +202,14 @@ func (s spoiledStore) SaveChainTx(ctx context.Context, l store.Lease, t store.Ch
 	return s.around(func() error { return s.Store.SaveChainTx(ctx, l, t, ids) })
 }
 
-func (s spoiledStore) AddAttempt(ctx context.Context, l store.Lease, txID string, number int, a store.TxAttempt) error {
-	return s.around(func() error { return s.Store.AddAttempt(ctx, l, txID, number, a) })
+func (s spoiledStore) AddAttempt(ctx context.Context, l store.Lease, txID string, number int, a store.TxAttempt, reserved int64) error {
+	return s.around(func() error { return s.Store.AddAttempt(ctx, l, txID, number, a, reserved) })
 }
 
-func (s spoiledStore) SetTxStatus(ctx context.Context, l store.Lease, txID string, status store.TxStatus) error {
-	return s.around(func() error { return s.Store.SetTxStatus(ctx, l, txID, status) })
+func (s spoiledStore) SetTxStatus(ctx context.Context, l store.Lease, txID string, status store.TxStatus, spent *store.TxCost) error {
+	return s.around(func() error { return s.Store.SetTxStatus(ctx, l, txID, status, spent) })
+}
+
+func (s spoiledStore) AcceptAttempt(ctx context.Context, l store.Lease, txHash invoice.Hash, atMS int64) error {
+	return s.around(func() error { return s.Store.AcceptAttempt(ctx, l, txHash, atMS) })
 }

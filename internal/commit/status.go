@@ -17,8 +17,11 @@ type Status struct {
 	Leader   bool           // this writer works; otherwise it waits for another's lease
 	Due      int64          // intents that wait, when they were last counted
 	InFlight int            // transactions that are sent and not mined
+	Nonce    uint64         // of the next transaction, when it was last asked for
 	Balance  *big.Int       // of Sender in wei, when gas was last paid for; nil before
 	Needed   *big.Int       // wei that the transaction then might have cost
+	Spent    *big.Int       // wei that the transactions of 24 hours cost, when it was last added up; nil before
+	Budget   *big.Int       // wei that they may cost; nil before
 	Unfunded bool           // nothing is sent until Sender has what is needed
 	Err      string         // why the last round got no further; empty when it did
 	Since    time.Time      // when Err became what it is, its figures aside
@@ -59,6 +62,17 @@ func (w *Writer) report(err error) {
 	if same {
 		return
 	}
+	for _, o := range obstacles {
+		stands := 0.0
+		if errors.Is(met, o.err) {
+			stands = 1
+		}
+		w.conf.Metrics.blocked.WithLabelValues(w.conf.Chain.Key, o.reason).Set(stands)
+	}
+	if errors.Is(met, errBudget) {
+		w.conf.Logger.Error("the writer has stopped: its daily budget is used up", "err", err)
+		return
+	}
 	if err != nil {
 		w.conf.Logger.Warn("the registry cannot be written now; trying again", "err", err)
 		return
@@ -86,6 +100,9 @@ func (w *Writer) count(ctx context.Context) error {
 type Metrics struct {
 	due     *prometheus.GaugeVec
 	balance *prometheus.GaugeVec
+	spent   *prometheus.GaugeVec
+	budget  *prometheus.GaugeVec
+	blocked *prometheus.GaugeVec
 	txs     *prometheus.CounterVec
 	bumps   *prometheus.CounterVec
 }
@@ -100,6 +117,15 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		balance: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "quittance_writer_balance_wei", Help: "What the operator's account had for gas before its last transaction.",
 		}, []string{"chain"}),
+		spent: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "quittance_writer_spent_wei", Help: "What the transactions of the last 24 hours cost.",
+		}, []string{"chain"}),
+		budget: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "quittance_writer_budget_wei", Help: "What the transactions of any 24 hours may cost.",
+		}, []string{"chain"}),
+		blocked: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "quittance_writer_blocked", Help: "1 while the writer sends nothing, by the reason: funds, fees, budget, stuck or role.",
+		}, []string{"chain", "reason"}),
 		txs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "quittance_writer_transactions_total", Help: "Transactions to the chain's registry, by what became of them.",
 		}, []string{"chain", "status"}),
@@ -108,7 +134,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		}, []string{"chain"}),
 	}
 	if reg != nil {
-		reg.MustRegister(m.due, m.balance, m.txs, m.bumps)
+		reg.MustRegister(m.due, m.balance, m.spent, m.budget, m.blocked, m.txs, m.bumps)
 	}
 	return m
 }

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/core/types"
-	"github.com/ethereum/go-ethereum/params"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 )
@@ -55,32 +55,35 @@ func TestStuckTransactionIsReplaced(t *testing.T) {
 	})
 }
 
-func TestFeeIsCapped(t *testing.T) {
+// TestStuckTransactionInACalmMarket has blocks leave a transaction out that
+// offers what others pay: it does not climb to the cap.
+func TestStuckTransactionInACalmMarket(t *testing.T) {
 	w := onSQLite(t)
-	most := big.NewInt(4 * params.GWei)
-	writer := w.writer(func(c *Config) { c.MaxFee = most })
+	writer := w.writer()
 	w.intend(invoice.IntentOpen, commitments(1)...)
 	w.turn(writer)
 	var err error
-	for range 20 {
+	for range 40 {
 		w.sealEmpty(bumpBlocks)
 		w.pass(bumpAfter)
 		err = writer.turn(w.ctx)
 	}
-	if !errors.Is(err, errDear) {
-		t.Errorf("a round that may not offer more ends with %v", err)
+	if !errors.Is(err, errStuck) {
+		t.Errorf("a round that does not offer more ends with %v", err)
 	}
 	attempts := w.txs()[0].Attempts
-	last := attempts[len(attempts)-1]
-	if last.FeeCap.Cmp(most) > 0 {
-		t.Errorf("fee cap rose to %s wei, above %s", last.FeeCap, most)
+	first, last := attempts[0], attempts[len(attempts)-1]
+	if most := new(big.Int).Lsh(first.FeeCap, 1); len(attempts) < 2 || last.FeeCap.Cmp(most) > 0 {
+		t.Errorf("the %d forms rose from %s to %s wei, want some, and no more than %s", len(attempts), first.FeeCap, last.FeeCap, most)
 	}
-	if next := replacing(last.FeeCap); next.Cmp(most) <= 0 {
-		t.Errorf("fee cap stays at %s wei, though %s is allowed", last.FeeCap, most)
-	}
+	w.seal(1)
+	w.turn(writer)
+	w.wantTxs(store.TxMined)
+}
 
-	w = onSQLite(t)
-	writer = w.writer(func(c *Config) { c.MaxFee = big.NewInt(1) })
+func TestFeeIsCapped(t *testing.T) {
+	w := onSQLite(t)
+	writer := w.writer(func(c *Config) { c.Chain.Purse.MaxFeeWei = 1 })
 	w.intend(invoice.IntentOpen, commitments(1)...)
 	if err := writer.turn(w.ctx); !errors.Is(err, errDear) || !strings.Contains(err.Error(), "base fee") {
 		t.Errorf("with a base fee above the cap a round ends with %v", err)
@@ -125,25 +128,27 @@ func TestNodeThatWantsMoreToReplace(t *testing.T) {
 	w.wantTxs(store.TxMined)
 }
 
+// TestAttemptsAreLimited has a node call every form too low.
 func TestAttemptsAreLimited(t *testing.T) {
 	w := onSQLite(t)
-	writer := w.writer(func(c *Config) { c.MaxFee = new(big.Int).Lsh(big.NewInt(1), 80) })
+	writer := w.writer(func(c *Config) {
+		c.Chain.Purse = chain.Purse{MaxFeeWei: 1 << 62, MaxTipWei: 1 << 61, PerTxGwei: 1 << 62, PerDayGwei: 1 << 62}
+	})
 	w.net.before = func(method string, _ []any) error {
 		if method == sendRaw {
-			return errCut // the pool would refuse fees that the sender cannot pay
+			return answer("replacement transaction underpriced")
 		}
 		return nil
 	}
 	w.intend(invoice.IntentOpen, commitments(1)...)
+	var err error
 	for range maxAttempts + 3 {
 		w.pass(bumpAfter)
-		if err := writer.turn(w.ctx); !errors.Is(err, errCut) {
-			t.Fatal(err)
-		}
+		err = writer.turn(w.ctx)
 		w.sealEmpty(bumpBlocks)
 	}
-	if got := len(w.txs()[0].Attempts); got != maxAttempts {
-		t.Errorf("there are %d forms, want %d", got, maxAttempts)
+	if got := len(w.txs()[0].Attempts); got > maxAttempts || !errors.Is(err, errDear) && !errors.Is(err, errFunds) {
+		t.Errorf("there are %d forms, want at most %d; %v", got, maxAttempts, err)
 	}
 }
 

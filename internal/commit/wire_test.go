@@ -26,6 +26,7 @@ const (
 	requestLost
 	answerLost
 	doubled
+	frozen // it arrives, and is not answered
 )
 
 // wire is a line to a node over which requests go, each to its fate.
@@ -69,6 +70,10 @@ func (w *wire) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	which := w.next()
 	if err != nil || which == requestLost {
 		panic(http.ErrAbortHandler)
+	}
+	if which == frozen {
+		<-r.Context().Done()
+		return
 	}
 	if which == doubled {
 		if _, err := w.forward(r.Context(), request); err != nil {

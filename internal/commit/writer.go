@@ -11,10 +11,17 @@
 // is final; until then a reorg makes it due by itself.
 //
 // One writer at a time works on a chain, the holder of its lease, and has one
-// transaction in flight. That is slower than a queue of nonces, and leaves
-// nothing to go wrong between them: 200 commitments a block are enough. The
-// contract skips what it knows already, so a commitment that is sent twice
-// costs gas and nothing else. This is what every doubtful case falls back on.
+// transaction in flight, with the nonce that the newest block leaves. That is
+// slower than a queue of nonces, and leaves nothing to go wrong between them:
+// 200 commitments a block are enough. The contract skips what it knows already,
+// so a commitment that is sent twice costs gas and nothing else. This is what
+// every doubtful case falls back on.
+//
+// What a node answers is one node's word. Each answer that could make the
+// writer spend is bounded or held against another node: the nonce (nonce.go),
+// the tip and the base fee (fees.go, by the chain's purse), the gas (the higher
+// of two estimates, within maxGas), the cost on a receipt (budget.go). The
+// chain's id is the configured one, and a wrong balance only delays.
 package commit
 
 import (
@@ -25,7 +32,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math/big"
 	"sync"
 	"time"
 
@@ -49,20 +55,24 @@ type Store interface {
 	UnsettledTxs(ctx context.Context, chainKey string) ([]store.ChainTx, error)
 	ChainTxsFrom(ctx context.Context, chainKey string, sender invoice.Address, nonce uint64) ([]store.ChainTx, error)
 	SaveChainTx(ctx context.Context, l store.Lease, t store.ChainTx, intentIDs []string) error
-	AddAttempt(ctx context.Context, l store.Lease, txID string, number int, a store.TxAttempt) error
-	SetTxStatus(ctx context.Context, l store.Lease, txID string, status store.TxStatus) error
+	AddAttempt(ctx context.Context, l store.Lease, txID string, number int, a store.TxAttempt, reserved int64) error
+	AcceptAttempt(ctx context.Context, l store.Lease, txHash invoice.Hash, atMS int64) error
+	SetTxStatus(ctx context.Context, l store.Lease, txID string, status store.TxStatus, spent *store.TxCost) error
+	Spending(ctx context.Context, chainKey string, sinceMS int64, but string) (spent, reserved int64, err error)
 }
 
 // Config says for which chain to write and how.
 type Config struct {
-	Chain  chain.Chain       // its key, id and registry are used
+	Chain  chain.Chain       // its key, id, registry and purse are used
 	Key    *ecdsa.PrivateKey // of an operator of the registry
 	Client Client
+	// Nodes returns the chain's nodes, each to be asked by itself: one's word is
+	// held against another's. nil: there is one node, the Client.
+	Nodes  func() []Client
 	Store  Store
 	Logger *slog.Logger
 
 	Wake     <-chan struct{} // says that intents may be due; nil leaves it to polling
-	MaxFee   *big.Int        // wei for a unit of gas that is never exceeded; nil means DefaultMaxFee
 	Poll     time.Duration   // between looks; 0 means DefaultPoll
 	LeaseTTL time.Duration   // after which a dead writer is replaced; 0 means DefaultLeaseTTL
 	Metrics  *Metrics        // nil keeps none
@@ -86,7 +96,8 @@ type Writer struct {
 	standing map[string]anchor     // by intent: the block as of which the registry satisfies it
 	flights  map[string]flight     // by transaction: its broadcasts by this writer
 	lost     map[string]time.Time  // by transaction: since when its nonce is used and no receipt is there
-	foreign  queue                 // what held up ours last
+	foreign  claim                 // the nonce that another program's transaction holds
+	claim    claim                 // how many nonces are used, as long as that is not certain
 	obstacle *obstacle             // what holds up everything; nil: nothing
 	met      error                 // the obstacle that was reported last
 	counted  time.Time             // when due intents were last counted
@@ -104,7 +115,7 @@ func New(conf Config) (*Writer, error) {
 	if conf.Key == nil {
 		return nil, fmt.Errorf("chain %s has no operator key to write with", conf.Chain.Key)
 	}
-	setDefault(&conf.MaxFee, DefaultMaxFee())
+	conf.Chain.Purse = conf.Chain.Purse.OrDefault()
 	setDefault(&conf.Poll, DefaultPoll)
 	setDefault(&conf.LeaseTTL, DefaultLeaseTTL)
 	setDefault(&conf.Metrics, NewMetrics(nil))
@@ -186,7 +197,7 @@ func (w *Writer) yield() {
 	clear(w.standing)
 	clear(w.flights)
 	clear(w.lost)
-	w.foreign, w.obstacle = queue{}, nil
+	w.foreign, w.claim, w.obstacle = claim{}, claim{}, nil
 }
 
 func (w *Writer) release(ctx context.Context) error {

@@ -46,7 +46,7 @@ func (s *Server) newChain(c Chain) (_ *chainRun, err error) {
 	})
 	if c.OperatorKey != nil {
 		run.writer, err = commit.New(commit.Config{
-			Chain: c.Chain, Key: c.OperatorKey, Client: run.pool, Store: s.store,
+			Chain: c.Chain, Key: c.OperatorKey, Client: run.pool, Nodes: nodesOf(run.pool), Store: s.store,
 			Logger: s.Logger, Wake: run.wake, Metrics: s.writers, Now: s.Now, Rand: s.Rand,
 		})
 		if err != nil {
@@ -68,6 +68,18 @@ func (s *Server) others(key string) (keys []string, before int) {
 		keys = append(keys, c.Key)
 	}
 	return keys, before
+}
+
+// nodesOf returns a function that returns a pool's usable nodes.
+func nodesOf(p *chain.Pool) func() []commit.Client {
+	return func() []commit.Client {
+		nodes := p.Nodes()
+		clients := make([]commit.Client, len(nodes))
+		for i, n := range nodes {
+			clients[i] = n
+		}
+		return clients
+	}
 }
 
 // run works until the context ends.

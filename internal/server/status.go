@@ -41,8 +41,7 @@ func (r *chainRun) status(now time.Time) operate.Chain {
 	// configuration wrong.
 	out.Ready = st.Halted == "" && !st.Succeeded.IsZero() && now.Sub(st.Succeeded) <= stallLimit
 	if r.writer != nil {
-		out.Writer = r.writerStatus()
-		out.Ready = out.Ready && out.Writer.Error == ""
+		out.Writer = r.writerStatus() // payments do not wait for it, so the chain is ready without it
 	}
 	return out
 }
@@ -51,7 +50,7 @@ func (r *chainRun) writerStatus() *operate.Writer {
 	st := r.writer.Status()
 	out := &operate.Writer{
 		Account: st.Sender.Hex(), Working: st.Leader, Due: st.Due, InFlight: st.InFlight,
-		Balance: st.Balance, Needed: st.Needed, Error: st.Err,
+		NextNonce: st.Nonce, Balance: st.Balance, Needed: st.Needed, Spent: st.Spent, Budget: st.Budget, Error: st.Err,
 	}
 	if st.Err != "" {
 		out.Since = st.Since.Unix()
