@@ -72,6 +72,8 @@ type Reader interface {
 	Payment(ctx context.Context, id string) (store.PaymentRow, error)
 	// Payments returns those that fit, the latest seen first.
 	Payments(ctx context.Context, f store.PaymentFilter) ([]store.PaymentRow, error)
+	// AmountsRefunded returns what was paid back of payments, by their ids.
+	AmountsRefunded(ctx context.Context, paymentIDs []string) (map[string]invoice.Amount, error)
 }
 
 // Events is the log of events and the schedule of their deliveries.

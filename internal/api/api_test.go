@@ -30,6 +30,7 @@ func clock() time.Time { return time.Unix(now, 0) }
 type backend struct {
 	invoices []invoice.Invoice
 	payments []store.PaymentRow
+	refunded map[string]invoice.Amount // of payments, by id
 	requests []settle.CreateRequest
 	notices  []settle.Notice
 	hands    []settle.HandAttribution
@@ -127,6 +128,16 @@ func (b *backend) Payments(ctx context.Context, f store.PaymentFilter) ([]store.
 		return (f.MerchantID == "" || f.MerchantID == p.MerchantID) && (f.ChainKey == "" || f.ChainKey == p.ChainKey) &&
 			(f.IncludePending || p.Status == invoice.Confirmed) && (f.IncludeUnattributed || p.Attributed()) && (f.Before == "" || p.SeenID < f.Before)
 	}), b.trouble(ctx)
+}
+
+func (b *backend) AmountsRefunded(ctx context.Context, ids []string) (map[string]invoice.Amount, error) {
+	back := make(map[string]invoice.Amount)
+	for _, id := range ids {
+		if sum, ok := b.refunded[id]; ok {
+			back[id] = sum
+		}
+	}
+	return back, b.trouble(ctx)
 }
 
 func (b *backend) Events(ctx context.Context, f store.EventFilter) ([]store.EventRow, error) {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/wire"
 )
 
 // attributePayment answers POST /api/payments/{id}/attribution.
@@ -32,8 +31,7 @@ func (a *API) attributePayment(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("attribute payment: %w", err)
 	}
-	a.writeJSON(w, r, http.StatusOK, wire.PaymentResponse{Payment: wire.FromPayment(p, true)})
-	return nil
+	return a.writePayment(w, r, p)
 }
 
 // parseAttribution reads the body of an attribution, but not the payment that it

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -76,7 +77,34 @@ func (a *API) getPayment(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("read payment: %w", err)
 	}
-	a.writeJSON(w, r, http.StatusOK, wire.PaymentResponse{Payment: wire.FromPayment(p.Payment, true)})
+	return a.writePayment(w, r, p.Payment)
+}
+
+// writePayment answers with a payment and all that is known of it.
+func (a *API) writePayment(w http.ResponseWriter, r *http.Request, p invoice.Payment) error {
+	detailed := []wire.Payment{wire.FromPayment(p, true)}
+	if err := a.addRefunds(r.Context(), detailed); err != nil {
+		return err
+	}
+	a.writeJSON(w, r, http.StatusOK, wire.PaymentResponse{Payment: detailed[0]})
+	return nil
+}
+
+// addRefunds adds to the payments what of them was paid back.
+func (a *API) addRefunds(ctx context.Context, payments []wire.Payment) error {
+	ids := make([]string, len(payments))
+	for i, p := range payments {
+		ids[i] = p.ID
+	}
+	back, err := a.reader.AmountsRefunded(ctx, ids)
+	if err != nil {
+		return fmt.Errorf("read refunds: %w", err)
+	}
+	for i, p := range payments {
+		if sum, ok := back[p.ID]; ok {
+			payments[i].AmountRefunded = sum.String()
+		}
+	}
 	return nil
 }
 
@@ -115,6 +143,11 @@ func (a *API) listPayments(w http.ResponseWriter, r *http.Request) error {
 	list := wire.PaymentList{Payments: make([]wire.Payment, len(found)), NextCursor: next}
 	for i, p := range found {
 		list.Payments[i] = wire.FromPayment(p.Payment, len(include) > 0)
+	}
+	if len(include) > 0 {
+		if err := a.addRefunds(r.Context(), list.Payments); err != nil {
+			return err
+		}
 	}
 	a.writeJSON(w, r, http.StatusOK, list)
 	return nil

@@ -89,6 +89,24 @@ func TestGetPayment(t *testing.T) {
 	}
 }
 
+func TestPaymentsTellWhatWasPaidBack(t *testing.T) {
+	b := seeded(5)
+	nobodys := invoice.PrefixPayment + number(4)
+	b.refunded = map[string]invoice.Amount{nobodys: invoice.NewAmount(321)}
+	h := newAPI(t, b)
+	p := decode[wire.PaymentResponse](t, do(h, "GET", "/api/payments/"+nobodys, ""), http.StatusOK).Payment
+	if p.AmountRefunded != "321" {
+		t.Errorf("the payment tells of a refund of %q", p.AmountRefunded)
+	}
+	for query, want := range map[string]string{"": "", "?include=unattributed": "321"} {
+		for _, p := range decode[wire.PaymentList](t, do(h, "GET", "/api/payments"+query, ""), http.StatusOK).Payments {
+			if p.ID == nobodys && p.AmountRefunded != want || p.ID != nobodys && p.AmountRefunded != "" {
+				t.Errorf("%q: payment %s tells of a refund of %q", query, p.ID, p.AmountRefunded)
+			}
+		}
+	}
+}
+
 func TestListInvoicesFilters(t *testing.T) {
 	h := newAPI(t, seeded(12))
 	for query, want := range map[string][]int{

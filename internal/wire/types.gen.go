@@ -665,6 +665,9 @@ type Payment struct {
 	// dropped; it can be mined again.
 	Status      PaymentStatus `json:"status,omitempty"`
 	Attribution *Attribution  `json:"attribution,omitempty"`
+
+	// AmountRefunded An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
+	AmountRefunded PositiveAmount `json:"amountRefunded,omitempty"`
 }
 
 // PaymentData Data of `payment.received`.
