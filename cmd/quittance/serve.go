@@ -92,7 +92,7 @@ func ignoreHangups(logger *slog.Logger) (stop func()) {
 // serverConfig is the configuration as the server takes it.
 func serverConfig(cfg config.Config, listener *server.Listener, logger *slog.Logger) server.Config {
 	out := server.Config{
-		Listener: listener, StopDelay: cfg.StopDelay, Database: cfg.Database, WebhookAllow: cfg.WebhookAllow,
+		Listener: listener, Hosts: cfg.Hosts, StopDelay: cfg.StopDelay, Database: cfg.Database, WebhookAllow: cfg.WebhookAllow,
 		Vault: cfg.Vault, KeepEvents: cfg.KeepEvents, KeepAttempts: cfg.KeepAttempts,
 		Merchants: server.Merchants{Endpoints: make(map[string]deliver.Endpoint), Tolerances: make(map[string]invoice.Tolerance)},
 		Now:       time.Now, Rand: rand.Reader, Logger: logger,

@@ -231,6 +231,14 @@ func (a *API) MethodNotAllowed(allow string) http.Handler {
 // that this service is not.
 func (a *API) StrangeHost() http.Handler {
 	return a.serve(func(_ http.ResponseWriter, r *http.Request) error {
-		return refuse(wire.CodeForbidden, "This service answers to localhost and loopback addresses alone, not to %.80q.", r.Host)
+		return refuse(wire.CodeForbidden, "This service does not go by the name %.80q; its operator can add it to http.hosts.", r.Host)
+	})
+}
+
+// StrangeOrigin returns a handler that answers forbidden, to a request that a
+// browser sent for a page of another origin.
+func (a *API) StrangeOrigin() http.Handler {
+	return a.serve(func(http.ResponseWriter, *http.Request) error {
+		return refuse(wire.CodeForbidden, "A web page of another origin may not change anything here.")
 	})
 }

@@ -1,6 +1,7 @@
 package checkout
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -61,8 +62,11 @@ type Config struct {
 	Chains     []chain.Chain // those that the service is configured with
 	Inspector  Inspector
 	TestWallet TestWallet // for the development chain alone
-	Now        func() time.Time
-	Logger     *slog.Logger
+	// Origins refuses unsafe requests of other origins; nil takes those of the
+	// request's own host alone.
+	Origins *http.CrossOriginProtection
+	Now     func() time.Time
+	Logger  *slog.Logger
 }
 
 // Checkout answers the requests for the page.
@@ -88,7 +92,7 @@ func New(c Config) *Checkout {
 	return &Checkout{
 		reader: c.Reader, chains: chains, chainKeys: keysOf(c.Chains), testWallet: c.TestWallet,
 		inspector: c.Inspector, inspecting: make(chan struct{}, MaxLookups),
-		sameOrigin: http.NewCrossOriginProtection(), now: c.Now, logger: c.Logger,
+		sameOrigin: cmp.Or(c.Origins, http.NewCrossOriginProtection()), now: c.Now, logger: c.Logger,
 	}
 }
 

@@ -19,7 +19,7 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // serve returns the handler as net/http wants it: with the headers of every
-// answer, a deadline, and errors and panics turned into pages.
+// answer, no unsafe request of another origin, a deadline, and errors and panics turned into pages.
 func (c *Checkout) serve(h guard.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
@@ -31,6 +31,10 @@ func (c *Checkout) serve(h guard.Handler) http.Handler {
 		// Not no-referrer: browsers would send the test payment's form without
 		// the origin that it is judged by.
 		header.Set("Referrer-Policy", "same-origin")
+		if c.sameOrigin.Check(r) != nil {
+			c.fail(w, r, errCrossOrigin)
+			return
+		}
 		if err := guard.Run(h, w, r, RequestTimeout); err != nil {
 			c.fail(w, r, err)
 		}

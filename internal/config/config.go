@@ -30,6 +30,8 @@ const MaxSize = 1 << 20
 // Config is a checked configuration.
 type Config struct {
 	Listen string // address and port, on a loopback interface
+	// Hosts are the service's public names.
+	Hosts []string
 	// StopDelay is how long a service that is told to stop still takes requests
 	// while it calls itself not ready.
 	StopDelay time.Duration

@@ -487,3 +487,25 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestHTTP reads the public names and the delay of a stop.
+func TestHTTP(t *testing.T) {
+	for text, ok := range map[string]bool{
+		"{hosts: [pay.example.com, Pay2.Example.com, localhost], stopDelay: 10s}": true,
+		"{stopDelay: 0s}": true, "{stopDelay: 5m}": true, "{}": true,
+		"{stopDelay: 301s}": false, "{stopDelay: -1s}": false, "{stopDelay: 10}": false, "{stopDelay: soon}": false,
+		"{hosts: [https://pay.example.com]}": false, "{hosts: ['pay.example.com:443']}": false, "{hosts: ['*.example.com']}": false,
+		"{hosts: ['']}": false, "{hosts: [a.example, A.example]}": false, "{hosts: [a.example/path]}": false, "{hosts: [-a.example]}": false,
+	} {
+		cfg, err := config.Parse([]byte(full+"http: "+text+"\n"), secrets)
+		if (err == nil) != ok {
+			t.Errorf("%s: %v, want accepted %t", text, err, ok)
+		}
+		if strings.Contains(text, "Pay2") && (err != nil || cfg.StopDelay != 10*time.Second || cfg.Hosts[1] != "pay2.example.com") {
+			t.Errorf("%s is read as %v, %s", text, cfg.Hosts, cfg.StopDelay)
+		}
+	}
+	if cfg, err := config.Parse([]byte(full), secrets); err != nil || cfg.StopDelay != config.DefaultStopDelay || len(cfg.Hosts) > 0 {
+		t.Errorf("the defaults are %v, %s, %v", cfg.Hosts, cfg.StopDelay, err)
+	}
+}

@@ -20,7 +20,8 @@ type file struct {
 }
 
 type httpFile struct {
-	StopDelay scalar `yaml:"stopDelay"`
+	Hosts     []string `yaml:"hosts"`
+	StopDelay scalar   `yaml:"stopDelay"`
 }
 
 type masterKeyFile struct {

@@ -52,6 +52,7 @@ func (f file) resolve(src Source) (Config, error) {
 	if err := CheckLoopback(cfg.Listen); err != nil {
 		r.fail("listen", "%w", err)
 	}
+	cfg.Hosts = r.hosts("http.hosts", f.HTTP.Hosts)
 	cfg.StopDelay = r.stopDelay("http.stopDelay", f.HTTP.StopDelay)
 	if len(f.Merchants) == 0 {
 		r.fail("merchants", "want at least one merchant")

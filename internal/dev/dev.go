@@ -128,8 +128,8 @@ func Run(ctx context.Context, cfg Config, ready func(*World)) (err error) {
 		TestWallet: func(ctx context.Context, inv invoice.Invoice) (string, error) {
 			return payFromTestWallet(ctx, node, inv)
 		},
-		LoopbackHosts: true, WebhookAllow: deliver.Loopback(),
-		Now: cfg.Now, Rand: cfg.Rand, Logger: cfg.Logger,
+		WebhookAllow: deliver.Loopback(),
+		Now:          cfg.Now, Rand: cfg.Rand, Logger: cfg.Logger,
 		Routes: map[string]http.Handler{"GET " + infoPath: info},
 		Ready:  func(string) { ready(&World{Info: info, Node: node}) },
 	})

@@ -1,11 +1,8 @@
 package server
 
 import (
-	"net"
 	"net/http"
-	"net/netip"
 	"path"
-	"strings"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
@@ -23,7 +20,7 @@ func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	rest.Routes(mux)
 	checkout.New(checkout.Config{
-		Reader: s.store, Chains: chains, Inspector: s.inspector(), TestWallet: s.TestWallet, Now: s.Now, Logger: s.Logger,
+		Reader: s.store, Chains: chains, Inspector: s.inspector(), TestWallet: s.TestWallet, Origins: s.origins, Now: s.Now, Logger: s.Logger,
 	}).Routes(mux)
 	for at, h := range map[string]http.Handler{
 		"/healthz": http.HandlerFunc(live),
@@ -40,16 +37,7 @@ func (s *Server) handler() http.Handler {
 	for _, at := range []string{"/", "/api", "/checkout"} { // else ServeMux redirects the latter two
 		mux.Handle(at, rest.NotFound())
 	}
-	return s.metrics.requests(s.unlessStopping(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case s.LoopbackHosts && !isLoopback(r.Host):
-			rest.StrangeHost().ServeHTTP(w, r)
-		case !isClean(r.URL.EscapedPath()):
-			rest.NotFound().ServeHTTP(w, r)
-		default:
-			mux.ServeHTTP(w, r)
-		}
-	})))
+	return s.metrics.requests(s.unlessStopping(newGate(s.Hosts, s.origins, rest, mux)))
 }
 
 // inspector asks the chains' providers about transactions that payers name.
@@ -59,19 +47,6 @@ func (s *Server) inspector() *inspect.Inspector {
 		sources[i] = inspect.Source{Chain: run.Chain, Node: run.pool}
 	}
 	return inspect.New(sources)
-}
-
-// isLoopback reports whether a request's Host, with a port or without, can only
-// be this machine.
-func isLoopback(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"))
-	return err == nil && ip.IsLoopback()
 }
 
 // isClean reports whether ServeMux would take the path as it is. It redirects

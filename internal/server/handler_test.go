@@ -1,12 +1,22 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"io"
+	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/invoice"
 )
 
 // answer is what came back, with a problem's code when it is one.
@@ -82,31 +92,129 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestHosts(t *testing.T) {
-	open, guarded := startServer(t, Config{}).url, startServer(t, Config{LoopbackHosts: true}).url
-	for host, local := range map[string]bool{
+	base := startServer(t, Config{Hosts: []string{"pay.example.com"}}).url
+	for host, ours := range map[string]bool{
 		"localhost": true, "localhost:8080": true, "LocalHost:1": true, "127.0.0.1": true, "127.9.8.7:80": true,
 		"[::1]": true, "[::1]:8080": true, "::1": true,
+		"pay.example.com": true, "Pay.Example.com:443": true, "pay.example.com.": true,
 		"evil.example": false, "evil.example:8080": false, "localhost.evil.example": false, "127.0.0.1.evil.example": false,
+		"example.com": false, "x.pay.example.com": false, "pay.example.com.evil.example": false,
 		"192.168.1.2": false, "0.0.0.0": false, "[::]:80": false, "xlocalhost": false,
 	} {
 		ofHost := func(r *http.Request) { r.Host = host }
 		for _, path := range []string{"/api/invoices", "/healthz", "/metrics", "/checkout/x"} {
-			if a := ask(t, http.MethodGet, guarded+path, "", ofHost); (a.status != http.StatusForbidden) != local || (a.code != "forbidden") != local {
-				t.Errorf("%s on %q: %d %s; let in should be %t", path, host, a.status, a.code, local)
+			if a := ask(t, http.MethodGet, base+path, "", ofHost); (a.status != http.StatusForbidden) != ours || (a.code != "forbidden") != ours {
+				t.Errorf("%s on %q: %d %s; let in should be %t", path, host, a.status, a.code, ours)
 			}
-			if a := ask(t, http.MethodGet, open+path, "", ofHost); a.status == http.StatusForbidden {
-				t.Errorf("%s on %q is refused though any host may ask", path, host)
+		}
+		if a := ask(t, http.MethodPost, base+"/api/webhooks/circle", "{}", ofHost); a.status == http.StatusForbidden {
+			t.Errorf("a provider's notice for %q is refused before its signature is looked at", host)
+		}
+	}
+}
+
+// TestHostOfTheConnection lets in who asks for the address that he connected to,
+// and who names no host, as no browser does.
+func TestHostOfTheConnection(t *testing.T) {
+	g := newGate(nil, http.NewCrossOriginProtection(), api.New(api.Config{Logger: slog.New(slog.DiscardHandler)}),
+		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+	local := &net.TCPAddr{IP: net.IPv4(10, 1, 2, 3), Port: 8080}
+	for host, ours := range map[string]bool{"10.1.2.3:8080": true, "10.1.2.3": true, "": true, "10.1.2.4": false, "a.example": false} {
+		r := httptest.NewRequestWithContext(context.WithValue(t.Context(), http.LocalAddrContextKey, local), http.MethodGet, "/x", nil)
+		r.Host = host
+		w := httptest.NewRecorder()
+		g.ServeHTTP(w, r)
+		if let := w.Code == http.StatusTeapot; let != ours {
+			t.Errorf("host %q: %d; let in should be %t", host, w.Code, ours)
+		}
+	}
+}
+
+// TestCrossOrigin sends every unsafe request that openapi.yaml names, and others,
+// as a browser sends it for a page of another origin. Each is refused before
+// anything happens. The same requests of the service's own pages, and those of
+// programs, are not.
+func TestCrossOrigin(t *testing.T) {
+	base := startServer(t, Config{
+		Hosts: []string{"pay.example.com"}, Merchants: Merchants{AcceptAll: true},
+		TestWallet: func(context.Context, invoice.Invoice) (string, error) {
+			t.Error("a page of another origin paid")
+			return "", nil
+		},
+	}).url
+	headers := func(pairs ...string) func(*http.Request) {
+		return func(r *http.Request) {
+			for i := 0; i < len(pairs); i += 2 {
+				r.Header.Set(pairs[i], pairs[i+1])
 			}
 		}
 	}
-	if isLoopback("") {
-		t.Error("a request without a host is let in")
+	behindProxy := func(r *http.Request) { r.Host = "127.0.0.1:8080" }
+	unsafe := unsafeRequests(t)
+	unsafe = append(unsafe, [2]string{http.MethodPost, "/checkout/inv_1/test-payment"}, [2]string{http.MethodPost, "/checkout/x"},
+		[2]string{http.MethodPost, "/"}, [2]string{http.MethodPut, "/status"}, [2]string{http.MethodPatch, "/api/invoices"})
+	for _, request := range unsafe {
+		method, path := request[0], request[1]
+		for name, change := range map[string]func(*http.Request){
+			"cross-site":      headers("Sec-Fetch-Site", "cross-site", "Origin", "https://evil.example"),
+			"same-site":       headers("Sec-Fetch-Site", "same-site", "Origin", "https://evil.example.com"),
+			"an old browser":  headers("Origin", "https://evil.example"),
+			"an opaque frame": headers("Origin", "null"),
+		} {
+			a := ask(t, method, base+path, "", change)
+			if refused := a.status == http.StatusForbidden; refused == strings.HasPrefix(path, noticePath) {
+				t.Errorf("%s %s, %s: %d %s", method, path, name, a.status, a.body)
+			}
+		}
+		if path == "/checkout/inv_1/test-payment" {
+			continue // which would go on to pay
+		}
+		for name, change := range map[string]func(*http.Request){
+			"a program":                   headers(),
+			"our own page":                headers("Sec-Fetch-Site", "same-origin", "Origin", base),
+			"our page, behind a proxy":    func(r *http.Request) { headers("Origin", "https://pay.example.com")(r); behindProxy(r) },
+			"our page, an older browser":  headers("Origin", base),
+			"typed into the address line": headers("Sec-Fetch-Site", "none"),
+		} {
+			if a := ask(t, method, base+path, "", change); a.status == http.StatusForbidden {
+				t.Errorf("%s %s, %s: %d %s", method, path, name, a.status, a.body)
+			}
+		}
 	}
+}
+
+// unsafeRequests returns the methods and paths of openapi.yaml that change
+// something.
+func unsafeRequests(t *testing.T) (all [][2]string) {
+	t.Helper()
+	raw, err := os.ReadFile("../../openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var spec struct {
+		Paths map[string]map[string]any `yaml:"paths"`
+	}
+	if err := yaml.Unmarshal(raw, &spec); err != nil {
+		t.Fatal(err)
+	}
+	names := regexp.MustCompile(`\{\w+\}`)
+	for path, methods := range spec.Paths {
+		for method := range methods {
+			switch method = strings.ToUpper(method); method {
+			case http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
+				all = append(all, [2]string{method, names.ReplaceAllString(path, "x")})
+			}
+		}
+	}
+	if len(all) < 8 {
+		t.Fatalf("openapi.yaml has only %v", all)
+	}
+	return all
 }
 
 // TestSeriesAreBounded asks much and expects little of it in the metrics.
 func TestSeriesAreBounded(t *testing.T) {
-	base := startServer(t, Config{LoopbackHosts: true}).url
+	base := startServer(t, Config{}).url
 	for _, path := range []string{"/a", "/b", "/api/c", "/api//d", "/api/invoices/inv_1", "/api/invoices/inv_2"} {
 		ask(t, http.MethodGet, base+path, "")
 		ask(t, http.MethodGet, base+path, "", func(r *http.Request) { r.Host = "evil.example" })

@@ -64,10 +64,10 @@ type Config struct {
 	// KeepEvents and KeepAttempts are how long finished events, and the
 	// attempts to deliver them, are kept. Unless both are set, all are.
 	KeepEvents, KeepAttempts time.Duration
-	// LoopbackHosts refuses requests whose Host is not localhost or a loopback
-	// address. A web site cannot then reach the service through its visitors'
-	// browsers by pointing a name at 127.0.0.1 (DNS rebinding).
-	LoopbackHosts bool
+	// Hosts are the public names of the service, under which a reverse proxy
+	// passes requests on. Requests for other hosts than these, loopback ones and
+	// the address that is listened on are refused.
+	Hosts []string
 	// StopDelay is how long a service that is told to stop still takes requests
 	// while it calls itself not ready.
 	StopDelay time.Duration
@@ -101,6 +101,7 @@ type Server struct {
 	writers  *commit.Metrics
 	registry *prometheus.Registry
 	stopping atomic.Bool
+	origins  *http.CrossOriginProtection
 	budget   descriptors.Budget // of the whole process
 	dog      *watchdog.Watchdog // of the work that must go on
 }
@@ -112,6 +113,9 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	defer func() { err = errors.Join(err, cfg.Listener.Close()) }()
 	cfg.Logger = quieted(cfg.Logger)
 	s := &Server{Config: cfg, byKey: make(map[string]*chainRun), registry: prometheus.NewRegistry(), dog: watchdog.New(0)}
+	if s.origins, err = newOrigins(s.Hosts); err != nil {
+		return fmt.Errorf("public names: %w", err)
+	}
 	if s.budget, err = s.divide(); err != nil {
 		return err
 	}
