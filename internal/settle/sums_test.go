@@ -1,6 +1,7 @@
 package settle_test
 
 import (
+	"slices"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
 )
 
 // recounted returns an invoice as it is stored, and as its payments make it
@@ -24,8 +26,49 @@ func (w *world) recounted(id string) (stored, want invoice.Invoice) {
 	return stored, stored.Recount(payments)
 }
 
+// TestRunningSumsFollowEveryHistory plays the histories of TestTheChainDecides,
+// in which somebody attributes payments by hand besides. After each step the
+// sums that are kept must be those of all payments.
+func TestRunningSumsFollowEveryHistory(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		rapid.Check(t, func(r *rapid.T) {
+			m := &machine{world: db.world(t)}
+			m.draw(r)
+			r.Repeat(map[string]func(*rapid.T){
+				"create":  m.create,
+				"mine":    m.mine,
+				"reorg":   m.reorg,
+				"confirm": m.confirm,
+				"rescan":  m.rescan,
+				"fill":    m.fill,
+				"by hand": m.byHand,
+				"":        m.checkSums,
+			})
+		})
+	})
+}
+
+// byHand attributes a payment that no rule did.
+func (m *machine) byHand(r *rapid.T) {
+	found, err := m.db.store.Payments(m.t.Context(), store.PaymentFilter{
+		MerchantID: m.merchant, IncludePending: true, IncludeUnattributed: true, Limit: 100,
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+	found = slices.DeleteFunc(found, func(p store.PaymentRow) bool { return p.Attributed() || p.Status == invoice.Orphaned })
+	if len(found) == 0 {
+		return
+	}
+	p := rapid.SampledFrom(found).Draw(r, "payment")
+	if _, err := m.attribute(p, rapid.SampledFrom(m.made).Draw(r, "to")); err != nil {
+		r.Fatal(err)
+	}
+}
+
 // checkSums says that the running sums of all invoices are those of their
-// payments.
+// payments, and of the payments' refunds.
 func (m *machine) checkSums(r *rapid.T) {
 	for _, inv := range m.made {
 		stored, want := m.recounted(inv.ID)
@@ -35,6 +78,19 @@ func (m *machine) checkSums(r *rapid.T) {
 		want.Sums.Newest = stored.Sums.Newest // a bound
 		if diff := gocmp.Diff(want, stored, gocmp.Comparer(func(a, b invoice.Amount) bool { return a == b })); diff != "" {
 			r.Errorf("invoice %s (-recounted +stored):\n%s", inv.ID, diff)
+		}
+		refunds, err := m.db.store.RefundsOfInvoices(m.t.Context(), []string{inv.ID})
+		if err != nil {
+			r.Fatal(err)
+		}
+		var back invoice.Amount
+		for _, refund := range refunds {
+			if refund.Status == invoice.Confirmed {
+				back = back.Plus(refund.Amount)
+			}
+		}
+		if stored.AmountRefunded != back {
+			r.Errorf("invoice %s has %s refunded, its payments %s", inv.ID, stored.AmountRefunded, back)
 		}
 	}
 }
