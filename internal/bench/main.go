@@ -47,7 +47,7 @@ func (r report) row(cells ...any) {
 }
 
 // partNames are the names of the groups and of the parts in them.
-const partNames = "service (creates, latency, memory), chain (stored, burst, calls, backfill, singles, million), " +
+const partNames = "service (creates, latency, memory), chain (stored, burst, calls, backfill, singles, million, dust), " +
 	"deliver (deliveries, hole, dead, switching, recovery, hostile, claims)"
 
 // part is something that is measured on each database.
@@ -145,6 +145,7 @@ func (b *bench) parts(only string) ([]part, error) {
 		{"backfill", "chain", b.measureBackfill},
 		{"singles", "chain", b.measureSingles},
 		{"million", "chain", b.measureMillion},
+		{"dust", "chain", b.measureDust},
 		{"deliveries", "deliver", b.measureDeliver},
 		{"hole", "deliver", b.measureHole},
 		{"dead", "deliver", b.measureDead},

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+)
+
+const (
+	// dustPayments is how many payments of one minor unit an address gets.
+	dustPayments = 20_000
+	// dustBlock is how many of them a block holds.
+	dustBlock = 200
+)
+
+// dustMerchants knows every merchant, and all of them want events.
+type dustMerchants struct{}
+
+func (dustMerchants) Known(string) bool                  { return true }
+func (dustMerchants) WantsEvents(string) bool            { return true }
+func (dustMerchants) Tolerance(string) invoice.Tolerance { return invoice.Tolerance{} }
+
+// measureDust measures how long it takes to observe and to confirm dust whose
+// calldata names one invoice, and as much that names none. While the former is
+// observed, invoices are created.
+func (b *bench) measureDust(ctx context.Context, kind string) error {
+	untagged, err := b.dust(ctx, kind, "untagged", false)
+	if err != nil {
+		return err
+	}
+	tagged, err := b.dust(ctx, kind, "tagged", true)
+	if err != nil {
+		return err
+	}
+	what := fmt.Sprintf("%d dust payments that name one invoice", dustPayments)
+	b.report.row(kind, what+", observed", tagged.observed, untagged.observed,
+		fmt.Sprintf("%.2f", tagged.observed.Seconds()/untagged.observed.Seconds()), "ceiling: as many that name none")
+	b.report.row(kind, what+", confirmed", tagged.confirmed, untagged.confirmed,
+		fmt.Sprintf("%.2f", tagged.confirmed.Seconds()/untagged.confirmed.Seconds()), "ceiling: as many that name none")
+	b.report.row(kind, "invoices created meanwhile", tagged.created, untagged.created, "",
+		fmt.Sprintf("one after the other; the slowest took %v, and %v beside those that name none", tagged.slowest, untagged.slowest))
+	return nil
+}
+
+// dustTimes are what one run took.
+type dustTimes struct {
+	observed, confirmed time.Duration
+	created             int           // invoices, while the payments were observed
+	slowest             time.Duration // of these
+}
+
+func (b *bench) dust(ctx context.Context, kind, name string, tagged bool) (times dustTimes, err error) {
+	url, err := b.url(ctx, kind, "dust_"+name)
+	if err != nil {
+		return times, err
+	}
+	s, err := store.Open(ctx, url)
+	if err != nil {
+		return times, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	d := newDust(s)
+	if err := d.start(ctx); err != nil {
+		return times, err
+	}
+	evidence := invoice.Evidence{}
+	if tagged {
+		evidence.Calldata = d.invoice.CommitmentID
+	}
+	blocks := d.blocks(evidence)
+
+	creating, stop := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- d.create(creating, &times) }()
+	began := time.Now()
+	for i := range blocks {
+		if err = d.Observe(ctx, chain.Local, blocks[i:i+1]); err != nil {
+			break
+		}
+	}
+	times.observed = time.Since(began).Round(time.Millisecond)
+	stop()
+	if err := errors.Join(err, <-done); err != nil {
+		return times, err
+	}
+	began = time.Now()
+	err = d.confirm(ctx, blocks[len(blocks)-1].Header)
+	times.confirmed = time.Since(began).Round(time.Millisecond)
+	return times, err
+}
+
+// dust is a service, and the invoice that its chain's dust names.
+type dust struct {
+	*settle.Service
+	token   invoice.Address
+	invoice invoice.Invoice
+}
+
+func newDust(s *store.Store) *dust {
+	d := &dust{token: invoice.Address{0x70}}
+	d.Service = settle.New(settle.Config{
+		Store:     s,
+		Chains:    []chain.Chain{{Key: chain.Local, ID: 1337, Tokens: []chain.Token{{Currency: chain.USDC, Address: d.token, Decimals: 6}}}},
+		Merchants: dustMerchants{},
+		Signals:   settle.Signals{Deliveries: func() {}, Intents: func(string) {}, Look: func(string) {}},
+		Now:       time.Now,
+		Rand:      rand.Reader,
+	})
+	return d
+}
+
+// start begins the chain and creates the invoice.
+func (d *dust) start(ctx context.Context) (err error) {
+	genesis := settle.Header{Number: 1, Hash: dustHash(1), Time: time.Now().Unix()}
+	if err := d.Start(ctx, chain.Local, genesis, genesis.Number+1); err != nil {
+		return err
+	}
+	d.invoice, err = d.Create(ctx, d.request(34_000_000))
+	return err
+}
+
+func (d *dust) request(amount uint64) settle.CreateRequest {
+	return settle.CreateRequest{Draft: invoice.Draft{
+		MerchantID: "shop", Merchant: invoice.Address{0xaa}, Amount: invoice.NewAmount(amount), Currency: chain.USDC, ChainKey: chain.Local,
+		ExpiresAt: time.Now().Add(time.Hour).Unix(),
+	}}
+}
+
+// create creates invoices one after the other until the context ends.
+func (d *dust) create(ctx context.Context, times *dustTimes) error {
+	for n := uint64(1); ; n++ {
+		began := time.Now()
+		_, err := d.Create(ctx, d.request(50_000_000+10_000*n))
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		times.created++
+		times.slowest = max(times.slowest, time.Since(began).Round(100*time.Microsecond))
+	}
+}
+
+// blocks returns the blocks that hold the dust.
+func (d *dust) blocks(evidence invoice.Evidence) []settle.Block {
+	blocks := make([]settle.Block, dustPayments/dustBlock)
+	for i := range blocks {
+		number := uint64(i + 2)
+		b := settle.Block{Header: settle.Header{Number: number, Hash: dustHash(number), Parent: dustHash(number - 1), Time: time.Now().Unix()}}
+		for n := range dustBlock {
+			b.Transfers = append(b.Transfers, invoice.Transfer{
+				Position: invoice.Position{BlockNumber: number, BlockHash: b.Hash, BlockTime: b.Time, LogIndex: n},
+				ChainKey: chain.Local, TxHash: dustHash(number<<32 + uint64(n)), Token: d.token, Currency: chain.USDC,
+				From: invoice.Address{0xbb}, To: d.invoice.Merchant, Amount: invoice.NewAmount(1), Evidence: evidence,
+			})
+		}
+		blocks[i] = b
+	}
+	return blocks
+}
+
+// confirm makes all blocks final.
+func (d *dust) confirm(ctx context.Context, line settle.Header) error {
+	_, revision, err := d.Pending(ctx, chain.Local, line.Number)
+	if err != nil {
+		return err
+	}
+	return d.Confirm(ctx, chain.Local, line, revision)
+}
+
+func dustHash(n uint64) invoice.Hash {
+	return sha256.Sum256(binary.BigEndian.AppendUint64(nil, n))
+}
