@@ -22,6 +22,8 @@ type Chain struct {
 	Agree      int             // 2: a payment confirms only when two providers give the same receipt; 0 or 1: one provider's word
 
 	Purse Purse // of the writer
+	// MaxAnswer bounds each answer of a node, in bytes; 0 is MaxResponse.
+	MaxAnswer int64
 
 	// FullBloom says that every log of a block is in its header's bloom
 	// filter, so that blocks can be passed over by it. It is false where that

@@ -40,7 +40,7 @@ var (
 	// ErrNoSubscription: the endpoint's transport cannot push; use polling.
 	ErrNoSubscription = errors.New("the endpoint has no subscriptions; give a ws:// or wss:// URL to have them")
 	// ErrResponseTooLarge: the answer is longer than the endpoint's MaxAnswer.
-	ErrResponseTooLarge = errors.New("the node's answer is longer than is read")
+	ErrResponseTooLarge = errors.New("the node's answer is longer than is read, which maxAnswerMiB can raise")
 	// ErrTimeout: the node took longer than the endpoint's Timeout. That the
 	// caller's context ended is another error, context.DeadlineExceeded.
 	ErrTimeout = errors.New("the node did not answer in time")

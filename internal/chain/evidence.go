@@ -114,6 +114,25 @@ func (e *Endpoint) BlockReceipts(ctx context.Context, block invoice.Hash) ([]*Re
 	return found, nil
 }
 
+// BlockTransactions returns the hashes of all transactions of a block, in their
+// order in it. It is ErrNotFound when the node lacks the block.
+func (e *Endpoint) BlockTransactions(ctx context.Context, block invoice.Hash) ([]common.Hash, error) {
+	var found *struct {
+		Hash         common.Hash   `json:"hash"`
+		Transactions []common.Hash `json:"transactions"`
+	}
+	if err := e.call(ctx, &found, blockByHash, common.Hash(block), false); err != nil {
+		return nil, err
+	}
+	if found == nil {
+		return nil, e.lacks(blockByHash, block)
+	}
+	if invoice.Hash(found.Hash) != block {
+		return nil, e.contradiction("answered with block %s when asked for block %s", found.Hash, block)
+	}
+	return found.Transactions, nil
+}
+
 // BlockInputs returns the calldata of all transactions of a block. It is
 // ErrNotFound when the node lacks the block.
 func (e *Endpoint) BlockInputs(ctx context.Context, block invoice.Hash) (map[common.Hash][]byte, error) {

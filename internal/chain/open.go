@@ -1,5 +1,7 @@
 package chain
 
+import "cmp"
+
 // OpenPool returns a pool of endpoints at the chain's RPC URLs, in place of
 // conf.Endpoints. Close ends them.
 func OpenPool(conf PoolConfig) (*Pool, error) {
@@ -9,6 +11,7 @@ func OpenPool(conf PoolConfig) (*Pool, error) {
 		if err != nil {
 			return nil, err // those made so far have no connection yet
 		}
+		e.MaxAnswer = cmp.Or(conf.Chain.MaxAnswer, MaxResponse)
 		conf.Endpoints[i] = e
 	}
 	return NewPool(conf), nil

@@ -59,6 +59,7 @@ type chainFile struct {
 	ChainKey        string      `yaml:"chainKey"`
 	ChainID         *scalar     `yaml:"chainId"`
 	RPC             []location  `yaml:"rpc"`
+	MaxAnswerMiB    *scalar     `yaml:"maxAnswerMiB"`
 	Agree           *scalar     `yaml:"agree"`
 	Finality        *scalar     `yaml:"finality"`
 	Tokens          []tokenFile `yaml:"tokens"`

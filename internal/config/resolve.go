@@ -31,6 +31,8 @@ const (
 	MaxDecimals = 36
 	// MaxNodes is how many nodes a chain may have.
 	MaxNodes = 16
+	// MaxAnswerMiB is how large an answer of a node may be allowed to be.
+	MaxAnswerMiB = 1024
 	// MaxAgree is how many nodes can be asked to tell the same of a payment.
 	MaxAgree = 2
 )
@@ -198,6 +200,9 @@ func (r *resolver) chain(path string, f chainFile) Chain {
 		c.StartBlock = &start
 	}
 	c.RPC = r.nodes(path+".rpc", f.RPC)
+	if f.MaxAnswerMiB != nil {
+		c.MaxAnswer = int64(r.number(path+".maxAnswerMiB", *f.MaxAnswerMiB, 1, MaxAnswerMiB)) << 20
+	}
 	if f.Agree != nil {
 		c.Agree = int(r.number(path+".agree", *f.Agree, 1, MaxAgree))
 		if c.Agree > len(f.RPC) {

@@ -3,7 +3,6 @@ package watch
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/core/types"
@@ -26,6 +25,11 @@ func (w *Watcher) logsOf(ctx context.Context, n node, blocks []chain.Header, fil
 		hashes[i] = h.Hash
 	}
 	found, err := n.logsOfBlocks(ctx, hashes, filter)
+	if len(blocks) == 1 && chain.IsTooMuch(err) && ctx.Err() == nil {
+		// No smaller question is left, so another one is asked.
+		logs, err := w.logsOtherwise(ctx, n, hashes[0], filter)
+		return [][]types.Log{logs}, err
+	}
 	if err != nil || !w.Chain.FullBloom {
 		return found, err
 	}
@@ -71,20 +75,17 @@ func (w *Watcher) doubt(ctx context.Context, n node, blocks []invoice.Hash, filt
 	}
 	found := make([][]types.Log, len(blocks))
 	for i, block := range blocks {
-		receipts, err := n.BlockReceipts(ctx, block)
-		if errors.Is(err, chain.ErrUnsupported) {
+		logs, err := w.logsOfReceipts(ctx, n, block, filter)
+		switch {
+		case errors.Is(err, chain.ErrUnsupported):
 			return n.logsOfBlocks(ctx, blocks, filter)
+		case chain.IsTooMuch(err):
+			logs, err = w.logsOfEach(ctx, n, block, filter)
 		}
 		if err != nil {
-			return nil, n.failed(err)
+			return nil, err
 		}
-		for _, r := range receipts {
-			for _, l := range r.Logs {
-				if selects(filter, l) {
-					found[i] = append(found[i], l)
-				}
-			}
-		}
+		found[i] = logs
 		if len(found[i]) > 0 {
 			w.Logger.Warn("a provider left out logs that are in the block's receipts", "chain", w.Chain.Key,
 				"provider", n.String(), "block", block.String(), "logs", len(found[i]))
@@ -129,8 +130,3 @@ func (w *Watcher) consult(ctx context.Context, other node, ask func(context.Cont
 
 // errSlow is what a provider did that gave no second opinion.
 var errSlow = errors.New("gave no second opinion within " + secondOpinion.String())
-
-// selects reports whether a filter selects a log.
-func selects(f chain.LogFilter, l types.Log) bool {
-	return slices.Contains(f.Addresses, l.Address) && len(l.Topics) > 0 && slices.Contains(f.Topics, l.Topics[0])
-}

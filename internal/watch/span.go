@@ -23,6 +23,10 @@ func (w *Watcher) readSpan(ctx context.Context, n node, s span, c *census) ([]se
 		last, size := s.cut(at, w.sizersOf(n))
 		count := last - at + 1
 		part, logs, err := w.readPart(ctx, n, span{at, last, s.ranged}, c)
+		if count == 1 && at <= s.ranged && ctx.Err() == nil && chain.IsTooMuch(err) {
+			// By its hash a block's logs can be had in other ways, too.
+			part, logs, err = w.readPart(ctx, n, span{at, last, 0}, c)
+		}
 		switch {
 		case err == nil:
 		case ctx.Err() != nil || !chain.IsTooMuch(err) || !size.refused(count, err) || errors.Is(err, chain.ErrTimeout):
