@@ -76,6 +76,14 @@ func (a Amount) mulAdd(m, add uint64) (Amount, bool) {
 	return a, carry == 0
 }
 
+// divide returns a divided by n, rounded down, and what is left over.
+func (a Amount) divide(n uint64) (quotient Amount, rest uint64) {
+	for i := len(a.limb) - 1; i >= 0; i-- {
+		quotient.limb[i], rest = bits.Div64(rest, a.limb[i], n)
+	}
+	return quotient, rest
+}
+
 // Add returns a+b, and false when the sum does not fit.
 func (a Amount) Add(b Amount) (Amount, bool) {
 	var carry uint64

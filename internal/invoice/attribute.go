@@ -1,55 +1,91 @@
 package invoice
 
-// ClockSkew is how much earlier than an invoice's createdAt the block of its
-// payment may claim to be, in seconds: the service's clock and the chain's are
-// not the same.
-const ClockSkew = 15
-
-// LateWindow is how long after its expiry a transfer amount still names its
-// invoice, in seconds, as long as no open invoice uses it.
+// LateWindow is how long after its expiry an amount that was told still names
+// its invoice, in seconds, unless another rule fits.
 const LateWindow = 30 * 24 * 60 * 60
 
-// Candidate is an invoice that a transfer could be meant for. Covered says
-// that other transfers, mined in time and not orphaned, already add up to its
-// amount, or to what is enough.
+// RoundUnit is the number of minor units of which no told amount is a
+// multiple. With six decimals it is a cent: no told amount can be the price of
+// an invoice over whole cents.
+const RoundUnit = 10_000
+
+// MayTell reports whether a checkout may tell a payer to transfer the amount:
+// it is not one of the round amounts that people choose by themselves.
+func (a Amount) MayTell() bool {
+	_, rest := a.divide(RoundUnit)
+	return rest != 0
+}
+
+// Candidate is an invoice that a transfer could be meant for, and what of it
+// depends on the transfer's place on the chain.
 type Candidate struct {
 	Invoice
+	// Told says that the transfer's amount was told for this invoice before
+	// the transfer's block, and for no other one since.
+	Told bool
+	// Covered says that transfers earlier on the chain, mined in time and not
+	// orphaned, add up to the invoice's amount, or to what is enough.
 	Covered bool
+	// Remainder is what is left to pay after transfers earlier on the chain;
+	// zero unless they paid a part.
+	Remainder Amount
 }
+
+// Meant reports whether the transfer is meant for the candidate whatever
+// remains of any other: it names it, or its amount was told for it.
+func (c Candidate) Meant(t Transfer) bool {
+	return c.names(t.Evidence.Registry) || c.names(t.Evidence.Authorization) || c.names(t.Evidence.Calldata) || c.toldFor(t)
+}
+
+// toldFor reports whether the transfer's amount was told for the candidate, not
+// too long ago.
+func (c Candidate) toldFor(t Transfer) bool { return c.Told && t.BlockTime <= c.ExpiresAt+LateWindow }
+
+// Rule is a rule of attribution, by its number.
+type Rule int
+
+// The rules of attribution, in the order in which they are tried.
+const (
+	RuleRegistry      Rule = 1 + iota // the registry's Paid event
+	RuleAuthorization                 // the nonce of an ERC-3009 authorization
+	RuleCalldata                      // a commitment id at the end of the transaction's calldata
+	RuleTold                          // an amount told for a payable invoice that is not covered
+	RuleBare                          // the bare amount of one payable invoice that is not covered
+	RuleToldBefore                    // an amount told for an invoice that is covered or expired
+	RuleRemainder                     // the bare remainder of one payable invoice that is paid in part
+	RuleTolerance                     // less than the amount of one payable invoice that is not covered, within its tolerance
+)
 
 // Attribution names the invoice that a transfer pays, and how that was known.
 type Attribution struct {
 	Invoice Invoice
 	Method  Method
+	Rule    Rule
 }
 
 // Attribute finds the invoice that a transfer pays among the candidates, by
-// the first rule that fits:
-//
-//  1. the registry's Paid event,
-//  2. the nonce of an ERC-3009 authorization,
-//  3. a commitment id at the end of the transaction's calldata,
-//  4. the transfer amount of one open invoice,
-//  5. the bare amount of one open invoice that is not covered yet,
-//  6. the transfer amount of one invoice that is no longer open,
-//  7. less than the amount of one open invoice that is not covered yet, within
-//     its tolerance.
+// the first Rule that fits. It looks at the transfer's place on the chain and
+// at what lies before it, never at the present state of an invoice, so that
+// reading the chain again gives the same.
 //
 // Where a rule fits two invoices nothing is guessed, and no later rule is
 // tried: the transfer stays unattributed and ok is false. So does one of
 // nothing, and one from an address to itself.
 func Attribute(t Transfer, candidates []Candidate) (a Attribution, ok bool) {
+	uncovered := func(c Candidate) bool { return !c.Covered && c.PayableAt(t.Position) }
 	rules := []struct {
+		rule   Rule
 		method Method
 		fits   func(Candidate) bool
 	}{
-		{ByRegistry, func(c Candidate) bool { return c.names(t.Evidence.Registry) }},
-		{ByAuthorization, func(c Candidate) bool { return c.names(t.Evidence.Authorization) }},
-		{ByCalldata, func(c Candidate) bool { return c.names(t.Evidence.Calldata) }},
-		{ByTransferAmount, func(c Candidate) bool { return c.openAt(t.BlockTime) && c.TransferAmount == t.Amount }},
-		{ByAmount, func(c Candidate) bool { return c.openAt(t.BlockTime) && c.Amount == t.Amount && !c.Covered }},
-		{ByTransferAmount, func(c Candidate) bool { return c.closedBy(t.BlockTime) && c.TransferAmount == t.Amount }},
-		{ByTolerance, func(c Candidate) bool { return c.openAt(t.BlockTime) && c.Tolerates(t.Amount) && !c.Covered }},
+		{RuleRegistry, ByRegistry, func(c Candidate) bool { return c.names(t.Evidence.Registry) }},
+		{RuleAuthorization, ByAuthorization, func(c Candidate) bool { return c.names(t.Evidence.Authorization) }},
+		{RuleCalldata, ByCalldata, func(c Candidate) bool { return c.names(t.Evidence.Calldata) }},
+		{RuleTold, ByTransferAmount, func(c Candidate) bool { return c.toldFor(t) && uncovered(c) }},
+		{RuleBare, ByAmount, func(c Candidate) bool { return c.Amount == t.Amount && uncovered(c) }},
+		{RuleToldBefore, ByTransferAmount, func(c Candidate) bool { return c.toldFor(t) }},
+		{RuleRemainder, ByAmount, func(c Candidate) bool { return c.Remainder == t.Amount && uncovered(c) }},
+		{RuleTolerance, ByTolerance, func(c Candidate) bool { return c.Tolerates(t.Amount) && uncovered(c) }},
 	}
 	if t.Amount.IsZero() || t.From == t.To {
 		return Attribution{}, false // nobody has got anything
@@ -58,7 +94,7 @@ func Attribute(t Transfer, candidates []Candidate) (a Attribution, ok bool) {
 		found := 0
 		for _, c := range candidates {
 			if c.Takes(t) && rule.fits(c) {
-				a = Attribution{Invoice: c.Invoice, Method: rule.method}
+				a = Attribution{Invoice: c.Invoice, Method: rule.method, Rule: rule.rule}
 				found++
 			}
 		}
@@ -78,6 +114,13 @@ func (inv Invoice) Takes(t Transfer) bool {
 	return inv.ChainKey == t.ChainKey && inv.Token == t.Token && inv.Merchant == t.To
 }
 
+// PayableAt reports whether a transfer at that position comes after the
+// invoice was created, as far as the chain was known then, and not after its
+// expiry. Both are the chain's: no clock of this service is asked.
+func (inv Invoice) PayableAt(p Position) bool {
+	return inv.FromBlock < p.BlockNumber && p.BlockTime <= inv.ExpiresAt && inv.Status != Drafted && inv.Status != Void
+}
+
 // enough is the least sum that pays the invoice.
 func (inv Invoice) enough() Amount { return inv.Amount.Minus(inv.Tolerance) }
 
@@ -88,15 +131,4 @@ func (inv Invoice) Tolerates(a Amount) bool {
 
 func (inv Invoice) names(id Hash) bool {
 	return !id.IsZero() && inv.CommitmentID == id
-}
-
-func (inv Invoice) openAt(blockTime int64) bool {
-	return inv.Status == Open && inv.CreatedAt-ClockSkew <= blockTime && blockTime <= inv.ExpiresAt
-}
-
-// closedBy reports whether a transfer mined at blockTime came after the
-// invoice was paid or expired, but not so long after that its transfer amount
-// means nothing any more.
-func (inv Invoice) closedBy(blockTime int64) bool {
-	return !inv.openAt(blockTime) && inv.CreatedAt-ClockSkew <= blockTime && blockTime <= inv.ExpiresAt+LateWindow
 }

@@ -1,6 +1,7 @@
 package invoice_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/quittance/quittance/internal/invoice"
@@ -18,8 +19,21 @@ func openInvoice(id string) invoice.Invoice {
 	return invoice.Invoice{
 		ID: id, CommitmentID: invoice.Hash{0: 1, 1: id[0]}, MerchantID: "acme", Currency: "USDC", ChainKey: "base",
 		Terms:  invoice.Terms{Merchant: merchant, Token: token, Amount: invoice.NewAmount(100), ExpiresAt: 2000},
-		Status: invoice.Open, CreatedAt: 1000, TransferAmount: invoice.NewAmount(107),
+		Status: invoice.Open, CreatedAt: 1000, FromBlock: 4, TransferAmount: invoice.NewAmount(107),
 	}
+}
+
+// markTold marks the last of the candidates whose transfer amount the transfer has:
+// it was told for that one last.
+func markTold(t invoice.Transfer, candidates []invoice.Candidate) []invoice.Candidate {
+	candidates = slices.Clone(candidates)
+	for i := range slices.Backward(candidates) {
+		if candidates[i].TransferAmount == t.Amount {
+			candidates[i].Told = true
+			break
+		}
+	}
+	return candidates
 }
 
 func transfer(amount uint64) invoice.Transfer {
@@ -40,6 +54,15 @@ func TestAttribute(t *testing.T) {
 		return c
 	}
 	same := func(*invoice.Candidate) {}
+	covered := func(c *invoice.Candidate) { c.Covered = true }
+	remains := func(n uint64) func(*invoice.Candidate) {
+		return func(c *invoice.Candidate) { c.Remainder = invoice.NewAmount(n) }
+	}
+	in := func(amount, block uint64) invoice.Transfer {
+		m := transfer(amount)
+		m.BlockNumber = block
+		return m
+	}
 	status := func(s invoice.Status) func(*invoice.Candidate) {
 		return func(c *invoice.Candidate) { c.Status = s }
 	}
@@ -78,9 +101,13 @@ func TestAttribute(t *testing.T) {
 		{"transfer amount of a paid one", transfer(107), candidates{with(a, status(invoice.Paid))}, "a", invoice.ByTransferAmount},
 		{"transfer amount of an expired one", at(107, 2001), candidates{with(a, status(invoice.Expired))}, "a", invoice.ByTransferAmount},
 		{"transfer amount of a void one", transfer(107), candidates{with(a, status(invoice.Void))}, "a", invoice.ByTransferAmount},
-		{"bare amount of a paid one", transfer(100), candidates{with(a, status(invoice.Paid))}, "", ""},
-		{"bare amount of a covered one", transfer(100), candidates{with(a, func(c *invoice.Candidate) { c.Covered = true })}, "", ""},
-		{"transfer amount of a covered one", transfer(107), candidates{with(a, func(c *invoice.Candidate) { c.Covered = true })}, "a", invoice.ByTransferAmount},
+		{"bare amount of one that is paid by later ones", transfer(100), candidates{with(a, status(invoice.Paid))}, "a", invoice.ByAmount},
+		{"bare amount of one that is expired by now", transfer(100), candidates{with(a, status(invoice.Expired))}, "a", invoice.ByAmount},
+		{"bare amounts of two, one expired by now", transfer(100),
+			candidates{with(a, status(invoice.Expired)), with(openInvoice("c"), same)}, "", ""},
+		{"bare amount of a void one", transfer(100), candidates{with(a, status(invoice.Void))}, "", ""},
+		{"bare amount of a covered one", transfer(100), candidates{with(a, covered)}, "", ""},
+		{"transfer amount of a covered one", transfer(107), candidates{with(a, covered)}, "a", invoice.ByTransferAmount},
 		{"evidence for a paid one", tagged(9, invoice.Evidence{Calldata: a.CommitmentID}), candidates{with(a, status(invoice.Paid))}, "a", invoice.ByCalldata},
 
 		{"registry before authorization", tagged(9, invoice.Evidence{Registry: a.CommitmentID, Authorization: b.CommitmentID}),
@@ -92,41 +119,46 @@ func TestAttribute(t *testing.T) {
 		{"transfer amount before bare amount", transfer(107),
 			candidates{with(b, func(c *invoice.Candidate) { c.Amount = invoice.NewAmount(107) }), with(a, same)}, "a", invoice.ByTransferAmount},
 		{"bare amount before that of a closed one", transfer(101),
-			candidates{with(a, func(c *invoice.Candidate) { c.Status, c.TransferAmount = invoice.Paid, invoice.NewAmount(101) }), with(b, same)}, "b", invoice.ByAmount},
+			candidates{with(a, func(c *invoice.Candidate) { c.Covered, c.TransferAmount = true, invoice.NewAmount(101) }), with(b, same)}, "b", invoice.ByAmount},
+		{"bare amount of a covered one after the amount told for a covered one", transfer(101),
+			candidates{with(a, func(c *invoice.Candidate) { c.Covered, c.TransferAmount = true, invoice.NewAmount(101) }), with(b, covered)}, "a", invoice.ByTransferAmount},
 		{"evidence that nobody has is none", tagged(107, invoice.Evidence{Registry: invoice.Hash{9}, Authorization: invoice.Hash{8}, Calldata: invoice.Hash{7}}),
 			candidates{with(a, same)}, "a", invoice.ByTransferAmount},
 		{"no evidence and no commitment", transfer(9),
 			candidates{with(a, func(c *invoice.Candidate) { c.CommitmentID = invoice.Hash{} })}, "", ""},
 
-		{"two transfer amounts", transfer(107), candidates{with(a, same), with(b, func(c *invoice.Candidate) { c.TransferAmount = invoice.NewAmount(107) })}, "", ""},
+		{"told for another one since", transfer(107), candidates{with(a, same), with(b, func(c *invoice.Candidate) { c.TransferAmount = invoice.NewAmount(107) })}, "b", invoice.ByTransferAmount},
 		{"two bare amounts", transfer(100), candidates{with(a, same), with(b, func(c *invoice.Candidate) { c.Amount = invoice.NewAmount(100) })}, "", ""},
 		{"two bare amounts, one covered", transfer(100),
-			candidates{with(a, func(c *invoice.Candidate) { c.Covered = true }), with(b, func(c *invoice.Candidate) { c.Amount = invoice.NewAmount(100) })}, "b", invoice.ByAmount},
-		{"two bare amounts are not solved by a closed one", transfer(100),
+			candidates{with(a, covered), with(b, func(c *invoice.Candidate) { c.Amount = invoice.NewAmount(100) })}, "b", invoice.ByAmount},
+		{"two bare amounts are not solved by a covered one", transfer(100),
 			candidates{with(a, same), with(b, func(c *invoice.Candidate) { c.Amount = invoice.NewAmount(100) }),
-				with(openInvoice("c"), func(c *invoice.Candidate) { c.Status, c.TransferAmount = invoice.Paid, invoice.NewAmount(100) })}, "", ""},
+				with(openInvoice("c"), func(c *invoice.Candidate) { c.Covered, c.TransferAmount = true, invoice.NewAmount(100) })}, "", ""},
 		{"two of the same evidence", tagged(9, invoice.Evidence{Registry: a.CommitmentID}),
 			candidates{with(a, same), with(b, func(c *invoice.Candidate) { c.CommitmentID = a.CommitmentID })}, "", ""},
-		{"two closed ones", transfer(107), candidates{with(a, status(invoice.Paid)),
-			with(b, func(c *invoice.Candidate) { c.Status, c.TransferAmount = invoice.Paid, invoice.NewAmount(107) })}, "", ""},
-		{"open one before a closed one of the same transfer amount", transfer(107), candidates{with(a, same),
-			with(b, func(c *invoice.Candidate) { c.Status, c.TransferAmount = invoice.Paid, invoice.NewAmount(107) })}, "a", invoice.ByTransferAmount},
 
 		{"within the tolerance", transfer(95), candidates{with(ta, same), with(tb, same)}, "a", invoice.ByTolerance},
 		{"below the tolerance", transfer(94), candidates{with(ta, same), with(tb, same)}, "", ""},
 		{"within two tolerances", transfer(99), candidates{with(ta, same), with(tb, same)}, "", ""},
 		{"within two tolerances, one covered", transfer(99),
-			candidates{with(ta, func(c *invoice.Candidate) { c.Covered = true }), with(tb, same)}, "b", invoice.ByTolerance},
-		{"within the tolerance of a paid one", transfer(99), candidates{with(ta, status(invoice.Paid))}, "", ""},
+			candidates{with(ta, covered), with(tb, same)}, "b", invoice.ByTolerance},
+		{"within the tolerance of one that is paid by later ones", transfer(99), candidates{with(ta, status(invoice.Paid))}, "a", invoice.ByTolerance},
 		{"within the tolerance, too late", at(99, 2001), candidates{with(ta, same)}, "", ""},
 		{"bare amount before a tolerance", transfer(100), candidates{with(tb, same), with(ta, same)}, "a", invoice.ByAmount},
 		{"transfer amount of a closed one before a tolerance", transfer(99),
-			candidates{with(ta, same), with(b, func(c *invoice.Candidate) { c.Status, c.TransferAmount = invoice.Paid, invoice.NewAmount(99) })}, "b", invoice.ByTransferAmount},
+			candidates{with(ta, same), with(b, func(c *invoice.Candidate) { c.Covered, c.TransferAmount = true, invoice.NewAmount(99) })}, "b", invoice.ByTransferAmount},
 
-		{"block too early", at(107, 1000-invoice.ClockSkew-1), candidates{with(a, same)}, "", ""},
-		{"block as early as clocks differ", at(107, 1000-invoice.ClockSkew), candidates{with(a, same)}, "a", invoice.ByTransferAmount},
-		{"bare amount too early", at(100, 1000-invoice.ClockSkew-1), candidates{with(a, same)}, "", ""},
-		{"bare amount as early as clocks differ", at(100, 1000-invoice.ClockSkew), candidates{with(a, same)}, "a", invoice.ByAmount},
+		{"remainder", transfer(40), candidates{with(a, remains(40)), with(b, same)}, "a", invoice.ByAmount},
+		{"two remainders", transfer(40), candidates{with(a, remains(40)), with(b, remains(40))}, "", ""},
+		{"bare amount before a remainder", transfer(101), candidates{with(a, remains(101)), with(b, same)}, "b", invoice.ByAmount},
+		{"remainder before a tolerance", transfer(99), candidates{with(a, remains(99)), with(tb, same)}, "a", invoice.ByAmount},
+		{"remainder, too late", at(40, 2001), candidates{with(a, remains(40))}, "", ""},
+		{"part of a remainder", transfer(39), candidates{with(a, remains(40))}, "", ""},
+
+		{"in the block that was known when it was created", in(107, 4), candidates{with(a, same)}, "a", invoice.ByTransferAmount},
+		{"bare amount in the block that was known", in(100, 4), candidates{with(a, same)}, "", ""},
+		{"bare amount in the block above", in(100, 5), candidates{with(a, same)}, "a", invoice.ByAmount},
+		{"a clock that is wrong", at(100, 5), candidates{with(a, same)}, "a", invoice.ByAmount},
 		{"last second", at(107, 2000), candidates{with(a, same)}, "a", invoice.ByTransferAmount},
 		{"bare amount in the last second", at(100, 2000), candidates{with(a, same)}, "a", invoice.ByAmount},
 		{"a second late", at(107, 2001), candidates{with(a, same)}, "a", invoice.ByTransferAmount},
@@ -141,7 +173,7 @@ func TestAttribute(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			got, ok := invoice.Attribute(test.transfer, test.candidates)
+			got, ok := invoice.Attribute(test.transfer, markTold(test.transfer, test.candidates))
 			if ok != (test.invoice != "") {
 				t.Fatalf("attributed: %t (to %s)", ok, got.Invoice.ID)
 			}
@@ -171,8 +203,8 @@ func TestAttributeCountsNothingElse(t *testing.T) {
 		"closed":          {paid, invoice.Transfer{Amount: invoice.NewAmount(107)}},
 	} {
 		good := test.t
-		good.BlockTime, good.ChainKey, good.Token, good.From, good.To = 1500, "base", token, payer, merchant
-		c := []invoice.Candidate{{Invoice: test.inv}}
+		good.BlockNumber, good.BlockTime, good.ChainKey, good.Token, good.From, good.To = 5, 1500, "base", token, payer, merchant
+		c := markTold(good, []invoice.Candidate{{Invoice: test.inv}})
 		if _, ok := invoice.Attribute(good, c); !ok {
 			t.Fatalf("%s: the transfer itself is not attributed", name)
 		}

@@ -13,7 +13,7 @@ type Difference struct {
 	// amount that the invoice asks for; at most one of them is set.
 	Short, Over Amount
 	LateBy      int64 // seconds between expiresAt and the payment's block; 0 in time
-	Early       bool  // its block came before the invoice was created
+	Early       bool  // its block was known before the invoice was created
 	Covered     bool  // other payments cover the invoice
 	Ambiguous   bool  // another payable invoice differs by the same amount
 }
@@ -41,7 +41,7 @@ type Suggestion struct {
 // Differ returns how a transfer differs from what the invoice asks for.
 // Whether the difference is ambiguous depends on other invoices: see Suggest.
 func (n NearInvoice) Differ(t Transfer) Difference {
-	d := Difference{Covered: n.Covered, Early: n.CreatedAt-ClockSkew > t.BlockTime, LateBy: max(0, t.BlockTime-n.ExpiresAt)}
+	d := Difference{Covered: n.Covered, Early: t.BlockNumber <= n.FromBlock, LateBy: max(0, t.BlockTime-n.ExpiresAt)}
 	d.Short, d.Over = apart(t.Amount, n.Amount)
 	for _, asked := range append([]Amount{n.TransferAmount}, n.Asks...) {
 		if asked.IsZero() {

@@ -9,13 +9,13 @@ import (
 // nearInvoice asks for an amount from 1000 to 2000 Unix seconds.
 func nearInvoice(id string, amount uint64) NearInvoice {
 	return NearInvoice{Invoice: Invoice{
-		ID: id, ChainKey: "base", Status: Open, CreatedAt: 1000,
+		ID: id, ChainKey: "base", Status: Open, CreatedAt: 1000, FromBlock: 4,
 		Terms: Terms{Merchant: Address{1}, Token: Address{2}, Amount: NewAmount(amount), ExpiresAt: 2000},
 	}}
 }
 
 func nearTransfer(amount uint64, at int64) Transfer {
-	return Transfer{ChainKey: "base", Token: Address{2}, To: Address{1}, From: Address{3}, Amount: NewAmount(amount), Position: Position{BlockTime: at, BlockNumber: 9}}
+	return Transfer{ChainKey: "base", Token: Address{2}, To: Address{1}, From: Address{3}, Amount: NewAmount(amount), Position: Position{BlockTime: at, BlockNumber: uint64(at / 200)}}
 }
 
 var sameAmount = cmp.Comparer(func(a, b Amount) bool { return a == b })

@@ -62,9 +62,21 @@ type Invoice struct {
 	LineItems    []LineItem
 	CreatedAt    int64 // Unix seconds
 
+	// FromBlock is the height up to which the chain was read when the invoice
+	// was created: transfers in higher blocks can pay it. It is 0 when the chain
+	// had never been read.
+	FromBlock uint64
+	// ClosedBlock is the height up to which the chain was read when the invoice
+	// left the state open; 0 before. No block above pays it for the first time.
+	ClosedBlock uint64
+
 	// TransferAmount is the amount with a suffix that makes a plain transfer
 	// recognisable. It is zero when no suffix was free.
 	TransferAmount Amount
+	// Remaining is what is left to pay after a part was paid, confirmed or not,
+	// and RemainingTransfer is that with a suffix. Both are zero unless the
+	// invoice is open and partly paid; the second, too, when no suffix was free.
+	Remaining, RemainingTransfer Amount
 	// Tolerance is how much less than the amount is enough. It is less than the
 	// amount, and agreed when the invoice is created.
 	Tolerance Amount

@@ -2,7 +2,6 @@ package invoice
 
 import (
 	"fmt"
-	"math/bits"
 	"strings"
 )
 
@@ -35,11 +34,7 @@ func (t Tolerance) Of(amount Amount) Amount {
 // share returns so many ten-thousandths of the amount, rounded down.
 func (a Amount) share(basisPoints uint16) Amount {
 	const whole = 10_000
-	var quotient Amount
-	var rest uint64
-	for i := len(a.limb) - 1; i >= 0; i-- {
-		quotient.limb[i], rest = bits.Div64(rest, a.limb[i], whole)
-	}
+	quotient, rest := a.divide(whole)
 	// At most a itself, so it fits.
 	part, _ := quotient.mulAdd(uint64(basisPoints), rest*uint64(basisPoints)/whole)
 	return part

@@ -17,10 +17,19 @@ type accounts struct {
 	tx       *store.Tx
 	invoices map[string]invoice.Invoice // by id, as they are by now
 	changed  map[string]bool            // to be written, by id
+
+	// parts are what was left of invoices after payments of a part that were
+	// added on top of all others, in the order of the chain. Of those that are
+	// outOfOrder it is not known, nor is Remaining: payments were added below
+	// others, or taken away.
+	parts      map[string][]invoice.Amount
+	left       map[invoice.Amount][]string // the same, by amount: of which invoices
+	outOfOrder map[string]bool
 }
 
 func newAccounts(tx *store.Tx) *accounts {
-	return &accounts{tx: tx, invoices: make(map[string]invoice.Invoice), changed: make(map[string]bool)}
+	return &accounts{tx: tx, invoices: make(map[string]invoice.Invoice), changed: make(map[string]bool),
+		parts: make(map[string][]invoice.Amount), left: make(map[invoice.Amount][]string), outOfOrder: make(map[string]bool)}
 }
 
 // load reads the invoices with the ids that are not there yet. It must be
@@ -49,6 +58,7 @@ func (a *accounts) add(ctx context.Context, invoices []invoice.Invoice) error {
 		a.invoices[inv.ID] = inv
 		if inv.Sums.Stale {
 			stale = append(stale, inv.ID)
+			a.outOfOrder[inv.ID] = true
 		}
 	}
 	return a.recount(ctx, stale)
@@ -83,11 +93,42 @@ func (a *accounts) put(inv invoice.Invoice) {
 // Where it belongs to an invoice, that one must have been loaded.
 func (a *accounts) replace(was, is invoice.Payment) {
 	if was.Attributed() {
-		a.put(a.invoices[was.InvoiceID].Removing(was))
+		inv := a.invoices[was.InvoiceID].Removing(was)
+		a.outOfOrder[inv.ID] = a.outOfOrder[inv.ID] || was.Status != invoice.Orphaned
+		a.put(inv)
 	}
-	if is.Attributed() {
-		a.put(a.invoices[is.InvoiceID].Adding(is))
+	if !is.Attributed() {
+		return
 	}
+	before := a.invoices[is.InvoiceID]
+	inv := before.Adding(is)
+	if before.Sums.Newest.Before(is.Position) {
+		if inv = inv.RemainderAfter(is); inv.Remaining != before.Remaining && !inv.Remaining.IsZero() {
+			a.parts[inv.ID] = append(a.parts[inv.ID], inv.Remaining)
+			a.left[inv.Remaining] = append(a.left[inv.Remaining], inv.ID)
+		}
+	} else if is.Status != invoice.Orphaned {
+		a.outOfOrder[inv.ID] = true
+	}
+	a.put(inv)
+}
+
+// partlyPaid returns the invoices whose remainder a transfer may be, of those
+// that parts were paid of since they were loaded.
+func (a *accounts) partlyPaid(t invoice.Transfer) []invoice.Invoice {
+	ids := slices.Clone(a.left[t.Amount])
+	for id, is := range a.outOfOrder {
+		if is {
+			ids = append(ids, id)
+		}
+	}
+	var found []invoice.Invoice
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
+		if inv := a.invoices[id]; inv.Takes(t) {
+			found = append(found, inv)
+		}
+	}
+	return found
 }
 
 // confirm counts payments that are confirmed now, given in the order of the

@@ -111,7 +111,11 @@ func (s *Service) attributeBy(ctx context.Context, tx *store.Tx, c *changes, met
 	if err := accounts.undoRefund(ctx, p.Payment); err != nil {
 		return err
 	}
-	return accounts.save(ctx)
+	heights, err := tx.IndexedHeights(ctx, []string{inv.ChainKey})
+	if err != nil {
+		return err
+	}
+	return s.saveAccounts(ctx, accounts, heights[inv.ChainKey])
 }
 
 // confirmedRefunds returns the refunds of a payment that are confirmed: they

@@ -27,8 +27,7 @@ type creates struct {
 	waiting []*pendingCreate
 	running int // lanes in use
 
-	known     map[store.Settlement]bool     // recorded in the database
-	exhausted map[store.AmountKey]time.Time // amounts of which no suffix was free, and until when that is believed
+	known map[store.Settlement]bool // recorded in the database
 }
 
 type pendingCreate struct {

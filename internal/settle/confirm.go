@@ -97,8 +97,9 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, c *changes
 }
 
 // expiring runs a transaction that may move the finality line or close the
-// gap, under the chain's cursor, and expires in it the invoices that are due
-// then. Should they be more than one transaction takes, others follow.
+// gap, under the chain's cursor, and in it decides payments that waited for the
+// gap and expires the invoices that are due then. Should these be more than one
+// transaction takes, others follow.
 func (s *Service) expiring(ctx context.Context, chainKey string, fn func(tx *store.Tx, c *changes, cur *store.Cursor) error) error {
 	for {
 		full := false
@@ -110,7 +111,12 @@ func (s *Service) expiring(ctx context.Context, chainKey string, fn func(tx *sto
 			if err := fn(tx, c, &cur); err != nil {
 				return err
 			}
+			undecided, err := s.decide(ctx, tx, c, chainKey, &cur)
+			if err != nil {
+				return err
+			}
 			full, err = s.expire(ctx, tx, c, chainKey, cur)
+			full = full || undecided
 			return err
 		})
 		if err != nil || !full {
@@ -123,14 +129,21 @@ func (s *Service) expiring(ctx context.Context, chainKey string, fn func(tx *sto
 // expire expires open invoices whose expiresAt lies before the chain's final
 // block, and reports whether there may be more than it takes at once. Every
 // payment up to that block is reckoned, so none that was mined in time is
-// missed; but for the gap, so that an invoice which is older than its end
-// waits.
+// missed; but for the gap and for payments that are not decided, so that an
+// invoice which these could pay waits.
 func (s *Service) expire(ctx context.Context, tx *store.Tx, c *changes, chainKey string, cur store.Cursor) (full bool, err error) {
-	createdAfter := int64(math.MinInt64)
+	var from uint64
 	if cur.Gap != nil {
-		createdAfter = cur.Gap.LastTime + invoice.ClockSkew
+		from = cur.Gap.Last
 	}
-	due, err := tx.ExpiringInvoices(ctx, chainKey, createdAfter, cur.Confirmed.Time, expireBatch)
+	if cur.Unread != nil {
+		last, err := tx.LastUndecided(ctx, chainKey)
+		if err != nil {
+			return false, err
+		}
+		from = max(from, last)
+	}
+	due, err := tx.ExpiringInvoices(ctx, chainKey, from, cur.Confirmed.Time, expireBatch)
 	if err != nil {
 		return false, err
 	}

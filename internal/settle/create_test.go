@@ -32,7 +32,7 @@ func TestCreate(t *testing.T) {
 		want := invoice.Invoice{
 			Terms: invoice.Terms{Merchant: d.Merchant, Token: usdc, Amount: d.Amount, ExpiresAt: d.ExpiresAt},
 			ID:    inv.ID, MerchantID: w.merchant, Currency: "USDC", ChainKey: w.chainKey, Status: invoice.Open,
-			LineItems: d.LineItems, CreatedAt: start, TransferAmount: inv.TransferAmount,
+			LineItems: d.LineItems, CreatedAt: start, FromBlock: 100, TransferAmount: inv.TransferAmount,
 		}
 		want.CommitmentID = chain.CommitmentID(1337, registry, want.Terms, inv.ID)
 		if diff := cmp.Diff(want, inv, comparer); diff != "" {
@@ -271,6 +271,7 @@ func TestCreateAfterLostRows(t *testing.T) {
 			"DELETE FROM deliveries WHERE merchant_id = '" + w.merchant + "'",
 			"DELETE FROM events WHERE merchant_id = '" + w.merchant + "'",
 			"DELETE FROM intents WHERE chain_key = '" + w.chainKey + "'",
+			"DELETE FROM told_amounts WHERE chain_key = '" + w.chainKey + "'",
 			"DELETE FROM invoices WHERE merchant_id = '" + w.merchant + "'",
 			"DELETE FROM settlement_addresses WHERE merchant_id = '" + w.merchant + "'",
 		} {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
@@ -19,14 +20,14 @@ func (s *Service) Cursor(ctx context.Context, chainKey string) (Cursor, error) {
 	return Cursor{Started: err == nil, Indexed: cur.Indexed, Confirmed: cur.Confirmed, Halted: cur.Halted, Gap: cur.Gap, Revision: cur.Revision}, err
 }
 
-// Since returns the earliest time (Unix seconds) of a block that could hold a
-// payment of the chain's invoices; ok is false while there are none.
-func (s *Service) Since(ctx context.Context, chainKey string) (since int64, ok bool, err error) {
+// Waiting returns how long ago the first invoice of a chain was created, by
+// this service's clock at both times; ok is false while there is none.
+func (s *Service) Waiting(ctx context.Context, chainKey string) (d time.Duration, ok bool, err error) {
 	first, err := s.Store.FirstInvoice(ctx, chainKey)
 	if errors.Is(err, store.ErrNotFound) {
 		return 0, false, nil
 	}
-	return first.CreatedAt - invoice.ClockSkew, err == nil, err
+	return max(0, s.Now().Sub(time.Unix(first.CreatedAt, 0))), err == nil, err
 }
 
 // Start records a chain that is read for the first time. The block after the
@@ -89,7 +90,8 @@ func (s *Service) Pending(ctx context.Context, chainKey string, through uint64) 
 }
 
 // Rollback leaves the blocks above a header, which is the newest that the
-// chain still has: their payments and refunds are orphaned, and kept. It
+// chain still has: their payments and refunds are orphaned, and kept. Invoices
+// that were created since then can be paid in the blocks that follow it. It
 // returns ErrFinalityViolated when that would undo a final block, and
 // ErrCursorMoved when the header is not one that was read, below the newest.
 func (s *Service) Rollback(ctx context.Context, chainKey string, to Header) error {
@@ -109,7 +111,10 @@ func (s *Service) Rollback(ctx context.Context, chainKey string, to Header) erro
 		case to.Number >= cur.Indexed.Number, to.Number > line.Number && (len(kept) == 0 || kept[0].Hash != to.Hash):
 			return ErrCursorMoved
 		}
-		if err := orphanAbove(ctx, tx, chainKey, to.Number); err != nil {
+		if err := s.orphanAbove(ctx, tx, chainKey, to.Number); err != nil {
+			return err
+		}
+		if err := tx.BindTo(ctx, chainKey, to.Number); err != nil {
 			return err
 		}
 		if err := tx.UnseeIntents(ctx, chainKey, to.Number); err != nil {
@@ -128,7 +133,7 @@ func (s *Service) Rollback(ctx context.Context, chainKey string, to Header) erro
 
 // orphanAbove orphans the payments and refunds of blocks above the number, and
 // takes the payments out of their invoices' sums.
-func orphanAbove(ctx context.Context, tx *store.Tx, chainKey string, number uint64) error {
+func (s *Service) orphanAbove(ctx context.Context, tx *store.Tx, chainKey string, number uint64) error {
 	payments, err := tx.UnfinalPayments(ctx, chainKey, number+1, math.MaxInt64)
 	if err != nil {
 		return err
@@ -154,7 +159,7 @@ func orphanAbove(ctx context.Context, tx *store.Tx, chainKey string, number uint
 	if err := tx.OrphanAbove(ctx, chainKey, number); err != nil {
 		return err
 	}
-	return accounts.save(ctx)
+	return s.saveAccounts(ctx, accounts, number)
 }
 
 // Halt stops the chain's indexer until somebody has looked at it. Nothing

@@ -33,8 +33,9 @@ func (s *Service) Rescan(ctx context.Context, chainKey string, from uint64) (Gap
 // of them are final, and so is what they hold: unknown payments are attributed,
 // announced and confirmed at once, invoices are paid, refunds are announced,
 // and what the registry said is done. Payments that are confirmed already stay
-// as they are. The gap moves with it, in the same transaction; when it is
-// closed, the invoices expire that it held up.
+// as they are. The gap moves with it, in the same transaction. When those of its
+// blocks are read that never were, the payments are decided that waited for
+// them; when it is closed, the invoices expire that it held up.
 //
 // It returns ErrCursorMoved when the gap does not begin at the block next, or
 // when through lies beyond the gap or the finality line, and
@@ -55,7 +56,7 @@ func (s *Service) Fill(ctx context.Context, chainKey string, next uint64, blocks
 		if len(kept) == 1 && kept[0].Hash != through.Hash {
 			return fmt.Errorf("block %d of %s: %w", through.Number, chainKey, ErrFinalityViolated)
 		}
-		o := &observer{Service: s, tx: tx, changes: c, chainKey: chainKey, final: true}
+		o := &observer{Service: s, tx: tx, changes: c, chainKey: chainKey, final: true, height: cur.Indexed.Number, unread: cur.Unread}
 		if err := o.observe(ctx, blocks); err != nil {
 			return err
 		}

@@ -81,8 +81,9 @@ func (m *machine) checkRules(r *rapid.T) {
 			if t.To != m.address || len(m.made) == 0 {
 				continue // nobody's address
 			}
-			for i, inv := range m.made {
-				all[i].Covered = inv.Recount(before).Covered()
+			for i := range all {
+				all[i].Covered, all[i].Remainder = all[i].DueAt(t.Position, before)
+				all[i].Told = all[i].TransferAmount == t.Amount
 			}
 			want, ok := invoice.Attribute(t, all)
 			got := m.payment(t)

@@ -36,7 +36,7 @@ func (s *Service) Observe(ctx context.Context, chainKey string, blocks []Block) 
 		if err := tx.InsertHeaders(ctx, chainKey, headers); err != nil {
 			return err
 		}
-		o := &observer{Service: s, tx: tx, changes: c, chainKey: chainKey}
+		o := &observer{Service: s, tx: tx, changes: c, chainKey: chainKey, height: cur.Indexed.Number, unread: cur.Unread}
 		if err := o.observe(ctx, blocks); err != nil {
 			return err
 		}

@@ -18,8 +18,12 @@ type observer struct {
 	tx       *store.Tx
 	changes  *changes
 	chainKey string
-	final    bool // what is observed is final
-	moved    bool // a pending payment was found in another block than it was in
+	final    bool   // what is observed is final
+	moved    bool   // a pending payment was found in another block than it was in
+	height   uint64 // how far the chain was read before
+	// unread is the newest block that was never read, nil when there is none.
+	// What is above may depend on what it and those below it hold.
+	unread *uint64
 }
 
 // observe stores what the blocks hold, in its order.

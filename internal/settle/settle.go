@@ -59,9 +59,10 @@ type Config struct {
 // Service runs the use cases. It is safe for concurrent use.
 type Service struct {
 	Config
-	chains  map[string]chain.Chain
-	ids     *invoice.IDs
-	creates creates
+	chains   map[string]chain.Chain
+	ids      *invoice.IDs
+	creates  creates
+	suffixes *suffixes
 }
 
 // New returns a Service.
@@ -71,7 +72,7 @@ func New(cfg Config) *Service {
 		s.chains[c.Key] = c
 	}
 	s.creates.known = make(map[store.Settlement]bool)
-	s.creates.exhausted = make(map[store.AmountKey]time.Time)
+	s.suffixes = newSuffixes(cfg.Now)
 	return s
 }
 

@@ -151,8 +151,8 @@ func TestStaleSumsAreRecounted(t *testing.T) {
 				w.final()
 			},
 			"and attributed to by hand": func(w *world, inv invoice.Invoice, _ invoice.Transfer) {
-				p := w.pay(invoice.NewAmount(600_000))
-				w.mine(start+3, p)
+				p := w.pay(invoice.NewAmount(600_000)) // as much remains of a twin
+				w.mine(start+3, tagged(w.pay(invoice.NewAmount(400_000)), invoice.Evidence{Calldata: w.create().CommitmentID}), p)
 				w.final()
 				forget(w, inv.ID)
 				_, err := w.AttributeByHand(t.Context(), settle.HandAttribution{PaymentID: w.payment(p).ID, InvoiceID: inv.ID, By: "ann"})

@@ -24,6 +24,9 @@ type workbook struct {
 	refunds  map[string]invoice.Refund   // by id: those of the transfers, as they were stored
 	paid     map[store.Pair]bool         // accounts that could pay back
 
+	waiting map[invoice.Address]store.Waiting // why payments to a receiver may have to wait
+	waits   map[string]bool                   // payments that are not decided, by id
+
 	// What was found to be final: it is to be reckoned.
 	confirmed []invoice.Payment
 	refunded  []invoice.Refund
@@ -46,7 +49,7 @@ func newWorkbook(o *observer, transfers []invoice.Transfer) *workbook {
 	w := &workbook{
 		observer: o,
 		payments: make(map[string]store.PaymentRow), accounts: newAccounts(o.tx),
-		dirty: make(map[string]bool), refunds: make(map[string]invoice.Refund),
+		dirty: make(map[string]bool), refunds: make(map[string]invoice.Refund), waits: make(map[string]bool),
 	}
 	for _, t := range transfers {
 		w.entries = append(w.entries, &entry{Transfer: t})
@@ -56,7 +59,7 @@ func newWorkbook(o *observer, transfers []invoice.Transfer) *workbook {
 
 // store stores the transfers and what follows from them.
 func (w *workbook) store(ctx context.Context) error {
-	for _, load := range []func(context.Context) error{w.load, w.loadCandidates, w.loadRefunds} {
+	for _, load := range []func(context.Context) error{w.load, w.loadCandidates, w.loadWaiting, w.loadRefunds} {
 		if err := load(ctx); err != nil {
 			return err
 		}
@@ -123,21 +126,13 @@ func (w *workbook) load(ctx context.Context) error {
 // those that known payments belong to.
 func (w *workbook) loadCandidates(ctx context.Context) error {
 	var asking []*entry
-	var transfers []invoice.Transfer
 	for _, e := range w.entries {
 		if p := w.payments[e.paymentID]; e.paymentID != "" && p.Status != invoice.Confirmed && !keeps(p, e) {
-			asking, transfers = append(asking, e), append(transfers, e.Transfer)
+			asking = append(asking, e)
 		}
 	}
-	found, err := w.tx.CandidateInvoices(ctx, w.chainKey, transfers)
-	if err != nil {
+	if err := w.findCandidates(ctx, asking); err != nil {
 		return err
-	}
-	for i, e := range asking {
-		e.candidates = found[i]
-		if err := w.accounts.add(ctx, e.candidates.Invoices); err != nil {
-			return err
-		}
 	}
 	var ids []string
 	for _, p := range w.payments {
@@ -148,12 +143,39 @@ func (w *workbook) loadCandidates(ctx context.Context) error {
 	return w.accounts.load(ctx, ids...)
 }
 
-// keeps reports whether a payment that was seen before keeps its invoice now
-// that it is told of again: as long as it moves the same money and the same
-// evidence speaks for it, which a provider can have made up the first time.
-// What somebody said does not depend on evidence.
+// findCandidates finds the invoices that the transfers could be meant for.
+func (w *workbook) findCandidates(ctx context.Context, asking []*entry) error {
+	transfers := make([]invoice.Transfer, len(asking))
+	for i, e := range asking {
+		transfers[i] = e.Transfer
+	}
+	found, err := w.tx.CandidateInvoices(ctx, w.chainKey, transfers)
+	if err != nil {
+		return err
+	}
+	var invoices []invoice.Invoice
+	for i, e := range asking {
+		e.candidates = found[i]
+		for _, c := range e.candidates.Invoices {
+			invoices = append(invoices, c.Invoice)
+		}
+	}
+	return w.accounts.add(ctx, invoices)
+}
+
+// keeps reports whether what was decided of a payment stays now that its block
+// is read again, or it is mined again: as long as it moves the same money and
+// the same evidence speaks for it, which a provider can have made up the first
+// time. What somebody said does not depend on evidence. A payment that was left
+// without an invoice is looked at anew when it is mined elsewhere.
 func keeps(p store.PaymentRow, e *entry) bool {
-	return p.Attributed() && p.SameMovement(e.Transfer) && (p.Evidence == e.Evidence || p.Method.ByWord())
+	switch {
+	case !p.SameMovement(e.Transfer):
+		return false
+	case p.Attributed():
+		return p.Evidence == e.Evidence || p.Method.ByWord()
+	}
+	return p.Status == invoice.Pending && p.Evidence == e.Evidence && p.BlockHash == e.BlockHash
 }
 
 // payment stores a transfer to a settlement address. One that was seen before,
@@ -177,24 +199,37 @@ func (w *workbook) payment(ctx context.Context, e *entry) error {
 			return err
 		}
 	}
-	w.accounts.replace(was, p.Payment)
 	if w.final {
 		w.confirmed = append(w.confirmed, p.Payment)
 	}
+	w.put(was, p)
+	w.paid[store.Pair{Payer: p.From, Receiver: p.To}] = true
+	return nil
+}
+
+// put keeps a payment as it is now, to be written.
+func (w *workbook) put(was invoice.Payment, p store.PaymentRow) {
+	w.accounts.replace(was, p.Payment)
 	if !w.dirty[p.ID] {
 		w.dirty[p.ID] = true
 		w.unsaved = append(w.unsaved, p.ID)
 	}
 	w.payments[p.ID] = p
-	w.paid[store.Pair{Payer: p.From, Receiver: p.To}] = true
-	return nil
 }
 
 // attribute finds the payment's invoice and announces the payment to its
-// merchant. A transfer that pays back a payment exactly is no payment by an
-// amount that its sender was not told.
+// merchant, unless older blocks must be read first. A transfer that pays back a
+// payment exactly is no payment by an amount that its sender was not told.
 func (w *workbook) attribute(ctx context.Context, e *entry, p *invoice.Payment) error {
-	a, ok := invoice.Attribute(p.Transfer, w.weigh(e.candidates))
+	candidates, err := w.weigh(ctx, *p, e.candidates)
+	if err != nil {
+		return err
+	}
+	a, ok := invoice.Attribute(p.Transfer, candidates)
+	if w.waits[p.ID] = w.mustWait(p.Transfer, candidates, a); w.waits[p.ID] {
+		a, ok = invoice.Attribution{}, false
+		w.waiting[p.To] = store.Waiting{Unbound: true, Undecided: true}
+	}
 	if ok && a.Method.Guessed() && e.refundID != "" && w.paid[e.pair()] {
 		m, back, err := w.paidBack(ctx, e)
 		if err != nil {
@@ -211,15 +246,50 @@ func (w *workbook) attribute(ctx context.Context, e *entry, p *invoice.Payment) 
 	return w.announceReceived(w.changes, *p, a.Invoice)
 }
 
-// weigh says which of the candidates are covered, as things stand.
-func (w *workbook) weigh(found store.Candidates) []invoice.Candidate {
-	candidates := make([]invoice.Candidate, len(found.Invoices))
-	for i, inv := range found.Invoices {
-		candidates[i].Invoice = inv
-		// In a crowd nobody is ruled out: there are others that were not seen.
-		candidates[i].Covered = !found.Crowded && w.accounts.invoices[inv.ID].Covered()
+// weigh says what of the candidates is due right before a payment.
+func (w *workbook) weigh(ctx context.Context, p invoice.Payment, found store.Candidates) ([]invoice.Candidate, error) {
+	candidates := slices.Clone(found.Invoices)
+	for _, inv := range w.accounts.partlyPaid(p.Transfer) {
+		if !slices.ContainsFunc(candidates, func(c invoice.Candidate) bool { return c.ID == inv.ID }) {
+			candidates = append(candidates, invoice.Candidate{Invoice: inv})
+		}
 	}
-	return candidates
+	for i := range candidates {
+		c := &candidates[i]
+		covered, remainder, err := w.dueAt(ctx, w.accounts.invoices[c.ID], p)
+		if err != nil {
+			return nil, err
+		}
+		// In a crowd nobody is ruled out: there are others that were not seen.
+		c.Covered, c.Remainder = covered && (c.Told || !found.Crowded), remainder
+	}
+	return candidates, nil
+}
+
+// dueAt returns whether the invoice is covered right before a payment on the
+// chain, and else what remains of it. The sums say it, unless the invoice has
+// payments above, or p itself was one of its payments.
+func (w *workbook) dueAt(ctx context.Context, inv invoice.Invoice, p invoice.Payment) (bool, invoice.Amount, error) {
+	if inv.Sums.Newest.Before(p.Position) && !w.accounts.outOfOrder[inv.ID] && w.payments[p.ID].InvoiceID != inv.ID {
+		return inv.Covered(), inv.Remaining, nil
+	}
+	rows, err := w.tx.PaymentsThrough(ctx, inv.ID, p.BlockNumber)
+	if err != nil {
+		return false, invoice.Amount{}, err
+	}
+	var payments []invoice.Payment
+	for _, row := range rows {
+		if _, held := w.payments[row.ID]; !held {
+			payments = append(payments, row.Payment)
+		}
+	}
+	for _, held := range w.payments {
+		if held.ID != p.ID && held.InvoiceID == inv.ID {
+			payments = append(payments, held.Payment)
+		}
+	}
+	covered, remainder := inv.DueAt(p.Position, payments)
+	return covered, remainder, nil
 }
 
 // settle reckons what was found to be final, and writes the invoices.
@@ -227,7 +297,7 @@ func (w *workbook) settle(ctx context.Context) error {
 	if err := w.reckon(ctx, w.changes, w.accounts, w.confirmed, w.refunded); err != nil {
 		return err
 	}
-	return w.accounts.save(ctx)
+	return w.saveAccounts(ctx, w.accounts, w.height)
 }
 
 // save writes the payments that were not written yet, and links the notices
@@ -243,6 +313,9 @@ func (w *workbook) save(ctx context.Context) error {
 	w.unsaved = nil
 	clear(w.dirty)
 	if err := w.tx.SavePayments(ctx, rows); err != nil {
+		return err
+	}
+	if err := w.saveWaiting(ctx, rows); err != nil {
 		return err
 	}
 	announced, err := w.tx.Announced(ctx, rows)

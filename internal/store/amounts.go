@@ -13,53 +13,76 @@ type AmountKey struct {
 	Amount          invoice.Amount
 }
 
+// With returns the key of another amount at the same address.
+func (k AmountKey) With(a invoice.Amount) AmountKey {
+	k.Amount = a
+	return k
+}
+
 // AmountUse says what an amount that arrives at an address already means.
 type AmountUse struct {
-	// Taken: an open invoice has it, as its transfer amount or as its amount.
+	// Taken: it was told for an open invoice, or is the amount of one.
 	Taken bool
-	// Until is the newest expiresAt (Unix seconds) of the invoices that are
-	// not open any more and had it as their transfer amount; 0 when there is
-	// none since the time that was asked for.
+	// Until is the expiresAt (Unix seconds) of the invoice that it was told for
+	// last, which is closed; 0 when there is none since the time asked for.
 	Until int64
 }
 
 // AmountUses returns which of the amounts mean something, and what. Invoices
-// that are not open count as long as they expired at or after since.
+// that are closed count as long as they expired at or after since. What it
+// costs does not depend on how many invoices there are.
 func (q *queries) AmountUses(ctx context.Context, keys []AmountKey, since int64) (map[AmountKey]AmountUse, error) {
 	uses := make(map[AmountKey]AmountUse)
-	err := padded(keys, AmountKey{}, func(list []AmountKey) error { return q.amountUses(ctx, uses, list, since) })
+	numbered := make([]numberedKey, len(keys))
+	for n, k := range keys {
+		numbered[n] = numberedKey{int64(n), k}
+	}
+	err := padded(numbered, numberedKey{n: -1}, func(list []numberedKey) error {
+		return q.amountUses(ctx, list, func(n int64, taken bool, until int64) {
+			if until < since {
+				until = 0
+			}
+			if n >= 0 && (taken || until > 0) {
+				uses[keys[n]] = AmountUse{Taken: taken, Until: until}
+			}
+		})
+	})
 	return uses, err
 }
 
-func (q *queries) amountUses(ctx context.Context, uses map[AmountKey]AmountUse, keys []AmountKey, since int64) error {
+// numberedKey is an amount that is asked for, and its number among them.
+type numberedKey struct {
+	n int64
+	AmountKey
+}
+
+// toldLast finds the invoice that an amount was told for last, of those told
+// before a condition ends. The columns wanted name the amount.
+const toldLast = `FROM told_amounts AS told WHERE told.amount = wanted.moved AND told.merchant_address = wanted.receiver
+	AND told.chain_key = wanted.chain AND told.token = wanted.coin `
+
+// newestTold is the order in which amounts were told.
+const newestTold = "ORDER BY told.from_block DESC, told.invoice_id DESC LIMIT 1"
+
+// live stands for the expiry of an invoice that is open.
+const live = -1
+
+// amountUses looks up one wanted amount after the other in an index, by
+// subqueries that end with the first row: a join could read all open invoices.
+func (q *queries) amountUses(ctx context.Context, keys []numberedKey, report func(n int64, taken bool, until int64)) error {
 	rows := make([][]any, len(keys))
 	for i, k := range keys {
-		rows[i] = []any{k.Merchant.String(), k.Amount.String()}
+		rows[i] = []any{k.n, k.ChainKey, k.Merchant.String(), k.Token.String(), k.Amount.String()}
 	}
-	text, args := values([]string{"merchant", "amount"}, rows)
-	// Each part looks up one wanted amount after the other in an index: SQLite
-	// takes the tables of a CROSS JOIN in their order, and would otherwise read
-	// all open invoices.
-	part := func(columns, condition string) string {
-		return "SELECT merchant_address, chain_key, token, " + columns + " FROM wanted CROSS JOIN invoices WHERE " + condition
-	}
-	const byTransferAmount = "merchant_address = merchant AND transfer_amount = wanted.amount AND status "
-	type use struct {
-		key AmountKey
-		AmountUse
-	}
-	found, err := collect(ctx, q, func(row scanner) (u use, err error) {
-		err = row.Scan(addressCol(&u.key.Merchant), &u.key.ChainKey, addressCol(&u.key.Token), amountCol(&u.key.Amount), seconds{&u.Until})
-		u.Taken = u.Until == 0
-		return u, err
-	}, text+
-		part("transfer_amount, 0", byTransferAmount+"= 'open'")+" UNION ALL "+
-		part("invoices.amount, 0", "merchant_address = merchant AND invoices.amount = wanted.amount AND status = 'open'")+" UNION ALL "+
-		part("transfer_amount, expires_at", byTransferAmount+"<> 'open' AND expires_at >= "+parameter(len(args)+1)),
-		append(args, since)...)
-	for _, u := range found {
-		known := uses[u.key]
-		uses[u.key] = AmountUse{Taken: known.Taken || u.Taken, Until: max(known.Until, u.Until)}
-	}
+	text, args := values([]string{"n BIGINT", "chain", "receiver", "coin", "moved"}, rows)
+	_, err := collect(ctx, q, func(row scanner) (struct{}, error) {
+		var n, bare, until int64
+		err := row.Scan(&n, &bare, seconds{&until})
+		report(n, bare == 1 || until == live, max(until, 0))
+		return struct{}{}, err
+	}, text+`SELECT n, CASE WHEN EXISTS (SELECT 1 FROM invoices WHERE invoices.amount = moved AND merchant_address = receiver
+			AND chain_key || '' = chain AND token = coin AND status = 'open' LIMIT 1 OFFSET 0) THEN 1 ELSE 0 END,
+		(SELECT CASE told.live WHEN 1 THEN -1 ELSE told.expires_at END `+toldLast+newestTold+`)
+		FROM wanted`, args...)
 	return err
 }

@@ -19,31 +19,36 @@ const (
 	NearLimit = 500
 )
 
-// Candidates are the invoices that a transfer could be meant for. Crowded says
-// that there are more with its bare amount than were looked at.
+// Candidates are the invoices that a transfer could be meant for, but for what
+// the payments before it say of them. Crowded says that there are more with
+// its bare amount, or its amount as a remainder, than were looked at.
 type Candidates struct {
-	Invoices []invoice.Invoice
+	Invoices []invoice.Candidate
 	Crowded  bool
 }
 
 // add adds an invoice that is not among the candidates yet.
-func (c *Candidates) add(inv invoice.Invoice) {
-	for _, known := range c.Invoices {
+func (c *Candidates) add(inv invoice.Invoice) *invoice.Candidate {
+	for i, known := range c.Invoices {
 		if known.ID == inv.ID {
-			return
+			return &c.Invoices[i]
 		}
 	}
-	c.Invoices = append(c.Invoices, inv)
+	c.Invoices = append(c.Invoices, invoice.Candidate{Invoice: inv})
+	return &c.Invoices[len(c.Invoices)-1]
 }
 
 // CandidateInvoices returns, for each of a chain's transfers, the invoices that
 // it could be meant for: those that its evidence names, and those of its
-// receiver with its amount as transfer amount or as amount, or which tolerate
-// it, as far as they were payable at its block's time or its amount can still
-// name them.
+// receiver that its amount can name: the one for which it was told last before
+// the transfer's block, those with it as their amount or as a remainder, and
+// those that tolerate it. Whether they are open now makes no difference.
 func (q *queries) CandidateInvoices(ctx context.Context, chainKey string, transfers []invoice.Transfer) ([]Candidates, error) {
 	found := make([]Candidates, len(transfers))
 	if err := q.addNamed(ctx, transfers, found); err != nil {
+		return nil, err
+	}
+	if err := q.addTold(ctx, transfers, found); err != nil {
 		return nil, err
 	}
 	if err := q.addByAmount(ctx, transfers, found); err != nil {
@@ -77,29 +82,73 @@ func (q *queries) addNamed(ctx context.Context, transfers []invoice.Transfer, fo
 	return err
 }
 
+// wantedTransfers writes transfers as rows of the columns wantedColumns.
+func wantedTransfers(transfers []invoice.Transfer) [][]any {
+	rows := make([][]any, len(transfers))
+	for n, t := range transfers {
+		rows[n] = []any{int64(n), t.ChainKey, t.To.String(), t.Token.String(), t.Amount.String(), t.BlockTime, int64(t.BlockNumber)}
+	}
+	return rows
+}
+
+var (
+	wantedColumns = []string{"n BIGINT", "chain", "receiver", "coin", "moved", "mined BIGINT", "block BIGINT"}
+	wantedNothing = []any{int64(-1), "", "", "", "", int64(0), int64(0)}
+)
+
+// addTold adds the invoices for which the transfers' amounts were told last
+// before their blocks.
+func (q *queries) addTold(ctx context.Context, transfers []invoice.Transfer, found []Candidates) error {
+	numbers := make(map[string][]int64)
+	var ids []string
+	err := padded(wantedTransfers(transfers), wantedNothing, func(part [][]any) error {
+		text, args := values(wantedColumns, part)
+		_, err := collect(ctx, q, func(row scanner) (struct{}, error) {
+			var n int64
+			var id string
+			err := row.Scan(&n, textCol(&id))
+			if id != "" {
+				if numbers[id] == nil {
+					ids = append(ids, id)
+				}
+				numbers[id] = append(numbers[id], n)
+			}
+			return struct{}{}, err
+		}, text+"SELECT n, (SELECT told.invoice_id "+toldLast+"AND told.from_block < wanted.block "+newestTold+") FROM wanted", args...)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	invoices, err := q.InvoicesByID(ctx, ids)
+	for _, inv := range invoices {
+		for _, n := range numbers[inv.ID] {
+			found[n].add(inv).Told = true
+		}
+	}
+	return err
+}
+
 // joinLimit bounds the invoices that are found for many transfers at once.
 const joinLimit = 4 * chunkSize
 
 // The invoices that a transfer of the table wanted names by its amount, by a
-// rule each. What is reckoned with cannot be looked up: it keeps databases from
-// the index of what expires, where most of the chain's open invoices fit.
+// rule each. Those that were closed below the transfer's block are covered or
+// expired there. What is reckoned with cannot be looked up: it keeps databases
+// from the index of what expires, where most of the chain's open invoices fit.
 const (
-	ofReceiver       = "chain_key || '' = wanted.chain AND token = coin AND created_at + 0 <= latest AND "
-	byTransferAmount = ofReceiver + "expires_at + 0 >= late AND merchant_address = receiver AND transfer_amount = moved AND status "
-	byBareAmount     = ofReceiver + "expires_at + 0 >= mined AND merchant_address = receiver AND amount = moved AND status = 'open'"
+	payable     = "chain_key || '' = wanted.chain AND token = coin AND from_block + 0 < block AND expires_at + 0 >= mined AND merchant_address = receiver AND "
+	byAmount    = payable + "amount = moved AND status = 'open'"
+	byAmountWas = payable + "amount = moved AND status <> 'open' AND closed_block >= block"
+	byRemainder = payable + `id IN (SELECT invoice_id FROM told_amounts AS told WHERE told.remainder = 1 AND told.base = wanted.moved
+		AND told.merchant_address = wanted.receiver) AND (status = 'open' OR closed_block >= block)`
 )
 
-// addByAmount adds the invoices whose transfer amount or bare amount the
-// transfers have: for all at once, or one by one where they find too many.
+// addByAmount adds the invoices whose amount or remainder the transfers have:
+// for all at once, or one by one where they find too many.
 func (q *queries) addByAmount(ctx context.Context, transfers []invoice.Transfer, found []Candidates) error {
-	rows := make([][]any, len(transfers))
-	for n, t := range transfers {
-		rows[n] = []any{int64(n), t.ChainKey, t.To.String(), t.Token.String(), t.Amount.String(),
-			t.BlockTime, t.BlockTime + invoice.ClockSkew, t.BlockTime - invoice.LateWindow}
-	}
-	nothing := []any{int64(-1), "", "", "", "", int64(0), int64(0), int64(0)}
-	return padded(rows, nothing, func(part [][]any) error {
-		all, err := q.matches(ctx, part, joinLimit, byTransferAmount+"= 'open'", byTransferAmount+"<> 'open'", byBareAmount)
+	return padded(wantedTransfers(transfers), wantedNothing, func(part [][]any) error {
+		all, err := q.matches(ctx, part, joinLimit, byAmount, byAmountWas, byRemainder)
 		if err != nil {
 			return err
 		}
@@ -123,7 +172,7 @@ func (q *queries) addByAmount(ctx context.Context, transfers []invoice.Transfer,
 // addInCrowd does the same for one of the transfers, with at most
 // CandidateLimit invoices for each rule.
 func (q *queries) addInCrowd(ctx context.Context, row []any, found *Candidates) error {
-	for _, rule := range []string{byTransferAmount + "= 'open'", byTransferAmount + "<> 'open'", byBareAmount} {
+	for _, rule := range []string{byAmount, byAmountWas, byRemainder} {
 		all, err := q.matches(ctx, [][]any{row}, CandidateLimit, rule)
 		if err != nil {
 			return err
@@ -131,7 +180,7 @@ func (q *queries) addInCrowd(ctx context.Context, row []any, found *Candidates) 
 		for _, m := range all {
 			found.add(m.Invoice)
 		}
-		found.Crowded = rule == byBareAmount && len(all) == CandidateLimit
+		found.Crowded = found.Crowded || len(all) == CandidateLimit
 	}
 	return nil
 }
@@ -145,7 +194,7 @@ type match struct {
 // matches returns the invoices that the wanted transfers name by one of the
 // rules, up to a limit.
 func (q *queries) matches(ctx context.Context, wanted [][]any, limit int, rules ...string) ([]match, error) {
-	text, args := values([]string{"n BIGINT", "chain", "receiver", "coin", "moved", "mined BIGINT", "latest BIGINT", "late BIGINT"}, wanted)
+	text, args := values(wantedColumns, wanted)
 	for i, rule := range rules {
 		if i > 0 {
 			text += " UNION ALL "
@@ -176,8 +225,7 @@ func (q *queries) addTolerant(ctx context.Context, chainKey string, transfers []
 		return err
 	}
 	for n, t := range transfers {
-		named := slices.ContainsFunc(found[n].Invoices, func(inv invoice.Invoice) bool { return inv.Amount != t.Amount })
-		if named || !tolerant[t.To] {
+		if !tolerant[t.To] || slices.ContainsFunc(found[n].Invoices, func(c invoice.Candidate) bool { return c.Meant(t) }) {
 			continue
 		}
 		near, err := q.tolerantInvoices(ctx, t)
@@ -191,8 +239,14 @@ func (q *queries) addTolerant(ctx context.Context, chainKey string, transfers []
 	return nil
 }
 
-// tolerantAddresses returns which of the transfers' receivers have an open
-// invoice for which less than its amount is enough.
+// The invoices that take a little less, open and closed: each with an index.
+const (
+	tolerantOpen = "tolerance <> '0' AND status = 'open'"
+	tolerantWas  = "tolerance <> '0' AND status <> 'open'"
+)
+
+// tolerantAddresses returns which of the transfers' receivers have an invoice
+// for which less than its amount is enough.
 func (q *queries) tolerantAddresses(ctx context.Context, chainKey string, transfers []invoice.Transfer) (map[invoice.Address]bool, error) {
 	tolerant := make(map[invoice.Address]bool)
 	var receivers []invoice.Address
@@ -203,17 +257,23 @@ func (q *queries) tolerantAddresses(ctx context.Context, chainKey string, transf
 			receivers, rows = append(receivers, t.To), append(rows, []any{chainKey, t.To.String()})
 		}
 	}
-	found, err := q.existing(ctx, []string{"chain", "receiver"}, rows,
-		"invoices WHERE merchant_address = receiver AND chain_key = chain AND status = 'open' AND tolerance <> '0'")
-	for _, n := range found {
-		tolerant[receivers[n]] = true
+	for _, which := range []string{tolerantOpen, tolerantWas} {
+		found, err := q.existing(ctx, []string{"chain", "receiver"}, rows,
+			"invoices WHERE merchant_address = receiver AND chain_key = chain AND "+which)
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range found {
+			tolerant[receivers[n]] = true
+		}
 	}
-	return tolerant, err
+	return tolerant, nil
 }
 
-// tolerantInvoices returns the open invoices of the transfer's receiver for
-// which its amount is enough, though less than theirs. Where more than NearLimit
-// could be, it returns none: to tell one of them from the others is not tried.
+// tolerantInvoices returns the invoices of the transfer's receiver that were
+// payable in its block and for which its amount is enough, though less than
+// theirs. Where more than NearLimit could be, it returns none: to tell one of
+// them from the others is not tried.
 func (q *queries) tolerantInvoices(ctx context.Context, t invoice.Transfer) ([]invoice.Invoice, error) {
 	low, high := t.Amount.Plus(invoice.NewAmount(1)), t.Amount.Plus(t.Amount) // a tolerance is at most half of the amount
 	var near []invoice.Invoice
@@ -226,14 +286,16 @@ func (q *queries) tolerantInvoices(ctx context.Context, t invoice.Transfer) ([]i
 		if digits == len(high.String()) {
 			to = high.String()
 		}
-		found, err := collect(ctx, q, scanInvoice, "SELECT "+invoiceColumns+` FROM invoices
-			WHERE merchant_address = $1 AND chain_key = $2 AND token = $3 AND status = 'open' AND tolerance <> '0'
-				AND length(amount) = $4 AND amount BETWEEN $5 AND $6 LIMIT $7`,
-			t.To.String(), t.ChainKey, t.Token.String(), digits, from, to, NearLimit+1)
-		if err != nil {
-			return nil, err
+		for _, which := range []string{tolerantOpen, tolerantWas + " AND closed_block >= $7"} {
+			found, err := collect(ctx, q, scanInvoice, "SELECT "+invoiceColumns+` FROM invoices
+				WHERE merchant_address = $1 AND chain_key = $2 AND token = $3 AND from_block < $7
+					AND length(amount) = $4 AND amount BETWEEN $5 AND $6 AND `+which+" LIMIT $8",
+				t.To.String(), t.ChainKey, t.Token.String(), digits, from, to, int64(t.BlockNumber), NearLimit+1)
+			if err != nil {
+				return nil, err
+			}
+			near = append(near, found...)
 		}
-		near = append(near, found...)
 	}
 	if len(near) > NearLimit {
 		return nil, nil

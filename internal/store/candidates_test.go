@@ -15,7 +15,7 @@ import (
 )
 
 // idsOf returns those of the invoices, sorted.
-func idsOf(invoices []invoice.Invoice) []string {
+func idsOf(invoices []invoice.Candidate) []string {
 	all := []string{}
 	for _, inv := range invoices {
 		all = append(all, inv.ID)
@@ -42,7 +42,11 @@ func TestCandidatesOfMany(t *testing.T) {
 				inv.Amount = invoice.NewAmount(rapid.SampledFrom([]uint64{99, 100, 101, 105, 1000}).Draw(r, "amount"))
 				inv.Tolerance = invoice.NewAmount(rapid.SampledFrom([]uint64{0, 0, 1, 40}).Draw(r, "tolerance"))
 				inv.ExpiresAt = rapid.SampledFrom([]int64{1500, 2000}).Draw(r, "expires")
+				inv.FromBlock = rapid.SampledFrom([]uint64{0, 5, 7}).Draw(r, "from")
 				inv.Status = rapid.SampledFrom([]invoice.Status{invoice.Open, invoice.Open, invoice.Expired}).Draw(r, "status")
+				if inv.Status != invoice.Open {
+					inv.ClosedBlock = rapid.SampledFrom([]uint64{5, 9}).Draw(r, "closed")
+				}
 				if a := inv.Amount.Plus(invoice.NewAmount(rapid.Uint64Range(1, 3).Draw(r, "suffix"))); inv.Status != invoice.Open || !taken[a] {
 					inv.TransferAmount, taken[a] = a, taken[a] || inv.Status == invoice.Open
 				}
@@ -54,6 +58,7 @@ func TestCandidatesOfMany(t *testing.T) {
 				moved := samplePayment(i).Transfer
 				moved.To = address
 				moved.Amount = invoice.NewAmount(rapid.SampledFrom([]uint64{60, 98, 99, 100, 101, 102, 103, 960, 999, 1001}).Draw(r, "moved"))
+				moved.BlockNumber = rapid.SampledFrom([]uint64{5, 6, 8}).Draw(r, "block")
 				moved.BlockTime = rapid.SampledFrom([]int64{900, 1400, 1600, 2500, 2501 + invoice.LateWindow}).Draw(r, "mined")
 				if rapid.IntRange(0, 4).Draw(r, "tagged") == 0 {
 					moved.Evidence.Calldata = rapid.SampledFrom(made).Draw(r, "for").CommitmentID
@@ -69,12 +74,21 @@ func TestCandidatesOfMany(t *testing.T) {
 					r.Errorf("transfer %d (-alone +with others):\n%s", n, diff)
 				}
 				every := make([]invoice.Candidate, len(made))
+				last := -1
 				for i, inv := range made {
-					every[i].Invoice = inv
+					// What was closed below is covered there, or expired.
+					every[i].Invoice, every[i].Covered = inv, inv.Status != invoice.Open && inv.ClosedBlock < moved.BlockNumber
+					told := inv.TransferAmount == moved.Amount && inv.FromBlock < moved.BlockNumber
+					if told && (last < 0 || made[last].FromBlock < inv.FromBlock || made[last].FromBlock == inv.FromBlock && made[last].ID < inv.ID) {
+						last = i
+					}
 				}
-				found := make([]invoice.Candidate, len(all[n].Invoices))
-				for i, inv := range all[n].Invoices {
-					found[i].Invoice = inv
+				if last >= 0 {
+					every[last].Told = true
+				}
+				found := all[n].Invoices
+				for i, c := range found {
+					found[i].Covered = c.Status != invoice.Open && c.ClosedBlock < moved.BlockNumber
 				}
 				want, wantOK := invoice.Attribute(moved, every)
 				got, ok := invoice.Attribute(moved, found)

@@ -28,6 +28,9 @@ type Cursor struct {
 	Halted    string
 	Gap       *Gap
 	Revision  int64
+	// Unread is the newest block of those in the gap that were never read. It
+	// stays until the payments that waited for them are decided; nil then.
+	Unread *uint64
 }
 
 // Gap are older blocks of a chain that are still to be read, or to be read
@@ -60,11 +63,14 @@ func (g *Gap) After(through uint64) *Gap {
 
 func scanCursor(row scanner) (Cursor, error) {
 	var c Cursor
-	var next, last, lastTime sql.NullInt64
+	var next, last, lastTime, unread sql.NullInt64
 	err := row.Scan(&c.Indexed.Number, hashCol(&c.Indexed.Hash), &c.Indexed.Time,
-		&c.Confirmed.Number, hashCol(&c.Confirmed.Hash), &c.Confirmed.Time, &c.Halted, &next, &last, &lastTime, &c.Revision)
+		&c.Confirmed.Number, hashCol(&c.Confirmed.Hash), &c.Confirmed.Time, &c.Halted, &next, &last, &lastTime, &c.Revision, &unread)
 	if next.Valid {
 		c.Gap = &Gap{Next: uint64(next.Int64), Last: uint64(last.Int64), LastTime: lastTime.Int64}
+	}
+	if unread.Valid {
+		c.Unread = new(uint64(unread.Int64))
 	}
 	return c, err
 }
@@ -79,7 +85,7 @@ func (g *Gap) columns() []any {
 }
 
 const cursorQuery = `SELECT indexed_number, indexed_hash, indexed_time, confirmed_number, confirmed_hash, confirmed_time,
-	halted, gap_next, gap_last, gap_last_time, revision FROM chains WHERE chain_key = $1`
+	halted, gap_next, gap_last, gap_last_time, revision, unread_last FROM chains WHERE chain_key = $1`
 
 // Cursor returns how far the chain is read, or ErrNotFound when it never was.
 func (q *queries) Cursor(ctx context.Context, chainKey string) (Cursor, error) {
@@ -93,12 +99,12 @@ func (tx *Tx) LockCursor(ctx context.Context, chainKey string) (Cursor, error) {
 }
 
 // InsertChain records a chain that is read for the first time, from the block
-// after the header on, with a gap below or nil. It reports false when the
+// after the header on, with a gap below, none of whose blocks was ever read, or nil. It reports false when the
 // chain is there already.
 func (tx *Tx) InsertChain(ctx context.Context, chainKey string, at Header, gap *Gap) (bool, error) {
 	n, err := tx.exec(ctx, `INSERT INTO chains (chain_key, indexed_number, indexed_hash, indexed_time,
-		confirmed_number, confirmed_hash, confirmed_time, gap_next, gap_last, gap_last_time)
-		VALUES ($1, $2, $3, $4, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING`,
+		confirmed_number, confirmed_hash, confirmed_time, gap_next, gap_last, gap_last_time, unread_last)
+		VALUES ($1, $2, $3, $4, $2, $3, $4, $5, $6, $7, $6) ON CONFLICT DO NOTHING`,
 		append([]any{chainKey, int64(at.Number), at.Hash.String(), at.Time}, gap.columns()...)...)
 	return n == 1, err
 }
@@ -106,11 +112,15 @@ func (tx *Tx) InsertChain(ctx context.Context, chainKey string, at Header, gap *
 // SaveCursor writes how far the chain is read and final, its gap and its
 // revision.
 func (tx *Tx) SaveCursor(ctx context.Context, chainKey string, c Cursor) error {
+	var unread any
+	if c.Unread != nil {
+		unread = int64(*c.Unread)
+	}
 	_, err := tx.exec(ctx, `UPDATE chains SET indexed_number = $2, indexed_hash = $3, indexed_time = $4,
 		confirmed_number = $5, confirmed_hash = $6, confirmed_time = $7, halted = $8,
-		gap_next = $9, gap_last = $10, gap_last_time = $11, revision = $12 WHERE chain_key = $1`,
+		gap_next = $9, gap_last = $10, gap_last_time = $11, revision = $12, unread_last = $13 WHERE chain_key = $1`,
 		append(append([]any{chainKey, int64(c.Indexed.Number), c.Indexed.Hash.String(), c.Indexed.Time,
-			int64(c.Confirmed.Number), c.Confirmed.Hash.String(), c.Confirmed.Time, c.Halted}, c.Gap.columns()...), c.Revision)...)
+			int64(c.Confirmed.Number), c.Confirmed.Hash.String(), c.Confirmed.Time, c.Halted}, c.Gap.columns()...), c.Revision, unread)...)
 	return err
 }
 

@@ -10,7 +10,7 @@ import (
 
 const invoiceColumns = `id, commitment_id, merchant_id, merchant_address, chain_key, token, currency,
 	amount, transfer_amount, tolerance, line_items, status, exception, amount_paid, amount_refunded,
-	created_at, expires_at, settled_tx, settled_at, ` + sumColumns
+	created_at, expires_at, settled_tx, settled_at, from_block, closed_block, remaining, remaining_transfer, ` + sumColumns
 
 func scanInvoice(row scanner) (invoice.Invoice, error) {
 	var inv invoice.Invoice
@@ -18,45 +18,71 @@ func scanInvoice(row scanner) (invoice.Invoice, error) {
 		&inv.ChainKey, addressCol(&inv.Token), &inv.Currency,
 		amountCol(&inv.Amount), amountCol(&inv.TransferAmount), amountCol(&inv.Tolerance), linesCol(&inv.LineItems),
 		&inv.Status, &inv.Exception, amountCol(&inv.AmountPaid), amountCol(&inv.AmountRefunded),
-		&inv.CreatedAt, &inv.ExpiresAt, hashCol(&inv.SettledTx), seconds{&inv.SettledAt}}, sumTargets(&inv.Sums)...)...)
+		&inv.CreatedAt, &inv.ExpiresAt, hashCol(&inv.SettledTx), seconds{&inv.SettledAt},
+		&inv.FromBlock, height{&inv.ClosedBlock}, amountCol(&inv.Remaining), amountCol(&inv.RemainingTransfer)}, sumTargets(&inv.Sums)...)...)
 	return inv, err
 }
 
-// InsertInvoices inserts new invoices and returns, by id, which of them were:
-// one whose transfer amount an open invoice has already is left out.
+// InsertInvoices inserts new invoices with the amounts that their payers are
+// told and returns, by id, which of them were: one whose transfer amount is
+// told for an open invoice already is left out.
 func (tx *Tx) InsertInvoices(ctx context.Context, invoices []invoice.Invoice) (map[string]bool, error) {
-	rows := make([][]any, len(invoices))
-	for i, inv := range invoices {
+	var told []Told
+	for _, inv := range invoices {
+		if !inv.TransferAmount.IsZero() {
+			told = append(told, Told{Invoice: inv, Base: inv.Amount, Amount: inv.TransferAmount, FromBlock: inv.FromBlock})
+		}
+	}
+	inserted, err := tx.insertTold(ctx, told)
+	if err != nil {
+		return nil, err
+	}
+	var rows [][]any
+	for _, inv := range invoices {
+		if !inv.TransferAmount.IsZero() && !inserted[inv.ID] {
+			continue
+		}
+		inserted[inv.ID] = true
 		lines, err := linesText(inv.LineItems)
 		if err != nil {
 			return nil, err
 		}
-		rows[i] = []any{inv.ID, inv.CommitmentID.String(), inv.MerchantID, inv.Merchant.String(),
+		var closed any
+		if inv.Status != invoice.Open {
+			closed = int64(inv.ClosedBlock)
+		}
+		rows = append(rows, []any{inv.ID, inv.CommitmentID.String(), inv.MerchantID, inv.Merchant.String(),
 			inv.ChainKey, inv.Token.String(), inv.Currency, inv.Amount.String(), orNull(inv.TransferAmount),
-			inv.Tolerance.String(), lines, string(inv.Status), inv.CreatedAt, inv.ExpiresAt}
+			inv.Tolerance.String(), lines, string(inv.Status), inv.CreatedAt, inv.ExpiresAt, int64(inv.FromBlock), closed})
 	}
-	return tx.intoSome(ctx, insertion{
+	return inserted, tx.into(ctx, insertion{
 		table: "invoices",
 		columns: []string{"id", "commitment_id", "merchant_id", "merchant_address", "chain_key", "token", "currency",
-			"amount", "transfer_amount", "tolerance", "line_items", "status", "created_at", "expires_at"},
-		conflict: "ON CONFLICT (merchant_address, transfer_amount, chain_key, token) WHERE status = 'open' DO NOTHING",
+			"amount", "transfer_amount", "tolerance", "line_items", "status", "created_at", "expires_at", "from_block", "closed_block"},
 	}, rows)
 }
 
 // updatedColumns are those of an invoice that may change after its creation,
 // with their types where they do not hold text.
 var updatedColumns = []string{"status", "exception", "amount_paid", "amount_refunded", "settled_tx", "settled_at BIGINT",
+	"remaining", "remaining_transfer",
 	"sums_stale BIGINT", "payment_count BIGINT", "arrived_in_time", "arrived_in_time_dust", "arrived_late", "arrived_late_dust",
 	"newest_block BIGINT", "newest_log BIGINT", "due", "due_dust", "beyond_dust", "counted_block BIGINT", "counted_log BIGINT"}
 
 // UpdateInvoices writes what may change after creation: the state, what was
-// paid and refunded, and the sums of the payments. It returns ErrNotFound when
-// one of them is not there.
+// paid and refunded, what remains, and the sums of the payments. What payers
+// were told for an invoice that is not open is free for others. It returns
+// ErrNotFound when one of them is not there.
 func (tx *Tx) UpdateInvoices(ctx context.Context, invoices []invoice.Invoice) error {
 	rows := make([][]any, len(invoices))
+	var closed []string
 	for i, inv := range invoices {
+		if inv.Status != invoice.Open {
+			closed = append(closed, inv.ID)
+			inv.Remaining, inv.RemainingTransfer = invoice.Amount{}, invoice.Amount{}
+		}
 		rows[i] = append([]any{inv.ID, string(inv.Status), string(inv.Exception), inv.AmountPaid.String(), inv.AmountRefunded.String(),
-			orNull(inv.SettledTx), orNull(inv.SettledAt)}, sumValues(inv.Sums)...)
+			orNull(inv.SettledTx), orNull(inv.SettledAt), orNull(inv.Remaining), orNull(inv.RemainingTransfer)}, sumValues(inv.Sums)...)
 	}
 	set := make([]string, len(updatedColumns))
 	for i, c := range updatedColumns {
@@ -68,7 +94,22 @@ func (tx *Tx) UpdateInvoices(ctx context.Context, invoices []invoice.Invoice) er
 	if err == nil && n != int64(len(invoices)) {
 		return ErrNotFound
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return tx.closeInvoices(ctx, closed)
+}
+
+// closeInvoices notes that invoices are not open any more: how far the chain is
+// read, and that what was told for them is free.
+func (tx *Tx) closeInvoices(ctx context.Context, ids []string) error {
+	err := execIn(ctx, &tx.queries, `UPDATE invoices SET closed_block =
+		coalesce((SELECT indexed_number FROM chains WHERE chains.chain_key = invoices.chain_key), 0)
+		WHERE closed_block IS NULL AND id IN `, ids)
+	if err != nil {
+		return err
+	}
+	return execIn(ctx, &tx.queries, "UPDATE told_amounts SET live = 0 WHERE live = 1 AND invoice_id IN ", ids)
 }
 
 // Invoice returns the invoice with the id, or ErrNotFound.
@@ -115,13 +156,13 @@ func (q *queries) FirstInvoice(ctx context.Context, chainKey string) (invoice.In
 	return one(ctx, q, scanInvoice, "SELECT "+invoiceColumns+" FROM invoices WHERE chain_key = $1 ORDER BY id LIMIT 1", chainKey)
 }
 
-// ExpiringInvoices returns open invoices of the chain that were created after
-// one time and whose expiresAt lies before another (Unix seconds), those that
-// expire first first.
-func (q *queries) ExpiringInvoices(ctx context.Context, chainKey string, createdAfter, before int64, limit int) ([]invoice.Invoice, error) {
+// ExpiringInvoices returns open invoices of the chain that no transfer up to
+// the block from can pay and whose expiresAt lies before a time (Unix seconds),
+// those that expire first first.
+func (q *queries) ExpiringInvoices(ctx context.Context, chainKey string, from uint64, before int64, limit int) ([]invoice.Invoice, error) {
 	return collect(ctx, q, scanInvoice, "SELECT "+invoiceColumns+` FROM invoices
-		WHERE chain_key = $1 AND expires_at < $2 AND created_at > $3 AND status = 'open' ORDER BY expires_at LIMIT $4`,
-		chainKey, before, createdAfter, limit)
+		WHERE chain_key = $1 AND expires_at < $2 AND from_block >= $3 AND status = 'open' ORDER BY expires_at LIMIT $4`,
+		chainKey, before, int64(from), limit)
 }
 
 // where collects the conditions of a list.

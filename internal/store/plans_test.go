@@ -168,6 +168,15 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 			_, err := read.AmountUses(ctx, []store.AmountKey{{ChainKey: "base", Merchant: moved.To, Token: moved.Token, Amount: moved.Amount}}, 0)
 			return err
 		},
+		"told":           func() error { _, err := read.ToldFor(ctx, []string{"inv_1"}); return err },
+		"heights":        func() error { _, err := read.IndexedHeights(ctx, []string{"base"}); return err },
+		"through":        func() error { _, err := read.PaymentsThrough(ctx, "inv_1", 9); return err },
+		"undecided":      func() error { _, err := read.Undecided(ctx, "base", 500); return err },
+		"last undecided": func() error { _, err := read.LastUndecided(ctx, "base"); return err },
+		"waiting": func() error {
+			_, err := read.WaitingAt(ctx, "base", []invoice.Address{moved.To, moved.From})
+			return err
+		},
 		"settlements": func() error {
 			_, err := read.SettlementAddresses(ctx, "base", []invoice.Address{moved.To, moved.From})
 			return err
@@ -232,6 +241,9 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 			"confirm":    func() error { return write.ConfirmThrough(ctx, "base", 5, 1000) },
 			"unsee":      func() error { return write.UnseeIntents(ctx, "base", 5) },
 			"finish":     func() error { return write.FinishIntents(ctx, "base", 5) },
+			"bind":       func() error { return write.BindTo(ctx, "base", 500) },
+			"await":      func() error { return write.AwaitDecision(ctx, []store.PaymentRow{samplePayment(1)}) },
+			"decided":    func() error { return write.Decided(ctx, []string{"pay_1"}) },
 			"orphan":     func() error { return write.OrphanAbove(ctx, "base", 500) },
 			"forget":     func() error { return write.DeleteHeaders(ctx, "base", 5, 500) },
 			"forget key": func() error { _, err := write.DeleteIdempotencyKeys(ctx, 1, 10); return err },

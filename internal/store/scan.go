@@ -114,6 +114,17 @@ func (s seconds) Scan(src any) error {
 	return nil
 }
 
+// height reads a block's number that may be null, as 0.
+type height struct{ dst *uint64 }
+
+// Scan is database/sql's.
+func (h height) Scan(src any) error {
+	var n int64
+	err := seconds{&n}.Scan(src)
+	*h.dst = uint64(n)
+	return err
+}
+
 // orNull gives null for the zero value of a column that may be null.
 func orNull[T comparable](v T) any {
 	var zero T

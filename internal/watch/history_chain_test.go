@@ -49,7 +49,7 @@ func (s *story) mineBlock(of []*deed) {
 	for _, d := range of {
 		txs = append(txs, d.tx)
 	}
-	at := max(s.net.Head().Time+int64(s.IntN(2)), s.clock.Load()-int64(s.IntN(invoice.ClockSkew)))
+	at := max(s.net.Head().Time+int64(s.IntN(2)), s.clock.Load()-int64(s.IntN(15)))
 	s.clock.Store(max(s.clock.Load(), at-3))
 	b := s.net.MineAt(at, txs...)
 	for _, d := range of {

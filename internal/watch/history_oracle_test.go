@@ -153,7 +153,7 @@ func (v *verdict) pays(m *move, p store.PaymentRow) {
 func (v *verdict) compareAttribution(m *move, p store.PaymentRow) {
 	may := map[string]bool{}
 	for _, b := range m.of.at {
-		for _, id := range v.mayPay(m, b.Time) {
+		for _, id := range v.mayPay(m, b) {
 			may[id] = true
 		}
 	}
@@ -166,9 +166,9 @@ func (v *verdict) compareAttribution(m *move, p store.PaymentRow) {
 // none stands for no order.
 const none = ""
 
-// mayPay returns the orders that the transfer may be for when it is mined at a
-// time. There are several when it depends on what was seen first.
-func (v *verdict) mayPay(m *move, at int64) []string {
+// mayPay returns the orders that the transfer may be for when it is mined in a
+// block. There are several when it depends on what was seen first.
+func (v *verdict) mayPay(m *move, b *chaintest.Block) []string {
 	switch m.aim {
 	case named, byExact:
 		return []string{m.order.ID}
@@ -179,11 +179,11 @@ func (v *verdict) mayPay(m *move, at int64) []string {
 	var open []*order
 	choice := false
 	for _, o := range v.orders {
-		if o.amount != m.order.amount || o.Merchant != m.to || at > o.ExpiresAt || o.CreatedAt-invoice.ClockSkew > at {
+		if o.amount != m.order.amount || o.Merchant != m.to || b.Time > o.ExpiresAt || b.Number <= v.bound(o) {
 			continue
 		}
 		open = append(open, o)
-		choice = choice || v.others(m, o) >= o.enough || o.number > m.of.number
+		choice = choice || v.others(m, o) >= o.enough || o.number > m.of.number || b.Number <= o.FromBlock
 	}
 	ids := []string{none}
 	if choice || len(open) == 1 {
@@ -195,6 +195,16 @@ func (v *verdict) mayPay(m *move, at int64) []string {
 		return ids[1:]
 	}
 	return ids
+}
+
+// bound returns the block that the order is bound to. A reorg may have lowered
+// it since it was created.
+func (v *verdict) bound(o *order) uint64 {
+	inv, err := v.db.store.Invoice(v.Context(), o.ID)
+	if err != nil {
+		v.Fatal(err)
+	}
+	return inv.FromBlock
 }
 
 // others returns how much may have been seen of other transfers that pay the

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
@@ -12,9 +13,9 @@ import (
 type Ledger interface {
 	// Cursor returns how far the chain is read.
 	Cursor(ctx context.Context, chainKey string) (settle.Cursor, error)
-	// Since returns the earliest time of a block that could hold a payment,
-	// for a chain that was never read; ok is false while there can be none.
-	Since(ctx context.Context, chainKey string) (since int64, ok bool, err error)
+	// Waiting returns how long ago the first invoice of a chain that was never
+	// read was created; ok is false while there is none.
+	Waiting(ctx context.Context, chainKey string) (d time.Duration, ok bool, err error)
 	// Start begins a chain that was never read: at counts as read and final,
 	// but for a gap of blocks from..at.Number that is still to be filled; there
 	// is none when from lies above at.

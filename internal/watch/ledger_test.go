@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
@@ -21,7 +22,7 @@ type record struct {
 // breach of it by the watcher.
 type memory struct {
 	settlement map[invoice.Address]bool
-	since      int64 // of the first invoice; 0 without one
+	waiting    *time.Duration // since the first invoice was created; nil without one
 
 	mu       sync.Mutex
 	cursor   settle.Cursor
@@ -103,8 +104,11 @@ func (m *memory) Headers(_ context.Context, _ string, from, to uint64) ([]settle
 	return found, nil
 }
 
-func (m *memory) Since(context.Context, string) (int64, bool, error) {
-	return m.since, m.since != 0, nil
+func (m *memory) Waiting(context.Context, string) (time.Duration, bool, error) {
+	if m.waiting == nil {
+		return 0, false, nil
+	}
+	return *m.waiting, true, nil
 }
 
 func (m *memory) Watched(_ context.Context, _ string, accounts []invoice.Address) (map[invoice.Address]bool, error) {

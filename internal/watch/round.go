@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
@@ -190,10 +191,16 @@ func (w *Watcher) load(ctx context.Context, n node, t told, line uint64, agreed 
 	return nil
 }
 
+// beginMargin is how much older than the first invoice the blocks are from which
+// on a chain is read that was never read before.
+const beginMargin = time.Hour
+
 // start begins a chain that was never read, at the line: what lies above is
 // read from there on, and what lies below and is to be read becomes a gap. That
 // is what follows the configured block, or the creation of the first invoice:
-// invoices can be older than the first answer of a provider. While the
+// invoices can be older than the first answer of a provider. How long ago that
+// was is counted back from the chain's own time, and some more: the service's
+// clock may be wrong, but not by how much it advanced. While the
 // provider knows no line, nothing begins: from block 0 on there would be years
 // to read.
 func (w *Watcher) start(ctx context.Context, n node, t told, line uint64) error {
@@ -204,10 +211,10 @@ func (w *Watcher) start(ctx context.Context, n node, t told, line uint64) error 
 	from := line + 1
 	if first := w.Chain.StartBlock; first != nil {
 		from = min(from, max(*first, 1)) // block 0 holds no transactions
-	} else if since, ok, err := w.Ledger.Since(ctx, w.Chain.Key); err != nil {
+	} else if waiting, ok, err := w.Ledger.Waiting(ctx, w.Chain.Key); err != nil {
 		return err
 	} else if ok {
-		older, err := before(ctx, n, line, since)
+		older, err := before(ctx, n, line, t.head.Time-int64((waiting+beginMargin)/time.Second))
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,153 @@
+package settle
+
+import (
+	"context"
+	"slices"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// decideBatch is how many payments one transaction decides at most.
+const decideBatch = 500
+
+// decide finds the invoices of payments that waited for older blocks to be
+// read, in the order of the chain, once these are. It reports whether there may
+// be more than it takes at once.
+func (s *Service) decide(ctx context.Context, tx *store.Tx, c *changes, chainKey string, cur *store.Cursor) (more bool, err error) {
+	if cur.Unread == nil || cur.Gap != nil && cur.Gap.Next <= *cur.Unread {
+		return false, nil
+	}
+	rows, err := tx.Undecided(ctx, chainKey, decideBatch)
+	if err != nil {
+		return false, err
+	}
+	ids := make([]string, len(rows))
+	var transfers []invoice.Transfer
+	for i, p := range rows {
+		ids[i] = p.ID
+		if !p.Attributed() && p.Status != invoice.Orphaned {
+			transfers = append(transfers, p.Transfer)
+		}
+	}
+	o := &observer{Service: s, tx: tx, changes: c, chainKey: chainKey, height: cur.Indexed.Number}
+	if err := newWorkbook(o, transfers).decide(ctx); err != nil {
+		return false, err
+	}
+	if err := tx.Decided(ctx, ids); err != nil {
+		return false, err
+	}
+	if more = len(rows) == decideBatch; more {
+		return true, nil
+	}
+	cur.Unread = nil
+	return false, tx.SaveCursor(ctx, chainKey, *cur)
+}
+
+// decide attributes stored payments, in the order of the entries, as if they
+// were observed now. Refunds of theirs come along.
+func (w *workbook) decide(ctx context.Context) error {
+	if err := w.load(ctx); err != nil {
+		return err
+	}
+	if err := w.findCandidates(ctx, w.entries); err != nil {
+		return err
+	}
+	if err := w.loadRefunds(ctx); err != nil {
+		return err
+	}
+	for _, e := range w.entries {
+		p := w.payments[e.paymentID]
+		was := p.Payment
+		if err := w.attribute(ctx, e, &p.Payment); err != nil {
+			return err
+		}
+		if !p.Attributed() {
+			continue
+		}
+		if p.Status == invoice.Confirmed {
+			w.confirmed = append(w.confirmed, p.Payment)
+		}
+		w.put(was, p)
+		if err := w.noRefund(ctx, e); err != nil {
+			return err
+		}
+		refunds, err := confirmedRefunds(ctx, w.tx, p.ID)
+		if err != nil {
+			return err
+		}
+		for i := range refunds {
+			refunds[i].InvoiceID, refunds[i].MerchantID = p.InvoiceID, p.MerchantID
+		}
+		w.refunded = append(w.refunded, refunds...)
+	}
+	if err := w.save(ctx); err != nil {
+		return err
+	}
+	return w.settle(ctx)
+}
+
+// loadWaiting finds out at which of the receivers payments have to wait for
+// blocks that were never read.
+func (w *workbook) loadWaiting(ctx context.Context) (err error) {
+	if w.unread == nil {
+		return nil
+	}
+	var receivers []invoice.Address
+	for _, e := range w.entries {
+		if e.paymentID != "" && !slices.Contains(receivers, e.To) {
+			receivers = append(receivers, e.To)
+		}
+	}
+	w.waiting, err = w.tx.WaitingAt(ctx, w.chainKey, receivers)
+	return err
+}
+
+// mustWait reports whether the blocks that were never read can change what the
+// rules say of a transfer. They can pay invoices alone that were created
+// before the chain was first read; and a transfer that waits can be meant for
+// any invoice of its receiver.
+func (w *workbook) mustWait(t invoice.Transfer, candidates []invoice.Candidate, a invoice.Attribution) bool {
+	if w.unread == nil || t.BlockNumber <= *w.unread {
+		return false
+	}
+	at := w.waiting[t.To]
+	if !at.Unbound && !at.Undecided {
+		return false
+	}
+	bound := !at.Undecided
+	var rivals bool // for which it counts what was paid before
+	for _, c := range candidates {
+		bound = bound && c.FromBlock > 0
+		rivals = rivals || !c.Told && c.Amount == t.Amount
+	}
+	switch a.Rule {
+	case invoice.RuleRegistry, invoice.RuleAuthorization, invoice.RuleCalldata:
+		return false
+	case invoice.RuleTold, invoice.RuleToldBefore:
+		return rivals && !bound
+	case invoice.RuleBare:
+		return !bound
+	}
+	return true
+}
+
+// saveWaiting marks those of the payments that wait, and no other.
+func (w *workbook) saveWaiting(ctx context.Context, payments []store.PaymentRow) error {
+	if w.unread == nil {
+		return nil
+	}
+	var waiting []store.PaymentRow
+	var decided []string
+	for _, p := range payments {
+		if w.waits[p.ID] {
+			waiting = append(waiting, p)
+		} else {
+			decided = append(decided, p.ID)
+		}
+	}
+	if err := w.tx.Decided(ctx, decided); err != nil {
+		return err
+	}
+	return w.tx.AwaitDecision(ctx, waiting)
+}

@@ -1,0 +1,120 @@
+package store
+
+import (
+	"context"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// Told is an amount that the payers of an invoice are told to transfer.
+type Told struct {
+	Invoice   invoice.Invoice
+	Base      invoice.Amount // what is due: the invoice's amount, or a remainder of it
+	Amount    invoice.Amount // Base with a suffix; zero when none is free, for remainders alone
+	FromBlock uint64         // the height up to which the chain is read; transfers above can mean it
+	Remainder bool           // Base is a remainder
+}
+
+// toldInsertion leaves out an amount that is told for an open invoice.
+var toldInsertion = insertion{
+	table: "told_amounts",
+	columns: []string{"invoice_id", "base", "amount", "merchant_address", "chain_key", "token",
+		"from_block", "expires_at", "remainder", "live"},
+	conflict: "ON CONFLICT (amount, merchant_address, chain_key, token) WHERE live = 1 DO NOTHING",
+}
+
+// insertTold records the transfer amounts of invoices and returns the ids of
+// those for which it did. An amount that is told for another open invoice is
+// left out.
+func (tx *Tx) insertTold(ctx context.Context, told []Told) (map[string]bool, error) {
+	return tx.intoSome(ctx, toldInsertion, toldRows(told))
+}
+
+// InsertRemainders records remainders and returns, by invoice, those for which
+// it did. One whose amount is told for another open invoice is left out.
+func (tx *Tx) InsertRemainders(ctx context.Context, told []Told) (map[string][]invoice.Amount, error) {
+	inserted := make(map[string][]invoice.Amount)
+	for _, t := range told { // few, and seldom
+		found, err := tx.intoSome(ctx, toldInsertion, toldRows([]Told{t}))
+		if err != nil {
+			return nil, err
+		}
+		if found[t.Invoice.ID] {
+			inserted[t.Invoice.ID] = append(inserted[t.Invoice.ID], t.Base)
+		}
+	}
+	return inserted, nil
+}
+
+func toldRows(told []Told) [][]any {
+	rows := make([][]any, len(told))
+	for i, t := range told {
+		inv := t.Invoice
+		rows[i] = []any{inv.ID, t.Base.String(), orNull(t.Amount), inv.Merchant.String(), inv.ChainKey, inv.Token.String(),
+			int64(t.FromBlock), inv.ExpiresAt, bit(t.Remainder), bit(inv.Status == invoice.Open)}
+	}
+	return rows
+}
+
+func bit(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// ToldFor returns the amounts that were told for remainders of the invoices,
+// by invoice and base. One for which no suffix was free is zero.
+func (q *queries) ToldFor(ctx context.Context, invoiceIDs []string) (map[string]map[invoice.Amount]invoice.Amount, error) {
+	type row struct {
+		id           string
+		base, amount invoice.Amount
+	}
+	found, err := inChunks(invoiceIDs, func(chunk []any) ([]row, error) {
+		return collect(ctx, q, func(s scanner) (r row, err error) {
+			err = s.Scan(&r.id, amountCol(&r.base), amountCol(&r.amount))
+			return r, err
+		}, "SELECT invoice_id, base, amount FROM told_amounts WHERE remainder = 1 AND invoice_id IN "+list(0, len(chunk)), chunk...)
+	})
+	told := make(map[string]map[invoice.Amount]invoice.Amount)
+	for _, r := range found {
+		if told[r.id] == nil {
+			told[r.id] = make(map[invoice.Amount]invoice.Amount)
+		}
+		told[r.id][r.base] = r.amount
+	}
+	return told, err
+}
+
+// BindTo binds the open invoices of the chain that are bound above a height to
+// it, and the amounts told for them: the blocks above were replaced, and those
+// that replace them can hold transfers to these invoices.
+func (tx *Tx) BindTo(ctx context.Context, chainKey string, height uint64) error {
+	for _, update := range []string{
+		`UPDATE told_amounts SET from_block = $2 WHERE from_block > $2 AND invoice_id IN
+			(SELECT id FROM invoices WHERE chain_key = $1 AND from_block > $2 AND status = 'open')`,
+		`UPDATE told_amounts SET from_block = $2 WHERE chain_key = $1 AND from_block > $2 AND live = 1 AND remainder = 1`,
+		`UPDATE invoices SET from_block = $2 WHERE chain_key = $1 AND from_block > $2 AND status = 'open'`,
+	} {
+		if _, err := tx.exec(ctx, update, chainKey, int64(height)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// IndexedHeights returns the newest block that was read of each of the chains,
+// as far as they were read.
+func (q *queries) IndexedHeights(ctx context.Context, chainKeys []string) (map[string]uint64, error) {
+	heights := make(map[string]uint64)
+	_, err := inChunks(chainKeys, func(chunk []any) ([]struct{}, error) {
+		return collect(ctx, q, func(row scanner) (struct{}, error) {
+			var key string
+			var number uint64
+			err := row.Scan(&key, &number)
+			heights[key] = number
+			return struct{}{}, err
+		}, "SELECT chain_key, indexed_number FROM chains WHERE chain_key IN "+list(0, len(chunk)), chunk...)
+	})
+	return heights, err
+}

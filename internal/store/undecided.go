@@ -1,0 +1,89 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"slices"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// AwaitDecision marks payments as not decided: what they pay depends on older
+// blocks.
+func (tx *Tx) AwaitDecision(ctx context.Context, payments []PaymentRow) error {
+	rows := make([][]any, len(payments))
+	for i, p := range payments {
+		rows[i] = []any{p.ID, p.ChainKey, p.To.String(), int64(p.BlockNumber), p.LogIndex}
+	}
+	return tx.into(ctx, insertion{"undecided_payments", []string{"payment_id", "chain_key", "to_address", "block_number", "log_index"},
+		"ON CONFLICT (payment_id) DO UPDATE SET to_address = excluded.to_address, block_number = excluded.block_number, log_index = excluded.log_index"}, rows)
+}
+
+// Decided removes the marks of payments.
+func (tx *Tx) Decided(ctx context.Context, paymentIDs []string) error {
+	return execIn(ctx, &tx.queries, "DELETE FROM undecided_payments WHERE payment_id IN ", paymentIDs)
+}
+
+// Undecided returns the payments of the chain that are not decided, in the
+// order of the chain, up to a limit.
+func (q *queries) Undecided(ctx context.Context, chainKey string, limit int) ([]PaymentRow, error) {
+	ids, err := collect(ctx, q, func(row scanner) (id string, err error) {
+		err = row.Scan(&id)
+		return id, err
+	}, "SELECT payment_id FROM undecided_payments WHERE chain_key = $1 ORDER BY block_number, log_index LIMIT $2", chainKey, limit)
+	if err != nil {
+		return nil, err
+	}
+	order := make(map[string]int, len(ids))
+	for i, id := range ids {
+		order[id] = i
+	}
+	found, err := q.PaymentsByID(ctx, ids)
+	slices.SortFunc(found, func(a, b PaymentRow) int { return cmp.Compare(order[a.ID], order[b.ID]) })
+	return found, err
+}
+
+// LastUndecided returns the block of the newest payment of the chain that is
+// not decided, 0 when there is none.
+func (q *queries) LastUndecided(ctx context.Context, chainKey string) (uint64, error) {
+	return one(ctx, q, func(row scanner) (uint64, error) {
+		var number sql.NullInt64
+		err := row.Scan(&number)
+		return uint64(number.Int64), err
+	}, "SELECT max(block_number) FROM undecided_payments WHERE chain_key = $1", chainKey)
+}
+
+// Waiting says why what is paid to an address may not be decided while older
+// blocks are unread.
+type Waiting struct {
+	Unbound   bool // it has invoices that were created before the chain was first read
+	Undecided bool // it has payments that are not decided
+}
+
+// WaitingAt returns, for each of the addresses, what waits there.
+func (q *queries) WaitingAt(ctx context.Context, chainKey string, addresses []invoice.Address) (map[invoice.Address]Waiting, error) {
+	rows := make([][]any, len(addresses))
+	for i, a := range addresses {
+		rows[i] = []any{chainKey, a.String()}
+	}
+	waiting := make(map[invoice.Address]Waiting, len(addresses))
+	for _, of := range []struct {
+		rows string
+		set  func(*Waiting)
+	}{
+		{"invoices WHERE merchant_address = receiver AND chain_key = chain AND from_block = 0", func(w *Waiting) { w.Unbound = true }},
+		{"undecided_payments WHERE to_address = receiver AND chain_key = chain", func(w *Waiting) { w.Undecided = true }},
+	} {
+		found, err := q.existing(ctx, []string{"chain", "receiver"}, rows, of.rows)
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range found {
+			at := waiting[addresses[n]]
+			of.set(&at)
+			waiting[addresses[n]] = at
+		}
+	}
+	return waiting, nil
+}
