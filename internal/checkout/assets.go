@@ -22,6 +22,9 @@ var styleSheet []byte
 //go:embed static/checkout.js
 var script []byte
 
+//go:embed static/claim.js
+var claimScript []byte
+
 //go:embed static/icon.svg
 var icon []byte
 
@@ -37,6 +40,7 @@ type asset struct {
 var assets = map[string]asset{
 	"checkout.css": newAsset("checkout.css", "text/css; charset=utf-8", styleSheet),
 	"checkout.js":  newAsset("checkout.js", "text/javascript; charset=utf-8", script),
+	"claim.js":     newAsset("claim.js", "text/javascript; charset=utf-8", claimScript),
 	"icon.svg":     newAsset("icon.svg", "image/svg+xml", icon),
 }
 

@@ -30,7 +30,8 @@ type checkData struct {
 	view
 	Ask     question
 	Verdict *verdict
-	Refresh int // seconds until the page is to be loaded again; 0 for never
+	Claim   *claimForm // nil when there is nothing to claim
+	Refresh int        // seconds until the page is to be loaded again; 0 for never
 }
 
 // question is the form that asks for a transaction's hash.
@@ -46,27 +47,37 @@ func (c *Checkout) check(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	data := checkData{view: newView(s), Ask: question{InvoiceID: s.invoice.ID, Typed: r.URL.Query().Get("tx")}}
-	if data.Ask.Typed == "" {
-		return c.render(w, r, http.StatusOK, "check.html", data)
+	typed := r.URL.Query().Get("tx")
+	if typed == "" {
+		return c.render(w, r, http.StatusOK, "check.html", checkData{view: newView(s), Ask: question{InvoiceID: s.invoice.ID}})
 	}
-	tx, err := parseTxHash(data.Ask.Typed)
+	tx, err := parseTxHash(typed)
 	if err != nil {
-		data.Ask.Problem = err.Error()
-		data.Ask.Typed = strings.ToValidUTF8(data.Ask.Typed[:min(len(data.Ask.Typed), maxShown)], "")
-		return c.render(w, r, http.StatusBadRequest, "check.html", data)
+		ask := question{s.invoice.ID, strings.ToValidUTF8(typed[:min(len(typed), maxShown)], ""), err.Error()}
+		return c.render(w, r, http.StatusBadRequest, "check.html", checkData{view: newView(s), Ask: ask})
 	}
-	data.Ask.Typed = tx.String()
-	found, err := c.lookUp(r, s, tx)
+	data, err := c.judged(r, s, tx)
 	if err != nil {
 		return err
 	}
+	return c.render(w, r, http.StatusOK, "check.html", data)
+}
+
+// judged returns the page about a transaction.
+func (c *Checkout) judged(r *http.Request, s subject, tx invoice.Hash) (checkData, error) {
+	found, err := c.lookUp(r, s, tx)
+	if err != nil {
+		return checkData{}, err
+	}
 	v := s.judge(found)
-	data.Verdict = &v
+	data := checkData{view: newView(s), Ask: question{InvoiceID: s.invoice.ID, Typed: tx.String()}, Verdict: &v}
 	if v.Changing {
 		data.Refresh = seconds(RefreshCheck)
 	}
-	return c.render(w, r, http.StatusOK, "check.html", data)
+	if v.Claimable != nil && c.claims != nil && s.invoice.Status != invoice.Drafted && s.invoice.Status != invoice.Void {
+		data.Claim, err = c.claimForm(r.Context(), s, *v.Claimable)
+	}
+	return data, err
 }
 
 // maxShown is how much of what was typed is shown again, in bytes.

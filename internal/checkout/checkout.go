@@ -46,6 +46,9 @@ type Reader interface {
 	// PaymentsOfTransaction returns the payments that a transaction made on any
 	// of the chains, in the order of its logs.
 	PaymentsOfTransaction(ctx context.Context, chainKeys []string, tx invoice.Hash) ([]store.PaymentRow, error)
+	// InvoiceClaims reports whether a claim to the payment is kept for the
+	// invoice.
+	InvoiceClaims(ctx context.Context, invoiceID, paymentID string) (bool, error)
 	// Cursor returns how far a chain is read, or store.ErrNotFound.
 	Cursor(ctx context.Context, chainKey string) (store.Cursor, error)
 }
@@ -56,11 +59,13 @@ type TestWallet func(ctx context.Context, inv invoice.Invoice) (txHash string, e
 
 // Config is what a Checkout is made of. All of it must be set, but TestWallet
 // may be nil: then nobody is offered to pay with it. Without an Inspector a
-// payer's question about a transaction is answered from what is stored alone.
+// payer's question about a transaction is answered from what is stored alone,
+// and without Claims nobody is asked to claim a payment.
 type Config struct {
 	Reader     Reader
 	Chains     []chain.Chain // those that the service is configured with
 	Inspector  Inspector
+	Claims     Claims
 	TestWallet TestWallet // for the development chain alone
 	// Origins refuses unsafe requests of other origins; nil takes those of the
 	// request's own host alone.
@@ -75,7 +80,9 @@ type Checkout struct {
 	chains     map[string]chain.Chain
 	chainKeys  []string
 	inspector  Inspector
-	lookups    limiter       // of what the inspector is asked
+	lookups    limiter // of what the inspector is asked
+	claims     Claims
+	claimed    limiter       // of the claims
 	inspecting chan struct{} // holds an element for each lookup under way
 	testWallet TestWallet
 	sameOrigin *http.CrossOriginProtection
@@ -91,7 +98,7 @@ func New(c Config) *Checkout {
 	}
 	return &Checkout{
 		reader: c.Reader, chains: chains, chainKeys: keysOf(c.Chains), testWallet: c.TestWallet,
-		inspector: c.Inspector, inspecting: make(chan struct{}, MaxLookups),
+		claims: c.Claims, inspector: c.Inspector, inspecting: make(chan struct{}, MaxLookups),
 		sameOrigin: cmp.Or(c.Origins, http.NewCrossOriginProtection()), now: c.Now, logger: c.Logger,
 	}
 }
@@ -106,6 +113,10 @@ func (c *Checkout) Routes(mux *http.ServeMux) {
 	get("/checkout/{id}", c.page)
 	get("/checkout/{id}/status", c.status)
 	get("/checkout/{id}/check", c.check)
+	if c.claims != nil {
+		mux.Handle("POST /checkout/{id}/claim", c.serve(c.claim))
+		mux.Handle("/checkout/{id}/claim", c.serve(methodNotAllowed("POST")))
+	}
 	for _, a := range assets {
 		get(a.Path, c.asset(a))
 	}

@@ -70,6 +70,7 @@ type world struct {
 	payments []invoice.Payment
 	others   []invoice.Payment // of other invoices, or of none
 	nodes    Inspector
+	claims   claims
 	cursor   store.Cursor
 	chain    chain.Chain
 	now      int64
@@ -131,6 +132,10 @@ func (w *world) PaymentsOfTransaction(_ context.Context, _ []string, tx invoice.
 	return rows, w.err
 }
 
+func (w *world) InvoiceClaims(_ context.Context, invoiceID, paymentID string) (bool, error) {
+	return w.claims.kept == invoiceID+" "+paymentID, w.err
+}
+
 func (w *world) Cursor(context.Context, string) (store.Cursor, error) {
 	if w.unread {
 		return store.Cursor{}, store.ErrNotFound
@@ -141,7 +146,7 @@ func (w *world) Cursor(context.Context, string) (store.Cursor, error) {
 func (w *world) handler() http.Handler {
 	mux := http.NewServeMux()
 	New(Config{
-		Reader: w, Chains: []chain.Chain{w.chain}, Inspector: w.nodes, TestWallet: w.wallet,
+		Reader: w, Chains: []chain.Chain{w.chain}, Inspector: w.nodes, Claims: &w.claims, TestWallet: w.wallet,
 		Now: w.present, Logger: slog.New(slog.DiscardHandler),
 	}).Routes(mux)
 	return mux

@@ -58,6 +58,8 @@ var (
 		"Open the invoice's own page and press the button there."}
 	errTestWallet = &refusal{http.StatusBadGateway, "The test wallet could not pay",
 		"Nothing was sent. Go back to the invoice and try again; the service's log says why it failed."}
+	errBadForm = &refusal{http.StatusBadRequest, "This is not what the form sends",
+		"Go back to the invoice and try again from there."}
 	errTooOften = &refusal{http.StatusTooManyRequests, "Too many questions at once",
 		"Wait a minute, and load this page again. A payment that you have sent is not lost."}
 	errBusy = &refusal{http.StatusServiceUnavailable, "This takes longer than it should",

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -158,10 +159,14 @@ func TestErrorsKeepTheirTextInside(t *testing.T) {
 
 func TestAssetsMayBeKept(t *testing.T) {
 	w := newWorld()
-	page := w.page(t)
+	w.others = []invoice.Payment{unattributed(4_890_123, present)}
 	var paths []string
-	for _, e := range append(page.named("link"), page.named("script")...) {
-		paths = append(paths, e.attrs["href"]+e.attrs["src"])
+	for _, page := range []*element{w.page(t), w.check(t, tx.String())} {
+		for _, e := range append(page.named("link"), page.named("script")...) {
+			if path := e.attrs["href"] + e.attrs["src"]; !slices.Contains(paths, path) {
+				paths = append(paths, path)
+			}
+		}
 	}
 	if len(paths) != len(assets) {
 		t.Errorf("the page loads %q; there are %d assets", paths, len(assets))

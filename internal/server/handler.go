@@ -20,7 +20,8 @@ func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	rest.Routes(mux)
 	checkout.New(checkout.Config{
-		Reader: s.store, Chains: chains, Inspector: s.inspector(), TestWallet: s.TestWallet, Origins: s.origins, Now: s.Now, Logger: s.Logger,
+		Reader: s.store, Chains: chains, Inspector: s.inspector(), Claims: s.settle, TestWallet: s.TestWallet,
+		Origins: s.origins, Now: s.Now, Logger: s.Logger,
 	}).Routes(mux)
 	for at, h := range map[string]http.Handler{
 		"/healthz": http.HandlerFunc(live),

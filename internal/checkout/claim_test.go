@@ -1,0 +1,146 @@
+package checkout
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+)
+
+// claims answers every claim with the same error, and remembers it.
+type claims struct {
+	made []settle.Claim
+	err  error
+	kept string // invoice and payment that a claim is kept for
+}
+
+func (c *claims) Claim(_ context.Context, claim settle.Claim) (settle.ClaimResult, error) {
+	c.made = append(c.made, claim)
+	return settle.ClaimKept, c.err
+}
+
+func (w *world) claim(h http.Handler, form url.Values, header ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "http://pay.example/checkout/"+testID+"/claim", strings.NewReader(form.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	answer := httptest.NewRecorder()
+	h.ServeHTTP(answer, r)
+	return answer
+}
+
+func claimable() *world {
+	w := newWorld()
+	w.others = []invoice.Payment{unattributed(4_890_123, present)}
+	return w
+}
+
+func TestClaimForm(t *testing.T) {
+	w := claimable()
+	page := w.check(t, tx.String())
+	if got, want := page.id(t, "claim-text").text[0], chain.ClaimText(1337, w.invoice, tx); got != want {
+		t.Errorf("the text to sign is\n%q\nwant\n%q", got, want)
+	}
+	forms := posts(page)
+	if len(forms) != 2 {
+		t.Fatalf("%d forms, want one for a signature and one without", len(forms))
+	}
+	for _, f := range forms {
+		if f.attrs["action"] != "/checkout/"+testID+"/claim" || f.named("input")[0].attrs["value"] != tx.String() {
+			t.Errorf("a form sends to %q", f.attrs["action"])
+		}
+	}
+	if words := page.id(t, "claim").words(); strings.Contains(words, "has been told") || !strings.Contains(words, chain.Checksum(payerAddress)) {
+		t.Errorf("the form reads %s", words)
+	}
+	w.claims.kept = testID + " pay_1"
+	page = w.check(t, tx.String())
+	if words := page.id(t, "claim").words(); len(posts(page)) != 1 || !strings.Contains(words, "corner-cafe has been told that it is yours") {
+		t.Errorf("a claim that is kept: %s", words)
+	}
+}
+
+func TestNothingIsClaimedThatSomebodyHas(t *testing.T) {
+	w := newWorld()
+	p := payment(4_900_777, 11, present, invoice.Confirmed)
+	p.InvoiceID = "inv_secret"
+	w.others = []invoice.Payment{p}
+	if n := len(posts(w.check(t, tx.String()))); n != 0 {
+		t.Errorf("%d forms claim a payment of another invoice", n)
+	}
+	w = claimable()
+	w.invoice.Status = invoice.Void
+	if n := len(posts(w.check(t, tx.String()))); n != 0 {
+		t.Errorf("%d forms claim a payment for an invoice that is void", n)
+	}
+}
+
+func TestClaim(t *testing.T) {
+	w := claimable()
+	back := "/checkout/" + testID + "/check?tx=" + tx.String()
+	answer := w.claim(w.handler(), url.Values{"tx": {tx.String()}, "signature": {" 0xab\n\tcd "}})
+	if answer.Code != http.StatusSeeOther || answer.Header().Get("Location") != back {
+		t.Fatalf("status %d to %q", answer.Code, answer.Header().Get("Location"))
+	}
+	if want := (settle.Claim{InvoiceID: testID, TxHash: tx, Signature: "0xabcd"}); len(w.claims.made) != 1 || w.claims.made[0] != want {
+		t.Errorf("claimed is %+v, want %+v", w.claims.made, want)
+	}
+	for name, test := range map[string]struct {
+		err    error
+		status int
+		says   string
+	}{
+		"no signature":    {chain.ErrSignature, http.StatusBadRequest, "This is not a signature."},
+		"another account": {settle.ErrNotThePayer, http.StatusForbidden, "signed by another account"},
+		"too many":        {settle.ErrTooManyClaims, http.StatusConflict, "Contact corner-cafe"},
+		"taken meanwhile": {settle.ErrNothingToClaim, http.StatusSeeOther, ""},
+		"a fault":         {errors.New("a bug"), http.StatusInternalServerError, "fault is ours"},
+	} {
+		w.claims.err = test.err
+		answer := w.claim(w.handler(), url.Values{"tx": {tx.String()}, "signature": {"0xabcd"}})
+		if answer.Code != test.status || !strings.Contains(answer.Body.String(), test.says) {
+			t.Errorf("%s: status %d: %s", name, answer.Code, answer.Body)
+		}
+	}
+}
+
+func TestClaimsFromElsewhereAreRefused(t *testing.T) {
+	w := claimable()
+	good := url.Values{"tx": {tx.String()}}
+	for _, foreign := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Origin", "http://evil.example"}, {"Origin", "null"}} {
+		if got := w.claim(w.handler(), good, foreign...).Code; got != http.StatusForbidden {
+			t.Errorf("%v: status %d", foreign, got)
+		}
+	}
+	for name, form := range map[string]url.Values{
+		"no transaction": {}, "no hash": {"tx": {"0x12"}}, "too long": {"tx": {tx.String()}, "signature": {strings.Repeat("a", MaxClaimForm)}},
+	} {
+		if got := w.claim(w.handler(), form).Code; got != http.StatusBadRequest {
+			t.Errorf("%s: status %d", name, got)
+		}
+	}
+	if got := w.ask(http.MethodGet, "/checkout/"+testID+"/claim"); got.Code != http.StatusMethodNotAllowed || got.Header().Get("Allow") != "POST" {
+		t.Errorf("GET answers %d", got.Code)
+	}
+	if len(w.claims.made) != 0 {
+		t.Errorf("%d claims were made", len(w.claims.made))
+	}
+	h := w.handler()
+	for i := range ClaimsOfInvoice + 1 {
+		want := http.StatusSeeOther
+		if i == ClaimsOfInvoice {
+			want = http.StatusTooManyRequests
+		}
+		if got := w.claim(h, good).Code; got != want {
+			t.Errorf("claim %d answers %d, want %d", i, got, want)
+		}
+	}
+}
