@@ -97,7 +97,10 @@ func TestWhatBecameOfATransaction(t *testing.T) {
 			warn, []string{"The amount is right"}},
 		"the amount, late": {func(w *world) { w.others = []invoice.Payment{unattributed(4_900_000, expires+60)} },
 			warn, []string{"after the time to pay had ended"}},
-		"the amount, before the invoice": {func(w *world) { w.others = []invoice.Payment{unattributed(4_900_000, created-60)} },
+		"the amount, before the invoice": {func(w *world) {
+			w.invoice.FromBlock = 11
+			w.others = []invoice.Payment{unattributed(4_900_000, created-60)}
+		},
 			warn, []string{"before this invoice was created"}},
 		"a second payment": {func(w *world) {
 			first := payment(4_900_123, 12, present, invoice.Confirmed)

@@ -30,19 +30,10 @@ type plain struct {
 // call is a call of the registry that pays the invoice.
 type call struct{ Registry, Arguments string }
 
-// payInFull asks for the transfer amount. Without one, no plain transfer is
-// sure to be recognised: the invoice must be named.
+// payInFull asks for the transfer amount.
 func (s subject) payInFull() *instruction {
 	inv := s.invoice
-	p := s.instruct(inv.Amount)
-	if !inv.TransferAmount.IsZero() {
-		p.Plain = &plain{
-			Amount: s.major(inv.TransferAmount),
-			Extra:  s.major(inv.TransferAmount.Minus(inv.Amount)),
-			Link: fmt.Sprintf("ethereum:%s@%d/transfer?address=%s&uint256=%s",
-				p.Token, s.chain.ID, p.Address, inv.TransferAmount),
-		}
-	}
+	p := s.instruct(inv.Amount, inv.TransferAmount)
 	if !s.chain.Registry.IsZero() {
 		t := chain.ContractTerms(inv.Terms, inv.ID)
 		p.Call = &call{chain.Checksum(s.chain.Registry), fmt.Sprintf("(%s, %s, %s, %d, 0x%x)",
@@ -51,19 +42,39 @@ func (s subject) payInFull() *instruction {
 	return p
 }
 
-// payRest asks for what is missing after a part has arrived. No transfer
-// amount belongs to that, and the registry takes the whole alone.
+// payRest asks for what is missing after a part has arrived, by a transfer
+// amount of its own. The registry takes the whole alone.
 func (s subject) payRest() *instruction {
-	return s.instruct(s.invoice.Missing())
+	return s.instruct(s.rest(), s.invoice.RemainingTransfer)
 }
 
-func (s subject) instruct(due invoice.Amount) *instruction {
-	return &instruction{
+// rest returns what is missing after a part has arrived, as it was told.
+func (s subject) rest() invoice.Amount {
+	if s.invoice.Remaining.IsZero() {
+		return s.invoice.Missing()
+	}
+	return s.invoice.Remaining
+}
+
+// instruct asks for an amount that is due, and for the transfer amount that was
+// chosen for it. Without one, no plain transfer is sure to be recognised: the
+// invoice must be named.
+func (s subject) instruct(due, transfer invoice.Amount) *instruction {
+	p := &instruction{
 		Address: chain.Checksum(s.invoice.Merchant),
 		Token:   chain.Checksum(s.invoice.Token),
 		Due:     s.major(due),
 		Data:    taggedTransfer(s.invoice, due),
 	}
+	if !transfer.IsZero() {
+		p.Plain = &plain{
+			Amount: s.major(transfer),
+			Extra:  s.major(transfer.Minus(due)),
+			Link: fmt.Sprintf("ethereum:%s@%d/transfer?address=%s&uint256=%s",
+				p.Token, s.chain.ID, p.Address, transfer),
+		}
+	}
+	return p
 }
 
 // taggedTransfer returns the calldata of an ERC-20 transfer to the merchant

@@ -95,6 +95,40 @@ func TestWithoutTransferAmountTheInvoiceMustBeNamed(t *testing.T) {
 	}
 }
 
+// A payer who paid a part pays the rest as the whole: by a plain transfer from
+// any wallet.
+func TestTheRestIsPaidByAPlainTransfer(t *testing.T) {
+	w := newWorld()
+	w.payments = []invoice.Payment{payment(2_000_000, 11, present, invoice.Pending)}
+	w.invoice.Remaining, w.invoice.RemainingTransfer = invoice.NewAmount(2_900_000), invoice.NewAmount(2_900_456)
+	page := w.page(t)
+	pay := page.id(t, "pay")
+	address := chain.Checksum(merchantAddress)
+	for _, want := range []string{"Send exactly 2.900456 USDC", "The 0.000456 USDC on top of 2.90 tells", "To this address on Local test chain " + address} {
+		if !strings.Contains(pay.words(), want) {
+			t.Errorf("the page does not say %q:\n%s", want, pay.words())
+		}
+	}
+	if got := copies(pay); len(got) < 2 || got[0] != "2.900456" || got[1] != address {
+		t.Errorf("the first buttons copy %q, want the amount and the address", got)
+	}
+	link := "ethereum:" + chain.Checksum(tokenAddress) + "@1337/transfer?address=" + address + "&uint256=2900456"
+	if a := pay.named("a"); len(a) != 1 || a[0].attrs["href"] != link {
+		t.Errorf("the wallet link is not %s", link)
+	}
+	if n := len(pay.named("svg")); n != 2 {
+		t.Errorf("the page shows %d codes, want 2", n)
+	}
+	if words := page.id(t, "status").words(); !strings.Contains(words, "2.00 USDC has arrived of 4.90 USDC; 2.90 USDC is missing.") {
+		t.Errorf("the status says %s", words)
+	}
+	w.others = []invoice.Payment{unattributed(2_890_456, present)}
+	w.payments[0].TxHash = testHash(1)
+	if words := w.check(t, tx.String()).id(t, "verdict").words(); !strings.Contains(words, "0.009544 USDC less than this invoice asks for") {
+		t.Errorf("a rest that is too little: %s", words)
+	}
+}
+
 func TestTheRestIsPaidByNamingTheInvoice(t *testing.T) {
 	w := newWorld()
 	w.payments = []invoice.Payment{payment(2_000_000, 11, present, invoice.Confirmed)}

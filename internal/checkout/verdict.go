@@ -212,7 +212,7 @@ func (s subject) asks() []invoice.Amount {
 	if !s.invoice.Partial() {
 		return nil
 	}
-	return []invoice.Amount{s.invoice.Missing()}
+	return []invoice.Amount{s.rest(), s.invoice.RemainingTransfer}
 }
 
 // covered reports whether the invoice has its money.

@@ -40,7 +40,9 @@ func (s subject) words(st state) (headline string, text []string) {
 func (s subject) partialWords() (string, []string) {
 	inv := s.invoice
 	return "A part has arrived", []string{
-		fmt.Sprintf("%s has arrived of %s; %s is missing.", s.money(inv.Sums.InTime), s.money(inv.Amount), s.money(inv.Missing()))}
+		fmt.Sprintf("%s has arrived of %s; %s is missing.", s.money(inv.Amount.Minus(s.rest())), s.money(inv.Amount), s.money(s.rest())),
+		"What is missing can be paid below. It must arrive in time, too.",
+	}
 }
 
 func (s subject) paidWords() (string, []string) {
