@@ -84,7 +84,10 @@ func standing(d *client.Delivery) string {
 	if d.Attempts > 0 {
 		words += " after " + count(d.Attempts, "attempt")
 	}
-	if d.Status == client.DeliveryPending {
+	switch {
+	case d.WaitingFor == client.DeliveryWaitEndpoint:
+		words += ", waiting for an endpoint"
+	case d.Status == client.DeliveryPending:
 		words += ", next " + clock(d.NextAttemptAt)
 	}
 	return words

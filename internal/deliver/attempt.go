@@ -3,7 +3,6 @@ package deliver
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -13,17 +12,12 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// errNoEndpoint is recorded for an attempt that had nowhere to go. It counts
-// as one: the merchant has until the deadline to configure an endpoint.
-var errNoEndpoint = errors.New("no webhook URL is configured")
-
 // job is a delivery, the lease on it, and where it goes.
 type job struct {
 	store.Delivery
-	leaseID    string
-	until      time.Time // when the lease ends
-	endpoint   Endpoint
-	configured bool // the merchant has one
+	leaseID  string
+	until    time.Time // when the lease ends
+	endpoint Endpoint
 }
 
 // deliver makes one attempt and has its outcome recorded.
@@ -35,17 +29,19 @@ func (w *Worker) deliver(ctx context.Context, j job, r *recorder) finished {
 	// After a long outage of this service one attempt is owed all the same.
 	if started.After(deadline) && j.Attempts > j.Since {
 		w.Metrics.failed.Inc()
-		w.Logger.ErrorContext(ctx, "webhook delivery failed: its deadline passed before it could be attempted again",
-			"delivery", j.ID, "merchant", j.MerchantID, "attempts", j.Attempts)
+		w.lines.add("late:"+j.MerchantID, func(count int) {
+			w.Logger.ErrorContext(ctx, "webhook deliveries failed: their deadlines passed before they could be attempted again",
+				"merchant", j.MerchantID, "delivery", j.ID, "deliveries", count)
+		})
 		o.Status, o.FinishedMS = store.DeliveryFailed, started.UnixMilli()
 		return finished{outcome: o, recorded: r.record(ctx, j, o)}
 	}
-	a := answer{err: errNoEndpoint}
-	if j.configured {
-		a = w.exchange(ctx, j.endpoint, message{id: j.ID, event: j.EventType, body: j.Body}, started)
-	}
+	a := w.exchange(ctx, j.endpoint, message{id: j.ID, event: j.EventType, body: j.Body}, started)
 	if a.severed {
-		w.Logger.ErrorContext(ctx, "webhook exchange did not end within its time limit; its connection was closed", "delivery", j.ID, "merchant", j.MerchantID)
+		w.lines.add("severed:"+j.MerchantID, func(count int) {
+			w.Logger.ErrorContext(ctx, "webhook exchanges did not end within their time limit; their connections were closed",
+				"merchant", j.MerchantID, "delivery", j.ID, "exchanges", count)
+		})
 	}
 	if a.err != nil && ctx.Err() != nil {
 		return finished{outcome: o} // cut off by this worker, which says nothing of the endpoint
@@ -60,10 +56,8 @@ func (w *Worker) deliver(ctx context.Context, j job, r *recorder) finished {
 	if ended.Before(started) {
 		ended = started // the clock was set back
 	}
-	if j.configured {
-		v := w.verdict(a, started, ended)
-		o.Change = func(b store.Breaker) store.Breaker { return after(b, v, w.Limits.PerMerchant) }
-	}
+	v := w.verdict(a, started, ended)
+	o.Change = func(b store.Breaker) store.Breaker { return after(b, v, w.Limits.PerMerchant) }
 	made := a.attempt(j.Attempts+1, started, ended)
 	o.Attempt = &made
 	o.Status, o.FinishedMS = store.DeliveryDelivered, ended.UnixMilli()
@@ -78,14 +72,19 @@ func (w *Worker) deliver(ctx context.Context, j job, r *recorder) finished {
 	return finished{outcome: o, recorded: r.record(ctx, j, o)}
 }
 
+// report logs and measures an attempt. Of what repeats at one endpoint, one line
+// a minute is logged, with the number of those that it stands for.
 func (w *Worker) report(ctx context.Context, j job, o store.Outcome, took time.Duration) {
 	w.Metrics.observeAttempt(o.Status, took)
-	if o.Attempt.StatusCode == http.StatusGone {
-		w.Logger.ErrorContext(ctx, "webhook endpoint is gone: it answered 410; its events wait until their deadlines, and it is tried once an hour",
-			"merchant", j.MerchantID)
+	a := *o.Attempt
+	if a.StatusCode == http.StatusGone {
+		w.lines.add("gone:"+j.MerchantID, func(count int) {
+			w.Logger.ErrorContext(ctx, "webhook endpoint is gone: it answered 410; its events wait until their deadlines, and it is tried once an hour",
+				"merchant", j.MerchantID, "answers", count)
+		})
 	}
 	about := func(more ...any) []any {
-		return append([]any{"delivery", j.ID, "event", j.EventType, "merchant", j.MerchantID, "attempt", o.Attempt.Number, "took", took}, more...)
+		return append([]any{"merchant", j.MerchantID, "delivery", j.ID, "event", j.EventType, "attempt", a.Number, "took", took}, more...)
 	}
 	switch o.Status {
 	case store.DeliveryDelivered:
@@ -93,11 +92,15 @@ func (w *Worker) report(ctx context.Context, j job, o store.Outcome, took time.D
 			w.Logger.DebugContext(ctx, "webhook delivered", about()...)
 		}
 	case store.DeliveryPending:
-		w.Logger.WarnContext(ctx, "webhook attempt failed", about("error", o.Attempt.Error, "next", time.UnixMilli(o.NextDueMS).UTC())...)
+		w.lines.add("attempt:"+j.MerchantID, func(count int) {
+			w.Logger.WarnContext(ctx, "webhook attempts failed", about("attempts", count, "error", a.Error, "next", time.UnixMilli(o.NextDueMS).UTC())...)
+		})
 	case store.DeliveryNone: // of an event that is not delivered
 	case store.DeliveryFailed:
 		w.Metrics.failed.Inc()
-		w.Logger.ErrorContext(ctx, "webhook delivery failed: no attempt is left", about("error", o.Attempt.Error)...)
+		w.lines.add("failed:"+j.MerchantID, func(count int) {
+			w.Logger.ErrorContext(ctx, "webhook deliveries failed: no attempt is left", about("deliveries", count, "error", a.Error)...)
+		})
 	}
 }
 

@@ -225,8 +225,8 @@ type expiries struct {
 	happened chan map[string]int
 }
 
-func (e expiries) ExpireDeliveries(ctx context.Context, merchantIDs []string, nowMS int64, limit int) (map[string]int, bool, error) {
-	expired, more, err := e.Store.ExpireDeliveries(ctx, merchantIDs, nowMS, limit)
+func (e expiries) ExpireDeliveries(ctx context.Context, r store.ExpireRequest) (map[string]int, bool, error) {
+	expired, more, err := e.Store.ExpireDeliveries(ctx, r)
 	if err == nil && len(expired) > 0 {
 		e.happened <- expired
 	}
@@ -280,7 +280,7 @@ type unexpiring struct {
 	asked chan struct{}
 }
 
-func (u unexpiring) ExpireDeliveries(context.Context, []string, int64, int) (map[string]int, bool, error) {
+func (u unexpiring) ExpireDeliveries(context.Context, store.ExpireRequest) (map[string]int, bool, error) {
 	select {
 	case u.asked <- struct{}{}:
 	default:

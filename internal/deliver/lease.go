@@ -2,8 +2,6 @@ package deliver
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/quittance/quittance/internal/store"
@@ -43,6 +41,10 @@ func (r *run) slots() int { return cap(r.finished) }
 func (r *run) lease(l *lane, turns []store.Queue, steady, doubtful int, now time.Time) (started int, err error) {
 	ctx, cancel := context.WithTimeout(r.work, storeTimeout)
 	defer cancel()
+	turns, endpoints, err := r.reachable(ctx, turns, now)
+	if err != nil || len(turns) == 0 {
+		return 0, err
+	}
 	until := now.Add(r.Limits.Lease)
 	leaseID := r.ids.New("lse_")
 	leased, err := r.Store.LeaseDeliveries(ctx, store.LeaseRequest{
@@ -57,23 +59,11 @@ func (r *run) lease(l *lane, turns []store.Queue, steady, doubtful int, now time
 		l.roster.set(q.Queue)
 		r.learned(q.MerchantID, q.Breaker)
 	}
-	endpoints, err := r.endpoints(ctx, leased.Deliveries)
-	if err != nil {
-		seqs := make([]int64, len(leased.Deliveries))
-		for i, d := range leased.Deliveries {
-			seqs[i] = d.Seq
-			l.roster.add(store.Queue{MerchantID: d.MerchantID, HeadMS: d.DueMS, HeadSeq: d.Seq})
-		}
-		_, giveBack := r.Store.ReleaseDeliveries(ctx, leaseID, seqs)
-		err = errors.Join(err, giveBack)
-		leased.Deliveries = nil
-	}
 	for _, d := range leased.Deliveries {
 		if d.Doubtful {
 			started++
 		}
-		endpoint, configured := endpoints[d.MerchantID]
-		r.begin(l, job{d, leaseID, until, endpoint, configured}, now)
+		r.begin(l, job{d, leaseID, until, endpoints[d.MerchantID]}, now)
 	}
 	for _, q := range turns {
 		m := r.know(q.MerchantID)
@@ -82,7 +72,7 @@ func (r *run) lease(l *lane, turns []store.Queue, steady, doubtful int, now time
 		}
 		r.place(q.MerchantID, now.UnixMilli())
 	}
-	return started, err
+	return started, nil
 }
 
 // busy returns what is under way of the merchants.
@@ -94,23 +84,4 @@ func (r *run) busy(turns []store.Queue) map[string][]int64 {
 		}
 	}
 	return busy
-}
-
-func (r *run) endpoints(ctx context.Context, deliveries []store.Delivery) (map[string]Endpoint, error) {
-	seen := make(map[string]bool)
-	var ids []string
-	for _, d := range deliveries {
-		if !seen[d.MerchantID] {
-			seen[d.MerchantID] = true
-			ids = append(ids, d.MerchantID)
-		}
-	}
-	if ids == nil {
-		return nil, nil
-	}
-	found, err := r.Endpoints(ctx, ids)
-	if err != nil {
-		return nil, fmt.Errorf("look up webhook endpoints: %w", err)
-	}
-	return found, nil
 }

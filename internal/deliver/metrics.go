@@ -19,6 +19,7 @@ type Metrics struct {
 	oldest   prometheus.Gauge
 	stalled  prometheus.Counter
 	putBack  prometheus.Counter
+	waiting  prometheus.Gauge
 }
 
 // NewMetrics makes the metrics and registers them, unless the registerer is
@@ -47,6 +48,10 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "quittance_webhook_endpoints",
 			Help: "Endpoints that something was sent to, by the state of their breaker: closed, open (left alone after failures) or gone (answered 410).",
 		}, []string{"breaker"}),
+		waiting: register.NewGauge(prometheus.GaugeOpts{
+			Name: "quittance_webhook_waiting_merchants",
+			Help: "Merchants whose events wait, since this process knows no endpoint of theirs.",
+		}),
 		putBack: register.NewCounter(prometheus.CounterOpts{
 			Name: "quittance_webhook_put_back_total",
 			Help: "Deliveries put back without an attempt, since this process had run out of a resource such as file descriptors.",

@@ -192,6 +192,8 @@ type merchant struct {
 	breaker store.Breaker // as of the last look
 	looked  int           // how many surveys had begun then
 	busy    []int64       // the events whose attempts are under way, by this worker
+	// unreachable is set while no endpoint of the merchant is known.
+	unreachable bool
 	// restedMS is until when the queues are left to other workers; in Unix
 	// milliseconds.
 	restedMS int64

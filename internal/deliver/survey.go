@@ -41,6 +41,7 @@ type survey struct {
 	queues   map[store.Lane][]store.Queue
 	breakers map[string]store.Breaker // of their merchants
 	counts   map[store.BreakerState]int64
+	reached  map[string]Endpoint // of merchants that had none
 	err      error
 }
 
@@ -96,7 +97,7 @@ func (r *run) learn(now time.Time, woken bool) error {
 		defer cancel()
 		r.survey.begun = now
 		r.survey.count++
-		found := r.look(ctx, r.survey.count)
+		found := r.look(ctx, r.survey.count, nil)
 		if found.err != nil {
 			return found.err
 		}
@@ -126,13 +127,13 @@ func (r *run) learn(now time.Time, woken bool) error {
 	if !r.survey.under && (r.survey.wanted || now.Sub(r.survey.begun) >= surveyEvery) {
 		r.survey.begun, r.survey.under, r.survey.wanted = now, true, false
 		r.survey.count++
-		number := r.survey.count
+		number, waiting := r.survey.count, r.waitingNow()
 		r.survey.group.Go(func() {
 			task := r.Watchdog.Begin("deliveries: survey")
 			defer task.End()
 			ctx, cancel := context.WithTimeout(r.work, surveyTimeout)
 			defer cancel()
-			r.survey.results <- r.look(ctx, number)
+			r.survey.results <- r.look(ctx, number, waiting)
 		})
 	}
 	return nil
@@ -144,15 +145,19 @@ func (r *run) enlist(ctx context.Context, now time.Time) error {
 		return nil
 	}
 	until := now.Add(4 * r.Limits.Lease)
-	if err := r.Store.Enlist(ctx, r.id, now.UnixMilli(), until.UnixMilli()); err != nil {
+	if err := r.Store.Enlist(ctx, r.deliverer(), now.UnixMilli(), until.UnixMilli()); err != nil {
 		return err
 	}
 	r.enlisted = until
 	return nil
 }
 
-// look makes a survey.
-func (r *run) look(ctx context.Context, number int) (found survey) {
+func (r *run) deliverer() store.Deliverer {
+	return store.Deliverer{ID: r.id, Endpoints: r.Configured}
+}
+
+// look makes a survey, and asks for the endpoints of merchants that had none.
+func (r *run) look(ctx context.Context, number int, waiting []string) (found survey) {
 	found.number = number
 	found.queues = make(map[store.Lane][]store.Queue)
 	var merchants []string
@@ -168,7 +173,10 @@ func (r *run) look(ctx context.Context, number int) (found survey) {
 	if found.breakers, found.err = r.Store.Breakers(ctx, slices.Compact(merchants)); found.err != nil {
 		return found
 	}
-	found.counts, found.err = r.Store.BreakerCounts(ctx)
+	if found.counts, found.err = r.Store.BreakerCounts(ctx); found.err != nil || len(waiting) == 0 {
+		return found
+	}
+	found.reached, found.err = r.Endpoints(ctx, waiting)
 	return found
 }
 
@@ -191,13 +199,14 @@ func (r *run) expireAll(queues map[store.Lane][]store.Queue, now time.Time) {
 	}
 	slices.Sort(late)
 	late = slices.Compact(late)
+	unreachable := maps.Clone(r.waiting)
 	r.survey.expired, r.survey.expiring = now, true
 	r.survey.group.Go(func() {
 		task := r.Watchdog.Begin("deliveries: fail what ran out of time")
 		defer task.End()
 		ctx, cancel := context.WithTimeout(r.work, surveyTimeout)
 		defer cancel()
-		more, err := r.expire(ctx, late, now.UnixMilli())
+		more, err := r.expire(ctx, late, unreachable, now.UnixMilli())
 		if err != nil && r.work.Err() == nil {
 			r.Logger.ErrorContext(ctx, "webhook deliveries whose deadlines passed cannot be failed; trying again", "error", err)
 		}
@@ -207,21 +216,32 @@ func (r *run) expireAll(queues map[store.Lane][]store.Queue, now time.Time) {
 
 // expire fails what ran out of time, and reports whether there is more than it
 // does at once.
-func (r *run) expire(ctx context.Context, merchantIDs []string, nowMS int64) (more bool, err error) {
+func (r *run) expire(ctx context.Context, merchantIDs []string, unreachable map[string]bool, nowMS int64) (more bool, err error) {
 	batches := expireBatches
 	for part := range slices.Chunk(merchantIDs, expireMerchants) {
+		request := store.ExpireRequest{Deliverer: r.deliverer(), MerchantIDs: part, Unreachable: make(map[string]bool), NowMS: nowMS, Limit: expireBatch}
+		for _, id := range part {
+			if unreachable[id] {
+				request.Unreachable[id] = true
+			}
+		}
 		for again := true; again; batches-- {
 			if batches == 0 {
 				return true, nil
 			}
 			var expired map[string]int
-			if expired, again, err = r.Store.ExpireDeliveries(ctx, part, nowMS, expireBatch); err != nil {
+			if expired, again, err = r.Store.ExpireDeliveries(ctx, request); err != nil {
 				return false, err
 			}
 			for merchantID, n := range expired {
 				r.Metrics.failed.Add(float64(n))
-				r.Logger.ErrorContext(ctx, "webhook deliveries failed: their deadlines passed while the endpoint was left alone",
-					"merchant", merchantID, "deliveries", n)
+				why := "webhook deliveries failed: their deadlines passed while the endpoint was left alone"
+				if unreachable[merchantID] {
+					why = "webhook deliveries failed: the merchant has had no endpoint for 24 hours"
+				}
+				r.lines.addMany("expired:"+merchantID, n, func(count int) {
+					r.Logger.ErrorContext(r.work, why, "merchant", merchantID, "deliveries", count)
+				})
 			}
 			again = again && len(expired) > 0 // what is under way is none of ours
 		}
@@ -257,8 +277,9 @@ func (r *run) surveyed(found survey, now time.Time) {
 		r.place(id, now.UnixMilli())
 	}
 	if len(r.merchants) > maxKnown {
-		maps.DeleteFunc(r.merchants, func(id string, m *merchant) bool { return len(m.busy) == 0 && !r.queued(id) })
+		maps.DeleteFunc(r.merchants, func(id string, m *merchant) bool { return len(m.busy) == 0 && !m.unreachable && !r.queued(id) })
 	}
+	r.reached(found.reached, now.UnixMilli())
 	r.Metrics.observeBreakers(found.counts)
 	r.expireAll(found.queues, now)
 }

@@ -27,11 +27,11 @@ type Store interface {
 	LeaseDeliveries(ctx context.Context, r store.LeaseRequest) (store.Leased, error)
 	FinishDeliveries(ctx context.Context, outcomes []store.Outcome) (lost []int, err error)
 	ReleaseDeliveries(ctx context.Context, leaseID string, seqs []int64) (int64, error)
-	ExpireDeliveries(ctx context.Context, merchantIDs []string, nowMS int64, limit int) (expired map[string]int, more bool, err error)
+	ExpireDeliveries(ctx context.Context, r store.ExpireRequest) (expired map[string]int, more bool, err error)
 	Queues(ctx context.Context, lane store.Lane) ([]store.Queue, error)
 	News(ctx context.Context, after int64) (queues []store.Queue, last int64, more bool, err error)
 	LastSeq(ctx context.Context) (int64, error)
-	Enlist(ctx context.Context, deliverer string, nowMS, untilMS int64) error
+	Enlist(ctx context.Context, d store.Deliverer, nowMS, untilMS int64) error
 	Discharge(ctx context.Context, deliverer string) error
 	Breakers(ctx context.Context, merchantIDs []string) (map[string]store.Breaker, error)
 	BreakerCounts(ctx context.Context) (map[store.BreakerState]int64, error)
@@ -42,14 +42,19 @@ type Store interface {
 type Worker struct {
 	Store Store
 	// Endpoints returns those of the merchants that have an endpoint, with it
-	// as it is now. It is asked at every attempt, for many at once.
+	// as it is now. It is asked at every attempt, for many at once. The deliveries
+	// of the others wait untried.
 	Endpoints func(ctx context.Context, merchantIDs []string) (map[string]Endpoint, error)
-	Client    *http.Client // made by NewClient
-	Now       func() time.Time
-	Rand      io.Reader // of jitter and lease ids; safe for concurrent use
-	Logger    *slog.Logger
-	Wake      <-chan struct{} // says that something new is due; never closed
-	Metrics   *Metrics        // made by NewMetrics; nil for none
+	// Configured is a hash of what of the endpoints this process alone may know,
+	// from its configuration: where all workers have the same, what one of them
+	// does not know nobody does.
+	Configured string
+	Client     *http.Client // made by NewClient
+	Now        func() time.Time
+	Rand       io.Reader // of jitter and lease ids; safe for concurrent use
+	Logger     *slog.Logger
+	Wake       <-chan struct{} // says that something new is due; never closed
+	Metrics    *Metrics        // made by NewMetrics; nil for none
 	// Watchdog is told what the worker does; nil for none.
 	Watchdog *watchdog.Watchdog
 	Limits   Limits
@@ -86,6 +91,7 @@ type run struct {
 	abandoned map[string][]int64   // to be given back at the stop, by lease
 	returned  map[string][]int64   // to be given back at once, by lease
 	brake     brake
+	waiting   map[string]bool // merchants without an endpoint, whose deliveries wait
 }
 
 // Run works until the context ends. Then it leases nothing more, lets the
@@ -133,6 +139,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		over:      make(chan struct{}),
 		abandoned: make(map[string][]int64),
 		returned:  make(map[string][]int64),
+		waiting:   make(map[string]bool),
 	}
 	defer close(r.over)
 	woken := true
@@ -198,6 +205,9 @@ func (r *run) observe(now time.Time) {
 	nowMS, oldest := now.UnixMilli(), int64(0)
 	for _, l := range r.lanes {
 		for m, q := range l.roster.heads {
+			if r.know(m).unreachable {
+				continue
+			}
 			dueMS := max(q.HeadMS, r.know(m).breaker.UntilMS)
 			if dueMS <= nowMS && (oldest == 0 || dueMS < oldest) {
 				oldest = dueMS
@@ -218,7 +228,7 @@ func (r *run) place(merchantID string, nowMS int64) {
 		if l.ending[merchantID] {
 			heldUntilMS = 0
 		}
-		l.roster.place(merchantID, m.breaker.Steady, len(m.busy) >= m.allowed(r.Limits.PerMerchant), heldUntilMS, nowMS)
+		l.roster.place(merchantID, m.breaker.Steady, m.unreachable || len(m.busy) >= m.allowed(r.Limits.PerMerchant), heldUntilMS, nowMS)
 	}
 }
 

@@ -187,27 +187,6 @@ func TestDeadlinePassed(t *testing.T) {
 	}
 }
 
-func TestNoEndpoint(t *testing.T) {
-	s := storetest.Open(t, storetest.SQLite(t))
-	r := newReceiver(t, status(http.StatusOK))
-	storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
-	w := newWorld(t, s, r.URL)
-	var configured atomic.Bool
-	w.Endpoints = all(func(string) (deliver.Endpoint, bool) {
-		return deliver.Endpoint{URL: r.URL, Secret: secret}, configured.Load()
-	})
-	w.start(t)
-	o := w.outcome(t)
-	if o.Status != store.DeliveryPending || o.Attempt.Error != "no webhook URL is configured" || o.Attempt.StatusCode != 0 {
-		t.Errorf("outcome %+v, %+v", o, o.Attempt)
-	}
-	configured.Store(true)
-	w.advance(time.UnixMilli(o.NextDueMS))
-	if o := w.outcome(t); o.Status != store.DeliveryDelivered || o.Attempt.Number != 2 {
-		t.Errorf("outcome %+v, %+v", o, o.Attempt)
-	}
-}
-
 // What a worker did not finish, and what it never saw, another finishes.
 func TestResumes(t *testing.T) {
 	url := storetest.SQLite(t)

@@ -82,6 +82,9 @@ func (d *Directory) Put(ctx context.Context, merchantID, target string) (v View,
 	d.mu.Lock()
 	d.owners[merchantID] = true
 	d.mu.Unlock()
+	if d.Changed != nil {
+		d.Changed()
+	}
 	if !first {
 		secret = ""
 	}

@@ -6,10 +6,14 @@ package endpoint
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -72,18 +76,21 @@ type Config struct {
 	Vault *vault.Vault // nil without a master key: then no endpoint can be set
 	Guard *deliver.Guard
 	// Ping posts to an endpoint as events are posted.
-	Ping   func(ctx context.Context, to deliver.Endpoint, id string, body []byte) store.Attempt
-	Now    func() time.Time
-	Rand   io.Reader
-	Logger *slog.Logger
+	Ping func(ctx context.Context, to deliver.Endpoint, id string, body []byte) store.Attempt
+	// Changed is called when an endpoint was set; nil for nothing.
+	Changed func()
+	Now     func() time.Time
+	Rand    io.Reader
+	Logger  *slog.Logger
 }
 
 // Directory knows the endpoints of all merchants.
 type Directory struct {
 	Config
 
-	mu     sync.Mutex
-	owners map[string]bool // merchants that have set an endpoint
+	mu     sync.Mutex           // guards both maps
+	owners map[string]bool      // merchants that have set an endpoint
+	told   map[string]time.Time // when the log was told last that a merchant's secret cannot be read
 }
 
 // Open returns a directory. It is an error when there are secrets that the
@@ -102,7 +109,7 @@ func Open(ctx context.Context, c Config) (*Directory, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Directory{Config: c, owners: make(map[string]bool)}
+	d := &Directory{Config: c, owners: make(map[string]bool), told: make(map[string]time.Time)}
 	for _, id := range owners {
 		d.owners[id] = true
 	}
@@ -143,12 +150,59 @@ func (d *Directory) Endpoints(ctx context.Context, merchantIDs []string) (map[st
 		}
 		e, err := d.open(row)
 		if err != nil { // others must not wait for it
-			d.Logger.ErrorContext(ctx, "a merchant's webhook secret cannot be read, so its events are not sent", "merchant", id, "error", err)
+			d.report(ctx, id, err)
 			continue
 		}
 		found[id] = e
 	}
 	return found, nil
+}
+
+// report logs that a merchant's secret cannot be read, once a minute.
+func (d *Directory) report(ctx context.Context, merchantID string, err error) {
+	now := d.Now()
+	d.mu.Lock()
+	since := now.Sub(d.told[merchantID])
+	due := since >= time.Minute || since < 0
+	if due {
+		d.told[merchantID] = now
+	}
+	d.mu.Unlock()
+	if due {
+		d.Logger.ErrorContext(ctx, "a merchant's webhook secret cannot be read, so its events wait", "merchant", merchantID, "error", err)
+	}
+}
+
+// Reachable returns those of the merchants that have an endpoint, whether its
+// secrets can be read or not.
+func (d *Directory) Reachable(ctx context.Context, merchantIDs []string) (map[string]bool, error) {
+	found := make(map[string]bool, len(merchantIDs))
+	var rest []string
+	for _, id := range merchantIDs {
+		if d.Configured[id].URL != "" || d.Fallback.URL != "" {
+			found[id] = true
+		} else {
+			rest = append(rest, id)
+		}
+	}
+	rows, err := d.Store.Endpoints(ctx, rest)
+	for id := range rows {
+		found[id] = true
+	}
+	return found, err
+}
+
+// Fingerprint is a hash of the merchants whose endpoints are in the
+// configuration. Two processes with the same know the same endpoints.
+func (d *Directory) Fingerprint() string {
+	h := sha256.New()
+	for _, id := range slices.Sorted(maps.Keys(d.Configured)) {
+		if d.Configured[id].URL != "" {
+			fmt.Fprintf(h, "%q ", id)
+		}
+	}
+	fmt.Fprintf(h, "%t", d.Fallback.URL != "")
+	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
 // open returns the endpoint with the secrets that sign now.

@@ -207,12 +207,12 @@ func (s *Server) assembleDelivery(ctx context.Context) (err error) {
 	}
 	s.hooks, err = endpoint.Open(ctx, endpoint.Config{
 		Store: s.store, Configured: s.Merchants.Endpoints, Fallback: s.Merchants.Fallback, Known: s.Merchants.Known,
-		Vault: s.Vault, Guard: guard, Ping: s.worker.Ping, Now: s.Now, Rand: s.Rand, Logger: s.Logger,
+		Vault: s.Vault, Guard: guard, Ping: s.worker.Ping, Changed: func() { poke(s.due) }, Now: s.Now, Rand: s.Rand, Logger: s.Logger,
 	})
 	if err != nil {
 		return err
 	}
-	s.worker.Endpoints = s.hooks.Endpoints
+	s.worker.Endpoints, s.worker.Configured = s.hooks.Endpoints, s.hooks.Fingerprint()
 	return nil
 }
 

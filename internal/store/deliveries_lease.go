@@ -205,16 +205,24 @@ func (tx *Tx) alone(ctx context.Context, r LeaseRequest) (bool, error) {
 	return others == 0, err
 }
 
+// Deliverer is a process that takes up attempts.
+type Deliverer struct {
+	ID string // random, of one run of the process
+	// Endpoints is a hash of the merchants whose endpoints its configuration
+	// holds. Two deliverers with the same know the same endpoints.
+	Endpoints string
+}
+
 // Enlist notes that the deliverer may hold leases until a time, in Unix
 // milliseconds. It must have come back before the deliverer asks for any, and
 // none of them may last longer.
-func (s *Store) Enlist(ctx context.Context, deliverer string, nowMS, untilMS int64) error {
+func (s *Store) Enlist(ctx context.Context, d Deliverer, nowMS, untilMS int64) error {
 	err := s.Update(ctx, func(tx *Tx) error {
 		if _, err := tx.exec(ctx, "DELETE FROM deliverers WHERE until_ms < $1", nowMS); err != nil {
 			return err
 		}
-		_, err := tx.exec(ctx, `INSERT INTO deliverers (id, until_ms) VALUES ($1, $2)
-			ON CONFLICT (id) DO UPDATE SET until_ms = excluded.until_ms`, deliverer, untilMS)
+		_, err := tx.exec(ctx, `INSERT INTO deliverers (id, endpoints, until_ms) VALUES ($1, $2, $3)
+			ON CONFLICT (id) DO UPDATE SET endpoints = excluded.endpoints, until_ms = excluded.until_ms`, d.ID, d.Endpoints, untilMS)
 		return err
 	})
 	if err != nil {

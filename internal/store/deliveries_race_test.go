@@ -169,7 +169,7 @@ func TestLeaseDeliveriesAlone(t *testing.T) {
 		trust(t, s, "m")
 		enlist := func(deliverer string, untilMS int64) {
 			t.Helper()
-			must(t, s.Enlist(t.Context(), deliverer, now, untilMS))
+			must(t, s.Enlist(t.Context(), store.Deliverer{ID: deliverer}, now, untilMS))
 		}
 		enlist("one", now+60_000)
 		r := request("l1")

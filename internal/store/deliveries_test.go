@@ -385,7 +385,7 @@ func TestLeaseDeliveriesOwnUnderWay(t *testing.T) {
 		events := storetest.Schedule(t, s, "m", 0, 1, now)
 		trust(t, s, "m")
 		for _, deliverer := range []string{"a", "b"} {
-			must(t, s.Enlist(t.Context(), deliverer, now, now+60_000))
+			must(t, s.Enlist(t.Context(), store.Deliverer{ID: deliverer}, now, now+60_000))
 		}
 		r := request("1")
 		r.Deliverer, r.UntilMS = "a", now+1

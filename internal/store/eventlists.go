@@ -33,6 +33,9 @@ type EventRow struct {
 	DueMS      int64 // Unix milliseconds: the next attempt, of a pending one
 	DeadlineMS int64 // Unix milliseconds, of a pending one
 	FinishedMS int64 // Unix milliseconds; 0 while pending
+	// NoEndpoint is set when the delivery is pending and its merchant has no
+	// endpoint. The store leaves it unset: it does not know what is configured.
+	NoEndpoint bool
 }
 
 const eventRowColumns = `e.id, e.seq, e.type, e.subject, e.merchant_id, e.invoice_id, e.body, e.created_at, e.delivery_id,

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -17,26 +18,43 @@ func (b Breaker) givenUp(nowMS int64) bool {
 	return b.State != BreakerClosed && b.SinceMS+RetryWindow <= nowMS && nowMS <= b.UntilMS+probeLate
 }
 
+// ExpireRequest asks for deliveries to be failed whose deadlines passed.
+type ExpireRequest struct {
+	Deliverer   Deliverer // that asks
+	MerchantIDs []string
+	// Unreachable are those of the merchants of which the deliverer knows no
+	// endpoint.
+	Unreachable map[string]bool
+	NowMS       int64 // Unix milliseconds
+	Limit       int   // how many are failed at most
+}
+
 // ExpireDeliveries fails deliveries of the merchants whose deadlines passed
-// while nobody attempted them, at most limit of them, and returns how many of
-// each merchant, and whether there may be more.
+// while nobody attempted them, and returns how many of each merchant, and
+// whether there may be more.
 //
 // One that was not attempted since its schedule began is owed an attempt, even
 // a late one, since it may have been this service that was down; unless its
-// endpoint has been probed in vain for as long as a schedule lasts.
-func (s *Store) ExpireDeliveries(ctx context.Context, merchantIDs []string, nowMS int64, limit int) (expired map[string]int, more bool, err error) {
+// endpoint has been probed in vain for as long as a schedule lasts, or there is
+// none, as far as any process at work knows.
+func (s *Store) ExpireDeliveries(ctx context.Context, r ExpireRequest) (expired map[string]int, more bool, err error) {
+	nowMS, limit := r.NowMS, r.Limit
 	err = s.Update(ctx, func(tx *Tx) error {
 		expired, more = make(map[string]int), false
-		breakers, err := tx.Breakers(ctx, merchantIDs)
+		breakers, err := tx.Breakers(ctx, r.MerchantIDs)
+		if err != nil {
+			return err
+		}
+		unreachable, err := tx.unreachable(ctx, r)
 		if err != nil {
 			return err
 		}
 		var rows []Delivery
-		for _, id := range merchantIDs {
+		for _, id := range r.MerchantIDs {
 			if len(rows) == limit {
 				break
 			}
-			found, err := tx.overdue(ctx, id, breakers[id].givenUp(nowMS), nowMS, limit-len(rows))
+			found, err := tx.overdue(ctx, id, unreachable[id] || breakers[id].givenUp(nowMS), nowMS, limit-len(rows))
 			if err != nil {
 				return err
 			}
@@ -57,6 +75,27 @@ func (s *Store) ExpireDeliveries(ctx context.Context, merchantIDs []string, nowM
 		return nil, false, fmt.Errorf("fail deliveries whose deadlines passed: %w", err)
 	}
 	return expired, more, nil
+}
+
+// unreachable returns those of the request's merchants that have no endpoint,
+// as far as anyone knows: none was set, and all processes at work have the same
+// in their configuration as the one that asks.
+func (tx *Tx) unreachable(ctx context.Context, r ExpireRequest) (map[string]bool, error) {
+	if len(r.Unreachable) == 0 {
+		return nil, nil
+	}
+	others, err := one(ctx, &tx.queries, scanSeq, "SELECT count(*) FROM deliverers WHERE until_ms > $1 AND endpoints <> $2", r.NowMS, r.Deliverer.Endpoints)
+	if err != nil || others > 0 {
+		return nil, err
+	}
+	left := maps.Clone(r.Unreachable)
+	return left, padded(slices.Sorted(maps.Keys(left)), "", func(part []string) error {
+		set, err := collect(ctx, &tx.queries, scanID, "SELECT merchant_id FROM endpoints WHERE merchant_id IN "+list(0, len(part)), anys(part)...)
+		for _, id := range set {
+			delete(left, id)
+		}
+		return err
+	})
 }
 
 // overdue locks and returns the merchant's deliveries whose deadlines passed;

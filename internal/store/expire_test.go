@@ -30,7 +30,7 @@ func TestExpireDeliveries(t *testing.T) {
 		}
 		expire := func(what string, at int64, limit int, wantMore bool, want map[string]int) {
 			t.Helper()
-			got, more, err := s.ExpireDeliveries(t.Context(), merchants, at, limit)
+			got, more, err := s.ExpireDeliveries(t.Context(), store.ExpireRequest{MerchantIDs: merchants, NowMS: at, Limit: limit})
 			if diff := gocmp.Diff(want, got); diff != "" || more != wantMore || err != nil {
 				t.Errorf("%s: more %t, %v (-want +got):\n%s", what, more, err, diff)
 			}
@@ -71,7 +71,7 @@ func TestGivenUpIsProbed(t *testing.T) {
 		for i, at := range []int64{now + day, now + day + 1000} {
 			for more := true; more; {
 				var err error
-				_, more, err = s.ExpireDeliveries(t.Context(), []string{"dead"}, at, 999)
+				_, more, err = s.ExpireDeliveries(t.Context(), store.ExpireRequest{MerchantIDs: []string{"dead"}, NowMS: at, Limit: 999})
 				must(t, err)
 			}
 			r := request(fmt.Sprint("first ", i))
@@ -99,10 +99,41 @@ func TestExpireAfterAnOutage(t *testing.T) {
 		const lastProbe = now + 2*day
 		must(t, s.SaveBreaker(t.Context(), "m", store.Breaker{State: store.BreakerOpen, Allowed: 1, Pauses: 1, SinceMS: now - 1, UntilMS: lastProbe}))
 		for _, c := range []struct{ at, want int64 }{{lastProbe + 300_001, 0}, {lastProbe + 300_000, 1}} {
-			expired, _, err := s.ExpireDeliveries(t.Context(), []string{"m"}, c.at, 256)
+			expired, _, err := s.ExpireDeliveries(t.Context(), store.ExpireRequest{MerchantIDs: []string{"m"}, NowMS: c.at, Limit: 256})
 			if err != nil || int64(expired["m"]) != c.want {
 				t.Errorf("%d ms after the last probe was due: %d failed, %v; want %d", c.at-lastProbe, expired["m"], err, c.want)
 			}
 		}
+	})
+}
+
+// What waits for an endpoint fails at the end of its day, unless one was set, or
+// another process may know one.
+func TestExpireWithoutEndpoint(t *testing.T) {
+	const day = store.RetryWindow
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		for _, m := range []string{"a", "b"} {
+			storetest.Schedule(t, s, m, 0, 3, now)
+		}
+		_, err := s.PutEndpoint(t.Context(), "b", "https://b.example/", now/1000, func(int64) ([]byte, string, error) { return []byte{1}, "k", nil })
+		must(t, err)
+		me, other := store.Deliverer{ID: "me", Endpoints: "x"}, store.Deliverer{ID: "other", Endpoints: "y"}
+		at := int64(now + day + 1)
+		must(t, s.Enlist(t.Context(), me, at, at+1000))
+		must(t, s.Enlist(t.Context(), other, at, at+10))
+		expire := func(what string, at int64, want map[string]int) {
+			t.Helper()
+			got, _, err := s.ExpireDeliveries(t.Context(), store.ExpireRequest{
+				Deliverer: me, MerchantIDs: []string{"a", "b"}, Unreachable: map[string]bool{"a": true, "b": true}, NowMS: at, Limit: 10,
+			})
+			if diff := gocmp.Diff(want, got); diff != "" || err != nil {
+				t.Errorf("%s: %v (-want +got):\n%s", what, err, diff)
+			}
+		}
+		expire("another process is configured otherwise", at, map[string]int{})
+		other.Endpoints = me.Endpoints
+		must(t, s.Enlist(t.Context(), other, at, at+10))
+		expire("all are configured alike, and one's day is over", at, map[string]int{"a": 1})
+		expire("later", at+10, map[string]int{"a": 2})
 	})
 }

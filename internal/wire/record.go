@@ -18,6 +18,9 @@ func FromEventRow(r store.EventRow) EventRecord {
 			ID: r.DeliveryID, Status: DeliveryPending, Attempts: r.Attempts,
 			NextAttemptAt: unix(r.DueMS), Deadline: unix(r.DeadlineMS),
 		}
+		if r.NoEndpoint {
+			w.Delivery.WaitingFor, w.Delivery.NextAttemptAt = DeliveryWaitEndpoint, 0
+		}
 	case store.DeliveryDelivered, store.DeliveryFailed:
 		w.Delivery = &Delivery{
 			ID: r.DeliveryID, Status: DeliveryStatus(r.Status), Attempts: r.Attempts, FinishedAt: unix(r.FinishedMS),

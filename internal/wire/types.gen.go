@@ -85,6 +85,21 @@ func (e DeliveryStatus) Valid() bool {
 	}
 }
 
+// Defines values for DeliveryWait.
+const (
+	DeliveryWaitEndpoint DeliveryWait = "endpoint"
+)
+
+// Valid indicates whether the value is a known member of the DeliveryWait enum.
+func (e DeliveryWait) Valid() bool {
+	switch e {
+	case DeliveryWaitEndpoint:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ErrorCode.
 const (
 	CodeAlreadyAttributed     ErrorCode = "already_attributed"
@@ -414,6 +429,9 @@ type Delivery struct {
 
 	// FinishedAt Unix seconds.
 	FinishedAt Time `json:"finishedAt,omitempty"`
+
+	// WaitingFor What a pending delivery waits for.
+	WaitingFor DeliveryWait `json:"waitingFor,omitempty"`
 }
 
 // DeliveryFilter The state of a delivery, or `none` for events that have no delivery.
@@ -424,6 +442,9 @@ type DeliveryID = string
 
 // DeliveryStatus `pending` is being tried, `delivered` was answered 2xx in time. `failed` ran out of time; it can be sent again.
 type DeliveryStatus string
+
+// DeliveryWait What a pending delivery waits for.
+type DeliveryWait string
 
 // ErrorCode What went wrong, for programs. More codes may be added; treat one that is not known by its status.
 type ErrorCode string
