@@ -537,6 +537,12 @@ type Invoice struct {
 
 	// AmountRefunded An amount in minor units of its currency, without sign or leading zero, below 2^256.
 	AmountRefunded Amount `json:"amountRefunded"`
+
+	// AmountRemaining An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
+	AmountRemaining PositiveAmount `json:"amountRemaining,omitempty"`
+
+	// RemainingTransferAmount An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
+	RemainingTransferAmount PositiveAmount `json:"remainingTransferAmount,omitempty"`
 }
 
 // InvoiceCreatedEvent defines model for InvoiceCreatedEvent.

@@ -36,6 +36,7 @@ func FromInvoice(inv invoice.Invoice) Invoice {
 	if !inv.TransferAmount.IsZero() {
 		w.TransferAmount = inv.TransferAmount.String()
 	}
+	w.AmountRemaining, w.RemainingTransferAmount = remaining(inv)
 	if !inv.Tolerance.IsZero() {
 		w.Tolerance = inv.Tolerance.String()
 	}
@@ -43,6 +44,18 @@ func FromInvoice(inv invoice.Invoice) Invoice {
 		w.SettledTxHash, w.SettledAt = inv.SettledTx.String(), inv.SettledAt
 	}
 	return w
+}
+
+// remaining returns what is left to pay of an invoice that is open and partly
+// paid, and what a plain transfer of it is told by; empty otherwise.
+func remaining(inv invoice.Invoice) (amount, transfer string) {
+	if inv.Status != invoice.Open || inv.Remaining.IsZero() {
+		return "", ""
+	}
+	if !inv.RemainingTransfer.IsZero() {
+		transfer = inv.RemainingTransfer.String()
+	}
+	return inv.Remaining.String(), transfer
 }
 
 // fromLineItems never returns nil, whose JSON would be null.
@@ -60,6 +73,7 @@ func fromLineItems(items []invoice.LineItem) []LineItem {
 func FromCreated(inv invoice.Invoice) CreateInvoiceResponse {
 	inv.Status, inv.SettledTx, inv.SettledAt = invoice.Open, invoice.Hash{}, 0
 	inv.Exception, inv.AmountPaid, inv.AmountRefunded = "", invoice.Amount{}, invoice.Amount{}
+	inv.Remaining, inv.RemainingTransfer = invoice.Amount{}, invoice.Amount{}
 	return CreateInvoiceResponse{
 		ID:               inv.ID,
 		OnChainInvoiceID: inv.CommitmentID.String(),

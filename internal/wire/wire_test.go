@@ -80,12 +80,16 @@ func names(t *testing.T, v any) []string {
 func TestMembers(t *testing.T) {
 	bare := open
 	bare.TransferAmount, bare.LineItems = invoice.Amount{}, nil
+	part := open
+	part.Remaining, part.RemainingTransfer = invoice.NewAmount(900_000), invoice.NewAmount(900_321)
+	unsuffixed := part
+	unsuffixed.RemainingTransfer = invoice.Amount{}
 	odd := paid()
 	odd.Exception = invoice.Overpaid
 	lenient := open
 	lenient.Tolerance = invoice.NewAmount(1)
 	expired := open
-	expired.Status = invoice.Expired
+	expired.Status, expired.Remaining = invoice.Expired, invoice.NewAmount(1)
 	byHand := payment
 	byHand.Method, byHand.AttributedBy, byHand.AttributedAt = invoice.ByHand, "maria", createdAt
 	unattributed := payment
@@ -97,21 +101,23 @@ func TestMembers(t *testing.T) {
 		value any
 		want  string
 	}{
-		"bare":         {wire.FromInvoice(bare), all},
-		"open":         {wire.FromInvoice(open), all + " transferAmount"},
-		"tolerant":     {wire.FromInvoice(lenient), all + " transferAmount tolerance"},
-		"expired":      {wire.FromInvoice(expired), all + " transferAmount"},
-		"paid":         {wire.FromInvoice(paid()), all + " transferAmount settledAt settledTxHash"},
-		"overpaid":     {wire.FromInvoice(odd), all + " transferAmount settledAt settledTxHash exception"},
-		"eight":        {wire.FromPaid(odd), "id merchantId amount currency chainKey status settledTxHash settledAt"},
-		"created":      {wire.FromCreated(open), "id onChainInvoiceId checkoutUrl invoice"},
-		"pending":      {wire.FromPayment(payment, true), transfer + " status attribution"},
-		"by hand":      {wire.FromPayment(byHand, true).Attribution, "method by at"},
-		"by itself":    {wire.FromPayment(payment, true).Attribution, "method"},
-		"confirmed":    {wire.FromPayment(confirmed(), true), transfer + " status attribution confirmedAt"},
-		"plain":        {wire.FromPayment(confirmed(), false), transfer + " confirmedAt"},
-		"unattributed": {wire.FromPayment(unattributed, true), strings.Replace(transfer, " invoiceId", "", 1) + " status"},
-		"refund":       {wire.FromRefund(refund), transfer + " paymentId confirmedAt"},
+		"bare":                          {wire.FromInvoice(bare), all},
+		"open":                          {wire.FromInvoice(open), all + " transferAmount"},
+		"tolerant":                      {wire.FromInvoice(lenient), all + " transferAmount tolerance"},
+		"partly paid":                   {wire.FromInvoice(part), all + " transferAmount amountRemaining remainingTransferAmount"},
+		"without a suffix for the rest": {wire.FromInvoice(unsuffixed), all + " transferAmount amountRemaining"},
+		"expired":                       {wire.FromInvoice(expired), all + " transferAmount"},
+		"paid":                          {wire.FromInvoice(paid()), all + " transferAmount settledAt settledTxHash"},
+		"overpaid":                      {wire.FromInvoice(odd), all + " transferAmount settledAt settledTxHash exception"},
+		"eight":                         {wire.FromPaid(odd), "id merchantId amount currency chainKey status settledTxHash settledAt"},
+		"created":                       {wire.FromCreated(open), "id onChainInvoiceId checkoutUrl invoice"},
+		"pending":                       {wire.FromPayment(payment, true), transfer + " status attribution"},
+		"by hand":                       {wire.FromPayment(byHand, true).Attribution, "method by at"},
+		"by itself":                     {wire.FromPayment(payment, true).Attribution, "method"},
+		"confirmed":                     {wire.FromPayment(confirmed(), true), transfer + " status attribution confirmedAt"},
+		"plain":                         {wire.FromPayment(confirmed(), false), transfer + " confirmedAt"},
+		"unattributed":                  {wire.FromPayment(unattributed, true), strings.Replace(transfer, " invoiceId", "", 1) + " status"},
+		"refund":                        {wire.FromRefund(refund), transfer + " paymentId confirmedAt"},
 	} {
 		want := strings.Fields(test.want)
 		slices.Sort(want)
