@@ -1,0 +1,325 @@
+package settle_test
+
+import (
+	"testing"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// went says which invoice a transfer was attributed to, and how.
+func (w *world) went(t invoice.Transfer, want invoice.Invoice, by invoice.Method) {
+	w.t.Helper()
+	if got := w.payment(t); got.InvoiceID != want.ID || got.Method != by {
+		w.t.Errorf("the payment of %s in block %d went to %q by %q, want %q by %q",
+			got.Amount, got.BlockNumber, got.InvoiceID, got.Method, want.ID, by)
+	}
+}
+
+// TestNoRoundAmountIsTold has an attacker create invoices right below a round
+// price until all suffixes are used: none is told the price, and who pays it
+// pays the shop's invoice.
+func TestNoRoundAmountIsTold(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		var all []invoice.Invoice
+		for suffix := range uint64(invoice.MaxSuffix) {
+			inv := w.insertable(suffix + 1)
+			inv.Amount = invoice.NewAmount(999_500)
+			inv.TransferAmount = inv.Amount.Plus(invoice.NewAmount(suffix + 1))
+			if number(inv.TransferAmount) != 1_000_000 {
+				all = append(all, inv)
+			}
+		}
+		w.insert(all)
+		if last := w.create(amount(999_500)); !last.TransferAmount.IsZero() {
+			t.Errorf("%s is told", last.TransferAmount)
+		}
+		shop := w.create(amount(1_000_000))
+		p := w.pay(shop.Amount)
+		w.mine(start+1, p)
+		w.went(p, shop, invoice.ByAmount)
+	})
+}
+
+// TestAToldAmountCannotBeTaken has somebody create an invoice whose amount is
+// what another's payer was told, before and after that one was paid.
+func TestAToldAmountCannotBeTaken(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		mine := w.create()
+		theirs := w.create(amount(number(mine.TransferAmount)))
+		first, second := w.pay(mine.TransferAmount), w.pay(mine.TransferAmount)
+		w.mine(start+1, first)
+		w.went(first, mine, invoice.ByTransferAmount)
+		// Covered, the invoice asks for nothing more; the other one asks still.
+		w.mine(start+2, second)
+		w.went(second, theirs, invoice.ByAmount)
+		third := w.pay(mine.TransferAmount)
+		w.mine(start+3, third)
+		w.went(third, mine, invoice.ByTransferAmount)
+		w.final()
+	})
+}
+
+// TestAToldAmountWorksAfterAPart keeps the amounts that were told: the first,
+// that of each remainder, and the bare remainder, through a reorg that leaves
+// the part.
+func TestAToldAmountWorksAfterAPart(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		part := func(w *world, inv invoice.Invoice, n uint64) invoice.Transfer {
+			return tagged(w.pay(invoice.NewAmount(n)), invoice.Evidence{Calldata: inv.CommitmentID})
+		}
+		for name, test := range map[string]struct {
+			amount func(first, second invoice.Invoice) invoice.Amount
+			method invoice.Method
+		}{
+			"the first":            {func(a, _ invoice.Invoice) invoice.Amount { return a.TransferAmount }, invoice.ByTransferAmount},
+			"the first remainder":  {func(a, _ invoice.Invoice) invoice.Amount { return a.RemainingTransfer }, invoice.ByTransferAmount},
+			"the second remainder": {func(_, b invoice.Invoice) invoice.Amount { return b.RemainingTransfer }, invoice.ByTransferAmount},
+			"the bare remainder":   {func(_, b invoice.Invoice) invoice.Amount { return b.Remaining }, invoice.ByAmount},
+		} {
+			w := db.world(t)
+			inv := w.create()
+			twin := w.create() // the bare amount names neither
+			w.mine(start+1, part(w, inv, 150_000))
+			first := w.invoice(inv.ID)
+			w.mine(start+2, part(w, inv, 250_000), part(w, inv, 9_999)) // the last is dust
+			second := w.invoice(inv.ID)
+			for rest, got := range map[uint64]invoice.Invoice{850_000: first, 600_000: second} {
+				suffix := number(got.RemainingTransfer) - rest
+				if number(got.Remaining) != rest || suffix < 1 || suffix > 999 {
+					t.Errorf("%s: %s remains, told as %s; want %d", name, got.Remaining, got.RemainingTransfer, rest)
+				}
+			}
+			p := w.pay(test.amount(first, second))
+			w.mine(start+3, p)
+			w.went(p, inv, test.method)
+			if got := w.invoice(inv.ID); !got.Remaining.IsZero() || !got.RemainingTransfer.IsZero() {
+				t.Errorf("%s: covered, %s remains, told as %s", name, got.Remaining, got.RemainingTransfer)
+			}
+			if got := w.invoice(twin.ID); !got.Remaining.IsZero() {
+				t.Errorf("%s: of the twin %s remains", name, got.Remaining)
+			}
+			w.reorg(1)
+			if got := w.invoice(inv.ID); got.Remaining != second.Remaining || got.RemainingTransfer != second.RemainingTransfer {
+				t.Errorf("%s: after the reorg %s remains, told as %s; want %s and %s", name,
+					got.Remaining, got.RemainingTransfer, second.Remaining, second.RemainingTransfer)
+			}
+			w.mine(start+4, p)
+			w.final()
+			if got := w.invoice(inv.ID); got.Status != invoice.Paid {
+				t.Errorf("%s: the invoice is %s", name, got.Status)
+			}
+		}
+	})
+}
+
+// TestToldRemaindersAreFreeAgain gives what was told for a remainder to no
+// other invoice while its own is open.
+func TestToldRemaindersAreFreeAgain(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		inv := w.create()
+		w.mine(start+1, tagged(w.pay(invoice.NewAmount(400_000)), invoice.Evidence{Calldata: inv.CommitmentID}))
+		told := w.invoice(inv.ID).RemainingTransfer
+		k := store.AmountKey{ChainKey: w.chainKey, Merchant: w.address, Token: usdc, Amount: told}
+		taken := func() store.AmountUse {
+			uses, err := db.store.AmountUses(t.Context(), []store.AmountKey{k}, start)
+			w.must(err)
+			return uses[k]
+		}
+		if got := taken(); !got.Taken {
+			t.Errorf("while the invoice is open: %+v", got)
+		}
+		w.mine(start+2, w.pay(told))
+		w.final()
+		if got := taken(); got.Taken || got.Until != inv.ExpiresAt {
+			t.Errorf("after it was paid: %+v, want until %d", got, inv.ExpiresAt)
+		}
+	})
+}
+
+// TestWhatWasAmbiguousStaysSo has a payment of an amount that two invoices
+// asked for be found by a rescan when one of them has expired.
+func TestWhatWasAmbiguousStaysSo(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		short := w.create(func(d *invoice.Draft) { d.ExpiresAt = start + 60 })
+		w.create()
+		paid := w.skip(w.next(start+10, w.pay(short.Amount)))
+		w.mine(start + 70)
+		w.final()
+		if got := w.invoice(short.ID).Status; got != invoice.Expired {
+			t.Fatalf("the first is %s", got)
+		}
+		w.rescan()
+		w.fill(101, w.head(), paid)
+		w.went(paid.Transfers[0], invoice.Invoice{}, "")
+	})
+}
+
+// TestWhatWasCoveredThenStaysSo has a payment be found by a rescan below the
+// one that paid its invoice, and above that of another one.
+func TestWhatWasCoveredThenStaysSo(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		one, two := w.create(), w.create()
+		w.mine(start+1, w.pay(one.TransferAmount))
+		missed := w.skip(w.next(start+2, w.pay(one.Amount)))
+		w.mine(start+3, w.pay(two.TransferAmount))
+		w.final()
+		w.rescan()
+		w.fill(101, w.head(), missed)
+		w.went(missed.Transfers[0], two, invoice.ByAmount) // the first was covered, and this one not yet
+		if got := w.invoice(two.ID); got.Exception != invoice.Duplicate {
+			t.Errorf("paid twice, it has the exception %q", got.Exception)
+		}
+	})
+}
+
+// TestNoClockDecides has the service's clock be wrong by hours, and plain
+// transfers count all the same.
+func TestNoClockDecides(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		for _, skew := range []int64{16, 8 * 3600, -8 * 3600} {
+			w := db.world(t)
+			w.seconds.Add(skew)
+			one := w.create(func(d *invoice.Draft) { d.ExpiresAt = start + 12*3600 })
+			two := w.create(amount(2_000_000), func(d *invoice.Draft) { d.ExpiresAt = start + 12*3600 })
+			told, bare := w.pay(one.TransferAmount), w.pay(two.Amount)
+			w.mine(start+1, told, bare)
+			w.went(told, one, invoice.ByTransferAmount)
+			w.went(bare, two, invoice.ByAmount)
+			w.final()
+			for _, inv := range []invoice.Invoice{one, two} {
+				if got := w.invoice(inv.ID).Status; got != invoice.Paid {
+					t.Errorf("with a clock wrong by %d s the invoice is %s", skew, got)
+				}
+			}
+		}
+	})
+}
+
+// TestBoundToTheChain gives an invoice nothing of the blocks that were read
+// when it was created, but what a reorg puts in their place.
+func TestBoundToTheChain(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		w.create(amount(9_000_000)) // so that the address is known
+		before := w.pay(invoice.NewAmount(1_000_000))
+		w.mine(start+1, before)
+		w.mine(start + 2)
+		inv := w.create()
+		w.went(before, invoice.Invoice{}, "")
+		w.reorg(2)
+		if got := w.invoice(inv.ID).FromBlock; got != 100 {
+			t.Errorf("after a reorg of blocks 101 and 102 the invoice is bound to %d", got)
+		}
+		told := w.pay(inv.TransferAmount)
+		w.mine(start+3, told)
+		w.went(told, inv, invoice.ByTransferAmount)
+	})
+}
+
+// TestAPaymentWaitsForUnreadBlocks starts a chain at its head: what only the
+// blocks below can tell is decided when they are read, and nothing expires
+// before.
+func TestAPaymentWaitsForUnreadBlocks(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		w.chainKey += "-late"
+		w.Service = w.service()
+		one, two := w.create(), w.create()
+		tolled := w.create(amount(5_000_000))
+		older := w.next(start+1, w.pay(one.TransferAmount))
+		w.blocks = append(w.blocks, older)
+		w.must(w.Start(t.Context(), w.chainKey, w.head(), 101))
+		bare, told := w.pay(two.Amount), w.pay(tolled.TransferAmount)
+		young := w.create(amount(7_000_000))
+		paysYoung := w.pay(young.Amount)
+		w.mine(start+2, bare, told, paysYoung)
+		w.went(bare, invoice.Invoice{}, "") // either could be meant
+		w.went(told, tolled, invoice.ByTransferAmount)
+		w.mine(one.ExpiresAt + 1)
+		w.final()
+		if got := w.invoice(two.ID).Status; got != invoice.Open {
+			t.Errorf("before the older blocks are read the invoice is %s", got)
+		}
+		w.fill(101, older.Header, older)
+		w.went(bare, two, invoice.ByAmount)
+		w.went(paysYoung, young, invoice.ByAmount)
+		for _, inv := range []invoice.Invoice{one, two, tolled, young} {
+			if got := w.invoice(inv.ID).Status; got != invoice.Paid {
+				t.Errorf("the invoice over %s is %s", inv.Amount, got)
+			}
+		}
+		if got := len(w.told(two)); got != 3 {
+			t.Errorf("%d events of the payment that waited", got)
+		}
+	})
+}
+
+// TestManyPaymentsWait decides more payments than one transaction does.
+func TestManyPaymentsWait(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		w.chainKey += "-late"
+		w.Service = w.service()
+		first := w.create()
+		w.must(w.Start(t.Context(), w.chainKey, w.head(), 100))
+		var transfers []invoice.Transfer
+		for range 1001 {
+			transfers = append(transfers, w.pay(first.Amount))
+		}
+		w.mine(start+1, transfers...)
+		w.mine(first.ExpiresAt + 1)
+		w.final()
+		w.went(transfers[0], invoice.Invoice{}, "")
+		w.fill(100, w.blocks[0].Header)
+		w.went(transfers[0], first, invoice.ByAmount)
+		w.went(transfers[1], invoice.Invoice{}, "")
+		if got := w.invoice(first.ID).Status; got != invoice.Paid {
+			t.Errorf("the invoice is %s", got)
+		}
+		again := w.pay(first.Amount)
+		w.mine(first.ExpiresAt+2, again)
+		w.went(again, invoice.Invoice{}, "")
+	})
+}
+
+// TestShortlist creates invoices of a price of which all suffixes were used,
+// one after the other: each gets the one whose last invoice expired longest
+// ago.
+func TestShortlist(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		var all []invoice.Invoice
+		for suffix := range uint64(invoice.MaxSuffix) {
+			inv := w.insertable(suffix + 1)
+			inv.Status, inv.ExpiresAt = invoice.Expired, start+1+int64(suffix)
+			all = append(all, inv)
+		}
+		w.insert(all)
+		for i := range uint64(20) {
+			if inv := w.create(); number(inv.TransferAmount) != 1_000_001+i {
+				t.Errorf("invoice %d is told %s, want %d", i, inv.TransferAmount, 1_000_001+i)
+			}
+		}
+		if _, err := w.Create(t.Context(), settle.CreateRequest{Draft: w.draft()}); err != nil {
+			t.Error(err)
+		}
+	})
+}
