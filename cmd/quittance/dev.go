@@ -6,12 +6,14 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"log"
 	"log/slog"
 	"os/signal"
 	"syscall"
 	"time"
 
 	"github.com/quittance/quittance/internal/dev"
+	"github.com/quittance/quittance/internal/server"
 )
 
 const devHelp = `Usage: quittance dev [flags]
@@ -54,7 +56,9 @@ func runDev(ctx context.Context, env environment, args []string) error {
 	if err := cfg.Check(); err != nil {
 		return usageError{err}
 	}
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP) // its terminal is gone
+	log.SetFlags(0)
+	log.SetOutput(server.NetLog(cfg.Logger, slog.LevelWarn)) // http.Transport writes there
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP)   // its terminal is gone
 	defer stop()
 	var untold error // what the world is; it ends on that
 	err := dev.Run(ctx, cfg, func(w *dev.World) {

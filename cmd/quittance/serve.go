@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"log"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -47,6 +48,9 @@ func runServe(ctx context.Context, env environment, args []string) error {
 		return err
 	}
 	if *check {
+		for _, warning := range cfg.Warnings {
+			fmt.Fprintf(env.stdout, "warning: %s\n", warning)
+		}
 		_, err := fmt.Fprintf(env.stdout, "%s is usable: %s, %s\n", *path,
 			count(len(cfg.Merchants), "merchant"), count(len(cfg.Chains), "chain"))
 		return err
@@ -56,11 +60,16 @@ func runServe(ctx context.Context, env environment, args []string) error {
 		level = slog.LevelDebug
 	}
 	logger := env.logger(level)
+	for _, warning := range cfg.Warnings {
+		logger.Warn("configuration", "warning", warning)
+	}
 	listener, err := server.Listen(ctx, cfg.Listen)
 	if err != nil {
 		return err
 	}
 	defer ignoreHangups(logger)()
+	log.SetFlags(0)
+	log.SetOutput(server.NetLog(logger, slog.LevelWarn)) // http.Transport writes there
 	if err := server.Run(ctx, serverConfig(cfg, listener, logger)); err != nil {
 		return err
 	}

@@ -11,8 +11,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/netip"
 	"os"
+	"runtime"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -48,6 +50,8 @@ type Config struct {
 	// Vault seals the secrets of endpoints that are set through the API. It is
 	// nil without a master key: then none can be set.
 	Vault *vault.Vault
+	// Warnings are what a careful operator would change.
+	Warnings []string
 }
 
 // Merchant is a merchant whose invoices the service takes.
@@ -77,10 +81,25 @@ type Chain struct {
 type Source struct {
 	Env  func(name string) (string, bool)
 	File func(path string) ([]byte, error)
+	// Mode returns who may use a file; nil where the system does not say.
+	Mode func(path string) (fs.FileMode, error)
 }
 
 // System reads the environment and the files of the process.
-var System = Source{Env: os.LookupEnv, File: os.ReadFile}
+var System = Source{Env: os.LookupEnv, File: os.ReadFile, Mode: systemMode()}
+
+func systemMode() func(path string) (fs.FileMode, error) {
+	if runtime.GOOS == "windows" { // whose modes say nothing of others
+		return nil
+	}
+	return func(path string) (fs.FileMode, error) {
+		info, err := os.Stat(path)
+		if err != nil {
+			return 0, err
+		}
+		return info.Mode(), nil
+	}
+}
 
 // Load reads the file at path, JSON or YAML, and checks it. The error names
 // every setting that is wrong, what was expected and what is there; it never

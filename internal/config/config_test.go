@@ -20,13 +20,18 @@ import (
 
 const operatorKey = "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d"
 
+const (
+	masterKey      = "8c3f1d5e9ab2047c6e11f0d93b58a7c42d7e9016fb83c5aa4e6d2719b0cf3e84"
+	providerSecret = "secret of the provider"
+)
+
 // secrets is a world with one variable and one file of each kind.
 var secrets = config.Source{
 	Env: func(name string) (string, bool) {
 		v, ok := map[string]string{
-			"SHOP_SECRET": "whsec_c2hvcCBzaG9wIHNob3AgISE=", "CIRCLE_SECRET": "provider-secret", "OPERATOR_KEY": operatorKey, "EMPTY": "",
-			"MASTER_KEY": strings.Repeat("a1", 32), "OLD_KEY": strings.Repeat("b2", 32), "OLDER_KEY": strings.Repeat("C3", 32),
-			"NOT_A_KEY": "hunter2", "NODE_URL": "https://me:hunter2@base.example/key", "DATABASE_URL": "postgres://me:hunter2@db/quittance",
+			"SHOP_SECRET": "whsec_c2hvcCBzaG9wIHNob3AgISE=", "CIRCLE_SECRET": providerSecret, "OPERATOR_KEY": operatorKey, "EMPTY": "",
+			"MASTER_KEY": masterKey, "OLD_KEY": strings.Repeat("b2", 32), "OLDER_KEY": strings.Repeat("C3", 32),
+			"NOT_A_KEY": "hunter2", "ZERO_KEY": strings.Repeat("0", 64), "ONE": "x", "NODE_URL": "https://me:hunter2@base.example/key", "DATABASE_URL": "postgres://me:hunter2@db/quittance",
 		}[name]
 		return v, ok
 	},
@@ -121,7 +126,7 @@ func TestParse(t *testing.T) {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]config.Provider{{
-		Name: "circle", Secret: "provider-secret", Chains: map[string]string{"BASE": "base"}, Currencies: map[string]string{"USD": "USDC"},
+		Name: "circle", Secret: providerSecret, Chains: map[string]string{"BASE": "base"}, Currencies: map[string]string{"USD": "USDC"},
 	}}, cfg.Providers); diff != "" {
 		t.Error(diff)
 	}
@@ -133,7 +138,7 @@ func TestMasterKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, text := range []string{strings.Repeat("a1", 32), strings.Repeat("b2", 32), strings.Repeat("c3", 32)} {
+	for i, text := range []string{masterKey, strings.Repeat("b2", 32), strings.Repeat("c3", 32)} {
 		key, err := vault.ParseKey(text)
 		if err != nil {
 			t.Fatal(err)
@@ -316,6 +321,8 @@ func TestWrong(t *testing.T) {
 		"secret without URL":    {"    webhookUrl: https://shop.example/webhooks\n", "", "merchants[0].webhookUrl: is missing, but the secret is there"},
 		"retention":             {"attempts: 14d", "attempts: 1d", "webhooks.retention.attempts: is \"1d\"; want a number of days of 2d to 3650d"},
 		"master key":            {"masterKeyEnv: MASTER_KEY", "masterKeyEnv: NOT_A_KEY", "masterKey: is no master key; want 64 hex digits"},
+		"master key of zeros":   {"masterKeyEnv: MASTER_KEY", "masterKeyEnv: ZERO_KEY", "masterKey: is too regular to be random"},
+		"provider's secret":     {"secretEnv: CIRCLE_SECRET", "secretEnv: ONE", "providers[0].secret: is too short"},
 		"master key missing":    {"masterKeyEnv: MASTER_KEY\n", "", "oldMasterKeys: stand there without the key that replaces them"},
 		"master key twice":      {"OLDER_KEY", "MASTER_KEY", "oldMasterKeys[1].masterKey: is the same as one before it"},
 		"master key, no file":   {"masterKeyEnv: MASTER_KEY", "masterKeyFile: /nowhere", "masterKeyFile: open /nowhere"},
@@ -369,7 +376,7 @@ func TestWrong(t *testing.T) {
 					t.Errorf("the error speaks of the program's own types: %q", err)
 				}
 			}
-			for _, secret := range []string{"whsec_c2hvcCBzaG9wIHNob3AgISE=", "provider-secret", operatorKey[2:], "whsec_from_the_file", strings.Repeat("a1", 32), strings.Repeat("b2", 32)} {
+			for _, secret := range []string{"whsec_c2hvcCBzaG9wIHNob3AgISE=", providerSecret, operatorKey[2:], "whsec_from_the_file", masterKey, strings.Repeat("b2", 32)} {
 				if strings.Contains(err.Error(), secret) {
 					t.Errorf("the error shows a secret: %q", err)
 				}
@@ -508,5 +515,28 @@ func TestHTTP(t *testing.T) {
 	}
 	if cfg, err := config.Parse([]byte(full), secrets); err != nil || cfg.StopDelay != config.DefaultStopDelay || len(cfg.Hosts) > 0 {
 		t.Errorf("the defaults are %v, %s, %v", cfg.Hosts, cfg.StopDelay, err)
+	}
+}
+
+// TestModes warns of a secret's file that others may read, and refuses one that
+// others may write.
+func TestModes(t *testing.T) {
+	for mode, want := range map[fs.FileMode]string{
+		0o600: "", 0o400: "", 0o700: "", 0o640: "warning", 0o644: "warning", 0o444: "warning", 0o604: "warning",
+		0o620: "error", 0o602: "error", 0o666: "error", 0o777: "error",
+	} {
+		src := secrets
+		src.Mode = func(string) (fs.FileMode, error) { return mode, nil }
+		cfg, err := config.Parse([]byte(full), src)
+		text := strings.Join(cfg.Warnings, "\n")
+		if (err != nil) != (want == "error") || (text != "") != (want == "warning") {
+			t.Errorf("mode %#o: %v, warnings %q; want %q", mode, err, text, want)
+		}
+		if err != nil {
+			text = err.Error()
+		}
+		if want != "" && (!strings.Contains(text, fmt.Sprintf("%#o", mode)) || !strings.Contains(text, "/run/secrets/shop") || strings.Contains(text, "whsec_")) {
+			t.Errorf("mode %#o: it says %s", mode, text)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math"
 	"net/url"
@@ -40,8 +41,9 @@ const (
 // resolver collects what is wrong while a file becomes a Config, so that one
 // run shows all of it.
 type resolver struct {
-	src  Source
-	errs []error
+	src      Source
+	errs     []error
+	warnings []string
 }
 
 func (r *resolver) fail(path, format string, args ...any) {
@@ -87,6 +89,7 @@ func (f file) resolve(src Source) (Config, error) {
 	cfg.KeepEvents = r.retention("webhooks.retention.events", f.Webhooks.Retention.Events)
 	cfg.KeepAttempts = r.retention("webhooks.retention.attempts", f.Webhooks.Retention.Attempts)
 	cfg.Vault = r.vault(f.MasterKey, f.OldMasterKeys)
+	cfg.Warnings = r.warnings
 	return cfg, errors.Join(r.errs...)
 }
 
@@ -157,7 +160,7 @@ func (r *resolver) merchant(path string, m merchantFile) Merchant {
 
 func (r *resolver) provider(path string, p providerFile, chains []Chain) Provider {
 	out := Provider{
-		Name: p.Name, Secret: r.secret(path+".secret", p.SecretEnv, p.SecretFile),
+		Name: p.Name, Secret: r.webhookSecret(path+".secret", p.SecretEnv, p.SecretFile),
 		Chains: p.Chains, Currencies: p.Currencies,
 	}
 	if p.Name == "" || url.PathEscape(p.Name) != p.Name {
@@ -337,6 +340,7 @@ func (r *resolver) secret(path, env, file string) string {
 			r.fail(path+"File", "%w", err)
 			return ""
 		}
+		r.checkMode(path+"File", file)
 		value = strings.TrimRight(string(raw), "\r\n")
 	}
 	if value == "" {
@@ -344,6 +348,30 @@ func (r *resolver) secret(path, env, file string) string {
 	}
 	return value
 }
+
+// checkMode looks at who else may use a secret's file. That others may write it
+// is refused: they could put a secret of theirs in its place. That they may read
+// it is a warning, since containers mount secrets so.
+func (r *resolver) checkMode(path, file string) {
+	if r.src.Mode == nil {
+		return
+	}
+	mode, err := r.src.Mode(file)
+	switch {
+	case err != nil:
+		r.fail(path, "%w", err)
+	case mode.Perm()&othersWrite != 0:
+		r.fail(path, "others may write %s, which has mode %#o; run chmod 600 on it", file, mode.Perm())
+	case mode.Perm()&othersRead != 0:
+		r.warnings = append(r.warnings, fmt.Sprintf("%s: others may read %s, which has mode %#o; run chmod 600 on it", path, file, mode.Perm()))
+	}
+}
+
+// Bits of a file's mode: who besides its owner may write and read it.
+const (
+	othersWrite fs.FileMode = 0o022
+	othersRead  fs.FileMode = 0o044
+)
 
 func (r *resolver) key(path, env, file string) *ecdsa.PrivateKey {
 	before := len(r.errs)

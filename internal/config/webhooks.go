@@ -22,9 +22,10 @@ const (
 	// and is to be seen for one more.
 	MinRetention = 2 * day
 	MaxRetention = 3650 * day
-	// MinSecret is the length in bytes of the shortest key of a merchant's
-	// webhook secret: of what the base64 behind whsec_ stands for, or of the
-	// secret itself when it has another form. Standard Webhooks wants 24 to 64.
+	// MinSecret is the length in bytes of the shortest key of a webhook secret, a
+	// merchant's or a provider's: of what the base64 behind whsec_ stands for, or
+	// of the secret itself when it has another form. Standard Webhooks wants 24 to
+	// 64.
 	MinSecret = 16
 	// MaxMasterKeys is how many master keys there may be, old ones included.
 	MaxMasterKeys = 16
@@ -44,7 +45,8 @@ func (r *resolver) retention(path string, text scalar) time.Duration {
 	return kept
 }
 
-// webhookSecret reads the secret that signs a merchant's events.
+// webhookSecret reads the secret that signs a merchant's events, or a provider's
+// notices.
 func (r *resolver) webhookSecret(path, env, file string) string {
 	secret := r.secret(path, env, file)
 	if n := len(webhook.StandardKey(secret)); secret != "" && n < MinSecret {
@@ -66,15 +68,17 @@ func (r *resolver) vault(newest masterKeyFile, older []masterKeyFile) *vault.Vau
 		r.fail("oldMasterKeys", "there are %d master keys in all; want at most %d", n, MaxMasterKeys)
 	}
 	seen := make(map[string]bool)
-	key := r.masterKey(seen, "masterKey", newest)
+	key := r.masterKey(seen, "masterKey", newest, true)
 	old := make([]vault.Key, len(older))
 	for i, f := range older {
-		old[i] = r.masterKey(seen, fmt.Sprintf("oldMasterKeys[%d].masterKey", i), f)
+		old[i] = r.masterKey(seen, fmt.Sprintf("oldMasterKeys[%d].masterKey", i), f, false)
 	}
 	return vault.New(key, old...)
 }
 
-func (r *resolver) masterKey(seen map[string]bool, path string, f masterKeyFile) vault.Key {
+// masterKey reads a master key. One that nobody drew at random is refused, but
+// for those that are being replaced.
+func (r *resolver) masterKey(seen map[string]bool, path string, f masterKeyFile, newest bool) vault.Key {
 	text := r.secret(path, f.Env, f.File)
 	if text == "" {
 		return vault.Key{}
@@ -85,6 +89,10 @@ func (r *resolver) masterKey(seen map[string]bool, path string, f masterKeyFile)
 		r.fail(path, "%w", err)
 	case seen[key.ID]:
 		r.fail(path, "is the same as one before it")
+	case newest:
+		if err := vault.CheckRandom(text); err != nil {
+			r.fail(path, "%w", err)
+		}
 	}
 	seen[key.ID] = true
 	return key

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
@@ -109,7 +110,7 @@ func (w *Worker) faultOf(err error) fault {
 }
 
 // cause says why an exchange broke. It leaves out the URL, which may hold a
-// secret.
+// secret, and the addresses, which are nobody's business outside.
 func (w *Worker) cause(ctx context.Context, what string, err error) error {
 	if errors.Is(context.Cause(ctx), errTimeout) {
 		return fmt.Errorf("%s within %s", strings.Replace(what, "was cut off", "was not complete", 1), w.Limits.Timeout)
@@ -118,8 +119,32 @@ func (w *Worker) cause(ctx context.Context, what string, err error) error {
 	if errors.As(err, &withURL) {
 		err = withURL.Err
 	}
-	return fmt.Errorf("%s: %w", what, err)
+	return fmt.Errorf("%s: %w", what, withoutAddresses(err))
 }
+
+// withoutAddresses returns an error of a connection as a merchant may read it.
+// What a name stands for in the service's own network, which address the
+// service has there and where it looks names up would help an attacker.
+func withoutAddresses(err error) error {
+	var lookup *net.DNSError
+	var op *net.OpError
+	switch {
+	case errors.Is(err, ErrPlain):
+		return ErrPlain
+	case errors.Is(err, ErrForbidden):
+		return errNotAllowed
+	case errors.As(err, &lookup) && lookup.IsNotFound:
+		return fmt.Errorf("lookup %s: no such host", lookup.Name)
+	case errors.As(err, &lookup):
+		return fmt.Errorf("lookup %s failed", lookup.Name)
+	case errors.As(err, &op):
+		return op.Err
+	}
+	return err
+}
+
+// errNotAllowed is what is said outside of an ErrForbidden.
+var errNotAllowed = errors.New("the address of this host is not allowed for webhooks; the operator can allow it under webhooks.allow")
 
 // retryAfter reads a Retry-After header (RFC 9110, section 10.2.3), seconds or
 // a date. What cannot be read, or lies in the past, asks for nothing.

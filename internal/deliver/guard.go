@@ -10,6 +10,9 @@ import (
 // ErrForbidden says that an address is one that webhooks must not reach.
 var ErrForbidden = errors.New("webhooks must not reach this address")
 
+// ErrPlain says that an address must be reached with TLS. It is an ErrForbidden.
+var ErrPlain = fmt.Errorf("%w without TLS; use https, or have the operator allow it under webhooks.allow", ErrForbidden)
+
 // Guard decides which addresses webhooks may reach. Merchants choose their
 // URLs, and whoever answers for a name chooses its addresses: without a guard
 // both could have the service post to what only its own network can reach
@@ -96,7 +99,7 @@ func (g *Guard) CheckPlain(a netip.Addr) error {
 		return err
 	}
 	if !g.Allowed(a) {
-		return fmt.Errorf("%w: %s is reached without TLS; use https, or have the operator allow it under webhooks.allow", ErrForbidden, a)
+		return fmt.Errorf("%w: %s", ErrPlain, a)
 	}
 	return nil
 }

@@ -79,8 +79,8 @@ func (d Draft) checkLineItems() error {
 }
 
 // CheckLabel holds a text that is shown to people against the rules of a label:
-// 1 to MaxLabel characters, none of which make it look like another text. It
-// returns a *FieldError for the field when it breaks one.
+// 1 to MaxLabel characters, none of which make it look like another text, and at
+// least one of which can be seen. It returns a *FieldError for the field when it breaks one.
 func CheckLabel(field, text string) error {
 	if n := utf8.RuneCountInString(text); n < 1 || n > MaxLabel {
 		return fieldErrorf(field, "must be 1 to %d characters; it has %d", MaxLabel, n)
@@ -89,7 +89,19 @@ func CheckLabel(field, text string) error {
 		c, _ := utf8.DecodeRuneInString(text[at:])
 		return fieldErrorf(field, "must not hold control characters, nor overrides or isolates of the writing direction; it has %U", c)
 	}
+	if strings.IndexFunc(text, isVisible) < 0 {
+		return fieldErrorf(field, "must hold a character that can be seen; it has spaces and invisible ones alone")
+	}
 	return nil
+}
+
+// isVisible reports whether c by itself shows something. Letters, marks, numbers,
+// punctuation and symbols do, but for those that Unicode lets fonts leave blank:
+// Other_Default_Ignorable_Code_Point and variation selectors, such as the
+// Hangul fillers, and the blank Braille pattern.
+func isVisible(c rune) bool {
+	return unicode.IsGraphic(c) && !unicode.IsSpace(c) && !unicode.Is(unicode.Zs, c) &&
+		!unicode.In(c, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) && c != '\u2800'
 }
 
 // disguises reports whether c can make a label look like another text: control

@@ -48,6 +48,7 @@ func newGate(hosts []string, origins *http.CrossOriginProtection, refuse *api.AP
 
 // ServeHTTP is http.Handler's.
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
 	switch {
 	case !strings.HasPrefix(r.URL.Path, noticePath) && !g.isOurs(r):
 		g.refuse.StrangeHost().ServeHTTP(w, r)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -240,7 +241,7 @@ func (s *Server) serve(ctx context.Context) error {
 		ConnState: conns.observe,
 		Handler:   s.handler(), ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout,
 		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
-		ErrorLog: slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug),
+		ErrorLog: log.New(NetLog(s.Logger, slog.LevelDebug), "", 0),
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {

@@ -66,6 +66,31 @@ func ParseKey(text string) (Key, error) {
 	return Key{ID: hex.EncodeToString(sum[:idSize]), aead: aead}, nil
 }
 
+// minDistinct is how many different bytes, and how many different steps from one
+// byte to the next, a master key has at least. Of random keys, one in 10^14 has
+// fewer than 16.
+const minDistinct = 16
+
+// CheckRandom refuses the text of a master key that nobody drew at random, such
+// as zeros, a repeated word or a sequence. The error does not show it.
+func CheckRandom(text string) error {
+	raw, err := hex.DecodeString(strings.TrimSpace(text))
+	if err != nil {
+		return nil //nolint:nilerr // ParseKey refuses it
+	}
+	values, steps := make(map[byte]bool), make(map[byte]bool)
+	for i, b := range raw {
+		values[b] = true
+		if i > 0 {
+			steps[b-raw[i-1]] = true
+		}
+	}
+	if len(values) < minDistinct || len(steps) < minDistinct {
+		return fmt.Errorf("is too regular to be random; make another with openssl rand -hex %d", KeySize)
+	}
+	return nil
+}
+
 // Vault seals under its newest master key, and opens what was sealed under any
 // that it has.
 type Vault struct {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -123,6 +124,31 @@ func TestNewSecret(t *testing.T) {
 	for _, random := range []io.Reader{strings.NewReader(""), bytes.NewReader(make([]byte, vault.SecretSize-1))} {
 		if s, err := vault.NewSecret(random); err == nil {
 			t.Errorf("made %q of too little randomness", s)
+		}
+	}
+}
+
+func TestCheckRandom(t *testing.T) {
+	var sequence, pairs string
+	for i := range vault.KeySize {
+		sequence += fmt.Sprintf("%02x", i)
+		pairs += fmt.Sprintf("%02x", 3*i+7)
+	}
+	for name, text := range map[string]string{
+		"zeros": strings.Repeat("00", vault.KeySize), "ones": strings.Repeat("ff", vault.KeySize), "a word": strings.Repeat("deadbeef", 8),
+		"digits": strings.Repeat("0123456789abcdef", 4), "a sequence": sequence, "another": pairs, "a small number": fmt.Sprintf("%064x", 12345678),
+	} {
+		if vault.CheckRandom(text) == nil {
+			t.Errorf("%s is taken for random", name)
+		}
+	}
+	for range 10_000 {
+		text, err := vault.NewKey(rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := vault.CheckRandom(text + "\n"); err != nil {
+			t.Errorf("%s: %v", text, err)
 		}
 	}
 }

@@ -1,0 +1,57 @@
+package deliver
+
+import (
+	"net"
+	"net/netip"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestErrorsShowNoAddresses posts where it is not allowed, where nobody listens,
+// to a name that is none, and where the connection breaks. A merchant learns why
+// it failed, and no address of the service's network.
+func TestErrorsShowNoAddresses(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_ = conn.(*net.TCPConn).SetLinger(0)
+			_ = conn.Close() // resets it
+		}
+	}()
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	address := regexp.MustCompile(`\d+\.\d+\.\d+\.\d+|::1|` + port)
+	for _, c := range []struct {
+		allow     []netip.Prefix
+		url, want string
+	}{
+		{nil, "https://localhost:" + port, "the address of this host is not allowed for webhooks"},
+		{nil, "http://localhost:" + port, "the address of this host is not allowed for webhooks"},
+		{nil, "http://8.8.8.8:" + port, "without TLS"},
+		{Loopback(), "http://localhost:1", "refused"},
+		{Loopback(), "http://localhost:" + port, ""},
+		{nil, "https://nowhere.invalid", "lookup nowhere.invalid"},
+	} {
+		w := Worker{Client: NewClient(ClientConfig{Guard: NewGuard(c.allow)}), Now: time.Now}
+		a := w.Post(t.Context(), Endpoint{URL: c.url, Secret: "secret of an endpoint"}, "dlv_1", "invoice.paid", []byte("{}"))
+		if a.Error == "" || !strings.Contains(a.Error, c.want) || address.MatchString(a.Error) {
+			t.Errorf("%s: %q; want %q and no address", c.url, a.Error, c.want)
+		}
+		w.Client.CloseIdleConnections()
+	}
+	if err := listener.Close(); err != nil {
+		t.Error(err)
+	}
+	<-done
+}
