@@ -188,6 +188,15 @@ func remark(p operate.Provider, now time.Time) string {
 	return strings.Join(words, ": ")
 }
 
+// checks says which checks are on.
+func checks(all []operate.Check) string {
+	words := make([]string, len(all))
+	for i, c := range all {
+		words[i] = c.Check + " " + c.State
+	}
+	return strings.Join(words, ", ")
+}
+
 // notesOf returns what is to be said of a chain beside its numbers.
 func notesOf(c operate.Chain, now time.Time) []string {
 	var notes []string
@@ -195,6 +204,9 @@ func notesOf(c operate.Chain, now time.Time) []string {
 		notes = append(notes, "halted: "+c.Halted)
 	} else if c.Error != "" && !slices.ContainsFunc(c.Providers, func(p operate.Provider) bool { return p.Reason == c.Error }) {
 		notes = append(notes, c.Error)
+	}
+	if len(c.Checks) > 0 {
+		notes = append(notes, "checks: "+checks(c.Checks))
 	}
 	w := c.Writer
 	if w == nil {

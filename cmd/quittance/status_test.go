@@ -76,7 +76,7 @@ house: halted: block 20 was replaced
 // TestPrintOffline says where the figures are from, and calls nothing ready.
 func TestPrintOffline(t *testing.T) {
 	st := operate.Status{Offline: "no service answers", Chains: []operate.Chain{{
-		ChainKey: "base", Head: 9, Indexed: 9, Confirmed: 8,
+		ChainKey: "base", Head: 9, Indexed: 9, Confirmed: 8, Checks: operate.Checks(chain.Chain{}, "on"),
 		Providers: []operate.Provider{{Provider: "wss://base.example", State: chain.StateOK, Head: 9, LatencyMs: 1, Calls: 4}},
 	}}}
 	const want = `The service does not run: this is what its database and the nodes say.
@@ -86,6 +86,8 @@ base   9     9        8          0
 
 CHAIN  NODE                STATE  HEAD  LATENCY  CALLS  ERRORS  REMARK
 base   wss://base.example  ok     9     1.0 ms   4      0
+
+base: checks: receipts on, bloom on, witness off, agree off
 `
 	var out strings.Builder
 	if err := printStatus(&out, st, time.Unix(0, 0)); err != nil {

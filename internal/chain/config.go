@@ -26,9 +26,9 @@ type Chain struct {
 	MaxAnswer int64
 
 	// FullBloom says that every log of a block is in its header's bloom
-	// filter, so that blocks can be passed over by it. It is false where that
-	// is not known: Bor leaves the logs of state syncs out, and some networks
-	// leave the filter empty.
+	// filter, so that blocks can be passed over by it once a node's headers
+	// were seen to hold logs. It is false where that is not known: Bor leaves
+	// the logs of state syncs out, and some networks leave the filter empty.
 	FullBloom bool
 }
 

@@ -1,11 +1,13 @@
 package chain
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -23,6 +25,7 @@ type Header struct {
 	Parent invoice.Hash
 	Time   int64 // Unix seconds
 	Bloom  types.Bloom
+	Idle   bool // the block has no transactions
 }
 
 // UnmarshalJSON reads a block as nodes write it, and refuses one without
@@ -34,6 +37,7 @@ func (h *Header) UnmarshalJSON(data []byte) error {
 		Parent    *common.Hash    `json:"parentHash"`
 		Timestamp *hexutil.Uint64 `json:"timestamp"`
 		Bloom     *types.Bloom    `json:"logsBloom"`
+		Txs       json.RawMessage `json:"transactions"`
 	}
 	if err := json.Unmarshal(data, &raw); err != nil {
 		return err
@@ -43,17 +47,35 @@ func (h *Header) UnmarshalJSON(data []byte) error {
 	}
 	*h = Header{
 		Number: uint64(*raw.Number), Hash: invoice.Hash(*raw.Hash), Parent: invoice.Hash(*raw.Parent),
-		Time: int64(*raw.Timestamp),
+		Time: int64(*raw.Timestamp), Idle: string(raw.Txs) == "[]",
 	}
 	if raw.Bloom == nil {
-		// Without a bloom filter any log may be there.
-		for i := range h.Bloom {
-			h.Bloom[i] = 0xff
-		}
+		h.Bloom = noBloom // any log may be there
 		return nil
 	}
 	h.Bloom = *raw.Bloom
 	return nil
+}
+
+// noBloom is the bloom filter of a header that has none.
+var noBloom = types.Bloom(bytes.Repeat([]byte{0xff}, types.BloomByteLength))
+
+// HasBloom reports whether the header has a bloom filter that says anything.
+func (h *Header) HasBloom() bool { return h.Bloom != noBloom }
+
+// Excludes reports whether the block can hold none of the logs that a filter
+// selects, by its bloom filter. An empty one is believed only of a block without
+// transactions: nodes that keep no bloom filters send such.
+func (h *Header) Excludes(f LogFilter) bool {
+	return !f.Mentioned(h.Bloom) && (h.Idle || h.Bloom != types.Bloom{})
+}
+
+// Holds reports whether the header's bloom filter holds a log of the block.
+func (h *Header) Holds(l *types.Log) bool {
+	if !types.BloomLookup(h.Bloom, l.Address) {
+		return false
+	}
+	return !slices.ContainsFunc(l.Topics, func(topic common.Hash) bool { return !types.BloomLookup(h.Bloom, topic) })
 }
 
 // Receipt is what the service uses of a transaction's receipt.

@@ -124,9 +124,11 @@ func TestLook(t *testing.T) {
 	want := operate.Status{Chains: []operate.Chain{{
 		ChainKey: "house", ChainID: 7, Finality: "1", Agree: 2, Head: 5, Indexed: 3, Confirmed: 3, Lag: operate.Lag{Blocks: 2, Seconds: 40},
 		Providers: []operate.Provider{{State: chain.StateOK, Head: 5}, {State: chain.StateCooling}},
+		Checks:    []operate.Check{{Check: "receipts", State: "on"}, {Check: "bloom", State: "unknown"}, {Check: "witness", State: "on"}, {Check: "agree", State: "on"}},
 	}, {
 		ChainKey: "moon", ChainID: 9, Finality: "1", Agree: 1, Error: "the chain was never read",
 		Providers: []operate.Provider{{State: chain.StateMisfit}},
+		Checks:    []operate.Check{{Check: "receipts", State: "on"}, {Check: "bloom", State: "unknown"}, {Check: "witness", State: "off"}, {Check: "agree", State: "off"}},
 	}}}
 	if diff := cmp.Diff(want, look(t, c), ofTheDay); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

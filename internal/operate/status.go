@@ -35,6 +35,7 @@ type Chain struct {
 	Halted    string     `json:"halted,omitempty"`   // why it is read no further until somebody resumes it
 	Error     string     `json:"error,omitempty"`    // why the last look at the chain failed
 	Providers []Provider `json:"providers"`
+	Checks    []Check    `json:"checks"`           // of what the nodes tell
 	Writer    *Writer    `json:"writer,omitempty"` // absent without an operator key
 }
 

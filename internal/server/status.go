@@ -36,6 +36,7 @@ func (r *chainRun) status(now time.Time) operate.Chain {
 		Head: st.Head, Indexed: st.Indexed, Confirmed: st.Confirmed, Lag: operate.LagOf(st.Head, st.Indexed, st.IndexedTime, now),
 		CatchUp: progress(st.CatchUp), Backfill: progress(st.Backfill),
 		Halted: st.Halted, Error: st.Error, Providers: operate.Providers(r.pool),
+		Checks: operate.Checks(r.Chain, string(st.Blooms)),
 	}
 	// A chain that was never read is not ready, be its node away or its
 	// configuration wrong.

@@ -66,9 +66,11 @@ func TestStatus(t *testing.T) {
 	want := operate.Status{Chains: []operate.Chain{{
 		ChainKey: "good", ChainID: 7, Finality: "1", Agree: 1, Ready: true, Head: 3, Indexed: 3, Confirmed: 2,
 		Providers: []operate.Provider{{Provider: good.RPC[0], State: chain.StateOK, Head: 3}},
+		Checks:    operate.Checks(good.Chain, "unknown"),
 	}, {
 		ChainKey: "down", ChainID: 8, Finality: "1", Agree: 2,
 		Providers: []operate.Provider{{Provider: down.RPC[0], State: chain.StateCooling}},
+		Checks:    operate.Checks(down.Chain, "unknown"),
 		Writer:    &operate.Writer{Account: crypto.PubkeyToAddress(down.OperatorKey.PublicKey).Hex(), Working: true},
 	}}}
 	if diff := cmp.Diff(want, got,

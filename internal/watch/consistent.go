@@ -30,9 +30,14 @@ func (w *Watcher) consistent(ctx context.Context, n node, h chain.Header, logs [
 	}
 	for i := range logs {
 		l := &logs[i]
-		if of, ok := told[l.TxHash]; ok {
-			told[l.TxHash] = append(of, l)
+		of, ok := told[l.TxHash]
+		if !ok {
+			continue
 		}
+		if err := w.denies(n, h, l); err != nil {
+			return err
+		}
+		told[l.TxHash] = append(of, l)
 	}
 	filter := w.decoder.filter()
 	for _, e := range found {

@@ -30,12 +30,12 @@ func (w *Watcher) logsOf(ctx context.Context, n node, blocks []chain.Header, fil
 		logs, err := w.logsOtherwise(ctx, n, hashes[0], filter)
 		return [][]types.Log{logs}, err
 	}
-	if err != nil || !w.Chain.FullBloom {
-		return found, err
+	if err != nil {
+		return nil, err
 	}
 	var empty []int
 	for i, logs := range found {
-		if len(logs) == 0 {
+		if len(logs) == 0 && w.deniable(n, blocks[i], filter) {
 			empty = append(empty, i)
 		}
 	}

@@ -66,8 +66,9 @@ func (w *Watcher) readNext(ctx context.Context, n node, first, head chain.Header
 func (w *Watcher) readBlocks(ctx context.Context, n node, headers []chain.Header, c *census) ([]settle.Block, int, error) {
 	filter := w.decoder.filter()
 	var mentioned []chain.Header
+	over := w.passesOver(n)
 	for _, h := range headers {
-		if !w.Chain.FullBloom || filter.Mentioned(h.Bloom) {
+		if !over || !h.Excludes(filter) {
 			mentioned = append(mentioned, h)
 		}
 	}
@@ -82,6 +83,9 @@ func (w *Watcher) readBlocks(ctx context.Context, n node, headers []chain.Header
 			if l := &found[i][j]; invoice.Hash(l.BlockHash) != h.Hash {
 				return nil, 0, n.contradicts("answered a log of block %s when asked for block %s", l.BlockHash, h.Hash)
 			}
+		}
+		if err := w.learn(n, h, found[i]); err != nil {
+			return nil, 0, err
 		}
 		logs[h.Hash] = found[i]
 		count += len(found[i])
@@ -165,7 +169,7 @@ func (w *Watcher) readRange(ctx context.Context, n node, first, last uint64, c *
 // logs of a range lacks those of one of its ends.
 func (w *Watcher) leftOut(ctx context.Context, n node, blocks []chain.Header) error {
 	filter := w.decoder.filter()
-	blocks = slices.DeleteFunc(blocks, func(h chain.Header) bool { return !w.Chain.FullBloom || !filter.Mentioned(h.Bloom) })
+	blocks = slices.DeleteFunc(blocks, func(h chain.Header) bool { return !w.deniable(n, h, filter) })
 	found, err := w.logsOf(ctx, n, blocks, filter)
 	for i, logs := range found {
 		if len(logs) > 0 {

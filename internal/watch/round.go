@@ -51,6 +51,9 @@ func (w *Watcher) roundOf(ctx context.Context, n node) (more bool, err error) {
 	if t.head.Hash == w.complete.head.Hash && t.tagged.Hash == w.complete.tagged.Hash {
 		return false, nil
 	}
+	if err := w.probeBlooms(ctx, n, t); err != nil {
+		return false, err
+	}
 	before := w.position()
 	more, err = w.advance(ctx, n, t)
 	switch {

@@ -75,6 +75,7 @@ type Status struct {
 	Halted      string    // why reading stopped until somebody resumes it; empty while it runs
 	CatchUp     *Progress // of reading up to the finality line; nil when it is near
 	Backfill    *Progress // of filling the gap of older blocks; nil without one
+	Blooms      Blooms    // of that provider's headers
 	Restarts    uint64    // how often the reading was begun anew, since it made no progress
 }
 
@@ -125,6 +126,7 @@ type Watcher struct {
 	sizers map[*chain.Provider]sizers
 	loops  map[string]*loop // under way, by name
 	asked  *chain.Provider  // by the last round
+	probes map[*chain.Provider]probe
 }
 
 // New returns a watcher that has not begun yet.
@@ -149,6 +151,7 @@ func New(c Config) *Watcher {
 		sizers:   map[*chain.Provider]sizers{},
 		loops:    map[string]*loop{},
 		distinct: map[distinction]time.Time{},
+		probes:   map[*chain.Provider]probe{},
 	}
 }
 
@@ -166,6 +169,10 @@ func (w *Watcher) Status() Status {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := w.status
+	s.Blooms = BloomsUnknown
+	if p, ok := w.probes[w.asked]; ok {
+		s.Blooms = p.blooms
+	}
 	s.CatchUp, s.Backfill = w.catchup.snapshot(), w.backfill.snapshot()
 	return s
 }
