@@ -30,14 +30,18 @@ func (dustMerchants) WantsEvents(string) bool            { return true }
 func (dustMerchants) Tolerance(string) invoice.Tolerance { return invoice.Tolerance{} }
 
 // measureDust measures how long it takes to observe and to confirm dust whose
-// calldata names one invoice, and as much that names none. While the former is
-// observed, invoices are created.
+// calldata names one invoice, as much that names none, and as many refunds of
+// one payment. While these are observed, invoices are created.
 func (b *bench) measureDust(ctx context.Context, kind string) error {
-	untagged, err := b.dust(ctx, kind, "untagged", false)
+	untagged, err := b.dust(ctx, kind, "untagged")
 	if err != nil {
 		return err
 	}
-	tagged, err := b.dust(ctx, kind, "tagged", true)
+	tagged, err := b.dust(ctx, kind, "tagged")
+	if err != nil {
+		return err
+	}
+	refunds, err := b.dust(ctx, kind, "refunds")
 	if err != nil {
 		return err
 	}
@@ -46,6 +50,8 @@ func (b *bench) measureDust(ctx context.Context, kind string) error {
 		fmt.Sprintf("%.2f", tagged.observed.Seconds()/untagged.observed.Seconds()), "ceiling: as many that name none")
 	b.report.row(kind, what+", confirmed", tagged.confirmed, untagged.confirmed,
 		fmt.Sprintf("%.2f", tagged.confirmed.Seconds()/untagged.confirmed.Seconds()), "ceiling: as many that name none")
+	b.report.row(kind, fmt.Sprintf("%d refunds in dust of one payment, observed", dustPayments), refunds.observed, untagged.observed,
+		fmt.Sprintf("%.2f", refunds.observed.Seconds()/untagged.observed.Seconds()), "ceiling: as many payments that name no invoice")
 	b.report.row(kind, "invoices created meanwhile", tagged.created, untagged.created, "",
 		fmt.Sprintf("one after the other; the slowest took %v, and %v beside those that name none", tagged.slowest, untagged.slowest))
 	return nil
@@ -58,7 +64,7 @@ type dustTimes struct {
 	slowest             time.Duration // of these
 }
 
-func (b *bench) dust(ctx context.Context, kind, name string, tagged bool) (times dustTimes, err error) {
+func (b *bench) dust(ctx context.Context, kind, name string) (times dustTimes, err error) {
 	url, err := b.url(ctx, kind, "dust_"+name)
 	if err != nil {
 		return times, err
@@ -72,11 +78,7 @@ func (b *bench) dust(ctx context.Context, kind, name string, tagged bool) (times
 	if err := d.start(ctx); err != nil {
 		return times, err
 	}
-	evidence := invoice.Evidence{}
-	if tagged {
-		evidence.Calldata = d.invoice.CommitmentID
-	}
-	blocks := d.blocks(evidence)
+	blocks := d.blocks(name)
 
 	creating, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
@@ -151,20 +153,32 @@ func (d *dust) create(ctx context.Context, times *dustTimes) error {
 	}
 }
 
-// blocks returns the blocks that hold the dust.
-func (d *dust) blocks(evidence invoice.Evidence) []settle.Block {
+// blocks returns the blocks that hold the dust, by its name. That of refunds
+// begins with the payment that is paid back.
+func (d *dust) blocks(name string) []settle.Block {
+	t := invoice.Transfer{
+		ChainKey: chain.Local, Token: d.token, Currency: chain.USDC, From: invoice.Address{0xbb}, To: d.invoice.Merchant, Amount: invoice.NewAmount(1),
+	}
+	switch name {
+	case "tagged":
+		t.Evidence.Calldata = d.invoice.CommitmentID
+	case "refunds":
+		t.From, t.To = t.To, t.From
+	}
 	blocks := make([]settle.Block, dustPayments/dustBlock)
 	for i := range blocks {
 		number := uint64(i + 2)
 		b := settle.Block{Header: settle.Header{Number: number, Hash: dustHash(number), Parent: dustHash(number - 1), Time: time.Now().Unix()}}
 		for n := range dustBlock {
-			b.Transfers = append(b.Transfers, invoice.Transfer{
-				Position: invoice.Position{BlockNumber: number, BlockHash: b.Hash, BlockTime: b.Time, LogIndex: n},
-				ChainKey: chain.Local, TxHash: dustHash(number<<32 + uint64(n)), Token: d.token, Currency: chain.USDC,
-				From: invoice.Address{0xbb}, To: d.invoice.Merchant, Amount: invoice.NewAmount(1), Evidence: evidence,
-			})
+			t.Position = invoice.Position{BlockNumber: number, BlockHash: b.Hash, BlockTime: b.Time, LogIndex: n}
+			t.TxHash = dustHash(number<<32 + uint64(n))
+			b.Transfers = append(b.Transfers, t)
 		}
 		blocks[i] = b
+	}
+	if name == "refunds" {
+		first := &blocks[0].Transfers[0]
+		first.From, first.To, first.Amount = t.To, t.From, d.invoice.TransferAmount
 	}
 	return blocks
 }
