@@ -132,7 +132,7 @@ func (a *accounts) undoRefund(ctx context.Context, p invoice.Payment) error {
 	if err != nil || len(refunds) == 0 || refunds[0].Status == invoice.Orphaned {
 		return err
 	}
-	r := refunds[0]
+	was, r := refunds[0], refunds[0]
 	if r.Status == invoice.Confirmed && r.Attributed() {
 		if err := a.load(ctx, r.InvoiceID); err != nil {
 			return err
@@ -140,6 +140,13 @@ func (a *accounts) undoRefund(ctx context.Context, p invoice.Payment) error {
 		a.put(a.invoices[r.InvoiceID].Unrefunding(r))
 	}
 	r.Status, r.ConfirmedAt = invoice.Orphaned, 0
+	back := newPaidBack(a.tx)
+	if err := back.replace(ctx, was, r); err != nil {
+		return err
+	}
+	if err := back.save(ctx); err != nil {
+		return err
+	}
 	return a.tx.SaveRefund(ctx, r)
 }
 

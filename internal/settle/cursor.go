@@ -132,7 +132,7 @@ func (s *Service) Rollback(ctx context.Context, chainKey string, to Header) erro
 }
 
 // orphanAbove orphans the payments and refunds of blocks above the number, and
-// takes the payments out of their invoices' sums.
+// takes them out of the sums.
 func (s *Service) orphanAbove(ctx context.Context, tx *store.Tx, chainKey string, number uint64) error {
 	payments, err := tx.UnfinalPayments(ctx, chainKey, number+1, math.MaxInt64)
 	if err != nil {
@@ -155,6 +155,21 @@ func (s *Service) orphanAbove(ctx context.Context, tx *store.Tx, chainKey string
 	}
 	for _, inv := range accounts.invoices {
 		accounts.put(inv.Leaving(number))
+	}
+	refunds, err := tx.UnfinalRefunds(ctx, chainKey, number+1, math.MaxInt64)
+	if err != nil {
+		return err
+	}
+	back := newPaidBack(tx)
+	for _, r := range refunds {
+		orphan := r
+		orphan.Status = invoice.Orphaned
+		if err := back.replace(ctx, r, orphan); err != nil {
+			return err
+		}
+	}
+	if err := back.save(ctx); err != nil {
+		return err
 	}
 	if err := tx.OrphanAbove(ctx, chainKey, number); err != nil {
 		return err

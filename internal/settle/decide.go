@@ -62,15 +62,17 @@ func (w *workbook) decide(ctx context.Context) error {
 		if err := w.attribute(ctx, e, &p.Payment); err != nil {
 			return err
 		}
+		if p.Attributed() {
+			w.put(was, p)
+		}
+		if err := w.out(ctx, e); err != nil {
+			return err
+		}
 		if !p.Attributed() {
 			continue
 		}
 		if p.Status == invoice.Confirmed {
 			w.confirmed = append(w.confirmed, p.Payment)
-		}
-		w.put(was, p)
-		if err := w.noRefund(ctx, e); err != nil {
-			return err
 		}
 		refunds, err := confirmedRefunds(ctx, w.tx, p.ID)
 		if err != nil {

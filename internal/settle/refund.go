@@ -3,8 +3,6 @@ package settle
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
@@ -13,6 +11,10 @@ import (
 // taggedLimit bounds the payments of an invoice that a refund is looked for
 // among, when its calldata names the invoice.
 const taggedLimit = 1000
+
+// pairBook are the newest payments between two accounts that a refund is
+// looked for among. Those that were refunds themselves are left out.
+type pairBook map[string]invoice.Payment // by id
 
 // loadRefunds finds out which of the transfers out of a settlement address go
 // to an account that paid there. Other transfers out of it are the merchant's
@@ -36,110 +38,162 @@ func (w *workbook) loadRefunds(ctx context.Context) error {
 	return err
 }
 
+// wasPaid notes a payment that could be paid back.
+func (w *workbook) wasPaid(p invoice.Payment) {
+	pair := store.Pair{Payer: p.From, Receiver: p.To}
+	w.paid[pair] = true
+	if book, ok := w.books[pair]; ok {
+		book[p.ID] = p
+	}
+}
+
 // refund stores a transfer out of a settlement address, if it pays back a
 // payment.
 func (w *workbook) refund(ctx context.Context, e *entry) error {
-	r, known := w.refunds[e.refundID]
-	if r.Status == invoice.Confirmed {
+	was, known := w.refunds[e.refundID]
+	if was.Status == invoice.Confirmed {
 		return nil
 	}
+	r := was
 	if !known {
 		r.ID, r.ObservedAt = e.refundID, w.Now().Unix()
 	}
-	m, ok, err := w.paidBack(ctx, e)
+	m, ok, err := w.paysBack(ctx, e)
 	if err != nil || !ok {
 		return err // one stored before stays orphaned
 	}
 	p := m.Payment
 	r.Transfer = e.Transfer
 	r.Status, r.ConfirmedAt = w.status()
+	if stored := w.payments[e.paymentID]; stored.Status == invoice.Confirmed { // the same transfer, decided late
+		r.Status, r.ConfirmedAt = invoice.Confirmed, w.Now().Unix()
+	}
 	r.PaymentID, r.InvoiceID, r.MerchantID = p.ID, p.InvoiceID, p.MerchantID
-	w.refunds[r.ID] = r
-	if w.final && r.Attributed() {
+	if r.Status == invoice.Confirmed && r.Attributed() {
 		w.refunded = append(w.refunded, r)
 		if err := w.accounts.load(ctx, r.InvoiceID); err != nil {
 			return err
 		}
 	}
-	return w.tx.SaveRefund(ctx, r)
+	delete(w.books[store.Pair{Payer: e.From, Receiver: e.To}], e.paymentID) // it is no payment to pay back
+	return w.saveRefund(ctx, was, r)
 }
 
 // noRefund takes back what was stored of a transfer as a refund, now that it is
 // a payment. What is final stays.
 func (w *workbook) noRefund(ctx context.Context, e *entry) error {
-	r, known := w.refunds[e.refundID]
-	if !known || r.Status != invoice.Pending {
+	was, known := w.refunds[e.refundID]
+	if !known || was.Status != invoice.Pending {
 		return nil
 	}
+	r := was
 	r.Status = invoice.Orphaned
-	w.refunds[r.ID] = r
-	return w.tx.SaveRefund(ctx, r)
+	return w.saveRefund(ctx, was, r)
 }
 
-// paidBack finds the payment that a transfer pays back: among the newest from
+func (w *workbook) saveRefund(ctx context.Context, was, is invoice.Refund) error {
+	if err := w.save(ctx); err != nil { // the refund refers to its payment
+		return err
+	}
+	if err := w.paidBack.replace(ctx, was, is); err != nil {
+		return err
+	}
+	w.refunds[is.ID] = is
+	return w.tx.SaveRefund(ctx, is)
+}
+
+// paysBack finds the payment that a transfer pays back: among the newest from
 // the one account to the other, and those of the invoice that the transfer's
-// calldata names. What was itself a refund is no payment to pay back.
-func (w *workbook) paidBack(ctx context.Context, e *entry) (invoice.RefundMatch, bool, error) {
-	if err := w.save(ctx); err != nil { // the payment may be one of this workbook's
-		return invoice.RefundMatch{}, false, err
-	}
-	t := e.Transfer
-	rows, err := w.tx.PaymentsBetween(ctx, t.ChainKey, t.To, t.From, t.BlockNumber)
-	if err != nil || len(rows) == 0 {
-		return invoice.RefundMatch{}, false, err
-	}
-	tagged, err := w.taggedPayments(ctx, t)
+// calldata names.
+func (w *workbook) paysBack(ctx context.Context, e *entry) (invoice.RefundMatch, bool, error) {
+	book, err := w.book(ctx, e)
 	if err != nil {
 		return invoice.RefundMatch{}, false, err
 	}
-	byID := make(map[string]invoice.Payment)
-	named := make(map[string]bool)
-	for _, row := range rows {
-		byID[row.ID] = row.Payment
+	named, err := w.taggedPayments(ctx, e.Transfer, book)
+	if err != nil {
+		return invoice.RefundMatch{}, false, err
 	}
-	for _, row := range tagged {
-		byID[row.ID], named[row.ID] = row.Payment, true
+	if err := w.loadPaidBack(ctx, book, named); err != nil {
+		return invoice.RefundMatch{}, false, err
+	}
+	var payments []invoice.Payment
+	for id, p := range book {
+		if _, ok := named[id]; !ok {
+			payments = append(payments, p)
+		}
+	}
+	for _, p := range named {
+		payments = append(payments, p)
+	}
+	m, ok := invoice.AttributeRefund(e.Transfer, payments,
+		func(p invoice.Payment) invoice.Amount {
+			return p.Amount.Minus(w.paidBack.without(p.ID, w.refunds[e.refundID]))
+		},
+		func(p invoice.Payment) bool { _, ok := named[p.ID]; return ok })
+	return m, ok, nil
+}
+
+// book returns the payments that a transfer between two accounts may pay back.
+// They are read once, and kept up to date meanwhile.
+func (w *workbook) book(ctx context.Context, e *entry) (pairBook, error) {
+	if book, ok := w.books[e.pair()]; ok {
+		return book, nil
+	}
+	if err := w.save(ctx); err != nil { // some may be of this workbook
+		return nil, err
+	}
+	last := w.entries[len(w.entries)-1].BlockNumber
+	rows, err := w.tx.PaymentsBetween(ctx, w.chainKey, e.To, e.From, last)
+	if err != nil {
+		return nil, err
+	}
+	book := make(pairBook, len(rows))
+	for _, row := range rows {
+		book[row.ID] = row.Payment
 	}
 	if e.paymentID != "" {
-		if err := w.dropRefunds(ctx, byID); err != nil {
-			return invoice.RefundMatch{}, false, err
+		if err := w.dropRefunds(ctx, book); err != nil {
+			return nil, err
 		}
 	}
-	refunds, err := w.tx.RefundsOfPayments(ctx, slices.Collect(maps.Keys(byID)))
-	if err != nil {
-		return invoice.RefundMatch{}, false, err
-	}
-	back := make(map[string]invoice.Amount)
-	for _, r := range refunds {
-		if r.ID != e.refundID && r.Status != invoice.Orphaned {
-			back[r.PaymentID] = back[r.PaymentID].Plus(r.Amount)
+	w.books[e.pair()] = book
+	return book, nil
+}
+
+func (w *workbook) loadPaidBack(ctx context.Context, books ...pairBook) error {
+	var ids []string
+	for _, book := range books {
+		for id := range book {
+			ids = append(ids, id)
 		}
 	}
-	m, ok := invoice.AttributeRefund(t, slices.Collect(maps.Values(byID)),
-		func(p invoice.Payment) invoice.Amount { return p.Amount.Minus(back[p.ID]) },
-		func(p invoice.Payment) bool { return named[p.ID] })
-	return m, ok, nil
+	return w.paidBack.load(ctx, ids...)
 }
 
 // dropRefunds deletes the payments that were refunds themselves, which only
 // those between settlement addresses can be.
-func (w *workbook) dropRefunds(ctx context.Context, payments map[string]invoice.Payment) error {
+func (w *workbook) dropRefunds(ctx context.Context, book pairBook) error {
 	ofRefund := make(map[string]string)
-	for id, p := range payments {
-		ofRefund[invoice.TransferID(invoice.PrefixRefund, p.ChainKey, p.TxHash, p.Ordinal)] = id
+	ids := make([]string, 0, len(book))
+	for id, p := range book {
+		refundID := invoice.TransferID(invoice.PrefixRefund, p.ChainKey, p.TxHash, p.Ordinal)
+		ofRefund[refundID] = id
+		ids = append(ids, refundID)
 	}
-	refunds, err := w.tx.RefundsByID(ctx, slices.Collect(maps.Keys(ofRefund)))
+	refunds, err := w.tx.RefundsByID(ctx, ids)
 	for _, r := range refunds {
 		if r.Status != invoice.Orphaned {
-			delete(payments, ofRefund[r.ID])
+			delete(book, ofRefund[r.ID])
 		}
 	}
 	return err
 }
 
 // taggedPayments returns the payments of the invoice that the transfer's
-// calldata names, the newest.
-func (w *workbook) taggedPayments(ctx context.Context, t invoice.Transfer) ([]store.PaymentRow, error) {
+// calldata names, the newest, by id: those of the book, or else those that are
+// too old to be there.
+func (w *workbook) taggedPayments(ctx context.Context, t invoice.Transfer, book pairBook) (pairBook, error) {
 	if t.Evidence.Calldata.IsZero() {
 		return nil, nil
 	}
@@ -150,5 +204,22 @@ func (w *workbook) taggedPayments(ctx context.Context, t invoice.Transfer) ([]st
 	if err != nil {
 		return nil, err
 	}
-	return w.tx.NewestPayments(ctx, inv.ID, taggedLimit)
+	named := make(pairBook)
+	for id, p := range book {
+		if p.InvoiceID == inv.ID {
+			named[id] = p
+		}
+	}
+	if len(named) > 0 {
+		return named, nil
+	}
+	if older, ok := w.named[inv.ID]; ok {
+		return older, nil
+	}
+	rows, err := w.tx.NewestPayments(ctx, inv.ID, taggedLimit)
+	for _, row := range rows {
+		named[row.ID] = row.Payment
+	}
+	w.named[inv.ID] = named
+	return named, err
 }

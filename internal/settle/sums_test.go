@@ -83,6 +83,7 @@ func (m *machine) checkSums(r *rapid.T) {
 		if err != nil {
 			r.Fatal(err)
 		}
+		m.checkPaidBack(r, refunds)
 		var back invoice.Amount
 		for _, refund := range refunds {
 			if refund.Status == invoice.Confirmed {
@@ -91,6 +92,32 @@ func (m *machine) checkSums(r *rapid.T) {
 		}
 		if stored.AmountRefunded != back {
 			r.Errorf("invoice %s has %s refunded, its payments %s", inv.ID, stored.AmountRefunded, back)
+		}
+	}
+}
+
+// checkPaidBack says that of each payment which was paid back so much is known
+// to be as its refunds add up to.
+func (m *machine) checkPaidBack(r *rapid.T, refunds []invoice.Refund) {
+	want := make(map[string]invoice.Amount)
+	var ids []string
+	for _, refund := range refunds {
+		if _, ok := want[refund.PaymentID]; !ok {
+			ids = append(ids, refund.PaymentID)
+		}
+		n := refund.Amount
+		if refund.Status == invoice.Orphaned {
+			n = invoice.Amount{}
+		}
+		want[refund.PaymentID] = want[refund.PaymentID].Plus(n)
+	}
+	got, unknown, err := m.db.store.PaidBack(m.t.Context(), ids)
+	if err != nil || len(unknown) > 0 {
+		r.Errorf("what was paid back of %v is not known, %v", unknown, err)
+	}
+	for id := range want {
+		if got[id] != want[id] {
+			r.Errorf("of payment %s, %s are paid back, want %s", id, got[id], want[id])
 		}
 	}
 }

@@ -23,6 +23,9 @@ type workbook struct {
 	dirty    map[string]bool             // whether a payment is among those
 	refunds  map[string]invoice.Refund   // by id: those of the transfers, as they were stored
 	paid     map[store.Pair]bool         // accounts that could pay back
+	paidBack *paidBack                   // how much of payments was paid back
+	books    map[store.Pair]pairBook     // payments that could be paid back, as far as they were read
+	named    map[string]pairBook         // by invoice: payments that refunds name, as far as they were read
 
 	waiting map[invoice.Address]store.Waiting // why payments to a receiver may have to wait
 	waits   map[string]bool                   // payments that are not decided, by id
@@ -50,6 +53,7 @@ func newWorkbook(o *observer, transfers []invoice.Transfer) *workbook {
 		observer: o,
 		payments: make(map[string]store.PaymentRow), accounts: newAccounts(o.tx),
 		dirty: make(map[string]bool), refunds: make(map[string]invoice.Refund), waits: make(map[string]bool),
+		paidBack: newPaidBack(o.tx), books: make(map[store.Pair]pairBook), named: make(map[string]pairBook),
 	}
 	for _, t := range transfers {
 		w.entries = append(w.entries, &entry{Transfer: t})
@@ -81,10 +85,10 @@ func (w *workbook) store(ctx context.Context) error {
 }
 
 // out stores a transfer that goes out of a settlement address as a refund,
-// unless it was attributed as a payment.
+// unless it was attributed as a payment, or that is not decided yet.
 func (w *workbook) out(ctx context.Context, e *entry) error {
 	switch {
-	case e.refundID == "":
+	case e.refundID == "" || w.waits[e.paymentID]:
 		return nil
 	case w.payments[e.paymentID].Attributed():
 		return w.noRefund(ctx, e)
@@ -203,7 +207,6 @@ func (w *workbook) payment(ctx context.Context, e *entry) error {
 		w.confirmed = append(w.confirmed, p.Payment)
 	}
 	w.put(was, p)
-	w.paid[store.Pair{Payer: p.From, Receiver: p.To}] = true
 	return nil
 }
 
@@ -215,6 +218,7 @@ func (w *workbook) put(was invoice.Payment, p store.PaymentRow) {
 		w.unsaved = append(w.unsaved, p.ID)
 	}
 	w.payments[p.ID] = p
+	w.wasPaid(p.Payment)
 }
 
 // attribute finds the payment's invoice and announces the payment to its
@@ -231,7 +235,7 @@ func (w *workbook) attribute(ctx context.Context, e *entry, p *invoice.Payment) 
 		w.waiting[p.To] = store.Waiting{Unbound: true, Undecided: true}
 	}
 	if ok && a.Method.Guessed() && e.refundID != "" && w.paid[e.pair()] {
-		m, back, err := w.paidBack(ctx, e)
+		m, back, err := w.paysBack(ctx, e)
 		if err != nil {
 			return err
 		}
@@ -295,6 +299,9 @@ func (w *workbook) dueAt(ctx context.Context, inv invoice.Invoice, p invoice.Pay
 // settle reckons what was found to be final, and writes the invoices.
 func (w *workbook) settle(ctx context.Context) error {
 	if err := w.reckon(ctx, w.changes, w.accounts, w.confirmed, w.refunded); err != nil {
+		return err
+	}
+	if err := w.paidBack.save(ctx); err != nil {
 		return err
 	}
 	return w.saveAccounts(ctx, w.accounts, w.height)

@@ -121,7 +121,7 @@ func (q *queries) PaymentsThrough(ctx context.Context, invoiceID string, block u
 
 // pairLimit bounds the payments between one payer and one merchant that a
 // refund is looked for among: the newest.
-const pairLimit = 1000
+const pairLimit = 2000
 
 // PaymentsBetween returns the newest payments from one account to another that
 // were mined in blocks up to a number.

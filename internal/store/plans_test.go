@@ -204,6 +204,7 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 		"refund":       func() error { _, err := read.PaymentsBetween(ctx, "base", moved.From, moved.To, 999); return err },
 		"refunds":      func() error { _, err := read.RefundsOfPayments(ctx, []string{"pay_1"}); return err },
 		"refunded":     func() error { _, err := read.RefundsOfInvoices(ctx, []string{"inv_1"}); return err },
+		"paid back":    func() error { _, _, err := read.PaidBack(ctx, []string{"pay_1"}); return err },
 		"unfinal too":  func() error { _, err := read.UnfinalRefunds(ctx, "base", 0, 999); return err },
 		"key":          func() error { _, err := read.IdempotencyKey(ctx, "m", "k", 1000); return err },
 		"cursor":       func() error { _, err := read.Cursor(ctx, "base"); return err },
@@ -237,6 +238,9 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 			},
 			"reckoned": func() error {
 				return write.UpdateInvoices(ctx, []invoice.Invoice{sample("inv_1", "m"), sample("inv_2", "m")})
+			},
+			"paid back": func() error {
+				return write.SavePaidBack(ctx, map[string]invoice.Amount{"pay_1": invoice.NewAmount(1)})
 			},
 			"confirm":    func() error { return write.ConfirmThrough(ctx, "base", 5, 1000) },
 			"unsee":      func() error { return write.UnseeIntents(ctx, "base", 5) },

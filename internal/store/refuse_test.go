@@ -104,6 +104,9 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 				"UPDATE chains SET gap_next = 1, gap_last = indexed_number + 1, gap_last_time = 5",
 				"INSERT INTO blocks VALUES ('nochain', 1, 'a', 'b', 1)",
 
+				"UPDATE payments SET paid_back = '-1'",
+				"UPDATE payments SET paid_back = ''",
+				"UPDATE payments SET paid_back_stale = 2",
 				"UPDATE payments SET status = 'confirmed'",
 				"UPDATE payments SET status = 'lost'",
 				"UPDATE payments SET confirmed_at = 5",

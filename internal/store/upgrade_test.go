@@ -101,5 +101,10 @@ func TestUpgradeKeepsRefunds(t *testing.T) {
 		if len(refunds) != 1 || refunds[0].ID != "ref_1" || refunds[0].PaymentID != "pay_1" || refunds[0].InvoiceID != "inv_1" || refunds[0].MerchantID != "m" {
 			t.Errorf("the refund is %+v", refunds)
 		}
+		_, unknown, err := s.PaidBack(t.Context(), []string{"pay_1"})
+		must(t, err)
+		if len(unknown) != 1 {
+			t.Errorf("what was paid back of the payment is taken for known")
+		}
 	})
 }
