@@ -1,0 +1,98 @@
+package store_test
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// TestNearInvoices looks among many invoices for those with the amounts around
+// a transfer's.
+func TestNearInvoices(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		at := int64(1000)
+		ids := invoice.NewIDs(func() time.Time { return time.Unix(at, 0) }, rand.Reader)
+		names := map[string]string{}
+		var made []invoice.Invoice
+		add := func(name string, amount uint64, change ...func(*invoice.Invoice)) {
+			inv := sample(ids.New(invoice.PrefixInvoice), "m")
+			inv.Amount = invoice.NewAmount(amount)
+			for _, by := range change {
+				by(&inv)
+			}
+			names[inv.ID] = name
+			made = append(made, inv)
+		}
+		expired := func(inv *invoice.Invoice) { inv.Status, inv.ClosedBlock = invoice.Expired, 7 }
+		paid := func(inv *invoice.Invoice) {
+			inv.Status, inv.SettledTx, inv.SettledAt, inv.ClosedBlock = invoice.Paid, invoice.Hash{1}, 1500, 7
+			inv.SettledTx[1] = byte(len(made))
+		}
+		elsewhere := func(inv *invoice.Invoice) { inv.Merchant = invoice.Address{0xab} }
+		for _, a := range []uint64{1, 9, 980, 985, 990, 1005, 1010, 1020, 1030, 99_999, 5_000_000} {
+			add(fmt.Sprint(a), a)
+		}
+		add("expired", 1000, expired)
+		add("paid", 1000, paid)
+		add("paid, near", 1001, paid)
+		add("of another address", 1000, elsewhere)
+		for i := range 30 {
+			add(fmt.Sprint("crowd ", i), 1005, expired)
+		}
+		at = 3000
+		add("created later", 1000)
+		settled := slices.DeleteFunc(slices.Clone(made), func(inv invoice.Invoice) bool { return inv.Status != invoice.Paid })
+		for i := range made {
+			if made[i].Status == invoice.Paid {
+				made[i].Status, made[i].ClosedBlock = invoice.Open, 0
+			}
+		}
+		insert(t, s, made...)
+		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.UpdateInvoices(ctx, settled) })
+
+		moved := samplePayment(1).Transfer
+		moved.To, moved.Amount = invoice.Address{0xaa}, invoice.NewAmount(1000)
+		find := func() []string {
+			found, err := s.NearInvoices(t.Context(), moved, 2000)
+			must(t, err)
+			var got []string
+			for _, inv := range found {
+				got = append(got, names[inv.ID])
+			}
+			slices.Sort(got)
+			return got
+		}
+		// Of 1005 the newest ten are taken, which are of the crowd.
+		want := []string{"1010", "1020", "980", "985", "990", "expired", "paid"}
+		for i := 20; i < 30; i++ {
+			want = append(want, fmt.Sprint("crowd ", i))
+		}
+		slices.Sort(want)
+		if diff := cmp.Diff(want, find()); diff != "" {
+			t.Errorf("around 1000 (-want +got):\n%s", diff)
+		}
+		for amount, want := range map[uint64][]string{
+			99_999:    {"1010", "1020", "1030", "99999"}, // of one digit less, too
+			2:         {"1", "9"},
+			5_000_001: {"5000000"},
+			1025:      {"1010", "1020", "1030", "99999"},
+		} {
+			moved.Amount = invoice.NewAmount(amount)
+			got := slices.DeleteFunc(find(), func(name string) bool { return strings.HasPrefix(name, "crowd") })
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("around %d (-want +got):\n%s", amount, diff)
+			}
+		}
+	})
+}
