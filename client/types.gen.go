@@ -12,6 +12,7 @@ const (
 	ByAmount         AttributionMethod = "amount"
 	ByAuthorization  AttributionMethod = "authorization"
 	ByCalldata       AttributionMethod = "calldata"
+	ByClaim          AttributionMethod = "by_claim"
 	ByHand           AttributionMethod = "by_hand"
 	ByRegistry       AttributionMethod = "registry"
 	ByTolerance      AttributionMethod = "tolerance"
@@ -27,6 +28,8 @@ func (e AttributionMethod) Valid() bool {
 		return true
 	case ByCalldata:
 		return true
+	case ByClaim:
+		return true
 	case ByHand:
 		return true
 	case ByRegistry:
@@ -34,6 +37,27 @@ func (e AttributionMethod) Valid() bool {
 	case ByTolerance:
 		return true
 	case ByTransferAmount:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ClaimStatus.
+const (
+	ClaimAccepted ClaimStatus = "accepted"
+	ClaimDeclined ClaimStatus = "declined"
+	ClaimOpen     ClaimStatus = "open"
+)
+
+// Valid indicates whether the value is a known member of the ClaimStatus enum.
+func (e ClaimStatus) Valid() bool {
+	switch e {
+	case ClaimAccepted:
+		return true
+	case ClaimDeclined:
+		return true
+	case ClaimOpen:
 		return true
 	default:
 		return false
@@ -359,10 +383,10 @@ type AttributePaymentRequest struct {
 type Attribution struct {
 	// Method What told the invoice: the `registry`'s event, the nonce of an ERC-3009 `authorization`, the end of the `calldata`, the
 	// invoice's `transfer_amount`, or the bare `amount`, that or within the `tolerance`, when one invoice alone fitted; or
-	// somebody, `by_hand`. More values may be added.
+	// somebody, `by_hand`, or the account that paid, by a signed claim, `by_claim`. More values may be added.
 	Method AttributionMethod `json:"method"`
 
-	// By Who attributed it by hand, in the words of the request.
+	// By Who attributed it by hand, in the words of the request; of a claim the payer's address.
 	By string `json:"by,omitempty"`
 
 	// At Unix seconds.
@@ -371,8 +395,41 @@ type Attribution struct {
 
 // AttributionMethod What told the invoice: the `registry`'s event, the nonce of an ERC-3009 `authorization`, the end of the `calldata`, the
 // invoice's `transfer_amount`, or the bare `amount`, that or within the `tolerance`, when one invoice alone fitted; or
-// somebody, `by_hand`. More values may be added.
+// somebody, `by_hand`, or the account that paid, by a signed claim, `by_claim`. More values may be added.
 type AttributionMethod string
+
+// Claim A payer's word that a payment without an invoice is for theirs. Attributing the payment decides it.
+type Claim struct {
+	ID string `json:"id"`
+
+	// PaymentID Derived from the transfer's place on the chain, so indexing the chain again gives the same id.
+	PaymentID PaymentID `json:"paymentId"`
+	InvoiceID InvoiceID `json:"invoiceId"`
+
+	// MerchantID The merchant's own id.
+	MerchantID MerchantID `json:"merchantId"`
+
+	// Signed The account that paid has signed the claim. It was not enough to attribute the payment, which was made before the
+	// invoice or long after its time, or was sent back in part. Anybody can make an unsigned claim.
+	Signed bool `json:"signed"`
+
+	// Status `open` until the payment is attributed: then `accepted` where it went to this invoice, or `declined`.
+	Status ClaimStatus `json:"status"`
+
+	// CreatedAt Unix seconds.
+	CreatedAt Time `json:"createdAt"`
+}
+
+// ClaimStatus `open` until the payment is attributed: then `accepted` where it went to this invoice, or `declined`.
+type ClaimStatus string
+
+// ClaimList defines model for ClaimList.
+type ClaimList struct {
+	Claims []Claim `json:"claims"`
+
+	// NextCursor Present when there is more.
+	NextCursor string `json:"nextCursor,omitempty"`
+}
 
 // CreateInvoiceRequest defines model for CreateInvoiceRequest.
 type CreateInvoiceRequest struct {
@@ -693,8 +750,47 @@ type Payment struct {
 	Status      PaymentStatus `json:"status,omitempty"`
 	Attribution *Attribution  `json:"attribution,omitempty"`
 
+	// Candidates The invoices that it could be meant for, the nearest first. Only of a payment without an invoice in a list with
+	// `include=unattributed`; with `merchantId`, those of the merchant.
+	Candidates []PaymentCandidate `json:"candidates,omitempty"`
+
+	// Claims What payers say whose it is: signed claims first, then the oldest. Where `candidates` are. `GET /api/claims` lists
+	// all of them.
+	Claims []Claim `json:"claims,omitempty"`
+
 	// AmountRefunded An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
 	AmountRefunded PositiveAmount `json:"amountRefunded,omitempty"`
+}
+
+// PaymentCandidate An invoice that a payment without one could be meant for, and how they differ.
+type PaymentCandidate struct {
+	InvoiceID InvoiceID `json:"invoiceId"`
+
+	// MerchantID The merchant's own id.
+	MerchantID MerchantID `json:"merchantId"`
+
+	// Status `open` awaits payment. `paid` and `expired` are reached from it by what confirms on the chain; they and `void` are
+	// final. No request of this version leads to `draft` or `void`.
+	Status InvoiceStatus `json:"status"`
+
+	// Amount An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
+	Amount PositiveAmount `json:"amount"`
+
+	// AmountDifference The payment's amount less the nearest amount that the invoice asks for: its amount, its transfer amount, or what
+	// remains of it. "0" also for any amount within the suffixes.
+	AmountDifference string `json:"amountDifference"`
+
+	// LateBy Seconds between `expiresAt` and the payment's block. Absent when it came in time.
+	LateBy int64 `json:"lateBy,omitempty"`
+
+	// Early The payment was made before the invoice was created. Absent when it was not.
+	Early bool `json:"early,omitempty"`
+
+	// Covered Other payments cover the invoice already. Absent when they do not.
+	Covered bool `json:"covered,omitempty"`
+
+	// Ambiguous Another invoice that could be paid then differs by the same amount. Absent when none does.
+	Ambiguous bool `json:"ambiguous,omitempty"`
 }
 
 // PaymentData Data of `payment.received`.

@@ -74,6 +74,13 @@ type Reader interface {
 	Payments(ctx context.Context, f store.PaymentFilter) ([]store.PaymentRow, error)
 	// AmountsRefunded returns what was paid back of payments, by their ids.
 	AmountsRefunded(ctx context.Context, paymentIDs []string) (map[string]invoice.Amount, error)
+	// NearInvoices returns those that a payment without an invoice could be
+	// meant for, of a merchant unless that is empty.
+	NearInvoices(ctx context.Context, t invoice.Transfer, merchantID string, createdBefore int64) ([]invoice.NearInvoice, error)
+	// Claims returns those that fit, the newest first.
+	Claims(ctx context.Context, f store.ClaimFilter) ([]store.Claim, error)
+	// ClaimsOfPayments returns the first claims to each of the payments.
+	ClaimsOfPayments(ctx context.Context, paymentIDs []string, merchantID string, limit int) (map[string][]store.Claim, error)
 }
 
 // Events is the log of events and the schedule of their deliveries.
@@ -167,6 +174,7 @@ func (a *API) Routes(mux *http.ServeMux) {
 		{http.MethodGet, "/api/payments", a.listPayments},
 		{http.MethodGet, "/api/payments/{id}", a.getPayment},
 		{http.MethodPost, "/api/payments/{id}/attribution", a.attributePayment},
+		{http.MethodGet, "/api/claims", a.listClaims},
 		{http.MethodGet, "/api/events", a.listEvents},
 		{http.MethodPost, "/api/events/redeliver", a.redeliverEvents},
 		{http.MethodGet, "/api/events/{id}", a.getEvent},

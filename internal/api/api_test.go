@@ -34,6 +34,7 @@ type backend struct {
 	requests []settle.CreateRequest
 	notices  []settle.Notice
 	hands    []settle.HandAttribution
+	claims   []store.Claim
 	events   []store.EventRow
 	attempts []store.Attempt         // of every event
 	redone   []store.RedeliverFilter // each with where it was to go on

@@ -149,6 +149,11 @@ func (a *API) listPayments(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
+	if filter.IncludeUnattributed {
+		if err := a.addCandidates(r.Context(), list.Payments, found, merchantID); err != nil {
+			return err
+		}
+	}
 	a.writeJSON(w, r, http.StatusOK, list)
 	return nil
 }

@@ -33,6 +33,7 @@ func TestWrongMethods(t *testing.T) {
 		"/api/invoices":                              "GET, HEAD, POST",
 		"/api/invoices/inv_1":                        "GET, HEAD",
 		"/api/payments":                              "GET, HEAD",
+		"/api/claims":                                "GET, HEAD",
 		"/api/payments/pay_1":                        "GET, HEAD",
 		"/api/payments/pay_1/attribution":            "POST",
 		"/api/events":                                "GET, HEAD",
@@ -108,6 +109,7 @@ func TestInternalErrorsStayInside(t *testing.T) {
 		"create":   func(h http.Handler) *httptest.ResponseRecorder { return do(h, "POST", "/api/invoices", request()) },
 		"get":      func(h http.Handler) *httptest.ResponseRecorder { return do(h, "GET", "/api/invoices/inv_1", "") },
 		"list":     func(h http.Handler) *httptest.ResponseRecorder { return do(h, "GET", "/api/invoices", "") },
+		"claims":   func(h http.Handler) *httptest.ResponseRecorder { return do(h, "GET", "/api/claims", "") },
 		"payments": func(h http.Handler) *httptest.ResponseRecorder { return do(h, "GET", "/api/payments", "") },
 		"payment":  func(h http.Handler) *httptest.ResponseRecorder { return do(h, "GET", "/api/payments/pay_1", "") },
 		"attribute": func(h http.Handler) *httptest.ResponseRecorder {

@@ -26,9 +26,10 @@ const nearRows = " FROM invoices WHERE merchant_address = $1 AND chain_key = $2 
 // not paid and have its amount or the next ones above and below it, those that
 // are partly paid, and those that were closed and have its very amount. Of equal
 // amounts the newest are taken that were created before a time, in Unix seconds.
-// What it reads does not depend on how many there are.
-func (q *queries) NearInvoices(ctx context.Context, t invoice.Transfer, createdBefore int64) ([]invoice.Invoice, error) {
-	n := near{q: q, t: t, before: invoice.FirstID(invoice.PrefixInvoice, createdBefore)}
+// What it reads does not depend on how many there are. Those of other merchants
+// are left out unless merchantID is empty.
+func (q *queries) NearInvoices(ctx context.Context, t invoice.Transfer, merchantID string, createdBefore int64) ([]invoice.NearInvoice, error) {
+	n := near{q: q, t: t, merchantID: merchantID, before: invoice.FirstID(invoice.PrefixInvoice, createdBefore)}
 	for _, find := range []func(context.Context) error{n.unpaid, n.partlyPaid, n.closed} {
 		if err := find(ctx); err != nil {
 			return nil, err
@@ -39,10 +40,11 @@ func (q *queries) NearInvoices(ctx context.Context, t invoice.Transfer, createdB
 
 // near collects the invoices that a transfer could be meant for.
 type near struct {
-	q      *queries
-	t      invoice.Transfer
-	before string // an invoice's id
-	found  []invoice.Invoice
+	q          *queries
+	t          invoice.Transfer
+	merchantID string // empty for all
+	before     string // an invoice's id
+	found      []invoice.NearInvoice
 }
 
 // receiver returns the first parameters of the statements.
@@ -52,9 +54,13 @@ func (n *near) receiver() []any {
 
 func (n *near) add(invoices []invoice.Invoice, err error) error {
 	for _, inv := range invoices {
-		known := slices.ContainsFunc(n.found, func(k invoice.Invoice) bool { return k.ID == inv.ID })
-		if !known && inv.ChainKey == n.t.ChainKey && inv.Token == n.t.Token {
-			n.found = append(n.found, inv)
+		known := slices.ContainsFunc(n.found, func(k invoice.NearInvoice) bool { return k.ID == inv.ID })
+		wanted := n.merchantID == "" || inv.MerchantID == n.merchantID
+		if !known && wanted && inv.ChainKey == n.t.ChainKey && inv.Token == n.t.Token {
+			n.found = append(n.found, invoice.NearInvoice{
+				Invoice: inv, Asks: []invoice.Amount{inv.Remaining, inv.RemainingTransfer},
+				Covered: inv.Status == invoice.Paid || inv.Covered(),
+			})
 		}
 	}
 	return err

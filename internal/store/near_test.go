@@ -64,7 +64,7 @@ func TestNearInvoices(t *testing.T) {
 		moved := samplePayment(1).Transfer
 		moved.To, moved.Amount = invoice.Address{0xaa}, invoice.NewAmount(1000)
 		find := func() []string {
-			found, err := s.NearInvoices(t.Context(), moved, 2000)
+			found, err := s.NearInvoices(t.Context(), moved, "m", 2000)
 			must(t, err)
 			var got []string
 			for _, inv := range found {
@@ -81,6 +81,9 @@ func TestNearInvoices(t *testing.T) {
 		slices.Sort(want)
 		if diff := cmp.Diff(want, find()); diff != "" {
 			t.Errorf("around 1000 (-want +got):\n%s", diff)
+		}
+		if found, err := s.NearInvoices(t.Context(), moved, "other", 2000); err != nil || len(found) != 0 {
+			t.Errorf("another merchant finds %d invoices, %v", len(found), err)
 		}
 		for amount, want := range map[uint64][]string{
 			99_999:    {"1010", "1020", "1030", "99999"}, // of one digit less, too

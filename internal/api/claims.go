@@ -1,0 +1,83 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/wire"
+)
+
+// Limits of what a payment without an invoice is listed with.
+const (
+	// MaxCandidates is how many invoices that it could be meant for.
+	MaxCandidates = 5
+	// MaxListedClaims is how many claims to it.
+	MaxListedClaims = 5
+)
+
+// listClaims answers GET /api/claims.
+func (a *API) listClaims(w http.ResponseWriter, r *http.Request) error {
+	q := parseQuery(r)
+	limit, scope := q.limit(), q.scope("claims", "merchantId", "paymentId")
+	merchantID, possible := q.merchantID()
+	filter := store.ClaimFilter{MerchantID: merchantID, Before: q.cursor(scope), Limit: limit + 1}
+	if id, ok := q.get("paymentId"); ok {
+		filter.PaymentID = id
+		if !strings.HasPrefix(id, invoice.PrefixPayment) || !visible(id) {
+			q.refuse("paymentId", "must be the id of a payment")
+		}
+	}
+	if q.err != nil {
+		return q.err
+	}
+	var found []store.Claim
+	if possible {
+		var err error
+		if found, err = a.reader.Claims(r.Context(), filter); err != nil {
+			return fmt.Errorf("list claims: %w", err)
+		}
+	}
+	found, next := page(found, limit, scope, func(c store.Claim) string { return c.ID })
+	a.writeJSON(w, r, http.StatusOK, wire.ClaimList{Claims: fromClaims(found), NextCursor: next})
+	return nil
+}
+
+func fromClaims(claims []store.Claim) []wire.Claim {
+	list := make([]wire.Claim, len(claims))
+	for i, c := range claims {
+		list[i] = wire.FromClaim(c)
+	}
+	return list
+}
+
+// addCandidates adds to the payments without an invoice those that they could
+// be meant for, and the claims to them; of one merchant's invoices alone unless
+// merchantID is empty.
+func (a *API) addCandidates(ctx context.Context, list []wire.Payment, found []store.PaymentRow, merchantID string) error {
+	var ids []string
+	for i, p := range found {
+		if p.Attributed() {
+			continue
+		}
+		ids = append(ids, p.ID)
+		near, err := a.reader.NearInvoices(ctx, p.Transfer, merchantID, p.ObservedAt+1)
+		if err != nil {
+			return fmt.Errorf("find the candidates of %s: %w", p.ID, err)
+		}
+		list[i].Candidates = wire.FromSuggestions(invoice.Suggest(p.Transfer, near, MaxCandidates))
+	}
+	claims, err := a.reader.ClaimsOfPayments(ctx, ids, merchantID, MaxListedClaims)
+	if err != nil {
+		return fmt.Errorf("read claims: %w", err)
+	}
+	for i, p := range found {
+		if of := claims[p.ID]; len(of) > 0 {
+			list[i].Claims = fromClaims(of)
+		}
+	}
+	return nil
+}

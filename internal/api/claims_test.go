@@ -1,0 +1,131 @@
+package api_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/wire"
+)
+
+func (b *backend) NearInvoices(ctx context.Context, t invoice.Transfer, merchantID string, _ int64) ([]invoice.NearInvoice, error) {
+	var near []invoice.NearInvoice
+	for _, inv := range b.invoices {
+		if (merchantID == "" || inv.MerchantID == merchantID) && inv.Merchant == t.To {
+			near = append(near, invoice.NearInvoice{Invoice: inv, Covered: inv.Status == invoice.Paid})
+		}
+	}
+	return near, b.trouble(ctx)
+}
+
+func (b *backend) Claims(ctx context.Context, f store.ClaimFilter) ([]store.Claim, error) {
+	return newest(b.claims, f.Limit, func(c store.Claim) bool {
+		return (f.MerchantID == "" || f.MerchantID == c.MerchantID) && (f.PaymentID == "" || f.PaymentID == c.PaymentID) && (f.Before == "" || c.ID < f.Before)
+	}), b.trouble(ctx)
+}
+
+func (b *backend) ClaimsOfPayments(ctx context.Context, ids []string, merchantID string, limit int) (map[string][]store.Claim, error) {
+	found := make(map[string][]store.Claim)
+	for _, id := range ids {
+		if claims, _ := b.Claims(ctx, store.ClaimFilter{PaymentID: id, MerchantID: merchantID, Limit: limit}); len(claims) > 0 {
+			found[id] = claims
+		}
+	}
+	return found, b.trouble(ctx)
+}
+
+// unclear is a backend with two invoices of two merchants over 34.00 at one
+// address, a payment of 33.99 to it, and two claims.
+func unclear() *backend {
+	at := invoice.Address{0: 0xaa}
+	b := &backend{}
+	for i, merchant := range []string{"acme", "bean"} {
+		b.invoices = append(b.invoices, invoice.Invoice{
+			ID: invoiceID(i), MerchantID: merchant, ChainKey: "base", Currency: "USDC", Status: invoice.Open, CreatedAt: now,
+			Terms: invoice.Terms{Merchant: at, Amount: invoice.NewAmount(34_000_000), ExpiresAt: now + 900},
+		})
+		b.claims = append(b.claims, store.Claim{
+			ID: invoice.PrefixClaim + number(i), PaymentID: invoice.PrefixPayment + number(0), InvoiceID: invoiceID(i), MerchantID: merchant, Signed: i == 1, At: now,
+		})
+	}
+	b.payments = []store.PaymentRow{{SeenID: number(0), Payment: invoice.Payment{
+		ID: invoice.PrefixPayment + number(0), Status: invoice.Confirmed, ConfirmedAt: now,
+		Transfer: invoice.Transfer{
+			Position: invoice.Position{BlockNumber: 5, BlockTime: now + 907}, ChainKey: "base", Currency: "USDC", From: invoice.Address{7}, To: at, Amount: invoice.NewAmount(33_990_000),
+		},
+	}}}
+	return b
+}
+
+func TestPaymentsWithoutInvoiceHaveCandidates(t *testing.T) {
+	h := newAPI(t, unclear())
+	candidate := func(i int, merchant string) wire.PaymentCandidate {
+		return wire.PaymentCandidate{
+			InvoiceID: invoiceID(i), MerchantID: merchant, Status: "open", Amount: "34000000", AmountDifference: "-10000", LateBy: 7,
+		}
+	}
+	list := decode[wire.PaymentList](t, do(h, "GET", "/api/payments?include=unattributed", ""), http.StatusOK)
+	if diff := cmp.Diff([]wire.PaymentCandidate{candidate(1, "bean"), candidate(0, "acme")}, list.Payments[0].Candidates); diff != "" {
+		t.Errorf("candidates (-want +got):\n%s", diff)
+	}
+	if got := len(list.Payments[0].Claims); got != 2 {
+		t.Errorf("%d claims, want 2", got)
+	}
+}
+
+func TestDifferencesAreTold(t *testing.T) {
+	b := unclear()
+	b.invoices = b.invoices[:1]
+	p := &b.payments[0]
+	h := newAPI(t, b)
+	for name, test := range map[string]struct {
+		set  func()
+		want wire.PaymentCandidate
+	}{
+		"too much": {func() { p.Amount, p.BlockTime = invoice.NewAmount(35_000_000), now }, wire.PaymentCandidate{AmountDifference: "1000000"}},
+		"early": {func() { p.Amount, b.invoices[0].FromBlock = invoice.NewAmount(34_000_000), 5 },
+			wire.PaymentCandidate{AmountDifference: "0", Early: true}},
+	} {
+		test.set()
+		test.want.InvoiceID, test.want.MerchantID, test.want.Status, test.want.Amount = invoiceID(0), "acme", "open", "34000000"
+		list := decode[wire.PaymentList](t, do(h, "GET", "/api/payments?include=unattributed", ""), http.StatusOK)
+		if diff := cmp.Diff([]wire.PaymentCandidate{test.want}, list.Payments[0].Candidates); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestListClaims(t *testing.T) {
+	b := unclear()
+	h := newAPI(t, b)
+	claim := func(i int) string { return invoice.PrefixClaim + number(i) }
+	for query, want := range map[string][]string{
+		"": {claim(1), claim(0)}, "?merchantId=acme": {claim(0)}, "?merchantId=none": {},
+		"?paymentId=" + invoice.PrefixPayment + number(0): {claim(1), claim(0)}, "?paymentId=pay_none": {},
+	} {
+		got := []string{}
+		for _, c := range decode[wire.ClaimList](t, do(h, "GET", "/api/claims"+query, ""), http.StatusOK).Claims {
+			got = append(got, c.ID)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", query, diff)
+		}
+	}
+	first := decode[wire.ClaimList](t, do(h, "GET", "/api/claims?limit=1", ""), http.StatusOK)
+	next := decode[wire.ClaimList](t, do(h, "GET", "/api/claims?limit=1&cursor="+first.NextCursor, ""), http.StatusOK)
+	if first.Claims[0].ID != claim(1) || next.Claims[0].ID != claim(0) || next.NextCursor != "" {
+		t.Errorf("pages %+v and %+v", first, next)
+	}
+	b.claims[0].AttributedTo, b.claims[1].AttributedTo = invoiceID(0), invoiceID(0)
+	list := decode[wire.ClaimList](t, do(h, "GET", "/api/claims", ""), http.StatusOK).Claims
+	if list[0].Status != wire.ClaimDeclined || list[1].Status != wire.ClaimAccepted || !list[0].Signed || list[1].Signed {
+		t.Errorf("decided claims %+v", list)
+	}
+	for query, field := range map[string]string{"?paymentId=x": "paymentId", "?paymentId=": "paymentId", "?limit=0": "limit", "?cursor=x": "cursor"} {
+		wantProblem(t, do(h, "GET", "/api/claims"+query, ""), http.StatusBadRequest, "invalid_field", field)
+	}
+}
