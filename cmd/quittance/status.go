@@ -188,6 +188,15 @@ func remark(p operate.Provider, now time.Time) string {
 	return strings.Join(words, ": ")
 }
 
+// skew says how far the service's clock is from the chain's time.
+func skew(seconds int64) string {
+	apart := time.Duration(seconds) * time.Second
+	if apart < 0 {
+		return fmt.Sprintf("the clock of the service is %s behind the time of new blocks", -apart)
+	}
+	return fmt.Sprintf("the clock of the service is %s ahead of the time of new blocks, or they come late", apart)
+}
+
 // checks says which checks are on.
 func checks(all []operate.Check) string {
 	words := make([]string, len(all))
@@ -204,6 +213,9 @@ func notesOf(c operate.Chain, now time.Time) []string {
 		notes = append(notes, "halted: "+c.Halted)
 	} else if c.Error != "" && !slices.ContainsFunc(c.Providers, func(p operate.Provider) bool { return p.Reason == c.Error }) {
 		notes = append(notes, c.Error)
+	}
+	if c.Skewed {
+		notes = append(notes, skew(*c.SkewSeconds))
 	}
 	if len(c.Checks) > 0 {
 		notes = append(notes, "checks: "+checks(c.Checks))

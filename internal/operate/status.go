@@ -35,8 +35,13 @@ type Chain struct {
 	Halted    string     `json:"halted,omitempty"`   // why it is read no further until somebody resumes it
 	Error     string     `json:"error,omitempty"`    // why the last look at the chain failed
 	Providers []Provider `json:"providers"`
-	Checks    []Check    `json:"checks"`           // of what the nodes tell
-	Writer    *Writer    `json:"writer,omitempty"` // absent without an operator key
+	Checks    []Check    `json:"checks"` // of what the nodes tell
+	// SkewSeconds is how far the clock of the service is ahead of the time of
+	// the chain's new blocks; absent while it is unknown. Skewed says that it
+	// is too far.
+	SkewSeconds *int64  `json:"skewSeconds,omitempty"`
+	Skewed      bool    `json:"skewed,omitempty"`
+	Writer      *Writer `json:"writer,omitempty"` // absent without an operator key
 }
 
 // Lag is how far the reading of a chain is behind its head.

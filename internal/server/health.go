@@ -27,13 +27,20 @@ type chainHealth struct {
 	CatchUp   *operate.Progress `json:"catchUp,omitempty"` // as in /status, like Backfill
 	Backfill  *operate.Progress `json:"backfill,omitempty"`
 	Error     string            `json:"error,omitempty"`
-	Writer    string            `json:"writer,omitempty"` // what keeps the on-chain writer from its work
+	// SkewSeconds is how far this machine's clock is ahead of the time of the
+	// chain's new blocks, when that is too far. The service is ready all the
+	// same, since nothing depends on it.
+	SkewSeconds int64  `json:"skewSeconds,omitempty"`
+	Writer      string `json:"writer,omitempty"` // what keeps the on-chain writer from its work
 }
 
 func healthOf(c operate.Chain) chainHealth {
 	h := chainHealth{
 		ChainKey: c.ChainKey, Ready: c.Ready, Head: c.Head, Indexed: c.Indexed, Confirmed: c.Confirmed, Lag: c.Lag.Blocks,
 		CatchUp: c.CatchUp, Backfill: c.Backfill, Error: cmp.Or(c.Halted, c.Error),
+	}
+	if c.Skewed {
+		h.SkewSeconds = *c.SkewSeconds
 	}
 	if c.Writer != nil {
 		h.Writer = c.Writer.Error

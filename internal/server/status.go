@@ -38,6 +38,10 @@ func (r *chainRun) status(now time.Time) operate.Chain {
 		Halted: st.Halted, Error: st.Error, Providers: operate.Providers(r.pool),
 		Checks: operate.Checks(r.Chain, string(st.Blooms)),
 	}
+	if st.Skew != nil {
+		seconds := int64(st.Skew.Round(time.Second) / time.Second)
+		out.SkewSeconds, out.Skewed = &seconds, st.Skewed
+	}
 	// A chain that was never read is not ready, be its node away or its
 	// configuration wrong.
 	out.Ready = st.Halted == "" && !st.Succeeded.IsZero() && now.Sub(st.Succeeded) <= stallLimit

@@ -48,6 +48,7 @@ func (w *Watcher) roundOf(ctx context.Context, n node) (more bool, err error) {
 		return false, err
 	}
 	w.note(func(s *Status) { s.Head = t.head.Number })
+	w.timed(t.head)
 	if t.head.Hash == w.complete.head.Hash && t.tagged.Hash == w.complete.tagged.Hash {
 		return false, nil
 	}

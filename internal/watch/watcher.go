@@ -76,7 +76,11 @@ type Status struct {
 	CatchUp     *Progress // of reading up to the finality line; nil when it is near
 	Backfill    *Progress // of filling the gap of older blocks; nil without one
 	Blooms      Blooms    // of that provider's headers
-	Restarts    uint64    // how often the reading was begun anew, since it made no progress
+	// Skew is how far this machine's clock is ahead of the time of the chain's
+	// new blocks, nil while it is unknown; Skewed says that it is too far.
+	Skew     *time.Duration
+	Skewed   bool
+	Restarts uint64 // how often the reading was begun anew, since it made no progress
 }
 
 // at notes how far the chain is read.
@@ -110,7 +114,8 @@ type Watcher struct {
 	inFlight int // parts of a span at once
 
 	// What follows belongs to the goroutine of Run.
-	tracker  *Tracker                  // of the ledger's cursor; nil before the first round
+	tracker  *Tracker // of the ledger's cursor; nil before the first round
+	skew     skew
 	complete told                      // of the last round that did everything
 	races    int                       // rounds lost to another replica, in a row
 	abreast  time.Time                 // when last not all providers were behind what was read
