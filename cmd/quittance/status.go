@@ -230,6 +230,9 @@ func notesOf(c operate.Chain, now time.Time) []string {
 	} else if w.Budget != nil {
 		text += fmt.Sprintf("; its next nonce is %d, and it spent %s of %s in 24 hours", w.NextNonce, coins(w.Spent), coins(w.Budget))
 	}
+	if w.Elsewhere > 0 {
+		text += fmt.Sprintf("; %s wait for a registry that is not the configured one", count(int(w.Elsewhere), "intent"))
+	}
 	if w.Error != "" {
 		text += fmt.Sprintf("; for %s: %s", time.Duration(max(0, now.Unix()-w.Since))*time.Second, w.Error)
 	}

@@ -18,6 +18,19 @@ func CommitmentID(chainID uint64, registry invoice.Address, terms invoice.Terms,
 	return invoice.Hash(t.ID(new(big.Int).SetUint64(chainID), common.Address(registry)))
 }
 
+// Commits reports whether an invoice's on-chain id is that of its terms, its
+// registry and this chain. Of one that is not, or whose registry is not known,
+// nothing must be done with the commitment.
+func (c Chain) Commits(inv invoice.Invoice) bool {
+	return CommitmentID(c.ID, inv.Registry, inv.Terms, inv.ID) == inv.CommitmentID
+}
+
+// TakesPayment reports whether the configured registry takes payments of an
+// invoice: its commitment names that one and no other.
+func (c Chain) TakesPayment(inv invoice.Invoice) bool {
+	return !c.Registry.IsZero() && inv.Registry == c.Registry && c.Commits(inv)
+}
+
 // ContractTerms returns an invoice's terms as the registry's functions take
 // them.
 func ContractTerms(terms invoice.Terms, invoiceID string) contracts.Terms {

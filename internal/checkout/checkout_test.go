@@ -48,6 +48,7 @@ func openInvoice() invoice.Invoice {
 		CreatedAt:      created,
 		TransferAmount: invoice.NewAmount(4_900_123),
 	}
+	inv.Registry = registryAddress
 	inv.CommitmentID = chain.CommitmentID(localChain().ID, registryAddress, inv.Terms, inv.ID)
 	return inv
 }

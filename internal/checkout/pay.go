@@ -34,7 +34,7 @@ type call struct{ Registry, Arguments string }
 func (s subject) payInFull() *instruction {
 	inv := s.invoice
 	p := s.instruct(inv.Amount, inv.TransferAmount)
-	if !s.chain.Registry.IsZero() {
+	if s.chain.TakesPayment(inv) {
 		t := chain.ContractTerms(inv.Terms, inv.ID)
 		p.Call = &call{chain.Checksum(s.chain.Registry), fmt.Sprintf("(%s, %s, %s, %d, 0x%x)",
 			p.Address, p.Token, inv.Amount, inv.ExpiresAt, t.Salt)}
@@ -102,8 +102,8 @@ func (s subject) record() []fact {
 		{"On-chain id", inv.CommitmentID.String()},
 		{"Chain id", fmt.Sprint(s.chain.ID)},
 	}
-	if !s.chain.Registry.IsZero() {
-		facts = append(facts, fact{"Registry", chain.Checksum(s.chain.Registry)})
+	if !inv.Registry.IsZero() {
+		facts = append(facts, fact{"Registry", chain.Checksum(inv.Registry)})
 	}
 	facts = append(facts,
 		fact{"Merchant’s address", chain.Checksum(inv.Merchant)},

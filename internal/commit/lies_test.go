@@ -159,7 +159,7 @@ func (w *world) beyond(writer *Writer, by uint64) {
 	w.Helper()
 	t := w.txs()[0]
 	must(w, w.store.SetTxStatus(w.ctx, writer.lease, t.ID, store.TxFailed, nil))
-	due, err := w.store.DueIntents(w.ctx, chain.Local, "", maxBatch)
+	due, err := w.store.DueIntents(w.ctx, chain.Local, invoice.Address(w.registry), "", maxBatch)
 	must(w, err)
 	var ids []string
 	for _, in := range due {
@@ -167,7 +167,7 @@ func (w *world) beyond(writer *Writer, by uint64) {
 	}
 	tx, err := decode(t.Attempts[0])
 	must(w, err)
-	form, err := writer.sign(t.Nonce+by, tx.Gas(), tx.Data(), fees{tx.GasFeeCap(), tx.GasTipCap()})
+	form, err := writer.sign(t.Nonce+by, *tx.To(), tx.Gas(), tx.Data(), fees{tx.GasFeeCap(), tx.GasTipCap()})
 	must(w, err)
 	t.ID, t.Nonce, t.Status, t.Attempts = t.ID+"x", t.Nonce+by, store.TxSent, []store.TxAttempt{form}
 	must(w, w.store.SaveChainTx(w.ctx, writer.lease, t, ids))

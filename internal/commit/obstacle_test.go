@@ -180,7 +180,8 @@ func TestOperatorWithoutItsRole(t *testing.T) {
 // code: it takes every call, and answers none.
 func TestRegistryThatIsNoRegistry(t *testing.T) {
 	w := onSQLite(t)
-	writer := w.writer(func(c *Config) { c.Chain.Registry = invoice.Address{0xaa} })
+	w.registry = common.Address{0xaa}
+	writer := w.writer()
 	w.intend(invoice.IntentOpen, commitments(1)...)
 	if err := writer.turn(w.ctx); err == nil || !strings.Contains(err.Error(), "answered 0x when asked for a status") {
 		t.Errorf("a round ends with %v", err)

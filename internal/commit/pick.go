@@ -83,7 +83,7 @@ func (w *Writer) pick(ctx context.Context) ([]store.Intent, error) {
 	var batch []store.Intent
 	after := ""
 	for range maxPages {
-		page, err := w.conf.Store.DueIntents(ctx, w.conf.Chain.Key, after, maxBatch)
+		page, err := w.conf.Store.DueIntents(ctx, w.conf.Chain.Key, w.conf.Chain.Registry, after, maxBatch)
 		if err != nil {
 			return nil, err
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/big"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"github.com/quittance/quittance/contracts"
@@ -35,7 +36,7 @@ func (w *Writer) draft(ctx context.Context, kind invoice.IntentKind, batch []sto
 		}
 		d := draft{intents: batch, data: pack(kind, commitments)}
 		var err error
-		d.gas, err = w.gas(ctx, d.data)
+		d.gas, err = w.gas(ctx, w.registry(), d.data)
 		if refused(err) {
 			return d, w.turnedDown(ctx, kind, commitments, err)
 		}
@@ -67,7 +68,7 @@ func (w *Writer) submit(ctx context.Context, nonce uint64, kind invoice.IntentKi
 		ID: w.ids.New(invoice.PrefixTx), ChainKey: w.conf.Chain.Key, Sender: w.sender, Nonce: nonce,
 		Kind: kind, Status: store.TxSent, CreatedMS: w.conf.Now().UnixMilli(), Reserved: inGwei(d.cost()),
 	}
-	form, err := w.sign(nonce, d.gas, d.data, d.offer)
+	form, err := w.sign(nonce, w.registry(), d.gas, d.data, d.offer)
 	if err != nil {
 		return err
 	}
@@ -84,13 +85,13 @@ func (w *Writer) submit(ctx context.Context, nonce uint64, kind invoice.IntentKi
 // gas returns how much gas a call of the registry is to be given: the higher of
 // two nodes' estimates, since too little gas costs a transaction that does
 // nothing, and a margin.
-func (w *Writer) gas(ctx context.Context, data []byte) (uint64, error) {
-	gas, err := w.node.estimate(ctx, w.sender, w.registry(), data)
+func (w *Writer) gas(ctx context.Context, to common.Address, data []byte) (uint64, error) {
+	gas, err := w.node.estimate(ctx, w.sender, to, data)
 	if err != nil {
 		return 0, err
 	}
 	if nodes := w.nodes(); len(nodes) > 1 {
-		if second, err := nodes[1].estimate(ctx, w.sender, w.registry(), data); err == nil {
+		if second, err := nodes[1].estimate(ctx, w.sender, to, data); err == nil {
 			gas = max(gas, second)
 		}
 	}
@@ -143,7 +144,7 @@ func (w *Writer) replace(ctx context.Context, t store.ChainTx, head *block, outb
 	gas := old.Gas()
 	if accepted(t).cap.Sign() == 0 {
 		// A wrong estimate may be why no node took it.
-		if fresh, err := w.gas(ctx, old.Data()); err == nil && (4*fresh < 3*gas || 4*fresh > 5*gas) {
+		if fresh, err := w.gas(ctx, *old.To(), old.Data()); err == nil && (4*fresh < 3*gas || 4*fresh > 5*gas) {
 			gas = fresh
 		}
 	}
@@ -155,7 +156,7 @@ func (w *Writer) replace(ctx context.Context, t store.ChainTx, head *block, outb
 	if err := w.afford(ctx, cost, t.ID); err != nil {
 		return last, err // the last one may still be carried out
 	}
-	form, err := w.sign(t.Nonce, gas, old.Data(), *offer)
+	form, err := w.sign(t.Nonce, *old.To(), gas, old.Data(), *offer)
 	if err != nil {
 		return last, err
 	}
@@ -220,9 +221,10 @@ func accepted(t store.ChainTx) fees {
 	return f
 }
 
-// sign makes a form of a transaction to the registry.
-func (w *Writer) sign(nonce, gas uint64, data []byte, offer fees) (store.TxAttempt, error) {
-	id, registry := new(big.Int).SetUint64(w.conf.Chain.ID), w.registry()
+// sign makes a form of a transaction to a registry: the configured one, or the
+// one that its earlier forms call.
+func (w *Writer) sign(nonce uint64, registry common.Address, gas uint64, data []byte, offer fees) (store.TxAttempt, error) {
+	id := new(big.Int).SetUint64(w.conf.Chain.ID)
 	tx, err := types.SignNewTx(w.conf.Key, types.LatestSignerForChainID(id), &types.DynamicFeeTx{
 		ChainID: id, Nonce: nonce, GasTipCap: offer.tip, GasFeeCap: offer.cap, Gas: gas, To: &registry, Data: data,
 	})

@@ -12,19 +12,20 @@ import (
 
 // Status is how a writer does, for health checks.
 type Status struct {
-	ChainKey string
-	Sender   common.Address // who pays for the gas
-	Leader   bool           // this writer works; otherwise it waits for another's lease
-	Due      int64          // intents that wait, when they were last counted
-	InFlight int            // transactions that are sent and not mined
-	Nonce    uint64         // of the next transaction, when it was last asked for
-	Balance  *big.Int       // of Sender in wei, when gas was last paid for; nil before
-	Needed   *big.Int       // wei that the transaction then might have cost
-	Spent    *big.Int       // wei that the transactions of 24 hours cost, when it was last added up; nil before
-	Budget   *big.Int       // wei that they may cost; nil before
-	Unfunded bool           // nothing is sent until Sender has what is needed
-	Err      string         // why the last round got no further; empty when it did
-	Since    time.Time      // when Err became what it is, its figures aside
+	ChainKey  string
+	Sender    common.Address // who pays for the gas
+	Leader    bool           // this writer works; otherwise it waits for another's lease
+	Due       int64          // intents that wait, when they were last counted
+	Elsewhere int64          // those that wait for another registry than the configured one, likewise
+	InFlight  int            // transactions that are sent and not mined
+	Nonce     uint64         // of the next transaction, when it was last asked for
+	Balance   *big.Int       // of Sender in wei, when gas was last paid for; nil before
+	Needed    *big.Int       // wei that the transaction then might have cost
+	Spent     *big.Int       // wei that the transactions of 24 hours cost, when it was last added up; nil before
+	Budget    *big.Int       // wei that they may cost; nil before
+	Unfunded  bool           // nothing is sent until Sender has what is needed
+	Err       string         // why the last round got no further; empty when it did
+	Since     time.Time      // when Err became what it is, its figures aside
 }
 
 // Status returns how the writer does. It may be called at any time.
@@ -86,25 +87,27 @@ func (w *Writer) count(ctx context.Context) error {
 	if now.Sub(w.counted) < countEvery {
 		return nil
 	}
-	due, err := w.conf.Store.DueCount(ctx, w.conf.Chain.Key)
+	due, elsewhere, err := w.conf.Store.DueCount(ctx, w.conf.Chain.Key, w.conf.Chain.Registry)
 	if err != nil {
 		return err
 	}
 	w.counted = now
 	w.conf.Metrics.due.WithLabelValues(w.conf.Chain.Key).Set(float64(due))
-	w.update(func(s *Status) { s.Due = due })
+	w.conf.Metrics.elsewhere.WithLabelValues(w.conf.Chain.Key).Set(float64(elsewhere))
+	w.update(func(s *Status) { s.Due, s.Elsewhere = due, elsewhere })
 	return nil
 }
 
 // Metrics are the measurements of all writers of a process.
 type Metrics struct {
-	due     *prometheus.GaugeVec
-	balance *prometheus.GaugeVec
-	spent   *prometheus.GaugeVec
-	budget  *prometheus.GaugeVec
-	blocked *prometheus.GaugeVec
-	txs     *prometheus.CounterVec
-	bumps   *prometheus.CounterVec
+	due       *prometheus.GaugeVec
+	elsewhere *prometheus.GaugeVec
+	balance   *prometheus.GaugeVec
+	spent     *prometheus.GaugeVec
+	budget    *prometheus.GaugeVec
+	blocked   *prometheus.GaugeVec
+	txs       *prometheus.CounterVec
+	bumps     *prometheus.CounterVec
 }
 
 // NewMetrics returns metrics and registers them with reg, unless that is nil.
@@ -113,6 +116,9 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		due: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "quittance_writer_due_intents", Help: "Changes that the chain's registry has not been sent.",
+		}, []string{"chain"}),
+		elsewhere: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "quittance_writer_other_registry_intents", Help: "Changes that another registry than the configured one was not sent.",
 		}, []string{"chain"}),
 		balance: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "quittance_writer_balance_wei", Help: "What the operator's account had for gas before its last transaction.",
@@ -134,7 +140,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		}, []string{"chain"}),
 	}
 	if reg != nil {
-		reg.MustRegister(m.due, m.balance, m.spent, m.budget, m.blocked, m.txs, m.bumps)
+		reg.MustRegister(m.due, m.elsewhere, m.balance, m.spent, m.budget, m.blocked, m.txs, m.bumps)
 	}
 	return m
 }

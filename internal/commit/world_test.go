@@ -175,10 +175,10 @@ func (w *world) nonceOf(a common.Address) uint64 {
 // of them is there.
 func (w *world) intend(kind invoice.IntentKind, commitments ...invoice.Hash) {
 	w.Helper()
-	must(w, intend(w.ctx, w.store, w.ids, kind, commitments...))
+	must(w, intend(w.ctx, w.store, w.ids, invoice.Address(w.registry), kind, commitments...))
 }
 
-func intend(ctx context.Context, s *store.Store, ids *invoice.IDs, kind invoice.IntentKind, commitments ...invoice.Hash) error {
+func intend(ctx context.Context, s *store.Store, ids *invoice.IDs, registry invoice.Address, kind invoice.IntentKind, commitments ...invoice.Hash) error {
 	merchant := invoice.Address{1}
 	return s.Update(ctx, func(tx *store.Tx) error {
 		err := tx.InsertSettlements(ctx, []store.Settlement{{ChainKey: chain.Local, Address: merchant, MerchantID: "m"}}, 1)
@@ -206,7 +206,7 @@ func intend(ctx context.Context, s *store.Store, ids *invoice.IDs, kind invoice.
 				Terms: invoice.Terms{Merchant: merchant, Token: invoice.Address{2}, Amount: amount, ExpiresAt: 2},
 			})
 			intents = append(intents, store.Intent{
-				ID: ids.New(invoice.PrefixIntent), ChainKey: chain.Local, InvoiceID: names[i], CommitmentID: c, Kind: kind, CreatedAt: 1,
+				ID: ids.New(invoice.PrefixIntent), ChainKey: chain.Local, InvoiceID: names[i], CommitmentID: c, Registry: registry, Kind: kind, CreatedAt: 1,
 			})
 		}
 		if len(known) == 0 {
@@ -257,7 +257,7 @@ func (w *world) index() {
 				continue
 			}
 			for _, kind := range announces(l) {
-				sights = append(sights, store.Sight{CommitmentID: id, Kind: kind, Block: l.BlockNumber})
+				sights = append(sights, store.Sight{Registry: invoice.Address(w.registry), CommitmentID: id, Kind: kind, Block: l.BlockNumber})
 			}
 		}
 		if err := tx.SeeIntents(w.ctx, chain.Local, sights); err != nil {
@@ -314,7 +314,7 @@ func (w *world) node() node { return node{w.client.Client()} }
 // wantDue demands how many intents are due.
 func (w *world) wantDue(want int) {
 	w.Helper()
-	due, err := w.store.DueCount(w.ctx, chain.Local)
+	due, _, err := w.store.DueCount(w.ctx, chain.Local, invoice.Address(w.registry))
 	must(w, err)
 	if due != int64(want) {
 		w.Fatalf("%d intents are due, want %d", due, want)
@@ -330,7 +330,7 @@ func (w *world) allDone() bool {
 	w.Helper()
 	var left int64
 	err := w.store.Update(w.ctx, func(tx *store.Tx) error {
-		due, err := tx.DueCount(w.ctx, chain.Local)
+		due, _, err := tx.DueCount(w.ctx, chain.Local, invoice.Address(w.registry))
 		if err == nil {
 			err = tx.UnseeIntents(w.ctx, chain.Local, 0)
 		}

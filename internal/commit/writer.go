@@ -48,8 +48,8 @@ type Store interface {
 	AcquireLease(ctx context.Context, l store.Lease, nowMS, untilMS int64) (bool, error)
 	ReleaseLease(ctx context.Context, l store.Lease) error
 	Cursor(ctx context.Context, chainKey string) (store.Cursor, error)
-	DueIntents(ctx context.Context, chainKey, after string, limit int) ([]store.Intent, error)
-	DueCount(ctx context.Context, chainKey string) (int64, error)
+	DueIntents(ctx context.Context, chainKey string, registry invoice.Address, after string, limit int) ([]store.Intent, error)
+	DueCount(ctx context.Context, chainKey string, registry invoice.Address) (due, elsewhere int64, err error)
 	SatisfyIntents(ctx context.Context, l store.Lease, ids []string) error
 	ReleaseIntents(ctx context.Context, l store.Lease, txID string) error
 	UnsettledTxs(ctx context.Context, chainKey string) ([]store.ChainTx, error)

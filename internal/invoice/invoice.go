@@ -61,6 +61,9 @@ type Invoice struct {
 	Status       Status
 	LineItems    []LineItem
 	CreatedAt    int64 // Unix seconds
+	// Registry is the contract that the commitment names. It is zero when that is
+	// none, or not known.
+	Registry Address
 
 	// FromBlock is the height up to which the chain was read when the invoice
 	// was created: transfers in higher blocks can pay it. It is 0 when the chain

@@ -111,17 +111,18 @@ func Providers(p *chain.Pool) []Provider {
 
 // Writer is how the writer of a chain's registry does.
 type Writer struct {
-	Account   string   `json:"account"`           // who pays for the gas
-	Working   bool     `json:"working"`           // this process writes; otherwise it waits for another to stop
-	Due       int64    `json:"due"`               // intents that wait
-	InFlight  int      `json:"inFlight"`          // transactions that are sent and not mined
-	NextNonce uint64   `json:"nextNonce"`         // nonces of the account that are used, as its nodes said last
-	Balance   *big.Int `json:"balance,omitempty"` // of the account, in wei, when it was last looked at
-	Needed    *big.Int `json:"needed,omitempty"`  // what the next transaction may cost, in wei
-	Spent     *big.Int `json:"spent,omitempty"`   // what the transactions of the last 24 hours cost, in wei, when it was last added up
-	Budget    *big.Int `json:"budget,omitempty"`  // what those of any 24 hours may cost, in wei
-	Error     string   `json:"error,omitempty"`   // why nothing is sent
-	Since     int64    `json:"since,omitempty"`   // Unix seconds: when the error came
+	Account   string   `json:"account"`             // who pays for the gas
+	Working   bool     `json:"working"`             // this process writes; otherwise it waits for another to stop
+	Due       int64    `json:"due"`                 // intents that wait
+	Elsewhere int64    `json:"elsewhere,omitempty"` // intents that wait for another registry than the configured one
+	InFlight  int      `json:"inFlight"`            // transactions that are sent and not mined
+	NextNonce uint64   `json:"nextNonce"`           // nonces of the account that are used, as its nodes said last
+	Balance   *big.Int `json:"balance,omitempty"`   // of the account, in wei, when it was last looked at
+	Needed    *big.Int `json:"needed,omitempty"`    // what the next transaction may cost, in wei
+	Spent     *big.Int `json:"spent,omitempty"`     // what the transactions of the last 24 hours cost, in wei, when it was last added up
+	Budget    *big.Int `json:"budget,omitempty"`    // what those of any 24 hours may cost, in wei
+	Error     string   `json:"error,omitempty"`     // why nothing is sent
+	Since     int64    `json:"since,omitempty"`     // Unix seconds: when the error came
 }
 
 // unix returns a time in Unix seconds, and 0 for none.

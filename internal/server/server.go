@@ -101,6 +101,7 @@ type Server struct {
 	metrics  *metrics
 	writers  *commit.Metrics
 	registry *prometheus.Registry
+	adopted  string // the newest invoice whose registry was looked for
 	stopping atomic.Bool
 	origins  *http.CrossOriginProtection
 	budget   descriptors.Budget // of the whole process
@@ -140,6 +141,12 @@ func Run(ctx context.Context, cfg Config) (err error) {
 			run.pool.Close()
 		}
 	}()
+	if err := s.settle.RecordRegistries(ctx); err != nil {
+		return fmt.Errorf("record the registries: %w", err)
+	}
+	if s.adopted, err = s.settle.AdoptRegistries(ctx, ""); err != nil {
+		return fmt.Errorf("find the registries of older invoices: %w", err)
+	}
 	return s.serve(ctx)
 }
 
@@ -276,13 +283,18 @@ func (s *Server) serve(ctx context.Context) error {
 	return group.Wait()
 }
 
-// sweep forgets idempotency keys past their window, now and then.
+// sweep forgets idempotency keys past their window, now and then, and finds the
+// registries of invoices that a process of an older version made meanwhile.
 func (s *Server) sweep(ctx context.Context) error {
 	ticker := time.NewTicker(sweepInterval)
 	defer ticker.Stop()
 	for {
 		if err := s.settle.ForgetKeys(ctx); err != nil && ctx.Err() == nil {
 			s.Logger.Error("old idempotency keys could not be forgotten", "err", err)
+		}
+		var err error
+		if s.adopted, err = s.settle.AdoptRegistries(ctx, s.adopted); err != nil && ctx.Err() == nil {
+			s.Logger.Error("the registries of older invoices could not be found", "err", err)
 		}
 		select {
 		case <-ticker.C:

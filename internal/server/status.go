@@ -54,7 +54,7 @@ func (r *chainRun) status(now time.Time) operate.Chain {
 func (r *chainRun) writerStatus() *operate.Writer {
 	st := r.writer.Status()
 	out := &operate.Writer{
-		Account: st.Sender.Hex(), Working: st.Leader, Due: st.Due, InFlight: st.InFlight,
+		Account: st.Sender.Hex(), Working: st.Leader, Due: st.Due, Elsewhere: st.Elsewhere, InFlight: st.InFlight,
 		NextNonce: st.Nonce, Balance: st.Balance, Needed: st.Needed, Spent: st.Spent, Budget: st.Budget, Error: st.Err,
 	}
 	if st.Err != "" {

@@ -21,8 +21,9 @@ type Block struct {
 	Registry  []RegistryEvent
 }
 
-// RegistryEvent is a change of a commitment that the registry announced.
+// RegistryEvent is a change of a commitment that a registry announced.
 type RegistryEvent struct {
+	Registry     invoice.Address
 	Kind         RegistryEventKind
 	CommitmentID invoice.Hash
 }

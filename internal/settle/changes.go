@@ -28,17 +28,6 @@ func (s *Service) announce(c *changes, typ invoice.EventType, subject string, in
 	return nil
 }
 
-// intend adds an intent to the changes, on a chain that has a registry.
-func (s *Service) intend(c *changes, kind invoice.IntentKind, inv invoice.Invoice) {
-	if s.chains[inv.ChainKey].Registry.IsZero() {
-		return
-	}
-	c.intents = append(c.intents, store.Intent{
-		ID: s.ids.New(invoice.PrefixIntent), ChainKey: inv.ChainKey, InvoiceID: inv.ID,
-		CommitmentID: inv.CommitmentID, Kind: kind, CreatedAt: s.Now().Unix(),
-	})
-}
-
 // save writes the changes.
 func (c *changes) save(ctx context.Context, tx *store.Tx) error {
 	if err := tx.InsertIntents(ctx, c.intents); err != nil {

@@ -66,9 +66,9 @@ func (s *Service) compose(d invoice.Draft, now time.Time) (invoice.Invoice, erro
 		ID:         s.ids.New(invoice.PrefixInvoice),
 		MerchantID: d.MerchantID, Currency: d.Currency, ChainKey: d.ChainKey,
 		Status: invoice.Open, LineItems: d.LineItems, CreatedAt: now.Unix(),
-		Tolerance: s.Merchants.Tolerance(d.MerchantID).Of(d.Amount),
+		Tolerance: s.Merchants.Tolerance(d.MerchantID).Of(d.Amount), Registry: c.Registry,
 	}
-	inv.CommitmentID = chain.CommitmentID(c.ID, c.Registry, inv.Terms, inv.ID)
+	inv.CommitmentID = chain.CommitmentID(c.ID, inv.Registry, inv.Terms, inv.ID)
 	return inv, nil
 }
 

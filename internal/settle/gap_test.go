@@ -119,7 +119,7 @@ func TestFillFindsWhatWasMissed(t *testing.T) {
 		w := db.world(t)
 		missed, seen := w.create(), w.create(amount(7_000_000))
 		paid := w.next(start+10, w.pay(missed.TransferAmount), w.pay(invoice.NewAmount(3)))
-		paid.Registry = []settle.RegistryEvent{{Kind: settle.RegistryOpened, CommitmentID: missed.CommitmentID}}
+		paid.Registry = []settle.RegistryEvent{{Registry: registry, Kind: settle.RegistryOpened, CommitmentID: missed.CommitmentID}}
 		w.skip(paid)
 		known := w.next(start+11, w.pay(seen.Amount))
 		w.observe(known)

@@ -52,11 +52,11 @@ func (o *observer) observe(ctx context.Context, blocks []Block) error {
 // sights returns which intents the registry has carried out. Paid and Closed
 // end an intent to open as well: the commitment is past being opened.
 func (e RegistryEvent) sights(block uint64) []store.Sight {
-	opened := store.Sight{CommitmentID: e.CommitmentID, Kind: invoice.IntentOpen, Block: block}
+	opened := store.Sight{Registry: e.Registry, CommitmentID: e.CommitmentID, Kind: invoice.IntentOpen, Block: block}
 	if e.Kind == RegistryOpened {
 		return []store.Sight{opened}
 	}
-	return []store.Sight{opened, {CommitmentID: e.CommitmentID, Kind: invoice.IntentClose, Block: block}}
+	return []store.Sight{opened, {Registry: e.Registry, CommitmentID: e.CommitmentID, Kind: invoice.IntentClose, Block: block}}
 }
 
 // status returns what becomes of a transfer that is observed, and since when

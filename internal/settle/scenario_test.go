@@ -44,7 +44,7 @@ func playScenarios(t *testing.T, db *database) {
 		}, want{invoice.Paid, "", 1_000_000, 0, 0, []string{created, received, paidEvent}, []string{"open due 0", "close due 0"}}},
 		"registry": {func(w *world, inv invoice.Invoice) {
 			b := w.next(start+10, tagged(w.pay(inv.Amount), invoice.Evidence{Registry: inv.CommitmentID}))
-			b.Registry = []settle.RegistryEvent{{Kind: settle.RegistryPaid, CommitmentID: inv.CommitmentID}}
+			b.Registry = []settle.RegistryEvent{{Registry: registry, Kind: settle.RegistryPaid, CommitmentID: inv.CommitmentID}}
 			w.observe(b)
 			w.final()
 		}, want{invoice.Paid, "", 1_000_000, 0, 0, []string{created, received, paidEvent}, []string{"open done 101"}}},

@@ -241,7 +241,7 @@ func (w *world) announce(inv invoice.Invoice, kinds ...settle.RegistryEventKind)
 	w.t.Helper()
 	b := w.next(w.head().Time + 1)
 	for _, kind := range kinds {
-		b.Registry = append(b.Registry, settle.RegistryEvent{Kind: kind, CommitmentID: inv.CommitmentID})
+		b.Registry = append(b.Registry, settle.RegistryEvent{Registry: registry, Kind: kind, CommitmentID: inv.CommitmentID})
 	}
 	return w.observe(b)
 }

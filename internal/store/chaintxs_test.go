@@ -16,9 +16,10 @@ import (
 )
 
 var (
-	writerLease = store.Lease{Name: "writer:base", Holder: "me"}
-	sender      = invoice.Address{0xdd}
-	bigs        = cmp.Comparer(func(a, b *big.Int) bool { return a.Cmp(b) == 0 })
+	writerLease  = store.Lease{Name: "writer:base", Holder: "me"}
+	sender       = invoice.Address{0xdd}
+	testRegistry = invoice.Address{0x60}
+	bigs         = cmp.Comparer(func(a, b *big.Int) bool { return a.Cmp(b) == 0 })
 )
 
 // eachWriter runs a test with each database, in which a writer holds the lease
@@ -48,7 +49,7 @@ func eachWriter(t *testing.T, n int, test func(t *testing.T, s *store.Store, db 
 func intent(i int, inv invoice.Invoice) store.Intent {
 	return store.Intent{
 		ID: fmt.Sprint("int_", i), ChainKey: inv.ChainKey, InvoiceID: inv.ID, CommitmentID: inv.CommitmentID,
-		Kind: invoice.IntentOpen, CreatedAt: 1000,
+		Registry: testRegistry, Kind: invoice.IntentOpen, CreatedAt: 1000,
 	}
 }
 
@@ -87,7 +88,7 @@ func wantIntents(t *testing.T, db *sql.DB, want ...string) {
 
 func wantDue(t *testing.T, s *store.Store, want ...string) {
 	t.Helper()
-	due, err := s.DueIntents(t.Context(), "base", "", 100)
+	due, err := s.DueIntents(t.Context(), "base", testRegistry, "", 100)
 	must(t, err)
 	var got []string
 	for _, in := range due {
@@ -124,17 +125,20 @@ func TestChainTxRoundTrip(t *testing.T) {
 
 func TestDueIntentsPage(t *testing.T) {
 	eachWriter(t, 4, func(t *testing.T, s *store.Store, _ *sql.DB) {
-		page, err := s.DueIntents(t.Context(), "base", "int_0", 2)
+		page, err := s.DueIntents(t.Context(), "base", testRegistry, "int_0", 2)
 		must(t, err)
 		want := []store.Intent{intent(1, sample("inv_1", "m")), intent(2, sample("inv_2", "m"))}
 		if diff := cmp.Diff(want, page); diff != "" {
 			t.Errorf("page (-want +got):\n%s", diff)
 		}
-		if none, err := s.DueIntents(t.Context(), "polygon", "", 2); err != nil || len(none) != 0 {
+		if none, err := s.DueIntents(t.Context(), "polygon", testRegistry, "", 2); err != nil || len(none) != 0 {
 			t.Errorf("another chain has %v due, %v", none, err)
 		}
-		if n, err := s.DueCount(t.Context(), "base"); err != nil || n != 4 {
-			t.Errorf("%d are due, want 4; %v", n, err)
+		if n, other, err := s.DueCount(t.Context(), "base", testRegistry); err != nil || n != 4 || other != 0 {
+			t.Errorf("%d are due, and %d elsewhere, want 4 and 0; %v", n, other, err)
+		}
+		if n, other, err := s.DueCount(t.Context(), "base", invoice.Address{1}); err != nil || n != 0 || other != 4 {
+			t.Errorf("%d are due for another registry, and %d elsewhere, want 0 and 4; %v", n, other, err)
 		}
 	})
 }
@@ -148,7 +152,7 @@ func TestIntentsFollowTheirTransaction(t *testing.T) {
 		see := func(i int, block uint64) {
 			update(t, s, func(ctx context.Context, tx *store.Tx) error {
 				return tx.SeeIntents(ctx, "base", []store.Sight{
-					{CommitmentID: sample(fmt.Sprint("inv_", i), "m").CommitmentID, Kind: invoice.IntentOpen, Block: block},
+					{Registry: testRegistry, CommitmentID: sample(fmt.Sprint("inv_", i), "m").CommitmentID, Kind: invoice.IntentOpen, Block: block},
 				})
 			})
 		}

@@ -13,6 +13,7 @@ type Intent struct {
 	ChainKey     string
 	InvoiceID    string
 	CommitmentID invoice.Hash
+	Registry     invoice.Address // that is to be told; zero when it is not known
 	Kind         invoice.IntentKind
 	CreatedAt    int64 // Unix seconds
 }
@@ -22,42 +23,44 @@ type Intent struct {
 func (tx *Tx) InsertIntents(ctx context.Context, intents []Intent) error {
 	rows := make([][]any, len(intents))
 	for i, in := range intents {
-		rows[i] = []any{in.ID, in.ChainKey, in.InvoiceID, in.CommitmentID.String(), string(in.Kind), "due", in.CreatedAt}
+		rows[i] = []any{in.ID, in.ChainKey, in.InvoiceID, in.CommitmentID.String(), string(in.Kind), "due", in.CreatedAt, orNull(in.Registry)}
 	}
 	return tx.into(ctx, insertion{"intents",
-		[]string{"id", "chain_key", "invoice_id", "commitment_id", "kind", "status", "created_at"},
+		[]string{"id", "chain_key", "invoice_id", "commitment_id", "kind", "status", "created_at", "registry"},
 		"ON CONFLICT (invoice_id, kind) DO NOTHING"}, rows)
 }
 
-// Sight is a block in which the registry announced what an intent asks for.
+// Sight is a block in which a registry announced what an intent asks for.
 type Sight struct {
+	Registry     invoice.Address
 	CommitmentID invoice.Hash
 	Kind         invoice.IntentKind
 	Block        uint64
 }
 
-// SeeIntents records in which blocks the registry announced what the intents
-// of commitments ask for. The lowest such block stays: a reorg that leaves a
+// SeeIntents records in which blocks the registry of each intent announced what
+// it asks for; what another registry says is not about it. The lowest such block stays: a reorg that leaves a
 // later one does not make it less true.
 func (tx *Tx) SeeIntents(ctx context.Context, chainKey string, sights []Sight) error {
 	type key struct {
+		registry   invoice.Address
 		commitment invoice.Hash
 		kind       invoice.IntentKind
 	}
 	lowest := make(map[key]uint64, len(sights))
 	for _, s := range sights {
-		k := key{s.CommitmentID, s.Kind}
+		k := key{s.Registry, s.CommitmentID, s.Kind}
 		if block, ok := lowest[k]; !ok || s.Block < block {
 			lowest[k] = s.Block
 		}
 	}
 	rows := make([][]any, 0, len(lowest))
 	for k, block := range lowest {
-		rows = append(rows, []any{chainKey, k.commitment.String(), string(k.kind), int64(block)})
+		rows = append(rows, []any{chainKey, k.registry.String(), k.commitment.String(), string(k.kind), int64(block)})
 	}
-	_, err := tx.change(ctx, []string{"chain", "commitment", "kind", "block BIGINT"}, rows,
+	_, err := tx.change(ctx, []string{"chain", "teller", "commitment", "kind", "block BIGINT"}, rows,
 		`UPDATE intents SET seen_block = wanted.block FROM wanted
-		WHERE intents.commitment_id = wanted.commitment AND intents.chain_key = wanted.chain AND intents.kind = wanted.kind
+		WHERE intents.commitment_id = wanted.commitment AND intents.chain_key = wanted.chain AND intents.kind = wanted.kind AND intents.registry = wanted.teller
 			AND intents.status <> 'done' AND (intents.seen_block IS NULL OR intents.seen_block > wanted.block)`)
 	return err
 }
@@ -76,22 +79,29 @@ func (tx *Tx) FinishIntents(ctx context.Context, chainKey string, final uint64) 
 	return err
 }
 
-// DueIntents returns intents of the chain that are due and of which nothing
-// was seen in the chain, oldest first, from the one after the given id on.
-func (q *queries) DueIntents(ctx context.Context, chainKey, after string, limit int) ([]Intent, error) {
+// DueIntents returns intents for a registry of the chain that are due and of
+// which nothing was seen in the chain, oldest first, from the one after the
+// given id on.
+func (q *queries) DueIntents(ctx context.Context, chainKey string, registry invoice.Address, after string, limit int) ([]Intent, error) {
 	return collect(ctx, q, func(row scanner) (in Intent, err error) {
-		err = row.Scan(&in.ID, &in.ChainKey, &in.InvoiceID, hashCol(&in.CommitmentID), &in.Kind, &in.CreatedAt)
+		err = row.Scan(&in.ID, &in.ChainKey, &in.InvoiceID, hashCol(&in.CommitmentID), addressCol(&in.Registry), &in.Kind, &in.CreatedAt)
 		return in, err
-	}, `SELECT id, chain_key, invoice_id, commitment_id, kind, created_at FROM intents
-		WHERE chain_key = $1 AND status = 'due' AND seen_block IS NULL AND id > $2 ORDER BY id LIMIT $3`, chainKey, after, limit)
+	}, `SELECT id, chain_key, invoice_id, commitment_id, registry, kind, created_at FROM intents
+		WHERE chain_key = $1 AND registry = $2 AND status = 'due' AND seen_block IS NULL AND id > $3 ORDER BY id LIMIT $4`,
+		chainKey, registry.String(), after, limit)
 }
 
-// DueCount returns how many intents of the chain are due.
-func (q *queries) DueCount(ctx context.Context, chainKey string) (int64, error) {
-	return one(ctx, q, func(row scanner) (n int64, err error) {
-		err = row.Scan(&n)
+// DueCount returns how many intents of the chain are due for a registry, and how
+// many for others, or for one that is not known: these wait until that one is
+// configured.
+func (q *queries) DueCount(ctx context.Context, chainKey string, registry invoice.Address) (due, elsewhere int64, err error) {
+	type counts struct{ due, all int64 }
+	n, err := one(ctx, q, func(row scanner) (n counts, err error) {
+		err = row.Scan(&n.due, &n.all)
 		return n, err
-	}, "SELECT count(*) FROM intents WHERE chain_key = $1 AND status = 'due'", chainKey)
+	}, `SELECT (SELECT count(*) FROM intents WHERE chain_key = $1 AND status = 'due' AND registry = $2),
+		(SELECT count(*) FROM intents WHERE chain_key = $1 AND status = 'due')`, chainKey, registry.String())
+	return n.due, n.all - n.due, err
 }
 
 // ReleaseIntents makes those that a transaction carries, and that are not

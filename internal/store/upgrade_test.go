@@ -108,3 +108,37 @@ func TestUpgradeKeepsRefunds(t *testing.T) {
 		}
 	})
 }
+
+// TestUpgradeLeavesRegistriesUnknown says that an invoice and its intent from
+// before name no registry until somebody finds out which one it is.
+func TestUpgradeLeavesRegistriesUnknown(t *testing.T) {
+	t.Parallel()
+	eachURL(t, func(t *testing.T, url string) {
+		s := upgrade(t, url, 2, append(firstSchema, firstInvoice(1), fmt.Sprintf(`INSERT INTO intents
+			(id, chain_key, invoice_id, commitment_id, kind, status, created_at)
+			VALUES ('int_1', 'base', 'inv_1', '%s', 'open', 'due', 1000)`, hash(1)))...)
+		ctx := t.Context()
+		if due, elsewhere, err := s.DueCount(ctx, "base", testRegistry); err != nil || due != 0 || elsewhere != 1 {
+			t.Errorf("%d are due and %d elsewhere (%v), want 0 and 1", due, elsewhere, err)
+		}
+		unknown, err := s.InvoicesWithoutRegistry(ctx, "", 10)
+		must(t, err)
+		if len(unknown) != 1 || unknown[0].ID != "inv_1" || !unknown[0].Registry.IsZero() {
+			t.Fatalf("the invoices without a registry are %+v", unknown)
+		}
+		unknown[0].Registry = testRegistry
+		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.SetRegistries(ctx, unknown) })
+		inv, err := s.Invoice(ctx, "inv_1")
+		must(t, err)
+		due, err := s.DueIntents(ctx, "base", testRegistry, "", 10)
+		must(t, err)
+		if inv.Registry != testRegistry || len(due) != 1 || due[0].Registry != testRegistry {
+			t.Errorf("the invoice names %s, and due are %+v", inv.Registry, due)
+		}
+		unknown[0].Registry = invoice.Address{1} // what is known stays
+		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.SetRegistries(ctx, unknown) })
+		if inv, err = s.Invoice(ctx, "inv_1"); err != nil || inv.Registry != testRegistry {
+			t.Errorf("the invoice names %s, %v", inv.Registry, err)
+		}
+	})
+}

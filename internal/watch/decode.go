@@ -28,10 +28,12 @@ const (
 	wordLen     = 32
 )
 
-// decoder reads the logs of one chain. What it does is pure.
+// decoder reads the logs of one chain. What it does is pure, but for the
+// registries that are added to it.
 type decoder struct {
-	chain    chain.Chain
-	emitters []emitter
+	chain      chain.Chain
+	emitters   []emitter
+	registries *registries
 }
 
 // emitter is a contract whose logs tell of a token's movements, in units of
@@ -43,7 +45,7 @@ type emitter struct {
 }
 
 func newDecoder(c chain.Chain) decoder {
-	d := decoder{chain: c}
+	d := decoder{chain: c, registries: newRegistries(c.Registry)}
 	for i := range c.Tokens {
 		t := &c.Tokens[i]
 		for _, e := range t.Emitters() {
@@ -77,8 +79,8 @@ func (d decoder) filter() chain.LogFilter {
 			f.Topics = append(f.Topics, e.Topic)
 		}
 	}
-	if !d.chain.Registry.IsZero() {
-		f.Addresses = append(f.Addresses, common.Address(d.chain.Registry))
+	if all := d.registries.addresses(); len(all) > 0 {
+		f.Addresses = append(f.Addresses, all...)
 		f.Topics = append(f.Topics, contracts.PaidTopic, contracts.OpenedTopic, contracts.ClosedTopic)
 	}
 	return f
@@ -133,7 +135,9 @@ func (d decoder) authorization(log *types.Log) (by spender, nonce invoice.Hash, 
 	return spender{invoice.Address(log.Address), from}, invoice.Hash(log.Topics[2]), ok && known
 }
 
-// paid reads a Paid log of the chain's registry.
+// paid reads a Paid log of one of the chain's registries. The id that it names
+// is a hash of that registry's address, among others, so it can be that of no
+// other registry's invoice.
 func (d decoder) paid(log *types.Log) (contracts.Paid, bool) {
 	if !d.fromRegistry(log) {
 		return contracts.Paid{}, false
@@ -143,7 +147,7 @@ func (d decoder) paid(log *types.Log) (contracts.Paid, bool) {
 }
 
 func (d decoder) fromRegistry(log *types.Log) bool {
-	return !log.Removed && !d.chain.Registry.IsZero() && invoice.Address(log.Address) == d.chain.Registry
+	return !log.Removed && d.registries.has(log.Address)
 }
 
 // registryEvents returns the changes of commitments that the logs tell of, in
@@ -154,12 +158,13 @@ func (d decoder) registryEvents(logs []types.Log) []settle.RegistryEvent {
 		if !d.fromRegistry(&logs[i]) {
 			continue
 		}
+		by := invoice.Address(logs[i].Address)
 		if p, err := contracts.ParsePaid(logs[i]); err == nil {
-			events = append(events, settle.RegistryEvent{Kind: settle.RegistryPaid, CommitmentID: invoice.Hash(p.ID)})
+			events = append(events, settle.RegistryEvent{Registry: by, Kind: settle.RegistryPaid, CommitmentID: invoice.Hash(p.ID)})
 		} else if id, err := contracts.ParseOpened(logs[i]); err == nil {
-			events = append(events, settle.RegistryEvent{Kind: settle.RegistryOpened, CommitmentID: invoice.Hash(id)})
+			events = append(events, settle.RegistryEvent{Registry: by, Kind: settle.RegistryOpened, CommitmentID: invoice.Hash(id)})
 		} else if id, err := contracts.ParseClosed(logs[i]); err == nil {
-			events = append(events, settle.RegistryEvent{Kind: settle.RegistryClosed, CommitmentID: invoice.Hash(id)})
+			events = append(events, settle.RegistryEvent{Registry: by, Kind: settle.RegistryClosed, CommitmentID: invoice.Hash(id)})
 		}
 	}
 	return events

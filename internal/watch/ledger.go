@@ -16,6 +16,9 @@ type Ledger interface {
 	// Waiting returns how long ago the first invoice of a chain that was never
 	// read was created; ok is false while there is none.
 	Waiting(ctx context.Context, chainKey string) (d time.Duration, ok bool, err error)
+	// Registries returns the registries whose events count, but for the
+	// configured one.
+	Registries(ctx context.Context, chainKey string) ([]invoice.Address, error)
 	// Start begins a chain that was never read: at counts as read and final,
 	// but for a gap of blocks from..at.Number that is still to be filled; there
 	// is none when from lies above at.

@@ -22,7 +22,8 @@ type record struct {
 // breach of it by the watcher.
 type memory struct {
 	settlement map[invoice.Address]bool
-	waiting    *time.Duration // since the first invoice was created; nil without one
+	waiting    *time.Duration    // since the first invoice was created; nil without one
+	registries []invoice.Address // those of before
 
 	mu       sync.Mutex
 	cursor   settle.Cursor
@@ -102,6 +103,12 @@ func (m *memory) Headers(_ context.Context, _ string, from, to uint64) ([]settle
 		}
 	}
 	return found, nil
+}
+
+func (m *memory) Registries(context.Context, string) ([]invoice.Address, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.registries, nil
 }
 
 func (m *memory) Waiting(context.Context, string) (time.Duration, bool, error) {

@@ -160,6 +160,9 @@ func (w *Watcher) catchUp(ctx context.Context, n node, t told, last uint64) erro
 // a change whose answer was lost can have moved. It starts the chain if it was
 // never read.
 func (w *Watcher) load(ctx context.Context, n node, t told, line uint64, agreed bool) error {
+	if err := w.learnRegistries(ctx); err != nil {
+		return err
+	}
 	cursor, err := w.Ledger.Cursor(ctx, w.Chain.Key)
 	if err != nil {
 		return err

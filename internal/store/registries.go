@@ -1,0 +1,48 @@
+package store
+
+import (
+	"context"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// InsertRegistry records that the service runs with a registry. One that is
+// there already stays as it is.
+func (tx *Tx) InsertRegistry(ctx context.Context, chainKey string, registry invoice.Address, at int64) error {
+	_, err := tx.exec(ctx, "INSERT INTO registries (chain_key, address, created_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+		chainKey, registry.String(), at)
+	return err
+}
+
+// Registries returns all registries of a chain that the service ever ran with.
+func (q *queries) Registries(ctx context.Context, chainKey string) ([]invoice.Address, error) {
+	return collect(ctx, q, func(row scanner) (a invoice.Address, err error) {
+		err = row.Scan(addressCol(&a))
+		return a, err
+	}, "SELECT address FROM registries WHERE chain_key = $1 ORDER BY address", chainKey)
+}
+
+// InvoicesWithoutRegistry returns invoices of which it is not known which
+// registry their commitment names, by id, from the one after the given id on.
+func (q *queries) InvoicesWithoutRegistry(ctx context.Context, after string, limit int) ([]invoice.Invoice, error) {
+	return collect(ctx, q, scanInvoice, "SELECT "+invoiceColumns+` FROM invoices
+		WHERE registry IS NULL AND id > $1 ORDER BY id LIMIT $2`, after, limit)
+}
+
+// SetRegistries records which registries the commitments of invoices name, the
+// zero address for none, and gives those to their intents.
+func (tx *Tx) SetRegistries(ctx context.Context, invoices []invoice.Invoice) error {
+	rows := make([][]any, len(invoices))
+	for i, inv := range invoices {
+		rows[i] = []any{inv.ID, inv.Registry.String()}
+	}
+	for _, update := range []string{
+		"UPDATE invoices SET registry = wanted.address FROM wanted WHERE invoices.id = wanted.invoice AND invoices.registry IS NULL",
+		"UPDATE intents SET registry = wanted.address FROM wanted WHERE intents.invoice_id = wanted.invoice AND intents.registry IS NULL",
+	} {
+		if _, err := tx.change(ctx, []string{"invoice", "address"}, rows, update); err != nil {
+			return err
+		}
+	}
+	return nil
+}
