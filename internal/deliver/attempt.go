@@ -24,10 +24,10 @@ type job struct {
 func (w *Worker) deliver(ctx context.Context, j job, r *recorder) finished {
 	o := store.Outcome{Delivery: j.Delivery, LeaseID: j.leaseID}
 	o.Delivery.Body = nil // it is of no more use
-	started := w.Now()
+	started, due := w.Now(), w.Schedule()
 	deadline := time.UnixMilli(j.DeadlineMS)
 	// After a long outage of this service one attempt is owed all the same.
-	if started.After(deadline) && j.Attempts > j.Since {
+	if due.After(deadline) && j.Attempts > j.Since {
 		w.Metrics.failed.Inc()
 		w.lines.add("late:"+j.MerchantID, func(count int) {
 			w.Logger.ErrorContext(ctx, "webhook deliveries failed: their deadlines passed before they could be attempted again",
@@ -52,23 +52,21 @@ func (w *Worker) deliver(ctx context.Context, j job, r *recorder) finished {
 		})
 		return finished{outcome: o, fault: a.fault}
 	}
-	ended := w.Now()
-	if ended.Before(started) {
-		ended = started // the clock was set back
-	}
-	v := w.verdict(a, started, ended)
+	over := w.Schedule()
+	took := max(0, over.Sub(due)) // by the schedule's clock, which is never set
+	v := w.verdict(a, due, due.Add(took))
 	o.Change = func(b store.Breaker) store.Breaker { return after(b, v, w.Limits.PerMerchant) }
-	made := a.attempt(j.Attempts+1, started, ended)
+	made := a.attempt(j.Attempts+1, started, took)
 	o.Attempt = &made
-	o.Status, o.FinishedMS = store.DeliveryDelivered, ended.UnixMilli()
+	o.Status, o.FinishedMS = store.DeliveryDelivered, w.Now().UnixMilli()
 	if a.err != nil {
-		if next, more := retryAt(o.Attempt.Number-j.Since, ended, deadline, a.retryAfter, w.jitter()); more {
+		if next, more := retryAt(o.Attempt.Number-j.Since, over, deadline, a.retryAfter, w.jitter()); more {
 			o.Status, o.FinishedMS, o.NextDueMS = store.DeliveryPending, 0, next.UnixMilli()
 		} else {
 			o.Status = store.DeliveryFailed
 		}
 	}
-	w.report(ctx, j, o, ended.Sub(started))
+	w.report(ctx, j, o, took)
 	return finished{outcome: o, recorded: r.record(ctx, j, o)}
 }
 

@@ -90,7 +90,7 @@ func (r *run) putBack(f finished) {
 		lane = r.lanes[1]
 	}
 	lane.roster.add(store.Queue{MerchantID: d.MerchantID, HeadMS: d.DueMS, HeadSeq: d.Seq})
-	r.know(d.MerchantID).restedMS = r.Now().Add(putBackRest).UnixMilli()
+	r.know(d.MerchantID).restedMS = r.Schedule().Add(putBackRest).UnixMilli()
 	r.Metrics.putBack.Inc()
 	if f.fault == faultShortage {
 		r.brake.pull(len(r.flights), time.Now())

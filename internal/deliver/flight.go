@@ -78,7 +78,7 @@ func (r *run) free(f finished) {
 	if f.outcome.Change != nil {
 		r.learned(d.MerchantID, f.outcome.Change(r.know(d.MerchantID).breaker))
 	}
-	r.place(d.MerchantID, r.Now().UnixMilli())
+	r.place(d.MerchantID, r.Schedule().UnixMilli())
 }
 
 // vacate gives a flight's slot to others.
@@ -110,7 +110,7 @@ func (r *run) reap() {
 			f.task.Replace()
 			r.vacate(f)
 			f.lane.roster.add(store.Queue{MerchantID: f.MerchantID, HeadMS: f.DueMS, HeadSeq: f.Seq})
-			r.place(f.MerchantID, r.Now().UnixMilli())
+			r.place(f.MerchantID, r.Schedule().UnixMilli())
 		}
 	}
 	if len(r.flights) < held { // it may be the recorder that they wait for

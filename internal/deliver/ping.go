@@ -25,13 +25,13 @@ func (w *Worker) Post(ctx context.Context, to Endpoint, id, eventType string, bo
 	poster.Limits = w.Limits.orDefaults()
 	started := w.Now()
 	a := poster.exchange(ctx, to, message{id: id, event: eventType, body: body}, started)
-	return a.attempt(1, started, w.Now())
+	return a.attempt(1, started, w.Now().Sub(started))
 }
 
 // attempt is the answer as the log of attempts keeps it.
-func (a answer) attempt(number int, started, ended time.Time) store.Attempt {
+func (a answer) attempt(number int, started time.Time, took time.Duration) store.Attempt {
 	out := store.Attempt{
-		Number: number, StartedMS: started.UnixMilli(), DurationMS: max(0, ended.Sub(started).Milliseconds()),
+		Number: number, StartedMS: started.UnixMilli(), DurationMS: max(0, took.Milliseconds()),
 		StatusCode: a.code, Excerpt: a.excerpt,
 		LookupMS: a.phases.lookup.Milliseconds(), ConnectMS: a.phases.connect.Milliseconds(),
 		HandshakeMS: a.phases.handshake.Milliseconds(), AnswerMS: a.phases.answer.Milliseconds(),

@@ -116,7 +116,7 @@ func (r *recorder) recordAll(ctx context.Context, batch []*unrecorded) {
 			timer.Stop()
 		}
 		batch = slices.DeleteFunc(batch, func(u *unrecorded) bool {
-			over := ctx.Err() != nil || !r.Now().Before(u.until)
+			over := ctx.Err() != nil || !r.Schedule().Before(u.until)
 			if over {
 				u.done <- false
 			}

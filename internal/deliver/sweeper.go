@@ -38,9 +38,11 @@ type Sweeper struct {
 	Log          Log
 	KeepEvents   time.Duration // events, with all that is known of their deliveries
 	KeepAttempts time.Duration // the log of attempts
-	Now          func() time.Time
-	Logger       *slog.Logger
-	Watchdog     *watchdog.Watchdog // told of each batch; nil for none
+	// Now is what the age of an event is counted to. What is removed is gone, so
+	// it must not jump forward.
+	Now      func() time.Time
+	Logger   *slog.Logger
+	Watchdog *watchdog.Watchdog // told of each batch; nil for none
 }
 
 // Run sweeps until the context ends. An error is logged; the next round goes

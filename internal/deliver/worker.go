@@ -37,8 +37,8 @@ type Store interface {
 	BreakerCounts(ctx context.Context) (map[store.BreakerState]int64, error)
 }
 
-// Worker posts what is due. All fields but Wake, Metrics, Watchdog and Limits
-// are required.
+// Worker posts what is due. All fields but Schedule, Configured, Wake, Metrics,
+// Watchdog and Limits are required.
 type Worker struct {
 	Store Store
 	// Endpoints returns those of the merchants that have an endpoint, with it
@@ -51,10 +51,13 @@ type Worker struct {
 	Configured string
 	Client     *http.Client // made by NewClient
 	Now        func() time.Time
-	Rand       io.Reader // of jitter and lease ids; safe for concurrent use
-	Logger     *slog.Logger
-	Wake       <-chan struct{} // says that something new is due; never closed
-	Metrics    *Metrics        // made by NewMetrics; nil for none
+	// Schedule is the time of the schedule: of due times, deadlines, leases and
+	// breakers. All workers that share a database must have the same. nil is Now.
+	Schedule func() time.Time
+	Rand     io.Reader // of jitter and lease ids; safe for concurrent use
+	Logger   *slog.Logger
+	Wake     <-chan struct{} // says that something new is due; never closed
+	Metrics  *Metrics        // made by NewMetrics; nil for none
 	// Watchdog is told what the worker does; nil for none.
 	Watchdog *watchdog.Watchdog
 	Limits   Limits
@@ -103,6 +106,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	configured.Limits = w.Limits.orDefaults()
 	if configured.Metrics == nil {
 		configured.Metrics = NewMetrics(nil)
+	}
+	if configured.Schedule == nil {
+		configured.Schedule = configured.Now
 	}
 	if configured.Watchdog == nil {
 		configured.Watchdog = watchdog.New(0)
@@ -154,7 +160,7 @@ func (w *Worker) Run(ctx context.Context) error {
 func (r *run) fill(ctx context.Context, woken bool) time.Duration {
 	task := r.Watchdog.Begin("deliveries: lease")
 	defer task.End()
-	now := r.Now()
+	now := r.Schedule()
 	r.reap()
 	r.giveBack(ctx)
 	if err := r.learn(now, woken); err != nil {
@@ -258,7 +264,7 @@ func (r *run) wait(ctx context.Context, atMost time.Duration) (woken bool) {
 		return true
 	case <-timer.C:
 	case found := <-r.survey.results:
-		r.surveyed(found, r.Now())
+		r.surveyed(found, r.Schedule())
 	case more := <-r.survey.expiries:
 		r.survey.expiring = false
 		if more {

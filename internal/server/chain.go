@@ -46,7 +46,7 @@ func (s *Server) newChain(c Chain) (_ *chainRun, err error) {
 	})
 	if c.OperatorKey != nil {
 		run.writer, err = commit.New(commit.Config{
-			Chain: c.Chain, Key: c.OperatorKey, Client: run.pool, Nodes: nodesOf(run.pool), Store: s.store,
+			Chain: c.Chain, Key: c.OperatorKey, Client: run.pool, Nodes: nodesOf(run.pool), Store: clockedStore{s.store, s.clock},
 			Logger: s.Logger, Wake: run.wake, Metrics: s.writers, Now: s.Now, Rand: s.Rand,
 		})
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 func (s *Server) handler() http.Handler {
 	chains := s.networks()
 	rest := api.New(api.Config{
-		Ledger: s.settle, Reader: s.store, Events: eventLog{s.store, s.hooks, s.due}, Endpoints: s.hooks, Chains: chains, Providers: s.Providers, Now: s.Now, Logger: s.Logger,
+		Ledger: s.settle, Reader: s.store, Events: eventLog{s.store, s.hooks, s.clock, s.due}, Endpoints: s.hooks, Chains: chains, Providers: s.Providers, Now: s.Now, Logger: s.Logger,
 	})
 	mux := http.NewServeMux()
 	rest.Routes(mux)

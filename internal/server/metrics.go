@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/watch"
 	"github.com/quittance/quittance/internal/watchdog"
 )
@@ -108,6 +109,15 @@ func (w *statusWriter) WriteHeader(status int) {
 
 // Unwrap lets http.ResponseController reach the writer beneath.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// clockOffset measures by how much the schedule's clock is ahead of this
+// machine's.
+func clockOffset(c *clock.Clock) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "quittance_schedule_clock_offset_seconds",
+		Help: "By how much the clock of the schedule of deliveries is ahead of this machine's, which may have been set.",
+	}, func() float64 { return c.Offset().Seconds() })
+}
 
 // stalled measures work that makes no progress.
 var stalled = prometheus.NewDesc("quittance_stalled_seconds",

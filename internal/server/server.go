@@ -21,6 +21,7 @@ import (
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/checkout"
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/commit"
 	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/descriptors"
@@ -106,6 +107,7 @@ type Server struct {
 	origins  *http.CrossOriginProtection
 	budget   descriptors.Budget // of the whole process
 	dog      *watchdog.Watchdog // of the work that must go on
+	clock    *clock.Clock       // of the schedule
 }
 
 // Run runs the service until the context ends, and then ends it in order:
@@ -172,11 +174,15 @@ func (s *Server) assemble(ctx context.Context) error {
 		return err
 	}
 	s.due = make(chan struct{}, 1)
+	var err error
+	if s.clock, err = clock.Open(ctx, clock.Config{Store: s.store, Wall: s.Now, Logger: s.Logger}); err != nil {
+		return err
+	}
 	if err := s.assembleDelivery(ctx); err != nil {
 		return err
 	}
 	s.settle = settle.New(settle.Config{
-		Store: s.store, Chains: s.networks(), Merchants: directory{s.Merchants, s.hooks}, Now: s.Now, Rand: s.Rand,
+		Store: s.store, Chains: s.networks(), Merchants: directory{s.Merchants, s.hooks}, Now: s.Now, Schedule: s.clock.Now, Rand: s.Rand,
 		Signals: settle.Signals{
 			Deliveries: func() { poke(s.due) },
 			Intents: func(key string) {
@@ -199,7 +205,7 @@ func (s *Server) assemble(ctx context.Context) error {
 		s.chains = append(s.chains, run)
 		s.byKey[c.Key] = run
 	}
-	s.registry.MustRegister(providerMetrics{s.chains}, chainMetrics{s.chains}, stallMetrics{s.dog})
+	s.registry.MustRegister(providerMetrics{s.chains}, chainMetrics{s.chains}, stallMetrics{s.dog}, clockOffset(s.clock))
 	return nil
 }
 
@@ -209,12 +215,12 @@ func (s *Server) assembleDelivery(ctx context.Context) (err error) {
 	guard := deliver.NewGuard(s.WebhookAllow)
 	client := deliver.NewClient(deliver.ClientConfig{Guard: guard, Connections: s.budget.Webhooks, Idle: s.budget.IdleWebhooks})
 	s.worker = &deliver.Worker{
-		Store: s.store, Client: client, Now: s.Now, Rand: s.Rand,
+		Store: s.store, Client: client, Now: s.Now, Schedule: s.clock.Now, Rand: s.Rand,
 		Logger: s.Logger, Wake: s.due, Metrics: deliver.NewMetrics(s.registry), Watchdog: s.dog,
 		Limits: deliver.LimitsFor(s.budget.Webhooks - s.budget.IdleWebhooks),
 	}
 	s.hooks, err = endpoint.Open(ctx, endpoint.Config{
-		Store: s.store, Configured: s.Merchants.Endpoints, Fallback: s.Merchants.Fallback, Known: s.Merchants.Known,
+		Store: clockedStore{s.store, s.clock}, Configured: s.Merchants.Endpoints, Fallback: s.Merchants.Fallback, Known: s.Merchants.Known,
 		Vault: s.Vault, Guard: guard, Ping: s.worker.Ping, Changed: func() { poke(s.due) }, Now: s.Now, Rand: s.Rand, Logger: s.Logger,
 	})
 	if err != nil {
@@ -265,10 +271,14 @@ func (s *Server) serve(ctx context.Context) error {
 		s.dog.Run(ctx, s.Logger)
 		return nil
 	})
+	group.Go(func() error {
+		s.clock.Run(ctx)
+		return nil
+	})
 	group.Go(s.atStop(ctx, s.worker.Run))
 	group.Go(func() error { return s.sweep(ctx) })
 	if s.KeepEvents > 0 && s.KeepAttempts > 0 {
-		sweeper := deliver.Sweeper{Log: s.store, KeepEvents: s.KeepEvents, KeepAttempts: s.KeepAttempts, Now: s.Now, Logger: s.Logger, Watchdog: s.dog}
+		sweeper := deliver.Sweeper{Log: s.store, KeepEvents: s.KeepEvents, KeepAttempts: s.KeepAttempts, Now: s.clock.Earlier, Logger: s.Logger, Watchdog: s.dog}
 		group.Go(func() error {
 			sweeper.Run(ctx)
 			return nil

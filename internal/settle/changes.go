@@ -19,7 +19,7 @@ func (s *Service) announce(c *changes, typ invoice.EventType, subject string, in
 	}
 	e := store.Event{
 		ID: id, Type: typ, Subject: subject, MerchantID: inv.MerchantID, InvoiceID: inv.ID,
-		Body: body, CreatedAt: now.Unix(), DueMS: now.UnixMilli(),
+		Body: body, CreatedAt: now.Unix(), DueMS: s.Schedule().UnixMilli(),
 	}
 	if s.Merchants.WantsEvents(inv.MerchantID) {
 		e.DeliveryID = s.ids.New(invoice.PrefixDelivery)

@@ -89,7 +89,7 @@ func (s *Service) createOnce(ctx context.Context, req CreateRequest, now time.Ti
 	if err != nil {
 		return invoice.Invoice{}, err
 	}
-	first, err := s.replay(ctx, req, hash, now.Unix())
+	first, err := s.replay(ctx, req, hash, s.earlier().Unix())
 	if !errors.Is(err, store.ErrNotFound) {
 		return first, err
 	}
@@ -107,7 +107,7 @@ func (s *Service) createOnce(ctx context.Context, req CreateRequest, now time.Ti
 		}
 		fresh, err := tx.InsertIdempotencyKey(ctx, store.IdempotencyKey{
 			Scope: req.Scope, Key: req.IdempotencyKey, RequestHash: hash, InvoiceID: inv.ID,
-		}, now.Unix())
+		}, s.earlier().Unix())
 		if err == nil && !fresh {
 			err = errKeyTaken
 		}
@@ -115,7 +115,7 @@ func (s *Service) createOnce(ctx context.Context, req CreateRequest, now time.Ti
 	})
 	s.remember([]*invoice.Invoice{&inv}, err == nil)
 	if errors.Is(err, errKeyTaken) {
-		if first, err = s.replay(ctx, req, hash, now.Unix()); errors.Is(err, store.ErrNotFound) {
+		if first, err = s.replay(ctx, req, hash, s.earlier().Unix()); errors.Is(err, store.ErrNotFound) {
 			err = ErrIdempotencyInProgress
 		}
 		return first, err
@@ -156,7 +156,7 @@ func (s *Service) ForgetKeys(ctx context.Context) error {
 	for {
 		var n int64
 		err := s.Store.Update(ctx, func(tx *store.Tx) (err error) {
-			n, err = tx.DeleteIdempotencyKeys(ctx, s.Now().Unix(), forgetBatch)
+			n, err = tx.DeleteIdempotencyKeys(ctx, s.earlier().Unix(), forgetBatch)
 			return err
 		})
 		if err != nil || n < forgetBatch {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -136,6 +137,27 @@ func TestIdempotencyKeyAtOnce(t *testing.T) {
 		found, err := db.store.Invoices(t.Context(), store.InvoiceFilter{MerchantID: w.merchant, Limit: 10})
 		if err != nil || len(found) != 1 {
 			t.Errorf("%d invoices, %v, want 1", len(found), err)
+		}
+	})
+}
+
+// TestIdempotencyKeySurvivesAJump sets the clock forward by two days while the
+// schedule's goes on: the key is neither forgotten nor taken for another's.
+func TestIdempotencyKeySurvivesAJump(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		w.Schedule = func() time.Time { return time.Unix(start, 0) }
+		request := settle.CreateRequest{Draft: w.draft(), IdempotencyKey: "k"}
+		request.Draft.ExpiresAt = start + 10*day
+		first, err := w.Create(t.Context(), request)
+		w.must(err)
+		for _, at := range []int64{start + 2*day, start} {
+			w.seconds.Store(at)
+			w.must(w.ForgetKeys(t.Context()))
+			if again, err := w.Create(t.Context(), request); err != nil || again.ID != first.ID {
+				t.Errorf("at %d it is another invoice, %v", at-start, err)
+			}
 		}
 	})
 }

@@ -46,14 +46,16 @@ type Signals struct {
 	Look       func(chainKey string) // a transfer was announced
 }
 
-// Config is what a Service needs. All members must be set.
+// Config is what a Service needs. All members but Schedule must be set.
 type Config struct {
 	Store     *store.Store
 	Chains    []chain.Chain
 	Merchants Merchants
 	Signals   Signals
 	Now       func() time.Time
-	Rand      io.Reader
+	// Schedule is the time by which deliveries are scheduled; nil is Now.
+	Schedule func() time.Time
+	Rand     io.Reader
 }
 
 // Service runs the use cases. It is safe for concurrent use.
@@ -67,6 +69,9 @@ type Service struct {
 
 // New returns a Service.
 func New(cfg Config) *Service {
+	if cfg.Schedule == nil {
+		cfg.Schedule = cfg.Now
+	}
 	s := &Service{Config: cfg, chains: make(map[string]chain.Chain), ids: invoice.NewIDs(cfg.Now, cfg.Rand)}
 	for _, c := range cfg.Chains {
 		s.chains[c.Key] = c
@@ -74,6 +79,16 @@ func New(cfg Config) *Service {
 	s.creates.known = make(map[store.Settlement]bool)
 	s.suffixes = newSuffixes(cfg.Now)
 	return s
+}
+
+// earlier returns the time, or that of the schedule if it is earlier. What is
+// forgotten by it is old by both: one of them may have jumped.
+func (s *Service) earlier() time.Time {
+	now, scheduled := s.Now(), s.Schedule()
+	if scheduled.Before(now) {
+		return scheduled
+	}
+	return now
 }
 
 // changes collects what a transaction leaves for others: the events and

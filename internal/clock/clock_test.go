@@ -1,0 +1,120 @@
+package clock_test
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// machine has a clock that can be set, and a process that runs.
+type machine struct {
+	wall    time.Time
+	elapsed time.Duration
+}
+
+// run lets time pass.
+func (m *machine) run(d time.Duration) {
+	m.wall = m.wall.Add(d)
+	m.elapsed += d
+}
+
+func (m *machine) open(t *testing.T, s *store.Store) *clock.Clock {
+	t.Helper()
+	c, err := clock.Open(t.Context(), clock.Config{
+		Store: s, Logger: slog.New(slog.DiscardHandler),
+		Wall: func() time.Time { return m.wall }, Elapsed: func() time.Duration { return m.elapsed },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+var began = time.UnixMilli(1_700_000_000_000)
+
+const day = 24 * time.Hour
+
+// While a process runs, jumps in either direction do not move the schedule's
+// time, whether the clock comes back or not.
+func TestJumpsWhileRunning(t *testing.T) {
+	s := storetest.Open(t, storetest.SQLite(t))
+	m := &machine{wall: began}
+	c := m.open(t, s)
+	passed := time.Duration(0)
+	for _, jump := range []time.Duration{0, 2 * day, -2 * day, -3 * time.Hour, 3 * time.Hour, 400 * day, -5 * time.Hour} {
+		m.wall = m.wall.Add(jump)
+		for range 3 {
+			m.run(5 * time.Second)
+			passed += 5 * time.Second
+			if got := c.Now().Sub(began); got != passed {
+				t.Errorf("after a jump by %s: %s have passed, want %s", jump, got, passed)
+			}
+			if err := c.Read(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := c.Now().Sub(began); got != passed {
+				t.Errorf("after a jump by %s, read: %s have passed, want %s", jump, got, passed)
+			}
+		}
+		if back := time.UnixMilli(c.Wall(c.Now().UnixMilli())); back != m.wall {
+			t.Errorf("after a jump by %s it shows %s as %s", jump, m.wall, back)
+		}
+		if earlier := c.Earlier(); earlier.After(m.wall) || earlier.After(c.Now()) {
+			t.Errorf("after a jump by %s the earlier is %s", jump, earlier)
+		}
+	}
+}
+
+// Small corrections are followed forward, and waited out backward.
+func TestSmallCorrections(t *testing.T) {
+	s := storetest.Open(t, storetest.SQLite(t))
+	m := &machine{wall: began}
+	c := m.open(t, s)
+	m.run(10 * time.Second)
+	m.wall = m.wall.Add(time.Second)
+	if err := c.Read(t.Context()); err != nil || c.Now() != m.wall || c.Offset() != 0 {
+		t.Errorf("a second forward: %s, want %s (%v)", c.Now(), m.wall, err)
+	}
+	before := c.Now()
+	m.wall = m.wall.Add(-time.Second)
+	if err := c.Read(t.Context()); err != nil || c.Now() != before || c.Offset() != 0 {
+		t.Errorf("a second back: %s, want %s (%v)", c.Now(), before, err)
+	}
+}
+
+// Of the time between two processes an hour counts at most, and none when the
+// clock was set back.
+func TestTimeBetweenProcesses(t *testing.T) {
+	for _, c := range []struct{ away, counts time.Duration }{
+		{10 * time.Minute, 10 * time.Minute}, {time.Hour, time.Hour}, {2 * day, time.Hour}, {-3 * time.Hour, 0}, {-400 * day, 0},
+	} {
+		s := storetest.Open(t, storetest.SQLite(t))
+		m := &machine{wall: began}
+		m.open(t, s)
+		m = &machine{wall: began.Add(c.away)}
+		if got := m.open(t, s).Now().Sub(began); got != c.counts {
+			t.Errorf("away for %s: %s are counted, want %s", c.away, got, c.counts)
+		}
+	}
+}
+
+// Replicas share one time, on PostgreSQL by the database's clock: theirs may be
+// hours apart.
+func TestReplicas(t *testing.T) {
+	s := storetest.Open(t, storetest.Postgres(t))
+	one, two := &machine{wall: time.Now()}, &machine{wall: time.Now().Add(-5 * time.Hour)}
+	c, d := one.open(t, s), two.open(t, s)
+	if apart := d.Now().Sub(c.Now()); apart < 0 || apart > time.Minute {
+		t.Errorf("they are %s apart", apart)
+	}
+	if off := c.Now().Sub(time.Now()); off.Abs() > time.Minute {
+		t.Errorf("it is %s ahead of the database's", off)
+	}
+	if off := d.Offset(); off < 4*time.Hour {
+		t.Errorf("the other's offset is %s, want about 5 hours", off)
+	}
+}
