@@ -1,0 +1,133 @@
+package server
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// keepAlive opens a connection and leaves it idle after a request, or before the
+// first one.
+func keepAlive(t *testing.T, base string, requests int) net.Conn {
+	t.Helper()
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(base, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	for range requests {
+		if _, err := io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil || response.StatusCode != http.StatusOK {
+			t.Fatalf("%v, %v", response, err)
+		}
+		if _, err := io.Copy(io.Discard, response.Body); err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+	}
+	return conn
+}
+
+// TestIdleConnectionsMakeRoom opens three times as many connections as there may
+// be, and leaves them idle. New clients are answered at once.
+func TestIdleConnectionsMakeRoom(t *testing.T) {
+	s := startServer(t, Config{OpenFiles: 256})
+	const limit = (256 - 80) / 2
+	var idle []net.Conn
+	for range 3 * limit {
+		idle = append(idle, keepAlive(t, s.url, 1))
+	}
+	begun := time.Now()
+	if a := ask(t, http.MethodGet, s.url+"/healthz", ""); a.status != http.StatusOK || time.Since(begun) > time.Second {
+		t.Errorf("a new client was answered %d after %s", a.status, time.Since(begun))
+	}
+	text := ask(t, http.MethodGet, s.url+"/metrics", "").body
+	if !strings.Contains(text, "quittance_http_connections 8") || strings.Contains(text, "quittance_http_idle_connections_closed_total 0") {
+		t.Errorf("the metrics do not show it:\n%s", text)
+	}
+	// The newest are still open: those that were idle for longest went.
+	newest := idle[len(idle)-1]
+	if _, err := io.WriteString(newest, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := http.ReadResponse(bufio.NewReader(newest), nil); err != nil {
+		t.Errorf("the newest connection was closed: %v", err)
+	}
+}
+
+// TestSilentConnectionsMakeRoom opens more connections than there may be and
+// sends nothing on them.
+func TestSilentConnectionsMakeRoom(t *testing.T) {
+	s := startServer(t, Config{OpenFiles: 256})
+	for range 200 {
+		keepAlive(t, s.url, 0)
+	}
+	begun := time.Now()
+	if a := ask(t, http.MethodGet, s.url+"/healthz", ""); a.status != http.StatusOK || time.Since(begun) > 4*newPatience {
+		t.Errorf("a new client was answered %d after %s", a.status, time.Since(begun))
+	}
+}
+
+// failing is a listener that has no descriptor left for a while.
+type failing struct {
+	net.Listener
+	times int
+}
+
+func (f *failing) Accept() (net.Conn, error) {
+	if f.times > 0 {
+		f.times--
+		return nil, &net.OpError{Op: "accept", Net: "tcp", Err: syscall.EMFILE}
+	}
+	return f.Listener.Accept()
+}
+
+// TestFailedAcceptsAreLogged has Accept fail a few times: it is logged once,
+// counted each time, and retried.
+func TestFailedAcceptsAreLogged(t *testing.T) {
+	listener, err := Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.Listener = &failing{listener.Listener, 5}
+	log, registry := new(logBuffer), prometheus.NewRegistry()
+	conns := newConnections(listener, 10, newMetrics(registry), slog.New(slog.NewTextHandler(log, nil)))
+	client, err := new(net.Dialer).DialContext(t.Context(), "tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := conns.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(log.String(), "\n"); n != 1 || !strings.Contains(log.String(), "level=ERROR") || !strings.Contains(log.String(), "too many open files") {
+		t.Errorf("it logged %s", log.String())
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if n := f.GetMetric()[0].GetCounter().GetValue(); f.GetName() == "quittance_http_accept_failures_total" && n != 5 {
+			t.Errorf("%v failures were counted; want 5", n)
+		}
+	}
+	if err := errors.Join(client.Close(), conn.Close(), conns.Close()); err != nil {
+		t.Error(err)
+	}
+	if _, err := conns.Accept(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("after its end: %v", err)
+	}
+}
