@@ -142,12 +142,13 @@ type API struct {
 	providers map[string]Provider
 	now       func() time.Time
 	logger    *slog.Logger
+	pages     pages
 }
 
 // New returns an API.
 func New(c Config) *API {
 	a := &API{
-		ledger: c.Ledger, reader: c.Reader, events: c.Events, endpoints: c.Endpoints, now: c.Now, logger: c.Logger,
+		ledger: c.Ledger, reader: c.Reader, events: c.Events, endpoints: c.Endpoints, now: c.Now, logger: c.Logger, pages: newPages(),
 		chains:    make(map[string]chain.Chain, len(c.Chains)),
 		providers: make(map[string]Provider, len(c.Providers)),
 	}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -26,26 +27,20 @@ func (a *API) listEvents(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
 	filter, possible := q.eventFilter()
 	limit, scope := q.limit(), q.scope("events", "merchantId", "type", "invoiceId", "delivery")
-	filter.Limit = limit + 1
 	if _, ok := q.get("after"); ok {
-		return a.catchUp(w, r, q, filter, possible)
+		return a.catchUp(w, r, q, filter, possible, limit)
 	}
 	filter.Before = q.seq("cursor", scope)
 	if q.err != nil {
 		return q.err
 	}
-	found, err := a.findEvents(r, filter, possible)
-	if err != nil {
-		return err
-	}
-	found, next := page(found, limit, scope, eventKey)
-	a.writeJSON(w, r, http.StatusOK, fromEvents(found, next))
-	return nil
+	return a.eventPage(limit, possible, filter, func(f *store.EventFilter, last store.EventRow) { f.Before = last.Seq },
+		backwards(scope, func(e *store.EventRow) string { return strconv.FormatInt(e.Seq, 10) })).serve(a, w, r)
 }
 
 // catchUp answers GET /api/events with after: the oldest come first, and
 // nextCursor leads to what is recorded later.
-func (a *API) catchUp(w http.ResponseWriter, r *http.Request, q *query, filter store.EventFilter, possible bool) error {
+func (a *API) catchUp(w http.ResponseWriter, r *http.Request, q *query, filter store.EventFilter, possible bool, limit int) error {
 	for _, other := range []string{"cursor", "delivery"} {
 		if _, ok := q.values[other]; ok {
 			q.refuse("after", "must not stand beside %s", other)
@@ -67,38 +62,44 @@ func (a *API) catchUp(w http.ResponseWriter, r *http.Request, q *query, filter s
 		return q.err
 	}
 	filter.After = &after
-	filter.Limit-- // whether there is more need not be told
-	found, err := a.findEvents(r, filter, possible)
-	if err != nil {
-		return err
-	}
-	if n := len(found); n > 0 {
-		after = found[n-1].Seq
-	}
-	a.writeJSON(w, r, http.StatusOK, fromEvents(found, formatCursor(scope, strconv.FormatInt(after, 10))))
-	return nil
+	return a.eventPage(limit, possible, filter, func(f *store.EventFilter, last store.EventRow) { f.After = &last.Seq },
+		func(last *store.EventRow, _ bool) string {
+			if last != nil {
+				after = last.Seq
+			}
+			return formatCursor(scope, strconv.FormatInt(after, 10))
+		}).serve(a, w, r)
 }
 
-func (a *API) findEvents(r *http.Request, filter store.EventFilter, possible bool) ([]store.EventRow, error) {
-	if !possible {
-		return nil, nil
+// eventPage is a page of the events that fit. behind makes the filter begin
+// behind an event.
+func (a *API) eventPage(
+	limit int, possible bool, filter store.EventFilter, behind func(*store.EventFilter, store.EventRow), cursor func(*store.EventRow, bool) string,
+) listing[store.EventRow] {
+	return listing[store.EventRow]{
+		name: "events", limit: limit, cursor: cursor,
+		read: func(ctx context.Context, last *store.EventRow, n int) ([]store.EventRow, error) {
+			if !possible {
+				return nil, nil
+			}
+			if last != nil {
+				behind(&filter, *last)
+			}
+			filter.Limit = n
+			found, err := a.events.Events(ctx, filter)
+			if err != nil {
+				return nil, fmt.Errorf("list events: %w", err)
+			}
+			return found, nil
+		},
+		elements: func(_ context.Context, rows []store.EventRow) ([]any, error) {
+			out := make([]any, len(rows))
+			for i, row := range rows {
+				out[i] = wire.FromEventRow(row)
+			}
+			return out, nil
+		},
 	}
-	found, err := a.events.Events(r.Context(), filter)
-	if err != nil {
-		return nil, fmt.Errorf("list events: %w", err)
-	}
-	return found, nil
-}
-
-// eventKey is the key of an event in cursors.
-func eventKey(r store.EventRow) string { return strconv.FormatInt(r.Seq, 10) }
-
-func fromEvents(rows []store.EventRow, next string) wire.EventList {
-	list := wire.EventList{Events: make([]wire.EventRecord, len(rows)), NextCursor: next}
-	for i, r := range rows {
-		list.Events[i] = wire.FromEventRow(r)
-	}
-	return list
 }
 
 // eventFilter reads which events are asked for, and whether there can be any.

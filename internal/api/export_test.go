@@ -19,3 +19,11 @@ func ParseDraft(body []byte) (invoice.Draft, error) { return parseDraft(body) }
 
 // FormatCursor is formatCursor, for cursors that no answer holds.
 func FormatCursor(scope, key string) string { return formatCursor(scope, key) }
+
+// OccupyPages takes the turns of so many pages, and returns what gives them back.
+func (a *API) OccupyPages(n int64) (leave func()) {
+	if !a.pages.TryAcquire(n) {
+		panic("they are taken")
+	}
+	return func() { a.pages.Release(n) }
+}

@@ -41,7 +41,7 @@ func (a *API) listInvoices(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
 	limit, scope := q.limit(), q.scope("invoices", "merchantId", "status")
 	merchantID, possible := q.merchantID()
-	filter := store.InvoiceFilter{MerchantID: merchantID, Before: q.cursor(scope), Limit: limit + 1}
+	filter := store.InvoiceFilter{MerchantID: merchantID, Before: q.cursor(scope)}
 	if status, ok := q.get("status"); ok {
 		filter.Status = invoice.Status(status)
 		if !slices.Contains(invoice.Statuses, filter.Status) {
@@ -51,20 +51,31 @@ func (a *API) listInvoices(w http.ResponseWriter, r *http.Request) error {
 	if q.err != nil {
 		return q.err
 	}
-	var found []invoice.Invoice
-	if possible {
-		var err error
-		if found, err = a.reader.Invoices(r.Context(), filter); err != nil {
-			return fmt.Errorf("list invoices: %w", err)
-		}
-	}
-	found, next := page(found, limit, scope, func(inv invoice.Invoice) string { return inv.ID })
-	list := wire.InvoiceList{Invoices: make([]wire.Invoice, len(found)), NextCursor: next}
-	for i, inv := range found {
-		list.Invoices[i] = wire.FromInvoice(inv)
-	}
-	a.writeJSON(w, r, http.StatusOK, list)
-	return nil
+	return listing[invoice.Invoice]{
+		name: "invoices", limit: limit,
+		read: func(ctx context.Context, last *invoice.Invoice, n int) ([]invoice.Invoice, error) {
+			if !possible {
+				return nil, nil
+			}
+			if last != nil {
+				filter.Before = last.ID
+			}
+			filter.Limit = n
+			found, err := a.reader.Invoices(ctx, filter)
+			if err != nil {
+				return nil, fmt.Errorf("list invoices: %w", err)
+			}
+			return found, nil
+		},
+		elements: func(_ context.Context, rows []invoice.Invoice) ([]any, error) {
+			out := make([]any, len(rows))
+			for i, inv := range rows {
+				out[i] = wire.FromInvoice(inv)
+			}
+			return out, nil
+		},
+		cursor: backwards(scope, func(inv *invoice.Invoice) string { return inv.ID }),
+	}.serve(a, w, r)
 }
 
 // getPayment answers GET /api/payments/{id}.
@@ -121,7 +132,7 @@ func (a *API) listPayments(w http.ResponseWriter, r *http.Request) error {
 	include := q.set("include", includePending, includeUnattributed)
 	limit, scope := q.limit(), q.scope("payments", "merchantId", "chainKey", "include")
 	merchantID, possible := q.merchantID()
-	filter := store.PaymentFilter{MerchantID: merchantID, Before: q.cursor(scope), Limit: limit + 1,
+	filter := store.PaymentFilter{MerchantID: merchantID, Before: q.cursor(scope),
 		IncludePending: slices.Contains(include, includePending), IncludeUnattributed: slices.Contains(include, includeUnattributed)}
 	if key, ok := q.get("chainKey"); ok {
 		filter.ChainKey = key
@@ -132,39 +143,62 @@ func (a *API) listPayments(w http.ResponseWriter, r *http.Request) error {
 	if q.err != nil {
 		return q.err
 	}
-	var found []store.PaymentRow
-	if possible {
-		var err error
-		if found, err = a.reader.Payments(r.Context(), filter); err != nil {
-			return fmt.Errorf("list payments: %w", err)
-		}
-	}
-	found, next := page(found, limit, scope, func(p store.PaymentRow) string { return p.SeenID })
-	list := wire.PaymentList{Payments: make([]wire.Payment, len(found)), NextCursor: next}
-	for i, p := range found {
-		list.Payments[i] = wire.FromPayment(p.Payment, len(include) > 0)
-	}
-	if len(include) > 0 {
-		if err := a.addRefunds(r.Context(), list.Payments); err != nil {
-			return err
-		}
-	}
-	if filter.IncludeUnattributed {
-		if err := a.addCandidates(r.Context(), list.Payments, found, merchantID); err != nil {
-			return err
-		}
-	}
-	a.writeJSON(w, r, http.StatusOK, list)
-	return nil
+	return listing[store.PaymentRow]{
+		name: "payments", limit: limit,
+		read: func(ctx context.Context, last *store.PaymentRow, n int) ([]store.PaymentRow, error) {
+			if !possible {
+				return nil, nil
+			}
+			if last != nil {
+				filter.Before = last.SeenID
+			}
+			filter.Limit = n
+			found, err := a.reader.Payments(ctx, filter)
+			if err != nil {
+				return nil, fmt.Errorf("list payments: %w", err)
+			}
+			return found, nil
+		},
+		elements: func(ctx context.Context, rows []store.PaymentRow) ([]any, error) {
+			return a.fromPayments(ctx, rows, filter, len(include) > 0)
+		},
+		cursor: backwards(scope, func(p *store.PaymentRow) string { return p.SeenID }),
+	}.serve(a, w, r)
 }
 
-// page cuts what was found to the page's length, and returns the next page's
-// cursor when something had to be cut off.
-func page[T any](found []T, limit int, scope string, key func(T) string) (_ []T, next string) {
-	if len(found) <= limit {
-		return found, ""
+// fromPayments returns payments as lists have them: with all that is known of
+// them, or what the interface names alone.
+func (a *API) fromPayments(ctx context.Context, rows []store.PaymentRow, f store.PaymentFilter, detailed bool) ([]any, error) {
+	payments := make([]wire.Payment, len(rows))
+	for i, p := range rows {
+		payments[i] = wire.FromPayment(p.Payment, detailed)
 	}
-	return found[:limit], formatCursor(scope, key(found[limit-1]))
+	if detailed && len(payments) > 0 {
+		if err := a.addRefunds(ctx, payments); err != nil {
+			return nil, err
+		}
+	}
+	if f.IncludeUnattributed && len(payments) > 0 {
+		if err := a.addCandidates(ctx, payments, rows, f.MerchantID); err != nil {
+			return nil, err
+		}
+	}
+	out := make([]any, len(payments))
+	for i, p := range payments {
+		out[i] = p
+	}
+	return out, nil
+}
+
+// backwards returns the cursor of lists whose newest elements come first: there
+// is one while there is more.
+func backwards[T any](scope string, key func(*T) string) func(last *T, more bool) string {
+	return func(last *T, more bool) string {
+		if !more || last == nil {
+			return ""
+		}
+		return formatCursor(scope, key(last))
+	}
 }
 
 // enumerate writes the values for people, with commas between.

@@ -47,7 +47,7 @@ func (r report) row(cells ...any) {
 }
 
 // partNames are the names of the groups and of the parts in them.
-const partNames = "service (creates, latency, memory), chain (stored, burst, calls, backfill, singles, million, dust), " +
+const partNames = "service (creates, latency, readers, memory), chain (stored, burst, calls, backfill, singles, million, dust), " +
 	"deliver (deliveries, hole, dead, switching, recovery, hostile, claims)"
 
 // part is something that is measured on each database.
@@ -138,6 +138,7 @@ func (b *bench) parts(only string) ([]part, error) {
 	all := []part{
 		{"creates", "service", b.measureCreates},
 		{"latency", "service", b.measureLatency},
+		{"readers", "service", b.measureReaders},
 		{"memory", "service", b.measureMemory},
 		{"stored", "chain", b.measureStored},
 		{"burst", "chain", b.measureBurst},

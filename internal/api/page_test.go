@@ -1,0 +1,135 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// large returns a backend whose invoices, payments and events are about as large
+// as they can be.
+func large(n int) *backend {
+	b := seeded(n)
+	for i := range b.invoices {
+		b.invoices[i].MerchantID = "acme"
+		for range 100 {
+			b.invoices[i].LineItems = append(b.invoices[i].LineItems, invoice.LineItem{Label: strings.Repeat("x", 200), Amount: invoice.NewAmount(1)})
+		}
+		b.events = append(b.events, store.EventRow{
+			Event: store.Event{ID: fmt.Sprintf("evt_%026d", i), Type: invoice.EventTypes[0], MerchantID: "acme",
+				Body: []byte(`{"id":"evt_` + fmt.Sprint(i) + `","data":{"x":"` + strings.Repeat("y", 40_000) + `"}}`), Seq: int64(i + 1)}, Status: store.DeliveryNone,
+		})
+	}
+	return b
+}
+
+// TestPagesEndAtTheirSize walks lists of large elements: no page is larger than
+// it may be, and together they hold each element once.
+func TestPagesEndAtTheirSize(t *testing.T) {
+	const n = 150
+	b := large(n)
+	h := api.New(api.Config{Ledger: b, Reader: b, Events: b, Now: clock, Logger: slog.New(slog.DiscardHandler)}).Handler()
+	for _, list := range []struct{ name, path, next string }{
+		{"invoices", "/api/invoices?limit=200", "cursor"}, {"events", "/api/events?limit=200", "cursor"}, {"events", "/api/events?limit=200&after=start", "after"},
+	} {
+		seen, pages, more := make(map[string]bool), 0, ""
+		for path := list.path; len(seen) < n; pages++ {
+			w := do(h, "GET", path, "")
+			if w.Code != http.StatusOK || w.Body.Len() > api.MaxPageBytes+1000 {
+				t.Fatalf("%s: answered %d, %d bytes", path, w.Code, w.Body.Len())
+			}
+			var page map[string]json.RawMessage
+			var elements []struct {
+				ID    string
+				Event struct{ ID string }
+			}
+			if err := errors.Join(json.Unmarshal(w.Body.Bytes(), &page), json.Unmarshal(page[list.name], &elements)); err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range elements {
+				id := e.ID + e.Event.ID
+				if seen[id] {
+					t.Fatalf("%q comes twice", id)
+				}
+				seen[id] = true
+			}
+			more = ""
+			if page["nextCursor"] != nil {
+				if err := json.Unmarshal(page["nextCursor"], &more); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if len(elements) == 0 || len(seen) < n && more == "" {
+				t.Fatalf("%s: %d elements of %d, and the next cursor is %q", path, len(seen), n, more)
+			}
+			path, _, _ = strings.Cut(list.path, "&")
+			path += "&" + list.next + "=" + more
+		}
+		if pages < 3 {
+			t.Errorf("%s has %d pages", list.path, pages)
+		}
+		if list.next == "cursor" && more != "" {
+			t.Errorf("%s: the last page has a cursor", list.path)
+		}
+	}
+}
+
+// TestPagesAreBounded asks for a list while as many are served as may be. It
+// waits for a turn, and answers 503 when none comes.
+func TestPagesAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := seeded(3)
+		a := api.New(api.Config{Ledger: b, Reader: b, Events: b, Now: clock, Logger: slog.New(slog.DiscardHandler)})
+		h := a.Handler()
+		leave := a.OccupyPages(api.MaxPages)
+		w := do(h, "GET", "/api/invoices", "")
+		wantProblem(t, w, http.StatusServiceUnavailable, "unavailable", "")
+		if w.Header().Get("Retry-After") == "" {
+			t.Error("no Retry-After")
+		}
+		if w := do(h, "GET", "/api/invoices/"+invoiceID(0), ""); w.Code != http.StatusOK {
+			t.Errorf("a single invoice waits for the lists: %d", w.Code)
+		}
+		answered := make(chan int)
+		go func() { answered <- do(h, "GET", "/api/invoices", "").Code }()
+		synctest.Wait() // it waits for its turn
+		leave()
+		if code := <-answered; code != http.StatusOK {
+			t.Errorf("one that waited for its turn was answered %d", code)
+		}
+	})
+}
+
+// TestBrokenPageIsCutOff fails in the middle of a page: its reader must not take
+// it for a whole one.
+func TestBrokenPageIsCutOff(t *testing.T) {
+	b, reads := large(50), 0
+	b.wait = func(context.Context) error {
+		if reads++; reads > 3 {
+			return errors.New("no route to db-7.internal")
+		}
+		return nil
+	}
+	var log bytes.Buffer
+	h := api.New(api.Config{Ledger: b, Reader: b, Events: b, Now: clock, Logger: slog.New(slog.NewTextHandler(&log, nil))}).Handler()
+	defer func() {
+		if err, _ := recover().(error); !errors.Is(err, http.ErrAbortHandler) {
+			t.Errorf("recovered %v, want http.ErrAbortHandler", err)
+		}
+		if !strings.Contains(log.String(), "db-7") {
+			t.Errorf("logged %q", log.String())
+		}
+	}()
+	do(h, "GET", "/api/invoices?limit=200", "")
+}
