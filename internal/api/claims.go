@@ -24,7 +24,7 @@ func (a *API) listClaims(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
 	limit, scope := q.limit(), q.scope("claims", "merchantId", "paymentId")
 	merchantID, possible := q.merchantID()
-	filter := store.ClaimFilter{MerchantID: merchantID, Before: q.cursor(scope), Limit: limit + 1}
+	filter := store.ClaimFilter{MerchantID: merchantID, Before: q.cursor(scope)}
 	if id, ok := q.get("paymentId"); ok {
 		filter.PaymentID = id
 		if !strings.HasPrefix(id, invoice.PrefixPayment) || !visible(id) {
@@ -34,16 +34,31 @@ func (a *API) listClaims(w http.ResponseWriter, r *http.Request) error {
 	if q.err != nil {
 		return q.err
 	}
-	var found []store.Claim
-	if possible {
-		var err error
-		if found, err = a.reader.Claims(r.Context(), filter); err != nil {
-			return fmt.Errorf("list claims: %w", err)
-		}
-	}
-	found, next := page(found, limit, scope, func(c store.Claim) string { return c.ID })
-	a.writeJSON(w, r, http.StatusOK, wire.ClaimList{Claims: fromClaims(found), NextCursor: next})
-	return nil
+	return listing[store.Claim]{
+		name: "claims", limit: limit,
+		read: func(ctx context.Context, last *store.Claim, n int) ([]store.Claim, error) {
+			if !possible {
+				return nil, nil
+			}
+			if last != nil {
+				filter.Before = last.ID
+			}
+			filter.Limit = n
+			found, err := a.reader.Claims(ctx, filter)
+			if err != nil {
+				return nil, fmt.Errorf("list claims: %w", err)
+			}
+			return found, nil
+		},
+		elements: func(_ context.Context, rows []store.Claim) ([]any, error) {
+			out := make([]any, len(rows))
+			for i, c := range fromClaims(rows) {
+				out[i] = c
+			}
+			return out, nil
+		},
+		cursor: backwards(scope, func(c *store.Claim) string { return c.ID }),
+	}.serve(a, w, r)
 }
 
 func fromClaims(claims []store.Claim) []wire.Claim {
