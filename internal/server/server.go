@@ -181,6 +181,10 @@ func (s *Server) assemble(ctx context.Context) error {
 	if err := s.assembleDelivery(ctx); err != nil {
 		return err
 	}
+	var keys []string
+	for _, c := range s.Chains {
+		keys = append(keys, c.Key)
+	}
 	s.settle = settle.New(settle.Config{
 		Store: s.store, Chains: s.networks(), Merchants: directory{s.Merchants, s.hooks}, Now: s.Now, Schedule: s.clock.Now, Rand: s.Rand,
 		Signals: settle.Signals{
@@ -195,6 +199,7 @@ func (s *Server) assemble(ctx context.Context) error {
 					run.watcher.Poke()
 				}
 			},
+			Unattributed: newUnattributed(s.registry, keys, s.Now, s.Logger).saw,
 		},
 	})
 	for _, c := range s.Chains {

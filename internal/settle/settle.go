@@ -44,6 +44,9 @@ type Signals struct {
 	Deliveries func()                // events wait to be delivered
 	Intents    func(chainKey string) // the registry must be told something
 	Look       func(chainKey string) // a transfer was announced
+	// Unattributed is told of each payment that no rule attributes, once it is
+	// stored; of one that is mined again, again. It may be nil.
+	Unattributed func(p invoice.Payment)
 }
 
 // Config is what a Service needs. All members but Schedule must be set.
@@ -94,8 +97,9 @@ func (s *Service) earlier() time.Time {
 // changes collects what a transaction leaves for others: the events and
 // intents to insert, and whom to wake when it is committed.
 type changes struct {
-	events  []store.Event
-	intents []store.Intent
+	events       []store.Event
+	intents      []store.Intent
+	unattributed []invoice.Payment // that no rule attributes
 }
 
 // wake tells the workers what was committed.
@@ -108,6 +112,11 @@ func (s *Service) wake(c changes) {
 		if !seen[in.ChainKey] {
 			seen[in.ChainKey] = true
 			s.Signals.Intents(in.ChainKey)
+		}
+	}
+	if s.Signals.Unattributed != nil {
+		for _, p := range c.unattributed {
+			s.Signals.Unattributed(p)
 		}
 	}
 }

@@ -245,6 +245,9 @@ func (w *workbook) attribute(ctx context.Context, e *entry, p *invoice.Payment) 
 	}
 	*p = p.Of(a)
 	if !ok {
+		if !w.waits[p.ID] {
+			w.changes.unattributed = append(w.changes.unattributed, *p)
+		}
 		return nil
 	}
 	return w.announceReceived(w.changes, *p, a.Invoice)

@@ -75,8 +75,9 @@ type world struct {
 	forks   int
 	txs     int
 
-	mu   sync.Mutex
-	woke []string // the signals that were called
+	mu      sync.Mutex
+	unclear []string // payments that no rule attributed, as they were told of
+	woke    []string // the signals that were called
 }
 
 // merchants knows all but "stranger"; "silent" has no endpoint, and "lenient-"
@@ -123,6 +124,11 @@ func (w *world) service() *settle.Service {
 			Deliveries: func() { signal("deliveries") },
 			Intents:    func(key string) { signal("intents %s", key) },
 			Look:       func(key string) { signal("look %s", key) },
+			Unattributed: func(p invoice.Payment) {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				w.unclear = append(w.unclear, p.ID)
+			},
 		},
 		Now:  func() time.Time { return time.Unix(w.seconds.Load(), 0) },
 		Rand: rand.Reader,
