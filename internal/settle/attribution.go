@@ -125,14 +125,30 @@ func confirmedRefunds(ctx context.Context, tx *store.Tx, paymentID string) ([]in
 	return slices.DeleteFunc(refunds, func(r invoice.Refund) bool { return r.Status != invoice.Confirmed }), err
 }
 
+// refundOf returns what was stored of a transfer as a refund; a zero one when
+// nothing was.
+func refundOf(ctx context.Context, tx *store.Tx, t invoice.Transfer) (r invoice.Refund, err error) {
+	refunds, err := tx.RefundsByID(ctx, []string{invoice.TransferID(invoice.PrefixRefund, t.ChainKey, t.TxHash, t.Ordinal)})
+	if len(refunds) > 0 {
+		r = refunds[0]
+	}
+	return r, err
+}
+
+// isRefund reports whether a transfer pays back a payment.
+func isRefund(ctx context.Context, tx *store.Tx, t invoice.Transfer) (bool, error) {
+	r, err := refundOf(ctx, tx, t)
+	return counts(r), err
+}
+
 // undoRefund takes back what was stored of a transfer as a refund, now that
 // somebody says that it is a payment. What was announced of it was announced.
 func (a *accounts) undoRefund(ctx context.Context, p invoice.Payment) error {
-	refunds, err := a.tx.RefundsByID(ctx, []string{invoice.TransferID(invoice.PrefixRefund, p.ChainKey, p.TxHash, p.Ordinal)})
-	if err != nil || len(refunds) == 0 || refunds[0].Status == invoice.Orphaned {
+	was, err := refundOf(ctx, a.tx, p.Transfer)
+	if err != nil || !counts(was) {
 		return err
 	}
-	was, r := refunds[0], refunds[0]
+	r := was
 	if r.Status == invoice.Confirmed && r.Attributed() {
 		if err := a.load(ctx, r.InvoiceID); err != nil {
 			return err

@@ -141,12 +141,15 @@ func (s *Service) claim(ctx context.Context, tx *store.Tx, c *changes, inv invoi
 
 // settlesItself reports whether a signed claim to the payment needs no decision
 // of the merchant: the payment came after the invoice and not long after its
-// time, and nothing of it was sent back. Otherwise the merchant may have dealt
-// with it already.
+// time, nothing of it was sent back, and it is no refund itself. Otherwise the
+// merchant may have dealt with it already, or got back what he had paid.
 func (s *Service) settlesItself(ctx context.Context, tx *store.Tx, inv invoice.Invoice, p store.PaymentRow) (bool, error) {
 	d := invoice.NearInvoice{Invoice: inv}.Differ(p.Transfer)
 	if d.Early || d.LateBy > invoice.LateWindow {
 		return false, nil
+	}
+	if back, err := isRefund(ctx, tx, p.Transfer); err != nil || back {
+		return false, err
 	}
 	sent, err := tx.IsRefunded(ctx, p.ID)
 	return !sent, err

@@ -279,6 +279,29 @@ func TestRefundBecomesAPaymentByHand(t *testing.T) {
 	})
 }
 
+// TestRefundIsNotClaimed has a shop pay back what another one paid, and then
+// claim with its signature that this paid an order of its own: the other shop
+// would have neither its money nor its goods. The merchant decides.
+func TestRefundIsNotClaimed(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		s := shops{world: db.world(t)}
+		cheat := newAccount(t)
+		s.second = cheat.address
+		theirs := s.create(s.of(1_000_000, s.second))
+		s.mine(start+1, s.move(s.address, s.second, theirs.TransferAmount))
+		order := s.create(s.of(5_000_000, s.address))
+		back := s.move(s.second, s.address, theirs.TransferAmount)
+		s.mine(start+2, back)
+		s.final()
+		if got, err := s.claimFor(order, s.payment(back), &cheat); got != settle.ClaimKept || err != nil {
+			t.Errorf("the claim of a refund: %q, %v; want it kept", got, err)
+		}
+		s.wantInvoice("claimed", theirs, invoice.Paid, number(theirs.TransferAmount))
+		s.wantInvoice("claimed", order, invoice.Open, 0)
+	})
+}
+
 // TestRefundThatTurnsOutToBeAPayment is read again with the evidence that was
 // left out the first time.
 func TestRefundThatTurnsOutToBeAPayment(t *testing.T) {
