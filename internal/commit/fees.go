@@ -30,8 +30,8 @@ func marketFees(base, tip *big.Int, purse chain.Purse) (fees, error) {
 }
 
 // calm returns what is offered at most for a transaction that is stuck though
-// it offers what the market asks: twice the market's cap.
-func (market fees) calm() *big.Int { return new(big.Int).Lsh(market.cap, 1) }
+// it offers these fees, the market's: twice their cap.
+func (f fees) calm() *big.Int { return new(big.Int).Lsh(f.cap, 1) }
 
 // raised returns fees that replace a transaction with the old ones in every
 // node's pool, or better ones where the market has them, and false when that
