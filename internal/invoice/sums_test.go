@@ -96,7 +96,7 @@ func TestDustIsNothingInAnyHistory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		inv := over34()
 		inv.Status = rapid.SampledFrom([]invoice.Status{invoice.Open, invoice.Expired}).Draw(t, "status")
-		var all, real []invoice.Payment
+		var all, others []invoice.Payment
 		blockTime, dust := int64(1990), uint64(0)
 		for block := range rapid.Uint64Range(0, 12).Draw(t, "payments") {
 			blockTime += rapid.Int64Range(0, 4).Draw(t, "seconds")
@@ -106,10 +106,10 @@ func TestDustIsNothingInAnyHistory(t *testing.T) {
 			if inv.IsDust(p) {
 				dust += amount
 			} else {
-				real = append(real, p)
+				others = append(others, p)
 			}
 		}
-		with, without := inv.Reckon(all), inv.Reckon(real)
+		with, without := inv.Reckon(all), inv.Reckon(others)
 		if with.AmountPaid != without.AmountPaid.Plus(invoice.NewAmount(dust)) {
 			t.Fatalf("amountPaid %s with %d of dust, %s without", with.AmountPaid, dust, without.AmountPaid)
 		}

@@ -127,7 +127,7 @@ type shops struct {
 
 // newShops returns two addresses, of which the first has paid an invoice of
 // the second over 1,000,000.
-func newShops(db *database, t *testing.T) (shops, invoice.Invoice) {
+func newShops(t *testing.T, db *database) (shops, invoice.Invoice) {
 	t.Helper()
 	s := shops{world: db.world(t)}
 	s.second = s.address
@@ -160,7 +160,7 @@ func TestPaymentBetweenShopsIsNoRefund(t *testing.T) {
 			"transfer amount": func(invoice.Invoice) invoice.Evidence { return invoice.Evidence{} },
 		} {
 			for _, late := range []bool{false, true} {
-				s, theirs := newShops(db, t)
+				s, theirs := newShops(t, db)
 				ours := s.create(s.of(number(theirs.TransferAmount), s.address))
 				paid := ours.Amount
 				if name == "transfer amount" {
@@ -202,7 +202,7 @@ func (s shops) wantInvoice(name string, inv invoice.Invoice, status invoice.Stat
 func TestExactRefundIsNoPaymentByBareAmount(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
-		s, theirs := newShops(db, t)
+		s, theirs := newShops(t, db)
 		ours := s.create(s.of(number(theirs.TransferAmount), s.address))
 		exact := s.move(s.second, s.address, theirs.TransferAmount)
 		s.mine(start+2, exact)
@@ -216,7 +216,7 @@ func TestExactRefundIsNoPaymentByBareAmount(t *testing.T) {
 		s.read()
 		s.wantInvoice("read again", ours, invoice.Open, 0)
 
-		s, theirs = newShops(db, t)
+		s, theirs = newShops(t, db)
 		ours = s.create(s.of(400_000, s.address))
 		s.mine(start+2, s.move(s.second, s.address, ours.Amount))
 		s.final()
@@ -233,7 +233,7 @@ func TestExactRefundIsNoPaymentByBareAmount(t *testing.T) {
 func TestARefundIsNotPaidBack(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
-		s, _ := newShops(db, t)
+		s, _ := newShops(t, db)
 		s.create(s.of(2_000_000, s.address)) // so that the first is watched
 		odd := invoice.NewAmount(777_777)
 		s.mine(start+2, s.move(s.address, s.second, odd))
@@ -255,7 +255,7 @@ func TestRefundBecomesAPaymentByHand(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		for _, final := range []bool{false, true} {
-			s, theirs := newShops(db, t)
+			s, theirs := newShops(t, db)
 			ours := s.create(s.of(number(theirs.TransferAmount), s.address))
 			back := s.move(s.second, s.address, theirs.TransferAmount)
 			s.mine(start+2, back)
@@ -307,7 +307,7 @@ func TestRefundIsNotClaimed(t *testing.T) {
 func TestRefundThatTurnsOutToBeAPayment(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
-		s, theirs := newShops(db, t)
+		s, theirs := newShops(t, db)
 		ours := s.create(s.of(5_000_000, s.address))
 		back := s.move(s.second, s.address, theirs.TransferAmount)
 		s.mine(start+2, back)

@@ -154,7 +154,7 @@ func TestSumsFollowEvidence(t *testing.T) {
 func TestStaleSumsAreRecounted(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
-		forget := func(w *world, id string) {
+		forget := func(id string) {
 			t.Helper()
 			if _, err := db.sql.ExecContext(t.Context(), "UPDATE invoices SET sums_stale = 1, payment_count = 0, arrived_in_time = '0', "+
 				"newest_block = 0, due = '0', counted_block = 0 WHERE id = '"+id+"'"); err != nil {
@@ -168,7 +168,7 @@ func TestStaleSumsAreRecounted(t *testing.T) {
 			},
 			"and confirmed": func(w *world, inv invoice.Invoice, _ invoice.Transfer) {
 				w.mine(start+3, tagged(w.pay(invoice.NewAmount(600_000)), invoice.Evidence{Calldata: inv.CommitmentID}))
-				forget(w, inv.ID)
+				forget(inv.ID)
 				w.final()
 			},
 			"and left": func(w *world, inv invoice.Invoice, first invoice.Transfer) {
@@ -181,7 +181,7 @@ func TestStaleSumsAreRecounted(t *testing.T) {
 				p := w.pay(invoice.NewAmount(600_000)) // as much remains of a twin
 				w.mine(start+3, tagged(w.pay(invoice.NewAmount(400_000)), invoice.Evidence{Calldata: w.create().CommitmentID}), p)
 				w.final()
-				forget(w, inv.ID)
+				forget(inv.ID)
 				_, err := w.AttributeByHand(t.Context(), settle.HandAttribution{PaymentID: w.payment(p).ID, InvoiceID: inv.ID, By: "ann"})
 				w.must(err)
 			},
@@ -190,7 +190,7 @@ func TestStaleSumsAreRecounted(t *testing.T) {
 			inv := w.create()
 			first := w.pay(invoice.NewAmount(400_000))
 			w.mine(start+1, tagged(first, invoice.Evidence{Calldata: inv.CommitmentID}))
-			forget(w, inv.ID)
+			forget(inv.ID)
 			test(w, inv, first)
 			stored, want := w.recounted(inv.ID)
 			if stored.Status != invoice.Paid || stored.AmountPaid != inv.Amount || stored.Sums != want.Sums {
