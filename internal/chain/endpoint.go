@@ -44,8 +44,8 @@ var (
 	// ErrTimeout: the node took longer than the endpoint's Timeout. That the
 	// caller's context ended is another error, context.DeadlineExceeded.
 	ErrTimeout = errors.New("the node did not answer in time")
-	// ErrContradiction: the node's answer cannot be true beside the question, or
-	// beside another one of its answers.
+	// ErrContradiction: the node's answer cannot be true given the question or
+	// another one of its answers.
 	ErrContradiction = errors.New("the node contradicts itself")
 	// ErrRedirected: the node answered with a redirect. It is not followed: it
 	// could lead anywhere, and would carry the URL's access key there.

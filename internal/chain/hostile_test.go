@@ -27,7 +27,7 @@ func hijacked(t *testing.T, answer string) string {
 			t.Error(err)
 			return
 		}
-		defer conn.Close()
+		defer conn.Close() //nolint:errcheck // it is over in any case
 		if _, err := io.WriteString(conn, answer); err != nil {
 			t.Error(err)
 		}
@@ -44,7 +44,11 @@ func mute(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { listener.Close() })
+	t.Cleanup(func() {
+		if err := listener.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	return listener.Addr().String() // the backlog accepts
 }
 

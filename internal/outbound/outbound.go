@@ -39,7 +39,7 @@ func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	b := &body{ReadCloser: resp.Body, ctx: r.Context()}
 	b.stop = context.AfterFunc(b.ctx, func() {
-		_ = b.ReadCloser.Close() // whoever reads learns why from the context
+		_ = b.ReadCloser.Close() // the reader gets the error of the context
 	})
 	resp.Body = b
 	return resp, nil

@@ -30,7 +30,7 @@ func hijacking(t *testing.T, answer string) (url string, gone <-chan struct{}) {
 			t.Error(err)
 			return
 		}
-		defer conn.Close()
+		defer conn.Close() //nolint:errcheck // it is over in any case
 		if _, err := io.WriteString(conn, answer); err != nil {
 			t.Error(err)
 		}
@@ -54,7 +54,7 @@ func TestSwitchingProtocolsIsRefused(t *testing.T) {
 	url, gone := hijacking(t, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: whatever\r\n\r\n")
 	resp, err := post(t.Context(), t, client(t), url)
 	if err == nil {
-		resp.Body.Close()
+		_ = resp.Body.Close() // the test fails in any case
 	}
 	if !errors.Is(err, outbound.ErrSwitched) {
 		t.Errorf("got %v, want ErrSwitched", err)
@@ -75,13 +75,13 @@ func (s stubborn) RoundTrip(*http.Request) (*http.Response, error) {
 func TestBodyEndsWithTheContext(t *testing.T) {
 	// net/http ends the bodies that it makes itself; this one it does not know.
 	r, w := io.Pipe()
-	defer w.Close()
+	defer w.Close() //nolint:errcheck // it is over in any case
 	ctx, cancel := context.WithCancel(t.Context())
 	resp, err := post(ctx, t, &http.Client{Transport: outbound.Transport{Base: stubborn{r, r}}}, "http://node.example")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer resp.Body.Close()
+	defer resp.Body.Close() //nolint:errcheck // it is over in any case
 	go func() {
 		_, _ = io.WriteString(w, "{") // the reader has begun
 		cancel()
@@ -99,7 +99,7 @@ func TestTricklingBodyEndsWithTheContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer resp.Body.Close()
+	defer resp.Body.Close() //nolint:errcheck // it is over in any case
 	if _, err := io.ReadFull(resp.Body, make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}

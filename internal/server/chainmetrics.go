@@ -2,7 +2,7 @@ package server
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// What is measured of chains beside their rounds.
+// What is measured of chains besides what their rounds report.
 var (
 	chainRestarts = prometheus.NewDesc("quittance_chain_restarts_total",
 		"How often reading a chain was begun anew, since it made no progress for a minute.", []string{"chain"}, nil)

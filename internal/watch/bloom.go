@@ -154,10 +154,10 @@ func (w *Watcher) anyLogs(ctx context.Context, n node, t told) (chain.Header, []
 }
 
 // denies fails when the header of a block on a chain that is known for true
-// bloom filters has one that does not hold a log that the provider told of.
+// bloom filters has one that does not hold a log that the provider returned.
 func (w *Watcher) denies(n node, h chain.Header, l *types.Log) error {
 	if !w.Chain.FullBloom || h.Bloom == (types.Bloom{}) || h.Holds(l) {
 		return nil
 	}
-	return n.contradicts("told of a log of transaction %s in block %d, which the block's bloom filter does not hold", l.TxHash, h.Number)
+	return n.contradicts("returned a log of transaction %s in block %d, which the block's bloom filter does not hold", l.TxHash, h.Number)
 }

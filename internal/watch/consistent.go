@@ -17,7 +17,7 @@ import (
 // sees by which.
 var errReplaced = fmt.Errorf("the block was replaced while it was read: %w", chain.ErrNotFound)
 
-// consistent compares what a provider told of a block in several answers: its
+// consistent compares several answers of a provider about one block: its
 // header, its logs, and the receipts of transactions in it. Answers that cannot
 // all be true set the provider aside, and nothing is taken from them.
 func (w *Watcher) consistent(ctx context.Context, n node, h chain.Header, logs []types.Log, found []evidence) error {
@@ -61,7 +61,7 @@ func (w *Watcher) inBlock(ctx context.Context, n node, h chain.Header, r *chain.
 		return n.contradicts("told that block %s has the number %d, and a receipt of it that it has %d", h.Hash, h.Number, uint64(r.BlockNumber))
 	}
 	if !r.Succeeded() {
-		return n.contradicts("told of logs of transaction %s in block %d, and in its receipt that it failed", r.TxHash, h.Number)
+		return n.contradicts("returned logs of transaction %s in block %d, and in its receipt that it failed", r.TxHash, h.Number)
 	}
 	for i := range r.Logs {
 		if l := &r.Logs[i]; l.TxHash != r.TxHash || l.BlockHash != (common.Hash{}) && l.BlockHash != r.BlockHash {
@@ -73,7 +73,7 @@ func (w *Watcher) inBlock(ctx context.Context, n node, h chain.Header, r *chain.
 }
 
 // elsewhere judges a receipt that names another block than the one whose logs
-// told of its transaction. That is right when the block was replaced between
+// held its transaction. That is right when the block was replaced between
 // the two answers, and else a contradiction.
 func (w *Watcher) elsewhere(ctx context.Context, n node, h chain.Header, tx common.Hash) error {
 	again, err := n.receipts(ctx, []common.Hash{tx})
@@ -87,10 +87,10 @@ func (w *Watcher) elsewhere(ctx context.Context, n node, h chain.Header, tx comm
 	if headers[0].Hash != h.Hash || invoice.Hash(again[tx].BlockHash) == h.Hash {
 		return n.failed(errReplaced)
 	}
-	return n.contradicts("told of logs of transaction %s in block %d, %s, and in its receipt that it is in block %s", tx, h.Number, h.Hash, again[tx].BlockHash)
+	return n.contradicts("returned logs of transaction %s in block %d, %s, and in its receipt that it is in block %s", tx, h.Number, h.Hash, again[tx].BlockHash)
 }
 
-// sameLogs fails when the logs of a transaction that a provider told of are not
+// sameLogs fails when the logs of a transaction that a provider returned are not
 // those of its receipt that the filter selects.
 func (n node) sameLogs(h chain.Header, r *chain.Receipt, told []*types.Log, filter chain.LogFilter) error {
 	var held []*types.Log
@@ -102,7 +102,7 @@ func (n node) sameLogs(h chain.Header, r *chain.Receipt, told []*types.Log, filt
 	byIndex := func(a, b *types.Log) int { return int(a.Index) - int(b.Index) }
 	slices.SortStableFunc(told, byIndex)
 	if !slices.EqualFunc(told, held, sameLog) {
-		return n.contradicts("told of %d logs of transaction %s in block %d, and its receipt holds %d, or other ones", len(told), r.TxHash, h.Number, len(held))
+		return n.contradicts("returned %d logs of transaction %s in block %d, and its receipt holds %d, or other ones", len(told), r.TxHash, h.Number, len(held))
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func (w *Watcher) denied(ctx context.Context, n node, t invoice.Transfer) error 
 		l := &logs[0][i]
 		m, ok := w.decoder.movement(l)
 		if ok && invoice.Hash(l.TxHash) == t.TxHash && m.token.Address == t.Token && m.from == t.From && m.to == t.To && m.amount == t.Amount {
-			return n.contradicts("told of a transfer of transaction %s in block %d, which its receipt lacks", t.TxHash, t.BlockNumber)
+			return n.contradicts("returned a transfer of transaction %s in block %d, which its receipt lacks", t.TxHash, t.BlockNumber)
 		}
 	}
 	holds, lacks := 0, 1

@@ -13,7 +13,7 @@ import (
 // cannot be told whether it serves that one.
 const distinctPause = time.Minute
 
-// distinction is a provider beside the key of another chain.
+// distinction is a provider and the key of another chain.
 type distinction struct {
 	of  *chain.Provider
 	key string

@@ -39,7 +39,7 @@ func twin(t *testing.T, f *fixture) (g *fixture, url string) {
 	return g, url
 }
 
-func beside(f *fixture, key string, senior bool) func(*Config) {
+func twinOf(f *fixture, key string, senior bool) func(*Config) {
 	return func(c *Config) {
 		c.Chain.ID, c.Chain.Key = 99, "twin"
 		c.Ledger = ledgers{c.Ledger.(*memory), f.ledger, key}
@@ -59,12 +59,12 @@ func TestOneChainUnderTwoKeys(t *testing.T) {
 	for _, begun := range []bool{false, true} {
 		g, url := twin(t, f)
 		if begun { // while the chain was not known to be another's
-			g.restart(t, func(c *Config) { beside(f, "test", true)(c); c.Others = nil }, url)
+			g.restart(t, func(c *Config) { twinOf(f, "test", true)(c); c.Others = nil }, url)
 			g.catchUp(t)
 			f.chain.Mine()
 		}
 		before := g.ledger.cursor
-		g.restart(t, beside(f, "test", begun), url)
+		g.restart(t, twinOf(f, "test", begun), url)
 		_, err := g.round(t.Context())
 		if !errors.Is(err, chain.ErrMismatch) || !strings.Contains(err.Error(), "chain test under the key twin") {
 			t.Errorf("begun %t: got %v, want an ErrMismatch that names both keys", begun, err)
@@ -95,7 +95,7 @@ func TestOtherChainsAreOther(t *testing.T) {
 	g.chain.Fork(1)      // from here on they differ
 	g.chain.MineEmpty(3) // fewer than the other has that is final
 	g.restart(t, func(c *Config) {
-		beside(f, "test", true)(c)
+		twinOf(f, "test", true)(c)
 		c.Chain.ID, c.Now = testChain.ID, func() time.Time { return now }
 	})
 	for range 3 {

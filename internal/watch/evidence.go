@@ -101,7 +101,7 @@ func (n node) wholeBlock(ctx context.Context, b wanted) ([]evidence, error) {
 	for i, tx := range b.txs {
 		input, ok := inputs[tx]
 		if byTx[tx] == nil || !ok {
-			return nil, n.contradicts("told of a log of transaction %s in block %s, and of the block without that transaction", tx, b.block)
+			return nil, n.contradicts("returned a log of transaction %s in block %s, and of the block without that transaction", tx, b.block)
 		}
 		found[i] = evidence{byTx[tx], input}
 	}

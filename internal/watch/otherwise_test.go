@@ -3,7 +3,7 @@ package watch
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
+	"strconv"
 	"testing"
 
 	"github.com/quittance/quittance/internal/chain"
@@ -54,7 +54,7 @@ func TestBlockWhoseLogsAreRefused(t *testing.T) {
 					whole = filter.BlockHash == full.Hash.Hex() && len(filter.Address) > 1 ||
 						filter.BlockHash == "" && parse(t, filter.FromBlock) <= full.Number && full.Number <= parse(t, filter.ToBlock)
 				}
-				about := whole || filter.BlockHash == full.Hash.Hex() || q.Method == "eth_getBlockReceipts" && fmt.Sprintf("%s", q.Params[0]) == fmt.Sprintf("%q", full.Hash.Hex())
+				about := whole || filter.BlockHash == full.Hash.Hex() || q.Method == "eth_getBlockReceipts" && string(q.Params[0]) == strconv.Quote(full.Hash.Hex())
 				if whole {
 					return tooMuch
 				}

@@ -33,7 +33,7 @@ type skew struct {
 	samples []time.Duration
 }
 
-// saw notes a head that a provider told of just now, and returns the skew; ok
+// saw notes a head that a provider returned just now, and returns the skew; ok
 // is false while it is unknown or nothing new was learned.
 func (s *skew) saw(h chain.Header, now time.Time) (ahead time.Duration, ok bool) {
 	follows := s.highest > 0 && now.Sub(s.looked) <= skewPause

@@ -22,8 +22,8 @@ func (p timeline) play(long time.Duration) (told []time.Duration) {
 	var s skew
 	genesis := time.Unix(1_800_000_000, 0)
 	for t := time.Duration(0); t < long; t += p.step {
-		n := (t - p.late) / p.every
-		h := chain.Header{Number: uint64(max(0, n)) + 1, Time: genesis.Add(max(0, n) * p.every).Unix()}
+		age := max(0, t-p.late)
+		h := chain.Header{Number: uint64(age/p.every) + 1, Time: genesis.Add(age.Truncate(p.every)).Unix()}
 		if ahead, ok := s.saw(h, genesis.Add(t+p.ahead)); ok {
 			told = append(told, ahead)
 		}

@@ -73,7 +73,7 @@ func (s *Supervisor) Status() Status { return s.watching().Status() }
 
 // Run reads the chain until ctx ends, as Watcher.Run does.
 func (s *Supervisor) Run(ctx context.Context) error {
-	for {
+	for ctx.Err() == nil {
 		w := s.watching()
 		run, stop := context.WithCancel(ctx)
 		ended := make(chan struct{})
@@ -83,13 +83,16 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		}()
 		s.await(ctx, w)
 		stop()
+		grace := replaceGrace
 		if ctx.Err() != nil {
-			s.leave(w, ended, stopGrace)
-			return nil
+			grace = stopGrace
 		}
-		s.leave(w, ended, replaceGrace)
-		s.replace(w)
+		s.leave(w, ended, grace)
+		if ctx.Err() == nil {
+			s.replace(w)
+		}
 	}
+	return nil
 }
 
 // await returns when ctx ends or the watcher is to be replaced.

@@ -83,6 +83,19 @@ func TestStalledNodeIsReplaced(t *testing.T) {
 	}
 }
 
+// TestNodeThatSwitchesProtocols has the first node answer 101: the second one
+// is asked at once, without the watchdog.
+func TestNodeThatSwitchesProtocols(t *testing.T) {
+	f, nodes := three(t, 2)
+	nodes[0].Spoil(chaintest.SwitchProtocols{})
+	f.restart(t, nil, nodes[0].URL, nodes[1].URL)
+	f.catchUp(t)
+	f.expect(t, 3, 0, 0, 0, 0)
+	if h := f.Pool.Health(); h[0].State != chain.StateCooling || h[1].State != chain.StateOK {
+		t.Errorf("the nodes are %s and %s, want the first one cooling", h[0].State, h[1].State)
+	}
+}
+
 // TestSlowNodeIsReplaced has the first node answer every call, but so slowly
 // that nothing comes of it.
 func TestSlowNodeIsReplaced(t *testing.T) {
@@ -112,7 +125,7 @@ func (l *stuckLedger) Observe(ctx context.Context, key string, blocks []settle.B
 }
 
 // TestStuckGoroutineHoldsNothing has a call ignore its context: the chain is
-// read on beside it, and no node is blamed.
+// read on meanwhile, and no node is blamed.
 func TestStuckGoroutineHoldsNothing(t *testing.T) {
 	f, nodes := three(t, 1)
 	stuck := &stuckLedger{f.ledger, make(chan struct{}, 1), make(chan struct{})}

@@ -58,7 +58,7 @@ type Config struct {
 	Others, Senior []string
 	// OnRound, when set, is called after each round with what came of it.
 	OnRound func(Status)
-	// Watchdog is told of the work under way; nil is one of the watcher's own.
+	// Watchdog watches the work under way; nil is one of the watcher's own.
 	Watchdog *watchdog.Watchdog
 }
 

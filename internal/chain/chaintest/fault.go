@@ -1,6 +1,7 @@
 package chaintest
 
 import (
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -147,6 +148,23 @@ type Stall struct{ onTheWay }
 
 func (Stall) sending(*Proxy, sender) sender {
 	return func(x *exchange) { <-x.ctx.Done() }
+}
+
+// SwitchProtocols answers 101, and says nothing more until the client closes
+// the connection.
+type SwitchProtocols struct{ onTheWay }
+
+func (SwitchProtocols) sending(*Proxy, sender) sender {
+	return func(x *exchange) {
+		conn, _, err := http.NewResponseController(x.w).Hijack()
+		if err != nil {
+			return // the client is gone
+		}
+		defer conn.Close() //nolint:errcheck // it is over in any case
+		if _, err := io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"); err == nil {
+			io.Copy(io.Discard, conn) //nolint:errcheck // until the client has closed it
+		}
+	}
 }
 
 // Slow waits before each answer.
