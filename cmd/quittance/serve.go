@@ -103,13 +103,15 @@ func serverConfig(cfg config.Config, listener *server.Listener, logger *slog.Log
 	out := server.Config{
 		Listener: listener, Hosts: cfg.Hosts, StopDelay: cfg.StopDelay, Database: cfg.Database, WebhookAllow: cfg.WebhookAllow,
 		Vault: cfg.Vault, KeepEvents: cfg.KeepEvents, KeepAttempts: cfg.KeepAttempts,
-		Merchants: server.Merchants{Endpoints: make(map[string]deliver.Endpoint), Tolerances: make(map[string]invoice.Tolerance)},
-		Now:       time.Now, Rand: rand.Reader, Logger: logger,
+		Merchants: server.Merchants{Endpoints: make(map[string]deliver.Endpoint), Tolerances: make(map[string]invoice.Tolerance),
+			Optional: make(map[string][]invoice.EventType)},
+		Now: time.Now, Rand: rand.Reader, Logger: logger,
 		Ready: func(baseURL string) { logger.Info("ready", "url", baseURL) },
 	}
 	for _, m := range cfg.Merchants {
 		out.Merchants.Endpoints[m.ID] = deliver.Endpoint{URL: m.WebhookURL, Secret: m.WebhookSecret}
 		out.Merchants.Tolerances[m.ID] = m.Tolerance
+		out.Merchants.Optional[m.ID] = m.OptionalEvents
 	}
 	for _, p := range cfg.Providers {
 		out.Providers = append(out.Providers, api.Provider(p))

@@ -56,10 +56,11 @@ type Config struct {
 
 // Merchant is a merchant whose invoices the service takes.
 type Merchant struct {
-	ID            string
-	WebhookURL    string            // http or https; empty when it is set through the API
-	WebhookSecret string            // empty without a URL
-	Tolerance     invoice.Tolerance // how much less than an invoice's amount pays it
+	ID             string
+	WebhookURL     string              // http or https; empty when it is set through the API
+	WebhookSecret  string              // empty without a URL
+	OptionalEvents []invoice.EventType // that the merchant asks for beside the five of the interface
+	Tolerance      invoice.Tolerance   // how much less than an invoice's amount pays it
 }
 
 // Provider is an external transfer provider whose notices are accepted.

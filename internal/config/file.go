@@ -40,11 +40,12 @@ type retentionFile struct {
 }
 
 type merchantFile struct {
-	ID                string `yaml:"id"`
-	WebhookURL        string `yaml:"webhookUrl"`
-	WebhookSecretEnv  string `yaml:"webhookSecretEnv"`
-	WebhookSecretFile string `yaml:"webhookSecretFile"`
-	Tolerance         scalar `yaml:"tolerance"`
+	ID                string   `yaml:"id"`
+	WebhookURL        string   `yaml:"webhookUrl"`
+	WebhookSecretEnv  string   `yaml:"webhookSecretEnv"`
+	WebhookSecretFile string   `yaml:"webhookSecretFile"`
+	Tolerance         scalar   `yaml:"tolerance"`
+	OptionalEvents    []string `yaml:"optionalEvents"`
 }
 
 type providerFile struct {

@@ -149,6 +149,13 @@ func (r *resolver) merchant(path string, m merchantFile) Merchant {
 	case !secretless:
 		r.fail(path+".webhookUrl", "is missing, but the secret is there; leave out both when the URL is set through the API, which makes the secret")
 	}
+	for i, name := range m.OptionalEvents {
+		if typ := invoice.EventType(name); slices.Contains(invoice.OptionalEventTypes, typ) {
+			out.OptionalEvents = append(out.OptionalEvents, typ)
+		} else {
+			r.fail(fmt.Sprintf("%s.optionalEvents[%d]", path, i), "is %q; want %s", name, invoice.EventUnattributed)
+		}
+	}
 	if m.Tolerance != "" {
 		var err error
 		if out.Tolerance, err = invoice.ParseTolerance(string(m.Tolerance)); err != nil {

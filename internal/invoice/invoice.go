@@ -127,7 +127,12 @@ const (
 	EventExpired  EventType = "invoice.expired"
 	EventReceived EventType = "payment.received"
 	EventRefunded EventType = "payment.refunded"
+	// EventUnattributed is for merchants who ask for it alone.
+	EventUnattributed EventType = "payment.unattributed"
 )
 
 // EventTypes are all types of events.
-var EventTypes = []EventType{EventCreated, EventPaid, EventExpired, EventReceived, EventRefunded}
+var EventTypes = []EventType{EventCreated, EventPaid, EventExpired, EventReceived, EventRefunded, EventUnattributed}
+
+// OptionalEventTypes are those that a merchant has to ask for.
+var OptionalEventTypes = []EventType{EventUnattributed}

@@ -186,7 +186,7 @@ func (s *Server) assemble(ctx context.Context) error {
 		keys = append(keys, c.Key)
 	}
 	s.settle = settle.New(settle.Config{
-		Store: s.store, Chains: s.networks(), Merchants: directory{s.Merchants, s.hooks}, Now: s.Now, Schedule: s.clock.Now, Rand: s.Rand,
+		Store: s.store, Chains: s.networks(), Merchants: directory{s.Merchants, s.hooks}, Optional: s.Merchants.AsksFor, Now: s.Now, Schedule: s.clock.Now, Rand: s.Rand,
 		Signals: settle.Signals{
 			Deliveries: func() { poke(s.due) },
 			Intents: func(key string) {

@@ -11,6 +11,11 @@ import (
 // announce adds an event about the invoice's subject to the changes. Its body
 // is written now and never again.
 func (s *Service) announce(c *changes, typ invoice.EventType, subject string, inv invoice.Invoice, data any) error {
+	return s.announceTo(c, typ, subject, inv.MerchantID, inv.ID, data)
+}
+
+// announceTo adds an event to the changes that tells a merchant of the subject.
+func (s *Service) announceTo(c *changes, typ invoice.EventType, subject, merchantID, invoiceID string, data any) error {
 	now := s.Now()
 	id := s.ids.New(invoice.PrefixEvent)
 	body, err := wire.EventBody(id, typ, now.Unix(), data)
@@ -18,10 +23,10 @@ func (s *Service) announce(c *changes, typ invoice.EventType, subject string, in
 		return err
 	}
 	e := store.Event{
-		ID: id, Type: typ, Subject: subject, MerchantID: inv.MerchantID, InvoiceID: inv.ID,
+		ID: id, Type: typ, Subject: subject, MerchantID: merchantID, InvoiceID: invoiceID,
 		Body: body, CreatedAt: now.Unix(), DueMS: s.Schedule().UnixMilli(),
 	}
-	if s.Merchants.WantsEvents(inv.MerchantID) {
+	if s.Merchants.WantsEvents(merchantID) {
 		e.DeliveryID = s.ids.New(invoice.PrefixDelivery)
 	}
 	c.events = append(c.events, e)
@@ -43,6 +48,9 @@ func (s *Service) update(ctx context.Context, fn func(tx *store.Tx, c *changes) 
 	err := s.Store.Update(ctx, func(tx *store.Tx) error {
 		left = changes{}
 		if err := fn(tx, &left); err != nil {
+			return err
+		}
+		if err := s.announceUnattributed(ctx, tx, &left); err != nil {
 			return err
 		}
 		return left.save(ctx, tx)

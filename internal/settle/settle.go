@@ -54,8 +54,11 @@ type Config struct {
 	Store     *store.Store
 	Chains    []chain.Chain
 	Merchants Merchants
-	Signals   Signals
-	Now       func() time.Time
+	// Optional reports whether a merchant asks for an optional type of event. It
+	// may be nil: then none does.
+	Optional func(merchantID string, typ invoice.EventType) bool
+	Signals  Signals
+	Now      func() time.Time
 	// Schedule is the time by which deliveries are scheduled; nil is Now.
 	Schedule func() time.Time
 	Rand     io.Reader

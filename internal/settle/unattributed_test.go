@@ -1,11 +1,15 @@
 package settle_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance/internal/api/apitest"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/wire"
 )
 
 // TestUnattributedPaymentsAreToldOf says that one is told of when it is stored,
@@ -20,6 +24,42 @@ func TestUnattributedPaymentsAreToldOf(t *testing.T) {
 		w.final()
 		if diff := cmp.Diff([]string{p.ID}, w.unclear); diff != "" {
 			t.Errorf("told of (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestUnattributedPaymentsAreAnnouncedToWhoAsks(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		for merchant, wanted := range map[string]bool{"curious-": true, "": false} {
+			w := db.world(t)
+			w.merchant = merchant + w.merchant
+			inv := w.create()
+			p := w.stray(start+10, invoice.NewAmount(990_000))
+			w.reorg(1)
+			w.mine(start+12, p.Transfer) // told of once
+			w.mine(start+13, w.pay(inv.TransferAmount))
+			w.final()
+			rows, err := db.store.Events(t.Context(), store.EventFilter{MerchantID: w.merchant, Type: invoice.EventUnattributed, Limit: 10})
+			w.must(err)
+			if (len(rows) == 1) != wanted || len(rows) > 1 {
+				t.Fatalf("%q is sent %d events", merchant, len(rows))
+			}
+			if !wanted {
+				continue
+			}
+			var body struct {
+				Type string
+				Data wire.UnattributedData
+			}
+			w.must(json.Unmarshal(rows[0].Body, &body))
+			if body.Data.Payment.ID != p.ID || len(body.Data.Candidates) != 1 || rows[0].InvoiceID != "" || rows[0].DeliveryID == "" {
+				t.Fatalf("the event is %+v with %s", rows[0].Event, rows[0].Body)
+			}
+			if c := body.Data.Candidates[0]; c.InvoiceID != inv.ID || c.AmountDifference != "-10000" {
+				t.Errorf("the candidate is %+v", c)
+			}
+			w.must(apitest.Event(t, rows[0].Body))
 		}
 	})
 }

@@ -120,6 +120,9 @@ func (w *world) service() *settle.Service {
 			{Key: "unregistered", ID: 7, Tokens: tokens},
 		},
 		Merchants: merchants{},
+		Optional: func(id string, typ invoice.EventType) bool {
+			return typ == invoice.EventUnattributed && strings.HasPrefix(id, "curious-")
+		},
 		Signals: settle.Signals{
 			Deliveries: func() { signal("deliveries") },
 			Intents:    func(key string) { signal("intents %s", key) },

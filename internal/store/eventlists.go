@@ -45,7 +45,7 @@ const eventRowTables = " LEFT JOIN deliveries d ON d.seq = e.seq LEFT JOIN finis
 
 func scanEventRow(row scanner) (r EventRow, err error) {
 	var pending, finished int64
-	err = row.Scan(&r.ID, &r.Seq, &r.Type, &r.Subject, &r.MerchantID, &r.InvoiceID, &r.Body, &r.CreatedAt, textCol(&r.DeliveryID),
+	err = row.Scan(&r.ID, &r.Seq, &r.Type, &r.Subject, &r.MerchantID, textCol(&r.InvoiceID), &r.Body, &r.CreatedAt, textCol(&r.DeliveryID),
 		seconds{&pending}, seconds{&r.DueMS}, seconds{&r.DeadlineMS}, textCol(&r.Status), seconds{&finished}, seconds{&r.FinishedMS})
 	r.Attempts = int(pending + finished)
 	switch {

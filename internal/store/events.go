@@ -47,7 +47,7 @@ func (tx *Tx) InsertEvents(ctx context.Context, events []Event) error {
 	rows := make([][]any, len(events))
 	for i, e := range events {
 		rows[i] = []any{
-			e.ID, seq + int64(i) + 1, string(e.Type), e.Subject, e.MerchantID, e.InvoiceID, string(e.Body), e.CreatedAt, orNull(e.DeliveryID),
+			e.ID, seq + int64(i) + 1, string(e.Type), e.Subject, e.MerchantID, orNull(e.InvoiceID), string(e.Body), e.CreatedAt, orNull(e.DeliveryID),
 		}
 	}
 	inserted, err := tx.intoSome(ctx, insertion{"events",

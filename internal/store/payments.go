@@ -79,6 +79,22 @@ func (tx *Tx) SavePayments(ctx context.Context, payments []PaymentRow) error {
 		WHERE payments.seen_id IN `, unattributed)
 }
 
+// MerchantsOfUnattributed returns, for each of the payments that has no invoice,
+// the merchants whose address got it.
+func (q *queries) MerchantsOfUnattributed(ctx context.Context, ids []string) (map[string][]string, error) {
+	found := make(map[string][]string)
+	_, err := inChunks(ids, func(chunk []any) ([]string, error) {
+		return collect(ctx, q, func(row scanner) (merchantID string, err error) {
+			var id string
+			err = row.Scan(&id, &merchantID)
+			found[id] = append(found[id], merchantID)
+			return merchantID, err
+		}, `SELECT payments.id, unattributed.merchant_id FROM payments CROSS JOIN unattributed
+			WHERE unattributed.seen_id = payments.seen_id AND payments.id IN `+list(0, len(chunk)), chunk...)
+	})
+	return found, err
+}
+
 // Payment returns the payment with the id, or ErrNotFound.
 func (q *queries) Payment(ctx context.Context, id string) (PaymentRow, error) {
 	return one(ctx, q, scanPayment, "SELECT "+paymentColumns+" FROM payments WHERE id = $1", id)

@@ -44,3 +44,9 @@ func ReceivedData(p invoice.Payment) PaymentData { return PaymentData{Payment: F
 func RefundedData(r invoice.Refund, p invoice.Payment) RefundData {
 	return RefundData{Refund: FromRefund(r), Payment: FromPayment(p, true)}
 }
+
+// UnattributedDataOf returns the data of payment.unattributed: the payment, and
+// the invoices that it could be meant for.
+func UnattributedDataOf(p invoice.Payment, suggestions []invoice.Suggestion) UnattributedData {
+	return UnattributedData{Payment: FromPayment(p, true), Candidates: FromSuggestions(suggestions)}
+}

@@ -210,11 +210,12 @@ func (e ErrorCode) Valid() bool {
 
 // Defines values for EventType.
 const (
-	EventInvoiceCreated  EventType = "invoice.created"
-	EventInvoiceExpired  EventType = "invoice.expired"
-	EventInvoicePaid     EventType = "invoice.paid"
-	EventPaymentReceived EventType = "payment.received"
-	EventPaymentRefunded EventType = "payment.refunded"
+	EventInvoiceCreated      EventType = "invoice.created"
+	EventInvoiceExpired      EventType = "invoice.expired"
+	EventInvoicePaid         EventType = "invoice.paid"
+	EventPaymentReceived     EventType = "payment.received"
+	EventPaymentRefunded     EventType = "payment.refunded"
+	EventPaymentUnattributed EventType = "payment.unattributed"
 )
 
 // Valid indicates whether the value is a known member of the EventType enum.
@@ -229,6 +230,8 @@ func (e EventType) Valid() bool {
 	case EventPaymentReceived:
 		return true
 	case EventPaymentRefunded:
+		return true
+	case EventPaymentUnattributed:
 		return true
 	default:
 		return false
@@ -524,7 +527,7 @@ type EventRecord struct {
 
 	// MerchantID The merchant's own id.
 	MerchantID MerchantID `json:"merchantId"`
-	InvoiceID  InvoiceID  `json:"invoiceId"`
+	InvoiceID  InvoiceID  `json:"invoiceId,omitempty"`
 
 	// Delivery How the delivery of an event stands.
 	Delivery *Delivery `json:"delivery,omitempty"`
@@ -846,6 +849,19 @@ type PaymentResponse struct {
 // dropped; it can be mined again.
 type PaymentStatus string
 
+// PaymentUnattributedEvent defines model for PaymentUnattributedEvent.
+type PaymentUnattributedEvent struct {
+	// ID Id of the event, the same at every delivery.
+	ID   EventID `json:"id"`
+	Type string  `json:"type"`
+
+	// CreatedAt Unix seconds.
+	CreatedAt Time `json:"createdAt"`
+
+	// Data Data of `payment.unattributed`.
+	Data UnattributedData `json:"data"`
+}
+
 // PingResponse defines model for PingResponse.
 type PingResponse struct {
 	// Ping One exchange with the merchant's endpoint. `lookupMs` to `answerMs` are parts of `durationMs`, and absent where that
@@ -982,6 +998,15 @@ type TransferNotice struct {
 			Type  string `json:"type"`
 		} `json:"destination"`
 	} `json:"data"`
+}
+
+// UnattributedData Data of `payment.unattributed`.
+type UnattributedData struct {
+	// Payment A transfer to a settlement address.
+	Payment Payment `json:"payment"`
+
+	// Candidates The merchant's invoices that it could be meant for, the nearest first.
+	Candidates []PaymentCandidate `json:"candidates"`
 }
 
 // Webhook Where a merchant's events go.

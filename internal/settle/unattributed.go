@@ -1,0 +1,53 @@
+package settle
+
+import (
+	"context"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/wire"
+)
+
+const (
+	// suggested is how many invoices payment.unattributed names that the payment
+	// could be meant for.
+	suggested = 5
+	// suggestLimit bounds the payments of one transaction for which such invoices
+	// are looked for. Of more, the event names none: the API does.
+	suggestLimit = 100
+)
+
+// announceUnattributed tells of payments that no rule attributes those
+// merchants of their address who ask for it, each once.
+func (s *Service) announceUnattributed(ctx context.Context, tx *store.Tx, c *changes) error {
+	if s.Optional == nil || len(c.unattributed) == 0 {
+		return nil
+	}
+	ids := make([]string, len(c.unattributed))
+	for i, p := range c.unattributed {
+		ids[i] = p.ID
+	}
+	merchants, err := tx.MerchantsOfUnattributed(ctx, ids)
+	if err != nil {
+		return err
+	}
+	sought := 0
+	for _, p := range c.unattributed {
+		for _, merchantID := range merchants[p.ID] {
+			if !s.Optional(merchantID, invoice.EventUnattributed) {
+				continue
+			}
+			var near []invoice.NearInvoice
+			if sought++; sought <= suggestLimit {
+				if near, err = tx.NearInvoices(ctx, p.Transfer, merchantID, p.ObservedAt+1); err != nil {
+					return err
+				}
+			}
+			data := wire.UnattributedDataOf(p, invoice.Suggest(p.Transfer, near, suggested))
+			if err := s.announceTo(c, invoice.EventUnattributed, p.ID+"/"+merchantID, merchantID, "", data); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
