@@ -45,7 +45,7 @@ func told(n int) *backend {
 // tell adds an event.
 func (b *backend) tell() {
 	i := len(b.events)
-	typ := invoice.EventTypes[i%len(invoice.EventTypes)]
+	typ := invoice.EventTypes[i%5]
 	e := store.EventRow{Status: store.DeliveryPending, DueMS: now * 1000, DeadlineMS: now*1000 + store.RetryWindow, Event: store.Event{
 		ID: eventID(i), Seq: int64(i + 1), Type: typ, MerchantID: []string{"acme", "bean"}[i%2], InvoiceID: invoiceID(i / 3), DeliveryID: invoice.PrefixDelivery + number(i),
 		CreatedAt: now, Body: fmt.Appendf(nil, `{"id":%q,"type":%q,"createdAt":%d,"data":{"note":"\u003cb\u003e"}}`, eventID(i), typ, now),
