@@ -108,7 +108,7 @@ func (l listing[T]) write(ctx context.Context, out *pageWriter) error {
 			if written > 0 {
 				out.text(",")
 			}
-			out.Write(text) //nolint:errcheck // flush reports it
+			out.Write(text)
 			size += len(text) + 1
 			total += len(text) + 1
 			written++

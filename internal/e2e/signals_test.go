@@ -66,7 +66,7 @@ func TestHangup(t *testing.T) {
 	if err := await(within(t, patience), func() bool { return strings.Contains(c.stderr.String(), "SIGHUP changes nothing") || c.ended() }); err != nil || c.ended() {
 		t.Fatal("a SIGHUP is not logged, or ends it")
 	}
-	response, err := http.Get(url + "/healthz") //nolint:noctx // the client of a test
+	response, err := http.Get(url + "/healthz")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,7 @@ func (c *connections) Accept() (net.Conn, error) {
 		}
 		conn, err := c.Listener.Accept()
 		if err == nil {
-			return c.add(conn.(*net.TCPConn)), nil //nolint:errcheck // Listen listens on TCP
+			return c.add(conn.(*net.TCPConn)), nil // Listen listens on TCP
 		}
 		if errors.Is(err, net.ErrClosed) {
 			return nil, err

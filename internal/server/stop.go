@@ -60,7 +60,7 @@ func (s *Server) atStop(ctx context.Context, run func(context.Context) error) fu
 		err := run(ctx)
 		if err != nil && ctx.Err() != nil {
 			s.Logger.Warn("not all leases were given back, they will end by themselves", "err", err)
-			return nil
+			return nil //nolint:nilerr // it was logged, and changes nothing for clients
 		}
 		return err
 	}

@@ -27,8 +27,8 @@ func LockService(url string) (unlock func() error, err error) {
 		return nil, fmt.Errorf("make the database's folder: %w", err)
 	}
 	// Two names of one file are one file.
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
 	}
 	at := path + ".lock"
 	lock := flock.New(at, flock.SetPermissions(0o600), flock.SetFlag(os.O_CREATE|os.O_RDWR))

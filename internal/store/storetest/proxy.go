@@ -105,7 +105,7 @@ func (p *Proxy) accept(ctx context.Context) {
 			_ = conn.Close() // which is how the client learns that the server is away
 			continue
 		}
-		l := &link{ends: [2]*net.TCPConn{conn.(*net.TCPConn), server.(*net.TCPConn)}} //nolint:errcheck // both are of the network tcp
+		l := &link{ends: [2]*net.TCPConn{conn.(*net.TCPConn), server.(*net.TCPConn)}} // both are of the network tcp
 		p.mu.Lock()
 		if p.closed {
 			l.close()
