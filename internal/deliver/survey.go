@@ -235,12 +235,12 @@ func (r *run) expire(ctx context.Context, merchantIDs []string, unreachable map[
 			}
 			for merchantID, n := range expired {
 				r.Metrics.failed.Add(float64(n))
-				why := "webhook deliveries failed: their deadlines passed while the endpoint was left alone"
+				why := "their deadlines passed while the endpoint was left alone"
 				if unreachable[merchantID] {
-					why = "webhook deliveries failed: the merchant has had no endpoint for 24 hours"
+					why = "the merchant has had no endpoint for 24 hours"
 				}
 				r.lines.addMany("expired:"+merchantID, n, func(count int) {
-					r.Logger.ErrorContext(r.work, why, "merchant", merchantID, "deliveries", count)
+					r.Logger.ErrorContext(r.work, "webhook deliveries failed", "reason", why, "merchant", merchantID, "deliveries", count)
 				})
 			}
 			again = again && len(expired) > 0 // what is under way is none of ours

@@ -27,5 +27,5 @@ func Limit() (int, error) {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		return 0, fmt.Errorf("read the limit of open files: %w", err)
 	}
-	return int(min(limit.Cur, math.MaxInt32)), nil //nolint:gosec // it fits
+	return int(min(limit.Cur, math.MaxInt32)), nil
 }
