@@ -14,6 +14,10 @@ type fees struct {
 	tip *big.Int // at most, above the base fee
 }
 
+// poolTipWei is the least tip that go-ethereum's pool takes, in wei for a unit of
+// gas, however calm the chain is.
+const poolTipWei = 1
+
 // marketFees returns a tip within the purse's bounds, and a cap that holds while
 // the base fee doubles, both within the purse's fee. It fails when even the base
 // fee is above that.
@@ -22,7 +26,7 @@ func marketFees(base, tip *big.Int, purse chain.Purse) (fees, error) {
 	if base.Cmp(most) > 0 {
 		return fees{}, fmt.Errorf("%w: the base fee is %s wei for a unit of gas, and at most %s is paid", errDear, base, most)
 	}
-	tip = least(greatest(tip, wei(purse.MinTipWei)), wei(purse.MaxTipWei))
+	tip = least(greatest(tip, wei(max(purse.MinTipWei, poolTipWei))), wei(purse.MaxTipWei))
 	f := fees{cap: new(big.Int).Lsh(base, 1)}
 	f.cap = least(f.cap.Add(f.cap, tip), most)
 	f.tip = least(tip, f.cap)

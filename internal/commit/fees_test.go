@@ -27,7 +27,7 @@ func TestMarketFeesKeepWithinTheCap(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tip := least(greatest(paid, floor), ceiling)
+		tip := least(greatest(greatest(paid, floor), wei(poolTipWei)), ceiling)
 		if f.cap.Cmp(most) > 0 || f.tip.Cmp(ceiling) > 0 || f.tip.Cmp(f.cap) > 0 || f.cap.Cmp(base) < 0 {
 			t.Fatalf("fees are %s and %s", f.cap, f.tip)
 		}

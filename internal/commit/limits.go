@@ -46,6 +46,9 @@ const (
 	// nonce before another is believed to have used that: nodes behind one
 	// endpoint differ for a while.
 	lostAfter = 30 * time.Second
+	// firstAfter is the same before the first transaction of a sender: other
+	// programs, such as the one that deployed the registry, used its nonces.
+	firstAfter = 3 * time.Second
 	// foreignAfter is how long a pending transaction of another program may
 	// hold up ours before ours takes its nonce.
 	foreignAfter = 5 * time.Minute

@@ -51,9 +51,13 @@ func (w *Writer) follows(ctx context.Context, used uint64) (bool, error) {
 
 // prove returns nil when it is certain that so many nonces of the sender are
 // used, and else an errDoubt. Two nodes that say so prove it; without a second
-// one, the same answer for lostAfter does, and for foreignAfter when another
-// node says otherwise.
+// one, the same answer for lostAfter does, or for firstAfter while the sender has
+// no transaction of ours, and for foreignAfter when another node says otherwise.
 func (w *Writer) prove(ctx context.Context, used uint64) error {
+	known, err := w.conf.Store.HasChainTxs(ctx, w.conf.Chain.Key, w.sender)
+	if err != nil {
+		return err
+	}
 	waited := w.claim.held(used, w.conf.Now())
 	agree, differ := w.ask(ctx, used)
 	needs := lostAfter
@@ -62,6 +66,8 @@ func (w *Writer) prove(ctx context.Context, used uint64) error {
 		return nil
 	case differ > 0:
 		needs = foreignAfter
+	case !known:
+		needs = firstAfter
 	}
 	if waited >= needs {
 		return nil

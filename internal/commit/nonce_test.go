@@ -42,6 +42,29 @@ func TestNonceUsedByAnotherProgram(t *testing.T) {
 	})
 }
 
+// TestFirstNonce has a sender whose first nonce the deployment of the registry
+// used: one node's word for that is believed soon.
+func TestFirstNonce(t *testing.T) {
+	w := onSQLite(t)
+	writer := w.writer()
+	ids := commitments(2)
+	w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil))
+	w.seal(1)
+	w.intend(invoice.IntentOpen, ids...)
+	for _, waits := range []time.Duration{0, firstAfter - 1} {
+		w.pass(waits)
+		if err := writer.turn(w.ctx); !errors.Is(err, errDoubt) {
+			t.Fatalf("after %s a round ends with %v, want %v", waits, err, errDoubt)
+		}
+	}
+	w.pass(1)
+	w.turn(writer)
+	w.seal(1)
+	w.turn(writer)
+	w.wantTxs(store.TxMined)
+	w.wantStatus(statusOpen, ids...)
+}
+
 func TestNonceThatAReorgFreedIsUsed(t *testing.T) {
 	w := onSQLite(t)
 	writer := w.writer()

@@ -54,6 +54,7 @@ type Store interface {
 	ReleaseIntents(ctx context.Context, l store.Lease, txID string) error
 	UnsettledTxs(ctx context.Context, chainKey string) ([]store.ChainTx, error)
 	ChainTxsFrom(ctx context.Context, chainKey string, sender invoice.Address, nonce uint64) ([]store.ChainTx, error)
+	HasChainTxs(ctx context.Context, chainKey string, sender invoice.Address) (bool, error)
 	SaveChainTx(ctx context.Context, l store.Lease, t store.ChainTx, intentIDs []string) error
 	AddAttempt(ctx context.Context, l store.Lease, txID string, number int, a store.TxAttempt, reserved int64) error
 	AcceptAttempt(ctx context.Context, l store.Lease, txHash invoice.Hash, atMS int64) error

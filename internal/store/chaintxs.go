@@ -166,6 +166,15 @@ func (q *queries) ChainTxsFrom(ctx context.Context, chainKey string, sender invo
 	return q.chainTxs(ctx, "chain_key = $1 AND sender = $2 AND nonce >= $3", chainKey, sender.String(), int64(nonce))
 }
 
+// HasChainTxs reports whether the sender has any transaction on the chain that
+// is recorded.
+func (q *queries) HasChainTxs(ctx context.Context, chainKey string, sender invoice.Address) (bool, error) {
+	var n int
+	err := q.run.QueryRowContext(ctx, "SELECT count(*) FROM (SELECT 1 FROM chain_txs WHERE chain_key = $1 AND sender = $2 LIMIT 1) AS found",
+		chainKey, sender.String()).Scan(&n)
+	return n > 0, err
+}
+
 func (q *queries) chainTxs(ctx context.Context, condition string, args ...any) ([]ChainTx, error) {
 	txs, err := collect(ctx, q, func(row scanner) (t ChainTx, err error) {
 		var spent, at sql.NullInt64
