@@ -25,7 +25,7 @@ const (
 	// castTimeout bounds one call of cast, the mining of its transaction
 	// included.
 	castTimeout = 30 * time.Second
-	// ChainID is the EIP-155 id of anvil's chains.
+	// ChainID is the EIP-155 id of anvil's chains, unless Options say otherwise.
 	ChainID = 31337
 )
 
@@ -34,6 +34,8 @@ type Options struct {
 	// BlockTime is the time from block to block, in whole seconds. A
 	// transaction gets a block at once as well. 0 makes those blocks alone.
 	BlockTime time.Duration
+	// ChainID is the EIP-155 id of the chain; 0 makes it the constant's.
+	ChainID int
 }
 
 // Account is an account that is rich in gas.
@@ -62,6 +64,9 @@ func Start(tb testing.TB, o Options) *Anvil {
 	args := []string{"--port", "0", "--max-persisted-states", "0"}
 	if o.BlockTime > 0 {
 		args = append(args, "--block-time", strconv.Itoa(int(o.BlockTime/time.Second)), "--mixed-mining")
+	}
+	if o.ChainID != 0 {
+		args = append(args, "--chain-id", strconv.Itoa(o.ChainID))
 	}
 	cmd := exec.Command(found.anvil, args...) //nolint:noctx // it is ended by the test's cleanup
 	cmd.SysProcAttr = dieWithParent()

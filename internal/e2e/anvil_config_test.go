@@ -12,33 +12,42 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
+// entryOf is what a chain's configuration says of it.
+type entryOf struct {
+	id              int
+	token, registry string
+	decimals        int
+}
+
 // TestAnvilWrongConfig runs a service whose configuration is right for one
 // chain and wrong for others: those stop and say what is wrong, and the one
 // works.
 func TestAnvilWrongConfig(t *testing.T) {
 	t.Parallel()
-	var chains []string
-	// The token of a service is its deployer's first contract.
-	const token = "0x5FbDB2315678afecb367f032d93F642f64180aa3"
 	const nobody = "0x000000000000000000000000000000000000dEaD"
-	operator := "E2E_OTHER_OPERATOR_KEY"
-	wrong := func(key string, id int, token string, decimals int, registry string) {
-		chains = append(chains, fmt.Sprintf(entry, key, id, "NODE", finality, token, decimals, registry, operator))
+	const operator = "E2E_OTHER_OPERATOR_KEY"
+	var chains []string
+	says := make(map[string]string)
+	var nodes []*anviltest.Anvil
+	// wrong adds a chain with a node and a token of its own, and what is wrong.
+	wrong := func(key, what string, configure func(entryOf) entryOf) {
+		id := anviltest.ChainID + 1 + len(chains)
+		node := anviltest.Start(t, anviltest.Options{ChainID: id})
+		nodes = append(nodes, node)
+		token := deployToken(t, node)
+		e := configure(entryOf{id: id, token: token, decimals: 6, registry: token})
+		chains = append(chains, fmt.Sprintf(entry, key, e.id, node.Endpoint, finality, e.token, e.decimals, e.registry, operator))
+		says[key] = what
 	}
-	wrong("wrong-id", anviltest.ChainID+1, token, 6, token)
-	wrong("wrong-decimals", anviltest.ChainID, token, 18, token)
-	wrong("wrong-token", anviltest.ChainID, nobody, 6, token)
-	wrong("wrong-registry", anviltest.ChainID, token, 6, nobody)
-	says := map[string]string{
-		"wrong-id":       "serves chain id 31337, but chain wrong-id has chain id 31338; correct its rpc or chainId",
-		"wrong-decimals": "but token USDC has 18; correct its address or decimals",
-		"wrong-token":    "there is no contract at " + nobody + " on chain wrong-token, where its token USDC should be; correct the address",
-		"wrong-registry": "there is no contract at " + nobody + " on chain wrong-registry, where its registry should be; correct the address",
-	}
+	wrong("wrong-id", "serves chain id 31338, but chain wrong-id has chain id 41338; correct its rpc or chainId",
+		func(e entryOf) entryOf { e.id += 10_000; return e })
+	wrong("wrong-decimals", "but token USDC has 18; correct its address or decimals",
+		func(e entryOf) entryOf { e.decimals = 18; return e })
+	wrong("wrong-token", "there is no contract at "+nobody+" on chain wrong-token, where its token USDC should be; correct the address",
+		func(e entryOf) entryOf { e.token = nobody; return e })
+	wrong("wrong-registry", "there is no contract at "+nobody+" on chain wrong-registry, where its registry should be; correct the address",
+		func(e entryOf) entryOf { e.registry = nobody; return e })
 	s := newService(t, storetest.Postgres(t), anviltest.Options{BlockTime: time.Second}, chains...)
-	if s.token != strings.ToLower(token) {
-		t.Fatalf("the token is at %s; want %s", s.token, token)
-	}
 	other := s.chain.Accounts[4]
 	s.env = append(s.env, operator+"="+other.Key)
 	r := s.begin()
@@ -79,7 +88,9 @@ func TestAnvilWrongConfig(t *testing.T) {
 	if inv := s.invoice(r, made.ID); inv.Status != client.StatusPaid {
 		t.Errorf("beside chains that are wrong, the invoice is %s", inv.Status)
 	}
-	if sent := s.chain.Cast(t, "nonce", other.Address); sent != "0" {
-		t.Errorf("%s transactions were sent to what is no registry", sent)
+	for _, node := range nodes {
+		if sent := node.Cast(t, "nonce", other.Address); sent != "0" {
+			t.Errorf("%s transactions were sent to what is no registry", sent)
+		}
 	}
 }

@@ -72,13 +72,20 @@ func newService(tb testing.TB, database string, o anviltest.Options, chains ...s
 	tb.Cleanup(transport.CloseIdleConnections)
 	s.http = &http.Client{Transport: apitest.Transport(tb, transport), Timeout: patience}
 
-	code := append(common.FromHex(contracts.TestUSDCMetaData.Bin),
-		contracts.NewTestUSDC().PackConstructor(common.HexToAddress(s.admin.Address))...)
-	s.token = a.Send(tb, s.admin, "--create", hexutil.Encode(code)).Contract
+	s.token = deployToken(tb, a)
 	a.Send(tb, s.admin, s.token, "mint(address,uint256)", s.payer.Address, "1000000000000")
 	s.registry = s.deploy()
 	s.configure(database, chains)
 	return s
+}
+
+// deployToken deploys a test USDC from the node's first account, and returns its
+// address.
+func deployToken(tb testing.TB, a *anviltest.Anvil) string {
+	tb.Helper()
+	code := append(common.FromHex(contracts.TestUSDCMetaData.Bin),
+		contracts.NewTestUSDC().PackConstructor(common.HexToAddress(a.Accounts[0].Address))...)
+	return a.Send(tb, a.Accounts[0], "--create", hexutil.Encode(code)).Contract
 }
 
 // deploy deploys the registry as an operator does.
@@ -128,7 +135,7 @@ providers:
     currencies: {USD: USDC}
 chains:`, database, shopID, s.merchant.URL, secret, providerEnv) +
 		fmt.Sprintf(entry, "anvil", anviltest.ChainID, s.chain.Endpoint, finality, s.token, 6, s.registry, operatorEnv) +
-		strings.ReplaceAll(strings.Join(chains, ""), "NODE", s.chain.Endpoint)
+		strings.Join(chains, "")
 	if err := errors.Join(os.WriteFile(secret, []byte(shopSecret+"\n"), 0o600), os.WriteFile(s.config, []byte(text), 0o600)); err != nil {
 		s.Fatal(err)
 	}

@@ -98,7 +98,7 @@ func TestStolenNonce(t *testing.T) {
 
 	s.wantPayments(want...)
 	s.want(toHimself, untouched)
-	s.want(nearlyNothing, standing{status: client.StatusOpen, paid: "1", back: "0", exception: client.ExceptionUnderpaid})
+	s.want(nearlyNothing, standing{status: client.StatusOpen, paid: "1", back: "0"}) // dust is no exception
 	s.want(frontRun, standing{status: client.StatusPaid, by: overtaken, paid: amount, back: "0"})
 	s.want(twoPayers, standing{status: client.StatusPaid, by: first, paid: "20000000", back: "0", exception: client.ExceptionDuplicate})
 	s.want(cancelled, untouched)
