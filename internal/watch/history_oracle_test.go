@@ -177,9 +177,16 @@ func (v *verdict) mayPay(m *move, b *chaintest.Block) []string {
 	case byBare, byLenient:
 	}
 	var open []*order
+	var remains []string
 	choice := false
 	for _, o := range v.orders {
-		if o.amount != m.order.amount || o.Merchant != m.to || b.Time > o.ExpiresAt || b.Number <= v.bound(o) {
+		if o.Merchant != m.to || b.Time > o.ExpiresAt || b.Number <= v.bound(o) {
+			continue
+		}
+		if o.amount > m.amount && v.others(m, o) >= o.amount-m.amount {
+			remains = append(remains, o.ID) // it may be the rest of that order
+		}
+		if o.amount != m.order.amount {
 			continue
 		}
 		open = append(open, o)
@@ -194,7 +201,7 @@ func (v *verdict) mayPay(m *move, b *chaintest.Block) []string {
 	if !choice && len(open) == 1 {
 		return ids[1:]
 	}
-	return ids
+	return append(ids, remains...)
 }
 
 // bound returns the block that the order is bound to. A reorg may have lowered
