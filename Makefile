@@ -33,6 +33,10 @@ race: ## run all tests under the race detector (needs a C compiler)
 histories: ## play HISTORIES seeded histories against the ledger
 	go test ./internal/watch -run '^TestHistories$$' -v -timeout 60m -history.seed=$(SEED) -history.count=$(HISTORIES)
 
+.PHONY: properties
+properties: ## play HISTORIES seeded cases of each property of attribution
+	go test ./internal/settle -run '^(TestWhoseMoneyIsWhose|TestTheSameChainSaysTheSame)$$' -v -timeout 120m -property.seed=$(SEED) -property.count=$(HISTORIES)
+
 .PHONY: lint
 lint: ## check style, common faults and the directions of imports
 	$(TOOL) golangci-lint run ./...

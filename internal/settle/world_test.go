@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"flag"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -75,6 +76,8 @@ type world struct {
 	forks   int
 	txs     int
 
+	random io.Reader // of the service
+
 	mu      sync.Mutex
 	unclear []string // payments that no rule attributed, as they were told of
 	woke    []string // the signals that were called
@@ -96,7 +99,7 @@ func (merchants) Tolerance(id string) invoice.Tolerance {
 func (db *database) world(t testing.TB) *world {
 	t.Helper()
 	n := db.worlds.Add(1)
-	w := &world{t: t, db: db, merchant: fmt.Sprintf("acme-%d", n), chainKey: fmt.Sprintf("chain-%d", n)}
+	w := &world{t: t, db: db, random: rand.Reader, merchant: fmt.Sprintf("acme-%d", n), chainKey: fmt.Sprintf("chain-%d", n)}
 	w.address = invoice.Address{0: 0xaa, 18: byte(n >> 8), 19: byte(n)}
 	w.seconds.Store(start)
 	w.Service = w.service()
@@ -134,7 +137,7 @@ func (w *world) service() *settle.Service {
 			},
 		},
 		Now:  func() time.Time { return time.Unix(w.seconds.Load(), 0) },
-		Rand: rand.Reader,
+		Rand: w.random,
 	})
 }
 

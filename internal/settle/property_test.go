@@ -1,0 +1,74 @@
+package settle_test
+
+import (
+	crand "crypto/rand"
+	"flag"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// Which cases of the properties are played: so many, with the seeds from the
+// first on.
+var (
+	propertySeed  = flag.Uint64("property.seed", 1, "seed of the first case of a property")
+	propertyCount = flag.Uint64("property.count", 500, "how many cases of each property to play; a tenth with -short")
+)
+
+// casesPerFile is how many cases share a SQLite database.
+const casesPerFile = 200
+
+// properties plays cases of a property, each a function of its seed, on SQLite.
+// A case returns what is wrong, empty when nothing is.
+func properties(t *testing.T, play func(db *database, random *rand.Rand) string) {
+	t.Helper()
+	count := *propertyCount
+	if testing.Short() {
+		count = (count + 9) / 10
+	}
+	var next, failed atomic.Uint64
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			var db *database
+			for played := 0; ; played++ {
+				seed := next.Add(1) - 1 + *propertySeed
+				if seed >= *propertySeed+count || failed.Load() >= 5 || t.Failed() && failed.Load() == 0 {
+					return
+				}
+				if played%casesPerFile == 0 {
+					db = &database{store: storetest.Open(t, storetest.SQLite(t))}
+				}
+				if wrong := play(db, rand.New(rand.NewPCG(seed, 0))); wrong != "" {
+					failed.Add(1)
+					t.Errorf("seed %d: %s\nagain: go test ./internal/settle -run '^%s$' -property.seed=%d -property.count=1", seed, wrong, t.Name(), seed)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	t.Logf("%d cases from seed %d on", count, *propertySeed)
+}
+
+// pick returns one of the values.
+func pick[V any](r *rand.Rand, of ...V) V { return of[r.IntN(len(of))] }
+
+// narrow is a source of randomness that yields numbers of two bytes below a
+// bound, so that the suffixes that are chosen first are few.
+type narrow struct {
+	*rand.Rand
+	high, below byte // the first byte, and the bound of the second
+}
+
+// Read fills two bytes so, and more as any source does.
+func (n narrow) Read(into []byte) (int, error) {
+	if len(into) != 2 {
+		return crand.Read(into)
+	}
+	into[0], into[1] = n.high, byte(n.IntN(int(n.below)))
+	return len(into), nil
+}

@@ -1,0 +1,228 @@
+package settle_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// TestWhoseMoneyIsWhose plays sequences of creates, payments, expiries and
+// reorgs at one address, where some of the creators choose amounts that collide
+// with those of others. Of each payment when it is first seen it says:
+//
+//   - one of an amount that a checkout told its payer counts for that invoice,
+//     while it is payable and not covered, whatever others created since;
+//   - one of an amount counts for no invoice over another amount while an
+//     invoice that is payable and not covered asks for it. An invoice whose
+//     amount was told for another one that is payable and not covered asks for
+//     its transfer amount alone.
+//
+// A payment that is mined again keeps its invoice.
+func TestWhoseMoneyIsWhose(t *testing.T) {
+	t.Parallel()
+	properties(t, func(db *database, r *rand.Rand) string {
+		g := &game{world: db.world(t), Rand: r, told: make(map[string][]invoice.Amount), meant: make(map[invoice.Hash]meant)}
+		g.random = narrow{r, 0, 8}
+		g.Service = g.service()
+		for range 10 + r.IntN(25) {
+			switch r.IntN(12) {
+			case 0, 1, 2:
+				g.create()
+			case 3, 4, 5, 6, 7, 8:
+				g.mine()
+			case 9:
+				g.must(g.confirmAt(g.line + g.IntN(len(g.blocks)-g.line)))
+			case 10:
+				if n := len(g.blocks) - 1 - g.line; n > 0 {
+					g.reorg(1 + g.IntN(n))
+				}
+			case 11:
+				g.Service = g.service()
+			}
+		}
+		return strings.Join(g.wrong, "; ")
+	})
+}
+
+// game is a case of TestWhoseMoneyIsWhose.
+type game struct {
+	*world
+	*rand.Rand
+	made  []string                    // invoices, by id
+	told  map[string][]invoice.Amount // what the payers of an invoice were told
+	meant map[invoice.Hash]meant      // what the transfers were made for
+	mined []invoice.Transfer
+	line  int // blocks up to this index are final
+	wrong []string
+}
+
+// meant says for which invoice a transfer is made as its payer was told; empty
+// when nobody was told its amount.
+type meant struct {
+	invoiceID string
+	seenAs    string // the invoice that it was attributed to when it was first seen
+	seen      bool
+}
+
+// confirmAt confirms the blocks up to an index.
+func (g *game) confirmAt(line int) error {
+	g.line = line
+	return g.Confirm(g.t.Context(), g.chainKey, g.blocks[line].Header)
+}
+
+// create makes an invoice, of a usual price or of an amount that collides.
+func (g *game) create() {
+	amounts := []uint64{1_000_000, 1_000_000, 2_000_000, 1_500_000, 999_996, 1_000_500}
+	if len(g.made) > 0 {
+		for range 4 { // somebody looks at what others were told
+			told := g.told[pick(g.Rand, g.made...)]
+			if len(told) > 0 {
+				amounts = append(amounts, number(pick(g.Rand, told...))-pick(g.Rand, uint64(0), 0, 1, 2, 7))
+			}
+		}
+	}
+	d := g.draft()
+	d.Amount = invoice.NewAmount(pick(g.Rand, amounts...))
+	d.ExpiresAt = g.seconds.Load() + 20 + g.Int64N(100)
+	inv, err := g.Create(g.t.Context(), settle.CreateRequest{Draft: d})
+	g.must(err)
+	g.made = append(g.made, inv.ID)
+	g.tell(inv)
+	if !inv.TransferAmount.IsZero() && !inv.TransferAmount.MayTell() {
+		g.wrong = append(g.wrong, fmt.Sprintf("the round amount %s is told", inv.TransferAmount))
+	}
+}
+
+// tell notes what the checkout of an invoice tells its payer now.
+func (g *game) tell(inv invoice.Invoice) {
+	for _, a := range []invoice.Amount{inv.TransferAmount, inv.RemainingTransfer} {
+		if !a.IsZero() {
+			g.told[inv.ID] = append(g.told[inv.ID], a)
+		}
+	}
+}
+
+// mine adds a block, mostly with transfers, and judges what became of them.
+func (g *game) mine() {
+	at := g.head().Time + 1 + g.Int64N(20)
+	g.seconds.Store(at)
+	var transfers []invoice.Transfer
+	for range g.IntN(4) {
+		if t, ok := g.transfer(transfers); ok {
+			transfers = append(transfers, t)
+		}
+	}
+	b := g.next(at, transfers...)
+	g.observe(b)
+	g.judge(b)
+	for _, id := range g.made {
+		g.tell(g.invoice(id))
+	}
+}
+
+// transfer makes a transfer, or has one mined again that a reorg left.
+func (g *game) transfer(sameBlock []invoice.Transfer) (invoice.Transfer, bool) {
+	on := make(map[invoice.Hash]bool)
+	for _, t := range sameBlock {
+		on[t.TxHash] = true
+	}
+	for _, b := range g.blocks {
+		for _, t := range b.Transfers {
+			on[t.TxHash] = true
+		}
+	}
+	for _, t := range g.mined {
+		if !on[t.TxHash] && g.IntN(2) == 0 {
+			return t, true
+		}
+	}
+	if len(g.made) == 0 {
+		return invoice.Transfer{}, false
+	}
+	inv := g.invoice(pick(g.Rand, g.made...))
+	var t invoice.Transfer
+	of := ""
+	switch told := g.told[inv.ID]; g.IntN(8) {
+	case 0, 1, 2, 3:
+		if len(told) == 0 {
+			return t, false
+		}
+		t, of = g.pay(pick(g.Rand, told...)), inv.ID
+	case 4, 5:
+		t = g.pay(inv.Amount)
+	case 6:
+		t = tagged(g.pay(inv.Amount.Minus(invoice.NewAmount(100_000*uint64(1+g.IntN(9))))), invoice.Evidence{Calldata: inv.CommitmentID})
+		if t.Amount.IsZero() {
+			return t, false
+		}
+	case 7:
+		if t = g.pay(inv.Remaining); t.Amount.IsZero() {
+			return t, false
+		}
+	}
+	g.meant[t.TxHash] = meant{invoiceID: of}
+	g.mined = append(g.mined, t)
+	return t, true
+}
+
+// judge says whether the transfers of a block went where they must.
+func (g *game) judge(b settle.Block) {
+	invoices := make(map[string]invoice.Invoice)
+	var payments []invoice.Payment
+	for _, id := range g.made {
+		invoices[id] = g.invoice(id)
+		rows, err := g.db.store.PaymentsOfInvoices(g.t.Context(), []string{id})
+		g.must(err)
+		for _, row := range rows {
+			payments = append(payments, row.Payment)
+		}
+	}
+	for _, t := range b.Transfers {
+		m := g.meant[t.TxHash]
+		p, err := g.db.store.Payment(g.t.Context(), invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal))
+		g.must(err)
+		if m.seen {
+			if m.seenAs != "" && m.seenAs != p.InvoiceID {
+				g.wrong = append(g.wrong, fmt.Sprintf("mined again, %s moved from %q to %q", t.Amount, m.seenAs, p.InvoiceID))
+			}
+			continue
+		}
+		m.seen, m.seenAs = true, p.InvoiceID
+		g.meant[t.TxHash] = m
+		g.wrong = append(g.wrong, g.misplaced(t, p, m, invoices, payments)...)
+	}
+}
+
+// misplaced says what is wrong with where a new payment went.
+func (g *game) misplaced(t invoice.Transfer, p store.PaymentRow, m meant, invoices map[string]invoice.Invoice, payments []invoice.Payment) (wrong []string) {
+	waits := func(inv invoice.Invoice) bool {
+		covered, _ := inv.DueAt(p.Position, payments)
+		return inv.PayableAt(p.Position) && !covered
+	}
+	if m.invoiceID != "" && m.invoiceID != p.InvoiceID && waits(invoices[m.invoiceID]) {
+		wrong = append(wrong, fmt.Sprintf("%s was told for %s and went to %q by %q", t.Amount, m.invoiceID, p.InvoiceID, p.Method))
+	}
+	to, ok := invoices[p.InvoiceID]
+	if !ok || !t.Evidence.Calldata.IsZero() || to.Amount == t.Amount {
+		return wrong
+	}
+	toldFor := func(id string) bool {
+		for _, a := range g.told[id] {
+			if a == t.Amount {
+				return true
+			}
+		}
+		return false
+	}
+	for _, asks := range invoices {
+		if asks.Amount == t.Amount && waits(asks) && !(toldFor(to.ID) && waits(to)) {
+			wrong = append(wrong, fmt.Sprintf("%s asks for %s, which went to %s over %s by %q", asks.ID, t.Amount, to.ID, to.Amount, p.Method))
+		}
+	}
+	return wrong
+}
