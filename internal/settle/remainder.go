@@ -26,7 +26,7 @@ func (s *Service) saveAccounts(ctx context.Context, a *accounts, height uint64) 
 	var ids []string
 	for id := range a.changed {
 		inv := a.invoices[id]
-		if inv.Status == invoice.Open && (len(a.parts[id]) > 0 || !inv.Remaining.IsZero()) {
+		if len(a.parts[id]) > 0 || inv.Status == invoice.Open && !inv.Remaining.IsZero() {
 			ids = append(ids, id)
 		} else if inv.RemainingTransfer = (invoice.Amount{}); inv.Remaining.IsZero() {
 			a.put(inv)
@@ -39,12 +39,13 @@ func (s *Service) saveAccounts(ctx context.Context, a *accounts, height uint64) 
 	return a.save(ctx)
 }
 
-// recountParts finds out what remains of the open invoices that are out of
-// order, from all their payments.
+// recountParts finds out what remains of the invoices that are out of order,
+// from all their payments. A closed one has nothing left to pay now, but had
+// between its payments.
 func (a *accounts) recountParts(ctx context.Context) error {
 	var ids []string
 	for _, id := range slices.Sorted(maps.Keys(a.outOfOrder)) {
-		if a.outOfOrder[id] && a.invoices[id].Status == invoice.Open {
+		if a.outOfOrder[id] {
 			ids = append(ids, id)
 		}
 	}
@@ -59,13 +60,15 @@ func (a *accounts) recountParts(ctx context.Context) error {
 	}
 	for _, id := range ids {
 		inv := a.invoices[id]
-		inv.Remaining, a.parts[id] = inv.Remainder(of[id]), inv.Remainders(of[id])
+		if a.parts[id] = inv.Remainders(of[id]); inv.Status == invoice.Open {
+			inv.Remaining = inv.Remainder(of[id])
+		}
 		a.put(inv)
 	}
 	return nil
 }
 
-// tellRemainders records what parts left of open invoices, and sets the amounts
+// tellRemainders records what parts left of invoices, and sets the amounts
 // that are told for what remains. What was left earlier on the chain, and found
 // later, is never told; but a transfer between the parts may have paid it.
 func (s *Service) tellRemainders(ctx context.Context, a *accounts, ids []string, height uint64) error {
@@ -87,7 +90,7 @@ func (s *Service) tellRemainders(ctx context.Context, a *accounts, ids []string,
 			t := store.Told{Invoice: inv, Base: r, FromBlock: height, Remainder: true}
 			told[id][r] = invoice.Amount{}
 			left--
-			if r == inv.Remaining {
+			if r == inv.Remaining && inv.Status == invoice.Open {
 				wanted = append(wanted, t)
 			} else {
 				past = append(past, t)
