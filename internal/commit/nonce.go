@@ -72,8 +72,8 @@ func (w *Writer) prove(ctx context.Context, used uint64) error {
 	if waited >= needs {
 		return nil
 	}
-	return fmt.Errorf("%w: %d by the word of one node, which does not follow from the transactions of this service; %d nodes say otherwise; believed after %s",
-		errDoubt, used, differ, needs-waited)
+	return fmt.Errorf("%w: %d by the word of one node, which does not follow from the transactions of this service; %d nodes say otherwise; believed once it stays so for %s",
+		errDoubt, used, differ, needs)
 }
 
 // ask returns how many nodes say that so many nonces are used, and how many say

@@ -87,22 +87,21 @@ func TestServe(t *testing.T) {
 		})
 		return c
 	}
+	// The operator's key is the service's alone once it runs, so its tokens move
+	// before that.
+	customer := w.newWallet("")
+	if _, err := chainWorld.merchant().send(ctx, customer.address, units(t, "1000000000000000000"), nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	chainWorld.payer().mustTransfer(t, customer.address.Hex(), "100000000", nil)
 	c := serve()
 	if a := w.post(w.body("merchantId", `"stranger"`, "chainKey", `"testnet"`)); decoded[client.Problem](t, a, http.StatusBadRequest).Field != "merchantId" {
 		t.Errorf("a merchant that is not configured: %s", a.body)
 	}
-	// The operator pays as well, and chooses his nonces beside the service:
-	// the service must have none under way meanwhile.
 	transferred, recorded := w.create(w.draft("4900000")), w.create(w.draft("7000000"))
-	customer := w.newWallet("")
-	bank := chainWorld.merchant()
-	if _, err := bank.send(ctx, customer.address, units(t, "1000000000000000000"), nil, nil); err != nil {
-		t.Fatal(err)
-	}
 	for _, made := range []client.CreateInvoiceResponse{transferred, recorded} {
 		w.awaitCommitment(customer, made, contracts.StatusOpen)
 	}
-	chainWorld.payer().mustTransfer(t, customer.address.Hex(), "100000000", nil)
 	if err := customer.approve(ctx); err != nil {
 		t.Fatal(err)
 	}
