@@ -130,8 +130,10 @@ func (w *workbook) mustWait(t invoice.Transfer, candidates []invoice.Candidate, 
 		return rivals && !bound
 	case invoice.RuleBare:
 		return !bound
+	case invoice.RuleRemainder, invoice.RuleTolerance:
+		return true
 	}
-	return true
+	return true // no rule fits, as far as the chain is known
 }
 
 // saveWaiting marks those of the payments that wait, and no other.

@@ -72,7 +72,9 @@ func newStory(r *rand.Rand) story {
 		if len(s.terms) > 0 && r.IntN(6) == 0 {
 			t.amount = s.terms[0].transfer // what another's payer was told
 		}
-		for t.transfer = t.amount + 1 + uint64(r.IntN(60)); taken[t.transfer]; t.transfer++ {
+		t.transfer = t.amount + 1 + uint64(r.IntN(60))
+		for taken[t.transfer] {
+			t.transfer++
 		}
 		taken[t.transfer] = true
 		s.terms = append(s.terms, t)

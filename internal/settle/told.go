@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"io"
 	"math/big"
 	mathrand "math/rand/v2"
 	"slices"
@@ -66,8 +67,8 @@ func (s *Service) chooseAmounts(ctx context.Context, tx *store.Tx, bases []store
 		if try >= blindTries+knowingTries || s.suffixes.isExhausted(base) {
 			continue
 		}
-		known := false
-		if tried[i], known = s.suffixes.next(base); !known && try < blindTries {
+		next, known := s.suffixes.next(base)
+		if tried[i] = next; !known && try < blindTries {
 			n, err := rand.Int(s.Rand, big.NewInt(invoice.MaxSuffix))
 			if err != nil {
 				return nil, err
@@ -131,10 +132,11 @@ func (s *Service) chooseFree(ctx context.Context, tx *store.Tx, base store.Amoun
 		return invoice.Amount{}, nil
 	}
 	var seed [32]byte
-	if _, err := s.Rand.Read(seed[:]); err != nil {
+	if _, err := io.ReadFull(s.Rand, seed[:]); err != nil {
 		return invoice.Amount{}, err
 	}
-	mathrand.New(mathrand.NewChaCha8(seed)).Shuffle(len(choices), func(i, j int) { choices[i], choices[j] = choices[j], choices[i] })
+	random := mathrand.New(mathrand.NewChaCha8(seed)) //nolint:gosec // a seeded ChaCha8 is as random as its seed, which s.Rand gave
+	random.Shuffle(len(choices), func(i, j int) { choices[i], choices[j] = choices[j], choices[i] })
 	slices.SortStableFunc(choices, func(a, b choice) int { return cmp.Compare(b.until, a.until) })
 	best := len(choices) - 1
 	s.suffixes.keep(base, choices[:best])

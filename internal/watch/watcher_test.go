@@ -162,7 +162,7 @@ func TestReorg(t *testing.T) {
 	f.chain.Mine()
 	f.catchUp(t)
 	f.expect(t, 6, 3, 2, 0, 0)
-	if f.ledger.events[settle.RegistryEvent{Registry: invoice.Address(registry), Kind: settle.RegistryOpened, CommitmentID: id1}] != 1 {
+	if f.ledger.events[settle.RegistryEvent{Registry: registry, Kind: settle.RegistryOpened, CommitmentID: id1}] != 1 {
 		t.Errorf("registry events are %v", f.ledger.events)
 	}
 
