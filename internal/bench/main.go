@@ -147,6 +147,7 @@ func (b *bench) parts(only string) ([]part, error) {
 		{"singles", "chain", b.measureSingles},
 		{"million", "chain", b.measureMillion},
 		{"dust", "chain", b.measureDust},
+		{"price", "service", b.measurePrice},
 		{"deliveries", "deliver", b.measureDeliver},
 		{"hole", "deliver", b.measureHole},
 		{"dead", "deliver", b.measureDead},
