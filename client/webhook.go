@@ -27,14 +27,29 @@ func (c *Client) Webhook(ctx context.Context, merchantID string) (Webhook, error
 	return answer.Webhook, ofMerchant(err, merchantID, answer.Webhook)
 }
 
+// WebhookOption changes a request to set a webhook.
+type WebhookOption func(*PutWebhookRequest)
+
+// OptionalEvents replaces the optional types of events that the webhook is sent,
+// such as [EventPaymentUnattributed]. Without arguments it removes all of them.
+func OptionalEvents(types ...EventType) WebhookOption {
+	types = append([]EventType{}, types...) // null is not an array
+	return func(r *PutWebhookRequest) { r.OptionalEvents = &types }
+}
+
 // PutWebhook sets where a merchant's events go. The first time, the service
 // makes the secret that signs them and tells it, which it does not do again:
-// later, the secret is empty. The error's code is [CodeInvalidField] when the
-// URL cannot be used, [CodeConfiguredEndpoint] when the service's
-// configuration has the endpoint, and [CodeNoMasterKey] when the service cannot
-// keep secrets.
-func (c *Client) PutWebhook(ctx context.Context, merchantID, target string) (w Webhook, secret string, err error) {
-	body, err := json.Marshal(PutWebhookRequest{URL: target})
+// later, the secret is empty. Without the option [OptionalEvents], the optional
+// types stay as they are. The error's code is [CodeInvalidField] when the URL
+// cannot be used or a type is not optional, [CodeConfiguredEndpoint] when the
+// service's configuration has the endpoint, and [CodeNoMasterKey] when the
+// service cannot keep secrets.
+func (c *Client) PutWebhook(ctx context.Context, merchantID, target string, options ...WebhookOption) (w Webhook, secret string, err error) {
+	r := PutWebhookRequest{URL: target}
+	for _, option := range options {
+		option(&r)
+	}
+	body, err := json.Marshal(r)
 	if err != nil {
 		return w, "", fmt.Errorf("client: encode the request: %w", err)
 	}

@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"testing"
 
@@ -12,7 +13,7 @@ import (
 
 func TestWebhook(t *testing.T) {
 	const secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
-	hook := client.Webhook{MerchantID: "acme", URL: "https://acme.example/", Health: client.HealthOK, Secrets: []client.WebhookSecret{{Version: 1, State: "active", CreatedAt: 1}}}
+	hook := client.Webhook{MerchantID: "acme", URL: "https://acme.example/", Health: client.HealthOK, OptionalEvents: []client.EventType{}, Secrets: []client.WebhookSecret{{Version: 1, State: "active", CreatedAt: 1}}}
 	ping := client.Attempt{Number: 1, StartedAt: 1, DurationMs: 2, StatusCode: 500, Error: "answered 500, expected 2xx"}
 	var seen []string
 	created := true
@@ -74,5 +75,26 @@ func TestWebhook(t *testing.T) {
 	var refused *client.Error
 	if err := c.DropWebhookSecret(t.Context(), "acme"); !errors.As(err, &refused) || refused.Code != client.CodeNoStagedSecret {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestPutWebhookOptionalEvents(t *testing.T) {
+	for want, options := range map[string][]client.WebhookOption{
+		`{"url":"https://acme.example/"}`:                                           nil,
+		`{"url":"https://acme.example/","optionalEvents":[]}`:                       {client.OptionalEvents()},
+		`{"url":"https://acme.example/","optionalEvents":["payment.unattributed"]}`: {client.OptionalEvents(client.EventPaymentUnattributed)},
+	} {
+		hook := client.Webhook{MerchantID: "acme", URL: "https://acme.example/", Health: client.HealthOK, Secrets: []client.WebhookSecret{},
+			OptionalEvents: []client.EventType{client.EventPaymentUnattributed}}
+		c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			if got, err := io.ReadAll(r.Body); string(got) != want || err != nil {
+				t.Errorf("sent %s, %v; want %s", got, err, want)
+			}
+			answer(t, w, http.StatusOK, "application/json", client.WebhookResponse{Webhook: hook})
+		})
+		w, _, err := c.PutWebhook(t.Context(), "acme", "https://acme.example/", options...)
+		if diff := cmp.Diff(hook, w); diff != "" || err != nil {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
 	}
 }

@@ -104,7 +104,7 @@ type Events interface {
 // says what the errors are.
 type Endpoints interface {
 	View(ctx context.Context, merchantID string) (endpoint.View, error)
-	Put(ctx context.Context, merchantID, url string) (v endpoint.View, secret string, err error)
+	Put(ctx context.Context, merchantID, url string, optional []invoice.EventType) (v endpoint.View, secret string, err error)
 	PingMerchant(ctx context.Context, merchantID string) (store.Attempt, error)
 	Stage(ctx context.Context, merchantID string) (v endpoint.View, secret string, err error)
 	Promote(ctx context.Context, merchantID string) (endpoint.View, error)

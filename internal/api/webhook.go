@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 
@@ -52,10 +53,11 @@ func (a *API) putWebhook(w http.ResponseWriter, r *http.Request) error {
 		return badJSON(err)
 	}
 	var url string
-	if err := text(o, "", "url", &url, asIs); err != nil {
+	var optional []invoice.EventType
+	if err := cmp.Or(text(o, "", "url", &url, asIs), eventTypes(o, "optionalEvents", &optional)); err != nil {
 		return err
 	}
-	v, secret, err := a.endpoints.Put(r.Context(), id, url)
+	v, secret, err := a.endpoints.Put(r.Context(), id, url, optional)
 	switch {
 	case err != nil:
 		return fmt.Errorf("set endpoint: %w", err)
@@ -64,6 +66,29 @@ func (a *API) putWebhook(w http.ResponseWriter, r *http.Request) error {
 	default:
 		a.writeJSON(w, r, http.StatusCreated, wire.WebhookSecretResponse{Webhook: fromView(v), Secret: secret})
 	}
+	return nil
+}
+
+// eventTypes reads an array of types of events and leaves dst as it is when the
+// array is absent. Which types are allowed is not checked.
+func eventTypes(o object, name string, dst *[]invoice.EventType) error {
+	v, ok := o[name]
+	if !ok {
+		return nil
+	}
+	array, ok := v.([]any)
+	if !ok {
+		return wrong(name, "must be an array; it is %s", kind(v))
+	}
+	types := make([]invoice.EventType, len(array))
+	for i, element := range array {
+		typ, ok := element.(string)
+		if !ok {
+			return wrong(fmt.Sprintf("%s[%d]", name, i), "must be a string; it is %s", kind(element))
+		}
+		types[i] = invoice.EventType(typ)
+	}
+	*dst = types
 	return nil
 }
 
@@ -130,7 +155,11 @@ var healths = map[store.BreakerState]wire.WebhookHealth{
 func fromView(v endpoint.View) wire.Webhook {
 	w := wire.Webhook{
 		MerchantID: v.MerchantID, URL: v.URL, Configured: v.Configured, ChangedAt: v.ChangedAt,
-		Health: healths[v.Breaker.State], Secrets: make([]wire.WebhookSecret, len(v.Secrets)),
+		OptionalEvents: make([]wire.EventType, len(v.Optional)),
+		Health:         healths[v.Breaker.State], Secrets: make([]wire.WebhookSecret, len(v.Secrets)),
+	}
+	for i, typ := range v.Optional {
+		w.OptionalEvents[i] = wire.EventType(typ)
 	}
 	if v.Breaker.State != store.BreakerClosed {
 		w.PausedUntil = v.Breaker.UntilMS / 1000

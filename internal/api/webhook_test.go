@@ -29,6 +29,7 @@ func (h hooks) View(ctx context.Context, id string) (endpoint.View, error) {
 	v := endpoint.View{MerchantID: id, URL: "https://" + id + ".example/", Breaker: store.Breaker{State: store.BreakerClosed}}
 	switch id {
 	case "acme":
+		v.Optional = []invoice.EventType{invoice.EventUnattributed}
 		v.ChangedAt, v.Breaker = now, store.Breaker{State: store.BreakerOpen, UntilMS: (now+30)*1000 + 999}
 		v.Secrets = []store.SecretRow{
 			{Version: 3, State: store.SecretStaged, CreatedAt: now, Sealed: []byte("sealed"), KeyID: "key"}, {Version: 2, State: store.SecretActive, CreatedAt: now - 1},
@@ -51,9 +52,9 @@ func (h hooks) may(ctx context.Context, id string) (endpoint.View, error) {
 	return v, err
 }
 
-func (h hooks) Put(ctx context.Context, id, url string) (endpoint.View, string, error) {
+func (h hooks) Put(ctx context.Context, id, url string, optional []invoice.EventType) (endpoint.View, string, error) {
 	if id == "new" {
-		return endpoint.View{MerchantID: id, URL: url, Breaker: store.Breaker{State: store.BreakerClosed}}, madeSecret, h.trouble(ctx)
+		return endpoint.View{MerchantID: id, URL: url, Optional: optional, Breaker: store.Breaker{State: store.BreakerClosed}}, madeSecret, h.trouble(ctx)
 	}
 	if url == "http://10.0.0.1/" {
 		return endpoint.View{}, "", &invoice.FieldError{Field: "url", Detail: "cannot be used"}
@@ -61,8 +62,16 @@ func (h hooks) Put(ctx context.Context, id, url string) (endpoint.View, string, 
 	if id == "keyless" {
 		return endpoint.View{}, "", endpoint.ErrNoMasterKey
 	}
+	for i, typ := range optional {
+		if typ != invoice.EventUnattributed {
+			return endpoint.View{}, "", &invoice.FieldError{Field: fmt.Sprintf("optionalEvents[%d]", i), Detail: "must be payment.unattributed"}
+		}
+	}
 	v, err := h.may(ctx, id)
 	v.URL = url
+	if optional != nil {
+		v.Optional = optional
+	}
 	return v, "", err
 }
 
@@ -99,6 +108,7 @@ func (h hooks) Unstage(ctx context.Context, id string) error {
 
 var acme = wire.Webhook{
 	MerchantID: "acme", URL: "https://acme.example/", ChangedAt: now, Health: wire.HealthPaused, PausedUntil: now + 30,
+	OptionalEvents: []wire.EventType{wire.EventPaymentUnattributed},
 	Secrets: []wire.WebhookSecret{
 		{Version: 3, State: "staged", CreatedAt: now}, {Version: 2, State: "active", CreatedAt: now - 1}, {Version: 1, State: "retiring", CreatedAt: now - 2, ValidUntil: now + 60},
 	},
@@ -112,7 +122,7 @@ func TestWebhook(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	gone := decode[wire.WebhookResponse](t, do(h, "GET", "/api/merchants/bean/webhook", ""), http.StatusOK).Webhook
-	if diff := cmp.Diff(wire.Webhook{MerchantID: "bean", URL: "https://bean.example/", Configured: true, Health: wire.HealthGone, PausedUntil: now + 3600, Secrets: []wire.WebhookSecret{}}, gone); diff != "" {
+	if diff := cmp.Diff(wire.Webhook{MerchantID: "bean", URL: "https://bean.example/", Configured: true, Health: wire.HealthGone, PausedUntil: now + 3600, OptionalEvents: []wire.EventType{}, Secrets: []wire.WebhookSecret{}}, gone); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 
@@ -122,7 +132,7 @@ func TestWebhook(t *testing.T) {
 	}
 	created := decode[wire.WebhookSecretResponse](t, do(h, "PUT", "/api/merchants/new/webhook", `{"url":"https://new.example/"}`), http.StatusCreated)
 	if diff := cmp.Diff(wire.WebhookSecretResponse{Secret: madeSecret, Webhook: wire.Webhook{
-		MerchantID: "new", URL: "https://new.example/", Health: wire.HealthOK, Secrets: []wire.WebhookSecret{},
+		MerchantID: "new", URL: "https://new.example/", Health: wire.HealthOK, OptionalEvents: []wire.EventType{}, Secrets: []wire.WebhookSecret{},
 	}}, created); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -139,6 +149,30 @@ func TestWebhook(t *testing.T) {
 	ping := decode[wire.PingResponse](t, do(h, "POST", path+"/ping", ""), http.StatusOK).Ping
 	if diff := cmp.Diff(wire.Attempt{Number: 1, StartedAt: now, DurationMs: 7, StatusCode: 500, Error: "answered 500, expected 2xx", Excerpt: "no"}, ping); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestWebhookOptionalEvents(t *testing.T) {
+	h := newAPI(t, new(backend))
+	const path = "/api/merchants/acme/webhook"
+	asks := []wire.EventType{wire.EventPaymentUnattributed}
+	for body, want := range map[string][]wire.EventType{
+		`{"url":"https://acme.example/"}`:                                           asks, // kept
+		`{"url":"https://acme.example/","optionalEvents":[]}`:                       {},
+		`{"url":"https://acme.example/","optionalEvents":["payment.unattributed"]}`: asks,
+	} {
+		put := decode[wire.WebhookResponse](t, do(h, "PUT", path, body), http.StatusOK).Webhook
+		if diff := cmp.Diff(want, put.OptionalEvents); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", body, diff)
+		}
+	}
+	for value, field := range map[string]string{
+		`null`: "optionalEvents", `"payment.unattributed"`: "optionalEvents", `{}`: "optionalEvents",
+		`["payment.lost"]`: "optionalEvents[0]", `["invoice.paid"]`: "optionalEvents[0]", `[""]`: "optionalEvents[0]",
+		`[null]`: "optionalEvents[0]", `["payment.unattributed", 5]`: "optionalEvents[1]", `["payment.unattributed", "payment.lost"]`: "optionalEvents[1]",
+	} {
+		body := `{"url":"https://acme.example/","optionalEvents":` + value + `}`
+		wantProblem(t, do(h, "PUT", path, body), http.StatusBadRequest, "invalid_field", field)
 	}
 }
 

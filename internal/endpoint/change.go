@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"slices"
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
@@ -19,9 +20,10 @@ const MaxURL = 2048
 type View struct {
 	MerchantID string
 	URL        string
-	Configured bool              // it stands in the configuration
-	ChangedAt  int64             // Unix seconds; 0 when it stands there
-	Secrets    []store.SecretRow // the newest first, those that sign no longer left out; none when it stands there
+	Configured bool                // it stands in the configuration
+	ChangedAt  int64               // Unix seconds; 0 when it stands there
+	Optional   []invoice.EventType // optional types of events that it is sent
+	Secrets    []store.SecretRow   // the newest first, those that sign no longer left out; none when it stands there
 	Breaker    store.Breaker
 }
 
@@ -51,15 +53,17 @@ func (d *Directory) View(ctx context.Context, merchantID string) (View, error) {
 	default:
 		return v, ErrNone
 	}
+	v.Optional = d.OptionalEvents(merchantID, row.Optional)
 	breakers, err := d.Store.Breakers(ctx, []string{merchantID})
 	v.Breaker = breakers[merchantID]
 	return v, err
 }
 
-// Put sets a merchant's endpoint. The first time, it makes a secret and returns
-// it, which it never does again. Errors are ErrNone, ErrConfigured,
-// ErrNoMasterKey, and *invoice.FieldError for the URL.
-func (d *Directory) Put(ctx context.Context, merchantID, target string) (v View, secret string, err error) {
+// Put sets a merchant's endpoint and the optional types of events that it is
+// sent; nil keeps those that are set. The first time, it makes a secret and
+// returns it, which it never does again. Errors are ErrNone, ErrConfigured,
+// ErrNoMasterKey, and *invoice.FieldError for the URL and the types.
+func (d *Directory) Put(ctx context.Context, merchantID, target string, optional []invoice.EventType) (v View, secret string, err error) {
 	switch {
 	case !d.Known(merchantID):
 		return v, "", ErrNone
@@ -71,11 +75,15 @@ func (d *Directory) Put(ctx context.Context, merchantID, target string) (v View,
 	if err := d.check(target); err != nil {
 		return v, "", &invoice.FieldError{Field: "url", Detail: err.Error()}
 	}
+	if err := checkOptional(optional); err != nil {
+		return v, "", err
+	}
 	secret, seal, err := d.newSecret(merchantID)
 	if err != nil {
 		return v, "", err
 	}
-	first, err := d.Store.PutEndpoint(ctx, merchantID, target, d.Now().Unix(), seal)
+	row := store.EndpointRow{MerchantID: merchantID, URL: target, Optional: optional, ChangedAt: d.Now().Unix()}
+	first, err := d.Store.PutEndpoint(ctx, row, seal)
 	if err != nil {
 		return v, "", err
 	}
@@ -90,6 +98,16 @@ func (d *Directory) Put(ctx context.Context, merchantID, target string) (v View,
 	}
 	v, err = d.View(ctx, merchantID)
 	return v, secret, err
+}
+
+// checkOptional refuses types of events that are not optional ones.
+func checkOptional(types []invoice.EventType) error {
+	for i, typ := range types {
+		if !slices.Contains(invoice.OptionalEventTypes, typ) {
+			return &invoice.FieldError{Field: fmt.Sprintf("optionalEvents[%d]", i), Detail: fmt.Sprintf("must be %s", invoice.EventUnattributed)}
+		}
+	}
+	return nil
 }
 
 // check refuses a URL that no event can be posted to. What a name stands for is

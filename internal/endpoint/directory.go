@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/deliver"
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/vault"
 )
@@ -53,7 +54,7 @@ const Retiring = 24 * time.Hour
 type Store interface {
 	Endpoints(ctx context.Context, merchantIDs []string) (map[string]store.EndpointRow, error)
 	EndpointOwners(ctx context.Context) ([]string, error)
-	PutEndpoint(ctx context.Context, merchantID, url string, now int64, seal store.Seal) (first bool, err error)
+	PutEndpoint(ctx context.Context, e store.EndpointRow, seal store.Seal) (first bool, err error)
 	StageSecret(ctx context.Context, merchantID string, now int64, seal store.Seal) (version int64, err error)
 	PromoteSecret(ctx context.Context, staged store.SecretRow, url string, validUntil int64) error
 	DropStagedSecret(ctx context.Context, merchantID string) error
@@ -61,8 +62,8 @@ type Store interface {
 	Breakers(ctx context.Context, merchantIDs []string) (map[string]store.Breaker, error)
 }
 
-// Config says what a directory is made of. All but Fallback and Vault must be
-// set.
+// Config says what a directory is made of. All but Fallback, Optional and Vault
+// must be set.
 type Config struct {
 	Store Store
 	// Configured are the endpoints that stand in the configuration, by
@@ -71,6 +72,9 @@ type Config struct {
 	// Fallback is the endpoint of merchants that have no other. It has no URL
 	// when there is none.
 	Fallback deliver.Endpoint
+	// Optional are the optional types of events that the merchants ask for in the
+	// configuration.
+	Optional map[string][]invoice.EventType
 	// Known reports whether there is such a merchant.
 	Known func(merchantID string) bool
 	Vault *vault.Vault // nil without a master key: then no endpoint can be set
@@ -122,6 +126,18 @@ func (d *Directory) Owns(merchantID string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.owners[merchantID]
+}
+
+// OptionalEvents returns the optional types of events that a merchant is sent:
+// those in the configuration and, unless the configuration has its endpoint
+// too, those set with the endpoint through the API.
+func (d *Directory) OptionalEvents(merchantID string, set []invoice.EventType) []invoice.EventType {
+	all := slices.Clone(d.Optional[merchantID])
+	if d.Configured[merchantID].URL == "" {
+		all = append(all, set...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // Endpoints returns those of the merchants that have an endpoint, with it as

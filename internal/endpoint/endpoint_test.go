@@ -121,12 +121,12 @@ func TestRotation(t *testing.T) {
 		if _, err := w.View(t.Context(), id); !errors.Is(err, endpoint.ErrNone) || w.Owns(id) {
 			t.Fatalf("before anything: %v", err)
 		}
-		v, first, err := w.Put(t.Context(), id, "https://cafe.example/a")
+		v, first, err := w.Put(t.Context(), id, "https://cafe.example/a", nil)
 		if err != nil || !strings.HasPrefix(first, "whsec_") || v.URL != "https://cafe.example/a" || v.ChangedAt != start || v.Configured || !w.Owns(id) {
 			t.Fatalf("put: %+v, %q, %v", v, first, err)
 		}
 		want("put", "https://cafe.example/a", first)
-		v, again, err := w.Put(t.Context(), id, "https://cafe.example/b")
+		v, again, err := w.Put(t.Context(), id, "https://cafe.example/b", nil)
 		if err != nil || again != "" || !slices.Equal(states(v), []store.SecretState{store.SecretActive}) {
 			t.Fatalf("put again: %+v, %q, %v", v, again, err)
 		}
@@ -187,7 +187,7 @@ func TestRotation(t *testing.T) {
 // then another staged, which has the same version.
 func TestPromoteOfAnother(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		_, first, err := w.Put(t.Context(), "cafe", "https://cafe.example/")
+		_, first, err := w.Put(t.Context(), "cafe", "https://cafe.example/", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -228,7 +228,7 @@ func TestPromoteOfAnother(t *testing.T) {
 // TestPromoteAfterPut has another URL be set while the old one is pinged.
 func TestPromoteAfterPut(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		_, first, err := w.Put(t.Context(), "cafe", "https://cafe.example/old")
+		_, first, err := w.Put(t.Context(), "cafe", "https://cafe.example/old", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -237,7 +237,7 @@ func TestPromoteAfterPut(t *testing.T) {
 			t.Fatal(err)
 		}
 		put := func(ctx context.Context, to deliver.Endpoint, _ string, _ []byte) store.Attempt {
-			if _, _, err := w.Put(ctx, "cafe", "https://cafe.example/new"); err != nil {
+			if _, _, err := w.Put(ctx, "cafe", "https://cafe.example/new", nil); err != nil {
 				t.Error(err)
 			}
 			w.pings = append(w.pings, ping{to: to})
@@ -288,7 +288,7 @@ func TestPing(t *testing.T) {
 func TestWhose(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		all := func(id string) map[string]error {
-			_, _, put := w.Put(t.Context(), id, "https://cafe.example/")
+			_, _, put := w.Put(t.Context(), id, "https://cafe.example/", nil)
 			_, _, stage := w.Stage(t.Context(), id)
 			_, promote := w.Promote(t.Context(), id)
 			return map[string]error{"put": put, "stage": stage, "promote": promote, "unstage": w.Unstage(t.Context(), id)}
@@ -337,11 +337,52 @@ func TestFallback(t *testing.T) {
 		if _, _, err := w.Stage(t.Context(), "cafe"); !errors.Is(err, endpoint.ErrConfigured) {
 			t.Errorf("stage for the fallback: %v", err)
 		}
-		if _, _, err := w.Put(t.Context(), "cafe", "https://cafe.example/"); err != nil {
+		if _, _, err := w.Put(t.Context(), "cafe", "https://cafe.example/", nil); err != nil {
 			t.Fatal(err)
 		}
 		if got := w.signing(t, "cafe"); got.URL != "https://cafe.example/" {
 			t.Errorf("the merchant's own is %+v", got)
+		}
+	})
+}
+
+func TestOptionalEvents(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		asks := []invoice.EventType{invoice.EventUnattributed}
+		put := func(what, id string, set, want []invoice.EventType) {
+			t.Helper()
+			v, _, err := w.Put(t.Context(), id, "https://"+id+".example/", set)
+			if err != nil || !slices.Equal(v.Optional, want) {
+				t.Errorf("%s: %v, %v; want %v", what, v.Optional, err, want)
+			}
+			if v, err = w.View(t.Context(), id); err != nil || !slices.Equal(v.Optional, want) {
+				t.Errorf("%s, then read: %v, %v; want %v", what, v.Optional, err, want)
+			}
+		}
+		put("left out", "cafe", nil, nil)
+		put("set", "cafe", append(asks, asks...), asks)
+		put("left out later", "cafe", nil, asks)
+		put("none", "cafe", []invoice.EventType{}, nil)
+		put("set again", "cafe", asks, asks)
+
+		var wrong *invoice.FieldError
+		if _, _, err := w.Put(t.Context(), "cafe", "https://other.example/", []invoice.EventType{invoice.EventUnattributed, invoice.EventPaid}); !errors.As(err, &wrong) || wrong.Field != "optionalEvents[1]" {
+			t.Errorf("one that is not optional: %v", err)
+		}
+		if v, err := w.View(t.Context(), "cafe"); err != nil || v.URL != "https://cafe.example/" || !slices.Equal(v.Optional, asks) {
+			t.Errorf("the refused change was made: %+v, %v", v, err)
+		}
+
+		// The operator has it in the configuration: the merchant cannot do without.
+		w.Optional = map[string][]invoice.EventType{"bar": asks, "shop": asks}
+		put("configured", "bar", []invoice.EventType{}, asks)
+		if v, err := w.View(t.Context(), "shop"); err != nil || !slices.Equal(v.Optional, asks) {
+			t.Errorf("the configured endpoint is sent %v, %v", v.Optional, err)
+		}
+		// Once the configuration has the endpoint, its settings alone count.
+		w.Configured["cafe"] = configured
+		if v, err := w.View(t.Context(), "cafe"); err != nil || len(v.Optional) != 0 || len(w.OptionalEvents("cafe", asks)) != 0 {
+			t.Errorf("an endpoint that the configuration has now is sent %v, %v", v.Optional, err)
 		}
 	})
 }
@@ -358,7 +399,7 @@ func TestURLs(t *testing.T) {
 			"https://127.0.0.1/": "not on the public internet", "https://[::1]/": "not on the public internet", "http://169.254.169.254/": "not on the public internet",
 			"https://[::ffff:127.0.0.1]/": "not on the public internet", "https://[fe80::1%25eth0]/": "not on the public internet",
 		} {
-			_, _, err := w.Put(t.Context(), "cafe", url)
+			_, _, err := w.Put(t.Context(), "cafe", url, nil)
 			var wrong *invoice.FieldError
 			switch {
 			case want == "" && err != nil:
@@ -378,7 +419,7 @@ func TestMasterKeys(t *testing.T) {
 		if err := w.open(t, withVault(vault.New(old))); err != nil {
 			t.Fatal(err)
 		}
-		_, secret, err := w.Put(t.Context(), "cafe", "https://cafe.example/")
+		_, secret, err := w.Put(t.Context(), "cafe", "https://cafe.example/", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -422,7 +463,7 @@ func TestReseal(t *testing.T) {
 		}
 		const merchants = endpoint.ResealBatch + 3
 		for i := range merchants {
-			if _, _, err := w.Put(t.Context(), "m"+strings.Repeat("x", i%60)+string(rune('a'+i/60)), "https://m.example/"); err != nil {
+			if _, _, err := w.Put(t.Context(), "m"+strings.Repeat("x", i%60)+string(rune('a'+i/60)), "https://m.example/", nil); err != nil {
 				t.Fatal(err)
 			}
 		}

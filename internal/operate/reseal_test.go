@@ -40,7 +40,7 @@ func TestReseal(t *testing.T) {
 	}
 	for _, url := range []string{storetest.SQLite(t), storetest.Postgres(t)} {
 		db := storetest.Open(t, url)
-		_, err := db.PutEndpoint(t.Context(), "cafe", "https://cafe.example/", 1, func(version int64) ([]byte, string, error) {
+		_, err := db.PutEndpoint(t.Context(), store.EndpointRow{MerchantID: "cafe", URL: "https://cafe.example/", ChangedAt: 1}, func(version int64) ([]byte, string, error) {
 			s := vault.New(old).Seal("cafe", version, "whsec_cafe")
 			return s.Data, s.KeyID, nil
 		})

@@ -1,8 +1,6 @@
 package server
 
 import (
-	"slices"
-
 	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
@@ -17,8 +15,8 @@ type Merchants struct {
 	// Tolerances are how much less than the amount the merchants accept; those
 	// that are not in it accept nothing less.
 	Tolerances map[string]invoice.Tolerance
-	// Optional are the events beside the five of the interface that the merchants
-	// ask for.
+	// Optional are the optional types of events that the configuration says the
+	// merchants ask for.
 	Optional  map[string][]invoice.EventType
 	AcceptAll bool
 	Fallback  deliver.Endpoint
@@ -33,11 +31,6 @@ func (m Merchants) Known(merchantID string) bool {
 // Tolerance is how much less than the amount of its invoices the merchant
 // accepts.
 func (m Merchants) Tolerance(merchantID string) invoice.Tolerance { return m.Tolerances[merchantID] }
-
-// AsksFor reports whether the merchant asks for an optional type of event.
-func (m Merchants) AsksFor(merchantID string, typ invoice.EventType) bool {
-	return slices.Contains(m.Optional[merchantID], typ)
-}
 
 // directory is what settle knows of merchants.
 type directory struct {

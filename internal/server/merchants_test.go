@@ -7,13 +7,14 @@ import (
 	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 func TestMerchants(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t))
 	seal := func(int64) ([]byte, string, error) { return []byte("x"), "key", nil }
-	if _, err := db.PutEndpoint(t.Context(), "owner", "https://owner.example/", 1, seal); err != nil {
+	if _, err := db.PutEndpoint(t.Context(), store.EndpointRow{MerchantID: "owner", URL: "https://owner.example/", ChangedAt: 1}, seal); err != nil {
 		t.Fatal(err)
 	}
 	hooks, err := endpoint.Open(t.Context(), endpoint.Config{Store: sealless{db}})

@@ -34,6 +34,13 @@ var testToken = invoice.Address{0xc0}
 // read it.
 func scripted(t *testing.T, key string, id uint64) (Chain, *chaintest.Node) {
 	t.Helper()
+	config, _, node := scriptedChain(t, key, id)
+	return config, node
+}
+
+// scriptedChain also returns the chain, for tests that mine.
+func scriptedChain(t *testing.T, key string, id uint64) (Chain, *chaintest.Chain, *chaintest.Node) {
+	t.Helper()
 	c := chaintest.New(id)
 	c.Token(testToken, 6)
 	c.MineEmpty(3)
@@ -41,7 +48,7 @@ func scripted(t *testing.T, key string, id uint64) (Chain, *chaintest.Node) {
 	return Chain{PollInterval: 5 * time.Millisecond, Chain: chain.Chain{
 		Key: key, ID: id, RPC: []string{node.URL}, Finality: chain.Finality{Depth: 1},
 		Tokens: []chain.Token{{Currency: chain.USDC, Address: testToken, Decimals: 6}},
-	}}, node
+	}}, c, node
 }
 
 // logBuffer keeps a log for a test to read meanwhile.

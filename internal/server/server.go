@@ -186,7 +186,7 @@ func (s *Server) assemble(ctx context.Context) error {
 		keys = append(keys, c.Key)
 	}
 	s.settle = settle.New(settle.Config{
-		Store: s.store, Chains: s.networks(), Merchants: directory{s.Merchants, s.hooks}, Optional: s.Merchants.AsksFor, Now: s.Now, Schedule: s.clock.Now, Rand: s.Rand,
+		Store: s.store, Chains: s.networks(), Merchants: directory{s.Merchants, s.hooks}, Optional: s.hooks.OptionalEvents, Now: s.Now, Schedule: s.clock.Now, Rand: s.Rand,
 		Signals: settle.Signals{
 			Deliveries: func() { poke(s.due) },
 			Intents: func(key string) {
@@ -225,7 +225,7 @@ func (s *Server) assembleDelivery(ctx context.Context) (err error) {
 		Limits: deliver.LimitsFor(s.budget.Webhooks - s.budget.IdleWebhooks),
 	}
 	s.hooks, err = endpoint.Open(ctx, endpoint.Config{
-		Store: clockedStore{s.store, s.clock}, Configured: s.Merchants.Endpoints, Fallback: s.Merchants.Fallback, Known: s.Merchants.Known,
+		Store: clockedStore{s.store, s.clock}, Configured: s.Merchants.Endpoints, Fallback: s.Merchants.Fallback, Optional: s.Merchants.Optional, Known: s.Merchants.Known,
 		Vault: s.Vault, Guard: guard, Ping: s.worker.Ping, Changed: func() { poke(s.due) }, Now: s.Now, Rand: s.Rand, Logger: s.Logger,
 	})
 	if err != nil {

@@ -54,9 +54,9 @@ type Config struct {
 	Store     *store.Store
 	Chains    []chain.Chain
 	Merchants Merchants
-	// Optional reports whether a merchant asks for an optional type of event. It
-	// may be nil: then none does.
-	Optional func(merchantID string, typ invoice.EventType) bool
+	// Optional returns the optional types of events that a merchant is sent, given
+	// those that are stored with its endpoint. It may be nil: then none is sent any.
+	Optional func(merchantID string, stored []invoice.EventType) []invoice.EventType
 	Signals  Signals
 	Now      func() time.Time
 	// Schedule is the time by which deliveries are scheduled; nil is Now.

@@ -2,6 +2,7 @@ package settle
 
 import (
 	"context"
+	"slices"
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
@@ -31,10 +32,14 @@ func (s *Service) announceUnattributed(ctx context.Context, tx *store.Tx, c *cha
 	if err != nil {
 		return err
 	}
+	asks, err := s.asksForUnattributed(ctx, tx, merchants)
+	if err != nil {
+		return err
+	}
 	sought := 0
 	for _, p := range c.unattributed {
 		for _, merchantID := range merchants[p.ID] {
-			if !s.Optional(merchantID, invoice.EventUnattributed) {
+			if !asks[merchantID] {
 				continue
 			}
 			var near []invoice.NearInvoice
@@ -50,4 +55,25 @@ func (s *Service) announceUnattributed(ctx context.Context, tx *store.Tx, c *cha
 		}
 	}
 	return nil
+}
+
+// asksForUnattributed returns which of the payments' merchants are sent
+// payment.unattributed. What their endpoints ask for is read in the transaction,
+// because another replica may have stored it.
+func (s *Service) asksForUnattributed(ctx context.Context, tx *store.Tx, merchants map[string][]string) (map[string]bool, error) {
+	asks := make(map[string]bool)
+	var ids []string
+	for _, some := range merchants {
+		for _, id := range some {
+			if _, known := asks[id]; !known {
+				asks[id] = false
+				ids = append(ids, id)
+			}
+		}
+	}
+	stored, err := tx.OptionalEvents(ctx, ids)
+	for _, id := range ids {
+		asks[id] = slices.Contains(s.Optional(id, stored[id]), invoice.EventUnattributed)
+	}
+	return asks, err
 }

@@ -31,9 +31,20 @@ func TestUnattributedPaymentsAreToldOf(t *testing.T) {
 func TestUnattributedPaymentsAreAnnouncedToWhoAsks(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
-		for merchant, wanted := range map[string]bool{"curious-": true, "": false} {
+		asks := []invoice.EventType{invoice.EventUnattributed}
+		for merchant, c := range map[string]struct {
+			stored []invoice.EventType // with its endpoint; nil for no endpoint
+			wanted bool
+		}{
+			"curious-": {nil, true}, "asked-": {asks, true}, "silent-": {[]invoice.EventType{}, false}, "": {nil, false},
+		} {
 			w := db.world(t)
 			w.merchant = merchant + w.merchant
+			if c.stored != nil {
+				seal := func(int64) ([]byte, string, error) { return []byte("x"), "key", nil }
+				_, err := db.store.PutEndpoint(t.Context(), store.EndpointRow{MerchantID: w.merchant, URL: "https://shop.example/", Optional: c.stored}, seal)
+				w.must(err)
+			}
 			inv := w.create()
 			p := w.stray(start+10, invoice.NewAmount(990_000))
 			w.reorg(1)
@@ -42,10 +53,10 @@ func TestUnattributedPaymentsAreAnnouncedToWhoAsks(t *testing.T) {
 			w.final()
 			rows, err := db.store.Events(t.Context(), store.EventFilter{MerchantID: w.merchant, Type: invoice.EventUnattributed, Limit: 10})
 			w.must(err)
-			if (len(rows) == 1) != wanted || len(rows) > 1 {
+			if (len(rows) == 1) != c.wanted || len(rows) > 1 {
 				t.Fatalf("%q is sent %d events", merchant, len(rows))
 			}
-			if !wanted {
+			if !c.wanted {
 				continue
 			}
 			var body struct {

@@ -123,8 +123,11 @@ func (w *world) service() *settle.Service {
 			{Key: "unregistered", ID: 7, Tokens: tokens},
 		},
 		Merchants: merchants{},
-		Optional: func(id string, typ invoice.EventType) bool {
-			return typ == invoice.EventUnattributed && strings.HasPrefix(id, "curious-")
+		Optional: func(id string, stored []invoice.EventType) []invoice.EventType {
+			if strings.HasPrefix(id, "curious-") {
+				return []invoice.EventType{invoice.EventUnattributed}
+			}
+			return stored
 		},
 		Signals: settle.Signals{
 			Deliveries: func() { signal("deliveries") },

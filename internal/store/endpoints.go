@@ -2,17 +2,23 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/quittance/quittance/internal/invoice"
 )
 
 // EndpointRow is where a merchant's events go.
 type EndpointRow struct {
 	MerchantID string
 	URL        string
-	ChangedAt  int64       // Unix seconds
-	Secrets    []SecretRow // the newest first
+	Optional   []invoice.EventType // optional types of events that it is sent
+	ChangedAt  int64               // Unix seconds
+	Secrets    []SecretRow         // the newest first
 }
 
 // SecretState is the state of a secret.
@@ -43,9 +49,9 @@ func (q *queries) Endpoints(ctx context.Context, merchantIDs []string) (map[stri
 	found := make(map[string]EndpointRow)
 	err := padded(merchantIDs, "", func(part []string) error {
 		rows, err := collect(ctx, q, func(row scanner) (e EndpointRow, err error) {
-			err = row.Scan(&e.MerchantID, &e.URL, &e.ChangedAt)
+			err = row.Scan(&e.MerchantID, &e.URL, &e.ChangedAt, eventTypes{&e.Optional})
 			return e, err
-		}, "SELECT merchant_id, url, changed_at FROM endpoints WHERE merchant_id IN "+list(0, len(part)), anys(part)...)
+		}, "SELECT merchant_id, url, changed_at, optional_events FROM endpoints WHERE merchant_id IN "+list(0, len(part)), anys(part)...)
 		for _, e := range rows {
 			found[e.MerchantID] = e
 		}
@@ -66,27 +72,76 @@ func (q *queries) Endpoints(ctx context.Context, merchantIDs []string) (map[stri
 	return found, err
 }
 
+// OptionalEvents returns the optional types of events that the merchants' stored
+// endpoints are sent. Merchants without any are left out.
+func (q *queries) OptionalEvents(ctx context.Context, merchantIDs []string) (map[string][]invoice.EventType, error) {
+	found := make(map[string][]invoice.EventType)
+	return found, padded(merchantIDs, "", func(part []string) error {
+		_, err := collect(ctx, q, func(row scanner) (id string, err error) {
+			var types []invoice.EventType
+			err = row.Scan(&id, eventTypes{&types})
+			found[id] = types
+			return id, err
+		}, "SELECT merchant_id, optional_events FROM endpoints WHERE optional_events <> '' AND merchant_id IN "+list(0, len(part)), anys(part)...)
+		return err
+	})
+}
+
+// eventTypes reads a column of types of events with commas between.
+type eventTypes struct{ dst *[]invoice.EventType }
+
+// Scan sets the types, to nil for an empty text.
+func (e eventTypes) Scan(value any) error {
+	var text sql.NullString
+	if err := text.Scan(value); err != nil {
+		return err
+	}
+	*e.dst = nil
+	for name := range strings.SplitSeq(text.String, ",") {
+		if name != "" {
+			*e.dst = append(*e.dst, invoice.EventType(name))
+		}
+	}
+	return nil
+}
+
+// eventTypesText returns what eventTypes reads: the types in order, each once.
+func eventTypesText(types []invoice.EventType) string {
+	names := make([]string, len(types))
+	for i, t := range types {
+		names[i] = string(t)
+	}
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names), ",")
+}
+
 // Seal makes a secret of a merchant for a version, and encrypts it for both.
 type Seal func(version int64) (sealed []byte, keyID string, err error)
 
 // PutEndpoint sets a merchant's endpoint, and gives it an active secret unless
 // it has one, which it reports. What is known of the old endpoint's health is
-// forgotten.
-func (s *Store) PutEndpoint(ctx context.Context, merchantID, url string, now int64, seal Seal) (first bool, err error) {
+// forgotten. If e.Optional is nil, the optional types that are stored are kept.
+// e.Secrets is ignored.
+func (s *Store) PutEndpoint(ctx context.Context, e EndpointRow, seal Seal) (first bool, err error) {
+	var optional any // NULL keeps what is stored
+	if e.Optional != nil {
+		optional = eventTypesText(e.Optional)
+	}
 	err = s.Update(ctx, func(tx *Tx) error {
-		_, err := tx.exec(ctx, `INSERT INTO endpoints (merchant_id, url, changed_at) VALUES ($1, $2, $3)
-			ON CONFLICT (merchant_id) DO UPDATE SET url = excluded.url, changed_at = excluded.changed_at`, merchantID, url, now)
+		_, err := tx.exec(ctx, `INSERT INTO endpoints (merchant_id, url, changed_at, optional_events) VALUES ($1, $2, $3, COALESCE(CAST($4 AS TEXT), ''))
+			ON CONFLICT (merchant_id) DO UPDATE SET url = excluded.url, changed_at = excluded.changed_at,
+				optional_events = COALESCE(CAST($4 AS TEXT), endpoints.optional_events)`, e.MerchantID, e.URL, e.ChangedAt, optional)
 		if err != nil {
 			return err
 		}
-		_, err = tx.insertSecret(ctx, SecretRow{MerchantID: merchantID, State: SecretActive, CreatedAt: now}, seal)
+		_, err = tx.insertSecret(ctx, SecretRow{MerchantID: e.MerchantID, State: SecretActive, CreatedAt: e.ChangedAt}, seal)
 		if first = err == nil; !first && !errors.Is(err, ErrConflict) {
 			return err
 		}
-		return tx.forgetBreaker(ctx, merchantID)
+		return tx.forgetBreaker(ctx, e.MerchantID)
 	})
 	if err != nil {
-		return false, fmt.Errorf("set the endpoint of %s: %w", merchantID, err)
+		return false, fmt.Errorf("set the endpoint of %s: %w", e.MerchantID, err)
 	}
 	return first, nil
 }

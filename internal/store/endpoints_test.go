@@ -7,6 +7,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
@@ -17,7 +18,7 @@ func TestEndpoints(t *testing.T) {
 		insert(t, s, sample("inv_1", "m"))
 		put := func(merchant, url string, now int64, wantFirst bool) {
 			t.Helper()
-			if first, err := s.PutEndpoint(t.Context(), merchant, url, now, sealed); first != wantFirst || err != nil {
+			if first, err := s.PutEndpoint(t.Context(), store.EndpointRow{MerchantID: merchant, URL: url, ChangedAt: now}, sealed); first != wantFirst || err != nil {
 				t.Errorf("%s: a first secret: %t, %v; want %t", url, first, err, wantFirst)
 			}
 		}
@@ -35,6 +36,37 @@ func TestEndpoints(t *testing.T) {
 		}
 		if b, err := s.Breakers(t.Context(), []string{"m"}); err != nil || b["m"].State != store.BreakerClosed {
 			t.Errorf("after a new URL the breaker is %+v, %v; want that of a new endpoint", b["m"], err)
+		}
+	})
+}
+
+func TestOptionalEvents(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		for i, c := range []struct {
+			put  []invoice.EventType
+			want []invoice.EventType
+		}{
+			{nil, nil}, // the first time, none
+			{[]invoice.EventType{"b", "a", "b"}, []invoice.EventType{"a", "b"}},
+			{nil, []invoice.EventType{"a", "b"}}, // kept
+			{[]invoice.EventType{}, nil},
+			{nil, nil},
+			{[]invoice.EventType{"c"}, []invoice.EventType{"c"}},
+		} {
+			_, err := s.PutEndpoint(t.Context(), store.EndpointRow{MerchantID: "m", URL: "https://m.example/", Optional: c.put, ChangedAt: 5}, sealed)
+			must(t, err)
+			rows, err := s.Endpoints(t.Context(), []string{"m"})
+			must(t, err)
+			all, err := s.OptionalEvents(t.Context(), []string{"n", "m"})
+			must(t, err)
+			want := map[string][]invoice.EventType{}
+			if c.want != nil {
+				want["m"] = c.want
+			}
+			if diff := gocmp.Diff(c.want, rows["m"].Optional) + gocmp.Diff(want, all); diff != "" {
+				t.Errorf("change %d, of %q (-want +got):\n%s", i, c.put, diff)
+			}
 		}
 	})
 }
@@ -80,7 +112,7 @@ func TestSecrets(t *testing.T) {
 		}
 		const url = "https://shop.example/"
 		for _, m := range []string{"m", "n"} {
-			_, err := s.PutEndpoint(t.Context(), m, url, 9, sealed)
+			_, err := s.PutEndpoint(t.Context(), store.EndpointRow{MerchantID: m, URL: url, ChangedAt: 9}, sealed)
 			must(t, err)
 		}
 		stage(2)

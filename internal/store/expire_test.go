@@ -115,7 +115,7 @@ func TestExpireWithoutEndpoint(t *testing.T) {
 		for _, m := range []string{"a", "b"} {
 			storetest.Schedule(t, s, m, 0, 3, now)
 		}
-		_, err := s.PutEndpoint(t.Context(), "b", "https://b.example/", now/1000, func(int64) ([]byte, string, error) { return []byte{1}, "k", nil })
+		_, err := s.PutEndpoint(t.Context(), store.EndpointRow{MerchantID: "b", URL: "https://b.example/", ChangedAt: now / 1000}, func(int64) ([]byte, string, error) { return []byte{1}, "k", nil })
 		must(t, err)
 		me, other := store.Deliverer{ID: "me", Endpoints: "x"}, store.Deliverer{ID: "other", Endpoints: "y"}
 		at := int64(now + day + 1)

@@ -900,6 +900,10 @@ type PutWebhookRequest struct {
 	// without TLS, and holds neither account nor fragment. Addresses that are not of the public internet are
 	// refused unless the configuration allows them, those that a name stands for each time it is dialled.
 	URL string `json:"url"`
+
+	// OptionalEvents The optional types of events that the endpoint is to be sent in addition to all others: `payment.unattributed`. Left
+	// out, they stay as they are; at first there are none. Those in the service's configuration are sent anyway.
+	OptionalEvents *[]EventType `json:"optionalEvents,omitempty"`
 }
 
 // RedeliverEventsRequest Which events to send again. Members that are left out exclude none.
@@ -1020,6 +1024,9 @@ type Webhook struct {
 
 	// ChangedAt Unix seconds.
 	ChangedAt Time `json:"changedAt,omitempty"`
+
+	// OptionalEvents The optional types of events that the endpoint is sent, set here or in the service's configuration.
+	OptionalEvents []EventType `json:"optionalEvents"`
 
 	// Health What the last deliveries told of the endpoint. `ok`: events are sent as they are due. `paused`: it failed too often in a
 	// row, and is tried again from time to time. `gone`: it answered 410, that it wants nothing any more; it is tried

@@ -1,0 +1,68 @@
+package server
+
+import (
+	"crypto/rand"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/deliver"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/vault"
+	"github.com/quittance/quittance/webhook"
+)
+
+// TestOptionalEventsAreAskedForThroughTheAPI sets an endpoint that asks for
+// payment.unattributed, and then pays too little.
+func TestOptionalEventsAreAskedForThroughTheAPI(t *testing.T) {
+	for name, database := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+		t.Run(name, func(t *testing.T) {
+			text, err := vault.NewKey(rand.Reader)
+			if err != nil {
+				t.Fatal(err)
+			}
+			key, err := vault.ParseKey(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			arrived := make(chan string, 10)
+			receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { arrived <- r.Header.Get(webhook.HeaderEvent) }))
+			t.Cleanup(receiver.Close)
+			config, c, _ := scriptedChain(t, "house", 7)
+			base := startServer(t, Config{
+				Chains: []Chain{config}, Merchants: Merchants{Endpoints: map[string]deliver.Endpoint{"m": {}}}, Database: database(t),
+				Vault: vault.New(key), WebhookAllow: deliver.Loopback(),
+			}).url
+			const asks = `"optionalEvents":["payment.unattributed"]`
+			hook := base + "/api/merchants/m/webhook"
+			if a := ask(t, http.MethodPut, hook, `{"url":"`+receiver.URL+`",`+asks+`}`); a.status != http.StatusCreated || !strings.Contains(a.body, asks) {
+				t.Fatalf("set the endpoint: %d %s", a.status, a.body)
+			}
+			if a := ask(t, http.MethodGet, hook, ""); !strings.Contains(a.body, asks) {
+				t.Errorf("the endpoint is shown as %s", a.body)
+			}
+			if a := create(t, base, "house"); a.status != http.StatusCreated {
+				t.Fatalf("create: %d %s", a.status, a.body)
+			}
+			merchant, err := invoice.ParseAddress("0x1111111111111111111111111111111111111111")
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Mine(chaintest.NewTx(chaintest.Transfer(testToken, invoice.Address{1}, merchant, invoice.NewAmount(990_000))))
+			for deadline := time.After(30 * time.Second); ; {
+				select {
+				case typ := <-arrived:
+					if typ == string(invoice.EventUnattributed) {
+						return
+					}
+				case <-deadline:
+					t.Fatalf("payment.unattributed did not come; the payments are %s", ask(t, http.MethodGet, base+"/api/payments?include=unattributed,pending", "").body)
+				}
+			}
+		})
+	}
+}
