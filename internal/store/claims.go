@@ -54,13 +54,16 @@ func (q *queries) ClaimsOfInvoice(ctx context.Context, invoiceID string, limit i
 // they are left out unless merchantID is empty.
 func (q *queries) ClaimsOfPayments(ctx context.Context, paymentIDs []string, merchantID string, limit int) (map[string][]Claim, error) {
 	found := make(map[string][]Claim)
-	claimed, err := inChunks(paymentIDs, func(chunk []any) ([]string, error) {
-		return collect(ctx, q, scanID, "SELECT DISTINCT payment_id FROM claims WHERE payment_id IN "+list(0, len(chunk)), chunk...)
-	})
+	rows := make([][]any, len(paymentIDs))
+	for i, id := range paymentIDs {
+		rows[i] = []any{id}
+	}
+	claimed, err := q.existing(ctx, []string{"payment"}, rows, "claims WHERE payment_id = payment")
 	if err != nil {
 		return nil, err
 	}
-	for _, id := range claimed {
+	for _, n := range claimed {
+		id := paymentIDs[n]
 		w := where{}
 		w.equal("claims.payment_id", id)
 		w.equal("claims.merchant_id", merchantID)

@@ -73,7 +73,7 @@ func leaseAll(lane store.Lane, now int64) store.LeaseRequest {
 
 // isList reports whether a caller pages through what is read.
 func (s statement) isList() bool {
-	return strings.Contains(s.query, " DESC LIMIT $") && s.what != "refund" && s.what != "notice"
+	return (strings.Contains(s.query, " DESC LIMIT $") || strings.HasPrefix(s.what, "claims of ")) && s.what != "refund" && s.what != "notice"
 }
 
 // explain returns the steps of a plan: the last of so many columns.
@@ -111,6 +111,8 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 	read := store.Recorded(s, report)
 	ctx := t.Context()
 	fill(t, s)
+	claim := store.Claim{ID: "clm_1", PaymentID: "pay_2", InvoiceID: "inv_1", MerchantID: "m"}
+	update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.SaveClaim(ctx, claim) })
 	do := func(name string, err error) {
 		t.Helper()
 		if err != nil {
@@ -128,6 +130,17 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 		_, err := read.Invoices(ctx, store.InvoiceFilter{MerchantID: pick(0, "m"), Status: invoice.Status(pick(1, "open")), Before: pick(2, "inv_5"), Limit: 50})
 		do(what, err)
 		_, err = read.Payments(ctx, store.PaymentFilter{MerchantID: pick(0, "m"), ChainKey: pick(1, "base"), Before: pick(2, "seen"), IncludePending: i>>3&1 == 1, IncludeUnattributed: i>>4 == 1, Limit: 50})
+		do(what, err)
+	}
+	for i := range 8 {
+		pick := func(bit int, value string) string {
+			if i>>bit&1 == 0 {
+				return ""
+			}
+			return value
+		}
+		what = fmt.Sprintf("claims %d", i)
+		_, err := read.Claims(ctx, store.ClaimFilter{MerchantID: pick(0, "m"), PaymentID: pick(1, "pay_2"), Before: pick(2, "clm_5"), Limit: 50})
 		do(what, err)
 	}
 	for i := range 8 * 5 {
@@ -196,31 +209,47 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 			_, err := read.PaymentsOfTransaction(ctx, []string{"base", "ethereum"}, invoice.Hash{1})
 			return err
 		},
-		"payment":      func() error { _, err := read.Payment(ctx, "pay_1"); return err },
-		"payments":     func() error { _, err := read.PaymentsOfInvoices(ctx, []string{"inv_1"}); return err },
-		"newest":       func() error { _, err := read.NewestPayments(ctx, "inv_1", 20); return err },
-		"registered":   func() error { _, err := read.PaidThroughRegistry(ctx, []string{"inv_1"}); return err },
-		"unfinal":      func() error { _, err := read.UnfinalPayments(ctx, "base", 0, 999); return err },
-		"refund":       func() error { _, err := read.PaymentsBetween(ctx, "base", moved.From, moved.To, 999); return err },
-		"refunds":      func() error { _, err := read.RefundsOfPayments(ctx, []string{"pay_1"}); return err },
-		"refunded":     func() error { _, err := read.RefundsOfInvoices(ctx, []string{"inv_1"}); return err },
-		"paid back":    func() error { _, _, err := read.PaidBack(ctx, []string{"pay_1"}); return err },
-		"unfinal too":  func() error { _, err := read.UnfinalRefunds(ctx, "base", 0, 999); return err },
-		"key":          func() error { _, err := read.IdempotencyKey(ctx, "m", "k", 1000); return err },
-		"cursor":       func() error { _, err := read.Cursor(ctx, "base"); return err },
-		"headers":      func() error { _, err := read.Headers(ctx, "base", 0, 999); return err },
-		"notice":       func() error { _, err := read.UnlinkedPayment(ctx, notice); return err },
-		"notices":      func() error { _, err := read.NoticesOfPayment(ctx, "pay_1"); return err },
-		"due":          func() error { _, err := read.DueIntents(ctx, "base", testRegistry, "", 200); return err },
-		"due count":    func() error { _, _, err := read.DueCount(ctx, "base", testRegistry); return err },
-		"unsettled":    func() error { _, err := read.UnsettledTxs(ctx, "base"); return err },
-		"event":        func() error { _, _, err := read.EventRecord(ctx, "evt_1"); return err },
-		"first queues": func() error { _, err := read.Queues(ctx, store.FirstLane); return err },
-		"retry queues": func() error { _, err := read.Queues(ctx, store.RetryLane); return err },
-		"news":         func() error { _, _, _, err := read.News(ctx, 0); return err },
-		"last":         func() error { _, err := read.LastSeq(ctx); return err },
-		"endpoints":    func() error { _, err := read.Endpoints(ctx, []string{"m", "n"}); return err },
-		"nonces":       func() error { _, err := read.ChainTxsFrom(ctx, "base", invoice.Address{1}, 5); return err },
+		"near": func() error { _, err := read.NearInvoices(ctx, moved, "m", 2_000_000_000); return err },
+		"merchants of unattributed": func() error {
+			_, err := read.MerchantsOfUnattributed(ctx, []string{"pay_1", "pay_2"})
+			return err
+		},
+		"optional events":   func() error { _, err := read.OptionalEvents(ctx, []string{"m", "n"}); return err },
+		"claims of invoice": func() error { _, err := read.ClaimsOfInvoice(ctx, "inv_1", 10); return err },
+		"claims of payments": func() error {
+			_, err := read.ClaimsOfPayments(ctx, []string{"pay_1", "pay_2"}, "", 10)
+			return err
+		},
+		"claims of a merchant's payments": func() error {
+			_, err := read.ClaimsOfPayments(ctx, []string{"pay_1", "pay_2"}, "m", 10)
+			return err
+		},
+		"invoice claims": func() error { _, err := read.InvoiceClaims(ctx, "inv_1", "pay_2"); return err },
+		"payment":        func() error { _, err := read.Payment(ctx, "pay_1"); return err },
+		"payments":       func() error { _, err := read.PaymentsOfInvoices(ctx, []string{"inv_1"}); return err },
+		"newest":         func() error { _, err := read.NewestPayments(ctx, "inv_1", 20); return err },
+		"registered":     func() error { _, err := read.PaidThroughRegistry(ctx, []string{"inv_1"}); return err },
+		"unfinal":        func() error { _, err := read.UnfinalPayments(ctx, "base", 0, 999); return err },
+		"refund":         func() error { _, err := read.PaymentsBetween(ctx, "base", moved.From, moved.To, 999); return err },
+		"refunds":        func() error { _, err := read.RefundsOfPayments(ctx, []string{"pay_1"}); return err },
+		"refunded":       func() error { _, err := read.RefundsOfInvoices(ctx, []string{"inv_1"}); return err },
+		"paid back":      func() error { _, _, err := read.PaidBack(ctx, []string{"pay_1"}); return err },
+		"unfinal too":    func() error { _, err := read.UnfinalRefunds(ctx, "base", 0, 999); return err },
+		"key":            func() error { _, err := read.IdempotencyKey(ctx, "m", "k", 1000); return err },
+		"cursor":         func() error { _, err := read.Cursor(ctx, "base"); return err },
+		"headers":        func() error { _, err := read.Headers(ctx, "base", 0, 999); return err },
+		"notice":         func() error { _, err := read.UnlinkedPayment(ctx, notice); return err },
+		"notices":        func() error { _, err := read.NoticesOfPayment(ctx, "pay_1"); return err },
+		"due":            func() error { _, err := read.DueIntents(ctx, "base", testRegistry, "", 200); return err },
+		"due count":      func() error { _, _, err := read.DueCount(ctx, "base", testRegistry); return err },
+		"unsettled":      func() error { _, err := read.UnsettledTxs(ctx, "base"); return err },
+		"event":          func() error { _, _, err := read.EventRecord(ctx, "evt_1"); return err },
+		"first queues":   func() error { _, err := read.Queues(ctx, store.FirstLane); return err },
+		"retry queues":   func() error { _, err := read.Queues(ctx, store.RetryLane); return err },
+		"news":           func() error { _, _, _, err := read.News(ctx, 0); return err },
+		"last":           func() error { _, err := read.LastSeq(ctx); return err },
+		"endpoints":      func() error { _, err := read.Endpoints(ctx, []string{"m", "n"}); return err },
+		"nonces":         func() error { _, err := read.ChainTxsFrom(ctx, "base", invoice.Address{1}, 5); return err },
 	} {
 		what = name
 		do(name, fn())
@@ -228,6 +257,9 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 	update(t, s, func(ctx context.Context, tx *store.Tx) error {
 		write := store.RecordedTx(tx, report)
 		for name, fn := range map[string]func() error{
+			"claim": func() error {
+				return write.SaveClaim(ctx, store.Claim{ID: "clm_2", PaymentID: "pay_2", InvoiceID: "inv_2", MerchantID: "m"})
+			},
 			"link": func() error { return write.LinkNotices(ctx, samplePayment(1).Payment) },
 			"see": func() error {
 				return write.SeeIntents(ctx, "base", []store.Sight{{Kind: invoice.IntentOpen}, {Kind: invoice.IntentClose}})

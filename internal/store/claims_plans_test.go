@@ -1,0 +1,139 @@
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// claimReads are the reads of claims, and of what else helps with payments that
+// have no invoice, each with the indexes that their rows are found by.
+var claimReads = []struct {
+	name string
+	read func(ctx context.Context, s *store.Store) error
+	want []string
+}{
+	{"all claims", listClaims(store.ClaimFilter{}), []string{"claims_pkey", "payments_pkey"}},
+	{"a merchant's claims", listClaims(store.ClaimFilter{MerchantID: "m"}), []string{"claims_by_merchant", "payments_pkey"}},
+	{"claims to a payment", listClaims(store.ClaimFilter{PaymentID: "pay_2"}), []string{"claims_by_payment", "payments_pkey"}},
+	{"a merchant's claims to a payment", listClaims(store.ClaimFilter{MerchantID: "m", PaymentID: "pay_2"}), []string{"claims_by_payment", "payments_pkey"}},
+	{"claims for an invoice", func(ctx context.Context, s *store.Store) error {
+		_, err := s.ClaimsOfInvoice(ctx, "inv_1", 10)
+		return err
+	}, []string{"claims_by_invoice", "payments_pkey"}},
+	{"the first claims to payments", func(ctx context.Context, s *store.Store) error {
+		_, err := s.ClaimsOfPayments(ctx, []string{"pay_1", "pay_2"}, "", 10)
+		return err
+	}, []string{"claims_signed_first", "payments_pkey"}},
+	{"the first claims of a merchant to payments", func(ctx context.Context, s *store.Store) error {
+		_, err := s.ClaimsOfPayments(ctx, []string{"pay_1", "pay_2"}, "m", 10)
+		return err
+	}, []string{"claims_signed_first", "payments_pkey"}},
+	{"whether an invoice claims a payment", func(ctx context.Context, s *store.Store) error {
+		_, err := s.InvoiceClaims(ctx, "inv_1", "pay_2")
+		return err
+	}, []string{"claims_payment_id_invoice_id_key"}},
+	{"near invoices", func(ctx context.Context, s *store.Store) error {
+		_, err := s.NearInvoices(ctx, samplePayment(1).Transfer, "m", 2_000_000_000)
+		return err
+	}, []string{"invoices_closed_by_amount", "invoices_near", "invoices_partly_paid"}},
+	{"merchants of unattributed payments", func(ctx context.Context, s *store.Store) error {
+		_, err := s.MerchantsOfUnattributed(ctx, []string{"pay_1", "pay_2"})
+		return err
+	}, []string{"payments_pkey", "unattributed_pkey"}},
+	{"optional events", func(ctx context.Context, s *store.Store) error {
+		_, err := s.OptionalEvents(ctx, []string{"m", "n"})
+		return err
+	}, []string{"endpoints_pkey"}},
+}
+
+// listClaims returns a read of a page of claims.
+func listClaims(f store.ClaimFilter) func(context.Context, *store.Store) error {
+	return func(ctx context.Context, s *store.Store) error {
+		for _, before := range []string{"", "clm_5"} {
+			f.Before, f.Limit = before, 50
+			if _, err := s.Claims(ctx, f); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// TestClaimReadsUseTheirIndexes checks that each read finds its rows by the
+// index that is made for it and never sorts them: payers write claims, so their
+// number is in the hands of strangers.
+func TestClaimReadsUseTheirIndexes(t *testing.T) {
+	t.Parallel()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		url := storetest.SQLite(t)
+		s := storetest.Open(t, url)
+		checkClaimReads(t, s, storetest.SQL(t, url), planReader{
+			explain: "EXPLAIN QUERY PLAN ", columns: 4, parameters: "?", sort: "TEMP B-TREE",
+			index: regexp.MustCompile(`USING (?:COVERING )?INDEX (\S+)`),
+			names: map[string]string{
+				"sqlite_autoindex_claims_1": "claims_pkey", "sqlite_autoindex_claims_2": "claims_payment_id_invoice_id_key",
+				"sqlite_autoindex_payments_1": "payments_pkey", "sqlite_autoindex_unattributed_1": "unattributed_pkey",
+				"sqlite_autoindex_endpoints_1": "endpoints_pkey",
+			},
+		})
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		url := storetest.Postgres(t)
+		s := storetest.Open(t, url)
+		db := storetest.SQL(t, url)
+		db.SetMaxOpenConns(1)
+		for _, setting := range []string{"SET enable_seqscan = off", "SET enable_sort = off", "SET enable_bitmapscan = off"} {
+			_, err := db.ExecContext(t.Context(), setting)
+			must(t, err)
+		}
+		checkClaimReads(t, s, db, planReader{
+			explain: "EXPLAIN ", columns: 1, parameters: "$", sort: "Sort", index: regexp.MustCompile(`using (\S+) on `),
+		})
+	})
+}
+
+func checkClaimReads(t *testing.T, s *store.Store, db *sql.DB, r planReader) {
+	t.Helper()
+	fill(t, s)
+	update(t, s, func(ctx context.Context, tx *store.Tx) error {
+		return tx.SaveClaim(ctx, store.Claim{ID: "clm_1", PaymentID: "pay_2", InvoiceID: "inv_1", MerchantID: "m"})
+	})
+	for _, c := range claimReads {
+		var statements []statement
+		read := store.Recorded(s, func(query string, args []any) {
+			statements = append(statements, statement{query: query, args: slices.Clone(args)})
+		})
+		must(t, c.read(t.Context(), read))
+		var got []string
+		for _, s := range statements {
+			if strings.Contains(s.query, "WHERE payment_id = payment LIMIT 1") {
+				continue // any index that begins with the payment finds whether it has a claim
+			}
+			for _, step := range explain(t, db, r.explain+strings.ReplaceAll(s.query, "$", r.parameters), s.args, r.columns) {
+				if strings.Contains(step, r.sort) {
+					t.Errorf("%s: %s\n%s", c.name, step, s.query)
+				}
+				if found := r.index.FindStringSubmatch(step); found != nil {
+					name := found[1]
+					if known, ok := r.names[name]; ok {
+						name = known
+					}
+					got = append(got, name)
+				}
+			}
+		}
+		slices.Sort(got)
+		if got = slices.Compact(got); !slices.Equal(got, c.want) {
+			t.Errorf("%s: found by %v, want %v\n%v", c.name, got, c.want, statements)
+		}
+	}
+}
