@@ -86,8 +86,8 @@ func TestDifferencesAreTold(t *testing.T) {
 		set  func()
 		want wire.PaymentCandidate
 	}{
-		"too much": {func() { p.Amount, p.BlockTime = invoice.NewAmount(35_000_000), now }, wire.PaymentCandidate{AmountDifference: "1000000"}},
-		"early": {func() { p.Amount, b.invoices[0].FromBlock = invoice.NewAmount(34_000_000), 5 },
+		"too much": {func() { p.Amount, p.BlockTime, b.invoices[0].FromBlock = invoice.NewAmount(35_000_000), now, 0 }, wire.PaymentCandidate{AmountDifference: "1000000"}},
+		"early": {func() { p.Amount, p.BlockTime, b.invoices[0].FromBlock = invoice.NewAmount(34_000_000), now, 5 },
 			wire.PaymentCandidate{AmountDifference: "0", Early: true}},
 	} {
 		test.set()
