@@ -267,3 +267,25 @@ func TestWhatCannotBeClaimed(t *testing.T) {
 		}
 	})
 }
+
+// TestSignedClaimIsNotKeptBack has strangers use up the claims of an invoice
+// before its payer claims, with a signature, what the merchant has to decide.
+func TestSignedClaimIsNotKeptBack(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		inv := w.create(func(d *invoice.Draft) { d.ExpiresAt = start + 60 })
+		for i := range settle.MaxClaims {
+			p := w.pay(invoice.NewAmount(uint64(7_000 + i)))
+			w.mine(start+1+int64(i), p)
+			if _, err := w.Claim(t.Context(), settle.Claim{InvoiceID: inv.ID, TxHash: p.TxHash}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		payer := newAccount(t)
+		p := w.strayOf(payer, start+60+invoice.LateWindow+100, 990_000)
+		if _, err := w.claimFor(inv, p, &payer); err != nil {
+			t.Errorf("the payer's signed claim: %v", err)
+		}
+	})
+}

@@ -283,3 +283,23 @@ func TestNothingExpiresThatTheGapCouldPay(t *testing.T) {
 		status(atTheEdge, invoice.Expired)
 	})
 }
+
+// TestRemainderFoundAfterExpiry has a rescan find the bare remainder of an
+// invoice that has expired by then: it belongs to the invoice all the same.
+func TestRemainderFoundAfterExpiry(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		inv := w.create()
+		w.mine(start+1, tagged(w.pay(invoice.NewAmount(400_000)), invoice.Evidence{Calldata: inv.CommitmentID}))
+		rest := w.pay(inv.Amount.Minus(invoice.NewAmount(400_000)))
+		missed := w.skip(w.next(start+2, rest))
+		w.mine(inv.ExpiresAt + 1)
+		w.final()
+		w.rescan()
+		w.fill(101, w.head(), missed)
+		if p := w.payment(rest); p.InvoiceID != inv.ID || p.Method != invoice.ByAmount {
+			t.Errorf("the remainder belongs to %q by %q, want %s", p.InvoiceID, p.Method, inv.ID)
+		}
+	})
+}

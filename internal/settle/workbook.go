@@ -277,7 +277,8 @@ func (w *workbook) weigh(ctx context.Context, p invoice.Payment, found store.Can
 // chain, and else what remains of it. The sums say it, unless the invoice has
 // payments above, or p itself was one of its payments.
 func (w *workbook) dueAt(ctx context.Context, inv invoice.Invoice, p invoice.Payment) (bool, invoice.Amount, error) {
-	if inv.Sums.Newest.Before(p.Position) && !w.accounts.outOfOrder[inv.ID] && w.payments[p.ID].InvoiceID != inv.ID {
+	inOrder := inv.Sums.Newest.Before(p.Position) && !w.accounts.outOfOrder[inv.ID] && w.payments[p.ID].InvoiceID != inv.ID
+	if inOrder && (inv.Covered() || inv.Status == invoice.Open) { // what remained of one that is closed is not kept
 		return inv.Covered(), inv.Remaining, nil
 	}
 	rows, err := w.tx.PaymentsThrough(ctx, inv.ID, p.BlockNumber)
