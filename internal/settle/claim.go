@@ -119,7 +119,7 @@ func (s *Service) claim(ctx context.Context, tx *store.Tx, c *changes, inv invoi
 		if err != nil {
 			return "", err
 		}
-		if claim.Signature == "" || !sure {
+		if claim.Signature == "" || !sure || len(open) > 1 { // of several, the signature does not say which is for this invoice
 			result = ClaimKept
 			if err := s.keepClaim(ctx, tx, inv, p, claim); err != nil {
 				return "", err

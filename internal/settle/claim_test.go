@@ -289,3 +289,29 @@ func TestSignedClaimIsNotKeptBack(t *testing.T) {
 		}
 	})
 }
+
+// TestClaimOfSeveralIsForTheMerchant has one transaction pay two invoices with
+// wrong amounts: a signed claim of the first does not take both.
+func TestClaimOfSeveralIsForTheMerchant(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		payer := newAccount(t)
+		first := w.create()
+		w.create(amount(2_000_000))
+		a := w.pay(invoice.NewAmount(990_000))
+		a.From = payer.address
+		b := a
+		b.Ordinal, b.LogIndex, b.Amount = 1, a.LogIndex+1, invoice.NewAmount(1_990_000)
+		w.mine(start+1, a, b)
+		got, err := w.Claim(t.Context(), settle.Claim{InvoiceID: first.ID, TxHash: a.TxHash, Signature: payer.sign(t, first, a.TxHash)})
+		if got != settle.ClaimKept || err != nil {
+			t.Errorf("the claim is %q, %v; want it kept for the merchant", got, err)
+		}
+		for _, p := range []invoice.Transfer{a, b} {
+			if to := w.payment(p).InvoiceID; to != "" {
+				t.Errorf("%s went to %s", p.Amount, to)
+			}
+		}
+	})
+}
