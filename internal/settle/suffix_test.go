@@ -151,3 +151,22 @@ func TestCrowd(t *testing.T) {
 		})
 	})
 }
+
+// TestRemainderIsNotTold fills the suffixes of a price of which one would make
+// what remains of another invoice: that one is told to nobody.
+func TestRemainderIsNotTold(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		partly := w.create(amount(2_000_000))
+		w.mine(start+1, tagged(w.pay(invoice.NewAmount(999_500)), invoice.Evidence{Calldata: partly.CommitmentID}))
+		remains := w.invoice(partly.ID).Remaining
+		if remains != invoice.NewAmount(1_000_500) {
+			t.Fatalf("%s remains", remains)
+		}
+		w.fillSuffixes(500, 501)
+		if inv := w.create(); inv.TransferAmount != invoice.NewAmount(1_000_501) {
+			t.Errorf("the only amount that means nothing is 1000501; %s was told", inv.TransferAmount)
+		}
+	})
+}
