@@ -40,7 +40,7 @@ func (s *Service) Confirm(ctx context.Context, chainKey string, line Header, rev
 		if cur.Revision != revision || len(kept) != 1 || kept[0].Hash != line.Hash {
 			return ErrCursorMoved
 		}
-		if err := s.confirmTransfers(ctx, tx, c, chainKey, line.Number); err != nil {
+		if err := s.confirmTransfers(ctx, tx, c, chainKey, line.Number, cur.Indexed.Number); err != nil {
 			return err
 		}
 		if err := tx.FinishIntents(ctx, chainKey, line.Number); err != nil {
@@ -55,8 +55,8 @@ func (s *Service) Confirm(ctx context.Context, chainKey string, line Header, rev
 }
 
 // confirmTransfers confirms what is pending up to a block and reckons the
-// invoices that it touches.
-func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, c *changes, chainKey string, through uint64) error {
+// invoices that it touches. height is how far the chain is read.
+func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, c *changes, chainKey string, through, height uint64) error {
 	payments, err := tx.UnfinalPayments(ctx, chainKey, 0, through)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, c *changes
 	if err := s.reckon(ctx, c, accounts, confirmed, refunds); err != nil {
 		return err
 	}
-	return accounts.save(ctx)
+	return s.saveAccounts(ctx, accounts, height)
 }
 
 // expiring runs a transaction that may move the finality line or close the

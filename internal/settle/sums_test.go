@@ -227,3 +227,31 @@ func TestPaymentsAreCountedOutOfOrder(t *testing.T) {
 		}
 	})
 }
+
+// TestPartPaidBeforeAnUpgradeLeavesARemainder confirms a part of an invoice of
+// which an earlier version had not recorded what remains.
+func TestPartPaidBeforeAnUpgradeLeavesARemainder(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		inv := w.create()
+		w.mine(start+1, tagged(w.pay(invoice.NewAmount(400_000)), invoice.Evidence{Calldata: inv.CommitmentID}))
+		for _, s := range []string{
+			"DELETE FROM told_amounts WHERE remainder = 1",
+			"UPDATE invoices SET remaining = NULL, remaining_transfer = NULL, sums_stale = 1",
+		} {
+			_, err := db.sql.ExecContext(t.Context(), s)
+			w.must(err)
+		}
+		w.final()
+		got := w.invoice(inv.ID)
+		if got.Remaining != invoice.NewAmount(600_000) || got.RemainingTransfer.IsZero() {
+			t.Fatalf("%s remains, and %s is told for it", got.Remaining, got.RemainingTransfer)
+		}
+		rest := w.pay(got.RemainingTransfer)
+		w.mine(start+3, rest)
+		if to := w.payment(rest).InvoiceID; to != inv.ID {
+			t.Errorf("the rest went to %q", to)
+		}
+	})
+}
