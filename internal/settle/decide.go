@@ -2,6 +2,7 @@ package settle
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/quittance/quittance/internal/invoice"
@@ -90,7 +91,7 @@ func (w *workbook) decide(ctx context.Context) error {
 }
 
 // loadWaiting finds out at which of the receivers payments have to wait for
-// blocks that were never read.
+// blocks that were never read, and which of the known payments wait already.
 func (w *workbook) loadWaiting(ctx context.Context) (err error) {
 	if w.unread == nil {
 		return nil
@@ -101,7 +102,13 @@ func (w *workbook) loadWaiting(ctx context.Context) (err error) {
 			receivers = append(receivers, e.To)
 		}
 	}
-	w.waiting, err = w.tx.WaitingAt(ctx, w.chainKey, receivers)
+	if w.waiting, err = w.tx.WaitingAt(ctx, w.chainKey, receivers); err != nil {
+		return err
+	}
+	ids, err := w.tx.AmongUndecided(ctx, slices.Collect(maps.Keys(w.payments)))
+	for _, id := range ids {
+		w.waits[id] = true
+	}
 	return err
 }
 

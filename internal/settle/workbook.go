@@ -63,7 +63,7 @@ func newWorkbook(o *observer, transfers []invoice.Transfer) *workbook {
 
 // store stores the transfers and what follows from them.
 func (w *workbook) store(ctx context.Context) error {
-	for _, load := range []func(context.Context) error{w.load, w.loadCandidates, w.loadWaiting, w.loadRefunds} {
+	for _, load := range []func(context.Context) error{w.load, w.loadWaiting, w.loadCandidates, w.loadRefunds} {
 		if err := load(ctx); err != nil {
 			return err
 		}
@@ -131,7 +131,7 @@ func (w *workbook) load(ctx context.Context) error {
 func (w *workbook) loadCandidates(ctx context.Context) error {
 	var asking []*entry
 	for _, e := range w.entries {
-		if p := w.payments[e.paymentID]; e.paymentID != "" && p.Status != invoice.Confirmed && !keeps(p, e) {
+		if p := w.payments[e.paymentID]; e.paymentID != "" && p.Status != invoice.Confirmed && !w.keeps(p, e) {
 			asking = append(asking, e)
 		}
 	}
@@ -171,15 +171,16 @@ func (w *workbook) findCandidates(ctx context.Context, asking []*entry) error {
 // is read again, or it is mined again: as long as it moves the same money and
 // the same evidence speaks for it, which a provider can have made up the first
 // time. What somebody said does not depend on evidence. A payment that was left
-// without an invoice is looked at anew when it is mined elsewhere.
-func keeps(p store.PaymentRow, e *entry) bool {
+// without an invoice is looked at anew when it is mined elsewhere, and one that
+// waits for older blocks whenever it is read.
+func (w *workbook) keeps(p store.PaymentRow, e *entry) bool {
 	switch {
 	case !p.SameMovement(e.Transfer):
 		return false
 	case p.Attributed():
 		return p.Evidence == e.Evidence || p.Method.ByWord()
 	}
-	return p.Status == invoice.Pending && p.Evidence == e.Evidence && p.BlockHash == e.BlockHash
+	return !w.waits[p.ID] && p.Status == invoice.Pending && p.Evidence == e.Evidence && p.BlockHash == e.BlockHash
 }
 
 // payment stores a transfer to a settlement address. One that was seen before,
@@ -194,7 +195,7 @@ func (w *workbook) payment(ctx context.Context, e *entry) error {
 		p.ID, p.ObservedAt = e.paymentID, w.Now().Unix()
 	}
 	was := p.Payment
-	kept := keeps(p, e)
+	kept := w.keeps(p, e)
 	w.moved = w.moved || p.Status == invoice.Pending && p.BlockHash != e.BlockHash
 	p.Transfer = e.Transfer
 	p.Status, p.ConfirmedAt = w.status()

@@ -44,6 +44,16 @@ func (q *queries) Undecided(ctx context.Context, chainKey string, limit int) ([]
 	return found, err
 }
 
+// AmongUndecided returns those of the payments' ids that are not decided.
+func (q *queries) AmongUndecided(ctx context.Context, paymentIDs []string) ([]string, error) {
+	return inChunks(paymentIDs, func(chunk []any) ([]string, error) {
+		return collect(ctx, q, func(row scanner) (id string, err error) {
+			err = row.Scan(&id)
+			return id, err
+		}, "SELECT payment_id FROM undecided_payments WHERE payment_id IN "+list(0, len(chunk)), chunk...)
+	})
+}
+
 // LastUndecided returns the block of the newest payment of the chain that is
 // not decided, 0 when there is none.
 func (q *queries) LastUndecided(ctx context.Context, chainKey string) (uint64, error) {
