@@ -100,6 +100,9 @@ func (s *Service) Rollback(ctx context.Context, chainKey string, to Header) erro
 		if err != nil {
 			return err
 		}
+		if err := tx.LockBinding(ctx, chainKey); err != nil {
+			return err
+		}
 		kept, err := tx.Headers(ctx, chainKey, to.Number, to.Number)
 		if err != nil {
 			return err

@@ -19,6 +19,9 @@ import (
 // Two transactions that insert the same transfer amounts wait for each other.
 // So the invoices go in sorted, and a transaction that has inserted some must
 // not try the others again: each would hold what the other waits for.
+// The indexer tells remainders batch after batch, in no such order. Where it and
+// a create deadlock, the database ends one of them, which is run again: see
+// store.Update.
 func (s *Service) insertInvoices(ctx context.Context, tx *store.Tx, c *changes, invoices []*invoice.Invoice, try int) ([]*invoice.Invoice, error) {
 	if err := s.insertSettlements(ctx, tx, invoices); err != nil {
 		return nil, err
@@ -29,7 +32,7 @@ func (s *Service) insertInvoices(ctx context.Context, tx *store.Tx, c *changes, 
 			chains = append(chains, inv.ChainKey)
 		}
 	}
-	heights, err := tx.IndexedHeights(ctx, chains)
+	heights, err := tx.HeightsToBind(ctx, chains)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -101,6 +102,40 @@ func (tx *Tx) BindTo(ctx context.Context, chainKey string, height uint64) error 
 		}
 	}
 	return nil
+}
+
+// bindingLock is the first key of PostgreSQL's advisory locks on binding to a
+// chain's height. The second is a hash of the chain's key.
+const bindingLock = 0x62696e64
+
+// HeightsToBind returns IndexedHeights for invoices that this transaction
+// creates. Until it ends no rollback lowers these heights, since BindTo would
+// not see the invoices.
+func (tx *Tx) HeightsToBind(ctx context.Context, chainKeys []string) (map[string]uint64, error) {
+	for _, key := range slices.Sorted(slices.Values(chainKeys)) { // in one order, so that no two wait for each other
+		if err := tx.lockBinding(ctx, "pg_advisory_xact_lock_shared", key); err != nil {
+			return nil, err
+		}
+	}
+	// A statement of its own: it sees what was committed while the lock was waited for.
+	return tx.IndexedHeights(ctx, chainKeys)
+}
+
+// LockBinding waits for the transactions that bind invoices to the chain's
+// height, and keeps others from it until this one ends. The cursor must be
+// locked, and nothing written yet: a transaction that is waited for may wait for
+// what was written.
+func (tx *Tx) LockBinding(ctx context.Context, chainKey string) error {
+	return tx.lockBinding(ctx, "pg_advisory_xact_lock", chainKey)
+}
+
+// lockBinding takes an advisory lock. SQLite has one writer and needs none.
+func (tx *Tx) lockBinding(ctx context.Context, lock, chainKey string) error {
+	if !tx.postgres {
+		return nil
+	}
+	_, err := tx.exec(ctx, "SELECT "+lock+"(CAST($1 AS INTEGER), hashtext($2))", bindingLock, chainKey)
+	return err
 }
 
 // IndexedHeights returns the newest block that was read of each of the chains,
