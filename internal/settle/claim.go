@@ -10,8 +10,9 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// MaxClaims is how many claims are kept for one invoice. Whether another
-// invoice is claimed for does not count: nobody can use up another's claims.
+// MaxClaims is how many claims are kept for one invoice whose payments have no
+// invoice yet. Whether another invoice is claimed for does not count: nobody can
+// use up another's claims.
 const MaxClaims = 10
 
 // Errors of Claim.
@@ -22,7 +23,8 @@ var (
 	// ErrNotThePayer: the claim is signed by another account than the one that
 	// paid.
 	ErrNotThePayer = errors.New("the claim is not signed by the account that paid")
-	// ErrTooManyClaims: the invoice has MaxClaims claims already.
+	// ErrTooManyClaims: the invoice has MaxClaims claims already, of payments
+	// without an invoice.
 	ErrTooManyClaims = errors.New("there are too many claims for the invoice")
 )
 
@@ -110,33 +112,26 @@ func claimable(inv invoice.Invoice, payments []store.PaymentRow, signer invoice.
 	return open, err
 }
 
-// claim attributes the payments, if the claim is signed and nothing speaks
-// against it, or keeps the claim.
+// claim attributes the payment, if the claim is signed and nothing speaks
+// against it, or keeps the claim. A signature does not say which of several
+// payments is for this invoice.
 func (s *Service) claim(ctx context.Context, tx *store.Tx, c *changes, inv invoice.Invoice, open []store.PaymentRow, claim Claim) (ClaimResult, error) {
-	result := ClaimCounted
-	for _, p := range open {
-		sure, err := s.settlesItself(ctx, tx, inv, p)
-		if err != nil {
-			return "", err
-		}
-		if claim.Signature == "" || !sure || len(open) > 1 { // of several, the signature does not say which is for this invoice
-			result = ClaimKept
-			if err := s.keepClaim(ctx, tx, inv, p, claim); err != nil {
-				return "", err
-			}
-			continue
-		}
-		if inv, err = tx.Invoice(ctx, inv.ID); err != nil { // as the payment before left it
-			return "", err
-		}
-		err = s.attributeBy(ctx, tx, c, invoice.ByClaim, &p, inv, HandAttribution{
-			PaymentID: p.ID, InvoiceID: inv.ID, By: "payer " + chain.Checksum(p.From), Note: "signature " + claim.Signature,
-		})
-		if err != nil {
-			return "", fmt.Errorf("attribute payment %s by a claim: %w", p.ID, err)
-		}
+	if claim.Signature == "" || len(open) > 1 {
+		return s.keepClaim(ctx, tx, inv, open, claim)
 	}
-	return result, nil
+	p := open[0]
+	if sure, err := s.settlesItself(ctx, tx, inv, p); err != nil {
+		return "", err
+	} else if !sure {
+		return s.keepClaim(ctx, tx, inv, open, claim)
+	}
+	err := s.attributeBy(ctx, tx, c, invoice.ByClaim, &p, inv, HandAttribution{
+		PaymentID: p.ID, InvoiceID: inv.ID, By: "payer " + chain.Checksum(p.From), Note: "signature " + claim.Signature,
+	})
+	if err != nil {
+		return "", fmt.Errorf("attribute payment %s by a claim: %w", p.ID, err)
+	}
+	return ClaimCounted, nil
 }
 
 // settlesItself reports whether a signed claim to the payment needs no decision
@@ -155,21 +150,38 @@ func (s *Service) settlesItself(ctx context.Context, tx *store.Tx, inv invoice.I
 	return !sent, err
 }
 
-// keepClaim keeps a claim for the merchant.
-func (s *Service) keepClaim(ctx context.Context, tx *store.Tx, inv invoice.Invoice, p store.PaymentRow, claim Claim) error {
-	kept, err := tx.ClaimsOfInvoice(ctx, inv.ID, MaxClaims)
+// keepClaim keeps a claim to the payments for the merchant. Of an unsigned one,
+// those payments are left out for which the invoice would have more than
+// MaxClaims claims that are not decided; when none is left, it returns
+// ErrTooManyClaims. How many claims are signed is up to the payer alone.
+func (s *Service) keepClaim(ctx context.Context, tx *store.Tx, inv invoice.Invoice, open []store.PaymentRow, claim Claim) (ClaimResult, error) {
+	claims, err := tx.OpenClaimsOfInvoice(ctx, inv.ID, MaxClaims)
 	if err != nil {
-		return err
+		return "", err
 	}
-	known := false
-	for _, k := range kept {
-		known = known || k.PaymentID == p.ID
+	room, kept := MaxClaims-len(claims), false
+	for _, p := range open {
+		known, err := tx.InvoiceClaims(ctx, inv.ID, p.ID)
+		if err != nil {
+			return "", err
+		}
+		if !known && room <= 0 && claim.Signature == "" {
+			continue
+		}
+		err = tx.SaveClaim(ctx, store.Claim{
+			ID: s.ids.New(invoice.PrefixClaim), PaymentID: p.ID, InvoiceID: inv.ID, MerchantID: inv.MerchantID,
+			Signed: claim.Signature != "", At: s.Now().Unix(),
+		})
+		if err != nil {
+			return "", err
+		}
+		if !known {
+			room--
+		}
+		kept = true
 	}
-	if !known && claim.Signature == "" && len(kept) >= MaxClaims { // a signature is the payer's: their number is that of the payments
-		return ErrTooManyClaims
+	if !kept {
+		return "", ErrTooManyClaims
 	}
-	return tx.SaveClaim(ctx, store.Claim{
-		ID: s.ids.New(invoice.PrefixClaim), PaymentID: p.ID, InvoiceID: inv.ID, MerchantID: inv.MerchantID,
-		Signed: claim.Signature != "", At: s.Now().Unix(),
-	})
+	return ClaimKept, nil
 }

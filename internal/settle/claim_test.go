@@ -239,6 +239,82 @@ func TestClaimsAreBoundedForAnInvoice(t *testing.T) {
 	})
 }
 
+// TestOpenClaimsAreBounded has claims to payments that were decided since make
+// room for others.
+func TestOpenClaimsAreBounded(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		payer := newAccount(t)
+		inv, other := w.create(), w.create()
+		var all []store.PaymentRow
+		for i := range settle.MaxClaims + 2 {
+			all = append(all, w.strayOf(payer, start+10, 990_000+uint64(i)))
+		}
+		for _, p := range all[:settle.MaxClaims] {
+			if got, err := w.claimFor(inv, p, nil); got != settle.ClaimKept || err != nil {
+				t.Fatalf("a claim: %q, %v", got, err)
+			}
+		}
+		last, beyond := all[settle.MaxClaims], all[settle.MaxClaims+1]
+		if _, err := w.claimFor(inv, last, nil); !errors.Is(err, settle.ErrTooManyClaims) {
+			t.Fatalf("one more claim: %v, want ErrTooManyClaims", err)
+		}
+		_, err := w.attribute(all[0], other)
+		w.must(err)
+		if got, err := w.claimFor(inv, last, nil); got != settle.ClaimKept || err != nil {
+			t.Errorf("after one payment was decided: %q, %v", got, err)
+		}
+		if _, err := w.claimFor(inv, beyond, nil); !errors.Is(err, settle.ErrTooManyClaims) {
+			t.Errorf("beyond the limit again: %v, want ErrTooManyClaims", err)
+		}
+	})
+}
+
+// TestClaimOfSeveralKeepsWhatThereIsRoomFor claims more payments at once than
+// the invoice may have claims: those that there is room for are kept, however
+// often it is repeated.
+func TestClaimOfSeveralKeepsWhatThereIsRoomFor(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		payer := newAccount(t)
+		inv := w.create()
+		p := w.pay(invoice.NewAmount(990_000))
+		p.From = payer.address
+		many := []invoice.Transfer{p}
+		for i := 1; i < settle.MaxClaims+3; i++ {
+			p.Ordinal, p.Amount = i, invoice.NewAmount(990_000+uint64(i))
+			many = append(many, p)
+		}
+		w.mine(start+10, many...)
+		kept := func() (n int) {
+			for _, p := range many {
+				n += len(w.claims(w.payment(p).ID))
+			}
+			return n
+		}
+		for range 2 {
+			if got, err := w.claimFor(inv, w.payment(p), nil); got != settle.ClaimKept || err != nil {
+				t.Errorf("the claim: %q, %v", got, err)
+			}
+			if got := kept(); got != settle.MaxClaims {
+				t.Errorf("%d claims are kept, want %d", got, settle.MaxClaims)
+			}
+		}
+		stray := w.strayOf(payer, start+11, 980_000)
+		if got, err := w.claimFor(inv, stray, nil); got != "" || !errors.Is(err, settle.ErrTooManyClaims) {
+			t.Errorf("another claim: %q, %v; want ErrTooManyClaims", got, err)
+		}
+		if got, err := w.claimFor(inv, w.payment(p), &payer); got != settle.ClaimKept || err != nil {
+			t.Errorf("signed: %q, %v", got, err)
+		}
+		if got := kept(); got != len(many) {
+			t.Errorf("signed, %d claims are kept, want %d", got, len(many))
+		}
+	})
+}
+
 func TestWhatCannotBeClaimed(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {

@@ -44,9 +44,12 @@ func (tx *Tx) SaveClaim(ctx context.Context, c Claim) error {
 	return err
 }
 
-// ClaimsOfInvoice returns the claims for an invoice, at most so many.
-func (q *queries) ClaimsOfInvoice(ctx context.Context, invoiceID string, limit int) ([]Claim, error) {
-	return collect(ctx, q, scanClaim, "SELECT "+claimColumns+claimTables+" WHERE claims.invoice_id = $1 LIMIT $2", invoiceID, limit)
+// OpenClaimsOfInvoice returns the claims for an invoice to payments that belong
+// to no invoice, at most so many. The condition on the payment is one that no
+// index of all payments without an invoice serves, so none is read instead of
+// the invoice's claims.
+func (q *queries) OpenClaimsOfInvoice(ctx context.Context, invoiceID string, limit int) ([]Claim, error) {
+	return collect(ctx, q, scanClaim, "SELECT "+claimColumns+claimTables+" WHERE claims.invoice_id = $1 AND coalesce(payments.invoice_id, '') = '' LIMIT $2", invoiceID, limit)
 }
 
 // ClaimsOfPayments returns, by payment, the claims of the payments: signed ones

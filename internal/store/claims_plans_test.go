@@ -24,7 +24,7 @@ var claimReads = []struct {
 	{"claims to a payment", listClaims(store.ClaimFilter{PaymentID: "pay_2"}), []string{"claims_by_payment", "payments_pkey"}},
 	{"a merchant's claims to a payment", listClaims(store.ClaimFilter{MerchantID: "m", PaymentID: "pay_2"}), []string{"claims_by_payment", "payments_pkey"}},
 	{"claims for an invoice", func(ctx context.Context, s *store.Store) error {
-		_, err := s.ClaimsOfInvoice(ctx, "inv_1", 10)
+		_, err := s.OpenClaimsOfInvoice(ctx, "inv_1", 10)
 		return err
 	}, []string{"claims_by_invoice", "payments_pkey"}},
 	{"the first claims to payments", func(ctx context.Context, s *store.Store) error {

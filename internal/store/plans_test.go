@@ -215,7 +215,7 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 			return err
 		},
 		"optional events":   func() error { _, err := read.OptionalEvents(ctx, []string{"m", "n"}); return err },
-		"claims of invoice": func() error { _, err := read.ClaimsOfInvoice(ctx, "inv_1", 10); return err },
+		"claims of invoice": func() error { _, err := read.OpenClaimsOfInvoice(ctx, "inv_1", 10); return err },
 		"claims of payments": func() error {
 			_, err := read.ClaimsOfPayments(ctx, []string{"pay_1", "pay_2"}, "", 10)
 			return err
