@@ -100,7 +100,8 @@ func (c *Client) Payment(ctx context.Context, id string) (Payment, error) {
 // returns it then. It may be repeated. The error's code is [CodeNotFound] when
 // no payment has the id, [CodeInvalidField] with the field invoiceId when the
 // invoice does not fit, [CodeAlreadyAttributed] when the payment belongs to
-// another one, and [CodePaymentOrphaned] when it is not on the chain any more.
+// another one, [CodePaymentOrphaned] when it is not on the chain any more, and
+// [CodePaymentUndecided] while it waits for older blocks to be read.
 func (c *Client) AttributePayment(ctx context.Context, id string, r AttributePaymentRequest) (Payment, error) {
 	var answer PaymentResponse
 	err := c.post(ctx, c.base.JoinPath("api/payments", url.PathEscape(id), "attribution"), make(http.Header), r, &answer)

@@ -146,6 +146,7 @@ const (
 	CodeNoStagedSecret        ErrorCode = "no_staged_secret"
 	CodeNotFound              ErrorCode = "not_found"
 	CodePaymentOrphaned       ErrorCode = "payment_orphaned"
+	CodePaymentUndecided      ErrorCode = "payment_undecided"
 	CodePingFailed            ErrorCode = "ping_failed"
 	CodeSecretStaged          ErrorCode = "secret_staged"
 	CodeUnavailable           ErrorCode = "unavailable"
@@ -194,6 +195,8 @@ func (e ErrorCode) Valid() bool {
 	case CodeNotFound:
 		return true
 	case CodePaymentOrphaned:
+		return true
+	case CodePaymentUndecided:
 		return true
 	case CodePingFailed:
 		return true

@@ -56,7 +56,8 @@ type Ledger interface {
 	Create(ctx context.Context, r settle.CreateRequest) (invoice.Invoice, error)
 	// AttributeByHand gives a payment to an invoice, and returns the payment
 	// then. Errors are store.ErrNotFound, *invoice.FieldError,
-	// settle.ErrAttributed and settle.ErrOrphaned, or internal ones.
+	// settle.ErrAttributed, settle.ErrOrphaned and settle.ErrUndecided, or
+	// internal ones.
 	AttributeByHand(ctx context.Context, h settle.HandAttribution) (invoice.Payment, error)
 	// ReceiveNotice stores a notice once.
 	ReceiveNotice(ctx context.Context, n settle.Notice) error

@@ -96,6 +96,7 @@ func TestAttributeRefusals(t *testing.T) {
 	}{
 		"already_attributed": {settle.ErrAttributed, http.StatusConflict, ""},
 		"payment_orphaned":   {settle.ErrOrphaned, http.StatusConflict, ""},
+		"payment_undecided":  {settle.ErrUndecided, http.StatusConflict, ""},
 		"invalid_field":      {&invoice.FieldError{Field: "invoiceId", Detail: "is of another chain"}, http.StatusBadRequest, "invoiceId"},
 	} {
 		h := newAPI(t, &backend{err: fmt.Errorf("deep inside: %w", test.err)})

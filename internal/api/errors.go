@@ -30,6 +30,7 @@ var answers = map[wire.ErrorCode]struct {
 	wire.CodeIdempotencyInProgress: {http.StatusConflict, "A request with this key is in progress"},
 	wire.CodeAlreadyAttributed:     {http.StatusConflict, "The payment belongs to another invoice"},
 	wire.CodePaymentOrphaned:       {http.StatusConflict, "The payment is not on the chain"},
+	wire.CodePaymentUndecided:      {http.StatusConflict, "The payment waits for older blocks"},
 	wire.CodeDeliveryPending:       {http.StatusConflict, "The event is being sent as it is"},
 	wire.CodeNoDelivery:            {http.StatusConflict, "The event has no delivery"},
 	wire.CodeConfiguredEndpoint:    {http.StatusConflict, "The endpoint stands in the configuration"},
@@ -85,6 +86,8 @@ func explain(err error) *refusal {
 		return &refusal{code: wire.CodeAlreadyAttributed, detail: "This payment belongs to another invoice, and stays there."}
 	case errors.Is(err, settle.ErrOrphaned):
 		return &refusal{code: wire.CodePaymentOrphaned, detail: "The chain dropped this payment's block; attribute the payment when it is mined again."}
+	case errors.Is(err, settle.ErrUndecided):
+		return &refusal{code: wire.CodePaymentUndecided, detail: "This payment waits for older blocks of its chain to be read; attribute it when they are, if no rule has."}
 	case errors.Is(err, store.ErrPending):
 		return &refusal{code: wire.CodeDeliveryPending, detail: "This event is being sent as it is; wait until it is delivered, or has failed."}
 	case errors.Is(err, store.ErrNoDelivery):

@@ -67,18 +67,19 @@ func payment(amount, block uint64, at int64, status invoice.PaymentStatus) invoi
 
 // world is what a Checkout under test finds. It is a Reader.
 type world struct {
-	invoice  invoice.Invoice
-	payments []invoice.Payment
-	others   []invoice.Payment // of other invoices, or of none
-	nodes    Inspector
-	claims   claims
-	cursor   store.Cursor
-	chain    chain.Chain
-	now      int64
-	err      error // of every read
-	unread   bool  // the chain was never read
-	stale    bool  // the invoice's sums are not known
-	wallet   TestWallet
+	invoice   invoice.Invoice
+	payments  []invoice.Payment
+	others    []invoice.Payment // of other invoices, or of none
+	nodes     Inspector
+	claims    claims
+	cursor    store.Cursor
+	chain     chain.Chain
+	now       int64
+	err       error // of every read
+	unread    bool  // the chain was never read
+	undecided bool  // payments wait for older blocks
+	stale     bool  // the invoice's sums are not known
+	wallet    TestWallet
 }
 
 func newWorld() *world {
@@ -135,6 +136,13 @@ func (w *world) PaymentsOfTransaction(_ context.Context, _ []string, tx invoice.
 
 func (w *world) InvoiceClaims(_ context.Context, invoiceID, paymentID string) (bool, error) {
 	return w.claims.kept == invoiceID+" "+paymentID, w.err
+}
+
+func (w *world) AmongUndecided(_ context.Context, ids []string) ([]string, error) {
+	if w.undecided {
+		return ids, w.err
+	}
+	return nil, w.err
 }
 
 func (w *world) Cursor(context.Context, string) (store.Cursor, error) {

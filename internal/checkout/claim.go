@@ -47,9 +47,13 @@ func (c *Checkout) claimForm(ctx context.Context, s subject, p invoice.Payment) 
 	if err != nil {
 		return nil, fmt.Errorf("read claims of %s: %w", s.invoice.ID, err)
 	}
+	waits, err := c.reader.AmongUndecided(ctx, []string{p.ID})
+	if err != nil {
+		return nil, fmt.Errorf("read whether %s is decided: %w", p.ID, err)
+	}
 	d := invoice.NearInvoice{Invoice: s.invoice}.Differ(p.Transfer)
 	return &claimForm{
-		AtOnce: !d.Early && d.LateBy <= invoice.LateWindow,
+		AtOnce: !d.Early && d.LateBy <= invoice.LateWindow && len(waits) == 0,
 		TxHash: p.TxHash.String(), Payer: chain.Checksum(p.From), Text: chain.ClaimText(s.chain.ID, s.invoice, p.TxHash), Kept: kept,
 	}, nil
 }

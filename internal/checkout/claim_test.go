@@ -61,6 +61,13 @@ func TestClaimForm(t *testing.T) {
 	if words := page.id(t, "claim").words(); strings.Contains(words, "has been told") || !strings.Contains(words, chain.Checksum(payerAddress)) {
 		t.Errorf("the form reads %s", words)
 	}
+	if words := page.id(t, "claim").words(); !strings.Contains(words, "counted for this invoice at once") {
+		t.Errorf("a signature is enough, and the form reads %s", words)
+	}
+	w.undecided = true
+	if words := w.check(t, tx.String()).id(t, "claim").words(); strings.Contains(words, "at once") {
+		t.Errorf("while the payment waits for older blocks, the form reads %s", words)
+	}
 	w.claims.kept = testID + " pay_1"
 	page = w.check(t, tx.String())
 	if words := page.id(t, "claim").words(); len(posts(page)) != 1 || !strings.Contains(words, "corner-cafe has been told that it is yours") {

@@ -17,6 +17,9 @@ var (
 	// ErrOrphaned: a reorg left the payment's block, and its transaction was
 	// not mined again.
 	ErrOrphaned = errors.New("the payment's block left the chain")
+	// ErrUndecided: the payment waits for older blocks of its chain to be read,
+	// and a rule may give it to an invoice then.
+	ErrUndecided = errors.New("the payment waits for older blocks to be read")
 )
 
 // HandAttribution is somebody's word that a payment is meant for an invoice.
@@ -37,7 +40,7 @@ type HandAttribution struct {
 //
 // It returns store.ErrNotFound when there is no such payment, a
 // *invoice.FieldError when there is no such invoice or it awaits other money
-// than the payment's, ErrAttributed or ErrOrphaned.
+// than the payment's, ErrAttributed, ErrOrphaned or ErrUndecided.
 func (s *Service) AttributeByHand(ctx context.Context, h HandAttribution) (invoice.Payment, error) {
 	found, err := s.Store.Payment(ctx, h.PaymentID)
 	if err != nil {
@@ -57,6 +60,11 @@ func (s *Service) AttributeByHand(ctx context.Context, h HandAttribution) (invoi
 			return ErrAttributed
 		case found.Status == invoice.Orphaned:
 			return ErrOrphaned
+		}
+		if waits, err := isUndecided(ctx, tx, found.ID); err != nil {
+			return err
+		} else if waits {
+			return ErrUndecided
 		}
 		inv, err := tx.Invoice(ctx, h.InvoiceID)
 		switch {
@@ -116,6 +124,12 @@ func (s *Service) attributeBy(ctx context.Context, tx *store.Tx, c *changes, met
 		return err
 	}
 	return s.saveAccounts(ctx, accounts, heights[inv.ChainKey])
+}
+
+// isUndecided reports whether a payment waits for older blocks to be read.
+func isUndecided(ctx context.Context, tx *store.Tx, paymentID string) (bool, error) {
+	waits, err := tx.AmongUndecided(ctx, []string{paymentID})
+	return len(waits) > 0, err
 }
 
 // confirmedRefunds returns the refunds of a payment that are confirmed: they

@@ -47,7 +47,8 @@ const (
 
 // Claim takes a payer's claim. A payment without an invoice, which was made
 // after the claimed invoice and not sent back, is attributed at once when the
-// account that paid has signed. Any other claim is kept for the merchant.
+// account that paid has signed. Any other claim is kept for the merchant, also
+// one to a payment that waits for older blocks to be read.
 //
 // Errors are store.ErrNotFound when there is no such invoice, ErrNothingToClaim,
 // ErrNotThePayer, ErrTooManyClaims, and chain.ErrSignature.
@@ -136,14 +137,18 @@ func (s *Service) claim(ctx context.Context, tx *store.Tx, c *changes, inv invoi
 
 // settlesItself reports whether a signed claim to the payment needs no decision
 // of the merchant: the payment came after the invoice and not long after its
-// time, nothing of it was sent back, and it is no refund itself. Otherwise the
-// merchant may have dealt with it already, or got back what he had paid.
+// time, nothing of it was sent back, it is no refund itself, and the rules have
+// decided about it. Otherwise the merchant may have dealt with it already, or
+// got back what he had paid, or a rule may give the payment to another invoice.
 func (s *Service) settlesItself(ctx context.Context, tx *store.Tx, inv invoice.Invoice, p store.PaymentRow) (bool, error) {
 	d := invoice.NearInvoice{Invoice: inv}.Differ(p.Transfer)
 	if d.Early || d.LateBy > invoice.LateWindow {
 		return false, nil
 	}
 	if back, err := isRefund(ctx, tx, p.Transfer); err != nil || back {
+		return false, err
+	}
+	if waits, err := isUndecided(ctx, tx, p.ID); err != nil || waits {
 		return false, err
 	}
 	sent, err := tx.IsRefunded(ctx, p.ID)

@@ -1,10 +1,13 @@
 package settle_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
 )
 
 // late begins the world's chain at the head again, under another key, with all
@@ -20,6 +23,50 @@ func (w *world) late() {
 func (w *world) startLate() {
 	w.t.Helper()
 	w.must(w.Start(w.t.Context(), w.chainKey, w.head(), 101))
+}
+
+// TestNobodyOvertakesTheRules has a payment that waits for older blocks be
+// claimed and attributed by hand. Both wait for the rules, which give it to
+// the invoice that asks for it; what they leave goes to who claims it then.
+func TestNobodyOvertakesTheRules(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		w.late()
+		payer := newAccount(t)
+		asks, other := w.create(), w.create(amount(5_000_000))
+		w.blocks = append(w.blocks, w.next(start+1))
+		w.startLate()
+		exact := w.strayOf(payer, start+2, number(asks.Amount))
+		short := w.strayOf(payer, start+3, number(other.Amount)-10_000)
+		w.final()
+		for range 2 {
+			if got, err := w.claimFor(other, exact, &payer); got != settle.ClaimKept || err != nil {
+				t.Errorf("a claim to what may be another's: %q, %v", got, err)
+			}
+		}
+		if got, err := w.claimFor(other, short, &payer); got != settle.ClaimKept || err != nil {
+			t.Errorf("a claim to what waits: %q, %v", got, err)
+		}
+		for _, p := range []store.PaymentRow{exact, short} {
+			if _, err := w.attribute(p, other); !errors.Is(err, settle.ErrUndecided) {
+				t.Errorf("%s attributed by hand: %v, want ErrUndecided", p.Amount, err)
+			}
+			if to := w.payment(p.Transfer).InvoiceID; to != "" {
+				t.Errorf("%s went to %s before it was decided", p.Amount, to)
+			}
+		}
+		w.fill(101, w.blocks[1].Header)
+		if p := w.payment(exact.Transfer); p.InvoiceID != asks.ID || p.Method != invoice.ByAmount {
+			t.Errorf("%s went to %q by %q, want %s", p.Amount, p.InvoiceID, p.Method, asks.ID)
+		}
+		if claims := w.claims(short.ID); len(claims) != 1 || !claims[0].Signed || claims[0].AttributedTo != "" {
+			t.Errorf("claims that are left to decide: %+v", claims)
+		}
+		if got, err := w.claimFor(other, short, &payer); got != settle.ClaimCounted || err != nil {
+			t.Errorf("claimed once more: %q, %v", got, err)
+		}
+	})
 }
 
 // TestWaitingPaymentIsNoRefundYet reads a payment between two settlement
