@@ -98,7 +98,9 @@ const chainRescanHelp = `Usage: quittance chain rescan --config FILE --chain KEY
 Has the blocks of a chain be read again, from block N up to the newest one that
 was read, beside the head. What was missed there is recorded: payments, refunds,
 and what the registry said. What is known stays as it is, and nothing is told
-twice. The service goes about it at once if it runs, and else when it starts.
+twice: a known payment keeps the invoice that it has, or stays without one, even
+if what is found below it would have decided otherwise. The service goes about
+it at once if it runs, and else when it starts.
 
 Flags:
   --config FILE    the service's configuration
@@ -125,7 +127,8 @@ func runChainRescan(ctx context.Context, env environment, args []string) error {
 	}
 	_, err = fmt.Fprintf(env.stdout, `Blocks %d to %d of %s are to be read again, %s.
 A service that runs begins within seconds, beside the head; no invoice that they
-could settle expires meanwhile. Watch it with
+could settle expires meanwhile. Payments that are known keep the invoice that
+they have, or stay without one, whatever is found below them. Watch it with
 
   quittance chain status --config %s --chain %s
 `, gap.Next, gap.Last, o.chain.Key, count(int(gap.Last-gap.Next+1), "block"), o.path, o.chain.Key)

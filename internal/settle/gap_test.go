@@ -303,3 +303,48 @@ func TestRemainderFoundAfterExpiry(t *testing.T) {
 		}
 	})
 }
+
+// TestRescanChangesNoDecision has a rescan find payments below others whose
+// amount alone named their invoice, or did not: those stay where they are, also
+// where the blocks lie below the first that was ever read.
+func TestRescanChangesNoDecision(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		for name, begin := range map[string]func(w *world, missed settle.Block){
+			"left out": func(w *world, missed settle.Block) { w.skip(missed) },
+			"below the first block": func(w *world, missed settle.Block) {
+				w.blocks = append(w.blocks, missed)
+				w.must(w.Start(t.Context(), w.chainKey, w.head(), w.head().Number+1))
+			},
+		} {
+			for _, test := range []struct {
+				other uint64 // what a second invoice asks for
+				given bool   // the payment above has an invoice
+			}{{1_000_000, false}, {2_000_000, true}} {
+				w := db.world(t)
+				if name != "left out" {
+					w.late()
+				}
+				inv := w.create()
+				w.create(amount(test.other))
+				missed := w.next(start+1, w.pay(inv.TransferAmount))
+				begin(w, missed)
+				bare := w.pay(inv.Amount)
+				w.mine(start+2, bare)
+				w.final()
+				was := w.payment(bare)
+				if was.Attributed() != test.given {
+					t.Fatalf("%s: the payment went to %q", name, was.InvoiceID)
+				}
+				w.rescan()
+				w.fill(101, w.head(), missed)
+				if p := w.payment(missed.Transfers[0]); p.InvoiceID != inv.ID || p.Status != invoice.Confirmed {
+					t.Errorf("%s: what was missed is %s and went to %q", name, p.Status, p.InvoiceID)
+				}
+				if p := w.payment(bare); p != was {
+					t.Errorf("%s: the payment above was %+v and is %+v", name, was, p)
+				}
+			}
+		}
+	})
+}
