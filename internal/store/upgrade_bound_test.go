@@ -1,0 +1,67 @@
+package store_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// boundSchema are a merchant, two chains, and what is known of them.
+func boundSchema() []string {
+	statements := append([]string{}, firstSchema...)
+	for _, chain := range []string{"quiet", "silent"} {
+		statements = append(statements,
+			"INSERT INTO settlement_addresses VALUES ('"+chain+"', '"+address+"', 'm', 1)",
+			"INSERT INTO chains VALUES ('"+chain+"', 100, 'h', 9000, 90, 'g', 9000, '', NULL, NULL, NULL)")
+	}
+	n := 0
+	payment := func(chain string, block, at int64, status string) {
+		n++
+		statements = append(statements, firstPayment(n, ""), fmt.Sprintf(
+			"UPDATE payments SET chain_key = '%s', block_number = %d, block_time = %d, status = '%s', confirmed_at = %s WHERE id = 'pay_%d'",
+			chain, block, at, status, map[bool]string{true: "9000", false: "NULL"}[status == "confirmed"], n))
+	}
+	payment("base", 10, 1000, "confirmed")
+	payment("base", 30, 1500, "confirmed")
+	payment("base", 20, 1600, "confirmed") // lower, though later: a clock of the chain's is no proof
+	payment("base", 70, 1700, "orphaned")
+	payment("base", 80, 1700, "pending")
+	payment("base", 40, 3000, "confirmed")
+	payment("quiet", 50, 2000, "confirmed")
+	return statements
+}
+
+// TestUpgradeBindsInvoices says that an invoice of before heights were kept is
+// bound to the highest final payment that is two minutes older, and so is what
+// its payer was told; and that nothing is made up where nothing is known.
+func TestUpgradeBindsInvoices(t *testing.T) {
+	t.Parallel()
+	want := []struct {
+		chain     string
+		createdAt int64
+		fromBlock uint64
+	}{
+		{"base", 1119, 0}, {"base", 1120, 10}, {"base", 1619, 10}, {"base", 1620, 30}, {"base", 1900, 30}, {"base", 3120, 40},
+		{"base", 5000, 40}, {"quiet", 2119, 0}, {"quiet", 2120, 50}, {"silent", 5000, 0},
+	}
+	eachURL(t, func(t *testing.T, url string) {
+		statements := boundSchema()
+		for i, w := range want {
+			statements = append(statements, firstInvoice(100+i), fmt.Sprintf(
+				"UPDATE invoices SET chain_key = '%s', created_at = %d, expires_at = 9999, transfer_amount = '%d' WHERE id = 'inv_%d'",
+				w.chain, w.createdAt, 101+i, 100+i))
+		}
+		s := upgrade(t, url, 2, statements...)
+		db := storetest.SQL(t, url)
+		for i, w := range want {
+			inv, err := s.Invoice(t.Context(), fmt.Sprint("inv_", 100+i))
+			must(t, err)
+			var told uint64
+			must(t, db.QueryRowContext(t.Context(), "SELECT from_block FROM told_amounts WHERE invoice_id = $1", inv.ID).Scan(&told))
+			if inv.FromBlock != w.fromBlock || told != w.fromBlock || inv.Sums.Stale {
+				t.Errorf("of %s, created at %d: bound to %d, told from %d, want %d", w.chain, w.createdAt, inv.FromBlock, told, w.fromBlock)
+			}
+		}
+	})
+}
