@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"strings"
 	"sync"
 	"testing"
 
@@ -28,8 +29,8 @@ func TestFullDisk(t *testing.T) {
 					return tx.InsertSettlements(t.Context(), []store.Settlement{{ChainKey: "a", Address: address, MerchantID: "m"}}, 1)
 				})
 				if err != nil {
-					if !store.Unavailable(err) {
-						t.Errorf("a full disk gives %v, which does not count as unavailable", err)
+					if !store.Unavailable(err) || strings.Contains(err.Error(), "\n") {
+						t.Errorf("a full disk gives %v, want an error that counts as unavailable and says nothing else", err)
 					}
 					return
 				}

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // groupLimit is how many transactions one commit of SQLite carries at most.
@@ -110,17 +113,17 @@ func (w *groupWriter) commit(group []*job) error {
 	}
 	if len(group) == 1 {
 		if err := w.runAlone(group[0]); err != nil {
-			return w.exec(ctx, "ROLLBACK") // the job holds its error
+			return w.rollback(ctx) // the job holds its error
 		}
 	} else {
 		for _, j := range group {
 			if err := w.runJob(j); err != nil {
-				return errors.Join(err, w.exec(ctx, "ROLLBACK"))
+				return errors.Join(err, w.rollback(ctx))
 			}
 		}
 	}
 	if err := w.exec(ctx, "COMMIT"); err != nil {
-		return errors.Join(fmt.Errorf("commit: %w", err), w.exec(ctx, "ROLLBACK"))
+		return errors.Join(fmt.Errorf("commit: %w", err), w.rollback(ctx))
 	}
 	return nil
 }
@@ -147,10 +150,10 @@ func (w *groupWriter) runJob(j *job) error {
 		return err
 	}
 	if j.err = w.call(j); j.err != nil {
-		// SQLite undoes a whole transaction by itself when the disk is full or
-		// fails; why it did, the others of the group are to know as well.
+		// Without a savepoint the whole transaction is undone, and the others of
+		// the group get the error that undid it.
 		if err := w.exec(ctx, "ROLLBACK TO job"); err != nil {
-			return errors.Join(j.err, err)
+			return errors.Join(j.err, unlessUndone(err))
 		}
 	}
 	return w.exec(ctx, "RELEASE job")
@@ -164,6 +167,22 @@ func (w *groupWriter) call(j *job) (err error) {
 		}
 	}()
 	return j.fn(&Tx{queries{run: uncancelled{w.stmts}}})
+}
+
+// rollback undoes the transaction.
+func (w *groupWriter) rollback(ctx context.Context) error {
+	return unlessUndone(w.exec(ctx, "ROLLBACK"))
+}
+
+// unlessUndone returns the error of a rollback, or nil when there is nothing left
+// to undo: SQLite undoes a whole transaction by itself when the disk is full or
+// fails.
+func unlessUndone(err error) error {
+	var answer *sqlite.Error
+	if errors.As(err, &answer) && answer.Code() == sqlite3.SQLITE_ERROR {
+		return nil
+	}
+	return err
 }
 
 func (w *groupWriter) exec(ctx context.Context, statement string) error {
