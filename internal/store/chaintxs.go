@@ -169,9 +169,8 @@ func (q *queries) ChainTxsFrom(ctx context.Context, chainKey string, sender invo
 // HasChainTxs reports whether the sender has any transaction on the chain that
 // is recorded.
 func (q *queries) HasChainTxs(ctx context.Context, chainKey string, sender invoice.Address) (bool, error) {
-	var n int
-	err := q.run.QueryRowContext(ctx, "SELECT count(*) FROM (SELECT 1 FROM chain_txs WHERE chain_key = $1 AND sender = $2 LIMIT 1) AS found",
-		chainKey, sender.String()).Scan(&n)
+	n, err := one(ctx, q, scanSeq, "SELECT count(*) FROM (SELECT 1 FROM chain_txs WHERE chain_key = $1 AND sender = $2 LIMIT 1) AS found",
+		chainKey, sender.String())
 	return n > 0, err
 }
 
