@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,16 +19,21 @@ func TestOutagesAreLoggedOnce(t *testing.T) {
 		log := new(logBuffer)
 		logger := quieted(slog.New(slog.NewTextHandler(log, nil)))
 		outage := fmt.Errorf("lease deliveries: %w", store.ErrTimeout)
+		node := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 		for range 100 {
 			logger.With("chain", "house").Error("leasing failed", "err", outage)
 			logger.WithGroup("request").Error("request failed", "error", outage)
 			logger.Error("request failed", "error", errors.New("another fault"))
+			logger.Warn("a node failed", "err", node)
 		}
 		if n := strings.Count(log.String(), "leasing failed"); n != 1 {
 			t.Errorf("an outage was logged %d times; want once", n)
 		}
 		if n := strings.Count(log.String(), "another fault"); n != 100 {
 			t.Errorf("other errors were logged %d times; want 100", n)
+		}
+		if n := strings.Count(log.String(), "a node failed"); n != 100 {
+			t.Errorf("what a node failed with was logged %d times; want 100", n)
 		}
 		if n := strings.Count(log.String(), "request failed"); n != 101 {
 			t.Errorf("request failed was logged %d times; want 101", n)

@@ -22,17 +22,33 @@ const readOnlyTransaction = "25006"
 // has been done is not known then.
 func Unavailable(err error) bool {
 	var unconnected *pgconn.ConnectError
-	var network net.Error
-	if errors.As(err, &unconnected) || errors.As(err, &network) {
+	var broke connectionError
+	if errors.As(err, &unconnected) || errors.As(err, &broke) {
 		return true
 	}
 	// How a connection that broke is reported, depending on who notices first.
-	for _, broken := range []error{ErrTimeout, errClosed, driver.ErrBadConn, io.ErrUnexpectedEOF, pgconn.ErrConnClosed, sql.ErrConnDone} {
+	for _, broken := range []error{ErrTimeout, errClosed, driver.ErrBadConn, pgconn.ErrConnClosed, sql.ErrConnDone} {
 		if errors.Is(err, broken) {
 			return true
 		}
 	}
 	return unavailablePostgres(err) || unavailableSQLite(err)
+}
+
+// connectionError is an error of the network on the way to the database. Errors
+// of other connections, such as those to a node, look the same otherwise.
+type connectionError struct{ error }
+
+// Unwrap returns the error of the network.
+func (e connectionError) Unwrap() error { return e.error }
+
+// onTheWay returns err, as a connectionError if the network caused it.
+func onTheWay(err error) error {
+	var network net.Error
+	if errors.As(err, &network) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return connectionError{err}
+	}
+	return err
 }
 
 func unavailablePostgres(err error) bool {

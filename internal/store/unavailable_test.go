@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -113,7 +116,8 @@ func TestUnavailableCodes(t *testing.T) {
 			t.Errorf("Unavailable(%v) = %v; want %v", err, !want, want)
 		}
 	}
-	for _, err := range []error{nil, context.Canceled, errors.New("no")} {
+	node := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED} // of no database
+	for _, err := range []error{nil, context.Canceled, errors.New("no"), node, io.ErrUnexpectedEOF} {
 		if store.Unavailable(err) {
 			t.Errorf("Unavailable(%v) holds", err)
 		}
