@@ -53,6 +53,7 @@ type Clock struct {
 	now    time.Time
 	at     time.Duration
 	offset time.Duration // by which it was ahead of Wall when that was logged last
+	failed error         // of the last reading
 }
 
 // Open returns a clock that has been read.
@@ -101,6 +102,14 @@ func (c *Clock) Earlier() time.Time {
 	return wall
 }
 
+// Err returns why the last reading failed, or nil. A reading is written to the
+// database, so one that fails shows that the database takes no writes.
+func (c *Clock) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.failed
+}
+
 // Run keeps the clock until the context ends. While the database does not
 // answer, it goes on by itself.
 func (c *Clock) Run(ctx context.Context) {
@@ -131,12 +140,14 @@ func (c *Clock) read(ctx context.Context) error {
 		}
 		return resume(last, sourceMS)
 	})
+	c.mu.Lock()
+	if c.failed = err; err == nil {
+		c.now, c.at = time.UnixMilli(nowMS), c.Elapsed()
+	}
+	c.mu.Unlock()
 	if err != nil {
 		return err
 	}
-	c.mu.Lock()
-	c.now, c.at = time.UnixMilli(nowMS), c.Elapsed()
-	c.mu.Unlock()
 	c.report(ctx)
 	return nil
 }

@@ -72,8 +72,8 @@ func live(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte("ok\n")) // an error means that the caller has gone
 }
 
-// ready answers /readyz: the service is not stopping, the database answers, every
-// chain is read, and no work is stalled. It says what is wrong, and answers 503 when something is.
+// ready answers /readyz: the service is not stopping, the database answers and
+// takes writes, every chain is read, and no work is stalled. It says what is wrong, and answers 503 when something is.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
 	defer cancel()
@@ -82,6 +82,8 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	if err := s.store.Ping(ctx); err != nil {
 		h.Ready, h.Database = false, "unreachable"
 		s.Logger.Error("health check: the database does not answer", "err", err)
+	} else if s.clock.Err() != nil { // the clock logs it
+		h.Ready, h.Database = false, "takes no writes"
 	}
 	for _, run := range s.chains {
 		c := healthOf(run.status(s.Now()))

@@ -22,6 +22,7 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/watchdog"
@@ -154,6 +155,9 @@ func TestReadyFollowsTheDatabase(t *testing.T) {
 	}
 	var log logBuffer
 	s := &Server{Config: Config{Now: time.Now, Logger: slog.New(slog.NewTextHandler(&log, nil))}, store: db, dog: watchdog.New(0)}
+	if s.clock, err = clock.Open(t.Context(), clock.Config{Store: db, Wall: s.Now, Logger: s.Logger}); err != nil {
+		t.Fatal(err)
+	}
 	for _, want := range []int{http.StatusOK, http.StatusServiceUnavailable} {
 		w := httptest.NewRecorder()
 		s.ready(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", nil))
@@ -181,6 +185,9 @@ func TestReadyFollowsTheWork(t *testing.T) {
 		}
 	})
 	s := &Server{Config: Config{Now: time.Now, Logger: slog.New(slog.DiscardHandler)}, store: db, dog: watchdog.New(1)}
+	if s.clock, err = clock.Open(t.Context(), clock.Config{Store: db, Wall: s.Now, Logger: s.Logger}); err != nil {
+		t.Fatal(err)
+	}
 	task := s.dog.Begin("deliveries: lease")
 	for _, step := range []struct {
 		status int

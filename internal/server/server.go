@@ -135,6 +135,9 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.store.Close()) }()
+	if err := s.store.CheckWritable(ctx); err != nil {
+		return err
+	}
 	if err := s.assemble(ctx); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"fmt"
 	"log/slog"
@@ -113,6 +114,10 @@ func TestReadOnlyDatabase(t *testing.T) {
 		}
 	}
 	await(t, base, "the indexer's error", func(_ int, h health) bool { return strings.Contains(h.Chains[0].Error, "25006") })
+	await(t, base, "its word on the database", func(status int, h health) bool {
+		return status == http.StatusServiceUnavailable && !h.Ready && h.Database == "takes no writes"
+	})
+	refusesToStart(t, database)
 	setReadOnly(t, database, "off")
 	await(t, base, "the end of the error", func(status int, h health) bool { return status == http.StatusOK && h.Chains[0].Indexed >= 6 })
 	if a := create(t, base, "house"); a.status != http.StatusCreated {
@@ -122,5 +127,21 @@ func TestReadOnlyDatabase(t *testing.T) {
 		if n := strings.Count(log.String()[begun:], message); n > 2 {
 			t.Errorf("%q was logged %d times:\n%s", message, n, log.String()[begun:])
 		}
+	}
+}
+
+// refusesToStart starts another service on a database that takes no writes. It
+// ends at once, and names the reason.
+func refusesToStart(t *testing.T, database string) {
+	t.Helper()
+	listener, err := Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = Run(t.Context(), Config{
+		Listener: listener, Database: database, Merchants: Merchants{AcceptAll: true}, Now: time.Now, Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err == nil || !strings.Contains(err.Error(), "takes no writes: default_transaction_read_only is on") {
+		t.Errorf("a service that starts meanwhile: %v", err)
 	}
 }

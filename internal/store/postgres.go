@@ -137,4 +137,18 @@ func (p *postgresDB) ping(ctx context.Context) error {
 	return err
 }
 
+func (p *postgresDB) checkWritable(ctx context.Context) error {
+	var standby, readOnly bool
+	err := p.db.QueryRowContext(ctx, "SELECT pg_is_in_recovery(), current_setting('transaction_read_only') = 'on'").Scan(&standby, &readOnly)
+	switch at := fmt.Sprintf("PostgreSQL at %s:%d", p.config.Host, p.config.Port); {
+	case err != nil:
+		return fmt.Errorf("ask %s whether it takes writes: %w", at, err)
+	case standby:
+		return fmt.Errorf("%s is a standby and takes no writes; name the primary, or name all hosts in the URL and add target_session_attrs=read-write", at)
+	case readOnly:
+		return fmt.Errorf("%s takes no writes: default_transaction_read_only is on, for the server, the database or the user; turn it off", at)
+	}
+	return nil
+}
+
 func (p *postgresDB) close() error { return p.db.Close() }

@@ -94,6 +94,9 @@ func (db *sqliteDB) migrate(ctx context.Context) error {
 
 func (db *sqliteDB) ping(ctx context.Context) error { return db.read.PingContext(ctx) }
 
+// checkWritable has nothing to find: a file that cannot be written fails to open.
+func (db *sqliteDB) checkWritable(context.Context) error { return nil }
+
 func (db *sqliteDB) close() error {
 	var err error
 	if db.writer != nil {

@@ -7,6 +7,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -45,6 +46,8 @@ type dialect interface {
 	migrate(ctx context.Context) error
 	// ping reports whether the database answers.
 	ping(ctx context.Context) error
+	// checkWritable returns an error when the database takes no writes.
+	checkWritable(ctx context.Context) error
 	close() error
 }
 
@@ -68,7 +71,8 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	migrating, cancel := context.WithTimeoutCause(ctx, migrateTimeout, ErrTimeout)
 	defer cancel()
 	if err := named(migrating, s.dialect.migrate(migrating)); err != nil {
-		return nil, errors.Join(fmt.Errorf("bring the database's schema up to date: %w", err), s.Close())
+		err = cmp.Or(s.CheckWritable(ctx), fmt.Errorf("bring the database's schema up to date: %w", err))
+		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
@@ -95,6 +99,14 @@ func (s *Store) Ping(ctx context.Context) error {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	return named(ctx, s.dialect.ping(ctx))
+}
+
+// CheckWritable returns an error when the database takes no writes, as a standby
+// does. It says what to do, for a program that starts and has to write.
+func (s *Store) CheckWritable(ctx context.Context) error {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	return named(ctx, s.dialect.checkWritable(ctx))
 }
 
 // Close waits for transactions under way and closes the database. Closing it
