@@ -1,5 +1,7 @@
 package invoice
 
+import "slices"
+
 // LateWindow is how long after its expiry an amount that was told still names
 // its invoice, in seconds, unless another rule fits.
 const LateWindow = 30 * 24 * 60 * 60
@@ -23,6 +25,9 @@ type Candidate struct {
 	// Told says that the transfer's amount was told for this invoice before
 	// the transfer's block, and for no other one since.
 	Told bool
+	// Younger says that the invoice was created after the transfer was seen, in
+	// a block that a reorg left. Whoever created it can have known the amount.
+	Younger bool
 	// Covered says that transfers earlier on the chain, mined in time and not
 	// orphaned, add up to the invoice's amount, or to what is enough.
 	Covered bool
@@ -31,40 +36,32 @@ type Candidate struct {
 	Remainder Amount
 }
 
+// Named reports whether the transfer's transaction names the candidate.
+func (c Candidate) Named(t Transfer) bool {
+	return c.Takes(t) && (c.names(t.Evidence.Registry) || c.names(t.Evidence.Authorization) || c.names(t.Evidence.Calldata))
+}
+
 // Meant reports whether the transfer is meant for the candidate whatever
 // remains of any other: it names it, or its amount was told for it.
-func (c Candidate) Meant(t Transfer) bool {
-	return c.names(t.Evidence.Registry) || c.names(t.Evidence.Authorization) || c.names(t.Evidence.Calldata) || c.toldFor(t)
-}
+func (c Candidate) Meant(t Transfer) bool { return c.Named(t) || c.toldFor(t) }
 
 // toldFor reports whether the transfer's amount was told for the candidate, not
 // too long ago.
-func (c Candidate) toldFor(t Transfer) bool { return c.Told && t.BlockTime <= c.ExpiresAt+LateWindow }
+func (c Candidate) toldFor(t Transfer) bool {
+	return c.Takes(t) && c.Told && t.BlockTime <= c.ExpiresAt+LateWindow
+}
 
-// Rule is a rule of attribution, by its number.
-type Rule int
-
-// The rules of attribution, in the order in which they are tried.
-const (
-	RuleRegistry      Rule = 1 + iota // the registry's Paid event
-	RuleAuthorization                 // the nonce of an ERC-3009 authorization
-	RuleCalldata                      // a commitment id at the end of the transaction's calldata
-	RuleTold                          // an amount told for a payable invoice that is not covered
-	RuleBare                          // the bare amount of one payable invoice that is not covered
-	RuleToldBefore                    // an amount told for an invoice that is covered or expired
-	RuleRemainder                     // the bare remainder of one payable invoice that is paid in part
-	RuleTolerance                     // less than the amount of one payable invoice that is not covered, within its tolerance
-)
+// waits reports whether the candidate is payable and not covered.
+func (c Candidate) waits(t Transfer) bool { return c.Takes(t) && c.PayableAt(t.Position) && !c.Covered }
 
 // Attribution names the invoice that a transfer pays, and how that was known.
 type Attribution struct {
 	Invoice Invoice
 	Method  Method
-	Rule    Rule
 }
 
 // Attribute finds the invoice that a transfer pays among the candidates, by
-// the first Rule that fits. It looks at the transfer's place on the chain and
+// the first rule that fits. It looks at the transfer's place on the chain and
 // at what lies before it, never at the present state of an invoice, so that
 // reading the chain again gives the same.
 //
@@ -72,30 +69,30 @@ type Attribution struct {
 // tried: the transfer stays unattributed and ok is false. So does one of
 // nothing, and one from an address to itself.
 func Attribute(t Transfer, candidates []Candidate) (a Attribution, ok bool) {
-	uncovered := func(c Candidate) bool { return !c.Covered && c.PayableAt(t.Position) }
-	rules := []struct {
-		rule   Rule
-		method Method
-		fits   func(Candidate) bool
-	}{
-		{RuleRegistry, ByRegistry, func(c Candidate) bool { return c.names(t.Evidence.Registry) }},
-		{RuleAuthorization, ByAuthorization, func(c Candidate) bool { return c.names(t.Evidence.Authorization) }},
-		{RuleCalldata, ByCalldata, func(c Candidate) bool { return c.names(t.Evidence.Calldata) }},
-		{RuleTold, ByTransferAmount, func(c Candidate) bool { return c.toldFor(t) && uncovered(c) }},
-		{RuleBare, ByAmount, func(c Candidate) bool { return c.Amount == t.Amount && uncovered(c) }},
-		{RuleToldBefore, ByTransferAmount, func(c Candidate) bool { return c.toldFor(t) }},
-		{RuleRemainder, ByAmount, func(c Candidate) bool { return c.Remainder == t.Amount && uncovered(c) }},
-		{RuleTolerance, ByTolerance, func(c Candidate) bool { return c.Tolerates(t.Amount) && uncovered(c) }},
-	}
 	if t.Amount.IsZero() || t.From == t.To {
 		return Attribution{}, false // nobody has got anything
 	}
-	for _, rule := range rules {
+	told := slices.ContainsFunc(candidates, func(c Candidate) bool { return c.toldFor(t) })
+	for _, rule := range []struct {
+		method Method
+		fits   func(Candidate) bool
+	}{
+		{ByRegistry, func(c Candidate) bool { return c.names(t.Evidence.Registry) }},
+		{ByAuthorization, func(c Candidate) bool { return c.names(t.Evidence.Authorization) }},
+		{ByCalldata, func(c Candidate) bool { return c.names(t.Evidence.Calldata) }},
+		{ByTransferAmount, func(c Candidate) bool { return c.toldFor(t) && c.waits(t) }},
+		{ByAmount, func(c Candidate) bool { return c.meansAmount(t, told) }},
+		{ByTolerance, func(c Candidate) bool { return c.Tolerates(t.Amount) && c.waits(t) && !c.Younger }},
+	} {
 		found := 0
 		for _, c := range candidates {
-			if c.Takes(t) && rule.fits(c) {
-				a = Attribution{Invoice: c.Invoice, Method: rule.method, Rule: rule.rule}
-				found++
+			if !c.Takes(t) || !rule.fits(c) {
+				continue
+			}
+			found++
+			a = Attribution{Invoice: c.Invoice, Method: rule.method}
+			if rule.method == ByAmount && c.toldFor(t) {
+				a.Method = ByTransferAmount
 			}
 		}
 		switch {
@@ -106,6 +103,18 @@ func Attribute(t Transfer, candidates []Candidate) (a Attribution, ok bool) {
 		}
 	}
 	return Attribution{}, false
+}
+
+// meansAmount reports whether the transfer's amount can mean the candidate. It
+// was told for it, which is covered by now or expired; or the candidate waits
+// for it, as its bare amount or as what remains of it. A remainder is left out
+// if the amount was told for any invoice.
+func (c Candidate) meansAmount(t Transfer, told bool) bool {
+	if c.toldFor(t) {
+		return true
+	}
+	asks := c.Amount == t.Amount || c.Remainder == t.Amount && !told
+	return asks && c.waits(t) && !c.Younger
 }
 
 // Takes reports whether t moves the invoice's token to the invoice's address

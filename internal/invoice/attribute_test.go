@@ -55,6 +55,7 @@ func TestAttribute(t *testing.T) {
 	}
 	same := func(*invoice.Candidate) {}
 	covered := func(c *invoice.Candidate) { c.Covered = true }
+	younger := func(c *invoice.Candidate) { c.Younger = true }
 	remains := func(n uint64) func(*invoice.Candidate) {
 		return func(c *invoice.Candidate) { c.Remainder = invoice.NewAmount(n) }
 	}
@@ -118,8 +119,12 @@ func TestAttribute(t *testing.T) {
 			candidates{with(a, same), with(b, same)}, "b", invoice.ByCalldata},
 		{"transfer amount before bare amount", transfer(107),
 			candidates{with(b, func(c *invoice.Candidate) { c.Amount = invoice.NewAmount(107) }), with(a, same)}, "a", invoice.ByTransferAmount},
-		{"bare amount before that of a closed one", transfer(101),
-			candidates{with(a, func(c *invoice.Candidate) { c.Covered, c.TransferAmount = true, invoice.NewAmount(101) }), with(b, same)}, "b", invoice.ByAmount},
+		{"bare amount that was told for a covered one", transfer(101),
+			candidates{with(a, func(c *invoice.Candidate) { c.Covered, c.TransferAmount = true, invoice.NewAmount(101) }), with(b, same)}, "", ""},
+		{"bare amount that was told for an expired one", at(101, 2001),
+			candidates{with(a, func(c *invoice.Candidate) { c.TransferAmount = invoice.NewAmount(101) }), with(b, func(c *invoice.Candidate) { c.ExpiresAt = 3000 })}, "", ""},
+		{"bare amount that was told too long ago", at(101, 2001+month),
+			candidates{with(a, func(c *invoice.Candidate) { c.TransferAmount = invoice.NewAmount(101) }), with(b, func(c *invoice.Candidate) { c.ExpiresAt = 3000 + month })}, "b", invoice.ByAmount},
 		{"bare amount of a covered one after the amount told for a covered one", transfer(101),
 			candidates{with(a, func(c *invoice.Candidate) { c.Covered, c.TransferAmount = true, invoice.NewAmount(101) }), with(b, covered)}, "a", invoice.ByTransferAmount},
 		{"evidence that nobody has is none", tagged(107, invoice.Evidence{Registry: invoice.Hash{9}, Authorization: invoice.Hash{8}, Calldata: invoice.Hash{7}}),
@@ -150,10 +155,21 @@ func TestAttribute(t *testing.T) {
 
 		{"remainder", transfer(40), candidates{with(a, remains(40)), with(b, same)}, "a", invoice.ByAmount},
 		{"two remainders", transfer(40), candidates{with(a, remains(40)), with(b, remains(40))}, "", ""},
-		{"bare amount before a remainder", transfer(101), candidates{with(a, remains(101)), with(b, same)}, "b", invoice.ByAmount},
+		{"bare amount that remains of another one", transfer(101), candidates{with(a, remains(101)), with(b, same)}, "", ""},
+		{"bare amount that remains of the same one", transfer(101), candidates{with(b, remains(101))}, "b", invoice.ByAmount},
+		{"bare amount that remains of one which expired", at(101, 2001),
+			candidates{with(a, remains(101)), with(b, func(c *invoice.Candidate) { c.ExpiresAt = 3000 })}, "b", invoice.ByAmount},
+		{"remainder that was told for a covered one", transfer(40),
+			candidates{with(a, remains(40)), with(b, func(c *invoice.Candidate) { c.Covered, c.TransferAmount = true, invoice.NewAmount(40) })}, "b", invoice.ByTransferAmount},
 		{"remainder before a tolerance", transfer(99), candidates{with(a, remains(99)), with(tb, same)}, "a", invoice.ByAmount},
 		{"remainder, too late", at(40, 2001), candidates{with(a, remains(40))}, "", ""},
 		{"part of a remainder", transfer(39), candidates{with(a, remains(40))}, "", ""},
+
+		{"bare amount, seen before the invoice was created", transfer(100), candidates{with(a, younger)}, "", ""},
+		{"bare amount of two, of which one was created since", transfer(101), candidates{with(a, func(c *invoice.Candidate) { c.Amount, c.Younger = invoice.NewAmount(101), true }), with(b, same)}, "b", invoice.ByAmount},
+		{"remainder, seen before the invoice was created", transfer(40), candidates{with(a, func(c *invoice.Candidate) { c.Remainder, c.Younger = invoice.NewAmount(40), true })}, "", ""},
+		{"within the tolerance, seen before the invoice was created", transfer(99), candidates{with(ta, younger)}, "", ""},
+		{"transfer amount, seen before the invoice was created", transfer(107), candidates{with(a, younger)}, "a", invoice.ByTransferAmount},
 
 		{"in the block that was known when it was created", in(107, 4), candidates{with(a, same)}, "a", invoice.ByTransferAmount},
 		{"bare amount in the block that was known", in(100, 4), candidates{with(a, same)}, "", ""},

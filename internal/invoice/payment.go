@@ -1,5 +1,7 @@
 package invoice
 
+import "cmp"
+
 // Position is where a transfer stands on its chain.
 type Position struct {
 	BlockNumber uint64
@@ -9,11 +11,12 @@ type Position struct {
 }
 
 // Before reports whether p comes earlier on the chain than q.
-func (p Position) Before(q Position) bool {
-	if p.BlockNumber != q.BlockNumber {
-		return p.BlockNumber < q.BlockNumber
-	}
-	return p.LogIndex < q.LogIndex
+func (p Position) Before(q Position) bool { return p.compare(q) < 0 }
+
+// compare returns -1, 0 or +1 as p comes before q on the chain, at the same
+// place or after it.
+func (p Position) compare(q Position) int {
+	return cmp.Or(cmp.Compare(p.BlockNumber, q.BlockNumber), cmp.Compare(p.LogIndex, q.LogIndex))
 }
 
 // Transfer is one movement of a watched token, as its log tells.
@@ -91,6 +94,9 @@ type Payment struct {
 	Status      PaymentStatus
 	ObservedAt  int64 // Unix seconds
 	ConfirmedAt int64 // Unix seconds; 0 unless confirmed
+	// LeftBlock is the lowest block that the payment was seen in and that a
+	// reorg left; 0 when there is none.
+	LeftBlock uint64
 
 	// Who attributed it by hand or by a claim, and when (Unix seconds). Empty for
 	// every other method.

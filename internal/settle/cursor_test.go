@@ -252,7 +252,7 @@ func TestTwoReplicasReadTheSameChain(t *testing.T) {
 		w := db.world(t)
 		other := w.service()
 		for round := range 10 {
-			inv := w.create(amount(uint64(5_000_000 + round)))
+			inv := w.create(amount(uint64(5_000_000 + 10_000*round)))
 			b := w.next(start+int64(round), w.pay(inv.Amount))
 			errs := make([]error, 2)
 			var wg sync.WaitGroup

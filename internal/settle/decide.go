@@ -114,8 +114,8 @@ func (w *workbook) loadWaiting(ctx context.Context) (err error) {
 
 // mustWait reports whether the blocks that were never read can change what the
 // rules say of a transfer. They can pay invoices alone that were created
-// before the chain was first read; and a transfer that waits can be meant for
-// any invoice of its receiver.
+// before the chain was first read, and give them any remainder; and a transfer
+// that waits can be meant for any invoice of its receiver.
 func (w *workbook) mustWait(t invoice.Transfer, candidates []invoice.Candidate, a invoice.Attribution) bool {
 	if w.unread == nil || t.BlockNumber <= *w.unread {
 		return false
@@ -124,23 +124,19 @@ func (w *workbook) mustWait(t invoice.Transfer, candidates []invoice.Candidate, 
 	if !at.Unbound && !at.Undecided {
 		return false
 	}
-	bound := !at.Undecided
-	var rivals bool // for which it counts what was paid before
-	for _, c := range candidates {
-		bound = bound && c.FromBlock > 0
-		rivals = rivals || !c.Told && c.Amount == t.Amount
-	}
-	switch a.Rule {
-	case invoice.RuleRegistry, invoice.RuleAuthorization, invoice.RuleCalldata:
+	switch a.Method {
+	case invoice.ByRegistry, invoice.ByAuthorization, invoice.ByCalldata:
 		return false
-	case invoice.RuleTold, invoice.RuleToldBefore:
+	case invoice.ByTransferAmount:
+		bound := !at.Undecided
+		var rivals bool // for which it counts what was paid before
+		for _, c := range candidates {
+			bound = bound && c.FromBlock > 0
+			rivals = rivals || !c.Told && c.Amount == t.Amount
+		}
 		return rivals && !bound
-	case invoice.RuleBare:
-		return !bound
-	case invoice.RuleRemainder, invoice.RuleTolerance:
-		return true
 	}
-	return true // no rule fits, as far as the chain is known
+	return true // a guess, or no rule fits, as far as the chain is known
 }
 
 // saveWaiting marks those of the payments that wait, and no other.

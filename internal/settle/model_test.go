@@ -82,7 +82,7 @@ func (m *machine) checkRules(r *rapid.T) {
 				continue // nobody's address
 			}
 			for i := range all {
-				all[i].Covered, all[i].Remainder = all[i].DueAt(t.Position, before)
+				all[i].Covered, all[i].Remainder = invoice.NewHistory(all[i].Invoice, before).DueAt(t.Position)
 				all[i].Told = all[i].TransferAmount == t.Amount
 			}
 			want, ok := invoice.Attribute(t, all)

@@ -60,8 +60,9 @@ func (a *accounts) recountParts(ctx context.Context) error {
 	}
 	for _, id := range ids {
 		inv := a.invoices[id]
-		if a.parts[id] = inv.Remainders(of[id]); inv.Status == invoice.Open {
-			inv.Remaining = inv.Remainder(of[id])
+		h := invoice.NewHistory(inv, of[id])
+		if a.parts[id] = h.Remainders(); inv.Status == invoice.Open {
+			inv.Remaining = h.Remainder()
 		}
 		a.put(inv)
 	}

@@ -55,13 +55,73 @@ func TestAToldAmountCannotBeTaken(t *testing.T) {
 		first, second := w.pay(mine.TransferAmount), w.pay(mine.TransferAmount)
 		w.mine(start+1, first)
 		w.went(first, mine, invoice.ByTransferAmount)
-		// Covered, the invoice asks for nothing more; the other one asks still.
+		// Covered, the invoice asks for nothing more, and the other one asks
+		// still; but a second payment as it was told is none of theirs.
 		w.mine(start+2, second)
-		w.went(second, theirs, invoice.ByAmount)
+		w.went(second, invoice.Invoice{}, "")
+		w.mine(start+3, w.pay(theirs.TransferAmount))
 		third := w.pay(mine.TransferAmount)
-		w.mine(start+3, third)
+		w.mine(start+4, third)
 		w.went(third, mine, invoice.ByTransferAmount)
 		w.final()
+	})
+}
+
+// TestALatePaymentIsNoStrangers has somebody create an invoice over what another
+// payer was told, who pays a second late.
+func TestALatePaymentIsNoStrangers(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		mine := w.create(func(d *invoice.Draft) { d.ExpiresAt = start + 60 })
+		theirs := w.create(amount(number(mine.TransferAmount)))
+		late, alone := w.pay(mine.TransferAmount), w.pay(mine.TransferAmount)
+		w.mine(start+61, late)
+		w.went(late, invoice.Invoice{}, "")
+		w.mine(start+62, w.pay(theirs.TransferAmount), alone)
+		w.went(alone, mine, invoice.ByTransferAmount)
+	})
+}
+
+// TestARemainderIsNoStrangers has somebody pay a cent of another's invoice, and
+// create one over what remains of it.
+func TestARemainderIsNoStrangers(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		mine := w.create(amount(34_000_000))
+		theirs := w.create(amount(33_990_000))
+		w.mine(start+1, tagged(w.pay(invoice.NewAmount(10_000)), invoice.Evidence{Calldata: mine.CommitmentID}))
+		bare, told := w.pay(theirs.Amount), w.pay(w.invoice(mine.ID).RemainingTransfer)
+		w.mine(start+2, bare)
+		w.went(bare, invoice.Invoice{}, "")
+		w.mine(start+3, told)
+		w.went(told, mine, invoice.ByTransferAmount)
+	})
+}
+
+// TestASeenPaymentIsNoNewInvoices has somebody create an invoice over the amount
+// of a payment that no rule attributed, and a reorg of its block follow. A
+// payer of an older invoice gains by the reorg.
+func TestASeenPaymentIsNoNewInvoices(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		older := w.create(amount(2_000_000))
+		w.mine(start+1, w.pay(older.TransferAmount))
+		stray, second := w.pay(invoice.NewAmount(33_990_000)), w.pay(older.Amount)
+		w.mine(start+2, stray, second)
+		w.create(amount(33_990_000))
+		w.reorg(2)
+		w.mine(start+2, second)
+		w.mine(start+3, stray)
+		w.went(second, older, invoice.ByAmount)
+		w.went(stray, invoice.Invoice{}, "")
+		w.reorg(1)
+		w.mine(start + 3)
+		w.mine(start + 4)
+		w.mine(start+5, stray)
+		w.went(stray, invoice.Invoice{}, "")
 	})
 }
 

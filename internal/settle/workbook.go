@@ -21,11 +21,14 @@ type workbook struct {
 	accounts *accounts                   // the invoices that could be meant, and those of known payments
 	unsaved  []string                    // payments that are to be written, by id
 	dirty    map[string]bool             // whether a payment is among those
-	refunds  map[string]invoice.Refund   // by id: those of the transfers, as they were stored
-	paid     map[store.Pair]bool         // accounts that could pay back
-	paidBack *paidBack                   // how much of payments was paid back
-	books    map[store.Pair]pairBook     // payments that could be paid back, as far as they were read
-	named    map[string]pairBook         // by invoice: payments that refunds name, as far as they were read
+	// histories are what paid invoices whose sums do not say what was due at a
+	// payment, by the invoice's id, as far as they were read.
+	histories map[string]*invoice.History
+	refunds   map[string]invoice.Refund // by id: those of the transfers, as they were stored
+	paid      map[store.Pair]bool       // accounts that could pay back
+	paidBack  *paidBack                 // how much of payments was paid back
+	books     map[store.Pair]pairBook   // payments that could be paid back, as far as they were read
+	named     map[string]pairBook       // by invoice: payments that refunds name, as far as they were read
 
 	waiting map[invoice.Address]store.Waiting // why payments to a receiver may have to wait
 	waits   map[string]bool                   // payments that are not decided, by id
@@ -51,7 +54,7 @@ func (e *entry) pair() store.Pair { return store.Pair{Payer: e.To, Receiver: e.F
 func newWorkbook(o *observer, transfers []invoice.Transfer) *workbook {
 	w := &workbook{
 		observer: o,
-		payments: make(map[string]store.PaymentRow), accounts: newAccounts(o.tx),
+		payments: make(map[string]store.PaymentRow), accounts: newAccounts(o.tx), histories: make(map[string]*invoice.History),
 		dirty: make(map[string]bool), refunds: make(map[string]invoice.Refund), waits: make(map[string]bool),
 		paidBack: newPaidBack(o.tx), books: make(map[store.Pair]pairBook), named: make(map[string]pairBook),
 	}
@@ -196,6 +199,9 @@ func (w *workbook) payment(ctx context.Context, e *entry) error {
 	}
 	was := p.Payment
 	kept := w.keeps(p, e)
+	if known && (p.Status == invoice.Orphaned || p.BlockHash != e.BlockHash) && (p.LeftBlock == 0 || p.BlockNumber < p.LeftBlock) {
+		p.LeftBlock = p.BlockNumber
+	}
 	w.moved = w.moved || p.Status == invoice.Pending && p.BlockHash != e.BlockHash
 	p.Transfer = e.Transfer
 	p.Status, p.ConfirmedAt = w.status()
@@ -214,6 +220,12 @@ func (w *workbook) payment(ctx context.Context, e *entry) error {
 // put keeps a payment as it is now, to be written.
 func (w *workbook) put(was invoice.Payment, p store.PaymentRow) {
 	w.accounts.replace(was, p.Payment)
+	if h := w.histories[was.InvoiceID]; h != nil {
+		h.Remove(was)
+	}
+	if h := w.histories[p.InvoiceID]; h != nil {
+		h.Add(p.Payment)
+	}
 	if !w.dirty[p.ID] {
 		w.dirty[p.ID] = true
 		w.unsaved = append(w.unsaved, p.ID)
@@ -254,9 +266,13 @@ func (w *workbook) attribute(ctx context.Context, e *entry, p *invoice.Payment) 
 	return w.announceReceived(w.changes, *p, a.Invoice)
 }
 
-// weigh says what of the candidates is due right before a payment.
+// weigh says what of the candidates is due right before a payment. Where the
+// transaction names its invoice, that decides nothing, and is not asked.
 func (w *workbook) weigh(ctx context.Context, p invoice.Payment, found store.Candidates) ([]invoice.Candidate, error) {
 	candidates := slices.Clone(found.Invoices)
+	if slices.ContainsFunc(candidates, func(c invoice.Candidate) bool { return c.Named(p.Transfer) }) {
+		return candidates, nil
+	}
 	for _, inv := range w.accounts.partlyPaid(p.Transfer) {
 		if !slices.ContainsFunc(candidates, func(c invoice.Candidate) bool { return c.ID == inv.ID }) {
 			candidates = append(candidates, invoice.Candidate{Invoice: inv})
@@ -270,6 +286,7 @@ func (w *workbook) weigh(ctx context.Context, p invoice.Payment, found store.Can
 		}
 		// In a crowd nobody is ruled out: there are others that were not seen.
 		c.Covered, c.Remainder = covered && (c.Told || !found.Crowded), remainder
+		c.Younger = p.LeftBlock > 0 && p.LeftBlock <= c.CreatedBlock
 	}
 	return candidates, nil
 }
@@ -278,13 +295,29 @@ func (w *workbook) weigh(ctx context.Context, p invoice.Payment, found store.Can
 // chain, and else what remains of it. The sums say it, unless the invoice has
 // payments above, or p itself was one of its payments.
 func (w *workbook) dueAt(ctx context.Context, inv invoice.Invoice, p invoice.Payment) (bool, invoice.Amount, error) {
-	inOrder := inv.Sums.Newest.Before(p.Position) && !w.accounts.outOfOrder[inv.ID] && w.payments[p.ID].InvoiceID != inv.ID
+	was := w.payments[p.ID].Payment
+	inOrder := inv.Sums.Newest.Before(p.Position) && !w.accounts.outOfOrder[inv.ID] && was.InvoiceID != inv.ID
 	if inOrder && (inv.Covered() || inv.Status == invoice.Open) { // what remained of one that is closed is not kept
 		return inv.Covered(), inv.Remaining, nil
 	}
-	rows, err := w.tx.PaymentsThrough(ctx, inv.ID, p.BlockNumber)
+	h, err := w.history(ctx, inv)
 	if err != nil {
 		return false, invoice.Amount{}, err
+	}
+	h.Remove(was)
+	defer h.Add(was)
+	covered, remainder := h.DueAt(p.Position)
+	return covered, remainder, nil
+}
+
+// history returns what paid the invoice, as it is by now.
+func (w *workbook) history(ctx context.Context, inv invoice.Invoice) (*invoice.History, error) {
+	if h := w.histories[inv.ID]; h != nil {
+		return h, nil
+	}
+	rows, err := w.tx.PaymentsOfInvoices(ctx, []string{inv.ID})
+	if err != nil {
+		return nil, err
 	}
 	var payments []invoice.Payment
 	for _, row := range rows {
@@ -293,12 +326,10 @@ func (w *workbook) dueAt(ctx context.Context, inv invoice.Invoice, p invoice.Pay
 		}
 	}
 	for _, held := range w.payments {
-		if held.ID != p.ID && held.InvoiceID == inv.ID {
-			payments = append(payments, held.Payment)
-		}
+		payments = append(payments, held.Payment)
 	}
-	covered, remainder := inv.DueAt(p.Position, payments)
-	return covered, remainder, nil
+	w.histories[inv.ID] = invoice.NewHistory(inv, payments)
+	return w.histories[inv.ID], nil
 }
 
 // settle reckons what was found to be final, and writes the invoices.

@@ -20,8 +20,8 @@ const (
 )
 
 // Candidates are the invoices that a transfer could be meant for, but for what
-// the payments before it say of them. Crowded says that there are more with
-// its bare amount, or its amount as a remainder, than were looked at.
+// the payments before it say of them. Crowded says that CandidateLimit or
+// more have its amount, or a remainder of it: more than were looked at.
 type Candidates struct {
 	Invoices []invoice.Candidate
 	Crowded  bool
@@ -147,42 +147,43 @@ const (
 // addByAmount adds the invoices whose amount or remainder the transfers have:
 // for all at once, or one by one where they find too many.
 func (q *queries) addByAmount(ctx context.Context, transfers []invoice.Transfer, found []Candidates) error {
+	rules := []string{byAmount, byAmountWas, byRemainder}
 	return padded(wantedTransfers(transfers), wantedNothing, func(part [][]any) error {
-		all, err := q.matches(ctx, part, joinLimit, byAmount, byAmountWas, byRemainder)
+		all, err := q.matches(ctx, part, joinLimit, rules...)
 		if err != nil {
 			return err
 		}
 		if len(all) < joinLimit {
-			for _, m := range all {
-				found[m.n].add(m.Invoice)
-			}
+			addMatches(all, found)
 			return nil
 		}
+		all = nil
 		for _, row := range part {
-			if n := row[0].(int64); n >= 0 {
-				if err := q.addInCrowd(ctx, row, &found[n]); err != nil {
+			for _, rule := range rules {
+				some, err := q.matches(ctx, [][]any{row}, CandidateLimit, rule)
+				if err != nil {
 					return err
 				}
+				all = append(all, some...)
 			}
 		}
+		addMatches(all, found)
 		return nil
 	})
 }
 
-// addInCrowd does the same for one of the transfers, with at most
-// CandidateLimit invoices for each rule.
-func (q *queries) addInCrowd(ctx context.Context, row []any, found *Candidates) error {
-	for _, rule := range []string{byAmount, byAmountWas, byRemainder} {
-		all, err := q.matches(ctx, [][]any{row}, CandidateLimit, rule)
-		if err != nil {
-			return err
-		}
-		for _, m := range all {
-			found.add(m.Invoice)
-		}
-		found.Crowded = found.Crowded || len(all) == CandidateLimit
+// addMatches adds what was found, and marks the transfers for which it is
+// CandidateLimit or more. That must not depend on what else was asked for with
+// them, nor on how many of the invoices were closed since.
+func addMatches(all []match, found []Candidates) {
+	matches := make(map[int64]int)
+	for _, m := range all {
+		found[m.n].add(m.Invoice)
+		matches[m.n]++
 	}
-	return nil
+	for n, count := range matches {
+		found[n].Crowded = count >= CandidateLimit
+	}
 }
 
 // match is an invoice that one of the wanted transfers could be meant for.

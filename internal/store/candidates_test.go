@@ -134,6 +134,39 @@ func TestCandidatesInACrowd(t *testing.T) {
 	})
 }
 
+// TestACrowdIsOneInAnyCompany asks for transfers of an amount that a crowd has,
+// open and closed, alone and with others.
+func TestACrowdIsOneInAnyCompany(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		var made []invoice.Invoice
+		for i := range store.CandidateLimit {
+			inv := sample(fmt.Sprintf("inv_%03d", i), "m")
+			if i%2 == 0 {
+				inv.Status, inv.ClosedBlock = invoice.Expired, 9
+			}
+			made = append(made, inv)
+		}
+		insert(t, s, made[1:]...)
+		moved := samplePayment(1).Transfer
+		moved.BlockNumber, moved.BlockTime = 8, 1500
+		for n, want := range []bool{false, true} {
+			for _, size := range []int{1, 2, 60} {
+				all, err := s.CandidateInvoices(t.Context(), "base", slices.Repeat([]invoice.Transfer{moved}, size))
+				must(t, err)
+				for _, got := range all {
+					if got.Crowded != want {
+						t.Fatalf("with %d invoices, one of %d transfers: crowded %t, want %t", store.CandidateLimit-1+n, size, got.Crowded, want)
+					}
+				}
+			}
+			if n == 0 {
+				insert(t, s, made[0])
+			}
+		}
+	})
+}
+
 // TestTolerantCandidatesAreBounded has as many invoices ask for a little more
 // than was transferred as are looked at, and one more.
 func TestTolerantCandidatesAreBounded(t *testing.T) {

@@ -198,7 +198,7 @@ func (v *verdict) mayPay(m *move, b *chaintest.Block) []string {
 			ids = append(ids, o.ID)
 		}
 	}
-	if !choice && len(open) == 1 {
+	if !choice && len(open) == 1 && len(remains) == 0 {
 		return ids[1:]
 	}
 	return append(ids, remains...)

@@ -1,0 +1,125 @@
+package invoice
+
+import (
+	"math"
+	"slices"
+)
+
+// History is what paid an invoice: its payments in time that are not orphaned,
+// in the order of the chain.
+type History struct {
+	inv  Invoice
+	paid []share
+}
+
+// share is a payment in a History.
+type share struct {
+	at     Position // its block number and log index
+	amount Amount
+	part   bool // it counts as a part of the amount
+}
+
+// NewHistory returns the history of the invoice. Payments that do not count in
+// it, or are not the invoice's, are ignored.
+func NewHistory(inv Invoice, payments []Payment) *History {
+	h := &History{inv: inv}
+	for _, p := range payments {
+		if h.counts(p) {
+			h.paid = append(h.paid, h.share(p))
+		}
+	}
+	slices.SortFunc(h.paid, func(a, b share) int { return a.at.compare(b.at) })
+	return h
+}
+
+func (h *History) counts(p Payment) bool {
+	return p.InvoiceID == h.inv.ID && p.Status != Orphaned && p.BlockTime <= h.inv.ExpiresAt
+}
+
+func (h *History) share(p Payment) share {
+	return share{at: p.place(), amount: p.Amount, part: h.inv.paysPart(p)}
+}
+
+// Add adds a payment, if it counts.
+func (h *History) Add(p Payment) {
+	if h.counts(p) {
+		at, _ := h.find(p)
+		h.paid = slices.Insert(h.paid, at, h.share(p))
+	}
+}
+
+// Remove removes a payment that was added.
+func (h *History) Remove(p Payment) {
+	if !h.counts(p) {
+		return
+	}
+	is := h.share(p)
+	for i, _ := h.find(p); i < len(h.paid) && h.paid[i].at == is.at; i++ {
+		if h.paid[i] == is {
+			h.paid = slices.Delete(h.paid, i, i+1)
+			return
+		}
+	}
+}
+
+func (h *History) find(p Payment) (at int, ok bool) {
+	return slices.BinarySearchFunc(h.paid, p.place(), func(s share, at Position) int { return s.at.compare(at) })
+}
+
+// DueAt returns whether the payments cover the invoice right before a position
+// on the chain and, unless they do, what remains of it after a part was paid.
+func (h *History) DueAt(at Position) (covered bool, remainder Amount) {
+	var sum Amount
+	for _, s := range h.paid {
+		if !s.at.Before(at) {
+			break
+		}
+		sum = sum.Plus(s.amount)
+		if s.part {
+			remainder = h.inv.Amount.Minus(sum)
+		}
+	}
+	if !sum.Less(h.inv.enough()) {
+		return true, Amount{}
+	}
+	return false, remainder
+}
+
+// Remainder returns what is left to pay after all payments; zero when they
+// cover the invoice, or paid no part of it.
+func (h *History) Remainder() Amount {
+	_, remainder := h.DueAt(Position{BlockNumber: math.MaxUint64})
+	return remainder
+}
+
+// Remainders returns what was left to pay after each payment that paid a part,
+// in the order of the chain.
+func (h *History) Remainders() (remainders []Amount) {
+	var sum Amount
+	for _, s := range h.paid {
+		sum = sum.Plus(s.amount)
+		if s.part && sum.Less(h.inv.enough()) {
+			remainders = append(remainders, h.inv.Amount.Minus(sum))
+		}
+	}
+	return remainders
+}
+
+// RemainderAfter returns the invoice with what is left to pay after a payment
+// that is in its sums, and above all others there.
+func (inv Invoice) RemainderAfter(p Payment) Invoice {
+	switch {
+	case inv.Covered():
+		inv.Remaining = Amount{}
+	case inv.paysPart(p):
+		inv.Remaining = inv.Missing()
+	}
+	return inv
+}
+
+// paysPart reports whether a payment counts as a part of the amount. Dust pays
+// none: whoever sends a stranger's invoice a trifle must not change what its
+// payer was told.
+func (inv Invoice) paysPart(p Payment) bool {
+	return p.Status != Orphaned && p.BlockTime <= inv.ExpiresAt && !inv.IsDust(p)
+}
