@@ -124,19 +124,19 @@ func (w *workbook) mustWait(t invoice.Transfer, candidates []invoice.Candidate, 
 	if !at.Unbound && !at.Undecided {
 		return false
 	}
-	switch a.Method {
-	case invoice.ByRegistry, invoice.ByAuthorization, invoice.ByCalldata:
-		return false
-	case invoice.ByTransferAmount:
-		bound := !at.Undecided
-		var rivals bool // for which it counts what was paid before
-		for _, c := range candidates {
-			bound = bound && c.FromBlock > 0
-			rivals = rivals || !c.Told && c.Amount == t.Amount
-		}
-		return rivals && !bound
+	if a.Method == "" || a.Method.Guessed() {
+		return true
 	}
-	return true // a guess, or no rule fits, as far as the chain is known
+	if a.Method != invoice.ByTransferAmount {
+		return false
+	}
+	bound := !at.Undecided
+	var rivals bool // for which it counts what was paid before
+	for _, c := range candidates {
+		bound = bound && c.FromBlock > 0
+		rivals = rivals || !c.Told && c.Amount == t.Amount
+	}
+	return rivals && !bound
 }
 
 // saveWaiting marks those of the payments that wait, and no other.
