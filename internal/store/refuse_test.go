@@ -21,6 +21,8 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 			s := storetest.Open(t, u)
 			db := storetest.SQL(t, u)
 			fill(t, s)
+			_, err := s.ReadClock(t.Context(), 1000, func(_ store.ClockReading, sourceMS int64) int64 { return sourceMS })
+			must(t, err)
 			tx := "'0x" + strings.Repeat("f", 64) + "'"
 			for _, statement := range []string{
 				"UPDATE merchants SET id = ''",
@@ -167,6 +169,13 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 				"INSERT INTO endpoint_secrets VALUES ('m', 1, '', 'k', 'active', 1, 1)",
 				"INSERT INTO endpoint_secrets VALUES ('m', 1, '', 'k', 'active', 1, NULL), ('m', 2, '', 'k', 'active', 1, NULL)",
 				"INSERT INTO endpoint_secrets VALUES ('m', 1, '', 'k', 'staged', 1, NULL), ('m', 2, '', 'k', 'staged', 1, NULL)",
+
+				"INSERT INTO schedule_clock VALUES (2, 1, 1)", // another clock
+				"UPDATE schedule_clock SET id = 2",
+				"UPDATE schedule_clock SET id = NULL",
+				"UPDATE schedule_clock SET now_ms = -1",
+				"UPDATE schedule_clock SET now_ms = NULL",
+				"UPDATE schedule_clock SET source_ms = NULL",
 
 				"UPDATE notices SET payment_id = 'pay_9'",
 				"UPDATE notices SET provider = NULL",
