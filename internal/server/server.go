@@ -286,7 +286,7 @@ func (s *Server) serve(ctx context.Context) error {
 	group.Go(s.atStop(ctx, s.worker.Run))
 	group.Go(func() error { return s.sweep(ctx) })
 	if s.KeepEvents > 0 && s.KeepAttempts > 0 {
-		sweeper := deliver.Sweeper{Log: s.store, KeepEvents: s.KeepEvents, KeepAttempts: s.KeepAttempts, Now: s.clock.Earlier, Logger: s.Logger, Watchdog: s.dog}
+		sweeper := s.sweeper(s.store)
 		group.Go(func() error {
 			sweeper.Run(ctx)
 			return nil
@@ -299,6 +299,11 @@ func (s *Server) serve(ctx context.Context) error {
 		s.Ready("http://" + s.Listener.Addr().String())
 	}
 	return group.Wait()
+}
+
+// sweeper returns what removes old events and attempts from the log.
+func (s *Server) sweeper(log deliver.Log) deliver.Sweeper {
+	return deliver.Sweeper{Log: log, KeepEvents: s.KeepEvents, KeepAttempts: s.KeepAttempts, Now: s.clock.Earlier, Logger: s.Logger, Watchdog: s.dog}
 }
 
 // sweep forgets idempotency keys past their window, now and then, and finds the

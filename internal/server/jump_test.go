@@ -1,0 +1,102 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/quittance/quittance/internal/commit"
+	"github.com/quittance/quittance/internal/descriptors"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/watchdog"
+)
+
+// oneRound is a log that ends the sweeper after its first round.
+type oneRound struct {
+	*store.Store
+	end context.CancelFunc
+}
+
+func (l oneRound) DropRetiredSecrets(ctx context.Context, now int64) (int64, error) {
+	defer l.end()
+	return l.Store.DropRetiredSecrets(ctx, now)
+}
+
+// assembled returns a service that is put together and does not run.
+func assembled(t *testing.T, cfg Config) *Server {
+	t.Helper()
+	cfg.Logger, cfg.Rand = slog.New(slog.DiscardHandler), rand.Reader
+	s := &Server{Config: cfg, byKey: make(map[string]*chainRun), registry: prometheus.NewRegistry(), dog: watchdog.New(0)}
+	s.metrics, s.writers = newMetrics(s.registry), commit.NewMetrics(s.registry)
+	var err, err2 error
+	s.budget, err = descriptors.New(descriptors.Minimum, 0)
+	s.store, err2 = store.Open(t.Context(), cfg.Database)
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := s.assemble(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, run := range s.chains {
+			run.pool.Close()
+		}
+	})
+	return s
+}
+
+// TestJumpRemovesNothing sets the machine's clock two days forward, while the
+// service runs and between two runs. What is kept for a day is still there.
+func TestJumpRemovesNothing(t *testing.T) {
+	t.Parallel()
+	var jump atomic.Int64
+	now := func() time.Time { return time.Now().Add(time.Duration(jump.Load())) }
+	c, _ := scripted(t, "house", 7)
+	cfg := Config{
+		Database: "sqlite:" + filepath.Join(t.TempDir(), "quittance.db"), Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true},
+		KeepEvents: 24 * time.Hour, KeepAttempts: 24 * time.Hour, Now: now,
+	}
+	request := settle.CreateRequest{IdempotencyKey: "k", Draft: invoice.Draft{
+		MerchantID: "m", Merchant: invoice.Address{1}, Amount: invoice.NewAmount(5_000_000), Currency: "USDC", ChainKey: "house",
+		ExpiresAt: now().Add(30 * 24 * time.Hour).Unix(),
+	}}
+	s := assembled(t, cfg)
+	made, err := s.settle.Create(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := request
+	other.IdempotencyKey = "other" // since the newest event is kept in any case
+	if _, err := s.settle.Create(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	jump.Store(int64(48 * time.Hour))
+	for when, s := range map[string]*Server{"while it runs": s, "between two runs": assembled(t, cfg)} {
+		if err := s.settle.ForgetKeys(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if again, err := s.settle.Create(t.Context(), request); err != nil || again.ID != made.ID {
+			t.Errorf("%s: the key made %s, and now %s, %v", when, made.ID, again.ID, err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		sweeper := s.sweeper(oneRound{s.store, cancel})
+		sweeper.Run(ctx)
+		if left, err := s.store.Events(t.Context(), store.EventFilter{InvoiceID: made.ID, Limit: 2}); err != nil || len(left) != 1 {
+			t.Errorf("%s: %d events of the invoice are left, %v", when, len(left), err)
+		}
+	}
+}
