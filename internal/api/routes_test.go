@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/wire"
 )
 
@@ -154,7 +155,7 @@ func TestInternalErrorsStayInside(t *testing.T) {
 			"panic":   {&backend{panics: inside}, http.StatusInternalServerError, "internal"},
 			"timeout": {&backend{err: fmt.Errorf("%s: %w", inside, context.DeadlineExceeded)}, http.StatusServiceUnavailable, "unavailable"},
 			"cancel":  {&backend{err: fmt.Errorf("%s: %w", inside, context.Canceled)}, http.StatusServiceUnavailable, "unavailable"},
-			"away":    {&backend{err: fmt.Errorf("%s: %w", inside, io.ErrUnexpectedEOF)}, http.StatusServiceUnavailable, "unavailable"},
+			"away":    {&backend{err: fmt.Errorf("%s: %w", inside, store.ErrTimeout)}, http.StatusServiceUnavailable, "unavailable"},
 		} {
 			t.Run(name+" "+kind, func(t *testing.T) {
 				var log bytes.Buffer
