@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"mime"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 
@@ -66,14 +67,32 @@ func write(w http.ResponseWriter, status int, mediaType string, body any) error 
 	return err
 }
 
+// Errors of a body. Of one that does not arrive whole they do not say what the
+// connection failed with, which would show the service's own address.
+var (
+	errBodyTooLarge = refuse(wire.CodeBodyTooLarge, "The body must be at most %d bytes.", MaxBody)
+	errSlowBody     = errors.New("it did not arrive in time")
+	errBrokenBody   = errors.New("it broke off, or its transfer encoding is wrong")
+)
+
 // readBody returns the request's body. It refuses one of more than MaxBody
-// bytes; an error of another kind means that the body broke off.
+// bytes, without reading it where the request says so. An error of another kind
+// means that the body did not arrive whole.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
-	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		return nil, refuse(wire.CodeBodyTooLarge, "The body must be at most %d bytes.", MaxBody)
+	if r.ContentLength > MaxBody {
+		w.Header().Set("Connection", "close") // else net/http reads on
+		return nil, errBodyTooLarge
 	}
-	return body, err
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
+	switch tooLarge := (*http.MaxBytesError)(nil); {
+	case err == nil:
+		return body, nil
+	case errors.As(err, &tooLarge):
+		return nil, errBodyTooLarge
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, errSlowBody
+	}
+	return nil, errBrokenBody
 }
 
 // wantJSON refuses a body that is not declared to be plain JSON in UTF-8.
