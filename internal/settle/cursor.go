@@ -89,6 +89,22 @@ func (s *Service) Pending(ctx context.Context, chainKey string, through uint64) 
 	return all, cur.Revision, nil
 }
 
+// Orphaned returns the transfers of payments that are orphaned, and whose block
+// lies above the finality line and up to a number. Most of their blocks left the
+// chain; a payment whose block is on it was left out when that was read again.
+func (s *Service) Orphaned(ctx context.Context, chainKey string, through uint64) ([]invoice.Transfer, error) {
+	cur, err := s.Store.Cursor(ctx, chainKey)
+	if err != nil {
+		return nil, err
+	}
+	payments, err := s.Store.OrphanedPayments(ctx, chainKey, cur.Confirmed.Number+1, through)
+	transfers := make([]invoice.Transfer, len(payments))
+	for i, p := range payments {
+		transfers[i] = p.Transfer
+	}
+	return transfers, err
+}
+
 // Rollback leaves the blocks above a header, which is the newest that the
 // chain still has: their payments and refunds are orphaned, and kept. Invoices
 // that were created since then can be paid in the blocks that follow it. It

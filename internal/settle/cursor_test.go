@@ -243,6 +243,38 @@ func TestPendingAndWatched(t *testing.T) {
 	})
 }
 
+// TestOrphaned has blocks rolled back and read again, with and without the
+// payment that was in one of them.
+func TestOrphaned(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		inv := w.create()
+		p := w.pay(inv.Amount)
+		b := w.next(start+1, p)
+		want := func(when string, through uint64, count int) {
+			t.Helper()
+			if got, err := w.Orphaned(t.Context(), w.chainKey, through); err != nil || len(got) != count || count > 0 && got[0] != b.Transfers[0] {
+				t.Errorf("%s: orphaned through %d are %+v, %v; want %d", when, through, got, err, count)
+			}
+		}
+		w.observe(b)
+		want("read", 999, 0)
+		w.reorg(1)
+		want("rolled back", 999, 1)
+		want("rolled back", 100, 0)
+		w.skip(b)
+		want("read again without it", 101, 1)
+		w.reorg(1)
+		w.observe(b)
+		want("read again", 999, 0)
+		w.reorg(1)
+		w.skip(b)
+		w.final()
+		want("final", 999, 0)
+	})
+}
+
 // TestTwoReplicasReadTheSameChain hands both the same blocks at the same
 // time: one of them is told that the cursor moved, and everything is there
 // once.

@@ -173,6 +173,14 @@ func (q *queries) UnfinalPayments(ctx context.Context, chainKey string, from, to
 		ORDER BY block_number, log_index`, chainKey, int64(from), int64(to))
 }
 
+// OrphanedPayments returns the orphaned payments of the chain that were last
+// seen in blocks from one number to another, both included.
+func (q *queries) OrphanedPayments(ctx context.Context, chainKey string, from, to uint64) ([]PaymentRow, error) {
+	return collect(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
+		WHERE chain_key = $1 AND block_number BETWEEN $2 AND $3 AND status = 'orphaned'
+		ORDER BY block_number, log_index`, chainKey, int64(from), int64(to))
+}
+
 // ConfirmThrough confirms the pending payments and refunds of the chain's
 // blocks up to a number, at a time (Unix seconds).
 func (tx *Tx) ConfirmThrough(ctx context.Context, chainKey string, number uint64, at int64) error {

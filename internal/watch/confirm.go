@@ -84,13 +84,17 @@ func (w *Watcher) canonical(ctx context.Context, n node, t told, line settle.Hea
 	return true, nil
 }
 
-// proven compares the pending transfers with the receipts of their
-// transactions. From the first block on where they differ, what was recorded
-// is rolled back, unless the provider contradicts itself or others hold it.
-func (w *Watcher) proven(ctx context.Context, n node, _ settle.Header, pending []invoice.Transfer) (bool, error) {
+// proven compares the pending transfers, and payments that were lost, with the
+// receipts of their transactions. From the first block on where they differ,
+// what was recorded is rolled back, unless the provider contradicts itself or
+// others hold it.
+func (w *Watcher) proven(ctx context.Context, n node, at settle.Header, pending []invoice.Transfer) (bool, error) {
 	wrong, err := w.unproven(ctx, n, pending)
-	if wrong == nil {
-		return err == nil, err
+	switch {
+	case err != nil:
+		return false, err
+	case wrong == nil:
+		return w.nothingLost(ctx, n, at)
 	}
 	if err := w.denied(ctx, n, *wrong); err != nil {
 		return false, err

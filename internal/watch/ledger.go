@@ -38,6 +38,9 @@ type Ledger interface {
 	// Pending returns the transfers in blocks up to through that are recorded
 	// and not final, and the revision that Confirm is to be given.
 	Pending(ctx context.Context, chainKey string, through uint64) (transfers []invoice.Transfer, revision int64, err error)
+	// Orphaned returns the transfers of payments that are orphaned, and were last
+	// seen in blocks above the newest final one and up to through.
+	Orphaned(ctx context.Context, chainKey string, through uint64) ([]invoice.Transfer, error)
 	// Confirm makes everything in blocks up to line final. It is
 	// settle.ErrCursorMoved when the chain's revision is another one: what was
 	// verified was taken back meanwhile.

@@ -193,6 +193,18 @@ func (m *memory) Pending(_ context.Context, _ string, through uint64) ([]invoice
 	return found, m.cursor.Revision, nil
 }
 
+func (m *memory) Orphaned(_ context.Context, _ string, through uint64) ([]invoice.Transfer, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var found []invoice.Transfer
+	for _, r := range m.records {
+		if r.Status == invoice.Orphaned && m.cursor.Confirmed.Number < r.BlockNumber && r.BlockNumber <= through {
+			found = append(found, r.Transfer)
+		}
+	}
+	return found, nil
+}
+
 func (m *memory) Confirm(_ context.Context, _ string, line settle.Header, revision int64) error {
 	return m.change(func() error {
 		if line.Number <= m.cursor.Confirmed.Number {

@@ -145,6 +145,13 @@ func (w *Watcher) catchUp(ctx context.Context, n node, t told, last uint64) erro
 			return err
 		}
 		through := w.tracker.Tip()
+		if w.Chain.Agree < 2 { // else two have read it
+			if ok, err := w.nothingLost(ctx, n, through); err != nil {
+				return err
+			} else if !ok {
+				return settle.ErrCursorMoved // the next round goes on where the rollback ended
+			}
+		}
 		if err := w.Ledger.Confirm(ctx, w.Chain.Key, through, cursor.Revision); err != nil {
 			return err
 		}
