@@ -8,7 +8,7 @@ type State string
 // The states of a provider, from best to worst.
 const (
 	StateOK      State = "ok"
-	StateUnknown State = "unknown" // never asked
+	StateUnknown State = "unknown" // never asked, or not since the pause after a failure
 	StateLagging State = "lagging" // behind the others; asked after them
 	StateCooling State = "cooling" // failed, or was asked too often; left alone for a while
 	StateAside   State = "aside"   // contradicted itself or the others; left alone for longer
@@ -92,7 +92,8 @@ type record struct {
 	misfit    error // how it did not when it was last looked at
 	misfitEnd time.Time
 
-	failures int // in a row
+	failures int  // in a row
+	failing  bool // nothing worked since the last failure
 	coolEnd  time.Time
 	coolWhy  string
 
@@ -119,6 +120,8 @@ func (r *record) state(now time.Time) (s State, until time.Time, reason string) 
 		return StateCooling, r.coolEnd, r.coolWhy
 	case r.calls == 0:
 		return StateUnknown, time.Time{}, ""
+	case r.failing:
+		return StateUnknown, time.Time{}, r.coolWhy
 	case r.lagging:
 		return StateLagging, time.Time{}, "its head is behind that of others"
 	}

@@ -83,6 +83,7 @@ func (p *Provider) Failed(err error) {
 			r.failures = 0
 		}
 		r.failures++
+		r.failing = true
 		pause := max(wanted, p.pool.jittered(cooling.after(r.failures)))
 		r.coolEnd, r.coolWhy = now.Add(pause), err.Error()
 		level := slog.LevelDebug
@@ -120,6 +121,7 @@ func isTrouble(err error) bool {
 // a provider may answer small questions and fail at each larger one.
 func (p *Provider) Worked() {
 	p.change(func(r *record, now time.Time) {
+		r.failing = false
 		if now.Before(r.coolEnd) {
 			r.coolEnd = now
 		}
