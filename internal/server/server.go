@@ -47,6 +47,9 @@ const (
 	// sweepInterval is how often idempotency keys past their window are
 	// forgotten.
 	sweepInterval = 10 * time.Minute
+	// untoldInterval is how often invoices are looked for that lack an amount to
+	// tell for what remains of them.
+	untoldInterval = 30 * time.Second
 )
 
 // Config says what to run. Listener, Database, Chains, Now, Rand and Logger are
@@ -151,6 +154,9 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}
 	if s.adopted, err = s.settle.AdoptRegistries(ctx, ""); err != nil {
 		return fmt.Errorf("find the registries of older invoices: %w", err)
+	}
+	if err := s.settle.TellUntold(ctx); err != nil { // before their chains are read
+		return fmt.Errorf("tell amounts for what remains of invoices: %w", err)
 	}
 	return s.serve(ctx)
 }
@@ -284,7 +290,8 @@ func (s *Server) serve(ctx context.Context) error {
 		return nil
 	})
 	group.Go(s.atStop(ctx, s.worker.Run))
-	group.Go(func() error { return s.sweep(ctx) })
+	group.Go(func() error { return every(ctx, sweepInterval, s.sweep) })
+	group.Go(func() error { return every(ctx, untoldInterval, s.tellUntold) })
 	if s.KeepEvents > 0 && s.KeepAttempts > 0 {
 		sweeper := s.sweeper(s.store)
 		group.Go(func() error {
@@ -306,23 +313,35 @@ func (s *Server) sweeper(log deliver.Log) deliver.Sweeper {
 	return deliver.Sweeper{Log: log, KeepEvents: s.KeepEvents, KeepAttempts: s.KeepAttempts, Now: s.clock.Earlier, Logger: s.Logger, Watchdog: s.dog}
 }
 
-// sweep forgets idempotency keys past their window, now and then, and finds the
-// registries of invoices that a process of an older version made meanwhile.
-func (s *Server) sweep(ctx context.Context) error {
-	ticker := time.NewTicker(sweepInterval)
+// every does something at once and then at an interval, until the context ends.
+func every(ctx context.Context, interval time.Duration, do func(context.Context)) error {
+	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
-		if err := s.settle.ForgetKeys(ctx); err != nil && ctx.Err() == nil {
-			s.Logger.Error("old idempotency keys could not be forgotten", "err", err)
-		}
-		var err error
-		if s.adopted, err = s.settle.AdoptRegistries(ctx, s.adopted); err != nil && ctx.Err() == nil {
-			s.Logger.Error("the registries of older invoices could not be found", "err", err)
-		}
+		do(ctx)
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
 			return nil
 		}
+	}
+}
+
+// sweep forgets idempotency keys past their window, and finds the registries of
+// invoices that a process of an older version made meanwhile.
+func (s *Server) sweep(ctx context.Context) {
+	if err := s.settle.ForgetKeys(ctx); err != nil && ctx.Err() == nil {
+		s.Logger.Error("old idempotency keys could not be forgotten", "err", err)
+	}
+	var err error
+	if s.adopted, err = s.settle.AdoptRegistries(ctx, s.adopted); err != nil && ctx.Err() == nil {
+		s.Logger.Error("the registries of older invoices could not be found", "err", err)
+	}
+}
+
+// tellUntold has amounts told for what remains of invoices that lack one.
+func (s *Server) tellUntold(ctx context.Context) {
+	if err := s.settle.TellUntold(ctx); err != nil && ctx.Err() == nil {
+		s.Logger.Error("telling amounts for what remains of invoices failed, will retry", "err", err)
 	}
 }

@@ -2,7 +2,6 @@ package settle_test
 
 import (
 	"context"
-	"database/sql"
 	"math/rand/v2"
 	"testing"
 
@@ -24,7 +23,7 @@ func onPostgres(t *testing.T) *world {
 
 // session is a transaction of another process.
 type session struct {
-	*sql.Tx
+	*storetest.Tx
 	w *world
 }
 

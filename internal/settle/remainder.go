@@ -11,14 +11,10 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// toldLimit is for how many remainders of an invoice an amount is told at
-// most. Each is what another payment of a part left.
-const toldLimit = 100
-
 // saveAccounts writes the invoices that were changed, and reserves an amount
-// to tell for what remains of each that a part was paid of. Amounts that were
-// told before stay. The payments must have been written. height is how far the
-// chain is read.
+// to tell for what remains of each that a part was paid of, unless one is told
+// already. Amounts that were told before stay. The payments must have been
+// written. height is how far the chain is read.
 func (s *Service) saveAccounts(ctx context.Context, a *accounts, height uint64) error {
 	if err := a.recountParts(ctx); err != nil {
 		return err
@@ -73,32 +69,40 @@ func (a *accounts) recountParts(ctx context.Context) error {
 // that are told for what remains. What was left earlier on the chain, and found
 // later, is never told; but a transfer between the parts may have paid it.
 func (s *Service) tellRemainders(ctx context.Context, a *accounts, ids []string, height uint64) error {
-	told, err := a.tx.ToldFor(ctx, ids)
+	remainders := make(map[string][]invoice.Amount, len(ids))
+	for _, id := range ids {
+		remainders[id] = slices.Clone(a.parts[id])
+		if inv := a.invoices[id]; inv.Status == invoice.Open && !inv.Remaining.IsZero() {
+			remainders[id] = append(remainders[id], inv.Remaining)
+		}
+		slices.SortFunc(remainders[id], invoice.Amount.Cmp)
+		remainders[id] = slices.Compact(remainders[id])
+	}
+	told, err := a.tx.ToldFor(ctx, remainders)
 	if err != nil {
 		return err
 	}
-	var wanted, past []store.Told
+	var wanted, retried, past []store.Told
 	for _, id := range ids {
 		inv := a.invoices[id]
-		if told[id] == nil {
-			told[id] = make(map[invoice.Amount]invoice.Amount)
-		}
-		left := toldLimit - len(told[id])
-		for _, r := range a.parts[id] {
-			if _, known := told[id][r]; known || left <= 0 {
-				continue
-			}
+		for _, r := range remainders[id] {
 			t := store.Told{Invoice: inv, Base: r, FromBlock: height, Remainder: true}
-			told[id][r] = invoice.Amount{}
-			left--
-			if r == inv.Remaining && inv.Status == invoice.Open {
+			amount, recorded := told[id][r]
+			switch {
+			case r == inv.Remaining && inv.Status == invoice.Open && amount.IsZero():
 				wanted = append(wanted, t)
-			} else {
+				if recorded {
+					retried = append(retried, t)
+				}
+			case !recorded:
 				past = append(past, t)
 			}
 		}
 	}
-	if _, err := a.tx.InsertRemainders(ctx, past); err != nil {
+	if err := a.tx.InsertUntold(ctx, past); err != nil {
+		return err
+	}
+	if err := a.tx.DeleteUntold(ctx, retried); err != nil {
 		return err
 	}
 	if err := s.reserve(ctx, a.tx, wanted, told); err != nil {
@@ -115,32 +119,95 @@ func (s *Service) tellRemainders(ctx context.Context, a *accounts, ids []string,
 // reserve records remainders, each with an amount to tell where one is free,
 // and notes these. It tries a few amounts: other transactions choose, too.
 func (s *Service) reserve(ctx context.Context, tx *store.Tx, wanted []store.Told, told map[string]map[invoice.Amount]invoice.Amount) error {
+	var none []store.Told
 	for try := 0; len(wanted) > 0; try += blindTries {
-		bases := make([]store.AmountKey, len(wanted))
-		for i, w := range wanted {
-			bases[i] = amountKey(w.Invoice, w.Base)
-		}
-		amounts, err := s.chooseAmounts(ctx, tx, bases, try)
-		if err != nil {
+		if err := s.chooseRemaining(ctx, tx, wanted, try); err != nil {
 			return err
-		}
-		for i := range wanted {
-			wanted[i].Amount = amounts[i]
 		}
 		slices.SortFunc(wanted, func(a, b store.Told) int {
 			return cmp.Or(bytes.Compare(a.Invoice.Merchant[:], b.Invoice.Merchant[:]), a.Amount.Cmp(b.Amount))
 		})
-		inserted, err := tx.InsertRemainders(ctx, wanted)
+		free := slices.IndexFunc(wanted, func(w store.Told) bool { return !w.Amount.IsZero() })
+		if free < 0 {
+			free = len(wanted)
+		}
+		none, wanted = append(none, wanted[:free]...), wanted[free:]
+		inserted, err := tx.InsertTold(ctx, wanted)
 		if err != nil {
 			return err
 		}
 		wanted = slices.DeleteFunc(wanted, func(w store.Told) bool {
-			done := slices.Contains(inserted[w.Invoice.ID], w.Base)
-			if done {
+			if inserted[w.Invoice.ID] {
 				told[w.Invoice.ID][w.Base] = w.Amount
 			}
-			return done
+			return inserted[w.Invoice.ID]
 		})
 	}
+	return tx.InsertUntold(ctx, none)
+}
+
+// chooseRemaining sets amounts to tell for remainders. Where none of the common
+// suffixes is free it is a larger one: the payer has no other amount to pay the
+// rest by, and a stranger can use up the common ones of a remainder that he makes.
+func (s *Service) chooseRemaining(ctx context.Context, tx *store.Tx, wanted []store.Told, try int) error {
+	bases := make([]store.AmountKey, len(wanted))
+	for i, w := range wanted {
+		bases[i] = amountKey(w.Invoice, w.Base)
+	}
+	amounts, err := s.chooseAmounts(ctx, tx, bases, try)
+	if err != nil {
+		return err
+	}
+	if try < blindTries+knowingTries {
+		if err := s.chooseLarger(ctx, tx, bases, amounts); err != nil {
+			return err
+		}
+	}
+	for i := range wanted {
+		wanted[i].Amount = amounts[i]
+	}
 	return nil
+}
+
+// untoldBatch is how many invoices one transaction of TellUntold examines.
+const untoldBatch = 200
+
+// TellUntold finds out what remains of open invoices whose payments were not
+// added up since an upgrade, and tells an amount for what remains of those for
+// which none was free before.
+func (s *Service) TellUntold(ctx context.Context) error {
+	for _, c := range s.Chains {
+		for after := ""; ; {
+			ids, err := s.Store.UntoldInvoices(ctx, c.Key, after, untoldBatch)
+			if err != nil {
+				return err
+			}
+			if len(ids) == 0 {
+				break
+			}
+			if err := s.tellUntold(ctx, c.Key, ids); err != nil {
+				return err
+			}
+			after = ids[len(ids)-1]
+		}
+	}
+	return nil
+}
+
+// tellUntold does so for invoices of a chain. A halted chain does not hinder it.
+func (s *Service) tellUntold(ctx context.Context, chainKey string, ids []string) error {
+	return s.Store.Update(ctx, func(tx *store.Tx) error {
+		cur, err := tx.LockCursor(ctx, chainKey)
+		if err != nil {
+			return err
+		}
+		accounts := newAccounts(tx)
+		if err := accounts.load(ctx, ids...); err != nil {
+			return err
+		}
+		for _, id := range ids {
+			accounts.put(accounts.invoices[id])
+		}
+		return s.saveAccounts(ctx, accounts, cur.Indexed.Number)
+	})
 }

@@ -22,6 +22,11 @@ const (
 	// knowingTries is how often one of those that are free is tried: others
 	// may take it first.
 	knowingTries = 3
+	// largerSuffix is the largest suffix of a remainder of which none up to
+	// MaxSuffix is free: what it adds to the remainder stays below a cent.
+	largerSuffix = invoice.RoundUnit - 1
+	// largerTries is how many of the larger suffixes are looked up at once.
+	largerTries = 8
 	// Quarantine is how long after an invoice's expiry, in seconds, no other
 	// invoice is given an amount that was told for it while there are others:
 	// its payer may be late, or pay twice.
@@ -95,6 +100,35 @@ func (s *Service) chooseAmounts(ctx context.Context, tx *store.Tx, bases []store
 		}
 	}
 	return told, nil
+}
+
+// chooseLarger sets, where an amount is zero, one with a larger suffix that means
+// nothing at its address, if one of a few that it looks up does.
+func (s *Service) chooseLarger(ctx context.Context, tx *store.Tx, bases []store.AmountKey, amounts []invoice.Amount) error {
+	tried := make([][]store.AmountKey, len(bases))
+	for i, base := range bases {
+		for range largerTries {
+			if !amounts[i].IsZero() {
+				break
+			}
+			n, err := rand.Int(s.Rand, big.NewInt(largerSuffix-invoice.MaxSuffix))
+			if err != nil {
+				return err
+			}
+			if a, ok := suffixed(base, invoice.MaxSuffix+1+n.Uint64()); ok {
+				tried[i] = append(tried[i], base.With(a))
+			}
+		}
+	}
+	uses, err := tx.AmountUses(ctx, slices.Concat(tried...), s.Now().Unix()-Quarantine)
+	for i := range bases {
+		for _, k := range tried[i] {
+			if uses[k] == (store.AmountUse{}) {
+				amounts[i] = k.Amount
+			}
+		}
+	}
+	return err
 }
 
 // suffixed returns an amount with a suffix; ok is false when that is no amount,

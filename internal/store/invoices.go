@@ -33,7 +33,7 @@ func (tx *Tx) InsertInvoices(ctx context.Context, invoices []invoice.Invoice) (m
 			told = append(told, Told{Invoice: inv, Base: inv.Amount, Amount: inv.TransferAmount, FromBlock: inv.FromBlock})
 		}
 	}
-	inserted, err := tx.insertTold(ctx, told)
+	inserted, err := tx.InsertTold(ctx, told)
 	if err != nil {
 		return nil, err
 	}

@@ -181,7 +181,11 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 			_, err := read.AmountUses(ctx, []store.AmountKey{{ChainKey: "base", Merchant: moved.To, Token: moved.Token, Amount: moved.Amount}}, 0)
 			return err
 		},
-		"told":           func() error { _, err := read.ToldFor(ctx, []string{"inv_1"}); return err },
+		"told": func() error {
+			_, err := read.ToldFor(ctx, map[string][]invoice.Amount{"inv_1": {invoice.NewAmount(1)}})
+			return err
+		},
+		"untold":         func() error { _, err := read.UntoldInvoices(ctx, "base", "inv_1", 9); return err },
 		"heights":        func() error { _, err := read.IndexedHeights(ctx, []string{"base"}); return err },
 		"through":        func() error { _, err := read.PaymentsThrough(ctx, "inv_1", 9); return err },
 		"undecided":      func() error { _, err := read.Undecided(ctx, "base", 500); return err },

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/quittance/quittance/internal/invoice"
@@ -24,27 +25,28 @@ var toldInsertion = insertion{
 	conflict: "ON CONFLICT (amount, merchant_address, chain_key, token) WHERE live = 1 DO NOTHING",
 }
 
-// insertTold records the transfer amounts of invoices and returns the ids of
-// those for which it did. An amount that is told for another open invoice is
-// left out.
-func (tx *Tx) insertTold(ctx context.Context, told []Told) (map[string]bool, error) {
+// InsertTold records told amounts, of each invoice one, and returns the ids of
+// the invoices for which it did. An amount that is told for another open invoice
+// is left out.
+func (tx *Tx) InsertTold(ctx context.Context, told []Told) (map[string]bool, error) {
 	return tx.intoSome(ctx, toldInsertion, toldRows(told))
 }
 
-// InsertRemainders records remainders and returns, by invoice, those for which
-// it did. One whose amount is told for another open invoice is left out.
-func (tx *Tx) InsertRemainders(ctx context.Context, told []Told) (map[string][]invoice.Amount, error) {
-	inserted := make(map[string][]invoice.Amount)
-	for _, t := range told { // few, and seldom
-		found, err := tx.intoSome(ctx, toldInsertion, toldRows([]Told{t}))
+// InsertUntold records remainders for which nothing is told.
+func (tx *Tx) InsertUntold(ctx context.Context, remainders []Told) error {
+	return tx.into(ctx, toldInsertion, toldRows(remainders))
+}
+
+// DeleteUntold removes remainders for which nothing is told.
+func (tx *Tx) DeleteUntold(ctx context.Context, remainders []Told) error {
+	for _, r := range remainders { // few, and seldom
+		_, err := tx.exec(ctx, "DELETE FROM told_amounts WHERE invoice_id = $1 AND base = $2 AND remainder = 1 AND amount IS NULL",
+			r.Invoice.ID, r.Base.String())
 		if err != nil {
-			return nil, err
-		}
-		if found[t.Invoice.ID] {
-			inserted[t.Invoice.ID] = append(inserted[t.Invoice.ID], t.Base)
+			return err
 		}
 	}
-	return inserted, nil
+	return nil
 }
 
 func toldRows(told []Told) [][]any {
@@ -64,27 +66,52 @@ func bit(b bool) int64 {
 	return 0
 }
 
-// ToldFor returns the amounts that were told for remainders of the invoices,
-// by invoice and base. One for which no suffix was free is zero.
-func (q *queries) ToldFor(ctx context.Context, invoiceIDs []string) (map[string]map[invoice.Amount]invoice.Amount, error) {
-	type row struct {
-		id           string
-		base, amount invoice.Amount
+// ToldFor returns the amounts that were told for remainders, by invoice and
+// remainder, of those that are recorded. One for which nothing is told is zero.
+func (q *queries) ToldFor(ctx context.Context, remainders map[string][]invoice.Amount) (map[string]map[invoice.Amount]invoice.Amount, error) {
+	type remainder struct {
+		id   string
+		base invoice.Amount
 	}
-	found, err := inChunks(invoiceIDs, func(chunk []any) ([]row, error) {
-		return collect(ctx, q, func(s scanner) (r row, err error) {
-			err = s.Scan(&r.id, amountCol(&r.base), amountCol(&r.amount))
-			return r, err
-		}, "SELECT invoice_id, base, amount FROM told_amounts WHERE remainder = 1 AND invoice_id IN "+list(0, len(chunk)), chunk...)
-	})
-	told := make(map[string]map[invoice.Amount]invoice.Amount)
-	for _, r := range found {
-		if told[r.id] == nil {
-			told[r.id] = make(map[invoice.Amount]invoice.Amount)
+	told := make(map[string]map[invoice.Amount]invoice.Amount, len(remainders))
+	var wanted []remainder
+	var rows [][]any
+	for _, id := range slices.Sorted(maps.Keys(remainders)) {
+		told[id] = make(map[invoice.Amount]invoice.Amount)
+		for _, base := range remainders[id] {
+			rows = append(rows, []any{int64(len(wanted)), id, base.String()})
+			wanted = append(wanted, remainder{id, base})
 		}
-		told[r.id][r.base] = r.amount
 	}
+	err := padded(rows, []any{int64(-1), "", ""}, func(part [][]any) error {
+		text, args := values([]string{"n BIGINT", "invoice", "due"}, part)
+		_, err := collect(ctx, q, func(row scanner) (struct{}, error) {
+			var n int64
+			var amount string
+			if err := row.Scan(&n, textCol(&amount)); err != nil || amount == "" {
+				return struct{}{}, err
+			}
+			parsed, err := invoice.ParseAmount(amount)
+			told[wanted[n].id][wanted[n].base] = parsed
+			return struct{}{}, err
+		}, text+`SELECT n, (SELECT coalesce(amount, '0') FROM told_amounts
+			WHERE invoice_id = invoice AND base = due AND remainder = 1) FROM wanted`, args...)
+		return err
+	})
 	return told, err
+}
+
+// untold holds open invoices that lack what their payers are to be told of the
+// rest: those whose payments were not added up since an upgrade, and those for
+// whose remainder no amount was free.
+const untold = "status = 'open' AND (sums_stale = 1 OR remaining IS NOT NULL AND remaining_transfer IS NULL)"
+
+// UntoldInvoices returns the ids of open invoices of the chain that lack what
+// their payers are to be told of the rest, in their order, from the one after
+// the given id on.
+func (q *queries) UntoldInvoices(ctx context.Context, chainKey, after string, limit int) ([]string, error) {
+	return collect(ctx, q, scanID, "SELECT id FROM invoices WHERE chain_key = $1 AND id > $2 AND "+untold+" ORDER BY id LIMIT $3",
+		chainKey, after, limit)
 }
 
 // BindTo binds the open invoices of the chain that are bound above a height to

@@ -72,6 +72,9 @@ func TestUpgradeKnowsWhichSumsItLacks(t *testing.T) {
 	t.Parallel()
 	eachURL(t, func(t *testing.T, url string) {
 		s := upgrade(t, url, 2, append(firstSchema, firstInvoice(1), firstInvoice(2), firstPayment(1, "inv_1"), firstPayment(2, ""))...)
+		if untold, err := s.UntoldInvoices(t.Context(), "base", "", 9); err != nil || len(untold) != 1 || untold[0] != "inv_1" {
+			t.Errorf("to be told of the rest of: %q, %v", untold, err)
+		}
 		for id, want := range map[string]bool{"inv_1": true, "inv_2": false} {
 			inv, err := s.Invoice(t.Context(), id)
 			must(t, err)

@@ -14,6 +14,9 @@ import (
 // DB is database/sql's, for tests of packages that do not know SQL.
 type DB = sql.DB
 
+// Tx is a transaction of a DB.
+type Tx = sql.Tx
+
 // SQL opens the database beside the program, for the length of the test: to
 // look at rows that the program has no reader for, and to try rows that it
 // would never write.

@@ -1,0 +1,59 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// TestRestIsToldAtTheStart starts a service whose chain cannot be read, on the
+// database of a version that kept no sums: what remains of a partly paid invoice
+// is told from the beginning.
+func TestRestIsToldAtTheStart(t *testing.T) {
+	database := storetest.SQLite(t)
+	now := time.Now().Unix()
+	c, node := scripted(t, "house", 7)
+	down := errors.New("the node is down")
+	node.Intercept(func(context.Context, string) error { return down })
+	inv := invoice.Invoice{
+		Terms: invoice.Terms{Merchant: invoice.Address{0x11}, Token: testToken, Amount: invoice.NewAmount(1_000_000), ExpiresAt: now + 3600},
+		ID:    "inv_00000000000000000000000000", CommitmentID: invoice.Hash{1}, MerchantID: "m", Currency: "USDC", ChainKey: c.Key,
+		Status: invoice.Open, CreatedAt: now - 60,
+	}
+	p := store.PaymentRow{SeenID: "1", Payment: invoice.Payment{
+		ID: "pay_1", InvoiceID: inv.ID, MerchantID: "m", Method: invoice.ByCalldata, Status: invoice.Pending, ObservedAt: now,
+		Transfer: invoice.Transfer{
+			ChainKey: c.Key, TxHash: invoice.Hash{2}, Token: testToken, Currency: "USDC", From: invoice.Address{0x22}, To: inv.Merchant,
+			Amount: invoice.NewAmount(400_000), Position: invoice.Position{BlockNumber: 2, BlockHash: invoice.Hash{3}, BlockTime: now},
+		},
+	}}
+	db, err := store.Open(t.Context(), database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(t.Context(), func(tx *store.Tx) error {
+		ctx := t.Context()
+		_, inserted := tx.InsertChain(ctx, c.Key, store.Header{Number: 2, Hash: invoice.Hash{3}, Time: now}, nil)
+		settled := tx.InsertSettlements(ctx, []store.Settlement{{ChainKey: c.Key, Address: inv.Merchant, MerchantID: "m"}}, now)
+		_, created := tx.InsertInvoices(ctx, []invoice.Invoice{inv})
+		return errors.Join(inserted, settled, created, tx.SavePayments(ctx, []store.PaymentRow{p}))
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := storetest.SQL(t, database).ExecContext(t.Context(), "UPDATE invoices SET sums_stale = 1"); err != nil {
+		t.Fatal(err)
+	}
+	base := startServer(t, Config{Chains: []Chain{c}, Database: database}).url
+	a := ask(t, http.MethodGet, base+"/api/invoices/"+inv.ID, "")
+	if !strings.Contains(a.body, `"amountRemaining":"600000"`) || !strings.Contains(a.body, `"remainingTransferAmount":"600`) {
+		t.Errorf("answered %d %s", a.status, a.body)
+	}
+}

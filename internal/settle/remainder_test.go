@@ -1,0 +1,158 @@
+package settle_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// part returns a transfer of so much that names the invoice.
+func (w *world) part(inv invoice.Invoice, n uint64) invoice.Transfer {
+	return tagged(w.pay(invoice.NewAmount(n)), invoice.Evidence{Calldata: inv.CommitmentID})
+}
+
+// takeSuffixes inserts open invoices of a price that are told it with the
+// suffixes up to the last, and expire at a time.
+func (w *world) takeSuffixes(price, last uint64, expiresAt int64) {
+	w.t.Helper()
+	var all []invoice.Invoice
+	for suffix := range last {
+		inv := w.insertable(suffix + 1)
+		inv.ID = fmt.Sprintf("inv_%s_%d_%05d", w.merchant, price, suffix)
+		inv.CommitmentID = w.hash("price", price, suffix)
+		inv.Amount, inv.ExpiresAt = invoice.NewAmount(price), expiresAt
+		inv.TransferAmount = invoice.NewAmount(price + suffix + 1)
+		all = append(all, inv)
+	}
+	w.insert(all)
+}
+
+// restIsTold says that an amount is told for what remains of the invoice, with
+// a suffix in a range, and that it pays the invoice.
+func (w *world) restIsTold(inv invoice.Invoice, remaining, least, most uint64) {
+	w.t.Helper()
+	got := w.invoice(inv.ID)
+	suffix := number(got.RemainingTransfer) - remaining
+	if number(got.Remaining) != remaining || suffix < least || suffix > most {
+		w.t.Fatalf("%s remains, told as %s; want %d and a suffix of %d to %d", got.Remaining, got.RemainingTransfer, remaining, least, most)
+	}
+	p := w.pay(got.RemainingTransfer)
+	w.mine(w.head().Time+1, p)
+	w.went(p, inv, invoice.ByTransferAmount)
+	if got := w.invoice(inv.ID); !got.Covered() {
+		w.t.Errorf("%s is missing still", got.Missing())
+	}
+}
+
+// TestCentsOfAStrangerHideNoAmount has a stranger pay very many parts, each no
+// dust, in blocks of their own and in one: the rest can be paid as before, also
+// by what was told at first.
+func TestCentsOfAStrangerHideNoAmount(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		for _, first := range []bool{false, true} {
+			w := db.world(t)
+			inv := w.create(amount(34_000_000))
+			for i := range int64(110) {
+				w.mine(start+i, w.part(inv, 10_000))
+			}
+			var parts []invoice.Transfer
+			for range 1100 {
+				parts = append(parts, w.part(inv, 10_000))
+			}
+			w.mine(start+200, parts...)
+			if first {
+				p := w.pay(inv.TransferAmount)
+				w.mine(start+201, p)
+				w.went(p, inv, invoice.ByTransferAmount)
+				continue
+			}
+			w.restIsTold(inv, 34_000_000-1210*10_000, 1, invoice.MaxSuffix)
+		}
+	})
+}
+
+// TestRestIsToldWithoutACommonSuffix has a stranger make a remainder for whose
+// price he has used up all suffixes before.
+func TestRestIsToldWithoutACommonSuffix(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		inv := w.create(amount(34_000_000))
+		w.takeSuffixes(33_990_000, invoice.MaxSuffix, start+3600)
+		w.mine(start+1, w.part(inv, 10_000))
+		w.restIsTold(inv, 33_990_000, invoice.MaxSuffix+1, invoice.RoundUnit-1)
+	})
+}
+
+// starved returns a world with an invoice for whose remainder no amount was
+// free. They are again 60 seconds after the start.
+func (db *database) starved(t *testing.T) (w *world, inv invoice.Invoice) {
+	w = db.world(t)
+	w.random = narrow{rand.New(rand.NewPCG(1, 0)), 0, 4} // of the larger suffixes it knows the first four
+	w.Service = w.service()
+	inv = w.create(amount(34_000_000))
+	w.takeSuffixes(33_990_000, invoice.MaxSuffix+4, start+60)
+	w.mine(start+1, w.part(inv, 10_000))
+	if got := w.invoice(inv.ID); got.Remaining != invoice.NewAmount(33_990_000) || !got.RemainingTransfer.IsZero() {
+		t.Fatalf("%s remains, told as %s", got.Remaining, got.RemainingTransfer)
+	}
+	w.seconds.Add(10)
+	w.must(w.TellUntold(t.Context())) // finds none
+	if got := w.invoice(inv.ID); !got.RemainingTransfer.IsZero() {
+		t.Fatalf("%s is told", got.RemainingTransfer)
+	}
+	w.mine(start + 61)
+	w.final()
+	w.seconds.Add(60)
+	return w, inv
+}
+
+// TestRestIsToldWhenASuffixIsFree tells an amount for a remainder once one is
+// free: by itself, and when the invoice is touched.
+func TestRestIsToldWhenASuffixIsFree(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w, inv := db.starved(t)
+		w.must(w.TellUntold(t.Context()))
+		w.restIsTold(inv, 33_990_000, 1, invoice.MaxSuffix)
+		w, inv = db.starved(t)
+		w.mine(start+62, w.part(inv, 5)) // dust
+		w.restIsTold(inv, 33_990_000, 1, invoice.MaxSuffix)
+	})
+}
+
+// TestRestIsToldAfterAnUpgrade has open invoices of a version that kept no sums:
+// one of them was paid in part and confirmed.
+func TestRestIsToldAfterAnUpgrade(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		inv, other := w.create(), w.create()
+		w.mine(start+1, w.part(inv, 400_000))
+		w.final()
+		for _, s := range []string{
+			"DELETE FROM told_amounts WHERE remainder = 1",
+			"UPDATE invoices SET remaining = NULL, remaining_transfer = NULL, sums_stale = 1, arrived_in_time = '0', payment_count = 0",
+		} {
+			_, err := db.sql.ExecContext(t.Context(), s)
+			w.must(err)
+		}
+		for range 2 { // a second time it finds nothing to do
+			w.must(w.TellUntold(t.Context()))
+			if left, err := db.store.UntoldInvoices(t.Context(), w.chainKey, "", 9); len(left) != 0 || err != nil {
+				t.Errorf("%q are left (%v)", left, err)
+			}
+		}
+		if got := w.invoice(other.ID); got.Sums.Stale || !got.Remaining.IsZero() {
+			t.Errorf("of the other invoice %s remains: %+v", got.Remaining, got.Sums)
+		}
+		w.restIsTold(inv, 600_000, 1, invoice.MaxSuffix)
+		w.final()
+		if got := w.invoice(inv.ID); got.Status != invoice.Paid || got.Sums.Payments != 2 {
+			t.Errorf("the invoice is %s with %d payments", got.Status, got.Sums.Payments)
+		}
+	})
+}
