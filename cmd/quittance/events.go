@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -45,6 +46,18 @@ func openClient(url string) (*client.Client, error) {
 		return nil, usageError{fmt.Errorf("--url %q is no address of a service; want one such as %s", url, defaultURL)}
 	}
 	return c, nil
+}
+
+// asking returns a command that asks the service at --url, with an error that
+// says what to do where none answers.
+func asking(c command) command {
+	return func(ctx context.Context, env environment, args []string) error {
+		err := c(ctx, env, args)
+		if dial := (*net.OpError)(nil); errors.As(err, &dial) && dial.Op == "dial" && dial.Addr != nil {
+			return fmt.Errorf("no service answers at %s: %w; start it, or say with --url where it is", dial.Addr, dial.Err)
+		}
+		return err
+	}
 }
 
 const eventsListHelp = `Usage: quittance events list [flags]
