@@ -115,16 +115,21 @@ func (w *workbook) loadWaiting(ctx context.Context) (err error) {
 // mustWait reports whether the blocks that were never read can change what the
 // rules say of a transfer. They can pay invoices alone that were created
 // before the chain was first read, and give them any remainder; and a transfer
-// that waits can be meant for any invoice of its receiver.
-func (w *workbook) mustWait(t invoice.Transfer, candidates []invoice.Candidate, a invoice.Attribution) bool {
+// that waits can be meant for any invoice of its receiver. They can also hold
+// what a transfer from a settlement address pays back.
+func (w *workbook) mustWait(e *entry, candidates []invoice.Candidate, a invoice.Attribution) bool {
+	t := e.Transfer
 	if w.unread == nil || t.BlockNumber <= *w.unread {
 		return false
 	}
+	guessed := a.Method == "" || a.Method.Guessed()
 	at := w.waiting[t.To]
-	if !at.Unbound && !at.Undecided {
+	switch {
+	case guessed && e.refundID != "":
+		return true
+	case !at.Unbound && !at.Undecided:
 		return false
-	}
-	if a.Method == "" || a.Method.Guessed() {
+	case guessed:
 		return true
 	}
 	if a.Method != invoice.ByTransferAmount {

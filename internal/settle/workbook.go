@@ -243,7 +243,7 @@ func (w *workbook) attribute(ctx context.Context, e *entry, p *invoice.Payment) 
 		return err
 	}
 	a, ok := invoice.Attribute(p.Transfer, candidates)
-	if w.waits[p.ID] = w.mustWait(p.Transfer, candidates, a); w.waits[p.ID] {
+	if w.waits[p.ID] = w.mustWait(e, candidates, a); w.waits[p.ID] {
 		a, ok = invoice.Attribution{}, false
 		w.waiting[p.To] = store.Waiting{Unbound: true, Undecided: true}
 	}

@@ -1,0 +1,133 @@
+package settle_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+)
+
+// between is a chain on which a partner pays the merchant, and the merchant
+// sends something to the partner, who has an invoice open. Block 101 holds what
+// the partner paid, unless it is above, in block 102; block 103 holds what the
+// merchant sent.
+type between struct {
+	paid    uint64 // what the partner paid
+	stray   bool   // it is for no invoice
+	above   bool
+	sent    string // what the merchant sent: "amount" or "told" of the partner's invoice, "another" amount
+	tagged  bool   // and whether it names that invoice
+	bound   bool   // the partner's invoice was created when block 101 was known
+	outcome string // what it is
+}
+
+// TestPaymentOrRefundInAnyOrder has a transfer that can be a payment of the
+// partner's invoice by its amount, or pay back what the partner has paid, be
+// read in order and before the blocks below it: it is the same each time.
+func TestPaymentOrRefundInAnyOrder(t *testing.T) {
+	t.Parallel()
+	const pays, back, nothing = "payment by %s", "refund of %s", "nothing"
+	each(t, func(t *testing.T, db *database) {
+		for _, b := range []between{
+			{paid: 1_000_000, sent: "amount", outcome: fmt.Sprintf(back, "1000000")},
+			{paid: 1_000_000, sent: "amount", bound: true, outcome: fmt.Sprintf(back, "1000000")},
+			{paid: 1_000_000, sent: "amount", stray: true, outcome: fmt.Sprintf(back, "1000000")},
+			{paid: 1_000_000, sent: "amount", stray: true, bound: true, outcome: fmt.Sprintf(back, "1000000")},
+			{paid: 1_000_000, sent: "amount", above: true, outcome: fmt.Sprintf(back, "1000000")},
+			{paid: 1_000_000, sent: "amount", above: true, bound: true, outcome: fmt.Sprintf(back, "1000000")},
+			{paid: 1_000_000, sent: "amount", tagged: true, outcome: fmt.Sprintf(pays, invoice.ByCalldata)},
+			{paid: 1_000_000, sent: "amount", tagged: true, bound: true, outcome: fmt.Sprintf(pays, invoice.ByCalldata)},
+			{paid: 1_500_000, sent: "amount", outcome: fmt.Sprintf(pays, invoice.ByAmount)},
+			{paid: 1_500_000, sent: "amount", bound: true, outcome: fmt.Sprintf(pays, invoice.ByAmount)},
+			{paid: 1_500_000, sent: "told", outcome: fmt.Sprintf(pays, invoice.ByTransferAmount)},
+			{paid: 1_500_000, sent: "told", bound: true, outcome: fmt.Sprintf(pays, invoice.ByTransferAmount)},
+			{paid: 1_500_000, sent: "another", outcome: fmt.Sprintf(back, "700000")},
+			{paid: 1_500_000, sent: "another", bound: true, outcome: fmt.Sprintf(back, "700000")},
+			{paid: 500_000, sent: "another", outcome: nothing},
+			{paid: 500_000, sent: "another", bound: true, outcome: nothing},
+		} {
+			for _, order := range []string{"in order", "one batch", "gap", "gap, read again"} {
+				if got := b.read(db.world(t), order); got != b.outcome {
+					t.Errorf("%+v, %s: %s", b, order, got)
+				}
+			}
+		}
+	})
+}
+
+// read has a world read the chain, and says what the merchant's transfer is.
+func (b between) read(w *world, order string) string {
+	w.t.Helper()
+	w.late()
+	partner := invoice.Address{0: 0xad, 18: w.address[18], 19: w.address[19]}
+	theirs := func() invoice.Invoice { return w.create(func(d *invoice.Draft) { d.Merchant = partner }) }
+	ours := w.create(amount(b.paid))
+	var inv invoice.Invoice
+	if !b.bound {
+		inv = theirs()
+	}
+	paid := w.pay(invoice.NewAmount(b.paid))
+	paid.From = partner
+	if !b.stray {
+		paid.Evidence.Calldata = ours.CommitmentID
+	}
+	first, second := []invoice.Transfer{paid}, []invoice.Transfer(nil)
+	if b.above {
+		first, second = second, first
+	}
+	add := func(transfers ...invoice.Transfer) settle.Block {
+		w.blocks = append(w.blocks, w.next(w.head().Time+1, transfers...))
+		return w.blocks[len(w.blocks)-1]
+	}
+	genesis, below := w.head(), add(first...)
+	if gap := order[0] == 'g'; gap {
+		w.startLate()
+	} else {
+		w.must(w.Start(w.t.Context(), w.chainKey, genesis, 101))
+		w.must(w.Observe(w.t.Context(), w.chainKey, []settle.Block{below}))
+	}
+	if b.bound {
+		inv = theirs()
+	}
+	sent := w.back(map[string]invoice.Amount{"amount": inv.Amount, "told": inv.TransferAmount, "another": invoice.NewAmount(700_000)}[b.sent])
+	sent.To = partner
+	if b.tagged {
+		sent.Evidence.Calldata = inv.CommitmentID
+	}
+	rest := []settle.Block{add(second...), add(sent)}
+	if order == "one batch" {
+		w.must(w.Observe(w.t.Context(), w.chainKey, rest))
+	} else {
+		for _, one := range rest {
+			w.must(w.Observe(w.t.Context(), w.chainKey, []settle.Block{one}))
+		}
+	}
+	w.final()
+	switch order {
+	case "gap":
+		w.fill(101, below.Header, below)
+	case "gap, read again":
+		w.rescan()
+		w.fill(101, w.head(), w.blocks[1:]...)
+	}
+	return w.whatIs(sent)
+}
+
+// whatIs says what a transfer between two settlement addresses is.
+func (w *world) whatIs(t invoice.Transfer) string {
+	w.t.Helper()
+	p := w.payment(t)
+	refunds, err := w.db.store.RefundsByID(w.t.Context(), []string{invoice.TransferID(invoice.PrefixRefund, t.ChainKey, t.TxHash, t.Ordinal)})
+	w.must(err)
+	back := len(refunds) > 0 && refunds[0].Status == invoice.Confirmed
+	switch {
+	case back && p.Attributed():
+		return "both"
+	case back:
+		return fmt.Sprintf("refund of %s", refunds[0].Amount)
+	case p.Attributed():
+		return fmt.Sprintf("payment by %s", p.Method)
+	}
+	return "nothing"
+}
