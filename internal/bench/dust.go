@@ -47,11 +47,19 @@ func (b *bench) measureDust(ctx context.Context, kind string) error {
 	if err != nil {
 		return err
 	}
+	var filled [2]time.Duration
+	for i, name := range []string{"untagged", "tagged"} {
+		if filled[i], err = b.fillDust(ctx, kind, name); err != nil {
+			return err
+		}
+	}
 	what := fmt.Sprintf("%d dust payments that name one invoice", dustPayments)
 	b.report.row(kind, what+", observed", tagged.observed, untagged.observed,
 		fmt.Sprintf("%.2f", tagged.observed.Seconds()/untagged.observed.Seconds()), "ceiling: as many that name none")
 	b.report.row(kind, what+", confirmed", tagged.confirmed, untagged.confirmed,
 		fmt.Sprintf("%.2f", tagged.confirmed.Seconds()/untagged.confirmed.Seconds()), "ceiling: as many that name none")
+	b.report.row(kind, what+", filled in below a newer one", filled[1], filled[0],
+		fmt.Sprintf("%.2f", filled[1].Seconds()/filled[0].Seconds()), "ceiling: as many that name none")
 	b.report.row(kind, fmt.Sprintf("%d refunds in dust of one payment, observed", dustPayments), refunds.observed, untagged.observed,
 		fmt.Sprintf("%.2f", refunds.observed.Seconds()/untagged.observed.Seconds()), "ceiling: as many payments that name no invoice")
 	b.report.row(kind, "invoices created meanwhile", tagged.created, untagged.created, "",
@@ -100,6 +108,45 @@ func (b *bench) dust(ctx context.Context, kind, name string) (times dustTimes, e
 	err = d.confirm(ctx, blocks[len(blocks)-1].Header)
 	times.confirmed = time.Since(began).Round(time.Millisecond)
 	return times, err
+}
+
+// fillDust measures how long it takes to fill in the blocks with the dust when
+// the chain was first read above them, and a payment that names the invoice is
+// in the first block that was read.
+func (b *bench) fillDust(ctx context.Context, kind, name string) (took time.Duration, err error) {
+	url, err := b.url(ctx, kind, "dust_filled_"+name)
+	if err != nil {
+		return 0, err
+	}
+	s, err := store.Open(ctx, url)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	d := newDust(s)
+	if d.invoice, err = d.Create(ctx, d.request(34_000_000)); err != nil {
+		return 0, err
+	}
+	blocks := d.blocks(name)
+	last := blocks[len(blocks)-1].Header
+	if err := d.Start(ctx, chain.Local, last, blocks[0].Number); err != nil {
+		return 0, err
+	}
+	newer := settle.Block{Header: settle.Header{Number: last.Number + 1, Hash: dustHash(last.Number + 1), Parent: last.Hash, Time: last.Time}}
+	t := d.blocks("tagged")[0].Transfers[0]
+	t.Position = invoice.Position{BlockNumber: newer.Number, BlockHash: newer.Hash, BlockTime: newer.Time}
+	t.TxHash = newer.Hash
+	newer.Transfers = []invoice.Transfer{t}
+	if err := d.Observe(ctx, chain.Local, []settle.Block{newer}); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	for i, block := range blocks {
+		if err := d.Fill(ctx, chain.Local, block.Number, blocks[i:i+1], block.Header); err != nil {
+			return 0, err
+		}
+	}
+	return time.Since(began).Round(time.Millisecond), nil
 }
 
 // dust is a service, and the invoice that its chain's dust names.

@@ -26,10 +26,12 @@ func (inv Invoice) Reckon(payments []Payment) Invoice {
 }
 
 // Confirming returns the invoice after one more of its payments was confirmed.
-// ok is false when the payment is not above all that were counted: then Reckon
-// has to count all of them again.
+// ok is false when the payment is not above all that were counted, and their
+// order matters since they add up to enough: then Reckon has to count all of
+// them again.
 func (inv Invoice) Confirming(p Payment) (_ Invoice, ok bool) {
-	if inv.Sums.Stale || !inv.Sums.Tally.Last.Before(p.Position) {
+	t := inv.Sums.Tally
+	if inv.Sums.Stale || !t.Last.Before(p.Position) && !t.Due.Plus(p.Amount).Less(inv.enough()) {
 		return inv, false
 	}
 	inv = inv.count(p)
@@ -53,7 +55,9 @@ func (inv Invoice) count(p Payment) Invoice {
 			inv.Status, inv.SettledTx, inv.SettledAt = Paid, p.TxHash, p.BlockTime
 		}
 	}
-	t.Last = p.place()
+	if t.Last.Before(p.Position) {
+		t.Last = p.place()
+	}
 	return inv
 }
 

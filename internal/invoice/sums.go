@@ -79,6 +79,10 @@ func (inv Invoice) Surplus() Amount {
 // payment.
 func (inv Invoice) Covered() bool { return !inv.Sums.InTime.Less(inv.enough()) }
 
+// HasParts reports whether any of what was mined in time is more than dust.
+// While none is, nothing remains, whatever the order of the payments is.
+func (inv Invoice) HasParts() bool { return inv.Sums.InTimeDust.Less(inv.Sums.InTime) }
+
 // Missing returns how much of the amount has not been seen in time, confirmed
 // or not.
 func (inv Invoice) Missing() Amount { return inv.Amount.Minus(inv.Sums.InTime) }

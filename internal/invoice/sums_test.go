@@ -273,6 +273,37 @@ func TestConfirmingWantsTheOrderOfTheChain(t *testing.T) {
 	}
 }
 
+// TestConfirmingInAnyOrder confirms payments in an order that is not the
+// chain's. Where that matters it is refused, and else the invoice is as Reckon
+// makes it.
+func TestConfirmingInAnyOrder(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(r *rapid.T) {
+		inv := over34()
+		inv.Tolerance = invoice.NewAmount(rapid.SampledFrom([]uint64{0, 1_000_000}).Draw(r, "tolerance"))
+		var all []invoice.Payment
+		for n := range rapid.IntRange(1, 6).Draw(r, "payments") {
+			p := paid(uint64(n+1), rapid.SampledFrom([]int64{1500, 2000, 2001}).Draw(r, "time"),
+				rapid.SampledFrom([]uint64{1, 9_999, 5_000_000, 33_500_000, 34_000_000}).Draw(r, "amount"))
+			all = append(all, p)
+		}
+		var counted []invoice.Payment
+		for _, p := range rapid.Permutation(all).Draw(r, "order") {
+			inv = inv.Adding(p)
+			counted = append(counted, p)
+			next, ok := inv.Confirming(p)
+			want := inv.Reckon(counted)
+			if !ok {
+				next = want
+			}
+			if !reflect.DeepEqual(want, next) {
+				r.Fatalf("after payments %+v: one by one %+v, counted again %+v", counted, next, want)
+			}
+			inv = next
+		}
+	})
+}
+
 func TestLeaving(t *testing.T) {
 	t.Parallel()
 	p := paid(7, 1500, 5)

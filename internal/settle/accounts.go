@@ -107,7 +107,7 @@ func (a *accounts) replace(was, is invoice.Payment) {
 			a.parts[inv.ID] = append(a.parts[inv.ID], inv.Remaining)
 			a.left[inv.Remaining] = append(a.left[inv.Remaining], inv.ID)
 		}
-	} else if is.Status != invoice.Orphaned {
+	} else if is.Status != invoice.Orphaned && inv.HasParts() {
 		a.outOfOrder[inv.ID] = true
 	}
 	a.put(inv)
