@@ -119,7 +119,6 @@ func (s *Service) tellRemainders(ctx context.Context, a *accounts, ids []string,
 // reserve records remainders, each with an amount to tell where one is free,
 // and notes these. It tries a few amounts: other transactions choose, too.
 func (s *Service) reserve(ctx context.Context, tx *store.Tx, wanted []store.Told, told map[string]map[invoice.Amount]invoice.Amount) error {
-	var none []store.Told
 	for try := 0; len(wanted) > 0; try += blindTries {
 		if err := s.chooseRemaining(ctx, tx, wanted, try); err != nil {
 			return err
@@ -127,11 +126,6 @@ func (s *Service) reserve(ctx context.Context, tx *store.Tx, wanted []store.Told
 		slices.SortFunc(wanted, func(a, b store.Told) int {
 			return cmp.Or(bytes.Compare(a.Invoice.Merchant[:], b.Invoice.Merchant[:]), a.Amount.Cmp(b.Amount))
 		})
-		free := slices.IndexFunc(wanted, func(w store.Told) bool { return !w.Amount.IsZero() })
-		if free < 0 {
-			free = len(wanted)
-		}
-		none, wanted = append(none, wanted[:free]...), wanted[free:]
 		inserted, err := tx.InsertTold(ctx, wanted)
 		if err != nil {
 			return err
@@ -143,7 +137,7 @@ func (s *Service) reserve(ctx context.Context, tx *store.Tx, wanted []store.Told
 			return inserted[w.Invoice.ID]
 		})
 	}
-	return tx.InsertUntold(ctx, none)
+	return nil
 }
 
 // chooseRemaining sets amounts to tell for remainders. Where none of the common

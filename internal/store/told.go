@@ -27,7 +27,7 @@ var toldInsertion = insertion{
 
 // InsertTold records told amounts, of each invoice one, and returns the ids of
 // the invoices for which it did. An amount that is told for another open invoice
-// is left out.
+// is left out; a remainder without an amount is recorded.
 func (tx *Tx) InsertTold(ctx context.Context, told []Told) (map[string]bool, error) {
 	return tx.intoSome(ctx, toldInsertion, toldRows(told))
 }
