@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/quittance/quittance/internal/installtest"
+	"github.com/quittance/quittance/internal/testdeps"
 )
 
 // version is that of the tools that are installed. Others are taken as they
@@ -93,12 +93,12 @@ func packageOf(name string) string {
 
 // install puts a tool's package into the folder dir, whole or not at all.
 func install(ctx context.Context, name, dir string) error {
-	npm, err := installtest.NPM(ctx, "anviltest")
+	npm, err := testdeps.NPM(ctx, "anviltest")
 	if err != nil {
 		return err
 	}
 	what := scope + "/" + packageOf(name) + "@" + version
-	if err := installtest.Announce(fmt.Sprintf("anviltest: no %s found, running: npm install %s, into %s", name, what, dir)); err != nil {
+	if err := testdeps.Announce(fmt.Sprintf("anviltest: no %s found, running: npm install %s, into %s", name, what, dir)); err != nil {
 		return err
 	}
 	partial := dir + ".partial" // of this process alone: the lock is held

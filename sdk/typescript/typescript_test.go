@@ -19,7 +19,7 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
-	"github.com/quittance/quittance/internal/installtest"
+	"github.com/quittance/quittance/internal/testdeps"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -33,7 +33,7 @@ func checkout(t *testing.T) (run func(env []string, args ...string)) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
-	npm, err := installtest.NPM(ctx, "sdk/typescript")
+	npm, err := testdeps.NPM(ctx, "sdk/typescript")
 	if err != nil {
 		t.Fatalf("npm is neither on PATH nor can it be installed (on Debian and Ubuntu: sudo apt-get install npm): %v", err)
 	}

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/quittance/quittance/internal/installtest"
+	"github.com/quittance/quittance/internal/testdeps"
 )
 
 // minMajor is the oldest PostgreSQL that Quittance supports.
@@ -44,7 +44,7 @@ func findServer(ctx context.Context, binDirs string) (server, error) {
 		return server{}, err
 	}
 	if dir == "" {
-		if err := installtest.Debian(ctx, "storetest: no PostgreSQL server found", "postgresql"); err != nil {
+		if err := testdeps.Debian(ctx, "storetest: no PostgreSQL server found", "postgresql"); err != nil {
 			return server{}, fmt.Errorf("no PostgreSQL server, version %d or newer, found in %s or on PATH: "+
 				"install one (on Debian and Ubuntu: sudo apt-get install postgresql) "+
 				"or set %s to the URL of one: %w", minMajor, binDirs, serverEnv, err)

@@ -1,6 +1,6 @@
-// Package installtest installs what tests need and a machine lacks, and never
+// Package testdeps installs what tests need and a machine lacks, and never
 // without saying so.
-package installtest
+package testdeps
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package installtest
+package testdeps
 
 import (
 	"context"
