@@ -10,9 +10,9 @@ import (
 // Rescan has the chain's blocks from a number up to the newest one that was
 // read be read again, beside the head: what they hold and was missed is
 // recorded, what is known stays, also where what was missed would have decided
-// otherwise about it. A gap that is there already is widened. It
-// returns the gap; ErrNotStarted for a chain that was never read, and an error
-// when the number lies above the newest block read.
+// otherwise about it. A gap that is there already is widened. It returns the
+// gap; ErrNotStarted for a chain that was never read, and an error when the
+// number lies above the newest block read.
 func (s *Service) Rescan(ctx context.Context, chainKey string, from uint64) (Gap, error) {
 	var gap Gap
 	err := s.mark(ctx, chainKey, func(cur *store.Cursor) error {
