@@ -31,7 +31,7 @@ race: ## run all tests under the race detector (needs a C compiler)
 
 .PHONY: histories
 histories: ## play HISTORIES seeded histories against the ledger
-	go test ./internal/watch -run '^TestHistories$$' -v -timeout 60m -history.seed=$(SEED) -history.count=$(HISTORIES)
+	go test ./internal/indexer -run '^TestHistories$$' -v -timeout 60m -history.seed=$(SEED) -history.count=$(HISTORIES)
 
 .PHONY: properties
 properties: ## play HISTORIES seeded cases of each property of attribution

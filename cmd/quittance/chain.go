@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/config"
-	"github.com/quittance/quittance/internal/operate"
 )
 
 const chainHelp = `Usage: quittance chain COMMAND
@@ -34,13 +34,13 @@ func runChain(_ context.Context, env environment, args []string) error {
 // take them.
 type operated struct {
 	path, key string
-	operate.Config
+	admin.Config
 	chain chain.Chain
 }
 
 // operatedFlags adds the flags that say which chain of which service.
 func operatedFlags(flags *flag.FlagSet) *operated {
-	o := &operated{Config: operate.Config{Now: time.Now}}
+	o := &operated{Config: admin.Config{Now: time.Now}}
 	flags.StringVar(&o.path, "config", "", "")
 	flags.StringVar(&o.key, "chain", "", "")
 	return o
@@ -121,7 +121,7 @@ func runChainRescan(ctx context.Context, env environment, args []string) error {
 	if err := o.load("chain rescan"); err != nil {
 		return err
 	}
-	gap, err := operate.Rescan(ctx, o.Config, o.chain.Key, uint64(*from))
+	gap, err := admin.Rescan(ctx, o.Config, o.chain.Key, uint64(*from))
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func runChainResume(ctx context.Context, env environment, args []string) error {
 	if err := o.load("chain resume"); err != nil {
 		return err
 	}
-	reason, err := operate.Halted(ctx, o.Config, o.chain.Key)
+	reason, err := admin.Halted(ctx, o.Config, o.chain.Key)
 	if err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func runChainResume(ctx context.Context, env environment, args []string) error {
 	if !*yes {
 		return errors.New("nothing was changed; compare the chain's nodes with another one, and run this again with --yes to have it read on")
 	}
-	if err := operate.Resume(ctx, o.Config, o.chain.Key); err != nil {
+	if err := admin.Resume(ctx, o.Config, o.chain.Key); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(env.stdout, "It is read on from where it stopped; a service that runs goes about it within seconds.")

@@ -11,8 +11,8 @@ import (
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/config"
 	"github.com/quittance/quittance/internal/deliver"
+	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/internal/listen"
-	"github.com/quittance/quittance/internal/vault"
 )
 
 const listenHelp = `Usage: quittance listen [flags]
@@ -49,7 +49,7 @@ func runListen(ctx context.Context, env environment, args []string) error {
 		if err := config.CheckWebhookURL(*to); err != nil {
 			return usageError{fmt.Errorf("--forward-to %w", err)}
 		}
-		made, err := vault.NewSecret(rand.Reader)
+		made, err := keyring.NewSecret(rand.Reader)
 		if err != nil {
 			return err
 		}

@@ -6,8 +6,8 @@ import (
 	"flag"
 	"fmt"
 
+	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/config"
-	"github.com/quittance/quittance/internal/operate"
 )
 
 const sealingHelp = `Usage: quittance secrets COMMAND
@@ -47,13 +47,13 @@ func runSecretsReseal(ctx context.Context, env environment, args []string) error
 	if err != nil {
 		return err
 	}
-	if cfg.Vault == nil {
+	if cfg.Keyring == nil {
 		return fmt.Errorf("%s names no master key; want masterKeyFile or masterKeyEnv", *path)
 	}
-	n, err := operate.Reseal(ctx, cfg.Database, cfg.Vault)
+	n, err := admin.Reseal(ctx, cfg.Database, cfg.Keyring)
 	if err != nil {
 		return fmt.Errorf("%s sealed anew, then: %w", are(n, "secret"), err)
 	}
-	_, err = fmt.Fprintf(env.stdout, "%s sealed anew. All are under the master key with the id %s.\n", are(n, "secret"), cfg.Vault.KeyID())
+	_, err = fmt.Fprintf(env.stdout, "%s sealed anew. All are under the master key with the id %s.\n", are(n, "secret"), cfg.Keyring.KeyID())
 	return err
 }

@@ -102,7 +102,7 @@ func ignoreHangups(logger *slog.Logger) (stop func()) {
 func serverConfig(cfg config.Config, listener *server.Listener, logger *slog.Logger) server.Config {
 	out := server.Config{
 		Listener: listener, Hosts: cfg.Hosts, StopDelay: cfg.StopDelay, Database: cfg.Database, WebhookAllow: cfg.WebhookAllow,
-		Vault: cfg.Vault, KeepEvents: cfg.KeepEvents, KeepAttempts: cfg.KeepAttempts,
+		Keyring: cfg.Keyring, KeepEvents: cfg.KeepEvents, KeepAttempts: cfg.KeepAttempts,
 		Merchants: server.Merchants{Endpoints: make(map[string]deliver.Endpoint), Tolerances: make(map[string]invoice.Tolerance),
 			Optional: make(map[string][]invoice.EventType)},
 		Now: time.Now, Rand: rand.Reader, Logger: logger,

@@ -14,8 +14,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/config"
-	"github.com/quittance/quittance/internal/operate"
 )
 
 const chainStatusHelp = `Usage: quittance chain status --config FILE [flags]
@@ -52,9 +52,9 @@ func runChainStatus(ctx context.Context, env environment, args []string) error {
 	}
 	if *key != "" {
 		known := st.Chains
-		st.Chains = slices.DeleteFunc(slices.Clone(known), func(c operate.Chain) bool { return c.ChainKey != *key })
+		st.Chains = slices.DeleteFunc(slices.Clone(known), func(c admin.Chain) bool { return c.ChainKey != *key })
 		if len(st.Chains) == 0 {
-			return noChain(*key, keysOf(known, func(c operate.Chain) string { return c.ChainKey }))
+			return noChain(*key, keysOf(known, func(c admin.Chain) string { return c.ChainKey }))
 		}
 	}
 	if *asJSON {
@@ -67,24 +67,24 @@ func runChainStatus(ctx context.Context, env environment, args []string) error {
 
 // askOrLook returns the status of the service at the URL or of the
 // configuration.
-func askOrLook(ctx context.Context, path, url string) (operate.Status, error) {
+func askOrLook(ctx context.Context, path, url string) (admin.Status, error) {
 	if path == "" {
-		return operate.Ask(ctx, url)
+		return admin.Ask(ctx, url)
 	}
 	cfg, err := config.Load(path, config.System)
 	if err != nil {
-		return operate.Status{}, err
+		return admin.Status{}, err
 	}
-	st, err := operate.Ask(ctx, "http://"+cfg.Listen)
-	if errors.Is(err, operate.ErrNoService) {
-		st, err = operate.Look(ctx, operate.Config{Database: cfg.Database, Chains: chainsOf(cfg), Now: time.Now}), nil
+	st, err := admin.Ask(ctx, "http://"+cfg.Listen)
+	if errors.Is(err, admin.ErrNoService) {
+		st, err = admin.Look(ctx, admin.Config{Database: cfg.Database, Chains: chainsOf(cfg), Now: time.Now}), nil
 		st.Offline = "no service answers at http://" + cfg.Listen
 	}
 	return st, err
 }
 
 // judge returns an error unless all is well.
-func judge(st operate.Status) error {
+func judge(st admin.Status) error {
 	if st.Offline != "" {
 		return errors.New(st.Offline)
 	}
@@ -103,7 +103,7 @@ func judge(st operate.Status) error {
 
 // printStatus writes the status for people: a line for each chain, a line for
 // each of its nodes, and what else is to be said of it.
-func printStatus(out io.Writer, st operate.Status, now time.Time) error {
+func printStatus(out io.Writer, st admin.Status, now time.Time) error {
 	var text strings.Builder
 	if st.Offline != "" {
 		text.WriteString("The service does not run: this is what its database and the nodes say.\n\n")
@@ -133,7 +133,7 @@ func printStatus(out io.Writer, st operate.Status, now time.Time) error {
 	return writeTrimmed(out, text.String())
 }
 
-func lag(l operate.Lag) string {
+func lag(l admin.Lag) string {
 	if l.Blocks == 0 {
 		return "0"
 	}
@@ -141,7 +141,7 @@ func lag(l operate.Lag) string {
 }
 
 // state says in a few words how a chain is doing.
-func state(c operate.Chain, offline bool) string {
+func state(c admin.Chain, offline bool) string {
 	var words []string
 	switch {
 	case c.Halted != "":
@@ -153,7 +153,7 @@ func state(c operate.Chain, offline bool) string {
 	}
 	for _, p := range []struct {
 		what string
-		*operate.Progress
+		*admin.Progress
 	}{{"catching up", c.CatchUp}, {"back-filling", c.Backfill}} {
 		if p.Progress != nil {
 			words = append(words, p.what+" "+progress(p.Progress))
@@ -162,7 +162,7 @@ func state(c operate.Chain, offline bool) string {
 	return strings.Join(words, ", ")
 }
 
-func progress(p *operate.Progress) string {
+func progress(p *admin.Progress) string {
 	text := fmt.Sprintf("%d to %d: %.1f %%", p.From, p.To, p.Percent)
 	if p.BlocksPerSecond > 0 {
 		text += fmt.Sprintf(", %.0f blocks/s", p.BlocksPerSecond)
@@ -174,7 +174,7 @@ func progress(p *operate.Progress) string {
 }
 
 // remark says what is special about a node.
-func remark(p operate.Provider, now time.Time) string {
+func remark(p admin.Provider, now time.Time) string {
 	var words []string
 	if p.Until > now.Unix() {
 		words = append(words, fmt.Sprintf("asked again in %s", time.Duration(p.Until-now.Unix())*time.Second))
@@ -198,7 +198,7 @@ func skew(seconds int64) string {
 }
 
 // checks says which checks are on.
-func checks(all []operate.Check) string {
+func checks(all []admin.Check) string {
 	words := make([]string, len(all))
 	for i, c := range all {
 		words[i] = c.Check + " " + c.State
@@ -207,11 +207,11 @@ func checks(all []operate.Check) string {
 }
 
 // notesOf returns what is to be said of a chain beside its numbers.
-func notesOf(c operate.Chain, now time.Time) []string {
+func notesOf(c admin.Chain, now time.Time) []string {
 	var notes []string
 	if c.Halted != "" {
 		notes = append(notes, "halted: "+c.Halted)
-	} else if c.Error != "" && !slices.ContainsFunc(c.Providers, func(p operate.Provider) bool { return p.Reason == c.Error }) {
+	} else if c.Error != "" && !slices.ContainsFunc(c.Providers, func(p admin.Provider) bool { return p.Reason == c.Error }) {
 		notes = append(notes, c.Error)
 	}
 	if c.Skewed {

@@ -8,32 +8,32 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/operate"
 )
 
 func TestPrintStatus(t *testing.T) {
 	now := time.Unix(1_764_000_000, 0)
-	running := operate.Status{Chains: []operate.Chain{{
+	running := admin.Status{Chains: []admin.Chain{{
 		ChainKey: "base", Ready: true, Head: 38211203, Indexed: 38211203, Confirmed: 38211170,
-		Providers: []operate.Provider{
+		Providers: []admin.Provider{
 			{Provider: "wss://base.example", State: chain.StateOK, Head: 38211203, LatencyMs: 12.34, Calls: 1234, Subscribed: true},
 			{Provider: "https://other.example", State: chain.StateCooling, Head: 38211190, LatencyMs: 80, Calls: 12, Errors: 3,
 				Until: now.Unix() + 7, Reason: "https://other.example: eth_getLogs: 429 Too Many Requests"},
 		},
-		Writer: &operate.Writer{Account: "0xA1", Working: true, Due: 3, InFlight: 1, NextNonce: 17,
+		Writer: &admin.Writer{Account: "0xA1", Working: true, Due: 3, InFlight: 1, NextNonce: 17,
 			Spent: big.NewInt(20_000_000_000_000_000), Budget: big.NewInt(200_000_000_000_000_000)},
 	}, {
-		ChainKey: "polygon", Ready: true, Head: 61200000, Indexed: 61190000, Confirmed: 61189872, Lag: operate.Lag{Blocks: 10000, Seconds: 18000},
-		CatchUp:   &operate.Progress{From: 61180000, To: 61199872, Next: 61190001, Percent: 50.3, BlocksPerSecond: 1234.4, SecondsLeft: 310},
-		Backfill:  &operate.Progress{From: 60000000, To: 61180000, Next: 60000000},
-		Providers: []operate.Provider{{Provider: "https://polygon.example", State: chain.StateUnknown}},
-		Writer:    &operate.Writer{Account: "0xA2", Error: "the operator's account has too little", Since: now.Unix() - 90, Balance: big.NewInt(1)},
+		ChainKey: "polygon", Ready: true, Head: 61200000, Indexed: 61190000, Confirmed: 61189872, Lag: admin.Lag{Blocks: 10000, Seconds: 18000},
+		CatchUp:   &admin.Progress{From: 61180000, To: 61199872, Next: 61190001, Percent: 50.3, BlocksPerSecond: 1234.4, SecondsLeft: 310},
+		Backfill:  &admin.Progress{From: 60000000, To: 61180000, Next: 60000000},
+		Providers: []admin.Provider{{Provider: "https://polygon.example", State: chain.StateUnknown}},
+		Writer:    &admin.Writer{Account: "0xA2", Error: "the operator's account has too little", Since: now.Unix() - 90, Balance: big.NewInt(1)},
 	}, {
-		ChainKey: "house", Halted: "block 20 was replaced", Error: "as above", Head: 120, Indexed: 100, Confirmed: 90, Lag: operate.Lag{Blocks: 20, Seconds: 240},
+		ChainKey: "house", Halted: "block 20 was replaced", Error: "as above", Head: 120, Indexed: 100, Confirmed: 90, Lag: admin.Lag{Blocks: 20, Seconds: 240},
 	}, {
 		ChainKey: "moon", Error: "it serves chain id 1",
-		Providers: []operate.Provider{{Provider: "http://moon.example", State: chain.StateMisfit, Until: now.Unix() - 1, Reason: "it serves chain id 1"}},
+		Providers: []admin.Provider{{Provider: "http://moon.example", State: chain.StateMisfit, Until: now.Unix() - 1, Reason: "it serves chain id 1"}},
 	}}}
 	const want = `CHAIN    HEAD      INDEXED   CONFIRMED  LAG             STATE
 base     38211203  38211203  38211170   0               ready
@@ -59,13 +59,13 @@ house: halted: block 20 was replaced
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	for _, test := range []struct {
-		st   operate.Status
+		st   admin.Status
 		want string
 	}{
-		{operate.Status{Chains: running.Chains[:1]}, ""},
-		{operate.Status{Chains: running.Chains[:2]}, "the registry of polygon is not written"},
+		{admin.Status{Chains: running.Chains[:1]}, ""},
+		{admin.Status{Chains: running.Chains[:2]}, "the registry of polygon is not written"},
 		{running, "house is not ready"},
-		{operate.Status{Offline: "no service answers", Chains: running.Chains[:1]}, "no service answers"},
+		{admin.Status{Offline: "no service answers", Chains: running.Chains[:1]}, "no service answers"},
 	} {
 		if err := judge(test.st); (err == nil) != (test.want == "") || err != nil && err.Error() != test.want {
 			t.Errorf("judge = %v, want %q", err, test.want)
@@ -75,9 +75,9 @@ house: halted: block 20 was replaced
 
 // TestPrintOffline says where the figures are from, and calls nothing ready.
 func TestPrintOffline(t *testing.T) {
-	st := operate.Status{Offline: "no service answers", Chains: []operate.Chain{{
-		ChainKey: "base", Head: 9, Indexed: 9, Confirmed: 8, Checks: operate.Checks(chain.Chain{}, "on"),
-		Providers: []operate.Provider{{Provider: "wss://base.example", State: chain.StateOK, Head: 9, LatencyMs: 1, Calls: 4}},
+	st := admin.Status{Offline: "no service answers", Chains: []admin.Chain{{
+		ChainKey: "base", Head: 9, Indexed: 9, Confirmed: 8, Checks: admin.Checks(chain.Chain{}, "on"),
+		Providers: []admin.Provider{{Provider: "wss://base.example", State: chain.StateOK, Head: 9, LatencyMs: 1, Calls: 4}},
 	}}}
 	const want = `The service does not run: this is what its database and the nodes say.
 

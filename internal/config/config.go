@@ -23,7 +23,7 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/vault"
+	"github.com/quittance/quittance/internal/keyring"
 )
 
 // MaxSize is how many bytes a configuration file may have.
@@ -47,9 +47,9 @@ type Config struct {
 	// KeepEvents and KeepAttempts are how long finished events, and the
 	// attempts to deliver them, are kept.
 	KeepEvents, KeepAttempts time.Duration
-	// Vault seals the secrets of endpoints that are set through the API. It is
+	// Keyring seals the secrets of endpoints that are set through the API. It is
 	// nil without a master key: then none can be set.
-	Vault *vault.Vault
+	Keyring *keyring.Keyring
 	// Warnings are what a careful operator would change.
 	Warnings []string
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/config"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/vault"
+	"github.com/quittance/quittance/internal/keyring"
 )
 
 const operatorKey = "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d"
@@ -139,15 +139,15 @@ func TestMasterKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, text := range []string{masterKey, strings.Repeat("b2", 32), strings.Repeat("c3", 32)} {
-		key, err := vault.ParseKey(text)
+		key, err := keyring.ParseKey(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := cfg.Vault.Open("shop", 1, vault.New(key).Seal("shop", 1, "s")); err != nil || got != "s" {
+		if got, err := cfg.Keyring.Open("shop", 1, keyring.New(key).Seal("shop", 1, "s")); err != nil || got != "s" {
 			t.Errorf("key %d opens %q, %v", i, got, err)
 		}
-		if newest := i == 0; (cfg.Vault.KeyID() == key.ID) != newest {
-			t.Errorf("it seals under %s; key %d is %s", cfg.Vault.KeyID(), i, key.ID)
+		if newest := i == 0; (cfg.Keyring.KeyID() == key.ID) != newest {
+			t.Errorf("it seals under %s; key %d is %s", cfg.Keyring.KeyID(), i, key.ID)
 		}
 	}
 	for n := config.MaxMasterKeys - 1; n <= config.MaxMasterKeys; n++ {
@@ -261,8 +261,8 @@ func TestParseJSON(t *testing.T) {
 	if cfg.Listen != config.DefaultListen || cfg.Database != config.DefaultDatabase {
 		t.Errorf("defaults: %q, %q", cfg.Listen, cfg.Database)
 	}
-	if cfg.KeepEvents != config.DefaultRetention || cfg.KeepAttempts != config.DefaultRetention || cfg.Vault != nil {
-		t.Errorf("defaults: %s, %s, %v", cfg.KeepEvents, cfg.KeepAttempts, cfg.Vault)
+	if cfg.KeepEvents != config.DefaultRetention || cfg.KeepAttempts != config.DefaultRetention || cfg.Keyring != nil {
+		t.Errorf("defaults: %s, %s, %v", cfg.KeepEvents, cfg.KeepAttempts, cfg.Keyring)
 	}
 	if want := (chain.Finality{Tag: chain.TagFinalized, Depth: 64}); cfg.Chains[0].Finality != want {
 		t.Errorf("finality = %v", cfg.Chains[0].Finality)

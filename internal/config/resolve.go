@@ -88,7 +88,7 @@ func (f file) resolve(src Source) (Config, error) {
 	}
 	cfg.KeepEvents = r.retention("webhooks.retention.events", f.Webhooks.Retention.Events)
 	cfg.KeepAttempts = r.retention("webhooks.retention.attempts", f.Webhooks.Retention.Attempts)
-	cfg.Vault = r.vault(f.MasterKey, f.OldMasterKeys)
+	cfg.Keyring = r.keyring(f.MasterKey, f.OldMasterKeys)
 	cfg.Warnings = r.warnings
 	return cfg, errors.Join(r.errs...)
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quittance/quittance/internal/vault"
+	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -56,8 +56,8 @@ func (r *resolver) webhookSecret(path, env, file string) string {
 	return secret
 }
 
-// vault reads the master keys.
-func (r *resolver) vault(newest masterKeyFile, older []masterKeyFile) *vault.Vault {
+// keyring reads the master keys.
+func (r *resolver) keyring(newest masterKeyFile, older []masterKeyFile) *keyring.Keyring {
 	if newest == (masterKeyFile{}) {
 		if len(older) > 0 {
 			r.fail("oldMasterKeys", "stand there without the key that replaces them; want masterKeyEnv or masterKeyFile")
@@ -69,28 +69,28 @@ func (r *resolver) vault(newest masterKeyFile, older []masterKeyFile) *vault.Vau
 	}
 	seen := make(map[string]bool)
 	key := r.masterKey(seen, "masterKey", newest, true)
-	old := make([]vault.Key, len(older))
+	old := make([]keyring.Key, len(older))
 	for i, f := range older {
 		old[i] = r.masterKey(seen, fmt.Sprintf("oldMasterKeys[%d].masterKey", i), f, false)
 	}
-	return vault.New(key, old...)
+	return keyring.New(key, old...)
 }
 
 // masterKey reads a master key. One that nobody drew at random is refused, but
 // for those that are being replaced.
-func (r *resolver) masterKey(seen map[string]bool, path string, f masterKeyFile, newest bool) vault.Key {
+func (r *resolver) masterKey(seen map[string]bool, path string, f masterKeyFile, newest bool) keyring.Key {
 	text := r.secret(path, f.Env, f.File)
 	if text == "" {
-		return vault.Key{}
+		return keyring.Key{}
 	}
-	key, err := vault.ParseKey(text)
+	key, err := keyring.ParseKey(text)
 	switch {
 	case err != nil:
 		r.fail(path, "%w", err)
 	case seen[key.ID]:
 		r.fail(path, "is the same as one before it")
 	case newest:
-		if err := vault.CheckRandom(text); err != nil {
+		if err := keyring.CheckRandom(text); err != nil {
 			r.fail(path, "%w", err)
 		}
 	}

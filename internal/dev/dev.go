@@ -26,8 +26,8 @@ import (
 	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/devchain"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/internal/server"
-	"github.com/quittance/quittance/internal/vault"
 )
 
 // ChainKey is the key of the embedded chain.
@@ -124,7 +124,7 @@ func Run(ctx context.Context, cfg Config, ready func(*World)) (err error) {
 		Chains:    []server.Chain{{Chain: local, OperatorKey: node.Keys.Operator}},
 		Merchants: server.Merchants{AcceptAll: true, Fallback: endpoint},
 		Providers: []api.Provider{provider(kept.ProviderSecret)},
-		Vault:     vault.New(masterKey), KeepEvents: config.DefaultRetention, KeepAttempts: config.DefaultRetention,
+		Keyring:   keyring.New(masterKey), KeepEvents: config.DefaultRetention, KeepAttempts: config.DefaultRetention,
 		TestWallet: func(ctx context.Context, inv invoice.Invoice) (string, error) {
 			return payFromTestWallet(ctx, node, inv)
 		},

@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/quittance/quittance/internal/vault"
+	"github.com/quittance/quittance/internal/keyring"
 )
 
 // MerchantID is the id of the merchant that a development world begins with.
@@ -31,10 +31,10 @@ func loadState(folder string, random io.Reader) (state, error) {
 	path := filepath.Join(folder, "dev.json")
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if s.MerchantSecret, err = vault.NewSecret(random); err != nil {
+		if s.MerchantSecret, err = keyring.NewSecret(random); err != nil {
 			return s, err
 		}
-		if s.ProviderSecret, err = vault.NewSecret(random); err != nil {
+		if s.ProviderSecret, err = keyring.NewSecret(random); err != nil {
 			return s, err
 		}
 		return s, s.save(folder)
@@ -50,22 +50,22 @@ func loadState(folder string, random io.Reader) (state, error) {
 
 // loadMasterKey reads the key that endpoints' secrets are sealed under, or makes
 // it: a file of its own, as quittance serve takes it.
-func loadMasterKey(folder string, random io.Reader) (vault.Key, error) {
+func loadMasterKey(folder string, random io.Reader) (keyring.Key, error) {
 	path := filepath.Join(folder, "master.key")
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		text, err := vault.NewKey(random)
+		text, err := keyring.NewKey(random)
 		if err != nil {
-			return vault.Key{}, err
+			return keyring.Key{}, err
 		}
 		raw = []byte(text + "\n")
 		if err := replaceFile(path, raw); err != nil {
-			return vault.Key{}, err
+			return keyring.Key{}, err
 		}
 	} else if err != nil {
-		return vault.Key{}, fmt.Errorf("read the world's master key: %w", err)
+		return keyring.Key{}, fmt.Errorf("read the world's master key: %w", err)
 	}
-	key, err := vault.ParseKey(string(raw))
+	key, err := keyring.ParseKey(string(raw))
 	if err != nil {
 		return key, fmt.Errorf("%s %w; delete the folder %s to begin anew", path, err, folder)
 	}

@@ -9,8 +9,8 @@ import (
 	"slices"
 
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/vault"
 )
 
 // MaxURL is the length of the longest URL of an endpoint, in bytes.
@@ -69,7 +69,7 @@ func (d *Directory) Put(ctx context.Context, merchantID, target string, optional
 		return v, "", ErrNone
 	case d.Configured[merchantID].URL != "":
 		return v, "", ErrConfigured
-	case d.Vault == nil:
+	case d.Keyring == nil:
 		return v, "", ErrNoMasterKey
 	}
 	if err := d.check(target); err != nil {
@@ -139,9 +139,9 @@ func (d *Directory) check(target string) error {
 
 // newSecret makes a secret, and returns what seals it for a version.
 func (d *Directory) newSecret(merchantID string) (string, store.Seal, error) {
-	secret, err := vault.NewSecret(d.Rand)
+	secret, err := keyring.NewSecret(d.Rand)
 	return secret, func(version int64) ([]byte, string, error) {
-		s := d.Vault.Seal(merchantID, version, secret)
+		s := d.Keyring.Seal(merchantID, version, secret)
 		return s.Data, s.KeyID, nil
 	}, err
 }

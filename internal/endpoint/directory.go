@@ -19,8 +19,8 @@ import (
 
 	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/vault"
 )
 
 // Errors of what is asked of a merchant's endpoint.
@@ -62,7 +62,7 @@ type Store interface {
 	Breakers(ctx context.Context, merchantIDs []string) (map[string]store.Breaker, error)
 }
 
-// Config says what a directory is made of. All but Fallback, Optional and Vault
+// Config says what a directory is made of. All but Fallback, Optional and Keyring
 // must be set.
 type Config struct {
 	Store Store
@@ -76,9 +76,9 @@ type Config struct {
 	// configuration.
 	Optional map[string][]invoice.EventType
 	// Known reports whether there is such a merchant.
-	Known func(merchantID string) bool
-	Vault *vault.Vault // nil without a master key: then no endpoint can be set
-	Guard *deliver.Guard
+	Known   func(merchantID string) bool
+	Keyring *keyring.Keyring // nil without a master key: then no endpoint can be set
+	Guard   *deliver.Guard
 	// Ping posts to an endpoint as events are posted.
 	Ping func(ctx context.Context, to deliver.Endpoint, id string, body []byte) store.Attempt
 	// Changed is called when an endpoint was set; nil for nothing.
@@ -98,14 +98,14 @@ type Directory struct {
 }
 
 // Open returns a directory. It is an error when there are secrets that the
-// vault cannot open.
+// keyring cannot open.
 func Open(ctx context.Context, c Config) (*Directory, error) {
 	keys, err := c.Store.SealingKeys(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, id := range keys {
-		if c.Vault == nil || !c.Vault.Has(id) {
+		if c.Keyring == nil || !c.Keyring.Has(id) {
 			return nil, fmt.Errorf("webhook secrets in the database are sealed under the master key with the id %s, which is not configured; name it under masterKeyFile, masterKeyEnv or oldMasterKeys", id)
 		}
 	}
@@ -246,14 +246,14 @@ func (d *Directory) open(row store.EndpointRow) (deliver.Endpoint, error) {
 }
 
 func (d *Directory) secret(r store.SecretRow) (string, error) {
-	if d.Vault == nil {
+	if d.Keyring == nil {
 		return "", ErrNoMasterKey
 	}
-	return open(d.Vault, r)
+	return open(d.Keyring, r)
 }
 
-func open(v *vault.Vault, r store.SecretRow) (string, error) {
-	secret, err := v.Open(r.MerchantID, r.Version, vault.Sealed{KeyID: r.KeyID, Data: r.Sealed})
+func open(v *keyring.Keyring, r store.SecretRow) (string, error) {
+	secret, err := v.Open(r.MerchantID, r.Version, keyring.Sealed{KeyID: r.KeyID, Data: r.Sealed})
 	if err != nil {
 		return "", fmt.Errorf("webhook secret %d of %s: %w", r.Version, r.MerchantID, err)
 	}

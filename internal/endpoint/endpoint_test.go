@@ -17,9 +17,9 @@ import (
 	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
-	"github.com/quittance/quittance/internal/vault"
 )
 
 const start = 1_764_000_000
@@ -40,13 +40,13 @@ type ping struct {
 	body []byte
 }
 
-func key(t *testing.T) vault.Key {
+func key(t *testing.T) keyring.Key {
 	t.Helper()
-	text, err := vault.NewKey(rand.Reader)
+	text, err := keyring.NewKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	k, err := vault.ParseKey(text)
+	k, err := keyring.ParseKey(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,15 +76,15 @@ func (w *world) open(t *testing.T, change ...func(*endpoint.Config)) error {
 	return err
 }
 
-func withVault(v *vault.Vault) func(*endpoint.Config) {
-	return func(c *endpoint.Config) { c.Vault = v }
+func withKeyring(v *keyring.Keyring) func(*endpoint.Config) {
+	return func(c *endpoint.Config) { c.Keyring = v }
 }
 
-// each runs a test on a directory with a vault, on both databases.
+// each runs a test on a directory with a keyring, on both databases.
 func each(t *testing.T, test func(t *testing.T, w *world)) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		w := &world{db: db, now: time.Unix(start, 0)}
-		if err := w.open(t, withVault(vault.New(key(t)))); err != nil {
+		if err := w.open(t, withKeyring(keyring.New(key(t)))); err != nil {
 			t.Fatal(err)
 		}
 		test(t, w)
@@ -416,38 +416,38 @@ func TestMasterKeys(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		w := &world{db: db, now: time.Unix(start, 0)}
 		old, newer := key(t), key(t)
-		if err := w.open(t, withVault(vault.New(old))); err != nil {
+		if err := w.open(t, withKeyring(keyring.New(old))); err != nil {
 			t.Fatal(err)
 		}
 		_, secret, err := w.Put(t.Context(), "cafe", "https://cafe.example/", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for name, v := range map[string]*vault.Vault{"no": nil, "another": vault.New(newer)} {
-			if err := w.open(t, withVault(v)); err == nil || !strings.Contains(err.Error(), old.ID) {
+		for name, v := range map[string]*keyring.Keyring{"no": nil, "another": keyring.New(newer)} {
+			if err := w.open(t, withKeyring(v)); err == nil || !strings.Contains(err.Error(), old.ID) {
 				t.Errorf("with %s key it opens: %v", name, err)
 			}
 		}
-		if err := w.open(t, withVault(vault.New(newer, old))); err != nil {
+		if err := w.open(t, withKeyring(keyring.New(newer, old))); err != nil {
 			t.Fatal(err)
 		}
 		if got := w.signing(t, "cafe"); got.Secret != secret || !w.Owns("cafe") || w.Owns("shop") {
 			t.Errorf("with both keys it signs with %+v", got)
 		}
-		n, err := endpoint.Reseal(t.Context(), db, vault.New(newer, old))
+		n, err := endpoint.Reseal(t.Context(), db, keyring.New(newer, old))
 		if err != nil || n != 1 {
 			t.Fatalf("resealed %d, %v", n, err)
 		}
-		if n, err := endpoint.Reseal(t.Context(), db, vault.New(newer, old)); err != nil || n != 0 {
+		if n, err := endpoint.Reseal(t.Context(), db, keyring.New(newer, old)); err != nil || n != 0 {
 			t.Errorf("resealed %d again, %v", n, err)
 		}
-		if err := w.open(t, withVault(vault.New(newer))); err != nil {
+		if err := w.open(t, withKeyring(keyring.New(newer))); err != nil {
 			t.Fatal(err)
 		}
 		if got := w.signing(t, "cafe"); got.Secret != secret {
 			t.Errorf("with the new key it signs with %+v", got)
 		}
-		if n, err := endpoint.Reseal(t.Context(), db, vault.New(old)); !errors.Is(err, vault.ErrNoKey) || n != 0 {
+		if n, err := endpoint.Reseal(t.Context(), db, keyring.New(old)); !errors.Is(err, keyring.ErrNoKey) || n != 0 {
 			t.Errorf("without the key, %d are resealed, %v", n, err)
 		}
 	})
@@ -458,7 +458,7 @@ func TestReseal(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		w := &world{db: db, now: time.Unix(start, 0)}
 		old, newer := key(t), key(t)
-		if err := w.open(t, withVault(vault.New(old))); err != nil {
+		if err := w.open(t, withKeyring(keyring.New(old))); err != nil {
 			t.Fatal(err)
 		}
 		const merchants = endpoint.ResealBatch + 3
@@ -467,7 +467,7 @@ func TestReseal(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if n, err := endpoint.Reseal(t.Context(), db, vault.New(newer, old)); err != nil || n != merchants {
+		if n, err := endpoint.Reseal(t.Context(), db, keyring.New(newer, old)); err != nil || n != merchants {
 			t.Errorf("resealed %d, %v; want %d", n, err, merchants)
 		}
 	})

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/vault"
 )
 
 // ResealBatch is how many secrets are read at a time to be sealed anew.
@@ -17,10 +17,10 @@ type Resealing interface {
 	ReplaceSealed(ctx context.Context, r store.SecretRow, oldKeyID string) error
 }
 
-// Reseal seals under the vault's newest key what is sealed under an older one,
+// Reseal seals under the keyring's newest key what is sealed under an older one,
 // and returns how many secrets that were. Services that have both keys may run
 // meanwhile.
-func Reseal(ctx context.Context, db Resealing, v *vault.Vault) (n int, err error) {
+func Reseal(ctx context.Context, db Resealing, v *keyring.Keyring) (n int, err error) {
 	for {
 		rows, err := db.SecretsSealedOtherwise(ctx, v.KeyID(), ResealBatch)
 		if err != nil || len(rows) == 0 {

@@ -45,7 +45,7 @@ func (d *Directory) own(ctx context.Context, merchantID string) (store.EndpointR
 		return store.EndpointRow{}, ErrNone
 	case d.Configured[merchantID].URL != "":
 		return store.EndpointRow{}, ErrConfigured
-	case d.Vault == nil:
+	case d.Keyring == nil:
 		return store.EndpointRow{}, ErrNoMasterKey
 	}
 	rows, err := d.Store.Endpoints(ctx, []string{merchantID})

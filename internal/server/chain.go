@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/commit"
-	"github.com/quittance/quittance/internal/watch"
+	"github.com/quittance/quittance/internal/indexer"
+	"github.com/quittance/quittance/internal/txmgr"
 )
 
 // Chain is a chain that the service reads and, with an OperatorKey, writes.
@@ -18,7 +18,7 @@ type Chain struct {
 	chain.Chain
 	OperatorKey *ecdsa.PrivateKey // nil: commitments are not recorded on chain
 	// PollInterval is how often the head is asked for; 0 is
-	// watch.DefaultPollInterval.
+	// indexer.DefaultPollInterval.
 	PollInterval time.Duration
 }
 
@@ -27,9 +27,9 @@ type Chain struct {
 type chainRun struct {
 	chain.Chain
 	pool    *chain.Pool
-	watcher *watch.Supervisor
-	writer  *commit.Writer // nil without an operator key
-	wake    chan struct{}  // of the writer
+	watcher *indexer.Supervisor
+	writer  *txmgr.Writer // nil without an operator key
+	wake    chan struct{} // of the writer
 }
 
 func (s *Server) newChain(c Chain) (_ *chainRun, err error) {
@@ -39,13 +39,13 @@ func (s *Server) newChain(c Chain) (_ *chainRun, err error) {
 		return nil, err
 	}
 	others, senior := s.others(c.Key)
-	run.watcher = watch.NewSupervisor(watch.Config{
+	run.watcher = indexer.NewSupervisor(indexer.Config{
 		Chain: c.Chain, Pool: run.pool, Ledger: s.settle, Logger: s.Logger, Now: s.Now,
 		Others: others, Senior: others[:senior],
 		Jitter: rand.Float64, PollInterval: c.PollInterval, OnRound: s.metrics.observeChain, Watchdog: s.dog,
 	})
 	if c.OperatorKey != nil {
-		run.writer, err = commit.New(commit.Config{
+		run.writer, err = txmgr.New(txmgr.Config{
 			Chain: c.Chain, Key: c.OperatorKey, Client: run.pool, Nodes: nodesOf(run.pool), Store: clockedStore{s.store, s.clock},
 			Logger: s.Logger, Wake: run.wake, Metrics: s.writers, Now: s.Now, Rand: s.Rand,
 		})
@@ -71,10 +71,10 @@ func (s *Server) others(key string) (keys []string, before int) {
 }
 
 // nodesOf returns a function that returns a pool's usable nodes.
-func nodesOf(p *chain.Pool) func() []commit.Client {
-	return func() []commit.Client {
+func nodesOf(p *chain.Pool) func() []txmgr.Client {
+	return func() []txmgr.Client {
 		nodes := p.Nodes()
-		clients := make([]commit.Client, len(nodes))
+		clients := make([]txmgr.Client, len(nodes))
 		for i, n := range nodes {
 			clients[i] = n
 		}

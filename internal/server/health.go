@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/quittance/quittance/internal/operate"
+	"github.com/quittance/quittance/internal/admin"
 )
 
 // healthTimeout bounds what a health check waits for the database.
@@ -18,15 +18,15 @@ const stallLimit = time.Minute
 
 // chainHealth is a chain as /readyz shows it.
 type chainHealth struct {
-	ChainKey  string            `json:"chainKey"`
-	Ready     bool              `json:"ready"`
-	Head      uint64            `json:"head"`
-	Indexed   uint64            `json:"indexed"`
-	Confirmed uint64            `json:"confirmed"`
-	Lag       uint64            `json:"lag"`               // blocks between the head and the newest one read
-	CatchUp   *operate.Progress `json:"catchUp,omitempty"` // as in /status, like Backfill
-	Backfill  *operate.Progress `json:"backfill,omitempty"`
-	Error     string            `json:"error,omitempty"`
+	ChainKey  string          `json:"chainKey"`
+	Ready     bool            `json:"ready"`
+	Head      uint64          `json:"head"`
+	Indexed   uint64          `json:"indexed"`
+	Confirmed uint64          `json:"confirmed"`
+	Lag       uint64          `json:"lag"`               // blocks between the head and the newest one read
+	CatchUp   *admin.Progress `json:"catchUp,omitempty"` // as in /status, like Backfill
+	Backfill  *admin.Progress `json:"backfill,omitempty"`
+	Error     string          `json:"error,omitempty"`
 	// SkewSeconds is how far this machine's clock is ahead of the time of the
 	// chain's new blocks, when that is too far. The service is ready all the
 	// same, since nothing depends on it.
@@ -34,7 +34,7 @@ type chainHealth struct {
 	Writer      string `json:"writer,omitempty"` // what keeps the on-chain writer from its work
 }
 
-func healthOf(c operate.Chain) chainHealth {
+func healthOf(c admin.Chain) chainHealth {
 	h := chainHealth{
 		ChainKey: c.ChainKey, Ready: c.Ready, Head: c.Head, Indexed: c.Indexed, Confirmed: c.Confirmed, Lag: c.Lag.Blocks,
 		CatchUp: c.CatchUp, Backfill: c.Backfill, Error: cmp.Or(c.Halted, c.Error),

@@ -12,11 +12,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/quittance/quittance/internal/commit"
 	"github.com/quittance/quittance/internal/descriptors"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/txmgr"
 	"github.com/quittance/quittance/internal/watchdog"
 )
 
@@ -36,7 +36,7 @@ func assembled(t *testing.T, cfg Config) *Server {
 	t.Helper()
 	cfg.Logger, cfg.Rand = slog.New(slog.DiscardHandler), rand.Reader
 	s := &Server{Config: cfg, byKey: make(map[string]*chainRun), registry: prometheus.NewRegistry(), dog: watchdog.New(0)}
-	s.metrics, s.writers = newMetrics(s.registry), commit.NewMetrics(s.registry)
+	s.metrics, s.writers = newMetrics(s.registry), txmgr.NewMetrics(s.registry)
 	var err, err2 error
 	s.budget, err = descriptors.New(descriptors.Minimum, 0)
 	s.store, err2 = store.Open(t.Context(), cfg.Database)

@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/quittance/quittance/internal/clock"
-	"github.com/quittance/quittance/internal/watch"
+	"github.com/quittance/quittance/internal/indexer"
 	"github.com/quittance/quittance/internal/watchdog"
 )
 
@@ -64,7 +64,7 @@ func newMetrics(reg *prometheus.Registry) *metrics {
 }
 
 // observeChain notes how far a chain is read.
-func (m *metrics) observeChain(st watch.Status) {
+func (m *metrics) observeChain(st indexer.Status) {
 	m.blocks.WithLabelValues(st.ChainKey, "head").Set(float64(st.Head))
 	m.blocks.WithLabelValues(st.ChainKey, "indexed").Set(float64(st.Indexed))
 	m.blocks.WithLabelValues(st.ChainKey, "confirmed").Set(float64(st.Confirmed))

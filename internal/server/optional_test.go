@@ -11,8 +11,8 @@ import (
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/internal/store/storetest"
-	"github.com/quittance/quittance/internal/vault"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -21,11 +21,11 @@ import (
 func TestOptionalEventsAreAskedForThroughTheAPI(t *testing.T) {
 	for name, database := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
 		t.Run(name, func(t *testing.T) {
-			text, err := vault.NewKey(rand.Reader)
+			text, err := keyring.NewKey(rand.Reader)
 			if err != nil {
 				t.Fatal(err)
 			}
-			key, err := vault.ParseKey(text)
+			key, err := keyring.ParseKey(text)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -35,7 +35,7 @@ func TestOptionalEventsAreAskedForThroughTheAPI(t *testing.T) {
 			config, c, _ := scriptedChain(t, "house", 7)
 			base := startServer(t, Config{
 				Chains: []Chain{config}, Merchants: Merchants{Endpoints: map[string]deliver.Endpoint{"m": {}}}, Database: database(t),
-				Vault: vault.New(key), WebhookAllow: deliver.Loopback(),
+				Keyring: keyring.New(key), WebhookAllow: deliver.Loopback(),
 			}).url
 			const asks = `"optionalEvents":["payment.unattributed"]`
 			hook := base + "/api/merchants/m/webhook"

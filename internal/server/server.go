@@ -22,13 +22,13 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/checkout"
 	"github.com/quittance/quittance/internal/clock"
-	"github.com/quittance/quittance/internal/commit"
 	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/descriptors"
 	"github.com/quittance/quittance/internal/endpoint"
+	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/vault"
+	"github.com/quittance/quittance/internal/txmgr"
 	"github.com/quittance/quittance/internal/watchdog"
 )
 
@@ -63,9 +63,9 @@ type Config struct {
 	// WebhookAllow are the ranges of addresses that webhooks may reach beside
 	// the public internet, and without TLS.
 	WebhookAllow []netip.Prefix
-	// Vault seals the secrets of endpoints that are set through the API. It may
+	// Keyring seals the secrets of endpoints that are set through the API. It may
 	// be nil: then none can be set.
-	Vault *vault.Vault
+	Keyring *keyring.Keyring
 	// KeepEvents and KeepAttempts are how long finished events, and the
 	// attempts to deliver them, are kept. Unless both are set, all are.
 	KeepEvents, KeepAttempts time.Duration
@@ -103,7 +103,7 @@ type Server struct {
 	due      chan struct{} // says that deliveries became due
 	hooks    *endpoint.Directory
 	metrics  *metrics
-	writers  *commit.Metrics
+	writers  *txmgr.Metrics
 	registry *prometheus.Registry
 	adopted  string // the newest invoice whose registry was looked for
 	stopping atomic.Bool
@@ -127,7 +127,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	s.metrics = newMetrics(s.registry)
-	s.writers = commit.NewMetrics(s.registry)
+	s.writers = txmgr.NewMetrics(s.registry)
 	unlock, err := store.LockService(cfg.Database)
 	if err != nil {
 		return err
@@ -235,7 +235,7 @@ func (s *Server) assembleDelivery(ctx context.Context) (err error) {
 	}
 	s.hooks, err = endpoint.Open(ctx, endpoint.Config{
 		Store: clockedStore{s.store, s.clock}, Configured: s.Merchants.Endpoints, Fallback: s.Merchants.Fallback, Optional: s.Merchants.Optional, Known: s.Merchants.Known,
-		Vault: s.Vault, Guard: guard, Ping: s.worker.Ping, Changed: func() { poke(s.due) }, Now: s.Now, Rand: s.Rand, Logger: s.Logger,
+		Keyring: s.Keyring, Guard: guard, Ping: s.worker.Ping, Changed: func() { poke(s.due) }, Now: s.Now, Rand: s.Rand, Logger: s.Logger,
 	})
 	if err != nil {
 		return err

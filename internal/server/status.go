@@ -5,14 +5,14 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/quittance/quittance/internal/operate"
-	"github.com/quittance/quittance/internal/watch"
+	"github.com/quittance/quittance/internal/admin"
+	"github.com/quittance/quittance/internal/indexer"
 )
 
 // status answers /status: how far each chain is read, and how its nodes and its
 // writer do. It asks nobody, so it answers whatever is away.
 func (s *Server) status(w http.ResponseWriter, _ *http.Request) {
-	st := operate.Status{Chains: make([]operate.Chain, len(s.chains))}
+	st := admin.Status{Chains: make([]admin.Chain, len(s.chains))}
 	for i, run := range s.chains {
 		st.Chains[i] = run.status(s.Now())
 	}
@@ -29,14 +29,14 @@ func (s *Server) writeJSON(w http.ResponseWriter, status int, body any) {
 	}
 }
 
-func (r *chainRun) status(now time.Time) operate.Chain {
+func (r *chainRun) status(now time.Time) admin.Chain {
 	st := r.watcher.Status()
-	out := operate.Chain{
+	out := admin.Chain{
 		ChainKey: r.Key, ChainID: r.ID, Finality: r.Finality.String(), Agree: max(1, r.Agree),
-		Head: st.Head, Indexed: st.Indexed, Confirmed: st.Confirmed, Lag: operate.LagOf(st.Head, st.Indexed, st.IndexedTime, now),
+		Head: st.Head, Indexed: st.Indexed, Confirmed: st.Confirmed, Lag: admin.LagOf(st.Head, st.Indexed, st.IndexedTime, now),
 		CatchUp: progress(st.CatchUp), Backfill: progress(st.Backfill),
-		Halted: st.Halted, Error: st.Error, Providers: operate.Providers(r.pool),
-		Checks: operate.Checks(r.Chain, string(st.Blooms)),
+		Halted: st.Halted, Error: st.Error, Providers: admin.Providers(r.pool),
+		Checks: admin.Checks(r.Chain, string(st.Blooms)),
 	}
 	if st.Skew != nil {
 		seconds := int64(st.Skew.Round(time.Second) / time.Second)
@@ -51,9 +51,9 @@ func (r *chainRun) status(now time.Time) operate.Chain {
 	return out
 }
 
-func (r *chainRun) writerStatus() *operate.Writer {
+func (r *chainRun) writerStatus() *admin.Writer {
 	st := r.writer.Status()
-	out := &operate.Writer{
+	out := &admin.Writer{
 		Account: st.Sender.Hex(), Working: st.Leader, Due: st.Due, Elsewhere: st.Elsewhere, InFlight: st.InFlight,
 		NextNonce: st.Nonce, Balance: st.Balance, Needed: st.Needed, Spent: st.Spent, Budget: st.Budget, Error: st.Err,
 	}
@@ -63,11 +63,11 @@ func (r *chainRun) writerStatus() *operate.Writer {
 	return out
 }
 
-func progress(p *watch.Progress) *operate.Progress {
+func progress(p *indexer.Progress) *admin.Progress {
 	if p == nil {
 		return nil
 	}
-	out := operate.NewProgress(p.From, p.To, p.At, p.BlocksPerSecond)
+	out := admin.NewProgress(p.From, p.To, p.At, p.BlocksPerSecond)
 	out.SecondsLeft = int64(p.Left.Round(time.Second) / time.Second)
 	return out
 }

@@ -14,23 +14,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/indexer"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/operate"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/watch"
 )
 
 // statusOf asks a service for its status until it is as wanted.
-func statusOf(t *testing.T, base, what string, wanted func(operate.Status) bool) operate.Status {
+func statusOf(t *testing.T, base, what string, wanted func(admin.Status) bool) admin.Status {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()
 	for {
-		st, err := operate.Ask(ctx, base)
+		st, err := admin.Ask(ctx, base)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,26 +60,26 @@ func TestStatus(t *testing.T) {
 	down.RPC = []string{"http://127.0.0.1:1"}
 	down.Registry, down.OperatorKey, down.Agree = invoice.Address{9}, testKey(t), 2
 	base := startServer(t, Config{Chains: []Chain{good, down}}).url
-	got := statusOf(t, base, "the state of both", func(st operate.Status) bool {
+	got := statusOf(t, base, "the state of both", func(st admin.Status) bool {
 		return st.Chains[0].Confirmed == 2 && st.Chains[1].Providers[0].State == chain.StateCooling && st.Chains[1].Error != ""
 	})
-	want := operate.Status{Chains: []operate.Chain{{
+	want := admin.Status{Chains: []admin.Chain{{
 		ChainKey: "good", ChainID: 7, Finality: "1", Agree: 1, Ready: true, Head: 3, Indexed: 3, Confirmed: 2,
-		Providers: []operate.Provider{{Provider: good.RPC[0], State: chain.StateOK, Head: 3}},
-		Checks:    operate.Checks(good.Chain, "unknown"),
+		Providers: []admin.Provider{{Provider: good.RPC[0], State: chain.StateOK, Head: 3}},
+		Checks:    admin.Checks(good.Chain, "unknown"),
 	}, {
 		ChainKey: "down", ChainID: 8, Finality: "1", Agree: 2,
-		Providers: []operate.Provider{{Provider: down.RPC[0], State: chain.StateCooling}},
-		Checks:    operate.Checks(down.Chain, "unknown"),
-		Writer:    &operate.Writer{Account: crypto.PubkeyToAddress(down.OperatorKey.PublicKey).Hex(), Working: true},
+		Providers: []admin.Provider{{Provider: down.RPC[0], State: chain.StateCooling}},
+		Checks:    admin.Checks(down.Chain, "unknown"),
+		Writer:    &admin.Writer{Account: crypto.PubkeyToAddress(down.OperatorKey.PublicKey).Hex(), Working: true},
 	}}}
 	if diff := cmp.Diff(want, got,
-		cmpopts.IgnoreFields(operate.Provider{}, "Calls", "Errors", "LatencyMs", "HeadAt", "Until", "Reason"),
-		cmpopts.IgnoreFields(operate.Chain{}, "Error"), cmpopts.IgnoreFields(operate.Writer{}, "Error", "Since", "Working"),
+		cmpopts.IgnoreFields(admin.Provider{}, "Calls", "Errors", "LatencyMs", "HeadAt", "Until", "Reason"),
+		cmpopts.IgnoreFields(admin.Chain{}, "Error"), cmpopts.IgnoreFields(admin.Writer{}, "Error", "Since", "Working"),
 	); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	for _, p := range []operate.Provider{got.Chains[0].Providers[0], got.Chains[1].Providers[0]} {
+	for _, p := range []admin.Provider{got.Chains[0].Providers[0], got.Chains[1].Providers[0]} {
 		if failing := p.State != chain.StateOK; p.Calls == 0 || (p.Errors > 0) != failing || (p.Until > 0) != failing || (p.Reason != "") != failing || (p.HeadAt == 0) != failing {
 			t.Errorf("%s: %+v", p.State, p)
 		}
@@ -134,10 +134,10 @@ func TestHaltedAndResumed(t *testing.T) {
 	if err := <-first.ended; err != nil {
 		t.Fatal(err)
 	}
-	conf := operate.Config{Database: database, Chains: []chain.Chain{c.Chain}, Now: time.Now}
+	conf := admin.Config{Database: database, Chains: []chain.Chain{c.Chain}, Now: time.Now}
 	halt(t, database, "house", "somebody must look")
 	base := startServer(t, Config{Chains: []Chain{c}, Database: database}).url
-	st := statusOf(t, base, "the halt", func(st operate.Status) bool { return st.Chains[0].Halted != "" })
+	st := statusOf(t, base, "the halt", func(st admin.Status) bool { return st.Chains[0].Halted != "" })
 	if st.Chains[0].Ready || st.Chains[0].Halted != "somebody must look" {
 		t.Errorf("it is %+v", st.Chains[0])
 	}
@@ -147,7 +147,7 @@ func TestHaltedAndResumed(t *testing.T) {
 	if text := ask(t, http.MethodGet, base+"/metrics", "").body; !strings.Contains(text, `quittance_chain_halted{chain="house"} 1`) {
 		t.Error("the metrics do not tell of the halt")
 	}
-	if err := operate.Resume(t.Context(), conf, "house"); err != nil {
+	if err := admin.Resume(t.Context(), conf, "house"); err != nil {
 		t.Fatal(err)
 	}
 	await(t, base, "readiness again", func(status int, _ health) bool { return status == http.StatusOK })
@@ -155,12 +155,12 @@ func TestHaltedAndResumed(t *testing.T) {
 
 // TestProgress is shown beside the chain that it is of, which stays ready.
 func TestProgress(t *testing.T) {
-	got := progress(&watch.Progress{From: 100, To: 199, At: 150, BlocksPerSecond: 12.5, Left: 4 * time.Second})
-	want := &operate.Progress{From: 100, To: 199, Next: 150, Percent: 50, BlocksPerSecond: 12.5, SecondsLeft: 4}
+	got := progress(&indexer.Progress{From: 100, To: 199, At: 150, BlocksPerSecond: 12.5, Left: 4 * time.Second})
+	want := &admin.Progress{From: 100, To: 199, Next: 150, Percent: 50, BlocksPerSecond: 12.5, SecondsLeft: 4}
 	if diff := cmp.Diff(want, got); diff != "" || progress(nil) != nil {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	c := operate.Chain{ChainKey: "house", Ready: true, Lag: operate.Lag{Blocks: 50, Seconds: 3}, CatchUp: got, Backfill: got}
+	c := admin.Chain{ChainKey: "house", Ready: true, Lag: admin.Lag{Blocks: 50, Seconds: 3}, CatchUp: got, Backfill: got}
 	text, err := json.Marshal(healthOf(c))
 	if err != nil || !strings.Contains(string(text), `"ready":true`) || strings.Count(string(text), `"percent":50`) != 2 || !strings.Contains(string(text), `"lag":50`) {
 		t.Errorf("/readyz shows %s, %v", text, err)

@@ -17,8 +17,8 @@ import (
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/internal/store/storetest"
-	"github.com/quittance/quittance/internal/vault"
 )
 
 // setReadOnly makes a database refuse writes, or take them again, and ends its
@@ -64,7 +64,7 @@ func TestReadOnlyDatabase(t *testing.T) {
 		Key: "house", ID: 7, RPC: []string{blocks.Serve(t).URL}, Finality: chain.Finality{Depth: 1},
 		Tokens: []chain.Token{{Currency: chain.USDC, Address: testToken, Decimals: 6}},
 	}}
-	key, err := vault.ParseKey(strings.Repeat("a1", 32))
+	key, err := keyring.ParseKey(strings.Repeat("a1", 32))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestReadOnlyDatabase(t *testing.T) {
 	database := storetest.Postgres(t)
 	log := new(logBuffer)
 	base := startServer(t, Config{
-		Database: database, Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true}, Vault: vault.New(key),
+		Database: database, Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true}, Keyring: keyring.New(key),
 		KeepEvents: time.Hour, KeepAttempts: time.Hour,
 		Providers: []api.Provider{{Name: "circle", Secret: secret, Chains: map[string]string{"HOUSE": "house"}, Currencies: map[string]string{"USD": "USDC"}}},
 		Logger:    slog.New(slog.NewTextHandler(log, nil)),

@@ -9,18 +9,18 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/deliver"
-	"github.com/quittance/quittance/internal/vault"
+	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/webhook"
 )
 
 // TestEventsWaitForAnEndpoint creates an invoice for a merchant without an
 // endpoint: its event is shown as waiting, and comes once there is one.
 func TestEventsWaitForAnEndpoint(t *testing.T) {
-	text, err := vault.NewKey(rand.Reader)
+	text, err := keyring.NewKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := vault.ParseKey(text)
+	key, err := keyring.ParseKey(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestEventsWaitForAnEndpoint(t *testing.T) {
 	c, _ := scripted(t, "house", 7)
 	base := startServer(t, Config{
 		Chains: []Chain{c}, Merchants: Merchants{Endpoints: map[string]deliver.Endpoint{"m": {}}},
-		Vault: vault.New(key), WebhookAllow: deliver.Loopback(),
+		Keyring: keyring.New(key), WebhookAllow: deliver.Loopback(),
 	}).url
 	if a := create(t, base, "house"); a.status != http.StatusCreated {
 		t.Fatalf("create: %d %s", a.status, a.body)

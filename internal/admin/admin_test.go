@@ -1,0 +1,232 @@
+package admin_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"go.uber.org/goleak"
+
+	"github.com/quittance/quittance/internal/admin"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m)
+}
+
+const now = 1_764_000_000
+
+func clock() time.Time { return time.Unix(now, 0) }
+
+func TestAsk(t *testing.T) {
+	want := admin.Status{Chains: []admin.Chain{{ChainKey: "house", ChainID: 7, Ready: true, Head: 3, Providers: []admin.Provider{{State: chain.StateOK}}}}}
+	for name, test := range map[string]struct {
+		status int
+		body   any
+		want   string // in the error
+	}{
+		"a status":   {http.StatusOK, want, ""},
+		"no chains":  {http.StatusOK, map[string]any{"chains": []any{}}, ""},
+		"a stranger": {http.StatusNotFound, map[string]any{}, "answers 404 Not Found when asked for its status"},
+		"other JSON": {http.StatusOK, map[string]any{"ok": true}, "no status of a Quittance service"},
+		"no object":  {http.StatusOK, "hello", "no status of a Quittance service"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method != http.MethodGet || r.URL.Path != "/pay/status" {
+					t.Errorf("it asks %s %s", r.Method, r.URL)
+				}
+				w.WriteHeader(test.status)
+				if err := json.NewEncoder(w).Encode(test.body); err != nil {
+					t.Error(err)
+				}
+			}))
+			defer server.Close()
+			got, err := admin.Ask(t.Context(), server.URL+"/pay")
+			if (err != nil) != (test.want != "") || err != nil && !strings.Contains(err.Error(), test.want) || errors.Is(err, admin.ErrNoService) {
+				t.Errorf("the error is %v, want %q", err, test.want)
+			}
+			if diff := cmp.Diff(test.body, any(got)); err == nil && name == "a status" && diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	if _, err := admin.Ask(t.Context(), gone.URL); !errors.Is(err, admin.ErrNoService) {
+		t.Errorf("where nothing listens: %v", err)
+	}
+	for _, url := range []string{"", "127.0.0.1:8080", "ftp://h", "http://", "http://h:port"} {
+		if _, err := admin.Ask(t.Context(), url); err == nil || errors.Is(err, admin.ErrNoService) {
+			t.Errorf("%q: %v", url, err)
+		}
+	}
+}
+
+// world is a service that is configured with a chain of five blocks, of which it
+// read three, and with one whose node is another chain's.
+func world(t *testing.T) (admin.Config, *settle.Service) {
+	t.Helper()
+	scripted := chaintest.New(7)
+	scripted.Token(invoice.Address{0xc0}, 6)
+	scripted.MineEmpty(5)
+	node := scripted.Serve(t)
+	house := chain.Chain{
+		Key: "house", ID: 7, RPC: []string{node.URL, "http://127.0.0.1:1/hunter2"}, Finality: chain.Finality{Depth: 1}, Agree: 2,
+		Tokens: []chain.Token{{Currency: chain.USDC, Address: invoice.Address{0xc0}, Decimals: 6}},
+	}
+	moon := house
+	moon.Key, moon.ID, moon.RPC, moon.Agree = "moon", 9, []string{node.URL}, 0
+	c := admin.Config{Database: storetest.SQLite(t), Chains: []chain.Chain{house, moon}, Now: clock}
+	service := settle.New(settle.Config{Store: storetest.Open(t, c.Database), Chains: c.Chains, Now: clock})
+	if err := service.Start(t.Context(), "house", settle.Header{Number: 3, Hash: invoice.Hash{3}, Time: now - 40}, 4); err != nil {
+		t.Fatal(err)
+	}
+	return c, service
+}
+
+// look returns what Look says, without what depends on the day.
+func look(t *testing.T, c admin.Config) admin.Status {
+	t.Helper()
+	st := admin.Look(t.Context(), c)
+	for _, c := range st.Chains {
+		for i, p := range c.Providers {
+			if strings.Contains(p.Provider+p.Reason, "hunter2") {
+				t.Errorf("it shows a key: %+v", p)
+			}
+			if p.Until != 0 || p.Calls == 0 || (p.Reason != "") != (p.State != chain.StateOK) {
+				t.Errorf("node %d of %s: %+v", i, c.ChainKey, p)
+			}
+		}
+	}
+	return st
+}
+
+// ofTheDay are members whose values differ from run to run.
+var ofTheDay = cmpopts.IgnoreFields(admin.Provider{}, "Provider", "Calls", "Errors", "LatencyMs", "HeadAt", "Until", "Reason")
+
+func TestLook(t *testing.T) {
+	c, _ := world(t)
+	want := admin.Status{Chains: []admin.Chain{{
+		ChainKey: "house", ChainID: 7, Finality: "1", Agree: 2, Head: 5, Indexed: 3, Confirmed: 3, Lag: admin.Lag{Blocks: 2, Seconds: 40},
+		Providers: []admin.Provider{{State: chain.StateOK, Head: 5}, {State: chain.StateCooling}},
+		Checks:    []admin.Check{{Check: "receipts", State: "on"}, {Check: "bloom", State: "unknown"}, {Check: "witness", State: "on"}, {Check: "agree", State: "on"}},
+	}, {
+		ChainKey: "moon", ChainID: 9, Finality: "1", Agree: 1, Error: "the chain was never read",
+		Providers: []admin.Provider{{State: chain.StateMisfit}},
+		Checks:    []admin.Check{{Check: "receipts", State: "on"}, {Check: "bloom", State: "unknown"}, {Check: "witness", State: "off"}, {Check: "agree", State: "off"}},
+	}}}
+	if diff := cmp.Diff(want, look(t, c), ofTheDay); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestNoDatabase looks at a service that never ran, and makes nothing.
+func TestNoDatabase(t *testing.T) {
+	c, _ := world(t)
+	path := filepath.Join(t.TempDir(), "none", "quittance.db")
+	c.Database = "sqlite:" + path
+	for _, got := range look(t, c).Chains {
+		if !strings.Contains(got.Error, "there is no database yet") {
+			t.Errorf("%s: the error is %q", got.ChainKey, got.Error)
+		}
+	}
+	_, rescan := admin.Rescan(t.Context(), c, "house", 1)
+	_, halted := admin.Halted(t.Context(), c, "house")
+	for _, err := range []error{rescan, halted, admin.Resume(t.Context(), c, "house")} {
+		if err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("the error is %v", err)
+		}
+	}
+	if _, err := os.Stat(filepath.Dir(path)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it made the database's folder: %v", err)
+	}
+}
+
+// TestRescan works on the database of a service that has it open.
+func TestRescan(t *testing.T) {
+	c, service := world(t)
+	gap, err := admin.Rescan(t.Context(), c, "house", 2)
+	if want := (settle.Gap{Next: 2, Last: 3, LastTime: now - 40}); err != nil || gap != want {
+		t.Errorf("the gap is %+v, %v; want %+v", gap, err, want)
+	}
+	cur, err := service.Cursor(t.Context(), "house")
+	if err != nil || cur.Gap == nil || *cur.Gap != gap {
+		t.Errorf("the service sees %+v, %v", cur.Gap, err)
+	}
+	want := &admin.Progress{From: 2, To: 3, Next: 2}
+	if diff := cmp.Diff(want, look(t, c).Chains[0].Backfill); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if _, err := admin.Rescan(t.Context(), c, "moon", 2); !errors.Is(err, settle.ErrNotStarted) {
+		t.Errorf("a chain that was never read: %v", err)
+	}
+}
+
+func TestResume(t *testing.T) {
+	c, service := world(t)
+	const why = "somebody must look"
+	if reason, err := admin.Halted(t.Context(), c, "house"); reason != "" || err != nil {
+		t.Errorf("it is halted: %q, %v", reason, err)
+	}
+	if err := service.Halt(t.Context(), "house", why); err != nil {
+		t.Fatal(err)
+	}
+	if reason, err := admin.Halted(t.Context(), c, "house"); reason != why || err != nil {
+		t.Errorf("it is halted: %q, %v", reason, err)
+	}
+	if got := look(t, c).Chains[0].Halted; got != why {
+		t.Errorf("it looks halted: %q", got)
+	}
+	if err := admin.Resume(t.Context(), c, "house"); err != nil {
+		t.Fatal(err)
+	}
+	if cur, err := service.Cursor(t.Context(), "house"); err != nil || cur.Halted != "" {
+		t.Errorf("the service sees it halted: %q, %v", cur.Halted, err)
+	}
+	_, halted := admin.Halted(t.Context(), c, "moon")
+	for _, err := range []error{halted, admin.Resume(t.Context(), c, "moon")} {
+		if !errors.Is(err, settle.ErrNotStarted) {
+			t.Errorf("a chain that was never read: %v", err)
+		}
+	}
+}
+
+func TestLagAndProgress(t *testing.T) {
+	for _, test := range []struct {
+		head, indexed uint64
+		time          int64
+		want          admin.Lag
+	}{
+		{9, 9, now - 60, admin.Lag{}},
+		{9, 4, now - 60, admin.Lag{Blocks: 5, Seconds: 60}},
+		{9, 8, now + 5, admin.Lag{Blocks: 1}}, // the chain's clock is ahead
+		{4, 9, now - 60, admin.Lag{}},         // the head was told by a node that lags
+	} {
+		if got := admin.LagOf(test.head, test.indexed, test.time, clock()); got != test.want {
+			t.Errorf("LagOf(%d, %d, %d) = %+v, want %+v", test.head, test.indexed, test.time, got, test.want)
+		}
+	}
+	if got := admin.NewProgress(10, 9, 10, 0); got.Percent != 0 {
+		t.Errorf("of no blocks: %+v", got)
+	}
+	for next, want := range map[uint64]float64{10: 0, 11: 11.11, 15: 55.56, 19: 100} {
+		if got := admin.NewProgress(10, 18, next, 1/3.0); got.BlocksPerSecond != 0.33 || got.Percent != want || got.Next != next {
+			t.Errorf("at %d: %+v, want %v %%", next, got, want)
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package admin_test
+
+import (
+	"crypto/rand"
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/quittance/quittance/internal/admin"
+	"github.com/quittance/quittance/internal/keyring"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+func masterKey(t *testing.T) keyring.Key {
+	t.Helper()
+	text, err := keyring.NewKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := keyring.ParseKey(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// TestReseal has the secret of an endpoint sealed under a new key.
+func TestReseal(t *testing.T) {
+	old, newer := masterKey(t), masterKey(t)
+	both := keyring.New(newer, old)
+	missing := storetest.SQLite(t)
+	if _, err := admin.Reseal(t.Context(), missing, both); err == nil || !strings.Contains(err.Error(), "there is no database yet") {
+		t.Errorf("without a database: %v", err)
+	}
+	if _, err := os.Stat(strings.TrimPrefix(missing, "sqlite:")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it made a database: %v", err)
+	}
+	for _, url := range []string{storetest.SQLite(t), storetest.Postgres(t)} {
+		db := storetest.Open(t, url)
+		_, err := db.PutEndpoint(t.Context(), store.EndpointRow{MerchantID: "cafe", URL: "https://cafe.example/", ChangedAt: 1}, func(version int64) ([]byte, string, error) {
+			s := keyring.New(old).Seal("cafe", version, "whsec_cafe")
+			return s.Data, s.KeyID, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for want := 1; want >= 0; want-- {
+			if n, err := admin.Reseal(t.Context(), url, both); err != nil || n != want {
+				t.Errorf("%d sealed anew, %v; want %d", n, err, want)
+			}
+		}
+		secrets, err := db.Secrets(t.Context(), []string{"cafe"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := secrets["cafe"][0]
+		if got, err := keyring.New(newer).Open("cafe", r.Version, keyring.Sealed{KeyID: r.KeyID, Data: r.Sealed}); got != "whsec_cafe" || err != nil || r.State != store.SecretActive {
+			t.Errorf("under the new key it is %q, %v", got, err)
+		}
+	}
+}

@@ -1,0 +1,242 @@
+package indexer
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// TestAgree has a payment confirm only when two providers tell of it, and of
+// nothing else, near the head and in ranges behind it.
+func TestAgree(t *testing.T) {
+	const alone, disagree = "two providers must agree", "tell of different transfers"
+	down := chaintest.Refuse{Status: 500}
+	drop := chaintest.DropLogs{Percent: 50}
+	forge := chaintest.Forge{At: 7, Logs: []chaintest.Log{pays(bob, 1000)}}
+	deny := chaintest.Only{Methods: []string{"eth_getTransactionReceipt"}, Fault: chaintest.Null{}}
+	for name, test := range map[string]struct {
+		faults []chaintest.Fault // of each provider, nil for none
+		aside  []bool
+		unsure string
+	}{
+		"both":                     {[]chaintest.Fault{nil, nil}, []bool{false, false}, ""},
+		"one alone":                {[]chaintest.Fault{nil}, []bool{false}, alone},
+		"the second is down":       {[]chaintest.Fault{nil, down}, []bool{false, false}, alone},
+		"the first is down":        {[]chaintest.Fault{down, nil}, []bool{false, false}, alone},
+		"one of three is down":     {[]chaintest.Fault{nil, down, nil}, []bool{false, false, false}, ""},
+		"the first leaves out":     {[]chaintest.Fault{drop, nil, nil}, []bool{true, false, false}, ""},
+		"the second leaves out":    {[]chaintest.Fault{nil, drop, nil}, []bool{false, true, false}, ""},
+		"the first of two":         {[]chaintest.Fault{drop, nil}, []bool{true, false}, alone},
+		"the second of two":        {[]chaintest.Fault{nil, drop}, []bool{false, true}, alone},
+		"the first invents":        {[]chaintest.Fault{forge, nil, nil}, []bool{true, false, false}, ""},
+		"the second invents":       {[]chaintest.Fault{nil, forge, nil}, []bool{false, true, false}, ""},
+		"one invents, of two":      {[]chaintest.Fault{forge, nil}, []bool{false, false}, disagree},
+		"the other invents":        {[]chaintest.Fault{nil, forge}, []bool{false, false}, disagree},
+		"the second denies":        {[]chaintest.Fault{nil, deny, nil}, []bool{false, false, false}, ""},
+		"the second of two denies": {[]chaintest.Fault{nil, deny}, []bool{false, false}, alone},
+	} {
+		for where, behind := range map[string]int{"near": 0, "behind": 3 * maxBlocks} {
+			t.Run(name+", "+where, func(t *testing.T) {
+				f := newFixture(t, nil)
+				proxies := f.providers(t, len(test.faults), func(c *Config) { c.Chain.Agree = 2 })
+				f.chain.MineEmpty(5)
+				if len(test.faults) > 1 {
+					f.catchUp(t)
+				}
+				for i, fault := range test.faults {
+					if fault != nil {
+						proxies[i].Spoil(fault)
+					}
+				}
+				f.chain.Mine(chaintest.NewTx(pays(alice, 1), paid(id1, alice, 1), pays(alice, 2)), chaintest.NewTx(pays(bob, 3)))
+				f.chain.Mine(chaintest.NewTx(chaintest.Transfer(token, merchant, bob, five)), chaintest.NewTx(pays(alice, 4), pays(alice, 5)))
+				f.chain.MineEmpty(3 + behind)
+				var err error
+				for more := true; more && err == nil; {
+					if more, err = f.round(t.Context()); err == nil && !more {
+						more, err = f.fill(t.Context())
+					}
+				}
+				var unsure *UnsureError
+				switch {
+				case test.unsure == "" && err != nil:
+					t.Errorf("reading failed: %v", err)
+				case test.unsure != "" && (!errors.As(err, &unsure) || !strings.Contains(unsure.Reason, test.unsure)):
+					t.Errorf("reading ended with %v, want that %q", err, test.unsure)
+				}
+				for i, want := range test.aside {
+					if got := f.state(i) == chain.StateAside; got != want {
+						t.Errorf("provider %d is %s, want it set aside: %t", i, f.state(i), want)
+					}
+				}
+				want := 6
+				if test.unsure != "" {
+					want = 0
+				}
+				if got := f.ledger.count(invoice.Confirmed); got != want {
+					t.Errorf("%d transfers are confirmed, want %d", got, want)
+				}
+				for _, b := range f.ledger.breaches {
+					t.Error(b)
+				}
+			})
+		}
+	}
+}
+
+// TestAgreeOnLateAddress has an address become a settlement address after a
+// block was read that holds a transfer to it: that is recorded before the
+// block is final, and no provider is blamed.
+func TestAgreeOnLateAddress(t *testing.T) {
+	f := newFixture(t, nil)
+	f.providers(t, 2, func(c *Config) { c.Chain.Agree = 2 })
+	f.chain.Mine(chaintest.NewTx(chaintest.Transfer(token, alice, bob, five)))
+	f.catchUp(t)
+	f.expect(t, 1, 0, 0, 0, 0)
+	f.ledger.settlement[bob] = true
+	f.chain.MineEmpty(3)
+	f.catchUp(t)
+	f.expect(t, 4, 1, 0, 1, 0)
+	for i := range 2 {
+		if got := f.state(i); got != chain.StateOK {
+			t.Errorf("provider %d is %s", i, got)
+		}
+	}
+}
+
+// TestAgreeOnEvidence has a provider tell of a transfer that is there, with
+// other evidence for its invoice than there is, in its logs as in its receipt. It blames nobody else for that,
+// and what was recorded on its word is not what becomes final.
+func TestAgreeOnEvidence(t *testing.T) {
+	for name, test := range map[string]struct {
+		liar, honest int
+		repents      bool // it tells the truth once the transfer is recorded
+		confirmed    int
+		aside        bool // the liar
+	}{
+		"the first of two":            {0, 1, false, 0, false},
+		"the second of two":           {1, 1, false, 0, false},
+		"the first of three":          {0, 2, false, 1, true},
+		"the second of three":         {1, 2, false, 1, true},
+		"the first of two, only once": {0, 1, true, 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, nil)
+			var lies atomic.Bool
+			lies.Store(true)
+			liar := tamper(t, f.node, func(q question, ask func(question) any) any {
+				answer := ask(q)
+				if !lies.Load() || q.Method != "eth_getTransactionReceipt" && q.Method != "eth_getLogs" {
+					return answer
+				}
+				return each(answer, func(o map[string]any) {
+					if topics, ok := o["topics"].([]any); ok && topics[1] == id1.String() {
+						topics[1] = id2.String()
+					}
+				})
+			})
+			urls := slices.Repeat([]string{f.node.URL}, test.honest)
+			f.restart(t, func(c *Config) {
+				c.Chain.Agree, c.Chain.FullBloom = 2, false // else the bloom filter would betray the liar
+			}, slices.Insert(urls, test.liar, liar)...)
+			f.chain.MineEmpty(5)
+			f.catchUp(t)
+			f.chain.Mine(chaintest.NewTx(pays(alice, 5), paid(id1, alice, 5)))
+			f.catchUp(t)
+			if test.repents {
+				lies.Store(false)
+			}
+			f.chain.MineEmpty(3)
+			var err error
+			for more := true; more && err == nil; {
+				more, err = f.round(t.Context())
+			}
+			if unsure := (*UnsureError)(nil); errors.As(err, &unsure) != (test.confirmed == 0) {
+				t.Errorf("reading ended with %v", err)
+			}
+			if got := f.ledger.count(invoice.Confirmed); got != test.confirmed {
+				t.Errorf("%d transfers are confirmed, want %d", got, test.confirmed)
+			}
+			for _, r := range f.ledger.records {
+				if r.Status == invoice.Confirmed && r.Evidence.Registry != id1 {
+					t.Errorf("one is confirmed that speaks for %s", r.Evidence.Registry)
+				}
+			}
+			for i := range test.honest + 1 {
+				if got := f.state(i) == chain.StateAside; got != (test.aside && i == test.liar) {
+					t.Errorf("provider %d is %s", i, f.state(i))
+				}
+			}
+		})
+	}
+}
+
+// TestAgreeAfterLong has one provider answer alone for long: what waits to be
+// final is not asked for all at once when the second is back.
+func TestAgreeAfterLong(t *testing.T) {
+	f := newFixture(t, nil)
+	var later time.Duration
+	second := f.providers(t, 2, func(c *Config) {
+		c.Chain.Agree, c.Now = 2, func() time.Time { return time.Now().Add(later) }
+	})[1]
+	f.chain.MineEmpty(5)
+	f.catchUp(t)
+	second.Spoil(chaintest.Refuse{Status: 500})
+	const waiting = 2*maxAgreed + maxBlocks
+	for range waiting / maxBlocks {
+		f.chain.MineEmpty(maxBlocks - 1)
+		f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
+		if _, err := f.round(t.Context()); !errors.As(err, new(*UnsureError)) {
+			t.Fatalf("alone, the round ended with %v", err)
+		}
+	}
+	second.Spoil()
+	later = chain.MaxRetryAfter // its pause is over
+	for _, want := range []uint64{maxAgreed, 2 * maxAgreed, waiting} {
+		more, err := f.round(t.Context())
+		if got := f.ledger.cursor.Confirmed.Number; err != nil || got != 2+want || more != (want < waiting) {
+			t.Errorf("it is final up to block %d (more: %t), %v; want %d", got, more, err, 2+want)
+		}
+	}
+	f.expect(t, waiting+5, waiting+2, 1, waiting/maxBlocks-1, 0)
+}
+
+// TestAgreeOnTheLine has one provider call its head final: where two must
+// agree, no more is than what another one calls so, too.
+func TestAgreeOnTheLine(t *testing.T) {
+	hasty := func(f *fixture) string {
+		return tamper(t, f.node, func(q question, ask func(question) any) any {
+			if q.Method == "eth_getBlockByNumber" && string(q.Params[0]) == `"safe"` {
+				q.Params[0] = json.RawMessage(`"latest"`)
+			}
+			return ask(q)
+		})
+	}
+	f := newFixture(t, nil)
+	f.restart(t, func(c *Config) {
+		c.Chain.Agree = 2
+		c.Chain.Finality = chain.Finality{Tag: chain.TagSafe}
+	}, hasty(f), f.node.URL)
+	f.chain.MineEmpty(10)
+	_, err := f.round(t.Context())
+	if unsure := new(UnsureError); !errors.As(err, &unsure) {
+		t.Fatalf("began on one provider's word: %v", err)
+	}
+	f.chain.Tag(chain.TagSafe, 4)
+	f.catchUp(t)
+	f.chain.Mine(chaintest.NewTx(pays(alice, 1)))
+	f.catchUp(t)
+	f.expect(t, 11, 4, 1, 0, 0)
+	// No new head is needed to hear that the other one has followed.
+	f.chain.Tag(chain.TagSafe, 11)
+	f.catchUp(t)
+	f.expect(t, 11, 11, 0, 1, 0)
+}

@@ -1,0 +1,79 @@
+package indexer
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// TestBeginning has providers lie about the block that reading is to begin
+// at, which counts as final without having been read.
+func TestBeginning(t *testing.T) {
+	lie, down := chaintest.FalseChain{From: 2}, chaintest.Refuse{Status: 500}
+	for name, test := range map[string]struct {
+		agree  int
+		faults []chaintest.Fault
+		begins bool
+	}{
+		"one":                            {1, []chaintest.Fault{nil}, true},
+		"one, two must agree":            {2, []chaintest.Fault{nil}, false},
+		"the first of two lies":          {1, []chaintest.Fault{lie, nil}, false},
+		"the second of two lies":         {1, []chaintest.Fault{nil, lie}, false},
+		"the first of three lies":        {1, []chaintest.Fault{lie, nil, nil}, true},
+		"the second is down":             {1, []chaintest.Fault{nil, down}, true},
+		"the second is down, must agree": {2, []chaintest.Fault{nil, down}, false},
+		"the third agrees":               {2, []chaintest.Fault{nil, down, nil}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, nil)
+			for i, p := range f.providers(t, len(test.faults), func(c *Config) { c.Chain.Agree = test.agree }) {
+				if test.faults[i] != nil {
+					p.Spoil(test.faults[i])
+				}
+			}
+			f.chain.MineEmpty(8)
+			_, err := f.round(t.Context())
+			cursor, _ := f.ledger.Cursor(t.Context(), "")
+			var unsure *UnsureError
+			switch {
+			case cursor.Started != test.begins:
+				t.Errorf("reading began: %t, want %t; %v", cursor.Started, test.begins, err)
+			case !test.begins && !errors.As(err, &unsure):
+				t.Errorf("round: %v, want an *UnsureError", err)
+			case test.begins && cursor.Confirmed.Hash != invoice.Hash(f.chain.Blocks()[5].Hash):
+				t.Errorf("reading began at %+v, which is no block of the chain", cursor.Confirmed)
+			}
+		})
+	}
+}
+
+// TestSameWordTwice has a provider invent a transfer while the other one gives
+// no receipts, so that the first alone told of what was recorded. It must not
+// be the second opinion on itself.
+func TestSameWordTwice(t *testing.T) {
+	f := newFixture(t, nil)
+	proxies := f.providers(t, 2, func(c *Config) { c.Chain.Agree = 2 })
+	f.chain.MineEmpty(5)
+	f.catchUp(t)
+	proxies[0].Spoil(chaintest.Only{Methods: []string{"eth_getTransactionReceipt"}, Fault: chaintest.Null{}})
+	proxies[1].Spoil(chaintest.Forge{At: 7, Logs: []chaintest.Log{pays(bob, 1000)}})
+	f.chain.MineEmpty(1)
+	f.chain.Mine(chaintest.NewTx(pays(alice, 1)))
+	for range 8 {
+		if _, err := f.round(t.Context()); err == nil {
+			f.chain.Mine()
+		}
+	}
+	if n := f.ledger.count(invoice.Confirmed); n != 0 {
+		t.Errorf("%d transfers are confirmed by one provider's word", n)
+	}
+	if f.ledger.count(invoice.Pending) == 0 {
+		t.Error("nothing was recorded by the provider that invents")
+	}
+	if f.state(0) == chain.StateAside {
+		t.Error("the provider that only gives no receipts is set aside")
+	}
+}

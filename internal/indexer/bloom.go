@@ -1,0 +1,163 @@
+package indexer
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// Limits of looking whether a provider's headers have true bloom filters.
+const (
+	// probeBlocks is in how many of the newest blocks a log is looked for.
+	probeBlocks = 32
+	// probePause is how often it is looked for while there was none.
+	probePause = time.Minute
+)
+
+// Blooms is what is known of the bloom filters in a provider's headers.
+type Blooms string
+
+// What can be known of bloom filters.
+const (
+	// BloomsUnknown: no log was seen yet to tell by. An empty list of logs that
+	// a filter denies is doubted all the same.
+	BloomsUnknown Blooms = "unknown"
+	// BloomsTrue: they hold the block's logs. An empty list that one denies is
+	// doubted; where all logs are known to be in them, blocks are passed over
+	// by them.
+	BloomsTrue Blooms = "on"
+	// BloomsPartial: some of the block's logs are in them. An empty list that
+	// one denies is doubted.
+	BloomsPartial Blooms = "partial"
+	// BloomsNone: they are missing or empty, and say nothing about what is left
+	// out.
+	BloomsNone Blooms = "off"
+)
+
+// probe is what is known of a provider's bloom filters.
+type probe struct {
+	blooms Blooms
+	at     time.Time // when a log was looked for; zero for never
+}
+
+// blooms returns what is known of the provider's bloom filters.
+func (w *Watcher) blooms(n node) Blooms {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p, ok := w.probes[n.Provider]; ok {
+		return p.blooms
+	}
+	return BloomsUnknown
+}
+
+// passesOver reports whether a block that a header's bloom filter does not
+// mention can be passed over.
+func (w *Watcher) passesOver(n node) bool { return w.Chain.FullBloom && w.blooms(n) == BloomsTrue }
+
+// deniable reports whether an empty list of logs is to be doubted where the
+// header's bloom filter mentions one.
+func (w *Watcher) deniable(n node, h chain.Header, filter chain.LogFilter) bool {
+	return (w.Chain.FullBloom || w.blooms(n) != BloomsNone) && filter.Mentioned(h.Bloom)
+}
+
+// learn notes what a block's header and its logs say of the provider's bloom
+// filters. Only a first log decides. On a chain that is known for true ones, a
+// log that is not in them is a contradiction.
+func (w *Watcher) learn(n node, h chain.Header, logs []types.Log) error {
+	if len(logs) == 0 || w.blooms(n) != BloomsUnknown {
+		return nil
+	}
+	for i := range logs {
+		if err := w.denies(n, h, &logs[i]); err != nil {
+			return err
+		}
+	}
+	blooms := BloomsTrue
+	switch {
+	case !h.HasBloom() || h.Bloom == (types.Bloom{}):
+		blooms = BloomsNone
+	case slices.ContainsFunc(logs, func(l types.Log) bool { return !h.Holds(&l) }):
+		blooms = BloomsPartial
+	}
+	w.learned(n, blooms)
+	return nil
+}
+
+func (w *Watcher) learned(n node, blooms Blooms) {
+	w.mu.Lock()
+	w.probes[n.Provider] = probe{blooms: blooms, at: w.Now()}
+	w.mu.Unlock()
+	level := slog.LevelDebug
+	if blooms == BloomsNone {
+		level = slog.LevelWarn // what is left out cannot be told by them
+	}
+	w.Logger.Log(context.Background(), level, "bloom filters of the headers were held against logs",
+		"chain", w.Chain.Key, "provider", n.String(), "check", string(blooms))
+}
+
+// probeBlooms looks for a log in the provider's newest blocks to see whether
+// their bloom filters are true, unless that is known.
+func (w *Watcher) probeBlooms(ctx context.Context, n node, t told) error {
+	w.mu.Lock()
+	p := w.probes[n.Provider]
+	due := (p.blooms == "" || p.blooms == BloomsUnknown) && (p.at.IsZero() || w.Now().Sub(p.at) >= probePause)
+	if due {
+		w.probes[n.Provider] = probe{BloomsUnknown, w.Now()}
+	}
+	w.mu.Unlock()
+	if !due {
+		return nil
+	}
+	if !t.head.HasBloom() {
+		w.learned(n, BloomsNone)
+		return nil
+	}
+	h, logs, err := w.anyLogs(ctx, n, t)
+	if err != nil {
+		if chain.IsTooMuch(err) || errors.Is(err, chain.ErrNotFound) || errors.Is(err, chain.ErrUnsupported) {
+			return nil // it is looked for again later
+		}
+		return n.failed(err)
+	}
+	return w.learn(n, h, logs)
+}
+
+// anyLogs returns the header and logs of one of the provider's newest blocks: of
+// logs that are read, or else all of its newest block.
+func (w *Watcher) anyLogs(ctx context.Context, n node, t told) (chain.Header, []types.Log, error) {
+	last := t.head.Number
+	logs, err := n.LogsInRange(ctx, last-min(last, probeBlocks-1), last, w.decoder.filter())
+	if err != nil {
+		return chain.Header{}, nil, err
+	}
+	if len(logs) > 0 {
+		number := logs[len(logs)-1].BlockNumber
+		headers, err := n.headers(ctx, number)
+		if err != nil {
+			return chain.Header{}, nil, err
+		}
+		h := headers[0]
+		return h, slices.DeleteFunc(logs, func(l types.Log) bool { return invoice.Hash(l.BlockHash) != h.Hash }), nil
+	}
+	receipts, err := n.BlockReceipts(ctx, t.head.Hash)
+	for _, r := range receipts {
+		logs = append(logs, r.Logs...)
+	}
+	return t.head, logs, err
+}
+
+// denies fails when the header of a block on a chain that is known for true
+// bloom filters has one that does not hold a log that the provider returned.
+func (w *Watcher) denies(n node, h chain.Header, l *types.Log) error {
+	if !w.Chain.FullBloom || h.Bloom == (types.Bloom{}) || h.Holds(l) {
+		return nil
+	}
+	return n.contradicts("returned a log of transaction %s in block %d, which the block's bloom filter does not hold", l.TxHash, h.Number)
+}

@@ -1,0 +1,159 @@
+package indexer
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// blooming returns a node whose headers have this bloom filter, or their own
+// when it is empty, and which leaves the logs of a block out when it is asked
+// for them by its hash.
+func blooming(t *testing.T, f *fixture, bloom string, silent func(block string) bool) string {
+	t.Helper()
+	return tamper(t, f.node, func(q question, ask func(question) any) any {
+		if q.Method == "eth_getLogs" && silent(string(q.Params[0])) {
+			return []any{}
+		}
+		return each(ask(q), func(o map[string]any) {
+			if o["logsBloom"] != nil && bloom != "" {
+				o["logsBloom"] = bloom
+			}
+		})
+	})
+}
+
+var (
+	noLogs   = "0x" + strings.Repeat("00", 256)
+	whole    = func(string) bool { return false }
+	ownChain = func(c *Config) { c.Chain.FullBloom = false }
+)
+
+// TestOwnChainDoubtsEmptyAnswers has a node of a chain that is not built in
+// leave the logs of a block out: the block's bloom filter denies that there are
+// none, so they come from its receipts, or from another node.
+func TestOwnChainDoubtsEmptyAnswers(t *testing.T) {
+	for _, known := range []bool{false, true} { // whether a log was seen that shows that the filters are true
+		for nodes, want := range map[int]chain.State{1: chain.StateOK, 2: chain.StateAside} {
+			f := newFixture(t, nil)
+			f.catchUp(t)
+			if known {
+				f.chain.Mine(chaintest.NewTx(chaintest.Transfer(token, alice, bob, five)))
+			}
+			omitted := ""
+			url := blooming(t, f, "", func(filter string) bool {
+				return omitted == "all" || omitted != "" && strings.Contains(filter, omitted)
+			})
+			f.restart(t, ownChain, []string{url, f.node.URL}[:nodes]...)
+			f.catchUp(t)
+			if omitted = "all"; known {
+				omitted = ""
+			}
+			b := f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
+			if known {
+				omitted = b.Hash.Hex()
+			}
+			f.catchUp(t)
+			if got := f.ledger.count(invoice.Pending); got != 1 {
+				t.Errorf("%d nodes, known %t: %d payments are pending, want 1", nodes, known, got)
+			}
+			if got := f.state(0); got != want {
+				t.Errorf("%d nodes, known %t: the node is %s, want %s", nodes, known, got, want)
+			}
+		}
+	}
+}
+
+// TestFiltersWithoutLogs has the headers of a chain have empty bloom filters,
+// also where the chain is known for true ones: no block is passed over by them,
+// and the status says that they are of no use.
+func TestFiltersWithoutLogs(t *testing.T) {
+	for _, full := range []bool{false, true} {
+		f := newFixture(t, nil)
+		f.restart(t, func(c *Config) { c.Chain.FullBloom = full }, blooming(t, f, noLogs, whole))
+		f.catchUp(t)
+		if got := f.Status().Blooms; got != BloomsUnknown {
+			t.Errorf("full %t: before any log the bloom filters are %s", full, got)
+		}
+		for n := range uint64(3) {
+			f.chain.Mine(chaintest.NewTx(pays(alice, n+1)))
+			f.catchUp(t)
+		}
+		f.expect(t, 3, 0, 3, 0, 0)
+		if got := f.Status().Blooms; got != BloomsNone {
+			t.Errorf("full %t: the bloom filters are %s, want off", full, got)
+		}
+	}
+}
+
+// TestFiltersThatGoEmpty has a node of a chain with true bloom filters send
+// empty ones from some block on: none of its blocks with transactions is passed
+// over.
+func TestFiltersThatGoEmpty(t *testing.T) {
+	f := newFixture(t, nil)
+	f.chain.Mine(chaintest.NewTx(pays(alice, 1)))
+	f.catchUp(t)
+	if got := f.Status().Blooms; got != BloomsTrue {
+		t.Fatalf("the bloom filters are %s, want on", got)
+	}
+	empty := false
+	f.restart(t, nil, tamper(t, f.node, func(q question, ask func(question) any) any {
+		return each(ask(q), func(o map[string]any) {
+			if empty && o["logsBloom"] != nil {
+				o["logsBloom"] = noLogs
+			}
+		})
+	}), f.node.URL)
+	f.catchUp(t)
+	empty = true
+	f.chain.Mine(chaintest.NewTx(pays(alice, 2)))
+	f.catchUp(t)
+	if got := f.ledger.count(invoice.Pending); got != 2 {
+		t.Errorf("%d payments are pending, want 2", got)
+	}
+}
+
+// TestBloomsAreKnownFromTheStart has logs in the newest blocks when reading
+// begins.
+func TestBloomsAreKnownFromTheStart(t *testing.T) {
+	for name, tx := range map[string]chaintest.Tx{
+		"of the token": chaintest.NewTx(pays(alice, 5)), "of another contract": chaintest.NewTx(chaintest.Transfer(other, alice, bob, five)),
+	} {
+		f := newFixture(t, nil)
+		f.chain.Mine(tx)
+		f.restart(t, ownChain)
+		if _, err := f.round(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := f.Status().Blooms; got != BloomsTrue {
+			t.Errorf("%s: the bloom filters are %s, want on", name, got)
+		}
+	}
+}
+
+// TestLogOutsideTheFilter has a node forge a log in a block of a chain with
+// true bloom filters: the filter does not hold it.
+func TestLogOutsideTheFilter(t *testing.T) {
+	f := newFixture(t, nil)
+	f.chain.Mine(chaintest.NewTx(chaintest.Transfer(token, alice, bob, five)))
+	f.catchUp(t)
+	b := f.chain.Mine(chaintest.NewTx(chaintest.Transfer(token, alice, bob, five)))
+	forging := tamper(t, f.node, func(q question, ask func(question) any) any {
+		return each(ask(q), func(o map[string]any) {
+			if topics, ok := o["topics"].([]any); ok && o["blockHash"] == b.Hash.Hex() {
+				topics[2] = common.BytesToHash(merchant[:]).Hex()
+			}
+		})
+	})
+	f.restart(t, nil, forging, f.node.URL)
+	f.catchUp(t)
+	f.expect(t, 2, 0, 0, 0, 0)
+	if got := f.state(0); got != chain.StateAside {
+		t.Errorf("the node is %s, want it set aside", got)
+	}
+}

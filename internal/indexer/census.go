@@ -1,0 +1,70 @@
+package indexer
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// Limits of questions about accounts.
+const (
+	// maxAccounts is how many accounts the ledger is asked about at once.
+	maxAccounts = 1000
+	// maxKnown is how many answers a census remembers.
+	maxKnown = 1 << 18
+)
+
+// census tells which accounts are settlement addresses, and asks the ledger
+// about each once. It may be used for blocks alone that existed before it did:
+// an account that becomes a settlement address later is paid in later blocks.
+// It is safe for concurrent use.
+type census struct {
+	ask func(ctx context.Context, accounts []invoice.Address) (map[invoice.Address]bool, error)
+
+	mu    sync.Mutex
+	known map[invoice.Address]bool
+}
+
+func (w *Watcher) newCensus() *census {
+	return &census{
+		ask: func(ctx context.Context, accounts []invoice.Address) (map[invoice.Address]bool, error) {
+			return w.Ledger.Watched(ctx, w.Chain.Key, accounts)
+		},
+		known: map[invoice.Address]bool{},
+	}
+}
+
+// watched returns those of the accounts that are settlement addresses.
+func (c *census) watched(ctx context.Context, accounts []invoice.Address) (map[invoice.Address]bool, error) {
+	watched := map[invoice.Address]bool{}
+	var unknown []invoice.Address
+	c.mu.Lock()
+	for _, a := range accounts {
+		if yes, ok := c.known[a]; !ok {
+			unknown = append(unknown, a)
+		} else if yes {
+			watched[a] = true
+		}
+	}
+	c.mu.Unlock()
+	for some := range slices.Chunk(unknown, maxAccounts) {
+		found, err := c.ask(ctx, some)
+		if err != nil {
+			return nil, err
+		}
+		c.mu.Lock()
+		if len(c.known)+len(some) > maxKnown {
+			clear(c.known)
+		}
+		for _, a := range some {
+			c.known[a] = found[a]
+			if found[a] {
+				watched[a] = true
+			}
+		}
+		c.mu.Unlock()
+	}
+	return watched, nil
+}

@@ -1,0 +1,162 @@
+package indexer
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// errReplaced says that a block was replaced while it was read. The next round
+// sees by which.
+var errReplaced = fmt.Errorf("the block was replaced while it was read: %w", chain.ErrNotFound)
+
+// consistent compares several answers of a provider about one block: its
+// header, its logs, and the receipts of transactions in it. Answers that cannot
+// all be true set the provider aside, and nothing is taken from them.
+func (w *Watcher) consistent(ctx context.Context, n node, h chain.Header, logs []types.Log, found []evidence) error {
+	if len(found) == 0 {
+		return nil
+	}
+	told := make(map[common.Hash][]*types.Log, len(found))
+	for _, e := range found {
+		told[e.receipt.TxHash] = nil
+	}
+	for i := range logs {
+		l := &logs[i]
+		of, ok := told[l.TxHash]
+		if !ok {
+			continue
+		}
+		if err := w.denies(n, h, l); err != nil {
+			return err
+		}
+		told[l.TxHash] = append(of, l)
+	}
+	filter := w.decoder.filter()
+	for _, e := range found {
+		if err := w.inBlock(ctx, n, h, e.receipt); err != nil {
+			return err
+		}
+		if err := n.sameLogs(h, e.receipt, told[e.receipt.TxHash], filter); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inBlock fails when a receipt is not of the block whose logs named its
+// transaction.
+func (w *Watcher) inBlock(ctx context.Context, n node, h chain.Header, r *chain.Receipt) error {
+	if invoice.Hash(r.BlockHash) != h.Hash {
+		return w.elsewhere(ctx, n, h, r.TxHash)
+	}
+	if uint64(r.BlockNumber) != h.Number {
+		return n.contradicts("told that block %s has the number %d, and a receipt of it that it has %d", h.Hash, h.Number, uint64(r.BlockNumber))
+	}
+	if !r.Succeeded() {
+		return n.contradicts("returned logs of transaction %s in block %d, and in its receipt that it failed", r.TxHash, h.Number)
+	}
+	for i := range r.Logs {
+		if l := &r.Logs[i]; l.TxHash != r.TxHash || l.BlockHash != (common.Hash{}) && l.BlockHash != r.BlockHash {
+			return n.contradicts("answered with the receipt of transaction %s in block %d, and in it a log of transaction %s in block %s",
+				r.TxHash, h.Number, l.TxHash, l.BlockHash)
+		}
+	}
+	return nil
+}
+
+// elsewhere judges a receipt that names another block than the one whose logs
+// held its transaction. That is right when the block was replaced between
+// the two answers, and else a contradiction.
+func (w *Watcher) elsewhere(ctx context.Context, n node, h chain.Header, tx common.Hash) error {
+	again, err := n.receipts(ctx, []common.Hash{tx})
+	if err != nil {
+		return err
+	}
+	headers, err := n.headers(ctx, h.Number)
+	if err != nil {
+		return err
+	}
+	if headers[0].Hash != h.Hash || invoice.Hash(again[tx].BlockHash) == h.Hash {
+		return n.failed(errReplaced)
+	}
+	return n.contradicts("returned logs of transaction %s in block %d, %s, and in its receipt that it is in block %s", tx, h.Number, h.Hash, again[tx].BlockHash)
+}
+
+// sameLogs fails when the logs of a transaction that a provider returned are not
+// those of its receipt that the filter selects.
+func (n node) sameLogs(h chain.Header, r *chain.Receipt, told []*types.Log, filter chain.LogFilter) error {
+	var held []*types.Log
+	for i := range r.Logs {
+		if selects(filter, r.Logs[i]) {
+			held = append(held, &r.Logs[i])
+		}
+	}
+	byIndex := func(a, b *types.Log) int { return int(a.Index) - int(b.Index) }
+	slices.SortStableFunc(told, byIndex)
+	if !slices.EqualFunc(told, held, sameLog) {
+		return n.contradicts("returned %d logs of transaction %s in block %d, and its receipt holds %d, or other ones", len(told), r.TxHash, h.Number, len(held))
+	}
+	return nil
+}
+
+func sameLog(a, b *types.Log) bool {
+	return a.Address == b.Address && slices.Equal(a.Topics, b.Topics) && bytes.Equal(a.Data, b.Data)
+}
+
+// denied judges a provider whose receipt lacks a transfer that was recorded. It
+// is set aside if its own logs of the block hold the transfer, or if it is
+// outvoted; it is an *UnsureError when as many providers hold the transfer as
+// do not. nil says that the provider is to be believed.
+func (w *Watcher) denied(ctx context.Context, n node, t invoice.Transfer) error {
+	headers, err := n.headers(ctx, t.BlockNumber)
+	if err != nil {
+		return err
+	}
+	if headers[0].Hash != t.BlockHash {
+		return n.failed(errReplaced)
+	}
+	logs, err := n.logsOfBlocks(ctx, []invoice.Hash{t.BlockHash}, w.decoder.filter())
+	if err != nil {
+		return err
+	}
+	for i := range logs[0] {
+		l := &logs[0][i]
+		m, ok := w.decoder.movement(l)
+		if ok && invoice.Hash(l.TxHash) == t.TxHash && m.token.Address == t.Token && m.from == t.From && m.to == t.To && m.amount == t.Amount {
+			return n.contradicts("returned a transfer of transaction %s in block %d, which its receipt lacks", t.TxHash, t.BlockNumber)
+		}
+	}
+	holds, lacks := 0, 1
+	for _, p := range w.Pool.Others(n.Provider) {
+		var wrong *invoice.Transfer
+		err := w.consult(ctx, node{p}, func(ctx context.Context) (err error) {
+			wrong, err = w.unproven(ctx, node{p}, []invoice.Transfer{t})
+			return err
+		})
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil: // it has no voice
+		case wrong == nil:
+			holds++
+		default:
+			lacks++
+		}
+	}
+	switch {
+	case holds > lacks:
+		return n.contradicts("lacks a transfer of transaction %s in block %d, which %d other providers hold", t.TxHash, t.BlockNumber, holds)
+	case holds == lacks:
+		return &UnsureError{fmt.Sprintf("%s lacks a transfer of transaction %s in block %d, which another provider holds; add another provider or find out which of them is wrong",
+			n, t.TxHash, t.BlockNumber)}
+	}
+	return nil
+}

@@ -1,0 +1,293 @@
+package indexer
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// providers makes the fixture ask so many proxies in front of its node, of
+// which the first is asked first.
+func (f *fixture) providers(t *testing.T, count int, change func(*Config)) []*chaintest.Proxy {
+	t.Helper()
+	proxies := make([]*chaintest.Proxy, count)
+	urls := make([]string, count)
+	for i := range proxies {
+		proxies[i] = chaintest.NewProxy(t, f.node, uint64(i+1))
+		urls[i] = proxies[i].URL
+	}
+	f.restart(t, change, urls...)
+	return proxies
+}
+
+// TestLeftOutLogs has a provider deny the logs of a block whose bloom filter
+// mentions them.
+func TestLeftOutLogs(t *testing.T) {
+	drop := chaintest.DropLogs{}
+	noReceipts := chaintest.Only{Methods: []string{"eth_getBlockReceipts"}, Fault: chaintest.Fail{Code: -32601, Message: "the method does not exist"}}
+	for name, test := range map[string]struct {
+		faults [][]chaintest.Fault // of each provider
+		first  chain.State         // of the first one afterwards
+		found  int
+	}{
+		"another has them":            {[][]chaintest.Fault{{drop}, nil}, chain.StateAside, 1},
+		"another is down":             {[][]chaintest.Fault{{drop}, {chaintest.Refuse{Status: 500}}}, chain.StateOK, 1},
+		"alone, receipts tell":        {[][]chaintest.Fault{{drop}}, chain.StateOK, 1},
+		"alone, without receipts":     {[][]chaintest.Fault{{drop, noReceipts}}, chain.StateOK, 0},
+		"another denies them as well": {[][]chaintest.Fault{{drop}, {drop}}, chain.StateOK, 0},
+	} {
+		f := newFixture(t, nil)
+		proxies := f.providers(t, len(test.faults), nil)
+		f.chain.Mine()
+		f.catchUp(t)
+		for i, p := range proxies {
+			p.Spoil(test.faults[i]...)
+		}
+		f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
+		f.catchUp(t)
+		f.expect(t, 2, 0, test.found, 0, 0)
+		if got := f.state(0); got != test.first {
+			t.Errorf("%s: the first provider is %s, want %s", name, got, test.first)
+		}
+	}
+}
+
+// TestLogsLeftOutOfRange has a provider leave the logs of a range out, all or
+// those of its newest blocks, as one does that lost or lacks them.
+func TestLogsLeftOutOfRange(t *testing.T) {
+	for name, fault := range map[string]chaintest.Fault{
+		"all":      chaintest.DropLogs{},
+		"the last": chaintest.DropLogs{From: firstSpan - 8},
+	} {
+		f := newFixture(t, nil)
+		proxies := f.providers(t, 2, nil)
+		f.chain.MineEmpty(5)
+		f.catchUp(t)
+		proxies[0].Spoil(fault)
+		for range 4 * maxBlocks {
+			f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
+		}
+		f.catchUp(t)
+		f.expect(t, 4*maxBlocks+5, 4*maxBlocks+2, 3, 4*maxBlocks-3, 0)
+		if got := f.state(0); got != chain.StateAside {
+			t.Errorf("%s: the provider is %s, want it set aside", name, got)
+		}
+	}
+}
+
+// TestMisleadingBloom has a block with another log of the token and a transfer
+// of another token, which its bloom filter cannot tell from a transfer of the
+// token: reading goes on, and nobody is set aside.
+func TestMisleadingBloom(t *testing.T) {
+	f := newFixture(t, nil)
+	f.providers(t, 2, nil)
+	f.chain.Mine(chaintest.NewTx(chaintest.AuthorizationUsed(token, alice, id1), chaintest.Transfer(other, alice, merchant, five)))
+	f.catchUp(t)
+	f.expect(t, 1, 0, 0, 0, 0)
+	for i := range 2 {
+		if got := f.state(i); got != chain.StateOK {
+			t.Errorf("provider %d is %s", i, got)
+		}
+	}
+	if n := f.node.Calls("eth_getLogs"); n != 3 {
+		t.Errorf("logs were asked for %d times, want once of each provider, and once to see what the bloom filters hold", n)
+	}
+}
+
+// TestFalseFinalBlock has providers tell of another block at the height that
+// is about to become final.
+func TestFalseFinalBlock(t *testing.T) {
+	whole, split := chaintest.FalseChain{From: 6}, chaintest.WrongHash{At: 6}
+	for name, test := range map[string]struct {
+		faults []chaintest.Fault // of each provider, nil for none
+		aside  []bool
+		unsure bool
+	}{
+		"the second is torn":           {[]chaintest.Fault{nil, split}, []bool{false, true}, false},
+		"the first is torn":            {[]chaintest.Fault{split, nil}, []bool{true, false}, false},
+		"the first is outvoted":        {[]chaintest.Fault{whole, nil, nil}, []bool{true, false, false}, false},
+		"the second is outvoted":       {[]chaintest.Fault{nil, whole, nil}, []bool{false, true, false}, false},
+		"the fourth is outvoted":       {[]chaintest.Fault{nil, nil, whole, nil}, []bool{false, false, true, false}, false},
+		"two need all the others":      {[]chaintest.Fault{nil, whole, whole, nil, nil}, []bool{false, true, true, false, false}, false},
+		"one against one":              {[]chaintest.Fault{whole, nil}, []bool{false, false}, true},
+		"one against one, one is down": {[]chaintest.Fault{whole, nil, chaintest.Refuse{Status: 503}}, []bool{false, false, false}, true},
+		"all differ":                   {[]chaintest.Fault{whole, nil, whole}, []bool{false, false, false}, true},
+		"the other goes around":        {[]chaintest.Fault{nil, chaintest.FalseChain{From: 2}}, []bool{false, true}, false},
+		"the other is down":            {[]chaintest.Fault{nil, chaintest.Refuse{Status: 500}}, []bool{false, false}, false},
+		"the other is cut":             {[]chaintest.Fault{nil, chaintest.Truncate{}}, []bool{false, false}, false},
+		"the other lags":               {[]chaintest.Fault{nil, chaintest.Stale{At: 5}}, []bool{false, false}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, nil)
+			proxies := f.providers(t, len(test.faults), nil)
+			f.chain.MineEmpty(5)
+			f.catchUp(t)
+			for i, fault := range test.faults {
+				if fault != nil {
+					proxies[i].Spoil(fault)
+				}
+			}
+			f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
+			f.chain.MineEmpty(3)
+			var err error
+			for range 4 {
+				if _, err = f.round(t.Context()); err != nil {
+					break
+				}
+			}
+			var unsure *UnsureError
+			if errors.As(err, &unsure) != test.unsure || (err != nil) != test.unsure {
+				t.Errorf("round: %v; want it unsure: %t", err, test.unsure)
+			}
+			for i, want := range test.aside {
+				if got := f.state(i) == chain.StateAside; got != want {
+					t.Errorf("provider %d is %s, want it set aside: %t", i, f.state(i), want)
+				}
+			}
+			if test.unsure {
+				f.expect(t, 9, 2, 1, 0, 0)
+				if !strings.Contains(err.Error(), "disagree on block 6") {
+					t.Errorf("the error is %q", err)
+				}
+				return
+			}
+			f.expect(t, 9, 6, 0, 1, 0)
+			if got, want := f.ledger.cursor.Confirmed.Hash, f.chain.Blocks()[6].Hash; got != invoice.Hash(want) {
+				t.Errorf("block %s is final, want %s", got, want)
+			}
+		})
+	}
+}
+
+// TestViolationOfOne has providers tell of a chain without a final block.
+func TestViolationOfOne(t *testing.T) {
+	around := chaintest.FalseChain{From: 2}
+	down := chaintest.Refuse{Status: 500}
+	for name, test := range map[string]struct {
+		faults         []chaintest.Fault
+		aside          bool // the first provider afterwards
+		unsure, halted bool
+	}{
+		"the others have it":          {[]chaintest.Fault{around, nil, nil}, true, false, false},
+		"the other has it":            {[]chaintest.Fault{around, nil}, true, false, false},
+		"one of two has it":           {[]chaintest.Fault{around, around, nil}, false, true, false},
+		"the other does not answer":   {[]chaintest.Fault{around, down}, false, true, false},
+		"the other lost it as well":   {[]chaintest.Fault{around, around}, false, false, true},
+		"there is no other":           {[]chaintest.Fault{around}, false, false, true},
+		"one lost it, one is unknown": {[]chaintest.Fault{around, around, down}, false, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, nil)
+			proxies := f.providers(t, len(test.faults), nil)
+			f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
+			f.chain.MineEmpty(4)
+			f.catchUp(t)
+			f.expect(t, 5, 2, 0, 1, 0)
+			for i, fault := range test.faults {
+				if fault != nil {
+					proxies[i].Spoil(fault)
+				}
+			}
+			f.chain.Mine()
+			_, err := f.round(t.Context())
+			var unsure *UnsureError
+			var halted *HaltedError
+			if errors.As(err, &unsure) != test.unsure || errors.As(err, &halted) != test.halted {
+				t.Errorf("round: %v; want unsure %t, halted %t", err, test.unsure, test.halted)
+			}
+			if got := f.state(0) == chain.StateAside; got != test.aside {
+				t.Errorf("the first provider is %s, want it set aside: %t", f.state(0), test.aside)
+			}
+			if test.unsure || test.halted {
+				f.expect(t, 5, 2, 0, 1, 0)
+				return
+			}
+			f.expect(t, 6, 3, 0, 1, 0)
+		})
+	}
+}
+
+// TestViolationOfAll has all providers lose a final block, one sooner than the
+// other: the first to say so is set aside, and is right.
+func TestViolationOfAll(t *testing.T) {
+	f := newFixture(t, nil)
+	proxies := f.providers(t, 2, nil)
+	f.chain.MineEmpty(5)
+	f.catchUp(t)
+	proxies[1].Spoil(chaintest.FalseChain{From: 2})
+	f.chain.Mine()
+	f.catchUp(t)
+	f.expect(t, 6, 3, 0, 0, 0)
+	if got := f.state(1); got != chain.StateAside {
+		t.Fatalf("the second provider is %s, want it set aside", got)
+	}
+	proxies[0].Spoil(chaintest.FalseChain{From: 2})
+	f.chain.Mine()
+	_, err := f.round(t.Context())
+	var halted *HaltedError
+	if !errors.As(err, &halted) {
+		t.Errorf("round: %v; want the chain halted", err)
+	}
+	f.expect(t, 6, 3, 0, 0, 0)
+}
+
+// TestBackwards has a provider fall far behind what it told: it is set aside,
+// nothing is rolled back, and the other one is read.
+func TestBackwards(t *testing.T) {
+	f := newFixture(t, nil)
+	proxies := f.providers(t, 2, nil)
+	f.chain.MineEmpty(chain.MaxRegress + 40)
+	f.catchUp(t)
+	proxies[0].Spoil(chaintest.Stale{At: 20})
+	f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
+	f.catchUp(t)
+	f.expect(t, chain.MaxRegress+41, chain.MaxRegress+38, 1, 0, 0)
+	if got := f.state(0); got != chain.StateAside {
+		t.Errorf("the provider is %s, want it set aside", got)
+	}
+}
+
+// TestSlowWitness has the second provider not answer: what becomes final waits
+// for it once, and not again while it is left alone.
+func TestSlowWitness(t *testing.T) {
+	f := newFixture(t, nil)
+	now := newClock()
+	proxies := f.providers(t, 2, func(c *Config) { c.Now = now.Now })
+	f.chain.MineEmpty(4)
+	f.catchUp(t)
+	proxies[1].Spoil(chaintest.Stall{})
+	for range 3 {
+		f.chain.Mine()
+		f.catchUp(t)
+	}
+	f.expect(t, 7, 4, 0, 0, 0)
+	if got := f.state(1); got != chain.StateCooling {
+		t.Errorf("the slow provider is %s, want it left alone", got)
+	}
+}
+
+// TestAllBehind has the only provider lack blocks that were read, as a node
+// does that syncs anew: that is nothing at first, and an error when it lasts.
+func TestAllBehind(t *testing.T) {
+	f := newFixture(t, nil)
+	now := newClock()
+	proxy := f.providers(t, 1, func(c *Config) { c.Now = now.Now })[0]
+	f.chain.MineEmpty(9)
+	f.catchUp(t)
+	proxy.Spoil(chaintest.Stale{Behind: 5})
+	f.catchUp(t)
+	now.add(behindPatience)
+	if more, err := f.round(t.Context()); more || !errors.Is(err, errBehind) {
+		t.Errorf("round: %t, %v; want that it is behind", more, err)
+	}
+	proxy.Spoil()
+	f.chain.Mine()
+	f.catchUp(t)
+	proxy.Spoil(chaintest.Stale{Behind: 5})
+	f.catchUp(t)
+	f.expect(t, 10, 7, 0, 0, 0)
+}

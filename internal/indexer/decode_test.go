@@ -1,0 +1,380 @@
+package indexer
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+)
+
+var (
+	token    = invoice.Address{0x70}
+	other    = invoice.Address{0x71} // a token that is not watched
+	registry = invoice.Address{0x4e}
+	merchant = invoice.Address{0xee}
+	alice    = invoice.Address{0xa1}
+	bob      = invoice.Address{0xb0}
+	id1, id2 = invoice.Hash{1}, invoice.Hash{2}
+
+	testChain = chain.Chain{
+		Key: "test", ID: 5, Registry: registry, FullBloom: true, Finality: chain.Finality{Depth: 3}, StartBlock: new(uint64(1)),
+		Tokens: []chain.Token{{Currency: "USDC", Address: token, Decimals: 6}},
+	}
+	testDecoder = newDecoder(testChain)
+	five        = invoice.NewAmount(5)
+	header10    = settle.Header{Number: 10, Hash: invoice.Hash{10}, Parent: invoice.Hash{9}, Time: 1000}
+)
+
+// receipt returns the receipt of a transaction in block header10 that emitted
+// these logs, after three logs of another transaction.
+func receipt(logs ...chaintest.Log) *chain.Receipt {
+	r := &chain.Receipt{TxHash: common.Hash{0x77}, BlockHash: common.Hash(header10.Hash), BlockNumber: 10, Status: 1}
+	for i, l := range logs {
+		r.Logs = append(r.Logs, types.Log{
+			Address: l.Address, Topics: l.Topics, Data: l.Data, BlockNumber: 10, BlockHash: r.BlockHash, TxHash: r.TxHash, Index: uint(3 + i),
+		})
+	}
+	return r
+}
+
+func pays(from invoice.Address, n uint64) chaintest.Log {
+	return chaintest.Transfer(token, from, merchant, invoice.NewAmount(n))
+}
+
+func paid(id invoice.Hash, from invoice.Address, n uint64) chaintest.Log {
+	return chaintest.Paid(registry, id, from, merchant, token, invoice.NewAmount(n))
+}
+
+// TestEvidence pairs a transaction's events with its transfers. The wanted
+// list has one entry for each transfer to the merchant.
+func TestEvidence(t *testing.T) {
+	auth := func(from invoice.Address, id invoice.Hash) chaintest.Log {
+		return chaintest.AuthorizationUsed(token, from, id)
+	}
+	lookalike := func(l chaintest.Log) chaintest.Log {
+		l.Address = common.Address(other)
+		return l
+	}
+	reg := func(id invoice.Hash) invoice.Evidence { return invoice.Evidence{Registry: id} }
+	nonce := func(id invoice.Hash) invoice.Evidence { return invoice.Evidence{Authorization: id} }
+	none := invoice.Evidence{}
+	for name, test := range map[string]struct {
+		logs []chaintest.Log
+		want []invoice.Evidence
+	}{
+		"plain":                        {[]chaintest.Log{pays(alice, 5)}, []invoice.Evidence{none}},
+		"registry":                     {[]chaintest.Log{pays(alice, 5), paid(id1, alice, 5)}, []invoice.Evidence{reg(id1)}},
+		"registry, event first":        {[]chaintest.Log{paid(id1, alice, 5), pays(alice, 5)}, []invoice.Evidence{none}},
+		"registry, other amount":       {[]chaintest.Log{pays(alice, 5), paid(id1, alice, 6)}, []invoice.Evidence{none}},
+		"registry, other payer":        {[]chaintest.Log{pays(alice, 5), paid(id1, bob, 5)}, []invoice.Evidence{none}},
+		"registry, lookalike":          {[]chaintest.Log{pays(alice, 5), lookalike(paid(id1, alice, 5))}, []invoice.Evidence{none}},
+		"registry, nearest":            {[]chaintest.Log{pays(alice, 5), pays(alice, 5), paid(id1, alice, 5)}, []invoice.Evidence{none, reg(id1)}},
+		"registry, two in a row":       {[]chaintest.Log{pays(alice, 5), paid(id1, alice, 5), pays(alice, 5), paid(id2, alice, 5)}, []invoice.Evidence{reg(id1), reg(id2)}},
+		"registry, two after two":      {[]chaintest.Log{pays(alice, 5), pays(alice, 5), paid(id1, alice, 5), paid(id2, alice, 5)}, []invoice.Evidence{reg(id2), reg(id1)}},
+		"registry, two of one":         {[]chaintest.Log{pays(alice, 5), paid(id1, alice, 5), paid(id2, alice, 5)}, []invoice.Evidence{reg(id1)}},
+		"authorization":                {[]chaintest.Log{auth(alice, id1), pays(alice, 5)}, []invoice.Evidence{nonce(id1)}},
+		"authorization, after":         {[]chaintest.Log{pays(alice, 5), auth(alice, id1)}, []invoice.Evidence{none}},
+		"authorization, other payer":   {[]chaintest.Log{auth(bob, id1), pays(alice, 5)}, []invoice.Evidence{none}},
+		"authorization, lookalike":     {[]chaintest.Log{lookalike(auth(alice, id1)), pays(alice, 5)}, []invoice.Evidence{none}},
+		"authorization, once":          {[]chaintest.Log{auth(alice, id1), pays(alice, 5), pays(alice, 5)}, []invoice.Evidence{nonce(id1), none}},
+		"authorization, of two payers": {[]chaintest.Log{auth(alice, id1), auth(bob, id2), pays(bob, 5), pays(alice, 5)}, []invoice.Evidence{nonce(id2), nonce(id1)}},
+		"authorization, elsewhere": {[]chaintest.Log{
+			auth(alice, id1), chaintest.Transfer(token, alice, bob, five), pays(alice, 5),
+		}, []invoice.Evidence{none}},
+		"authorization and registry": {[]chaintest.Log{auth(alice, id1), pays(alice, 5), paid(id2, alice, 5)}, []invoice.Evidence{{Registry: id2, Authorization: id1}}},
+	} {
+		got, err := testDecoder.transfers(header10, receipt(test.logs...), nil, map[invoice.Address]bool{merchant: true})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		var evidence []invoice.Evidence
+		for _, tr := range got {
+			evidence = append(evidence, tr.Evidence)
+		}
+		if diff := cmp.Diff(test.want, evidence); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestTransfers checks every field of a transfer, and what is no transfer.
+func TestTransfers(t *testing.T) {
+	malformed := func(change func(*chaintest.Log)) chaintest.Log {
+		l := pays(alice, 5)
+		l.Topics, l.Data = slices.Clone(l.Topics), slices.Clone(l.Data)
+		change(&l)
+		return l
+	}
+	r := receipt(
+		chaintest.Transfer(other, alice, merchant, five),
+		chaintest.Transfer(token, alice, bob, five),
+		pays(alice, 0),
+		malformed(func(l *chaintest.Log) { l.Data = l.Data[:31] }),
+		malformed(func(l *chaintest.Log) { l.Data = append(l.Data, make([]byte, 32)...) }),
+		malformed(func(l *chaintest.Log) { l.Topics = l.Topics[:2] }),
+		malformed(func(l *chaintest.Log) { l.Topics = append(l.Topics, common.Hash{}) }),
+		malformed(func(l *chaintest.Log) { l.Topics[0][0]++ }),
+		malformed(func(l *chaintest.Log) { l.Topics[1][0]++ }),
+		malformed(func(l *chaintest.Log) { l.Topics[2][0]++ }),
+		malformed(func(l *chaintest.Log) { l.Topics = nil }),
+		pays(alice, 5),
+		chaintest.Transfer(token, merchant, alice, invoice.NewAmount(3)),
+		chaintest.Transfer(token, merchant, merchant, invoice.MaxAmount),
+	)
+	removed := receipt(pays(alice, 5)).Logs[0]
+	removed.Removed = true
+	r.Logs = append(r.Logs, removed)
+	base := invoice.Transfer{
+		Position: invoice.Position{BlockNumber: 10, BlockHash: header10.Hash, BlockTime: 1000},
+		ChainKey: "test", TxHash: invoice.Hash{0x77}, Token: token, Currency: "USDC",
+	}
+	at := func(ordinal int, from, to invoice.Address, amount invoice.Amount) invoice.Transfer {
+		tr := base
+		tr.Ordinal, tr.LogIndex, tr.From, tr.To, tr.Amount = ordinal, ordinal+3, from, to, amount
+		return tr
+	}
+	want := []invoice.Transfer{
+		at(11, alice, merchant, five), at(12, merchant, alice, invoice.NewAmount(3)), at(13, merchant, merchant, invoice.MaxAmount),
+	}
+	watched := map[invoice.Address]bool{merchant: true, bob: false}
+	got, err := testDecoder.transfers(header10, r, nil, watched)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(invoice.Amount{})); diff != "" {
+		t.Errorf("transfers (-want +got):\n%s", diff)
+	}
+	for _, tr := range got {
+		if !testDecoder.proves(r, &tr) {
+			t.Errorf("the receipt does not prove its transfer %d", tr.Ordinal)
+		}
+	}
+
+	r.Status = 0
+	if _, err := testDecoder.transfers(header10, r, nil, watched); err == nil {
+		t.Error("a failed transaction's transfers were taken")
+	}
+	r.Status, r.BlockHash[0] = 1, 11
+	if _, err := testDecoder.transfers(header10, r, nil, watched); err == nil {
+		t.Error("another block's transfers were taken")
+	}
+}
+
+// TestProves changes a recorded transfer, or its receipt, in every way.
+func TestProves(t *testing.T) {
+	log := pays(alice, 5)
+	transfers, err := testDecoder.transfers(header10, receipt(pays(bob, 1), log), nil, map[invoice.Address]bool{merchant: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorded := transfers[1]
+	if !testDecoder.proves(receipt(pays(bob, 1), log), &recorded) {
+		t.Error("the transfer is not proven by its own receipt")
+	}
+	for name, change := range map[string]func(*invoice.Transfer, *chain.Receipt){
+		"failed":   func(_ *invoice.Transfer, r *chain.Receipt) { r.Status = 0 },
+		"block":    func(_ *invoice.Transfer, r *chain.Receipt) { r.BlockHash[5]++ },
+		"no log":   func(_ *invoice.Transfer, r *chain.Receipt) { r.Logs = r.Logs[:1] },
+		"index":    func(_ *invoice.Transfer, r *chain.Receipt) { r.Logs[1].Index++ },
+		"contract": func(_ *invoice.Transfer, r *chain.Receipt) { r.Logs[1].Address[5]++ },
+		"from":     func(tr *invoice.Transfer, _ *chain.Receipt) { tr.From = bob },
+		"to":       func(tr *invoice.Transfer, _ *chain.Receipt) { tr.To = bob },
+		"amount":   func(tr *invoice.Transfer, _ *chain.Receipt) { tr.Amount = invoice.NewAmount(6) },
+		"token":    func(tr *invoice.Transfer, _ *chain.Receipt) { tr.Token = other },
+		"ordinal":  func(tr *invoice.Transfer, _ *chain.Receipt) { tr.Ordinal = 0 },
+	} {
+		tr, r := recorded, receipt(pays(bob, 1), log)
+		change(&tr, r)
+		if testDecoder.proves(r, &tr) {
+			t.Errorf("%s: the transfer counts as proven", name)
+		}
+	}
+}
+
+func TestCalldata(t *testing.T) {
+	call := make([]byte, 4+32+32) // transfer(to, amount)
+	tagged := append(slices.Clone(call), id1[:]...)
+	for _, test := range []struct {
+		input []byte
+		want  invoice.Hash
+	}{
+		{nil, invoice.Hash{}}, {id1[:], invoice.Hash{}}, {append(make([]byte, 4), id1[:]...), invoice.Hash{}},
+		{append(make([]byte, 5), id1[:]...), id1}, {tagged, id1}, {append(tagged, 7), invoice.Hash(append(id1[1:], 7))},
+	} {
+		r := receipt(pays(alice, 5), pays(alice, 6))
+		r.From = common.Address(alice)
+		got, err := testDecoder.transfers(header10, r, test.input, map[invoice.Address]bool{merchant: true})
+		if err != nil || len(got) != 2 {
+			t.Fatalf("input %x: %v, %v", test.input, got, err)
+		}
+		for _, tr := range got {
+			if tr.Evidence.Calldata != test.want {
+				t.Errorf("input %x: evidence is %s, want %s", test.input, tr.Evidence.Calldata, test.want)
+			}
+		}
+	}
+}
+
+// TestCalldataOfStrangers has transactions move a payer's tokens that another
+// one has sent: what they end in is not the payer's word, unless they are the
+// token's own transferFrom.
+func TestCalldataOfStrangers(t *testing.T) {
+	amount, no := invoice.NewAmount(5).Bytes(), invoice.NewAmount(6).Bytes()
+	call := func(from, to invoice.Address, amount [32]byte) []byte {
+		return slices.Concat(transferFrom, make([]byte, 12), from[:], make([]byte, 12), to[:], amount[:], id1[:])
+	}
+	at := func(a invoice.Address) *common.Address { to := common.Address(a); return &to }
+	for name, test := range map[string]struct {
+		from  invoice.Address
+		to    *common.Address
+		input []byte
+		want  invoice.Hash
+	}{
+		"the payer's own":           {alice, at(other), call(bob, bob, no), id1},
+		"transferFrom":              {bob, at(token), call(alice, merchant, amount), id1},
+		"another contract's":        {bob, at(other), call(alice, merchant, amount), invoice.Hash{}},
+		"a contract's creation":     {bob, nil, call(alice, merchant, amount), invoice.Hash{}},
+		"from another":              {bob, at(token), call(bob, merchant, amount), invoice.Hash{}},
+		"to another":                {bob, at(token), call(alice, bob, amount), invoice.Hash{}},
+		"of another amount":         {bob, at(token), call(alice, merchant, no), invoice.Hash{}},
+		"another call of the token": {bob, at(token), append(make([]byte, 4), call(alice, merchant, amount)[4:]...), invoice.Hash{}},
+		"too short":                 {bob, at(token), call(alice, merchant, amount)[:99], invoice.Hash{}},
+	} {
+		r := receipt(pays(alice, 5))
+		r.From, r.To = common.Address(test.from), test.to
+		got, err := testDecoder.transfers(header10, r, test.input, map[invoice.Address]bool{merchant: true})
+		if err != nil || len(got) != 1 || got[0].Evidence.Calldata != test.want {
+			t.Errorf("%s: %+v, %v; want the evidence %s", name, got, err, test.want)
+		}
+	}
+}
+
+func TestRegistryEvents(t *testing.T) {
+	fake := chaintest.Opened(other, id1)
+	short := chaintest.Closed(registry, id1)
+	short.Topics = short.Topics[:1]
+	logs := receipt(
+		chaintest.Opened(registry, id1), fake, short, pays(alice, 5), paid(id1, alice, 5), chaintest.Closed(registry, id2),
+	).Logs
+	want := []settle.RegistryEvent{
+		{Registry: registry, Kind: settle.RegistryOpened, CommitmentID: id1}, {Registry: registry, Kind: settle.RegistryPaid, CommitmentID: id1}, {Registry: registry, Kind: settle.RegistryClosed, CommitmentID: id2},
+	}
+	if diff := cmp.Diff(want, testDecoder.registryEvents(logs)); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	without := testChain
+	without.Registry = invoice.Address{}
+	for i := range logs {
+		logs[i].Address = common.Address{}
+	}
+	if got := newDecoder(without).registryEvents(logs); got != nil {
+		t.Errorf("without a registry the events are %v, want none", got)
+	}
+}
+
+// FuzzDecode feeds a transaction of arbitrary logs, and holds what comes out
+// against what must be true of it.
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte{0, 3, 32, 1, 3, 0, 2, 4, 64}, []byte("calldata"))
+	f.Fuzz(func(t *testing.T, script, input []byte) {
+		var logs []chaintest.Log
+		words := []common.Hash{
+			chain.TransferTopic, authorizationTopic, common.Hash(id1), common.BytesToHash(merchant[:]), common.BytesToHash(alice[:]),
+			testDecoder.filter().Topics[1], testDecoder.filter().Topics[2], {0xff},
+		}
+		contracts := []common.Address{common.Address(token), common.Address(registry), common.Address(other)}
+		next := func(n int) int {
+			if len(script) == 0 {
+				return 0
+			}
+			v := int(script[0]) % n
+			script = script[1:]
+			return v
+		}
+		for len(script) > 0 && len(logs) < 50 {
+			l := chaintest.Log{Address: contracts[next(3)], Topics: make([]common.Hash, next(5)), Data: make([]byte, next(3)*32+next(2))}
+			for i := range l.Topics {
+				l.Topics[i] = words[next(len(words))]
+			}
+			for i := range l.Data {
+				l.Data[i] = byte(next(2))
+			}
+			logs = append(logs, l)
+		}
+		r := receipt(logs...)
+		watched := map[invoice.Address]bool{merchant: true}
+		got, err := testDecoder.transfers(header10, r, input, watched)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if touching := testDecoder.touching(r.Logs, watched); (len(touching) == 1) != (len(got) > 0) {
+			t.Errorf("%d transfers, but the transaction is in %v", len(got), touching)
+		}
+		registered := map[invoice.Hash]int{}
+		for _, e := range testDecoder.registryEvents(r.Logs) {
+			if e.Kind == settle.RegistryPaid {
+				registered[e.CommitmentID]++
+			}
+		}
+		last := -1
+		for _, tr := range got {
+			switch {
+			case tr.Ordinal <= last:
+				t.Errorf("transfer %d comes after %d", tr.Ordinal, last)
+			case tr.Amount.IsZero() || (tr.From != merchant && tr.To != merchant) || tr.Token != token:
+				t.Errorf("counted %+v", tr)
+			case !testDecoder.proves(r, &tr):
+				t.Errorf("transfer %d is not proven by its receipt", tr.Ordinal)
+			}
+			last = tr.Ordinal
+			if id := tr.Evidence.Registry; !id.IsZero() {
+				if registered[id]--; registered[id] < 0 {
+					t.Errorf("more transfers than Paid events name %s", id)
+				}
+			}
+		}
+	})
+}
+
+// TestEvidenceOfManyPayments puts registry payments, authorized ones and plain
+// ones into one transaction, and expects each to be told from the others.
+func TestEvidenceOfManyPayments(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var logs []chaintest.Log
+		var want []invoice.Evidence
+		for i := range rapid.IntRange(1, 12).Draw(t, "payments") {
+			from := rapid.SampledFrom([]invoice.Address{alice, bob}).Draw(t, "from")
+			amount := rapid.Uint64Range(1, 3).Draw(t, "amount")
+			id := invoice.Hash{byte(i + 1)}
+			var e invoice.Evidence
+			kind := rapid.IntRange(0, 3).Draw(t, "kind")
+			if kind == 1 || kind == 3 {
+				logs = append(logs, chaintest.AuthorizationUsed(token, from, id))
+				e.Authorization = id
+			}
+			logs = append(logs, pays(from, amount))
+			if kind >= 2 {
+				logs = append(logs, paid(id, from, amount))
+				e.Registry = id
+			}
+			want = append(want, e)
+		}
+		got, err := testDecoder.transfers(header10, receipt(logs...), nil, map[invoice.Address]bool{merchant: true})
+		if err != nil || len(got) != len(want) {
+			t.Fatalf("%d transfers, %v; want %d", len(got), err, len(want))
+		}
+		for i, tr := range got {
+			if tr.Evidence != want[i] {
+				t.Fatalf("payment %d: %+v, want %+v", i, tr.Evidence, want[i])
+			}
+		}
+	})
+}

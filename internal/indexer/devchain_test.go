@@ -1,0 +1,131 @@
+package indexer
+
+import (
+	"math/big"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/devchain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+)
+
+// TestRealNode reads a go-ethereum node by both transports: every way to pay,
+// with the evidence that it leaves, and a reorg that moves them all.
+func TestRealNode(t *testing.T) {
+	ctx := t.Context()
+	world, err := devchain.Start(ctx, devchain.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := world.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	local, _ := chain.Lookup(chain.Local)
+	local.Tokens = []chain.Token{{Currency: chain.USDC, Address: invoice.Address(world.Token), Decimals: 6}}
+	local.Registry = invoice.Address(world.Registry)
+	payer, to := world.Keys.Payer, devchain.Address(world.Keys.Merchant)
+
+	read := func(url string) (*fixture, func()) {
+		f := &fixture{node: &chaintest.Node{URL: url}, ledger: newMemory(invoice.Address(to))}
+		f.restart(t, func(c *Config) { c.Chain = local })
+		f.catchUp(t)
+		return f, func() { f.catchUp(t) }
+	}
+	polled, poll := read(world.RPCURL())
+	pushed, push := read(world.WSURL())
+	seal := func() {
+		t.Helper()
+		if err := world.Seal(ctx); err != nil {
+			t.Fatal(err)
+		}
+		poll()
+		push()
+	}
+	must := func(hash common.Hash, err error) invoice.Hash {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return invoice.Hash(hash)
+	}
+	terms := func(id string, amount int64) (contracts.Terms, invoice.Hash) {
+		tm := contracts.Terms{
+			Merchant: to, Token: world.Token, Amount: big.NewInt(amount),
+			ExpiresAt: uint64(time.Now().Add(time.Hour).Unix()), Salt: contracts.Salt(id),
+		}
+		return tm, invoice.Hash(tm.ID(world.ChainID(), world.Registry))
+	}
+
+	tag := invoice.Hash{0xaa}
+	byRegistry, registryID := terms("a", 3)
+	byBoth, bothID := terms("b", 4)
+	authorization := contracts.Authorization{
+		From: devchain.Address(payer), To: to, Value: big.NewInt(5), ValidAfter: new(big.Int),
+		ValidBefore: big.NewInt(time.Now().Add(time.Hour).Unix()), Nonce: common.Hash(tag),
+	}
+	want := map[invoice.Hash]struct {
+		amount   uint64
+		evidence invoice.Evidence
+	}{
+		must(world.SendToken(ctx, payer, to, big.NewInt(1), nil)):                             {1, invoice.Evidence{Calldata: invoice.NewAmount(1).Bytes()}},
+		must(world.SendToken(ctx, payer, to, big.NewInt(2), tag[:])):                          {2, invoice.Evidence{Calldata: tag}},
+		must(world.Pay(ctx, payer, byRegistry)):                                               {3, invoice.Evidence{Registry: registryID, Calldata: invoice.Hash(byRegistry.Salt)}},
+		must(world.PayWithAuthorization(ctx, world.Keys.Operator, payer, byBoth)):             {4, invoice.Evidence{Registry: bothID, Authorization: bothID}},
+		must(world.TransferWithAuthorization(ctx, world.Keys.Operator, payer, authorization)): {5, invoice.Evidence{Authorization: tag}},
+	}
+	seal()
+	for name, f := range map[string]*fixture{"http": polled, "ws": pushed} {
+		if n := f.ledger.count(invoice.Pending); n != len(want) {
+			t.Errorf("%s: %d transfers are pending, want %d", name, n, len(want))
+		}
+		for _, r := range f.ledger.records {
+			w, ok := want[r.TxHash]
+			if !ok || r.Amount != invoice.NewAmount(w.amount) || r.To != invoice.Address(to) || r.From != invoice.Address(devchain.Address(payer)) {
+				t.Errorf("%s: recorded %+v", name, r)
+			}
+			if w.evidence.Calldata.IsZero() {
+				r.Evidence.Calldata = invoice.Hash{} // the end of a signature
+			}
+			if r.Evidence != w.evidence {
+				t.Errorf("%s: the evidence of %s is %+v, want %+v", name, r.Amount, r.Evidence, w.evidence)
+			}
+		}
+		for _, id := range []invoice.Hash{registryID, bothID} {
+			if f.ledger.events[settle.RegistryEvent{Registry: invoice.Address(world.Registry), Kind: settle.RegistryPaid, CommitmentID: id}] != 1 {
+				t.Errorf("%s: the payment of %s was not announced: %v", name, id, f.ledger.events)
+			}
+		}
+	}
+
+	// Two blocks take the place of the one with the payments.
+	if err := world.Fork(ctx, 1, []*types.Transaction{}, []*types.Transaction{}); err != nil {
+		t.Fatal(err)
+	}
+	poll()
+	push()
+	for name, f := range map[string]*fixture{"http": polled, "ws": pushed} {
+		if n := f.ledger.count(invoice.Orphaned); n != len(want) {
+			t.Errorf("%s: %d transfers are orphaned, want %d", name, n, len(want))
+		}
+	}
+	// What was replaced went back to the pool, and is mined again.
+	late := must(world.SendToken(ctx, payer, to, big.NewInt(6), nil))
+	for range local.Finality.Depth + 1 {
+		seal()
+	}
+	for name, f := range map[string]*fixture{"http": polled, "ws": pushed} {
+		r := f.ledger.records[invoice.TransferID(invoice.PrefixPayment, local.Key, late, 0)]
+		if n := f.ledger.count(invoice.Confirmed); r.Status != invoice.Confirmed || n != len(want)+1 || len(f.ledger.breaches) > 0 {
+			t.Errorf("%s: after the reorg %d transfers are confirmed, the new one is %q; breaches %v", name, n, r.Status, f.ledger.breaches)
+		}
+	}
+}

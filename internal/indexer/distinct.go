@@ -1,0 +1,81 @@
+package indexer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/quittance/quittance/internal/chain"
+)
+
+// distinctPause is how often a provider is held against another chain while it
+// cannot be told whether it serves that one.
+const distinctPause = time.Minute
+
+// distinction is a provider and the key of another chain.
+type distinction struct {
+	of  *chain.Provider
+	key string
+}
+
+// distinguish fails when the provider serves the blocks of another chain of the
+// service, whatever chain id it tells: every transfer would be counted under
+// two keys. A chain that was never read yields to any other one, and one that
+// was yields to those that are senior to it.
+func (w *Watcher) distinguish(ctx context.Context, n node) error {
+	for _, key := range w.Others {
+		at, asked := w.distinct[distinction{n.Provider, key}]
+		if asked && (at.IsZero() || w.Now().Sub(at) < distinctPause) {
+			continue
+		}
+		known, err := w.differs(ctx, n, key)
+		if err != nil {
+			return err
+		}
+		w.distinct[distinction{n.Provider, key}] = w.Now()
+		if known {
+			w.distinct[distinction{n.Provider, key}] = time.Time{}
+		}
+	}
+	return nil
+}
+
+// differs reports whether the provider has another block than the newest final
+// one of another chain; false when that cannot be told yet. That it has the
+// same one is an error.
+func (w *Watcher) differs(ctx context.Context, n node, key string) (bool, error) {
+	theirs, err := w.Ledger.Cursor(ctx, key)
+	if err != nil || !theirs.Started || theirs.Confirmed.Number == 0 {
+		return false, err
+	}
+	headers, err := n.headers(ctx, theirs.Confirmed.Number)
+	if errors.Is(err, chain.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if headers[0].Hash != theirs.Confirmed.Hash {
+		return true, nil
+	}
+	if yields, err := w.yields(ctx, key); err != nil || !yields {
+		return false, err
+	}
+	misfit := fmt.Errorf("%w: %s serves the blocks of chain %s under the key %s as well; each transfer would pay twice, so correct its rpc or keep one of the keys",
+		chain.ErrMismatch, n, key, w.Chain.Key)
+	n.Misfits(misfit)
+	return false, &providerError{of: n.Provider, err: misfit, noted: true}
+}
+
+// yields reports whether this chain is the one to stop when it is the same as
+// another one that was read.
+func (w *Watcher) yields(ctx context.Context, key string) (bool, error) {
+	for _, senior := range w.Senior {
+		if senior == key {
+			return true, nil
+		}
+	}
+	own, err := w.Ledger.Cursor(ctx, w.Chain.Key)
+	return !own.Started, err
+}

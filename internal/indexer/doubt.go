@@ -1,0 +1,132 @@
+package indexer
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// secondOpinion is how long another provider may take to say what it thinks;
+// with it slow or unreachable, reading must go on.
+const secondOpinion = time.Second
+
+// logsOf returns each block's logs that the filter selects. An empty answer
+// for a block whose bloom filter mentions them is right when the bloom filter
+// speaks of other logs, and wrong when the provider has lost or not yet stored
+// these. So the answer is doubted.
+func (w *Watcher) logsOf(ctx context.Context, n node, blocks []chain.Header, filter chain.LogFilter) ([][]types.Log, error) {
+	hashes := make([]invoice.Hash, len(blocks))
+	for i, h := range blocks {
+		hashes[i] = h.Hash
+	}
+	found, err := n.logsOfBlocks(ctx, hashes, filter)
+	if len(blocks) == 1 && chain.IsTooMuch(err) && ctx.Err() == nil {
+		// No smaller question is left, so another one is asked.
+		logs, err := w.logsOtherwise(ctx, n, hashes[0], filter)
+		return [][]types.Log{logs}, err
+	}
+	if err != nil {
+		return nil, err
+	}
+	var empty []int
+	for i, logs := range found {
+		if len(logs) == 0 && w.deniable(n, blocks[i], filter) {
+			empty = append(empty, i)
+		}
+	}
+	if len(empty) == 0 {
+		return found, nil
+	}
+	doubted := make([]invoice.Hash, len(empty))
+	for i, at := range empty {
+		doubted[i] = hashes[at]
+	}
+	certain, err := w.doubt(ctx, n, doubted, filter)
+	if err != nil {
+		return nil, err
+	}
+	for i, logs := range certain {
+		found[empty[i]] = logs
+	}
+	return found, nil
+}
+
+// doubt returns the logs of blocks that the provider said have none. When
+// another provider has some, that is an error, and the blocks are read there.
+// When no other answers, the blocks' receipts decide, or the provider's own
+// second answer where it does not give them.
+func (w *Watcher) doubt(ctx context.Context, n node, blocks []invoice.Hash, filter chain.LogFilter) ([][]types.Log, error) {
+	for _, other := range w.Pool.Others(n.Provider) {
+		found, err := w.logsOfOther(ctx, node{other}, blocks, filter)
+		if err != nil {
+			continue
+		}
+		for i, logs := range found {
+			if len(logs) > 0 {
+				return nil, n.contradicts("left out the logs of block %s, which its bloom filter mentions and %s has", blocks[i], other)
+			}
+		}
+		return found, nil
+	}
+	found := make([][]types.Log, len(blocks))
+	for i, block := range blocks {
+		logs, err := w.logsOfReceipts(ctx, n, block, filter)
+		switch {
+		case errors.Is(err, chain.ErrUnsupported):
+			return n.logsOfBlocks(ctx, blocks, filter)
+		case chain.IsTooMuch(err):
+			logs, err = w.logsOfEach(ctx, n, block, filter)
+		}
+		if err != nil {
+			return nil, err
+		}
+		found[i] = logs
+		if len(found[i]) > 0 {
+			w.Logger.Warn("a provider left out logs that are in the block's receipts", "chain", w.Chain.Key,
+				"provider", n.String(), "block", block.String(), "logs", len(found[i]))
+		}
+	}
+	return found, nil
+}
+
+// logsOfOther asks another provider for the blocks' logs.
+func (w *Watcher) logsOfOther(ctx context.Context, other node, blocks []invoice.Hash, filter chain.LogFilter) (found [][]types.Log, err error) {
+	err = w.consult(ctx, other, func(ctx context.Context) error {
+		found, err = other.logsOfBlocks(ctx, blocks, filter)
+		return err
+	})
+	return found, err
+}
+
+// consult asks another provider within secondOpinion. One that takes longer is
+// left alone for a while, so that it does not cost that time again.
+func (w *Watcher) consult(ctx context.Context, other node, ask func(context.Context) error) error {
+	limited, cancel := context.WithTimeout(ctx, secondOpinion)
+	defer cancel()
+	err := other.ready(limited)
+	if err == nil {
+		err = ask(limited)
+	}
+	switch {
+	case err == nil:
+		other.Worked()
+		return nil
+	case ctx.Err() == nil && limited.Err() != nil:
+		other.Failed(errSlow)
+	default:
+		var failed *providerError
+		if errors.As(err, &failed) && !failed.noted {
+			other.Failed(err)
+		}
+	}
+	w.Logger.Debug("no second opinion", "chain", w.Chain.Key, "provider", other.String(), "err", err)
+	return err
+}
+
+// errSlow is what a provider did that gave no second opinion.
+var errSlow = errors.New("gave no second opinion within " + secondOpinion.String())

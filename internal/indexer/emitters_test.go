@@ -1,0 +1,165 @@
+package indexer
+
+import (
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// minor is 18 decimals' worth of one minor unit of USDC.
+const minor = 1_000_000_000_000
+
+// arc is a network whose native coin is its token, as built in, with a
+// registry.
+func arc(t *testing.T, key string) (c chain.Chain, usdc, system, legacy invoice.Address) {
+	t.Helper()
+	c, ok := chain.Lookup(key)
+	if !ok {
+		t.Fatalf("there is no network %s", key)
+	}
+	c.Registry = registry
+	return c, chain.MustAddress("0x3600000000000000000000000000000000000000"),
+		chain.MustAddress("0xfffffffffffffffffffffffffffffffffffffffe"), chain.MustAddress("0x1800000000000000000000000000000000000000")
+}
+
+// TestArc reads the movements of a token with two views of one balance: each
+// is counted once, in six decimals.
+func TestArc(t *testing.T) {
+	type movement struct {
+		ordinal  int
+		amount   invoice.Amount
+		evidence invoice.Evidence
+	}
+	mainnet, usdc, system, legacy := arc(t, "arc")
+	testnet, _, _, _ := arc(t, "arc-testnet")
+	native := func(from, to invoice.Address, wei uint64) chaintest.Log {
+		return chaintest.Transfer(system, from, to, invoice.NewAmount(wei))
+	}
+	token := func(from, to invoice.Address, n uint64) chaintest.Log {
+		return chaintest.Transfer(usdc, from, to, invoice.NewAmount(n))
+	}
+	old := native(alice, merchant, 4*minor)
+	old.Address, old.Topics[0] = common.Address(legacy), crypto.Keccak256Hash([]byte("NativeCoinTransferred(address,address,uint256)"))
+	pretender := native(alice, merchant, 9*minor)
+	pretender.Address = common.Address(other)
+	none := invoice.Evidence{}
+	for name, test := range map[string]struct {
+		chain chain.Chain
+		logs  []chaintest.Log
+		want  []movement
+	}{
+		"native send":             {mainnet, []chaintest.Log{native(alice, merchant, 5*minor)}, []movement{{0, invoice.NewAmount(5), none}}},
+		"call of the token":       {mainnet, []chaintest.Log{native(alice, merchant, 5*minor), token(alice, merchant, 5)}, []movement{{0, invoice.NewAmount(5), none}}},
+		"call, other order":       {mainnet, []chaintest.Log{token(alice, merchant, 5), native(alice, merchant, 5*minor)}, []movement{{1, invoice.NewAmount(5), none}}},
+		"the token's copy alone":  {mainnet, []chaintest.Log{token(alice, merchant, 5)}, nil},
+		"two of the same":         {mainnet, []chaintest.Log{native(alice, merchant, minor), native(alice, merchant, minor)}, []movement{{0, invoice.NewAmount(1), none}, {1, invoice.NewAmount(1), none}}},
+		"dust":                    {mainnet, []chaintest.Log{native(alice, merchant, minor-1)}, nil},
+		"a unit and dust":         {mainnet, []chaintest.Log{native(alice, merchant, 2*minor-1)}, []movement{{0, invoice.NewAmount(1), none}}},
+		"another contract":        {mainnet, []chaintest.Log{pretender}, nil},
+		"legacy, on the mainnet":  {mainnet, []chaintest.Log{old}, nil},
+		"legacy, on the testnet":  {testnet, []chaintest.Log{old}, []movement{{0, invoice.NewAmount(4), none}}},
+		"native, on the testnet":  {testnet, []chaintest.Log{native(alice, merchant, 5*minor), token(alice, merchant, 5)}, []movement{{0, invoice.NewAmount(5), none}}},
+		"authorization":           {mainnet, []chaintest.Log{chaintest.AuthorizationUsed(usdc, alice, id1), native(alice, merchant, 5*minor), token(alice, merchant, 5)}, []movement{{1, invoice.NewAmount(5), invoice.Evidence{Authorization: id1}}}},
+		"authorization, pretends": {mainnet, []chaintest.Log{chaintest.AuthorizationUsed(system, alice, id1), native(alice, merchant, 5*minor)}, []movement{{1, invoice.NewAmount(5), none}}},
+		"registry": {mainnet, []chaintest.Log{
+			native(alice, merchant, 5*minor), token(alice, merchant, 5), chaintest.Paid(registry, id1, alice, merchant, usdc, five),
+		}, []movement{{0, invoice.NewAmount(5), invoice.Evidence{Registry: id1}}}},
+		"registry, other amount": {mainnet, []chaintest.Log{
+			native(alice, merchant, 5*minor), token(alice, merchant, 5), chaintest.Paid(registry, id1, alice, merchant, usdc, invoice.NewAmount(6)),
+		}, []movement{{0, invoice.NewAmount(5), none}}},
+	} {
+		d := newDecoder(test.chain)
+		found, err := d.transfers(header10, receipt(test.logs...), nil, map[invoice.Address]bool{merchant: true})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		var got []movement
+		for _, tr := range found {
+			got = append(got, movement{tr.Ordinal, tr.Amount, tr.Evidence})
+			if tr.Token != usdc || tr.Currency != chain.USDC {
+				t.Errorf("%s: the token is %s %s", name, tr.Currency, tr.Token)
+			}
+			if !d.proves(receipt(test.logs...), &tr) {
+				t.Errorf("%s: the receipt does not prove its own transfer", name)
+			}
+		}
+		if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(movement{}, invoice.Amount{})); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		for _, l := range receipt(test.logs...).Logs {
+			if _, ok := d.movement(&l); ok && !selects(d.filter(), l) {
+				t.Errorf("%s: a log that counts is not asked for", name)
+			}
+		}
+	}
+}
+
+// TestArcRead follows a native send and a call of the token until they are
+// final.
+func TestArcRead(t *testing.T) {
+	c, usdc, system, _ := arc(t, "arc")
+	f := &fixture{chain: chaintest.New(c.ID), ledger: newMemory(merchant)}
+	f.chain.Token(usdc, 6)
+	f.chain.Contract(registry)
+	f.node = f.chain.Serve(t)
+	f.restart(t, func(conf *Config) { conf.Chain = c })
+	f.catchUp(t)
+	wei := func(n uint64) chaintest.Log {
+		return chaintest.Transfer(system, alice, merchant, invoice.NewAmount(n*minor))
+	}
+	f.chain.Mine(chaintest.NewTx(wei(1)), chaintest.NewTx(wei(2), chaintest.Transfer(usdc, alice, merchant, invoice.NewAmount(2))))
+	f.chain.MineEmpty(1)
+	f.catchUp(t)
+	f.expect(t, 2, 1, 0, 2, 0)
+}
+
+// TestLookAlikes has a transaction full of what is no payment, and batches of
+// payments, of which each counts once.
+func TestLookAlikes(t *testing.T) {
+	watched := map[invoice.Address]bool{merchant: true}
+	nft := pays(alice, 5)
+	nft.Topics, nft.Data = append(nft.Topics, common.Hash{31: 5}), nil // ERC-721 has the id as its fourth topic
+	bare := pays(alice, 5)
+	bare.Topics, bare.Data = bare.Topics[:1], append(append(bare.Topics[1][:], bare.Topics[2][:]...), bare.Data...) // nothing indexed
+	short := pays(alice, 5)
+	short.Data = short.Data[1:]
+	fake := chaintest.Transfer(other, alice, merchant, five)
+	poison := pays(alice, 0)
+	r := receipt(nft, bare, short, fake, poison, chaintest.Transfer(token, merchant, alice, invoice.NewAmount(0)))
+	gone := receipt(pays(alice, 5)).Logs[0]
+	gone.Removed = true
+	r.Logs = append(r.Logs, gone)
+	got, err := testDecoder.transfers(header10, r, nil, watched)
+	if err != nil || len(got) != 0 {
+		t.Errorf("counted %+v, %v; want nothing", got, err)
+	}
+	if txs := testDecoder.touching(r.Logs, watched); len(txs) != 0 {
+		t.Errorf("transactions that matter are %v, want none", txs)
+	}
+
+	var batch []chaintest.Log
+	for n := range uint64(500) {
+		batch = append(batch, pays(alice, n+1))
+	}
+	got, err = testDecoder.transfers(header10, receipt(batch...), nil, watched)
+	if err != nil || len(got) != 500 {
+		t.Fatalf("%d transfers of a batch of 500, %v", len(got), err)
+	}
+	for i, tr := range got {
+		if tr.Ordinal != i || tr.Amount != invoice.NewAmount(uint64(i+1)) {
+			t.Fatalf("transfer %d is %+v", i, tr)
+		}
+	}
+
+	self := []types.Log{receipt(chaintest.Transfer(token, merchant, merchant, five)).Logs[0]}
+	if txs := testDecoder.touching(self, watched); len(txs) != 1 {
+		t.Errorf("a transfer of a merchant to itself is in %v", txs)
+	}
+}

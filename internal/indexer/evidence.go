@@ -1,0 +1,109 @@
+package indexer
+
+import (
+	"context"
+	"errors"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// manyTxs is from how many transactions of a block on it may be cheaper to ask
+// for all of the block's receipts than for those of each.
+const manyTxs = 16
+
+// wanted are the transactions of a block whose receipts and input are to be
+// read.
+type wanted struct {
+	block     invoice.Hash
+	txs       []common.Hash
+	wholesale bool // they are most of the block
+}
+
+// evidence is what a transaction left behind.
+type evidence struct {
+	receipt *chain.Receipt
+	input   []byte
+}
+
+// wholesale reports whether the transactions are many, and theirs are most of
+// the block's logs, so that hardly anything would be read in vain by reading
+// all of its receipts.
+func wholesale(logs []types.Log, txs []common.Hash) bool {
+	if len(txs) < manyTxs {
+		return false
+	}
+	theirs := 0
+	for i := range logs {
+		// Both are in the logs' order.
+		if len(txs) > 1 && logs[i].TxHash == txs[1] {
+			txs = txs[1:]
+		}
+		if logs[i].TxHash == txs[0] {
+			theirs++
+		}
+	}
+	return 2*theirs >= len(logs)
+}
+
+// evidence reads what the transactions left behind, in the order asked for.
+func (n node) evidence(ctx context.Context, blocks []wanted) ([][]evidence, error) {
+	found := make([][]evidence, len(blocks))
+	var single []common.Hash
+	var of []int // the index of each one's block
+	for i, b := range blocks {
+		if b.wholesale {
+			all, err := n.wholeBlock(ctx, b)
+			if err == nil {
+				found[i] = all
+				continue
+			}
+			if !errors.Is(err, chain.ErrUnsupported) && !chain.IsTooMuch(err) {
+				return nil, err
+			}
+		}
+		for _, tx := range b.txs {
+			single, of = append(single, tx), append(of, i)
+		}
+	}
+	if len(single) == 0 {
+		return found, nil
+	}
+	receipts, inputs, err := n.Evidence(ctx, single)
+	if err != nil {
+		return nil, n.failed(err)
+	}
+	for i, r := range receipts {
+		found[of[i]] = append(found[of[i]], evidence{r, inputs[i]})
+	}
+	return found, nil
+}
+
+// wholeBlock reads the receipts and inputs of all of a block's transactions,
+// and returns those that are wanted.
+func (n node) wholeBlock(ctx context.Context, b wanted) ([]evidence, error) {
+	receipts, err := n.BlockReceipts(ctx, b.block)
+	if err != nil {
+		return nil, n.failed(err)
+	}
+	inputs, err := n.BlockInputs(ctx, b.block)
+	if err != nil {
+		return nil, n.failed(err)
+	}
+	byTx := make(map[common.Hash]*chain.Receipt, len(receipts))
+	for _, r := range receipts {
+		byTx[r.TxHash] = r
+	}
+	found := make([]evidence, len(b.txs))
+	for i, tx := range b.txs {
+		input, ok := inputs[tx]
+		if byTx[tx] == nil || !ok {
+			return nil, n.contradicts("returned a log of transaction %s in block %s, and of the block without that transaction", tx, b.block)
+		}
+		found[i] = evidence{byTx[tx], input}
+	}
+	return found, nil
+}

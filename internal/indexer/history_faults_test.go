@@ -1,0 +1,158 @@
+package indexer
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// Methods that a fault befalls alone.
+var (
+	receiptMethods = []string{"eth_getTransactionReceipt", "eth_getBlockReceipts"}
+	methods        = []string{
+		"eth_chainId", "eth_getBlockByNumber", "eth_getLogs", "eth_getTransactionReceipt", "eth_getTransactionByHash",
+		"eth_getBlockReceipts",
+	}
+)
+
+// calm takes all faults away. At the end of a story one provider of three may
+// stay as it is, and so may one of two that fails and need not agree; then it
+// returns true.
+func (s *story) calm() (spared bool) {
+	spared = s.chance(30) && (s.providers == 3 || s.providers == 2 && s.agree == 1 && !s.lying)
+	for i, p := range s.proxies {
+		if i != s.liar || !spared {
+			p.Spoil()
+		}
+	}
+	return spared
+}
+
+// spoil gives the providers other faults than they had. What it takes to see
+// through the liar is there while it lies: see lies.
+func (s *story) spoil() {
+	s.pass(2 * time.Minute) // nobody cools down any more
+	for _, p := range s.proxies {
+		p.Spoil()
+	}
+	s.lying = s.chance(50)
+	if s.lying {
+		if lies := s.lies(); len(lies) > 0 {
+			s.proxies[s.liar].Spoil(pick(s, lies...)())
+			s.count("lies")
+			if s.agree < 2 {
+				return
+			}
+		}
+	}
+	for i, p := range s.proxies {
+		if i == s.liar && s.lying || s.chance(50) {
+			continue
+		}
+		var faults []chaintest.Fault
+		for range 1 + s.IntN(2) {
+			faults = append(faults, s.failure())
+		}
+		p.Spoil(faults...)
+		s.count("failures")
+	}
+}
+
+// failure is a fault in which nothing untrue is said of a block.
+func (s *story) failure() chaintest.Fault {
+	var f chaintest.Fault
+	switch s.IntN(13) {
+	case 0:
+		f = chaintest.Refuse{Status: http.StatusTooManyRequests, RetryAfter: pick(s, "", "2", "30")}
+	case 1:
+		f = chaintest.Refuse{Status: pick(s, http.StatusInternalServerError, http.StatusBadGateway, http.StatusRequestEntityTooLarge)}
+	case 2:
+		f = chaintest.Garbage{}
+	case 3:
+		f = chaintest.Truncate{}
+	case 4:
+		f = chaintest.Disconnect{Middle: s.chance(50)}
+	case 5:
+		f = chaintest.PartialBatch{}
+	case 6:
+		f = chaintest.Fail{Code: pick(s, -32000, -32005, -32603), Message: pick(s, "internal error", "rate limit exceeded", "header not found")}
+	case 7:
+		f = chaintest.Only{Methods: []string{pick(s, methods...)}, Fault: chaintest.Fail{Code: -32601, Message: "the method does not exist"}}
+	case 8:
+		f = chaintest.Only{Methods: []string{pick(s, methods...)}, Fault: chaintest.Null{}}
+	case 9:
+		return chaintest.TooMuch{Blocks: 1 + s.Uint64N(64), Logs: 1 + s.Uint64N(20), Says: pick(s, chaintest.Wordings...)}
+	case 10:
+		return chaintest.Stale{Behind: 1 + s.Uint64N(5)}
+	case 11:
+		return chaintest.Sometimes{Percent: 50, Fault: chaintest.Stale{Behind: 1 + s.Uint64N(5)}}
+	case 12:
+		return chaintest.Stale{At: s.net.Head().Number + 1}
+	}
+	if s.stalls && s.chance(40) {
+		f = chaintest.Stall{}
+	}
+	if s.chance(60) {
+		f = chaintest.Sometimes{Percent: 10 + s.Uint64N(60), Fault: f}
+	}
+	return f
+}
+
+// lies are the faults of the liar that its word alone can be seen through, or
+// with what the others say. This is what is assumed of them:
+//
+//   - Receipts that are missing or name another block contradict its logs.
+//   - A block of which it gives none of the logs that the bloom filter mentions
+//     is seen through by itself and by the others, if every log is in the
+//     filter and the block is read by its hash.
+//   - Hashes that do not fit together, and a chain of its own, are seen through
+//     by another provider that answers: so while it tells of them the others
+//     do.
+//   - Some logs left out and others invented can be told by nobody but a second
+//     provider that must agree; so can logs that are left out of a range, as by
+//     a provider of which a part is more than maxBlocks behind the other. Even
+//     so refunds can be missed, since nothing says that a transfer is one.
+func (s *story) lies() []func() chaintest.Fault {
+	near := func() uint64 {
+		low := s.floor
+		if s.chance(40) {
+			low = s.Uint64N(low + 1) // for those who read it again
+		}
+		return low + s.Uint64N(s.net.Head().Number-low+4)
+	}
+	lies := []func() chaintest.Fault{
+		func() chaintest.Fault { return chaintest.Only{Methods: receiptMethods, Fault: chaintest.FalseChain{}} },
+		func() chaintest.Fault { return chaintest.Only{Methods: receiptMethods[:1], Fault: chaintest.Null{}} },
+	}
+	dropped := func() chaintest.Fault { return chaintest.DropLogs{From: near()} }
+	if s.fullBloom && !s.long || s.agree > 1 {
+		lies = append(lies, dropped)
+	}
+	if s.providers > 1 && !s.stalls {
+		lies = append(lies,
+			func() chaintest.Fault { return chaintest.WrongHash{At: near()} },
+			func() chaintest.Fault { return chaintest.FalseChain{From: near()} },
+		)
+	}
+	if s.agree > 1 {
+		forge := func() chaintest.Fault { return s.forge(near()) }
+		lies = append(lies, forge, forge, func() chaintest.Fault {
+			s.partial = true
+			return chaintest.DropLogs{From: near(), Percent: 30 + s.Uint64N(60)}
+		})
+	}
+	return lies
+}
+
+// forge invents a payment of what an order asks for.
+func (s *story) forge(at uint64) chaintest.Fault {
+	o := pick(s, s.orders...)
+	f := chaintest.Forge{
+		At:   at,
+		Logs: []chaintest.Log{chaintest.Transfer(token, alice, o.Merchant, invoice.NewAmount(pick(s, o.exact, o.amount)))},
+	}
+	s.forged = append(s.forged, f)
+	return f
+}

@@ -1,0 +1,419 @@
+package indexer
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// verdict is what the chain says, and what the ledger has stored.
+type verdict struct {
+	*story
+	blocks   []*chaintest.Block // the chain
+	final    *chaintest.Block   // the newest final one; above it there is nothing
+	payments map[string]store.PaymentRow
+	paid     map[*order][]*move // the canonical transfers that are stored as paying it, in the chain's order
+	events   map[string]int     // that must have been told, by type and subject
+}
+
+// compare holds the ledger against the chain. It works out on its own what must
+// be stored; where the ledger had a choice, it goes on from what was chosen.
+func (s *story) compare(final uint64) {
+	blocks := s.net.Blocks()
+	v := &verdict{
+		story: s, blocks: blocks, final: blocks[final], payments: map[string]store.PaymentRow{},
+		paid: map[*order][]*move{}, events: map[string]int{},
+	}
+	listed, err := s.db.store.Payments(s.Context(), store.PaymentFilter{
+		ChainKey: s.name, IncludePending: true, IncludeUnattributed: true, Limit: 10_000,
+	})
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, p := range listed {
+		v.payments[p.ID] = p
+		if p.Attributed() {
+			v.events["payment.received "+p.ID+"/"+p.InvoiceID]++
+		}
+	}
+	s.outcome.tally["payments"] += len(listed)
+	v.comparePayments()
+	refunds := v.compareRefunds()
+	for _, o := range s.orders {
+		v.compareOrder(o, refunds[o])
+	}
+	v.compareEvents()
+}
+
+// stands returns the block that the deed is in on the chain, nil when it is in
+// none, and the index of its first log there.
+func (v *verdict) stands(d *deed) (b *chaintest.Block, index int) {
+	for _, at := range d.at {
+		if v.blocks[min(at.Number, uint64(len(v.blocks)-1))] == at {
+			b = at
+		}
+	}
+	if b == nil {
+		return nil, 0
+	}
+	for _, tx := range b.Txs {
+		if tx.Hash == d.tx.Hash {
+			break
+		}
+		index += len(tx.Logs)
+	}
+	return b, index
+}
+
+func (v *verdict) id(prefix string, m *move) string {
+	return invoice.TransferID(prefix, v.name, invoice.Hash(m.of.tx.Hash), m.ordinal)
+}
+
+// merchants reports whether the address is a merchant's with an order.
+func (v *verdict) merchants(a invoice.Address) bool {
+	return slices.ContainsFunc(v.orders, func(o *order) bool { return o.Merchant == a })
+}
+
+// comparePayments looks for every transfer to a merchant among the payments,
+// and for every payment among the transfers.
+func (v *verdict) comparePayments() {
+	known := map[string]bool{}
+	for _, d := range v.deeds {
+		b, index := v.stands(d)
+		for _, m := range d.moves {
+			if m.back != nil || !v.merchants(m.to) {
+				continue
+			}
+			id := v.id(invoice.PrefixPayment, m)
+			known[id] = true
+			p, stored := v.payments[id]
+			switch {
+			case b == nil && stored && p.Status != invoice.Orphaned:
+				v.find(invented, "payment %s of %d is %s, but its transaction is not on the chain", id, m.amount, p.Status)
+			case b != nil && (!stored || p.Status != invoice.Confirmed):
+				v.find(missed, "transfer %s of %d in block %d is stored: %t, as %q", id, m.amount, b.Number, stored, p.Status)
+			}
+			if !stored {
+				continue
+			}
+			v.compareAttribution(m, p)
+			if b == nil {
+				continue
+			}
+			want := invoice.Transfer{
+				Position: invoice.Position{BlockNumber: b.Number, BlockHash: invoice.Hash(b.Hash), BlockTime: b.Time, LogIndex: index + m.ordinal},
+				ChainKey: v.name, TxHash: invoice.Hash(d.tx.Hash), Ordinal: m.ordinal, Token: token, Currency: "USDC",
+				From: m.from, To: m.to, Amount: invoice.NewAmount(m.amount), Evidence: p.Evidence,
+			}
+			if p.Transfer != want {
+				v.find(misread, "payment %s is stored as %+v, want %+v", id, p.Transfer, want)
+			}
+			v.pays(m, p)
+		}
+	}
+	for _, f := range v.forged {
+		known[invoice.TransferID(invoice.PrefixPayment, v.name, invoice.Hash(f.TxHash()), 0)] = true
+	}
+	for id, p := range v.payments {
+		if !known[id] {
+			v.find(invented, "payment %+v is of no transfer", p)
+		}
+	}
+	for _, f := range v.forged {
+		p, stored := v.payments[invoice.TransferID(invoice.PrefixPayment, v.name, invoice.Hash(f.TxHash()), 0)]
+		if stored && p.Status != invoice.Orphaned {
+			v.find(invented, "payment %s was invented by a provider, and is %s", p.ID, p.Status)
+		}
+	}
+	for _, of := range v.paid {
+		slices.SortFunc(of, func(a, b *move) int {
+			if v.payments[v.id(invoice.PrefixPayment, a)].Before(v.payments[v.id(invoice.PrefixPayment, b)].Position) {
+				return -1
+			}
+			return 1
+		})
+	}
+}
+
+// pays notes whom a canonical transfer is stored as paying.
+func (v *verdict) pays(m *move, p store.PaymentRow) {
+	if i := slices.IndexFunc(v.orders, func(o *order) bool { return o.ID == p.InvoiceID }); i >= 0 {
+		v.paid[v.orders[i]] = append(v.paid[v.orders[i]], m)
+	}
+}
+
+// compareAttribution holds the payment's order against those that the transfer
+// may be for.
+func (v *verdict) compareAttribution(m *move, p store.PaymentRow) {
+	may := map[string]bool{}
+	for _, b := range m.of.at {
+		for _, id := range v.mayPay(m, b) {
+			may[id] = true
+		}
+	}
+	if !may[p.InvoiceID] {
+		v.find(misattributed, "payment %s of %d went to %q by %q, want one of %q",
+			p.ID, m.amount, p.InvoiceID, p.Method, slices.Collect(maps.Keys(may)))
+	}
+}
+
+// none stands for no order.
+const none = ""
+
+// mayPay returns the orders that the transfer may be for when it is mined in a
+// block. There are several when it depends on what was seen first.
+func (v *verdict) mayPay(m *move, b *chaintest.Block) []string {
+	switch m.aim {
+	case named, byExact:
+		return []string{m.order.ID}
+	case atNone:
+		return []string{none}
+	case byBare, byLenient:
+	}
+	var open []*order
+	var remains []string
+	choice := false
+	for _, o := range v.orders {
+		if o.Merchant != m.to || b.Time > o.ExpiresAt || b.Number <= v.bound(o) {
+			continue
+		}
+		if o.amount > m.amount && v.others(m, o) >= o.amount-m.amount {
+			remains = append(remains, o.ID) // it may be the rest of that order
+		}
+		if o.amount != m.order.amount {
+			continue
+		}
+		open = append(open, o)
+		choice = choice || v.others(m, o) >= o.enough || o.number > m.of.number || b.Number <= o.FromBlock
+	}
+	ids := []string{none}
+	if choice || len(open) == 1 {
+		for _, o := range open {
+			ids = append(ids, o.ID)
+		}
+	}
+	if !choice && len(open) == 1 && len(remains) == 0 {
+		return ids[1:]
+	}
+	return append(ids, remains...)
+}
+
+// bound returns the block that the order is bound to. A reorg may have lowered
+// it since it was created.
+func (v *verdict) bound(o *order) uint64 {
+	inv, err := v.db.store.Invoice(v.Context(), o.ID)
+	if err != nil {
+		v.Fatal(err)
+	}
+	return inv.FromBlock
+}
+
+// others returns how much may have been seen of other transfers that pay the
+// order in time.
+func (v *verdict) others(than *move, o *order) (sum uint64) {
+	for _, d := range v.deeds {
+		inTime := slices.ContainsFunc(d.at, func(b *chaintest.Block) bool { return b.Time <= o.ExpiresAt })
+		for _, m := range d.moves {
+			twin := m.order != nil && m.order.amount == o.amount && m.order.Merchant == o.Merchant && m.aim >= byBare
+			if m != than && inTime && (m.order == o || twin) {
+				sum += m.amount
+			}
+		}
+	}
+	if len(v.forged) > 0 {
+		sum += o.amount
+	}
+	return sum
+}
+
+// compareRefunds looks for every transfer back to a payer among the refunds, and
+// returns what was paid back of each order.
+func (v *verdict) compareRefunds() map[*order]uint64 {
+	var ids []string
+	for _, o := range v.orders {
+		ids = append(ids, o.ID)
+	}
+	refunds, err := v.db.store.RefundsOfInvoices(v.Context(), ids)
+	if err != nil {
+		v.Fatal(err)
+	}
+	stored := map[string]invoice.Refund{}
+	for _, r := range refunds {
+		stored[r.ID] = r
+	}
+	sums := map[*order]uint64{}
+	for _, d := range v.deeds {
+		b, _ := v.stands(d)
+		for _, m := range d.moves {
+			if m.back == nil {
+				continue
+			}
+			id := v.id(invoice.PrefixRefund, m)
+			r := stored[id]
+			paid := v.payments[v.id(invoice.PrefixPayment, m.back)]
+			// One that is mined before what it pays back is seen as a refund
+			// when both are read together, or again.
+			may := b != nil && paid.Status == invoice.Confirmed
+			must := may && !v.gapped && !v.partial && (paid.BlockNumber < b.Number || paid.BlockNumber == b.Number && v.isBefore(m.back, m, b))
+			confirmed := r.Status == invoice.Confirmed
+			switch {
+			case confirmed && (!may || r.PaymentID != paid.ID || r.InvoiceID != paid.InvoiceID || small(r.Amount) != m.amount):
+				v.find(invented, "refund %s of %d is stored as %+v, and its payment %s is %q", id, m.amount, r, paid.ID, paid.Status)
+			case !confirmed && must:
+				v.find(missed, "refund %s of %d of payment %s is %q", id, m.amount, paid.ID, r.Status)
+			case confirmed:
+				v.events["payment.refunded "+id]++
+				sums[m.back.order] += m.amount
+				v.count("refunds")
+			}
+		}
+	}
+	return sums
+}
+
+// isBefore reports whether one transfer comes before another of the same
+// block.
+func (v *verdict) isBefore(a, b *move, in *chaintest.Block) bool {
+	if a.of == b.of {
+		return a.ordinal < b.ordinal
+	}
+	for _, tx := range in.Txs {
+		if tx.Hash == a.of.tx.Hash || tx.Hash == b.of.tx.Hash {
+			return tx.Hash == a.of.tx.Hash
+		}
+	}
+	return false
+}
+
+// compareOrder works out what became of an invoice and compares.
+func (v *verdict) compareOrder(o *order, refunded uint64) {
+	got, err := v.db.store.Invoice(v.Context(), o.ID)
+	if err != nil {
+		v.Fatal(err)
+	}
+	var total, inTime uint64
+	var late, extra bool
+	var completing, timely []*move
+	for _, m := range v.paid[o] {
+		b, _ := v.stands(m.of)
+		total += m.amount
+		switch {
+		case inTime >= o.amount:
+			extra = true
+		case b.Time > o.ExpiresAt:
+			late = true
+		default:
+			if inTime += m.amount; inTime >= o.enough && completing == nil {
+				completing = append(completing, m)
+			}
+		}
+		if b.Time <= o.ExpiresAt {
+			timely = append(timely, m)
+		}
+	}
+	want := invoice.Open
+	switch {
+	case inTime >= o.enough:
+		want = invoice.Paid
+	case v.final.Time > o.ExpiresAt:
+		want = invoice.Expired
+	}
+	var exception invoice.Exception
+	switch {
+	case want == invoice.Paid && (extra || late):
+		exception = invoice.Duplicate
+	case want == invoice.Paid && inTime > o.amount+invoice.MaxSuffix:
+		exception = invoice.Overpaid
+	case late:
+		exception = invoice.Late
+	case total > 0 && inTime < o.amount:
+		exception = invoice.Underpaid
+	}
+	v.count("invoices " + string(want))
+	switch {
+	case got.Status == invoice.Paid && want != invoice.Paid:
+		v.find(invented, "invoice %s is paid; %d of %d came in time", o.ID, inTime, o.enough)
+	case want == invoice.Paid && got.Status != invoice.Paid:
+		v.find(missed, "invoice %s is %s; %d of %d came in time", o.ID, got.Status, inTime, o.enough)
+	case got.Status != want:
+		v.find(misread, "invoice %s is %s, want %s", o.ID, got.Status, want)
+	}
+	switch sum := small(got.AmountPaid); {
+	case sum > total:
+		v.find(doubled, "invoice %s has got %d, and %d is stored", o.ID, total, sum)
+	case sum < total:
+		v.find(missed, "invoice %s has got %d, and %d is stored", o.ID, total, sum)
+	}
+	if got.Exception != exception || small(got.AmountRefunded) != refunded {
+		v.find(misread, "invoice %s has the exception %q and %s paid back, want %q and %d", o.ID, got.Exception, got.AmountRefunded, exception, refunded)
+	}
+	if v.gapped {
+		completing = timely // what is newest is read first
+	}
+	if want == invoice.Paid && got.Status == want && !slices.ContainsFunc(completing, func(m *move) bool {
+		b, _ := v.stands(m.of)
+		return got.SettledTx == invoice.Hash(m.of.tx.Hash) && got.SettledAt == b.Time
+	}) {
+		v.find(misread, "invoice %s was settled by %s at %d", o.ID, got.SettledTx, got.SettledAt)
+	}
+	v.events["invoice.created "+o.ID]++
+	switch want {
+	case invoice.Paid:
+		v.events["invoice.paid "+o.ID]++
+	case invoice.Expired:
+		v.events["invoice.expired "+o.ID]++
+	default:
+	}
+	v.compareIntents(o, want)
+}
+
+// compareIntents compares what the registry is to be told of the order.
+func (v *verdict) compareIntents(o *order, status invoice.Status) {
+	recorded, ever := false, false
+	for _, d := range v.deeds {
+		for _, r := range d.records {
+			if r.of == o {
+				b, _ := v.stands(d)
+				recorded, ever = recorded || b != nil, true
+			}
+		}
+	}
+	byRegistry := slices.ContainsFunc(v.paid[o], func(m *move) bool {
+		return slices.Contains(m.of.records, registryNote{settle.RegistryPaid, o})
+	})
+	state := map[string]string{}
+	for _, in := range storetest.Intents(v.TB, v.db.sql, o.ID) {
+		state[in.Kind] = in.Status
+	}
+	switch open := state["open"]; {
+	case recorded && open != "done" && !v.partial, !ever && open != "due":
+		v.find(misread, "the intent to open %s is %q; the registry knows it: %t", o.ID, open, recorded)
+	}
+	closes := status == invoice.Expired || status == invoice.Paid && !byRegistry
+	if _, ok := state["close"]; ok != closes && !(status == invoice.Paid && len(v.paid[o]) > 1) {
+		v.find(misread, "there is an intent to close %s: %t, want %t", o.ID, ok, closes)
+	}
+}
+
+// compareEvents says that all was told that happened, once, and nothing else.
+func (v *verdict) compareEvents() {
+	for _, p := range v.parties {
+		for _, e := range storetest.Events(v.TB, v.db.sql, p.id) {
+			v.events[fmt.Sprint(e.Type, " ", e.Subject)]--
+		}
+	}
+	for _, what := range slices.Sorted(maps.Keys(v.events)) {
+		switch n := v.events[what]; {
+		case n > 0:
+			v.find(missed, "%s was not told", what)
+		case n < 0:
+			v.find(untold, "%s was told too often by %d", what, -n)
+		}
+	}
+}

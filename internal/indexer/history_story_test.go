@@ -1,0 +1,439 @@
+package indexer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+)
+
+// plan is what a history is like as a whole.
+type plan struct {
+	finality  chain.Finality
+	providers int
+	agree     int
+	liar      int  // index of the only provider that may lie
+	fullBloom bool // every log is in its block's bloom filter
+	replicas  int
+	late      bool // reading begins when the story is half told
+	begin     bool // a first block is configured
+	long      bool // silences are long enough for logs to be read by range
+	stalls    bool // providers may fall silent, and calls are not waited for
+	steps     int
+}
+
+func (p plan) String() string {
+	return fmt.Sprintf("finality %s, %d providers of which %d must agree, %d replicas, %d steps; %+v",
+		p.finality, p.providers, p.agree, p.replicas, p.steps,
+		map[string]bool{"full bloom": p.fullBloom, "late": p.late, "begin": p.begin, "long": p.long, "stalls": p.stalls})
+}
+
+// story is a history while it is told.
+type story struct {
+	*stage
+	*rand.Rand
+	plan
+	db   *historyDB
+	seed uint64
+	name string // of its chain
+
+	conf     chain.Chain
+	net      *chaintest.Chain
+	node     *chaintest.Node
+	proxies  []*chaintest.Proxy
+	ledger   *shakyLedger
+	service  *settle.Service
+	watchers []*Watcher
+	lived    *stage // what ends with a restart
+	random   *rand.ChaCha8
+	wall     atomic.Int64 // the time of the watchers, in milliseconds
+	clock    atomic.Int64 // the time of the service, in Unix seconds; it never goes back
+
+	parties []party
+	orders  []*order
+	deeds   []*deed
+	loose   []*deed // taken off the chain by a reorg, and not mined again
+	forged  []chaintest.Forge
+	partial bool // some events of the registry, or refunds, may have been left out
+	lying   bool // the liar lies
+	gapped  bool // what is newer was read before what is older
+
+	mu      sync.Mutex
+	highest uint64 // block that a provider can have told of
+	floor   uint64 // newest block that can have been called final
+	tag     uint64 // block that the tag of finality is at
+	outcome historyOutcome
+}
+
+// historyOutcome is what came of a history.
+type historyOutcome struct {
+	plan     plan
+	findings []finding
+	tally    map[string]int
+}
+
+// finding is a difference between the ledger and the chain.
+type finding struct{ kind, text string }
+
+// Kinds of findings.
+const (
+	missed        = "missed"
+	invented      = "false"
+	doubled       = "doubled"
+	misattributed = "wrong attribution"
+	misread       = "wrong"
+	untold        = "event"
+	stuck         = "stuck"
+)
+
+func (s *story) find(kind, format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.outcome.findings = append(s.outcome.findings, finding{kind, fmt.Sprintf(format, args...)})
+}
+
+func (s *story) count(what string) { s.outcome.tally[what]++ }
+
+// chance is true so many times in a hundred.
+func (s *story) chance(percent int) bool { return s.IntN(100) < percent }
+
+// pick returns one of several.
+func pick[T any](s *story, of ...T) T { return of[s.IntN(len(of))] }
+
+// hash is one that no other story has.
+func (s *story) hash(words ...any) (h invoice.Hash) {
+	return invoice.Hash(chaintest.NamedTx(s.name + fmt.Sprint(words...)).Hash)
+}
+
+func (s *story) address(words ...any) (a invoice.Address) {
+	h := s.hash(words...)
+	return invoice.Address(h[:len(a)])
+}
+
+// playHistory plays the history of a seed.
+func playHistory(t *testing.T, seed uint64, db *historyDB) (outcome historyOutcome) {
+	s := newStory(t, seed, db)
+	defer func() {
+		s.lived.end()
+		s.stage.end()
+		outcome = s.outcome
+		outcome.plan = s.plan
+	}()
+	defer func() {
+		if p := recover(); p != nil {
+			b, ok := p.(broken)
+			if !ok {
+				panic(p)
+			}
+			s.find("broken", "%s", b)
+		}
+	}()
+	for n := range s.steps {
+		if s.watchers == nil && (!s.late || n > s.steps/2) {
+			s.restart()
+		}
+		s.step()
+	}
+	s.end()
+	return s.outcome
+}
+
+func newStory(t *testing.T, seed uint64, db *historyDB) *story {
+	s := &story{
+		stage: &stage{TB: t}, lived: &stage{TB: t}, Rand: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)),
+		db: db, seed: seed, name: fmt.Sprintf("h%d", seed),
+	}
+	s.clock.Store(chaintest.GenesisTime + 100)
+	s.outcome.tally = map[string]int{}
+	var key [32]byte
+	copy(key[:], s.name)
+	s.random = rand.NewChaCha8(key)
+	s.plan = s.newPlan()
+
+	s.conf = chain.Chain{
+		Key: s.name, ID: 5, Registry: registry, FullBloom: s.fullBloom, Finality: s.finality, Agree: s.agree,
+		Tokens: []chain.Token{{Currency: chain.USDC, Address: token, Decimals: 6}},
+	}
+	if s.begin {
+		s.conf.StartBlock = new(uint64(1))
+	}
+	s.net = newChain()
+	s.node = s.net.Serve(s.stage)
+	for i := range s.providers {
+		s.proxies = append(s.proxies, chaintest.NewProxy(s.stage, s.node, seed+uint64(i)))
+	}
+	for i := range 2 {
+		p := party{id: fmt.Sprintf("%s-%d", s.name, i), address: s.address("merchant", i), lenient: i == 1}
+		s.parties = append(s.parties, p)
+	}
+	s.service = s.newService()
+	for _, p := range s.parties {
+		s.orderOf(p)
+	}
+	if s.finality.Tag != "" {
+		s.tagAt(0)
+	}
+	return s
+}
+
+func (s *story) newPlan() plan {
+	p := plan{
+		finality:  chain.Finality{Depth: 1 + s.Uint64N(4)},
+		providers: 1 + s.IntN(3),
+		agree:     1,
+		fullBloom: !s.chance(10),
+		replicas:  1,
+		late:      s.chance(25),
+		begin:     s.chance(50),
+		long:      s.chance(8),
+		stalls:    s.chance(3),
+		steps:     10 + s.IntN(20),
+	}
+	if s.chance(40) {
+		p.finality = chain.Finality{Tag: pick(s, chain.TagSafe, chain.TagFinalized), Depth: pick[uint64](s, 0, 0, 1, 2)}
+	}
+	if p.providers > 1 && s.chance(45) {
+		p.agree = 2
+	}
+	if s.chance(25) {
+		p.replicas = 2
+	}
+	p.liar = s.IntN(p.providers)
+	return p
+}
+
+// step does one of the things that happen.
+func (s *story) step() {
+	s.pass(time.Duration(1+s.IntN(20)) * time.Second)
+	switch n := s.IntN(100); {
+	case n < 12:
+		s.order()
+	case n < 42:
+		s.mine()
+	case n < 48:
+		s.silence()
+	case n < 56:
+		s.planFork()()
+	case n < 66:
+		s.spoil()
+	case n < 70 && s.watchers != nil:
+		s.restart()
+	case n < 73 && s.watchers != nil:
+		s.rescan()
+	case s.watchers != nil:
+		s.read()
+	}
+}
+
+// newService returns the use cases as after a start of the program.
+func (s *story) newService() *settle.Service {
+	return settle.New(settle.Config{
+		Store: s.db.store, Chains: []chain.Chain{s.conf}, Merchants: s,
+		Signals: settle.Signals{Deliveries: func() {}, Intents: func(string) {}, Look: func(string) {}},
+		Now:     func() time.Time { return time.Unix(s.clock.Load(), 0) },
+		Rand:    s.random,
+	})
+}
+
+// restart replaces everything that the program has in memory.
+func (s *story) restart() {
+	s.lived.end()
+	s.service = s.newService()
+	s.ledger = &shakyLedger{Ledger: s.service, judge: s.judge, gap: func() { s.gapped = true }}
+	s.watchers = nil
+	for range s.replicas {
+		s.watchers = append(s.watchers, s.watcher())
+	}
+}
+
+func (s *story) watcher() *Watcher {
+	var endpoints []*chain.Endpoint
+	for _, p := range s.proxies {
+		e, err := chain.NewEndpoint(p.URL)
+		if err != nil {
+			s.Fatal(err)
+		}
+		s.lived.Cleanup(e.Close)
+		if s.stalls {
+			e.Timeout = 30 * time.Millisecond
+		}
+		endpoints = append(endpoints, e)
+	}
+	logger := slog.New(slog.DiscardHandler)
+	if testing.Verbose() && *historyCount == 1 {
+		logger = slog.New(slog.NewTextHandler(s.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	now := func() time.Time { return time.UnixMilli(s.wall.Load()) }
+	jitter := func() float64 { return 0.5 }
+	pool := chain.NewPool(chain.PoolConfig{Chain: s.conf, Endpoints: endpoints, Now: now, Jitter: jitter, Logger: logger})
+	w := New(Config{Chain: s.conf, Pool: pool, Ledger: s.ledger, Logger: logger, Now: now, Jitter: jitter})
+	w.inFlight = pick(s, 1, maxInFlight)
+	return w
+}
+
+// rescan has some of what was read be read again.
+func (s *story) rescan() {
+	cursor, err := s.service.Cursor(s.Context(), s.name)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if cursor.Started {
+		s.count("rescans")
+		if _, err := s.service.Rescan(s.Context(), s.name, s.Uint64N(cursor.Indexed.Number+1)); err != nil {
+			s.Fatal(err)
+		}
+	}
+}
+
+// read has a replica do some rounds, while things happen.
+func (s *story) read() {
+	w := pick(s, s.watchers...)
+	crash := false
+	// A provider whose answers do not fit together since the chain forked
+	// between them is left alone for a second.
+	believed := !s.lying || s.agree > 1
+	switch n := s.IntN(100); {
+	case n < 15 && believed:
+		s.during(s.planFork())
+	case n < 25 && believed:
+		s.during(nil)
+	case n < 40:
+		s.ledger.shake(1+s.IntN(3), s.chance(50))
+		crash = s.chance(60)
+	case n < 55 && len(s.watchers) > 1:
+		other := s.watchers[(slices.Index(s.watchers, w)+1)%len(s.watchers)]
+		s.during(func() { s.look(other) })
+	}
+	for range 1 + s.IntN(3) {
+		s.look(w)
+	}
+	s.node.Intercept(nil)
+	s.ledger.shake(0, false)
+	if crash {
+		s.restart()
+	}
+}
+
+// during has something happen in the middle of the next reading, or a call
+// fail.
+func (s *story) during(f func()) {
+	var mu sync.Mutex
+	at := 1 + s.IntN(10)
+	s.node.Intercept(func(context.Context, string) error {
+		mu.Lock()
+		at--
+		now := at == 0
+		mu.Unlock()
+		switch {
+		case !now:
+			return nil
+		case f == nil:
+			return errors.New("something broke")
+		}
+		f()
+		return nil
+	})
+}
+
+// look does what Run does until it waits, whatever comes of it.
+func (s *story) look(w *Watcher) {
+	for range 3 {
+		more, err := w.round(s.Context())
+		s.pass(100 * time.Millisecond)
+		s.note(err)
+		if !more {
+			break
+		}
+	}
+	_, err := w.fill(s.Context())
+	s.note(err)
+	if s.chance(30) {
+		w.Pool.Survey(s.Context())
+	}
+}
+
+// pass lets time pass for the watchers.
+func (s *story) pass(d time.Duration) { s.wall.Add(d.Milliseconds()) }
+
+// note complains of a halt: no final block is ever replaced.
+func (s *story) note(err error) {
+	var halted *HaltedError
+	if errors.As(err, &halted) {
+		s.find("halted", "%s", halted.Reason)
+		s.Fatal("nothing more is read")
+	}
+}
+
+// end lets everything settle down and compares.
+func (s *story) end() {
+	s.stalls = false
+	spared := s.calm()
+	s.node.Intercept(nil)
+	if s.chance(50) {
+		s.clock.Add(10_000)
+	}
+	last := s.highest // above it there is nothing
+	for s.net.Head().Number < last+8+s.finality.Depth {
+		s.clock.Add(chaintest.BlockSeconds)
+		s.mineBlock(nil)
+	}
+	if s.finality.Tag != "" {
+		s.tagAt(s.net.Head().Number)
+	}
+	s.restart()
+	var cursor settle.Cursor
+	var err error
+	for range 60 {
+		for _, w := range s.watchers {
+			err = s.drain(w)
+		}
+		s.pass(5 * time.Second)
+		var lost error
+		if cursor, lost = s.service.Cursor(s.Context(), s.name); lost != nil {
+			s.Fatal(lost)
+		}
+		whole := cursor.Indexed.Number == s.net.Head().Number && cursor.Confirmed.Number == s.floor
+		if cursor.Gap == nil && (whole || spared && cursor.Confirmed.Number >= last) {
+			s.compare(cursor.Confirmed.Number)
+			return
+		}
+	}
+	s.find(stuck, "read up to block %d and final up to %d with the gap %+v, want %d and %d and none; errors: %v",
+		cursor.Indexed.Number, cursor.Confirmed.Number, cursor.Gap, s.net.Head().Number, s.floor, err)
+}
+
+// drain reads until a watcher finds no more to do.
+func (s *story) drain(w *Watcher) error {
+	w.Pool.Survey(s.Context())
+	var errs [2]error
+	for i, read := range []func(context.Context) (bool, error){w.round, w.fill} {
+		for more := true; more && errs[i] == nil; {
+			more, errs[i] = read(s.Context())
+		}
+		s.note(errs[i])
+	}
+	return errors.Join(errs[:]...)
+}
+
+// Known, WantsEvents and Tolerance make the story its own settle.Merchants.
+func (s *story) Known(string) bool       { return true }
+func (s *story) WantsEvents(string) bool { return false }
+func (s *story) Tolerance(id string) invoice.Tolerance {
+	for _, p := range s.parties {
+		if p.id == id && p.lenient {
+			return invoice.Tolerance{BasisPoints: 100}
+		}
+	}
+	return invoice.Tolerance{}
+}

@@ -1,0 +1,207 @@
+package indexer
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// Which histories are played: so many, with the seeds from the first on.
+var (
+	historySeed  = flag.Uint64("history.seed", 1, "seed of the first history")
+	historyCount = flag.Int("history.count", 2_000, "how many histories to play; a tenth with -short")
+)
+
+const (
+	// historiesPerFile is how many histories share a SQLite database.
+	historiesPerFile = 250
+	// postgresEvery is how many histories there are for one on PostgreSQL.
+	postgresEvery = 25
+	// maxFindings is after how many histories with findings the rest is left.
+	maxFindings = 20
+)
+
+// TestHistories plays seeded histories of a chain against the real ledger on a
+// real database, and compares what is stored in the end with what the chain
+// says. A history is a function of its seed: invoices that are created by and
+// by; transactions that pay them in every way, and some that only look like
+// it; reorgs above what is final, between two rounds and in the middle of one;
+// providers that fail and lie; a database that refuses a transaction or loses
+// its answer; crashes, replicas, a first start long after the first payment,
+// and rescans.
+//
+// One provider in a history may lie, the others only fail, lag and fall
+// silent; what is assumed about lies stands at the function lies. In the end
+// all providers answer, save that one of several may stay as it is.
+//
+// The histories' numbers are few, so that things collide: amounts, payers,
+// blocks. What must come of a transfer is known from what it was made for, and
+// never worked out by the rules under test. Where the order in which things
+// are seen decides between two outcomes, either is right.
+func TestHistories(t *testing.T) {
+	count := *historyCount
+	if testing.Short() {
+		count = (count + 9) / 10
+	}
+	run := historyRun{T: t, found: map[string]int{}, tally: map[string]int{}}
+	var next atomic.Uint64
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			dbs := &historyDBs{run: &run}
+			defer dbs.close()
+			for {
+				n := next.Add(1) - 1
+				if n >= uint64(count) || run.failed() >= maxFindings {
+					return
+				}
+				seed := *historySeed + n
+				run.add(seed, playHistory(t, seed, dbs.of(seed)))
+			}
+		})
+	}
+	workers.Wait()
+	for _, what := range slices.Sorted(maps.Keys(run.tally)) {
+		t.Logf("%8d %s", run.tally[what], what)
+	}
+	t.Logf("missed %d, false %d, doubled %d, wrong attribution %d, others %v",
+		run.found[missed], run.found[invented], run.found[doubled], run.found[misattributed], run.found)
+}
+
+// historyRun adds up what came of the histories. It is safe for concurrent
+// use.
+type historyRun struct {
+	*testing.T
+
+	mu    sync.Mutex
+	bad   int            // histories with findings
+	found map[string]int // by kind
+	tally map[string]int // of what was played
+
+	postgres *historyDB
+}
+
+func (r *historyRun) failed() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.bad
+}
+
+// add reports what came of a history.
+func (r *historyRun) add(seed uint64, outcome historyOutcome) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.tally["histories"]++
+	for what, n := range outcome.tally {
+		r.tally[what] += n
+	}
+	if len(outcome.findings) == 0 {
+		return
+	}
+	r.bad++
+	var text strings.Builder
+	for _, f := range outcome.findings {
+		r.found[f.kind]++
+		fmt.Fprintf(&text, "\n  %s: %s", f.kind, f.text)
+	}
+	r.Errorf("history %d (%s):%s\nagain: go test ./internal/indexer -run TestHistories -history.seed=%d -history.count=1",
+		seed, outcome.plan, text.String(), seed)
+}
+
+// historyDB is a database that histories share. Each has a chain and merchants
+// of its own in it.
+type historyDB struct {
+	store *store.Store
+	sql   *storetest.DB
+}
+
+func openHistoryDB(tb testing.TB, url string) *historyDB {
+	return &historyDB{store: storetest.Open(tb, url), sql: storetest.SQL(tb, url)}
+}
+
+// historyDBs are the databases of one worker.
+type historyDBs struct {
+	run  *historyRun
+	file *historyDB
+	open *stage // for as long as the file is
+	used int
+}
+
+// of returns the database that the history of a seed is played on.
+func (d *historyDBs) of(seed uint64) *historyDB {
+	if seed%postgresEvery == 0 {
+		d.run.mu.Lock()
+		defer d.run.mu.Unlock()
+		if d.run.postgres == nil {
+			d.run.postgres = openHistoryDB(d.run.T, storetest.Postgres(d.run.T))
+		}
+		return d.run.postgres
+	}
+	if d.file == nil || d.used == historiesPerFile {
+		d.close()
+		d.open = &stage{TB: d.run.T}
+		d.file, d.used = openHistoryDB(d.open, "sqlite:"+filepath.Join(quickDir(d.open), "history.db")), 0
+	}
+	d.used++
+	return d.file
+}
+
+func (d *historyDBs) close() {
+	if d.open != nil {
+		d.open.end()
+	}
+}
+
+// quickDir returns a folder in memory, where there is one, for as long as the
+// stage stands. That a commit survives a loss of power is tested elsewhere.
+func quickDir(s *stage) string {
+	const memory = "/dev/shm"
+	root := ""
+	if info, err := os.Stat(memory); err == nil && info.IsDir() {
+		root = memory
+	}
+	dir, err := os.MkdirTemp(root, "histories")
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			s.Error(err)
+		}
+	})
+	return dir
+}
+
+// stage is a testing.TB whose cleanup is done at its end, and not only at the
+// test's, and which may fail on any goroutine.
+type stage struct {
+	testing.TB
+	cleanups []func()
+}
+
+func (s *stage) Cleanup(f func()) { s.cleanups = append(s.cleanups, f) }
+
+// end does the cleanup.
+func (s *stage) end() {
+	for _, f := range slices.Backward(s.cleanups) {
+		f()
+	}
+	s.cleanups = nil
+}
+
+// broken is what a stage panics with when the history cannot go on.
+type broken string
+
+func (s *stage) Fatal(args ...any)                 { panic(broken(fmt.Sprint(args...))) }
+func (s *stage) Fatalf(format string, args ...any) { panic(broken(fmt.Sprintf(format, args...))) }

@@ -1,0 +1,56 @@
+package indexer
+
+import (
+	"context"
+	"time"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+)
+
+// Ledger is where a Watcher writes what it reads. Each method that changes
+// something is one database transaction, together with the cursor it moves.
+type Ledger interface {
+	// Cursor returns how far the chain is read.
+	Cursor(ctx context.Context, chainKey string) (settle.Cursor, error)
+	// Waiting returns how long ago the first invoice of a chain that was never
+	// read was created; ok is false while there is none.
+	Waiting(ctx context.Context, chainKey string) (d time.Duration, ok bool, err error)
+	// Registries returns the registries whose events count, but for the
+	// configured one.
+	Registries(ctx context.Context, chainKey string) ([]invoice.Address, error)
+	// Start begins a chain that was never read: at counts as read and final,
+	// but for a gap of blocks from..at.Number that is still to be filled; there
+	// is none when from lies above at.
+	Start(ctx context.Context, chainKey string, at settle.Header, from uint64) error
+	// Headers returns the stored canonical blocks from..to, in ascending order.
+	// All that are not final are among them, and some of the final ones.
+	Headers(ctx context.Context, chainKey string, from, to uint64) ([]settle.Header, error)
+	// Watched tells which of the accounts are settlement addresses.
+	Watched(ctx context.Context, chainKey string, accounts []invoice.Address) (map[invoice.Address]bool, error)
+	// Observe records blocks on top of the newest one read. The parent of the
+	// first must be that block, else it is settle.ErrCursorMoved; between the
+	// others there may be gaps of blocks that hold nothing of interest.
+	Observe(ctx context.Context, chainKey string, blocks []settle.Block) error
+	// Rollback orphans everything above to, which becomes the newest block
+	// read. Below the newest final block it is settle.ErrFinalityViolated.
+	Rollback(ctx context.Context, chainKey string, to settle.Header) error
+	// Pending returns the transfers in blocks up to through that are recorded
+	// and not final, and the revision that Confirm is to be given.
+	Pending(ctx context.Context, chainKey string, through uint64) (transfers []invoice.Transfer, revision int64, err error)
+	// Orphaned returns the transfers of payments that are orphaned, and were last
+	// seen in blocks above the newest final one and up to through.
+	Orphaned(ctx context.Context, chainKey string, through uint64) ([]invoice.Transfer, error)
+	// Confirm makes everything in blocks up to line final. It is
+	// settle.ErrCursorMoved when the chain's revision is another one: what was
+	// verified was taken back meanwhile.
+	Confirm(ctx context.Context, chainKey string, line settle.Header, revision int64) error
+	// Fill records what the final blocks next..through of the cursor's gap hold,
+	// of which those that hold nothing of interest may be left out. All of it
+	// is final at once. It is settle.ErrCursorMoved when the gap begins
+	// elsewhere, and settle.ErrFinalityViolated when through is not the block
+	// that is stored at its height.
+	Fill(ctx context.Context, chainKey string, next uint64, blocks []settle.Block, through settle.Header) error
+	// Halt records why the chain is read no further.
+	Halt(ctx context.Context, chainKey, reason string) error
+}

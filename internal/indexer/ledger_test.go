@@ -1,0 +1,273 @@
+package indexer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+)
+
+// record is a transfer as the ledger knows it.
+type record struct {
+	invoice.Transfer
+	Status invoice.PaymentStatus
+}
+
+// memory is a Ledger that keeps the contract of the real one, and notes every
+// breach of it by the watcher.
+type memory struct {
+	settlement map[invoice.Address]bool
+	waiting    *time.Duration    // since the first invoice was created; nil without one
+	registries []invoice.Address // those of before
+
+	mu       sync.Mutex
+	cursor   settle.Cursor
+	headers  []settle.Header
+	records  map[string]record // by the payment's id
+	events   map[settle.RegistryEvent]int
+	lines    []settle.Header // of each Confirm
+	fills    []uint64        // the last block of each Fill
+	breaches []string
+
+	// fail, when set, is asked before and after each change. An error before
+	// stands for a database that refused, after for one whose answer was lost.
+	fail func(after bool) error
+}
+
+func newMemory(settlement ...invoice.Address) *memory {
+	m := &memory{settlement: map[invoice.Address]bool{}, records: map[string]record{}, events: map[settle.RegistryEvent]int{}}
+	for _, a := range settlement {
+		m.settlement[a] = true
+	}
+	return m
+}
+
+func (m *memory) breach(format string, args ...any) error {
+	m.breaches = append(m.breaches, fmt.Sprintf(format, args...))
+	return errors.New(m.breaches[len(m.breaches)-1])
+}
+
+// change runs one transaction.
+func (m *memory) change(f func() error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.fail != nil {
+		if err := m.fail(false); err != nil {
+			return err
+		}
+	}
+	err := f()
+	if m.fail != nil && err == nil {
+		err = m.fail(true)
+	}
+	return err
+}
+
+func (m *memory) Cursor(context.Context, string) (settle.Cursor, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := m.cursor
+	if c.Gap != nil {
+		gap := *c.Gap
+		c.Gap = &gap
+	}
+	return c, nil
+}
+
+func (m *memory) Start(_ context.Context, _ string, at settle.Header, from uint64) error {
+	return m.change(func() error {
+		if m.cursor.Started {
+			return settle.ErrCursorMoved
+		}
+		m.cursor = settle.Cursor{Started: true, Indexed: at, Confirmed: at}
+		if from <= at.Number {
+			m.cursor.Gap = &settle.Gap{Next: from, Last: at.Number, LastTime: at.Time}
+		}
+		m.headers = []settle.Header{at}
+		return nil
+	})
+}
+
+func (m *memory) Headers(_ context.Context, _ string, from, to uint64) ([]settle.Header, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var found []settle.Header
+	for _, h := range m.headers {
+		if from <= h.Number && h.Number <= to {
+			found = append(found, h)
+		}
+	}
+	return found, nil
+}
+
+func (m *memory) Registries(context.Context, string) ([]invoice.Address, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.registries, nil
+}
+
+func (m *memory) Waiting(context.Context, string) (time.Duration, bool, error) {
+	if m.waiting == nil {
+		return 0, false, nil
+	}
+	return *m.waiting, true, nil
+}
+
+func (m *memory) Watched(_ context.Context, _ string, accounts []invoice.Address) (map[invoice.Address]bool, error) {
+	watched := map[invoice.Address]bool{}
+	for _, a := range accounts {
+		if m.settlement[a] {
+			watched[a] = true
+		}
+	}
+	return watched, nil
+}
+
+func (m *memory) Observe(_ context.Context, _ string, blocks []settle.Block) error {
+	return m.change(func() error {
+		for i, b := range blocks {
+			if i == 0 && b.Parent != m.cursor.Indexed.Hash {
+				return settle.ErrCursorMoved
+			}
+			if below := m.cursor.Indexed; b.Number <= below.Number || (b.Number == below.Number+1 && b.Parent != below.Hash) {
+				return m.breach("block %d is observed above block %d, which is not its parent", b.Number, below.Number)
+			}
+			for _, t := range b.Transfers {
+				id := invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal)
+				if r, ok := m.records[id]; ok && r.Status != invoice.Orphaned {
+					return m.breach("transfer %s is observed in block %d while it is %s in block %d", id, t.BlockNumber, r.Status, r.BlockNumber)
+				}
+				if t.BlockHash != b.Hash || t.BlockNumber != b.Number {
+					return m.breach("transfer %s of block %d is observed in block %d", id, t.BlockNumber, b.Number)
+				}
+				m.records[id] = record{t, invoice.Pending}
+			}
+			for _, e := range b.Registry {
+				m.events[e]++
+			}
+			m.cursor.Indexed = b.Header
+			m.headers = append(m.headers, b.Header)
+		}
+		return nil
+	})
+}
+
+func (m *memory) Rollback(_ context.Context, _ string, to settle.Header) error {
+	return m.change(func() error {
+		if to.Number < m.cursor.Confirmed.Number {
+			return settle.ErrFinalityViolated
+		}
+		if !slices.Contains(m.headers, to) {
+			return settle.ErrCursorMoved
+		}
+		for id, r := range m.records {
+			if r.BlockNumber > to.Number {
+				if r.Status == invoice.Confirmed {
+					return m.breach("transfer %s is confirmed in block %d and rolled back to %d", id, r.BlockNumber, to.Number)
+				}
+				r.Status = invoice.Orphaned
+				m.records[id] = r
+			}
+		}
+		m.headers = slices.DeleteFunc(m.headers, func(h settle.Header) bool { return h.Number > to.Number })
+		m.cursor.Indexed = to
+		m.cursor.Revision++
+		return nil
+	})
+}
+
+func (m *memory) Pending(_ context.Context, _ string, through uint64) ([]invoice.Transfer, int64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var found []invoice.Transfer
+	for _, r := range m.records {
+		if r.Status == invoice.Pending && r.BlockNumber <= through {
+			found = append(found, r.Transfer)
+		}
+	}
+	return found, m.cursor.Revision, nil
+}
+
+func (m *memory) Orphaned(_ context.Context, _ string, through uint64) ([]invoice.Transfer, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var found []invoice.Transfer
+	for _, r := range m.records {
+		if r.Status == invoice.Orphaned && m.cursor.Confirmed.Number < r.BlockNumber && r.BlockNumber <= through {
+			found = append(found, r.Transfer)
+		}
+	}
+	return found, nil
+}
+
+func (m *memory) Confirm(_ context.Context, _ string, line settle.Header, revision int64) error {
+	return m.change(func() error {
+		if line.Number <= m.cursor.Confirmed.Number {
+			return m.breach("block %d is confirmed although block %d is", line.Number, m.cursor.Confirmed.Number)
+		}
+		if revision != m.cursor.Revision || !slices.Contains(m.headers, line) {
+			return settle.ErrCursorMoved
+		}
+		for id, r := range m.records {
+			if r.Status == invoice.Pending && r.BlockNumber <= line.Number {
+				r.Status = invoice.Confirmed
+				m.records[id] = r
+			}
+		}
+		m.cursor.Confirmed = line
+		m.lines = append(m.lines, line)
+		return nil
+	})
+}
+
+func (m *memory) Fill(_ context.Context, _ string, next uint64, blocks []settle.Block, through settle.Header) error {
+	return m.change(func() error {
+		gap := m.cursor.Gap
+		if gap == nil || gap.Next != next || through.Number > min(gap.Last, m.cursor.Confirmed.Number) {
+			return settle.ErrCursorMoved
+		}
+		if i := slices.IndexFunc(m.headers, func(h settle.Header) bool { return h.Number == through.Number }); i >= 0 && m.headers[i].Hash != through.Hash {
+			return settle.ErrFinalityViolated
+		}
+		for _, b := range blocks {
+			if b.Number < next || b.Number > through.Number {
+				return m.breach("block %d fills the gap of blocks %d to %d", b.Number, next, through.Number)
+			}
+			next = b.Number + 1
+			for _, t := range b.Transfers {
+				m.records[invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal)] = record{t, invoice.Confirmed}
+			}
+			for _, e := range b.Registry {
+				m.events[e]++
+			}
+		}
+		m.fills = append(m.fills, through.Number)
+		m.cursor.Gap = gap.After(through.Number)
+		return nil
+	})
+}
+
+func (m *memory) Halt(_ context.Context, _ string, reason string) error {
+	return m.change(func() error {
+		m.cursor.Halted = reason
+		return nil
+	})
+}
+
+// count returns how many transfers are in a state.
+func (m *memory) count(status invoice.PaymentStatus) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := 0
+	for _, r := range m.records {
+		if r.Status == status {
+			n++
+		}
+	}
+	return n
+}

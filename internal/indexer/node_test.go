@@ -1,0 +1,233 @@
+package indexer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common/hexutil"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// TestContradictions has the only provider answer what does not fit together,
+// in blocks read one by one and in ranges: nothing is recorded of it, and it is
+// set aside.
+func TestContradictions(t *testing.T) {
+	misnaming := func(q question, ask func(question) any) any {
+		return each(ask(q), func(o map[string]any) {
+			if o["topics"] != nil && o["blockNumber"] == "0x1" {
+				flip(o, "blockHash")
+			}
+		})
+	}
+	overlong := func(q question, ask func(question) any) any {
+		if q.Method == "eth_getLogs" && strings.Contains(string(q.Params[0]), "fromBlock") {
+			return each(ask(q), func(o map[string]any) { o["blockNumber"] = "0xfff" })
+		}
+		return ask(q)
+	}
+	unlinked := func(number string) func(q question, ask func(question) any) any {
+		return func(q question, ask func(question) any) any {
+			return each(ask(q), func(o map[string]any) {
+				if o["number"] == number {
+					flip(o, "parentHash")
+				}
+			})
+		}
+	}
+	split := func(q question, ask func(question) any) any {
+		if f := fmt.Sprintf("%s", q.Params); strings.Contains(f, `"fromBlock":"0x1"`) && !strings.Contains(f, `"toBlock":"0x8"`) {
+			return errors.New("query returned too much, try with this block range [0x1, 0x8]")
+		}
+		return unlinked("0x9")(q, ask)
+	}
+	for name, test := range map[string]struct {
+		answer func(question, func(question) any) any
+		empty  int
+	}{
+		"misnaming, near":     {misnaming, 2},
+		"misnaming, in range": {misnaming, 3 * maxBlocks},
+		"overlong":            {overlong, 3 * maxBlocks},
+		"unlinked":            {unlinked("0x2"), maxBlocks},
+		"unlinked parts":      {unlinked(hexutil.EncodeUint64(firstSpan + 1)), firstSpan + 3*maxBlocks},
+		"unlinked in a part":  {split, 3 * maxBlocks},
+	} {
+		f := newFixture(t, nil)
+		f.chain.Mine(chaintest.NewTx(chaintest.Opened(registry, id1)))
+		f.chain.MineEmpty(test.empty)
+		f.chain.Mine(chaintest.NewTx(chaintest.Opened(registry, id2)))
+		f.restart(t, nil, tamper(t, f.node, test.answer))
+		if _, err := f.round(t.Context()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := f.fill(t.Context()); err == nil {
+			t.Errorf("%s: reading went well", name)
+		}
+		if gap := f.ledger.cursor.Gap; gap == nil || gap.Next != 1 && gap.Next != firstSpan+1 {
+			t.Errorf("%s: read up to the gap %+v", name, gap)
+		}
+		if got := f.state(0); got != chain.StateAside {
+			t.Errorf("%s: the provider is %s, want it set aside", name, got)
+		}
+	}
+}
+
+// TestUnprovenTransfer has a recorded transfer differ from its receipt when it
+// is to become final: it is read again instead.
+func TestUnprovenTransfer(t *testing.T) {
+	f := newFixture(t, nil)
+	f.chain.MineEmpty(4)
+	f.catchUp(t)
+	f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
+	f.catchUp(t)
+	for id, r := range f.ledger.records {
+		r.Amount = invoice.NewAmount(5_000_000)
+		f.ledger.records[id] = r
+	}
+	f.chain.MineEmpty(3)
+	f.catchUp(t)
+	f.expect(t, 8, 5, 0, 1, 0)
+	for _, r := range f.ledger.records {
+		if r.Amount != five {
+			t.Errorf("a transfer of %s was confirmed, want 5", r.Amount)
+		}
+	}
+}
+
+// TestPartialBloom reads a chain whose headers leave logs out of their bloom
+// filter.
+func TestPartialBloom(t *testing.T) {
+	f := newFixture(t, nil)
+	bloomless := tamper(t, f.node, func(q question, ask func(question) any) any {
+		return each(ask(q), func(o map[string]any) {
+			if o["logsBloom"] != nil {
+				o["logsBloom"] = "0x" + strings.Repeat("00", 256)
+			}
+		})
+	})
+	f.restart(t, func(c *Config) { c.Chain.FullBloom = false }, bloomless)
+	f.catchUp(t)
+	f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
+	f.catchUp(t)
+	f.expect(t, 1, 0, 1, 0, 0)
+}
+
+// TestStandstill has a head that cannot be read, over a tip that the provider
+// still calls canonical: the watcher waits before it looks again, and does not
+// take that head for done.
+func TestStandstill(t *testing.T) {
+	f := newFixture(t, nil)
+	parentless := false
+	url := tamper(t, f.node, func(q question, ask func(question) any) any {
+		return each(ask(q), func(o map[string]any) {
+			if parentless && len(q.Params) > 0 && string(q.Params[0]) == `"latest"` {
+				flip(o, "hash")
+				flip(o, "parentHash")
+			}
+		})
+	})
+	f.restart(t, nil, url)
+	f.chain.MineEmpty(5)
+	f.catchUp(t)
+	parentless = true
+	f.chain.Mine()
+	f.catchUp(t) // block 3 becomes final
+	for range 2 {
+		before := f.node.Calls("eth_getBlockByNumber")
+		if more, err := f.round(t.Context()); more || err != nil {
+			t.Errorf("round: %t, %v; want a wait", more, err)
+		}
+		if n := f.node.Calls("eth_getBlockByNumber") - before; n < 2 {
+			t.Errorf("the node was asked for %d blocks: the head was taken for done", n)
+		}
+	}
+	f.expect(t, 5, 3, 0, 0, 0)
+	parentless = false
+	f.catchUp(t)
+	f.expect(t, 6, 3, 0, 0, 0)
+}
+
+// TestStingyProvider reads block by block from a provider that gives little at
+// a time, and more again when it gives more.
+func TestStingyProvider(t *testing.T) {
+	f := newFixture(t, nil)
+	f.catchUp(t)
+	most, asked := 3, 0
+	f.node.Intercept(func(_ context.Context, method string) error {
+		if method != "eth_getLogs" {
+			asked = 0
+		} else if asked++; asked > most {
+			return errors.New("response is too big, ask for less")
+		}
+		return nil
+	})
+	for n := range uint64(maxBlocks) {
+		f.chain.Mine(chaintest.NewTx(pays(alice, n+1)))
+	}
+	f.catchUp(t)
+	f.expect(t, maxBlocks, maxBlocks-3, 3, maxBlocks-3, 0)
+	most = maxBlocks
+	for range 3 * patience {
+		f.chain.Mine()
+		f.catchUp(t)
+	}
+	f.chain.MineEmpty(maxBlocks)
+	if more, err := f.round(t.Context()); err != nil {
+		t.Errorf("round: %t, %v", more, err)
+	}
+	f.catchUp(t)
+	most = 0
+	f.chain.Mine(chaintest.NewTx(pays(alice, 1)))
+	before := f.ledger.count(invoice.Pending)
+	f.catchUp(t) // from the receipts, since no smaller question is left
+	if got := f.ledger.count(invoice.Pending); got != before+1 {
+		t.Errorf("%d payments are pending, want one more than %d", got, before)
+	}
+}
+
+// TestClippedRange has payments in the newest final blocks of a chain of depth
+// 1, and a backend that answers for logs as if there was nothing in the newest
+// two.
+func TestClippedRange(t *testing.T) {
+	f := newFixture(t, nil)
+	clipping := tamper(t, f.node, func(q question, ask func(question) any) any {
+		var filter map[string]any
+		if q.Method == "eth_getLogs" && json.Unmarshal(q.Params[0], &filter) == nil && filter["toBlock"] != nil {
+			var kept []any
+			logs, _ := ask(q).([]any)
+			for _, l := range logs {
+				of, _ := l.(map[string]any)
+				if number, _ := of["blockNumber"].(string); parse(t, number)+2 <= f.chain.Head().Number {
+					kept = append(kept, l)
+				}
+			}
+			return append([]any{}, kept...)
+		}
+		return ask(q)
+	})
+	depth1 := func(c *Config) { c.Chain.Finality = chain.Finality{Depth: 1} }
+	f.restart(t, depth1, clipping)
+	f.catchUp(t)
+	f.chain.Mine(chaintest.NewTx(pays(alice, 1)))
+	f.chain.MineEmpty(3 * maxBlocks)
+	for n := range uint64(3) {
+		f.chain.Mine(chaintest.NewTx(pays(alice, n+2)))
+	}
+	f.catchUp(t)
+	f.expect(t, 3*maxBlocks+4, 3*maxBlocks+3, 1, 3, 0)
+	if n := len(f.ledger.headers); n > maxBlocks+10 {
+		t.Errorf("%d headers were recorded, want the old blocks read in a range", n)
+	}
+
+	// The same blocks as a gap.
+	g := &fixture{chain: f.chain, node: f.node, ledger: newMemory(merchant)}
+	g.restart(t, depth1, clipping)
+	g.catchUp(t)
+	g.expect(t, 3*maxBlocks+4, 3*maxBlocks+3, 1, 3, 0)
+}

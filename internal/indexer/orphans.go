@@ -1,0 +1,82 @@
+package indexer
+
+import (
+	"context"
+	"slices"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+)
+
+// nothingLost verifies, before blocks become final, that no payment in them is
+// orphaned although its block is on the chain. A provider that replaced the
+// block and took that back can have left the payment out when the block was read
+// again, or can have invented it the first time. Where the provider's receipts
+// hold such a payment, its block is rolled back, and the result is false.
+// Where two providers must agree it is not needed: both have read the blocks.
+func (w *Watcher) nothingLost(ctx context.Context, n node, through settle.Header) (bool, error) {
+	orphans, err := w.onTheChain(ctx, n, through.Number)
+	if err != nil {
+		return false, err
+	}
+	for _, t := range orphans {
+		held, err := w.proves(ctx, n, []invoice.Transfer{t})
+		if err == nil && !held {
+			err = w.denied(ctx, n, t)
+		}
+		if err != nil {
+			return false, err
+		}
+		if !held {
+			continue
+		}
+		if err := w.reads(ctx, n, t); err != nil {
+			return false, err
+		}
+		w.Logger.Error("a payment was left out when its block was read; reading the block again",
+			"chain", w.Chain.Key, "provider", n.String(), "block", t.BlockNumber, "tx", t.TxHash.String(), "ordinal", t.Ordinal)
+		return false, w.rollbackBelow(ctx, t.BlockNumber)
+	}
+	return true, nil
+}
+
+// onTheChain returns the orphaned payments up to a block whose own block the
+// provider calls canonical, in the order of the chain.
+func (w *Watcher) onTheChain(ctx context.Context, n node, through uint64) ([]invoice.Transfer, error) {
+	orphans, err := w.Ledger.Orphaned(ctx, w.Chain.Key, through)
+	if len(orphans) == 0 || err != nil {
+		return nil, err
+	}
+	slices.SortFunc(orphans, byPosition)
+	var numbers []uint64
+	for _, t := range orphans {
+		numbers = append(numbers, t.BlockNumber)
+	}
+	headers, err := n.headers(ctx, slices.Compact(numbers)...)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(orphans, func(t invoice.Transfer) bool {
+		return !slices.ContainsFunc(headers, func(h chain.Header) bool { return h.Hash == t.BlockHash })
+	}), nil
+}
+
+// reads fails when a provider leaves out, reading its block, a transfer that its
+// receipts hold.
+func (w *Watcher) reads(ctx context.Context, n node, t invoice.Transfer) error {
+	headers, err := n.headers(ctx, t.BlockNumber)
+	if err != nil {
+		return err
+	}
+	blocks, _, err := w.readBlocks(ctx, n, headers, w.newCensus())
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(blocks[0].Transfers, func(read invoice.Transfer) bool {
+		return read.TxHash == t.TxHash && read.Ordinal == t.Ordinal
+	}) {
+		return n.contradicts("left out a transfer of transaction %s in block %d, which its receipt holds", t.TxHash, t.BlockNumber)
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package indexer
+
+import (
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// withoutLogs returns a node that has no logs, and no bloom filters that would
+// tell of them; while a switch is on it has another block 1. Its receipts lack
+// the logs as well if they are to.
+func withoutLogs(t *testing.T, f *fixture, receipts bool, replaces *atomic.Bool) string {
+	t.Helper()
+	return tamper(t, f.node, func(q question, ask func(question) any) any {
+		if q.Method == "eth_getLogs" {
+			return []any{}
+		}
+		return each(ask(q), func(o map[string]any) {
+			if o["logsBloom"] != nil {
+				o["logsBloom"] = "0x" + strings.Repeat("00", 256)
+			}
+			if replaces.Load() && o["number"] == "0x1" {
+				flip(o, "hash")
+			}
+			if receipts && logsIn(o) != nil {
+				o["logs"] = []any{}
+			}
+		})
+	})
+}
+
+// TestReplacedAndTakenBack has a node replace a block that holds two payments,
+// and take that back, so that the same block is read again, but without what it
+// holds. That is found out before the block is final, near the head and in
+// ranges behind it, by whichever node is asked.
+func TestReplacedAndTakenBack(t *testing.T) {
+	type outcome struct {
+		confirmed int
+		aside     bool // the node that lied
+	}
+	for name, test := range map[string]struct {
+		receipts bool // it lies in its receipts, too
+		stays    bool // it is asked on, before the others
+		others   int
+		want     outcome
+	}{
+		"it is gone":                 {receipts: true, others: 1, want: outcome{2, false}},
+		"its receipts betray it":     {stays: true, others: 1, want: outcome{2, true}},
+		"alone, its receipts do":     {stays: true, want: outcome{0, true}},
+		"one denies it":              {receipts: true, stays: true, others: 1, want: outcome{0, false}},
+		"two deny it":                {receipts: true, stays: true, others: 2, want: outcome{2, true}},
+		"alone, nobody knows better": {receipts: true, stays: true, want: outcome{0, false}},
+	} {
+		for where, behind := range map[string]int{"near": 3, "behind": 3 * maxBlocks} {
+			f := newFixture(t, nil)
+			bloomless := func(c *Config) { c.Chain.FullBloom = false }
+			f.restart(t, bloomless)
+			f.catchUp(t)
+			mineTwice(f, 0)
+			f.catchUp(t)
+			var replaces atomic.Bool
+			replaces.Store(true)
+			liar := withoutLogs(t, f, test.receipts, &replaces)
+			f.restart(t, bloomless, liar)
+			f.catchUp(t)
+			replaces.Store(false)
+			f.restart(t, bloomless, liar)
+			f.catchUp(t)
+			f.expect(t, 1, 0, 0, 0, 2)
+			f.chain.MineEmpty(behind)
+			urls := slices.Repeat([]string{f.node.URL}, test.others)
+			if test.stays {
+				urls = slices.Insert(urls, 0, liar)
+			}
+			f.restart(t, bloomless, urls...)
+			for range 6 {
+				_, _ = f.round(t.Context()) // until all was said
+			}
+			got := outcome{f.ledger.count(invoice.Confirmed), test.stays && f.state(0) == chain.StateAside}
+			if got != test.want {
+				t.Errorf("%s, %s: %+v, want %+v", name, where, got, test.want)
+			}
+			for _, b := range f.ledger.breaches {
+				t.Errorf("%s, %s: %s", name, where, b)
+			}
+		}
+	}
+}
+
+// TestLeftOutOfARange has another replica roll a block back, which is final by
+// the time that it is read again, in a range, by a node that leaves out what it
+// holds.
+func TestLeftOutOfARange(t *testing.T) {
+	f := newFixture(t, nil)
+	bloomless := func(c *Config) { c.Chain.FullBloom = false }
+	f.restart(t, bloomless)
+	f.catchUp(t)
+	genesis := f.ledger.cursor.Indexed
+	mineTwice(f, 0)
+	f.catchUp(t)
+	if err := f.ledger.Rollback(t.Context(), "", genesis); err != nil {
+		t.Fatal(err)
+	}
+	f.chain.MineEmpty(3 * maxBlocks)
+	f.restart(t, bloomless, withoutLogs(t, f, false, new(atomic.Bool)), f.node.URL)
+	f.catchUp(t)
+	f.expect(t, 3*maxBlocks+1, 3*maxBlocks-2, 0, 2, 0)
+	if got := f.state(0); got != chain.StateAside {
+		t.Errorf("the node is %s, want it set aside", got)
+	}
+}
+
+// TestOrphansOfAReorg has a reorg leave payments: nobody is asked for their
+// receipts before what replaced them is final.
+func TestOrphansOfAReorg(t *testing.T) {
+	f := newFixture(t, nil)
+	f.catchUp(t)
+	mineTwice(f, 0)
+	f.catchUp(t)
+	f.chain.Fork(1)
+	f.chain.MineEmpty(2)
+	f.catchUp(t)
+	before := f.node.Calls("eth_getTransactionReceipt")
+	f.chain.MineEmpty(3)
+	f.catchUp(t)
+	f.expect(t, 5, 2, 0, 0, 2)
+	if n := f.node.Calls("eth_getTransactionReceipt") - before; n != 0 {
+		t.Errorf("%d receipts were asked for", n)
+	}
+}

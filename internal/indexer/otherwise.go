@@ -1,0 +1,93 @@
+package indexer
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// logsOtherwise returns the logs of a block that the filter selects without the
+// question that the provider refuses: from the block's receipts, from a
+// question for each part of the filter, or from the receipt of each
+// transaction, whichever it answers first. The error is the last one.
+func (w *Watcher) logsOtherwise(ctx context.Context, n node, block invoice.Hash, filter chain.LogFilter) (logs []types.Log, err error) {
+	for _, ask := range []func(context.Context, node, invoice.Hash, chain.LogFilter) ([]types.Log, error){
+		w.logsOfReceipts, w.logsInParts, w.logsOfEach,
+	} {
+		logs, err = ask(ctx, n, block, filter)
+		if err == nil {
+			w.Logger.Debug("a provider refuses the logs of a block, which were read otherwise",
+				"chain", w.Chain.Key, "provider", n.String(), "block", block.String(), "logs", len(logs))
+			return logs, nil
+		}
+		if ctx.Err() != nil || !errors.Is(err, chain.ErrUnsupported) && !chain.IsTooMuch(err) {
+			return nil, err
+		}
+	}
+	return nil, err
+}
+
+// logsOfReceipts reads a block's logs from all of its receipts at once.
+func (w *Watcher) logsOfReceipts(ctx context.Context, n node, block invoice.Hash, filter chain.LogFilter) ([]types.Log, error) {
+	receipts, err := n.BlockReceipts(ctx, block)
+	return selected(filter, receipts), n.failed(err)
+}
+
+// logsInParts asks for a block's logs of one address and one topic at a time.
+func (w *Watcher) logsInParts(ctx context.Context, n node, block invoice.Hash, filter chain.LogFilter) ([]types.Log, error) {
+	var all []types.Log
+	for _, address := range filter.Addresses {
+		for _, topic := range filter.Topics {
+			part := chain.LogFilter{Addresses: []common.Address{address}, Topics: []common.Hash{topic}}
+			logs, err := n.logsOfBlocks(ctx, []invoice.Hash{block}, part)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, logs[0]...)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b types.Log) int { return int(a.Index) - int(b.Index) })
+	return all, nil
+}
+
+// logsOfEach reads a block's logs from the receipt of each of its transactions.
+func (w *Watcher) logsOfEach(ctx context.Context, n node, block invoice.Hash, filter chain.LogFilter) ([]types.Log, error) {
+	txs, err := n.BlockTransactions(ctx, block)
+	if err != nil {
+		return nil, n.failed(err)
+	}
+	receipts, err := n.Receipts(ctx, txs)
+	if err != nil {
+		return nil, n.failed(err)
+	}
+	for _, r := range receipts {
+		if invoice.Hash(r.BlockHash) != block {
+			return nil, n.failed(errReplaced)
+		}
+	}
+	return selected(filter, receipts), nil
+}
+
+// selected returns the logs of receipts that a filter selects.
+func selected(filter chain.LogFilter, receipts []*chain.Receipt) []types.Log {
+	var logs []types.Log
+	for _, r := range receipts {
+		for _, l := range r.Logs {
+			if selects(filter, l) {
+				logs = append(logs, l)
+			}
+		}
+	}
+	return logs
+}
+
+// selects reports whether a filter selects a log.
+func selects(f chain.LogFilter, l types.Log) bool {
+	return slices.Contains(f.Addresses, l.Address) && len(l.Topics) > 0 && slices.Contains(f.Topics, l.Topics[0])
+}

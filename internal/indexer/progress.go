@@ -1,0 +1,109 @@
+package indexer
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// Limits of the display of progress.
+const (
+	// progressPause is how often progress is logged.
+	progressPause = 10 * time.Second
+	// speedWindow is over which time the speed is measured.
+	speedWindow = 30 * time.Second
+)
+
+// Progress is how far the reading of many blocks has come.
+type Progress struct {
+	From, To        uint64        // the first block and the last
+	At              uint64        // the one to read next
+	BlocksPerSecond float64       // lately; 0 while it is unknown
+	Left            time.Duration // at that speed; 0 while it is unknown
+}
+
+// Percent returns how much of the blocks has been read, from 0 to 100.
+func (p Progress) Percent() float64 {
+	return 100 * float64(p.At-p.From) / float64(p.To+1-p.From)
+}
+
+// meter measures progress, and logs it now and then. It is safe for concurrent
+// use.
+type meter struct {
+	now    func() time.Time
+	logger *slog.Logger // with what is read, and of which chain
+
+	mu       sync.Mutex
+	progress *Progress // nil while nothing is read
+	began    time.Time
+	logged   time.Time
+	marks    []mark // of the last speedWindow, oldest first
+}
+
+// mark is the block that was to be read next at a time.
+type mark struct {
+	block uint64
+	at    time.Time
+}
+
+// begin tells that blocks from one to another are read next, or that the end
+// of what is being read has moved.
+func (m *meter) begin(from, to uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.progress != nil && from == m.progress.At {
+		m.progress.To = to
+		return
+	}
+	now := m.now()
+	m.progress = &Progress{From: from, To: to, At: from}
+	m.began, m.logged, m.marks = now, now, []mark{{from, now}}
+	m.logger.Info("reading older blocks", "from", from, "to", to)
+}
+
+// reached tells which block is to be read next.
+func (m *meter) reached(block uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p := m.progress
+	if p == nil {
+		return
+	}
+	now := m.now()
+	p.At = block
+	m.marks = append(m.marks, mark{block, now})
+	for len(m.marks) > 2 && now.Sub(m.marks[1].at) >= speedWindow {
+		m.marks = m.marks[1:]
+	}
+	p.BlocksPerSecond, p.Left = 0, 0
+	if oldest := m.marks[0]; now.After(oldest.at) && block > oldest.block {
+		p.BlocksPerSecond = float64(block-oldest.block) / now.Sub(oldest.at).Seconds()
+		p.Left = time.Duration(float64(p.To+1-block) / p.BlocksPerSecond * float64(time.Second)).Round(time.Second)
+	}
+	if now.Sub(m.logged) >= progressPause {
+		m.logged = now
+		m.logger.Info("reading older blocks", "at", block, "to", p.To, "percent", int(p.Percent()),
+			"blocks_per_second", int(p.BlocksPerSecond), "left", p.Left)
+	}
+}
+
+// end tells that nothing is left to be read.
+func (m *meter) end() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if p := m.progress; p != nil {
+		m.logger.Info("older blocks are read", "from", p.From, "to", p.To, "took", m.now().Sub(m.began).Round(time.Millisecond))
+	}
+	m.progress, m.marks = nil, nil
+}
+
+// snapshot returns the progress, nil while nothing is read.
+func (m *meter) snapshot() *Progress {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.progress == nil {
+		return nil
+	}
+	p := *m.progress
+	return &p
+}

@@ -1,0 +1,218 @@
+package indexer
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+)
+
+// maxBlocks is how many blocks are read one by one in a round. Further behind
+// the finality line, whole ranges are read instead. They end as many below the
+// line: a backend of the provider that lags leaves the logs of its missing
+// blocks out of a range's answer, and nothing in the answer tells.
+const maxBlocks = 64
+
+// readUpTo reads blocks one by one, from first on and to head at most. It reads
+// fewer at once while the provider refuses, and more from round to round while
+// it does not.
+func (w *Watcher) readUpTo(ctx context.Context, n node, first, head chain.Header) ([]settle.Block, error) {
+	size := w.sizersOf(n).blocks
+	for {
+		count := min(size.next(), head.Number-first.Number+1)
+		blocks, logs, err := w.readNext(ctx, n, first, head, count)
+		if err == nil {
+			size.answered(count, logs)
+			return blocks, nil
+		}
+		if !chain.IsTooMuch(err) || !size.refused(count, err) {
+			return nil, err
+		}
+	}
+}
+
+// readNext reads so many blocks from first on, of which head is the last that
+// there is, and also returns how many logs they hold.
+func (w *Watcher) readNext(ctx context.Context, n node, first, head chain.Header, count uint64) ([]settle.Block, int, error) {
+	var numbers []uint64
+	for at := first.Number + 1; at < first.Number+count && at < head.Number; at++ {
+		numbers = append(numbers, at)
+	}
+	next, err := n.headers(ctx, numbers...)
+	if err != nil {
+		return nil, 0, err
+	}
+	if first.Number+count > head.Number {
+		next = append(next, head)
+	}
+	headers := []chain.Header{first}
+	for _, h := range next {
+		last := headers[len(headers)-1]
+		if h.Number != last.Number+1 || h.Parent != last.Hash {
+			// The chain forked while it was asked for; the next round sees how.
+			break
+		}
+		headers = append(headers, h)
+	}
+	return w.readBlocks(ctx, n, headers, w.newCensus())
+}
+
+// readBlocks reads the blocks of these headers by their hashes.
+func (w *Watcher) readBlocks(ctx context.Context, n node, headers []chain.Header, c *census) ([]settle.Block, int, error) {
+	filter := w.decoder.filter()
+	var mentioned []chain.Header
+	over := w.passesOver(n)
+	for _, h := range headers {
+		if !over || !h.Excludes(filter) {
+			mentioned = append(mentioned, h)
+		}
+	}
+	found, err := w.logsOf(ctx, n, mentioned, filter)
+	if err != nil {
+		return nil, 0, err
+	}
+	logs := make(map[invoice.Hash][]types.Log, len(mentioned))
+	count := 0
+	for i, h := range mentioned {
+		for j := range found[i] {
+			if l := &found[i][j]; invoice.Hash(l.BlockHash) != h.Hash {
+				return nil, 0, n.contradicts("answered a log of block %s when asked for block %s", l.BlockHash, h.Hash)
+			}
+		}
+		if err := w.learn(n, h, found[i]); err != nil {
+			return nil, 0, err
+		}
+		logs[h.Hash] = found[i]
+		count += len(found[i])
+	}
+	watched, err := c.watched(ctx, w.decoder.accounts(slices.Concat(found...)))
+	if err != nil {
+		return nil, 0, err
+	}
+	blocks, err := w.blocks(ctx, n, headers, logs, watched)
+	return blocks, count, err
+}
+
+// readRange reads the logs of many final blocks at once. Of the blocks it
+// returns the first, those of interest and the last; and it says how many logs
+// there were.
+func (w *Watcher) readRange(ctx context.Context, n node, first, last uint64, c *census) ([]settle.Block, int, error) {
+	logs, err := n.LogsInRange(ctx, first, last, w.decoder.filter())
+	if err != nil {
+		return nil, 0, n.failed(err)
+	}
+	count := len(logs)
+	watched, err := c.watched(ctx, w.decoder.accounts(logs))
+	if err != nil {
+		return nil, 0, err
+	}
+	byNumber := func(a, b types.Log) int { return cmp.Compare(a.BlockNumber, b.BlockNumber) }
+	if !slices.IsSortedFunc(logs, byNumber) {
+		slices.SortStableFunc(logs, byNumber)
+	}
+	byBlock := map[invoice.Hash][]types.Log{}
+	numbers := []uint64{first}
+	told := map[uint64]bool{}
+	for len(logs) > 0 {
+		number, size := logs[0].BlockNumber, 1
+		if number < first || number > last {
+			return nil, 0, n.contradicts("answered a log of block %d when asked for blocks %d to %d", number, first, last)
+		}
+		for size < len(logs) && logs[size].BlockNumber == number {
+			if logs[size].BlockHash != logs[0].BlockHash {
+				return nil, 0, n.contradicts("answered logs of two blocks %d, %s and %s", number, logs[0].BlockHash, logs[size].BlockHash)
+			}
+			size++
+		}
+		ofBlock := logs[:size]
+		logs = logs[size:]
+		told[number] = true
+		if len(w.decoder.touching(ofBlock, watched)) == 0 && len(w.decoder.registryEvents(ofBlock)) == 0 {
+			continue
+		}
+		byBlock[invoice.Hash(ofBlock[0].BlockHash)] = ofBlock
+		if number != numbers[len(numbers)-1] {
+			numbers = append(numbers, number)
+		}
+	}
+	if last != numbers[len(numbers)-1] {
+		numbers = append(numbers, last)
+	}
+	headers, err := n.headers(ctx, numbers...)
+	if err != nil {
+		return nil, 0, err
+	}
+	known := 0
+	for _, h := range headers {
+		if _, ok := byBlock[h.Hash]; ok {
+			known++
+		}
+	}
+	if known != len(byBlock) {
+		return nil, 0, n.contradicts("answered logs of blocks between %d and %d that it does not call canonical", first, last)
+	}
+	if err := w.leftOut(ctx, n, slices.DeleteFunc(slices.Clone(headers), func(h chain.Header) bool { return told[h.Number] })); err != nil {
+		return nil, 0, err
+	}
+	blocks, err := w.blocks(ctx, n, headers, byBlock, watched)
+	return blocks, count, err
+}
+
+// leftOut fails when the answer for a range should have held logs of these
+// blocks. They are the first and the last of the range at most: those in
+// between are not looked at, but a provider that has lost or not yet stored the
+// logs of a range lacks those of one of its ends.
+func (w *Watcher) leftOut(ctx context.Context, n node, blocks []chain.Header) error {
+	filter := w.decoder.filter()
+	blocks = slices.DeleteFunc(blocks, func(h chain.Header) bool { return !w.deniable(n, h, filter) })
+	found, err := w.logsOf(ctx, n, blocks, filter)
+	for i, logs := range found {
+		if len(logs) > 0 {
+			return n.contradicts("left out the logs of block %d when asked for a range", blocks[i].Number)
+		}
+	}
+	return err
+}
+
+// blocks makes the ledger's blocks of headers and their logs. The transfers
+// are read from the receipts of their transactions.
+func (w *Watcher) blocks(
+	ctx context.Context, n node, headers []chain.Header, logs map[invoice.Hash][]types.Log, watched map[invoice.Address]bool,
+) ([]settle.Block, error) {
+	blocks := make([]settle.Block, len(headers))
+	wanted := make([]wanted, len(headers))
+	for i, h := range headers {
+		of := logs[h.Hash]
+		blocks[i] = settle.Block{Header: header(h), Registry: w.decoder.registryEvents(of)}
+		wanted[i].block = h.Hash
+		wanted[i].txs = w.decoder.touching(of, watched)
+		wanted[i].wholesale = wholesale(of, wanted[i].txs)
+	}
+	evidence, err := n.evidence(ctx, wanted)
+	if err != nil {
+		return nil, err
+	}
+	for i := range blocks {
+		if err := w.consistent(ctx, n, headers[i], logs[headers[i].Hash], evidence[i]); err != nil {
+			return nil, err
+		}
+		for _, e := range evidence[i] {
+			found, err := w.decoder.transfers(blocks[i].Header, e.receipt, e.input, watched)
+			if err != nil {
+				return nil, n.failed(err)
+			}
+			blocks[i].Transfers = append(blocks[i].Transfers, found...)
+		}
+	}
+	return blocks, nil
+}
+
+// header drops what the ledger does not keep.
+func header(h chain.Header) settle.Header {
+	return settle.Header{Number: h.Number, Hash: h.Hash, Parent: h.Parent, Time: h.Time}
+}

@@ -1,0 +1,50 @@
+package indexer
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// registries are the contracts whose events count on a chain: the configured one
+// and all that the ledger knows of. They only become more. It is safe for
+// concurrent use.
+type registries struct {
+	all atomic.Pointer[[]common.Address]
+}
+
+func newRegistries(configured invoice.Address) *registries {
+	r := &registries{}
+	r.all.Store(&[]common.Address{})
+	r.add([]invoice.Address{configured})
+	return r
+}
+
+func (r *registries) addresses() []common.Address { return *r.all.Load() }
+
+func (r *registries) has(a common.Address) bool { return slices.Contains(r.addresses(), a) }
+
+// add adds those of the addresses that are registries. One goroutine calls it.
+func (r *registries) add(addresses []invoice.Address) {
+	all := slices.Clone(r.addresses())
+	for _, a := range addresses {
+		if !a.IsZero() && !slices.Contains(all, common.Address(a)) {
+			all = append(all, common.Address(a))
+		}
+	}
+	r.all.Store(&all)
+}
+
+// learnRegistries asks the ledger for registries that another replica was started with,
+// whose payments this one may be the first to read.
+func (w *Watcher) learnRegistries(ctx context.Context) error {
+	known, err := w.Ledger.Registries(ctx, w.Chain.Key)
+	if err == nil {
+		w.decoder.registries.add(known)
+	}
+	return err
+}

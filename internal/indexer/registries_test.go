@@ -1,0 +1,43 @@
+package indexer
+
+import (
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+)
+
+// TestRegistriesOfBefore has payments go through a registry that is not
+// configured any more, and through one that the ledger never heard of.
+func TestRegistriesOfBefore(t *testing.T) {
+	f := newFixture(t, nil)
+	former := invoice.Address{0x4f}
+	f.ledger.registries = []invoice.Address{former}
+	f.catchUp(t)
+	through := func(address invoice.Address, id invoice.Hash, amount uint64) chaintest.Tx {
+		event := paid(id, alice, amount)
+		event.Address = common.Address(address)
+		opened := chaintest.Opened(address, id)
+		return chaintest.NewTx(pays(alice, amount), event, opened)
+	}
+	f.chain.Mine(through(former, id1, 5), through(other, id2, 6))
+	f.catchUp(t)
+	for kind, want := range map[settle.RegistryEventKind]int{settle.RegistryPaid: 1, settle.RegistryOpened: 1} {
+		if got := f.ledger.events[settle.RegistryEvent{Registry: former, Kind: kind, CommitmentID: id1}]; got != want {
+			t.Errorf("%d events %s of the registry of before, want %d", got, kind, want)
+		}
+		if got := f.ledger.events[settle.RegistryEvent{Registry: other, Kind: kind, CommitmentID: id2}]; got != 0 {
+			t.Errorf("%d events %s of a stranger's contract", got, kind)
+		}
+	}
+	evidence := map[string]invoice.Hash{}
+	for _, r := range f.ledger.records {
+		evidence[r.Amount.String()] = r.Evidence.Registry
+	}
+	if evidence["5"] != id1 || !evidence["6"].IsZero() {
+		t.Errorf("the registries' evidence is %v", evidence)
+	}
+}

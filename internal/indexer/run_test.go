@@ -1,0 +1,279 @@
+package indexer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+)
+
+// rounds makes a fixture's Run report each round.
+func rounds(into chan<- Status) func(*Config) {
+	return func(c *Config) {
+		c.PollInterval = time.Hour // what happens is woken
+		c.OnRound = func(s Status) { into <- s }
+	}
+}
+
+// run starts the watcher and stops it when the test ends.
+func (f *fixture) run(t *testing.T, seen <-chan Status) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- f.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		for {
+			select {
+			case <-seen:
+			case err := <-ended:
+				if err != nil {
+					t.Errorf("Run: %v", err)
+				}
+				return
+			}
+		}
+	})
+}
+
+// TestPokeWakes waits an hour between polls, so only pokes explain a round.
+func TestPokeWakes(t *testing.T) {
+	seen := make(chan Status)
+	f := newFixture(t, rounds(seen))
+	f.run(t, seen)
+	<-seen
+	for i := range uint64(5) {
+		f.chain.Mine()
+		f.Poke()
+		if s := <-seen; s.Indexed != i+1 || s.Error != "" || s.Succeeded.IsZero() {
+			t.Errorf("after block %d the status is %+v", i+1, s)
+		}
+	}
+}
+
+// TestSubscriptionWakes has the node announce its blocks over WebSocket.
+func TestSubscriptionWakes(t *testing.T) {
+	seen := make(chan Status)
+	f := newFixture(t, nil)
+	listening := make(chan struct{})
+	var once sync.Once
+	f.node.Intercept(func(_ context.Context, method string) error {
+		if method == "eth_subscribe" {
+			once.Do(func() { close(listening) })
+		}
+		return nil
+	})
+	f.restart(t, rounds(seen), f.node.WSURL)
+	f.run(t, seen)
+	<-seen
+	<-listening
+	// The node says that it was asked before it is ready, so an announcement
+	// can be missed: mine until one is not.
+	for s := (Status{}); s.Indexed == 0; {
+		f.chain.Mine()
+		select {
+		case s = <-seen:
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// TestSilentSubscription has a subscription that is never answered: polling
+// finds what happens as if there was none.
+func TestSilentSubscription(t *testing.T) {
+	seen := make(chan Status)
+	f := newFixture(t, nil)
+	ended := make(chan struct{})
+	t.Cleanup(func() { close(ended) })
+	f.node.Intercept(func(_ context.Context, method string) error {
+		if method == "eth_subscribe" {
+			<-ended
+		}
+		return nil
+	})
+	f.restart(t, func(c *Config) {
+		rounds(seen)(c)
+		c.PollInterval = time.Millisecond
+	}, f.node.WSURL, f.node.URL)
+	f.run(t, seen)
+	f.chain.MineEmpty(3)
+	for s := range seen {
+		if s.Error != "" {
+			t.Errorf("status is %+v", s)
+		}
+		if s.Indexed == 3 {
+			return
+		}
+	}
+}
+
+// TestFailover has the first of two providers fail, come back and lag.
+func TestFailover(t *testing.T) {
+	seen := make(chan Status)
+	f := newFixture(t, nil)
+	second := f.chain.Serve(t)
+	now := newClock()
+	f.restart(t, func(c *Config) {
+		rounds(seen)(c)
+		c.Now = now.Now
+	}, f.node.URL, second.URL)
+	first := f.node.URL
+	f.run(t, seen)
+	if s := <-seen; s.Source != first || s.Error != "" {
+		t.Fatalf("status is %+v", s)
+	}
+	f.node.Intercept(func(context.Context, string) error { return errors.New("rate limit reached") })
+	f.chain.MineEmpty(4)
+	f.Poke()
+	if s := <-seen; s.Source != second.URL || s.Indexed != 4 || s.Error != "" {
+		t.Fatalf("status is %+v, want the second provider asked at once", s)
+	}
+	f.node.Intercept(nil)
+	f.chain.Mine()
+	f.Poke()
+	if s := <-seen; s.Source != second.URL || s.Indexed != 5 {
+		t.Fatalf("status is %+v, want the first provider left alone for a while", s)
+	}
+	now.add(2 * time.Second)
+	f.chain.Mine()
+	f.Poke()
+	if s := <-seen; s.Source != first || s.Indexed != 6 || s.Error != "" {
+		t.Fatalf("status is %+v, want the first provider asked again", s)
+	}
+	f.node.Lag(2)
+	f.chain.Mine()
+	f.Poke()
+	if s := <-seen; s.Source != second.URL || s.Indexed != 7 || s.Error != "" {
+		t.Fatalf("status is %+v, want the one asked that is not behind", s)
+	}
+	second.Lag(3)
+	f.chain.MineEmpty(1)
+	f.Poke()
+	if s := <-seen; s.Indexed != 7 || s.Error != "" {
+		t.Fatalf("status is %+v, want lagging providers to change nothing", s)
+	}
+}
+
+// clock is a clock that a test moves.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func newClock() *clock { return &clock{now: time.Unix(chaintest.GenesisTime, 0)} }
+
+// Now returns the time.
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) add(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// TestResume has a halted chain wait, and go on when the mark is gone.
+func TestResume(t *testing.T) {
+	seen := make(chan Status)
+	f := newFixture(t, rounds(seen))
+	if err := f.ledger.Start(t.Context(), "", settle.Header{Hash: invoice.Hash(f.chain.Head().Hash)}, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.ledger.Halt(t.Context(), "", "somebody must look"); err != nil {
+		t.Fatal(err)
+	}
+	f.chain.Mine()
+	f.run(t, seen)
+	for range 2 {
+		if s := <-seen; s.Halted != "somebody must look" || s.Error == "" || !s.Succeeded.IsZero() {
+			t.Fatalf("status is %+v, want it halted", s)
+		}
+		f.Poke()
+	}
+	for s := range seen {
+		if s.Halted == "" {
+			if s.Indexed != 1 || s.Error != "" || s.Succeeded.IsZero() {
+				t.Errorf("status is %+v, want it to go on", s)
+			}
+			return
+		}
+		if err := f.ledger.Halt(t.Context(), "", ""); err != nil {
+			t.Fatal(err)
+		}
+		f.Poke()
+	}
+}
+
+// TestMismatch has the node serve another chain than the configured one: it is
+// not read, and is looked at again.
+func TestMismatch(t *testing.T) {
+	seen := make(chan Status)
+	f := newFixture(t, func(c *Config) {
+		rounds(seen)(c)
+		c.Chain.ID = 77
+	})
+	f.run(t, seen)
+	for range 2 {
+		if s := <-seen; !strings.Contains(s.Error, "chain id 77") {
+			t.Fatalf("status is %+v, want an error about the chain id", s)
+		}
+	}
+	if f.ledger.cursor.Started {
+		t.Error("a chain was started that is not the configured one")
+	}
+}
+
+// TestBackoff doubles the wait from failure to failure, up to its limit.
+func TestBackoff(t *testing.T) {
+	f := newFixture(t, nil)
+	want := firstBackoff
+	for n := 1; n < 100; n++ {
+		if got := f.backoff(n); got != want {
+			t.Errorf("wait after failure %d is %s, want %s", n, got, want)
+		}
+		want = min(2*want, maxBackoff)
+	}
+	f.Jitter = func() float64 { return 0 }
+	if got := f.backoff(1); got != firstBackoff*4/5 {
+		t.Errorf("shortest first wait is %s", got)
+	}
+}
+
+// TestUnsureIsLoggedOnce has the block at the line differ from round to round
+// while the reason stays: one line of the log tells of it, and one of its end.
+func TestUnsureIsLoggedOnce(t *testing.T) {
+	var log bytes.Buffer
+	f := newFixture(t, nil)
+	proxies := f.providers(t, 2, func(c *Config) {
+		c.Chain.Agree = 2
+		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	})
+	f.chain.MineEmpty(5)
+	f.catchUp(t)
+	proxies[1].Spoil(chaintest.Refuse{Status: 500})
+	for range 4 {
+		f.chain.MineEmpty(1)
+		_, err := f.round(t.Context())
+		if unsure := new(UnsureError); !errors.As(err, &unsure) {
+			t.Fatalf("round with one of two providers: %v", err)
+		}
+		f.report(err)
+	}
+	proxies[1].Spoil()
+	f.report(nil)
+	for _, line := range []string{"nothing more of this chain is called final", "reading the chain works again"} {
+		if n := strings.Count(log.String(), line); n != 1 {
+			t.Errorf("%q was logged %d times:\n%s", line, n, log.String())
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package indexer
+
+import (
+	"context"
+	"sync"
+
+	"github.com/quittance/quittance/internal/settle"
+)
+
+// Limits of reading final blocks.
+const (
+	// maxInFlight is how many parts of a span are being asked for, or wait to
+	// be recorded.
+	maxInFlight = 4
+	// maxParts is how many parts are read before the head is looked at again.
+	maxParts = 64
+)
+
+// stream reads a span of final blocks in parts, several at once and from all
+// providers, and applies each in its order. A part ends before what is in
+// flight is more than maxInFlight. It stops after maxParts. below, unless its
+// hash is zero, is the block below the span; each part must stand on top of
+// the one before. final is a block that is final already.
+func (w *Watcher) stream(
+	ctx context.Context, s span, below, final settle.Header, apply func(context.Context, []settle.Block) error,
+) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var group sync.WaitGroup
+	defer group.Wait()
+	defer cancel()
+
+	type answer struct {
+		reading
+		err error
+	}
+	slots := make(chan struct{}, w.inFlight)
+	answers := make(chan chan answer, w.inFlight)
+	c := w.newCensus()
+	group.Go(func() {
+		defer close(answers)
+		for turn, at := 0, s.first; turn < maxParts && at <= s.last; turn++ {
+			select {
+			case slots <- struct{}{}:
+			case <-ctx.Done():
+				return
+			}
+			usable := w.Pool.Usable()
+			last, _ := s.cut(at, w.sizersOf(node{usable[turn%len(usable)]}))
+			part := span{at, last, s.ranged}
+			at = last + 1
+			arrives := make(chan answer, 1)
+			answers <- arrives
+			group.Go(func() {
+				r, err := w.readFinal(ctx, turn, part, final, c)
+				arrives <- answer{r, err}
+			})
+		}
+	})
+	for arrives := range answers {
+		a := <-arrives
+		if a.err != nil {
+			return a.err
+		}
+		if first := a.blocks[0]; !below.Hash.IsZero() && first.Number == below.Number+1 && first.Parent != below.Hash {
+			return a.contradicts("has block %d on top of %s, where %s is final", first.Number, first.Parent, below.Hash)
+		}
+		if err := apply(ctx, a.blocks); err != nil {
+			return err
+		}
+		below = a.last()
+		<-slots
+	}
+	return ctx.Err()
+}
+
+// readFinal reads a span of final blocks from the first provider that can, and
+// has others agree with what it tells.
+func (w *Watcher) readFinal(ctx context.Context, turn int, s span, final settle.Header, c *census) (r reading, err error) {
+	err = w.try(ctx, turn, func(n node) error {
+		if err := n.ready(ctx); err != nil {
+			return err
+		}
+		blocks, err := w.readSpan(ctx, n, s, c)
+		if err != nil {
+			return err
+		}
+		r = reading{n, blocks}
+		if err := w.crosscheck(ctx, n, r.last(), final); err != nil {
+			return err
+		}
+		if w.Chain.Agree > 1 {
+			return w.seconded(ctx, r, s, c)
+		}
+		return nil
+	})
+	return r, err
+}

@@ -1,0 +1,443 @@
+package indexer
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+)
+
+// longChain mines so many blocks, of which some pay the merchant, and the last
+// ones and those around the first range's end do. All hold other transfers.
+func longChain(f *fixture, blocks int) (payments int) {
+	for n := 1; n <= blocks; n++ {
+		var txs []chaintest.Tx
+		if n == 1 || n == firstSpan || n == firstSpan+1 || n%97 == 0 || n > blocks-70 {
+			txs = append(txs, chaintest.NewTx(pays(alice, uint64(n))), chaintest.NewTx(pays(bob, 1), pays(bob, 1)))
+			payments += 3
+		}
+		f.chain.Mine(append(txs, chaintest.NewTx(chaintest.Transfer(token, alice, bob, five)))...)
+	}
+	return payments
+}
+
+// TestFarBehind reads a long chain in ranges, as a gap and as what the head has
+// left behind, from providers that refuse most ranges in their ways.
+func TestFarBehind(t *testing.T) {
+	const blocks = 1500
+	for _, gap := range []bool{true, false} {
+		for i, says := range append(chaintest.Wordings, chaintest.Wording{}) {
+			f := newFixture(t, nil)
+			proxies := f.providers(t, 2, nil)
+			if !gap {
+				f.catchUp(t) // begins at block 0
+			}
+			want := longChain(f, blocks)
+			switch {
+			case says.Message == "": // one is down
+				proxies[1].Spoil(chaintest.Refuse{Status: 503})
+			case i%2 == 0:
+				proxies[0].Spoil(chaintest.TooMuch{Blocks: 150, Says: says})
+				proxies[1].Spoil(chaintest.TooMuch{Logs: 60, Says: says})
+			default:
+				proxies[0].Spoil(chaintest.TooMuch{Logs: 3, Says: says}, chaintest.Sometimes{Percent: 20, Fault: chaintest.Disconnect{}})
+			}
+			for range 200 {
+				if _, err := f.round(t.Context()); err != nil && !transient(err) {
+					t.Fatal(err)
+				}
+				if _, err := f.fill(t.Context()); err != nil && !transient(err) {
+					t.Fatal(err)
+				}
+				if c := f.ledger.cursor; c.Gap == nil && c.Indexed.Number == blocks && c.Confirmed.Number == blocks-3 {
+					break
+				}
+			}
+			final := f.ledger.count(invoice.Confirmed)
+			f.expect(t, blocks, blocks-3, 9, want-9, 0)
+			if final+9 != want {
+				t.Errorf("%q, gap %t: %d transfers are final, want %d", says.Message, gap, final, want-9)
+			}
+			if n := len(f.ledger.headers); n > 250 {
+				t.Errorf("%q, gap %t: %d headers were recorded for %d blocks read mostly in ranges", says.Message, gap, n, blocks)
+			}
+		}
+	}
+}
+
+// transient reports whether an error is a provider's.
+func transient(err error) bool {
+	var failed *providerError
+	return errors.As(err, &failed)
+}
+
+// TestGapBesideHead fills a gap while blocks are mined above it, and sees
+// progress; blocks of the gap that are not final yet wait until they are.
+func TestGapBesideHead(t *testing.T) {
+	f := newFixture(t, nil)
+	now := newClock()
+	f.restart(t, func(c *Config) { c.Now = now.Now })
+	want := longChain(f, 900)
+	if _, err := f.round(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if f.Status().Backfill != nil {
+		t.Errorf("progress is %+v before there is any", f.Status().Backfill)
+	}
+	f.chain.Mine(chaintest.NewTx(pays(alice, 7)))
+	seen := []Progress{}
+	f.ledger.fail = func(after bool) error {
+		if after {
+			now.add(10e9)
+			if p := f.Status().Backfill; p != nil {
+				seen = append(seen, *p)
+			}
+		}
+		return nil
+	}
+	for more := true; more; {
+		var err error
+		if more, err = f.fill(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.ledger.fail = nil
+	if f.ledger.cursor.Gap != nil || f.Status().Backfill != nil {
+		t.Errorf("the gap is left: %+v, %+v", f.ledger.cursor.Gap, f.Status().Backfill)
+	}
+	if len(seen) < 3 || seen[0].From != 1 || seen[0].To != 897 || seen[1].At != firstSpan+1 || seen[1].BlocksPerSecond != firstSpan/10. || seen[1].Left < 7e9 {
+		t.Errorf("progress was %+v", seen)
+	}
+	f.catchUp(t)
+	f.expect(t, 901, 898, 7, want-6, 0)
+
+	// Read again from block 880 to the head, of which 898 is final.
+	f.ledger.cursor.Gap = &settle.Gap{Next: 880, Last: 901}
+	f.catchUp(t)
+	if gap := f.ledger.cursor.Gap; gap == nil || gap.Next != 899 {
+		t.Errorf("the gap is %+v, want it to wait at block 899", gap)
+	}
+	f.chain.MineEmpty(3)
+	f.catchUp(t)
+	f.expect(t, 904, 901, 0, want+1, 0)
+	if gap := f.ledger.cursor.Gap; gap != nil {
+		t.Errorf("the gap is left: %+v", gap)
+	}
+}
+
+// TestGapOfReplicas has two watchers fill one gap, of which one widens it and
+// one dies in the middle.
+func TestGapOfReplicas(t *testing.T) {
+	a := newFixture(t, nil)
+	want := longChain(a, 2000)
+	b := &fixture{chain: a.chain, node: a.node, ledger: a.ledger}
+	b.restart(t, nil)
+	if _, err := a.round(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	a.ledger.cursor.Gap.Next = 400
+	fills := 0
+	a.ledger.fail = func(after bool) error {
+		switch fills++; {
+		case fills == 3 && !after:
+			return errors.New("database is gone")
+		case fills == 4:
+			a.ledger.cursor.Gap.Next = 1 // a rescan
+		}
+		return nil
+	}
+	if _, err := a.fill(t.Context()); err == nil {
+		t.Error("a failing database went unnoticed")
+	}
+	for more := true; more; {
+		moreB, err := b.fill(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		moreA, err := a.fill(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		more = moreA || moreB
+	}
+	a.ledger.fail = nil
+	a.catchUp(t)
+	a.expect(t, 2000, 1997, 9, want-9, 0)
+}
+
+// TestStreamOrder reads a span with many parts in flight, whose answers come
+// in any order, and sees each applied after the one below it.
+func TestStreamOrder(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		f := &fixture{chain: newChain(), ledger: newMemory(merchant)}
+		f.node = f.chain.Serve(both{t, rt})
+		f.restart(rt, nil)
+		blocks := rapid.IntRange(200, 600).Draw(rt, "blocks")
+		f.chain.MineEmpty(blocks)
+		f.inFlight = rapid.IntRange(1, 6).Draw(rt, "in flight")
+		span0 := span{first: 1, last: uint64(blocks), ranged: rapid.Uint64Range(0, uint64(blocks)).Draw(rt, "ranged")}
+		size := f.sizersOf(node{f.Pool.Providers()[0]})
+		size.ranges.size = rapid.Uint64Range(1, 40).Draw(rt, "size")
+		gate := make(chan struct{}, 1)
+		f.node.Intercept(func(_ context.Context, method string) error {
+			if method == "eth_getLogs" {
+				gate <- struct{}{} // shuffles what runs at once
+				<-gate
+			}
+			return nil
+		})
+		next := uint64(1)
+		for next <= uint64(blocks) {
+			err := f.stream(context.Background(), span{next, span0.last, span0.ranged}, settle.Header{}, settle.Header{}, func(_ context.Context, blocks []settle.Block) error {
+				if blocks[0].Number != next {
+					rt.Fatalf("applied blocks from %d on, want %d", blocks[0].Number, next)
+				}
+				if !slices.IsSortedFunc(blocks, func(a, b settle.Block) int { return int(a.Number) - int(b.Number) }) {
+					rt.Fatalf("blocks are out of order")
+				}
+				next = blocks[len(blocks)-1].Number + 1
+				return nil
+			})
+			if err != nil {
+				rt.Fatal(err)
+			}
+		}
+		if next != uint64(blocks)+1 {
+			rt.Fatalf("read up to block %d, want %d", next-1, blocks)
+		}
+	})
+}
+
+// TestForeignRange has one of two providers answer ranges from another chain:
+// nothing of it is recorded.
+func TestForeignRange(t *testing.T) {
+	f := newFixture(t, nil)
+	proxies := f.providers(t, 3, nil)
+	f.catchUp(t)
+	want := longChain(f, 1200)
+	proxies[1].Spoil(chaintest.FalseChain{From: 300})
+	f.catchUp(t)
+	f.expect(t, 1200, 1197, 9, want-9, 0)
+	if got := f.state(1); got != chain.StateAside {
+		t.Errorf("the provider is %s, want it set aside", got)
+	}
+	for _, r := range f.ledger.records {
+		if r.BlockHash != invoice.Hash(f.chain.Blocks()[r.BlockNumber].Hash) {
+			t.Errorf("recorded %+v", r)
+		}
+	}
+}
+
+// TestSpread reads a long gap from two providers, each of which has its part of
+// the work.
+func TestSpread(t *testing.T) {
+	f := newFixture(t, nil)
+	second := f.chain.Serve(t)
+	f.restart(t, nil, f.node.URL, second.URL)
+	want := longChain(f, 3000)
+	f.catchUp(t)
+	f.expect(t, 3000, 2997, 9, want-9, 0)
+	for i, n := range []*chaintest.Node{f.node, second} {
+		if calls := n.Calls("eth_getTransactionReceipt"); calls < want/10 {
+			t.Errorf("provider %d was asked for %d receipts of %d", i, calls, want)
+		}
+	}
+}
+
+// TestForeignGap has the first provider answer for a gap from another chain,
+// which the others notice at the end of what it was asked for.
+func TestForeignGap(t *testing.T) {
+	f := newFixture(t, nil)
+	proxies := f.providers(t, 3, nil)
+	want := longChain(f, 400)
+	if _, err := f.round(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	proxies[0].Spoil(chaintest.FalseChain{From: 90})
+	if _, err := f.fill(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	proxies[0].Spoil()
+	f.catchUp(t)
+	f.expect(t, 400, 397, 9, want-9, 0)
+	if got := f.state(0); got != chain.StateAside {
+		t.Errorf("the provider is %s, want it set aside", got)
+	}
+	for _, r := range f.ledger.records {
+		if r.BlockHash != invoice.Hash(f.chain.Blocks()[r.BlockNumber].Hash) {
+			t.Errorf("recorded %+v", r)
+		}
+	}
+}
+
+// TestManyPaymentsInBlocks reads blocks of which the payments are most, by
+// their receipts as a whole, and finds the same as one by one.
+func TestManyPaymentsInBlocks(t *testing.T) {
+	var ledgers []*memory
+	c := newChain()
+	for range 5 {
+		var txs []chaintest.Tx
+		for n := range uint64(40) {
+			txs = append(txs, chaintest.NewTx(pays(alice, n+1), pays(bob, n+1)).WithInput(append(make([]byte, 68), id1[:]...)))
+		}
+		c.Mine(append(txs, chaintest.NewTx(chaintest.Transfer(token, alice, bob, five)))...)
+		c.MineEmpty(30)
+	}
+	for _, without := range []bool{false, true} {
+		f := &fixture{chain: c, node: c.Serve(t), ledger: newMemory(merchant)}
+		f.restart(t, nil)
+		f.node.Intercept(func(_ context.Context, method string) error {
+			if without && method == "eth_getBlockReceipts" {
+				return errors.New("the method eth_getBlockReceipts does not exist/is not available")
+			}
+			return nil
+		})
+		f.catchUp(t)
+		f.expect(t, 155, 152, 0, 400, 0)
+		if got := f.node.Calls("eth_getTransactionReceipt"); (got == 0) == without {
+			t.Errorf("without the method %t: %d single receipts were read", without, got)
+		}
+		ledgers = append(ledgers, f.ledger)
+	}
+	for id, r := range ledgers[0].records {
+		if named := r.Evidence.Calldata == id1; ledgers[1].records[id] != r || named != (r.From == alice) { // who sent it
+			t.Errorf("recorded %+v and %+v", r, ledgers[1].records[id])
+		}
+	}
+}
+
+// TestFewPaymentsInBlock reads a block with many payments among far more other
+// logs: all of its receipts would be too many.
+func TestFewPaymentsInBlock(t *testing.T) {
+	f := newFixture(t, nil)
+	payments := func() (txs []chaintest.Tx) {
+		for range manyTxs {
+			txs = append(txs, chaintest.NewTx(pays(alice, 5)))
+		}
+		return txs
+	}
+	others := make([]chaintest.Log, manyTxs+1)
+	for i := range others {
+		others[i] = chaintest.Transfer(token, alice, bob, five)
+	}
+	f.chain.Mine(append(payments(), chaintest.NewTx(others...))...)
+	f.catchUp(t)
+	f.expect(t, 1, 0, manyTxs, 0, 0)
+	if n := f.node.Calls("eth_getBlockReceipts"); n != 0 {
+		t.Errorf("all receipts were asked for %d times", n)
+	}
+	f.chain.Mine(append(payments(), chaintest.NewTx(others[1:]...))...)
+	f.catchUp(t)
+	if n := f.node.Calls("eth_getBlockReceipts"); n != 1 {
+		t.Errorf("all receipts of a block of which the payments are half were asked for %d times, want once", n)
+	}
+}
+
+// TestSizer finds a provider's limit, stays near it without asking for too
+// much often, and notices that it is gone.
+func TestSizer(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := newSizer(firstSpan, maxSpan)
+		limit := rapid.Uint64Range(1, 2*maxSpan).Draw(t, "limit")
+		ask := func() (refused bool) {
+			n := s.next()
+			if n < 1 || n > maxSpan {
+				t.Fatalf("asks for %d blocks", n)
+			}
+			if n > limit {
+				if !s.refused(n, errors.New("range too large")) {
+					t.Fatalf("gives up at %d blocks, of which %d are allowed", n, limit)
+				}
+				return true
+			}
+			s.answered(n, 0)
+			return false
+		}
+		for range 100 {
+			ask()
+		}
+		refusals, asked := 0, uint64(0)
+		for range 200 {
+			if ask() {
+				refusals++
+			}
+			asked += s.next()
+		}
+		if refusals > 30 {
+			t.Fatalf("%d of 200 questions are refused at the limit %d", refusals, limit)
+		}
+		if asked < 200*min(limit, maxSpan)/2 {
+			t.Fatalf("asks for %d blocks on average, of %d that are allowed", asked/200, limit)
+		}
+		limit = 2 * maxSpan
+		for range 1000 {
+			ask()
+		}
+		if n := s.next(); n != maxSpan {
+			t.Fatalf("asks for %d blocks where nothing is refused, want %d", n, maxSpan)
+		}
+	})
+	s := newSizer(firstSpan, maxSpan)
+	s.answered(firstSpan, 4*targetLogs)
+	if n := s.next(); n != firstSpan/4 {
+		t.Errorf("after four times the logs wanted, %d blocks are asked for", n)
+	}
+	s.answered(firstSpan/4, targetLogs)
+	if n := s.next(); n != firstSpan/4 {
+		t.Errorf("after as many logs as wanted, %d blocks are asked for", n)
+	}
+	if s = newSizer(1, maxSpan); s.refused(1, errors.New("range too large")) {
+		t.Error("asks for less than one block")
+	}
+}
+
+// TestCensus asks the ledger once about each account, and about few at a time.
+func TestCensus(t *testing.T) {
+	f := newFixture(t, nil)
+	asked := map[invoice.Address]int{}
+	c := f.newCensus()
+	ask := c.ask
+	c.ask = func(ctx context.Context, accounts []invoice.Address) (map[invoice.Address]bool, error) {
+		if len(accounts) > maxAccounts {
+			t.Errorf("asks about %d accounts at once", len(accounts))
+		}
+		for _, a := range accounts {
+			asked[a]++
+		}
+		return ask(ctx, accounts)
+	}
+	accounts := []invoice.Address{merchant}
+	for i := range maxAccounts + 5 {
+		accounts = append(accounts, invoice.Address{0xcc, byte(i), byte(i >> 8)})
+	}
+	for range 2 {
+		got, err := c.watched(t.Context(), accounts)
+		if err != nil || len(got) != 1 || !got[merchant] {
+			t.Errorf("watched are %v, %v", got, err)
+		}
+	}
+	for a, n := range asked {
+		if n != 1 {
+			t.Errorf("%s was asked about %d times", a, n)
+		}
+	}
+	for i := range maxKnown/maxAccounts + 1 {
+		some := make([]invoice.Address, maxAccounts)
+		for j := range some {
+			some[j] = invoice.Address{0xdd, byte(i), byte(i >> 8), byte(j), byte(j >> 8)}
+		}
+		if _, err := c.watched(t.Context(), some); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(c.known) > maxKnown {
+		t.Errorf("%d answers are remembered", len(c.known))
+	}
+}

@@ -1,0 +1,166 @@
+package indexer
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/quittance/quittance/internal/watchdog"
+)
+
+// Limits of a Supervisor.
+const (
+	// replaceGrace and stopGrace are how long a watcher that was told to stop is
+	// waited for: before another one is begun, and before the supervisor ends.
+	replaceGrace = time.Second
+	stopGrace    = 10 * time.Second
+	// maxAbandoned is how many watchers may ignore that they were told to stop
+	// before no other one is begun.
+	maxAbandoned = 16
+)
+
+// Supervisor runs a chain's Watcher. One that makes no progress is stopped and
+// replaced, whether it stops or not, and the nodes that hold it up are set
+// aside. It is safe for concurrent use.
+//
+// A watcher that does not stop does no harm: the ledger's cursor keeps two of
+// them from recording one block, as it does with those of two replicas.
+type Supervisor struct {
+	conf Config
+
+	mu        sync.Mutex
+	current   *Watcher
+	abandoned int // watchers that were told to stop and have not
+}
+
+// NewSupervisor returns a supervisor whose watcher has not begun yet.
+func NewSupervisor(c Config) *Supervisor {
+	if c.Watchdog == nil {
+		c.Watchdog = watchdog.New(0)
+	}
+	s := &Supervisor{conf: c}
+	s.current = s.watcher()
+	return s
+}
+
+// watcher returns a new watcher, whose rounds are reported as long as it is the
+// current one.
+func (s *Supervisor) watcher() *Watcher {
+	c := s.conf
+	var w *Watcher
+	if c.OnRound != nil {
+		c.OnRound = func(st Status) {
+			if s.watching() == w {
+				s.conf.OnRound(st)
+			}
+		}
+	}
+	w = New(c)
+	return w
+}
+
+func (s *Supervisor) watching() *Watcher {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.current
+}
+
+// Poke makes the watcher look at the chain at once.
+func (s *Supervisor) Poke() { s.watching().Poke() }
+
+// Status returns what the watcher has come to.
+func (s *Supervisor) Status() Status { return s.watching().Status() }
+
+// Run reads the chain until ctx ends, as Watcher.Run does.
+func (s *Supervisor) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		w := s.watching()
+		run, stop := context.WithCancel(ctx)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			_ = w.Run(run) // which is nil
+		}()
+		s.await(ctx, w)
+		stop()
+		grace := replaceGrace
+		if ctx.Err() != nil {
+			grace = stopGrace
+		}
+		s.leave(w, ended, grace)
+		if ctx.Err() == nil {
+			s.replace(w)
+		}
+	}
+	return nil
+}
+
+// await returns when ctx ends or the watcher is to be replaced.
+func (s *Supervisor) await(ctx context.Context, w *Watcher) {
+	ticker := time.NewTicker(max(s.conf.Watchdog.Limit()/20, time.Millisecond))
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		reason, slow := w.stalled()
+		if reason == "" || s.exhausted() {
+			continue
+		}
+		s.conf.Logger.Error("reading the chain makes no progress and is begun anew", "chain", s.conf.Chain.Key, "reason", reason)
+		w.note(func(st *Status) { st.Error = reason })
+		if slow != nil {
+			slow.SetAside(reason)
+		}
+		for _, p := range s.conf.Pool.Providers() {
+			if waiting := p.Waiting(); waiting >= s.conf.Watchdog.Limit()/2 {
+				p.SetAside("a request has not ended for " + waiting.Round(time.Second).String())
+			}
+		}
+		return
+	}
+}
+
+// exhausted reports whether too many watchers ignore that they were told to
+// stop. The last one is left alone then, and its work stays stalled.
+func (s *Supervisor) exhausted() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.abandoned >= maxAbandoned
+}
+
+// leave waits for a watcher that was told to stop, but not for long.
+func (s *Supervisor) leave(w *Watcher, ended <-chan struct{}, grace time.Duration) {
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-ended:
+		return
+	case <-timer.C:
+	}
+	s.mu.Lock()
+	s.abandoned++
+	s.mu.Unlock()
+	w.abandon()
+	s.conf.Logger.Error("reading the chain did not stop when it was told to", "chain", s.conf.Chain.Key)
+	go func() {
+		<-ended
+		s.mu.Lock()
+		s.abandoned--
+		s.mu.Unlock()
+	}()
+}
+
+// replace puts a new watcher in the place of one, which begins with what the
+// other one knew of the chain.
+func (s *Supervisor) replace(w *Watcher) {
+	next := s.watcher()
+	next.status = w.Status()
+	next.status.CatchUp, next.status.Backfill = nil, nil
+	next.status.Restarts++
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.current = next
+}

@@ -1,0 +1,147 @@
+package indexer
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/watchdog"
+)
+
+// supervised runs a supervisor of a chain of three blocks whose nodes are at
+// the URLs, and returns it when it has read them all. No call ends by itself.
+func supervised(t *testing.T, f *fixture, change func(*Config), urls ...string) *Supervisor {
+	t.Helper()
+	c := testChain
+	c.RPC = urls
+	conf := Config{
+		Chain: c, Ledger: f.ledger, Logger: slog.New(slog.DiscardHandler), Now: time.Now, Jitter: func() float64 { return 0.5 },
+		PollInterval: time.Millisecond, Watchdog: watchdog.New(200 * time.Millisecond),
+	}
+	pool, err := chain.OpenPool(chain.PoolConfig{Chain: c, Now: time.Now, Logger: conf.Logger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	for _, p := range pool.Providers() {
+		p.Timeout = time.Hour
+	}
+	conf.Pool = pool
+	if change != nil {
+		change(&conf)
+	}
+	done := make(chan struct{}, 1)
+	conf.OnRound = func(st Status) {
+		if st.Indexed == 3 && st.Error == "" {
+			select {
+			case done <- struct{}{}:
+			default:
+			}
+		}
+	}
+	s := NewSupervisor(conf)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := s.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	}()
+	t.Cleanup(func() { cancel(); <-ended })
+	<-done
+	return s
+}
+
+// three returns a fixture of a chain of three blocks, and proxies of its node.
+func three(t *testing.T, proxies int) (f *fixture, at []*chaintest.Proxy) {
+	t.Helper()
+	f = newFixture(t, nil)
+	f.catchUp(t)
+	f.chain.MineEmpty(3)
+	for i := range proxies {
+		at = append(at, chaintest.NewProxy(t, f.node, uint64(i)))
+	}
+	return f, at
+}
+
+// TestStalledNodeIsReplaced has the first node never end an answer: its chain
+// is read from the second one, and it is set aside.
+func TestStalledNodeIsReplaced(t *testing.T) {
+	f, nodes := three(t, 2)
+	nodes[0].Spoil(chaintest.Stall{})
+	s := supervised(t, f, nil, nodes[0].URL, nodes[1].URL)
+	if st := s.Status(); st.Restarts == 0 {
+		t.Errorf("the status is %+v, want a restart", st)
+	}
+	if h := s.conf.Pool.Health(); h[0].State != chain.StateAside || h[1].State != chain.StateOK {
+		t.Errorf("the nodes are %s and %s, want the first one aside", h[0].State, h[1].State)
+	}
+}
+
+// TestNodeThatSwitchesProtocols has the first node answer 101: the second one
+// is asked at once, without the watchdog.
+func TestNodeThatSwitchesProtocols(t *testing.T) {
+	f, nodes := three(t, 2)
+	nodes[0].Spoil(chaintest.SwitchProtocols{})
+	f.restart(t, nil, nodes[0].URL, nodes[1].URL)
+	f.catchUp(t)
+	f.expect(t, 3, 0, 0, 0, 0)
+	if h := f.Pool.Health(); h[0].State != chain.StateCooling || h[1].State != chain.StateOK {
+		t.Errorf("the nodes are %s and %s, want the first one cooling", h[0].State, h[1].State)
+	}
+}
+
+// TestSlowNodeIsReplaced has the first node answer every call, but so slowly
+// that nothing comes of it.
+func TestSlowNodeIsReplaced(t *testing.T) {
+	f, nodes := three(t, 2)
+	nodes[0].Spoil(chaintest.Slow{Wait: 150 * time.Millisecond})
+	s := supervised(t, f, nil, nodes[0].URL, nodes[1].URL)
+	if h := s.conf.Pool.Health(); h[0].State != chain.StateAside || h[1].State != chain.StateOK {
+		t.Errorf("the nodes are %s and %s, want the first one aside", h[0].State, h[1].State)
+	}
+}
+
+// stuckLedger hangs the first time that blocks are to be recorded, and ignores
+// that its caller gives up.
+type stuckLedger struct {
+	Ledger
+	first chan struct{} // holds one token
+	free  chan struct{}
+}
+
+func (l *stuckLedger) Observe(ctx context.Context, key string, blocks []settle.Block) error {
+	select {
+	case <-l.first:
+		<-l.free
+	default:
+	}
+	return l.Ledger.Observe(ctx, key, blocks)
+}
+
+// TestStuckGoroutineHoldsNothing has a call ignore its context: the chain is
+// read on meanwhile, and no node is blamed.
+func TestStuckGoroutineHoldsNothing(t *testing.T) {
+	f, nodes := three(t, 1)
+	stuck := &stuckLedger{f.ledger, make(chan struct{}, 1), make(chan struct{})}
+	stuck.first <- struct{}{}
+	t.Cleanup(func() { close(stuck.free) })
+	dog := watchdog.New(100 * time.Millisecond)
+	s := supervised(t, f, func(c *Config) { c.Ledger, c.Watchdog = stuck, dog }, nodes[0].URL)
+	if st := s.Status(); st.Restarts == 0 {
+		t.Errorf("the status is %+v, want a restart", st)
+	}
+	if h := s.conf.Pool.Health(); h[0].State != chain.StateOK {
+		t.Errorf("the node is %s, want it ok", h[0].State)
+	}
+	for _, stall := range dog.Stalled() {
+		if !stall.Replaced {
+			t.Errorf("the watchdog still waits for %q", stall.Name)
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package indexer
+
+import (
+	"slices"
+
+	"github.com/quittance/quittance/internal/settle"
+)
+
+// Tracker knows the blocks that were read and can still be replaced, and
+// decides what a block that a node calls canonical means for them. It does no
+// I/O: the loop feeds it, and tells it what was done.
+type Tracker struct {
+	// blocks are the canonical ones as far as read, ascending, from the newest
+	// final one on. Where a whole range was read there are gaps between them.
+	blocks []settle.Header
+}
+
+// Verdict says what to do about a block.
+type Verdict int
+
+// The verdicts of Judge.
+const (
+	// Known: the block is the newest that was read. Nothing is to be done.
+	Known Verdict = iota
+	// Extends: the block follows the newest that was read. Read it.
+	Extends
+	// Ask: what to do depends on the node's block at the height Step.Ask.
+	// Judge that one next.
+	Ask
+	// Reorg: blocks above Step.Ancestor were replaced. Roll back to it.
+	Reorg
+	// Violation: a final block was replaced. Stop.
+	Violation
+)
+
+// Step is what Judge decided.
+type Step struct {
+	Verdict  Verdict
+	Ask      uint64
+	Ancestor settle.Header
+}
+
+// NewTracker returns a tracker of what the cursor says, with the stored
+// headers of the blocks between its two ends.
+func NewTracker(c settle.Cursor, stored []settle.Header) *Tracker {
+	t := &Tracker{blocks: []settle.Header{c.Confirmed}}
+	for _, h := range stored {
+		// The cursor does not know the parent of its newest block.
+		if t.Tip().Number < h.Number && (h.Number < c.Indexed.Number || h.Hash == c.Indexed.Hash) {
+			t.Append(h)
+		}
+	}
+	if c.Indexed.Number > t.Tip().Number {
+		t.Append(c.Indexed)
+	}
+	return t
+}
+
+// Tip returns the newest block that was read.
+func (t *Tracker) Tip() settle.Header { return t.blocks[len(t.blocks)-1] }
+
+// Linked returns the number of the block from which on each one that was read
+// names the one below as its parent, up to the tip: a node that calls the tip
+// canonical says so of them all.
+func (t *Tracker) Linked() uint64 {
+	i := len(t.blocks) - 1
+	for i > 0 && t.blocks[i].Parent == t.blocks[i-1].Hash {
+		i--
+	}
+	return t.blocks[i].Number
+}
+
+// Final returns the newest final block.
+func (t *Tracker) Final() settle.Header { return t.blocks[0] }
+
+// At returns the newest block at or below a height that was kept. There is
+// one unless the height lies below the newest final block.
+func (t *Tracker) At(number uint64) (h settle.Header, ok bool) {
+	i := t.above(number)
+	if i == 0 {
+		return settle.Header{}, false
+	}
+	return t.blocks[i-1], true
+}
+
+// Ahead returns the newest block that was kept at most so many blocks above the
+// newest final one, or else the first above it. It is the final one when there
+// is none.
+func (t *Tracker) Ahead(blocks uint64) settle.Header {
+	h, _ := t.At(t.Final().Number + blocks)
+	if h == t.Final() && len(t.blocks) > 1 {
+		return t.blocks[1]
+	}
+	return h
+}
+
+// above returns the index of the first block above a height.
+func (t *Tracker) above(number uint64) int {
+	i, exact := slices.BinarySearchFunc(t.blocks, number, func(h settle.Header, n uint64) int {
+		switch {
+		case h.Number < n:
+			return -1
+		case h.Number > n:
+			return 1
+		}
+		return 0
+	})
+	if exact {
+		i++
+	}
+	return i
+}
+
+// Judge decides what it means that the node's canonical chain holds h. A block
+// below the tip is judged only when an earlier step asked for it, or when it
+// is known to differ: that it is the same as the one read says that the fork
+// is above it.
+func (t *Tracker) Judge(h settle.Header) Step {
+	tip := t.Tip()
+	same, ok := t.At(h.Number)
+	switch {
+	case !ok:
+		// Below the final block nothing is kept to compare with.
+		return Step{Verdict: Ask, Ask: t.Final().Number}
+	case same.Number == h.Number && same.Hash == h.Hash:
+		if h.Number == tip.Number {
+			return Step{Verdict: Known}
+		}
+		return Step{Verdict: Reorg, Ancestor: same}
+	case h.Number <= t.Final().Number:
+		return Step{Verdict: Violation}
+	}
+	below, _ := t.At(h.Number - 1)
+	switch {
+	case below.Number == h.Number-1 && below.Hash == h.Parent:
+		if below.Number == tip.Number {
+			return Step{Verdict: Extends}
+		}
+		return Step{Verdict: Reorg, Ancestor: below}
+	case below.Number == h.Number-1 && below.Number == t.Final().Number:
+		return Step{Verdict: Violation}
+	case h.Number > tip.Number+1:
+		return Step{Verdict: Ask, Ask: tip.Number + 1}
+	}
+	return Step{Verdict: Ask, Ask: below.Number}
+}
+
+// Append tells that blocks up to h have been read. Blocks between the tip and
+// h are taken to hold nothing.
+func (t *Tracker) Append(h settle.Header) { t.blocks = append(t.blocks, h) }
+
+// Rewind tells that everything above ancestor was rolled back.
+func (t *Tracker) Rewind(ancestor settle.Header) {
+	t.blocks = t.blocks[:t.above(ancestor.Number)]
+}
+
+// Finalize tells that h, one of the blocks, and all below are final.
+func (t *Tracker) Finalize(h settle.Header) {
+	t.blocks = slices.Delete(t.blocks, 0, t.above(h.Number)-1)
+}

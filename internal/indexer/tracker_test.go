@@ -1,0 +1,258 @@
+package indexer
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+)
+
+// block makes a header whose hash is made of a number and a fork.
+func block(number uint64, fork byte, parent settle.Header) settle.Header {
+	h := settle.Header{Number: number, Parent: parent.Hash, Time: int64(number)}
+	binary.BigEndian.PutUint64(h.Hash[:], number)
+	h.Hash[31] = fork
+	return h
+}
+
+// line makes a chain of blocks from first through last above parent.
+func line(first, last uint64, fork byte, parent settle.Header) []settle.Header {
+	var chain []settle.Header
+	for n := first; n <= last; n++ {
+		parent = block(n, fork, parent)
+		chain = append(chain, parent)
+	}
+	return chain
+}
+
+// TestJudge walks through what one header can mean to a chain that is read up
+// to block 14, is final up to block 10 and has a gap at block 12.
+func TestJudge(t *testing.T) {
+	a := line(0, 16, 'a', settle.Header{})
+	stored := []settle.Header{a[9], a[10], a[11], a[13], a[14]}
+	tracker := NewTracker(settle.Cursor{Started: true, Indexed: a[14], Confirmed: a[10]}, stored)
+	b := func(n uint64) settle.Header { return line(n, n, 'b', a[n-1])[0] }           // forks off at n
+	c := func(n uint64) settle.Header { return block(n, 'c', block(n-1, 'c', a[0])) } // forks off earlier
+	for _, test := range []struct {
+		h    settle.Header
+		want Step
+	}{
+		{a[14], Step{Verdict: Known}},
+		{a[15], Step{Verdict: Extends}},
+		{a[16], Step{Verdict: Ask, Ask: 15}},
+		{b(15), Step{Verdict: Extends}},
+		{c(15), Step{Verdict: Ask, Ask: 14}},
+		{b(14), Step{Verdict: Reorg, Ancestor: a[13]}},
+		{c(14), Step{Verdict: Ask, Ask: 13}},
+		{a[13], Step{Verdict: Reorg, Ancestor: a[13]}},
+		{b(13), Step{Verdict: Ask, Ask: 11}}, // block 12 is not known, so its parent says nothing
+		{a[11], Step{Verdict: Reorg, Ancestor: a[11]}},
+		{b(11), Step{Verdict: Reorg, Ancestor: a[10]}},
+		{c(11), Step{Verdict: Violation}},
+		{a[10], Step{Verdict: Reorg, Ancestor: a[10]}},
+		{b(10), Step{Verdict: Violation}},
+		{a[3], Step{Verdict: Ask, Ask: 10}},
+	} {
+		if got := tracker.Judge(test.h); got != test.want {
+			t.Errorf("block %d%c: %+v, want %+v", test.h.Number, test.h.Hash[31], got, test.want)
+		}
+	}
+
+	tracker.Rewind(a[13])
+	tracker.Finalize(a[11])
+	tracker.Append(b(14))
+	if want := []settle.Header{a[11], a[13], b(14)}; !slices.Equal(tracker.blocks, want) {
+		t.Errorf("blocks are %v, want %v", tracker.blocks, want)
+	}
+	if h, ok := tracker.At(12); !ok || h != a[11] {
+		t.Errorf("At(12) = %+v, %t; want block 11", h, ok)
+	}
+	if h, ok := tracker.At(10); ok {
+		t.Errorf("At(10) = %+v; want none below the final block", h)
+	}
+}
+
+// TestLinked finds from where on the parents are known to lead up to the tip:
+// they are not over a gap, and not where the newest block was not stored.
+func TestLinked(t *testing.T) {
+	a := line(0, 16, 'a', settle.Header{})
+	bare := a[14]
+	bare.Parent = invoice.Hash{} // as the cursor has it
+	cursor := settle.Cursor{Started: true, Indexed: bare, Confirmed: a[10]}
+	for _, test := range []struct {
+		stored []settle.Header
+		want   uint64
+	}{
+		{a[10:15], 10}, {[]settle.Header{a[11], a[13], a[14]}, 13}, {a[10:14], 14}, {nil, 14},
+		{append(append([]settle.Header{}, a[10:14]...), block(14, 'b', a[13])), 14},
+	} {
+		tracker := NewTracker(cursor, test.stored)
+		if got := tracker.Linked(); got != test.want || tracker.Tip().Hash != a[14].Hash {
+			t.Errorf("with %d blocks stored, those from %d on lead to block %d, want %d and 14", len(test.stored), got, tracker.Tip().Number, test.want)
+		}
+	}
+	tracker := NewTracker(settle.Cursor{Started: true, Indexed: a[10], Confirmed: a[10]}, nil)
+	tracker.Append(a[11])
+	tracker.Append(block(12, 'a', a[11]))
+	if got := tracker.Linked(); got != 10 {
+		t.Errorf("blocks that follow each other lead up from %d, want 10", got)
+	}
+}
+
+// TestTrackerFollowsAnyFork is a state machine: a model chain grows and forks
+// as far as finality allows, and the tracker is fed with what it asks for.
+func TestTrackerFollowsAnyFork(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		genesis := block(0, 0, settle.Header{})
+		model := []settle.Header{genesis}
+		tracker := NewTracker(settle.Cursor{Started: true, Indexed: genesis, Confirmed: genesis}, nil)
+		made := byte(0)
+		grow := func(n int) {
+			made++
+			model = append(model, line(uint64(len(model)), uint64(len(model)+n-1), made, model[len(model)-1])...)
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"grow": func(t *rapid.T) { grow(rapid.IntRange(1, 6).Draw(t, "blocks")) },
+			"fork": func(t *rapid.T) {
+				depth := rapid.IntRange(0, len(model)-1-int(tracker.Final().Number)).Draw(t, "depth")
+				model = model[:len(model)-depth]
+				grow(rapid.IntRange(1, depth+2).Draw(t, "blocks"))
+			},
+			"follow": func(t *rapid.T) {
+				head := model[len(model)-1]
+				if head.Number >= tracker.Tip().Number {
+					feed(t, tracker, model)
+					if tracker.Tip() != head {
+						t.Fatalf("the tip is %+v, want %+v", tracker.Tip(), head)
+					}
+				}
+			},
+			"skip": func(*rapid.T) {
+				// A range is read: only its last block is kept.
+				head := model[len(model)-1]
+				if tip := tracker.Tip(); head.Number > tip.Number && model[tip.Number] == tip {
+					tracker.Append(head)
+				}
+			},
+			"finalize": func(t *rapid.T) {
+				n := rapid.IntRange(0, len(model)-1).Draw(t, "number")
+				if h, ok := tracker.At(uint64(n)); ok && model[h.Number] == h {
+					tracker.Finalize(h)
+				}
+			},
+			"restart": func(t *rapid.T) {
+				cursor := settle.Cursor{Started: true, Indexed: tracker.Tip(), Confirmed: tracker.Final()}
+				again := NewTracker(cursor, tracker.blocks)
+				if !slices.Equal(again.blocks, tracker.blocks) {
+					t.Fatalf("loaded again the blocks are %v, want %v", again.blocks, tracker.blocks)
+				}
+				tracker = again
+			},
+			"": func(t *rapid.T) {
+				for i, h := range tracker.blocks[1:] {
+					if below := tracker.blocks[i]; h.Number <= below.Number || (h.Number == below.Number+1 && h.Parent != below.Hash) {
+						t.Fatalf("block %+v stands above %+v", h, below)
+					}
+				}
+			},
+		})
+	})
+}
+
+// feed brings the tracker to the model's head, as the loop does.
+func feed(t *rapid.T, tracker *Tracker, model []settle.Header) {
+	final := tracker.Final()
+	h := model[len(model)-1]
+	for steps := 0; ; steps++ {
+		if steps > 10*len(model) {
+			t.Fatal("the tracker asks for ever")
+		}
+		switch step := tracker.Judge(h); step.Verdict {
+		case Known:
+			return
+		case Extends:
+			tracker.Append(h)
+			h = model[len(model)-1]
+		case Ask:
+			h = model[step.Ask]
+		case Reorg:
+			if model[step.Ancestor.Number] != step.Ancestor || step.Ancestor.Number < final.Number {
+				t.Fatalf("rolls back to %+v, which is not common or below the final block %+v", step.Ancestor, final)
+			}
+			tracker.Rewind(step.Ancestor)
+			h = model[len(model)-1]
+		case Violation:
+			t.Fatalf("block %+v is said to violate finality at %+v", h, final)
+		}
+	}
+}
+
+// TestTrackerTellsEveryViolation forks below the final block and above it, and
+// expects a violation just when the final block itself was replaced.
+func TestTrackerTellsEveryViolation(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		tip := rapid.Uint64Range(1, 20).Draw(t, "tip")
+		final := rapid.Uint64Range(0, tip).Draw(t, "final")
+		fork := rapid.Uint64Range(1, tip).Draw(t, "fork")
+		head := rapid.Uint64Range(tip, tip+3).Draw(t, "head")
+		a := line(0, tip, 'a', settle.Header{})
+		tracker := NewTracker(settle.Cursor{Started: true, Indexed: a[tip], Confirmed: a[final]}, a)
+		b := append(slices.Clone(a[:fork]), line(fork, head, 'b', a[fork-1])...)
+		h := b[head]
+		for range 100 {
+			step := tracker.Judge(h)
+			switch {
+			case step.Verdict == Ask:
+				h = b[step.Ask]
+				continue
+			case fork <= final && step.Verdict != Violation, fork > final && step != (Step{Verdict: Reorg, Ancestor: a[fork-1]}):
+				t.Fatalf("fork at block %d, final block %d: %+v", fork, final, step)
+			}
+			return
+		}
+		t.Fatal("the tracker asks for ever")
+	})
+}
+
+func ExampleTracker() {
+	a := line(0, 3, 'a', settle.Header{})
+	tracker := NewTracker(settle.Cursor{Started: true, Indexed: a[3], Confirmed: a[1]}, a)
+	b := line(3, 4, 'b', a[2])
+	for _, h := range []settle.Header{b[1], b[0]} {
+		step := tracker.Judge(h)
+		fmt.Println(step.Verdict == Ask, step.Ask, step.Verdict == Reorg, step.Ancestor.Number)
+	}
+	// Output:
+	// true 3 false 0
+	// false 0 true 2
+}
+
+func TestAhead(t *testing.T) {
+	of := func(numbers ...uint64) *Tracker {
+		tracker := &Tracker{}
+		for _, n := range numbers {
+			tracker.Append(settle.Header{Number: n})
+		}
+		return tracker
+	}
+	for _, test := range []struct {
+		kept []uint64
+		most uint64
+		want uint64
+	}{
+		{[]uint64{5}, 10, 5},
+		{[]uint64{5, 6, 7}, 10, 7},
+		{[]uint64{5, 6, 7}, 1, 6},
+		{[]uint64{5, 7, 30, 31}, 10, 7},
+		{[]uint64{5, 30, 31}, 10, 30}, // where a range was read
+	} {
+		if got := of(test.kept...).Ahead(test.most).Number; got != test.want {
+			t.Errorf("%d ahead of %v: %d, want %d", test.most, test.kept, got, test.want)
+		}
+	}
+}

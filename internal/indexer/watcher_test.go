@@ -1,0 +1,450 @@
+package indexer
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		// geth keeps one pool of signature checkers for the whole process.
+		goleak.IgnoreTopFunction("github.com/ethereum/go-ethereum/core.(*txSenderCacher).cache"),
+		// A closed LevelDB waits for its last buffer for up to a second.
+		goleak.IgnoreTopFunction("github.com/syndtr/goleveldb/leveldb.(*DB).mpoolDrain"),
+	)
+}
+
+// fixture is a watcher of a scripted chain with one node.
+type fixture struct {
+	*Watcher
+	chain  *chaintest.Chain
+	node   *chaintest.Node
+	ledger *memory
+}
+
+// testingT is what the tests of both testing.T and rapid.T need.
+type testingT interface {
+	Helper()
+	Cleanup(func())
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
+func newChain() *chaintest.Chain {
+	c := chaintest.New(testChain.ID)
+	c.Token(token, 6)
+	c.Contract(registry)
+	return c
+}
+
+func newFixture(t testing.TB, change func(*Config)) *fixture {
+	t.Helper()
+	f := &fixture{chain: newChain(), ledger: newMemory(merchant)}
+	f.node = f.chain.Serve(t)
+	f.restart(t, change)
+	return f
+}
+
+// restart replaces the watcher by one that knows nothing but the ledger, and
+// asks the fixture's node, or the providers at these URLs.
+func (f *fixture) restart(t testingT, change func(*Config), urls ...string) {
+	t.Helper()
+	conf := Config{
+		Chain: testChain, Ledger: f.ledger,
+		Logger: slog.New(slog.DiscardHandler), Now: time.Now, Jitter: func() float64 { return 0.5 },
+	}
+	if change != nil {
+		change(&conf)
+	}
+	if conf.Chain.RPC = urls; len(urls) == 0 {
+		conf.Chain.RPC = []string{f.node.URL}
+	}
+	pool, err := chain.OpenPool(chain.PoolConfig{Chain: conf.Chain, Now: conf.Now, Logger: conf.Logger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	conf.Pool = pool
+	f.Watcher = New(conf)
+}
+
+// state returns what the pool thinks of a provider, by its place in the
+// configuration.
+func (f *fixture) state(provider int) chain.State { return f.Pool.Health()[provider].State }
+
+// catchUp runs rounds, and fills the gap, until nothing is left to do.
+func (f *fixture) catchUp(t testingT) {
+	t.Helper()
+	for range 1000 {
+		more, err := f.round(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		older, err := f.fill(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !more && !older {
+			return
+		}
+	}
+	t.Fatal("the watcher finds more to do for ever")
+}
+
+// expect compares the ledger's cursor and counts of transfers.
+func (f *fixture) expect(t *testing.T, indexed, confirmed uint64, pending, final, orphaned int) {
+	t.Helper()
+	c, _ := f.ledger.Cursor(context.Background(), "")
+	got := []int{int(c.Indexed.Number), int(c.Confirmed.Number), f.ledger.count(invoice.Pending), f.ledger.count(invoice.Confirmed), f.ledger.count(invoice.Orphaned)}
+	want := []int{int(indexed), int(confirmed), pending, final, orphaned}
+	for i := range got {
+		if got[i] != want[i] {
+			t.Errorf("indexed, confirmed; pending, confirmed, orphaned transfers are %v, want %v", got, want)
+			break
+		}
+	}
+	for _, b := range f.ledger.breaches {
+		t.Error(b)
+	}
+	f.ledger.breaches = nil
+}
+
+// TestLifeOfAPayment sees a transfer pending, then final when three blocks
+// stand on top of it, and no sooner.
+func TestLifeOfAPayment(t *testing.T) {
+	f := newFixture(t, nil)
+	f.catchUp(t)
+	f.expect(t, 0, 0, 0, 0, 0)
+	f.chain.Mine(chaintest.NewTx(pays(alice, 5)), chaintest.NewTx(chaintest.Transfer(token, alice, bob, five)))
+	f.catchUp(t)
+	f.expect(t, 1, 0, 1, 0, 0)
+	f.chain.MineEmpty(2)
+	f.catchUp(t)
+	f.expect(t, 3, 0, 1, 0, 0)
+	f.chain.Mine()
+	f.catchUp(t)
+	f.expect(t, 4, 1, 0, 1, 0)
+	for _, r := range f.ledger.records {
+		if r.From != alice || r.Amount != five || r.BlockTime != chaintest.GenesisTime+chaintest.BlockSeconds {
+			t.Errorf("recorded %+v", r)
+		}
+	}
+	before := f.node.Calls("eth_getBlockByNumber")
+	f.catchUp(t)
+	if asked := f.node.Calls("eth_getBlockByNumber") - before; asked != 1 {
+		t.Errorf("a round without a new block asks for %d blocks, want the head alone", asked)
+	}
+	if s := f.Status(); s.Head != 4 || s.ChainKey != "test" || !strings.HasPrefix(s.Source, "http://127.0.0.1") {
+		t.Errorf("status is %+v", s)
+	}
+}
+
+// TestReorg moves one transfer to another block, drops one and brings a new
+// one.
+func TestReorg(t *testing.T) {
+	f := newFixture(t, nil)
+	f.chain.MineEmpty(4)
+	f.catchUp(t)
+	moved, dropped := chaintest.NewTx(pays(alice, 1)), chaintest.NewTx(pays(alice, 2))
+	f.chain.Mine(moved, dropped, chaintest.NewTx(chaintest.Opened(registry, id1)))
+	f.chain.Mine()
+	f.catchUp(t)
+	f.expect(t, 6, 3, 2, 0, 0)
+	if f.ledger.events[settle.RegistryEvent{Registry: registry, Kind: settle.RegistryOpened, CommitmentID: id1}] != 1 {
+		t.Errorf("registry events are %v", f.ledger.events)
+	}
+
+	f.chain.Fork(3)
+	f.chain.MineEmpty(2)
+	f.catchUp(t)
+	f.expect(t, 6, 3, 2, 0, 0) // the node's chain is shorter than what was read: wait
+	b := f.chain.Mine(chaintest.NewTx(pays(bob, 9)), moved)
+	f.catchUp(t)
+	f.expect(t, 6, 3, 2, 0, 1)
+	f.chain.MineEmpty(3)
+	f.catchUp(t)
+	f.expect(t, 9, 6, 0, 2, 1)
+	r := f.ledger.records[invoice.TransferID(invoice.PrefixPayment, "test", invoice.Hash(moved.Hash), 0)]
+	if r.BlockHash != invoice.Hash(b.Hash) || r.LogIndex != 1 || r.Status != invoice.Confirmed {
+		t.Errorf("the transfer that moved is recorded as %+v", r)
+	}
+}
+
+// TestHalt replaces a final block, and sees the watcher stop and touch
+// nothing, then and after a restart.
+func TestHalt(t *testing.T) {
+	f := newFixture(t, nil)
+	f.chain.MineEmpty(2)
+	f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
+	f.chain.MineEmpty(3)
+	f.catchUp(t)
+	f.expect(t, 6, 3, 0, 1, 0)
+	f.chain.Fork(4)
+	f.chain.MineEmpty(6)
+	for range 2 {
+		_, err := f.round(t.Context())
+		f.report(err)
+		var halted *HaltedError
+		if !errors.As(err, &halted) || !strings.Contains(halted.Reason, "block 3 was final") {
+			t.Fatalf("round: %v; want a HaltedError about block 3", err)
+		}
+		f.expect(t, 6, 3, 0, 1, 0)
+		if s := f.Status(); s.Halted == "" || s.Error == "" {
+			t.Errorf("status is %+v", s)
+		}
+		if more, err := f.fill(t.Context()); more || err != nil {
+			t.Errorf("fill: %t, %v; want nothing done", more, err)
+		}
+		f.restart(t, nil)
+	}
+}
+
+// TestForkAtFinality replaces every block that is not final: just allowed.
+func TestForkAtFinality(t *testing.T) {
+	f := newFixture(t, nil)
+	f.chain.MineEmpty(6)
+	f.catchUp(t)
+	f.chain.Fork(3)
+	f.chain.MineEmpty(3)
+	f.catchUp(t)
+	f.expect(t, 6, 3, 0, 0, 0)
+}
+
+// TestTags has finality follow a tag, a tag and a depth, and a tag that the
+// node has lost or that goes backwards.
+func TestTags(t *testing.T) {
+	withTag := func(depth uint64) func(*Config) {
+		return func(c *Config) { c.Chain.Finality = chain.Finality{Tag: chain.TagSafe, Depth: depth} }
+	}
+	f := newFixture(t, nil)
+	f.catchUp(t)
+	f.restart(t, withTag(0))
+	f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
+	f.catchUp(t)
+	f.expect(t, 1, 0, 1, 0, 0)
+	f.chain.MineEmpty(9)
+	f.chain.Tag("safe", 6)
+	f.catchUp(t)
+	f.expect(t, 10, 6, 0, 1, 0)
+	f.chain.Tag("safe", 2)
+	f.chain.Mine()
+	f.catchUp(t)
+	f.expect(t, 11, 6, 0, 1, 0)
+
+	// Far behind the head, but not behind the finality line: one by one.
+	f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
+	f.chain.MineEmpty(3*maxBlocks - 12)
+	f.catchUp(t)
+	f.expect(t, 3*maxBlocks, 6, 1, 1, 0)
+	if len(f.ledger.headers) != 3*maxBlocks+1 {
+		t.Errorf("%d headers were recorded of %d blocks that are not final", len(f.ledger.headers), 3*maxBlocks)
+	}
+
+	f.restart(t, withTag(4))
+	f.chain.Tag("safe", 3*maxBlocks)
+	f.chain.Mine()
+	f.catchUp(t)
+	f.expect(t, 3*maxBlocks+1, 3*maxBlocks-3, 0, 2, 0)
+}
+
+// TestForkBeforeConfirm replaces the block that is about to become final,
+// after the round has read it.
+func TestForkBeforeConfirm(t *testing.T) {
+	f := newFixture(t, nil)
+	f.chain.MineEmpty(6)
+	f.catchUp(t)
+	f.expect(t, 6, 3, 0, 0, 0)
+	f.chain.MineEmpty(maxBlocks + 6) // more than a round reads
+	f.ledger.fail = func(after bool) error {
+		if after {
+			f.ledger.fail = nil
+			f.chain.Fork(10)
+			f.chain.MineEmpty(10)
+		}
+		return nil
+	}
+	f.catchUp(t)
+	f.expect(t, maxBlocks+12, maxBlocks+9, 0, 0, 0)
+	final := f.ledger.cursor.Confirmed
+	if want := invoice.Hash(f.chain.Blocks()[final.Number].Hash); final.Hash != want {
+		t.Errorf("block %s is final, want the canonical block %s", final.Hash, want)
+	}
+}
+
+// TestCallsPerBlock counts what an idle block costs: its header, with that of
+// the tag, and its logs when its bloom filter mentions any.
+func TestCallsPerBlock(t *testing.T) {
+	for name, test := range map[string]struct {
+		finality  chain.Finality
+		mentioned bool
+		want      int
+	}{
+		"depth": {chain.Finality{Depth: 3}, false, 1}, "depth, mentioned": {chain.Finality{Depth: 3}, true, 2},
+		"tag": {chain.Finality{Tag: chain.TagSafe}, false, 2}, "tag, mentioned": {chain.Finality{Tag: chain.TagSafe}, true, 3},
+	} {
+		f := newFixture(t, nil)
+		f.chain.MineEmpty(4)
+		f.chain.Mine(chaintest.NewTx(chaintest.Transfer(token, alice, bob, five))) // which the bloom filter holds
+		f.chain.Tag(chain.TagSafe, 2)
+		f.restart(t, func(c *Config) { c.Chain.Finality = test.finality })
+		f.catchUp(t)
+		calls := 0
+		f.node.Intercept(func(context.Context, string) error { calls++; return nil })
+		const blocks = 10
+		for n := range uint64(blocks) {
+			var txs []chaintest.Tx
+			if test.mentioned {
+				txs = append(txs, chaintest.NewTx(chaintest.Transfer(token, alice, bob, five)))
+			}
+			f.chain.Mine(txs...)
+			f.chain.Tag(chain.TagSafe, n+3)
+			if _, err := f.round(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if calls != blocks*test.want {
+			t.Errorf("%s: %d calls for %d blocks, want %d for each", name, calls, blocks, test.want)
+		}
+		if f.ledger.cursor.Confirmed.Number < blocks {
+			t.Errorf("%s: block %d is final", name, f.ledger.cursor.Confirmed.Number)
+		}
+	}
+}
+
+// TestForkWhileReading forks the chain at each call of the reading of ten
+// blocks.
+func TestForkWhileReading(t *testing.T) {
+	for call := 1; ; call++ {
+		f := newFixture(t, nil)
+		f.chain.MineEmpty(2)
+		f.catchUp(t)
+		for n := range uint64(10) {
+			f.chain.Mine(chaintest.NewTx(pays(alice, n+1)))
+		}
+		left := call
+		f.node.Intercept(func(context.Context, string) error {
+			if left--; left == 0 {
+				f.chain.Fork(3)
+				for n := range uint64(5) {
+					f.chain.Mine(chaintest.NewTx(pays(bob, n+1)))
+				}
+			}
+			return nil
+		})
+		if _, err := f.round(t.Context()); err != nil && left > 0 {
+			t.Fatal(err)
+		}
+		f.catchUp(t)
+		if left > 0 {
+			if call < 20 {
+				t.Errorf("the blocks were read with %d calls", call-1)
+			}
+			return
+		}
+		for _, b := range f.ledger.breaches {
+			t.Errorf("fork at call %d: %s", call, b)
+		}
+		checkLedger(t, f.chain, f.ledger, testChain.Finality.Depth)
+	}
+}
+
+// TestFirstStart begins at the finality line, and reads what lies between the
+// block that it is told to begin with and the line as a gap.
+func TestFirstStart(t *testing.T) {
+	at := func(n uint64) *uint64 { return new(n) }
+	for name, test := range map[string]struct {
+		start *uint64
+		mined int
+		gap   uint64 // its first block; 0 for none
+	}{
+		"none": {nil, 20, 0}, "young": {nil, 2, 0}, "0": {at(0), 20, 1}, "1": {at(1), 20, 1}, "5": {at(5), 20, 5},
+		"line": {at(17), 20, 17}, "after the line": {at(18), 20, 0}, "above": {at(19), 20, 0}, "future": {at(100), 20, 0},
+	} {
+		f := newFixture(t, func(c *Config) { c.Chain.StartBlock = test.start })
+		for n := range test.mined {
+			f.chain.Mine(chaintest.NewTx(pays(alice, uint64(n+1))))
+		}
+		if _, err := f.round(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		line := max(0, test.mined-3)
+		var want *settle.Gap
+		if test.gap > 0 {
+			want = &settle.Gap{Next: test.gap, Last: uint64(line), LastTime: chaintest.GenesisTime + int64(line)*chaintest.BlockSeconds}
+		}
+		if diff := cmp.Diff(want, f.ledger.cursor.Gap); diff != "" {
+			t.Errorf("%s: gap (-want +got):\n%s", name, diff)
+		}
+		f.catchUp(t)
+		older := 0
+		if test.gap > 0 {
+			older = line - int(test.gap) + 1
+		}
+		f.expect(t, uint64(test.mined), uint64(line), test.mined-line, older, 0)
+		if f.ledger.cursor.Gap != nil {
+			t.Errorf("%s: the gap is left: %+v", name, f.ledger.cursor.Gap)
+		}
+	}
+}
+
+// TestFirstStartWithoutTag waits for the node to know a final block, whatever
+// the configuration says about the begin.
+func TestFirstStartWithoutTag(t *testing.T) {
+	for _, start := range []*uint64{nil, new(uint64(5))} {
+		f := newFixture(t, func(c *Config) {
+			c.Chain.StartBlock = start
+			c.Chain.Finality = chain.Finality{Tag: chain.TagFinalized}
+		})
+		f.chain.MineEmpty(20)
+		if _, err := f.round(t.Context()); !errors.Is(err, chain.ErrNotFound) || !strings.Contains(err.Error(), "no finalized block yet") {
+			t.Errorf("round: %v; want an error that names the tag", err)
+		}
+		if f.ledger.cursor.Started {
+			t.Errorf("reading begins after block %d", f.ledger.cursor.Indexed.Number)
+		}
+		f.chain.Tag(chain.TagFinalized, 12)
+		f.catchUp(t)
+		f.expect(t, 20, 12, 0, 0, 0)
+	}
+}
+
+// TestFirstStartAfterInvoices has the gap begin with the first block that could
+// hold a payment of an invoice that was created while no provider answered.
+func TestFirstStartAfterInvoices(t *testing.T) {
+	for name, test := range map[string]struct {
+		since int64  // seconds after block 10
+		want  uint64 // first block of the gap; 0 for none
+	}{
+		"as old as a block": {0, 10}, "a second younger": {1, 11}, "between": {chaintest.BlockSeconds - 1, 11},
+		"older than the chain": {-1_000_000, 1}, "younger than the line": {1_000_000, 0},
+	} {
+		f := newFixture(t, func(c *Config) { c.Chain.StartBlock = nil })
+		f.chain.MineEmpty(9)
+		tenth := f.chain.Mine(chaintest.NewTx(pays(alice, 1)))
+		f.chain.MineEmpty(10)
+		// The margin is counted back as well.
+		f.ledger.waiting = new(time.Duration(f.chain.Head().Time-tenth.Time-test.since)*time.Second - beginMargin)
+		if _, err := f.round(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if gap := f.ledger.cursor.Gap; gap == nil && test.want != 0 || gap != nil && gap.Next != test.want {
+			t.Errorf("%s: the gap is %+v, want it to begin with block %d", name, gap, test.want)
+		}
+		f.catchUp(t)
+		if found := f.ledger.count(invoice.Confirmed) == 1; found != (test.want != 0 && test.want <= 10) {
+			t.Errorf("%s: the payment in block 10 is found: %v", name, found)
+		}
+	}
+}

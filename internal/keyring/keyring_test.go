@@ -1,0 +1,154 @@
+package keyring_test
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/internal/keyring"
+)
+
+func key(t *testing.T) keyring.Key {
+	t.Helper()
+	text, err := keyring.NewKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := keyring.ParseKey(text + "\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// TestSealed opens what was sealed for its merchant and version alone.
+func TestSealed(t *testing.T) {
+	v := keyring.New(key(t))
+	rapid.Check(t, func(t *rapid.T) {
+		merchant := rapid.StringMatching(`[A-Za-z0-9_.-]{1,64}`)
+		id, version := merchant.Draw(t, "merchant"), rapid.Int64Min(1).Draw(t, "version")
+		secret := rapid.String().Draw(t, "secret")
+		sealed := v.Seal(id, version, secret)
+		if got, err := v.Open(id, version, sealed); err != nil || got != secret {
+			t.Fatalf("opened %q, %v; want %q", got, err, secret)
+		}
+		if again := v.Seal(id, version, secret); bytes.Equal(again.Data, sealed.Data) {
+			t.Fatal("sealing twice gives the same bytes")
+		}
+		other, next := merchant.Draw(t, "another merchant"), rapid.Int64Min(1).Draw(t, "another version")
+		if other == id && next == version {
+			return
+		}
+		if got, err := v.Open(other, next, sealed); !errors.Is(err, keyring.ErrBroken) || got != "" {
+			t.Fatalf("for %q version %d it opens as %q, %v", other, next, got, err)
+		}
+	})
+}
+
+// TestPurpose has merchants and versions that read the same in a row.
+func TestPurpose(t *testing.T) {
+	v := keyring.New(key(t))
+	if _, err := v.Open("shop", 11, v.Seal("shop1", 1, "s")); !errors.Is(err, keyring.ErrBroken) {
+		t.Errorf("the secret of another merchant opens: %v", err)
+	}
+}
+
+// TestChanged flips each bit of what was sealed.
+func TestChanged(t *testing.T) {
+	v := keyring.New(key(t))
+	sealed := v.Seal("shop", 1, "whsec_shop")
+	for i := range len(sealed.Data) * 8 {
+		sealed.Data[i/8] ^= 1 << (i % 8)
+		if got, err := v.Open("shop", 1, sealed); !errors.Is(err, keyring.ErrBroken) {
+			t.Fatalf("with bit %d changed it opens as %q, %v", i, got, err)
+		}
+		sealed.Data[i/8] ^= 1 << (i % 8)
+	}
+	for n := range len(sealed.Data) {
+		if got, err := v.Open("shop", 1, keyring.Sealed{KeyID: sealed.KeyID, Data: sealed.Data[:n]}); !errors.Is(err, keyring.ErrBroken) {
+			t.Errorf("cut to %d bytes it opens as %q, %v", n, got, err)
+		}
+	}
+}
+
+// TestRotation replaces the master key.
+func TestRotation(t *testing.T) {
+	first, second, stranger := key(t), key(t), key(t)
+	if first.ID == second.ID || len(first.ID) != 16 {
+		t.Errorf("ids are %q and %q", first.ID, second.ID)
+	}
+	old := keyring.New(first).Seal("shop", 1, "whsec_shop")
+	v := keyring.New(second, first)
+	if got, err := v.Open("shop", 1, old); err != nil || got != "whsec_shop" {
+		t.Errorf("what the older key sealed opens as %q, %v", got, err)
+	}
+	if s := v.Seal("shop", 1, "whsec_shop"); s.KeyID != second.ID || v.KeyID() != second.ID {
+		t.Errorf("sealed under %s; want the newest, %s", s.KeyID, second.ID)
+	}
+	if _, err := keyring.New(stranger).Open("shop", 1, old); !errors.Is(err, keyring.ErrNoKey) || !strings.Contains(err.Error(), first.ID) {
+		t.Errorf("without its key: %v", err)
+	}
+	forged := keyring.Sealed{KeyID: second.ID, Data: old.Data}
+	if _, err := v.Open("shop", 1, forged); !errors.Is(err, keyring.ErrBroken) {
+		t.Errorf("under the wrong key's name: %v", err)
+	}
+}
+
+func TestParseKey(t *testing.T) {
+	good := strings.Repeat("0aF", 21) + "1"
+	for text, ok := range map[string]bool{
+		good: true, " " + good + "\r\n": true, "": false, good + "00": false, good[2:]: false, good[:63]: false,
+		"g" + good[1:]: false, "0x" + good[2:]: false,
+	} {
+		_, err := keyring.ParseKey(text)
+		if (err == nil) != ok {
+			t.Errorf("%q: %v", text, err)
+		}
+		if err != nil && len(text) > 8 && strings.Contains(err.Error(), text[2:8]) {
+			t.Errorf("the error shows the key: %v", err)
+		}
+	}
+}
+
+func TestNewSecret(t *testing.T) {
+	s, err := keyring.NewSecret(bytes.NewReader(bytes.Repeat([]byte{0xff}, keyring.SecretSize)))
+	if err != nil || s != "whsec_"+strings.Repeat("/", 42)+"8=" {
+		t.Errorf("made %q, %v", s, err)
+	}
+	for _, random := range []io.Reader{strings.NewReader(""), bytes.NewReader(make([]byte, keyring.SecretSize-1))} {
+		if s, err := keyring.NewSecret(random); err == nil {
+			t.Errorf("made %q of too little randomness", s)
+		}
+	}
+}
+
+func TestCheckRandom(t *testing.T) {
+	var sequence, pairs string
+	for i := range keyring.KeySize {
+		sequence += fmt.Sprintf("%02x", i)
+		pairs += fmt.Sprintf("%02x", 3*i+7)
+	}
+	for name, text := range map[string]string{
+		"zeros": strings.Repeat("00", keyring.KeySize), "ones": strings.Repeat("ff", keyring.KeySize), "a word": strings.Repeat("deadbeef", 8),
+		"digits": strings.Repeat("0123456789abcdef", 4), "a sequence": sequence, "another": pairs, "a small number": fmt.Sprintf("%064x", 12345678),
+	} {
+		if keyring.CheckRandom(text) == nil {
+			t.Errorf("%s is taken for random", name)
+		}
+	}
+	for range 10_000 {
+		text, err := keyring.NewKey(rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := keyring.CheckRandom(text + "\n"); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

@@ -1,0 +1,245 @@
+package txmgr
+
+import (
+	"errors"
+	"math/big"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/ethclient"
+	"github.com/ethereum/go-ethereum/params"
+
+	"github.com/quittance/quittance/internal/anviltest"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// onAnvil returns a world on a node that is not go-ethereum's, which mines
+// when it is told.
+func onAnvil(t *testing.T) *world {
+	t.Helper()
+	a := anviltest.Start(t, anviltest.Options{})
+	admin, err := crypto.HexToECDSA(a.Accounts[0].Key[2:])
+	must(t, err)
+	operator, err := crypto.HexToECDSA(a.Accounts[1].Key[2:])
+	must(t, err)
+	registry, err := chain.Deployment{
+		RPC: a.URL(), Key: admin, Operator: invoice.Address(crypto.PubkeyToAddress(operator.PublicKey)),
+	}.Deploy(t.Context())
+	must(t, err)
+	client, err := ethclient.Dial(a.URL())
+	must(t, err)
+	t.Cleanup(client.Close)
+	w := worldOn(t, client, operator, common.Address(registry), storetest.Open(t, storetest.SQLite(t)))
+	w.tell("evm_setAutomine", false)
+	return w
+}
+
+// tell gives the node an order.
+func (w *world) tell(method string, args ...any) {
+	w.Helper()
+	must(w, w.client.Client().CallContext(w.ctx, nil, method, args...))
+}
+
+func (w *world) mine(blocks int) {
+	w.Helper()
+	w.tell("anvil_mine", hexutil.EncodeUint64(uint64(blocks)))
+}
+
+// TestFeeMarket has the base fee pass what was offered, then what may be
+// offered at most, and fall again.
+func TestFeeMarket(t *testing.T) {
+	w := onAnvil(t)
+	most := big.NewInt(100 * params.GWei)
+	writer := w.writer(func(c *Config) { c.Chain.Purse.MaxFeeWei = most.Uint64() })
+	ids := commitments(2)
+	w.intend(invoice.IntentOpen, ids...)
+	w.turn(writer)
+	base := func(gwei int64, blocks int) {
+		for range blocks {
+			w.tell("anvil_setNextBlockBaseFeePerGas", hexutil.EncodeBig(big.NewInt(gwei*params.GWei)))
+			w.mine(1)
+		}
+		w.pass(bumpAfter)
+	}
+	base(20, bumpBlocks)
+	w.turn(writer)
+	forms := w.wantTxs(store.TxSent)[0].Attempts
+	if len(forms) != 2 || forms[1].FeeCap.Cmp(big.NewInt(20*params.GWei)) <= 0 {
+		t.Fatalf("%d forms offer %s wei at last, want 2 and more than the base fee", len(forms), forms[len(forms)-1].FeeCap)
+	}
+	base(500, bumpBlocks)
+	for range 3 {
+		writer.report(writer.turn(w.ctx))
+		if s := writer.Status(); s.InFlight != 1 || s.Err == "" {
+			t.Errorf("status is %+v while the base fee is above the cap", s)
+		}
+	}
+	w.intend(invoice.IntentOpen, commitments(1)...) // waits its turn
+	base(90, bumpBlocks)
+	writer.report(writer.turn(w.ctx))
+	forms = w.wantTxs(store.TxSent)[0].Attempts
+	if last := forms[len(forms)-1].FeeCap; len(forms) != 3 || last.Cmp(most) != 0 {
+		t.Fatalf("%d forms offer %s wei at last, want 3 and all that is allowed", len(forms), last)
+	}
+	base(90, 1)
+	writer.report(writer.turn(w.ctx))
+	if s := writer.Status(); s.Err != "" {
+		t.Errorf("status is %+v after the fees fell", s)
+	}
+	w.wantStatus(statusOpen, ids...)
+	w.wantSameContents()
+
+	// It is the same before anything is sent.
+	w.mine(1)
+	w.turn(writer)
+	w.intend(invoice.IntentOpen, commitments(1)...)
+	base(500, 1)
+	if err := writer.turn(w.ctx); !errors.Is(err, errDear) {
+		t.Fatalf("with a base fee above the cap a round ends with %v", err)
+	}
+	base(10, 1)
+	w.turn(writer)
+	w.wantTxs(store.TxMined, store.TxMined, store.TxSent)
+}
+
+func TestDroppedTransaction(t *testing.T) {
+	w := onAnvil(t)
+	writer := w.writer()
+	ids := commitments(2)
+	w.intend(invoice.IntentOpen, ids...)
+	w.turn(writer)
+	w.tell("anvil_dropTransaction", common.Hash(w.txs()[0].Attempts[0].TxHash))
+	w.mine(1)
+	w.turn(writer)
+	w.wantStatus(statusNone, ids...)
+	w.pass(rebroadcastAfter)
+	w.turn(writer)
+	w.mine(1)
+	w.turn(writer)
+	w.wantTxs(store.TxMined)
+	w.wantStatus(statusOpen, ids...)
+	if len(w.net.sent) != 2 {
+		t.Errorf("%d broadcasts, want 2", len(w.net.sent))
+	}
+}
+
+// TestReorgThatForgets has a reorg whose transactions no pool takes back.
+func TestReorgThatForgets(t *testing.T) {
+	w := onAnvil(t)
+	writer := w.writer()
+	ids := commitments(2)
+	w.intend(invoice.IntentOpen, ids...)
+	w.turn(writer)
+	w.mine(1)
+	w.index()
+	w.turn(writer)
+	w.wantTxs(store.TxMined)
+	w.tell("anvil_reorg", 1, []any{})
+	w.mine(1)
+	w.index()
+	w.wantStatus(statusNone, ids...)
+	w.turn(writer)
+	w.wantTxs(store.TxSent)
+	w.mine(1 + finality)
+	w.index()
+	w.turn(writer)
+	w.wantAllDone()
+	if forms := w.wantTxs(store.TxMined)[0].Attempts; len(forms) != 1 {
+		t.Errorf("%d forms were signed, want the first alone", len(forms))
+	}
+	w.wantStatus(statusOpen, ids...)
+}
+
+func TestAccountThatRunsDry(t *testing.T) {
+	w := onAnvil(t)
+	writer := w.writer()
+	operator := crypto.PubkeyToAddress(w.operator.PublicKey)
+	first, second := commitments(2), commitments(2)
+	w.intend(invoice.IntentOpen, first...)
+	w.turn(writer)
+	began := w.Now()
+	w.tell("anvil_setBalance", operator, "0x1") // while it waits in the pool
+	w.intend(invoice.IntentOpen, second...)
+	for range 6 {
+		w.pass(rebroadcastAfter / 2)
+		w.mine(1)
+		writer.report(writer.turn(w.ctx))
+		if s := writer.Status(); w.Now().Sub(began) >= rebroadcastAfter && (!s.Unfunded || s.Balance.Cmp(big.NewInt(1)) != 0) {
+			t.Errorf("status is %+v, want no funds", s)
+		}
+	}
+	w.wantStatus(statusNone, second...)
+	w.tell("anvil_setBalance", operator, hexutil.EncodeBig(big.NewInt(params.Ether)))
+	for range 3 {
+		w.pass(rebroadcastAfter)
+		w.turn(writer)
+		w.mine(1)
+	}
+	w.wantStatus(statusOpen, first...)
+	w.wantStatus(statusOpen, second...)
+	if s := writer.Status(); s.InFlight != 0 {
+		t.Errorf("status is %+v after funds came", s)
+	}
+}
+
+// TestAnswersOfRealNodes asks nodes for the answers that the writer must
+// understand.
+func TestAnswersOfRealNodes(t *testing.T) {
+	for name, open := range map[string]func(*testing.T) *world{"geth": onSQLite, "anvil": onAnvil} {
+		t.Run(name, func(t *testing.T) {
+			w := open(t)
+			operator := crypto.PubkeyToAddress(w.operator.PublicKey)
+			form := func(nonce uint64, feeCap, tip, wei *big.Int) []byte {
+				id, err := w.client.ChainID(w.ctx)
+				must(t, err)
+				tx, err := types.SignNewTx(w.operator, types.LatestSignerForChainID(id), &types.DynamicFeeTx{
+					ChainID: id, Nonce: nonce, GasFeeCap: feeCap, GasTipCap: tip, Gas: 21_000, To: &operator, Value: wei,
+				})
+				must(t, err)
+				raw, err := tx.MarshalBinary()
+				must(t, err)
+				return raw
+			}
+			gwei := func(n, percent int64) *big.Int { return big.NewInt(n * percent * params.GWei / 100) }
+			none := new(big.Int)
+			first := form(0, gwei(10, 100), gwei(1, 100), none)
+			must(t, w.node().broadcast(w.ctx, first))
+			must(t, w.node().broadcast(w.ctx, first)) // known
+			if err := w.node().broadcast(w.ctx, form(0, gwei(10, 95), gwei(1, 95), none)); !outbid(err) {
+				t.Errorf("a lower fee: %v, want it outbid", err)
+			}
+			if w.dev != nil { // anvil takes what is higher at all
+				for _, percent := range [][2]int64{{109, 109}, {200, 100}, {100, 200}} {
+					if err := w.node().broadcast(w.ctx, form(0, gwei(10, percent[0]), gwei(1, percent[1]), none)); !outbid(err) {
+						t.Errorf("%d %% of the fee cap and the tip: %v, want it outbid", percent, err)
+					}
+				}
+			}
+			second := form(0, replacing(gwei(10, 100)), replacing(gwei(1, 100)), none)
+			must(t, w.node().broadcast(w.ctx, second))
+			has, err := w.node().balance(w.ctx, invoice.Address(operator))
+			must(t, err)
+			if err := w.node().broadcast(w.ctx, form(1, gwei(10, 100), gwei(1, 100), has)); !unfunded(err) {
+				t.Errorf("more than the account has: %v, want it unfunded", err)
+			}
+			if w.dev != nil {
+				w.seal(1)
+			} else {
+				w.mine(1)
+			}
+			if err := w.node().broadcast(w.ctx, first); !superseded(err) {
+				t.Errorf("a used nonce: %v, want it superseded", err)
+			}
+			stranger := invoice.Address{1, 2, 3}
+			if _, err := w.node().estimate(w.ctx, stranger, w.registry, pack(invoice.IntentOpen, nil)); !refused(err) {
+				t.Errorf("a call without the role: %v, want it refused", err)
+			}
+		})
+	}
+}

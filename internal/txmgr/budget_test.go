@@ -1,0 +1,113 @@
+package txmgr
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// TestDailyBudgetStopsTheWriter has the budget be used up. The writer says so,
+// and goes on when what was spent is a day old. Another process knows of it.
+func TestDailyBudgetStopsTheWriter(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		measured := prometheus.NewRegistry()
+		var log bytes.Buffer
+		allow := func(gwei int64) func(*Config) {
+			return func(c *Config) {
+				c.Chain.Purse.PerDayGwei = uint64(gwei)
+				c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			}
+		}
+		writer := w.writer(allow(100_000_000_000), func(c *Config) { c.Metrics = NewMetrics(measured) })
+		first := commitments(20)
+		w.intend(invoice.IntentOpen, first...)
+		w.turn(writer)
+		w.seal(1)
+		w.turn(writer)
+		mined := w.wantTxs(store.TxMined)[0]
+		balance, err := w.client.BalanceAt(w.ctx, crypto.PubkeyToAddress(w.operator.PublicKey), nil)
+		must(t, err)
+		before, err := w.client.BalanceAt(w.ctx, crypto.PubkeyToAddress(w.operator.PublicKey), new(big.Int).SetUint64(w.head()-1))
+		must(t, err)
+		if paid := inGwei(before.Sub(before, balance)); mined.Spent == nil || mined.Spent.Gwei != paid || mined.Reserved < paid {
+			t.Errorf("%+v is recorded of %d reserved gwei, want the %d that were paid", mined.Spent, mined.Reserved, paid)
+		}
+
+		// Half of what is reserved for another one is left, in a new process.
+		w.pass(DefaultLeaseTTL)
+		writer = w.writer(allow(mined.Spent.Gwei+mined.Reserved/2), func(c *Config) { c.Metrics = writer.conf.Metrics })
+		second := commitments(20)
+		w.intend(invoice.IntentOpen, second...)
+		for range 3 {
+			writer.report(writer.turn(w.ctx))
+			w.pass(obstacleEvery)
+		}
+		w.wantTxs(store.TxMined)
+		w.wantDue(20)
+		s := writer.Status()
+		if !strings.Contains(s.Err, errBudget.Error()) || s.Spent.Cmp(inWei(uint64(mined.Spent.Gwei))) != 0 || s.Budget.Cmp(s.Spent) <= 0 {
+			t.Errorf("status is %+v, want it to say that the budget is used up", s)
+		}
+		if got := strings.Count(log.String(), "level=ERROR"); got != 1 {
+			t.Errorf("%d errors were logged, want 1:\n%s", got, &log)
+		}
+		families, err := measured.Gather()
+		must(t, err)
+		blocked := false
+		for _, f := range families {
+			for _, m := range f.GetMetric() {
+				blocked = blocked || f.GetName() == "quittance_writer_blocked" && m.GetGauge().GetValue() == 1
+			}
+		}
+		if !blocked {
+			t.Error("no metric says that the writer is blocked")
+		}
+
+		w.pass(budgetTime - time.Minute)
+		if err := writer.turn(w.ctx); !errors.Is(err, errBudget) {
+			t.Errorf("before a day has passed a round ends with %v", err)
+		}
+		w.pass(time.Minute)
+		writer.report(writer.turn(w.ctx))
+		w.seal(1)
+		w.turn(writer)
+		w.wantTxs(store.TxMined, store.TxMined)
+		w.wantStatus(statusOpen, append(first, second...)...)
+		if s := writer.Status(); s.Err != "" {
+			t.Errorf("status is %+v after a day", s)
+		}
+	})
+}
+
+// TestBudgetCountsWhatIsInFlight has a replacement cost more than is left.
+func TestBudgetCountsWhatIsInFlight(t *testing.T) {
+	w := onSQLite(t)
+	writer := w.writer()
+	w.intend(invoice.IntentOpen, commitments(20)...)
+	w.turn(writer)
+	reserved := w.wantTxs(store.TxSent)[0].Reserved
+	w.pass(DefaultLeaseTTL)
+	writer = w.writer(func(c *Config) { c.Chain.Purse.PerDayGwei = uint64(reserved) })
+	w.turn(writer)
+	w.sealEmpty(bumpBlocks)
+	w.pass(bumpAfter)
+	if err := writer.turn(w.ctx); !errors.Is(err, errBudget) {
+		t.Errorf("a round that offers more than is left ends with %v", err)
+	}
+	if forms := w.wantTxs(store.TxSent)[0].Attempts; len(forms) != 1 {
+		t.Errorf("%d forms were signed, want 1", len(forms))
+	}
+	w.seal(1)
+	w.turn(writer) // what is in flight is mined all the same
+	w.wantTxs(store.TxMined)
+}

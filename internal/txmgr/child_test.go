@@ -1,0 +1,160 @@
+package txmgr
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/crypto"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// childEnv has the test binary run a writer instead of tests: database, node,
+// registry and key, one in a line.
+const childEnv = "QUITTANCE_TEST_WRITER"
+
+// kills is how often TestKilledWriter kills one.
+const kills = 15
+
+func childRequested() bool { return os.Getenv(childEnv) != "" }
+
+// childMain runs a writer until standard input ends.
+func childMain() {
+	if err := runChild(strings.Split(os.Getenv(childEnv), "\n")); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func runChild(args []string) error {
+	ctx, stop := context.WithCancel(context.Background())
+	go func() {
+		defer stop()
+		io.Copy(io.Discard, os.Stdin) //nolint:errcheck // any end will do
+	}()
+	s, err := store.Open(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	endpoint, err := chain.NewEndpoint(args[1])
+	if err != nil {
+		return err
+	}
+	key, err := crypto.HexToECDSA(args[3])
+	if err != nil {
+		return err
+	}
+	local, _ := chain.Lookup(chain.Local)
+	local.Registry = invoice.Address(common.HexToAddress(args[2]))
+	writer, err := New(Config{
+		Chain: local, Key: key, Client: endpoint, Store: s,
+		Poll: trafficTime / 4, LeaseTTL: 5 * trafficTime,
+	})
+	if err != nil {
+		return err
+	}
+	if err := writer.Run(ctx); err != nil {
+		return err
+	}
+	endpoint.Close()
+	return s.Close()
+}
+
+// TestKilledWriter kills writers, each a process, at a random request to the
+// node: before it arrives, or after it was carried out.
+func TestKilledWriter(t *testing.T) {
+	for name, database := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := database(t)
+			w := newWorld(t, newChain(t), storetest.Open(t, url))
+			line, near := newWire(t, w.dev.RPCURL())
+			env := strings.Join([]string{
+				url, near, w.dev.Registry.Hex(), hex.EncodeToString(crypto.FromECDSA(w.dev.Keys.Operator)),
+			}, "\n")
+			child := startChild(t, env)
+			var died atomic.Bool
+			arm := func() {
+				left, how := rand.IntN(30), requestLost+fate(rand.IntN(2))
+				victim := child
+				line.decide(func() fate {
+					if left--; left >= 0 {
+						return arrives
+					}
+					victim.cmd.Process.Kill() //nolint:errcheck // it may have been killed by the request before
+					died.Store(true)
+					return how
+				})
+			}
+			arm()
+			killed := 0
+			opened := w.traffic(func(int) bool { return killed < kills }, func() {
+				if !died.Load() {
+					return
+				}
+				child.wait()
+				killed++
+				child = startChild(t, env)
+				died.Store(false)
+				if killed < kills {
+					arm()
+				} else {
+					line.decide(nil)
+				}
+			})
+			child.stop(t)
+			w.wantStatus(statusOpen, opened...)
+			w.wantEveryNonceUsed()
+			t.Logf("%d commitments in %d transactions survived %d kills", len(opened), len(w.txs()), killed)
+		})
+	}
+}
+
+type child struct {
+	cmd   *exec.Cmd
+	input io.WriteCloser
+}
+
+func startChild(t *testing.T, env string) *child {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	c := &child{cmd: exec.CommandContext(ctx, os.Args[0])}
+	c.cmd.Env = append(os.Environ(), childEnv+"="+env)
+	c.cmd.Stderr = os.Stderr
+	var err error
+	c.input, err = c.cmd.StdinPipe()
+	must(t, err)
+	must(t, c.cmd.Start())
+	t.Cleanup(func() {
+		cancel()
+		c.wait()
+	})
+	return c
+}
+
+// wait waits for the end of a child that has ended or was killed.
+func (c *child) wait() {
+	if c.cmd.ProcessState == nil {
+		c.cmd.Wait() //nolint:errcheck // it was killed
+	}
+}
+
+// stop ends a child in order.
+func (c *child) stop(t *testing.T) {
+	t.Helper()
+	must(t, c.input.Close())
+	must(t, c.cmd.Wait())
+}

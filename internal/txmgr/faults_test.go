@@ -1,0 +1,238 @@
+package txmgr
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+
+	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/devchain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+var errCut = errors.New("connection reset")
+
+// cut has calls of a method fail before they reach the node.
+func (f *faults) cut(method string) {
+	f.before = func(called string, _ []any) error {
+		if called == method {
+			return errCut
+		}
+		return nil
+	}
+}
+
+func TestLostBroadcastIsRepeated(t *testing.T) {
+	for name, spoil := range map[string]func(*faults){
+		"request lost": func(f *faults) { f.cut(sendRaw) },
+		"answer lost": func(f *faults) {
+			f.after = func(method string) error {
+				if method == sendRaw {
+					return errCut
+				}
+				return nil
+			}
+		},
+		"request swallowed": func(f *faults) { // the node says yes, and drops it
+			f.before = func(method string, _ []any) error {
+				if method == sendRaw {
+					return answer("already known")
+				}
+				return nil
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := onSQLite(t)
+			writer := w.writer()
+			w.intend(invoice.IntentOpen, commitments(1)...)
+			spoil(w.net)
+			if err := writer.turn(w.ctx); err != nil && !errors.Is(err, errCut) {
+				t.Fatal(err)
+			}
+			w.net.before, w.net.after = nil, nil
+			w.pass(rebroadcastAfter - 1)
+			if err := writer.turn(w.ctx); name != "request swallowed" && !errors.Is(err, errCut) {
+				t.Errorf("before it is repeated a round ends with %v, want what the broadcast did", err)
+			}
+			broadcasts := len(w.net.sent)
+			w.pass(1)
+			w.turn(writer)
+			if len(w.net.sent) != broadcasts+1 {
+				t.Errorf("%d broadcasts after %s, want one more than %d", len(w.net.sent), rebroadcastAfter, broadcasts)
+			}
+			w.seal(1)
+			w.turn(writer)
+			if form := w.wantTxs(store.TxMined)[0].Attempts; len(form) != 1 {
+				t.Errorf("%d forms were signed, want 1", len(form))
+			}
+		})
+	}
+}
+
+func TestBroadcastThatIsNoLongerWantedIsNoError(t *testing.T) {
+	for _, text := range []string{"nonce too low", "replacement transaction underpriced"} {
+		w := onSQLite(t)
+		writer := w.writer()
+		w.intend(invoice.IntentOpen, commitments(1)...)
+		w.net.before = func(method string, _ []any) error {
+			if method == sendRaw {
+				return answer(text)
+			}
+			return nil
+		}
+		w.turn(writer)
+		w.wantTxs(store.TxSent)
+	}
+}
+
+func TestWriterThatDiedAfterSavingIsContinued(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		ids := commitments(1)
+		w.intend(invoice.IntentOpen, ids...)
+		w.net.cut(sendRaw)
+		if err := w.writer().turn(w.ctx); !errors.Is(err, errCut) {
+			t.Fatal(err)
+		}
+		w.net.before = nil
+		w.pass(DefaultLeaseTTL)
+		next := w.writer()
+		w.turn(next)
+		w.seal(1)
+		w.turn(next)
+		w.wantTxs(store.TxMined)
+		w.wantStatus(statusOpen, ids...)
+	})
+}
+
+func TestReorgBringsTheSameBytesBack(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		writer := w.writer()
+		ids := commitments(2)
+		w.intend(invoice.IntentOpen, ids...)
+		w.turn(writer)
+		w.seal(1)
+		w.index()
+		w.turn(writer)
+		w.wantTxs(store.TxMined)
+		must(t, w.dev.Fork(w.ctx, 1, nil, nil))
+		w.dev.DropPending()
+		w.wantStatus(statusNone, ids...)
+		w.turn(writer) // before the indexer has seen the reorg
+		w.index()
+		w.turn(writer)
+		w.wantTxs(store.TxSent)
+		w.seal(1)
+		w.turn(writer)
+		w.seal(finality)
+		w.index()
+		w.wantAllDone()
+		if got := len(w.wantTxs(store.TxMined)[0].Attempts); got != 1 {
+			t.Errorf("%d forms were signed, want the first alone", got)
+		}
+		w.wantSameContents()
+		w.wantStatus(statusOpen, ids...)
+	})
+}
+
+func TestRevertedTransactionIsSentInHalves(t *testing.T) {
+	w := onSQLite(t)
+	writer := w.writer()
+	ids := commitments(9)
+	w.intend(invoice.IntentOpen, ids...)
+	w.turn(writer)
+	// The operator loses its role in the block that carries its transaction.
+	deployer, operator := w.dev.Keys.Deployer, devchain.Address(w.dev.Keys.Operator)
+	registry := contracts.NewInvoiceRegistry()
+	role := crypto.Keccak256Hash([]byte("OPERATOR_ROLE"))
+	revoke, err := w.dev.Sign(deployer, w.nonceOf(devchain.Address(deployer)), w.dev.Registry, registry.PackRevokeRole(role, operator))
+	must(t, err)
+	ours, err := decode(w.txs()[0].Attempts[0])
+	must(t, err)
+	must(t, w.dev.Fork(w.ctx, 0, []*types.Transaction{revoke, ours}))
+	if err := writer.turn(w.ctx); !errors.Is(err, errRole) {
+		t.Fatalf("a round without the role ends with %v", err)
+	}
+	w.wantTxs(store.TxFailed)
+	w.wantDue(9)
+	if writer.batch != 4 {
+		t.Errorf("next batch is %d, want 4, half of the 9 that were reverted", writer.batch)
+	}
+	w.external(deployer, registry.PackGrantRole(role, operator))
+	w.seal(1)
+	w.pass(obstacleEvery)
+	for range 3 {
+		w.turn(writer)
+		w.seal(1)
+	}
+	w.turn(writer)
+	w.wantStatus(statusOpen, ids...)
+	w.wantTxs(store.TxFailed, store.TxMined, store.TxMined) // 4, and then the other 5
+}
+
+func TestOneBadCommitmentDoesNotHoldUpTheOthers(t *testing.T) {
+	w := onSQLite(t)
+	writer := w.writer()
+	ids := commitments(7)
+	bad := ids[2]
+	w.intend(invoice.IntentOpen, ids...)
+	w.net.before = func(method string, args []any) error {
+		if method == "eth_estimateGas" {
+			data := args[0].(map[string]any)["data"].(interface{ MarshalText() ([]byte, error) })
+			text, err := data.MarshalText()
+			if err == nil && strings.Contains(string(text), bad.String()[2:]) {
+				return answer("execution reverted")
+			}
+		}
+		return nil
+	}
+	refusals := 0
+	for range 12 {
+		if err := writer.turn(w.ctx); refused(err) {
+			refusals++
+		} else {
+			must(t, err)
+		}
+		w.seal(1)
+	}
+	w.wantStatus(statusNone, bad)
+	w.wantStatus(statusOpen, append(append([]invoice.Hash{}, ids[:2]...), ids[3:]...)...)
+	if refusals > 6 { // twice for each time that 7 can be halved
+		t.Errorf("the bad commitment was tried %d times", refusals)
+	}
+	w.pass(asideFor - 1)
+	w.turn(writer)
+	w.net.before = nil
+	w.turn(writer)
+	w.wantStatus(statusNone, bad)
+	w.pass(1)
+	w.turn(writer)
+	w.seal(1)
+	w.wantStatus(statusOpen, ids...)
+}
+
+// answer is an error that a node answers.
+type answer string
+
+func (a answer) Error() string  { return string(a) }
+func (a answer) ErrorCode() int { return -32000 }
+
+// wantSameContents demands that all that reached the node under one nonce says
+// the same.
+func (w *world) wantSameContents() {
+	w.Helper()
+	byNonce := make(map[uint64][]byte)
+	for _, raw := range w.net.sent {
+		tx := new(types.Transaction)
+		must(w, tx.UnmarshalBinary(raw))
+		if before, ok := byNonce[tx.Nonce()]; ok && !bytes.Equal(before, tx.Data()) {
+			w.Fatalf("two different transactions with nonce %d were broadcast", tx.Nonce())
+		}
+		byNonce[tx.Nonce()] = tx.Data()
+	}
+}

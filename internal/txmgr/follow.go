@@ -1,0 +1,212 @@
+package txmgr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// round looks after what was sent and, when nothing is in flight, sends more.
+func (w *Writer) round(ctx context.Context) error {
+	if err := w.count(ctx); err != nil {
+		return err
+	}
+	// In this order: of what is not settled now, nothing up to the cursor is
+	// still to be seen.
+	cursor, err := w.conf.Store.Cursor(ctx, w.conf.Chain.Key)
+	if err != nil && !errors.Is(err, store.ErrNotFound) { // nothing is final before the chain is read
+		return err
+	}
+	txs, err := w.conf.Store.UnsettledTxs(ctx, w.conf.Chain.Key)
+	if err != nil {
+		return err
+	}
+	if len(txs) > 0 {
+		used, missing, err := w.settle(ctx, cursor, txs)
+		if err != nil {
+			return err
+		}
+		w.update(func(s *Status) { s.InFlight, s.Nonce = len(missing), used })
+		if len(missing) > 0 {
+			return w.chase(ctx, used, missing)
+		}
+	}
+	if cursor.Halted != "" {
+		return nil // what is sent now could never be seen
+	}
+	return w.advance(ctx, cursor)
+}
+
+// settle records what became of transactions that have a receipt. It returns
+// how many nonces of the sender are used, and the transactions without one.
+func (w *Writer) settle(ctx context.Context, cursor store.Cursor, txs []store.ChainTx) (uint64, []store.ChainTx, error) {
+	var hashes []invoice.Hash
+	for _, t := range txs {
+		for _, a := range t.Attempts {
+			hashes = append(hashes, a.TxHash)
+		}
+	}
+	used, receipts, err := w.node.standing(ctx, w.sender, hashes)
+	if err != nil {
+		return 0, nil, err
+	}
+	var missing []store.ChainTx
+	for _, t := range txs {
+		own := receipts[:len(t.Attempts)]
+		receipts = receipts[len(t.Attempts):]
+		if i := slices.IndexFunc(own, func(r *chain.Receipt) bool { return r != nil }); i < 0 {
+			missing = append(missing, t)
+		} else if err := w.mined(ctx, cursor, t, own[i]); err != nil {
+			return 0, nil, err
+		}
+	}
+	return used, missing, nil
+}
+
+// mined records that a transaction stands in the chain.
+func (w *Writer) mined(ctx context.Context, cursor store.Cursor, t store.ChainTx, r *chain.Receipt) error {
+	w.forget(t)
+	if !r.Succeeded() {
+		kind, ids, err := contents(t)
+		if err != nil {
+			return err
+		}
+		w.shrink(kind, ids)
+		return w.fail(ctx, t, "the registry reverted it", w.spent(t, r))
+	}
+	if t.Status != store.TxMined {
+		if err := w.move(ctx, t, store.TxMined, w.spent(t, r)); err != nil {
+			return err
+		}
+		w.batch = min(2*w.batch, maxBatch)
+		w.conf.Logger.Info("registry transaction mined", "tx", r.TxHash, "kind", t.Kind, "block", uint64(r.BlockNumber))
+	}
+	if uint64(r.BlockNumber) > cursor.Confirmed.Number {
+		return nil
+	}
+	// What it carried and is not done by now made no event: the registry had
+	// been there before. It is looked at anew.
+	return w.conf.Store.ReleaseIntents(ctx, w.lease, t.ID)
+}
+
+// chase gets transactions without a receipt into the chain, or gives them up.
+// used is how many nonces of the sender are used.
+func (w *Writer) chase(ctx context.Context, used uint64, missing []store.ChainTx) error {
+	for _, t := range missing {
+		if t.Sender != w.sender || t.Nonce < used {
+			if err := w.miss(ctx, used, t); err != nil {
+				return err
+			}
+		}
+	}
+	// Whatever was once thought of them, these are not in the chain now.
+	line, beyond, err := w.waiting(ctx, used)
+	if err != nil {
+		return err
+	}
+	var troubles []error
+	if live(beyond) {
+		troubles = append(troubles, w.strand(ctx, used, beyond))
+	}
+	if len(line) == 0 {
+		return errors.Join(troubles...)
+	}
+	head, err := w.node.head(ctx)
+	if err != nil {
+		return errors.Join(append(troubles, err)...)
+	}
+	for _, t := range line {
+		first := t.Nonce == used
+		if !first && t.Status == store.TxFailed {
+			continue // its turn comes, if nothing else takes its nonce
+		}
+		delete(w.lost, t.ID) // its nonce is free
+		if t.Status != store.TxSent {
+			if err := w.move(ctx, t, store.TxSent, nil); err != nil {
+				return err
+			}
+		}
+		// A higher fee helps none but the first in line.
+		troubles = append(troubles, w.push(ctx, t, head, first))
+	}
+	return errors.Join(troubles...)
+}
+
+// miss gives a transaction up whose nonce another has used, once that is
+// certain. Its intents are due again.
+func (w *Writer) miss(ctx context.Context, used uint64, t store.ChainTx) error {
+	now := w.conf.Now()
+	if t.Sender == w.sender {
+		w.claim.held(used, now)
+	}
+	since, noticed := w.lost[t.ID]
+	if !noticed {
+		w.lost[t.ID] = now
+		return nil
+	}
+	if now.Sub(since) < lostAfter {
+		return nil
+	}
+	if t.Sender != w.sender {
+		w.forget(t)
+		return w.fail(ctx, t, "it was signed with another key", nil)
+	}
+	if err := w.prove(ctx, used); err != nil {
+		return err
+	}
+	w.forget(t)
+	return w.fail(ctx, t, "its nonce was used by a transaction that this service did not send", &store.TxCost{AtMS: now.UnixMilli()})
+}
+
+// fail gives a transaction up, which cost as much as is known.
+func (w *Writer) fail(ctx context.Context, t store.ChainTx, why string, spent *store.TxCost) error {
+	w.conf.Logger.Warn("registry transaction failed; what it carried is sent anew",
+		"tx", t.Attempts[len(t.Attempts)-1].TxHash, "kind", t.Kind, "nonce", t.Nonce, "reason", why)
+	return w.move(ctx, t, store.TxFailed, spent)
+}
+
+// move records a new status of a transaction, and what it cost.
+func (w *Writer) move(ctx context.Context, t store.ChainTx, to store.TxStatus, spent *store.TxCost) error {
+	if err := w.conf.Store.SetTxStatus(ctx, w.lease, t.ID, to, spent); err != nil {
+		return fmt.Errorf("record that transaction %s is %s: %w", t.ID, to, err)
+	}
+	w.conf.Metrics.txs.WithLabelValues(w.conf.Chain.Key, string(to)).Inc()
+	return nil
+}
+
+func (w *Writer) forget(t store.ChainTx) {
+	delete(w.flights, t.ID)
+	delete(w.lost, t.ID)
+}
+
+// flight is what a writer remembers of its broadcasts of a transaction.
+type flight struct {
+	form  invoice.Hash // the attempt
+	since uint64       // the newest block when it was first broadcast
+	at    time.Time    // of the last broadcast
+	err   error        // what came of the last broadcast
+}
+
+// trouble returns what came of the last broadcast, unless the receipts will
+// tell what happened, or the next form is better.
+func (f flight) trouble() error {
+	if superseded(f.err) || outbid(f.err) {
+		return nil
+	}
+	return f.err
+}
+
+// refusal reports whether the last broadcast was answered, and by no node with
+// a yes, for a reason that another form may not meet.
+func (f flight) refusal() bool {
+	var answer rpc.Error
+	return errors.As(f.err, &answer) && !superseded(f.err) && !outbid(f.err) && !unfunded(f.err)
+}

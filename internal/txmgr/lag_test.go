@@ -1,0 +1,157 @@
+package txmgr
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// laggard is two nodes behind one client, of which one does not know the newest
+// blocks. Both pass transactions on.
+type laggard struct {
+	Client
+	known  func() uint64                          // the newest block that the node behind knows
+	behind func(batched bool, method string) bool // which node answers
+}
+
+func (l laggard) CallContext(ctx context.Context, result any, method string, args ...any) error {
+	if !l.behind(false, method) {
+		return l.Client.CallContext(ctx, result, method, args...)
+	}
+	return l.late(ctx, result, method, args)
+}
+
+func (l laggard) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error {
+	if !l.behind(true, batch[0].Method) {
+		return l.Client.BatchCallContext(ctx, batch)
+	}
+	for i, elem := range batch {
+		batch[i].Error = l.late(ctx, elem.Result, elem.Method, elem.Args)
+	}
+	return nil
+}
+
+// late answers as the node behind.
+func (l laggard) late(ctx context.Context, result any, method string, args []any) error {
+	newest := hexutil.EncodeUint64(l.known())
+	args = slices.Clone(args)
+	switch method {
+	case "eth_getBlockByNumber":
+		args[0] = newest
+	case nonceMethod, "eth_getBalance":
+		args[1] = newest
+	case "eth_estimateGas":
+		args = append(args, newest)
+	case "eth_call":
+		args[1] = newest
+	case "eth_getTransactionReceipt":
+		var there *struct {
+			BlockNumber hexutil.Uint64 `json:"blockNumber"`
+		}
+		if err := l.Client.CallContext(ctx, &there, method, args...); err != nil {
+			return err
+		}
+		if there == nil || uint64(there.BlockNumber) > l.known() {
+			return json.Unmarshal([]byte("null"), result)
+		}
+	}
+	return l.Client.CallContext(ctx, result, method, args...)
+}
+
+// TestNodeThatLags has a node lag for longer than it takes to give a
+// transaction up.
+func TestNodeThatLags(t *testing.T) {
+	turns := 0
+	for name, behind := range map[string]func(batched bool, method string) bool{
+		"in what is asked at once":     func(batched bool, _ string) bool { return batched },
+		"in what is asked one by one":  func(batched bool, _ string) bool { return !batched },
+		"in every second question":     func(bool, string) bool { turns++; return turns%2 == 0 },
+		"in what waits":                func(_ bool, method string) bool { return method == nonceMethod },
+		"in all, as when one is alone": func(bool, string) bool { return true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := onSQLite(t)
+			lag := uint64(0)
+			writer := w.writer(func(c *Config) {
+				c.Client = laggard{c.Client, func() uint64 { return w.head() - lag }, behind}
+			})
+			var opened []invoice.Hash
+			for lag = range 4 {
+				some := commitments(2)
+				w.intend(invoice.IntentOpen, some...)
+				opened = append(opened, some...)
+				for range 3 * (lostAfter / rebroadcastAfter) {
+					w.turn(writer)
+					w.seal(1)
+					w.pass(rebroadcastAfter)
+				}
+				w.index()
+				for _, tx := range w.txs() {
+					if tx.Status == store.TxFailed {
+						t.Fatalf("the transaction with nonce %d was given up", tx.Nonce)
+					}
+				}
+			}
+			lag = 0
+			for range 4 {
+				w.turn(writer)
+				w.seal(1)
+			}
+			w.turn(writer)
+			w.index()
+			w.turn(writer)
+			w.wantAllDone()
+			w.wantStatus(statusOpen, opened...)
+			w.wantSameContents()
+			w.wantEveryNonceUsed()
+			if got := len(w.txs()); got != 4 {
+				t.Errorf("%d transactions were sent for 4 batches", got)
+			}
+		})
+	}
+}
+
+// TestWriterOverPool has the writer use two providers, of which the first goes
+// away while a transaction is in flight, and comes back.
+func TestWriterOverPool(t *testing.T) {
+	w := onSQLite(t)
+	first, firstURL := newWire(t, w.dev.RPCURL())
+	_, secondURL := newWire(t, w.dev.RPCURL())
+	pool := chain.NewPool(chain.PoolConfig{
+		Chain: w.chain(), Endpoints: []*chain.Endpoint{newEndpoint(t, firstURL), newEndpoint(t, secondURL)}, Now: w.Now,
+		Logger: slog.New(slog.DiscardHandler),
+	})
+	writer := w.writer(func(c *Config) { c.Client = pool })
+	var opened []invoice.Hash
+	for round := range 6 {
+		switch round {
+		case 2:
+			first.decide(func() fate { return requestLost })
+		case 4:
+			first.decide(nil)
+			w.pass(time.Hour)
+		}
+		some := commitments(2)
+		w.intend(invoice.IntentOpen, some...)
+		opened = append(opened, some...)
+		w.turn(writer)
+		w.seal(1)
+		w.turn(writer)
+	}
+	w.seal(finality)
+	w.index()
+	w.turn(writer)
+	w.wantAllDone()
+	w.wantStatus(statusOpen, opened...)
+	w.wantEveryNonceUsed()
+}

@@ -1,0 +1,336 @@
+package txmgr
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/params"
+	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// liar is a node that changes answers on their way. It does so a number of
+// times, always if that is negative.
+type liar struct {
+	Client
+	method string
+	tell   func(answer any, args []any) bool // whether it did
+	times  int
+}
+
+func (l *liar) lie(method string, answer any, args []any) {
+	if method == l.method && l.times != 0 && l.tell(answer, args) {
+		l.times--
+	}
+}
+
+func (l *liar) CallContext(ctx context.Context, result any, method string, args ...any) error {
+	err := l.Client.CallContext(ctx, result, method, args...)
+	l.lie(method, result, args)
+	return err
+}
+
+func (l *liar) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error {
+	err := l.Client.BatchCallContext(ctx, batch)
+	for _, elem := range batch {
+		l.lie(elem.Method, elem.Result, elem.Args)
+	}
+	return err
+}
+
+// told returns a lie that is one value, in JSON.
+func told(text string) func(any, []any) bool {
+	return func(answer any, _ []any) bool {
+		if err := json.Unmarshal([]byte(text), answer); err != nil {
+			panic(err)
+		}
+		return true
+	}
+}
+
+// ofTag returns a lie about the nonces of a tag alone.
+func ofTag(tag, text string) func(any, []any) bool {
+	return func(answer any, args []any) bool { return args[1] == tag && told(text)(answer, args) }
+}
+
+// TestOneWrongAnswerCostsNothing has the only node give one wrong answer to
+// each question in turn. What is sent is one transaction, at the market's price.
+func TestOneWrongAnswerCostsNothing(t *testing.T) {
+	for name, test := range map[string]struct {
+		method string
+		tell   func(any, []any) bool
+	}{
+		"pending nonce too high": {nonceMethod, ofTag("pending", `"0x3b9aca00"`)},
+		"pending nonce higher":   {nonceMethod, ofTag("pending", `"0x3"`)},
+		"used nonces too many":   {nonceMethod, ofTag("latest", `"0x3b9aca00"`)},
+		"used nonces more":       {nonceMethod, ofTag("latest", `"0x2"`)},
+		"used nonces too few":    {nonceMethod, ofTag("latest", `"0x0"`)},
+		"gas too much":           {"eth_estimateGas", told(`"0x7fffffffffffffff"`)},
+		"gas more":               {"eth_estimateGas", told(`"0x1ffffff"`)},
+		"tip":                    {"eth_feeHistory", told(`{"reward":[["0x2e90edd000"],["0x2e90edd000"]]}`)},
+		"no history":             {"eth_feeHistory", told(`{"reward":null}`)},
+		"base fee":               {"eth_getBlockByNumber", told(`{"number":"0x1","baseFeePerGas":"0xffffffffffffff"}`)},
+		"balance nothing":        {"eth_getBalance", told(`"0x0"`)},
+		"balance endless":        {"eth_getBalance", told(`"0xffffffffffffffffffffffff"`)},
+		"receipt's price":        {"eth_getTransactionReceipt", told(`{"effectiveGasPrice":"0xffffffffffffffffffff"}`)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := onSQLite(t)
+			lie := &liar{Client: w.net, method: test.method, tell: test.tell}
+			writer := w.writer(func(c *Config) { c.Client, c.Chain.Purse.MaxTipWei = lie, 2*params.GWei })
+			operator := crypto.PubkeyToAddress(w.operator.PublicKey)
+			var opened []invoice.Hash
+			for round := range 3 {
+				before, err := w.client.BalanceAt(w.ctx, operator, nil)
+				must(t, err)
+				some := commitments(2)
+				w.intend(invoice.IntentOpen, some...)
+				opened = append(opened, some...)
+				lie.times = min(round, 1) // the first round is an honest one
+				for range 10 {
+					writer.report(writer.turn(w.ctx))
+					w.seal(1)
+					w.index()
+					w.pass(obstacleAnew / 4)
+				}
+				after, err := w.client.BalanceAt(w.ctx, operator, nil)
+				must(t, err)
+				// With a tip of 200 gwei it would be seven times as much.
+				if cost := before.Sub(before, after); cost.Cmp(inWei(2_000_000)) > 0 {
+					t.Errorf("round %d cost %s wei", round, cost)
+				}
+			}
+			w.wantStatus(statusOpen, opened...)
+			w.wantAllDone()
+			if got := w.nonce(); got != 3 {
+				t.Errorf("%d transactions were paid for, want 3", got)
+			}
+		})
+	}
+}
+
+// TestGapOfAnEarlierVersion begins with what a wrong pending nonce once left in
+// the database: a transaction beyond a nonce that no chain has.
+func TestGapOfAnEarlierVersion(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		writer := w.writer()
+		ids := commitments(3)
+		w.intend(invoice.IntentOpen, ids...)
+		must(t, writer.turn(w.ctx))
+		w.dev.DropPending()
+		w.beyond(writer, 1_000_000_000)
+		w.wantDue(0)
+		w.pass(DefaultLeaseTTL)
+		next := w.writer()
+		w.believed(next)
+		if all := w.txs(); all[len(all)-1].Status != store.TxFailed {
+			t.Errorf("the transaction beyond the gap is %s", all[len(all)-1].Status)
+		}
+		for range 3 {
+			w.turn(next)
+			w.seal(1)
+			w.index()
+		}
+		w.seal(finality)
+		w.index()
+		w.turn(next)
+		w.wantAllDone()
+		w.wantStatus(statusOpen, ids...)
+		if got := w.nonce(); got != 1 {
+			t.Errorf("%d nonces are used, want 1: no gap is filled", got)
+		}
+	})
+}
+
+// beyond moves the newest transaction to a nonce far beyond, as if it had been
+// signed with that.
+func (w *world) beyond(writer *Writer, by uint64) {
+	w.Helper()
+	t := w.txs()[0]
+	must(w, w.store.SetTxStatus(w.ctx, writer.lease, t.ID, store.TxFailed, nil))
+	due, err := w.store.DueIntents(w.ctx, chain.Local, invoice.Address(w.registry), "", maxBatch)
+	must(w, err)
+	var ids []string
+	for _, in := range due {
+		ids = append(ids, in.ID)
+	}
+	tx, err := decode(t.Attempts[0])
+	must(w, err)
+	form, err := writer.sign(t.Nonce+by, *tx.To(), tx.Gas(), tx.Data(), fees{tx.GasFeeCap(), tx.GasTipCap()})
+	must(w, err)
+	t.ID, t.Nonce, t.Status, t.Attempts = t.ID+"x", t.Nonce+by, store.TxSent, []store.TxAttempt{form}
+	must(w, w.store.SaveChainTx(w.ctx, writer.lease, t, ids))
+}
+
+// TestNonceIsHeldAgainstASecondNode has the first of two nodes insist on a
+// wrong number of used nonces.
+func TestNonceIsHeldAgainstASecondNode(t *testing.T) {
+	w := onSQLite(t)
+	lie := &liar{Client: w.net, method: nonceMethod, tell: told(`"0x3b9aca00"`), times: -1}
+	writer := w.writer(func(c *Config) {
+		c.Client, c.Nodes = lie, func() []Client { return []Client{lie, w.net} }
+	})
+	ids := commitments(1)
+	w.intend(invoice.IntentOpen, ids...)
+	for range int((foreignAfter - time.Minute) / lostAfter) {
+		writer.report(writer.turn(w.ctx))
+		w.pass(lostAfter)
+	}
+	w.wantTxs()
+	if s := writer.Status(); !strings.Contains(s.Err, errDoubt.Error()) {
+		t.Errorf("status is %+v, want it to say that the nonce is doubted", s)
+	}
+	lie.times = 0
+	w.turn(writer)
+	w.seal(1)
+	w.wantStatus(statusOpen, ids...)
+
+	// Two nodes that say what our rows do not are believed at once.
+	w.turn(writer)
+	w.external(w.operator, pack(invoice.IntentOpen, nil))
+	w.seal(1)
+	more := commitments(1)
+	w.intend(invoice.IntentOpen, more...)
+	w.turn(writer)
+	w.seal(1)
+	w.wantStatus(statusOpen, more...)
+}
+
+// TestTooLowEstimateIsHeldAgainstASecondNode has the first of two nodes estimate
+// too little gas: the transaction would be paid for and revert.
+func TestTooLowEstimateIsHeldAgainstASecondNode(t *testing.T) {
+	w := onSQLite(t)
+	lie := &liar{Client: w.net, method: "eth_estimateGas", tell: told(`"0x7530"`), times: -1}
+	writer := w.writer(func(c *Config) {
+		c.Client, c.Nodes = lie, func() []Client { return []Client{lie, w.net} }
+	})
+	ids := commitments(5)
+	w.intend(invoice.IntentOpen, ids...)
+	w.turn(writer)
+	w.seal(1)
+	w.turn(writer)
+	w.wantTxs(store.TxMined)
+	w.wantStatus(statusOpen, ids...)
+}
+
+// TestFrozenNodeCostsSeconds has the first of two nodes take questions and
+// answer none.
+func TestFrozenNodeCostsSeconds(t *testing.T) {
+	w := onSQLite(t)
+	first, firstURL := newWire(t, w.dev.RPCURL())
+	_, secondURL := newWire(t, w.dev.RPCURL())
+	pool := chain.NewPool(chain.PoolConfig{
+		Chain: w.chain(), Endpoints: []*chain.Endpoint{newEndpoint(t, firstURL), newEndpoint(t, secondURL)}, Now: w.Now,
+		Logger: slog.New(slog.DiscardHandler), Patience: 100 * time.Millisecond,
+	})
+	writer := w.writer(func(c *Config) {
+		c.Client, c.Nodes = pool, func() (all []Client) {
+			for _, n := range pool.Nodes() {
+				all = append(all, n)
+			}
+			return all
+		}
+	})
+	ids := commitments(2)
+	w.intend(invoice.IntentOpen, ids[0])
+	w.turn(writer)
+	w.seal(1)
+	w.turn(writer)
+	first.decide(func() fate { return frozen })
+	w.intend(invoice.IntentOpen, ids[1])
+	patience, cancel := context.WithTimeout(w.ctx, chain.CallTimeout/2)
+	defer cancel()
+	must(t, writer.turn(patience))
+	w.seal(1)
+	w.wantStatus(statusOpen, ids...)
+}
+
+// dearWriter returns a writer whose transactions offer a tip that nobody asks
+// for.
+func (w *world) dearWriter(tipGwei uint64) *Writer {
+	w.Helper()
+	return w.writer(func(c *Config) { c.Chain.Purse.MinTipWei = tipGwei * params.GWei })
+}
+
+// TestFormThatNoNodeTookIsReplacedByALowerOne begins with a form that costs more
+// than any node takes over RPC.
+func TestFormThatNoNodeTookIsReplacedByALowerOne(t *testing.T) {
+	w := onSQLite(t)
+	w.net.before = func(method string, args []any) error {
+		if method != sendRaw {
+			return nil
+		}
+		tx := new(types.Transaction)
+		must(t, tx.UnmarshalBinary(rawOf(args)))
+		if tx.GasFeeCap().Cmp(big.NewInt(100*params.GWei)) > 0 {
+			return answer("tx fee (1.20 ether) exceeds the configured cap (1.00 ether)")
+		}
+		return nil
+	}
+	ids := commitments(2)
+	w.intend(invoice.IntentOpen, ids...)
+	if err := w.dearWriter(190).turn(w.ctx); err == nil {
+		t.Fatal("the node took a form that it refuses")
+	}
+	w.pass(DefaultLeaseTTL)
+	writer := w.writer()
+	writer.report(writer.turn(w.ctx)) // broadcasts it, and is refused
+	w.pass(rebroadcastAfter)
+	w.turn(writer)
+	forms := w.wantTxs(store.TxSent)[0].Attempts
+	if len(forms) != 2 || forms[1].FeeCap.Cmp(big.NewInt(10*params.GWei)) > 0 {
+		t.Fatalf("the last of %d forms offers %s wei, want the market's price", len(forms), forms[len(forms)-1].FeeCap)
+	}
+	w.seal(1)
+	w.turn(writer)
+	w.wantTxs(store.TxMined)
+	w.wantStatus(statusOpen, ids...)
+	w.wantSameContents()
+}
+
+// TestBatchIsSizedByItsCost has a transaction be allowed to cost little.
+func TestBatchIsSizedByItsCost(t *testing.T) {
+	w := onSQLite(t)
+	const perTx = 4_000_000 // gwei, for about 1,000,000 gas at first
+	writer := w.writer(func(c *Config) { c.Chain.Purse.PerTxGwei = perTx })
+	ids := commitments(150)
+	w.intend(invoice.IntentOpen, ids...)
+	for range 20 {
+		w.turn(writer)
+		w.seal(1)
+	}
+	w.turn(writer)
+	w.wantStatus(statusOpen, ids...)
+	all := w.txs()
+	for _, tx := range all {
+		for _, form := range tx.Attempts {
+			signed, err := decode(form)
+			must(t, err)
+			if cost := costOf(signed.Gas(), form.FeeCap); cost.Cmp(inWei(perTx/2)) > 0 {
+				t.Errorf("nonce %d may cost %s wei, want half of %d gwei at most", tx.Nonce, cost, perTx)
+			}
+		}
+	}
+	if len(all) < 3 {
+		t.Errorf("%d transactions carry what costs more than that", len(all))
+	}
+
+	// One that alone costs more than is allowed waits.
+	writer = w.writer(func(c *Config) { c.Chain.Purse.PerTxGwei = 1 })
+	w.pass(DefaultLeaseTTL)
+	w.intend(invoice.IntentOpen, commitments(1)...)
+	if err := writer.turn(w.ctx); !errors.Is(err, errDear) {
+		t.Errorf("a round that may cost nothing ends with %v", err)
+	}
+}

@@ -1,0 +1,68 @@
+package txmgr
+
+import "time"
+
+// Defaults of a Config.
+const (
+	// DefaultPoll is the time between two looks at the chain and the due
+	// intents.
+	DefaultPoll = time.Second
+	// DefaultLeaseTTL is how long a chain is without a writer after one died.
+	DefaultLeaseTTL = 10 * time.Second
+)
+
+// Limits of what a writer does.
+const (
+	// maxBatch is how many intents one transaction carries: about 5 million
+	// gas, below the 16.7 million that EIP-7825 allows a transaction.
+	maxBatch = 200
+	// maxGas is the largest estimate that is believed. Rollups count what they
+	// pay for data as gas, too.
+	maxGas = 1 << 25
+	// maxWitnesses is how many nodes are asked whether another one is right.
+	maxWitnesses = 3
+	// maxForeign is how many pending transactions of other programs are
+	// believed.
+	maxForeign = 16
+	// tipBlocks is how many blocks of the fee history the tip is taken from, as
+	// the median of their medians.
+	tipBlocks = 20
+	// maxPages is how many pages of due intents, of maxBatch each, one round
+	// looks through for some that can be sent.
+	maxPages = 10
+	// maxAttempts is how many forms of a transaction are signed.
+	maxAttempts = 64
+	// gasMargin is what is added to an estimate, in percent: what the registry
+	// holds may change before the transaction is carried out.
+	gasMargin = 25
+	// bumpAfter and bumpBlocks say when a transaction is stuck: so long after
+	// it was signed, and so many blocks after its broadcast.
+	bumpAfter  = 30 * time.Second
+	bumpBlocks = 3
+	// rebroadcastAfter is when a transaction that is not mined is broadcast
+	// again, in case that it was dropped.
+	rebroadcastAfter = 15 * time.Second
+	// lostAfter is how long a transaction may have neither a receipt nor its
+	// nonce before another is believed to have used that: nodes behind one
+	// endpoint differ for a while.
+	lostAfter = 30 * time.Second
+	// firstAfter is the same before the first transaction of a sender: other
+	// programs, such as the one that deployed the registry, used its nonces.
+	firstAfter = 3 * time.Second
+	// foreignAfter is how long a pending transaction of another program may
+	// hold up ours before ours takes its nonce.
+	foreignAfter = 5 * time.Minute
+	// obstacleEvery is how often it is looked whether transactions can be sent
+	// again.
+	obstacleEvery = 5 * time.Second
+	// obstacleAnew is how long an obstacle is judged by the transaction that met
+	// it: then everything is looked at anew.
+	obstacleAnew = time.Minute
+	// asideFor is how long an intent that the registry refused by itself waits
+	// before it is tried again.
+	asideFor = 10 * time.Minute
+	// countEvery is how often due intents are counted.
+	countEvery = 5 * time.Second
+	// releaseTimeout bounds giving back the lease at the end.
+	releaseTimeout = 5 * time.Second
+)

@@ -1,0 +1,227 @@
+package txmgr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+	"strings"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// Client makes JSON-RPC calls to a node. *chain.Pool is one, and so is
+// go-ethereum's *rpc.Client.
+type Client interface {
+	CallContext(ctx context.Context, result any, method string, args ...any) error
+	BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error
+}
+
+// node asks a node what the writer wants to know.
+type node struct{ client Client }
+
+func (n node) call(ctx context.Context, result any, method string, args ...any) error {
+	ctx, cancel := context.WithTimeout(ctx, chain.CallTimeout)
+	defer cancel()
+	if err := n.client.CallContext(ctx, result, method, args...); err != nil {
+		return fmt.Errorf("%s: %w", method, err)
+	}
+	return nil
+}
+
+// batch makes calls together. It fails when one of them does.
+func (n node) batch(ctx context.Context, elems []rpc.BatchElem) error {
+	for len(elems) > 0 {
+		now := elems[:min(len(elems), chain.MaxBatch)]
+		elems = elems[len(now):]
+		ctx, cancel := context.WithTimeout(ctx, chain.CallTimeout)
+		err := n.client.BatchCallContext(ctx, now)
+		cancel()
+		for i := 0; err == nil && i < len(now); i++ {
+			err = now[i].Error
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", now[0].Method, err)
+		}
+	}
+	return nil
+}
+
+// block is what the writer uses of a block.
+type block struct {
+	Number  *hexutil.Uint64 `json:"number"`
+	Hash    *common.Hash    `json:"hash"`
+	BaseFee *hexutil.Big    `json:"baseFeePerGas"` // nil before EIP-1559
+}
+
+// block returns the block of a number or tag, or nil when there is none.
+func (n node) block(ctx context.Context, which string) (*block, error) {
+	const method = "eth_getBlockByNumber"
+	var b *block
+	if err := n.call(ctx, &b, method, which, false); err != nil {
+		return nil, err
+	}
+	if b != nil && (b.Number == nil || b.Hash == nil) {
+		return nil, fmt.Errorf("%s: the node answered a block without number or hash", method)
+	}
+	return b, nil
+}
+
+// head returns the newest block.
+func (n node) head(ctx context.Context) (*block, error) {
+	b, err := n.block(ctx, "latest")
+	if err == nil && b == nil {
+		err = errors.New("eth_getBlockByNumber: the node has no newest block")
+	}
+	return b, err
+}
+
+const nonceMethod = "eth_getTransactionCount"
+
+// nonce returns how many transactions of the account are in the chain (tag
+// latest) or also wait for it (tag pending).
+func (n node) nonce(ctx context.Context, account invoice.Address, tag string) (uint64, error) {
+	var v hexutil.Uint64
+	err := n.call(ctx, &v, nonceMethod, common.Address(account), tag)
+	return uint64(v), err
+}
+
+func (n node) balance(ctx context.Context, account invoice.Address) (*big.Int, error) {
+	var v hexutil.Big
+	err := n.call(ctx, &v, "eth_getBalance", common.Address(account), "latest")
+	return v.ToInt(), err
+}
+
+// tip returns the priority fee that is usual, in wei: the median of what the
+// middle transaction of each of the newest blocks paid. Where the node has no
+// such history, it is the fee that the node suggests.
+func (n node) tip(ctx context.Context) (*big.Int, error) {
+	var history struct {
+		Reward [][]*hexutil.Big `json:"reward"`
+	}
+	err := n.call(ctx, &history, "eth_feeHistory", hexutil.Uint64(tipBlocks), "latest", []int{50})
+	var answer rpc.Error
+	if err != nil && !errors.Is(err, chain.ErrUnsupported) && !errors.As(err, &answer) {
+		return nil, err
+	}
+	var paid []*big.Int
+	for _, block := range history.Reward {
+		if err == nil && len(block) == 1 && block[0] != nil {
+			paid = append(paid, block[0].ToInt())
+		}
+	}
+	if usual := median(paid); usual != nil {
+		return usual, nil
+	}
+	var v hexutil.Big
+	err = n.call(ctx, &v, "eth_maxPriorityFeePerGas")
+	return v.ToInt(), err
+}
+
+func (n node) estimate(ctx context.Context, from invoice.Address, to common.Address, data []byte) (uint64, error) {
+	var v hexutil.Uint64
+	err := n.call(ctx, &v, "eth_estimateGas", map[string]any{
+		"from": common.Address(from), "to": to, "data": hexutil.Bytes(data),
+	})
+	return uint64(v), err
+}
+
+// standing returns how many transactions of the account are in the chain, and
+// those receipts of the transactions that the node has. It asks for both at
+// once, and in this order: from a node that answers the one and a node behind
+// it that answers the other, it would seem that a mined transaction had lost
+// its nonce.
+func (n node) standing(ctx context.Context, account invoice.Address, txs []invoice.Hash) (uint64, []*chain.Receipt, error) {
+	var used hexutil.Uint64
+	found := make([]*chain.Receipt, len(txs))
+	elems := []rpc.BatchElem{{Method: nonceMethod, Args: []any{common.Address(account), "latest"}, Result: &used}}
+	for i, hash := range txs {
+		elems = append(elems, rpc.BatchElem{Method: "eth_getTransactionReceipt", Args: []any{common.Hash(hash)}, Result: &found[i]})
+	}
+	return uint64(used), found, n.batch(ctx, elems)
+}
+
+// statuses returns how the registry holds commitments as of a block.
+func (n node) statuses(ctx context.Context, registry common.Address, at common.Hash, ids []invoice.Hash) ([]byte, error) {
+	words := make([]hexutil.Bytes, len(ids))
+	elems := make([]rpc.BatchElem, len(ids))
+	abi := contracts.NewInvoiceRegistry()
+	for i, id := range ids {
+		call := map[string]any{"to": registry, "data": hexutil.Bytes(abi.PackStatusOf(id))}
+		elems[i] = rpc.BatchElem{
+			Method: "eth_call", Args: []any{call, map[string]any{"blockHash": at}}, Result: &words[i],
+		}
+	}
+	if err := n.batch(ctx, elems); err != nil {
+		return nil, err
+	}
+	statuses := make([]byte, len(ids))
+	for i, word := range words {
+		status, err := abi.UnpackStatusOf(word)
+		if err != nil {
+			return nil, fmt.Errorf("eth_call: the registry at %s answered %s when asked for a status: %w", registry, word, err)
+		}
+		statuses[i] = status
+	}
+	return statuses, nil
+}
+
+// broadcast gives a signed transaction to the node. That it has it already is
+// no error.
+func (n node) broadcast(ctx context.Context, raw []byte) error {
+	var hash common.Hash
+	err := n.call(ctx, &hash, "eth_sendRawTransaction", hexutil.Bytes(raw))
+	if known(err) {
+		return nil
+	}
+	return err
+}
+
+// known reports whether the node has the transaction already.
+func known(err error) bool {
+	return says(err, "already known", "known transaction", "alreadyknown", "already imported", "already_exists")
+}
+
+// superseded reports whether a broadcast came too late to matter: its nonce is
+// used. The receipts tell what happened.
+func superseded(err error) bool {
+	return says(err, "nonce too low", "nonce is too low", "oldnonce")
+}
+
+// outbid reports whether the node has another transaction with the nonce, and
+// wants more of one that replaces it.
+func outbid(err error) bool {
+	return says(err, "replacement transaction underpriced", "replacementnotallowed", "replacement transaction gas price too low")
+}
+
+// unfunded reports whether the sender cannot pay for the transaction.
+func unfunded(err error) bool {
+	return errors.Is(err, errFunds) || says(err, "insufficient funds", "insufficientfunds", "insufficient balance")
+}
+
+// refused reports whether a call would be reverted, or use too much gas.
+func refused(err error) bool {
+	return says(err, "revert", "gas required exceeds", "out of gas", "exceeds block gas limit", "intrinsic gas too low")
+}
+
+// says reports whether the node's answer is an error with one of the texts:
+// nodes give one code to many errors, and differ in their texts.
+func says(err error, texts ...string) bool {
+	var answer rpc.Error
+	if !errors.As(err, &answer) {
+		return false
+	}
+	message := strings.ToLower(answer.Error())
+	for _, text := range texts {
+		if strings.Contains(message, text) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,265 @@
+package txmgr
+
+import (
+	"errors"
+	"math/big"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/params"
+
+	"github.com/quittance/quittance/internal/devchain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+func TestNonceUsedByAnotherProgram(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		writer := w.writer()
+		ids := commitments(2)
+		w.intend(invoice.IntentOpen, ids...)
+		w.net.cut(sendRaw)
+		if err := writer.turn(w.ctx); !errors.Is(err, errCut) {
+			t.Fatal(err)
+		}
+		w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil)) // takes the nonce
+		w.seal(1)
+		w.net.before = nil
+		w.turn(writer)
+		w.pass(lostAfter - 1)
+		w.turn(writer)
+		w.wantTxs(store.TxSent)
+		w.pass(1)
+		w.turn(writer)
+		w.wantTxs(store.TxFailed)
+		w.turn(writer)
+		w.seal(1)
+		w.turn(writer)
+		w.wantTxs(store.TxFailed, store.TxMined)
+		w.wantStatus(statusOpen, ids...)
+	})
+}
+
+// TestFirstNonce has a sender whose first nonce the deployment of the registry
+// used: one node's word for that is believed soon.
+func TestFirstNonce(t *testing.T) {
+	w := onSQLite(t)
+	writer := w.writer()
+	ids := commitments(2)
+	w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil))
+	w.seal(1)
+	w.intend(invoice.IntentOpen, ids...)
+	for _, waits := range []time.Duration{0, firstAfter - 1} {
+		w.pass(waits)
+		if err := writer.turn(w.ctx); !errors.Is(err, errDoubt) {
+			t.Fatalf("after %s a round ends with %v, want %v", waits, err, errDoubt)
+		}
+	}
+	w.pass(1)
+	w.turn(writer)
+	w.seal(1)
+	w.turn(writer)
+	w.wantTxs(store.TxMined)
+	w.wantStatus(statusOpen, ids...)
+}
+
+func TestNonceThatAReorgFreedIsUsed(t *testing.T) {
+	w := onSQLite(t)
+	writer := w.writer()
+	ids := commitments(2)
+	w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil)) // another program's, lost for good
+	w.seal(1)
+	w.intend(invoice.IntentOpen, ids...)
+	w.believed(writer)
+	w.seal(1)
+	w.turn(writer)
+	must(t, w.dev.Fork(w.ctx, 2, nil, nil, nil))
+	w.dev.DropPending()
+	w.believed(writer) // the transaction with the nonce behind the free one is given up
+	w.wantTxs(store.TxFailed)
+	w.turn(writer)
+	w.seal(1)
+	w.turn(writer)
+	w.wantTxs(store.TxMined, store.TxFailed)
+	w.wantStatus(statusOpen, ids...)
+	if got := w.nonce(); got != 1 {
+		t.Errorf("operator's nonce is %d, want 1", got)
+	}
+}
+
+func TestFailedTransactionThatAReorgFreedIsTakenUpAgain(t *testing.T) {
+	w := onSQLite(t)
+	writer := w.writer()
+	ids := commitments(2)
+	w.intend(invoice.IntentOpen, ids...)
+	w.net.cut(sendRaw)
+	if err := writer.turn(w.ctx); !errors.Is(err, errCut) {
+		t.Fatal(err)
+	}
+	w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil)) // takes the nonce
+	w.seal(1)
+	w.net.before = nil
+	w.turn(writer)
+	w.pass(lostAfter)
+	w.turn(writer)
+	w.wantTxs(store.TxFailed)
+	must(t, w.dev.Fork(w.ctx, 1, nil))
+	w.dev.DropPending()
+	w.turn(writer)
+	w.wantTxs(store.TxSent) // its nonce must be used before any other
+	w.seal(1)
+	w.turn(writer)
+	w.turn(writer)
+	w.wantTxs(store.TxMined)
+	w.wantStatus(statusOpen, ids...)
+	w.seal(finality)
+	w.index()
+	w.turn(writer)
+	w.wantAllDone()
+}
+
+func TestNonceThatSeemedLostIsJudgedAnew(t *testing.T) {
+	w := onSQLite(t)
+	writer := w.writer()
+	w.intend(invoice.IntentOpen, commitments(1)...)
+	w.net.cut(sendRaw)
+	if err := writer.turn(w.ctx); !errors.Is(err, errCut) {
+		t.Fatal(err)
+	}
+	foreign := pack(invoice.IntentOpen, nil)
+	w.external(w.operator, foreign)
+	w.seal(1)
+	w.net.before = nil
+	w.turn(writer)
+	must(t, w.dev.Fork(w.ctx, 1, nil, nil))
+	w.dev.DropPending()
+	w.net.cut(sendRaw)
+	w.pass(lostAfter)
+	if err := writer.turn(w.ctx); !errors.Is(err, errCut) {
+		t.Fatal(err)
+	}
+	w.external(w.operator, foreign)
+	w.seal(1)
+	w.net.before = nil
+	w.turn(writer)
+	w.wantTxs(store.TxSent)
+	w.pass(lostAfter)
+	w.turn(writer)
+	w.wantTxs(store.TxFailed)
+}
+
+func TestOperatorKeyIsChanged(t *testing.T) {
+	w := onSQLite(t)
+	ids := commitments(2)
+	w.intend(invoice.IntentOpen, ids...)
+	w.net.cut(sendRaw)
+	if err := w.writer().turn(w.ctx); !errors.Is(err, errCut) {
+		t.Fatal(err)
+	}
+	w.net.before = nil
+	other, err := crypto.GenerateKey()
+	must(t, err)
+	w.grant(devchain.Address(other))
+	w.fund(devchain.Address(other), params.Ether)
+	w.pass(DefaultLeaseTTL)
+	writer := w.writer(func(c *Config) { c.Key = other })
+	w.turn(writer)
+	w.pass(lostAfter)
+	w.turn(writer)
+	w.turn(writer)
+	w.seal(1)
+	w.wantTxs(store.TxFailed)
+	w.wantStatus(statusOpen, ids...)
+}
+
+// TestForeignTransactionAhead has another program leave a transaction in the
+// pool that no block takes.
+func TestForeignTransactionAhead(t *testing.T) {
+	w := onSQLite(t)
+	writer := w.writer()
+	ids := commitments(2)
+	foreign, err := types.SignNewTx(w.dev.Keys.Operator, types.LatestSignerForChainID(w.dev.ChainID()), &types.DynamicFeeTx{
+		ChainID: w.dev.ChainID(), GasFeeCap: big.NewInt(params.GWei), GasTipCap: big.NewInt(20), Gas: 21_000, To: &w.dev.Token,
+	})
+	must(t, err)
+	must(t, w.dev.Client().SendTransaction(w.ctx, foreign))
+	w.intend(invoice.IntentOpen, ids...)
+	w.turn(writer)
+	w.pass(bumpAfter - 1)
+	w.turn(writer) // one that is mined soon is no trouble
+	for waited := bumpAfter; waited < foreignAfter; waited += bumpAfter {
+		w.pass(min(bumpAfter, foreignAfter-waited))
+		if waited+bumpAfter < foreignAfter {
+			if err := writer.turn(w.ctx); !errors.Is(err, errForeign) {
+				t.Fatalf("after %s a round ends with %v, want %v", waited, err, errForeign)
+			}
+		}
+	}
+	w.wantTxs() // nothing waits behind it
+	w.pass(time.Second)
+	for range 12 { // the first forms that would take its place offer too little
+		writer.report(writer.turn(w.ctx))
+		w.sealEmpty(bumpBlocks)
+		w.pass(bumpAfter)
+	}
+	if ours := w.wantTxs(store.TxSent)[0]; w.nonce() != 0 || ours.Nonce != 0 {
+		t.Errorf("our transaction has nonce %d, want 0", ours.Nonce)
+	}
+	w.seal(1)
+	w.turn(writer)
+	w.wantTxs(store.TxMined)
+	w.wantStatus(statusOpen, ids...)
+}
+
+func TestForeignTransactionAheadThatIsDropped(t *testing.T) {
+	w := onSQLite(t)
+	writer := w.writer()
+	ids := commitments(2)
+	w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil))
+	w.intend(invoice.IntentOpen, ids...)
+	w.turn(writer)
+	w.dev.DropPending()
+	w.turn(writer)
+	w.wantTxs(store.TxSent)
+	w.seal(1)
+	w.turn(writer)
+	w.wantTxs(store.TxMined)
+	w.wantStatus(statusOpen, ids...)
+}
+
+// TestForeignTransactionBehind has another program leave a gap, which the
+// writer's own transactions fill.
+func TestForeignTransactionBehind(t *testing.T) {
+	w := onSQLite(t)
+	writer := w.writer()
+	foreign, err := w.dev.Sign(w.dev.Keys.Operator, 2, w.dev.Registry, pack(invoice.IntentOpen, nil))
+	must(t, err)
+	must(t, w.dev.Client().SendTransaction(w.ctx, foreign))
+	ids := commitments(3)
+	for _, id := range ids {
+		w.intend(invoice.IntentOpen, id)
+		writer.report(writer.turn(w.ctx))
+		w.pass(lostAfter)
+		w.turn(writer)
+		w.seal(1)
+		w.turn(writer)
+	}
+	w.wantStatus(statusOpen, ids...)
+	all := w.wantTxs(store.TxMined, store.TxMined, store.TxMined)
+	if last := all[2].Nonce; last != 3 || w.nonce() != 4 {
+		t.Errorf("the last nonce is %d and %d are used, want 3 and 4", last, w.nonce())
+	}
+}
+
+// believed has the writer do what it does on the word of its only node, once
+// that has stayed the same for long enough.
+func (w *world) believed(writer *Writer) {
+	w.Helper()
+	if err := writer.turn(w.ctx); !errors.Is(err, errDoubt) {
+		w.Fatalf("a round ends with %v, want %v", err, errDoubt)
+	}
+	w.pass(lostAfter)
+	w.turn(writer)
+}

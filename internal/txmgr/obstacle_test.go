@@ -1,0 +1,225 @@
+package txmgr
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"math/big"
+	"strings"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/params"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/devchain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+func TestUnfundedOperatorResumesWhenFunded(t *testing.T) {
+	w := onSQLite(t)
+	poor, err := crypto.GenerateKey()
+	must(t, err)
+	w.grant(devchain.Address(poor))
+	var log bytes.Buffer
+	measured := prometheus.NewRegistry()
+	writer := w.writer(func(c *Config) {
+		c.Key, c.Logger, c.Metrics = poor, slog.New(slog.NewTextHandler(&log, nil)), NewMetrics(measured)
+	})
+	ids := commitments(maxBatch)
+	w.intend(invoice.IntentOpen, ids...)
+	writer.report(writer.turn(w.ctx))
+	began := w.Now()
+	first := writer.Status()
+	if !first.Unfunded || !strings.Contains(first.Err, errFunds.Error()) || !strings.Contains(first.Err, first.Sender.Hex()) ||
+		first.Balance.Sign() != 0 || first.Needed.Sign() <= 0 {
+		t.Errorf("status is %+v, want it to say what is missing, and where", first)
+	}
+	asked := w.net.tally()
+	for range 3 {
+		w.sealEmpty(1)
+		w.pass(obstacleEvery - 1)
+		writer.report(writer.turn(w.ctx))
+		w.pass(1)
+		writer.report(writer.turn(w.ctx))
+	}
+	want := map[string]int{"eth_estimateGas": 3, "eth_getBlockByNumber": 3, "eth_feeHistory": 3, "eth_getBalance": 3}
+	if got := asked(); !maps.Equal(got, want) {
+		t.Errorf("an operator without funds asked for %v in three times %s, want %v", got, obstacleEvery, want)
+	}
+	later := writer.Status()
+	if later.Needed.Cmp(first.Needed) >= 0 || later.Err == first.Err || !later.Since.Equal(began) {
+		t.Errorf("status is %+v; want what the fees of now need, since the beginning", later)
+	}
+	w.wantDue(maxBatch)
+
+	// What was just enough no longer is, one wei short; then it is.
+	w.fund(devchain.Address(poor), 1)
+	w.pass(obstacleEvery)
+	writer.report(writer.turn(w.ctx))
+	left := new(big.Int).Sub(writer.Status().Needed, writer.Status().Balance)
+	w.fund(devchain.Address(poor), left.Int64())
+	w.pass(obstacleEvery)
+	writer.report(writer.turn(w.ctx))
+	w.seal(1)
+	w.wantStatus(statusOpen, ids...)
+	if s := writer.Status(); s.Err != "" || s.Unfunded {
+		t.Errorf("status still says %+v", s)
+	}
+	if got := measure(t, measured, "quittance_writer_balance_wei"); got == 0 {
+		t.Error("the balance is not measured")
+	}
+	if got := strings.Count(log.String(), "level=WARN"); got != 1 {
+		t.Errorf("%d warnings were logged, want 1:\n%s", got, &log)
+	}
+}
+
+func TestFundsLostAfterSaving(t *testing.T) {
+	w := onSQLite(t)
+	writer := w.writer()
+	ids := commitments(1)
+	w.intend(invoice.IntentOpen, ids...)
+	w.net.before = func(method string, _ []any) error {
+		if method == sendRaw {
+			return answer("insufficient funds for gas * price + value: balance 1, tx cost 2")
+		}
+		return nil
+	}
+	for range 3 {
+		if err := writer.turn(w.ctx); err != nil && !errors.Is(err, errFunds) {
+			t.Fatal(err)
+		}
+		w.sealEmpty(bumpBlocks)
+		w.pass(bumpAfter)
+	}
+	if got := len(w.wantTxs(store.TxSent)[0].Attempts); got != 1 {
+		t.Errorf("%d forms were signed for a sender without funds, want 1", got)
+	}
+	w.net.before = nil
+	w.turn(writer)
+	w.seal(1)
+	w.turn(writer)
+	w.wantTxs(store.TxMined)
+	w.wantStatus(statusOpen, ids...)
+}
+
+// TestFeeThatCannotBePaid has a sender with enough for a transaction, and too
+// little for one with a higher fee.
+func TestFeeThatCannotBePaid(t *testing.T) {
+	w := onSQLite(t)
+	poor, err := crypto.GenerateKey()
+	must(t, err)
+	w.grant(devchain.Address(poor))
+	writer := w.writer(func(c *Config) {
+		c.Key, c.Chain.Purse.MinTipWei = poor, 20*params.GWei // which does not fall with the base fee
+	})
+	ids := commitments(1)
+	w.intend(invoice.IntentOpen, ids...)
+	if err := writer.turn(w.ctx); !errors.Is(err, errFunds) {
+		t.Fatal(err)
+	}
+	w.fund(devchain.Address(poor), writer.Status().Needed.Int64())
+	w.pass(obstacleEvery)
+	w.turn(writer)
+	for range 5 { // until what the account has left of falling fees is too little
+		w.sealEmpty(bumpBlocks)
+		w.pass(bumpAfter)
+		writer.report(writer.turn(w.ctx))
+	}
+	if s := writer.Status(); !s.Unfunded || s.InFlight != 1 {
+		t.Errorf("status is %+v, want a transaction in flight and no funds for a higher fee", s)
+	}
+	// The form that can be paid is not given up for one that cannot.
+	w.dev.DropPending()
+	w.pass(rebroadcastAfter)
+	writer.report(writer.turn(w.ctx))
+	w.seal(1)
+	writer.report(writer.turn(w.ctx))
+	if s := writer.Status(); s.Unfunded || s.Err != "" {
+		t.Errorf("status is %+v after the transaction was mined", s)
+	}
+	w.wantStatus(statusOpen, ids...)
+}
+
+func TestOperatorWithoutItsRole(t *testing.T) {
+	w := onSQLite(t)
+	writer := w.writer()
+	operator := devchain.Address(w.dev.Keys.Operator)
+	w.external(w.dev.Keys.Deployer, contracts.NewInvoiceRegistry().PackRevokeRole(operatorRole, operator))
+	w.seal(1)
+	ids := commitments(maxBatch)
+	w.intend(invoice.IntentOpen, ids...)
+	writer.report(writer.turn(w.ctx))
+	asked := w.net.tally()
+	for range 4 {
+		w.pass(obstacleEvery)
+		writer.report(writer.turn(w.ctx))
+		if s := writer.Status(); !strings.Contains(s.Err, errRole.Error()) || !strings.Contains(s.Err, operator.Hex()) {
+			t.Fatalf("status is %+v, want it to say that the operator is refused", s)
+		}
+		writer.report(writer.turn(w.ctx))
+	}
+	if got, want := asked(), map[string]int{"eth_estimateGas": 4}; !maps.Equal(got, want) {
+		t.Errorf("an operator that is refused asked for %v in four times %s, want %v", got, obstacleEvery, want)
+	}
+	w.grant(operator)
+	w.pass(obstacleEvery)
+	w.turn(writer)
+	w.seal(1)
+	w.wantTxs(store.TxSent) // one batch: none was blamed
+	w.wantStatus(statusOpen, ids...)
+}
+
+// TestRegistryThatIsNoRegistry has the configuration name an account without
+// code: it takes every call, and answers none.
+func TestRegistryThatIsNoRegistry(t *testing.T) {
+	w := onSQLite(t)
+	w.registry = common.Address{0xaa}
+	writer := w.writer()
+	w.intend(invoice.IntentOpen, commitments(1)...)
+	if err := writer.turn(w.ctx); err == nil || !strings.Contains(err.Error(), "answered 0x when asked for a status") {
+		t.Errorf("a round ends with %v", err)
+	}
+	w.wantTxs()
+}
+
+var operatorRole = crypto.Keccak256Hash([]byte("OPERATOR_ROLE"))
+
+// grant lets an account open and close commitments.
+func (w *world) grant(to common.Address) {
+	w.Helper()
+	w.external(w.dev.Keys.Deployer, contracts.NewInvoiceRegistry().PackGrantRole(operatorRole, to))
+	w.seal(1)
+}
+
+// fund gives an account so many wei.
+func (w *world) fund(to common.Address, wei int64) {
+	w.Helper()
+	payer := w.dev.Keys.Payer
+	tx, err := types.SignNewTx(payer, types.LatestSignerForChainID(w.dev.ChainID()), &types.DynamicFeeTx{
+		ChainID: w.dev.ChainID(), Nonce: w.nonceOf(devchain.Address(payer)), GasTipCap: big.NewInt(params.GWei),
+		GasFeeCap: big.NewInt(10 * params.GWei), Gas: 21_000, To: &to, Value: big.NewInt(wei),
+	})
+	must(w, err)
+	must(w, w.dev.Client().SendTransaction(context.Background(), tx))
+	w.seal(1)
+}
+
+// tally returns a function that says how often what was called since.
+func (f *faults) tally() func() map[string]int {
+	calls := make(map[string]int)
+	f.before = func(method string, _ []any) error {
+		calls[method]++
+		return nil
+	}
+	return func() map[string]int {
+		f.before = nil
+		return calls
+	}
+}

@@ -1,0 +1,215 @@
+package txmgr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/core/types"
+	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// TestWriterKeepsItsWordWhateverHappens spoils calls to the node and to the
+// database at any step, kills writers, drops and reorders what was mined, has
+// another program use the key, and one of two nodes fall behind. Never may anything be broadcast that was
+// not saved, nor two transactions with one nonce that say different things;
+// and in the end every intent is satisfied.
+func TestWriterKeepsItsWordWhateverHappens(t *testing.T) {
+	dev := newChain(t)
+	cases := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		cases++
+		s, err := store.Open(t.Context(), fmt.Sprintf("sqlite:%s/%d.db", t.TempDir(), cases))
+		must(rt, err)
+		defer func() { must(rt, s.Close()) }()
+		dev.DropPending()
+		must(rt, dev.Seal(t.Context())) // so that nothing of the case before can be forked away
+		m := &machine{world: newWorld(rt, dev, s), budget: -1}
+		m.net.Client = laggard{m.net.Client, func() uint64 { return m.head() - m.lag }, func(batched bool, _ string) bool { return m.behind[batched] }}
+		m.writer = m.spoiled()
+		rt.Repeat(map[string]func(*rapid.T){
+			"":                func(*rapid.T) { m.wantSameContents() },
+			"intend":          m.intendSome,
+			"turn":            m.turnSpoiled,
+			"die":             m.die,
+			"seal":            func(*rapid.T) { m.seal(1) },
+			"seal without":    func(*rapid.T) { m.sealEmpty(bumpBlocks) },
+			"fork":            m.fork,
+			"drop":            func(*rapid.T) { dev.DropPending() },
+			"index":           func(*rapid.T) { m.index() },
+			"lag":             m.fallBehind,
+			"wait":            m.wait,
+			"another program": func(*rapid.T) { m.external(dev.Keys.Operator, pack(invoice.IntentOpen, nil)) },
+		})
+		m.converge(rt)
+	})
+}
+
+type machine struct {
+	*world
+	writer *Writer
+	opened []invoice.Hash
+	closed []invoice.Hash
+	budget int  // how many calls succeed before one fails; negative for all
+	late   bool // the one that fails is carried out, and only its answer lost
+
+	lag    uint64        // how many blocks one of two nodes is behind
+	behind map[bool]bool // what that node answers: batches (true), single calls (false)
+}
+
+var errSpoiled = errors.New("spoiled by the test")
+
+// spoiled returns a writer whose calls the machine may spoil.
+func (m *machine) spoiled() *Writer {
+	return m.world.writer(func(c *Config) { c.Store = spoiledStore{c.Store, m} })
+}
+
+// strike reports whether the call that is made now is the one that fails.
+func (m *machine) strike(late bool) error {
+	if m.late != late || m.budget < 0 {
+		return nil
+	}
+	if m.budget--; m.budget < 0 {
+		return errSpoiled
+	}
+	return nil
+}
+
+func (m *machine) intendSome(t *rapid.T) {
+	some := commitments(rapid.IntRange(1, 4).Draw(t, "invoices"))
+	if rapid.Bool().Draw(t, "open") {
+		m.intend(invoice.IntentOpen, some...)
+		m.opened = append(m.opened, some...)
+	}
+	if rapid.Bool().Draw(t, "close") {
+		m.intend(invoice.IntentClose, some...)
+		m.closed = append(m.closed, some...)
+	}
+}
+
+func (m *machine) turnSpoiled(t *rapid.T) {
+	m.late = rapid.Bool().Draw(t, "late")
+	m.budget = rapid.IntRange(-1, 12).Draw(t, "calls until one fails")
+	m.net.before = func(string, []any) error { return m.strike(false) }
+	m.net.after = func(string) error { return m.strike(true) }
+	err := m.writer.turn(m.ctx)
+	m.net.before, m.net.after, m.budget = nil, nil, -1
+	if err != nil && !errors.Is(err, errSpoiled) && !tolerable(err) {
+		t.Fatal(err)
+	}
+}
+
+// tolerable reports whether a round may end so: the lease is another's, or the
+// pool holds another program's transaction.
+func tolerable(err error) bool {
+	return errors.Is(err, store.ErrConflict) || errors.Is(err, errForeign) || errors.Is(err, errDoubt) || says(err, "replacement", "future transaction")
+}
+
+func (m *machine) die(t *rapid.T) {
+	if rapid.Bool().Draw(t, "in order") {
+		must(t, m.writer.release(m.ctx))
+	}
+	m.writer = m.spoiled()
+}
+
+func (m *machine) fork(t *rapid.T) {
+	cursor, err := m.store.Cursor(m.ctx, "local")
+	must(t, err)
+	head := m.head()
+	most := min(head-m.start, head-min(head, cursor.Confirmed.Number))
+	depth := rapid.Uint64Range(0, most).Draw(t, "depth")
+	var blocks [][]*types.Transaction
+	if rapid.Bool().Draw(t, "longer") {
+		blocks = make([][]*types.Transaction, depth+1)
+	}
+	must(t, m.dev.Fork(m.ctx, depth, blocks...))
+}
+
+func (m *machine) fallBehind(t *rapid.T) {
+	m.lag = rapid.Uint64Range(0, min(3, m.head()-m.start)).Draw(t, "blocks")
+	m.behind = map[bool]bool{true: rapid.Bool().Draw(t, "in batches"), false: rapid.Bool().Draw(t, "in calls")}
+}
+
+func (m *machine) wait(t *rapid.T) {
+	m.pass(rapid.SampledFrom([]time.Duration{time.Second, rebroadcastAfter, bumpAfter, asideFor}).Draw(t, "time"))
+}
+
+// converge has time and blocks pass, undisturbed.
+func (m *machine) converge(t *rapid.T) {
+	m.lag = 0
+	for range 60 {
+		m.pass(lostAfter)
+		if err := m.writer.turn(m.ctx); err != nil && !tolerable(err) {
+			t.Fatal(err)
+		}
+		m.seal(1)
+		m.index()
+		if m.allDone() {
+			break
+		}
+	}
+	m.wantAllDone()
+	m.wantSameContents()
+	head, err := m.node().head(m.ctx)
+	must(t, err)
+	for kind, ids := range map[invoice.IntentKind][]invoice.Hash{invoice.IntentOpen: m.opened, invoice.IntentClose: m.closed} {
+		statuses, err := m.node().statuses(m.ctx, m.dev.Registry, *head.Hash, ids)
+		must(t, err)
+		for i, status := range statuses {
+			if !satisfied(kind, status) {
+				t.Fatalf("commitment %s has status %d after it was to be %s", ids[i], status, kind)
+			}
+		}
+	}
+	for _, tx := range m.txs() {
+		if tx.Nonce >= m.nonce() && tx.Status != store.TxFailed {
+			t.Fatalf("nonce %d was signed for, and neither used nor given up", tx.Nonce)
+		}
+	}
+}
+
+// spoiledStore fails as a database does whose connection is lost: before it
+// does what it is told, or after.
+type spoiledStore struct {
+	Store
+	m *machine
+}
+
+func (s spoiledStore) around(do func() error) error {
+	if err := s.m.strike(false); err != nil {
+		return err
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	return s.m.strike(true)
+}
+
+func (s spoiledStore) SatisfyIntents(ctx context.Context, l store.Lease, ids []string) error {
+	return s.around(func() error { return s.Store.SatisfyIntents(ctx, l, ids) })
+}
+
+func (s spoiledStore) ReleaseIntents(ctx context.Context, l store.Lease, txID string) error {
+	return s.around(func() error { return s.Store.ReleaseIntents(ctx, l, txID) })
+}
+
+func (s spoiledStore) SaveChainTx(ctx context.Context, l store.Lease, t store.ChainTx, ids []string) error {
+	return s.around(func() error { return s.Store.SaveChainTx(ctx, l, t, ids) })
+}
+
+func (s spoiledStore) AddAttempt(ctx context.Context, l store.Lease, txID string, number int, a store.TxAttempt, reserved int64) error {
+	return s.around(func() error { return s.Store.AddAttempt(ctx, l, txID, number, a, reserved) })
+}
+
+func (s spoiledStore) SetTxStatus(ctx context.Context, l store.Lease, txID string, status store.TxStatus, spent *store.TxCost) error {
+	return s.around(func() error { return s.Store.SetTxStatus(ctx, l, txID, status, spent) })
+}
+
+func (s spoiledStore) AcceptAttempt(ctx context.Context, l store.Lease, txHash invoice.Hash, atMS int64) error {
+	return s.around(func() error { return s.Store.AcceptAttempt(ctx, l, txHash, atMS) })
+}

@@ -1,0 +1,56 @@
+package txmgr
+
+import (
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// TestIntentsOfAnotherRegistryAreLeftAlone has intents wait for a registry that
+// is not configured any more.
+func TestIntentsOfAnotherRegistryAreLeftAlone(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		theirs, ours := commitments(3), commitments(2)
+		configured := w.registry
+		w.registry = common.Address{0xaa}
+		w.intend(invoice.IntentOpen, theirs...)
+		w.registry = configured
+		writer := w.writer()
+		w.turn(writer)
+		w.wantTxs()
+		if s := writer.Status(); s.Due != 0 || s.Elsewhere != 3 {
+			t.Errorf("status is %+v, want 3 that wait for another registry", s)
+		}
+		w.intend(invoice.IntentOpen, ours...)
+		w.turn(writer)
+		w.seal(1)
+		w.wantStatus(statusOpen, ours...)
+		w.wantStatus(statusNone, theirs...)
+	})
+}
+
+// TestReplacementCallsTheRegistryOfItsForms has the registry be replaced while
+// a transaction to the one of before is in flight.
+func TestReplacementCallsTheRegistryOfItsForms(t *testing.T) {
+	w := onSQLite(t)
+	ids := commitments(1)
+	w.intend(invoice.IntentOpen, ids...)
+	w.turn(w.writer())
+	before := w.registry
+	w.registry = common.Address{0xaa}
+	w.pass(DefaultLeaseTTL)
+	next := w.writer()
+	w.turn(next)
+	w.sealEmpty(bumpBlocks)
+	w.pass(bumpAfter)
+	w.turn(next)
+	forms := w.wantTxs(store.TxSent)[0].Attempts
+	last, err := decode(forms[len(forms)-1])
+	must(t, err)
+	if len(forms) != 2 || *last.To() != before {
+		t.Errorf("the last of %d forms calls %s, want %s", len(forms), last.To(), before)
+	}
+}

@@ -1,0 +1,282 @@
+package txmgr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// draft is a transaction before it is signed.
+type draft struct {
+	intents []store.Intent
+	data    []byte
+	gas     uint64
+	head    *block
+	offer   fees
+}
+
+// cost returns what the transaction may cost, in wei.
+func (d draft) cost() *big.Int { return costOf(d.gas, d.offer.cap) }
+
+// draft makes a transaction of a batch, or of as much of it as stays within what
+// one may cost.
+func (w *Writer) draft(ctx context.Context, kind invoice.IntentKind, batch []store.Intent) (draft, error) {
+	for {
+		commitments := make([]invoice.Hash, len(batch))
+		for i, in := range batch {
+			commitments[i] = in.CommitmentID
+		}
+		d := draft{intents: batch, data: pack(kind, commitments)}
+		var err error
+		d.gas, err = w.gas(ctx, w.registry(), d.data)
+		if refused(err) {
+			return d, w.turnedDown(ctx, kind, commitments, err)
+		}
+		if err != nil {
+			return d, err
+		}
+		if d.head, d.offer, err = w.price(ctx); err != nil {
+			return d, w.obstructed(d.gas, err)
+		}
+		fits := w.fitting(len(batch), d.cost())
+		if fits == len(batch) {
+			return d, w.obstructed(d.gas, w.afford(ctx, d.cost(), ""))
+		}
+		batch = batch[:fits]
+	}
+}
+
+// submit signs a transaction for a batch, saves it and broadcasts it.
+func (w *Writer) submit(ctx context.Context, nonce uint64, kind invoice.IntentKind, batch []store.Intent) error {
+	d, err := w.draft(ctx, kind, batch)
+	if err != nil {
+		return err
+	}
+	intents := make([]string, len(d.intents))
+	for i, in := range d.intents {
+		intents[i] = in.ID
+	}
+	t := store.ChainTx{
+		ID: w.ids.New(invoice.PrefixTx), ChainKey: w.conf.Chain.Key, Sender: w.sender, Nonce: nonce,
+		Kind: kind, Status: store.TxSent, CreatedMS: w.conf.Now().UnixMilli(), Reserved: inGwei(d.cost()),
+	}
+	form, err := w.sign(nonce, w.registry(), d.gas, d.data, d.offer)
+	if err != nil {
+		return err
+	}
+	t.Attempts = []store.TxAttempt{form}
+	if err := w.conf.Store.SaveChainTx(ctx, w.lease, t, intents); err != nil {
+		return fmt.Errorf("save a registry transaction: %w", err)
+	}
+	w.conf.Metrics.txs.WithLabelValues(w.conf.Chain.Key, string(store.TxSent)).Inc()
+	w.conf.Logger.Info("registry transaction signed", "tx", form.TxHash, "kind", kind, "nonce", nonce, "commitments", len(intents))
+	w.update(func(s *Status) { s.InFlight++ })
+	return w.push(ctx, t, d.head, true)
+}
+
+// gas returns how much gas a call of the registry is to be given: the higher of
+// two nodes' estimates, since too little gas costs a transaction that does
+// nothing, and a margin.
+func (w *Writer) gas(ctx context.Context, to common.Address, data []byte) (uint64, error) {
+	gas, err := w.node.estimate(ctx, w.sender, to, data)
+	if err != nil {
+		return 0, err
+	}
+	if nodes := w.nodes(); len(nodes) > 1 {
+		if second, err := nodes[1].estimate(ctx, w.sender, to, data); err == nil {
+			gas = max(gas, second)
+		}
+	}
+	if gas > maxGas {
+		return 0, fmt.Errorf("eth_estimateGas: a node answered %d, and no transaction takes more than %d", gas, maxGas)
+	}
+	return gas + gas*gasMargin/100, nil
+}
+
+// push broadcasts a transaction when it is time to. When it is stuck or no node
+// takes it, and it is the first in line, it does so in another form.
+func (w *Writer) push(ctx context.Context, t store.ChainTx, head *block, first bool) error {
+	now, form := w.conf.Now(), t.Attempts[len(t.Attempts)-1]
+	f := w.flights[t.ID]
+	stuck := f.form == form.TxHash && uint64(*head.Number) >= f.since+bumpBlocks &&
+		now.UnixMilli()-form.CreatedMS >= bumpAfter.Milliseconds()
+	unwanted := f.form == form.TxHash && f.refusal() && now.Sub(f.at) >= rebroadcastAfter
+	var trouble error
+	if first && (stuck || unwanted) && !unfunded(f.err) {
+		form, trouble = w.replace(ctx, t, head, outbid(f.err))
+	}
+	if f.form != form.TxHash {
+		f = flight{form: form.TxHash, since: uint64(*head.Number)}
+	} else if now.Sub(f.at) < rebroadcastAfter {
+		return errors.Join(trouble, f.trouble())
+	}
+	f.at, f.err = now, w.node.broadcast(ctx, form.Raw)
+	if unfunded(f.err) {
+		f.err = w.short(ctx, form, f.err)
+	}
+	w.flights[t.ID] = f
+	if f.err == nil && form.AcceptedMS == 0 {
+		trouble = errors.Join(trouble, w.conf.Store.AcceptAttempt(ctx, w.lease, form.TxHash, now.UnixMilli()))
+	}
+	return errors.Join(trouble, f.trouble())
+}
+
+// replace signs and saves a form of a transaction in place of the last one, and
+// returns it; or returns the last one, and why there is no other.
+func (w *Writer) replace(ctx context.Context, t store.ChainTx, head *block, outbid bool) (store.TxAttempt, error) {
+	last := t.Attempts[len(t.Attempts)-1]
+	old, err := decode(last)
+	if err != nil {
+		return last, err
+	}
+	market, err := w.market(ctx, head)
+	if err != nil {
+		return last, err
+	}
+	gas := old.Gas()
+	if accepted(t).cap.Sign() == 0 {
+		// A wrong estimate may be why no node took it.
+		if fresh, err := w.gas(ctx, *old.To(), old.Data()); err == nil && (4*fresh < 3*gas || 4*fresh > 5*gas) {
+			gas = fresh
+		}
+	}
+	offer, err := w.better(t, gas, market, outbid)
+	if err != nil || offer == nil {
+		return last, err
+	}
+	cost := costOf(gas, offer.cap)
+	if err := w.afford(ctx, cost, t.ID); err != nil {
+		return last, err // the last one may still be carried out
+	}
+	form, err := w.sign(t.Nonce, *old.To(), gas, old.Data(), *offer)
+	if err != nil {
+		return last, err
+	}
+	reserved := greatest(cost, costOf(gas, accepted(t).cap))
+	if err := w.conf.Store.AddAttempt(ctx, w.lease, t.ID, len(t.Attempts)+1, form, inGwei(reserved)); err != nil {
+		return last, fmt.Errorf("save another form of a registry transaction: %w", err)
+	}
+	w.conf.Metrics.bumps.WithLabelValues(w.conf.Chain.Key).Inc()
+	w.conf.Logger.Info("registry transaction replaced", "tx", form.TxHash, "replaces", last.TxHash,
+		"nonce", t.Nonce, "fee_cap", offer.cap, "tip_cap", offer.tip)
+	return form, nil
+}
+
+// better returns what the next form of a stuck transaction offers, or nil when
+// the last one is as good as any.
+//
+// A form that no node took into its pool binds nobody: what the market asks
+// takes its place, be that less. One that was taken is replaced by an eighth
+// more, up to twice what the market asks: in a calm market it is not the fee
+// that keeps it out. When another transaction holds the nonce, by a node's word
+// or another program's doing, an eighth more would be long in coming there, and
+// the fee is doubled within the purse.
+func (w *Writer) better(t store.ChainTx, gas uint64, market fees, outbid bool) (*fees, error) {
+	last := t.Attempts[len(t.Attempts)-1]
+	limit := fees{cap: w.affordable(gas), tip: new(big.Int).Lsh(wei(w.conf.Chain.Purse.MaxTipWei), 1)}
+	former, why := accepted(t), errDear
+	switch {
+	case outbid:
+		if former.cap.Sign() == 0 {
+			former = fees{cap: last.FeeCap, tip: last.TipCap}
+		}
+		market.cap = greatest(market.cap, new(big.Int).Lsh(last.FeeCap, 1))
+		market.tip = greatest(market.tip, new(big.Int).Lsh(last.TipCap, 1))
+	case former.cap.Sign() == 0:
+		offer := fees{cap: least(market.cap, limit.cap)}
+		offer.tip = least(market.tip, offer.cap)
+		same := gas == gasOf(last) && offer.alike(fees{cap: last.FeeCap, tip: last.TipCap})
+		if same || len(t.Attempts) >= maxAttempts {
+			return nil, nil
+		}
+		return &offer, nil
+	case market.calm().Cmp(limit.cap) < 0:
+		limit.cap, why = market.calm(), errStuck
+	}
+	offer, ok := raised(former, market, limit)
+	if !ok || len(t.Attempts) >= maxAttempts {
+		return nil, fmt.Errorf("%w: transaction %s offers %s wei for a unit of gas after %d forms, and may offer %s",
+			why, last.TxHash, last.FeeCap, len(t.Attempts), limit.cap)
+	}
+	return &offer, nil
+}
+
+// accepted returns the highest fees of the transaction's forms that a node took
+// into its pool; 0 when none did.
+func accepted(t store.ChainTx) fees {
+	f := fees{cap: new(big.Int), tip: new(big.Int)}
+	for _, a := range t.Attempts {
+		if a.AcceptedMS != 0 {
+			f.cap, f.tip = greatest(f.cap, a.FeeCap), greatest(f.tip, a.TipCap)
+		}
+	}
+	return f
+}
+
+// sign makes a form of a transaction to a registry: the configured one, or the
+// one that its earlier forms call.
+func (w *Writer) sign(nonce uint64, registry common.Address, gas uint64, data []byte, offer fees) (store.TxAttempt, error) {
+	id := new(big.Int).SetUint64(w.conf.Chain.ID)
+	tx, err := types.SignNewTx(w.conf.Key, types.LatestSignerForChainID(id), &types.DynamicFeeTx{
+		ChainID: id, Nonce: nonce, GasTipCap: offer.tip, GasFeeCap: offer.cap, Gas: gas, To: &registry, Data: data,
+	})
+	if err != nil {
+		return store.TxAttempt{}, fmt.Errorf("sign a registry transaction: %w", err)
+	}
+	raw, err := tx.MarshalBinary()
+	return store.TxAttempt{
+		TxHash: invoice.Hash(tx.Hash()), Raw: raw, FeeCap: offer.cap, TipCap: offer.tip, CreatedMS: w.conf.Now().UnixMilli(),
+	}, err
+}
+
+// pack writes the calldata that has the registry open or close commitments.
+func pack(kind invoice.IntentKind, commitments []invoice.Hash) []byte {
+	ids := make([][32]byte, len(commitments))
+	for i, id := range commitments {
+		ids[i] = id
+	}
+	if kind == invoice.IntentClose {
+		return contracts.NewInvoiceRegistry().PackClose(ids)
+	}
+	return contracts.NewInvoiceRegistry().PackOpen(ids)
+}
+
+// contents reads what a transaction tells the registry.
+func contents(t store.ChainTx) (invoice.IntentKind, []invoice.Hash, error) {
+	tx, err := decode(t.Attempts[0])
+	if err != nil {
+		return "", nil, err
+	}
+	// A selector, the offset of the only argument, its length, its elements.
+	words := tx.Data()[4+2*32:]
+	ids := make([]invoice.Hash, len(words)/32)
+	for i := range ids {
+		ids[i] = invoice.Hash(words[32*i:])
+	}
+	return t.Kind, ids, nil
+}
+
+// gasOf returns how much gas a form gives.
+func gasOf(a store.TxAttempt) uint64 {
+	tx, err := decode(a)
+	if err != nil {
+		return 0
+	}
+	return tx.Gas()
+}
+
+func decode(a store.TxAttempt) (*types.Transaction, error) {
+	tx := new(types.Transaction)
+	if err := tx.UnmarshalBinary(a.Raw); err != nil {
+		return nil, fmt.Errorf("decode the saved transaction %s: %w", a.TxHash, err)
+	}
+	return tx, nil
+}

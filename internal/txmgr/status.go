@@ -1,0 +1,146 @@
+package txmgr
+
+import (
+	"context"
+	"errors"
+	"math/big"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Status is how a writer does, for health checks.
+type Status struct {
+	ChainKey  string
+	Sender    common.Address // who pays for the gas
+	Leader    bool           // this writer works; otherwise it waits for another's lease
+	Due       int64          // intents that wait, when they were last counted
+	Elsewhere int64          // those that wait for another registry than the configured one, likewise
+	InFlight  int            // transactions that are sent and not mined
+	Nonce     uint64         // of the next transaction, when it was last asked for
+	Balance   *big.Int       // of Sender in wei, when gas was last paid for; nil before
+	Needed    *big.Int       // wei that the transaction then might have cost
+	Spent     *big.Int       // wei that the transactions of 24 hours cost, when it was last added up; nil before
+	Budget    *big.Int       // wei that they may cost; nil before
+	Unfunded  bool           // nothing is sent until Sender has what is needed
+	Err       string         // why the last round got no further; empty when it did
+	Since     time.Time      // when Err became what it is, its figures aside
+}
+
+// Status returns how the writer does. It may be called at any time.
+func (w *Writer) Status() Status {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.status
+}
+
+func (w *Writer) update(change func(*Status)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change(&w.status)
+}
+
+// report records how a round ended. An error that stays is logged once, also
+// when its figures change.
+func (w *Writer) report(err error) {
+	text, met := "", obstacleOf(err)
+	if err != nil {
+		text = err.Error()
+	}
+	before := w.Status().Err
+	if text == before {
+		return
+	}
+	same := met != nil && errors.Is(met, w.met)
+	w.met = met
+	w.update(func(s *Status) {
+		s.Err, s.Unfunded = text, errors.Is(met, errFunds)
+		if !same {
+			s.Since = w.conf.Now()
+		}
+	})
+	if same {
+		return
+	}
+	for _, o := range obstacles {
+		stands := 0.0
+		if errors.Is(met, o.err) {
+			stands = 1
+		}
+		w.conf.Metrics.blocked.WithLabelValues(w.conf.Chain.Key, o.reason).Set(stands)
+	}
+	if errors.Is(met, errBudget) {
+		w.conf.Logger.Error("the writer has stopped: its daily budget is used up", "err", err)
+		return
+	}
+	if err != nil {
+		w.conf.Logger.Warn("the registry cannot be written now; trying again", "err", err)
+		return
+	}
+	w.conf.Logger.Info("the registry can be written again")
+}
+
+// count notes how many intents are due, now and then.
+func (w *Writer) count(ctx context.Context) error {
+	now := w.conf.Now()
+	if now.Sub(w.counted) < countEvery {
+		return nil
+	}
+	due, elsewhere, err := w.conf.Store.DueCount(ctx, w.conf.Chain.Key, w.conf.Chain.Registry)
+	if err != nil {
+		return err
+	}
+	w.counted = now
+	w.conf.Metrics.due.WithLabelValues(w.conf.Chain.Key).Set(float64(due))
+	w.conf.Metrics.elsewhere.WithLabelValues(w.conf.Chain.Key).Set(float64(elsewhere))
+	w.update(func(s *Status) { s.Due, s.Elsewhere = due, elsewhere })
+	return nil
+}
+
+// Metrics are the measurements of all writers of a process.
+type Metrics struct {
+	due       *prometheus.GaugeVec
+	elsewhere *prometheus.GaugeVec
+	balance   *prometheus.GaugeVec
+	spent     *prometheus.GaugeVec
+	budget    *prometheus.GaugeVec
+	blocked   *prometheus.GaugeVec
+	txs       *prometheus.CounterVec
+	bumps     *prometheus.CounterVec
+}
+
+// NewMetrics returns metrics and registers them with reg, unless that is nil.
+// Registering them twice panics.
+func NewMetrics(reg prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		due: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "quittance_writer_due_intents", Help: "Changes that the chain's registry has not been sent.",
+		}, []string{"chain"}),
+		elsewhere: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "quittance_writer_other_registry_intents", Help: "Changes that another registry than the configured one was not sent.",
+		}, []string{"chain"}),
+		balance: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "quittance_writer_balance_wei", Help: "What the operator's account had for gas before its last transaction.",
+		}, []string{"chain"}),
+		spent: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "quittance_writer_spent_wei", Help: "What the transactions of the last 24 hours cost.",
+		}, []string{"chain"}),
+		budget: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "quittance_writer_budget_wei", Help: "What the transactions of any 24 hours may cost.",
+		}, []string{"chain"}),
+		blocked: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "quittance_writer_blocked", Help: "1 while the writer sends nothing, by the reason: funds, fees, budget, stuck or role.",
+		}, []string{"chain", "reason"}),
+		txs: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "quittance_writer_transactions_total", Help: "Transactions to the chain's registry, by what became of them.",
+		}, []string{"chain", "status"}),
+		bumps: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "quittance_writer_fee_bumps_total", Help: "Stuck transactions replaced by one with a higher fee.",
+		}, []string{"chain"}),
+	}
+	if reg != nil {
+		reg.MustRegister(m.due, m.elsewhere, m.balance, m.spent, m.budget, m.blocked, m.txs, m.bumps)
+	}
+	return m
+}

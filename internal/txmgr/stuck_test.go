@@ -1,0 +1,168 @@
+package txmgr
+
+import (
+	"errors"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+func TestStuckTransactionIsReplaced(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		measured := prometheus.NewRegistry()
+		metrics := NewMetrics(measured)
+		writer := w.writer(func(c *Config) { c.Metrics = metrics })
+		ids := commitments(2)
+		w.intend(invoice.IntentOpen, ids...)
+		w.turn(writer)
+		for _, step := range []struct {
+			blocks int
+			after  time.Duration
+			forms  int
+		}{
+			{bumpBlocks - 1, bumpAfter, 1}, // the chain stands still rather than the transaction
+			{1, 0, 2},
+			{bumpBlocks, bumpAfter - time.Millisecond, 2},
+			{0, time.Millisecond, 3},
+		} {
+			w.sealEmpty(step.blocks)
+			w.pass(step.after)
+			w.turn(writer)
+			if got := len(w.txs()[0].Attempts); got != step.forms {
+				t.Fatalf("after %+v there are %d forms", step, got)
+			}
+		}
+		if got := measure(t, measured, "quittance_writer_fee_bumps_total"); got != 2 {
+			t.Errorf("%v fee bumps are counted, want 2", got)
+		}
+		last := w.txs()[0].Attempts[2]
+		if _, pending, err := w.dev.Client().TransactionByHash(w.ctx, [32]byte(last.TxHash)); err != nil || !pending {
+			t.Fatalf("the node did not take the last form: pending %t, %v", pending, err)
+		}
+		w.wantSameContents()
+		w.seal(1)
+		w.turn(writer)
+		w.wantTxs(store.TxMined)
+		w.wantStatus(statusOpen, ids...)
+	})
+}
+
+// TestStuckTransactionInACalmMarket has blocks leave a transaction out that
+// offers what others pay: it does not climb to the cap.
+func TestStuckTransactionInACalmMarket(t *testing.T) {
+	w := onSQLite(t)
+	writer := w.writer()
+	w.intend(invoice.IntentOpen, commitments(1)...)
+	w.turn(writer)
+	var err error
+	for range 40 {
+		w.sealEmpty(bumpBlocks)
+		w.pass(bumpAfter)
+		err = writer.turn(w.ctx)
+	}
+	if !errors.Is(err, errStuck) {
+		t.Errorf("a round that does not offer more ends with %v", err)
+	}
+	attempts := w.txs()[0].Attempts
+	first, last := attempts[0], attempts[len(attempts)-1]
+	if most := new(big.Int).Lsh(first.FeeCap, 1); len(attempts) < 2 || last.FeeCap.Cmp(most) > 0 {
+		t.Errorf("the %d forms rose from %s to %s wei, want some, and no more than %s", len(attempts), first.FeeCap, last.FeeCap, most)
+	}
+	w.seal(1)
+	w.turn(writer)
+	w.wantTxs(store.TxMined)
+}
+
+func TestFeeIsCapped(t *testing.T) {
+	w := onSQLite(t)
+	writer := w.writer(func(c *Config) { c.Chain.Purse.MaxFeeWei = 1 })
+	w.intend(invoice.IntentOpen, commitments(1)...)
+	if err := writer.turn(w.ctx); !errors.Is(err, errDear) || !strings.Contains(err.Error(), "base fee") {
+		t.Errorf("with a base fee above the cap a round ends with %v", err)
+	}
+	w.wantTxs()
+}
+
+// TestNodeThatWantsMoreToReplace stands in for a node that keeps what it has
+// unless it is offered twice as much.
+func TestNodeThatWantsMoreToReplace(t *testing.T) {
+	w := onSQLite(t)
+	writer := w.writer()
+	ids := commitments(1)
+	w.intend(invoice.IntentOpen, ids...)
+	w.turn(writer)
+	first, err := decode(w.txs()[0].Attempts[0])
+	must(t, err)
+	w.net.before = func(method string, args []any) error {
+		if method != sendRaw {
+			return nil
+		}
+		next := new(types.Transaction)
+		must(t, next.UnmarshalBinary(rawOf(args)))
+		for _, pair := range [][2]*big.Int{{first.GasFeeCap(), next.GasFeeCap()}, {first.GasTipCap(), next.GasTipCap()}} {
+			if new(big.Int).Lsh(pair[0], 1).Cmp(pair[1]) > 0 {
+				return answer("ReplacementNotAllowed")
+			}
+		}
+		return nil
+	}
+	for range 2 {
+		w.sealEmpty(bumpBlocks)
+		w.pass(bumpAfter)
+		w.turn(writer)
+	}
+	last := w.wantTxs(store.TxSent)[0].Attempts[2]
+	if _, pending, err := w.dev.Client().TransactionByHash(w.ctx, [32]byte(last.TxHash)); err != nil || !pending {
+		t.Fatalf("the node did not take the form after the one it refused: pending %t, %v", pending, err)
+	}
+	w.seal(1)
+	w.turn(writer)
+	w.wantTxs(store.TxMined)
+}
+
+// TestAttemptsAreLimited has a node call every form too low.
+func TestAttemptsAreLimited(t *testing.T) {
+	w := onSQLite(t)
+	writer := w.writer(func(c *Config) {
+		c.Chain.Purse = chain.Purse{MaxFeeWei: 1 << 62, MaxTipWei: 1 << 61, PerTxGwei: 1 << 62, PerDayGwei: 1 << 62}
+	})
+	w.net.before = func(method string, _ []any) error {
+		if method == sendRaw {
+			return answer("replacement transaction underpriced")
+		}
+		return nil
+	}
+	w.intend(invoice.IntentOpen, commitments(1)...)
+	var err error
+	for range maxAttempts + 3 {
+		w.pass(bumpAfter)
+		err = writer.turn(w.ctx)
+		w.sealEmpty(bumpBlocks)
+	}
+	if got := len(w.txs()[0].Attempts); got > maxAttempts || !errors.Is(err, errDear) && !errors.Is(err, errFunds) {
+		t.Errorf("there are %d forms, want at most %d; %v", got, maxAttempts, err)
+	}
+}
+
+// measure returns what a counter or a gauge with one child says.
+func measure(t *testing.T, registry *prometheus.Registry, name string) float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	must(t, err)
+	for _, f := range families {
+		if f.GetName() == name {
+			m := f.GetMetric()[0]
+			return m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		}
+	}
+	t.Fatalf("nothing measures %s", name)
+	return 0
+}

@@ -1,0 +1,203 @@
+package txmgr
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// fate is what becomes of a request on the wire.
+type fate int
+
+const (
+	arrives fate = iota
+	requestLost
+	answerLost
+	doubled
+	frozen // it arrives, and is not answered
+)
+
+// wire is a line to a node over which requests go, each to its fate.
+type wire struct {
+	node  string // its URL
+	line  *http.Transport
+	mu    sync.Mutex
+	fates func() fate
+}
+
+// newWire returns a wire and the URL of its near end.
+func newWire(tb testing.TB, node string) (*wire, string) {
+	tb.Helper()
+	w := &wire{node: node, line: &http.Transport{}}
+	server := httptest.NewServer(w)
+	tb.Cleanup(func() {
+		server.Close()
+		w.line.CloseIdleConnections()
+	})
+	return w, server.URL
+}
+
+// decide has a function choose the fates from now on.
+func (w *wire) decide(fates func() fate) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.fates = fates
+}
+
+func (w *wire) next() fate {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.fates == nil {
+		return arrives
+	}
+	return w.fates()
+}
+
+func (w *wire) ServeHTTP(out http.ResponseWriter, r *http.Request) {
+	request, err := io.ReadAll(r.Body)
+	which := w.next()
+	if err != nil || which == requestLost {
+		panic(http.ErrAbortHandler)
+	}
+	if which == frozen {
+		<-r.Context().Done()
+		return
+	}
+	if which == doubled {
+		if _, err := w.forward(r.Context(), request); err != nil {
+			panic(http.ErrAbortHandler)
+		}
+	}
+	answer, err := w.forward(r.Context(), request)
+	if err != nil || which == answerLost {
+		panic(http.ErrAbortHandler)
+	}
+	out.Header().Set("Content-Type", "application/json")
+	out.Write(answer) //nolint:errcheck // the other end may be gone
+}
+
+func (w *wire) forward(ctx context.Context, request []byte) (_ []byte, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, w.node, bytes.NewReader(request))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	answer, err := w.line.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close() //nolint:errcheck // it is only read
+	return io.ReadAll(answer.Body)
+}
+
+func newEndpoint(tb testing.TB, url string) *chain.Endpoint {
+	tb.Helper()
+	e, err := chain.NewEndpoint(url)
+	must(tb, err)
+	tb.Cleanup(e.Close)
+	return e
+}
+
+// TestBadWire runs the writer over a line that loses and doubles a third of
+// all that goes over it.
+func TestBadWire(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		line, url := newWire(t, w.dev.RPCURL())
+		line.decide(func() fate {
+			if rand.IntN(3) > 0 {
+				return arrives
+			}
+			return fate(rand.IntN(int(doubled) + 1))
+		})
+		writer := w.writer(func(c *Config) {
+			c.Client, c.Poll, c.Now = newEndpoint(t, url), time.Millisecond, w.Now
+		})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- writer.Run(ctx) }()
+		opened := w.traffic(func(round int) bool { return round < 20 }, func() { w.pass(rebroadcastAfter) })
+		stop()
+		must(t, <-ended)
+		w.wantStatus(statusOpen, opened...)
+		w.wantEveryNonceUsed()
+	})
+}
+
+// TestReplicas runs several writers at once, whose leases keep running out.
+func TestReplicas(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		ctx, stop := context.WithCancel(t.Context())
+		var running errgroup.Group
+		for range 3 {
+			writer := w.writer(func(c *Config) { c.Poll = time.Millisecond })
+			running.Go(func() error { return writer.Run(ctx) })
+		}
+		opened := w.traffic(func(round int) bool { return round < 20 }, func() { w.pass(DefaultLeaseTTL / 2) })
+		stop()
+		must(t, running.Wait())
+		w.wantStatus(statusOpen, opened...)
+		w.wantEveryNonceUsed()
+		w.wantSameContents()
+	})
+}
+
+// trafficTime is how often a block is sealed while a writer runs beside.
+const trafficTime = 20 * time.Millisecond
+
+// traffic has invoices opened while more is true, and blocks sealed and
+// indexed until all intents are done. It calls between after every block, and
+// returns the commitments.
+func (w *world) traffic(more func(round int) bool, between func()) []invoice.Hash {
+	w.Helper()
+	patience, cancel := context.WithTimeout(w.ctx, time.Minute)
+	defer cancel()
+	clock := time.NewTicker(trafficTime)
+	defer clock.Stop()
+	var opened []invoice.Hash
+	for round := 0; ; round++ {
+		going := more(round)
+		if going {
+			some := commitments(1 + round%3)
+			w.intend(invoice.IntentOpen, some...)
+			opened = append(opened, some...)
+		}
+		w.seal(1)
+		w.index()
+		between()
+		if !going && w.allDone() {
+			return opened
+		}
+		select {
+		case <-clock.C:
+		case <-patience.Done():
+			w.Fatalf("after %s not all of %d intents are done", time.Minute, len(opened))
+		}
+	}
+}
+
+// wantEveryNonceUsed demands that the saved transactions have the nonces that
+// the operator used, each one once, and are all mined.
+func (w *world) wantEveryNonceUsed() {
+	w.Helper()
+	all := w.txs()
+	if uint64(len(all)) != w.nonce() {
+		w.Errorf("%d transactions were saved, and %d nonces used", len(all), w.nonce())
+	}
+	for i, tx := range all {
+		if tx.Nonce != uint64(i) || tx.Status != store.TxMined {
+			w.Errorf("transaction %d has nonce %d and is %s", i, tx.Nonce, tx.Status)
+		}
+	}
+}

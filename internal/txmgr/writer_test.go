@@ -1,0 +1,286 @@
+package txmgr
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/crypto"
+	"go.uber.org/goleak"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+func TestMain(m *testing.M) {
+	if childRequested() {
+		childMain()
+		return
+	}
+	goleak.VerifyTestMain(m,
+		// Started once by geth's packages, and never stopped.
+		goleak.IgnoreTopFunction("github.com/ethereum/go-ethereum/core.(*txSenderCacher).cache"),
+		// LevelDB's, which looks only now and then whether it is closed.
+		goleak.IgnoreTopFunction("github.com/syndtr/goleveldb/leveldb.(*DB).mpoolDrain"),
+	)
+}
+
+// each runs a test on a chain of its own with each database.
+func each(t *testing.T, test func(t *testing.T, w *world)) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) { test(t, newWorld(t, newChain(t), s)) })
+}
+
+// onSQLite is for tests that no database makes a difference to.
+func onSQLite(t *testing.T) *world {
+	t.Helper()
+	return newWorld(t, newChain(t), storetest.Open(t, storetest.SQLite(t)))
+}
+
+func TestOpensThenCloses(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		writer := w.writer()
+		ids := commitments(3)
+		w.intend(invoice.IntentOpen, ids...)
+		w.turn(writer)
+		w.wantDue(0)
+		w.wantTxs(store.TxSent)
+		if s := writer.Status(); !s.Leader || s.InFlight != 1 || s.Err != "" {
+			t.Errorf("status is %+v, want one transaction in flight", s)
+		}
+		w.seal(1)
+		w.wantStatus(statusOpen, ids...)
+		w.intend(invoice.IntentClose, ids[:2]...)
+		w.turn(writer) // sees the receipt, and goes on at once
+		w.wantTxs(store.TxMined, store.TxSent)
+		w.seal(1)
+		w.turn(writer)
+		w.wantTxs(store.TxMined, store.TxMined)
+		w.wantStatus(statusClosed, ids[:2]...)
+		w.wantStatus(statusOpen, ids[2])
+		if w.allDone() {
+			t.Error("intents are done before their events are final")
+		}
+		w.seal(finality)
+		w.index()
+		w.wantAllDone()
+		w.wantTxs(store.TxMined, store.TxMined)
+	})
+}
+
+func TestSendsOldestFirstAndOneKindAtATime(t *testing.T) {
+	w := onSQLite(t)
+	first, second := commitments(maxBatch+1), commitments(1)
+	w.intend(invoice.IntentOpen, first[:maxBatch-1]...)
+	w.intend(invoice.IntentClose, second...)
+	w.intend(invoice.IntentOpen, first[maxBatch-1:]...)
+	writer := w.writer()
+	for range 3 {
+		w.turn(writer)
+		w.turn(writer) // one is in flight: nothing is sent
+		w.seal(1)
+	}
+	w.turn(writer)
+	var sizes []int
+	for _, tx := range w.wantTxs(store.TxMined, store.TxMined, store.TxMined) {
+		_, ids, err := contents(tx)
+		must(t, err)
+		sizes = append(sizes, len(ids))
+	}
+	// The full batch skips the close between its parts, which is the oldest then.
+	if sizes[0] != maxBatch || sizes[1] != 1 || sizes[2] != 1 {
+		t.Errorf("transactions carry %v, want %d, the close, and the last open", sizes, maxBatch)
+	}
+	if kind := w.txs()[1].Kind; kind != invoice.IntentClose {
+		t.Errorf("second transaction is of kind %s", kind)
+	}
+	w.wantStatus(statusOpen, first...)
+	w.wantStatus(statusClosed, second...)
+}
+
+func TestWithoutIntentsNothingIsAskedOfTheNode(t *testing.T) {
+	w := onSQLite(t)
+	w.net.before = func(method string, _ []any) error { return errors.New(method + " was called") }
+	w.turn(w.writer())
+}
+
+func TestHaltedChainIsNotWritten(t *testing.T) {
+	w := onSQLite(t)
+	must(t, w.store.Update(w.ctx, func(tx *store.Tx) error {
+		cursor, err := tx.Cursor(w.ctx, "local")
+		cursor.Halted = "a reorg deeper than finality"
+		return errors.Join(err, tx.SaveCursor(w.ctx, "local", cursor))
+	}))
+	w.intend(invoice.IntentOpen, commitments(1)...)
+	w.turn(w.writer())
+	w.wantTxs()
+}
+
+func TestOneWriterAtATime(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		one, two := w.writer(), w.writer()
+		w.turn(one)
+		w.intend(invoice.IntentOpen, commitments(1)...)
+		w.turn(two)
+		if two.Status().Leader {
+			t.Error("two writers lead")
+		}
+		w.wantTxs()
+		w.turn(one)
+		w.wantTxs(store.TxSent)
+
+		// The first dies: the second waits for the lease's end, to the millisecond.
+		w.pass(DefaultLeaseTTL - time.Millisecond)
+		w.turn(two)
+		if two.Status().Leader {
+			t.Error("the second writer leads before the lease ends")
+		}
+		w.pass(time.Millisecond)
+		w.seal(1)
+		w.turn(two)
+		w.wantTxs(store.TxMined)
+
+		// The first wakes up, and is refused whatever it writes.
+		w.intend(invoice.IntentOpen, commitments(1)...)
+		if err := one.round(w.ctx); !errors.Is(err, store.ErrConflict) {
+			t.Errorf("a writer that lost its lease ends a round with %v, want ErrConflict", err)
+		}
+		w.wantTxs(store.TxMined)
+		w.turn(two)
+		w.wantTxs(store.TxMined, store.TxSent)
+	})
+}
+
+func TestWriterThatLostItsLeaseAsksForIt(t *testing.T) {
+	w := onSQLite(t)
+	writer := w.writer()
+	w.turn(writer)
+	thief, later := store.Lease{Name: writer.lease.Name, Holder: "thief"}, w.Now().Add(DefaultLeaseTTL).UnixMilli()
+	if taken, err := w.store.AcquireLease(w.ctx, thief, later, later+1); err != nil || !taken {
+		t.Fatal(taken, err)
+	}
+	w.intend(invoice.IntentOpen, commitments(1)...)
+	if err := writer.turn(w.ctx); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("a turn without the lease ends with %v, want ErrConflict", err)
+	}
+	w.turn(writer)
+	if writer.Status().Leader {
+		t.Error("the writer believes that it still has the lease")
+	}
+}
+
+func TestRunWritesWhenWokenAndGivesTheLeaseBack(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		wake := make(chan struct{})
+		writer := w.writer(func(c *Config) { c.Wake, c.Poll = wake, time.Hour })
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- writer.Run(ctx) }()
+		ids := commitments(2)
+		w.intend(invoice.IntentOpen, ids...)
+		wake <- struct{}{}
+		wake <- struct{}{} // taken after the round that the first began
+		w.seal(1)
+		w.wantStatus(statusOpen, ids...)
+		stop()
+		must(t, <-ended)
+		next := w.writer()
+		w.turn(next)
+		if !next.Status().Leader {
+			t.Error("the lease was not given back")
+		}
+	})
+}
+
+func TestNewRefuses(t *testing.T) {
+	key, err := crypto.GenerateKey()
+	must(t, err)
+	for name, spoil := range map[string]func(*Config){
+		"no key":      func(c *Config) { c.Key = nil },
+		"no registry": func(c *Config) { c.Chain.Registry = invoice.Address{} },
+	} {
+		conf := Config{Chain: chain.Chain{Key: chain.Local, Registry: invoice.Address{1}}, Key: key}
+		spoil(&conf)
+		if _, err := New(conf); err == nil {
+			t.Errorf("%s: a writer was made", name)
+		}
+	}
+}
+
+func TestSatisfiedIntentsAreNotSent(t *testing.T) {
+	each(t, func(_ *testing.T, w *world) {
+		writer := w.writer()
+		ids := commitments(3)
+		w.external(w.dev.Keys.Operator, pack(invoice.IntentClose, ids))
+		w.seal(1)
+		w.index() // the event comes before the intents
+		w.intend(invoice.IntentOpen, ids...)
+		w.intend(invoice.IntentClose, ids[:1]...)
+		w.turn(writer)
+		w.wantTxs()
+		w.seal(finality - 1)
+		w.index()
+		w.turn(writer)
+		w.wantDue(4) // not final yet
+		w.seal(1)
+		w.index()
+		w.turn(writer)
+		w.wantAllDone()
+		w.wantTxs()
+	})
+}
+
+func TestPaidCommitmentNeedsNeither(t *testing.T) {
+	w := onSQLite(t)
+	writer := w.writer()
+	paid := w.pay()
+	w.seal(1)
+	w.intend(invoice.IntentOpen, paid)
+	w.intend(invoice.IntentClose, paid)
+	w.turn(writer)
+	w.wantTxs()
+	w.seal(finality)
+	w.index()
+	w.wantAllDone()
+}
+
+func TestSatisfactionThatAReorgTakesBackIsSent(t *testing.T) {
+	w := onSQLite(t)
+	writer := w.writer()
+	ids := commitments(1)
+	w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, ids))
+	w.seal(1)
+	w.intend(invoice.IntentOpen, ids...)
+	w.turn(writer)
+	w.wantTxs()
+	must(t, w.dev.Fork(w.ctx, 1))
+	w.dev.DropPending()
+	w.seal(1 + finality)
+	w.index()
+	w.turn(writer)
+	w.turn(writer)
+	w.wantTxs(store.TxSent)
+}
+
+func TestSkippedIntentsAreLookedAtAnew(t *testing.T) {
+	w := onSQLite(t)
+	writer := w.writer()
+	ids := commitments(2)
+	w.intend(invoice.IntentOpen, ids...)
+	w.turn(writer)
+	w.seal(1)
+	w.deaf = ids[:1] // as though its event had come before the intent
+	w.index()
+	w.turn(writer)
+	w.seal(finality)
+	w.index()
+	w.turn(writer) // releases what no event is left for, and finds it satisfied
+	w.wantDue(1)
+	w.seal(finality)
+	w.index()
+	w.turn(writer)
+	w.wantAllDone()
+	w.wantTxs(store.TxMined)
+}
