@@ -8,15 +8,11 @@ package api
 import (
 	"context"
 	"log/slog"
-	"maps"
 	"net/http"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/endpoint"
-	"github.com/quittance/quittance/internal/guard"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
@@ -43,7 +39,8 @@ const (
 	RedeliverBatch = 500
 	// RedeliverTime is after how long a request begins no further one.
 	RedeliverTime = 3 * time.Second
-	// RequestTimeout is how long a request may wait for the database, all in all.
+	// RequestTimeout is how long a request may wait for the database in total. The
+	// server sets it; the API sets it again for each part of a long list.
 	RequestTimeout = 10 * time.Second
 )
 
@@ -162,63 +159,32 @@ func New(c Config) *API {
 	return a
 }
 
-// Routes adds all routes to mux. Below /api/, a path that is none of them
-// answers not_found, and a method that a path lacks method_not_allowed.
+// Routes adds all routes to mux. Their errors are problem documents; what no
+// route takes and panics are left to the caller, who can answer with NotFound,
+// MethodNotAllowed and WriteError.
 func (a *API) Routes(mux *http.ServeMux) {
-	paths := make(map[string]map[string]http.Handler)
-	for _, route := range []struct {
-		method, path string
-		handle       guard.Handler
-	}{
-		{http.MethodPost, "/api/invoices", a.createInvoice},
-		{http.MethodGet, "/api/invoices", a.listInvoices},
-		{http.MethodGet, "/api/invoices/{id}", a.getInvoice},
-		{http.MethodGet, "/api/payments", a.listPayments},
-		{http.MethodGet, "/api/payments/{id}", a.getPayment},
-		{http.MethodPost, "/api/payments/{id}/attribution", a.attributePayment},
-		{http.MethodGet, "/api/claims", a.listClaims},
-		{http.MethodGet, "/api/events", a.listEvents},
-		{http.MethodPost, "/api/events/redeliver", a.redeliverEvents},
-		{http.MethodGet, "/api/events/{id}", a.getEvent},
-		{http.MethodPost, "/api/events/{id}/redeliver", a.redeliverEvent},
-		{http.MethodGet, "/api/merchants/{id}/webhook", a.getWebhook},
-		{http.MethodPut, "/api/merchants/{id}/webhook", a.putWebhook},
-		{http.MethodPost, "/api/merchants/{id}/webhook/ping", a.pingWebhook},
-		{http.MethodPost, "/api/merchants/{id}/webhook/secret", a.stageSecret},
-		{http.MethodDelete, "/api/merchants/{id}/webhook/secret", a.dropSecret},
-		{http.MethodPost, "/api/merchants/{id}/webhook/secret/promote", a.promoteSecret},
-		{http.MethodPost, "/api/webhooks/{provider}", a.receiveNotice},
+	for pattern, h := range map[string]handler{
+		"POST /api/invoices":                              a.createInvoice,
+		"GET /api/invoices":                               a.listInvoices,
+		"GET /api/invoices/{id}":                          a.getInvoice,
+		"GET /api/payments":                               a.listPayments,
+		"GET /api/payments/{id}":                          a.getPayment,
+		"POST /api/payments/{id}/attribution":             a.attributePayment,
+		"GET /api/claims":                                 a.listClaims,
+		"GET /api/events":                                 a.listEvents,
+		"POST /api/events/redeliver":                      a.redeliverEvents,
+		"GET /api/events/{id}":                            a.getEvent,
+		"POST /api/events/{id}/redeliver":                 a.redeliverEvent,
+		"GET /api/merchants/{id}/webhook":                 a.getWebhook,
+		"PUT /api/merchants/{id}/webhook":                 a.putWebhook,
+		"POST /api/merchants/{id}/webhook/ping":           a.pingWebhook,
+		"POST /api/merchants/{id}/webhook/secret":         a.stageSecret,
+		"DELETE /api/merchants/{id}/webhook/secret":       a.dropSecret,
+		"POST /api/merchants/{id}/webhook/secret/promote": a.promoteSecret,
+		"POST /api/webhooks/{provider}":                   a.receiveNotice,
 	} {
-		if paths[route.path] == nil {
-			paths[route.path] = make(map[string]http.Handler)
-		}
-		paths[route.path][route.method] = a.serve(route.handle)
-		if route.method == http.MethodGet {
-			paths[route.path][http.MethodHead] = a.serve(route.handle)
-		}
+		mux.Handle(pattern, a.serve(h))
 	}
-	for path, methods := range paths {
-		other := a.MethodNotAllowed(strings.Join(slices.Sorted(maps.Keys(methods)), ", "))
-		// A pattern of ServeMux with a method would be at odds with one of a
-		// wider path, such as /api/events/{id}, that has another method.
-		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
-			if h, ok := methods[r.Method]; ok {
-				h.ServeHTTP(w, r)
-				return
-			}
-			other.ServeHTTP(w, r)
-		})
-	}
-	mux.Handle("/api/", a.NotFound())
-}
-
-// Handler returns the routes as one handler, which answers not_found on every
-// other path.
-func (a *API) Handler() http.Handler {
-	mux := http.NewServeMux()
-	a.Routes(mux)
-	mux.Handle("/", a.NotFound())
-	return mux
 }
 
 // NotFound returns a handler that answers not_found.
@@ -237,17 +203,17 @@ func (a *API) MethodNotAllowed(allow string) http.Handler {
 	})
 }
 
-// StrangeHost returns a handler that answers forbidden, to a request for a host
+// ForbiddenHost returns a handler that answers forbidden, to a request for a host
 // that this service is not.
-func (a *API) StrangeHost() http.Handler {
+func (a *API) ForbiddenHost() http.Handler {
 	return a.serve(func(_ http.ResponseWriter, r *http.Request) error {
 		return refuse(wire.CodeForbidden, "This service does not go by the name %.80q; its operator can add it to http.hosts.", r.Host)
 	})
 }
 
-// StrangeOrigin returns a handler that answers forbidden, to a request that a
+// ForbiddenOrigin returns a handler that answers forbidden, to a request that a
 // browser sent for a page of another origin.
-func (a *API) StrangeOrigin() http.Handler {
+func (a *API) ForbiddenOrigin() http.Handler {
 	return a.serve(func(http.ResponseWriter, *http.Request) error {
 		return refuse(wire.CodeForbidden, "A web page of another origin may not change anything here.")
 	})

@@ -41,14 +41,10 @@ type backend struct {
 	tick     time.Duration           // what passes between two looks at the clock
 	ticks    int
 	err      error                       // returned by every method when set
-	panics   any                         // thrown by every method when set
 	wait     func(context.Context) error // called by every method when set, which returns its error
 }
 
 func (b *backend) trouble(ctx context.Context) error {
-	if b.panics != nil {
-		panic(b.panics)
-	}
 	if b.wait != nil {
 		return b.wait(ctx)
 	}
@@ -292,15 +288,4 @@ func decode[T any](t testing.TB, w *httptest.ResponseRecorder, status int) T {
 		t.Fatalf("answered %d %s (%v), want %d", w.Code, w.Body, err, status)
 	}
 	return v
-}
-
-// deadlineBackend notes whether reads come with a deadline.
-type deadlineBackend struct {
-	backend
-	seen *bool
-}
-
-func (b *deadlineBackend) Invoice(ctx context.Context, id string) (invoice.Invoice, error) {
-	_, *b.seen = ctx.Deadline()
-	return invoice.Invoice{ID: id}, nil
 }

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"net/http"
+
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/wire"
 )
@@ -26,4 +28,11 @@ func (a *API) OccupyPages(n int64) (leave func()) {
 		panic("they are taken")
 	}
 	return func() { a.pages.Release(n) }
+}
+
+// Handler returns the API's routes as one handler.
+func (a *API) Handler() http.Handler {
+	mux := http.NewServeMux()
+	a.Routes(mux)
+	return mux
 }

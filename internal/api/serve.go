@@ -11,26 +11,32 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/quittance/quittance/internal/guard"
 	"github.com/quittance/quittance/internal/wire"
 )
 
-// serve returns the handler as net/http wants it: with the headers of every
-// answer, a deadline, and errors and panics turned into problems.
-func (a *API) serve(h guard.Handler) http.Handler {
+// handler answers a request, or returns an error before it has written anything.
+type handler func(w http.ResponseWriter, r *http.Request) error
+
+// serve returns an http.Handler that answers with h's errors as problems.
+func (a *API) serve(h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		header := w.Header()
-		header.Set("Cache-Control", "no-store")
-		header.Set("X-Content-Type-Options", "nosniff")
-		if err := guard.Run(h, w, r, RequestTimeout); err != nil {
-			a.fail(w, r, err)
+		setHeaders(w)
+		if err := h(w, r); err != nil {
+			a.WriteError(w, r, err)
 		}
 	})
 }
 
-// fail answers with the problem that err is, and logs it when the fault is
-// ours.
-func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
+// setHeaders sets the headers of every answer.
+func setHeaders(w http.ResponseWriter) {
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+}
+
+// WriteError answers with the problem that err is, and logs it at level ERROR
+// when its status is 500 or more.
+func (a *API) WriteError(w http.ResponseWriter, r *http.Request, err error) {
+	setHeaders(w)
 	p := explain(err).problem()
 	level := slog.LevelDebug
 	if p.Status >= http.StatusInternalServerError {

@@ -9,8 +9,6 @@ import (
 	"path"
 	"strings"
 	"time"
-
-	"github.com/quittance/quittance/internal/guard"
 )
 
 //go:embed templates
@@ -54,7 +52,7 @@ func newAsset(name, mediaType string, body []byte) asset {
 	}
 }
 
-func (c *Checkout) asset(a asset) guard.Handler {
+func (c *Checkout) asset(a asset) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 		c.send(w, r, http.StatusOK, a.mediaType, a.body)

@@ -8,16 +8,12 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/guard"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 )
 
 // Limits of the page.
 const (
-	// RequestTimeout is how long a request may wait for the database or the
-	// test wallet.
-	RequestTimeout = 10 * time.Second
 	// MaxID is the length of the longest invoice id that is looked up, in bytes.
 	MaxID = 64
 	// MaxPayments is how many payments the page lists, the newest.
@@ -106,26 +102,20 @@ func New(c Config) *Checkout {
 	}
 }
 
-// Routes adds all routes to mux. Below /checkout/, a path that is none of
-// them is a page that says so, and so is a method that a path lacks.
+// Routes adds all routes to mux. Their errors are pages; what no route takes and
+// panics are left to the caller, who can answer with NotFound, MethodNotAllowed
+// and WriteError.
 func (c *Checkout) Routes(mux *http.ServeMux) {
-	get := func(path string, h guard.Handler) {
-		mux.Handle("GET "+path, c.serve(h))
-		mux.Handle(path, c.serve(methodNotAllowed("GET, HEAD")))
+	mux.Handle("GET /checkout/{id}", c.serve(c.page))
+	mux.Handle("GET /checkout/{id}/status", c.serve(c.status))
+	mux.Handle("GET /checkout/{id}/check", c.serve(c.check))
+	for _, a := range assets {
+		mux.Handle("GET "+a.Path, c.serve(c.asset(a)))
 	}
-	get("/checkout/{id}", c.page)
-	get("/checkout/{id}/status", c.status)
-	get("/checkout/{id}/check", c.check)
 	if c.claims != nil {
 		mux.Handle("POST /checkout/{id}/claim", c.serve(c.claim))
-		mux.Handle("/checkout/{id}/claim", c.serve(methodNotAllowed("POST")))
-	}
-	for _, a := range assets {
-		get(a.Path, c.asset(a))
 	}
 	if c.testWallet != nil {
 		mux.Handle("POST /checkout/{id}/test-payment", c.serve(c.payFromTestWallet))
-		mux.Handle("/checkout/{id}/test-payment", c.serve(methodNotAllowed("POST")))
 	}
-	mux.Handle("/checkout/", c.serve(notFound))
 }

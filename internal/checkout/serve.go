@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/quittance/quittance/internal/guard"
 	"github.com/quittance/quittance/internal/store"
 )
 
@@ -18,27 +17,35 @@ import (
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// serve returns the handler as net/http wants it: with the headers of every
-// answer, no unsafe request of another origin, a deadline, and errors and panics turned into pages.
-func (c *Checkout) serve(h guard.Handler) http.Handler {
+// handler answers a request, or returns an error before it has written anything.
+type handler func(w http.ResponseWriter, r *http.Request) error
+
+// serve returns an http.Handler that refuses unsafe requests of other origins,
+// and answers with h's errors as pages.
+func (c *Checkout) serve(h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		header := w.Header()
-		header.Set("Content-Security-Policy", policy)
-		header.Set("X-Frame-Options", "DENY")
-		header.Set("X-Content-Type-Options", "nosniff")
-		header.Set("Cache-Control", "no-store")
-		header.Set("X-Robots-Tag", "noindex")
-		// Not no-referrer: browsers would send the test payment's form without
-		// the origin that it is judged by.
-		header.Set("Referrer-Policy", "same-origin")
+		setHeaders(w)
 		if c.sameOrigin.Check(r) != nil {
-			c.fail(w, r, errCrossOrigin)
+			c.WriteError(w, r, errCrossOrigin)
 			return
 		}
-		if err := guard.Run(h, w, r, RequestTimeout); err != nil {
-			c.fail(w, r, err)
+		if err := h(w, r); err != nil {
+			c.WriteError(w, r, err)
 		}
 	})
+}
+
+// setHeaders sets the headers of every answer.
+func setHeaders(w http.ResponseWriter) {
+	header := w.Header()
+	header.Set("Content-Security-Policy", policy)
+	header.Set("X-Frame-Options", "DENY")
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Robots-Tag", "noindex")
+	// Not no-referrer: browsers would then send the test payment's form without
+	// an Origin header.
+	header.Set("Referrer-Policy", "same-origin")
 }
 
 // refusal is an error whose text the customer sees.
@@ -54,7 +61,8 @@ func (e *refusal) Error() string { return e.Title }
 var (
 	errNotFound = &refusal{http.StatusNotFound, "There is no such invoice",
 		"The link may be mistyped or cut off. Open it again from where you got it, or ask the merchant for a new one."}
-	errCrossOrigin = &refusal{http.StatusForbidden, "This was not sent from the checkout page",
+	errMethodNotAllowed = &refusal{http.StatusMethodNotAllowed, "This address does not work that way", "Open the invoice's page from its link."}
+	errCrossOrigin      = &refusal{http.StatusForbidden, "This was not sent from the checkout page",
 		"Open the invoice's own page and press the button there."}
 	errTestWallet = &refusal{http.StatusBadGateway, "The test wallet could not pay",
 		"Nothing was sent. Go back to the invoice and try again; the service's log says why it failed."}
@@ -68,13 +76,18 @@ var (
 		"The fault is ours. A payment that you have sent is not lost; load this page again in a moment."}
 )
 
-func notFound(http.ResponseWriter, *http.Request) error { return errNotFound }
+// NotFound returns a handler that answers with the page of an unknown invoice.
+func (c *Checkout) NotFound() http.Handler {
+	return c.serve(func(http.ResponseWriter, *http.Request) error { return errNotFound })
+}
 
-func methodNotAllowed(allow string) guard.Handler {
-	return func(w http.ResponseWriter, _ *http.Request) error {
+// MethodNotAllowed returns a handler that answers 405 with a page, and with
+// allow as the header Allow.
+func (c *Checkout) MethodNotAllowed(allow string) http.Handler {
+	return c.serve(func(w http.ResponseWriter, _ *http.Request) error {
 		w.Header().Set("Allow", allow)
-		return &refusal{http.StatusMethodNotAllowed, "This address does not work that way", "Open the invoice's page from its link."}
-	}
+		return errMethodNotAllowed
+	})
 }
 
 // explain returns what the customer is told of an error. Of those that are
@@ -92,12 +105,13 @@ func explain(err error) *refusal {
 	return errInternal
 }
 
-// fail answers with a page about the error, and logs it when the fault is
-// ours.
-func (c *Checkout) fail(w http.ResponseWriter, r *http.Request, err error) {
+// WriteError answers with a page about err, and logs it at level ERROR when its
+// status is 500 or more.
+func (c *Checkout) WriteError(w http.ResponseWriter, r *http.Request, err error) {
+	setHeaders(w)
 	told := explain(err)
 	level := slog.LevelDebug
-	if told.Status >= http.StatusInternalServerError && r.Context().Err() == nil { // else the caller has gone
+	if told.Status >= http.StatusInternalServerError {
 		level = slog.LevelError
 	}
 	c.logger.Log(r.Context(), level, "checkout failed",

@@ -51,9 +51,9 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	switch {
 	case !strings.HasPrefix(r.URL.Path, noticePath) && !g.isOurs(r):
-		g.refuse.StrangeHost().ServeHTTP(w, r)
+		g.refuse.ForbiddenHost().ServeHTTP(w, r)
 	case !strings.HasPrefix(r.URL.Path, "/checkout/") && g.origins.Check(r) != nil: // the checkout answers with a page
-		g.refuse.StrangeOrigin().ServeHTTP(w, r)
+		g.refuse.ForbiddenOrigin().ServeHTTP(w, r)
 	case !isClean(r.URL.EscapedPath()):
 		g.refuse.NotFound().ServeHTTP(w, r)
 	default:

@@ -17,28 +17,20 @@ func (s *Server) handler() http.Handler {
 	rest := api.New(api.Config{
 		Ledger: s.settle, Reader: s.store, Events: eventLog{s.store, s.hooks, s.clock, s.due}, Endpoints: s.hooks, Chains: chains, Providers: s.Providers, Now: s.Now, Logger: s.Logger,
 	})
-	mux := http.NewServeMux()
-	rest.Routes(mux)
-	checkout.New(checkout.Config{
+	page := checkout.New(checkout.Config{
 		Reader: s.store, Chains: chains, Inspector: s.inspector(), Claims: s.settle, TestWallet: s.TestWallet,
 		Origins: s.origins, Now: s.Now, Logger: s.Logger,
-	}).Routes(mux)
-	for at, h := range map[string]http.Handler{
-		"/healthz": http.HandlerFunc(live),
-		"/readyz":  http.HandlerFunc(s.ready),
-		"/status":  http.HandlerFunc(s.status),
-		"/metrics": promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}),
-	} {
-		mux.Handle("GET "+at, h)
-		mux.Handle(at, rest.MethodNotAllowed("GET, HEAD"))
+	})
+	routes := newRouter(rest, page)
+	routes.HandleFunc("GET /healthz", live)
+	routes.HandleFunc("GET /readyz", s.ready)
+	routes.HandleFunc("GET /status", s.status)
+	routes.Handle("GET /metrics", promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}))
+	for pattern, h := range s.Routes {
+		routes.Handle(pattern, h)
 	}
-	for at, h := range s.Routes {
-		mux.Handle(at, h)
-	}
-	for _, at := range []string{"/", "/api", "/checkout"} { // else ServeMux redirects the latter two
-		mux.Handle(at, rest.NotFound())
-	}
-	return s.metrics.requests(s.unlessStopping(newGate(s.Hosts, s.origins, rest, mux)))
+	h := withRecover(routes.writeError, s.unlessStopping(newGate(s.Hosts, s.origins, rest, routes)))
+	return withDeadline(s.metrics.requests(h)) // metrics read the request's Pattern, which a copy would hide
 }
 
 // inspector asks the chains' providers about transactions that payers name.

@@ -53,7 +53,7 @@ func ask(t *testing.T, method, url, body string, change ...func(*http.Request)) 
 		t.Fatal(err)
 	}
 	a := answer{status: response.StatusCode, header: response.Header, body: string(text)}
-	if response.Header.Get("Content-Type") == "application/problem+json" {
+	if response.Header.Get("Content-Type") == "application/problem+json" && method != http.MethodHead {
 		var problem struct{ Code string }
 		if err := json.Unmarshal(text, &problem); err != nil {
 			t.Fatalf("%v: %s", err, text)
@@ -219,10 +219,15 @@ func TestSeriesAreBounded(t *testing.T) {
 		ask(t, http.MethodGet, base+path, "")
 		ask(t, http.MethodGet, base+path, "", func(r *http.Request) { r.Host = "evil.example" })
 	}
+	ask(t, http.MethodDelete, base+"/api/invoices/inv_3", "")
+	ask(t, http.MethodDelete, base+"/api/events/redeliver", "")
 	text := ask(t, http.MethodGet, base+"/metrics", "").body
 	for _, want := range []string{
 		`quittance_http_request_duration_seconds_count{route="/",status="404"} 2`,
+		`quittance_http_request_duration_seconds_count{route="/api/",status="404"} 1`,
 		`quittance_http_request_duration_seconds_count{route="/api/invoices/{id}",status="404"} 2`,
+		`quittance_http_request_duration_seconds_count{route="/api/invoices/{id}",status="405"} 1`,
+		`quittance_http_request_duration_seconds_count{route="/api/events/redeliver",status="405"} 1`,
 		`quittance_http_request_duration_seconds_count{route="",status="403"} 6`,
 		"go_goroutines", "process_open_fds",
 	} {

@@ -8,11 +8,9 @@ import (
 	"time"
 )
 
-const (
-	// drainTimeout is how long requests under way may take after that. Each waits
-	// for the database for at most api.RequestTimeout.
-	drainTimeout = 20 * time.Second
-)
+// drainTimeout is how long stop waits for requests in progress. Each waits for
+// the database for at most api.RequestTimeout.
+const drainTimeout = 20 * time.Second
 
 // stop ends the HTTP server so that no request is lost once ctx has ended.
 //

@@ -1,0 +1,38 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+
+	"github.com/quittance/quittance/internal/api"
+)
+
+// withDeadline returns a handler that gives each request api.RequestTimeout. No
+// other event cancels the request's context: net/http cancels it when the
+// client closes its half of the connection, although the client may still read.
+func withDeadline(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), api.RequestTimeout)
+		defer cancel()
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+// withRecover returns a handler that answers a panic of next with an internal
+// error, which writeError writes. It passes http.ErrAbortHandler on to net/http.
+func withRecover(writeError func(http.ResponseWriter, *http.Request, error), next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			p := recover()
+			if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares the panic's value too
+				panic(p)
+			}
+			if p != nil {
+				writeError(w, r, fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+			}
+		}()
+		next.ServeHTTP(w, r)
+	})
+}

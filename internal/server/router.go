@@ -1,0 +1,76 @@
+package server
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/checkout"
+)
+
+// unrouted are the patterns of requests that no route takes.
+var unrouted = []string{
+	"/", "/api/", "/checkout/",
+	"/api", "/checkout", // ServeMux would redirect them to /api/ and /checkout/
+	"GET /api/events/redeliver", // GET /api/events/{id} would take it
+}
+
+// methods are those that a route may have, in the order of the header Allow.
+var methods = []string{http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodPatch, http.MethodPost, http.MethodPut}
+
+// errorRenderer answers with errors: package api with problem documents, and
+// package checkout with pages.
+type errorRenderer interface {
+	NotFound() http.Handler
+	MethodNotAllowed(allow string) http.Handler
+	WriteError(w http.ResponseWriter, r *http.Request, err error)
+}
+
+// router holds all routes of the service, and answers the requests that none of
+// them takes.
+type router struct {
+	*http.ServeMux
+	api, checkout errorRenderer
+}
+
+// newRouter returns a router with the routes of the API and of the checkout.
+func newRouter(rest *api.API, page *checkout.Checkout) *router {
+	rt := &router{http.NewServeMux(), rest, page}
+	rest.Routes(rt.ServeMux)
+	page.Routes(rt.ServeMux)
+	for _, pattern := range unrouted {
+		rt.HandleFunc(pattern, rt.noRoute)
+	}
+	return rt
+}
+
+// renderer returns what renders the errors of a request.
+func (rt *router) renderer(r *http.Request) errorRenderer {
+	if strings.HasPrefix(r.URL.Path, "/checkout/") {
+		return rt.checkout
+	}
+	return rt.api
+}
+
+// writeError answers with an error.
+func (rt *router) writeError(w http.ResponseWriter, r *http.Request, err error) {
+	rt.renderer(r).WriteError(w, r, err)
+}
+
+// noRoute answers 405 when the request's path has other methods, and else 404.
+func (rt *router) noRoute(w http.ResponseWriter, r *http.Request) {
+	var allow []string
+	for _, method := range methods {
+		_, pattern := rt.Handler(&http.Request{Method: method, URL: r.URL, Host: r.Host})
+		if !slices.Contains(unrouted, pattern) {
+			allow = append(allow, method)
+			r.Pattern = pattern // the route in the metrics
+		}
+	}
+	if allow == nil {
+		rt.renderer(r).NotFound().ServeHTTP(w, r)
+		return
+	}
+	rt.renderer(r).MethodNotAllowed(strings.Join(allow, ", ")).ServeHTTP(w, r)
+}

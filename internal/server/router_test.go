@@ -1,0 +1,81 @@
+package server
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+func found(context.Context) error { return nil }
+
+func TestUnknownPaths(t *testing.T) {
+	h := testRoutes(t, io.Discard, found)
+	for _, path := range []string{
+		"/", "/api", "/api/", "/api/invoice", "/api/invoices/", "/api/invoices/a/b", "/api/webhooks", "/api/webhooks/", "/API/invoices", "/favicon.ico",
+		"/checkout", "/checkout/", "/checkout/x/more", "/checkout/static/checkout.css",
+	} {
+		for _, method := range []string{"GET", "POST", "DELETE"} {
+			w := serveTest(h, httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader("{}")))
+			wantErrorFor(t, w, path, http.StatusNotFound, "not_found")
+		}
+	}
+}
+
+func TestWrongMethods(t *testing.T) {
+	h := testRoutes(t, io.Discard, found)
+	for path, allow := range map[string]string{
+		"/api/invoices":                              "GET, HEAD, POST",
+		"/api/invoices/inv_1":                        "GET, HEAD",
+		"/api/payments":                              "GET, HEAD",
+		"/api/claims":                                "GET, HEAD",
+		"/api/payments/pay_1":                        "GET, HEAD",
+		"/api/payments/pay_1/attribution":            "POST",
+		"/api/events":                                "GET, HEAD",
+		"/api/events/evt_1":                          "GET, HEAD",
+		"/api/events/evt_1/redeliver":                "POST",
+		"/api/events/redeliver":                      "POST",
+		"/api/merchants/acme/webhook":                "GET, HEAD, PUT",
+		"/api/merchants/acme/webhook/ping":           "POST",
+		"/api/merchants/acme/webhook/secret":         "DELETE, POST",
+		"/api/merchants/acme/webhook/secret/promote": "POST",
+		"/api/webhooks/circle":                       "POST",
+		"/checkout/inv_1":                            "GET, HEAD",
+		"/checkout/inv_1/status":                     "GET, HEAD",
+		"/checkout/inv_1/check":                      "GET, HEAD",
+		"/checkout/inv_1/claim":                      "POST",
+		"/checkout/inv_1/test-payment":               "POST",
+	} {
+		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"} {
+			if strings.Contains(", "+allow+",", " "+method+",") {
+				continue
+			}
+			w := serveTest(h, httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader("{}")))
+			if w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != allow {
+				t.Errorf("%s %s: answered %d, Allow: %s; want 405, Allow: %s", method, path, w.Code, w.Header().Get("Allow"), allow)
+			}
+			if method != "HEAD" {
+				wantErrorFor(t, w, path, http.StatusMethodNotAllowed, "method_not_allowed")
+			}
+		}
+	}
+}
+
+func TestHead(t *testing.T) {
+	base := startServer(t, Config{}).url
+	for path, status := range map[string]int{
+		"/api/invoices": 200, "/api/invoices/inv_x": 404, "/api/x": 404, "/x": 404, "/checkout/inv_x": 404, "/checkout/x/y": 404,
+		"/healthz": 200, "/status": 200, "/metrics": 200,
+	} {
+		get := ask(t, http.MethodGet, base+path, "")
+		head := ask(t, http.MethodHead, base+path, "")
+		if get.status != status || head.status != status || head.body != "" {
+			t.Errorf("%s: GET %d, HEAD %d with a body of %d bytes, want %d", path, get.status, head.status, len(head.body), status)
+		}
+		if length := head.header.Get("Content-Length"); path != "/metrics" && length != get.header.Get("Content-Length") {
+			t.Errorf("%s: Content-Length is %s for GET and %s for HEAD", path, get.header.Get("Content-Length"), length)
+		}
+	}
+}
