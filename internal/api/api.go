@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
@@ -86,7 +87,7 @@ type Events interface {
 	// Events returns those that fit, in the order that the filter says.
 	Events(ctx context.Context, f store.EventFilter) ([]store.EventRow, error)
 	// EventRecord returns one event with its attempts, or store.ErrNotFound.
-	EventRecord(ctx context.Context, id string) (store.EventRow, []store.Attempt, error)
+	EventRecord(ctx context.Context, id string) (store.EventRow, []delivery.Attempt, error)
 	// LastSeq returns the number of the newest event, 0 when there is none.
 	LastSeq(ctx context.Context) (int64, error)
 	// Redeliver schedules an event's delivery again. Errors are
@@ -103,7 +104,7 @@ type Events interface {
 type Endpoints interface {
 	View(ctx context.Context, merchantID string) (endpoint.View, error)
 	Put(ctx context.Context, merchantID, url string, optional []invoice.EventType) (v endpoint.View, secret string, err error)
-	PingMerchant(ctx context.Context, merchantID string) (store.Attempt, error)
+	PingMerchant(ctx context.Context, merchantID string) (delivery.Attempt, error)
 	Stage(ctx context.Context, merchantID string) (v endpoint.View, secret string, err error)
 	Promote(ctx context.Context, merchantID string) (endpoint.View, error)
 	Unstage(ctx context.Context, merchantID string) error

@@ -16,6 +16,7 @@ import (
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/api/apitest"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
@@ -36,7 +37,7 @@ type backend struct {
 	hands    []settle.HandAttribution
 	claims   []store.Claim
 	events   []store.EventRow
-	attempts []store.Attempt         // of every event
+	attempts []delivery.Attempt      // of every event
 	redone   []store.RedeliverFilter // each with where it was to go on
 	tick     time.Duration           // what passes between two looks at the clock
 	ticks    int
@@ -155,7 +156,7 @@ func (b *backend) Events(ctx context.Context, f store.EventFilter) ([]store.Even
 	return found[:min(len(found), f.Limit)], nil
 }
 
-func (b *backend) EventRecord(ctx context.Context, id string) (store.EventRow, []store.Attempt, error) {
+func (b *backend) EventRecord(ctx context.Context, id string) (store.EventRow, []delivery.Attempt, error) {
 	if err := b.trouble(ctx); err != nil {
 		return store.EventRow{}, nil, err
 	}
@@ -175,12 +176,12 @@ func (b *backend) Redeliver(ctx context.Context, id string, nowMS int64) error {
 	switch {
 	case err != nil:
 		return err
-	case e.Status == store.DeliveryPending:
+	case e.Status == delivery.Pending:
 		return store.ErrPending
-	case e.Status == store.DeliveryNone:
+	case e.Status == delivery.None:
 		return store.ErrNoDelivery
 	}
-	e.Status, e.DueMS, e.DeadlineMS, e.FinishedMS = store.DeliveryPending, nowMS, nowMS+store.RetryWindow, 0
+	e.Status, e.DueMS, e.DeadlineMS, e.FinishedMS = delivery.Pending, nowMS, nowMS+delivery.RetryWindow, 0
 	b.events[e.Seq-1] = e
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/wire"
@@ -20,7 +21,7 @@ const (
 )
 
 // deliveryStates are those that a list of events can be asked for.
-var deliveryStates = []store.DeliveryStatus{store.DeliveryPending, store.DeliveryDelivered, store.DeliveryFailed, store.DeliveryNone}
+var deliveryStates = []delivery.Status{delivery.Pending, delivery.Delivered, delivery.Failed, delivery.None}
 
 // listEvents answers GET /api/events.
 func (a *API) listEvents(w http.ResponseWriter, r *http.Request) error {
@@ -113,7 +114,7 @@ func (q *query) eventFilter() (f store.EventFilter, possible bool) {
 		possible = possible && strings.HasPrefix(id, invoice.PrefixInvoice) && visible(id)
 	}
 	if state, ok := q.get("delivery"); ok {
-		f.Delivery = store.DeliveryStatus(state)
+		f.Delivery = delivery.Status(state)
 		if !slices.Contains(deliveryStates, f.Delivery) {
 			q.refuse("delivery", "must be one of %s; it is %.40q", enumerate(deliveryStates), state)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/wire"
@@ -23,19 +24,19 @@ func eventID(n int) string { return invoice.PrefixEvent + number(n) }
 // told returns a backend with n events in all states of a delivery, numbered
 // from 1.
 func told(n int) *backend {
-	b := &backend{attempts: []store.Attempt{
+	b := &backend{attempts: []delivery.Attempt{
 		{Number: 1, StartedMS: now * 1000, DurationMS: 5000, Error: "no answer within 5s", LookupMS: 2},
 		{Number: 2, StartedMS: (now + 5) * 1000, DurationMS: 12, StatusCode: 200, Excerpt: "ok", ConnectMS: 3, HandshakeMS: 4, AnswerMS: 5},
 	}}
 	for i := range n {
 		b.tell()
 		e := &b.events[i]
-		switch e.Status = []store.DeliveryStatus{store.DeliveryPending, store.DeliveryDelivered, store.DeliveryFailed, store.DeliveryNone}[i%4]; e.Status {
-		case store.DeliveryPending:
+		switch e.Status = []delivery.Status{delivery.Pending, delivery.Delivered, delivery.Failed, delivery.None}[i%4]; e.Status {
+		case delivery.Pending:
 			e.Attempts, e.DueMS, e.DeadlineMS = 1, (now+60)*1000+999, (now+86400)*1000
-		case store.DeliveryNone:
+		case delivery.None:
 			e.DeliveryID = ""
-		case store.DeliveryDelivered, store.DeliveryFailed:
+		case delivery.Delivered, delivery.Failed:
 			e.Attempts, e.FinishedMS = 2, (now+7)*1000
 		}
 	}
@@ -46,7 +47,7 @@ func told(n int) *backend {
 func (b *backend) tell() {
 	i := len(b.events)
 	typ := invoice.EventTypes[i%5]
-	e := store.EventRow{Status: store.DeliveryPending, DueMS: now * 1000, DeadlineMS: now*1000 + store.RetryWindow, Event: store.Event{
+	e := store.EventRow{Status: delivery.Pending, DueMS: now * 1000, DeadlineMS: now*1000 + delivery.RetryWindow, Event: store.Event{
 		ID: eventID(i), Seq: int64(i + 1), Type: typ, MerchantID: []string{"acme", "bean"}[i%2], InvoiceID: invoiceID(i / 3), DeliveryID: invoice.PrefixDelivery + number(i),
 		CreatedAt: now, Body: fmt.Appendf(nil, `{"id":%q,"type":%q,"createdAt":%d,"data":{"note":"\u003cb\u003e"}}`, eventID(i), typ, now),
 	}}

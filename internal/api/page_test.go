@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 
 	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 )
@@ -28,7 +29,7 @@ func large(n int) *backend {
 		}
 		b.events = append(b.events, store.EventRow{
 			Event: store.Event{ID: fmt.Sprintf("evt_%026d", i), Type: invoice.EventTypes[0], MerchantID: "acme",
-				Body: []byte(`{"id":"evt_` + fmt.Sprint(i) + `","data":{"x":"` + strings.Repeat("y", 40_000) + `"}}`), Seq: int64(i + 1)}, Status: store.DeliveryNone,
+				Body: []byte(`{"id":"evt_` + fmt.Sprint(i) + `","data":{"x":"` + strings.Repeat("y", 40_000) + `"}}`), Seq: int64(i + 1)}, Status: delivery.None,
 		})
 	}
 	return b

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/wire"
 )
 
@@ -148,8 +148,8 @@ func (a *API) promoteSecret(w http.ResponseWriter, r *http.Request) error {
 }
 
 // healths are the states of a breaker in the interface's words.
-var healths = map[store.BreakerState]wire.WebhookHealth{
-	store.BreakerClosed: wire.HealthOK, store.BreakerOpen: wire.HealthPaused, store.BreakerGone: wire.HealthGone,
+var healths = map[delivery.BreakerState]wire.WebhookHealth{
+	delivery.BreakerClosed: wire.HealthOK, delivery.BreakerOpen: wire.HealthPaused, delivery.BreakerGone: wire.HealthGone,
 }
 
 func fromView(v endpoint.View) wire.Webhook {
@@ -161,7 +161,7 @@ func fromView(v endpoint.View) wire.Webhook {
 	for i, typ := range v.Optional {
 		w.OptionalEvents[i] = wire.EventType(typ)
 	}
-	if v.Breaker.State != store.BreakerClosed {
+	if v.Breaker.State != delivery.BreakerClosed {
 		w.PausedUntil = v.Breaker.UntilMS / 1000
 	}
 	for i, s := range v.Secrets {

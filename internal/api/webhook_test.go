@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
@@ -26,17 +27,17 @@ func (h hooks) View(ctx context.Context, id string) (endpoint.View, error) {
 	if err := h.trouble(ctx); err != nil {
 		return endpoint.View{}, err
 	}
-	v := endpoint.View{MerchantID: id, URL: "https://" + id + ".example/", Breaker: store.Breaker{State: store.BreakerClosed}}
+	v := endpoint.View{MerchantID: id, URL: "https://" + id + ".example/", Breaker: delivery.Breaker{State: delivery.BreakerClosed}}
 	switch id {
 	case "acme":
 		v.Optional = []invoice.EventType{invoice.EventUnattributed}
-		v.ChangedAt, v.Breaker = now, store.Breaker{State: store.BreakerOpen, UntilMS: (now+30)*1000 + 999}
+		v.ChangedAt, v.Breaker = now, delivery.Breaker{State: delivery.BreakerOpen, UntilMS: (now+30)*1000 + 999}
 		v.Secrets = []store.SecretRow{
 			{Version: 3, State: store.SecretStaged, CreatedAt: now, Sealed: []byte("sealed"), KeyID: "key"}, {Version: 2, State: store.SecretActive, CreatedAt: now - 1},
 			{Version: 1, State: store.SecretRetiring, CreatedAt: now - 2, ValidUntil: now + 60},
 		}
 	case "bean":
-		v.Configured, v.Breaker = true, store.Breaker{State: store.BreakerGone, UntilMS: (now + 3600) * 1000}
+		v.Configured, v.Breaker = true, delivery.Breaker{State: delivery.BreakerGone, UntilMS: (now + 3600) * 1000}
 	default:
 		return v, endpoint.ErrNone
 	}
@@ -54,7 +55,7 @@ func (h hooks) may(ctx context.Context, id string) (endpoint.View, error) {
 
 func (h hooks) Put(ctx context.Context, id, url string, optional []invoice.EventType) (endpoint.View, string, error) {
 	if id == "new" {
-		return endpoint.View{MerchantID: id, URL: url, Optional: optional, Breaker: store.Breaker{State: store.BreakerClosed}}, madeSecret, h.trouble(ctx)
+		return endpoint.View{MerchantID: id, URL: url, Optional: optional, Breaker: delivery.Breaker{State: delivery.BreakerClosed}}, madeSecret, h.trouble(ctx)
 	}
 	if url == "http://10.0.0.1/" {
 		return endpoint.View{}, "", &invoice.FieldError{Field: "url", Detail: "cannot be used"}
@@ -75,9 +76,9 @@ func (h hooks) Put(ctx context.Context, id, url string, optional []invoice.Event
 	return v, "", err
 }
 
-func (h hooks) PingMerchant(ctx context.Context, id string) (store.Attempt, error) {
+func (h hooks) PingMerchant(ctx context.Context, id string) (delivery.Attempt, error) {
 	_, err := h.View(ctx, id)
-	return store.Attempt{Number: 1, StartedMS: now * 1000, DurationMS: 7, StatusCode: 500, Error: "answered 500, expected 2xx", Excerpt: "no"}, err
+	return delivery.Attempt{Number: 1, StartedMS: now * 1000, DurationMS: 7, StatusCode: 500, Error: "answered 500, expected 2xx", Excerpt: "no"}, err
 }
 
 func (h hooks) Stage(ctx context.Context, id string) (endpoint.View, string, error) {

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/deliver"
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/webhook"
@@ -212,7 +213,7 @@ func newDeliverer(s *store.Store, url func(merchantID string) string) *deliverer
 }
 
 // LeaseDeliveries is the store's, timed.
-func (d *deliverer) LeaseDeliveries(ctx context.Context, r store.LeaseRequest) (store.Leased, error) {
+func (d *deliverer) LeaseDeliveries(ctx context.Context, r delivery.LeaseRequest) (delivery.Leased, error) {
 	began := time.Now()
 	leased, err := d.Store.LeaseDeliveries(ctx, r)
 	took := time.Since(began)
@@ -223,10 +224,10 @@ func (d *deliverer) LeaseDeliveries(ctx context.Context, r store.LeaseRequest) (
 }
 
 // FinishDeliveries is the store's, counted.
-func (d *deliverer) FinishDeliveries(ctx context.Context, outcomes []store.Outcome) ([]int, error) {
+func (d *deliverer) FinishDeliveries(ctx context.Context, outcomes []delivery.Outcome) ([]int, error) {
 	lost, err := d.Store.FinishDeliveries(ctx, outcomes)
 	for _, o := range outcomes {
-		if err == nil && o.Status == store.DeliveryDelivered && d.done.Add(1) == d.want {
+		if err == nil && o.Status == delivery.Delivered && d.done.Add(1) == d.want {
 			close(d.reach)
 		}
 	}

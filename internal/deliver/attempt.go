@@ -9,12 +9,12 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/delivery"
 )
 
 // job is a delivery, the lease on it, and where it goes.
 type job struct {
-	store.Delivery
+	delivery.Delivery
 	leaseID  string
 	until    time.Time // when the lease ends
 	endpoint Endpoint
@@ -22,18 +22,16 @@ type job struct {
 
 // deliver makes one attempt and has its outcome recorded.
 func (w *Worker) deliver(ctx context.Context, j job, r *recorder) finished {
-	o := store.Outcome{Delivery: j.Delivery, LeaseID: j.leaseID}
+	o := delivery.Outcome{Delivery: j.Delivery, LeaseID: j.leaseID}
 	o.Delivery.Body = nil // it is of no more use
 	started, due := w.Now(), w.Schedule()
-	deadline := time.UnixMilli(j.DeadlineMS)
-	// After a long outage of this service one attempt is owed all the same.
-	if due.After(deadline) && j.Attempts > j.Since {
+	if j.TooLate(due) {
 		w.Metrics.failed.Inc()
 		w.lines.add("late:"+j.MerchantID, func(count int) {
 			w.Logger.ErrorContext(ctx, "webhook deliveries failed: their deadlines passed before they could be attempted again",
 				"merchant", j.MerchantID, "delivery", j.ID, "deliveries", count)
 		})
-		o.Status, o.FinishedMS = store.DeliveryFailed, started.UnixMilli()
+		o.Status, o.FinishedMS = delivery.Failed, started.UnixMilli()
 		return finished{outcome: o, recorded: r.record(ctx, j, o)}
 	}
 	a := w.exchange(ctx, j.endpoint, message{id: j.ID, event: j.EventType, body: j.Body}, started)
@@ -54,25 +52,33 @@ func (w *Worker) deliver(ctx context.Context, j job, r *recorder) finished {
 	}
 	over := w.Schedule()
 	took := max(0, over.Sub(due)) // by the schedule's clock, which is never set
-	v := w.verdict(a, due, due.Add(took))
-	o.Change = func(b store.Breaker) store.Breaker { return after(b, v, w.Limits.PerMerchant) }
+	result := w.result(a, due, due.Add(took))
+	o.Change = func(b delivery.Breaker) delivery.Breaker { return b.After(result, w.Limits.PerMerchant) }
 	made := a.attempt(j.Attempts+1, started, took)
 	o.Attempt = &made
-	o.Status, o.FinishedMS = store.DeliveryDelivered, w.Now().UnixMilli()
+	o.Status, o.FinishedMS = delivery.Delivered, w.Now().UnixMilli()
 	if a.err != nil {
-		if next, more := retryAt(o.Attempt.Number-j.Since, over, deadline, a.retryAfter, w.jitter()); more {
-			o.Status, o.FinishedMS, o.NextDueMS = store.DeliveryPending, 0, next.UnixMilli()
+		if next, more := delivery.RetryAt(made.Number-j.PriorAttempts, over, time.UnixMilli(j.DeadlineMS), a.retryAfter, w.jitter()); more {
+			o.Status, o.FinishedMS, o.NextDueMS = delivery.Pending, 0, next.UnixMilli()
 		} else {
-			o.Status = store.DeliveryFailed
+			o.Status = delivery.Failed
 		}
 	}
 	w.report(ctx, j, o, took)
 	return finished{outcome: o, recorded: r.record(ctx, j, o)}
 }
 
+// result returns what an answer says about the endpoint.
+func (w *Worker) result(a answer, started, ended time.Time) delivery.Result {
+	return delivery.Result{
+		Started: started, Ended: ended, OK: a.err == nil, Gone: a.code == http.StatusGone, Switched: a.code == http.StatusSwitchingProtocols,
+		TimedOut: a.err != nil && ended.Sub(started) >= w.Limits.Timeout, Jitter: w.jitter(),
+	}
+}
+
 // report logs and measures an attempt. Of what repeats at one endpoint, one line
 // a minute is logged, with the number of those that it stands for.
-func (w *Worker) report(ctx context.Context, j job, o store.Outcome, took time.Duration) {
+func (w *Worker) report(ctx context.Context, j job, o delivery.Outcome, took time.Duration) {
 	w.Metrics.observeAttempt(o.Status, took)
 	a := *o.Attempt
 	if a.StatusCode == http.StatusGone {
@@ -85,16 +91,16 @@ func (w *Worker) report(ctx context.Context, j job, o store.Outcome, took time.D
 		return append([]any{"merchant", j.MerchantID, "delivery", j.ID, "event", j.EventType, "attempt", a.Number, "took", took}, more...)
 	}
 	switch o.Status {
-	case store.DeliveryDelivered:
+	case delivery.Delivered:
 		if w.Logger.Enabled(ctx, slog.LevelDebug) {
 			w.Logger.DebugContext(ctx, "webhook delivered", about()...)
 		}
-	case store.DeliveryPending:
+	case delivery.Pending:
 		w.lines.add("attempt:"+j.MerchantID, func(count int) {
 			w.Logger.WarnContext(ctx, "webhook attempts failed", about("attempts", count, "error", a.Error, "next", time.UnixMilli(o.NextDueMS).UTC())...)
 		})
-	case store.DeliveryNone: // of an event that is not delivered
-	case store.DeliveryFailed:
+	case delivery.None: // of an event that is not delivered
+	case delivery.Failed:
 		w.Metrics.failed.Inc()
 		w.lines.add("failed:"+j.MerchantID, func(count int) {
 			w.Logger.ErrorContext(ctx, "webhook deliveries failed: no attempt is left", about("deliveries", count, "error", a.Error)...)

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/deliver"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
@@ -60,7 +60,7 @@ func TestSwitchingProtocols(t *testing.T) {
 		close(gone)
 	})
 	o := attemptAt(t, url)
-	wantOutcome(t, o, store.DeliveryPending, http.StatusSwitchingProtocols, "101 Switching Protocols")
+	wantOutcome(t, o, delivery.Pending, http.StatusSwitchingProtocols, "101 Switching Protocols")
 	receive(t, gone, "the end of the connection")
 }
 
@@ -85,14 +85,14 @@ func TestSwitchingProtocolsHoldsNoSlot(t *testing.T) {
 			}
 			storetest.Schedule(t, s, "well", 0, 5, epoch.UnixMilli()-100)
 			w := newWorld(t, s, r.URL)
-			w.Limits = deliver.Limits{First: 2, Retries: 2, Doubtful: 4, Timeout: patience}
+			w.Limits = deliver.Limits{First: 2, Retries: 2, Suspect: 4, Timeout: patience}
 			w.Endpoints = all(byPrefix("sick", url, r.URL))
 			w.start(t)
 			for well := 0; well < 5; {
 				if o := w.outcome(t); strings.HasPrefix(o.DeliveryID, "dlv_well") {
-					wantOutcome(t, o, store.DeliveryDelivered, http.StatusOK, "")
+					wantOutcome(t, o, delivery.Delivered, http.StatusOK, "")
 					well++
-				} else if o.Status != store.DeliveryPending {
+				} else if o.Status != delivery.Pending {
 					t.Errorf("a sick one's outcome: %+v", o)
 				}
 			}
@@ -128,7 +128,7 @@ func TestTimeLimitHoldsWhateverTheTransportDoes(t *testing.T) {
 		Client: &http.Client{Transport: newDeaf(t)}, Now: time.Now, Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler),
 		Limits: deliver.Limits{Timeout: 10 * time.Millisecond},
 	}
-	got := make(chan store.Attempt, 1)
+	got := make(chan delivery.Attempt, 1)
 	go func() {
 		got <- w.Ping(context.Background(), deliver.Endpoint{URL: "http://a.example/", Secret: secret}, "dlv_1", nil)
 	}()

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/delivery"
 )
 
 const (
@@ -89,7 +89,7 @@ func (r *run) putBack(f finished) {
 	if d.Attempts > 0 {
 		lane = r.lanes[1]
 	}
-	lane.roster.add(store.Queue{MerchantID: d.MerchantID, HeadMS: d.DueMS, HeadSeq: d.Seq})
+	lane.roster.add(delivery.Queue{MerchantID: d.MerchantID, HeadMS: d.DueMS, HeadSeq: d.Seq})
 	r.know(d.MerchantID).restedMS = r.Schedule().Add(putBackRest).UnixMilli()
 	r.Metrics.putBack.Inc()
 	if f.fault == faultShortage {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/deliver"
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/store"
 )
 
@@ -52,7 +53,7 @@ func kill(t *testing.T, child *exec.Cmd) {
 type holder struct{ *store.Store }
 
 // FinishDeliveries never returns.
-func (holder) FinishDeliveries(context.Context, []store.Outcome) ([]int, error) {
+func (holder) FinishDeliveries(context.Context, []delivery.Outcome) ([]int, error) {
 	fmt.Println("an outcome is to be recorded")
 	select {}
 }

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/outbound"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // errTimeout is the cause of an exchange's end by its time limit.
@@ -149,7 +149,7 @@ var errNotAllowed = errors.New("the address of this host is not allowed for webh
 // retryAfter reads a Retry-After header (RFC 9110, section 10.2.3), seconds or
 // a date. What cannot be read, or lies in the past, asks for nothing.
 func retryAfter(text string, now time.Time) time.Duration {
-	const most = store.RetryWindow * time.Millisecond
+	const most = delivery.RetryWindow * time.Millisecond
 	if seconds, err := strconv.ParseUint(text, 10, 64); err == nil {
 		return time.Duration(min(seconds, uint64(most/time.Second))) * time.Second
 	}

@@ -20,8 +20,8 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/deliver"
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/outbound"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
@@ -53,7 +53,7 @@ func attemptShortly(t *testing.T, url string) outcome {
 	return o
 }
 
-func wantOutcome(t *testing.T, o outcome, status store.DeliveryStatus, code int, err string) {
+func wantOutcome(t *testing.T, o outcome, status delivery.Status, code int, err string) {
 	t.Helper()
 	if o.Status != status || o.Attempt.StatusCode != code || !strings.Contains(o.Attempt.Error, err) || (err == "") != (o.Attempt.Error == "") {
 		t.Errorf("outcome %s, status %d, error %q; want %s, %d, %q", o.Status, o.Attempt.StatusCode, o.Attempt.Error, status, code, err)
@@ -61,15 +61,15 @@ func wantOutcome(t *testing.T, o outcome, status store.DeliveryStatus, code int,
 }
 
 func TestStatuses(t *testing.T) {
-	for code, want := range map[int]store.DeliveryStatus{
-		200: store.DeliveryDelivered, 202: store.DeliveryDelivered, 299: store.DeliveryDelivered,
-		300: store.DeliveryPending, 304: store.DeliveryPending, 400: store.DeliveryPending, 410: store.DeliveryPending,
-		429: store.DeliveryPending, 503: store.DeliveryPending, 999: store.DeliveryPending,
+	for code, want := range map[int]delivery.Status{
+		200: delivery.Delivered, 202: delivery.Delivered, 299: delivery.Delivered,
+		300: delivery.Pending, 304: delivery.Pending, 400: delivery.Pending, 410: delivery.Pending,
+		429: delivery.Pending, 503: delivery.Pending, 999: delivery.Pending,
 	} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
 			t.Parallel()
 			err := ""
-			if want == store.DeliveryPending {
+			if want == delivery.Pending {
 				err = fmt.Sprintf("answered %d, expected 2xx", code)
 			}
 			wantOutcome(t, attemptAt(t, newReceiver(t, status(code)).URL), want, code, err)
@@ -86,7 +86,7 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 				w.Header().Set("Location", target.URL)
 				w.WriteHeader(code)
 			})
-			wantOutcome(t, attemptAt(t, r.URL), store.DeliveryPending, code, "answered")
+			wantOutcome(t, attemptAt(t, r.URL), delivery.Pending, code, "answered")
 			if n := len(target.requests()); n != 0 {
 				t.Errorf("the target got %d requests", n)
 			}
@@ -99,7 +99,7 @@ func TestTimeout(t *testing.T) {
 	t.Run("slow header", func(t *testing.T) {
 		t.Parallel()
 		r := newReceiver(t, func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() })
-		wantOutcome(t, attemptShortly(t, r.URL), store.DeliveryPending, 0, "no answer within 1s")
+		wantOutcome(t, attemptShortly(t, r.URL), delivery.Pending, 0, "no answer within 1s")
 	})
 	t.Run("a byte of the header at a time", func(t *testing.T) {
 		t.Parallel()
@@ -128,7 +128,7 @@ func TestTimeout(t *testing.T) {
 				<-tick.C
 			}
 		}()
-		wantOutcome(t, attemptShortly(t, "http://"+l.Addr().String()), store.DeliveryPending, 0, "no answer within 1s")
+		wantOutcome(t, attemptShortly(t, "http://"+l.Addr().String()), delivery.Pending, 0, "no answer within 1s")
 	})
 	t.Run("a byte of the body at a time", func(t *testing.T) {
 		t.Parallel()
@@ -145,17 +145,17 @@ func TestTimeout(t *testing.T) {
 				<-tick.C
 			}
 		})
-		wantOutcome(t, attemptShortly(t, r.URL), store.DeliveryPending, 200, "the answer was not complete within 1s")
+		wantOutcome(t, attemptShortly(t, r.URL), delivery.Pending, 200, "the answer was not complete within 1s")
 	})
 	t.Run("nobody accepts", func(t *testing.T) {
 		t.Parallel()
 		l := listen(t) // the kernel accepts, nobody reads
-		wantOutcome(t, attemptShortly(t, "http://"+l.Addr().String()), store.DeliveryPending, 0, "no answer within 1s")
+		wantOutcome(t, attemptShortly(t, "http://"+l.Addr().String()), delivery.Pending, 0, "no answer within 1s")
 	})
 	t.Run("no handshake", func(t *testing.T) {
 		t.Parallel()
 		l := listen(t)
-		wantOutcome(t, attemptShortly(t, "https://"+l.Addr().String()), store.DeliveryPending, 0, "no answer within 1s")
+		wantOutcome(t, attemptShortly(t, "https://"+l.Addr().String()), delivery.Pending, 0, "no answer within 1s")
 	})
 }
 
@@ -219,7 +219,7 @@ func TestBrokenAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := attemptAt(t, raw(t, c.answer))
-			wantOutcome(t, o, store.DeliveryPending, c.code, c.err)
+			wantOutcome(t, o, delivery.Pending, c.code, c.err)
 			if len(o.Attempt.Error) > deliver.MaxError {
 				t.Errorf("an error of %d bytes", len(o.Attempt.Error))
 			}
@@ -243,7 +243,7 @@ func TestErrorsAreRedacted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := attemptAt(t, raw(t, answer)+"/"+token)
-			wantOutcome(t, o, store.DeliveryPending, 0, "no answer")
+			wantOutcome(t, o, delivery.Pending, 0, "no answer")
 			if text := o.Attempt.Error; strings.Contains(text, secret[:8]) || strings.Contains(text, token) || !strings.Contains(text, "[r") {
 				t.Errorf("the error is %q", text)
 			}
@@ -265,7 +265,7 @@ func TestUnreachable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := attemptAt(t, c.url)
-			wantOutcome(t, o, store.DeliveryPending, 0, c.err)
+			wantOutcome(t, o, delivery.Pending, 0, c.err)
 			if strings.Contains(o.Attempt.Error, "hush") {
 				t.Errorf("the error %q shows the URL", o.Attempt.Error)
 			}
@@ -294,7 +294,7 @@ func TestLongAnswers(t *testing.T) {
 					left -= n
 				}
 			})
-			wantOutcome(t, attemptAt(t, r.URL), store.DeliveryDelivered, 200, "")
+			wantOutcome(t, attemptAt(t, r.URL), delivery.Delivered, 200, "")
 			r.Close() // waits for the handler, which ends when its connection does
 			if n := sent.Load(); size > 0 && n != int64(size) {
 				t.Errorf("sent %d bytes, want %d", n, size)
@@ -342,11 +342,11 @@ func TestTLS(t *testing.T) {
 		name    string
 		version uint16
 		trusted bool
-		want    store.DeliveryStatus
+		want    delivery.Status
 	}{
-		{"TLS 1.2", tls.VersionTLS12, true, store.DeliveryDelivered},
-		{"TLS 1.1", tls.VersionTLS11, true, store.DeliveryPending},
-		{"unknown authority", tls.VersionTLS13, false, store.DeliveryPending},
+		{"TLS 1.2", tls.VersionTLS12, true, delivery.Delivered},
+		{"TLS 1.1", tls.VersionTLS11, true, delivery.Pending},
+		{"unknown authority", tls.VersionTLS13, false, delivery.Pending},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -420,7 +420,7 @@ func TestBombStaysPacked(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	o := attemptAt(t, r.URL)
 	runtime.ReadMemStats(&after)
-	wantOutcome(t, o, store.DeliveryDelivered, 200, "")
+	wantOutcome(t, o, delivery.Delivered, 200, "")
 	if encoding := <-asked; encoding != "" {
 		t.Errorf("asked for %q", encoding)
 	}

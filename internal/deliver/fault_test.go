@@ -49,6 +49,7 @@ func TestFaultOf(t *testing.T) {
 }
 
 func TestBrake(t *testing.T) {
+	began := time.UnixMilli(1_700_000_000_000)
 	var b brake
 	want := func(what string, at time.Time, underWay, room int) {
 		t.Helper()
@@ -76,7 +77,7 @@ func TestBrake(t *testing.T) {
 func TestLimitsFor(t *testing.T) {
 	for _, n := range []int{1, 20, 96, 300, 1000, 5000} {
 		l := LimitsFor(n)
-		if l.First < 1 || l.Retries < 1 || l.Doubtful < 1 || l.slots() > max(n, 4) {
+		if l.First < 1 || l.Retries < 1 || l.Suspect < 1 || l.slots() > max(n, 4) {
 			t.Errorf("for %d connections: %+v, %d slots", n, l, l.slots())
 		}
 	}

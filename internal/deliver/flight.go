@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/watchdog"
 )
 
@@ -23,7 +23,7 @@ type flight struct {
 // finished tells that a flight is over.
 type finished struct {
 	flight  *flight
-	outcome store.Outcome
+	outcome delivery.Outcome
 	// recorded is set when the delivery is off the worker's hands: its outcome was
 	// recorded, or someone else has leased it.
 	recorded bool
@@ -40,7 +40,7 @@ func (r *run) begin(l *lane, j job, now time.Time) {
 	r.flights[f] = struct{}{}
 	m := r.know(j.MerchantID)
 	m.busy = append(m.busy, j.Seq)
-	if j.Doubtful {
+	if j.Suspect {
 		l.begun++
 	} else {
 		l.flights[f] = now
@@ -72,7 +72,7 @@ func (r *run) free(f finished) {
 		r.abandoned[f.outcome.LeaseID] = append(r.abandoned[f.outcome.LeaseID], d.Seq)
 	}
 	if f.outcome.NextDueMS != 0 {
-		r.lanes[1].roster.add(store.Queue{MerchantID: d.MerchantID, HeadMS: f.outcome.NextDueMS, HeadSeq: d.Seq})
+		r.lanes[1].roster.add(delivery.Queue{MerchantID: d.MerchantID, HeadMS: f.outcome.NextDueMS, HeadSeq: d.Seq})
 	}
 	r.vacate(f.flight)
 	if f.outcome.Change != nil {
@@ -84,7 +84,7 @@ func (r *run) free(f finished) {
 // vacate gives a flight's slot to others.
 func (r *run) vacate(f *flight) {
 	delete(r.flights, f)
-	if f.Doubtful {
+	if f.Suspect {
 		f.lane.begun--
 	} else {
 		delete(f.lane.flights, f)
@@ -109,7 +109,7 @@ func (r *run) reap() {
 			r.Metrics.stalled.Inc()
 			f.task.Replace()
 			r.vacate(f)
-			f.lane.roster.add(store.Queue{MerchantID: f.MerchantID, HeadMS: f.DueMS, HeadSeq: f.Seq})
+			f.lane.roster.add(delivery.Queue{MerchantID: f.MerchantID, HeadMS: f.DueMS, HeadSeq: f.Seq})
 			r.place(f.MerchantID, r.Schedule().UnixMilli())
 		}
 	}
@@ -161,7 +161,7 @@ func (r *run) stop() error {
 	}
 	// Who holds leases yet stays enlisted until they end.
 	if len(errs) == 0 && !stuck && !r.enlisted.IsZero() {
-		errs = append(errs, r.Store.Discharge(ctx, r.id))
+		errs = append(errs, r.Store.DeregisterWorker(ctx, r.id))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("stop the webhook worker: deliveries that were not given back fall due when their leases end: %w", err)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/internal/deliver"
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
@@ -49,7 +50,7 @@ func TestMostEndpointsDead(t *testing.T) {
 	w.Endpoints = all(byPrefix("dead", hole.URL, r.URL))
 	w.start(t)
 	for range merchants * each {
-		if o := w.outcome(t); !strings.HasPrefix(o.DeliveryID, "dlv_well") || o.Status != store.DeliveryDelivered {
+		if o := w.outcome(t); !strings.HasPrefix(o.DeliveryID, "dlv_well") || o.Status != delivery.Delivered {
 			t.Fatalf("outcome %+v", o)
 		}
 	}
@@ -89,7 +90,7 @@ func TestRecoverTogether(t *testing.T) {
 	})
 	w.start(t)
 	for range merchants * 5 { // then the breakers are open
-		if o := w.outcome(t); o.Status != store.DeliveryPending {
+		if o := w.outcome(t); o.Status != delivery.Pending {
 			t.Fatalf("outcome %+v", o)
 		}
 	}
@@ -98,11 +99,11 @@ func TestRecoverTogether(t *testing.T) {
 	fresh := storetest.Schedule(t, s, "new", 0, 1, epoch.Add(time.Hour).UnixMilli())
 	w.advance(epoch.Add(time.Hour))
 	for range merchants*each + 1 {
-		if o := w.outcome(t); o.Status != store.DeliveryDelivered {
+		if o := w.outcome(t); o.Status != delivery.Delivered {
 			t.Fatalf("outcome %+v", o)
 		}
 	}
-	if r := recordOf(t, s, fresh[0].ID); r.Status != store.DeliveryDelivered {
+	if r := recordOf(t, s, fresh[0].ID); r.Status != delivery.Delivered {
 		t.Errorf("the new event: %+v", r)
 	}
 	if most > limit {
@@ -159,7 +160,7 @@ func TestLeavesAlone(t *testing.T) {
 		}
 		goOn()
 		for range 38 {
-			if o := w.outcome(t); o.Status != store.DeliveryDelivered {
+			if o := w.outcome(t); o.Status != delivery.Delivered {
 				t.Errorf("outcome %+v", o)
 			}
 		}
@@ -175,16 +176,16 @@ func TestGone(t *testing.T) {
 	storetest.Schedule(t, s, "m", 0, 3, epoch.UnixMilli()-3)
 	w := newWorld(t, s, r.URL)
 	w.start(t)
-	if o := w.outcome(t); o.Status != store.DeliveryPending || o.Attempt.StatusCode != http.StatusGone {
+	if o := w.outcome(t); o.Status != delivery.Pending || o.Attempt.StatusCode != http.StatusGone {
 		t.Errorf("outcome %+v, %+v", o, o.Attempt)
 	}
-	if b, err := s.Breakers(t.Context(), []string{"m"}); err != nil || b["m"].State != store.BreakerGone {
+	if b, err := s.Breakers(t.Context(), []string{"m"}); err != nil || b["m"].State != delivery.BreakerGone {
 		t.Errorf("breaker %+v, %v; want it gone", b["m"], err)
 	}
 	code.Store(http.StatusOK)
 	w.advance(epoch.Add(73 * time.Minute))
 	for range 3 {
-		if o := w.outcome(t); o.Status != store.DeliveryDelivered || o.Attempt.StartedMS < epoch.Add(48*time.Minute).UnixMilli() {
+		if o := w.outcome(t); o.Status != delivery.Delivered || o.Attempt.StartedMS < epoch.Add(48*time.Minute).UnixMilli() {
 			t.Errorf("outcome %+v, %+v", o, o.Attempt)
 		}
 	}
@@ -201,19 +202,19 @@ func TestLastAttemptBehindOpenBreaker(t *testing.T) {
 	// The endpoint is gone anew a minute before the end is near, for an hour.
 	day := epoch.Add(24 * time.Hour)
 	w.advance(day.Add(-11 * time.Minute))
-	if o := w.outcome(t); o.Status != store.DeliveryPending {
+	if o := w.outcome(t); o.Status != delivery.Pending {
 		t.Fatalf("the probe: %+v", o)
 	}
 	w.advance(day.Add(-9 * time.Minute))
 	w.outcome(t)
 	w.advance(day.Add(-time.Minute))
 	for _, e := range events {
-		for recordOf(t, s, e.ID).Status == store.DeliveryPending {
+		for recordOf(t, s, e.ID).Status == delivery.Pending {
 			w.outcome(t)
 		}
 		r := recordOf(t, s, e.ID)
 		last := r.Attempts[len(r.Attempts)-1]
-		if r.Status != store.DeliveryFailed || last.StartedMS > e.DueMS+store.RetryWindow || last.StartedMS < e.DueMS+store.RetryWindow-600_000 {
+		if r.Status != delivery.Failed || last.StartedMS > e.DueMS+delivery.RetryWindow || last.StartedMS < e.DueMS+delivery.RetryWindow-600_000 {
 			t.Errorf("%s is %s, its last attempt %+v; want it failed, just inside its day", e.ID, r.Status, last)
 		}
 	}
@@ -241,11 +242,11 @@ func TestDeadForADay(t *testing.T) {
 		all := storetest.Schedule(t, s, "m", 0, events, epoch.UnixMilli()-events)
 		over := epoch.Add(24 * time.Hour)
 		tried := leaseOne(t, s, "first", epoch, epoch.Add(time.Second))
-		if _, err := s.FinishDeliveries(t.Context(), []store.Outcome{{
-			Delivery: tried, LeaseID: "first", Status: store.DeliveryPending, NextDueMS: epoch.UnixMilli() + 5000,
-			Attempt: &store.Attempt{Number: 1, StartedMS: epoch.UnixMilli(), Error: "refused"},
-			Change: func(store.Breaker) store.Breaker {
-				return store.Breaker{State: store.BreakerOpen, Allowed: 1, Pauses: 99, SinceMS: epoch.UnixMilli(), UntilMS: over.UnixMilli() - 1}
+		if _, err := s.FinishDeliveries(t.Context(), []delivery.Outcome{{
+			Delivery: tried, LeaseID: "first", Status: delivery.Pending, NextDueMS: epoch.UnixMilli() + 5000,
+			Attempt: &delivery.Attempt{Number: 1, StartedMS: epoch.UnixMilli(), Error: "refused"},
+			Change: func(delivery.Breaker) delivery.Breaker {
+				return delivery.Breaker{State: delivery.BreakerOpen, Allowed: 1, Pauses: 99, SinceMS: epoch.UnixMilli(), UntilMS: over.UnixMilli() - 1}
 			},
 		}}); err != nil {
 			t.Fatal(err)
@@ -260,9 +261,9 @@ func TestDeadForADay(t *testing.T) {
 			failed += receive(t, expired.happened, "deliveries that ran out of time")["m"]
 		}
 		for _, e := range all {
-			want := record{Status: store.DeliveryFailed, FinishedMS: over.UnixMilli()}
+			want := record{Status: delivery.Failed, FinishedMS: over.UnixMilli()}
 			if e.ID == tried.EventID {
-				want.Attempts = []store.Attempt{{Number: 1, StartedMS: epoch.UnixMilli(), Error: "refused"}}
+				want.Attempts = []delivery.Attempt{{Number: 1, StartedMS: epoch.UnixMilli(), Error: "refused"}}
 			}
 			if diff := cmp.Diff(want, recordOf(t, s, e.ID)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", e.ID, diff)
@@ -291,7 +292,7 @@ func (u unexpiring) ExpireDeliveries(context.Context, store.ExpireRequest) (map[
 // Whatever becomes of what ran out of time, the rest is delivered.
 func TestDeliversWhileNothingExpires(t *testing.T) {
 	s := storetest.Open(t, storetest.SQLite(t))
-	storetest.Schedule(t, s, "late", 0, 1, epoch.UnixMilli()-2*store.RetryWindow)
+	storetest.Schedule(t, s, "late", 0, 1, epoch.UnixMilli()-2*delivery.RetryWindow)
 	storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
 	w := newWorld(t, s, newReceiver(t, status(http.StatusOK)).URL)
 	unable := unexpiring{w.store, make(chan struct{}, 1)}
@@ -313,7 +314,7 @@ func TestSentAgain(t *testing.T) {
 		w := newWorld(t, s, r.URL)
 		w.start(t)
 		o := w.outcome(t)
-		for o.Status == store.DeliveryPending {
+		for o.Status == delivery.Pending {
 			w.advance(time.UnixMilli(o.NextDueMS))
 			o = w.outcome(t)
 		}
@@ -326,12 +327,12 @@ func TestSentAgain(t *testing.T) {
 		w.advance(again)
 		o = w.outcome(t)
 		next := time.UnixMilli(o.NextDueMS).Sub(again)
-		if o.Status != store.DeliveryPending || o.Attempt.Number != number+1 || next < 4*time.Second || next > 6*time.Second {
+		if o.Status != delivery.Pending || o.Attempt.Number != number+1 || next < 4*time.Second || next > 6*time.Second {
 			t.Errorf("the first attempt of the new schedule: %+v, %+v; want it tried again in 5s", o, o.Attempt)
 		}
 		code.Store(http.StatusOK)
 		w.advance(again.Add(time.Hour))
-		if o := w.outcome(t); o.Status != store.DeliveryDelivered || o.Attempt.Number != number+2 || o.DeliveryID != events[0].DeliveryID {
+		if o := w.outcome(t); o.Status != delivery.Delivered || o.Attempt.Number != number+2 || o.DeliveryID != events[0].DeliveryID {
 			t.Errorf("outcome %+v, %+v", o, o.Attempt)
 		}
 		for _, got := range r.requests() {

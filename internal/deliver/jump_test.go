@@ -9,6 +9,7 @@ import (
 	"time"
 
 	schedule "github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
@@ -78,7 +79,7 @@ func TestClockJumps(t *testing.T) {
 			w.on(t, s, m)
 			events := storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
 			w.start(t)
-			if o := w.outcome(t); o.Status != store.DeliveryPending {
+			if o := w.outcome(t); o.Status != delivery.Pending {
 				t.Fatalf("outcome %+v", o)
 			}
 			m.pass(time.Second, jump)
@@ -88,14 +89,14 @@ func TestClockJumps(t *testing.T) {
 			if o := w.outcome(t); o.Delivery.MerchantID != "n" {
 				t.Fatalf("outcome %+v, want n's", o)
 			}
-			if rec := recordOf(t, s, events[0].ID); rec.Status != store.DeliveryPending || len(rec.Attempts) != 1 {
+			if rec := recordOf(t, s, events[0].ID); rec.Status != delivery.Pending || len(rec.Attempts) != 1 {
 				t.Fatalf("after the jump: %+v", rec)
 			}
 			m.pass(6*time.Second, 0)
 			w.look()
 			for { // n fails as well
 				if o := w.outcome(t); o.Delivery.MerchantID == "m" {
-					if o.Status != store.DeliveryPending || o.Attempt.Number != 2 || o.Attempt.DurationMS > 60_000 {
+					if o.Status != delivery.Pending || o.Attempt.Number != 2 || o.Attempt.DurationMS > 60_000 {
 						t.Fatalf("the retry's outcome %+v, %+v", o, o.Attempt)
 					}
 					break
@@ -106,7 +107,7 @@ func TestClockJumps(t *testing.T) {
 			w.look()
 			for {
 				if o := w.outcome(t); o.Delivery.MerchantID == "m" {
-					if o.Status != store.DeliveryDelivered || o.Attempt.Number != 3 {
+					if o.Status != delivery.Delivered || o.Attempt.Number != 3 {
 						t.Fatalf("when the clock has come back: %+v, %+v", o, o.Attempt)
 					}
 					break
@@ -134,10 +135,10 @@ func TestBeginsWithAWrongClock(t *testing.T) {
 	w = newWorld(t, s, newReceiver(t, status(http.StatusOK)).URL)
 	w.on(t, s, m)
 	w.start(t)
-	if o := w.outcome(t); o.Status != store.DeliveryDelivered || o.Attempt.Number != 2 {
+	if o := w.outcome(t); o.Status != delivery.Delivered || o.Attempt.Number != 2 {
 		t.Errorf("outcome %+v", o)
 	}
-	if rec := recordOf(t, s, events[0].ID); rec.Status != store.DeliveryDelivered {
+	if rec := recordOf(t, s, events[0].ID); rec.Status != delivery.Delivered {
 		t.Errorf("record %+v", rec)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
@@ -45,7 +45,7 @@ func TestKilled(t *testing.T) {
 			w := newWorld(t, s, r.URL)
 			w.clock.set(epoch.Add(15 * time.Second)) // the end of the child's lease
 			w.start(t)
-			if o := w.outcome(t); o.Status != store.DeliveryDelivered || o.Attempt.Number != 1 {
+			if o := w.outcome(t); o.Status != delivery.Delivered || o.Attempt.Number != 1 {
 				t.Errorf("outcome %+v, %+v", o, o.Attempt)
 			}
 			got := r.requests()
@@ -112,7 +112,7 @@ func TestKilledOften(t *testing.T) {
 	w.clock.set(now)
 	w.start(t)
 	for range unfinished {
-		if o := w.outcome(t); o.Status != store.DeliveryDelivered {
+		if o := w.outcome(t); o.Status != delivery.Delivered {
 			t.Errorf("outcome %+v", o)
 		}
 	}

@@ -3,7 +3,7 @@ package deliver
 import (
 	"time"
 
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/delivery"
 )
 
 // lane is a share of the worker's exchanges, which the other lane cannot use:
@@ -11,7 +11,7 @@ import (
 // behind a burst of events. Within a lane, endpoints that are steady have a
 // share of their own: those that may be slow or dead cannot fill it.
 type lane struct {
-	name     store.Lane
+	name     delivery.Lane
 	label    string // of the metrics
 	steady   int    // slots
 	doubtful int    // slots
@@ -23,7 +23,7 @@ type lane struct {
 	ending map[string]bool
 }
 
-func newLane(name store.Lane, label string, steady, doubtful int) *lane {
+func newLane(name delivery.Lane, label string, steady, doubtful int) *lane {
 	return &lane{
 		name: name, label: label, steady: steady, doubtful: doubtful,
 		roster: newRoster(), flights: make(map[*flight]time.Time), ending: make(map[string]bool),

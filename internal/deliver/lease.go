@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/delivery"
 )
 
 // fillLane asks for each queue of the lane that is due once, as far as there
@@ -38,7 +38,7 @@ func (r *run) slots() int { return cap(r.finished) }
 
 // lease leases from queues and starts what it got. It returns how many of the
 // exchanges are with doubtful endpoints.
-func (r *run) lease(l *lane, turns []store.Queue, steady, doubtful int, now time.Time) (started int, err error) {
+func (r *run) lease(l *lane, turns []delivery.Queue, steady, doubtful int, now time.Time) (started int, err error) {
 	ctx, cancel := context.WithTimeout(r.work, storeTimeout)
 	defer cancel()
 	turns, endpoints, err := r.reachable(ctx, turns, now)
@@ -47,9 +47,9 @@ func (r *run) lease(l *lane, turns []store.Queue, steady, doubtful int, now time
 	}
 	until := now.Add(r.Limits.Lease)
 	leaseID := r.ids.New("lse_")
-	leased, err := r.Store.LeaseDeliveries(ctx, store.LeaseRequest{
+	leased, err := r.Store.LeaseDeliveries(ctx, delivery.LeaseRequest{
 		LeaseID: leaseID, NowMS: now.UnixMilli(), UntilMS: until.UnixMilli(), Lane: l.name, Queues: turns,
-		Deliverer: r.id, Busy: r.busy(turns), Steady: steady, Doubtful: doubtful, PerMerchant: r.Limits.PerMerchant, LastMS: lastFrom.Milliseconds(),
+		Worker: r.id, InFlight: r.busy(turns), Healthy: steady, Suspect: doubtful, PerMerchant: r.Limits.PerMerchant,
 	})
 	if err != nil {
 		return 0, err
@@ -60,7 +60,7 @@ func (r *run) lease(l *lane, turns []store.Queue, steady, doubtful int, now time
 		r.learned(q.MerchantID, q.Breaker)
 	}
 	for _, d := range leased.Deliveries {
-		if d.Doubtful {
+		if d.Suspect {
 			started++
 		}
 		r.begin(l, job{d, leaseID, until, endpoints[d.MerchantID]}, now)
@@ -76,7 +76,7 @@ func (r *run) lease(l *lane, turns []store.Queue, steady, doubtful int, now time
 }
 
 // busy returns what is under way of the merchants.
-func (r *run) busy(turns []store.Queue) map[string][]int64 {
+func (r *run) busy(turns []delivery.Queue) map[string][]int64 {
 	busy := make(map[string][]int64)
 	for _, t := range turns {
 		if seqs := r.know(t.MerchantID).busy; len(seqs) > 0 {

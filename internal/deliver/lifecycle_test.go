@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/quittance/quittance/internal/deliver"
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
@@ -28,7 +29,7 @@ func TestBlackHole(t *testing.T) {
 	storetest.Schedule(t, s, "hole", 0, 200, epoch.UnixMilli()-1000)
 	storetest.Schedule(t, s, "m", 0, 50, epoch.UnixMilli()-100)
 	w := newWorld(t, s, r.URL)
-	w.Limits = deliver.Limits{First: 4, Retries: 1, Doubtful: 4, PerMerchant: 3, Timeout: patience, Grace: time.Millisecond}
+	w.Limits = deliver.Limits{First: 4, Retries: 1, Suspect: 4, PerMerchant: 3, Timeout: patience, Grace: time.Millisecond}
 	w.Endpoints = all(func(merchant string) (deliver.Endpoint, bool) {
 		if merchant == "hole" {
 			return deliver.Endpoint{URL: hole.URL}, true
@@ -37,7 +38,7 @@ func TestBlackHole(t *testing.T) {
 	})
 	w.start(t)
 	for range 50 {
-		if o := w.outcome(t); !strings.HasPrefix(o.DeliveryID, "dlv_m_") || o.Status != store.DeliveryDelivered {
+		if o := w.outcome(t); !strings.HasPrefix(o.DeliveryID, "dlv_m_") || o.Status != delivery.Delivered {
 			t.Fatalf("outcome %+v", o)
 		}
 	}
@@ -66,7 +67,7 @@ func TestLanes(t *testing.T) {
 		<-release
 	})
 	w = newWorld(t, s, slow.URL)
-	w.Limits = deliver.Limits{First: 1, Retries: 1, Doubtful: 1, Timeout: patience}
+	w.Limits = deliver.Limits{First: 1, Retries: 1, Suspect: 1, Timeout: patience}
 	w.clock.set(due)
 	w.start(t)
 	got := map[string]bool{receive(t, arrived, "a request"): true, receive(t, arrived, "another lane's"): true}
@@ -100,7 +101,7 @@ func TestStop(t *testing.T) {
 		if err := receive(t, stopped, "the stop"); err != nil {
 			t.Error(err)
 		}
-		if o := w.outcome(t); o.Status != store.DeliveryDelivered {
+		if o := w.outcome(t); o.Status != delivery.Delivered {
 			t.Errorf("outcome %+v", o)
 		}
 	})
@@ -123,7 +124,7 @@ func TestStop(t *testing.T) {
 				t.Error(err)
 			}
 			for _, e := range events {
-				if r := recordOf(t, s, e.ID); len(r.Attempts) != 0 || r.Status != store.DeliveryPending {
+				if r := recordOf(t, s, e.ID); len(r.Attempts) != 0 || r.Status != delivery.Pending {
 					t.Errorf("record %+v; want no attempt", r)
 				}
 			}

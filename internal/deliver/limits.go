@@ -11,11 +11,11 @@ import (
 type Limits struct {
 	First   int // first attempts at a time, to steady endpoints; default 256
 	Retries int // retries at a time, to steady endpoints; default 128
-	// Doubtful is how many first attempts at a time, and again how many
+	// Suspect is how many first attempts at a time, and again how many
 	// retries, may go to endpoints whose last answer was no quick success, or
 	// that have not answered yet. Default 1024: when so many merchants'
 	// endpoints hang at once, nobody else waits for them.
-	Doubtful    int
+	Suspect     int
 	PerMerchant int // exchanges with one merchant at a time, those of all workers included; default 8
 	// Timeout bounds one exchange as a whole: looking up the name, dialling,
 	// TLS, sending, and receiving the answer's header and body. The default is
@@ -41,18 +41,18 @@ func LimitsFor(connections int) Limits {
 		return l
 	}
 	l.First, l.Retries = max(1, connections/6), max(1, connections/12)
-	l.Doubtful = max(1, (connections-l.First-l.Retries)/2)
+	l.Suspect = max(1, (connections-l.First-l.Retries)/2)
 	return l
 }
 
 // slots is how many attempts there may be at a time.
-func (l Limits) slots() int { return l.First + l.Retries + 2*l.Doubtful }
+func (l Limits) slots() int { return l.First + l.Retries + 2*l.Suspect }
 
 func (l Limits) orDefaults() Limits {
 	return Limits{
 		First:       cmp.Or(l.First, 256),
 		Retries:     cmp.Or(l.Retries, 128),
-		Doubtful:    cmp.Or(l.Doubtful, 1024),
+		Suspect:     cmp.Or(l.Suspect, 1024),
 		PerMerchant: cmp.Or(l.PerMerchant, 8),
 		Timeout:     cmp.Or(l.Timeout, DefaultTimeout),
 		Lease:       cmp.Or(l.Lease, 15*time.Second),

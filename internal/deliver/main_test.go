@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/quittance/quittance/internal/deliver"
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/store"
 )
 
@@ -55,7 +56,7 @@ func (c *clock) set(t time.Time) {
 
 // outcome is one that was recorded, with the id of its delivery.
 type outcome struct {
-	store.Outcome
+	delivery.Outcome
 	DeliveryID string
 }
 
@@ -68,7 +69,7 @@ type recorder struct {
 	failures []error // of the next calls of FinishDeliveries
 }
 
-func (r *recorder) FinishDeliveries(ctx context.Context, outcomes []store.Outcome) ([]int, error) {
+func (r *recorder) FinishDeliveries(ctx context.Context, outcomes []delivery.Outcome) ([]int, error) {
 	r.mu.Lock()
 	var err error
 	if len(r.failures) > 0 {
@@ -111,9 +112,9 @@ func all(one func(merchantID string) (deliver.Endpoint, bool)) func(context.Cont
 
 // record is what is stored of the delivery of an event.
 type record struct {
-	Status            store.DeliveryStatus
+	Status            delivery.Status
 	DueMS, FinishedMS int64
-	Attempts          []store.Attempt
+	Attempts          []delivery.Attempt
 }
 
 func recordOf(t *testing.T, s *store.Store, eventID string) record {
@@ -126,15 +127,15 @@ func recordOf(t *testing.T, s *store.Store, eventID string) record {
 }
 
 // leaseOne leases the one delivery that is due.
-func leaseOne(t *testing.T, s *store.Store, leaseID string, now, until time.Time) store.Delivery {
+func leaseOne(t *testing.T, s *store.Store, leaseID string, now, until time.Time) delivery.Delivery {
 	t.Helper()
-	queues, err := s.Queues(t.Context(), store.FirstLane)
+	queues, err := s.Queues(t.Context(), delivery.First)
 	if err != nil {
 		t.Fatal(err)
 	}
-	leased, err := s.LeaseDeliveries(t.Context(), store.LeaseRequest{
-		LeaseID: leaseID, NowMS: now.UnixMilli(), UntilMS: until.UnixMilli(), Lane: store.FirstLane, Queues: queues,
-		Steady: 1, Doubtful: 1, PerMerchant: 1,
+	leased, err := s.LeaseDeliveries(t.Context(), delivery.LeaseRequest{
+		LeaseID: leaseID, NowMS: now.UnixMilli(), UntilMS: until.UnixMilli(), Lane: delivery.First, Queues: queues,
+		Healthy: 1, Suspect: 1, PerMerchant: 1,
 	})
 	if err != nil || len(leased.Deliveries) != 1 {
 		t.Fatalf("leased %v, %v", leased.Deliveries, err)

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/delivery"
 )
 
 // Metrics are a worker's numbers.
@@ -67,12 +67,12 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	}
 }
 
-func (m *Metrics) observeAttempt(outcome store.DeliveryStatus, took time.Duration) {
+func (m *Metrics) observeAttempt(outcome delivery.Status, took time.Duration) {
 	m.attempts.WithLabelValues(string(outcome)).Inc()
 	m.duration.Observe(took.Seconds())
 }
 
-func (m *Metrics) observeBreakers(counts map[store.BreakerState]int64) {
+func (m *Metrics) observeBreakers(counts map[delivery.BreakerState]int64) {
 	for state, n := range counts {
 		m.breakers.WithLabelValues(string(state)).Set(float64(n))
 	}

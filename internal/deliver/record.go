@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/delivery"
 )
 
 const (
@@ -31,7 +31,7 @@ type recorder struct {
 
 // unrecorded is an outcome whose goroutine waits for it to be recorded.
 type unrecorded struct {
-	outcome store.Outcome
+	outcome delivery.Outcome
 	until   time.Time // when the lease ends
 	done    chan bool
 }
@@ -39,7 +39,7 @@ type unrecorded struct {
 // record writes the outcome, and tries again while the lease lasts. It reports
 // whether the delivery is off the worker's hands: recorded, or leased by
 // someone else by now.
-func (r *recorder) record(ctx context.Context, j job, o store.Outcome) bool {
+func (r *recorder) record(ctx context.Context, j job, o delivery.Outcome) bool {
 	u := &unrecorded{o, j.until, make(chan bool, 1)}
 	r.mu.Lock()
 	r.waiting = append(r.waiting, u)
@@ -68,7 +68,7 @@ func (r *recorder) run(ctx context.Context) {
 // take removes what is to be recorded next. Outcomes of one merchant stay in
 // their order.
 func (r *recorder) take() (batch []*unrecorded) {
-	isFailure := func(u *unrecorded) bool { return u.outcome.Status != store.DeliveryDelivered }
+	isFailure := func(u *unrecorded) bool { return u.outcome.Status != delivery.Delivered }
 	failures := 0
 	for _, u := range r.waiting {
 		if isFailure(u) {
@@ -132,7 +132,7 @@ func (r *recorder) finish(ctx context.Context, batch []*unrecorded) ([]int, erro
 	defer task.End()
 	ctx, cancel := r.finishing(ctx)
 	defer cancel()
-	outcomes := make([]store.Outcome, len(batch))
+	outcomes := make([]delivery.Outcome, len(batch))
 	for i, u := range batch {
 		outcomes[i] = u.outcome
 	}

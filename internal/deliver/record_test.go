@@ -6,21 +6,21 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/delivery"
 )
 
 // Successes are recorded before failures, failures a few at a time or in
 // shares, and what concerns one merchant in its order.
 func TestRecorderTakes(t *testing.T) {
-	outcomeOf := func(merchant string, seq int64, status store.DeliveryStatus) *unrecorded {
-		return &unrecorded{outcome: store.Outcome{Delivery: store.Delivery{MerchantID: merchant, Seq: seq}, Status: status}}
+	outcomeOf := func(merchant string, seq int64, status delivery.Status) *unrecorded {
+		return &unrecorded{outcome: delivery.Outcome{Delivery: delivery.Delivery{MerchantID: merchant, Seq: seq}, Status: status}}
 	}
 	t.Run("many failures", func(t *testing.T) {
 		r := &recorder{}
 		for i := range int64(900) {
-			r.waiting = append(r.waiting, outcomeOf("dead", i, store.DeliveryPending))
+			r.waiting = append(r.waiting, outcomeOf("dead", i, delivery.Pending))
 		}
-		r.waiting = append(r.waiting, outcomeOf("well", 900, store.DeliveryDelivered))
+		r.waiting = append(r.waiting, outcomeOf("well", 900, delivery.Delivered))
 		batch := r.take()
 		if len(batch) != 900/recordShare+1 || batch[len(batch)-1].outcome.Delivery.Seq != 900 {
 			t.Errorf("a batch of %d that ends with %d, want the success with the eighth part of the failures",
@@ -38,7 +38,7 @@ func TestRecorderTakes(t *testing.T) {
 		r := &recorder{}
 		var all []int64
 		for i := range rapid.Int64Range(0, 2*recordBatch).Draw(t, "outcomes") {
-			status := rapid.SampledFrom([]store.DeliveryStatus{store.DeliveryDelivered, store.DeliveryPending, store.DeliveryFailed}).Draw(t, "status")
+			status := rapid.SampledFrom([]delivery.Status{delivery.Delivered, delivery.Pending, delivery.Failed}).Draw(t, "status")
 			r.waiting = append(r.waiting, outcomeOf(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "merchant"), i, status))
 			all = append(all, i)
 		}

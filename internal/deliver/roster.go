@@ -4,7 +4,7 @@ import (
 	"container/heap"
 	"slices"
 
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/delivery"
 )
 
 // maxTurns is how many queues one request names at most.
@@ -20,27 +20,27 @@ const maxTurns = 256
 // What it costs to find whose turn it is does not depend on how many queues
 // there are.
 type roster struct {
-	heads   map[string]store.Queue // those that hold something, by merchant
-	ready   map[bool]*ring         // those to be asked, of steady endpoints and of others
+	heads   map[string]delivery.Queue // those that hold something, by merchant
+	ready   map[bool]*ring            // those to be asked, of steady endpoints and of others
 	asleep  sleepers
 	wakesMS map[string]int64 // Unix milliseconds, of those asleep; other entries in asleep are outdated
 }
 
 func newRoster() roster {
 	return roster{
-		heads: make(map[string]store.Queue), ready: map[bool]*ring{true: {}, false: {}}, wakesMS: make(map[string]int64),
+		heads: make(map[string]delivery.Queue), ready: map[bool]*ring{true: {}, false: {}}, wakesMS: make(map[string]int64),
 	}
 }
 
 // add notes that the queue holds something from its head on.
-func (r *roster) add(q store.Queue) {
+func (r *roster) add(q delivery.Queue) {
 	if head, ok := r.heads[q.MerchantID]; !ok || q.Before(head) {
 		r.set(q)
 	}
 }
 
 // set notes where the queue begins; a head at 0 is that it is empty.
-func (r *roster) set(q store.Queue) {
+func (r *roster) set(q delivery.Queue) {
 	if q.HeadMS == 0 {
 		delete(r.heads, q.MerchantID)
 		return
@@ -107,7 +107,7 @@ func (r *roster) wakes() int64 {
 // turns returns queues that are to be asked, no more than so many of each
 // kind, from behind the last turn on, as far as they were not asked already.
 // It reports whether there are more of doubtful endpoints.
-func (r *roster) turns(steady, doubtful int, asked map[string]bool) (queues []store.Queue, more bool) {
+func (r *roster) turns(steady, doubtful int, asked map[string]bool) (queues []delivery.Queue, more bool) {
 	chosen, _ := r.ready[true].next(min(steady, maxTurns), asked)
 	others, more := r.ready[false].next(min(doubtful, maxTurns-len(chosen)), asked)
 	for _, m := range append(chosen, others...) {
@@ -189,9 +189,9 @@ func (s *sleepers) Pop() any {
 
 // merchant is what a worker knows of a merchant's endpoint.
 type merchant struct {
-	breaker store.Breaker // as of the last look
-	looked  int           // how many surveys had begun then
-	busy    []int64       // the events whose attempts are under way, by this worker
+	breaker delivery.Breaker // as of the last look
+	looked  int              // how many surveys had begun then
+	busy    []int64          // the events whose attempts are under way, by this worker
 	// unreachable is set while no endpoint of the merchant is known.
 	unreachable bool
 	// restedMS is until when the queues are left to other workers; in Unix

@@ -8,12 +8,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/delivery"
 )
 
 func TestLaneRoom(t *testing.T) {
 	l := &lane{steady: 4, doubtful: 3, flights: make(map[*flight]time.Time)}
-	now := began.Add(time.Minute)
+	now := time.UnixMilli(1_700_000_000_000).Add(time.Minute)
 	add := func(n int, age time.Duration) {
 		for range n {
 			l.flights[&flight{}] = now.Add(-age)
@@ -40,8 +40,8 @@ func TestLaneRoom(t *testing.T) {
 	}
 }
 
-func queue(m string, dueMS, seq int64) store.Queue {
-	return store.Queue{MerchantID: m, HeadMS: dueMS, HeadSeq: seq}
+func queue(m string, dueMS, seq int64) delivery.Queue {
+	return delivery.Queue{MerchantID: m, HeadMS: dueMS, HeadSeq: seq}
 }
 
 func TestRosterHeads(t *testing.T) {
@@ -54,7 +54,7 @@ func TestRosterHeads(t *testing.T) {
 	r.add(queue("b", 10, 6))
 	r.add(queue("d", 5, 9))
 	r.set(queue("c", 0, 0))
-	want := map[string]store.Queue{"a": queue("a", 10, 7), "b": queue("b", 10, 6), "d": queue("d", 5, 9)}
+	want := map[string]delivery.Queue{"a": queue("a", 10, 7), "b": queue("b", 10, 6), "d": queue("d", 5, 9)}
 	if diff := cmp.Diff(want, r.heads); diff != "" {
 		t.Errorf("heads (-want +got):\n%s", diff)
 	}

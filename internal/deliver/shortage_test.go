@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/internal/deliver"
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/outbound"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
@@ -28,13 +29,13 @@ func wantUntouched(t *testing.T, s *store.Store, events []store.Event) {
 	ids := map[string]bool{}
 	for _, e := range events {
 		ids[e.MerchantID] = true
-		if r := recordOf(t, s, e.ID); r.Status != store.DeliveryDelivered || len(r.Attempts) != 1 || r.Attempts[0].Error != "" {
+		if r := recordOf(t, s, e.ID); r.Status != delivery.Delivered || len(r.Attempts) != 1 || r.Attempts[0].Error != "" {
 			t.Errorf("%s: %+v; want it delivered by its first attempt", e.ID, r)
 		}
 	}
 	for id := range ids {
 		b, err := s.Breakers(t.Context(), []string{id})
-		if err != nil || b[id].State != store.BreakerClosed || b[id].Failures != 0 || b[id].UntilMS != 0 || !b[id].Steady {
+		if err != nil || b[id].State != delivery.BreakerClosed || b[id].Failures != 0 || b[id].UntilMS != 0 || !b[id].Healthy {
 			t.Errorf("the breaker of %s: %+v, %v", id, b[id], err)
 		}
 	}
@@ -65,7 +66,7 @@ func TestShortageIsNobodysFault(t *testing.T) {
 		}
 		w.start(t)
 		for range events {
-			if o := w.outcome(t); o.Status != store.DeliveryDelivered {
+			if o := w.outcome(t); o.Status != delivery.Delivered {
 				t.Errorf("outcome %+v", o)
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/deliver"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/store/storetest"
 	"github.com/quittance/quittance/internal/watchdog"
 )
@@ -25,7 +25,7 @@ type stuck struct {
 	over    chan struct{}
 }
 
-func (s *stuck) FinishDeliveries(ctx context.Context, outcomes []store.Outcome) ([]int, error) {
+func (s *stuck) FinishDeliveries(ctx context.Context, outcomes []delivery.Outcome) ([]int, error) {
 	first := false
 	s.once.Do(func() { first = true })
 	if first {
@@ -46,7 +46,7 @@ func TestStalledAttempt(t *testing.T) {
 	var log lockedBuffer
 	w.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	w.Watchdog = watchdog.New(time.Millisecond)
-	w.Limits = deliver.Limits{First: 1, Retries: 1, Doubtful: 1, PerMerchant: 1, Timeout: patience, Lease: time.Second, Stall: 50 * time.Millisecond}
+	w.Limits = deliver.Limits{First: 1, Retries: 1, Suspect: 1, PerMerchant: 1, Timeout: patience, Lease: time.Second, Stall: 50 * time.Millisecond}
 	w.start(t)
 	receive(t, hung.entered, "the first record")
 	w.clock.set(epoch.Add(2 * time.Second)) // the lease is over
@@ -56,7 +56,7 @@ func TestStalledAttempt(t *testing.T) {
 		<-tick.C
 		w.advance(epoch.Add(2 * time.Second))
 	}
-	if o := w.outcome(t); o.Status != store.DeliveryDelivered || o.Attempt.Number != 1 {
+	if o := w.outcome(t); o.Status != delivery.Delivered || o.Attempt.Number != 1 {
 		t.Errorf("outcome %+v", o)
 	}
 	replaced := 0

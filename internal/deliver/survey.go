@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/store"
 )
 
@@ -38,9 +39,9 @@ const unknown = -1
 // survey is what the schedule holds, whoever put it there.
 type survey struct {
 	number   int // of the survey
-	queues   map[store.Lane][]store.Queue
-	breakers map[string]store.Breaker // of their merchants
-	counts   map[store.BreakerState]int64
+	queues   map[delivery.Lane][]delivery.Queue
+	breakers map[string]delivery.Breaker // of their merchants
+	counts   map[delivery.BreakerState]int64
 	reached  map[string]Endpoint // of merchants that had none
 	err      error
 }
@@ -109,7 +110,7 @@ func (r *run) learn(now time.Time, woken bool) error {
 	if since := now.Sub(r.looked); woken || since >= r.Limits.Poll || since < 0 {
 		before := r.seen
 		for more := true; more; {
-			var queues []store.Queue
+			var queues []delivery.Queue
 			var err error
 			if queues, r.seen, more, err = r.Store.News(ctx, r.seen); err != nil {
 				return err
@@ -145,21 +146,21 @@ func (r *run) enlist(ctx context.Context, now time.Time) error {
 		return nil
 	}
 	until := now.Add(4 * r.Limits.Lease)
-	if err := r.Store.Enlist(ctx, r.deliverer(), now.UnixMilli(), until.UnixMilli()); err != nil {
+	if err := r.Store.RegisterWorker(ctx, r.registration(), now.UnixMilli(), until.UnixMilli()); err != nil {
 		return err
 	}
 	r.enlisted = until
 	return nil
 }
 
-func (r *run) deliverer() store.Deliverer {
-	return store.Deliverer{ID: r.id, Endpoints: r.Configured}
+func (r *run) registration() store.Worker {
+	return store.Worker{ID: r.id, Endpoints: r.Configured}
 }
 
 // look makes a survey, and asks for the endpoints of merchants that had none.
 func (r *run) look(ctx context.Context, number int, waiting []string) (found survey) {
 	found.number = number
-	found.queues = make(map[store.Lane][]store.Queue)
+	found.queues = make(map[delivery.Lane][]delivery.Queue)
 	var merchants []string
 	for _, l := range r.lanes {
 		if found.queues[l.name], found.err = r.Store.Queues(ctx, l.name); found.err != nil {
@@ -182,7 +183,7 @@ func (r *run) look(ctx context.Context, number int, waiting []string) (found sur
 
 // expireAll begins to fail what a survey found to have run out of time: behind
 // an open breaker nothing would take it up.
-func (r *run) expireAll(queues map[store.Lane][]store.Queue, now time.Time) {
+func (r *run) expireAll(queues map[delivery.Lane][]delivery.Queue, now time.Time) {
 	if r.survey.expiring || now.Sub(r.survey.expired) < expireEvery {
 		return
 	}
@@ -219,7 +220,7 @@ func (r *run) expireAll(queues map[store.Lane][]store.Queue, now time.Time) {
 func (r *run) expire(ctx context.Context, merchantIDs []string, unreachable map[string]bool, nowMS int64) (more bool, err error) {
 	batches := expireBatches
 	for part := range slices.Chunk(merchantIDs, expireMerchants) {
-		request := store.ExpireRequest{Deliverer: r.deliverer(), MerchantIDs: part, Unreachable: make(map[string]bool), NowMS: nowMS, Limit: expireBatch}
+		request := store.ExpireRequest{Worker: r.registration(), MerchantIDs: part, Unreachable: make(map[string]bool), NowMS: nowMS, Limit: expireBatch}
 		for _, id := range part {
 			if unreachable[id] {
 				request.Unreachable[id] = true
@@ -268,7 +269,7 @@ func (r *run) surveyed(found survey, now time.Time) {
 		clear(l.ending)
 		for _, q := range found.queues[l.name] {
 			l.roster.add(q)
-			if q.EndMS-lastFrom.Milliseconds() <= now.UnixMilli() {
+			if q.EndMS-delivery.FinalWindow.Milliseconds() <= now.UnixMilli() {
 				l.ending[q.MerchantID] = true
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/internal/deliver"
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
@@ -164,7 +165,7 @@ func TestDeliveriesGoOnDuringSweep(t *testing.T) {
 			receive(t, arrived, "a delivery")
 			answer <- struct{}{}
 			during()
-			if o := w.outcome(t); o.Status != store.DeliveryDelivered {
+			if o := w.outcome(t); o.Status != delivery.Delivered {
 				t.Errorf("outcome %+v", o)
 			}
 			order = append(order, "delivery")

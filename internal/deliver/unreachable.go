@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/delivery"
 )
 
 // maxWaiting is of how many merchants at most one survey asks anew whether they
@@ -17,7 +17,7 @@ const maxWaiting = 10_000
 // reachable returns those of the queues whose merchants have an endpoint, and
 // the endpoints. The others are not asked again until there is one: what is in
 // them waits untried, at no cost.
-func (r *run) reachable(ctx context.Context, turns []store.Queue, now time.Time) ([]store.Queue, map[string]Endpoint, error) {
+func (r *run) reachable(ctx context.Context, turns []delivery.Queue, now time.Time) ([]delivery.Queue, map[string]Endpoint, error) {
 	ids := make([]string, len(turns))
 	for i, q := range turns {
 		ids[i] = q.MerchantID
@@ -26,7 +26,7 @@ func (r *run) reachable(ctx context.Context, turns []store.Queue, now time.Time)
 	if err != nil {
 		return nil, nil, fmt.Errorf("look up webhook endpoints: %w", err)
 	}
-	var with []store.Queue
+	var with []delivery.Queue
 	for _, q := range turns {
 		if _, ok := endpoints[q.MerchantID]; ok {
 			with = append(with, q)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/deliver"
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
@@ -21,7 +22,7 @@ type counting struct {
 	expired chan map[string]int
 }
 
-func (c *counting) LeaseDeliveries(ctx context.Context, r store.LeaseRequest) (store.Leased, error) {
+func (c *counting) LeaseDeliveries(ctx context.Context, r delivery.LeaseRequest) (delivery.Leased, error) {
 	c.leases.Add(1)
 	return c.recorder.LeaseDeliveries(ctx, r)
 }
@@ -59,7 +60,7 @@ func TestWithoutEndpoint(t *testing.T) {
 				t.Fatalf("outcome %+v", o)
 			}
 		}
-		if rec := recordOf(t, s, all1[0].ID); rec.Status != store.DeliveryPending || len(rec.Attempts) != 0 {
+		if rec := recordOf(t, s, all1[0].ID); rec.Status != delivery.Pending || len(rec.Attempts) != 0 {
 			t.Errorf("the first event: %+v", rec)
 		}
 		if b, err := s.Breakers(t.Context(), []string{"m"}); err != nil || b["m"].Failures != 0 {
@@ -74,7 +75,7 @@ func TestWithoutEndpoint(t *testing.T) {
 		configured.Store(true)
 		w.advance(epoch.Add(10 * time.Second))
 		for range events {
-			if o := w.outcome(t); o.Status != store.DeliveryDelivered || o.Attempt.Number != 1 {
+			if o := w.outcome(t); o.Status != delivery.Delivered || o.Attempt.Number != 1 {
 				t.Fatalf("outcome %+v", o)
 			}
 		}
@@ -112,7 +113,7 @@ func TestWithoutEndpointForADay(t *testing.T) {
 			w.advance(day)
 		}
 	}
-	if rec := recordOf(t, s, all1[0].ID); rec.Status != store.DeliveryFailed || len(rec.Attempts) != 0 {
+	if rec := recordOf(t, s, all1[0].ID); rec.Status != delivery.Failed || len(rec.Attempts) != 0 {
 		t.Errorf("the first event: %+v", rec)
 	}
 	configured.Store(true)
@@ -121,7 +122,7 @@ func TestWithoutEndpointForADay(t *testing.T) {
 	}
 	w.advance(day.Add(10 * time.Second))
 	for range events {
-		if o := w.outcome(t); o.Status != store.DeliveryDelivered || o.Attempt.Number != 1 {
+		if o := w.outcome(t); o.Status != delivery.Delivered || o.Attempt.Number != 1 {
 			t.Fatalf("outcome %+v", o)
 		}
 	}

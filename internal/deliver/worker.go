@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/watchdog"
@@ -24,17 +25,17 @@ import (
 
 // Store is the schedule of deliveries, as *store.Store keeps it.
 type Store interface {
-	LeaseDeliveries(ctx context.Context, r store.LeaseRequest) (store.Leased, error)
-	FinishDeliveries(ctx context.Context, outcomes []store.Outcome) (lost []int, err error)
+	LeaseDeliveries(ctx context.Context, r delivery.LeaseRequest) (delivery.Leased, error)
+	FinishDeliveries(ctx context.Context, outcomes []delivery.Outcome) (lost []int, err error)
 	ReleaseDeliveries(ctx context.Context, leaseID string, seqs []int64) (int64, error)
 	ExpireDeliveries(ctx context.Context, r store.ExpireRequest) (expired map[string]int, more bool, err error)
-	Queues(ctx context.Context, lane store.Lane) ([]store.Queue, error)
-	News(ctx context.Context, after int64) (queues []store.Queue, last int64, more bool, err error)
+	Queues(ctx context.Context, lane delivery.Lane) ([]delivery.Queue, error)
+	News(ctx context.Context, after int64) (queues []delivery.Queue, last int64, more bool, err error)
 	LastSeq(ctx context.Context) (int64, error)
-	Enlist(ctx context.Context, d store.Deliverer, nowMS, untilMS int64) error
-	Discharge(ctx context.Context, deliverer string) error
-	Breakers(ctx context.Context, merchantIDs []string) (map[string]store.Breaker, error)
-	BreakerCounts(ctx context.Context) (map[store.BreakerState]int64, error)
+	RegisterWorker(ctx context.Context, d store.Worker, nowMS, untilMS int64) error
+	DeregisterWorker(ctx context.Context, deliverer string) error
+	Breakers(ctx context.Context, merchantIDs []string) (map[string]delivery.Breaker, error)
+	BreakerCounts(ctx context.Context) (map[delivery.BreakerState]int64, error)
 }
 
 // Worker posts what is due. All fields but Schedule, Configured, Wake, Metrics,
@@ -132,8 +133,8 @@ func (w *Worker) Run(ctx context.Context) error {
 		ids:    ids,
 		id:     ids.New("wkr_"),
 		lanes: []*lane{
-			newLane(store.FirstLane, "first", limits.First, limits.Doubtful),
-			newLane(store.RetryLane, "retry", limits.Retries, limits.Doubtful),
+			newLane(delivery.First, "first", limits.First, limits.Suspect),
+			newLane(delivery.Retry, "retry", limits.Retries, limits.Suspect),
 		},
 		merchants: make(map[string]*merchant),
 		seen:      unknown,
@@ -234,12 +235,12 @@ func (r *run) place(merchantID string, nowMS int64) {
 		if l.ending[merchantID] {
 			heldUntilMS = 0
 		}
-		l.roster.place(merchantID, m.breaker.Steady, m.unreachable || len(m.busy) >= m.allowed(r.Limits.PerMerchant), heldUntilMS, nowMS)
+		l.roster.place(merchantID, m.breaker.Healthy, m.unreachable || len(m.busy) >= m.allowed(r.Limits.PerMerchant), heldUntilMS, nowMS)
 	}
 }
 
 // learned notes how a merchant's breaker is now.
-func (r *run) learned(merchantID string, b store.Breaker) {
+func (r *run) learned(merchantID string, b delivery.Breaker) {
 	m := r.know(merchantID)
 	m.breaker, m.looked = b, r.survey.count
 }

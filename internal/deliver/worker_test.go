@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/internal/deliver"
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
 	"github.com/quittance/quittance/webhook"
@@ -45,8 +46,8 @@ func TestDelivers(t *testing.T) {
 			t.Error(err)
 		}
 		wantRecord := record{
-			Status: store.DeliveryDelivered, FinishedMS: epoch.UnixMilli(),
-			Attempts: []store.Attempt{{Number: 1, StartedMS: epoch.UnixMilli(), StatusCode: 204}},
+			Status: delivery.Delivered, FinishedMS: epoch.UnixMilli(),
+			Attempts: []delivery.Attempt{{Number: 1, StartedMS: epoch.UnixMilli(), StatusCode: 204}},
 		}
 		if diff := cmp.Diff(wantRecord, recordOf(t, s, events[0].ID)); diff != "" {
 			t.Errorf("record (-want +got):\n%s", diff)
@@ -74,13 +75,13 @@ func TestRetries(t *testing.T) {
 		})
 		w.start(t)
 		failed := w.outcome(t)
-		if failed.Status != store.DeliveryPending || failed.Attempt.StatusCode != http.StatusInternalServerError || failed.Attempt.Error != "answered 500, expected 2xx" {
+		if failed.Status != delivery.Pending || failed.Attempt.StatusCode != http.StatusInternalServerError || failed.Attempt.Error != "answered 500, expected 2xx" {
 			t.Errorf("first outcome %+v, %+v", failed, failed.Attempt)
 		}
 		current.Store(&second)
 		again := time.UnixMilli(failed.NextDueMS)
 		w.advance(again)
-		if o := w.outcome(t); o.Status != store.DeliveryDelivered || o.Attempt.Number != 2 || o.DeliveryID != failed.DeliveryID {
+		if o := w.outcome(t); o.Status != delivery.Delivered || o.Attempt.Number != 2 || o.DeliveryID != failed.DeliveryID {
 			t.Errorf("second outcome %+v, %+v", o, o.Attempt)
 		}
 		got := r.requests()
@@ -113,22 +114,22 @@ func TestGivesUpAfterADay(t *testing.T) {
 		w := newWorld(t, s, r.URL)
 		w.start(t)
 		o := w.outcome(t)
-		for o.Status == store.DeliveryPending {
+		for o.Status == delivery.Pending {
 			w.advance(time.UnixMilli(o.NextDueMS))
 			o = w.outcome(t)
 		}
-		if o.Status != store.DeliveryFailed || o.Attempt.Number != 13 {
+		if o.Status != delivery.Failed || o.Attempt.Number != 13 {
 			t.Errorf("ended as %s after attempt %d, want failed after 13", o.Status, o.Attempt.Number)
 		}
 		if last := time.Duration(o.Attempt.StartedMS-epoch.UnixMilli()) * time.Millisecond; last > 24*time.Hour || last < 24*time.Hour-10*time.Minute {
 			t.Errorf("the last attempt started after %s, want just inside 24h", last)
 		}
 		record := recordOf(t, s, events[0].ID)
-		if record.Status != store.DeliveryFailed || len(record.Attempts) != 13 || len(r.requests()) != 13 {
+		if record.Status != delivery.Failed || len(record.Attempts) != 13 || len(r.requests()) != 13 {
 			t.Errorf("%s with %d attempts recorded, %d received; want failed with 13", record.Status, len(record.Attempts), len(r.requests()))
 		}
 		w.advance(epoch.Add(48 * time.Hour))
-		for _, lane := range []store.Lane{store.FirstLane, store.RetryLane} {
+		for _, lane := range []delivery.Lane{delivery.First, delivery.Retry} {
 			if queues, err := s.Queues(t.Context(), lane); len(queues) != 0 || err != nil {
 				t.Errorf("still in the schedule: %+v, %v", queues, err)
 			}
@@ -145,9 +146,9 @@ func TestDeadlinePassed(t *testing.T) {
 	due := epoch.Add(-24 * time.Hour).UnixMilli()
 	first := storetest.Schedule(t, s, "tried", 0, 1, due-1)
 	tried := leaseOne(t, s, "first", time.UnixMilli(due), time.UnixMilli(due+1))
-	if _, err := s.FinishDeliveries(t.Context(), []store.Outcome{{
-		Delivery: tried, LeaseID: "first", Status: store.DeliveryPending, NextDueMS: due + 1,
-		Attempt: &store.Attempt{Number: 1, StartedMS: due, Error: "refused"},
+	if _, err := s.FinishDeliveries(t.Context(), []delivery.Outcome{{
+		Delivery: tried, LeaseID: "first", Status: delivery.Pending, NextDueMS: due + 1,
+		Attempt: &delivery.Attempt{Number: 1, StartedMS: due, Error: "refused"},
 	}}); err != nil {
 		t.Fatal(err)
 	}
@@ -171,18 +172,18 @@ func TestDeadlinePassed(t *testing.T) {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for range patience / time.Millisecond {
-		if recordOf(t, s, first[0].ID).Status == store.DeliveryFailed {
+		if recordOf(t, s, first[0].ID).Status == delivery.Failed {
 			break
 		}
 		<-tick.C
 	}
-	if r := recordOf(t, s, first[0].ID); r.Status != store.DeliveryFailed || len(r.Attempts) != 1 || r.FinishedMS != epoch.UnixMilli() {
+	if r := recordOf(t, s, first[0].ID); r.Status != delivery.Failed || len(r.Attempts) != 1 || r.FinishedMS != epoch.UnixMilli() {
 		t.Errorf("tried before, a millisecond behind the deadline: %+v", r)
 	}
-	if o := got["dlv_late_000000"]; o.Status != store.DeliveryDelivered || o.Attempt.Number != 1 {
+	if o := got["dlv_late_000000"]; o.Status != delivery.Delivered || o.Attempt.Number != 1 {
 		t.Errorf("never tried, to a receiver that takes it: %+v", o)
 	}
-	if o := got["dlv_dead_000000"]; o.Status != store.DeliveryFailed || o.Attempt == nil || o.Attempt.Number != 1 {
+	if o := got["dlv_dead_000000"]; o.Status != delivery.Failed || o.Attempt == nil || o.Attempt.Number != 1 {
 		t.Errorf("never tried, to a receiver that does not: %+v", o)
 	}
 }
@@ -229,7 +230,7 @@ func TestRecordsUnderItsLease(t *testing.T) {
 		w := newWorld(t, s, r.URL)
 		w.store.failures = []error{errors.New("disk full"), errors.New("disk full")}
 		w.start(t)
-		if o := w.outcome(t); o.Status != store.DeliveryDelivered || len(r.requests()) != 1 {
+		if o := w.outcome(t); o.Status != delivery.Delivered || len(r.requests()) != 1 {
 			t.Errorf("%s after %d requests, want delivered after 1", o.Status, len(r.requests()))
 		}
 	})
@@ -251,13 +252,13 @@ func TestRecordsUnderItsLease(t *testing.T) {
 		if err := w.stop(); err != nil {
 			t.Error(err)
 		}
-		if r := recordOf(t, s, events[0].ID); len(r.Attempts) != 0 || r.Status != store.DeliveryPending {
+		if r := recordOf(t, s, events[0].ID); len(r.Attempts) != 0 || r.Status != delivery.Pending {
 			t.Errorf("record %+v; want it untouched", r)
 		}
-		o := store.Outcome{
-			Delivery: other, LeaseID: "other", Attempt: &store.Attempt{Number: 1}, Status: store.DeliveryDelivered, FinishedMS: 1,
+		o := delivery.Outcome{
+			Delivery: other, LeaseID: "other", Attempt: &delivery.Attempt{Number: 1}, Status: delivery.Delivered, FinishedMS: 1,
 		}
-		if lost, err := s.FinishDeliveries(t.Context(), []store.Outcome{o}); len(lost) != 0 || err != nil {
+		if lost, err := s.FinishDeliveries(t.Context(), []delivery.Outcome{o}); len(lost) != 0 || err != nil {
 			t.Errorf("the other's outcome: lost %v, %v", lost, err)
 		}
 	})

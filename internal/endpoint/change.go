@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/internal/store"
@@ -24,7 +25,7 @@ type View struct {
 	ChangedAt  int64               // Unix seconds; 0 when it stands there
 	Optional   []invoice.EventType // optional types of events that it is sent
 	Secrets    []store.SecretRow   // the newest first, those that sign no longer left out; none when it stands there
-	Breaker    store.Breaker
+	Breaker    delivery.Breaker
 }
 
 // View returns a merchant's endpoint. It is ErrNone when the merchant has none.

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/deliver"
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/internal/store"
@@ -59,7 +60,7 @@ type Store interface {
 	PromoteSecret(ctx context.Context, staged store.SecretRow, url string, validUntil int64) error
 	DropStagedSecret(ctx context.Context, merchantID string) error
 	SealingKeys(ctx context.Context) ([]string, error)
-	Breakers(ctx context.Context, merchantIDs []string) (map[string]store.Breaker, error)
+	Breakers(ctx context.Context, merchantIDs []string) (map[string]delivery.Breaker, error)
 }
 
 // Config says what a directory is made of. All but Fallback, Optional and Keyring
@@ -80,7 +81,7 @@ type Config struct {
 	Keyring *keyring.Keyring // nil without a master key: then no endpoint can be set
 	Guard   *deliver.Guard
 	// Ping posts to an endpoint as events are posted.
-	Ping func(ctx context.Context, to deliver.Endpoint, id string, body []byte) store.Attempt
+	Ping func(ctx context.Context, to deliver.Endpoint, id string, body []byte) delivery.Attempt
 	// Changed is called when an endpoint was set; nil for nothing.
 	Changed func()
 	Now     func() time.Time

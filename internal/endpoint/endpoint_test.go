@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/internal/deliver"
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/keyring"
@@ -62,9 +63,9 @@ func (w *world) open(t *testing.T, change ...func(*endpoint.Config)) error {
 		Store: w.db, Configured: map[string]deliver.Endpoint{"shop": configured, "cafe": {}},
 		Known: func(id string) bool { return id != "stranger" },
 		Guard: deliver.NewGuard([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}),
-		Ping: func(_ context.Context, to deliver.Endpoint, id string, body []byte) store.Attempt {
+		Ping: func(_ context.Context, to deliver.Endpoint, id string, body []byte) delivery.Attempt {
 			w.pings = append(w.pings, ping{to, id, body})
-			return store.Attempt{Number: 1, Error: w.answer}
+			return delivery.Attempt{Number: 1, Error: w.answer}
 		},
 		Now: func() time.Time { return w.now }, Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler),
 	}
@@ -194,11 +195,11 @@ func TestPromoteOfAnother(t *testing.T) {
 		if _, _, err := w.Stage(t.Context(), "cafe"); err != nil {
 			t.Fatal(err)
 		}
-		w.Ping = func(ctx context.Context, _ deliver.Endpoint, _ string, _ []byte) store.Attempt {
+		w.Ping = func(ctx context.Context, _ deliver.Endpoint, _ string, _ []byte) delivery.Attempt {
 			if err := w.Unstage(ctx, "cafe"); err != nil {
 				t.Error(err)
 			}
-			return store.Attempt{}
+			return delivery.Attempt{}
 		}
 		if _, err := w.Promote(t.Context(), "cafe"); !errors.Is(err, endpoint.ErrNotStaged) {
 			t.Errorf("promote: %v", err)
@@ -209,12 +210,12 @@ func TestPromoteOfAnother(t *testing.T) {
 		if _, _, err := w.Stage(t.Context(), "cafe"); err != nil {
 			t.Fatal(err)
 		}
-		w.Ping = func(ctx context.Context, _ deliver.Endpoint, _ string, _ []byte) store.Attempt {
+		w.Ping = func(ctx context.Context, _ deliver.Endpoint, _ string, _ []byte) delivery.Attempt {
 			err := w.Unstage(ctx, "cafe")
 			if _, _, staged := w.Stage(ctx, "cafe"); err != nil || staged != nil {
 				t.Error(err, staged)
 			}
-			return store.Attempt{}
+			return delivery.Attempt{}
 		}
 		if _, err := w.Promote(t.Context(), "cafe"); !errors.Is(err, endpoint.ErrNotStaged) {
 			t.Errorf("promote: %v", err)
@@ -236,12 +237,12 @@ func TestPromoteAfterPut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		put := func(ctx context.Context, to deliver.Endpoint, _ string, _ []byte) store.Attempt {
+		put := func(ctx context.Context, to deliver.Endpoint, _ string, _ []byte) delivery.Attempt {
 			if _, _, err := w.Put(ctx, "cafe", "https://cafe.example/new", nil); err != nil {
 				t.Error(err)
 			}
 			w.pings = append(w.pings, ping{to: to})
-			return store.Attempt{}
+			return delivery.Attempt{}
 		}
 		w.Ping = put
 		var refused *endpoint.PingError
@@ -303,7 +304,7 @@ func TestWhose(t *testing.T) {
 				t.Errorf("%s where it is configured: %v", what, err)
 			}
 		}
-		if v, err := w.View(t.Context(), "shop"); err != nil || !v.Configured || v.URL != configured.URL || v.Secrets != nil || v.Breaker.State != store.BreakerClosed {
+		if v, err := w.View(t.Context(), "shop"); err != nil || !v.Configured || v.URL != configured.URL || v.Secrets != nil || v.Breaker.State != delivery.BreakerClosed {
 			t.Errorf("the configured one is shown as %+v, %v", v, err)
 		}
 		if got := w.signing(t, "shop"); !cmp.Equal(got, configured) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/quittance/quittance/internal/deliver"
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 )
@@ -121,27 +122,27 @@ func (d *Directory) Unstage(ctx context.Context, merchantID string) error {
 
 // PingMerchant pings a merchant's endpoint, wherever that is set, as its events
 // are posted, and returns how that went. It is ErrNone when there is none.
-func (d *Directory) PingMerchant(ctx context.Context, merchantID string) (store.Attempt, error) {
+func (d *Directory) PingMerchant(ctx context.Context, merchantID string) (delivery.Attempt, error) {
 	if !d.Known(merchantID) {
-		return store.Attempt{}, ErrNone
+		return delivery.Attempt{}, ErrNone
 	}
 	found, err := d.Endpoints(ctx, []string{merchantID})
 	if err != nil {
-		return store.Attempt{}, err
+		return delivery.Attempt{}, err
 	}
 	e, ok := found[merchantID]
 	if !ok {
-		return store.Attempt{}, ErrNone
+		return delivery.Attempt{}, ErrNone
 	}
 	return d.ping(ctx, e)
 }
 
 // ping posts what looks like an event, with an id and a delivery of its own.
-func (d *Directory) ping(ctx context.Context, to deliver.Endpoint) (store.Attempt, error) {
+func (d *Directory) ping(ctx context.Context, to deliver.Endpoint) (delivery.Attempt, error) {
 	ids, now := invoice.NewIDs(d.Now, d.Rand), d.Now()
 	body, err := json.Marshal(pingBody{ID: ids.New(invoice.PrefixEvent), Type: deliver.PingEvent, CreatedAt: now.Unix()})
 	if err != nil {
-		return store.Attempt{}, err
+		return delivery.Attempt{}, err
 	}
 	return d.Ping(ctx, to, ids.New(invoice.PrefixDelivery), body), nil
 }

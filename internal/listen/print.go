@@ -8,8 +8,8 @@ import (
 
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -80,7 +80,7 @@ func amount(data json.RawMessage) string {
 }
 
 // event writes the line of an event, and how posting it went, if it was.
-func (p Printer) event(l line, posted *store.Attempt) {
+func (p Printer) event(l line, posted *delivery.Attempt) {
 	fmt.Fprintf(p.Out, "%s  %s  %-14s  %s  %s", p.style(dim, l.at.Local().Format(time.TimeOnly)),
 		p.style(cyan, fmt.Sprintf("%-16s", l.typ)), l.amount, l.invoiceID, p.style(dim, l.id))
 	switch {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/store"
 )
@@ -31,7 +32,7 @@ func (l eventLog) Events(ctx context.Context, f store.EventFilter) ([]store.Even
 
 // EventRecord is store.Store's. It notes whether the delivery waits for an
 // endpoint.
-func (l eventLog) EventRecord(ctx context.Context, id string) (store.EventRow, []store.Attempt, error) {
+func (l eventLog) EventRecord(ctx context.Context, id string) (store.EventRow, []delivery.Attempt, error) {
 	row, attempts, err := l.Store.EventRecord(ctx, id)
 	if err != nil {
 		return row, nil, err
@@ -53,7 +54,7 @@ func (l eventLog) show(rows []store.EventRow) {
 func (l eventLog) mark(ctx context.Context, rows []store.EventRow) error {
 	var pending []string
 	for _, r := range rows {
-		if r.Status == store.DeliveryPending && !slices.Contains(pending, r.MerchantID) {
+		if r.Status == delivery.Pending && !slices.Contains(pending, r.MerchantID) {
 			pending = append(pending, r.MerchantID)
 		}
 	}
@@ -62,7 +63,7 @@ func (l eventLog) mark(ctx context.Context, rows []store.EventRow) error {
 	}
 	reachable, err := l.hooks.Reachable(ctx, pending)
 	for i, r := range rows {
-		rows[i].NoEndpoint = err == nil && r.Status == store.DeliveryPending && !reachable[r.MerchantID]
+		rows[i].NoEndpoint = err == nil && r.Status == delivery.Pending && !reachable[r.MerchantID]
 	}
 	return err
 }
@@ -92,7 +93,7 @@ type clockedStore struct {
 }
 
 // Breakers is store.Store's. Its times are those of this machine.
-func (s clockedStore) Breakers(ctx context.Context, merchantIDs []string) (map[string]store.Breaker, error) {
+func (s clockedStore) Breakers(ctx context.Context, merchantIDs []string) (map[string]delivery.Breaker, error) {
 	all, err := s.Store.Breakers(ctx, merchantIDs)
 	for id, b := range all {
 		b.SinceMS, b.UntilMS = s.clock.Wall(b.SinceMS), s.clock.Wall(b.UntilMS)

@@ -3,52 +3,27 @@ package store
 import (
 	"context"
 	"slices"
+
+	"github.com/quittance/quittance/internal/delivery"
 )
-
-// BreakerState says whether a merchant's endpoint is left alone.
-type BreakerState string
-
-// A breaker is closed while attempts are made as they are due, open after
-// failures, and gone after the endpoint answered that it wants nothing any
-// more (410). A delivery that waits behind it keeps its deadline.
-const (
-	BreakerClosed BreakerState = "closed"
-	BreakerOpen   BreakerState = "open"
-	BreakerGone   BreakerState = "gone"
-)
-
-// Breaker is how a merchant's endpoint does, as all replicas know it.
-type Breaker struct {
-	State    BreakerState
-	Steady   bool  // its last answer was a quick success
-	Allowed  int   // how many attempts may be under way
-	Failures int   // in a row
-	Timeouts int   // in a row, of the failures
-	Pauses   int   // in a row, how often it was left alone for a while
-	SinceMS  int64 // Unix milliseconds: when the first of these began; 0 while closed
-	UntilMS  int64 // Unix milliseconds: how long it is left alone; then, unless it is closed, one attempt probes it
-}
-
-// newBreaker is that of an endpoint that nothing was sent to yet.
-var newBreaker = Breaker{State: BreakerClosed, Allowed: 1}
 
 // Breakers returns the breakers of merchants.
-func (q *queries) Breakers(ctx context.Context, merchantIDs []string) (map[string]Breaker, error) {
+func (q *queries) Breakers(ctx context.Context, merchantIDs []string) (map[string]delivery.Breaker, error) {
 	return q.breakers(ctx, merchantIDs, "")
 }
 
-func (q *queries) breakers(ctx context.Context, merchantIDs []string, lock string) (map[string]Breaker, error) {
-	all := make(map[string]Breaker, len(merchantIDs))
+func (q *queries) breakers(ctx context.Context, merchantIDs []string, lock string) (map[string]delivery.Breaker, error) {
+	all := make(map[string]delivery.Breaker, len(merchantIDs))
 	for _, id := range merchantIDs {
-		all[id] = newBreaker
+		all[id] = delivery.NewBreaker
 	}
 	return all, padded(merchantIDs, "", func(part []string) error {
 		_, err := collect(ctx, q, func(row scanner) (struct{}, error) {
 			var id string
-			var steady int
-			var b Breaker
-			err := row.Scan(&id, &b.State, &steady, &b.Allowed, &b.Failures, &b.Timeouts, &b.Pauses, &b.SinceMS, &b.UntilMS)
-			b.Steady = steady == 1
+			var healthy int
+			var b delivery.Breaker
+			err := row.Scan(&id, &b.State, &healthy, &b.Allowed, &b.Failures, &b.Timeouts, &b.Pauses, &b.SinceMS, &b.UntilMS)
+			b.Healthy = healthy == 1
 			if err == nil {
 				all[id] = b
 			}
@@ -61,8 +36,8 @@ func (q *queries) breakers(ctx context.Context, merchantIDs []string, lock strin
 
 // moveBreakers changes the breakers as outcomes say, in their order. Most
 // outcomes change nothing, and then nothing is locked.
-func (tx *Tx) moveBreakers(ctx context.Context, outcomes []Outcome) error {
-	changes := make(map[string][]func(Breaker) Breaker)
+func (tx *Tx) moveBreakers(ctx context.Context, outcomes []delivery.Outcome) error {
+	changes := make(map[string][]func(delivery.Breaker) delivery.Breaker)
 	var ids []string
 	for _, o := range outcomes {
 		if o.Change == nil {
@@ -79,7 +54,7 @@ func (tx *Tx) moveBreakers(ctx context.Context, outcomes []Outcome) error {
 	if err != nil {
 		return err
 	}
-	after := func(id string, b Breaker) Breaker {
+	after := func(id string, b delivery.Breaker) delivery.Breaker {
 		for _, change := range changes[id] {
 			b = change(b)
 		}
@@ -88,38 +63,38 @@ func (tx *Tx) moveBreakers(ctx context.Context, outcomes []Outcome) error {
 	ids = slices.DeleteFunc(ids, func(id string) bool { return after(id, before[id]) == before[id] })
 	if tx.postgres {
 		// So that there are rows to lock.
-		if err := tx.saveBreakers(ctx, ids, func(string) Breaker { return newBreaker }, "NOTHING"); err != nil {
+		if err := tx.saveBreakers(ctx, ids, func(string) delivery.Breaker { return delivery.NewBreaker }, "NOTHING"); err != nil {
 			return err
 		}
 		if before, err = tx.breakers(ctx, ids, " ORDER BY merchant_id"+tx.forUpdate()); err != nil {
 			return err
 		}
 	}
-	return tx.saveBreakers(ctx, ids, func(id string) Breaker { return after(id, before[id]) }, `UPDATE SET state = excluded.state,
+	return tx.saveBreakers(ctx, ids, func(id string) delivery.Breaker { return after(id, before[id]) }, `UPDATE SET state = excluded.state,
 		steady = excluded.steady, allowed = excluded.allowed, failures = excluded.failures, timeouts = excluded.timeouts,
 		pauses = excluded.pauses, since_ms = excluded.since_ms, until_ms = excluded.until_ms`)
 }
 
 // saveBreakers writes the breakers of merchants; conflict says what to do with
 // those that have one.
-func (tx *Tx) saveBreakers(ctx context.Context, merchantIDs []string, breaker func(id string) Breaker, conflict string) error {
+func (tx *Tx) saveBreakers(ctx context.Context, merchantIDs []string, breaker func(id string) delivery.Breaker, conflict string) error {
 	rows := make([][]any, len(merchantIDs))
 	for i, id := range merchantIDs {
-		b, steady := breaker(id), 0
-		if b.Steady {
-			steady = 1
+		b, healthy := breaker(id), 0
+		if b.Healthy {
+			healthy = 1
 		}
-		rows[i] = []any{id, string(b.State), steady, b.Allowed, b.Failures, b.Timeouts, b.Pauses, b.SinceMS, b.UntilMS}
+		rows[i] = []any{id, string(b.State), healthy, b.Allowed, b.Failures, b.Timeouts, b.Pauses, b.SinceMS, b.UntilMS}
 	}
 	return tx.into(ctx, insertion{"breakers", []string{"merchant_id", "state", "steady", "allowed", "failures", "timeouts", "pauses", "since_ms", "until_ms"},
 		"ON CONFLICT (merchant_id) DO " + conflict}, rows)
 }
 
 // BreakerCounts returns how many breakers are in each state.
-func (q *queries) BreakerCounts(ctx context.Context) (map[BreakerState]int64, error) {
-	counts := map[BreakerState]int64{BreakerClosed: 0, BreakerOpen: 0, BreakerGone: 0}
+func (q *queries) BreakerCounts(ctx context.Context) (map[delivery.BreakerState]int64, error) {
+	counts := map[delivery.BreakerState]int64{delivery.BreakerClosed: 0, delivery.BreakerOpen: 0, delivery.BreakerGone: 0}
 	_, err := collect(ctx, q, func(row scanner) (struct{}, error) {
-		var state BreakerState
+		var state delivery.BreakerState
 		var n int64
 		err := row.Scan(&state, &n)
 		counts[state] = n

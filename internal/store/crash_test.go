@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
@@ -53,7 +54,7 @@ func TestCrash(t *testing.T) {
 		found, err := s.Invoices(t.Context(), store.InvoiceFilter{MerchantID: "m", Limit: 100_000})
 		must(t, err)
 		for _, inv := range found {
-			if r, _, err := s.EventRecord(t.Context(), "evt_"+inv.ID); err != nil || r.Status != store.DeliveryPending {
+			if r, _, err := s.EventRecord(t.Context(), "evt_"+inv.ID); err != nil || r.Status != delivery.Pending {
 				t.Errorf("round %d: %s is there without its event: %v", round, inv.ID, err)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"pgregory.net/rapid"
 
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
@@ -29,7 +30,7 @@ func TestLeaseDeliveriesAtOnce(t *testing.T) {
 			}
 			var mu sync.Mutex
 			holders := map[string]string{}
-			byID := map[string]store.Delivery{}
+			byID := map[string]delivery.Delivery{}
 			delivered := 0
 			for round := 0; delivered < merchants*queued; round++ {
 				inFlight := map[string]int{}
@@ -37,7 +38,7 @@ func TestLeaseDeliveriesAtOnce(t *testing.T) {
 				for a := range askers {
 					group.Go(func() error {
 						r := request(fmt.Sprintf("l_%d_%d", round, a))
-						r.Steady, r.PerMerchant = 4, perMerchant
+						r.Healthy, r.PerMerchant = 4, perMerchant
 						r.Queues = queues(t, stores[a%2], r, "")
 						leased, err := stores[a%2].LeaseDeliveries(t.Context(), r)
 						mu.Lock()
@@ -84,7 +85,7 @@ func TestLeaseDeliveriesPassesOver(t *testing.T) {
 	one, other := storetest.Open(t, url), storetest.Open(t, url)
 	storetest.Schedule(t, one, "a", 0, 9, now-10)
 	storetest.Schedule(t, other, "b", 0, 1, now)
-	both := []store.Queue{{MerchantID: "a"}, {MerchantID: "b"}}
+	both := []delivery.Queue{{MerchantID: "a"}, {MerchantID: "b"}}
 	err := one.Update(t.Context(), func(tx *store.Tx) error {
 		r := request("l1")
 		r.Queues = both[:1]
@@ -129,12 +130,12 @@ func TestLeaseDeliveriesProperties(t *testing.T) {
 			after := ""
 			for turn := 0; left > 0; turn++ {
 				r := request(fmt.Sprintf("l%d_%d", run, turn))
-				r.Steady = rapid.IntRange(1, 8).Draw(rt, "limit")
+				r.Healthy = rapid.IntRange(1, 8).Draw(rt, "limit")
 				r.PerMerchant = rapid.IntRange(1, 3).Draw(rt, "perMerchant")
 				r.Queues = queues(t, s, r, after)
 				got := lease(t, s, r)
-				if len(got) == 0 || len(got) > r.Steady {
-					rt.Fatalf("leased %d, want 1 to %d", len(got), r.Steady)
+				if len(got) == 0 || len(got) > r.Healthy {
+					rt.Fatalf("leased %d, want 1 to %d", len(got), r.Healthy)
 				}
 				share := map[string]int{}
 				for _, d := range got {
@@ -148,7 +149,7 @@ func TestLeaseDeliveriesProperties(t *testing.T) {
 					next[after]++
 					delete(waiting, after)
 				}
-				if len(got) > len(share) && len(share) < r.Steady && len(waiting) > 0 {
+				if len(got) > len(share) && len(share) < r.Healthy && len(waiting) > 0 {
 					rt.Fatalf("%v got nothing, and others several: %v", waiting, share)
 				}
 				finish(t, s, success(r.LeaseID), got...)
@@ -169,28 +170,28 @@ func TestLeaseDeliveriesAlone(t *testing.T) {
 		trust(t, s, "m")
 		enlist := func(deliverer string, untilMS int64) {
 			t.Helper()
-			must(t, s.Enlist(t.Context(), store.Deliverer{ID: deliverer}, now, untilMS))
+			must(t, s.RegisterWorker(t.Context(), store.Worker{ID: deliverer}, now, untilMS))
 		}
 		enlist("one", now+60_000)
 		r := request("l1")
-		r.Deliverer, r.Steady = "one", 3
+		r.Worker, r.Healthy = "one", 3
 		first := lease(t, s, r)
 		wantIDs(t, "with nothing under way", first, "dlv_m_000000", "dlv_m_000001", "dlv_m_000002")
-		r.LeaseID, r.Busy = "l2", map[string][]int64{"m": {first[0].Seq, first[1].Seq, first[2].Seq}}
+		r.LeaseID, r.InFlight = "l2", map[string][]int64{"m": {first[0].Seq, first[1].Seq, first[2].Seq}}
 		wantIDs(t, "with three of four", lease(t, s, r), "dlv_m_000003")
 		r.LeaseID = "l3"
-		r.Busy["m"] = append(r.Busy["m"], first[0].Seq+3)
+		r.InFlight["m"] = append(r.InFlight["m"], first[0].Seq+3)
 		wantIDs(t, "with all of them", lease(t, s, r))
 
 		enlist("two", now+60_000)
-		r.LeaseID, r.Busy = "l4", nil
+		r.LeaseID, r.InFlight = "l4", nil
 		wantIDs(t, "beside another one", lease(t, s, r))
-		must(t, s.Discharge(t.Context(), "two"))
+		must(t, s.DeregisterWorker(t.Context(), "two"))
 		r.LeaseID = "l5"
 		wantIDs(t, "alone again, of what is leased", lease(t, s, r)) // tried in vain: nothing is leased twice
 		enlist("two", now)
-		r.LeaseID, r.Busy = "l6", map[string][]int64{"m": {first[0].Seq, first[1].Seq, first[2].Seq}}
-		r.Queues = []store.Queue{{MerchantID: "m", HeadMS: now - 96}}
+		r.LeaseID, r.InFlight = "l6", map[string][]int64{"m": {first[0].Seq, first[1].Seq, first[2].Seq}}
+		r.Queues = []delivery.Queue{{MerchantID: "m", HeadMS: now - 96}}
 		wantIDs(t, "beside one whose time is over", lease(t, s, r), "dlv_m_000004")
 	})
 }

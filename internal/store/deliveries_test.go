@@ -8,6 +8,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
@@ -16,23 +17,23 @@ import (
 const now = 1_700_000_000_000
 
 // request asks for up to 10 first attempts, 4 of one merchant, for 30 s.
-func request(leaseID string) store.LeaseRequest {
-	return store.LeaseRequest{
-		LeaseID: leaseID, NowMS: now, UntilMS: now + 30_000, Lane: store.FirstLane, Steady: 10, Doubtful: 10, PerMerchant: 4, LastMS: 600_000,
+func request(leaseID string) delivery.LeaseRequest {
+	return delivery.LeaseRequest{
+		LeaseID: leaseID, NowMS: now, UntilMS: now + 30_000, Lane: delivery.First, Healthy: 10, Suspect: 10, PerMerchant: 4,
 	}
 }
 
 // queues are all of the request's lane, those behind the merchant first.
-func queues(t testing.TB, s *store.Store, r store.LeaseRequest, after string) []store.Queue {
+func queues(t testing.TB, s *store.Store, r delivery.LeaseRequest, after string) []delivery.Queue {
 	t.Helper()
 	all, err := s.Queues(t.Context(), r.Lane)
 	must(t, err)
-	slices.SortFunc(all, func(a, b store.Queue) int { return cmp.Compare(a.MerchantID, b.MerchantID) })
-	i, _ := slices.BinarySearchFunc(all, after+"\x00", func(q store.Queue, m string) int { return cmp.Compare(q.MerchantID, m) })
+	slices.SortFunc(all, func(a, b delivery.Queue) int { return cmp.Compare(a.MerchantID, b.MerchantID) })
+	i, _ := slices.BinarySearchFunc(all, after+"\x00", func(q delivery.Queue, m string) int { return cmp.Compare(q.MerchantID, m) })
 	return append(slices.Clone(all[i:]), all[:i]...)
 }
 
-func leaseFrom(t testing.TB, s *store.Store, r store.LeaseRequest) store.Leased {
+func leaseFrom(t testing.TB, s *store.Store, r delivery.LeaseRequest) delivery.Leased {
 	t.Helper()
 	if r.Queues == nil {
 		r.Queues = queues(t, s, r, "")
@@ -42,7 +43,7 @@ func leaseFrom(t testing.TB, s *store.Store, r store.LeaseRequest) store.Leased 
 	return leased
 }
 
-func lease(t testing.TB, s *store.Store, r store.LeaseRequest) []store.Delivery {
+func lease(t testing.TB, s *store.Store, r delivery.LeaseRequest) []delivery.Delivery {
 	t.Helper()
 	return leaseFrom(t, s, r).Deliveries
 }
@@ -51,17 +52,17 @@ func lease(t testing.TB, s *store.Store, r store.LeaseRequest) []store.Delivery 
 func trust(t testing.TB, s *store.Store, merchants ...string) {
 	t.Helper()
 	for _, m := range merchants {
-		must(t, s.SaveBreaker(t.Context(), m, store.Breaker{State: store.BreakerClosed, Steady: true, Allowed: 99}))
+		must(t, s.SaveBreaker(t.Context(), m, delivery.Breaker{State: delivery.BreakerClosed, Healthy: true, Allowed: 99}))
 	}
 }
 
 // finish ends deliveries by one outcome, which their lease must be the holder
 // of.
-func finish(t testing.TB, s *store.Store, o store.Outcome, deliveries ...store.Delivery) {
+func finish(t testing.TB, s *store.Store, o delivery.Outcome, deliveries ...delivery.Delivery) {
 	t.Helper()
 	for _, d := range deliveries {
 		o.Delivery = d
-		lost, err := s.FinishDeliveries(t.Context(), []store.Outcome{o})
+		lost, err := s.FinishDeliveries(t.Context(), []delivery.Outcome{o})
 		if err != nil || len(lost) != 0 {
 			t.Fatalf("finish %s: lost %v, %v", d.ID, lost, err)
 		}
@@ -69,16 +70,16 @@ func finish(t testing.TB, s *store.Store, o store.Outcome, deliveries ...store.D
 }
 
 // again is the outcome of a first attempt that failed.
-func again(leaseID string, dueMS int64) store.Outcome {
-	return store.Outcome{LeaseID: leaseID, Attempt: &store.Attempt{Number: 1}, Status: store.DeliveryPending, NextDueMS: dueMS}
+func again(leaseID string, dueMS int64) delivery.Outcome {
+	return delivery.Outcome{LeaseID: leaseID, Attempt: &delivery.Attempt{Number: 1}, Status: delivery.Pending, NextDueMS: dueMS}
 }
 
 // success is the outcome of a first attempt that did not fail.
-func success(leaseID string) store.Outcome {
-	return store.Outcome{LeaseID: leaseID, Attempt: &store.Attempt{Number: 1, StatusCode: 200}, Status: store.DeliveryDelivered, FinishedMS: now}
+func success(leaseID string) delivery.Outcome {
+	return delivery.Outcome{LeaseID: leaseID, Attempt: &delivery.Attempt{Number: 1, StatusCode: 200}, Status: delivery.Delivered, FinishedMS: now}
 }
 
-func ids(deliveries []store.Delivery) []string {
+func ids(deliveries []delivery.Delivery) []string {
 	found := []string{}
 	for _, d := range deliveries {
 		found = append(found, d.ID)
@@ -86,7 +87,7 @@ func ids(deliveries []store.Delivery) []string {
 	return found
 }
 
-func wantIDs(t testing.TB, what string, got []store.Delivery, want ...string) {
+func wantIDs(t testing.TB, what string, got []delivery.Delivery, want ...string) {
 	t.Helper()
 	if diff := gocmp.Diff(append([]string{}, want...), ids(got)); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
@@ -95,10 +96,10 @@ func wantIDs(t testing.TB, what string, got []store.Delivery, want ...string) {
 
 // state is what is known of a delivery.
 type state struct {
-	Status            store.DeliveryStatus
+	Status            delivery.Status
 	Count             int
 	DueMS, FinishedMS int64
-	Attempts          []store.Attempt
+	Attempts          []delivery.Attempt
 }
 
 func record(t testing.TB, s *store.Store, eventID string) state {
@@ -113,13 +114,13 @@ func TestLeaseDeliveries(t *testing.T) {
 		events := storetest.Schedule(t, s, "m", 0, 2, now)
 		trust(t, s, "m")
 		got := leaseFrom(t, s, request("l1"))
-		want := store.Leased{
-			Deliveries: []store.Delivery{{
+		want := delivery.Leased{
+			Deliveries: []delivery.Delivery{{
 				ID: events[0].DeliveryID, Seq: events[0].Seq, EventID: events[0].ID, MerchantID: "m", EventType: "payment.received",
 				Body: events[0].Body, DueMS: now, DeadlineMS: now + 86_400_000,
 			}},
-			Queues: []store.QueueState{{
-				Queue: store.Queue{MerchantID: "m", HeadMS: now + 1, HeadSeq: events[1].Seq}, Breaker: store.Breaker{State: store.BreakerClosed, Steady: true, Allowed: 99},
+			Queues: []delivery.QueueState{{
+				Queue: delivery.Queue{MerchantID: "m", HeadMS: now + 1, HeadSeq: events[1].Seq}, Breaker: delivery.Breaker{State: delivery.BreakerClosed, Healthy: true, Allowed: 99},
 			}},
 		}
 		if diff := gocmp.Diff(want, got); diff != "" {
@@ -145,8 +146,8 @@ func TestLeaseDeliveriesFromHead(t *testing.T) {
 		storetest.Schedule(t, s, "m", 0, 9, now-10)
 		trust(t, s, "m")
 		r := request("l1")
-		r.Queues = []store.Queue{{MerchantID: "m", HeadMS: now - 8}}
-		r.Steady = 2
+		r.Queues = []delivery.Queue{{MerchantID: "m", HeadMS: now - 8}}
+		r.Healthy = 2
 		got := leaseFrom(t, s, r)
 		wantIDs(t, "from the third on", got.Deliveries, "dlv_m_000002", "dlv_m_000003")
 		if got.Queues[0].HeadMS != now-6 {
@@ -159,7 +160,7 @@ func TestLeaseDeliveriesLanes(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		events := storetest.Schedule(t, s, "m", 0, 2, now-10)
 		retries := request("l1")
-		retries.Lane = store.RetryLane
+		retries.Lane = delivery.Retry
 		wantIDs(t, "retries, when nothing was attempted", lease(t, s, retries))
 		r := request("l2")
 		first := lease(t, s, r)
@@ -168,7 +169,7 @@ func TestLeaseDeliveriesLanes(t *testing.T) {
 		retries.LeaseID = "l3"
 		got := lease(t, s, retries)
 		wantIDs(t, "retries", got, events[0].DeliveryID)
-		if !got[0].Doubtful || got[0].Attempts != 1 {
+		if !got[0].Suspect || got[0].Attempts != 1 {
 			t.Errorf("leased %+v, want the second attempt, to a doubtful endpoint", got[0])
 		}
 		trust(t, s, "m")
@@ -182,7 +183,7 @@ func TestLeaseDeliveriesPerMerchant(t *testing.T) {
 		storetest.Schedule(t, s, "b", 0, 6, now-10)
 		trust(t, s, "a", "b")
 		r := request("l1")
-		r.Steady = 3
+		r.Healthy = 3
 		first := lease(t, s, r)
 		wantIDs(t, "taking turns", first, "dlv_a_000000", "dlv_a_000001", "dlv_b_000000")
 		wantIDs(t, "up to 4 each", lease(t, s, request("l2")),
@@ -201,18 +202,18 @@ func TestLeaseDeliveriesByBreaker(t *testing.T) {
 			storetest.Schedule(t, s, m, 0, 9, now-10)
 		}
 		trust(t, s, "good")
-		for m, b := range map[string]store.Breaker{
-			"slow":   {State: store.BreakerClosed, Allowed: 3},
-			"open":   {State: store.BreakerOpen, Allowed: 1, Pauses: 1, UntilMS: now + 1},
-			"probed": {State: store.BreakerGone, Allowed: 1, Pauses: 1, UntilMS: now},
+		for m, b := range map[string]delivery.Breaker{
+			"slow":   {State: delivery.BreakerClosed, Allowed: 3},
+			"open":   {State: delivery.BreakerOpen, Allowed: 1, Pauses: 1, UntilMS: now + 1},
+			"probed": {State: delivery.BreakerGone, Allowed: 1, Pauses: 1, UntilMS: now},
 		} {
 			must(t, s.SaveBreaker(t.Context(), m, b))
 		}
 		r := request("l1")
-		r.Steady, r.Doubtful = 3, 9
+		r.Healthy, r.Suspect = 3, 9
 		wantIDs(t, "by breaker", lease(t, s, r), "dlv_good_000000", "dlv_good_000001", "dlv_good_000002",
 			"dlv_new_000000", "dlv_probed_000000", "dlv_slow_000000", "dlv_slow_000001", "dlv_slow_000002")
-		r.LeaseID, r.Steady, r.Doubtful = "l2", 9, 0
+		r.LeaseID, r.Healthy, r.Suspect = "l2", 9, 0
 		wantIDs(t, "with no room for doubtful ones", lease(t, s, r), "dlv_good_000003")
 	})
 }
@@ -223,13 +224,13 @@ func TestLeaseDeliveriesLast(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		storetest.Schedule(t, s, "m", 0, 3, now-10)
 		r := request("l1")
-		r.Steady, r.Doubtful = 9, 9
+		r.Healthy, r.Suspect = 9, 9
 		trust(t, s, "m")
 		leased := lease(t, s, r)
 		finish(t, s, again("l1", now+5), leased[:2]...) // due now+5, deadlines a millisecond apart
-		must(t, s.SaveBreaker(t.Context(), "m", store.Breaker{State: store.BreakerOpen, Allowed: 3, Pauses: 1, UntilMS: now + 100_000_000}))
+		must(t, s.SaveBreaker(t.Context(), "m", delivery.Breaker{State: delivery.BreakerOpen, Allowed: 3, Pauses: 1, UntilMS: now + 100_000_000}))
 		r = request("l2")
-		r.Lane, r.NowMS = store.RetryLane, now-10+store.RetryWindow-r.LastMS-1
+		r.Lane, r.NowMS = delivery.Retry, now-10+delivery.RetryWindow-delivery.FinalWindow.Milliseconds()-1
 		got := leaseFrom(t, s, r)
 		wantIDs(t, "a millisecond before the first one's end is near", got.Deliveries)
 		if q := got.Queues[0]; q.Breaker.UntilMS <= r.NowMS || q.HeadMS != now+5 {
@@ -238,9 +239,9 @@ func TestLeaseDeliveriesLast(t *testing.T) {
 		r.LeaseID, r.NowMS = "l3", r.NowMS+1
 		wantIDs(t, "near the first one's end", lease(t, s, r), leased[0].ID)
 		storetest.Schedule(t, s, "n", 0, 2, now-10)
-		must(t, s.SaveBreaker(t.Context(), "n", store.Breaker{State: store.BreakerOpen, Allowed: 3, Pauses: 1, UntilMS: now + 100_000_000}))
-		r.LeaseID, r.Lane = "l4", store.FirstLane
-		r.Queues = []store.Queue{{MerchantID: "n"}}
+		must(t, s.SaveBreaker(t.Context(), "n", delivery.Breaker{State: delivery.BreakerOpen, Allowed: 3, Pauses: 1, UntilMS: now + 100_000_000}))
+		r.LeaseID, r.Lane = "l4", delivery.First
+		r.Queues = []delivery.Queue{{MerchantID: "n"}}
 		wantIDs(t, "of those never attempted", lease(t, s, r), "dlv_n_000000")
 	})
 }
@@ -256,7 +257,7 @@ func TestLeaseDeliveriesTurns(t *testing.T) {
 			trust(t, s, m)
 		}
 		r := request("")
-		r.Steady = 2
+		r.Healthy = 2
 		var got [][]string
 		after := ""
 		for i := range 4 {
@@ -277,31 +278,31 @@ func TestLeaseDeliveriesTurns(t *testing.T) {
 }
 
 func TestFinishDeliveries(t *testing.T) {
-	failed := store.Attempt{Number: 1, StartedMS: now, DurationMS: 7, StatusCode: 503, Error: "answered 503", Excerpt: "no", LookupMS: 1, ConnectMS: 2, HandshakeMS: 3, AnswerMS: 4}
-	silent := store.Attempt{Number: 1, StartedMS: now, DurationMS: 5000, Error: "no answer"}
-	good := store.Attempt{Number: 1, StartedMS: now, StatusCode: 100}
+	failed := delivery.Attempt{Number: 1, StartedMS: now, DurationMS: 7, StatusCode: 503, Error: "answered 503", Excerpt: "no", LookupMS: 1, ConnectMS: 2, HandshakeMS: 3, AnswerMS: 4}
+	silent := delivery.Attempt{Number: 1, StartedMS: now, DurationMS: 5000, Error: "no answer"}
+	good := delivery.Attempt{Number: 1, StartedMS: now, StatusCode: 100}
 	for _, c := range []struct {
 		name    string
-		outcome store.Outcome
+		outcome delivery.Outcome
 		want    state
 	}{
-		{"delivered", store.Outcome{Attempt: &good, Status: store.DeliveryDelivered, FinishedMS: now + 1},
-			state{Status: store.DeliveryDelivered, Count: 1, FinishedMS: now + 1, Attempts: []store.Attempt{good}}},
-		{"to be tried again", store.Outcome{Attempt: &failed, Status: store.DeliveryPending, NextDueMS: now + 5000},
-			state{Status: store.DeliveryPending, Count: 1, DueMS: now + 5000, Attempts: []store.Attempt{failed}}},
-		{"failed", store.Outcome{Attempt: &silent, Status: store.DeliveryFailed, FinishedMS: now + 2},
-			state{Status: store.DeliveryFailed, Count: 1, FinishedMS: now + 2, Attempts: []store.Attempt{silent}}},
+		{"delivered", delivery.Outcome{Attempt: &good, Status: delivery.Delivered, FinishedMS: now + 1},
+			state{Status: delivery.Delivered, Count: 1, FinishedMS: now + 1, Attempts: []delivery.Attempt{good}}},
+		{"to be tried again", delivery.Outcome{Attempt: &failed, Status: delivery.Pending, NextDueMS: now + 5000},
+			state{Status: delivery.Pending, Count: 1, DueMS: now + 5000, Attempts: []delivery.Attempt{failed}}},
+		{"failed", delivery.Outcome{Attempt: &silent, Status: delivery.Failed, FinishedMS: now + 2},
+			state{Status: delivery.Failed, Count: 1, FinishedMS: now + 2, Attempts: []delivery.Attempt{silent}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, s *store.Store) {
 				storetest.Schedule(t, s, "m", 0, 1, now)
 				o := c.outcome
 				o.Delivery, o.LeaseID = lease(t, s, request("mine"))[0], "another's"
-				o.Change = func(b store.Breaker) store.Breaker { b.Allowed++; return b }
-				if lost, err := s.FinishDeliveries(t.Context(), []store.Outcome{o}); len(lost) != 1 || err != nil {
+				o.Change = func(b delivery.Breaker) delivery.Breaker { b.Allowed++; return b }
+				if lost, err := s.FinishDeliveries(t.Context(), []delivery.Outcome{o}); len(lost) != 1 || err != nil {
 					t.Errorf("under another's lease: lost %v, %v; want the one", lost, err)
 				}
-				untouched := state{Status: store.DeliveryPending, DueMS: now}
+				untouched := state{Status: delivery.Pending, DueMS: now}
 				if diff := gocmp.Diff(untouched, record(t, s, "evt_m_000000")); diff != "" {
 					t.Errorf("after that (-want +got):\n%s", diff)
 				}
@@ -310,11 +311,11 @@ func TestFinishDeliveries(t *testing.T) {
 				if diff := gocmp.Diff(c.want, record(t, s, "evt_m_000000")); diff != "" {
 					t.Errorf("record (-want +got):\n%s", diff)
 				}
-				if lost, err := s.FinishDeliveries(t.Context(), []store.Outcome{o}); len(lost) != 1 || err != nil {
+				if lost, err := s.FinishDeliveries(t.Context(), []delivery.Outcome{o}); len(lost) != 1 || err != nil {
 					t.Errorf("a second time: lost %v, %v; want the one", lost, err)
 				}
 				breakers, err := s.Breakers(t.Context(), []string{"m"})
-				if want := (store.Breaker{State: store.BreakerClosed, Allowed: 2}); breakers["m"] != want || err != nil {
+				if want := (delivery.Breaker{State: delivery.BreakerClosed, Allowed: 2}); breakers["m"] != want || err != nil {
 					t.Errorf("breaker %+v, %v; want it changed once, %+v", breakers["m"], err, want)
 				}
 			})
@@ -328,9 +329,9 @@ func TestFinishDeliveryWithoutAttempt(t *testing.T) {
 		storetest.Schedule(t, s, "m", 0, 1, now)
 		finish(t, s, again("l1", now), lease(t, s, request("l1"))...)
 		r := request("l2")
-		r.Lane = store.RetryLane
-		finish(t, s, store.Outcome{LeaseID: "l2", Status: store.DeliveryFailed, FinishedMS: now + 2}, lease(t, s, r)...)
-		want := state{Status: store.DeliveryFailed, Count: 1, FinishedMS: now + 2, Attempts: []store.Attempt{{Number: 1}}}
+		r.Lane = delivery.Retry
+		finish(t, s, delivery.Outcome{LeaseID: "l2", Status: delivery.Failed, FinishedMS: now + 2}, lease(t, s, r)...)
+		want := state{Status: delivery.Failed, Count: 1, FinishedMS: now + 2, Attempts: []delivery.Attempt{{Number: 1}}}
 		if diff := gocmp.Diff(want, record(t, s, "evt_m_000000")); diff != "" {
 			t.Errorf("record (-want +got):\n%s", diff)
 		}
@@ -344,9 +345,9 @@ func TestFinishDeliveriesLate(t *testing.T) {
 		trust(t, s, "m")
 		old := lease(t, s, request("old"))
 		late := request("new")
-		late.NowMS, late.UntilMS, late.Steady = now+30_000, now+60_000, 1
+		late.NowMS, late.UntilMS, late.Healthy = now+30_000, now+60_000, 1
 		wantIDs(t, "taken over", lease(t, s, late), "dlv_m_000000")
-		outcomes := make([]store.Outcome, 2)
+		outcomes := make([]delivery.Outcome, 2)
 		for i, d := range old {
 			outcomes[i] = success("old")
 			outcomes[i].Delivery = d
@@ -355,7 +356,7 @@ func TestFinishDeliveriesLate(t *testing.T) {
 		if err != nil || !slices.Equal(lost, []int{0}) {
 			t.Errorf("after another took one of two leases: lost %v, %v; want the first", lost, err)
 		}
-		if r := record(t, s, "evt_m_000001"); r.Status != store.DeliveryDelivered {
+		if r := record(t, s, "evt_m_000001"); r.Status != delivery.Delivered {
 			t.Errorf("the other one is %+v, want it delivered", r)
 		}
 	})
@@ -366,7 +367,7 @@ func TestReleaseDeliveries(t *testing.T) {
 		storetest.Schedule(t, s, "m", 0, 4, now-10)
 		trust(t, s, "m")
 		r := request("l1")
-		r.Steady = 3
+		r.Healthy = 3
 		mine := lease(t, s, r)
 		theirs := lease(t, s, request("l2"))
 		finish(t, s, success("l1"), mine[1])
@@ -385,29 +386,29 @@ func TestLeaseDeliveriesOwnUnderWay(t *testing.T) {
 		events := storetest.Schedule(t, s, "m", 0, 1, now)
 		trust(t, s, "m")
 		for _, deliverer := range []string{"a", "b"} {
-			must(t, s.Enlist(t.Context(), store.Deliverer{ID: deliverer}, now, now+60_000))
+			must(t, s.RegisterWorker(t.Context(), store.Worker{ID: deliverer}, now, now+60_000))
 		}
 		r := request("1")
-		r.Deliverer, r.UntilMS = "a", now+1
+		r.Worker, r.UntilMS = "a", now+1
 		leased := lease(t, s, r)
-		r.LeaseID, r.NowMS, r.UntilMS, r.Busy = "2", now+2, now+9, map[string][]int64{"m": {leased[0].Seq}}
+		r.LeaseID, r.NowMS, r.UntilMS, r.InFlight = "2", now+2, now+9, map[string][]int64{"m": {leased[0].Seq}}
 		wantIDs(t, "to the same", lease(t, s, r))
-		r.LeaseID, r.Deliverer, r.Busy = "3", "b", nil
+		r.LeaseID, r.Worker, r.InFlight = "3", "b", nil
 		wantIDs(t, "to another", lease(t, s, r), events[0].DeliveryID)
 	})
 }
 
 func TestQueuesAndNews(t *testing.T) {
-	const day = store.RetryWindow
+	const day = delivery.RetryWindow
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		want := func(what string, lane store.Lane, want ...store.Queue) {
+		want := func(what string, lane delivery.Lane, want ...delivery.Queue) {
 			t.Helper()
-			r := store.LeaseRequest{Lane: lane}
+			r := delivery.LeaseRequest{Lane: lane}
 			if diff := gocmp.Diff(want, queues(t, s, r, "")); diff != "" && len(want) > 0 {
 				t.Errorf("%s (-want +got):\n%s", what, diff)
 			}
 		}
-		news := func(after int64, wantLast int64, want ...store.Queue) {
+		news := func(after int64, wantLast int64, want ...delivery.Queue) {
 			t.Helper()
 			got, last, more, err := s.News(t.Context(), after)
 			if diff := gocmp.Diff(want, got); diff != "" || last != wantLast || more || err != nil {
@@ -417,13 +418,13 @@ func TestQueuesAndNews(t *testing.T) {
 		news(0, 0)
 		storetest.Schedule(t, s, "m", 0, 2, now)
 		storetest.Schedule(t, s, "n", 0, 1, now+7)
-		want("two queues", store.FirstLane, store.Queue{MerchantID: "m", HeadMS: now, EndMS: now + day}, store.Queue{MerchantID: "n", HeadMS: now + 7, EndMS: now + 7 + day})
-		news(0, 3, store.Queue{MerchantID: "m", HeadMS: now, HeadSeq: 1}, store.Queue{MerchantID: "n", HeadMS: now + 7, HeadSeq: 3})
-		news(1, 3, store.Queue{MerchantID: "m", HeadMS: now + 1, HeadSeq: 2}, store.Queue{MerchantID: "n", HeadMS: now + 7, HeadSeq: 3})
+		want("two queues", delivery.First, delivery.Queue{MerchantID: "m", HeadMS: now, EndMS: now + day}, delivery.Queue{MerchantID: "n", HeadMS: now + 7, EndMS: now + 7 + day})
+		news(0, 3, delivery.Queue{MerchantID: "m", HeadMS: now, HeadSeq: 1}, delivery.Queue{MerchantID: "n", HeadMS: now + 7, HeadSeq: 3})
+		news(1, 3, delivery.Queue{MerchantID: "m", HeadMS: now + 1, HeadSeq: 2}, delivery.Queue{MerchantID: "n", HeadMS: now + 7, HeadSeq: 3})
 		news(3, 3)
 		finish(t, s, again("l1", now+9), lease(t, s, request("l1"))...)
-		want("one failed", store.FirstLane, store.Queue{MerchantID: "m", HeadMS: now + 1, EndMS: now + 1 + day}, store.Queue{MerchantID: "n", HeadMS: now + 7, EndMS: now + 7 + day})
-		want("and is to be tried again", store.RetryLane, store.Queue{MerchantID: "m", HeadMS: now + 9, EndMS: now + day})
-		news(0, 3, store.Queue{MerchantID: "m", HeadMS: now + 1, HeadSeq: 2}, store.Queue{MerchantID: "n", HeadMS: now + 7, HeadSeq: 3})
+		want("one failed", delivery.First, delivery.Queue{MerchantID: "m", HeadMS: now + 1, EndMS: now + 1 + day}, delivery.Queue{MerchantID: "n", HeadMS: now + 7, EndMS: now + 7 + day})
+		want("and is to be tried again", delivery.Retry, delivery.Queue{MerchantID: "m", HeadMS: now + 9, EndMS: now + day})
+		news(0, 3, delivery.Queue{MerchantID: "m", HeadMS: now + 1, HeadSeq: 2}, delivery.Queue{MerchantID: "n", HeadMS: now + 7, HeadSeq: 3})
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
@@ -23,7 +24,7 @@ func TestEndpoints(t *testing.T) {
 			}
 		}
 		put("m", "https://one.example/", 5, true)
-		must(t, s.SaveBreaker(t.Context(), "m", store.Breaker{State: store.BreakerGone, Allowed: 1, Pauses: 1}))
+		must(t, s.SaveBreaker(t.Context(), "m", delivery.Breaker{State: delivery.BreakerGone, Allowed: 1, Pauses: 1}))
 		put("m", "https://two.example/", 6, false)
 		put("without invoices", "https://three.example/", 7, true)
 		got, err := s.Endpoints(t.Context(), []string{"m", "n", "without invoices"})
@@ -34,7 +35,7 @@ func TestEndpoints(t *testing.T) {
 		if diff := gocmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
 		}
-		if b, err := s.Breakers(t.Context(), []string{"m"}); err != nil || b["m"].State != store.BreakerClosed {
+		if b, err := s.Breakers(t.Context(), []string{"m"}); err != nil || b["m"].State != delivery.BreakerClosed {
 			t.Errorf("after a new URL the breaker is %+v, %v; want that of a new endpoint", b["m"], err)
 		}
 	})

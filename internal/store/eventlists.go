@@ -5,18 +5,16 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
 )
-
-// DeliveryNone is the state of an event whose merchant wanted no events.
-const DeliveryNone DeliveryStatus = "none"
 
 // EventFilter says which events to list. Empty fields match all.
 type EventFilter struct {
 	MerchantID string
 	Type       invoice.EventType
 	InvoiceID  string
-	Delivery   DeliveryStatus
+	Delivery   delivery.Status
 	// After, when not nil, lists those behind that number, the oldest first;
 	// 0 is before all. Otherwise the newest come first, those before the number
 	// Before alone unless that is 0.
@@ -25,10 +23,10 @@ type EventFilter struct {
 	Limit  int
 }
 
-// EventRow is an event and how its delivery stands.
+// EventRow is an event and the state of its delivery.
 type EventRow struct {
 	Event      // without DueMS
-	Status     DeliveryStatus
+	Status     delivery.Status
 	Attempts   int
 	DueMS      int64 // Unix milliseconds: the next attempt, of a pending one
 	DeadlineMS int64 // Unix milliseconds, of a pending one
@@ -51,9 +49,9 @@ func scanEventRow(row scanner) (r EventRow, err error) {
 	switch {
 	case r.Status != "":
 	case r.DeadlineMS != 0:
-		r.Status = DeliveryPending
+		r.Status = delivery.Pending
 	default:
-		r.Status = DeliveryNone
+		r.Status = delivery.None
 	}
 	return r, err
 }
@@ -91,12 +89,12 @@ func (q *queries) eventPage(ctx context.Context, f EventFilter, seqs []int64) ([
 
 // EventRecord returns an event and the attempts of its delivery in their
 // order, or ErrNotFound. Old attempts may have been removed.
-func (q *queries) EventRecord(ctx context.Context, id string) (EventRow, []Attempt, error) {
+func (q *queries) EventRecord(ctx context.Context, id string) (EventRow, []delivery.Attempt, error) {
 	r, err := one(ctx, q, scanEventRow, "SELECT "+eventRowColumns+" FROM events e"+eventRowTables+" WHERE e.id = $1", id)
 	if err != nil {
 		return r, nil, fmt.Errorf("event %s: %w", id, err)
 	}
-	attempts, err := collect(ctx, q, func(row scanner) (a Attempt, err error) {
+	attempts, err := collect(ctx, q, func(row scanner) (a delivery.Attempt, err error) {
 		var code int64
 		err = row.Scan(&a.Number, &a.StartedMS, &a.DurationMS, seconds{&code}, &a.Error, &a.Excerpt,
 			&a.LookupMS, &a.ConnectMS, &a.HandshakeMS, &a.AnswerMS)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
@@ -24,8 +25,8 @@ const fewDeliveries = 1000
 //     that merchant or type, and soon fill a page.
 //   - Most events are delivered: what is not is passed over on the way.
 func (q *queries) eventSeqs(ctx context.Context, f EventFilter) ([]int64, error) {
-	if f.InvoiceID == "" && (f.Delivery == DeliveryPending || f.Delivery == DeliveryFailed) {
-		if f.Type == "" && (f.Delivery == DeliveryFailed || f.MerchantID == "") {
+	if f.InvoiceID == "" && (f.Delivery == delivery.Pending || f.Delivery == delivery.Failed) {
+		if f.Type == "" && (f.Delivery == delivery.Failed || f.MerchantID == "") {
 			return q.seqsInState(ctx, f)
 		}
 		if found, few, err := q.seqsOfFew(ctx, f); few || err != nil {
@@ -37,7 +38,7 @@ func (q *queries) eventSeqs(ctx context.Context, f EventFilter) ([]int64, error)
 
 // seqsInState lists what is pending or failed.
 func (q *queries) seqsInState(ctx context.Context, f EventFilter) ([]int64, error) {
-	if f.Delivery == DeliveryPending {
+	if f.Delivery == delivery.Pending {
 		return q.seqs(ctx, &condition{of: "deliveries s"}, f, 0)
 	}
 	c := &condition{of: "finished_deliveries s", terms: []string{"s.status = 'failed'"}}
@@ -50,7 +51,7 @@ func (q *queries) seqsInState(ctx context.Context, f EventFilter) ([]int64, erro
 func (q *queries) seqsOfFew(ctx context.Context, f EventFilter) (found []int64, few bool, err error) {
 	all := f
 	all.Limit = fewDeliveries + 1
-	if f.Delivery == DeliveryPending && f.MerchantID != "" {
+	if f.Delivery == delivery.Pending && f.MerchantID != "" {
 		for _, lane := range []string{"attempts = 0", "attempts > 0"} { // in this order, since they go from one to the other
 			some, err := collect(ctx, q, scanSeq, "SELECT seq FROM deliveries WHERE merchant_id = $1 AND "+lane+" LIMIT $2", f.MerchantID, all.Limit-len(found))
 			if err != nil {
@@ -105,9 +106,9 @@ func (f EventFilter) parts() []*condition {
 	kinds := []string{"s.delivery_id IS NULL", "s.delivery_id IS NOT NULL"}
 	switch f.Delivery {
 	case "":
-	case DeliveryNone:
+	case delivery.None:
 		kinds = kinds[:1]
-	case DeliveryPending, DeliveryDelivered, DeliveryFailed:
+	case delivery.Pending, delivery.Delivered, delivery.Failed:
 		kinds = kinds[1:]
 	}
 	types := invoice.EventTypes
@@ -134,10 +135,10 @@ func (f EventFilter) condition(kinds []string, t invoice.EventType) *condition {
 		c.terms = append(c.terms, kinds[0])
 	}
 	switch f.Delivery {
-	case "", DeliveryNone:
-	case DeliveryPending:
+	case "", delivery.None:
+	case delivery.Pending:
 		c.terms = append(c.terms, "EXISTS (SELECT 1 FROM deliveries x WHERE x.seq = s.seq)")
-	case DeliveryDelivered, DeliveryFailed:
+	case delivery.Delivered, delivery.Failed:
 		c.args = append(c.args, string(f.Delivery))
 		c.terms = append(c.terms, "EXISTS (SELECT 1 FROM finished_deliveries x WHERE x.seq = s.seq AND x.status = "+parameter(len(c.args))+")")
 	}

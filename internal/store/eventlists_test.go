@@ -11,6 +11,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
@@ -37,11 +38,11 @@ func listed(t *testing.T, s *store.Store) []store.EventRow {
 	update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.InsertEvents(ctx, events) })
 	trust(t, s, "m", "n")
 	r := request("l")
-	r.Steady, r.PerMerchant = 20, 10
+	r.Healthy, r.PerMerchant = 20, 10
 	for i, d := range lease(t, s, r) {
 		o := success("l")
 		if i%2 == 0 {
-			o.Status = store.DeliveryFailed
+			o.Status = delivery.Failed
 		}
 		finish(t, s, o, d)
 	}
@@ -50,14 +51,14 @@ func listed(t *testing.T, s *store.Store) []store.EventRow {
 	if len(all) != len(events) {
 		t.Fatalf("listed %d events, want %d", len(all), len(events))
 	}
-	states := map[store.DeliveryStatus]int{}
+	states := map[delivery.Status]int{}
 	for i, r := range all {
 		states[r.Status]++
 		if r.Seq != int64(i+1) || r.ID != events[i].ID || r.DeliveryID != events[i].DeliveryID || string(r.Body) != "{}" {
 			t.Errorf("event %d is %+v, want %+v", i, r, events[i])
 		}
 	}
-	want := map[store.DeliveryStatus]int{store.DeliveryPending: 10, store.DeliveryDelivered: 10, store.DeliveryFailed: 10, store.DeliveryNone: 6}
+	want := map[delivery.Status]int{delivery.Pending: 10, delivery.Delivered: 10, delivery.Failed: 10, delivery.None: 6}
 	if diff := gocmp.Diff(want, states); diff != "" {
 		t.Fatalf("states (-want +got):\n%s", diff)
 	}
@@ -75,7 +76,7 @@ func TestEventsFilters(t *testing.T) {
 			for _, f.MerchantID = range []string{"", "m", "nobody"} {
 				for _, f.Type = range []invoice.EventType{"", invoice.EventPaid, invoice.EventRefunded} {
 					for _, f.InvoiceID = range []string{"", "inv_n"} {
-						for _, f.Delivery = range []store.DeliveryStatus{"", "pending", "delivered", "failed", "none"} {
+						for _, f.Delivery = range []delivery.Status{"", "pending", "delivered", "failed", "none"} {
 							for _, f.Limit = range []int{4, 100} {
 								checkEvents(t, s, f, all)
 							}
@@ -241,7 +242,7 @@ func TestEventsAmongFew(t *testing.T) {
 			read := store.Recorded(s, func(query string, _ []any) {
 				inParts = inParts || strings.Contains(query, "FROM events s")
 			})
-			rows, err := read.Events(t.Context(), store.EventFilter{MerchantID: "m", Delivery: store.DeliveryPending, Limit: 7})
+			rows, err := read.Events(t.Context(), store.EventFilter{MerchantID: "m", Delivery: delivery.Pending, Limit: 7})
 			must(t, err)
 			seq, err := s.LastSeq(t.Context())
 			must(t, err)
@@ -281,7 +282,7 @@ func TestSweep(t *testing.T) {
 		}
 		left, err := s.Events(t.Context(), store.EventFilter{After: new(int64), Limit: 100})
 		must(t, err)
-		want := slices.DeleteFunc(slices.Clone(all), func(r store.EventRow) bool { return r.CreatedAt < 30 && r.Status != store.DeliveryPending })
+		want := slices.DeleteFunc(slices.Clone(all), func(r store.EventRow) bool { return r.CreatedAt < 30 && r.Status != delivery.Pending })
 		if diff := gocmp.Diff(want, left); diff != "" {
 			t.Errorf("left (-want +got):\n%s", diff)
 		}
@@ -313,7 +314,7 @@ func TestSweepAttempts(t *testing.T) {
 				t.Errorf("%s: %+v, want %d attempts in the log", leased[i].EventID, got, want)
 			}
 		}
-		r.Lane = store.RetryLane
+		r.Lane = delivery.Retry
 		o := success("l")
 		o.Attempt.Number = 2
 		finish(t, s, o, lease(t, s, r)...)

@@ -3,12 +3,9 @@ package store
 import (
 	"context"
 
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
 )
-
-// RetryWindow is how long after an event its delivery may be attempted, in
-// milliseconds (interface, section 8).
-const RetryWindow = 24 * 60 * 60 * 1000
 
 // Event is what a merchant is told. Subject is what it is about: of one type,
 // a subject is told once.
@@ -59,7 +56,7 @@ func (tx *Tx) InsertEvents(ctx context.Context, events []Event) error {
 	var deliveries [][]any
 	for i, e := range events {
 		if inserted[e.ID] && e.DeliveryID != "" {
-			deliveries = append(deliveries, []any{seq + int64(i) + 1, e.MerchantID, e.DueMS, e.DueMS + RetryWindow})
+			deliveries = append(deliveries, []any{seq + int64(i) + 1, e.MerchantID, e.DueMS, e.DueMS + delivery.RetryWindow})
 		}
 	}
 	return tx.into(ctx, insertion{"deliveries", []string{"seq", "merchant_id", "due_ms", "deadline_ms"}, ""}, deliveries)

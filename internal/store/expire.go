@@ -5,24 +5,15 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/quittance/quittance/internal/delivery"
 )
-
-// probeLate is by how many milliseconds a probe may be late before nobody
-// seems to probe: this service may have been down.
-const probeLate = 5 * 60 * 1000
-
-// givenUp reports whether the endpoint has been left alone for as long as a
-// schedule lasts, and probed all the while: it had the time to take what it was
-// owed.
-func (b Breaker) givenUp(nowMS int64) bool {
-	return b.State != BreakerClosed && b.SinceMS+RetryWindow <= nowMS && nowMS <= b.UntilMS+probeLate
-}
 
 // ExpireRequest asks for deliveries to be failed whose deadlines passed.
 type ExpireRequest struct {
-	Deliverer   Deliverer // that asks
+	Worker      Worker // that asks
 	MerchantIDs []string
-	// Unreachable are those of the merchants of which the deliverer knows no
+	// Unreachable are those of the merchants of which the worker knows no
 	// endpoint.
 	Unreachable map[string]bool
 	NowMS       int64 // Unix milliseconds
@@ -49,12 +40,12 @@ func (s *Store) ExpireDeliveries(ctx context.Context, r ExpireRequest) (expired 
 		if err != nil {
 			return err
 		}
-		var rows []Delivery
+		var rows []delivery.Delivery
 		for _, id := range r.MerchantIDs {
 			if len(rows) == limit {
 				break
 			}
-			found, err := tx.overdue(ctx, id, unreachable[id] || breakers[id].givenUp(nowMS), nowMS, limit-len(rows))
+			found, err := tx.overdue(ctx, id, unreachable[id] || breakers[id].GivenUp(nowMS), nowMS, limit-len(rows))
 			if err != nil {
 				return err
 			}
@@ -64,9 +55,9 @@ func (s *Store) ExpireDeliveries(ctx context.Context, r ExpireRequest) (expired 
 		if rows, err = tx.notLeased(ctx, rows, nowMS); err != nil {
 			return err
 		}
-		outcomes := make([]Outcome, len(rows))
+		outcomes := make([]delivery.Outcome, len(rows))
 		for i, d := range rows {
-			outcomes[i] = Outcome{Delivery: d, Status: DeliveryFailed, FinishedMS: nowMS}
+			outcomes[i] = delivery.Outcome{Delivery: d, Status: delivery.Failed, FinishedMS: nowMS}
 			expired[d.MerchantID]++
 		}
 		return tx.finishDeliveries(ctx, outcomes)
@@ -84,7 +75,7 @@ func (tx *Tx) unreachable(ctx context.Context, r ExpireRequest) (map[string]bool
 	if len(r.Unreachable) == 0 {
 		return nil, nil
 	}
-	others, err := one(ctx, &tx.queries, scanSeq, "SELECT count(*) FROM deliverers WHERE until_ms > $1 AND endpoints <> $2", r.NowMS, r.Deliverer.Endpoints)
+	others, err := one(ctx, &tx.queries, scanSeq, "SELECT count(*) FROM deliverers WHERE until_ms > $1 AND endpoints <> $2", r.NowMS, r.Worker.Endpoints)
 	if err != nil || others > 0 {
 		return nil, err
 	}
@@ -100,10 +91,10 @@ func (tx *Tx) unreachable(ctx context.Context, r ExpireRequest) (map[string]bool
 
 // overdue locks and returns the merchant's deliveries whose deadlines passed;
 // those that are owed an attempt only when the endpoint is given up.
-func (tx *Tx) overdue(ctx context.Context, merchantID string, givenUp bool, nowMS int64, limit int) ([]Delivery, error) {
-	look := func(conditions string, beforeMS int64) ([]Delivery, error) {
-		return collect(ctx, &tx.queries, func(row scanner) (Delivery, error) {
-			d := Delivery{MerchantID: merchantID}
+func (tx *Tx) overdue(ctx context.Context, merchantID string, givenUp bool, nowMS int64, limit int) ([]delivery.Delivery, error) {
+	look := func(conditions string, beforeMS int64) ([]delivery.Delivery, error) {
+		return collect(ctx, &tx.queries, func(row scanner) (delivery.Delivery, error) {
+			d := delivery.Delivery{MerchantID: merchantID}
 			return d, row.Scan(&d.Seq, &d.Attempts)
 		}, "SELECT seq, attempts FROM deliveries WHERE merchant_id = $1 AND "+conditions+" LIMIT $3"+tx.lockFree(), merchantID, beforeMS, limit)
 	}
@@ -115,19 +106,19 @@ func (tx *Tx) overdue(ctx context.Context, merchantID string, givenUp bool, nowM
 		return retries, err
 	}
 	// The deadline of a first attempt is that long after it fell due.
-	first, err := look("attempts = 0 AND due_ms < $2 ORDER BY due_ms, seq", nowMS-RetryWindow)
+	first, err := look("attempts = 0 AND due_ms < $2 ORDER BY due_ms, seq", nowMS-delivery.RetryWindow)
 	return append(retries, first...), err
 }
 
 // notLeased returns the deliveries that nobody is attempting. What is left of
 // leases that ended is removed.
-func (tx *Tx) notLeased(ctx context.Context, deliveries []Delivery, nowMS int64) ([]Delivery, error) {
+func (tx *Tx) notLeased(ctx context.Context, deliveries []delivery.Delivery, nowMS int64) ([]delivery.Delivery, error) {
 	busy, err := inChunks(seqsOf(deliveries), func(chunk []any) ([]int64, error) {
 		return collect(ctx, &tx.queries, scanSeq, "SELECT seq FROM leased WHERE until_ms > $1 AND seq IN "+list(1, len(chunk)), append([]any{nowMS}, chunk...)...)
 	})
 	if err != nil {
 		return nil, err
 	}
-	free := slices.DeleteFunc(deliveries, func(d Delivery) bool { return slices.Contains(busy, d.Seq) })
+	free := slices.DeleteFunc(deliveries, func(d delivery.Delivery) bool { return slices.Contains(busy, d.Seq) })
 	return free, execIn(ctx, &tx.queries, "DELETE FROM leased WHERE seq IN ", seqsOf(free))
 }

@@ -6,6 +6,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
@@ -13,20 +14,20 @@ import (
 // What was attempted fails at its deadline. What was not is owed an attempt,
 // unless its endpoint has been left alone for a whole day.
 func TestExpireDeliveries(t *testing.T) {
-	const day = store.RetryWindow
+	const day = delivery.RetryWindow
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		merchants := []string{"well", "fresh", "dead", "busy"}
 		for _, m := range merchants {
 			storetest.Schedule(t, s, m, 0, 3, now)
 			trust(t, s, m)
 			r := request("first " + m)
-			r.Queues = []store.Queue{{MerchantID: m}}
+			r.Queues = []delivery.Queue{{MerchantID: m}}
 			attempted := lease(t, s, r)
 			finish(t, s, again("first "+m, now+5), attempted...) // one of three: the others are due a little later
 		}
-		must(t, s.SaveBreaker(t.Context(), "fresh", store.Breaker{State: store.BreakerOpen, Allowed: 1, Pauses: 1, SinceMS: now + 4, UntilMS: now + 2*day}))
+		must(t, s.SaveBreaker(t.Context(), "fresh", delivery.Breaker{State: delivery.BreakerOpen, Allowed: 1, Pauses: 1, SinceMS: now + 4, UntilMS: now + 2*day}))
 		for _, m := range []string{"dead", "busy"} {
-			must(t, s.SaveBreaker(t.Context(), m, store.Breaker{State: store.BreakerOpen, Allowed: 1, Pauses: 1, SinceMS: now + 3, UntilMS: now + 2*day}))
+			must(t, s.SaveBreaker(t.Context(), m, delivery.Breaker{State: delivery.BreakerOpen, Allowed: 1, Pauses: 1, SinceMS: now + 3, UntilMS: now + 2*day}))
 		}
 		expire := func(what string, at int64, limit int, wantMore bool, want map[string]int) {
 			t.Helper()
@@ -38,21 +39,21 @@ func TestExpireDeliveries(t *testing.T) {
 		expire("at the first deadline", now+day, 9, false, map[string]int{})
 		// One is being attempted, and the lease on another of its merchant's has ended.
 		r := request("last")
-		r.Lane, r.NowMS, r.UntilMS, r.Queues = store.RetryLane, now+day, now+day+10, []store.Queue{{MerchantID: "busy"}}
+		r.Lane, r.NowMS, r.UntilMS, r.Queues = delivery.Retry, now+day, now+day+10, []delivery.Queue{{MerchantID: "busy"}}
 		wantIDs(t, "under way", lease(t, s, r), "dlv_busy_000000")
-		r.Lane, r.UntilMS, r.LeaseID, r.PerMerchant = store.FirstLane, now+day+2, "ended", 2
-		must(t, s.SaveBreaker(t.Context(), "busy", store.Breaker{State: store.BreakerOpen, Allowed: 2, Pauses: 1, SinceMS: now + 3, UntilMS: now + 2*day}))
+		r.Lane, r.UntilMS, r.LeaseID, r.PerMerchant = delivery.First, now+day+2, "ended", 2
+		must(t, s.SaveBreaker(t.Context(), "busy", delivery.Breaker{State: delivery.BreakerOpen, Allowed: 2, Pauses: 1, SinceMS: now + 3, UntilMS: now + 2*day}))
 		wantIDs(t, "abandoned", lease(t, s, r), "dlv_busy_000001")
 
 		expire("one, though the limit is reached", now+day+1, 1, true, map[string]int{"well": 1})
 		expire("what was attempted", now+day+1, 9, false, map[string]int{"fresh": 1, "dead": 1})
 		expire("a day after an endpoint was left alone", now+day+3, 9, false, map[string]int{"dead": 2, "busy": 2})
-		r.Queues, r.LeaseID, r.NowMS, r.UntilMS, r.PerMerchant = []store.Queue{{MerchantID: "well"}, {MerchantID: "fresh"}}, "late", now+day+3, now+day+9, 9
+		r.Queues, r.LeaseID, r.NowMS, r.UntilMS, r.PerMerchant = []delivery.Queue{{MerchantID: "well"}, {MerchantID: "fresh"}}, "late", now+day+3, now+day+9, 9
 		wantIDs(t, "what is owed an attempt", lease(t, s, r), "dlv_well_000001", "dlv_well_000002", "dlv_fresh_000001")
 		expire("when the attempts under way are given up", now+day+10, 9, false, map[string]int{"busy": 1, "fresh": 2})
 		for id, want := range map[string]state{
-			"evt_dead_000002": {Status: store.DeliveryFailed, FinishedMS: now + day + 3},
-			"evt_well_000002": {Status: store.DeliveryPending, DueMS: now + 2},
+			"evt_dead_000002": {Status: delivery.Failed, FinishedMS: now + day + 3},
+			"evt_well_000002": {Status: delivery.Pending, DueMS: now + 2},
 		} {
 			if diff := gocmp.Diff(want, record(t, s, id)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", id, diff)
@@ -64,10 +65,10 @@ func TestExpireDeliveries(t *testing.T) {
 // An endpoint that has been given up is still probed, however many events of
 // its queue run out of time meanwhile: with one that is still in time.
 func TestGivenUpIsProbed(t *testing.T) {
-	const day = store.RetryWindow
+	const day = delivery.RetryWindow
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		events := storetest.Schedule(t, s, "dead", 0, 3000, now) // a millisecond apart
-		must(t, s.SaveBreaker(t.Context(), "dead", store.Breaker{State: store.BreakerOpen, Allowed: 1, Pauses: 9, SinceMS: now - day, UntilMS: now + day - 1}))
+		must(t, s.SaveBreaker(t.Context(), "dead", delivery.Breaker{State: delivery.BreakerOpen, Allowed: 1, Pauses: 9, SinceMS: now - day, UntilMS: now + day - 1}))
 		for i, at := range []int64{now + day, now + day + 1000} {
 			for more := true; more; {
 				var err error
@@ -75,17 +76,17 @@ func TestGivenUpIsProbed(t *testing.T) {
 				must(t, err)
 			}
 			r := request(fmt.Sprint("first ", i))
-			r.NowMS, r.UntilMS, r.Queues = at+500, at+501, []store.Queue{{MerchantID: "dead", HeadMS: 1}}
+			r.NowMS, r.UntilMS, r.Queues = at+500, at+501, []delivery.Queue{{MerchantID: "dead", HeadMS: 1}}
 			wantIDs(t, "a probe half a second later", lease(t, s, r), events[1000*i+500].DeliveryID)
 		}
 		// Of its retries, too.
 		for i, at := range []int64{now + day + 2000, now + day + 2100} {
 			r := request(fmt.Sprint("fail ", i))
-			r.NowMS, r.UntilMS, r.Queues = at, at+1, []store.Queue{{MerchantID: "dead", HeadMS: 1}}
+			r.NowMS, r.UntilMS, r.Queues = at, at+1, []delivery.Queue{{MerchantID: "dead", HeadMS: 1}}
 			finish(t, s, again(r.LeaseID, at), lease(t, s, r)...)
 		}
 		r := request("retry")
-		r.Lane, r.NowMS, r.UntilMS, r.Queues = store.RetryLane, now+day+2100, now+day+2101, []store.Queue{{MerchantID: "dead", HeadMS: 1}}
+		r.Lane, r.NowMS, r.UntilMS, r.Queues = delivery.Retry, now+day+2100, now+day+2101, []delivery.Queue{{MerchantID: "dead", HeadMS: 1}}
 		wantIDs(t, "a retry that is in time", lease(t, s, r), events[2100].DeliveryID)
 	})
 }
@@ -93,11 +94,11 @@ func TestGivenUpIsProbed(t *testing.T) {
 // When it was this service that was down, an endpoint whose breaker was open
 // before has its chance.
 func TestExpireAfterAnOutage(t *testing.T) {
-	const day = store.RetryWindow
+	const day = delivery.RetryWindow
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		storetest.Schedule(t, s, "m", 0, 1, now)
 		const lastProbe = now + 2*day
-		must(t, s.SaveBreaker(t.Context(), "m", store.Breaker{State: store.BreakerOpen, Allowed: 1, Pauses: 1, SinceMS: now - 1, UntilMS: lastProbe}))
+		must(t, s.SaveBreaker(t.Context(), "m", delivery.Breaker{State: delivery.BreakerOpen, Allowed: 1, Pauses: 1, SinceMS: now - 1, UntilMS: lastProbe}))
 		for _, c := range []struct{ at, want int64 }{{lastProbe + 300_001, 0}, {lastProbe + 300_000, 1}} {
 			expired, _, err := s.ExpireDeliveries(t.Context(), store.ExpireRequest{MerchantIDs: []string{"m"}, NowMS: c.at, Limit: 256})
 			if err != nil || int64(expired["m"]) != c.want {
@@ -110,21 +111,21 @@ func TestExpireAfterAnOutage(t *testing.T) {
 // What waits for an endpoint fails at the end of its day, unless one was set, or
 // another process may know one.
 func TestExpireWithoutEndpoint(t *testing.T) {
-	const day = store.RetryWindow
+	const day = delivery.RetryWindow
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		for _, m := range []string{"a", "b"} {
 			storetest.Schedule(t, s, m, 0, 3, now)
 		}
 		_, err := s.PutEndpoint(t.Context(), store.EndpointRow{MerchantID: "b", URL: "https://b.example/", ChangedAt: now / 1000}, func(int64) ([]byte, string, error) { return []byte{1}, "k", nil })
 		must(t, err)
-		me, other := store.Deliverer{ID: "me", Endpoints: "x"}, store.Deliverer{ID: "other", Endpoints: "y"}
+		me, other := store.Worker{ID: "me", Endpoints: "x"}, store.Worker{ID: "other", Endpoints: "y"}
 		at := int64(now + day + 1)
-		must(t, s.Enlist(t.Context(), me, at, at+1000))
-		must(t, s.Enlist(t.Context(), other, at, at+10))
+		must(t, s.RegisterWorker(t.Context(), me, at, at+1000))
+		must(t, s.RegisterWorker(t.Context(), other, at, at+10))
 		expire := func(what string, at int64, want map[string]int) {
 			t.Helper()
 			got, _, err := s.ExpireDeliveries(t.Context(), store.ExpireRequest{
-				Deliverer: me, MerchantIDs: []string{"a", "b"}, Unreachable: map[string]bool{"a": true, "b": true}, NowMS: at, Limit: 10,
+				Worker: me, MerchantIDs: []string{"a", "b"}, Unreachable: map[string]bool{"a": true, "b": true}, NowMS: at, Limit: 10,
 			})
 			if diff := gocmp.Diff(want, got); diff != "" || err != nil {
 				t.Errorf("%s: %v (-want +got):\n%s", what, err, diff)
@@ -132,7 +133,7 @@ func TestExpireWithoutEndpoint(t *testing.T) {
 		}
 		expire("another process is configured otherwise", at, map[string]int{})
 		other.Endpoints = me.Endpoints
-		must(t, s.Enlist(t.Context(), other, at, at+10))
+		must(t, s.RegisterWorker(t.Context(), other, at, at+10))
 		expire("all are configured alike, and one's day is over", at, map[string]int{"a": 1})
 		expire("later", at+10, map[string]int{"a": 2})
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pressly/goose/v3"
 
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
@@ -53,24 +54,24 @@ func (s *Store) TolerantInvoices(ctx context.Context, t invoice.Transfer) ([]inv
 var SQLiteText = sqliteText
 
 // SaveBreaker lets tests begin with endpoints that something was sent to.
-func (s *Store) SaveBreaker(ctx context.Context, merchantID string, b Breaker) error {
+func (s *Store) SaveBreaker(ctx context.Context, merchantID string, b delivery.Breaker) error {
 	return s.Update(ctx, func(tx *Tx) error {
 		if err := tx.forgetBreaker(ctx, merchantID); err != nil {
 			return err
 		}
-		return tx.saveBreakers(ctx, []string{merchantID}, func(string) Breaker { return b }, "NOTHING")
+		return tx.saveBreakers(ctx, []string{merchantID}, func(string) delivery.Breaker { return b }, "NOTHING")
 	})
 }
 
 // LeaseInTransaction lets tests lease and not commit yet.
-func (tx *Tx) LeaseInTransaction(ctx context.Context, r LeaseRequest) error {
+func (tx *Tx) LeaseInTransaction(ctx context.Context, r delivery.LeaseRequest) error {
 	_, err := tx.leaseDeliveries(ctx, r)
 	return err
 }
 
 // FinishInTransaction, RedeliverInTransaction and SweepInTransaction let tests
 // see the statements of what opens a transaction of its own.
-func (tx *Tx) FinishInTransaction(ctx context.Context, outcomes []Outcome) error {
+func (tx *Tx) FinishInTransaction(ctx context.Context, outcomes []delivery.Outcome) error {
 	if _, err := tx.endLeases(ctx, outcomes); err != nil {
 		return err
 	}

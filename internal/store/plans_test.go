@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
@@ -65,9 +66,9 @@ func TestStatementsUseIndexes(t *testing.T) {
 }
 
 // leaseAll asks for deliveries of a merchant.
-func leaseAll(lane store.Lane, now int64) store.LeaseRequest {
-	return store.LeaseRequest{
-		LeaseID: "l", NowMS: now, UntilMS: now + 1, Lane: lane, Queues: []store.Queue{{MerchantID: "m"}}, Doubtful: 9, PerMerchant: 9,
+func leaseAll(lane delivery.Lane, now int64) delivery.LeaseRequest {
+	return delivery.LeaseRequest{
+		LeaseID: "l", NowMS: now, UntilMS: now + 1, Lane: lane, Queues: []delivery.Queue{{MerchantID: "m"}}, Suspect: 9, PerMerchant: 9,
 	}
 }
 
@@ -144,7 +145,7 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 		do(what, err)
 	}
 	for i := range 8 * 5 {
-		states := []store.DeliveryStatus{"", store.DeliveryPending, store.DeliveryDelivered, store.DeliveryFailed, store.DeliveryNone}
+		states := []delivery.Status{"", delivery.Pending, delivery.Delivered, delivery.Failed, delivery.None}
 		f := store.EventFilter{Delivery: states[i/8], Before: 1000, Limit: 50}
 		if i&1 == 1 {
 			f.MerchantID = "m"
@@ -253,8 +254,8 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 		"due count":    func() error { _, _, err := read.DueCount(ctx, "base", testRegistry); return err },
 		"unsettled":    func() error { _, err := read.UnsettledTxs(ctx, "base"); return err },
 		"event":        func() error { _, _, err := read.EventRecord(ctx, "evt_1"); return err },
-		"first queues": func() error { _, err := read.Queues(ctx, store.FirstLane); return err },
-		"retry queues": func() error { _, err := read.Queues(ctx, store.RetryLane); return err },
+		"first queues": func() error { _, err := read.Queues(ctx, delivery.First); return err },
+		"retry queues": func() error { _, err := read.Queues(ctx, delivery.Retry); return err },
 		"news":         func() error { _, _, _, err := read.News(ctx, 0); return err },
 		"last":         func() error { _, err := read.LastSeq(ctx); return err },
 		"endpoints":    func() error { _, err := read.Endpoints(ctx, []string{"m", "n"}); return err },
@@ -292,11 +293,11 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 			"orphan":     func() error { return write.OrphanAbove(ctx, "base", 500) },
 			"forget":     func() error { return write.DeleteHeaders(ctx, "base", 5, 500) },
 			"forget key": func() error { _, err := write.DeleteIdempotencyKeys(ctx, 1, 10); return err },
-			"lease":      func() error { return write.LeaseInTransaction(ctx, leaseAll(store.FirstLane, 0)) },
-			"probe":      func() error { return write.LeaseInTransaction(ctx, leaseAll(store.RetryLane, 1<<60)) },
+			"lease":      func() error { return write.LeaseInTransaction(ctx, leaseAll(delivery.First, 0)) },
+			"probe":      func() error { return write.LeaseInTransaction(ctx, leaseAll(delivery.Retry, 1<<60)) },
 			"deliver": func() error {
-				return write.FinishInTransaction(ctx, []store.Outcome{
-					{Delivery: store.Delivery{Seq: 2, MerchantID: "m"}, LeaseID: "l", Attempt: &store.Attempt{Number: 1}, Status: store.DeliveryFailed},
+				return write.FinishInTransaction(ctx, []delivery.Outcome{
+					{Delivery: delivery.Delivery{Seq: 2, MerchantID: "m"}, LeaseID: "l", Attempt: &delivery.Attempt{Number: 1}, Status: delivery.Failed},
 				})
 			},
 			"again": func() error { return write.RedeliverInTransaction(ctx, []int64{2}) },

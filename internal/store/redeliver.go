@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
@@ -25,9 +26,9 @@ func (s *Store) Redeliver(ctx context.Context, eventID string, nowMS int64) erro
 		switch {
 		case err != nil:
 			return err
-		case r.Status == DeliveryPending:
+		case r.Status == delivery.Pending:
 			return ErrPending
-		case r.Status == DeliveryNone && r.DeliveryID == "":
+		case r.Status == delivery.None && r.DeliveryID == "":
 			return ErrNoDelivery
 		}
 		n, err := tx.redeliver(ctx, []int64{r.Seq}, nowMS)
@@ -103,7 +104,7 @@ func (s *Store) RedeliverMany(ctx context.Context, f RedeliverFilter, nowMS int6
 		}
 		list := EventFilter{MerchantID: f.MerchantID, Type: f.Type, InvoiceID: f.InvoiceID, After: &f.After, Limit: limit}
 		if f.OnlyFailed {
-			list.Delivery = DeliveryFailed
+			list.Delivery = delivery.Failed
 		}
 		rows, err := tx.Events(ctx, list)
 		if err != nil {
@@ -116,7 +117,7 @@ func (s *Store) RedeliverMany(ctx context.Context, f RedeliverFilter, nowMS int6
 				break
 			}
 			made := r.CreatedAt >= f.CreatedFrom && (f.CreatedTo == 0 || r.CreatedAt <= f.CreatedTo)
-			if made && (r.Status == DeliveryDelivered || r.Status == DeliveryFailed) {
+			if made && (r.Status == delivery.Delivered || r.Status == delivery.Failed) {
 				seqs = append(seqs, r.Seq)
 			}
 		}
@@ -149,7 +150,7 @@ func (tx *Tx) redeliver(ctx context.Context, seqs []int64, nowMS int64) (int64, 
 	}
 	rows, merchants := make([][]any, len(back)), make([]string, len(back))
 	for i, m := range back {
-		rows[i] = []any{m.seq, m.merchantID, m.attempts, m.attempts, nowMS, nowMS + RetryWindow}
+		rows[i] = []any{m.seq, m.merchantID, m.attempts, m.attempts, nowMS, nowMS + delivery.RetryWindow}
 		merchants[i] = m.merchantID
 	}
 	// In this order everyone locks breakers, so that none waits for another's that waits for its own.

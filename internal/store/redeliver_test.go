@@ -9,6 +9,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
@@ -18,10 +19,10 @@ func TestRedeliver(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		all := listed(t, s)
 		for _, c := range []struct {
-			state store.DeliveryStatus
+			state delivery.Status
 			want  error
 		}{
-			{store.DeliveryFailed, nil}, {store.DeliveryDelivered, nil}, {store.DeliveryPending, store.ErrPending}, {store.DeliveryNone, store.ErrNoDelivery},
+			{delivery.Failed, nil}, {delivery.Delivered, nil}, {delivery.Pending, store.ErrPending}, {delivery.None, store.ErrNoDelivery},
 		} {
 			for _, r := range all {
 				if r.Status != c.state {
@@ -46,13 +47,13 @@ func TestRedelivered(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		events := storetest.Schedule(t, s, "m", 0, 1, now)
 		finish(t, s, success("l1"), lease(t, s, request("l1"))...)
-		must(t, s.SaveBreaker(t.Context(), "m", store.Breaker{State: store.BreakerOpen, Allowed: 1, Pauses: 1, UntilMS: now + 1_000_000}))
+		must(t, s.SaveBreaker(t.Context(), "m", delivery.Breaker{State: delivery.BreakerOpen, Allowed: 1, Pauses: 1, UntilMS: now + 1_000_000}))
 		must(t, s.Redeliver(t.Context(), events[0].ID, now+5))
 		r := request("l2")
-		r.Lane, r.NowMS = store.RetryLane, now+5
-		want := []store.Delivery{{
+		r.Lane, r.NowMS = delivery.Retry, now+5
+		want := []delivery.Delivery{{
 			ID: events[0].DeliveryID, Seq: 1, EventID: events[0].ID, MerchantID: "m", EventType: "payment.received", Body: events[0].Body,
-			Attempts: 1, Since: 1, DueMS: now + 5, DeadlineMS: now + 5 + store.RetryWindow, Doubtful: true,
+			Attempts: 1, PriorAttempts: 1, DueMS: now + 5, DeadlineMS: now + 5 + delivery.RetryWindow, Suspect: true,
 		}}
 		if diff := gocmp.Diff(want, lease(t, s, r)); diff != "" {
 			t.Errorf("leased (-want +got):\n%s", diff)
@@ -73,7 +74,7 @@ func TestRedeliverLocksInOrder(t *testing.T) {
 		trust(t, s, merchants...)
 		finish(t, s, success("l"), lease(t, s, request("l"))...)
 		for _, m := range merchants {
-			must(t, s.SaveBreaker(t.Context(), m, store.Breaker{State: store.BreakerOpen, Allowed: 1, Pauses: 1, UntilMS: now + 1_000_000}))
+			must(t, s.SaveBreaker(t.Context(), m, delivery.Breaker{State: delivery.BreakerOpen, Allowed: 1, Pauses: 1, UntilMS: now + 1_000_000}))
 		}
 		var locked [][]any
 		update(t, s, func(ctx context.Context, tx *store.Tx) error {
@@ -117,7 +118,7 @@ func TestRedeliverMany(t *testing.T) {
 		}
 		count := func(matches func(store.EventRow) bool) (n int64) {
 			for _, r := range all {
-				if (r.Status == store.DeliveryFailed || r.Status == store.DeliveryDelivered) && matches(r) {
+				if (r.Status == delivery.Failed || r.Status == delivery.Delivered) && matches(r) {
 					n++
 				}
 			}
@@ -128,16 +129,16 @@ func TestRedeliverMany(t *testing.T) {
 		}
 		rest := func(r store.EventRow) bool { return r.Seq <= 2 || r.Seq > 9 }
 		if got, want := send(store.RedeliverFilter{MerchantID: "m", OnlyFailed: true}), count(func(r store.EventRow) bool {
-			return rest(r) && r.MerchantID == "m" && r.Status == store.DeliveryFailed
+			return rest(r) && r.MerchantID == "m" && r.Status == delivery.Failed
 		}); got != want || want == 0 {
 			t.Errorf("of a merchant's that failed: %d, want %d", got, want)
 		}
 		if got, want := send(store.RedeliverFilter{}), count(func(r store.EventRow) bool {
-			return rest(r) && (r.MerchantID != "m" || r.Status != store.DeliveryFailed)
+			return rest(r) && (r.MerchantID != "m" || r.Status != delivery.Failed)
 		}); got != want || want == 0 {
 			t.Errorf("of the others: %d, want %d", got, want)
 		}
-		pending, err := s.Events(t.Context(), store.EventFilter{Delivery: store.DeliveryPending, Limit: 100})
+		pending, err := s.Events(t.Context(), store.EventFilter{Delivery: delivery.Pending, Limit: 100})
 		if err != nil || len(pending) != 30 {
 			t.Errorf("%d wait in the end, %v; want all 30 that have a delivery", len(pending), err)
 		}

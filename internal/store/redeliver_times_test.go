@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
@@ -69,7 +70,7 @@ func TestRedeliverOfTimes(t *testing.T) {
 					}
 					f.After = next
 				}
-				pending, err := s.Events(t.Context(), store.EventFilter{Delivery: store.DeliveryPending, After: new(int64), Limit: 100})
+				pending, err := s.Events(t.Context(), store.EventFilter{Delivery: delivery.Pending, After: new(int64), Limit: 100})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
@@ -305,16 +306,16 @@ func TestEventRoundTrip(t *testing.T) {
 		})
 		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.InsertEvents(ctx, []store.Event{again}) })
 		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.InsertEvents(ctx, nil) })
-		leased, err := s.LeaseDeliveries(t.Context(), store.LeaseRequest{
-			LeaseID: "l", NowMS: 6000, UntilMS: 7000, Lane: store.FirstLane, Doubtful: 9, PerMerchant: 9, Queues: []store.Queue{{MerchantID: "m"}},
+		leased, err := s.LeaseDeliveries(t.Context(), delivery.LeaseRequest{
+			LeaseID: "l", NowMS: 6000, UntilMS: 7000, Lane: delivery.First, Suspect: 9, PerMerchant: 9, Queues: []delivery.Queue{{MerchantID: "m"}},
 		})
-		want := []store.Delivery{{
-			Doubtful: true, Seq: 1, ID: "dlv_1", EventID: "evt_1", MerchantID: "m", EventType: "invoice.created", Body: told.Body, DueMS: 5001, DeadlineMS: 5001 + store.RetryWindow,
+		want := []delivery.Delivery{{
+			Suspect: true, Seq: 1, ID: "dlv_1", EventID: "evt_1", MerchantID: "m", EventType: "invoice.created", Body: told.Body, DueMS: 5001, DeadlineMS: 5001 + delivery.RetryWindow,
 		}}
 		if diff := cmp.Diff(want, leased.Deliveries); err != nil || diff != "" {
 			t.Errorf("%v (-written +read):\n%s", err, diff)
 		}
-		if r, _, err := s.EventRecord(t.Context(), silent.ID); err != nil || r.Status != store.DeliveryNone || r.Seq != 2 {
+		if r, _, err := s.EventRecord(t.Context(), silent.ID); err != nil || r.Status != delivery.None || r.Seq != 2 {
 			t.Errorf("the event without a delivery: %+v, %v", r, err)
 		}
 		if _, _, err := s.EventRecord(t.Context(), again.ID); !errors.Is(err, store.ErrNotFound) {

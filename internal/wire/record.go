@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/store"
 )
 
@@ -12,8 +13,8 @@ import (
 func FromEventRow(r store.EventRow) EventRecord {
 	w := EventRecord{Event: json.RawMessage(r.Body), MerchantID: r.MerchantID, InvoiceID: r.InvoiceID}
 	switch r.Status {
-	case store.DeliveryNone:
-	case store.DeliveryPending:
+	case delivery.None:
+	case delivery.Pending:
 		w.Delivery = &Delivery{
 			ID: r.DeliveryID, Status: DeliveryPending, Attempts: r.Attempts,
 			NextAttemptAt: unix(r.DueMS), Deadline: unix(r.DeadlineMS),
@@ -21,7 +22,7 @@ func FromEventRow(r store.EventRow) EventRecord {
 		if r.NoEndpoint {
 			w.Delivery.WaitingFor, w.Delivery.NextAttemptAt = DeliveryWaitEndpoint, 0
 		}
-	case store.DeliveryDelivered, store.DeliveryFailed:
+	case delivery.Delivered, delivery.Failed:
 		w.Delivery = &Delivery{
 			ID: r.DeliveryID, Status: DeliveryStatus(r.Status), Attempts: r.Attempts, FinishedAt: unix(r.FinishedMS),
 		}
@@ -30,7 +31,7 @@ func FromEventRow(r store.EventRow) EventRecord {
 }
 
 // FromAttempt returns an attempt to deliver an event.
-func FromAttempt(a store.Attempt) Attempt {
+func FromAttempt(a delivery.Attempt) Attempt {
 	return Attempt{
 		Number: a.Number, StartedAt: unix(a.StartedMS), DurationMs: a.DurationMS,
 		LookupMs: a.LookupMS, ConnectMs: a.ConnectMS, HandshakeMs: a.HandshakeMS, AnswerMs: a.AnswerMS,

@@ -1,9 +1,9 @@
-package deliver
+package delivery
 
 import "time"
 
 // delays are the pauses after the first failed attempt, the second and so on.
-// After them comes one attempt more, shortly before the deadline.
+// After them comes one more attempt, shortly before the deadline.
 var delays = [...]time.Duration{
 	5 * time.Second, 30 * time.Second,
 	2 * time.Minute, 5 * time.Minute, 15 * time.Minute, 30 * time.Minute,
@@ -16,21 +16,25 @@ const (
 	maxAttempts = len(delays) + 2
 	// spread is the share of a delay by which jitter shortens or prolongs it.
 	spread = 0.2
-	// The last attempt falls due between lastFrom and lastUntil before the
-	// deadline. An attempt that fails in or after that time is the last.
-	lastFrom, lastUntil = 10 * time.Minute, time.Minute
+	// FinalWindow is how long before its deadline a delivery gets its last
+	// attempt, even behind an open breaker. An attempt that fails within the
+	// window is the last.
+	FinalWindow = 10 * time.Minute
+	// finalMargin is how long before the deadline the last attempt is due at the
+	// latest.
+	finalMargin = time.Minute
 )
 
-// retryAt returns when to try again after the attempt with the number, from 1,
-// failed, or false when none is left. No retry is due after the deadline.
-// retryAfter is the pause that the receiver asked for, which delays and never
-// shortens; jitter is a random number in [0, 1).
-func retryAt(number int, failed, deadline time.Time, retryAfter time.Duration, jitter float64) (time.Time, bool) {
-	window := deadline.Add(-lastFrom)
+// RetryAt returns when to try again after attempt number, counted from 1,
+// failed, or false when no attempt is left. A retry is never due after the
+// deadline. retryAfter is the pause that the receiver asked for: it prolongs a
+// delay and never shortens one. jitter is a random number in [0, 1).
+func RetryAt(number int, failed, deadline time.Time, retryAfter time.Duration, jitter float64) (time.Time, bool) {
+	window := deadline.Add(-FinalWindow)
 	if number >= maxAttempts || !failed.Before(window) {
 		return time.Time{}, false
 	}
-	last := window.Add(scale(lastFrom-lastUntil, jitter))
+	last := window.Add(scale(FinalWindow-finalMargin, jitter))
 	if number > len(delays) {
 		return last, true
 	}

@@ -1,4 +1,4 @@
-package deliver
+package delivery
 
 import (
 	"testing"
@@ -19,7 +19,7 @@ func TestScheduleOfADeadEndpoint(t *testing.T) {
 			took := time.Duration(rapid.Int64Range(0, int64(5*time.Second)).Draw(t, "took"))
 			jitter := rapid.Float64Range(0, 1).Filter(func(f float64) bool { return f < 1 }).Draw(t, "jitter")
 			failed := now.Add(took)
-			next, more := retryAt(number, failed, deadline, 0, jitter)
+			next, more := RetryAt(number, failed, deadline, 0, jitter)
 			if !more {
 				if number != 13 {
 					t.Fatalf("the last attempt was number %d, want 13", number)
@@ -61,26 +61,26 @@ func TestScheduleWithRetryAfter(t *testing.T) {
 		number := rapid.IntRange(1, 14).Draw(t, "number")
 		failed := created.Add(time.Duration(rapid.OneOf(
 			rapid.Int64Range(0, int64(25*time.Hour)),
-			rapid.Int64Range(int64(24*time.Hour-2*lastFrom), int64(24*time.Hour)), // where the rules change
+			rapid.Int64Range(int64(24*time.Hour-2*FinalWindow), int64(24*time.Hour)), // where the rules change
 		).Draw(t, "failed")))
 		asked := time.Duration(rapid.Int64Range(0, int64(24*time.Hour)).Draw(t, "asked"))
 		jitter := rapid.Float64Range(0, 0.999).Draw(t, "jitter")
-		plain, more := retryAt(number, failed, deadline, 0, jitter)
-		due, alsoMore := retryAt(number, failed, deadline, asked, jitter)
+		plain, more := RetryAt(number, failed, deadline, 0, jitter)
+		due, alsoMore := RetryAt(number, failed, deadline, asked, jitter)
 		if more != alsoMore {
 			t.Fatalf("more attempts: %t, and %t when asked for a pause", more, alsoMore)
 		}
 		if !more {
-			if number < maxAttempts && failed.Before(deadline.Add(-lastFrom)) {
+			if number < maxAttempts && failed.Before(deadline.Add(-FinalWindow)) {
 				t.Fatalf("gave up after attempt %d, %s before the deadline", number, deadline.Sub(failed))
 			}
 			return
 		}
-		if !due.After(failed) || due.Before(plain) || due.After(deadline.Add(-lastUntil)) {
+		if !due.After(failed) || due.Before(plain) || due.After(deadline.Add(-finalMargin)) {
 			t.Fatalf("due %s after the failure and %s before the deadline; unasked %s after the failure",
 				due.Sub(failed), deadline.Sub(due), plain.Sub(failed))
 		}
-		if asked := failed.Add(asked); due.Before(asked) && due.Before(deadline.Add(-lastFrom)) {
+		if asked := failed.Add(asked); due.Before(asked) && due.Before(deadline.Add(-FinalWindow)) {
 			t.Fatalf("due %s before the receiver asked for", asked.Sub(due))
 		}
 	})
@@ -94,40 +94,17 @@ func TestScheduleEnds(t *testing.T) {
 		jitter float64
 		want   time.Duration // from the next attempt to the deadline; 0 when there is none
 	}{
-		{lastFrom + time.Nanosecond, 0, lastFrom},
-		{lastFrom + time.Nanosecond, 0.5, 5*time.Minute + 30*time.Second},
-		{lastFrom, 0, 0},
-		{lastFrom, 0.5, 0},
-		{lastUntil, 0.5, 0},
+		{FinalWindow + time.Nanosecond, 0, FinalWindow},
+		{FinalWindow + time.Nanosecond, 0.5, 5*time.Minute + 30*time.Second},
+		{FinalWindow, 0, 0},
+		{FinalWindow, 0.5, 0},
+		{finalMargin, 0.5, 0},
 		{0, 0.5, 0},
 		{-time.Hour, 0.5, 0},
 	} {
-		due, more := retryAt(1, deadline.Add(-c.left), deadline, 24*time.Hour, c.jitter)
+		due, more := RetryAt(1, deadline.Add(-c.left), deadline, 24*time.Hour, c.jitter)
 		if more != (c.want > 0) || more && deadline.Sub(due) != c.want {
 			t.Errorf("failed %s before the deadline: next %s before it (%t), want %s", c.left, deadline.Sub(due), more, c.want)
-		}
-	}
-}
-
-func TestRetryAfter(t *testing.T) {
-	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	for text, want := range map[string]time.Duration{
-		"":                              0,
-		"0":                             0,
-		"7":                             7 * time.Second,
-		"86400":                         24 * time.Hour,
-		"86401":                         24 * time.Hour,
-		"18446744073709551615":          24 * time.Hour,
-		"18446744073709551616":          0,
-		"-1":                            0,
-		"1.5":                           0,
-		"soon":                          0,
-		"Sun, 01 Mar 2026 12:02:00 GMT": 2 * time.Minute,
-		"Sun, 01 Mar 2026 11:59:00 GMT": 0,
-		"Sun, 01 Mar 2099 12:00:00 GMT": 24 * time.Hour,
-	} {
-		if got := retryAfter(text, now); got != want {
-			t.Errorf("Retry-After %q: got %s, want %s", text, got, want)
 		}
 	}
 }

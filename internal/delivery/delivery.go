@@ -1,0 +1,85 @@
+// Package delivery is the domain of webhook deliveries: what a delivery is,
+// when it is retried, which deliveries may be leased and in which order, and
+// when an endpoint's circuit breaker opens. It is pure: the time, randomness
+// and what the database holds are passed in.
+//
+// Times of the schedule are Unix milliseconds, as the database keeps them.
+package delivery
+
+import "time"
+
+// RetryWindow is how long after an event its delivery may be attempted, in
+// milliseconds (interface, section 8).
+const RetryWindow = 24 * 60 * 60 * 1000
+
+// Status is the state of a delivery.
+type Status string
+
+// A delivery is pending until an attempt succeeded or none is left. None is the
+// status of an event that has no delivery, because its merchant wanted no
+// events.
+const (
+	Pending   Status = "pending"
+	Delivered Status = "delivered"
+	Failed    Status = "failed"
+	None      Status = "none"
+)
+
+// Delivery is an event on its way to a merchant's endpoint.
+type Delivery struct {
+	ID         string
+	Seq        int64 // of the event
+	EventID    string
+	MerchantID string
+	EventType  string
+	Body       []byte // the envelope, as it is sent
+	Attempts   int    // finished ones
+	// PriorAttempts are those that were finished when the present schedule
+	// began: a delivery that is sent again gets a new schedule.
+	PriorAttempts int
+	DueMS         int64 // when this attempt was due
+	DeadlineMS    int64 // no attempt but the first of the schedule starts after it
+	Suspect       bool  // it was leased as one to a suspect endpoint
+}
+
+// TooLate reports whether the deadline has passed. A delivery that was not
+// attempted yet in its present schedule is never too late: it is owed one
+// attempt even after a long outage of this service.
+func (d Delivery) TooLate(now time.Time) bool {
+	return now.After(time.UnixMilli(d.DeadlineMS)) && d.Attempts > d.PriorAttempts
+}
+
+// Attempt is one exchange with a merchant's endpoint.
+type Attempt struct {
+	Number     int   // from 1
+	StartedMS  int64 // Unix milliseconds
+	DurationMS int64
+	StatusCode int    // 100 to 999; 0 when there was no answer
+	Error      string // why it failed; empty when it succeeded
+	Excerpt    string // how the answer's body began, without secrets
+	// How much of DurationMS each phase took that happened: looking up the name,
+	// connecting, the TLS handshake, and waiting for the answer's first byte.
+	LookupMS, ConnectMS, HandshakeMS, AnswerMS int64
+}
+
+// Outcome is what became of a leased delivery.
+type Outcome struct {
+	Delivery Delivery // as it was leased
+	LeaseID  string
+	Attempt  *Attempt // nil when the delivery was too late for another attempt
+	Status   Status
+	// NextDueMS is when the next attempt of a pending delivery is due.
+	// FinishedMS is when the delivery became delivered or failed.
+	NextDueMS, FinishedMS int64
+	// Change returns the merchant's breaker as the attempt leaves it; nil leaves
+	// it as it is. It may be called more than once.
+	Change func(Breaker) Breaker
+}
+
+// Attempts returns how many attempts the delivery has had, this one included.
+func (o Outcome) Attempts() int {
+	if o.Attempt == nil {
+		return o.Delivery.Attempts
+	}
+	return o.Attempt.Number
+}

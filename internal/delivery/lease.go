@@ -1,0 +1,246 @@
+package delivery
+
+import "cmp"
+
+// Lane separates first attempts from retries. Each merchant has a queue in each
+// lane.
+type Lane string
+
+// The lanes, by the names that metrics and logs use.
+const (
+	First Lane = "first"
+	Retry Lane = "retry"
+)
+
+// Queue is a merchant's queue in a lane, and the place from which to look for
+// due deliveries: as far as the caller knows, nothing waits that was due before
+// HeadMS, or at HeadMS with a lower number than HeadSeq. Deliveries before the
+// head are in flight. On PostgreSQL there may also be many dead row versions
+// before it, each of which would be visited while a long snapshot keeps them
+// from being vacuumed.
+type Queue struct {
+	MerchantID string
+	HeadMS     int64
+	HeadSeq    int64 // of an event
+	EndMS      int64 // the earliest deadline of its deliveries; 0 when unknown
+}
+
+// Before reports whether the queue's head is earlier than another's.
+func (q Queue) Before(o Queue) bool {
+	return cmp.Or(cmp.Compare(q.HeadMS, o.HeadMS), cmp.Compare(q.HeadSeq, o.HeadSeq)) < 0
+}
+
+// LeaseRequest asks for deliveries that are due.
+type LeaseRequest struct {
+	LeaseID string // new with each request
+	NowMS   int64
+	UntilMS int64 // when the lease ends by itself
+	Lane    Lane
+	Queues  []Queue // in the order of their turns
+	// Healthy and Suspect are how many deliveries may be leased at most, to
+	// healthy endpoints and to suspect ones.
+	Healthy, Suspect int
+	// PerMerchant is how many deliveries of one merchant may be in flight, over
+	// all lanes and workers. The merchant's breaker may allow fewer.
+	PerMerchant int
+	// Worker is the registered worker that asks, and InFlight what it has in
+	// flight, by merchant. While it is the only registered worker, the leases of
+	// others are not read. Without a Worker they always are.
+	Worker   string
+	InFlight map[string][]int64
+}
+
+// Leased is the answer to a request.
+type Leased struct {
+	// Deliveries are grouped by merchant, in the order of the merchants' turns;
+	// those of one merchant are the oldest first.
+	Deliveries []Delivery
+	// Queues are those that were looked at. A queue that another worker was
+	// serving at that moment is not among them.
+	Queues []QueueState
+}
+
+// QueueState is how a request left a queue.
+type QueueState struct {
+	// Queue's HeadMS is 0 when nothing waits. In the retry lane behind an open
+	// breaker the queue is as it was asked for.
+	Queue
+	Breaker Breaker // of the merchant
+}
+
+// Plan decides which deliveries a request leases. The caller tells it what is
+// in flight, reads what the plan wants to peek at, adds what it found, and asks
+// for the choice.
+type Plan struct {
+	request LeaseRequest
+	turns   []*turn
+	byID    map[string]*turn
+}
+
+// turn is a queue's part in a plan.
+type turn struct {
+	Queue
+	breaker  Breaker
+	open     bool           // the breaker is
+	inFlight map[int64]bool // in either lane
+	waiting  []Delivery     // the first that are not in flight, in the order in which they are leased
+	taken    int            // how many of waiting are leased
+	further  *Queue         // where more may wait behind what was peeked at; nil for nothing
+	// fromMS excludes deliveries with an earlier deadline, which are to be
+	// expired instead.
+	fromMS int64
+}
+
+// NewPlan begins a plan. It serves those of the request's queues whose
+// merchants have a breaker in the map.
+func NewPlan(r LeaseRequest, breakers map[string]Breaker) *Plan {
+	p := &Plan{request: r, byID: make(map[string]*turn, len(breakers))}
+	for _, q := range r.Queues {
+		b, ok := breakers[q.MerchantID]
+		if !ok {
+			continue
+		}
+		t := &turn{Queue: q, breaker: b, open: b.UntilMS > r.NowMS, inFlight: make(map[int64]bool)}
+		if b.GivenUp(r.NowMS) {
+			t.fromMS = r.NowMS
+			// A first attempt's deadline is that long after it is due.
+			if first := r.NowMS - RetryWindow; r.Lane == First && t.HeadMS < first {
+				t.HeadMS, t.HeadSeq = first, 0
+			}
+		}
+		for _, seq := range r.InFlight[q.MerchantID] {
+			t.inFlight[seq] = true
+		}
+		p.turns, p.byID[q.MerchantID] = append(p.turns, t), t
+	}
+	return p
+}
+
+// AddInFlight notes that a delivery of a merchant is leased by somebody.
+func (p *Plan) AddInFlight(merchantID string, seq int64) { p.byID[merchantID].inFlight[seq] = true }
+
+// Peek asks for the first deliveries of a queue.
+type Peek struct {
+	Queue        // from its head on
+	FromMS int64 // the earliest deadline
+	Limit  int
+}
+
+// Peeks returns what to read: of some queues the deliveries that are due first,
+// of others those with the earliest deadlines.
+func (p *Plan) Peeks() (byDue, byDeadline []Peek) {
+	var ordinary, open []*turn
+	for _, t := range p.turns {
+		if t.retriesBehindOpen(p.request.Lane) {
+			open = append(open, t)
+		} else {
+			ordinary = append(ordinary, t)
+		}
+	}
+	return p.peeks(ordinary), p.peeks(open)
+}
+
+// retriesBehindOpen reports whether only retries in their final window may be
+// leased. First attempts that are due first also have the earliest deadlines.
+func (t *turn) retriesBehindOpen(l Lane) bool { return t.open && l == Retry }
+
+func (p *Plan) peeks(turns []*turn) []Peek {
+	count := make(map[bool]int)
+	for _, t := range turns {
+		count[t.breaker.Healthy]++
+	}
+	room := p.room()
+	peeks := make([]Peek, len(turns))
+	for i, t := range turns {
+		kind := t.breaker.Healthy
+		share := (room[kind] + count[kind] - 1) / count[kind]
+		// One more shows where the queue goes on.
+		limit := max(0, min(share, p.allowed(t)-len(t.inFlight))) + 1
+		if t.HeadSeq == 0 { // from a resync, which counts what is in flight
+			limit += len(t.inFlight)
+		}
+		peeks[i] = Peek{t.Queue, t.fromMS, limit}
+	}
+	return peeks
+}
+
+// Found adds what was read for a peek, which may have had a larger limit than
+// was asked for.
+func (p *Plan) Found(peek Peek, found []Delivery) {
+	t := p.byID[peek.MerchantID]
+	for _, d := range found {
+		if !t.inFlight[d.Seq] {
+			t.waiting = append(t.waiting, d)
+		}
+	}
+	if len(found) == peek.Limit {
+		last := found[len(found)-1]
+		t.further = &Queue{MerchantID: peek.MerchantID, HeadMS: last.DueMS, HeadSeq: last.Seq + 1}
+	}
+}
+
+// Choose takes one delivery of each queue, then the next of each, until the
+// request is filled or nothing more may be leased. It returns the deliveries
+// and how that leaves the queues.
+func (p *Plan) Choose() ([]Delivery, []QueueState) {
+	room := p.room()
+	for again := true; again; {
+		again = false
+		for _, t := range p.turns {
+			if room[t.breaker.Healthy] > 0 && p.takesNext(t) {
+				room[t.breaker.Healthy]--
+				t.taken++
+				again = true
+			}
+		}
+	}
+	var chosen []Delivery
+	queues := make([]QueueState, len(p.turns))
+	for i, t := range p.turns {
+		queues[i] = p.left(t)
+		for _, d := range t.waiting[:t.taken] {
+			d.Suspect = !t.breaker.Healthy
+			chosen = append(chosen, d)
+		}
+	}
+	return chosen, queues
+}
+
+// room returns how many deliveries may be leased to healthy endpoints, under
+// true, and to suspect ones, under false.
+func (p *Plan) room() map[bool]int {
+	return map[bool]int{true: p.request.Healthy, false: p.request.Suspect}
+}
+
+// allowed returns how many deliveries of the merchant may be in flight.
+func (p *Plan) allowed(t *turn) int { return min(p.request.PerMerchant, t.breaker.Allowed) }
+
+// takesNext reports whether the queue's next delivery may be leased.
+func (p *Plan) takesNext(t *turn) bool {
+	if t.taken == len(t.waiting) || len(t.inFlight)+t.taken >= p.allowed(t) {
+		return false
+	}
+	next := t.waiting[t.taken]
+	if t.open {
+		return next.DeadlineMS-FinalWindow.Milliseconds() <= p.request.NowMS
+	}
+	return next.DueMS <= p.request.NowMS
+}
+
+// left returns where the queue goes on. A queue of which only the earliest
+// deadlines were read stays where it was.
+func (p *Plan) left(t *turn) QueueState {
+	s := QueueState{Queue: t.Queue, Breaker: t.breaker}
+	s.EndMS = 0
+	switch {
+	case t.retriesBehindOpen(p.request.Lane):
+	case t.taken < len(t.waiting):
+		next := t.waiting[t.taken]
+		s.HeadMS, s.HeadSeq = next.DueMS, next.Seq
+	case t.further != nil:
+		s.Queue = *t.further
+	default:
+		s.HeadMS, s.HeadSeq = 0, 0
+	}
+	return s
+}

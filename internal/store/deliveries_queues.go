@@ -1,0 +1,78 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/quittance/quittance/internal/delivery"
+)
+
+// conditions select the deliveries of a lane, word for word as the lane's index
+// does.
+var conditions = map[delivery.Lane]string{delivery.First: "attempts = 0", delivery.Retry: "attempts > 0"}
+
+// Queues returns the queues of a lane that hold something, when the first of it
+// is due, and when the first runs out of time: by walking the lane's index from one merchant to the next. It
+// is what a process learns from that knows nothing yet; while a long snapshot
+// is open on PostgreSQL it is slow.
+func (q *queries) Queues(ctx context.Context, lane delivery.Lane) ([]delivery.Queue, error) {
+	first := "(SELECT min(merchant_id) FROM deliveries WHERE " + conditions[lane] + " AND merchant_id > "
+	least := func(column string) string {
+		return "(SELECT min(" + column + ") FROM deliveries WHERE deliveries.merchant_id = queued.merchant_id AND " + conditions[lane] + ")"
+	}
+	end := least("deadline_ms")
+	if lane == delivery.First { // which is in the order of deadlines, too
+		end = least("due_ms") + fmt.Sprintf(" + %d", delivery.RetryWindow)
+	}
+	return collect(ctx, q, scanQueue, `WITH RECURSIVE queued (merchant_id) AS (
+			SELECT `+first+`'')
+			UNION ALL
+			SELECT `+first+`queued.merchant_id) FROM queued WHERE queued.merchant_id IS NOT NULL)
+		SELECT merchant_id, head_ms, end_ms FROM (SELECT merchant_id, `+least("due_ms")+` AS head_ms, `+end+` AS end_ms FROM queued) AS queues
+		WHERE head_ms IS NOT NULL`)
+}
+
+// newsLimit is how many events one look at what is new covers.
+const newsLimit = 1000
+
+// News returns in which queues of first attempts the events that came after
+// the one with the number after left something, the number of the last one
+// that it looked at, and whether there may be more.
+func (q *queries) News(ctx context.Context, after int64) (queues []delivery.Queue, last int64, more bool, err error) {
+	found, err := collect(ctx, q, func(row scanner) (n delivery.Queue, err error) {
+		err = row.Scan(&n.HeadSeq, &n.MerchantID, seconds{&n.HeadMS})
+		return n, err
+	}, `SELECT e.seq, e.merchant_id, d.due_ms FROM events e LEFT JOIN deliveries d ON d.seq = e.seq AND d.attempts = 0
+		WHERE e.seq > $1 ORDER BY e.seq LIMIT $2`, after, newsLimit)
+	if err != nil {
+		return nil, after, false, err
+	}
+	heads := make(map[string]delivery.Queue)
+	for _, n := range found {
+		after = n.HeadSeq
+		if head, ok := heads[n.MerchantID]; n.HeadMS != 0 && (!ok || n.Before(head)) {
+			heads[n.MerchantID] = n
+		}
+	}
+	queues = slices.AppendSeq(queues, maps.Values(heads))
+	slices.SortFunc(queues, func(a, b delivery.Queue) int { return cmp.Compare(a.MerchantID, b.MerchantID) })
+	return queues, after, len(found) == newsLimit, nil
+}
+
+func scanQueue(row scanner) (found delivery.Queue, err error) {
+	err = row.Scan(&found.MerchantID, &found.HeadMS, &found.EndMS)
+	return found, err
+}
+
+func scanID(row scanner) (id string, err error) {
+	err = row.Scan(&id)
+	return id, err
+}
+
+func scanSeq(row scanner) (seq int64, err error) {
+	err = row.Scan(&seq)
+	return seq, err
+}

@@ -1,0 +1,57 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/quittance/quittance/internal/delivery"
+)
+
+// Worker is a process that makes attempts.
+type Worker struct {
+	ID string // random, of one run of the process
+	// Endpoints is a hash of the endpoints in its configuration. Two workers with
+	// the same hash know the same endpoints.
+	Endpoints string
+}
+
+// RegisterWorker notes that the worker may hold leases until a time, in Unix
+// milliseconds. It must have returned before the worker asks for a lease, and
+// no lease may last longer.
+func (s *Store) RegisterWorker(ctx context.Context, w Worker, nowMS, untilMS int64) error {
+	err := s.Update(ctx, func(tx *Tx) error {
+		if _, err := tx.exec(ctx, "DELETE FROM deliverers WHERE until_ms < $1", nowMS); err != nil {
+			return err
+		}
+		_, err := tx.exec(ctx, `INSERT INTO deliverers (id, endpoints, until_ms) VALUES ($1, $2, $3)
+			ON CONFLICT (id) DO UPDATE SET endpoints = excluded.endpoints, until_ms = excluded.until_ms`, w.ID, w.Endpoints, untilMS)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("register a delivery worker: %w", err)
+	}
+	return nil
+}
+
+// DeregisterWorker notes that the worker holds no leases any more.
+func (s *Store) DeregisterWorker(ctx context.Context, id string) error {
+	err := s.Update(ctx, func(tx *Tx) error {
+		_, err := tx.exec(ctx, "DELETE FROM deliverers WHERE id = $1", id)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("deregister a delivery worker: %w", err)
+	}
+	return nil
+}
+
+// onlyWorker reports whether no other registered worker can hold leases. It is
+// asked after the merchants were locked: a worker that registers later waits
+// for these locks.
+func (tx *Tx) onlyWorker(ctx context.Context, r delivery.LeaseRequest) (bool, error) {
+	if r.Worker == "" {
+		return false, nil
+	}
+	others, err := one(ctx, &tx.queries, scanSeq, "SELECT count(*) FROM deliverers WHERE until_ms > $1 AND id <> $2", r.NowMS, r.Worker)
+	return others == 0, err
+}
