@@ -11,6 +11,10 @@ HISTORIES  ?= 10000
 SEED       ?= 1
 BENCHFLAGS ?=
 
+# Tests install what they need and cannot find. Without make they install
+# nothing and say what is missing.
+export QUITTANCE_TEST_INSTALL ?= 1
+
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -22,8 +26,12 @@ build: ## build bin/quittance
 	go build -trimpath -o bin/ ./cmd/quittance
 
 .PHONY: test
-test: ## run all tests, on SQLite and PostgreSQL
+test: ## run all tests, and install what they need
 	go test -timeout 12m ./...
+
+.PHONY: short
+short: ## run the tests that need nothing but Go
+	go test -short ./...
 
 .PHONY: race
 race: ## run all tests under the race detector (needs a C compiler)

@@ -59,7 +59,7 @@ func Start(tb testing.TB, o Options) *Anvil {
 	tb.Helper()
 	found, err := findTools()
 	if err != nil {
-		tb.Fatalf("anviltest: %v", err)
+		tb.Fatal("anviltest: no anvil or cast; the reason is printed once, above")
 	}
 	args := []string{"--port", "0", "--max-persisted-states", "0"}
 	if o.BlockTime > 0 {

@@ -45,12 +45,14 @@ func TestFindTool(t *testing.T) {
 			t.Errorf("findTool = %q, %v; want the one that was asked for", found, err)
 		}
 	})
-	t.Run("nowhere, and nothing to install it", func(t *testing.T) {
+	t.Run("nowhere", func(t *testing.T) {
+		script(t, filepath.Join(filepath.Dir(path), "npm"), "exit 0")
+		t.Setenv("QUITTANCE_TEST_INSTALL", "")
 		_, err := findTool(t.Context(), "cast", "CAST")
 		if err == nil {
 			t.Fatal("a tool was found where there is none")
 		}
-		for _, want := range []string{"cast", "install npm", "https://getfoundry.sh", "CAST"} {
+		for _, want := range []string{"cast", "make test", "go test -short", "QUITTANCE_TEST_INSTALL", "https://getfoundry.sh", "CAST"} {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("the error does not name %q: %v", want, err)
 			}
@@ -61,6 +63,7 @@ func TestFindTool(t *testing.T) {
 // TestInstall stands in for npm: once it breaks off, then it installs.
 func TestInstall(t *testing.T) {
 	npm := filepath.Join(isolate(t), "npm")
+	t.Setenv("QUITTANCE_TEST_INSTALL", "1")
 	script(t, npm, `echo >"$3/half"; echo "no route to the registry"; exit 1`)
 	if path, err := findTool(t.Context(), "cast", "CAST"); err == nil || !strings.Contains(err.Error(), "no route to the registry") {
 		t.Fatalf("findTool = %q, %v; want an error that shows what npm said", path, err)

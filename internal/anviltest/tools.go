@@ -25,8 +25,17 @@ const installTimeout = 5 * time.Minute
 // tools are the paths of the programs.
 type tools struct{ anvil, cast string }
 
-// findTools finds the programs, or installs them, at the first call.
+// findTools finds the programs, or installs them, at the first call. It prints
+// the error, which all tests would repeat otherwise.
 var findTools = sync.OnceValues(func() (tools, error) {
+	found, err := find()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "anviltest: %v\n", err)
+	}
+	return found, err
+})
+
+func find() (tools, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), installTimeout)
 	defer cancel()
 	anvil, err := findTool(ctx, "anvil", "QUITTANCE_TEST_ANVIL")
@@ -35,7 +44,7 @@ var findTools = sync.OnceValues(func() (tools, error) {
 	}
 	cast, err := findTool(ctx, "cast", "QUITTANCE_TEST_CAST")
 	return tools{anvil, cast}, err
-})
+}
 
 // findTool returns the path of a tool: the one that the environment variable
 // gives, the one on PATH, or the one that was installed from npm, which is
@@ -49,15 +58,16 @@ func findTool(ctx context.Context, name, env string) (string, error) {
 	}
 	path, err := installed(ctx, name)
 	if err != nil {
-		return "", fmt.Errorf("%s of Foundry is neither on PATH nor can it be installed: "+
-			"install npm (on Debian and Ubuntu: sudo apt-get install npm), "+
-			"or Foundry from https://getfoundry.sh, or set %s to the program's path: %w", name, env, err)
+		return "", fmt.Errorf("%s of Foundry is neither on PATH nor installed for tests: "+
+			`run "make test", which installs it with npm, or install Foundry from https://getfoundry.sh, `+
+			`set %s to the program's path, or leave it out with "go test -short": %w`, name, env, err)
 	}
 	return path, nil
 }
 
 // installed returns the path of a tool in the user's cache, where it is put
-// when it is not there. One process at a time does so.
+// when it is not there and testdeps.MayInstall allows it. One process at a time
+// does so.
 func installed(ctx context.Context, name string) (_ string, err error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -78,6 +88,9 @@ func installed(ctx context.Context, name string) (_ string, err error) {
 	path := filepath.Join(dir, name, "node_modules", scope, packageOf(name), "bin", name)
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
+	}
+	if err := testdeps.MayInstall(); err != nil {
+		return "", err
 	}
 	return path, install(ctx, name, filepath.Join(dir, name))
 }

@@ -1,5 +1,9 @@
-// Package testdeps installs what tests need and a machine lacks, and never
-// without saying so.
+// Package testdeps finds what tests need besides Go, installs it where it may,
+// and decides what `go test -short` leaves out.
+//
+// A test that lacks something fails and says what to do. Nothing is installed
+// unless QUITTANCE_TEST_INSTALL is 1, which `make test` sets, and never without
+// saying so.
 package testdeps
 
 import (
@@ -11,9 +15,21 @@ import (
 	"strings"
 )
 
-// Announce tells whoever started the tests what happens to the machine. `go
-// test` hides what a test that passes prints, so it is said on the terminal,
-// too, if there is one.
+// installEnv names the variable that, set to 1, lets tests install what they
+// need.
+const installEnv = "QUITTANCE_TEST_INSTALL"
+
+// MayInstall returns an error if tests may install nothing.
+func MayInstall() error {
+	if os.Getenv(installEnv) == "1" {
+		return nil
+	}
+	return fmt.Errorf("tests install nothing unless %s is 1", installEnv)
+}
+
+// Announce prints a line for whoever started the tests. `go test` hides what a
+// test that passes prints, so the line goes to the terminal, too, if there is
+// one.
 func Announce(text string) error {
 	fmt.Fprintln(os.Stderr, text)
 	tty, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0)
@@ -24,9 +40,13 @@ func Announce(text string) error {
 	return errors.Join(err, tty.Close())
 }
 
-// Debian installs Debian's packages, which only root can do. The reason, as in
-// "storetest: no PostgreSQL server found", goes with what is announced.
+// Debian installs Debian's packages, which only root can do and only where
+// MayInstall allows it. The reason, as in "storetest: no PostgreSQL server
+// found", is announced with the command.
 func Debian(ctx context.Context, reason string, packages ...string) error {
+	if err := MayInstall(); err != nil {
+		return err
+	}
 	if os.Geteuid() != 0 {
 		return errors.New("only root can install it from here")
 	}

@@ -35,7 +35,7 @@ func checkout(t *testing.T) (run func(env []string, args ...string)) {
 	t.Cleanup(cancel)
 	npm, err := testdeps.NPM(ctx, "sdk/typescript")
 	if err != nil {
-		t.Fatalf("npm is neither on PATH nor can it be installed (on Debian and Ubuntu: sudo apt-get install npm): %v", err)
+		t.Fatal(err)
 	}
 	root := t.TempDir()
 	dir := filepath.Join(root, "sdk", "typescript")

@@ -36,8 +36,8 @@ type server struct {
 }
 
 // findServer returns the newest usable installation, of those in folders that
-// match the pattern binDirs and the one on PATH. It installs Debian's when there
-// is none.
+// match the pattern binDirs and the one on PATH. When there is none it installs
+// Debian's, if testdeps.MayInstall allows it.
 func findServer(ctx context.Context, binDirs string) (server, error) {
 	dir, err := newestBinDir(ctx, binDirs)
 	if err != nil {
@@ -46,8 +46,8 @@ func findServer(ctx context.Context, binDirs string) (server, error) {
 	if dir == "" {
 		if err := testdeps.Debian(ctx, "storetest: no PostgreSQL server found", "postgresql"); err != nil {
 			return server{}, fmt.Errorf("no PostgreSQL server, version %d or newer, found in %s or on PATH: "+
-				"install one (on Debian and Ubuntu: sudo apt-get install postgresql) "+
-				"or set %s to the URL of one: %w", minMajor, binDirs, serverEnv, err)
+				`run "make test" as root, install one (on Debian and Ubuntu: sudo apt-get install postgresql), `+
+				`set %s to the URL of one, or leave it out with "go test -short": %w`, minMajor, binDirs, serverEnv, err)
 		}
 		if dir, err = newestBinDir(ctx, binDirs); err != nil {
 			return server{}, err

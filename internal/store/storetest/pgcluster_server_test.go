@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,7 +54,7 @@ func TestFindServerSaysWhatToInstall(t *testing.T) {
 	if err == nil {
 		t.Fatalf("findServer takes %s, want an error: version 13 is too old", srv.binDir)
 	}
-	for _, want := range []string{"15 or newer", "sudo apt-get install postgresql", serverEnv} {
+	for _, want := range []string{"15 or newer", "make test", "sudo apt-get install postgresql", serverEnv, "go test -short", "QUITTANCE_TEST_INSTALL"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error %q does not say %q", err, want)
 		}
@@ -74,6 +75,14 @@ func TestFindServerInstalls(t *testing.T) {
 	script(t, root, "pg_config", "echo "+root)
 	script(t, root, "postgres", "")
 	t.Setenv("PATH", root)
+	t.Setenv("QUITTANCE_TEST_INSTALL", "")
+	if srv, err := findServer(t.Context(), filepath.Join(root, "none", "*")); err == nil {
+		t.Errorf("findServer takes %q, want an error where nothing may be installed", srv.binDir)
+	}
+	if _, err := os.Stat(filepath.Join(root, "calls")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("apt-get was called, or: %v", err)
+	}
+	t.Setenv("QUITTANCE_TEST_INSTALL", "1")
 	srv, err := findServer(t.Context(), filepath.Join(root, "none", "*"))
 	if os.Geteuid() != 0 {
 		if err == nil || !strings.Contains(err.Error(), "only root") {
