@@ -38,7 +38,8 @@ func TestReseal(t *testing.T) {
 	if _, err := os.Stat(strings.TrimPrefix(missing, "sqlite:")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("it made a database: %v", err)
 	}
-	for _, url := range []string{storetest.SQLite(t), storetest.Postgres(t)} {
+	for _, fresh := range storetest.Databases() {
+		url := fresh(t)
 		db := storetest.Open(t, url)
 		_, err := db.PutEndpoint(t.Context(), store.EndpointRow{MerchantID: "cafe", URL: "https://cafe.example/", ChangedAt: 1}, func(version int64) ([]byte, string, error) {
 			s := keyring.New(old).Seal("cafe", version, "whsec_cafe")

@@ -23,7 +23,7 @@ var (
 // A worker that is killed between the receiver's 2xx and its own recording
 // that loses nothing: the event is posted again, under the same id.
 func TestKilled(t *testing.T) {
-	for name, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+	for name, url := range storetest.Databases() {
 		t.Run(name, func(t *testing.T) {
 			database := url(t)
 			s := storetest.Open(t, database)

@@ -19,12 +19,14 @@ import (
 	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/testdeps"
 )
 
 func TestMain(m *testing.M) {
 	if os.Getenv(childEnv) != "" {
 		os.Exit(child())
 	}
+	testdeps.Short("TestTwoWorkers", "TestBombStaysPacked", "TestKilledOften", "TestMostEndpointsDead", "TestDeliveriesGoOnDuringSweep", "TestShortageIsNobodysFault")
 	goleak.VerifyTestMain(m)
 }
 

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/testdeps"
 )
 
 func TestMain(m *testing.M) {
@@ -20,6 +21,7 @@ func TestMain(m *testing.M) {
 		childMain()
 		return
 	}
+	testdeps.Short("TestKilledWhile.*")
 	goleak.VerifyTestMain(m,
 		// geth keeps one pool of signature checkers for the whole process.
 		goleak.IgnoreTopFunction("github.com/ethereum/go-ethereum/core.(*txSenderCacher).cache"),

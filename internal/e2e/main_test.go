@@ -1,20 +1,24 @@
 package e2e
 
 import (
-	"flag"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/quittance/quittance/internal/testdeps"
 )
 
 // program is the path of the binary under test.
 var program string
 
 func TestMain(m *testing.M) {
-	flag.Parse()
+	testdeps.Short("Test.*")
+	if testing.Short() {
+		os.Exit(m.Run()) // of nothing, so that the program need not be built
+	}
 	code, err := buildAndRun(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -20,13 +20,14 @@ import (
 // Which histories are played: so many, with the seeds from the first on.
 var (
 	historySeed  = flag.Uint64("history.seed", 1, "seed of the first history")
-	historyCount = flag.Int("history.count", 2_000, "how many histories to play; a tenth with -short")
+	historyCount = flag.Int("history.count", 2_000, "how many histories to play; a fiftieth with -short")
 )
 
 const (
 	// historiesPerFile is how many histories share a SQLite database.
 	historiesPerFile = 250
-	// postgresEvery is how many histories there are for one on PostgreSQL.
+	// postgresEvery is how many histories there are for one on PostgreSQL,
+	// which is left out with -short.
 	postgresEvery = 25
 	// maxFindings is after how many histories with findings the rest is left.
 	maxFindings = 20
@@ -52,7 +53,7 @@ const (
 func TestHistories(t *testing.T) {
 	count := *historyCount
 	if testing.Short() {
-		count = (count + 9) / 10
+		count = (count + 49) / 50
 	}
 	run := historyRun{T: t, found: map[string]int{}, tally: map[string]int{}}
 	var next atomic.Uint64
@@ -140,7 +141,7 @@ type historyDBs struct {
 
 // of returns the database that the history of a seed is played on.
 func (d *historyDBs) of(seed uint64) *historyDB {
-	if seed%postgresEvery == 0 {
+	if seed%postgresEvery == 0 && !testing.Short() {
 		d.run.mu.Lock()
 		defer d.run.mu.Unlock()
 		if d.run.postgres == nil {

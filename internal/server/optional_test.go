@@ -19,7 +19,7 @@ import (
 // TestOptionalEventsAreAskedForThroughTheAPI sets an endpoint that asks for
 // payment.unattributed, and then pays too little.
 func TestOptionalEventsAreAskedForThroughTheAPI(t *testing.T) {
-	for name, database := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+	for name, database := range storetest.Databases() {
 		t.Run(name, func(t *testing.T) {
 			text, err := keyring.NewKey(rand.Reader)
 			if err != nil {

@@ -9,9 +9,12 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/quittance/quittance/internal/testdeps"
 )
 
 func TestMain(m *testing.M) {
+	testdeps.Short("TestReadOnlyDatabase", "TestHalfOpenConnections", "TestStopWithLostDatabase")
 	goleak.VerifyTestMain(m,
 		// go-ethereum starts these once for the process.
 		goleak.IgnoreTopFunction("github.com/ethereum/go-ethereum/core.(*txSenderCacher).cache"),

@@ -14,7 +14,7 @@ import (
 // to the database of those before, so that -benchtime=10x is a back-fill of
 // 100,000.
 func BenchmarkFill(b *testing.B) {
-	for name, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+	for name, url := range storetest.Databases() {
 		for _, paying := range []bool{true, false} {
 			b.Run(fmt.Sprintf("%s/paying=%t", name, paying), func(b *testing.B) {
 				u := url(b)

@@ -21,6 +21,7 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/testdeps"
 )
 
 // TestMain lets rapid play fewer histories than it would by itself, each of
@@ -29,6 +30,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("rapid.checks", "40"); err != nil {
 		panic(err)
 	}
+	testdeps.Short("TestCreateDuringARollback", "TestCreateSurvivesADeadlock")
 	goleak.VerifyTestMain(m)
 }
 
@@ -52,7 +54,7 @@ type database struct {
 // each runs the test on both databases.
 func each(t *testing.T, test func(t *testing.T, db *database)) {
 	t.Helper()
-	for name, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+	for name, url := range storetest.Databases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			u := url(t)

@@ -26,7 +26,7 @@ var (
 // and n intents to open are due: int_0 of inv_0 and so on.
 func eachWriter(t *testing.T, n int, test func(t *testing.T, s *store.Store, db *sql.DB)) {
 	t.Helper()
-	for name, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+	for name, url := range storetest.Databases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dsn := url(t)

@@ -19,7 +19,7 @@ import (
 // more of a merchant's than may be in flight.
 func TestLeaseDeliveriesAtOnce(t *testing.T) {
 	const merchants, queued, askers, perMerchant = 5, 20, 8, 3
-	for name, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+	for name, url := range storetest.Databases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dsn := url(t)

@@ -34,9 +34,13 @@ func TestLockService(t *testing.T) {
 	unlock, err = store.LockService("sqlite:" + alias)
 	must(t, err)
 	must(t, unlock())
+}
+
+func TestLockServiceOnPostgres(t *testing.T) {
+	url := storetest.Postgres(t)
 	for range 2 {
-		if _, err := store.LockService(storetest.Postgres(t)); err != nil {
-			t.Errorf("PostgreSQL: %v", err)
+		if _, err := store.LockService(url); err != nil {
+			t.Error(err)
 		}
 	}
 }

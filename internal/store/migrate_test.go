@@ -12,7 +12,7 @@ import (
 // and says which versions there are.
 func TestNewerSchema(t *testing.T) {
 	t.Parallel()
-	for name, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+	for name, url := range storetest.Databases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			at := url(t)

@@ -82,7 +82,7 @@ func TestOpenErrors(t *testing.T) {
 
 func TestOpenGivesUpWithItsContext(t *testing.T) {
 	t.Parallel()
-	for name, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+	for name, url := range storetest.Databases() {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if s, err := store.Open(ctx, url(t)); !errors.Is(err, context.Canceled) {
@@ -99,7 +99,9 @@ func TestOpenStrangePaths(t *testing.T) {
 		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(dir, name)
-			s := storetest.Open(t, "sqlite:"+path)
+			s, err := store.Open(t.Context(), "sqlite:"+path)
+			must(t, err)
+			t.Cleanup(func() { must(t, s.Close()) })
 			insert(t, s, sample("inv_1", "m"))
 			if _, err := os.Stat(path); err != nil {
 				t.Errorf("the database is elsewhere: %v", err)
@@ -144,7 +146,7 @@ func TestOpenAtOnce(t *testing.T) {
 // again, also by two at the same time.
 func TestOpenAgain(t *testing.T) {
 	t.Parallel()
-	for name, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+	for name, url := range storetest.Databases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			u := url(t)

@@ -16,7 +16,8 @@ import (
 // TestRedeliverOfTimes sends again what was made in some seconds, by replicas
 // whose clocks differ: the order of the numbers is not that of the times.
 func TestRedeliverOfTimes(t *testing.T) {
-	for _, url := range []string{storetest.SQLite(t), storetest.Postgres(t)} {
+	for _, fresh := range storetest.Databases() {
+		url := fresh(t)
 		s := storetest.Open(t, url)
 		const base = 1_764_000_000
 		offsets := []int64{0, 1000, 1090, 1060, 1100, 1050, 1399, 1099}

@@ -14,7 +14,7 @@ import (
 // its own: the schema is the last that can say no.
 func TestImpossibleStatesAreRefused(t *testing.T) {
 	t.Parallel()
-	for name, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+	for name, url := range storetest.Databases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			u := url(t)

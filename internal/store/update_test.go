@@ -171,7 +171,7 @@ func TestUpdateWithAContextThatEnded(t *testing.T) {
 
 func TestClosedStore(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	for name, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+	for name, url := range storetest.Databases() {
 		s, err := store.Open(t.Context(), url(t))
 		must(t, err)
 		must(t, s.Ping(t.Context()))
@@ -196,7 +196,7 @@ func TestClosedStore(t *testing.T) {
 // either refused or there afterwards.
 func TestCloseWaitsForWork(t *testing.T) {
 	t.Parallel()
-	for name, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+	for name, url := range storetest.Databases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			u := url(t)

@@ -28,7 +28,7 @@ func upgrade(t *testing.T, url string, from int64, statements ...string) *store.
 // eachURL runs the test with the URL of an empty database of each kind.
 func eachURL(t *testing.T, test func(t *testing.T, url string)) {
 	t.Helper()
-	for name, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+	for name, url := range storetest.Databases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, url(t))

@@ -76,7 +76,7 @@ func runChild(args []string) error {
 // TestKilledWriter kills writers, each a process, at a random request to the
 // node: before it arrives, or after it was carried out.
 func TestKilledWriter(t *testing.T) {
-	for name, database := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+	for name, database := range storetest.Databases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			url := database(t)

@@ -13,6 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/testdeps"
 )
 
 func TestMain(m *testing.M) {
@@ -20,6 +21,8 @@ func TestMain(m *testing.M) {
 		childMain()
 		return
 	}
+	testdeps.Short("TestFeeMarket", "TestDroppedTransaction", "TestReorgThatForgets", "TestAccountThatRunsDry", "TestAnswersOfRealNodes",
+		"TestOneWrongAnswerCostsNothing", "TestWriterKeepsItsWordWhateverHappens", "TestNodeThatLags", "TestKilledWriter")
 	goleak.VerifyTestMain(m,
 		// Started once by geth's packages, and never stopped.
 		goleak.IgnoreTopFunction("github.com/ethereum/go-ethereum/core.(*txSenderCacher).cache"),

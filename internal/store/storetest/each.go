@@ -1,24 +1,39 @@
 package storetest
 
 import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/testdeps"
 )
 
-// Each runs the test on a fresh database of each kind that the program
-// supports.
+// Each runs the test on a fresh database of each of Databases.
 func Each(t *testing.T, test func(t *testing.T, s *store.Store)) {
 	t.Helper()
-	t.Run("sqlite", func(t *testing.T) {
-		t.Parallel()
-		test(t, Open(t, SQLite(t)))
-	})
-	t.Run("postgres", func(t *testing.T) {
-		t.Parallel()
-		test(t, Open(t, Postgres(t)))
-	})
+	for name, url := range Databases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, Open(t, url(t)))
+		})
+	}
+}
+
+// Databases returns, by name, a function for each kind of database that the
+// program supports: it makes a fresh one for a test and returns its URL. With
+// -short there is SQLite alone.
+func Databases() map[string]func(testing.TB) string {
+	if testing.Short() {
+		testdeps.LeaveOut("PostgreSQL")
+		return map[string]func(testing.TB) string{"sqlite": SQLite}
+	}
+	return map[string]func(testing.TB) string{"sqlite": SQLite, "postgres": Postgres}
 }
 
 // SQLite returns the URL of a database that does not exist yet.
@@ -26,9 +41,13 @@ func SQLite(tb testing.TB) string {
 	return "sqlite:" + filepath.Join(tb.TempDir(), "quittance.db")
 }
 
-// Open opens the database for the length of the test.
+// Open opens the database for the length of the test. A SQLite database that
+// does not exist yet begins as a copy of one with the schema.
 func Open(tb testing.TB, url string) *store.Store {
 	tb.Helper()
+	if path, ok := strings.CutPrefix(url, "sqlite:"); ok {
+		copySchema(tb, path)
+	}
 	s, err := store.Open(tb.Context(), url)
 	if err != nil {
 		tb.Fatal(err)
@@ -40,3 +59,38 @@ func Open(tb testing.TB, url string) *store.Store {
 	})
 	return s
 }
+
+// copySchema makes a SQLite database with the schema, unless the file is there.
+// Running the migrations takes fifty times as long.
+func copySchema(tb testing.TB, path string) {
+	tb.Helper()
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	schema, err := sqliteSchema()
+	if err != nil {
+		tb.Fatalf("storetest: make a database with the schema: %v", err)
+	}
+	if err := os.WriteFile(path, schema, 0o600); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// sqliteSchema returns the file of a SQLite database that has the schema and
+// nothing else.
+var sqliteSchema = sync.OnceValues(func() (file []byte, err error) {
+	dir, err := os.MkdirTemp("", "quittance-schema-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	path := filepath.Join(dir, "quittance.db")
+	s, err := store.Open(context.Background(), "sqlite:"+path)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Close(); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+})

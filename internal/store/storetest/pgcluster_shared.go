@@ -32,15 +32,19 @@ const (
 
 // Postgres returns the URL of a new, empty PostgreSQL database for one test,
 // which is dropped when the test ends. The test fails, and is never skipped,
-// when no server can be had.
+// when no server can be had, and with -short: TestMain leaves such a test out
+// by testdeps.Short.
 //
 // The test binaries of one user that run at the same time share one cluster:
 // the first starts it, and it ends with the last of them.
 func Postgres(tb testing.TB) string {
 	tb.Helper()
+	if testing.Short() {
+		tb.Fatalf("storetest: PostgreSQL is left out with -short: give %s to testdeps.Short in the package's TestMain", tb.Name())
+	}
 	host, err := sharedHost()
 	if err != nil {
-		tb.Fatalf("storetest: PostgreSQL for tests: %v", err)
+		tb.Fatal("storetest: no PostgreSQL; the reason is printed once, above")
 	}
 	name := "test_" + strings.ToLower(rand.Text())
 	if err := administer(host.url, "CREATE DATABASE "+name); err != nil {
@@ -67,9 +71,18 @@ type host struct {
 	cluster *Cluster
 }
 
-// sharedHost joins or starts the shared cluster at the first call, unless a
-// server is given.
+// sharedHost is findHost, once for the process. It prints the error, which all
+// tests would repeat otherwise.
 var sharedHost = sync.OnceValues(func() (host, error) {
+	h, err := findHost()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "storetest: %v\n", err)
+	}
+	return h, err
+})
+
+// findHost joins or starts the shared cluster, unless a server is given.
+func findHost() (host, error) {
 	if dsn := os.Getenv(serverEnv); dsn != "" {
 		return host{url: dsn}, nil
 	}
@@ -84,7 +97,7 @@ var sharedHost = sync.OnceValues(func() (host, error) {
 		return host{}, err
 	}
 	return host{c.DSN("postgres"), c}, nil
-})
+}
 
 // joinCluster returns the cluster published in the folder base, or starts and
 // publishes one. The caller uses it until it closes the cluster's users lock

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/quittance/quittance/internal/testdeps"
 )
 
 // joinEnv makes a process of this test binary one that joins the cluster in
@@ -24,6 +26,7 @@ const joinEnv = "STORETEST_JOIN"
 func TestMain(m *testing.M) {
 	base := os.Getenv(joinEnv)
 	if base == "" {
+		testdeps.Short("TestSharedCluster.*", "TestPostgres.*", "TestCluster.*", "TestStartCluster.*")
 		os.Exit(m.Run())
 	}
 	c, err := joinCluster(context.Background(), base)

@@ -1,0 +1,13 @@
+package store_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/quittance/quittance/internal/testdeps"
+)
+
+func TestMain(m *testing.M) {
+	testdeps.Short("TestUnavailable", "TestUnavailableUnderLoad", "TestHalfOpen", "TestOpenAtOnce", "TestEventsInOrderOfCommits", "TestLeaseDeliveriesPassesOver", "TestLockServiceOnPostgres")
+	os.Exit(m.Run())
+}
