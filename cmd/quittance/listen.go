@@ -10,9 +10,9 @@ import (
 
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/config"
-	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/internal/listen"
+	"github.com/quittance/quittance/internal/poster"
 )
 
 const listenHelp = `Usage: quittance listen [flags]
@@ -53,7 +53,7 @@ func runListen(ctx context.Context, env environment, args []string) error {
 		if err != nil {
 			return err
 		}
-		cfg.To = &deliver.Endpoint{URL: *to, Secret: cmp.Or(*secret, made)}
+		cfg.To = &poster.Endpoint{URL: *to, Secret: cmp.Or(*secret, made)}
 	}
 	var err error
 	if cfg.API, err = openClient(*url); err != nil {

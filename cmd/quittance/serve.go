@@ -15,8 +15,8 @@ import (
 
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/config"
-	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/server"
 )
 
@@ -103,13 +103,13 @@ func serverConfig(cfg config.Config, listener *server.Listener, logger *slog.Log
 	out := server.Config{
 		Listener: listener, Hosts: cfg.Hosts, StopDelay: cfg.StopDelay, Database: cfg.Database, WebhookAllow: cfg.WebhookAllow,
 		Keyring: cfg.Keyring, KeepEvents: cfg.KeepEvents, KeepAttempts: cfg.KeepAttempts,
-		Merchants: server.Merchants{Endpoints: make(map[string]deliver.Endpoint), Tolerances: make(map[string]invoice.Tolerance),
+		Merchants: server.Merchants{Endpoints: make(map[string]poster.Endpoint), Tolerances: make(map[string]invoice.Tolerance),
 			Optional: make(map[string][]invoice.EventType)},
 		Now: time.Now, Rand: rand.Reader, Logger: logger,
 		Ready: func(baseURL string) { logger.Info("ready", "url", baseURL) },
 	}
 	for _, m := range cfg.Merchants {
-		out.Merchants.Endpoints[m.ID] = deliver.Endpoint{URL: m.WebhookURL, Secret: m.WebhookSecret}
+		out.Merchants.Endpoints[m.ID] = poster.Endpoint{URL: m.WebhookURL, Secret: m.WebhookSecret}
 		out.Merchants.Tolerances[m.ID] = m.Tolerance
 		out.Merchants.Optional[m.ID] = m.OptionalEvents
 	}

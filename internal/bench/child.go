@@ -19,9 +19,9 @@ import (
 
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/devchain"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/server"
 )
 
@@ -34,8 +34,8 @@ type serverConfig struct {
 	Finality     chain.Finality
 	StartBlock   *uint64
 	PollInterval time.Duration
-	Webhook      deliver.Endpoint // without a URL no events are delivered
-	Profile      string           // where to write a profile of its CPU time; empty for none
+	Webhook      poster.Endpoint // without a URL no events are delivered
+	Profile      string          // where to write a profile of its CPU time; empty for none
 }
 
 // serveChild runs the server of a measurement until its standard input ends.
@@ -75,7 +75,7 @@ func serveChild(ctx context.Context, text string) (err error) {
 	}
 	return server.Run(ctx, server.Config{
 		Listener: listener, Database: c.Database, Chains: []server.Chain{{Chain: local, PollInterval: c.PollInterval}},
-		Merchants: server.Merchants{AcceptAll: true, Fallback: c.Webhook}, WebhookAllow: deliver.Loopback(),
+		Merchants: server.Merchants{AcceptAll: true, Fallback: c.Webhook}, WebhookAllow: poster.Loopback(),
 		Now: time.Now, Rand: rand.Reader,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Ready:  func(url string) { fmt.Println(url) }, // the parent reads it

@@ -23,6 +23,7 @@ import (
 	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/webhook"
 )
@@ -151,7 +152,7 @@ func (b *bench) bareLoop(ctx context.Context, port string) (rate float64, cpu ti
 }
 
 func signedPost(ctx context.Context, client *http.Client, url string, body []byte) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, deliver.DefaultTimeout)
+	ctx, cancel := context.WithTimeout(ctx, poster.DefaultTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(string(body)))
 	if err != nil {
@@ -171,7 +172,7 @@ func signedPost(ctx context.Context, client *http.Client, url string, body []byt
 
 // newClient is the worker's, which may post to this machine.
 func newClient() *http.Client {
-	return deliver.NewClient(deliver.ClientConfig{Guard: deliver.NewGuard(deliver.Loopback())})
+	return poster.NewClient(poster.ClientConfig{Guard: poster.NewGuard(poster.Loopback())})
 }
 
 func ownCPU() time.Duration {
@@ -201,10 +202,10 @@ func newDeliverer(s *store.Store, url func(merchantID string) string) *deliverer
 	d := &deliverer{Store: s, client: newClient(), wake: make(chan struct{}, 1), reach: make(chan struct{})}
 	d.Worker = &deliver.Worker{
 		Store: d, Client: d.client, Now: time.Now, Rand: rand.Reader, Wake: d.wake, Logger: slog.New(slog.DiscardHandler),
-		Endpoints: func(_ context.Context, ids []string) (map[string]deliver.Endpoint, error) {
-			found := make(map[string]deliver.Endpoint, len(ids))
+		Endpoints: func(_ context.Context, ids []string) (map[string]poster.Endpoint, error) {
+			found := make(map[string]poster.Endpoint, len(ids))
 			for _, id := range ids {
-				found[id] = deliver.Endpoint{URL: url(id), Secret: deliverSecret}
+				found[id] = poster.Endpoint{URL: url(id), Secret: deliverSecret}
 			}
 			return found, nil
 		},

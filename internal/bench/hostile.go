@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/quittance/quittance/internal/deliver"
+	"github.com/quittance/quittance/internal/poster"
 )
 
 // hostileExchanges is how many exchanges with a hostile receiver are under way
@@ -71,11 +71,10 @@ func exchangeWith(ctx context.Context, text string, drip time.Duration) (longest
 			go answerForEver(conn, begin, drip)
 		}
 	}()
-	w := &deliver.Worker{
-		Client: deliver.NewClient(deliver.ClientConfig{Guard: deliver.NewGuard(deliver.Loopback())}), Now: time.Now,
-	}
-	defer w.Client.CloseIdleConnections()
-	to := deliver.Endpoint{URL: "http://" + l.Addr().String() + "/", Secret: "whsec_bench"}
+	client := poster.NewClient(poster.ClientConfig{Guard: poster.NewGuard(poster.Loopback())})
+	defer client.CloseIdleConnections()
+	p := poster.New(poster.Config{Client: client, Now: time.Now})
+	to := poster.Endpoint{URL: "http://" + l.Addr().String() + "/", Secret: "whsec_bench"}
 
 	debug.FreeOSMemory()
 	before := heap()
@@ -84,7 +83,7 @@ func exchangeWith(ctx context.Context, text string, drip time.Duration) (longest
 	for range hostileExchanges {
 		group.Go(func() {
 			began := time.Now()
-			w.Post(ctx, to, "dlv_bench", "invoice.paid", []byte("{}"))
+			p.Try(ctx, to, poster.Message{ID: "dlv_bench", Event: "invoice.paid", Body: []byte("{}")})
 			done <- time.Since(began)
 		})
 	}

@@ -16,8 +16,8 @@ import (
 
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/devchain"
+	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -40,7 +40,7 @@ func (b *bench) measureLatency(ctx context.Context, kind string) (err error) {
 	if err != nil {
 		return err
 	}
-	w, err := b.start(ctx, serverConfig{Database: database, Webhook: deliver.Endpoint{URL: url, Secret: "whsec_bench"}})
+	w, err := b.start(ctx, serverConfig{Database: database, Webhook: poster.Endpoint{URL: url, Secret: "whsec_bench"}})
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/poster"
 )
 
 // job is a delivery, the lease on it, and where it goes.
@@ -17,7 +18,7 @@ type job struct {
 	delivery.Delivery
 	leaseID  string
 	until    time.Time // when the lease ends
-	endpoint Endpoint
+	endpoint poster.Endpoint
 }
 
 // deliver makes one attempt and has its outcome recorded.
@@ -34,31 +35,31 @@ func (w *Worker) deliver(ctx context.Context, j job, r *recorder) finished {
 		o.Status, o.FinishedMS = delivery.Failed, started.UnixMilli()
 		return finished{outcome: o, recorded: r.record(ctx, j, o)}
 	}
-	a := w.exchange(ctx, j.endpoint, message{id: j.ID, event: j.EventType, body: j.Body}, started)
-	if a.severed {
+	a := w.poster.Post(ctx, j.endpoint, poster.Message{ID: j.ID, Event: j.EventType, Body: j.Body}, started)
+	if a.Overran {
 		w.lines.add("severed:"+j.MerchantID, func(count int) {
 			w.Logger.ErrorContext(ctx, "webhook exchanges did not end within their time limit; their connections were closed",
 				"merchant", j.MerchantID, "delivery", j.ID, "exchanges", count)
 		})
 	}
-	if a.err != nil && ctx.Err() != nil {
+	if a.Err != nil && ctx.Err() != nil {
 		return finished{outcome: o} // cut off by this worker, which says nothing of the endpoint
 	}
-	if a.fault != faultTheirs {
+	if a.Fault != poster.FaultTheirs {
 		w.lines.add("fault", func(count int) {
-			w.Logger.ErrorContext(ctx, "webhook deliveries put back: this process ran out of a resource", "deliveries", count, "error", a.err)
+			w.Logger.ErrorContext(ctx, "webhook deliveries put back: this process ran out of a resource", "deliveries", count, "error", a.Err)
 		})
-		return finished{outcome: o, fault: a.fault}
+		return finished{outcome: o, fault: a.Fault}
 	}
 	over := w.Schedule()
 	took := max(0, over.Sub(due)) // by the schedule's clock, which is never set
 	result := w.result(a, due, due.Add(took))
 	o.Change = func(b delivery.Breaker) delivery.Breaker { return b.After(result, w.Limits.PerMerchant) }
-	made := a.attempt(j.Attempts+1, started, took)
+	made := a.Attempt(j.Attempts+1, started, took)
 	o.Attempt = &made
 	o.Status, o.FinishedMS = delivery.Delivered, w.Now().UnixMilli()
-	if a.err != nil {
-		if next, more := delivery.RetryAt(made.Number-j.PriorAttempts, over, time.UnixMilli(j.DeadlineMS), a.retryAfter, w.jitter()); more {
+	if a.Err != nil {
+		if next, more := delivery.RetryAt(made.Number-j.PriorAttempts, over, time.UnixMilli(j.DeadlineMS), a.RetryAfter, w.jitter()); more {
 			o.Status, o.FinishedMS, o.NextDueMS = delivery.Pending, 0, next.UnixMilli()
 		} else {
 			o.Status = delivery.Failed
@@ -69,10 +70,10 @@ func (w *Worker) deliver(ctx context.Context, j job, r *recorder) finished {
 }
 
 // result returns what an answer says about the endpoint.
-func (w *Worker) result(a answer, started, ended time.Time) delivery.Result {
+func (w *Worker) result(a poster.Answer, started, ended time.Time) delivery.Result {
 	return delivery.Result{
-		Started: started, Ended: ended, OK: a.err == nil, Gone: a.code == http.StatusGone, Switched: a.code == http.StatusSwitchingProtocols,
-		TimedOut: a.err != nil && ended.Sub(started) >= w.Limits.Timeout, Jitter: w.jitter(),
+		Started: started, Ended: ended, OK: a.Err == nil, Gone: a.Code == http.StatusGone, Switched: a.Code == http.StatusSwitchingProtocols,
+		TimedOut: a.Err != nil && ended.Sub(started) >= w.Limits.Timeout, Jitter: w.jitter(),
 	}
 }
 

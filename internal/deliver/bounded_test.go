@@ -2,10 +2,7 @@ package deliver_test
 
 import (
 	"bufio"
-	"context"
-	"crypto/rand"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -120,21 +117,6 @@ func newDeaf(t *testing.T) deaf {
 	d := deaf{make(chan struct{}, 100), make(chan struct{})}
 	t.Cleanup(func() { close(d.over) })
 	return d
-}
-
-// The time limit holds even where the transport does not keep to it.
-func TestTimeLimitHoldsWhateverTheTransportDoes(t *testing.T) {
-	w := deliver.Worker{
-		Client: &http.Client{Transport: newDeaf(t)}, Now: time.Now, Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler),
-		Limits: deliver.Limits{Timeout: 10 * time.Millisecond},
-	}
-	got := make(chan delivery.Attempt, 1)
-	go func() {
-		got <- w.Ping(context.Background(), deliver.Endpoint{URL: "http://a.example/", Secret: secret}, "dlv_1", nil)
-	}()
-	if a := receive(t, got, "the end of the exchange"); a.Error != "no answer within 10ms" {
-		t.Errorf("it ended with %q", a.Error)
-	}
 }
 
 // A worker stops within its grace, whatever holds its exchanges.

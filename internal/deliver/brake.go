@@ -2,10 +2,10 @@ package deliver
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/poster"
 )
 
 const (
@@ -14,37 +14,7 @@ const (
 	// putBackRest is how long a merchant's queues rest whose delivery was put
 	// back.
 	putBackRest = time.Second
-	// doubtLookups is for how long after a shortage a failed lookup is not held
-	// against an endpoint: package net reads its configuration every 5 s.
-	doubtLookups = 6 * time.Second
 )
-
-// pressure is when this process last ran out of something. It is shared by all
-// exchanges of a worker.
-type pressure struct {
-	mu   sync.Mutex
-	last time.Time
-}
-
-// note notes a shortage. A nil pressure notes nothing.
-func (p *pressure) note() {
-	if p == nil {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.last = time.Now()
-}
-
-// since returns how long ago the last shortage was.
-func (p *pressure) since() time.Duration {
-	if p == nil {
-		return time.Hour
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return time.Since(p.last)
-}
 
 // brake bounds how many attempts are under way after a shortage of our own: half
 // as many as there were, and twice as many with each second that passes without
@@ -92,7 +62,7 @@ func (r *run) putBack(f finished) {
 	lane.roster.add(delivery.Queue{MerchantID: d.MerchantID, HeadMS: d.DueMS, HeadSeq: d.Seq})
 	r.know(d.MerchantID).restedMS = r.Schedule().Add(putBackRest).UnixMilli()
 	r.Metrics.putBack.Inc()
-	if f.fault == faultShortage {
+	if f.fault == poster.FaultShortage {
 		r.brake.pull(len(r.flights), time.Now())
 	}
 }

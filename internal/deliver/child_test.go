@@ -13,6 +13,7 @@ import (
 
 	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/store"
 )
 
@@ -72,10 +73,10 @@ func child() int {
 		return 1
 	}
 	w := &deliver.Worker{
-		Store: s, Client: deliver.NewClient(deliver.ClientConfig{Guard: loopback, DialTimeout: patience}), Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler),
+		Store: s, Client: poster.NewClient(poster.ClientConfig{Guard: loopback, DialTimeout: patience}), Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler),
 		Now: func() time.Time { return time.UnixMilli(ms) },
-		Endpoints: all(func(string) (deliver.Endpoint, bool) {
-			return deliver.Endpoint{URL: os.Getenv(childURLEnv), Secret: secret}, true
+		Endpoints: all(func(string) (poster.Endpoint, bool) {
+			return poster.Endpoint{URL: os.Getenv(childURLEnv), Secret: secret}, true
 		}),
 		Limits: deliver.Limits{Timeout: patience},
 	}

@@ -19,9 +19,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/outbound"
+	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
@@ -213,14 +213,14 @@ func TestBrokenAnswers(t *testing.T) {
 		"status 0":           {"HTTP/1.1 000 none\r\nContent-Length: 0\r\n\r\n", 0, "answered 0"},
 		"status 99":          {"HTTP/1.1 099 none\r\nContent-Length: 0\r\n\r\n", 0, "answered 99"},
 		"body cut off":       {"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", 200, "the answer was cut off"},
-		"header too long":    {"HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 2*deliver.MaxResponseHeader) + "\r\n\r\n", 0, "no answer"},
+		"header too long":    {"HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 2*poster.MaxResponseHeader) + "\r\n\r\n", 0, "no answer"},
 		"switched protocols": {"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n", 101, "answered 101"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := attemptAt(t, raw(t, c.answer))
 			wantOutcome(t, o, delivery.Pending, c.code, c.err)
-			if len(o.Attempt.Error) > deliver.MaxError {
+			if len(o.Attempt.Error) > poster.MaxError {
 				t.Errorf("an error of %d bytes", len(o.Attempt.Error))
 			}
 		})
@@ -231,7 +231,7 @@ func TestBrokenAnswers(t *testing.T) {
 // however long it is.
 func TestErrorsAreRedacted(t *testing.T) {
 	const token = "sk_live_0123456789"
-	long := strings.Repeat("x", deliver.MaxError-105)
+	long := strings.Repeat("x", poster.MaxError-105)
 	for name, answer := range map[string]string{
 		"status line":   "HTTP/1.1 " + secret + " " + token + "\r\n\r\n",
 		"no status":     secret + " " + token + "\r\n\r\n",
@@ -276,7 +276,7 @@ func TestUnreachable(t *testing.T) {
 // No more of a body is read than MaxResponse, and what is behind it is not
 // waited for.
 func TestLongAnswers(t *testing.T) {
-	for name, size := range map[string]int{"at the limit": deliver.MaxResponse, "above": deliver.MaxResponse + 1, "endless": -1} {
+	for name, size := range map[string]int{"at the limit": poster.MaxResponse, "above": poster.MaxResponse + 1, "endless": -1} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var sent atomic.Int64
@@ -375,9 +375,9 @@ func TestTLS(t *testing.T) {
 func TestExcerptIsKept(t *testing.T) {
 	for name, c := range map[string]struct{ body, want string }{
 		"short":        {"signature wrong", "signature wrong"},
-		"at the limit": {strings.Repeat("x", deliver.MaxExcerpt), strings.Repeat("x", deliver.MaxExcerpt)},
-		"above":        {strings.Repeat("x", deliver.MaxExcerpt+1), strings.Repeat("x", deliver.MaxExcerpt)},
-		"at the edge":  {strings.Repeat("x", deliver.MaxExcerpt-9) + secret, strings.Repeat("x", deliver.MaxExcerpt-9) + "[redacted"},
+		"at the limit": {strings.Repeat("x", poster.MaxExcerpt), strings.Repeat("x", poster.MaxExcerpt)},
+		"above":        {strings.Repeat("x", poster.MaxExcerpt+1), strings.Repeat("x", poster.MaxExcerpt)},
+		"at the edge":  {strings.Repeat("x", poster.MaxExcerpt-9) + secret, strings.Repeat("x", poster.MaxExcerpt-9) + "[redacted"},
 		"our secret":   {"I compared with " + secret + ".", "I compared with [redacted]."},
 	} {
 		t.Run(name, func(t *testing.T) {

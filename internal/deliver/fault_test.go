@@ -1,52 +1,10 @@
 package deliver
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"net"
-	"os"
-	"syscall"
 	"testing"
 	"time"
 )
-
-func TestFaultOf(t *testing.T) {
-	dial := func(at string, err error) error {
-		op := &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", err)}
-		if at != "" {
-			op.Addr = net.TCPAddrFromAddrPort(mustAddrPort(t, at))
-		}
-		return fmt.Errorf("Post: %w", op)
-	}
-	lookup := func(text string) error {
-		return fmt.Errorf("dial: %w", &net.DNSError{Err: text, Name: "a.example", IsNotFound: true})
-	}
-	for name, c := range map[string]struct {
-		err   error
-		short bool // of late
-		want  fault
-	}{
-		"no descriptor":                  {err: dial("", syscall.EMFILE), want: faultShortage},
-		"none on the machine":            {err: dial("", syscall.ENFILE), want: faultShortage},
-		"no buffer":                      {err: dial("192.0.2.1:443", syscall.ENOBUFS), want: faultShortage},
-		"no memory":                      {err: dial("192.0.2.1:443", syscall.ENOMEM), want: faultShortage},
-		"our own bound":                  {err: fmt.Errorf("Post: %w", errNoConnection), want: faultShortage},
-		"a lookup without descriptor":    {err: lookup("dial udp 127.0.0.53:53: socket: too many open files"), want: faultShortage},
-		"a lookup after a shortage":      {err: lookup("no such host"), short: true, want: faultShortage},
-		"a lookup":                       {err: lookup("no such host"), want: faultTheirs},
-		"no local port":                  {err: dial("192.0.2.1:443", syscall.EADDRNOTAVAIL), want: faultAddress},
-		"an IPv6 address without IPv6":   {err: dial("[2001:db8::1]:443", syscall.EADDRNOTAVAIL), want: faultTheirs},
-		"refused":                        {err: dial("192.0.2.1:443", syscall.ECONNREFUSED), want: faultTheirs},
-		"refused after a shortage":       {err: dial("192.0.2.1:443", syscall.ECONNREFUSED), short: true, want: faultTheirs},
-		"too slow":                       {err: context.DeadlineExceeded, want: faultTheirs},
-		"a text that a receiver made up": {err: errors.New("too many open files"), want: faultTheirs},
-	} {
-		if got := faultOf(c.err, c.short); got != c.want {
-			t.Errorf("%s: %d, want %d", name, got, c.want)
-		}
-	}
-}
 
 func TestBrake(t *testing.T) {
 	began := time.UnixMilli(1_700_000_000_000)

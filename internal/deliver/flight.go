@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/watchdog"
 )
 
@@ -28,7 +29,7 @@ type finished struct {
 	// recorded, or someone else has leased it.
 	recorded bool
 	// fault is whose fault it is that there was no attempt to record.
-	fault fault
+	fault poster.Fault
 	// abandoned is set when the delivery is still leased because the worker
 	// stops, and is to be given back.
 	abandoned bool
@@ -66,7 +67,7 @@ func (r *run) free(f finished) {
 	}
 	d := f.outcome.Delivery
 	switch {
-	case f.fault != faultTheirs:
+	case f.fault != poster.FaultTheirs:
 		r.putBack(f)
 	case f.abandoned:
 		r.abandoned[f.outcome.LeaseID] = append(r.abandoned[f.outcome.LeaseID], d.Seq)

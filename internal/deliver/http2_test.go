@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/outbound"
+	"github.com/quittance/quittance/internal/poster"
 )
 
 // deafConn is a client's connection that can be cut so that neither side is
@@ -56,7 +56,7 @@ func TestDeadConnection(t *testing.T) {
 	server.EnableHTTP2 = true
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	client := deliver.NewClient(deliver.ClientConfig{Guard: loopback, DialTimeout: patience})
+	client := poster.NewClient(poster.ClientConfig{Guard: loopback, DialTimeout: patience})
 	transport := client.Transport.(outbound.Transport).Base.(*http.Transport)
 	t.Cleanup(transport.CloseIdleConnections)
 	if c := transport.HTTP2; c == nil || c.SendPingTimeout <= 0 || c.PingTimeout <= 0 || c.SendPingTimeout+c.PingTimeout >= time.Minute {

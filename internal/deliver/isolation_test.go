@@ -15,18 +15,19 @@ import (
 
 	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // byPrefix sends merchants whose ids begin with the prefix to one URL and the
 // others to another.
-func byPrefix(prefix, url, others string) func(string) (deliver.Endpoint, bool) {
-	return func(merchantID string) (deliver.Endpoint, bool) {
+func byPrefix(prefix, url, others string) func(string) (poster.Endpoint, bool) {
+	return func(merchantID string) (poster.Endpoint, bool) {
 		if strings.HasPrefix(merchantID, prefix) {
-			return deliver.Endpoint{URL: url, Secret: secret}, true
+			return poster.Endpoint{URL: url, Secret: secret}, true
 		}
-		return deliver.Endpoint{URL: others, Secret: secret}, true
+		return poster.Endpoint{URL: others, Secret: secret}, true
 	}
 }
 
@@ -85,8 +86,8 @@ func TestRecoverTogether(t *testing.T) {
 	}
 	w := newWorld(t, s, r.URL)
 	w.Limits = deliver.Limits{First: 64, Retries: 32, Timeout: patience}
-	w.Endpoints = all(func(id string) (deliver.Endpoint, bool) {
-		return deliver.Endpoint{URL: r.URL + "/" + id, Secret: secret}, true
+	w.Endpoints = all(func(id string) (poster.Endpoint, bool) {
+		return poster.Endpoint{URL: r.URL + "/" + id, Secret: secret}, true
 	})
 	w.start(t)
 	for range merchants * 5 { // then the breakers are open

@@ -14,6 +14,7 @@ import (
 
 	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
@@ -30,11 +31,11 @@ func TestBlackHole(t *testing.T) {
 	storetest.Schedule(t, s, "m", 0, 50, epoch.UnixMilli()-100)
 	w := newWorld(t, s, r.URL)
 	w.Limits = deliver.Limits{First: 4, Retries: 1, Suspect: 4, PerMerchant: 3, Timeout: patience, Grace: time.Millisecond}
-	w.Endpoints = all(func(merchant string) (deliver.Endpoint, bool) {
+	w.Endpoints = all(func(merchant string) (poster.Endpoint, bool) {
 		if merchant == "hole" {
-			return deliver.Endpoint{URL: hole.URL}, true
+			return poster.Endpoint{URL: hole.URL}, true
 		}
-		return deliver.Endpoint{URL: r.URL}, true
+		return poster.Endpoint{URL: r.URL}, true
 	})
 	w.start(t)
 	for range 50 {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/watchdog"
 )
 
@@ -19,7 +20,7 @@ type Limits struct {
 	PerMerchant int // exchanges with one merchant at a time, those of all workers included; default 8
 	// Timeout bounds one exchange as a whole: looking up the name, dialling,
 	// TLS, sending, and receiving the answer's header and body. The default is
-	// DefaultTimeout.
+	// poster.DefaultTimeout.
 	Timeout time.Duration
 	// Lease is how long a delivery is kept from other workers. It must leave
 	// room for leasing, the exchange and recording its outcome; default 15 s.
@@ -54,7 +55,7 @@ func (l Limits) orDefaults() Limits {
 		Retries:     cmp.Or(l.Retries, 128),
 		Suspect:     cmp.Or(l.Suspect, 1024),
 		PerMerchant: cmp.Or(l.PerMerchant, 8),
-		Timeout:     cmp.Or(l.Timeout, DefaultTimeout),
+		Timeout:     cmp.Or(l.Timeout, poster.DefaultTimeout),
 		Lease:       cmp.Or(l.Lease, 15*time.Second),
 		Grace:       cmp.Or(l.Grace, 10*time.Second),
 		Stall:       cmp.Or(l.Stall, watchdog.Limit),
@@ -63,26 +64,6 @@ func (l Limits) orDefaults() Limits {
 }
 
 const (
-	// DefaultTimeout is the interface's limit on one exchange (section 8).
-	DefaultTimeout = 5 * time.Second
-	// MaxResponse is how many bytes of an answer's body are read. What is
-	// behind them is not waited for.
-	MaxResponse = 64 << 10
-	// MaxResponseHeader bounds an answer's header, in bytes.
-	MaxResponseHeader = 64 << 10
-	// MaxExcerpt is how many bytes of them the log of attempts holds.
-	MaxExcerpt = 4 << 10
-	// MaxError is the length in bytes of the longest error that the log of
-	// attempts holds.
-	MaxError = 500
-
-	// silence is how long an HTTP/2 connection may bring nothing before the
-	// other end is asked whether it is there, and pingTimeout how long that may
-	// take. Without it, a connection that died unannounced would take event
-	// after event with it.
-	silence     = 15 * time.Second
-	pingTimeout = 5 * time.Second
-
 	// storeTimeout bounds one call of the database.
 	storeTimeout = 10 * time.Second
 	// stopTimeout bounds what a stop waits for once the grace is over.

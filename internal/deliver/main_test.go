@@ -18,6 +18,7 @@ import (
 
 	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/testdeps"
 )
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 const secret = "whsec_test"
 
 // loopback allows what tests listen on.
-var loopback = deliver.NewGuard(deliver.Loopback())
+var loopback = poster.NewGuard(poster.Loopback())
 
 // epoch is when the tests' clocks start.
 var epoch = time.UnixMilli(1_700_000_000_250)
@@ -100,9 +101,9 @@ type world struct {
 }
 
 // all asks for the endpoints of merchants one by one.
-func all(one func(merchantID string) (deliver.Endpoint, bool)) func(context.Context, []string) (map[string]deliver.Endpoint, error) {
-	return func(_ context.Context, merchantIDs []string) (map[string]deliver.Endpoint, error) {
-		found := make(map[string]deliver.Endpoint)
+func all(one func(merchantID string) (poster.Endpoint, bool)) func(context.Context, []string) (map[string]poster.Endpoint, error) {
+	return func(_ context.Context, merchantIDs []string) (map[string]poster.Endpoint, error) {
+		found := make(map[string]poster.Endpoint)
 		for _, id := range merchantIDs {
 			if e, ok := one(id); ok {
 				found[id] = e
@@ -148,7 +149,7 @@ func leaseOne(t *testing.T, s *store.Store, leaseID string, now, until time.Time
 // newWorld prepares a worker whose merchants all have the URL.
 func newWorld(t *testing.T, s *store.Store, url string) *world {
 	t.Helper()
-	client := deliver.NewClient(deliver.ClientConfig{Guard: loopback, DialTimeout: patience})
+	client := poster.NewClient(poster.ClientConfig{Guard: loopback, DialTimeout: patience})
 	t.Cleanup(client.CloseIdleConnections)
 	w := &world{
 		store: &recorder{Store: s, outcomes: make(chan outcome, 1000)},
@@ -157,7 +158,7 @@ func newWorld(t *testing.T, s *store.Store, url string) *world {
 	}
 	w.Worker = &deliver.Worker{
 		Store: w.store, Client: client, Now: w.clock.Now, Rand: rand.Reader, Wake: w.wake,
-		Endpoints: all(func(string) (deliver.Endpoint, bool) { return deliver.Endpoint{URL: url, Secret: secret}, true }),
+		Endpoints: all(func(string) (poster.Endpoint, bool) { return poster.Endpoint{URL: url, Secret: secret}, true }),
 		Logger:    slog.New(slog.DiscardHandler),
 		Limits:    deliver.Limits{Timeout: patience}, // so that a busy machine fails no exchange
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/outbound"
+	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
@@ -101,11 +102,11 @@ func TestConnectionsAreBounded(t *testing.T) {
 	}
 	w := newWorld(t, s, "")
 	w.Now = time.Now
-	w.Client = deliver.NewClient(deliver.ClientConfig{Guard: loopback, Connections: most, Idle: idle})
+	w.Client = poster.NewClient(poster.ClientConfig{Guard: loopback, Connections: most, Idle: idle})
 	w.Limits = deliver.LimitsFor(most - idle)
 	w.Limits.Timeout = patience
 	t.Cleanup(w.Client.CloseIdleConnections)
-	w.Endpoints = all(func(id string) (deliver.Endpoint, bool) { return deliver.Endpoint{URL: urls[id], Secret: secret}, true })
+	w.Endpoints = all(func(id string) (poster.Endpoint, bool) { return poster.Endpoint{URL: urls[id], Secret: secret}, true })
 	w.start(t)
 	for range events {
 		w.outcome(t)

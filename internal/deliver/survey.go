@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/store"
 )
 
@@ -42,7 +43,7 @@ type survey struct {
 	queues   map[delivery.Lane][]delivery.Queue
 	breakers map[string]delivery.Breaker // of their merchants
 	counts   map[delivery.BreakerState]int64
-	reached  map[string]Endpoint // of merchants that had none
+	reached  map[string]poster.Endpoint // of merchants that had none
 	err      error
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/poster"
 )
 
 // maxWaiting is of how many merchants at most one survey asks anew whether they
@@ -17,7 +18,7 @@ const maxWaiting = 10_000
 // reachable returns those of the queues whose merchants have an endpoint, and
 // the endpoints. The others are not asked again until there is one: what is in
 // them waits untried, at no cost.
-func (r *run) reachable(ctx context.Context, turns []delivery.Queue, now time.Time) ([]delivery.Queue, map[string]Endpoint, error) {
+func (r *run) reachable(ctx context.Context, turns []delivery.Queue, now time.Time) ([]delivery.Queue, map[string]poster.Endpoint, error) {
 	ids := make([]string, len(turns))
 	for i, q := range turns {
 		ids[i] = q.MerchantID
@@ -61,7 +62,7 @@ func (r *run) waitingNow() []string {
 }
 
 // reached has deliveries taken up that waited for an endpoint.
-func (r *run) reached(found map[string]Endpoint, nowMS int64) {
+func (r *run) reached(found map[string]poster.Endpoint, nowMS int64) {
 	for id := range found {
 		r.setUnreachable(id, false)
 		r.place(id, nowMS)

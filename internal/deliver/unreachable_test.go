@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
@@ -49,8 +49,8 @@ func TestWithoutEndpoint(t *testing.T) {
 		db := &counting{recorder: w.store, expired: make(chan map[string]int, 100)}
 		w.Store = db
 		var configured atomic.Bool
-		w.Endpoints = all(func(id string) (deliver.Endpoint, bool) {
-			return deliver.Endpoint{URL: r.URL, Secret: secret}, id != "m" || configured.Load()
+		w.Endpoints = all(func(id string) (poster.Endpoint, bool) {
+			return poster.Endpoint{URL: r.URL, Secret: secret}, id != "m" || configured.Load()
 		})
 		w.start(t)
 		for i := range 3 { // others are served meanwhile
@@ -95,9 +95,9 @@ func TestWithoutEndpointForADay(t *testing.T) {
 	w.Store = db
 	found := w.Endpoints
 	var configured atomic.Bool
-	w.Endpoints = func(ctx context.Context, ids []string) (map[string]deliver.Endpoint, error) {
+	w.Endpoints = func(ctx context.Context, ids []string) (map[string]poster.Endpoint, error) {
 		if !configured.Load() {
-			return map[string]deliver.Endpoint{}, nil
+			return map[string]poster.Endpoint{}, nil
 		}
 		return found(ctx, ids)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/watchdog"
 )
@@ -45,12 +46,12 @@ type Worker struct {
 	// Endpoints returns those of the merchants that have an endpoint, with it
 	// as it is now. It is asked at every attempt, for many at once. The deliveries
 	// of the others wait untried.
-	Endpoints func(ctx context.Context, merchantIDs []string) (map[string]Endpoint, error)
+	Endpoints func(ctx context.Context, merchantIDs []string) (map[string]poster.Endpoint, error)
 	// Configured is a hash of what of the endpoints this process alone may know,
 	// from its configuration: where all workers have the same, what one of them
 	// does not know nobody does.
 	Configured string
-	Client     *http.Client // made by NewClient
+	Client     *http.Client // made by poster.NewClient
 	Now        func() time.Time
 	// Schedule is the time of the schedule: of due times, deadlines, leases and
 	// breakers. All workers that share a database must have the same. nil is Now.
@@ -63,8 +64,8 @@ type Worker struct {
 	Watchdog *watchdog.Watchdog
 	Limits   Limits
 
-	pressure *pressure // made by Run; nil notes nothing
-	lines    *lines    // made by Run
+	poster *poster.Poster // made by Run
+	lines  *lines         // made by Run
 }
 
 // elsewhere is how long a queue is left to the other workers that serve it.
@@ -114,7 +115,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	if configured.Watchdog == nil {
 		configured.Watchdog = watchdog.New(0)
 	}
-	configured.pressure, configured.lines = &pressure{}, newLines()
+	configured.lines = newLines()
+	configured.poster = poster.New(poster.Config{Client: w.Client, Now: w.Now, Timeout: configured.Limits.Timeout})
 	limits := configured.Limits
 	work, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()

@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
 	"github.com/quittance/quittance/webhook"
@@ -70,8 +70,8 @@ func TestRetries(t *testing.T) {
 		current := atomic.Pointer[string]{}
 		first, second := "whsec_1", "whsec_2"
 		current.Store(&first)
-		w.Endpoints = all(func(string) (deliver.Endpoint, bool) {
-			return deliver.Endpoint{URL: r.URL, Secret: *current.Load()}, true
+		w.Endpoints = all(func(string) (poster.Endpoint, bool) {
+			return poster.Endpoint{URL: r.URL, Secret: *current.Load()}, true
 		})
 		w.start(t)
 		failed := w.outcome(t)
@@ -155,12 +155,12 @@ func TestDeadlinePassed(t *testing.T) {
 	storetest.Schedule(t, s, "late", 0, 1, due-1)
 	storetest.Schedule(t, s, "dead", 0, 1, due-1)
 	w := newWorld(t, s, r.URL)
-	w.Endpoints = all(func(merchantID string) (deliver.Endpoint, bool) {
+	w.Endpoints = all(func(merchantID string) (poster.Endpoint, bool) {
 		url := r.URL
 		if merchantID == "dead" {
 			url = dead.URL
 		}
-		return deliver.Endpoint{URL: url, Secret: secret}, true
+		return poster.Endpoint{URL: url, Secret: secret}, true
 	})
 	w.start(t)
 	got := map[string]outcome{}

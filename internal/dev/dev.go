@@ -23,10 +23,10 @@ import (
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/config"
-	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/devchain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/keyring"
+	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/server"
 )
 
@@ -118,7 +118,7 @@ func Run(ctx context.Context, cfg Config, ready func(*World)) (err error) {
 		return err
 	}
 	info := newInfo("http://"+listener.Addr().String(), kept, local, node)
-	endpoint := deliver.Endpoint{URL: cfg.WebhookURL, Secret: kept.MerchantSecret}
+	endpoint := poster.Endpoint{URL: cfg.WebhookURL, Secret: kept.MerchantSecret}
 	return server.Run(ctx, server.Config{
 		Listener: listener, Database: "sqlite:" + filepath.Join(cfg.Dir, "quittance.db"),
 		Chains:    []server.Chain{{Chain: local, OperatorKey: node.Keys.Operator}},
@@ -128,7 +128,7 @@ func Run(ctx context.Context, cfg Config, ready func(*World)) (err error) {
 		TestWallet: func(ctx context.Context, inv invoice.Invoice) (string, error) {
 			return payFromTestWallet(ctx, node, inv)
 		},
-		WebhookAllow: deliver.Loopback(),
+		WebhookAllow: poster.Loopback(),
 		Now:          cfg.Now, Rand: cfg.Rand, Logger: cfg.Logger,
 		Routes: map[string]http.Handler{"GET " + infoPath: info},
 		Ready:  func(string) { ready(&World{Info: info, Node: node}) },

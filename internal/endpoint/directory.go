@@ -17,10 +17,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/keyring"
+	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/store"
 )
 
@@ -69,19 +69,19 @@ type Config struct {
 	Store Store
 	// Configured are the endpoints that stand in the configuration, by
 	// merchant. They go before those that are set through the API.
-	Configured map[string]deliver.Endpoint
+	Configured map[string]poster.Endpoint
 	// Fallback is the endpoint of merchants that have no other. It has no URL
 	// when there is none.
-	Fallback deliver.Endpoint
+	Fallback poster.Endpoint
 	// Optional are the optional types of events that the merchants ask for in the
 	// configuration.
 	Optional map[string][]invoice.EventType
 	// Known reports whether there is such a merchant.
 	Known   func(merchantID string) bool
 	Keyring *keyring.Keyring // nil without a master key: then no endpoint can be set
-	Guard   *deliver.Guard
+	Guard   *poster.Guard
 	// Ping posts to an endpoint as events are posted.
-	Ping func(ctx context.Context, to deliver.Endpoint, id string, body []byte) delivery.Attempt
+	Ping func(ctx context.Context, to poster.Endpoint, id string, body []byte) delivery.Attempt
 	// Changed is called when an endpoint was set; nil for nothing.
 	Changed func()
 	Now     func() time.Time
@@ -143,8 +143,8 @@ func (d *Directory) OptionalEvents(merchantID string, set []invoice.EventType) [
 
 // Endpoints returns those of the merchants that have an endpoint, with it as
 // it is now.
-func (d *Directory) Endpoints(ctx context.Context, merchantIDs []string) (map[string]deliver.Endpoint, error) {
-	found := make(map[string]deliver.Endpoint, len(merchantIDs))
+func (d *Directory) Endpoints(ctx context.Context, merchantIDs []string) (map[string]poster.Endpoint, error) {
+	found := make(map[string]poster.Endpoint, len(merchantIDs))
 	var rest []string
 	for _, id := range merchantIDs {
 		if e := d.Configured[id]; e.URL != "" {
@@ -223,8 +223,8 @@ func (d *Directory) Fingerprint() string {
 }
 
 // open returns the endpoint with the secrets that sign now.
-func (d *Directory) open(row store.EndpointRow) (deliver.Endpoint, error) {
-	e := deliver.Endpoint{URL: row.URL}
+func (d *Directory) open(row store.EndpointRow) (poster.Endpoint, error) {
+	e := poster.Endpoint{URL: row.URL}
 	now := d.Now().Unix()
 	for _, r := range row.Secrets {
 		if r.State == store.SecretRetiring && r.ValidUntil <= now {

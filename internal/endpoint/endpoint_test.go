@@ -14,11 +14,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/keyring"
+	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
@@ -36,7 +36,7 @@ type world struct {
 }
 
 type ping struct {
-	to   deliver.Endpoint
+	to   poster.Endpoint
 	id   string
 	body []byte
 }
@@ -54,16 +54,16 @@ func key(t *testing.T) keyring.Key {
 	return k
 }
 
-var configured = deliver.Endpoint{URL: "https://shop.example/", Secret: "whsec_shop"}
+var configured = poster.Endpoint{URL: "https://shop.example/", Secret: "whsec_shop"}
 
 // open opens a directory on the database.
 func (w *world) open(t *testing.T, change ...func(*endpoint.Config)) error {
 	t.Helper()
 	c := endpoint.Config{
-		Store: w.db, Configured: map[string]deliver.Endpoint{"shop": configured, "cafe": {}},
+		Store: w.db, Configured: map[string]poster.Endpoint{"shop": configured, "cafe": {}},
 		Known: func(id string) bool { return id != "stranger" },
-		Guard: deliver.NewGuard([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}),
-		Ping: func(_ context.Context, to deliver.Endpoint, id string, body []byte) delivery.Attempt {
+		Guard: poster.NewGuard([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}),
+		Ping: func(_ context.Context, to poster.Endpoint, id string, body []byte) delivery.Attempt {
 			w.pings = append(w.pings, ping{to, id, body})
 			return delivery.Attempt{Number: 1, Error: w.answer}
 		},
@@ -93,7 +93,7 @@ func each(t *testing.T, test func(t *testing.T, w *world)) {
 }
 
 // signing returns what a merchant's events are signed with.
-func (w *world) signing(t *testing.T, id string) deliver.Endpoint {
+func (w *world) signing(t *testing.T, id string) poster.Endpoint {
 	t.Helper()
 	found, err := w.Endpoints(t.Context(), []string{"nobody", id})
 	if err != nil {
@@ -115,7 +115,7 @@ func TestRotation(t *testing.T) {
 		const id = "cafe"
 		want := func(step string, url, active string, others ...string) {
 			t.Helper()
-			if diff := cmp.Diff(deliver.Endpoint{URL: url, Secret: active, Others: others}, w.signing(t, id)); diff != "" {
+			if diff := cmp.Diff(poster.Endpoint{URL: url, Secret: active, Others: others}, w.signing(t, id)); diff != "" {
 				t.Fatalf("%s (-want +got):\n%s", step, diff)
 			}
 		}
@@ -169,7 +169,7 @@ func TestRotation(t *testing.T) {
 		}
 		want("promoted", "https://cafe.example/b", second, first)
 		for _, p := range w.pings {
-			if diff := cmp.Diff(deliver.Endpoint{URL: "https://cafe.example/b", Secret: second}, p.to); diff != "" {
+			if diff := cmp.Diff(poster.Endpoint{URL: "https://cafe.example/b", Secret: second}, p.to); diff != "" {
 				t.Errorf("pinged (-want +got):\n%s", diff)
 			}
 		}
@@ -195,7 +195,7 @@ func TestPromoteOfAnother(t *testing.T) {
 		if _, _, err := w.Stage(t.Context(), "cafe"); err != nil {
 			t.Fatal(err)
 		}
-		w.Ping = func(ctx context.Context, _ deliver.Endpoint, _ string, _ []byte) delivery.Attempt {
+		w.Ping = func(ctx context.Context, _ poster.Endpoint, _ string, _ []byte) delivery.Attempt {
 			if err := w.Unstage(ctx, "cafe"); err != nil {
 				t.Error(err)
 			}
@@ -210,7 +210,7 @@ func TestPromoteOfAnother(t *testing.T) {
 		if _, _, err := w.Stage(t.Context(), "cafe"); err != nil {
 			t.Fatal(err)
 		}
-		w.Ping = func(ctx context.Context, _ deliver.Endpoint, _ string, _ []byte) delivery.Attempt {
+		w.Ping = func(ctx context.Context, _ poster.Endpoint, _ string, _ []byte) delivery.Attempt {
 			err := w.Unstage(ctx, "cafe")
 			if _, _, staged := w.Stage(ctx, "cafe"); err != nil || staged != nil {
 				t.Error(err, staged)
@@ -237,7 +237,7 @@ func TestPromoteAfterPut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		put := func(ctx context.Context, to deliver.Endpoint, _ string, _ []byte) delivery.Attempt {
+		put := func(ctx context.Context, to poster.Endpoint, _ string, _ []byte) delivery.Attempt {
 			if _, _, err := w.Put(ctx, "cafe", "https://cafe.example/new", nil); err != nil {
 				t.Error(err)
 			}
@@ -327,7 +327,7 @@ func TestWhose(t *testing.T) {
 // TestFallback goes behind what a merchant has set.
 func TestFallback(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		all := deliver.Endpoint{URL: "http://127.0.0.1:9/", Secret: "whsec_all"}
+		all := poster.Endpoint{URL: "http://127.0.0.1:9/", Secret: "whsec_all"}
 		w.Fallback = all
 		if got := w.signing(t, "cafe"); !cmp.Equal(got, all) {
 			t.Errorf("the fallback is %+v", got)

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/store"
 )
 
@@ -79,7 +79,7 @@ func (d *Directory) Promote(ctx context.Context, merchantID string) (View, error
 	if err != nil {
 		return View{}, err
 	}
-	ping, err := d.ping(ctx, deliver.Endpoint{URL: row.URL, Secret: secret})
+	ping, err := d.ping(ctx, poster.Endpoint{URL: row.URL, Secret: secret})
 	if err != nil {
 		return View{}, err
 	}
@@ -138,9 +138,9 @@ func (d *Directory) PingMerchant(ctx context.Context, merchantID string) (delive
 }
 
 // ping posts what looks like an event, with an id and a delivery of its own.
-func (d *Directory) ping(ctx context.Context, to deliver.Endpoint) (delivery.Attempt, error) {
+func (d *Directory) ping(ctx context.Context, to poster.Endpoint) (delivery.Attempt, error) {
 	ids, now := invoice.NewIDs(d.Now, d.Rand), d.Now()
-	body, err := json.Marshal(pingBody{ID: ids.New(invoice.PrefixEvent), Type: deliver.PingEvent, CreatedAt: now.Unix()})
+	body, err := json.Marshal(pingBody{ID: ids.New(invoice.PrefixEvent), Type: poster.PingEvent, CreatedAt: now.Unix()})
 	if err != nil {
 		return delivery.Attempt{}, err
 	}

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/client"
-	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/poster"
 )
 
 // How often the service is asked.
@@ -31,8 +31,8 @@ const (
 type Config struct {
 	API       *client.Client
 	Filter    client.EventFilter
-	FromStart bool              // begin with the oldest event that is kept
-	To        *deliver.Endpoint // where events are posted; nil for nowhere
+	FromStart bool             // begin with the oldest event that is kept
+	To        *poster.Endpoint // where events are posted; nil for nowhere
 	Out       Printer
 	Now       func() time.Time
 	// Ready, when set, is called once before the first event is printed: none
@@ -50,9 +50,9 @@ func Run(ctx context.Context, cfg Config) error {
 		f.after = client.AfterStart
 	}
 	if cfg.To != nil {
-		c := deliver.NewClient(deliver.ClientConfig{Guard: deliver.NewGuard(anywhere)})
+		c := poster.NewClient(poster.ClientConfig{Guard: poster.NewGuard(anywhere)})
 		defer c.CloseIdleConnections()
-		f.poster = &deliver.Worker{Client: c, Now: cfg.Now}
+		f.poster = poster.New(poster.Config{Client: c, Now: cfg.Now})
 	}
 	more, err := f.look(ctx)
 	if err == nil {
@@ -71,7 +71,7 @@ var anywhere = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustPars
 type follower struct {
 	Config
 	after  string // where to go on
-	poster *deliver.Worker
+	poster *poster.Poster
 }
 
 // follow looks again and again. more says that the last look left something.
@@ -130,7 +130,7 @@ func (f *follower) look(ctx context.Context) (more bool, err error) {
 			f.Out.event(l, nil)
 			continue
 		}
-		a := f.poster.Post(ctx, *f.To, deliveryID(e, l.id), l.typ, e.Event)
+		a := f.poster.Try(ctx, *f.To, poster.Message{ID: deliveryID(e, l.id), Event: l.typ, Body: e.Event})
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/api/apitest"
-	"github.com/quittance/quittance/internal/deliver"
+	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -107,7 +107,7 @@ func TestForward(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- Run(ctx, Config{API: api, To: &deliver.Endpoint{URL: receiver.URL, Secret: secret}, Out: Printer{Out: &out}, Now: time.Now})
+		ended <- Run(ctx, Config{API: api, To: &poster.Endpoint{URL: receiver.URL, Secret: secret}, Out: Printer{Out: &out}, Now: time.Now})
 	}()
 	for i, id := range []string{"dlv_" + key + "7", "dlv_" + key + "1", "dlv_" + key + "3"} {
 		n := []int{0, 1, 3}[i]

@@ -1,9 +1,9 @@
 package server
 
 import (
-	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/poster"
 )
 
 // Merchants are those that the configuration names. With AcceptAll, others are
@@ -11,7 +11,7 @@ import (
 // URL. Those of a merchant whose endpoint has no URL go where the merchant says
 // through the API.
 type Merchants struct {
-	Endpoints map[string]deliver.Endpoint
+	Endpoints map[string]poster.Endpoint
 	// Tolerances are how much less than the amount the merchants accept; those
 	// that are not in it accept nothing less.
 	Tolerances map[string]invoice.Tolerance
@@ -19,7 +19,7 @@ type Merchants struct {
 	// merchants ask for.
 	Optional  map[string][]invoice.EventType
 	AcceptAll bool
-	Fallback  deliver.Endpoint
+	Fallback  poster.Endpoint
 }
 
 // Known reports whether invoices may be created for the merchant.

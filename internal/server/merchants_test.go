@@ -4,9 +4,9 @@ import (
 	"context"
 	"testing"
 
-	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
@@ -21,9 +21,9 @@ func TestMerchants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shop := deliver.Endpoint{URL: "https://shop.example/", Secret: "whsec_shop"}
-	configured := Merchants{Endpoints: map[string]deliver.Endpoint{"shop": shop, "later": {}}}
-	dev := Merchants{AcceptAll: true, Fallback: deliver.Endpoint{URL: "http://127.0.0.1:9000/", Secret: "whsec_all"}}
+	shop := poster.Endpoint{URL: "https://shop.example/", Secret: "whsec_shop"}
+	configured := Merchants{Endpoints: map[string]poster.Endpoint{"shop": shop, "later": {}}}
+	dev := Merchants{AcceptAll: true, Fallback: poster.Endpoint{URL: "http://127.0.0.1:9000/", Secret: "whsec_all"}}
 	quiet := Merchants{AcceptAll: true}
 	for name, test := range map[string]struct {
 		merchants    Merchants

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/chain/chaintest"
-	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/keyring"
+	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/store/storetest"
 	"github.com/quittance/quittance/webhook"
 )
@@ -34,8 +34,8 @@ func TestOptionalEventsAreAskedForThroughTheAPI(t *testing.T) {
 			t.Cleanup(receiver.Close)
 			config, c, _ := scriptedChain(t, "house", 7)
 			base := startServer(t, Config{
-				Chains: []Chain{config}, Merchants: Merchants{Endpoints: map[string]deliver.Endpoint{"m": {}}}, Database: database(t),
-				Keyring: keyring.New(key), WebhookAllow: deliver.Loopback(),
+				Chains: []Chain{config}, Merchants: Merchants{Endpoints: map[string]poster.Endpoint{"m": {}}}, Database: database(t),
+				Keyring: keyring.New(key), WebhookAllow: poster.Loopback(),
 			}).url
 			const asks = `"optionalEvents":["payment.unattributed"]`
 			hook := base + "/api/merchants/m/webhook"

@@ -26,6 +26,7 @@ import (
 	"github.com/quittance/quittance/internal/descriptors"
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/keyring"
+	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/txmgr"
@@ -226,8 +227,8 @@ func (s *Server) assemble(ctx context.Context) error {
 // assembleDelivery makes the webhook worker and the directory of endpoints,
 // each of which needs the other.
 func (s *Server) assembleDelivery(ctx context.Context) (err error) {
-	guard := deliver.NewGuard(s.WebhookAllow)
-	client := deliver.NewClient(deliver.ClientConfig{Guard: guard, Connections: s.budget.Webhooks, Idle: s.budget.IdleWebhooks})
+	guard := poster.NewGuard(s.WebhookAllow)
+	client := poster.NewClient(poster.ClientConfig{Guard: guard, Connections: s.budget.Webhooks, Idle: s.budget.IdleWebhooks})
 	s.worker = &deliver.Worker{
 		Store: s.store, Client: client, Now: s.Now, Schedule: s.clock.Now, Rand: s.Rand,
 		Logger: s.Logger, Wake: s.due, Metrics: deliver.NewMetrics(s.registry), Watchdog: s.dog,
@@ -235,7 +236,7 @@ func (s *Server) assembleDelivery(ctx context.Context) (err error) {
 	}
 	s.hooks, err = endpoint.Open(ctx, endpoint.Config{
 		Store: clockedStore{s.store, s.clock}, Configured: s.Merchants.Endpoints, Fallback: s.Merchants.Fallback, Optional: s.Merchants.Optional, Known: s.Merchants.Known,
-		Keyring: s.Keyring, Guard: guard, Ping: s.worker.Ping, Changed: func() { poke(s.due) }, Now: s.Now, Rand: s.Rand, Logger: s.Logger,
+		Keyring: s.Keyring, Guard: guard, Ping: poster.New(poster.Config{Client: client, Now: s.Now}).Ping, Changed: func() { poke(s.due) }, Now: s.Now, Rand: s.Rand, Logger: s.Logger,
 	})
 	if err != nil {
 		return err

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/keyring"
+	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -29,8 +29,8 @@ func TestEventsWaitForAnEndpoint(t *testing.T) {
 	t.Cleanup(receiver.Close)
 	c, _ := scripted(t, "house", 7)
 	base := startServer(t, Config{
-		Chains: []Chain{c}, Merchants: Merchants{Endpoints: map[string]deliver.Endpoint{"m": {}}},
-		Keyring: keyring.New(key), WebhookAllow: deliver.Loopback(),
+		Chains: []Chain{c}, Merchants: Merchants{Endpoints: map[string]poster.Endpoint{"m": {}}},
+		Keyring: keyring.New(key), WebhookAllow: poster.Loopback(),
 	}).url
 	if a := create(t, base, "house"); a.status != http.StatusCreated {
 		t.Fatalf("create: %d %s", a.status, a.body)

@@ -1,4 +1,4 @@
-package deliver
+package poster
 
 import (
 	"net/http"
@@ -15,24 +15,23 @@ const userAgent = "Quittance"
 type Endpoint struct {
 	URL    string // http or https
 	Secret string // keys the signature, prefix included
-	// Others sign, beside Secret, in the one header that can hold several
-	// signatures: those that it has replaced of late, and one that is to replace
-	// it.
+	// Others also sign, in the one header that can hold several signatures: the
+	// secrets that Secret replaced recently, and the one that will replace it.
 	Others []string
 }
 
-// sign writes the headers of a message that is sent now.
-func (e Endpoint) sign(h http.Header, m message, now time.Time) {
+// sign sets the headers of a message that is sent now.
+func (e Endpoint) sign(h http.Header, m Message, now time.Time) {
 	timestamp := strconv.FormatInt(now.Unix(), 10)
 	h.Set("Content-Type", "application/json")
 	h.Set("User-Agent", userAgent)
-	h.Set(webhook.HeaderEvent, m.event)
-	h.Set(webhook.HeaderDelivery, m.id)
+	h.Set(webhook.HeaderEvent, m.Event)
+	h.Set(webhook.HeaderDelivery, m.ID)
 	h.Set(webhook.HeaderTimestamp, timestamp)
-	h.Set(webhook.HeaderSignature, webhook.Sign(e.Secret, now, m.body))
-	h.Set(webhook.HeaderStandardID, m.id)
+	h.Set(webhook.HeaderSignature, webhook.Sign(e.Secret, now, m.Body))
+	h.Set(webhook.HeaderStandardID, m.ID)
 	h.Set(webhook.HeaderStandardTimestamp, timestamp)
-	h.Set(webhook.HeaderStandardSignature, webhook.SignStandard(e.secrets(), m.id, now, m.body))
+	h.Set(webhook.HeaderStandardSignature, webhook.SignStandard(e.secrets(), m.ID, now, m.Body))
 }
 
 // secrets returns all secrets that sign, the one in use first.

@@ -1,4 +1,4 @@
-package deliver
+package poster
 
 import (
 	"cmp"
@@ -14,7 +14,15 @@ import (
 	"github.com/quittance/quittance/internal/outbound"
 )
 
-// ClientConfig says what a client is made of.
+const (
+	// silence is how long an HTTP/2 connection may bring nothing before it is
+	// pinged, and pingTimeout how long the ping may take. Without it, a connection
+	// that died unannounced would swallow event after event.
+	silence     = 15 * time.Second
+	pingTimeout = 5 * time.Second
+)
+
+// ClientConfig configures a client.
 type ClientConfig struct {
 	Guard *Guard // required
 	// DialTimeout bounds the lookup and connection, and again the TLS handshake:
@@ -42,7 +50,7 @@ func newClient(c ClientConfig, dialer net.Dialer) *http.Client {
 		roots = nil // as package tls does it, which tries again
 	}
 	dialer.ControlContext = c.Guard.control
-	bound := &boundDialer{dial: c.Guard.dial(dialer), most: int64(c.Connections)}
+	bound := &boundDialer{dial: c.Guard.dial(dialer), limit: int64(c.Connections)}
 	transport := &http.Transport{
 		DialContext:            bound.dialContext,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
@@ -62,12 +70,12 @@ func newClient(c ClientConfig, dialer net.Dialer) *http.Client {
 	}
 }
 
-// dial judges an address that stands in the URL as it is written there: the
-// dialer makes one of IPv4 of a mapped one.
+// dial checks an address that the URL contains as it is written there: the
+// dialer turns a mapped IPv4 address into plain IPv4.
 func (g *Guard) dial(dialer net.Dialer) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		if at, err := netip.ParseAddrPort(address); err == nil {
-			if err := g.judge(ctx, at.Addr()); err != nil {
+			if err := g.check(ctx, at.Addr()); err != nil {
 				return nil, err
 			}
 		}
@@ -75,17 +83,17 @@ func (g *Guard) dial(dialer net.Dialer) func(ctx context.Context, network, addre
 	}
 }
 
-// control is a dialer's: it is called with each address before it is connected
-// to.
+// control implements net.Dialer's ControlContext, which is called with each
+// address before it is connected to.
 func (g *Guard) control(ctx context.Context, _, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return err
 	}
-	return g.judge(ctx, at.Addr())
+	return g.check(ctx, at.Addr())
 }
 
-func (g *Guard) judge(ctx context.Context, a netip.Addr) error {
+func (g *Guard) check(ctx context.Context, a netip.Addr) error {
 	if secured(ctx) {
 		return g.Check(a)
 	}
@@ -95,15 +103,15 @@ func (g *Guard) judge(ctx context.Context, a netip.Addr) error {
 // securedKey is the key of secured's value.
 type securedKey struct{}
 
-// withScheme tells the dialer which scheme a request has. A connection is
-// never used for a request of the other scheme, so what holds when it is
-// dialled holds for all of its requests.
+// withScheme tells the dialer a request's scheme. A connection is never reused
+// for a request of the other scheme, so a check when it is dialled holds for
+// all of its requests.
 func withScheme(ctx context.Context, scheme string) context.Context {
 	return context.WithValue(ctx, securedKey{}, scheme == "https")
 }
 
-// secured reports whether a connection is for TLS. One that nobody tells of is
-// not.
+// secured reports whether a connection is for TLS; not, when its scheme is
+// unknown.
 func secured(ctx context.Context) bool {
 	is, _ := ctx.Value(securedKey{}).(bool)
 	return is

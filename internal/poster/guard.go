@@ -1,4 +1,4 @@
-package deliver
+package poster
 
 import (
 	"errors"
@@ -7,24 +7,24 @@ import (
 	"slices"
 )
 
-// ErrForbidden says that an address is one that webhooks must not reach.
+// ErrForbidden means that webhooks must not reach an address.
 var ErrForbidden = errors.New("webhooks must not reach this address")
 
-// ErrPlain says that an address must be reached with TLS. It is an ErrForbidden.
+// ErrPlain means that an address must be reached with TLS. It wraps ErrForbidden.
 var ErrPlain = fmt.Errorf("%w without TLS; use https, or have the operator allow it under webhooks.allow", ErrForbidden)
 
 // Guard decides which addresses webhooks may reach. Merchants choose their
 // URLs, and whoever answers for a name chooses its addresses: without a guard
 // both could have the service post to what only its own network can reach
-// (server-side request forgery). It judges an address when it is dialled,
-// after the name was looked up, every time: what a name said before, and what
-// it says to others, is of no use to an attacker.
+// (server-side request forgery). It checks every address when it is dialled,
+// after the name was looked up: an earlier or different answer to the same
+// lookup does not help an attacker.
 type Guard struct {
 	allow []netip.Prefix
 }
 
-// NewGuard returns a guard that allows, beside the addresses of the public
-// internet, those in the ranges.
+// NewGuard returns a guard that allows the addresses of the public internet and
+// those in the ranges.
 func NewGuard(allow []netip.Prefix) *Guard { return &Guard{allow} }
 
 // Loopback returns the ranges of addresses of the machine itself.

@@ -1,4 +1,4 @@
-package deliver
+package poster
 
 import (
 	"bytes"
@@ -14,14 +14,14 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// limitedWriter keeps the first bytes that are written to it, and takes the
-// others without keeping them.
+// limitedWriter keeps the first bytes that are written to it and discards the
+// rest.
 type limitedWriter struct {
 	to   *bytes.Buffer
 	left int
 }
 
-// Write is io.Writer's.
+// Write keeps what fits and never fails.
 func (w *limitedWriter) Write(p []byte) (int, error) {
 	n := min(len(p), w.left)
 	w.left -= n
@@ -29,8 +29,8 @@ func (w *limitedWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// excerpt makes a body's first bytes text that every database takes. What is
-// no text, such as a compressed body, is only described.
+// excerpt returns a body's first bytes as text that every database takes. A body
+// that is not text, such as a compressed one, is only described.
 func excerpt(begin []byte) string {
 	text := begin
 	for i := 0; i < utf8.UTFMax && !utf8.Valid(text); i++ {
@@ -42,7 +42,7 @@ func excerpt(begin []byte) string {
 	return string(text)
 }
 
-// redacted stands where a secret stood.
+// redacted replaces a secret.
 const redacted = "[redacted]"
 
 // secretive finds what looks like a secret: of a webhook, of an Authorization
@@ -57,9 +57,9 @@ const (
 	minSecretBegin = 4  // bytes: the beginning of a secret at the end of a text that was cut
 )
 
-// redact takes the endpoint's secrets, and what looks like one, out of a text:
-// what keys its signatures, and what its URL may hold. Of a text that was cut,
-// the end may be the beginning of a secret.
+// redact removes from a text the secrets that sign for the endpoint, those that
+// its URL may contain, and what looks like a secret. If the text was cut, its
+// end may be the beginning of a secret.
 func (e Endpoint) redact(text string, cut bool) string {
 	if text == "" {
 		return ""
@@ -75,7 +75,7 @@ func (e Endpoint) redact(text string, cut bool) string {
 	return text
 }
 
-// withoutBegin takes the beginning of a secret off the end of a text.
+// withoutBegin removes the beginning of a secret from the end of a text.
 func withoutBegin(text, secret string) string {
 	for n := min(len(text), len(secret)-1); n >= minSecretBegin; n-- {
 		if rest, ok := strings.CutSuffix(text, secret[:n]); ok {
@@ -85,8 +85,8 @@ func withoutBegin(text, secret string) string {
 	return text
 }
 
-// secretForms returns the endpoint's secrets as texts may show them, the longest
-// first: as they are, and escaped as in JSON, in URLs and by Go.
+// secretForms returns the endpoint's secrets as a text may contain them, the
+// longest first: as they are, and escaped as in JSON, in URLs and by Go.
 func (e Endpoint) secretForms() []string {
 	var forms []string
 	for _, secret := range e.secretTexts() {

@@ -1,4 +1,4 @@
-package deliver
+package poster
 
 import (
 	"net"
@@ -43,12 +43,12 @@ func TestErrorsShowNoAddresses(t *testing.T) {
 		{Loopback(), "http://localhost:" + port, ""},
 		{nil, "https://nowhere.invalid", "lookup nowhere.invalid"},
 	} {
-		w := Worker{Client: NewClient(ClientConfig{Guard: NewGuard(c.allow)}), Now: time.Now}
-		a := w.Post(t.Context(), Endpoint{URL: c.url, Secret: "secret of an endpoint"}, "dlv_1", "invoice.paid", []byte("{}"))
+		client := NewClient(ClientConfig{Guard: NewGuard(c.allow)})
+		a := New(Config{Client: client, Now: time.Now}).Try(t.Context(), Endpoint{URL: c.url, Secret: "secret of an endpoint"}, Message{ID: "dlv_1", Event: "invoice.paid", Body: []byte("{}")})
 		if a.Error == "" || !strings.Contains(a.Error, c.want) || address.MatchString(a.Error) {
 			t.Errorf("%s: %q; want %q and no address", c.url, a.Error, c.want)
 		}
-		w.Client.CloseIdleConnections()
+		client.CloseIdleConnections()
 	}
 	if err := listener.Close(); err != nil {
 		t.Error(err)

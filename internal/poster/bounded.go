@@ -1,0 +1,83 @@
+package poster
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http/httptrace"
+	"sync"
+	"time"
+)
+
+// overrun is how long an exchange may take to end by itself after its context
+// has ended.
+const overrun = 500 * time.Millisecond
+
+// overslept is by how much an exchange exceeds its limit only when this process
+// was not running.
+const overslept = 3 * time.Second
+
+// bounded runs an exchange under the time limit. An exchange that does not end
+// when its context does is abandoned: its connection is closed, so that its
+// goroutine ends later, and the caller waits no longer.
+func (p *Poster) bounded(ctx context.Context, send func(ctx context.Context) Answer) (a Answer) {
+	began := time.Now()
+	defer func() {
+		if a.Err != nil && time.Since(began) > p.timeout+overslept {
+			a.Fault = FaultStopped
+		}
+	}()
+	ctx, cancel := context.WithTimeoutCause(ctx, p.timeout, errTimeout)
+	defer cancel()
+	var used lastConn
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: used.set})
+	ended := make(chan Answer, 1)
+	go func() { ended <- send(traced) }()
+	select {
+	case a = <-ended:
+		return a
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(overrun)
+	defer timer.Stop()
+	select {
+	case a = <-ended:
+		return a
+	case <-timer.C:
+		used.close()
+		return Answer{Err: p.cause(ctx, "no answer", ctx.Err()), Overran: true}
+	}
+}
+
+// lastConn is the connection that an exchange got last. Once closed is set, no
+// connection stays open; the lock guards that.
+type lastConn struct {
+	mu     sync.Mutex
+	conn   net.Conn
+	closed bool
+}
+
+func (c *lastConn) set(info httptrace.GotConnInfo) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.conn = info.Conn; c.closed {
+		sever(c.conn)
+	}
+}
+
+func (c *lastConn) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed = true; c.conn != nil {
+		sever(c.conn)
+	}
+}
+
+// sever closes a connection without TLS's closing alert, which could block on
+// the peer.
+func sever(conn net.Conn) {
+	if t, ok := conn.(*tls.Conn); ok {
+		conn = t.NetConn()
+	}
+	_ = conn.Close() // its user gets the error
+}

@@ -1,0 +1,134 @@
+package poster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/outbound"
+)
+
+// errTimeout is the cause of an exchange's end by its time limit.
+var errTimeout = errors.New("the exchange took too long")
+
+func (p *Poster) send(ctx context.Context, to Endpoint, m Message, now time.Time) Answer {
+	trace := newTrace(p.now)
+	ctx = httptrace.WithClientTrace(ctx, trace.client())
+	target, err := url.Parse(to.URL)
+	if err != nil {
+		return Answer{Err: errUnreadable}
+	}
+	req, err := http.NewRequestWithContext(withScheme(ctx, target.Scheme), http.MethodPost, to.URL, bytes.NewReader(m.Body))
+	if err != nil {
+		return Answer{Err: errUnreadable}
+	}
+	to.sign(req.Header, m, now)
+	resp, err := p.client.Do(req)
+	if errors.Is(err, outbound.ErrSwitched) {
+		return Answer{Code: http.StatusSwitchingProtocols, Err: outbound.ErrSwitched, phases: trace.phases()}
+	}
+	if err != nil {
+		return Answer{Err: p.cause(ctx, "no answer", err), Fault: p.faultOf(err), phases: trace.phases()}
+	}
+	a := p.judge(ctx, to, resp, now)
+	if err := resp.Body.Close(); err != nil && a.Err == nil {
+		a.Err = p.cause(ctx, "the answer was cut off", err)
+	}
+	a.phases = trace.phases()
+	return a
+}
+
+// errUnreadable is the error of an exchange with an invalid URL.
+var errUnreadable = errors.New("the webhook URL cannot be read: expected http://… or https://…")
+
+// judge reads an answer. The body of a refusal is read as well, so that the
+// connection can be reused; whether that succeeds does not matter.
+func (p *Poster) judge(ctx context.Context, to Endpoint, resp *http.Response, now time.Time) Answer {
+	var begin bytes.Buffer
+	body := io.TeeReader(io.LimitReader(resp.Body, MaxResponse), &limitedWriter{&begin, MaxExcerpt})
+	_, err := io.Copy(io.Discard, body)
+	text := to.redact(excerpt(begin.Bytes()), begin.Len() == MaxExcerpt)
+	a := Answer{Code: resp.StatusCode, Excerpt: clip(text, MaxExcerpt)}
+	switch {
+	case a.Code < 100:
+		a.Err, a.Code = fmt.Errorf("answered %d, which is no status", a.Code), 0
+	case a.Code < 200 || a.Code > 299:
+		a.RetryAfter = retryAfter(resp.Header.Get("Retry-After"), now)
+		a.Err = fmt.Errorf("answered %d, expected 2xx", a.Code)
+	case err != nil:
+		a.Err, a.Fault = p.cause(ctx, "the answer was cut off", err), p.faultOf(err)
+	}
+	return a
+}
+
+// cause returns why an exchange failed, without the URL, which may contain a
+// secret, and without addresses.
+func (p *Poster) cause(ctx context.Context, what string, err error) error {
+	if errors.Is(context.Cause(ctx), errTimeout) {
+		return fmt.Errorf("%s within %s", strings.Replace(what, "was cut off", "was not complete", 1), p.timeout)
+	}
+	var withURL *url.Error
+	if errors.As(err, &withURL) {
+		err = withURL.Err
+	}
+	return fmt.Errorf("%s: %w", what, withoutAddresses(err))
+}
+
+// withoutAddresses returns a connection's error as a merchant may read it. What
+// a name resolves to in the service's own network, the service's address there
+// and its resolver's would help an attacker.
+func withoutAddresses(err error) error {
+	var lookup *net.DNSError
+	var op *net.OpError
+	switch {
+	case errors.Is(err, ErrPlain):
+		return ErrPlain
+	case errors.Is(err, ErrForbidden):
+		return errNotAllowed
+	case errors.As(err, &lookup) && lookup.IsNotFound:
+		return fmt.Errorf("lookup %s: no such host", lookup.Name)
+	case errors.As(err, &lookup):
+		return fmt.Errorf("lookup %s failed", lookup.Name)
+	case errors.As(err, &op):
+		return op.Err
+	}
+	return err
+}
+
+// errNotAllowed is what a merchant reads instead of ErrForbidden.
+var errNotAllowed = errors.New("the address of this host is not allowed for webhooks; the operator can allow it under webhooks.allow")
+
+// retryAfter parses a Retry-After header (RFC 9110, section 10.2.3): seconds or
+// a date. It returns 0 when the header is invalid or lies in the past.
+func retryAfter(text string, now time.Time) time.Duration {
+	const most = delivery.RetryWindow * time.Millisecond
+	if seconds, err := strconv.ParseUint(text, 10, 64); err == nil {
+		return time.Duration(min(seconds, uint64(most/time.Second))) * time.Second
+	}
+	date, err := http.ParseTime(text)
+	if err != nil {
+		return 0
+	}
+	return max(0, min(date.Sub(now), most))
+}
+
+// errorText returns an error as the log of attempts keeps it: bounded, and
+// valid text for every database.
+func errorText(err error) string {
+	return clip(strings.ReplaceAll(err.Error(), "\x00", ""), MaxError)
+}
+
+// clip cuts a text to a number of bytes and removes invalid UTF-8.
+func clip(text string, most int) string {
+	return strings.ToValidUTF8(text[:min(len(text), most)], "")
+}

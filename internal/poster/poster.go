@@ -1,0 +1,114 @@
+// Package poster posts one signed message to an endpoint of a merchant and
+// judges the answer. It refuses addresses that merchants must not reach, ends
+// every exchange within its time limit, and keeps secrets and addresses out of
+// what it reports. It records nothing and retries nothing.
+package poster
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/quittance/quittance/internal/delivery"
+)
+
+const (
+	// DefaultTimeout is the interface's limit on one exchange (section 8).
+	DefaultTimeout = 5 * time.Second
+	// MaxResponse is how many bytes of an answer's body are read. The rest is not
+	// waited for.
+	MaxResponse = 64 << 10
+	// MaxResponseHeader bounds an answer's header, in bytes.
+	MaxResponseHeader = 64 << 10
+	// MaxExcerpt is how many bytes of the body the log of attempts holds.
+	MaxExcerpt = 4 << 10
+	// MaxError is the length in bytes of the longest error in the log of
+	// attempts.
+	MaxError = 500
+)
+
+// PingEvent is the type of the message that Ping posts. It is not an event:
+// nothing happened.
+const PingEvent = "webhook.ping"
+
+// Config configures a Poster.
+type Config struct {
+	Client *http.Client     // made by NewClient; required
+	Now    func() time.Time // signs and times exchanges; required
+	// Timeout bounds one exchange as a whole: looking up the name, dialling, TLS,
+	// sending, and receiving the answer's header and body. The default is
+	// DefaultTimeout.
+	Timeout time.Duration
+}
+
+// Poster makes exchanges. It is safe for concurrent use.
+type Poster struct {
+	client   *http.Client
+	now      func() time.Time
+	timeout  time.Duration
+	shortage shortage
+}
+
+// New returns a Poster.
+func New(c Config) *Poster {
+	return &Poster{client: c.Client, now: c.Now, timeout: cmp.Or(c.Timeout, DefaultTimeout)}
+}
+
+// Message is what is posted: an event, or a ping.
+type Message struct {
+	ID    string // of the delivery
+	Event string // the type
+	Body  []byte
+}
+
+// Answer is how an exchange ended.
+type Answer struct {
+	Code       int           // 100 to 999; 0 when there was no answer
+	RetryAfter time.Duration // the pause that a failed answer asked for
+	Err        error         // why the exchange failed; nil when it succeeded
+	Excerpt    string        // how the answer's body began
+	Overran    bool          // the exchange did not end by itself when its time was over, and was cut off
+	Fault      Fault         // whose fault Err is
+	phases     phases
+}
+
+// Post posts a message, signed as of now. The answer shows no secret of the
+// endpoint. Post returns when the time limit or the context ends at the latest,
+// whatever the peer does and whatever net/http waits for.
+func (p *Poster) Post(ctx context.Context, to Endpoint, m Message, now time.Time) Answer {
+	a := p.bounded(ctx, func(ctx context.Context) Answer { return p.send(ctx, to, m, now) })
+	if a.Err != nil {
+		a.Err = errors.New(to.redact(a.Err.Error(), false))
+	}
+	return a
+}
+
+// Try posts a message once, as deliveries are posted, and returns how that
+// went as the log of attempts shows it.
+func (p *Poster) Try(ctx context.Context, to Endpoint, m Message) delivery.Attempt {
+	started := p.now()
+	a := p.Post(ctx, to, m, started)
+	return a.Attempt(1, started, p.now().Sub(started))
+}
+
+// Ping posts a body to an endpoint as events are posted. If the attempt has no
+// error, the endpoint would have taken an event.
+func (p *Poster) Ping(ctx context.Context, to Endpoint, id string, body []byte) delivery.Attempt {
+	return p.Try(ctx, to, Message{ID: id, Event: PingEvent, Body: body})
+}
+
+// Attempt returns the answer as the log of attempts keeps it.
+func (a Answer) Attempt(number int, started time.Time, took time.Duration) delivery.Attempt {
+	out := delivery.Attempt{
+		Number: number, StartedMS: started.UnixMilli(), DurationMS: max(0, took.Milliseconds()),
+		StatusCode: a.Code, Excerpt: a.Excerpt,
+		LookupMS: a.phases.lookup.Milliseconds(), ConnectMS: a.phases.connect.Milliseconds(),
+		HandshakeMS: a.phases.handshake.Milliseconds(), AnswerMS: a.phases.answer.Milliseconds(),
+	}
+	if a.Err != nil {
+		out.Error = errorText(a.Err)
+	}
+	return out
+}

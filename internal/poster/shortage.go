@@ -1,0 +1,91 @@
+package poster
+
+import (
+	"errors"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/quittance/quittance/internal/descriptors"
+)
+
+// doubtLookups is for how long after a shortage a failed lookup is not held
+// against an endpoint: package net reads its configuration every 5 s.
+const doubtLookups = 6 * time.Second
+
+// Fault says whose fault an exchange's failure is.
+type Fault int
+
+const (
+	// FaultTheirs is that of the endpoint, or of the network on the way to it.
+	FaultTheirs Fault = iota
+	// FaultAddress means that no local port is left for connections to its
+	// address.
+	FaultAddress
+	// FaultStopped means that this process did not run for a while.
+	FaultStopped
+	// FaultShortage means that this process or machine has run out of a
+	// resource: every other exchange would fail in the same way.
+	FaultShortage
+)
+
+// shortage remembers when this process last ran out of a resource.
+type shortage struct {
+	mu   sync.Mutex
+	last time.Time
+}
+
+func (s *shortage) note() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = time.Now()
+}
+
+// recent reports whether failed lookups are still in doubt.
+func (s *shortage) recent() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Since(s.last) < doubtLookups
+}
+
+// faultOf returns whose fault an error is, and notes a shortage.
+func (p *Poster) faultOf(err error) Fault {
+	f := faultOf(err, p.shortage.recent())
+	if f == FaultShortage {
+		p.shortage.note()
+	}
+	return f
+}
+
+// faultOf returns whose fault an error is. After a recent shortage failed
+// lookups are not believed: the resolver's configuration may not have been
+// read.
+func faultOf(err error, recent bool) Fault {
+	if errors.Is(err, errNoConnection) || descriptors.IsShortage(err) {
+		return FaultShortage
+	}
+	var lookup *net.DNSError
+	if errors.As(err, &lookup) && (recent || descriptors.SaysShortage(lookup.Err) || outOfDescriptors()) {
+		return FaultShortage
+	}
+	// Without IPv6 on this machine, every IPv6 address is "not available". That
+	// is held against an endpoint that has no other.
+	var op *net.OpError
+	if errors.Is(err, syscall.EADDRNOTAVAIL) && errors.As(err, &op) {
+		if at, ok := op.Addr.(*net.TCPAddr); ok && at.IP.To4() != nil {
+			return FaultAddress
+		}
+	}
+	return FaultTheirs
+}
+
+// outOfDescriptors reports whether no file can be opened now.
+func outOfDescriptors() bool {
+	f, err := os.Open(os.DevNull)
+	if err == nil {
+		err = f.Close()
+	}
+	return descriptors.IsShortage(err)
+}
