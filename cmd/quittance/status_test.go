@@ -18,7 +18,7 @@ func TestPrintStatus(t *testing.T) {
 		ChainKey: "base", Ready: true, Head: 38211203, Indexed: 38211203, Confirmed: 38211170,
 		Providers: []admin.Provider{
 			{Provider: "wss://base.example", State: chain.StateOK, Head: 38211203, LatencyMs: 12.34, Calls: 1234, Subscribed: true},
-			{Provider: "https://other.example", State: chain.StateCooling, Head: 38211190, LatencyMs: 80, Calls: 12, Errors: 3,
+			{Provider: "https://other.example", State: chain.StateBackoff, Head: 38211190, LatencyMs: 80, Calls: 12, Errors: 3,
 				Until: now.Unix() + 7, Reason: "https://other.example: eth_getLogs: 429 Too Many Requests"},
 		},
 		Writer: &admin.Writer{Account: "0xA1", Working: true, Due: 3, InFlight: 1, NextNonce: 17,
@@ -33,7 +33,7 @@ func TestPrintStatus(t *testing.T) {
 		ChainKey: "house", Halted: "block 20 was replaced", Error: "as above", Head: 120, Indexed: 100, Confirmed: 90, Lag: admin.Lag{Blocks: 20, Seconds: 240},
 	}, {
 		ChainKey: "moon", Error: "it serves chain id 1",
-		Providers: []admin.Provider{{Provider: "http://moon.example", State: chain.StateMisfit, Until: now.Unix() - 1, Reason: "it serves chain id 1"}},
+		Providers: []admin.Provider{{Provider: "http://moon.example", State: chain.StateMisconfigured, Until: now.Unix() - 1, Reason: "it serves chain id 1"}},
 	}}}
 	const want = `CHAIN    HEAD      INDEXED   CONFIRMED  LAG             STATE
 base     38211203  38211203  38211170   0               ready

@@ -86,11 +86,11 @@ func world(t *testing.T) (admin.Config, *settle.Service) {
 	scripted.MineEmpty(5)
 	node := scripted.Serve(t)
 	house := chain.Chain{
-		Key: "house", ID: 7, RPC: []string{node.URL, "http://127.0.0.1:1/hunter2"}, Finality: chain.Finality{Depth: 1}, Agree: 2,
+		Key: "house", ID: 7, RPC: []string{node.URL, "http://127.0.0.1:1/hunter2"}, Finality: chain.Finality{Depth: 1}, Quorum: 2,
 		Tokens: []chain.Token{{Currency: chain.USDC, Address: invoice.Address{0xc0}, Decimals: 6}},
 	}
 	moon := house
-	moon.Key, moon.ID, moon.RPC, moon.Agree = "moon", 9, []string{node.URL}, 0
+	moon.Key, moon.ID, moon.RPC, moon.Quorum = "moon", 9, []string{node.URL}, 0
 	c := admin.Config{Database: storetest.SQLite(t), Chains: []chain.Chain{house, moon}, Now: clock}
 	service := settle.New(settle.Config{Store: storetest.Open(t, c.Database), Chains: c.Chains, Now: clock})
 	if err := service.Start(t.Context(), "house", settle.Header{Number: 3, Hash: invoice.Hash{3}, Time: now - 40}, 4); err != nil {
@@ -123,11 +123,11 @@ func TestLook(t *testing.T) {
 	c, _ := world(t)
 	want := admin.Status{Chains: []admin.Chain{{
 		ChainKey: "house", ChainID: 7, Finality: "1", Agree: 2, Head: 5, Indexed: 3, Confirmed: 3, Lag: admin.Lag{Blocks: 2, Seconds: 40},
-		Providers: []admin.Provider{{State: chain.StateOK, Head: 5}, {State: chain.StateCooling}},
+		Providers: []admin.Provider{{State: chain.StateOK, Head: 5}, {State: chain.StateBackoff}},
 		Checks:    []admin.Check{{Check: "receipts", State: "on"}, {Check: "bloom", State: "unknown"}, {Check: "witness", State: "on"}, {Check: "agree", State: "on"}},
 	}, {
 		ChainKey: "moon", ChainID: 9, Finality: "1", Agree: 1, Error: "the chain was never read",
-		Providers: []admin.Provider{{State: chain.StateMisfit}},
+		Providers: []admin.Provider{{State: chain.StateMisconfigured}},
 		Checks:    []admin.Check{{Check: "receipts", State: "on"}, {Check: "bloom", State: "unknown"}, {Check: "witness", State: "off"}, {Check: "agree", State: "off"}},
 	}}}
 	if diff := cmp.Diff(want, look(t, c), ofTheDay); diff != "" {

@@ -36,6 +36,6 @@ func Checks(c chain.Chain, blooms string) []Check {
 		{CheckReceipts, "on"},
 		{CheckBloom, blooms},
 		{CheckWitness, state(len(c.RPC) > 1)},
-		{CheckAgree, state(c.Agree > 1)},
+		{CheckAgree, state(c.Quorum > 1)},
 	}
 }

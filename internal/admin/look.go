@@ -76,14 +76,14 @@ func Look(ctx context.Context, c Config) Status {
 
 // ask asks a chain's nodes.
 func (c Config) ask(ctx context.Context, ch chain.Chain) Chain {
-	out := Chain{ChainKey: ch.Key, ChainID: ch.ID, Finality: ch.Finality.String(), Agree: max(1, ch.Agree), Checks: Checks(ch, "unknown")}
+	out := Chain{ChainKey: ch.Key, ChainID: ch.ID, Finality: ch.Finality.String(), Agree: max(1, ch.Quorum), Checks: Checks(ch, "unknown")}
 	pool, err := chain.OpenPool(chain.PoolConfig{Chain: ch, Now: c.Now, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		out.Error = err.Error()
 		return out
 	}
 	defer pool.Close()
-	pool.Survey(ctx)
+	pool.RefreshHeads(ctx)
 	out.Providers = Providers(pool)
 	for i, p := range out.Providers {
 		out.Head = max(out.Head, p.Head)

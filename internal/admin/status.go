@@ -102,7 +102,7 @@ func Providers(p *chain.Pool) []Provider {
 	all := []Provider{}
 	for _, h := range p.Health() {
 		all = append(all, Provider{
-			Provider: h.Provider, State: h.State, Until: unix(h.Until), Reason: h.Reason, Head: h.Head, HeadAt: unix(h.HeadAt),
+			Provider: h.Node, State: h.State, Until: unix(h.Until), Reason: h.Reason, Head: h.Head, HeadAt: unix(h.HeadAt),
 			LatencyMs: rounded(h.Latency.Seconds() * 1000), Calls: h.Calls, Errors: h.Errors, Subscribed: h.Subscribed,
 		})
 	}

@@ -123,7 +123,7 @@ func TestFinalityLine(t *testing.T) {
 		{Finality{Tag: TagSafe, Depth: 2}, 10, 9, 8, true},
 		{Finality{Tag: TagSafe}, 10, 12, 10, true},
 	} {
-		if line, ok := c.f.Line(c.head, c.tagged); line != c.line || ok != c.ok {
+		if line, ok := c.f.Height(c.head, c.tagged); line != c.line || ok != c.ok {
 			t.Errorf("%+v.Line(%d, %d) = %d, %t; want %d, %t", c.f, c.head, c.tagged, line, ok, c.line, c.ok)
 		}
 	}

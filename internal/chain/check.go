@@ -24,7 +24,7 @@ const decimalsCall = "0x313ce567"
 // decimals of its tokens, and that the registry is a contract. What differs is
 // an ErrMismatch that says what was expected; other errors mean that the node
 // could not be asked.
-func (e *Endpoint) Check(ctx context.Context, c Chain) error {
+func (e *Client) Check(ctx context.Context, c Chain) error {
 	var id hexutil.Uint64
 	if err := e.call(ctx, &id, "eth_chainId"); err != nil {
 		return err
@@ -44,7 +44,7 @@ func (e *Endpoint) Check(ctx context.Context, c Chain) error {
 	return e.checkCode(ctx, c, "registry", c.Registry)
 }
 
-func (e *Endpoint) checkToken(ctx context.Context, c Chain, token Token) error {
+func (e *Client) checkToken(ctx context.Context, c Chain, token Token) error {
 	if err := e.checkCode(ctx, c, "token "+token.Currency, token.Address); err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (e *Endpoint) checkToken(ctx context.Context, c Chain, token Token) error {
 	return nil
 }
 
-func (e *Endpoint) checkCode(ctx context.Context, c Chain, what string, at invoice.Address) error {
+func (e *Client) checkCode(ctx context.Context, c Chain, what string, at invoice.Address) error {
 	var code hexutil.Bytes
 	if err := e.call(ctx, &code, "eth_getCode", common.Address(at), "latest"); err != nil {
 		return err

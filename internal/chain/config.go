@@ -19,9 +19,9 @@ type Chain struct {
 	Tokens     []Token
 	Registry   invoice.Address // zero when none is deployed
 	StartBlock *uint64         // first block to read on the first start; nil for the newest final one
-	Agree      int             // 2: a payment confirms only when two providers give the same receipt; 0 or 1: one provider's word
+	Quorum     int             // 2: a payment confirms only when two providers give the same receipt; 0 or 1: one provider's word
 
-	Purse Purse // of the writer
+	Limits SpendLimits // of the writer
 	// MaxAnswer bounds each answer of a node, in bytes; 0 is MaxResponse.
 	MaxAnswer int64
 
@@ -130,7 +130,7 @@ func Builtin() []Chain {
 	all := slices.Clone(builtin)
 	for i := range all {
 		all[i].Tokens = slices.Clone(all[i].Tokens)
-		all[i].Purse = purses[all[i].Key]
+		all[i].Limits = spendLimits[all[i].Key]
 	}
 	return all
 }

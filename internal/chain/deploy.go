@@ -38,7 +38,7 @@ func (d Deployment) Deploy(ctx context.Context) (invoice.Address, error) {
 	defer done()
 	id, err := client.ChainID(ctx)
 	if err != nil {
-		return invoice.Address{}, fmt.Errorf("ask the node for its chain id: %w", presentable(err))
+		return invoice.Address{}, fmt.Errorf("ask the node for its chain id: %w", sanitize(err))
 	}
 	admin := crypto.PubkeyToAddress(d.Key.PublicKey)
 	operator := common.Address(d.Operator)
@@ -49,11 +49,11 @@ func (d Deployment) Deploy(ctx context.Context) (invoice.Address, error) {
 	opts.Context = ctx
 	address, tx, err := contracts.DeployRegistry(opts, client, admin, operator)
 	if err != nil {
-		return invoice.Address{}, fmt.Errorf("from the account %s on chain %s: %w", admin, id, presentable(err))
+		return invoice.Address{}, fmt.Errorf("from the account %s on chain %s: %w", admin, id, sanitize(err))
 	}
 	receipt, err := bind.WaitMined(ctx, client, tx.Hash())
 	if err != nil {
-		return invoice.Address{}, fmt.Errorf("wait for transaction %s, which creates %s: %w", tx.Hash(), address, presentable(err))
+		return invoice.Address{}, fmt.Errorf("wait for transaction %s, which creates %s: %w", tx.Hash(), address, sanitize(err))
 	}
 	if receipt.Status != types.ReceiptStatusSuccessful {
 		return invoice.Address{}, fmt.Errorf("transaction %s was mined and failed", tx.Hash())

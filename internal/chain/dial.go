@@ -25,31 +25,31 @@ const maxHeader = 256 << 10
 // newHTTPTransport returns the transport of an endpoint's HTTP requests.
 func newHTTPTransport(host string) *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.DisableCompression = isNear(host)
+	t.DisableCompression = isLocal(host)
 	t.MaxResponseHeaderBytes = maxHeader
 	t.HTTP2 = &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingAfter, WriteByteTimeout: pingAfter}
 	return t
 }
 
-// isNear reports whether a host is this machine or one on its network. To
+// isLocal reports whether a host is this machine or one on its network. To
 // compress what goes that way takes longer than to send it.
-func isNear(host string) bool {
+func isLocal(host string) bool {
 	a, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && (a.IsLoopback() || a.IsPrivate())
 }
 
 // connect returns the client of the node, dialing it if there is none.
-func (e *Endpoint) connect(ctx context.Context) (*rpc.Client, error) {
-	if client, err := e.connected(nil); client != nil || err != nil {
+func (e *Client) connect(ctx context.Context) (*rpc.Client, error) {
+	if client, err := e.current(nil); client != nil || err != nil {
 		return client, err
 	}
 	select {
-	case e.dialing <- struct{}{}:
-		defer func() { <-e.dialing }()
+	case e.dialLock <- struct{}{}:
+		defer func() { <-e.dialLock }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if client, err := e.connected(nil); client != nil || err != nil {
+	if client, err := e.current(nil); client != nil || err != nil {
 		return client, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.Timeout)
@@ -59,12 +59,12 @@ func (e *Endpoint) connect(ctx context.Context) (*rpc.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.connected(client)
+	return e.current(client)
 }
 
 // dial dials the node. It returns when ctx ends, though the handshake of a
 // WebSocket goes on until ctx's deadline.
-func (e *Endpoint) dial(ctx context.Context) (*rpc.Client, error) {
+func (e *Client) dial(ctx context.Context) (*rpc.Client, error) {
 	type result struct {
 		client *rpc.Client
 		err    error
@@ -95,9 +95,9 @@ func (e *Endpoint) dial(ctx context.Context) (*rpc.Client, error) {
 	}
 }
 
-// connected returns the client, which is dialed unless nil if there is none
+// current returns the client, which is dialed unless nil if there is none
 // yet. It fails when the endpoint is closed.
-func (e *Endpoint) connected(dialed *rpc.Client) (*rpc.Client, error) {
+func (e *Client) current(dialed *rpc.Client) (*rpc.Client, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed.Err() != nil {
@@ -106,23 +106,23 @@ func (e *Endpoint) connected(dialed *rpc.Client) (*rpc.Client, error) {
 		}
 		return nil, rpc.ErrClientQuit
 	}
-	if e.client == nil {
-		e.client = dialed
+	if e.rpc == nil {
+		e.rpc = dialed
 	}
-	return e.client, nil
+	return e.rpc, nil
 }
 
 // Dial returns go-ethereum's client of the node at a URL, with an endpoint's
 // limits, and what closes it.
 func Dial(ctx context.Context, rawURL string) (client *ethclient.Client, done func(), err error) {
-	e, err := NewEndpoint(rawURL)
+	e, err := NewClient(rawURL)
 	if err != nil {
 		return nil, nil, err
 	}
 	raw, err := e.connect(ctx)
 	if err != nil {
 		e.Close()
-		return nil, nil, presentable(err)
+		return nil, nil, sanitize(err)
 	}
 	return ethclient.NewClient(raw), e.Close, nil
 }

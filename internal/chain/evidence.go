@@ -28,13 +28,13 @@ const (
 
 // Receipts returns the receipts of transactions, in the order asked for. One
 // that the node lacks is ErrNotFound.
-func (e *Endpoint) Receipts(ctx context.Context, txs []common.Hash) ([]*Receipt, error) {
+func (e *Client) Receipts(ctx context.Context, txs []common.Hash) ([]*Receipt, error) {
 	found, err := batchOf[Receipt](ctx, e, receiptByHash, len(txs), func(i int) []any { return []any{txs[i]} })
 	if err != nil {
 		return nil, err
 	}
 	for i, r := range found {
-		if err := e.isOf(r.TxHash, txs[i]); err != nil {
+		if err := e.checkTx(r.TxHash, txs[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -43,7 +43,7 @@ func (e *Endpoint) Receipts(ctx context.Context, txs []common.Hash) ([]*Receipt,
 
 // Evidence returns the receipts and the calldata of transactions, in the order
 // asked for, of the same batches. One that the node lacks is ErrNotFound.
-func (e *Endpoint) Evidence(ctx context.Context, txs []common.Hash) (receipts []*Receipt, inputs [][]byte, err error) {
+func (e *Client) Evidence(ctx context.Context, txs []common.Hash) (receipts []*Receipt, inputs [][]byte, err error) {
 	receipts, inputs = make([]*Receipt, len(txs)), make([][]byte, len(txs))
 	found := make([]*transaction, len(txs))
 	batch := make([]rpc.BatchElem, 0, 2*len(txs))
@@ -58,13 +58,13 @@ func (e *Endpoint) Evidence(ctx context.Context, txs []common.Hash) (receipts []
 	}
 	for i, tx := range txs {
 		if receipts[i] == nil {
-			return nil, nil, e.lacks(receiptByHash, tx)
+			return nil, nil, e.notFound(receiptByHash, tx)
 		}
 		if found[i] == nil {
-			return nil, nil, e.lacks(transactionByHash, tx)
+			return nil, nil, e.notFound(transactionByHash, tx)
 		}
 		for _, of := range []common.Hash{receipts[i].TxHash, found[i].Hash} {
-			if err := e.isOf(of, tx); err != nil {
+			if err := e.checkTx(of, tx); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -77,18 +77,18 @@ func (e *Endpoint) Evidence(ctx context.Context, txs []common.Hash) (receipts []
 }
 
 // contradiction is the error of an answer that is an ErrContradiction.
-func (e *Endpoint) contradiction(format string, args ...any) error {
+func (e *Client) contradiction(format string, args ...any) error {
 	return &contradictionError{e.name + ": " + fmt.Sprintf(format, args...)}
 }
 
 // contradictionError matches ErrContradiction.
-type contradictionError struct{ words string }
+type contradictionError struct{ text string }
 
-func (e *contradictionError) Error() string        { return e.words }
+func (e *contradictionError) Error() string        { return e.text }
 func (e *contradictionError) Is(target error) bool { return target == ErrContradiction }
 
-// isOf fails when an answer is about another transaction than was asked for.
-func (e *Endpoint) isOf(answered, asked common.Hash) error {
+// checkTx fails when an answer is about another transaction than was asked for.
+func (e *Client) checkTx(answered, asked common.Hash) error {
 	if answered != asked {
 		return e.contradiction("answered with transaction %s when asked for %s", answered, asked)
 	}
@@ -98,13 +98,13 @@ func (e *Endpoint) isOf(answered, asked common.Hash) error {
 // BlockReceipts returns the receipts of all transactions of a block, in their
 // order in it. It is ErrUnsupported when the node lacks the method, and
 // ErrNotFound when it lacks the block.
-func (e *Endpoint) BlockReceipts(ctx context.Context, block invoice.Hash) ([]*Receipt, error) {
+func (e *Client) BlockReceipts(ctx context.Context, block invoice.Hash) ([]*Receipt, error) {
 	var found []*Receipt
 	if err := e.call(ctx, &found, receiptsOfBlock, common.Hash(block)); err != nil {
 		return nil, err
 	}
 	if found == nil {
-		return nil, e.lacks(receiptsOfBlock, block)
+		return nil, e.notFound(receiptsOfBlock, block)
 	}
 	for _, r := range found {
 		if r == nil || invoice.Hash(r.BlockHash) != block {
@@ -116,7 +116,7 @@ func (e *Endpoint) BlockReceipts(ctx context.Context, block invoice.Hash) ([]*Re
 
 // BlockTransactions returns the hashes of all transactions of a block, in their
 // order in it. It is ErrNotFound when the node lacks the block.
-func (e *Endpoint) BlockTransactions(ctx context.Context, block invoice.Hash) ([]common.Hash, error) {
+func (e *Client) BlockTransactions(ctx context.Context, block invoice.Hash) ([]common.Hash, error) {
 	var found *struct {
 		Hash         common.Hash   `json:"hash"`
 		Transactions []common.Hash `json:"transactions"`
@@ -125,7 +125,7 @@ func (e *Endpoint) BlockTransactions(ctx context.Context, block invoice.Hash) ([
 		return nil, err
 	}
 	if found == nil {
-		return nil, e.lacks(blockByHash, block)
+		return nil, e.notFound(blockByHash, block)
 	}
 	if invoice.Hash(found.Hash) != block {
 		return nil, e.contradiction("answered with block %s when asked for block %s", found.Hash, block)
@@ -135,7 +135,7 @@ func (e *Endpoint) BlockTransactions(ctx context.Context, block invoice.Hash) ([
 
 // BlockInputs returns the calldata of all transactions of a block. It is
 // ErrNotFound when the node lacks the block.
-func (e *Endpoint) BlockInputs(ctx context.Context, block invoice.Hash) (map[common.Hash][]byte, error) {
+func (e *Client) BlockInputs(ctx context.Context, block invoice.Hash) (map[common.Hash][]byte, error) {
 	var found *struct {
 		Hash         common.Hash   `json:"hash"`
 		Transactions []transaction `json:"transactions"`
@@ -144,7 +144,7 @@ func (e *Endpoint) BlockInputs(ctx context.Context, block invoice.Hash) (map[com
 		return nil, err
 	}
 	if found == nil {
-		return nil, e.lacks(blockByHash, block)
+		return nil, e.notFound(blockByHash, block)
 	}
 	if invoice.Hash(found.Hash) != block {
 		return nil, e.contradiction("answered with block %s when asked for block %s", found.Hash, block)
@@ -158,7 +158,7 @@ func (e *Endpoint) BlockInputs(ctx context.Context, block invoice.Hash) (map[com
 
 // batchOf makes n calls of a method in batches. Every answer is there, or the
 // error says which was not.
-func batchOf[T any](ctx context.Context, e *Endpoint, method string, n int, args func(i int) []any) ([]*T, error) {
+func batchOf[T any](ctx context.Context, e *Client, method string, n int, args func(i int) []any) ([]*T, error) {
 	found := make([]*T, n)
 	elems := make([]rpc.BatchElem, n)
 	for i := range elems {
@@ -169,7 +169,7 @@ func batchOf[T any](ctx context.Context, e *Endpoint, method string, n int, args
 	}
 	for i, v := range found {
 		if v == nil {
-			return nil, e.lacks(method, elems[i].Args[0])
+			return nil, e.notFound(method, elems[i].Args[0])
 		}
 	}
 	return found, nil

@@ -65,7 +65,7 @@ func TestEvidence(t *testing.T) {
 }
 
 // scripted returns a node that answers each method with a fixed result.
-func scripted(t *testing.T, results map[string]string) *chain.Endpoint {
+func scripted(t *testing.T, results map[string]string) *chain.Client {
 	t.Helper()
 	type call struct {
 		ID     int

@@ -10,10 +10,10 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 )
 
-// DefaultPatience is how long a call of a Pool waits for one provider while
+// DefaultFailoverAfter is how long a call of a Pool waits for one provider while
 // another could be asked. A provider that is frozen costs its callers this
 // once, and is left alone for a while then.
-const DefaultPatience = 3 * time.Second
+const DefaultFailoverAfter = 3 * time.Second
 
 // CallContext makes one call, as go-ethereum's rpc.Client does: of the first
 // usable provider that answers. An answer that refuses the question is an
@@ -23,67 +23,67 @@ func (p *Pool) CallContext(ctx context.Context, result any, method string, args 
 	if method == "eth_sendRawTransaction" {
 		return p.send(ctx, result, method, args...)
 	}
-	return p.try(ctx, func(ctx context.Context, e *Provider) error { return e.CallContext(ctx, result, method, args...) })
+	return p.try(ctx, func(ctx context.Context, e *Node) error { return e.CallContext(ctx, result, method, args...) })
 }
 
 // BatchCallContext makes several calls together, of the first usable provider
 // that answers them all. It fails when one of them does.
 func (p *Pool) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error {
-	return p.try(ctx, func(ctx context.Context, e *Provider) error { return e.BatchCallContext(ctx, batch) })
+	return p.try(ctx, func(ctx context.Context, e *Node) error { return e.BatchCallContext(ctx, batch) })
 }
 
-// Node asks one provider of a Pool, and no other.
-type Node struct{ provider *Provider }
+// Caller asks one provider of a Pool, and no other.
+type Caller struct{ node *Node }
 
-// Nodes returns the usable providers, best first, each to be asked by itself:
+// Callers returns the usable providers, best first, each to be asked by itself:
 // so one's answer can be held against another's.
-func (p *Pool) Nodes() []Node {
+func (p *Pool) Callers() []Caller {
 	usable := p.Usable()
-	nodes := make([]Node, len(usable))
+	nodes := make([]Caller, len(usable))
 	for i, provider := range usable {
-		nodes[i] = Node{provider}
+		nodes[i] = Caller{provider}
 	}
 	return nodes
 }
 
 // CallContext is the Pool's, of the provider alone.
-func (n Node) CallContext(ctx context.Context, result any, method string, args ...any) error {
-	return n.provider.answer(ctx, n.provider.pool.conf.Patience, func(ctx context.Context, e *Provider) error {
+func (n Caller) CallContext(ctx context.Context, result any, method string, args ...any) error {
+	return n.node.call(ctx, n.node.pool.conf.FailoverAfter, func(ctx context.Context, e *Node) error {
 		return e.CallContext(ctx, result, method, args...)
 	})
 }
 
 // BatchCallContext is the Pool's, of the provider alone.
-func (n Node) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error {
-	return n.provider.answer(ctx, n.provider.pool.conf.Patience, func(ctx context.Context, e *Provider) error {
+func (n Caller) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error {
+	return n.node.call(ctx, n.node.pool.conf.FailoverAfter, func(ctx context.Context, e *Node) error {
 		return e.BatchCallContext(ctx, batch)
 	})
 }
 
-func (p *Pool) try(ctx context.Context, call func(context.Context, *Provider) error) error {
+func (p *Pool) try(ctx context.Context, call func(context.Context, *Node) error) error {
 	var err error
 	usable := p.Usable()
 	for i, provider := range usable {
-		patience := p.conf.Patience
+		patience := p.conf.FailoverAfter
 		if i == len(usable)-1 {
 			patience = 0
 		}
-		if err = provider.answer(ctx, patience, call); err == nil || !isPassedOn(err) {
+		if err = provider.call(ctx, patience, call); err == nil || !shouldFailOver(err) {
 			return err
 		}
 	}
 	return err
 }
 
-// isPassedOn reports whether another provider may answer what one did not.
-func isPassedOn(err error) bool {
+// shouldFailOver reports whether another provider may answer what one did not.
+func shouldFailOver(err error) bool {
 	_, limited := IsRateLimit(err)
-	return limited || isTrouble(err) || errors.Is(err, ErrMismatch) || errors.Is(err, ErrUnsupported)
+	return limited || isNodeFailure(err) || errors.Is(err, ErrMismatch) || errors.Is(err, ErrUnsupported)
 }
 
-// answer makes a call of the provider, and notes how it went. A provider that
+// call makes a call of the provider, and notes how it went. A provider that
 // takes longer than patience has failed; 0 waits as long as the context does.
-func (p *Provider) answer(ctx context.Context, patience time.Duration, call func(context.Context, *Provider) error) error {
+func (p *Node) call(ctx context.Context, patience time.Duration, call func(context.Context, *Node) error) error {
 	limited := ctx
 	if patience > 0 {
 		var cancel context.CancelFunc
@@ -98,9 +98,9 @@ func (p *Provider) answer(ctx context.Context, patience time.Duration, call func
 		err = fmt.Errorf("%s: %w: more than %s", p, ErrTimeout, patience)
 	}
 	if err == nil {
-		p.Worked()
+		p.ReportSuccess()
 	} else {
-		p.Failed(err)
+		p.ReportFailure(err)
 	}
 	return err
 }
@@ -117,14 +117,14 @@ func (p *Pool) send(ctx context.Context, result any, method string, args ...any)
 	answers := make(chan answer, len(usable))
 	limited, cancel := context.WithCancel(ctx)
 	defer cancel()
-	patience := p.conf.Patience
+	patience := p.conf.FailoverAfter
 	if len(usable) == 1 {
 		patience = 0
 	}
 	for i, provider := range usable {
 		go func() {
 			a := answer{from: i}
-			a.err = provider.answer(limited, patience, func(ctx context.Context, e *Provider) error {
+			a.err = provider.call(limited, patience, func(ctx context.Context, e *Node) error {
 				return e.CallContext(ctx, &a.body, method, args...)
 			})
 			answers <- a
@@ -143,7 +143,7 @@ func (p *Pool) send(ctx context.Context, result any, method string, args ...any)
 		return json.Unmarshal(taken, result)
 	}
 	for _, err := range errs {
-		if !isPassedOn(err) {
+		if !shouldFailOver(err) {
 			return err
 		}
 	}

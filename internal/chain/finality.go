@@ -56,10 +56,10 @@ func (f Finality) String() string {
 	return fmt.Sprintf("%s+%d", f.Tag, f.Depth)
 }
 
-// Line returns the number of the newest final block of a chain whose head is
+// Height returns the number of the newest final block of a chain whose head is
 // head, and whose block of f's tag is tagged (ignored without a tag). ok is
 // false while no block is final.
-func (f Finality) Line(head, tagged uint64) (line uint64, ok bool) {
+func (f Finality) Height(head, tagged uint64) (line uint64, ok bool) {
 	if head < f.Depth {
 		return 0, false
 	}

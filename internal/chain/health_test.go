@@ -31,11 +31,11 @@ type model struct {
 func (m *model) state(now time.Time) State {
 	switch {
 	case m.aside.After(now):
-		return StateAside
+		return StateQuarantined
 	case m.misfits && m.misfitUntil.After(now):
-		return StateMisfit
+		return StateMisconfigured
 	case m.cool.After(now):
-		return StateCooling
+		return StateBackoff
 	case !m.asked, m.failing:
 		return StateUnknown
 	case m.lags:
@@ -64,21 +64,21 @@ func TestPoolStates(t *testing.T) {
 		conf := PoolConfig{
 			Chain: Chain{Key: "test"}, Now: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler),
 		}
-		models := map[*Provider]*model{}
+		models := map[*Node]*model{}
 		for i := range n {
-			e, err := NewEndpoint(fmt.Sprintf("http://p%d.example", i))
+			e, err := NewClient(fmt.Sprintf("http://p%d.example", i))
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer e.Close()
-			conf.Endpoints = append(conf.Endpoints, e)
+			conf.Clients = append(conf.Clients, e)
 		}
 		pool := NewPool(conf)
-		for _, p := range pool.Providers() {
+		for _, p := range pool.Nodes() {
 			models[p] = &model{}
 		}
-		pick := func(t *rapid.T) (*Provider, *model) {
-			p := pool.Providers()[rapid.IntRange(0, n-1).Draw(t, "provider")]
+		pick := func(t *rapid.T) (*Node, *model) {
+			p := pool.Nodes()[rapid.IntRange(0, n-1).Draw(t, "provider")]
 			return p, models[p]
 		}
 		fail := func(m *model, pause time.Duration) {
@@ -102,32 +102,32 @@ func TestPoolStates(t *testing.T) {
 			},
 			"a call": func(t *rapid.T) {
 				p, m := pick(t)
-				p.account(3, time.Second, nil)
+				p.onRequest(3, time.Second, nil)
 				m.asked, m.calls = true, m.calls+3
 			},
 			"a failed call": func(t *rapid.T) {
 				p, m := pick(t)
-				p.account(2, time.Second, errors.New("lost"))
+				p.onRequest(2, time.Second, errors.New("lost"))
 				m.asked, m.calls, m.failedRequest = true, m.calls+2, m.failedRequest+1
 			},
 			"it fails": func(t *rapid.T) {
 				p, m := pick(t)
-				p.Failed(errors.New("connection refused"))
+				p.ReportFailure(errors.New("connection refused"))
 				fail(m, 0)
 			},
 			"it is asked too often": func(t *rapid.T) {
 				p, m := pick(t)
 				pause := time.Duration(rapid.Int64Range(0, int64(2*time.Hour)).Draw(t, "wants"))
-				p.Failed(&callError{retryAfter: pause, err: rpc.HTTPError{StatusCode: http.StatusTooManyRequests}})
+				p.ReportFailure(&callError{retryAfter: pause, err: rpc.HTTPError{StatusCode: http.StatusTooManyRequests}})
 				fail(m, min(pause, time.Hour))
 			},
 			"an answer that refuses": func(t *rapid.T) {
 				p, _ := pick(t)
-				p.Failed(&answerError{Code: -32000, Message: "nonce too low"})
+				p.ReportFailure(&jsonRPCError{Code: -32000, Message: "nonce too low"})
 			},
 			"it works": func(t *rapid.T) {
 				p, m := pick(t)
-				p.Worked()
+				p.ReportSuccess()
 				m.failing = false
 				if m.cool.After(now) {
 					m.cool = now
@@ -135,24 +135,24 @@ func TestPoolStates(t *testing.T) {
 			},
 			"it contradicts": func(t *rapid.T) {
 				p, m := pick(t)
-				p.SetAside("it lies")
+				p.Quarantine("it lies")
 				m.strike(now)
 			},
 			"it is held against the configuration": func(t *rapid.T) {
 				p, m := pick(t)
 				if m.misfits = rapid.Bool().Draw(t, "misfits"); m.misfits {
 					m.misfitUntil = now.Add(time.Minute)
-					p.held(ErrMismatch)
+					p.setConfigured(ErrMismatch)
 					return
 				}
-				p.held(nil)
+				p.setConfigured(nil)
 			},
 			"it tells a head": func(t *rapid.T) {
 				p, m := pick(t)
 				number := rapid.Int64Range(0, 200).Draw(t, "number")
 				at := number * rapid.SampledFrom([]int64{0, 1, 12}).Draw(t, "block time")
 				back := m.number-number > 64 && m.time-at > 30
-				if err := p.SawHead(Header{Number: uint64(number), Time: at}); (err != nil) != back {
+				if err := p.ReportHead(Header{Number: uint64(number), Time: at}); (err != nil) != back {
 					t.Errorf("head %d after %d: %v", number, m.number, err)
 				}
 				if back {
@@ -163,7 +163,7 @@ func TestPoolStates(t *testing.T) {
 				}
 				m.lags = false
 				for _, other := range models {
-					if s := other.state(now); s != StateAside && s != StateMisfit {
+					if s := other.state(now); s != StateQuarantined && s != StateMisconfigured {
 						m.lags = m.lags || other.number-number >= 3 && other.time-at >= 15
 					}
 				}
@@ -174,14 +174,14 @@ func TestPoolStates(t *testing.T) {
 }
 
 // check holds all that a pool says against its providers' models.
-func check(t *rapid.T, pool *Pool, models map[*Provider]*model, now time.Time) {
-	of := map[State][]*Provider{}
-	all := pool.Providers()
+func check(t *rapid.T, pool *Pool, models map[*Node]*model, now time.Time) {
+	of := map[State][]*Node{}
+	all := pool.Nodes()
 	for i, p := range all {
 		m, h := models[p], pool.Health()[i]
 		s := m.state(now)
 		of[s] = append(of[s], p)
-		until := map[State]time.Time{StateAside: m.aside, StateMisfit: m.misfitUntil, StateCooling: m.cool}[s]
+		until := map[State]time.Time{StateQuarantined: m.aside, StateMisconfigured: m.misfitUntil, StateBackoff: m.cool}[s]
 		if h.State != s || !h.Until.Equal(until) || (h.Reason == "") != (s == StateOK || s == StateUnknown && !(m.asked && m.failing)) {
 			t.Errorf("%s is %s until %s (%s), want %s until %s", p, h.State, h.Until, h.Reason, s, until)
 		}
@@ -189,7 +189,7 @@ func check(t *rapid.T, pool *Pool, models map[*Provider]*model, now time.Time) {
 			t.Errorf("%s counts %+v, want %+v", p, h, m)
 		}
 	}
-	var want []*Provider
+	var want []*Node
 	for _, p := range all {
 		if s := models[p].state(now); s == StateOK || s == StateUnknown {
 			want = append(want, p)
@@ -197,25 +197,25 @@ func check(t *rapid.T, pool *Pool, models map[*Provider]*model, now time.Time) {
 	}
 	want = append(want, of[StateLagging]...)
 	if len(want) == 0 {
-		want = of[StateCooling]
-		slices.SortStableFunc(want, func(a, b *Provider) int { return models[a].cool.Compare(models[b].cool) })
+		want = of[StateBackoff]
+		slices.SortStableFunc(want, func(a, b *Node) int { return models[a].cool.Compare(models[b].cool) })
 	}
 	if len(want) == 0 {
-		want = append(of[StateAside], of[StateMisfit]...)
-		end := func(p *Provider) time.Time {
-			if m := models[p]; m.state(now) == StateMisfit {
+		want = append(of[StateQuarantined], of[StateMisconfigured]...)
+		end := func(p *Node) time.Time {
+			if m := models[p]; m.state(now) == StateMisconfigured {
 				return m.misfitUntil
 			}
 			return models[p].aside
 		}
-		slices.SortStableFunc(want, func(a, b *Provider) int {
+		slices.SortStableFunc(want, func(a, b *Node) int {
 			return cmp.Or(end(a).Compare(end(b)), cmp.Compare(slices.Index(all, a), slices.Index(all, b)))
 		})
 	}
 	if got := pool.Usable(); !slices.Equal(got, want) || len(got) == 0 {
 		t.Errorf("usable are %v, want %v", got, want)
 	}
-	others := slices.DeleteFunc(slices.Clone(want), func(p *Provider) bool { return p == all[0] })
+	others := slices.DeleteFunc(slices.Clone(want), func(p *Node) bool { return p == all[0] })
 	if got := pool.Others(all[0]); !slices.Equal(got, others) {
 		t.Errorf("others than %s are %v, want %v", all[0], got, others)
 	}
@@ -223,7 +223,7 @@ func check(t *rapid.T, pool *Pool, models map[*Provider]*model, now time.Time) {
 
 // TestOnChange lets one thing after another happen, and notes what is told.
 func TestOnChange(t *testing.T) {
-	e, err := NewEndpoint("http://p.example/s3cret")
+	e, err := NewClient("http://p.example/s3cret")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,31 +231,31 @@ func TestOnChange(t *testing.T) {
 	now := time.Unix(1_790_000_000, 0)
 	var told []State
 	p := NewPool(PoolConfig{
-		Endpoints: []*Endpoint{e}, Now: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler),
+		Clients: []*Client{e}, Now: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler),
 		OnChange: func(h Health) {
-			if h.Provider != "http://p.example" {
-				t.Errorf("provider %q", h.Provider)
+			if h.Node != "http://p.example" {
+				t.Errorf("provider %q", h.Node)
 			}
 			told = append(told, h.State)
 		},
-	}).Providers()[0]
+	}).Nodes()[0]
 	lost := errors.New("lost")
 	for _, happens := range []func(){
-		func() { p.account(1, time.Second, nil) }, // ok
-		func() { p.account(1, time.Second, nil) },
-		func() { p.Failed(lost) }, // cooling
-		func() { p.Failed(lost) }, // the same pause
-		p.Worked,                  // ok
-		p.Worked,
-		func() { p.held(ErrMismatch) },            // misfit
-		func() { now = now.Add(2 * MisfitPause) }, // ok by itself
-		func() { p.held(nil) },
-		func() { p.SetAside("it lies") }, // aside
-		func() { p.SetAside("it lies") }, // the same pause
+		func() { p.onRequest(1, time.Second, nil) }, // ok
+		func() { p.onRequest(1, time.Second, nil) },
+		func() { p.ReportFailure(lost) }, // cooling
+		func() { p.ReportFailure(lost) }, // the same pause
+		p.ReportSuccess,                  // ok
+		p.ReportSuccess,
+		func() { p.setConfigured(ErrMismatch) },    // misfit
+		func() { now = now.Add(2 * RecheckAfter) }, // ok by itself
+		func() { p.setConfigured(nil) },
+		func() { p.Quarantine("it lies") }, // aside
+		func() { p.Quarantine("it lies") }, // the same pause
 	} {
 		happens()
 	}
-	if want := []State{StateOK, StateCooling, StateOK, StateMisfit, StateAside}; !slices.Equal(told, want) {
+	if want := []State{StateOK, StateBackoff, StateOK, StateMisconfigured, StateQuarantined}; !slices.Equal(told, want) {
 		t.Errorf("told %q, want %q", told, want)
 	}
 	if h := p.pool.Health()[0]; h.Calls != 2 || h.Latency != time.Second || h.Reason != "it lies" {
@@ -264,15 +264,15 @@ func TestOnChange(t *testing.T) {
 }
 
 // lone returns a provider alone in its pool, at a time that the test moves.
-func lone(t *testing.T, now *time.Time, logger *slog.Logger) *Provider {
+func lone(t *testing.T, now *time.Time, logger *slog.Logger) *Node {
 	t.Helper()
-	e, err := NewEndpoint("http://p.example")
+	e, err := NewClient("http://p.example")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(e.Close)
-	pool := NewPool(PoolConfig{Endpoints: []*Endpoint{e}, Now: func() time.Time { return *now }, Logger: logger})
-	return pool.Providers()[0]
+	pool := NewPool(PoolConfig{Clients: []*Client{e}, Now: func() time.Time { return *now }, Logger: logger})
+	return pool.Nodes()[0]
 }
 
 // TestEdges goes just to and just past each limit.
@@ -283,7 +283,7 @@ func TestEdges(t *testing.T) {
 	for wanted, want := range map[time.Duration]time.Duration{MaxRetryAfter - 1: MaxRetryAfter - 1, MaxRetryAfter + 1: MaxRetryAfter} {
 		now := start
 		p := lone(t, &now, quiet)
-		p.Failed(&callError{retryAfter: wanted, err: rpc.HTTPError{StatusCode: http.StatusTooManyRequests}})
+		p.ReportFailure(&callError{retryAfter: wanted, err: rpc.HTTPError{StatusCode: http.StatusTooManyRequests}})
 		if got := p.pool.Health()[0].Until.Sub(now); got != want {
 			t.Errorf("asked for a pause of %s, it is %s", wanted, got)
 		}
@@ -297,9 +297,9 @@ func TestEdges(t *testing.T) {
 	}{{MaxRegress, bothAgo + 1, false}, {MaxRegress + 1, bothAgo, false}, {MaxRegress + 1, bothAgo + 1, true}} {
 		now := start
 		p := lone(t, &now, quiet)
-		first := p.SawHead(Header{Number: 1000, Time: 1000})
-		err := p.SawHead(Header{Number: 1000 - c.blocks, Time: 1000 - c.time})
-		if first != nil || (err != nil) != c.back || (p.pool.Health()[0].State == StateAside) != c.back {
+		first := p.ReportHead(Header{Number: 1000, Time: 1000})
+		err := p.ReportHead(Header{Number: 1000 - c.blocks, Time: 1000 - c.time})
+		if first != nil || (err != nil) != c.back || (p.pool.Health()[0].State == StateQuarantined) != c.back {
 			t.Errorf("%d blocks and %d s back: %v, %v; went backwards: %t", c.blocks, c.time, first, err, c.back)
 		}
 	}
@@ -310,20 +310,20 @@ func TestEdges(t *testing.T) {
 		time   int64
 		lags   bool
 	}{{LagBlocks - 1, behind, false}, {LagBlocks, behind - 1, false}, {LagBlocks, behind, true}} {
-		var told [2]*Provider
+		var told [2]*Node
 		conf := PoolConfig{Now: time.Now, Logger: quiet}
 		for _, url := range []string{"http://a.example", "http://b.example"} {
-			e, err := NewEndpoint(url)
+			e, err := NewClient(url)
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(e.Close)
-			conf.Endpoints = append(conf.Endpoints, e)
+			conf.Clients = append(conf.Clients, e)
 		}
-		copy(told[:], NewPool(conf).Providers())
+		copy(told[:], NewPool(conf).Nodes())
 		for i, h := range []Header{{Number: 1000, Time: 1000}, {Number: 1000 - c.blocks, Time: 1000 - c.time}} {
-			told[i].account(1, 0, nil)
-			if err := told[i].SawHead(h); err != nil {
+			told[i].onRequest(1, 0, nil)
+			if err := told[i].ReportHead(h); err != nil {
 				t.Error(err)
 			}
 		}
@@ -332,12 +332,12 @@ func TestEdges(t *testing.T) {
 		}
 	}
 
-	for later, want := range map[time.Duration]time.Duration{Forgiven: 2 * MinAside, Forgiven + 1: MinAside} {
+	for later, want := range map[time.Duration]time.Duration{QuarantinesResetAfter: 2 * MinQuarantine, QuarantinesResetAfter + 1: MinQuarantine} {
 		now := start
 		p := lone(t, &now, quiet)
-		p.SetAside("it lies")
-		now = now.Add(MinAside + later)
-		p.SetAside("it lies")
+		p.Quarantine("it lies")
+		now = now.Add(MinQuarantine + later)
+		p.Quarantine("it lies")
 		if got := p.pool.Health()[0].Until.Sub(now); got != want {
 			t.Errorf("aside again %s after the pause: for %s, want %s", later, got, want)
 		}
@@ -350,8 +350,8 @@ func TestMisfitIsSaidOnce(t *testing.T) {
 	var log strings.Builder
 	p := lone(t, &now, slog.New(slog.NewTextHandler(&log, nil)))
 	for _, misfit := range []error{ErrMismatch, ErrMismatch, nil, ErrMismatch} {
-		now = now.Add(MisfitPause)
-		p.held(misfit)
+		now = now.Add(RecheckAfter)
+		p.setConfigured(misfit)
 	}
 	if n := strings.Count(log.String(), "level=ERROR"); n != 2 {
 		t.Errorf("it was said %d times, want once for each time that it came to be:\n%s", n, &log)
@@ -363,12 +363,12 @@ func TestMisfitIsSaidOnce(t *testing.T) {
 func TestPoolTogether(t *testing.T) {
 	conf := PoolConfig{Now: time.Now, Logger: slog.New(slog.DiscardHandler), OnChange: func(Health) {}}
 	for _, url := range []string{"http://a.example", "http://b.example"} {
-		e, err := NewEndpoint(url)
+		e, err := NewClient(url)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer e.Close()
-		conf.Endpoints = append(conf.Endpoints, e)
+		conf.Clients = append(conf.Clients, e)
 	}
 	pool := NewPool(conf)
 	var group sync.WaitGroup
@@ -376,16 +376,16 @@ func TestPoolTogether(t *testing.T) {
 		group.Go(func() {
 			for n := range 100 {
 				for _, p := range pool.Others(pool.Usable()[0]) {
-					p.account(1, time.Second, nil)
-					p.Failed(errors.New("lost"))
-					p.held(ErrMismatch)
-					if err := p.SawHead(Header{Number: uint64(n % 8), Time: int64(i)}); err != nil {
+					p.onRequest(1, time.Second, nil)
+					p.ReportFailure(errors.New("lost"))
+					p.setConfigured(ErrMismatch)
+					if err := p.ReportHead(Header{Number: uint64(n % 8), Time: int64(i)}); err != nil {
 						t.Error(err)
 					}
-					p.SetAside("it lies")
-					p.Worked()
+					p.Quarantine("it lies")
+					p.ReportSuccess()
 				}
-				if got := len(pool.Health()) + len(pool.silent()); got < 2 {
+				if got := len(pool.Health()) + len(pool.staleNodes()); got < 2 {
 					t.Errorf("%d providers", got)
 				}
 			}
@@ -396,19 +396,19 @@ func TestPoolTogether(t *testing.T) {
 
 func TestPauses(t *testing.T) {
 	for n, want := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 6: 32 * time.Second, 7: time.Minute, 1e6: time.Minute} {
-		if got := cooling.after(n); got != want {
+		if got := failureBackoff.after(n); got != want {
 			t.Errorf("pause %d in a row is %s, want %s", n, got, want)
 		}
 	}
-	if got := aside.after(6); got != 320*time.Minute {
+	if got := quarantineBackoff.after(6); got != 320*time.Minute {
 		t.Errorf("the sixth time aside is %s", got)
 	}
-	if got := aside.after(7); got != MaxAside {
+	if got := quarantineBackoff.after(7); got != MaxQuarantine {
 		t.Errorf("the seventh time aside is %s", got)
 	}
 	for jitter, want := range map[float64]time.Duration{0: 8 * time.Second, 0.5: 10 * time.Second, 1: 12 * time.Second} {
 		p := &Pool{conf: PoolConfig{Jitter: func() float64 { return jitter }}}
-		if got := p.jittered(10 * time.Second); got.Round(time.Millisecond) != want {
+		if got := p.jitter(10 * time.Second); got.Round(time.Millisecond) != want {
 			t.Errorf("a pause of 10s with jitter %g is %s, want %s", jitter, got, want)
 		}
 	}

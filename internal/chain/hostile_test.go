@@ -82,7 +82,7 @@ func TestHostileNodes(t *testing.T) {
 			if _, err := e.LogsInRange(t.Context(), 1, 2, chain.LogFilter{}); err == nil {
 				t.Error("logs were answered")
 			}
-			if err := e.Listen(t.Context(), func() {}); err == nil {
+			if err := e.SubscribeHeads(t.Context(), func() {}); err == nil {
 				t.Error("the subscription ended well")
 			}
 		})
@@ -132,7 +132,7 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 		if !errors.Is(err, chain.ErrRedirected) || !strings.Contains(err.Error(), elsewhere.URL) || strings.Contains(err.Error(), "secretkey") {
 			t.Errorf("%d: got %v, want an ErrRedirected that names %s and no key", status, err, elsewhere.URL)
 		}
-		if h := p.Health()[0]; h.State != chain.StateCooling {
+		if h := p.Health()[0]; h.State != chain.StateBackoff {
 			t.Errorf("%d: the provider is %s, want it cooling", status, h.State)
 		}
 	}

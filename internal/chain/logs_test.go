@@ -164,7 +164,7 @@ func BenchmarkLogs(b *testing.B) {
 		w.Write(answer) //nolint:errcheck // the client may hang up
 	}))
 	defer node.Close()
-	e, err := NewEndpoint(node.URL)
+	e, err := NewClient(node.URL)
 	if err != nil {
 		b.Fatal(err)
 	}

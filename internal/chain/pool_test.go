@@ -34,7 +34,7 @@ func pool(t *testing.T, c *clock, urls ...string) *chain.Pool {
 	t.Helper()
 	conf := chain.PoolConfig{Chain: chain.Chain{Key: "test", ID: 5}, Now: c.now, Logger: slog.New(slog.DiscardHandler)}
 	for _, url := range urls {
-		conf.Endpoints = append(conf.Endpoints, endpoint(t, url))
+		conf.Clients = append(conf.Clients, endpoint(t, url))
 	}
 	return chain.NewPool(conf)
 }
@@ -78,7 +78,7 @@ func TestPoolPassesOn(t *testing.T) {
 			},
 		} {
 			p := pool(t, start(), first.URL, second.URL)
-			if err := p.Providers()[0].Ready(t.Context()); err != nil {
+			if err := p.Nodes()[0].Ready(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			first.Intercept(func(context.Context, string) error { return coded(code) })
@@ -113,11 +113,11 @@ func TestPoolFailsOver(t *testing.T) {
 	}
 	ask(first, nil)
 	ask(second, coded(-32603))
-	if h := p.Health()[0]; h.State != chain.StateCooling || !strings.Contains(h.Reason, "no") {
+	if h := p.Health()[0]; h.State != chain.StateBackoff || !strings.Contains(h.Reason, "no") {
 		t.Errorf("the broken node is %+v", h)
 	}
 	ask(second, nil)
-	at.at = at.at.Add(chain.MinCooling)
+	at.at = at.at.Add(chain.MinBackoff)
 	ask(first, nil)
 	if h := p.Health()[0]; h.State != chain.StateOK || h.Calls == 0 || h.Errors == 0 || h.Latency <= 0 {
 		t.Errorf("the node that came back is %+v", h)
@@ -137,7 +137,7 @@ func TestPoolByStatus(t *testing.T) {
 	if err := p.CallContext(t.Context(), &id, "eth_chainId"); err != nil || id != 5 {
 		t.Errorf("chain id %d, %v; want the second node's answer", id, err)
 	}
-	if h := p.Health()[0]; h.State != chain.StateCooling || h.Until.Sub(at.at) != 100*time.Second {
+	if h := p.Health()[0]; h.State != chain.StateBackoff || h.Until.Sub(at.at) != 100*time.Second {
 		t.Errorf("the busy node is %+v, want it left alone for 100s", h)
 	}
 	if err := pool(t, at, busy.URL).CallContext(t.Context(), &id, "eth_chainId"); err == nil {
@@ -149,7 +149,7 @@ func TestPoolByStatus(t *testing.T) {
 func TestPoolCallersEnd(t *testing.T) {
 	node := chaintest.New(5).Serve(t)
 	p := pool(t, start(), node.URL)
-	if err := p.Providers()[0].Ready(t.Context()); err != nil {
+	if err := p.Nodes()[0].Ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -178,17 +178,17 @@ func TestPoolMisfit(t *testing.T) {
 			t.Errorf("chain id %d, %v", id, err)
 		}
 	}
-	first := p.Providers()[0]
+	first := p.Nodes()[0]
 	if err := first.Ready(t.Context()); !errors.Is(err, chain.ErrMismatch) {
 		t.Errorf("Ready: %v", err)
 	}
 	if n := wrong.Calls("eth_chainId"); n != 1 {
 		t.Errorf("the misfit was asked %d times, want once", n)
 	}
-	if h := p.Health()[0]; h.State != chain.StateMisfit || !strings.Contains(h.Reason, "chain id 6") {
+	if h := p.Health()[0]; h.State != chain.StateMisconfigured || !strings.Contains(h.Reason, "chain id 6") {
 		t.Errorf("the misfit is %+v", h)
 	}
-	at.at = at.at.Add(chain.MisfitPause)
+	at.at = at.at.Add(chain.RecheckAfter)
 	if err := first.Ready(t.Context()); !errors.Is(err, chain.ErrMismatch) || wrong.Calls("eth_chainId") != 2 {
 		t.Errorf("Ready after a while: %v, with %d calls", err, wrong.Calls("eth_chainId"))
 	}
@@ -254,13 +254,13 @@ func TestSurvey(t *testing.T) {
 	third.Intercept(func(context.Context, string) error { return coded(-32603) })
 	at := start()
 	p := pool(t, at, first.URL, second.URL, third.URL)
-	providers := p.Providers()
-	p.Survey(t.Context())
-	if h := p.Health(); h[0].Head != 200 || h[1].Head != 200 || h[2].State != chain.StateCooling || !h[0].HeadAt.Equal(at.at) {
+	providers := p.Nodes()
+	p.RefreshHeads(t.Context())
+	if h := p.Health(); h[0].Head != 200 || h[1].Head != 200 || h[2].State != chain.StateBackoff || !h[0].HeadAt.Equal(at.at) {
 		t.Errorf("after the first survey: %+v", h)
 	}
 	calls := first.Calls("eth_getBlockByNumber")
-	p.Survey(t.Context())
+	p.RefreshHeads(t.Context())
 	if n := first.Calls("eth_getBlockByNumber"); n != calls {
 		t.Errorf("a survey asked a node that had told its head")
 	}
@@ -269,8 +269,8 @@ func TestSurvey(t *testing.T) {
 	first.Lag(20)
 	third.Intercept(nil)
 	for range 2 { // the second time the lag is known, whoever answered first
-		at.at = at.at.Add(chain.SurveyAfter)
-		p.Survey(t.Context())
+		at.at = at.at.Add(chain.HeadMaxAge)
+		p.RefreshHeads(t.Context())
 	}
 	if h := p.Health(); h[0].State != chain.StateLagging || h[1].State != chain.StateOK || h[2].State != chain.StateOK {
 		t.Errorf("with a node that lags: %+v", h)
@@ -280,9 +280,9 @@ func TestSurvey(t *testing.T) {
 	}
 
 	first.Lag(100)
-	at.at = at.at.Add(chain.SurveyAfter)
-	p.Survey(t.Context())
-	if h := p.Health(); h[0].State != chain.StateAside || !strings.Contains(h[0].Reason, "went backwards") {
+	at.at = at.at.Add(chain.HeadMaxAge)
+	p.RefreshHeads(t.Context())
+	if h := p.Health(); h[0].State != chain.StateQuarantined || !strings.Contains(h[0].Reason, "went backwards") {
 		t.Errorf("with a node that went backwards: %+v", h)
 	}
 	if u := p.Usable(); len(u) != 2 || u[0] != providers[1] {

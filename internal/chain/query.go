@@ -25,7 +25,7 @@ type Header struct {
 	Parent invoice.Hash
 	Time   int64 // Unix seconds
 	Bloom  types.Bloom
-	Idle   bool // the block has no transactions
+	Empty  bool // the block has no transactions
 }
 
 // UnmarshalJSON reads a block as nodes write it, and refuses one without
@@ -47,7 +47,7 @@ func (h *Header) UnmarshalJSON(data []byte) error {
 	}
 	*h = Header{
 		Number: uint64(*raw.Number), Hash: invoice.Hash(*raw.Hash), Parent: invoice.Hash(*raw.Parent),
-		Time: int64(*raw.Timestamp), Idle: string(raw.Txs) == "[]",
+		Time: int64(*raw.Timestamp), Empty: string(raw.Txs) == "[]",
 	}
 	if raw.Bloom == nil {
 		h.Bloom = noBloom // any log may be there
@@ -67,11 +67,11 @@ func (h *Header) HasBloom() bool { return h.Bloom != noBloom }
 // selects, by its bloom filter. An empty one is believed only of a block without
 // transactions: nodes that keep no bloom filters send such.
 func (h *Header) Excludes(f LogFilter) bool {
-	return !f.Mentioned(h.Bloom) && (h.Idle || h.Bloom != types.Bloom{})
+	return !f.MayMatch(h.Bloom) && (h.Empty || h.Bloom != types.Bloom{})
 }
 
-// Holds reports whether the header's bloom filter holds a log of the block.
-func (h *Header) Holds(l *types.Log) bool {
+// BloomContains reports whether the header's bloom filter holds a log of the block.
+func (h *Header) BloomContains(l *types.Log) bool {
 	if !types.BloomLookup(h.Bloom, l.Address) {
 		return false
 	}
@@ -124,9 +124,9 @@ func (f LogFilter) arg(blocks map[string]any) map[string]any {
 	return blocks
 }
 
-// Mentioned reports whether a block with that bloom filter can hold a log that
+// MayMatch reports whether a block with that bloom filter can hold a log that
 // f selects. A block of which it says no holds none.
-func (f LogFilter) Mentioned(bloom types.Bloom) bool {
+func (f LogFilter) MayMatch(bloom types.Bloom) bool {
 	var address, topic bool
 	for _, a := range f.Addresses {
 		address = address || types.BloomLookup(bloom, a)
@@ -144,13 +144,13 @@ const (
 )
 
 // Head returns the newest block that the node has.
-func (e *Endpoint) Head(ctx context.Context) (Header, error) {
+func (e *Client) Head(ctx context.Context) (Header, error) {
 	var h *Header
 	if err := e.call(ctx, &h, blockByNumber, "latest", false); err != nil {
 		return Header{}, err
 	}
 	if h == nil {
-		return Header{}, e.lacks(blockByNumber, "latest")
+		return Header{}, e.notFound(blockByNumber, "latest")
 	}
 	return *h, nil
 }
@@ -158,7 +158,7 @@ func (e *Endpoint) Head(ctx context.Context) (Header, error) {
 // HeadAndTagged returns the newest block that the node has, and the newest that
 // its tag holds for, TagSafe or TagFinalized, as of one request. tagged is zero
 // when the tag holds for no block yet. An empty tag asks for the head alone.
-func (e *Endpoint) HeadAndTagged(ctx context.Context, tag string) (head, tagged Header, err error) {
+func (e *Client) HeadAndTagged(ctx context.Context, tag string) (head, tagged Header, err error) {
 	if tag == "" {
 		head, err = e.Head(ctx)
 		return head, Header{}, err
@@ -176,7 +176,7 @@ func (e *Endpoint) HeadAndTagged(ctx context.Context, tag string) (head, tagged 
 		return Header{}, Header{}, err
 	}
 	if found[0] == nil {
-		return Header{}, Header{}, e.lacks(blockByNumber, "latest")
+		return Header{}, Header{}, e.notFound(blockByNumber, "latest")
 	}
 	if found[1] != nil {
 		tagged = *found[1]
@@ -184,14 +184,14 @@ func (e *Endpoint) HeadAndTagged(ctx context.Context, tag string) (head, tagged 
 	return *found[0], tagged, nil
 }
 
-// lacks is the error of an answer that is null.
-func (e *Endpoint) lacks(method string, what any) error {
-	return &callError{provider: e.name, method: method, err: fmt.Errorf("%v: %w", what, ErrNotFound)}
+// notFound is the error of an answer that is null.
+func (e *Client) notFound(method string, what any) error {
+	return &callError{node: e.name, method: method, err: fmt.Errorf("%v: %w", what, ErrNotFound)}
 }
 
 // Headers returns the canonical blocks at several heights, in the order asked
 // for. One that the node lacks is ErrNotFound.
-func (e *Endpoint) Headers(ctx context.Context, numbers []uint64) ([]Header, error) {
+func (e *Client) Headers(ctx context.Context, numbers []uint64) ([]Header, error) {
 	found, err := batchOf[Header](ctx, e, blockByNumber, len(numbers), func(i int) []any {
 		return []any{hexutil.EncodeUint64(numbers[i]), false}
 	})
@@ -211,7 +211,7 @@ func (e *Endpoint) Headers(ctx context.Context, numbers []uint64) ([]Header, err
 // LogsOfBlocks returns, for each block, its logs that the filter selects.
 // Asked by hash, a node cannot answer with those of another block of that
 // height; whether the block is canonical it does not say.
-func (e *Endpoint) LogsOfBlocks(ctx context.Context, blocks []invoice.Hash, f LogFilter) ([][]types.Log, error) {
+func (e *Client) LogsOfBlocks(ctx context.Context, blocks []invoice.Hash, f LogFilter) ([][]types.Log, error) {
 	found, err := batchOf[Logs](ctx, e, getLogs, len(blocks), func(i int) []any {
 		return []any{f.arg(map[string]any{"blockHash": common.Hash(blocks[i])})}
 	})
@@ -228,11 +228,11 @@ func (e *Endpoint) LogsOfBlocks(ctx context.Context, blocks []invoice.Hash, f Lo
 // LogsInRange returns the logs of the blocks from first through last that the
 // filter selects. last must not lie beyond the node's head: what a node
 // answers then is not defined. It is ErrNotFound when the answer is null.
-func (e *Endpoint) LogsInRange(ctx context.Context, first, last uint64, f LogFilter) ([]types.Log, error) {
+func (e *Client) LogsInRange(ctx context.Context, first, last uint64, f LogFilter) ([]types.Log, error) {
 	filter := f.arg(map[string]any{"fromBlock": hexutil.EncodeUint64(first), "toBlock": hexutil.EncodeUint64(last)})
 	x := &exchange{forLogs: true}
 	var logs *Logs
-	err := e.ask(ctx, []rpc.BatchElem{{Method: getLogs}}, x, func(ctx context.Context, c *rpc.Client) error {
+	err := e.do(ctx, []rpc.BatchElem{{Method: getLogs}}, x, func(ctx context.Context, c *rpc.Client) error {
 		return c.CallContext(ctx, &logs, getLogs, filter)
 	})
 	switch {
@@ -241,7 +241,7 @@ func (e *Endpoint) LogsInRange(ctx context.Context, first, last uint64, f LogFil
 	case x.logs != nil:
 		return x.logs, nil
 	case logs == nil: // says nothing, which is not that there are none
-		return nil, e.lacks(getLogs, fmt.Sprintf("blocks %d to %d", first, last))
+		return nil, e.notFound(getLogs, fmt.Sprintf("blocks %d to %d", first, last))
 	}
 	return *logs, nil
 }

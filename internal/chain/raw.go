@@ -9,12 +9,12 @@ import (
 // CallContext makes one call and decodes its answer into result, as the method
 // of that name of go-ethereum's rpc.Client does, with the Endpoint's limits
 // and errors.
-func (e *Endpoint) CallContext(ctx context.Context, result any, method string, args ...any) error {
+func (e *Client) CallContext(ctx context.Context, result any, method string, args ...any) error {
 	return e.call(ctx, result, method, args...)
 }
 
 // BatchCallContext makes calls of one method together. Unlike the method of
 // that name of go-ethereum's rpc.Client, it fails when one of them does.
-func (e *Endpoint) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error {
+func (e *Client) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error {
 	return e.batch(ctx, batch)
 }

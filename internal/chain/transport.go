@@ -15,9 +15,9 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// maxErrorAnswer is how much is read of an error that stands in place of a
+// maxErrorBody is how much is read of an error that stands in place of a
 // batch's answers, in bytes.
-const maxErrorAnswer = 64 << 10
+const maxErrorBody = 64 << 10
 
 // exchange carries between a call and the transport below it what go-ethereum's
 // client has no place for. A request's context holds it.
@@ -64,7 +64,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}{body, resp.Body}
 	switch {
 	case x.batch:
-		err = soleError(body)
+		err = batchError(body)
 	case x.forLogs:
 		replaced.Reader, err = x.takeLogs(body, resp.ContentLength)
 	}
@@ -112,36 +112,36 @@ func closing(body io.Closer, err error) error {
 	return err
 }
 
-// soleError returns the error that an answer consists of. It is nil, and
+// batchError returns the error that an answer consists of. It is nil, and
 // nothing is lost of the answer, when that is a list.
-func soleError(body *bufio.Reader) error {
+func batchError(body *bufio.Reader) error {
 	first, err := body.Peek(1)
 	if err != nil || first[0] != '{' {
 		return nil //nolint:nilerr // whoever reads on meets the error
 	}
-	read, err := io.ReadAll(io.LimitReader(body, maxErrorAnswer))
+	read, err := io.ReadAll(io.LimitReader(body, maxErrorBody))
 	if err != nil {
 		return err
 	}
-	if refusal := answerOf(read); refusal != nil {
+	if refusal := parseRPCError(read); refusal != nil {
 		return refusal
 	}
 	return fmt.Errorf("a batch was answered with what is no list: %s", read)
 }
 
-// answerError is a JSON-RPC error that came in an unusual place: with an HTTP
+// jsonRPCError is a JSON-RPC error that came in an unusual place: with an HTTP
 // status of an error, or alone in answer to a batch.
-type answerError struct {
+type jsonRPCError struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
 	Data    any    `json:"data"`
 	status  int
 }
 
-// answerOf reads a JSON-RPC error. It is nil when body is something else.
-func answerOf(body []byte) *answerError {
+// parseRPCError reads a JSON-RPC error. It is nil when body is something else.
+func parseRPCError(body []byte) *jsonRPCError {
 	var answer struct {
-		Error *answerError `json:"error"`
+		Error *jsonRPCError `json:"error"`
 	}
 	if err := json.Unmarshal(body, &answer); err != nil || answer.Error == nil {
 		return nil //nolint:nilerr // a page of HTML is no JSON-RPC error
@@ -149,7 +149,7 @@ func answerOf(body []byte) *answerError {
 	return answer.Error
 }
 
-func (e *answerError) Error() string {
+func (e *jsonRPCError) Error() string {
 	if e.status != 0 {
 		return fmt.Sprintf("HTTP %d: %s", e.status, e.Message)
 	}
@@ -157,8 +157,8 @@ func (e *answerError) Error() string {
 }
 
 // ErrorCode and ErrorData make it an rpc.Error and rpc.DataError.
-func (e *answerError) ErrorCode() int { return e.Code }
-func (e *answerError) ErrorData() any { return e.Data }
+func (e *jsonRPCError) ErrorCode() int { return e.Code }
+func (e *jsonRPCError) ErrorData() any { return e.Data }
 
 // retryAfter reads the header of RFC 9110, section 10.2.3: a number of seconds
 // or a date. It is 0 when there is none, or none that can be read.

@@ -42,7 +42,7 @@ func TestIsNear(t *testing.T) {
 		"localhost": true, "127.0.0.1": true, "::1": true, "10.1.2.3": true, "192.168.0.7": true, "fd00::1": true,
 		"": false, "8.8.8.8": false, "2001:db8::1": false, "node.example": false, "localhost.example": false,
 	} {
-		if got := isNear(host); got != want {
+		if got := isLocal(host); got != want {
 			t.Errorf("isNear(%q) = %t", host, got)
 		}
 	}

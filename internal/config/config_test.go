@@ -102,8 +102,8 @@ func TestParse(t *testing.T) {
 	if diff := cmp.Diff([]string{"https://base.example/v1/key", "wss://base.example/ws", "https://me:hunter2@base.example/key"}, base.RPC); diff != "" {
 		t.Error(diff)
 	}
-	if base.Agree != 2 || house.Agree != 0 {
-		t.Errorf("agree is %d and %d", base.Agree, house.Agree)
+	if base.Quorum != 2 || house.Quorum != 0 {
+		t.Errorf("agree is %d and %d", base.Quorum, house.Quorum)
 	}
 	if base.StartBlock == nil || *base.StartBlock != 0 {
 		t.Errorf("startBlock 0 should be kept apart from none")

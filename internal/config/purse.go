@@ -28,7 +28,7 @@ const (
 )
 
 // purse changes the limits of a chain's writer that are given.
-func (r *resolver) purse(path string, f writerFile, p chain.Purse) chain.Purse {
+func (r *resolver) purse(path string, f writerFile, p chain.SpendLimits) chain.SpendLimits {
 	p = p.OrDefault()
 	for _, setting := range []struct {
 		name string

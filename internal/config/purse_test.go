@@ -15,20 +15,20 @@ func writing(settings string) string {
 
 func TestPurse(t *testing.T) {
 	base, _ := chain.Lookup("base")
-	for settings, change := range map[string]func(*chain.Purse){
-		"{}":                func(*chain.Purse) {},
-		"{maxFeeGwei: 1.5}": func(p *chain.Purse) { p.MaxFeeWei = 1_500_000_000 },
-		"{perDay: 0.25}":    func(p *chain.Purse) { p.PerDayGwei = 250_000_000 },
-		"{perDay: 1000000}": func(p *chain.Purse) { p.PerDayGwei = 1_000_000_000_000_000 },
-		"{minTipGwei: 0.000000001, maxTipGwei: 0.02}": func(p *chain.Purse) { p.MinTipWei, p.MaxTipWei = 1, 20_000_000 },
-		"{perTransaction: 0.9, perDay: 2}":            func(p *chain.Purse) { p.PerTxGwei, p.PerDayGwei = 900_000_000, 2_000_000_000 },
+	for settings, change := range map[string]func(*chain.SpendLimits){
+		"{}":                func(*chain.SpendLimits) {},
+		"{maxFeeGwei: 1.5}": func(p *chain.SpendLimits) { p.MaxFeeWei = 1_500_000_000 },
+		"{perDay: 0.25}":    func(p *chain.SpendLimits) { p.PerDayGwei = 250_000_000 },
+		"{perDay: 1000000}": func(p *chain.SpendLimits) { p.PerDayGwei = 1_000_000_000_000_000 },
+		"{minTipGwei: 0.000000001, maxTipGwei: 0.02}": func(p *chain.SpendLimits) { p.MinTipWei, p.MaxTipWei = 1, 20_000_000 },
+		"{perTransaction: 0.9, perDay: 2}":            func(p *chain.SpendLimits) { p.PerTxGwei, p.PerDayGwei = 900_000_000, 2_000_000_000 },
 	} {
-		want := base.Purse
+		want := base.Limits
 		change(&want)
 		cfg, err := config.Parse([]byte(writing(settings)), secrets)
 		if err != nil {
 			t.Errorf("%s: %v", settings, err)
-		} else if got := cfg.Chains[0].Purse; got != want {
+		} else if got := cfg.Chains[0].Limits; got != want {
 			t.Errorf("%s: %+v, want %+v", settings, got, want)
 		}
 	}

@@ -214,9 +214,9 @@ func (r *resolver) chain(path string, f chainFile) Chain {
 		c.MaxAnswer = int64(r.number(path+".maxAnswerMiB", *f.MaxAnswerMiB, 1, MaxAnswerMiB)) << 20
 	}
 	if f.Agree != nil {
-		c.Agree = int(r.number(path+".agree", *f.Agree, 1, MaxAgree))
-		if c.Agree > len(f.RPC) {
-			r.fail(path+".agree", "is %d, but rpc names %d; want as many nodes as are to agree", c.Agree, len(f.RPC))
+		c.Quorum = int(r.number(path+".agree", *f.Agree, 1, MaxAgree))
+		if c.Quorum > len(f.RPC) {
+			r.fail(path+".agree", "is %d, but rpc names %d; want as many nodes as are to agree", c.Quorum, len(f.RPC))
 		}
 	}
 	switch {
@@ -237,7 +237,7 @@ func (r *resolver) chain(path string, f chainFile) Chain {
 	if f.Registry != "" {
 		c.Registry = r.address(path+".registry", f.Registry)
 	}
-	c.Purse = r.purse(path+".writer", f.Writer, c.Purse)
+	c.Limits = r.purse(path+".writer", f.Writer, c.Limits)
 	out := Chain{Chain: c}
 	if f.OperatorKeyEnv != "" || f.OperatorKeyFile != "" {
 		if f.Registry == "" {

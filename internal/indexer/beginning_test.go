@@ -29,15 +29,15 @@ func TestBeginning(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, nil)
-			for i, p := range f.providers(t, len(test.faults), func(c *Config) { c.Chain.Agree = test.agree }) {
+			for i, p := range f.providers(t, len(test.faults), func(c *Config) { c.Chain.Quorum = test.agree }) {
 				if test.faults[i] != nil {
-					p.Spoil(test.faults[i])
+					p.SetFaults(test.faults[i])
 				}
 			}
 			f.chain.MineEmpty(8)
-			_, err := f.round(t.Context())
+			_, err := f.sync(t.Context())
 			cursor, _ := f.ledger.Cursor(t.Context(), "")
-			var unsure *UnsureError
+			var unsure *NoQuorumError
 			switch {
 			case cursor.Started != test.begins:
 				t.Errorf("reading began: %t, want %t; %v", cursor.Started, test.begins, err)
@@ -55,15 +55,15 @@ func TestBeginning(t *testing.T) {
 // be the second opinion on itself.
 func TestSameWordTwice(t *testing.T) {
 	f := newFixture(t, nil)
-	proxies := f.providers(t, 2, func(c *Config) { c.Chain.Agree = 2 })
+	proxies := f.providers(t, 2, func(c *Config) { c.Chain.Quorum = 2 })
 	f.chain.MineEmpty(5)
 	f.catchUp(t)
-	proxies[0].Spoil(chaintest.Only{Methods: []string{"eth_getTransactionReceipt"}, Fault: chaintest.Null{}})
-	proxies[1].Spoil(chaintest.Forge{At: 7, Logs: []chaintest.Log{pays(bob, 1000)}})
+	proxies[0].SetFaults(chaintest.Only{Methods: []string{"eth_getTransactionReceipt"}, Fault: chaintest.Null{}})
+	proxies[1].SetFaults(chaintest.Forge{At: 7, Logs: []chaintest.Log{pays(bob, 1000)}})
 	f.chain.MineEmpty(1)
 	f.chain.Mine(chaintest.NewTx(pays(alice, 1)))
 	for range 8 {
-		if _, err := f.round(t.Context()); err == nil {
+		if _, err := f.sync(t.Context()); err == nil {
 			f.chain.Mine()
 		}
 	}
@@ -73,7 +73,7 @@ func TestSameWordTwice(t *testing.T) {
 	if f.ledger.count(invoice.Pending) == 0 {
 		t.Error("nothing was recorded by the provider that invents")
 	}
-	if f.state(0) == chain.StateAside {
+	if f.state(0) == chain.StateQuarantined {
 		t.Error("the provider that only gives no receipts is set aside")
 	}
 }

@@ -17,8 +17,8 @@ import (
 const (
 	// probeBlocks is in how many of the newest blocks a log is looked for.
 	probeBlocks = 32
-	// probePause is how often it is looked for while there was none.
-	probePause = time.Minute
+	// probeEvery is how often it is looked for while there was none.
+	probeEvery = time.Minute
 )
 
 // Blooms is what is known of the bloom filters in a provider's headers.
@@ -48,34 +48,34 @@ type probe struct {
 }
 
 // blooms returns what is known of the provider's bloom filters.
-func (w *Watcher) blooms(n node) Blooms {
+func (w *Indexer) blooms(n node) Blooms {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if p, ok := w.probes[n.Provider]; ok {
+	if p, ok := w.probes[n.Node]; ok {
 		return p.blooms
 	}
 	return BloomsUnknown
 }
 
-// passesOver reports whether a block that a header's bloom filter does not
+// canSkipByBloom reports whether a block that a header's bloom filter does not
 // mention can be passed over.
-func (w *Watcher) passesOver(n node) bool { return w.Chain.FullBloom && w.blooms(n) == BloomsTrue }
+func (w *Indexer) canSkipByBloom(n node) bool { return w.Chain.FullBloom && w.blooms(n) == BloomsTrue }
 
-// deniable reports whether an empty list of logs is to be doubted where the
+// isEmptySuspect reports whether an empty list of logs is to be doubted where the
 // header's bloom filter mentions one.
-func (w *Watcher) deniable(n node, h chain.Header, filter chain.LogFilter) bool {
-	return (w.Chain.FullBloom || w.blooms(n) != BloomsNone) && filter.Mentioned(h.Bloom)
+func (w *Indexer) isEmptySuspect(n node, h chain.Header, filter chain.LogFilter) bool {
+	return (w.Chain.FullBloom || w.blooms(n) != BloomsNone) && filter.MayMatch(h.Bloom)
 }
 
-// learn notes what a block's header and its logs say of the provider's bloom
+// learnBlooms notes what a block's header and its logs say of the provider's bloom
 // filters. Only a first log decides. On a chain that is known for true ones, a
 // log that is not in them is a contradiction.
-func (w *Watcher) learn(n node, h chain.Header, logs []types.Log) error {
+func (w *Indexer) learnBlooms(n node, h chain.Header, logs []types.Log) error {
 	if len(logs) == 0 || w.blooms(n) != BloomsUnknown {
 		return nil
 	}
 	for i := range logs {
-		if err := w.denies(n, h, &logs[i]); err != nil {
+		if err := w.checkBloom(n, h, &logs[i]); err != nil {
 			return err
 		}
 	}
@@ -83,16 +83,16 @@ func (w *Watcher) learn(n node, h chain.Header, logs []types.Log) error {
 	switch {
 	case !h.HasBloom() || h.Bloom == (types.Bloom{}):
 		blooms = BloomsNone
-	case slices.ContainsFunc(logs, func(l types.Log) bool { return !h.Holds(&l) }):
+	case slices.ContainsFunc(logs, func(l types.Log) bool { return !h.BloomContains(&l) }):
 		blooms = BloomsPartial
 	}
-	w.learned(n, blooms)
+	w.setBlooms(n, blooms)
 	return nil
 }
 
-func (w *Watcher) learned(n node, blooms Blooms) {
+func (w *Indexer) setBlooms(n node, blooms Blooms) {
 	w.mu.Lock()
-	w.probes[n.Provider] = probe{blooms: blooms, at: w.Now()}
+	w.probes[n.Node] = probe{blooms: blooms, at: w.Now()}
 	w.mu.Unlock()
 	level := slog.LevelDebug
 	if blooms == BloomsNone {
@@ -104,34 +104,34 @@ func (w *Watcher) learned(n node, blooms Blooms) {
 
 // probeBlooms looks for a log in the provider's newest blocks to see whether
 // their bloom filters are true, unless that is known.
-func (w *Watcher) probeBlooms(ctx context.Context, n node, t told) error {
+func (w *Indexer) probeBlooms(ctx context.Context, n node, t heads) error {
 	w.mu.Lock()
-	p := w.probes[n.Provider]
-	due := (p.blooms == "" || p.blooms == BloomsUnknown) && (p.at.IsZero() || w.Now().Sub(p.at) >= probePause)
+	p := w.probes[n.Node]
+	due := (p.blooms == "" || p.blooms == BloomsUnknown) && (p.at.IsZero() || w.Now().Sub(p.at) >= probeEvery)
 	if due {
-		w.probes[n.Provider] = probe{BloomsUnknown, w.Now()}
+		w.probes[n.Node] = probe{BloomsUnknown, w.Now()}
 	}
 	w.mu.Unlock()
 	if !due {
 		return nil
 	}
 	if !t.head.HasBloom() {
-		w.learned(n, BloomsNone)
+		w.setBlooms(n, BloomsNone)
 		return nil
 	}
 	h, logs, err := w.anyLogs(ctx, n, t)
 	if err != nil {
-		if chain.IsTooMuch(err) || errors.Is(err, chain.ErrNotFound) || errors.Is(err, chain.ErrUnsupported) {
+		if chain.IsTooLarge(err) || errors.Is(err, chain.ErrNotFound) || errors.Is(err, chain.ErrUnsupported) {
 			return nil // it is looked for again later
 		}
-		return n.failed(err)
+		return n.wrap(err)
 	}
-	return w.learn(n, h, logs)
+	return w.learnBlooms(n, h, logs)
 }
 
 // anyLogs returns the header and logs of one of the provider's newest blocks: of
 // logs that are read, or else all of its newest block.
-func (w *Watcher) anyLogs(ctx context.Context, n node, t told) (chain.Header, []types.Log, error) {
+func (w *Indexer) anyLogs(ctx context.Context, n node, t heads) (chain.Header, []types.Log, error) {
 	last := t.head.Number
 	logs, err := n.LogsInRange(ctx, last-min(last, probeBlocks-1), last, w.decoder.filter())
 	if err != nil {
@@ -153,10 +153,10 @@ func (w *Watcher) anyLogs(ctx context.Context, n node, t told) (chain.Header, []
 	return t.head, logs, err
 }
 
-// denies fails when the header of a block on a chain that is known for true
+// checkBloom fails when the header of a block on a chain that is known for true
 // bloom filters has one that does not hold a log that the provider returned.
-func (w *Watcher) denies(n node, h chain.Header, l *types.Log) error {
-	if !w.Chain.FullBloom || h.Bloom == (types.Bloom{}) || h.Holds(l) {
+func (w *Indexer) checkBloom(n node, h chain.Header, l *types.Log) error {
+	if !w.Chain.FullBloom || h.Bloom == (types.Bloom{}) || h.BloomContains(l) {
 		return nil
 	}
 	return n.contradicts("returned a log of transaction %s in block %d, which the block's bloom filter does not hold", l.TxHash, h.Number)

@@ -39,7 +39,7 @@ var (
 // none, so they come from its receipts, or from another node.
 func TestOwnChainDoubtsEmptyAnswers(t *testing.T) {
 	for _, known := range []bool{false, true} { // whether a log was seen that shows that the filters are true
-		for nodes, want := range map[int]chain.State{1: chain.StateOK, 2: chain.StateAside} {
+		for nodes, want := range map[int]chain.State{1: chain.StateOK, 2: chain.StateQuarantined} {
 			f := newFixture(t, nil)
 			f.catchUp(t)
 			if known {
@@ -127,7 +127,7 @@ func TestBloomsAreKnownFromTheStart(t *testing.T) {
 		f := newFixture(t, nil)
 		f.chain.Mine(tx)
 		f.restart(t, ownChain)
-		if _, err := f.round(t.Context()); err != nil {
+		if _, err := f.sync(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if got := f.Status().Blooms; got != BloomsTrue {
@@ -153,7 +153,7 @@ func TestLogOutsideTheFilter(t *testing.T) {
 	f.restart(t, nil, forging, f.node.URL)
 	f.catchUp(t)
 	f.expect(t, 2, 0, 0, 0, 0)
-	if got := f.state(0); got != chain.StateAside {
+	if got := f.state(0); got != chain.StateQuarantined {
 		t.Errorf("the node is %s, want it set aside", got)
 	}
 }

@@ -11,37 +11,37 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// maxAgreed is how many blocks are read from two providers at once to become
+// maxQuorumBlocks is how many blocks are read from two providers at once to become
 // final: after days in which one alone answered there are many.
-const maxAgreed = 4 * maxBlocks
+const maxQuorumBlocks = 4 * maxBlocks
 
 // confirm makes everything up to the finality line final, if the line has
 // advanced and what was recorded still is what the provider says, and what the
 // others say. Where it is not, it is rolled back and settled is false: the
 // blocks must be read again. It is false, too, when there is more to confirm
 // than is done at once.
-func (w *Watcher) confirm(ctx context.Context, n node, t told, line uint64) (settled bool, err error) {
+func (w *Indexer) confirm(ctx context.Context, n node, t heads, line uint64) (settled bool, err error) {
 	last, ok := w.tracker.At(line)
 	if !ok || last.Number <= w.tracker.Final().Number {
 		return true, nil
 	}
 	at := last
-	if next := w.tracker.Ahead(maxAgreed); w.Chain.Agree > 1 && next.Number < at.Number {
+	if next := w.tracker.Ahead(maxQuorumBlocks); w.Chain.Quorum > 1 && next.Number < at.Number {
 		at = next
 	}
 	pending, revision, err := w.Ledger.Pending(ctx, w.Chain.Key, at.Number)
 	if err != nil {
 		return false, err
 	}
-	if ok, err := w.canonical(ctx, n, t, at, pending); !ok || err != nil {
+	if ok, err := w.verifyCanonical(ctx, n, t, at, pending); !ok || err != nil {
 		return false, err
 	}
-	if err := w.crosscheck(ctx, n, at, w.tracker.Final()); err != nil {
+	if err := w.crossCheck(ctx, n, at, w.tracker.Final()); err != nil {
 		return false, err
 	}
-	check := w.proven
-	if w.Chain.Agree > 1 {
-		check = w.agrees
+	check := w.verifyReceipts
+	if w.Chain.Quorum > 1 {
+		check = w.verifyQuorum
 	}
 	if ok, err := check(ctx, n, at, pending); !ok || err != nil {
 		return false, err
@@ -53,11 +53,11 @@ func (w *Watcher) confirm(ctx context.Context, n node, t told, line uint64) (set
 	return at == last, nil
 }
 
-// canonical compares the line's block and those of the pending transfers with
+// verifyCanonical compares the line's block and those of the pending transfers with
 // the provider's blocks at their heights. What differs is rolled back. Blocks
 // from which parents lead up to the head that the provider has just told of
 // are canonical to it.
-func (w *Watcher) canonical(ctx context.Context, n node, t told, line settle.Header, pending []invoice.Transfer) (bool, error) {
+func (w *Indexer) verifyCanonical(ctx context.Context, n node, t heads, line settle.Header, pending []invoice.Transfer) (bool, error) {
 	read := map[uint64]settle.Header{line.Number: line}
 	for _, t := range pending {
 		h, _ := w.tracker.At(t.BlockNumber)
@@ -84,19 +84,19 @@ func (w *Watcher) canonical(ctx context.Context, n node, t told, line settle.Hea
 	return true, nil
 }
 
-// proven compares the pending transfers, and payments that were lost, with the
+// verifyReceipts compares the pending transfers, and payments that were lost, with the
 // receipts of their transactions. From the first block on where they differ,
 // what was recorded is rolled back, unless the provider contradicts itself or
 // others hold it.
-func (w *Watcher) proven(ctx context.Context, n node, at settle.Header, pending []invoice.Transfer) (bool, error) {
-	wrong, err := w.unproven(ctx, n, pending)
+func (w *Indexer) verifyReceipts(ctx context.Context, n node, at settle.Header, pending []invoice.Transfer) (bool, error) {
+	wrong, err := w.missingFromReceipts(ctx, n, pending)
 	switch {
 	case err != nil:
 		return false, err
 	case wrong == nil:
-		return w.nothingLost(ctx, n, at)
+		return w.verifyOrphans(ctx, n, at)
 	}
-	if err := w.denied(ctx, n, *wrong); err != nil {
+	if err := w.judgeMissing(ctx, n, *wrong); err != nil {
 		return false, err
 	}
 	w.Logger.Error("a recorded transfer is not in its receipt; reading its block again",
@@ -105,7 +105,7 @@ func (w *Watcher) proven(ctx context.Context, n node, at settle.Header, pending 
 }
 
 // rollbackBelow orphans a block that was read and is not final, and all above.
-func (w *Watcher) rollbackBelow(ctx context.Context, block uint64) error {
+func (w *Indexer) rollbackBelow(ctx context.Context, block uint64) error {
 	below, ok := w.tracker.At(block - 1)
 	if !ok {
 		return fmt.Errorf("block %d is to be read again, but is not above the final block %d", block, w.tracker.Final().Number)

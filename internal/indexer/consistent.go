@@ -17,10 +17,10 @@ import (
 // sees by which.
 var errReplaced = fmt.Errorf("the block was replaced while it was read: %w", chain.ErrNotFound)
 
-// consistent compares several answers of a provider about one block: its
+// checkConsistent compares several answers of a provider about one block: its
 // header, its logs, and the receipts of transactions in it. Answers that cannot
 // all be true set the provider aside, and nothing is taken from them.
-func (w *Watcher) consistent(ctx context.Context, n node, h chain.Header, logs []types.Log, found []evidence) error {
+func (w *Indexer) checkConsistent(ctx context.Context, n node, h chain.Header, logs []types.Log, found []evidence) error {
 	if len(found) == 0 {
 		return nil
 	}
@@ -34,14 +34,14 @@ func (w *Watcher) consistent(ctx context.Context, n node, h chain.Header, logs [
 		if !ok {
 			continue
 		}
-		if err := w.denies(n, h, l); err != nil {
+		if err := w.checkBloom(n, h, l); err != nil {
 			return err
 		}
 		told[l.TxHash] = append(of, l)
 	}
 	filter := w.decoder.filter()
 	for _, e := range found {
-		if err := w.inBlock(ctx, n, h, e.receipt); err != nil {
+		if err := w.checkReceiptBlock(ctx, n, h, e.receipt); err != nil {
 			return err
 		}
 		if err := n.sameLogs(h, e.receipt, told[e.receipt.TxHash], filter); err != nil {
@@ -51,11 +51,11 @@ func (w *Watcher) consistent(ctx context.Context, n node, h chain.Header, logs [
 	return nil
 }
 
-// inBlock fails when a receipt is not of the block whose logs named its
+// checkReceiptBlock fails when a receipt is not of the block whose logs named its
 // transaction.
-func (w *Watcher) inBlock(ctx context.Context, n node, h chain.Header, r *chain.Receipt) error {
+func (w *Indexer) checkReceiptBlock(ctx context.Context, n node, h chain.Header, r *chain.Receipt) error {
 	if invoice.Hash(r.BlockHash) != h.Hash {
-		return w.elsewhere(ctx, n, h, r.TxHash)
+		return w.checkMovedReceipt(ctx, n, h, r.TxHash)
 	}
 	if uint64(r.BlockNumber) != h.Number {
 		return n.contradicts("told that block %s has the number %d, and a receipt of it that it has %d", h.Hash, h.Number, uint64(r.BlockNumber))
@@ -72,10 +72,10 @@ func (w *Watcher) inBlock(ctx context.Context, n node, h chain.Header, r *chain.
 	return nil
 }
 
-// elsewhere judges a receipt that names another block than the one whose logs
+// checkMovedReceipt judges a receipt that names another block than the one whose logs
 // held its transaction. That is right when the block was replaced between
 // the two answers, and else a contradiction.
-func (w *Watcher) elsewhere(ctx context.Context, n node, h chain.Header, tx common.Hash) error {
+func (w *Indexer) checkMovedReceipt(ctx context.Context, n node, h chain.Header, tx common.Hash) error {
 	again, err := n.receipts(ctx, []common.Hash{tx})
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func (w *Watcher) elsewhere(ctx context.Context, n node, h chain.Header, tx comm
 		return err
 	}
 	if headers[0].Hash != h.Hash || invoice.Hash(again[tx].BlockHash) == h.Hash {
-		return n.failed(errReplaced)
+		return n.wrap(errReplaced)
 	}
 	return n.contradicts("returned logs of transaction %s in block %d, %s, and in its receipt that it is in block %s", tx, h.Number, h.Hash, again[tx].BlockHash)
 }
@@ -111,17 +111,17 @@ func sameLog(a, b *types.Log) bool {
 	return a.Address == b.Address && slices.Equal(a.Topics, b.Topics) && bytes.Equal(a.Data, b.Data)
 }
 
-// denied judges a provider whose receipt lacks a transfer that was recorded. It
+// judgeMissing judges a provider whose receipt lacks a transfer that was recorded. It
 // is set aside if its own logs of the block hold the transfer, or if it is
 // outvoted; it is an *UnsureError when as many providers hold the transfer as
 // do not. nil says that the provider is to be believed.
-func (w *Watcher) denied(ctx context.Context, n node, t invoice.Transfer) error {
+func (w *Indexer) judgeMissing(ctx context.Context, n node, t invoice.Transfer) error {
 	headers, err := n.headers(ctx, t.BlockNumber)
 	if err != nil {
 		return err
 	}
 	if headers[0].Hash != t.BlockHash {
-		return n.failed(errReplaced)
+		return n.wrap(errReplaced)
 	}
 	logs, err := n.logsOfBlocks(ctx, []invoice.Hash{t.BlockHash}, w.decoder.filter())
 	if err != nil {
@@ -135,10 +135,10 @@ func (w *Watcher) denied(ctx context.Context, n node, t invoice.Transfer) error 
 		}
 	}
 	holds, lacks := 0, 1
-	for _, p := range w.Pool.Others(n.Provider) {
+	for _, p := range w.Pool.Others(n.Node) {
 		var wrong *invoice.Transfer
 		err := w.consult(ctx, node{p}, func(ctx context.Context) (err error) {
-			wrong, err = w.unproven(ctx, node{p}, []invoice.Transfer{t})
+			wrong, err = w.missingFromReceipts(ctx, node{p}, []invoice.Transfer{t})
 			return err
 		})
 		switch {
@@ -155,7 +155,7 @@ func (w *Watcher) denied(ctx context.Context, n node, t invoice.Transfer) error 
 	case holds > lacks:
 		return n.contradicts("lacks a transfer of transaction %s in block %d, which %d other providers hold", t.TxHash, t.BlockNumber, holds)
 	case holds == lacks:
-		return &UnsureError{fmt.Sprintf("%s lacks a transfer of transaction %s in block %d, which another provider holds; add another provider or find out which of them is wrong",
+		return &NoQuorumError{fmt.Sprintf("%s lacks a transfer of transaction %s in block %d, which another provider holds; add another provider or find out which of them is wrong",
 			n, t.TxHash, t.BlockNumber)}
 	}
 	return nil

@@ -117,7 +117,7 @@ func TestContradictionIsSetAside(t *testing.T) {
 			if got := f.ledger.count(invoice.Confirmed); got != 2 || f.ledger.count(invoice.Orphaned) != 0 {
 				t.Errorf("%s, %s: %d payments are confirmed, want 2", name, where, got)
 			}
-			if got := f.state(0); got != chain.StateAside {
+			if got := f.state(0); got != chain.StateQuarantined {
 				t.Errorf("%s, %s: the node is %s, want it set aside", name, where, got)
 			}
 		}
@@ -135,7 +135,7 @@ func TestContradictionOfTheOnlyNode(t *testing.T) {
 		mineTwice(f, 3)
 		on.Store(true)
 		for range 3 {
-			if _, err := f.round(t.Context()); err == nil {
+			if _, err := f.sync(t.Context()); err == nil {
 				t.Errorf("%s: the round went well", name)
 			}
 		}
@@ -160,11 +160,11 @@ func TestContradictionAtTheEnd(t *testing.T) {
 		f.catchUp(t)
 		f.chain.MineEmpty(3)
 		on.Store(true)
-		if _, err := f.round(t.Context()); err == nil {
+		if _, err := f.sync(t.Context()); err == nil {
 			t.Errorf("%s: the round went well", name)
 		}
 		f.expect(t, 4, 0, 2, 0, 0)
-		if got := f.state(0); got != chain.StateAside {
+		if got := f.state(0); got != chain.StateQuarantined {
 			t.Errorf("%s: the node is %s, want it set aside", name, got)
 		}
 		f.restart(t, nil, url, f.node.URL)
@@ -180,9 +180,9 @@ func TestReceiptsStandAgainstReceipts(t *testing.T) {
 		confirmed int
 		state     chain.State
 	}{
-		0: {0, chain.StateOK},    // there is nobody else to ask; it is read again
-		1: {0, chain.StateOK},    // one against one
-		2: {2, chain.StateAside}, // outvoted
+		0: {0, chain.StateOK},          // there is nobody else to ask; it is read again
+		1: {0, chain.StateOK},          // one against one
+		2: {2, chain.StateQuarantined}, // outvoted
 	} {
 		f := newFixture(t, nil)
 		f.restart(t, func(c *Config) { c.Chain.FullBloom = false })
@@ -199,7 +199,7 @@ func TestReceiptsStandAgainstReceipts(t *testing.T) {
 		urls := append([]string{silent}, slices.Repeat([]string{f.node.URL}, others)...)
 		f.restart(t, func(c *Config) { c.Chain.FullBloom = false }, urls...)
 		for range 3 {
-			if _, err := f.round(t.Context()); others == 1 != (err != nil) {
+			if _, err := f.sync(t.Context()); others == 1 != (err != nil) {
 				t.Errorf("%d others: %v", others, err)
 			}
 		}

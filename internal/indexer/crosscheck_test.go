@@ -34,7 +34,7 @@ func TestLeftOutLogs(t *testing.T) {
 		first  chain.State         // of the first one afterwards
 		found  int
 	}{
-		"another has them":            {[][]chaintest.Fault{{drop}, nil}, chain.StateAside, 1},
+		"another has them":            {[][]chaintest.Fault{{drop}, nil}, chain.StateQuarantined, 1},
 		"another is down":             {[][]chaintest.Fault{{drop}, {chaintest.Refuse{Status: 500}}}, chain.StateOK, 1},
 		"alone, receipts tell":        {[][]chaintest.Fault{{drop}}, chain.StateOK, 1},
 		"alone, without receipts":     {[][]chaintest.Fault{{drop, noReceipts}}, chain.StateOK, 0},
@@ -45,7 +45,7 @@ func TestLeftOutLogs(t *testing.T) {
 		f.chain.Mine()
 		f.catchUp(t)
 		for i, p := range proxies {
-			p.Spoil(test.faults[i]...)
+			p.SetFaults(test.faults[i]...)
 		}
 		f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
 		f.catchUp(t)
@@ -61,19 +61,19 @@ func TestLeftOutLogs(t *testing.T) {
 func TestLogsLeftOutOfRange(t *testing.T) {
 	for name, fault := range map[string]chaintest.Fault{
 		"all":      chaintest.DropLogs{},
-		"the last": chaintest.DropLogs{From: firstSpan - 8},
+		"the last": chaintest.DropLogs{From: initialRange - 8},
 	} {
 		f := newFixture(t, nil)
 		proxies := f.providers(t, 2, nil)
 		f.chain.MineEmpty(5)
 		f.catchUp(t)
-		proxies[0].Spoil(fault)
+		proxies[0].SetFaults(fault)
 		for range 4 * maxBlocks {
 			f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
 		}
 		f.catchUp(t)
 		f.expect(t, 4*maxBlocks+5, 4*maxBlocks+2, 3, 4*maxBlocks-3, 0)
-		if got := f.state(0); got != chain.StateAside {
+		if got := f.state(0); got != chain.StateQuarantined {
 			t.Errorf("%s: the provider is %s, want it set aside", name, got)
 		}
 	}
@@ -128,23 +128,23 @@ func TestFalseFinalBlock(t *testing.T) {
 			f.catchUp(t)
 			for i, fault := range test.faults {
 				if fault != nil {
-					proxies[i].Spoil(fault)
+					proxies[i].SetFaults(fault)
 				}
 			}
 			f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
 			f.chain.MineEmpty(3)
 			var err error
 			for range 4 {
-				if _, err = f.round(t.Context()); err != nil {
+				if _, err = f.sync(t.Context()); err != nil {
 					break
 				}
 			}
-			var unsure *UnsureError
+			var unsure *NoQuorumError
 			if errors.As(err, &unsure) != test.unsure || (err != nil) != test.unsure {
 				t.Errorf("round: %v; want it unsure: %t", err, test.unsure)
 			}
 			for i, want := range test.aside {
-				if got := f.state(i) == chain.StateAside; got != want {
+				if got := f.state(i) == chain.StateQuarantined; got != want {
 					t.Errorf("provider %d is %s, want it set aside: %t", i, f.state(i), want)
 				}
 			}
@@ -189,17 +189,17 @@ func TestViolationOfOne(t *testing.T) {
 			f.expect(t, 5, 2, 0, 1, 0)
 			for i, fault := range test.faults {
 				if fault != nil {
-					proxies[i].Spoil(fault)
+					proxies[i].SetFaults(fault)
 				}
 			}
 			f.chain.Mine()
-			_, err := f.round(t.Context())
-			var unsure *UnsureError
+			_, err := f.sync(t.Context())
+			var unsure *NoQuorumError
 			var halted *HaltedError
 			if errors.As(err, &unsure) != test.unsure || errors.As(err, &halted) != test.halted {
 				t.Errorf("round: %v; want unsure %t, halted %t", err, test.unsure, test.halted)
 			}
-			if got := f.state(0) == chain.StateAside; got != test.aside {
+			if got := f.state(0) == chain.StateQuarantined; got != test.aside {
 				t.Errorf("the first provider is %s, want it set aside: %t", f.state(0), test.aside)
 			}
 			if test.unsure || test.halted {
@@ -218,16 +218,16 @@ func TestViolationOfAll(t *testing.T) {
 	proxies := f.providers(t, 2, nil)
 	f.chain.MineEmpty(5)
 	f.catchUp(t)
-	proxies[1].Spoil(chaintest.FalseChain{From: 2})
+	proxies[1].SetFaults(chaintest.FalseChain{From: 2})
 	f.chain.Mine()
 	f.catchUp(t)
 	f.expect(t, 6, 3, 0, 0, 0)
-	if got := f.state(1); got != chain.StateAside {
+	if got := f.state(1); got != chain.StateQuarantined {
 		t.Fatalf("the second provider is %s, want it set aside", got)
 	}
-	proxies[0].Spoil(chaintest.FalseChain{From: 2})
+	proxies[0].SetFaults(chaintest.FalseChain{From: 2})
 	f.chain.Mine()
-	_, err := f.round(t.Context())
+	_, err := f.sync(t.Context())
 	var halted *HaltedError
 	if !errors.As(err, &halted) {
 		t.Errorf("round: %v; want the chain halted", err)
@@ -242,11 +242,11 @@ func TestBackwards(t *testing.T) {
 	proxies := f.providers(t, 2, nil)
 	f.chain.MineEmpty(chain.MaxRegress + 40)
 	f.catchUp(t)
-	proxies[0].Spoil(chaintest.Stale{At: 20})
+	proxies[0].SetFaults(chaintest.Stale{At: 20})
 	f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
 	f.catchUp(t)
 	f.expect(t, chain.MaxRegress+41, chain.MaxRegress+38, 1, 0, 0)
-	if got := f.state(0); got != chain.StateAside {
+	if got := f.state(0); got != chain.StateQuarantined {
 		t.Errorf("the provider is %s, want it set aside", got)
 	}
 }
@@ -259,13 +259,13 @@ func TestSlowWitness(t *testing.T) {
 	proxies := f.providers(t, 2, func(c *Config) { c.Now = now.Now })
 	f.chain.MineEmpty(4)
 	f.catchUp(t)
-	proxies[1].Spoil(chaintest.Stall{})
+	proxies[1].SetFaults(chaintest.Stall{})
 	for range 3 {
 		f.chain.Mine()
 		f.catchUp(t)
 	}
 	f.expect(t, 7, 4, 0, 0, 0)
-	if got := f.state(1); got != chain.StateCooling {
+	if got := f.state(1); got != chain.StateBackoff {
 		t.Errorf("the slow provider is %s, want it left alone", got)
 	}
 }
@@ -278,16 +278,16 @@ func TestAllBehind(t *testing.T) {
 	proxy := f.providers(t, 1, func(c *Config) { c.Now = now.Now })[0]
 	f.chain.MineEmpty(9)
 	f.catchUp(t)
-	proxy.Spoil(chaintest.Stale{Behind: 5})
+	proxy.SetFaults(chaintest.Stale{Behind: 5})
 	f.catchUp(t)
-	now.add(behindPatience)
-	if more, err := f.round(t.Context()); more || !errors.Is(err, errBehind) {
+	now.add(maxBehind)
+	if more, err := f.sync(t.Context()); more || !errors.Is(err, errNodeBehind) {
 		t.Errorf("round: %t, %v; want that it is behind", more, err)
 	}
-	proxy.Spoil()
+	proxy.SetFaults()
 	f.chain.Mine()
 	f.catchUp(t)
-	proxy.Spoil(chaintest.Stale{Behind: 5})
+	proxy.SetFaults(chaintest.Stale{Behind: 5})
 	f.catchUp(t)
 	f.expect(t, 10, 7, 0, 0, 0)
 }

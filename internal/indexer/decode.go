@@ -234,8 +234,8 @@ func (d decoder) transfers(h settle.Header, r *chain.Receipt, input []byte, watc
 		if !l.touches(watched) {
 			continue
 		}
-		if l.isWordOf(r, input) {
-			l.evidence.Calldata = tail(input)
+		if l.authorizedBy(r, input) {
+			l.evidence.Calldata = calldataTag(input)
 		}
 		found = append(found, invoice.Transfer{
 			Position: invoice.Position{
@@ -268,7 +268,7 @@ func (d decoder) locate(logs []types.Log) []located {
 			nonces[by] = nonce
 		} else if p, ok := d.paid(log); ok {
 			for j := len(found) - 1; j >= 0; j-- {
-				if found[j].evidence.Registry.IsZero() && found[j].is(p) {
+				if found[j].evidence.Registry.IsZero() && found[j].matches(p) {
 					found[j].evidence.Registry = invoice.Hash(p.ID)
 					break
 				}
@@ -278,20 +278,20 @@ func (d decoder) locate(logs []types.Log) []located {
 	return found
 }
 
-// is reports whether m is the movement that a Paid event speaks of.
-func (m movement) is(p contracts.Paid) bool {
+// matches reports whether m is the movement that a Paid event speaks of.
+func (m movement) matches(p contracts.Paid) bool {
 	var word [wordLen]byte
 	p.Amount.FillBytes(word[:])
 	return m.token.Address == invoice.Address(p.Token) && m.from == invoice.Address(p.Payer) &&
 		m.to == invoice.Address(p.Merchant) && m.amount == invoice.AmountFromBytes(word)
 }
 
-// isWordOf reports whether a transaction's calldata is written by those who pay
+// authorizedBy reports whether a transaction's calldata is written by those who pay
 // m: the payer has sent it, or it is the very call of the token's transferFrom,
 // which only one can make whom the payer allowed to. In any other transaction,
 // such as a bundle or one that submits a payer's authorization, a stranger could
 // write whose invoice the money is for.
-func (m movement) isWordOf(r *chain.Receipt, input []byte) bool {
+func (m movement) authorizedBy(r *chain.Receipt, input []byte) bool {
 	if invoice.Address(r.From) == m.from {
 		return true
 	}
@@ -300,9 +300,9 @@ func (m movement) isWordOf(r *chain.Receipt, input []byte) bool {
 		transferFrom, common.LeftPadBytes(m.from[:], wordLen), common.LeftPadBytes(m.to[:], wordLen), amount[:]))
 }
 
-// tail returns the last word of calldata that holds more than a function's
+// calldataTag returns the last word of calldata that holds more than a function's
 // selector and one argument, as a tagged transfer's does.
-func tail(input []byte) invoice.Hash {
+func calldataTag(input []byte) invoice.Hash {
 	if len(input) <= selectorLen+wordLen {
 		return invoice.Hash{}
 	}

@@ -153,7 +153,7 @@ func TestTransfers(t *testing.T) {
 		t.Errorf("transfers (-want +got):\n%s", diff)
 	}
 	for _, tr := range got {
-		if !testDecoder.proves(r, &tr) {
+		if !testDecoder.receiptHolds(r, &tr) {
 			t.Errorf("the receipt does not prove its transfer %d", tr.Ordinal)
 		}
 	}
@@ -176,7 +176,7 @@ func TestProves(t *testing.T) {
 		t.Fatal(err)
 	}
 	recorded := transfers[1]
-	if !testDecoder.proves(receipt(pays(bob, 1), log), &recorded) {
+	if !testDecoder.receiptHolds(receipt(pays(bob, 1), log), &recorded) {
 		t.Error("the transfer is not proven by its own receipt")
 	}
 	for name, change := range map[string]func(*invoice.Transfer, *chain.Receipt){
@@ -193,7 +193,7 @@ func TestProves(t *testing.T) {
 	} {
 		tr, r := recorded, receipt(pays(bob, 1), log)
 		change(&tr, r)
-		if testDecoder.proves(r, &tr) {
+		if testDecoder.receiptHolds(r, &tr) {
 			t.Errorf("%s: the transfer counts as proven", name)
 		}
 	}
@@ -331,7 +331,7 @@ func FuzzDecode(f *testing.F) {
 				t.Errorf("transfer %d comes after %d", tr.Ordinal, last)
 			case tr.Amount.IsZero() || (tr.From != merchant && tr.To != merchant) || tr.Token != token:
 				t.Errorf("counted %+v", tr)
-			case !testDecoder.proves(r, &tr):
+			case !testDecoder.receiptHolds(r, &tr):
 				t.Errorf("transfer %d is not proven by its receipt", tr.Ordinal)
 			}
 			last = tr.Ordinal

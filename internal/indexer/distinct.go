@@ -9,42 +9,42 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 )
 
-// distinctPause is how often a provider is held against another chain while it
+// distinctEvery is how often a provider is held against another chain while it
 // cannot be told whether it serves that one.
-const distinctPause = time.Minute
+const distinctEvery = time.Minute
 
-// distinction is a provider and the key of another chain.
-type distinction struct {
-	of  *chain.Provider
+// chainPair is a provider and the key of another chain.
+type chainPair struct {
+	of  *chain.Node
 	key string
 }
 
-// distinguish fails when the provider serves the blocks of another chain of the
+// checkDistinct fails when the provider serves the blocks of another chain of the
 // service, whatever chain id it tells: every transfer would be counted under
 // two keys. A chain that was never read yields to any other one, and one that
 // was yields to those that are senior to it.
-func (w *Watcher) distinguish(ctx context.Context, n node) error {
+func (w *Indexer) checkDistinct(ctx context.Context, n node) error {
 	for _, key := range w.Others {
-		at, asked := w.distinct[distinction{n.Provider, key}]
-		if asked && (at.IsZero() || w.Now().Sub(at) < distinctPause) {
+		at, asked := w.distinctChecks[chainPair{n.Node, key}]
+		if asked && (at.IsZero() || w.Now().Sub(at) < distinctEvery) {
 			continue
 		}
-		known, err := w.differs(ctx, n, key)
+		known, err := w.isOtherChain(ctx, n, key)
 		if err != nil {
 			return err
 		}
-		w.distinct[distinction{n.Provider, key}] = w.Now()
+		w.distinctChecks[chainPair{n.Node, key}] = w.Now()
 		if known {
-			w.distinct[distinction{n.Provider, key}] = time.Time{}
+			w.distinctChecks[chainPair{n.Node, key}] = time.Time{}
 		}
 	}
 	return nil
 }
 
-// differs reports whether the provider has another block than the newest final
+// isOtherChain reports whether the provider has another block than the newest final
 // one of another chain; false when that cannot be told yet. That it has the
 // same one is an error.
-func (w *Watcher) differs(ctx context.Context, n node, key string) (bool, error) {
+func (w *Indexer) isOtherChain(ctx context.Context, n node, key string) (bool, error) {
 	theirs, err := w.Ledger.Cursor(ctx, key)
 	if err != nil || !theirs.Started || theirs.Confirmed.Number == 0 {
 		return false, err
@@ -59,18 +59,18 @@ func (w *Watcher) differs(ctx context.Context, n node, key string) (bool, error)
 	if headers[0].Hash != theirs.Confirmed.Hash {
 		return true, nil
 	}
-	if yields, err := w.yields(ctx, key); err != nil || !yields {
+	if yields, err := w.yieldsTo(ctx, key); err != nil || !yields {
 		return false, err
 	}
 	misfit := fmt.Errorf("%w: %s serves the blocks of chain %s under the key %s as well; each transfer would pay twice, so correct its rpc or keep one of the keys",
 		chain.ErrMismatch, n, key, w.Chain.Key)
-	n.Misfits(misfit)
-	return false, &providerError{of: n.Provider, err: misfit, noted: true}
+	n.ReportMisconfigured(misfit)
+	return false, &nodeError{node: n.Node, err: misfit, reported: true}
 }
 
-// yields reports whether this chain is the one to stop when it is the same as
+// yieldsTo reports whether this chain is the one to stop when it is the same as
 // another one that was read.
-func (w *Watcher) yields(ctx context.Context, key string) (bool, error) {
+func (w *Indexer) yieldsTo(ctx context.Context, key string) (bool, error) {
 	for _, senior := range w.Senior {
 		if senior == key {
 			return true, nil

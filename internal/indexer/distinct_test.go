@@ -65,14 +65,14 @@ func TestOneChainUnderTwoKeys(t *testing.T) {
 		}
 		before := g.ledger.cursor
 		g.restart(t, twinOf(f, "test", begun), url)
-		_, err := g.round(t.Context())
+		_, err := g.sync(t.Context())
 		if !errors.Is(err, chain.ErrMismatch) || !strings.Contains(err.Error(), "chain test under the key twin") {
 			t.Errorf("begun %t: got %v, want an ErrMismatch that names both keys", begun, err)
 		}
 		if g.ledger.cursor != before {
 			t.Errorf("begun %t: the cursor moved to %+v", begun, g.ledger.cursor)
 		}
-		if got := g.state(0); got != chain.StateMisfit {
+		if got := g.state(0); got != chain.StateMisconfigured {
 			t.Errorf("begun %t: the provider is %s, want misfit", begun, got)
 		}
 		// The chain that was there before goes on.
@@ -101,7 +101,7 @@ func TestOtherChainsAreOther(t *testing.T) {
 	for range 3 {
 		g.catchUp(t)
 		g.chain.MineEmpty(3)
-		now = now.Add(distinctPause)
+		now = now.Add(distinctEvery)
 	}
 	g.catchUp(t)
 	if got := g.ledger.cursor.Indexed.Number; got != 12 {

@@ -86,7 +86,7 @@ func TestArc(t *testing.T) {
 			if tr.Token != usdc || tr.Currency != chain.USDC {
 				t.Errorf("%s: the token is %s %s", name, tr.Currency, tr.Token)
 			}
-			if !d.proves(receipt(test.logs...), &tr) {
+			if !d.receiptHolds(receipt(test.logs...), &tr) {
 				t.Errorf("%s: the receipt does not prove its own transfer", name)
 			}
 		}

@@ -11,16 +11,16 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// manyTxs is from how many transactions of a block on it may be cheaper to ask
+// minWholeBlockTxs is from how many transactions of a block on it may be cheaper to ask
 // for all of the block's receipts than for those of each.
-const manyTxs = 16
+const minWholeBlockTxs = 16
 
-// wanted are the transactions of a block whose receipts and input are to be
+// evidenceRequest are the transactions of a block whose receipts and input are to be
 // read.
-type wanted struct {
-	block     invoice.Hash
-	txs       []common.Hash
-	wholesale bool // they are most of the block
+type evidenceRequest struct {
+	block      invoice.Hash
+	txs        []common.Hash
+	wholeBlock bool // they are most of the block
 }
 
 // evidence is what a transaction left behind.
@@ -29,11 +29,11 @@ type evidence struct {
 	input   []byte
 }
 
-// wholesale reports whether the transactions are many, and theirs are most of
+// preferWholeBlock reports whether the transactions are many, and theirs are most of
 // the block's logs, so that hardly anything would be read in vain by reading
 // all of its receipts.
-func wholesale(logs []types.Log, txs []common.Hash) bool {
-	if len(txs) < manyTxs {
+func preferWholeBlock(logs []types.Log, txs []common.Hash) bool {
+	if len(txs) < minWholeBlockTxs {
 		return false
 	}
 	theirs := 0
@@ -50,18 +50,18 @@ func wholesale(logs []types.Log, txs []common.Hash) bool {
 }
 
 // evidence reads what the transactions left behind, in the order asked for.
-func (n node) evidence(ctx context.Context, blocks []wanted) ([][]evidence, error) {
+func (n node) evidence(ctx context.Context, blocks []evidenceRequest) ([][]evidence, error) {
 	found := make([][]evidence, len(blocks))
 	var single []common.Hash
 	var of []int // the index of each one's block
 	for i, b := range blocks {
-		if b.wholesale {
-			all, err := n.wholeBlock(ctx, b)
+		if b.wholeBlock {
+			all, err := n.blockEvidence(ctx, b)
 			if err == nil {
 				found[i] = all
 				continue
 			}
-			if !errors.Is(err, chain.ErrUnsupported) && !chain.IsTooMuch(err) {
+			if !errors.Is(err, chain.ErrUnsupported) && !chain.IsTooLarge(err) {
 				return nil, err
 			}
 		}
@@ -74,7 +74,7 @@ func (n node) evidence(ctx context.Context, blocks []wanted) ([][]evidence, erro
 	}
 	receipts, inputs, err := n.Evidence(ctx, single)
 	if err != nil {
-		return nil, n.failed(err)
+		return nil, n.wrap(err)
 	}
 	for i, r := range receipts {
 		found[of[i]] = append(found[of[i]], evidence{r, inputs[i]})
@@ -82,16 +82,16 @@ func (n node) evidence(ctx context.Context, blocks []wanted) ([][]evidence, erro
 	return found, nil
 }
 
-// wholeBlock reads the receipts and inputs of all of a block's transactions,
+// blockEvidence reads the receipts and inputs of all of a block's transactions,
 // and returns those that are wanted.
-func (n node) wholeBlock(ctx context.Context, b wanted) ([]evidence, error) {
+func (n node) blockEvidence(ctx context.Context, b evidenceRequest) ([]evidence, error) {
 	receipts, err := n.BlockReceipts(ctx, b.block)
 	if err != nil {
-		return nil, n.failed(err)
+		return nil, n.wrap(err)
 	}
 	inputs, err := n.BlockInputs(ctx, b.block)
 	if err != nil {
-		return nil, n.failed(err)
+		return nil, n.wrap(err)
 	}
 	byTx := make(map[common.Hash]*chain.Receipt, len(receipts))
 	for _, r := range receipts {

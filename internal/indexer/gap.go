@@ -9,12 +9,12 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// gapPause is how often it is looked whether there is a gap to fill.
-const gapPause = 5 * time.Second
+// gapPollInterval is how often it is looked whether there is a gap to fill.
+const gapPollInterval = 5 * time.Second
 
 // fillGaps fills the chain's gap whenever there is one, until ctx ends. The
 // head is followed beside it.
-func (w *Watcher) fillGaps(ctx context.Context) {
+func (w *Indexer) fillGaps(ctx context.Context) {
 	failures := 0
 	said := ""
 	for ctx.Err() == nil {
@@ -34,14 +34,14 @@ func (w *Watcher) fillGaps(ctx context.Context) {
 			failures, said = 0, ""
 		default:
 			failures, said = 0, ""
-			w.sleep(ctx, gapPause, w.gapSeen)
+			w.sleep(ctx, gapPollInterval, w.gapSeen)
 		}
 	}
 }
 
 // fill reads what comes next of the chain's gap, if there is one, and reports
 // whether there is more that can be read.
-func (w *Watcher) fill(ctx context.Context) (more bool, err error) {
+func (w *Indexer) fill(ctx context.Context) (more bool, err error) {
 	cursor, err := w.Ledger.Cursor(ctx, w.Chain.Key)
 	if err != nil {
 		return false, err
@@ -60,10 +60,10 @@ func (w *Watcher) fill(ctx context.Context) (more bool, err error) {
 		below = settle.Header{}
 	}
 	w.backfill.begin(gap.Next, gap.Last)
-	s := span{first: gap.Next, last: last, ranged: rangedUpTo(cursor.Confirmed.Number)}
+	s := blockRange{first: gap.Next, last: last, rangedUpTo: rangedUpTo(cursor.Confirmed.Number)}
 	err = w.stream(ctx, s, below, cursor.Confirmed, func(ctx context.Context, blocks []settle.Block) error {
 		through := blocks[len(blocks)-1].Header
-		if err := w.Ledger.Fill(ctx, w.Chain.Key, gap.Next, interesting(blocks), through); err != nil {
+		if err := w.Ledger.Fill(ctx, w.Chain.Key, gap.Next, withEvents(blocks), through); err != nil {
 			return err
 		}
 		gap.Next, w.filled = through.Number+1, through

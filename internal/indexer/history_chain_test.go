@@ -61,7 +61,7 @@ func (s *story) mineBlock(of []*deed) {
 
 // settle works out what can have been called final.
 func (s *story) settle() {
-	if line, ok := s.finality.Line(s.highest, s.tag); ok {
+	if line, ok := s.finality.Height(s.highest, s.tag); ok {
 		s.floor = max(s.floor, line)
 	}
 }

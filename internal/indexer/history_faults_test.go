@@ -24,7 +24,7 @@ func (s *story) calm() (spared bool) {
 	spared = s.chance(30) && (s.providers == 3 || s.providers == 2 && s.agree == 1 && !s.lying)
 	for i, p := range s.proxies {
 		if i != s.liar || !spared {
-			p.Spoil()
+			p.SetFaults()
 		}
 	}
 	return spared
@@ -35,12 +35,12 @@ func (s *story) calm() (spared bool) {
 func (s *story) spoil() {
 	s.pass(2 * time.Minute) // nobody cools down any more
 	for _, p := range s.proxies {
-		p.Spoil()
+		p.SetFaults()
 	}
 	s.lying = s.chance(50)
 	if s.lying {
 		if lies := s.lies(); len(lies) > 0 {
-			s.proxies[s.liar].Spoil(pick(s, lies...)())
+			s.proxies[s.liar].SetFaults(pick(s, lies...)())
 			s.count("lies")
 			if s.agree < 2 {
 				return
@@ -55,7 +55,7 @@ func (s *story) spoil() {
 		for range 1 + s.IntN(2) {
 			faults = append(faults, s.failure())
 		}
-		p.Spoil(faults...)
+		p.SetFaults(faults...)
 		s.count("failures")
 	}
 }
@@ -83,7 +83,7 @@ func (s *story) failure() chaintest.Fault {
 	case 8:
 		f = chaintest.Only{Methods: []string{pick(s, methods...)}, Fault: chaintest.Null{}}
 	case 9:
-		return chaintest.TooMuch{Blocks: 1 + s.Uint64N(64), Logs: 1 + s.Uint64N(20), Says: pick(s, chaintest.Wordings...)}
+		return chaintest.LimitLogs{Blocks: 1 + s.Uint64N(64), Logs: 1 + s.Uint64N(20), Says: pick(s, chaintest.Wordings...)}
 	case 10:
 		return chaintest.Stale{Behind: 1 + s.Uint64N(5)}
 	case 11:

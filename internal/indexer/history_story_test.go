@@ -54,7 +54,7 @@ type story struct {
 	proxies  []*chaintest.Proxy
 	ledger   *shakyLedger
 	service  *settle.Service
-	watchers []*Watcher
+	watchers []*Indexer
 	lived    *stage // what ends with a restart
 	random   *rand.ChaCha8
 	wall     atomic.Int64 // the time of the watchers, in milliseconds
@@ -162,7 +162,7 @@ func newStory(t *testing.T, seed uint64, db *historyDB) *story {
 	s.plan = s.newPlan()
 
 	s.conf = chain.Chain{
-		Key: s.name, ID: 5, Registry: registry, FullBloom: s.fullBloom, Finality: s.finality, Agree: s.agree,
+		Key: s.name, ID: 5, Registry: registry, FullBloom: s.fullBloom, Finality: s.finality, Quorum: s.agree,
 		Tokens: []chain.Token{{Currency: chain.USDC, Address: token, Decimals: 6}},
 	}
 	if s.begin {
@@ -257,10 +257,10 @@ func (s *story) restart() {
 	}
 }
 
-func (s *story) watcher() *Watcher {
-	var endpoints []*chain.Endpoint
+func (s *story) watcher() *Indexer {
+	var endpoints []*chain.Client
 	for _, p := range s.proxies {
-		e, err := chain.NewEndpoint(p.URL)
+		e, err := chain.NewClient(p.URL)
 		if err != nil {
 			s.Fatal(err)
 		}
@@ -276,9 +276,9 @@ func (s *story) watcher() *Watcher {
 	}
 	now := func() time.Time { return time.UnixMilli(s.wall.Load()) }
 	jitter := func() float64 { return 0.5 }
-	pool := chain.NewPool(chain.PoolConfig{Chain: s.conf, Endpoints: endpoints, Now: now, Jitter: jitter, Logger: logger})
+	pool := chain.NewPool(chain.PoolConfig{Chain: s.conf, Clients: endpoints, Now: now, Jitter: jitter, Logger: logger})
 	w := New(Config{Chain: s.conf, Pool: pool, Ledger: s.ledger, Logger: logger, Now: now, Jitter: jitter})
-	w.inFlight = pick(s, 1, maxInFlight)
+	w.maxInFlight = pick(s, 1, maxInFlight)
 	return w
 }
 
@@ -347,9 +347,9 @@ func (s *story) during(f func()) {
 }
 
 // look does what Run does until it waits, whatever comes of it.
-func (s *story) look(w *Watcher) {
+func (s *story) look(w *Indexer) {
 	for range 3 {
-		more, err := w.round(s.Context())
+		more, err := w.sync(s.Context())
 		s.pass(100 * time.Millisecond)
 		s.note(err)
 		if !more {
@@ -359,7 +359,7 @@ func (s *story) look(w *Watcher) {
 	_, err := w.fill(s.Context())
 	s.note(err)
 	if s.chance(30) {
-		w.Pool.Survey(s.Context())
+		w.Pool.RefreshHeads(s.Context())
 	}
 }
 
@@ -414,10 +414,10 @@ func (s *story) end() {
 }
 
 // drain reads until a watcher finds no more to do.
-func (s *story) drain(w *Watcher) error {
-	w.Pool.Survey(s.Context())
+func (s *story) drain(w *Indexer) error {
+	w.Pool.RefreshHeads(s.Context())
 	var errs [2]error
-	for i, read := range []func(context.Context) (bool, error){w.round, w.fill} {
+	for i, read := range []func(context.Context) (bool, error){w.sync, w.fill} {
 		for more := true; more && errs[i] == nil; {
 			more, errs[i] = read(s.Context())
 		}

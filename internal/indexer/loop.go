@@ -11,9 +11,9 @@ import (
 
 // The loops of a watcher, as the watchdog names them.
 const (
-	loopHead   = "reading the head"
-	loopGap    = "filling the gap"
-	loopSurvey = "surveying the nodes"
+	loopHead         = "reading the head"
+	loopGap          = "filling the gap"
+	loopRefreshHeads = "surveying the nodes"
 )
 
 // loop is a step of one of the watcher's loops that is under way.
@@ -24,7 +24,7 @@ type loop struct {
 
 // step does one step of a loop under the watchdog. A request to a node that
 // ends is progress.
-func (w *Watcher) step(ctx context.Context, name string, do func(context.Context)) {
+func (w *Indexer) step(ctx context.Context, name string, do func(context.Context)) {
 	task := w.Watchdog.Begin(name + " of " + w.Chain.Key)
 	defer task.End()
 	w.mu.Lock()
@@ -35,11 +35,11 @@ func (w *Watcher) step(ctx context.Context, name string, do func(context.Context
 		delete(w.loops, name)
 		w.mu.Unlock()
 	}()
-	do(chain.OnCall(ctx, task.Progress))
+	do(chain.OnRequestDone(ctx, task.Progress))
 }
 
 // advanced notes that a step of a loop has recorded something.
-func (w *Watcher) advanced(name string) {
+func (w *Indexer) advanced(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if l := w.loops[name]; l != nil {
@@ -51,7 +51,7 @@ func (w *Watcher) advanced(name string) {
 // does has ended for the limit of the watchdog, or reading the head has
 // recorded nothing for as long while another node could be asked. slow is the
 // node that it asks in the latter case. The reason is empty when all is well.
-func (w *Watcher) stalled() (reason string, slow *chain.Provider) {
+func (w *Indexer) stalled() (reason string, slow *chain.Node) {
 	limit := w.Watchdog.Limit()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -61,7 +61,7 @@ func (w *Watcher) stalled() (reason string, slow *chain.Provider) {
 		}
 	}
 	if head := w.loops[loopHead]; head != nil && time.Since(head.advanced) >= limit {
-		if slow := w.asked; slow != nil && w.Pool.HasOther(slow) {
+		if slow := w.lastNode; slow != nil && w.Pool.HasHealthyOther(slow) {
 			return fmt.Sprintf("%s asked %s for %s and recorded nothing", loopHead, slow, limit), slow
 		}
 	}
@@ -70,7 +70,7 @@ func (w *Watcher) stalled() (reason string, slow *chain.Provider) {
 
 // abandon tells the watchdog that another watcher does the work now, whether
 // this one ever returns or not.
-func (w *Watcher) abandon() {
+func (w *Indexer) abandon() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, l := range w.loops {

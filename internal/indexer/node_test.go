@@ -55,7 +55,7 @@ func TestContradictions(t *testing.T) {
 		"misnaming, in range": {misnaming, 3 * maxBlocks},
 		"overlong":            {overlong, 3 * maxBlocks},
 		"unlinked":            {unlinked("0x2"), maxBlocks},
-		"unlinked parts":      {unlinked(hexutil.EncodeUint64(firstSpan + 1)), firstSpan + 3*maxBlocks},
+		"unlinked parts":      {unlinked(hexutil.EncodeUint64(initialRange + 1)), initialRange + 3*maxBlocks},
 		"unlinked in a part":  {split, 3 * maxBlocks},
 	} {
 		f := newFixture(t, nil)
@@ -63,16 +63,16 @@ func TestContradictions(t *testing.T) {
 		f.chain.MineEmpty(test.empty)
 		f.chain.Mine(chaintest.NewTx(chaintest.Opened(registry, id2)))
 		f.restart(t, nil, tamper(t, f.node, test.answer))
-		if _, err := f.round(t.Context()); err != nil {
+		if _, err := f.sync(t.Context()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := f.fill(t.Context()); err == nil {
 			t.Errorf("%s: reading went well", name)
 		}
-		if gap := f.ledger.cursor.Gap; gap == nil || gap.Next != 1 && gap.Next != firstSpan+1 {
+		if gap := f.ledger.cursor.Gap; gap == nil || gap.Next != 1 && gap.Next != initialRange+1 {
 			t.Errorf("%s: read up to the gap %+v", name, gap)
 		}
-		if got := f.state(0); got != chain.StateAside {
+		if got := f.state(0); got != chain.StateQuarantined {
 			t.Errorf("%s: the provider is %s, want it set aside", name, got)
 		}
 	}
@@ -140,7 +140,7 @@ func TestStandstill(t *testing.T) {
 	f.catchUp(t) // block 3 becomes final
 	for range 2 {
 		before := f.node.Calls("eth_getBlockByNumber")
-		if more, err := f.round(t.Context()); more || err != nil {
+		if more, err := f.sync(t.Context()); more || err != nil {
 			t.Errorf("round: %t, %v; want a wait", more, err)
 		}
 		if n := f.node.Calls("eth_getBlockByNumber") - before; n < 2 {
@@ -173,12 +173,12 @@ func TestStingyProvider(t *testing.T) {
 	f.catchUp(t)
 	f.expect(t, maxBlocks, maxBlocks-3, 3, maxBlocks-3, 0)
 	most = maxBlocks
-	for range 3 * patience {
+	for range 3 * retryRefusedAfter {
 		f.chain.Mine()
 		f.catchUp(t)
 	}
 	f.chain.MineEmpty(maxBlocks)
-	if more, err := f.round(t.Context()); err != nil {
+	if more, err := f.sync(t.Context()); err != nil {
 		t.Errorf("round: %t, %v", more, err)
 	}
 	f.catchUp(t)

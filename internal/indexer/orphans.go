@@ -9,21 +9,21 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// nothingLost verifies, before blocks become final, that no payment in them is
+// verifyOrphans verifies, before blocks become final, that no payment in them is
 // orphaned although its block is on the chain. A provider that replaced the
 // block and took that back can have left the payment out when the block was read
 // again, or can have invented it the first time. Where the provider's receipts
 // hold such a payment, its block is rolled back, and the result is false.
 // Where two providers must agree it is not needed: both have read the blocks.
-func (w *Watcher) nothingLost(ctx context.Context, n node, through settle.Header) (bool, error) {
-	orphans, err := w.onTheChain(ctx, n, through.Number)
+func (w *Indexer) verifyOrphans(ctx context.Context, n node, through settle.Header) (bool, error) {
+	orphans, err := w.canonicalOrphans(ctx, n, through.Number)
 	if err != nil {
 		return false, err
 	}
 	for _, t := range orphans {
-		held, err := w.proves(ctx, n, []invoice.Transfer{t})
+		held, err := w.receiptsHold(ctx, n, []invoice.Transfer{t})
 		if err == nil && !held {
-			err = w.denied(ctx, n, t)
+			err = w.judgeMissing(ctx, n, t)
 		}
 		if err != nil {
 			return false, err
@@ -31,7 +31,7 @@ func (w *Watcher) nothingLost(ctx context.Context, n node, through settle.Header
 		if !held {
 			continue
 		}
-		if err := w.reads(ctx, n, t); err != nil {
+		if err := w.checkReread(ctx, n, t); err != nil {
 			return false, err
 		}
 		w.Logger.Error("a payment was left out when its block was read; reading the block again",
@@ -41,9 +41,9 @@ func (w *Watcher) nothingLost(ctx context.Context, n node, through settle.Header
 	return true, nil
 }
 
-// onTheChain returns the orphaned payments up to a block whose own block the
+// canonicalOrphans returns the orphaned payments up to a block whose own block the
 // provider calls canonical, in the order of the chain.
-func (w *Watcher) onTheChain(ctx context.Context, n node, through uint64) ([]invoice.Transfer, error) {
+func (w *Indexer) canonicalOrphans(ctx context.Context, n node, through uint64) ([]invoice.Transfer, error) {
 	orphans, err := w.Ledger.Orphaned(ctx, w.Chain.Key, through)
 	if len(orphans) == 0 || err != nil {
 		return nil, err
@@ -62,14 +62,14 @@ func (w *Watcher) onTheChain(ctx context.Context, n node, through uint64) ([]inv
 	}), nil
 }
 
-// reads fails when a provider leaves out, reading its block, a transfer that its
+// checkReread fails when a provider leaves out, reading its block, a transfer that its
 // receipts hold.
-func (w *Watcher) reads(ctx context.Context, n node, t invoice.Transfer) error {
+func (w *Indexer) checkReread(ctx context.Context, n node, t invoice.Transfer) error {
 	headers, err := n.headers(ctx, t.BlockNumber)
 	if err != nil {
 		return err
 	}
-	blocks, _, err := w.readBlocks(ctx, n, headers, w.newCensus())
+	blocks, _, err := w.readBlocks(ctx, n, headers, w.newAddressCache())
 	if err != nil {
 		return err
 	}

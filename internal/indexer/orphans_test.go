@@ -78,9 +78,9 @@ func TestReplacedAndTakenBack(t *testing.T) {
 			}
 			f.restart(t, bloomless, urls...)
 			for range 6 {
-				_, _ = f.round(t.Context()) // until all was said
+				_, _ = f.sync(t.Context()) // until all was said
 			}
-			got := outcome{f.ledger.count(invoice.Confirmed), test.stays && f.state(0) == chain.StateAside}
+			got := outcome{f.ledger.count(invoice.Confirmed), test.stays && f.state(0) == chain.StateQuarantined}
 			if got != test.want {
 				t.Errorf("%s, %s: %+v, want %+v", name, where, got, test.want)
 			}
@@ -109,7 +109,7 @@ func TestLeftOutOfARange(t *testing.T) {
 	f.restart(t, bloomless, withoutLogs(t, f, false, new(atomic.Bool)), f.node.URL)
 	f.catchUp(t)
 	f.expect(t, 3*maxBlocks+1, 3*maxBlocks-2, 0, 2, 0)
-	if got := f.state(0); got != chain.StateAside {
+	if got := f.state(0); got != chain.StateQuarantined {
 		t.Errorf("the node is %s, want it set aside", got)
 	}
 }

@@ -8,8 +8,8 @@ import (
 
 // Limits of the display of progress.
 const (
-	// progressPause is how often progress is logged.
-	progressPause = 10 * time.Second
+	// progressEvery is how often progress is logged.
+	progressEvery = 10 * time.Second
 	// speedWindow is over which time the speed is measured.
 	speedWindow = 30 * time.Second
 )
@@ -37,11 +37,11 @@ type meter struct {
 	progress *Progress // nil while nothing is read
 	began    time.Time
 	logged   time.Time
-	marks    []mark // of the last speedWindow, oldest first
+	samples  []sample // of the last speedWindow, oldest first
 }
 
-// mark is the block that was to be read next at a time.
-type mark struct {
+// sample is the block that was to be read next at a time.
+type sample struct {
 	block uint64
 	at    time.Time
 }
@@ -57,7 +57,7 @@ func (m *meter) begin(from, to uint64) {
 	}
 	now := m.now()
 	m.progress = &Progress{From: from, To: to, At: from}
-	m.began, m.logged, m.marks = now, now, []mark{{from, now}}
+	m.began, m.logged, m.samples = now, now, []sample{{from, now}}
 	m.logger.Info("reading older blocks", "from", from, "to", to)
 }
 
@@ -71,16 +71,16 @@ func (m *meter) reached(block uint64) {
 	}
 	now := m.now()
 	p.At = block
-	m.marks = append(m.marks, mark{block, now})
-	for len(m.marks) > 2 && now.Sub(m.marks[1].at) >= speedWindow {
-		m.marks = m.marks[1:]
+	m.samples = append(m.samples, sample{block, now})
+	for len(m.samples) > 2 && now.Sub(m.samples[1].at) >= speedWindow {
+		m.samples = m.samples[1:]
 	}
 	p.BlocksPerSecond, p.Left = 0, 0
-	if oldest := m.marks[0]; now.After(oldest.at) && block > oldest.block {
+	if oldest := m.samples[0]; now.After(oldest.at) && block > oldest.block {
 		p.BlocksPerSecond = float64(block-oldest.block) / now.Sub(oldest.at).Seconds()
 		p.Left = time.Duration(float64(p.To+1-block) / p.BlocksPerSecond * float64(time.Second)).Round(time.Second)
 	}
-	if now.Sub(m.logged) >= progressPause {
+	if now.Sub(m.logged) >= progressEvery {
 		m.logged = now
 		m.logger.Info("reading older blocks", "at", block, "to", p.To, "percent", int(p.Percent()),
 			"blocks_per_second", int(p.BlocksPerSecond), "left", p.Left)
@@ -94,7 +94,7 @@ func (m *meter) end() {
 	if p := m.progress; p != nil {
 		m.logger.Info("older blocks are read", "from", p.From, "to", p.To, "took", m.now().Sub(m.began).Round(time.Millisecond))
 	}
-	m.progress, m.marks = nil, nil
+	m.progress, m.samples = nil, nil
 }
 
 // snapshot returns the progress, nil while nothing is read.

@@ -21,16 +21,16 @@ const maxBlocks = 64
 // readUpTo reads blocks one by one, from first on and to head at most. It reads
 // fewer at once while the provider refuses, and more from round to round while
 // it does not.
-func (w *Watcher) readUpTo(ctx context.Context, n node, first, head chain.Header) ([]settle.Block, error) {
-	size := w.sizersOf(n).blocks
+func (w *Indexer) readUpTo(ctx context.Context, n node, first, head chain.Header) ([]settle.Block, error) {
+	size := w.rangesOf(n).blocks
 	for {
 		count := min(size.next(), head.Number-first.Number+1)
 		blocks, logs, err := w.readNext(ctx, n, first, head, count)
 		if err == nil {
-			size.answered(count, logs)
+			size.grow(count, logs)
 			return blocks, nil
 		}
-		if !chain.IsTooMuch(err) || !size.refused(count, err) {
+		if !chain.IsTooLarge(err) || !size.shrink(count, err) {
 			return nil, err
 		}
 	}
@@ -38,7 +38,7 @@ func (w *Watcher) readUpTo(ctx context.Context, n node, first, head chain.Header
 
 // readNext reads so many blocks from first on, of which head is the last that
 // there is, and also returns how many logs they hold.
-func (w *Watcher) readNext(ctx context.Context, n node, first, head chain.Header, count uint64) ([]settle.Block, int, error) {
+func (w *Indexer) readNext(ctx context.Context, n node, first, head chain.Header, count uint64) ([]settle.Block, int, error) {
 	var numbers []uint64
 	for at := first.Number + 1; at < first.Number+count && at < head.Number; at++ {
 		numbers = append(numbers, at)
@@ -59,14 +59,14 @@ func (w *Watcher) readNext(ctx context.Context, n node, first, head chain.Header
 		}
 		headers = append(headers, h)
 	}
-	return w.readBlocks(ctx, n, headers, w.newCensus())
+	return w.readBlocks(ctx, n, headers, w.newAddressCache())
 }
 
 // readBlocks reads the blocks of these headers by their hashes.
-func (w *Watcher) readBlocks(ctx context.Context, n node, headers []chain.Header, c *census) ([]settle.Block, int, error) {
+func (w *Indexer) readBlocks(ctx context.Context, n node, headers []chain.Header, c *addressCache) ([]settle.Block, int, error) {
 	filter := w.decoder.filter()
 	var mentioned []chain.Header
-	over := w.passesOver(n)
+	over := w.canSkipByBloom(n)
 	for _, h := range headers {
 		if !over || !h.Excludes(filter) {
 			mentioned = append(mentioned, h)
@@ -84,7 +84,7 @@ func (w *Watcher) readBlocks(ctx context.Context, n node, headers []chain.Header
 				return nil, 0, n.contradicts("answered a log of block %s when asked for block %s", l.BlockHash, h.Hash)
 			}
 		}
-		if err := w.learn(n, h, found[i]); err != nil {
+		if err := w.learnBlooms(n, h, found[i]); err != nil {
 			return nil, 0, err
 		}
 		logs[h.Hash] = found[i]
@@ -101,10 +101,10 @@ func (w *Watcher) readBlocks(ctx context.Context, n node, headers []chain.Header
 // readRange reads the logs of many final blocks at once. Of the blocks it
 // returns the first, those of interest and the last; and it says how many logs
 // there were.
-func (w *Watcher) readRange(ctx context.Context, n node, first, last uint64, c *census) ([]settle.Block, int, error) {
+func (w *Indexer) readRange(ctx context.Context, n node, first, last uint64, c *addressCache) ([]settle.Block, int, error) {
 	logs, err := n.LogsInRange(ctx, first, last, w.decoder.filter())
 	if err != nil {
-		return nil, 0, n.failed(err)
+		return nil, 0, n.wrap(err)
 	}
 	count := len(logs)
 	watched, err := c.watched(ctx, w.decoder.accounts(logs))
@@ -156,20 +156,20 @@ func (w *Watcher) readRange(ctx context.Context, n node, first, last uint64, c *
 	if known != len(byBlock) {
 		return nil, 0, n.contradicts("answered logs of blocks between %d and %d that it does not call canonical", first, last)
 	}
-	if err := w.leftOut(ctx, n, slices.DeleteFunc(slices.Clone(headers), func(h chain.Header) bool { return told[h.Number] })); err != nil {
+	if err := w.checkRangeEnds(ctx, n, slices.DeleteFunc(slices.Clone(headers), func(h chain.Header) bool { return told[h.Number] })); err != nil {
 		return nil, 0, err
 	}
 	blocks, err := w.blocks(ctx, n, headers, byBlock, watched)
 	return blocks, count, err
 }
 
-// leftOut fails when the answer for a range should have held logs of these
+// checkRangeEnds fails when the answer for a range should have held logs of these
 // blocks. They are the first and the last of the range at most: those in
 // between are not looked at, but a provider that has lost or not yet stored the
 // logs of a range lacks those of one of its ends.
-func (w *Watcher) leftOut(ctx context.Context, n node, blocks []chain.Header) error {
+func (w *Indexer) checkRangeEnds(ctx context.Context, n node, blocks []chain.Header) error {
 	filter := w.decoder.filter()
-	blocks = slices.DeleteFunc(blocks, func(h chain.Header) bool { return !w.deniable(n, h, filter) })
+	blocks = slices.DeleteFunc(blocks, func(h chain.Header) bool { return !w.isEmptySuspect(n, h, filter) })
 	found, err := w.logsOf(ctx, n, blocks, filter)
 	for i, logs := range found {
 		if len(logs) > 0 {
@@ -181,30 +181,30 @@ func (w *Watcher) leftOut(ctx context.Context, n node, blocks []chain.Header) er
 
 // blocks makes the ledger's blocks of headers and their logs. The transfers
 // are read from the receipts of their transactions.
-func (w *Watcher) blocks(
+func (w *Indexer) blocks(
 	ctx context.Context, n node, headers []chain.Header, logs map[invoice.Hash][]types.Log, watched map[invoice.Address]bool,
 ) ([]settle.Block, error) {
 	blocks := make([]settle.Block, len(headers))
-	wanted := make([]wanted, len(headers))
+	wanted := make([]evidenceRequest, len(headers))
 	for i, h := range headers {
 		of := logs[h.Hash]
 		blocks[i] = settle.Block{Header: header(h), Registry: w.decoder.registryEvents(of)}
 		wanted[i].block = h.Hash
 		wanted[i].txs = w.decoder.touching(of, watched)
-		wanted[i].wholesale = wholesale(of, wanted[i].txs)
+		wanted[i].wholeBlock = preferWholeBlock(of, wanted[i].txs)
 	}
 	evidence, err := n.evidence(ctx, wanted)
 	if err != nil {
 		return nil, err
 	}
 	for i := range blocks {
-		if err := w.consistent(ctx, n, headers[i], logs[headers[i].Hash], evidence[i]); err != nil {
+		if err := w.checkConsistent(ctx, n, headers[i], logs[headers[i].Hash], evidence[i]); err != nil {
 			return nil, err
 		}
 		for _, e := range evidence[i] {
 			found, err := w.decoder.transfers(blocks[i].Header, e.receipt, e.input, watched)
 			if err != nil {
-				return nil, n.failed(err)
+				return nil, n.wrap(err)
 			}
 			blocks[i].Transfers = append(blocks[i].Transfers, found...)
 		}

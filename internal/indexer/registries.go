@@ -41,7 +41,7 @@ func (r *registries) add(addresses []invoice.Address) {
 
 // learnRegistries asks the ledger for registries that another replica was started with,
 // whose payments this one may be the first to read.
-func (w *Watcher) learnRegistries(ctx context.Context) error {
+func (w *Indexer) learnRegistries(ctx context.Context) error {
 	known, err := w.Ledger.Registries(ctx, w.Chain.Key)
 	if err == nil {
 		w.decoder.registries.add(known)

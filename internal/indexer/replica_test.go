@@ -62,12 +62,12 @@ func TestRacesEnd(t *testing.T) {
 	f.chain.Mine()
 	for range 2 {
 		f.ledger.fail = func(bool) error { return settle.ErrCursorMoved }
-		for n := range maxRaces {
-			if more, err := f.round(t.Context()); !more || err != nil {
+		for n := range maxLostRaces {
+			if more, err := f.sync(t.Context()); !more || err != nil {
 				t.Errorf("round %d lost: %t, %v; want another one at once", n+1, more, err)
 			}
 		}
-		if _, err := f.round(t.Context()); !errors.Is(err, settle.ErrCursorMoved) {
+		if _, err := f.sync(t.Context()); !errors.Is(err, settle.ErrCursorMoved) {
 			t.Errorf("one round more: %v, want ErrCursorMoved", err)
 		}
 		f.ledger.fail = nil

@@ -19,7 +19,7 @@ import (
 func rounds(into chan<- Status) func(*Config) {
 	return func(c *Config) {
 		c.PollInterval = time.Hour // what happens is woken
-		c.OnRound = func(s Status) { into <- s }
+		c.OnSync = func(s Status) { into <- s }
 	}
 }
 
@@ -51,7 +51,7 @@ func TestPokeWakes(t *testing.T) {
 	<-seen
 	for i := range uint64(5) {
 		f.chain.Mine()
-		f.Poke()
+		f.Wake()
 		if s := <-seen; s.Indexed != i+1 || s.Error != "" || s.Succeeded.IsZero() {
 			t.Errorf("after block %d the status is %+v", i+1, s)
 		}
@@ -131,31 +131,31 @@ func TestFailover(t *testing.T) {
 	}
 	f.node.Intercept(func(context.Context, string) error { return errors.New("rate limit reached") })
 	f.chain.MineEmpty(4)
-	f.Poke()
+	f.Wake()
 	if s := <-seen; s.Source != second.URL || s.Indexed != 4 || s.Error != "" {
 		t.Fatalf("status is %+v, want the second provider asked at once", s)
 	}
 	f.node.Intercept(nil)
 	f.chain.Mine()
-	f.Poke()
+	f.Wake()
 	if s := <-seen; s.Source != second.URL || s.Indexed != 5 {
 		t.Fatalf("status is %+v, want the first provider left alone for a while", s)
 	}
 	now.add(2 * time.Second)
 	f.chain.Mine()
-	f.Poke()
+	f.Wake()
 	if s := <-seen; s.Source != first || s.Indexed != 6 || s.Error != "" {
 		t.Fatalf("status is %+v, want the first provider asked again", s)
 	}
 	f.node.Lag(2)
 	f.chain.Mine()
-	f.Poke()
+	f.Wake()
 	if s := <-seen; s.Source != second.URL || s.Indexed != 7 || s.Error != "" {
 		t.Fatalf("status is %+v, want the one asked that is not behind", s)
 	}
 	second.Lag(3)
 	f.chain.MineEmpty(1)
-	f.Poke()
+	f.Wake()
 	if s := <-seen; s.Indexed != 7 || s.Error != "" {
 		t.Fatalf("status is %+v, want lagging providers to change nothing", s)
 	}
@@ -198,7 +198,7 @@ func TestResume(t *testing.T) {
 		if s := <-seen; s.Halted != "somebody must look" || s.Error == "" || !s.Succeeded.IsZero() {
 			t.Fatalf("status is %+v, want it halted", s)
 		}
-		f.Poke()
+		f.Wake()
 	}
 	for s := range seen {
 		if s.Halted == "" {
@@ -210,7 +210,7 @@ func TestResume(t *testing.T) {
 		if err := f.ledger.Halt(t.Context(), "", ""); err != nil {
 			t.Fatal(err)
 		}
-		f.Poke()
+		f.Wake()
 	}
 }
 
@@ -255,21 +255,21 @@ func TestUnsureIsLoggedOnce(t *testing.T) {
 	var log bytes.Buffer
 	f := newFixture(t, nil)
 	proxies := f.providers(t, 2, func(c *Config) {
-		c.Chain.Agree = 2
+		c.Chain.Quorum = 2
 		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	})
 	f.chain.MineEmpty(5)
 	f.catchUp(t)
-	proxies[1].Spoil(chaintest.Refuse{Status: 500})
+	proxies[1].SetFaults(chaintest.Refuse{Status: 500})
 	for range 4 {
 		f.chain.MineEmpty(1)
-		_, err := f.round(t.Context())
-		if unsure := new(UnsureError); !errors.As(err, &unsure) {
+		_, err := f.sync(t.Context())
+		if unsure := new(NoQuorumError); !errors.As(err, &unsure) {
 			t.Fatalf("round with one of two providers: %v", err)
 		}
 		f.report(err)
 	}
-	proxies[1].Spoil()
+	proxies[1].SetFaults()
 	f.report(nil)
 	for _, line := range []string{"nothing more of this chain is called final", "reading the chain works again"} {
 		if n := strings.Count(log.String(), line); n != 1 {

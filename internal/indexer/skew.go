@@ -11,15 +11,15 @@ import (
 const (
 	// SkewLimit is how far the two may be apart before it is said.
 	SkewLimit = 30 * time.Second
-	// skewSettled is how near they must come again before it is taken back.
-	skewSettled = 25 * time.Second
+	// skewRecovered is how near they must come again before it is taken back.
+	skewRecovered = 25 * time.Second
 	// skewHeads is over how many new heads the skew is taken, and fewestHeads
 	// how many there must be.
-	skewHeads   = 5
-	fewestHeads = 3
-	// skewPause is how long ago the head may have been asked for before, when a
+	skewHeads    = 5
+	minSkewHeads = 3
+	// maxHeadAge is how long ago the head may have been asked for before, when a
 	// new one counts: it can have been there for as long.
-	skewPause = 10 * time.Second
+	maxHeadAge = 10 * time.Second
 )
 
 // skew measures how far this machine's clock is ahead of the time of new
@@ -28,16 +28,16 @@ const (
 // the median of several heads, so that one odd block does not. No decision
 // depends on it.
 type skew struct {
-	highest uint64    // newest head seen; 0 for none
-	looked  time.Time // when the head was asked for last
-	samples []time.Duration
+	highest  uint64    // newest head seen; 0 for none
+	lastLook time.Time // when the head was asked for last
+	samples  []time.Duration
 }
 
-// saw notes a head that a provider returned just now, and returns the skew; ok
+// observe notes a head that a provider returned just now, and returns the skew; ok
 // is false while it is unknown or nothing new was learned.
-func (s *skew) saw(h chain.Header, now time.Time) (ahead time.Duration, ok bool) {
-	follows := s.highest > 0 && now.Sub(s.looked) <= skewPause
-	s.looked = now
+func (s *skew) observe(h chain.Header, now time.Time) (ahead time.Duration, ok bool) {
+	follows := s.highest > 0 && now.Sub(s.lastLook) <= maxHeadAge
+	s.lastLook = now
 	if h.Number <= s.highest {
 		return 0, false
 	}
@@ -47,24 +47,24 @@ func (s *skew) saw(h chain.Header, now time.Time) (ahead time.Duration, ok bool)
 	}
 	s.samples = append(s.samples, now.Sub(time.Unix(h.Time, 0)))
 	s.samples = s.samples[max(0, len(s.samples)-skewHeads):]
-	if len(s.samples) < fewestHeads {
+	if len(s.samples) < minSkewHeads {
 		return 0, false
 	}
 	sorted := slices.Sorted(slices.Values(s.samples))
 	return sorted[len(sorted)/2], true
 }
 
-// timed notes a head, and says in the status and the log when this machine's
+// measureSkew notes a head, and says in the status and the log when this machine's
 // clock is too far from the chain's time.
-func (w *Watcher) timed(h chain.Header) {
-	ahead, ok := w.skew.saw(h, w.Now())
+func (w *Indexer) measureSkew(h chain.Header) {
+	ahead, ok := w.skew.observe(h, w.Now())
 	if !ok {
 		return
 	}
 	var before, after bool
-	w.note(func(s *Status) {
+	w.updateStatus(func(s *Status) {
 		before = s.Skewed
-		after = ahead.Abs() > SkewLimit || before && ahead.Abs() > skewSettled
+		after = ahead.Abs() > SkewLimit || before && ahead.Abs() > skewRecovered
 		s.Skew, s.Skewed = &ahead, after
 	})
 	log := w.Logger.With("chain", w.Chain.Key, "clock_ahead", ahead.Round(time.Second))

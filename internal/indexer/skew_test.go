@@ -24,7 +24,7 @@ func (p timeline) play(long time.Duration) (told []time.Duration) {
 	for t := time.Duration(0); t < long; t += p.step {
 		age := max(0, t-p.late)
 		h := chain.Header{Number: uint64(age/p.every) + 1, Time: genesis.Add(age.Truncate(p.every)).Unix()}
-		if ahead, ok := s.saw(h, genesis.Add(t+p.ahead)); ok {
+		if ahead, ok := s.observe(h, genesis.Add(t+p.ahead)); ok {
 			told = append(told, ahead)
 		}
 	}
@@ -78,8 +78,8 @@ func TestSkewIsSaid(t *testing.T) {
 	} {
 		for range phase.heads {
 			now = time.Unix(f.chain.Mine().Time, 0).Add(phase.off)
-			f.skew.looked = now.Add(-time.Second)
-			if _, err := f.round(t.Context()); err != nil {
+			f.skew.lastLook = now.Add(-time.Second)
+			if _, err := f.sync(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}

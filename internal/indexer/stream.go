@@ -21,8 +21,8 @@ const (
 // flight is more than maxInFlight. It stops after maxParts. below, unless its
 // hash is zero, is the block below the span; each part must stand on top of
 // the one before. final is a block that is final already.
-func (w *Watcher) stream(
-	ctx context.Context, s span, below, final settle.Header, apply func(context.Context, []settle.Block) error,
+func (w *Indexer) stream(
+	ctx context.Context, s blockRange, below, final settle.Header, apply func(context.Context, []settle.Block) error,
 ) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
@@ -33,9 +33,9 @@ func (w *Watcher) stream(
 		reading
 		err error
 	}
-	slots := make(chan struct{}, w.inFlight)
-	answers := make(chan chan answer, w.inFlight)
-	c := w.newCensus()
+	slots := make(chan struct{}, w.maxInFlight)
+	answers := make(chan chan answer, w.maxInFlight)
+	c := w.newAddressCache()
 	group.Go(func() {
 		defer close(answers)
 		for turn, at := 0, s.first; turn < maxParts && at <= s.last; turn++ {
@@ -45,8 +45,8 @@ func (w *Watcher) stream(
 				return
 			}
 			usable := w.Pool.Usable()
-			last, _ := s.cut(at, w.sizersOf(node{usable[turn%len(usable)]}))
-			part := span{at, last, s.ranged}
+			last, _ := s.nextPart(at, w.rangesOf(node{usable[turn%len(usable)]}))
+			part := blockRange{at, last, s.rangedUpTo}
 			at = last + 1
 			arrives := make(chan answer, 1)
 			answers <- arrives
@@ -75,21 +75,21 @@ func (w *Watcher) stream(
 
 // readFinal reads a span of final blocks from the first provider that can, and
 // has others agree with what it tells.
-func (w *Watcher) readFinal(ctx context.Context, turn int, s span, final settle.Header, c *census) (r reading, err error) {
+func (w *Indexer) readFinal(ctx context.Context, turn int, s blockRange, final settle.Header, c *addressCache) (r reading, err error) {
 	err = w.try(ctx, turn, func(n node) error {
 		if err := n.ready(ctx); err != nil {
 			return err
 		}
-		blocks, err := w.readSpan(ctx, n, s, c)
+		blocks, err := w.readBlockRange(ctx, n, s, c)
 		if err != nil {
 			return err
 		}
 		r = reading{n, blocks}
-		if err := w.crosscheck(ctx, n, r.last(), final); err != nil {
+		if err := w.crossCheck(ctx, n, r.last(), final); err != nil {
 			return err
 		}
-		if w.Chain.Agree > 1 {
-			return w.seconded(ctx, r, s, c)
+		if w.Chain.Quorum > 1 {
+			return w.secondReader(ctx, r, s, c)
 		}
 		return nil
 	})

@@ -19,7 +19,7 @@ import (
 func longChain(f *fixture, blocks int) (payments int) {
 	for n := 1; n <= blocks; n++ {
 		var txs []chaintest.Tx
-		if n == 1 || n == firstSpan || n == firstSpan+1 || n%97 == 0 || n > blocks-70 {
+		if n == 1 || n == initialRange || n == initialRange+1 || n%97 == 0 || n > blocks-70 {
 			txs = append(txs, chaintest.NewTx(pays(alice, uint64(n))), chaintest.NewTx(pays(bob, 1), pays(bob, 1)))
 			payments += 3
 		}
@@ -42,15 +42,15 @@ func TestFarBehind(t *testing.T) {
 			want := longChain(f, blocks)
 			switch {
 			case says.Message == "": // one is down
-				proxies[1].Spoil(chaintest.Refuse{Status: 503})
+				proxies[1].SetFaults(chaintest.Refuse{Status: 503})
 			case i%2 == 0:
-				proxies[0].Spoil(chaintest.TooMuch{Blocks: 150, Says: says})
-				proxies[1].Spoil(chaintest.TooMuch{Logs: 60, Says: says})
+				proxies[0].SetFaults(chaintest.LimitLogs{Blocks: 150, Says: says})
+				proxies[1].SetFaults(chaintest.LimitLogs{Logs: 60, Says: says})
 			default:
-				proxies[0].Spoil(chaintest.TooMuch{Logs: 3, Says: says}, chaintest.Sometimes{Percent: 20, Fault: chaintest.Disconnect{}})
+				proxies[0].SetFaults(chaintest.LimitLogs{Logs: 3, Says: says}, chaintest.Sometimes{Percent: 20, Fault: chaintest.Disconnect{}})
 			}
 			for range 200 {
-				if _, err := f.round(t.Context()); err != nil && !transient(err) {
+				if _, err := f.sync(t.Context()); err != nil && !transient(err) {
 					t.Fatal(err)
 				}
 				if _, err := f.fill(t.Context()); err != nil && !transient(err) {
@@ -74,7 +74,7 @@ func TestFarBehind(t *testing.T) {
 
 // transient reports whether an error is a provider's.
 func transient(err error) bool {
-	var failed *providerError
+	var failed *nodeError
 	return errors.As(err, &failed)
 }
 
@@ -85,7 +85,7 @@ func TestGapBesideHead(t *testing.T) {
 	now := newClock()
 	f.restart(t, func(c *Config) { c.Now = now.Now })
 	want := longChain(f, 900)
-	if _, err := f.round(t.Context()); err != nil {
+	if _, err := f.sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if f.Status().Backfill != nil {
@@ -112,7 +112,7 @@ func TestGapBesideHead(t *testing.T) {
 	if f.ledger.cursor.Gap != nil || f.Status().Backfill != nil {
 		t.Errorf("the gap is left: %+v, %+v", f.ledger.cursor.Gap, f.Status().Backfill)
 	}
-	if len(seen) < 3 || seen[0].From != 1 || seen[0].To != 897 || seen[1].At != firstSpan+1 || seen[1].BlocksPerSecond != firstSpan/10. || seen[1].Left < 7e9 {
+	if len(seen) < 3 || seen[0].From != 1 || seen[0].To != 897 || seen[1].At != initialRange+1 || seen[1].BlocksPerSecond != initialRange/10. || seen[1].Left < 7e9 {
 		t.Errorf("progress was %+v", seen)
 	}
 	f.catchUp(t)
@@ -139,7 +139,7 @@ func TestGapOfReplicas(t *testing.T) {
 	want := longChain(a, 2000)
 	b := &fixture{chain: a.chain, node: a.node, ledger: a.ledger}
 	b.restart(t, nil)
-	if _, err := a.round(t.Context()); err != nil {
+	if _, err := a.sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	a.ledger.cursor.Gap.Next = 400
@@ -181,9 +181,9 @@ func TestStreamOrder(t *testing.T) {
 		f.restart(rt, nil)
 		blocks := rapid.IntRange(200, 600).Draw(rt, "blocks")
 		f.chain.MineEmpty(blocks)
-		f.inFlight = rapid.IntRange(1, 6).Draw(rt, "in flight")
-		span0 := span{first: 1, last: uint64(blocks), ranged: rapid.Uint64Range(0, uint64(blocks)).Draw(rt, "ranged")}
-		size := f.sizersOf(node{f.Pool.Providers()[0]})
+		f.maxInFlight = rapid.IntRange(1, 6).Draw(rt, "in flight")
+		span0 := blockRange{first: 1, last: uint64(blocks), rangedUpTo: rapid.Uint64Range(0, uint64(blocks)).Draw(rt, "ranged")}
+		size := f.rangesOf(node{f.Pool.Nodes()[0]})
 		size.ranges.size = rapid.Uint64Range(1, 40).Draw(rt, "size")
 		gate := make(chan struct{}, 1)
 		f.node.Intercept(func(_ context.Context, method string) error {
@@ -195,7 +195,7 @@ func TestStreamOrder(t *testing.T) {
 		})
 		next := uint64(1)
 		for next <= uint64(blocks) {
-			err := f.stream(context.Background(), span{next, span0.last, span0.ranged}, settle.Header{}, settle.Header{}, func(_ context.Context, blocks []settle.Block) error {
+			err := f.stream(context.Background(), blockRange{next, span0.last, span0.rangedUpTo}, settle.Header{}, settle.Header{}, func(_ context.Context, blocks []settle.Block) error {
 				if blocks[0].Number != next {
 					rt.Fatalf("applied blocks from %d on, want %d", blocks[0].Number, next)
 				}
@@ -222,10 +222,10 @@ func TestForeignRange(t *testing.T) {
 	proxies := f.providers(t, 3, nil)
 	f.catchUp(t)
 	want := longChain(f, 1200)
-	proxies[1].Spoil(chaintest.FalseChain{From: 300})
+	proxies[1].SetFaults(chaintest.FalseChain{From: 300})
 	f.catchUp(t)
 	f.expect(t, 1200, 1197, 9, want-9, 0)
-	if got := f.state(1); got != chain.StateAside {
+	if got := f.state(1); got != chain.StateQuarantined {
 		t.Errorf("the provider is %s, want it set aside", got)
 	}
 	for _, r := range f.ledger.records {
@@ -257,17 +257,17 @@ func TestForeignGap(t *testing.T) {
 	f := newFixture(t, nil)
 	proxies := f.providers(t, 3, nil)
 	want := longChain(f, 400)
-	if _, err := f.round(t.Context()); err != nil {
+	if _, err := f.sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	proxies[0].Spoil(chaintest.FalseChain{From: 90})
+	proxies[0].SetFaults(chaintest.FalseChain{From: 90})
 	if _, err := f.fill(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	proxies[0].Spoil()
+	proxies[0].SetFaults()
 	f.catchUp(t)
 	f.expect(t, 400, 397, 9, want-9, 0)
-	if got := f.state(0); got != chain.StateAside {
+	if got := f.state(0); got != chain.StateQuarantined {
 		t.Errorf("the provider is %s, want it set aside", got)
 	}
 	for _, r := range f.ledger.records {
@@ -318,18 +318,18 @@ func TestManyPaymentsInBlocks(t *testing.T) {
 func TestFewPaymentsInBlock(t *testing.T) {
 	f := newFixture(t, nil)
 	payments := func() (txs []chaintest.Tx) {
-		for range manyTxs {
+		for range minWholeBlockTxs {
 			txs = append(txs, chaintest.NewTx(pays(alice, 5)))
 		}
 		return txs
 	}
-	others := make([]chaintest.Log, manyTxs+1)
+	others := make([]chaintest.Log, minWholeBlockTxs+1)
 	for i := range others {
 		others[i] = chaintest.Transfer(token, alice, bob, five)
 	}
 	f.chain.Mine(append(payments(), chaintest.NewTx(others...))...)
 	f.catchUp(t)
-	f.expect(t, 1, 0, manyTxs, 0, 0)
+	f.expect(t, 1, 0, minWholeBlockTxs, 0, 0)
 	if n := f.node.Calls("eth_getBlockReceipts"); n != 0 {
 		t.Errorf("all receipts were asked for %d times", n)
 	}
@@ -344,20 +344,20 @@ func TestFewPaymentsInBlock(t *testing.T) {
 // much often, and notices that it is gone.
 func TestSizer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := newSizer(firstSpan, maxSpan)
-		limit := rapid.Uint64Range(1, 2*maxSpan).Draw(t, "limit")
+		s := newAdaptiveRange(initialRange, maxRange)
+		limit := rapid.Uint64Range(1, 2*maxRange).Draw(t, "limit")
 		ask := func() (refused bool) {
 			n := s.next()
-			if n < 1 || n > maxSpan {
+			if n < 1 || n > maxRange {
 				t.Fatalf("asks for %d blocks", n)
 			}
 			if n > limit {
-				if !s.refused(n, errors.New("range too large")) {
+				if !s.shrink(n, errors.New("range too large")) {
 					t.Fatalf("gives up at %d blocks, of which %d are allowed", n, limit)
 				}
 				return true
 			}
-			s.answered(n, 0)
+			s.grow(n, 0)
 			return false
 		}
 		for range 100 {
@@ -373,27 +373,27 @@ func TestSizer(t *testing.T) {
 		if refusals > 30 {
 			t.Fatalf("%d of 200 questions are refused at the limit %d", refusals, limit)
 		}
-		if asked < 200*min(limit, maxSpan)/2 {
+		if asked < 200*min(limit, maxRange)/2 {
 			t.Fatalf("asks for %d blocks on average, of %d that are allowed", asked/200, limit)
 		}
-		limit = 2 * maxSpan
+		limit = 2 * maxRange
 		for range 1000 {
 			ask()
 		}
-		if n := s.next(); n != maxSpan {
-			t.Fatalf("asks for %d blocks where nothing is refused, want %d", n, maxSpan)
+		if n := s.next(); n != maxRange {
+			t.Fatalf("asks for %d blocks where nothing is refused, want %d", n, maxRange)
 		}
 	})
-	s := newSizer(firstSpan, maxSpan)
-	s.answered(firstSpan, 4*targetLogs)
-	if n := s.next(); n != firstSpan/4 {
+	s := newAdaptiveRange(initialRange, maxRange)
+	s.grow(initialRange, 4*targetLogs)
+	if n := s.next(); n != initialRange/4 {
 		t.Errorf("after four times the logs wanted, %d blocks are asked for", n)
 	}
-	s.answered(firstSpan/4, targetLogs)
-	if n := s.next(); n != firstSpan/4 {
+	s.grow(initialRange/4, targetLogs)
+	if n := s.next(); n != initialRange/4 {
 		t.Errorf("after as many logs as wanted, %d blocks are asked for", n)
 	}
-	if s = newSizer(1, maxSpan); s.refused(1, errors.New("range too large")) {
+	if s = newAdaptiveRange(1, maxRange); s.shrink(1, errors.New("range too large")) {
 		t.Error("asks for less than one block")
 	}
 }
@@ -402,10 +402,10 @@ func TestSizer(t *testing.T) {
 func TestCensus(t *testing.T) {
 	f := newFixture(t, nil)
 	asked := map[invoice.Address]int{}
-	c := f.newCensus()
-	ask := c.ask
-	c.ask = func(ctx context.Context, accounts []invoice.Address) (map[invoice.Address]bool, error) {
-		if len(accounts) > maxAccounts {
+	c := f.newAddressCache()
+	ask := c.lookup
+	c.lookup = func(ctx context.Context, accounts []invoice.Address) (map[invoice.Address]bool, error) {
+		if len(accounts) > maxLookup {
 			t.Errorf("asks about %d accounts at once", len(accounts))
 		}
 		for _, a := range accounts {
@@ -414,7 +414,7 @@ func TestCensus(t *testing.T) {
 		return ask(ctx, accounts)
 	}
 	accounts := []invoice.Address{merchant}
-	for i := range maxAccounts + 5 {
+	for i := range maxLookup + 5 {
 		accounts = append(accounts, invoice.Address{0xcc, byte(i), byte(i >> 8)})
 	}
 	for range 2 {
@@ -428,8 +428,8 @@ func TestCensus(t *testing.T) {
 			t.Errorf("%s was asked about %d times", a, n)
 		}
 	}
-	for i := range maxKnown/maxAccounts + 1 {
-		some := make([]invoice.Address, maxAccounts)
+	for i := range maxCached/maxLookup + 1 {
+		some := make([]invoice.Address, maxLookup)
 		for j := range some {
 			some[j] = invoice.Address{0xdd, byte(i), byte(i >> 8), byte(j), byte(j >> 8)}
 		}
@@ -437,7 +437,7 @@ func TestCensus(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(c.known) > maxKnown {
+	if len(c.known) > maxCached {
 		t.Errorf("%d answers are remembered", len(c.known))
 	}
 }

@@ -29,7 +29,7 @@ type Supervisor struct {
 	conf Config
 
 	mu        sync.Mutex
-	current   *Watcher
+	current   *Indexer
 	abandoned int // watchers that were told to stop and have not
 }
 
@@ -39,19 +39,19 @@ func NewSupervisor(c Config) *Supervisor {
 		c.Watchdog = watchdog.New(0)
 	}
 	s := &Supervisor{conf: c}
-	s.current = s.watcher()
+	s.current = s.newIndexer()
 	return s
 }
 
-// watcher returns a new watcher, whose rounds are reported as long as it is the
+// newIndexer returns a new watcher, whose rounds are reported as long as it is the
 // current one.
-func (s *Supervisor) watcher() *Watcher {
+func (s *Supervisor) newIndexer() *Indexer {
 	c := s.conf
-	var w *Watcher
-	if c.OnRound != nil {
-		c.OnRound = func(st Status) {
-			if s.watching() == w {
-				s.conf.OnRound(st)
+	var w *Indexer
+	if c.OnSync != nil {
+		c.OnSync = func(st Status) {
+			if s.indexer() == w {
+				s.conf.OnSync(st)
 			}
 		}
 	}
@@ -59,22 +59,22 @@ func (s *Supervisor) watcher() *Watcher {
 	return w
 }
 
-func (s *Supervisor) watching() *Watcher {
+func (s *Supervisor) indexer() *Indexer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.current
 }
 
-// Poke makes the watcher look at the chain at once.
-func (s *Supervisor) Poke() { s.watching().Poke() }
+// Wake makes the watcher look at the chain at once.
+func (s *Supervisor) Wake() { s.indexer().Wake() }
 
 // Status returns what the watcher has come to.
-func (s *Supervisor) Status() Status { return s.watching().Status() }
+func (s *Supervisor) Status() Status { return s.indexer().Status() }
 
 // Run reads the chain until ctx ends, as Watcher.Run does.
 func (s *Supervisor) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
-		w := s.watching()
+		w := s.indexer()
 		run, stop := context.WithCancel(ctx)
 		ended := make(chan struct{})
 		go func() {
@@ -87,7 +87,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			grace = stopGrace
 		}
-		s.leave(w, ended, grace)
+		s.awaitEnd(w, ended, grace)
 		if ctx.Err() == nil {
 			s.replace(w)
 		}
@@ -96,7 +96,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 }
 
 // await returns when ctx ends or the watcher is to be replaced.
-func (s *Supervisor) await(ctx context.Context, w *Watcher) {
+func (s *Supervisor) await(ctx context.Context, w *Indexer) {
 	ticker := time.NewTicker(max(s.conf.Watchdog.Limit()/20, time.Millisecond))
 	defer ticker.Stop()
 	for {
@@ -110,13 +110,13 @@ func (s *Supervisor) await(ctx context.Context, w *Watcher) {
 			continue
 		}
 		s.conf.Logger.Error("reading the chain makes no progress and is begun anew", "chain", s.conf.Chain.Key, "reason", reason)
-		w.note(func(st *Status) { st.Error = reason })
+		w.updateStatus(func(st *Status) { st.Error = reason })
 		if slow != nil {
-			slow.SetAside(reason)
+			slow.Quarantine(reason)
 		}
-		for _, p := range s.conf.Pool.Providers() {
-			if waiting := p.Waiting(); waiting >= s.conf.Watchdog.Limit()/2 {
-				p.SetAside("a request has not ended for " + waiting.Round(time.Second).String())
+		for _, p := range s.conf.Pool.Nodes() {
+			if waiting := p.OldestRequest(); waiting >= s.conf.Watchdog.Limit()/2 {
+				p.Quarantine("a request has not ended for " + waiting.Round(time.Second).String())
 			}
 		}
 		return
@@ -131,8 +131,8 @@ func (s *Supervisor) exhausted() bool {
 	return s.abandoned >= maxAbandoned
 }
 
-// leave waits for a watcher that was told to stop, but not for long.
-func (s *Supervisor) leave(w *Watcher, ended <-chan struct{}, grace time.Duration) {
+// awaitEnd waits for a watcher that was told to stop, but not for long.
+func (s *Supervisor) awaitEnd(w *Indexer, ended <-chan struct{}, grace time.Duration) {
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	select {
@@ -155,8 +155,8 @@ func (s *Supervisor) leave(w *Watcher, ended <-chan struct{}, grace time.Duratio
 
 // replace puts a new watcher in the place of one, which begins with what the
 // other one knew of the chain.
-func (s *Supervisor) replace(w *Watcher) {
-	next := s.watcher()
+func (s *Supervisor) replace(w *Indexer) {
+	next := s.newIndexer()
 	next.status = w.Status()
 	next.status.CatchUp, next.status.Backfill = nil, nil
 	next.status.Restarts++

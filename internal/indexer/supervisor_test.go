@@ -27,7 +27,7 @@ func supervised(t *testing.T, f *fixture, change func(*Config), urls ...string) 
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	for _, p := range pool.Providers() {
+	for _, p := range pool.Nodes() {
 		p.Timeout = time.Hour
 	}
 	conf.Pool = pool
@@ -35,7 +35,7 @@ func supervised(t *testing.T, f *fixture, change func(*Config), urls ...string) 
 		change(&conf)
 	}
 	done := make(chan struct{}, 1)
-	conf.OnRound = func(st Status) {
+	conf.OnSync = func(st Status) {
 		if st.Indexed == 3 && st.Error == "" {
 			select {
 			case done <- struct{}{}:
@@ -73,12 +73,12 @@ func three(t *testing.T, proxies int) (f *fixture, at []*chaintest.Proxy) {
 // is read from the second one, and it is set aside.
 func TestStalledNodeIsReplaced(t *testing.T) {
 	f, nodes := three(t, 2)
-	nodes[0].Spoil(chaintest.Stall{})
+	nodes[0].SetFaults(chaintest.Stall{})
 	s := supervised(t, f, nil, nodes[0].URL, nodes[1].URL)
 	if st := s.Status(); st.Restarts == 0 {
 		t.Errorf("the status is %+v, want a restart", st)
 	}
-	if h := s.conf.Pool.Health(); h[0].State != chain.StateAside || h[1].State != chain.StateOK {
+	if h := s.conf.Pool.Health(); h[0].State != chain.StateQuarantined || h[1].State != chain.StateOK {
 		t.Errorf("the nodes are %s and %s, want the first one aside", h[0].State, h[1].State)
 	}
 }
@@ -87,11 +87,11 @@ func TestStalledNodeIsReplaced(t *testing.T) {
 // is asked at once, without the watchdog.
 func TestNodeThatSwitchesProtocols(t *testing.T) {
 	f, nodes := three(t, 2)
-	nodes[0].Spoil(chaintest.SwitchProtocols{})
+	nodes[0].SetFaults(chaintest.SwitchProtocols{})
 	f.restart(t, nil, nodes[0].URL, nodes[1].URL)
 	f.catchUp(t)
 	f.expect(t, 3, 0, 0, 0, 0)
-	if h := f.Pool.Health(); h[0].State != chain.StateCooling || h[1].State != chain.StateOK {
+	if h := f.Pool.Health(); h[0].State != chain.StateBackoff || h[1].State != chain.StateOK {
 		t.Errorf("the nodes are %s and %s, want the first one cooling", h[0].State, h[1].State)
 	}
 }
@@ -100,9 +100,9 @@ func TestNodeThatSwitchesProtocols(t *testing.T) {
 // that nothing comes of it.
 func TestSlowNodeIsReplaced(t *testing.T) {
 	f, nodes := three(t, 2)
-	nodes[0].Spoil(chaintest.Slow{Wait: 150 * time.Millisecond})
+	nodes[0].SetFaults(chaintest.Slow{Wait: 150 * time.Millisecond})
 	s := supervised(t, f, nil, nodes[0].URL, nodes[1].URL)
-	if h := s.conf.Pool.Health(); h[0].State != chain.StateAside || h[1].State != chain.StateOK {
+	if h := s.conf.Pool.Health(); h[0].State != chain.StateQuarantined || h[1].State != chain.StateOK {
 		t.Errorf("the nodes are %s and %s, want the first one aside", h[0].State, h[1].State)
 	}
 }

@@ -42,7 +42,7 @@ func (s *Server) newChain(c Chain) (_ *chainRun, err error) {
 	run.watcher = indexer.NewSupervisor(indexer.Config{
 		Chain: c.Chain, Pool: run.pool, Ledger: s.settle, Logger: s.Logger, Now: s.Now,
 		Others: others, Senior: others[:senior],
-		Jitter: rand.Float64, PollInterval: c.PollInterval, OnRound: s.metrics.observeChain, Watchdog: s.dog,
+		Jitter: rand.Float64, PollInterval: c.PollInterval, OnSync: s.metrics.observeChain, Watchdog: s.dog,
 	})
 	if c.OperatorKey != nil {
 		run.writer, err = txmgr.New(txmgr.Config{
@@ -73,7 +73,7 @@ func (s *Server) others(key string) (keys []string, before int) {
 // nodesOf returns a function that returns a pool's usable nodes.
 func nodesOf(p *chain.Pool) func() []txmgr.Client {
 	return func() []txmgr.Client {
-		nodes := p.Nodes()
+		nodes := p.Callers()
 		clients := make([]txmgr.Client, len(nodes))
 		for i, n := range nodes {
 			clients[i] = n

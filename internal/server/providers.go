@@ -28,7 +28,7 @@ var (
 
 // providerStates are all that a node can be in.
 var providerStates = []chain.State{
-	chain.StateOK, chain.StateUnknown, chain.StateLagging, chain.StateCooling, chain.StateAside, chain.StateMisfit,
+	chain.StateOK, chain.StateUnknown, chain.StateLagging, chain.StateBackoff, chain.StateQuarantined, chain.StateMisconfigured,
 }
 
 // providerMetrics measures the nodes of all chains, when it is asked to.
@@ -45,7 +45,7 @@ func (m providerMetrics) Describe(out chan<- *prometheus.Desc) {
 func (m providerMetrics) Collect(out chan<- prometheus.Metric) {
 	for _, run := range m.chains {
 		for i, h := range run.pool.Health() {
-			labels := []string{run.Key, strconv.Itoa(i + 1), h.Provider}
+			labels := []string{run.Key, strconv.Itoa(i + 1), h.Node}
 			tell := func(d *prometheus.Desc, kind prometheus.ValueType, value float64, more ...string) {
 				out <- prometheus.MustNewConstMetric(d, kind, value, append(labels, more...)...)
 			}

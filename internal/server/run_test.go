@@ -242,7 +242,7 @@ func TestOneChainCannotStart(t *testing.T) {
 	}
 	for range cap(looks) {
 		<-looks
-		later.Add(int64(chain.MisfitPause))
+		later.Add(int64(chain.RecheckAfter))
 	}
 	if lines := strings.TrimSpace(log.String()); strings.Count(lines, "\n") != 0 || !strings.Contains(lines, "level=ERROR") || !strings.Contains(lines, "chain=bad") {
 		t.Errorf("it logged this; want one error about the bad chain:\n%s", lines)

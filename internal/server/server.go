@@ -206,7 +206,7 @@ func (s *Server) assemble(ctx context.Context) error {
 			},
 			Look: func(key string) {
 				if run := s.byKey[key]; run != nil {
-					run.watcher.Poke()
+					run.watcher.Wake()
 				}
 			},
 			Unattributed: newUnattributed(s.registry, keys, s.Now, s.Logger).saw,

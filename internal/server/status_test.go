@@ -58,10 +58,10 @@ func TestStatus(t *testing.T) {
 	good, _ := scripted(t, "good", 7)
 	down, _ := scripted(t, "down", 8)
 	down.RPC = []string{"http://127.0.0.1:1"}
-	down.Registry, down.OperatorKey, down.Agree = invoice.Address{9}, testKey(t), 2
+	down.Registry, down.OperatorKey, down.Quorum = invoice.Address{9}, testKey(t), 2
 	base := startServer(t, Config{Chains: []Chain{good, down}}).url
 	got := statusOf(t, base, "the state of both", func(st admin.Status) bool {
-		return st.Chains[0].Confirmed == 2 && st.Chains[1].Providers[0].State == chain.StateCooling && st.Chains[1].Error != ""
+		return st.Chains[0].Confirmed == 2 && st.Chains[1].Providers[0].State == chain.StateBackoff && st.Chains[1].Error != ""
 	})
 	want := admin.Status{Chains: []admin.Chain{{
 		ChainKey: "good", ChainID: 7, Finality: "1", Agree: 1, Ready: true, Head: 3, Indexed: 3, Confirmed: 2,
@@ -69,7 +69,7 @@ func TestStatus(t *testing.T) {
 		Checks:    admin.Checks(good.Chain, "unknown"),
 	}, {
 		ChainKey: "down", ChainID: 8, Finality: "1", Agree: 2,
-		Providers: []admin.Provider{{Provider: down.RPC[0], State: chain.StateCooling}},
+		Providers: []admin.Provider{{Provider: down.RPC[0], State: chain.StateBackoff}},
 		Checks:    admin.Checks(down.Chain, "unknown"),
 		Writer:    &admin.Writer{Account: crypto.PubkeyToAddress(down.OperatorKey.PublicKey).Hex(), Working: true},
 	}}}

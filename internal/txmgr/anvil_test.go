@@ -56,7 +56,7 @@ func (w *world) mine(blocks int) {
 func TestFeeMarket(t *testing.T) {
 	w := onAnvil(t)
 	most := big.NewInt(100 * params.GWei)
-	writer := w.writer(func(c *Config) { c.Chain.Purse.MaxFeeWei = most.Uint64() })
+	writer := w.writer(func(c *Config) { c.Chain.Limits.MaxFeeWei = most.Uint64() })
 	ids := commitments(2)
 	w.intend(invoice.IntentOpen, ids...)
 	w.turn(writer)

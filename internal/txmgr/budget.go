@@ -16,13 +16,13 @@ import (
 const budgetTime = 24 * time.Hour
 
 // perTx returns what one transaction may cost, in wei.
-func (w *Writer) perTx() *big.Int { return inWei(w.conf.Chain.Purse.PerTxGwei) }
+func (w *Writer) perTx() *big.Int { return inWei(w.conf.Chain.Limits.PerTxGwei) }
 
 // affordable returns the highest fee for a unit of gas with which a transaction
 // of so much gas stays within the purse.
 func (w *Writer) affordable(gas uint64) *big.Int {
 	most := new(big.Int).Quo(w.perTx(), wei(max(1, gas)))
-	return least(most, wei(w.conf.Chain.Purse.MaxFeeWei))
+	return least(most, wei(w.conf.Chain.Limits.MaxFeeWei))
 }
 
 // fitting returns how many of n commitments a transaction takes so that its cost
@@ -66,7 +66,7 @@ func (w *Writer) budgeted(ctx context.Context, cost *big.Int, but string) error 
 	if err != nil {
 		return fmt.Errorf("add up what was spent: %w", err)
 	}
-	budget := w.conf.Chain.Purse.PerDayGwei
+	budget := w.conf.Chain.Limits.PerDayGwei
 	w.spending(uint64(spent), budget)
 	if next := uint64(spent) + uint64(reserved) + uint64(inGwei(cost)); next > budget {
 		return fmt.Errorf("%w: of %d gwei, %d were spent in 24 hours, %d may be by what is in flight, and the next transaction may cost %d; it goes on by itself as hours pass, or with a higher perDay",

@@ -24,7 +24,7 @@ func TestDailyBudgetStopsTheWriter(t *testing.T) {
 		var log bytes.Buffer
 		allow := func(gwei int64) func(*Config) {
 			return func(c *Config) {
-				c.Chain.Purse.PerDayGwei = uint64(gwei)
+				c.Chain.Limits.PerDayGwei = uint64(gwei)
 				c.Logger = slog.New(slog.NewTextHandler(&log, nil))
 			}
 		}
@@ -97,7 +97,7 @@ func TestBudgetCountsWhatIsInFlight(t *testing.T) {
 	w.turn(writer)
 	reserved := w.wantTxs(store.TxSent)[0].Reserved
 	w.pass(DefaultLeaseTTL)
-	writer = w.writer(func(c *Config) { c.Chain.Purse.PerDayGwei = uint64(reserved) })
+	writer = w.writer(func(c *Config) { c.Chain.Limits.PerDayGwei = uint64(reserved) })
 	w.turn(writer)
 	w.sealEmpty(bumpBlocks)
 	w.pass(bumpAfter)

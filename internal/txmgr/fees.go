@@ -21,7 +21,7 @@ const poolTipWei = 1
 // marketFees returns a tip within the purse's bounds, and a cap that holds while
 // the base fee doubles, both within the purse's fee. It fails when even the base
 // fee is above that.
-func marketFees(base, tip *big.Int, purse chain.Purse) (fees, error) {
+func marketFees(base, tip *big.Int, purse chain.SpendLimits) (fees, error) {
 	most := wei(purse.MaxFeeWei)
 	if base.Cmp(most) > 0 {
 		return fees{}, fmt.Errorf("%w: the base fee is %s wei for a unit of gas, and at most %s is paid", errDear, base, most)

@@ -17,7 +17,7 @@ func TestMarketFeesKeepWithinTheCap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		base, paid, most := anyWei().Draw(t, "base"), anyWei().Draw(t, "paid"), anyWei().Draw(t, "most")
 		floor, ceiling := anyWei().Draw(t, "floor"), anyWei().Draw(t, "ceiling")
-		f, err := marketFees(base, paid, chain.Purse{MaxFeeWei: most.Uint64(), MinTipWei: floor.Uint64(), MaxTipWei: ceiling.Uint64()})
+		f, err := marketFees(base, paid, chain.SpendLimits{MaxFeeWei: most.Uint64(), MinTipWei: floor.Uint64(), MaxTipWei: ceiling.Uint64()})
 		if base.Cmp(most) > 0 {
 			if err == nil {
 				t.Fatal("a base fee above the cap was accepted")

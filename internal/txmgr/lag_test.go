@@ -128,7 +128,7 @@ func TestWriterOverPool(t *testing.T) {
 	first, firstURL := newWire(t, w.dev.RPCURL())
 	_, secondURL := newWire(t, w.dev.RPCURL())
 	pool := chain.NewPool(chain.PoolConfig{
-		Chain: w.chain(), Endpoints: []*chain.Endpoint{newEndpoint(t, firstURL), newEndpoint(t, secondURL)}, Now: w.Now,
+		Chain: w.chain(), Clients: []*chain.Client{newEndpoint(t, firstURL), newEndpoint(t, secondURL)}, Now: w.Now,
 		Logger: slog.New(slog.DiscardHandler),
 	})
 	writer := w.writer(func(c *Config) { c.Client = pool })

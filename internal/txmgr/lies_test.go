@@ -88,7 +88,7 @@ func TestOneWrongAnswerCostsNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := onSQLite(t)
 			lie := &liar{Client: w.net, method: test.method, tell: test.tell}
-			writer := w.writer(func(c *Config) { c.Client, c.Chain.Purse.MaxTipWei = lie, 2*params.GWei })
+			writer := w.writer(func(c *Config) { c.Client, c.Chain.Limits.MaxTipWei = lie, 2*params.GWei })
 			operator := crypto.PubkeyToAddress(w.operator.PublicKey)
 			var opened []invoice.Hash
 			for round := range 3 {
@@ -231,12 +231,12 @@ func TestFrozenNodeCostsSeconds(t *testing.T) {
 	first, firstURL := newWire(t, w.dev.RPCURL())
 	_, secondURL := newWire(t, w.dev.RPCURL())
 	pool := chain.NewPool(chain.PoolConfig{
-		Chain: w.chain(), Endpoints: []*chain.Endpoint{newEndpoint(t, firstURL), newEndpoint(t, secondURL)}, Now: w.Now,
-		Logger: slog.New(slog.DiscardHandler), Patience: 100 * time.Millisecond,
+		Chain: w.chain(), Clients: []*chain.Client{newEndpoint(t, firstURL), newEndpoint(t, secondURL)}, Now: w.Now,
+		Logger: slog.New(slog.DiscardHandler), FailoverAfter: 100 * time.Millisecond,
 	})
 	writer := w.writer(func(c *Config) {
 		c.Client, c.Nodes = pool, func() (all []Client) {
-			for _, n := range pool.Nodes() {
+			for _, n := range pool.Callers() {
 				all = append(all, n)
 			}
 			return all
@@ -260,7 +260,7 @@ func TestFrozenNodeCostsSeconds(t *testing.T) {
 // for.
 func (w *world) dearWriter(tipGwei uint64) *Writer {
 	w.Helper()
-	return w.writer(func(c *Config) { c.Chain.Purse.MinTipWei = tipGwei * params.GWei })
+	return w.writer(func(c *Config) { c.Chain.Limits.MinTipWei = tipGwei * params.GWei })
 }
 
 // TestFormThatNoNodeTookIsReplacedByALowerOne begins with a form that costs more
@@ -303,7 +303,7 @@ func TestFormThatNoNodeTookIsReplacedByALowerOne(t *testing.T) {
 func TestBatchIsSizedByItsCost(t *testing.T) {
 	w := onSQLite(t)
 	const perTx = 4_000_000 // gwei, for about 1,000,000 gas at first
-	writer := w.writer(func(c *Config) { c.Chain.Purse.PerTxGwei = perTx })
+	writer := w.writer(func(c *Config) { c.Chain.Limits.PerTxGwei = perTx })
 	ids := commitments(150)
 	w.intend(invoice.IntentOpen, ids...)
 	for range 20 {
@@ -327,7 +327,7 @@ func TestBatchIsSizedByItsCost(t *testing.T) {
 	}
 
 	// One that alone costs more than is allowed waits.
-	writer = w.writer(func(c *Config) { c.Chain.Purse.PerTxGwei = 1 })
+	writer = w.writer(func(c *Config) { c.Chain.Limits.PerTxGwei = 1 })
 	w.pass(DefaultLeaseTTL)
 	w.intend(invoice.IntentOpen, commitments(1)...)
 	if err := writer.turn(w.ctx); !errors.Is(err, errDear) {

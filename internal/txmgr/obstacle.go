@@ -129,7 +129,7 @@ func (w *Writer) market(ctx context.Context, head *block) (fees, error) {
 	if err != nil {
 		return fees{}, err
 	}
-	return marketFees(head.BaseFee.ToInt(), tip, w.conf.Chain.Purse)
+	return marketFees(head.BaseFee.ToInt(), tip, w.conf.Chain.Limits)
 }
 
 // short says what is missing for a form of a transaction that the node refused

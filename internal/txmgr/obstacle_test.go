@@ -117,7 +117,7 @@ func TestFeeThatCannotBePaid(t *testing.T) {
 	must(t, err)
 	w.grant(devchain.Address(poor))
 	writer := w.writer(func(c *Config) {
-		c.Key, c.Chain.Purse.MinTipWei = poor, 20*params.GWei // which does not fall with the base fee
+		c.Key, c.Chain.Limits.MinTipWei = poor, 20*params.GWei // which does not fall with the base fee
 	})
 	ids := commitments(1)
 	w.intend(invoice.IntentOpen, ids...)

@@ -181,7 +181,7 @@ func (w *Writer) replace(ctx context.Context, t store.ChainTx, head *block, outb
 // the fee is doubled within the purse.
 func (w *Writer) better(t store.ChainTx, gas uint64, market fees, outbid bool) (*fees, error) {
 	last := t.Attempts[len(t.Attempts)-1]
-	limit := fees{cap: w.affordable(gas), tip: new(big.Int).Lsh(wei(w.conf.Chain.Purse.MaxTipWei), 1)}
+	limit := fees{cap: w.affordable(gas), tip: new(big.Int).Lsh(wei(w.conf.Chain.Limits.MaxTipWei), 1)}
 	former, why := accepted(t), errDear
 	switch {
 	case outbid:

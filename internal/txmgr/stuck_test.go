@@ -83,7 +83,7 @@ func TestStuckTransactionInACalmMarket(t *testing.T) {
 
 func TestFeeIsCapped(t *testing.T) {
 	w := onSQLite(t)
-	writer := w.writer(func(c *Config) { c.Chain.Purse.MaxFeeWei = 1 })
+	writer := w.writer(func(c *Config) { c.Chain.Limits.MaxFeeWei = 1 })
 	w.intend(invoice.IntentOpen, commitments(1)...)
 	if err := writer.turn(w.ctx); !errors.Is(err, errDear) || !strings.Contains(err.Error(), "base fee") {
 		t.Errorf("with a base fee above the cap a round ends with %v", err)
@@ -132,7 +132,7 @@ func TestNodeThatWantsMoreToReplace(t *testing.T) {
 func TestAttemptsAreLimited(t *testing.T) {
 	w := onSQLite(t)
 	writer := w.writer(func(c *Config) {
-		c.Chain.Purse = chain.Purse{MaxFeeWei: 1 << 62, MaxTipWei: 1 << 61, PerTxGwei: 1 << 62, PerDayGwei: 1 << 62}
+		c.Chain.Limits = chain.SpendLimits{MaxFeeWei: 1 << 62, MaxTipWei: 1 << 61, PerTxGwei: 1 << 62, PerDayGwei: 1 << 62}
 	})
 	w.net.before = func(method string, _ []any) error {
 		if method == sendRaw {

@@ -102,9 +102,9 @@ func (w *wire) forward(ctx context.Context, request []byte) (_ []byte, err error
 	return io.ReadAll(answer.Body)
 }
 
-func newEndpoint(tb testing.TB, url string) *chain.Endpoint {
+func newEndpoint(tb testing.TB, url string) *chain.Client {
 	tb.Helper()
-	e, err := chain.NewEndpoint(url)
+	e, err := chain.NewClient(url)
 	must(tb, err)
 	tb.Cleanup(e.Close)
 	return e

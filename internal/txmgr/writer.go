@@ -116,7 +116,7 @@ func New(conf Config) (*Writer, error) {
 	if conf.Key == nil {
 		return nil, fmt.Errorf("chain %s has no operator key to write with", conf.Chain.Key)
 	}
-	conf.Chain.Purse = conf.Chain.Purse.OrDefault()
+	conf.Chain.Limits = conf.Chain.Limits.OrDefault()
 	setDefault(&conf.Poll, DefaultPoll)
 	setDefault(&conf.LeaseTTL, DefaultLeaseTTL)
 	setDefault(&conf.Metrics, NewMetrics(nil))

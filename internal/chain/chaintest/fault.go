@@ -10,23 +10,23 @@ import (
 )
 
 // Fault is a way for a provider to go wrong. Those that spoil what a provider
-// says are in lie.go.
+// says are in byzantine.go.
 type Fault interface {
-	// answering returns how calls are answered under the fault.
-	answering(p *Proxy, ask asker) asker
-	// sending returns how the answers are sent.
-	sending(p *Proxy, deliver sender) sender
+	// wrapCalls returns how calls are answered under the fault.
+	wrapCalls(p *Proxy, ask callHandler) callHandler
+	// wrapResponse returns how the answers are sent.
+	wrapResponse(p *Proxy, deliver responder) responder
 }
 
 // onTheWay is part of a fault that leaves the answers alone until they are
 // sent, inWords of one that spoils them and sends them well.
 type (
-	onTheWay struct{}
-	inWords  struct{}
+	transportFault struct{}
+	contentFault   struct{}
 )
 
-func (onTheWay) answering(_ *Proxy, ask asker) asker    { return ask }
-func (inWords) sending(_ *Proxy, deliver sender) sender { return deliver }
+func (transportFault) wrapCalls(_ *Proxy, ask callHandler) callHandler  { return ask }
+func (contentFault) wrapResponse(_ *Proxy, deliver responder) responder { return deliver }
 
 // Sometimes is another fault that befalls so many percent of the questions.
 type Sometimes struct {
@@ -34,8 +34,8 @@ type Sometimes struct {
 	Fault   Fault
 }
 
-func (f Sometimes) answering(p *Proxy, ask asker) asker {
-	spoiled := f.Fault.answering(p, ask)
+func (f Sometimes) wrapCalls(p *Proxy, ask callHandler) callHandler {
+	spoiled := f.Fault.wrapCalls(p, ask)
 	return func(c call) answer {
 		if p.happens(f.Percent, c.question()) {
 			return spoiled(c)
@@ -44,8 +44,8 @@ func (f Sometimes) answering(p *Proxy, ask asker) asker {
 	}
 }
 
-func (f Sometimes) sending(p *Proxy, deliver sender) sender {
-	spoiled := f.Fault.sending(p, deliver)
+func (f Sometimes) wrapResponse(p *Proxy, deliver responder) responder {
+	spoiled := f.Fault.wrapResponse(p, deliver)
 	return func(x *exchange) {
 		var asked strings.Builder
 		for _, c := range x.calls {
@@ -65,8 +65,8 @@ type Only struct {
 	Fault   Fault
 }
 
-func (f Only) answering(p *Proxy, ask asker) asker {
-	spoiled := f.Fault.answering(p, ask)
+func (f Only) wrapCalls(p *Proxy, ask callHandler) callHandler {
+	spoiled := f.Fault.wrapCalls(p, ask)
 	return func(c call) answer {
 		if slices.Contains(f.Methods, c.Method) {
 			return spoiled(c)
@@ -75,8 +75,8 @@ func (f Only) answering(p *Proxy, ask asker) asker {
 	}
 }
 
-func (f Only) sending(p *Proxy, deliver sender) sender {
-	spoiled := f.Fault.sending(p, deliver)
+func (f Only) wrapResponse(p *Proxy, deliver responder) responder {
+	spoiled := f.Fault.wrapResponse(p, deliver)
 	return func(x *exchange) {
 		if slices.ContainsFunc(x.calls, func(c call) bool { return slices.Contains(f.Methods, c.Method) }) {
 			spoiled(x)
@@ -89,12 +89,12 @@ func (f Only) sending(p *Proxy, deliver sender) sender {
 // Refuse answers with an HTTP status such as 429, 413 or 500, and with a
 // Retry-After unless that is empty.
 type Refuse struct {
-	onTheWay
+	transportFault
 	Status     int
 	RetryAfter string
 }
 
-func (f Refuse) sending(*Proxy, sender) sender {
+func (f Refuse) wrapResponse(*Proxy, responder) responder {
 	return func(x *exchange) {
 		if f.RetryAfter != "" {
 			x.w.Header().Set("Retry-After", f.RetryAfter)
@@ -104,9 +104,9 @@ func (f Refuse) sending(*Proxy, sender) sender {
 }
 
 // Garbage answers with a page for people, and says that all is well.
-type Garbage struct{ onTheWay }
+type Garbage struct{ transportFault }
 
-func (Garbage) sending(*Proxy, sender) sender {
+func (Garbage) wrapResponse(*Proxy, responder) responder {
 	return func(x *exchange) {
 		x.w.Header().Set("Content-Type", "text/html")
 		x.w.Write([]byte("<html><title>Be right back</title></html>")) //nolint:errcheck // a client that is gone wants no answer
@@ -114,9 +114,9 @@ func (Garbage) sending(*Proxy, sender) sender {
 }
 
 // Truncate ends the answer in its middle, as if that was all of it.
-type Truncate struct{ onTheWay }
+type Truncate struct{ transportFault }
 
-func (Truncate) sending(_ *Proxy, deliver sender) sender {
+func (Truncate) wrapResponse(_ *Proxy, deliver responder) responder {
 	return func(x *exchange) {
 		x.body = x.body[:len(x.body)/2]
 		deliver(x)
@@ -125,11 +125,11 @@ func (Truncate) sending(_ *Proxy, deliver sender) sender {
 
 // Disconnect closes the connection instead of an answer, or in its middle.
 type Disconnect struct {
-	onTheWay
+	transportFault
 	Middle bool
 }
 
-func (f Disconnect) sending(_ *Proxy, deliver sender) sender {
+func (f Disconnect) wrapResponse(_ *Proxy, deliver responder) responder {
 	return func(x *exchange) {
 		if f.Middle {
 			x.w.Header().Set("Content-Length", strconv.Itoa(len(x.body)))
@@ -144,17 +144,17 @@ func (f Disconnect) sending(_ *Proxy, deliver sender) sender {
 }
 
 // Stall answers nothing until the client gives up.
-type Stall struct{ onTheWay }
+type Stall struct{ transportFault }
 
-func (Stall) sending(*Proxy, sender) sender {
+func (Stall) wrapResponse(*Proxy, responder) responder {
 	return func(x *exchange) { <-x.ctx.Done() }
 }
 
 // SwitchProtocols answers 101, and says nothing more until the client closes
 // the connection.
-type SwitchProtocols struct{ onTheWay }
+type SwitchProtocols struct{ transportFault }
 
-func (SwitchProtocols) sending(*Proxy, sender) sender {
+func (SwitchProtocols) wrapResponse(*Proxy, responder) responder {
 	return func(x *exchange) {
 		conn, _, err := http.NewResponseController(x.w).Hijack()
 		if err != nil {
@@ -169,11 +169,11 @@ func (SwitchProtocols) sending(*Proxy, sender) sender {
 
 // Slow waits before each answer.
 type Slow struct {
-	onTheWay
+	transportFault
 	Wait time.Duration
 }
 
-func (f Slow) sending(_ *Proxy, deliver sender) sender {
+func (f Slow) wrapResponse(_ *Proxy, deliver responder) responder {
 	return func(x *exchange) {
 		timer := time.NewTimer(f.Wait)
 		defer timer.Stop()
@@ -186,9 +186,9 @@ func (f Slow) sending(_ *Proxy, deliver sender) sender {
 }
 
 // PartialBatch leaves the later half of a batch's answers out.
-type PartialBatch struct{ onTheWay }
+type PartialBatch struct{ transportFault }
 
-func (PartialBatch) sending(_ *Proxy, deliver sender) sender {
+func (PartialBatch) wrapResponse(_ *Proxy, deliver responder) responder {
 	return func(x *exchange) {
 		if n := len(x.calls); x.batch && n > 1 {
 			x.body = marshal(x.answers[:n/2])
@@ -199,18 +199,18 @@ func (PartialBatch) sending(_ *Proxy, deliver sender) sender {
 
 // Fail answers calls with an error of JSON-RPC.
 type Fail struct {
-	inWords
+	contentFault
 	Code    int
 	Message string
 }
 
-func (f Fail) answering(*Proxy, asker) asker {
+func (f Fail) wrapCalls(*Proxy, callHandler) callHandler {
 	return func(call) answer { return answer{Error: &refusal{f.Code, f.Message}} }
 }
 
 // Null answers calls with null: the provider does not have it.
-type Null struct{ inWords }
+type Null struct{ contentFault }
 
-func (Null) answering(*Proxy, asker) asker {
+func (Null) wrapCalls(*Proxy, callHandler) callHandler {
 	return func(call) answer { return answer{Result: []byte("null")} }
 }

@@ -45,9 +45,9 @@ func NewProxy(t testing.TB, upstream http.Handler, seed uint64) *Proxy {
 	return p
 }
 
-// Spoil gives the proxy these faults instead of those that it had. The first
+// SetFaults gives the proxy these faults instead of those that it had. The first
 // stands nearest to the node.
-func (p *Proxy) Spoil(faults ...Fault) {
+func (p *Proxy) SetFaults(faults ...Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.faults = slices.Clone(faults)
@@ -88,8 +88,8 @@ type exchange struct {
 }
 
 type (
-	asker  func(call) answer
-	sender func(*exchange)
+	callHandler func(call) answer
+	responder   func(*exchange)
 )
 
 // ServeHTTP answers a request, as the faults will have it.
@@ -114,7 +114,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ask := func(c call) answer { return p.ask(r.Context(), c) }
 	deliver := send
 	for _, f := range faults {
-		ask, deliver = f.answering(p, ask), f.sending(p, deliver)
+		ask, deliver = f.wrapCalls(p, ask), f.wrapResponse(p, deliver)
 	}
 	for _, c := range x.calls {
 		a := ask(c)

@@ -34,7 +34,7 @@ var (
 // world is a chain of ten blocks above block 0, each with one transaction of
 // two transfers, and a provider of it, as the program sees it.
 type world struct {
-	*chain.Endpoint
+	*chain.Client
 	chain *chaintest.Chain
 	proxy *chaintest.Proxy
 }
@@ -46,13 +46,13 @@ func newWorld(t *testing.T, faults ...chaintest.Fault) *world {
 		w.chain.Mine(chaintest.NewTx(transfer(n+1), transfer(100)))
 	}
 	w.proxy = chaintest.NewProxy(t, w.chain.Serve(t), 7)
-	w.proxy.Spoil(faults...)
-	e, err := chain.NewEndpoint(w.proxy.URL)
+	w.proxy.SetFaults(faults...)
+	e, err := chain.NewClient(w.proxy.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(e.Close)
-	w.Endpoint = e
+	w.Client = e
 	return w
 }
 
@@ -127,7 +127,7 @@ func TestBrokenAnswers(t *testing.T) {
 			if _, err := w.Headers(t.Context(), []uint64{1, 2}); err == nil {
 				t.Error("Headers did not fail")
 			}
-			w.proxy.Spoil()
+			w.proxy.SetFaults()
 			if _, err := w.Headers(t.Context(), []uint64{1, 2}); err != nil {
 				t.Errorf("Headers after the fault: %v", err)
 			}
@@ -142,8 +142,8 @@ func TestTooOften(t *testing.T) {
 	if after, ok := chain.IsRateLimit(err); !ok || after != 9*time.Second {
 		t.Errorf("Head: %v; IsRateLimit = %s, %t", err, after, ok)
 	}
-	w.proxy.Spoil(chaintest.Refuse{Status: http.StatusRequestEntityTooLarge})
-	if _, err := w.LogsInRange(t.Context(), 1, 9, filter); !chain.IsTooMuch(err) {
+	w.proxy.SetFaults(chaintest.Refuse{Status: http.StatusRequestEntityTooLarge})
+	if _, err := w.LogsInRange(t.Context(), 1, 9, filter); !chain.IsTooLarge(err) {
 		t.Errorf("LogsInRange: %v; not too much", err)
 	}
 }
@@ -153,11 +153,11 @@ func TestTooOften(t *testing.T) {
 func TestTooMuch(t *testing.T) {
 	for _, says := range chaintest.Wordings {
 		for _, fault := range []chaintest.Fault{
-			chaintest.TooMuch{Blocks: 5, Says: says}, chaintest.TooMuch{Logs: 10, Says: says},
+			chaintest.LimitLogs{Blocks: 5, Says: says}, chaintest.LimitLogs{Logs: 10, Says: says},
 		} {
 			w := newWorld(t, fault)
 			_, err := w.LogsInRange(t.Context(), 1, 10, filter)
-			if !chain.IsTooMuch(err) {
+			if !chain.IsTooLarge(err) {
 				t.Errorf("%v is not too much", err)
 			}
 			from, to, ok := chain.SuggestedRange(err)
@@ -180,7 +180,7 @@ func TestDropLogs(t *testing.T) {
 	if receipts, err := w.Receipts(t.Context(), tx(b[3])); err != nil || len(receipts[0].Logs) != 2 {
 		t.Errorf("Receipts = %+v, %v; want them whole", receipts, err)
 	}
-	w.proxy.Spoil(chaintest.DropLogs{Percent: 50})
+	w.proxy.SetFaults(chaintest.DropLogs{Percent: 50})
 	first, err := w.LogsInRange(t.Context(), 1, 10, filter)
 	if err != nil || len(first) == 0 || len(first) == 20 {
 		t.Errorf("%d of 20 logs are left, %v; want about half", len(first), err)
@@ -280,7 +280,7 @@ func TestForge(t *testing.T) {
 	if in, err := w.BlockInputs(t.Context(), invoice.Hash(b.Hash)); err != nil || len(in) != 2 {
 		t.Errorf("BlockInputs = %v, %v", in, err)
 	}
-	if h, err := w.Headers(t.Context(), []uint64{3}); err != nil || h[0].Hash != invoice.Hash(b.Hash) || !filter.Mentioned(h[0].Bloom) {
+	if h, err := w.Headers(t.Context(), []uint64{3}); err != nil || h[0].Hash != invoice.Hash(b.Hash) || !filter.MayMatch(h[0].Bloom) {
 		t.Errorf("Headers = %+v, %v", h, err)
 	}
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// logsOtherwise returns the logs of a block that the filter selects without the
+// logsByFallback returns the logs of a block that the filter selects without the
 // question that the provider refuses: from the block's receipts, from a
 // question for each part of the filter, or from the receipt of each
 // transaction, whichever it answers first. The error is the last one.
-func (w *Watcher) logsOtherwise(ctx context.Context, n node, block invoice.Hash, filter chain.LogFilter) (logs []types.Log, err error) {
+func (w *Indexer) logsByFallback(ctx context.Context, n node, block invoice.Hash, filter chain.LogFilter) (logs []types.Log, err error) {
 	for _, ask := range []func(context.Context, node, invoice.Hash, chain.LogFilter) ([]types.Log, error){
-		w.logsOfReceipts, w.logsInParts, w.logsOfEach,
+		w.logsFromBlockReceipts, w.logsByFilterParts, w.logsFromReceipts,
 	} {
 		logs, err = ask(ctx, n, block, filter)
 		if err == nil {
@@ -26,21 +26,21 @@ func (w *Watcher) logsOtherwise(ctx context.Context, n node, block invoice.Hash,
 				"chain", w.Chain.Key, "provider", n.String(), "block", block.String(), "logs", len(logs))
 			return logs, nil
 		}
-		if ctx.Err() != nil || !errors.Is(err, chain.ErrUnsupported) && !chain.IsTooMuch(err) {
+		if ctx.Err() != nil || !errors.Is(err, chain.ErrUnsupported) && !chain.IsTooLarge(err) {
 			return nil, err
 		}
 	}
 	return nil, err
 }
 
-// logsOfReceipts reads a block's logs from all of its receipts at once.
-func (w *Watcher) logsOfReceipts(ctx context.Context, n node, block invoice.Hash, filter chain.LogFilter) ([]types.Log, error) {
+// logsFromBlockReceipts reads a block's logs from all of its receipts at once.
+func (w *Indexer) logsFromBlockReceipts(ctx context.Context, n node, block invoice.Hash, filter chain.LogFilter) ([]types.Log, error) {
 	receipts, err := n.BlockReceipts(ctx, block)
-	return selected(filter, receipts), n.failed(err)
+	return selected(filter, receipts), n.wrap(err)
 }
 
-// logsInParts asks for a block's logs of one address and one topic at a time.
-func (w *Watcher) logsInParts(ctx context.Context, n node, block invoice.Hash, filter chain.LogFilter) ([]types.Log, error) {
+// logsByFilterParts asks for a block's logs of one address and one topic at a time.
+func (w *Indexer) logsByFilterParts(ctx context.Context, n node, block invoice.Hash, filter chain.LogFilter) ([]types.Log, error) {
 	var all []types.Log
 	for _, address := range filter.Addresses {
 		for _, topic := range filter.Topics {
@@ -56,19 +56,19 @@ func (w *Watcher) logsInParts(ctx context.Context, n node, block invoice.Hash, f
 	return all, nil
 }
 
-// logsOfEach reads a block's logs from the receipt of each of its transactions.
-func (w *Watcher) logsOfEach(ctx context.Context, n node, block invoice.Hash, filter chain.LogFilter) ([]types.Log, error) {
+// logsFromReceipts reads a block's logs from the receipt of each of its transactions.
+func (w *Indexer) logsFromReceipts(ctx context.Context, n node, block invoice.Hash, filter chain.LogFilter) ([]types.Log, error) {
 	txs, err := n.BlockTransactions(ctx, block)
 	if err != nil {
-		return nil, n.failed(err)
+		return nil, n.wrap(err)
 	}
 	receipts, err := n.Receipts(ctx, txs)
 	if err != nil {
-		return nil, n.failed(err)
+		return nil, n.wrap(err)
 	}
 	for _, r := range receipts {
 		if invoice.Hash(r.BlockHash) != block {
-			return nil, n.failed(errReplaced)
+			return nil, n.wrap(errReplaced)
 		}
 	}
 	return selected(filter, receipts), nil

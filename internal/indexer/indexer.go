@@ -22,20 +22,20 @@ const (
 	// round that failed; it doubles in between, give or take a fifth.
 	firstBackoff = 250 * time.Millisecond
 	maxBackoff   = 10 * time.Second
-	// listenPause is the wait before a broken subscription is made again.
-	listenPause = 5 * time.Second
-	// surveyPause is how often those providers are asked for their head that
+	// resubscribeAfter is the wait before a broken subscription is made again.
+	resubscribeAfter = 5 * time.Second
+	// refreshHeadsEvery is how often those providers are asked for their head that
 	// are not asked for anything else.
-	surveyPause = 15 * time.Second
-	// haltPause is how often it is looked whether a halted chain may go on.
-	haltPause = 5 * time.Second
-	// behindPatience is how long the heads of all providers may be behind the
+	refreshHeadsEvery = 15 * time.Second
+	// haltedPollInterval is how often it is looked whether a halted chain may go on.
+	haltedPollInterval = 5 * time.Second
+	// maxBehind is how long the heads of all providers may be behind the
 	// newest block that was read before nothing is said to go well: the backends
 	// of one differ for a while.
-	behindPatience = 30 * time.Second
-	// maxRaces is how many rounds in a row may be lost to another replica
+	maxBehind = 30 * time.Second
+	// maxLostRaces is how many rounds in a row may be lost to another replica
 	// before there is a wait as after a failure.
-	maxRaces = 3
+	maxLostRaces = 3
 )
 
 // Config is what a Watcher is made of. Chain, Pool, Ledger, Logger, Now and
@@ -56,8 +56,8 @@ type Config struct {
 	// Others are the keys of the other chains of the service, and Senior those
 	// of them that go before this one where both turn out to be one chain.
 	Others, Senior []string
-	// OnRound, when set, is called after each round with what came of it.
-	OnRound func(Status)
+	// OnSync, when set, is called after each round with what came of it.
+	OnSync func(Status)
 	// Watchdog watches the work under way; nil is one of the watcher's own.
 	Watchdog *watchdog.Watchdog
 }
@@ -102,40 +102,40 @@ func (e *HaltedError) Error() string {
 	return fmt.Sprintf("indexing of chain %s is halted: %s", e.ChainKey, e.Reason)
 }
 
-// Watcher reads one chain into the ledger.
-type Watcher struct {
+// Indexer reads one chain into the ledger.
+type Indexer struct {
 	Config
 	decoder decoder
-	wake    chan struct{}
+	wakeups chan struct{}
 
-	gapSeen  chan struct{} // wakes the filling of the gap
-	catchup  *meter
-	backfill *meter
-	inFlight int // parts of a span at once
+	gapSeen     chan struct{} // wakes the filling of the gap
+	catchup     *meter
+	backfill    *meter
+	maxInFlight int // parts of a span at once
 
 	// What follows belongs to the goroutine of Run.
-	tracker  *Tracker // of the ledger's cursor; nil before the first round
-	skew     skew
-	complete told                      // of the last round that did everything
-	races    int                       // rounds lost to another replica, in a row
-	abreast  time.Time                 // when last not all providers were behind what was read
-	unsure   bool                      // the last round could not tell which of the providers is right
-	distinct map[distinction]time.Time // when a provider was held against another chain; zero when that is decided
+	tracker        *Tracker // of the ledger's cursor; nil before the first round
+	skew           skew
+	lastSynced     heads                   // of the last round that did everything
+	lostRaces      int                     // rounds lost to another replica, in a row
+	lastNotBehind  time.Time               // when last not all providers were behind what was read
+	noQuorum       bool                    // the last round could not tell which of the providers is right
+	distinctChecks map[chainPair]time.Time // when a provider was held against another chain; zero when that is decided
 
 	// filled belongs to the goroutine that fills the gap: the newest block that
 	// it recorded.
 	filled settle.Header
 
-	mu     sync.Mutex
-	status Status
-	sizers map[*chain.Provider]sizers
-	loops  map[string]*loop // under way, by name
-	asked  *chain.Provider  // by the last round
-	probes map[*chain.Provider]probe
+	mu       sync.Mutex
+	status   Status
+	ranges   map[*chain.Node]adaptiveRanges
+	loops    map[string]*loop // under way, by name
+	lastNode *chain.Node      // by the last round
+	probes   map[*chain.Node]probe
 }
 
 // New returns a watcher that has not begun yet.
-func New(c Config) *Watcher {
+func New(c Config) *Indexer {
 	if c.PollInterval == 0 {
 		c.PollInterval = DefaultPollInterval
 	}
@@ -143,39 +143,39 @@ func New(c Config) *Watcher {
 		c.Watchdog = watchdog.New(0)
 	}
 	log := c.Logger.With("chain", c.Chain.Key)
-	return &Watcher{
-		Config:   c,
-		decoder:  newDecoder(c.Chain),
-		wake:     make(chan struct{}, 1),
-		gapSeen:  make(chan struct{}, 1),
-		catchup:  &meter{now: c.Now, logger: log.With("reading", "catch-up")},
-		backfill: &meter{now: c.Now, logger: log.With("reading", "back-fill")},
-		inFlight: maxInFlight,
-		abreast:  c.Now(),
-		status:   Status{ChainKey: c.Chain.Key},
-		sizers:   map[*chain.Provider]sizers{},
-		loops:    map[string]*loop{},
-		distinct: map[distinction]time.Time{},
-		probes:   map[*chain.Provider]probe{},
+	return &Indexer{
+		Config:         c,
+		decoder:        newDecoder(c.Chain),
+		wakeups:        make(chan struct{}, 1),
+		gapSeen:        make(chan struct{}, 1),
+		catchup:        &meter{now: c.Now, logger: log.With("reading", "catch-up")},
+		backfill:       &meter{now: c.Now, logger: log.With("reading", "back-fill")},
+		maxInFlight:    maxInFlight,
+		lastNotBehind:  c.Now(),
+		status:         Status{ChainKey: c.Chain.Key},
+		ranges:         map[*chain.Node]adaptiveRanges{},
+		loops:          map[string]*loop{},
+		distinctChecks: map[chainPair]time.Time{},
+		probes:         map[*chain.Node]probe{},
 	}
 }
 
-// Poke makes the watcher look at the chain at once. Pokes that come while it
+// Wake makes the watcher look at the chain at once. Pokes that come while it
 // looks make it look once more. It is safe for concurrent use.
-func (w *Watcher) Poke() {
+func (w *Indexer) Wake() {
 	select {
-	case w.wake <- struct{}{}:
+	case w.wakeups <- struct{}{}:
 	default:
 	}
 }
 
 // Status returns what the watcher has come to. It is safe for concurrent use.
-func (w *Watcher) Status() Status {
+func (w *Indexer) Status() Status {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := w.status
 	s.Blooms = BloomsUnknown
-	if p, ok := w.probes[w.asked]; ok {
+	if p, ok := w.probes[w.lastNode]; ok {
 		s.Blooms = p.blooms
 	}
 	s.CatchUp, s.Backfill = w.catchup.snapshot(), w.backfill.snapshot()
@@ -186,35 +186,35 @@ func (w *Watcher) Status() Status {
 // and of the ledger are logged and retried. When the chain replaced a block
 // that was final, it is halted: Run says so in its status, and goes on when
 // somebody has resumed it.
-func (w *Watcher) Run(ctx context.Context) error {
+func (w *Indexer) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	defer cancel()
-	for _, p := range w.Pool.Providers() {
-		beside.Go(func() { w.listen(ctx, p) })
+	for _, p := range w.Pool.Nodes() {
+		beside.Go(func() { w.subscribe(ctx, p) })
 	}
 	beside.Go(func() { w.fillGaps(ctx) })
-	if len(w.Pool.Providers()) > 1 {
-		beside.Go(func() { w.survey(ctx) })
+	if len(w.Pool.Nodes()) > 1 {
+		beside.Go(func() { w.refreshHeads(ctx) })
 	}
 
 	for failures := 0; ; {
 		var more bool
 		var err error
-		w.step(ctx, loopHead, func(ctx context.Context) { more, err = w.round(ctx) })
+		w.step(ctx, loopHead, func(ctx context.Context) { more, err = w.sync(ctx) })
 		if ctx.Err() != nil {
 			return nil
 		}
 		w.report(err)
 		var halted *HaltedError
-		var unsure *UnsureError
+		var unsure *NoQuorumError
 		switch {
 		case errors.As(err, &halted):
-			w.sleep(ctx, haltPause, w.wake)
+			w.sleep(ctx, haltedPollInterval, w.wakeups)
 		case errors.As(err, &unsure):
 			// Reading goes on as ever; only confirming does not.
-			w.sleep(ctx, w.PollInterval, w.wake)
+			w.sleep(ctx, w.PollInterval, w.wakeups)
 		case err != nil:
 			failures++
 			w.sleep(ctx, w.backoff(failures), nil)
@@ -222,36 +222,36 @@ func (w *Watcher) Run(ctx context.Context) error {
 			failures = 0
 		default:
 			failures = 0
-			w.sleep(ctx, w.PollInterval, w.wake)
+			w.sleep(ctx, w.PollInterval, w.wakeups)
 		}
 	}
 }
 
-// survey keeps the heads of all providers known, so that one that lags is not
+// refreshHeads keeps the heads of all providers known, so that one that lags is not
 // asked first.
-func (w *Watcher) survey(ctx context.Context) {
+func (w *Indexer) refreshHeads(ctx context.Context) {
 	for ctx.Err() == nil {
-		w.step(ctx, loopSurvey, w.Pool.Survey)
-		w.sleep(ctx, surveyPause, nil)
+		w.step(ctx, loopRefreshHeads, w.Pool.RefreshHeads)
+		w.sleep(ctx, refreshHeadsEvery, nil)
 	}
 }
 
 // backoff returns the wait after the nth failure in a row, n from 1.
-func (w *Watcher) backoff(n int) time.Duration {
+func (w *Indexer) backoff(n int) time.Duration {
 	d := firstBackoff
 	for ; n > 1 && d < maxBackoff; n-- {
 		d *= 2
 	}
-	return w.jittered(min(d, maxBackoff))
+	return w.jitter(min(d, maxBackoff))
 }
 
-// jittered returns d, give or take a fifth.
-func (w *Watcher) jittered(d time.Duration) time.Duration {
+// jitter returns d, give or take a fifth.
+func (w *Indexer) jitter(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.8 + 0.4*w.Jitter()))
 }
 
 // sleep waits for d, the end of ctx or a wake-up, whichever comes first.
-func (w *Watcher) sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) {
+func (w *Indexer) sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -261,16 +261,16 @@ func (w *Watcher) sleep(ctx context.Context, d time.Duration, wake <-chan struct
 	}
 }
 
-// listen keeps a subscription to the provider's heads, which wakes the watcher.
+// subscribe keeps a subscription to the provider's heads, which wakes the watcher.
 // That it cannot is no failure: polling finds everything too.
-func (w *Watcher) listen(ctx context.Context, p *chain.Provider) {
+func (w *Indexer) subscribe(ctx context.Context, p *chain.Node) {
 	for {
-		err := p.Listen(ctx, w.Poke)
+		err := p.SubscribeHeads(ctx, w.Wake)
 		if ctx.Err() != nil || errors.Is(err, chain.ErrNoSubscription) {
 			return
 		}
 		w.Logger.Debug("subscription to new heads ended", "chain", w.Chain.Key, "provider", p.String(), "err", err)
-		w.sleep(ctx, w.jittered(listenPause), nil)
+		w.sleep(ctx, w.jitter(resubscribeAfter), nil)
 		if ctx.Err() != nil {
 			return
 		}
@@ -278,7 +278,7 @@ func (w *Watcher) listen(ctx context.Context, p *chain.Provider) {
 }
 
 // report records what came of a round, and logs what changed.
-func (w *Watcher) report(err error) {
+func (w *Indexer) report(err error) {
 	w.mu.Lock()
 	before := w.status
 	w.status.Error, w.status.Halted = "", ""
@@ -299,15 +299,15 @@ func (w *Watcher) report(err error) {
 	w.mu.Unlock()
 
 	log := w.Logger.With("chain", w.Chain.Key, "provider", after.Source)
-	var unsure *UnsureError
-	wasUnsure := w.unsure
-	w.unsure = errors.As(err, &unsure)
+	var unsure *NoQuorumError
+	wasUnsure := w.noQuorum
+	w.noQuorum = errors.As(err, &unsure)
 	switch {
-	case w.unsure && wasUnsure: // of another block each time, for one reason
+	case w.noQuorum && wasUnsure: // of another block each time, for one reason
 	case after.Error == before.Error, errors.Is(err, chain.ErrMismatch): // the pool has logged it
 	case after.Halted != "":
 		log.Error("indexing of this chain is halted; compare its blocks with another node before resuming it", "reason", after.Halted)
-	case w.unsure:
+	case w.noQuorum:
 		log.Error("nothing more of this chain is called final for now", "reason", unsure.Reason)
 	case err != nil:
 		log.Warn("reading the chain failed; trying again", "err", err)
@@ -316,13 +316,13 @@ func (w *Watcher) report(err error) {
 	default:
 		log.Info("reading the chain works again", "indexed", after.Indexed)
 	}
-	if w.OnRound != nil {
-		w.OnRound(w.Status())
+	if w.OnSync != nil {
+		w.OnSync(w.Status())
 	}
 }
 
-// note changes the status under its lock.
-func (w *Watcher) note(change func(*Status)) {
+// updateStatus changes the status under its lock.
+func (w *Indexer) updateStatus(change func(*Status)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	change(&w.status)

@@ -15,15 +15,15 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// agrees reads the blocks that are about to become final from the provider and
+// verifyQuorum reads the blocks that are about to become final from the provider and
 // from a second one, and returns true when both have them and tell of the same
 // transfers as were recorded. Who told of what was recorded is not asked: it
 // may have been the second one. Where what was recorded is not what the first
 // provider tells now, it is rolled back, and the result is false.
-func (w *Watcher) agrees(ctx context.Context, n node, at settle.Header, pending []invoice.Transfer) (bool, error) {
-	s := span{first: w.tracker.Final().Number + 1, last: at.Number}
-	c := w.newCensus()
-	own, err := w.readSpan(ctx, n, s, c)
+func (w *Indexer) verifyQuorum(ctx context.Context, n node, at settle.Header, pending []invoice.Transfer) (bool, error) {
+	s := blockRange{first: w.tracker.Final().Number + 1, last: at.Number}
+	c := w.newAddressCache()
+	own, err := w.readBlockRange(ctx, n, s, c)
 	if err != nil {
 		return false, err
 	}
@@ -31,7 +31,7 @@ func (w *Watcher) agrees(ctx context.Context, n node, at settle.Header, pending 
 	if first.last().Hash != at.Hash {
 		return false, nil // replaced in the meantime
 	}
-	differs, err := w.deviation(ctx, pending, &first, c)
+	differs, err := w.deviates(ctx, pending, &first, c)
 	if err != nil {
 		return false, err
 	}
@@ -39,27 +39,27 @@ func (w *Watcher) agrees(ctx context.Context, n node, at settle.Header, pending 
 		w.Logger.Info("what a block holds is not what was recorded; reading it again", "chain", w.Chain.Key, "provider", n.String(), "block", differs)
 		return false, w.rollbackBelow(ctx, differs)
 	}
-	err = w.seconded(ctx, first, s, c)
-	var wrong *providerError
-	if errors.As(err, &wrong) && wrong.from > 0 {
-		if err := w.rollbackBelow(ctx, wrong.from); err != nil {
+	err = w.secondReader(ctx, first, s, c)
+	var wrong *nodeError
+	if errors.As(err, &wrong) && wrong.rereadFrom > 0 {
+		if err := w.rollbackBelow(ctx, wrong.rereadFrom); err != nil {
 			return false, err
 		}
 	}
 	return err == nil, err
 }
 
-// agreedLine returns the height up to which blocks are final: to the provider
+// quorumHeight returns the height up to which blocks are final: to the provider
 // and, where two must agree, to another one at least. ok is false when the tag
 // of finality holds for no block of any other. The highest line of the others counts, so that one of them
 // that lags, or lies, holds nothing up while there is a third. When none of
 // them answers the line is the provider's: nothing is confirmed by it alone.
-func (w *Watcher) agreedLine(ctx context.Context, n node, t told) (line uint64, ok bool) {
-	line, _ = w.Chain.Finality.Line(t.head.Number, t.tagged.Number)
-	if w.Chain.Agree < 2 {
+func (w *Indexer) quorumHeight(ctx context.Context, n node, t heads) (line uint64, ok bool) {
+	line, _ = w.Chain.Finality.Height(t.head.Number, t.tagged.Number)
+	if w.Chain.Quorum < 2 {
 		return line, true
 	}
-	others := w.Pool.Others(n.Provider)
+	others := w.Pool.Others(n.Node)
 	lines := make([]*uint64, len(others)) // nil of those that do not answer
 	var group sync.WaitGroup
 	for i, p := range others {
@@ -67,7 +67,7 @@ func (w *Watcher) agreedLine(ctx context.Context, n node, t told) (line uint64, 
 			_ = w.consult(ctx, node{p}, func(ctx context.Context) error { // logged there; a provider that does not answer has no voice
 				theirs, err := node{p}.head(ctx, w.Chain.Finality.Tag)
 				if err == nil {
-					at, _ := w.Chain.Finality.Line(theirs.head.Number, theirs.tagged.Number)
+					at, _ := w.Chain.Finality.Height(theirs.head.Number, theirs.tagged.Number)
 					lines[i] = &at
 				}
 				return err
@@ -103,20 +103,20 @@ func (r *reading) transfers() []invoice.Transfer {
 
 // secondReading reads a span that ends with a block from another provider. It
 // is nil when that does not answer or has another block there.
-func (w *Watcher) secondReading(ctx context.Context, n node, s span, last invoice.Hash, c *census) (*reading, error) {
+func (w *Indexer) secondReading(ctx context.Context, n node, s blockRange, last invoice.Hash, c *addressCache) (*reading, error) {
 	err := n.ready(ctx)
 	var blocks []settle.Block
 	if err == nil {
-		blocks, err = w.readSpan(ctx, n, s, c)
+		blocks, err = w.readBlockRange(ctx, n, s, c)
 	}
-	var failed *providerError
+	var failed *nodeError
 	switch {
 	case err == nil:
-		n.Worked()
+		n.ReportSuccess()
 	case ctx.Err() != nil || !errors.As(err, &failed):
 		return nil, err
 	default:
-		failed.note()
+		failed.report()
 		w.Logger.Debug("no second reading", "chain", w.Chain.Key, "provider", n.String(), "err", err)
 		return nil, nil
 	}
@@ -127,14 +127,14 @@ func (w *Watcher) secondReading(ctx context.Context, n node, s span, last invoic
 	return r, nil
 }
 
-// seconded returns nil when a second provider tells the same of a span as the
+// secondReader returns nil when a second provider tells the same of a span as the
 // first. Else the receipts show who left something out, and it is set aside;
 // where receipts stand against receipts, a third provider that agrees with one
 // of them decides. The error is a *providerError when the first provider is
 // wrong, and an *UnsureError when that cannot be told or nobody else answers.
-func (w *Watcher) seconded(ctx context.Context, first reading, s span, c *census) error {
+func (w *Indexer) secondReader(ctx context.Context, first reading, s blockRange, c *addressCache) error {
 	var against []*reading
-	for _, p := range w.Pool.Others(first.Provider) {
+	for _, p := range w.Pool.Others(first.Node) {
 		second, err := w.secondReading(ctx, node{p}, s, first.last().Hash, c)
 		if err != nil {
 			return err
@@ -145,7 +145,7 @@ func (w *Watcher) seconded(ctx context.Context, first reading, s span, c *census
 		less, more := differences(first.transfers(), second.transfers())
 		if len(less)+len(more) == 0 {
 			for _, r := range against {
-				r.SetAside(fmt.Sprintf("tells of other transfers up to block %d than %s and %s", s.last, first.node, p))
+				r.Quarantine(fmt.Sprintf("tells of other transfers up to block %d than %s and %s", s.last, first.node, p))
 			}
 			return nil
 		}
@@ -154,40 +154,40 @@ func (w *Watcher) seconded(ctx context.Context, first reading, s span, c *census
 			"from", block, "only_first", len(less), "only_second", len(more))
 		// Where they tell of one movement with different evidence, neither has
 		// left it out.
-		unseenByFirst, unseenBySecond := differences(bare(more), bare(less))
+		unseenByFirst, unseenBySecond := differences(withoutEvidence(more), withoutEvidence(less))
 		if len(unseenByFirst) > 0 {
-			if ok, err := w.proves(ctx, first.node, unseenByFirst); err != nil {
+			if ok, err := w.receiptsHold(ctx, first.node, unseenByFirst); err != nil {
 				return err
 			} else if ok {
-				return first.contradicts("left out transfers of block %d that are in its receipts", block).since(block)
+				return first.contradicts("left out transfers of block %d that are in its receipts", block).rereadingFrom(block)
 			}
 		} else if len(unseenBySecond) > 0 {
-			if ok, err := w.proves(ctx, second.node, unseenBySecond); err != nil {
+			if ok, err := w.receiptsHold(ctx, second.node, unseenBySecond); err != nil {
 				return err
 			} else if ok {
-				p.SetAside(fmt.Sprintf("left out transfers of block %d that are in its receipts", block))
+				p.Quarantine(fmt.Sprintf("left out transfers of block %d that are in its receipts", block))
 				continue
 			}
 		}
 		for _, r := range against {
 			if less, more := differences(r.transfers(), second.transfers()); len(less)+len(more) == 0 {
-				return first.contradicts("tells of other transfers in block %d than %s and %s", block, r.node, p).since(block)
+				return first.contradicts("tells of other transfers in block %d than %s and %s", block, r.node, p).rereadingFrom(block)
 			}
 		}
 		against = append(against, second)
 	}
 	if len(against) > 0 {
-		return &UnsureError{fmt.Sprintf("%s and %s tell of different transfers up to block %d; add another provider or find out which of them is wrong",
+		return &NoQuorumError{fmt.Sprintf("%s and %s tell of different transfers up to block %d; add another provider or find out which of them is wrong",
 			first.node, against[0].node, s.last)}
 	}
-	return &UnsureError{fmt.Sprintf("two providers must agree, but none besides %s answers for block %d", first.node, s.last)}
+	return &NoQuorumError{fmt.Sprintf("two providers must agree, but none besides %s answers for block %d", first.node, s.last)}
 }
 
-// deviation returns the lowest block of which a reading tells otherwise than
+// deviates returns the lowest block of which a reading tells otherwise than
 // what was recorded as pending, and 0 when there is none. What left a
 // settlement address is recorded only when it is a refund, so it may be missing
 // there.
-func (w *Watcher) deviation(ctx context.Context, pending []invoice.Transfer, r *reading, c *census) (uint64, error) {
+func (w *Indexer) deviates(ctx context.Context, pending []invoice.Transfer, r *reading, c *addressCache) (uint64, error) {
 	less, more := differences(pending, r.transfers())
 	var receivers []invoice.Address
 	for _, t := range more {
@@ -204,8 +204,8 @@ func (w *Watcher) deviation(ctx context.Context, pending []invoice.Transfer, r *
 	return slices.MinFunc(append(less, more...), byPosition).BlockNumber, nil
 }
 
-// bare returns the transfers without what speaks for their invoices.
-func bare(transfers []invoice.Transfer) []invoice.Transfer {
+// withoutEvidence returns the transfers without what speaks for their invoices.
+func withoutEvidence(transfers []invoice.Transfer) []invoice.Transfer {
 	all := slices.Clone(transfers)
 	for i := range all {
 		all[i].Evidence = invoice.Evidence{}
@@ -240,18 +240,18 @@ func byPosition(a, b invoice.Transfer) int {
 	return 0
 }
 
-// proves reports whether the provider's receipts hold all of the transfers.
-func (w *Watcher) proves(ctx context.Context, n node, transfers []invoice.Transfer) (bool, error) {
-	wrong, err := w.unproven(ctx, n, transfers)
+// receiptsHold reports whether the provider's receipts hold all of the transfers.
+func (w *Indexer) receiptsHold(ctx context.Context, n node, transfers []invoice.Transfer) (bool, error) {
+	wrong, err := w.missingFromReceipts(ctx, n, transfers)
 	if errors.Is(err, chain.ErrNotFound) {
 		return false, nil
 	}
 	return err == nil && wrong == nil, err
 }
 
-// unproven returns the lowest of the transfers that is not in the provider's
+// missingFromReceipts returns the lowest of the transfers that is not in the provider's
 // receipts as it was told of, and nil when all are.
-func (w *Watcher) unproven(ctx context.Context, n node, transfers []invoice.Transfer) (*invoice.Transfer, error) {
+func (w *Indexer) missingFromReceipts(ctx context.Context, n node, transfers []invoice.Transfer) (*invoice.Transfer, error) {
 	var txs []common.Hash
 	seen := map[invoice.Hash]bool{}
 	for _, t := range transfers {
@@ -267,16 +267,16 @@ func (w *Watcher) unproven(ctx context.Context, n node, transfers []invoice.Tran
 	var wrong *invoice.Transfer
 	for i := range transfers {
 		t := &transfers[i]
-		if !w.decoder.proves(receipts[common.Hash(t.TxHash)], t) && (wrong == nil || t.Before(wrong.Position)) {
+		if !w.decoder.receiptHolds(receipts[common.Hash(t.TxHash)], t) && (wrong == nil || t.Before(wrong.Position)) {
 			wrong = t
 		}
 	}
 	return wrong, nil
 }
 
-// proves reports whether the receipt holds the transfer just as it was
+// receiptHolds reports whether the receipt holds the transfer just as it was
 // recorded.
-func (d decoder) proves(r *chain.Receipt, t *invoice.Transfer) bool {
+func (d decoder) receiptHolds(r *chain.Receipt, t *invoice.Transfer) bool {
 	if !r.Succeeded() || invoice.Hash(r.BlockHash) != t.BlockHash || t.Ordinal >= len(r.Logs) {
 		return false
 	}

@@ -30,7 +30,7 @@ const (
 // them, and change, so that the words decide where they are known.
 var (
 	// A smaller question would be answered.
-	oversizeWords = regexp.MustCompile(`block range|blocks range|range limit|limited to (a )?[\d,.]+|` +
+	tooLargePattern = regexp.MustCompile(`block range|blocks range|range limit|limited to (a )?[\d,.]+|` +
 		`ranges? (over|is too|exceeds)|range \d+ (is|exceeds)|(query|response|result) (returned|exceeds|size|set|is too)|` +
 		`too many (results|logs|blocks)|logs? response size|logs matched|max(imum)? (block )?range|max results|` +
 		`response (too large|size)|requested blocks|at most [\d,.]+ blocks|blocks distance|smaller than size|` +
@@ -38,75 +38,75 @@ var (
 		`limit the query|exceeds the range|more than [\d,.]+ (results|logs|blocks)`)
 
 	// The caller asks too often.
-	rateWords = regexp.MustCompile(`rate.?limit|too many requests|request rate|requests? (count|limit)|(requests|units) per |` +
+	ratePattern = regexp.MustCompile(`rate.?limit|too many requests|request rate|requests? (count|limit)|(requests|units) per |` +
 		`compute units?|throughput|(rps|cups) limit|quota|credits (limit|exceeded|exhausted)|out of credits|usage limit|` +
 		`(daily|monthly) .*(limit|exceeded)|throttl|retry in \d|try again in`)
 
 	// The node lacks the block.
-	unknownBlockWords = regexp.MustCompile(`(^|\W)(finalized |safe )?block( [\w: ]+)? not found|unknown block|` +
+	unknownBlockPattern = regexp.MustCompile(`(^|\W)(finalized |safe )?block( [\w: ]+)? not found|unknown block|` +
 		`header (for hash )?not found|(cannot|could not) find block|missing block|block .*not available|resource not found`)
 
 	// The node lacks the method.
-	noMethodWords = regexp.MustCompile(`method .*(not (found|supported|available|allowed|whitelisted|exist|implemented)|` +
+	noMethodPattern = regexp.MustCompile(`method .*(not (found|supported|available|allowed|whitelisted|exist|implemented)|` +
 		`unsupported|disabled)|unsupported method`)
 
 	// A batch is longer than the node takes.
-	batchWords = regexp.MustCompile(`batch .*(too large|too big|limit|exceed|not allowed|maximum|more than)|` +
+	batchPattern = regexp.MustCompile(`batch .*(too large|too big|limit|exceed|not allowed|maximum|more than)|` +
 		`(too many|maximum|max).* batch|batch size`)
 
 	// The provider's own trouble, which says nothing of the question.
-	troubleWords = regexp.MustCompile(`internal (server )?error|temporar|unavailable|upstream|backend|` +
+	nodeFaultPattern = regexp.MustCompile(`internal (server )?error|temporar|unavailable|upstream|backend|` +
 		`timed? ?out|overloaded|unhealthy|handler crashed|gateway|not authenticated|unauthorized|api key|` +
 		`project id|forbidden|no response|connection|syncing|please retry`)
 )
 
 // callError says which call of which provider failed.
 type callError struct {
-	provider, method string
-	secrets          *strings.Replacer // nil: the words are our own
-	retryAfter       time.Duration
-	err              error
+	node, method string
+	redactor     *strings.Replacer // nil: the words are our own
+	retryAfter   time.Duration
+	err          error
 }
 
 func (e *callError) Error() string {
 	words := e.err.Error()
-	if e.secrets != nil {
-		words = e.secrets.Replace(words)
+	if e.redactor != nil {
+		words = e.redactor.Replace(words)
 	}
-	return e.provider + ": " + e.method + ": " + cut(words)
+	return e.node + ": " + e.method + ": " + truncate(words)
 }
 
-// cut shortens words to what is shown of them.
-func cut(words string) string {
-	if len(words) <= maxShown {
+// truncate shortens words to what is shown of them.
+func truncate(words string) string {
+	if len(words) <= maxErrorText {
 		return words
 	}
-	return strings.ToValidUTF8(words[:maxShown], "") + "…"
+	return strings.ToValidUTF8(words[:maxErrorText], "") + "…"
 }
 
 func (e *callError) Unwrap() error { return e.err }
 
-// fault is what can be told from a call's error.
-type fault struct {
+// failure is what can be told from a call's error.
+type failure struct {
 	method     string
 	status     int    // of HTTP; 0 for none
 	code       int    // of JSON-RPC
-	answered   bool   // with a JSON-RPC error
-	words      string // of the JSON-RPC error, in lower case
+	rpcError   bool   // the node answered with a JSON-RPC error
+	text       string // of the JSON-RPC error, in lower case
 	retryAfter time.Duration
 }
 
-func examine(err error) fault {
-	var f fault
+func classify(err error) failure {
+	var f failure
 	var call *callError
 	if errors.As(err, &call) {
 		f.method, f.retryAfter = call.method, call.retryAfter
 	}
 	var page rpc.HTTPError
 	if errors.As(err, &page) {
-		f.status, f.words = page.StatusCode, examined(string(page.Body))
+		f.status, f.text = page.StatusCode, normalize(string(page.Body))
 	}
-	var early *answerError
+	var early *jsonRPCError
 	if errors.As(err, &early) {
 		f.status = early.status
 	}
@@ -114,23 +114,23 @@ func examine(err error) fault {
 	if !errors.As(err, &answer) {
 		return f
 	}
-	f.answered, f.code, f.words = true, answer.ErrorCode(), examined(answer.Error())
+	f.rpcError, f.code, f.text = true, answer.ErrorCode(), normalize(answer.Error())
 	var with rpc.DataError
 	if errors.As(err, &with) && with.ErrorData() != nil {
 		data := with.ErrorData()
-		f.words += " " + examined(fmt.Sprint(data))
-		f.retryAfter = max(f.retryAfter, backoff(data))
+		f.text += " " + normalize(fmt.Sprint(data))
+		f.retryAfter = max(f.retryAfter, infuraBackoff(data))
 	}
 	return f
 }
 
-// examined prepares words to be looked at.
-func examined(words string) string {
-	return strings.ToLower(words[:min(len(words), maxExamined)])
+// normalize prepares words to be looked at.
+func normalize(words string) string {
+	return strings.ToLower(words[:min(len(words), maxClassifiedText)])
 }
 
-// backoff reads the pause that Infura asks for in the data of its error.
-func backoff(data any) time.Duration {
+// infuraBackoff reads the pause that Infura asks for in the data of its error.
+func infuraBackoff(data any) time.Duration {
 	members, _ := data.(map[string]any)
 	rate, _ := members["rate"].(map[string]any)
 	seconds, _ := rate["backoff_seconds"].(float64)
@@ -140,78 +140,78 @@ func backoff(data any) time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// asksForLogs reports whether the call's answer grows with its question.
-func (f fault) asksForLogs() bool {
+// sizeDependsOnArgs reports whether the call's answer grows with its question.
+func (f failure) sizeDependsOnArgs() bool {
 	return f.method == getLogs || f.method == receiptsOfBlock
 }
 
-// oversize reports whether the provider said that it was asked for too much.
-func (f fault) oversize() bool {
-	return f.asksForLogs() && !f.rateLimited() &&
-		(f.status == http.StatusRequestEntityTooLarge || f.code == codeLimitExceeded || oversizeWords.MatchString(f.words))
+// tooLarge reports whether the provider said that it was asked for too much.
+func (f failure) tooLarge() bool {
+	return f.sizeDependsOnArgs() && !f.rateLimited() &&
+		(f.status == http.StatusRequestEntityTooLarge || f.code == codeLimitExceeded || tooLargePattern.MatchString(f.text))
 }
 
 // reverted reports whether a contract refused the call. Its words can be any.
-func (f fault) reverted() bool {
-	return f.code == codeReverted || strings.HasPrefix(f.words, "execution reverted")
+func (f failure) reverted() bool {
+	return f.code == codeReverted || strings.HasPrefix(f.text, "execution reverted")
 }
 
-func (f fault) rateLimited() bool {
+func (f failure) rateLimited() bool {
 	switch {
 	case f.status == http.StatusTooManyRequests:
 		return true
-	case !f.answered || f.reverted():
+	case !f.rpcError || f.reverted():
 		return false
 	}
-	return f.code == codeTooManyRequests || rateWords.MatchString(f.words) ||
-		f.code == codeLimitExceeded && !f.asksForLogs()
+	return f.code == codeTooManyRequests || ratePattern.MatchString(f.text) ||
+		f.code == codeLimitExceeded && !f.sizeDependsOnArgs()
 }
 
-func (f fault) unknownBlock() bool {
-	return f.answered && !f.reverted() && (f.code == codeUnknownBlock || unknownBlockWords.MatchString(f.words))
+func (f failure) unknownBlock() bool {
+	return f.rpcError && !f.reverted() && (f.code == codeUnknownBlock || unknownBlockPattern.MatchString(f.text))
 }
 
-func (f fault) noMethod() bool {
-	return f.answered && !f.reverted() &&
-		(f.code == codeNoMethod || f.code == codeNotSupported || noMethodWords.MatchString(f.words))
+func (f failure) unsupported() bool {
+	return f.rpcError && !f.reverted() &&
+		(f.code == codeNoMethod || f.code == codeNotSupported || noMethodPattern.MatchString(f.text))
 }
 
-// trouble reports whether the provider, and not the question, is at fault.
-func (f fault) trouble() bool {
-	if !f.answered {
+// nodeFault reports whether the provider, and not the question, is at fault.
+func (f failure) nodeFault() bool {
+	if !f.rpcError {
 		return true
 	}
 	return f.status >= http.StatusInternalServerError || f.status == http.StatusUnauthorized || f.status == http.StatusForbidden ||
-		!f.reverted() && (f.code == codeInternal || troubleWords.MatchString(f.words))
+		!f.reverted() && (f.code == codeInternal || nodeFaultPattern.MatchString(f.text))
 }
 
-// identified gives an error the sentinel that it stands for, so that callers
+// withSentinel gives an error the sentinel that it stands for, so that callers
 // need not know how nodes word it.
-func (e *callError) identified() *callError {
-	f := examine(e)
+func (e *callError) withSentinel() *callError {
+	f := classify(e)
 	switch {
-	case f.rateLimited(), f.oversize():
+	case f.rateLimited(), f.tooLarge():
 	case f.unknownBlock():
 		e.err = fmt.Errorf("%w: %w", ErrNotFound, e.err)
-	case f.noMethod():
+	case f.unsupported():
 		e.err = fmt.Errorf("%w: %w", ErrUnsupported, e.err)
 	}
 	return e
 }
 
-// IsTooMuch reports whether a provider refused a question about logs so that a
+// IsTooLarge reports whether a provider refused a question about logs so that a
 // smaller one may be answered. Besides the refusals that say so, every other
 // that is not known to have another reason counts: new wordings appear, and
 // asking for less does no harm. That the answer took too long counts as well.
-func IsTooMuch(err error) bool {
-	f := examine(err)
+func IsTooLarge(err error) bool {
+	f := classify(err)
 	switch {
-	case errors.Is(err, ErrResponseTooLarge), f.oversize():
+	case errors.Is(err, ErrResponseTooLarge), f.tooLarge():
 		return true
-	case !f.asksForLogs():
+	case !f.sizeDependsOnArgs():
 		return false
 	}
-	return errors.Is(err, ErrTimeout) || f.answered && !f.rateLimited() && !f.unknownBlock() && !f.noMethod()
+	return errors.Is(err, ErrTimeout) || f.rpcError && !f.rateLimited() && !f.unknownBlock() && !f.unsupported()
 }
 
 // The ranges that providers suggest: [0x…, 0x…], and reth's first-last.
@@ -223,13 +223,13 @@ var (
 // SuggestedRange returns the range of blocks that a provider offered when it
 // refused another for its size, and whether it did.
 func SuggestedRange(err error) (from, to uint64, ok bool) {
-	f := examine(err)
-	if !f.answered {
+	f := classify(err)
+	if !f.rpcError {
 		return 0, 0, false
 	}
-	found, base := hexRange.FindStringSubmatch(f.words), 16
+	found, base := hexRange.FindStringSubmatch(f.text), 16
 	if found == nil {
-		found, base = decimalRange.FindStringSubmatch(f.words), 10
+		found, base = decimalRange.FindStringSubmatch(f.text), 10
 	}
 	if found == nil {
 		return 0, 0, false
@@ -242,31 +242,31 @@ func SuggestedRange(err error) (from, to uint64, ok bool) {
 // IsRateLimit reports whether a provider said that it is asked too often, and
 // how long it wants to be left alone; 0 when it did not say.
 func IsRateLimit(err error) (retryAfter time.Duration, ok bool) {
-	f := examine(err)
+	f := classify(err)
 	if !f.rateLimited() {
 		return 0, false
 	}
 	return f.retryAfter, true
 }
 
-// isBatchTooLong reports whether a node wants fewer calls in one batch.
-func isBatchTooLong(err error) bool {
-	f := examine(err)
-	return f.status == http.StatusRequestEntityTooLarge || f.answered && batchWords.MatchString(f.words)
+// isBatchTooLarge reports whether a node wants fewer calls in one batch.
+func isBatchTooLarge(err error) bool {
+	f := classify(err)
+	return f.status == http.StatusRequestEntityTooLarge || f.rpcError && batchPattern.MatchString(f.text)
 }
 
-// isCallers reports whether a call ended because its caller gave up.
-func isCallers(err error) bool {
+// isCallerDone reports whether a call ended because its caller gave up.
+func isCallerDone(err error) bool {
 	return !errors.Is(err, ErrTimeout) && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded))
 }
 
-// minSecret is how long a part of a URL is, in bytes, that may be an access
+// minSecretLen is how long a part of a URL is, in bytes, that may be an access
 // key.
-const minSecret = 6
+const minSecretLen = 6
 
-// concealer returns what takes the parts of a URL that may hold an access key
+// redactorOf returns what takes the parts of a URL that may hold an access key
 // out of a node's words: pages about errors often repeat the path.
-func concealer(u *url.URL) *strings.Replacer {
+func redactorOf(u *url.URL) *strings.Replacer {
 	parts := strings.Split(u.Path, "/")
 	for _, values := range u.Query() {
 		parts = append(parts, values...)
@@ -276,7 +276,7 @@ func concealer(u *url.URL) *strings.Replacer {
 	}
 	var pairs []string
 	for _, part := range parts {
-		if len(part) >= minSecret {
+		if len(part) >= minSecretLen {
 			pairs = append(pairs, part, "…", url.QueryEscape(part), "…", url.PathEscape(part), "…")
 		}
 	}
@@ -287,9 +287,9 @@ func concealer(u *url.URL) *strings.Replacer {
 // longer than MaxAnswer.
 const websocketTooLong = "websocket: read limit exceeded"
 
-// presentable makes an error fit for logs: without the URL, which may hold an
+// sanitize makes an error fit for logs: without the URL, which may hold an
 // access key, and without a long page that came with an HTTP status.
-func presentable(err error) error {
+func sanitize(err error) error {
 	var withURL *url.Error
 	if errors.As(err, &withURL) {
 		return withURL.Err
@@ -299,11 +299,11 @@ func presentable(err error) error {
 	}
 	var withBody rpc.HTTPError
 	if errors.As(err, &withBody) {
-		if answer := answerOf(withBody.Body); answer != nil {
+		if answer := parseRPCError(withBody.Body); answer != nil {
 			answer.status = withBody.StatusCode
 			return answer
 		}
-		withBody.Body = []byte(cut(string(withBody.Body)))
+		withBody.Body = []byte(truncate(string(withBody.Body)))
 		return withBody
 	}
 	return err

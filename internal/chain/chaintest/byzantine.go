@@ -25,12 +25,12 @@ const (
 // From..To, to the end when To is 0; of them Percent in a hundred, always the
 // same, and all when Percent is 0. Receipts stay whole.
 type DropLogs struct {
-	inWords
+	contentFault
 	From, To uint64
 	Percent  uint64
 }
 
-func (f DropLogs) answering(p *Proxy, ask asker) asker {
+func (f DropLogs) wrapCalls(p *Proxy, ask callHandler) callHandler {
 	return func(c call) answer {
 		a := ask(c)
 		var logs []types.Log
@@ -49,12 +49,12 @@ func (f DropLogs) answering(p *Proxy, ask asker) asker {
 // blocks Behind the node. It knows nothing of the blocks above, and leaves
 // their logs out of ranges without a word, as the backends of some do.
 type Stale struct {
-	inWords
+	contentFault
 	At     uint64
 	Behind uint64
 }
 
-func (f Stale) answering(_ *Proxy, ask asker) asker {
+func (f Stale) wrapCalls(_ *Proxy, ask callHandler) callHandler {
 	return func(c call) answer {
 		head := f.At
 		if head == 0 {
@@ -76,7 +76,7 @@ func (f Stale) answering(_ *Proxy, ask asker) asker {
 }
 
 // block answers with what is there at or below the head.
-func (Stale) block(c call, head uint64, ask asker) answer {
+func (Stale) block(c call, head uint64, ask callHandler) answer {
 	a := ask(c)
 	if n, ok := numberOf(a); !ok || n <= head {
 		return a
@@ -88,7 +88,7 @@ func (Stale) block(c call, head uint64, ask asker) answer {
 }
 
 // logs clips a range at the head, and knows no blocks above it.
-func (Stale) logs(c call, head uint64, ask asker) answer {
+func (Stale) logs(c call, head uint64, ask callHandler) answer {
 	f, err := filterOf(c)
 	if err != nil {
 		return ask(c)
@@ -111,11 +111,11 @@ func (Stale) logs(c call, head uint64, ask asker) answer {
 // WrongHash gives the block At another hash than it has, where it is asked for
 // by its number. The blocks above it have another parent, therefore.
 type WrongHash struct {
-	inWords
+	contentFault
 	At uint64
 }
 
-func (f WrongHash) answering(p *Proxy, ask asker) asker {
+func (f WrongHash) wrapCalls(p *Proxy, ask callHandler) callHandler {
 	return func(c call) answer {
 		a := ask(c)
 		if n, ok := numberOf(a); c.Method == methodBlock && ok && n == f.At {
@@ -128,13 +128,13 @@ func (f WrongHash) answering(p *Proxy, ask asker) asker {
 // FalseChain gives all blocks from From on other hashes than they have, in all
 // that the provider says, so that nothing of it contradicts itself.
 type FalseChain struct {
-	inWords
+	contentFault
 	From uint64
 }
 
-func (f FalseChain) answering(p *Proxy, ask asker) asker {
+func (f FalseChain) wrapCalls(p *Proxy, ask callHandler) callHandler {
 	return func(c call) answer {
-		a := ask(p.unmasked(c))
+		a := ask(p.unmask(c))
 		if a.Error != nil || string(a.Result) == "null" {
 			a = ask(c) // about a block below the false ones, or a transaction
 		}
@@ -154,8 +154,8 @@ func (f FalseChain) answering(p *Proxy, ask asker) asker {
 	}
 }
 
-// unmasked turns the false hash of a block that a call names into the true one.
-func (p *Proxy) unmasked(c call) call {
+// unmask turns the false hash of a block that a call names into the true one.
+func (p *Proxy) unmask(c call) call {
 	switch c.Method {
 	case methodByHash, methodReceipts:
 		hash := map[string]any{"hash": text(c.Params[0])}
@@ -181,7 +181,7 @@ func (p *Proxy) mask(o map[string]any, member string) {
 // Forge invents a transaction with these logs in block At, and tells of it
 // wherever it should be told of. The block keeps its hash.
 type Forge struct {
-	inWords
+	contentFault
 	At   uint64
 	Logs []Log
 }
@@ -191,7 +191,7 @@ func (f Forge) TxHash() common.Hash { return f.tx().Hash }
 
 func (f Forge) tx() Tx { return NamedTx(fmt.Sprint("forged in ", f.At, f.Logs), f.Logs...) }
 
-func (f Forge) answering(_ *Proxy, ask asker) asker {
+func (f Forge) wrapCalls(_ *Proxy, ask callHandler) callHandler {
 	return func(c call) answer {
 		b := f.block(ask)
 		a := ask(c)
@@ -237,7 +237,7 @@ func (f Forge) header(block json.RawMessage, b *Block) json.RawMessage {
 
 // block is the block as if it held the forged transaction alone, at the end;
 // nil while the node does not have it.
-func (f Forge) block(ask asker) *Block {
+func (f Forge) block(ask callHandler) *Block {
 	var h struct {
 		Hash common.Hash    `json:"hash"`
 		Time hexutil.Uint64 `json:"timestamp"`
@@ -260,10 +260,10 @@ func (f Forge) block(ask asker) *Block {
 // forgedIndex is that of the first forged log in its block.
 const forgedIndex = 1000
 
-// TooMuch refuses to give the logs of a range of more than Blocks blocks, or
+// LimitLogs refuses to give the logs of a range of more than Blocks blocks, or
 // more than Logs logs; 0 is no limit.
-type TooMuch struct {
-	inWords
+type LimitLogs struct {
+	contentFault
 	Blocks, Logs uint64
 	Says         Wording
 }
@@ -286,7 +286,7 @@ var Wordings = []Wording{
 	{-32000, "query timeout exceeded"},
 }
 
-func (f TooMuch) answering(_ *Proxy, ask asker) asker {
+func (f LimitLogs) wrapCalls(_ *Proxy, ask callHandler) callHandler {
 	return func(c call) answer {
 		a := ask(c)
 		filter, err := filterOf(c)

@@ -15,71 +15,71 @@ import (
 
 // node is a provider as the watcher asks it. Its errors are *providerError, so
 // that they can be told from those of the ledger.
-type node struct{ *chain.Provider }
+type node struct{ *chain.Node }
 
-// providerError is what went wrong with a provider. Another one may do better.
-type providerError struct {
-	of    *chain.Provider
-	err   error
-	noted bool   // in the provider's health, by whoever made this error
-	from  uint64 // block from which on what it told is to be read again; 0 for none
+// nodeError is what went wrong with a provider. Another one may do better.
+type nodeError struct {
+	node       *chain.Node
+	err        error
+	reported   bool   // in the provider's health, by whoever made this error
+	rereadFrom uint64 // block from which on what it told is to be read again; 0 for none
 }
 
-func (e *providerError) Error() string { return e.err.Error() }
-func (e *providerError) Unwrap() error { return e.err }
+func (e *nodeError) Error() string { return e.err.Error() }
+func (e *nodeError) Unwrap() error { return e.err }
 
-// note tells the provider's health of the error, unless that was done.
-func (e *providerError) note() {
-	if !e.noted {
-		e.noted = true
-		e.of.Failed(e.err)
+// report tells the provider's health of the error, unless that was done.
+func (e *nodeError) report() {
+	if !e.reported {
+		e.reported = true
+		e.node.ReportFailure(e.err)
 	}
 }
 
-// since says that what the provider told of a block, and of those above, is to
+// rereadingFrom says that what the provider told of a block, and of those above, is to
 // be read again.
-func (e *providerError) since(block uint64) error {
-	e.from = block
+func (e *nodeError) rereadingFrom(block uint64) error {
+	e.rereadFrom = block
 	return e
 }
 
-// failed marks an error as the provider's.
-func (n node) failed(err error) error {
+// wrap marks an error as the provider's.
+func (n node) wrap(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &providerError{of: n.Provider, err: err}
+	return &nodeError{node: n.Node, err: err}
 }
 
 // contradicts sets the provider aside for an answer that cannot be true beside
 // what else is known, and returns that as its error.
-func (n node) contradicts(format string, args ...any) *providerError {
+func (n node) contradicts(format string, args ...any) *nodeError {
 	reason := fmt.Sprintf(format, args...)
-	n.SetAside(reason)
-	return &providerError{of: n.Provider, err: fmt.Errorf("%s %s", n, reason), noted: true}
+	n.Quarantine(reason)
+	return &nodeError{node: n.Node, err: fmt.Errorf("%s %s", n, reason), reported: true}
 }
 
 // ready holds the chain's configuration against the provider, if that was not
 // done.
 func (n node) ready(ctx context.Context) error {
-	err := n.Provider.Ready(ctx)
+	err := n.Node.Ready(ctx)
 	if errors.Is(err, chain.ErrMismatch) {
-		return &providerError{of: n.Provider, err: err, noted: true}
+		return &nodeError{node: n.Node, err: err, reported: true}
 	}
-	return n.failed(err)
+	return n.wrap(err)
 }
 
-// told is what a provider says of its chain: its newest block, and the newest
+// heads is what a provider says of its chain: its newest block, and the newest
 // one that the tag of finality holds for, which is zero where there is none.
-type told struct{ head, tagged chain.Header }
+type heads struct{ head, tagged chain.Header }
 
 // head asks for the provider's newest block.
-func (n node) head(ctx context.Context, tag string) (t told, err error) {
+func (n node) head(ctx context.Context, tag string) (t heads, err error) {
 	if t.head, t.tagged, err = n.HeadAndTagged(ctx, tag); err != nil {
-		return told{}, n.failed(err)
+		return heads{}, n.wrap(err)
 	}
-	if err := n.SawHead(t.head); err != nil {
-		return told{}, &providerError{of: n.Provider, err: err, noted: true}
+	if err := n.ReportHead(t.head); err != nil {
+		return heads{}, &nodeError{node: n.Node, err: err, reported: true}
 	}
 	return t, nil
 }
@@ -89,7 +89,7 @@ func (n node) headers(ctx context.Context, numbers ...uint64) ([]chain.Header, e
 		return nil, nil
 	}
 	headers, err := n.Headers(ctx, numbers)
-	return headers, n.failed(err)
+	return headers, n.wrap(err)
 }
 
 func (n node) logsOfBlocks(ctx context.Context, blocks []invoice.Hash, f chain.LogFilter) ([][]types.Log, error) {
@@ -97,7 +97,7 @@ func (n node) logsOfBlocks(ctx context.Context, blocks []invoice.Hash, f chain.L
 		return nil, nil
 	}
 	logs, err := n.LogsOfBlocks(ctx, blocks, f)
-	return logs, n.failed(err)
+	return logs, n.wrap(err)
 }
 
 // receipts returns the receipts of transactions by their hash.
@@ -110,35 +110,35 @@ func (n node) receipts(ctx context.Context, txs []common.Hash) (map[common.Hash]
 	for _, r := range receipts {
 		found[r.TxHash] = r
 	}
-	return found, n.failed(err)
+	return found, n.wrap(err)
 }
 
 // try does something with the provider that is to be asked first, and as long
 // as it fails by the provider's fault, with the next. It returns the first
 // provider's error when all failed, and any other error at once. A turn above
 // 0 begins with a later one, to spread the work.
-func (w *Watcher) try(ctx context.Context, turn int, do func(node) error) error {
+func (w *Indexer) try(ctx context.Context, turn int, do func(node) error) error {
 	var first error
-	tried := map[*chain.Provider]bool{}
+	tried := map[*chain.Node]bool{}
 	for {
-		usable := slices.DeleteFunc(w.Pool.Usable(), func(p *chain.Provider) bool { return tried[p] })
+		usable := slices.DeleteFunc(w.Pool.Usable(), func(p *chain.Node) bool { return tried[p] })
 		if len(usable) == 0 {
 			return first
 		}
 		p := usable[turn%len(usable)]
 		tried[p] = true
 		err := do(node{p})
-		var failed *providerError
+		var failed *nodeError
 		switch {
 		case err == nil:
-			p.Worked()
+			p.ReportSuccess()
 			return nil
 		case ctx.Err() != nil || !errors.As(err, &failed):
 			return err
 		}
-		failed.note()
+		failed.report()
 		w.Logger.Debug("asking another provider", "chain", w.Chain.Key, "provider", p.String(), "err", err)
-		if first == nil || errors.Is(first, errBehind) {
+		if first == nil || errors.Is(first, errNodeBehind) {
 			first = err
 		}
 	}

@@ -34,13 +34,13 @@ func verdictOn(err error) verdict {
 	switch {
 	case often:
 		return tooOften
-	case examine(err).oversize() || errors.Is(err, ErrResponseTooLarge):
+	case classify(err).tooLarge() || errors.Is(err, ErrResponseTooLarge):
 		return tooMuch
 	case errors.Is(err, ErrNotFound):
 		return notFound
 	case errors.Is(err, ErrUnsupported):
 		return unsupported
-	case isTrouble(err):
+	case isNodeFailure(err):
 		return trouble
 	}
 	return refused
@@ -56,7 +56,7 @@ func rpcError(code int, message string, data ...string) string {
 
 // replying is a node that gives one answer to everything. To a batch it gives
 // the answer for the first call alone, in a list.
-func replying(t *testing.T, status int, header http.Header, body string) *Endpoint {
+func replying(t *testing.T, status int, header http.Header, body string) *Client {
 	t.Helper()
 	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		for k, v := range header {
@@ -67,7 +67,7 @@ func replying(t *testing.T, status int, header http.Header, body string) *Endpoi
 		io.WriteString(w, body) //nolint:errcheck // the client may hang up
 	}))
 	t.Cleanup(node.Close)
-	e, err := NewEndpoint(node.URL)
+	e, err := NewClient(node.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestWordingsOfLogs(t *testing.T) {
 			t.Errorf("%s: suggested %d to %d, %t; want %+v", c.by, from, to, ok, c.suggested)
 		}
 		_, often := IsRateLimit(err)
-		if smaller := IsTooMuch(err); smaller != (c.want != tooOften && examine(err).answered || c.status == http.StatusRequestEntityTooLarge) {
+		if smaller := IsTooLarge(err); smaller != (c.want != tooOften && classify(err).rpcError || c.status == http.StatusRequestEntityTooLarge) {
 			t.Errorf("%s: to be asked for less: %t, less often: %t", c.by, smaller, often)
 		}
 	}
@@ -242,7 +242,7 @@ func TestRetryAfter(t *testing.T) {
 		}
 	}
 	_, err := replying(t, http.StatusServiceUnavailable, http.Header{"Retry-After": {"7"}}, "").Head(t.Context())
-	if _, ok := IsRateLimit(err); ok || !isTrouble(err) {
+	if _, ok := IsRateLimit(err); ok || !isNodeFailure(err) {
 		t.Errorf("503 is taken for a rate limit: %v", err)
 	}
 }
@@ -287,7 +287,7 @@ func TestBatchRefused(t *testing.T) {
 			io.WriteString(w, "["+strings.Join(answers, ",")+"]") //nolint:errcheck // the client may hang up
 		}))
 		t.Cleanup(node.Close)
-		e, err := NewEndpoint(node.URL)
+		e, err := NewClient(node.URL)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -315,7 +315,7 @@ func TestTimeout(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	t.Cleanup(node.Close)
-	e, err := NewEndpoint(node.URL)
+	e, err := NewClient(node.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,31 +323,31 @@ func TestTimeout(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-asked; cancel() }()
-	if _, err := e.Head(ctx); !errors.Is(err, context.Canceled) || isTrouble(err) {
+	if _, err := e.Head(ctx); !errors.Is(err, context.Canceled) || isNodeFailure(err) {
 		t.Errorf("a caller that gave up: %v", err)
 	}
 	e.Timeout = 10 * time.Millisecond
 	_, err = e.LogsInRange(t.Context(), 1, 2, LogFilter{})
-	if !errors.Is(err, ErrTimeout) || !isTrouble(err) || !IsTooMuch(err) {
+	if !errors.Is(err, ErrTimeout) || !isNodeFailure(err) || !IsTooLarge(err) {
 		t.Errorf("a slow node, asked for logs: %v", err)
 	}
 	<-asked
-	if _, err := e.Head(t.Context()); !errors.Is(err, ErrTimeout) || IsTooMuch(err) {
+	if _, err := e.Head(t.Context()); !errors.Is(err, ErrTimeout) || IsTooLarge(err) {
 		t.Errorf("a slow node, asked for a block: %v", err)
 	}
 }
 
 // TestLongWords has a node say more than is shown.
 func TestLongWords(t *testing.T) {
-	long := strings.Repeat("ö", maxShown)
+	long := strings.Repeat("ö", maxErrorText)
 	for status, body := range map[int]string{200: rpcError(-32000, long), 400: rpcError(-32000, long), 500: long} {
 		_, err := replying(t, status, nil, body).Head(t.Context())
-		if err == nil || len(err.Error()) > maxShown+100 || !utf8.ValidString(err.Error()) {
+		if err == nil || len(err.Error()) > maxErrorText+100 || !utf8.ValidString(err.Error()) {
 			t.Errorf("status %d: %d bytes: %v", status, len(err.Error()), err)
 		}
 	}
-	for n, want := range map[int]int{maxShown: maxShown, maxShown + 1: maxShown + len("…")} {
-		if got := len(cut(strings.Repeat("x", n))); got != want {
+	for n, want := range map[int]int{maxErrorText: maxErrorText, maxErrorText + 1: maxErrorText + len("…")} {
+		if got := len(truncate(strings.Repeat("x", n))); got != want {
 			t.Errorf("of %d bytes %d are shown, want %d", n, got, want)
 		}
 	}
@@ -361,17 +361,17 @@ func FuzzFault(f *testing.F) {
 	f.Fuzz(func(t *testing.T, status int, body []byte) {
 		var err error = rpc.HTTPError{StatusCode: status, Status: http.StatusText(status), Body: body}
 		if status == http.StatusOK {
-			answer := answerOf(body)
+			answer := parseRPCError(body)
 			if answer == nil {
 				return
 			}
 			err = answer
 		}
 		for _, method := range []string{getLogs, blockByNumber} {
-			err := error((&callError{provider: "node", method: method, err: presentable(err)}).identified())
+			err := error((&callError{node: "node", method: method, err: sanitize(err)}).withSentinel())
 			pause, often := IsRateLimit(err)
-			if often && IsTooMuch(err) || pause < 0 || pause > MaxRetryAfter {
-				t.Errorf("%v: too often: %t, for %s; too much: %t", err, often, pause, IsTooMuch(err))
+			if often && IsTooLarge(err) || pause < 0 || pause > MaxRetryAfter {
+				t.Errorf("%v: too often: %t, for %s; too much: %t", err, often, pause, IsTooLarge(err))
 			}
 			if from, to, ok := SuggestedRange(err); ok && from > to {
 				t.Errorf("%v: suggested %d to %d", err, from, to)
@@ -379,7 +379,7 @@ func FuzzFault(f *testing.F) {
 			if often && (errors.Is(err, ErrNotFound) || errors.Is(err, ErrUnsupported)) {
 				t.Errorf("%v: asked too often, and something else", err)
 			}
-			if len(err.Error()) > maxShown+100 {
+			if len(err.Error()) > maxErrorText+100 {
 				t.Errorf("%d bytes are shown: %v", len(err.Error()), err)
 			}
 		}

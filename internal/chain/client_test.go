@@ -30,9 +30,9 @@ var (
 	bob      = invoice.Address{0xb0}
 )
 
-func endpoint(t *testing.T, url string) *chain.Endpoint {
+func endpoint(t *testing.T, url string) *chain.Client {
 	t.Helper()
-	e, err := chain.NewEndpoint(url)
+	e, err := chain.NewClient(url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func endpoint(t *testing.T, url string) *chain.Endpoint {
 
 func TestNewEndpointRefuses(t *testing.T) {
 	for _, url := range []string{"", "localhost:8545", "/path", "ipc:///geth.ipc", "http://", "ftp://host", "http://bad host/"} {
-		if _, err := chain.NewEndpoint(url); err == nil {
+		if _, err := chain.NewClient(url); err == nil {
 			t.Errorf("NewEndpoint(%q) did not fail", url)
 		}
 	}
@@ -74,14 +74,14 @@ func TestEndpoint(t *testing.T) {
 		if err != nil || h != want {
 			t.Errorf("%s: tagged is %+v, %v; want %+v", e, h, err, want)
 		}
-		if !filter.Mentioned(h.Bloom) {
+		if !filter.MayMatch(h.Bloom) {
 			t.Errorf("%s: the bloom filter of block 1 does not mention its log", e)
 		}
 		headers, err := e.Headers(ctx, []uint64{2, 0, 1})
 		if err != nil || len(headers) != 3 || headers[0].Number != 2 || headers[1].Number != 0 || headers[2] != want {
 			t.Errorf("%s: Headers = %+v, %v", e, headers, err)
 		}
-		if filter.Mentioned(headers[0].Bloom) {
+		if filter.MayMatch(headers[0].Bloom) {
 			t.Errorf("%s: the bloom filter of an empty block mentions a log", e)
 		}
 		if _, err := e.Headers(ctx, []uint64{1, 4}); !errors.Is(err, chain.ErrNotFound) {
@@ -172,7 +172,7 @@ func TestHeadAndTagged(t *testing.T) {
 
 // scriptedTags returns a node that answers a batch of questions for blocks by
 // their tag.
-func scriptedTags(t *testing.T, results map[string]string) *chain.Endpoint {
+func scriptedTags(t *testing.T, results map[string]string) *chain.Client {
 	t.Helper()
 	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var calls []struct {
@@ -257,7 +257,7 @@ func TestResponseTooLarge(t *testing.T) {
 		e := endpoint(t, scheme+strings.TrimPrefix(node.URL, "http"))
 		e.MaxAnswer = maxAnswer
 		var s string
-		if err := e.CallContext(t.Context(), &s, "eth_blockNumber"); !errors.Is(err, chain.ErrResponseTooLarge) || !chain.IsTooMuch(err) {
+		if err := e.CallContext(t.Context(), &s, "eth_blockNumber"); !errors.Is(err, chain.ErrResponseTooLarge) || !chain.IsTooLarge(err) {
 			t.Errorf("%s: read %d bytes, %.200v; want ErrResponseTooLarge", scheme, len(s), err)
 		}
 		e.Close()
@@ -311,7 +311,7 @@ func TestErrorsHideTheKey(t *testing.T) {
 			t.Errorf("error of an unreachable node is %v", err)
 		}
 	}
-	if _, err := chain.NewEndpoint("http://host:bad/s3cret"); err == nil || strings.Contains(err.Error(), "s3cret") {
+	if _, err := chain.NewClient("http://host:bad/s3cret"); err == nil || strings.Contains(err.Error(), "s3cret") {
 		t.Errorf("error of an unreadable URL is %v", err)
 	}
 }
@@ -321,11 +321,11 @@ func TestErrorsHideTheKey(t *testing.T) {
 func TestListen(t *testing.T) {
 	c := chaintest.New(5)
 	node := c.Serve(t)
-	if err := endpoint(t, node.URL).Listen(t.Context(), nil); !errors.Is(err, chain.ErrNoSubscription) {
+	if err := endpoint(t, node.URL).SubscribeHeads(t.Context(), nil); !errors.Is(err, chain.ErrNoSubscription) {
 		t.Errorf("Listen over HTTP: %v, want ErrNoSubscription", err)
 	}
 	e := endpoint(t, node.WSURL)
-	all := chain.NewPool(chain.PoolConfig{Endpoints: []*chain.Endpoint{e}, Now: time.Now})
+	all := chain.NewPool(chain.PoolConfig{Clients: []*chain.Client{e}, Now: time.Now})
 	subscribed := make(chan struct{})
 	node.Intercept(func(_ context.Context, method string) error {
 		if method == "eth_subscribe" {
@@ -336,7 +336,7 @@ func TestListen(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	woken := make(chan struct{}, 100)
 	ended := make(chan error)
-	go func() { ended <- e.Listen(ctx, func() { woken <- struct{}{} }) }()
+	go func() { ended <- e.SubscribeHeads(ctx, func() { woken <- struct{}{} }) }()
 	<-subscribed
 	// The node counts a subscription before it is served, so mine until it is.
 	for done := false; !done; {
@@ -376,7 +376,7 @@ func TestHeaderRefusesAPartialBlock(t *testing.T) {
 	if err := h.UnmarshalJSON([]byte(encode(""))); err != nil || h.Number != 1 || h.Time != 2 {
 		t.Fatalf("full block: %+v, %v", h, err)
 	}
-	if !(chain.LogFilter{Addresses: []common.Address{{1}}, Topics: []common.Hash{{1}}}).Mentioned(h.Bloom) || h.Bloom == (types.Bloom{}) {
+	if !(chain.LogFilter{Addresses: []common.Address{{1}}, Topics: []common.Hash{{1}}}).MayMatch(h.Bloom) || h.Bloom == (types.Bloom{}) {
 		t.Error("a block without a bloom filter must be looked into")
 	}
 	for k := range full {

@@ -10,26 +10,26 @@ import (
 
 // Limits of questions about accounts.
 const (
-	// maxAccounts is how many accounts the ledger is asked about at once.
-	maxAccounts = 1000
-	// maxKnown is how many answers a census remembers.
-	maxKnown = 1 << 18
+	// maxLookup is how many accounts the ledger is asked about at once.
+	maxLookup = 1000
+	// maxCached is how many answers a census remembers.
+	maxCached = 1 << 18
 )
 
-// census tells which accounts are settlement addresses, and asks the ledger
+// addressCache tells which accounts are settlement addresses, and asks the ledger
 // about each once. It may be used for blocks alone that existed before it did:
 // an account that becomes a settlement address later is paid in later blocks.
 // It is safe for concurrent use.
-type census struct {
-	ask func(ctx context.Context, accounts []invoice.Address) (map[invoice.Address]bool, error)
+type addressCache struct {
+	lookup func(ctx context.Context, accounts []invoice.Address) (map[invoice.Address]bool, error)
 
 	mu    sync.Mutex
 	known map[invoice.Address]bool
 }
 
-func (w *Watcher) newCensus() *census {
-	return &census{
-		ask: func(ctx context.Context, accounts []invoice.Address) (map[invoice.Address]bool, error) {
+func (w *Indexer) newAddressCache() *addressCache {
+	return &addressCache{
+		lookup: func(ctx context.Context, accounts []invoice.Address) (map[invoice.Address]bool, error) {
 			return w.Ledger.Watched(ctx, w.Chain.Key, accounts)
 		},
 		known: map[invoice.Address]bool{},
@@ -37,7 +37,7 @@ func (w *Watcher) newCensus() *census {
 }
 
 // watched returns those of the accounts that are settlement addresses.
-func (c *census) watched(ctx context.Context, accounts []invoice.Address) (map[invoice.Address]bool, error) {
+func (c *addressCache) watched(ctx context.Context, accounts []invoice.Address) (map[invoice.Address]bool, error) {
 	watched := map[invoice.Address]bool{}
 	var unknown []invoice.Address
 	c.mu.Lock()
@@ -49,13 +49,13 @@ func (c *census) watched(ctx context.Context, accounts []invoice.Address) (map[i
 		}
 	}
 	c.mu.Unlock()
-	for some := range slices.Chunk(unknown, maxAccounts) {
-		found, err := c.ask(ctx, some)
+	for some := range slices.Chunk(unknown, maxLookup) {
+		found, err := c.lookup(ctx, some)
 		if err != nil {
 			return nil, err
 		}
 		c.mu.Lock()
-		if len(c.known)+len(some) > maxKnown {
+		if len(c.known)+len(some) > maxCached {
 			clear(c.known)
 		}
 		for _, a := range some {

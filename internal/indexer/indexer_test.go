@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 
 // fixture is a watcher of a scripted chain with one node.
 type fixture struct {
-	*Watcher
+	*Indexer
 	chain  *chaintest.Chain
 	node   *chaintest.Node
 	ledger *memory
@@ -79,7 +79,7 @@ func (f *fixture) restart(t testingT, change func(*Config), urls ...string) {
 	}
 	t.Cleanup(pool.Close)
 	conf.Pool = pool
-	f.Watcher = New(conf)
+	f.Indexer = New(conf)
 }
 
 // state returns what the pool thinks of a provider, by its place in the
@@ -90,7 +90,7 @@ func (f *fixture) state(provider int) chain.State { return f.Pool.Health()[provi
 func (f *fixture) catchUp(t testingT) {
 	t.Helper()
 	for range 1000 {
-		more, err := f.round(context.Background())
+		more, err := f.sync(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -196,7 +196,7 @@ func TestHalt(t *testing.T) {
 	f.chain.Fork(4)
 	f.chain.MineEmpty(6)
 	for range 2 {
-		_, err := f.round(t.Context())
+		_, err := f.sync(t.Context())
 		f.report(err)
 		var halted *HaltedError
 		if !errors.As(err, &halted) || !strings.Contains(halted.Reason, "block 3 was final") {
@@ -312,7 +312,7 @@ func TestCallsPerBlock(t *testing.T) {
 			}
 			f.chain.Mine(txs...)
 			f.chain.Tag(chain.TagSafe, n+3)
-			if _, err := f.round(t.Context()); err != nil {
+			if _, err := f.sync(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -345,7 +345,7 @@ func TestForkWhileReading(t *testing.T) {
 			}
 			return nil
 		})
-		if _, err := f.round(t.Context()); err != nil && left > 0 {
+		if _, err := f.sync(t.Context()); err != nil && left > 0 {
 			t.Fatal(err)
 		}
 		f.catchUp(t)
@@ -378,7 +378,7 @@ func TestFirstStart(t *testing.T) {
 		for n := range test.mined {
 			f.chain.Mine(chaintest.NewTx(pays(alice, uint64(n+1))))
 		}
-		if _, err := f.round(t.Context()); err != nil {
+		if _, err := f.sync(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		line := max(0, test.mined-3)
@@ -410,7 +410,7 @@ func TestFirstStartWithoutTag(t *testing.T) {
 			c.Chain.Finality = chain.Finality{Tag: chain.TagFinalized}
 		})
 		f.chain.MineEmpty(20)
-		if _, err := f.round(t.Context()); !errors.Is(err, chain.ErrNotFound) || !strings.Contains(err.Error(), "no finalized block yet") {
+		if _, err := f.sync(t.Context()); !errors.Is(err, chain.ErrNotFound) || !strings.Contains(err.Error(), "no finalized block yet") {
 			t.Errorf("round: %v; want an error that names the tag", err)
 		}
 		if f.ledger.cursor.Started {
@@ -437,8 +437,8 @@ func TestFirstStartAfterInvoices(t *testing.T) {
 		tenth := f.chain.Mine(chaintest.NewTx(pays(alice, 1)))
 		f.chain.MineEmpty(10)
 		// The margin is counted back as well.
-		f.ledger.waiting = new(time.Duration(f.chain.Head().Time-tenth.Time-test.since)*time.Second - beginMargin)
-		if _, err := f.round(t.Context()); err != nil {
+		f.ledger.waiting = new(time.Duration(f.chain.Head().Time-tenth.Time-test.since)*time.Second - startMargin)
+		if _, err := f.sync(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if gap := f.ledger.cursor.Gap; gap == nil && test.want != 0 || gap != nil && gap.Next != test.want {

@@ -11,45 +11,45 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// errBehind says that a provider is behind what was read, or still syncing.
+// errNodeBehind says that a provider is behind what was read, or still syncing.
 // That says nothing of the blocks that another one has told of.
-var errBehind = errors.New("the provider's head is behind the newest block that was read")
+var errNodeBehind = errors.New("the provider's head is behind the newest block that was read")
 
-// round brings the ledger nearer to what a provider says: it rolls back what
+// sync brings the ledger nearer to what a provider says: it rolls back what
 // was replaced, reads the next blocks and confirms what is final. When the
 // provider fails, the next one is asked at once. That all are behind what was
 // read is an error when it lasts. more says that there is more to do, and that
 // doing it at once is of use.
-func (w *Watcher) round(ctx context.Context) (more bool, err error) {
+func (w *Indexer) sync(ctx context.Context) (more bool, err error) {
 	err = w.try(ctx, 0, func(n node) (err error) {
-		more, err = w.roundOf(ctx, n)
+		more, err = w.syncWith(ctx, n)
 		return err
 	})
 	switch {
-	case !errors.Is(err, errBehind):
-		w.abreast = w.Now()
-	case w.Now().Sub(w.abreast) < behindPatience:
+	case !errors.Is(err, errNodeBehind):
+		w.lastNotBehind = w.Now()
+	case w.Now().Sub(w.lastNotBehind) < maxBehind:
 		return false, nil
 	}
 	return more && err == nil, err
 }
 
-// roundOf is a round of one provider.
-func (w *Watcher) roundOf(ctx context.Context, n node) (more bool, err error) {
-	w.note(func(s *Status) { s.Source, w.asked = n.String(), n.Provider })
+// syncWith is a round of one provider.
+func (w *Indexer) syncWith(ctx context.Context, n node) (more bool, err error) {
+	w.updateStatus(func(s *Status) { s.Source, w.lastNode = n.String(), n.Node })
 	if err := n.ready(ctx); err != nil {
 		return false, err
 	}
-	if err := w.distinguish(ctx, n); err != nil {
+	if err := w.checkDistinct(ctx, n); err != nil {
 		return false, err
 	}
 	t, err := n.head(ctx, w.Chain.Finality.Tag)
 	if err != nil {
 		return false, err
 	}
-	w.note(func(s *Status) { s.Head = t.head.Number })
-	w.timed(t.head)
-	if t.head.Hash == w.complete.head.Hash && t.tagged.Hash == w.complete.tagged.Hash {
+	w.updateStatus(func(s *Status) { s.Head = t.head.Number })
+	w.measureSkew(t.head)
+	if t.head.Hash == w.lastSynced.head.Hash && t.tagged.Hash == w.lastSynced.tagged.Hash {
 		return false, nil
 	}
 	if err := w.probeBlooms(ctx, n, t); err != nil {
@@ -59,7 +59,7 @@ func (w *Watcher) roundOf(ctx context.Context, n node) (more bool, err error) {
 	more, err = w.advance(ctx, n, t)
 	switch {
 	case errors.Is(err, settle.ErrCursorMoved), errors.Is(err, settle.ErrFinalityViolated):
-		if w.races++; w.races <= maxRaces {
+		if w.lostRaces++; w.lostRaces <= maxLostRaces {
 			// Another replica was faster. The next round loads what it wrote.
 			return true, nil
 		}
@@ -67,16 +67,16 @@ func (w *Watcher) roundOf(ctx context.Context, n node) (more bool, err error) {
 	case err != nil:
 		return false, err
 	}
-	w.races = 0
+	w.lostRaces = 0
 	if !more {
-		w.complete = t
+		w.lastSynced = t
 	}
 	// Where nothing moved, the same would come of another round at once.
 	return more && w.position() != before, nil
 }
 
 // position returns the newest block read and the newest final one.
-func (w *Watcher) position() (p struct{ tip, final invoice.Hash }) {
+func (w *Indexer) position() (p struct{ tip, final invoice.Hash }) {
 	if w.tracker != nil {
 		p.tip, p.final = w.tracker.Tip().Hash, w.tracker.Final().Hash
 	}
@@ -84,13 +84,13 @@ func (w *Watcher) position() (p struct{ tip, final invoice.Hash }) {
 }
 
 // advance does the part of a round that follows a new head.
-func (w *Watcher) advance(ctx context.Context, n node, t told) (more bool, err error) {
-	line, ok := w.agreedLine(ctx, n, t)
+func (w *Indexer) advance(ctx context.Context, n node, t heads) (more bool, err error) {
+	line, ok := w.quorumHeight(ctx, n, t)
 	if err := w.load(ctx, n, t, line, ok); err != nil {
 		return false, err
 	}
 	if t.head.Number < w.tracker.Tip().Number {
-		return false, &providerError{of: n.Provider, err: errBehind, noted: true}
+		return false, &nodeError{node: n.Node, err: errNodeBehind, reported: true}
 	}
 	next, err := w.follow(ctx, n, t.head)
 	if err != nil {
@@ -111,12 +111,12 @@ func (w *Watcher) advance(ctx context.Context, n node, t told) (more bool, err e
 	}
 	settled, err := w.confirm(ctx, n, t, line)
 	// The others may call more final before the provider has a new head.
-	own, _ := w.Chain.Finality.Line(t.head.Number, t.tagged.Number)
+	own, _ := w.Chain.Finality.Height(t.head.Number, t.tagged.Number)
 	return !settled || line < own || w.tracker.Tip().Number < t.head.Number, err
 }
 
 // observe records blocks on top of the newest that was read.
-func (w *Watcher) observe(ctx context.Context, blocks []settle.Block) error {
+func (w *Indexer) observe(ctx context.Context, blocks []settle.Block) error {
 	if err := w.Ledger.Observe(ctx, w.Chain.Key, blocks); err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (w *Watcher) observe(ctx context.Context, blocks []settle.Block) error {
 // catchUp reads blocks that are final already, up to one, as the newest that
 // were read. What is recorded of them comes from receipts in blocks that were
 // canonical after they had become final, so it is confirmed at once.
-func (w *Watcher) catchUp(ctx context.Context, n node, t told, last uint64) error {
+func (w *Indexer) catchUp(ctx context.Context, n node, t heads, last uint64) error {
 	if settled, err := w.confirm(ctx, n, t, w.tracker.Tip().Number); !settled || err != nil {
 		return err
 	}
@@ -140,13 +140,13 @@ func (w *Watcher) catchUp(ctx context.Context, n node, t told, last uint64) erro
 	}
 	tip := w.tracker.Tip()
 	w.catchup.begin(tip.Number+1, last)
-	return w.stream(ctx, span{tip.Number + 1, last, last}, tip, tip, func(ctx context.Context, blocks []settle.Block) error {
+	return w.stream(ctx, blockRange{tip.Number + 1, last, last}, tip, tip, func(ctx context.Context, blocks []settle.Block) error {
 		if err := w.observe(ctx, blocks); err != nil {
 			return err
 		}
 		through := w.tracker.Tip()
-		if w.Chain.Agree < 2 { // else two have read it
-			if ok, err := w.nothingLost(ctx, n, through); err != nil {
+		if w.Chain.Quorum < 2 { // else two have read it
+			if ok, err := w.verifyOrphans(ctx, n, through); err != nil {
 				return err
 			} else if !ok {
 				return settle.ErrCursorMoved // the next round goes on where the rollback ended
@@ -157,7 +157,7 @@ func (w *Watcher) catchUp(ctx context.Context, n node, t told, last uint64) erro
 		}
 		w.tracker.Finalize(through)
 		w.catchup.reached(through.Number + 1)
-		w.note(func(s *Status) { s.at(w.tracker); s.Succeeded = w.Now() })
+		w.updateStatus(func(s *Status) { s.at(w.tracker); s.Succeeded = w.Now() })
 		w.advanced(loopHead)
 		return nil
 	})
@@ -166,7 +166,7 @@ func (w *Watcher) catchUp(ctx context.Context, n node, t told, last uint64) erro
 // load makes the tracker that of the ledger's cursor, which another replica or
 // a change whose answer was lost can have moved. It starts the chain if it was
 // never read.
-func (w *Watcher) load(ctx context.Context, n node, t told, line uint64, agreed bool) error {
+func (w *Indexer) load(ctx context.Context, n node, t heads, line uint64, agreed bool) error {
 	if err := w.learnRegistries(ctx); err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (w *Watcher) load(ctx context.Context, n node, t told, line uint64, agreed 
 	}
 	if !cursor.Started {
 		if !agreed {
-			return &UnsureError{fmt.Sprintf("two providers must agree, and no other one calls any block of chain %s final", w.Chain.Key)}
+			return &NoQuorumError{fmt.Sprintf("two providers must agree, and no other one calls any block of chain %s final", w.Chain.Key)}
 		}
 		if err := w.start(ctx, n, t, line); err != nil {
 			return err
@@ -205,9 +205,9 @@ func (w *Watcher) load(ctx context.Context, n node, t told, line uint64, agreed 
 	return nil
 }
 
-// beginMargin is how much older than the first invoice the blocks are from which
+// startMargin is how much older than the first invoice the blocks are from which
 // on a chain is read that was never read before.
-const beginMargin = time.Hour
+const startMargin = time.Hour
 
 // start begins a chain that was never read, at the line: what lies above is
 // read from there on, and what lies below and is to be read becomes a gap. That
@@ -217,9 +217,9 @@ const beginMargin = time.Hour
 // clock may be wrong, but not by how much it advanced. While the
 // provider knows no line, nothing begins: from block 0 on there would be years
 // to read.
-func (w *Watcher) start(ctx context.Context, n node, t told, line uint64) error {
+func (w *Indexer) start(ctx context.Context, n node, t heads, line uint64) error {
 	if tag := w.Chain.Finality.Tag; tag != "" && t.tagged.Hash.IsZero() {
-		return n.failed(fmt.Errorf("%s knows no %s block yet, so where to begin on chain %s is open; wait until it is synced, or set a finality in blocks: %w",
+		return n.wrap(fmt.Errorf("%s knows no %s block yet, so where to begin on chain %s is open; wait until it is synced, or set a finality in blocks: %w",
 			n, tag, w.Chain.Key, chain.ErrNotFound))
 	}
 	from := line + 1
@@ -228,7 +228,7 @@ func (w *Watcher) start(ctx context.Context, n node, t told, line uint64) error 
 	} else if waiting, ok, err := w.Ledger.Waiting(ctx, w.Chain.Key); err != nil {
 		return err
 	} else if ok {
-		older, err := before(ctx, n, line, t.head.Time-int64((waiting+beginMargin)/time.Second))
+		older, err := blockBefore(ctx, n, line, t.head.Time-int64((waiting+startMargin)/time.Second))
 		if err != nil {
 			return err
 		}
@@ -238,30 +238,30 @@ func (w *Watcher) start(ctx context.Context, n node, t told, line uint64) error 
 	if err != nil {
 		return err
 	}
-	if err := w.beginning(ctx, n, header(headers[0])); err != nil {
+	if err := w.checkStart(ctx, n, header(headers[0])); err != nil {
 		return err
 	}
 	w.Logger.Info("reading begins", "chain", w.Chain.Key, "block", line+1, "older_from", from)
 	return w.Ledger.Start(ctx, w.Chain.Key, header(headers[0]), from)
 }
 
-// beginning has others agree with a provider on the block where reading begins,
+// checkStart has others agree with a provider on the block where reading begins,
 // which counts as final from then on.
-func (w *Watcher) beginning(ctx context.Context, n node, at settle.Header) error {
-	if err := w.crosscheck(ctx, n, at, settle.Header{}); err != nil || w.Chain.Agree < 2 {
+func (w *Indexer) checkStart(ctx context.Context, n node, at settle.Header) error {
+	if err := w.crossCheck(ctx, n, at, settle.Header{}); err != nil || w.Chain.Quorum < 2 {
 		return err
 	}
-	for _, v := range w.witnesses(ctx, w.Pool.Others(n.Provider), at.Number) {
+	for _, v := range w.votes(ctx, w.Pool.Others(n.Node), at.Number) {
 		if v.hash == at.Hash {
 			return nil
 		}
 	}
-	return &UnsureError{fmt.Sprintf("two providers must agree, but none besides %s answers for block %d, where reading is to begin", n, at.Number)}
+	return &NoQuorumError{fmt.Sprintf("two providers must agree, but none besides %s answers for block %d, where reading is to begin", n, at.Number)}
 }
 
-// before returns the newest block at or below line that is older than a time,
+// blockBefore returns the newest block at or below line that is older than a time,
 // or the first block of all.
-func before(ctx context.Context, n node, line uint64, since int64) (uint64, error) {
+func blockBefore(ctx context.Context, n node, line uint64, since int64) (uint64, error) {
 	low, high := uint64(0), line // the answer is in between, both included
 	for low < high {
 		middle := high - (high-low)/2
@@ -281,7 +281,7 @@ func before(ctx context.Context, n node, line uint64, since int64) (uint64, erro
 // follow compares the provider's chain, of which h is a block, with what was read.
 // It rolls back what was replaced, and returns the block to read next, nil
 // when there is none.
-func (w *Watcher) follow(ctx context.Context, n node, h chain.Header) (next *chain.Header, err error) {
+func (w *Indexer) follow(ctx context.Context, n node, h chain.Header) (next *chain.Header, err error) {
 	ask := func(number uint64) error {
 		headers, err := n.headers(ctx, number)
 		if err == nil {
@@ -303,7 +303,7 @@ func (w *Watcher) follow(ctx context.Context, n node, h chain.Header) (next *cha
 				err = ask(step.Ancestor.Number + 1)
 			}
 		case Violation:
-			return nil, w.violated(ctx, n, h)
+			return nil, w.handleViolation(ctx, n, h)
 		}
 		if err != nil {
 			return nil, err
@@ -312,7 +312,7 @@ func (w *Watcher) follow(ctx context.Context, n node, h chain.Header) (next *cha
 }
 
 // rollback orphans what was read above a block.
-func (w *Watcher) rollback(ctx context.Context, to settle.Header) error {
+func (w *Indexer) rollback(ctx context.Context, to settle.Header) error {
 	w.Logger.Info("blocks were replaced; reading them again",
 		"chain", w.Chain.Key, "above", to.Number, "through", w.tracker.Tip().Number)
 	if err := w.Ledger.Rollback(ctx, w.Chain.Key, to); err != nil {

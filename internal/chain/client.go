@@ -24,10 +24,10 @@ const (
 	MaxResponse = 32 << 20
 	// MaxBatch is how many calls go out in one JSON-RPC batch.
 	MaxBatch = 100
-	// maxShown and maxExamined are how much of a node's words about an error is
+	// maxErrorText and maxExamined are how much of a node's words about an error is
 	// shown, and how much is looked at, in bytes.
-	maxShown    = 300
-	maxExamined = 4 << 10
+	maxErrorText      = 300
+	maxClassifiedText = 4 << 10
 )
 
 // Errors of an Endpoint's calls, beside those of the network and the node.
@@ -52,13 +52,13 @@ var (
 	ErrRedirected = errors.New("the node's address redirects, and redirects are not followed; configure the address that it leads to")
 )
 
-// Endpoint asks one node over JSON-RPC. It connects at the first call, and
+// Client asks one node over JSON-RPC. It connects at the first call, and
 // again when the connection was lost, so a node may be down when the service
 // starts. It is safe for concurrent use.
-type Endpoint struct {
-	url     string
-	name    string
-	secrets *strings.Replacer // in the URL
+type Client struct {
+	url      string
+	name     string
+	redactor *strings.Replacer // in the URL
 
 	// Timeout bounds each call. It is CallTimeout unless changed before the
 	// first call.
@@ -70,27 +70,27 @@ type Endpoint struct {
 	// the method of each of a batch's calls.
 	Observe func(method string, took time.Duration, err error)
 
-	account    func(calls int, took time.Duration, err error) // of the pool; nil without one
+	onRequest  func(calls int, took time.Duration, err error) // of the pool; nil without one
 	batchSize  atomic.Int64                                   // calls that the node takes in one batch
 	subscribed atomic.Bool
 
-	http    *http.Transport
-	dialing chan struct{} // holds a token while the client is dialed
+	http     *http.Transport
+	dialLock chan struct{} // holds a token while the client is dialed
 
 	closed context.Context // ends when the endpoint is closed
 	quit   context.CancelFunc
 
 	mu       sync.Mutex
-	client   *rpc.Client             // nil until it is dialed
-	underWay map[*exchange]time.Time // when each request began that has not ended
+	rpc      *rpc.Client             // nil until it is dialed
+	inFlight map[*exchange]time.Time // when each request began that has not ended
 }
 
-// NewEndpoint returns the endpoint at an http, https, ws or wss URL. It does
+// NewClient returns the endpoint at an http, https, ws or wss URL. It does
 // not connect yet.
-func NewEndpoint(rawURL string) (*Endpoint, error) {
+func NewClient(rawURL string) (*Client, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
-		return nil, fmt.Errorf("RPC URL cannot be read: %w", presentable(err))
+		return nil, fmt.Errorf("RPC URL cannot be read: %w", sanitize(err))
 	}
 	switch u.Scheme {
 	case "http", "https", "ws", "wss":
@@ -100,10 +100,10 @@ func NewEndpoint(rawURL string) (*Endpoint, error) {
 	if u.Host == "" {
 		return nil, errors.New("RPC URL names no host")
 	}
-	e := &Endpoint{
-		url: rawURL, name: u.Scheme + "://" + u.Host, secrets: concealer(u),
+	e := &Client{
+		url: rawURL, name: u.Scheme + "://" + u.Host, redactor: redactorOf(u),
 		Timeout: CallTimeout, MaxAnswer: MaxResponse,
-		http: newHTTPTransport(u.Hostname()), dialing: make(chan struct{}, 1), underWay: map[*exchange]time.Time{},
+		http: newHTTPTransport(u.Hostname()), dialLock: make(chan struct{}, 1), inFlight: map[*exchange]time.Time{},
 	}
 	e.closed, e.quit = context.WithCancel(context.Background())
 	e.batchSize.Store(MaxBatch)
@@ -112,40 +112,40 @@ func NewEndpoint(rawURL string) (*Endpoint, error) {
 
 // String names the endpoint by scheme and host. The rest of its URL often
 // holds an access key, and is never shown.
-func (e *Endpoint) String() string { return e.name }
+func (e *Client) String() string { return e.name }
 
 // Close ends the endpoint's connection. Calls fail from then on.
-func (e *Endpoint) Close() {
+func (e *Client) Close() {
 	e.quit()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.client != nil {
-		e.client.Close()
+	if e.rpc != nil {
+		e.rpc.Close()
 	}
 	e.http.CloseIdleConnections()
 }
 
 // call makes one call and decodes its answer into result. A JSON null sets a
 // pointer that result points to to nil.
-func (e *Endpoint) call(ctx context.Context, result any, method string, args ...any) error {
-	return e.ask(ctx, []rpc.BatchElem{{Method: method}}, &exchange{}, func(ctx context.Context, c *rpc.Client) error {
+func (e *Client) call(ctx context.Context, result any, method string, args ...any) error {
+	return e.do(ctx, []rpc.BatchElem{{Method: method}}, &exchange{}, func(ctx context.Context, c *rpc.Client) error {
 		return c.CallContext(ctx, result, method, args...)
 	})
 }
 
 // batch makes several calls, in as few requests as the node takes. It fails
 // when one of them does; the error of each is in its element.
-func (e *Endpoint) batch(ctx context.Context, elems []rpc.BatchElem) error {
+func (e *Client) batch(ctx context.Context, elems []rpc.BatchElem) error {
 	most := int(e.batchSize.Load())
 	for len(elems) > 0 {
 		n := min(len(elems), most)
-		err := e.ask(ctx, elems[:n], &exchange{batch: true}, func(ctx context.Context, c *rpc.Client) error {
+		err := e.do(ctx, elems[:n], &exchange{batch: true}, func(ctx context.Context, c *rpc.Client) error {
 			if err := c.BatchCallContext(ctx, elems[:n]); err != nil {
 				return err
 			}
 			return firstError(elems[:n])
 		})
-		switch long := isBatchTooLong(err); {
+		switch long := isBatchTooLarge(err); {
 		case err == nil:
 			elems = elems[n:]
 			continue
@@ -169,9 +169,9 @@ func firstError(elems []rpc.BatchElem) error {
 	return nil
 }
 
-// ask sends one request, with the calls of elems, within the endpoint's
+// do sends one request, with the calls of elems, within the endpoint's
 // Timeout. Its errors are *callError.
-func (e *Endpoint) ask(ctx context.Context, elems []rpc.BatchElem, x *exchange, send func(context.Context, *rpc.Client) error) error {
+func (e *Client) do(ctx context.Context, elems []rpc.BatchElem, x *exchange, send func(context.Context, *rpc.Client) error) error {
 	began := time.Now()
 	e.begin(x, began)
 	defer e.end(ctx, x)
@@ -190,11 +190,11 @@ func (e *Endpoint) ask(ctx context.Context, elems []rpc.BatchElem, x *exchange, 
 		if limited.Err() != nil && ctx.Err() == nil {
 			err = ErrTimeout
 		}
-		err = e.failed(elems, x.retryAfter, err)
+		err = e.wrapError(elems, x.retryAfter, err)
 	}
 	took := time.Since(began)
-	if e.account != nil && ctx.Err() == nil {
-		e.account(len(elems), took, err)
+	if e.onRequest != nil && ctx.Err() == nil {
+		e.onRequest(len(elems), took, err)
 	}
 	if e.Observe != nil {
 		for _, elem := range elems {
@@ -214,9 +214,9 @@ func awaitDeadline(ctx context.Context, err error) {
 	}
 }
 
-// failed makes a request's error fit to be passed on: with the endpoint's name
+// wrapError makes a request's error fit to be passed on: with the endpoint's name
 // and the method of the call that failed.
-func (e *Endpoint) failed(elems []rpc.BatchElem, retryAfter time.Duration, err error) error {
+func (e *Client) wrapError(elems []rpc.BatchElem, retryAfter time.Duration, err error) error {
 	method := elems[0].Method
 	for _, elem := range elems {
 		if elem.Error != nil {
@@ -224,5 +224,5 @@ func (e *Endpoint) failed(elems []rpc.BatchElem, retryAfter time.Duration, err e
 			break
 		}
 	}
-	return (&callError{provider: e.name, method: method, secrets: e.secrets, retryAfter: retryAfter, err: presentable(err)}).identified()
+	return (&callError{node: e.name, method: method, redactor: e.redactor, retryAfter: retryAfter, err: sanitize(err)}).withSentinel()
 }

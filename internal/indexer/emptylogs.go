@@ -11,23 +11,23 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// secondOpinion is how long another provider may take to say what it thinks;
+// consultTimeout is how long another provider may take to say what it thinks;
 // with it slow or unreachable, reading must go on.
-const secondOpinion = time.Second
+const consultTimeout = time.Second
 
 // logsOf returns each block's logs that the filter selects. An empty answer
 // for a block whose bloom filter mentions them is right when the bloom filter
 // speaks of other logs, and wrong when the provider has lost or not yet stored
 // these. So the answer is doubted.
-func (w *Watcher) logsOf(ctx context.Context, n node, blocks []chain.Header, filter chain.LogFilter) ([][]types.Log, error) {
+func (w *Indexer) logsOf(ctx context.Context, n node, blocks []chain.Header, filter chain.LogFilter) ([][]types.Log, error) {
 	hashes := make([]invoice.Hash, len(blocks))
 	for i, h := range blocks {
 		hashes[i] = h.Hash
 	}
 	found, err := n.logsOfBlocks(ctx, hashes, filter)
-	if len(blocks) == 1 && chain.IsTooMuch(err) && ctx.Err() == nil {
+	if len(blocks) == 1 && chain.IsTooLarge(err) && ctx.Err() == nil {
 		// No smaller question is left, so another one is asked.
-		logs, err := w.logsOtherwise(ctx, n, hashes[0], filter)
+		logs, err := w.logsByFallback(ctx, n, hashes[0], filter)
 		return [][]types.Log{logs}, err
 	}
 	if err != nil {
@@ -35,7 +35,7 @@ func (w *Watcher) logsOf(ctx context.Context, n node, blocks []chain.Header, fil
 	}
 	var empty []int
 	for i, logs := range found {
-		if len(logs) == 0 && w.deniable(n, blocks[i], filter) {
+		if len(logs) == 0 && w.isEmptySuspect(n, blocks[i], filter) {
 			empty = append(empty, i)
 		}
 	}
@@ -46,7 +46,7 @@ func (w *Watcher) logsOf(ctx context.Context, n node, blocks []chain.Header, fil
 	for i, at := range empty {
 		doubted[i] = hashes[at]
 	}
-	certain, err := w.doubt(ctx, n, doubted, filter)
+	certain, err := w.verifyEmpty(ctx, n, doubted, filter)
 	if err != nil {
 		return nil, err
 	}
@@ -56,13 +56,13 @@ func (w *Watcher) logsOf(ctx context.Context, n node, blocks []chain.Header, fil
 	return found, nil
 }
 
-// doubt returns the logs of blocks that the provider said have none. When
+// verifyEmpty returns the logs of blocks that the provider said have none. When
 // another provider has some, that is an error, and the blocks are read there.
 // When no other answers, the blocks' receipts decide, or the provider's own
 // second answer where it does not give them.
-func (w *Watcher) doubt(ctx context.Context, n node, blocks []invoice.Hash, filter chain.LogFilter) ([][]types.Log, error) {
-	for _, other := range w.Pool.Others(n.Provider) {
-		found, err := w.logsOfOther(ctx, node{other}, blocks, filter)
+func (w *Indexer) verifyEmpty(ctx context.Context, n node, blocks []invoice.Hash, filter chain.LogFilter) ([][]types.Log, error) {
+	for _, other := range w.Pool.Others(n.Node) {
+		found, err := w.logsFromOther(ctx, node{other}, blocks, filter)
 		if err != nil {
 			continue
 		}
@@ -75,12 +75,12 @@ func (w *Watcher) doubt(ctx context.Context, n node, blocks []invoice.Hash, filt
 	}
 	found := make([][]types.Log, len(blocks))
 	for i, block := range blocks {
-		logs, err := w.logsOfReceipts(ctx, n, block, filter)
+		logs, err := w.logsFromBlockReceipts(ctx, n, block, filter)
 		switch {
 		case errors.Is(err, chain.ErrUnsupported):
 			return n.logsOfBlocks(ctx, blocks, filter)
-		case chain.IsTooMuch(err):
-			logs, err = w.logsOfEach(ctx, n, block, filter)
+		case chain.IsTooLarge(err):
+			logs, err = w.logsFromReceipts(ctx, n, block, filter)
 		}
 		if err != nil {
 			return nil, err
@@ -94,8 +94,8 @@ func (w *Watcher) doubt(ctx context.Context, n node, blocks []invoice.Hash, filt
 	return found, nil
 }
 
-// logsOfOther asks another provider for the blocks' logs.
-func (w *Watcher) logsOfOther(ctx context.Context, other node, blocks []invoice.Hash, filter chain.LogFilter) (found [][]types.Log, err error) {
+// logsFromOther asks another provider for the blocks' logs.
+func (w *Indexer) logsFromOther(ctx context.Context, other node, blocks []invoice.Hash, filter chain.LogFilter) (found [][]types.Log, err error) {
 	err = w.consult(ctx, other, func(ctx context.Context) error {
 		found, err = other.logsOfBlocks(ctx, blocks, filter)
 		return err
@@ -105,8 +105,8 @@ func (w *Watcher) logsOfOther(ctx context.Context, other node, blocks []invoice.
 
 // consult asks another provider within secondOpinion. One that takes longer is
 // left alone for a while, so that it does not cost that time again.
-func (w *Watcher) consult(ctx context.Context, other node, ask func(context.Context) error) error {
-	limited, cancel := context.WithTimeout(ctx, secondOpinion)
+func (w *Indexer) consult(ctx context.Context, other node, ask func(context.Context) error) error {
+	limited, cancel := context.WithTimeout(ctx, consultTimeout)
 	defer cancel()
 	err := other.ready(limited)
 	if err == nil {
@@ -114,19 +114,19 @@ func (w *Watcher) consult(ctx context.Context, other node, ask func(context.Cont
 	}
 	switch {
 	case err == nil:
-		other.Worked()
+		other.ReportSuccess()
 		return nil
 	case ctx.Err() == nil && limited.Err() != nil:
-		other.Failed(errSlow)
+		other.ReportFailure(errConsultTimeout)
 	default:
-		var failed *providerError
-		if errors.As(err, &failed) && !failed.noted {
-			other.Failed(err)
+		var failed *nodeError
+		if errors.As(err, &failed) && !failed.reported {
+			other.ReportFailure(err)
 		}
 	}
 	w.Logger.Debug("no second opinion", "chain", w.Chain.Key, "provider", other.String(), "err", err)
 	return err
 }
 
-// errSlow is what a provider did that gave no second opinion.
-var errSlow = errors.New("gave no second opinion within " + secondOpinion.String())
+// errConsultTimeout is what a provider did that gave no second opinion.
+var errConsultTimeout = errors.New("gave no second opinion within " + consultTimeout.String())

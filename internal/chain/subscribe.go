@@ -8,14 +8,14 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 )
 
-// Listen calls wake for every new head that the node announces, until ctx
+// SubscribeHeads calls wake for every new head that the node announces, until ctx
 // ends or the subscription breaks, and says why it ended. It is
 // ErrNoSubscription at once over HTTP. A head that is not announced is no
 // error: poll as well.
-func (e *Endpoint) Listen(ctx context.Context, wake func()) error {
+func (e *Client) SubscribeHeads(ctx context.Context, wake func()) error {
 	heads := make(chan json.RawMessage, 16)
 	var sub *rpc.ClientSubscription
-	err := e.ask(ctx, []rpc.BatchElem{{Method: "eth_subscribe"}}, &exchange{}, func(limited context.Context, client *rpc.Client) (err error) {
+	err := e.do(ctx, []rpc.BatchElem{{Method: "eth_subscribe"}}, &exchange{}, func(limited context.Context, client *rpc.Client) (err error) {
 		if client.SupportsSubscriptions() {
 			sub, err = client.EthSubscribe(limited, heads, "newHeads")
 		}

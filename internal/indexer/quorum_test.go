@@ -46,14 +46,14 @@ func TestAgree(t *testing.T) {
 		for where, behind := range map[string]int{"near": 0, "behind": 3 * maxBlocks} {
 			t.Run(name+", "+where, func(t *testing.T) {
 				f := newFixture(t, nil)
-				proxies := f.providers(t, len(test.faults), func(c *Config) { c.Chain.Agree = 2 })
+				proxies := f.providers(t, len(test.faults), func(c *Config) { c.Chain.Quorum = 2 })
 				f.chain.MineEmpty(5)
 				if len(test.faults) > 1 {
 					f.catchUp(t)
 				}
 				for i, fault := range test.faults {
 					if fault != nil {
-						proxies[i].Spoil(fault)
+						proxies[i].SetFaults(fault)
 					}
 				}
 				f.chain.Mine(chaintest.NewTx(pays(alice, 1), paid(id1, alice, 1), pays(alice, 2)), chaintest.NewTx(pays(bob, 3)))
@@ -61,11 +61,11 @@ func TestAgree(t *testing.T) {
 				f.chain.MineEmpty(3 + behind)
 				var err error
 				for more := true; more && err == nil; {
-					if more, err = f.round(t.Context()); err == nil && !more {
+					if more, err = f.sync(t.Context()); err == nil && !more {
 						more, err = f.fill(t.Context())
 					}
 				}
-				var unsure *UnsureError
+				var unsure *NoQuorumError
 				switch {
 				case test.unsure == "" && err != nil:
 					t.Errorf("reading failed: %v", err)
@@ -73,7 +73,7 @@ func TestAgree(t *testing.T) {
 					t.Errorf("reading ended with %v, want that %q", err, test.unsure)
 				}
 				for i, want := range test.aside {
-					if got := f.state(i) == chain.StateAside; got != want {
+					if got := f.state(i) == chain.StateQuarantined; got != want {
 						t.Errorf("provider %d is %s, want it set aside: %t", i, f.state(i), want)
 					}
 				}
@@ -97,7 +97,7 @@ func TestAgree(t *testing.T) {
 // block is final, and no provider is blamed.
 func TestAgreeOnLateAddress(t *testing.T) {
 	f := newFixture(t, nil)
-	f.providers(t, 2, func(c *Config) { c.Chain.Agree = 2 })
+	f.providers(t, 2, func(c *Config) { c.Chain.Quorum = 2 })
 	f.chain.Mine(chaintest.NewTx(chaintest.Transfer(token, alice, bob, five)))
 	f.catchUp(t)
 	f.expect(t, 1, 0, 0, 0, 0)
@@ -145,7 +145,7 @@ func TestAgreeOnEvidence(t *testing.T) {
 			})
 			urls := slices.Repeat([]string{f.node.URL}, test.honest)
 			f.restart(t, func(c *Config) {
-				c.Chain.Agree, c.Chain.FullBloom = 2, false // else the bloom filter would betray the liar
+				c.Chain.Quorum, c.Chain.FullBloom = 2, false // else the bloom filter would betray the liar
 			}, slices.Insert(urls, test.liar, liar)...)
 			f.chain.MineEmpty(5)
 			f.catchUp(t)
@@ -157,9 +157,9 @@ func TestAgreeOnEvidence(t *testing.T) {
 			f.chain.MineEmpty(3)
 			var err error
 			for more := true; more && err == nil; {
-				more, err = f.round(t.Context())
+				more, err = f.sync(t.Context())
 			}
-			if unsure := (*UnsureError)(nil); errors.As(err, &unsure) != (test.confirmed == 0) {
+			if unsure := (*NoQuorumError)(nil); errors.As(err, &unsure) != (test.confirmed == 0) {
 				t.Errorf("reading ended with %v", err)
 			}
 			if got := f.ledger.count(invoice.Confirmed); got != test.confirmed {
@@ -171,7 +171,7 @@ func TestAgreeOnEvidence(t *testing.T) {
 				}
 			}
 			for i := range test.honest + 1 {
-				if got := f.state(i) == chain.StateAside; got != (test.aside && i == test.liar) {
+				if got := f.state(i) == chain.StateQuarantined; got != (test.aside && i == test.liar) {
 					t.Errorf("provider %d is %s", i, f.state(i))
 				}
 			}
@@ -185,23 +185,23 @@ func TestAgreeAfterLong(t *testing.T) {
 	f := newFixture(t, nil)
 	var later time.Duration
 	second := f.providers(t, 2, func(c *Config) {
-		c.Chain.Agree, c.Now = 2, func() time.Time { return time.Now().Add(later) }
+		c.Chain.Quorum, c.Now = 2, func() time.Time { return time.Now().Add(later) }
 	})[1]
 	f.chain.MineEmpty(5)
 	f.catchUp(t)
-	second.Spoil(chaintest.Refuse{Status: 500})
-	const waiting = 2*maxAgreed + maxBlocks
+	second.SetFaults(chaintest.Refuse{Status: 500})
+	const waiting = 2*maxQuorumBlocks + maxBlocks
 	for range waiting / maxBlocks {
 		f.chain.MineEmpty(maxBlocks - 1)
 		f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
-		if _, err := f.round(t.Context()); !errors.As(err, new(*UnsureError)) {
+		if _, err := f.sync(t.Context()); !errors.As(err, new(*NoQuorumError)) {
 			t.Fatalf("alone, the round ended with %v", err)
 		}
 	}
-	second.Spoil()
+	second.SetFaults()
 	later = chain.MaxRetryAfter // its pause is over
-	for _, want := range []uint64{maxAgreed, 2 * maxAgreed, waiting} {
-		more, err := f.round(t.Context())
+	for _, want := range []uint64{maxQuorumBlocks, 2 * maxQuorumBlocks, waiting} {
+		more, err := f.sync(t.Context())
 		if got := f.ledger.cursor.Confirmed.Number; err != nil || got != 2+want || more != (want < waiting) {
 			t.Errorf("it is final up to block %d (more: %t), %v; want %d", got, more, err, 2+want)
 		}
@@ -222,12 +222,12 @@ func TestAgreeOnTheLine(t *testing.T) {
 	}
 	f := newFixture(t, nil)
 	f.restart(t, func(c *Config) {
-		c.Chain.Agree = 2
+		c.Chain.Quorum = 2
 		c.Chain.Finality = chain.Finality{Tag: chain.TagSafe}
 	}, hasty(f), f.node.URL)
 	f.chain.MineEmpty(10)
-	_, err := f.round(t.Context())
-	if unsure := new(UnsureError); !errors.As(err, &unsure) {
+	_, err := f.sync(t.Context())
+	if unsure := new(NoQuorumError); !errors.As(err, &unsure) {
 		t.Fatalf("began on one provider's word: %v", err)
 	}
 	f.chain.Tag(chain.TagSafe, 4)

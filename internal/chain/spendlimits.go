@@ -1,8 +1,8 @@
 package chain
 
-// Purse bounds what the writer of a chain may spend, in its native coin.
+// SpendLimits bounds what the writer of a chain may spend, in its native coin.
 // A limit that is 0 is the one of DefaultPurse.
-type Purse struct {
+type SpendLimits struct {
 	MaxFeeWei  uint64 // for a unit of gas, tip included; never exceeded
 	MinTipWei  uint64 // for a unit of gas: what is offered at least above the base fee
 	MaxTipWei  uint64 // for a unit of gas: what is offered at most above the base fee
@@ -21,15 +21,15 @@ const (
 // (--rpc.txfeecap).
 const MaxPerTxGwei = 9 * coin / 10
 
-// DefaultPurse returns the limits of a network that is not built in.
-func DefaultPurse() Purse {
-	return Purse{MaxFeeWei: 100 * gwei, MaxTipWei: 2 * gwei, PerTxGwei: coin / 10, PerDayGwei: coin / 2}
+// DefaultSpendLimits returns the limits of a network that is not built in.
+func DefaultSpendLimits() SpendLimits {
+	return SpendLimits{MaxFeeWei: 100 * gwei, MaxTipWei: 2 * gwei, PerTxGwei: coin / 10, PerDayGwei: coin / 2}
 }
 
 // The limits of the networks that are built in: several times of what is usual
 // there, so that a commitment waits out the dearest hours, and a budget that an
 // operator can lose without regret.
-var purses = map[string]Purse{
+var spendLimits = map[string]SpendLimits{
 	"ethereum":  {MaxFeeWei: 50 * gwei, MinTipWei: gwei / 100, MaxTipWei: 2 * gwei, PerTxGwei: coin / 10, PerDayGwei: coin / 5},
 	"base":      rollup(gwei/1000, gwei/10),
 	"arbitrum":  rollup(0, gwei/100), // its sequencer pays no heed to tips
@@ -51,19 +51,19 @@ var purses = map[string]Purse{
 }
 
 // rollup are the limits of a rollup whose fees are paid in ether.
-func rollup(minTipWei, maxTipWei uint64) Purse {
-	return Purse{MaxFeeWei: 2 * gwei, MinTipWei: minTipWei, MaxTipWei: maxTipWei, PerTxGwei: coin / 50, PerDayGwei: coin / 20}
+func rollup(minTipWei, maxTipWei uint64) SpendLimits {
+	return SpendLimits{MaxFeeWei: 2 * gwei, MinTipWei: minTipWei, MaxTipWei: maxTipWei, PerTxGwei: coin / 50, PerDayGwei: coin / 20}
 }
 
 // testnet are the limits of a network whose ether comes from a faucet.
-func testnet(minTipWei uint64) Purse {
-	return Purse{MaxFeeWei: 100 * gwei, MinTipWei: minTipWei, MaxTipWei: 2 * gwei, PerTxGwei: coin / 2, PerDayGwei: 2 * coin}
+func testnet(minTipWei uint64) SpendLimits {
+	return SpendLimits{MaxFeeWei: 100 * gwei, MinTipWei: minTipWei, MaxTipWei: 2 * gwei, PerTxGwei: coin / 2, PerDayGwei: 2 * coin}
 }
 
 // OrDefault returns the purse with the limits of DefaultPurse in place of those
 // that are 0, but for the least tip.
-func (p Purse) OrDefault() Purse {
-	d := DefaultPurse()
+func (p SpendLimits) OrDefault() SpendLimits {
+	d := DefaultSpendLimits()
 	for _, limit := range []struct{ is, or *uint64 }{
 		{&p.MaxFeeWei, &d.MaxFeeWei}, {&p.MaxTipWei, &d.MaxTipWei}, {&p.PerTxGwei, &d.PerTxGwei}, {&p.PerDayGwei, &d.PerDayGwei},
 	} {

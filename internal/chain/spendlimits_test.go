@@ -9,9 +9,9 @@ import (
 // TestPurses holds the limits of the built-in networks against each other.
 func TestPurses(t *testing.T) {
 	all := chain.Builtin()
-	all = append(all, chain.Chain{Key: "of one's own", Purse: chain.DefaultPurse()})
+	all = append(all, chain.Chain{Key: "of one's own", Limits: chain.DefaultSpendLimits()})
 	for _, c := range all {
-		p := c.Purse
+		p := c.Limits
 		if p != p.OrDefault() {
 			t.Errorf("%s lacks a limit: %+v", c.Key, p)
 		}

@@ -1,0 +1,43 @@
+package chain
+
+import (
+	"context"
+	"time"
+)
+
+type onRequestDoneKey struct{}
+
+// OnRequestDone returns a context in which done is called whenever a request to a
+// node has ended, well or not.
+func OnRequestDone(ctx context.Context, done func()) context.Context {
+	return context.WithValue(ctx, onRequestDoneKey{}, done)
+}
+
+// begin notes a request that is under way.
+func (e *Client) begin(x *exchange, at time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.inFlight[x] = at
+}
+
+// end notes the end of a request.
+func (e *Client) end(ctx context.Context, x *exchange) {
+	e.mu.Lock()
+	delete(e.inFlight, x)
+	e.mu.Unlock()
+	if done, ok := ctx.Value(onRequestDoneKey{}).(func()); ok {
+		done()
+	}
+}
+
+// OldestRequest returns for how long the oldest request to the node that is under way
+// has not ended; 0 when there is none.
+func (e *Client) OldestRequest() time.Duration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var longest time.Duration
+	for _, began := range e.inFlight {
+		longest = max(longest, time.Since(began))
+	}
+	return longest
+}

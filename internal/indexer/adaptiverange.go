@@ -1,0 +1,105 @@
+package indexer
+
+import (
+	"sync"
+
+	"github.com/quittance/quittance/internal/chain"
+)
+
+// Limits of the sizes of questions for logs.
+const (
+	// initialRange and maxSpan are how many blocks the first and the longest
+	// range has. Several are asked for before the first answer tells how much
+	// they hold, and what is too much was gathered in vain.
+	initialRange = 64
+	maxRange     = 8192
+	// targetLogs is how many logs the answer for a range should hold: enough
+	// that the way there and back does not matter, and few enough that several
+	// answers fit into memory.
+	targetLogs = 10_000
+	// retryRefusedAfter is how many answers later a size that was refused is tried
+	// again.
+	retryRefusedAfter = 64
+)
+
+// adaptiveRange decides how many blocks to ask one provider for at once: fewer when it
+// refuses or answers a lot, more while it does not. It is safe for concurrent
+// use.
+type adaptiveRange struct {
+	max uint64 // never more
+
+	mu          sync.Mutex
+	size        uint64
+	refusedSize uint64 // size that was refused last; 0 for none
+	atLimit     int    // answers as near to the refusal as may be
+}
+
+func newAdaptiveRange(first, most uint64) *adaptiveRange {
+	return &adaptiveRange{max: most, size: first}
+}
+
+// next returns how many blocks to ask for.
+func (s *adaptiveRange) next() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.size
+}
+
+// grow notes that so many blocks were asked for, and answered with so many
+// logs.
+func (s *adaptiveRange) grow(blocks uint64, logs int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case logs > targetLogs:
+		s.size = min(s.size, max(1, blocks*targetLogs/uint64(logs)))
+		return
+	case blocks < s.size || logs > targetLogs*3/4:
+		return
+	}
+	step := s.size/4 + 1
+	if s.refusedSize == 0 && logs < targetLogs/4 {
+		step = s.size
+	}
+	if s.refusedSize > 0 {
+		if step = min(step, (s.refusedSize-s.size)/2); step == 0 {
+			if s.atLimit++; s.atLimit >= retryRefusedAfter {
+				s.refusedSize, s.atLimit = 0, 0
+			}
+			return
+		}
+	}
+	s.size = min(s.size+step, s.max)
+}
+
+// shrink notes that so many blocks were too many, and reports whether to ask
+// again for fewer. A range that the provider suggests instead is taken.
+func (s *adaptiveRange) shrink(blocks uint64, err error) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if blocks <= 1 {
+		return false
+	}
+	fewer := blocks / 2
+	if from, to, ok := chain.SuggestedRange(err); ok && to >= from && to-from+1 < blocks {
+		fewer = to - from + 1
+	}
+	s.size = max(1, min(s.size, fewer))
+	s.refusedSize, s.atLimit = blocks, 0
+	return true
+}
+
+// adaptiveRanges are a provider's sizers: of ranges, and of blocks by their hashes.
+type adaptiveRanges struct{ ranges, blocks *adaptiveRange }
+
+// rangesOf returns those of a provider.
+func (w *Indexer) rangesOf(n node) adaptiveRanges {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s, ok := w.ranges[n.Node]
+	if !ok {
+		s = adaptiveRanges{newAdaptiveRange(initialRange, maxRange), newAdaptiveRange(maxBlocks, maxBlocks)}
+		w.ranges[n.Node] = s
+	}
+	return s
+}
