@@ -83,7 +83,7 @@ func (s *story) failure() chaintest.Fault {
 	case 8:
 		f = chaintest.Only{Methods: []string{pick(s, methods...)}, Fault: chaintest.Null{}}
 	case 9:
-		return chaintest.LimitLogs{Blocks: 1 + s.Uint64N(64), Logs: 1 + s.Uint64N(20), Says: pick(s, chaintest.Wordings...)}
+		return chaintest.LimitLogs{Blocks: 1 + s.Uint64N(64), Logs: 1 + s.Uint64N(20), Wording: pick(s, chaintest.Wordings...)}
 	case 10:
 		return chaintest.Stale{Behind: 1 + s.Uint64N(5)}
 	case 11:

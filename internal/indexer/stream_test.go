@@ -44,10 +44,10 @@ func TestFarBehind(t *testing.T) {
 			case says.Message == "": // one is down
 				proxies[1].SetFaults(chaintest.Refuse{Status: 503})
 			case i%2 == 0:
-				proxies[0].SetFaults(chaintest.LimitLogs{Blocks: 150, Says: says})
-				proxies[1].SetFaults(chaintest.LimitLogs{Logs: 60, Says: says})
+				proxies[0].SetFaults(chaintest.LimitLogs{Blocks: 150, Wording: says})
+				proxies[1].SetFaults(chaintest.LimitLogs{Logs: 60, Wording: says})
 			default:
-				proxies[0].SetFaults(chaintest.LimitLogs{Logs: 3, Says: says}, chaintest.Sometimes{Percent: 20, Fault: chaintest.Disconnect{}})
+				proxies[0].SetFaults(chaintest.LimitLogs{Logs: 3, Wording: says}, chaintest.Sometimes{Percent: 20, Fault: chaintest.Disconnect{}})
 			}
 			for range 200 {
 				if _, err := f.sync(t.Context()); err != nil && !transient(err) {

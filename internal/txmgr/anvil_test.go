@@ -69,26 +69,26 @@ func TestFeeMarket(t *testing.T) {
 	}
 	base(20, bumpBlocks)
 	w.turn(writer)
-	forms := w.wantTxs(store.TxSent)[0].Attempts
-	if len(forms) != 2 || forms[1].FeeCap.Cmp(big.NewInt(20*params.GWei)) <= 0 {
-		t.Fatalf("%d forms offer %s wei at last, want 2 and more than the base fee", len(forms), forms[len(forms)-1].FeeCap)
+	attempts := w.wantTxs(store.TxSent)[0].Attempts
+	if len(attempts) != 2 || attempts[1].FeeCap.Cmp(big.NewInt(20*params.GWei)) <= 0 {
+		t.Fatalf("%d attempts offer %s wei at last, want 2 and more than the base fee", len(attempts), attempts[len(attempts)-1].FeeCap)
 	}
 	base(500, bumpBlocks)
 	for range 3 {
-		writer.report(writer.turn(w.ctx))
+		writer.report(writer.tick(w.ctx))
 		if s := writer.Status(); s.InFlight != 1 || s.Err == "" {
 			t.Errorf("status is %+v while the base fee is above the cap", s)
 		}
 	}
 	w.intend(invoice.IntentOpen, commitments(1)...) // waits its turn
 	base(90, bumpBlocks)
-	writer.report(writer.turn(w.ctx))
-	forms = w.wantTxs(store.TxSent)[0].Attempts
-	if last := forms[len(forms)-1].FeeCap; len(forms) != 3 || last.Cmp(most) != 0 {
-		t.Fatalf("%d forms offer %s wei at last, want 3 and all that is allowed", len(forms), last)
+	writer.report(writer.tick(w.ctx))
+	attempts = w.wantTxs(store.TxSent)[0].Attempts
+	if last := attempts[len(attempts)-1].FeeCap; len(attempts) != 3 || last.Cmp(most) != 0 {
+		t.Fatalf("%d attempts offer %s wei at last, want 3 and all that is allowed", len(attempts), last)
 	}
 	base(90, 1)
-	writer.report(writer.turn(w.ctx))
+	writer.report(writer.tick(w.ctx))
 	if s := writer.Status(); s.Err != "" {
 		t.Errorf("status is %+v after the fees fell", s)
 	}
@@ -100,7 +100,7 @@ func TestFeeMarket(t *testing.T) {
 	w.turn(writer)
 	w.intend(invoice.IntentOpen, commitments(1)...)
 	base(500, 1)
-	if err := writer.turn(w.ctx); !errors.Is(err, errDear) {
+	if err := writer.tick(w.ctx); !errors.Is(err, errFeeCapExceeded) {
 		t.Fatalf("with a base fee above the cap a round ends with %v", err)
 	}
 	base(10, 1)
@@ -150,8 +150,8 @@ func TestReorgThatForgets(t *testing.T) {
 	w.index()
 	w.turn(writer)
 	w.wantAllDone()
-	if forms := w.wantTxs(store.TxMined)[0].Attempts; len(forms) != 1 {
-		t.Errorf("%d forms were signed, want the first alone", len(forms))
+	if attempts := w.wantTxs(store.TxMined)[0].Attempts; len(attempts) != 1 {
+		t.Errorf("%d attempts were signed, want the first alone", len(attempts))
 	}
 	w.wantStatus(statusOpen, ids...)
 }
@@ -169,7 +169,7 @@ func TestAccountThatRunsDry(t *testing.T) {
 	for range 6 {
 		w.pass(rebroadcastAfter / 2)
 		w.mine(1)
-		writer.report(writer.turn(w.ctx))
+		writer.report(writer.tick(w.ctx))
 		if s := writer.Status(); w.Now().Sub(began) >= rebroadcastAfter && (!s.Unfunded || s.Balance.Cmp(big.NewInt(1)) != 0) {
 			t.Errorf("status is %+v, want no funds", s)
 		}
@@ -195,7 +195,7 @@ func TestAnswersOfRealNodes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := open(t)
 			operator := crypto.PubkeyToAddress(w.operator.PublicKey)
-			form := func(nonce uint64, feeCap, tip, wei *big.Int) []byte {
+			attempt := func(nonce uint64, feeCap, tip, wei *big.Int) []byte {
 				id, err := w.client.ChainID(w.ctx)
 				must(t, err)
 				tx, err := types.SignNewTx(w.operator, types.LatestSignerForChainID(id), &types.DynamicFeeTx{
@@ -208,24 +208,24 @@ func TestAnswersOfRealNodes(t *testing.T) {
 			}
 			gwei := func(n, percent int64) *big.Int { return big.NewInt(n * percent * params.GWei / 100) }
 			none := new(big.Int)
-			first := form(0, gwei(10, 100), gwei(1, 100), none)
+			first := attempt(0, gwei(10, 100), gwei(1, 100), none)
 			must(t, w.node().broadcast(w.ctx, first))
 			must(t, w.node().broadcast(w.ctx, first)) // known
-			if err := w.node().broadcast(w.ctx, form(0, gwei(10, 95), gwei(1, 95), none)); !outbid(err) {
+			if err := w.node().broadcast(w.ctx, attempt(0, gwei(10, 95), gwei(1, 95), none)); !replacementUnderpriced(err) {
 				t.Errorf("a lower fee: %v, want it outbid", err)
 			}
 			if w.dev != nil { // anvil takes what is higher at all
 				for _, percent := range [][2]int64{{109, 109}, {200, 100}, {100, 200}} {
-					if err := w.node().broadcast(w.ctx, form(0, gwei(10, percent[0]), gwei(1, percent[1]), none)); !outbid(err) {
+					if err := w.node().broadcast(w.ctx, attempt(0, gwei(10, percent[0]), gwei(1, percent[1]), none)); !replacementUnderpriced(err) {
 						t.Errorf("%d %% of the fee cap and the tip: %v, want it outbid", percent, err)
 					}
 				}
 			}
-			second := form(0, replacing(gwei(10, 100)), replacing(gwei(1, 100)), none)
+			second := attempt(0, minReplacement(gwei(10, 100)), minReplacement(gwei(1, 100)), none)
 			must(t, w.node().broadcast(w.ctx, second))
 			has, err := w.node().balance(w.ctx, invoice.Address(operator))
 			must(t, err)
-			if err := w.node().broadcast(w.ctx, form(1, gwei(10, 100), gwei(1, 100), has)); !unfunded(err) {
+			if err := w.node().broadcast(w.ctx, attempt(1, gwei(10, 100), gwei(1, 100), has)); !insufficientFunds(err) {
 				t.Errorf("more than the account has: %v, want it unfunded", err)
 			}
 			if w.dev != nil {
@@ -233,11 +233,11 @@ func TestAnswersOfRealNodes(t *testing.T) {
 			} else {
 				w.mine(1)
 			}
-			if err := w.node().broadcast(w.ctx, first); !superseded(err) {
+			if err := w.node().broadcast(w.ctx, first); !nonceTooLow(err) {
 				t.Errorf("a used nonce: %v, want it superseded", err)
 			}
 			stranger := invoice.Address{1, 2, 3}
-			if _, err := w.node().estimate(w.ctx, stranger, w.registry, pack(invoice.IntentOpen, nil)); !refused(err) {
+			if _, err := w.node().estimate(w.ctx, stranger, w.registry, pack(invoice.IntentOpen, nil)); !reverted(err) {
 				t.Errorf("a call without the role: %v, want it refused", err)
 			}
 		})

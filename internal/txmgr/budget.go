@@ -12,23 +12,23 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// budgetTime is how long what was spent counts against the daily budget.
-const budgetTime = 24 * time.Hour
+// budgetWindow is how long what was spent counts against the daily budget.
+const budgetWindow = 24 * time.Hour
 
 // perTx returns what one transaction may cost, in wei.
 func (w *Writer) perTx() *big.Int { return inWei(w.conf.Chain.Limits.PerTxGwei) }
 
-// affordable returns the highest fee for a unit of gas with which a transaction
+// maxFeeFor returns the highest fee for a unit of gas with which a transaction
 // of so much gas stays within the purse.
-func (w *Writer) affordable(gas uint64) *big.Int {
+func (w *Writer) maxFeeFor(gas uint64) *big.Int {
 	most := new(big.Int).Quo(w.perTx(), wei(max(1, gas)))
 	return least(most, wei(w.conf.Chain.Limits.MaxFeeWei))
 }
 
-// fitting returns how many of n commitments a transaction takes so that its cost
+// maxFitting returns how many of n commitments a transaction takes so that its cost
 // stays below half of what it may be, which leaves as much for higher fees, when
 // one with all n costs so much. It is 1 at least.
-func (w *Writer) fitting(n int, cost *big.Int) int {
+func (w *Writer) maxFitting(n int, cost *big.Int) int {
 	half := new(big.Int).Rsh(w.perTx(), 1)
 	if cost.Cmp(half) <= 0 {
 		return n
@@ -37,12 +37,12 @@ func (w *Writer) fitting(n int, cost *big.Int) int {
 	return max(1, int(fits.Quo(fits, cost).Int64()))
 }
 
-// afford fails when a transaction that may cost so many wei is above what one
+// checkSpend fails when a transaction that may cost so many wei is above what one
 // may cost, when the sender cannot pay for it, or when the budget of the day
 // does not hold it. but is a transaction that it replaces; none when empty.
-func (w *Writer) afford(ctx context.Context, cost *big.Int, but string) error {
+func (w *Writer) checkSpend(ctx context.Context, cost *big.Int, but string) error {
 	if most := w.perTx(); cost.Cmp(most) > 0 {
-		return fmt.Errorf("%w: the next transaction may cost %s wei, and one may cost %s", errDear, cost, most)
+		return fmt.Errorf("%w: the next transaction may cost %s wei, and one may cost %s", errFeeCapExceeded, cost, most)
 	}
 	has, err := w.node.balance(ctx, w.sender)
 	if err != nil {
@@ -52,22 +52,22 @@ func (w *Writer) afford(ctx context.Context, cost *big.Int, but string) error {
 	w.conf.Metrics.balance.WithLabelValues(w.conf.Chain.Key).Set(balance)
 	w.update(func(s *Status) { s.Balance, s.Needed = has, cost })
 	if has.Cmp(cost) < 0 {
-		return fmt.Errorf("%w: %s has %s wei, and the next transaction may cost %s", errFunds, common.Address(w.sender), has, cost)
+		return fmt.Errorf("%w: %s has %s wei, and the next transaction may cost %s", errInsufficientFunds, common.Address(w.sender), has, cost)
 	}
-	return w.budgeted(ctx, cost, but)
+	return w.checkDailyBudget(ctx, cost, but)
 }
 
-// budgeted fails when what was spent in the last 24 hours, what is in flight
+// checkDailyBudget fails when what was spent in the last 24 hours, what is in flight
 // and so many wei more exceed the budget. What was spent is in the database, so
 // that replicas and restarts share it.
-func (w *Writer) budgeted(ctx context.Context, cost *big.Int, but string) error {
-	since := w.conf.Now().Add(-budgetTime).UnixMilli()
+func (w *Writer) checkDailyBudget(ctx context.Context, cost *big.Int, but string) error {
+	since := w.conf.Now().Add(-budgetWindow).UnixMilli()
 	spent, reserved, err := w.conf.Store.Spending(ctx, w.conf.Chain.Key, since, but)
 	if err != nil {
 		return fmt.Errorf("add up what was spent: %w", err)
 	}
 	budget := w.conf.Chain.Limits.PerDayGwei
-	w.spending(uint64(spent), budget)
+	w.showSpending(uint64(spent), budget)
 	if next := uint64(spent) + uint64(reserved) + uint64(inGwei(cost)); next > budget {
 		return fmt.Errorf("%w: of %d gwei, %d were spent in 24 hours, %d may be by what is in flight, and the next transaction may cost %d; it goes on by itself as hours pass, or with a higher perDay",
 			errBudget, budget, spent, reserved, inGwei(cost))
@@ -75,15 +75,15 @@ func (w *Writer) budgeted(ctx context.Context, cost *big.Int, but string) error 
 	return nil
 }
 
-// spending shows what was spent of the budget, both in gwei.
-func (w *Writer) spending(spent, budget uint64) {
+// showSpending shows what was spent of the budget, both in gwei.
+func (w *Writer) showSpending(spent, budget uint64) {
 	w.conf.Metrics.spent.WithLabelValues(w.conf.Chain.Key).Set(float64(spent) * weiPerGwei)
 	w.conf.Metrics.budget.WithLabelValues(w.conf.Chain.Key).Set(float64(budget) * weiPerGwei)
 	w.update(func(s *Status) { s.Spent, s.Budget = inWei(spent), inWei(budget) })
 }
 
 // spent returns what a transaction cost, as its receipt says, but never more
-// than twice what its forms allowed: that is one node's word. Without it, it is
+// than twice what its attempts allowed: that is one node's word. Without it, it is
 // what was reserved.
 func (w *Writer) spent(t store.ChainTx, r *chain.Receipt) *store.TxCost {
 	cost := store.TxCost{Gwei: t.Reserved, AtMS: w.conf.Now().UnixMilli()}

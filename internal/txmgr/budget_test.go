@@ -49,8 +49,8 @@ func TestDailyBudgetStopsTheWriter(t *testing.T) {
 		second := commitments(20)
 		w.intend(invoice.IntentOpen, second...)
 		for range 3 {
-			writer.report(writer.turn(w.ctx))
-			w.pass(obstacleEvery)
+			writer.report(writer.tick(w.ctx))
+			w.pass(blockerCheckEvery)
 		}
 		w.wantTxs(store.TxMined)
 		w.wantDue(20)
@@ -73,12 +73,12 @@ func TestDailyBudgetStopsTheWriter(t *testing.T) {
 			t.Error("no metric says that the writer is blocked")
 		}
 
-		w.pass(budgetTime - time.Minute)
-		if err := writer.turn(w.ctx); !errors.Is(err, errBudget) {
+		w.pass(budgetWindow - time.Minute)
+		if err := writer.tick(w.ctx); !errors.Is(err, errBudget) {
 			t.Errorf("before a day has passed a round ends with %v", err)
 		}
 		w.pass(time.Minute)
-		writer.report(writer.turn(w.ctx))
+		writer.report(writer.tick(w.ctx))
 		w.seal(1)
 		w.turn(writer)
 		w.wantTxs(store.TxMined, store.TxMined)
@@ -101,11 +101,11 @@ func TestBudgetCountsWhatIsInFlight(t *testing.T) {
 	w.turn(writer)
 	w.sealEmpty(bumpBlocks)
 	w.pass(bumpAfter)
-	if err := writer.turn(w.ctx); !errors.Is(err, errBudget) {
+	if err := writer.tick(w.ctx); !errors.Is(err, errBudget) {
 		t.Errorf("a round that offers more than is left ends with %v", err)
 	}
-	if forms := w.wantTxs(store.TxSent)[0].Attempts; len(forms) != 1 {
-		t.Errorf("%d forms were signed, want 1", len(forms))
+	if attempts := w.wantTxs(store.TxSent)[0].Attempts; len(attempts) != 1 {
+		t.Errorf("%d attempts were signed, want 1", len(attempts))
 	}
 	w.seal(1)
 	w.turn(writer) // what is in flight is mined all the same

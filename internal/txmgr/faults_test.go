@@ -52,12 +52,12 @@ func TestLostBroadcastIsRepeated(t *testing.T) {
 			writer := w.writer()
 			w.intend(invoice.IntentOpen, commitments(1)...)
 			spoil(w.net)
-			if err := writer.turn(w.ctx); err != nil && !errors.Is(err, errCut) {
+			if err := writer.tick(w.ctx); err != nil && !errors.Is(err, errCut) {
 				t.Fatal(err)
 			}
 			w.net.before, w.net.after = nil, nil
 			w.pass(rebroadcastAfter - 1)
-			if err := writer.turn(w.ctx); name != "request swallowed" && !errors.Is(err, errCut) {
+			if err := writer.tick(w.ctx); name != "request swallowed" && !errors.Is(err, errCut) {
 				t.Errorf("before it is repeated a round ends with %v, want what the broadcast did", err)
 			}
 			broadcasts := len(w.net.sent)
@@ -68,8 +68,8 @@ func TestLostBroadcastIsRepeated(t *testing.T) {
 			}
 			w.seal(1)
 			w.turn(writer)
-			if form := w.wantTxs(store.TxMined)[0].Attempts; len(form) != 1 {
-				t.Errorf("%d forms were signed, want 1", len(form))
+			if attempt := w.wantTxs(store.TxMined)[0].Attempts; len(attempt) != 1 {
+				t.Errorf("%d attempts were signed, want 1", len(attempt))
 			}
 		})
 	}
@@ -96,7 +96,7 @@ func TestWriterThatDiedAfterSavingIsContinued(t *testing.T) {
 		ids := commitments(1)
 		w.intend(invoice.IntentOpen, ids...)
 		w.net.cut(sendRaw)
-		if err := w.writer().turn(w.ctx); !errors.Is(err, errCut) {
+		if err := w.writer().tick(w.ctx); !errors.Is(err, errCut) {
 			t.Fatal(err)
 		}
 		w.net.before = nil
@@ -133,7 +133,7 @@ func TestReorgBringsTheSameBytesBack(t *testing.T) {
 		w.index()
 		w.wantAllDone()
 		if got := len(w.wantTxs(store.TxMined)[0].Attempts); got != 1 {
-			t.Errorf("%d forms were signed, want the first alone", got)
+			t.Errorf("%d attempts were signed, want the first alone", got)
 		}
 		w.wantSameContents()
 		w.wantStatus(statusOpen, ids...)
@@ -155,7 +155,7 @@ func TestRevertedTransactionIsSentInHalves(t *testing.T) {
 	ours, err := decode(w.txs()[0].Attempts[0])
 	must(t, err)
 	must(t, w.dev.Fork(w.ctx, 0, []*types.Transaction{revoke, ours}))
-	if err := writer.turn(w.ctx); !errors.Is(err, errRole) {
+	if err := writer.tick(w.ctx); !errors.Is(err, errRole) {
 		t.Fatalf("a round without the role ends with %v", err)
 	}
 	w.wantTxs(store.TxFailed)
@@ -165,7 +165,7 @@ func TestRevertedTransactionIsSentInHalves(t *testing.T) {
 	}
 	w.external(deployer, registry.PackGrantRole(role, operator))
 	w.seal(1)
-	w.pass(obstacleEvery)
+	w.pass(blockerCheckEvery)
 	for range 3 {
 		w.turn(writer)
 		w.seal(1)
@@ -193,7 +193,7 @@ func TestOneBadCommitmentDoesNotHoldUpTheOthers(t *testing.T) {
 	}
 	refusals := 0
 	for range 12 {
-		if err := writer.turn(w.ctx); refused(err) {
+		if err := writer.tick(w.ctx); reverted(err) {
 			refusals++
 		} else {
 			must(t, err)
@@ -205,7 +205,7 @@ func TestOneBadCommitmentDoesNotHoldUpTheOthers(t *testing.T) {
 	if refusals > 6 { // twice for each time that 7 can be halved
 		t.Errorf("the bad commitment was tried %d times", refusals)
 	}
-	w.pass(asideFor - 1)
+	w.pass(skipFor - 1)
 	w.turn(writer)
 	w.net.before = nil
 	w.turn(writer)

@@ -24,7 +24,7 @@ const poolTipWei = 1
 func marketFees(base, tip *big.Int, purse chain.SpendLimits) (fees, error) {
 	most := wei(purse.MaxFeeWei)
 	if base.Cmp(most) > 0 {
-		return fees{}, fmt.Errorf("%w: the base fee is %s wei for a unit of gas, and at most %s is paid", errDear, base, most)
+		return fees{}, fmt.Errorf("%w: the base fee is %s wei for a unit of gas, and at most %s is paid", errFeeCapExceeded, base, most)
 	}
 	tip = least(greatest(tip, wei(max(purse.MinTipWei, poolTipWei))), wei(purse.MaxTipWei))
 	f := fees{cap: new(big.Int).Lsh(base, 1)}
@@ -33,15 +33,15 @@ func marketFees(base, tip *big.Int, purse chain.SpendLimits) (fees, error) {
 	return f, nil
 }
 
-// calm returns what is offered at most for a transaction that is stuck though
+// stuckLimit returns what is offered at most for a transaction that is stuck though
 // it offers these fees, the market's: twice their cap.
-func (f fees) calm() *big.Int { return new(big.Int).Lsh(f.cap, 1) }
+func (f fees) stuckLimit() *big.Int { return new(big.Int).Lsh(f.cap, 1) }
 
-// raised returns fees that replace a transaction with the old ones in every
+// bump returns fees that replace a transaction with the old ones in every
 // node's pool, or better ones where the market has them, and false when that
 // takes more than the limits.
-func raised(old, market, limit fees) (fees, bool) {
-	f := fees{cap: replacing(old.cap), tip: replacing(old.tip)}
+func bump(old, market, limit fees) (fees, bool) {
+	f := fees{cap: minReplacement(old.cap), tip: minReplacement(old.tip)}
 	if f.cap.Cmp(limit.cap) > 0 || f.tip.Cmp(limit.tip) > 0 {
 		return old, false
 	}
@@ -50,18 +50,18 @@ func raised(old, market, limit fees) (fees, bool) {
 	return f, true
 }
 
-// replacing returns the least that counts as a higher fee everywhere: nodes
+// minReplacement returns the least that counts as a higher fee everywhere: nodes
 // want a tenth more of both fees, some want an eighth, some strictly more.
-func replacing(old *big.Int) *big.Int {
+func minReplacement(old *big.Int) *big.Int {
 	eighth := new(big.Int).Add(old, big.NewInt(7))
 	eighth.Rsh(eighth, 3)
 	return eighth.Add(old, greatest(eighth, big.NewInt(1)))
 }
 
-// alike reports whether two fees differ by less than an eighth.
-func (f fees) alike(other fees) bool {
+// nearlyEqual reports whether two fees differ by less than an eighth.
+func (f fees) nearlyEqual(other fees) bool {
 	near := func(a, b *big.Int) bool {
-		return greatest(a, b).Cmp(replacing(least(a, b))) < 0 || a.Cmp(b) == 0
+		return greatest(a, b).Cmp(minReplacement(least(a, b))) < 0 || a.Cmp(b) == 0
 	}
 	return near(f.cap, other.cap) && near(f.tip, other.tip)
 }

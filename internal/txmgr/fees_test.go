@@ -45,9 +45,9 @@ func TestRaisedFeesReplaceEverywhere(t *testing.T) {
 		old.tip = least(old.tip, old.cap)
 		market := fees{cap: anyWei().Draw(t, "market cap"), tip: anyWei().Draw(t, "market tip")}
 		limit := fees{cap: anyWei().Draw(t, "most"), tip: anyWei().Draw(t, "most tip")}
-		f, ok := raised(old, market, limit)
+		f, ok := bump(old, market, limit)
 		if !ok {
-			if f != old || replacing(old.cap).Cmp(limit.cap) <= 0 && replacing(old.tip).Cmp(limit.tip) <= 0 {
+			if f != old || minReplacement(old.cap).Cmp(limit.cap) <= 0 && minReplacement(old.tip).Cmp(limit.tip) <= 0 {
 				t.Fatalf("fees were not raised from %v within %v", old, limit)
 			}
 			return
@@ -67,7 +67,7 @@ func TestRaisedFeesReplaceEverywhere(t *testing.T) {
 
 func TestReplacing(t *testing.T) {
 	for old, want := range map[int64]int64{0: 1, 1: 2, 8: 9, 9: 11, 16: 18, 1_000_000_000: 1_125_000_000} {
-		if got := replacing(big.NewInt(old)); got.Int64() != want {
+		if got := minReplacement(big.NewInt(old)); got.Int64() != want {
 			t.Errorf("replacing(%d) is %s, want %d", old, got, want)
 		}
 	}

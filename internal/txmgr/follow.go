@@ -14,8 +14,8 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// round looks after what was sent and, when nothing is in flight, sends more.
-func (w *Writer) round(ctx context.Context) error {
+// process looks after what was sent and, when nothing is in flight, sends more.
+func (w *Writer) process(ctx context.Context) error {
 	if err := w.count(ctx); err != nil {
 		return err
 	}
@@ -30,31 +30,31 @@ func (w *Writer) round(ctx context.Context) error {
 		return err
 	}
 	if len(txs) > 0 {
-		used, missing, err := w.settle(ctx, cursor, txs)
+		used, missing, err := w.recordReceipts(ctx, cursor, txs)
 		if err != nil {
 			return err
 		}
 		w.update(func(s *Status) { s.InFlight, s.Nonce = len(missing), used })
 		if len(missing) > 0 {
-			return w.chase(ctx, used, missing)
+			return w.resubmit(ctx, used, missing)
 		}
 	}
 	if cursor.Halted != "" {
 		return nil // what is sent now could never be seen
 	}
-	return w.advance(ctx, cursor)
+	return w.sendNext(ctx, cursor)
 }
 
-// settle records what became of transactions that have a receipt. It returns
+// recordReceipts records what became of transactions that have a receipt. It returns
 // how many nonces of the sender are used, and the transactions without one.
-func (w *Writer) settle(ctx context.Context, cursor store.Cursor, txs []store.ChainTx) (uint64, []store.ChainTx, error) {
+func (w *Writer) recordReceipts(ctx context.Context, cursor store.Cursor, txs []store.ChainTx) (uint64, []store.ChainTx, error) {
 	var hashes []invoice.Hash
 	for _, t := range txs {
 		for _, a := range t.Attempts {
 			hashes = append(hashes, a.TxHash)
 		}
 	}
-	used, receipts, err := w.node.standing(ctx, w.sender, hashes)
+	used, receipts, err := w.node.nonceAndReceipts(ctx, w.sender, hashes)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -64,26 +64,26 @@ func (w *Writer) settle(ctx context.Context, cursor store.Cursor, txs []store.Ch
 		receipts = receipts[len(t.Attempts):]
 		if i := slices.IndexFunc(own, func(r *chain.Receipt) bool { return r != nil }); i < 0 {
 			missing = append(missing, t)
-		} else if err := w.mined(ctx, cursor, t, own[i]); err != nil {
+		} else if err := w.recordMined(ctx, cursor, t, own[i]); err != nil {
 			return 0, nil, err
 		}
 	}
 	return used, missing, nil
 }
 
-// mined records that a transaction stands in the chain.
-func (w *Writer) mined(ctx context.Context, cursor store.Cursor, t store.ChainTx, r *chain.Receipt) error {
+// recordMined records that a transaction stands in the chain.
+func (w *Writer) recordMined(ctx context.Context, cursor store.Cursor, t store.ChainTx, r *chain.Receipt) error {
 	w.forget(t)
 	if !r.Succeeded() {
-		kind, ids, err := contents(t)
+		kind, ids, err := commitmentsOf(t)
 		if err != nil {
 			return err
 		}
-		w.shrink(kind, ids)
+		w.halveBatch(kind, ids)
 		return w.fail(ctx, t, "the registry reverted it", w.spent(t, r))
 	}
 	if t.Status != store.TxMined {
-		if err := w.move(ctx, t, store.TxMined, w.spent(t, r)); err != nil {
+		if err := w.setStatus(ctx, t, store.TxMined, w.spent(t, r)); err != nil {
 			return err
 		}
 		w.batch = min(2*w.batch, maxBatch)
@@ -97,24 +97,24 @@ func (w *Writer) mined(ctx context.Context, cursor store.Cursor, t store.ChainTx
 	return w.conf.Store.ReleaseIntents(ctx, w.lease, t.ID)
 }
 
-// chase gets transactions without a receipt into the chain, or gives them up.
+// resubmit gets transactions without a receipt into the chain, or gives them up.
 // used is how many nonces of the sender are used.
-func (w *Writer) chase(ctx context.Context, used uint64, missing []store.ChainTx) error {
+func (w *Writer) resubmit(ctx context.Context, used uint64, missing []store.ChainTx) error {
 	for _, t := range missing {
 		if t.Sender != w.sender || t.Nonce < used {
-			if err := w.miss(ctx, used, t); err != nil {
+			if err := w.handleLostNonce(ctx, used, t); err != nil {
 				return err
 			}
 		}
 	}
 	// Whatever was once thought of them, these are not in the chain now.
-	line, beyond, err := w.waiting(ctx, used)
+	line, beyond, err := w.unmined(ctx, used)
 	if err != nil {
 		return err
 	}
 	var troubles []error
-	if live(beyond) {
-		troubles = append(troubles, w.strand(ctx, used, beyond))
+	if anyLive(beyond) {
+		troubles = append(troubles, w.giveUpStranded(ctx, used, beyond))
 	}
 	if len(line) == 0 {
 		return errors.Join(troubles...)
@@ -128,28 +128,28 @@ func (w *Writer) chase(ctx context.Context, used uint64, missing []store.ChainTx
 		if !first && t.Status == store.TxFailed {
 			continue // its turn comes, if nothing else takes its nonce
 		}
-		delete(w.lost, t.ID) // its nonce is free
+		delete(w.lostSince, t.ID) // its nonce is free
 		if t.Status != store.TxSent {
-			if err := w.move(ctx, t, store.TxSent, nil); err != nil {
+			if err := w.setStatus(ctx, t, store.TxSent, nil); err != nil {
 				return err
 			}
 		}
 		// A higher fee helps none but the first in line.
-		troubles = append(troubles, w.push(ctx, t, head, first))
+		troubles = append(troubles, w.broadcastDue(ctx, t, head, first))
 	}
 	return errors.Join(troubles...)
 }
 
-// miss gives a transaction up whose nonce another has used, once that is
+// handleLostNonce gives a transaction up whose nonce another has used, once that is
 // certain. Its intents are due again.
-func (w *Writer) miss(ctx context.Context, used uint64, t store.ChainTx) error {
+func (w *Writer) handleLostNonce(ctx context.Context, used uint64, t store.ChainTx) error {
 	now := w.conf.Now()
 	if t.Sender == w.sender {
-		w.claim.held(used, now)
+		w.nonceClaim.heldFor(used, now)
 	}
-	since, noticed := w.lost[t.ID]
+	since, noticed := w.lostSince[t.ID]
 	if !noticed {
-		w.lost[t.ID] = now
+		w.lostSince[t.ID] = now
 		return nil
 	}
 	if now.Sub(since) < lostAfter {
@@ -159,7 +159,7 @@ func (w *Writer) miss(ctx context.Context, used uint64, t store.ChainTx) error {
 		w.forget(t)
 		return w.fail(ctx, t, "it was signed with another key", nil)
 	}
-	if err := w.prove(ctx, used); err != nil {
+	if err := w.verifyNonce(ctx, used); err != nil {
 		return err
 	}
 	w.forget(t)
@@ -170,11 +170,11 @@ func (w *Writer) miss(ctx context.Context, used uint64, t store.ChainTx) error {
 func (w *Writer) fail(ctx context.Context, t store.ChainTx, why string, spent *store.TxCost) error {
 	w.conf.Logger.Warn("registry transaction failed; what it carried is sent anew",
 		"tx", t.Attempts[len(t.Attempts)-1].TxHash, "kind", t.Kind, "nonce", t.Nonce, "reason", why)
-	return w.move(ctx, t, store.TxFailed, spent)
+	return w.setStatus(ctx, t, store.TxFailed, spent)
 }
 
-// move records a new status of a transaction, and what it cost.
-func (w *Writer) move(ctx context.Context, t store.ChainTx, to store.TxStatus, spent *store.TxCost) error {
+// setStatus records a new status of a transaction, and what it cost.
+func (w *Writer) setStatus(ctx context.Context, t store.ChainTx, to store.TxStatus, spent *store.TxCost) error {
 	if err := w.conf.Store.SetTxStatus(ctx, w.lease, t.ID, to, spent); err != nil {
 		return fmt.Errorf("record that transaction %s is %s: %w", t.ID, to, err)
 	}
@@ -183,30 +183,30 @@ func (w *Writer) move(ctx context.Context, t store.ChainTx, to store.TxStatus, s
 }
 
 func (w *Writer) forget(t store.ChainTx) {
-	delete(w.flights, t.ID)
-	delete(w.lost, t.ID)
+	delete(w.broadcasts, t.ID)
+	delete(w.lostSince, t.ID)
 }
 
-// flight is what a writer remembers of its broadcasts of a transaction.
-type flight struct {
-	form  invoice.Hash // the attempt
-	since uint64       // the newest block when it was first broadcast
-	at    time.Time    // of the last broadcast
-	err   error        // what came of the last broadcast
+// broadcastState is what a writer remembers of its broadcasts of a transaction.
+type broadcastState struct {
+	attempt invoice.Hash // the attempt
+	since   uint64       // the newest block when it was first broadcast
+	at      time.Time    // of the last broadcast
+	err     error        // what came of the last broadcast
 }
 
-// trouble returns what came of the last broadcast, unless the receipts will
-// tell what happened, or the next form is better.
-func (f flight) trouble() error {
-	if superseded(f.err) || outbid(f.err) {
+// outcome returns what came of the last broadcast, unless the receipts will
+// tell what happened, or the next attempt is better.
+func (f broadcastState) outcome() error {
+	if nonceTooLow(f.err) || replacementUnderpriced(f.err) {
 		return nil
 	}
 	return f.err
 }
 
-// refusal reports whether the last broadcast was answered, and by no node with
-// a yes, for a reason that another form may not meet.
-func (f flight) refusal() bool {
+// refused reports whether the last broadcast was answered, and by no node with
+// a yes, for a reason that another attempt may not meet.
+func (f broadcastState) refused() bool {
 	var answer rpc.Error
-	return errors.As(f.err, &answer) && !superseded(f.err) && !outbid(f.err) && !unfunded(f.err)
+	return errors.As(f.err, &answer) && !nonceTooLow(f.err) && !replacementUnderpriced(f.err) && !insufficientFunds(f.err)
 }

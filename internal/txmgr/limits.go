@@ -19,8 +19,8 @@ const (
 	// maxGas is the largest estimate that is believed. Rollups count what they
 	// pay for data as gas, too.
 	maxGas = 1 << 25
-	// maxWitnesses is how many nodes are asked whether another one is right.
-	maxWitnesses = 3
+	// maxPolled is how many nodes are asked whether another one is right.
+	maxPolled = 3
 	// maxForeign is how many pending transactions of other programs are
 	// believed.
 	maxForeign = 16
@@ -30,7 +30,7 @@ const (
 	// maxPages is how many pages of due intents, of maxBatch each, one round
 	// looks through for some that can be sent.
 	maxPages = 10
-	// maxAttempts is how many forms of a transaction are signed.
+	// maxAttempts is how many attempts of a transaction are signed.
 	maxAttempts = 64
 	// gasMargin is what is added to an estimate, in percent: what the registry
 	// holds may change before the transaction is carried out.
@@ -52,15 +52,15 @@ const (
 	// foreignAfter is how long a pending transaction of another program may
 	// hold up ours before ours takes its nonce.
 	foreignAfter = 5 * time.Minute
-	// obstacleEvery is how often it is looked whether transactions can be sent
+	// blockerCheckEvery is how often it is looked whether transactions can be sent
 	// again.
-	obstacleEvery = 5 * time.Second
-	// obstacleAnew is how long an obstacle is judged by the transaction that met
+	blockerCheckEvery = 5 * time.Second
+	// blockerMaxAge is how long an obstacle is judged by the transaction that met
 	// it: then everything is looked at anew.
-	obstacleAnew = time.Minute
-	// asideFor is how long an intent that the registry refused by itself waits
+	blockerMaxAge = time.Minute
+	// skipFor is how long an intent that the registry refused by itself waits
 	// before it is tried again.
-	asideFor = 10 * time.Minute
+	skipFor = 10 * time.Minute
 	// countEvery is how often due intents are counted.
 	countEvery = 5 * time.Second
 	// releaseTimeout bounds giving back the lease at the end.

@@ -132,12 +132,12 @@ func (n node) estimate(ctx context.Context, from invoice.Address, to common.Addr
 	return uint64(v), err
 }
 
-// standing returns how many transactions of the account are in the chain, and
+// nonceAndReceipts returns how many transactions of the account are in the chain, and
 // those receipts of the transactions that the node has. It asks for both at
 // once, and in this order: from a node that answers the one and a node behind
 // it that answers the other, it would seem that a mined transaction had lost
 // its nonce.
-func (n node) standing(ctx context.Context, account invoice.Address, txs []invoice.Hash) (uint64, []*chain.Receipt, error) {
+func (n node) nonceAndReceipts(ctx context.Context, account invoice.Address, txs []invoice.Hash) (uint64, []*chain.Receipt, error) {
 	var used hexutil.Uint64
 	found := make([]*chain.Receipt, len(txs))
 	elems := []rpc.BatchElem{{Method: nonceMethod, Args: []any{common.Address(account), "latest"}, Result: &used}}
@@ -177,42 +177,42 @@ func (n node) statuses(ctx context.Context, registry common.Address, at common.H
 func (n node) broadcast(ctx context.Context, raw []byte) error {
 	var hash common.Hash
 	err := n.call(ctx, &hash, "eth_sendRawTransaction", hexutil.Bytes(raw))
-	if known(err) {
+	if alreadyKnown(err) {
 		return nil
 	}
 	return err
 }
 
-// known reports whether the node has the transaction already.
-func known(err error) bool {
-	return says(err, "already known", "known transaction", "alreadyknown", "already imported", "already_exists")
+// alreadyKnown reports whether the node has the transaction already.
+func alreadyKnown(err error) bool {
+	return errorContains(err, "already known", "known transaction", "alreadyknown", "already imported", "already_exists")
 }
 
-// superseded reports whether a broadcast came too late to matter: its nonce is
+// nonceTooLow reports whether a broadcast came too late to matter: its nonce is
 // used. The receipts tell what happened.
-func superseded(err error) bool {
-	return says(err, "nonce too low", "nonce is too low", "oldnonce")
+func nonceTooLow(err error) bool {
+	return errorContains(err, "nonce too low", "nonce is too low", "oldnonce")
 }
 
-// outbid reports whether the node has another transaction with the nonce, and
+// replacementUnderpriced reports whether the node has another transaction with the nonce, and
 // wants more of one that replaces it.
-func outbid(err error) bool {
-	return says(err, "replacement transaction underpriced", "replacementnotallowed", "replacement transaction gas price too low")
+func replacementUnderpriced(err error) bool {
+	return errorContains(err, "replacement transaction underpriced", "replacementnotallowed", "replacement transaction gas price too low")
 }
 
-// unfunded reports whether the sender cannot pay for the transaction.
-func unfunded(err error) bool {
-	return errors.Is(err, errFunds) || says(err, "insufficient funds", "insufficientfunds", "insufficient balance")
+// insufficientFunds reports whether the sender cannot pay for the transaction.
+func insufficientFunds(err error) bool {
+	return errors.Is(err, errInsufficientFunds) || errorContains(err, "insufficient funds", "insufficientfunds", "insufficient balance")
 }
 
-// refused reports whether a call would be reverted, or use too much gas.
-func refused(err error) bool {
-	return says(err, "revert", "gas required exceeds", "out of gas", "exceeds block gas limit", "intrinsic gas too low")
+// reverted reports whether a call would be reverted, or use too much gas.
+func reverted(err error) bool {
+	return errorContains(err, "revert", "gas required exceeds", "out of gas", "exceeds block gas limit", "intrinsic gas too low")
 }
 
-// says reports whether the node's answer is an error with one of the texts:
+// errorContains reports whether the node's answer is an error with one of the texts:
 // nodes give one code to many errors, and differ in their texts.
-func says(err error, texts ...string) bool {
+func errorContains(err error, texts ...string) bool {
 	var answer rpc.Error
 	if !errors.As(err, &answer) {
 		return false

@@ -29,7 +29,7 @@ func TestAnswersOfNodes(t *testing.T) {
 		err := fmt.Errorf("method: %w", answer(text))
 		got := ""
 		for name, is := range map[string]bool{
-			"known": known(err), "superseded": superseded(err), "outbid": outbid(err), "unfunded": unfunded(err), "refused": refused(err),
+			"known": alreadyKnown(err), "superseded": nonceTooLow(err), "outbid": replacementUnderpriced(err), "unfunded": insufficientFunds(err), "refused": reverted(err),
 		} {
 			if is {
 				got += name
@@ -43,7 +43,7 @@ func TestAnswersOfNodes(t *testing.T) {
 			t.Errorf("%q is taken for a provider that was asked too often", text)
 		}
 		// Words that did not come from the node mean nothing.
-		if err := errors.New(text); known(err) || superseded(err) || outbid(err) || unfunded(err) || refused(err) {
+		if err := errors.New(text); alreadyKnown(err) || nonceTooLow(err) || replacementUnderpriced(err) || insufficientFunds(err) || reverted(err) {
 			t.Errorf("%q is taken for an answer, though no node gave it", text)
 		}
 	}

@@ -20,28 +20,28 @@ import (
 // two nodes must agree on it, or it must stay the same for a while.
 
 var (
-	errForeign = errors.New("a pending transaction that this service did not send; its own wait behind it")
-	errDoubt   = errors.New("it is not certain how many nonces of the operator are used")
+	errForeignTx      = errors.New("a pending transaction that this service did not send; its own wait behind it")
+	errNonceUncertain = errors.New("it is not certain how many nonces of the operator are used")
 )
 
-// claim is what a node says that our own rows do not, and since when.
-type claim struct {
+// nonceClaim is what a node says that our own rows do not, and since when.
+type nonceClaim struct {
 	nonce uint64
 	since time.Time
 }
 
-// held returns for how long the same was claimed, of which now is one more time.
-func (c *claim) held(nonce uint64, now time.Time) time.Duration {
+// heldFor returns for how long the same was claimed, of which now is one more time.
+func (c *nonceClaim) heldFor(nonce uint64, now time.Time) time.Duration {
 	if c.nonce != nonce || c.since.IsZero() {
-		*c = claim{nonce, now}
+		*c = nonceClaim{nonce, now}
 	}
 	return now.Sub(c.since)
 }
 
-// follows reports whether it follows from our own transactions that so many
+// isOwnNonce reports whether it follows from our own transactions that so many
 // nonces are used: the last of them is that of one that is mined, or lost to
 // another.
-func (w *Writer) follows(ctx context.Context, used uint64) (bool, error) {
+func (w *Writer) isOwnNonce(ctx context.Context, used uint64) (bool, error) {
 	if used == 0 {
 		return true, nil
 	}
@@ -49,17 +49,17 @@ func (w *Writer) follows(ctx context.Context, used uint64) (bool, error) {
 	return len(rows) > 0 && rows[0].Nonce == used-1 && rows[0].Status != store.TxSent, err
 }
 
-// prove returns nil when it is certain that so many nonces of the sender are
+// verifyNonce returns nil when it is certain that so many nonces of the sender are
 // used, and else an errDoubt. Two nodes that say so prove it; without a second
 // one, the same answer for lostAfter does, or for firstAfter while the sender has
 // no transaction of ours, and for foreignAfter when another node says otherwise.
-func (w *Writer) prove(ctx context.Context, used uint64) error {
+func (w *Writer) verifyNonce(ctx context.Context, used uint64) error {
 	known, err := w.conf.Store.HasChainTxs(ctx, w.conf.Chain.Key, w.sender)
 	if err != nil {
 		return err
 	}
-	waited := w.claim.held(used, w.conf.Now())
-	agree, differ := w.ask(ctx, used)
+	waited := w.nonceClaim.heldFor(used, w.conf.Now())
+	agree, differ := w.pollNonce(ctx, used)
 	needs := lostAfter
 	switch {
 	case agree > 1:
@@ -73,12 +73,12 @@ func (w *Writer) prove(ctx context.Context, used uint64) error {
 		return nil
 	}
 	return fmt.Errorf("%w: %d by the word of one node, which does not follow from the transactions of this service; %d nodes say otherwise; believed once it stays so for %s",
-		errDoubt, used, differ, needs)
+		errNonceUncertain, used, differ, needs)
 }
 
-// ask returns how many nodes say that so many nonces are used, and how many say
+// pollNonce returns how many nodes say that so many nonces are used, and how many say
 // otherwise. Those that do not answer have no voice.
-func (w *Writer) ask(ctx context.Context, used uint64) (agree, differ int) {
+func (w *Writer) pollNonce(ctx context.Context, used uint64) (agree, differ int) {
 	nodes := w.nodes()
 	answers := make([]*uint64, len(nodes))
 	var group sync.WaitGroup
@@ -109,51 +109,51 @@ func (w *Writer) nodes() []node {
 		return nil
 	}
 	clients := w.conf.Nodes()
-	nodes := make([]node, min(len(clients), maxWitnesses))
+	nodes := make([]node, min(len(clients), maxPolled))
 	for i := range nodes {
 		nodes[i] = node{clients[i]}
 	}
 	return nodes
 }
 
-// free reports whether the nonce used is that of the next transaction, when none
+// isNonceFree reports whether the nonce used is that of the next transaction, when none
 // of ours is in flight. It fails while that is uncertain.
-func (w *Writer) free(ctx context.Context, used uint64) (bool, error) {
-	ok, err := w.follows(ctx, used)
+func (w *Writer) isNonceFree(ctx context.Context, used uint64) (bool, error) {
+	ok, err := w.isOwnNonce(ctx, used)
 	if err == nil && !ok {
-		err = w.prove(ctx, used)
+		err = w.verifyNonce(ctx, used)
 	}
 	if err != nil {
 		return false, err
 	}
-	return w.unclaimed(ctx, used)
+	return w.hasNoForeignTx(ctx, used)
 }
 
-// unclaimed reports whether no pending transaction of another program holds the
+// hasNoForeignTx reports whether no pending transaction of another program holds the
 // nonce. It gets foreignAfter to be mined; that it takes long is an error. How
 // many are pending is hearsay: no more than maxForeign are believed, and with
 // several nodes two must know of them.
-func (w *Writer) unclaimed(ctx context.Context, used uint64) (bool, error) {
+func (w *Writer) hasNoForeignTx(ctx context.Context, used uint64) (bool, error) {
 	pending, err := w.node.nonce(ctx, w.sender, "pending")
 	if err != nil {
 		return false, err
 	}
-	if pending <= used || pending-used > maxForeign || !w.seconded(ctx, used) {
-		w.foreign = claim{}
+	if pending <= used || pending-used > maxForeign || !w.confirmPending(ctx, used) {
+		w.foreignClaim = nonceClaim{}
 		return true, nil
 	}
-	switch waited := w.foreign.held(used, w.conf.Now()); {
+	switch waited := w.foreignClaim.heldFor(used, w.conf.Now()); {
 	case waited < bumpAfter:
 		return false, nil
 	case waited < foreignAfter:
-		return false, fmt.Errorf("nonce %d of %s is held by %w", used, common.Address(w.sender), errForeign)
+		return false, fmt.Errorf("nonce %d of %s is held by %w", used, common.Address(w.sender), errForeignTx)
 	}
 	return true, nil
 }
 
-// seconded reports whether two nodes know of a pending transaction with the
+// confirmPending reports whether two nodes know of a pending transaction with the
 // nonce, or there is one node alone.
-func (w *Writer) seconded(ctx context.Context, used uint64) bool {
+func (w *Writer) confirmPending(ctx context.Context, used uint64) bool {
 	nodes := w.nodes()
 	know, answer := 0, 0
 	for _, n := range nodes {
@@ -167,11 +167,11 @@ func (w *Writer) seconded(ctx context.Context, used uint64) bool {
 	return answer < 2 || know > 1
 }
 
-// strand gives up the transactions that wait for a nonce below theirs which no
+// giveUpStranded gives up the transactions that wait for a nonce below theirs which no
 // transaction of ours has: their intents are due again, and go out with the
 // nonce that is free. It first makes certain that it is.
-func (w *Writer) strand(ctx context.Context, used uint64, beyond []store.ChainTx) error {
-	if err := w.prove(ctx, used); err != nil {
+func (w *Writer) giveUpStranded(ctx context.Context, used uint64, beyond []store.ChainTx) error {
+	if err := w.verifyNonce(ctx, used); err != nil {
 		return err
 	}
 	for _, t := range beyond {
@@ -186,9 +186,9 @@ func (w *Writer) strand(ctx context.Context, used uint64, beyond []store.ChainTx
 	return nil
 }
 
-// inLine parts transactions with the nonce used or a higher one, in their order,
+// splitContiguous parts transactions with the nonce used or a higher one, in their order,
 // into those that follow each other from there on, and the others.
-func inLine(used uint64, all []store.ChainTx) (line, beyond []store.ChainTx) {
+func splitContiguous(used uint64, all []store.ChainTx) (line, beyond []store.ChainTx) {
 	for i, t := range all {
 		if t.Nonce != used+uint64(i) {
 			return all[:i], all[i:]
@@ -197,20 +197,20 @@ func inLine(used uint64, all []store.ChainTx) (line, beyond []store.ChainTx) {
 	return all, nil
 }
 
-// waiting returns the sender's transactions that the chain does not hold when so
+// unmined returns the sender's transactions that the chain does not hold when so
 // many nonces are used, whatever was thought of them before: those that can be
 // carried out one after the other, and those that cannot.
-func (w *Writer) waiting(ctx context.Context, used uint64) (line, beyond []store.ChainTx, err error) {
+func (w *Writer) unmined(ctx context.Context, used uint64) (line, beyond []store.ChainTx, err error) {
 	all, err := w.conf.Store.ChainTxsFrom(ctx, w.conf.Chain.Key, w.sender, used)
 	if err != nil {
 		return nil, nil, err
 	}
-	line, beyond = inLine(used, all)
+	line, beyond = splitContiguous(used, all)
 	return line, beyond, nil
 }
 
-// live reports whether one of the transactions was not given up.
-func live(txs []store.ChainTx) bool {
+// anyLive reports whether one of the transactions was not given up.
+func anyLive(txs []store.ChainTx) bool {
 	for _, t := range txs {
 		if t.Status != store.TxFailed {
 			return true

@@ -21,7 +21,7 @@ func TestNonceUsedByAnotherProgram(t *testing.T) {
 		ids := commitments(2)
 		w.intend(invoice.IntentOpen, ids...)
 		w.net.cut(sendRaw)
-		if err := writer.turn(w.ctx); !errors.Is(err, errCut) {
+		if err := writer.tick(w.ctx); !errors.Is(err, errCut) {
 			t.Fatal(err)
 		}
 		w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil)) // takes the nonce
@@ -53,8 +53,8 @@ func TestFirstNonce(t *testing.T) {
 	w.intend(invoice.IntentOpen, ids...)
 	for _, waits := range []time.Duration{0, firstAfter - 1} {
 		w.pass(waits)
-		if err := writer.turn(w.ctx); !errors.Is(err, errDoubt) {
-			t.Fatalf("after %s a round ends with %v, want %v", waits, err, errDoubt)
+		if err := writer.tick(w.ctx); !errors.Is(err, errNonceUncertain) {
+			t.Fatalf("after %s a round ends with %v, want %v", waits, err, errNonceUncertain)
 		}
 	}
 	w.pass(1)
@@ -95,7 +95,7 @@ func TestFailedTransactionThatAReorgFreedIsTakenUpAgain(t *testing.T) {
 	ids := commitments(2)
 	w.intend(invoice.IntentOpen, ids...)
 	w.net.cut(sendRaw)
-	if err := writer.turn(w.ctx); !errors.Is(err, errCut) {
+	if err := writer.tick(w.ctx); !errors.Is(err, errCut) {
 		t.Fatal(err)
 	}
 	w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil)) // takes the nonce
@@ -125,7 +125,7 @@ func TestNonceThatSeemedLostIsJudgedAnew(t *testing.T) {
 	writer := w.writer()
 	w.intend(invoice.IntentOpen, commitments(1)...)
 	w.net.cut(sendRaw)
-	if err := writer.turn(w.ctx); !errors.Is(err, errCut) {
+	if err := writer.tick(w.ctx); !errors.Is(err, errCut) {
 		t.Fatal(err)
 	}
 	foreign := pack(invoice.IntentOpen, nil)
@@ -137,7 +137,7 @@ func TestNonceThatSeemedLostIsJudgedAnew(t *testing.T) {
 	w.dev.DropPending()
 	w.net.cut(sendRaw)
 	w.pass(lostAfter)
-	if err := writer.turn(w.ctx); !errors.Is(err, errCut) {
+	if err := writer.tick(w.ctx); !errors.Is(err, errCut) {
 		t.Fatal(err)
 	}
 	w.external(w.operator, foreign)
@@ -155,7 +155,7 @@ func TestOperatorKeyIsChanged(t *testing.T) {
 	ids := commitments(2)
 	w.intend(invoice.IntentOpen, ids...)
 	w.net.cut(sendRaw)
-	if err := w.writer().turn(w.ctx); !errors.Is(err, errCut) {
+	if err := w.writer().tick(w.ctx); !errors.Is(err, errCut) {
 		t.Fatal(err)
 	}
 	w.net.before = nil
@@ -192,15 +192,15 @@ func TestForeignTransactionAhead(t *testing.T) {
 	for waited := bumpAfter; waited < foreignAfter; waited += bumpAfter {
 		w.pass(min(bumpAfter, foreignAfter-waited))
 		if waited+bumpAfter < foreignAfter {
-			if err := writer.turn(w.ctx); !errors.Is(err, errForeign) {
-				t.Fatalf("after %s a round ends with %v, want %v", waited, err, errForeign)
+			if err := writer.tick(w.ctx); !errors.Is(err, errForeignTx) {
+				t.Fatalf("after %s a round ends with %v, want %v", waited, err, errForeignTx)
 			}
 		}
 	}
 	w.wantTxs() // nothing waits behind it
 	w.pass(time.Second)
-	for range 12 { // the first forms that would take its place offer too little
-		writer.report(writer.turn(w.ctx))
+	for range 12 { // the first attempts that would take its place offer too little
+		writer.report(writer.tick(w.ctx))
 		w.sealEmpty(bumpBlocks)
 		w.pass(bumpAfter)
 	}
@@ -240,7 +240,7 @@ func TestForeignTransactionBehind(t *testing.T) {
 	ids := commitments(3)
 	for _, id := range ids {
 		w.intend(invoice.IntentOpen, id)
-		writer.report(writer.turn(w.ctx))
+		writer.report(writer.tick(w.ctx))
 		w.pass(lostAfter)
 		w.turn(writer)
 		w.seal(1)
@@ -257,8 +257,8 @@ func TestForeignTransactionBehind(t *testing.T) {
 // that has stayed the same for long enough.
 func (w *world) believed(writer *Writer) {
 	w.Helper()
-	if err := writer.turn(w.ctx); !errors.Is(err, errDoubt) {
-		w.Fatalf("a round ends with %v, want %v", err, errDoubt)
+	if err := writer.tick(w.ctx); !errors.Is(err, errNonceUncertain) {
+		w.Fatalf("a round ends with %v, want %v", err, errNonceUncertain)
 	}
 	w.pass(lostAfter)
 	w.turn(writer)

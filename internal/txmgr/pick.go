@@ -32,54 +32,54 @@ func satisfied(kind invoice.IntentKind, status byte) bool {
 	return status == statusPaid || status == statusClosed
 }
 
-// subject is what an intent asks for.
-type subject struct {
+// intentKey is what an intent asks for.
+type intentKey struct {
 	kind       invoice.IntentKind
 	commitment invoice.Hash
 }
 
-// anchor is a block as of which something holds. Once that very block is
+// blockRef is a block as of which something holds. Once that very block is
 // final, it holds for ever.
-type anchor struct {
+type blockRef struct {
 	number uint64
 	hash   common.Hash
 }
 
-// advance finishes intents that need no transaction and sends one for others.
-func (w *Writer) advance(ctx context.Context, cursor store.Cursor) error {
-	if err := w.satisfy(ctx, cursor); err != nil {
+// sendNext finishes intents that need no transaction and sends one for others.
+func (w *Writer) sendNext(ctx context.Context, cursor store.Cursor) error {
+	if err := w.finishSatisfied(ctx, cursor); err != nil {
 		return err
 	}
 	if err := w.blocked(ctx); err != nil {
 		return err
 	}
-	batch, err := w.pick(ctx)
+	batch, err := w.pickBatch(ctx)
 	if err != nil || len(batch) == 0 {
 		return err
 	}
-	used, _, err := w.node.standing(ctx, w.sender, nil)
+	used, _, err := w.node.nonceAndReceipts(ctx, w.sender, nil)
 	if err != nil {
 		return err
 	}
 	w.update(func(s *Status) { s.Nonce = used })
-	line, beyond, err := w.waiting(ctx, used)
+	line, beyond, err := w.unmined(ctx, used)
 	if err != nil {
 		return err
 	}
-	if len(line) > 0 || live(beyond) { // a reorg took them back
-		return w.chase(ctx, used, nil)
+	if len(line) > 0 || anyLive(beyond) { // a reorg took them back
+		return w.resubmit(ctx, used, nil)
 	}
-	if free, err := w.free(ctx, used); err != nil || !free {
+	if free, err := w.isNonceFree(ctx, used); err != nil || !free {
 		return err
 	}
 	return w.submit(ctx, used, batch[0].Kind, batch)
 }
 
-// pick returns the oldest due intents of one kind that a transaction can
+// pickBatch returns the oldest due intents of one kind that a transaction can
 // satisfy, as many as one takes.
-func (w *Writer) pick(ctx context.Context) ([]store.Intent, error) {
+func (w *Writer) pickBatch(ctx context.Context) ([]store.Intent, error) {
 	now := w.conf.Now()
-	maps.DeleteFunc(w.aside, func(_ subject, until time.Time) bool { return !now.Before(until) })
+	maps.DeleteFunc(w.skipped, func(_ intentKey, until time.Time) bool { return !now.Before(until) })
 	var batch []store.Intent
 	after := ""
 	for range maxPages {
@@ -87,7 +87,7 @@ func (w *Writer) pick(ctx context.Context) ([]store.Intent, error) {
 		if err != nil {
 			return nil, err
 		}
-		wanting, err := w.wanting(ctx, page)
+		wanting, err := w.unsatisfied(ctx, page)
 		if err != nil {
 			return nil, err
 		}
@@ -107,15 +107,15 @@ func (w *Writer) pick(ctx context.Context) ([]store.Intent, error) {
 	return batch, nil
 }
 
-// wanting returns those intents that are not set aside and not satisfied as of
+// unsatisfied returns those intents that are not set aside and not satisfied as of
 // the newest block. It remembers those that are satisfied: their event is on
 // its way through the indexer, or came before the intent.
-func (w *Writer) wanting(ctx context.Context, page []store.Intent) ([]store.Intent, error) {
+func (w *Writer) unsatisfied(ctx context.Context, page []store.Intent) ([]store.Intent, error) {
 	var unknown []store.Intent
 	var commitments []invoice.Hash
 	for _, in := range page {
-		_, stands := w.standing[in.ID]
-		_, aside := w.aside[subject{in.Kind, in.CommitmentID}]
+		_, stands := w.satisfied[in.ID]
+		_, aside := w.skipped[intentKey{in.Kind, in.CommitmentID}]
 		if !stands && !aside {
 			unknown = append(unknown, in)
 			commitments = append(commitments, in.CommitmentID)
@@ -135,7 +135,7 @@ func (w *Writer) wanting(ctx context.Context, page []store.Intent) ([]store.Inte
 	var wanting []store.Intent
 	for i, in := range unknown {
 		if satisfied(in.Kind, statuses[i]) {
-			w.standing[in.ID] = anchor{uint64(*head.Number), *head.Hash}
+			w.satisfied[in.ID] = blockRef{uint64(*head.Number), *head.Hash}
 		} else {
 			wanting = append(wanting, in)
 		}
@@ -143,11 +143,11 @@ func (w *Writer) wanting(ctx context.Context, page []store.Intent) ([]store.Inte
 	return wanting, nil
 }
 
-// satisfy finishes the intents that a final block satisfies. When the final
+// finishSatisfied finishes the intents that a final block satisfies. When the final
 // block of that height is another one, they are looked at anew.
-func (w *Writer) satisfy(ctx context.Context, cursor store.Cursor) error {
-	final := make(map[anchor][]string)
-	for id, at := range w.standing {
+func (w *Writer) finishSatisfied(ctx context.Context, cursor store.Cursor) error {
+	final := make(map[blockRef][]string)
+	for id, at := range w.satisfied {
 		if at.number <= cursor.Confirmed.Number {
 			final[at] = append(final[at], id)
 		}
@@ -166,18 +166,18 @@ func (w *Writer) satisfy(ctx context.Context, cursor store.Cursor) error {
 			}
 		}
 		for _, id := range ids {
-			delete(w.standing, id)
+			delete(w.satisfied, id)
 		}
 	}
 	return nil
 }
 
-// shrink has the next transactions take half as many intents as the one that
+// halveBatch has the next transactions take half as many intents as the one that
 // the registry refused, so that the good are parted from the bad. One that was
 // refused by itself is set aside for a while.
-func (w *Writer) shrink(kind invoice.IntentKind, refused []invoice.Hash) {
+func (w *Writer) halveBatch(kind invoice.IntentKind, refused []invoice.Hash) {
 	w.batch = max(1, len(refused)/2)
 	if len(refused) == 1 {
-		w.aside[subject{kind, refused[0]}] = w.conf.Now().Add(asideFor)
+		w.skipped[intentKey{kind, refused[0]}] = w.conf.Now().Add(skipFor)
 	}
 }

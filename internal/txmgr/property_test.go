@@ -97,7 +97,7 @@ func (m *machine) turnSpoiled(t *rapid.T) {
 	m.budget = rapid.IntRange(-1, 12).Draw(t, "calls until one fails")
 	m.net.before = func(string, []any) error { return m.strike(false) }
 	m.net.after = func(string) error { return m.strike(true) }
-	err := m.writer.turn(m.ctx)
+	err := m.writer.tick(m.ctx)
 	m.net.before, m.net.after, m.budget = nil, nil, -1
 	if err != nil && !errors.Is(err, errSpoiled) && !tolerable(err) {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func (m *machine) turnSpoiled(t *rapid.T) {
 // tolerable reports whether a round may end so: the lease is another's, or the
 // pool holds another program's transaction.
 func tolerable(err error) bool {
-	return errors.Is(err, store.ErrConflict) || errors.Is(err, errForeign) || errors.Is(err, errDoubt) || says(err, "replacement", "future transaction")
+	return errors.Is(err, store.ErrConflict) || errors.Is(err, errForeignTx) || errors.Is(err, errNonceUncertain) || errorContains(err, "replacement", "future transaction")
 }
 
 func (m *machine) die(t *rapid.T) {
@@ -136,7 +136,7 @@ func (m *machine) fallBehind(t *rapid.T) {
 }
 
 func (m *machine) wait(t *rapid.T) {
-	m.pass(rapid.SampledFrom([]time.Duration{time.Second, rebroadcastAfter, bumpAfter, asideFor}).Draw(t, "time"))
+	m.pass(rapid.SampledFrom([]time.Duration{time.Second, rebroadcastAfter, bumpAfter, skipFor}).Draw(t, "time"))
 }
 
 // converge has time and blocks pass, undisturbed.
@@ -144,7 +144,7 @@ func (m *machine) converge(t *rapid.T) {
 	m.lag = 0
 	for range 60 {
 		m.pass(lostAfter)
-		if err := m.writer.turn(m.ctx); err != nil && !tolerable(err) {
+		if err := m.writer.tick(m.ctx); err != nil && !tolerable(err) {
 			t.Fatal(err)
 		}
 		m.seal(1)

@@ -47,10 +47,10 @@ func TestReplacementCallsTheRegistryOfItsForms(t *testing.T) {
 	w.sealEmpty(bumpBlocks)
 	w.pass(bumpAfter)
 	w.turn(next)
-	forms := w.wantTxs(store.TxSent)[0].Attempts
-	last, err := decode(forms[len(forms)-1])
+	attempts := w.wantTxs(store.TxSent)[0].Attempts
+	last, err := decode(attempts[len(attempts)-1])
 	must(t, err)
-	if len(forms) != 2 || *last.To() != before {
-		t.Errorf("the last of %d forms calls %s, want %s", len(forms), last.To(), before)
+	if len(attempts) != 2 || *last.To() != before {
+		t.Errorf("the last of %d attempts calls %s, want %s", len(attempts), last.To(), before)
 	}
 }

@@ -37,18 +37,18 @@ func (w *Writer) draft(ctx context.Context, kind invoice.IntentKind, batch []sto
 		d := draft{intents: batch, data: pack(kind, commitments)}
 		var err error
 		d.gas, err = w.gas(ctx, w.registry(), d.data)
-		if refused(err) {
-			return d, w.turnedDown(ctx, kind, commitments, err)
+		if reverted(err) {
+			return d, w.classifyRevert(ctx, kind, commitments, err)
 		}
 		if err != nil {
 			return d, err
 		}
 		if d.head, d.offer, err = w.price(ctx); err != nil {
-			return d, w.obstructed(d.gas, err)
+			return d, w.noteBlocker(d.gas, err)
 		}
-		fits := w.fitting(len(batch), d.cost())
+		fits := w.maxFitting(len(batch), d.cost())
 		if fits == len(batch) {
-			return d, w.obstructed(d.gas, w.afford(ctx, d.cost(), ""))
+			return d, w.noteBlocker(d.gas, w.checkSpend(ctx, d.cost(), ""))
 		}
 		batch = batch[:fits]
 	}
@@ -68,18 +68,18 @@ func (w *Writer) submit(ctx context.Context, nonce uint64, kind invoice.IntentKi
 		ID: w.ids.New(invoice.PrefixTx), ChainKey: w.conf.Chain.Key, Sender: w.sender, Nonce: nonce,
 		Kind: kind, Status: store.TxSent, CreatedMS: w.conf.Now().UnixMilli(), Reserved: inGwei(d.cost()),
 	}
-	form, err := w.sign(nonce, w.registry(), d.gas, d.data, d.offer)
+	attempt, err := w.sign(nonce, w.registry(), d.gas, d.data, d.offer)
 	if err != nil {
 		return err
 	}
-	t.Attempts = []store.TxAttempt{form}
+	t.Attempts = []store.TxAttempt{attempt}
 	if err := w.conf.Store.SaveChainTx(ctx, w.lease, t, intents); err != nil {
 		return fmt.Errorf("save a registry transaction: %w", err)
 	}
 	w.conf.Metrics.txs.WithLabelValues(w.conf.Chain.Key, string(store.TxSent)).Inc()
-	w.conf.Logger.Info("registry transaction signed", "tx", form.TxHash, "kind", kind, "nonce", nonce, "commitments", len(intents))
+	w.conf.Logger.Info("registry transaction signed", "tx", attempt.TxHash, "kind", kind, "nonce", nonce, "commitments", len(intents))
 	w.update(func(s *Status) { s.InFlight++ })
-	return w.push(ctx, t, d.head, true)
+	return w.broadcastDue(ctx, t, d.head, true)
 }
 
 // gas returns how much gas a call of the registry is to be given: the higher of
@@ -101,35 +101,35 @@ func (w *Writer) gas(ctx context.Context, to common.Address, data []byte) (uint6
 	return gas + gas*gasMargin/100, nil
 }
 
-// push broadcasts a transaction when it is time to. When it is stuck or no node
-// takes it, and it is the first in line, it does so in another form.
-func (w *Writer) push(ctx context.Context, t store.ChainTx, head *block, first bool) error {
-	now, form := w.conf.Now(), t.Attempts[len(t.Attempts)-1]
-	f := w.flights[t.ID]
-	stuck := f.form == form.TxHash && uint64(*head.Number) >= f.since+bumpBlocks &&
-		now.UnixMilli()-form.CreatedMS >= bumpAfter.Milliseconds()
-	unwanted := f.form == form.TxHash && f.refusal() && now.Sub(f.at) >= rebroadcastAfter
+// broadcastDue broadcasts a transaction when it is time to. When it is stuck or no node
+// takes it, and it is the first in line, it does so in another attempt.
+func (w *Writer) broadcastDue(ctx context.Context, t store.ChainTx, head *block, first bool) error {
+	now, attempt := w.conf.Now(), t.Attempts[len(t.Attempts)-1]
+	f := w.broadcasts[t.ID]
+	stuck := f.attempt == attempt.TxHash && uint64(*head.Number) >= f.since+bumpBlocks &&
+		now.UnixMilli()-attempt.CreatedMS >= bumpAfter.Milliseconds()
+	unwanted := f.attempt == attempt.TxHash && f.refused() && now.Sub(f.at) >= rebroadcastAfter
 	var trouble error
-	if first && (stuck || unwanted) && !unfunded(f.err) {
-		form, trouble = w.replace(ctx, t, head, outbid(f.err))
+	if first && (stuck || unwanted) && !insufficientFunds(f.err) {
+		attempt, trouble = w.replace(ctx, t, head, replacementUnderpriced(f.err))
 	}
-	if f.form != form.TxHash {
-		f = flight{form: form.TxHash, since: uint64(*head.Number)}
+	if f.attempt != attempt.TxHash {
+		f = broadcastState{attempt: attempt.TxHash, since: uint64(*head.Number)}
 	} else if now.Sub(f.at) < rebroadcastAfter {
-		return errors.Join(trouble, f.trouble())
+		return errors.Join(trouble, f.outcome())
 	}
-	f.at, f.err = now, w.node.broadcast(ctx, form.Raw)
-	if unfunded(f.err) {
-		f.err = w.short(ctx, form, f.err)
+	f.at, f.err = now, w.node.broadcast(ctx, attempt.Raw)
+	if insufficientFunds(f.err) {
+		f.err = w.explainFunds(ctx, attempt, f.err)
 	}
-	w.flights[t.ID] = f
-	if f.err == nil && form.AcceptedMS == 0 {
-		trouble = errors.Join(trouble, w.conf.Store.AcceptAttempt(ctx, w.lease, form.TxHash, now.UnixMilli()))
+	w.broadcasts[t.ID] = f
+	if f.err == nil && attempt.AcceptedMS == 0 {
+		trouble = errors.Join(trouble, w.conf.Store.AcceptAttempt(ctx, w.lease, attempt.TxHash, now.UnixMilli()))
 	}
-	return errors.Join(trouble, f.trouble())
+	return errors.Join(trouble, f.outcome())
 }
 
-// replace signs and saves a form of a transaction in place of the last one, and
+// replace signs and saves an attempt of a transaction in place of the last one, and
 // returns it; or returns the last one, and why there is no other.
 func (w *Writer) replace(ctx context.Context, t store.ChainTx, head *block, outbid bool) (store.TxAttempt, error) {
 	last := t.Attempts[len(t.Attempts)-1]
@@ -137,52 +137,52 @@ func (w *Writer) replace(ctx context.Context, t store.ChainTx, head *block, outb
 	if err != nil {
 		return last, err
 	}
-	market, err := w.market(ctx, head)
+	market, err := w.marketFees(ctx, head)
 	if err != nil {
 		return last, err
 	}
 	gas := old.Gas()
-	if accepted(t).cap.Sign() == 0 {
+	if acceptedFees(t).cap.Sign() == 0 {
 		// A wrong estimate may be why no node took it.
 		if fresh, err := w.gas(ctx, *old.To(), old.Data()); err == nil && (4*fresh < 3*gas || 4*fresh > 5*gas) {
 			gas = fresh
 		}
 	}
-	offer, err := w.better(t, gas, market, outbid)
+	offer, err := w.nextFees(t, gas, market, outbid)
 	if err != nil || offer == nil {
 		return last, err
 	}
 	cost := costOf(gas, offer.cap)
-	if err := w.afford(ctx, cost, t.ID); err != nil {
+	if err := w.checkSpend(ctx, cost, t.ID); err != nil {
 		return last, err // the last one may still be carried out
 	}
-	form, err := w.sign(t.Nonce, *old.To(), gas, old.Data(), *offer)
+	attempt, err := w.sign(t.Nonce, *old.To(), gas, old.Data(), *offer)
 	if err != nil {
 		return last, err
 	}
-	reserved := greatest(cost, costOf(gas, accepted(t).cap))
-	if err := w.conf.Store.AddAttempt(ctx, w.lease, t.ID, len(t.Attempts)+1, form, inGwei(reserved)); err != nil {
-		return last, fmt.Errorf("save another form of a registry transaction: %w", err)
+	reserved := greatest(cost, costOf(gas, acceptedFees(t).cap))
+	if err := w.conf.Store.AddAttempt(ctx, w.lease, t.ID, len(t.Attempts)+1, attempt, inGwei(reserved)); err != nil {
+		return last, fmt.Errorf("save another attempt of a registry transaction: %w", err)
 	}
 	w.conf.Metrics.bumps.WithLabelValues(w.conf.Chain.Key).Inc()
-	w.conf.Logger.Info("registry transaction replaced", "tx", form.TxHash, "replaces", last.TxHash,
+	w.conf.Logger.Info("registry transaction replaced", "tx", attempt.TxHash, "replaces", last.TxHash,
 		"nonce", t.Nonce, "fee_cap", offer.cap, "tip_cap", offer.tip)
-	return form, nil
+	return attempt, nil
 }
 
-// better returns what the next form of a stuck transaction offers, or nil when
+// nextFees returns what the next attempt of a stuck transaction offers, or nil when
 // the last one is as good as any.
 //
-// A form that no node took into its pool binds nobody: what the market asks
+// A attempt that no node took into its pool binds nobody: what the market asks
 // takes its place, be that less. One that was taken is replaced by an eighth
 // more, up to twice what the market asks: in a calm market it is not the fee
 // that keeps it out. When another transaction holds the nonce, by a node's word
 // or another program's doing, an eighth more would be long in coming there, and
 // the fee is doubled within the purse.
-func (w *Writer) better(t store.ChainTx, gas uint64, market fees, outbid bool) (*fees, error) {
+func (w *Writer) nextFees(t store.ChainTx, gas uint64, market fees, outbid bool) (*fees, error) {
 	last := t.Attempts[len(t.Attempts)-1]
-	limit := fees{cap: w.affordable(gas), tip: new(big.Int).Lsh(wei(w.conf.Chain.Limits.MaxTipWei), 1)}
-	former, why := accepted(t), errDear
+	limit := fees{cap: w.maxFeeFor(gas), tip: new(big.Int).Lsh(wei(w.conf.Chain.Limits.MaxTipWei), 1)}
+	former, why := acceptedFees(t), errFeeCapExceeded
 	switch {
 	case outbid:
 		if former.cap.Sign() == 0 {
@@ -193,25 +193,25 @@ func (w *Writer) better(t store.ChainTx, gas uint64, market fees, outbid bool) (
 	case former.cap.Sign() == 0:
 		offer := fees{cap: least(market.cap, limit.cap)}
 		offer.tip = least(market.tip, offer.cap)
-		same := gas == gasOf(last) && offer.alike(fees{cap: last.FeeCap, tip: last.TipCap})
+		same := gas == attemptGas(last) && offer.nearlyEqual(fees{cap: last.FeeCap, tip: last.TipCap})
 		if same || len(t.Attempts) >= maxAttempts {
 			return nil, nil
 		}
 		return &offer, nil
-	case market.calm().Cmp(limit.cap) < 0:
-		limit.cap, why = market.calm(), errStuck
+	case market.stuckLimit().Cmp(limit.cap) < 0:
+		limit.cap, why = market.stuckLimit(), errStuck
 	}
-	offer, ok := raised(former, market, limit)
+	offer, ok := bump(former, market, limit)
 	if !ok || len(t.Attempts) >= maxAttempts {
-		return nil, fmt.Errorf("%w: transaction %s offers %s wei for a unit of gas after %d forms, and may offer %s",
+		return nil, fmt.Errorf("%w: transaction %s offers %s wei for a unit of gas after %d attempts, and may offer %s",
 			why, last.TxHash, last.FeeCap, len(t.Attempts), limit.cap)
 	}
 	return &offer, nil
 }
 
-// accepted returns the highest fees of the transaction's forms that a node took
+// acceptedFees returns the highest fees of the transaction's attempts that a node took
 // into its pool; 0 when none did.
-func accepted(t store.ChainTx) fees {
+func acceptedFees(t store.ChainTx) fees {
 	f := fees{cap: new(big.Int), tip: new(big.Int)}
 	for _, a := range t.Attempts {
 		if a.AcceptedMS != 0 {
@@ -221,8 +221,8 @@ func accepted(t store.ChainTx) fees {
 	return f
 }
 
-// sign makes a form of a transaction to a registry: the configured one, or the
-// one that its earlier forms call.
+// sign makes an attempt of a transaction to a registry: the configured one, or the
+// one that its earlier attempts call.
 func (w *Writer) sign(nonce uint64, registry common.Address, gas uint64, data []byte, offer fees) (store.TxAttempt, error) {
 	id := new(big.Int).SetUint64(w.conf.Chain.ID)
 	tx, err := types.SignNewTx(w.conf.Key, types.LatestSignerForChainID(id), &types.DynamicFeeTx{
@@ -249,8 +249,8 @@ func pack(kind invoice.IntentKind, commitments []invoice.Hash) []byte {
 	return contracts.NewInvoiceRegistry().PackOpen(ids)
 }
 
-// contents reads what a transaction tells the registry.
-func contents(t store.ChainTx) (invoice.IntentKind, []invoice.Hash, error) {
+// commitmentsOf reads what a transaction tells the registry.
+func commitmentsOf(t store.ChainTx) (invoice.IntentKind, []invoice.Hash, error) {
 	tx, err := decode(t.Attempts[0])
 	if err != nil {
 		return "", nil, err
@@ -264,8 +264,8 @@ func contents(t store.ChainTx) (invoice.IntentKind, []invoice.Hash, error) {
 	return t.Kind, ids, nil
 }
 
-// gasOf returns how much gas a form gives.
-func gasOf(a store.TxAttempt) uint64 {
+// attemptGas returns how much gas an attempt gives.
+func attemptGas(a store.TxAttempt) uint64 {
 	tx, err := decode(a)
 	if err != nil {
 		return 0

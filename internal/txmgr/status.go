@@ -44,7 +44,7 @@ func (w *Writer) update(change func(*Status)) {
 // report records how a round ended. An error that stays is logged once, also
 // when its figures change.
 func (w *Writer) report(err error) {
-	text, met := "", obstacleOf(err)
+	text, met := "", blockerOf(err)
 	if err != nil {
 		text = err.Error()
 	}
@@ -52,10 +52,10 @@ func (w *Writer) report(err error) {
 	if text == before {
 		return
 	}
-	same := met != nil && errors.Is(met, w.met)
-	w.met = met
+	same := met != nil && errors.Is(met, w.reported)
+	w.reported = met
 	w.update(func(s *Status) {
-		s.Err, s.Unfunded = text, errors.Is(met, errFunds)
+		s.Err, s.Unfunded = text, errors.Is(met, errInsufficientFunds)
 		if !same {
 			s.Since = w.conf.Now()
 		}
@@ -63,7 +63,7 @@ func (w *Writer) report(err error) {
 	if same {
 		return
 	}
-	for _, o := range obstacles {
+	for _, o := range blockers {
 		stands := 0.0
 		if errors.Is(met, o.err) {
 			stands = 1
@@ -84,14 +84,14 @@ func (w *Writer) report(err error) {
 // count notes how many intents are due, now and then.
 func (w *Writer) count(ctx context.Context) error {
 	now := w.conf.Now()
-	if now.Sub(w.counted) < countEvery {
+	if now.Sub(w.countedAt) < countEvery {
 		return nil
 	}
 	due, elsewhere, err := w.conf.Store.DueCount(ctx, w.conf.Chain.Key, w.conf.Chain.Registry)
 	if err != nil {
 		return err
 	}
-	w.counted = now
+	w.countedAt = now
 	w.conf.Metrics.due.WithLabelValues(w.conf.Chain.Key).Set(float64(due))
 	w.conf.Metrics.elsewhere.WithLabelValues(w.conf.Chain.Key).Set(float64(elsewhere))
 	w.update(func(s *Status) { s.Due, s.Elsewhere = due, elsewhere })

@@ -24,9 +24,9 @@ func TestStuckTransactionIsReplaced(t *testing.T) {
 		w.intend(invoice.IntentOpen, ids...)
 		w.turn(writer)
 		for _, step := range []struct {
-			blocks int
-			after  time.Duration
-			forms  int
+			blocks   int
+			after    time.Duration
+			attempts int
 		}{
 			{bumpBlocks - 1, bumpAfter, 1}, // the chain stands still rather than the transaction
 			{1, 0, 2},
@@ -36,8 +36,8 @@ func TestStuckTransactionIsReplaced(t *testing.T) {
 			w.sealEmpty(step.blocks)
 			w.pass(step.after)
 			w.turn(writer)
-			if got := len(w.txs()[0].Attempts); got != step.forms {
-				t.Fatalf("after %+v there are %d forms", step, got)
+			if got := len(w.txs()[0].Attempts); got != step.attempts {
+				t.Fatalf("after %+v there are %d attempts", step, got)
 			}
 		}
 		if got := measure(t, measured, "quittance_writer_fee_bumps_total"); got != 2 {
@@ -45,7 +45,7 @@ func TestStuckTransactionIsReplaced(t *testing.T) {
 		}
 		last := w.txs()[0].Attempts[2]
 		if _, pending, err := w.dev.Client().TransactionByHash(w.ctx, [32]byte(last.TxHash)); err != nil || !pending {
-			t.Fatalf("the node did not take the last form: pending %t, %v", pending, err)
+			t.Fatalf("the node did not take the last attempt: pending %t, %v", pending, err)
 		}
 		w.wantSameContents()
 		w.seal(1)
@@ -66,7 +66,7 @@ func TestStuckTransactionInACalmMarket(t *testing.T) {
 	for range 40 {
 		w.sealEmpty(bumpBlocks)
 		w.pass(bumpAfter)
-		err = writer.turn(w.ctx)
+		err = writer.tick(w.ctx)
 	}
 	if !errors.Is(err, errStuck) {
 		t.Errorf("a round that does not offer more ends with %v", err)
@@ -74,7 +74,7 @@ func TestStuckTransactionInACalmMarket(t *testing.T) {
 	attempts := w.txs()[0].Attempts
 	first, last := attempts[0], attempts[len(attempts)-1]
 	if most := new(big.Int).Lsh(first.FeeCap, 1); len(attempts) < 2 || last.FeeCap.Cmp(most) > 0 {
-		t.Errorf("the %d forms rose from %s to %s wei, want some, and no more than %s", len(attempts), first.FeeCap, last.FeeCap, most)
+		t.Errorf("the %d attempts rose from %s to %s wei, want some, and no more than %s", len(attempts), first.FeeCap, last.FeeCap, most)
 	}
 	w.seal(1)
 	w.turn(writer)
@@ -85,7 +85,7 @@ func TestFeeIsCapped(t *testing.T) {
 	w := onSQLite(t)
 	writer := w.writer(func(c *Config) { c.Chain.Limits.MaxFeeWei = 1 })
 	w.intend(invoice.IntentOpen, commitments(1)...)
-	if err := writer.turn(w.ctx); !errors.Is(err, errDear) || !strings.Contains(err.Error(), "base fee") {
+	if err := writer.tick(w.ctx); !errors.Is(err, errFeeCapExceeded) || !strings.Contains(err.Error(), "base fee") {
 		t.Errorf("with a base fee above the cap a round ends with %v", err)
 	}
 	w.wantTxs()
@@ -121,14 +121,14 @@ func TestNodeThatWantsMoreToReplace(t *testing.T) {
 	}
 	last := w.wantTxs(store.TxSent)[0].Attempts[2]
 	if _, pending, err := w.dev.Client().TransactionByHash(w.ctx, [32]byte(last.TxHash)); err != nil || !pending {
-		t.Fatalf("the node did not take the form after the one it refused: pending %t, %v", pending, err)
+		t.Fatalf("the node did not take the attempt after the one it refused: pending %t, %v", pending, err)
 	}
 	w.seal(1)
 	w.turn(writer)
 	w.wantTxs(store.TxMined)
 }
 
-// TestAttemptsAreLimited has a node call every form too low.
+// TestAttemptsAreLimited has a node call every attempt too low.
 func TestAttemptsAreLimited(t *testing.T) {
 	w := onSQLite(t)
 	writer := w.writer(func(c *Config) {
@@ -144,11 +144,11 @@ func TestAttemptsAreLimited(t *testing.T) {
 	var err error
 	for range maxAttempts + 3 {
 		w.pass(bumpAfter)
-		err = writer.turn(w.ctx)
+		err = writer.tick(w.ctx)
 		w.sealEmpty(bumpBlocks)
 	}
-	if got := len(w.txs()[0].Attempts); got > maxAttempts || !errors.Is(err, errDear) && !errors.Is(err, errFunds) {
-		t.Errorf("there are %d forms, want at most %d; %v", got, maxAttempts, err)
+	if got := len(w.txs()[0].Attempts); got > maxAttempts || !errors.Is(err, errFeeCapExceeded) && !errors.Is(err, errInsufficientFunds) {
+		t.Errorf("there are %d attempts, want at most %d; %v", got, maxAttempts, err)
 	}
 }
 

@@ -135,7 +135,7 @@ func (w *world) chain() chain.Chain {
 // turn has the writer do what it can, which must succeed.
 func (w *world) turn(writer *Writer) {
 	w.Helper()
-	must(w, writer.turn(w.ctx))
+	must(w, writer.tick(w.ctx))
 }
 
 func (w *world) seal(blocks int) {

@@ -84,24 +84,24 @@ type Config struct {
 
 // Writer is the writer of one chain. Run it once.
 type Writer struct {
-	conf   Config
-	node   node
-	sender invoice.Address
-	ids    *invoice.IDs
-	lease  store.Lease
-	held   time.Time // until when the lease is surely ours
+	conf        Config
+	node        node
+	sender      invoice.Address
+	ids         *invoice.IDs
+	lease       store.Lease
+	leasedUntil time.Time // until when the lease is surely ours
 
 	// What follows is only remembered: a new writer does without.
-	batch    int                   // how many intents the next transaction takes
-	aside    map[subject]time.Time // what the registry refused by itself, and until when it waits
-	standing map[string]anchor     // by intent: the block as of which the registry satisfies it
-	flights  map[string]flight     // by transaction: its broadcasts by this writer
-	lost     map[string]time.Time  // by transaction: since when its nonce is used and no receipt is there
-	foreign  claim                 // the nonce that another program's transaction holds
-	claim    claim                 // how many nonces are used, as long as that is not certain
-	obstacle *obstacle             // what holds up everything; nil: nothing
-	met      error                 // the obstacle that was reported last
-	counted  time.Time             // when due intents were last counted
+	batch        int                       // how many intents the next transaction takes
+	skipped      map[intentKey]time.Time   // what the registry refused by itself, and until when it waits
+	satisfied    map[string]blockRef       // by intent: the block as of which the registry satisfies it
+	broadcasts   map[string]broadcastState // by transaction: its broadcasts by this writer
+	lostSince    map[string]time.Time      // by transaction: since when its nonce is used and no receipt is there
+	foreignClaim nonceClaim                // the nonce that another program's transaction holds
+	nonceClaim   nonceClaim                // how many nonces are used, as long as that is not certain
+	blocker      *blocker                  // what holds up everything; nil: nothing
+	reported     error                     // the obstacle that was reported last
+	countedAt    time.Time                 // when due intents were last counted
 
 	mu     sync.Mutex
 	status Status
@@ -132,13 +132,13 @@ func New(conf Config) (*Writer, error) {
 	conf.Logger = conf.Logger.With("component", "writer", "chain", conf.Chain.Key)
 	return &Writer{
 		conf: conf, node: node{conf.Client}, sender: invoice.Address(sender), ids: ids,
-		lease:    store.Lease{Name: "writer:" + conf.Chain.Key, Holder: ids.New("lse_")},
-		batch:    maxBatch,
-		aside:    make(map[subject]time.Time),
-		standing: make(map[string]anchor),
-		flights:  make(map[string]flight),
-		lost:     make(map[string]time.Time),
-		status:   Status{ChainKey: conf.Chain.Key, Sender: sender},
+		lease:      store.Lease{Name: "writer:" + conf.Chain.Key, Holder: ids.New("lse_")},
+		batch:      maxBatch,
+		skipped:    make(map[intentKey]time.Time),
+		satisfied:  make(map[string]blockRef),
+		broadcasts: make(map[string]broadcastState),
+		lostSince:  make(map[string]time.Time),
+		status:     Status{ChainKey: conf.Chain.Key, Sender: sender},
 	}, nil
 }
 
@@ -155,7 +155,7 @@ func (w *Writer) Run(ctx context.Context) error {
 	ticker := time.NewTicker(w.conf.Poll)
 	defer ticker.Stop()
 	for {
-		err := w.turn(ctx)
+		err := w.tick(ctx)
 		if ctx.Err() == nil {
 			w.report(err)
 		}
@@ -168,10 +168,10 @@ func (w *Writer) Run(ctx context.Context) error {
 	}
 }
 
-// turn does what can be done now, if the lease is ours.
-func (w *Writer) turn(ctx context.Context) error {
+// tick does what can be done now, if the lease is ours.
+func (w *Writer) tick(ctx context.Context) error {
 	now := w.conf.Now()
-	if now.Add(w.conf.LeaseTTL / 2).After(w.held) {
+	if now.Add(w.conf.LeaseTTL / 2).After(w.leasedUntil) {
 		until := now.Add(w.conf.LeaseTTL)
 		ours, err := w.conf.Store.AcquireLease(ctx, w.lease, now.UnixMilli(), until.UnixMilli())
 		if err != nil {
@@ -179,26 +179,26 @@ func (w *Writer) turn(ctx context.Context) error {
 		}
 		w.update(func(s *Status) { s.Leader = ours })
 		if !ours {
-			w.yield()
+			w.resign()
 			return nil
 		}
-		w.held = until
+		w.leasedUntil = until
 	}
-	err := w.round(ctx)
+	err := w.process(ctx)
 	if errors.Is(err, store.ErrConflict) {
-		w.held = time.Time{} // perhaps the lease went: ask before the next round
+		w.leasedUntil = time.Time{} // perhaps the lease went: ask before the next round
 	}
 	return err
 }
 
-// yield has the writer wait for its turn. What it remembers is another's to
+// resign has the writer wait for its turn. What it remembers is another's to
 // change meanwhile.
-func (w *Writer) yield() {
-	w.held = time.Time{}
-	clear(w.standing)
-	clear(w.flights)
-	clear(w.lost)
-	w.foreign, w.claim, w.obstacle = claim{}, claim{}, nil
+func (w *Writer) resign() {
+	w.leasedUntil = time.Time{}
+	clear(w.satisfied)
+	clear(w.broadcasts)
+	clear(w.lostSince)
+	w.foreignClaim, w.nonceClaim, w.blocker = nonceClaim{}, nonceClaim{}, nil
 }
 
 func (w *Writer) release(ctx context.Context) error {

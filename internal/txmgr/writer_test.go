@@ -88,7 +88,7 @@ func TestSendsOldestFirstAndOneKindAtATime(t *testing.T) {
 	w.turn(writer)
 	var sizes []int
 	for _, tx := range w.wantTxs(store.TxMined, store.TxMined, store.TxMined) {
-		_, ids, err := contents(tx)
+		_, ids, err := commitmentsOf(tx)
 		must(t, err)
 		sizes = append(sizes, len(ids))
 	}
@@ -147,7 +147,7 @@ func TestOneWriterAtATime(t *testing.T) {
 
 		// The first wakes up, and is refused whatever it writes.
 		w.intend(invoice.IntentOpen, commitments(1)...)
-		if err := one.round(w.ctx); !errors.Is(err, store.ErrConflict) {
+		if err := one.process(w.ctx); !errors.Is(err, store.ErrConflict) {
 			t.Errorf("a writer that lost its lease ends a round with %v, want ErrConflict", err)
 		}
 		w.wantTxs(store.TxMined)
@@ -165,7 +165,7 @@ func TestWriterThatLostItsLeaseAsksForIt(t *testing.T) {
 		t.Fatal(taken, err)
 	}
 	w.intend(invoice.IntentOpen, commitments(1)...)
-	if err := writer.turn(w.ctx); !errors.Is(err, store.ErrConflict) {
+	if err := writer.tick(w.ctx); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("a turn without the lease ends with %v, want ErrConflict", err)
 	}
 	w.turn(writer)

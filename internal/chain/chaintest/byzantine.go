@@ -265,7 +265,7 @@ const forgedIndex = 1000
 type LimitLogs struct {
 	contentFault
 	Blocks, Logs uint64
-	Says         Wording
+	Wording      Wording
 }
 
 // Wording is how a provider refuses a range. Message may have a verb for the
@@ -299,11 +299,11 @@ func (f LimitLogs) wrapCalls(_ *Proxy, ask callHandler) callHandler {
 		}
 		first, last := uint64(*filter.FromBlock), uint64(*filter.ToBlock)
 		if last > first && (f.Blocks > 0 && last-first+1 > f.Blocks || f.Logs > 0 && uint64(len(logs)) > f.Logs) {
-			message := f.Says.Message
+			message := f.Wording.Message
 			if strings.Contains(message, "%") {
 				message = fmt.Sprintf(message, first, first+(last-first)/2)
 			}
-			return answer{Error: &refusal{f.Says.Code, message}}
+			return answer{Error: &refusal{f.Wording.Code, message}}
 		}
 		return a
 	}

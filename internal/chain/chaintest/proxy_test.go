@@ -153,7 +153,7 @@ func TestTooOften(t *testing.T) {
 func TestTooMuch(t *testing.T) {
 	for _, says := range chaintest.Wordings {
 		for _, fault := range []chaintest.Fault{
-			chaintest.LimitLogs{Blocks: 5, Says: says}, chaintest.LimitLogs{Logs: 10, Says: says},
+			chaintest.LimitLogs{Blocks: 5, Wording: says}, chaintest.LimitLogs{Logs: 10, Wording: says},
 		} {
 			w := newWorld(t, fault)
 			_, err := w.LogsInRange(t.Context(), 1, 10, filter)

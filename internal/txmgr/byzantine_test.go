@@ -99,10 +99,10 @@ func TestOneWrongAnswerCostsNothing(t *testing.T) {
 				opened = append(opened, some...)
 				lie.times = min(round, 1) // the first round is an honest one
 				for range 10 {
-					writer.report(writer.turn(w.ctx))
+					writer.report(writer.tick(w.ctx))
 					w.seal(1)
 					w.index()
-					w.pass(obstacleAnew / 4)
+					w.pass(blockerMaxAge / 4)
 				}
 				after, err := w.client.BalanceAt(w.ctx, operator, nil)
 				must(t, err)
@@ -127,7 +127,7 @@ func TestGapOfAnEarlierVersion(t *testing.T) {
 		writer := w.writer()
 		ids := commitments(3)
 		w.intend(invoice.IntentOpen, ids...)
-		must(t, writer.turn(w.ctx))
+		must(t, writer.tick(w.ctx))
 		w.dev.DropPending()
 		w.beyond(writer, 1_000_000_000)
 		w.wantDue(0)
@@ -167,9 +167,9 @@ func (w *world) beyond(writer *Writer, by uint64) {
 	}
 	tx, err := decode(t.Attempts[0])
 	must(w, err)
-	form, err := writer.sign(t.Nonce+by, *tx.To(), tx.Gas(), tx.Data(), fees{tx.GasFeeCap(), tx.GasTipCap()})
+	attempt, err := writer.sign(t.Nonce+by, *tx.To(), tx.Gas(), tx.Data(), fees{tx.GasFeeCap(), tx.GasTipCap()})
 	must(w, err)
-	t.ID, t.Nonce, t.Status, t.Attempts = t.ID+"x", t.Nonce+by, store.TxSent, []store.TxAttempt{form}
+	t.ID, t.Nonce, t.Status, t.Attempts = t.ID+"x", t.Nonce+by, store.TxSent, []store.TxAttempt{attempt}
 	must(w, w.store.SaveChainTx(w.ctx, writer.lease, t, ids))
 }
 
@@ -184,11 +184,11 @@ func TestNonceIsHeldAgainstASecondNode(t *testing.T) {
 	ids := commitments(1)
 	w.intend(invoice.IntentOpen, ids...)
 	for range int((foreignAfter - time.Minute) / lostAfter) {
-		writer.report(writer.turn(w.ctx))
+		writer.report(writer.tick(w.ctx))
 		w.pass(lostAfter)
 	}
 	w.wantTxs()
-	if s := writer.Status(); !strings.Contains(s.Err, errDoubt.Error()) {
+	if s := writer.Status(); !strings.Contains(s.Err, errNonceUncertain.Error()) {
 		t.Errorf("status is %+v, want it to say that the nonce is doubted", s)
 	}
 	lie.times = 0
@@ -251,7 +251,7 @@ func TestFrozenNodeCostsSeconds(t *testing.T) {
 	w.intend(invoice.IntentOpen, ids[1])
 	patience, cancel := context.WithTimeout(w.ctx, chain.CallTimeout/2)
 	defer cancel()
-	must(t, writer.turn(patience))
+	must(t, writer.tick(patience))
 	w.seal(1)
 	w.wantStatus(statusOpen, ids...)
 }
@@ -263,9 +263,9 @@ func (w *world) dearWriter(tipGwei uint64) *Writer {
 	return w.writer(func(c *Config) { c.Chain.Limits.MinTipWei = tipGwei * params.GWei })
 }
 
-// TestFormThatNoNodeTookIsReplacedByALowerOne begins with a form that costs more
+// TestAttemptThatNoNodeTookIsReplacedByALowerOne begins with an attempt that costs more
 // than any node takes over RPC.
-func TestFormThatNoNodeTookIsReplacedByALowerOne(t *testing.T) {
+func TestAttemptThatNoNodeTookIsReplacedByALowerOne(t *testing.T) {
 	w := onSQLite(t)
 	w.net.before = func(method string, args []any) error {
 		if method != sendRaw {
@@ -280,17 +280,17 @@ func TestFormThatNoNodeTookIsReplacedByALowerOne(t *testing.T) {
 	}
 	ids := commitments(2)
 	w.intend(invoice.IntentOpen, ids...)
-	if err := w.dearWriter(190).turn(w.ctx); err == nil {
-		t.Fatal("the node took a form that it refuses")
+	if err := w.dearWriter(190).tick(w.ctx); err == nil {
+		t.Fatal("the node took an attempt that it refuses")
 	}
 	w.pass(DefaultLeaseTTL)
 	writer := w.writer()
-	writer.report(writer.turn(w.ctx)) // broadcasts it, and is refused
+	writer.report(writer.tick(w.ctx)) // broadcasts it, and is refused
 	w.pass(rebroadcastAfter)
 	w.turn(writer)
-	forms := w.wantTxs(store.TxSent)[0].Attempts
-	if len(forms) != 2 || forms[1].FeeCap.Cmp(big.NewInt(10*params.GWei)) > 0 {
-		t.Fatalf("the last of %d forms offers %s wei, want the market's price", len(forms), forms[len(forms)-1].FeeCap)
+	attempts := w.wantTxs(store.TxSent)[0].Attempts
+	if len(attempts) != 2 || attempts[1].FeeCap.Cmp(big.NewInt(10*params.GWei)) > 0 {
+		t.Fatalf("the last of %d attempts offers %s wei, want the market's price", len(attempts), attempts[len(attempts)-1].FeeCap)
 	}
 	w.seal(1)
 	w.turn(writer)
@@ -314,10 +314,10 @@ func TestBatchIsSizedByItsCost(t *testing.T) {
 	w.wantStatus(statusOpen, ids...)
 	all := w.txs()
 	for _, tx := range all {
-		for _, form := range tx.Attempts {
-			signed, err := decode(form)
+		for _, attempt := range tx.Attempts {
+			signed, err := decode(attempt)
 			must(t, err)
-			if cost := costOf(signed.Gas(), form.FeeCap); cost.Cmp(inWei(perTx/2)) > 0 {
+			if cost := costOf(signed.Gas(), attempt.FeeCap); cost.Cmp(inWei(perTx/2)) > 0 {
 				t.Errorf("nonce %d may cost %s wei, want half of %d gwei at most", tx.Nonce, cost, perTx)
 			}
 		}
@@ -330,7 +330,7 @@ func TestBatchIsSizedByItsCost(t *testing.T) {
 	writer = w.writer(func(c *Config) { c.Chain.Limits.PerTxGwei = 1 })
 	w.pass(DefaultLeaseTTL)
 	w.intend(invoice.IntentOpen, commitments(1)...)
-	if err := writer.turn(w.ctx); !errors.Is(err, errDear) {
+	if err := writer.tick(w.ctx); !errors.Is(err, errFeeCapExceeded) {
 		t.Errorf("a round that may cost nothing ends with %v", err)
 	}
 }

@@ -34,24 +34,24 @@ func TestUnfundedOperatorResumesWhenFunded(t *testing.T) {
 	})
 	ids := commitments(maxBatch)
 	w.intend(invoice.IntentOpen, ids...)
-	writer.report(writer.turn(w.ctx))
+	writer.report(writer.tick(w.ctx))
 	began := w.Now()
 	first := writer.Status()
-	if !first.Unfunded || !strings.Contains(first.Err, errFunds.Error()) || !strings.Contains(first.Err, first.Sender.Hex()) ||
+	if !first.Unfunded || !strings.Contains(first.Err, errInsufficientFunds.Error()) || !strings.Contains(first.Err, first.Sender.Hex()) ||
 		first.Balance.Sign() != 0 || first.Needed.Sign() <= 0 {
 		t.Errorf("status is %+v, want it to say what is missing, and where", first)
 	}
 	asked := w.net.tally()
 	for range 3 {
 		w.sealEmpty(1)
-		w.pass(obstacleEvery - 1)
-		writer.report(writer.turn(w.ctx))
+		w.pass(blockerCheckEvery - 1)
+		writer.report(writer.tick(w.ctx))
 		w.pass(1)
-		writer.report(writer.turn(w.ctx))
+		writer.report(writer.tick(w.ctx))
 	}
 	want := map[string]int{"eth_estimateGas": 3, "eth_getBlockByNumber": 3, "eth_feeHistory": 3, "eth_getBalance": 3}
 	if got := asked(); !maps.Equal(got, want) {
-		t.Errorf("an operator without funds asked for %v in three times %s, want %v", got, obstacleEvery, want)
+		t.Errorf("an operator without funds asked for %v in three times %s, want %v", got, blockerCheckEvery, want)
 	}
 	later := writer.Status()
 	if later.Needed.Cmp(first.Needed) >= 0 || later.Err == first.Err || !later.Since.Equal(began) {
@@ -61,12 +61,12 @@ func TestUnfundedOperatorResumesWhenFunded(t *testing.T) {
 
 	// What was just enough no longer is, one wei short; then it is.
 	w.fund(devchain.Address(poor), 1)
-	w.pass(obstacleEvery)
-	writer.report(writer.turn(w.ctx))
+	w.pass(blockerCheckEvery)
+	writer.report(writer.tick(w.ctx))
 	left := new(big.Int).Sub(writer.Status().Needed, writer.Status().Balance)
 	w.fund(devchain.Address(poor), left.Int64())
-	w.pass(obstacleEvery)
-	writer.report(writer.turn(w.ctx))
+	w.pass(blockerCheckEvery)
+	writer.report(writer.tick(w.ctx))
 	w.seal(1)
 	w.wantStatus(statusOpen, ids...)
 	if s := writer.Status(); s.Err != "" || s.Unfunded {
@@ -92,14 +92,14 @@ func TestFundsLostAfterSaving(t *testing.T) {
 		return nil
 	}
 	for range 3 {
-		if err := writer.turn(w.ctx); err != nil && !errors.Is(err, errFunds) {
+		if err := writer.tick(w.ctx); err != nil && !errors.Is(err, errInsufficientFunds) {
 			t.Fatal(err)
 		}
 		w.sealEmpty(bumpBlocks)
 		w.pass(bumpAfter)
 	}
 	if got := len(w.wantTxs(store.TxSent)[0].Attempts); got != 1 {
-		t.Errorf("%d forms were signed for a sender without funds, want 1", got)
+		t.Errorf("%d attempts were signed for a sender without funds, want 1", got)
 	}
 	w.net.before = nil
 	w.turn(writer)
@@ -121,26 +121,26 @@ func TestFeeThatCannotBePaid(t *testing.T) {
 	})
 	ids := commitments(1)
 	w.intend(invoice.IntentOpen, ids...)
-	if err := writer.turn(w.ctx); !errors.Is(err, errFunds) {
+	if err := writer.tick(w.ctx); !errors.Is(err, errInsufficientFunds) {
 		t.Fatal(err)
 	}
 	w.fund(devchain.Address(poor), writer.Status().Needed.Int64())
-	w.pass(obstacleEvery)
+	w.pass(blockerCheckEvery)
 	w.turn(writer)
 	for range 5 { // until what the account has left of falling fees is too little
 		w.sealEmpty(bumpBlocks)
 		w.pass(bumpAfter)
-		writer.report(writer.turn(w.ctx))
+		writer.report(writer.tick(w.ctx))
 	}
 	if s := writer.Status(); !s.Unfunded || s.InFlight != 1 {
 		t.Errorf("status is %+v, want a transaction in flight and no funds for a higher fee", s)
 	}
-	// The form that can be paid is not given up for one that cannot.
+	// The attempt that can be paid is not given up for one that cannot.
 	w.dev.DropPending()
 	w.pass(rebroadcastAfter)
-	writer.report(writer.turn(w.ctx))
+	writer.report(writer.tick(w.ctx))
 	w.seal(1)
-	writer.report(writer.turn(w.ctx))
+	writer.report(writer.tick(w.ctx))
 	if s := writer.Status(); s.Unfunded || s.Err != "" {
 		t.Errorf("status is %+v after the transaction was mined", s)
 	}
@@ -155,21 +155,21 @@ func TestOperatorWithoutItsRole(t *testing.T) {
 	w.seal(1)
 	ids := commitments(maxBatch)
 	w.intend(invoice.IntentOpen, ids...)
-	writer.report(writer.turn(w.ctx))
+	writer.report(writer.tick(w.ctx))
 	asked := w.net.tally()
 	for range 4 {
-		w.pass(obstacleEvery)
-		writer.report(writer.turn(w.ctx))
+		w.pass(blockerCheckEvery)
+		writer.report(writer.tick(w.ctx))
 		if s := writer.Status(); !strings.Contains(s.Err, errRole.Error()) || !strings.Contains(s.Err, operator.Hex()) {
 			t.Fatalf("status is %+v, want it to say that the operator is refused", s)
 		}
-		writer.report(writer.turn(w.ctx))
+		writer.report(writer.tick(w.ctx))
 	}
 	if got, want := asked(), map[string]int{"eth_estimateGas": 4}; !maps.Equal(got, want) {
-		t.Errorf("an operator that is refused asked for %v in four times %s, want %v", got, obstacleEvery, want)
+		t.Errorf("an operator that is refused asked for %v in four times %s, want %v", got, blockerCheckEvery, want)
 	}
 	w.grant(operator)
-	w.pass(obstacleEvery)
+	w.pass(blockerCheckEvery)
 	w.turn(writer)
 	w.seal(1)
 	w.wantTxs(store.TxSent) // one batch: none was blamed
@@ -183,7 +183,7 @@ func TestRegistryThatIsNoRegistry(t *testing.T) {
 	w.registry = common.Address{0xaa}
 	writer := w.writer()
 	w.intend(invoice.IntentOpen, commitments(1)...)
-	if err := writer.turn(w.ctx); err == nil || !strings.Contains(err.Error(), "answered 0x when asked for a status") {
+	if err := writer.tick(w.ctx); err == nil || !strings.Contains(err.Error(), "answered 0x when asked for a status") {
 		t.Errorf("a round ends with %v", err)
 	}
 	w.wantTxs()

@@ -1,0 +1,146 @@
+package txmgr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// What can stand in the way of every transaction, whatever it carries. Each
+// ends by what somebody does elsewhere, and the writer then goes on by itself.
+var (
+	errInsufficientFunds = errors.New("the operator's account has too little for gas; send it funds")
+	errFeeCapExceeded    = errors.New("gas costs more than allowed")
+	errStuck             = errors.New("a transaction is not mined, though it offers more than what others pay")
+	errBudget            = errors.New("the writer's daily budget is used up")
+	errRole              = errors.New("the registry refuses the operator's account; grant it OPERATOR_ROLE, or correct the registry's address or the key")
+)
+
+// blockers are all of them, and what the metric calls them.
+var blockers = []struct {
+	err    error
+	reason string
+}{{errInsufficientFunds, "funds"}, {errFeeCapExceeded, "fees"}, {errBudget, "budget"}, {errStuck, "stuck"}, {errRole, "role"}}
+
+// blocker is one of these. While it stands nothing is looked up that could be
+// sent: a full batch is 200 questions to the node.
+type blocker struct {
+	err       error
+	gas       uint64    // of the transaction that met it
+	checkedAt time.Time // when it was last looked at
+	since     time.Time // when it was met
+}
+
+// noteBlocker remembers an obstacle that a transaction of so much gas met, and
+// returns the error, be it one or not.
+func (w *Writer) noteBlocker(gas uint64, err error) error {
+	if blockerOf(err) != nil {
+		now := w.conf.Now()
+		w.blocker = &blocker{err, gas, now, now}
+	}
+	return err
+}
+
+// blockerOf returns which obstacle an error tells of, if any.
+func blockerOf(err error) error {
+	for _, o := range blockers {
+		if errors.Is(err, o.err) {
+			return o.err
+		}
+	}
+	return nil
+}
+
+// blocked returns the obstacle that stands. It looks at it now and then.
+func (w *Writer) blocked(ctx context.Context) error {
+	o, now := w.blocker, w.conf.Now()
+	if o == nil {
+		return nil
+	}
+	if now.Sub(o.checkedAt) < blockerCheckEvery {
+		return o.err
+	}
+	if now.Sub(o.since) >= blockerMaxAge {
+		w.blocker = nil // what its gas is measured by may have been a wrong answer
+		return nil
+	}
+	err := w.checkRole(ctx)
+	if err == nil {
+		err = w.checkAffordable(ctx, o.gas)
+	}
+	if err != nil {
+		o.err, o.checkedAt = err, now
+		return err
+	}
+	w.blocker = nil
+	return nil
+}
+
+// checkRole fails when the registry refuses even to do nothing for the operator.
+func (w *Writer) checkRole(ctx context.Context) error {
+	_, err := w.node.estimate(ctx, w.sender, w.registry(), pack(invoice.IntentOpen, nil))
+	if reverted(err) {
+		return fmt.Errorf("%w: account %s, registry %s: %w", errRole, common.Address(w.sender), w.registry(), err)
+	}
+	return err
+}
+
+// classifyRevert finds out what it is that the registry refuses: the operator or
+// the commitments.
+func (w *Writer) classifyRevert(ctx context.Context, kind invoice.IntentKind, commitments []invoice.Hash, why error) error {
+	if err := w.checkRole(ctx); err != nil {
+		return w.noteBlocker(0, err)
+	}
+	w.halveBatch(kind, commitments)
+	return fmt.Errorf("the registry refuses to %s %d commitments: %w", kind, len(commitments), why)
+}
+
+// price returns the newest block and what a transaction should offer now.
+func (w *Writer) price(ctx context.Context) (*block, fees, error) {
+	head, err := w.node.head(ctx)
+	if err != nil {
+		return nil, fees{}, err
+	}
+	offer, err := w.marketFees(ctx, head)
+	return head, offer, err
+}
+
+// checkAffordable fails when the sender cannot or may not pay for so much gas now.
+func (w *Writer) checkAffordable(ctx context.Context, gas uint64) error {
+	_, offer, err := w.price(ctx)
+	if err != nil {
+		return err
+	}
+	return w.checkSpend(ctx, costOf(gas, offer.cap), "")
+}
+
+// marketFees returns the fees that the chain asks for now.
+func (w *Writer) marketFees(ctx context.Context, head *block) (fees, error) {
+	if head.BaseFee == nil {
+		return fees{}, fmt.Errorf("block %d has no base fee; want a chain with the fees of EIP-1559", uint64(*head.Number))
+	}
+	tip, err := w.node.tip(ctx)
+	if err != nil {
+		return fees{}, err
+	}
+	return marketFees(head.BaseFee.ToInt(), tip, w.conf.Chain.Limits)
+}
+
+// explainFunds says what is missing for an attempt of a transaction that the node refused
+// for want of funds.
+func (w *Writer) explainFunds(ctx context.Context, attempt store.TxAttempt, refusal error) error {
+	tx, err := decode(attempt)
+	if err == nil {
+		err = w.checkSpend(ctx, costOf(tx.Gas(), attempt.FeeCap), "")
+	}
+	if errors.Is(err, errInsufficientFunds) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", errInsufficientFunds, refusal) // the node counts more than the gas, or has counted meanwhile
+}
