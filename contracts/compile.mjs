@@ -12,8 +12,8 @@ const root = dirname(fileURLToPath(import.meta.url));
 const solidity = (folder) =>
   readdirSync(join(root, folder))
     .filter((name) => name.endsWith(".sol"))
-    .map((name) => (folder === "." ? name : `${folder}/${name}`));
-const own = [".", "hostile", "testing"].flatMap(solidity).sort();
+    .map((name) => `${folder}/${name}`);
+const own = ["src", "test/mocks"].flatMap(solidity).sort();
 const read = (path) => readFileSync(join(root, path), "utf8");
 
 const digest = createHash("sha256");
