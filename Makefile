@@ -56,6 +56,10 @@ verify: lint test race ## all that must hold before a change goes in
 generate: ## make generated files anew (needs npm)
 	go generate ./...
 
+.PHONY: gas
+gas: ## write what the contracts' calls cost to contracts/.gas-snapshot
+	go test ./contracts -run '^TestGas$$' -update
+
 .PHONY: bench
 bench: ## measure on SQLite and PostgreSQL
 	go run ./internal/bench $(BENCHFLAGS)

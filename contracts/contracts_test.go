@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"math/rand/v2"
 	"path/filepath"
 	"testing"
 	"time"
@@ -23,7 +24,7 @@ import (
 
 // world is a chain of the test's own, with the registry and the test token on it.
 type world struct {
-	*testing.T
+	testing.TB
 	*devchain.Chain
 	registry                  *contracts.InvoiceRegistry
 	token                     *contracts.TestUSDC
@@ -31,9 +32,23 @@ type world struct {
 	salts                     *int
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
-	chain, err := devchain.Start(t.Context(), devchain.Config{})
+	return startWorld(t, devchain.Config{})
+}
+
+// newFixedWorld returns a world whose keys, addresses and times are the same in every run.
+func newFixedWorld(t testing.TB) *world {
+	t.Helper()
+	return startWorld(t, devchain.Config{
+		Now:  func() time.Time { return time.Unix(1_764_000_000, 0) },
+		Rand: rand.NewChaCha8([32]byte{}),
+	})
+}
+
+func startWorld(t testing.TB, conf devchain.Config) *world {
+	t.Helper()
+	chain, err := devchain.Start(t.Context(), conf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +58,7 @@ func newWorld(t *testing.T) *world {
 		}
 	})
 	return &world{
-		T: t, Chain: chain,
+		TB: t, Chain: chain,
 		registry: contracts.NewInvoiceRegistry(), token: contracts.NewTestUSDC(),
 		merchant: devchain.Address(chain.Keys.Merchant),
 		payer:    devchain.Address(chain.Keys.Payer),
@@ -56,7 +71,7 @@ func newWorld(t *testing.T) *world {
 func (w *world) in(t *testing.T) *world {
 	t.Helper()
 	copied := *w
-	copied.T = t
+	copied.TB = t
 	return &copied
 }
 

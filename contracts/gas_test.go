@@ -3,10 +3,12 @@ package contracts_test
 import (
 	"crypto/ecdsa"
 	"encoding/binary"
+	"flag"
 	"fmt"
 	"math/big"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,6 +17,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/params"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/devchain"
@@ -23,14 +26,20 @@ import (
 // gasDocs is where the figures of TestGas stand.
 const gasDocs = "../docs/performance.md"
 
-// TestGas measures what calls cost and holds that against the table in
-// gasDocs: a figure there is a ceiling, and the cost lies less than a hundredth
-// below it. Run with -v, it prints what it measures.
+// gasSnapshot has the exact gas of each call, a line each, as Foundry's file
+// of this name.
+const gasSnapshot = ".gas-snapshot"
+
+var update = flag.Bool("update", false, "write "+gasSnapshot+" anew")
+
+// TestGas measures what calls cost and compares it with gasSnapshot, where it
+// must be the same, and with the table in gasDocs: a figure there is a ceiling,
+// and the cost lies less than a hundredth below it.
 func TestGas(t *testing.T) {
-	w := newWorld(t)
+	w := newFixedWorld(t)
 	text, err := os.ReadFile(gasDocs)
 	w.must(err)
-	table := gasTable{w, string(text)}
+	table := &gasTable{world: w, text: string(text)}
 	operator, payer := w.Keys.Operator, w.Keys.Payer
 	for _, size := range []int{1, 50, 200} {
 		ids := gasIDs(size)
@@ -39,45 +48,49 @@ func TestGas(t *testing.T) {
 	}
 	// Each call is made twice, and the second counts: after the first, payer
 	// and merchant have used the token before.
-	for name, call := range map[string]func(contracts.Terms) uint64{
-		"`approve`, which `pay` needs once": func(contracts.Terms) uint64 {
+	for _, call := range []struct {
+		name string
+		gas  func(contracts.Terms) uint64
+	}{
+		{"`approve`, which `pay` needs once", func(contracts.Terms) uint64 {
 			w.gas(payer, w.Token, w.token.PackApprove(w.Registry, new(big.Int)))
 			return w.gas(payer, w.Token, w.token.PackApprove(w.Registry, big.NewInt(1_000_000)))
-		},
-		"`pay`": func(t contracts.Terms) uint64 {
+		}},
+		{"`pay`", func(t contracts.Terms) uint64 {
 			w.approve(1_000_000)
 			return w.gas(payer, w.Registry, w.registry.PackPay(t))
-		},
-		"`payWithPermit`": func(t contracts.Terms) uint64 {
+		}},
+		{"`payWithPermit`", func(t contracts.Terms) uint64 {
 			w.approve(0)
 			p, sig := w.permit(t.Amount.Int64())
 			return w.gas(payer, w.Registry, w.registry.PackPayWithPermit(t, p.Deadline, sig.V, sig.R, sig.S))
-		},
-		"`payWithAuthorization`": func(t contracts.Terms) uint64 {
+		}},
+		{"`payWithAuthorization`", func(t contracts.Terms) uint64 {
 			a, sig := w.gasAuthorization(t)
 			return w.gas(operator, w.Registry,
 				w.registry.PackPayWithAuthorization(t, a.From, a.ValidAfter, a.ValidBefore, sig.V, sig.R, sig.S))
-		},
-		"the token's `transferWithAuthorization`": func(t contracts.Terms) uint64 {
+		}},
+		{"the token's `transferWithAuthorization`", func(t contracts.Terms) uint64 {
 			a, sig := w.gasAuthorization(t)
 			return w.gas(operator, w.Token,
 				w.token.PackTransferWithAuthorization0(a.From, a.To, a.Value, a.ValidAfter, a.ValidBefore, a.Nonce, sig.V, sig.R, sig.S))
-		},
-		"the token's `transfer`, id in the calldata": func(t contracts.Terms) uint64 {
+		}},
+		{"the token's `transfer`, id in the calldata", func(t contracts.Terms) uint64 {
 			return w.gas(payer, w.Token, append(w.token.PackTransfer(t.Merchant, t.Amount), w.id(t).Bytes()...))
-		},
-		"the token's `transfer`": func(t contracts.Terms) uint64 {
+		}},
+		{"the token's `transfer`", func(t contracts.Terms) uint64 {
 			return w.gas(payer, w.Token, w.token.PackTransfer(t.Merchant, t.Amount))
-		},
+		}},
 	} {
 		var used uint64
 		for range 2 {
 			terms := w.terms()
 			w.do(operator, w.Registry, w.registry.PackOpen([][32]byte{w.id(terms)}))
-			used = call(terms)
+			used = call.gas(terms)
 		}
-		table.want(name, used, 1)
+		table.want(call.name, used, 1)
 	}
+	table.compare()
 }
 
 // gasIDs returns ids that are the same in every run: zero bytes cost less.
@@ -124,13 +137,30 @@ func (w *world) gasAuthorization(t contracts.Terms) (contracts.Authorization, co
 // invoice.
 type gasTable struct {
 	*world
-	text string
+	text     string
+	measured []string // lines of the snapshot
+}
+
+// compare demands that the snapshot has what was measured, or writes it.
+func (g *gasTable) compare() {
+	g.Helper()
+	slices.Sort(g.measured)
+	got := strings.Join(g.measured, "")
+	if *update {
+		g.must(os.WriteFile(gasSnapshot, []byte(got), 0o644))
+		return
+	}
+	want, err := os.ReadFile(gasSnapshot)
+	g.must(err)
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		g.Errorf("the gas of calls changed (run make gas if that is meant): -was +is\n%s", diff)
+	}
 }
 
 // want demands that a call costs what the table says.
-func (g gasTable) want(call string, used uint64, invoices int) {
+func (g *gasTable) want(call string, used uint64, invoices int) {
 	g.Helper()
-	g.Logf("%s: %d gas, %d for each of %d", call, used, used/uint64(invoices), invoices)
+	g.measured = append(g.measured, fmt.Sprintf("%s (gas: %d)\n", strings.ReplaceAll(call, "`", ""), used))
 	row := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(call) + ` \| ([\d,]+) \| ([\d,]+) \|$`).FindStringSubmatch(g.text)
 	if row == nil {
 		g.Errorf("%s has no row for %q; want | call | %d | %d |", gasDocs, call, used, used/uint64(invoices))
@@ -145,7 +175,7 @@ func (g gasTable) want(call string, used uint64, invoices int) {
 	}
 }
 
-func (g gasTable) number(text string) uint64 {
+func (g *gasTable) number(text string) uint64 {
 	g.Helper()
 	n, err := strconv.ParseUint(strings.ReplaceAll(text, ",", ""), 10, 64)
 	g.must(err)
