@@ -34,7 +34,7 @@ Flags:
 
 func runListen(ctx context.Context, env environment, args []string) error {
 	flags := flag.NewFlagSet("listen", flag.ContinueOnError)
-	cfg := listen.Config{Out: listen.Printer{Out: env.stdout, Color: env.color}, Now: time.Now}
+	cfg := listen.Config{Out: listen.Printer{Out: env.stdout, Notes: env.stdout, Color: env.color}, Now: time.Now}
 	url := serviceFlag(flags)
 	to := flags.String("forward-to", "", "")
 	secret := flags.String("secret", "", "")

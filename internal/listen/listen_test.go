@@ -107,7 +107,7 @@ func TestForward(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- Run(ctx, Config{API: api, To: &poster.Endpoint{URL: receiver.URL, Secret: secret}, Out: Printer{Out: &out}, Now: time.Now})
+		ended <- Run(ctx, Config{API: api, To: &poster.Endpoint{URL: receiver.URL, Secret: secret}, Out: Printer{Out: &out, Notes: &out}, Now: time.Now})
 	}()
 	for i, id := range []string{"dlv_" + key + "7", "dlv_" + key + "1", "dlv_" + key + "3"} {
 		n := []int{0, 1, 3}[i]
@@ -148,7 +148,7 @@ func TestFromStart(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- Run(ctx, Config{API: api, FromStart: true, Out: Printer{Out: &out, Color: true}, Now: time.Now, Ready: func() { out.WriteString("ready\n") }})
+		ended <- Run(ctx, Config{API: api, FromStart: true, Out: Printer{Out: &out, Notes: &out, Color: true}, Now: time.Now, Ready: func() { out.WriteString("ready\n") }})
 	}()
 	if got := <-asked; got != "start" {
 		t.Errorf("asked for what comes after %s", got)
@@ -160,6 +160,48 @@ func TestFromStart(t *testing.T) {
 	}
 	if got := out.String(); !strings.HasPrefix(got, "ready\n\x1b[2m") || strings.Count(got, "\n") != 2 || strings.Contains(got, "→") {
 		t.Errorf("it printed %q", got)
+	}
+}
+
+// TestJSON writes events as the service lists them, with how posting them went,
+// and nothing else.
+func TestJSON(t *testing.T) {
+	t.Parallel()
+	api, asked := answers(t, page("c1", record(0, nil)), problem(http.StatusServiceUnavailable, client.CodeUnavailable), page("c1"))
+	receiver := httptest.NewServer(webhook.Handler(secret, http.NotFoundHandler()))
+	t.Cleanup(receiver.Close)
+	var out, notes strings.Builder
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- Run(ctx, Config{API: api, FromStart: true, To: &poster.Endpoint{URL: receiver.URL, Secret: secret},
+			Out: Printer{Out: &out, Notes: &notes, JSON: true}, Now: time.Now})
+	}()
+	for range 4 {
+		<-asked
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	var got struct {
+		client.EventRecord
+		Forwarded struct {
+			StatusCode int
+			Error      string
+		}
+	}
+	if err := json.Unmarshal([]byte(out.String()), &got); err != nil || strings.Count(out.String(), "\n") != 1 {
+		t.Fatalf("it wrote %q: %v", &out, err)
+	}
+	if want := record(0, nil); string(got.Event) != string(want.Event) || got.MerchantID != want.MerchantID || got.InvoiceID != want.InvoiceID {
+		t.Errorf("the event is %+v", got.EventRecord)
+	}
+	if got.Forwarded.StatusCode != http.StatusNotFound || got.Forwarded.Error == "" {
+		t.Errorf("posting it is said to have ended with %+v", got.Forwarded)
+	}
+	if !strings.Contains(notes.String(), "answers again") {
+		t.Errorf("the notes are %q", &notes)
 	}
 }
 
@@ -176,7 +218,7 @@ func TestRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			api, _ := answers(t, all...)
-			if err := Run(t.Context(), Config{API: api, Out: Printer{Out: io.Discard}, Now: time.Now}); err == nil {
+			if err := Run(t.Context(), Config{API: api, Out: Printer{Out: io.Discard, Notes: io.Discard}, Now: time.Now}); err == nil {
 				t.Error("it ended without an error")
 			}
 		})

@@ -16,10 +16,12 @@ import (
 // usdcDecimals is how many decimals USDC has on every network.
 const usdcDecimals = 6
 
-// Printer writes events as lines.
+// Printer writes events as lines. All but Color and JSON are required.
 type Printer struct {
-	Out   io.Writer
-	Color bool // Out is a terminal
+	Out   io.Writer // takes the events
+	Notes io.Writer // takes all other lines
+	Color bool      // both are a terminal
+	JSON  bool      // an event is written as JSON
 }
 
 // Styles of a terminal (ECMA-48), used when the output is one.
@@ -41,6 +43,7 @@ func (p Printer) style(code, text string) string {
 type line struct {
 	id, typ, invoiceID, amount string
 	at                         time.Time
+	record                     client.EventRecord
 }
 
 // read takes an event apart.
@@ -49,7 +52,7 @@ func read(r client.EventRecord) (line, error) {
 	if err != nil {
 		return line{}, fmt.Errorf("the service told of an event that is none (%.100q): %w", r.Event, err)
 	}
-	return line{id: e.ID, typ: e.Type, invoiceID: r.InvoiceID, amount: amount(e.Data), at: time.Unix(e.CreatedAt, 0)}, nil
+	return line{id: e.ID, typ: e.Type, invoiceID: r.InvoiceID, amount: amount(e.Data), at: time.Unix(e.CreatedAt, 0), record: r}, nil
 }
 
 // amount says what an event is over: its refund, its payment or its invoice.
@@ -79,8 +82,35 @@ func amount(data json.RawMessage) string {
 	return ""
 }
 
-// event writes the line of an event, and how posting it went, if it was.
+// jsonLine is an event as JSON: as the REST interface lists it, and how posting
+// it went, if it was posted.
+type jsonLine struct {
+	client.EventRecord
+	Forwarded *forwarded `json:"forwarded,omitempty"`
+}
+
+// forwarded is the outcome of posting an event.
+type forwarded struct {
+	StatusCode int    `json:"statusCode,omitempty"` // 0 for no answer
+	DurationMS int64  `json:"durationMs"`
+	Error      string `json:"error,omitempty"`
+}
+
+// event writes the line of an event, and how posting it went, if it was posted.
 func (p Printer) event(l line, posted *delivery.Attempt) {
+	if p.JSON {
+		out := jsonLine{EventRecord: l.record}
+		if posted != nil {
+			out.Forwarded = &forwarded{posted.StatusCode, posted.DurationMS, posted.Error}
+		}
+		text, err := json.Marshal(out)
+		if err != nil {
+			p.note(err.Error())
+			return
+		}
+		fmt.Fprintf(p.Out, "%s\n", text)
+		return
+	}
 	fmt.Fprintf(p.Out, "%s  %s  %-14s  %s  %s", p.style(dim, l.at.Local().Format(time.TimeOnly)),
 		p.style(cyan, fmt.Sprintf("%-16s", l.typ)), l.amount, l.invoiceID, p.style(dim, l.id))
 	switch {
@@ -93,5 +123,5 @@ func (p Printer) event(l line, posted *delivery.Attempt) {
 	}
 }
 
-// note writes what is to be known beside the events.
-func (p Printer) note(text string) { fmt.Fprintln(p.Out, p.style(dim, text)) }
+// note writes a line that is not an event.
+func (p Printer) note(text string) { fmt.Fprintln(p.Notes, p.style(dim, text)) }
