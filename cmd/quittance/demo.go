@@ -3,37 +3,37 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"flag"
 	"log/slog"
 	"os/signal"
 	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/quittance/quittance/internal/demo"
 )
 
-const demoHelp = `Usage: quittance demo
-
-Starts the service on SQLite with an embedded EVM chain and a merchant's
+func newDemo(env environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "demo", GroupID: groupTry,
+		Short: "watch four real invoices live, on a chain in this process",
+		Long: `Starts the service on SQLite with an embedded EVM chain and a merchant's
 webhook receiver, all in this process and in a temporary folder, and plays the
 life of four invoices: paid by a plain transfer, paid through the registry
 contract, expired, and paid and refunded. It exits 0 only if everything was
-observed.
-
-Flags:
-  --verbose    show the service's log as well
-`
-
-func runDemo(ctx context.Context, env environment, args []string) error {
-	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
-	verbose := flags.Bool("verbose", false, "")
-	if err := parse(env, flags, demoHelp, args); err != nil {
-		return ended(err)
+observed.`,
+		Args: noArgs,
 	}
+	verbose := cmd.Flags().Bool("verbose", false, "show the service's log as well")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), env, *verbose) }
+	return cmd
+}
+
+func runDemo(ctx context.Context, env environment, verbose bool) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP) // its terminal is gone
 	defer stop()
 	level := slog.LevelError
-	if *verbose {
+	if verbose {
 		level = slog.LevelDebug
 	}
 	return demo.Run(ctx, demo.Config{

@@ -2,42 +2,47 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"net"
 	"net/http"
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/quittance/quittance/client"
 )
 
-const eventsHelp = `Usage: quittance events COMMAND
-
-Commands:
-  list        list events, and how their deliveries stand
-  show        show one event, and every attempt to deliver it
-  redeliver   send events again
-
-Run "quittance events COMMAND --help" for what a command takes.
-`
-
-// runEvents is events without one of its commands: it lists them.
-func runEvents(_ context.Context, env environment, args []string) error {
-	return listCommands(env, "events", eventsHelp, args)
+func newEvents(env environment) *cobra.Command {
+	return group(&cobra.Command{
+		Use: "events COMMAND", GroupID: groupService,
+		Short: "list events, show their deliveries, and send them again",
+		Long:  "Lists events, shows how their deliveries stand, and sends them again.",
+	}, newEventsList(env), newEventsShow(env), newEventsRedeliver(env))
 }
 
 // defaultURL is where quittance dev and quittance serve listen unless they are
-// told otherwise.
+// configured otherwise.
 const defaultURL = "http://127.0.0.1:8080"
 
 // callTimeout is how long one request to a service may take.
 const callTimeout = 30 * time.Second
 
 // serviceFlag adds the flag that says which service to ask.
-func serviceFlag(flags *flag.FlagSet) *string { return flags.String("url", defaultURL, "") }
+func serviceFlag(cmd *cobra.Command) *string {
+	return cmd.Flags().String("url", defaultURL, "`URL` of the service")
+}
+
+// filterFlags adds the flags that choose events.
+func filterFlags(cmd *cobra.Command, merchantID *string, typ *client.EventType, invoiceID *string) {
+	flags := cmd.Flags()
+	flags.StringVar(merchantID, "merchant", "", "only events of the merchant with this `ID`")
+	flags.StringVar((*string)(typ), "type", "", "only events of this `TYPE`, such as invoice.paid")
+	flags.StringVar(invoiceID, "invoice", "", "only events about the invoice with this `ID`")
+	types := append(triggerTypes(), string(client.EventPaymentUnattributed))
+	cobra.CheckErr(cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(types, cobra.ShellCompDirectiveNoFileComp)))
+}
 
 // openClient returns a client of the service at a URL.
 func openClient(url string) (*client.Client, error) {
@@ -48,151 +53,139 @@ func openClient(url string) (*client.Client, error) {
 	return c, nil
 }
 
-// asking returns a command that asks the service at --url, with an error that
-// says what to do where none answers.
-func asking(c command) command {
-	return func(ctx context.Context, env environment, args []string) error {
-		err := c(ctx, env, args)
-		if dial := (*net.OpError)(nil); errors.As(err, &dial) && dial.Op == "dial" && dial.Addr != nil {
-			return fmt.Errorf("no service answers at %s: %w; start it, or say with --url where it is", dial.Addr, dial.Err)
-		}
-		return err
+// noService returns err, the error of a command that asks the service at --url,
+// and says what to do if no service answers there.
+func noService(err error) error {
+	if dial := (*net.OpError)(nil); errors.As(err, &dial) && dial.Op == "dial" && dial.Addr != nil {
+		return fmt.Errorf("no service answers at %s: %w; start it, or say with --url where it is", dial.Addr, dial.Err)
 	}
+	return err
 }
 
-const eventsListHelp = `Usage: quittance events list [flags]
-
-Lists events, the newest first, and how their deliveries stand.
-
-Flags:
-  --url URL          the service (default http://127.0.0.1:8080)
-  --merchant ID      only events of this merchant
-  --type TYPE        only events of this type, such as invoice.paid
-  --invoice ID       only events about this invoice
-  --delivery STATE   only events whose delivery is pending, delivered or failed, or
-                     none for those without one
-  --limit N          how many to list at most (default 50); 0 for all
-  --json             write JSON, as the service's GET /api/events does
-`
-
-func runEventsList(ctx context.Context, env environment, args []string) error {
-	flags := flag.NewFlagSet("events list", flag.ContinueOnError)
-	var f client.EventFilter
-	url := serviceFlag(flags)
-	flags.StringVar(&f.MerchantID, "merchant", "", "")
-	flags.StringVar((*string)(&f.Type), "type", "", "")
-	flags.StringVar(&f.InvoiceID, "invoice", "", "")
-	flags.StringVar((*string)(&f.Delivery), "delivery", "", "")
-	limit := flags.Uint("limit", 50, "")
-	asJSON := flags.Bool("json", false, "")
-	if err := parse(env, flags, eventsListHelp, args); err != nil {
-		return ended(err)
+func newEventsList(env environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "list events, and how their deliveries stand",
+		Long:    "Lists events, the newest first, and how their deliveries stand.",
+		Example: "  quittance events list --delivery failed",
+		Args:    noArgs,
 	}
-	c, err := openClient(*url)
+	var f client.EventFilter
+	url := serviceFlag(cmd)
+	filterFlags(cmd, &f.MerchantID, &f.Type, &f.InvoiceID)
+	cmd.Flags().StringVar((*string)(&f.Delivery), "delivery", "",
+		"only events whose delivery is in this `STATE`: pending, delivered or failed, or none for those without one")
+	limit := cmd.Flags().Uint("limit", 50, "list at most `N` events; 0 for all")
+	asJSON := jsonFlag(cmd, "write JSON, as the service's GET /api/events does")
+	states := []string{string(client.WithPending), string(client.WithDelivered), string(client.WithFailed), string(client.WithNone)}
+	cobra.CheckErr(cmd.RegisterFlagCompletionFunc("delivery", cobra.FixedCompletions(states, cobra.ShellCompDirectiveNoFileComp)))
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return noService(runEventsList(cmd.Context(), env, *url, f, *limit, *asJSON))
+	}
+	return cmd
+}
+
+func runEventsList(ctx context.Context, env environment, url string, f client.EventFilter, limit uint, asJSON bool) error {
+	c, err := openClient(url)
 	if err != nil {
 		return err
 	}
 	all := []client.EventRecord{}
-	f.PageSize = int(min(*limit, 200))
+	f.PageSize = int(min(limit, 200))
 	for r, err := range c.Events(ctx, f) {
 		if err != nil {
 			return err
 		}
 		all = append(all, r)
-		if uint(len(all)) == *limit {
+		if uint(len(all)) == limit {
 			break
 		}
 	}
-	if *asJSON {
-		return json.NewEncoder(env.stdout).Encode(client.EventList{Events: all})
+	if asJSON {
+		return env.writeJSON(client.EventList{Events: all})
 	}
 	return printEvents(env.stdout, all)
 }
 
-const eventsShowHelp = `Usage: quittance events show ID [flags]
-
-Shows an event as it is sent, how its delivery stands, and every attempt: when
-it began, how long its parts took, and what the endpoint answered.
-
-Flags:
-  --url URL    the service (default http://127.0.0.1:8080)
-  --json       write JSON, as the service's GET /api/events/{id} does
-`
-
-func runEventsShow(ctx context.Context, env environment, args []string) error {
-	flags := flag.NewFlagSet("events show", flag.ContinueOnError)
-	url := serviceFlag(flags)
-	asJSON := flags.Bool("json", false, "")
-	ids, err := parseWords(env, flags, eventsShowHelp, args)
-	if err != nil {
-		return ended(err)
+func newEventsShow(env environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "show ID",
+		Short: "show one event, and every attempt to deliver it",
+		Long: `Shows an event as it is sent, how its delivery stands, and every attempt: when
+it began, how long its parts took, and what the endpoint answered.`,
+		Args: func(_ *cobra.Command, ids []string) error {
+			if len(ids) != 1 {
+				return errors.New("events show needs the id of one event, evt_…")
+			}
+			return nil
+		},
 	}
-	if len(ids) != 1 {
-		return usageError{errors.New("events show needs the id of one event, evt_…")}
+	url := serviceFlag(cmd)
+	asJSON := jsonFlag(cmd, "write JSON, as the service's GET /api/events/{id} does")
+	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
+		return noService(runEventsShow(cmd.Context(), env, *url, ids[0], *asJSON))
 	}
-	c, err := openClient(*url)
-	if err != nil {
-		return err
-	}
-	r, err := c.Event(ctx, ids[0])
+	return cmd
+}
+
+func runEventsShow(ctx context.Context, env environment, url, id string, asJSON bool) error {
+	c, err := openClient(url)
 	if err != nil {
 		return err
 	}
-	if *asJSON {
-		return json.NewEncoder(env.stdout).Encode(r)
+	r, err := c.Event(ctx, id)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return env.writeJSON(r)
 	}
 	return printEvent(env.stdout, r)
 }
 
-const eventsRedeliverHelp = `Usage: quittance events redeliver ID… [flags]
-       quittance events redeliver --failed [flags]
-       quittance events redeliver --from TIME [flags]
+func newEventsRedeliver(env environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "redeliver {ID… | --failed | --from TIME}",
+		Short: "send events again",
+		Long: `Sends events again, each under its old delivery id, by which receivers recognise
+an event that they have had. Events that are being sent anyway are left alone.
 
-Sends events again, each under its old delivery id, by which receivers know
-that they have had it. Those that are being sent as it is are left alone.
-
-TIME is one such as 2026-01-31T10:00:00Z, or how long ago, such as 90m.
-
-Flags:
-  --url URL        the service (default http://127.0.0.1:8080)
-  --failed         all whose delivery failed
-  --from TIME      all that happened since then
-  --to TIME        and until then
-  --merchant ID    of these, only events of this merchant
-  --type TYPE      only events of this type, such as invoice.paid
-  --invoice ID     only events about this invoice
-  --json           write JSON: how many are sent again
-`
-
-func runEventsRedeliver(ctx context.Context, env environment, args []string) error {
-	flags := flag.NewFlagSet("events redeliver", flag.ContinueOnError)
+TIME is one such as 2026-01-31T10:00:00Z, or how long ago, such as 90m.`,
+		Example: `  quittance events redeliver evt_…
+  quittance events redeliver --failed --merchant shop
+  quittance events redeliver --from 2026-01-31T10:00:00Z --to 2026-01-31T11:00:00Z`,
+		SuggestFor: []string{"resend", "retry", "replay"},
+	}
 	var r client.RedeliverEventsRequest
-	url := serviceFlag(flags)
-	flags.BoolVar(&r.FailedOnly, "failed", false, "")
-	flags.Func("from", "", moment(&r.From))
-	flags.Func("to", "", moment(&r.To))
-	flags.StringVar(&r.MerchantID, "merchant", "", "")
-	flags.StringVar((*string)(&r.Type), "type", "", "")
-	flags.StringVar(&r.InvoiceID, "invoice", "", "")
-	asJSON := flags.Bool("json", false, "")
-	ids, err := parseWords(env, flags, eventsRedeliverHelp, args)
-	if err != nil {
-		return ended(err)
+	url := serviceFlag(cmd)
+	cmd.Flags().BoolVar(&r.FailedOnly, "failed", false, "all events whose delivery failed")
+	cmd.Flags().Func("from", "all events that happened since `TIME`", moment(&r.From))
+	cmd.Flags().Func("to", "and until `TIME`", moment(&r.To))
+	filterFlags(cmd, &r.MerchantID, &r.Type, &r.InvoiceID)
+	asJSON := jsonFlag(cmd, "write JSON: how many are sent again")
+	cmd.Args = func(_ *cobra.Command, ids []string) error {
+		switch {
+		case len(ids) > 0 && r != client.RedeliverEventsRequest{}:
+			return errors.New("events redeliver takes either the ids of events or flags that choose events")
+		case len(ids) == 0 && !r.FailedOnly && r.From == nil:
+			return errors.New("events redeliver needs the ids of events, --failed or --from TIME")
+		}
+		return nil
 	}
-	many := r != client.RedeliverEventsRequest{}
-	switch {
-	case len(ids) > 0 && many:
-		return usageError{errors.New("events redeliver takes either the ids of events or flags that say which")}
-	case len(ids) == 0 && !r.FailedOnly && r.From == nil:
-		return usageError{errors.New("events redeliver needs the ids of events, --failed or --from TIME")}
+	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
+		return noService(runEventsRedeliver(cmd.Context(), env, *url, ids, r, *asJSON))
 	}
-	c, err := openClient(*url)
+	return cmd
+}
+
+func runEventsRedeliver(ctx context.Context, env environment, url string, ids []string, r client.RedeliverEventsRequest, asJSON bool) error {
+	c, err := openClient(url)
 	if err != nil {
 		return err
 	}
 	sent, err := redeliver(ctx, c, ids, r)
-	if *asJSON {
-		return errors.Join(json.NewEncoder(env.stdout).Encode(client.RedeliverEventsResponse{Redelivered: sent}), err)
+	if asJSON {
+		return errors.Join(env.writeJSON(client.RedeliverEventsResponse{Redelivered: sent}), err)
 	}
 	_, told := fmt.Fprintf(env.stdout, "%s sent again.\n", are(int(sent), "event"))
 	return errors.Join(told, err)
@@ -213,14 +206,6 @@ func redeliver(ctx context.Context, c *client.Client, ids []string, r client.Red
 		sent++
 	}
 	return sent, errors.Join(errs...)
-}
-
-// are is a number of things that something happens to.
-func are(n int, thing string) string {
-	if n == 1 {
-		return count(n, thing) + " is"
-	}
-	return count(n, thing) + " are"
 }
 
 // moment reads a time, or how long ago it was, as Unix seconds.

@@ -2,53 +2,46 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 
+	"github.com/spf13/cobra"
+
 	"github.com/quittance/quittance/internal/admin"
-	"github.com/quittance/quittance/internal/config"
 )
 
-const sealingHelp = `Usage: quittance secrets COMMAND
-
-Commands:
-  reseal    encrypt webhook secrets under a new master key
-
-Run "quittance secrets COMMAND --help" for what a command takes.
-`
-
-// runSecrets is secrets without one of its commands: it lists them.
-func runSecrets(_ context.Context, env environment, args []string) error {
-	return listCommands(env, "secrets", sealingHelp, args)
+func newSecrets(env environment) *cobra.Command {
+	return group(&cobra.Command{
+		Use: "secrets COMMAND", GroupID: groupService,
+		Short: "manage the webhook secrets that the service has made",
+		Long:  "Manages the webhook secrets that the service has made.",
+	}, newSecretsReseal(env))
 }
 
-const resealHelp = `Usage: quittance secrets reseal --config FILE
-
-Encrypts under the master key what is encrypted under those that it replaces, of
-the webhook secrets that the service has made. Do this after a new master key
-was configured, with the one before under oldMasterKeys, and all services were
-started anew; then the old key can go. The service may run meanwhile.
-
-Flags:
-  --config FILE    the service's configuration
-`
-
-func runSecretsReseal(ctx context.Context, env environment, args []string) error {
-	flags := flag.NewFlagSet("secrets reseal", flag.ContinueOnError)
-	path := flags.String("config", "", "")
-	if err := parse(env, flags, resealHelp, args); err != nil {
-		return ended(err)
+func newSecretsReseal(env environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "reseal --config FILE",
+		Short: "encrypt webhook secrets under a new master key",
+		Long: `Encrypts under the master key all webhook secrets made by the service that are
+still encrypted under an older one. Do this after a new master key was
+configured, with the one before under oldMasterKeys, and all services were
+restarted; then the old key can go. The service may run meanwhile.`,
+		Args: noArgs,
 	}
-	if *path == "" {
-		return usageError{errors.New("secrets reseal needs --config FILE")}
+	path := configFlag(cmd)
+	cobra.CheckErr(cmd.MarkFlagRequired("config"))
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return runSecretsReseal(cmd.Context(), env, *path)
 	}
-	cfg, err := config.Load(*path, config.System)
+	return cmd
+}
+
+func runSecretsReseal(ctx context.Context, env environment, path string) error {
+	cfg, err := loadConfig(path)
 	if err != nil {
 		return err
 	}
 	if cfg.Keyring == nil {
-		return fmt.Errorf("%s names no master key; want masterKeyFile or masterKeyEnv", *path)
+		return fmt.Errorf("%s names no master key; want masterKeyFile or masterKeyEnv", path)
 	}
 	n, err := admin.Reseal(ctx, cfg.Database, cfg.Keyring)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"flag"
 	"fmt"
 	"log"
 	"log/slog"
@@ -13,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/config"
 	"github.com/quittance/quittance/internal/invoice"
@@ -20,43 +21,62 @@ import (
 	"github.com/quittance/quittance/internal/server"
 )
 
-const serveHelp = `Usage: quittance serve --config FILE
-
-Runs the service on the database, merchants, providers and chains that the
+func newServe(env environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "serve --config FILE", GroupID: groupService,
+		Short: "run the service on your database and your chains",
+		Long: `Runs the service on the database, merchants, providers and chains that the
 configuration names, until it is stopped by Ctrl-C or SIGTERM. FILE is YAML, or
-JSON. docs/configuration.md explains every setting.
-
-Flags:
-  --config FILE    the configuration
-  --check          check the configuration and stop
-  --verbose        log more
-`
-
-func runServe(ctx context.Context, env environment, args []string) error {
-	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
-	path := flags.String("config", "", "")
-	check := flags.Bool("check", false, "")
-	verbose := flags.Bool("verbose", false, "")
-	if err := parse(env, flags, serveHelp, args); err != nil {
-		return ended(err)
+JSON. docs/configuration.md explains every setting.`,
+		Example: `  quittance serve --config quittance.yaml --check
+  quittance serve --config quittance.yaml`,
+		Args: noArgs, SuggestFor: []string{"run", "start", "server"},
 	}
-	if *path == "" {
-		return usageError{errors.New("serve needs --config FILE")}
-	}
-	cfg, err := config.Load(*path, config.System)
-	if err != nil {
-		return err
-	}
-	if *check {
-		for _, warning := range cfg.Warnings {
-			fmt.Fprintf(env.stdout, "warning: %s\n", warning)
+	path := configFlag(cmd)
+	check := cmd.Flags().Bool("check", false, "check the configuration and stop")
+	verbose := cmd.Flags().Bool("verbose", false, "log more")
+	cobra.CheckErr(cmd.MarkFlagRequired("config"))
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		cfg, err := loadConfig(*path)
+		if err != nil {
+			return err
 		}
-		_, err := fmt.Fprintf(env.stdout, "%s is usable: %s, %s\n", *path,
-			count(len(cfg.Merchants), "merchant"), count(len(cfg.Chains), "chain"))
-		return err
+		if *check {
+			return printCheck(env, *path, cfg)
+		}
+		return runServe(cmd.Context(), env, cfg, *verbose)
 	}
+	return cmd
+}
+
+// configFlag adds the flag that names the service's configuration.
+func configFlag(cmd *cobra.Command) *string {
+	path := cmd.Flags().String("config", "", "the service's configuration `FILE`")
+	cobra.CheckErr(cmd.MarkFlagFilename("config", "yaml", "yml", "json"))
+	return path
+}
+
+// loadConfig reads the configuration that a flag names.
+func loadConfig(path string) (config.Config, error) {
+	if path == "" {
+		return config.Config{}, usageError{errors.New("--config is empty; want a file")}
+	}
+	return config.Load(path, config.System)
+}
+
+// printCheck says that a configuration is usable, and warns of what is doubtful.
+func printCheck(env environment, path string, cfg config.Config) error {
+	for _, warning := range cfg.Warnings {
+		fmt.Fprintf(env.stdout, "warning: %s\n", warning)
+	}
+	_, err := fmt.Fprintf(env.stdout, "%s is usable: %s, %s\n", path,
+		count(len(cfg.Merchants), "merchant"), count(len(cfg.Chains), "chain"))
+	return err
+}
+
+func runServe(ctx context.Context, env environment, cfg config.Config, verbose bool) error {
 	level := slog.LevelInfo
-	if *verbose {
+	if verbose {
 		level = slog.LevelDebug
 	}
 	logger := env.logger(level)
@@ -120,12 +140,4 @@ func serverConfig(cfg config.Config, listener *server.Listener, logger *slog.Log
 		out.Chains = append(out.Chains, server.Chain{Chain: c.Chain, OperatorKey: c.OperatorKey})
 	}
 	return out
-}
-
-// count is a number of things, in words.
-func count(n int, thing string) string {
-	if n != 1 {
-		thing += "s"
-	}
-	return fmt.Sprint(n, " ", thing)
 }

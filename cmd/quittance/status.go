@@ -3,9 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math/big"
@@ -14,51 +12,55 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/quittance/quittance/internal/admin"
-	"github.com/quittance/quittance/internal/config"
 )
 
-const chainStatusHelp = `Usage: quittance chain status --config FILE [flags]
-       quittance chain status --url URL [flags]
-
-Shows how far each chain is read, and how its nodes and its writer do. It asks
+func newChainStatus(env environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "status {--config FILE | --url URL}",
+		Short: "show how far your chains are read, and how their nodes do",
+		Long: `Shows how far each chain is read, and how its nodes and its writer do. It asks
 the service where the configuration has it listen. When that does not run it
 reads the database and asks each node itself, and says so.
 
-It exits with 0 if the service runs and every chain shown is ready, else with 1.
-
-Flags:
-  --config FILE    the service's configuration
-  --url URL        a service elsewhere, such as http://127.0.0.1:8080, which is asked alone
-  --chain KEY      show this chain alone
-  --json           write JSON, as the service's GET /status does
-`
-
-func runChainStatus(ctx context.Context, env environment, args []string) error {
-	flags := flag.NewFlagSet("chain status", flag.ContinueOnError)
-	path := flags.String("config", "", "")
-	url := flags.String("url", "", "")
-	key := flags.String("chain", "", "")
-	asJSON := flags.Bool("json", false, "")
-	if err := parse(env, flags, chainStatusHelp, args); err != nil {
-		return ended(err)
+It exits with 0 if the service runs and every chain shown is ready, else with 1.`,
+		Example: `  quittance chain status --config quittance.yaml
+  quittance chain status --url http://127.0.0.1:8080 --chain base --json`,
 	}
-	if (*path == "") == (*url == "") {
-		return usageError{errors.New("chain status needs either --config FILE or --url URL")}
+	path := configFlag(cmd)
+	url := cmd.Flags().String("url", "", "the service at this `URL`, such as http://127.0.0.1:8080, is asked alone")
+	key := chainFlag(cmd, "show the chain with this `KEY` alone")
+	asJSON := jsonFlag(cmd, "write JSON, as the service's GET /status does")
+	cmd.MarkFlagsOneRequired("config", "url") // for shells; Args says it better
+	cmd.MarkFlagsMutuallyExclusive("config", "url")
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if (*path == "") == (*url == "") {
+			return errors.New("chain status needs either --config FILE or --url URL")
+		}
+		return noArgs(cmd, args)
 	}
-	st, err := askOrLook(ctx, *path, *url)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return runChainStatus(cmd.Context(), env, *path, *url, *key, *asJSON)
+	}
+	return cmd
+}
+
+func runChainStatus(ctx context.Context, env environment, path, url, key string, asJSON bool) error {
+	st, err := askOrLook(ctx, path, url)
 	if err != nil {
 		return err
 	}
-	if *key != "" {
+	if key != "" {
 		known := st.Chains
-		st.Chains = slices.DeleteFunc(slices.Clone(known), func(c admin.Chain) bool { return c.ChainKey != *key })
+		st.Chains = slices.DeleteFunc(slices.Clone(known), func(c admin.Chain) bool { return c.ChainKey != key })
 		if len(st.Chains) == 0 {
-			return noChain(*key, keysOf(known, func(c admin.Chain) string { return c.ChainKey }))
+			return noChain(key, keysOf(known, func(c admin.Chain) string { return c.ChainKey }))
 		}
 	}
-	if *asJSON {
-		err = json.NewEncoder(env.stdout).Encode(st)
+	if asJSON {
+		err = env.writeJSON(st)
 	} else {
 		err = printStatus(env.stdout, st, time.Now())
 	}
@@ -71,7 +73,7 @@ func askOrLook(ctx context.Context, path, url string) (admin.Status, error) {
 	if path == "" {
 		return admin.Ask(ctx, url)
 	}
-	cfg, err := config.Load(path, config.System)
+	cfg, err := loadConfig(path)
 	if err != nil {
 		return admin.Status{}, err
 	}

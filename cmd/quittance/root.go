@@ -1,0 +1,167 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Groups of commands in the help.
+const (
+	groupTry     = "try"
+	groupService = "service"
+	groupOther   = "other"
+)
+
+// usageTemplate lists every command with its whole path, those of groups too.
+const usageTemplate = `
+{{- define "lines"}}{{if .HasAvailableSubCommands}}{{range .Commands}}{{template "lines" .}}{{end}}{{else if .IsAvailableCommand}}
+  {{rpad .CommandPath 26}}  {{.Short}}{{end}}{{end -}}
+
+Usage: {{.UseLine}}
+{{- if .HasExample}}
+
+Examples:
+{{.Example}}{{end}}
+{{- $commands := .Commands}}{{range $group := .Groups}}
+
+{{.Title}}{{range $commands}}{{if eq .GroupID $group.ID}}{{template "lines" .}}{{end}}{{end}}{{end}}
+{{- if and .HasAvailableSubCommands (not .Groups)}}
+
+Commands:{{template "lines" .}}{{end}}
+{{- if .HasAvailableFlags}}
+
+Flags:
+{{.Flags.FlagUsagesWrapped 90 | trimTrailingWhitespaces}}{{end}}
+{{- if .HasAvailableSubCommands}}
+
+Run "{{.Root.Name}} help{{if .HasParent}} {{.Name}}{{end}} COMMAND" for what a command takes.{{end}}
+`
+
+// newRoot returns the program's root command, which will execute args.
+func newRoot(env environment, args []string) *cobra.Command {
+	root := group(&cobra.Command{
+		Use:     "quittance COMMAND",
+		Short:   "turn invoices into settled stablecoin payments",
+		Long:    "Quittance turns invoices into settled stablecoin payments.",
+		Version: readBuild().String(),
+		// run writes errors, each in one line.
+		SilenceErrors: true, SilenceUsage: true,
+		DisableAutoGenTag: true, // man pages bear their source and date as it is
+	},
+		newDemo(env), newDev(env), newListen(env), newTrigger(env),
+		newServe(env), newChain(env), newEvents(env), newSecrets(env),
+		newVersion(env),
+	)
+	root.SetArgs(args)
+	root.SetOut(env.stdout)
+	root.SetErr(env.stderr)
+	root.SetUsageTemplate(usageTemplate)
+	root.SetVersionTemplate("quittance {{.Version}}\n")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, args, err) })
+	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
+	root.AddGroup(
+		&cobra.Group{ID: groupTry, Title: "Try it and develop against it:"},
+		&cobra.Group{ID: groupService, Title: "Run it:"},
+		&cobra.Group{ID: groupOther, Title: "More:"},
+	)
+	initCompletion(root)
+	initHelp(root)
+	return root
+}
+
+// group returns cmd as a command that needs one of its subcommands. Their help
+// shows the flags in the order of their definition.
+func group(cmd *cobra.Command, subcommands ...*cobra.Command) *cobra.Command {
+	cmd.AddCommand(subcommands...)
+	for _, sub := range subcommands {
+		sub.Flags().SortFlags = false
+	}
+	cmd.DisableFlagsInUseLine = true
+	cmd.SuggestionsMinimumDistance = 2
+	cmd.Run = func(*cobra.Command, []string) {} // cobra checks the arguments of commands that run
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return unknownCommand(cmd, args[0])
+		}
+		cmd.PrintErrln(cmd.UsageString())
+		return errors.New("missing command")
+	}
+	return cmd
+}
+
+// unknownCommand returns the error of a group that has no command of a name. It
+// suggests similar ones.
+func unknownCommand(parent *cobra.Command, name string) error {
+	hint := ""
+	if similar := parent.SuggestionsFor(name); len(similar) > 0 {
+		hint = fmt.Sprintf(` (did you mean "%s"?)`, strings.Join(similar, `" or "`))
+	}
+	return fmt.Errorf("unknown command %q%s", name, hint)
+}
+
+// noArgs refuses arguments that are not flags.
+func noArgs(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("unexpected argument %q", args[0])
+	}
+	return nil
+}
+
+// flagError returns the error for args if cmd cannot parse its flags. An unknown
+// command goes before its flags, which are not known either. Long flags with one
+// dash, as in -config, are named in their right form; -help is help.
+func flagError(cmd *cobra.Command, args []string, err error) error {
+	if _, rest, _ := cmd.Root().Find(args); cmd.HasSubCommands() && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
+		return unknownCommand(cmd, rest[0])
+	}
+	for _, arg := range args {
+		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "-"), "=")
+		switch {
+		case !strings.HasPrefix(arg, "-") || len(name) < 2 || cmd.Flags().Lookup(name) == nil:
+		case name == "help":
+			return pflag.ErrHelp
+		default:
+			return fmt.Errorf("unknown flag -%s (did you mean --%[1]s?)", name)
+		}
+	}
+	return err
+}
+
+// initHelp adds the command help, which refuses what is no command.
+func initHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	help, _, err := root.Find([]string{"help"})
+	cobra.CheckErr(err)
+	help.Use, help.Short, help.Long = "help [COMMAND]", "show what a command takes", ""
+	help.Run = nil
+	help.RunE = func(cmd *cobra.Command, args []string) error {
+		of, rest, err := root.Find(args)
+		if err == nil && len(rest) > 0 {
+			err = unknownCommand(of, rest[0])
+		}
+		if err != nil {
+			return usageError{fmt.Errorf("%w; run %q", err, helpFor(of))}
+		}
+		of.InitDefaultHelpFlag()
+		of.InitDefaultVersionFlag()
+		return of.Help()
+	}
+}
+
+// initCompletion adds the command completion in the style of the others.
+func initCompletion(root *cobra.Command) {
+	root.SetCompletionCommandGroupID(groupOther)
+	root.InitDefaultCompletionCmd()
+	completion, _, err := root.Find([]string{"completion"})
+	cobra.CheckErr(err)
+	group(completion)
+	completion.Use, completion.Long = "completion SHELL", "Prints a script that has a shell complete commands, flags and their values."
+	for _, shell := range completion.Commands() {
+		shell.Short = "complete commands in " + shell.Name()
+		shell.Hidden = shell.Name() == "powershell" // the service is run on Unix
+	}
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// version and commit are set where releases are built, by -ldflags "-X
+// main.version=v1.2.3 -X main.commit=…". Otherwise Go's own record counts.
+var version, commit string
+
+// build is what the program was built from.
+type build struct {
+	Version  string // tag, or a pseudo-version
+	Commit   string // of git
+	Modified bool   // the work tree differed from the commit
+	Go       string
+}
+
+func (b build) String() string {
+	text := b.Version
+	if b.Commit != "" {
+		text += ", commit " + b.Commit
+	}
+	if b.Modified {
+		text += " with changes"
+	}
+	return fmt.Sprintf("%s, built with %s", text, b.Go)
+}
+
+// readBuild returns what the program was built from, as far as it is known.
+func readBuild() build {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		info = &debug.BuildInfo{}
+	}
+	b := build{Version: cmp.Or(version, info.Main.Version, "(unknown)"), Commit: commit, Go: info.GoVersion}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Commit = cmp.Or(commit, s.Value)
+		case "vcs.modified":
+			b.Modified = s.Value == "true"
+		}
+	}
+	return b
+}
+
+func newVersion(env environment) *cobra.Command {
+	return &cobra.Command{
+		Use: "version", GroupID: groupOther,
+		Short: "print the version",
+		Long:  "Prints the version, the commit and the version of Go that it was built from.",
+		Args:  noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintf(env.stdout, "quittance %s\n", readBuild())
+			return err
+		},
+	}
+}
