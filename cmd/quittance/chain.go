@@ -117,14 +117,15 @@ what is found below it would have decided otherwise.`,
 	}
 	o := operatedFlags(cmd)
 	from := cmd.Flags().Int64("from", 0, "read again from block `N`")
+	asJSON := jsonFlag(cmd, "write JSON: chainKey, and the first and the last block to be read again: from, to")
 	cobra.CheckErr(cmd.MarkFlagRequired("from"))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return runChainRescan(cmd.Context(), env, o, *from)
+		return runChainRescan(cmd.Context(), env, o, *from, *asJSON)
 	}
 	return cmd
 }
 
-func runChainRescan(ctx context.Context, env environment, o *operated, from int64) error {
+func runChainRescan(ctx context.Context, env environment, o *operated, from int64, asJSON bool) error {
 	if from < 0 {
 		return usageError{fmt.Errorf("--from is %d; want the number of a block", from)}
 	}
@@ -134,6 +135,13 @@ func runChainRescan(ctx context.Context, env environment, o *operated, from int6
 	gap, err := admin.Rescan(ctx, o.Config, o.chain.Key, uint64(from))
 	if err != nil {
 		return err
+	}
+	if asJSON {
+		return env.writeJSON(struct {
+			ChainKey string `json:"chainKey"`
+			From     uint64 `json:"from"`
+			To       uint64 `json:"to"`
+		}{o.chain.Key, gap.Next, gap.Last})
 	}
 	_, err = fmt.Fprintf(env.stdout, `Blocks %d to %d of %s are to be read again, %s.
 A running service begins within seconds, while it follows the head; no invoice
@@ -158,13 +166,14 @@ still return the other history.`,
 	}
 	o := operatedFlags(cmd)
 	yes := cmd.Flags().Bool("yes", false, "do it; without it, the reason of the halt is shown")
+	asJSON := jsonFlag(cmd, "write JSON: chainKey, halted (the reason) and resumed")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return runChainResume(cmd.Context(), env, o, *yes)
+		return runChainResume(cmd.Context(), env, o, *yes, *asJSON)
 	}
 	return cmd
 }
 
-func runChainResume(ctx context.Context, env environment, o *operated, yes bool) error {
+func runChainResume(ctx context.Context, env environment, o *operated, yes, asJSON bool) error {
 	if err := o.load(); err != nil {
 		return err
 	}
@@ -179,6 +188,13 @@ func runChainResume(ctx context.Context, env environment, o *operated, yes bool)
 	} else if reason != "" {
 		failed = admin.Resume(ctx, o.Config, o.chain.Key)
 		resumed = failed == nil
+	}
+	if asJSON {
+		return cmp.Or(env.writeJSON(struct {
+			ChainKey string `json:"chainKey"`
+			Halted   string `json:"halted"`
+			Resumed  bool   `json:"resumed"`
+		}{o.chain.Key, reason, resumed}), failed)
 	}
 	return cmp.Or(printResume(env, o.chain.Key, reason, resumed), failed)
 }
@@ -210,6 +226,7 @@ gas, administers the registry and is its first operator.`,
 	url := cmd.Flags().String("rpc", "", "JSON-RPC `URL` of a node of the chain")
 	keyEnv := cmd.Flags().String("key-env", "", "environment variable `VAR` that holds the private key, 64 hex digits")
 	operator := cmd.Flags().String("operator", "", "another account, `ADDR`, that may open and close invoices")
+	asJSON := jsonFlag(cmd, "write JSON: registry, the address")
 	cobra.CheckErr(cmd.MarkFlagRequired("rpc"))
 	cobra.CheckErr(cmd.MarkFlagRequired("key-env"))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -220,6 +237,11 @@ gas, administers the registry and is its first operator.`,
 		registry, err := d.Deploy(cmd.Context())
 		if err != nil {
 			return err
+		}
+		if *asJSON {
+			return env.writeJSON(struct {
+				Registry string `json:"registry"`
+			}{chain.Checksum(registry)})
 		}
 		_, err = fmt.Fprintln(env.stdout, chain.Checksum(registry))
 		return err

@@ -34,7 +34,12 @@ whatever the answer; the service makes its own deliveries as usual.`,
 	secret := cmd.Flags().String("secret", "", "sign them with this `SECRET` (default: one that is made, and printed)")
 	cmd.Flags().BoolVar(&cfg.FromStart, "from-start", false, "begin with the oldest event that is kept, and not from now on")
 	filterFlags(cmd, &cfg.Filter.MerchantID, &cfg.Filter.Type, &cfg.Filter.InvoiceID)
+	cmd.Flags().BoolVar(&cfg.Out.JSON, "json", false,
+		"write a line of JSON for each event, as the service's GET /api/events does, and everything else to standard error")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if cfg.Out.JSON {
+			cfg.Out.Notes, cfg.Out.Color = env.stderr, false
+		}
 		return noService(runListen(cmd.Context(), cfg, *url, *to, *secret))
 	}
 	return cmd

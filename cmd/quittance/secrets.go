@@ -28,14 +28,15 @@ restarted; then the old key can go. The service may run meanwhile.`,
 		Args: noArgs,
 	}
 	path := configFlag(cmd)
+	asJSON := jsonFlag(cmd, "write JSON: resealed, keyId")
 	cobra.CheckErr(cmd.MarkFlagRequired("config"))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return runSecretsReseal(cmd.Context(), env, *path)
+		return runSecretsReseal(cmd.Context(), env, *path, *asJSON)
 	}
 	return cmd
 }
 
-func runSecretsReseal(ctx context.Context, env environment, path string) error {
+func runSecretsReseal(ctx context.Context, env environment, path string, asJSON bool) error {
 	cfg, err := loadConfig(path)
 	if err != nil {
 		return err
@@ -46,6 +47,12 @@ func runSecretsReseal(ctx context.Context, env environment, path string) error {
 	n, err := admin.Reseal(ctx, cfg.Database, cfg.Keyring)
 	if err != nil {
 		return fmt.Errorf("%s sealed anew, then: %w", are(n, "secret"), err)
+	}
+	if asJSON {
+		return env.writeJSON(struct {
+			Resealed int    `json:"resealed"`
+			KeyID    string `json:"keyId"`
+		}{n, cfg.Keyring.KeyID()})
 	}
 	_, err = fmt.Fprintf(env.stdout, "%s sealed anew. All are under the master key with the id %s.\n", are(n, "secret"), cfg.Keyring.KeyID())
 	return err

@@ -43,13 +43,14 @@ invoice.expired.`,
 	}
 	url := serviceFlag(cmd)
 	limit := cmd.Flags().Duration("timeout", triggerTimeout, "wait for this `TIME` at most; with slow blocks it takes several of them")
+	asJSON := jsonFlag(cmd, "write the event as JSON, as the service's GET /api/events does, and the steps to standard error")
 	cmd.RunE = func(cmd *cobra.Command, types []string) error {
-		return noService(runTrigger(cmd.Context(), env, *url, client.EventType(types[0]), *limit))
+		return noService(runTrigger(cmd.Context(), env, *url, client.EventType(types[0]), *limit, *asJSON))
 	}
 	return cmd
 }
 
-func runTrigger(ctx context.Context, env environment, url string, typ client.EventType, limit time.Duration) error {
+func runTrigger(ctx context.Context, env environment, url string, typ client.EventType, limit time.Duration, asJSON bool) error {
 	api, err := openClient(url)
 	if err != nil {
 		return err
@@ -60,9 +61,16 @@ func runTrigger(ctx context.Context, env environment, url string, typ client.Eve
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	e, err := trigger.Run(ctx, trigger.Config{World: world, API: api, Out: env.stdout, Now: time.Now}, typ)
+	steps := env.stdout
+	if asJSON {
+		steps = env.stderr
+	}
+	e, err := trigger.Run(ctx, trigger.Config{World: world, API: api, Out: steps, Now: time.Now}, typ)
 	if err != nil {
 		return err
+	}
+	if asJSON {
+		return env.writeJSON(e)
 	}
 	_, err = fmt.Fprintf(env.stdout, `
 %s

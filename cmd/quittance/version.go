@@ -14,10 +14,10 @@ var version, commit string
 
 // build is what the program was built from.
 type build struct {
-	Version  string // tag, or a pseudo-version
-	Commit   string // of git
-	Modified bool   // the work tree differed from the commit
-	Go       string
+	Version  string `json:"version"`            // tag, or a pseudo-version
+	Commit   string `json:"commit,omitempty"`   // of git
+	Modified bool   `json:"modified,omitempty"` // the work tree differed from the commit
+	Go       string `json:"go"`
 }
 
 func (b build) String() string {
@@ -50,14 +50,19 @@ func readBuild() build {
 }
 
 func newVersion(env environment) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use: "version", GroupID: groupOther,
 		Short: "print the version",
 		Long:  "Prints the version, the commit and the version of Go that it was built from.",
 		Args:  noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(env.stdout, "quittance %s\n", readBuild())
-			return err
-		},
 	}
+	asJSON := jsonFlag(cmd, "write JSON: version, commit, modified, go")
+	cmd.RunE = func(*cobra.Command, []string) error {
+		if *asJSON {
+			return env.writeJSON(readBuild())
+		}
+		_, err := fmt.Fprintf(env.stdout, "quittance %s\n", readBuild())
+		return err
+	}
+	return cmd
 }

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/keyring"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// answer runs a command line, and returns its exit code and the JSON that it
+// wrote in one line.
+func answer(t *testing.T, args ...string) (code int, got map[string]any) {
+	t.Helper()
+	var stdout, stderr strings.Builder
+	code = run(t.Context(), environment{stdout: &stdout, stderr: &stderr}, args)
+	if err := json.Unmarshal([]byte(stdout.String()), &got); err != nil || strings.Count(stdout.String(), "\n") != 1 {
+		t.Errorf("%q: %v: %s%s", args, err, &stdout, &stderr)
+	}
+	return code, got
+}
+
+// TestChainJSON changes what is recorded of a chain, and reads what is said of
+// it.
+func TestChainJSON(t *testing.T) {
+	folder := t.TempDir()
+	ledger := settle.New(settle.Config{Store: storetest.Open(t, "sqlite:"+folder+"/quittance.db")})
+	if err := ledger.Start(t.Context(), "base", settle.Header{Number: 9, Hash: invoice.Hash{9}, Time: 1}, 10); err != nil {
+		t.Fatal(err)
+	}
+	file := configure(t, "127.0.0.1:1", folder)
+	rescan := []string{"chain", "rescan", "--config", file, "--from", "7", "--json"}
+	resume := []string{"chain", "resume", "--config", file, "--json"}
+	halt := func() error { return ledger.Halt(t.Context(), "base", "block 8 was replaced") }
+	for _, test := range []struct {
+		before func() error
+		args   []string
+		code   int
+		want   map[string]any
+	}{
+		{nil, rescan, 0, map[string]any{"chainKey": "base", "from": 7.0, "to": 9.0}},
+		{nil, resume, 0, map[string]any{"chainKey": "base", "halted": "", "resumed": false}},
+		{halt, resume, 1, map[string]any{"chainKey": "base", "halted": "block 8 was replaced", "resumed": false}},
+		{nil, append(resume, "--yes"), 0, map[string]any{"chainKey": "base", "halted": "block 8 was replaced", "resumed": true}},
+		{nil, resume, 0, map[string]any{"chainKey": "base", "halted": "", "resumed": false}},
+	} {
+		if test.before != nil {
+			if err := test.before(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		code, got := answer(t, test.args...)
+		if diff := cmp.Diff(test.want, got); diff != "" || code != test.code {
+			t.Errorf("%q: exit code %d, -want +got:\n%s", test.args, code, diff)
+		}
+	}
+}
+
+// TestResealJSON says under which key the secrets are.
+func TestResealJSON(t *testing.T) {
+	folder := t.TempDir()
+	storetest.Open(t, "sqlite:"+folder+"/quittance.db")
+	key, err := keyring.NewKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("MASTER_KEY", key)
+	text, err := os.ReadFile(configure(t, "127.0.0.1:1", folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyed := filepath.Join(folder, "keyed.yaml")
+	if err := os.WriteFile(keyed, []byte(strings.Replace(string(text), "{", `{"masterKeyEnv": "MASTER_KEY", `, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, got := answer(t, "secrets", "reseal", "--config", keyed, "--json")
+	if id, ok := got["keyId"].(string); code != 0 || got["resealed"] != 0.0 || !ok || id == "" {
+		t.Errorf("exit code %d: %v", code, got)
+	}
+}
+
+// TestDevJSON deploys a registry on the chain of a development world, and makes
+// an event happen there.
+func TestDevJSON(t *testing.T) {
+	info := filepath.Join(t.TempDir(), "info.json")
+	startDev(t, "--data", t.TempDir(), "--block-time", "50ms", "--info", info)
+	var world struct {
+		BaseURL string
+		Chain   struct{ RPCURL string }
+		Payer   struct{ PrivateKey string }
+	}
+	text, err := os.ReadFile(info)
+	if err == nil {
+		err = json.Unmarshal(text, &world)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("KEY", world.Payer.PrivateKey)
+	code, got := answer(t, "chain", "deploy", "--rpc", world.Chain.RPCURL, "--key-env", "KEY", "--json")
+	if registry, ok := got["registry"].(string); code != 0 || !ok || !strings.HasPrefix(registry, "0x") || len(registry) != 42 {
+		t.Errorf("deploy: exit code %d: %v", code, got)
+	}
+	code, got = answer(t, "trigger", "invoice.created", "--url", world.BaseURL, "--json")
+	event, ok := got["event"].(map[string]any)
+	if code != 0 || !ok || event["type"] != "invoice.created" || got["invoiceId"] == "" {
+		t.Errorf("trigger: exit code %d: %v", code, got)
+	}
+	code, got = answer(t, "chain", "status", "--url", world.BaseURL, "--json")
+	if chains, ok := got["chains"].([]any); code != 0 || !ok || len(chains) != 1 {
+		t.Errorf("status: exit code %d: %v", code, got)
+	}
+}
+
+// TestVersion says what a release was built from.
+func TestVersion(t *testing.T) {
+	version, commit = "v1.2.3", "0123abc"
+	t.Cleanup(func() { version, commit = "", "" })
+	_, got := answer(t, "version", "--json")
+	if got["version"] != "v1.2.3" || got["commit"] != "0123abc" || !strings.HasPrefix(got["go"].(string), "go1.") {
+		t.Errorf("it says %v", got)
+	}
+	for _, args := range [][]string{{"version"}, {"--version"}, {"-v"}} {
+		var stdout strings.Builder
+		code := run(t.Context(), environment{stdout: &stdout, stderr: io.Discard}, args)
+		if want := "quittance v1.2.3, commit 0123abc, built with go1."; code != 0 || !strings.HasPrefix(stdout.String(), want) {
+			t.Errorf("%q: exit code %d: %s, want %s", args, code, &stdout, want)
+		}
+	}
+}
