@@ -25,6 +25,10 @@ help: ## list the tasks
 build: ## build bin/quittance
 	go build -trimpath -o bin/ ./cmd/quittance
 
+.PHONY: man
+man: build ## write man pages to bin/man, dated by the commit
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) bin/quittance man bin/man
+
 .PHONY: test
 test: ## run all tests, and install what they need
 	go test -timeout 12m ./...

@@ -54,7 +54,7 @@ func newRoot(env environment, args []string) *cobra.Command {
 	},
 		newDemo(env), newDev(env), newListen(env), newTrigger(env),
 		newServe(env), newChain(env), newEvents(env), newSecrets(env),
-		newVersion(env),
+		newVersion(env), newMan(),
 	)
 	root.SetArgs(args)
 	root.SetOut(env.stdout)

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"errors"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+)
+
+// newMan returns the command by which a packager writes the man pages. Help
+// does not list it.
+func newMan() *cobra.Command {
+	return &cobra.Command{
+		Use: "man DIR", Hidden: true, GroupID: groupOther,
+		Short: "write the man pages into a folder",
+		Long: "Writes a man page for each command into DIR, which it makes if needed. The pages\n" +
+			"bear today's date, or that of SOURCE_DATE_EPOCH.",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errors.New("want one folder to write the man pages into")
+			}
+			return nil
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := os.MkdirAll(args[0], 0o755); err != nil { //nolint:gosec // everyone may read man pages
+				return err
+			}
+			cmd.Root().InitDefaultVersionFlag() // cobra adds it when a command runs
+			return doc.GenManTree(cmd.Root(), &doc.GenManHeader{Source: "quittance " + readBuild().Version, Manual: "Quittance"}, args[0])
+		},
+	}
+}
