@@ -122,11 +122,11 @@ var ofTheDay = cmpopts.IgnoreFields(admin.Provider{}, "Provider", "Calls", "Erro
 func TestLook(t *testing.T) {
 	c, _ := world(t)
 	want := admin.Status{Chains: []admin.Chain{{
-		ChainKey: "house", ChainID: 7, Finality: "1", Agree: 2, Head: 5, Indexed: 3, Confirmed: 3, Lag: admin.Lag{Blocks: 2, Seconds: 40},
+		ChainKey: "house", ChainID: 7, Finality: "1", Quorum: 2, Head: 5, Indexed: 3, Confirmed: 3, Lag: admin.Lag{Blocks: 2, Seconds: 40},
 		Providers: []admin.Provider{{State: chain.StateOK, Head: 5}, {State: chain.StateBackoff}},
 		Checks:    []admin.Check{{Check: "receipts", State: "on"}, {Check: "bloom", State: "unknown"}, {Check: "witness", State: "on"}, {Check: "agree", State: "on"}},
 	}, {
-		ChainKey: "moon", ChainID: 9, Finality: "1", Agree: 1, Error: "the chain was never read",
+		ChainKey: "moon", ChainID: 9, Finality: "1", Quorum: 1, Error: "the chain was never read",
 		Providers: []admin.Provider{{State: chain.StateMisconfigured}},
 		Checks:    []admin.Check{{Check: "receipts", State: "on"}, {Check: "bloom", State: "unknown"}, {Check: "witness", State: "off"}, {Check: "agree", State: "off"}},
 	}}}

@@ -19,8 +19,8 @@ const (
 	// CheckWitness: other nodes are asked for the block that is to become
 	// final.
 	CheckWitness = "witness"
-	// CheckAgree: two nodes must tell the same of a payment.
-	CheckAgree = "agree"
+	// CheckQuorum: two nodes must report the same payment.
+	CheckQuorum = "agree"
 )
 
 // Checks returns which checks are on for a chain, given what is known of its
@@ -36,6 +36,6 @@ func Checks(c chain.Chain, blooms string) []Check {
 		{CheckReceipts, "on"},
 		{CheckBloom, blooms},
 		{CheckWitness, state(len(c.RPC) > 1)},
-		{CheckAgree, state(c.Quorum > 1)},
+		{CheckQuorum, state(c.Quorum > 1)},
 	}
 }

@@ -76,7 +76,7 @@ func Look(ctx context.Context, c Config) Status {
 
 // ask asks a chain's nodes.
 func (c Config) ask(ctx context.Context, ch chain.Chain) Chain {
-	out := Chain{ChainKey: ch.Key, ChainID: ch.ID, Finality: ch.Finality.String(), Agree: max(1, ch.Quorum), Checks: Checks(ch, "unknown")}
+	out := Chain{ChainKey: ch.Key, ChainID: ch.ID, Finality: ch.Finality.String(), Quorum: max(1, ch.Quorum), Checks: Checks(ch, "unknown")}
 	pool, err := chain.OpenPool(chain.PoolConfig{Chain: ch, Now: c.Now, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		out.Error = err.Error()

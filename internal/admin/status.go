@@ -24,7 +24,7 @@ type Chain struct {
 	ChainKey  string     `json:"chainKey"`
 	ChainID   uint64     `json:"chainId"`
 	Finality  string     `json:"finality"`
-	Agree     int        `json:"agree"`     // how many nodes must tell the same of a payment
+	Quorum    int        `json:"agree"`     // how many nodes must report the same payment
 	Ready     bool       `json:"ready"`     // it is read
 	Head      uint64     `json:"head"`      // newest block that the nodes told of
 	Indexed   uint64     `json:"indexed"`   // newest block whose payments are stored

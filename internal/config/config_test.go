@@ -72,7 +72,7 @@ providers:
 chains:
   - chainKey: base
     rpc: [https://base.example/v1/key, {urlFile: /run/secrets/node}, {urlEnv: NODE_URL}]
-    agree: 2
+    quorum: 2
     registry: 0x5FbDB2315678afecb367f032d93F642f64180aa3
     startBlock: 0
     operatorKeyEnv: OPERATOR_KEY
@@ -103,7 +103,7 @@ func TestParse(t *testing.T) {
 		t.Error(diff)
 	}
 	if base.Quorum != 2 || house.Quorum != 0 {
-		t.Errorf("agree is %d and %d", base.Quorum, house.Quorum)
+		t.Errorf("quorum is %d and %d", base.Quorum, house.Quorum)
 	}
 	if base.StartBlock == nil || *base.StartBlock != 0 {
 		t.Errorf("startBlock 0 should be kept apart from none")
@@ -330,7 +330,7 @@ func TestWrong(t *testing.T) {
 		"provider's chain":      {"{BASE: base}", "{BASE: bass}", "providers[0].chains.BASE: is \"bass\""},
 		"provider's name":       {"name: circle", "name: a/b", "providers[0].name"},
 		"chain key missing":     {"chainKey: base\n", "chainId: 8453\n", "chains[0].chainKey"},
-		"size of an answer":     {"    agree: 2", "    agree: 2\n    maxAnswerMiB: 0", "chains[0].maxAnswerMiB: is \"0\"; want a whole number of 1 to 1024"},
+		"size of an answer":     {"    quorum: 2", "    quorum: 2\n    maxAnswerMiB: 0", "chains[0].maxAnswerMiB: is \"0\"; want a whole number of 1 to 1024"},
 		"one chain, two keys":   {"chainId: 31337", "chainId: 8453", "chains[1].chainId: the chains base and house have one chain id, 8453"},
 		"chain twice":           {"chainKey: house", "chainKey: base", "chains[1].chainKey: \"base\" stands there twice"},
 		"chain id differs":      {"chainKey: base\n", "chainKey: base\n    chainId: 1\n", "chains[0].chainId: is 1; base has 8453"},
@@ -355,8 +355,10 @@ func TestWrong(t *testing.T) {
 		"node, other settings":  {"urlEnv: NODE_URL", "env: NODE_URL", "there is no setting \"env\" here"},
 		"node, both":            {"urlEnv: NODE_URL", "urlEnv: NODE_URL, urlFile: /x", "chains[0].rpc[2].url: want either"},
 		"node, a list":          {"{urlEnv: NODE_URL}", "[x]", "want a text"},
-		"agree with nobody":     {"finality: 3", "finality: 3\n    agree: 2", "chains[1].agree: is 2, but rpc names 1"},
-		"agree, three":          {"agree: 2", "agree: 3", "chains[0].agree: is \"3\"; want a whole number of 1 to 2"},
+		"quorum of one node":    {"finality: 3", "finality: 3\n    quorum: 2", "chains[1].quorum: is 2, but rpc names 1"},
+		"quorum, three":         {"quorum: 2", "quorum: 3", "chains[0].quorum: is \"3\"; want a whole number of 1 to 2"},
+		"quorum, former name":   {"quorum: 2", "agree: 3", "chains[0].agree: is \"3\"; want a whole number of 1 to 2"},
+		"quorum, both names":    {"quorum: 2", "quorum: 2\n    agree: 2", "chains[0].agree: is the former name of quorum"},
 		"tolerance":             {"tolerance: 0.5%", "tolerance: a bit", "merchants[0].tolerance: is \"a bit\"; "},
 		"start block":           {"startBlock: 0", "startBlock: -1", "chains[0].startBlock: is \"-1\"; want a whole number"},
 	} {
@@ -515,6 +517,25 @@ func TestHTTP(t *testing.T) {
 	}
 	if cfg, err := config.Parse([]byte(full), secrets); err != nil || cfg.StopDelay != config.DefaultStopDelay || len(cfg.Hosts) > 0 {
 		t.Errorf("the defaults are %v, %s, %v", cfg.Hosts, cfg.StopDelay, err)
+	}
+}
+
+// TestFormerNameOfQuorum accepts the key agree for quorum, with a warning.
+func TestFormerNameOfQuorum(t *testing.T) {
+	for key, warnings := range map[string][]string{
+		"quorum": nil,
+		"agree":  {"chains[0].agree: is called quorum now; rename it"},
+	} {
+		cfg, err := config.Parse([]byte(strings.Replace(full, "quorum: 2", key+": 2", 1)), secrets)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cfg.Chains[0].Quorum != 2 {
+			t.Errorf("%s: 2 gives a quorum of %d", key, cfg.Chains[0].Quorum)
+		}
+		if diff := cmp.Diff(warnings, cfg.Warnings); diff != "" {
+			t.Errorf("%s: 2 warns otherwise: %s", key, diff)
+		}
 	}
 }
 

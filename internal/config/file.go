@@ -61,7 +61,8 @@ type chainFile struct {
 	ChainID         *scalar     `yaml:"chainId"`
 	RPC             []location  `yaml:"rpc"`
 	MaxAnswerMiB    *scalar     `yaml:"maxAnswerMiB"`
-	Agree           *scalar     `yaml:"agree"`
+	Quorum          *scalar     `yaml:"quorum"`
+	Agree           *scalar     `yaml:"agree"` // the former name of quorum
 	Finality        *scalar     `yaml:"finality"`
 	Tokens          []tokenFile `yaml:"tokens"`
 	Registry        scalar      `yaml:"registry"`

@@ -34,8 +34,8 @@ const (
 	MaxNodes = 16
 	// MaxAnswerMiB is how large an answer of a node may be allowed to be.
 	MaxAnswerMiB = 1024
-	// MaxAgree is how many nodes can be asked to tell the same of a payment.
-	MaxAgree = 2
+	// MaxQuorum is the largest quorum that a chain may ask for.
+	MaxQuorum = 2
 )
 
 // resolver collects what is wrong while a file becomes a Config, so that one
@@ -213,12 +213,7 @@ func (r *resolver) chain(path string, f chainFile) Chain {
 	if f.MaxAnswerMiB != nil {
 		c.MaxAnswer = int64(r.number(path+".maxAnswerMiB", *f.MaxAnswerMiB, 1, MaxAnswerMiB)) << 20
 	}
-	if f.Agree != nil {
-		c.Quorum = int(r.number(path+".agree", *f.Agree, 1, MaxAgree))
-		if c.Quorum > len(f.RPC) {
-			r.fail(path+".agree", "is %d, but rpc names %d; want as many nodes as are to agree", c.Quorum, len(f.RPC))
-		}
-	}
+	c.Quorum = r.quorum(path, f)
 	switch {
 	case f.Finality != nil:
 		var err error
@@ -246,6 +241,28 @@ func (r *resolver) chain(path string, f chainFile) Chain {
 		out.OperatorKey = r.key(path+".operatorKey", f.OperatorKeyEnv, f.OperatorKeyFile)
 	}
 	return out
+}
+
+// quorum returns how many nodes must confirm a payment, and 0 when the file does
+// not say. The key's former name, agree, still counts, with a warning.
+func (r *resolver) quorum(path string, f chainFile) int {
+	key, given := path+".quorum", f.Quorum
+	if f.Quorum != nil {
+		if given != nil {
+			r.fail(path+".agree", "is the former name of quorum, which is set as well; remove it")
+			return 0
+		}
+		key, given = path+".agree", f.Quorum
+		r.warnings = append(r.warnings, key+": is called quorum now; rename it")
+	}
+	if given == nil {
+		return 0
+	}
+	n := int(r.number(key, *given, 1, MaxQuorum))
+	if n > len(f.RPC) {
+		r.fail(key, "is %d, but rpc names %d; want at least as many nodes", n, len(f.RPC))
+	}
+	return n
 }
 
 // nodes reads the URLs of a chain's nodes. One that stands there twice would be

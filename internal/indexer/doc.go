@@ -16,12 +16,12 @@
 // taken from the receipt of its transaction, in a block of the provider's
 // canonical chain. Before it becomes final the receipt is asked for again,
 // unless its block was final when it was read, and other providers are asked
-// for the block at the finality line. With agree: 2 they are asked for
+// for the block at the finality line. With quorum: 2 they are asked for
 // everything up to it. A provider that is caught with an answer that cannot be
 // true is set aside, and the block read elsewhere; where it cannot be told who
 // is wrong, nothing becomes final.
 //
 // What one provider alone leaves out of the logs of a block, where the block's
 // bloom filter or another log does not betray it, cannot be known without a
-// second one: that is what agree: 2 is for.
+// second one: that is what quorum: 2 is for.
 package indexer

@@ -32,7 +32,7 @@ func (s *Server) writeJSON(w http.ResponseWriter, status int, body any) {
 func (r *chainRun) status(now time.Time) admin.Chain {
 	st := r.watcher.Status()
 	out := admin.Chain{
-		ChainKey: r.Key, ChainID: r.ID, Finality: r.Finality.String(), Agree: max(1, r.Quorum),
+		ChainKey: r.Key, ChainID: r.ID, Finality: r.Finality.String(), Quorum: max(1, r.Quorum),
 		Head: st.Head, Indexed: st.Indexed, Confirmed: st.Confirmed, Lag: admin.LagOf(st.Head, st.Indexed, st.IndexedTime, now),
 		CatchUp: progress(st.CatchUp), Backfill: progress(st.Backfill),
 		Halted: st.Halted, Error: st.Error, Providers: admin.Providers(r.pool),
