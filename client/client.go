@@ -1,15 +1,10 @@
 // Package client calls the REST interface of Quittance.
 //
 //	c, err := client.New("http://127.0.0.1:8080")
-//	created, err := c.CreateInvoice(ctx, client.CreateInvoiceRequest{…}, client.IdempotencyKey("order-10017"))
+//	created, err := c.CreateInvoice(ctx, apitypes.CreateInvoiceRequest{…}, client.IdempotencyKey("order-10017"))
 //
-// Amounts are strings of digits in minor units: USDC has 6 decimals, so
-// "4900000" is 4.90 USDC. Times are Unix seconds. Members of answers that are
-// absent have their zero value.
-//
-// An error that the service answers is an [*Error] with a Code. The types of
-// the interface are generated from openapi.yaml; those of events' data, such
-// as [PaidInvoiceData], go with webhook.ParseEvent.
+// Requests and responses have the types of package apitypes. An error that the
+// service returns is an [*Error] with a code.
 package client
 
 import (
@@ -22,6 +17,8 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+
+	"github.com/quittance/quittance/apitypes"
 )
 
 // MaxAnswer is the size of the largest answer that is read, in bytes.
@@ -69,8 +66,8 @@ func IdempotencyKey(key string) CreateOption {
 
 // CreateInvoice creates an open invoice. Send the customer to the answer's
 // CheckoutURL, a path that [Client.URL] makes whole.
-func (c *Client) CreateInvoice(ctx context.Context, r CreateInvoiceRequest, options ...CreateOption) (CreateInvoiceResponse, error) {
-	var created CreateInvoiceResponse
+func (c *Client) CreateInvoice(ctx context.Context, r apitypes.CreateInvoiceRequest, options ...CreateOption) (apitypes.CreateInvoiceResponse, error) {
+	var created apitypes.CreateInvoiceResponse
 	header := make(http.Header)
 	for _, option := range options {
 		option(header)
@@ -80,30 +77,30 @@ func (c *Client) CreateInvoice(ctx context.Context, r CreateInvoiceRequest, opti
 }
 
 // Invoice returns an invoice in its latest known state. When no invoice has
-// the id, the error's code is [CodeNotFound].
-func (c *Client) Invoice(ctx context.Context, id string) (Invoice, error) {
-	var answer InvoiceResponse
+// the id, the error's code is [apitypes.CodeNotFound].
+func (c *Client) Invoice(ctx context.Context, id string) (apitypes.Invoice, error) {
+	var answer apitypes.InvoiceResponse
 	err := c.call(ctx, http.MethodGet, c.base.JoinPath("api/invoices", url.PathEscape(id)), nil, nil, &answer)
 	return answer.Invoice, answered(err, "invoice", id, answer.Invoice.ID)
 }
 
 // Payment returns a payment in its latest known state, confirmed or not,
 // attributed or not. When no payment has the id, the error's code is
-// [CodeNotFound].
-func (c *Client) Payment(ctx context.Context, id string) (Payment, error) {
-	var answer PaymentResponse
+// [apitypes.CodeNotFound].
+func (c *Client) Payment(ctx context.Context, id string) (apitypes.Payment, error) {
+	var answer apitypes.PaymentResponse
 	err := c.call(ctx, http.MethodGet, c.base.JoinPath("api/payments", url.PathEscape(id)), nil, nil, &answer)
 	return answer.Payment, answered(err, "payment", id, answer.Payment.ID)
 }
 
 // AttributePayment gives a payment that belongs to no invoice to one, and
-// returns it then. It may be repeated. The error's code is [CodeNotFound] when
-// no payment has the id, [CodeInvalidField] with the field invoiceId when the
-// invoice does not fit, [CodeAlreadyAttributed] when the payment belongs to
-// another one, [CodePaymentOrphaned] when it is not on the chain any more, and
-// [CodePaymentUndecided] while it waits for older blocks to be read.
-func (c *Client) AttributePayment(ctx context.Context, id string, r AttributePaymentRequest) (Payment, error) {
-	var answer PaymentResponse
+// returns it then. It may be repeated. The error's code is [apitypes.CodeNotFound] when
+// no payment has the id, [apitypes.CodeInvalidField] with the field invoiceId when the
+// invoice does not fit, [apitypes.CodeAlreadyAttributed] when the payment belongs to
+// another one, [apitypes.CodePaymentOrphaned] when it is not on the chain any more, and
+// [apitypes.CodePaymentUndecided] while it waits for older blocks to be read.
+func (c *Client) AttributePayment(ctx context.Context, id string, r apitypes.AttributePaymentRequest) (apitypes.Payment, error) {
+	var answer apitypes.PaymentResponse
 	err := c.post(ctx, c.base.JoinPath("api/payments", url.PathEscape(id), "attribution"), make(http.Header), r, &answer)
 	return answer.Payment, answered(err, "payment", id, answer.Payment.ID)
 }
@@ -172,8 +169,8 @@ func (c *Client) call(ctx context.Context, method string, u *url.URL, header htt
 type Error struct {
 	// Problem has the error's Status, its Code, which is empty when something
 	// in front of the service answered, the Field that is wrong with
-	// [CodeInvalidField], and a Detail for people.
-	Problem
+	// [apitypes.CodeInvalidField], and a Detail for people.
+	apitypes.Problem
 	// RetryAfter is how many seconds to wait before the request may be
 	// repeated as it is, or 0 when the service did not say.
 	RetryAfter int
@@ -190,7 +187,7 @@ func (e *Error) Error() string {
 func parseError(response *http.Response, text []byte) error {
 	e := new(Error)
 	if err := json.Unmarshal(text, &e.Problem); err != nil { // not the service's own answer
-		e.Problem = Problem{Title: http.StatusText(response.StatusCode)}
+		e.Problem = apitypes.Problem{Title: http.StatusText(response.StatusCode)}
 	}
 	e.Status = response.StatusCode
 	if n, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && n > 0 {

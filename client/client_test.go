@@ -13,14 +13,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/api/apitest"
 )
 
-var invoice = client.Invoice{
+var invoice = apitypes.Invoice{
 	ID: "inv_06ajrm4k5xwqz8v3d0n7c2b9hr", MerchantID: "acme", MerchantAddress: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
-	Amount: "4900000", Currency: "USDC", ChainKey: "base", Status: client.StatusOpen, CreatedAt: 1, ExpiresAt: 2,
-	LineItems: []client.LineItem{}, AmountPaid: "0", AmountRefunded: "0",
+	Amount: "4900000", Currency: "USDC", ChainKey: "base", Status: apitypes.StatusOpen, CreatedAt: 1, ExpiresAt: 2,
+	LineItems: []apitypes.LineItem{}, AmountPaid: "0", AmountRefunded: "0",
 }
 
 // serve returns a client of a service whose answers, but for those of
@@ -65,11 +66,11 @@ func TestNew(t *testing.T) {
 }
 
 func TestCreateInvoice(t *testing.T) {
-	asked := client.CreateInvoiceRequest{
+	asked := apitypes.CreateInvoiceRequest{
 		MerchantID: "acme", MerchantAddress: invoice.MerchantAddress, Amount: "4900000", Currency: "USDC", ChainKey: "base", ExpiresAt: 2,
-		LineItems: []client.LineItem{{Label: "x", Amount: "4900000"}},
+		LineItems: []apitypes.LineItem{{Label: "x", Amount: "4900000"}},
 	}
-	want := client.CreateInvoiceResponse{
+	want := apitypes.CreateInvoiceResponse{
 		ID: invoice.ID, OnChainInvoiceID: "0x" + strings.Repeat("1", 64), CheckoutURL: "/checkout/" + invoice.ID, Invoice: invoice,
 	}
 	for _, test := range []struct {
@@ -80,7 +81,7 @@ func TestCreateInvoice(t *testing.T) {
 		{[]client.CreateOption{client.IdempotencyKey("order-1")}, []string{"order-1"}},
 	} {
 		c := serve(t, func(w http.ResponseWriter, r *http.Request) {
-			var got client.CreateInvoiceRequest
+			var got apitypes.CreateInvoiceRequest
 			if err := json.NewDecoder(r.Body).Decode(&got); err != nil {
 				t.Error(err)
 			}
@@ -103,12 +104,12 @@ func TestCreateInvoice(t *testing.T) {
 func TestInvoice(t *testing.T) {
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.EscapedPath() != "/api/invoices/"+invoice.ID {
-			answer(t, w, http.StatusNotFound, "application/problem+json", client.Problem{
-				Type: "https://example.com/#not_found", Title: "Not found", Status: 404, Detail: "None.", Code: client.CodeNotFound,
+			answer(t, w, http.StatusNotFound, "application/problem+json", apitypes.Problem{
+				Type: "https://example.com/#not_found", Title: "Not found", Status: 404, Detail: "None.", Code: apitypes.CodeNotFound,
 			})
 			return
 		}
-		answer(t, w, http.StatusOK, "application/json", client.InvoiceResponse{Invoice: invoice})
+		answer(t, w, http.StatusOK, "application/json", apitypes.InvoiceResponse{Invoice: invoice})
 	})
 	got, err := c.Invoice(t.Context(), invoice.ID)
 	if diff := cmp.Diff(invoice, got); err != nil || diff != "" {
@@ -116,7 +117,7 @@ func TestInvoice(t *testing.T) {
 	}
 	for _, id := range []string{"inv_x", "a b", "%41"} {
 		var refused *client.Error
-		if _, err := c.Invoice(t.Context(), id); !errors.As(err, &refused) || refused.Code != client.CodeNotFound || refused.Status != 404 {
+		if _, err := c.Invoice(t.Context(), id); !errors.As(err, &refused) || refused.Code != apitypes.CodeNotFound || refused.Status != 404 {
 			t.Errorf("Invoice(%q): %v", id, err)
 		}
 	}
@@ -125,7 +126,7 @@ func TestInvoice(t *testing.T) {
 // An id that makes another path must not pass for an invoice.
 func TestInvoiceOfNoID(t *testing.T) {
 	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		answer(t, w, http.StatusOK, "application/json", client.InvoiceList{Invoices: []client.Invoice{}})
+		answer(t, w, http.StatusOK, "application/json", apitypes.InvoiceList{Invoices: []apitypes.Invoice{}})
 	}, true)
 	for _, id := range []string{"", ".", ".."} {
 		if _, err := c.Invoice(t.Context(), id); err == nil {
@@ -134,34 +135,34 @@ func TestInvoiceOfNoID(t *testing.T) {
 		if _, err := c.Payment(t.Context(), id); err == nil {
 			t.Errorf("Payment(%q) is no error", id)
 		}
-		if _, err := c.AttributePayment(t.Context(), id, client.AttributePaymentRequest{}); err == nil {
+		if _, err := c.AttributePayment(t.Context(), id, apitypes.AttributePaymentRequest{}); err == nil {
 			t.Errorf("AttributePayment(%q) is no error", id)
 		}
 	}
 }
 
 func TestPayment(t *testing.T) {
-	want := client.Payment{
+	want := apitypes.Payment{
 		ID: "pay_3t9f0w6k2m5xq8r1v4z7b0n3hc", InvoiceID: invoice.ID, ChainKey: "base", TxHash: "0x" + strings.Repeat("1", 64),
-		Amount: "1", Currency: "USDC", From: invoice.MerchantAddress, To: invoice.MerchantAddress, Status: client.PaymentConfirmed,
-		ConfirmedAt: 3, Attribution: &client.Attribution{Method: client.ByHand, By: "maria", At: 4},
+		Amount: "1", Currency: "USDC", From: invoice.MerchantAddress, To: invoice.MerchantAddress, Status: apitypes.PaymentConfirmed,
+		ConfirmedAt: 3, Attribution: &apitypes.Attribution{Method: apitypes.ByHand, By: "maria", At: 4},
 	}
-	asked := client.AttributePaymentRequest{InvoiceID: invoice.ID, By: "maria", Note: "two parts"}
+	asked := apitypes.AttributePaymentRequest{InvoiceID: invoice.ID, By: "maria", Note: "two parts"}
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.Method + " " + r.URL.EscapedPath() {
 		case "POST /api/payments/" + want.ID + "/attribution":
-			var got client.AttributePaymentRequest
+			var got apitypes.AttributePaymentRequest
 			if err := json.NewDecoder(r.Body).Decode(&got); err != nil || got != asked || r.Header.Get("Content-Type") != "application/json" {
 				t.Errorf("asked %+v, %v", got, err)
 			}
 		case "GET /api/payments/" + want.ID:
 		default:
-			answer(t, w, http.StatusNotFound, "application/problem+json", client.Problem{
-				Type: "https://example.com/#not_found", Title: "Not found", Status: 404, Detail: "None.", Code: client.CodeNotFound,
+			answer(t, w, http.StatusNotFound, "application/problem+json", apitypes.Problem{
+				Type: "https://example.com/#not_found", Title: "Not found", Status: 404, Detail: "None.", Code: apitypes.CodeNotFound,
 			})
 			return
 		}
-		answer(t, w, http.StatusOK, "application/json", client.PaymentResponse{Payment: want})
+		answer(t, w, http.StatusOK, "application/json", apitypes.PaymentResponse{Payment: want})
 	})
 	got, err := c.Payment(t.Context(), want.ID)
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
@@ -173,7 +174,7 @@ func TestPayment(t *testing.T) {
 	}
 	for _, id := range []string{"pay_x", "a b", "%41"} {
 		var refused *client.Error
-		if _, err := c.AttributePayment(t.Context(), id, asked); !errors.As(err, &refused) || refused.Code != client.CodeNotFound {
+		if _, err := c.AttributePayment(t.Context(), id, asked); !errors.As(err, &refused) || refused.Code != apitypes.CodeNotFound {
 			t.Errorf("AttributePayment(%q): %v", id, err)
 		}
 	}
@@ -182,7 +183,7 @@ func TestPayment(t *testing.T) {
 func TestErrors(t *testing.T) {
 	type told struct {
 		Status     int
-		Code       client.ErrorCode
+		Code       apitypes.ErrorCode
 		Field      string
 		RetryAfter int
 	}
@@ -193,8 +194,8 @@ func TestErrors(t *testing.T) {
 		body       string
 		want       told
 	}{
-		"field":       {400, "", fmt.Sprintf(problem, 400, "invalid_field", `,"field":"amount"`), told{400, client.CodeInvalidField, "amount", 0}},
-		"in progress": {409, "1", fmt.Sprintf(problem, 409, "idempotency_in_progress", ""), told{409, client.CodeIdempotencyInProgress, "", 1}},
+		"field":       {400, "", fmt.Sprintf(problem, 400, "invalid_field", `,"field":"amount"`), told{400, apitypes.CodeInvalidField, "amount", 0}},
+		"in progress": {409, "1", fmt.Sprintf(problem, 409, "idempotency_in_progress", ""), told{409, apitypes.CodeIdempotencyInProgress, "", 1}},
 		"new code":    {429, "30", fmt.Sprintf(problem, 429, "rate_limited", ""), told{429, "rate_limited", "", 30}},
 		"proxy":       {502, "soon", "<html>Bad gateway", told{502, "", "", 0}},
 		"empty":       {503, "-1", "", told{503, "", "", 0}},
@@ -264,19 +265,19 @@ func TestListsAllPages(t *testing.T) {
 			next = strconv.Itoa(n + 1)
 		}
 		if r.URL.Path == "/api/payments" {
-			p := client.Payment{
+			p := apitypes.Payment{
 				ID: "pay_3t9f0w6k2m5xq8r1v4z7b0n3hc", ChainKey: "base", TxHash: "0x" + strings.Repeat("1", 64), Amount: "1", Currency: "USDC",
 				From: invoice.MerchantAddress, To: invoice.MerchantAddress, BlockNumber: int64(n),
 			}
-			answer(t, w, http.StatusOK, "application/json", client.PaymentList{Payments: []client.Payment{p}, NextCursor: next})
+			answer(t, w, http.StatusOK, "application/json", apitypes.PaymentList{Payments: []apitypes.Payment{p}, NextCursor: next})
 			return
 		}
 		inv := invoice
 		inv.CreatedAt = int64(n)
-		answer(t, w, http.StatusOK, "application/json", client.InvoiceList{Invoices: []client.Invoice{inv, inv}, NextCursor: next})
+		answer(t, w, http.StatusOK, "application/json", apitypes.InvoiceList{Invoices: []apitypes.Invoice{inv, inv}, NextCursor: next})
 	})
 	var got []int64
-	for inv, err := range c.Invoices(t.Context(), client.InvoiceFilter{MerchantID: "acme", Status: client.StatusPaid, PageSize: 2}) {
+	for inv, err := range c.Invoices(t.Context(), client.InvoiceFilter{MerchantID: "acme", Status: apitypes.StatusPaid, PageSize: 2}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -308,12 +309,12 @@ func TestListsAllPages(t *testing.T) {
 func TestListEndsAfterAnError(t *testing.T) {
 	for name, h := range map[string]http.HandlerFunc{
 		"refused": func(w http.ResponseWriter, _ *http.Request) {
-			answer(t, w, http.StatusBadRequest, "application/problem+json", client.Problem{
-				Type: "https://example.com/", Title: "T", Status: 400, Detail: "D.", Code: client.CodeInvalidStatus,
+			answer(t, w, http.StatusBadRequest, "application/problem+json", apitypes.Problem{
+				Type: "https://example.com/", Title: "T", Status: 400, Detail: "D.", Code: apitypes.CodeInvalidStatus,
 			})
 		},
 		"going round": func(w http.ResponseWriter, _ *http.Request) {
-			answer(t, w, http.StatusOK, "application/json", client.InvoiceList{Invoices: []client.Invoice{}, NextCursor: "again"})
+			answer(t, w, http.StatusOK, "application/json", apitypes.InvoiceList{Invoices: []apitypes.Invoice{}, NextCursor: "again"})
 		},
 	} {
 		c := serve(t, h)

@@ -11,14 +11,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 )
 
-func record(n int) client.EventRecord {
+func record(n int) apitypes.EventRecord {
 	id := fmt.Sprintf("06ajrm4k5xwqz8v3d0n7c2b9h%d", n)
-	return client.EventRecord{
+	return apitypes.EventRecord{
 		Event:      json.RawMessage(fmt.Sprintf(`{"id":"evt_%s","type":"invoice.paid","createdAt":7,"data":{}}`, id)),
-		MerchantID: "acme", InvoiceID: invoice.ID, Delivery: &client.Delivery{ID: "dlv_" + id, Status: client.DeliveryFailed, Attempts: 2, FinishedAt: 9},
+		MerchantID: "acme", InvoiceID: invoice.ID, Delivery: &apitypes.Delivery{ID: "dlv_" + id, Status: apitypes.DeliveryFailed, Attempts: 2, FinishedAt: 9},
 	}
 }
 
@@ -40,9 +41,9 @@ func follow(t *testing.T, answers ...any) (*client.Client, *asked) {
 }
 
 func TestEvents(t *testing.T) {
-	c, seen := follow(t, client.EventList{Events: []client.EventRecord{record(2)}, NextCursor: "c1"}, client.EventList{Events: []client.EventRecord{record(1)}})
+	c, seen := follow(t, apitypes.EventList{Events: []apitypes.EventRecord{record(2)}, NextCursor: "c1"}, apitypes.EventList{Events: []apitypes.EventRecord{record(1)}})
 	var ids []string
-	for r, err := range c.Events(t.Context(), client.EventFilter{MerchantID: "acme", Type: client.EventInvoicePaid, InvoiceID: "inv_1", Delivery: client.WithFailed, PageSize: 1}) {
+	for r, err := range c.Events(t.Context(), client.EventFilter{MerchantID: "acme", Type: apitypes.EventInvoicePaid, InvoiceID: "inv_1", Delivery: apitypes.WithFailed, PageSize: 1}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,11 +59,11 @@ func TestEvents(t *testing.T) {
 }
 
 func TestEventsAfter(t *testing.T) {
-	c, seen := follow(t, client.EventList{Events: []client.EventRecord{record(1)}, NextCursor: "c1"}, client.EventList{Events: []client.EventRecord{}, NextCursor: "c1"},
-		client.EventList{Events: []client.EventRecord{}})
+	c, seen := follow(t, apitypes.EventList{Events: []apitypes.EventRecord{record(1)}, NextCursor: "c1"}, apitypes.EventList{Events: []apitypes.EventRecord{}, NextCursor: "c1"},
+		apitypes.EventList{Events: []apitypes.EventRecord{}})
 	f := client.EventFilter{MerchantID: "acme", PageSize: 5}
 	events, next, err := c.EventsAfter(t.Context(), f, client.AfterStart)
-	if diff := cmp.Diff([]client.EventRecord{record(1)}, events); diff != "" || err != nil || next != "c1" {
+	if diff := cmp.Diff([]apitypes.EventRecord{record(1)}, events); diff != "" || err != nil || next != "c1" {
 		t.Errorf("next is %q, %v: %s", next, err, diff)
 	}
 	if events, next, err := c.EventsAfter(t.Context(), f, next); len(events) != 0 || next != "c1" || err != nil {
@@ -79,13 +80,13 @@ func TestEventsAfter(t *testing.T) {
 
 func TestEvent(t *testing.T) {
 	want := record(1)
-	want.Attempts = []client.Attempt{{Number: 1, StartedAt: 8, DurationMs: 3, StatusCode: 500, Error: "answered 500, expected 2xx", Excerpt: "no"}}
+	want.Attempts = []apitypes.Attempt{{Number: 1, StartedAt: 8, DurationMs: 3, StatusCode: 500, Error: "answered 500, expected 2xx", Excerpt: "no"}}
 	c, seen := follow(t, want, want, want)
 	got, err := c.Event(t.Context(), want.ID())
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v: %s", err, diff)
 	}
-	if e := got.Envelope(); e != (client.Envelope{ID: want.ID(), Type: client.EventInvoicePaid, CreatedAt: 7}) {
+	if e := got.Envelope(); e != (apitypes.Envelope{ID: want.ID(), Type: apitypes.EventInvoicePaid, CreatedAt: 7}) {
 		t.Errorf("the envelope is %+v", e)
 	}
 	if got, err := c.RedeliverEvent(t.Context(), want.ID()); err != nil || got.ID() != want.ID() {
@@ -100,13 +101,13 @@ func TestEvent(t *testing.T) {
 }
 
 func TestRedeliverEvents(t *testing.T) {
-	c, seen := follow(t, client.RedeliverEventsResponse{Redelivered: 5, NextCursor: "c1"}, client.RedeliverEventsResponse{Redelivered: 2},
-		client.RedeliverEventsResponse{NextCursor: "c1"}, client.RedeliverEventsResponse{NextCursor: "c1"})
+	c, seen := follow(t, apitypes.RedeliverEventsResponse{Redelivered: 5, NextCursor: "c1"}, apitypes.RedeliverEventsResponse{Redelivered: 2},
+		apitypes.RedeliverEventsResponse{NextCursor: "c1"}, apitypes.RedeliverEventsResponse{NextCursor: "c1"})
 	from := int64(0)
-	if n, err := c.RedeliverEvents(t.Context(), client.RedeliverEventsRequest{From: &from, FailedOnly: true}); n != 7 || err != nil {
+	if n, err := c.RedeliverEvents(t.Context(), apitypes.RedeliverEventsRequest{From: &from, FailedOnly: true}); n != 7 || err != nil {
 		t.Errorf("%d sent again, %v", n, err)
 	}
-	if n, err := c.RedeliverEvents(t.Context(), client.RedeliverEventsRequest{FailedOnly: true}); n != 0 || err == nil {
+	if n, err := c.RedeliverEvents(t.Context(), apitypes.RedeliverEventsRequest{FailedOnly: true}); n != 0 || err == nil {
 		t.Errorf("a service that leads in circles gives %d, %v", n, err)
 	}
 	want := asked{`POST /api/events/redeliver {"from":0,"failedOnly":true}`, `POST /api/events/redeliver {"from":0,"failedOnly":true,"cursor":"c1"}`,
@@ -115,10 +116,10 @@ func TestRedeliverEvents(t *testing.T) {
 		t.Error(diff)
 	}
 	c = serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		answer(t, w, http.StatusConflict, "application/problem+json", client.Problem{Type: "https://x.example/", Title: "x", Status: 409, Detail: "x", Code: client.CodeDeliveryPending})
+		answer(t, w, http.StatusConflict, "application/problem+json", apitypes.Problem{Type: "https://x.example/", Title: "x", Status: 409, Detail: "x", Code: apitypes.CodeDeliveryPending})
 	})
 	var refused *client.Error
-	if _, err := c.RedeliverEvent(t.Context(), "evt_1"); !errors.As(err, &refused) || refused.Code != client.CodeDeliveryPending {
+	if _, err := c.RedeliverEvent(t.Context(), "evt_1"); !errors.As(err, &refused) || refused.Code != apitypes.CodeDeliveryPending {
 		t.Errorf("the error is %v", err)
 	}
 }

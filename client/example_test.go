@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 )
 
@@ -33,7 +34,7 @@ func ExampleClient_CreateInvoice() {
 		log.Print(err)
 		return
 	}
-	created, err := c.CreateInvoice(context.Background(), client.CreateInvoiceRequest{
+	created, err := c.CreateInvoice(context.Background(), apitypes.CreateInvoiceRequest{
 		MerchantID:      "acme",
 		MerchantAddress: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
 		Amount:          "0",
@@ -41,7 +42,7 @@ func ExampleClient_CreateInvoice() {
 		ChainKey:        "base",
 		ExpiresAt:       1764000000,
 	}, client.IdempotencyKey("order-10017"))
-	if refused := (*client.Error)(nil); errors.As(err, &refused) && refused.Code == client.CodeInvalidField {
+	if refused := (*client.Error)(nil); errors.As(err, &refused) && refused.Code == apitypes.CodeInvalidField {
 		fmt.Println(refused.Field, "is wrong:", refused.Detail)
 		return
 	}

@@ -8,22 +8,24 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/quittance/quittance/apitypes"
 )
 
 // InvoiceFilter says which invoices to list. Its zero value lists all.
 type InvoiceFilter struct {
 	MerchantID string
-	Status     InvoiceStatus
+	Status     apitypes.InvoiceStatus
 	PageSize   int // invoices per request, 1 to 200; 0 for the service's default
 }
 
 // Invoices lists invoices, newest first, page by page as they are asked for.
 // After an error the list ends.
-func (c *Client) Invoices(ctx context.Context, f InvoiceFilter) iter.Seq2[Invoice, error] {
+func (c *Client) Invoices(ctx context.Context, f InvoiceFilter) iter.Seq2[apitypes.Invoice, error] {
 	query := make(url.Values)
 	set(query, "merchantId", f.MerchantID)
 	set(query, "status", string(f.Status))
-	return list(ctx, c, "api/invoices", query, f.PageSize, func(page InvoiceList) ([]Invoice, string) {
+	return list(ctx, c, "api/invoices", query, f.PageSize, func(page apitypes.InvoiceList) ([]apitypes.Invoice, string) {
 		return page.Invoices, page.NextCursor
 	})
 }
@@ -44,7 +46,7 @@ type PaymentFilter struct {
 
 // Payments lists on-chain payments, the latest seen first, page by page as
 // they are asked for. After an error the list ends.
-func (c *Client) Payments(ctx context.Context, f PaymentFilter) iter.Seq2[Payment, error] {
+func (c *Client) Payments(ctx context.Context, f PaymentFilter) iter.Seq2[apitypes.Payment, error] {
 	query := make(url.Values)
 	set(query, "merchantId", f.MerchantID)
 	set(query, "chainKey", f.ChainKey)
@@ -56,7 +58,7 @@ func (c *Client) Payments(ctx context.Context, f PaymentFilter) iter.Seq2[Paymen
 		include = append(include, "unattributed")
 	}
 	set(query, "include", strings.Join(include, ","))
-	return list(ctx, c, "api/payments", query, f.PageSize, func(page PaymentList) ([]Payment, string) {
+	return list(ctx, c, "api/payments", query, f.PageSize, func(page apitypes.PaymentList) ([]apitypes.Payment, string) {
 		return page.Payments, page.NextCursor
 	})
 }
@@ -64,11 +66,11 @@ func (c *Client) Payments(ctx context.Context, f PaymentFilter) iter.Seq2[Paymen
 // EventFilter says which events to list. Its zero value lists all.
 type EventFilter struct {
 	MerchantID string
-	Type       EventType
+	Type       apitypes.EventType
 	InvoiceID  string
-	// Delivery is the state of the delivery now, such as [WithFailed]. It
+	// Delivery is the state of the delivery now, such as [apitypes.WithFailed]. It
 	// cannot be asked for with EventsAfter.
-	Delivery DeliveryFilter
+	Delivery apitypes.DeliveryFilter
 	PageSize int // events per request, 1 to 200; 0 for the service's default
 }
 
@@ -83,8 +85,8 @@ func (f EventFilter) query() url.Values {
 
 // Events lists events with how their deliveries stand, newest first, page by
 // page as they are asked for. After an error the list ends.
-func (c *Client) Events(ctx context.Context, f EventFilter) iter.Seq2[EventRecord, error] {
-	return list(ctx, c, "api/events", f.query(), f.PageSize, func(page EventList) ([]EventRecord, string) {
+func (c *Client) Events(ctx context.Context, f EventFilter) iter.Seq2[apitypes.EventRecord, error] {
+	return list(ctx, c, "api/events", f.query(), f.PageSize, func(page apitypes.EventList) ([]apitypes.EventRecord, string) {
 		return page.Events, page.NextCursor
 	})
 }
@@ -99,7 +101,7 @@ const (
 // and where to go on: AfterStart, AfterEnd or what the call before returned,
 // which may be kept for as long as events are. Each event comes exactly once.
 // When there is no more yet, the page is empty.
-func (c *Client) EventsAfter(ctx context.Context, f EventFilter, after string) (events []EventRecord, next string, err error) {
+func (c *Client) EventsAfter(ctx context.Context, f EventFilter, after string) (events []apitypes.EventRecord, next string, err error) {
 	query := f.query()
 	query.Set("after", after)
 	if f.PageSize != 0 {
@@ -107,7 +109,7 @@ func (c *Client) EventsAfter(ctx context.Context, f EventFilter, after string) (
 	}
 	u := *c.base.JoinPath("api/events")
 	u.RawQuery = query.Encode()
-	var page EventList
+	var page apitypes.EventList
 	if err := c.call(ctx, http.MethodGet, &u, nil, nil, &page); err != nil {
 		return nil, after, err
 	}

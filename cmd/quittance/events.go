@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 )
 
@@ -35,12 +36,12 @@ func serviceFlag(cmd *cobra.Command) *string {
 }
 
 // filterFlags adds the flags that choose events.
-func filterFlags(cmd *cobra.Command, merchantID *string, typ *client.EventType, invoiceID *string) {
+func filterFlags(cmd *cobra.Command, merchantID *string, typ *apitypes.EventType, invoiceID *string) {
 	flags := cmd.Flags()
 	flags.StringVar(merchantID, "merchant", "", "only events of the merchant with this `ID`")
 	flags.StringVar((*string)(typ), "type", "", "only events of this `TYPE`, such as invoice.paid")
 	flags.StringVar(invoiceID, "invoice", "", "only events about the invoice with this `ID`")
-	types := append(triggerTypes(), string(client.EventPaymentUnattributed))
+	types := append(triggerTypes(), string(apitypes.EventPaymentUnattributed))
 	cobra.CheckErr(cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(types, cobra.ShellCompDirectiveNoFileComp)))
 }
 
@@ -77,7 +78,7 @@ func newEventsList(env environment) *cobra.Command {
 		"only events whose delivery is in this `STATE`: pending, delivered or failed, or none for those without one")
 	limit := cmd.Flags().Uint("limit", 50, "list at most `N` events; 0 for all")
 	asJSON := jsonFlag(cmd, "write JSON, as the service's GET /api/events does")
-	states := []string{string(client.WithPending), string(client.WithDelivered), string(client.WithFailed), string(client.WithNone)}
+	states := []string{string(apitypes.WithPending), string(apitypes.WithDelivered), string(apitypes.WithFailed), string(apitypes.WithNone)}
 	cobra.CheckErr(cmd.RegisterFlagCompletionFunc("delivery", cobra.FixedCompletions(states, cobra.ShellCompDirectiveNoFileComp)))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return noService(runEventsList(cmd.Context(), env, *url, f, *limit, *asJSON))
@@ -90,7 +91,7 @@ func runEventsList(ctx context.Context, env environment, url string, f client.Ev
 	if err != nil {
 		return err
 	}
-	all := []client.EventRecord{}
+	all := []apitypes.EventRecord{}
 	f.PageSize = int(min(limit, 200))
 	for r, err := range c.Events(ctx, f) {
 		if err != nil {
@@ -102,7 +103,7 @@ func runEventsList(ctx context.Context, env environment, url string, f client.Ev
 		}
 	}
 	if asJSON {
-		return env.writeJSON(client.EventList{Events: all})
+		return env.writeJSON(apitypes.EventList{Events: all})
 	}
 	return printEvents(env.stdout, all)
 }
@@ -156,7 +157,7 @@ TIME is one such as 2026-01-31T10:00:00Z, or how long ago, such as 90m.`,
   quittance events redeliver --from 2026-01-31T10:00:00Z --to 2026-01-31T11:00:00Z`,
 		SuggestFor: []string{"resend", "retry", "replay"},
 	}
-	var r client.RedeliverEventsRequest
+	var r apitypes.RedeliverEventsRequest
 	url := serviceFlag(cmd)
 	cmd.Flags().BoolVar(&r.FailedOnly, "failed", false, "all events whose delivery failed")
 	cmd.Flags().Func("from", "all events that happened since `TIME`", moment(&r.From))
@@ -165,7 +166,7 @@ TIME is one such as 2026-01-31T10:00:00Z, or how long ago, such as 90m.`,
 	asJSON := jsonFlag(cmd, "write JSON: how many are sent again")
 	cmd.Args = func(_ *cobra.Command, ids []string) error {
 		switch {
-		case len(ids) > 0 && r != client.RedeliverEventsRequest{}:
+		case len(ids) > 0 && r != apitypes.RedeliverEventsRequest{}:
 			return errors.New("events redeliver takes either the ids of events or flags that choose events")
 		case len(ids) == 0 && !r.FailedOnly && r.From == nil:
 			return errors.New("events redeliver needs the ids of events, --failed or --from TIME")
@@ -178,14 +179,14 @@ TIME is one such as 2026-01-31T10:00:00Z, or how long ago, such as 90m.`,
 	return cmd
 }
 
-func runEventsRedeliver(ctx context.Context, env environment, url string, ids []string, r client.RedeliverEventsRequest, asJSON bool) error {
+func runEventsRedeliver(ctx context.Context, env environment, url string, ids []string, r apitypes.RedeliverEventsRequest, asJSON bool) error {
 	c, err := openClient(url)
 	if err != nil {
 		return err
 	}
 	sent, err := redeliver(ctx, c, ids, r)
 	if asJSON {
-		return errors.Join(env.writeJSON(client.RedeliverEventsResponse{Redelivered: sent}), err)
+		return errors.Join(env.writeJSON(apitypes.RedeliverEventsResponse{Redelivered: sent}), err)
 	}
 	_, told := fmt.Fprintf(env.stdout, "%s sent again.\n", are(int(sent), "event"))
 	return errors.Join(told, err)
@@ -193,7 +194,7 @@ func runEventsRedeliver(ctx context.Context, env environment, url string, ids []
 
 // redeliver has events sent again by their ids or, without ids, as asked for.
 // It returns how many are.
-func redeliver(ctx context.Context, c *client.Client, ids []string, r client.RedeliverEventsRequest) (sent int64, err error) {
+func redeliver(ctx context.Context, c *client.Client, ids []string, r apitypes.RedeliverEventsRequest) (sent int64, err error) {
 	if len(ids) == 0 {
 		return c.RedeliverEvents(ctx, r)
 	}

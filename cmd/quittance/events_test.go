@@ -12,24 +12,24 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/api/apitest"
 )
 
 const eventKey = "06ajrm4k5xwqz8v3d0n7c2b9h"
 
 // recorded returns an event in each state of a delivery.
-func recorded() []client.EventRecord {
-	all := make([]client.EventRecord, 4)
+func recorded() []apitypes.EventRecord {
+	all := make([]apitypes.EventRecord, 4)
 	for i := range all {
-		all[i] = client.EventRecord{
+		all[i] = apitypes.EventRecord{
 			Event:      json.RawMessage(fmt.Sprintf(`{"id":"evt_%s%d","type":"invoice.paid","createdAt":1764000000,"data":{"n":%d}}`, eventKey, i, i)),
 			MerchantID: "acme", InvoiceID: "inv_" + eventKey + "0",
-			Delivery: &client.Delivery{ID: fmt.Sprint("dlv_", eventKey, i), Status: client.DeliveryDelivered, Attempts: 1, FinishedAt: 1764000001},
+			Delivery: &apitypes.Delivery{ID: fmt.Sprint("dlv_", eventKey, i), Status: apitypes.DeliveryDelivered, Attempts: 1, FinishedAt: 1764000001},
 		}
 	}
-	all[1].Delivery.Status, all[1].Delivery.Attempts = client.DeliveryFailed, 12
-	all[2].Delivery = &client.Delivery{ID: all[2].Delivery.ID, Status: client.DeliveryPending, NextAttemptAt: 1764000060, Deadline: 1764086400}
+	all[1].Delivery.Status, all[1].Delivery.Attempts = apitypes.DeliveryFailed, 12
+	all[2].Delivery = &apitypes.Delivery{ID: all[2].Delivery.ID, Status: apitypes.DeliveryPending, NextAttemptAt: 1764000060, Deadline: 1764086400}
 	all[3].Delivery = nil
 	return all
 }
@@ -47,7 +47,7 @@ func service(t *testing.T, answers map[string]any) (url string, asked *[]string)
 		answer, ok := answers[r.URL.Path]
 		w.Header().Set("Content-Type", "application/json")
 		if !ok {
-			answer = client.Problem{Type: "https://x.example/", Title: "Not found", Status: 404, Detail: "Nothing has this id.", Code: client.CodeNotFound}
+			answer = apitypes.Problem{Type: "https://x.example/", Title: "Not found", Status: 404, Detail: "Nothing has this id.", Code: apitypes.CodeNotFound}
 			w.Header().Set("Content-Type", "application/problem+json")
 			w.WriteHeader(http.StatusNotFound)
 		}
@@ -68,7 +68,7 @@ func call(t *testing.T, url string, args ...string) (code int, stdout, stderr st
 }
 
 func TestEventsList(t *testing.T) {
-	url, asked := service(t, map[string]any{"/api/events": client.EventList{Events: recorded(), NextCursor: "c"}})
+	url, asked := service(t, map[string]any{"/api/events": apitypes.EventList{Events: recorded(), NextCursor: "c"}})
 	const want = `EVENT                           HAPPENED              TYPE          MERCHANT  INVOICE                         DELIVERY
 evt_06ajrm4k5xwqz8v3d0n7c2b9h0  2025-11-24T16:00:00Z  invoice.paid  acme      inv_06ajrm4k5xwqz8v3d0n7c2b9h0  delivered after 1 attempt
 evt_06ajrm4k5xwqz8v3d0n7c2b9h1  2025-11-24T16:00:00Z  invoice.paid  acme      inv_06ajrm4k5xwqz8v3d0n7c2b9h0  failed after 12 attempts
@@ -80,14 +80,14 @@ evt_06ajrm4k5xwqz8v3d0n7c2b9h3  2025-11-24T16:00:00Z  invoice.paid  acme      in
 		t.Errorf("%d %s: -want +got\n%s", code, errs, diff)
 	}
 	code, out, _ = call(t, url, "events", "list", "--merchant=acme", "--type=invoice.paid", "--invoice", "inv_1", "--delivery=failed", "--limit=2", "--json")
-	var list client.EventList
-	if err := json.Unmarshal([]byte(out), &list); err != nil || code != 0 || !cmp.Equal(list, client.EventList{Events: recorded()[:2]}) {
+	var list apitypes.EventList
+	if err := json.Unmarshal([]byte(out), &list); err != nil || code != 0 || !cmp.Equal(list, apitypes.EventList{Events: recorded()[:2]}) {
 		t.Errorf("%d %v: %s", code, err, out)
 	}
 	if diff := cmp.Diff([]string{"GET /api/events?limit=4", "GET /api/events?delivery=failed&invoiceId=inv_1&limit=2&merchantId=acme&type=invoice.paid"}, *asked); diff != "" {
 		t.Error(diff)
 	}
-	url, _ = service(t, map[string]any{"/api/events": client.EventList{Events: []client.EventRecord{}}})
+	url, _ = service(t, map[string]any{"/api/events": apitypes.EventList{Events: []apitypes.EventRecord{}}})
 	if code, out, _ := call(t, url, "events", "list"); code != 0 || out != "There are no such events.\n" {
 		t.Errorf("without events: %d %q", code, out)
 	}
@@ -98,7 +98,7 @@ evt_06ajrm4k5xwqz8v3d0n7c2b9h3  2025-11-24T16:00:00Z  invoice.paid  acme      in
 
 func TestEventsShow(t *testing.T) {
 	failed, untold := recorded()[1], recorded()[3]
-	failed.Attempts = []client.Attempt{
+	failed.Attempts = []apitypes.Attempt{
 		{Number: 1, StartedAt: 1764000000, DurationMs: 5001, LookupMs: 2, ConnectMs: 11, HandshakeMs: 30, Error: "no answer within 5s"},
 		{Number: 2, StartedAt: 1764000005, DurationMs: 20, AnswerMs: 18, StatusCode: 500, Error: "answered 500, expected 2xx", Excerpt: "<p>\x1b[31mno\u202e\tway\n"},
 	}
@@ -131,7 +131,7 @@ ATTEMPT  STARTED                                TOOK     LOOKUP  CONNECT  TLS   
 	if _, out, _ := call(t, url, "events", "show", untold.ID()); !strings.Contains(out, "It has no delivery") {
 		t.Errorf("an event without a delivery is shown as %s", out)
 	}
-	var r client.EventRecord
+	var r apitypes.EventRecord
 	if code, out, _ := call(t, url, "events", "show", "--json", failed.ID()); code != 0 || json.Unmarshal([]byte(out), &r) != nil || !cmp.Equal(r, failed) {
 		t.Errorf("%d %s", code, out)
 	}
@@ -155,7 +155,7 @@ func TestEventsRedeliver(t *testing.T) {
 	one, two := recorded()[0], recorded()[1]
 	url, asked := service(t, map[string]any{
 		"/api/events/" + one.ID() + "/redeliver": one, "/api/events/" + two.ID() + "/redeliver": two,
-		"/api/events/redeliver": client.RedeliverEventsResponse{Redelivered: 3},
+		"/api/events/redeliver": apitypes.RedeliverEventsResponse{Redelivered: 3},
 	})
 	for _, test := range []struct {
 		args, asked []string

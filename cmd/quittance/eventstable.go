@@ -10,11 +10,11 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/apitypes"
 )
 
 // printEvents writes a line for each event.
-func printEvents(out io.Writer, all []client.EventRecord) error {
+func printEvents(out io.Writer, all []apitypes.EventRecord) error {
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(out, "There are no such events.")
 		return err
@@ -33,7 +33,7 @@ func printEvents(out io.Writer, all []client.EventRecord) error {
 }
 
 // printEvent writes all there is to say of an event.
-func printEvent(out io.Writer, r client.EventRecord) error {
+func printEvent(out io.Writer, r apitypes.EventRecord) error {
 	var body bytes.Buffer
 	if err := json.Indent(&body, r.Event, "  ", "  "); err != nil {
 		return fmt.Errorf("the event is no JSON: %w", err)
@@ -76,7 +76,7 @@ func writeTrimmed(out io.Writer, text string) error {
 }
 
 // standing says how a delivery stands.
-func standing(d *client.Delivery) string {
+func standing(d *apitypes.Delivery) string {
 	if d == nil {
 		return "none"
 	}
@@ -85,9 +85,9 @@ func standing(d *client.Delivery) string {
 		words += " after " + count(d.Attempts, "attempt")
 	}
 	switch {
-	case d.WaitingFor == client.DeliveryWaitEndpoint:
+	case d.WaitingFor == apitypes.DeliveryWaitEndpoint:
 		words += ", waiting for an endpoint"
-	case d.Status == client.DeliveryPending:
+	case d.Status == apitypes.DeliveryPending:
 		words += ", next " + clock(d.NextAttemptAt)
 	}
 	return words

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/dev"
 	"github.com/quittance/quittance/internal/trigger"
 )
@@ -45,12 +45,12 @@ invoice.expired.`,
 	limit := cmd.Flags().Duration("timeout", triggerTimeout, "wait for this `TIME` at most; with slow blocks it takes several of them")
 	asJSON := jsonFlag(cmd, "write the event as JSON, as the service's GET /api/events does, and the steps to standard error")
 	cmd.RunE = func(cmd *cobra.Command, types []string) error {
-		return noService(runTrigger(cmd.Context(), env, *url, client.EventType(types[0]), *limit, *asJSON))
+		return noService(runTrigger(cmd.Context(), env, *url, apitypes.EventType(types[0]), *limit, *asJSON))
 	}
 	return cmd
 }
 
-func runTrigger(ctx context.Context, env environment, url string, typ client.EventType, limit time.Duration, asJSON bool) error {
+func runTrigger(ctx context.Context, env environment, url string, typ apitypes.EventType, limit time.Duration, asJSON bool) error {
 	api, err := openClient(url)
 	if err != nil {
 		return err

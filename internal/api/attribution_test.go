@@ -8,10 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/wire"
 )
 
 // attribution is the body of an attribution; more is written behind its
@@ -29,8 +29,8 @@ func TestAttribute(t *testing.T) {
 		attribution(invoiceID(1), "Mar\u00eda", ""),
 		attribution(invoiceID(1), strings.Repeat("m", invoice.MaxLabel), `,"note":"two parts","unknown":[1]`),
 	} {
-		p := decode[wire.PaymentResponse](t, do(h, "POST", path, body), http.StatusOK).Payment
-		if p.ID != id || p.InvoiceID != invoiceID(1) || p.Attribution == nil || p.Attribution.Method != wire.ByHand || p.Attribution.At != now {
+		p := decode[apitypes.PaymentResponse](t, do(h, "POST", path, body), http.StatusOK).Payment
+		if p.ID != id || p.InvoiceID != invoiceID(1) || p.Attribution == nil || p.Attribution.Method != apitypes.ByHand || p.Attribution.At != now {
 			t.Errorf("%s: answered %+v", body, p)
 		}
 	}

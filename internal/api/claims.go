@@ -6,9 +6,10 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/wire"
 )
 
 // Limits of what a payment without an invoice is listed with.
@@ -61,10 +62,10 @@ func (a *API) listClaims(w http.ResponseWriter, r *http.Request) error {
 	}.serve(a, w, r)
 }
 
-func fromClaims(claims []store.Claim) []wire.Claim {
-	list := make([]wire.Claim, len(claims))
+func fromClaims(claims []store.Claim) []apitypes.Claim {
+	list := make([]apitypes.Claim, len(claims))
 	for i, c := range claims {
-		list[i] = wire.FromClaim(c)
+		list[i] = apiconv.Claim(c)
 	}
 	return list
 }
@@ -72,7 +73,7 @@ func fromClaims(claims []store.Claim) []wire.Claim {
 // addCandidates adds to the payments without an invoice those that they could
 // be meant for, and the claims to them; of one merchant's invoices alone unless
 // merchantID is empty.
-func (a *API) addCandidates(ctx context.Context, list []wire.Payment, found []store.PaymentRow, merchantID string) error {
+func (a *API) addCandidates(ctx context.Context, list []apitypes.Payment, found []store.PaymentRow, merchantID string) error {
 	var ids []string
 	for i, p := range found {
 		if p.Attributed() {
@@ -83,7 +84,7 @@ func (a *API) addCandidates(ctx context.Context, list []wire.Payment, found []st
 		if err != nil {
 			return fmt.Errorf("find the candidates of %s: %w", p.ID, err)
 		}
-		list[i].Candidates = wire.FromSuggestions(invoice.Suggest(p.Transfer, near, MaxCandidates))
+		list[i].Candidates = apiconv.PaymentCandidates(invoice.Suggest(p.Transfer, near, MaxCandidates))
 	}
 	claims, err := a.reader.ClaimsOfPayments(ctx, ids, merchantID, MaxListedClaims)
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/wire"
 )
 
 func (b *backend) NearInvoices(ctx context.Context, t invoice.Transfer, merchantID string, _ int64) ([]invoice.NearInvoice, error) {
@@ -63,13 +63,13 @@ func unclear() *backend {
 
 func TestPaymentsWithoutInvoiceHaveCandidates(t *testing.T) {
 	h := newAPI(t, unclear())
-	candidate := func(i int, merchant string) wire.PaymentCandidate {
-		return wire.PaymentCandidate{
+	candidate := func(i int, merchant string) apitypes.PaymentCandidate {
+		return apitypes.PaymentCandidate{
 			InvoiceID: invoiceID(i), MerchantID: merchant, Status: "open", Amount: "34000000", AmountDifference: "-10000", LateBy: 7,
 		}
 	}
-	list := decode[wire.PaymentList](t, do(h, "GET", "/api/payments?include=unattributed", ""), http.StatusOK)
-	if diff := cmp.Diff([]wire.PaymentCandidate{candidate(1, "bean"), candidate(0, "acme")}, list.Payments[0].Candidates); diff != "" {
+	list := decode[apitypes.PaymentList](t, do(h, "GET", "/api/payments?include=unattributed", ""), http.StatusOK)
+	if diff := cmp.Diff([]apitypes.PaymentCandidate{candidate(1, "bean"), candidate(0, "acme")}, list.Payments[0].Candidates); diff != "" {
 		t.Errorf("candidates (-want +got):\n%s", diff)
 	}
 	if got := len(list.Payments[0].Claims); got != 2 {
@@ -84,16 +84,16 @@ func TestDifferencesAreTold(t *testing.T) {
 	h := newAPI(t, b)
 	for name, test := range map[string]struct {
 		set  func()
-		want wire.PaymentCandidate
+		want apitypes.PaymentCandidate
 	}{
-		"too much": {func() { p.Amount, p.BlockTime, b.invoices[0].FromBlock = invoice.NewAmount(35_000_000), now, 0 }, wire.PaymentCandidate{AmountDifference: "1000000"}},
+		"too much": {func() { p.Amount, p.BlockTime, b.invoices[0].FromBlock = invoice.NewAmount(35_000_000), now, 0 }, apitypes.PaymentCandidate{AmountDifference: "1000000"}},
 		"early": {func() { p.Amount, p.BlockTime, b.invoices[0].FromBlock = invoice.NewAmount(34_000_000), now, 5 },
-			wire.PaymentCandidate{AmountDifference: "0", Early: true}},
+			apitypes.PaymentCandidate{AmountDifference: "0", Early: true}},
 	} {
 		test.set()
 		test.want.InvoiceID, test.want.MerchantID, test.want.Status, test.want.Amount = invoiceID(0), "acme", "open", "34000000"
-		list := decode[wire.PaymentList](t, do(h, "GET", "/api/payments?include=unattributed", ""), http.StatusOK)
-		if diff := cmp.Diff([]wire.PaymentCandidate{test.want}, list.Payments[0].Candidates); diff != "" {
+		list := decode[apitypes.PaymentList](t, do(h, "GET", "/api/payments?include=unattributed", ""), http.StatusOK)
+		if diff := cmp.Diff([]apitypes.PaymentCandidate{test.want}, list.Payments[0].Candidates); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -108,21 +108,21 @@ func TestListClaims(t *testing.T) {
 		"?paymentId=" + invoice.PrefixPayment + number(0): {claim(1), claim(0)}, "?paymentId=pay_none": {},
 	} {
 		got := []string{}
-		for _, c := range decode[wire.ClaimList](t, do(h, "GET", "/api/claims"+query, ""), http.StatusOK).Claims {
+		for _, c := range decode[apitypes.ClaimList](t, do(h, "GET", "/api/claims"+query, ""), http.StatusOK).Claims {
 			got = append(got, c.ID)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", query, diff)
 		}
 	}
-	first := decode[wire.ClaimList](t, do(h, "GET", "/api/claims?limit=1", ""), http.StatusOK)
-	next := decode[wire.ClaimList](t, do(h, "GET", "/api/claims?limit=1&cursor="+first.NextCursor, ""), http.StatusOK)
+	first := decode[apitypes.ClaimList](t, do(h, "GET", "/api/claims?limit=1", ""), http.StatusOK)
+	next := decode[apitypes.ClaimList](t, do(h, "GET", "/api/claims?limit=1&cursor="+first.NextCursor, ""), http.StatusOK)
 	if first.Claims[0].ID != claim(1) || next.Claims[0].ID != claim(0) || next.NextCursor != "" {
 		t.Errorf("pages %+v and %+v", first, next)
 	}
 	b.claims[0].AttributedTo, b.claims[1].AttributedTo = invoiceID(0), invoiceID(0)
-	list := decode[wire.ClaimList](t, do(h, "GET", "/api/claims", ""), http.StatusOK).Claims
-	if list[0].Status != wire.ClaimDeclined || list[1].Status != wire.ClaimAccepted || !list[0].Signed || list[1].Signed {
+	list := decode[apitypes.ClaimList](t, do(h, "GET", "/api/claims", ""), http.StatusOK).Claims
+	if list[0].Status != apitypes.ClaimDeclined || list[1].Status != apitypes.ClaimAccepted || !list[0].Signed || list[1].Signed {
 		t.Errorf("decided claims %+v", list)
 	}
 	for query, field := range map[string]string{"?paymentId=x": "paymentId", "?paymentId=": "paymentId", "?limit=0": "limit", "?cursor=x": "cursor"} {

@@ -10,10 +10,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/wire"
 )
 
 // createInvoice answers POST /api/invoices.
@@ -38,7 +39,7 @@ func (a *API) createInvoice(w http.ResponseWriter, r *http.Request) error {
 		return fmt.Errorf("create invoice: %w", err)
 	}
 	w.Header().Set("Location", "/api/invoices/"+inv.ID)
-	a.writeJSON(w, r, http.StatusCreated, wire.FromCreated(inv))
+	a.writeJSON(w, r, http.StatusCreated, apiconv.CreateInvoiceResponse(inv))
 	return nil
 }
 
@@ -69,7 +70,7 @@ func badJSON(err error) error {
 	if known := (*refusal)(nil); errors.As(err, &known) {
 		return err
 	}
-	return refuse(wire.CodeInvalidJSON, "The body must be one JSON object: %v.", err)
+	return refuse(apitypes.CodeInvalidJSON, "The body must be one JSON object: %v.", err)
 }
 
 // text reads the string of that name in the object at path, and sets dst to

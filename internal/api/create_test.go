@@ -10,10 +10,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/wire"
 )
 
 const address = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed" // an example of ERC-55
@@ -48,15 +49,15 @@ func request(changes ...string) string {
 func TestCreate(t *testing.T) {
 	var b backend
 	w := do(newAPI(t, &b), "POST", "/api/invoices", request(), "Content-Type", "application/json; charset=UTF-8")
-	got := decode[wire.CreateInvoiceResponse](t, w, http.StatusCreated)
-	want := wire.CreateInvoiceResponse{
+	got := decode[apitypes.CreateInvoiceResponse](t, w, http.StatusCreated)
+	want := apitypes.CreateInvoiceResponse{
 		ID:               invoiceID(0),
 		OnChainInvoiceID: "0x" + strings.Repeat("0", 63) + "1",
 		CheckoutURL:      "/checkout/" + invoiceID(0),
-		Invoice: wire.Invoice{
+		Invoice: apitypes.Invoice{
 			ID: invoiceID(0), MerchantID: "acme", MerchantAddress: address, Amount: "4900000", Currency: "USDC",
-			ChainKey: "base", Status: wire.StatusOpen, CreatedAt: now, ExpiresAt: now + 3600,
-			LineItems:  []wire.LineItem{{Label: "Two espressos", Amount: "4000000"}, {Label: "Tip", Amount: "900000"}},
+			ChainKey: "base", Status: apitypes.StatusOpen, CreatedAt: now, ExpiresAt: now + 3600,
+			LineItems:  []apitypes.LineItem{{Label: "Two espressos", Amount: "4000000"}, {Label: "Tip", Amount: "900000"}},
 			AmountPaid: "0", AmountRefunded: "0",
 		},
 	}
@@ -67,7 +68,7 @@ func TestCreate(t *testing.T) {
 		t.Errorf("Location = %s, want %s", got, want)
 	}
 	again := do(newAPI(t, &b), "GET", w.Header().Get("Location"), "")
-	if diff := cmp.Diff(want.Invoice, decode[wire.InvoiceResponse](t, again, http.StatusOK).Invoice); diff != "" {
+	if diff := cmp.Diff(want.Invoice, decode[apitypes.InvoiceResponse](t, again, http.StatusOK).Invoice); diff != "" {
 		t.Errorf("fetched (-created +fetched):\n%s", diff)
 	}
 }
@@ -337,7 +338,7 @@ func TestRepeatedCreateIsAnsweredAlike(t *testing.T) {
 	inv := b.invoices[0]
 	inv.Status, inv.SettledTx, inv.SettledAt = invoice.Paid, invoice.Hash{1}, now+60
 	inv.AmountPaid, inv.AmountRefunded, inv.Exception = invoice.NewAmount(9), invoice.NewAmount(8), invoice.Overpaid
-	text, err := json.Marshal(wire.FromCreated(inv))
+	text, err := json.Marshal(apiconv.CreateInvoiceResponse(inv))
 	if err != nil || string(text) != first {
 		t.Errorf("answered\n%s (%v), then\n%s", first, err, text)
 	}

@@ -8,10 +8,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/wire"
 )
 
 // What after can be beside a cursor.
@@ -96,7 +96,7 @@ func (a *API) eventPage(
 		elements: func(_ context.Context, rows []store.EventRow) ([]any, error) {
 			out := make([]any, len(rows))
 			for i, row := range rows {
-				out[i] = wire.FromEventRow(row)
+				out[i] = apiconv.EventRecord(row)
 			}
 			return out, nil
 		},
@@ -177,10 +177,10 @@ func (a *API) writeEvent(w http.ResponseWriter, r *http.Request, withAttempts bo
 	if err != nil {
 		return fmt.Errorf("read event: %w", err)
 	}
-	record := wire.FromEventRow(row)
+	record := apiconv.EventRecord(row)
 	if withAttempts {
 		for _, attempt := range attempts {
-			record.Attempts = append(record.Attempts, wire.FromAttempt(attempt))
+			record.Attempts = append(record.Attempts, apiconv.Attempt(attempt))
 		}
 	}
 	a.writeJSON(w, r, http.StatusOK, record)

@@ -12,11 +12,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/wire"
 )
 
 func eventID(n int) string { return invoice.PrefixEvent + number(n) }
@@ -55,7 +55,7 @@ func (b *backend) tell() {
 }
 
 // numbersOf returns which events a list holds.
-func numbersOf(t *testing.T, list wire.EventList) []int {
+func numbersOf(t *testing.T, list apitypes.EventList) []int {
 	t.Helper()
 	got := []int{}
 	for _, r := range list.Events {
@@ -89,7 +89,7 @@ func TestListEventsFilters(t *testing.T) {
 		"?invoiceId=inv_%ff":                 {},
 		"?limit=2":                           {11, 10},
 	} {
-		list := decode[wire.EventList](t, do(h, "GET", "/api/events"+query, ""), http.StatusOK)
+		list := decode[apitypes.EventList](t, do(h, "GET", "/api/events"+query, ""), http.StatusOK)
 		if diff := cmp.Diff(want, numbersOf(t, list)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", query, diff)
 		}
@@ -110,10 +110,10 @@ func TestListEventsFilters(t *testing.T) {
 func TestListEventsPages(t *testing.T) {
 	h := newAPI(t, told(12))
 	for _, filter := range []string{"", "&merchantId=bean", "&delivery=pending"} {
-		all := numbersOf(t, decode[wire.EventList](t, do(h, "GET", "/api/events?limit=200"+filter, ""), http.StatusOK))
+		all := numbersOf(t, decode[apitypes.EventList](t, do(h, "GET", "/api/events?limit=200"+filter, ""), http.StatusOK))
 		var got []int
 		for cursor := ""; ; {
-			list := decode[wire.EventList](t, do(h, "GET", "/api/events?limit=1"+filter+cursor, ""), http.StatusOK)
+			list := decode[apitypes.EventList](t, do(h, "GET", "/api/events?limit=1"+filter+cursor, ""), http.StatusOK)
 			got = append(got, numbersOf(t, list)...)
 			if list.NextCursor == "" {
 				break
@@ -133,7 +133,7 @@ func TestCatchUp(t *testing.T) {
 	b := told(5)
 	h := newAPI(t, b)
 	ask := func(after, filter string) ([]int, string) {
-		list := decode[wire.EventList](t, do(h, "GET", "/api/events?limit=2&after="+url.QueryEscape(after)+filter, ""), http.StatusOK)
+		list := decode[apitypes.EventList](t, do(h, "GET", "/api/events?limit=2&after="+url.QueryEscape(after)+filter, ""), http.StatusOK)
 		if list.NextCursor == "" {
 			t.Fatalf("after %q: no nextCursor", after)
 		}
@@ -169,22 +169,22 @@ func TestCatchUp(t *testing.T) {
 func TestGetEvent(t *testing.T) {
 	b := told(4)
 	h := newAPI(t, b)
-	attempts := []wire.Attempt{
+	attempts := []apitypes.Attempt{
 		{Number: 1, StartedAt: now, DurationMs: 5000, Error: "no answer within 5s", LookupMs: 2},
 		{Number: 2, StartedAt: now + 5, DurationMs: 12, StatusCode: 200, Excerpt: "ok", ConnectMs: 3, HandshakeMs: 4, AnswerMs: 5},
 	}
-	for i, delivery := range []*wire.Delivery{
-		{ID: "dlv_" + number(0), Status: wire.DeliveryPending, Attempts: 1, NextAttemptAt: now + 60, Deadline: now + 86400},
-		{ID: "dlv_" + number(1), Status: wire.DeliveryDelivered, Attempts: 2, FinishedAt: now + 7},
-		{ID: "dlv_" + number(2), Status: wire.DeliveryFailed, Attempts: 2, FinishedAt: now + 7},
+	for i, delivery := range []*apitypes.Delivery{
+		{ID: "dlv_" + number(0), Status: apitypes.DeliveryPending, Attempts: 1, NextAttemptAt: now + 60, Deadline: now + 86400},
+		{ID: "dlv_" + number(1), Status: apitypes.DeliveryDelivered, Attempts: 2, FinishedAt: now + 7},
+		{ID: "dlv_" + number(2), Status: apitypes.DeliveryFailed, Attempts: 2, FinishedAt: now + 7},
 		nil,
 	} {
 		w := do(h, "GET", "/api/events/"+eventID(i), "")
 		if body := string(b.events[i].Body); !strings.Contains(w.Body.String(), body) {
 			t.Errorf("the answer does not hold the event as it is sent, %s: %s", body, w.Body)
 		}
-		got := decode[wire.EventRecord](t, w, http.StatusOK)
-		want := wire.EventRecord{Event: b.events[i].Body, MerchantID: b.events[i].MerchantID, InvoiceID: invoiceID(i / 3), Delivery: delivery, Attempts: attempts}
+		got := decode[apitypes.EventRecord](t, w, http.StatusOK)
+		want := apitypes.EventRecord{Event: b.events[i].Body, MerchantID: b.events[i].MerchantID, InvoiceID: invoiceID(i / 3), Delivery: delivery, Attempts: attempts}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("event %d (-want +got):\n%s", i, diff)
 		}
@@ -203,8 +203,8 @@ func TestRedeliver(t *testing.T) {
 			wantProblem(t, w, http.StatusConflict, code, "")
 			continue
 		}
-		got := decode[wire.EventRecord](t, w, http.StatusOK)
-		want := &wire.Delivery{ID: "dlv_" + number(i), Status: wire.DeliveryPending, Attempts: 2, NextAttemptAt: now, Deadline: now + 86400}
+		got := decode[apitypes.EventRecord](t, w, http.StatusOK)
+		want := &apitypes.Delivery{ID: "dlv_" + number(i), Status: apitypes.DeliveryPending, Attempts: 2, NextAttemptAt: now, Deadline: now + 86400}
 		if diff := cmp.Diff(want, got.Delivery); diff != "" || got.Attempts != nil {
 			t.Errorf("event %d (-want +got):\n%s", i, diff)
 		}
@@ -225,7 +225,7 @@ func TestRedeliverMany(t *testing.T) {
 		h := newAPI(t, b)
 		requests, total := 0, int64(0)
 		for cursor := ""; ; {
-			answer := decode[wire.RedeliverEventsResponse](t, do(h, "POST", "/api/events/redeliver", all+cursor+"}"), http.StatusOK)
+			answer := decode[apitypes.RedeliverEventsResponse](t, do(h, "POST", "/api/events/redeliver", all+cursor+"}"), http.StatusOK)
 			requests++
 			total += answer.Redelivered
 			if answer.NextCursor == "" {
@@ -264,6 +264,6 @@ func TestRedeliverManyRefusals(t *testing.T) {
 		t.Errorf("a request that was refused had %v sent again", b.redone)
 	}
 	for _, body := range []string{`{"from":0}`, `{"from":5,"to":5,"unknown":1}`, `{"failedOnly":true}`} {
-		decode[wire.RedeliverEventsResponse](t, do(h, "POST", "/api/events/redeliver", body), http.StatusOK)
+		decode[apitypes.RedeliverEventsResponse](t, do(h, "POST", "/api/events/redeliver", body), http.StatusOK)
 	}
 }

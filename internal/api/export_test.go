@@ -3,13 +3,13 @@ package api
 import (
 	"net/http"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/wire"
 )
 
 // Statuses returns the status of each code.
-func Statuses() map[wire.ErrorCode]int {
-	all := make(map[wire.ErrorCode]int)
+func Statuses() map[apitypes.ErrorCode]int {
+	all := make(map[apitypes.ErrorCode]int)
 	for code, answer := range answers {
 		all[code] = answer.status
 	}

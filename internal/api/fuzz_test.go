@@ -9,10 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/wire"
 )
 
 // Whatever is sent, the parser answers with a draft or with an error for the
@@ -53,12 +53,12 @@ func FuzzParseDraft(f *testing.F) {
 // encode writes the request for a draft.
 func encode(t *testing.T, d invoice.Draft) []byte {
 	t.Helper()
-	r := wire.CreateInvoiceRequest{
+	r := apitypes.CreateInvoiceRequest{
 		MerchantID: d.MerchantID, MerchantAddress: chain.Checksum(d.Merchant), Amount: d.Amount.String(),
 		Currency: d.Currency, ChainKey: d.ChainKey, ExpiresAt: d.ExpiresAt,
 	}
 	for _, item := range d.LineItems {
-		r.LineItems = append(r.LineItems, wire.LineItem{Label: item.Label, Amount: item.Amount.String()})
+		r.LineItems = append(r.LineItems, apitypes.LineItem{Label: item.Label, Amount: item.Amount.String()})
 	}
 	text, err := json.Marshal(r)
 	if err != nil {

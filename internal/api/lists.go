@@ -7,9 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/wire"
 )
 
 // pathID returns the id in a request's path. One without the prefix is nobody's,
@@ -32,7 +33,7 @@ func (a *API) getInvoice(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("read invoice: %w", err)
 	}
-	a.writeJSON(w, r, http.StatusOK, wire.InvoiceResponse{Invoice: wire.FromInvoice(inv)})
+	a.writeJSON(w, r, http.StatusOK, apitypes.InvoiceResponse{Invoice: apiconv.Invoice(inv)})
 	return nil
 }
 
@@ -70,7 +71,7 @@ func (a *API) listInvoices(w http.ResponseWriter, r *http.Request) error {
 		elements: func(_ context.Context, rows []invoice.Invoice) ([]any, error) {
 			out := make([]any, len(rows))
 			for i, inv := range rows {
-				out[i] = wire.FromInvoice(inv)
+				out[i] = apiconv.Invoice(inv)
 			}
 			return out, nil
 		},
@@ -93,16 +94,16 @@ func (a *API) getPayment(w http.ResponseWriter, r *http.Request) error {
 
 // writePayment answers with a payment and all that is known of it.
 func (a *API) writePayment(w http.ResponseWriter, r *http.Request, p invoice.Payment) error {
-	detailed := []wire.Payment{wire.FromPayment(p, true)}
+	detailed := []apitypes.Payment{apiconv.Payment(p, true)}
 	if err := a.addRefunds(r.Context(), detailed); err != nil {
 		return err
 	}
-	a.writeJSON(w, r, http.StatusOK, wire.PaymentResponse{Payment: detailed[0]})
+	a.writeJSON(w, r, http.StatusOK, apitypes.PaymentResponse{Payment: detailed[0]})
 	return nil
 }
 
 // addRefunds adds to the payments what of them was paid back.
-func (a *API) addRefunds(ctx context.Context, payments []wire.Payment) error {
+func (a *API) addRefunds(ctx context.Context, payments []apitypes.Payment) error {
 	ids := make([]string, len(payments))
 	for i, p := range payments {
 		ids[i] = p.ID
@@ -169,9 +170,9 @@ func (a *API) listPayments(w http.ResponseWriter, r *http.Request) error {
 // fromPayments returns payments as lists have them: with all that is known of
 // them, or what the interface names alone.
 func (a *API) fromPayments(ctx context.Context, rows []store.PaymentRow, f store.PaymentFilter, detailed bool) ([]any, error) {
-	payments := make([]wire.Payment, len(rows))
+	payments := make([]apitypes.Payment, len(rows))
 	for i, p := range rows {
-		payments[i] = wire.FromPayment(p.Payment, detailed)
+		payments[i] = apiconv.Payment(p.Payment, detailed)
 	}
 	if detailed && len(payments) > 0 {
 		if err := a.addRefunds(ctx, payments); err != nil {

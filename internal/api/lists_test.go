@@ -11,10 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/wire"
 )
 
 // seeded returns a backend with n invoices and n payments of two merchants.
@@ -51,8 +51,8 @@ func seeded(n int) *backend {
 
 func TestGetInvoice(t *testing.T) {
 	h := newAPI(t, seeded(2))
-	paid := decode[wire.InvoiceResponse](t, do(h, "GET", "/api/invoices/"+invoiceID(0), ""), http.StatusOK).Invoice
-	if paid.Status != wire.StatusPaid || paid.SettledAt != now+30 || paid.SettledTxHash == "" {
+	paid := decode[apitypes.InvoiceResponse](t, do(h, "GET", "/api/invoices/"+invoiceID(0), ""), http.StatusOK).Invoice
+	if paid.Status != apitypes.StatusPaid || paid.SettledAt != now+30 || paid.SettledTxHash == "" {
 		t.Errorf("got %+v", paid)
 	}
 	open := decode[map[string]map[string]any](t, do(h, "GET", "/api/invoices/"+invoiceID(1), ""), http.StatusOK)["invoice"]
@@ -71,16 +71,16 @@ func TestGetPayment(t *testing.T) {
 	b.payments[0].Method, b.payments[0].AttributedBy, b.payments[0].AttributedAt = invoice.ByHand, "maria", now+5
 	h := newAPI(t, b)
 	id := func(i int) string { return invoice.PrefixPayment + number(i) }
-	for i, want := range []wire.Payment{
-		{InvoiceID: invoiceID(0), Status: wire.PaymentConfirmed, Attribution: &wire.Attribution{Method: wire.ByHand, By: "maria", At: now + 5}},
-		3: {InvoiceID: invoiceID(3), Status: wire.PaymentPending, Attribution: &wire.Attribution{Method: wire.ByAmount}},
-		4: {Status: wire.PaymentConfirmed},
+	for i, want := range []apitypes.Payment{
+		{InvoiceID: invoiceID(0), Status: apitypes.PaymentConfirmed, Attribution: &apitypes.Attribution{Method: apitypes.ByHand, By: "maria", At: now + 5}},
+		3: {InvoiceID: invoiceID(3), Status: apitypes.PaymentPending, Attribution: &apitypes.Attribution{Method: apitypes.ByAmount}},
+		4: {Status: apitypes.PaymentConfirmed},
 	} {
 		if want.Status == "" {
 			continue
 		}
-		p := decode[wire.PaymentResponse](t, do(h, "GET", "/api/payments/"+id(i), ""), http.StatusOK).Payment
-		if diff := cmp.Diff(want, wire.Payment{InvoiceID: p.InvoiceID, Status: p.Status, Attribution: p.Attribution}); diff != "" || p.ID != id(i) {
+		p := decode[apitypes.PaymentResponse](t, do(h, "GET", "/api/payments/"+id(i), ""), http.StatusOK).Payment
+		if diff := cmp.Diff(want, apitypes.Payment{InvoiceID: p.InvoiceID, Status: p.Status, Attribution: p.Attribution}); diff != "" || p.ID != id(i) {
 			t.Errorf("%s (-want +got):\n%s", p.ID, diff)
 		}
 	}
@@ -94,12 +94,12 @@ func TestPaymentsTellWhatWasPaidBack(t *testing.T) {
 	nobodys := invoice.PrefixPayment + number(4)
 	b.refunded = map[string]invoice.Amount{nobodys: invoice.NewAmount(321)}
 	h := newAPI(t, b)
-	p := decode[wire.PaymentResponse](t, do(h, "GET", "/api/payments/"+nobodys, ""), http.StatusOK).Payment
+	p := decode[apitypes.PaymentResponse](t, do(h, "GET", "/api/payments/"+nobodys, ""), http.StatusOK).Payment
 	if p.AmountRefunded != "321" {
 		t.Errorf("the payment tells of a refund of %q", p.AmountRefunded)
 	}
 	for query, want := range map[string]string{"": "", "?include=unattributed": "321"} {
-		for _, p := range decode[wire.PaymentList](t, do(h, "GET", "/api/payments"+query, ""), http.StatusOK).Payments {
+		for _, p := range decode[apitypes.PaymentList](t, do(h, "GET", "/api/payments"+query, ""), http.StatusOK).Payments {
 			if p.ID == nobodys && p.AmountRefunded != want || p.ID != nobodys && p.AmountRefunded != "" {
 				t.Errorf("%q: payment %s tells of a refund of %q", query, p.ID, p.AmountRefunded)
 			}
@@ -118,7 +118,7 @@ func TestListInvoicesFilters(t *testing.T) {
 		"?merchantId=nobody":           {},
 		"?unknown=1&unknown=2&limit=1": {11},
 	} {
-		list := decode[wire.InvoiceList](t, do(h, "GET", "/api/invoices"+query, ""), http.StatusOK)
+		list := decode[apitypes.InvoiceList](t, do(h, "GET", "/api/invoices"+query, ""), http.StatusOK)
 		got := []int{}
 		for _, inv := range list.Invoices {
 			for i := range 12 {
@@ -145,7 +145,7 @@ func TestListPaymentsFilters(t *testing.T) {
 		"?merchantId=bean&chainKey=local":                 "",
 		"?merchantId=bean&chainKey=local&include=pending": "7:orphaned 3:pending",
 	} {
-		list := decode[wire.PaymentList](t, do(h, "GET", "/api/payments"+query, ""), http.StatusOK)
+		list := decode[apitypes.PaymentList](t, do(h, "GET", "/api/payments"+query, ""), http.StatusOK)
 		got := ""
 		for _, p := range list.Payments {
 			for i := range 8 {
@@ -162,7 +162,7 @@ func TestListPaymentsFilters(t *testing.T) {
 			if (p.Attribution != nil) != (p.Status != "" && p.InvoiceID != "") {
 				t.Errorf("%s: payment %+v has attribution %+v", query, p, p.Attribution)
 			}
-			if confirmed := p.Status == "" || p.Status == wire.PaymentConfirmed; confirmed != (p.ConfirmedAt != 0) {
+			if confirmed := p.Status == "" || p.Status == apitypes.PaymentConfirmed; confirmed != (p.ConfirmedAt != 0) {
 				t.Errorf("%s: payment %+v", query, p)
 			}
 		}
@@ -334,7 +334,7 @@ func TestPagesMakeTheWholeList(t *testing.T) {
 			if cursor != "" {
 				query.Set("cursor", cursor)
 			}
-			list := decode[wire.InvoiceList](t, do(h, "GET", "/api/invoices?"+query.Encode(), ""), http.StatusOK)
+			list := decode[apitypes.InvoiceList](t, do(h, "GET", "/api/invoices?"+query.Encode(), ""), http.StatusOK)
 			for _, inv := range list.Invoices {
 				got = append(got, inv.ID)
 			}
@@ -359,8 +359,8 @@ func TestPagesMakeTheWholeList(t *testing.T) {
 func TestPageLimits(t *testing.T) {
 	h := newAPI(t, seeded(api.MaxPage+1))
 	for query, want := range map[string]int{"": api.DefaultPage, "?limit=1": 1, "?limit=200": api.MaxPage} {
-		invoices := decode[wire.InvoiceList](t, do(h, "GET", "/api/invoices"+query, ""), http.StatusOK)
-		payments := decode[wire.PaymentList](t, do(h, "GET", "/api/payments"+query+map[bool]string{true: "?", false: "&"}[query == ""]+"include=pending,unattributed", ""), http.StatusOK)
+		invoices := decode[apitypes.InvoiceList](t, do(h, "GET", "/api/invoices"+query, ""), http.StatusOK)
+		payments := decode[apitypes.PaymentList](t, do(h, "GET", "/api/payments"+query+map[bool]string{true: "?", false: "&"}[query == ""]+"include=pending,unattributed", ""), http.StatusOK)
 		if len(invoices.Invoices) != want || len(payments.Payments) != want || invoices.NextCursor == "" || payments.NextCursor == "" {
 			t.Errorf("%q: %d invoices and %d payments, want %d and cursors", query, len(invoices.Invoices), len(payments.Payments), want)
 		}

@@ -7,9 +7,9 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/wire"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -18,7 +18,7 @@ import (
 func (a *API) receiveNotice(w http.ResponseWriter, r *http.Request) error {
 	provider, ok := a.providers[r.PathValue("provider")]
 	if !ok {
-		return refuse(wire.CodeNotFound, "No provider has this name.")
+		return refuse(apitypes.CodeNotFound, "No provider has this name.")
 	}
 	body, err := readBody(w, r)
 	if err != nil {
@@ -27,7 +27,7 @@ func (a *API) receiveNotice(w http.ResponseWriter, r *http.Request) error {
 	// Repeated header lines mean the same as one list (RFC 9110, section 5.3).
 	signature := strings.Join(r.Header.Values(webhook.HeaderProviderSignature), ",")
 	if err := webhook.Verify(provider.Secret, signature, body, a.now()); err != nil {
-		return refuse(wire.CodeInvalidSignature, "%s does not prove who sent the notice: %v.", webhook.HeaderProviderSignature, err)
+		return refuse(apitypes.CodeInvalidSignature, "%s does not prove who sent the notice: %v.", webhook.HeaderProviderSignature, err)
 	}
 	if err := wantJSON(r); err != nil {
 		return err
@@ -39,7 +39,7 @@ func (a *API) receiveNotice(w http.ResponseWriter, r *http.Request) error {
 	if err := a.ledger.ReceiveNotice(r.Context(), notice); err != nil {
 		return fmt.Errorf("receive notice: %w", err)
 	}
-	a.writeJSON(w, r, http.StatusOK, wire.NoticeResponse{Ok: true})
+	a.writeJSON(w, r, http.StatusOK, apitypes.NoticeResponse{Ok: true})
 	return nil
 }
 
@@ -49,7 +49,7 @@ func badPayload(err error) error {
 	if known := (*refusal)(nil); errors.As(err, &known) {
 		return err
 	}
-	return refuse(wire.CodeInvalidPayload, "The notice cannot be read: %v.", err)
+	return refuse(apitypes.CodeInvalidPayload, "The notice cannot be read: %v.", err)
 }
 
 // parseNotice reads a provider's notice and translates its names of chain and

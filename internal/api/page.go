@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"github.com/quittance/quittance/internal/wire"
+	"github.com/quittance/quittance/apitypes"
 )
 
 // Limits of what pages take of the memory.
@@ -42,7 +42,7 @@ func (p pages) enter(ctx context.Context) (leave func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, PageWait)
 	defer cancel()
 	if err := p.Acquire(ctx, 1); err != nil {
-		return nil, refuse(wire.CodeUnavailable, "Too many lists are being read at the same time; repeat the request later.")
+		return nil, refuse(apitypes.CodeUnavailable, "Too many lists are being read at the same time; repeat the request later.")
 	}
 	return func() { p.Release(1) }, nil
 }

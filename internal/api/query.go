@@ -8,15 +8,15 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/wire"
 )
 
 // ownCode holds the parameters that are refused with a code of their own;
 // with the others that is invalid_field.
-var ownCode = map[string]wire.ErrorCode{
-	"status":   wire.CodeInvalidStatus,
-	"chainKey": wire.CodeInvalidChain,
+var ownCode = map[string]apitypes.ErrorCode{
+	"status":   apitypes.CodeInvalidStatus,
+	"chainKey": apitypes.CodeInvalidChain,
 }
 
 // query reads the parameters of a request and keeps the first error.

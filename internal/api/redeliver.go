@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/wire"
 )
 
 // redeliverEvent answers POST /api/events/{id}/redeliver.
@@ -37,7 +37,7 @@ func (a *API) redeliverEvents(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var answer wire.RedeliverEventsResponse
+	var answer apitypes.RedeliverEventsResponse
 	for begun := a.now(); ; {
 		now := a.now()
 		n, next, err := a.events.RedeliverMany(r.Context(), filter, now.UnixMilli(), RedeliverBatch)

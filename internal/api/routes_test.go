@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/wire"
 )
 
 func TestHead(t *testing.T) {
@@ -142,7 +142,7 @@ func TestErrorsAreExplained(t *testing.T) {
 	if got, want := len(api.Statuses()), strings.Count(string(text), "\n## "); got != want {
 		t.Errorf("%d codes, and docs/errors.md explains %d", got, want)
 	}
-	if wire.ErrorCode("none").Valid() {
+	if apitypes.ErrorCode("none").Valid() {
 		t.Error("any code is valid")
 	}
 }

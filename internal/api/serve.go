@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/quittance/quittance/internal/wire"
+	"github.com/quittance/quittance/apitypes"
 )
 
 // handler answers a request, or returns an error before it has written anything.
@@ -44,7 +44,7 @@ func (a *API) WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	a.logger.Log(r.Context(), level, "request failed",
 		"method", r.Method, "path", r.URL.Path, "status", p.Status, "code", p.Code, "error", err)
-	if p.Code == wire.CodeIdempotencyInProgress || p.Status == http.StatusServiceUnavailable {
+	if p.Code == apitypes.CodeIdempotencyInProgress || p.Status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
 	}
 	if err := write(w, p.Status, "application/problem+json", p); err != nil {
@@ -60,7 +60,7 @@ func (a *API) writeJSON(w http.ResponseWriter, r *http.Request, status int, body
 }
 
 // write encodes the whole body before anything is sent. The types of package
-// wire always encode, so an error means that the connection broke.
+// apitypes always encode, so an error means that the connection broke.
 func write(w http.ResponseWriter, status int, mediaType string, body any) error {
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -76,7 +76,7 @@ func write(w http.ResponseWriter, status int, mediaType string, body any) error 
 // Errors of a body. Of one that does not arrive whole they do not say what the
 // connection failed with, which would show the service's own address.
 var (
-	errBodyTooLarge = refuse(wire.CodeBodyTooLarge, "The body must be at most %d bytes.", MaxBody)
+	errBodyTooLarge = refuse(apitypes.CodeBodyTooLarge, "The body must be at most %d bytes.", MaxBody)
 	errSlowBody     = errors.New("it did not arrive in time")
 	errBrokenBody   = errors.New("it broke off, or its transfer encoding is wrong")
 )
@@ -108,13 +108,13 @@ func wantJSON(r *http.Request) error {
 	declared := strings.Join(values, ", ")
 	mediaType, params, err := mime.ParseMediaType(declared)
 	if err != nil || len(values) != 1 || mediaType != "application/json" {
-		return refuse(wire.CodeUnsupportedMediaType, "%s; Content-Type is %.80q.", want, declared)
+		return refuse(apitypes.CodeUnsupportedMediaType, "%s; Content-Type is %.80q.", want, declared)
 	}
 	if charset, ok := params["charset"]; ok && !strings.EqualFold(charset, "utf-8") {
-		return refuse(wire.CodeUnsupportedMediaType, "%s, in UTF-8; the charset is %.80q.", want, charset)
+		return refuse(apitypes.CodeUnsupportedMediaType, "%s, in UTF-8; the charset is %.80q.", want, charset)
 	}
 	if coding := strings.Join(r.Header.Values("Content-Encoding"), ", "); coding != "" && !strings.EqualFold(coding, "identity") {
-		return refuse(wire.CodeUnsupportedMediaType, "%s, without Content-Encoding; it is %.80q.", want, coding)
+		return refuse(apitypes.CodeUnsupportedMediaType, "%s, without Content-Encoding; it is %.80q.", want, coding)
 	}
 	return nil
 }

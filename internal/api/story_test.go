@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/api/apitest"
@@ -78,13 +79,13 @@ func (s story) ids(t *testing.T, f client.InvoiceFilter) []string {
 	return ids
 }
 
-var asked = client.CreateInvoiceRequest{
+var asked = apitypes.CreateInvoiceRequest{
 	MerchantID: "acme", MerchantAddress: address, Amount: "4900000", Currency: "USDC", ChainKey: "base", ExpiresAt: now + 3600,
-	LineItems: []client.LineItem{{Label: "caf\u00e9 \u200f \U0001f600 <&>", Amount: "4900000"}},
+	LineItems: []apitypes.LineItem{{Label: "caf\u00e9 \u200f \U0001f600 <&>", Amount: "4900000"}},
 }
 
 // wantRefused fails unless err is that refusal.
-func wantRefused(t *testing.T, err error, code client.ErrorCode, field string) {
+func wantRefused(t *testing.T, err error, code apitypes.ErrorCode, field string) {
 	t.Helper()
 	var refused *client.Error
 	if !errors.As(err, &refused) || refused.Code != code || refused.Field != field {
@@ -99,11 +100,11 @@ func TestStoryOfCreating(t *testing.T) {
 		stranger := asked
 		stranger.MerchantID = "stranger"
 		_, err := s.CreateInvoice(ctx, stranger)
-		wantRefused(t, err, client.CodeInvalidField, "merchantId")
+		wantRefused(t, err, apitypes.CodeInvalidField, "merchantId")
 		elsewhere := asked
 		elsewhere.ChainKey = "ethereum"
 		_, err = s.CreateInvoice(ctx, elsewhere, client.IdempotencyKey("k"))
-		wantRefused(t, err, client.CodeInvalidField, "chainKey")
+		wantRefused(t, err, apitypes.CodeInvalidField, "chainKey")
 		if ids := s.ids(t, client.InvoiceFilter{}); len(ids) != 0 {
 			t.Errorf("refused, and yet there are %v", ids)
 		}
@@ -119,10 +120,10 @@ func TestStoryOfCreating(t *testing.T) {
 		other := asked
 		other.Amount, other.LineItems = "1", nil
 		_, err = s.CreateInvoice(ctx, other, client.IdempotencyKey("k"))
-		wantRefused(t, err, client.CodeIdempotencyMismatch, "")
+		wantRefused(t, err, apitypes.CodeIdempotencyMismatch, "")
 		other.MerchantID = "bean"
 		_, err = s.CreateInvoice(ctx, other, client.IdempotencyKey("k"))
-		wantRefused(t, err, client.CodeIdempotencyMismatch, "")
+		wantRefused(t, err, apitypes.CodeIdempotencyMismatch, "")
 		second, err := s.CreateInvoice(ctx, other, client.IdempotencyKey("l"))
 		if err != nil || second.ID == first.ID {
 			t.Errorf("another key: %s, %v", second.ID, err)
@@ -145,7 +146,7 @@ func TestStoryOfARace(t *testing.T) {
 		for range 8 {
 			group.Go(func() {
 				if _, err := s.CreateInvoice(t.Context(), asked, client.IdempotencyKey("k")); err != nil {
-					wantRefused(t, err, client.CodeIdempotencyInProgress, "")
+					wantRefused(t, err, apitypes.CodeIdempotencyInProgress, "")
 				}
 			})
 		}
@@ -168,11 +169,11 @@ func TestStoryOfPages(t *testing.T) {
 			want[len(want)-1-i] = created.ID
 		}
 		for _, size := range []int{0, 1, 3, 10, 11} {
-			if diff := cmp.Diff(want, s.ids(t, client.InvoiceFilter{MerchantID: "acme", Status: client.StatusOpen, PageSize: size})); diff != "" {
+			if diff := cmp.Diff(want, s.ids(t, client.InvoiceFilter{MerchantID: "acme", Status: apitypes.StatusOpen, PageSize: size})); diff != "" {
 				t.Errorf("pages of %d (-want +got):\n%s", size, diff)
 			}
 		}
-		if ids := s.ids(t, client.InvoiceFilter{Status: client.StatusPaid}); len(ids) != 0 {
+		if ids := s.ids(t, client.InvoiceFilter{Status: apitypes.StatusPaid}); len(ids) != 0 {
 			t.Errorf("paid: %v", ids)
 		}
 	})
@@ -211,7 +212,7 @@ func TestStoryOfAPayment(t *testing.T) {
 			t.Errorf("confirmed: %s", got)
 		}
 		paid, err := s.Invoice(ctx, created.ID)
-		if err != nil || paid.Status != client.StatusPaid || paid.SettledAt != now+10 || paid.AmountPaid != "4900000" {
+		if err != nil || paid.Status != apitypes.StatusPaid || paid.SettledAt != now+10 || paid.AmountPaid != "4900000" {
 			t.Errorf("%+v (%v)", paid, err)
 		}
 	})
@@ -273,16 +274,16 @@ func TestStoryOfAttribution(t *testing.T) {
 				t.Fatalf("%+v, %v", p, err)
 			}
 		}
-		by := client.AttributePaymentRequest{InvoiceID: created.ID, By: "Mar\u00eda \U0001f600", Note: "she wrote"}
+		by := apitypes.AttributePaymentRequest{InvoiceID: created.ID, By: "Mar\u00eda \U0001f600", Note: "she wrote"}
 		for _, wrong := range []string{invoice.PrefixInvoice + strings.Repeat("0", 26), elsewhere.ID} {
 			request := by
 			request.InvoiceID = wrong
 			_, err = s.AttributePayment(ctx, id, request)
-			wantRefused(t, err, client.CodeInvalidField, "invoiceId")
+			wantRefused(t, err, apitypes.CodeInvalidField, "invoiceId")
 		}
 		_, err = s.AttributePayment(ctx, invoice.PrefixPayment+strings.Repeat("0", 26), by)
-		wantRefused(t, err, client.CodeNotFound, "")
-		want := &client.Attribution{Method: client.ByHand, By: by.By, At: now}
+		wantRefused(t, err, apitypes.CodeNotFound, "")
+		want := &apitypes.Attribution{Method: apitypes.ByHand, By: by.By, At: now}
 		for range 2 { // repeated it changes nothing
 			p, err := s.AttributePayment(ctx, id, by)
 			if diff := cmp.Diff(want, p.Attribution); err != nil || diff != "" || p.InvoiceID != created.ID {
@@ -291,13 +292,13 @@ func TestStoryOfAttribution(t *testing.T) {
 		}
 		by.InvoiceID = twin.ID
 		_, err = s.AttributePayment(ctx, id, by)
-		wantRefused(t, err, client.CodeAlreadyAttributed, "")
+		wantRefused(t, err, apitypes.CodeAlreadyAttributed, "")
 		p, err := s.Payment(ctx, id)
-		if diff := cmp.Diff(want, p.Attribution); err != nil || diff != "" || p.Status != client.PaymentConfirmed {
+		if diff := cmp.Diff(want, p.Attribution); err != nil || diff != "" || p.Status != apitypes.PaymentConfirmed {
 			t.Errorf("%+v, %v", p, err)
 		}
 		paid, err := s.Invoice(ctx, created.ID)
-		if err != nil || paid.Status != client.StatusPaid || paid.SettledAt != now+10 || paid.AmountPaid != "4900000" {
+		if err != nil || paid.Status != apitypes.StatusPaid || paid.SettledAt != now+10 || paid.AmountPaid != "4900000" {
 			t.Errorf("%+v, %v", paid, err)
 		}
 		if got := s.payments(t, client.PaymentFilter{}); got != created.ID+" ;" {
@@ -312,7 +313,7 @@ func TestStoryOfTolerance(t *testing.T) {
 		s, ctx := tell(t, db), t.Context()
 		lenient := asked
 		lenient.MerchantID = "lenient"
-		for request, want := range map[*client.CreateInvoiceRequest]string{&asked: "", &lenient: "49000"} {
+		for request, want := range map[*apitypes.CreateInvoiceRequest]string{&asked: "", &lenient: "49000"} {
 			created, err := s.CreateInvoice(ctx, *request)
 			if err != nil || created.Invoice.Tolerance != want {
 				t.Errorf("%s: tolerance %q, %v; want %q", request.MerchantID, created.Invoice.Tolerance, err, want)

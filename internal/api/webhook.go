@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/wire"
 )
 
 // pathMerchant returns the merchant in a request's path. What does not have the
@@ -31,7 +32,7 @@ func (a *API) getWebhook(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("read endpoint: %w", err)
 	}
-	a.writeJSON(w, r, http.StatusOK, wire.WebhookResponse{Webhook: fromView(v)})
+	a.writeJSON(w, r, http.StatusOK, apitypes.WebhookResponse{Webhook: fromView(v)})
 	return nil
 }
 
@@ -62,9 +63,9 @@ func (a *API) putWebhook(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return fmt.Errorf("set endpoint: %w", err)
 	case secret == "":
-		a.writeJSON(w, r, http.StatusOK, wire.WebhookResponse{Webhook: fromView(v)})
+		a.writeJSON(w, r, http.StatusOK, apitypes.WebhookResponse{Webhook: fromView(v)})
 	default:
-		a.writeJSON(w, r, http.StatusCreated, wire.WebhookSecretResponse{Webhook: fromView(v), Secret: secret})
+		a.writeJSON(w, r, http.StatusCreated, apitypes.WebhookSecretResponse{Webhook: fromView(v), Secret: secret})
 	}
 	return nil
 }
@@ -102,7 +103,7 @@ func (a *API) pingWebhook(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("ping endpoint: %w", err)
 	}
-	a.writeJSON(w, r, http.StatusOK, wire.PingResponse{Ping: wire.FromAttempt(ping)})
+	a.writeJSON(w, r, http.StatusOK, apitypes.PingResponse{Ping: apiconv.Attempt(ping)})
 	return nil
 }
 
@@ -116,7 +117,7 @@ func (a *API) stageSecret(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("stage secret: %w", err)
 	}
-	a.writeJSON(w, r, http.StatusCreated, wire.WebhookSecretResponse{Webhook: fromView(v), Secret: secret})
+	a.writeJSON(w, r, http.StatusCreated, apitypes.WebhookSecretResponse{Webhook: fromView(v), Secret: secret})
 	return nil
 }
 
@@ -143,29 +144,29 @@ func (a *API) promoteSecret(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("promote secret: %w", err)
 	}
-	a.writeJSON(w, r, http.StatusOK, wire.WebhookResponse{Webhook: fromView(v)})
+	a.writeJSON(w, r, http.StatusOK, apitypes.WebhookResponse{Webhook: fromView(v)})
 	return nil
 }
 
 // healths are the states of a breaker in the interface's words.
-var healths = map[delivery.BreakerState]wire.WebhookHealth{
-	delivery.BreakerClosed: wire.HealthOK, delivery.BreakerOpen: wire.HealthPaused, delivery.BreakerGone: wire.HealthGone,
+var healths = map[delivery.BreakerState]apitypes.WebhookHealth{
+	delivery.BreakerClosed: apitypes.HealthOK, delivery.BreakerOpen: apitypes.HealthPaused, delivery.BreakerGone: apitypes.HealthGone,
 }
 
-func fromView(v endpoint.View) wire.Webhook {
-	w := wire.Webhook{
+func fromView(v endpoint.View) apitypes.Webhook {
+	w := apitypes.Webhook{
 		MerchantID: v.MerchantID, URL: v.URL, Configured: v.Configured, ChangedAt: v.ChangedAt,
-		OptionalEvents: make([]wire.EventType, len(v.Optional)),
-		Health:         healths[v.Breaker.State], Secrets: make([]wire.WebhookSecret, len(v.Secrets)),
+		OptionalEvents: make([]apitypes.EventType, len(v.Optional)),
+		Health:         healths[v.Breaker.State], Secrets: make([]apitypes.WebhookSecret, len(v.Secrets)),
 	}
 	for i, typ := range v.Optional {
-		w.OptionalEvents[i] = wire.EventType(typ)
+		w.OptionalEvents[i] = apitypes.EventType(typ)
 	}
 	if v.Breaker.State != delivery.BreakerClosed {
 		w.PausedUntil = v.Breaker.UntilMS / 1000
 	}
 	for i, s := range v.Secrets {
-		w.Secrets[i] = wire.WebhookSecret{Version: s.Version, State: string(s.State), CreatedAt: s.CreatedAt, ValidUntil: s.ValidUntil}
+		w.Secrets[i] = apitypes.WebhookSecret{Version: s.Version, State: string(s.State), CreatedAt: s.CreatedAt, ValidUntil: s.ValidUntil}
 	}
 	return w
 }

@@ -9,12 +9,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/wire"
 )
 
 const madeSecret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
@@ -107,10 +107,10 @@ func (h hooks) Unstage(ctx context.Context, id string) error {
 	return err
 }
 
-var acme = wire.Webhook{
-	MerchantID: "acme", URL: "https://acme.example/", ChangedAt: now, Health: wire.HealthPaused, PausedUntil: now + 30,
-	OptionalEvents: []wire.EventType{wire.EventPaymentUnattributed},
-	Secrets: []wire.WebhookSecret{
+var acme = apitypes.Webhook{
+	MerchantID: "acme", URL: "https://acme.example/", ChangedAt: now, Health: apitypes.HealthPaused, PausedUntil: now + 30,
+	OptionalEvents: []apitypes.EventType{apitypes.EventPaymentUnattributed},
+	Secrets: []apitypes.WebhookSecret{
 		{Version: 3, State: "staged", CreatedAt: now}, {Version: 2, State: "active", CreatedAt: now - 1}, {Version: 1, State: "retiring", CreatedAt: now - 2, ValidUntil: now + 60},
 	},
 }
@@ -119,36 +119,36 @@ func TestWebhook(t *testing.T) {
 	h := newAPI(t, new(backend))
 	const path = "/api/merchants/acme/webhook"
 	get := do(h, "GET", path, "")
-	if diff := cmp.Diff(acme, decode[wire.WebhookResponse](t, get, http.StatusOK).Webhook); diff != "" || strings.Contains(get.Body.String(), "sealed\"") {
+	if diff := cmp.Diff(acme, decode[apitypes.WebhookResponse](t, get, http.StatusOK).Webhook); diff != "" || strings.Contains(get.Body.String(), "sealed\"") {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	gone := decode[wire.WebhookResponse](t, do(h, "GET", "/api/merchants/bean/webhook", ""), http.StatusOK).Webhook
-	if diff := cmp.Diff(wire.Webhook{MerchantID: "bean", URL: "https://bean.example/", Configured: true, Health: wire.HealthGone, PausedUntil: now + 3600, OptionalEvents: []wire.EventType{}, Secrets: []wire.WebhookSecret{}}, gone); diff != "" {
+	gone := decode[apitypes.WebhookResponse](t, do(h, "GET", "/api/merchants/bean/webhook", ""), http.StatusOK).Webhook
+	if diff := cmp.Diff(apitypes.Webhook{MerchantID: "bean", URL: "https://bean.example/", Configured: true, Health: apitypes.HealthGone, PausedUntil: now + 3600, OptionalEvents: []apitypes.EventType{}, Secrets: []apitypes.WebhookSecret{}}, gone); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 
-	put := decode[wire.WebhookResponse](t, do(h, "PUT", path, `{"url":"https://other.example/"}`), http.StatusOK).Webhook
+	put := decode[apitypes.WebhookResponse](t, do(h, "PUT", path, `{"url":"https://other.example/"}`), http.StatusOK).Webhook
 	if put.URL != "https://other.example/" {
 		t.Errorf("put: %+v", put)
 	}
-	created := decode[wire.WebhookSecretResponse](t, do(h, "PUT", "/api/merchants/new/webhook", `{"url":"https://new.example/"}`), http.StatusCreated)
-	if diff := cmp.Diff(wire.WebhookSecretResponse{Secret: madeSecret, Webhook: wire.Webhook{
-		MerchantID: "new", URL: "https://new.example/", Health: wire.HealthOK, OptionalEvents: []wire.EventType{}, Secrets: []wire.WebhookSecret{},
+	created := decode[apitypes.WebhookSecretResponse](t, do(h, "PUT", "/api/merchants/new/webhook", `{"url":"https://new.example/"}`), http.StatusCreated)
+	if diff := cmp.Diff(apitypes.WebhookSecretResponse{Secret: madeSecret, Webhook: apitypes.Webhook{
+		MerchantID: "new", URL: "https://new.example/", Health: apitypes.HealthOK, OptionalEvents: []apitypes.EventType{}, Secrets: []apitypes.WebhookSecret{},
 	}}, created); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	staged := decode[wire.WebhookSecretResponse](t, do(h, "POST", path+"/secret", "", "Content-Type", ""), http.StatusCreated)
-	if diff := cmp.Diff(wire.WebhookSecretResponse{Secret: madeSecret, Webhook: acme}, staged); diff != "" {
+	staged := decode[apitypes.WebhookSecretResponse](t, do(h, "POST", path+"/secret", "", "Content-Type", ""), http.StatusCreated)
+	if diff := cmp.Diff(apitypes.WebhookSecretResponse{Secret: madeSecret, Webhook: acme}, staged); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff(acme, decode[wire.WebhookResponse](t, do(h, "POST", path+"/secret/promote", ""), http.StatusOK).Webhook); diff != "" {
+	if diff := cmp.Diff(acme, decode[apitypes.WebhookResponse](t, do(h, "POST", path+"/secret/promote", ""), http.StatusOK).Webhook); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	if w := do(h, "DELETE", path+"/secret", ""); w.Code != http.StatusNoContent || w.Body.Len() != 0 {
 		t.Errorf("DELETE is answered %d %s", w.Code, w.Body)
 	}
-	ping := decode[wire.PingResponse](t, do(h, "POST", path+"/ping", ""), http.StatusOK).Ping
-	if diff := cmp.Diff(wire.Attempt{Number: 1, StartedAt: now, DurationMs: 7, StatusCode: 500, Error: "answered 500, expected 2xx", Excerpt: "no"}, ping); diff != "" {
+	ping := decode[apitypes.PingResponse](t, do(h, "POST", path+"/ping", ""), http.StatusOK).Ping
+	if diff := cmp.Diff(apitypes.Attempt{Number: 1, StartedAt: now, DurationMs: 7, StatusCode: 500, Error: "answered 500, expected 2xx", Excerpt: "no"}, ping); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
@@ -156,13 +156,13 @@ func TestWebhook(t *testing.T) {
 func TestWebhookOptionalEvents(t *testing.T) {
 	h := newAPI(t, new(backend))
 	const path = "/api/merchants/acme/webhook"
-	asks := []wire.EventType{wire.EventPaymentUnattributed}
-	for body, want := range map[string][]wire.EventType{
+	asks := []apitypes.EventType{apitypes.EventPaymentUnattributed}
+	for body, want := range map[string][]apitypes.EventType{
 		`{"url":"https://acme.example/"}`:                                           asks, // kept
 		`{"url":"https://acme.example/","optionalEvents":[]}`:                       {},
 		`{"url":"https://acme.example/","optionalEvents":["payment.unattributed"]}`: asks,
 	} {
-		put := decode[wire.WebhookResponse](t, do(h, "PUT", path, body), http.StatusOK).Webhook
+		put := decode[apitypes.WebhookResponse](t, do(h, "PUT", path, body), http.StatusOK).Webhook
 		if diff := cmp.Diff(want, put.OptionalEvents); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", body, diff)
 		}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
-	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/devchain"
 	"github.com/quittance/quittance/internal/poster"
@@ -92,15 +92,15 @@ func onePayment(ctx context.Context, w *world, arrivals <-chan arrival) (receive
 }
 
 // request creates an invoice.
-func (w *world) request(ctx context.Context) (client.CreateInvoiceResponse, error) {
-	return w.server.api.CreateInvoice(ctx, client.CreateInvoiceRequest{
+func (w *world) request(ctx context.Context) (apitypes.CreateInvoiceResponse, error) {
+	return w.server.api.CreateInvoice(ctx, apitypes.CreateInvoiceRequest{
 		MerchantID: "shop", MerchantAddress: devchain.Address(w.node.Keys.Merchant).Hex(), Amount: "4900000",
 		Currency: chain.USDC, ChainKey: chain.Local, ExpiresAt: time.Now().Add(24 * time.Hour).Unix(),
 	})
 }
 
 // pay sends the transfer that pays the invoice; it waits to be sealed.
-func (w *world) pay(ctx context.Context, made client.CreateInvoiceResponse) error {
+func (w *world) pay(ctx context.Context, made apitypes.CreateInvoiceResponse) error {
 	amount, _ := new(big.Int).SetString(made.Invoice.TransferAmount, 10)
 	_, err := w.node.SendToken(ctx, w.node.Keys.Payer, common.HexToAddress(made.Invoice.MerchantAddress), amount, nil)
 	return err

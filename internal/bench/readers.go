@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/devchain"
 )
@@ -74,12 +74,12 @@ func (b *bench) measureReaders(ctx context.Context, kind string) (err error) {
 
 // createLarge creates invoices whose events are about as large as they can be.
 func (w *world) createLarge(ctx context.Context, n int) error {
-	items := make([]client.LineItem, 100)
+	items := make([]apitypes.LineItem, 100)
 	for i := range items {
-		items[i] = client.LineItem{Label: strings.Repeat("☕", 180), Amount: "10000"}
+		items[i] = apitypes.LineItem{Label: strings.Repeat("☕", 180), Amount: "10000"}
 	}
 	for range n {
-		if _, err := w.server.api.CreateInvoice(ctx, client.CreateInvoiceRequest{
+		if _, err := w.server.api.CreateInvoice(ctx, apitypes.CreateInvoiceRequest{
 			MerchantID: "shop", MerchantAddress: devchain.Address(w.node.Keys.Merchant).Hex(), Amount: "1000000",
 			Currency: chain.USDC, ChainKey: chain.Local, LineItems: items, ExpiresAt: time.Now().Add(24 * time.Hour).Unix(),
 		}); err != nil {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 )
 
@@ -61,7 +62,7 @@ func (b *bench) stored(ctx context.Context, kind, how, rpc string, payments int)
 		if err != nil {
 			return err
 		}
-		if err := w.shows(ctx, 1, func(p client.Payment) bool { return p.InvoiceID == made.ID }); err != nil {
+		if err := w.shows(ctx, 1, func(p apitypes.Payment) bool { return p.InvoiceID == made.ID }); err != nil {
 			return err
 		}
 		all = append(all, time.Since(sealed))
@@ -73,7 +74,7 @@ func (b *bench) stored(ctx context.Context, kind, how, rpc string, payments int)
 
 // shows waits until the API lists so many payments, pending ones too, that are
 // wanted.
-func (w *world) shows(ctx context.Context, want int, wanted func(client.Payment) bool) error {
+func (w *world) shows(ctx context.Context, want int, wanted func(apitypes.Payment) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, eventPatience)
 	defer cancel()
 	for poll := time.NewTicker(storedPoll); ; {
@@ -123,7 +124,7 @@ func (b *bench) measureBurst(ctx context.Context, kind string) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := w.shows(ctx, burst, func(client.Payment) bool { return true }); err != nil {
+	if err := w.shows(ctx, burst, func(apitypes.Payment) bool { return true }); err != nil {
 		return err
 	}
 	b.report.row(kind, fmt.Sprintf("block of %d payments sealed to all stored", burst),

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/chain"
@@ -44,7 +45,7 @@ type teller struct {
 	merchant *receiver
 	api      *client.Client
 
-	invoice      client.Invoice
+	invoice      apitypes.Invoice
 	commitmentID common.Hash
 }
 
@@ -87,7 +88,7 @@ func tellExpiry(ctx context.Context, t *teller) error {
 	if err := t.event(ctx, webhook.InvoiceExpired); err != nil {
 		return err
 	}
-	if err := t.check(ctx, func(inv client.Invoice) string {
+	if err := t.check(ctx, func(inv apitypes.Invoice) string {
 		return differs("status", string(inv.Status), "expired")
 	}); err != nil {
 		return err
@@ -113,17 +114,17 @@ func tellRefund(ctx context.Context, t *teller) error {
 	if err := t.event(ctx, webhook.PaymentRefunded); err != nil {
 		return err
 	}
-	return t.check(ctx, func(inv client.Invoice) string {
+	return t.check(ctx, func(inv apitypes.Invoice) string {
 		return differs("status", string(inv.Status), "paid") + differs("amountRefunded", inv.AmountRefunded, sent)
 	})
 }
 
 // create creates the story's invoice and sees that the merchant is told.
 func (t *teller) create(ctx context.Context, amount string, lifetime int64, label string) error {
-	made, err := t.api.CreateInvoice(ctx, client.CreateInvoiceRequest{
+	made, err := t.api.CreateInvoice(ctx, apitypes.CreateInvoiceRequest{
 		MerchantID: t.world.Info.Merchant.ID, MerchantAddress: t.world.Info.Merchant.Address,
 		Amount: amount, Currency: chain.USDC, ChainKey: t.world.Info.Chain.ChainKey,
-		LineItems: []client.LineItem{{Label: label, Amount: amount}}, ExpiresAt: t.now().Unix() + lifetime,
+		LineItems: []apitypes.LineItem{{Label: label, Amount: amount}}, ExpiresAt: t.now().Unix() + lifetime,
 	})
 	if err != nil {
 		return err
@@ -166,7 +167,7 @@ func (t *teller) paid(ctx context.Context, tx common.Hash) error {
 			return err
 		}
 	}
-	if err := t.check(ctx, func(inv client.Invoice) string {
+	if err := t.check(ctx, func(inv apitypes.Invoice) string {
 		return differs("status", string(inv.Status), "paid") + differs("settledTxHash", inv.SettledTxHash, tx.Hex())
 	}); err != nil {
 		return err
@@ -194,7 +195,7 @@ func (t *teller) event(ctx context.Context, typ string) error {
 
 // check fetches the invoice and returns an error when the function finds
 // something wrong with it.
-func (t *teller) check(ctx context.Context, wrong func(client.Invoice) string) error {
+func (t *teller) check(ctx context.Context, wrong func(apitypes.Invoice) string) error {
 	inv, err := t.api.Invoice(ctx, t.invoice.ID)
 	if err != nil {
 		return err

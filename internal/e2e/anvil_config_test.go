@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/anviltest"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
@@ -84,8 +84,8 @@ func TestAnvilWrongConfig(t *testing.T) {
 
 	made := s.create(r, 2_000_000)
 	tx := s.payTransferAmount(made)
-	s.awaitPayment(r, made.ID, tx, client.PaymentConfirmed)
-	if inv := s.invoice(r, made.ID); inv.Status != client.StatusPaid {
+	s.awaitPayment(r, made.ID, tx, apitypes.PaymentConfirmed)
+	if inv := s.invoice(r, made.ID); inv.Status != apitypes.StatusPaid {
 		t.Errorf("beside chains that are wrong, the invoice is %s", inv.Status)
 	}
 	for _, node := range nodes {

@@ -14,6 +14,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/ethclient"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/anviltest"
 	"github.com/quittance/quittance/internal/store/storetest"
@@ -99,12 +100,12 @@ func (a *anvilScene) transfers(refund bool, amount *big.Int, tag []byte) common.
 	return common.HexToHash(a.chain.Send(a, from, a.token, data+common.Bytes2Hex(tag)).TxHash)
 }
 
-func (a *anvilScene) paysRegistry(made client.CreateInvoiceResponse) common.Hash {
+func (a *anvilScene) paysRegistry(made apitypes.CreateInvoiceResponse) common.Hash {
 	a.Helper()
 	return common.HexToHash(a.payTerms(made))
 }
 
-func (a *anvilScene) paysAuthorized(made client.CreateInvoiceResponse) common.Hash {
+func (a *anvilScene) paysAuthorized(made apitypes.CreateInvoiceResponse) common.Hash {
 	a.Helper()
 	return common.HexToHash(a.payAuthorized(made))
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/anviltest"
@@ -70,7 +71,7 @@ func TestAnvilDatabaseOutage(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.awaitHealth(r, func(h health) bool { return h.Ready })
-	s.awaitPayment(r, made.ID, tx, client.PaymentConfirmed)
+	s.awaitPayment(r, made.ID, tx, apitypes.PaymentConfirmed)
 	second, err := s.api(r).CreateInvoice(t.Context(), request, again)
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/anviltest"
 	"github.com/quittance/quittance/internal/store/storetest"
@@ -23,13 +23,13 @@ func TestAnvilReorg(t *testing.T) {
 	s.awaitCommitment(made.OnChainInvoiceID, contracts.StatusOpen)
 
 	lost := s.payTransferAmount(made)
-	s.awaitPayment(r, made.ID, lost, client.PaymentPending)
+	s.awaitPayment(r, made.ID, lost, apitypes.PaymentPending)
 	s.told(webhook.PaymentReceived, made.ID)
 	s.chain.Reorg(t, 1)
-	s.awaitPayment(r, made.ID, lost, client.PaymentOrphaned)
+	s.awaitPayment(r, made.ID, lost, apitypes.PaymentOrphaned)
 	s.chain.Mine(t, finality+1) // what is gone does not become final by age
 	s.awaitIndexed(r)
-	if inv := s.invoice(r, made.ID); inv.Status != client.StatusOpen || inv.AmountPaid != "" && inv.AmountPaid != "0" {
+	if inv := s.invoice(r, made.ID); inv.Status != apitypes.StatusOpen || inv.AmountPaid != "" && inv.AmountPaid != "0" {
 		t.Fatalf("after its payment was reorged out the invoice is %+v", inv)
 	}
 
@@ -39,11 +39,11 @@ func TestAnvilReorg(t *testing.T) {
 		t.Fatal("the payment was sent again as the same transaction")
 	}
 	s.chain.Mine(t, finality)
-	s.awaitPayment(r, made.ID, kept, client.PaymentConfirmed)
-	s.awaitPayment(r, made.ID, lost, client.PaymentOrphaned)
+	s.awaitPayment(r, made.ID, kept, apitypes.PaymentConfirmed)
+	s.awaitPayment(r, made.ID, lost, apitypes.PaymentOrphaned)
 	s.told(webhook.InvoicePaid, made.ID)
 	inv := s.invoice(r, made.ID)
-	if inv.Status != client.StatusPaid || inv.SettledTxHash != kept || inv.AmountPaid != made.Invoice.TransferAmount || inv.Exception != "" {
+	if inv.Status != apitypes.StatusPaid || inv.SettledTxHash != kept || inv.AmountPaid != made.Invoice.TransferAmount || inv.Exception != "" {
 		t.Errorf("after it was paid again the invoice is %+v", inv)
 	}
 	s.awaitCommitment(made.OnChainInvoiceID, contracts.StatusClosed)

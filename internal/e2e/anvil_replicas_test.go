@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/anviltest"
 	"github.com/quittance/quittance/internal/store/storetest"
@@ -30,7 +30,7 @@ func TestAnvilReplicas(t *testing.T) {
 
 	const invoices, killed, restarted = 12, 4, 8
 	told := make(map[string][]string)
-	paid := make(map[string]client.CreateInvoiceResponse) // by transaction
+	paid := make(map[string]apitypes.CreateInvoiceResponse) // by transaction
 	for i := range invoices {
 		switch i {
 		case killed:
@@ -56,14 +56,14 @@ func TestAnvilReplicas(t *testing.T) {
 			t.Errorf("there are %d payments; want %d", len(payments), invoices)
 		}
 		for _, p := range payments {
-			if p.Status != client.PaymentConfirmed || p.InvoiceID != paid[p.TxHash].ID {
+			if p.Status != apitypes.PaymentConfirmed || p.InvoiceID != paid[p.TxHash].ID {
 				t.Errorf("transaction %s paid invoice %s; the payment is %+v", p.TxHash, paid[p.TxHash].ID, p)
 			}
 		}
 	}
 	for tx, made := range paid {
 		first, second := s.invoice(replicas[0], made.ID), s.invoice(replicas[1], made.ID)
-		if first.Status != client.StatusPaid || first.SettledTxHash != tx || first.Exception != "" {
+		if first.Status != apitypes.StatusPaid || first.SettledTxHash != tx || first.Exception != "" {
 			t.Errorf("after transaction %s the invoice is %+v", tx, first)
 		}
 		if diff := cmp.Diff(first, second); diff != "" {

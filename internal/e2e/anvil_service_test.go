@@ -18,6 +18,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/anviltest"
@@ -254,15 +255,15 @@ func (s *service) api(r *replica) *client.Client {
 }
 
 // draft asks for an invoice on the chain anvil.
-func (s *service) draft(amount int) client.CreateInvoiceRequest {
-	return client.CreateInvoiceRequest{
+func (s *service) draft(amount int) apitypes.CreateInvoiceRequest {
+	return apitypes.CreateInvoiceRequest{
 		MerchantID: shopID, MerchantAddress: s.till.Address, Amount: strconv.Itoa(amount),
 		Currency: "USDC", ChainKey: "anvil", ExpiresAt: s.chainTime() + 7200,
 	}
 }
 
 // create creates an invoice over an amount.
-func (s *service) create(r *replica, amount int) client.CreateInvoiceResponse {
+func (s *service) create(r *replica, amount int) apitypes.CreateInvoiceResponse {
 	s.Helper()
 	made, err := s.api(r).CreateInvoice(s.Context(), s.draft(amount))
 	if err != nil {
@@ -272,7 +273,7 @@ func (s *service) create(r *replica, amount int) client.CreateInvoiceResponse {
 }
 
 // invoice returns an invoice as it is now.
-func (s *service) invoice(r *replica, id string) client.Invoice {
+func (s *service) invoice(r *replica, id string) apitypes.Invoice {
 	s.Helper()
 	inv, err := s.api(r).Invoice(s.Context(), id)
 	if err != nil {
@@ -300,9 +301,9 @@ func (s *service) transfer(from anviltest.Account, to, amount string, flags ...s
 
 // payments returns all payments that a replica knows of, those not confirmed
 // included.
-func (s *service) payments(r *replica) []client.Payment {
+func (s *service) payments(r *replica) []apitypes.Payment {
 	s.Helper()
-	var all []client.Payment
+	var all []apitypes.Payment
 	for p, err := range s.api(r).Payments(s.Context(), client.PaymentFilter{IncludePending: true}) {
 		if err != nil {
 			s.Fatal(err)
@@ -313,9 +314,9 @@ func (s *service) payments(r *replica) []client.Payment {
 }
 
 // awaitPayment waits until an invoice's payment by a transaction has a status.
-func (s *service) awaitPayment(r *replica, invoiceID, tx string, status client.PaymentStatus) {
+func (s *service) awaitPayment(r *replica, invoiceID, tx string, status apitypes.PaymentStatus) {
 	s.Helper()
-	var all []client.Payment
+	var all []apitypes.Payment
 	if err := await(within(s, s.patience), func() bool {
 		all = s.payments(r)
 		for _, p := range all {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/anviltest"
 	"github.com/quittance/quittance/internal/store/storetest"
@@ -27,17 +27,17 @@ func TestAnvil(t *testing.T) {
 	told := make(map[string][]string)
 	registered := make(map[string]contracts.Status)
 	settled := []string{webhook.InvoiceCreated, webhook.PaymentReceived, webhook.InvoicePaid}
-	var paid []client.Invoice
-	for i, pay := range []func(client.CreateInvoiceResponse) string{
+	var paid []apitypes.Invoice
+	for i, pay := range []func(apitypes.CreateInvoiceResponse) string{
 		s.payTransferAmount, s.payBareAmount, s.payTagged, s.payRegistry, s.payAuthorized,
 	} {
 		made := s.create(r, (i+1)*1_000_000)
 		s.told(webhook.InvoiceCreated, made.ID)
 		s.announce(r, made)
 		tx := pay(made)
-		s.awaitPayment(r, made.ID, tx, client.PaymentConfirmed)
+		s.awaitPayment(r, made.ID, tx, apitypes.PaymentConfirmed)
 		inv := s.invoice(r, made.ID)
-		if inv.Status != client.StatusPaid || inv.SettledTxHash != tx || inv.Exception != "" {
+		if inv.Status != apitypes.StatusPaid || inv.SettledTxHash != tx || inv.Exception != "" {
 			t.Errorf("after transaction %s the invoice is %+v", tx, inv)
 		}
 		paid = append(paid, inv)
@@ -64,7 +64,7 @@ func TestAnvil(t *testing.T) {
 	told[unpaid.ID] = []string{webhook.InvoiceCreated, webhook.InvoiceExpired}
 	registered[unpaid.OnChainInvoiceID] = contracts.StatusClosed
 	s.awaitCommitment(unpaid.OnChainInvoiceID, contracts.StatusOpen)
-	if inv := s.invoice(r, unpaid.ID); inv.Status != client.StatusOpen {
+	if inv := s.invoice(r, unpaid.ID); inv.Status != apitypes.StatusOpen {
 		t.Errorf("before its time the unpaid invoice is %s", inv.Status)
 	}
 	s.chain.Cast(t, "rpc", "evm_increaseTime", "601")
@@ -85,7 +85,7 @@ func TestAnvil(t *testing.T) {
 
 // announce has the provider announce an invoice's payment, which settles
 // nothing, and an impostor.
-func (s *service) announce(r *replica, made client.CreateInvoiceResponse) {
+func (s *service) announce(r *replica, made apitypes.CreateInvoiceResponse) {
 	s.Helper()
 	notice := fmt.Sprintf(`{"type":"transfers.created","data":{"id":"transfer of %s","amount":{"amount":"%s.00","currency":"USD"},
 		"destination":{"type":"blockchain","address":"%s","chain":"ANVIL"}}}`, made.ID, strings.TrimSuffix(made.Invoice.Amount, "000000"), s.till.Address)
@@ -95,13 +95,13 @@ func (s *service) announce(r *replica, made client.CreateInvoiceResponse) {
 			s.Errorf("a notice signed with %s was answered %d: %s", secret, status, text)
 		}
 	}
-	if inv := s.invoice(r, made.ID); inv.Status != client.StatusOpen {
+	if inv := s.invoice(r, made.ID); inv.Status != apitypes.StatusOpen {
 		s.Errorf("a notice alone made the invoice %s", inv.Status)
 	}
 }
 
 // payTransferAmount pays as any wallet or exchange does.
-func (s *service) payTransferAmount(made client.CreateInvoiceResponse) string {
+func (s *service) payTransferAmount(made apitypes.CreateInvoiceResponse) string {
 	if made.Invoice.TransferAmount == made.Invoice.Amount {
 		s.Errorf("the transfer amount %s does not tell the invoice from others", made.Invoice.TransferAmount)
 	}
@@ -109,25 +109,25 @@ func (s *service) payTransferAmount(made client.CreateInvoiceResponse) string {
 }
 
 // payBareAmount pays by one who rounds.
-func (s *service) payBareAmount(made client.CreateInvoiceResponse) string {
+func (s *service) payBareAmount(made apitypes.CreateInvoiceResponse) string {
 	return s.transfer(s.payer, s.till.Address, made.Invoice.Amount)
 }
 
 // payTagged pays with the commitment's id behind the calldata.
-func (s *service) payTagged(made client.CreateInvoiceResponse) string {
+func (s *service) payTagged(made apitypes.CreateInvoiceResponse) string {
 	data := s.chain.Cast(s, "calldata", "transfer(address,uint256)", s.till.Address, made.Invoice.Amount)
 	return s.chain.Send(s, s.payer, s.token, data+strings.TrimPrefix(made.OnChainInvoiceID, "0x")).TxHash
 }
 
 // payRegistry pays through the registry.
-func (s *service) payRegistry(made client.CreateInvoiceResponse) string {
+func (s *service) payRegistry(made apitypes.CreateInvoiceResponse) string {
 	s.chain.Send(s, s.payer, s.token, "approve(address,uint256)", s.registry, made.Invoice.Amount)
 	return s.payTerms(made)
 }
 
 // payTerms pays through the registry, which may take the amount, by terms that
 // are written down from the invoice alone.
-func (s *service) payTerms(made client.CreateInvoiceResponse) string {
+func (s *service) payTerms(made apitypes.CreateInvoiceResponse) string {
 	const terms = "(address,address,uint256,uint64,bytes32)"
 	inv := made.Invoice
 	tuple := fmt.Sprintf("(%s,%s,%s,%d,%s)", inv.MerchantAddress, s.token, inv.Amount, inv.ExpiresAt, s.chain.Cast(s, "keccak", inv.ID))
@@ -139,7 +139,7 @@ func (s *service) payTerms(made client.CreateInvoiceResponse) string {
 
 // payAuthorized pays by an EIP-3009 authorization that the payer signs and
 // another sends.
-func (s *service) payAuthorized(made client.CreateInvoiceResponse) string {
+func (s *service) payAuthorized(made apitypes.CreateInvoiceResponse) string {
 	inv, before := made.Invoice, s.chainTime()+3600
 	typed := fmt.Sprintf(`{
 		"types": {

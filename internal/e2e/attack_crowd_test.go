@@ -9,6 +9,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/contracts/hostile"
 	"github.com/quittance/quittance/webhook"
@@ -44,7 +45,7 @@ func TestPaidTogether(t *testing.T) {
 
 	for i, m := range made {
 		want[i] = s.paid(hash, m.Invoice.TransferAmount, &made[i])
-		s.want(m, standing{status: client.StatusPaid, by: hash, paid: m.Invoice.TransferAmount, back: "0"})
+		s.want(m, standing{status: apitypes.StatusPaid, by: hash, paid: m.Invoice.TransferAmount, back: "0"})
 	}
 	s.wantSame(want)
 	s.wantEvents()
@@ -83,7 +84,7 @@ func TestDust(t *testing.T) {
 	s.final()
 	t.Logf("%d transfers of dust and a payment were final after %s", 2*crowd, time.Since(begun))
 
-	s.want(victim, standing{status: client.StatusPaid, by: honest, paid: victim.Invoice.TransferAmount, back: "0"})
+	s.want(victim, standing{status: apitypes.StatusPaid, by: honest, paid: victim.Invoice.TransferAmount, back: "0"})
 	begun = time.Now()
 	s.wantSame(want)
 	t.Logf("they were listed within %s", time.Since(begun))
@@ -96,9 +97,9 @@ func TestDust(t *testing.T) {
 }
 
 // invoices creates many invoices at a time.
-func (s *stage) invoices(n int, amount string) []client.CreateInvoiceResponse {
+func (s *stage) invoices(n int, amount string) []apitypes.CreateInvoiceResponse {
 	s.Helper()
-	draft, made := s.draft(amount), make([]client.CreateInvoiceResponse, n)
+	draft, made := s.draft(amount), make([]apitypes.CreateInvoiceResponse, n)
 	group, ctx := errgroup.WithContext(s.Context())
 	group.SetLimit(16)
 	for i := range made {

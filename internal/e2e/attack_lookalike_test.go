@@ -7,7 +7,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
-	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/contracts/hostile"
 	"github.com/quittance/quittance/internal/devchain"
@@ -63,7 +63,7 @@ func TestLookalikeEvents(t *testing.T) {
 	s.expect(victim, webhook.PaymentReceived, webhook.InvoicePaid)
 	s.final()
 	s.wantPayments(append(slices.Clone(moved), s.paid(honest, victim.Invoice.TransferAmount, &victim))...)
-	s.want(victim, standing{status: client.StatusPaid, by: honest, paid: victim.Invoice.TransferAmount, back: "0"})
+	s.want(victim, standing{status: apitypes.StatusPaid, by: honest, paid: victim.Invoice.TransferAmount, back: "0"})
 	s.awaitStatus(victim, contracts.StatusClosed)
 	s.wantEvents()
 }
@@ -106,7 +106,7 @@ func TestPoisoning(t *testing.T) {
 	poison()
 	s.final()
 	s.wantPayments(s.paid(honest, victim.Invoice.TransferAmount, &victim))
-	s.want(victim, standing{status: client.StatusPaid, by: honest, paid: victim.Invoice.TransferAmount, back: "0"})
+	s.want(victim, standing{status: apitypes.StatusPaid, by: honest, paid: victim.Invoice.TransferAmount, back: "0"})
 	s.wantEvents()
 }
 
@@ -122,7 +122,7 @@ func TestForeignTags(t *testing.T) {
 	elsewhere := common.HexToAddress("0x00000000000000000000000000000000000Be11A")
 	named, other, third := s.invoice("10000000", s.shop()), s.invoice("20000000", s.shop()), s.invoice("30000000", s.shop())
 	abroad := s.invoice("40000000", elsewhere)
-	tag := func(made client.CreateInvoiceResponse) []byte { h := id(made); return h[:] }
+	tag := func(made apitypes.CreateInvoiceResponse) []byte { h := id(made); return h[:] }
 
 	// The tag is what the payer has written down, so it beats the amount.
 	wrongAmount := s.pay(s.payer, s.shop(), other.Invoice.TransferAmount, tag(named)...)
@@ -146,10 +146,10 @@ func TestForeignTags(t *testing.T) {
 	toItself := s.pay(s.till, s.shop(), other.Invoice.TransferAmount, tag(other)...)
 	s.final()
 
-	s.want(named, standing{status: client.StatusPaid, by: wrongAmount, paid: other.Invoice.TransferAmount, back: "0", exception: client.ExceptionOverpaid})
+	s.want(named, standing{status: apitypes.StatusPaid, by: wrongAmount, paid: other.Invoice.TransferAmount, back: "0", exception: apitypes.ExceptionOverpaid})
 	s.want(other, untouched)
-	s.want(third, standing{status: client.StatusPaid, by: wrongToo, paid: third.Invoice.TransferAmount, back: "0"})
-	s.want(abroad, standing{status: client.StatusPaid, by: wrongAddress, paid: abroad.Invoice.TransferAmount, back: "0"})
+	s.want(third, standing{status: apitypes.StatusPaid, by: wrongToo, paid: third.Invoice.TransferAmount, back: "0"})
+	s.want(abroad, standing{status: apitypes.StatusPaid, by: wrongAddress, paid: abroad.Invoice.TransferAmount, back: "0"})
 	selfPaid := s.paid(toItself, other.Invoice.TransferAmount, nil)
 	selfPaid.from = s.shop()
 	s.wantPayments(
@@ -187,8 +187,8 @@ func TestStolenPayment(t *testing.T) {
 	s.expect(second, webhook.PaymentReceived, webhook.InvoicePaid)
 	s.final()
 	s.wantPayments(s.paid(moved, first.Invoice.TransferAmount, &first), s.paid(submitted, second.Invoice.TransferAmount, &second))
-	s.want(first, standing{status: client.StatusPaid, by: moved, paid: first.Invoice.TransferAmount, back: "0"})
-	s.want(second, standing{status: client.StatusPaid, by: submitted, paid: second.Invoice.TransferAmount, back: "0"})
+	s.want(first, standing{status: apitypes.StatusPaid, by: moved, paid: first.Invoice.TransferAmount, back: "0"})
+	s.want(second, standing{status: apitypes.StatusPaid, by: submitted, paid: second.Invoice.TransferAmount, back: "0"})
 	s.want(ofAttacker, untouched)
 	s.wantEvents()
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 
-	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/contracts/hostile"
 	"github.com/quittance/quittance/internal/devchain"
@@ -17,7 +17,7 @@ import (
 
 // authorize returns an EIP-3009 authorization of the payer's with an invoice's
 // commitment as its nonce.
-func (s *stage) authorize(payer *ecdsa.PrivateKey, to common.Address, amount *big.Int, made client.CreateInvoiceResponse) contracts.Authorization {
+func (s *stage) authorize(payer *ecdsa.PrivateKey, to common.Address, amount *big.Int, made apitypes.CreateInvoiceResponse) contracts.Authorization {
 	return contracts.Authorization{
 		From: devchain.Address(payer), To: to, Value: amount, ValidAfter: new(big.Int),
 		ValidBefore: new(big.Int).SetUint64(s.contractTerms(made).ExpiresAt + 1), Nonce: id(made),
@@ -45,7 +45,7 @@ func TestStolenNonce(t *testing.T) {
 	s.serve(nil)
 	const amount = "10000000"
 	sum := units(t, amount)
-	var made [6]client.CreateInvoiceResponse
+	var made [6]apitypes.CreateInvoiceResponse
 	for i := range made {
 		made[i] = s.invoice(amount, s.shop())
 	}
@@ -98,9 +98,9 @@ func TestStolenNonce(t *testing.T) {
 
 	s.wantPayments(want...)
 	s.want(toHimself, untouched)
-	s.want(nearlyNothing, standing{status: client.StatusOpen, paid: "1", back: "0"}) // dust is no exception
-	s.want(frontRun, standing{status: client.StatusPaid, by: overtaken, paid: amount, back: "0"})
-	s.want(twoPayers, standing{status: client.StatusPaid, by: first, paid: "20000000", back: "0", exception: client.ExceptionDuplicate})
+	s.want(nearlyNothing, standing{status: apitypes.StatusOpen, paid: "1", back: "0"}) // dust is no exception
+	s.want(frontRun, standing{status: apitypes.StatusPaid, by: overtaken, paid: amount, back: "0"})
+	s.want(twoPayers, standing{status: apitypes.StatusPaid, by: first, paid: "20000000", back: "0", exception: apitypes.ExceptionDuplicate})
 	s.want(cancelled, untouched)
 	s.want(nothing, untouched)
 	s.expect(nearlyNothing, webhook.PaymentReceived)
@@ -118,8 +118,8 @@ func TestStolenNonce(t *testing.T) {
 	s.expect(nearlyNothing, webhook.PaymentReceived, webhook.InvoicePaid)
 	s.final()
 	s.wantPayments(append(want, s.paid(through, amount, &toHimself), s.paid(directly, amount, &nearlyNothing))...)
-	s.want(toHimself, standing{status: client.StatusPaid, by: through, paid: amount, back: "0"})
-	s.want(nearlyNothing, standing{status: client.StatusPaid, by: directly, paid: "10000001", back: "0"})
+	s.want(toHimself, standing{status: apitypes.StatusPaid, by: through, paid: amount, back: "0"})
+	s.want(nearlyNothing, standing{status: apitypes.StatusPaid, by: directly, paid: "10000001", back: "0"})
 	s.wantEvents()
 }
 
@@ -148,8 +148,8 @@ func TestThirdParty(t *testing.T) {
 	s.expect(byTag, webhook.PaymentReceived, webhook.InvoicePaid, webhook.PaymentRefunded)
 	s.final()
 	s.wantPayments(s.paid(first, byAmount.Invoice.TransferAmount, &byAmount), s.paid(second, "20000000", &byTag))
-	s.want(byAmount, standing{status: client.StatusPaid, by: first, paid: byAmount.Invoice.TransferAmount, back: "0"})
-	s.want(byTag, standing{status: client.StatusPaid, by: second, paid: "20000000", back: "20000000"})
+	s.want(byAmount, standing{status: apitypes.StatusPaid, by: first, paid: byAmount.Invoice.TransferAmount, back: "0"})
+	s.want(byTag, standing{status: apitypes.StatusPaid, by: second, paid: "20000000", back: "20000000"})
 	s.wantEvents()
 }
 
@@ -162,7 +162,7 @@ func TestMerchantContract(t *testing.T) {
 	walletAt := s.deploy(hostile.MerchantWalletMetaData.Bin)
 	treasury := common.HexToAddress("0x0000000000000000000000000000000000007ea5")
 	s.serve(nil)
-	var made [4]client.CreateInvoiceResponse
+	var made [4]apitypes.CreateInvoiceResponse
 	for i, amount := range []string{"10000000", "20000000", "30000000", "40000000"} {
 		made[i] = s.invoice(amount, walletAt)
 		s.expect(made[i], webhook.PaymentReceived, webhook.InvoicePaid)
@@ -208,7 +208,7 @@ func TestMerchantContract(t *testing.T) {
 			amount = plain.Invoice.TransferAmount
 		}
 		want = append(want, s.paid(tx[i], amount, &made[i]))
-		s.want(made[i], standing{status: client.StatusPaid, by: tx[i], paid: amount, back: refunded[i]})
+		s.want(made[i], standing{status: apitypes.StatusPaid, by: tx[i], paid: amount, back: refunded[i]})
 	}
 	s.wantPayments(want...)
 	s.awaitStatus(plain, contracts.StatusClosed)

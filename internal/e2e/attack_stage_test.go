@@ -18,6 +18,7 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/chain"
@@ -185,7 +186,7 @@ func (s *stage) allow(owner *ecdsa.PrivateKey, spender common.Address) {
 }
 
 // invoice creates an invoice over an amount, payable to an address.
-func (s *stage) invoice(amount string, to common.Address) client.CreateInvoiceResponse {
+func (s *stage) invoice(amount string, to common.Address) apitypes.CreateInvoiceResponse {
 	s.Helper()
 	draft := s.draft(amount)
 	draft.MerchantAddress = to.Hex()
@@ -193,7 +194,7 @@ func (s *stage) invoice(amount string, to common.Address) client.CreateInvoiceRe
 }
 
 // ask creates an invoice.
-func (s *stage) ask(draft client.CreateInvoiceRequest) client.CreateInvoiceResponse {
+func (s *stage) ask(draft apitypes.CreateInvoiceRequest) apitypes.CreateInvoiceResponse {
 	s.Helper()
 	made := s.create(draft)
 	s.told[made.ID] = []string{webhook.InvoiceCreated}
@@ -207,7 +208,7 @@ func (s *stage) shop() common.Address { return devchain.Address(s.till) }
 func (s *stage) customer() common.Address { return devchain.Address(s.payer) }
 
 // id is an invoice's commitment.
-func id(made client.CreateInvoiceResponse) common.Hash {
+func id(made apitypes.CreateInvoiceResponse) common.Hash {
 	return common.HexToHash(made.OnChainInvoiceID)
 }
 
@@ -249,21 +250,21 @@ type listed struct {
 	amount   string
 	currency string
 	invoice  string // empty for one that is not attributed
-	status   client.PaymentStatus
+	status   apitypes.PaymentStatus
 }
 
 // payments returns all payments that the service has, in the order of their
 // blocks.
-func (s *stage) payments() []client.Payment {
+func (s *stage) payments() []apitypes.Payment {
 	s.Helper()
-	var all []client.Payment
+	var all []apitypes.Payment
 	for p, err := range s.api().Payments(s.Context(), client.PaymentFilter{IncludePending: true, IncludeUnattributed: true, PageSize: 200}) {
 		if err != nil {
 			s.Fatal(err)
 		}
 		all = append(all, p)
 	}
-	slices.SortStableFunc(all, func(a, b client.Payment) int { return cmp.Compare(a.BlockNumber, b.BlockNumber) })
+	slices.SortStableFunc(all, func(a, b apitypes.Payment) int { return cmp.Compare(a.BlockNumber, b.BlockNumber) })
 	return all
 }
 
@@ -304,8 +305,8 @@ func (s *stage) listed() (got []listed) {
 }
 
 // paid is an USDC payment of the customer's to the shop that is final.
-func (s *stage) paid(tx common.Hash, amount string, to *client.CreateInvoiceResponse) listed {
-	p := listed{tx: tx, from: s.customer(), to: s.shop(), amount: amount, currency: "USDC", status: client.PaymentConfirmed}
+func (s *stage) paid(tx common.Hash, amount string, to *apitypes.CreateInvoiceResponse) listed {
+	p := listed{tx: tx, from: s.customer(), to: s.shop(), amount: amount, currency: "USDC", status: apitypes.PaymentConfirmed}
 	if to != nil {
 		p.invoice, p.to = to.ID, common.HexToAddress(to.Invoice.MerchantAddress)
 	}
@@ -314,17 +315,17 @@ func (s *stage) paid(tx common.Hash, amount string, to *client.CreateInvoiceResp
 
 // standing is where an invoice stands.
 type standing struct {
-	status     client.InvoiceStatus
+	status     apitypes.InvoiceStatus
 	by         common.Hash // the transaction that settled it
 	paid, back string
-	exception  client.InvoiceException
+	exception  apitypes.InvoiceException
 }
 
 // untouched is where an invoice stands that nobody has paid.
-var untouched = standing{status: client.StatusOpen, paid: "0", back: "0"}
+var untouched = standing{status: apitypes.StatusOpen, paid: "0", back: "0"}
 
 // want has the test fail unless an invoice stands so.
-func (s *stage) want(made client.CreateInvoiceResponse, want standing) {
+func (s *stage) want(made apitypes.CreateInvoiceResponse, want standing) {
 	s.Helper()
 	inv, err := s.api().Invoice(s.Context(), made.ID)
 	if err != nil {
@@ -337,7 +338,7 @@ func (s *stage) want(made client.CreateInvoiceResponse, want standing) {
 }
 
 // expect adds events that the merchant must get about an invoice.
-func (s *stage) expect(made client.CreateInvoiceResponse, types ...string) {
+func (s *stage) expect(made apitypes.CreateInvoiceResponse, types ...string) {
 	s.told[made.ID] = append(s.told[made.ID], types...)
 }
 
@@ -365,7 +366,7 @@ func (s *stage) wantEvents() {
 
 // awaitStatus makes blocks until the registry has an invoice's commitment in a
 // state.
-func (s *stage) awaitStatus(made client.CreateInvoiceResponse, want contracts.Status) {
+func (s *stage) awaitStatus(made apitypes.CreateInvoiceResponse, want contracts.Status) {
 	s.Helper()
 	var got contracts.Status
 	if err := await(within(s, patience), func() bool {
@@ -381,7 +382,7 @@ func (s *stage) awaitStatus(made client.CreateInvoiceResponse, want contracts.St
 }
 
 // contractTerms are an invoice's terms as the registry takes them.
-func (s *stage) contractTerms(made client.CreateInvoiceResponse) contracts.Terms {
+func (s *stage) contractTerms(made apitypes.CreateInvoiceResponse) contracts.Terms {
 	s.Helper()
 	return chain.ContractTerms(s.terms(made.Invoice), made.ID)
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
-	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/contracts/hostile"
 	"github.com/quittance/quittance/webhook"
@@ -47,7 +47,7 @@ func TestFeeToken(t *testing.T) {
 		t.Helper()
 		return s.call(s.payer, feeAt, append(fee.PackTransfer(s.shop(), units(t, amount)), trailing...))
 	}
-	paid := func(tx common.Hash, amount string, to *client.CreateInvoiceResponse) listed {
+	paid := func(tx common.Hash, amount string, to *apitypes.CreateInvoiceResponse) listed {
 		p := s.paid(tx, amount, to)
 		p.currency = "FEE"
 		return p
@@ -60,12 +60,12 @@ func TestFeeToken(t *testing.T) {
 	s.final()
 	want := []listed{paid(plain, short.String(), nil), paid(tagged, "9900000", &made)}
 	s.wantPayments(want...)
-	s.want(made, standing{status: client.StatusOpen, paid: "9900000", back: "0", exception: client.ExceptionUnderpaid})
+	s.want(made, standing{status: apitypes.StatusOpen, paid: "9900000", back: "0", exception: apitypes.ExceptionUnderpaid})
 
 	rest := transfer("101010", tag[:]...) // of which 100000 arrive
 	s.expect(made, webhook.PaymentReceived, webhook.InvoicePaid)
 	s.final()
 	s.wantPayments(append(want, paid(rest, "100000", &made))...)
-	s.want(made, standing{status: client.StatusPaid, by: rest, paid: "10000000", back: "0"})
+	s.want(made, standing{status: apitypes.StatusPaid, by: rest, paid: "10000000", back: "0"})
 	s.wantEvents()
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/ethclient"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/chain"
@@ -106,7 +107,7 @@ func (a *auditor) fault(format string, args ...any) {
 // audit returns all that is not as it must be in the end.
 func (a *auditor) audit(ctx context.Context) []string {
 	a.wrong, a.expected = nil, make(map[string]bool)
-	invoices := make(map[string][]client.Invoice) // by merchant and amount
+	invoices := make(map[string][]apitypes.Invoice) // by merchant and amount
 	total := 0
 	for inv, err := range a.api().Invoices(ctx, client.InvoiceFilter{PageSize: 200}) {
 		if err != nil {
@@ -135,7 +136,7 @@ func (a *auditor) audit(ctx context.Context) []string {
 }
 
 // order checks the one invoice of an order.
-func (a *auditor) order(s *shop, o *order, found []client.Invoice) {
+func (a *auditor) order(s *shop, o *order, found []apitypes.Invoice) {
 	switch {
 	case len(found) > 1:
 		a.fault("%s %s: one request made %d invoices", s.id, o.request.Amount, len(found))
@@ -169,9 +170,9 @@ func (a *auditor) order(s *shop, o *order, found []client.Invoice) {
 			back.Add(back, m.amount)
 		}
 	}
-	status, event := client.StatusExpired, webhook.InvoiceExpired
+	status, event := apitypes.StatusExpired, webhook.InvoiceExpired
 	if settled != "" {
-		status, event = client.StatusPaid, webhook.InvoicePaid
+		status, event = apitypes.StatusPaid, webhook.InvoicePaid
 	}
 	a.expected[event+" "+inv.ID] = true
 	if inv.Status != status || inv.SettledTxHash != settled || inv.AmountPaid != paid.String() || inv.AmountRefunded != back.String() {

@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/dev"
 	"github.com/quittance/quittance/webhook"
 )
@@ -148,7 +148,7 @@ func TestDevRestart(t *testing.T) {
 	tx := w.payer().mustTransfer(t, first.Merchant.Address, made.Invoice.TransferAmount, nil)
 	r.await(within(t, patience), webhook.InvoicePaid, made.ID)
 	want, err := w.api().Invoice(t.Context(), made.ID)
-	if err != nil || want.Status != client.StatusPaid || want.SettledTxHash != tx.Hex() {
+	if err != nil || want.Status != apitypes.StatusPaid || want.SettledTxHash != tx.Hex() {
 		t.Fatalf("%+v, %v", want, err)
 	}
 	for _, end := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGKILL} {
@@ -237,7 +237,7 @@ func TestDevStranger(t *testing.T) {
 
 // paste runs the printed curl command, or takes it apart where there is no
 // curl.
-func (w *world) paste(c *child) client.CreateInvoiceResponse {
+func (w *world) paste(c *child) apitypes.CreateInvoiceResponse {
 	w.Helper()
 	var command string
 	for line := range strings.Lines(c.stdout.String()) {
@@ -248,7 +248,7 @@ func (w *world) paste(c *child) client.CreateInvoiceResponse {
 	if command == "" {
 		w.Fatalf("no curl command is printed:\n%s", c.stdout.String())
 	}
-	var made client.CreateInvoiceResponse
+	var made apitypes.CreateInvoiceResponse
 	if _, err := exec.LookPath("curl"); err == nil {
 		out, err := exec.CommandContext(w.Context(), "sh", "-c", command).CombinedOutput()
 		if err == nil {
@@ -261,5 +261,5 @@ func (w *world) paste(c *child) client.CreateInvoiceResponse {
 	}
 	_, body, _ := strings.Cut(command, "-d '")
 	head, _, _ := strings.Cut(body, "'$((")
-	return decoded[client.CreateInvoiceResponse](w, w.post(head+strconv.FormatInt(time.Now().Unix()+3600, 10)+"}"), http.StatusCreated)
+	return decoded[apitypes.CreateInvoiceResponse](w, w.post(head+strconv.FormatInt(time.Now().Unix()+3600, 10)+"}"), http.StatusCreated)
 }

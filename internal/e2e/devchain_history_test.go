@@ -10,6 +10,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/ethclient"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/contracts"
 )
@@ -58,12 +59,12 @@ func (g *gethScene) transfers(refund bool, amount *big.Int, tag []byte) common.H
 	return g.send(from, g.chain.Token, append(g.token.PackTransfer(to, amount), tag...))
 }
 
-func (g *gethScene) paysRegistry(made client.CreateInvoiceResponse) common.Hash {
+func (g *gethScene) paysRegistry(made apitypes.CreateInvoiceResponse) common.Hash {
 	g.Helper()
 	return g.send(g.payer, g.chain.Registry, contracts.NewInvoiceRegistry().PackPay(g.contractTerms(made)))
 }
 
-func (g *gethScene) paysAuthorized(made client.CreateInvoiceResponse) common.Hash {
+func (g *gethScene) paysAuthorized(made apitypes.CreateInvoiceResponse) common.Hash {
 	g.Helper()
 	return g.submit(g.payer, g.authorize(g.payer, g.shop(), units(g, made.Invoice.Amount), made))
 }

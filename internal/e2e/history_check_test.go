@@ -7,6 +7,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/webhook"
@@ -64,7 +65,7 @@ func (h *history) check() {
 		if diff := cmp.Diff(want, got, cmp.AllowUnexported(standing{})); diff != "" {
 			h.Errorf("bill %+v (-want +got):\n%s", b, diff)
 		}
-		if want.status != client.StatusOpen {
+		if want.status != apitypes.StatusOpen {
 			must["invoice."+string(want.status)+" "+b.made.ID] = true
 		}
 	}
@@ -80,23 +81,23 @@ func (b *bill) standing(transfers []movement) standing {
 	for _, m := range transfers {
 		total.Add(&total, m.amount)
 		switch {
-		case s.status == client.StatusPaid:
-			s.exception = client.ExceptionDuplicate
+		case s.status == apitypes.StatusPaid:
+			s.exception = apitypes.ExceptionDuplicate
 		case m.blockTime > b.made.Invoice.ExpiresAt:
-			s.exception = client.ExceptionLate
+			s.exception = apitypes.ExceptionLate
 		default:
 			if inTime.Add(&inTime, m.amount); inTime.Cmp(b.amount) < 0 {
-				s.exception = client.ExceptionUnderpaid
+				s.exception = apitypes.ExceptionUnderpaid
 				continue
 			}
-			s.status, s.by, s.exception = client.StatusPaid, m.tx, ""
+			s.status, s.by, s.exception = apitypes.StatusPaid, m.tx, ""
 			if inTime.Cmp(ceiling) > 0 {
-				s.exception = client.ExceptionOverpaid
+				s.exception = apitypes.ExceptionOverpaid
 			}
 		}
 	}
-	if s.paid = total.String(); s.status == client.StatusOpen && b.made.Invoice.ExpiresAt-b.made.Invoice.CreatedAt < longLived/2 {
-		s.status = client.StatusExpired
+	if s.paid = total.String(); s.status == apitypes.StatusOpen && b.made.Invoice.ExpiresAt-b.made.Invoice.CreatedAt < longLived/2 {
+		s.status = apitypes.StatusExpired
 	}
 	return s
 }
@@ -111,9 +112,9 @@ func (h *history) checkPayments(want map[string]string) {
 		}
 		got := fmt.Sprintf("%s %s from %s in block %d for %q", p.TxHash, p.Amount, p.From, p.BlockNumber, p.InvoiceID)
 		switch expected, on := want[p.ID]; {
-		case !on && p.Status != client.PaymentOrphaned:
+		case !on && p.Status != apitypes.PaymentOrphaned:
 			h.Errorf("false or doubled: %s is %s", got, p.Status)
-		case on && (p.Status != client.PaymentConfirmed || got != expected):
+		case on && (p.Status != apitypes.PaymentConfirmed || got != expected):
 			h.Errorf("%s is %s; on the chain it is\n%s", got, p.Status, expected)
 		}
 		delete(want, p.ID)

@@ -11,6 +11,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/ethclient"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 )
 
@@ -35,8 +36,8 @@ type scene interface {
 	// block that comes next, and each is in a block of its own elsewhere.
 	waits() bool
 	transfers(refund bool, amount *big.Int, tag []byte) common.Hash
-	paysRegistry(made client.CreateInvoiceResponse) common.Hash
-	paysAuthorized(made client.CreateInvoiceResponse) common.Hash
+	paysRegistry(made apitypes.CreateInvoiceResponse) common.Hash
+	paysAuthorized(made apitypes.CreateInvoiceResponse) common.Hash
 	dates(unix int64) // the next block
 	mines()
 	// reorgs replaces as many of the newest blocks. back is what the new ones
@@ -69,7 +70,7 @@ const (
 type bill struct {
 	way      way
 	amount   *big.Int
-	made     client.CreateInvoiceResponse
+	made     apitypes.CreateInvoiceResponse
 	paid     bool // as the customer remembers; reorgs know better
 	refunded bool
 }
@@ -158,7 +159,7 @@ func (h *history) billFor(w way, life int64) *bill {
 	h.run()
 	b := &bill{way: w, amount: big.NewInt(int64(len(h.bills)+1) * billStep)}
 	shop := h.shopOf()
-	made, err := h.client().CreateInvoice(h.Context(), client.CreateInvoiceRequest{
+	made, err := h.client().CreateInvoice(h.Context(), apitypes.CreateInvoiceRequest{
 		MerchantID: shop.merchantID, MerchantAddress: shop.shop.Hex(), Amount: b.amount.String(), Currency: "USDC",
 		ChainKey: shop.chainKey, ExpiresAt: h.chainTime() + life,
 	})

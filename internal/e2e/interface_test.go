@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/store/storetest"
 	"github.com/quittance/quittance/webhook"
 )
@@ -133,7 +133,7 @@ func TestRefusals(t *testing.T) {
 	for _, r := range append(w.badCreates(), append(w.badReads(), w.badNotices()...)...) {
 		t.Run(r.name, func(t *testing.T) {
 			a := w.do(r.method, r.path, r.body, r.headers...)
-			p := decoded[client.Problem](t, a, r.status)
+			p := decoded[apitypes.Problem](t, a, r.status)
 			if string(p.Code) != r.code || p.Field != r.field {
 				t.Errorf("code %s, field %q; want %s, %q", p.Code, p.Field, r.code, r.field)
 			}
@@ -292,13 +292,13 @@ func TestAnswers(t *testing.T) {
 
 	t.Run("create", func(t *testing.T) {
 		a := w.post(strings.Replace(w.body(), "{", `{"unknown":[1],`, 1))
-		made := decoded[client.CreateInvoiceResponse](t, a, http.StatusCreated)
+		made := decoded[apitypes.CreateInvoiceResponse](t, a, http.StatusCreated)
 		inv := made.Invoice
 		if !strings.HasPrefix(made.ID, "inv_") || inv.ID != made.ID || made.CheckoutURL != "/checkout/"+made.ID ||
 			a.header.Get("Location") != "/api/invoices/"+made.ID {
 			t.Errorf("the names of the invoice do not agree: %s, Location %s", a.body, a.header.Get("Location"))
 		}
-		if inv.Status != client.StatusOpen || inv.Amount != "4900000" || len(inv.LineItems) != 2 || inv.CreatedAt == 0 ||
+		if inv.Status != apitypes.StatusOpen || inv.Amount != "4900000" || len(inv.LineItems) != 2 || inv.CreatedAt == 0 ||
 			inv.MerchantAddress != w.info.Load().Merchant.Address || inv.SettledAt != 0 || inv.AmountPaid != "0" {
 			t.Errorf("the invoice is %s", a.body)
 		}
@@ -306,7 +306,7 @@ func TestAnswers(t *testing.T) {
 		if suffix < 1 || suffix > 999 {
 			t.Errorf("the transfer amount is %s", inv.TransferAmount)
 		}
-		fetched := decoded[client.InvoiceResponse](t, w.do(http.MethodGet, "/api/invoices/"+made.ID, ""), http.StatusOK)
+		fetched := decoded[apitypes.InvoiceResponse](t, w.do(http.MethodGet, "/api/invoices/"+made.ID, ""), http.StatusOK)
 		if diff := cmp.Diff(inv, fetched.Invoice); diff != "" {
 			t.Errorf("fetched (-created +fetched):\n%s", diff)
 		}
@@ -317,14 +317,14 @@ func TestAnswers(t *testing.T) {
 
 	t.Run("idempotency", func(t *testing.T) {
 		body, rows := w.body("merchantId", `"keyed"`), w.rows()
-		first := decoded[client.CreateInvoiceResponse](t, w.post(body, "Idempotency-Key", "abc"), http.StatusCreated)
-		again := decoded[client.CreateInvoiceResponse](t, w.post(" "+body, "Idempotency-Key", `"abc"`), http.StatusCreated)
+		first := decoded[apitypes.CreateInvoiceResponse](t, w.post(body, "Idempotency-Key", "abc"), http.StatusCreated)
+		again := decoded[apitypes.CreateInvoiceResponse](t, w.post(" "+body, "Idempotency-Key", `"abc"`), http.StatusCreated)
 		if diff := cmp.Diff(first, again); diff != "" {
 			t.Errorf("the second answer differs:\n%s", diff)
 		}
-		other := decoded[client.Problem](t,
+		other := decoded[apitypes.Problem](t,
 			w.post(strings.Replace(body, "keyed", "other", 1), "Idempotency-Key", "abc"), http.StatusUnprocessableEntity)
-		if other.Code != client.CodeIdempotencyMismatch {
+		if other.Code != apitypes.CodeIdempotencyMismatch {
 			t.Errorf("the key with another merchant's request: %s", other.Code)
 		}
 		if made := w.rows()["invoices"] - rows["invoices"]; made != 1 {
@@ -335,7 +335,7 @@ func TestAnswers(t *testing.T) {
 	t.Run("lists", func(t *testing.T) {
 		var want []string // newest first
 		for range 5 {
-			made := decoded[client.CreateInvoiceResponse](t, w.post(w.body("merchantId", `"lister"`)), http.StatusCreated)
+			made := decoded[apitypes.CreateInvoiceResponse](t, w.post(w.body("merchantId", `"lister"`)), http.StatusCreated)
 			want = append([]string{made.ID}, want...)
 		}
 		var got []string
@@ -345,7 +345,7 @@ func TestAnswers(t *testing.T) {
 			if cursor != "" {
 				path += "&cursor=" + cursor
 			}
-			page := decoded[client.InvoiceList](t, w.do(http.MethodGet, path, ""), http.StatusOK)
+			page := decoded[apitypes.InvoiceList](t, w.do(http.MethodGet, path, ""), http.StatusOK)
 			for _, inv := range page.Invoices {
 				got = append(got, inv.ID)
 			}
@@ -355,13 +355,13 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("in %d pages (-want +got):\n%s", pages, diff)
 		}
 		for _, status := range []string{"draft", "paid", "expired", "void"} {
-			page := decoded[client.InvoiceList](t, w.do(http.MethodGet, "/api/invoices?status="+status, ""), http.StatusOK)
+			page := decoded[apitypes.InvoiceList](t, w.do(http.MethodGet, "/api/invoices?status="+status, ""), http.StatusOK)
 			if len(page.Invoices) != 0 {
 				t.Errorf("%d invoices are %s", len(page.Invoices), status)
 			}
 		}
 		for _, query := range []string{"", "?merchantId=lister", "?chainKey=local", "?merchantId=lister&chainKey=local&include=pending"} {
-			page := decoded[client.PaymentList](t, w.do(http.MethodGet, "/api/payments"+query, ""), http.StatusOK)
+			page := decoded[apitypes.PaymentList](t, w.do(http.MethodGet, "/api/payments"+query, ""), http.StatusOK)
 			if page.Payments == nil || len(page.Payments) != 0 || page.NextCursor != "" {
 				t.Errorf("payments%s: %+v", query, page)
 			}
@@ -376,7 +376,7 @@ func TestAnswers(t *testing.T) {
 		want["invoices"]++
 		want["events"]++
 		want["intents"]++
-		decoded[client.CreateInvoiceResponse](t, w.post(w.body("merchantId", `"Never.seen_before-1"`)), http.StatusCreated)
+		decoded[apitypes.CreateInvoiceResponse](t, w.post(w.body("merchantId", `"Never.seen_before-1"`)), http.StatusCreated)
 		if diff := cmp.Diff(want, w.rows()); diff != "" {
 			t.Errorf("rows:\n%s", diff)
 		}

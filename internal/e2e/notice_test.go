@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/store/storetest"
 	"github.com/quittance/quittance/webhook"
@@ -55,7 +56,7 @@ func TestNotices(t *testing.T) {
 			t.Errorf("a notice %s: %v", name, got)
 		}
 	}
-	if inv, err := w.api().Invoice(ctx, made.ID); err != nil || inv.Status != client.StatusOpen || inv.AmountPaid != "0" {
+	if inv, err := w.api().Invoice(ctx, made.ID); err != nil || inv.Status != apitypes.StatusOpen || inv.AmountPaid != "0" {
 		t.Errorf("notices alone made of the invoice %+v, %v", inv, err)
 	}
 	tx := w.payer().mustTransfer(t, w.info.Load().Merchant.Address, made.Invoice.TransferAmount, nil)

@@ -11,6 +11,7 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/webhook"
 )
@@ -126,7 +127,7 @@ func TestRotationUnderLoad(t *testing.T) {
 	api, merchant := w.api(), w.info.Load().Merchant.ID
 	r := newRotating(t)
 	var refused *client.Error
-	if _, err := api.Webhook(ctx, merchant); !errors.As(err, &refused) || refused.Code != client.CodeNotFound {
+	if _, err := api.Webhook(ctx, merchant); !errors.As(err, &refused) || refused.Code != apitypes.CodeNotFound {
 		t.Errorf("before it is set, the endpoint is %v", err)
 	}
 	_, secret, err := api.PutWebhook(ctx, merchant, r.URL)
@@ -178,7 +179,7 @@ func TestRotationUnderLoad(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := api.PromoteWebhookSecret(ctx, merchant); !errors.As(err, &refused) || refused.Code != client.CodePingFailed {
+		if _, err := api.PromoteWebhookSecret(ctx, merchant); !errors.As(err, &refused) || refused.Code != apitypes.CodePingFailed {
 			t.Errorf("a secret that the endpoint does not know is promoted: %v", err)
 		}
 		r.change(func() {
@@ -228,7 +229,7 @@ func TestRotationUnderLoad(t *testing.T) {
 		t.Errorf("ping: %+v, %v", a, err)
 	}
 	// The single secret is that of the present, and the ping is signed with all.
-	if hook, err := api.Webhook(ctx, merchant); err != nil || len(hook.Secrets) != 4 || hook.Secrets[0].State != "active" || hook.Secrets[3].State != "retiring" || hook.Health != client.HealthOK {
+	if hook, err := api.Webhook(ctx, merchant); err != nil || len(hook.Secrets) != 4 || hook.Secrets[0].State != "active" || hook.Secrets[3].State != "retiring" || hook.Health != apitypes.HealthOK {
 		t.Errorf("in the end the endpoint is %+v, %v", hook, err)
 	}
 }

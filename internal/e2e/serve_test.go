@@ -13,7 +13,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
-	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/dev"
@@ -95,11 +95,11 @@ func TestServe(t *testing.T) {
 	}
 	chainWorld.payer().mustTransfer(t, customer.address.Hex(), "100000000", nil)
 	c := serve()
-	if a := w.post(w.body("merchantId", `"stranger"`, "chainKey", `"testnet"`)); decoded[client.Problem](t, a, http.StatusBadRequest).Field != "merchantId" {
+	if a := w.post(w.body("merchantId", `"stranger"`, "chainKey", `"testnet"`)); decoded[apitypes.Problem](t, a, http.StatusBadRequest).Field != "merchantId" {
 		t.Errorf("a merchant that is not configured: %s", a.body)
 	}
 	transferred, recorded := w.create(w.draft("4900000")), w.create(w.draft("7000000"))
-	for _, made := range []client.CreateInvoiceResponse{transferred, recorded} {
+	for _, made := range []apitypes.CreateInvoiceResponse{transferred, recorded} {
 		w.awaitCommitment(customer, made, contracts.StatusOpen)
 	}
 	if err := customer.approve(ctx); err != nil {
@@ -111,7 +111,7 @@ func TestServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	c = serve()
-	for _, made := range []client.CreateInvoiceResponse{transferred, recorded} {
+	for _, made := range []apitypes.CreateInvoiceResponse{transferred, recorded} {
 		r.await(ctx, webhook.PaymentReceived, made.ID)
 		r.await(ctx, webhook.InvoicePaid, made.ID)
 	}
@@ -130,7 +130,7 @@ func TestServe(t *testing.T) {
 
 // awaitCommitment waits until the registry has an invoice's commitment in a
 // state.
-func (w *world) awaitCommitment(a *wallet, made client.CreateInvoiceResponse, want contracts.Status) {
+func (w *world) awaitCommitment(a *wallet, made apitypes.CreateInvoiceResponse, want contracts.Status) {
 	w.Helper()
 	ctx := within(w, patience)
 	var got contracts.Status

@@ -13,6 +13,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
@@ -34,9 +35,9 @@ type shop struct {
 // of a shop are over the same amount.
 type order struct {
 	kind     kind
-	request  client.CreateInvoiceRequest
-	answer   *client.CreateInvoiceResponse // nil when none came
-	payments map[common.Hash]bool          // transactions, and whether they fit only while the invoice is open
+	request  apitypes.CreateInvoiceRequest
+	answer   *apitypes.CreateInvoiceResponse // nil when none came
+	payments map[common.Hash]bool            // transactions, and whether they fit only while the invoice is open
 	refunds  map[common.Hash]bool
 }
 
@@ -77,7 +78,7 @@ func (s *shop) trade(ctx context.Context) error {
 	if header := s.customer.head(ctx); header != nil {
 		s.chainTime.Store(max(s.chainTime.Load(), int64(header.Time)))
 	}
-	o.request = client.CreateInvoiceRequest{
+	o.request = apitypes.CreateInvoiceRequest{
 		MerchantID: s.id, MerchantAddress: s.till.address.Hex(), Amount: amount.String(), Currency: "USDC",
 		ChainKey: s.info.Load().Chain.ChainKey, ExpiresAt: max(time.Now().Unix()+2, s.chainTime.Load()+life),
 	}
@@ -119,7 +120,7 @@ func (s *shop) order(ctx context.Context, o *order) error {
 // away, or that another request with the key is under way in.
 func unexpected(err error) error {
 	var answer *client.Error
-	if !errors.As(err, &answer) || answer.Code == client.CodeUnavailable || answer.Code == client.CodeIdempotencyInProgress {
+	if !errors.As(err, &answer) || answer.Code == apitypes.CodeUnavailable || answer.Code == apitypes.CodeIdempotencyInProgress {
 		return nil
 	}
 	return err
@@ -174,7 +175,7 @@ func (s *shop) payThroughRegistry(ctx context.Context, o *order) error {
 }
 
 // terms are an invoice's terms as the registry knows them.
-func (w *world) terms(inv client.Invoice) invoice.Terms {
+func (w *world) terms(inv apitypes.Invoice) invoice.Terms {
 	w.Helper()
 	amount, err := invoice.ParseAmount(inv.Amount)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/dev"
 	"github.com/quittance/quittance/internal/store/storetest"
@@ -39,9 +40,9 @@ func (w *world) metric(name string) string {
 }
 
 // awaitEvent waits until the record of an event is as it should be.
-func (w *world) awaitEvent(id string, limit time.Duration, ok func(client.EventRecord) bool) client.EventRecord {
+func (w *world) awaitEvent(id string, limit time.Duration, ok func(apitypes.EventRecord) bool) apitypes.EventRecord {
 	w.Helper()
-	var got client.EventRecord
+	var got apitypes.EventRecord
 	ctx := within(w, limit)
 	err := await(ctx, func() bool {
 		var err error
@@ -57,7 +58,7 @@ func (w *world) awaitEvent(id string, limit time.Duration, ok func(client.EventR
 }
 
 // created returns the one event of an invoice that was just created.
-func (w *world) created(invoiceID string) client.EventRecord {
+func (w *world) created(invoiceID string) apitypes.EventRecord {
 	w.Helper()
 	for e, err := range w.api().Events(w.Context(), client.EventFilter{InvoiceID: invoiceID}) {
 		if err != nil {
@@ -66,7 +67,7 @@ func (w *world) created(invoiceID string) client.EventRecord {
 		return e
 	}
 	w.Fatalf("no event tells of %s", invoiceID)
-	return client.EventRecord{}
+	return apitypes.EventRecord{}
 }
 
 // TestWebhookCrashBeforeCommit kills the program when it has read a 2xx, and
@@ -95,7 +96,7 @@ func TestWebhookCrashBeforeCommit(t *testing.T) {
 	if err := await(within(t, patience), func() bool { return w.metric(delivered) == "1" }); err != nil {
 		t.Fatalf("the program does not say that it read the answer: %q", w.metric(delivered))
 	}
-	if got := w.created(made.ID).Delivery; got.Status != client.DeliveryPending || got.Attempts != 0 {
+	if got := w.created(made.ID).Delivery; got.Status != apitypes.DeliveryPending || got.Attempts != 0 {
 		t.Fatalf("the answer is recorded already: %+v", got)
 	}
 	c.kill()
@@ -103,7 +104,7 @@ func TestWebhookCrashBeforeCommit(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.start()
-	got := w.awaitEvent(first.ID, returns, func(e client.EventRecord) bool { return e.Delivery.Status == client.DeliveryDelivered })
+	got := w.awaitEvent(first.ID, returns, func(e apitypes.EventRecord) bool { return e.Delivery.Status == apitypes.DeliveryDelivered })
 	again := r.await(within(t, patience), webhook.InvoiceCreated, made.ID)
 	if again.accepted != 2 || got.Delivery.ID != first.DeliveryID {
 		t.Errorf("it came %d times, first as %s, and is recorded as %s", again.accepted, first.DeliveryID, got.Delivery.ID)
@@ -121,7 +122,7 @@ func TestWebhookFailed(t *testing.T) {
 	r.behave(refuse)
 	made := w.create(w.draft("4900000"))
 	e := w.created(made.ID)
-	w.awaitEvent(e.ID(), patience, func(e client.EventRecord) bool { return e.Delivery.Attempts == 1 })
+	w.awaitEvent(e.ID(), patience, func(e apitypes.EventRecord) bool { return e.Delivery.Attempts == 1 })
 	c.kill()
 	past := time.Now().Add(-time.Second).UnixMilli()
 	if _, err := storetest.SQL(t, "sqlite:"+w.dir+"/quittance.db").ExecContext(t.Context(),
@@ -129,7 +130,7 @@ func TestWebhookFailed(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.start()
-	failed := w.awaitEvent(e.ID(), returns, func(e client.EventRecord) bool { return e.Delivery.Status == client.DeliveryFailed })
+	failed := w.awaitEvent(e.ID(), returns, func(e apitypes.EventRecord) bool { return e.Delivery.Status == apitypes.DeliveryFailed })
 	if len(failed.Attempts) != 1 || failed.Attempts[0].StatusCode != http.StatusInternalServerError ||
 		!strings.Contains(failed.Attempts[0].Excerpt, "the warehouse is on fire") {
 		t.Errorf("the attempts are %+v", failed.Attempts)
@@ -149,7 +150,7 @@ func TestWebhookFailed(t *testing.T) {
 	command(e.ID()+` .* failed after 1 attempt`, "events", "list", "--delivery", "failed")
 	command(`^1 event is sent again\.\n$`, "events", "redeliver", "--failed")
 	came := r.await(within(t, patience), webhook.InvoiceCreated, made.ID)
-	got := w.awaitEvent(e.ID(), patience, func(e client.EventRecord) bool { return e.Delivery.Status == client.DeliveryDelivered })
+	got := w.awaitEvent(e.ID(), patience, func(e apitypes.EventRecord) bool { return e.Delivery.Status == apitypes.DeliveryDelivered })
 	if came.DeliveryID != e.Delivery.ID || got.Delivery.ID != e.Delivery.ID || got.Delivery.Attempts != 2 || came.attempts != 2 {
 		t.Errorf("it came as %s at attempt %d, and is recorded as %+v", came.DeliveryID, came.attempts, got.Delivery)
 	}
@@ -199,7 +200,7 @@ func TestWebhookAllow(t *testing.T) {
 	}
 	c := serve("10.0.0.0/8")
 	made := w.create(w.draft("4900000"))
-	got := w.awaitEvent(w.created(made.ID).ID(), patience, func(e client.EventRecord) bool { return e.Delivery.Attempts > 0 })
+	got := w.awaitEvent(w.created(made.ID).ID(), patience, func(e apitypes.EventRecord) bool { return e.Delivery.Attempts > 0 })
 	if a := got.Attempts[0]; a.StatusCode != 0 || !strings.Contains(a.Error, "webhooks.allow") {
 		t.Errorf("the attempt is %+v", a)
 	}

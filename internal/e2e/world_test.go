@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/api/apitest"
 	"github.com/quittance/quittance/internal/dev"
@@ -105,16 +106,16 @@ func (w *world) api() *client.Client {
 func (w *world) url(path string) string { return w.info.Load().BaseURL + path }
 
 // draft asks for an invoice of the demo merchant, good for an hour.
-func (w *world) draft(amount string) client.CreateInvoiceRequest {
+func (w *world) draft(amount string) apitypes.CreateInvoiceRequest {
 	info := w.info.Load()
-	return client.CreateInvoiceRequest{
+	return apitypes.CreateInvoiceRequest{
 		MerchantID: info.Merchant.ID, MerchantAddress: info.Merchant.Address, Amount: amount,
 		Currency: "USDC", ChainKey: info.Chain.ChainKey, ExpiresAt: time.Now().Unix() + 3600,
 	}
 }
 
 // create creates an invoice.
-func (w *world) create(r client.CreateInvoiceRequest, options ...client.CreateOption) client.CreateInvoiceResponse {
+func (w *world) create(r apitypes.CreateInvoiceRequest, options ...client.CreateOption) apitypes.CreateInvoiceResponse {
 	w.Helper()
 	made, err := w.api().CreateInvoice(w.Context(), r, options...)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/poster"
@@ -142,7 +143,7 @@ func (f *follower) look(ctx context.Context) (more bool, err error) {
 // deliveryID is that of the event's delivery. When there is none, since the
 // merchant wants no events, it is made of the event's, so that it is the same
 // whenever the event is posted.
-func deliveryID(e client.EventRecord, eventID string) string {
+func deliveryID(e apitypes.EventRecord, eventID string) string {
 	if e.Delivery != nil {
 		return e.Delivery.ID
 	}

@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/api/apitest"
 	"github.com/quittance/quittance/internal/poster"
@@ -27,8 +28,8 @@ const (
 )
 
 // record is the nth event, over 4.90 USDC.
-func record(n int, delivery *client.Delivery) client.EventRecord {
-	return client.EventRecord{
+func record(n int, delivery *apitypes.Delivery) apitypes.EventRecord {
+	return apitypes.EventRecord{
 		Event: json.RawMessage(fmt.Sprintf(`{"id":"evt_%s%d","type":"invoice.paid","createdAt":1764000000,`+
 			`"data":{"invoice":{"amount":"4900000","currency":"USDC"}}}`, key, n)),
 		MerchantID: "acme", InvoiceID: "inv_" + key + "0", Delivery: delivery,
@@ -36,20 +37,20 @@ func record(n int, delivery *client.Delivery) client.EventRecord {
 }
 
 // page answers with events, and says that next is where to go on.
-func page(next string, events ...client.EventRecord) func(http.ResponseWriter) error {
+func page(next string, events ...apitypes.EventRecord) func(http.ResponseWriter) error {
 	return func(w http.ResponseWriter) error {
 		w.Header().Set("Content-Type", "application/json")
-		return json.NewEncoder(w).Encode(client.EventList{Events: append([]client.EventRecord{}, events...), NextCursor: next})
+		return json.NewEncoder(w).Encode(apitypes.EventList{Events: append([]apitypes.EventRecord{}, events...), NextCursor: next})
 	}
 }
 
 // problem answers that something is wrong.
-func problem(status int, code client.ErrorCode) func(http.ResponseWriter) error {
+func problem(status int, code apitypes.ErrorCode) func(http.ResponseWriter) error {
 	return func(w http.ResponseWriter) error {
 		w.Header().Set("Content-Type", "application/problem+json")
 		w.WriteHeader(status)
-		p := client.Problem{Type: "https://x.example/", Title: http.StatusText(status), Status: status, Code: code, Detail: "It is a test."}
-		if code == client.CodeInvalidField {
+		p := apitypes.Problem{Type: "https://x.example/", Title: http.StatusText(status), Status: status, Code: code, Detail: "It is a test."}
+		if code == apitypes.CodeInvalidField {
 			p.Field = "after"
 		}
 		return json.NewEncoder(w).Encode(p)
@@ -84,9 +85,9 @@ func TestForward(t *testing.T) {
 	t.Parallel()
 	api, asked := answers(t,
 		page("c1"),
-		page("c2", record(0, &client.Delivery{ID: "dlv_" + key + "7", Status: client.DeliveryDelivered, Attempts: 1, FinishedAt: 1764000001}), record(1, nil)),
-		page("c3", client.EventRecord{Event: json.RawMessage(`{"id":"evt_` + key + `2","type":"invoice.paid","createdAt":0,"data":{}}`), MerchantID: "acme", InvoiceID: "inv_" + key + "0"}),
-		problem(http.StatusServiceUnavailable, client.CodeUnavailable),
+		page("c2", record(0, &apitypes.Delivery{ID: "dlv_" + key + "7", Status: apitypes.DeliveryDelivered, Attempts: 1, FinishedAt: 1764000001}), record(1, nil)),
+		page("c3", apitypes.EventRecord{Event: json.RawMessage(`{"id":"evt_` + key + `2","type":"invoice.paid","createdAt":0,"data":{}}`), MerchantID: "acme", InvoiceID: "inv_" + key + "0"}),
+		problem(http.StatusServiceUnavailable, apitypes.CodeUnavailable),
 		page("c4", record(3, nil)),
 		page("c4"),
 	)
@@ -167,7 +168,7 @@ func TestFromStart(t *testing.T) {
 // and nothing else.
 func TestJSON(t *testing.T) {
 	t.Parallel()
-	api, asked := answers(t, page("c1", record(0, nil)), problem(http.StatusServiceUnavailable, client.CodeUnavailable), page("c1"))
+	api, asked := answers(t, page("c1", record(0, nil)), problem(http.StatusServiceUnavailable, apitypes.CodeUnavailable), page("c1"))
 	receiver := httptest.NewServer(webhook.Handler(secret, http.NotFoundHandler()))
 	t.Cleanup(receiver.Close)
 	var out, notes strings.Builder
@@ -185,7 +186,7 @@ func TestJSON(t *testing.T) {
 		t.Error(err)
 	}
 	var got struct {
-		client.EventRecord
+		apitypes.EventRecord
 		Forwarded struct {
 			StatusCode int
 			Error      string
@@ -210,9 +211,9 @@ func TestJSON(t *testing.T) {
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	for name, all := range map[string][]func(http.ResponseWriter) error{
-		"at first":   {problem(http.StatusBadRequest, client.CodeInvalidField)},
-		"later":      {page("c1"), problem(http.StatusBadRequest, client.CodeInvalidField)},
-		"no answer":  {problem(http.StatusServiceUnavailable, client.CodeUnavailable)},
+		"at first":   {problem(http.StatusBadRequest, apitypes.CodeInvalidField)},
+		"later":      {page("c1"), problem(http.StatusBadRequest, apitypes.CodeInvalidField)},
+		"no answer":  {problem(http.StatusServiceUnavailable, apitypes.CodeUnavailable)},
 		"no service": {func(http.ResponseWriter) error { panic(http.ErrAbortHandler) }},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
@@ -43,11 +43,11 @@ func (p Printer) style(code, text string) string {
 type line struct {
 	id, typ, invoiceID, amount string
 	at                         time.Time
-	record                     client.EventRecord
+	record                     apitypes.EventRecord
 }
 
 // read takes an event apart.
-func read(r client.EventRecord) (line, error) {
+func read(r apitypes.EventRecord) (line, error) {
 	e, err := webhook.ParseEvent(r.Event)
 	if err != nil {
 		return line{}, fmt.Errorf("the service told of an event that is none (%.100q): %w", r.Event, err)
@@ -85,7 +85,7 @@ func amount(data json.RawMessage) string {
 // jsonLine is an event as JSON: as the REST interface lists it, and how posting
 // it went, if it was posted.
 type jsonLine struct {
-	client.EventRecord
+	apitypes.EventRecord
 	Forwarded *forwarded `json:"forwarded,omitempty"`
 }
 

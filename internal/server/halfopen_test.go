@@ -12,7 +12,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
-	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/devchain"
@@ -66,7 +66,7 @@ func startLossy(t *testing.T) *lossyService {
 }
 
 // create creates an invoice, unless the service cannot.
-func (s *lossyService) create(expires time.Duration) (made client.CreateInvoiceResponse, ok bool) {
+func (s *lossyService) create(expires time.Duration) (made apitypes.CreateInvoiceResponse, ok bool) {
 	s.Helper()
 	a := ask(s.T, http.MethodPost, s.url+"/api/invoices", fmt.Sprintf(
 		`{"merchantId": "m", "merchantAddress": %q, "amount": "1000000", "currency": "USDC", "chainKey": %q, "expiresAt": %d}`,
@@ -77,7 +77,7 @@ func (s *lossyService) create(expires time.Duration) (made client.CreateInvoiceR
 	return made, a.status == http.StatusCreated && json.Unmarshal([]byte(a.body), &made) == nil
 }
 
-func (s *lossyService) statusOf(made client.CreateInvoiceResponse) string {
+func (s *lossyService) statusOf(made apitypes.CreateInvoiceResponse) string {
 	s.Helper()
 	a := ask(s.T, http.MethodGet, s.url+"/api/invoices/"+made.ID, "")
 	if a.status != http.StatusOK && a.status != http.StatusServiceUnavailable {
@@ -131,7 +131,7 @@ func TestHalfOpenConnections(t *testing.T) {
 			if !ok || !ok2 {
 				t.Fatal("it creates nothing")
 			}
-			opened := func(made client.CreateInvoiceResponse) bool {
+			opened := func(made apitypes.CreateInvoiceResponse) bool {
 				status, err := s.node.StatusOf(t.Context(), common.HexToHash(made.OnChainInvoiceID))
 				return err == nil && status == contracts.StatusOpen
 			}
@@ -152,7 +152,7 @@ func TestHalfOpenConnections(t *testing.T) {
 			if err := s.node.SealAt(t.Context(), time.Unix(brief.Invoice.ExpiresAt+1, 0)); err != nil {
 				t.Fatal(err)
 			}
-			var late client.CreateInvoiceResponse
+			var late apitypes.CreateInvoiceResponse
 			came := s.awaitAll(begun, map[string]func() bool{
 				"reading": func() bool { return s.statusOf(paid) == "paid" },
 				"expiry":  func() bool { return s.statusOf(brief) == "expired" },

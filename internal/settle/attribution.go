@@ -5,9 +5,9 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/wire"
 )
 
 // Errors of AttributeByHand.
@@ -183,5 +183,5 @@ func (a *accounts) undoRefund(ctx context.Context, p invoice.Payment) error {
 // announceReceived tells the invoice's merchant of a payment that is
 // attributed now. To the same invoice it is told once.
 func (s *Service) announceReceived(c *changes, p invoice.Payment, inv invoice.Invoice) error {
-	return s.announce(c, invoice.EventReceived, p.ID+"/"+inv.ID, inv, wire.ReceivedData(p))
+	return s.announce(c, invoice.EventReceived, p.ID+"/"+inv.ID, inv, apiconv.PaymentData(p))
 }

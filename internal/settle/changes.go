@@ -3,9 +3,9 @@ package settle
 import (
 	"context"
 
+	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/wire"
 )
 
 // announce adds an event about the invoice's subject to the changes. Its body
@@ -18,7 +18,7 @@ func (s *Service) announce(c *changes, typ invoice.EventType, subject string, in
 func (s *Service) announceTo(c *changes, typ invoice.EventType, subject, merchantID, invoiceID string, data any) error {
 	now := s.Now()
 	id := s.ids.New(invoice.PrefixEvent)
-	body, err := wire.EventBody(id, typ, now.Unix(), data)
+	body, err := apiconv.EventBody(id, typ, now.Unix(), data)
 	if err != nil {
 		return err
 	}

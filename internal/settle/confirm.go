@@ -6,9 +6,9 @@ import (
 	"math"
 	"slices"
 
+	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/wire"
 )
 
 // keptHeaders is how many headers of final blocks are kept, to tell a deep
@@ -154,7 +154,7 @@ func (s *Service) expire(ctx context.Context, tx *store.Tx, c *changes, chainKey
 		}
 		due[i] = after
 		s.intend(c, invoice.IntentClose, after)
-		if err := s.announce(c, invoice.EventExpired, after.ID, after, wire.ExpiredData(after)); err != nil {
+		if err := s.announce(c, invoice.EventExpired, after.ID, after, apiconv.InvoiceData(after)); err != nil {
 			return false, err
 		}
 	}

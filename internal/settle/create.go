@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/wire"
 )
 
 // CreateRequest asks for an invoice. With an IdempotencyKey the same request
@@ -75,7 +75,7 @@ func (s *Service) compose(d invoice.Draft, now time.Time) (invoice.Invoice, erro
 // createdChanges adds what the creation of an invoice leaves behind.
 func (s *Service) createdChanges(c *changes, inv invoice.Invoice) error {
 	s.intend(c, invoice.IntentOpen, inv)
-	return s.announce(c, invoice.EventCreated, inv.ID, inv, wire.CreatedData(inv))
+	return s.announce(c, invoice.EventCreated, inv.ID, inv, apiconv.InvoiceData(inv))
 }
 
 // errKeyTaken undoes a create whose key was used in the meantime.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/wire"
 )
 
 // reckon counts payments and refunds that are confirmed now, and announces
@@ -42,7 +42,7 @@ func (s *Service) announcePaid(ctx context.Context, c *changes, a *accounts, ids
 	}
 	for _, id := range ids {
 		inv := a.invoices[id]
-		if err := s.announce(c, invoice.EventPaid, id, inv, wire.PaidData(inv)); err != nil {
+		if err := s.announce(c, invoice.EventPaid, id, inv, apiconv.PaidInvoiceData(inv)); err != nil {
 			return err
 		}
 		if inv.CloseIntent(registered[id]) {
@@ -69,7 +69,7 @@ func (s *Service) reckonRefunds(ctx context.Context, c *changes, a *accounts, re
 	for _, r := range refunds {
 		inv := a.invoices[r.InvoiceID].Refunding(r)
 		a.put(inv)
-		if err := s.announce(c, invoice.EventRefunded, r.ID, inv, wire.RefundedData(r, payments[r.PaymentID])); err != nil {
+		if err := s.announce(c, invoice.EventRefunded, r.ID, inv, apiconv.RefundData(r, payments[r.PaymentID])); err != nil {
 			return err
 		}
 	}

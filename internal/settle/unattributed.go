@@ -4,9 +4,9 @@ import (
 	"context"
 	"slices"
 
+	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/wire"
 )
 
 const (
@@ -48,7 +48,7 @@ func (s *Service) announceUnattributed(ctx context.Context, tx *store.Tx, c *cha
 					return err
 				}
 			}
-			data := wire.UnattributedDataOf(p, invoice.Suggest(p.Transfer, near, suggested))
+			data := apiconv.UnattributedData(p, invoice.Suggest(p.Transfer, near, suggested))
 			if err := s.announceTo(c, invoice.EventUnattributed, p.ID+"/"+merchantID, merchantID, "", data); err != nil {
 				return err
 			}

@@ -6,10 +6,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/api/apitest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/wire"
 )
 
 // TestUnattributedPaymentsAreToldOf says that one is told of when it is stored,
@@ -61,7 +61,7 @@ func TestUnattributedPaymentsAreAnnouncedToWhoAsks(t *testing.T) {
 			}
 			var body struct {
 				Type string
-				Data wire.UnattributedData
+				Data apitypes.UnattributedData
 			}
 			w.must(json.Unmarshal(rows[0].Body, &body))
 			if body.Data.Payment.ID != p.ID || len(body.Data.Candidates) != 1 || rows[0].InvoiceID != "" || rows[0].DeliveryID == "" {

@@ -14,15 +14,16 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/ethclient"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/dev"
 )
 
 // Types are those of the events that can be made to happen.
-var Types = []client.EventType{
-	client.EventInvoiceCreated, client.EventPaymentReceived, client.EventInvoicePaid,
-	client.EventPaymentRefunded, client.EventInvoiceExpired,
+var Types = []apitypes.EventType{
+	apitypes.EventInvoiceCreated, apitypes.EventPaymentReceived, apitypes.EventInvoicePaid,
+	apitypes.EventPaymentRefunded, apitypes.EventInvoiceExpired,
 }
 
 // What is sold.
@@ -48,14 +49,14 @@ type Config struct {
 
 // Run makes an event of the type, which is one of Types, happen, and returns
 // it.
-func Run(ctx context.Context, cfg Config, typ client.EventType) (client.EventRecord, error) {
+func Run(ctx context.Context, cfg Config, typ apitypes.EventType) (apitypes.EventRecord, error) {
 	t := &teller{Config: cfg}
-	if err := t.create(ctx, typ == client.EventInvoiceExpired); err != nil {
-		return client.EventRecord{}, fmt.Errorf("create an invoice: %w", err)
+	if err := t.create(ctx, typ == apitypes.EventInvoiceExpired); err != nil {
+		return apitypes.EventRecord{}, fmt.Errorf("create an invoice: %w", err)
 	}
-	if slices.Contains([]client.EventType{client.EventPaymentReceived, client.EventInvoicePaid, client.EventPaymentRefunded}, typ) {
-		if err := t.move(ctx, typ == client.EventPaymentRefunded); err != nil {
-			return client.EventRecord{}, err
+	if slices.Contains([]apitypes.EventType{apitypes.EventPaymentReceived, apitypes.EventInvoicePaid, apitypes.EventPaymentRefunded}, typ) {
+		if err := t.move(ctx, typ == apitypes.EventPaymentRefunded); err != nil {
+			return apitypes.EventRecord{}, err
 		}
 	}
 	return t.await(ctx, typ)
@@ -64,7 +65,7 @@ func Run(ctx context.Context, cfg Config, typ client.EventType) (client.EventRec
 // teller is a run of what happens to one invoice.
 type teller struct {
 	Config
-	made client.CreateInvoiceResponse
+	made apitypes.CreateInvoiceResponse
 }
 
 func (t *teller) create(ctx context.Context, expires bool) (err error) {
@@ -72,9 +73,9 @@ func (t *teller) create(ctx context.Context, expires bool) (err error) {
 	if expires {
 		life = shortLife
 	}
-	t.made, err = t.API.CreateInvoice(ctx, client.CreateInvoiceRequest{
+	t.made, err = t.API.CreateInvoice(ctx, apitypes.CreateInvoiceRequest{
 		MerchantID: t.World.Merchant.ID, MerchantAddress: t.World.Merchant.Address, Amount: price, Currency: chain.USDC,
-		ChainKey: t.World.Chain.ChainKey, LineItems: []client.LineItem{{Label: label, Amount: price}}, ExpiresAt: t.Now().Unix() + life,
+		ChainKey: t.World.Chain.ChainKey, LineItems: []apitypes.LineItem{{Label: label, Amount: price}}, ExpiresAt: t.Now().Unix() + life,
 	})
 	if err != nil {
 		return err
@@ -97,7 +98,7 @@ func (t *teller) move(ctx context.Context, back bool) error {
 	if err := t.transfer(ctx, node, "paid", t.World.Payer.PrivateKey, to, amount, common.FromHex(t.made.OnChainInvoiceID)); err != nil || !back {
 		return err
 	}
-	if _, err := t.await(ctx, client.EventInvoicePaid); err != nil {
+	if _, err := t.await(ctx, apitypes.EventInvoicePaid); err != nil {
 		return err
 	}
 	return t.transfer(ctx, node, "refunded", t.World.Merchant.PrivateKey, t.World.Payer.Address, amount, nil)
@@ -116,7 +117,7 @@ func (t *teller) transfer(ctx context.Context, node *ethclient.Client, what, key
 }
 
 // await waits for an event about the invoice.
-func (t *teller) await(ctx context.Context, typ client.EventType) (client.EventRecord, error) {
+func (t *teller) await(ctx context.Context, typ apitypes.EventType) (apitypes.EventRecord, error) {
 	ticker := time.NewTicker(eventPoll)
 	defer ticker.Stop()
 	filter := client.EventFilter{InvoiceID: t.made.ID, Type: typ}
@@ -126,12 +127,12 @@ func (t *teller) await(ctx context.Context, typ client.EventType) (client.EventR
 		case err == nil && len(events) > 0:
 			return events[0], t.tell("event recorded", "%s %s", typ, events[0].ID())
 		case err != nil && !errors.Is(err, context.DeadlineExceeded):
-			return client.EventRecord{}, fmt.Errorf("wait for %s: %w", typ, err)
+			return apitypes.EventRecord{}, fmt.Errorf("wait for %s: %w", typ, err)
 		}
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			return client.EventRecord{}, fmt.Errorf("%s did not come in time about %s: %w", typ, t.made.ID, ctx.Err())
+			return apitypes.EventRecord{}, fmt.Errorf("%s did not come in time about %s: %w", typ, t.made.ID, ctx.Err())
 		}
 	}
 }

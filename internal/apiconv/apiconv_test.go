@@ -1,4 +1,4 @@
-package wire_test
+package apiconv_test
 
 import (
 	"bytes"
@@ -12,9 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/api/apitest"
+	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/wire"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -75,8 +76,8 @@ func names(t *testing.T, v any) []string {
 	return slices.Sorted(maps.Keys(members))
 }
 
-// Which members stand in the JSON is the contract; a merchant's program may
-// well ask whether one is there.
+// The set of members is part of the contract: a merchant may check whether one
+// is present.
 func TestMembers(t *testing.T) {
 	bare := open
 	bare.TransferAmount, bare.LineItems = invoice.Amount{}, nil
@@ -101,23 +102,23 @@ func TestMembers(t *testing.T) {
 		value any
 		want  string
 	}{
-		"bare":                          {wire.FromInvoice(bare), all},
-		"open":                          {wire.FromInvoice(open), all + " transferAmount"},
-		"tolerant":                      {wire.FromInvoice(lenient), all + " transferAmount tolerance"},
-		"partly paid":                   {wire.FromInvoice(part), all + " transferAmount amountRemaining remainingTransferAmount"},
-		"without a suffix for the rest": {wire.FromInvoice(unsuffixed), all + " transferAmount amountRemaining"},
-		"expired":                       {wire.FromInvoice(expired), all + " transferAmount"},
-		"paid":                          {wire.FromInvoice(paid()), all + " transferAmount settledAt settledTxHash"},
-		"overpaid":                      {wire.FromInvoice(odd), all + " transferAmount settledAt settledTxHash exception"},
-		"eight":                         {wire.FromPaid(odd), "id merchantId amount currency chainKey status settledTxHash settledAt"},
-		"created":                       {wire.FromCreated(open), "id onChainInvoiceId checkoutUrl invoice"},
-		"pending":                       {wire.FromPayment(payment, true), transfer + " status attribution"},
-		"by hand":                       {wire.FromPayment(byHand, true).Attribution, "method by at"},
-		"by itself":                     {wire.FromPayment(payment, true).Attribution, "method"},
-		"confirmed":                     {wire.FromPayment(confirmed(), true), transfer + " status attribution confirmedAt"},
-		"plain":                         {wire.FromPayment(confirmed(), false), transfer + " confirmedAt"},
-		"unattributed":                  {wire.FromPayment(unattributed, true), strings.Replace(transfer, " invoiceId", "", 1) + " status"},
-		"refund":                        {wire.FromRefund(refund), transfer + " paymentId confirmedAt"},
+		"bare":                          {apiconv.Invoice(bare), all},
+		"open":                          {apiconv.Invoice(open), all + " transferAmount"},
+		"tolerant":                      {apiconv.Invoice(lenient), all + " transferAmount tolerance"},
+		"partly paid":                   {apiconv.Invoice(part), all + " transferAmount amountRemaining remainingTransferAmount"},
+		"without a suffix for the rest": {apiconv.Invoice(unsuffixed), all + " transferAmount amountRemaining"},
+		"expired":                       {apiconv.Invoice(expired), all + " transferAmount"},
+		"paid":                          {apiconv.Invoice(paid()), all + " transferAmount settledAt settledTxHash"},
+		"overpaid":                      {apiconv.Invoice(odd), all + " transferAmount settledAt settledTxHash exception"},
+		"eight":                         {apiconv.PaidInvoice(odd), "id merchantId amount currency chainKey status settledTxHash settledAt"},
+		"created":                       {apiconv.CreateInvoiceResponse(open), "id onChainInvoiceId checkoutUrl invoice"},
+		"pending":                       {apiconv.Payment(payment, true), transfer + " status attribution"},
+		"by hand":                       {apiconv.Payment(byHand, true).Attribution, "method by at"},
+		"by itself":                     {apiconv.Payment(payment, true).Attribution, "method"},
+		"confirmed":                     {apiconv.Payment(confirmed(), true), transfer + " status attribution confirmedAt"},
+		"plain":                         {apiconv.Payment(confirmed(), false), transfer + " confirmedAt"},
+		"unattributed":                  {apiconv.Payment(unattributed, true), strings.Replace(transfer, " invoiceId", "", 1) + " status"},
+		"refund":                        {apiconv.Refund(refund), transfer + " paymentId confirmedAt"},
 	} {
 		want := strings.Fields(test.want)
 		slices.Sort(want)
@@ -127,8 +128,8 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-func TestFromInvoice(t *testing.T) {
-	got, err := json.Marshal(wire.FromInvoice(paid()))
+func TestInvoice(t *testing.T) {
+	got, err := json.Marshal(apiconv.Invoice(paid()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +153,7 @@ func TestFromInvoice(t *testing.T) {
 func TestNoLineItemsAreAnEmptyArray(t *testing.T) {
 	inv := open
 	inv.LineItems = nil
-	if text, err := json.Marshal(wire.FromInvoice(inv)); err != nil || !bytes.Contains(text, []byte(`"lineItems":[]`)) {
+	if text, err := json.Marshal(apiconv.Invoice(inv)); err != nil || !bytes.Contains(text, []byte(`"lineItems":[]`)) {
 		t.Errorf("encoded %s (%v)", text, err)
 	}
 }
@@ -160,30 +161,30 @@ func TestNoLineItemsAreAnEmptyArray(t *testing.T) {
 func TestBlockNumberBeyondInt64(t *testing.T) {
 	p := payment
 	p.BlockNumber = math.MaxUint64
-	if got := wire.FromPayment(p, false).BlockNumber; got != math.MaxInt64 {
+	if got := apiconv.Payment(p, false).BlockNumber; got != math.MaxInt64 {
 		t.Errorf("blockNumber is %d", got)
 	}
 }
 
 // The answer to a create shows the invoice as it was created, whatever has
 // become of it.
-func TestFromCreatedForgets(t *testing.T) {
+func TestCreateInvoiceResponseIsOfCreation(t *testing.T) {
 	later := paid()
 	later.Exception, later.AmountRefunded = invoice.Duplicate, invoice.NewAmount(1)
-	if diff := cmp.Diff(wire.FromCreated(open), wire.FromCreated(later)); diff != "" {
+	if diff := cmp.Diff(apiconv.CreateInvoiceResponse(open), apiconv.CreateInvoiceResponse(later)); diff != "" {
 		t.Errorf("-created +later:\n%s", diff)
 	}
 }
 
 func TestEventsAreAsSpecified(t *testing.T) {
 	for typ, data := range map[invoice.EventType]any{
-		invoice.EventCreated:  wire.CreatedData(open),
-		invoice.EventPaid:     wire.PaidData(paid()),
-		invoice.EventExpired:  wire.ExpiredData(open),
-		invoice.EventReceived: wire.ReceivedData(payment),
-		invoice.EventRefunded: wire.RefundedData(refund, confirmed()),
+		invoice.EventCreated:  apiconv.InvoiceData(open),
+		invoice.EventPaid:     apiconv.PaidInvoiceData(paid()),
+		invoice.EventExpired:  apiconv.InvoiceData(open),
+		invoice.EventReceived: apiconv.PaymentData(payment),
+		invoice.EventRefunded: apiconv.RefundData(refund, confirmed()),
 	} {
-		body, err := wire.EventBody(eventID, typ, createdAt, data)
+		body, err := apiconv.EventBody(eventID, typ, createdAt, data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,7 +202,7 @@ func TestEventsAreAsSpecified(t *testing.T) {
 }
 
 func TestEventBodyRefusesWhatIsNoJSON(t *testing.T) {
-	if body, err := wire.EventBody(eventID, invoice.EventPaid, createdAt, func() {}); err == nil {
+	if body, err := apiconv.EventBody(eventID, invoice.EventPaid, createdAt, func() {}); err == nil {
 		t.Errorf("encoded %s", body)
 	}
 }
@@ -211,11 +212,11 @@ func TestAmountsAreExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		inv := open
 		inv.Amount = invoice.AmountFromBytes([32]byte(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "amount")))
-		text, err := json.Marshal(wire.FromInvoice(inv))
+		text, err := json.Marshal(apiconv.Invoice(inv))
 		if err != nil {
 			t.Fatal(err)
 		}
-		var back wire.Invoice
+		var back apitypes.Invoice
 		if err := json.Unmarshal(text, &back); err != nil {
 			t.Fatal(err)
 		}

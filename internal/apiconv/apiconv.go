@@ -1,35 +1,30 @@
-// Package wire holds the JSON of the interface: types generated from
-// openapi.yaml, and their making from the values of package invoice.
-//
-// Amounts are strings of digits, addresses carry their ERC-55 checksum, hashes
-// are lower-case hex and times are Unix seconds.
-package wire
+// Package apiconv converts values of packages invoice and store to the JSON
+// types of package apitypes.
+package apiconv
 
 import (
 	"math"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-//go:generate go tool -modfile=../../tools/go.mod oapi-codegen -config oapi-codegen.yaml -package wire -o types.gen.go ../../openapi.yaml
-//go:generate go tool -modfile=../../tools/go.mod oapi-codegen -config oapi-codegen.yaml -package client -o ../../client/types.gen.go ../../openapi.yaml
-
-// FromInvoice returns the invoice with all its members. Those that do not
-// apply, such as settledAt of an open invoice, are left out of its JSON.
-func FromInvoice(inv invoice.Invoice) Invoice {
-	w := Invoice{
+// Invoice returns an invoice. Members that do not apply, such as settledAt of an
+// open invoice, are zero and absent from the JSON.
+func Invoice(inv invoice.Invoice) apitypes.Invoice {
+	w := apitypes.Invoice{
 		ID:              inv.ID,
 		MerchantID:      inv.MerchantID,
 		MerchantAddress: chain.Checksum(inv.Merchant),
 		Amount:          inv.Amount.String(),
 		Currency:        inv.Currency,
 		ChainKey:        inv.ChainKey,
-		Status:          InvoiceStatus(inv.Status),
-		LineItems:       fromLineItems(inv.LineItems),
+		Status:          apitypes.InvoiceStatus(inv.Status),
+		LineItems:       lineItems(inv.LineItems),
 		CreatedAt:       inv.CreatedAt,
 		ExpiresAt:       inv.ExpiresAt,
-		Exception:       InvoiceException(inv.Exception),
+		Exception:       apitypes.InvoiceException(inv.Exception),
 		AmountPaid:      inv.AmountPaid.String(),
 		AmountRefunded:  inv.AmountRefunded.String(),
 	}
@@ -46,8 +41,8 @@ func FromInvoice(inv invoice.Invoice) Invoice {
 	return w
 }
 
-// remaining returns what is left to pay of an invoice that is open and partly
-// paid, and what a plain transfer of it is told by; empty otherwise.
+// remaining returns the remaining amount of an open and partly paid invoice, and
+// the amount of a plain transfer that identifies it. Otherwise both are empty.
 func remaining(inv invoice.Invoice) (amount, transfer string) {
 	if inv.Status != invoice.Open || inv.Remaining.IsZero() {
 		return "", ""
@@ -58,34 +53,34 @@ func remaining(inv invoice.Invoice) (amount, transfer string) {
 	return inv.Remaining.String(), transfer
 }
 
-// fromLineItems never returns nil, whose JSON would be null.
-func fromLineItems(items []invoice.LineItem) []LineItem {
-	w := make([]LineItem, len(items))
+// lineItems never returns nil, whose JSON would be null.
+func lineItems(items []invoice.LineItem) []apitypes.LineItem {
+	w := make([]apitypes.LineItem, len(items))
 	for i, item := range items {
-		w[i] = LineItem{Label: item.Label, Amount: item.Amount.String()}
+		w[i] = apitypes.LineItem{Label: item.Label, Amount: item.Amount.String()}
 	}
 	return w
 }
 
-// FromCreated returns the answer to the request that created the invoice. A
-// request that is repeated gets the same answer again, whatever has become of
-// the invoice since.
-func FromCreated(inv invoice.Invoice) CreateInvoiceResponse {
+// CreateInvoiceResponse returns the response to the request that created the
+// invoice. It does not depend on what happened to the invoice later, so that a
+// repeated request gets the same response.
+func CreateInvoiceResponse(inv invoice.Invoice) apitypes.CreateInvoiceResponse {
 	inv.Status, inv.SettledTx, inv.SettledAt = invoice.Open, invoice.Hash{}, 0
 	inv.Exception, inv.AmountPaid, inv.AmountRefunded = "", invoice.Amount{}, invoice.Amount{}
 	inv.Remaining, inv.RemainingTransfer = invoice.Amount{}, invoice.Amount{}
-	return CreateInvoiceResponse{
+	return apitypes.CreateInvoiceResponse{
 		ID:               inv.ID,
 		OnChainInvoiceID: inv.CommitmentID.String(),
 		CheckoutURL:      "/checkout/" + inv.ID,
-		Invoice:          FromInvoice(inv),
+		Invoice:          Invoice(inv),
 	}
 }
 
-// FromPayment returns the payment. Its status and how it came to its invoice
-// are details, told on request alone: readers of confirmed payments need none.
-func FromPayment(p invoice.Payment, detailed bool) Payment {
-	w := Payment{
+// Payment returns a payment. Its status and its attribution are included only
+// when detailed is set: clients that list confirmed payments do not need them.
+func Payment(p invoice.Payment, detailed bool) apitypes.Payment {
+	w := apitypes.Payment{
 		ID:          p.ID,
 		InvoiceID:   p.InvoiceID,
 		ChainKey:    p.ChainKey,
@@ -102,16 +97,16 @@ func FromPayment(p invoice.Payment, detailed bool) Payment {
 	if !detailed {
 		return w
 	}
-	w.Status = PaymentStatus(p.Status)
+	w.Status = apitypes.PaymentStatus(p.Status)
 	if p.Attributed() {
-		w.Attribution = &Attribution{Method: AttributionMethod(p.Method), By: p.AttributedBy, At: p.AttributedAt}
+		w.Attribution = &apitypes.Attribution{Method: apitypes.AttributionMethod(p.Method), By: p.AttributedBy, At: p.AttributedAt}
 	}
 	return w
 }
 
-// FromRefund returns a refund that has confirmed.
-func FromRefund(r invoice.Refund) Refund {
-	return Refund{
+// Refund returns a confirmed refund.
+func Refund(r invoice.Refund) apitypes.Refund {
+	return apitypes.Refund{
 		ID:          r.ID,
 		PaymentID:   r.PaymentID,
 		InvoiceID:   r.InvoiceID,
@@ -126,20 +121,20 @@ func FromRefund(r invoice.Refund) Refund {
 	}
 }
 
-// FromPaid returns the eight members of an invoice that invoice.paid tells.
-func FromPaid(inv invoice.Invoice) PaidInvoice {
-	return PaidInvoice{
+// PaidInvoice returns the eight members of an invoice that invoice.paid contains.
+func PaidInvoice(inv invoice.Invoice) apitypes.PaidInvoice {
+	return apitypes.PaidInvoice{
 		ID:            inv.ID,
 		MerchantID:    inv.MerchantID,
 		Amount:        inv.Amount.String(),
 		Currency:      inv.Currency,
 		ChainKey:      inv.ChainKey,
-		Status:        InvoiceStatus(inv.Status),
+		Status:        apitypes.InvoiceStatus(inv.Status),
 		SettledTxHash: inv.SettledTx.String(),
 		SettledAt:     inv.SettledAt,
 	}
 }
 
-// blockNumber holds a height at the largest that the interface's integers
-// take. No chain comes near; a lying node may.
+// blockNumber caps a block number at the largest integer of the interface. No
+// chain reaches it, but a faulty node may return a larger one.
 func blockNumber(n uint64) int64 { return int64(min(n, math.MaxInt64)) }

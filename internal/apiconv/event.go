@@ -1,0 +1,55 @@
+package apiconv
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// Event is the envelope of an event.
+type Event struct {
+	ID        string            `json:"id"`
+	Type      invoice.EventType `json:"type"`
+	CreatedAt int64             `json:"createdAt"` // Unix seconds
+	Data      any               `json:"data"`
+}
+
+// EventBody returns the JSON body of an event's deliveries. data is of the type
+// that belongs to typ. Store the bytes: every delivery sends the same ones.
+func EventBody(id string, typ invoice.EventType, createdAt int64, data any) ([]byte, error) {
+	body, err := json.Marshal(Event{ID: id, Type: typ, CreatedAt: createdAt, Data: data})
+	if err != nil {
+		return nil, fmt.Errorf("encode event %s of type %s: %w", id, typ, err)
+	}
+	return body, nil
+}
+
+// InvoiceData returns the data of invoice.created and invoice.expired.
+func InvoiceData(inv invoice.Invoice) apitypes.InvoiceData {
+	return apitypes.InvoiceData{Invoice: Invoice(inv)}
+}
+
+// PaidInvoiceData returns the data of invoice.paid.
+func PaidInvoiceData(inv invoice.Invoice) apitypes.PaidInvoiceData {
+	return apitypes.PaidInvoiceData{Invoice: PaidInvoice(inv)}
+}
+
+// PaymentData returns the data of payment.received. It includes the payment's
+// status, because most payments are not confirmed when they are observed.
+func PaymentData(p invoice.Payment) apitypes.PaymentData {
+	return apitypes.PaymentData{Payment: Payment(p, true)}
+}
+
+// RefundData returns the data of payment.refunded: the refund and the refunded
+// payment.
+func RefundData(r invoice.Refund, p invoice.Payment) apitypes.RefundData {
+	return apitypes.RefundData{Refund: Refund(r), Payment: Payment(p, true)}
+}
+
+// UnattributedData returns the data of payment.unattributed: the payment and the
+// invoices that it may be meant for.
+func UnattributedData(p invoice.Payment, suggestions []invoice.Suggestion) apitypes.UnattributedData {
+	return apitypes.UnattributedData{Payment: Payment(p, true), Candidates: PaymentCandidates(suggestions)}
+}
