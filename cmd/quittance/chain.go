@@ -145,8 +145,9 @@ func runChainRescan(ctx context.Context, env environment, o *operated, from int6
 	}
 	_, err = fmt.Fprintf(env.stdout, `Blocks %d to %d of %s are to be read again, %s.
 A running service begins within seconds, while it follows the head; no invoice
-that they could settle expires meanwhile. Payments that are known keep the invoice that
-they have, or stay without one, whatever is found below them. Watch it with
+that they could settle expires meanwhile. Payments that are known keep the
+invoice that they have, or stay without one, whatever is found below them.
+Watch it with
 
   quittance chain status --config %s --chain %s
 `, gap.Next, gap.Last, o.chain.Key, count(int(gap.Last-gap.Next+1), "block"), *o.path, o.chain.Key)

@@ -37,12 +37,15 @@ func run(ctx context.Context, env environment, args []string) int {
 		accepted = err == nil
 		return err
 	}
-	cmd, err := root.ExecuteContextC(ctx)
+	cmd, err := findCommand(root, args)
+	if err == nil {
+		cmd, err = root.ExecuteContextC(ctx)
+	}
 	if err == nil {
 		return 0
 	}
 	if !accepted {
-		err = usageError{fmt.Errorf("%w; run %q", err, helpFor(cmd))}
+		err = seeHelp(cmd, err)
 	}
 	fmt.Fprintf(env.stderr, "quittance: %v\n", err)
 	if errors.As(err, new(usageError)) {
@@ -51,8 +54,8 @@ func run(ctx context.Context, env environment, args []string) int {
 	return 1
 }
 
-// helpFor returns the command line that shows the help of a command.
-func helpFor(cmd *cobra.Command) string {
+// seeHelp adds to an error of a command line how to see the help of its command.
+func seeHelp(cmd *cobra.Command, err error) error {
 	name := cmd.Root().Name()
-	return name + " help" + strings.TrimPrefix(cmd.CommandPath(), name)
+	return usageError{fmt.Errorf("%w; run \"%s help%s\"", err, name, strings.TrimPrefix(cmd.CommandPath(), name))}
 }

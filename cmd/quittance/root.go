@@ -93,6 +93,18 @@ func group(cmd *cobra.Command, subcommands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
+// findCommand returns the command that args name, without parsing its flags. The
+// error is for a name that is no command of the group returned. cobra itself
+// would show the help of the group if --help follows such a name.
+func findCommand(root *cobra.Command, args []string) (*cobra.Command, error) {
+	cmd, rest, err := root.Find(args)
+	if err != nil || len(rest) == 0 || !cmd.HasSubCommands() || strings.HasPrefix(rest[0], "-") ||
+		rest[0] == cobra.ShellCompRequestCmd || rest[0] == cobra.ShellCompNoDescRequestCmd {
+		return cmd, err
+	}
+	return cmd, unknownCommand(cmd, rest[0])
+}
+
 // unknownCommand returns the error of a group that has no command of a name. It
 // suggests similar ones.
 func unknownCommand(parent *cobra.Command, name string) error {
@@ -111,13 +123,9 @@ func noArgs(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// flagError returns the error for args if cmd cannot parse its flags. An unknown
-// command goes before its flags, which are not known either. Long flags with one
-// dash, as in -config, are named in their right form; -help is help.
+// flagError returns the error for args if cmd cannot parse its flags. Long flags
+// with one dash, as in -config, are named in their right form; -help is help.
 func flagError(cmd *cobra.Command, args []string, err error) error {
-	if _, rest, _ := cmd.Root().Find(args); cmd.HasSubCommands() && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
-		return unknownCommand(cmd, rest[0])
-	}
 	for _, arg := range args {
 		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "-"), "=")
 		switch {
@@ -138,13 +146,10 @@ func initHelp(root *cobra.Command) {
 	cobra.CheckErr(err)
 	help.Use, help.Short, help.Long = "help [COMMAND]", "show what a command takes", ""
 	help.Run = nil
-	help.RunE = func(cmd *cobra.Command, args []string) error {
-		of, rest, err := root.Find(args)
-		if err == nil && len(rest) > 0 {
-			err = unknownCommand(of, rest[0])
-		}
+	help.RunE = func(_ *cobra.Command, args []string) error {
+		of, err := findCommand(root, args)
 		if err != nil {
-			return usageError{fmt.Errorf("%w; run %q", err, helpFor(of))}
+			return seeHelp(of, err)
 		}
 		of.InitDefaultHelpFlag()
 		of.InitDefaultVersionFlag()

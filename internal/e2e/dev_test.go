@@ -44,8 +44,8 @@ func TestDevFlags(t *testing.T) {
 		{"too slow", "block-time", []string{"--block-time", "11m"}},
 		{"no URL", "webhook-url", []string{"--webhook-url", "example"}},
 		{"wrong scheme", "webhook-url", []string{"--webhook-url", "ftp://example.com/"}},
-		{"unknown", "not defined", []string{"--colour"}},
-		{"an argument", "flags", []string{"now"}},
+		{"unknown", "unknown flag: --colour", []string{"--colour"}},
+		{"an argument", `unexpected argument "now"`, []string{"now"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			data := filepath.Join(t.TempDir(), "data")
