@@ -86,7 +86,7 @@ func (b *bench) measureClaims(ctx context.Context, kind string) (err error) {
 // snapshot.
 func (b *bench) claim(ctx context.Context, s *store.Store) (claimed, error) {
 	d := newDeliverer(s, func(string) string { return "http://127.0.0.1/" })
-	d.Worker.Client = &http.Client{Transport: accepted{}}
+	d.Client = &http.Client{Transport: accepted{}}
 	err := d.while(ctx, func(ctx context.Context) error {
 		select {
 		case <-time.After(b.snapshot):

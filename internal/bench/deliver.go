@@ -185,7 +185,7 @@ func ownCPU() time.Duration {
 
 // deliverer is a worker that counts what it finishes and times what it leases.
 type deliverer struct {
-	*deliver.Worker
+	deliver.Config
 	*store.Store
 	client *http.Client
 	wake   chan struct{}
@@ -200,7 +200,7 @@ type deliverer struct {
 // newDeliverer makes a worker whose merchants have the URLs.
 func newDeliverer(s *store.Store, url func(merchantID string) string) *deliverer {
 	d := &deliverer{Store: s, client: newClient(), wake: make(chan struct{}, 1), reach: make(chan struct{})}
-	d.Worker = &deliver.Worker{
+	d.Config = deliver.Config{
 		Store: d, Client: d.client, Now: time.Now, Rand: rand.Reader, Wake: d.wake, Logger: slog.New(slog.DiscardHandler),
 		Endpoints: func(_ context.Context, ids []string) (map[string]poster.Endpoint, error) {
 			found := make(map[string]poster.Endpoint, len(ids))
@@ -251,11 +251,11 @@ func (d *deliverer) until(ctx context.Context, want int64) error {
 // while runs the worker as long as fn takes.
 func (d *deliverer) while(ctx context.Context, fn func(ctx context.Context) error) error {
 	defer d.client.CloseIdleConnections()
-	d.Worker.Limits.Grace = time.Millisecond
+	d.Limits.Grace = time.Millisecond
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan error, 1)
-	go func() { ended <- d.Run(ctx) }()
+	go func() { ended <- deliver.New(d.Config).Run(ctx) }()
 	err := fn(ctx)
 	cancel()
 	return errors.Join(err, <-ended)

@@ -13,7 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/poster"
 )
 
-// job is a delivery, the lease on it, and where it goes.
+// job is a leased delivery and its endpoint.
 type job struct {
 	delivery.Delivery
 	leaseID  string
@@ -24,11 +24,11 @@ type job struct {
 // deliver makes one attempt and has its outcome recorded.
 func (w *Worker) deliver(ctx context.Context, j job, r *recorder) finished {
 	o := delivery.Outcome{Delivery: j.Delivery, LeaseID: j.leaseID}
-	o.Delivery.Body = nil // it is of no more use
+	o.Delivery.Body = nil // not needed any more
 	started, due := w.Now(), w.Schedule()
 	if j.TooLate(due) {
 		w.Metrics.failed.Inc()
-		w.lines.add("late:"+j.MerchantID, func(count int) {
+		w.log.add("late:"+j.MerchantID, func(count int) {
 			w.Logger.ErrorContext(ctx, "webhook deliveries failed: their deadlines passed before they could be attempted again",
 				"merchant", j.MerchantID, "delivery", j.ID, "deliveries", count)
 		})
@@ -37,22 +37,22 @@ func (w *Worker) deliver(ctx context.Context, j job, r *recorder) finished {
 	}
 	a := w.poster.Post(ctx, j.endpoint, poster.Message{ID: j.ID, Event: j.EventType, Body: j.Body}, started)
 	if a.Overran {
-		w.lines.add("severed:"+j.MerchantID, func(count int) {
+		w.log.add("severed:"+j.MerchantID, func(count int) {
 			w.Logger.ErrorContext(ctx, "webhook exchanges did not end within their time limit; their connections were closed",
 				"merchant", j.MerchantID, "delivery", j.ID, "exchanges", count)
 		})
 	}
 	if a.Err != nil && ctx.Err() != nil {
-		return finished{outcome: o} // cut off by this worker, which says nothing of the endpoint
+		return finished{outcome: o} // this worker stopped it, which says nothing about the endpoint
 	}
 	if a.Fault != poster.FaultTheirs {
-		w.lines.add("fault", func(count int) {
-			w.Logger.ErrorContext(ctx, "webhook deliveries put back: this process ran out of a resource", "deliveries", count, "error", a.Err)
+		w.log.add("fault", func(count int) {
+			w.Logger.ErrorContext(ctx, "webhook deliveries put back: this process ran out of a resource", "deliveries", count, "err", a.Err)
 		})
 		return finished{outcome: o, fault: a.Fault}
 	}
 	over := w.Schedule()
-	took := max(0, over.Sub(due)) // by the schedule's clock, which is never set
+	took := max(0, over.Sub(due)) // by the clock of the schedule, which is never set back
 	result := w.result(a, due, due.Add(took))
 	o.Change = func(b delivery.Breaker) delivery.Breaker { return b.After(result, w.Limits.PerMerchant) }
 	made := a.Attempt(j.Attempts+1, started, took)
@@ -77,13 +77,12 @@ func (w *Worker) result(a poster.Answer, started, ended time.Time) delivery.Resu
 	}
 }
 
-// report logs and measures an attempt. Of what repeats at one endpoint, one line
-// a minute is logged, with the number of those that it stands for.
+// report logs and measures an attempt.
 func (w *Worker) report(ctx context.Context, j job, o delivery.Outcome, took time.Duration) {
 	w.Metrics.observeAttempt(o.Status, took)
 	a := *o.Attempt
 	if a.StatusCode == http.StatusGone {
-		w.lines.add("gone:"+j.MerchantID, func(count int) {
+		w.log.add("gone:"+j.MerchantID, func(count int) {
 			w.Logger.ErrorContext(ctx, "webhook endpoint is gone: it answered 410; its events wait until their deadlines, and it is tried once an hour",
 				"merchant", j.MerchantID, "answers", count)
 		})
@@ -97,14 +96,14 @@ func (w *Worker) report(ctx context.Context, j job, o delivery.Outcome, took tim
 			w.Logger.DebugContext(ctx, "webhook delivered", about()...)
 		}
 	case delivery.Pending:
-		w.lines.add("attempt:"+j.MerchantID, func(count int) {
-			w.Logger.WarnContext(ctx, "webhook attempts failed", about("attempts", count, "error", a.Error, "next", time.UnixMilli(o.NextDueMS).UTC())...)
+		w.log.add("attempt:"+j.MerchantID, func(count int) {
+			w.Logger.WarnContext(ctx, "webhook attempts failed", about("attempts", count, "err", a.Error, "next", time.UnixMilli(o.NextDueMS).UTC())...)
 		})
-	case delivery.None: // of an event that is not delivered
+	case delivery.None: // not the status of an outcome
 	case delivery.Failed:
 		w.Metrics.failed.Inc()
-		w.lines.add("failed:"+j.MerchantID, func(count int) {
-			w.Logger.ErrorContext(ctx, "webhook deliveries failed: no attempt is left", about("deliveries", count, "error", a.Error)...)
+		w.log.add("failed:"+j.MerchantID, func(count int) {
+			w.Logger.ErrorContext(ctx, "webhook deliveries failed: no attempt is left", about("deliveries", count, "err", a.Error)...)
 		})
 	}
 }

@@ -72,7 +72,7 @@ func child() int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	w := &deliver.Worker{
+	c := deliver.Config{
 		Store: s, Client: poster.NewClient(poster.ClientConfig{Guard: loopback, DialTimeout: patience}), Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler),
 		Now: func() time.Time { return time.UnixMilli(ms) },
 		Endpoints: all(func(string) (poster.Endpoint, bool) {
@@ -81,9 +81,9 @@ func child() int {
 		Limits: deliver.Limits{Timeout: patience},
 	}
 	if os.Getenv(childHoldEnv) != "" {
-		w.Store = holder{s}
+		c.Store = holder{s}
 	}
-	if err := w.Run(ctx); err != nil {
+	if err := deliver.New(c).Run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
 	return 1

@@ -6,49 +6,44 @@ import (
 	"github.com/quittance/quittance/internal/delivery"
 )
 
-// lane is a share of the worker's exchanges, which the other lane cannot use:
-// first attempts do not wait behind the retries of dead endpoints, nor retries
-// behind a burst of events. Within a lane, endpoints that are steady have a
-// share of their own: those that may be slow or dead cannot fill it.
+// lane is the part of the worker's slots for first attempts or for retries. It
+// is a bulkhead: first attempts do not wait behind the retries of dead
+// endpoints, nor retries behind a burst of events. Within a lane, healthy
+// endpoints have slots of their own, which suspect ones cannot fill.
 type lane struct {
-	name     delivery.Lane
-	label    string // of the metrics
-	steady   int    // slots
-	doubtful int    // slots
-	roster   roster
-	begun    int                   // exchanges under way with doubtful endpoints
-	flights  map[*flight]time.Time // when those with steady ones began
-	// ending are merchants to ask for although their breaker is open: what
-	// waits behind it may be at its end.
-	ending map[string]bool
+	name    delivery.Lane
+	healthy int // slots
+	suspect int // slots
+	cache   queueCache
+	// suspectAttempts counts the attempts in flight to suspect endpoints.
+	suspectAttempts int
+	// attempts holds those in flight to healthy endpoints, with when they began.
+	attempts map[*attempt]time.Time
 }
 
-func newLane(name delivery.Lane, label string, steady, doubtful int) *lane {
-	return &lane{
-		name: name, label: label, steady: steady, doubtful: doubtful,
-		roster: newRoster(), flights: make(map[*flight]time.Time), ending: make(map[string]bool),
-	}
+func newLane(name delivery.Lane, healthy, suspect int) *lane {
+	return &lane{name: name, healthy: healthy, suspect: suspect, cache: newQueueCache(), attempts: make(map[*attempt]time.Time)}
 }
 
-// lingering is how long an exchange may take before it gives its steady slot
-// to another, if there is a doubtful one for it: a steady endpoint that stops
-// answering must not hold for the whole of its timeouts what others need.
-const lingering = time.Second
+// slowAfter is how long an exchange with a healthy endpoint may take before it
+// moves to a suspect slot, if one is free: an endpoint that stops answering
+// must not hold a healthy slot until its time limit.
+const slowAfter = time.Second
 
-// atOnce is how many exchanges with doubtful endpoints begin in one go. What
-// very many of them need must not hold up those of steady ones.
-const atOnce = 32
+// suspectBurst is how many attempts to suspect endpoints begin at once. Healthy
+// endpoints do not wait until very many of them have begun.
+const suspectBurst = 32
 
-// room returns how many more exchanges may begin, with steady endpoints and
-// with others.
-func (l *lane) room(now time.Time) (steady, doubtful int) {
-	doubtful = l.doubtful - l.begun
+// room returns how many more attempts may begin, to healthy and to suspect
+// endpoints.
+func (l *lane) room(now time.Time) (healthy, suspect int) {
+	suspect = l.suspect - l.suspectAttempts
 	slow := 0
-	for _, started := range l.flights {
-		if now.Sub(started) >= lingering {
+	for _, started := range l.attempts {
+		if now.Sub(started) >= slowAfter {
 			slow++
 		}
 	}
-	moved := min(slow, max(0, doubtful))
-	return l.steady - len(l.flights) + moved, doubtful - moved
+	moved := min(slow, max(0, suspect))
+	return l.healthy - len(l.attempts) + moved, suspect - moved
 }

@@ -219,7 +219,7 @@ func TestMetrics(t *testing.T) {
 		"quittance_webhook_put_back_total":     0,
 		"quittance_webhook_waiting_merchants":  0,
 	}
-	delete(got, "quittance_webhook_endpoints closed") // as of the last survey: before the attempts, or after
+	delete(got, "quittance_webhook_endpoints closed") // as of the last resync: before the attempts, or after
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)
 	}

@@ -10,12 +10,12 @@ import (
 
 // Limits bound what a worker does. A field that is zero has its default.
 type Limits struct {
-	First   int // first attempts at a time, to steady endpoints; default 256
-	Retries int // retries at a time, to steady endpoints; default 128
-	// Suspect is how many first attempts at a time, and again how many
-	// retries, may go to endpoints whose last answer was no quick success, or
-	// that have not answered yet. Default 1024: when so many merchants'
-	// endpoints hang at once, nobody else waits for them.
+	First   int // first attempts at a time, to healthy endpoints; default 256
+	Retries int // retries at a time, to healthy endpoints; default 128
+	// Suspect is how many first attempts at a time, and again how many retries,
+	// may go to suspect endpoints: those whose last answer was not a quick
+	// success, and those that have not answered yet. Default 1024: if fewer
+	// endpoints than that hang at once, nobody else waits for them.
 	Suspect     int
 	PerMerchant int // exchanges with one merchant at a time, those of all workers included; default 8
 	// Timeout bounds one exchange as a whole: looking up the name, dialling,
@@ -27,10 +27,10 @@ type Limits struct {
 	Lease time.Duration
 	Grace time.Duration // from the end of Run's context to the end of its exchanges; default 10 s
 	// Stall is how long an attempt may take as a whole, recording included, before
-	// its slot goes to others. Default watchdog.Limit.
+	// its slot is freed. Default watchdog.Limit.
 	Stall time.Duration
-	// Poll is the longest time between two looks at the schedule: what other
-	// processes add wakes nobody here. Default 1 s.
+	// Poll is the longest time between two reads of new events: Wake signals only
+	// those of this process. Default 1 s.
 	Poll time.Duration
 }
 
@@ -68,9 +68,9 @@ const (
 	storeTimeout = 10 * time.Second
 	// stopTimeout bounds what a stop waits for once the grace is over.
 	stopTimeout = 5 * time.Second
-	// surveyTimeout bounds one look at all queues.
-	surveyTimeout = time.Minute
-	// recordPause is how long to wait before an outcome that the database did
-	// not take is offered again.
+	// resyncTimeout bounds one resync.
+	resyncTimeout = time.Minute
+	// recordPause is how long to wait before an outcome is recorded again after
+	// an error.
 	recordPause = 250 * time.Millisecond
 )

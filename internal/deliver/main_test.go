@@ -93,7 +93,7 @@ func (r *recorder) FinishDeliveries(ctx context.Context, outcomes []delivery.Out
 
 // world is a worker, its store and its clock.
 type world struct {
-	*deliver.Worker
+	deliver.Config
 	store *recorder
 	clock *clock
 	wake  chan struct{}
@@ -156,7 +156,7 @@ func newWorld(t *testing.T, s *store.Store, url string) *world {
 		clock: &clock{now: epoch},
 		wake:  make(chan struct{}, 1),
 	}
-	w.Worker = &deliver.Worker{
+	w.Config = deliver.Config{
 		Store: w.store, Client: client, Now: w.clock.Now, Rand: rand.Reader, Wake: w.wake,
 		Endpoints: all(func(string) (poster.Endpoint, bool) { return poster.Endpoint{URL: url, Secret: secret}, true }),
 		Logger:    slog.New(slog.DiscardHandler),
@@ -168,9 +168,10 @@ func newWorld(t *testing.T, s *store.Store, url string) *world {
 // start runs the worker until the test ends or stop is called.
 func (w *world) start(t *testing.T) {
 	t.Helper()
+	worker := deliver.New(w.Config)
 	ctx, cancel := context.WithCancel(context.Background())
 	result := make(chan error, 1)
-	go func() { result <- w.Run(ctx) }()
+	go func() { result <- worker.Run(ctx) }()
 	w.stop = sync.OnceValue(func() error {
 		cancel()
 		return <-result

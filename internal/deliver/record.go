@@ -12,15 +12,15 @@ import (
 const (
 	// recordBatch is how many outcomes one transaction records at most.
 	recordBatch = 256
-	// recordFailures is how many failures are among them: these, or of very many
-	// that wait the eighth part. They cost more, and when endpoints hang together
-	// they come at once: successes go before them, and what others have to write
-	// comes in between.
+	// recordFailures caps failures per batch; a larger backlog raises the cap to
+	// its recordShare-th part. Failures cost more to record, and come all at once
+	// when endpoints hang together: successes go before them, and other writers
+	// get the database in between.
 	recordFailures, recordShare = 8, 8
 )
 
-// recorder gathers outcomes that come at the same time, so that they share
-// statements and a commit. None waits for a batch to fill.
+// recorder batches outcomes that arrive together, so that they share statements
+// and a commit. None waits for a batch to fill.
 type recorder struct {
 	*Worker
 	mu      sync.Mutex
@@ -36,9 +36,9 @@ type unrecorded struct {
 	done    chan bool
 }
 
-// record writes the outcome, and tries again while the lease lasts. It reports
-// whether the delivery is off the worker's hands: recorded, or leased by
-// someone else by now.
+// record writes the outcome, and retries while the lease lasts. It reports
+// whether the worker is done with the delivery: its outcome was recorded, or
+// somebody else has leased it.
 func (r *recorder) record(ctx context.Context, j job, o delivery.Outcome) bool {
 	u := &unrecorded{o, j.until, make(chan bool, 1)}
 	r.mu.Lock()
@@ -65,8 +65,7 @@ func (r *recorder) run(ctx context.Context) {
 	}
 }
 
-// take removes what is to be recorded next. Outcomes of one merchant stay in
-// their order.
+// take removes the next batch. Outcomes of one merchant keep their order.
 func (r *recorder) take() (batch []*unrecorded) {
 	isFailure := func(u *unrecorded) bool { return u.outcome.Status != delivery.Delivered }
 	failures := 0
@@ -76,7 +75,7 @@ func (r *recorder) take() (batch []*unrecorded) {
 		}
 	}
 	failures = max(recordFailures, failures/recordShare)
-	behind := make(map[string]bool) // merchants with an outcome that waits on
+	behind := make(map[string]bool) // merchants with an outcome that is left
 	var left []*unrecorded
 	for _, u := range r.waiting {
 		id := u.outcome.Delivery.MerchantID
@@ -100,15 +99,15 @@ func (r *recorder) recordAll(ctx context.Context, batch []*unrecorded) {
 		if err == nil {
 			for i, u := range batch {
 				if slices.Contains(lost, i) {
-					r.Logger.WarnContext(ctx, "outcome of a webhook delivery dropped: its lease ended and someone else has it",
+					r.Logger.WarnContext(ctx, "outcome of a webhook delivery dropped: another worker has leased it",
 						"delivery", u.outcome.Delivery.ID)
 				}
 				u.done <- true
 			}
 			return
 		}
-		r.Logger.ErrorContext(ctx, "outcomes of webhook deliveries cannot be recorded; trying again while their leases last",
-			"deliveries", len(batch), "error", err)
+		r.Logger.ErrorContext(ctx, "record of webhook outcomes failed, will retry while their leases last",
+			"deliveries", len(batch), "err", err)
 		timer := time.NewTimer(recordPause)
 		select {
 		case <-timer.C:
@@ -125,8 +124,8 @@ func (r *recorder) recordAll(ctx context.Context, batch []*unrecorded) {
 	}
 }
 
-// finish writes outcomes even when the worker's time is over: what a receiver
-// took should not be sent to it again.
+// finish writes outcomes even when the worker stops: what a receiver accepted
+// should not be sent again.
 func (r *recorder) finish(ctx context.Context, batch []*unrecorded) ([]int, error) {
 	task := r.Watchdog.Begin("deliveries: record")
 	defer task.End()
@@ -139,8 +138,8 @@ func (r *recorder) finish(ctx context.Context, batch []*unrecorded) ([]int, erro
 	return r.Store.FinishDeliveries(ctx, outcomes)
 }
 
-// finishing returns a context for recording: it goes on for a while when the
-// worker's time is over, for all that is still to be recorded together.
+// finishing returns a context for recording, which outlives the worker's by a
+// while, until lastCall.
 func (r *recorder) finishing(ctx context.Context) (context.Context, context.CancelFunc) {
 	recording, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	stop := context.AfterFunc(ctx, func() {
@@ -155,8 +154,8 @@ func (r *recorder) finishing(ctx context.Context) (context.Context, context.Canc
 	return recording, func() { stop(); cancel() }
 }
 
-// lastCall returns until when outcomes are recorded, once the worker's time is
-// over: a little less than its stop waits for them.
+// lastCall returns until when outcomes are recorded once the worker stops: a
+// little shorter than stop waits for them.
 func (r *recorder) lastCall() time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,13 +11,12 @@ import (
 	"github.com/quittance/quittance/internal/poster"
 )
 
-// maxWaiting is of how many merchants at most one survey asks anew whether they
-// have an endpoint.
+// maxWaiting is how many merchants without an endpoint one resync looks up.
 const maxWaiting = 10_000
 
 // reachable returns those of the queues whose merchants have an endpoint, and
-// the endpoints. The others are not asked again until there is one: what is in
-// them waits untried, at no cost.
+// the endpoints. The others are not asked again until there is one: their
+// deliveries wait and are not attempted.
 func (r *run) reachable(ctx context.Context, turns []delivery.Queue, now time.Time) ([]delivery.Queue, map[string]poster.Endpoint, error) {
 	ids := make([]string, len(turns))
 	for i, q := range turns {
@@ -38,7 +37,7 @@ func (r *run) reachable(ctx context.Context, turns []delivery.Queue, now time.Ti
 	}
 	if len(with) < len(turns) {
 		merchants := len(r.waiting)
-		r.lines.add("unreachable", func(int) {
+		r.log.add("unreachable", func(int) {
 			r.Logger.InfoContext(r.work, "events wait, since their merchants have no webhook endpoint", "merchants", merchants)
 		})
 	}
@@ -46,7 +45,7 @@ func (r *run) reachable(ctx context.Context, turns []delivery.Queue, now time.Ti
 }
 
 func (r *run) setUnreachable(merchantID string, is bool) {
-	r.know(merchantID).unreachable = is
+	r.merchant(merchantID).unreachable = is
 	if is {
 		r.waiting[merchantID] = true
 	} else {
@@ -55,13 +54,13 @@ func (r *run) setUnreachable(merchantID string, is bool) {
 	r.Metrics.waiting.Set(float64(len(r.waiting)))
 }
 
-// waitingNow returns merchants to ask anew for their endpoints.
-func (r *run) waitingNow() []string {
-	ids := slices.Collect(maps.Keys(r.waiting)) // in no order, so that each has its turn
+// waitingSample returns merchants without an endpoint, to look them up again.
+func (r *run) waitingSample() []string {
+	ids := slices.Collect(maps.Keys(r.waiting)) // in random order, so that each has its turn
 	return ids[:min(len(ids), maxWaiting)]
 }
 
-// reached has deliveries taken up that waited for an endpoint.
+// reached schedules the queues of merchants that have an endpoint now.
 func (r *run) reached(found map[string]poster.Endpoint, nowMS int64) {
 	for id := range found {
 		r.setUnreachable(id, false)

@@ -2,12 +2,12 @@
 //
 // The schedule is in the database, so a worker owns nothing: it leases
 // deliveries that are due, commits, posts them, and records each outcome while
-// it still holds the lease. Any number of workers share one database. What a
-// worker leaves behind when it is killed falls due again when its leases end;
-// an event whose receipt was not recorded by then is posted once more, under
-// the same delivery id.
+// it still holds the lease. Any number of workers share one database. The
+// deliveries of a killed worker fall due again when its leases end; an event
+// whose receipt was not recorded by then is posted once more, under the same
+// delivery id.
 //
-// What a worker remembers of the queues only spares it to look: see roster.
+// What a worker remembers of the queues only saves it queries: see queueCache.
 package deliver
 
 import (
@@ -31,93 +31,102 @@ type Store interface {
 	ReleaseDeliveries(ctx context.Context, leaseID string, seqs []int64) (int64, error)
 	ExpireDeliveries(ctx context.Context, r store.ExpireRequest) (expired map[string]int, more bool, err error)
 	Queues(ctx context.Context, lane delivery.Lane) ([]delivery.Queue, error)
-	News(ctx context.Context, after int64) (queues []delivery.Queue, last int64, more bool, err error)
+	QueuesSince(ctx context.Context, after int64) (queues []delivery.Queue, last int64, more bool, err error)
 	LastSeq(ctx context.Context) (int64, error)
 	RegisterWorker(ctx context.Context, d store.Worker, nowMS, untilMS int64) error
-	DeregisterWorker(ctx context.Context, deliverer string) error
+	DeregisterWorker(ctx context.Context, id string) error
 	Breakers(ctx context.Context, merchantIDs []string) (map[string]delivery.Breaker, error)
 	BreakerCounts(ctx context.Context) (map[delivery.BreakerState]int64, error)
 }
 
-// Worker posts what is due. All fields but Schedule, Configured, Wake, Metrics,
-// Watchdog and Limits are required.
-type Worker struct {
+// Config configures a Worker. All fields but Schedule, Configured, Wake,
+// Metrics, Watchdog and Limits are required.
+type Config struct {
 	Store Store
-	// Endpoints returns those of the merchants that have an endpoint, with it
-	// as it is now. It is asked at every attempt, for many at once. The deliveries
-	// of the others wait untried.
+	// Endpoints returns the current endpoints of those of the merchants that have
+	// one. It is asked at every attempt, for many merchants at once. The
+	// deliveries of the others wait and are not attempted.
 	Endpoints func(ctx context.Context, merchantIDs []string) (map[string]poster.Endpoint, error)
-	// Configured is a hash of what of the endpoints this process alone may know,
-	// from its configuration: where all workers have the same, what one of them
-	// does not know nobody does.
+	// Configured is a hash of the endpoints that only this process may know, from
+	// its configuration. If all workers have the same hash, an endpoint that one
+	// of them does not know does not exist.
 	Configured string
 	Client     *http.Client // made by poster.NewClient
 	Now        func() time.Time
-	// Schedule is the time of the schedule: of due times, deadlines, leases and
-	// breakers. All workers that share a database must have the same. nil is Now.
+	// Schedule is the clock of due times, deadlines, leases and breakers. All
+	// workers that share a database must have the same. nil is Now.
 	Schedule func() time.Time
 	Rand     io.Reader // of jitter and lease ids; safe for concurrent use
 	Logger   *slog.Logger
-	Wake     <-chan struct{} // says that something new is due; never closed
-	Metrics  *Metrics        // made by NewMetrics; nil for none
-	// Watchdog is told what the worker does; nil for none.
-	Watchdog *watchdog.Watchdog
+	Wake     <-chan struct{}    // signals that something new is due; never closed
+	Metrics  *Metrics           // made by NewMetrics; nil for none
+	Watchdog *watchdog.Watchdog // notices a worker that makes no progress; nil for none
 	Limits   Limits
-
-	poster *poster.Poster // made by Run
-	lines  *lines         // made by Run
 }
 
-// elsewhere is how long a queue is left to the other workers that serve it.
-const elsewhere = 50 * time.Millisecond
+// Worker posts what is due.
+type Worker struct {
+	Config
+	poster *poster.Poster
+	log    *logLimiter
+}
 
-// observeEvery is how often the oldest delivery that is due is looked for.
+// New returns a worker.
+func New(c Config) *Worker {
+	c.Limits = c.Limits.orDefaults()
+	if c.Metrics == nil {
+		c.Metrics = NewMetrics(nil)
+	}
+	if c.Schedule == nil {
+		c.Schedule = c.Now
+	}
+	if c.Watchdog == nil {
+		c.Watchdog = watchdog.New(0)
+	}
+	return &Worker{
+		Config: c,
+		poster: poster.New(poster.Config{Client: c.Client, Now: c.Now, Timeout: c.Limits.Timeout}),
+		log:    newLogLimiter(),
+	}
+}
+
+// servedElsewhere is how long a queue is left to the other workers that serve
+// it.
+const servedElsewhere = 50 * time.Millisecond
+
+// observeEvery is how often the oldest due delivery is measured.
 const observeEvery = time.Second
 
 // run is the state of one call of Run, used by its goroutine alone.
 type run struct {
 	*Worker
-	ids       *invoice.IDs
-	id        string    // as the others know it
-	enlisted  time.Time // until when it may hold leases
-	lanes     []*lane
-	merchants map[string]*merchant
-	seen      int64     // the newest event that the rosters know of
-	looked    time.Time // when the log of events was read last
-	observed  time.Time // when the oldest delivery was reported last
-	survey    surveyor
-	// work ends a grace after the caller's context.
-	work      context.Context
-	recorder  *recorder
-	flights   map[*flight]struct{} // that hold a slot
-	reaped    time.Time            // when those that make no progress were looked for last
-	finished  chan finished        // holds one for every slot
-	over      chan struct{}        // closed when nobody takes what is finished any more
-	abandoned map[string][]int64   // to be given back at the stop, by lease
-	returned  map[string][]int64   // to be given back at once, by lease
-	brake     brake
-	waiting   map[string]bool // merchants without an endpoint, whose deliveries wait
+	ids             *invoice.IDs
+	id              string    // of the registered worker
+	registeredUntil time.Time // until when the worker may hold leases
+	lanes           []*lane
+	merchants       map[string]*merchant
+	seen            int64     // the newest event that the caches include
+	looked          time.Time // when new events were read last
+	observed        time.Time // when the oldest due delivery was measured last
+	resync          resyncer
+	work            context.Context // ends a grace after the caller's context
+	recorder        *recorder
+	attempts        map[*attempt]struct{} // those that hold a slot
+	reaped          time.Time             // when stalled attempts were looked for last
+	finished        chan finished         // has room for every slot
+	over            chan struct{}         // closed when nobody reads finished any more
+	abandoned       map[string][]int64    // deliveries to release at the stop, by lease
+	returned        map[string][]int64    // deliveries to release at once, by lease
+	limiter         limiter
+	waiting         map[string]bool // merchants without an endpoint, whose deliveries wait
 }
 
 // Run works until the context ends. Then it leases nothing more, lets the
-// exchanges under way finish within Limits.Grace, gives back the others and
-// returns nil, or an error when giving back failed: those wait for the end of
-// their leases. An error of the database is logged and tried again.
+// exchanges in flight finish within Limits.Grace, releases the other leases and
+// returns nil, or an error if that failed: those deliveries wait for the end of
+// their leases. An error of the database is logged and retried.
 func (w *Worker) Run(ctx context.Context) error {
-	configured := *w
-	configured.Limits = w.Limits.orDefaults()
-	if configured.Metrics == nil {
-		configured.Metrics = NewMetrics(nil)
-	}
-	if configured.Schedule == nil {
-		configured.Schedule = configured.Now
-	}
-	if configured.Watchdog == nil {
-		configured.Watchdog = watchdog.New(0)
-	}
-	configured.lines = newLines()
-	configured.poster = poster.New(poster.Config{Client: w.Client, Now: w.Now, Timeout: configured.Limits.Timeout})
-	limits := configured.Limits
+	limits := w.Limits
 	work, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
 	defer context.AfterFunc(ctx, func() {
@@ -131,19 +140,19 @@ func (w *Worker) Run(ctx context.Context) error {
 	})()
 	ids := invoice.NewIDs(w.Now, w.Rand)
 	r := &run{
-		Worker: &configured,
+		Worker: w,
 		ids:    ids,
 		id:     ids.New("wkr_"),
 		lanes: []*lane{
-			newLane(delivery.First, "first", limits.First, limits.Suspect),
-			newLane(delivery.Retry, "retry", limits.Retries, limits.Suspect),
+			newLane(delivery.First, limits.First, limits.Suspect),
+			newLane(delivery.Retry, limits.Retries, limits.Suspect),
 		},
 		merchants: make(map[string]*merchant),
 		seen:      unknown,
-		survey:    surveyor{results: make(chan survey, 1), expiries: make(chan bool, 1)},
+		resync:    resyncer{results: make(chan snapshot, 1), expiries: make(chan bool, 1)},
 		work:      work,
-		recorder:  &recorder{Worker: &configured},
-		flights:   make(map[*flight]struct{}),
+		recorder:  &recorder{Worker: w},
+		attempts:  make(map[*attempt]struct{}),
 		finished:  make(chan finished, limits.slots()),
 		over:      make(chan struct{}),
 		abandoned: make(map[string][]int64),
@@ -158,27 +167,27 @@ func (w *Worker) Run(ctx context.Context) error {
 	return r.stop()
 }
 
-// fill learns what is new, leases as much as the lanes have room for and
-// starts it. It returns when to do so again at the latest.
+// fill reads what is new, leases as much as the lanes have room for and starts
+// it. It returns in what time to do so again at the latest.
 func (r *run) fill(ctx context.Context, woken bool) time.Duration {
 	task := r.Watchdog.Begin("deliveries: lease")
 	defer task.End()
 	now := r.Schedule()
-	r.reap()
-	r.giveBack(ctx)
-	if err := r.learn(now, woken); err != nil {
-		r.Logger.ErrorContext(ctx, "the schedule of webhook deliveries cannot be read; trying again", "error", err)
+	r.reapStalled()
+	r.releaseReturned(ctx)
+	if err := r.refresh(now, woken); err != nil {
+		r.Logger.ErrorContext(ctx, "read of the delivery schedule failed, will retry", "err", err)
 		return r.Limits.Poll
 	}
 	r.observe(now)
 	again := false
-	if r.brake.holds(time.Now()) {
-		return brakePause
+	if r.limiter.paused(time.Now()) {
+		return limiterPause
 	}
 	for _, l := range r.lanes {
 		more, err := r.fillLane(l, now)
 		if err != nil {
-			r.Logger.ErrorContext(ctx, "webhook deliveries cannot be leased; trying again", "error", err)
+			r.Logger.ErrorContext(ctx, "lease of deliveries failed, will retry", "err", err)
 			return r.Limits.Poll
 		}
 		again = again || more
@@ -193,31 +202,31 @@ func (r *run) fill(ctx context.Context, woken bool) time.Duration {
 	return min(r.Limits.Poll, time.UnixMilli(next).Sub(now))
 }
 
-// next returns when a queue falls due, or may be tried again, in Unix
-// milliseconds; 0 is never.
+// next returns when the next queue is to be asked, in Unix milliseconds; 0 is
+// never.
 func (r *run) next() (next int64) {
 	for _, l := range r.lanes {
-		if wakes := l.roster.wakes(); wakes != 0 && (next == 0 || wakes < next) {
-			next = wakes
+		if at := l.cache.nextTimer(); at != 0 && (next == 0 || at < next) {
+			next = at
 		}
 	}
 	return next
 }
 
-// observe reports the oldest delivery that is due, once in a while.
+// observe measures the oldest due delivery, once in a while.
 func (r *run) observe(now time.Time) {
 	if since := now.Sub(r.observed); since < observeEvery && since >= 0 {
 		return
 	}
 	r.observed = now
-	r.lines.flush(false)
+	r.log.flush(false)
 	nowMS, oldest := now.UnixMilli(), int64(0)
 	for _, l := range r.lanes {
-		for m, q := range l.roster.heads {
-			if r.know(m).unreachable {
+		for m, q := range l.cache.heads {
+			if r.merchant(m).unreachable {
 				continue
 			}
-			dueMS := max(q.HeadMS, r.know(m).breaker.UntilMS)
+			dueMS := max(q.HeadMS, r.merchant(m).breaker.UntilMS)
 			if dueMS <= nowMS && (oldest == 0 || dueMS < oldest) {
 				oldest = dueMS
 			}
@@ -226,28 +235,29 @@ func (r *run) observe(now time.Time) {
 	r.Metrics.observeOldest(oldest, nowMS)
 }
 
-// place brings the turns of a merchant's queues up to date.
+// place schedules when a merchant's queues are asked.
 func (r *run) place(merchantID string, nowMS int64) {
-	m := r.know(merchantID)
+	m := r.merchant(merchantID)
+	blocked := m.unreachable || len(m.inFlight) >= m.allowed(r.Limits.PerMerchant)
 	for _, l := range r.lanes {
-		heldUntilMS := m.breaker.UntilMS
-		if m.restedMS <= nowMS+putBackRest.Milliseconds() { // unless the clock was set back
-			heldUntilMS = max(heldUntilMS, m.restedMS)
+		notBeforeMS := m.breaker.UntilMS
+		if m.backoffUntilMS <= nowMS+putBackBackoff.Milliseconds() { // unless the clock was set back
+			notBeforeMS = max(notBeforeMS, m.backoffUntilMS)
 		}
-		if l.ending[merchantID] {
-			heldUntilMS = 0
+		if end := l.cache.heads[merchantID].EndMS; end != 0 { // what waits gets its last attempt behind an open breaker, too
+			notBeforeMS = min(notBeforeMS, end-delivery.FinalWindow.Milliseconds())
 		}
-		l.roster.place(merchantID, m.breaker.Healthy, m.unreachable || len(m.busy) >= m.allowed(r.Limits.PerMerchant), heldUntilMS, nowMS)
+		l.cache.place(merchantID, m.breaker.Healthy, blocked, notBeforeMS, nowMS)
 	}
 }
 
-// learned notes how a merchant's breaker is now.
-func (r *run) learned(merchantID string, b delivery.Breaker) {
-	m := r.know(merchantID)
-	m.breaker, m.looked = b, r.survey.count
+// setBreaker notes the state of a merchant's breaker.
+func (r *run) setBreaker(merchantID string, b delivery.Breaker) {
+	m := r.merchant(merchantID)
+	m.breaker, m.resync = b, r.resync.count
 }
 
-func (r *run) know(merchantID string) *merchant {
+func (r *run) merchant(merchantID string) *merchant {
 	m := r.merchants[merchantID]
 	if m == nil {
 		m = &merchant{}
@@ -257,7 +267,7 @@ func (r *run) know(merchantID string) *merchant {
 }
 
 // wait returns when there may be something to lease, or the context ends. It
-// reports whether somebody said that there is something new.
+// reports whether Wake signalled something new.
 func (r *run) wait(ctx context.Context, atMost time.Duration) (woken bool) {
 	timer := time.NewTimer(atMost)
 	defer timer.Stop()
@@ -266,18 +276,18 @@ func (r *run) wait(ctx context.Context, atMost time.Duration) (woken bool) {
 	case <-r.Wake:
 		return true
 	case <-timer.C:
-	case found := <-r.survey.results:
-		r.surveyed(found, r.Schedule())
-	case more := <-r.survey.expiries:
-		r.survey.expiring = false
+	case found := <-r.resync.results:
+		r.applySnapshot(found, r.Schedule())
+	case more := <-r.resync.expiries:
+		r.resync.expiring = false
 		if more {
-			r.survey.expired = time.Time{}
+			r.resync.expired = time.Time{}
 		}
 	case f := <-r.finished:
-		r.free(f)
+		r.finish(f)
 		// Exchanges end in groups, as their outcomes are committed in groups.
 		for len(r.finished) > 0 {
-			r.free(<-r.finished)
+			r.finish(<-r.finished)
 		}
 	}
 	return false

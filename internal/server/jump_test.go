@@ -20,7 +20,7 @@ import (
 	"github.com/quittance/quittance/internal/watchdog"
 )
 
-// oneRound is a log that ends the sweeper after its first round.
+// oneRound is a log that ends the cleaner after its first round.
 type oneRound struct {
 	*store.Store
 	end context.CancelFunc
@@ -93,8 +93,8 @@ func TestJumpRemovesNothing(t *testing.T) {
 			t.Errorf("%s: the key made %s, and now %s, %v", when, made.ID, again.ID, err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		sweeper := s.sweeper(oneRound{s.store, cancel})
-		sweeper.Run(ctx)
+		cleaner := s.cleaner(oneRound{s.store, cancel})
+		cleaner.Run(ctx)
 		if left, err := s.store.Events(t.Context(), store.EventFilter{InvoiceID: made.ID, Limit: 2}); err != nil || len(left) != 1 {
 			t.Errorf("%s: %d events of the invoice are left, %v", when, len(left), err)
 		}

@@ -224,16 +224,10 @@ func (s *Server) assemble(ctx context.Context) error {
 	return nil
 }
 
-// assembleDelivery makes the webhook worker and the directory of endpoints,
-// each of which needs the other.
+// assembleDelivery makes the directory of endpoints and the webhook worker.
 func (s *Server) assembleDelivery(ctx context.Context) (err error) {
 	guard := poster.NewGuard(s.WebhookAllow)
 	client := poster.NewClient(poster.ClientConfig{Guard: guard, Connections: s.budget.Webhooks, Idle: s.budget.IdleWebhooks})
-	s.worker = &deliver.Worker{
-		Store: s.store, Client: client, Now: s.Now, Schedule: s.clock.Now, Rand: s.Rand,
-		Logger: s.Logger, Wake: s.due, Metrics: deliver.NewMetrics(s.registry), Watchdog: s.dog,
-		Limits: deliver.LimitsFor(s.budget.Webhooks - s.budget.IdleWebhooks),
-	}
 	s.hooks, err = endpoint.Open(ctx, endpoint.Config{
 		Store: clockedStore{s.store, s.clock}, Configured: s.Merchants.Endpoints, Fallback: s.Merchants.Fallback, Optional: s.Merchants.Optional, Known: s.Merchants.Known,
 		Keyring: s.Keyring, Guard: guard, Ping: poster.New(poster.Config{Client: client, Now: s.Now}).Ping, Changed: func() { poke(s.due) }, Now: s.Now, Rand: s.Rand, Logger: s.Logger,
@@ -241,7 +235,11 @@ func (s *Server) assembleDelivery(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.worker.Endpoints, s.worker.Configured = s.hooks.Endpoints, s.hooks.Fingerprint()
+	s.worker = deliver.New(deliver.Config{
+		Store: s.store, Endpoints: s.hooks.Endpoints, Configured: s.hooks.Fingerprint(), Client: client, Now: s.Now, Schedule: s.clock.Now, Rand: s.Rand,
+		Logger: s.Logger, Wake: s.due, Metrics: deliver.NewMetrics(s.registry), Watchdog: s.dog,
+		Limits: deliver.LimitsFor(s.budget.Webhooks - s.budget.IdleWebhooks),
+	})
 	return nil
 }
 
@@ -294,9 +292,9 @@ func (s *Server) serve(ctx context.Context) error {
 	group.Go(func() error { return every(ctx, sweepInterval, s.sweep) })
 	group.Go(func() error { return every(ctx, untoldInterval, s.tellUntold) })
 	if s.KeepEvents > 0 && s.KeepAttempts > 0 {
-		sweeper := s.sweeper(s.store)
+		cleaner := s.cleaner(s.store)
 		group.Go(func() error {
-			sweeper.Run(ctx)
+			cleaner.Run(ctx)
 			return nil
 		})
 	}
@@ -309,9 +307,9 @@ func (s *Server) serve(ctx context.Context) error {
 	return group.Wait()
 }
 
-// sweeper returns what removes old events and attempts from the log.
-func (s *Server) sweeper(log deliver.Log) deliver.Sweeper {
-	return deliver.Sweeper{Log: log, KeepEvents: s.KeepEvents, KeepAttempts: s.KeepAttempts, Now: s.clock.Earlier, Logger: s.Logger, Watchdog: s.dog}
+// cleaner returns what removes old events and attempts from the log.
+func (s *Server) cleaner(log deliver.Log) deliver.Cleaner {
+	return deliver.Cleaner{Log: log, KeepEvents: s.KeepEvents, KeepAttempts: s.KeepAttempts, Now: s.clock.Earlier, Logger: s.Logger, Watchdog: s.dog}
 }
 
 // every does something at once and then at an interval, until the context ends.

@@ -34,9 +34,9 @@ func (q *queries) breakers(ctx context.Context, merchantIDs []string, lock strin
 	})
 }
 
-// moveBreakers changes the breakers as outcomes say, in their order. Most
+// updateBreakers changes the breakers as the outcomes say, in their order. Most
 // outcomes change nothing, and then nothing is locked.
-func (tx *Tx) moveBreakers(ctx context.Context, outcomes []delivery.Outcome) error {
+func (tx *Tx) updateBreakers(ctx context.Context, outcomes []delivery.Outcome) error {
 	changes := make(map[string][]func(delivery.Breaker) delivery.Breaker)
 	var ids []string
 	for _, o := range outcomes {

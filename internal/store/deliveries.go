@@ -11,8 +11,8 @@ import (
 const attemptColumns = "number, started_ms, duration_ms, status_code, error, excerpt, lookup_ms, connect_ms, handshake_ms, answer_ms"
 
 // FinishDeliveries records outcomes, ends the leases on their deliveries, and
-// moves the breakers. An outcome whose lease is no longer its own is left out;
-// the places of these are returned.
+// updates the breakers. It leaves out outcomes whose lease somebody else has by
+// now, and returns their indexes.
 func (s *Store) FinishDeliveries(ctx context.Context, outcomes []delivery.Outcome) (lost []int, err error) {
 	err = s.Update(ctx, func(tx *Tx) error {
 		mine, err := tx.endLeases(ctx, outcomes)
@@ -31,7 +31,7 @@ func (s *Store) FinishDeliveries(ctx context.Context, outcomes []delivery.Outcom
 		if err := tx.finishDeliveries(ctx, kept); err != nil {
 			return err
 		}
-		return tx.moveBreakers(ctx, kept)
+		return tx.updateBreakers(ctx, kept)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("finish deliveries: %w", err)
@@ -47,14 +47,14 @@ type hold struct {
 
 func holdOf(o delivery.Outcome) hold { return hold{o.Delivery.Seq, o.LeaseID} }
 
-// endLeases ends the outcomes' leases and returns those that lasted until now.
+// endLeases ends the outcomes' leases and returns those that were still held.
 func (tx *Tx) endLeases(ctx context.Context, outcomes []delivery.Outcome) (map[hold]bool, error) {
 	asked, mine := make(map[hold]bool, len(outcomes)), make(map[hold]bool, len(outcomes))
 	seqs := make([]int64, len(outcomes))
 	for i, o := range outcomes {
 		asked[holdOf(o)], seqs[i] = true, o.Delivery.Seq
 	}
-	if tx.postgres { // as leasing does: the delivery before the lease on it
+	if tx.postgres { // in the order of leasing: the delivery before the lease on it
 		if _, err := inChunks(seqs, func(chunk []any) ([]int64, error) {
 			return collect(ctx, &tx.queries, scanSeq, "SELECT seq FROM deliveries WHERE seq IN "+list(0, len(chunk))+" ORDER BY seq FOR NO KEY UPDATE", chunk...)
 		}); err != nil {
@@ -111,8 +111,8 @@ func (tx *Tx) finishDeliveries(ctx context.Context, outcomes []delivery.Outcome)
 		"lookup_ms", "connect_ms", "handshake_ms", "answer_ms"}, ""}, attempts)
 }
 
-// ReleaseDeliveries ends a lease before its time: whoever asks next gets what
-// was not finished. It returns how many that were.
+// ReleaseDeliveries ends the leases on deliveries before their time, so that
+// they can be leased again. It returns how many leases that were.
 func (s *Store) ReleaseDeliveries(ctx context.Context, leaseID string, seqs []int64) (released int64, err error) {
 	slices.Sort(seqs)
 	err = s.Update(ctx, func(tx *Tx) error {

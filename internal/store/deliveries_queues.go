@@ -14,10 +14,10 @@ import (
 // does.
 var conditions = map[delivery.Lane]string{delivery.First: "attempts = 0", delivery.Retry: "attempts > 0"}
 
-// Queues returns the queues of a lane that hold something, when the first of it
-// is due, and when the first runs out of time: by walking the lane's index from one merchant to the next. It
-// is what a process learns from that knows nothing yet; while a long snapshot
-// is open on PostgreSQL it is slow.
+// Queues returns the queues of a lane that hold something, when the first of
+// their deliveries is due, and when the first of them runs out of time. It walks
+// the lane's index from one merchant to the next. It is slow while a long
+// snapshot is open on PostgreSQL.
 func (q *queries) Queues(ctx context.Context, lane delivery.Lane) ([]delivery.Queue, error) {
 	first := "(SELECT min(merchant_id) FROM deliveries WHERE " + conditions[lane] + " AND merchant_id > "
 	least := func(column string) string {
@@ -35,18 +35,18 @@ func (q *queries) Queues(ctx context.Context, lane delivery.Lane) ([]delivery.Qu
 		WHERE head_ms IS NOT NULL`)
 }
 
-// newsLimit is how many events one look at what is new covers.
-const newsLimit = 1000
+// maxEvents is how many events one call of QueuesSince covers.
+const maxEvents = 1000
 
-// News returns in which queues of first attempts the events that came after
-// the one with the number after left something, the number of the last one
-// that it looked at, and whether there may be more.
-func (q *queries) News(ctx context.Context, after int64) (queues []delivery.Queue, last int64, more bool, err error) {
+// QueuesSince returns the queues of first attempts that the events with numbers
+// greater than after belong to, the number of the last event that was read, and
+// whether there may be more.
+func (q *queries) QueuesSince(ctx context.Context, after int64) (queues []delivery.Queue, last int64, more bool, err error) {
 	found, err := collect(ctx, q, func(row scanner) (n delivery.Queue, err error) {
 		err = row.Scan(&n.HeadSeq, &n.MerchantID, seconds{&n.HeadMS})
 		return n, err
 	}, `SELECT e.seq, e.merchant_id, d.due_ms FROM events e LEFT JOIN deliveries d ON d.seq = e.seq AND d.attempts = 0
-		WHERE e.seq > $1 ORDER BY e.seq LIMIT $2`, after, newsLimit)
+		WHERE e.seq > $1 ORDER BY e.seq LIMIT $2`, after, maxEvents)
 	if err != nil {
 		return nil, after, false, err
 	}
@@ -59,7 +59,7 @@ func (q *queries) News(ctx context.Context, after int64) (queues []delivery.Queu
 	}
 	queues = slices.AppendSeq(queues, maps.Values(heads))
 	slices.SortFunc(queues, func(a, b delivery.Queue) int { return cmp.Compare(a.MerchantID, b.MerchantID) })
-	return queues, after, len(found) == newsLimit, nil
+	return queues, after, len(found) == maxEvents, nil
 }
 
 func scanQueue(row scanner) (found delivery.Queue, err error) {

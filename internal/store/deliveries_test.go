@@ -48,7 +48,7 @@ func lease(t testing.TB, s *store.Store, r delivery.LeaseRequest) []delivery.Del
 	return leaseFrom(t, s, r).Deliveries
 }
 
-// trust has the merchants' endpoints steady.
+// trust makes the merchants' endpoints healthy.
 func trust(t testing.TB, s *store.Store, merchants ...string) {
 	t.Helper()
 	for _, m := range merchants {
@@ -170,7 +170,7 @@ func TestLeaseDeliveriesLanes(t *testing.T) {
 		got := lease(t, s, retries)
 		wantIDs(t, "retries", got, events[0].DeliveryID)
 		if !got[0].Suspect || got[0].Attempts != 1 {
-			t.Errorf("leased %+v, want the second attempt, to a doubtful endpoint", got[0])
+			t.Errorf("leased %+v, want the second attempt, to a suspect endpoint", got[0])
 		}
 		trust(t, s, "m")
 		wantIDs(t, "first attempts", lease(t, s, request("l4")), events[1].DeliveryID)
@@ -194,7 +194,7 @@ func TestLeaseDeliveriesPerMerchant(t *testing.T) {
 	})
 }
 
-// Steady endpoints and others have limits of their own, and a breaker allows
+// Healthy endpoints and suspect ones have limits of their own, and a breaker allows
 // fewer than the request does.
 func TestLeaseDeliveriesByBreaker(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -214,7 +214,7 @@ func TestLeaseDeliveriesByBreaker(t *testing.T) {
 		wantIDs(t, "by breaker", lease(t, s, r), "dlv_good_000000", "dlv_good_000001", "dlv_good_000002",
 			"dlv_new_000000", "dlv_probed_000000", "dlv_slow_000000", "dlv_slow_000001", "dlv_slow_000002")
 		r.LeaseID, r.Healthy, r.Suspect = "l2", 9, 0
-		wantIDs(t, "with no room for doubtful ones", lease(t, s, r), "dlv_good_000003")
+		wantIDs(t, "with no room for suspect ones", lease(t, s, r), "dlv_good_000003")
 	})
 }
 
@@ -398,7 +398,7 @@ func TestLeaseDeliveriesOwnUnderWay(t *testing.T) {
 	})
 }
 
-func TestQueuesAndNews(t *testing.T) {
+func TestQueuesAndQueuesSince(t *testing.T) {
 	const day = delivery.RetryWindow
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		want := func(what string, lane delivery.Lane, want ...delivery.Queue) {
@@ -410,7 +410,7 @@ func TestQueuesAndNews(t *testing.T) {
 		}
 		news := func(after int64, wantLast int64, want ...delivery.Queue) {
 			t.Helper()
-			got, last, more, err := s.News(t.Context(), after)
+			got, last, more, err := s.QueuesSince(t.Context(), after)
 			if diff := gocmp.Diff(want, got); diff != "" || last != wantLast || more || err != nil {
 				t.Errorf("news behind %d: up to %d, %t, %v (-want +got):\n%s", after, last, more, err, diff)
 			}

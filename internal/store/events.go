@@ -7,8 +7,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Event is what a merchant is told. Subject is what it is about: of one type,
-// a subject is told once.
+// Event is a notification of a merchant. Subject is what it is about: a subject
+// has one event of each type.
 type Event struct {
 	ID         string
 	Seq        int64 // its place in the order of commits; InsertEvents gives it
@@ -27,12 +27,12 @@ type Event struct {
 // eventsLock is PostgreSQL's advisory lock on the order of events.
 const eventsLock = 0x71756974
 
-// InsertEvents inserts events and schedules their deliveries. An event whose
-// subject was told already is left out.
+// InsertEvents inserts events and schedules their deliveries. It leaves out an
+// event if its subject already has one of the type.
 //
-// It must be the last that a transaction does: from here to the commit it is
-// the only one that inserts events, so that their numbers have the order in
-// which they become visible. Whoever reads them in that order misses none.
+// It must be the last call of a transaction: from here to the commit no other
+// transaction inserts events, so that events become visible in the order of
+// their numbers. A reader in that order misses none.
 func (tx *Tx) InsertEvents(ctx context.Context, events []Event) error {
 	if len(events) == 0 {
 		return nil
@@ -62,9 +62,9 @@ func (tx *Tx) InsertEvents(ctx context.Context, events []Event) error {
 	return tx.into(ctx, insertion{"deliveries", []string{"seq", "merchant_id", "due_ms", "deadline_ms"}, ""}, deliveries)
 }
 
-// lastSeqLocked returns the number of the newest event, after which no other
-// transaction can insert one until this one ends. The lock is none of a row's:
-// a row that every event changes would collect dead versions of itself.
+// lastSeqLocked returns the number of the newest event. No other transaction can
+// insert one until this one ends. It takes an advisory lock, since a row that
+// every event changes would collect dead versions of itself.
 func (tx *Tx) lastSeqLocked(ctx context.Context) (int64, error) {
 	if tx.postgres {
 		if _, err := tx.exec(ctx, "SELECT pg_advisory_xact_lock($1)", eventsLock); err != nil {

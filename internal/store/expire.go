@@ -24,10 +24,10 @@ type ExpireRequest struct {
 // while nobody attempted them, and returns how many of each merchant, and
 // whether there may be more.
 //
-// One that was not attempted since its schedule began is owed an attempt, even
-// a late one, since it may have been this service that was down; unless its
-// endpoint has been probed in vain for as long as a schedule lasts, or there is
-// none, as far as any process at work knows.
+// A delivery that was not attempted since its schedule began is owed an attempt,
+// even a late one, since this service may have been down; unless its endpoint
+// has been probed in vain for as long as a schedule lasts, or no running worker
+// knows an endpoint.
 func (s *Store) ExpireDeliveries(ctx context.Context, r ExpireRequest) (expired map[string]int, more bool, err error) {
 	nowMS, limit := r.NowMS, r.Limit
 	err = s.Update(ctx, func(tx *Tx) error {
@@ -68,9 +68,9 @@ func (s *Store) ExpireDeliveries(ctx context.Context, r ExpireRequest) (expired 
 	return expired, more, nil
 }
 
-// unreachable returns those of the request's merchants that have no endpoint,
-// as far as anyone knows: none was set, and all processes at work have the same
-// in their configuration as the one that asks.
+// unreachable returns those of the request's merchants that have no endpoint:
+// none was set, and all running workers have the same configuration as the one
+// that asks.
 func (tx *Tx) unreachable(ctx context.Context, r ExpireRequest) (map[string]bool, error) {
 	if len(r.Unreachable) == 0 {
 		return nil, nil
@@ -90,7 +90,7 @@ func (tx *Tx) unreachable(ctx context.Context, r ExpireRequest) (map[string]bool
 }
 
 // overdue locks and returns the merchant's deliveries whose deadlines passed;
-// those that are owed an attempt only when the endpoint is given up.
+// those that are owed an attempt only if the endpoint is given up.
 func (tx *Tx) overdue(ctx context.Context, merchantID string, givenUp bool, nowMS int64, limit int) ([]delivery.Delivery, error) {
 	look := func(conditions string, beforeMS int64) ([]delivery.Delivery, error) {
 		return collect(ctx, &tx.queries, func(row scanner) (delivery.Delivery, error) {
@@ -110,8 +110,8 @@ func (tx *Tx) overdue(ctx context.Context, merchantID string, givenUp bool, nowM
 	return append(retries, first...), err
 }
 
-// notLeased returns the deliveries that nobody is attempting. What is left of
-// leases that ended is removed.
+// notLeased returns the deliveries that nobody is attempting, and removes their
+// ended leases.
 func (tx *Tx) notLeased(ctx context.Context, deliveries []delivery.Delivery, nowMS int64) ([]delivery.Delivery, error) {
 	busy, err := inChunks(seqsOf(deliveries), func(chunk []any) ([]int64, error) {
 		return collect(ctx, &tx.queries, scanSeq, "SELECT seq FROM leased WHERE until_ms > $1 AND seq IN "+list(1, len(chunk)), append([]any{nowMS}, chunk...)...)

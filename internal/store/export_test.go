@@ -69,7 +69,7 @@ func (tx *Tx) LeaseInTransaction(ctx context.Context, r delivery.LeaseRequest) e
 	return err
 }
 
-// FinishInTransaction, RedeliverInTransaction and SweepInTransaction let tests
+// FinishInTransaction, RedeliverInTransaction and CleanInTransaction let tests
 // see the statements of what opens a transaction of its own.
 func (tx *Tx) FinishInTransaction(ctx context.Context, outcomes []delivery.Outcome) error {
 	if _, err := tx.endLeases(ctx, outcomes); err != nil {
@@ -78,7 +78,7 @@ func (tx *Tx) FinishInTransaction(ctx context.Context, outcomes []delivery.Outco
 	if err := tx.finishDeliveries(ctx, outcomes); err != nil {
 		return err
 	}
-	return tx.moveBreakers(ctx, outcomes)
+	return tx.updateBreakers(ctx, outcomes)
 }
 
 // RedeliverInTransaction schedules deliveries again.
@@ -87,9 +87,9 @@ func (tx *Tx) RedeliverInTransaction(ctx context.Context, seqs []int64) error {
 	return err
 }
 
-// SweepInTransaction removes what is old.
-func (tx *Tx) SweepInTransaction(ctx context.Context) error {
-	_, _, err := tx.sweep(ctx, 1000, 0, 10, "attempts", "finished_deliveries", "events")
+// CleanInTransaction removes what is old.
+func (tx *Tx) CleanInTransaction(ctx context.Context) error {
+	_, _, err := tx.clean(ctx, 1000, 0, 10, "attempts", "finished_deliveries", "events")
 	return err
 }
 

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Lease is the right to do a work that one replica does at a time.
+// Lease is the right to do work that one replica does at a time.
 type Lease struct {
 	Name   string // of the work
 	Holder string // a random id, never a host
@@ -16,8 +16,8 @@ type Lease struct {
 // or extends it when its holder has it. It reports false while another holder
 // has it.
 //
-// Clocks of replicas differ, so two may take turns early; what is written
-// under a lease asks whether the holder still has it, and no clock.
+// The clocks of replicas differ, so a lease may be taken too early. A write under
+// a lease therefore checks the holder and not the time.
 func (s *Store) AcquireLease(ctx context.Context, l Lease, nowMS, untilMS int64) (bool, error) {
 	var n int64
 	err := s.Update(ctx, func(tx *Tx) (err error) {
@@ -29,8 +29,8 @@ func (s *Store) AcquireLease(ctx context.Context, l Lease, nowMS, untilMS int64)
 	return n == 1, err
 }
 
-// ReleaseLease gives the lease back, so that another need not wait for its
-// end. A lease that is another's by now stays as it is.
+// ReleaseLease releases the lease before its end. A lease that has another
+// holder by now stays as it is.
 func (s *Store) ReleaseLease(ctx context.Context, l Lease) error {
 	return s.Update(ctx, func(tx *Tx) error {
 		_, err := tx.exec(ctx, "DELETE FROM leases WHERE name = $1 AND holder = $2", l.Name, l.Holder)
@@ -38,9 +38,8 @@ func (s *Store) ReleaseLease(ctx context.Context, l Lease) error {
 	})
 }
 
-// under runs fn in a transaction that the lease's holder alone may make, and
-// that nobody else can take the lease during. It is ErrConflict when the
-// lease is another's.
+// under runs fn in a transaction while the lease is held; nobody else can take
+// the lease during it. It returns ErrConflict if the lease has another holder.
 func (s *Store) under(ctx context.Context, l Lease, fn func(*Tx) error) error {
 	return s.Update(ctx, func(tx *Tx) error {
 		_, err := one(ctx, &tx.queries, func(row scanner) (name string, err error) {

@@ -256,7 +256,7 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 		"event":        func() error { _, _, err := read.EventRecord(ctx, "evt_1"); return err },
 		"first queues": func() error { _, err := read.Queues(ctx, delivery.First); return err },
 		"retry queues": func() error { _, err := read.Queues(ctx, delivery.Retry); return err },
-		"news":         func() error { _, _, _, err := read.News(ctx, 0); return err },
+		"since":        func() error { _, _, _, err := read.QueuesSince(ctx, 0); return err },
 		"last":         func() error { _, err := read.LastSeq(ctx); return err },
 		"endpoints":    func() error { _, err := read.Endpoints(ctx, []string{"m", "n"}); return err },
 		"nonces":       func() error { _, err := read.ChainTxsFrom(ctx, "base", invoice.Address{1}, 5); return err },
@@ -301,8 +301,8 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 				})
 			},
 			"again": func() error { return write.RedeliverInTransaction(ctx, []int64{2}) },
-			"sweep": func() error {
-				return write.SweepInTransaction(ctx)
+			"clean": func() error {
+				return write.CleanInTransaction(ctx)
 			},
 			"lock": func() error { _, err := write.LockCursor(ctx, "base"); return err },
 		} {

@@ -33,7 +33,7 @@ func (s *Store) Redeliver(ctx context.Context, eventID string, nowMS int64) erro
 		}
 		n, err := tx.redeliver(ctx, []int64{r.Seq}, nowMS)
 		if err == nil && n == 0 {
-			return ErrPending // another was faster
+			return ErrPending // another request was faster
 		}
 		return err
 	})
@@ -63,10 +63,10 @@ type RedeliverFilter struct {
 // before it is committed.
 const clockSkew = 300
 
-// bound narrows the numbers down to those that events of the times can have.
+// bound narrows the numbers to those that events of these times can have.
 func (f *RedeliverFilter) bound(ctx context.Context, q *queries) error {
 	if f.CreatedFrom > clockSkew {
-		before, err := q.eventBeside(ctx, "< $1 ORDER BY id DESC", f.CreatedFrom-clockSkew)
+		before, err := q.eventNextTo(ctx, "< $1 ORDER BY id DESC", f.CreatedFrom-clockSkew)
 		if err != nil {
 			return err
 		}
@@ -75,16 +75,16 @@ func (f *RedeliverFilter) bound(ctx context.Context, q *queries) error {
 	if f.CreatedTo == 0 {
 		return nil
 	}
-	behind, err := q.eventBeside(ctx, ">= $1 ORDER BY id", f.CreatedTo+1+clockSkew)
+	behind, err := q.eventNextTo(ctx, ">= $1 ORDER BY id", f.CreatedTo+1+clockSkew)
 	if behind != 0 && (f.Through == 0 || behind <= f.Through) {
 		f.Through = max(1, behind-1) // 0 would be no bound
 	}
 	return err
 }
 
-// eventBeside returns the number of the event whose id is next to a time, in
+// eventNextTo returns the number of the event whose id is next to a time, in
 // Unix seconds; 0 when there is none on that side.
-func (q *queries) eventBeside(ctx context.Context, side string, at int64) (int64, error) {
+func (q *queries) eventNextTo(ctx context.Context, side string, at int64) (int64, error) {
 	seq, err := one(ctx, q, scanSeq, "SELECT seq FROM events WHERE id "+side+" LIMIT 1", invoice.FirstID(invoice.PrefixEvent, at))
 	if errors.Is(err, ErrNotFound) {
 		return 0, nil
@@ -153,7 +153,7 @@ func (tx *Tx) redeliver(ctx context.Context, seqs []int64, nowMS int64) (int64, 
 		rows[i] = []any{m.seq, m.merchantID, m.attempts, m.attempts, nowMS, nowMS + delivery.RetryWindow}
 		merchants[i] = m.merchantID
 	}
-	// In this order everyone locks breakers, so that none waits for another's that waits for its own.
+	// Breakers are always locked in this order, which rules out deadlocks.
 	slices.Sort(merchants)
 	if err := padded(slices.Compact(merchants), "", func(part []string) error {
 		_, err := tx.exec(ctx, "UPDATE breakers SET until_ms = $1 WHERE until_ms > $1 AND merchant_id IN (SELECT merchant_id FROM breakers WHERE merchant_id IN "+

@@ -19,7 +19,7 @@ import (
 )
 
 // log is one of 1,200 events: 700 are old, of 500 of them the attempts are.
-// It ends the sweep when the secrets' turn is over.
+// It ends the round when the secrets' turn is over.
 type log struct {
 	calls  []string
 	before []int64
@@ -27,7 +27,7 @@ type log struct {
 	end    context.CancelFunc
 }
 
-func (l *log) sweep(what string, before, after, old int64, limit int) (int64, bool, error) {
+func (l *log) clean(what string, before, after, old int64, limit int) (int64, bool, error) {
 	l.calls = append(l.calls, what)
 	l.before = append(l.before, before)
 	if l.fail != nil {
@@ -37,17 +37,17 @@ func (l *log) sweep(what string, before, after, old int64, limit int) (int64, bo
 	return done, done < old, nil
 }
 
-func (l *log) SweepEvents(_ context.Context, before, after int64, limit int) (int64, bool, error) {
+func (l *log) CleanEvents(_ context.Context, before, after int64, limit int) (int64, bool, error) {
 	defer func() {
 		if l.fail != nil {
 			l.end()
 		}
 	}()
-	return l.sweep("events", before, after, 700, limit)
+	return l.clean("events", before, after, 700, limit)
 }
 
-func (l *log) SweepAttempts(_ context.Context, before, after int64, limit int) (int64, bool, error) {
-	return l.sweep("attempts", before, after, 500, limit)
+func (l *log) CleanAttempts(_ context.Context, before, after int64, limit int) (int64, bool, error) {
+	return l.clean("attempts", before, after, 500, limit)
 }
 
 func (l *log) DropRetiredSecrets(_ context.Context, now int64) (int64, error) {
@@ -68,7 +68,7 @@ func TestSweeper(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			l := &log{fail: c.fail, end: cancel}
-			s := deliver.Sweeper{
+			s := deliver.Cleaner{
 				Log: l, KeepEvents: 30 * time.Hour, KeepAttempts: 10 * time.Hour,
 				Now: func() time.Time { return epoch }, Logger: slog.New(slog.DiscardHandler),
 			}
@@ -87,14 +87,14 @@ func TestSweeper(t *testing.T) {
 }
 
 // rounds is a log of 1,200 events whose attempts are old. It remembers where
-// each sweep of the attempts began, and ends after so many rounds.
+// each round of the attempts began, and ends after so many rounds.
 type rounds struct {
 	log
 	began []int64
 	left  int
 }
 
-func (r *rounds) SweepAttempts(_ context.Context, _, after int64, limit int) (int64, bool, error) {
+func (r *rounds) CleanAttempts(_ context.Context, _, after int64, limit int) (int64, bool, error) {
 	r.began = append(r.began, after)
 	done := min(after+int64(limit), 1200)
 	return done, done < 1200, nil
@@ -114,7 +114,7 @@ func TestSweeperComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		r := &rounds{log: log{end: cancel}, left: 50}
-		s := deliver.Sweeper{Log: r, KeepEvents: 48 * time.Hour, KeepAttempts: 24 * time.Hour, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
+		s := deliver.Cleaner{Log: r, KeepEvents: 48 * time.Hour, KeepAttempts: 24 * time.Hour, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
 		s.Run(ctx)
 		var want []int64
 		for i := range 50 { // an hour apart
@@ -131,14 +131,14 @@ func TestSweeperComesBack(t *testing.T) {
 }
 
 // paced is a store that has a delivery under way while each batch is swept, and
-// lets the sweeper go on once that delivery is recorded.
+// lets the cleaner go on once that delivery is recorded.
 type paced struct {
 	*store.Store
 	during func(batch func())
 }
 
-func (p *paced) SweepEvents(ctx context.Context, before, after int64, limit int) (done int64, more bool, err error) {
-	p.during(func() { done, more, err = p.Store.SweepEvents(ctx, before, after, limit) })
+func (p *paced) CleanEvents(ctx context.Context, before, after int64, limit int) (done int64, more bool, err error) {
+	p.during(func() { done, more, err = p.Store.CleanEvents(ctx, before, after, limit) })
 	return done, more, err
 }
 
@@ -187,8 +187,8 @@ func TestDeliveriesGoOnDuringSweep(t *testing.T) {
 				cancel()
 			}
 		}}
-		sweeper := deliver.Sweeper{Log: p, KeepEvents: month, KeepAttempts: month, Now: w.Now, Logger: slog.New(slog.DiscardHandler)}
-		sweeper.Run(ctx)
+		cleaner := deliver.Cleaner{Log: p, KeepEvents: month, KeepAttempts: month, Now: w.Now, Logger: slog.New(slog.DiscardHandler)}
+		cleaner.Run(ctx)
 		if want := []string{"batch", "delivery", "batch", "delivery", "batch", "delivery"}; !slices.Equal(order, want) {
 			t.Errorf("went on in the order %v, want %v", order, want)
 		}

@@ -1,0 +1,117 @@
+package deliver
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/quittance/quittance/internal/watchdog"
+)
+
+const (
+	// cleanBatch is how many events one transaction of the cleaner looks at.
+	cleanBatch = 500
+	// cleanTimeout bounds it.
+	cleanTimeout = 30 * time.Second
+	// cleanEvery is the time between two rounds.
+	cleanEvery = time.Hour
+	// restartEvery is how often the log of attempts is gone through from its
+	// beginning, to remove the attempts of events that were pending when they were
+	// passed, or that were sent again since.
+	restartEvery = 24 * time.Hour
+	// restFactor is how many times as long as a batch took the cleaner rests
+	// after it, so that no delivery waits behind more than one batch.
+	restFactor = 10
+)
+
+// Log is what the cleaner removes old entries of. *store.Store is one.
+type Log interface {
+	CleanEvents(ctx context.Context, before, after int64, limit int) (done int64, more bool, err error)
+	CleanAttempts(ctx context.Context, before, after int64, limit int) (done int64, more bool, err error)
+	DropRetiredSecrets(ctx context.Context, now int64) (int64, error)
+}
+
+// Cleaner removes events and attempts that have been kept for long enough,
+// except events that are still to be delivered.
+type Cleaner struct {
+	Log          Log
+	KeepEvents   time.Duration // events, with all that is known of their deliveries
+	KeepAttempts time.Duration // the log of attempts
+	// Now ends the age of an event. It must not jump forward, since nothing that
+	// was removed comes back.
+	Now      func() time.Time
+	Logger   *slog.Logger
+	Watchdog *watchdog.Watchdog // notices a batch that makes no progress; nil for none
+}
+
+// Run cleans until the context ends. An error is logged; the next round goes on
+// from there.
+func (s *Cleaner) Run(ctx context.Context) {
+	var attempts int64 // up to where the log of attempts is cleaned
+	restarted := s.Now()
+	for {
+		if now := s.Now(); now.Sub(restarted) >= restartEvery {
+			restarted, attempts = now, 0
+		}
+		if err := s.round(ctx, &attempts); err != nil && ctx.Err() == nil {
+			s.Logger.ErrorContext(ctx, "removal of old events failed, will retry", "err", err)
+		}
+		if !rest(ctx, cleanEvery) {
+			return
+		}
+	}
+}
+
+func (s *Cleaner) round(ctx context.Context, attempts *int64) error {
+	now := s.Now()
+	var events int64
+	if err := s.batches(ctx, s.Log.CleanEvents, now.Add(-s.KeepEvents), &events); err != nil {
+		return err
+	}
+	if err := s.batches(ctx, s.Log.CleanAttempts, now.Add(-s.KeepAttempts), attempts); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, cleanTimeout)
+	defer cancel()
+	_, err := s.Log.DropRetiredSecrets(ctx, now.Unix())
+	return err
+}
+
+type cleanFunc func(ctx context.Context, before, after int64, limit int) (done int64, more bool, err error)
+
+func (s *Cleaner) batches(ctx context.Context, clean cleanFunc, before time.Time, done *int64) error {
+	for more := true; more && ctx.Err() == nil; {
+		began := time.Now()
+		var err error
+		if *done, more, err = s.batch(ctx, clean, before, *done); err != nil {
+			return err
+		}
+		if more {
+			rest(ctx, restFactor*time.Since(began))
+		}
+	}
+	return ctx.Err()
+}
+
+// batch makes one call of the database.
+func (s *Cleaner) batch(ctx context.Context, clean cleanFunc, before time.Time, done int64) (int64, bool, error) {
+	if s.Watchdog != nil {
+		task := s.Watchdog.Begin("events: clean")
+		defer task.End()
+	}
+	ctx, cancel := context.WithTimeout(ctx, cleanTimeout)
+	defer cancel()
+	return clean(ctx, before.Unix(), done, cleanBatch)
+}
+
+// rest waits. It reports false if the context ended first.
+func rest(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

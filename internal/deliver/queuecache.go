@@ -1,0 +1,211 @@
+package deliver
+
+import (
+	"container/heap"
+	"slices"
+
+	"github.com/quittance/quittance/internal/delivery"
+)
+
+// maxTurns is how many queues one lease request names at most.
+const maxTurns = 256
+
+// queueCache is what a worker knows of the queues of one lane: where each
+// begins, and when it is to be asked. It is kept by events since the last look,
+// by the outcomes of the worker's own attempts, by the answers to lease
+// requests and, for the rest, by resyncs. It may contain a queue that another
+// process has emptied since. A queue that is cached as due later than it is
+// waits until the next resync.
+//
+// The cost of finding whose turn it is does not depend on how many queues there
+// are.
+type queueCache struct {
+	heads   map[string]delivery.Queue // the queues that hold something, by merchant
+	ready   map[bool]*roundRobin      // those to be asked now: of healthy endpoints under true, of suspect ones under false
+	timers  timerHeap
+	timerMS map[string]int64 // when a merchant's timer fires; other entries of timers are outdated
+}
+
+func newQueueCache() queueCache {
+	return queueCache{
+		heads: make(map[string]delivery.Queue), ready: map[bool]*roundRobin{true: {}, false: {}}, timerMS: make(map[string]int64),
+	}
+}
+
+// add notes that the queue holds something from its head on.
+func (c *queueCache) add(q delivery.Queue) {
+	head, ok := c.heads[q.MerchantID]
+	switch {
+	case !ok || q.Before(head):
+		c.set(q)
+	case q.EndMS != 0:
+		head.EndMS = q.EndMS
+		c.set(head)
+	}
+}
+
+// set notes where the queue begins; it is empty if its head is at 0.
+func (c *queueCache) set(q delivery.Queue) {
+	if q.HeadMS == 0 {
+		delete(c.heads, q.MerchantID)
+		return
+	}
+	c.heads[q.MerchantID] = q
+}
+
+// place schedules when the merchant's queue is asked: in its turn from now on,
+// or at a later time, or not before it is placed again, if it is empty or
+// blocked.
+func (c *queueCache) place(merchantID string, healthy, blocked bool, notBeforeMS, nowMS int64) {
+	q, ok := c.heads[merchantID]
+	dueMS := max(q.HeadMS, notBeforeMS)
+	due := ok && dueMS <= nowMS
+	for kind, ready := range c.ready {
+		if due && !blocked && kind == healthy {
+			ready.add(merchantID)
+		} else {
+			ready.remove(merchantID)
+		}
+	}
+	switch {
+	case !ok || due:
+		delete(c.timerMS, merchantID)
+	case c.timerMS[merchantID] != dueMS:
+		c.timerMS[merchantID] = dueMS
+		heap.Push(&c.timers, queueTimer{dueMS, merchantID})
+		c.compact()
+	}
+}
+
+// compact removes outdated timers when they are most of the heap.
+func (c *queueCache) compact() {
+	if len(c.timers) < 2*len(c.timerMS)+maxTurns {
+		return
+	}
+	c.timers = c.timers[:0]
+	for merchantID, dueMS := range c.timerMS {
+		c.timers = append(c.timers, queueTimer{dueMS, merchantID})
+	}
+	heap.Init(&c.timers)
+}
+
+// fired removes a timer that has fired by a time and returns its merchant.
+func (c *queueCache) fired(nowMS int64) (merchantID string, ok bool) {
+	if next := c.nextTimer(); next == 0 || next > nowMS {
+		return "", false
+	}
+	t := heap.Pop(&c.timers).(queueTimer) //nolint:forcetypeassert // it holds nothing else
+	delete(c.timerMS, t.merchantID)
+	return t.merchantID, true
+}
+
+// nextTimer returns when the next timer fires, in Unix milliseconds; 0 is
+// never.
+func (c *queueCache) nextTimer() int64 {
+	for len(c.timers) > 0 {
+		if t := c.timers[0]; c.timerMS[t.merchantID] == t.dueMS {
+			return t.dueMS
+		}
+		heap.Pop(&c.timers)
+	}
+	return 0
+}
+
+// turns returns queues to ask, up to a number of each kind, from behind the
+// last turn on, without those in asked, and adds them to asked. It reports
+// whether there are more of suspect endpoints.
+func (c *queueCache) turns(healthy, suspect int, asked map[string]bool) (queues []delivery.Queue, more bool) {
+	chosen, _ := c.ready[true].next(min(healthy, maxTurns), asked)
+	others, more := c.ready[false].next(min(suspect, maxTurns-len(chosen)), asked)
+	for _, m := range append(chosen, others...) {
+		asked[m] = true
+		queues = append(queues, c.heads[m])
+	}
+	return queues, more
+}
+
+// roundRobin is a set of merchants that take turns.
+type roundRobin struct {
+	order []string // sorted
+	last  string   // who had the last turn
+}
+
+func (r *roundRobin) add(merchantID string) {
+	if i, found := slices.BinarySearch(r.order, merchantID); !found {
+		r.order = slices.Insert(r.order, i, merchantID)
+	}
+}
+
+func (r *roundRobin) remove(merchantID string) {
+	if i, found := slices.BinarySearch(r.order, merchantID); found {
+		r.order = slices.Delete(r.order, i, i+1)
+	}
+}
+
+// next returns whose turn it is, up to limit and without those in asked, and
+// whether there are others after these.
+func (r *roundRobin) next(limit int, asked map[string]bool) (chosen []string, more bool) {
+	start, found := slices.BinarySearch(r.order, r.last)
+	if found {
+		start++
+	}
+	for i := range r.order {
+		m := r.order[(start+i)%len(r.order)]
+		if asked[m] {
+			continue
+		}
+		if len(chosen) >= limit {
+			more = true
+			break
+		}
+		chosen = append(chosen, m)
+	}
+	if len(chosen) > 0 {
+		r.last = chosen[len(chosen)-1]
+	}
+	return chosen, more
+}
+
+// queueTimer says when a queue is to be asked.
+type queueTimer struct {
+	dueMS      int64
+	merchantID string
+}
+
+// timerHeap is a heap of timers with the next to fire on top.
+type timerHeap []queueTimer
+
+// Len implements heap.Interface.
+func (h *timerHeap) Len() int { return len(*h) }
+
+// Less implements heap.Interface.
+func (h *timerHeap) Less(i, j int) bool { return (*h)[i].dueMS < (*h)[j].dueMS }
+
+// Swap implements heap.Interface.
+func (h *timerHeap) Swap(i, j int) { (*h)[i], (*h)[j] = (*h)[j], (*h)[i] }
+
+// Push implements heap.Interface.
+func (h *timerHeap) Push(x any) { *h = append(*h, x.(queueTimer)) } //nolint:forcetypeassert // it holds nothing else
+
+// Pop implements heap.Interface.
+func (h *timerHeap) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
+}
+
+// merchant is what a worker knows of a merchant's endpoint.
+type merchant struct {
+	breaker  delivery.Breaker
+	resync   int     // how many resyncs had begun when breaker was read
+	inFlight []int64 // the events that this worker is attempting
+	// unreachable is set while no endpoint of the merchant is known.
+	unreachable bool
+	// backoffUntilMS is until when the queues are left to other workers.
+	backoffUntilMS int64
+}
+
+// allowed returns how many attempts may be in flight.
+func (m *merchant) allowed(perMerchant int) int {
+	return min(perMerchant, max(1, m.breaker.Allowed))
+}

@@ -1,0 +1,66 @@
+package store
+
+import (
+	"context"
+	"fmt"
+)
+
+// CleanEvents removes events that were made before a time, in Unix seconds, with
+// all that is known of their deliveries, unless these are pending. It looks at
+// no more than limit events, those with numbers greater than after, and returns
+// the number up to which it is done and whether there may be more old ones. The
+// newest event always stays, since numbering continues from it.
+func (s *Store) CleanEvents(ctx context.Context, before, after int64, limit int) (done int64, more bool, err error) {
+	return s.clean(ctx, before, after, limit, "attempts", "finished_deliveries", "events")
+}
+
+// CleanAttempts removes the attempts of such events alone. Those of pending
+// events stay until they are looked at again, once finished.
+func (s *Store) CleanAttempts(ctx context.Context, before, after int64, limit int) (done int64, more bool, err error) {
+	return s.clean(ctx, before, after, limit, "attempts")
+}
+
+func (s *Store) clean(ctx context.Context, before, after int64, limit int, tables ...string) (done int64, more bool, err error) {
+	err = s.Update(ctx, func(tx *Tx) (err error) {
+		done, more, err = tx.clean(ctx, before, after, limit, tables...)
+		return err
+	})
+	if err != nil {
+		return after, false, fmt.Errorf("remove old events: %w", err)
+	}
+	return done, more, nil
+}
+
+func (tx *Tx) clean(ctx context.Context, before, after int64, limit int, tables ...string) (done int64, more bool, err error) {
+	newest, err := tx.LastSeq(ctx)
+	if err != nil {
+		return after, false, err
+	}
+	type candidate struct{ seq, createdAt, pending int64 }
+	events, err := collect(ctx, &tx.queries, func(row scanner) (c candidate, err error) {
+		err = row.Scan(&c.seq, &c.createdAt, seconds{&c.pending})
+		return c, err
+	}, `SELECT seq, created_at, (SELECT 1 FROM deliveries WHERE deliveries.seq = events.seq)
+		FROM events WHERE seq > $1 ORDER BY seq LIMIT $2`, after, limit)
+	if err != nil {
+		return after, false, err
+	}
+	more = len(events) == limit
+	var old []int64
+	for _, e := range events {
+		if e.createdAt >= before || e.seq == newest {
+			more = false
+			break
+		}
+		after = e.seq
+		if e.pending == 0 {
+			old = append(old, e.seq)
+		}
+	}
+	for _, table := range tables {
+		if err := execIn(ctx, &tx.queries, "DELETE FROM "+table+" WHERE seq IN ", old); err != nil {
+			return after, false, err
+		}
+	}
+	return after, more, nil
+}
