@@ -152,7 +152,7 @@ func (g *gasTable) compare() {
 	}
 	want, err := os.ReadFile(gasSnapshot)
 	g.must(err)
-	if diff := cmp.Diff(string(want), got); diff != "" {
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
 		g.Errorf("the gas of calls changed (run make gas if that is meant): -was +is\n%s", diff)
 	}
 }

@@ -1,0 +1,296 @@
+package contracts_test
+
+import (
+	"crypto/ecdsa"
+	"fmt"
+	"math/big"
+	"slices"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/contracts"
+)
+
+// TestInvariants has the operator, payers and strangers call the registry in any order, with tokens that are honest,
+// take a fee or lie, and compares it with a model after each call:
+//
+//   - a status changes from none to open, and from both to paid or closed, and never again;
+//   - an invoice is paid by exactly one call, in time, and its merchant's balance grows by exactly its amount;
+//   - nobody but the operator opens or closes;
+//   - no money but that of paid invoices moves, and the registry holds none;
+//   - a call that changes a status leaves the event that says so, and no other call leaves any.
+func TestInvariants(t *testing.T) {
+	w := newFixedWorld(t)
+	fee, feeABI := w.deploy("FeeToken", w.payer)
+	lying, _ := w.deploy("LyingToken", common.Address{})
+	unlimited := new(big.Int).Lsh(common.Big1, 255)
+	w.do(w.Keys.Payer, w.Token, w.token.PackApprove(w.Registry, unlimited))
+	w.do(w.Keys.Payer, fee, pack(w, feeABI, "approve", w.Registry, unlimited))
+	rapid.Check(t, func(r *rapid.T) {
+		m := &model{world: w, fee: fee, lying: lying, before: w.holdings(fee), gained: map[common.Address]int64{}}
+		r.Repeat(map[string]func(*rapid.T){
+			"":                     m.check,
+			"issue":                m.issue,
+			"open":                 func(r *rapid.T) { m.record(r, w.registry.PackOpen, contracts.StatusOpen) },
+			"close":                func(r *rapid.T) { m.record(r, w.registry.PackClose, contracts.StatusClosed) },
+			"pay":                  m.pay,
+			"payWithAuthorization": m.payWithAuthorization,
+			"payWithPermit":        m.payWithPermit,
+			"transfer":             m.transfer,
+			"wait":                 m.wait,
+		})
+	})
+}
+
+// model is what the registry should hold of the invoices of one run.
+type model struct {
+	*world
+	fee, lying common.Address
+	before     holdings                 // when the run began
+	gained     map[common.Address]int64 // of the test USDC, by merchants, since then
+	invoices   []*modelInvoice
+}
+
+type modelInvoice struct {
+	contracts.Terms
+	status contracts.Status
+}
+
+// holdings are balances of the test USDC, and what the registry has of the other token.
+type holdings struct{ payer, merchant, operator, registry, registryFee int64 }
+
+func (w *world) holdings(fee common.Address) holdings {
+	w.Helper()
+	of := func(token, holder common.Address) int64 {
+		return new(big.Int).SetBytes(w.call(token, w.token.PackBalanceOf(holder))).Int64()
+	}
+	return holdings{
+		of(w.Token, w.payer), of(w.Token, w.merchant), of(w.Token, w.operator), of(w.Token, w.Registry), of(fee, w.Registry),
+	}
+}
+
+// check compares the chain with the model.
+func (m *model) check(r *rapid.T) {
+	for _, inv := range m.invoices {
+		got, err := m.StatusOf(m.Context(), m.id(inv.Terms))
+		if err != nil || got != inv.status {
+			r.Fatalf("the status of %+v is %s, %v; want %s", inv.Terms, got, err, inv.status)
+		}
+	}
+	want := m.before
+	want.merchant += m.gained[m.merchant]
+	want.operator += m.gained[m.operator]
+	want.payer -= m.gained[m.merchant] + m.gained[m.operator]
+	if got := m.holdings(m.fee); got != want {
+		r.Fatalf("balances are %+v, want %+v", got, want)
+	}
+}
+
+// issue makes an invoice, of which the chain learns nothing. An amount below 100 is too small for the token's fee.
+func (m *model) issue(r *rapid.T) {
+	*m.salts++
+	m.invoices = append(m.invoices, &modelInvoice{Terms: contracts.Terms{
+		Merchant:  rapid.SampledFrom([]common.Address{m.merchant, m.operator, m.payer}).Draw(r, "merchant"),
+		Token:     rapid.SampledFrom([]common.Address{m.Token, m.Token, m.fee, m.lying}).Draw(r, "token"),
+		Amount:    big.NewInt(rapid.Int64Range(0, 200).Draw(r, "amount")),
+		ExpiresAt: m.now() + rapid.Uint64Range(0, 12).Draw(r, "lifetime"),
+		Salt:      contracts.Salt(fmt.Sprint("inv_", *m.salts)),
+	}})
+}
+
+func (m *model) invoice(r *rapid.T) *modelInvoice {
+	if len(m.invoices) == 0 {
+		r.Skip("no invoice yet")
+	}
+	return rapid.SampledFrom(m.invoices).Draw(r, "invoice")
+}
+
+func (m *model) caller(r *rapid.T) *ecdsa.PrivateKey {
+	return rapid.SampledFrom([]*ecdsa.PrivateKey{m.Keys.Operator, m.Keys.Payer, m.Keys.Merchant}).Draw(r, "caller")
+}
+
+// send sends a call of the registry and demands that it has success or not, and that many logs of the registry.
+func (m *model) send(r *rapid.T, from *ecdsa.PrivateKey, data []byte, success bool, events int) []*types.Log {
+	receipt := m.transact(from, m.Registry, data)
+	var logs []*types.Log
+	for _, log := range receipt.Logs {
+		if log.Address == m.Registry {
+			logs = append(logs, log)
+		}
+	}
+	if (receipt.Status == types.ReceiptStatusSuccessful) != success || len(logs) != events {
+		r.Fatalf("the call ended with status %d and %d events, want success %t and %d", receipt.Status, len(logs), success, events)
+	}
+	return logs
+}
+
+// record opens or closes some invoices in one call.
+func (m *model) record(r *rapid.T, packed func([][32]byte) []byte, to contracts.Status) {
+	if len(m.invoices) == 0 {
+		r.Skip("no invoice yet")
+	}
+	batch := rapid.SliceOfN(rapid.SampledFrom(m.invoices), 0, 5).Draw(r, "batch")
+	ids := make([][32]byte, len(batch))
+	for i, inv := range batch {
+		ids[i] = m.id(inv.Terms)
+	}
+	caller := m.caller(r)
+	if caller != m.Keys.Operator {
+		m.send(r, caller, packed(ids), false, 0)
+		return
+	}
+	var changed []common.Hash
+	for _, inv := range batch {
+		if inv.status == contracts.StatusNone || inv.status == contracts.StatusOpen && to == contracts.StatusClosed {
+			inv.status = to
+			changed = append(changed, m.id(inv.Terms))
+		}
+	}
+	parse := contracts.ParseOpened
+	if to == contracts.StatusClosed {
+		parse = contracts.ParseClosed
+	}
+	for i, log := range m.send(r, caller, packed(ids), true, len(changed)) {
+		if id, err := parse(*log); err != nil || id != changed[i] {
+			r.Fatalf("event %d is of %s, %v; want %s", i, id, err, changed[i])
+		}
+	}
+}
+
+// payable says whether the next block's payment is taken if the token moves the money.
+func (m *model) payable(inv *modelInvoice) bool {
+	final := inv.status == contracts.StatusPaid || inv.status == contracts.StatusClosed
+	return !final && inv.Amount.Sign() > 0 && m.now()+1 <= inv.ExpiresAt && inv.Merchant != m.payer
+}
+
+// arrives says whether a transfer of the token brings the invoice's whole amount.
+func (m *model) arrives(inv *modelInvoice) bool {
+	return inv.Token == m.Token || inv.Token == m.fee && inv.Amount.Int64() < 100
+}
+
+// settle sends a payment and demands that it is taken or not.
+func (m *model) settle(r *rapid.T, from *ecdsa.PrivateKey, inv *modelInvoice, data []byte, taken bool) {
+	if !taken {
+		m.send(r, from, data, false, 0)
+		return
+	}
+	paid, err := contracts.ParsePaid(*m.send(r, from, data, true, 1)[0])
+	if err != nil || paid.ID != m.id(inv.Terms) || paid.Payer != m.payer || paid.Merchant != inv.Merchant ||
+		paid.Token != inv.Token || paid.Amount.Cmp(inv.Amount) != 0 {
+		r.Fatalf("the event is %+v, %v; want the payment of %+v", paid, err, inv.Terms)
+	}
+	inv.status = contracts.StatusPaid
+	if inv.Token == m.Token {
+		m.gained[inv.Merchant] += inv.Amount.Int64()
+	}
+}
+
+// pay pays from an allowance, which nobody but the payer has given.
+func (m *model) pay(r *rapid.T) {
+	inv, caller := m.invoice(r), m.caller(r)
+	taken := m.payable(inv) && m.arrives(inv) && caller == m.Keys.Payer
+	m.settle(r, caller, inv, m.registry.PackPay(inv.Terms), taken)
+}
+
+// payWithPermit pays with a permit that nobody signed: it is no error by itself, and the allowance decides.
+func (m *model) payWithPermit(r *rapid.T) {
+	inv, caller := m.invoice(r), m.caller(r)
+	junk := [32]byte{1}
+	data := m.registry.PackPayWithPermit(inv.Terms, new(big.Int).SetUint64(inv.ExpiresAt), 27, junk, junk)
+	m.settle(r, caller, inv, data, m.payable(inv) && m.arrives(inv) && caller == m.Keys.Payer)
+}
+
+// payWithAuthorization has anybody send an authorization that the payer signed for this invoice, or for another of the
+// same amount, or that somebody else signed in the payer's name.
+func (m *model) payWithAuthorization(r *rapid.T) {
+	inv, caller := m.invoice(r), m.caller(r)
+	a, signer, good := m.authorization(inv.Terms), m.Keys.Payer, inv.Token == m.Token
+	switch rapid.SampledFrom([]string{"good", "good", "another nonce", "another signer"}).Draw(r, "signature") {
+	case "another nonce":
+		a.Nonce[0] ^= 1
+		good = false
+	case "another signer":
+		signer, good = m.Keys.Merchant, false
+	}
+	m.settle(r, caller, inv, m.payWith(inv.Terms, a, signer), m.payable(inv) && good)
+}
+
+// transfer brings a merchant money that pays no invoice.
+func (m *model) transfer(r *rapid.T) {
+	value := rapid.Int64Range(0, 200).Draw(r, "value")
+	receipt := m.transact(m.Keys.Payer, m.Token, m.token.PackTransfer(m.merchant, big.NewInt(value)))
+	if receipt.Status != types.ReceiptStatusSuccessful {
+		r.Fatalf("a transfer of %d failed", value)
+	}
+	m.gained[m.merchant] += value
+}
+
+// wait seals an empty block, which may be so late that invoices expire.
+func (m *model) wait(r *rapid.T) {
+	m.at(m.now() + rapid.Uint64Range(1, 6).Draw(r, "seconds"))
+}
+
+// FuzzStranger has a stranger send any calldata to the registry, which must leave invoices and money as they are. The
+// payer has given the registry an allowance, and the stranger has none.
+func FuzzStranger(f *testing.F) {
+	w := newFixedWorld(f)
+	w.approve(1000)
+	open, closed := w.terms(), w.terms()
+	w.do(w.Keys.Operator, w.Registry, w.registry.PackOpen([][32]byte{w.id(open)}))
+	w.do(w.Keys.Operator, w.Registry, w.registry.PackClose([][32]byte{w.id(closed)}))
+	for _, method := range w.registry.GetABI().Methods {
+		f.Add(slices.Concat(method.ID, make([]byte, 32*len(method.Inputs))))
+	}
+	for _, terms := range []contracts.Terms{open, closed} {
+		f.Add(w.registry.PackPay(terms))
+		f.Add(w.payWith(terms, w.authorization(terms), w.Keys.Merchant))
+		f.Add(w.registry.PackClose([][32]byte{w.id(terms)}))
+	}
+	before := w.holdings(w.Token)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		w := w.in(t)
+		if len(data) > 4096 {
+			return
+		}
+		receipt := w.transact(w.Keys.Merchant, w.Registry, data)
+		if len(receipt.Logs) > 0 {
+			t.Errorf("it left logs: %+v", receipt.Logs[0])
+		}
+		w.wantStatus(w.id(open), contracts.StatusOpen)
+		w.wantStatus(w.id(closed), contracts.StatusClosed)
+		if after := w.holdings(w.Token); after != before {
+			t.Errorf("balances were %+v and are %+v", before, after)
+		}
+	})
+}
+
+// FuzzSignature sends any signature with an authorization that the payer has signed: none but the payer's pays.
+func FuzzSignature(f *testing.F) {
+	w := newFixedWorld(f)
+	terms := w.terms()
+	terms.ExpiresAt = 1 << 40
+	a := w.authorization(terms)
+	good, err := a.Sign(w.domain(), w.Keys.Payer)
+	w.must(err)
+	twin := contracts.Signature{V: 55 - good.V, R: good.R} // the other root of the curve, with the order less s
+	order, _ := new(big.Int).SetString("fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141", 16)
+	order.Sub(order, new(big.Int).SetBytes(good.S[:])).FillBytes(twin.S[:])
+	for _, sig := range []contracts.Signature{{}, twin, {V: good.V - 27, R: good.R, S: good.S}, {V: good.V, R: good.S, S: good.R}} {
+		f.Add(sig.V, sig.R[:], sig.S[:])
+	}
+	f.Fuzz(func(t *testing.T, v uint8, r, s []byte) {
+		w := w.in(t)
+		sig := contracts.Signature{V: v, R: [32]byte(common.LeftPadBytes(r, 32)[:32]), S: [32]byte(common.LeftPadBytes(s, 32)[:32])}
+		if sig == good {
+			return
+		}
+		data := w.registry.PackPayWithAuthorization(terms, a.From, a.ValidAfter, a.ValidBefore, sig.V, sig.R, sig.S)
+		if receipt := w.transact(w.Keys.Operator, w.Registry, data); receipt.Status != types.ReceiptStatusFailed {
+			t.Errorf("it pays with %+v, which is not the payer's signature", sig)
+		}
+		w.wantStatus(w.id(terms), contracts.StatusNone)
+	})
+}

@@ -1,0 +1,16 @@
+package contracts_test
+
+import (
+	"flag"
+	"os"
+	"testing"
+)
+
+// TestMain lets rapid play fewer cases than it would by itself, since each call of TestInvariants is a block; the flag
+// given to the test wins.
+func TestMain(m *testing.M) {
+	if err := flag.Set("rapid.checks", "50"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
