@@ -231,11 +231,12 @@ func TestSuffixesRunOut(t *testing.T) {
 				t.Errorf("an invoice of another %s has no transfer amount", what)
 			}
 		}
-		// One is paid: what it used is free, once it is looked for again.
+		// One is paid: what it used is free when nobody may pay it any more, once
+		// it is looked for again.
 		freed := taken[500]
 		w.mine(start+1, w.pay(freed.TransferAmount))
 		w.final()
-		w.seconds.Add(5)
+		w.seconds.Store(freed.ExpiresAt + settle.MinQuarantine + 1)
 		if inv := w.create(); inv.TransferAmount != freed.TransferAmount {
 			t.Errorf("the transfer amount is %s, want %s, which is free again", inv.TransferAmount, freed.TransferAmount)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // part returns a transfer of so much that names the invoice.
@@ -88,7 +89,7 @@ func TestRestIsToldWithoutACommonSuffix(t *testing.T) {
 }
 
 // starved returns a world with an invoice for whose remainder no amount was
-// free. They are again 60 seconds after the start.
+// free. Some are when it returns.
 func (db *database) starved(t *testing.T) (w *world, inv invoice.Invoice) {
 	w = db.world(t)
 	w.random = narrow{rand.New(rand.NewPCG(1, 0)), 0, 4} // of the larger suffixes it knows the first four
@@ -106,7 +107,7 @@ func (db *database) starved(t *testing.T) (w *world, inv invoice.Invoice) {
 	}
 	w.mine(start + 61)
 	w.final()
-	w.seconds.Add(60)
+	w.seconds.Store(start + 60 + settle.MinQuarantine + 1)
 	return w, inv
 }
 

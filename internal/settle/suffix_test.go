@@ -1,6 +1,7 @@
 package settle_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/quittance/quittance/internal/invoice"
@@ -24,24 +25,95 @@ func (w *world) fillSuffixes(left ...uint64) {
 	w.insert(all)
 }
 
-// TestSuffixIsNotGivenAgainAtOnce closes an invoice and creates others: none
-// is given its transfer amount while its payer may still pay, late or twice.
-func TestSuffixIsNotGivenAgainAtOnce(t *testing.T) {
+// TestToldAmountIsNotToldAgainAtOnce closes an invoice that had the only free
+// suffix of its price, or one of two, and creates another at the limits of both
+// quarantines.
+func TestToldAmountIsNotToldAgainAtOnce(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		for name, test := range map[string]struct {
+			left  []uint64 // suffixes that are not told for open invoices; the first is the closed invoice's
+			paid  bool
+			after int64  // seconds after its expiresAt
+			want  uint64 // the suffix; 0 for none
+		}{
+			"paid, at once":                   {[]uint64{7}, true, -3600, 0},
+			"expired, at once":                {[]uint64{7}, false, 1, 0},
+			"paid, for an hour":               {[]uint64{7}, true, settle.MinQuarantine, 0},
+			"expired, for an hour":            {[]uint64{7}, false, settle.MinQuarantine, 0},
+			"paid, then better than none":     {[]uint64{7}, true, settle.MinQuarantine + 1, 7},
+			"expired, then better than none":  {[]uint64{7}, false, settle.MinQuarantine + 1, 7},
+			"while another is free":           {[]uint64{7, 8}, true, settle.MinQuarantine + 1, 8},
+			"while another is free for a day": {[]uint64{7, 8}, false, settle.Quarantine, 8},
+		} {
+			w := db.world(t)
+			w.seconds.Store(start + 2*settle.Quarantine) // the others are open for long
+			w.fillSuffixes(test.left...)
+			w.seconds.Store(start)
+			used := w.insertable(test.left[0])
+			w.insert([]invoice.Invoice{used})
+			if test.paid {
+				w.mine(start+1, w.pay(used.TransferAmount))
+			} else {
+				w.mine(used.ExpiresAt + 1)
+			}
+			w.final()
+			w.seconds.Store(used.ExpiresAt + test.after)
+			want := invoice.Amount{}
+			if test.want > 0 {
+				want = used.Amount.Plus(invoice.NewAmount(test.want))
+			}
+			if inv := w.create(); inv.TransferAmount != want {
+				t.Errorf("%s: %s is told, want %s", name, inv.TransferAmount, want)
+			}
+		}
+	})
+}
+
+// TestALateOrSecondPaymentIsNoStrangers has a stranger hold all other suffixes
+// of a price, and create one more invoice when the only other one is closed:
+// what its payer sends within the hour does not pay the stranger's.
+func TestALateOrSecondPaymentIsNoStrangers(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		for _, paid := range []bool{false, true} {
+			w := db.world(t)
+			w.fillSuffixes(7)
+			mine := w.create(func(d *invoice.Draft) { d.ExpiresAt = start + 60 })
+			if paid {
+				w.mine(start+10, w.pay(mine.TransferAmount))
+			}
+			w.mine(start + 61)
+			w.final()
+			w.seconds.Store(start + 60 + settle.MinQuarantine)
+			w.create()
+			p := w.pay(mine.TransferAmount)
+			w.mine(w.seconds.Load(), p)
+			w.went(p, mine, invoice.ByTransferAmount)
+		}
+	})
+}
+
+// TestTheLastToExpireHoldsAnAmount has several closed invoices that were told
+// one amount, the last of which expired before the others, as former versions
+// allowed.
+func TestTheLastToExpireHoldsAnAmount(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
-		// Two suffixes are left: one that was used, and one that was not.
-		w.fillSuffixes(7, 8)
-		used := w.insertable(7)
-		w.insert([]invoice.Invoice{used})
-		w.mine(start+1, w.pay(used.TransferAmount))
-		w.final()
-		if inv := w.create(); number(inv.TransferAmount) != 1_000_008 {
-			t.Errorf("the transfer amount is %s; 1000008 was free and never used", inv.TransferAmount)
+		var all []invoice.Invoice
+		for i := range int64(3) {
+			inv := w.insertable(7)
+			inv.ID, inv.CommitmentID = fmt.Sprint(inv.ID, "_", i), w.hash("closed", i)
+			inv.Status, inv.FromBlock, inv.ExpiresAt = invoice.Expired, 100+uint64(i), start+300-100*i
+			all = append(all, inv)
 		}
-		// Now the used one is the only one left, and better than none.
-		if inv := w.create(); inv.TransferAmount != used.TransferAmount {
-			t.Errorf("the transfer amount is %s; %s was left", inv.TransferAmount, used.TransferAmount)
+		w.insert(all)
+		k := store.AmountKey{ChainKey: w.chainKey, Merchant: w.address, Token: usdc, Amount: all[0].TransferAmount}
+		uses, err := db.store.AmountUses(t.Context(), []store.AmountKey{k}, start)
+		w.must(err)
+		if got, want := uses[k], (store.AmountUse{Until: start + 300}); got != want {
+			t.Errorf("the amount's use is %+v, want %+v", got, want)
 		}
 	})
 }
@@ -71,7 +143,7 @@ func TestSuffixAfterQuarantine(t *testing.T) {
 				t.Errorf("%s the quarantine: %+v, want until %d", name, got, test.want)
 			}
 		}
-		if settle.Quarantine < 3600 {
+		if settle.MinQuarantine < 3600 || settle.Quarantine <= settle.MinQuarantine {
 			t.Error("a payer who is an hour late pays somebody else's invoice")
 		}
 	})

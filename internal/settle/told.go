@@ -27,9 +27,11 @@ const (
 	largerSuffix = invoice.RoundUnit - 1
 	// largerTries is how many of the larger suffixes are looked up at once.
 	largerTries = 8
-	// Quarantine is how long after an invoice's expiry, in seconds, no other
-	// invoice is given an amount that was told for it while there are others:
-	// its payer may be late, or pay twice.
+	// MinQuarantine is how long after an invoice's expiry, in seconds, no other
+	// invoice is given an amount that was told for it: its payer may be late, or
+	// pay twice.
+	MinQuarantine = 60 * 60
+	// Quarantine is how long that is so while there are other amounts.
 	Quarantine = 24 * 60 * 60
 	// exhaustedFor is how long it is believed that no suffix of an amount is
 	// free.
@@ -82,7 +84,7 @@ func (s *Service) chooseAmounts(ctx context.Context, tx *store.Tx, bases []store
 		}
 		keys = append(keys, base.With(tried[i].amount))
 	}
-	uses, err := tx.AmountUses(ctx, keys, s.Now().Unix()-Quarantine)
+	uses, err := s.amountUses(ctx, tx, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -100,6 +102,19 @@ func (s *Service) chooseAmounts(ctx context.Context, tx *store.Tx, bases []store
 		}
 	}
 	return told, nil
+}
+
+// amountUses returns what the amounts mean. One whose last invoice expired less
+// than MinQuarantine ago is taken.
+func (s *Service) amountUses(ctx context.Context, tx *store.Tx, keys []store.AmountKey) (map[store.AmountKey]store.AmountUse, error) {
+	now := s.Now().Unix()
+	uses, err := tx.AmountUses(ctx, keys, now-Quarantine)
+	for k, use := range uses {
+		if use.Until >= now-MinQuarantine {
+			uses[k] = store.AmountUse{Taken: true, Until: use.Until}
+		}
+	}
+	return uses, err
 }
 
 // chooseLarger sets, where an amount is zero, one with a larger suffix that means
@@ -120,7 +135,7 @@ func (s *Service) chooseLarger(ctx context.Context, tx *store.Tx, bases []store.
 			}
 		}
 	}
-	uses, err := tx.AmountUses(ctx, slices.Concat(tried...), s.Now().Unix()-Quarantine)
+	uses, err := s.amountUses(ctx, tx, slices.Concat(tried...))
 	for i := range bases {
 		for _, k := range tried[i] {
 			if uses[k] == (store.AmountUse{}) {
@@ -142,8 +157,8 @@ func suffixed(base store.AmountKey, suffix uint64) (a invoice.Amount, ok bool) {
 }
 
 // chooseFree returns one of the amounts that mean nothing, at random; if there
-// is none, the one whose last invoice expired longest ago; if all were told for
-// open invoices, zero. The others are the shortlist of the next choices.
+// is none, the one whose last invoice expired longest ago; if all are taken,
+// zero. The others are the shortlist of the next choices.
 func (s *Service) chooseFree(ctx context.Context, tx *store.Tx, base store.AmountKey) (invoice.Amount, error) {
 	var all []store.AmountKey
 	for suffix := range uint64(invoice.MaxSuffix) {
@@ -151,7 +166,7 @@ func (s *Service) chooseFree(ctx context.Context, tx *store.Tx, base store.Amoun
 			all = append(all, base.With(a))
 		}
 	}
-	uses, err := tx.AmountUses(ctx, all, s.Now().Unix()-Quarantine)
+	uses, err := s.amountUses(ctx, tx, all)
 	if err != nil {
 		return invoice.Amount{}, err
 	}

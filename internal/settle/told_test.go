@@ -361,7 +361,7 @@ func TestManyPaymentsWait(t *testing.T) {
 
 // TestShortlist creates invoices of a price of which all suffixes were used,
 // one after the other: each gets the one whose last invoice expired longest
-// ago.
+// ago, and none gets one whose last invoice expired within the hour.
 func TestShortlist(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -373,13 +373,19 @@ func TestShortlist(t *testing.T) {
 			all = append(all, inv)
 		}
 		w.insert(all)
-		for i := range uint64(20) {
-			if inv := w.create(); number(inv.TransferAmount) != 1_000_001+i {
-				t.Errorf("invoice %d is told %s, want %d", i, inv.TransferAmount, 1_000_001+i)
+		create := func(at int64, want uint64) {
+			t.Helper()
+			w.seconds.Store(at)
+			if inv := w.create(); inv.TransferAmount != invoice.NewAmount(want) {
+				t.Errorf("at %d, %s is told, want %d", at, inv.TransferAmount, want)
 			}
 		}
-		if _, err := w.Create(t.Context(), settle.CreateRequest{Draft: w.draft()}); err != nil {
-			t.Error(err)
+		const free = start + settle.MinQuarantine + 1 // no suffix is before
+		create(free, 0)
+		for i := range uint64(20) {
+			create(free+20, 1_000_001+i)
 		}
+		create(free+20, 0)
+		create(free+30, 1_000_021)
 	})
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -23,8 +24,8 @@ func (k AmountKey) With(a invoice.Amount) AmountKey {
 type AmountUse struct {
 	// Taken: it was told for an open invoice, or is the amount of one.
 	Taken bool
-	// Until is the expiresAt (Unix seconds) of the invoice that it was told for
-	// last, which is closed; 0 when there is none since the time asked for.
+	// Until is the last expiresAt (Unix seconds) of the invoices that it was told
+	// for, which are closed; 0 when there is none since the time asked for.
 	Until int64
 }
 
@@ -56,16 +57,23 @@ type numberedKey struct {
 	AmountKey
 }
 
-// toldLast finds the invoice that an amount was told for last, of those told
-// before a condition ends. The columns wanted name the amount.
+// toldLast finds the invoices that an amount was told for, newestTold the last
+// of those told before a condition ends. The columns wanted name the amount.
 const toldLast = `FROM told_amounts AS told WHERE told.amount = wanted.moved AND told.merchant_address = wanted.receiver
 	AND told.chain_key = wanted.chain AND told.token = wanted.coin `
 
-// newestTold is the order in which amounts were told.
-const newestTold = "ORDER BY told.from_block DESC, told.invoice_id DESC LIMIT 1"
+// newestFirst is the order in which amounts were told, from the last on.
+const newestFirst = "ORDER BY told.from_block DESC, told.invoice_id DESC"
+
+const newestTold = newestFirst + " LIMIT 1"
 
 // live stands for the expiry of an invoice that is open.
-const live = -1
+const live = 1 << 62
+
+// toldLooked is how many of the invoices that an amount was told for are looked
+// at, the newest. As a rule the newest expires last, because an amount is told
+// again only after the invoices before it have expired.
+const toldLooked = 8
 
 // amountUses looks up one wanted amount after the other in an index, by
 // subqueries that end with the first row: a join could read all open invoices.
@@ -78,13 +86,17 @@ func (q *queries) amountUses(ctx context.Context, keys []numberedKey, report fun
 	_, err := collect(ctx, q, func(row scanner) (struct{}, error) {
 		var n, bare, until int64
 		err := row.Scan(&n, &bare, seconds{&until})
-		report(n, bare == 1 || until == live, max(until, 0))
+		if until == live {
+			bare, until = 1, 0
+		}
+		report(n, bare == 1, until)
 		return struct{}{}, err
 	}, text+`SELECT n, CASE WHEN EXISTS (SELECT 1 FROM invoices WHERE invoices.amount = moved AND merchant_address = receiver
 			AND chain_key || '' = chain AND token = coin AND status = 'open' LIMIT 1 OFFSET 0)
 			OR EXISTS (SELECT 1 FROM told_amounts AS part WHERE part.base = moved AND part.merchant_address = receiver
 			AND part.chain_key = chain AND part.token = coin AND part.remainder = 1 AND part.live = 1 LIMIT 1 OFFSET 0) THEN 1 ELSE 0 END,
-		(SELECT CASE told.live WHEN 1 THEN -1 ELSE told.expires_at END `+toldLast+newestTold+`)
+		(SELECT max(until) FROM (SELECT CASE told.live WHEN 1 THEN `+strconv.Itoa(live)+` ELSE told.expires_at END AS until `+
+		toldLast+newestFirst+` LIMIT `+strconv.Itoa(toldLooked)+`) AS newest)
 		FROM wanted`, args...)
 	return err
 }
