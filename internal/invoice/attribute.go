@@ -25,9 +25,6 @@ type Candidate struct {
 	// Told says that the transfer's amount was told for this invoice before
 	// the transfer's block, and for no other one since.
 	Told bool
-	// Younger says that the invoice was created after the transfer was seen, in
-	// a block that a reorg left. Whoever created it can have known the amount.
-	Younger bool
 	// Covered says that transfers earlier on the chain, mined in time and not
 	// orphaned, add up to the invoice's amount, or to what is enough.
 	Covered bool
@@ -67,8 +64,10 @@ type Attribution struct {
 //
 // Where a rule fits two invoices nothing is guessed, and no later rule is
 // tried: the transfer stays unattributed and ok is false. So does one of
-// nothing, and one from an address to itself.
-func Attribute(t Transfer, candidates []Candidate) (a Attribution, ok bool) {
+// nothing, and one from an address to itself. With crowded, more invoices
+// than the candidates have the transfer's amount: then it means one alone that
+// it was told for and that waits for it.
+func Attribute(t Transfer, candidates []Candidate, crowded bool) (a Attribution, ok bool) {
 	if t.Amount.IsZero() || t.From == t.To {
 		return Attribution{}, false // nobody has got anything
 	}
@@ -82,7 +81,7 @@ func Attribute(t Transfer, candidates []Candidate) (a Attribution, ok bool) {
 		{ByCalldata, func(c Candidate) bool { return c.names(t.Evidence.Calldata) }},
 		{ByTransferAmount, func(c Candidate) bool { return c.toldFor(t) && c.waits(t) }},
 		{ByAmount, func(c Candidate) bool { return c.meansAmount(t, told) }},
-		{ByTolerance, func(c Candidate) bool { return c.Tolerates(t.Amount) && c.waits(t) && !c.Younger }},
+		{ByTolerance, func(c Candidate) bool { return c.Tolerates(t.Amount) && c.waits(t) }},
 	} {
 		found := 0
 		for _, c := range candidates {
@@ -98,7 +97,7 @@ func Attribute(t Transfer, candidates []Candidate) (a Attribution, ok bool) {
 		switch {
 		case found == 1:
 			return a, true
-		case found > 1:
+		case found > 1 || crowded && rule.method == ByTransferAmount:
 			return Attribution{}, false
 		}
 	}
@@ -114,7 +113,7 @@ func (c Candidate) meansAmount(t Transfer, told bool) bool {
 		return true
 	}
 	asks := c.Amount == t.Amount || c.Remainder == t.Amount && !told
-	return asks && c.waits(t) && !c.Younger
+	return asks && c.waits(t)
 }
 
 // Takes reports whether t moves the invoice's token to the invoice's address

@@ -55,7 +55,6 @@ func TestAttribute(t *testing.T) {
 	}
 	same := func(*invoice.Candidate) {}
 	covered := func(c *invoice.Candidate) { c.Covered = true }
-	younger := func(c *invoice.Candidate) { c.Younger = true }
 	remains := func(n uint64) func(*invoice.Candidate) {
 		return func(c *invoice.Candidate) { c.Remainder = invoice.NewAmount(n) }
 	}
@@ -165,12 +164,6 @@ func TestAttribute(t *testing.T) {
 		{"remainder, too late", at(40, 2001), candidates{with(a, remains(40))}, "", ""},
 		{"part of a remainder", transfer(39), candidates{with(a, remains(40))}, "", ""},
 
-		{"bare amount, seen before the invoice was created", transfer(100), candidates{with(a, younger)}, "", ""},
-		{"bare amount of two, of which one was created since", transfer(101), candidates{with(a, func(c *invoice.Candidate) { c.Amount, c.Younger = invoice.NewAmount(101), true }), with(b, same)}, "b", invoice.ByAmount},
-		{"remainder, seen before the invoice was created", transfer(40), candidates{with(a, func(c *invoice.Candidate) { c.Remainder, c.Younger = invoice.NewAmount(40), true })}, "", ""},
-		{"within the tolerance, seen before the invoice was created", transfer(99), candidates{with(ta, younger)}, "", ""},
-		{"transfer amount, seen before the invoice was created", transfer(107), candidates{with(a, younger)}, "a", invoice.ByTransferAmount},
-
 		{"in the block that was known when it was created", in(107, 4), candidates{with(a, same)}, "a", invoice.ByTransferAmount},
 		{"bare amount in the block that was known", in(100, 4), candidates{with(a, same)}, "", ""},
 		{"bare amount in the block above", in(100, 5), candidates{with(a, same)}, "a", invoice.ByAmount},
@@ -189,7 +182,7 @@ func TestAttribute(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			got, ok := invoice.Attribute(test.transfer, markTold(test.transfer, test.candidates))
+			got, ok := invoice.Attribute(test.transfer, markTold(test.transfer, test.candidates), false)
 			if ok != (test.invoice != "") {
 				t.Fatalf("attributed: %t (to %s)", ok, got.Invoice.ID)
 			}
@@ -197,6 +190,38 @@ func TestAttribute(t *testing.T) {
 				t.Errorf("attributed to %s by %s, want %s by %s", got.Invoice.ID, got.Method, test.invoice, test.method)
 			}
 		})
+	}
+}
+
+// TestAttributeInACrowd guesses nothing where more invoices have the amount than
+// there are candidates.
+func TestAttributeInACrowd(t *testing.T) {
+	t.Parallel()
+	inv := openInvoice("a")
+	inv.Tolerance = invoice.NewAmount(5)
+	named := transfer(1)
+	named.Evidence.Calldata = inv.CommitmentID
+	told := invoice.Candidate{Invoice: inv, Told: true}
+	covered := told
+	covered.Covered = true
+	for name, test := range map[string]struct {
+		t    invoice.Transfer
+		c    invoice.Candidate
+		want invoice.Method
+	}{
+		"named":            {named, told, invoice.ByCalldata},
+		"told":             {transfer(107), told, invoice.ByTransferAmount},
+		"told, covered":    {transfer(107), covered, ""},
+		"bare":             {transfer(100), invoice.Candidate{Invoice: inv}, ""},
+		"remainder":        {transfer(40), invoice.Candidate{Invoice: inv, Remainder: invoice.NewAmount(40)}, ""},
+		"in the tolerance": {transfer(96), invoice.Candidate{Invoice: inv}, ""},
+	} {
+		if _, ok := invoice.Attribute(test.t, []invoice.Candidate{test.c}, false); !ok {
+			t.Errorf("%s, alone: unattributed", name)
+		}
+		if got, _ := invoice.Attribute(test.t, []invoice.Candidate{test.c}, true); got.Method != test.want {
+			t.Errorf("%s, in a crowd: by %q, want %q", name, got.Method, test.want)
+		}
 	}
 }
 
@@ -221,7 +246,7 @@ func TestAttributeCountsNothingElse(t *testing.T) {
 		good := test.t
 		good.BlockNumber, good.BlockTime, good.ChainKey, good.Token, good.From, good.To = 5, 1500, "base", token, payer, merchant
 		c := markTold(good, []invoice.Candidate{{Invoice: test.inv}})
-		if _, ok := invoice.Attribute(good, c); !ok {
+		if _, ok := invoice.Attribute(good, c, false); !ok {
 			t.Fatalf("%s: the transfer itself is not attributed", name)
 		}
 		for what, change := range map[string]func(*invoice.Transfer){
@@ -233,7 +258,7 @@ func TestAttributeCountsNothingElse(t *testing.T) {
 		} {
 			bad := good
 			change(&bad)
-			if got, ok := invoice.Attribute(bad, c); ok {
+			if got, ok := invoice.Attribute(bad, c, false); ok {
 				t.Errorf("%s, %s: attributed to %s by %s", name, what, got.Invoice.ID, got.Method)
 			}
 		}

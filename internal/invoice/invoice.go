@@ -65,10 +65,10 @@ type Invoice struct {
 	// none, or not known.
 	Registry Address
 
-	// CreatedBlock is the height up to which the chain was read when the invoice
-	// was created, 0 when it had never been read. Transfers in blocks above
-	// FromBlock can pay it: the same, or lower after a reorg.
-	CreatedBlock, FromBlock uint64
+	// FromBlock is the height up to which the chain was read when the invoice
+	// was created, lowered by a reorg of blocks that were read then: transfers in
+	// higher blocks can pay it. It is 0 when the chain had never been read.
+	FromBlock uint64
 	// ClosedBlock is the height up to which the chain was read when the invoice
 	// left the state open; 0 before. No block above pays it for the first time.
 	ClosedBlock uint64

@@ -94,9 +94,6 @@ type Payment struct {
 	Status      PaymentStatus
 	ObservedAt  int64 // Unix seconds
 	ConfirmedAt int64 // Unix seconds; 0 unless confirmed
-	// LeftBlock is the lowest block that the payment was seen in and that a
-	// reorg left; 0 when there is none.
-	LeftBlock uint64
 
 	// Who attributed it by hand or by a claim, and when (Unix seconds). Empty for
 	// every other method.

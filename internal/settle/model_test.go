@@ -85,7 +85,7 @@ func (m *machine) checkRules(r *rapid.T) {
 				all[i].Covered, all[i].Remainder = invoice.NewHistory(all[i].Invoice, before).DueAt(t.Position)
 				all[i].Told = all[i].TransferAmount == t.Amount
 			}
-			want, ok := invoice.Attribute(t, all)
+			want, ok := invoice.Attribute(t, all, false)
 			got := m.payment(t)
 			if got.InvoiceID != want.Invoice.ID || got.Method != want.Method || got.Attributed() != ok {
 				r.Errorf("payment of %s in block %d went to %q by %q, want %q by %q",

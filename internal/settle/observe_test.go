@@ -128,9 +128,9 @@ func TestPaymentKeepsItsInvoiceThroughReorgs(t *testing.T) {
 	})
 }
 
-// TestUnattributedPaymentFindsItsInvoiceWhenMinedAgain says that what was left
-// aside, since two invoices asked for it, is looked at anew: one is covered now.
-func TestUnattributedPaymentFindsItsInvoiceWhenMinedAgain(t *testing.T) {
+// TestUnattributedPaymentStaysSoWhenMinedAgain says that what was left aside is
+// not guessed anew, but found where its transaction names its invoice now.
+func TestUnattributedPaymentStaysSoWhenMinedAgain(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -142,7 +142,10 @@ func TestUnattributedPaymentFindsItsInvoiceWhenMinedAgain(t *testing.T) {
 		}
 		w.reorg(1)
 		w.mine(start+2, w.pay(other.TransferAmount), bare)
-		w.went(bare, inv, invoice.ByAmount)
+		w.went(bare, invoice.Invoice{}, "")
+		w.reorg(1)
+		w.mine(start+2, tagged(bare, invoice.Evidence{Registry: inv.CommitmentID}))
+		w.went(bare, inv, invoice.ByRegistry)
 		if diff := cmp.Diff([]string{"invoice.created", "payment.received"}, w.told(inv)); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}

@@ -46,7 +46,7 @@ func (s *Service) insertInvoices(ctx context.Context, tx *store.Tx, c *changes, 
 	}
 	values := make([]invoice.Invoice, len(invoices))
 	for i, inv := range invoices {
-		inv.CreatedBlock, inv.FromBlock, inv.TransferAmount = heights[inv.ChainKey], heights[inv.ChainKey], told[i]
+		inv.FromBlock, inv.TransferAmount = heights[inv.ChainKey], told[i]
 		values[i] = *inv
 	}
 	slices.SortFunc(values, func(a, b invoice.Invoice) int {

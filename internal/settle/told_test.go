@@ -100,28 +100,50 @@ func TestARemainderIsNoStrangers(t *testing.T) {
 	})
 }
 
-// TestASeenPaymentIsNoNewInvoices has somebody create an invoice over the amount
-// of a payment that no rule attributed, and a reorg of its block follow. A
-// payer of an older invoice gains by the reorg.
-func TestASeenPaymentIsNoNewInvoices(t *testing.T) {
+// TestASeenPaymentIsNobodysPrey has somebody see a payment that no rule
+// attributed, and a reorg of its block follow: neither an invoice over its amount,
+// nor one that is told its amount, nor what he makes remain of his old one gets
+// it, whenever it is mined again.
+func TestASeenPaymentIsNobodysPrey(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
-		older := w.create(amount(2_000_000))
-		w.mine(start+1, w.pay(older.TransferAmount))
-		stray, second := w.pay(invoice.NewAmount(33_990_000)), w.pay(older.Amount)
-		w.mine(start+2, stray, second)
-		w.create(amount(33_990_000))
-		w.reorg(2)
-		w.mine(start+2, second)
-		w.mine(start+3, stray)
-		w.went(second, older, invoice.ByAmount)
-		w.went(stray, invoice.Invoice{}, "")
-		w.reorg(1)
-		w.mine(start + 3)
-		w.mine(start + 4)
-		w.mine(start+5, stray)
-		w.went(stray, invoice.Invoice{}, "")
+		for name, prey := range map[string]func(w *world, old invoice.Invoice) []invoice.Transfer{
+			"his price": func(w *world, _ invoice.Invoice) []invoice.Transfer {
+				w.create(amount(33_990_017))
+				return nil
+			},
+			"his told amount": func(w *world, _ invoice.Invoice) []invoice.Transfer {
+				inv := w.insertable(17)
+				inv.Amount, inv.TransferAmount, inv.FromBlock = invoice.NewAmount(33_990_000), invoice.NewAmount(33_990_017), 102
+				w.insert([]invoice.Invoice{inv})
+				return nil
+			},
+			"his remainder": func(w *world, old invoice.Invoice) []invoice.Transfer {
+				return []invoice.Transfer{tagged(w.pay(old.Amount.Minus(invoice.NewAmount(33_990_017))), invoice.Evidence{Calldata: old.CommitmentID})}
+			},
+		} {
+			w := db.world(t)
+			old := w.create(amount(34_000_000))
+			stray := w.pay(invoice.NewAmount(33_990_017))
+			w.mine(start + 1)
+			w.mine(start+2, stray)
+			w.mine(start + 3)
+			parts := prey(w, old)
+			w.reorg(3)
+			w.mine(start+2, parts...)
+			w.mine(start+3, stray)
+			if got := w.payment(stray); got.Attributed() {
+				t.Errorf("%s gets it by %q", name, got.Method)
+			}
+			w.reorg(1)
+			for range 5 {
+				w.mine(start + 4)
+			}
+			w.mine(start+5, stray)
+			if got := w.payment(stray); got.Attributed() {
+				t.Errorf("%s gets it by %q, mined a third time", name, got.Method)
+			}
+		}
 	})
 }
 

@@ -24,12 +24,11 @@ import (
 //   - one of an amount that was told for an invoice is never taken for one of
 //     another's bare amount, remainder or tolerance.
 //
-// A payment that is mined again keeps its invoice. If it has none, it does not
-// go by its amount to one that was created when its block was known.
+// A payment that is mined again keeps its invoice, or stays without one.
 func TestWhoseMoneyIsWhose(t *testing.T) {
 	t.Parallel()
 	properties(t, func(db *database, r *rand.Rand) string {
-		g := &game{world: db.world(t), Rand: r, since: make(map[string]uint64), told: make(map[string][]invoice.Amount), meant: make(map[invoice.Hash]meant)}
+		g := &game{world: db.world(t), Rand: r, told: make(map[string][]invoice.Amount), meant: make(map[invoice.Hash]meant)}
 		g.random = narrow{r, 0, 8}
 		g.Service = g.service()
 		for range 10 + r.IntN(25) {
@@ -57,7 +56,6 @@ type game struct {
 	*world
 	*rand.Rand
 	made  []string                    // invoices, by id
-	since map[string]uint64           // the height of the chain when they were created
 	told  map[string][]invoice.Amount // what the payers of an invoice were told
 	meant map[invoice.Hash]meant      // what the transfers were made for
 	mined []invoice.Transfer
@@ -70,7 +68,7 @@ type game struct {
 type meant struct {
 	invoiceID string
 	seenAs    string // the invoice that it was attributed to when it was first seen
-	seenIn    uint64 // the block in which it was seen first, 0 before
+	seen      bool
 }
 
 // confirmAt confirms the blocks up to an index.
@@ -95,7 +93,7 @@ func (g *game) create() {
 	d.ExpiresAt = g.seconds.Load() + 20 + g.Int64N(100)
 	inv, err := g.Create(g.t.Context(), settle.CreateRequest{Draft: d})
 	g.must(err)
-	g.made, g.since[inv.ID] = append(g.made, inv.ID), g.head().Number
+	g.made = append(g.made, inv.ID)
 	g.tell(inv)
 	if !inv.TransferAmount.IsZero() && !inv.TransferAmount.MayTell() {
 		g.wrong = append(g.wrong, fmt.Sprintf("the round amount %s is told", inv.TransferAmount))
@@ -190,14 +188,13 @@ func (g *game) judge(b settle.Block) {
 		m := g.meant[t.TxHash]
 		p, err := g.db.store.Payment(g.t.Context(), invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal))
 		g.must(err)
-		if m.seenIn > 0 {
-			taken := m.seenAs == "" && p.Method.Guessed() && m.seenIn <= g.since[p.InvoiceID]
-			if m.seenAs != "" && m.seenAs != p.InvoiceID || taken {
+		if m.seen {
+			if m.seenAs != p.InvoiceID {
 				g.wrong = append(g.wrong, fmt.Sprintf("mined again, %s moved from %q to %q", t.Amount, m.seenAs, p.InvoiceID))
 			}
 			continue
 		}
-		m.seenIn, m.seenAs = t.BlockNumber, p.InvoiceID
+		m.seen, m.seenAs = true, p.InvoiceID
 		g.meant[t.TxHash] = m
 		g.wrong = append(g.wrong, g.misplaced(t, p, m, invoices, payments)...)
 	}

@@ -173,9 +173,10 @@ func (w *workbook) findCandidates(ctx context.Context, asking []*entry) error {
 // keeps reports whether what was decided of a payment stays now that its block
 // is read again, or it is mined again: as long as it moves the same money and
 // the same evidence speaks for it, which a provider can have made up the first
-// time. What somebody said does not depend on evidence. A payment that was left
-// without an invoice is looked at anew when it is mined elsewhere, and one that
-// waits for older blocks whenever it is read.
+// time. What somebody said does not depend on evidence. So does a payment that
+// was left without an invoice: others may have seen it since, and have made an
+// invoice or a remainder that its amount fits. One that waits for older blocks
+// is looked at whenever it is read.
 func (w *workbook) keeps(p store.PaymentRow, e *entry) bool {
 	switch {
 	case !p.SameMovement(e.Transfer):
@@ -183,7 +184,7 @@ func (w *workbook) keeps(p store.PaymentRow, e *entry) bool {
 	case p.Attributed():
 		return p.Evidence == e.Evidence || p.Method.ByWord()
 	}
-	return !w.waits[p.ID] && p.Status == invoice.Pending && p.Evidence == e.Evidence && p.BlockHash == e.BlockHash
+	return !w.waits[p.ID] && p.Evidence == e.Evidence
 }
 
 // payment stores a transfer to a settlement address. One that was seen before,
@@ -199,9 +200,6 @@ func (w *workbook) payment(ctx context.Context, e *entry) error {
 	}
 	was := p.Payment
 	kept := w.keeps(p, e)
-	if known && (p.Status == invoice.Orphaned || p.BlockHash != e.BlockHash) && (p.LeftBlock == 0 || p.BlockNumber < p.LeftBlock) {
-		p.LeftBlock = p.BlockNumber
-	}
 	w.moved = w.moved || p.Status == invoice.Pending && p.BlockHash != e.BlockHash
 	p.Transfer = e.Transfer
 	p.Status, p.ConfirmedAt = w.status()
@@ -242,7 +240,7 @@ func (w *workbook) attribute(ctx context.Context, e *entry, p *invoice.Payment) 
 	if err != nil {
 		return err
 	}
-	a, ok := invoice.Attribute(p.Transfer, candidates)
+	a, ok := invoice.Attribute(p.Transfer, candidates, e.candidates.Crowded)
 	if w.waits[p.ID] = w.mustWait(e, candidates, a); w.waits[p.ID] {
 		a, ok = invoice.Attribution{}, false
 		w.waiting[p.To] = store.Waiting{Unbound: true, Undecided: true}
@@ -280,13 +278,13 @@ func (w *workbook) weigh(ctx context.Context, p invoice.Payment, found store.Can
 	}
 	for i := range candidates {
 		c := &candidates[i]
-		covered, remainder, err := w.dueAt(ctx, w.accounts.invoices[c.ID], p)
-		if err != nil {
+		if !c.PayableAt(p.Position) {
+			continue
+		}
+		var err error
+		if c.Covered, c.Remainder, err = w.dueAt(ctx, w.accounts.invoices[c.ID], p); err != nil {
 			return nil, err
 		}
-		// In a crowd nobody is ruled out: there are others that were not seen.
-		c.Covered, c.Remainder = covered && (c.Told || !found.Crowded), remainder
-		c.Younger = p.LeftBlock > 0 && p.LeftBlock <= c.CreatedBlock
 	}
 	return candidates, nil
 }

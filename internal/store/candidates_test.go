@@ -90,8 +90,8 @@ func TestCandidatesOfMany(t *testing.T) {
 				for i, c := range found {
 					found[i].Covered = c.Status != invoice.Open && c.ClosedBlock < moved.BlockNumber
 				}
-				want, wantOK := invoice.Attribute(moved, every)
-				got, ok := invoice.Attribute(moved, found)
+				want, wantOK := invoice.Attribute(moved, every, false)
+				got, ok := invoice.Attribute(moved, found, false)
 				if got.Invoice.ID != want.Invoice.ID || got.Method != want.Method || ok != wantOK {
 					r.Errorf("transfer of %s at %d goes to %q by %q, want %q by %q", moved.Amount, moved.BlockTime,
 						got.Invoice.ID, got.Method, want.Invoice.ID, want.Method)

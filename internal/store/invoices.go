@@ -10,7 +10,7 @@ import (
 
 const invoiceColumns = `id, commitment_id, merchant_id, merchant_address, chain_key, token, currency,
 	amount, transfer_amount, tolerance, line_items, status, exception, amount_paid, amount_refunded,
-	created_at, expires_at, settled_tx, settled_at, coalesce(created_block, from_block), from_block, closed_block, remaining, remaining_transfer, registry, ` + sumColumns
+	created_at, expires_at, settled_tx, settled_at, from_block, closed_block, remaining, remaining_transfer, registry, ` + sumColumns
 
 func scanInvoice(row scanner) (invoice.Invoice, error) {
 	var inv invoice.Invoice
@@ -19,7 +19,7 @@ func scanInvoice(row scanner) (invoice.Invoice, error) {
 		amountCol(&inv.Amount), amountCol(&inv.TransferAmount), amountCol(&inv.Tolerance), linesCol(&inv.LineItems),
 		&inv.Status, &inv.Exception, amountCol(&inv.AmountPaid), amountCol(&inv.AmountRefunded),
 		&inv.CreatedAt, &inv.ExpiresAt, hashCol(&inv.SettledTx), seconds{&inv.SettledAt},
-		&inv.CreatedBlock, &inv.FromBlock, height{&inv.ClosedBlock}, amountCol(&inv.Remaining), amountCol(&inv.RemainingTransfer), addressCol(&inv.Registry)}, sumTargets(&inv.Sums)...)...)
+		&inv.FromBlock, height{&inv.ClosedBlock}, amountCol(&inv.Remaining), amountCol(&inv.RemainingTransfer), addressCol(&inv.Registry)}, sumTargets(&inv.Sums)...)...)
 	return inv, err
 }
 

@@ -33,13 +33,13 @@ type PaymentRow struct {
 	SeenID string
 }
 
-const paymentColumns = transferColumns + ", invoice_id, merchant_id, method, attributed_by, attributed_at, seen_id, left_block"
+const paymentColumns = transferColumns + ", invoice_id, merchant_id, method, attributed_by, attributed_at, seen_id"
 
 func scanPayment(row scanner) (PaymentRow, error) {
 	var p PaymentRow
 	err := scanTransfer(row, &p.Transfer, &p.ID, &p.Status, &p.ObservedAt, seconds{&p.ConfirmedAt},
 		textCol(&p.InvoiceID), textCol(&p.MerchantID), textCol(&p.Method),
-		textCol(&p.AttributedBy), seconds{&p.AttributedAt}, &p.SeenID, height{&p.LeftBlock})
+		textCol(&p.AttributedBy), seconds{&p.AttributedAt}, &p.SeenID)
 	return p, err
 }
 
@@ -53,7 +53,7 @@ func (tx *Tx) SavePayments(ctx context.Context, payments []PaymentRow) error {
 	var unattributed []string
 	for i, p := range payments {
 		rows[i] = append(transferValues(p.ID, p.Transfer), string(p.Status), p.ObservedAt, orNull(p.ConfirmedAt),
-			orNull(p.InvoiceID), orNull(p.MerchantID), orNull(p.Method), orNull(p.AttributedBy), orNull(p.AttributedAt), p.SeenID, orNull(int64(p.LeftBlock)))
+			orNull(p.InvoiceID), orNull(p.MerchantID), orNull(p.Method), orNull(p.AttributedBy), orNull(p.AttributedAt), p.SeenID)
 		seen[i] = p.SeenID
 		if !p.Attributed() {
 			unattributed = append(unattributed, p.SeenID)
@@ -66,7 +66,7 @@ func (tx *Tx) SavePayments(ctx context.Context, payments []PaymentRow) error {
 			amount = excluded.amount, commitment_id = excluded.commitment_id, registry_id = excluded.registry_id,
 			authorization_id = excluded.authorization_id, status = excluded.status, confirmed_at = excluded.confirmed_at, invoice_id = excluded.invoice_id,
 			merchant_id = excluded.merchant_id, method = excluded.method,
-			attributed_by = excluded.attributed_by, attributed_at = excluded.attributed_at, left_block = excluded.left_block`}, rows)
+			attributed_by = excluded.attributed_by, attributed_at = excluded.attributed_at`}, rows)
 	if err != nil {
 		return err
 	}

@@ -122,7 +122,7 @@ func (tx *Tx) BindTo(ctx context.Context, chainKey string, height uint64) error 
 		`UPDATE told_amounts SET from_block = $2 WHERE from_block > $2 AND invoice_id IN
 			(SELECT id FROM invoices WHERE chain_key = $1 AND from_block > $2 AND status = 'open')`,
 		`UPDATE told_amounts SET from_block = $2 WHERE chain_key = $1 AND from_block > $2 AND live = 1 AND remainder = 1`,
-		`UPDATE invoices SET created_block = coalesce(created_block, from_block), from_block = $2 WHERE chain_key = $1 AND from_block > $2 AND status = 'open'`,
+		`UPDATE invoices SET from_block = $2 WHERE chain_key = $1 AND from_block > $2 AND status = 'open'`,
 	} {
 		if _, err := tx.exec(ctx, update, chainKey, int64(height)); err != nil {
 			return err
