@@ -96,7 +96,7 @@ func (w *Indexer) verifyReceipts(ctx context.Context, n node, at settle.Header, 
 	case wrong == nil:
 		return w.verifyOrphans(ctx, n, at)
 	}
-	if err := w.judgeMissing(ctx, n, *wrong); err != nil {
+	if err := w.believeMissing(ctx, n, *wrong); err != nil {
 		return false, err
 	}
 	w.Logger.Error("a recorded transfer is not in its receipt; reading its block again",

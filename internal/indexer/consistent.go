@@ -111,11 +111,39 @@ func sameLog(a, b *types.Log) bool {
 	return a.Address == b.Address && slices.Equal(a.Topics, b.Topics) && bytes.Equal(a.Data, b.Data)
 }
 
-// judgeMissing judges a provider whose receipt lacks a transfer that was recorded. It
-// is set aside if its own logs of the block hold the transfer, or if it is
-// outvoted; it is an *UnsureError when as many providers hold the transfer as
-// do not. nil says that the provider is to be believed.
-func (w *Indexer) judgeMissing(ctx context.Context, n node, t invoice.Transfer) error {
+// believeMissing returns nil when a node is to be believed whose receipts lack a
+// recorded transfer. It is a *nodeError when the node's own logs hold the transfer
+// or it is outvoted, and a *NoQuorumError on a tie; see judgeMissing.
+func (w *Indexer) believeMissing(ctx context.Context, n node, t invoice.Transfer) error {
+	if err := w.checkOwnLogs(ctx, n, t); err != nil {
+		return err
+	}
+	var held []bool
+	for _, p := range w.Pool.Others(n.Node) {
+		var wrong *invoice.Transfer
+		err := w.consult(ctx, node{p}, func(ctx context.Context) (err error) {
+			wrong, err = w.missingFromReceipts(ctx, node{p}, []invoice.Transfer{t})
+			return err
+		})
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err == nil { // a node that does not answer has no vote
+			held = append(held, wrong == nil)
+		}
+	}
+	switch r, reason := judgeMissing(n.String(), t, held); r {
+	case reject:
+		return n.contradicts("%s", reason)
+	case undecided:
+		return &NoQuorumError{reason}
+	default:
+		return nil
+	}
+}
+
+// checkOwnLogs fails when a node's logs hold a transfer that its receipts lack.
+func (w *Indexer) checkOwnLogs(ctx context.Context, n node, t invoice.Transfer) error {
 	headers, err := n.headers(ctx, t.BlockNumber)
 	if err != nil {
 		return err
@@ -133,30 +161,6 @@ func (w *Indexer) judgeMissing(ctx context.Context, n node, t invoice.Transfer) 
 		if ok && invoice.Hash(l.TxHash) == t.TxHash && m.token.Address == t.Token && m.from == t.From && m.to == t.To && m.amount == t.Amount {
 			return n.contradicts("returned a transfer of transaction %s in block %d, which its receipt lacks", t.TxHash, t.BlockNumber)
 		}
-	}
-	holds, lacks := 0, 1
-	for _, p := range w.Pool.Others(n.Node) {
-		var wrong *invoice.Transfer
-		err := w.consult(ctx, node{p}, func(ctx context.Context) (err error) {
-			wrong, err = w.missingFromReceipts(ctx, node{p}, []invoice.Transfer{t})
-			return err
-		})
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case err != nil: // it has no voice
-		case wrong == nil:
-			holds++
-		default:
-			lacks++
-		}
-	}
-	switch {
-	case holds > lacks:
-		return n.contradicts("lacks a transfer of transaction %s in block %d, which %d other providers hold", t.TxHash, t.BlockNumber, holds)
-	case holds == lacks:
-		return &NoQuorumError{fmt.Sprintf("%s lacks a transfer of transaction %s in block %d, which another provider holds; add another provider or find out which of them is wrong",
-			n, t.TxHash, t.BlockNumber)}
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/quittance/quittance/internal/chain"
@@ -31,166 +30,119 @@ type NoQuorumError struct{ Reason string }
 // Error says why.
 func (e *NoQuorumError) Error() string { return "nothing is confirmed: " + e.Reason }
 
-// vote is what another provider says of the block at a height.
-type vote struct {
-	node
-	hash invoice.Hash
+// poll is what nodes said about the block at a height: one reading for each node.
+type poll struct {
+	nodes    []node
+	readings []blockReading
 }
 
-// votes asks providers for their block at a height, all at once, and
-// returns what those said that answered in time.
-func (w *Indexer) votes(ctx context.Context, providers []*chain.Node, number uint64) []vote {
-	answers := make([]*vote, len(providers))
+// ask asks nodes for their block at a height, all at once, and adds the readings
+// of those that answer within consultTimeout.
+func (p *poll) ask(ctx context.Context, w *Indexer, nodes []*chain.Node, number uint64) {
+	hashes := make([]*invoice.Hash, len(nodes))
 	var group sync.WaitGroup
-	for i, p := range providers {
+	for i, c := range nodes {
 		group.Go(func() {
-			n := node{p}
-			_ = w.consult(ctx, n, func(ctx context.Context) error {
-				headers, err := n.headers(ctx, number)
+			_ = w.consult(ctx, node{c}, func(ctx context.Context) error { // logged there; a node that does not answer has no vote
+				headers, err := node{c}.headers(ctx, number)
 				if err == nil {
-					answers[i] = &vote{n, headers[0].Hash}
+					hashes[i] = &headers[0].Hash
 				}
 				return err
 			})
 		})
 	}
 	group.Wait()
-	var said []vote
-	for _, a := range answers {
-		if a != nil {
-			said = append(said, *a)
+	for i, hash := range hashes {
+		if hash != nil {
+			p.nodes = append(p.nodes, node{nodes[i]})
+			p.readings = append(p.readings, blockReading{node: nodes[i].String(), hash: *hash})
 		}
 	}
-	return said
 }
 
-// crossCheck asks other providers for their block at the height of one that a
-// provider told of and that is about to become final above the block final,
-// which is zero when nothing is final yet.
-// Those who are wrong are set aside: first those whose chain is not a chain, or
-// goes around the block that is final already; then those who are outvoted. It
-// is a *providerError when that is the provider itself, and a *UnsureError when
-// it cannot be told who is wrong. Providers that do not answer have no voice.
+// quarantine quarantines the nodes that a judge found to be wrong.
+func quarantine(nodes []node, wrong []wrongNode) {
+	for _, f := range wrong {
+		nodes[f.reading].Quarantine(f.reason)
+	}
+}
+
+// crossCheck asks other nodes for their block at the height of one that is about
+// to become final above the block final, which is zero when nothing is final yet.
+// judgeBlock decides, and nodes that are wrong are quarantined. It is a *nodeError
+// when that is the node itself, and a *NoQuorumError when it is undecided.
 func (w *Indexer) crossCheck(ctx context.Context, n node, at, final settle.Header) error {
-	others := w.Pool.Others(n.Node)
-	said := w.votes(ctx, others[:min(len(others), maxPolled)], at.Number)
-	differs := func(v vote) bool { return v.hash != at.Hash }
-	if !slices.ContainsFunc(said, differs) {
-		return nil
-	}
-	if len(others) > maxPolled {
-		said = append(said, w.votes(ctx, others[maxPolled:], at.Number)...)
-	}
-	said = slices.DeleteFunc(said, func(v vote) bool { return differs(v) && !w.verifyChain(ctx, v, at.Number, final) })
-	if !slices.ContainsFunc(said, differs) {
-		return nil
-	}
-	if !w.verifyChain(ctx, vote{n, at.Hash}, at.Number, final) {
-		return &nodeError{node: n.Node, err: fmt.Errorf("%s tells of a chain that is none", n), reported: true}
-	}
-	votes := map[invoice.Hash]int{at.Hash: 1}
-	for _, v := range said {
-		votes[v.hash]++
-	}
-	for hash, count := range votes {
-		if 2*count <= len(said)+1 {
-			continue
-		}
-		for _, v := range append(said, vote{n, at.Hash}) {
-			if v.hash != hash {
-				v.Quarantine(fmt.Sprintf("has %s as block %d, where %d of %d providers have %s", v.hash, at.Number, count, len(said)+1, hash))
-			}
-		}
-		if hash == at.Hash {
+	p := poll{nodes: []node{n}, readings: []blockReading{{node: n.String(), hash: at.Hash}}}
+	rest := w.Pool.Others(n.Node)
+	some := rest[:min(len(rest), maxPolled)]
+	p.ask(ctx, w, some, at.Number)
+	rest = rest[len(some):]
+	for {
+		v := judgeBlock(at.Number, p.readings, len(rest) == 0)
+		quarantine(p.nodes, v.wrong)
+		switch v.ruling {
+		case accept:
 			return nil
+		case reject:
+			return &nodeError{node: n.Node, err: fmt.Errorf("%s %s", n, v.reason), reported: true}
+		case undecided:
+			return &NoQuorumError{v.reason}
+		case askMore:
 		}
-		return &nodeError{node: n.Node, err: fmt.Errorf("%s is outvoted on block %d", n, at.Number), reported: true}
+		if len(v.inspect) == 0 {
+			p.ask(ctx, w, rest, at.Number)
+			rest = nil
+		}
+		for _, i := range v.inspect {
+			p.readings[i].fault = w.inspect(ctx, p.nodes[i], at.Number, p.readings[i].hash, final)
+			p.readings[i].inspected = true
+		}
 	}
-	words := []string{fmt.Sprintf("%s has %s", n, at.Hash)}
-	for _, v := range said {
-		words = append(words, fmt.Sprintf("%s has %s", v.node, v.hash))
-	}
-	return &NoQuorumError{fmt.Sprintf("the providers disagree on block %d, which should be final: %s; add another provider or find out which of them is wrong",
-		at.Number, strings.Join(words, ", "))}
 }
 
-// verifyChain reports whether the provider's chain holds the final block, and hangs
-// together between there and the block above the one at a height, as far as
-// that is looked at. A provider whose chain does not is set aside; one that
-// does not answer is taken for sound.
-func (w *Indexer) verifyChain(ctx context.Context, v vote, number uint64, final settle.Header) bool {
-	low, high := final.Number, number+1
-	if number < final.Number {
-		low, high = number, min(final.Number, number+maxLinked)
-	} else if high-low > maxLinked {
-		low = high - maxLinked
-	}
-	numbers := []uint64{final.Number}
-	for at := low; at <= high; at++ {
-		if at != final.Number {
-			numbers = append(numbers, at)
-		}
-	}
-	slices.Sort(numbers)
+// inspect reads the headers of a node around a height, and returns their
+// chainFault. A node that does not answer has none.
+func (w *Indexer) inspect(ctx context.Context, n node, number uint64, voted invoice.Hash, final settle.Header) string {
+	heights := heightsToInspect(number, final.Number)
 	var headers []chain.Header
-	if err := w.consult(ctx, v.node, func(ctx context.Context) (err error) {
-		headers, err = v.headers(ctx, numbers...)
+	err := w.consult(ctx, n, func(ctx context.Context) (err error) {
+		headers, err = n.headers(ctx, heights...)
 		if errors.Is(err, chain.ErrNotFound) {
 			// The block above may not be there yet.
-			headers, err = v.headers(ctx, numbers[:len(numbers)-1]...)
+			headers, err = n.headers(ctx, heights[:len(heights)-1]...)
 		}
 		return err
-	}); err != nil {
-		return true
+	})
+	if err != nil {
+		return ""
 	}
-	for i, h := range headers {
-		switch {
-		case h.Number == final.Number && h.Hash != final.Hash && !final.Hash.IsZero():
-			v.Quarantine(fmt.Sprintf("has %s as block %d, which was final as %s", h.Hash, h.Number, final.Hash))
-			return false
-		case h.Number == number && h.Hash != v.hash:
-			v.Quarantine(fmt.Sprintf("has %s as block %d, and had %s when it was final", h.Hash, number, v.hash))
-			return false
-		case i > 0 && h.Number == headers[i-1].Number+1 && h.Parent != headers[i-1].Hash:
-			v.Quarantine(fmt.Sprintf("has block %d on top of %s, and %s as the block below", h.Number, h.Parent, headers[i-1].Hash))
-			return false
-		}
-	}
-	return true
+	return chainFault(headers, number, voted, final)
 }
 
-// handleViolation decides what it means that a provider replaced the newest final
-// block, by a chain of which h is a block. When at least as many others still
-// have the final block, the provider is set aside. When no other has it, or
-// there is none, the chain is halted. Where no other answers, those that are
-// set aside are heard as well, against the block alone: it may be for saying
-// the same, only sooner, that they are.
+// handleViolation handles a node that replaced the newest final block by a chain
+// that contains h. judgeViolation decides whether the node is wrong or the chain
+// is halted. When no other node answers, the quarantined ones are asked as well,
+// but count only against the final block: they may be quarantined for replacing
+// it earlier.
 func (w *Indexer) handleViolation(ctx context.Context, n node, h chain.Header) error {
 	final := w.tracker.Final()
-	others := w.Pool.Others(n.Node)
-	said := w.votes(ctx, others, final.Number)
-	if len(said) == 0 {
-		rest := slices.DeleteFunc(w.Pool.Nodes(), func(p *chain.Node) bool { return p == n.Node || slices.Contains(others, p) })
-		said = slices.DeleteFunc(w.votes(ctx, rest, final.Number), func(v vote) bool { return v.hash == final.Hash })
+	all, others := w.Pool.Nodes(), w.Pool.Others(n.Node)
+	var p poll
+	p.ask(ctx, w, others, final.Number)
+	if len(p.readings) == 0 {
+		rest := slices.DeleteFunc(slices.Clone(all), func(p *chain.Node) bool { return p == n.Node || slices.Contains(others, p) })
+		p.ask(ctx, w, rest, final.Number)
+		p.readings = slices.DeleteFunc(p.readings, func(r blockReading) bool { return r.hash == final.Hash })
 	}
-	keep, lost := 0, 1
-	for _, v := range said {
-		if v.hash == final.Hash {
-			keep++
-		} else {
-			lost++
-		}
+	switch r, reason := judgeViolation(n.String(), final, p.readings, len(all) == 1); r {
+	case reject:
+		return n.contradicts("%s", reason)
+	case undecided:
+		return &NoQuorumError{reason}
+	default:
+		return w.halt(ctx, n, h)
 	}
-	switch {
-	case keep >= lost:
-		return n.contradicts("replaced block %d, which was final as %s and still is to %d others", final.Number, final.Hash, keep)
-	case keep > 0:
-		return &NoQuorumError{fmt.Sprintf("block %d was final as %s, and %d of %d providers have another block there now", final.Number, final.Hash, lost, lost+keep)}
-	case lost == 1 && len(w.Pool.Nodes()) > 1:
-		return &NoQuorumError{fmt.Sprintf("%s replaced block %d, which was final as %s, and no other provider answers whether it has that block",
-			n, final.Number, final.Hash)}
-	}
-	return w.halt(ctx, n, h)
 }
 
 // halt records that the provider replaced a final block by one that h descends

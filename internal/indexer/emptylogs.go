@@ -66,10 +66,8 @@ func (w *Indexer) verifyEmpty(ctx context.Context, n node, blocks []invoice.Hash
 		if err != nil {
 			continue
 		}
-		for i, logs := range found {
-			if len(logs) > 0 {
-				return nil, n.contradicts("left out the logs of block %s, which its bloom filter mentions and %s has", blocks[i], other)
-			}
+		if r, reason := judgeEmpty(other.String(), blocks, found); r == reject {
+			return nil, n.contradicts("%s", reason)
 		}
 		return found, nil
 	}

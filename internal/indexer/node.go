@@ -36,13 +36,6 @@ func (e *nodeError) report() {
 	}
 }
 
-// rereadingFrom says that what the provider told of a block, and of those above, is to
-// be read again.
-func (e *nodeError) rereadingFrom(block uint64) error {
-	e.rereadFrom = block
-	return e
-}
-
 // wrap marks an error as the provider's.
 func (n node) wrap(err error) error {
 	if err == nil {
@@ -57,6 +50,12 @@ func (n node) contradicts(format string, args ...any) *nodeError {
 	reason := fmt.Sprintf(format, args...)
 	n.Quarantine(reason)
 	return &nodeError{node: n.Node, err: fmt.Errorf("%s %s", n, reason), reported: true}
+}
+
+// rejected is the error of a node that a judge found to be wrong, and that is
+// quarantined. Everything that it said from a block on is to be read again.
+func (n node) rejected(reason string, rereadFrom uint64) error {
+	return &nodeError{node: n.Node, err: fmt.Errorf("%s %s", n, reason), reported: true, rereadFrom: rereadFrom}
 }
 
 // ready holds the chain's configuration against the provider, if that was not

@@ -23,7 +23,7 @@ func (w *Indexer) verifyOrphans(ctx context.Context, n node, through settle.Head
 	for _, t := range orphans {
 		held, err := w.receiptsHold(ctx, n, []invoice.Transfer{t})
 		if err == nil && !held {
-			err = w.judgeMissing(ctx, n, t)
+			err = w.believeMissing(ctx, n, t)
 		}
 		if err != nil {
 			return false, err

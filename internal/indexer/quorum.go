@@ -1,10 +1,8 @@
 package indexer
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -39,7 +37,7 @@ func (w *Indexer) verifyQuorum(ctx context.Context, n node, at settle.Header, pe
 		w.Logger.Info("what a block holds is not what was recorded; reading it again", "chain", w.Chain.Key, "provider", n.String(), "block", differs)
 		return false, w.rollbackBelow(ctx, differs)
 	}
-	err = w.secondReader(ctx, first, s, c)
+	err = w.requireSecond(ctx, first, s, c)
 	var wrong *nodeError
 	if errors.As(err, &wrong) && wrong.rereadFrom > 0 {
 		if err := w.rollbackBelow(ctx, wrong.rereadFrom); err != nil {
@@ -49,40 +47,36 @@ func (w *Indexer) verifyQuorum(ctx context.Context, n node, at settle.Header, pe
 	return err == nil, err
 }
 
-// quorumHeight returns the height up to which blocks are final: to the provider
-// and, where two must agree, to another one at least. ok is false when the tag
-// of finality holds for no block of any other. The highest line of the others counts, so that one of them
-// that lags, or lies, holds nothing up while there is a third. When none of
-// them answers the line is the provider's: nothing is confirmed by it alone.
-func (w *Indexer) quorumHeight(ctx context.Context, n node, t heads) (line uint64, ok bool) {
-	line, _ = w.Chain.Finality.Height(t.head.Number, t.tagged.Number)
+// quorumHeight returns the height up to which blocks are final, to the node and,
+// where the quorum is two, to another one; see judgeHeight.
+func (w *Indexer) quorumHeight(ctx context.Context, n node, t heads) (height uint64, ok bool) {
+	own, _ := w.Chain.Finality.Height(t.head.Number, t.tagged.Number)
 	if w.Chain.Quorum < 2 {
-		return line, true
+		return own, true
 	}
-	others := w.Pool.Others(n.Node)
-	lines := make([]*uint64, len(others)) // nil of those that do not answer
+	nodes := w.Pool.Others(n.Node)
+	heights := make([]*uint64, len(nodes)) // nil for those that do not answer
 	var group sync.WaitGroup
-	for i, p := range others {
+	for i, p := range nodes {
 		group.Go(func() {
-			_ = w.consult(ctx, node{p}, func(ctx context.Context) error { // logged there; a provider that does not answer has no voice
+			_ = w.consult(ctx, node{p}, func(ctx context.Context) error { // logged there; a node that does not answer has no vote
 				theirs, err := node{p}.head(ctx, w.Chain.Finality.Tag)
 				if err == nil {
 					at, _ := w.Chain.Finality.Height(theirs.head.Number, theirs.tagged.Number)
-					lines[i] = &at
+					heights[i] = &at
 				}
 				return err
 			})
 		})
 	}
 	group.Wait()
-	lines = slices.DeleteFunc(lines, func(l *uint64) bool { return l == nil })
-	if len(lines) == 0 {
-		return line, true
+	var others []uint64
+	for _, h := range heights {
+		if h != nil {
+			others = append(others, *h)
+		}
 	}
-	highest := *slices.MaxFunc(lines, func(a, b *uint64) int { return cmp.Compare(*a, *b) })
-	// A chain that is younger than its depth begins at block 0; one whose tag
-	// is nowhere has no line.
-	return min(line, highest), highest > 0 || w.Chain.Finality.Tag == ""
+	return judgeHeight(own, others, w.Chain.Finality.Tag != "")
 }
 
 // reading is what a provider tells of a span.
@@ -127,60 +121,55 @@ func (w *Indexer) secondReading(ctx context.Context, n node, s blockRange, last 
 	return r, nil
 }
 
-// secondReader returns nil when a second provider tells the same of a span as the
-// first. Else the receipts show who left something out, and it is set aside;
-// where receipts stand against receipts, a third provider that agrees with one
-// of them decides. The error is a *providerError when the first provider is
-// wrong, and an *UnsureError when that cannot be told or nobody else answers.
-func (w *Indexer) secondReader(ctx context.Context, first reading, s blockRange, c *addressCache) error {
-	var against []*reading
-	for _, p := range w.Pool.Others(first.Node) {
-		second, err := w.secondReading(ctx, node{p}, s, first.last().Hash, c)
+// requireSecond returns nil when a second node reports the same transfers of a
+// block range as the first. judgeTransfers decides, and nodes that are wrong are
+// quarantined. It is a *nodeError when that is the first node, and a
+// *NoQuorumError when it is undecided or no other node answers.
+func (w *Indexer) requireSecond(ctx context.Context, first reading, s blockRange, c *addressCache) error {
+	nodes := []node{first.node}
+	readings := []transfersReading{{node: first.String(), transfers: first.transfers()}}
+	rest := w.Pool.Others(first.Node)
+	for {
+		v := judgeTransfers(s.last, readings, len(rest) == 0)
+		quarantine(nodes, v.wrong)
+		switch v.ruling {
+		case accept:
+			return nil
+		case reject:
+			return first.rejected(v.wrong[len(v.wrong)-1].reason, v.block)
+		case undecided:
+			return &NoQuorumError{v.reason}
+		case askMore:
+		}
+		if v.prove != nil {
+			held, err := w.receiptsHold(ctx, nodes[v.prove.of], v.prove.transfers)
+			if err != nil {
+				return err
+			}
+			readings[v.prove.result].proof = proofOf(held)
+			continue
+		}
+		n := node{rest[0]}
+		rest = rest[1:]
+		second, err := w.secondReading(ctx, n, s, first.last().Hash, c)
 		if err != nil {
 			return err
 		}
-		if second == nil {
-			continue
+		if second != nil {
+			nodes = append(nodes, n)
+			readings = append(readings, transfersReading{node: n.String(), transfers: second.transfers()})
+			w.logDifference(readings)
 		}
-		less, more := differences(first.transfers(), second.transfers())
-		if len(less)+len(more) == 0 {
-			for _, r := range against {
-				r.Quarantine(fmt.Sprintf("tells of other transfers up to block %d than %s and %s", s.last, first.node, p))
-			}
-			return nil
-		}
-		block := slices.MinFunc(append(less, more...), byPosition).BlockNumber
-		w.Logger.Warn("two providers tell of different transfers", "chain", w.Chain.Key, "first", first.String(), "second", p.String(),
-			"from", block, "only_first", len(less), "only_second", len(more))
-		// Where they tell of one movement with different evidence, neither has
-		// left it out.
-		unseenByFirst, unseenBySecond := differences(withoutEvidence(more), withoutEvidence(less))
-		if len(unseenByFirst) > 0 {
-			if ok, err := w.receiptsHold(ctx, first.node, unseenByFirst); err != nil {
-				return err
-			} else if ok {
-				return first.contradicts("left out transfers of block %d that are in its receipts", block).rereadingFrom(block)
-			}
-		} else if len(unseenBySecond) > 0 {
-			if ok, err := w.receiptsHold(ctx, second.node, unseenBySecond); err != nil {
-				return err
-			} else if ok {
-				p.Quarantine(fmt.Sprintf("left out transfers of block %d that are in its receipts", block))
-				continue
-			}
-		}
-		for _, r := range against {
-			if less, more := differences(r.transfers(), second.transfers()); len(less)+len(more) == 0 {
-				return first.contradicts("tells of other transfers in block %d than %s and %s", block, r.node, p).rereadingFrom(block)
-			}
-		}
-		against = append(against, second)
 	}
-	if len(against) > 0 {
-		return &NoQuorumError{fmt.Sprintf("%s and %s tell of different transfers up to block %d; add another provider or find out which of them is wrong",
-			first.node, against[0].node, s.last)}
+}
+
+// logDifference logs how the last reading differs from the first, if it does.
+func (w *Indexer) logDifference(readings []transfersReading) {
+	first, second := readings[0], readings[len(readings)-1]
+	if d := compare(first.transfers, second.transfers); !d.equal() {
+		w.Logger.Warn("two nodes report different transfers", "chain", w.Chain.Key, "first", first.node, "second", second.node,
+			"from", d.block, "only_first", len(d.onlyFirst), "only_second", len(d.onlySecond))
 	}
-	return &NoQuorumError{fmt.Sprintf("two providers must agree, but none besides %s answers for block %d", first.node, s.last)}
 }
 
 // deviates returns the lowest block of which a reading tells otherwise than
@@ -202,42 +191,6 @@ func (w *Indexer) deviates(ctx context.Context, pending []invoice.Transfer, r *r
 		return 0, nil
 	}
 	return slices.MinFunc(append(less, more...), byPosition).BlockNumber, nil
-}
-
-// withoutEvidence returns the transfers without what speaks for their invoices.
-func withoutEvidence(transfers []invoice.Transfer) []invoice.Transfer {
-	all := slices.Clone(transfers)
-	for i := range all {
-		all[i].Evidence = invoice.Evidence{}
-	}
-	return all
-}
-
-// differences returns the transfers that only one of two lists holds.
-func differences(a, b []invoice.Transfer) (onlyA, onlyB []invoice.Transfer) {
-	without := func(list, other []invoice.Transfer) (rest []invoice.Transfer) {
-		has := make(map[invoice.Transfer]bool, len(other))
-		for _, t := range other {
-			has[t] = true
-		}
-		for _, t := range list {
-			if !has[t] {
-				rest = append(rest, t)
-			}
-		}
-		return rest
-	}
-	return without(a, b), without(b, a)
-}
-
-func byPosition(a, b invoice.Transfer) int {
-	switch {
-	case a.Before(b.Position):
-		return -1
-	case b.Before(a.Position):
-		return 1
-	}
-	return 0
 }
 
 // receiptsHold reports whether the provider's receipts hold all of the transfers.

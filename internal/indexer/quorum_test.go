@@ -17,7 +17,7 @@ import (
 // TestAgree has a payment confirm only when two providers tell of it, and of
 // nothing else, near the head and in ranges behind it.
 func TestAgree(t *testing.T) {
-	const alone, disagree = "two providers must agree", "tell of different transfers"
+	const alone, disagree = "the quorum is two nodes", "report different transfers"
 	down := chaintest.Refuse{Status: 500}
 	drop := chaintest.DropLogs{Percent: 50}
 	forge := chaintest.Forge{At: 7, Logs: []chaintest.Log{pays(bob, 1000)}}

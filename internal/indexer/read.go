@@ -111,31 +111,20 @@ func (w *Indexer) readRange(ctx context.Context, n node, first, last uint64, c *
 	if err != nil {
 		return nil, 0, err
 	}
-	byNumber := func(a, b types.Log) int { return cmp.Compare(a.BlockNumber, b.BlockNumber) }
-	if !slices.IsSortedFunc(logs, byNumber) {
-		slices.SortStableFunc(logs, byNumber)
+	groups, err := n.byBlock(logs, first, last)
+	if err != nil {
+		return nil, 0, err
 	}
-	byBlock := map[invoice.Hash][]types.Log{}
+	byHash := map[invoice.Hash][]types.Log{}
 	numbers := []uint64{first}
-	told := map[uint64]bool{}
-	for len(logs) > 0 {
-		number, size := logs[0].BlockNumber, 1
-		if number < first || number > last {
-			return nil, 0, n.contradicts("answered a log of block %d when asked for blocks %d to %d", number, first, last)
-		}
-		for size < len(logs) && logs[size].BlockNumber == number {
-			if logs[size].BlockHash != logs[0].BlockHash {
-				return nil, 0, n.contradicts("answered logs of two blocks %d, %s and %s", number, logs[0].BlockHash, logs[size].BlockHash)
-			}
-			size++
-		}
-		ofBlock := logs[:size]
-		logs = logs[size:]
-		told[number] = true
-		if len(w.decoder.touching(ofBlock, watched)) == 0 && len(w.decoder.registryEvents(ofBlock)) == 0 {
+	answered := map[uint64]bool{}
+	for _, group := range groups {
+		number := group[0].BlockNumber
+		answered[number] = true
+		if len(w.decoder.touching(group, watched)) == 0 && len(w.decoder.registryEvents(group)) == 0 {
 			continue
 		}
-		byBlock[invoice.Hash(ofBlock[0].BlockHash)] = ofBlock
+		byHash[invoice.Hash(group[0].BlockHash)] = group
 		if number != numbers[len(numbers)-1] {
 			numbers = append(numbers, number)
 		}
@@ -147,20 +136,45 @@ func (w *Indexer) readRange(ctx context.Context, n node, first, last uint64, c *
 	if err != nil {
 		return nil, 0, err
 	}
-	known := 0
+	canonical := 0
 	for _, h := range headers {
-		if _, ok := byBlock[h.Hash]; ok {
-			known++
+		if _, ok := byHash[h.Hash]; ok {
+			canonical++
 		}
 	}
-	if known != len(byBlock) {
+	if canonical != len(byHash) {
 		return nil, 0, n.contradicts("answered logs of blocks between %d and %d that it does not call canonical", first, last)
 	}
-	if err := w.checkRangeEnds(ctx, n, slices.DeleteFunc(slices.Clone(headers), func(h chain.Header) bool { return told[h.Number] })); err != nil {
+	if err := w.checkRangeEnds(ctx, n, slices.DeleteFunc(slices.Clone(headers), func(h chain.Header) bool { return answered[h.Number] })); err != nil {
 		return nil, 0, err
 	}
-	blocks, err := w.blocks(ctx, n, headers, byBlock, watched)
+	blocks, err := w.blocks(ctx, n, headers, byHash, watched)
 	return blocks, count, err
+}
+
+// byBlock splits the logs of a range by their block, ascending. Logs outside of
+// the range, or of two blocks at one height, are a contradiction.
+func (n node) byBlock(logs []types.Log, first, last uint64) ([][]types.Log, error) {
+	byNumber := func(a, b types.Log) int { return cmp.Compare(a.BlockNumber, b.BlockNumber) }
+	if !slices.IsSortedFunc(logs, byNumber) {
+		slices.SortStableFunc(logs, byNumber)
+	}
+	var groups [][]types.Log
+	for len(logs) > 0 {
+		number, size := logs[0].BlockNumber, 1
+		if number < first || number > last {
+			return nil, n.contradicts("answered a log of block %d when asked for blocks %d to %d", number, first, last)
+		}
+		for size < len(logs) && logs[size].BlockNumber == number {
+			if logs[size].BlockHash != logs[0].BlockHash {
+				return nil, n.contradicts("answered logs of two blocks %d, %s and %s", number, logs[0].BlockHash, logs[size].BlockHash)
+			}
+			size++
+		}
+		groups = append(groups, logs[:size])
+		logs = logs[size:]
+	}
+	return groups, nil
 }
 
 // checkRangeEnds fails when the answer for a range should have held logs of these

@@ -89,7 +89,7 @@ func (w *Indexer) readFinal(ctx context.Context, turn int, s blockRange, final s
 			return err
 		}
 		if w.Chain.Quorum > 1 {
-			return w.secondReader(ctx, r, s, c)
+			return w.requireSecond(ctx, r, s, c)
 		}
 		return nil
 	})

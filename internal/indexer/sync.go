@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
@@ -176,7 +177,7 @@ func (w *Indexer) load(ctx context.Context, n node, t heads, line uint64, agreed
 	}
 	if !cursor.Started {
 		if !agreed {
-			return &NoQuorumError{fmt.Sprintf("two providers must agree, and no other one calls any block of chain %s final", w.Chain.Key)}
+			return &NoQuorumError{fmt.Sprintf("the quorum is two nodes, and no other one calls any block of chain %s final", w.Chain.Key)}
 		}
 		if err := w.start(ctx, n, t, line); err != nil {
 			return err
@@ -251,12 +252,12 @@ func (w *Indexer) checkStart(ctx context.Context, n node, at settle.Header) erro
 	if err := w.crossCheck(ctx, n, at, settle.Header{}); err != nil || w.Chain.Quorum < 2 {
 		return err
 	}
-	for _, v := range w.votes(ctx, w.Pool.Others(n.Node), at.Number) {
-		if v.hash == at.Hash {
-			return nil
-		}
+	var p poll
+	p.ask(ctx, w, w.Pool.Others(n.Node), at.Number)
+	if slices.ContainsFunc(p.readings, func(r blockReading) bool { return r.hash == at.Hash }) {
+		return nil
 	}
-	return &NoQuorumError{fmt.Sprintf("two providers must agree, but none besides %s answers for block %d, where reading is to begin", n, at.Number)}
+	return &NoQuorumError{fmt.Sprintf("the quorum is two nodes, but none besides %s answers for block %d, where reading is to begin", n, at.Number)}
 }
 
 // blockBefore returns the newest block at or below line that is older than a time,

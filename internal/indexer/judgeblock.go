@@ -1,0 +1,128 @@
+package indexer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+)
+
+// blockReading is what a node says about the block at a height.
+type blockReading struct {
+	node      string
+	hash      invoice.Hash
+	inspected bool   // its chain was checked by chainFault, or could not be read
+	fault     string // why its chain is impossible; empty when it is sound
+}
+
+// blockVerdict is what judgeBlock decides.
+type blockVerdict struct {
+	ruling  ruling
+	reason  string      // of reject and undecided
+	inspect []int       // of askMore: readings whose chain must be inspected; empty to ask the remaining nodes
+	wrong   []wrongNode // nodes that are wrong
+}
+
+// judgeBlock decides whether a block may become final, from the readings of its
+// height. A reading whose chain is impossible does not count. Among the others a
+// strict majority wins. complete says that every node was asked.
+func judgeBlock(number uint64, readings []blockReading, complete bool) blockVerdict {
+	var v blockVerdict
+	var rivals, uninspected []int // sound readings of another block
+	own := readings[0]
+	for i, r := range readings {
+		switch {
+		case r.fault != "":
+			v.wrong = append(v.wrong, wrongNode{i, r.fault})
+		case r.hash != own.hash:
+			rivals = append(rivals, i)
+			if !r.inspected {
+				uninspected = append(uninspected, i)
+			}
+		}
+	}
+	switch {
+	case own.fault != "":
+		v.ruling, v.reason = reject, "returned an inconsistent header chain"
+	case len(rivals) == 0:
+		v.ruling = accept
+	case !complete:
+		v.ruling = askMore
+	case len(uninspected) > 0:
+		v.ruling, v.inspect = askMore, uninspected
+	case !own.inspected:
+		v.ruling, v.inspect = askMore, []int{0}
+	default:
+		v.countVotes(number, readings)
+	}
+	return v
+}
+
+// countVotes lets the sound readings vote, and finds the nodes that are outvoted.
+func (v *blockVerdict) countVotes(number uint64, readings []blockReading) {
+	votes, total := map[invoice.Hash]int{}, 0
+	var said []string
+	for _, r := range readings {
+		if r.fault == "" {
+			total++
+			votes[r.hash]++
+			said = append(said, r.node+" has "+r.hash.String())
+		}
+	}
+	i := slices.IndexFunc(readings, func(r blockReading) bool { return r.fault == "" && 2*votes[r.hash] > total })
+	if i < 0 {
+		v.ruling = undecided
+		v.reason = fmt.Sprintf("the nodes disagree on block %d, which should be final: %s; %s", number, strings.Join(said, ", "), hint)
+		return
+	}
+	winner := readings[i].hash
+	for i, r := range readings {
+		if r.fault == "" && r.hash != winner {
+			v.wrong = append(v.wrong, wrongNode{i,
+				fmt.Sprintf("has %s as block %d, where %d of %d nodes have %s", r.hash, number, votes[winner], total, winner)})
+		}
+	}
+	if winner != readings[0].hash {
+		v.ruling, v.reason = reject, fmt.Sprintf("is outvoted on block %d", number)
+	}
+}
+
+// chainFault returns why the headers of a node are impossible, and "" when they
+// are sound: they must contain the final block, unless none is final yet, still
+// have the block that the node voted for at the height, and be linked by their
+// parents. Headers are ascending and may have gaps.
+func chainFault(headers []chain.Header, number uint64, voted invoice.Hash, final settle.Header) string {
+	for i, h := range headers {
+		switch {
+		case h.Number == final.Number && h.Hash != final.Hash && !final.Hash.IsZero():
+			return fmt.Sprintf("has %s as block %d, which was final as %s", h.Hash, h.Number, final.Hash)
+		case h.Number == number && h.Hash != voted:
+			return fmt.Sprintf("has %s as block %d, and had %s when it was final", h.Hash, number, voted)
+		case i > 0 && h.Number == headers[i-1].Number+1 && h.Parent != headers[i-1].Hash:
+			return fmt.Sprintf("has block %d on top of %s, and %s as the block below", h.Number, h.Parent, headers[i-1].Hash)
+		}
+	}
+	return ""
+}
+
+// heightsToInspect returns the heights whose headers chainFault needs, ascending:
+// the final block, and up to maxLinked blocks that end above the judged one.
+func heightsToInspect(number, final uint64) []uint64 {
+	low, high := final, number+1
+	if number < final {
+		low, high = number, min(final, number+maxLinked)
+	} else if high-low > maxLinked {
+		low = high - maxLinked
+	}
+	heights := []uint64{final}
+	for at := low; at <= high; at++ {
+		if at != final {
+			heights = append(heights, at)
+		}
+	}
+	slices.Sort(heights)
+	return heights
+}
