@@ -247,12 +247,12 @@ func (r *resolver) chain(path string, f chainFile) Chain {
 // not say. The key's former name, agree, still counts, with a warning.
 func (r *resolver) quorum(path string, f chainFile) int {
 	key, given := path+".quorum", f.Quorum
-	if f.Quorum != nil {
+	if f.Agree != nil {
 		if given != nil {
 			r.fail(path+".agree", "is the former name of quorum, which is set as well; remove it")
 			return 0
 		}
-		key, given = path+".agree", f.Quorum
+		key, given = path+".agree", f.Agree
 		r.warnings = append(r.warnings, key+": is called quorum now; rename it")
 	}
 	if given == nil {
