@@ -31,8 +31,8 @@ func ParseAddress(s string) (invoice.Address, error) {
 	return a, nil
 }
 
-// MustAddress is ParseAddress for addresses that stand in the source. It
-// panics when s is not one.
+// MustAddress is ParseAddress for addresses in the source. It panics when s is
+// not one.
 func MustAddress(s string) invoice.Address {
 	a, err := ParseAddress(s)
 	if err != nil {

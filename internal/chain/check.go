@@ -13,17 +13,16 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// ErrMismatch says that the node answered, and that what it said contradicts
-// the chain's configuration. Waiting does not help.
+// ErrMismatch means that the node's answers contradict the chain's
+// configuration. Retrying does not help.
 var ErrMismatch = errors.New("the configuration does not match the node")
 
 // decimalsCall is the calldata of ERC-20's decimals().
 const decimalsCall = "0x313ce567"
 
-// Check holds a chain's configuration against the node: its chain id, the
-// decimals of its tokens, and that the registry is a contract. What differs is
-// an ErrMismatch that says what was expected; other errors mean that the node
-// could not be asked.
+// Check compares the node with the chain's configuration: the chain id, the
+// decimals of the tokens, and that the registry is a contract. A difference is an
+// ErrMismatch; other errors mean that the node did not answer.
 func (e *Client) Check(ctx context.Context, c Chain) error {
 	var id hexutil.Uint64
 	if err := e.call(ctx, &id, "eth_chainId"); err != nil {

@@ -30,30 +30,29 @@ const (
 	maxClassifiedText = 4 << 10
 )
 
-// Errors of an Endpoint's calls, beside those of the network and the node.
+// Errors of a Client's calls, besides those of the network and the node.
 var (
-	// ErrNotFound: the node does not have what it was asked for, such as a
-	// block beyond its head or a receipt that a reorg removed.
+	// ErrNotFound: the node lacks the requested block, receipt or transaction.
 	ErrNotFound = errors.New("the node does not have it")
 	// ErrUnsupported: the node does not offer the method.
 	ErrUnsupported = errors.New("the node does not offer this method")
-	// ErrNoSubscription: the endpoint's transport cannot push; use polling.
-	ErrNoSubscription = errors.New("the endpoint has no subscriptions; give a ws:// or wss:// URL to have them")
-	// ErrResponseTooLarge: the answer is longer than the endpoint's MaxAnswer.
+	// ErrNoSubscription: the client's transport cannot push; use polling.
+	ErrNoSubscription = errors.New("the node's URL has no subscriptions; give a ws:// or wss:// URL to have them")
+	// ErrResponseTooLarge: the answer is longer than the client's MaxAnswer.
 	ErrResponseTooLarge = errors.New("the node's answer is longer than is read, which maxAnswerMiB can raise")
-	// ErrTimeout: the node took longer than the endpoint's Timeout. That the
-	// caller's context ended is another error, context.DeadlineExceeded.
+	// ErrTimeout: the node took longer than the client's Timeout. If the
+	// caller's context ended first, the error is that of the context.
 	ErrTimeout = errors.New("the node did not answer in time")
-	// ErrContradiction: the node's answer cannot be true given the question or
-	// another one of its answers.
+	// ErrContradiction: the node's answer contradicts the request or another of
+	// its answers.
 	ErrContradiction = errors.New("the node contradicts itself")
-	// ErrRedirected: the node answered with a redirect. It is not followed: it
-	// could lead anywhere, and would carry the URL's access key there.
+	// ErrRedirected: the node answered with a redirect. It is not followed,
+	// because it would send the URL's access key to an unknown host.
 	ErrRedirected = errors.New("the node's address redirects, and redirects are not followed; configure the address that it leads to")
 )
 
-// Client asks one node over JSON-RPC. It connects at the first call, and
-// again when the connection was lost, so a node may be down when the service
+// Client calls one node over JSON-RPC. It connects on the first call and
+// reconnects when the connection is lost, so a node may be down when the service
 // starts. It is safe for concurrent use.
 type Client struct {
 	url      string
@@ -66,27 +65,27 @@ type Client struct {
 	// MaxAnswer bounds each answer, in bytes. It is MaxResponse unless changed
 	// before the first call.
 	MaxAnswer int64
-	// Observe, when set, is told of every call that was made: a method, or
-	// the method of each of a batch's calls.
+	// Observe, when set, is called after every call, with its method. Each call of
+	// a batch counts.
 	Observe func(method string, took time.Duration, err error)
 
-	onRequest  func(calls int, took time.Duration, err error) // of the pool; nil without one
-	batchSize  atomic.Int64                                   // calls that the node takes in one batch
+	onRequest  func(calls int, took time.Duration, err error) // set by the pool; nil without one
+	batchSize  atomic.Int64                                   // most calls that the node takes in one batch
 	subscribed atomic.Bool
 
 	http     *http.Transport
-	dialLock chan struct{} // holds a token while the client is dialed
+	dialLock chan struct{} // holds a token while the node is dialed
 
-	closed context.Context // ends when the endpoint is closed
+	closed context.Context // ends when the client is closed
 	quit   context.CancelFunc
 
 	mu       sync.Mutex
 	rpc      *rpc.Client             // nil until it is dialed
-	inFlight map[*exchange]time.Time // when each request began that has not ended
+	inFlight map[*exchange]time.Time // start of each request under way
 }
 
-// NewClient returns the endpoint at an http, https, ws or wss URL. It does
-// not connect yet.
+// NewClient returns a client for an http, https, ws or wss URL. It does not
+// connect yet. It fails when the URL has another scheme or no host.
 func NewClient(rawURL string) (*Client, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
@@ -110,11 +109,11 @@ func NewClient(rawURL string) (*Client, error) {
 	return e, nil
 }
 
-// String names the endpoint by scheme and host. The rest of its URL often
-// holds an access key, and is never shown.
+// String returns the scheme and host of the client's URL. The rest may hold an
+// access key and is never shown.
 func (e *Client) String() string { return e.name }
 
-// Close ends the endpoint's connection. Calls fail from then on.
+// Close closes the connection. Later calls fail.
 func (e *Client) Close() {
 	e.quit()
 	e.mu.Lock()
@@ -159,7 +158,7 @@ func (e *Client) batch(ctx context.Context, elems []rpc.BatchElem) error {
 	return nil
 }
 
-// firstError returns the error of the first call that failed.
+// firstError returns the error of the first call that failed, or nil.
 func firstError(elems []rpc.BatchElem) error {
 	for _, elem := range elems {
 		if elem.Error != nil {
@@ -169,8 +168,8 @@ func firstError(elems []rpc.BatchElem) error {
 	return nil
 }
 
-// do sends one request, with the calls of elems, within the endpoint's
-// Timeout. Its errors are *callError.
+// do sends one request with the calls of elems, within Timeout. Its errors are
+// *callError.
 func (e *Client) do(ctx context.Context, elems []rpc.BatchElem, x *exchange, send func(context.Context, *rpc.Client) error) error {
 	began := time.Now()
 	e.begin(x, began)
@@ -182,7 +181,7 @@ func (e *Client) do(ctx context.Context, elems []rpc.BatchElem, x *exchange, sen
 		err = send(limited, client)
 	}
 	if err == nil && limited.Err() != nil {
-		// The answer did not end in time, though what was needed of it came.
+		// The answer was not complete in time, though what was needed of it arrived.
 		err = limited.Err()
 	}
 	if err != nil {
@@ -204,8 +203,8 @@ func (e *Client) do(ctx context.Context, elems []rpc.BatchElem, x *exchange, sen
 	return err
 }
 
-// awaitDeadline waits for the end of a context whose deadline a connection has
-// noticed before it, so that the context says whose time was over.
+// awaitDeadline waits for the end of ctx if a connection reported a timeout just
+// before the deadline of ctx, so that ctx.Err shows which context expired.
 func awaitDeadline(ctx context.Context, err error) {
 	const early = 20 * time.Millisecond
 	var timeout net.Error
@@ -214,8 +213,8 @@ func awaitDeadline(ctx context.Context, err error) {
 	}
 }
 
-// wrapError makes a request's error fit to be passed on: with the endpoint's name
-// and the method of the call that failed.
+// wrapError returns a request's error with the client's name and the method of the
+// call that failed, without access keys.
 func (e *Client) wrapError(elems []rpc.BatchElem, retryAfter time.Duration, err error) error {
 	method := elems[0].Method
 	for _, elem := range elems {

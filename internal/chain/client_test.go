@@ -348,14 +348,14 @@ func TestListen(t *testing.T) {
 		}
 	}
 	if !all.Health()[0].Subscribed {
-		t.Error("the provider is not shown as subscribed")
+		t.Error("the node is not shown as subscribed")
 	}
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("Listen ended with %v", err)
 	}
 	if all.Health()[0].Subscribed {
-		t.Error("the provider is shown as subscribed still")
+		t.Error("the node is shown as subscribed still")
 	}
 }
 

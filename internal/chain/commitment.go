@@ -18,9 +18,8 @@ func CommitmentID(chainID uint64, registry invoice.Address, terms invoice.Terms,
 	return invoice.Hash(t.ID(new(big.Int).SetUint64(chainID), common.Address(registry)))
 }
 
-// Commits reports whether an invoice's on-chain id is that of its terms, its
-// registry and this chain. Of one that is not, or whose registry is not known,
-// nothing must be done with the commitment.
+// Commits reports whether an invoice's on-chain id is the hash of its terms, its
+// registry and this chain. If not, the commitment must not be used.
 func (c Chain) Commits(inv invoice.Invoice) bool {
 	return CommitmentID(c.ID, inv.Registry, inv.Terms, inv.ID) == inv.CommitmentID
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Chain is what the service must know about a network to take payments on it.
+// Chain describes a network that the service takes payments on.
 type Chain struct {
 	Key        string // the interface's chainKey
 	ID         uint64 // of EIP-155
@@ -19,16 +19,16 @@ type Chain struct {
 	Tokens     []Token
 	Registry   invoice.Address // zero when none is deployed
 	StartBlock *uint64         // first block to read on the first start; nil for the newest final one
-	Quorum     int             // 2: a payment confirms only when two providers give the same receipt; 0 or 1: one provider's word
+	Quorum     int             // how many nodes must report the same payment before it confirms: 2; 0 and 1 mean one
 
 	Limits SpendLimits // of the writer
 	// MaxAnswer bounds each answer of a node, in bytes; 0 is MaxResponse.
 	MaxAnswer int64
 
-	// FullBloom says that every log of a block is in its header's bloom
-	// filter, so that blocks can be passed over by it once a node's headers
-	// were seen to hold logs. It is false where that is not known: Bor leaves
-	// the logs of state syncs out, and some networks leave the filter empty.
+	// FullBloom says that every log of a block is in its header's bloom filter, so
+	// that blocks can be skipped by it, once logs were found in the filters of a
+	// node's headers. It is false where this is not known: Bor leaves out the logs of
+	// state syncs, and some networks leave the filter empty.
 	FullBloom bool
 }
 
@@ -44,8 +44,8 @@ type Token struct {
 	Movements []Emitter
 }
 
-// Emitter is a contract or system address whose logs tell of a token's
-// movements: from and to are indexed, the amount is the data.
+// Emitter is a contract or system address that logs a token's movements: from
+// and to are indexed, the amount is the data.
 type Emitter struct {
 	Address  invoice.Address
 	Topic    common.Hash // first topic of the logs
@@ -124,8 +124,8 @@ func fullBloom(c Chain) Chain {
 	return c
 }
 
-// Builtin returns the networks that need no configuration but an endpoint. The
-// chain Local among them has no token yet. The caller may change what it gets.
+// Builtin returns a copy of the built-in networks, which need no configuration but
+// an RPC URL. The chain Local among them has no token yet.
 func Builtin() []Chain {
 	all := slices.Clone(builtin)
 	for i := range all {

@@ -12,17 +12,16 @@ import (
 	"github.com/quittance/quittance/internal/outbound"
 )
 
-// pingAfter is how long an HTTP/2 connection on which the node is silent is
-// used before it is tested, and how long the test, and any writing, may take.
-// Calls over a connection that is dead would otherwise all time out until the
-// operating system notices.
+// pingAfter is how long an HTTP/2 connection may be silent before it is pinged,
+// and how long a ping or a write may take. Without it, calls over a dead connection
+// time out until the operating system notices.
 const pingAfter = 3 * time.Second
 
 // maxHeader is the size of the largest header of an answer that is read, in
 // bytes.
 const maxHeader = 256 << 10
 
-// newHTTPTransport returns the transport of an endpoint's HTTP requests.
+// newHTTPTransport returns the HTTP transport of a client.
 func newHTTPTransport(host string) *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.DisableCompression = isLocal(host)
@@ -31,14 +30,14 @@ func newHTTPTransport(host string) *http.Transport {
 	return t
 }
 
-// isLocal reports whether a host is this machine or one on its network. To
-// compress what goes that way takes longer than to send it.
+// isLocal reports whether a host is this machine or on a private network, where
+// compression takes longer than it saves.
 func isLocal(host string) bool {
 	a, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && (a.IsLoopback() || a.IsPrivate())
 }
 
-// connect returns the client of the node, dialing it if there is none.
+// connect returns the RPC connection, and dials it if there is none.
 func (e *Client) connect(ctx context.Context) (*rpc.Client, error) {
 	if client, err := e.current(nil); client != nil || err != nil {
 		return client, err
@@ -75,7 +74,7 @@ func (e *Client) dial(ctx context.Context) (*rpc.Client, error) {
 			rpc.WithHTTPClient(&http.Client{
 				Transport:     transport{outbound.Transport{Base: e.http}, e.MaxAnswer},
 				CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-				Timeout:       2 * e.Timeout, // of the calls that are not made through ask
+				Timeout:       2 * e.Timeout, // of calls that are not made through do
 			}),
 			rpc.WithWebsocketMessageSizeLimit(e.MaxAnswer),
 		)
@@ -95,8 +94,8 @@ func (e *Client) dial(ctx context.Context) (*rpc.Client, error) {
 	}
 }
 
-// current returns the client, which is dialed unless nil if there is none
-// yet. It fails when the endpoint is closed.
+// current returns the RPC connection. If there is none it becomes dialed, which
+// may be nil. It fails when the client is closed.
 func (e *Client) current(dialed *rpc.Client) (*rpc.Client, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -112,8 +111,8 @@ func (e *Client) current(dialed *rpc.Client) (*rpc.Client, error) {
 	return e.rpc, nil
 }
 
-// Dial returns go-ethereum's client of the node at a URL, with an endpoint's
-// limits, and what closes it.
+// Dial returns go-ethereum's client of the node at a URL, with the limits of a
+// Client, and a function that closes it.
 func Dial(ctx context.Context, rawURL string) (client *ethclient.Client, done func(), err error) {
 	e, err := NewClient(rawURL)
 	if err != nil {

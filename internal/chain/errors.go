@@ -26,10 +26,10 @@ const (
 	codeUnknownBlock    = -39001
 )
 
-// What providers write, in lower case. Codes and HTTP statuses differ between
-// them, and change, so that the words decide where they are known.
+// Error texts of nodes, in lower case. Codes and HTTP statuses differ between
+// nodes and over time, so known texts decide.
 var (
-	// A smaller question would be answered.
+	// A smaller request would be answered.
 	tooLargePattern = regexp.MustCompile(`block range|blocks range|range limit|limited to (a )?[\d,.]+|` +
 		`ranges? (over|is too|exceeds)|range \d+ (is|exceeds)|(query|response|result) (returned|exceeds|size|set|is too)|` +
 		`too many (results|logs|blocks)|logs? response size|logs matched|max(imum)? (block )?range|max results|` +
@@ -37,7 +37,7 @@ var (
 		`(query|logs?) .*(timed out|timeout)|range between .* too large|is greater than the limit|` +
 		`limit the query|exceeds the range|more than [\d,.]+ (results|logs|blocks)`)
 
-	// The caller asks too often.
+	// The caller is rate limited.
 	ratePattern = regexp.MustCompile(`rate.?limit|too many requests|request rate|requests? (count|limit)|(requests|units) per |` +
 		`compute units?|throughput|(rps|cups) limit|quota|credits (limit|exceeded|exhausted)|out of credits|usage limit|` +
 		`(daily|monthly) .*(limit|exceeded)|throttl|retry in \d|try again in`)
@@ -54,16 +54,16 @@ var (
 	batchPattern = regexp.MustCompile(`batch .*(too large|too big|limit|exceed|not allowed|maximum|more than)|` +
 		`(too many|maximum|max).* batch|batch size`)
 
-	// The provider's own trouble, which says nothing of the question.
+	// The node's own fault, whatever the request.
 	nodeFaultPattern = regexp.MustCompile(`internal (server )?error|temporar|unavailable|upstream|backend|` +
 		`timed? ?out|overloaded|unhealthy|handler crashed|gateway|not authenticated|unauthorized|api key|` +
 		`project id|forbidden|no response|connection|syncing|please retry`)
 )
 
-// callError says which call of which provider failed.
+// callError is a failed call, with its node and method.
 type callError struct {
 	node, method string
-	redactor     *strings.Replacer // nil: the words are our own
+	redactor     *strings.Replacer // nil when the text is ours
 	retryAfter   time.Duration
 	err          error
 }
@@ -76,7 +76,7 @@ func (e *callError) Error() string {
 	return e.node + ": " + e.method + ": " + truncate(words)
 }
 
-// truncate shortens words to what is shown of them.
+// truncate cuts a text to maxErrorText.
 func truncate(words string) string {
 	if len(words) <= maxErrorText {
 		return words
@@ -86,7 +86,7 @@ func truncate(words string) string {
 
 func (e *callError) Unwrap() error { return e.err }
 
-// failure is what can be told from a call's error.
+// failure is what classify reads from a call's error.
 type failure struct {
 	method     string
 	status     int    // of HTTP; 0 for none
@@ -124,12 +124,12 @@ func classify(err error) failure {
 	return f
 }
 
-// normalize prepares words to be looked at.
+// normalize prepares a text for matching.
 func normalize(words string) string {
 	return strings.ToLower(words[:min(len(words), maxClassifiedText)])
 }
 
-// infuraBackoff reads the pause that Infura asks for in the data of its error.
+// infuraBackoff returns the backoff in the data of Infura's rate limit errors, or 0.
 func infuraBackoff(data any) time.Duration {
 	members, _ := data.(map[string]any)
 	rate, _ := members["rate"].(map[string]any)
@@ -140,18 +140,18 @@ func infuraBackoff(data any) time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// sizeDependsOnArgs reports whether the call's answer grows with its question.
+// sizeDependsOnArgs reports whether a smaller request has a smaller answer.
 func (f failure) sizeDependsOnArgs() bool {
 	return f.method == getLogs || f.method == receiptsOfBlock
 }
 
-// tooLarge reports whether the provider said that it was asked for too much.
+// tooLarge reports whether the node refused the request for its size.
 func (f failure) tooLarge() bool {
 	return f.sizeDependsOnArgs() && !f.rateLimited() &&
 		(f.status == http.StatusRequestEntityTooLarge || f.code == codeLimitExceeded || tooLargePattern.MatchString(f.text))
 }
 
-// reverted reports whether a contract refused the call. Its words can be any.
+// reverted reports whether a contract reverted the call, with whatever text.
 func (f failure) reverted() bool {
 	return f.code == codeReverted || strings.HasPrefix(f.text, "execution reverted")
 }
@@ -176,7 +176,7 @@ func (f failure) unsupported() bool {
 		(f.code == codeNoMethod || f.code == codeNotSupported || noMethodPattern.MatchString(f.text))
 }
 
-// nodeFault reports whether the provider, and not the question, is at fault.
+// nodeFault reports whether the node, not the request, is at fault.
 func (f failure) nodeFault() bool {
 	if !f.rpcError {
 		return true
@@ -185,8 +185,7 @@ func (f failure) nodeFault() bool {
 		!f.reverted() && (f.code == codeInternal || nodeFaultPattern.MatchString(f.text))
 }
 
-// withSentinel gives an error the sentinel that it stands for, so that callers
-// need not know how nodes word it.
+// withSentinel wraps the sentinel error that the node's text means, if any.
 func (e *callError) withSentinel() *callError {
 	f := classify(e)
 	switch {
@@ -199,10 +198,9 @@ func (e *callError) withSentinel() *callError {
 	return e
 }
 
-// IsTooLarge reports whether a provider refused a question about logs so that a
-// smaller one may be answered. Besides the refusals that say so, every other
-// that is not known to have another reason counts: new wordings appear, and
-// asking for less does no harm. That the answer took too long counts as well.
+// IsTooLarge reports whether a node refused a request for logs and may answer a
+// smaller one. Every refusal counts that is not known to have another reason, since
+// texts change and a smaller request does no harm. A timeout counts as well.
 func IsTooLarge(err error) bool {
 	f := classify(err)
 	switch {
@@ -214,14 +212,14 @@ func IsTooLarge(err error) bool {
 	return errors.Is(err, ErrTimeout) || f.rpcError && !f.rateLimited() && !f.unknownBlock() && !f.unsupported()
 }
 
-// The ranges that providers suggest: [0x…, 0x…], and reth's first-last.
+// Block ranges that nodes suggest: [0x…, 0x…], and reth's first-last.
 var (
 	hexRange     = regexp.MustCompile(`\[0x([0-9a-f]{1,16}), ?0x([0-9a-f]{1,16})\]`)
 	decimalRange = regexp.MustCompile(`range (\d{1,19})-(\d{1,19})`)
 )
 
-// SuggestedRange returns the range of blocks that a provider offered when it
-// refused another for its size, and whether it did.
+// SuggestedRange returns the block range that a node suggested when it refused a
+// larger one. ok is false when it suggested none.
 func SuggestedRange(err error) (from, to uint64, ok bool) {
 	f := classify(err)
 	if !f.rpcError {
@@ -239,8 +237,8 @@ func SuggestedRange(err error) (from, to uint64, ok bool) {
 	return from, to, fromErr == nil && toErr == nil && from <= to
 }
 
-// IsRateLimit reports whether a provider said that it is asked too often, and
-// how long it wants to be left alone; 0 when it did not say.
+// IsRateLimit reports whether a node rate limited the caller, and the backoff that
+// it asked for, or 0.
 func IsRateLimit(err error) (retryAfter time.Duration, ok bool) {
 	f := classify(err)
 	if !f.rateLimited() {
@@ -249,23 +247,22 @@ func IsRateLimit(err error) (retryAfter time.Duration, ok bool) {
 	return f.retryAfter, true
 }
 
-// isBatchTooLarge reports whether a node wants fewer calls in one batch.
+// isBatchTooLarge reports whether a node refused a batch for its size.
 func isBatchTooLarge(err error) bool {
 	f := classify(err)
 	return f.status == http.StatusRequestEntityTooLarge || f.rpcError && batchPattern.MatchString(f.text)
 }
 
-// isCallerDone reports whether a call ended because its caller gave up.
+// isCallerDone reports whether a call ended with its caller's context.
 func isCallerDone(err error) bool {
 	return !errors.Is(err, ErrTimeout) && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded))
 }
 
-// minSecretLen is how long a part of a URL is, in bytes, that may be an access
-// key.
+// minSecretLen is the shortest part of a URL that is redacted, in bytes.
 const minSecretLen = 6
 
-// redactorOf returns what takes the parts of a URL that may hold an access key
-// out of a node's words: pages about errors often repeat the path.
+// redactorOf returns a replacer that removes the parts of a URL that may hold an
+// access key: error pages often repeat the path.
 func redactorOf(u *url.URL) *strings.Replacer {
 	parts := strings.Split(u.Path, "/")
 	for _, values := range u.Query() {
@@ -283,12 +280,12 @@ func redactorOf(u *url.URL) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// websocketTooLong is what the WebSocket library says of an answer that is
-// longer than MaxAnswer.
+// websocketTooLong is the WebSocket library's error for an answer longer than
+// MaxAnswer.
 const websocketTooLong = "websocket: read limit exceeded"
 
-// sanitize makes an error fit for logs: without the URL, which may hold an
-// access key, and without a long page that came with an HTTP status.
+// sanitize returns an error that can be logged: without the URL, which may hold an
+// access key, and with HTTP error pages truncated.
 func sanitize(err error) error {
 	var withURL *url.Error
 	if errors.As(err, &withURL) {

@@ -25,7 +25,7 @@ const (
 	tooOften    verdict = "asked too often"
 	notFound    verdict = "not found"
 	unsupported verdict = "unsupported"
-	trouble     verdict = "the provider's trouble"
+	trouble     verdict = "the node's trouble"
 	refused     verdict = "an answer"
 )
 
@@ -75,7 +75,7 @@ func replying(t *testing.T, status int, header http.Header, body string) *Client
 	return e
 }
 
-// TestWordingsOfLogs asks for logs of nodes that refuse as providers do. What
+// TestWordingsOfLogs asks for logs of nodes that refuse as nodes do. What
 // they say in words is known as too much; the rest is at least tried smaller.
 func TestWordingsOfLogs(t *testing.T) {
 	type suggestion struct{ from, to uint64 }
@@ -216,7 +216,7 @@ func TestWordings(t *testing.T) {
 	}
 }
 
-// TestRetryAfter reads the pause that a provider asks for.
+// TestRetryAfter reads the pause that a node asks for.
 func TestRetryAfter(t *testing.T) {
 	for value, want := range map[string]time.Duration{
 		"": 0, "7": 7 * time.Second, "0": 0, "-1": 0, "soon": 0, "1.5": 0, "99999999999": 0,

@@ -11,10 +11,10 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// transaction is what the service uses of a transaction.
+// transaction is the part of a transaction that the service uses.
 type transaction struct {
 	Hash  common.Hash     `json:"hash"`
-	From  *common.Address `json:"from"` // nil where the node does not say
+	From  *common.Address `json:"from"` // nil when the node omits it
 	Input hexutil.Bytes   `json:"input"`
 }
 
@@ -69,14 +69,14 @@ func (e *Client) Evidence(ctx context.Context, txs []common.Hash) (receipts []*R
 			}
 		}
 		if from := found[i].From; from != nil && *from != receipts[i].From {
-			return nil, nil, e.contradiction("told that transaction %s is from %s, and its receipt that it is from %s", tx, from, receipts[i].From)
+			return nil, nil, e.contradiction("returned transaction %s from %s, and its receipt from %s", tx, from, receipts[i].From)
 		}
 		inputs[i] = found[i].Input
 	}
 	return receipts, inputs, nil
 }
 
-// contradiction is the error of an answer that is an ErrContradiction.
+// contradiction returns an ErrContradiction.
 func (e *Client) contradiction(format string, args ...any) error {
 	return &contradictionError{e.name + ": " + fmt.Sprintf(format, args...)}
 }
@@ -87,7 +87,7 @@ type contradictionError struct{ text string }
 func (e *contradictionError) Error() string        { return e.text }
 func (e *contradictionError) Is(target error) bool { return target == ErrContradiction }
 
-// checkTx fails when an answer is about another transaction than was asked for.
+// checkTx fails when an answer is about another transaction than requested.
 func (e *Client) checkTx(answered, asked common.Hash) error {
 	if answered != asked {
 		return e.contradiction("answered with transaction %s when asked for %s", answered, asked)
@@ -156,8 +156,7 @@ func (e *Client) BlockInputs(ctx context.Context, block invoice.Hash) (map[commo
 	return inputs, nil
 }
 
-// batchOf makes n calls of a method in batches. Every answer is there, or the
-// error says which was not.
+// batchOf makes n calls of a method in batches. A null answer is ErrNotFound.
 func batchOf[T any](ctx context.Context, e *Client, method string, n int, args func(i int) []any) ([]*T, error) {
 	found := make([]*T, n)
 	elems := make([]rpc.BatchElem, n)

@@ -10,15 +10,15 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 )
 
-// DefaultFailoverAfter is how long a call of a Pool waits for one provider while
-// another could be asked. A provider that is frozen costs its callers this
-// once, and is left alone for a while then.
+// DefaultFailoverAfter is how long a call of a Pool waits for one node while
+// another is usable. A node that hangs costs its callers this once, and then is in
+// backoff.
 const DefaultFailoverAfter = 3 * time.Second
 
-// CallContext makes one call, as go-ethereum's rpc.Client does: of the first
-// usable provider that answers. An answer that refuses the question is an
-// answer. A transaction (eth_sendRawTransaction) goes to all usable providers
-// at once; it is sent when one takes it.
+// CallContext makes one call, as go-ethereum's rpc.Client does, to the first
+// usable node that answers. A JSON-RPC error about the request is an answer. A
+// transaction (eth_sendRawTransaction) goes to all usable nodes at once and is sent
+// when one accepts it.
 func (p *Pool) CallContext(ctx context.Context, result any, method string, args ...any) error {
 	if method == "eth_sendRawTransaction" {
 		return p.send(ctx, result, method, args...)
@@ -26,34 +26,34 @@ func (p *Pool) CallContext(ctx context.Context, result any, method string, args 
 	return p.try(ctx, func(ctx context.Context, e *Node) error { return e.CallContext(ctx, result, method, args...) })
 }
 
-// BatchCallContext makes several calls together, of the first usable provider
-// that answers them all. It fails when one of them does.
+// BatchCallContext makes several calls together, to the first usable node that
+// answers them all. It fails when one of them does.
 func (p *Pool) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error {
 	return p.try(ctx, func(ctx context.Context, e *Node) error { return e.BatchCallContext(ctx, batch) })
 }
 
-// Caller asks one provider of a Pool, and no other.
+// Caller calls one node of a Pool, without failover.
 type Caller struct{ node *Node }
 
-// Callers returns the usable providers, best first, each to be asked by itself:
-// so one's answer can be held against another's.
+// Callers returns a caller of each usable node, best first, to compare their
+// answers.
 func (p *Pool) Callers() []Caller {
 	usable := p.Usable()
 	nodes := make([]Caller, len(usable))
-	for i, provider := range usable {
-		nodes[i] = Caller{provider}
+	for i, node := range usable {
+		nodes[i] = Caller{node}
 	}
 	return nodes
 }
 
-// CallContext is the Pool's, of the provider alone.
+// CallContext is the Pool's, to this node alone.
 func (n Caller) CallContext(ctx context.Context, result any, method string, args ...any) error {
 	return n.node.call(ctx, n.node.pool.conf.FailoverAfter, func(ctx context.Context, e *Node) error {
 		return e.CallContext(ctx, result, method, args...)
 	})
 }
 
-// BatchCallContext is the Pool's, of the provider alone.
+// BatchCallContext is the Pool's, to this node alone.
 func (n Caller) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error {
 	return n.node.call(ctx, n.node.pool.conf.FailoverAfter, func(ctx context.Context, e *Node) error {
 		return e.BatchCallContext(ctx, batch)
@@ -63,31 +63,31 @@ func (n Caller) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) err
 func (p *Pool) try(ctx context.Context, call func(context.Context, *Node) error) error {
 	var err error
 	usable := p.Usable()
-	for i, provider := range usable {
-		patience := p.conf.FailoverAfter
+	for i, node := range usable {
+		limit := p.conf.FailoverAfter
 		if i == len(usable)-1 {
-			patience = 0
+			limit = 0
 		}
-		if err = provider.call(ctx, patience, call); err == nil || !shouldFailOver(err) {
+		if err = node.call(ctx, limit, call); err == nil || !shouldFailOver(err) {
 			return err
 		}
 	}
 	return err
 }
 
-// shouldFailOver reports whether another provider may answer what one did not.
+// shouldFailOver reports whether another node may succeed after this error.
 func shouldFailOver(err error) bool {
 	_, limited := IsRateLimit(err)
 	return limited || isNodeFailure(err) || errors.Is(err, ErrMismatch) || errors.Is(err, ErrUnsupported)
 }
 
-// call makes a call of the provider, and notes how it went. A provider that
-// takes longer than patience has failed; 0 waits as long as the context does.
-func (p *Node) call(ctx context.Context, patience time.Duration, call func(context.Context, *Node) error) error {
+// call makes a call and reports its outcome. A node that takes longer than limit
+// has failed; 0 is no limit.
+func (p *Node) call(ctx context.Context, limit time.Duration, call func(context.Context, *Node) error) error {
 	limited := ctx
-	if patience > 0 {
+	if limit > 0 {
 		var cancel context.CancelFunc
-		limited, cancel = context.WithTimeout(ctx, patience)
+		limited, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
 	err := p.Ready(limited)
@@ -95,7 +95,7 @@ func (p *Node) call(ctx context.Context, patience time.Duration, call func(conte
 		err = call(limited, p)
 	}
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		err = fmt.Errorf("%s: %w: more than %s", p, ErrTimeout, patience)
+		err = fmt.Errorf("%s: %w: more than %s", p, ErrTimeout, limit)
 	}
 	if err == nil {
 		p.ReportSuccess()
@@ -105,8 +105,8 @@ func (p *Node) call(ctx context.Context, patience time.Duration, call func(conte
 	return err
 }
 
-// send gives a transaction to all usable providers. When none takes it, the
-// error is that of the first that answered, or else of the first.
+// send sends a transaction to all usable nodes. When none accepts it, the error
+// is that of the first node that answered, or else of the first.
 func (p *Pool) send(ctx context.Context, result any, method string, args ...any) error {
 	usable := p.Usable()
 	type answer struct {
@@ -117,14 +117,14 @@ func (p *Pool) send(ctx context.Context, result any, method string, args ...any)
 	answers := make(chan answer, len(usable))
 	limited, cancel := context.WithCancel(ctx)
 	defer cancel()
-	patience := p.conf.FailoverAfter
+	limit := p.conf.FailoverAfter
 	if len(usable) == 1 {
-		patience = 0
+		limit = 0
 	}
-	for i, provider := range usable {
+	for i, node := range usable {
 		go func() {
 			a := answer{from: i}
-			a.err = provider.call(limited, patience, func(ctx context.Context, e *Node) error {
+			a.err = node.call(limited, limit, func(ctx context.Context, e *Node) error {
 				return e.CallContext(ctx, &a.body, method, args...)
 			})
 			answers <- a

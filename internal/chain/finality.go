@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Tags by which a node names the newest block that it takes for settled.
+// Block tags of finality.
 const (
 	TagSafe      = "safe"
 	TagFinalized = "finalized"
@@ -17,8 +17,8 @@ const (
 const MaxDepth = 10_000
 
 // Finality says when a block can no longer be replaced: it is at or below the
-// node's block of that Tag (unless Tag is empty), and Depth blocks stand on
-// top of it. Both must hold. The zero Finality trusts a block at once.
+// node's block of that Tag (unless Tag is empty), and has Depth blocks on top of
+// it. Both must hold. With the zero Finality every block is final at once.
 type Finality struct {
 	Tag   string // "", TagSafe or TagFinalized
 	Depth uint64 // blocks on top, at most MaxDepth
@@ -56,16 +56,16 @@ func (f Finality) String() string {
 	return fmt.Sprintf("%s+%d", f.Tag, f.Depth)
 }
 
-// Height returns the number of the newest final block of a chain whose head is
-// head, and whose block of f's tag is tagged (ignored without a tag). ok is
-// false while no block is final.
-func (f Finality) Height(head, tagged uint64) (line uint64, ok bool) {
+// Height returns the finalized height of a chain with this head, whose newest
+// block with f's tag is tagged (ignored without a tag). ok is false while no block
+// is final.
+func (f Finality) Height(head, tagged uint64) (height uint64, ok bool) {
 	if head < f.Depth {
 		return 0, false
 	}
-	line = head - f.Depth
+	height = head - f.Depth
 	if f.Tag != "" {
-		line = min(line, tagged)
+		height = min(height, tagged)
 	}
-	return line, true
+	return height, true
 }

@@ -2,74 +2,71 @@ package chain
 
 import "time"
 
-// State says whether a provider is asked.
+// State is the health of a node, which decides whether it is called.
 type State string
 
-// The states of a provider, from best to worst.
+// The states of a node, from best to worst.
 const (
 	StateOK            State = "ok"
-	StateUnknown       State = "unknown" // never asked, or not since the pause after a failure
-	StateLagging       State = "lagging" // behind the others; asked after them
-	StateBackoff       State = "cooling" // failed, or was asked too often; left alone for a while
-	StateQuarantined   State = "aside"   // contradicted itself or the others; left alone for longer
-	StateMisconfigured State = "misfit"  // does not fit the configuration
+	StateUnknown       State = "unknown" // never called, or not since its last backoff
+	StateLagging       State = "lagging" // behind the others; called after them
+	StateBackoff       State = "cooling" // failed or rate limited; not called for a while
+	StateQuarantined   State = "aside"   // contradicted itself or the others; not called for longer
+	StateMisconfigured State = "misfit"  // does not match the configuration
 )
 
-// How long a provider is left alone, and what counts as a fault. Each pause is
-// jittered by up to a fifth either way, except one that the provider named.
+// How long a node is excluded, and for what. Pauses are jittered by up to a fifth,
+// except those that the node asked for.
 const (
-	// MinBackoff and MaxCooling are the pauses after the first failure in a
-	// row and after many; each is twice the one before.
+	// MinBackoff and MaxBackoff are the backoffs after the first failure in a row
+	// and after many; each is twice the one before.
 	MinBackoff = time.Second
 	MaxBackoff = time.Minute
-	// FailuresResetAfter is how long after a pause without another failure a row of
-	// failures ends.
+	// FailuresResetAfter is how long after a backoff without another failure the
+	// count of failures is reset.
 	FailuresResetAfter = time.Minute
-	// MaxRetryAfter is the longest pause that a provider may ask for.
+	// MaxRetryAfter is the longest backoff that a node may ask for.
 	MaxRetryAfter = time.Hour
-	// MinQuarantine and MaxAside are the pauses after a provider's first
+	// MinQuarantine and MaxQuarantine are the quarantines after a node's first
 	// contradiction and after many; each is twice the one before.
 	MinQuarantine = 10 * time.Minute
 	MaxQuarantine = 6 * time.Hour
-	// QuarantinesResetAfter is how long after a pause a contradiction is forgotten.
+	// QuarantinesResetAfter is how long after a quarantine the count is reset.
 	QuarantinesResetAfter = 24 * time.Hour
-	// RecheckAfter is how long a provider that does not fit the configuration
-	// waits to be looked at again.
+	// RecheckAfter is the time between two checks of a misconfigured node.
 	RecheckAfter = time.Minute
-	// MaxRegress and MaxRegressTime are how far a provider's head may lie
-	// below one that it told before, in blocks and in their time, both of
-	// which must be passed: the nodes behind one address are not all at the
-	// same block, and some networks have several blocks a second.
+	// MaxRegress and MaxRegressTime are how far a node's head may fall below an
+	// earlier one, in blocks and in block time. Both must be exceeded: the servers
+	// behind one URL are not all at the same block, and some networks have several
+	// blocks a second.
 	MaxRegress     = 64
 	MaxRegressTime = 30 * time.Second
-	// LagBlocks and LagTime are how far a provider's head lies behind
-	// another's when it lags, in blocks and in their time, both of which must
-	// be reached.
+	// LagBlocks and LagTime are how far the head of a lagging node is behind
+	// another's, in blocks and in block time. Both must be reached.
 	LagBlocks = 3
 	LagTime   = 15 * time.Second
-	// HeadMaxAge is how old the newest head of a provider is when Survey
-	// asks for it again.
+	// HeadMaxAge is the age at which RefreshHeads asks for a node's head again.
 	HeadMaxAge = 15 * time.Second
-	// sendGrace is how long other providers have to take a transaction once
+	// sendGrace is how long other nodes have to take a transaction once
 	// one has.
 	sendGrace = time.Second
 )
 
-// Health is what is known of a provider.
+// Health is a snapshot of a node's health.
 type Health struct {
 	Node       string // scheme and host of its URL
 	State      State
-	Until      time.Time     // end of the pause in the states cooling, aside and misfit
+	Until      time.Time     // end of the backoff, the quarantine or the time to the next check
 	Reason     string        // why it is in that state; empty when it is well
-	Head       uint64        // number of the newest head that it told
-	HeadAt     time.Time     // when it told it; zero when it never did
+	Head       uint64        // number of its newest head
+	HeadAt     time.Time     // when Head was read; zero if it never was
 	Calls      uint64        // made, each call of a batch counted
 	Errors     uint64        // requests that failed
 	Latency    time.Duration // of a request, a moving average
 	Subscribed bool          // to new heads
 }
 
-// exponential are the lengths of a row of pauses that double.
+// exponential is a backoff that doubles.
 type exponential struct{ first, most time.Duration }
 
 var (
@@ -77,7 +74,7 @@ var (
 	quarantineBackoff = exponential{MinQuarantine, MaxQuarantine}
 )
 
-// after returns the pause after n in a row, n from 1 on.
+// after returns the pause after the nth failure in a row, n from 1.
 func (p exponential) after(n int) time.Duration {
 	d := p.first
 	for ; n > 1 && d < p.most; n-- {
@@ -86,14 +83,14 @@ func (p exponential) after(n int) time.Duration {
 	return min(d, p.most)
 }
 
-// healthRecord is the changing part of a provider, under the pool's lock.
+// healthRecord is the mutable health of a node. The pool's lock guards it.
 type healthRecord struct {
-	configured         bool  // was held against the configuration, and fits
-	misconfigErr       error // how it did not when it was last looked at
+	configured         bool  // the last check succeeded
+	misconfigErr       error // of the last check
 	misconfiguredUntil time.Time
 
 	failures      int  // in a row
-	failing       bool // nothing worked since the last failure
+	failing       bool // no success since the last failure
 	backoffUntil  time.Time
 	backoffReason string
 
@@ -101,7 +98,7 @@ type healthRecord struct {
 	quarantinedUntil time.Time
 	quarantineReason string
 
-	head    Header // the highest that it told
+	head    Header // the highest so far
 	headAt  time.Time
 	lagging bool
 

@@ -16,12 +16,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// model is what a provider's state should be, told by the events in words.
+// model is what a node's state should be, told by the events in words.
 type model struct {
 	asked, failing       bool
 	row, strikes         int
 	cool, aside          time.Time
-	number, time         int64 // of the highest head since it was last set aside
+	number, time         int64 // of the highest head since it was last quarantined
 	lags                 bool
 	misfits              bool
 	misfitUntil          time.Time
@@ -55,12 +55,12 @@ func (m *model) strike(now time.Time) {
 	m.aside = now.Add(min(10*time.Minute<<(m.strikes-1), 6*time.Hour))
 }
 
-// TestPoolStates lets random things happen to random providers, and holds the
+// TestPoolStates lets random things happen to random nodes, and holds the
 // pool's view of them against a model.
 func TestPoolStates(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Unix(1_790_000_000, 0)
-		n := rapid.IntRange(1, 4).Draw(t, "providers")
+		n := rapid.IntRange(1, 4).Draw(t, "nodes")
 		conf := PoolConfig{
 			Chain: Chain{Key: "test"}, Now: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler),
 		}
@@ -78,7 +78,7 @@ func TestPoolStates(t *testing.T) {
 			models[p] = &model{}
 		}
 		pick := func(t *rapid.T) (*Node, *model) {
-			p := pool.Nodes()[rapid.IntRange(0, n-1).Draw(t, "provider")]
+			p := pool.Nodes()[rapid.IntRange(0, n-1).Draw(t, "node")]
 			return p, models[p]
 		}
 		fail := func(m *model, pause time.Duration) {
@@ -138,7 +138,7 @@ func TestPoolStates(t *testing.T) {
 				p.Quarantine("it lies")
 				m.strike(now)
 			},
-			"it is held against the configuration": func(t *rapid.T) {
+			"it is checked against the configuration": func(t *rapid.T) {
 				p, m := pick(t)
 				if m.misfits = rapid.Bool().Draw(t, "misfits"); m.misfits {
 					m.misfitUntil = now.Add(time.Minute)
@@ -173,7 +173,7 @@ func TestPoolStates(t *testing.T) {
 	})
 }
 
-// check holds all that a pool says against its providers' models.
+// check holds all that a pool says against its nodes' models.
 func check(t *rapid.T, pool *Pool, models map[*Node]*model, now time.Time) {
 	of := map[State][]*Node{}
 	all := pool.Nodes()
@@ -234,7 +234,7 @@ func TestOnChange(t *testing.T) {
 		Clients: []*Client{e}, Now: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler),
 		OnChange: func(h Health) {
 			if h.Node != "http://p.example" {
-				t.Errorf("provider %q", h.Node)
+				t.Errorf("node %q", h.Node)
 			}
 			told = append(told, h.State)
 		},
@@ -263,7 +263,7 @@ func TestOnChange(t *testing.T) {
 	}
 }
 
-// lone returns a provider alone in its pool, at a time that the test moves.
+// lone returns a node alone in its pool, at a time that the test moves.
 func lone(t *testing.T, now *time.Time, logger *slog.Logger) *Node {
 	t.Helper()
 	e, err := NewClient("http://p.example")
@@ -386,7 +386,7 @@ func TestPoolTogether(t *testing.T) {
 					p.ReportSuccess()
 				}
 				if got := len(pool.Health()) + len(pool.staleNodes()); got < 2 {
-					t.Errorf("%d providers", got)
+					t.Errorf("%d nodes", got)
 				}
 			}
 		})

@@ -133,7 +133,7 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 			t.Errorf("%d: got %v, want an ErrRedirected that names %s and no key", status, err, elsewhere.URL)
 		}
 		if h := p.Health()[0]; h.State != chain.StateBackoff {
-			t.Errorf("%d: the provider is %s, want it cooling", status, h.State)
+			t.Errorf("%d: the node is %s, want it cooling", status, h.State)
 		}
 	}
 	if n := heard.Load(); n != 0 {

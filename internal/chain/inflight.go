@@ -7,20 +7,20 @@ import (
 
 type onRequestDoneKey struct{}
 
-// OnRequestDone returns a context in which done is called whenever a request to a
-// node has ended, well or not.
+// OnRequestDone returns a context in which done is called after every request to a
+// node, whatever its outcome.
 func OnRequestDone(ctx context.Context, done func()) context.Context {
 	return context.WithValue(ctx, onRequestDoneKey{}, done)
 }
 
-// begin notes a request that is under way.
+// begin records the start of a request.
 func (e *Client) begin(x *exchange, at time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.inFlight[x] = at
 }
 
-// end notes the end of a request.
+// end records the end of a request.
 func (e *Client) end(ctx context.Context, x *exchange) {
 	e.mu.Lock()
 	delete(e.inFlight, x)
@@ -30,8 +30,8 @@ func (e *Client) end(ctx context.Context, x *exchange) {
 	}
 }
 
-// OldestRequest returns for how long the oldest request to the node that is under way
-// has not ended; 0 when there is none.
+// OldestRequest returns the age of the oldest request in flight, or 0 when there is
+// none.
 func (e *Client) OldestRequest() time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()

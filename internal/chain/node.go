@@ -8,27 +8,26 @@ import (
 	"time"
 )
 
-// Node is one of a pool's endpoints. Whoever asks it tells it how that
-// went, which decides when it is asked again.
+// Node is a node of a pool: a client with its health. Callers report the outcome
+// of their calls, which decides when it is called again.
 type Node struct {
 	*Client
 	pool   *Pool
 	health healthRecord // under pool.mu
 }
 
-// Ready holds the chain's configuration against the provider, the first time
-// that it is asked, and again MisfitPause after it did not fit. What does not
-// fit is an ErrMismatch; other errors mean that the provider could not be
-// asked, and are not passed to Failed yet.
+// Ready checks the node against the chain's configuration: once, and again
+// RecheckAfter each failed check. A difference is an ErrMismatch. Other errors mean
+// that the node did not answer; the caller reports them.
 func (p *Node) Ready(ctx context.Context) error {
 	p.pool.mu.Lock()
-	fits, misfit, end := p.health.configured, p.health.misconfigErr, p.health.misconfiguredUntil
+	fits, mismatch, end := p.health.configured, p.health.misconfigErr, p.health.misconfiguredUntil
 	p.pool.mu.Unlock()
 	switch {
 	case fits:
 		return nil
 	case p.pool.conf.Now().Before(end):
-		return misfit
+		return mismatch
 	}
 	err := p.Check(ctx, p.pool.conf.Chain)
 	if err != nil && !errors.Is(err, ErrMismatch) {
@@ -38,31 +37,30 @@ func (p *Node) Ready(ctx context.Context) error {
 	return err
 }
 
-// ReportMisconfigured notes that the provider does not fit the configuration in a way that
-// Ready does not look for. misfit is an ErrMismatch.
-func (p *Node) ReportMisconfigured(misfit error) { p.setConfigured(misfit) }
+// ReportMisconfigured records a mismatch that Ready does not check for. mismatch
+// is an ErrMismatch.
+func (p *Node) ReportMisconfigured(mismatch error) { p.setConfigured(mismatch) }
 
-// setConfigured notes how the provider fits the configuration: nil or an ErrMismatch.
-func (p *Node) setConfigured(misfit error) {
+// setConfigured records the outcome of a check: nil or an ErrMismatch.
+func (p *Node) setConfigured(mismatch error) {
 	p.update(func(r *healthRecord, now time.Time) {
-		if misfit == nil {
+		if mismatch == nil {
 			r.configured, r.misconfigErr, r.misconfiguredUntil = true, nil, time.Time{}
 			return
 		}
-		if r.misconfigErr == nil { // else it was said before
-			p.pool.conf.Logger.Error("a provider does not fit the configuration", "chain", p.pool.conf.Chain.Key,
-				"provider", p.String(), "err", misfit)
+		if r.misconfigErr == nil { // else it was logged before
+			p.pool.conf.Logger.Error("node does not match the configuration", "chain", p.pool.conf.Chain.Key,
+				"node", p.String(), "err", mismatch)
 		}
-		r.configured, r.misconfigErr, r.misconfiguredUntil = false, misfit, now.Add(RecheckAfter)
+		r.configured, r.misconfigErr, r.misconfiguredUntil = false, mismatch, now.Add(RecheckAfter)
 	})
 }
 
-// ReportFailure notes an error of one of the provider's calls, or of what was made of
-// its answer. When it was asked too often it is left alone for as long as it
-// said; when it could not be reached, or answered what makes no sense, for a
-// pause that doubles with each failure in a row. An answer that refuses the
-// question, that the provider lacks something, and the end of the caller's own
-// context say nothing against it. A contradiction sets it aside.
+// ReportFailure records an error of a call, or of decoding its answer. A rate
+// limit starts the backoff that the node asked for; an unreachable node or an
+// invalid answer starts one that doubles with each failure in a row. A
+// contradiction quarantines the node. A rejected request, a missing block and the
+// end of the caller's context are not failures of the node.
 func (p *Node) ReportFailure(err error) {
 	if errors.Is(err, ErrContradiction) {
 		p.Quarantine(err.Error())
@@ -75,7 +73,7 @@ func (p *Node) ReportFailure(err error) {
 	wanted := min(retryAfter, MaxRetryAfter)
 	p.update(func(r *healthRecord, now time.Time) {
 		if now.Before(r.backoffUntil) {
-			// Of calls that were under way together one counts.
+			// Of concurrent calls that fail, one counts.
 			r.backoffUntil = later(r.backoffUntil, now.Add(wanted))
 			return
 		}
@@ -90,8 +88,8 @@ func (p *Node) ReportFailure(err error) {
 		if r.failures == 1 {
 			level = slog.LevelWarn
 		}
-		p.pool.conf.Logger.Log(context.Background(), level, "a provider fails and is left alone for a while",
-			"chain", p.pool.conf.Chain.Key, "provider", p.String(), "pause", pause.Round(time.Millisecond), "err", err)
+		p.pool.conf.Logger.Log(context.Background(), level, "node failed, backing off",
+			"chain", p.pool.conf.Chain.Key, "node", p.String(), "pause", pause.Round(time.Millisecond), "err", err)
 	})
 }
 
@@ -102,7 +100,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// isNodeFailure reports whether an error speaks against the provider.
+// isNodeFailure reports whether an error is the node's failure.
 func isNodeFailure(err error) bool {
 	for _, innocent := range []error{ErrNotFound, ErrUnsupported, ErrNoSubscription, ErrResponseTooLarge, ErrMismatch} {
 		if errors.Is(err, innocent) {
@@ -116,9 +114,9 @@ func isNodeFailure(err error) bool {
 	return !f.tooLarge() && f.nodeFault()
 }
 
-// ReportSuccess notes that the provider answered, which ends its pause if it was asked
-// during one. The row of failures ends only after SteadyAfter without another:
-// a provider may answer small questions and fail at each larger one.
+// ReportSuccess records that the node answered, and ends its backoff. The count
+// of failures in a row is reset only FailuresResetAfter the backoff: a node may
+// answer small requests and fail at each larger one.
 func (p *Node) ReportSuccess() {
 	p.update(func(r *healthRecord, now time.Time) {
 		r.failing = false
@@ -128,8 +126,8 @@ func (p *Node) ReportSuccess() {
 	})
 }
 
-// ReportHead notes a head that the provider told. One that lies too far below
-// what it told before is an error, and sets it aside.
+// ReportHead records the node's head. A head too far below an earlier one
+// quarantines the node and is an error.
 func (p *Node) ReportHead(h Header) error {
 	var err error
 	p.update(func(r *healthRecord, now time.Time) {
@@ -137,7 +135,7 @@ func (p *Node) ReportHead(h Header) error {
 		if h.Number+MaxRegress < highest.Number && h.Time+int64(MaxRegressTime/time.Second) < highest.Time {
 			err = fmt.Errorf("%s: went backwards: its head is block %d, and was block %d", p, h.Number, highest.Number)
 			p.quarantine(r, now, err.Error())
-			highest = Header{} // from here on it is judged by what it tells now
+			highest = Header{} // from here on its present head counts
 		}
 		if h.Number >= highest.Number {
 			r.head = h
@@ -153,9 +151,8 @@ func (p *Node) ReportHead(h Header) error {
 	return err
 }
 
-// Quarantine notes that the provider contradicted itself or the others, or held
-// up the work. It is left alone for MinAside, and for twice as long each next
-// time.
+// Quarantine excludes a node that contradicted itself or the others, or stalled.
+// It lasts MinQuarantine, and twice as long each next time.
 func (p *Node) Quarantine(reason string) {
 	p.update(func(r *healthRecord, now time.Time) { p.quarantine(r, now, reason) })
 }
@@ -170,11 +167,11 @@ func (p *Node) quarantine(r *healthRecord, now time.Time, reason string) {
 	r.quarantines++
 	pause := p.pool.jitter(quarantineBackoff.after(r.quarantines))
 	r.quarantinedUntil, r.quarantineReason = now.Add(pause), reason
-	p.pool.conf.Logger.Error("a provider is set aside", "chain", p.pool.conf.Chain.Key,
-		"provider", p.String(), "pause", pause.Round(time.Second), "reason", reason)
+	p.pool.conf.Logger.Error("node quarantined", "chain", p.pool.conf.Chain.Key,
+		"node", p.String(), "pause", pause.Round(time.Second), "reason", reason)
 }
 
-// update applies f under the pool's lock and tells of a changed state.
+// update applies f under the pool's lock, and calls OnChange if the state changed.
 func (p *Node) update(f func(r *healthRecord, now time.Time)) {
 	p.pool.mu.Lock()
 	now := p.pool.conf.Now()
@@ -188,7 +185,7 @@ func (p *Node) update(f func(r *healthRecord, now time.Time)) {
 	}
 }
 
-// onRequest notes that a request was made.
+// onRequest counts a request.
 func (p *Node) onRequest(calls int, took time.Duration, err error) {
 	p.update(func(r *healthRecord, _ time.Time) {
 		if r.calls == 0 {
@@ -202,11 +199,10 @@ func (p *Node) onRequest(calls int, took time.Duration, err error) {
 	})
 }
 
-// latencyWeight is how many requests the moving average of the latency is
-// taken over.
+// latencyWeight is the number of requests in the moving average of the latency.
 const latencyWeight = 16
 
-// snapshot returns what is known. The caller holds the pool's lock.
+// snapshot returns the node's health. The caller holds the pool's lock.
 func (p *Node) snapshot(now time.Time) Health {
 	h := Health{
 		Node: p.String(), Head: p.health.head.Number, HeadAt: p.health.headAt,

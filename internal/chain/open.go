@@ -2,8 +2,8 @@ package chain
 
 import "cmp"
 
-// OpenPool returns a pool of endpoints at the chain's RPC URLs, in place of
-// conf.Endpoints. Close ends them.
+// OpenPool returns a pool of clients for the chain's RPC URLs, in place of
+// conf.Clients. Close closes them.
 func OpenPool(conf PoolConfig) (*Pool, error) {
 	conf.Clients = make([]*Client, len(conf.Chain.RPC))
 	for i, url := range conf.Chain.RPC {
@@ -17,9 +17,9 @@ func OpenPool(conf PoolConfig) (*Pool, error) {
 	return NewPool(conf), nil
 }
 
-// Close ends the connections of the pool's endpoints. Calls fail from then on.
+// Close closes the pool's clients. Later calls fail.
 func (p *Pool) Close() {
-	for _, provider := range p.nodes {
-		provider.Close()
+	for _, node := range p.nodes {
+		node.Close()
 	}
 }

@@ -9,38 +9,37 @@ import (
 	"time"
 )
 
-// PoolConfig is what a Pool works with.
+// PoolConfig configures a Pool.
 type PoolConfig struct {
 	Chain   Chain
 	Clients []*Client // best first; at least one
 	Now     func() time.Time
 	Jitter  func() float64 // in [0, 1); nil for none
 	Logger  *slog.Logger
-	// FailoverAfter is how long a call waits for one provider while another could be
-	// asked; 0 means DefaultPatience.
+	// FailoverAfter is how long a call waits for one node while another is
+	// usable; 0 means DefaultFailoverAfter.
 	FailoverAfter time.Duration
-	// OnChange, when set, is told of a provider whose state changed by what
-	// happened. That a pause ended is not told.
+	// OnChange, when set, is called when a report changes the state of a node. It
+	// is not called when a backoff or quarantine ends.
 	OnChange func(Health)
 }
 
-// Pool is a chain's providers and what is known of their health. It is safe
-// for concurrent use.
+// Pool is the nodes of a chain with their health. It is safe for concurrent use.
 type Pool struct {
 	conf  PoolConfig
 	nodes []*Node
 
-	mu sync.Mutex // of the providers' records
+	mu sync.Mutex // guards the nodes' health
 }
 
-// NewPool returns a pool of the endpoints, which belong to it from then on.
+// NewPool returns a pool that owns the clients of conf.
 func NewPool(conf PoolConfig) *Pool {
 	conf.FailoverAfter = cmp.Or(conf.FailoverAfter, DefaultFailoverAfter)
 	p := &Pool{conf: conf}
 	for _, e := range conf.Clients {
-		provider := &Node{Client: e, pool: p}
-		e.onRequest = provider.onRequest
-		p.nodes = append(p.nodes, provider)
+		node := &Node{Client: e, pool: p}
+		e.onRequest = node.onRequest
+		p.nodes = append(p.nodes, node)
 	}
 	return p
 }
@@ -53,14 +52,13 @@ func (p *Pool) jitter(pause time.Duration) time.Duration {
 	return time.Duration(float64(pause) * (0.8 + 0.4*p.conf.Jitter()))
 }
 
-// Nodes returns all providers in the configured order.
+// Nodes returns all nodes in the configured order.
 func (p *Pool) Nodes() []*Node { return slices.Clone(p.nodes) }
 
-// Usable returns the providers to ask now, best first: in the configured order,
-// those that lag after the others. Those that cool down are left out while
-// there are others; those that are set aside or do not fit the configuration,
-// while there is anything else. Then those come first whose pause ends first.
-// It is never empty.
+// Usable returns the nodes to call now, best first: healthy nodes in the
+// configured order, then lagging ones. Without any it returns the nodes in
+// backoff, and without those the quarantined and misconfigured ones, the first to
+// end first. It is never empty.
 func (p *Pool) Usable() []*Node {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -68,16 +66,16 @@ func (p *Pool) Usable() []*Node {
 	ranks := map[*Node]int{}
 	ends := map[*Node]time.Time{}
 	best := rankExcluded
-	for _, provider := range p.nodes {
-		state, until, _ := provider.health.state(now)
-		ranks[provider], ends[provider] = rank(state), until
-		best = min(best, ranks[provider])
+	for _, node := range p.nodes {
+		state, until, _ := node.health.state(now)
+		ranks[node], ends[node] = rank(state), until
+		best = min(best, ranks[node])
 	}
-	usable := slices.DeleteFunc(slices.Clone(p.nodes), func(provider *Node) bool {
+	usable := slices.DeleteFunc(slices.Clone(p.nodes), func(node *Node) bool {
 		if best == rankHealthy {
-			return ranks[provider] > rankLagging
+			return ranks[node] > rankLagging
 		}
-		return ranks[provider] != best
+		return ranks[node] != best
 	})
 	slices.SortStableFunc(usable, func(a, b *Node) int {
 		return cmp.Or(cmp.Compare(ranks[a], ranks[b]), ends[a].Compare(ends[b]))
@@ -85,7 +83,7 @@ func (p *Pool) Usable() []*Node {
 	return usable
 }
 
-// Ranks by which providers are chosen.
+// Ranks of nodes, best first.
 const (
 	rankHealthy = iota
 	rankLagging
@@ -106,13 +104,12 @@ func rank(s State) int {
 	return rankExcluded
 }
 
-// Others returns Usable without one.
+// Others returns Usable without the given node.
 func (p *Pool) Others(than *Node) []*Node {
 	return slices.DeleteFunc(p.Usable(), func(other *Node) bool { return other == than })
 }
 
-// HasHealthyOther reports whether another provider than one is well, or was never
-// asked.
+// HasHealthyOther reports whether another node is healthy or was never called.
 func (p *Pool) HasHealthyOther(than *Node) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -123,27 +120,27 @@ func (p *Pool) HasHealthyOther(than *Node) bool {
 	})
 }
 
-// Health returns what is known of the providers, in the configured order.
+// Health returns the health of the nodes, in the configured order.
 func (p *Pool) Health() []Health {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.conf.Now()
 	all := make([]Health, len(p.nodes))
-	for i, provider := range p.nodes {
-		all[i] = provider.snapshot(now)
+	for i, node := range p.nodes {
+		all[i] = node.snapshot(now)
 	}
 	return all
 }
 
-// RefreshHeads asks those providers for their head that have not told one for
-// SurveyAfter, unless they are in a pause, so that one that lags is known
-// before it is needed. It returns when all have answered or failed.
+// RefreshHeads reads the head of nodes whose head is older than HeadMaxAge, so that
+// lag is known before a node is needed. It skips nodes that are not usable, and
+// returns when all have answered or failed.
 func (p *Pool) RefreshHeads(ctx context.Context) {
 	var group sync.WaitGroup
-	for _, provider := range p.staleNodes() {
+	for _, node := range p.staleNodes() {
 		group.Go(func() {
-			if err := provider.refreshHead(ctx); err != nil {
-				provider.ReportFailure(err)
+			if err := node.refreshHead(ctx); err != nil {
+				node.ReportFailure(err)
 			}
 		})
 	}
@@ -160,18 +157,18 @@ func (p *Node) refreshHead(ctx context.Context) error {
 	}
 	p.ReportSuccess()
 	if err := p.ReportHead(h); err != nil {
-		return nil //nolint:nilerr // SawHead has set it aside, which says it all
+		return nil //nolint:nilerr // ReportHead has quarantined it
 	}
 	return nil
 }
 
-// staleNodes returns the providers that Survey asks.
+// staleNodes returns the nodes that RefreshHeads asks.
 func (p *Pool) staleNodes() []*Node {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.conf.Now()
-	return slices.DeleteFunc(slices.Clone(p.nodes), func(provider *Node) bool {
-		state, _, _ := provider.health.state(now)
-		return rank(state) > rankLagging || now.Sub(provider.health.headAt) < HeadMaxAge
+	return slices.DeleteFunc(slices.Clone(p.nodes), func(node *Node) bool {
+		state, _, _ := node.health.state(now)
+		return rank(state) > rankLagging || now.Sub(node.health.headAt) < HeadMaxAge
 	})
 }

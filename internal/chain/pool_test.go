@@ -145,7 +145,7 @@ func TestPoolByStatus(t *testing.T) {
 	}
 }
 
-// TestPoolCallersEnd gives up a call: that is not held against the node.
+// TestPoolCallersEnd gives up a call: that is not checked against the node.
 func TestPoolCallersEnd(t *testing.T) {
 	node := chaintest.New(5).Serve(t)
 	p := pool(t, start(), node.URL)
@@ -166,7 +166,7 @@ func TestPoolCallersEnd(t *testing.T) {
 	}
 }
 
-// TestPoolMisfit has a node of another chain among the providers: it is never
+// TestPoolMisfit has a node of another chain among the nodes: it is never
 // asked, and looked at again after a while.
 func TestPoolMisfit(t *testing.T) {
 	wrong, right := chaintest.New(6).Serve(t), chaintest.New(5).Serve(t)
@@ -254,7 +254,7 @@ func TestSurvey(t *testing.T) {
 	third.Intercept(func(context.Context, string) error { return coded(-32603) })
 	at := start()
 	p := pool(t, at, first.URL, second.URL, third.URL)
-	providers := p.Nodes()
+	nodes := p.Nodes()
 	p.RefreshHeads(t.Context())
 	if h := p.Health(); h[0].Head != 200 || h[1].Head != 200 || h[2].State != chain.StateBackoff || !h[0].HeadAt.Equal(at.at) {
 		t.Errorf("after the first survey: %+v", h)
@@ -275,7 +275,7 @@ func TestSurvey(t *testing.T) {
 	if h := p.Health(); h[0].State != chain.StateLagging || h[1].State != chain.StateOK || h[2].State != chain.StateOK {
 		t.Errorf("with a node that lags: %+v", h)
 	}
-	if u := p.Usable(); len(u) != 3 || u[2] != providers[0] {
+	if u := p.Usable(); len(u) != 3 || u[2] != nodes[0] {
 		t.Errorf("usable are %v", u)
 	}
 
@@ -285,7 +285,7 @@ func TestSurvey(t *testing.T) {
 	if h := p.Health(); h[0].State != chain.StateQuarantined || !strings.Contains(h[0].Reason, "went backwards") {
 		t.Errorf("with a node that went backwards: %+v", h)
 	}
-	if u := p.Usable(); len(u) != 2 || u[0] != providers[1] {
+	if u := p.Usable(); len(u) != 2 || u[0] != nodes[1] {
 		t.Errorf("usable are %v", u)
 	}
 }

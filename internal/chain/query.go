@@ -17,8 +17,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Header is what the service uses of a block's header. Its hash is the node's
-// word: networks add fields to the header, so it cannot be recomputed.
+// Header is the part of a block's header that the service uses. Its hash is not
+// verified: networks add fields to the header, so it cannot be recomputed.
 type Header struct {
 	Number uint64
 	Hash   invoice.Hash
@@ -60,17 +60,17 @@ func (h *Header) UnmarshalJSON(data []byte) error {
 // noBloom is the bloom filter of a header that has none.
 var noBloom = types.Bloom(bytes.Repeat([]byte{0xff}, types.BloomByteLength))
 
-// HasBloom reports whether the header has a bloom filter that says anything.
+// HasBloom reports whether the header has a bloom filter.
 func (h *Header) HasBloom() bool { return h.Bloom != noBloom }
 
-// Excludes reports whether the block can hold none of the logs that a filter
-// selects, by its bloom filter. An empty one is believed only of a block without
-// transactions: nodes that keep no bloom filters send such.
+// Excludes reports whether the bloom filter rules out all logs that f selects. An
+// empty bloom filter counts only for a block without transactions: nodes that keep
+// no bloom filters send empty ones.
 func (h *Header) Excludes(f LogFilter) bool {
 	return !f.MayMatch(h.Bloom) && (h.Empty || h.Bloom != types.Bloom{})
 }
 
-// BloomContains reports whether the header's bloom filter holds a log of the block.
+// BloomContains reports whether the header's bloom filter contains a log.
 func (h *Header) BloomContains(l *types.Log) bool {
 	if !types.BloomLookup(h.Bloom, l.Address) {
 		return false
@@ -78,7 +78,7 @@ func (h *Header) BloomContains(l *types.Log) bool {
 	return !slices.ContainsFunc(l.Topics, func(topic common.Hash) bool { return !types.BloomLookup(h.Bloom, topic) })
 }
 
-// Receipt is what the service uses of a transaction's receipt.
+// Receipt is the part of a transaction's receipt that the service uses.
 type Receipt struct {
 	TxHash      common.Hash     `json:"transactionHash"`
 	BlockHash   common.Hash     `json:"blockHash"`
@@ -106,8 +106,7 @@ func (r *Receipt) Cost() *big.Int {
 	return cost
 }
 
-// Succeeded reports whether the transaction was carried out rather than
-// reverted.
+// Succeeded reports whether the transaction was not reverted.
 func (r *Receipt) Succeeded() bool { return uint64(r.Status) == types.ReceiptStatusSuccessful }
 
 // LogFilter selects logs as eth_getLogs does: from any of Addresses, with any
@@ -124,8 +123,8 @@ func (f LogFilter) arg(blocks map[string]any) map[string]any {
 	return blocks
 }
 
-// MayMatch reports whether a block with that bloom filter can hold a log that
-// f selects. A block of which it says no holds none.
+// MayMatch reports whether a block with this bloom filter may hold a log that f
+// selects. If not, it holds none.
 func (f LogFilter) MayMatch(bloom types.Bloom) bool {
 	var address, topic bool
 	for _, a := range f.Addresses {
@@ -137,7 +136,7 @@ func (f LogFilter) MayMatch(bloom types.Bloom) bool {
 	return address && topic
 }
 
-// Methods that the limits and refusals of providers are about.
+// Methods that classify and the calls below name.
 const (
 	blockByNumber = "eth_getBlockByNumber"
 	getLogs       = "eth_getLogs"
@@ -184,7 +183,7 @@ func (e *Client) HeadAndTagged(ctx context.Context, tag string) (head, tagged He
 	return *found[0], tagged, nil
 }
 
-// notFound is the error of an answer that is null.
+// notFound is the error for a null answer.
 func (e *Client) notFound(method string, what any) error {
 	return &callError{node: e.name, method: method, err: fmt.Errorf("%v: %w", what, ErrNotFound)}
 }
@@ -208,9 +207,8 @@ func (e *Client) Headers(ctx context.Context, numbers []uint64) ([]Header, error
 	return headers, nil
 }
 
-// LogsOfBlocks returns, for each block, its logs that the filter selects.
-// Asked by hash, a node cannot answer with those of another block of that
-// height; whether the block is canonical it does not say.
+// LogsOfBlocks returns, for each block hash, the logs that the filter selects. The
+// answer does not show whether a block is canonical.
 func (e *Client) LogsOfBlocks(ctx context.Context, blocks []invoice.Hash, f LogFilter) ([][]types.Log, error) {
 	found, err := batchOf[Logs](ctx, e, getLogs, len(blocks), func(i int) []any {
 		return []any{f.arg(map[string]any{"blockHash": common.Hash(blocks[i])})}
@@ -225,9 +223,9 @@ func (e *Client) LogsOfBlocks(ctx context.Context, blocks []invoice.Hash, f LogF
 	return logs, nil
 }
 
-// LogsInRange returns the logs of the blocks from first through last that the
-// filter selects. last must not lie beyond the node's head: what a node
-// answers then is not defined. It is ErrNotFound when the answer is null.
+// LogsInRange returns the logs of the blocks first..last that the filter selects.
+// last must not be above the node's head, where answers are undefined. It is
+// ErrNotFound when the answer is null.
 func (e *Client) LogsInRange(ctx context.Context, first, last uint64, f LogFilter) ([]types.Log, error) {
 	filter := f.arg(map[string]any{"fromBlock": hexutil.EncodeUint64(first), "toBlock": hexutil.EncodeUint64(last)})
 	x := &exchange{forLogs: true}
@@ -240,7 +238,7 @@ func (e *Client) LogsInRange(ctx context.Context, first, last uint64, f LogFilte
 		return nil, err
 	case x.logs != nil:
 		return x.logs, nil
-	case logs == nil: // says nothing, which is not that there are none
+	case logs == nil: // null does not mean that there are none
 		return nil, e.notFound(getLogs, fmt.Sprintf("blocks %d to %d", first, last))
 	}
 	return *logs, nil

@@ -7,8 +7,8 @@ import (
 )
 
 // CallContext makes one call and decodes its answer into result, as the method
-// of that name of go-ethereum's rpc.Client does, with the Endpoint's limits
-// and errors.
+// of that name of go-ethereum's rpc.Client does, with the Client's limits and
+// errors.
 func (e *Client) CallContext(ctx context.Context, result any, method string, args ...any) error {
 	return e.call(ctx, result, method, args...)
 }

@@ -1,7 +1,7 @@
 package chain
 
-// SpendLimits bounds what the writer of a chain may spend, in its native coin.
-// A limit that is 0 is the one of DefaultPurse.
+// SpendLimits bound what the writer of a chain may spend, in its native coin. A
+// limit that is 0 is that of DefaultSpendLimits.
 type SpendLimits struct {
 	MaxFeeWei  uint64 // for a unit of gas, tip included; never exceeded
 	MinTipWei  uint64 // for a unit of gas: what is offered at least above the base fee
@@ -10,7 +10,7 @@ type SpendLimits struct {
 	PerDayGwei uint64 // what all transactions of any 24 hours may cost together, in billionths of the coin
 }
 
-// Units of a purse.
+// Units of spend limits.
 const (
 	gwei = 1_000_000_000 // in wei
 	coin = 1_000_000_000 // in gwei
@@ -32,7 +32,7 @@ func DefaultSpendLimits() SpendLimits {
 var spendLimits = map[string]SpendLimits{
 	"ethereum":  {MaxFeeWei: 50 * gwei, MinTipWei: gwei / 100, MaxTipWei: 2 * gwei, PerTxGwei: coin / 10, PerDayGwei: coin / 5},
 	"base":      rollup(gwei/1000, gwei/10),
-	"arbitrum":  rollup(0, gwei/100), // its sequencer pays no heed to tips
+	"arbitrum":  rollup(0, gwei/100), // its sequencer ignores tips
 	"optimism":  rollup(gwei/1000, gwei/10),
 	"polygon":   {MaxFeeWei: 1000 * gwei, MinTipWei: 25 * gwei, MaxTipWei: 200 * gwei, PerTxGwei: MaxPerTxGwei, PerDayGwei: 20 * coin},
 	"avalanche": {MaxFeeWei: 100 * gwei, MaxTipWei: 5 * gwei, PerTxGwei: coin / 4, PerDayGwei: 2 * coin},
@@ -60,8 +60,8 @@ func testnet(minTipWei uint64) SpendLimits {
 	return SpendLimits{MaxFeeWei: 100 * gwei, MinTipWei: minTipWei, MaxTipWei: 2 * gwei, PerTxGwei: coin / 2, PerDayGwei: 2 * coin}
 }
 
-// OrDefault returns the purse with the limits of DefaultPurse in place of those
-// that are 0, but for the least tip.
+// OrDefault returns the limits with those of DefaultSpendLimits in place of 0,
+// except for MinTipWei.
 func (p SpendLimits) OrDefault() SpendLimits {
 	d := DefaultSpendLimits()
 	for _, limit := range []struct{ is, or *uint64 }{

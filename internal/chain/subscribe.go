@@ -9,9 +9,8 @@ import (
 )
 
 // SubscribeHeads calls wake for every new head that the node announces, until ctx
-// ends or the subscription breaks, and says why it ended. It is
-// ErrNoSubscription at once over HTTP. A head that is not announced is no
-// error: poll as well.
+// ends or the subscription breaks, and returns why it ended. Over HTTP it is
+// ErrNoSubscription at once. Announcements may be missed, so poll as well.
 func (e *Client) SubscribeHeads(ctx context.Context, wake func()) error {
 	heads := make(chan json.RawMessage, 16)
 	var sub *rpc.ClientSubscription

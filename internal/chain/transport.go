@@ -15,12 +15,12 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// maxErrorBody is how much is read of an error that stands in place of a
-// batch's answers, in bytes.
+// maxErrorBody is how much is read of an error that replaces a batch's answers, in
+// bytes.
 const maxErrorBody = 64 << 10
 
-// exchange carries between a call and the transport below it what go-ethereum's
-// client has no place for. A request's context holds it.
+// exchange passes data between a call and its HTTP transport, through the
+// request's context.
 type exchange struct {
 	batch      bool          // asks several questions
 	forLogs    bool          // asks for logs, and nothing else
@@ -30,11 +30,11 @@ type exchange struct {
 
 type exchangeKey struct{}
 
-// transport is what HTTP requests go through: an answer of more than max bytes
-// fails, so that no node can fill the memory; Retry-After is noted; an error
-// that a node gives in place of a batch's answers stays readable; and logs are
-// decoded without go-ethereum's client, which reads each answer three times. A
-// redirect is an ErrRedirected.
+// transport is the HTTP transport of a client. It fails answers of more than max
+// bytes, so that no node can exhaust the memory, records Retry-After, keeps an error
+// that replaces a batch's answers readable, and decodes logs itself, because
+// go-ethereum's client reads each answer three times. A redirect is an
+// ErrRedirected.
 type transport struct {
 	http.RoundTripper
 	max int64
@@ -75,8 +75,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// redirect says where an answer redirects to, by scheme and host; it is empty
-// when it does not.
+// redirect returns the scheme and host that an answer redirects to, or "".
 func redirect(resp *http.Response) string {
 	if resp.StatusCode < 300 || resp.StatusCode > 399 {
 		return ""
@@ -88,8 +87,8 @@ func redirect(resp *http.Response) string {
 	return (&url.URL{Scheme: to.Scheme, Host: to.Host}).String()
 }
 
-// takeLogs decodes an answer of logs, and returns what go-ethereum's client is
-// to read in its place: nothing, or all of it when it is something else.
+// takeLogs decodes an answer of logs, and returns the body that go-ethereum's client
+// reads instead: an empty result, or the answer if it is something else.
 func (x *exchange) takeLogs(body io.Reader, length int64) (io.Reader, error) {
 	var read bytes.Buffer
 	read.Grow(int(min(max(length, 0), MaxResponse)) + bytes.MinRead)
@@ -112,12 +111,12 @@ func closing(body io.Closer, err error) error {
 	return err
 }
 
-// batchError returns the error that an answer consists of. It is nil, and
-// nothing is lost of the answer, when that is a list.
+// batchError returns the error that replaces a batch's answers. It is nil, and the
+// body is not consumed, when the answer is a list.
 func batchError(body *bufio.Reader) error {
 	first, err := body.Peek(1)
 	if err != nil || first[0] != '{' {
-		return nil //nolint:nilerr // whoever reads on meets the error
+		return nil //nolint:nilerr // the next read returns the error
 	}
 	read, err := io.ReadAll(io.LimitReader(body, maxErrorBody))
 	if err != nil {
@@ -126,11 +125,11 @@ func batchError(body *bufio.Reader) error {
 	if refusal := parseRPCError(read); refusal != nil {
 		return refusal
 	}
-	return fmt.Errorf("a batch was answered with what is no list: %s", read)
+	return fmt.Errorf("a batch was answered with something other than a list: %s", read)
 }
 
-// jsonRPCError is a JSON-RPC error that came in an unusual place: with an HTTP
-// status of an error, or alone in answer to a batch.
+// jsonRPCError is a JSON-RPC error with an HTTP error status, or that replaces the
+// answers of a batch.
 type jsonRPCError struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
@@ -173,8 +172,8 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// limitedBody differs from an io.LimitedReader in that its end is an error:
-// a cut answer must not be taken for a short one.
+// limitedBody is an io.LimitedReader whose limit is an error, so that a truncated
+// answer is not taken for a short one.
 type limitedBody struct {
 	io.ReadCloser
 	left int64

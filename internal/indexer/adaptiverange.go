@@ -22,7 +22,7 @@ const (
 	retryRefusedAfter = 64
 )
 
-// adaptiveRange decides how many blocks to ask one provider for at once: fewer when it
+// adaptiveRange decides how many blocks to ask one node for at once: fewer when it
 // refuses or answers a lot, more while it does not. It is safe for concurrent
 // use.
 type adaptiveRange struct {
@@ -73,7 +73,7 @@ func (s *adaptiveRange) grow(blocks uint64, logs int) {
 }
 
 // shrink notes that so many blocks were too many, and reports whether to ask
-// again for fewer. A range that the provider suggests instead is taken.
+// again for fewer. A range that the node suggests instead is taken.
 func (s *adaptiveRange) shrink(blocks uint64, err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,17 +89,17 @@ func (s *adaptiveRange) shrink(blocks uint64, err error) bool {
 	return true
 }
 
-// adaptiveRanges are a provider's sizers: of ranges, and of blocks by their hashes.
+// adaptiveRanges are a node's sizers: of ranges, and of blocks by their hashes.
 type adaptiveRanges struct{ ranges, blocks *adaptiveRange }
 
-// rangesOf returns those of a provider.
-func (w *Indexer) rangesOf(n node) adaptiveRanges {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	s, ok := w.ranges[n.Node]
+// rangesOf returns those of a node.
+func (ix *Indexer) rangesOf(n node) adaptiveRanges {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	s, ok := ix.ranges[n.Node]
 	if !ok {
 		s = adaptiveRanges{newAdaptiveRange(initialRange, maxRange), newAdaptiveRange(maxBlocks, maxBlocks)}
-		w.ranges[n.Node] = s
+		ix.ranges[n.Node] = s
 	}
 	return s
 }

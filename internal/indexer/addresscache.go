@@ -27,10 +27,10 @@ type addressCache struct {
 	known map[invoice.Address]bool
 }
 
-func (w *Indexer) newAddressCache() *addressCache {
+func (ix *Indexer) newAddressCache() *addressCache {
 	return &addressCache{
 		lookup: func(ctx context.Context, accounts []invoice.Address) (map[invoice.Address]bool, error) {
-			return w.Ledger.Watched(ctx, w.Chain.Key, accounts)
+			return ix.Ledger.Watched(ctx, ix.Chain.Key, accounts)
 		},
 		known: map[invoice.Address]bool{},
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// TestBeginning has providers lie about the block that reading is to begin
+// TestBeginning has nodes lie about the block that reading is to begin
 // at, which counts as final without having been read.
 func TestBeginning(t *testing.T) {
 	lie, down := chaintest.FalseChain{From: 2}, chaintest.Refuse{Status: 500}
@@ -29,7 +29,7 @@ func TestBeginning(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, nil)
-			for i, p := range f.providers(t, len(test.faults), func(c *Config) { c.Chain.Quorum = test.agree }) {
+			for i, p := range f.nodes(t, len(test.faults), func(c *Config) { c.Chain.Quorum = test.agree }) {
 				if test.faults[i] != nil {
 					p.SetFaults(test.faults[i])
 				}
@@ -50,12 +50,12 @@ func TestBeginning(t *testing.T) {
 	}
 }
 
-// TestSameWordTwice has a provider invent a transfer while the other one gives
-// no receipts, so that the first alone told of what was recorded. It must not
+// TestSameWordTwice has a node invent a transfer while the other one gives
+// no receipts, so that the first alone reported what was recorded. It must not
 // be the second opinion on itself.
 func TestSameWordTwice(t *testing.T) {
 	f := newFixture(t, nil)
-	proxies := f.providers(t, 2, func(c *Config) { c.Chain.Quorum = 2 })
+	proxies := f.nodes(t, 2, func(c *Config) { c.Chain.Quorum = 2 })
 	f.chain.MineEmpty(5)
 	f.catchUp(t)
 	proxies[0].SetFaults(chaintest.Only{Methods: []string{"eth_getTransactionReceipt"}, Fault: chaintest.Null{}})
@@ -68,12 +68,12 @@ func TestSameWordTwice(t *testing.T) {
 		}
 	}
 	if n := f.ledger.count(invoice.Confirmed); n != 0 {
-		t.Errorf("%d transfers are confirmed by one provider's word", n)
+		t.Errorf("%d transfers are confirmed by one node's word", n)
 	}
 	if f.ledger.count(invoice.Pending) == 0 {
-		t.Error("nothing was recorded by the provider that invents")
+		t.Error("nothing was recorded by the node that invents")
 	}
 	if f.state(0) == chain.StateQuarantined {
-		t.Error("the provider that only gives no receipts is set aside")
+		t.Error("the node that only gives no receipts is quarantined")
 	}
 }

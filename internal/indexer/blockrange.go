@@ -15,17 +15,17 @@ type blockRange struct {
 	rangedUpTo  uint64 // block up to which logs may be asked for by range
 }
 
-// readBlockRange reads a span from one provider, in as many questions as it wants to
+// readBlockRange reads a span from one node, in as many questions as it wants to
 // be asked. It returns the blocks of interest, the last one, and others.
-func (w *Indexer) readBlockRange(ctx context.Context, n node, s blockRange, c *addressCache) ([]settle.Block, error) {
+func (ix *Indexer) readBlockRange(ctx context.Context, n node, s blockRange, c *addressCache) ([]settle.Block, error) {
 	var blocks []settle.Block
 	for at := s.first; at <= s.last; {
-		last, size := s.nextPart(at, w.rangesOf(n))
+		last, size := s.nextPart(at, ix.rangesOf(n))
 		count := last - at + 1
-		part, logs, err := w.readPart(ctx, n, blockRange{at, last, s.rangedUpTo}, c)
+		part, logs, err := ix.readPart(ctx, n, blockRange{at, last, s.rangedUpTo}, c)
 		if count == 1 && at <= s.rangedUpTo && ctx.Err() == nil && chain.IsTooLarge(err) {
 			// By its hash a block's logs can be had in other ways, too.
-			part, logs, err = w.readPart(ctx, n, blockRange{at, last, 0}, c)
+			part, logs, err = ix.readPart(ctx, n, blockRange{at, last, 0}, c)
 		}
 		switch {
 		case err == nil:
@@ -47,7 +47,7 @@ func (w *Indexer) readBlockRange(ctx context.Context, n node, s blockRange, c *a
 }
 
 // nextPart returns the last block of the part of a span that begins with a block
-// and that a provider with these sizers is to be asked for at once, and which
+// and that a node with these sizers is to be asked for at once, and which
 // of them has decided that.
 func (s blockRange) nextPart(at uint64, sizers adaptiveRanges) (last uint64, by *adaptiveRange) {
 	if at > s.rangedUpTo {
@@ -57,9 +57,9 @@ func (s blockRange) nextPart(at uint64, sizers adaptiveRanges) (last uint64, by 
 }
 
 // readPart reads a part of a span, and says how many logs it holds.
-func (w *Indexer) readPart(ctx context.Context, n node, part blockRange, c *addressCache) ([]settle.Block, int, error) {
+func (ix *Indexer) readPart(ctx context.Context, n node, part blockRange, c *addressCache) ([]settle.Block, int, error) {
 	if part.first <= part.rangedUpTo {
-		return w.readRange(ctx, n, part.first, part.last, c)
+		return ix.readRange(ctx, n, part.first, part.last, c)
 	}
 	var numbers []uint64
 	for at := part.first; at <= part.last; at++ {
@@ -74,7 +74,7 @@ func (w *Indexer) readPart(ctx context.Context, n node, part blockRange, c *addr
 			return nil, 0, n.contradicts("has block %d on top of %s, and %s as the block below", h.Number, h.Parent, headers[i].Hash)
 		}
 	}
-	return w.readBlocks(ctx, n, headers, c)
+	return ix.readBlocks(ctx, n, headers, c)
 }
 
 // withEvents returns the blocks that hold something.

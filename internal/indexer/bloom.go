@@ -13,7 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Limits of looking whether a provider's headers have true bloom filters.
+// Limits of looking whether a node's headers have true bloom filters.
 const (
 	// probeBlocks is in how many of the newest blocks a log is looked for.
 	probeBlocks = 32
@@ -21,7 +21,7 @@ const (
 	probeEvery = time.Minute
 )
 
-// Blooms is what is known of the bloom filters in a provider's headers.
+// Blooms is what is known of the bloom filters in a node's headers.
 type Blooms string
 
 // What can be known of bloom filters.
@@ -41,17 +41,17 @@ const (
 	BloomsNone Blooms = "off"
 )
 
-// probe is what is known of a provider's bloom filters.
+// probe is what is known of a node's bloom filters.
 type probe struct {
 	blooms Blooms
 	at     time.Time // when a log was looked for; zero for never
 }
 
-// blooms returns what is known of the provider's bloom filters.
-func (w *Indexer) blooms(n node) Blooms {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if p, ok := w.probes[n.Node]; ok {
+// blooms returns what is known of the node's bloom filters.
+func (ix *Indexer) blooms(n node) Blooms {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	if p, ok := ix.probes[n.Node]; ok {
 		return p.blooms
 	}
 	return BloomsUnknown
@@ -59,23 +59,25 @@ func (w *Indexer) blooms(n node) Blooms {
 
 // canSkipByBloom reports whether a block that a header's bloom filter does not
 // mention can be passed over.
-func (w *Indexer) canSkipByBloom(n node) bool { return w.Chain.FullBloom && w.blooms(n) == BloomsTrue }
+func (ix *Indexer) canSkipByBloom(n node) bool {
+	return ix.Chain.FullBloom && ix.blooms(n) == BloomsTrue
+}
 
 // isEmptySuspect reports whether an empty list of logs is to be doubted where the
 // header's bloom filter mentions one.
-func (w *Indexer) isEmptySuspect(n node, h chain.Header, filter chain.LogFilter) bool {
-	return (w.Chain.FullBloom || w.blooms(n) != BloomsNone) && filter.MayMatch(h.Bloom)
+func (ix *Indexer) isEmptySuspect(n node, h chain.Header, filter chain.LogFilter) bool {
+	return (ix.Chain.FullBloom || ix.blooms(n) != BloomsNone) && filter.MayMatch(h.Bloom)
 }
 
-// learnBlooms notes what a block's header and its logs say of the provider's bloom
+// learnBlooms notes what a block's header and its logs say of the node's bloom
 // filters. Only a first log decides. On a chain that is known for true ones, a
 // log that is not in them is a contradiction.
-func (w *Indexer) learnBlooms(n node, h chain.Header, logs []types.Log) error {
-	if len(logs) == 0 || w.blooms(n) != BloomsUnknown {
+func (ix *Indexer) learnBlooms(n node, h chain.Header, logs []types.Log) error {
+	if len(logs) == 0 || ix.blooms(n) != BloomsUnknown {
 		return nil
 	}
 	for i := range logs {
-		if err := w.checkBloom(n, h, &logs[i]); err != nil {
+		if err := ix.checkBloom(n, h, &logs[i]); err != nil {
 			return err
 		}
 	}
@@ -86,54 +88,54 @@ func (w *Indexer) learnBlooms(n node, h chain.Header, logs []types.Log) error {
 	case slices.ContainsFunc(logs, func(l types.Log) bool { return !h.BloomContains(&l) }):
 		blooms = BloomsPartial
 	}
-	w.setBlooms(n, blooms)
+	ix.setBlooms(n, blooms)
 	return nil
 }
 
-func (w *Indexer) setBlooms(n node, blooms Blooms) {
-	w.mu.Lock()
-	w.probes[n.Node] = probe{blooms: blooms, at: w.Now()}
-	w.mu.Unlock()
+func (ix *Indexer) setBlooms(n node, blooms Blooms) {
+	ix.mu.Lock()
+	ix.probes[n.Node] = probe{blooms: blooms, at: ix.Now()}
+	ix.mu.Unlock()
 	level := slog.LevelDebug
 	if blooms == BloomsNone {
 		level = slog.LevelWarn // what is left out cannot be told by them
 	}
-	w.Logger.Log(context.Background(), level, "bloom filters of the headers were held against logs",
-		"chain", w.Chain.Key, "provider", n.String(), "check", string(blooms))
+	ix.Logger.Log(context.Background(), level, "bloom filters of the headers were checked against logs",
+		"chain", ix.Chain.Key, "node", n.String(), "check", string(blooms))
 }
 
-// probeBlooms looks for a log in the provider's newest blocks to see whether
+// probeBlooms looks for a log in the node's newest blocks to see whether
 // their bloom filters are true, unless that is known.
-func (w *Indexer) probeBlooms(ctx context.Context, n node, t heads) error {
-	w.mu.Lock()
-	p := w.probes[n.Node]
-	due := (p.blooms == "" || p.blooms == BloomsUnknown) && (p.at.IsZero() || w.Now().Sub(p.at) >= probeEvery)
+func (ix *Indexer) probeBlooms(ctx context.Context, n node, t heads) error {
+	ix.mu.Lock()
+	p := ix.probes[n.Node]
+	due := (p.blooms == "" || p.blooms == BloomsUnknown) && (p.at.IsZero() || ix.Now().Sub(p.at) >= probeEvery)
 	if due {
-		w.probes[n.Node] = probe{BloomsUnknown, w.Now()}
+		ix.probes[n.Node] = probe{BloomsUnknown, ix.Now()}
 	}
-	w.mu.Unlock()
+	ix.mu.Unlock()
 	if !due {
 		return nil
 	}
 	if !t.head.HasBloom() {
-		w.setBlooms(n, BloomsNone)
+		ix.setBlooms(n, BloomsNone)
 		return nil
 	}
-	h, logs, err := w.anyLogs(ctx, n, t)
+	h, logs, err := ix.anyLogs(ctx, n, t)
 	if err != nil {
 		if chain.IsTooLarge(err) || errors.Is(err, chain.ErrNotFound) || errors.Is(err, chain.ErrUnsupported) {
 			return nil // it is looked for again later
 		}
 		return n.wrap(err)
 	}
-	return w.learnBlooms(n, h, logs)
+	return ix.learnBlooms(n, h, logs)
 }
 
-// anyLogs returns the header and logs of one of the provider's newest blocks: of
+// anyLogs returns the header and logs of one of the node's newest blocks: of
 // logs that are read, or else all of its newest block.
-func (w *Indexer) anyLogs(ctx context.Context, n node, t heads) (chain.Header, []types.Log, error) {
+func (ix *Indexer) anyLogs(ctx context.Context, n node, t heads) (chain.Header, []types.Log, error) {
 	last := t.head.Number
-	logs, err := n.LogsInRange(ctx, last-min(last, probeBlocks-1), last, w.decoder.filter())
+	logs, err := n.LogsInRange(ctx, last-min(last, probeBlocks-1), last, ix.decoder.filter())
 	if err != nil {
 		return chain.Header{}, nil, err
 	}
@@ -154,9 +156,9 @@ func (w *Indexer) anyLogs(ctx context.Context, n node, t heads) (chain.Header, [
 }
 
 // checkBloom fails when the header of a block on a chain that is known for true
-// bloom filters has one that does not hold a log that the provider returned.
-func (w *Indexer) checkBloom(n node, h chain.Header, l *types.Log) error {
-	if !w.Chain.FullBloom || h.Bloom == (types.Bloom{}) || h.BloomContains(l) {
+// bloom filters has one that does not hold a log that the node returned.
+func (ix *Indexer) checkBloom(n node, h chain.Header, l *types.Log) error {
+	if !ix.Chain.FullBloom || h.Bloom == (types.Bloom{}) || h.BloomContains(l) {
 		return nil
 	}
 	return n.contradicts("returned a log of transaction %s in block %d, which the block's bloom filter does not hold", l.TxHash, h.Number)

@@ -154,6 +154,6 @@ func TestLogOutsideTheFilter(t *testing.T) {
 	f.catchUp(t)
 	f.expect(t, 2, 0, 0, 0, 0)
 	if got := f.state(0); got != chain.StateQuarantined {
-		t.Errorf("the node is %s, want it set aside", got)
+		t.Errorf("the node is %s, want it quarantined", got)
 	}
 }

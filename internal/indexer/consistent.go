@@ -13,14 +13,14 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// errReplaced says that a block was replaced while it was read. The next round
+// errReplaced says that a block was replaced while it was read. The next sync
 // sees by which.
 var errReplaced = fmt.Errorf("the block was replaced while it was read: %w", chain.ErrNotFound)
 
-// checkConsistent compares several answers of a provider about one block: its
+// checkConsistent compares several answers of a node about one block: its
 // header, its logs, and the receipts of transactions in it. Answers that cannot
-// all be true set the provider aside, and nothing is taken from them.
-func (w *Indexer) checkConsistent(ctx context.Context, n node, h chain.Header, logs []types.Log, found []evidence) error {
+// all be true set the node aside, and nothing is taken from them.
+func (ix *Indexer) checkConsistent(ctx context.Context, n node, h chain.Header, logs []types.Log, found []evidence) error {
 	if len(found) == 0 {
 		return nil
 	}
@@ -34,14 +34,14 @@ func (w *Indexer) checkConsistent(ctx context.Context, n node, h chain.Header, l
 		if !ok {
 			continue
 		}
-		if err := w.checkBloom(n, h, l); err != nil {
+		if err := ix.checkBloom(n, h, l); err != nil {
 			return err
 		}
 		told[l.TxHash] = append(of, l)
 	}
-	filter := w.decoder.filter()
+	filter := ix.decoder.filter()
 	for _, e := range found {
-		if err := w.checkReceiptBlock(ctx, n, h, e.receipt); err != nil {
+		if err := ix.checkReceiptBlock(ctx, n, h, e.receipt); err != nil {
 			return err
 		}
 		if err := n.sameLogs(h, e.receipt, told[e.receipt.TxHash], filter); err != nil {
@@ -53,9 +53,9 @@ func (w *Indexer) checkConsistent(ctx context.Context, n node, h chain.Header, l
 
 // checkReceiptBlock fails when a receipt is not of the block whose logs named its
 // transaction.
-func (w *Indexer) checkReceiptBlock(ctx context.Context, n node, h chain.Header, r *chain.Receipt) error {
+func (ix *Indexer) checkReceiptBlock(ctx context.Context, n node, h chain.Header, r *chain.Receipt) error {
 	if invoice.Hash(r.BlockHash) != h.Hash {
-		return w.checkMovedReceipt(ctx, n, h, r.TxHash)
+		return ix.checkMovedReceipt(ctx, n, h, r.TxHash)
 	}
 	if uint64(r.BlockNumber) != h.Number {
 		return n.contradicts("told that block %s has the number %d, and a receipt of it that it has %d", h.Hash, h.Number, uint64(r.BlockNumber))
@@ -75,7 +75,7 @@ func (w *Indexer) checkReceiptBlock(ctx context.Context, n node, h chain.Header,
 // checkMovedReceipt judges a receipt that names another block than the one whose logs
 // held its transaction. That is right when the block was replaced between
 // the two answers, and else a contradiction.
-func (w *Indexer) checkMovedReceipt(ctx context.Context, n node, h chain.Header, tx common.Hash) error {
+func (ix *Indexer) checkMovedReceipt(ctx context.Context, n node, h chain.Header, tx common.Hash) error {
 	again, err := n.receipts(ctx, []common.Hash{tx})
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func (w *Indexer) checkMovedReceipt(ctx context.Context, n node, h chain.Header,
 	return n.contradicts("returned logs of transaction %s in block %d, %s, and in its receipt that it is in block %s", tx, h.Number, h.Hash, again[tx].BlockHash)
 }
 
-// sameLogs fails when the logs of a transaction that a provider returned are not
+// sameLogs fails when the logs of a transaction that a node returned are not
 // those of its receipt that the filter selects.
 func (n node) sameLogs(h chain.Header, r *chain.Receipt, told []*types.Log, filter chain.LogFilter) error {
 	var held []*types.Log
@@ -114,15 +114,15 @@ func sameLog(a, b *types.Log) bool {
 // believeMissing returns nil when a node is to be believed whose receipts lack a
 // recorded transfer. It is a *nodeError when the node's own logs hold the transfer
 // or it is outvoted, and a *NoQuorumError on a tie; see judgeMissing.
-func (w *Indexer) believeMissing(ctx context.Context, n node, t invoice.Transfer) error {
-	if err := w.checkOwnLogs(ctx, n, t); err != nil {
+func (ix *Indexer) believeMissing(ctx context.Context, n node, t invoice.Transfer) error {
+	if err := ix.checkOwnLogs(ctx, n, t); err != nil {
 		return err
 	}
 	var held []bool
-	for _, p := range w.Pool.Others(n.Node) {
+	for _, p := range ix.Pool.Others(n.Node) {
 		var wrong *invoice.Transfer
-		err := w.consult(ctx, node{p}, func(ctx context.Context) (err error) {
-			wrong, err = w.missingFromReceipts(ctx, node{p}, []invoice.Transfer{t})
+		err := ix.consult(ctx, node{p}, func(ctx context.Context) (err error) {
+			wrong, err = ix.missingFromReceipts(ctx, node{p}, []invoice.Transfer{t})
 			return err
 		})
 		if ctx.Err() != nil {
@@ -143,7 +143,7 @@ func (w *Indexer) believeMissing(ctx context.Context, n node, t invoice.Transfer
 }
 
 // checkOwnLogs fails when a node's logs hold a transfer that its receipts lack.
-func (w *Indexer) checkOwnLogs(ctx context.Context, n node, t invoice.Transfer) error {
+func (ix *Indexer) checkOwnLogs(ctx context.Context, n node, t invoice.Transfer) error {
 	headers, err := n.headers(ctx, t.BlockNumber)
 	if err != nil {
 		return err
@@ -151,13 +151,13 @@ func (w *Indexer) checkOwnLogs(ctx context.Context, n node, t invoice.Transfer) 
 	if headers[0].Hash != t.BlockHash {
 		return n.wrap(errReplaced)
 	}
-	logs, err := n.logsOfBlocks(ctx, []invoice.Hash{t.BlockHash}, w.decoder.filter())
+	logs, err := n.logsOfBlocks(ctx, []invoice.Hash{t.BlockHash}, ix.decoder.filter())
 	if err != nil {
 		return err
 	}
 	for i := range logs[0] {
 		l := &logs[0][i]
-		m, ok := w.decoder.movement(l)
+		m, ok := ix.decoder.movement(l)
 		if ok && invoice.Hash(l.TxHash) == t.TxHash && m.token.Address == t.Token && m.from == t.From && m.to == t.To && m.amount == t.Amount {
 			return n.contradicts("returned a transfer of transaction %s in block %d, which its receipt lacks", t.TxHash, t.BlockNumber)
 		}

@@ -102,7 +102,7 @@ func mineTwice(f *fixture, others int) {
 }
 
 // TestContradictionIsSetAside has the first of two nodes contradict itself,
-// near the head and far behind it: its word is not taken, it is set aside, and
+// near the head and far behind it: its word is not taken, it is quarantined, and
 // the payments come from the other node, all at once.
 func TestContradictionIsSetAside(t *testing.T) {
 	for name, change := range contradictions {
@@ -118,7 +118,7 @@ func TestContradictionIsSetAside(t *testing.T) {
 				t.Errorf("%s, %s: %d payments are confirmed, want 2", name, where, got)
 			}
 			if got := f.state(0); got != chain.StateQuarantined {
-				t.Errorf("%s, %s: the node is %s, want it set aside", name, where, got)
+				t.Errorf("%s, %s: the node is %s, want it quarantined", name, where, got)
 			}
 		}
 	}
@@ -165,7 +165,7 @@ func TestContradictionAtTheEnd(t *testing.T) {
 		}
 		f.expect(t, 4, 0, 2, 0, 0)
 		if got := f.state(0); got != chain.StateQuarantined {
-			t.Errorf("%s: the node is %s, want it set aside", name, got)
+			t.Errorf("%s: the node is %s, want it quarantined", name, got)
 		}
 		f.restart(t, nil, url, f.node.URL)
 		f.catchUp(t)

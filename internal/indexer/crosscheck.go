@@ -14,15 +14,15 @@ import (
 
 // Limits of asking others about a block.
 const (
-	// maxPolled is how many other providers are asked for the block at a
+	// maxPolled is how many other nodes are asked for the block at a
 	// height before it becomes final. They are all asked when they differ.
 	maxPolled = 2
-	// maxLinked is over how many blocks a provider's chain is followed to see
+	// maxLinked is over how many blocks a node's chain is followed to see
 	// whether it hangs together.
 	maxLinked = 256
 )
 
-// NoQuorumError says that nothing more is called final, because the providers do
+// NoQuorumError says that nothing more is called final, because the nodes do
 // not agree on what the chain holds or too few of them answer. What is not
 // final is read on, and the question is asked again.
 type NoQuorumError struct{ Reason string }
@@ -38,12 +38,12 @@ type poll struct {
 
 // ask asks nodes for their block at a height, all at once, and adds the readings
 // of those that answer within consultTimeout.
-func (p *poll) ask(ctx context.Context, w *Indexer, nodes []*chain.Node, number uint64) {
+func (p *poll) ask(ctx context.Context, ix *Indexer, nodes []*chain.Node, number uint64) {
 	hashes := make([]*invoice.Hash, len(nodes))
 	var group sync.WaitGroup
 	for i, c := range nodes {
 		group.Go(func() {
-			_ = w.consult(ctx, node{c}, func(ctx context.Context) error { // logged there; a node that does not answer has no vote
+			_ = ix.consult(ctx, node{c}, func(ctx context.Context) error { // logged there; a node that does not answer has no vote
 				headers, err := node{c}.headers(ctx, number)
 				if err == nil {
 					hashes[i] = &headers[0].Hash
@@ -72,11 +72,11 @@ func quarantine(nodes []node, wrong []wrongNode) {
 // to become final above the block final, which is zero when nothing is final yet.
 // judgeBlock decides, and nodes that are wrong are quarantined. It is a *nodeError
 // when that is the node itself, and a *NoQuorumError when it is undecided.
-func (w *Indexer) crossCheck(ctx context.Context, n node, at, final settle.Header) error {
+func (ix *Indexer) crossCheck(ctx context.Context, n node, at, final settle.Header) error {
 	p := poll{nodes: []node{n}, readings: []blockReading{{node: n.String(), hash: at.Hash}}}
-	rest := w.Pool.Others(n.Node)
+	rest := ix.Pool.Others(n.Node)
 	some := rest[:min(len(rest), maxPolled)]
-	p.ask(ctx, w, some, at.Number)
+	p.ask(ctx, ix, some, at.Number)
 	rest = rest[len(some):]
 	for {
 		v := judgeBlock(at.Number, p.readings, len(rest) == 0)
@@ -91,11 +91,11 @@ func (w *Indexer) crossCheck(ctx context.Context, n node, at, final settle.Heade
 		case askMore:
 		}
 		if len(v.inspect) == 0 {
-			p.ask(ctx, w, rest, at.Number)
+			p.ask(ctx, ix, rest, at.Number)
 			rest = nil
 		}
 		for _, i := range v.inspect {
-			p.readings[i].fault = w.inspect(ctx, p.nodes[i], at.Number, p.readings[i].hash, final)
+			p.readings[i].fault = ix.inspect(ctx, p.nodes[i], at.Number, p.readings[i].hash, final)
 			p.readings[i].inspected = true
 		}
 	}
@@ -103,10 +103,10 @@ func (w *Indexer) crossCheck(ctx context.Context, n node, at, final settle.Heade
 
 // inspect reads the headers of a node around a height, and returns their
 // chainFault. A node that does not answer has none.
-func (w *Indexer) inspect(ctx context.Context, n node, number uint64, voted invoice.Hash, final settle.Header) string {
+func (ix *Indexer) inspect(ctx context.Context, n node, number uint64, voted invoice.Hash, final settle.Header) string {
 	heights := heightsToInspect(number, final.Number)
 	var headers []chain.Header
-	err := w.consult(ctx, n, func(ctx context.Context) (err error) {
+	err := ix.consult(ctx, n, func(ctx context.Context) (err error) {
 		headers, err = n.headers(ctx, heights...)
 		if errors.Is(err, chain.ErrNotFound) {
 			// The block above may not be there yet.
@@ -125,14 +125,14 @@ func (w *Indexer) inspect(ctx context.Context, n node, number uint64, voted invo
 // is halted. When no other node answers, the quarantined ones are asked as well,
 // but count only against the final block: they may be quarantined for replacing
 // it earlier.
-func (w *Indexer) handleViolation(ctx context.Context, n node, h chain.Header) error {
-	final := w.tracker.Final()
-	all, others := w.Pool.Nodes(), w.Pool.Others(n.Node)
+func (ix *Indexer) handleViolation(ctx context.Context, n node, h chain.Header) error {
+	final := ix.tracker.Final()
+	all, others := ix.Pool.Nodes(), ix.Pool.Others(n.Node)
 	var p poll
-	p.ask(ctx, w, others, final.Number)
+	p.ask(ctx, ix, others, final.Number)
 	if len(p.readings) == 0 {
 		rest := slices.DeleteFunc(slices.Clone(all), func(p *chain.Node) bool { return p == n.Node || slices.Contains(others, p) })
-		p.ask(ctx, w, rest, final.Number)
+		p.ask(ctx, ix, rest, final.Number)
 		p.readings = slices.DeleteFunc(p.readings, func(r blockReading) bool { return r.hash == final.Hash })
 	}
 	switch r, reason := judgeViolation(n.String(), final, p.readings, len(all) == 1); r {
@@ -141,18 +141,18 @@ func (w *Indexer) handleViolation(ctx context.Context, n node, h chain.Header) e
 	case undecided:
 		return &NoQuorumError{reason}
 	default:
-		return w.halt(ctx, n, h)
+		return ix.halt(ctx, n, h)
 	}
 }
 
-// halt records that the provider replaced a final block by one that h descends
+// halt records that the node replaced a final block by one that h descends
 // from or is.
-func (w *Indexer) halt(ctx context.Context, n node, h chain.Header) error {
-	final := w.tracker.Final()
+func (ix *Indexer) halt(ctx context.Context, n node, h chain.Header) error {
+	final := ix.tracker.Final()
 	reason := fmt.Sprintf("block %d was final as %s, but %s now has a chain without it, with block %d as %s; finality %s is too weak, or the node is wrong",
-		final.Number, final.Hash, n, h.Number, h.Hash, w.Chain.Finality)
-	if err := w.Ledger.Halt(ctx, w.Chain.Key, reason); err != nil {
+		final.Number, final.Hash, n, h.Number, h.Hash, ix.Chain.Finality)
+	if err := ix.Ledger.Halt(ctx, ix.Chain.Key, reason); err != nil {
 		return err
 	}
-	return &HaltedError{ChainKey: w.Chain.Key, Reason: reason}
+	return &HaltedError{ChainKey: ix.Chain.Key, Reason: reason}
 }

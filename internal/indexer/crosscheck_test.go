@@ -10,9 +10,9 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// providers makes the fixture ask so many proxies in front of its node, of
+// nodes makes the fixture ask so many proxies in front of its node, of
 // which the first is asked first.
-func (f *fixture) providers(t *testing.T, count int, change func(*Config)) []*chaintest.Proxy {
+func (f *fixture) nodes(t *testing.T, count int, change func(*Config)) []*chaintest.Proxy {
 	t.Helper()
 	proxies := make([]*chaintest.Proxy, count)
 	urls := make([]string, count)
@@ -24,13 +24,13 @@ func (f *fixture) providers(t *testing.T, count int, change func(*Config)) []*ch
 	return proxies
 }
 
-// TestLeftOutLogs has a provider deny the logs of a block whose bloom filter
+// TestLeftOutLogs has a node deny the logs of a block whose bloom filter
 // mentions them.
 func TestLeftOutLogs(t *testing.T) {
 	drop := chaintest.DropLogs{}
 	noReceipts := chaintest.Only{Methods: []string{"eth_getBlockReceipts"}, Fault: chaintest.Fail{Code: -32601, Message: "the method does not exist"}}
 	for name, test := range map[string]struct {
-		faults [][]chaintest.Fault // of each provider
+		faults [][]chaintest.Fault // of each node
 		first  chain.State         // of the first one afterwards
 		found  int
 	}{
@@ -41,7 +41,7 @@ func TestLeftOutLogs(t *testing.T) {
 		"another denies them as well": {[][]chaintest.Fault{{drop}, {drop}}, chain.StateOK, 0},
 	} {
 		f := newFixture(t, nil)
-		proxies := f.providers(t, len(test.faults), nil)
+		proxies := f.nodes(t, len(test.faults), nil)
 		f.chain.Mine()
 		f.catchUp(t)
 		for i, p := range proxies {
@@ -51,12 +51,12 @@ func TestLeftOutLogs(t *testing.T) {
 		f.catchUp(t)
 		f.expect(t, 2, 0, test.found, 0, 0)
 		if got := f.state(0); got != test.first {
-			t.Errorf("%s: the first provider is %s, want %s", name, got, test.first)
+			t.Errorf("%s: the first node is %s, want %s", name, got, test.first)
 		}
 	}
 }
 
-// TestLogsLeftOutOfRange has a provider leave the logs of a range out, all or
+// TestLogsLeftOutOfRange has a node leave the logs of a range out, all or
 // those of its newest blocks, as one does that lost or lacks them.
 func TestLogsLeftOutOfRange(t *testing.T) {
 	for name, fault := range map[string]chaintest.Fault{
@@ -64,7 +64,7 @@ func TestLogsLeftOutOfRange(t *testing.T) {
 		"the last": chaintest.DropLogs{From: initialRange - 8},
 	} {
 		f := newFixture(t, nil)
-		proxies := f.providers(t, 2, nil)
+		proxies := f.nodes(t, 2, nil)
 		f.chain.MineEmpty(5)
 		f.catchUp(t)
 		proxies[0].SetFaults(fault)
@@ -74,36 +74,36 @@ func TestLogsLeftOutOfRange(t *testing.T) {
 		f.catchUp(t)
 		f.expect(t, 4*maxBlocks+5, 4*maxBlocks+2, 3, 4*maxBlocks-3, 0)
 		if got := f.state(0); got != chain.StateQuarantined {
-			t.Errorf("%s: the provider is %s, want it set aside", name, got)
+			t.Errorf("%s: the node is %s, want it quarantined", name, got)
 		}
 	}
 }
 
 // TestMisleadingBloom has a block with another log of the token and a transfer
 // of another token, which its bloom filter cannot tell from a transfer of the
-// token: reading goes on, and nobody is set aside.
+// token: reading goes on, and nobody is quarantined.
 func TestMisleadingBloom(t *testing.T) {
 	f := newFixture(t, nil)
-	f.providers(t, 2, nil)
+	f.nodes(t, 2, nil)
 	f.chain.Mine(chaintest.NewTx(chaintest.AuthorizationUsed(token, alice, id1), chaintest.Transfer(other, alice, merchant, five)))
 	f.catchUp(t)
 	f.expect(t, 1, 0, 0, 0, 0)
 	for i := range 2 {
 		if got := f.state(i); got != chain.StateOK {
-			t.Errorf("provider %d is %s", i, got)
+			t.Errorf("node %d is %s", i, got)
 		}
 	}
 	if n := f.node.Calls("eth_getLogs"); n != 3 {
-		t.Errorf("logs were asked for %d times, want once of each provider, and once to see what the bloom filters hold", n)
+		t.Errorf("logs were asked for %d times, want once of each node, and once to see what the bloom filters hold", n)
 	}
 }
 
-// TestFalseFinalBlock has providers tell of another block at the height that
+// TestFalseFinalBlock has nodes report another block at the height that
 // is about to become final.
 func TestFalseFinalBlock(t *testing.T) {
 	whole, split := chaintest.FalseChain{From: 6}, chaintest.WrongHash{At: 6}
 	for name, test := range map[string]struct {
-		faults []chaintest.Fault // of each provider, nil for none
+		faults []chaintest.Fault // of each node, nil for none
 		aside  []bool
 		unsure bool
 	}{
@@ -123,7 +123,7 @@ func TestFalseFinalBlock(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, nil)
-			proxies := f.providers(t, len(test.faults), nil)
+			proxies := f.nodes(t, len(test.faults), nil)
 			f.chain.MineEmpty(5)
 			f.catchUp(t)
 			for i, fault := range test.faults {
@@ -145,7 +145,7 @@ func TestFalseFinalBlock(t *testing.T) {
 			}
 			for i, want := range test.aside {
 				if got := f.state(i) == chain.StateQuarantined; got != want {
-					t.Errorf("provider %d is %s, want it set aside: %t", i, f.state(i), want)
+					t.Errorf("node %d is %s, want it quarantined: %t", i, f.state(i), want)
 				}
 			}
 			if test.unsure {
@@ -163,13 +163,13 @@ func TestFalseFinalBlock(t *testing.T) {
 	}
 }
 
-// TestViolationOfOne has providers tell of a chain without a final block.
+// TestViolationOfOne has nodes report a chain without a final block.
 func TestViolationOfOne(t *testing.T) {
 	around := chaintest.FalseChain{From: 2}
 	down := chaintest.Refuse{Status: 500}
 	for name, test := range map[string]struct {
 		faults         []chaintest.Fault
-		aside          bool // the first provider afterwards
+		aside          bool // the first node afterwards
 		unsure, halted bool
 	}{
 		"the others have it":          {[]chaintest.Fault{around, nil, nil}, true, false, false},
@@ -182,7 +182,7 @@ func TestViolationOfOne(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, nil)
-			proxies := f.providers(t, len(test.faults), nil)
+			proxies := f.nodes(t, len(test.faults), nil)
 			f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
 			f.chain.MineEmpty(4)
 			f.catchUp(t)
@@ -200,7 +200,7 @@ func TestViolationOfOne(t *testing.T) {
 				t.Errorf("round: %v; want unsure %t, halted %t", err, test.unsure, test.halted)
 			}
 			if got := f.state(0) == chain.StateQuarantined; got != test.aside {
-				t.Errorf("the first provider is %s, want it set aside: %t", f.state(0), test.aside)
+				t.Errorf("the first node is %s, want it quarantined: %t", f.state(0), test.aside)
 			}
 			if test.unsure || test.halted {
 				f.expect(t, 5, 2, 0, 1, 0)
@@ -211,11 +211,11 @@ func TestViolationOfOne(t *testing.T) {
 	}
 }
 
-// TestViolationOfAll has all providers lose a final block, one sooner than the
-// other: the first to say so is set aside, and is right.
+// TestViolationOfAll has all nodes lose a final block, one sooner than the
+// other: the first to say so is quarantined, and is right.
 func TestViolationOfAll(t *testing.T) {
 	f := newFixture(t, nil)
-	proxies := f.providers(t, 2, nil)
+	proxies := f.nodes(t, 2, nil)
 	f.chain.MineEmpty(5)
 	f.catchUp(t)
 	proxies[1].SetFaults(chaintest.FalseChain{From: 2})
@@ -223,7 +223,7 @@ func TestViolationOfAll(t *testing.T) {
 	f.catchUp(t)
 	f.expect(t, 6, 3, 0, 0, 0)
 	if got := f.state(1); got != chain.StateQuarantined {
-		t.Fatalf("the second provider is %s, want it set aside", got)
+		t.Fatalf("the second node is %s, want it quarantined", got)
 	}
 	proxies[0].SetFaults(chaintest.FalseChain{From: 2})
 	f.chain.Mine()
@@ -235,11 +235,11 @@ func TestViolationOfAll(t *testing.T) {
 	f.expect(t, 6, 3, 0, 0, 0)
 }
 
-// TestBackwards has a provider fall far behind what it told: it is set aside,
+// TestBackwards has a node fall far behind what it told: it is quarantined,
 // nothing is rolled back, and the other one is read.
 func TestBackwards(t *testing.T) {
 	f := newFixture(t, nil)
-	proxies := f.providers(t, 2, nil)
+	proxies := f.nodes(t, 2, nil)
 	f.chain.MineEmpty(chain.MaxRegress + 40)
 	f.catchUp(t)
 	proxies[0].SetFaults(chaintest.Stale{At: 20})
@@ -247,16 +247,16 @@ func TestBackwards(t *testing.T) {
 	f.catchUp(t)
 	f.expect(t, chain.MaxRegress+41, chain.MaxRegress+38, 1, 0, 0)
 	if got := f.state(0); got != chain.StateQuarantined {
-		t.Errorf("the provider is %s, want it set aside", got)
+		t.Errorf("the node is %s, want it quarantined", got)
 	}
 }
 
-// TestSlowWitness has the second provider not answer: what becomes final waits
+// TestSlowWitness has the second node not answer: what becomes final waits
 // for it once, and not again while it is left alone.
 func TestSlowWitness(t *testing.T) {
 	f := newFixture(t, nil)
 	now := newClock()
-	proxies := f.providers(t, 2, func(c *Config) { c.Now = now.Now })
+	proxies := f.nodes(t, 2, func(c *Config) { c.Now = now.Now })
 	f.chain.MineEmpty(4)
 	f.catchUp(t)
 	proxies[1].SetFaults(chaintest.Stall{})
@@ -266,16 +266,16 @@ func TestSlowWitness(t *testing.T) {
 	}
 	f.expect(t, 7, 4, 0, 0, 0)
 	if got := f.state(1); got != chain.StateBackoff {
-		t.Errorf("the slow provider is %s, want it left alone", got)
+		t.Errorf("the slow node is %s, want it left alone", got)
 	}
 }
 
-// TestAllBehind has the only provider lack blocks that were read, as a node
+// TestAllBehind has the only node lack blocks that were read, as a node
 // does that syncs anew: that is nothing at first, and an error when it lasts.
 func TestAllBehind(t *testing.T) {
 	f := newFixture(t, nil)
 	now := newClock()
-	proxy := f.providers(t, 1, func(c *Config) { c.Now = now.Now })[0]
+	proxy := f.nodes(t, 1, func(c *Config) { c.Now = now.Now })[0]
 	f.chain.MineEmpty(9)
 	f.catchUp(t)
 	proxy.SetFaults(chaintest.Stale{Behind: 5})

@@ -36,7 +36,7 @@ type decoder struct {
 	registries *registries
 }
 
-// emitter is a contract whose logs tell of a token's movements, in units of
+// emitter is a contract whose logs report a token's movements, in units of
 // its own: unit of them make one minor unit of the token.
 type emitter struct {
 	chain.Emitter
@@ -93,7 +93,7 @@ type movement struct {
 	amount   invoice.Amount
 }
 
-// movement reads a log that tells of a movement of one of the chain's tokens.
+// movement reads a log that reports a movement of one of the chain's tokens.
 // A log of another contract or of another shape is none, whatever it calls
 // itself. A contract that repeats what its token's emitter tells is another
 // contract, too: so each movement counts once.
@@ -150,7 +150,7 @@ func (d decoder) fromRegistry(log *types.Log) bool {
 	return !log.Removed && d.registries.has(log.Address)
 }
 
-// registryEvents returns the changes of commitments that the logs tell of, in
+// registryEvents returns the changes of commitments that the logs report, in
 // the logs' order.
 func (d decoder) registryEvents(logs []types.Log) []settle.RegistryEvent {
 	var events []settle.RegistryEvent
@@ -219,9 +219,9 @@ type located struct {
 }
 
 // transfers returns the movements from or to watched accounts that the receipt
-// of a transaction in block h tells of, in the logs' order, with the evidence
+// of a transaction in block h reports, in the logs' order, with the evidence
 // that its logs and its input give. A receipt that is not of that block, or of
-// a transaction that failed, is an error: its logs were told of before.
+// a transaction that failed, is an error: its logs were reported before.
 func (d decoder) transfers(h settle.Header, r *chain.Receipt, input []byte, watched map[invoice.Address]bool) ([]invoice.Transfer, error) {
 	if invoice.Hash(r.BlockHash) != h.Hash {
 		return nil, fmt.Errorf("transaction %s was read in block %s, but its receipt names block %s", r.TxHash, h.Hash, r.BlockHash)

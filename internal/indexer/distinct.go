@@ -9,43 +9,43 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 )
 
-// distinctEvery is how often a provider is held against another chain while it
+// distinctEvery is how often a node is checked against another chain while it
 // cannot be told whether it serves that one.
 const distinctEvery = time.Minute
 
-// chainPair is a provider and the key of another chain.
+// chainPair is a node and the key of another chain.
 type chainPair struct {
 	of  *chain.Node
 	key string
 }
 
-// checkDistinct fails when the provider serves the blocks of another chain of the
+// checkDistinct fails when the node serves the blocks of another chain of the
 // service, whatever chain id it tells: every transfer would be counted under
 // two keys. A chain that was never read yields to any other one, and one that
 // was yields to those that are senior to it.
-func (w *Indexer) checkDistinct(ctx context.Context, n node) error {
-	for _, key := range w.Others {
-		at, asked := w.distinctChecks[chainPair{n.Node, key}]
-		if asked && (at.IsZero() || w.Now().Sub(at) < distinctEvery) {
+func (ix *Indexer) checkDistinct(ctx context.Context, n node) error {
+	for _, key := range ix.Others {
+		at, asked := ix.distinctChecks[chainPair{n.Node, key}]
+		if asked && (at.IsZero() || ix.Now().Sub(at) < distinctEvery) {
 			continue
 		}
-		known, err := w.isOtherChain(ctx, n, key)
+		known, err := ix.isOtherChain(ctx, n, key)
 		if err != nil {
 			return err
 		}
-		w.distinctChecks[chainPair{n.Node, key}] = w.Now()
+		ix.distinctChecks[chainPair{n.Node, key}] = ix.Now()
 		if known {
-			w.distinctChecks[chainPair{n.Node, key}] = time.Time{}
+			ix.distinctChecks[chainPair{n.Node, key}] = time.Time{}
 		}
 	}
 	return nil
 }
 
-// isOtherChain reports whether the provider has another block than the newest final
+// isOtherChain reports whether the node has another block than the newest final
 // one of another chain; false when that cannot be told yet. That it has the
 // same one is an error.
-func (w *Indexer) isOtherChain(ctx context.Context, n node, key string) (bool, error) {
-	theirs, err := w.Ledger.Cursor(ctx, key)
+func (ix *Indexer) isOtherChain(ctx context.Context, n node, key string) (bool, error) {
+	theirs, err := ix.Ledger.Cursor(ctx, key)
 	if err != nil || !theirs.Started || theirs.Confirmed.Number == 0 {
 		return false, err
 	}
@@ -59,23 +59,23 @@ func (w *Indexer) isOtherChain(ctx context.Context, n node, key string) (bool, e
 	if headers[0].Hash != theirs.Confirmed.Hash {
 		return true, nil
 	}
-	if yields, err := w.yieldsTo(ctx, key); err != nil || !yields {
+	if yields, err := ix.yieldsTo(ctx, key); err != nil || !yields {
 		return false, err
 	}
 	misfit := fmt.Errorf("%w: %s serves the blocks of chain %s under the key %s as well; each transfer would pay twice, so correct its rpc or keep one of the keys",
-		chain.ErrMismatch, n, key, w.Chain.Key)
+		chain.ErrMismatch, n, key, ix.Chain.Key)
 	n.ReportMisconfigured(misfit)
 	return false, &nodeError{node: n.Node, err: misfit, reported: true}
 }
 
 // yieldsTo reports whether this chain is the one to stop when it is the same as
 // another one that was read.
-func (w *Indexer) yieldsTo(ctx context.Context, key string) (bool, error) {
-	for _, senior := range w.Senior {
+func (ix *Indexer) yieldsTo(ctx context.Context, key string) (bool, error) {
+	for _, senior := range ix.Senior {
 		if senior == key {
 			return true, nil
 		}
 	}
-	own, err := w.Ledger.Cursor(ctx, w.Chain.Key)
+	own, err := ix.Ledger.Cursor(ctx, ix.Chain.Key)
 	return !own.Started, err
 }

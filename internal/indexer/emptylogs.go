@@ -11,15 +11,15 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// consultTimeout is how long another provider may take to say what it thinks;
+// consultTimeout is how long another node may take to say what it thinks;
 // with it slow or unreachable, reading must go on.
 const consultTimeout = time.Second
 
 // logsOf returns each block's logs that the filter selects. An empty answer
 // for a block whose bloom filter mentions them is right when the bloom filter
-// speaks of other logs, and wrong when the provider has lost or not yet stored
+// speaks of other logs, and wrong when the node has lost or not yet stored
 // these. So the answer is doubted.
-func (w *Indexer) logsOf(ctx context.Context, n node, blocks []chain.Header, filter chain.LogFilter) ([][]types.Log, error) {
+func (ix *Indexer) logsOf(ctx context.Context, n node, blocks []chain.Header, filter chain.LogFilter) ([][]types.Log, error) {
 	hashes := make([]invoice.Hash, len(blocks))
 	for i, h := range blocks {
 		hashes[i] = h.Hash
@@ -27,7 +27,7 @@ func (w *Indexer) logsOf(ctx context.Context, n node, blocks []chain.Header, fil
 	found, err := n.logsOfBlocks(ctx, hashes, filter)
 	if len(blocks) == 1 && chain.IsTooLarge(err) && ctx.Err() == nil {
 		// No smaller question is left, so another one is asked.
-		logs, err := w.logsByFallback(ctx, n, hashes[0], filter)
+		logs, err := ix.logsByFallback(ctx, n, hashes[0], filter)
 		return [][]types.Log{logs}, err
 	}
 	if err != nil {
@@ -35,7 +35,7 @@ func (w *Indexer) logsOf(ctx context.Context, n node, blocks []chain.Header, fil
 	}
 	var empty []int
 	for i, logs := range found {
-		if len(logs) == 0 && w.isEmptySuspect(n, blocks[i], filter) {
+		if len(logs) == 0 && ix.isEmptySuspect(n, blocks[i], filter) {
 			empty = append(empty, i)
 		}
 	}
@@ -46,7 +46,7 @@ func (w *Indexer) logsOf(ctx context.Context, n node, blocks []chain.Header, fil
 	for i, at := range empty {
 		doubted[i] = hashes[at]
 	}
-	certain, err := w.verifyEmpty(ctx, n, doubted, filter)
+	certain, err := ix.verifyEmpty(ctx, n, doubted, filter)
 	if err != nil {
 		return nil, err
 	}
@@ -56,13 +56,13 @@ func (w *Indexer) logsOf(ctx context.Context, n node, blocks []chain.Header, fil
 	return found, nil
 }
 
-// verifyEmpty returns the logs of blocks that the provider said have none. When
-// another provider has some, that is an error, and the blocks are read there.
-// When no other answers, the blocks' receipts decide, or the provider's own
+// verifyEmpty returns the logs of blocks that the node said have none. When
+// another node has some, that is an error, and the blocks are read there.
+// When no other answers, the blocks' receipts decide, or the node's own
 // second answer where it does not give them.
-func (w *Indexer) verifyEmpty(ctx context.Context, n node, blocks []invoice.Hash, filter chain.LogFilter) ([][]types.Log, error) {
-	for _, other := range w.Pool.Others(n.Node) {
-		found, err := w.logsFromOther(ctx, node{other}, blocks, filter)
+func (ix *Indexer) verifyEmpty(ctx context.Context, n node, blocks []invoice.Hash, filter chain.LogFilter) ([][]types.Log, error) {
+	for _, other := range ix.Pool.Others(n.Node) {
+		found, err := ix.logsFromOther(ctx, node{other}, blocks, filter)
 		if err != nil {
 			continue
 		}
@@ -73,37 +73,37 @@ func (w *Indexer) verifyEmpty(ctx context.Context, n node, blocks []invoice.Hash
 	}
 	found := make([][]types.Log, len(blocks))
 	for i, block := range blocks {
-		logs, err := w.logsFromBlockReceipts(ctx, n, block, filter)
+		logs, err := ix.logsFromBlockReceipts(ctx, n, block, filter)
 		switch {
 		case errors.Is(err, chain.ErrUnsupported):
 			return n.logsOfBlocks(ctx, blocks, filter)
 		case chain.IsTooLarge(err):
-			logs, err = w.logsFromReceipts(ctx, n, block, filter)
+			logs, err = ix.logsFromReceipts(ctx, n, block, filter)
 		}
 		if err != nil {
 			return nil, err
 		}
 		found[i] = logs
 		if len(found[i]) > 0 {
-			w.Logger.Warn("a provider left out logs that are in the block's receipts", "chain", w.Chain.Key,
-				"provider", n.String(), "block", block.String(), "logs", len(found[i]))
+			ix.Logger.Warn("a node left out logs that are in the block's receipts", "chain", ix.Chain.Key,
+				"node", n.String(), "block", block.String(), "logs", len(found[i]))
 		}
 	}
 	return found, nil
 }
 
-// logsFromOther asks another provider for the blocks' logs.
-func (w *Indexer) logsFromOther(ctx context.Context, other node, blocks []invoice.Hash, filter chain.LogFilter) (found [][]types.Log, err error) {
-	err = w.consult(ctx, other, func(ctx context.Context) error {
+// logsFromOther asks another node for the blocks' logs.
+func (ix *Indexer) logsFromOther(ctx context.Context, other node, blocks []invoice.Hash, filter chain.LogFilter) (found [][]types.Log, err error) {
+	err = ix.consult(ctx, other, func(ctx context.Context) error {
 		found, err = other.logsOfBlocks(ctx, blocks, filter)
 		return err
 	})
 	return found, err
 }
 
-// consult asks another provider within secondOpinion. One that takes longer is
-// left alone for a while, so that it does not cost that time again.
-func (w *Indexer) consult(ctx context.Context, other node, ask func(context.Context) error) error {
+// consult asks another node within secondOpinion. One that takes longer is
+// backed off from, so that it does not cost that time again.
+func (ix *Indexer) consult(ctx context.Context, other node, ask func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, consultTimeout)
 	defer cancel()
 	err := other.ready(limited)
@@ -122,9 +122,9 @@ func (w *Indexer) consult(ctx context.Context, other node, ask func(context.Cont
 			other.ReportFailure(err)
 		}
 	}
-	w.Logger.Debug("no second opinion", "chain", w.Chain.Key, "provider", other.String(), "err", err)
+	ix.Logger.Debug("no second opinion", "chain", ix.Chain.Key, "node", other.String(), "err", err)
 	return err
 }
 
-// errConsultTimeout is what a provider did that gave no second opinion.
+// errConsultTimeout is what a node did that gave no second opinion.
 var errConsultTimeout = errors.New("gave no second opinion within " + consultTimeout.String())

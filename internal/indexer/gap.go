@@ -14,67 +14,67 @@ const gapPollInterval = 5 * time.Second
 
 // fillGaps fills the chain's gap whenever there is one, until ctx ends. The
 // head is followed beside it.
-func (w *Indexer) fillGaps(ctx context.Context) {
+func (ix *Indexer) fillGaps(ctx context.Context) {
 	failures := 0
 	said := ""
 	for ctx.Err() == nil {
 		var more bool
 		var err error
-		w.step(ctx, loopGap, func(ctx context.Context) { more, err = w.fill(ctx) })
+		ix.step(ctx, loopGap, func(ctx context.Context) { more, err = ix.fill(ctx) })
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
 			if failures++; err.Error() != said {
 				said = err.Error()
-				w.Logger.Warn("reading older blocks failed; trying again", "chain", w.Chain.Key, "err", err)
+				ix.Logger.Warn("reading older blocks failed; trying again", "chain", ix.Chain.Key, "err", err)
 			}
-			w.sleep(ctx, w.backoff(failures), nil)
+			ix.sleep(ctx, ix.backoff(failures), nil)
 		case more:
 			failures, said = 0, ""
 		default:
 			failures, said = 0, ""
-			w.sleep(ctx, gapPollInterval, w.gapSeen)
+			ix.sleep(ctx, gapPollInterval, ix.gapSeen)
 		}
 	}
 }
 
 // fill reads what comes next of the chain's gap, if there is one, and reports
 // whether there is more that can be read.
-func (w *Indexer) fill(ctx context.Context) (more bool, err error) {
-	cursor, err := w.Ledger.Cursor(ctx, w.Chain.Key)
+func (ix *Indexer) fill(ctx context.Context) (more bool, err error) {
+	cursor, err := ix.Ledger.Cursor(ctx, ix.Chain.Key)
 	if err != nil {
 		return false, err
 	}
 	gap := cursor.Gap
 	if gap == nil || cursor.Halted != "" {
-		w.backfill.end()
+		ix.backfill.end()
 		return false, nil
 	}
 	last := min(gap.Last, cursor.Confirmed.Number)
 	if gap.Next > last {
 		return false, nil // what is not final yet is read when it is
 	}
-	below := w.filled
+	below := ix.filled
 	if below.Number+1 != gap.Next {
 		below = settle.Header{}
 	}
-	w.backfill.begin(gap.Next, gap.Last)
+	ix.backfill.begin(gap.Next, gap.Last)
 	s := blockRange{first: gap.Next, last: last, rangedUpTo: rangedUpTo(cursor.Confirmed.Number)}
-	err = w.stream(ctx, s, below, cursor.Confirmed, func(ctx context.Context, blocks []settle.Block) error {
+	err = ix.stream(ctx, s, below, cursor.Confirmed, func(ctx context.Context, blocks []settle.Block) error {
 		through := blocks[len(blocks)-1].Header
-		if err := w.Ledger.Fill(ctx, w.Chain.Key, gap.Next, withEvents(blocks), through); err != nil {
+		if err := ix.Ledger.Fill(ctx, ix.Chain.Key, gap.Next, withEvents(blocks), through); err != nil {
 			return err
 		}
-		gap.Next, w.filled = through.Number+1, through
-		w.backfill.reached(gap.Next)
+		gap.Next, ix.filled = through.Number+1, through
+		ix.backfill.reached(gap.Next)
 		return nil
 	})
 	switch {
 	case errors.Is(err, settle.ErrCursorMoved):
 		return true, nil // another replica fills it too, or it was widened
 	case errors.Is(err, settle.ErrFinalityViolated):
-		return false, fmt.Errorf("blocks read for the gap of %s do not lead to the blocks that are final above it: %w", w.Chain.Key, err)
+		return false, fmt.Errorf("blocks read for the gap of %s do not lead to the blocks that are final above it: %w", ix.Chain.Key, err)
 	}
 	return err == nil, err
 }

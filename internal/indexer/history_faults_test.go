@@ -17,11 +17,11 @@ var (
 	}
 )
 
-// calm takes all faults away. At the end of a story one provider of three may
+// calm takes all faults away. At the end of a story one node of three may
 // stay as it is, and so may one of two that fails and need not agree; then it
 // returns true.
 func (s *story) calm() (spared bool) {
-	spared = s.chance(30) && (s.providers == 3 || s.providers == 2 && s.agree == 1 && !s.lying)
+	spared = s.chance(30) && (s.nodes == 3 || s.nodes == 2 && s.agree == 1 && !s.lying)
 	for i, p := range s.proxies {
 		if i != s.liar || !spared {
 			p.SetFaults()
@@ -30,7 +30,7 @@ func (s *story) calm() (spared bool) {
 	return spared
 }
 
-// spoil gives the providers other faults than they had. What it takes to see
+// spoil gives the nodes other faults than they had. What it takes to see
 // through the liar is there while it lies: see lies.
 func (s *story) spoil() {
 	s.pass(2 * time.Minute) // nobody cools down any more
@@ -108,11 +108,11 @@ func (s *story) failure() chaintest.Fault {
 //     is seen through by itself and by the others, if every log is in the
 //     filter and the block is read by its hash.
 //   - Hashes that do not fit together, and a chain of its own, are seen through
-//     by another provider that answers: so while it tells of them the others
+//     by another node that answers: so while it reports them the others
 //     do.
 //   - Some logs left out and others invented can be told by nobody but a second
-//     provider that must agree; so can logs that are left out of a range, as by
-//     a provider of which a part is more than maxBlocks behind the other. Even
+//     node that must agree; so can logs that are left out of a range, as by
+//     a node of which a part is more than maxBlocks behind the other. Even
 //     so refunds can be missed, since nothing says that a transfer is one.
 func (s *story) lies() []func() chaintest.Fault {
 	near := func() uint64 {
@@ -130,7 +130,7 @@ func (s *story) lies() []func() chaintest.Fault {
 	if s.fullBloom && !s.long || s.agree > 1 {
 		lies = append(lies, dropped)
 	}
-	if s.providers > 1 && !s.stalls {
+	if s.nodes > 1 && !s.stalls {
 		lies = append(lies,
 			func() chaintest.Fault { return chaintest.WrongHash{At: near()} },
 			func() chaintest.Fault { return chaintest.FalseChain{From: near()} },

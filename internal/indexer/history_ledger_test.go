@@ -13,7 +13,7 @@ var errShaken = errors.New("the database is gone")
 
 // shakyLedger is the real ledger on a database that can fail before a
 // transaction, or after it while its answer is under way. It holds every final
-// block that a watcher names against the chain.
+// block that an indexer names against the chain.
 type shakyLedger struct {
 	Ledger
 	judge func(final settle.Header)

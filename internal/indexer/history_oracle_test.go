@@ -128,7 +128,7 @@ func (v *verdict) comparePayments() {
 	for _, f := range v.forged {
 		p, stored := v.payments[invoice.TransferID(invoice.PrefixPayment, v.name, invoice.Hash(f.TxHash()), 0)]
 		if stored && p.Status != invoice.Orphaned {
-			v.find(invented, "payment %s was invented by a provider, and is %s", p.ID, p.Status)
+			v.find(invented, "payment %s was invented by a node, and is %s", p.ID, p.Status)
 		}
 	}
 	for _, of := range v.paid {
@@ -373,7 +373,7 @@ func (v *verdict) compareOrder(o *order, refunded uint64) {
 	v.compareIntents(o, want)
 }
 
-// compareIntents compares what the registry is to be told of the order.
+// compareIntents compares what the registry is to be reported the order.
 func (v *verdict) compareIntents(o *order, status invoice.Status) {
 	recorded, ever := false, false
 	for _, d := range v.deeds {

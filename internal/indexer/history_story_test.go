@@ -21,21 +21,21 @@ import (
 // plan is what a history is like as a whole.
 type plan struct {
 	finality  chain.Finality
-	providers int
+	nodes     int
 	agree     int
-	liar      int  // index of the only provider that may lie
+	liar      int  // index of the only node that may lie
 	fullBloom bool // every log is in its block's bloom filter
 	replicas  int
 	late      bool // reading begins when the story is half told
 	begin     bool // a first block is configured
 	long      bool // silences are long enough for logs to be read by range
-	stalls    bool // providers may fall silent, and calls are not waited for
+	stalls    bool // nodes may fall silent, and calls are not waited for
 	steps     int
 }
 
 func (p plan) String() string {
-	return fmt.Sprintf("finality %s, %d providers of which %d must agree, %d replicas, %d steps; %+v",
-		p.finality, p.providers, p.agree, p.replicas, p.steps,
+	return fmt.Sprintf("finality %s, %d nodes of which %d must agree, %d replicas, %d steps; %+v",
+		p.finality, p.nodes, p.agree, p.replicas, p.steps,
 		map[string]bool{"full bloom": p.fullBloom, "late": p.late, "begin": p.begin, "long": p.long, "stalls": p.stalls})
 }
 
@@ -54,10 +54,10 @@ type story struct {
 	proxies  []*chaintest.Proxy
 	ledger   *shakyLedger
 	service  *settle.Service
-	watchers []*Indexer
+	indexers []*Indexer
 	lived    *stage // what ends with a restart
 	random   *rand.ChaCha8
-	wall     atomic.Int64 // the time of the watchers, in milliseconds
+	wall     atomic.Int64 // the time of the indexers, in milliseconds
 	clock    atomic.Int64 // the time of the service, in Unix seconds; it never goes back
 
 	parties []party
@@ -70,7 +70,7 @@ type story struct {
 	gapped  bool // what is newer was read before what is older
 
 	mu      sync.Mutex
-	highest uint64 // block that a provider can have told of
+	highest uint64 // block that a node can have reported
 	floor   uint64 // newest block that can have been called final
 	tag     uint64 // block that the tag of finality is at
 	outcome historyOutcome
@@ -140,7 +140,7 @@ func playHistory(t *testing.T, seed uint64, db *historyDB) (outcome historyOutco
 		}
 	}()
 	for n := range s.steps {
-		if s.watchers == nil && (!s.late || n > s.steps/2) {
+		if s.indexers == nil && (!s.late || n > s.steps/2) {
 			s.restart()
 		}
 		s.step()
@@ -170,7 +170,7 @@ func newStory(t *testing.T, seed uint64, db *historyDB) *story {
 	}
 	s.net = newChain()
 	s.node = s.net.Serve(s.stage)
-	for i := range s.providers {
+	for i := range s.nodes {
 		s.proxies = append(s.proxies, chaintest.NewProxy(s.stage, s.node, seed+uint64(i)))
 	}
 	for i := range 2 {
@@ -190,7 +190,7 @@ func newStory(t *testing.T, seed uint64, db *historyDB) *story {
 func (s *story) newPlan() plan {
 	p := plan{
 		finality:  chain.Finality{Depth: 1 + s.Uint64N(4)},
-		providers: 1 + s.IntN(3),
+		nodes:     1 + s.IntN(3),
 		agree:     1,
 		fullBloom: !s.chance(10),
 		replicas:  1,
@@ -203,13 +203,13 @@ func (s *story) newPlan() plan {
 	if s.chance(40) {
 		p.finality = chain.Finality{Tag: pick(s, chain.TagSafe, chain.TagFinalized), Depth: pick[uint64](s, 0, 0, 1, 2)}
 	}
-	if p.providers > 1 && s.chance(45) {
+	if p.nodes > 1 && s.chance(45) {
 		p.agree = 2
 	}
 	if s.chance(25) {
 		p.replicas = 2
 	}
-	p.liar = s.IntN(p.providers)
+	p.liar = s.IntN(p.nodes)
 	return p
 }
 
@@ -227,11 +227,11 @@ func (s *story) step() {
 		s.planFork()()
 	case n < 66:
 		s.spoil()
-	case n < 70 && s.watchers != nil:
+	case n < 70 && s.indexers != nil:
 		s.restart()
-	case n < 73 && s.watchers != nil:
+	case n < 73 && s.indexers != nil:
 		s.rescan()
-	case s.watchers != nil:
+	case s.indexers != nil:
 		s.read()
 	}
 }
@@ -251,13 +251,13 @@ func (s *story) restart() {
 	s.lived.end()
 	s.service = s.newService()
 	s.ledger = &shakyLedger{Ledger: s.service, judge: s.judge, gap: func() { s.gapped = true }}
-	s.watchers = nil
+	s.indexers = nil
 	for range s.replicas {
-		s.watchers = append(s.watchers, s.watcher())
+		s.indexers = append(s.indexers, s.indexer())
 	}
 }
 
-func (s *story) watcher() *Indexer {
+func (s *story) indexer() *Indexer {
 	var endpoints []*chain.Client
 	for _, p := range s.proxies {
 		e, err := chain.NewClient(p.URL)
@@ -296,11 +296,11 @@ func (s *story) rescan() {
 	}
 }
 
-// read has a replica do some rounds, while things happen.
+// read has a replica do some syncs, while things happen.
 func (s *story) read() {
-	w := pick(s, s.watchers...)
+	w := pick(s, s.indexers...)
 	crash := false
-	// A provider whose answers do not fit together since the chain forked
+	// A node whose answers do not fit together since the chain forked
 	// between them is left alone for a second.
 	believed := !s.lying || s.agree > 1
 	switch n := s.IntN(100); {
@@ -311,8 +311,8 @@ func (s *story) read() {
 	case n < 40:
 		s.ledger.shake(1+s.IntN(3), s.chance(50))
 		crash = s.chance(60)
-	case n < 55 && len(s.watchers) > 1:
-		other := s.watchers[(slices.Index(s.watchers, w)+1)%len(s.watchers)]
+	case n < 55 && len(s.indexers) > 1:
+		other := s.indexers[(slices.Index(s.indexers, w)+1)%len(s.indexers)]
 		s.during(func() { s.look(other) })
 	}
 	for range 1 + s.IntN(3) {
@@ -363,7 +363,7 @@ func (s *story) look(w *Indexer) {
 	}
 }
 
-// pass lets time pass for the watchers.
+// pass lets time pass for the indexers.
 func (s *story) pass(d time.Duration) { s.wall.Add(d.Milliseconds()) }
 
 // note complains of a halt: no final block is ever replaced.
@@ -395,7 +395,7 @@ func (s *story) end() {
 	var cursor settle.Cursor
 	var err error
 	for range 60 {
-		for _, w := range s.watchers {
+		for _, w := range s.indexers {
 			err = s.drain(w)
 		}
 		s.pass(5 * time.Second)
@@ -413,7 +413,7 @@ func (s *story) end() {
 		cursor.Indexed.Number, cursor.Confirmed.Number, cursor.Gap, s.net.Head().Number, s.floor, err)
 }
 
-// drain reads until a watcher finds no more to do.
+// drain reads until an indexer finds no more to do.
 func (s *story) drain(w *Indexer) error {
 	w.Pool.RefreshHeads(s.Context())
 	var errs [2]error

@@ -37,14 +37,14 @@ const (
 // real database, and compares what is stored in the end with what the chain
 // says. A history is a function of its seed: invoices that are created by and
 // by; transactions that pay them in every way, and some that only look like
-// it; reorgs above what is final, between two rounds and in the middle of one;
-// providers that fail and lie; a database that refuses a transaction or loses
+// it; reorgs above what is final, between two syncs and in the middle of one;
+// nodes that fail and lie; a database that refuses a transaction or loses
 // its answer; crashes, replicas, a first start long after the first payment,
 // and rescans.
 //
-// One provider in a history may lie, the others only fail, lag and fall
+// One node in a history may lie, the others only fail, lag and fall
 // silent; what is assumed about lies stands at the function lies. In the end
-// all providers answer, save that one of several may stay as it is.
+// all nodes answer, save that one of several may stay as it is.
 //
 // The histories' numbers are few, so that things collide: amounts, payers,
 // blocks. What must come of a transfer is known from what it was made for, and

@@ -13,7 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/watchdog"
 )
 
-// Limits of a Watcher.
+// Limits of an Indexer.
 const (
 	// DefaultPollInterval is how often the head is asked for when nothing is
 	// said about it.
@@ -24,25 +24,25 @@ const (
 	maxBackoff   = 10 * time.Second
 	// resubscribeAfter is the wait before a broken subscription is made again.
 	resubscribeAfter = 5 * time.Second
-	// refreshHeadsEvery is how often those providers are asked for their head that
+	// refreshHeadsEvery is how often those nodes are asked for their head that
 	// are not asked for anything else.
 	refreshHeadsEvery = 15 * time.Second
 	// haltedPollInterval is how often it is looked whether a halted chain may go on.
 	haltedPollInterval = 5 * time.Second
-	// maxBehind is how long the heads of all providers may be behind the
+	// maxBehind is how long the heads of all nodes may be behind the
 	// newest block that was read before nothing is said to go well: the backends
 	// of one differ for a while.
 	maxBehind = 30 * time.Second
-	// maxLostRaces is how many rounds in a row may be lost to another replica
+	// maxLostRaces is how many syncs in a row may be lost to another replica
 	// before there is a wait as after a failure.
 	maxLostRaces = 3
 )
 
-// Config is what a Watcher is made of. Chain, Pool, Ledger, Logger, Now and
+// Config is what an Indexer is made of. Chain, Pool, Ledger, Logger, Now and
 // Jitter are required.
 type Config struct {
 	Chain chain.Chain
-	// Pool holds the chain's providers. A round of reading asks one of them
+	// Pool holds the chain's nodes. A sync of reading asks one of them
 	// from start to end; after a failure the next one is asked.
 	Pool   *chain.Pool
 	Ledger Ledger
@@ -50,32 +50,32 @@ type Config struct {
 	Now    func() time.Time
 	// Jitter returns a number in [0,1), to spread out retries.
 	Jitter func() float64
-	// PollInterval is the wait between two rounds when nothing wakes the
-	// watcher; 0 is DefaultPollInterval.
+	// PollInterval is the wait between two syncs when nothing wakes the
+	// indexer; 0 is DefaultPollInterval.
 	PollInterval time.Duration
 	// Others are the keys of the other chains of the service, and Senior those
 	// of them that go before this one where both turn out to be one chain.
 	Others, Senior []string
-	// OnSync, when set, is called after each round with what came of it.
+	// OnSync, when set, is called after each sync with what came of it.
 	OnSync func(Status)
-	// Watchdog watches the work under way; nil is one of the watcher's own.
+	// Watchdog watches the work under way; nil is one of the indexer's own.
 	Watchdog *watchdog.Watchdog
 }
 
-// Status is a snapshot of a Watcher's work.
+// Status is a snapshot of an Indexer's work.
 type Status struct {
 	ChainKey    string
-	Source      string    // the provider that was asked last
-	Head        uint64    // of that provider, as last seen
+	Source      string    // the node that was asked last
+	Head        uint64    // of that node, as last seen
 	Indexed     uint64    // newest block read
 	IndexedTime int64     // of that block, Unix seconds
 	Confirmed   uint64    // newest final block
-	Succeeded   time.Time // end of the last round that went well; zero before it
-	Error       string    // of the last round; empty when it went well
+	Succeeded   time.Time // end of the last sync that went well; zero before it
+	Error       string    // of the last sync; empty when it went well
 	Halted      string    // why reading stopped until somebody resumes it; empty while it runs
-	CatchUp     *Progress // of reading up to the finality line; nil when it is near
+	CatchUp     *Progress // of reading up to the finalized height; nil when it is near
 	Backfill    *Progress // of filling the gap of older blocks; nil without one
-	Blooms      Blooms    // of that provider's headers
+	Blooms      Blooms    // of that node's headers
 	// Skew is how far this machine's clock is ahead of the time of the chain's
 	// new blocks, nil while it is unknown; Skewed says that it is too far.
 	Skew     *time.Duration
@@ -114,13 +114,13 @@ type Indexer struct {
 	maxInFlight int // parts of a span at once
 
 	// What follows belongs to the goroutine of Run.
-	tracker        *Tracker // of the ledger's cursor; nil before the first round
+	tracker        *Tracker // of the ledger's cursor; nil before the first sync
 	skew           skew
-	lastSynced     heads                   // of the last round that did everything
-	lostRaces      int                     // rounds lost to another replica, in a row
-	lastNotBehind  time.Time               // when last not all providers were behind what was read
-	noQuorum       bool                    // the last round could not tell which of the providers is right
-	distinctChecks map[chainPair]time.Time // when a provider was held against another chain; zero when that is decided
+	lastSynced     heads                   // of the last sync that did everything
+	lostRaces      int                     // syncs lost to another replica, in a row
+	lastNotBehind  time.Time               // when last not all nodes were behind what was read
+	noQuorum       bool                    // the last sync could not tell which of the nodes is right
+	distinctChecks map[chainPair]time.Time // when a node was checked against another chain; zero when that is decided
 
 	// filled belongs to the goroutine that fills the gap: the newest block that
 	// it recorded.
@@ -130,11 +130,11 @@ type Indexer struct {
 	status   Status
 	ranges   map[*chain.Node]adaptiveRanges
 	loops    map[string]*loop // under way, by name
-	lastNode *chain.Node      // by the last round
+	lastNode *chain.Node      // by the last sync
 	probes   map[*chain.Node]probe
 }
 
-// New returns a watcher that has not begun yet.
+// New returns an indexer that has not begun yet.
 func New(c Config) *Indexer {
 	if c.PollInterval == 0 {
 		c.PollInterval = DefaultPollInterval
@@ -160,98 +160,98 @@ func New(c Config) *Indexer {
 	}
 }
 
-// Wake makes the watcher look at the chain at once. Pokes that come while it
+// Wake makes the indexer look at the chain at once. Pokes that come while it
 // looks make it look once more. It is safe for concurrent use.
-func (w *Indexer) Wake() {
+func (ix *Indexer) Wake() {
 	select {
-	case w.wakeups <- struct{}{}:
+	case ix.wakeups <- struct{}{}:
 	default:
 	}
 }
 
-// Status returns what the watcher has come to. It is safe for concurrent use.
-func (w *Indexer) Status() Status {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	s := w.status
+// Status returns what the indexer has come to. It is safe for concurrent use.
+func (ix *Indexer) Status() Status {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	s := ix.status
 	s.Blooms = BloomsUnknown
-	if p, ok := w.probes[w.lastNode]; ok {
+	if p, ok := ix.probes[ix.lastNode]; ok {
 		s.Blooms = p.blooms
 	}
-	s.CatchUp, s.Backfill = w.catchup.snapshot(), w.backfill.snapshot()
+	s.CatchUp, s.Backfill = ix.catchup.snapshot(), ix.backfill.snapshot()
 	return s
 }
 
-// Run reads the chain until ctx ends, and returns nil then. Errors of providers
+// Run reads the chain until ctx ends, and returns nil then. Errors of nodes
 // and of the ledger are logged and retried. When the chain replaced a block
 // that was final, it is halted: Run says so in its status, and goes on when
 // somebody has resumed it.
-func (w *Indexer) Run(ctx context.Context) error {
+func (ix *Indexer) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	defer cancel()
-	for _, p := range w.Pool.Nodes() {
-		beside.Go(func() { w.subscribe(ctx, p) })
+	for _, p := range ix.Pool.Nodes() {
+		beside.Go(func() { ix.subscribe(ctx, p) })
 	}
-	beside.Go(func() { w.fillGaps(ctx) })
-	if len(w.Pool.Nodes()) > 1 {
-		beside.Go(func() { w.refreshHeads(ctx) })
+	beside.Go(func() { ix.fillGaps(ctx) })
+	if len(ix.Pool.Nodes()) > 1 {
+		beside.Go(func() { ix.refreshHeads(ctx) })
 	}
 
 	for failures := 0; ; {
 		var more bool
 		var err error
-		w.step(ctx, loopHead, func(ctx context.Context) { more, err = w.sync(ctx) })
+		ix.step(ctx, loopHead, func(ctx context.Context) { more, err = ix.sync(ctx) })
 		if ctx.Err() != nil {
 			return nil
 		}
-		w.report(err)
+		ix.report(err)
 		var halted *HaltedError
 		var unsure *NoQuorumError
 		switch {
 		case errors.As(err, &halted):
-			w.sleep(ctx, haltedPollInterval, w.wakeups)
+			ix.sleep(ctx, haltedPollInterval, ix.wakeups)
 		case errors.As(err, &unsure):
 			// Reading goes on as ever; only confirming does not.
-			w.sleep(ctx, w.PollInterval, w.wakeups)
+			ix.sleep(ctx, ix.PollInterval, ix.wakeups)
 		case err != nil:
 			failures++
-			w.sleep(ctx, w.backoff(failures), nil)
+			ix.sleep(ctx, ix.backoff(failures), nil)
 		case more:
 			failures = 0
 		default:
 			failures = 0
-			w.sleep(ctx, w.PollInterval, w.wakeups)
+			ix.sleep(ctx, ix.PollInterval, ix.wakeups)
 		}
 	}
 }
 
-// refreshHeads keeps the heads of all providers known, so that one that lags is not
+// refreshHeads keeps the heads of all nodes known, so that one that lags is not
 // asked first.
-func (w *Indexer) refreshHeads(ctx context.Context) {
+func (ix *Indexer) refreshHeads(ctx context.Context) {
 	for ctx.Err() == nil {
-		w.step(ctx, loopRefreshHeads, w.Pool.RefreshHeads)
-		w.sleep(ctx, refreshHeadsEvery, nil)
+		ix.step(ctx, loopRefreshHeads, ix.Pool.RefreshHeads)
+		ix.sleep(ctx, refreshHeadsEvery, nil)
 	}
 }
 
 // backoff returns the wait after the nth failure in a row, n from 1.
-func (w *Indexer) backoff(n int) time.Duration {
+func (ix *Indexer) backoff(n int) time.Duration {
 	d := firstBackoff
 	for ; n > 1 && d < maxBackoff; n-- {
 		d *= 2
 	}
-	return w.jitter(min(d, maxBackoff))
+	return ix.jitter(min(d, maxBackoff))
 }
 
 // jitter returns d, give or take a fifth.
-func (w *Indexer) jitter(d time.Duration) time.Duration {
-	return time.Duration(float64(d) * (0.8 + 0.4*w.Jitter()))
+func (ix *Indexer) jitter(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * (0.8 + 0.4*ix.Jitter()))
 }
 
 // sleep waits for d, the end of ctx or a wake-up, whichever comes first.
-func (w *Indexer) sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) {
+func (ix *Indexer) sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -261,53 +261,53 @@ func (w *Indexer) sleep(ctx context.Context, d time.Duration, wake <-chan struct
 	}
 }
 
-// subscribe keeps a subscription to the provider's heads, which wakes the watcher.
+// subscribe keeps a subscription to the node's heads, which wakes the indexer.
 // That it cannot is no failure: polling finds everything too.
-func (w *Indexer) subscribe(ctx context.Context, p *chain.Node) {
+func (ix *Indexer) subscribe(ctx context.Context, p *chain.Node) {
 	for {
-		err := p.SubscribeHeads(ctx, w.Wake)
+		err := p.SubscribeHeads(ctx, ix.Wake)
 		if ctx.Err() != nil || errors.Is(err, chain.ErrNoSubscription) {
 			return
 		}
-		w.Logger.Debug("subscription to new heads ended", "chain", w.Chain.Key, "provider", p.String(), "err", err)
-		w.sleep(ctx, w.jitter(resubscribeAfter), nil)
+		ix.Logger.Debug("subscription to new heads ended", "chain", ix.Chain.Key, "node", p.String(), "err", err)
+		ix.sleep(ctx, ix.jitter(resubscribeAfter), nil)
 		if ctx.Err() != nil {
 			return
 		}
 	}
 }
 
-// report records what came of a round, and logs what changed.
-func (w *Indexer) report(err error) {
-	w.mu.Lock()
-	before := w.status
-	w.status.Error, w.status.Halted = "", ""
-	if w.tracker != nil {
-		w.status.at(w.tracker)
+// report records what came of a sync, and logs what changed.
+func (ix *Indexer) report(err error) {
+	ix.mu.Lock()
+	before := ix.status
+	ix.status.Error, ix.status.Halted = "", ""
+	if ix.tracker != nil {
+		ix.status.at(ix.tracker)
 	}
 	var halted *HaltedError
 	switch {
 	case err == nil:
-		w.status.Succeeded = w.Now()
+		ix.status.Succeeded = ix.Now()
 	case errors.As(err, &halted):
-		w.status.Halted = halted.Reason
-		w.status.Error = err.Error()
+		ix.status.Halted = halted.Reason
+		ix.status.Error = err.Error()
 	default:
-		w.status.Error = err.Error()
+		ix.status.Error = err.Error()
 	}
-	after := w.status
-	w.mu.Unlock()
+	after := ix.status
+	ix.mu.Unlock()
 
-	log := w.Logger.With("chain", w.Chain.Key, "provider", after.Source)
+	log := ix.Logger.With("chain", ix.Chain.Key, "node", after.Source)
 	var unsure *NoQuorumError
-	wasUnsure := w.noQuorum
-	w.noQuorum = errors.As(err, &unsure)
+	wasUnsure := ix.noQuorum
+	ix.noQuorum = errors.As(err, &unsure)
 	switch {
-	case w.noQuorum && wasUnsure: // of another block each time, for one reason
+	case ix.noQuorum && wasUnsure: // of another block each time, for one reason
 	case after.Error == before.Error, errors.Is(err, chain.ErrMismatch): // the pool has logged it
 	case after.Halted != "":
 		log.Error("indexing of this chain is halted; compare its blocks with another node before resuming it", "reason", after.Halted)
-	case w.noQuorum:
+	case ix.noQuorum:
 		log.Error("nothing more of this chain is called final for now", "reason", unsure.Reason)
 	case err != nil:
 		log.Warn("reading the chain failed; trying again", "err", err)
@@ -316,14 +316,14 @@ func (w *Indexer) report(err error) {
 	default:
 		log.Info("reading the chain works again", "indexed", after.Indexed)
 	}
-	if w.OnSync != nil {
-		w.OnSync(w.Status())
+	if ix.OnSync != nil {
+		ix.OnSync(ix.Status())
 	}
 }
 
 // updateStatus changes the status under its lock.
-func (w *Indexer) updateStatus(change func(*Status)) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	change(&w.status)
+func (ix *Indexer) updateStatus(change func(*Status)) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	change(&ix.status)
 }

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	)
 }
 
-// fixture is a watcher of a scripted chain with one node.
+// fixture is an indexer of a scripted chain with one node.
 type fixture struct {
 	*Indexer
 	chain  *chaintest.Chain
@@ -59,8 +59,8 @@ func newFixture(t testing.TB, change func(*Config)) *fixture {
 	return f
 }
 
-// restart replaces the watcher by one that knows nothing but the ledger, and
-// asks the fixture's node, or the providers at these URLs.
+// restart replaces the indexer by one that knows nothing but the ledger, and
+// asks the fixture's node, or the nodes at these URLs.
 func (f *fixture) restart(t testingT, change func(*Config), urls ...string) {
 	t.Helper()
 	conf := Config{
@@ -82,11 +82,11 @@ func (f *fixture) restart(t testingT, change func(*Config), urls ...string) {
 	f.Indexer = New(conf)
 }
 
-// state returns what the pool thinks of a provider, by its place in the
+// state returns what the pool thinks of a node, by its place in the
 // configuration.
-func (f *fixture) state(provider int) chain.State { return f.Pool.Health()[provider].State }
+func (f *fixture) state(node int) chain.State { return f.Pool.Health()[node].State }
 
-// catchUp runs rounds, and fills the gap, until nothing is left to do.
+// catchUp runs syncs, and fills the gap, until nothing is left to do.
 func (f *fixture) catchUp(t testingT) {
 	t.Helper()
 	for range 1000 {
@@ -102,7 +102,7 @@ func (f *fixture) catchUp(t testingT) {
 			return
 		}
 	}
-	t.Fatal("the watcher finds more to do for ever")
+	t.Fatal("the indexer finds more to do for ever")
 }
 
 // expect compares the ledger's cursor and counts of transfers.
@@ -146,7 +146,7 @@ func TestLifeOfAPayment(t *testing.T) {
 	before := f.node.Calls("eth_getBlockByNumber")
 	f.catchUp(t)
 	if asked := f.node.Calls("eth_getBlockByNumber") - before; asked != 1 {
-		t.Errorf("a round without a new block asks for %d blocks, want the head alone", asked)
+		t.Errorf("a sync without a new block asks for %d blocks, want the head alone", asked)
 	}
 	if s := f.Status(); s.Head != 4 || s.ChainKey != "test" || !strings.HasPrefix(s.Source, "http://127.0.0.1") {
 		t.Errorf("status is %+v", s)
@@ -184,7 +184,7 @@ func TestReorg(t *testing.T) {
 	}
 }
 
-// TestHalt replaces a final block, and sees the watcher stop and touch
+// TestHalt replaces a final block, and sees the indexer stop and touch
 // nothing, then and after a restart.
 func TestHalt(t *testing.T) {
 	f := newFixture(t, nil)
@@ -245,7 +245,7 @@ func TestTags(t *testing.T) {
 	f.catchUp(t)
 	f.expect(t, 11, 6, 0, 1, 0)
 
-	// Far behind the head, but not behind the finality line: one by one.
+	// Far behind the head, but not behind the finalized height: one by one.
 	f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
 	f.chain.MineEmpty(3*maxBlocks - 12)
 	f.catchUp(t)
@@ -268,7 +268,7 @@ func TestForkBeforeConfirm(t *testing.T) {
 	f.chain.MineEmpty(6)
 	f.catchUp(t)
 	f.expect(t, 6, 3, 0, 0, 0)
-	f.chain.MineEmpty(maxBlocks + 6) // more than a round reads
+	f.chain.MineEmpty(maxBlocks + 6) // more than a sync reads
 	f.ledger.fail = func(after bool) error {
 		if after {
 			f.ledger.fail = nil
@@ -362,7 +362,7 @@ func TestForkWhileReading(t *testing.T) {
 	}
 }
 
-// TestFirstStart begins at the finality line, and reads what lies between the
+// TestFirstStart begins at the finalized height, and reads what lies between the
 // block that it is told to begin with and the line as a gap.
 func TestFirstStart(t *testing.T) {
 	at := func(n uint64) *uint64 { return new(n) }
@@ -423,7 +423,7 @@ func TestFirstStartWithoutTag(t *testing.T) {
 }
 
 // TestFirstStartAfterInvoices has the gap begin with the first block that could
-// hold a payment of an invoice that was created while no provider answered.
+// hold a payment of an invoice that was created while no node answered.
 func TestFirstStartAfterInvoices(t *testing.T) {
 	for name, test := range map[string]struct {
 		since int64  // seconds after block 10

@@ -8,7 +8,7 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// Ledger is where a Watcher writes what it reads. Each method that changes
+// Ledger is where an Indexer writes what it reads. Each method that changes
 // something is one database transaction, together with the cursor it moves.
 type Ledger interface {
 	// Cursor returns how far the chain is read.

@@ -19,7 +19,7 @@ type record struct {
 }
 
 // memory is a Ledger that keeps the contract of the real one, and notes every
-// breach of it by the watcher.
+// breach of it by the indexer.
 type memory struct {
 	settlement map[invoice.Address]bool
 	waiting    *time.Duration    // since the first invoice was created; nil without one

@@ -13,17 +13,17 @@ import (
 )
 
 // logsByFallback returns the logs of a block that the filter selects without the
-// question that the provider refuses: from the block's receipts, from a
+// question that the node refuses: from the block's receipts, from a
 // question for each part of the filter, or from the receipt of each
 // transaction, whichever it answers first. The error is the last one.
-func (w *Indexer) logsByFallback(ctx context.Context, n node, block invoice.Hash, filter chain.LogFilter) (logs []types.Log, err error) {
+func (ix *Indexer) logsByFallback(ctx context.Context, n node, block invoice.Hash, filter chain.LogFilter) (logs []types.Log, err error) {
 	for _, ask := range []func(context.Context, node, invoice.Hash, chain.LogFilter) ([]types.Log, error){
-		w.logsFromBlockReceipts, w.logsByFilterParts, w.logsFromReceipts,
+		ix.logsFromBlockReceipts, ix.logsByFilterParts, ix.logsFromReceipts,
 	} {
 		logs, err = ask(ctx, n, block, filter)
 		if err == nil {
-			w.Logger.Debug("a provider refuses the logs of a block, which were read otherwise",
-				"chain", w.Chain.Key, "provider", n.String(), "block", block.String(), "logs", len(logs))
+			ix.Logger.Debug("a node refuses the logs of a block, which were read otherwise",
+				"chain", ix.Chain.Key, "node", n.String(), "block", block.String(), "logs", len(logs))
 			return logs, nil
 		}
 		if ctx.Err() != nil || !errors.Is(err, chain.ErrUnsupported) && !chain.IsTooLarge(err) {
@@ -34,13 +34,13 @@ func (w *Indexer) logsByFallback(ctx context.Context, n node, block invoice.Hash
 }
 
 // logsFromBlockReceipts reads a block's logs from all of its receipts at once.
-func (w *Indexer) logsFromBlockReceipts(ctx context.Context, n node, block invoice.Hash, filter chain.LogFilter) ([]types.Log, error) {
+func (ix *Indexer) logsFromBlockReceipts(ctx context.Context, n node, block invoice.Hash, filter chain.LogFilter) ([]types.Log, error) {
 	receipts, err := n.BlockReceipts(ctx, block)
 	return selected(filter, receipts), n.wrap(err)
 }
 
 // logsByFilterParts asks for a block's logs of one address and one topic at a time.
-func (w *Indexer) logsByFilterParts(ctx context.Context, n node, block invoice.Hash, filter chain.LogFilter) ([]types.Log, error) {
+func (ix *Indexer) logsByFilterParts(ctx context.Context, n node, block invoice.Hash, filter chain.LogFilter) ([]types.Log, error) {
 	var all []types.Log
 	for _, address := range filter.Addresses {
 		for _, topic := range filter.Topics {
@@ -57,7 +57,7 @@ func (w *Indexer) logsByFilterParts(ctx context.Context, n node, block invoice.H
 }
 
 // logsFromReceipts reads a block's logs from the receipt of each of its transactions.
-func (w *Indexer) logsFromReceipts(ctx context.Context, n node, block invoice.Hash, filter chain.LogFilter) ([]types.Log, error) {
+func (ix *Indexer) logsFromReceipts(ctx context.Context, n node, block invoice.Hash, filter chain.LogFilter) ([]types.Log, error) {
 	txs, err := n.BlockTransactions(ctx, block)
 	if err != nil {
 		return nil, n.wrap(err)

@@ -13,22 +13,22 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// node is a provider as the watcher asks it. Its errors are *providerError, so
+// node is a node as the indexer asks it. Its errors are *providerError, so
 // that they can be told from those of the ledger.
 type node struct{ *chain.Node }
 
-// nodeError is what went wrong with a provider. Another one may do better.
+// nodeError is what went wrong with a node. Another one may do better.
 type nodeError struct {
 	node       *chain.Node
 	err        error
-	reported   bool   // in the provider's health, by whoever made this error
+	reported   bool   // in the node's health, by whoever made this error
 	rereadFrom uint64 // block from which on what it told is to be read again; 0 for none
 }
 
 func (e *nodeError) Error() string { return e.err.Error() }
 func (e *nodeError) Unwrap() error { return e.err }
 
-// report tells the provider's health of the error, unless that was done.
+// report tells the node's health of the error, unless that was done.
 func (e *nodeError) report() {
 	if !e.reported {
 		e.reported = true
@@ -36,7 +36,7 @@ func (e *nodeError) report() {
 	}
 }
 
-// wrap marks an error as the provider's.
+// wrap marks an error as the node's.
 func (n node) wrap(err error) error {
 	if err == nil {
 		return nil
@@ -44,7 +44,7 @@ func (n node) wrap(err error) error {
 	return &nodeError{node: n.Node, err: err}
 }
 
-// contradicts sets the provider aside for an answer that cannot be true beside
+// contradicts quarantines the node for an answer that cannot be true beside
 // what else is known, and returns that as its error.
 func (n node) contradicts(format string, args ...any) *nodeError {
 	reason := fmt.Sprintf(format, args...)
@@ -58,7 +58,7 @@ func (n node) rejected(reason string, rereadFrom uint64) error {
 	return &nodeError{node: n.Node, err: fmt.Errorf("%s %s", n, reason), reported: true, rereadFrom: rereadFrom}
 }
 
-// ready holds the chain's configuration against the provider, if that was not
+// ready checks the node against the chain's configuration, if that was not
 // done.
 func (n node) ready(ctx context.Context) error {
 	err := n.Node.Ready(ctx)
@@ -68,11 +68,11 @@ func (n node) ready(ctx context.Context) error {
 	return n.wrap(err)
 }
 
-// heads is what a provider says of its chain: its newest block, and the newest
+// heads is what a node says of its chain: its newest block, and the newest
 // one that the tag of finality holds for, which is zero where there is none.
 type heads struct{ head, tagged chain.Header }
 
-// head asks for the provider's newest block.
+// head asks for the node's newest block.
 func (n node) head(ctx context.Context, tag string) (t heads, err error) {
 	if t.head, t.tagged, err = n.HeadAndTagged(ctx, tag); err != nil {
 		return heads{}, n.wrap(err)
@@ -112,15 +112,15 @@ func (n node) receipts(ctx context.Context, txs []common.Hash) (map[common.Hash]
 	return found, n.wrap(err)
 }
 
-// try does something with the provider that is to be asked first, and as long
-// as it fails by the provider's fault, with the next. It returns the first
-// provider's error when all failed, and any other error at once. A turn above
+// try does something with the node that is to be asked first, and as long
+// as it fails by the node's fault, with the next. It returns the first
+// node's error when all failed, and any other error at once. A turn above
 // 0 begins with a later one, to spread the work.
-func (w *Indexer) try(ctx context.Context, turn int, do func(node) error) error {
+func (ix *Indexer) try(ctx context.Context, turn int, do func(node) error) error {
 	var first error
 	tried := map[*chain.Node]bool{}
 	for {
-		usable := slices.DeleteFunc(w.Pool.Usable(), func(p *chain.Node) bool { return tried[p] })
+		usable := slices.DeleteFunc(ix.Pool.Usable(), func(p *chain.Node) bool { return tried[p] })
 		if len(usable) == 0 {
 			return first
 		}
@@ -136,7 +136,7 @@ func (w *Indexer) try(ctx context.Context, turn int, do func(node) error) error 
 			return err
 		}
 		failed.report()
-		w.Logger.Debug("asking another provider", "chain", w.Chain.Key, "provider", p.String(), "err", err)
+		ix.Logger.Debug("asking another node", "chain", ix.Chain.Key, "node", p.String(), "err", err)
 		if first == nil || errors.Is(first, errNodeBehind) {
 			first = err
 		}

@@ -15,9 +15,9 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// TestContradictions has the only provider answer what does not fit together,
+// TestContradictions has the only node answer what does not fit together,
 // in blocks read one by one and in ranges: nothing is recorded of it, and it is
-// set aside.
+// quarantined.
 func TestContradictions(t *testing.T) {
 	misnaming := func(q question, ask func(question) any) any {
 		return each(ask(q), func(o map[string]any) {
@@ -73,7 +73,7 @@ func TestContradictions(t *testing.T) {
 			t.Errorf("%s: read up to the gap %+v", name, gap)
 		}
 		if got := f.state(0); got != chain.StateQuarantined {
-			t.Errorf("%s: the provider is %s, want it set aside", name, got)
+			t.Errorf("%s: the node is %s, want it quarantined", name, got)
 		}
 	}
 }
@@ -118,8 +118,8 @@ func TestPartialBloom(t *testing.T) {
 	f.expect(t, 1, 0, 1, 0, 0)
 }
 
-// TestStandstill has a head that cannot be read, over a tip that the provider
-// still calls canonical: the watcher waits before it looks again, and does not
+// TestStandstill has a head that cannot be read, over a tip that the node
+// still calls canonical: the indexer waits before it looks again, and does not
 // take that head for done.
 func TestStandstill(t *testing.T) {
 	f := newFixture(t, nil)
@@ -153,9 +153,9 @@ func TestStandstill(t *testing.T) {
 	f.expect(t, 6, 3, 0, 0, 0)
 }
 
-// TestStingyProvider reads block by block from a provider that gives little at
+// TestStingyNode reads block by block from a node that gives little at
 // a time, and more again when it gives more.
-func TestStingyProvider(t *testing.T) {
+func TestStingyNode(t *testing.T) {
 	f := newFixture(t, nil)
 	f.catchUp(t)
 	most, asked := 3, 0

@@ -10,20 +10,20 @@ import (
 )
 
 // verifyOrphans verifies, before blocks become final, that no payment in them is
-// orphaned although its block is on the chain. A provider that replaced the
+// orphaned although its block is on the chain. A node that replaced the
 // block and took that back can have left the payment out when the block was read
-// again, or can have invented it the first time. Where the provider's receipts
+// again, or can have invented it the first time. Where the node's receipts
 // hold such a payment, its block is rolled back, and the result is false.
-// Where two providers must agree it is not needed: both have read the blocks.
-func (w *Indexer) verifyOrphans(ctx context.Context, n node, through settle.Header) (bool, error) {
-	orphans, err := w.canonicalOrphans(ctx, n, through.Number)
+// Where two nodes must agree it is not needed: both have read the blocks.
+func (ix *Indexer) verifyOrphans(ctx context.Context, n node, through settle.Header) (bool, error) {
+	orphans, err := ix.canonicalOrphans(ctx, n, through.Number)
 	if err != nil {
 		return false, err
 	}
 	for _, t := range orphans {
-		held, err := w.receiptsHold(ctx, n, []invoice.Transfer{t})
+		held, err := ix.receiptsHold(ctx, n, []invoice.Transfer{t})
 		if err == nil && !held {
-			err = w.believeMissing(ctx, n, t)
+			err = ix.believeMissing(ctx, n, t)
 		}
 		if err != nil {
 			return false, err
@@ -31,20 +31,20 @@ func (w *Indexer) verifyOrphans(ctx context.Context, n node, through settle.Head
 		if !held {
 			continue
 		}
-		if err := w.checkReread(ctx, n, t); err != nil {
+		if err := ix.checkReread(ctx, n, t); err != nil {
 			return false, err
 		}
-		w.Logger.Error("a payment was left out when its block was read; reading the block again",
-			"chain", w.Chain.Key, "provider", n.String(), "block", t.BlockNumber, "tx", t.TxHash.String(), "ordinal", t.Ordinal)
-		return false, w.rollbackBelow(ctx, t.BlockNumber)
+		ix.Logger.Error("a payment was left out when its block was read; reading the block again",
+			"chain", ix.Chain.Key, "node", n.String(), "block", t.BlockNumber, "tx", t.TxHash.String(), "ordinal", t.Ordinal)
+		return false, ix.rollbackBelow(ctx, t.BlockNumber)
 	}
 	return true, nil
 }
 
 // canonicalOrphans returns the orphaned payments up to a block whose own block the
-// provider calls canonical, in the order of the chain.
-func (w *Indexer) canonicalOrphans(ctx context.Context, n node, through uint64) ([]invoice.Transfer, error) {
-	orphans, err := w.Ledger.Orphaned(ctx, w.Chain.Key, through)
+// node calls canonical, in the order of the chain.
+func (ix *Indexer) canonicalOrphans(ctx context.Context, n node, through uint64) ([]invoice.Transfer, error) {
+	orphans, err := ix.Ledger.Orphaned(ctx, ix.Chain.Key, through)
 	if len(orphans) == 0 || err != nil {
 		return nil, err
 	}
@@ -62,14 +62,14 @@ func (w *Indexer) canonicalOrphans(ctx context.Context, n node, through uint64) 
 	}), nil
 }
 
-// checkReread fails when a provider leaves out, reading its block, a transfer that its
+// checkReread fails when a node leaves out, reading its block, a transfer that its
 // receipts hold.
-func (w *Indexer) checkReread(ctx context.Context, n node, t invoice.Transfer) error {
+func (ix *Indexer) checkReread(ctx context.Context, n node, t invoice.Transfer) error {
 	headers, err := n.headers(ctx, t.BlockNumber)
 	if err != nil {
 		return err
 	}
-	blocks, _, err := w.readBlocks(ctx, n, headers, w.newAddressCache())
+	blocks, _, err := ix.readBlocks(ctx, n, headers, ix.newAddressCache())
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // withoutLogs returns a node that has no logs, and no bloom filters that would
-// tell of them; while a switch is on it has another block 1. Its receipts lack
+// report them; while a switch is on it has another block 1. Its receipts lack
 // the logs as well if they are to.
 func withoutLogs(t *testing.T, f *fixture, receipts bool, replaces *atomic.Bool) string {
 	t.Helper()
@@ -110,7 +110,7 @@ func TestLeftOutOfARange(t *testing.T) {
 	f.catchUp(t)
 	f.expect(t, 3*maxBlocks+1, 3*maxBlocks-2, 0, 2, 0)
 	if got := f.state(0); got != chain.StateQuarantined {
-		t.Errorf("the node is %s, want it set aside", got)
+		t.Errorf("the node is %s, want it quarantined", got)
 	}
 }
 

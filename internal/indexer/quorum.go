@@ -13,15 +13,15 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// verifyQuorum reads the blocks that are about to become final from the provider and
-// from a second one, and returns true when both have them and tell of the same
-// transfers as were recorded. Who told of what was recorded is not asked: it
+// verifyQuorum reads the blocks that are about to become final from the node and
+// from a second one, and returns true when both have them and report the same
+// transfers as were recorded. Who reported what was recorded is not asked: it
 // may have been the second one. Where what was recorded is not what the first
-// provider tells now, it is rolled back, and the result is false.
-func (w *Indexer) verifyQuorum(ctx context.Context, n node, at settle.Header, pending []invoice.Transfer) (bool, error) {
-	s := blockRange{first: w.tracker.Final().Number + 1, last: at.Number}
-	c := w.newAddressCache()
-	own, err := w.readBlockRange(ctx, n, s, c)
+// node tells now, it is rolled back, and the result is false.
+func (ix *Indexer) verifyQuorum(ctx context.Context, n node, at settle.Header, pending []invoice.Transfer) (bool, error) {
+	s := blockRange{first: ix.tracker.Final().Number + 1, last: at.Number}
+	c := ix.newAddressCache()
+	own, err := ix.readBlockRange(ctx, n, s, c)
 	if err != nil {
 		return false, err
 	}
@@ -29,18 +29,18 @@ func (w *Indexer) verifyQuorum(ctx context.Context, n node, at settle.Header, pe
 	if first.last().Hash != at.Hash {
 		return false, nil // replaced in the meantime
 	}
-	differs, err := w.deviates(ctx, pending, &first, c)
+	differs, err := ix.deviates(ctx, pending, &first, c)
 	if err != nil {
 		return false, err
 	}
 	if differs > 0 {
-		w.Logger.Info("what a block holds is not what was recorded; reading it again", "chain", w.Chain.Key, "provider", n.String(), "block", differs)
-		return false, w.rollbackBelow(ctx, differs)
+		ix.Logger.Info("what a block holds is not what was recorded; reading it again", "chain", ix.Chain.Key, "node", n.String(), "block", differs)
+		return false, ix.rollbackBelow(ctx, differs)
 	}
-	err = w.requireSecond(ctx, first, s, c)
+	err = ix.requireSecond(ctx, first, s, c)
 	var wrong *nodeError
 	if errors.As(err, &wrong) && wrong.rereadFrom > 0 {
-		if err := w.rollbackBelow(ctx, wrong.rereadFrom); err != nil {
+		if err := ix.rollbackBelow(ctx, wrong.rereadFrom); err != nil {
 			return false, err
 		}
 	}
@@ -49,20 +49,20 @@ func (w *Indexer) verifyQuorum(ctx context.Context, n node, at settle.Header, pe
 
 // quorumHeight returns the height up to which blocks are final, to the node and,
 // where the quorum is two, to another one; see judgeHeight.
-func (w *Indexer) quorumHeight(ctx context.Context, n node, t heads) (height uint64, ok bool) {
-	own, _ := w.Chain.Finality.Height(t.head.Number, t.tagged.Number)
-	if w.Chain.Quorum < 2 {
+func (ix *Indexer) quorumHeight(ctx context.Context, n node, t heads) (height uint64, ok bool) {
+	own, _ := ix.Chain.Finality.Height(t.head.Number, t.tagged.Number)
+	if ix.Chain.Quorum < 2 {
 		return own, true
 	}
-	nodes := w.Pool.Others(n.Node)
+	nodes := ix.Pool.Others(n.Node)
 	heights := make([]*uint64, len(nodes)) // nil for those that do not answer
 	var group sync.WaitGroup
 	for i, p := range nodes {
 		group.Go(func() {
-			_ = w.consult(ctx, node{p}, func(ctx context.Context) error { // logged there; a node that does not answer has no vote
-				theirs, err := node{p}.head(ctx, w.Chain.Finality.Tag)
+			_ = ix.consult(ctx, node{p}, func(ctx context.Context) error { // logged there; a node that does not answer has no vote
+				theirs, err := node{p}.head(ctx, ix.Chain.Finality.Tag)
 				if err == nil {
-					at, _ := w.Chain.Finality.Height(theirs.head.Number, theirs.tagged.Number)
+					at, _ := ix.Chain.Finality.Height(theirs.head.Number, theirs.tagged.Number)
 					heights[i] = &at
 				}
 				return err
@@ -76,10 +76,10 @@ func (w *Indexer) quorumHeight(ctx context.Context, n node, t heads) (height uin
 			others = append(others, *h)
 		}
 	}
-	return judgeHeight(own, others, w.Chain.Finality.Tag != "")
+	return judgeHeight(own, others, ix.Chain.Finality.Tag != "")
 }
 
-// reading is what a provider tells of a span.
+// reading is what a node reports a span.
 type reading struct {
 	node
 	blocks []settle.Block
@@ -95,13 +95,13 @@ func (r *reading) transfers() []invoice.Transfer {
 	return all
 }
 
-// secondReading reads a span that ends with a block from another provider. It
+// secondReading reads a span that ends with a block from another node. It
 // is nil when that does not answer or has another block there.
-func (w *Indexer) secondReading(ctx context.Context, n node, s blockRange, last invoice.Hash, c *addressCache) (*reading, error) {
+func (ix *Indexer) secondReading(ctx context.Context, n node, s blockRange, last invoice.Hash, c *addressCache) (*reading, error) {
 	err := n.ready(ctx)
 	var blocks []settle.Block
 	if err == nil {
-		blocks, err = w.readBlockRange(ctx, n, s, c)
+		blocks, err = ix.readBlockRange(ctx, n, s, c)
 	}
 	var failed *nodeError
 	switch {
@@ -111,7 +111,7 @@ func (w *Indexer) secondReading(ctx context.Context, n node, s blockRange, last 
 		return nil, err
 	default:
 		failed.report()
-		w.Logger.Debug("no second reading", "chain", w.Chain.Key, "provider", n.String(), "err", err)
+		ix.Logger.Debug("no second reading", "chain", ix.Chain.Key, "node", n.String(), "err", err)
 		return nil, nil
 	}
 	r := &reading{n, blocks}
@@ -125,10 +125,10 @@ func (w *Indexer) secondReading(ctx context.Context, n node, s blockRange, last 
 // block range as the first. judgeTransfers decides, and nodes that are wrong are
 // quarantined. It is a *nodeError when that is the first node, and a
 // *NoQuorumError when it is undecided or no other node answers.
-func (w *Indexer) requireSecond(ctx context.Context, first reading, s blockRange, c *addressCache) error {
+func (ix *Indexer) requireSecond(ctx context.Context, first reading, s blockRange, c *addressCache) error {
 	nodes := []node{first.node}
 	readings := []transfersReading{{node: first.String(), transfers: first.transfers()}}
-	rest := w.Pool.Others(first.Node)
+	rest := ix.Pool.Others(first.Node)
 	for {
 		v := judgeTransfers(s.last, readings, len(rest) == 0)
 		quarantine(nodes, v.wrong)
@@ -142,7 +142,7 @@ func (w *Indexer) requireSecond(ctx context.Context, first reading, s blockRange
 		case askMore:
 		}
 		if v.prove != nil {
-			held, err := w.receiptsHold(ctx, nodes[v.prove.of], v.prove.transfers)
+			held, err := ix.receiptsHold(ctx, nodes[v.prove.of], v.prove.transfers)
 			if err != nil {
 				return err
 			}
@@ -151,23 +151,23 @@ func (w *Indexer) requireSecond(ctx context.Context, first reading, s blockRange
 		}
 		n := node{rest[0]}
 		rest = rest[1:]
-		second, err := w.secondReading(ctx, n, s, first.last().Hash, c)
+		second, err := ix.secondReading(ctx, n, s, first.last().Hash, c)
 		if err != nil {
 			return err
 		}
 		if second != nil {
 			nodes = append(nodes, n)
 			readings = append(readings, transfersReading{node: n.String(), transfers: second.transfers()})
-			w.logDifference(readings)
+			ix.logDifference(readings)
 		}
 	}
 }
 
 // logDifference logs how the last reading differs from the first, if it does.
-func (w *Indexer) logDifference(readings []transfersReading) {
+func (ix *Indexer) logDifference(readings []transfersReading) {
 	first, second := readings[0], readings[len(readings)-1]
 	if d := compare(first.transfers, second.transfers); !d.equal() {
-		w.Logger.Warn("two nodes report different transfers", "chain", w.Chain.Key, "first", first.node, "second", second.node,
+		ix.Logger.Warn("two nodes report different transfers", "chain", ix.Chain.Key, "first", first.node, "second", second.node,
 			"from", d.block, "only_first", len(d.onlyFirst), "only_second", len(d.onlySecond))
 	}
 }
@@ -176,7 +176,7 @@ func (w *Indexer) logDifference(readings []transfersReading) {
 // what was recorded as pending, and 0 when there is none. What left a
 // settlement address is recorded only when it is a refund, so it may be missing
 // there.
-func (w *Indexer) deviates(ctx context.Context, pending []invoice.Transfer, r *reading, c *addressCache) (uint64, error) {
+func (ix *Indexer) deviates(ctx context.Context, pending []invoice.Transfer, r *reading, c *addressCache) (uint64, error) {
 	less, more := differences(pending, r.transfers())
 	var receivers []invoice.Address
 	for _, t := range more {
@@ -193,18 +193,18 @@ func (w *Indexer) deviates(ctx context.Context, pending []invoice.Transfer, r *r
 	return slices.MinFunc(append(less, more...), byPosition).BlockNumber, nil
 }
 
-// receiptsHold reports whether the provider's receipts hold all of the transfers.
-func (w *Indexer) receiptsHold(ctx context.Context, n node, transfers []invoice.Transfer) (bool, error) {
-	wrong, err := w.missingFromReceipts(ctx, n, transfers)
+// receiptsHold reports whether the node's receipts hold all of the transfers.
+func (ix *Indexer) receiptsHold(ctx context.Context, n node, transfers []invoice.Transfer) (bool, error) {
+	wrong, err := ix.missingFromReceipts(ctx, n, transfers)
 	if errors.Is(err, chain.ErrNotFound) {
 		return false, nil
 	}
 	return err == nil && wrong == nil, err
 }
 
-// missingFromReceipts returns the lowest of the transfers that is not in the provider's
-// receipts as it was told of, and nil when all are.
-func (w *Indexer) missingFromReceipts(ctx context.Context, n node, transfers []invoice.Transfer) (*invoice.Transfer, error) {
+// missingFromReceipts returns the lowest of the transfers that is not in the node's
+// receipts as it was reported, and nil when all are.
+func (ix *Indexer) missingFromReceipts(ctx context.Context, n node, transfers []invoice.Transfer) (*invoice.Transfer, error) {
 	var txs []common.Hash
 	seen := map[invoice.Hash]bool{}
 	for _, t := range transfers {
@@ -220,7 +220,7 @@ func (w *Indexer) missingFromReceipts(ctx context.Context, n node, transfers []i
 	var wrong *invoice.Transfer
 	for i := range transfers {
 		t := &transfers[i]
-		if !w.decoder.receiptHolds(receipts[common.Hash(t.TxHash)], t) && (wrong == nil || t.Before(wrong.Position)) {
+		if !ix.decoder.receiptHolds(receipts[common.Hash(t.TxHash)], t) && (wrong == nil || t.Before(wrong.Position)) {
 			wrong = t
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// TestAgree has a payment confirm only when two providers tell of it, and of
+// TestAgree has a payment confirm only when two nodes report it, and of
 // nothing else, near the head and in ranges behind it.
 func TestAgree(t *testing.T) {
 	const alone, disagree = "the quorum is two nodes", "report different transfers"
@@ -23,7 +23,7 @@ func TestAgree(t *testing.T) {
 	forge := chaintest.Forge{At: 7, Logs: []chaintest.Log{pays(bob, 1000)}}
 	deny := chaintest.Only{Methods: []string{"eth_getTransactionReceipt"}, Fault: chaintest.Null{}}
 	for name, test := range map[string]struct {
-		faults []chaintest.Fault // of each provider, nil for none
+		faults []chaintest.Fault // of each node, nil for none
 		aside  []bool
 		unsure string
 	}{
@@ -46,7 +46,7 @@ func TestAgree(t *testing.T) {
 		for where, behind := range map[string]int{"near": 0, "behind": 3 * maxBlocks} {
 			t.Run(name+", "+where, func(t *testing.T) {
 				f := newFixture(t, nil)
-				proxies := f.providers(t, len(test.faults), func(c *Config) { c.Chain.Quorum = 2 })
+				proxies := f.nodes(t, len(test.faults), func(c *Config) { c.Chain.Quorum = 2 })
 				f.chain.MineEmpty(5)
 				if len(test.faults) > 1 {
 					f.catchUp(t)
@@ -74,7 +74,7 @@ func TestAgree(t *testing.T) {
 				}
 				for i, want := range test.aside {
 					if got := f.state(i) == chain.StateQuarantined; got != want {
-						t.Errorf("provider %d is %s, want it set aside: %t", i, f.state(i), want)
+						t.Errorf("node %d is %s, want it quarantined: %t", i, f.state(i), want)
 					}
 				}
 				want := 6
@@ -94,10 +94,10 @@ func TestAgree(t *testing.T) {
 
 // TestAgreeOnLateAddress has an address become a settlement address after a
 // block was read that holds a transfer to it: that is recorded before the
-// block is final, and no provider is blamed.
+// block is final, and no node is blamed.
 func TestAgreeOnLateAddress(t *testing.T) {
 	f := newFixture(t, nil)
-	f.providers(t, 2, func(c *Config) { c.Chain.Quorum = 2 })
+	f.nodes(t, 2, func(c *Config) { c.Chain.Quorum = 2 })
 	f.chain.Mine(chaintest.NewTx(chaintest.Transfer(token, alice, bob, five)))
 	f.catchUp(t)
 	f.expect(t, 1, 0, 0, 0, 0)
@@ -107,12 +107,12 @@ func TestAgreeOnLateAddress(t *testing.T) {
 	f.expect(t, 4, 1, 0, 1, 0)
 	for i := range 2 {
 		if got := f.state(i); got != chain.StateOK {
-			t.Errorf("provider %d is %s", i, got)
+			t.Errorf("node %d is %s", i, got)
 		}
 	}
 }
 
-// TestAgreeOnEvidence has a provider tell of a transfer that is there, with
+// TestAgreeOnEvidence has a node report a transfer that is there, with
 // other evidence for its invoice than there is, in its logs as in its receipt. It blames nobody else for that,
 // and what was recorded on its word is not what becomes final.
 func TestAgreeOnEvidence(t *testing.T) {
@@ -172,19 +172,19 @@ func TestAgreeOnEvidence(t *testing.T) {
 			}
 			for i := range test.honest + 1 {
 				if got := f.state(i) == chain.StateQuarantined; got != (test.aside && i == test.liar) {
-					t.Errorf("provider %d is %s", i, f.state(i))
+					t.Errorf("node %d is %s", i, f.state(i))
 				}
 			}
 		})
 	}
 }
 
-// TestAgreeAfterLong has one provider answer alone for long: what waits to be
+// TestAgreeAfterLong has one node answer alone for long: what waits to be
 // final is not asked for all at once when the second is back.
 func TestAgreeAfterLong(t *testing.T) {
 	f := newFixture(t, nil)
 	var later time.Duration
-	second := f.providers(t, 2, func(c *Config) {
+	second := f.nodes(t, 2, func(c *Config) {
 		c.Chain.Quorum, c.Now = 2, func() time.Time { return time.Now().Add(later) }
 	})[1]
 	f.chain.MineEmpty(5)
@@ -209,7 +209,7 @@ func TestAgreeAfterLong(t *testing.T) {
 	f.expect(t, waiting+5, waiting+2, 1, waiting/maxBlocks-1, 0)
 }
 
-// TestAgreeOnTheLine has one provider call its head final: where two must
+// TestAgreeOnTheLine has one node call its head final: where two must
 // agree, no more is than what another one calls so, too.
 func TestAgreeOnTheLine(t *testing.T) {
 	hasty := func(f *fixture) string {
@@ -228,7 +228,7 @@ func TestAgreeOnTheLine(t *testing.T) {
 	f.chain.MineEmpty(10)
 	_, err := f.sync(t.Context())
 	if unsure := new(NoQuorumError); !errors.As(err, &unsure) {
-		t.Fatalf("began on one provider's word: %v", err)
+		t.Fatalf("began on one node's word: %v", err)
 	}
 	f.chain.Tag(chain.TagSafe, 4)
 	f.catchUp(t)

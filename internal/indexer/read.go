@@ -12,20 +12,20 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// maxBlocks is how many blocks are read one by one in a round. Further behind
-// the finality line, whole ranges are read instead. They end as many below the
-// line: a backend of the provider that lags leaves the logs of its missing
+// maxBlocks is how many blocks are read one by one in a sync. Further behind
+// the finalized height, whole ranges are read instead. They end as many below the
+// line: a backend of the node that lags leaves the logs of its missing
 // blocks out of a range's answer, and nothing in the answer tells.
 const maxBlocks = 64
 
 // readUpTo reads blocks one by one, from first on and to head at most. It reads
-// fewer at once while the provider refuses, and more from round to round while
+// fewer at once while the node refuses, and more from round to round while
 // it does not.
-func (w *Indexer) readUpTo(ctx context.Context, n node, first, head chain.Header) ([]settle.Block, error) {
-	size := w.rangesOf(n).blocks
+func (ix *Indexer) readUpTo(ctx context.Context, n node, first, head chain.Header) ([]settle.Block, error) {
+	size := ix.rangesOf(n).blocks
 	for {
 		count := min(size.next(), head.Number-first.Number+1)
-		blocks, logs, err := w.readNext(ctx, n, first, head, count)
+		blocks, logs, err := ix.readNext(ctx, n, first, head, count)
 		if err == nil {
 			size.grow(count, logs)
 			return blocks, nil
@@ -38,7 +38,7 @@ func (w *Indexer) readUpTo(ctx context.Context, n node, first, head chain.Header
 
 // readNext reads so many blocks from first on, of which head is the last that
 // there is, and also returns how many logs they hold.
-func (w *Indexer) readNext(ctx context.Context, n node, first, head chain.Header, count uint64) ([]settle.Block, int, error) {
+func (ix *Indexer) readNext(ctx context.Context, n node, first, head chain.Header, count uint64) ([]settle.Block, int, error) {
 	var numbers []uint64
 	for at := first.Number + 1; at < first.Number+count && at < head.Number; at++ {
 		numbers = append(numbers, at)
@@ -54,25 +54,25 @@ func (w *Indexer) readNext(ctx context.Context, n node, first, head chain.Header
 	for _, h := range next {
 		last := headers[len(headers)-1]
 		if h.Number != last.Number+1 || h.Parent != last.Hash {
-			// The chain forked while it was asked for; the next round sees how.
+			// The chain forked while it was asked for; the next sync sees how.
 			break
 		}
 		headers = append(headers, h)
 	}
-	return w.readBlocks(ctx, n, headers, w.newAddressCache())
+	return ix.readBlocks(ctx, n, headers, ix.newAddressCache())
 }
 
 // readBlocks reads the blocks of these headers by their hashes.
-func (w *Indexer) readBlocks(ctx context.Context, n node, headers []chain.Header, c *addressCache) ([]settle.Block, int, error) {
-	filter := w.decoder.filter()
+func (ix *Indexer) readBlocks(ctx context.Context, n node, headers []chain.Header, c *addressCache) ([]settle.Block, int, error) {
+	filter := ix.decoder.filter()
 	var mentioned []chain.Header
-	over := w.canSkipByBloom(n)
+	over := ix.canSkipByBloom(n)
 	for _, h := range headers {
 		if !over || !h.Excludes(filter) {
 			mentioned = append(mentioned, h)
 		}
 	}
-	found, err := w.logsOf(ctx, n, mentioned, filter)
+	found, err := ix.logsOf(ctx, n, mentioned, filter)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -84,30 +84,30 @@ func (w *Indexer) readBlocks(ctx context.Context, n node, headers []chain.Header
 				return nil, 0, n.contradicts("answered a log of block %s when asked for block %s", l.BlockHash, h.Hash)
 			}
 		}
-		if err := w.learnBlooms(n, h, found[i]); err != nil {
+		if err := ix.learnBlooms(n, h, found[i]); err != nil {
 			return nil, 0, err
 		}
 		logs[h.Hash] = found[i]
 		count += len(found[i])
 	}
-	watched, err := c.watched(ctx, w.decoder.accounts(slices.Concat(found...)))
+	watched, err := c.watched(ctx, ix.decoder.accounts(slices.Concat(found...)))
 	if err != nil {
 		return nil, 0, err
 	}
-	blocks, err := w.blocks(ctx, n, headers, logs, watched)
+	blocks, err := ix.blocks(ctx, n, headers, logs, watched)
 	return blocks, count, err
 }
 
 // readRange reads the logs of many final blocks at once. Of the blocks it
 // returns the first, those of interest and the last; and it says how many logs
 // there were.
-func (w *Indexer) readRange(ctx context.Context, n node, first, last uint64, c *addressCache) ([]settle.Block, int, error) {
-	logs, err := n.LogsInRange(ctx, first, last, w.decoder.filter())
+func (ix *Indexer) readRange(ctx context.Context, n node, first, last uint64, c *addressCache) ([]settle.Block, int, error) {
+	logs, err := n.LogsInRange(ctx, first, last, ix.decoder.filter())
 	if err != nil {
 		return nil, 0, n.wrap(err)
 	}
 	count := len(logs)
-	watched, err := c.watched(ctx, w.decoder.accounts(logs))
+	watched, err := c.watched(ctx, ix.decoder.accounts(logs))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -121,7 +121,7 @@ func (w *Indexer) readRange(ctx context.Context, n node, first, last uint64, c *
 	for _, group := range groups {
 		number := group[0].BlockNumber
 		answered[number] = true
-		if len(w.decoder.touching(group, watched)) == 0 && len(w.decoder.registryEvents(group)) == 0 {
+		if len(ix.decoder.touching(group, watched)) == 0 && len(ix.decoder.registryEvents(group)) == 0 {
 			continue
 		}
 		byHash[invoice.Hash(group[0].BlockHash)] = group
@@ -145,10 +145,10 @@ func (w *Indexer) readRange(ctx context.Context, n node, first, last uint64, c *
 	if canonical != len(byHash) {
 		return nil, 0, n.contradicts("answered logs of blocks between %d and %d that it does not call canonical", first, last)
 	}
-	if err := w.checkRangeEnds(ctx, n, slices.DeleteFunc(slices.Clone(headers), func(h chain.Header) bool { return answered[h.Number] })); err != nil {
+	if err := ix.checkRangeEnds(ctx, n, slices.DeleteFunc(slices.Clone(headers), func(h chain.Header) bool { return answered[h.Number] })); err != nil {
 		return nil, 0, err
 	}
-	blocks, err := w.blocks(ctx, n, headers, byHash, watched)
+	blocks, err := ix.blocks(ctx, n, headers, byHash, watched)
 	return blocks, count, err
 }
 
@@ -179,12 +179,12 @@ func (n node) byBlock(logs []types.Log, first, last uint64) ([][]types.Log, erro
 
 // checkRangeEnds fails when the answer for a range should have held logs of these
 // blocks. They are the first and the last of the range at most: those in
-// between are not looked at, but a provider that has lost or not yet stored the
+// between are not looked at, but a node that has lost or not yet stored the
 // logs of a range lacks those of one of its ends.
-func (w *Indexer) checkRangeEnds(ctx context.Context, n node, blocks []chain.Header) error {
-	filter := w.decoder.filter()
-	blocks = slices.DeleteFunc(blocks, func(h chain.Header) bool { return !w.isEmptySuspect(n, h, filter) })
-	found, err := w.logsOf(ctx, n, blocks, filter)
+func (ix *Indexer) checkRangeEnds(ctx context.Context, n node, blocks []chain.Header) error {
+	filter := ix.decoder.filter()
+	blocks = slices.DeleteFunc(blocks, func(h chain.Header) bool { return !ix.isEmptySuspect(n, h, filter) })
+	found, err := ix.logsOf(ctx, n, blocks, filter)
 	for i, logs := range found {
 		if len(logs) > 0 {
 			return n.contradicts("left out the logs of block %d when asked for a range", blocks[i].Number)
@@ -195,16 +195,16 @@ func (w *Indexer) checkRangeEnds(ctx context.Context, n node, blocks []chain.Hea
 
 // blocks makes the ledger's blocks of headers and their logs. The transfers
 // are read from the receipts of their transactions.
-func (w *Indexer) blocks(
+func (ix *Indexer) blocks(
 	ctx context.Context, n node, headers []chain.Header, logs map[invoice.Hash][]types.Log, watched map[invoice.Address]bool,
 ) ([]settle.Block, error) {
 	blocks := make([]settle.Block, len(headers))
 	wanted := make([]evidenceRequest, len(headers))
 	for i, h := range headers {
 		of := logs[h.Hash]
-		blocks[i] = settle.Block{Header: header(h), Registry: w.decoder.registryEvents(of)}
+		blocks[i] = settle.Block{Header: header(h), Registry: ix.decoder.registryEvents(of)}
 		wanted[i].block = h.Hash
-		wanted[i].txs = w.decoder.touching(of, watched)
+		wanted[i].txs = ix.decoder.touching(of, watched)
 		wanted[i].wholeBlock = preferWholeBlock(of, wanted[i].txs)
 	}
 	evidence, err := n.evidence(ctx, wanted)
@@ -212,11 +212,11 @@ func (w *Indexer) blocks(
 		return nil, err
 	}
 	for i := range blocks {
-		if err := w.checkConsistent(ctx, n, headers[i], logs[headers[i].Hash], evidence[i]); err != nil {
+		if err := ix.checkConsistent(ctx, n, headers[i], logs[headers[i].Hash], evidence[i]); err != nil {
 			return nil, err
 		}
 		for _, e := range evidence[i] {
-			found, err := w.decoder.transfers(blocks[i].Header, e.receipt, e.input, watched)
+			found, err := ix.decoder.transfers(blocks[i].Header, e.receipt, e.input, watched)
 			if err != nil {
 				return nil, n.wrap(err)
 			}

@@ -41,10 +41,10 @@ func (r *registries) add(addresses []invoice.Address) {
 
 // learnRegistries asks the ledger for registries that another replica was started with,
 // whose payments this one may be the first to read.
-func (w *Indexer) learnRegistries(ctx context.Context) error {
-	known, err := w.Ledger.Registries(ctx, w.Chain.Key)
+func (ix *Indexer) learnRegistries(ctx context.Context) error {
+	known, err := ix.Ledger.Registries(ctx, ix.Chain.Key)
 	if err == nil {
-		w.decoder.registries.add(known)
+		ix.decoder.registries.add(known)
 	}
 	return err
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// TestReplicas has two watchers share a ledger, each stale by what the other
+// TestReplicas has two indexers share a ledger, each stale by what the other
 // did.
 func TestReplicas(t *testing.T) {
 	a := newFixture(t, nil)
@@ -68,7 +68,7 @@ func TestRacesEnd(t *testing.T) {
 			}
 		}
 		if _, err := f.sync(t.Context()); !errors.Is(err, settle.ErrCursorMoved) {
-			t.Errorf("one round more: %v, want ErrCursorMoved", err)
+			t.Errorf("one sync more: %v, want ErrCursorMoved", err)
 		}
 		f.ledger.fail = nil
 		f.catchUp(t)

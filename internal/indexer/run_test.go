@@ -15,15 +15,15 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// rounds makes a fixture's Run report each round.
-func rounds(into chan<- Status) func(*Config) {
+// syncs makes a fixture's Run report each sync.
+func syncs(into chan<- Status) func(*Config) {
 	return func(c *Config) {
 		c.PollInterval = time.Hour // what happens is woken
 		c.OnSync = func(s Status) { into <- s }
 	}
 }
 
-// run starts the watcher and stops it when the test ends.
+// run starts the indexer and stops it when the test ends.
 func (f *fixture) run(t *testing.T, seen <-chan Status) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -43,10 +43,10 @@ func (f *fixture) run(t *testing.T, seen <-chan Status) {
 	})
 }
 
-// TestPokeWakes waits an hour between polls, so only pokes explain a round.
+// TestPokeWakes waits an hour between polls, so only pokes explain a sync.
 func TestPokeWakes(t *testing.T) {
 	seen := make(chan Status)
-	f := newFixture(t, rounds(seen))
+	f := newFixture(t, syncs(seen))
 	f.run(t, seen)
 	<-seen
 	for i := range uint64(5) {
@@ -70,7 +70,7 @@ func TestSubscriptionWakes(t *testing.T) {
 		}
 		return nil
 	})
-	f.restart(t, rounds(seen), f.node.WSURL)
+	f.restart(t, syncs(seen), f.node.WSURL)
 	f.run(t, seen)
 	<-seen
 	<-listening
@@ -99,7 +99,7 @@ func TestSilentSubscription(t *testing.T) {
 		return nil
 	})
 	f.restart(t, func(c *Config) {
-		rounds(seen)(c)
+		syncs(seen)(c)
 		c.PollInterval = time.Millisecond
 	}, f.node.WSURL, f.node.URL)
 	f.run(t, seen)
@@ -114,14 +114,14 @@ func TestSilentSubscription(t *testing.T) {
 	}
 }
 
-// TestFailover has the first of two providers fail, come back and lag.
+// TestFailover has the first of two nodes fail, come back and lag.
 func TestFailover(t *testing.T) {
 	seen := make(chan Status)
 	f := newFixture(t, nil)
 	second := f.chain.Serve(t)
 	now := newClock()
 	f.restart(t, func(c *Config) {
-		rounds(seen)(c)
+		syncs(seen)(c)
 		c.Now = now.Now
 	}, f.node.URL, second.URL)
 	first := f.node.URL
@@ -133,19 +133,19 @@ func TestFailover(t *testing.T) {
 	f.chain.MineEmpty(4)
 	f.Wake()
 	if s := <-seen; s.Source != second.URL || s.Indexed != 4 || s.Error != "" {
-		t.Fatalf("status is %+v, want the second provider asked at once", s)
+		t.Fatalf("status is %+v, want the second node asked at once", s)
 	}
 	f.node.Intercept(nil)
 	f.chain.Mine()
 	f.Wake()
 	if s := <-seen; s.Source != second.URL || s.Indexed != 5 {
-		t.Fatalf("status is %+v, want the first provider left alone for a while", s)
+		t.Fatalf("status is %+v, want the first node backed off from", s)
 	}
 	now.add(2 * time.Second)
 	f.chain.Mine()
 	f.Wake()
 	if s := <-seen; s.Source != first || s.Indexed != 6 || s.Error != "" {
-		t.Fatalf("status is %+v, want the first provider asked again", s)
+		t.Fatalf("status is %+v, want the first node asked again", s)
 	}
 	f.node.Lag(2)
 	f.chain.Mine()
@@ -157,7 +157,7 @@ func TestFailover(t *testing.T) {
 	f.chain.MineEmpty(1)
 	f.Wake()
 	if s := <-seen; s.Indexed != 7 || s.Error != "" {
-		t.Fatalf("status is %+v, want lagging providers to change nothing", s)
+		t.Fatalf("status is %+v, want lagging nodes to change nothing", s)
 	}
 }
 
@@ -185,7 +185,7 @@ func (c *clock) add(d time.Duration) {
 // TestResume has a halted chain wait, and go on when the mark is gone.
 func TestResume(t *testing.T) {
 	seen := make(chan Status)
-	f := newFixture(t, rounds(seen))
+	f := newFixture(t, syncs(seen))
 	if err := f.ledger.Start(t.Context(), "", settle.Header{Hash: invoice.Hash(f.chain.Head().Hash)}, 1); err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +219,7 @@ func TestResume(t *testing.T) {
 func TestMismatch(t *testing.T) {
 	seen := make(chan Status)
 	f := newFixture(t, func(c *Config) {
-		rounds(seen)(c)
+		syncs(seen)(c)
 		c.Chain.ID = 77
 	})
 	f.run(t, seen)
@@ -250,11 +250,11 @@ func TestBackoff(t *testing.T) {
 }
 
 // TestUnsureIsLoggedOnce has the block at the line differ from round to round
-// while the reason stays: one line of the log tells of it, and one of its end.
+// while the reason stays: one line of the log reports it, and one of its end.
 func TestUnsureIsLoggedOnce(t *testing.T) {
 	var log bytes.Buffer
 	f := newFixture(t, nil)
-	proxies := f.providers(t, 2, func(c *Config) {
+	proxies := f.nodes(t, 2, func(c *Config) {
 		c.Chain.Quorum = 2
 		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	})
@@ -265,7 +265,7 @@ func TestUnsureIsLoggedOnce(t *testing.T) {
 		f.chain.MineEmpty(1)
 		_, err := f.sync(t.Context())
 		if unsure := new(NoQuorumError); !errors.As(err, &unsure) {
-			t.Fatalf("round with one of two providers: %v", err)
+			t.Fatalf("round with one of two nodes: %v", err)
 		}
 		f.report(err)
 	}

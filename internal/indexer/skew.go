@@ -33,7 +33,7 @@ type skew struct {
 	samples  []time.Duration
 }
 
-// observe notes a head that a provider returned just now, and returns the skew; ok
+// observe notes a head that a node returned just now, and returns the skew; ok
 // is false while it is unknown or nothing new was learned.
 func (s *skew) observe(h chain.Header, now time.Time) (ahead time.Duration, ok bool) {
 	follows := s.highest > 0 && now.Sub(s.lastLook) <= maxHeadAge
@@ -56,18 +56,18 @@ func (s *skew) observe(h chain.Header, now time.Time) (ahead time.Duration, ok b
 
 // measureSkew notes a head, and says in the status and the log when this machine's
 // clock is too far from the chain's time.
-func (w *Indexer) measureSkew(h chain.Header) {
-	ahead, ok := w.skew.observe(h, w.Now())
+func (ix *Indexer) measureSkew(h chain.Header) {
+	ahead, ok := ix.skew.observe(h, ix.Now())
 	if !ok {
 		return
 	}
 	var before, after bool
-	w.updateStatus(func(s *Status) {
+	ix.updateStatus(func(s *Status) {
 		before = s.Skewed
 		after = ahead.Abs() > SkewLimit || before && ahead.Abs() > skewRecovered
 		s.Skew, s.Skewed = &ahead, after
 	})
-	log := w.Logger.With("chain", w.Chain.Key, "clock_ahead", ahead.Round(time.Second))
+	log := ix.Logger.With("chain", ix.Chain.Key, "clock_ahead", ahead.Round(time.Second))
 	switch {
 	case after && !before:
 		log.Warn("this machine's clock and the time of the chain's new blocks are far apart")

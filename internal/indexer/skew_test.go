@@ -51,7 +51,7 @@ func TestSkew(t *testing.T) {
 		}
 		for _, ahead := range told {
 			if ahead < test.least || ahead > test.most {
-				t.Errorf("%s: told of %s, want %s to %s", name, ahead, test.least, test.most)
+				t.Errorf("%s: reported %s, want %s to %s", name, ahead, test.least, test.most)
 				break
 			}
 		}

@@ -17,11 +17,11 @@ const (
 )
 
 // stream reads a span of final blocks in parts, several at once and from all
-// providers, and applies each in its order. A part ends before what is in
+// nodes, and applies each in its order. A part ends before what is in
 // flight is more than maxInFlight. It stops after maxParts. below, unless its
 // hash is zero, is the block below the span; each part must stand on top of
 // the one before. final is a block that is final already.
-func (w *Indexer) stream(
+func (ix *Indexer) stream(
 	ctx context.Context, s blockRange, below, final settle.Header, apply func(context.Context, []settle.Block) error,
 ) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -33,9 +33,9 @@ func (w *Indexer) stream(
 		reading
 		err error
 	}
-	slots := make(chan struct{}, w.maxInFlight)
-	answers := make(chan chan answer, w.maxInFlight)
-	c := w.newAddressCache()
+	slots := make(chan struct{}, ix.maxInFlight)
+	answers := make(chan chan answer, ix.maxInFlight)
+	c := ix.newAddressCache()
 	group.Go(func() {
 		defer close(answers)
 		for turn, at := 0, s.first; turn < maxParts && at <= s.last; turn++ {
@@ -44,14 +44,14 @@ func (w *Indexer) stream(
 			case <-ctx.Done():
 				return
 			}
-			usable := w.Pool.Usable()
-			last, _ := s.nextPart(at, w.rangesOf(node{usable[turn%len(usable)]}))
+			usable := ix.Pool.Usable()
+			last, _ := s.nextPart(at, ix.rangesOf(node{usable[turn%len(usable)]}))
 			part := blockRange{at, last, s.rangedUpTo}
 			at = last + 1
 			arrives := make(chan answer, 1)
 			answers <- arrives
 			group.Go(func() {
-				r, err := w.readFinal(ctx, turn, part, final, c)
+				r, err := ix.readFinal(ctx, turn, part, final, c)
 				arrives <- answer{r, err}
 			})
 		}
@@ -73,23 +73,23 @@ func (w *Indexer) stream(
 	return ctx.Err()
 }
 
-// readFinal reads a span of final blocks from the first provider that can, and
+// readFinal reads a span of final blocks from the first node that can, and
 // has others agree with what it tells.
-func (w *Indexer) readFinal(ctx context.Context, turn int, s blockRange, final settle.Header, c *addressCache) (r reading, err error) {
-	err = w.try(ctx, turn, func(n node) error {
+func (ix *Indexer) readFinal(ctx context.Context, turn int, s blockRange, final settle.Header, c *addressCache) (r reading, err error) {
+	err = ix.try(ctx, turn, func(n node) error {
 		if err := n.ready(ctx); err != nil {
 			return err
 		}
-		blocks, err := w.readBlockRange(ctx, n, s, c)
+		blocks, err := ix.readBlockRange(ctx, n, s, c)
 		if err != nil {
 			return err
 		}
 		r = reading{n, blocks}
-		if err := w.crossCheck(ctx, n, r.last(), final); err != nil {
+		if err := ix.crossCheck(ctx, n, r.last(), final); err != nil {
 			return err
 		}
-		if w.Chain.Quorum > 1 {
-			return w.requireSecond(ctx, r, s, c)
+		if ix.Chain.Quorum > 1 {
+			return ix.requireSecond(ctx, r, s, c)
 		}
 		return nil
 	})

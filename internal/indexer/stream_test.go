@@ -29,13 +29,13 @@ func longChain(f *fixture, blocks int) (payments int) {
 }
 
 // TestFarBehind reads a long chain in ranges, as a gap and as what the head has
-// left behind, from providers that refuse most ranges in their ways.
+// left behind, from nodes that refuse most ranges in their ways.
 func TestFarBehind(t *testing.T) {
 	const blocks = 1500
 	for _, gap := range []bool{true, false} {
 		for i, says := range append(chaintest.Wordings, chaintest.Wording{}) {
 			f := newFixture(t, nil)
-			proxies := f.providers(t, 2, nil)
+			proxies := f.nodes(t, 2, nil)
 			if !gap {
 				f.catchUp(t) // begins at block 0
 			}
@@ -72,7 +72,7 @@ func TestFarBehind(t *testing.T) {
 	}
 }
 
-// transient reports whether an error is a provider's.
+// transient reports whether an error is a node's.
 func transient(err error) bool {
 	var failed *nodeError
 	return errors.As(err, &failed)
@@ -132,7 +132,7 @@ func TestGapBesideHead(t *testing.T) {
 	}
 }
 
-// TestGapOfReplicas has two watchers fill one gap, of which one widens it and
+// TestGapOfReplicas has two indexers fill one gap, of which one widens it and
 // one dies in the middle.
 func TestGapOfReplicas(t *testing.T) {
 	a := newFixture(t, nil)
@@ -215,18 +215,18 @@ func TestStreamOrder(t *testing.T) {
 	})
 }
 
-// TestForeignRange has one of two providers answer ranges from another chain:
+// TestForeignRange has one of two nodes answer ranges from another chain:
 // nothing of it is recorded.
 func TestForeignRange(t *testing.T) {
 	f := newFixture(t, nil)
-	proxies := f.providers(t, 3, nil)
+	proxies := f.nodes(t, 3, nil)
 	f.catchUp(t)
 	want := longChain(f, 1200)
 	proxies[1].SetFaults(chaintest.FalseChain{From: 300})
 	f.catchUp(t)
 	f.expect(t, 1200, 1197, 9, want-9, 0)
 	if got := f.state(1); got != chain.StateQuarantined {
-		t.Errorf("the provider is %s, want it set aside", got)
+		t.Errorf("the node is %s, want it quarantined", got)
 	}
 	for _, r := range f.ledger.records {
 		if r.BlockHash != invoice.Hash(f.chain.Blocks()[r.BlockNumber].Hash) {
@@ -235,7 +235,7 @@ func TestForeignRange(t *testing.T) {
 	}
 }
 
-// TestSpread reads a long gap from two providers, each of which has its part of
+// TestSpread reads a long gap from two nodes, each of which has its part of
 // the work.
 func TestSpread(t *testing.T) {
 	f := newFixture(t, nil)
@@ -246,16 +246,16 @@ func TestSpread(t *testing.T) {
 	f.expect(t, 3000, 2997, 9, want-9, 0)
 	for i, n := range []*chaintest.Node{f.node, second} {
 		if calls := n.Calls("eth_getTransactionReceipt"); calls < want/10 {
-			t.Errorf("provider %d was asked for %d receipts of %d", i, calls, want)
+			t.Errorf("node %d was asked for %d receipts of %d", i, calls, want)
 		}
 	}
 }
 
-// TestForeignGap has the first provider answer for a gap from another chain,
+// TestForeignGap has the first node answer for a gap from another chain,
 // which the others notice at the end of what it was asked for.
 func TestForeignGap(t *testing.T) {
 	f := newFixture(t, nil)
-	proxies := f.providers(t, 3, nil)
+	proxies := f.nodes(t, 3, nil)
 	want := longChain(f, 400)
 	if _, err := f.sync(t.Context()); err != nil {
 		t.Fatal(err)
@@ -268,7 +268,7 @@ func TestForeignGap(t *testing.T) {
 	f.catchUp(t)
 	f.expect(t, 400, 397, 9, want-9, 0)
 	if got := f.state(0); got != chain.StateQuarantined {
-		t.Errorf("the provider is %s, want it set aside", got)
+		t.Errorf("the node is %s, want it quarantined", got)
 	}
 	for _, r := range f.ledger.records {
 		if r.BlockHash != invoice.Hash(f.chain.Blocks()[r.BlockNumber].Hash) {
@@ -340,7 +340,7 @@ func TestFewPaymentsInBlock(t *testing.T) {
 	}
 }
 
-// TestSizer finds a provider's limit, stays near it without asking for too
+// TestSizer finds a node's limit, stays near it without asking for too
 // much often, and notices that it is gone.
 func TestSizer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

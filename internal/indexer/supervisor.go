@@ -10,30 +10,30 @@ import (
 
 // Limits of a Supervisor.
 const (
-	// replaceGrace and stopGrace are how long a watcher that was told to stop is
+	// replaceGrace and stopGrace are how long an indexer that was told to stop is
 	// waited for: before another one is begun, and before the supervisor ends.
 	replaceGrace = time.Second
 	stopGrace    = 10 * time.Second
-	// maxAbandoned is how many watchers may ignore that they were told to stop
+	// maxAbandoned is how many indexers may ignore that they were told to stop
 	// before no other one is begun.
 	maxAbandoned = 16
 )
 
-// Supervisor runs a chain's Watcher. One that makes no progress is stopped and
+// Supervisor runs a chain's Indexer. One that makes no progress is stopped and
 // replaced, whether it stops or not, and the nodes that hold it up are set
 // aside. It is safe for concurrent use.
 //
-// A watcher that does not stop does no harm: the ledger's cursor keeps two of
+// An indexer that does not stop does no harm: the ledger's cursor keeps two of
 // them from recording one block, as it does with those of two replicas.
 type Supervisor struct {
 	conf Config
 
 	mu        sync.Mutex
 	current   *Indexer
-	abandoned int // watchers that were told to stop and have not
+	abandoned int // indexers that were told to stop and have not
 }
 
-// NewSupervisor returns a supervisor whose watcher has not begun yet.
+// NewSupervisor returns a supervisor whose indexer has not begun yet.
 func NewSupervisor(c Config) *Supervisor {
 	if c.Watchdog == nil {
 		c.Watchdog = watchdog.New(0)
@@ -43,7 +43,7 @@ func NewSupervisor(c Config) *Supervisor {
 	return s
 }
 
-// newIndexer returns a new watcher, whose rounds are reported as long as it is the
+// newIndexer returns a new indexer, whose syncs are reported as long as it is the
 // current one.
 func (s *Supervisor) newIndexer() *Indexer {
 	c := s.conf
@@ -65,13 +65,13 @@ func (s *Supervisor) indexer() *Indexer {
 	return s.current
 }
 
-// Wake makes the watcher look at the chain at once.
+// Wake makes the indexer look at the chain at once.
 func (s *Supervisor) Wake() { s.indexer().Wake() }
 
-// Status returns what the watcher has come to.
+// Status returns what the indexer has come to.
 func (s *Supervisor) Status() Status { return s.indexer().Status() }
 
-// Run reads the chain until ctx ends, as Watcher.Run does.
+// Run reads the chain until ctx ends, as Indexer.Run does.
 func (s *Supervisor) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		w := s.indexer()
@@ -95,7 +95,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	return nil
 }
 
-// await returns when ctx ends or the watcher is to be replaced.
+// await returns when ctx ends or the indexer is to be replaced.
 func (s *Supervisor) await(ctx context.Context, w *Indexer) {
 	ticker := time.NewTicker(max(s.conf.Watchdog.Limit()/20, time.Millisecond))
 	defer ticker.Stop()
@@ -123,7 +123,7 @@ func (s *Supervisor) await(ctx context.Context, w *Indexer) {
 	}
 }
 
-// exhausted reports whether too many watchers ignore that they were told to
+// exhausted reports whether too many indexers ignore that they were told to
 // stop. The last one is left alone then, and its work stays stalled.
 func (s *Supervisor) exhausted() bool {
 	s.mu.Lock()
@@ -131,7 +131,7 @@ func (s *Supervisor) exhausted() bool {
 	return s.abandoned >= maxAbandoned
 }
 
-// awaitEnd waits for a watcher that was told to stop, but not for long.
+// awaitEnd waits for an indexer that was told to stop, but not for long.
 func (s *Supervisor) awaitEnd(w *Indexer, ended <-chan struct{}, grace time.Duration) {
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
@@ -153,7 +153,7 @@ func (s *Supervisor) awaitEnd(w *Indexer, ended <-chan struct{}, grace time.Dura
 	}()
 }
 
-// replace puts a new watcher in the place of one, which begins with what the
+// replace puts a new indexer in the place of one, which begins with what the
 // other one knew of the chain.
 func (s *Supervisor) replace(w *Indexer) {
 	next := s.newIndexer()

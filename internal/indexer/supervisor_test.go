@@ -70,7 +70,7 @@ func three(t *testing.T, proxies int) (f *fixture, at []*chaintest.Proxy) {
 }
 
 // TestStalledNodeIsReplaced has the first node never end an answer: its chain
-// is read from the second one, and it is set aside.
+// is read from the second one, and it is quarantined.
 func TestStalledNodeIsReplaced(t *testing.T) {
 	f, nodes := three(t, 2)
 	nodes[0].SetFaults(chaintest.Stall{})

@@ -12,117 +12,117 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// errNodeBehind says that a provider is behind what was read, or still syncing.
-// That says nothing of the blocks that another one has told of.
-var errNodeBehind = errors.New("the provider's head is behind the newest block that was read")
+// errNodeBehind says that a node is behind what was read, or still syncing.
+// That says nothing of the blocks that another one has reported.
+var errNodeBehind = errors.New("the node's head is behind the newest block that was read")
 
-// sync brings the ledger nearer to what a provider says: it rolls back what
+// sync brings the ledger nearer to what a node says: it rolls back what
 // was replaced, reads the next blocks and confirms what is final. When the
-// provider fails, the next one is asked at once. That all are behind what was
+// node fails, the next one is asked at once. That all are behind what was
 // read is an error when it lasts. more says that there is more to do, and that
 // doing it at once is of use.
-func (w *Indexer) sync(ctx context.Context) (more bool, err error) {
-	err = w.try(ctx, 0, func(n node) (err error) {
-		more, err = w.syncWith(ctx, n)
+func (ix *Indexer) sync(ctx context.Context) (more bool, err error) {
+	err = ix.try(ctx, 0, func(n node) (err error) {
+		more, err = ix.syncWith(ctx, n)
 		return err
 	})
 	switch {
 	case !errors.Is(err, errNodeBehind):
-		w.lastNotBehind = w.Now()
-	case w.Now().Sub(w.lastNotBehind) < maxBehind:
+		ix.lastNotBehind = ix.Now()
+	case ix.Now().Sub(ix.lastNotBehind) < maxBehind:
 		return false, nil
 	}
 	return more && err == nil, err
 }
 
-// syncWith is a round of one provider.
-func (w *Indexer) syncWith(ctx context.Context, n node) (more bool, err error) {
-	w.updateStatus(func(s *Status) { s.Source, w.lastNode = n.String(), n.Node })
+// syncWith is a sync of one node.
+func (ix *Indexer) syncWith(ctx context.Context, n node) (more bool, err error) {
+	ix.updateStatus(func(s *Status) { s.Source, ix.lastNode = n.String(), n.Node })
 	if err := n.ready(ctx); err != nil {
 		return false, err
 	}
-	if err := w.checkDistinct(ctx, n); err != nil {
+	if err := ix.checkDistinct(ctx, n); err != nil {
 		return false, err
 	}
-	t, err := n.head(ctx, w.Chain.Finality.Tag)
+	t, err := n.head(ctx, ix.Chain.Finality.Tag)
 	if err != nil {
 		return false, err
 	}
-	w.updateStatus(func(s *Status) { s.Head = t.head.Number })
-	w.measureSkew(t.head)
-	if t.head.Hash == w.lastSynced.head.Hash && t.tagged.Hash == w.lastSynced.tagged.Hash {
+	ix.updateStatus(func(s *Status) { s.Head = t.head.Number })
+	ix.measureSkew(t.head)
+	if t.head.Hash == ix.lastSynced.head.Hash && t.tagged.Hash == ix.lastSynced.tagged.Hash {
 		return false, nil
 	}
-	if err := w.probeBlooms(ctx, n, t); err != nil {
+	if err := ix.probeBlooms(ctx, n, t); err != nil {
 		return false, err
 	}
-	before := w.position()
-	more, err = w.advance(ctx, n, t)
+	before := ix.position()
+	more, err = ix.advance(ctx, n, t)
 	switch {
 	case errors.Is(err, settle.ErrCursorMoved), errors.Is(err, settle.ErrFinalityViolated):
-		if w.lostRaces++; w.lostRaces <= maxLostRaces {
-			// Another replica was faster. The next round loads what it wrote.
+		if ix.lostRaces++; ix.lostRaces <= maxLostRaces {
+			// Another replica was faster. The next sync loads what it wrote.
 			return true, nil
 		}
 		return false, err
 	case err != nil:
 		return false, err
 	}
-	w.lostRaces = 0
+	ix.lostRaces = 0
 	if !more {
-		w.lastSynced = t
+		ix.lastSynced = t
 	}
-	// Where nothing moved, the same would come of another round at once.
-	return more && w.position() != before, nil
+	// Where nothing moved, the same would come of another sync at once.
+	return more && ix.position() != before, nil
 }
 
 // position returns the newest block read and the newest final one.
-func (w *Indexer) position() (p struct{ tip, final invoice.Hash }) {
-	if w.tracker != nil {
-		p.tip, p.final = w.tracker.Tip().Hash, w.tracker.Final().Hash
+func (ix *Indexer) position() (p struct{ tip, final invoice.Hash }) {
+	if ix.tracker != nil {
+		p.tip, p.final = ix.tracker.Tip().Hash, ix.tracker.Final().Hash
 	}
 	return p
 }
 
-// advance does the part of a round that follows a new head.
-func (w *Indexer) advance(ctx context.Context, n node, t heads) (more bool, err error) {
-	line, ok := w.quorumHeight(ctx, n, t)
-	if err := w.load(ctx, n, t, line, ok); err != nil {
+// advance does the part of a sync that follows a new head.
+func (ix *Indexer) advance(ctx context.Context, n node, t heads) (more bool, err error) {
+	line, ok := ix.quorumHeight(ctx, n, t)
+	if err := ix.load(ctx, n, t, line, ok); err != nil {
 		return false, err
 	}
-	if t.head.Number < w.tracker.Tip().Number {
+	if t.head.Number < ix.tracker.Tip().Number {
 		return false, &nodeError{node: n.Node, err: errNodeBehind, reported: true}
 	}
-	next, err := w.follow(ctx, n, t.head)
+	next, err := ix.follow(ctx, n, t.head)
 	if err != nil {
 		return false, err
 	}
 	if next != nil && line >= next.Number+2*maxBlocks {
-		return true, w.catchUp(ctx, n, t, line-maxBlocks)
+		return true, ix.catchUp(ctx, n, t, line-maxBlocks)
 	}
-	w.catchup.end()
+	ix.catchup.end()
 	if next != nil {
-		blocks, err := w.readUpTo(ctx, n, *next, t.head)
+		blocks, err := ix.readUpTo(ctx, n, *next, t.head)
 		if err != nil {
 			return false, err
 		}
-		if err := w.observe(ctx, blocks); err != nil {
+		if err := ix.observe(ctx, blocks); err != nil {
 			return false, err
 		}
 	}
-	settled, err := w.confirm(ctx, n, t, line)
-	// The others may call more final before the provider has a new head.
-	own, _ := w.Chain.Finality.Height(t.head.Number, t.tagged.Number)
-	return !settled || line < own || w.tracker.Tip().Number < t.head.Number, err
+	settled, err := ix.confirm(ctx, n, t, line)
+	// The others may call more final before the node has a new head.
+	own, _ := ix.Chain.Finality.Height(t.head.Number, t.tagged.Number)
+	return !settled || line < own || ix.tracker.Tip().Number < t.head.Number, err
 }
 
 // observe records blocks on top of the newest that was read.
-func (w *Indexer) observe(ctx context.Context, blocks []settle.Block) error {
-	if err := w.Ledger.Observe(ctx, w.Chain.Key, blocks); err != nil {
+func (ix *Indexer) observe(ctx context.Context, blocks []settle.Block) error {
+	if err := ix.Ledger.Observe(ctx, ix.Chain.Key, blocks); err != nil {
 		return err
 	}
 	for _, b := range blocks {
-		w.tracker.Append(b.Header)
+		ix.tracker.Append(b.Header)
 	}
 	return nil
 }
@@ -130,36 +130,36 @@ func (w *Indexer) observe(ctx context.Context, blocks []settle.Block) error {
 // catchUp reads blocks that are final already, up to one, as the newest that
 // were read. What is recorded of them comes from receipts in blocks that were
 // canonical after they had become final, so it is confirmed at once.
-func (w *Indexer) catchUp(ctx context.Context, n node, t heads, last uint64) error {
-	if settled, err := w.confirm(ctx, n, t, w.tracker.Tip().Number); !settled || err != nil {
+func (ix *Indexer) catchUp(ctx context.Context, n node, t heads, last uint64) error {
+	if settled, err := ix.confirm(ctx, n, t, ix.tracker.Tip().Number); !settled || err != nil {
 		return err
 	}
 	// What is read from here on is verified by how it is read.
-	cursor, err := w.Ledger.Cursor(ctx, w.Chain.Key)
+	cursor, err := ix.Ledger.Cursor(ctx, ix.Chain.Key)
 	if err != nil {
 		return err
 	}
-	tip := w.tracker.Tip()
-	w.catchup.begin(tip.Number+1, last)
-	return w.stream(ctx, blockRange{tip.Number + 1, last, last}, tip, tip, func(ctx context.Context, blocks []settle.Block) error {
-		if err := w.observe(ctx, blocks); err != nil {
+	tip := ix.tracker.Tip()
+	ix.catchup.begin(tip.Number+1, last)
+	return ix.stream(ctx, blockRange{tip.Number + 1, last, last}, tip, tip, func(ctx context.Context, blocks []settle.Block) error {
+		if err := ix.observe(ctx, blocks); err != nil {
 			return err
 		}
-		through := w.tracker.Tip()
-		if w.Chain.Quorum < 2 { // else two have read it
-			if ok, err := w.verifyOrphans(ctx, n, through); err != nil {
+		through := ix.tracker.Tip()
+		if ix.Chain.Quorum < 2 { // else two have read it
+			if ok, err := ix.verifyOrphans(ctx, n, through); err != nil {
 				return err
 			} else if !ok {
-				return settle.ErrCursorMoved // the next round goes on where the rollback ended
+				return settle.ErrCursorMoved // the next sync goes on where the rollback ended
 			}
 		}
-		if err := w.Ledger.Confirm(ctx, w.Chain.Key, through, cursor.Revision); err != nil {
+		if err := ix.Ledger.Confirm(ctx, ix.Chain.Key, through, cursor.Revision); err != nil {
 			return err
 		}
-		w.tracker.Finalize(through)
-		w.catchup.reached(through.Number + 1)
-		w.updateStatus(func(s *Status) { s.at(w.tracker); s.Succeeded = w.Now() })
-		w.advanced(loopHead)
+		ix.tracker.Finalize(through)
+		ix.catchup.reached(through.Number + 1)
+		ix.updateStatus(func(s *Status) { s.at(ix.tracker); s.Succeeded = ix.Now() })
+		ix.advanced(loopHead)
 		return nil
 	})
 }
@@ -167,42 +167,42 @@ func (w *Indexer) catchUp(ctx context.Context, n node, t heads, last uint64) err
 // load makes the tracker that of the ledger's cursor, which another replica or
 // a change whose answer was lost can have moved. It starts the chain if it was
 // never read.
-func (w *Indexer) load(ctx context.Context, n node, t heads, line uint64, agreed bool) error {
-	if err := w.learnRegistries(ctx); err != nil {
+func (ix *Indexer) load(ctx context.Context, n node, t heads, line uint64, agreed bool) error {
+	if err := ix.learnRegistries(ctx); err != nil {
 		return err
 	}
-	cursor, err := w.Ledger.Cursor(ctx, w.Chain.Key)
+	cursor, err := ix.Ledger.Cursor(ctx, ix.Chain.Key)
 	if err != nil {
 		return err
 	}
 	if !cursor.Started {
 		if !agreed {
-			return &NoQuorumError{fmt.Sprintf("the quorum is two nodes, and no other one calls any block of chain %s final", w.Chain.Key)}
+			return &NoQuorumError{fmt.Sprintf("the quorum is two nodes, and no other one calls any block of chain %s final", ix.Chain.Key)}
 		}
-		if err := w.start(ctx, n, t, line); err != nil {
+		if err := ix.start(ctx, n, t, line); err != nil {
 			return err
 		}
-		if cursor, err = w.Ledger.Cursor(ctx, w.Chain.Key); err != nil {
+		if cursor, err = ix.Ledger.Cursor(ctx, ix.Chain.Key); err != nil {
 			return err
 		}
 	}
 	if cursor.Gap != nil {
 		select {
-		case w.gapSeen <- struct{}{}:
+		case ix.gapSeen <- struct{}{}:
 		default:
 		}
 	}
 	if cursor.Halted != "" {
-		return &HaltedError{ChainKey: w.Chain.Key, Reason: cursor.Halted}
+		return &HaltedError{ChainKey: ix.Chain.Key, Reason: cursor.Halted}
 	}
-	if w.tracker != nil && w.tracker.Tip().Hash == cursor.Indexed.Hash && w.tracker.Final().Hash == cursor.Confirmed.Hash {
+	if ix.tracker != nil && ix.tracker.Tip().Hash == cursor.Indexed.Hash && ix.tracker.Final().Hash == cursor.Confirmed.Hash {
 		return nil
 	}
-	stored, err := w.Ledger.Headers(ctx, w.Chain.Key, cursor.Confirmed.Number, cursor.Indexed.Number)
+	stored, err := ix.Ledger.Headers(ctx, ix.Chain.Key, cursor.Confirmed.Number, cursor.Indexed.Number)
 	if err != nil {
 		return err
 	}
-	w.tracker = NewTracker(cursor, stored)
+	ix.tracker = NewTracker(cursor, stored)
 	return nil
 }
 
@@ -213,20 +213,20 @@ const startMargin = time.Hour
 // start begins a chain that was never read, at the line: what lies above is
 // read from there on, and what lies below and is to be read becomes a gap. That
 // is what follows the configured block, or the creation of the first invoice:
-// invoices can be older than the first answer of a provider. How long ago that
+// invoices can be older than the first answer of a node. How long ago that
 // was is counted back from the chain's own time, and some more: the service's
 // clock may be wrong, but not by how much it advanced. While the
-// provider knows no line, nothing begins: from block 0 on there would be years
+// node knows no line, nothing begins: from block 0 on there would be years
 // to read.
-func (w *Indexer) start(ctx context.Context, n node, t heads, line uint64) error {
-	if tag := w.Chain.Finality.Tag; tag != "" && t.tagged.Hash.IsZero() {
+func (ix *Indexer) start(ctx context.Context, n node, t heads, line uint64) error {
+	if tag := ix.Chain.Finality.Tag; tag != "" && t.tagged.Hash.IsZero() {
 		return n.wrap(fmt.Errorf("%s knows no %s block yet, so where to begin on chain %s is open; wait until it is synced, or set a finality in blocks: %w",
-			n, tag, w.Chain.Key, chain.ErrNotFound))
+			n, tag, ix.Chain.Key, chain.ErrNotFound))
 	}
 	from := line + 1
-	if first := w.Chain.StartBlock; first != nil {
+	if first := ix.Chain.StartBlock; first != nil {
 		from = min(from, max(*first, 1)) // block 0 holds no transactions
-	} else if waiting, ok, err := w.Ledger.Waiting(ctx, w.Chain.Key); err != nil {
+	} else if waiting, ok, err := ix.Ledger.Waiting(ctx, ix.Chain.Key); err != nil {
 		return err
 	} else if ok {
 		older, err := blockBefore(ctx, n, line, t.head.Time-int64((waiting+startMargin)/time.Second))
@@ -239,21 +239,21 @@ func (w *Indexer) start(ctx context.Context, n node, t heads, line uint64) error
 	if err != nil {
 		return err
 	}
-	if err := w.checkStart(ctx, n, header(headers[0])); err != nil {
+	if err := ix.checkStart(ctx, n, header(headers[0])); err != nil {
 		return err
 	}
-	w.Logger.Info("reading begins", "chain", w.Chain.Key, "block", line+1, "older_from", from)
-	return w.Ledger.Start(ctx, w.Chain.Key, header(headers[0]), from)
+	ix.Logger.Info("reading begins", "chain", ix.Chain.Key, "block", line+1, "older_from", from)
+	return ix.Ledger.Start(ctx, ix.Chain.Key, header(headers[0]), from)
 }
 
-// checkStart has others agree with a provider on the block where reading begins,
+// checkStart has others agree with a node on the block where reading begins,
 // which counts as final from then on.
-func (w *Indexer) checkStart(ctx context.Context, n node, at settle.Header) error {
-	if err := w.crossCheck(ctx, n, at, settle.Header{}); err != nil || w.Chain.Quorum < 2 {
+func (ix *Indexer) checkStart(ctx context.Context, n node, at settle.Header) error {
+	if err := ix.crossCheck(ctx, n, at, settle.Header{}); err != nil || ix.Chain.Quorum < 2 {
 		return err
 	}
 	var p poll
-	p.ask(ctx, w, w.Pool.Others(n.Node), at.Number)
+	p.ask(ctx, ix, ix.Pool.Others(n.Node), at.Number)
 	if slices.ContainsFunc(p.readings, func(r blockReading) bool { return r.hash == at.Hash }) {
 		return nil
 	}
@@ -279,10 +279,10 @@ func blockBefore(ctx context.Context, n node, line uint64, since int64) (uint64,
 	return low, nil
 }
 
-// follow compares the provider's chain, of which h is a block, with what was read.
+// follow compares the node's chain, of which h is a block, with what was read.
 // It rolls back what was replaced, and returns the block to read next, nil
 // when there is none.
-func (w *Indexer) follow(ctx context.Context, n node, h chain.Header) (next *chain.Header, err error) {
+func (ix *Indexer) follow(ctx context.Context, n node, h chain.Header) (next *chain.Header, err error) {
 	ask := func(number uint64) error {
 		headers, err := n.headers(ctx, number)
 		if err == nil {
@@ -291,7 +291,7 @@ func (w *Indexer) follow(ctx context.Context, n node, h chain.Header) (next *cha
 		return err
 	}
 	for {
-		step := w.tracker.Judge(header(h))
+		step := ix.tracker.Judge(header(h))
 		switch step.Verdict {
 		case Known:
 			return nil, nil
@@ -300,11 +300,11 @@ func (w *Indexer) follow(ctx context.Context, n node, h chain.Header) (next *cha
 		case Ask:
 			err = ask(step.Ask)
 		case Reorg:
-			if err = w.rollback(ctx, step.Ancestor); err == nil {
+			if err = ix.rollback(ctx, step.Ancestor); err == nil {
 				err = ask(step.Ancestor.Number + 1)
 			}
 		case Violation:
-			return nil, w.handleViolation(ctx, n, h)
+			return nil, ix.handleViolation(ctx, n, h)
 		}
 		if err != nil {
 			return nil, err
@@ -313,12 +313,12 @@ func (w *Indexer) follow(ctx context.Context, n node, h chain.Header) (next *cha
 }
 
 // rollback orphans what was read above a block.
-func (w *Indexer) rollback(ctx context.Context, to settle.Header) error {
-	w.Logger.Info("blocks were replaced; reading them again",
-		"chain", w.Chain.Key, "above", to.Number, "through", w.tracker.Tip().Number)
-	if err := w.Ledger.Rollback(ctx, w.Chain.Key, to); err != nil {
+func (ix *Indexer) rollback(ctx context.Context, to settle.Header) error {
+	ix.Logger.Info("blocks were replaced; reading them again",
+		"chain", ix.Chain.Key, "above", to.Number, "through", ix.tracker.Tip().Number)
+	if err := ix.Ledger.Rollback(ctx, ix.Chain.Key, to); err != nil {
 		return err
 	}
-	w.tracker.Rewind(to)
+	ix.tracker.Rewind(to)
 	return nil
 }

@@ -20,7 +20,7 @@ type question struct {
 }
 
 // tamper stands before a node and lets a function answer instead of it. The
-// function may ask the node. It returns the provider's URL.
+// function may ask the node. It returns the node's URL.
 func tamper(t *testing.T, node http.Handler, answer func(q question, ask func(question) any) any) string {
 	t.Helper()
 	ask := func(q question) any {

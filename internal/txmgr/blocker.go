@@ -47,7 +47,7 @@ func (w *Writer) noteBlocker(gas uint64, err error) error {
 	return err
 }
 
-// blockerOf returns which obstacle an error tells of, if any.
+// blockerOf returns which obstacle an error reports, if any.
 func blockerOf(err error) error {
 	for _, o := range blockers {
 		if errors.Is(err, o.err) {

@@ -77,7 +77,7 @@ func (w *Writer) verifyNonce(ctx context.Context, used uint64) error {
 }
 
 // pollNonce returns how many nodes say that so many nonces are used, and how many say
-// otherwise. Those that do not answer have no voice.
+// otherwise. Those that do not answer have no vote.
 func (w *Writer) pollNonce(ctx context.Context, used uint64) (agree, differ int) {
 	nodes := w.nodes()
 	answers := make([]*uint64, len(nodes))

@@ -107,7 +107,7 @@ func (w *Writer) pickBatch(ctx context.Context) ([]store.Intent, error) {
 	return batch, nil
 }
 
-// unsatisfied returns those intents that are not set aside and not satisfied as of
+// unsatisfied returns those intents that are not skipped and not satisfied as of
 // the newest block. It remembers those that are satisfied: their event is on
 // its way through the indexer, or came before the intent.
 func (w *Writer) unsatisfied(ctx context.Context, page []store.Intent) ([]store.Intent, error) {
@@ -174,7 +174,7 @@ func (w *Writer) finishSatisfied(ctx context.Context, cursor store.Cursor) error
 
 // halveBatch has the next transactions take half as many intents as the one that
 // the registry refused, so that the good are parted from the bad. One that was
-// refused by itself is set aside for a while.
+// refused by itself is skipped for a while.
 func (w *Writer) halveBatch(kind invoice.IntentKind, refused []invoice.Hash) {
 	w.batch = max(1, len(refused)/2)
 	if len(refused) == 1 {

@@ -18,7 +18,7 @@
 // every doubtful case falls back on.
 //
 // What a node answers is one node's word. Each answer that could make the
-// writer spend is bounded or held against another node: the nonce (nonce.go),
+// writer spend is bounded or checked against another node: the nonce (nonce.go),
 // the tip and the base fee (fees.go, by the chain's purse), the gas (the higher
 // of two estimates, within maxGas), the cost on a receipt (budget.go). The
 // chain's id is the configured one, and a wrong balance only delays.
@@ -68,7 +68,7 @@ type Config struct {
 	Key    *ecdsa.PrivateKey // of an operator of the registry
 	Client Client
 	// Nodes returns the chain's nodes, each to be asked by itself: one's word is
-	// held against another's. nil: there is one node, the Client.
+	// checked against another's. nil: there is one node, the Client.
 	Nodes  func() []Client
 	Store  Store
 	Logger *slog.Logger
@@ -93,7 +93,7 @@ type Writer struct {
 
 	// What follows is only remembered: a new writer does without.
 	batch        int                       // how many intents the next transaction takes
-	skipped      map[intentKey]time.Time   // what the registry refused by itself, and until when it waits
+	skipped      map[intentKey]time.Time   // what the registry refused by itself, and until when it is skipped
 	satisfied    map[string]blockRef       // by intent: the block as of which the registry satisfies it
 	broadcasts   map[string]broadcastState // by transaction: its broadcasts by this writer
 	lostSince    map[string]time.Time      // by transaction: since when its nonce is used and no receipt is there

@@ -45,7 +45,7 @@ func (f DropLogs) wrapCalls(p *Proxy, ask callHandler) callHandler {
 	}
 }
 
-// Stale has the provider stand still: at block At, or when that is 0 so many
+// Stale has the node stand still: at block At, or when that is 0 so many
 // blocks Behind the node. It knows nothing of the blocks above, and leaves
 // their logs out of ranges without a word, as the backends of some do.
 type Stale struct {
@@ -126,7 +126,7 @@ func (f WrongHash) wrapCalls(p *Proxy, ask callHandler) callHandler {
 }
 
 // FalseChain gives all blocks from From on other hashes than they have, in all
-// that the provider says, so that nothing of it contradicts itself.
+// that the node says, so that nothing of it contradicts itself.
 type FalseChain struct {
 	contentFault
 	From uint64
@@ -178,8 +178,8 @@ func (p *Proxy) mask(o map[string]any, member string) {
 	}
 }
 
-// Forge invents a transaction with these logs in block At, and tells of it
-// wherever it should be told of. The block keeps its hash.
+// Forge invents a transaction with these logs in block At, and reports it
+// wherever it should be reported. The block keeps its hash.
 type Forge struct {
 	contentFault
 	At   uint64
@@ -268,14 +268,14 @@ type LimitLogs struct {
 	Wording      Wording
 }
 
-// Wording is how a provider refuses a range. Message may have a verb for the
+// Wording is how a node refuses a range. Message may have a verb for the
 // first and one for the last block of a range that it suggests.
 type Wording struct {
 	Code    int
 	Message string
 }
 
-// Wordings are how well-known providers refuse a range of logs.
+// Wordings are how well-known nodes refuse a range of logs.
 var Wordings = []Wording{
 	{-32602, "Log response size exceeded. Based on your parameters and the response size limit, this block range should work: [0x%x, 0x%x]"},
 	{-32005, "query returned more than 10000 results. Try with this block range [0x%x, 0x%x]."},

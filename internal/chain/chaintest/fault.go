@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Fault is a way for a provider to go wrong. Those that spoil what a provider
+// Fault is a way for a node to go wrong. Those that spoil what a node
 // says are in byzantine.go.
 type Fault interface {
 	// wrapCalls returns how calls are answered under the fault.
@@ -208,7 +208,7 @@ func (f Fail) wrapCalls(*Proxy, callHandler) callHandler {
 	return func(call) answer { return answer{Error: &refusal{f.Code, f.Message}} }
 }
 
-// Null answers calls with null: the provider does not have it.
+// Null answers calls with null: the node does not have it.
 type Null struct{ contentFault }
 
 func (Null) wrapCalls(*Proxy, callHandler) callHandler {

@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// Proxy is a provider: what it answers comes from a node behind it, and is
+// Proxy is a node: what it answers comes from a node behind it, and is
 // spoiled by its faults. Without faults it passes everything on.
 //
 // What the faults do follows from the proxy's seed and the questions alone, so

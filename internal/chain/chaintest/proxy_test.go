@@ -32,7 +32,7 @@ var (
 )
 
 // world is a chain of ten blocks above block 0, each with one transaction of
-// two transfers, and a provider of it, as the program sees it.
+// two transfers, and a node of it, as the program sees it.
 type world struct {
 	*chain.Client
 	chain *chaintest.Chain
@@ -60,7 +60,7 @@ func transfer(n uint64) chaintest.Log {
 	return chaintest.Transfer(token, alice, bob, invoice.NewAmount(n))
 }
 
-// logs returns what the provider says of the transfers in each block.
+// logs returns what the node says of the transfers in each block.
 func (w *world) logs(t *testing.T, blocks ...*chaintest.Block) []int {
 	t.Helper()
 	var hashes []invoice.Hash
@@ -135,7 +135,7 @@ func TestBrokenAnswers(t *testing.T) {
 	}
 }
 
-// TestTooOften has the pause that a provider asks for arrive.
+// TestTooOften has the pause that a node asks for arrive.
 func TestTooOften(t *testing.T) {
 	w := newWorld(t, chaintest.Refuse{Status: http.StatusTooManyRequests, RetryAfter: "9"})
 	_, err := w.Head(t.Context())
@@ -234,7 +234,7 @@ func TestWrongHash(t *testing.T) {
 	}
 }
 
-// TestFalseChain has all that the provider says from a block on agree with
+// TestFalseChain has all that the node says from a block on agree with
 // itself, and with no other.
 func TestFalseChain(t *testing.T) {
 	w := newWorld(t, chaintest.FalseChain{From: 3})
@@ -259,7 +259,7 @@ func TestFalseChain(t *testing.T) {
 	}
 }
 
-// TestForge has an invented transaction be told of by every method.
+// TestForge has an invented transaction be reported by every method.
 func TestForge(t *testing.T) {
 	forged := chaintest.Forge{At: 3, Logs: []chaintest.Log{transfer(9)}}
 	w := newWorld(t, forged)
