@@ -18,7 +18,7 @@ import (
 // The tests are left out as by the flag -skip, so they are neither run nor
 // reported as passed.
 func Short(tests ...string) {
-	flag.Parse()
+	flag.Parse() //nolint:revive // as TestMain must before it asks for testing.Short
 	if !testing.Short() {
 		return
 	}
