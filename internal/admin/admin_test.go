@@ -93,7 +93,7 @@ func world(t *testing.T) (admin.Config, *settle.Service) {
 	moon.Key, moon.ID, moon.RPC, moon.Quorum = "moon", 9, []string{node.URL}, 0
 	c := admin.Config{Database: storetest.SQLite(t), Chains: []chain.Chain{house, moon}, Now: clock}
 	service := settle.New(settle.Config{Store: storetest.Open(t, c.Database), Chains: c.Chains, Now: clock})
-	if err := service.Start(t.Context(), "house", settle.Header{Number: 3, Hash: invoice.Hash{3}, Time: now - 40}, 4); err != nil {
+	if err := service.Start(t.Context(), "house", invoice.Header{Number: 3, Hash: invoice.Hash{3}, Time: now - 40}, 4); err != nil {
 		t.Fatal(err)
 	}
 	return c, service

@@ -190,8 +190,8 @@ func TestStoryOfAPayment(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		genesis := settle.Header{Number: 1, Hash: invoice.Hash{1}, Time: now}
-		block := settle.Block{Header: settle.Header{Number: 2, Hash: invoice.Hash{2}, Parent: genesis.Hash, Time: now + 10}}
+		genesis := invoice.Header{Number: 1, Hash: invoice.Hash{1}, Time: now}
+		block := settle.Block{Header: invoice.Header{Number: 2, Hash: invoice.Hash{2}, Parent: genesis.Hash, Time: now + 10}}
 		block.Transfers = []invoice.Transfer{{
 			Position: invoice.Position{BlockNumber: 2, BlockHash: block.Hash, BlockTime: block.Time},
 			ChainKey: "base", TxHash: invoice.Hash{3}, Token: inv.Token, Currency: "USDC", From: invoice.Address{4}, To: inv.Merchant, Amount: inv.Amount,
@@ -241,8 +241,8 @@ func TestStoryOfAttribution(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		genesis := settle.Header{Number: 1, Hash: invoice.Hash{1}, Time: now}
-		block := settle.Block{Header: settle.Header{Number: 2, Hash: invoice.Hash{2}, Parent: genesis.Hash, Time: now + 10}}
+		genesis := invoice.Header{Number: 1, Hash: invoice.Hash{1}, Time: now}
+		block := settle.Block{Header: invoice.Header{Number: 2, Hash: invoice.Hash{2}, Parent: genesis.Hash, Time: now + 10}}
 		block.Transfers = []invoice.Transfer{{ // its amount is wanted by two
 			Position: invoice.Position{BlockNumber: 2, BlockHash: block.Hash, BlockTime: block.Time},
 			ChainKey: "base", TxHash: invoice.Hash{3}, Token: inv.Token, Currency: "USDC", From: invoice.Address{4}, To: inv.Merchant, Amount: inv.Amount,
@@ -354,7 +354,7 @@ func TestStoryOfNotices(t *testing.T) {
 }
 
 // confirm makes final what is pending on the chain base up to a line.
-func confirm(ctx context.Context, service *settle.Service, line settle.Header) error {
+func confirm(ctx context.Context, service *settle.Service, line invoice.Header) error {
 	_, revision, err := service.Pending(ctx, "base", line.Number)
 	if err != nil {
 		return err

@@ -132,7 +132,7 @@ func (b *bench) fillDust(ctx context.Context, kind, name string) (took time.Dura
 	if err := d.Start(ctx, chain.Local, last, blocks[0].Number); err != nil {
 		return 0, err
 	}
-	newer := settle.Block{Header: settle.Header{Number: last.Number + 1, Hash: dustHash(last.Number + 1), Parent: last.Hash, Time: last.Time}}
+	newer := settle.Block{Header: invoice.Header{Number: last.Number + 1, Hash: dustHash(last.Number + 1), Parent: last.Hash, Time: last.Time}}
 	t := d.blocks("tagged")[0].Transfers[0]
 	t.Position = invoice.Position{BlockNumber: newer.Number, BlockHash: newer.Hash, BlockTime: newer.Time}
 	t.TxHash = newer.Hash
@@ -171,7 +171,7 @@ func newDust(s *store.Store) *dust {
 
 // start begins the chain and creates the invoice.
 func (d *dust) start(ctx context.Context) (err error) {
-	genesis := settle.Header{Number: 1, Hash: dustHash(1), Time: time.Now().Unix()}
+	genesis := invoice.Header{Number: 1, Hash: dustHash(1), Time: time.Now().Unix()}
 	if err := d.Start(ctx, chain.Local, genesis, genesis.Number+1); err != nil {
 		return err
 	}
@@ -224,7 +224,7 @@ func (d *dust) blocks(name string) []settle.Block {
 	blocks := make([]settle.Block, dustPayments/dustBlock)
 	for i := range blocks {
 		number := uint64(i + 2)
-		b := settle.Block{Header: settle.Header{Number: number, Hash: dustHash(number), Parent: dustHash(number - 1), Time: time.Now().Unix()}}
+		b := settle.Block{Header: invoice.Header{Number: number, Hash: dustHash(number), Parent: dustHash(number - 1), Time: time.Now().Unix()}}
 		for n := range dustBlock {
 			t.Position = invoice.Position{BlockNumber: number, BlockHash: b.Hash, BlockTime: b.Time, LogIndex: n}
 			t.TxHash = dustHash(number<<32 + uint64(n))
@@ -240,7 +240,7 @@ func (d *dust) blocks(name string) []settle.Block {
 }
 
 // confirm makes all blocks final.
-func (d *dust) confirm(ctx context.Context, line settle.Header) error {
+func (d *dust) confirm(ctx context.Context, line invoice.Header) error {
 	_, revision, err := d.Pending(ctx, chain.Local, line.Number)
 	if err != nil {
 		return err

@@ -70,7 +70,7 @@ func TestEndpoint(t *testing.T) {
 			t.Errorf("%s: Head = %+v, %v", e, h, err)
 		}
 		_, h, err := e.HeadAndTagged(ctx, chain.TagSafe)
-		want := chain.Header{Number: 1, Hash: invoice.Hash(b.Hash), Parent: invoice.Hash(b.Parent), Time: b.Time, Bloom: h.Bloom}
+		want := chain.Header{Header: invoice.Header{Number: 1, Hash: invoice.Hash(b.Hash), Parent: invoice.Hash(b.Parent), Time: b.Time}, Bloom: h.Bloom}
 		if err != nil || h != want {
 			t.Errorf("%s: tagged is %+v, %v; want %+v", e, h, err, want)
 		}

@@ -14,6 +14,8 @@ import (
 
 	"github.com/ethereum/go-ethereum/rpc"
 	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/internal/invoice"
 )
 
 // model is what a node's state should be, told by the events in words.
@@ -152,7 +154,7 @@ func TestPoolStates(t *testing.T) {
 				number := rapid.Int64Range(0, 200).Draw(t, "number")
 				at := number * rapid.SampledFrom([]int64{0, 1, 12}).Draw(t, "block time")
 				back := m.number-number > 64 && m.time-at > 30
-				if err := p.ReportHead(Header{Number: uint64(number), Time: at}); (err != nil) != back {
+				if err := p.ReportHead(Header{Header: invoice.Header{Number: uint64(number), Time: at}}); (err != nil) != back {
 					t.Errorf("head %d after %d: %v", number, m.number, err)
 				}
 				if back {
@@ -297,8 +299,8 @@ func TestEdges(t *testing.T) {
 	}{{MaxRegress, bothAgo + 1, false}, {MaxRegress + 1, bothAgo, false}, {MaxRegress + 1, bothAgo + 1, true}} {
 		now := start
 		p := lone(t, &now, quiet)
-		first := p.ReportHead(Header{Number: 1000, Time: 1000})
-		err := p.ReportHead(Header{Number: 1000 - c.blocks, Time: 1000 - c.time})
+		first := p.ReportHead(Header{Header: invoice.Header{Number: 1000, Time: 1000}})
+		err := p.ReportHead(Header{Header: invoice.Header{Number: 1000 - c.blocks, Time: 1000 - c.time}})
 		if first != nil || (err != nil) != c.back || (p.pool.Health()[0].State == StateQuarantined) != c.back {
 			t.Errorf("%d blocks and %d s back: %v, %v; went backwards: %t", c.blocks, c.time, first, err, c.back)
 		}
@@ -321,7 +323,7 @@ func TestEdges(t *testing.T) {
 			conf.Clients = append(conf.Clients, e)
 		}
 		copy(told[:], NewPool(conf).Nodes())
-		for i, h := range []Header{{Number: 1000, Time: 1000}, {Number: 1000 - c.blocks, Time: 1000 - c.time}} {
+		for i, h := range []Header{{Header: invoice.Header{Number: 1000, Time: 1000}}, {Header: invoice.Header{Number: 1000 - c.blocks, Time: 1000 - c.time}}} {
 			told[i].onRequest(1, 0, nil)
 			if err := told[i].ReportHead(h); err != nil {
 				t.Error(err)
@@ -379,7 +381,7 @@ func TestPoolTogether(t *testing.T) {
 					p.onRequest(1, time.Second, nil)
 					p.ReportFailure(errors.New("lost"))
 					p.setConfigured(ErrMismatch)
-					if err := p.ReportHead(Header{Number: uint64(n % 8), Time: int64(i)}); err != nil {
+					if err := p.ReportHead(Header{Header: invoice.Header{Number: uint64(n % 8), Time: int64(i)}}); err != nil {
 						t.Error(err)
 					}
 					p.Quarantine("it lies")

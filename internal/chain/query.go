@@ -20,12 +20,9 @@ import (
 // Header is the part of a block's header that the service uses. Its hash is not
 // verified: networks add fields to the header, so it cannot be recomputed.
 type Header struct {
-	Number uint64
-	Hash   invoice.Hash
-	Parent invoice.Hash
-	Time   int64 // Unix seconds
-	Bloom  types.Bloom
-	Empty  bool // the block has no transactions
+	invoice.Header
+	Bloom types.Bloom
+	Empty bool // the block has no transactions
 }
 
 // UnmarshalJSON reads a block as nodes write it, and refuses one without
@@ -45,10 +42,9 @@ func (h *Header) UnmarshalJSON(data []byte) error {
 	if raw.Number == nil || raw.Hash == nil || raw.Parent == nil || raw.Timestamp == nil {
 		return errors.New("block lacks number, hash, parentHash or timestamp")
 	}
-	*h = Header{
-		Number: uint64(*raw.Number), Hash: invoice.Hash(*raw.Hash), Parent: invoice.Hash(*raw.Parent),
-		Time: int64(*raw.Timestamp), Empty: string(raw.Txs) == "[]",
-	}
+	*h = Header{Empty: string(raw.Txs) == "[]", Header: invoice.Header{
+		Number: uint64(*raw.Number), Hash: invoice.Hash(*raw.Hash), Parent: invoice.Hash(*raw.Parent), Time: int64(*raw.Timestamp),
+	}}
 	if raw.Bloom == nil {
 		h.Bloom = noBloom // any log may be there
 		return nil

@@ -83,7 +83,7 @@ type world struct {
 }
 
 func newWorld() *world {
-	return &world{invoice: openInvoice(), chain: localChain(), now: present, cursor: store.Cursor{Indexed: store.Header{Number: 12}}}
+	return &world{invoice: openInvoice(), chain: localChain(), now: present, cursor: store.Cursor{Indexed: invoice.Header{Number: 12}}}
 }
 
 func (w *world) Invoice(ctx context.Context, id string) (invoice.Invoice, error) {

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
 )
 
 // maxQuorumBlocks is how many blocks are read from two nodes at once to become
@@ -57,8 +56,8 @@ func (ix *Indexer) confirm(ctx context.Context, n node, t heads, line uint64) (s
 // the node's blocks at their heights. What differs is rolled back. Blocks
 // from which parents lead up to the head that the node has just reported
 // are canonical to it.
-func (ix *Indexer) verifyCanonical(ctx context.Context, n node, t heads, line settle.Header, pending []invoice.Transfer) (bool, error) {
-	read := map[uint64]settle.Header{line.Number: line}
+func (ix *Indexer) verifyCanonical(ctx context.Context, n node, t heads, line invoice.Header, pending []invoice.Transfer) (bool, error) {
+	read := map[uint64]invoice.Header{line.Number: line}
 	for _, t := range pending {
 		h, _ := ix.tracker.At(t.BlockNumber)
 		if h.Hash != t.BlockHash {
@@ -70,7 +69,7 @@ func (ix *Indexer) verifyCanonical(ctx context.Context, n node, t heads, line se
 	if ix.tracker.Tip().Hash == t.head.Hash {
 		linked = ix.tracker.Linked()
 	}
-	maps.DeleteFunc(read, func(number uint64, h settle.Header) bool { return number >= linked || h.Hash == t.tagged.Hash })
+	maps.DeleteFunc(read, func(number uint64, h invoice.Header) bool { return number >= linked || h.Hash == t.tagged.Hash })
 	headers, err := n.headers(ctx, slices.Sorted(maps.Keys(read))...)
 	if err != nil {
 		return false, err
@@ -88,7 +87,7 @@ func (ix *Indexer) verifyCanonical(ctx context.Context, n node, t heads, line se
 // receipts of their transactions. From the first block on where they differ,
 // what was recorded is rolled back, unless the node contradicts itself or
 // others hold it.
-func (ix *Indexer) verifyReceipts(ctx context.Context, n node, at settle.Header, pending []invoice.Transfer) (bool, error) {
+func (ix *Indexer) verifyReceipts(ctx context.Context, n node, at invoice.Header, pending []invoice.Transfer) (bool, error) {
 	wrong, err := ix.missingFromReceipts(ctx, n, pending)
 	switch {
 	case err != nil:

@@ -9,7 +9,6 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
 )
 
 // Limits of asking others about a block.
@@ -72,7 +71,7 @@ func quarantine(nodes []node, wrong []wrongNode) {
 // to become final above the block final, which is zero when nothing is final yet.
 // judgeBlock decides, and nodes that are wrong are quarantined. It is a *nodeError
 // when that is the node itself, and a *NoQuorumError when it is undecided.
-func (ix *Indexer) crossCheck(ctx context.Context, n node, at, final settle.Header) error {
+func (ix *Indexer) crossCheck(ctx context.Context, n node, at, final invoice.Header) error {
 	p := poll{nodes: []node{n}, readings: []blockReading{{node: n.String(), hash: at.Hash}}}
 	rest := ix.Pool.Others(n.Node)
 	some := rest[:min(len(rest), maxPolled)]
@@ -103,7 +102,7 @@ func (ix *Indexer) crossCheck(ctx context.Context, n node, at, final settle.Head
 
 // inspect reads the headers of a node around a height, and returns their
 // chainFault. A node that does not answer has none.
-func (ix *Indexer) inspect(ctx context.Context, n node, number uint64, voted invoice.Hash, final settle.Header) string {
+func (ix *Indexer) inspect(ctx context.Context, n node, number uint64, voted invoice.Hash, final invoice.Header) string {
 	heights := heightsToInspect(number, final.Number)
 	var headers []chain.Header
 	err := ix.consult(ctx, n, func(ctx context.Context) (err error) {

@@ -222,7 +222,7 @@ type located struct {
 // of a transaction in block h reports, in the logs' order, with the evidence
 // that its logs and its input give. A receipt that is not of that block, or of
 // a transaction that failed, is an error: its logs were reported before.
-func (d decoder) transfers(h settle.Header, r *chain.Receipt, input []byte, watched map[invoice.Address]bool) ([]invoice.Transfer, error) {
+func (d decoder) transfers(h invoice.Header, r *chain.Receipt, input []byte, watched map[invoice.Address]bool) ([]invoice.Transfer, error) {
 	if invoice.Hash(r.BlockHash) != h.Hash {
 		return nil, fmt.Errorf("transaction %s was read in block %s, but its receipt names block %s", r.TxHash, h.Hash, r.BlockHash)
 	}

@@ -30,7 +30,7 @@ var (
 	}
 	testDecoder = newDecoder(testChain)
 	five        = invoice.NewAmount(5)
-	header10    = settle.Header{Number: 10, Hash: invoice.Hash{10}, Parent: invoice.Hash{9}, Time: 1000}
+	header10    = invoice.Header{Number: 10, Hash: invoice.Hash{10}, Parent: invoice.Hash{9}, Time: 1000}
 )
 
 // receipt returns the receipt of a transaction in block header10 that emitted

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
 )
 
@@ -57,7 +58,7 @@ func (ix *Indexer) fill(ctx context.Context) (more bool, err error) {
 	}
 	below := ix.filled
 	if below.Number+1 != gap.Next {
-		below = settle.Header{}
+		below = invoice.Header{}
 	}
 	ix.backfill.begin(gap.Next, gap.Last)
 	s := blockRange{first: gap.Next, last: last, rangedUpTo: rangedUpTo(cursor.Confirmed.Number)}

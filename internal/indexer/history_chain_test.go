@@ -7,11 +7,10 @@ import (
 
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
 )
 
 // judge holds a block that was called final against the chain.
-func (s *story) judge(final settle.Header) {
+func (s *story) judge(final invoice.Header) {
 	s.mu.Lock()
 	blocks, floor := s.net.Blocks(), s.floor
 	s.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
 )
 
@@ -16,7 +17,7 @@ var errShaken = errors.New("the database is gone")
 // block that an indexer names against the chain.
 type shakyLedger struct {
 	Ledger
-	judge func(final settle.Header)
+	judge func(final invoice.Header)
 	gap   func() // reading begins above a gap
 
 	mu    sync.Mutex
@@ -47,7 +48,7 @@ func (l *shakyLedger) change(do func() error) error {
 	return errShaken
 }
 
-func (l *shakyLedger) Start(ctx context.Context, key string, at settle.Header, from uint64) error {
+func (l *shakyLedger) Start(ctx context.Context, key string, at invoice.Header, from uint64) error {
 	l.judge(at)
 	if from <= at.Number {
 		l.gap()
@@ -59,11 +60,11 @@ func (l *shakyLedger) Observe(ctx context.Context, key string, blocks []settle.B
 	return l.change(func() error { return l.Ledger.Observe(ctx, key, blocks) })
 }
 
-func (l *shakyLedger) Rollback(ctx context.Context, key string, to settle.Header) error {
+func (l *shakyLedger) Rollback(ctx context.Context, key string, to invoice.Header) error {
 	return l.change(func() error { return l.Ledger.Rollback(ctx, key, to) })
 }
 
-func (l *shakyLedger) Confirm(ctx context.Context, key string, line settle.Header, revision int64) error {
+func (l *shakyLedger) Confirm(ctx context.Context, key string, line invoice.Header, revision int64) error {
 	return l.change(func() error {
 		err := l.Ledger.Confirm(ctx, key, line, revision)
 		if err == nil {
@@ -73,7 +74,7 @@ func (l *shakyLedger) Confirm(ctx context.Context, key string, line settle.Heade
 	})
 }
 
-func (l *shakyLedger) Fill(ctx context.Context, key string, next uint64, blocks []settle.Block, through settle.Header) error {
+func (l *shakyLedger) Fill(ctx context.Context, key string, next uint64, blocks []settle.Block, through invoice.Header) error {
 	return l.change(func() error {
 		err := l.Ledger.Fill(ctx, key, next, blocks, through)
 		if err == nil {

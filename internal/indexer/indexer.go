@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/watchdog"
 )
 
@@ -124,7 +124,7 @@ type Indexer struct {
 
 	// filled belongs to the goroutine that fills the gap: the newest block that
 	// it recorded.
-	filled settle.Header
+	filled invoice.Header
 
 	mu       sync.Mutex
 	status   Status

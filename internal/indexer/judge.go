@@ -6,7 +6,6 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
 )
 
 // The judges compare what several nodes say. They are pure: each takes the
@@ -87,7 +86,7 @@ func judgeMissing(node string, t invoice.Transfer, held []bool) (r ruling, reaso
 // given the blocks of other nodes at that height. It is rejected when at least as
 // many nodes still have the final block as have another. It is undecided when a
 // minority still has it, or when the chain has other nodes and none answered.
-func judgeViolation(node string, final settle.Header, others []blockReading, sole bool) (r ruling, reason string) {
+func judgeViolation(node string, final invoice.Header, others []blockReading, sole bool) (r ruling, reason string) {
 	keep, lost := 0, 1
 	for _, o := range others {
 		if o.hash == final.Hash {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
 )
 
 // drawBlockReadings draws nodes that have one of three blocks at the judged
@@ -119,20 +118,20 @@ func TestChainFault(t *testing.T) {
 	line := func(change func([]chain.Header)) []chain.Header {
 		var headers []chain.Header
 		for n := 3; n <= 7; n++ {
-			headers = append(headers, chain.Header{Number: uint64(n), Hash: hash(n), Parent: hash(n - 1)})
+			headers = append(headers, chain.Header{Header: invoice.Header{Number: uint64(n), Hash: hash(n), Parent: hash(n - 1)}})
 		}
 		change(headers)
 		return headers
 	}
-	final := settle.Header{Number: 3, Hash: hash(3)}
+	final := invoice.Header{Number: 3, Hash: hash(3)}
 	for name, test := range map[string]struct {
 		headers []chain.Header
-		final   settle.Header
+		final   invoice.Header
 		want    string
 	}{
 		"sound":                {line(func([]chain.Header) {}), final, ""},
 		"no answer":            {nil, final, ""},
-		"nothing is final yet": {line(func(h []chain.Header) { h[0].Hash = invoice.Hash{9}; h[1].Parent = h[0].Hash }), settle.Header{}, ""},
+		"nothing is final yet": {line(func(h []chain.Header) { h[0].Hash = invoice.Hash{9}; h[1].Parent = h[0].Hash }), invoice.Header{}, ""},
 		"another final block":  {line(func(h []chain.Header) { h[0].Hash = invoice.Hash{9} }), final, "which was final"},
 		"another block":        {line(func(h []chain.Header) { h[3].Hash = invoice.Hash{9} }), final, "and had"},
 		"not linked":           {line(func(h []chain.Header) { h[2].Parent = invoice.Hash{9} }), final, "on top of"},
@@ -278,7 +277,7 @@ func TestJudgeMissing(t *testing.T) {
 }
 
 func TestJudgeViolation(t *testing.T) {
-	final := settle.Header{Number: 4, Hash: invoice.Hash{4}}
+	final := invoice.Header{Number: 4, Hash: invoice.Hash{4}}
 	for _, test := range []struct {
 		others string // k has the final block, l another one
 		sole   bool

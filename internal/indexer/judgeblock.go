@@ -7,7 +7,6 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
 )
 
 // blockReading is what a node says about the block at a height.
@@ -94,7 +93,7 @@ func (v *blockVerdict) countVotes(number uint64, readings []blockReading) {
 // are sound: they must contain the final block, unless none is final yet, still
 // have the block that the node voted for at the height, and be linked by their
 // parents. Headers are ascending and may have gaps.
-func chainFault(headers []chain.Header, number uint64, voted invoice.Hash, final settle.Header) string {
+func chainFault(headers []chain.Header, number uint64, voted invoice.Hash, final invoice.Header) string {
 	for i, h := range headers {
 		switch {
 		case h.Number == final.Number && h.Hash != final.Hash && !final.Hash.IsZero():

@@ -22,10 +22,10 @@ type Ledger interface {
 	// Start begins a chain that was never read: at counts as read and final,
 	// but for a gap of blocks from..at.Number that is still to be filled; there
 	// is none when from lies above at.
-	Start(ctx context.Context, chainKey string, at settle.Header, from uint64) error
+	Start(ctx context.Context, chainKey string, at invoice.Header, from uint64) error
 	// Headers returns the stored canonical blocks from..to, in ascending order.
 	// All that are not final are among them, and some of the final ones.
-	Headers(ctx context.Context, chainKey string, from, to uint64) ([]settle.Header, error)
+	Headers(ctx context.Context, chainKey string, from, to uint64) ([]invoice.Header, error)
 	// Watched tells which of the accounts are settlement addresses.
 	Watched(ctx context.Context, chainKey string, accounts []invoice.Address) (map[invoice.Address]bool, error)
 	// Observe records blocks on top of the newest one read. The parent of the
@@ -34,7 +34,7 @@ type Ledger interface {
 	Observe(ctx context.Context, chainKey string, blocks []settle.Block) error
 	// Rollback orphans everything above to, which becomes the newest block
 	// read. Below the newest final block it is settle.ErrFinalityViolated.
-	Rollback(ctx context.Context, chainKey string, to settle.Header) error
+	Rollback(ctx context.Context, chainKey string, to invoice.Header) error
 	// Pending returns the transfers in blocks up to through that are recorded
 	// and not final, and the revision that Confirm is to be given.
 	Pending(ctx context.Context, chainKey string, through uint64) (transfers []invoice.Transfer, revision int64, err error)
@@ -44,13 +44,13 @@ type Ledger interface {
 	// Confirm makes everything in blocks up to line final. It is
 	// settle.ErrCursorMoved when the chain's revision is another one: what was
 	// verified was taken back meanwhile.
-	Confirm(ctx context.Context, chainKey string, line settle.Header, revision int64) error
+	Confirm(ctx context.Context, chainKey string, line invoice.Header, revision int64) error
 	// Fill records what the final blocks next..through of the cursor's gap hold,
 	// of which those that hold nothing of interest may be left out. All of it
 	// is final at once. It is settle.ErrCursorMoved when the gap begins
 	// elsewhere, and settle.ErrFinalityViolated when through is not the block
 	// that is stored at its height.
-	Fill(ctx context.Context, chainKey string, next uint64, blocks []settle.Block, through settle.Header) error
+	Fill(ctx context.Context, chainKey string, next uint64, blocks []settle.Block, through invoice.Header) error
 	// Halt records why the chain is read no further.
 	Halt(ctx context.Context, chainKey, reason string) error
 }

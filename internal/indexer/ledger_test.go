@@ -27,11 +27,11 @@ type memory struct {
 
 	mu       sync.Mutex
 	cursor   settle.Cursor
-	headers  []settle.Header
+	headers  []invoice.Header
 	records  map[string]record // by the payment's id
 	events   map[settle.RegistryEvent]int
-	lines    []settle.Header // of each Confirm
-	fills    []uint64        // the last block of each Fill
+	lines    []invoice.Header // of each Confirm
+	fills    []uint64         // the last block of each Fill
 	breaches []string
 
 	// fail, when set, is asked before and after each change. An error before
@@ -79,7 +79,7 @@ func (m *memory) Cursor(context.Context, string) (settle.Cursor, error) {
 	return c, nil
 }
 
-func (m *memory) Start(_ context.Context, _ string, at settle.Header, from uint64) error {
+func (m *memory) Start(_ context.Context, _ string, at invoice.Header, from uint64) error {
 	return m.change(func() error {
 		if m.cursor.Started {
 			return settle.ErrCursorMoved
@@ -88,15 +88,15 @@ func (m *memory) Start(_ context.Context, _ string, at settle.Header, from uint6
 		if from <= at.Number {
 			m.cursor.Gap = &settle.Gap{Next: from, Last: at.Number, LastTime: at.Time}
 		}
-		m.headers = []settle.Header{at}
+		m.headers = []invoice.Header{at}
 		return nil
 	})
 }
 
-func (m *memory) Headers(_ context.Context, _ string, from, to uint64) ([]settle.Header, error) {
+func (m *memory) Headers(_ context.Context, _ string, from, to uint64) ([]invoice.Header, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var found []settle.Header
+	var found []invoice.Header
 	for _, h := range m.headers {
 		if from <= h.Number && h.Number <= to {
 			found = append(found, h)
@@ -157,7 +157,7 @@ func (m *memory) Observe(_ context.Context, _ string, blocks []settle.Block) err
 	})
 }
 
-func (m *memory) Rollback(_ context.Context, _ string, to settle.Header) error {
+func (m *memory) Rollback(_ context.Context, _ string, to invoice.Header) error {
 	return m.change(func() error {
 		if to.Number < m.cursor.Confirmed.Number {
 			return settle.ErrFinalityViolated
@@ -174,7 +174,7 @@ func (m *memory) Rollback(_ context.Context, _ string, to settle.Header) error {
 				m.records[id] = r
 			}
 		}
-		m.headers = slices.DeleteFunc(m.headers, func(h settle.Header) bool { return h.Number > to.Number })
+		m.headers = slices.DeleteFunc(m.headers, func(h invoice.Header) bool { return h.Number > to.Number })
 		m.cursor.Indexed = to
 		m.cursor.Revision++
 		return nil
@@ -205,7 +205,7 @@ func (m *memory) Orphaned(_ context.Context, _ string, through uint64) ([]invoic
 	return found, nil
 }
 
-func (m *memory) Confirm(_ context.Context, _ string, line settle.Header, revision int64) error {
+func (m *memory) Confirm(_ context.Context, _ string, line invoice.Header, revision int64) error {
 	return m.change(func() error {
 		if line.Number <= m.cursor.Confirmed.Number {
 			return m.breach("block %d is confirmed although block %d is", line.Number, m.cursor.Confirmed.Number)
@@ -225,13 +225,13 @@ func (m *memory) Confirm(_ context.Context, _ string, line settle.Header, revisi
 	})
 }
 
-func (m *memory) Fill(_ context.Context, _ string, next uint64, blocks []settle.Block, through settle.Header) error {
+func (m *memory) Fill(_ context.Context, _ string, next uint64, blocks []settle.Block, through invoice.Header) error {
 	return m.change(func() error {
 		gap := m.cursor.Gap
 		if gap == nil || gap.Next != next || through.Number > min(gap.Last, m.cursor.Confirmed.Number) {
 			return settle.ErrCursorMoved
 		}
-		if i := slices.IndexFunc(m.headers, func(h settle.Header) bool { return h.Number == through.Number }); i >= 0 && m.headers[i].Hash != through.Hash {
+		if i := slices.IndexFunc(m.headers, func(h invoice.Header) bool { return h.Number == through.Number }); i >= 0 && m.headers[i].Hash != through.Hash {
 			return settle.ErrFinalityViolated
 		}
 		for _, b := range blocks {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
 )
 
 // verifyOrphans verifies, before blocks become final, that no payment in them is
@@ -15,7 +14,7 @@ import (
 // again, or can have invented it the first time. Where the node's receipts
 // hold such a payment, its block is rolled back, and the result is false.
 // Where two nodes must agree it is not needed: both have read the blocks.
-func (ix *Indexer) verifyOrphans(ctx context.Context, n node, through settle.Header) (bool, error) {
+func (ix *Indexer) verifyOrphans(ctx context.Context, n node, through invoice.Header) (bool, error) {
 	orphans, err := ix.canonicalOrphans(ctx, n, through.Number)
 	if err != nil {
 		return false, err

@@ -18,7 +18,7 @@ import (
 // transfers as were recorded. Who reported what was recorded is not asked: it
 // may have been the second one. Where what was recorded is not what the first
 // node tells now, it is rolled back, and the result is false.
-func (ix *Indexer) verifyQuorum(ctx context.Context, n node, at settle.Header, pending []invoice.Transfer) (bool, error) {
+func (ix *Indexer) verifyQuorum(ctx context.Context, n node, at invoice.Header, pending []invoice.Transfer) (bool, error) {
 	s := blockRange{first: ix.tracker.Final().Number + 1, last: at.Number}
 	c := ix.newAddressCache()
 	own, err := ix.readBlockRange(ctx, n, s, c)
@@ -85,7 +85,7 @@ type reading struct {
 	blocks []settle.Block
 }
 
-func (r *reading) last() settle.Header { return r.blocks[len(r.blocks)-1].Header }
+func (r *reading) last() invoice.Header { return r.blocks[len(r.blocks)-1].Header }
 
 func (r *reading) transfers() []invoice.Transfer {
 	var all []invoice.Transfer

@@ -202,7 +202,7 @@ func (ix *Indexer) blocks(
 	wanted := make([]evidenceRequest, len(headers))
 	for i, h := range headers {
 		of := logs[h.Hash]
-		blocks[i] = settle.Block{Header: header(h), Registry: ix.decoder.registryEvents(of)}
+		blocks[i] = settle.Block{Header: h.Header, Registry: ix.decoder.registryEvents(of)}
 		wanted[i].block = h.Hash
 		wanted[i].txs = ix.decoder.touching(of, watched)
 		wanted[i].wholeBlock = preferWholeBlock(of, wanted[i].txs)
@@ -224,9 +224,4 @@ func (ix *Indexer) blocks(
 		}
 	}
 	return blocks, nil
-}
-
-// header drops what the ledger does not keep.
-func header(h chain.Header) settle.Header {
-	return settle.Header{Number: h.Number, Hash: h.Hash, Parent: h.Parent, Time: h.Time}
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
 )
 
 // syncs makes a fixture's Run report each sync.
@@ -186,7 +185,7 @@ func (c *clock) add(d time.Duration) {
 func TestResume(t *testing.T) {
 	seen := make(chan Status)
 	f := newFixture(t, syncs(seen))
-	if err := f.ledger.Start(t.Context(), "", settle.Header{Hash: invoice.Hash(f.chain.Head().Hash)}, 1); err != nil {
+	if err := f.ledger.Start(t.Context(), "", invoice.Header{Hash: invoice.Hash(f.chain.Head().Hash)}, 1); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.ledger.Halt(t.Context(), "", "somebody must look"); err != nil {

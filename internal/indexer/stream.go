@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
 )
 
@@ -22,7 +23,7 @@ const (
 // hash is zero, is the block below the span; each part must stand on top of
 // the one before. final is a block that is final already.
 func (ix *Indexer) stream(
-	ctx context.Context, s blockRange, below, final settle.Header, apply func(context.Context, []settle.Block) error,
+	ctx context.Context, s blockRange, below, final invoice.Header, apply func(context.Context, []settle.Block) error,
 ) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
@@ -75,7 +76,7 @@ func (ix *Indexer) stream(
 
 // readFinal reads a span of final blocks from the first node that can, and
 // has others agree with what it tells.
-func (ix *Indexer) readFinal(ctx context.Context, turn int, s blockRange, final settle.Header, c *addressCache) (r reading, err error) {
+func (ix *Indexer) readFinal(ctx context.Context, turn int, s blockRange, final invoice.Header, c *addressCache) (r reading, err error) {
 	err = ix.try(ctx, turn, func(n node) error {
 		if err := n.ready(ctx); err != nil {
 			return err

@@ -239,17 +239,17 @@ func (ix *Indexer) start(ctx context.Context, n node, t heads, line uint64) erro
 	if err != nil {
 		return err
 	}
-	if err := ix.checkStart(ctx, n, header(headers[0])); err != nil {
+	if err := ix.checkStart(ctx, n, headers[0].Header); err != nil {
 		return err
 	}
 	ix.Logger.Info("reading begins", "chain", ix.Chain.Key, "block", line+1, "older_from", from)
-	return ix.Ledger.Start(ctx, ix.Chain.Key, header(headers[0]), from)
+	return ix.Ledger.Start(ctx, ix.Chain.Key, headers[0].Header, from)
 }
 
 // checkStart has others agree with a node on the block where reading begins,
 // which counts as final from then on.
-func (ix *Indexer) checkStart(ctx context.Context, n node, at settle.Header) error {
-	if err := ix.crossCheck(ctx, n, at, settle.Header{}); err != nil || ix.Chain.Quorum < 2 {
+func (ix *Indexer) checkStart(ctx context.Context, n node, at invoice.Header) error {
+	if err := ix.crossCheck(ctx, n, at, invoice.Header{}); err != nil || ix.Chain.Quorum < 2 {
 		return err
 	}
 	var p poll
@@ -291,7 +291,7 @@ func (ix *Indexer) follow(ctx context.Context, n node, h chain.Header) (next *ch
 		return err
 	}
 	for {
-		step := ix.tracker.Judge(header(h))
+		step := ix.tracker.Judge(h.Header)
 		switch step.Verdict {
 		case Known:
 			return nil, nil
@@ -313,7 +313,7 @@ func (ix *Indexer) follow(ctx context.Context, n node, h chain.Header) (next *ch
 }
 
 // rollback orphans what was read above a block.
-func (ix *Indexer) rollback(ctx context.Context, to settle.Header) error {
+func (ix *Indexer) rollback(ctx context.Context, to invoice.Header) error {
 	ix.Logger.Info("blocks were replaced; reading them again",
 		"chain", ix.Chain.Key, "above", to.Number, "through", ix.tracker.Tip().Number)
 	if err := ix.Ledger.Rollback(ctx, ix.Chain.Key, to); err != nil {

@@ -3,6 +3,7 @@ package indexer
 import (
 	"slices"
 
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
 )
 
@@ -12,7 +13,7 @@ import (
 type Tracker struct {
 	// blocks are the canonical ones as far as read, ascending, from the newest
 	// final one on. Where a whole range was read there are gaps between them.
-	blocks []settle.Header
+	blocks []invoice.Header
 }
 
 // Verdict says what to do about a block.
@@ -37,13 +38,13 @@ const (
 type Step struct {
 	Verdict  Verdict
 	Ask      uint64
-	Ancestor settle.Header
+	Ancestor invoice.Header
 }
 
 // NewTracker returns a tracker of what the cursor says, with the stored
 // headers of the blocks between its two ends.
-func NewTracker(c settle.Cursor, stored []settle.Header) *Tracker {
-	t := &Tracker{blocks: []settle.Header{c.Confirmed}}
+func NewTracker(c settle.Cursor, stored []invoice.Header) *Tracker {
+	t := &Tracker{blocks: []invoice.Header{c.Confirmed}}
 	for _, h := range stored {
 		// The cursor does not know the parent of its newest block.
 		if t.Tip().Number < h.Number && (h.Number < c.Indexed.Number || h.Hash == c.Indexed.Hash) {
@@ -57,7 +58,7 @@ func NewTracker(c settle.Cursor, stored []settle.Header) *Tracker {
 }
 
 // Tip returns the newest block that was read.
-func (t *Tracker) Tip() settle.Header { return t.blocks[len(t.blocks)-1] }
+func (t *Tracker) Tip() invoice.Header { return t.blocks[len(t.blocks)-1] }
 
 // Linked returns the number of the block from which on each one that was read
 // names the one below as its parent, up to the tip: a node that calls the tip
@@ -71,14 +72,14 @@ func (t *Tracker) Linked() uint64 {
 }
 
 // Final returns the newest final block.
-func (t *Tracker) Final() settle.Header { return t.blocks[0] }
+func (t *Tracker) Final() invoice.Header { return t.blocks[0] }
 
 // At returns the newest block at or below a height that was kept. There is
 // one unless the height lies below the newest final block.
-func (t *Tracker) At(number uint64) (h settle.Header, ok bool) {
+func (t *Tracker) At(number uint64) (h invoice.Header, ok bool) {
 	i := t.above(number)
 	if i == 0 {
-		return settle.Header{}, false
+		return invoice.Header{}, false
 	}
 	return t.blocks[i-1], true
 }
@@ -86,7 +87,7 @@ func (t *Tracker) At(number uint64) (h settle.Header, ok bool) {
 // Ahead returns the newest block that was kept at most so many blocks above the
 // newest final one, or else the first above it. It is the final one when there
 // is none.
-func (t *Tracker) Ahead(blocks uint64) settle.Header {
+func (t *Tracker) Ahead(blocks uint64) invoice.Header {
 	h, _ := t.At(t.Final().Number + blocks)
 	if h == t.Final() && len(t.blocks) > 1 {
 		return t.blocks[1]
@@ -96,7 +97,7 @@ func (t *Tracker) Ahead(blocks uint64) settle.Header {
 
 // above returns the index of the first block above a height.
 func (t *Tracker) above(number uint64) int {
-	i, exact := slices.BinarySearchFunc(t.blocks, number, func(h settle.Header, n uint64) int {
+	i, exact := slices.BinarySearchFunc(t.blocks, number, func(h invoice.Header, n uint64) int {
 		switch {
 		case h.Number < n:
 			return -1
@@ -115,7 +116,7 @@ func (t *Tracker) above(number uint64) int {
 // below the tip is judged only when an earlier step asked for it, or when it
 // is known to differ: that it is the same as the one read says that the fork
 // is above it.
-func (t *Tracker) Judge(h settle.Header) Step {
+func (t *Tracker) Judge(h invoice.Header) Step {
 	tip := t.Tip()
 	same, ok := t.At(h.Number)
 	switch {
@@ -147,14 +148,14 @@ func (t *Tracker) Judge(h settle.Header) Step {
 
 // Append tells that blocks up to h have been read. Blocks between the tip and
 // h are taken to hold nothing.
-func (t *Tracker) Append(h settle.Header) { t.blocks = append(t.blocks, h) }
+func (t *Tracker) Append(h invoice.Header) { t.blocks = append(t.blocks, h) }
 
 // Rewind tells that everything above ancestor was rolled back.
-func (t *Tracker) Rewind(ancestor settle.Header) {
+func (t *Tracker) Rewind(ancestor invoice.Header) {
 	t.blocks = t.blocks[:t.above(ancestor.Number)]
 }
 
 // Finalize tells that h, one of the blocks, and all below are final.
-func (t *Tracker) Finalize(h settle.Header) {
+func (t *Tracker) Finalize(h invoice.Header) {
 	t.blocks = slices.Delete(t.blocks, 0, t.above(h.Number)-1)
 }

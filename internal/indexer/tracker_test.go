@@ -13,16 +13,16 @@ import (
 )
 
 // block makes a header whose hash is made of a number and a fork.
-func block(number uint64, fork byte, parent settle.Header) settle.Header {
-	h := settle.Header{Number: number, Parent: parent.Hash, Time: int64(number)}
+func block(number uint64, fork byte, parent invoice.Header) invoice.Header {
+	h := invoice.Header{Number: number, Parent: parent.Hash, Time: int64(number)}
 	binary.BigEndian.PutUint64(h.Hash[:], number)
 	h.Hash[31] = fork
 	return h
 }
 
 // line makes a chain of blocks from first through last above parent.
-func line(first, last uint64, fork byte, parent settle.Header) []settle.Header {
-	var chain []settle.Header
+func line(first, last uint64, fork byte, parent invoice.Header) []invoice.Header {
+	var chain []invoice.Header
 	for n := first; n <= last; n++ {
 		parent = block(n, fork, parent)
 		chain = append(chain, parent)
@@ -33,13 +33,13 @@ func line(first, last uint64, fork byte, parent settle.Header) []settle.Header {
 // TestJudge walks through what one header can mean to a chain that is read up
 // to block 14, is final up to block 10 and has a gap at block 12.
 func TestJudge(t *testing.T) {
-	a := line(0, 16, 'a', settle.Header{})
-	stored := []settle.Header{a[9], a[10], a[11], a[13], a[14]}
+	a := line(0, 16, 'a', invoice.Header{})
+	stored := []invoice.Header{a[9], a[10], a[11], a[13], a[14]}
 	tracker := NewTracker(settle.Cursor{Started: true, Indexed: a[14], Confirmed: a[10]}, stored)
-	b := func(n uint64) settle.Header { return line(n, n, 'b', a[n-1])[0] }           // forks off at n
-	c := func(n uint64) settle.Header { return block(n, 'c', block(n-1, 'c', a[0])) } // forks off earlier
+	b := func(n uint64) invoice.Header { return line(n, n, 'b', a[n-1])[0] }           // forks off at n
+	c := func(n uint64) invoice.Header { return block(n, 'c', block(n-1, 'c', a[0])) } // forks off earlier
 	for _, test := range []struct {
-		h    settle.Header
+		h    invoice.Header
 		want Step
 	}{
 		{a[14], Step{Verdict: Known}},
@@ -66,7 +66,7 @@ func TestJudge(t *testing.T) {
 	tracker.Rewind(a[13])
 	tracker.Finalize(a[11])
 	tracker.Append(b(14))
-	if want := []settle.Header{a[11], a[13], b(14)}; !slices.Equal(tracker.blocks, want) {
+	if want := []invoice.Header{a[11], a[13], b(14)}; !slices.Equal(tracker.blocks, want) {
 		t.Errorf("blocks are %v, want %v", tracker.blocks, want)
 	}
 	if h, ok := tracker.At(12); !ok || h != a[11] {
@@ -80,16 +80,16 @@ func TestJudge(t *testing.T) {
 // TestLinked finds from where on the parents are known to lead up to the tip:
 // they are not over a gap, and not where the newest block was not stored.
 func TestLinked(t *testing.T) {
-	a := line(0, 16, 'a', settle.Header{})
+	a := line(0, 16, 'a', invoice.Header{})
 	bare := a[14]
 	bare.Parent = invoice.Hash{} // as the cursor has it
 	cursor := settle.Cursor{Started: true, Indexed: bare, Confirmed: a[10]}
 	for _, test := range []struct {
-		stored []settle.Header
+		stored []invoice.Header
 		want   uint64
 	}{
-		{a[10:15], 10}, {[]settle.Header{a[11], a[13], a[14]}, 13}, {a[10:14], 14}, {nil, 14},
-		{append(append([]settle.Header{}, a[10:14]...), block(14, 'b', a[13])), 14},
+		{a[10:15], 10}, {[]invoice.Header{a[11], a[13], a[14]}, 13}, {a[10:14], 14}, {nil, 14},
+		{append(append([]invoice.Header{}, a[10:14]...), block(14, 'b', a[13])), 14},
 	} {
 		tracker := NewTracker(cursor, test.stored)
 		if got := tracker.Linked(); got != test.want || tracker.Tip().Hash != a[14].Hash {
@@ -108,8 +108,8 @@ func TestLinked(t *testing.T) {
 // as far as finality allows, and the tracker is fed with what it asks for.
 func TestTrackerFollowsAnyFork(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		genesis := block(0, 0, settle.Header{})
-		model := []settle.Header{genesis}
+		genesis := block(0, 0, invoice.Header{})
+		model := []invoice.Header{genesis}
 		tracker := NewTracker(settle.Cursor{Started: true, Indexed: genesis, Confirmed: genesis}, nil)
 		made := byte(0)
 		grow := func(n int) {
@@ -165,7 +165,7 @@ func TestTrackerFollowsAnyFork(t *testing.T) {
 }
 
 // feed brings the tracker to the model's head, as the loop does.
-func feed(t *rapid.T, tracker *Tracker, model []settle.Header) {
+func feed(t *rapid.T, tracker *Tracker, model []invoice.Header) {
 	final := tracker.Final()
 	h := model[len(model)-1]
 	for steps := 0; ; steps++ {
@@ -200,7 +200,7 @@ func TestTrackerTellsEveryViolation(t *testing.T) {
 		final := rapid.Uint64Range(0, tip).Draw(t, "final")
 		fork := rapid.Uint64Range(1, tip).Draw(t, "fork")
 		head := rapid.Uint64Range(tip, tip+3).Draw(t, "head")
-		a := line(0, tip, 'a', settle.Header{})
+		a := line(0, tip, 'a', invoice.Header{})
 		tracker := NewTracker(settle.Cursor{Started: true, Indexed: a[tip], Confirmed: a[final]}, a)
 		b := append(slices.Clone(a[:fork]), line(fork, head, 'b', a[fork-1])...)
 		h := b[head]
@@ -220,10 +220,10 @@ func TestTrackerTellsEveryViolation(t *testing.T) {
 }
 
 func ExampleTracker() {
-	a := line(0, 3, 'a', settle.Header{})
+	a := line(0, 3, 'a', invoice.Header{})
 	tracker := NewTracker(settle.Cursor{Started: true, Indexed: a[3], Confirmed: a[1]}, a)
 	b := line(3, 4, 'b', a[2])
-	for _, h := range []settle.Header{b[1], b[0]} {
+	for _, h := range []invoice.Header{b[1], b[0]} {
 		step := tracker.Judge(h)
 		fmt.Println(step.Verdict == Ask, step.Ask, step.Verdict == Reorg, step.Ancestor.Number)
 	}
@@ -236,7 +236,7 @@ func TestAhead(t *testing.T) {
 	of := func(numbers ...uint64) *Tracker {
 		tracker := &Tracker{}
 		for _, n := range numbers {
-			tracker.Append(settle.Header{Number: n})
+			tracker.Append(invoice.Header{Number: n})
 		}
 		return tracker
 	}

@@ -40,7 +40,7 @@ func TestRestIsToldAtTheStart(t *testing.T) {
 	}
 	err = db.Update(t.Context(), func(tx *store.Tx) error {
 		ctx := t.Context()
-		_, inserted := tx.InsertChain(ctx, c.Key, store.Header{Number: 2, Hash: invoice.Hash{3}, Time: now}, nil)
+		_, inserted := tx.InsertChain(ctx, c.Key, invoice.Header{Number: 2, Hash: invoice.Hash{3}, Time: now}, nil)
 		settled := tx.InsertSettlements(ctx, []store.Settlement{{ChainKey: c.Key, Address: inv.Merchant, MerchantID: "m"}}, now)
 		_, created := tx.InsertInvoices(ctx, []invoice.Invoice{inv})
 		return errors.Join(inserted, settled, created, tx.SavePayments(ctx, []store.PaymentRow{p}))

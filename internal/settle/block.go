@@ -7,16 +7,13 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// Header names a block and its place in the chain.
-type Header = store.Header
-
 // Gap are older blocks that are still to be read, or read again.
 type Gap = store.Gap
 
 // Block is what the indexer read of one block: the transfers that touch a
 // settlement address, in the order of their logs, and the registry's events.
 type Block struct {
-	Header
+	invoice.Header
 	Transfers []invoice.Transfer
 	Registry  []RegistryEvent
 }
@@ -45,8 +42,8 @@ const (
 // no older blocks are to be read. Revision is what Confirm wants to be told.
 type Cursor struct {
 	Started   bool
-	Indexed   Header
-	Confirmed Header
+	Indexed   invoice.Header
+	Confirmed invoice.Header
 	Halted    string
 	Gap       *Gap
 	Revision  int64

@@ -28,7 +28,7 @@ const expireBatch = 500
 // When the chain has another one by now, somebody took back what was verified,
 // and perhaps read it anew: it returns ErrCursorMoved and changes nothing, as
 // it does when the line is not a block that was read.
-func (s *Service) Confirm(ctx context.Context, chainKey string, line Header, revision int64) error {
+func (s *Service) Confirm(ctx context.Context, chainKey string, line invoice.Header, revision int64) error {
 	return s.expiring(ctx, chainKey, func(tx *store.Tx, c *changes, cur *store.Cursor) error {
 		if line.Number <= cur.Confirmed.Number {
 			return nil

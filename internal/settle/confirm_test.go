@@ -81,7 +81,7 @@ func TestReplicasConfirmWhatTheyVerified(t *testing.T) {
 			replicas := []*replica{{Service: w.Service}, {Service: w.service()}}
 			pick := func() *replica { return replicas[rapid.IntRange(0, 1).Draw(r, "replica")] }
 			blocks := w.blocks[:1]
-			top := func() settle.Header { return blocks[len(blocks)-1].Header }
+			top := func() invoice.Header { return blocks[len(blocks)-1].Header }
 			final, done := 0, make(map[invoice.Hash]bool)
 			r.Repeat(map[string]func(*rapid.T){
 				"observe": func(r *rapid.T) {
@@ -133,12 +133,12 @@ func TestReplicasConfirmWhatTheyVerified(t *testing.T) {
 // replica is one of several services, and what it verified last.
 type replica struct {
 	*settle.Service
-	line     settle.Header
+	line     invoice.Header
 	verified []invoice.Transfer
 	revision int64
 }
 
-func (p *replica) verify(t *testing.T, w *world, line settle.Header) {
+func (p *replica) verify(t *testing.T, w *world, line invoice.Header) {
 	t.Helper()
 	var err error
 	p.line = line

@@ -35,7 +35,7 @@ func (s *Service) Waiting(ctx context.Context, chainKey string) (d time.Duration
 // number given up to the header are a gap, for Fill; there is none when the
 // number lies above the header's. It returns ErrCursorMoved when another
 // process started the chain already.
-func (s *Service) Start(ctx context.Context, chainKey string, at Header, from uint64) error {
+func (s *Service) Start(ctx context.Context, chainKey string, at invoice.Header, from uint64) error {
 	var gap *Gap
 	if from <= at.Number {
 		gap = &Gap{Next: from, Last: at.Number, LastTime: at.Time}
@@ -48,13 +48,13 @@ func (s *Service) Start(ctx context.Context, chainKey string, at Header, from ui
 		if !fresh {
 			return ErrCursorMoved
 		}
-		return tx.InsertHeaders(ctx, chainKey, []Header{at})
+		return tx.InsertHeaders(ctx, chainKey, []invoice.Header{at})
 	})
 }
 
 // Headers returns the kept headers from one number to another, both included,
 // in ascending order: those above the finality line, and the newest below it.
-func (s *Service) Headers(ctx context.Context, chainKey string, from, to uint64) ([]Header, error) {
+func (s *Service) Headers(ctx context.Context, chainKey string, from, to uint64) ([]invoice.Header, error) {
 	return s.Store.Headers(ctx, chainKey, from, to)
 }
 
@@ -110,7 +110,7 @@ func (s *Service) Orphaned(ctx context.Context, chainKey string, through uint64)
 // that were created since then can be paid in the blocks that follow it. It
 // returns ErrFinalityViolated when that would undo a final block, and
 // ErrCursorMoved when the header is not one that was read, below the newest.
-func (s *Service) Rollback(ctx context.Context, chainKey string, to Header) error {
+func (s *Service) Rollback(ctx context.Context, chainKey string, to invoice.Header) error {
 	return s.Store.Update(ctx, func(tx *store.Tx) error {
 		cur, err := s.lock(ctx, tx, chainKey)
 		if err != nil {

@@ -89,7 +89,7 @@ func TestObserveRefusesWhatDoesNotFollow(t *testing.T) {
 		// Blocks of no interest may be left out, after the first.
 		w.must(w.Observe(t.Context(), w.chainKey, []settle.Block{near, far}))
 		w.blocks = append(w.blocks, near, far)
-		between := settle.Header{Number: near.Number + 10, Hash: w.hash("between"), Parent: w.hash("x"), Time: start + 26}
+		between := invoice.Header{Number: near.Number + 10, Hash: w.hash("between"), Parent: w.hash("x"), Time: start + 26}
 		if err := w.Confirm(t.Context(), w.chainKey, between); !errors.Is(err, settle.ErrCursorMoved) {
 			t.Errorf("a line between two blocks that were read: %v, want ErrCursorMoved", err)
 		}
@@ -110,9 +110,9 @@ func TestRollbackAndConfirmRefuse(t *testing.T) {
 		w.final()
 		third := w.mine(start+3, w.pay(inv.TransferAmount))
 		head := w.mine(start + 4)
-		other := func(h settle.Header) settle.Header { h.Hash = w.hash("other"); return h }
+		other := func(h invoice.Header) invoice.Header { h.Hash = w.hash("other"); return h }
 		for name, test := range map[string]struct {
-			to   settle.Header
+			to   invoice.Header
 			want error
 		}{
 			"below the line":            {w.blocks[1].Header, settle.ErrFinalityViolated},
@@ -125,7 +125,7 @@ func TestRollbackAndConfirmRefuse(t *testing.T) {
 				t.Errorf("roll back to %s: %v, want %v", name, err, test.want)
 			}
 		}
-		for name, h := range map[string]settle.Header{"another block": other(third), "above the head": w.next(start + 9).Header, "another head": other(head)} {
+		for name, h := range map[string]invoice.Header{"another block": other(third), "above the head": w.next(start + 9).Header, "another head": other(head)} {
 			if err := w.Confirm(t.Context(), w.chainKey, h); !errors.Is(err, settle.ErrCursorMoved) {
 				t.Errorf("confirm %s: %v, want ErrCursorMoved", name, err)
 			}
@@ -185,7 +185,7 @@ func TestHeaders(t *testing.T) {
 		w.must(w.Confirm(t.Context(), w.chainKey, line))
 		got, err := w.Headers(t.Context(), w.chainKey, 0, 1_000_000)
 		w.must(err)
-		var want []settle.Header
+		var want []invoice.Header
 		for _, b := range w.blocks {
 			if b.Number >= line.Number-256 {
 				want = append(want, b.Header)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 )
 
@@ -41,7 +42,7 @@ func (s *Service) Rescan(ctx context.Context, chainKey string, from uint64) (Gap
 // It returns ErrCursorMoved when the gap does not begin at the block next, or
 // when through lies beyond the gap or the finality line, and
 // ErrFinalityViolated when through is not the block that was read there.
-func (s *Service) Fill(ctx context.Context, chainKey string, next uint64, blocks []Block, through Header) error {
+func (s *Service) Fill(ctx context.Context, chainKey string, next uint64, blocks []Block, through invoice.Header) error {
 	if err := ascending(next, blocks, through.Number); err != nil {
 		return fmt.Errorf("fill the gap of %s: %w", chainKey, err)
 	}

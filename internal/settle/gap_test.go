@@ -44,7 +44,7 @@ func (w *world) rescan() settle.Gap {
 	return gap
 }
 
-func (w *world) fill(next uint64, through settle.Header, blocks ...settle.Block) {
+func (w *world) fill(next uint64, through invoice.Header, blocks ...settle.Block) {
 	w.t.Helper()
 	w.must(w.Fill(w.t.Context(), w.chainKey, next, blocks, through))
 }
@@ -201,7 +201,7 @@ func TestFillRefuses(t *testing.T) {
 		line := w.skip(w.next(start + 2))
 		w.final()
 		head := w.mine(start + 3)
-		fill := func(next uint64, through settle.Header, blocks ...settle.Block) error {
+		fill := func(next uint64, through invoice.Header, blocks ...settle.Block) error {
 			return w.Fill(t.Context(), w.chainKey, next, blocks, through)
 		}
 		if err := fill(101, line.Header); !errors.Is(err, settle.ErrCursorMoved) {

@@ -167,7 +167,7 @@ func (m *machine) fill(r *rapid.T) {
 	}
 	through := rapid.Uint64Range(cur.Gap.Next, min(cur.Gap.Last, cur.Confirmed.Number)).Draw(r, "through")
 	var blocks []settle.Block
-	var end settle.Header
+	var end invoice.Header
 	for _, b := range m.blocks {
 		if b.Number == through {
 			end = b.Header

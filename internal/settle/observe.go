@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 )
 
@@ -25,7 +26,7 @@ func (s *Service) Observe(ctx context.Context, chainKey string, blocks []Block) 
 		if err != nil {
 			return err
 		}
-		headers := make([]Header, len(blocks))
+		headers := make([]invoice.Header, len(blocks))
 		last := cur.Indexed
 		for i, b := range blocks {
 			if !follows(b.Header, last) || (i == 0 && b.Number != last.Number+1) {
@@ -50,7 +51,7 @@ func (s *Service) Observe(ctx context.Context, chainKey string, blocks []Block) 
 
 // follows reports whether a block can stand above another: as its child, or
 // higher up with blocks between them that were left out.
-func follows(b, below Header) bool {
+func follows(b, below invoice.Header) bool {
 	if b.Number == below.Number+1 {
 		return b.Parent == below.Hash
 	}

@@ -105,7 +105,7 @@ func (db *database) world(t testing.TB) *world {
 	w.address = invoice.Address{0: 0xaa, 18: byte(n >> 8), 19: byte(n)}
 	w.seconds.Store(start)
 	w.Service = w.service()
-	w.blocks = []settle.Block{{Header: settle.Header{Number: 100, Hash: w.hash("genesis"), Time: start}}}
+	w.blocks = []settle.Block{{Header: invoice.Header{Number: 100, Hash: w.hash("genesis"), Time: start}}}
 	w.must(w.Start(t.Context(), w.chainKey, w.head(), w.head().Number+1))
 	return w
 }
@@ -147,12 +147,12 @@ func (w *world) service() *settle.Service {
 }
 
 // Confirm is the service's, of what is pending now.
-func (w *world) Confirm(ctx context.Context, chainKey string, line settle.Header) error {
+func (w *world) Confirm(ctx context.Context, chainKey string, line invoice.Header) error {
 	return confirm(ctx, w.Service, chainKey, line)
 }
 
 // confirm verifies nothing of what is pending, and makes it final.
-func confirm(ctx context.Context, s *settle.Service, chainKey string, line settle.Header) error {
+func confirm(ctx context.Context, s *settle.Service, chainKey string, line invoice.Header) error {
 	_, revision, err := s.Pending(ctx, chainKey, line.Number)
 	if err != nil {
 		return err
@@ -225,12 +225,12 @@ func tagged(t invoice.Transfer, e invoice.Evidence) invoice.Transfer {
 	return t
 }
 
-func (w *world) head() settle.Header { return w.blocks[len(w.blocks)-1].Header }
+func (w *world) head() invoice.Header { return w.blocks[len(w.blocks)-1].Header }
 
 // next returns the child of the head at that time, with the transfers in it.
 func (w *world) next(at int64, transfers ...invoice.Transfer) settle.Block {
 	parent := w.head()
-	b := settle.Block{Header: settle.Header{
+	b := settle.Block{Header: invoice.Header{
 		Number: parent.Number + 1, Parent: parent.Hash, Time: at, Hash: w.hash("block", parent.Hash, w.forks, at),
 	}}
 	for i, t := range transfers {
@@ -241,12 +241,12 @@ func (w *world) next(at int64, transfers ...invoice.Transfer) settle.Block {
 }
 
 // mine adds the block to the chain and has the service observe it.
-func (w *world) mine(at int64, transfers ...invoice.Transfer) settle.Header {
+func (w *world) mine(at int64, transfers ...invoice.Transfer) invoice.Header {
 	w.t.Helper()
 	return w.observe(w.next(at, transfers...))
 }
 
-func (w *world) observe(b settle.Block) settle.Header {
+func (w *world) observe(b settle.Block) invoice.Header {
 	w.t.Helper()
 	w.must(w.Observe(w.t.Context(), w.chainKey, []settle.Block{b}))
 	w.blocks = append(w.blocks, b)
@@ -254,7 +254,7 @@ func (w *world) observe(b settle.Block) settle.Header {
 }
 
 // announce mines a block with events of the registry about the invoice.
-func (w *world) announce(inv invoice.Invoice, kinds ...settle.RegistryEventKind) settle.Header {
+func (w *world) announce(inv invoice.Invoice, kinds ...settle.RegistryEventKind) invoice.Header {
 	w.t.Helper()
 	b := w.next(w.head().Time + 1)
 	for _, kind := range kinds {

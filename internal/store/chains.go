@@ -7,14 +7,6 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Header names a block and its place in the chain.
-type Header struct {
-	Number uint64
-	Hash   invoice.Hash
-	Parent invoice.Hash
-	Time   int64 // Unix seconds, as the block says
-}
-
 // Cursor is how far a chain is read and how far it is final. Halted says why
 // its indexer stopped, and is empty while it runs. Gap is nil when there is
 // none. The parents of its headers are not kept.
@@ -23,8 +15,8 @@ type Header struct {
 // final was taken back: by a rollback, or when a transfer turned up in another
 // block. While it is the same, blocks are only added.
 type Cursor struct {
-	Indexed   Header
-	Confirmed Header
+	Indexed   invoice.Header
+	Confirmed invoice.Header
 	Halted    string
 	Gap       *Gap
 	Revision  int64
@@ -42,7 +34,7 @@ type Gap struct {
 
 // UpTo returns what is left of the gap when the chain is read up to a block
 // again: nil when that is nothing.
-func (g *Gap) UpTo(h Header) *Gap {
+func (g *Gap) UpTo(h invoice.Header) *Gap {
 	switch {
 	case g == nil || h.Number < g.Next:
 		return nil
@@ -101,7 +93,7 @@ func (tx *Tx) LockCursor(ctx context.Context, chainKey string) (Cursor, error) {
 // InsertChain records a chain that is read for the first time, from the block
 // after the header on, with a gap below, none of whose blocks was ever read, or nil. It reports false when the
 // chain is there already.
-func (tx *Tx) InsertChain(ctx context.Context, chainKey string, at Header, gap *Gap) (bool, error) {
+func (tx *Tx) InsertChain(ctx context.Context, chainKey string, at invoice.Header, gap *Gap) (bool, error) {
 	n, err := tx.exec(ctx, `INSERT INTO chains (chain_key, indexed_number, indexed_hash, indexed_time,
 		confirmed_number, confirmed_hash, confirmed_time, gap_next, gap_last, gap_last_time, unread_last)
 		VALUES ($1, $2, $3, $4, $2, $3, $4, $5, $6, $7, $6) ON CONFLICT DO NOTHING`,
@@ -126,8 +118,8 @@ func (tx *Tx) SaveCursor(ctx context.Context, chainKey string, c Cursor) error {
 
 // Headers returns the kept headers from one number to another, both included,
 // in ascending order.
-func (q *queries) Headers(ctx context.Context, chainKey string, from, to uint64) ([]Header, error) {
-	return collect(ctx, q, func(row scanner) (h Header, err error) {
+func (q *queries) Headers(ctx context.Context, chainKey string, from, to uint64) ([]invoice.Header, error) {
+	return collect(ctx, q, func(row scanner) (h invoice.Header, err error) {
 		err = row.Scan(&h.Number, hashCol(&h.Hash), hashCol(&h.Parent), &h.Time)
 		return h, err
 	}, `SELECT number, hash, parent_hash, block_time FROM blocks
@@ -135,7 +127,7 @@ func (q *queries) Headers(ctx context.Context, chainKey string, from, to uint64)
 }
 
 // InsertHeaders keeps headers of blocks that were read.
-func (tx *Tx) InsertHeaders(ctx context.Context, chainKey string, headers []Header) error {
+func (tx *Tx) InsertHeaders(ctx context.Context, chainKey string, headers []invoice.Header) error {
 	rows := make([][]any, len(headers))
 	for i, h := range headers {
 		rows[i] = []any{chainKey, int64(h.Number), h.Hash.String(), h.Parent.String(), h.Time}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
@@ -48,7 +49,7 @@ func TestHalfOpen(t *testing.T) {
 			s, proxy, direct := lossy(t)
 			ctx := context.WithoutCancel(t.Context()) // as a worker's: nothing bounds it
 			must(t, s.Update(ctx, func(tx *store.Tx) error {
-				_, err := tx.InsertChain(ctx, "a", store.Header{}, nil)
+				_, err := tx.InsertChain(ctx, "a", invoice.Header{}, nil)
 				return err
 			}))
 			locked, lost := make(chan struct{}), make(chan struct{})

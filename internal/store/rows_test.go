@@ -64,12 +64,12 @@ func insert(t testing.TB, s *store.Store, invoices ...invoice.Invoice) {
 func startChain(t testing.TB, s *store.Store, chainKey string) {
 	t.Helper()
 	update(t, s, func(ctx context.Context, tx *store.Tx) error {
-		if _, err := tx.InsertChain(ctx, chainKey, store.Header{Number: 90, Hash: invoice.Hash{90}, Time: 900}, nil); err != nil {
+		if _, err := tx.InsertChain(ctx, chainKey, invoice.Header{Number: 90, Hash: invoice.Hash{90}, Time: 900}, nil); err != nil {
 			return err
 		}
 		c := store.Cursor{
-			Indexed:   store.Header{Number: 100, Hash: invoice.Hash{100}, Time: 1000},
-			Confirmed: store.Header{Number: 90, Hash: invoice.Hash{90}, Time: 900},
+			Indexed:   invoice.Header{Number: 100, Hash: invoice.Hash{100}, Time: 1000},
+			Confirmed: invoice.Header{Number: 90, Hash: invoice.Hash{90}, Time: 900},
 		}
 		return tx.SaveCursor(ctx, chainKey, c)
 	})
@@ -216,8 +216,8 @@ func TestCursorAndHeaderRoundTrip(t *testing.T) {
 		startChain(t, s, "base")
 		startChain(t, s, "other")
 		want := store.Cursor{
-			Indexed:   store.Header{Number: 1 << 50, Hash: invoice.Hash{0xff}, Time: 1 << 40},
-			Confirmed: store.Header{Number: 1<<50 - 1, Hash: invoice.Hash{0xfe}, Time: 1<<40 - 1}, Halted: "why: 'x' ☕",
+			Indexed:   invoice.Header{Number: 1 << 50, Hash: invoice.Hash{0xff}, Time: 1 << 40},
+			Confirmed: invoice.Header{Number: 1<<50 - 1, Hash: invoice.Hash{0xfe}, Time: 1<<40 - 1}, Halted: "why: 'x' ☕",
 		}
 		for _, gap := range []*store.Gap{{Next: 0, Last: 1 << 50, LastTime: 1<<40 + 7}, {Next: 9, Last: 9}, nil} {
 			want.Gap = gap
@@ -231,15 +231,15 @@ func TestCursorAndHeaderRoundTrip(t *testing.T) {
 			t.Errorf("the other chain's cursor is %+v, %v", got, err)
 		}
 		update(t, s, func(ctx context.Context, tx *store.Tx) error {
-			fresh, err := tx.InsertChain(ctx, "base", store.Header{Number: 1}, nil)
+			fresh, err := tx.InsertChain(ctx, "base", invoice.Header{Number: 1}, nil)
 			if fresh {
 				t.Error("a chain is inserted a second time")
 			}
 			return err
 		})
-		var headers []store.Header
+		var headers []invoice.Header
 		for n := uint64(1); n <= 600; n++ {
-			headers = append(headers, store.Header{Number: n, Hash: invoice.Hash{1, byte(n >> 8), byte(n)}, Parent: invoice.Hash{2, byte(n)}, Time: int64(n * 12)})
+			headers = append(headers, invoice.Header{Number: n, Hash: invoice.Hash{1, byte(n >> 8), byte(n)}, Parent: invoice.Hash{2, byte(n)}, Time: int64(n * 12)})
 		}
 		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.InsertHeaders(ctx, "base", headers) })
 		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.DeleteHeaders(ctx, "base", 200, 400) })

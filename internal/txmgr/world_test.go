@@ -83,7 +83,7 @@ func worldOn(
 	w.net.sending = w.wantSaved
 	w.start = w.head()
 	must(tb, s.Update(w.ctx, func(tx *store.Tx) error {
-		_, err := tx.InsertChain(w.ctx, chain.Local, store.Header{Number: w.start}, nil)
+		_, err := tx.InsertChain(w.ctx, chain.Local, invoice.Header{Number: w.start}, nil)
 		return err
 	}))
 	return w
