@@ -151,7 +151,10 @@ func (s *Service) settlesItself(ctx context.Context, tx *store.Tx, inv invoice.I
 	if waits, err := isUndecided(ctx, tx, p.ID); err != nil || waits {
 		return false, err
 	}
-	sent, err := tx.IsRefunded(ctx, p.ID)
+	if sent, err := tx.IsRefunded(ctx, p.ID); err != nil || sent {
+		return false, err
+	}
+	sent, err := tx.AwaitsRefund(ctx, p.Transfer)
 	return !sent, err
 }
 

@@ -64,7 +64,7 @@ func (s *Service) Watched(ctx context.Context, chainKey string, addrs []invoice.
 }
 
 // Pending returns the transfers up to a block that are not final yet: those of
-// payments and of refunds. They are to be held against their receipts before
+// payments, of refunds, and what may be a refund. They are to be held against their receipts before
 // Confirm, which is to be given the revision: with another one, they are not
 // what is pending.
 func (s *Service) Pending(ctx context.Context, chainKey string, through uint64) (all []invoice.Transfer, revision int64, err error) {
@@ -86,7 +86,8 @@ func (s *Service) Pending(ctx context.Context, chainKey string, through uint64) 
 	for _, r := range refunds {
 		all = append(all, r.Transfer)
 	}
-	return all, cur.Revision, nil
+	undecided, err := s.Store.UndecidedRefunds(ctx, chainKey, cur.Confirmed.Number+1, through, math.MaxInt32)
+	return append(all, undecided...), cur.Revision, err
 }
 
 // Orphaned returns the transfers of payments that are orphaned, and whose block

@@ -1,93 +1,137 @@
 package settle
 
 import (
+	"cmp"
 	"context"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 )
 
-// decideBatch is how many payments one transaction decides at most.
+// decideBatch is how many payments and how many refunds one transaction decides
+// at most.
 const decideBatch = 500
 
-// decide finds the invoices of payments that waited for older blocks to be
-// read, in the order of the chain, once these are. It reports whether there may
-// be more than it takes at once.
+// decide finds the invoices of payments, and the payments of refunds, that
+// waited for older blocks to be read, in the order of the chain, once these are.
+// It reports whether there may be more than it takes at once.
 func (s *Service) decide(ctx context.Context, tx *store.Tx, c *changes, chainKey string, cur *store.Cursor) (more bool, err error) {
 	if cur.Unread == nil || cur.Gap != nil && cur.Gap.Next <= *cur.Unread {
 		return false, nil
 	}
-	rows, err := tx.Undecided(ctx, chainKey, decideBatch)
+	payments, refunds, more, err := undecided(ctx, tx, chainKey)
 	if err != nil {
 		return false, err
 	}
-	ids := make([]string, len(rows))
-	var transfers []invoice.Transfer
-	for i, p := range rows {
+	ids := make([]string, len(payments))
+	transfers := slices.Clone(refunds)
+	waits := make(map[string]bool)
+	for i, p := range payments {
 		ids[i] = p.ID
 		if !p.Attributed() && p.Status != invoice.Orphaned {
 			transfers = append(transfers, p.Transfer)
+			waits[p.ID] = true
 		}
 	}
-	o := &observer{Service: s, tx: tx, changes: c, chainKey: chainKey, height: cur.Indexed.Number}
-	if err := newWorkbook(o, transfers).decide(ctx); err != nil {
+	slices.SortFunc(transfers, func(a, b invoice.Transfer) int {
+		return cmp.Or(cmp.Compare(a.BlockNumber, b.BlockNumber), cmp.Compare(a.LogIndex, b.LogIndex))
+	})
+	transfers = slices.CompactFunc(transfers, func(a, b invoice.Transfer) bool { return a.TxHash == b.TxHash && a.Ordinal == b.Ordinal })
+	o := &observer{Service: s, tx: tx, changes: c, chainKey: chainKey, height: cur.Indexed.Number, line: cur.Confirmed.Number}
+	w := newWorkbook(o, transfers)
+	w.waits = waits
+	if err := w.decide(ctx); err != nil {
 		return false, err
 	}
 	if err := tx.Decided(ctx, ids); err != nil {
 		return false, err
 	}
-	if more = len(rows) == decideBatch; more {
-		return true, nil
+	if err := tx.RefundsDecided(ctx, refunds); err != nil || more {
+		return more, err
 	}
 	cur.Unread = nil
 	return false, tx.SaveCursor(ctx, chainKey, *cur)
 }
 
-// decide attributes stored payments, in the order of the entries, as if they
-// were observed now. Refunds of theirs come along.
+// undecided returns what is to be decided next of the chain, and whether there
+// may be more. Of the list that reaches further it leaves out what comes after
+// the end of the other, unless that is complete.
+func undecided(ctx context.Context, tx *store.Tx, chainKey string) (payments []store.PaymentRow, refunds []invoice.Transfer, more bool, err error) {
+	if payments, err = tx.Undecided(ctx, chainKey, decideBatch); err != nil {
+		return nil, nil, false, err
+	}
+	if refunds, err = tx.UndecidedRefunds(ctx, chainKey, 0, math.MaxInt64, decideBatch); err != nil {
+		return nil, nil, false, err
+	}
+	morePayments, moreRefunds := len(payments) == decideBatch, len(refunds) == decideBatch
+	if moreRefunds {
+		last := refunds[len(refunds)-1].Position
+		payments = slices.DeleteFunc(payments, func(p store.PaymentRow) bool { return last.Before(p.Position) })
+	}
+	if morePayments && len(payments) > 0 {
+		last := payments[len(payments)-1].Position
+		refunds = slices.DeleteFunc(refunds, func(t invoice.Transfer) bool { return last.Before(t.Position) })
+	}
+	return payments, refunds, morePayments || moreRefunds, nil
+}
+
+// decide attributes stored payments that wait, in the order of the entries, as
+// if they were observed now, and stores what pays back payments.
 func (w *workbook) decide(ctx context.Context) error {
 	if err := w.load(ctx); err != nil {
 		return err
 	}
-	if err := w.findCandidates(ctx, w.entries); err != nil {
+	var asking []*entry
+	for _, e := range w.entries {
+		if w.waits[e.paymentID] {
+			asking = append(asking, e)
+		}
+	}
+	if err := w.findCandidates(ctx, asking); err != nil {
 		return err
 	}
 	if err := w.loadRefunds(ctx); err != nil {
 		return err
 	}
 	for _, e := range w.entries {
-		p := w.payments[e.paymentID]
-		was := p.Payment
-		if err := w.attribute(ctx, e, &p.Payment); err != nil {
-			return err
-		}
-		if p.Attributed() {
-			w.put(was, p)
+		if w.waits[e.paymentID] {
+			if err := w.decidePayment(ctx, e); err != nil {
+				return err
+			}
 		}
 		if err := w.out(ctx, e); err != nil {
 			return err
 		}
-		if !p.Attributed() {
-			continue
-		}
-		if p.Status == invoice.Confirmed {
-			w.confirmed = append(w.confirmed, p.Payment)
-		}
-		refunds, err := confirmedRefunds(ctx, w.tx, p.ID)
-		if err != nil {
-			return err
-		}
-		for i := range refunds {
-			refunds[i].InvoiceID, refunds[i].MerchantID = p.InvoiceID, p.MerchantID
-		}
-		w.refunded = append(w.refunded, refunds...)
 	}
 	if err := w.save(ctx); err != nil {
 		return err
 	}
 	return w.settle(ctx)
+}
+
+// decidePayment attributes a stored payment. Refunds of it come along.
+func (w *workbook) decidePayment(ctx context.Context, e *entry) error {
+	p := w.payments[e.paymentID]
+	was := p.Payment
+	if err := w.attribute(ctx, e, &p.Payment); err != nil || !p.Attributed() {
+		return err
+	}
+	w.put(was, p)
+	if p.Status == invoice.Confirmed {
+		w.confirmed = append(w.confirmed, p.Payment)
+	}
+	refunds, err := confirmedRefunds(ctx, w.tx, p.ID)
+	if err != nil {
+		return err
+	}
+	for i := range refunds {
+		refunds[i].InvoiceID, refunds[i].MerchantID = p.InvoiceID, p.MerchantID
+	}
+	w.refunded = append(w.refunded, refunds...)
+	return nil
 }
 
 // loadWaiting finds out at which of the receivers payments have to wait for
@@ -119,7 +163,7 @@ func (w *workbook) loadWaiting(ctx context.Context) (err error) {
 // what a transfer from a settlement address pays back.
 func (w *workbook) mustWait(e *entry, candidates []invoice.Candidate, a invoice.Attribution) bool {
 	t := e.Transfer
-	if w.unread == nil || t.BlockNumber <= *w.unread {
+	if !w.isAbove(t.Position) {
 		return false
 	}
 	guessed := a.Method == "" || a.Method.Guessed()

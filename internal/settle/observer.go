@@ -24,6 +24,9 @@ type observer struct {
 	// unread is the newest block that was never read, nil when there is none.
 	// What is above may depend on what it and those below it hold.
 	unread *uint64
+	// line is the newest final block, where what is stored lies below and
+	// above it; 0 where final says what is.
+	line uint64
 }
 
 // observe stores what the blocks hold, in its order.
@@ -47,6 +50,11 @@ func (o *observer) observe(ctx context.Context, blocks []Block) error {
 		}
 	}
 	return o.tx.SeeIntents(ctx, o.chainKey, sights)
+}
+
+// isAbove reports whether a position lies above blocks that were never read.
+func (o *observer) isAbove(p invoice.Position) bool {
+	return o.unread != nil && p.BlockNumber > *o.unread
 }
 
 // sights returns which intents the registry has carried out. Paid and Closed

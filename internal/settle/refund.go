@@ -65,7 +65,7 @@ func (w *workbook) refund(ctx context.Context, e *entry) error {
 	p := m.Payment
 	r.Transfer = e.Transfer
 	r.Status, r.ConfirmedAt = w.status()
-	if stored := w.payments[e.paymentID]; stored.Status == invoice.Confirmed { // the same transfer, decided late
+	if e.BlockNumber <= w.line { // decided late
 		r.Status, r.ConfirmedAt = invoice.Confirmed, w.Now().Unix()
 	}
 	r.PaymentID, r.InvoiceID, r.MerchantID = p.ID, p.InvoiceID, p.MerchantID

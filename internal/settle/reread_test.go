@@ -15,8 +15,8 @@ import (
 // are there before it is read, be read in several ways: block by block; in
 // batches of any size, with restarts; from a block in the middle on, with what
 // lies below filled in at any time; and with blocks read again at any time.
-// Each time every payment goes to the same invoice, by the same method, and
-// every invoice comes to the same end.
+// Each time every payment goes to the same invoice, by the same method, every
+// refund pays back the same payment, and every invoice comes to the same end.
 func TestTheSameChainSaysTheSame(t *testing.T) {
 	t.Parallel()
 	properties(t, func(db *database, r *rand.Rand) string {
@@ -57,10 +57,11 @@ type storyBlock struct {
 }
 
 // storyTransfer is of an amount, and names an invoice in its calldata, if of
-// is not negative.
+// is not negative. One that is back goes from the merchant to the payer.
 type storyTransfer struct {
 	amount uint64
 	of     int
+	back   bool
 }
 
 // newStory makes a story of few amounts, so that they collide.
@@ -93,6 +94,9 @@ func newStory(r *rand.Rand) story {
 			}
 			if r.IntN(8) == 0 {
 				move = storyTransfer{of: -1, amount: pick(r, uint64(400_000), 600_000, 1_400_000, 1_600_000)}
+			}
+			if r.IntN(4) == 0 {
+				move = storyTransfer{of: -1, amount: pick(r, t.amount, t.transfer, 400_000, 1_000_000, 3_000), back: true}
 			}
 			b.transfers = append(b.transfers, move)
 		}
@@ -212,6 +216,9 @@ func (s story) chain(w *world, invoices []invoice.Invoice) []settle.Block {
 		var transfers []invoice.Transfer
 		for _, t := range b.transfers {
 			move := w.pay(invoice.NewAmount(t.amount))
+			if t.back {
+				move.From, move.To = move.To, move.From
+			}
 			if t.of >= 0 {
 				move.Evidence.Calldata = invoices[t.of].CommitmentID
 			}
@@ -230,16 +237,34 @@ func (s story) outcome(w *world, invoices []invoice.Invoice, all []settle.Block)
 	for i, inv := range invoices {
 		number[inv.ID] = i
 		got := w.invoice(inv.ID)
-		out.Invoices = append(out.Invoices, fmt.Sprintf("%d over %s, told %s, until %d, from %d: %s %q with %s", i, inv.Amount,
-			inv.TransferAmount, inv.ExpiresAt-start, inv.FromBlock, got.Status, got.Exception, got.AmountPaid))
+		out.Invoices = append(out.Invoices, fmt.Sprintf("%d over %s, told %s, until %d, from %d: %s %q with %s, refunded %s", i, inv.Amount,
+			inv.TransferAmount, inv.ExpiresAt-start, inv.FromBlock, got.Status, got.Exception, got.AmountPaid, got.AmountRefunded))
 	}
+	paid := make(map[string]string)
 	for _, b := range all {
 		for _, t := range b.Transfers {
+			if t.From == w.address {
+				out.Transfers = append(out.Transfers, w.paysBack(t, paid))
+				continue
+			}
 			p := w.payment(t)
+			paid[p.ID] = fmt.Sprint(p.Amount, " in block ", b.Number)
 			named := !t.Evidence.Calldata.IsZero()
 			out.Transfers = append(out.Transfers, fmt.Sprintf("%s in block %d at %d, named %t: %d by %q, %s", t.Amount, b.Number, b.Time-start,
 				named, number[p.InvoiceID], p.Method, p.Status))
 		}
 	}
 	return out
+}
+
+// paysBack says which of the payments a transfer pays back, if it is a refund.
+func (w *world) paysBack(t invoice.Transfer, payments map[string]string) string {
+	w.t.Helper()
+	refunds, err := w.db.store.RefundsByID(w.t.Context(), []string{invoice.TransferID(invoice.PrefixRefund, t.ChainKey, t.TxHash, t.Ordinal)})
+	w.must(err)
+	if len(refunds) == 0 {
+		return fmt.Sprintf("%s sent in block %d pays back nothing", t.Amount, t.BlockNumber)
+	}
+	r := refunds[0]
+	return fmt.Sprintf("%s sent in block %d pays back %s, %s", t.Amount, t.BlockNumber, payments[r.PaymentID], r.Status)
 }

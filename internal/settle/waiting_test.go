@@ -106,3 +106,140 @@ func TestWaitingPaymentIsNoRefundYet(t *testing.T) {
 		}
 	})
 }
+
+// acrossTheGap is a payer who sends 3.21 that fits nothing and pays an invoice
+// over 5; the merchant sends the 3.21 back, and 1 of the invoice to another
+// account, which is no refund.
+func (w *world) acrossTheGap() (inv invoice.Invoice, below settle.Block, above [][]invoice.Transfer) {
+	w.late()
+	inv = w.create(amount(5_000_000))
+	below = w.next(start+1, w.pay(invoice.NewAmount(3_210_000)))
+	payout := w.back(invoice.NewAmount(1_000_000))
+	payout.To = invoice.Address{0xcc}
+	return inv, below, [][]invoice.Transfer{
+		{w.pay(inv.TransferAmount)}, {w.back(invoice.NewAmount(3_210_000)), payout}, {w.back(invoice.NewAmount(2_000_000))},
+	}
+}
+
+// TestARefundWaitsForUnreadBlocks has a refund be read before the block of what
+// it pays back: it is not taken for one of another payment, in none of several
+// ways to read the chain.
+func TestARefundWaitsForUnreadBlocks(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		for _, how := range []string{"in order", "gap", "not final", "reorg", "restart", "rescan", "halted"} {
+			w := db.world(t)
+			inv, below, above := w.acrossTheGap()
+			genesis := w.head()
+			w.blocks = append(w.blocks, below)
+			if how == "in order" {
+				w.must(w.Start(t.Context(), w.chainKey, genesis, 101))
+				w.must(w.Observe(t.Context(), w.chainKey, []settle.Block{below}))
+			} else {
+				w.startLate()
+			}
+			for i, transfers := range above {
+				w.mine(start+2+int64(i), transfers...)
+			}
+			if how == "reorg" {
+				w.reorg(2)
+				w.mine(start+10, above[1]...)
+				w.mine(start+11, above[2]...)
+			}
+			if how != "not final" {
+				w.final()
+			}
+			if how != "in order" && len(w.refunds()) > 0 {
+				t.Errorf("%s: a refund was announced before the older blocks were read", how)
+			}
+			switch how {
+			case "restart":
+				w.Service = w.service()
+			case "rescan":
+				w.rescan()
+			case "halted":
+				w.must(w.Halt(t.Context(), w.chainKey, "because"))
+				w.must(w.Resume(t.Context(), w.chainKey))
+			}
+			for w.gap() != nil {
+				through := below
+				if how == "rescan" {
+					through = w.blocks[len(w.blocks)-1]
+				}
+				w.fill(101, through.Header, w.blocks[1:through.Number-99]...)
+			}
+			w.final()
+			if got := w.invoice(inv.ID).AmountRefunded; got != invoice.NewAmount(2_000_000) {
+				t.Errorf("%s: of the invoice %s are refunded, want 2000000", how, got)
+			}
+			if got := w.refunds(); len(got) != 1 || got[inv.ID] != 1 {
+				t.Errorf("%s: refunds announced of invoices: %v", how, got)
+			}
+			back, err := db.store.AmountsRefunded(t.Context(), []string{w.payment(below.Transfers[0]).ID})
+			w.must(err)
+			if got := back[w.payment(below.Transfers[0]).ID]; got != invoice.NewAmount(3_210_000) {
+				t.Errorf("%s: of what fits nothing %s are paid back", how, got)
+			}
+			left, err := db.store.UndecidedRefunds(t.Context(), w.chainKey, 0, 1000, 10)
+			if w.must(err); len(left) > 0 {
+				t.Errorf("%s: %d transfers wait still", how, len(left))
+			}
+		}
+	})
+}
+
+// TestManyRefundsWait has more payments and refunds wait than one transaction
+// decides.
+func TestManyRefundsWait(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		w.late()
+		inv := w.create()
+		unread := w.next(start + 1)
+		w.blocks = append(w.blocks, unread)
+		w.startLate()
+		strays, backs := make([]invoice.Transfer, 600), make([]invoice.Transfer, 600)
+		for i := range strays {
+			strays[i], backs[i] = w.pay(inv.Amount), w.back(inv.Amount)
+		}
+		w.mine(start+2, append(strays[:300:300], backs[:300]...)...)
+		w.mine(start+3, append(strays[300:], backs[300:]...)...)
+		w.final()
+		w.fill(101, unread.Header)
+		if got := w.invoice(inv.ID); got.Status != invoice.Paid || got.AmountRefunded != inv.Amount {
+			t.Errorf("the invoice is %s, of which %s are refunded", got.Status, got.AmountRefunded)
+		}
+		if got := w.refunds(); got[inv.ID] != 1 {
+			t.Errorf("refunds announced: %v", got)
+		}
+		for _, s := range strays {
+			p := w.payment(s)
+			back, err := db.store.AmountsRefunded(t.Context(), []string{p.ID})
+			if w.must(err); back[p.ID] != inv.Amount {
+				t.Fatalf("of the payment in block %d at %d %q are paid back", p.BlockNumber, p.LogIndex, back[p.ID])
+			}
+		}
+	})
+}
+
+// TestAPaymentWhoseRefundWaitsIsNotClaimed has the payer claim what was perhaps
+// sent back already: the merchant decides.
+func TestAPaymentWhoseRefundWaitsIsNotClaimed(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		w.late()
+		payer := newAccount(t)
+		w.blocks = append(w.blocks, w.next(start+1))
+		w.startLate()
+		inv := w.create()
+		p := w.strayOf(payer, start+2, 990_000)
+		back := w.back(invoice.NewAmount(990_000))
+		back.To = payer.address
+		w.mine(start+3, back)
+		if got, err := w.claimFor(inv, p, &payer); got != settle.ClaimKept || err != nil {
+			t.Errorf("the claim: %q, %v; want it kept", got, err)
+		}
+	})
+}

@@ -32,6 +32,7 @@ type workbook struct {
 
 	waiting map[invoice.Address]store.Waiting // why payments to a receiver may have to wait
 	waits   map[string]bool                   // payments that are not decided, by id
+	awaited []invoice.Transfer                // what may pay back payments in blocks that were never read
 
 	// What was found to be final: it is to be reckoned.
 	confirmed []invoice.Payment
@@ -84,17 +85,23 @@ func (w *workbook) store(ctx context.Context) error {
 	if err := w.save(ctx); err != nil {
 		return err
 	}
+	if err := w.tx.AwaitRefunds(ctx, w.awaited); err != nil {
+		return err
+	}
 	return w.settle(ctx)
 }
 
 // out stores a transfer that goes out of a settlement address as a refund,
-// unless it was attributed as a payment, or that is not decided yet.
+// unless it was attributed as a payment, or that is not decided yet. Above
+// blocks that were never read it waits: they may hold what it pays back.
 func (w *workbook) out(ctx context.Context, e *entry) error {
 	switch {
 	case e.refundID == "" || w.waits[e.paymentID]:
 		return nil
 	case w.payments[e.paymentID].Attributed():
 		return w.noRefund(ctx, e)
+	case w.isAbove(e.Position):
+		w.awaited = append(w.awaited, e.Transfer)
 	case w.paid[e.pair()]:
 		return w.refund(ctx, e)
 	}

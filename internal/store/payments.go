@@ -189,8 +189,11 @@ func (tx *Tx) ConfirmThrough(ctx context.Context, chainKey string, number uint64
 }
 
 // OrphanAbove orphans the pending payments and refunds of blocks above the
-// number, which a reorg left.
+// number, which a reorg left, and forgets the undecided refunds there.
 func (tx *Tx) OrphanAbove(ctx context.Context, chainKey string, number uint64) error {
+	if _, err := tx.exec(ctx, "DELETE FROM undecided_refunds WHERE chain_key = $1 AND block_number > $2", chainKey, int64(number)); err != nil {
+		return err
+	}
 	return tx.changeTransfers(ctx, `SET status = 'orphaned'
 		WHERE chain_key = $1 AND block_number > $2 AND status = 'pending'`, chainKey, int64(number))
 }

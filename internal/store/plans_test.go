@@ -186,11 +186,16 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 			_, err := read.ToldFor(ctx, map[string][]invoice.Amount{"inv_1": {invoice.NewAmount(1)}})
 			return err
 		},
-		"untold":         func() error { _, err := read.UntoldInvoices(ctx, "base", "inv_1", 9); return err },
-		"heights":        func() error { _, err := read.IndexedHeights(ctx, []string{"base"}); return err },
-		"through":        func() error { _, err := read.PaymentsThrough(ctx, "inv_1", 9); return err },
-		"undecided":      func() error { _, err := read.Undecided(ctx, "base", 500); return err },
-		"last undecided": func() error { _, err := read.LastUndecided(ctx, "base"); return err },
+		"untold":    func() error { _, err := read.UntoldInvoices(ctx, "base", "inv_1", 9); return err },
+		"heights":   func() error { _, err := read.IndexedHeights(ctx, []string{"base"}); return err },
+		"through":   func() error { _, err := read.PaymentsThrough(ctx, "inv_1", 9); return err },
+		"undecided": func() error { _, err := read.Undecided(ctx, "base", 500); return err },
+		"undecided refunds": func() error {
+			_, err := read.UndecidedRefunds(ctx, "base", 0, 9, 500)
+			return err
+		},
+		"awaits a refund": func() error { _, err := read.AwaitsRefund(ctx, moved); return err },
+		"last undecided":  func() error { _, err := read.LastUndecided(ctx, "base"); return err },
 		"waiting": func() error {
 			_, err := read.WaitingAt(ctx, "base", []invoice.Address{moved.To, moved.From})
 			return err

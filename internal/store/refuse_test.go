@@ -60,6 +60,8 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 				"UPDATE told_amounts SET from_block = -1",
 				"INSERT INTO told_amounts SELECT 'inv_9', base, '99', merchant_address, chain_key, token, 1, 1, 1, 1 FROM told_amounts WHERE invoice_id = 'inv_1'",
 				"INSERT INTO undecided_payments VALUES ('pay_9', 'base', '0xaa', 1, 1)",
+				"INSERT INTO undecided_refunds SELECT 'ref_9', 'none', tx_hash, ordinal, log_index, block_number, block_hash, block_time, token, currency, to_address, from_address, amount, NULL, NULL, NULL FROM payments",
+				"INSERT INTO undecided_refunds SELECT 'ref_9', chain_key, tx_hash, ordinal, log_index, block_number, block_hash, block_time, token, currency, to_address, from_address, '0', NULL, NULL, NULL FROM payments",
 				"UPDATE chains SET unread_last = -1",
 				"UPDATE invoices SET tolerance = amount",
 				"UPDATE invoices SET tolerance = '1000'",

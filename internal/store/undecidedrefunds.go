@@ -1,0 +1,60 @@
+package store
+
+import (
+	"context"
+	"strings"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// undecidedRefundColumns are those that a refund shares with a payment, but for
+// what becomes of it.
+var undecidedRefundColumns = strings.TrimSuffix(transferColumns, ", status, observed_at, confirmed_at")
+
+// AwaitRefunds keeps transfers out of settlement addresses until it can be said
+// what they pay back. None may come twice.
+func (tx *Tx) AwaitRefunds(ctx context.Context, transfers []invoice.Transfer) error {
+	rows := make([][]any, len(transfers))
+	for i, t := range transfers {
+		rows[i] = transferValues(refundID(t), t)
+	}
+	return tx.into(ctx, insertion{"undecided_refunds", strings.Split(undecidedRefundColumns, ", "),
+		`ON CONFLICT (id) DO UPDATE SET log_index = excluded.log_index, block_number = excluded.block_number,
+			block_hash = excluded.block_hash, block_time = excluded.block_time, token = excluded.token,
+			currency = excluded.currency, from_address = excluded.from_address, to_address = excluded.to_address,
+			amount = excluded.amount, commitment_id = excluded.commitment_id, registry_id = excluded.registry_id,
+			authorization_id = excluded.authorization_id`}, rows)
+}
+
+// UndecidedRefunds returns the transfers that AwaitRefunds keeps of the chain's
+// blocks from one number to another, both included, in the order of the chain,
+// up to a limit.
+func (q *queries) UndecidedRefunds(ctx context.Context, chainKey string, from, to uint64, limit int) ([]invoice.Transfer, error) {
+	return collect(ctx, q, func(row scanner) (t invoice.Transfer, err error) {
+		var id string
+		err = scanTransfer(row, &t, &id)
+		return t, err
+	}, "SELECT "+undecidedRefundColumns+` FROM undecided_refunds WHERE chain_key = $1 AND block_number BETWEEN $2 AND $3
+		ORDER BY block_number, log_index LIMIT $4`, chainKey, int64(from), int64(to), limit)
+}
+
+// RefundsDecided removes transfers that AwaitRefunds keeps.
+func (tx *Tx) RefundsDecided(ctx context.Context, transfers []invoice.Transfer) error {
+	ids := make([]string, len(transfers))
+	for i, t := range transfers {
+		ids[i] = refundID(t)
+	}
+	return execIn(ctx, &tx.queries, "DELETE FROM undecided_refunds WHERE id IN ", ids)
+}
+
+// AwaitsRefund reports whether a transfer that AwaitRefunds keeps may pay back
+// a payment.
+func (q *queries) AwaitsRefund(ctx context.Context, p invoice.Transfer) (bool, error) {
+	found, err := q.existing(ctx, []string{"chain", "payer", "receiver"}, [][]any{{p.ChainKey, p.From.String(), p.To.String()}},
+		"undecided_refunds WHERE chain_key = chain AND to_address = payer AND from_address = receiver")
+	return len(found) > 0, err
+}
+
+func refundID(t invoice.Transfer) string {
+	return invoice.TransferID(invoice.PrefixRefund, t.ChainKey, t.TxHash, t.Ordinal)
+}
