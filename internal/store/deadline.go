@@ -26,11 +26,11 @@ func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, statementTimeout, ErrTimeout)
 }
 
-// named returns err, as an ErrTimeout if the context ended for that reason, or as
-// a connectionError if the network caused it.
+// named returns err, as the trouble with the database for which the context
+// ended, such as ErrTimeout, or as a connectionError if the network caused it.
 func named(ctx context.Context, err error) error {
-	if err != nil && errors.Is(context.Cause(ctx), ErrTimeout) && !errors.Is(err, ErrTimeout) {
-		return fmt.Errorf("%w: %w", ErrTimeout, err)
+	if cause := context.Cause(ctx); err != nil && Unavailable(cause) && !errors.Is(err, cause) {
+		return fmt.Errorf("%w: %w", cause, err)
 	}
 	return onTheWay(err)
 }

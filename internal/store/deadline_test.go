@@ -1,10 +1,18 @@
 package store_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // TestEveryStatementIsBounded has no statement go past exec, collect and one,
@@ -23,4 +31,55 @@ func TestEveryStatementIsBounded(t *testing.T) {
 			t.Errorf("%s runs a statement by itself; use exec, collect or one", name)
 		}
 	}
+}
+
+// TestDeadlineInATransaction runs statements that do not end in transactions of
+// SQLite, which the others share a commit with: each is cut off, what its
+// transaction did is undone, also when it goes on, and nothing is half done.
+func TestDeadlineInATransaction(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t, storetest.SQLite(t))
+	insert(t, s, sample("inv_0", "m"))
+	s.BoundTransactions(200 * time.Millisecond)
+	for name, endless := range map[string]func(*store.Tx, context.Context) error{"read": (*store.Tx).ReadForEver, "write": (*store.Tx).WriteForEver} {
+		var group sync.WaitGroup
+		group.Go(func() {
+			err := s.Update(t.Context(), func(tx *store.Tx) error {
+				if err := add(t.Context(), tx, "inv_before_"+name); err != nil {
+					return err
+				}
+				if err := endless(tx, t.Context()); !errors.Is(err, store.ErrTimeout) {
+					t.Errorf("%s: a statement that does not end gives %v", name, err)
+				}
+				if err := add(t.Context(), tx, "inv_after_"+name); !store.Unavailable(err) {
+					t.Errorf("%s: the transaction goes on: %v", name, err)
+				}
+				return nil
+			})
+			if !errors.Is(err, store.ErrTimeout) || !store.Unavailable(err) {
+				t.Errorf("%s: the transaction gives %v", name, err)
+			}
+		})
+		errs := make(map[string]*error)
+		for i := range 20 {
+			id := fmt.Sprintf("inv_%s_%d", name, i)
+			outcome := new(error)
+			errs[id] = outcome
+			group.Go(func() {
+				*outcome = s.Update(t.Context(), func(tx *store.Tx) error { return add(t.Context(), tx, id) })
+			})
+		}
+		group.Wait()
+		for id, err := range errs {
+			if got := has(t, s, id); got != (*err == nil) || *err != nil && !store.Unavailable(*err) {
+				t.Errorf("%s gives %v, and is there: %t", id, *err, got)
+			}
+		}
+		for _, id := range []string{"inv_before_", "inv_after_"} {
+			if has(t, s, id+name) {
+				t.Errorf("%s%s is there", id, name)
+			}
+		}
+	}
+	update(t, s, func(ctx context.Context, tx *store.Tx) error { return add(ctx, tx, "inv_1") })
 }

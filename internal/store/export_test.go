@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/pressly/goose/v3"
 
@@ -128,4 +129,24 @@ func (s *Store) SetVersion(ctx context.Context, version int64) error {
 		_, err := tx.exec(ctx, "INSERT INTO goose_db_version (version_id, is_applied) VALUES ($1, $2)", version, true)
 		return err
 	})
+}
+
+// BoundTransactions sets how long a statement may take in a transaction of SQLite.
+func (s *Store) BoundTransactions(d time.Duration) {
+	s.dialect.(*sqliteDB).writer.bound = func(ctx context.Context) (context.Context, context.CancelFunc) {
+		return context.WithTimeoutCause(ctx, d, ErrTimeout)
+	}
+}
+
+// ReadForEver runs a query of SQLite that does not end, and WriteForEver a write.
+func (tx *Tx) ReadForEver(ctx context.Context) error {
+	_, err := one(ctx, &tx.queries, scanSeq, "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n")
+	return err
+}
+
+// WriteForEver inserts a row again and again.
+func (tx *Tx) WriteForEver(ctx context.Context) error {
+	_, err := tx.exec(ctx, `INSERT INTO merchants SELECT 'same', 1 FROM (WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n)
+		WHERE true ON CONFLICT DO NOTHING`)
+	return err
 }

@@ -128,8 +128,18 @@ type runner interface {
 type queries struct {
 	run      runner
 	postgres bool
+	// bound, unless it is nil, bounds a statement in the place of bounded.
+	bound func(ctx context.Context) (context.Context, context.CancelFunc)
 	// failed, unless it is nil, is told the error of every statement that fails.
 	failed func(error)
+}
+
+// bounded returns the context of a statement.
+func (q *queries) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if q.bound != nil {
+		return q.bound(ctx)
+	}
+	return bounded(ctx)
 }
 
 // done returns the error of a statement that ran under a bounded context.
@@ -144,7 +154,7 @@ func (q *queries) done(ctx context.Context, err error) error {
 // exec runs a statement and returns how many rows it changed. Like collect and
 // one, through which every other statement goes, it bounds how long that takes.
 func (q *queries) exec(ctx context.Context, query string, args ...any) (int64, error) {
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := q.bounded(ctx)
 	defer cancel()
 	res, err := q.run.ExecContext(ctx, query, args...)
 	if err != nil {
@@ -164,7 +174,7 @@ func (q *queries) forUpdate() string {
 
 // collect reads all rows of a query with one scan function.
 func collect[T any](ctx context.Context, q *queries, scan func(scanner) (T, error), query string, args ...any) (_ []T, err error) {
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := q.bounded(ctx)
 	defer cancel()
 	defer func() { err = q.done(ctx, err) }()
 	rows, err := q.run.QueryContext(ctx, query, args...)
@@ -185,7 +195,7 @@ func collect[T any](ctx context.Context, q *queries, scan func(scanner) (T, erro
 
 // one reads the single row of a query, or returns ErrNotFound.
 func one[T any](ctx context.Context, q *queries, scan func(scanner) (T, error), query string, args ...any) (T, error) {
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := q.bounded(ctx)
 	defer cancel()
 	v, err := scan(q.run.QueryRowContext(ctx, query, args...))
 	if errors.Is(err, sql.ErrNoRows) {

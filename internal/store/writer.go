@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -24,6 +25,7 @@ var errClosed = errors.New("the database is closed")
 type groupWriter struct {
 	conn  *sql.Conn
 	stmts *statements
+	bound func(context.Context) (context.Context, context.CancelFunc) // of a statement: bounded
 	jobs  chan *job
 	quit  chan struct{}
 	done  sync.WaitGroup
@@ -38,7 +40,7 @@ type job struct {
 }
 
 func startGroupWriter(conn *sql.Conn) *groupWriter {
-	w := &groupWriter{conn: conn, stmts: &statements{on: conn}, jobs: make(chan *job), quit: make(chan struct{})}
+	w := &groupWriter{conn: conn, stmts: &statements{on: conn}, bound: bounded, jobs: make(chan *job), quit: make(chan struct{})}
 	w.done.Go(w.loop)
 	return w
 }
@@ -160,13 +162,29 @@ func (w *groupWriter) runJob(j *job) error {
 }
 
 // call runs a job's function; a panic is carried to the goroutine that asked.
+//
+// What ends the caller's context does not end a statement: one that is cut off
+// can undo the whole transaction, and with it the work of others. Its own
+// deadline does. What follows it would not be in the transaction any more, and
+// neither after a full disk: nothing is run.
 func (w *groupWriter) call(j *job) (err error) {
 	defer func() {
 		if j.panics = recover(); j.panics != nil {
 			err = fmt.Errorf("panic: %v", j.panics)
 		}
 	}()
-	return j.fn(&Tx{queries{run: uncancelled{w.stmts}}})
+	whole, end := context.WithCancelCause(context.Background())
+	defer end(nil)
+	err = j.fn(&Tx{queries{
+		run:   w.stmts,
+		bound: func(context.Context) (context.Context, context.CancelFunc) { return w.bound(whole) },
+		failed: func(err error) {
+			if Unavailable(err) {
+				end(err)
+			}
+		},
+	}})
+	return cmp.Or(err, context.Cause(whole))
 }
 
 // rollback undoes the transaction.
@@ -188,20 +206,4 @@ func unlessUndone(err error) error {
 func (w *groupWriter) exec(ctx context.Context, statement string) error {
 	_, err := w.stmts.ExecContext(ctx, statement)
 	return err
-}
-
-// uncancelled runs statements to their end: one that a context cuts off would
-// undo the whole transaction, and with it the work of others.
-type uncancelled struct{ runner }
-
-func (u uncancelled) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	return u.runner.ExecContext(context.WithoutCancel(ctx), query, args...)
-}
-
-func (u uncancelled) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	return u.runner.QueryContext(context.WithoutCancel(ctx), query, args...)
-}
-
-func (u uncancelled) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	return u.runner.QueryRowContext(context.WithoutCancel(ctx), query, args...)
 }
