@@ -320,7 +320,7 @@ func (w *workbook) history(ctx context.Context, inv invoice.Invoice) (*invoice.H
 	if h := w.histories[inv.ID]; h != nil {
 		return h, nil
 	}
-	rows, err := w.tx.PaymentsOfInvoices(ctx, []string{inv.ID})
+	rows, err := w.tx.PaymentsInTime(ctx, inv)
 	if err != nil {
 		return nil, err
 	}

@@ -132,24 +132,38 @@ func (q *queries) addTold(ctx context.Context, transfers []invoice.Transfer, fou
 // joinLimit bounds the invoices that are found for many transfers at once.
 const joinLimit = 4 * chunkSize
 
-// The invoices that a transfer of the table wanted names by its amount, by a
-// rule each. Those that were closed below the transfer's block are covered or
-// expired there. What is reckoned with cannot be looked up: it keeps databases
-// from the index of what expires, where most of the chain's open invoices fit.
+// byAmounts are the rules by which a transfer of the table wanted names invoices
+// through its amount. Those that were closed below the transfer's block are
+// covered or expired there. They are left out by an index: those that ever had
+// the amount become more for ever.
+var byAmounts = []rule{
+	{is: "invoices.amount = moved AND invoices.status = 'open'"},
+	{is: "invoices.amount = moved AND invoices.status <> 'open' AND invoices.closed_block >= block"},
+	{told: true, is: remainderOf + "told.closed_block IS NULL"},
+	{told: true, is: remainderOf + "told.closed_block >= block"},
+}
+
+// rule says which invoices a transfer names: by conditions on themselves, or on
+// what was told for them.
+type rule struct {
+	told bool
+	is   string
+}
+
 const (
-	payable     = "chain_key || '' = wanted.chain AND token = coin AND from_block + 0 < block AND expires_at + 0 >= mined AND merchant_address = receiver AND "
-	byAmount    = payable + "amount = moved AND status = 'open'"
-	byAmountWas = payable + "amount = moved AND status <> 'open' AND closed_block >= block"
-	byRemainder = payable + `id IN (SELECT invoice_id FROM told_amounts AS told WHERE told.remainder = 1 AND told.base = wanted.moved
-		AND told.merchant_address = wanted.receiver) AND (status = 'open' OR closed_block >= block)`
+	// What is reckoned with cannot be looked up: it keeps databases from the index
+	// of what expires, where most of the chain's open invoices fit.
+	payable = `invoices.chain_key || '' = wanted.chain AND invoices.token = coin AND invoices.from_block + 0 < block
+		AND invoices.expires_at + 0 >= mined AND invoices.merchant_address = receiver AND `
+	remainderOf = `told.remainder = 1 AND told.base = moved AND told.merchant_address = receiver
+		AND told.chain_key = wanted.chain AND told.token = coin AND `
 )
 
 // addByAmount adds the invoices whose amount or remainder the transfers have:
 // for all at once, or one by one where they find too many.
 func (q *queries) addByAmount(ctx context.Context, transfers []invoice.Transfer, found []Candidates) error {
-	rules := []string{byAmount, byAmountWas, byRemainder}
 	return padded(wantedTransfers(transfers), wantedNothing, func(part [][]any) error {
-		all, err := q.matches(ctx, part, joinLimit, rules...)
+		all, err := q.matches(ctx, part, joinLimit, byAmounts...)
 		if err != nil {
 			return err
 		}
@@ -159,7 +173,7 @@ func (q *queries) addByAmount(ctx context.Context, transfers []invoice.Transfer,
 		}
 		all = nil
 		for _, row := range part {
-			for _, rule := range rules {
+			for _, rule := range byAmounts {
 				some, err := q.matches(ctx, [][]any{row}, CandidateLimit, rule)
 				if err != nil {
 					return err
@@ -194,13 +208,13 @@ type match struct {
 
 // matches returns the invoices that the wanted transfers name by one of the
 // rules, up to a limit.
-func (q *queries) matches(ctx context.Context, wanted [][]any, limit int, rules ...string) ([]match, error) {
+func (q *queries) matches(ctx context.Context, wanted [][]any, limit int, rules ...rule) ([]match, error) {
 	text, args := values(wantedColumns, wanted)
-	for i, rule := range rules {
+	for i, r := range rules {
 		if i > 0 {
 			text += " UNION ALL "
 		}
-		text += "SELECT n, " + invoiceColumns + " FROM wanted CROSS JOIN " + q.lookup(rule)
+		text += "SELECT n, " + invoiceColumns + " FROM " + q.lookup(r)
 	}
 	return collect(ctx, q, func(row scanner) (m match, err error) {
 		m.Invoice, err = scanInvoice(prefixed{row, []any{&m.n}})
@@ -209,13 +223,23 @@ func (q *queries) matches(ctx context.Context, wanted [][]any, limit int, rules 
 }
 
 // lookup writes what joins the wanted transfers with the invoices of a rule,
-// one transfer after the other: to PostgreSQL the limit says that it must not
-// read all invoices for all of them. SQLite does not anyway.
-func (q *queries) lookup(rule string) string {
-	if q.postgres {
-		return "LATERAL (SELECT * FROM invoices WHERE " + rule + " LIMIT " + strconv.Itoa(joinLimit) + ") AS invoices"
+// one transfer after the other, and one told amount after the other. SQLite
+// keeps the order of a CROSS JOIN, but looks at all told amounts where it has
+// counted that very many are alike, unless it is told which index to use. To PostgreSQL the limits say that it must not
+// read all invoices for all of them.
+func (q *queries) lookup(r rule) string {
+	switch {
+	case !q.postgres && r.told:
+		return `(SELECT n, invoices.* FROM wanted CROSS JOIN told_amounts AS told INDEXED BY told_amounts_by_remainder
+			CROSS JOIN invoices WHERE invoices.id = told.invoice_id AND ` + payable + r.is + ")"
+	case !q.postgres:
+		return "wanted CROSS JOIN invoices WHERE " + payable + r.is
 	}
-	return "invoices WHERE " + rule
+	from := "invoices"
+	if r.told {
+		from = "told_amounts AS told CROSS JOIN LATERAL (SELECT * FROM invoices WHERE id = told.invoice_id LIMIT 1) AS invoices"
+	}
+	return "wanted CROSS JOIN LATERAL (SELECT invoices.* FROM " + from + " WHERE " + payable + r.is + " LIMIT " + strconv.Itoa(joinLimit) + ") AS invoices"
 }
 
 // addTolerant adds the invoices for which a transfer that is meant for no

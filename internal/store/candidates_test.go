@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -219,6 +220,45 @@ func TestPaidPairs(t *testing.T) {
 		}
 		if got, err = s.PaidPairs(t.Context(), "other", among); err != nil || len(got) != 0 {
 			t.Errorf("on another chain: %v, %v", got, err)
+		}
+	})
+}
+
+// TestFormerRemaindersAreNotLookedAt has invoices of which an amount remained,
+// before they were closed and in the transaction that closes them. A transfer of
+// that amount finds them up to the block that they were closed at; in blocks above
+// it the index leaves them out, so that they cost nothing.
+func TestFormerRemaindersAreNotLookedAt(t *testing.T) {
+	t.Parallel()
+	eachURL(t, func(t *testing.T, url string) {
+		s, db := storetest.Open(t, url), storetest.SQL(t, url)
+		startChain(t, s, "base")
+		made := []invoice.Invoice{sample("inv_0", "m"), sample("inv_1", "m"), sample("inv_2", "m")}
+		insert(t, s, made...)
+		remainder := func(inv invoice.Invoice) []store.Told {
+			return []store.Told{{Invoice: inv, Base: invoice.NewAmount(60), FromBlock: 1, Remainder: true}}
+		}
+		update(t, s, func(ctx context.Context, tx *store.Tx) error {
+			return errors.Join(tx.InsertUntold(ctx, remainder(made[0])), tx.InsertUntold(ctx, remainder(made[1])))
+		})
+		update(t, s, func(ctx context.Context, tx *store.Tx) error {
+			made[1].Status, made[2].Status = invoice.Expired, invoice.Expired
+			return errors.Join(tx.InsertUntold(ctx, remainder(made[2])), tx.UpdateInvoices(ctx, made[1:]))
+		})
+		moved := samplePayment(1).Transfer
+		moved.Amount, moved.BlockTime = invoice.NewAmount(60), 1500
+		for block, want := range map[uint64][]string{99: {"inv_0", "inv_1", "inv_2"}, 100: {"inv_0", "inv_1", "inv_2"}, 101: {"inv_0"}} {
+			moved.BlockNumber = block
+			got, err := s.CandidateInvoices(t.Context(), "base", []invoice.Transfer{moved})
+			must(t, err)
+			if diff := cmp.Diff(want, idsOf(got[0].Invoices)); diff != "" {
+				t.Errorf("in block %d (-want +got):\n%s", block, diff)
+			}
+		}
+		var left int
+		must(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM told_amounts WHERE remainder = 1 AND (closed_block IS NULL OR closed_block > 100)").Scan(&left))
+		if left != 1 {
+			t.Errorf("%d remainders are looked at above block 100, want that of the open invoice", left)
 		}
 	})
 }

@@ -22,7 +22,9 @@ type Claim struct {
 
 const claimColumns = "claims.id, claims.payment_id, claims.invoice_id, claims.merchant_id, claims.signed, claims.created_at, payments.invoice_id"
 
-const claimTables = " FROM claims JOIN payments ON payments.id = claims.payment_id"
+// claimTables join each claim with its payment, which there is: a left join begins
+// with the claims, however few rows a database thinks that payments has.
+const claimTables = " FROM claims LEFT JOIN payments ON payments.id = claims.payment_id"
 
 func scanClaim(row scanner) (c Claim, err error) {
 	var signed int64

@@ -109,7 +109,9 @@ func (tx *Tx) closeInvoices(ctx context.Context, ids []string) error {
 	if err != nil {
 		return err
 	}
-	return execIn(ctx, &tx.queries, "UPDATE told_amounts SET live = 0 WHERE live = 1 AND invoice_id IN ", ids)
+	return execIn(ctx, &tx.queries, `UPDATE told_amounts SET live = 0, closed_block =
+		(SELECT invoices.closed_block FROM invoices WHERE invoices.id = told_amounts.invoice_id)
+		WHERE closed_block IS NULL AND invoice_id IN `, ids)
 }
 
 // Invoice returns the invoice with the id, or ErrNotFound.

@@ -134,6 +134,6 @@ func (n *near) partlyPaid(ctx context.Context) error {
 // closed finds those of the very amount that were closed last.
 func (n *near) closed(ctx context.Context) error {
 	return n.add(collect(ctx, n.q, scanInvoice, "SELECT "+invoiceColumns+` FROM invoices
-		WHERE amount = $1 AND merchant_address = $2 AND status <> 'open' AND id < $3 ORDER BY closed_block DESC LIMIT $4`,
+		WHERE amount = $1 AND merchant_address = $2 AND status <> 'open' AND id || '' < $3 ORDER BY closed_block DESC LIMIT $4`,
 		n.t.Amount.String(), n.t.To.String(), n.before, nearLimit))
 }

@@ -128,6 +128,14 @@ func (q *queries) PaymentsOfInvoices(ctx context.Context, invoiceIDs []string) (
 	})
 }
 
+// PaymentsInTime returns the payments attributed to the invoice that were mined
+// before it expired. What comes late is not even looked at: strangers can send
+// as much of it as they like.
+func (q *queries) PaymentsInTime(ctx context.Context, inv invoice.Invoice) ([]PaymentRow, error) {
+	return collect(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
+		WHERE invoice_id = $1 AND block_time <= $2`, inv.ID, inv.ExpiresAt)
+}
+
 // PaymentsThrough returns the payments attributed to an invoice that were mined
 // in blocks up to a number, in any status.
 func (q *queries) PaymentsThrough(ctx context.Context, invoiceID string, block uint64) ([]PaymentRow, error) {

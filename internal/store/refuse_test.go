@@ -58,7 +58,9 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 				"UPDATE told_amounts SET live = 2",
 				"UPDATE told_amounts SET remainder = 2",
 				"UPDATE told_amounts SET from_block = -1",
-				"INSERT INTO told_amounts SELECT 'inv_9', base, '99', merchant_address, chain_key, token, 1, 1, 1, 1 FROM told_amounts WHERE invoice_id = 'inv_1'",
+				"UPDATE told_amounts SET closed_block = 5", // both invoices are open
+				"UPDATE told_amounts SET live = 0, closed_block = -1",
+				"INSERT INTO told_amounts SELECT 'inv_9', base, '99', merchant_address, chain_key, token, 1, 1, 1, 1, NULL FROM told_amounts WHERE invoice_id = 'inv_1'",
 				"INSERT INTO undecided_payments VALUES ('pay_9', 'base', '0xaa', 1, 1)",
 				"INSERT INTO undecided_refunds SELECT 'ref_9', 'none', tx_hash, ordinal, log_index, block_number, block_hash, block_time, token, currency, to_address, from_address, amount, NULL, NULL, NULL FROM payments",
 				"INSERT INTO undecided_refunds SELECT 'ref_9', chain_key, tx_hash, ordinal, log_index, block_number, block_hash, block_time, token, currency, to_address, from_address, '0', NULL, NULL, NULL FROM payments",

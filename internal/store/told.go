@@ -21,7 +21,7 @@ type Told struct {
 var toldInsertion = insertion{
 	table: "told_amounts",
 	columns: []string{"invoice_id", "base", "amount", "merchant_address", "chain_key", "token",
-		"from_block", "expires_at", "remainder", "live"},
+		"from_block", "expires_at", "remainder", "live", "closed_block"},
 	conflict: "ON CONFLICT (amount, merchant_address, chain_key, token) WHERE live = 1 DO NOTHING",
 }
 
@@ -53,8 +53,12 @@ func toldRows(told []Told) [][]any {
 	rows := make([][]any, len(told))
 	for i, t := range told {
 		inv := t.Invoice
+		var closed any // null where the transaction closes the invoice only afterwards
+		if inv.Status != invoice.Open {
+			closed = orNull(int64(inv.ClosedBlock))
+		}
 		rows[i] = []any{inv.ID, t.Base.String(), orNull(t.Amount), inv.Merchant.String(), inv.ChainKey, inv.Token.String(),
-			int64(t.FromBlock), inv.ExpiresAt, bit(t.Remainder), bit(inv.Status == invoice.Open)}
+			int64(t.FromBlock), inv.ExpiresAt, bit(t.Remainder), bit(inv.Status == invoice.Open), closed}
 	}
 	return rows
 }

@@ -1,0 +1,86 @@
+package store_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// candidatesOfFirst returns the invoices that a transfer to the address of the
+// first schema could be meant for.
+func candidatesOfFirst(t *testing.T, s *store.Store, amount, block uint64) []string {
+	t.Helper()
+	moved := samplePayment(1).Transfer
+	moved.ChainKey, moved.BlockNumber, moved.BlockTime, moved.Amount = "base", block, 1500, invoice.NewAmount(amount)
+	var err error
+	moved.To, err = invoice.ParseAddress(address)
+	must(t, err)
+	moved.Token = moved.To
+	got, err := s.CandidateInvoices(t.Context(), "base", []invoice.Transfer{moved})
+	must(t, err)
+	return idsOf(got[0].Invoices)
+}
+
+// TestUpgradeForgetsRoundAmounts says that an amount in whole cents that an older
+// version told a payer names its invoice no more, and is not shown any more: it
+// is the price of others. A closed invoice keeps it as a record.
+func TestUpgradeForgetsRoundAmounts(t *testing.T) {
+	t.Parallel()
+	eachURL(t, func(t *testing.T, url string) {
+		statements := append([]string{}, firstSchema...)
+		for n, told := range []string{"1010000", "1000007", "2000000", "1010000"} {
+			statements = append(statements, firstInvoice(n), fmt.Sprintf(
+				"UPDATE invoices SET amount = '%s', transfer_amount = '%s', status = '%s' WHERE id = 'inv_%d'",
+				[]string{"1009500", "1000000", "1999500", "1009000"}[n], told, []string{"open", "open", "expired", "expired"}[n], n))
+		}
+		s := upgrade(t, url, 2, statements...)
+		for n, want := range []uint64{0, 1_000_007, 2_000_000, 1_010_000} {
+			inv, err := s.Invoice(t.Context(), fmt.Sprint("inv_", n))
+			must(t, err)
+			if got := inv.TransferAmount; want == 0 && !got.IsZero() || want > 0 && got != invoice.NewAmount(want) {
+				t.Errorf("%s: told %s, want %d", inv.ID, got, want)
+			}
+		}
+		for amount, want := range map[uint64][]string{1_010_000: {}, 1_000_007: {"inv_1"}, 2_000_000: {}} {
+			if diff := cmp.Diff(want, candidatesOfFirst(t, s, amount, 200)); diff != "" {
+				t.Errorf("candidates of %d (-want +got):\n%s", amount, diff)
+			}
+		}
+		var left int
+		must(t, storetest.SQL(t, url).QueryRowContext(t.Context(), "SELECT count(*) FROM told_amounts").Scan(&left))
+		if left != 1 {
+			t.Errorf("%d told amounts are left, want 1", left)
+		}
+	})
+}
+
+// TestUpgradeKnowsWhenRemaindersClosed says that a remainder of before is looked
+// at in those blocks alone that its invoice was open at.
+func TestUpgradeKnowsWhenRemaindersClosed(t *testing.T) {
+	t.Parallel()
+	eachURL(t, func(t *testing.T, url string) {
+		statements := append([]string{}, firstSchema[:2]...)
+		for n, status := range []string{"open", "expired"} {
+			live := map[string]int{"open": 1}[status]
+			statements = append(statements, firstInvoice(n), fmt.Sprintf("UPDATE invoices SET status = '%s', closed_block = %s WHERE id = 'inv_%d'",
+				status, map[int]string{0: "100", 1: "NULL"}[live], n),
+				fmt.Sprintf(`INSERT INTO told_amounts VALUES ('inv_%d', '60', NULL, '%s', 'base', '%s', 1, 2000, 1, %d)`, n, address, address, live))
+		}
+		s := upgrade(t, url, 19, statements...)
+		for block, want := range map[uint64][]string{100: {"inv_0", "inv_1"}, 101: {"inv_0"}} {
+			if diff := cmp.Diff(want, candidatesOfFirst(t, s, 60, block)); diff != "" {
+				t.Errorf("in block %d (-want +got):\n%s", block, diff)
+			}
+		}
+		var closed int
+		must(t, storetest.SQL(t, url).QueryRowContext(t.Context(), "SELECT count(*) FROM told_amounts WHERE closed_block = 100").Scan(&closed))
+		if closed != 1 {
+			t.Errorf("%d remainders are closed, want 1", closed)
+		}
+	})
+}
