@@ -1,9 +1,11 @@
 package settle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
@@ -14,6 +16,9 @@ import (
 // invoice yet. Whether another invoice is claimed for does not count: nobody can
 // use up another's claims.
 const MaxClaims = 10
+
+// claimLooked is how many of a transaction's payments a claim looks at.
+const claimLooked = 100
 
 // Errors of Claim.
 var (
@@ -71,7 +76,7 @@ func (s *Service) Claim(ctx context.Context, claim Claim) (result ClaimResult, e
 		if inv, err = tx.Invoice(ctx, claim.InvoiceID); err != nil {
 			return err
 		}
-		payments, err := tx.PaymentsOfTransaction(ctx, []string{inv.ChainKey}, claim.TxHash)
+		payments, err := tx.PaymentsToClaim(ctx, inv, claim.TxHash, signer, claimLooked)
 		if err != nil {
 			return err
 		}
@@ -93,7 +98,8 @@ func (s *Service) Claim(ctx context.Context, claim Claim) (result ClaimResult, e
 var errCounted = errors.New("the payment belongs to the invoice")
 
 // claimable returns those of a transaction's payments that the invoice could
-// take and no invoice has; of a signed claim those of the signer.
+// take and no invoice has; of a signed claim those of the signer, of another
+// those that are no trifle.
 func claimable(inv invoice.Invoice, payments []store.PaymentRow, signer invoice.Address) (open []store.PaymentRow, err error) {
 	err = ErrNothingToClaim
 	for _, p := range payments {
@@ -103,6 +109,7 @@ func claimable(inv invoice.Invoice, payments []store.PaymentRow, signer invoice.
 		case p.Attributed() || p.Status == invoice.Orphaned || !inv.Takes(p.Transfer) || inv.Status == invoice.Drafted || inv.Status == invoice.Void:
 		case !signer.IsZero() && signer != p.From:
 			err = ErrNotThePayer
+		case signer.IsZero() && p.Amount.Less(inv.DustLimit()):
 		default:
 			open = append(open, p)
 		}
@@ -115,16 +122,17 @@ func claimable(inv invoice.Invoice, payments []store.PaymentRow, signer invoice.
 
 // claim attributes the payment, if the claim is signed and nothing speaks
 // against it, or keeps the claim. A signature does not say which of several
-// payments is for this invoice.
+// payments is for this invoice: the claim is kept to the one that is nearest to
+// what the invoice asks for.
 func (s *Service) claim(ctx context.Context, tx *store.Tx, c *changes, inv invoice.Invoice, open []store.PaymentRow, claim Claim) (ClaimResult, error) {
+	p := nearest(inv, open)
 	if claim.Signature == "" || len(open) > 1 {
-		return s.keepClaim(ctx, tx, inv, open, claim)
+		return s.keepClaim(ctx, tx, inv, p, claim)
 	}
-	p := open[0]
 	if sure, err := s.settlesItself(ctx, tx, inv, p); err != nil {
 		return "", err
 	} else if !sure {
-		return s.keepClaim(ctx, tx, inv, open, claim)
+		return s.keepClaim(ctx, tx, inv, p, claim)
 	}
 	err := s.attributeBy(ctx, tx, c, invoice.ByClaim, &p, inv, HandAttribution{
 		PaymentID: p.ID, InvoiceID: inv.ID, By: "payer " + chain.Checksum(p.From), Note: "signature " + claim.Signature,
@@ -133,6 +141,16 @@ func (s *Service) claim(ctx context.Context, tx *store.Tx, c *changes, inv invoi
 		return "", fmt.Errorf("attribute payment %s by a claim: %w", p.ID, err)
 	}
 	return ClaimCounted, nil
+}
+
+// nearest returns the payment whose amount differs least from what the invoice
+// asks for, the first of several.
+func nearest(inv invoice.Invoice, payments []store.PaymentRow) store.PaymentRow {
+	asks := invoice.NearInvoice{Invoice: inv, Asks: []invoice.Amount{inv.Remaining, inv.RemainingTransfer}}
+	return slices.MinFunc(payments, func(a, b store.PaymentRow) int {
+		da, db := asks.Differ(a.Transfer), asks.Differ(b.Transfer)
+		return cmp.Or(da.Short.Plus(da.Over).Cmp(db.Short.Plus(db.Over)), cmp.Compare(a.Ordinal, b.Ordinal))
+	})
 }
 
 // settlesItself reports whether a signed claim to the payment needs no decision
@@ -158,38 +176,25 @@ func (s *Service) settlesItself(ctx context.Context, tx *store.Tx, inv invoice.I
 	return !sent, err
 }
 
-// keepClaim keeps a claim to the payments for the merchant. Of an unsigned one,
-// those payments are left out for which the invoice would have more than
-// MaxClaims claims that are not decided; when none is left, it returns
-// ErrTooManyClaims. How many claims are signed is up to the payer alone.
-func (s *Service) keepClaim(ctx context.Context, tx *store.Tx, inv invoice.Invoice, open []store.PaymentRow, claim Claim) (ClaimResult, error) {
-	claims, err := tx.OpenClaimsOfInvoice(ctx, inv.ID, MaxClaims)
+// keepClaim keeps a claim to the payment for the merchant. It returns
+// ErrTooManyClaims for an unsigned one, if the invoice has MaxClaims claims
+// already that are not decided. How many claims are signed is up to the payer
+// alone.
+func (s *Service) keepClaim(ctx context.Context, tx *store.Tx, inv invoice.Invoice, p store.PaymentRow, claim Claim) (ClaimResult, error) {
+	signed := claim.Signature != ""
+	known, err := tx.InvoiceClaims(ctx, inv.ID, p.ID)
 	if err != nil {
 		return "", err
 	}
-	room, kept := MaxClaims-len(claims), false
-	for _, p := range open {
-		known, err := tx.InvoiceClaims(ctx, inv.ID, p.ID)
-		if err != nil {
+	if !known && !signed {
+		if claims, err := tx.OpenClaimsOfInvoice(ctx, inv.ID, MaxClaims); err != nil {
 			return "", err
+		} else if len(claims) >= MaxClaims {
+			return "", ErrTooManyClaims
 		}
-		if !known && room <= 0 && claim.Signature == "" {
-			continue
-		}
-		err = tx.SaveClaim(ctx, store.Claim{
-			ID: s.ids.New(invoice.PrefixClaim), PaymentID: p.ID, InvoiceID: inv.ID, MerchantID: inv.MerchantID,
-			Signed: claim.Signature != "", At: s.Now().Unix(),
-		})
-		if err != nil {
-			return "", err
-		}
-		if !known {
-			room--
-		}
-		kept = true
 	}
-	if !kept {
-		return "", ErrTooManyClaims
-	}
-	return ClaimKept, nil
+	return ClaimKept, tx.SaveClaim(ctx, store.Claim{
+		ID: s.ids.New(invoice.PrefixClaim), PaymentID: p.ID, InvoiceID: inv.ID, MerchantID: inv.MerchantID,
+		Signed: signed, At: s.Now().Unix(),
+	})
 }

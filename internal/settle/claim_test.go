@@ -271,46 +271,56 @@ func TestOpenClaimsAreBounded(t *testing.T) {
 	})
 }
 
-// TestClaimOfSeveralKeepsWhatThereIsRoomFor claims more payments at once than
-// the invoice may have claims: those that there is room for are kept, however
-// often it is repeated.
-func TestClaimOfSeveralKeepsWhatThereIsRoomFor(t *testing.T) {
+// TestAClaimTakesOnePlace claims a transaction that made very many payments,
+// most of them trifles: the claim is kept to the one that is nearest to what
+// the invoice asks for, signed or not, however often it is repeated.
+func TestAClaimTakesOnePlace(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
 		payer := newAccount(t)
 		inv := w.create()
-		p := w.pay(invoice.NewAmount(990_000))
+		p := w.pay(invoice.NewAmount(1))
 		p.From = payer.address
-		many := []invoice.Transfer{p}
-		for i := 1; i < settle.MaxClaims+3; i++ {
-			p.Ordinal, p.Amount = i, invoice.NewAmount(990_000+uint64(i))
+		var many []invoice.Transfer
+		for i := range 300 {
+			p.Ordinal = i
 			many = append(many, p)
 		}
-		w.mine(start+10, many...)
-		kept := func() (n int) {
-			for _, p := range many {
-				n += len(w.claims(w.payment(p).ID))
-			}
-			return n
+		for i, n := range []uint64{20_000, 990_000, 970_000} {
+			many[i+200].Amount = invoice.NewAmount(n)
 		}
-		for range 2 {
-			if got, err := w.claimFor(inv, w.payment(p), nil); got != settle.ClaimKept || err != nil {
+		w.mine(start+10, many...)
+		for _, by := range []*account{nil, nil, &payer} {
+			if got, err := w.claimFor(inv, w.payment(p), by); got != settle.ClaimKept || err != nil {
 				t.Errorf("the claim: %q, %v", got, err)
 			}
-			if got := kept(); got != settle.MaxClaims {
-				t.Errorf("%d claims are kept, want %d", got, settle.MaxClaims)
+			claims, err := db.store.OpenClaimsOfInvoice(t.Context(), inv.ID, 1000)
+			w.must(err)
+			if want := w.payment(many[201]).ID; len(claims) != 1 || claims[0].PaymentID != want || claims[0].Signed != (by != nil) {
+				t.Errorf("claims are kept: %+v; want one, to %s", claims, want)
 			}
 		}
-		stray := w.strayOf(payer, start+11, 980_000)
-		if got, err := w.claimFor(inv, stray, nil); got != "" || !errors.Is(err, settle.ErrTooManyClaims) {
-			t.Errorf("another claim: %q, %v; want ErrTooManyClaims", got, err)
+	})
+}
+
+// TestATrifleIsClaimedBySignatureAlone claims payments around the dust limit.
+func TestATrifleIsClaimedBySignatureAlone(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		payer := newAccount(t)
+		inv := w.create()
+		limit := number(inv.DustLimit())
+		trifle, more := w.strayOf(payer, start+10, limit-1), w.strayOf(payer, start+11, limit)
+		if got, err := w.claimFor(inv, trifle, nil); got != "" || !errors.Is(err, settle.ErrNothingToClaim) {
+			t.Errorf("a trifle: %q, %v; want ErrNothingToClaim", got, err)
 		}
-		if got, err := w.claimFor(inv, w.payment(p), &payer); got != settle.ClaimKept || err != nil {
-			t.Errorf("signed: %q, %v", got, err)
+		if got, err := w.claimFor(inv, more, nil); got != settle.ClaimKept || err != nil {
+			t.Errorf("at the limit: %q, %v", got, err)
 		}
-		if got := kept(); got != len(many) {
-			t.Errorf("signed, %d claims are kept, want %d", got, len(many))
+		if got, err := w.claimFor(inv, trifle, &payer); got != settle.ClaimCounted || err != nil {
+			t.Errorf("a trifle, signed: %q, %v", got, err)
 		}
 	})
 }
@@ -352,7 +362,7 @@ func TestSignedClaimIsNotKeptBack(t *testing.T) {
 		w := db.world(t)
 		inv := w.create(func(d *invoice.Draft) { d.ExpiresAt = start + 60 })
 		for i := range settle.MaxClaims {
-			p := w.pay(invoice.NewAmount(uint64(7_000 + i)))
+			p := w.pay(invoice.NewAmount(uint64(70_000 + i)))
 			w.mine(start+1+int64(i), p)
 			if _, err := w.Claim(t.Context(), settle.Claim{InvoiceID: inv.ID, TxHash: p.TxHash}); err != nil {
 				t.Fatal(err)

@@ -99,6 +99,16 @@ func (q *queries) Claims(ctx context.Context, f ClaimFilter) ([]Claim, error) {
 		" ORDER BY claims.id DESC LIMIT "+parameter(w.next()), append(w.args, f.Limit)...)
 }
 
+// PaymentsToClaim returns payments of a transaction that a claim for the invoice
+// can be about, up to a limit: those that it has already first, then those of
+// the signer, then the largest.
+func (q *queries) PaymentsToClaim(ctx context.Context, inv invoice.Invoice, tx invoice.Hash, signer invoice.Address, limit int) ([]PaymentRow, error) {
+	return collect(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
+		WHERE tx_hash = $1 AND chain_key = $2 AND to_address = $3 AND token = $4
+		ORDER BY CASE WHEN invoice_id = $5 THEN 0 WHEN from_address = $6 THEN 1 ELSE 2 END, length(amount) DESC, amount DESC, ordinal LIMIT $7`,
+		tx.String(), inv.ChainKey, inv.Merchant.String(), inv.Token.String(), inv.ID, signer.String(), limit)
+}
+
 // InvoiceClaims reports whether a claim to the payment is stored for the
 // invoice.
 func (q *queries) InvoiceClaims(ctx context.Context, invoiceID, paymentID string) (bool, error) {

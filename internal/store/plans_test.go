@@ -246,6 +246,10 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 			_, err := read.UndecidedRefunds(ctx, "base", 0, 9, 500)
 			return err
 		},
+		"payments to claim": func() error {
+			_, err := read.PaymentsToClaim(ctx, sample("inv_1", "m"), moved.TxHash, moved.From, 100)
+			return err
+		},
 		"awaits a refund": func() error { _, err := read.AwaitsRefund(ctx, moved); return err },
 		"last undecided":  func() error { _, err := read.LastUndecided(ctx, "base"); return err },
 		"waiting": func() error {
