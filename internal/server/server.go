@@ -106,7 +106,8 @@ type Server struct {
 	metrics  *metrics
 	writers  *txmgr.Metrics
 	registry *prometheus.Registry
-	adopted  string // the newest invoice whose registry was looked for
+	adopted  string            // the newest invoice whose registry was looked for
+	untold   map[string]string // where the last run of tellUntold ended, by chain
 	stopping atomic.Bool
 	origins  *http.CrossOriginProtection
 	budget   descriptors.Budget // of the whole process
@@ -159,6 +160,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if err := s.settle.TellUntold(ctx); err != nil { // before their chains are read
 		return fmt.Errorf("tell amounts for what remains of invoices: %w", err)
 	}
+	s.untold = make(map[string]string)
 	return s.serve(ctx)
 }
 
@@ -340,7 +342,7 @@ func (s *Server) sweep(ctx context.Context) {
 
 // tellUntold has amounts told for what remains of invoices that lack one.
 func (s *Server) tellUntold(ctx context.Context) {
-	if err := s.settle.TellUntold(ctx); err != nil && ctx.Err() == nil {
+	if err := s.settle.TellMoreUntold(ctx, s.untold); err != nil && ctx.Err() == nil {
 		s.Logger.Error("telling amounts for what remains of invoices failed, will retry", "err", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/quittance/quittance/internal/invoice"
@@ -163,29 +164,52 @@ func (s *Service) chooseRemaining(ctx context.Context, tx *store.Tx, wanted []st
 	return nil
 }
 
-// untoldBatch is how many invoices one transaction of TellUntold examines.
-const untoldBatch = 200
+const (
+	// untoldBatch is how many invoices one transaction of TellUntold examines. It
+	// locks the cursor of their chain, and each takes milliseconds where a stranger
+	// holds all amounts that could be told.
+	untoldBatch = 50
+	// untoldRun is how many of a chain TellMoreUntold examines.
+	untoldRun = 4 * untoldBatch
+)
 
 // TellUntold finds out what remains of open invoices whose payments were not
 // added up since an upgrade, and tells an amount for what remains of those for
 // which none was free before.
 func (s *Service) TellUntold(ctx context.Context) error {
 	for _, c := range s.Chains {
-		for after := ""; ; {
-			ids, err := s.Store.UntoldInvoices(ctx, c.Key, after, untoldBatch)
-			if err != nil {
-				return err
-			}
-			if len(ids) == 0 {
-				break
-			}
-			if err := s.tellUntold(ctx, c.Key, ids); err != nil {
-				return err
-			}
-			after = ids[len(ids)-1]
+		if _, err := s.tellUntoldAfter(ctx, c.Key, "", math.MaxInt); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// TellMoreUntold does so for a bounded number of each chain's, from the one that
+// ended the last run on. These are kept in last, by chain.
+func (s *Service) TellMoreUntold(ctx context.Context, last map[string]string) (err error) {
+	for _, c := range s.Chains {
+		if last[c.Key], err = s.tellUntoldAfter(ctx, c.Key, last[c.Key], untoldRun); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tellUntoldAfter does so for the invoices of a chain that follow one. It returns
+// the last, or nothing when it came to the end.
+func (s *Service) tellUntoldAfter(ctx context.Context, chainKey, after string, limit int) (string, error) {
+	for ; limit > 0; limit -= untoldBatch {
+		ids, err := s.Store.UntoldInvoices(ctx, chainKey, after, untoldBatch)
+		if err != nil || len(ids) == 0 {
+			return "", err
+		}
+		if err := s.tellUntold(ctx, chainKey, ids); err != nil {
+			return after, err
+		}
+		after = ids[len(ids)-1]
+	}
+	return after, nil
 }
 
 // tellUntold does so for invoices of a chain. A halted chain does not hinder it.

@@ -157,3 +157,36 @@ func TestRestIsToldAfterAnUpgrade(t *testing.T) {
 		}
 	})
 }
+
+// TestUntoldAreTriedInTurn has more invoices without an amount to tell than one
+// run examines: the next run goes on where the last one ended.
+func TestUntoldAreTriedInTurn(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		const all, run = 450, 200
+		for range all / 50 {
+			var parts []invoice.Transfer
+			for range 50 {
+				parts = append(parts, w.part(w.create(), 400_000))
+			}
+			w.mine(w.head().Time+1, parts...)
+		}
+		for _, s := range []string{"DELETE FROM told_amounts WHERE remainder = 1", "UPDATE invoices SET remaining_transfer = NULL"} {
+			_, err := db.sql.ExecContext(t.Context(), s)
+			w.must(err)
+		}
+		last := make(map[string]string)
+		for n, want := range []int{all - run, all - 2*run, 0} {
+			w.must(w.TellMoreUntold(t.Context(), last))
+			left, err := db.store.UntoldInvoices(t.Context(), w.chainKey, "", all)
+			w.must(err)
+			if len(left) != want {
+				t.Errorf("after %d runs %d are left, want %d", n+1, len(left), want)
+			}
+			if ended := last[w.chainKey] == ""; ended != (want == 0) {
+				t.Errorf("after %d runs it ended: %t", n+1, ended)
+			}
+		}
+	})
+}
