@@ -191,7 +191,7 @@ func (a *API) Routes(mux *http.ServeMux) {
 // NotFound returns a handler that answers not_found.
 func (a *API) NotFound() http.Handler {
 	return a.serve(func(http.ResponseWriter, *http.Request) error {
-		return refuse(apitypes.CodeNotFound, "Nothing is at this path.")
+		return problemf(apitypes.CodeNotFound, "Nothing is at this path.")
 	})
 }
 
@@ -200,7 +200,7 @@ func (a *API) NotFound() http.Handler {
 func (a *API) MethodNotAllowed(allow string) http.Handler {
 	return a.serve(func(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Allow", allow)
-		return refuse(apitypes.CodeMethodNotAllowed, "This path has no method %.20q; it has %s.", r.Method, allow)
+		return problemf(apitypes.CodeMethodNotAllowed, "This path has no method %.20q; it has %s.", r.Method, allow)
 	})
 }
 
@@ -208,7 +208,7 @@ func (a *API) MethodNotAllowed(allow string) http.Handler {
 // that this service is not.
 func (a *API) ForbiddenHost() http.Handler {
 	return a.serve(func(_ http.ResponseWriter, r *http.Request) error {
-		return refuse(apitypes.CodeForbidden, "This service does not go by the name %.80q; its operator can add it to http.hosts.", r.Host)
+		return problemf(apitypes.CodeForbidden, "This service does not go by the name %.80q; its operator can add it to http.hosts.", r.Host)
 	})
 }
 
@@ -216,6 +216,6 @@ func (a *API) ForbiddenHost() http.Handler {
 // browser sent for a page of another origin.
 func (a *API) ForbiddenOrigin() http.Handler {
 	return a.serve(func(http.ResponseWriter, *http.Request) error {
-		return refuse(apitypes.CodeForbidden, "A web page of another origin may not change anything here.")
+		return problemf(apitypes.CodeForbidden, "A web page of another origin may not change anything here.")
 	})
 }

@@ -35,7 +35,7 @@ func (a *API) attributePayment(w http.ResponseWriter, r *http.Request) error {
 }
 
 // parseAttribution reads the body of an attribution, but not the payment that it
-// is of. It returns a refusal when the body is not a JSON object, or an
+// is of. It returns a problemError when the body is not a JSON object, or an
 // *invoice.FieldError for the first member that is missing or wrong.
 func parseAttribution(body []byte) (settle.HandAttribution, error) {
 	var asked settle.HandAttribution

@@ -29,7 +29,7 @@ func (a *API) listClaims(w http.ResponseWriter, r *http.Request) error {
 	if id, ok := q.get("paymentId"); ok {
 		filter.PaymentID = id
 		if !strings.HasPrefix(id, invoice.PrefixPayment) || !visible(id) {
-			q.refuse("paymentId", "must be the id of a payment")
+			q.reject("paymentId", "must be the id of a payment")
 		}
 	}
 	if q.err != nil {

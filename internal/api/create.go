@@ -34,7 +34,7 @@ func (a *API) createInvoice(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	inv, err := a.ledger.Create(r.Context(), settle.CreateRequest{Draft: draft, IdempotencyKey: key, Scope: soleCaller})
+	inv, err := a.ledger.Create(r.Context(), settle.CreateRequest{Draft: draft, IdempotencyKey: key, Scope: defaultScope})
 	if err != nil {
 		return fmt.Errorf("create invoice: %w", err)
 	}
@@ -43,7 +43,7 @@ func (a *API) createInvoice(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// parseDraft reads the body of a create. It returns a refusal when the body
+// parseDraft reads the body of a create. It returns a problemError when the body
 // is not a JSON object, or an *invoice.FieldError for the first member, in
 // the interface's order, that is missing or does not have its form. The rules
 // beyond form are those of Draft.Check.
@@ -65,12 +65,12 @@ func parseDraft(body []byte) (invoice.Draft, error) {
 	return d, err
 }
 
-// badJSON returns the refusal of a body that breaks off or does not parse.
+// badJSON returns the problem of a body that breaks off or does not parse.
 func badJSON(err error) error {
-	if known := (*refusal)(nil); errors.As(err, &known) {
+	if known := (*problemError)(nil); errors.As(err, &known) {
 		return err
 	}
-	return refuse(apitypes.CodeInvalidJSON, "The body must be one JSON object: %v.", err)
+	return problemf(apitypes.CodeInvalidJSON, "The body must be one JSON object: %v.", err)
 }
 
 // text reads the string of that name in the object at path, and sets dst to
@@ -81,7 +81,7 @@ func text[T any](o object, path, name string, dst *T, parse func(string) (T, err
 		*dst, err = parse(s)
 	}
 	if err != nil {
-		return wrong(path+name, "%v", err)
+		return invalidField(path+name, "%v", err)
 	}
 	return nil
 }
@@ -97,14 +97,14 @@ func lineItems(o object, name string, dst *[]invoice.LineItem) error {
 	}
 	array, ok := v.([]any)
 	if !ok {
-		return wrong(name, "must be an array; it is %s", kind(v))
+		return invalidField(name, "must be an array; it is %s", kind(v))
 	}
 	items := make([]invoice.LineItem, len(array))
 	for i, element := range array {
 		path := fmt.Sprintf("%s[%d]", name, i)
 		item, ok := element.(object)
 		if !ok {
-			return wrong(path, "must be an object; it is %s", kind(element))
+			return invalidField(path, "must be an object; it is %s", kind(element))
 		}
 		err := cmp.Or(
 			text(item, path+".", "label", &items[i].Label, asIs),
@@ -123,24 +123,24 @@ func lineItems(o object, name string, dst *[]invoice.LineItem) error {
 func seconds(o object, name string, dst *int64) error {
 	v, ok := o[name]
 	if !ok {
-		return wrong(name, "is required")
+		return invalidField(name, "is required")
 	}
 	number, ok := v.(json.Number)
 	if !ok {
-		return wrong(name, "must be an integer; it is %s", kind(v))
+		return invalidField(name, "must be an integer; it is %s", kind(v))
 	}
 	if strings.Trim(number.String(), "0123456789") != "" {
-		return wrong(name, "must be Unix seconds, written in digits alone")
+		return invalidField(name, "must be Unix seconds, written in digits alone")
 	}
 	n, err := strconv.ParseInt(number.String(), 10, 64)
 	if err != nil {
-		return wrong(name, "must be Unix seconds, at most %d", math.MaxInt64)
+		return invalidField(name, "must be Unix seconds, at most %d", math.MaxInt64)
 	}
 	*dst = n
 	return nil
 }
 
-// soleCaller is the scope of idempotency keys: until access keys tell callers
-// apart there is one. The merchant is part of what is asked for and not of who
-// asks, so a key that is used again for another merchant is refused.
-const soleCaller = ""
+// defaultScope is the scope of all idempotency keys until clients authenticate.
+// The merchant belongs to the request and not to the scope: a key that is used
+// again for another merchant is a mismatch.
+const defaultScope = ""

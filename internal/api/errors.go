@@ -45,77 +45,79 @@ var answers = map[apitypes.ErrorCode]struct {
 	apitypes.CodeUnavailable:           {http.StatusServiceUnavailable, "The service is not available"},
 }
 
-// docs is where the codes are explained, one heading each.
+// docs is the page that explains the codes, one heading each.
 const docs = "https://github.com/quittance/quittance/blob/main/docs/errors.md#"
 
-// refusal is an error whose code and text the caller may see.
-type refusal struct {
+// problemError is an error whose code and text the client may see.
+type problemError struct {
 	code   apitypes.ErrorCode
 	field  string // with invalid_field
 	detail string
 }
 
-// Error returns the code and what was wrong.
-func (e *refusal) Error() string { return string(e.code) + ": " + e.detail }
+// Error returns the code and the detail.
+func (e *problemError) Error() string { return string(e.code) + ": " + e.detail }
 
-func refuse(code apitypes.ErrorCode, format string, args ...any) error {
-	return &refusal{code: code, detail: fmt.Sprintf(format, args...)}
+// problemf returns an error that is answered with the code and the formatted detail.
+func problemf(code apitypes.ErrorCode, format string, args ...any) error {
+	return &problemError{code: code, detail: fmt.Sprintf(format, args...)}
 }
 
-// wrong refuses a field: what says how it is wrong, as in "must be a string".
-func wrong(field, what string, args ...any) error {
+// invalidField returns an error about a field; what continues the field's name, as
+// in "must be a string".
+func invalidField(field, what string, args ...any) error {
 	return &invoice.FieldError{Field: field, Detail: fmt.Sprintf(what, args...)}
 }
 
-// explain returns what the caller is told of an error. Of those that are
-// nobody's fault but ours, that is nothing but the fact.
-func explain(err error) *refusal {
-	var known *refusal
+// problemFor returns the problem that an error is answered with. It hides the
+// text of internal errors.
+func problemFor(err error) *problemError {
+	var known *problemError
 	var field *invoice.FieldError
 	var ping *endpoint.PingError
 	switch {
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &field):
-		return &refusal{code: apitypes.CodeInvalidField, field: field.Field, detail: field.Error() + "."}
+		return &problemError{code: apitypes.CodeInvalidField, field: field.Field, detail: field.Error() + "."}
 	case errors.Is(err, settle.ErrIdempotencyMismatch):
-		return &refusal{code: apitypes.CodeIdempotencyMismatch, detail: "This Idempotency-Key was used with another request, one whose fields differ; use a new key for a new request."}
+		return &problemError{code: apitypes.CodeIdempotencyMismatch, detail: "This Idempotency-Key was used with another request, one whose fields differ; use a new key for a new request."}
 	case errors.Is(err, settle.ErrIdempotencyInProgress):
-		return &refusal{code: apitypes.CodeIdempotencyInProgress, detail: "Another request with this Idempotency-Key has not ended yet; repeat it later."}
+		return &problemError{code: apitypes.CodeIdempotencyInProgress, detail: "Another request with this Idempotency-Key has not ended yet; repeat it later."}
 	case errors.Is(err, settle.ErrAttributed):
-		return &refusal{code: apitypes.CodeAlreadyAttributed, detail: "This payment belongs to another invoice, and stays there."}
+		return &problemError{code: apitypes.CodeAlreadyAttributed, detail: "This payment belongs to another invoice, and stays there."}
 	case errors.Is(err, settle.ErrOrphaned):
-		return &refusal{code: apitypes.CodePaymentOrphaned, detail: "The chain dropped this payment's block; attribute the payment when it is mined again."}
+		return &problemError{code: apitypes.CodePaymentOrphaned, detail: "The chain dropped this payment's block; attribute the payment when it is mined again."}
 	case errors.Is(err, settle.ErrUndecided):
-		return &refusal{code: apitypes.CodePaymentUndecided, detail: "This payment waits for older blocks of its chain to be read; attribute it when they are, if no rule has."}
+		return &problemError{code: apitypes.CodePaymentUndecided, detail: "This payment waits for older blocks of its chain to be read; attribute it when they are, if no rule has."}
 	case errors.Is(err, store.ErrPending):
-		return &refusal{code: apitypes.CodeDeliveryPending, detail: "This event is being sent as it is; wait until it is delivered, or has failed."}
+		return &problemError{code: apitypes.CodeDeliveryPending, detail: "This event is being sent as it is; wait until it is delivered, or has failed."}
 	case errors.Is(err, store.ErrNoDelivery):
-		return &refusal{code: apitypes.CodeNoDelivery, detail: "The merchant wanted no events when this one happened, so it has no delivery to repeat."}
+		return &problemError{code: apitypes.CodeNoDelivery, detail: "The merchant wanted no events when this one happened, so it has no delivery to repeat."}
 	case errors.Is(err, endpoint.ErrNone):
-		return &refusal{code: apitypes.CodeNotFound, detail: "There is no such merchant, or it has no webhook endpoint."}
+		return &problemError{code: apitypes.CodeNotFound, detail: "There is no such merchant, or it has no webhook endpoint."}
 	case errors.Is(err, endpoint.ErrConfigured):
-		return &refusal{code: apitypes.CodeConfiguredEndpoint, detail: "This merchant's webhook endpoint stands in the service's configuration; change it there."}
+		return &problemError{code: apitypes.CodeConfiguredEndpoint, detail: "This merchant's webhook endpoint stands in the service's configuration; change it there."}
 	case errors.Is(err, endpoint.ErrNoMasterKey):
-		return &refusal{code: apitypes.CodeNoMasterKey, detail: "The service has no master key to encrypt secrets under; its operator can configure one."}
+		return &problemError{code: apitypes.CodeNoMasterKey, detail: "The service has no master key to encrypt secrets under; its operator can configure one."}
 	case errors.Is(err, endpoint.ErrStaged):
-		return &refusal{code: apitypes.CodeSecretStaged, detail: "A secret is staged already; promote it, or drop it first."}
+		return &problemError{code: apitypes.CodeSecretStaged, detail: "A secret is staged already; promote it, or drop it first."}
 	case errors.Is(err, endpoint.ErrNotStaged):
-		return &refusal{code: apitypes.CodeNoStagedSecret, detail: "No secret is staged."}
+		return &problemError{code: apitypes.CodeNoStagedSecret, detail: "No secret is staged."}
 	case errors.As(err, &ping):
-		return &refusal{code: apitypes.CodePingFailed, detail: "Nothing has changed: " + ping.Error() + "."}
+		return &problemError{code: apitypes.CodePingFailed, detail: "Nothing has changed: " + ping.Error() + "."}
 	case errors.Is(err, store.ErrNotFound):
-		return &refusal{code: apitypes.CodeNotFound, detail: "Nothing has this id."}
+		return &problemError{code: apitypes.CodeNotFound, detail: "Nothing has this id."}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return &refusal{code: apitypes.CodeUnavailable, detail: "The request took too long; repeat it later."}
+		return &problemError{code: apitypes.CodeUnavailable, detail: "The request took too long; repeat it later."}
 	case store.Unavailable(err):
-		return &refusal{code: apitypes.CodeUnavailable, detail: "The service cannot do its work right now; repeat the request later."}
+		return &problemError{code: apitypes.CodeUnavailable, detail: "The service cannot do its work right now; repeat the request later."}
 	}
-	return &refusal{code: apitypes.CodeInternal, detail: "The request failed inside the service; its log says why."}
+	return &problemError{code: apitypes.CodeInternal, detail: "The request failed inside the service; its log says why."}
 }
 
-// problem writes the refusal as problem details (RFC 9457).
-func (e *refusal) problem() apitypes.Problem {
+// document returns the problem details (RFC 9457) of the error.
+func (e *problemError) document() apitypes.Problem {
 	answer := answers[e.code]
 	return apitypes.Problem{
 		Type:   docs + string(e.code),

@@ -44,7 +44,7 @@ func (a *API) listEvents(w http.ResponseWriter, r *http.Request) error {
 func (a *API) catchUp(w http.ResponseWriter, r *http.Request, q *query, filter store.EventFilter, possible bool, limit int) error {
 	for _, other := range []string{"cursor", "delivery"} {
 		if _, ok := q.values[other]; ok {
-			q.refuse("after", "must not stand beside %s", other)
+			q.reject("after", "must not stand beside %s", other)
 		}
 	}
 	scope := q.scope("events after", "merchantId", "type", "invoiceId")
@@ -116,7 +116,7 @@ func (q *query) eventFilter() (f store.EventFilter, possible bool) {
 	if state, ok := q.get("delivery"); ok {
 		f.Delivery = delivery.Status(state)
 		if !slices.Contains(deliveryStates, f.Delivery) {
-			q.refuse("delivery", "must be one of %s; it is %.40q", enumerate(deliveryStates), state)
+			q.reject("delivery", "must be one of %s; it is %.40q", enumerate(deliveryStates), state)
 		}
 	}
 	return f, possible
@@ -125,7 +125,7 @@ func (q *query) eventFilter() (f store.EventFilter, possible bool) {
 func (q *query) eventType(name, text string) invoice.EventType {
 	typ, err := parseEventType(text)
 	if err != nil {
-		q.refuse(name, "%v", err)
+		q.reject(name, "%v", err)
 	}
 	return typ
 }
@@ -147,7 +147,7 @@ func (q *query) seq(name, scope string) int64 {
 	}
 	seq, ok := parseSeq(scope, cursor)
 	if !ok {
-		q.refuse(name, "must be the nextCursor of an answer to a request with the same filters")
+		q.reject(name, "must be the nextCursor of an answer to a request with the same filters")
 	}
 	return seq
 }

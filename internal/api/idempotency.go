@@ -19,17 +19,17 @@ func idempotencyKey(h http.Header) (string, error) {
 		return "", nil
 	case 1:
 	default:
-		return "", wrong(headerIdempotencyKey, "must stand once")
+		return "", invalidField(headerIdempotencyKey, "must stand once")
 	}
 	key := values[0]
 	if strings.HasPrefix(key, `"`) {
 		var err error
 		if key, err = unquote(key); err != nil {
-			return "", wrong(headerIdempotencyKey, "%v", err)
+			return "", invalidField(headerIdempotencyKey, "%v", err)
 		}
 	}
 	if key == "" || len(key) > MaxIdempotencyKey || !visible(key) {
-		return "", wrong(headerIdempotencyKey, "must be 1 to %d visible ASCII characters", MaxIdempotencyKey)
+		return "", invalidField(headerIdempotencyKey, "must be 1 to %d visible ASCII characters", MaxIdempotencyKey)
 	}
 	return key, nil
 }

@@ -173,8 +173,8 @@ func (o object) object(path, name string) (object, error) {
 	case object:
 		return v, nil
 	case nil:
-		return nil, wrong(path+name, "is required")
+		return nil, invalidField(path+name, "is required")
 	default:
-		return nil, wrong(path+name, "must be an object; it is %s", kind(v))
+		return nil, invalidField(path+name, "must be an object; it is %s", kind(v))
 	}
 }

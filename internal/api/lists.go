@@ -46,7 +46,7 @@ func (a *API) listInvoices(w http.ResponseWriter, r *http.Request) error {
 	if status, ok := q.get("status"); ok {
 		filter.Status = invoice.Status(status)
 		if !slices.Contains(invoice.Statuses, filter.Status) {
-			q.refuse("status", "must be one of %s; it is %.40q", enumerate(invoice.Statuses), status)
+			q.reject("status", "must be one of %s; it is %.40q", enumerate(invoice.Statuses), status)
 		}
 	}
 	if q.err != nil {
@@ -138,7 +138,7 @@ func (a *API) listPayments(w http.ResponseWriter, r *http.Request) error {
 	if key, ok := q.get("chainKey"); ok {
 		filter.ChainKey = key
 		if _, known := a.chains[key]; !known {
-			q.refuse("chainKey", "must name a chain that the service is configured with; it is %.40q", key)
+			q.reject("chainKey", "must name a chain that the service is configured with; it is %.40q", key)
 		}
 	}
 	if q.err != nil {

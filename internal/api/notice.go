@@ -18,7 +18,7 @@ import (
 func (a *API) receiveNotice(w http.ResponseWriter, r *http.Request) error {
 	provider, ok := a.providers[r.PathValue("provider")]
 	if !ok {
-		return refuse(apitypes.CodeNotFound, "No provider has this name.")
+		return problemf(apitypes.CodeNotFound, "No provider has this name.")
 	}
 	body, err := readBody(w, r)
 	if err != nil {
@@ -27,7 +27,7 @@ func (a *API) receiveNotice(w http.ResponseWriter, r *http.Request) error {
 	// Repeated header lines mean the same as one list (RFC 9110, section 5.3).
 	signature := strings.Join(r.Header.Values(webhook.HeaderProviderSignature), ",")
 	if err := webhook.Verify(provider.Secret, signature, body, a.now()); err != nil {
-		return refuse(apitypes.CodeInvalidSignature, "%s does not prove who sent the notice: %v.", webhook.HeaderProviderSignature, err)
+		return problemf(apitypes.CodeInvalidSignature, "%s does not prove who sent the notice: %v.", webhook.HeaderProviderSignature, err)
 	}
 	if err := wantJSON(r); err != nil {
 		return err
@@ -43,13 +43,13 @@ func (a *API) receiveNotice(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// badPayload returns the refusal of a notice that breaks off or cannot be
+// badPayload returns the problem of a notice that breaks off or cannot be
 // read.
 func badPayload(err error) error {
-	if known := (*refusal)(nil); errors.As(err, &known) {
+	if known := (*problemError)(nil); errors.As(err, &known) {
 		return err
 	}
-	return refuse(apitypes.CodeInvalidPayload, "The notice cannot be read: %v.", err)
+	return problemf(apitypes.CodeInvalidPayload, "The notice cannot be read: %v.", err)
 }
 
 // parseNotice reads a provider's notice and translates its names of chain and
@@ -85,7 +85,7 @@ func (a *API) parseNotice(p Provider, body []byte) (settle.Notice, error) {
 		n.Currency = p.Currencies[n.ProviderCurrency]
 	}
 	if n.Amount, err = majorUnits(n.AmountText, decimals, known); err != nil {
-		return settle.Notice{}, wrong("data.amount.amount", "%v", err)
+		return settle.Notice{}, invalidField("data.amount.amount", "%v", err)
 	}
 	return n, nil
 }

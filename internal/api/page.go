@@ -42,7 +42,7 @@ func (p pages) enter(ctx context.Context) (leave func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, PageWait)
 	defer cancel()
 	if err := p.Acquire(ctx, 1); err != nil {
-		return nil, refuse(apitypes.CodeUnavailable, "Too many lists are being read at the same time; repeat the request later.")
+		return nil, problemf(apitypes.CodeUnavailable, "Too many lists are being read at the same time; repeat the request later.")
 	}
 	return func() { p.Release(1) }, nil
 }
@@ -81,7 +81,7 @@ func (l listing[T]) serve(a *API, w http.ResponseWriter, r *http.Request) error 
 	if out.gone {
 		level = a.logger.DebugContext
 	}
-	level(r.Context(), "answer cut off", "method", r.Method, "path", r.URL.Path, "error", err)
+	level(r.Context(), "answer cut off", "method", r.Method, "path", r.URL.Path, "err", err)
 	panic(http.ErrAbortHandler) // the reader must not take it for a whole one
 }
 

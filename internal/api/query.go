@@ -12,8 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// ownCode holds the parameters that are refused with a code of their own;
-// with the others that is invalid_field.
+// ownCode has the error codes of parameters whose code is not invalid_field.
 var ownCode = map[string]apitypes.ErrorCode{
 	"status":   apitypes.CodeInvalidStatus,
 	"chainKey": apitypes.CodeInvalidChain,
@@ -29,25 +28,26 @@ func parseQuery(r *http.Request) *query {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	q := &query{values: values}
 	if err != nil {
-		q.refuse("query", "does not parse: %v", err)
+		q.reject("query", "does not parse: %v", err)
 	}
 	return q
 }
 
-// refuse keeps what is wrong with a parameter, as in "must be a number".
-func (q *query) refuse(name, what string, args ...any) {
+// reject records an error about a parameter, such as "must be a number", unless
+// there is one already.
+func (q *query) reject(name, what string, args ...any) {
 	if q.err != nil {
 		return
 	}
 	if code, ok := ownCode[name]; ok {
-		q.err = refuse(code, name+" "+what+".", args...)
+		q.err = problemf(code, name+" "+what+".", args...)
 		return
 	}
-	q.err = wrong(name, what, args...)
+	q.err = invalidField(name, what, args...)
 }
 
-// get returns a parameter, and whether it is there. One that stands twice is
-// an error: to choose among its values would be a guess.
+// get returns a parameter and whether it is present. A parameter that is given
+// twice is an error.
 func (q *query) get(name string) (string, bool) {
 	switch values := q.values[name]; len(values) {
 	case 0:
@@ -55,7 +55,7 @@ func (q *query) get(name string) (string, bool) {
 	case 1:
 		return values[0], true
 	}
-	q.refuse(name, "must stand once")
+	q.reject(name, "must stand once")
 	return "", false
 }
 
@@ -70,7 +70,7 @@ func (q *query) set(name string, known ...string) []string {
 	values := strings.Split(strings.Join(given, ","), ",")
 	for _, value := range values {
 		if !slices.Contains(known, value) {
-			q.refuse(name, "must be of %s, with commas between; it has %.40q", strings.Join(known, ", "), value)
+			q.reject(name, "must be of %s, with commas between; it has %.40q", strings.Join(known, ", "), value)
 		}
 	}
 	slices.Sort(values)
@@ -86,7 +86,7 @@ func (q *query) limit() int {
 	}
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 1 || n > MaxPage || s != strconv.Itoa(n) {
-		q.refuse("limit", "must be an integer from 1 to %d, without sign or leading zero", MaxPage)
+		q.reject("limit", "must be an integer from 1 to %d, without sign or leading zero", MaxPage)
 	}
 	return n
 }
@@ -109,7 +109,7 @@ func (q *query) cursor(scope string) string {
 	}
 	key, ok := parseCursor(scope, s)
 	if !ok {
-		q.refuse("cursor", "must be the nextCursor of an answer to a request with the same filters")
+		q.reject("cursor", "must be the nextCursor of an answer to a request with the same filters")
 	}
 	return key
 }

@@ -59,7 +59,7 @@ func (a *API) redeliverEvents(w http.ResponseWriter, r *http.Request) error {
 }
 
 // parseRedeliver reads which events to send again, and the scope of cursors of
-// such a request. It returns a refusal when the body is not a JSON object, or
+// such a request. It returns a problemError when the body is not a JSON object, or
 // an *invoice.FieldError for the first member that is wrong.
 func parseRedeliver(body []byte) (f store.RedeliverFilter, scope string, err error) {
 	o, err := parseObject(body)
@@ -82,15 +82,15 @@ func parseRedeliver(body []byte) (f store.RedeliverFilter, scope string, err err
 	case err != nil:
 		return f, "", err
 	case !from && !f.OnlyFailed:
-		return f, "", wrong("from", "is required unless failedOnly is true: it keeps all events from being sent again by mistake")
+		return f, "", invalidField("from", "is required unless failedOnly is true: it keeps all events from being sent again by mistake")
 	case to && (f.CreatedTo < f.CreatedFrom || f.CreatedTo == 0):
-		return f, "", wrong("to", "must not lie before from")
+		return f, "", invalidField("to", "must not lie before from")
 	}
 	scope = fmt.Sprintf("redeliver %q %q %q %d %d %t", f.MerchantID, f.Type, f.InvoiceID, f.CreatedFrom, f.CreatedTo, f.OnlyFailed)
 	if cursor != "" {
 		var ok bool
 		if f.After, ok = parseSeq(scope, cursor); !ok {
-			return f, "", wrong("cursor", "must be the nextCursor of an answer to a request with the same members")
+			return f, "", invalidField("cursor", "must be the nextCursor of an answer to a request with the same members")
 		}
 	}
 	return f, scope, nil
@@ -108,7 +108,7 @@ func optional(o object, name string, read func(name string) error) error {
 func boolean(o object, name string, dst *bool) error {
 	v, ok := o[name].(bool)
 	if !ok {
-		return wrong(name, "must be true or false; it is %s", kind(o[name]))
+		return invalidField(name, "must be true or false; it is %s", kind(o[name]))
 	}
 	*dst = v
 	return nil

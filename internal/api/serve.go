@@ -37,25 +37,25 @@ func setHeaders(w http.ResponseWriter) {
 // when its status is 500 or more.
 func (a *API) WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	setHeaders(w)
-	p := explain(err).problem()
+	p := problemFor(err).document()
 	level := slog.LevelDebug
 	if p.Status >= http.StatusInternalServerError {
 		level = slog.LevelError
 	}
 	a.logger.Log(r.Context(), level, "request failed",
-		"method", r.Method, "path", r.URL.Path, "status", p.Status, "code", p.Code, "error", err)
+		"method", r.Method, "path", r.URL.Path, "status", p.Status, "code", p.Code, "err", err)
 	if p.Code == apitypes.CodeIdempotencyInProgress || p.Status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
 	}
 	if err := write(w, p.Status, "application/problem+json", p); err != nil {
-		a.logger.DebugContext(r.Context(), "answer not written", "error", err)
+		a.logger.DebugContext(r.Context(), "answer not written", "err", err)
 	}
 }
 
 // writeJSON answers with a JSON body.
 func (a *API) writeJSON(w http.ResponseWriter, r *http.Request, status int, body any) {
 	if err := write(w, status, "application/json", body); err != nil {
-		a.logger.DebugContext(r.Context(), "answer not written", "error", err) // the caller has gone
+		a.logger.DebugContext(r.Context(), "answer not written", "err", err) // the caller has gone
 	}
 }
 
@@ -76,7 +76,7 @@ func write(w http.ResponseWriter, status int, mediaType string, body any) error 
 // Errors of a body. Of one that does not arrive whole they do not say what the
 // connection failed with, which would show the service's own address.
 var (
-	errBodyTooLarge = refuse(apitypes.CodeBodyTooLarge, "The body must be at most %d bytes.", MaxBody)
+	errBodyTooLarge = problemf(apitypes.CodeBodyTooLarge, "The body must be at most %d bytes.", MaxBody)
 	errSlowBody     = errors.New("it did not arrive in time")
 	errBrokenBody   = errors.New("it broke off, or its transfer encoding is wrong")
 )
@@ -108,13 +108,13 @@ func wantJSON(r *http.Request) error {
 	declared := strings.Join(values, ", ")
 	mediaType, params, err := mime.ParseMediaType(declared)
 	if err != nil || len(values) != 1 || mediaType != "application/json" {
-		return refuse(apitypes.CodeUnsupportedMediaType, "%s; Content-Type is %.80q.", want, declared)
+		return problemf(apitypes.CodeUnsupportedMediaType, "%s; Content-Type is %.80q.", want, declared)
 	}
 	if charset, ok := params["charset"]; ok && !strings.EqualFold(charset, "utf-8") {
-		return refuse(apitypes.CodeUnsupportedMediaType, "%s, in UTF-8; the charset is %.80q.", want, charset)
+		return problemf(apitypes.CodeUnsupportedMediaType, "%s, in UTF-8; the charset is %.80q.", want, charset)
 	}
 	if coding := strings.Join(r.Header.Values("Content-Encoding"), ", "); coding != "" && !strings.EqualFold(coding, "identity") {
-		return refuse(apitypes.CodeUnsupportedMediaType, "%s, without Content-Encoding; it is %.80q.", want, coding)
+		return problemf(apitypes.CodeUnsupportedMediaType, "%s, without Content-Encoding; it is %.80q.", want, coding)
 	}
 	return nil
 }

@@ -79,13 +79,13 @@ func eventTypes(o object, name string, dst *[]invoice.EventType) error {
 	}
 	array, ok := v.([]any)
 	if !ok {
-		return wrong(name, "must be an array; it is %s", kind(v))
+		return invalidField(name, "must be an array; it is %s", kind(v))
 	}
 	types := make([]invoice.EventType, len(array))
 	for i, element := range array {
 		typ, ok := element.(string)
 		if !ok {
-			return wrong(fmt.Sprintf("%s[%d]", name, i), "must be a string; it is %s", kind(element))
+			return invalidField(fmt.Sprintf("%s[%d]", name, i), "must be a string; it is %s", kind(element))
 		}
 		types[i] = invoice.EventType(typ)
 	}

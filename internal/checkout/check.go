@@ -114,7 +114,7 @@ func (c *Checkout) lookUp(r *http.Request, s subject, tx invoice.Hash) (lookup, 
 	report, err := c.inspector.Transaction(r.Context(), s.chain.Key, tx, s.invoice.Merchant)
 	switch {
 	case errors.Is(err, inspect.ErrUnavailable):
-		c.logger.WarnContext(r.Context(), "transaction not looked up", "chain", s.chain.Key, "tx", tx.String(), "error", err)
+		c.logger.WarnContext(r.Context(), "transaction not looked up", "chain", s.chain.Key, "tx", tx.String(), "err", err)
 		return found, nil
 	case err != nil:
 		return found, fmt.Errorf("look up transaction %s: %w", tx, err)

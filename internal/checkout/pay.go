@@ -48,7 +48,7 @@ func (s subject) payRest() *instruction {
 	return s.instruct(s.rest(), s.invoice.RemainingTransfer)
 }
 
-// rest returns what is missing after a part has arrived, as it was told.
+// rest returns what is missing after a part has arrived, as it was page.
 func (s subject) rest() invoice.Amount {
 	if s.invoice.Remaining.IsZero() {
 		return s.invoice.Missing()

@@ -48,31 +48,31 @@ func setHeaders(w http.ResponseWriter) {
 	header.Set("Referrer-Policy", "same-origin")
 }
 
-// refusal is an error whose text the customer sees.
-type refusal struct {
+// pageError is an error that the customer sees as a page.
+type pageError struct {
 	Status int
 	Title  string
 	Text   string
 }
 
 // Error returns the title.
-func (e *refusal) Error() string { return e.Title }
+func (e *pageError) Error() string { return e.Title }
 
 var (
-	errNotFound = &refusal{http.StatusNotFound, "There is no such invoice",
+	errNotFound = &pageError{http.StatusNotFound, "There is no such invoice",
 		"The link may be mistyped or cut off. Open it again from where you got it, or ask the merchant for a new one."}
-	errMethodNotAllowed = &refusal{http.StatusMethodNotAllowed, "This address does not work that way", "Open the invoice's page from its link."}
-	errCrossOrigin      = &refusal{http.StatusForbidden, "This was not sent from the checkout page",
+	errMethodNotAllowed = &pageError{http.StatusMethodNotAllowed, "This address does not work that way", "Open the invoice's page from its link."}
+	errCrossOrigin      = &pageError{http.StatusForbidden, "This was not sent from the checkout page",
 		"Open the invoice's own page and press the button there."}
-	errTestWallet = &refusal{http.StatusBadGateway, "The test wallet could not pay",
+	errTestWallet = &pageError{http.StatusBadGateway, "The test wallet could not pay",
 		"Nothing was sent. Go back to the invoice and try again; the service's log says why it failed."}
-	errBadForm = &refusal{http.StatusBadRequest, "This is not what the form sends",
+	errBadForm = &pageError{http.StatusBadRequest, "This is not what the form sends",
 		"Go back to the invoice and try again from there."}
-	errTooOften = &refusal{http.StatusTooManyRequests, "Too many questions at once",
+	errTooOften = &pageError{http.StatusTooManyRequests, "Too many questions at once",
 		"Wait a minute, and load this page again. A payment that you have sent is not lost."}
-	errBusy = &refusal{http.StatusServiceUnavailable, "This takes longer than it should",
+	errBusy = &pageError{http.StatusServiceUnavailable, "This takes longer than it should",
 		"The service is busy. A payment that you have sent is not lost; load this page again in a moment."}
-	errInternal = &refusal{http.StatusInternalServerError, "This page cannot be shown right now",
+	errInternal = &pageError{http.StatusInternalServerError, "This page cannot be shown right now",
 		"The fault is ours. A payment that you have sent is not lost; load this page again in a moment."}
 )
 
@@ -90,10 +90,10 @@ func (c *Checkout) MethodNotAllowed(allow string) http.Handler {
 	})
 }
 
-// explain returns what the customer is told of an error. Of those that are
-// nobody's fault but ours, that is nothing but the fact.
-func explain(err error) *refusal {
-	var known *refusal
+// pageFor returns the page that an error is answered with. It hides the text of
+// internal errors.
+func pageFor(err error) *pageError {
+	var known *pageError
 	switch {
 	case errors.As(err, &known):
 		return known
@@ -109,19 +109,19 @@ func explain(err error) *refusal {
 // status is 500 or more.
 func (c *Checkout) WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	setHeaders(w)
-	told := explain(err)
+	page := pageFor(err)
 	level := slog.LevelDebug
-	if told.Status >= http.StatusInternalServerError {
+	if page.Status >= http.StatusInternalServerError {
 		level = slog.LevelError
 	}
 	c.logger.Log(r.Context(), level, "checkout failed",
-		"method", r.Method, "path", r.URL.Path, "status", told.Status, "error", err)
-	if told.Status == http.StatusServiceUnavailable {
+		"method", r.Method, "path", r.URL.Path, "status", page.Status, "err", err)
+	if page.Status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
 	}
-	if err := c.render(w, r, told.Status, "message.html", told); err != nil {
-		c.logger.ErrorContext(r.Context(), "error page not rendered", "error", err)
-		http.Error(w, told.Title, told.Status)
+	if err := c.render(w, r, page.Status, "message.html", page); err != nil {
+		c.logger.ErrorContext(r.Context(), "error page not rendered", "err", err)
+		http.Error(w, page.Title, page.Status)
 	}
 }
 
@@ -141,6 +141,6 @@ func (c *Checkout) send(w http.ResponseWriter, r *http.Request, status int, medi
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	if _, err := w.Write(body); err != nil {
-		c.logger.DebugContext(r.Context(), "answer not written", "error", err) // the caller has gone
+		c.logger.DebugContext(r.Context(), "answer not written", "err", err) // the caller has gone
 	}
 }

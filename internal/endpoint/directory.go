@@ -186,7 +186,7 @@ func (d *Directory) report(ctx context.Context, merchantID string, err error) {
 	}
 	d.mu.Unlock()
 	if due {
-		d.Logger.ErrorContext(ctx, "a merchant's webhook secret cannot be read, so its events wait", "merchant", merchantID, "error", err)
+		d.Logger.ErrorContext(ctx, "a merchant's webhook secret cannot be read, so its events wait", "merchant", merchantID, "err", err)
 	}
 }
 

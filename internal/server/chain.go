@@ -47,7 +47,7 @@ func (s *Server) newChain(c Chain) (_ *chainRun, err error) {
 	if c.OperatorKey != nil {
 		run.writer, err = txmgr.New(txmgr.Config{
 			Chain: c.Chain, Key: c.OperatorKey, Client: run.pool, Nodes: nodesOf(run.pool), Store: clockedStore{s.store, s.clock},
-			Logger: s.Logger, Wake: run.wake, Metrics: s.writers, Now: s.Now, Rand: s.Rand,
+			Logger: s.Logger, Wake: run.wake, Metrics: s.txMetrics, Now: s.Now, Rand: s.Rand,
 		})
 		if err != nil {
 			run.pool.Close()

@@ -31,12 +31,12 @@ func (l oneRound) DropRetiredSecrets(ctx context.Context, now int64) (int64, err
 	return l.Store.DropRetiredSecrets(ctx, now)
 }
 
-// assembled returns a service that is put together and does not run.
-func assembled(t *testing.T, cfg Config) *Server {
+// built returns a service that is built and does not run.
+func built(t *testing.T, cfg Config) *Server {
 	t.Helper()
 	cfg.Logger, cfg.Rand = slog.New(slog.DiscardHandler), rand.Reader
 	s := &Server{Config: cfg, byKey: make(map[string]*chainRun), registry: prometheus.NewRegistry(), dog: watchdog.New(0)}
-	s.metrics, s.writers = newMetrics(s.registry), txmgr.NewMetrics(s.registry)
+	s.metrics, s.txMetrics = newMetrics(s.registry), txmgr.NewMetrics(s.registry)
 	var err, err2 error
 	s.budget, err = descriptors.New(descriptors.Minimum, 0)
 	s.store, err2 = store.Open(t.Context(), cfg.Database)
@@ -48,7 +48,7 @@ func assembled(t *testing.T, cfg Config) *Server {
 			t.Error(err)
 		}
 	})
-	if err := s.assemble(t.Context()); err != nil {
+	if err := s.build(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -74,7 +74,7 @@ func TestJumpRemovesNothing(t *testing.T) {
 		MerchantID: "m", Merchant: invoice.Address{1}, Amount: invoice.NewAmount(5_000_000), Currency: "USDC", ChainKey: "house",
 		ExpiresAt: now().Add(30 * 24 * time.Hour).Unix(),
 	}}
-	s := assembled(t, cfg)
+	s := built(t, cfg)
 	made, err := s.settle.Create(t.Context(), request)
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func TestJumpRemovesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	jump.Store(int64(48 * time.Hour))
-	for when, s := range map[string]*Server{"while it runs": s, "between two runs": assembled(t, cfg)} {
+	for when, s := range map[string]*Server{"while it runs": s, "between two runs": built(t, cfg)} {
 		if err := s.settle.ForgetKeys(t.Context()); err != nil {
 			t.Fatal(err)
 		}

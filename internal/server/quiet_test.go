@@ -22,8 +22,8 @@ func TestOutagesAreLoggedOnce(t *testing.T) {
 		node := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 		for range 100 {
 			logger.With("chain", "house").Error("leasing failed", "err", outage)
-			logger.WithGroup("request").Error("request failed", "error", outage)
-			logger.Error("request failed", "error", errors.New("another fault"))
+			logger.WithGroup("request").Error("request failed", "err", outage)
+			logger.Error("request failed", "err", errors.New("another fault"))
 			logger.Warn("a node failed", "err", node)
 		}
 		if n := strings.Count(log.String(), "leasing failed"); n != 1 {

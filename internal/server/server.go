@@ -96,23 +96,23 @@ type Config struct {
 // Server is a running service.
 type Server struct {
 	Config
-	store    *store.Store
-	settle   *settle.Service
-	chains   []*chainRun
-	byKey    map[string]*chainRun
-	worker   *deliver.Worker
-	due      chan struct{} // says that deliveries became due
-	hooks    *endpoint.Directory
-	metrics  *metrics
-	writers  *txmgr.Metrics
-	registry *prometheus.Registry
-	adopted  string            // the newest invoice whose registry was looked for
-	untold   map[string]string // where the last run of tellUntold ended, by chain
-	stopping atomic.Bool
-	origins  *http.CrossOriginProtection
-	budget   descriptors.Budget // of the whole process
-	dog      *watchdog.Watchdog // of the work that must go on
-	clock    *clock.Clock       // of the schedule
+	store     *store.Store
+	settle    *settle.Service
+	chains    []*chainRun
+	byKey     map[string]*chainRun
+	worker    *deliver.Worker
+	due       chan struct{} // says that deliveries became due
+	hooks     *endpoint.Directory
+	metrics   *metrics
+	txMetrics *txmgr.Metrics
+	registry  *prometheus.Registry
+	adopted   string            // the newest invoice whose registry was looked for
+	untold    map[string]string // where the last run of tellUntold ended, by chain
+	stopping  atomic.Bool
+	origins   *http.CrossOriginProtection
+	budget    descriptors.Budget // of the whole process
+	dog       *watchdog.Watchdog // of the work that must go on
+	clock     *clock.Clock       // of the schedule
 }
 
 // Run runs the service until the context ends, and then ends it in order:
@@ -129,7 +129,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	s.metrics = newMetrics(s.registry)
-	s.writers = txmgr.NewMetrics(s.registry)
+	s.txMetrics = txmgr.NewMetrics(s.registry)
 	unlock, err := store.LockService(cfg.Database)
 	if err != nil {
 		return err
@@ -143,7 +143,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if err := s.store.CheckWritable(ctx); err != nil {
 		return err
 	}
-	if err := s.assemble(ctx); err != nil {
+	if err := s.build(ctx); err != nil {
 		return err
 	}
 	defer func() {
@@ -180,8 +180,8 @@ func (s *Server) divide() (descriptors.Budget, error) {
 	return descriptors.New(limit, nodes)
 }
 
-// assemble makes the parts and connects them.
-func (s *Server) assemble(ctx context.Context) error {
+// build builds the components and connects them.
+func (s *Server) build(ctx context.Context) error {
 	if err := chain.CheckDistinct(s.networks()); err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func (s *Server) assemble(ctx context.Context) error {
 	if s.clock, err = clock.Open(ctx, clock.Config{Store: s.store, Wall: s.Now, Logger: s.Logger}); err != nil {
 		return err
 	}
-	if err := s.assembleDelivery(ctx); err != nil {
+	if err := s.buildDelivery(ctx); err != nil {
 		return err
 	}
 	var keys []string
@@ -226,8 +226,8 @@ func (s *Server) assemble(ctx context.Context) error {
 	return nil
 }
 
-// assembleDelivery makes the directory of endpoints and the webhook worker.
-func (s *Server) assembleDelivery(ctx context.Context) (err error) {
+// buildDelivery builds the directory of endpoints and the webhook worker.
+func (s *Server) buildDelivery(ctx context.Context) (err error) {
 	guard := poster.NewGuard(s.WebhookAllow)
 	client := poster.NewClient(poster.ClientConfig{Guard: guard, Connections: s.budget.Webhooks, Idle: s.budget.IdleWebhooks})
 	s.hooks, err = endpoint.Open(ctx, endpoint.Config{
@@ -254,7 +254,7 @@ func (s *Server) networks() []chain.Chain {
 	return all
 }
 
-// poke wakes whoever waits on the channel; pokes that nobody took yet are one.
+// poke sends on the channel unless a wake-up is pending.
 func poke(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
