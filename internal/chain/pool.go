@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/quittance/quittance/internal/wait"
 )
 
 // PoolConfig configures a Pool.
@@ -49,7 +51,7 @@ func (p *Pool) jitter(pause time.Duration) time.Duration {
 	if p.conf.Jitter == nil {
 		return pause
 	}
-	return time.Duration(float64(pause) * (0.8 + 0.4*p.conf.Jitter()))
+	return wait.Jitter(pause, p.conf.Jitter())
 }
 
 // Nodes returns all nodes in the configured order.

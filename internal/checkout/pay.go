@@ -48,7 +48,7 @@ func (s subject) payRest() *instruction {
 	return s.instruct(s.rest(), s.invoice.RemainingTransfer)
 }
 
-// rest returns what is missing after a part has arrived, as it was page.
+// rest returns what is missing after a part has arrived, as the payer was told.
 func (s subject) rest() invoice.Amount {
 	if s.invoice.Remaining.IsZero() {
 		return s.invoice.Missing()

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/quittance/quittance/internal/wait"
 	"github.com/quittance/quittance/internal/watchdog"
 )
 
@@ -56,7 +57,7 @@ func (s *Cleaner) Run(ctx context.Context) {
 		if err := s.round(ctx, &attempts); err != nil && ctx.Err() == nil {
 			s.Logger.ErrorContext(ctx, "removal of old events failed, will retry", "err", err)
 		}
-		if !rest(ctx, cleanEvery) {
+		if !wait.Sleep(ctx, cleanEvery, nil) {
 			return
 		}
 	}
@@ -87,7 +88,7 @@ func (s *Cleaner) batches(ctx context.Context, clean cleanFunc, before time.Time
 			return err
 		}
 		if more {
-			rest(ctx, restFactor*time.Since(began))
+			wait.Sleep(ctx, restFactor*time.Since(began), nil)
 		}
 	}
 	return ctx.Err()
@@ -102,16 +103,4 @@ func (s *Cleaner) batch(ctx context.Context, clean cleanFunc, before time.Time, 
 	ctx, cancel := context.WithTimeout(ctx, cleanTimeout)
 	defer cancel()
 	return clean(ctx, before.Unix(), done, cleanBatch)
-}
-
-// rest waits. It reports false if the context ended first.
-func rest(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

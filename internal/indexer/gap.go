@@ -8,6 +8,7 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/wait"
 )
 
 // gapPollInterval is how often it is looked whether there is a gap to fill.
@@ -30,12 +31,12 @@ func (ix *Indexer) fillGaps(ctx context.Context) {
 				said = err.Error()
 				ix.Logger.Warn("reading older blocks failed; trying again", "chain", ix.Chain.Key, "err", err)
 			}
-			ix.sleep(ctx, ix.backoff(failures), nil)
+			wait.Sleep(ctx, ix.backoff(failures), nil)
 		case more:
 			failures, said = 0, ""
 		default:
 			failures, said = 0, ""
-			ix.sleep(ctx, gapPollInterval, ix.gapSeen)
+			wait.Sleep(ctx, gapPollInterval, ix.gapSeen)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/wait"
 	"github.com/quittance/quittance/internal/watchdog"
 )
 
@@ -163,10 +164,7 @@ func New(c Config) *Indexer {
 // Wake makes the indexer look at the chain at once. Pokes that come while it
 // looks make it look once more. It is safe for concurrent use.
 func (ix *Indexer) Wake() {
-	select {
-	case ix.wakeups <- struct{}{}:
-	default:
-	}
+	wait.Wake(ix.wakeups)
 }
 
 // Status returns what the indexer has come to. It is safe for concurrent use.
@@ -211,18 +209,18 @@ func (ix *Indexer) Run(ctx context.Context) error {
 		var unsure *NoQuorumError
 		switch {
 		case errors.As(err, &halted):
-			ix.sleep(ctx, haltedPollInterval, ix.wakeups)
+			wait.Sleep(ctx, haltedPollInterval, ix.wakeups)
 		case errors.As(err, &unsure):
 			// Reading goes on as ever; only confirming does not.
-			ix.sleep(ctx, ix.PollInterval, ix.wakeups)
+			wait.Sleep(ctx, ix.PollInterval, ix.wakeups)
 		case err != nil:
 			failures++
-			ix.sleep(ctx, ix.backoff(failures), nil)
+			wait.Sleep(ctx, ix.backoff(failures), nil)
 		case more:
 			failures = 0
 		default:
 			failures = 0
-			ix.sleep(ctx, ix.PollInterval, ix.wakeups)
+			wait.Sleep(ctx, ix.PollInterval, ix.wakeups)
 		}
 	}
 }
@@ -232,7 +230,7 @@ func (ix *Indexer) Run(ctx context.Context) error {
 func (ix *Indexer) refreshHeads(ctx context.Context) {
 	for ctx.Err() == nil {
 		ix.step(ctx, loopRefreshHeads, ix.Pool.RefreshHeads)
-		ix.sleep(ctx, refreshHeadsEvery, nil)
+		wait.Sleep(ctx, refreshHeadsEvery, nil)
 	}
 }
 
@@ -242,23 +240,7 @@ func (ix *Indexer) backoff(n int) time.Duration {
 	for ; n > 1 && d < maxBackoff; n-- {
 		d *= 2
 	}
-	return ix.jitter(min(d, maxBackoff))
-}
-
-// jitter returns d, give or take a fifth.
-func (ix *Indexer) jitter(d time.Duration) time.Duration {
-	return time.Duration(float64(d) * (0.8 + 0.4*ix.Jitter()))
-}
-
-// sleep waits for d, the end of ctx or a wake-up, whichever comes first.
-func (ix *Indexer) sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-wake:
-	case <-ctx.Done():
-	}
+	return wait.Jitter(min(d, maxBackoff), ix.Jitter())
 }
 
 // subscribe keeps a subscription to the node's heads, which wakes the indexer.
@@ -270,8 +252,7 @@ func (ix *Indexer) subscribe(ctx context.Context, p *chain.Node) {
 			return
 		}
 		ix.Logger.Debug("subscription to new heads ended", "chain", ix.Chain.Key, "node", p.String(), "err", err)
-		ix.sleep(ctx, ix.jitter(resubscribeAfter), nil)
-		if ctx.Err() != nil {
+		if !wait.Sleep(ctx, wait.Jitter(resubscribeAfter, ix.Jitter()), nil) {
 			return
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/poster"
+	"github.com/quittance/quittance/internal/wait"
 )
 
 // How often the service is asked.
@@ -80,9 +81,7 @@ func (f *follower) follow(ctx context.Context, more bool) error {
 	var pause time.Duration // 0 while the service answers
 	for {
 		if !more {
-			select {
-			case <-time.After(max(pause, pollInterval)):
-			case <-ctx.Done():
+			if !wait.Sleep(ctx, max(pause, pollInterval), nil) {
 				return ctx.Err()
 			}
 		}

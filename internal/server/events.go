@@ -8,6 +8,7 @@ import (
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/wait"
 )
 
 // eventLog is the store's log of events. It knows which deliveries wait for an
@@ -72,7 +73,7 @@ func (l eventLog) mark(ctx context.Context, rows []store.EventRow) error {
 func (l eventLog) Redeliver(ctx context.Context, eventID string, _ int64) error {
 	err := l.Store.Redeliver(ctx, eventID, l.clock.Now().UnixMilli())
 	if err == nil {
-		poke(l.due)
+		wait.Wake(l.due)
 	}
 	return err
 }
@@ -81,7 +82,7 @@ func (l eventLog) Redeliver(ctx context.Context, eventID string, _ int64) error 
 func (l eventLog) RedeliverMany(ctx context.Context, f store.RedeliverFilter, _ int64, limit int) (scheduled, next int64, err error) {
 	scheduled, next, err = l.Store.RedeliverMany(ctx, f, l.clock.Now().UnixMilli(), limit)
 	if scheduled > 0 {
-		poke(l.due)
+		wait.Wake(l.due)
 	}
 	return scheduled, next, err
 }

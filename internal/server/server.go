@@ -30,6 +30,7 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/txmgr"
+	"github.com/quittance/quittance/internal/wait"
 	"github.com/quittance/quittance/internal/watchdog"
 )
 
@@ -200,10 +201,10 @@ func (s *Server) build(ctx context.Context) error {
 	s.settle = settle.New(settle.Config{
 		Store: s.store, Chains: s.networks(), Merchants: directory{s.Merchants, s.hooks}, Optional: s.hooks.OptionalEvents, Now: s.Now, Schedule: s.clock.Now, Rand: s.Rand,
 		Signals: settle.Signals{
-			Deliveries: func() { poke(s.due) },
+			Deliveries: func() { wait.Wake(s.due) },
 			Intents: func(key string) {
 				if run := s.byKey[key]; run != nil {
-					poke(run.wake)
+					wait.Wake(run.wake)
 				}
 			},
 			Look: func(key string) {
@@ -232,7 +233,7 @@ func (s *Server) buildDelivery(ctx context.Context) (err error) {
 	client := poster.NewClient(poster.ClientConfig{Guard: guard, Connections: s.budget.Webhooks, Idle: s.budget.IdleWebhooks})
 	s.hooks, err = endpoint.Open(ctx, endpoint.Config{
 		Store: clockedStore{s.store, s.clock}, Configured: s.Merchants.Endpoints, Fallback: s.Merchants.Fallback, Optional: s.Merchants.Optional, Known: s.Merchants.Known,
-		Keyring: s.Keyring, Guard: guard, Ping: poster.New(poster.Config{Client: client, Now: s.Now}).Ping, Changed: func() { poke(s.due) }, Now: s.Now, Rand: s.Rand, Logger: s.Logger,
+		Keyring: s.Keyring, Guard: guard, Ping: poster.New(poster.Config{Client: client, Now: s.Now}).Ping, Changed: func() { wait.Wake(s.due) }, Now: s.Now, Rand: s.Rand, Logger: s.Logger,
 	})
 	if err != nil {
 		return err
@@ -252,14 +253,6 @@ func (s *Server) networks() []chain.Chain {
 		all[i] = c.Chain
 	}
 	return all
-}
-
-// poke sends on the channel unless a wake-up is pending.
-func poke(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }
 
 // serve answers requests and works until the context ends.
