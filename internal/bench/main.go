@@ -48,7 +48,7 @@ func (r report) row(cells ...any) {
 
 // partNames are the names of the groups and of the parts in them.
 const partNames = "service (creates, latency, readers, memory), chain (stored, burst, calls, backfill, singles, million, dust), " +
-	"deliver (deliveries, hole, dead, switching, recovery, hostile, claims)"
+	"deliver (deliveries, rest, hole, dead, switching, recovery, hostile, claims)"
 
 // part is something that is measured on each database.
 type part struct {
@@ -149,6 +149,7 @@ func (b *bench) parts(only string) ([]part, error) {
 		{"dust", "chain", b.measureDust},
 		{"price", "service", b.measurePrice},
 		{"deliveries", "deliver", b.measureDeliver},
+		{"rest", "deliver", b.measureRest},
 		{"hole", "deliver", b.measureHole},
 		{"dead", "deliver", b.measureDead},
 		{"switching", "deliver", b.measureSwitching},
