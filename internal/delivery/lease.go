@@ -1,6 +1,9 @@
 package delivery
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+)
 
 // Lane separates first attempts from retries. Each merchant has a queue in each
 // lane.
@@ -68,9 +71,9 @@ type QueueState struct {
 	Breaker Breaker // of the merchant
 }
 
-// Plan decides which deliveries a request leases. The caller tells it what is
-// in flight, reads what the plan wants to peek at, adds what it found, and asks
-// for the choice.
+// Plan decides which deliveries a request leases. The caller reads what the plan
+// wants to peek at, adds what it found and what is in flight, and asks for the
+// choice.
 type Plan struct {
 	request LeaseRequest
 	turns   []*turn
@@ -83,7 +86,7 @@ type turn struct {
 	breaker  Breaker
 	open     bool           // the breaker is
 	inFlight map[int64]bool // in either lane
-	waiting  []Delivery     // the first that are not in flight, in the order in which they are leased
+	waiting  []Delivery     // the first of the queue, in the order in which they are leased
 	taken    int            // how many of waiting are leased
 	further  *Queue         // where more may wait behind what was peeked at; nil for nothing
 	// fromMS excludes deliveries with an earlier deadline, which are to be
@@ -156,8 +159,8 @@ func (p *Plan) peeks(turns []*turn) []Peek {
 		share := (room[kind] + count[kind] - 1) / count[kind]
 		// One more shows where the queue goes on.
 		limit := max(0, min(share, p.allowed(t)-len(t.inFlight))) + 1
-		if t.HeadSeq == 0 { // from a resync, which counts what is in flight
-			limit += len(t.inFlight)
+		if t.HeadSeq == 0 { // from a resync: what is in flight may come first
+			limit += p.request.PerMerchant
 		}
 		peeks[i] = Peek{t.Queue, t.fromMS, limit}
 	}
@@ -168,11 +171,7 @@ func (p *Plan) peeks(turns []*turn) []Peek {
 // was asked for.
 func (p *Plan) Found(peek Peek, found []Delivery) {
 	t := p.byID[peek.MerchantID]
-	for _, d := range found {
-		if !t.inFlight[d.Seq] {
-			t.waiting = append(t.waiting, d)
-		}
-	}
+	t.waiting = append(t.waiting, found...)
 	if len(found) == peek.Limit {
 		last := found[len(found)-1]
 		t.further = &Queue{MerchantID: peek.MerchantID, HeadMS: last.DueMS, HeadSeq: last.Seq + 1}
@@ -183,6 +182,9 @@ func (p *Plan) Found(peek Peek, found []Delivery) {
 // request is filled or nothing more may be leased. It returns the deliveries
 // and how that leaves the queues.
 func (p *Plan) Choose() ([]Delivery, []QueueState) {
+	for _, t := range p.turns {
+		t.waiting = slices.DeleteFunc(t.waiting, func(d Delivery) bool { return t.inFlight[d.Seq] })
+	}
 	room := p.room()
 	for again := true; again; {
 		again = false

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/quittance/quittance/internal/delivery"
@@ -18,41 +19,41 @@ func (q *queries) breakers(ctx context.Context, merchantIDs []string, lock strin
 		all[id] = delivery.NewBreaker
 	}
 	return all, padded(merchantIDs, "", func(part []string) error {
-		_, err := collect(ctx, q, func(row scanner) (struct{}, error) {
-			var id string
-			var healthy int
-			var b delivery.Breaker
-			err := row.Scan(&id, &b.State, &healthy, &b.Allowed, &b.Failures, &b.Timeouts, &b.Pauses, &b.SinceMS, &b.UntilMS)
-			b.Healthy = healthy == 1
+		_, err := collect(ctx, q, func(row scanner) (none struct{}, err error) {
+			id, b, err := scanBreaker(row)
 			if err == nil {
 				all[id] = b
 			}
-			return struct{}{}, err
-		}, "SELECT merchant_id, state, steady, allowed, failures, timeouts, pauses, since_ms, until_ms FROM breakers WHERE merchant_id IN "+
-			list(0, len(part))+lock, anys(part)...)
+			return none, err
+		}, "SELECT b.merchant_id, "+breakerColumns+" FROM breakers b WHERE b.merchant_id IN "+list(0, len(part))+lock, anys(part)...)
 		return err
 	})
 }
 
-// updateBreakers changes the breakers as the outcomes say, in their order. Most
-// outcomes change nothing, and then nothing is locked.
-func (tx *Tx) updateBreakers(ctx context.Context, outcomes []delivery.Outcome) error {
-	changes := make(map[string][]func(delivery.Breaker) delivery.Breaker)
-	var ids []string
-	for _, o := range outcomes {
-		if o.Change == nil {
-			continue
-		}
-		id := o.Delivery.MerchantID
-		if changes[id] == nil {
-			ids = append(ids, id)
-		}
-		changes[id] = append(changes[id], o.Change)
+const breakerColumns = "b.state, b.steady, b.allowed, b.failures, b.timeouts, b.pauses, b.since_ms, b.until_ms"
+
+// scanBreaker reads a merchant and its breaker. Columns that are null are those
+// of a merchant to which nothing was sent yet.
+func scanBreaker(row scanner) (merchantID string, b delivery.Breaker, err error) {
+	var healthy, allowed, failures, timeouts, pauses int64
+	err = row.Scan(&merchantID, textCol(&b.State), seconds{&healthy}, seconds{&allowed}, seconds{&failures}, seconds{&timeouts}, seconds{&pauses},
+		seconds{&b.SinceMS}, seconds{&b.UntilMS})
+	if b.State == "" {
+		return merchantID, delivery.NewBreaker, err
 	}
-	slices.Sort(ids) // so that transactions wait for each other in one order
-	before, err := tx.Breakers(ctx, ids)
-	if err != nil {
-		return err
+	b.Healthy, b.Allowed, b.Failures, b.Timeouts, b.Pauses = healthy == 1, int(allowed), int(failures), int(timeouts), int(pauses)
+	return merchantID, b, err
+}
+
+// updateBreakers changes the breakers as the outcomes say, in their order.
+// Before holds how they were read. Most outcomes change nothing, and then
+// nothing is locked.
+func (tx *Tx) updateBreakers(ctx context.Context, outcomes []delivery.Outcome, before map[string]delivery.Breaker) (err error) {
+	changes := make(map[string][]func(delivery.Breaker) delivery.Breaker)
+	for _, o := range outcomes {
+		if id := o.Delivery.MerchantID; o.Change != nil {
+			changes[id] = append(changes[id], o.Change)
+		}
 	}
 	after := func(id string, b delivery.Breaker) delivery.Breaker {
 		for _, change := range changes[id] {
@@ -60,7 +61,10 @@ func (tx *Tx) updateBreakers(ctx context.Context, outcomes []delivery.Outcome) e
 		}
 		return b
 	}
-	ids = slices.DeleteFunc(ids, func(id string) bool { return after(id, before[id]) == before[id] })
+	ids := slices.Sorted(maps.Keys(changes)) // so that transactions wait for each other in one order
+	if ids = slices.DeleteFunc(ids, func(id string) bool { return after(id, before[id]) == before[id] }); len(ids) == 0 {
+		return nil
+	}
 	if tx.postgres {
 		// So that there are rows to lock.
 		if err := tx.saveBreakers(ctx, ids, func(string) delivery.Breaker { return delivery.NewBreaker }, "NOTHING"); err != nil {

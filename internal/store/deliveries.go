@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/quittance/quittance/internal/delivery"
@@ -14,29 +15,54 @@ const attemptColumns = "number, started_ms, duration_ms, status_code, error, exc
 // updates the breakers. It leaves out outcomes whose lease somebody else has by
 // now, and returns their indexes.
 func (s *Store) FinishDeliveries(ctx context.Context, outcomes []delivery.Outcome) (lost []int, err error) {
+	var mine map[hold]bool
 	err = s.Update(ctx, func(tx *Tx) error {
-		mine, err := tx.endLeases(ctx, outcomes)
-		if err != nil {
-			return err
-		}
-		lost = nil
-		var kept []delivery.Outcome
-		for i, o := range outcomes {
-			if mine[holdOf(o)] {
-				kept = append(kept, o)
-			} else {
-				lost = append(lost, i)
-			}
-		}
-		if err := tx.finishDeliveries(ctx, kept); err != nil {
-			return err
-		}
-		return tx.updateBreakers(ctx, kept)
+		mine, err = tx.finish(ctx, outcomes)
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("finish deliveries: %w", err)
 	}
+	for i, o := range outcomes {
+		if !mine[holdOf(o)] {
+			lost = append(lost, i)
+		}
+	}
 	return lost, nil
+}
+
+// finish returns the leases that the outcomes had.
+func (tx *Tx) finish(ctx context.Context, outcomes []delivery.Outcome) (map[hold]bool, error) {
+	if tx.postgres {
+		return tx.finishOnPostgres(ctx, outcomes)
+	}
+	mine, err := tx.endLeases(ctx, outcomes)
+	if err != nil {
+		return nil, err
+	}
+	kept := keep(outcomes, mine)
+	if err := tx.finishDeliveries(ctx, kept); err != nil {
+		return nil, err
+	}
+	merchants := make(map[string]bool, len(kept))
+	for _, o := range kept {
+		merchants[o.Delivery.MerchantID] = true
+	}
+	breakers, err := tx.Breakers(ctx, slices.Sorted(maps.Keys(merchants)))
+	if err != nil {
+		return nil, err
+	}
+	return mine, tx.updateBreakers(ctx, kept, breakers)
+}
+
+// keep returns the outcomes that had their lease.
+func keep(outcomes []delivery.Outcome, mine map[hold]bool) (kept []delivery.Outcome) {
+	for _, o := range outcomes {
+		if mine[holdOf(o)] {
+			kept = append(kept, o)
+		}
+	}
+	return kept
 }
 
 // hold is a lease on a delivery.
@@ -54,18 +80,8 @@ func (tx *Tx) endLeases(ctx context.Context, outcomes []delivery.Outcome) (map[h
 	for i, o := range outcomes {
 		asked[holdOf(o)], seqs[i] = true, o.Delivery.Seq
 	}
-	if tx.postgres { // in the order of leasing: the delivery before the lease on it
-		if _, err := inChunks(seqs, func(chunk []any) ([]int64, error) {
-			return collect(ctx, &tx.queries, scanSeq, "SELECT seq FROM deliveries WHERE seq IN "+list(0, len(chunk))+" ORDER BY seq FOR NO KEY UPDATE", chunk...)
-		}); err != nil {
-			return nil, err
-		}
-	}
 	held, err := inChunks(seqs, func(chunk []any) ([]hold, error) {
-		return collect(ctx, &tx.queries, func(row scanner) (h hold, err error) {
-			err = row.Scan(&h.seq, &h.leaseID)
-			return h, err
-		}, "SELECT seq, lease_id FROM leased WHERE seq IN "+list(0, len(chunk))+tx.forUpdate(), chunk...)
+		return collect(ctx, &tx.queries, scanHold, "SELECT seq, lease_id FROM leased WHERE seq IN "+list(0, len(chunk)), chunk...)
 	})
 	if err != nil {
 		return nil, err
@@ -78,6 +94,11 @@ func (tx *Tx) endLeases(ctx context.Context, outcomes []delivery.Outcome) (map[h
 		}
 	}
 	return mine, execIn(ctx, &tx.queries, "DELETE FROM leased WHERE seq IN ", ended)
+}
+
+func scanHold(row scanner) (h hold, err error) {
+	err = row.Scan(&h.seq, &h.leaseID)
+	return h, err
 }
 
 func (tx *Tx) finishDeliveries(ctx context.Context, outcomes []delivery.Outcome) error {

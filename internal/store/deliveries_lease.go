@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/quittance/quittance/internal/delivery"
@@ -24,16 +25,28 @@ func (s *Store) LeaseDeliveries(ctx context.Context, r delivery.LeaseRequest) (d
 }
 
 func (tx *Tx) leaseDeliveries(ctx context.Context, r delivery.LeaseRequest) (leased delivery.Leased, err error) {
-	plan, err := tx.plan(ctx, r)
+	ids := make([]string, len(r.Queues))
+	for i, q := range r.Queues {
+		ids[i] = q.MerchantID
+	}
+	breakers, err := tx.lockMerchants(ctx, ids)
+	if err != nil || len(breakers) == 0 {
+		return leased, err
+	}
+	plan := delivery.NewPlan(r, breakers)
+	byDue, byDeadline := plan.Peeks()
+	others, err := tx.peek(ctx, r, "due_ms", byDue, plan)
 	if err != nil {
 		return leased, err
 	}
-	byDue, byDeadline := plan.Peeks()
-	if err := tx.peek(ctx, r.Lane, "due_ms", byDue, plan); err != nil {
+	more, err := tx.peek(ctx, r, "deadline_ms", byDeadline, plan)
+	if err != nil {
 		return leased, err
 	}
-	if err := tx.peek(ctx, r.Lane, "deadline_ms", byDeadline, plan); err != nil {
-		return leased, err
+	if r.Worker == "" || others+more > 0 {
+		if err := tx.addInFlight(ctx, r.NowMS, slices.Sorted(maps.Keys(breakers)), plan); err != nil {
+			return leased, err
+		}
 	}
 	chosen, queues := plan.Choose()
 	leased.Queues = queues
@@ -41,45 +54,22 @@ func (tx *Tx) leaseDeliveries(ctx context.Context, r delivery.LeaseRequest) (lea
 	return leased, err
 }
 
-// plan begins a plan for the queues that may be served. On PostgreSQL it keeps
-// other replicas from serving their merchants until the transaction ends: two
-// that count at once what a merchant has in flight would both fill the rest. A
-// queue that another replica is serving is left out.
-func (tx *Tx) plan(ctx context.Context, r delivery.LeaseRequest) (*delivery.Plan, error) {
-	ids := make([]string, len(r.Queues))
-	for i, q := range r.Queues {
-		ids[i] = q.MerchantID
+// lockMerchants returns the breakers of the merchants. On PostgreSQL it keeps
+// other replicas from serving these merchants until the transaction ends: two
+// that count at once what a merchant has in flight would both fill the rest. It
+// leaves out merchants that another replica is serving.
+func (tx *Tx) lockMerchants(ctx context.Context, ids []string) (map[string]delivery.Breaker, error) {
+	if !tx.postgres {
+		return tx.Breakers(ctx, ids)
 	}
-	free, err := tx.lockMerchants(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	breakers, err := tx.Breakers(ctx, free)
-	if err != nil {
-		return nil, err
-	}
-	plan := delivery.NewPlan(r, breakers)
-	if len(free) == 0 {
-		return plan, nil
-	}
-	only, err := tx.onlyWorker(ctx, r)
-	if err != nil || only {
-		return plan, err
-	}
-	return plan, tx.addInFlight(ctx, r.NowMS, free, plan)
-}
-
-// lockMerchants locks merchants that nobody else has locked and returns them,
-// sorted.
-func (tx *Tx) lockMerchants(ctx context.Context, ids []string) (free []string, err error) {
-	free = slices.Clone(ids)
-	if tx.postgres {
-		free, err = inChunks(ids, func(chunk []any) ([]string, error) {
-			return collect(ctx, &tx.queries, scanID, "SELECT id FROM merchants WHERE id IN "+list(0, len(chunk))+tx.lockFree(), chunk...)
-		})
-	}
-	slices.Sort(free)
-	return free, err
+	breakers := make(map[string]delivery.Breaker, len(ids))
+	_, err := collect(ctx, &tx.queries, func(row scanner) (none struct{}, err error) {
+		id, b, err := scanBreaker(row)
+		breakers[id] = b
+		return none, err
+	}, "SELECT m.id, "+breakerColumns+` FROM merchants m LEFT JOIN breakers b ON b.merchant_id = m.id
+		WHERE m.id = ANY ($1::text[]) FOR NO KEY UPDATE OF m SKIP LOCKED`, ids)
+	return breakers, err
 }
 
 // addInFlight adds the leased deliveries of the merchants to the plan.
@@ -101,32 +91,38 @@ func (tx *Tx) addInFlight(ctx context.Context, nowMS int64, ids []string, plan *
 
 // peek reads the first deliveries of queues, in the order of a column, and adds
 // them to the plan. PostgreSQL reads many queues at once, with one limit for
-// all of them.
-func (tx *Tx) peek(ctx context.Context, lane delivery.Lane, order string, peeks []delivery.Peek, plan *delivery.Plan) error {
+// all of them. If it finds any, peek returns how many other workers may hold
+// leases. It runs after the merchants were locked: a worker that registers later
+// waits for these locks.
+func (tx *Tx) peek(ctx context.Context, r delivery.LeaseRequest, order string, peeks []delivery.Peek, plan *delivery.Plan) (others int64, err error) {
+	scan := func(row scanner) (d delivery.Delivery, err error) {
+		err = row.Scan(&d.MerchantID, &d.Seq, &d.Attempts, &d.PriorAttempts, &d.DueMS, &d.DeadlineMS, &others)
+		return d, err
+	}
 	if !tx.postgres {
 		for _, p := range peeks {
-			found, err := collect(ctx, &tx.queries, scanPeeked, peekQuery(lane, order, "$1", "$2", "$3", "$4", "$5"),
-				p.MerchantID, p.HeadMS, p.HeadSeq, p.FromMS, p.Limit)
+			found, err := collect(ctx, &tx.queries, scan, peekQuery(r.Lane, order, "$1", "$2", "$3", "$4"),
+				p.MerchantID, p.HeadMS, p.HeadSeq, p.FromMS, p.Limit, r.NowMS, r.Worker)
 			if err != nil {
-				return err
+				return 0, err
 			}
 			plan.Found(p, found)
 		}
-		return nil
+		return others, nil
 	}
 	for part := range slices.Chunk(peeks, chunkSize) {
-		ids := make([]string, len(part))
-		heads, seqs, from := make([]int64, len(part)), make([]int64, len(part)), make([]int64, len(part))
 		limit := 0
-		for i, p := range part {
-			ids[i], heads[i], seqs[i], from[i], limit = p.MerchantID, p.HeadMS, p.HeadSeq, p.FromMS, max(limit, p.Limit)
+		for _, p := range part {
+			limit = max(limit, p.Limit)
 		}
-		found, err := collect(ctx, &tx.queries, scanPeeked, `SELECT found.* FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[])
+		found, err := collect(ctx, &tx.queries, scan, `SELECT found.* FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[])
 			AS wanted (merchant_id, head_ms, head_seq, from_ms) CROSS JOIN LATERAL (`+
-			peekQuery(lane, order, "wanted.merchant_id", "wanted.head_ms", "wanted.head_seq", "wanted.from_ms", "$5")+") AS found",
-			ids, heads, seqs, from, limit)
+			peekQuery(r.Lane, order, "wanted.merchant_id", "wanted.head_ms", "wanted.head_seq", "wanted.from_ms")+") AS found",
+			each(part, func(p delivery.Peek) string { return p.MerchantID }), each(part, func(p delivery.Peek) int64 { return p.HeadMS }),
+			each(part, func(p delivery.Peek) int64 { return p.HeadSeq }), each(part, func(p delivery.Peek) int64 { return p.FromMS }),
+			limit, r.NowMS, r.Worker)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		byMerchant := make(map[string][]delivery.Delivery, len(part))
 		for _, d := range found {
@@ -137,100 +133,103 @@ func (tx *Tx) peek(ctx context.Context, lane delivery.Lane, order string, peeks 
 			plan.Found(p, byMerchant[p.MerchantID])
 		}
 	}
-	return nil
+	return others, nil
 }
 
-// peekQuery reads the first deliveries of a merchant's queue from its head on.
-func peekQuery(lane delivery.Lane, order, merchant, headMS, headSeq, fromMS, limit string) string {
-	return fmt.Sprintf(`SELECT merchant_id, seq, attempts, since, due_ms, deadline_ms FROM deliveries
-		WHERE merchant_id = %s AND %s AND (%s, seq) >= (%s, %s) AND deadline_ms >= %s ORDER BY %[3]s, seq LIMIT %[7]s`,
-		merchant, conditions[lane], order, headMS, headSeq, fromMS, limit)
+// peekQuery reads the first deliveries of a merchant's queue from its head on,
+// and how many other workers are registered. $5 is the limit, $6 the time and $7
+// the worker.
+func peekQuery(lane delivery.Lane, order, merchant, headMS, headSeq, fromMS string) string {
+	return fmt.Sprintf(`SELECT merchant_id, seq, attempts, since, due_ms, deadline_ms,
+			(SELECT count(*) FROM deliverers WHERE until_ms > $6 AND id <> $7) AS others FROM deliveries
+		WHERE merchant_id = %s AND %s AND (%s, seq) >= (%s, %s) AND deadline_ms >= %s ORDER BY %[3]s, seq LIMIT $5`,
+		merchant, conditions[lane], order, headMS, headSeq, fromMS)
 }
 
-func scanPeeked(row scanner) (d delivery.Delivery, err error) {
-	err = row.Scan(&d.MerchantID, &d.Seq, &d.Attempts, &d.PriorAttempts, &d.DueMS, &d.DeadlineMS)
-	return d, err
-}
-
-// lease takes the deliveries and returns them with what is to be sent. It
-// leaves out those that another process changed since they were looked at, or
-// is finishing now: the holder of a lease that ended.
+// lease leases the deliveries and returns them with what is to be sent. It
+// leaves out deliveries that another process changed since they were read, or
+// is finishing now, as the holder of an ended lease.
 func (tx *Tx) lease(ctx context.Context, r delivery.LeaseRequest, chosen []delivery.Delivery) ([]delivery.Delivery, error) {
-	chosen, err := tx.unchanged(ctx, chosen)
-	if err != nil {
+	if len(chosen) == 0 {
+		return nil, nil
+	}
+	messages := make(map[int64]delivery.Delivery, len(chosen))
+	add := func(row scanner) (none struct{}, err error) {
+		var m delivery.Delivery
+		err = row.Scan(&m.Seq, &m.ID, &m.EventID, &m.EventType, &m.Body)
+		messages[m.Seq] = m
+		return none, err
+	}
+	write := tx.leaseOnSQLite
+	if tx.postgres {
+		write = tx.leaseOnPostgres
+	}
+	if err := write(ctx, r, chosen, add); err != nil {
 		return nil, err
 	}
+	leased := chosen[:0]
+	for _, d := range chosen {
+		if m, ok := messages[d.Seq]; ok {
+			d.ID, d.EventID, d.EventType, d.Body = m.ID, m.EventID, m.EventType, m.Body
+			leased = append(leased, d)
+		}
+	}
+	return leased, nil
+}
+
+const upsertLease = ` ON CONFLICT (seq) DO UPDATE SET lease_id = excluded.lease_id, until_ms = excluded.until_ms
+	WHERE leased.until_ms <= %s RETURNING seq`
+
+// leaseOnPostgres writes the leases and reads the messages in one statement,
+// since each costs a round trip.
+func (tx *Tx) leaseOnPostgres(ctx context.Context, r delivery.LeaseRequest, chosen []delivery.Delivery, add func(scanner) (struct{}, error)) error {
+	_, err := collect(ctx, &tx.queries, add, `WITH chosen AS (
+			SELECT * FROM unnest($4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[]) AS c (seq, attempts, due_ms, deadline_ms)
+		), unchanged AS (
+			SELECT d.seq, d.merchant_id FROM chosen JOIN deliveries d USING (seq, attempts, due_ms, deadline_ms) FOR NO KEY UPDATE OF d SKIP LOCKED
+		), taken AS (
+			INSERT INTO leased (seq, merchant_id, lease_id, until_ms) SELECT seq, merchant_id, $1, $2 FROM unchanged`+fmt.Sprintf(upsertLease, "$3")+`
+		) SELECT seq, delivery_id, id, type, body FROM events JOIN taken USING (seq)`,
+		r.LeaseID, r.UntilMS, r.NowMS,
+		each(chosen, func(d delivery.Delivery) int64 { return d.Seq }), each(chosen, func(d delivery.Delivery) int64 { return int64(d.Attempts) }),
+		each(chosen, func(d delivery.Delivery) int64 { return d.DueMS }), each(chosen, func(d delivery.Delivery) int64 { return d.DeadlineMS }))
+	return err
+}
+
+// leaseOnSQLite writes the leases and reads the messages. SQLite has one writer,
+// so nothing has changed since it was read.
+func (tx *Tx) leaseOnSQLite(ctx context.Context, r delivery.LeaseRequest, chosen []delivery.Delivery, add func(scanner) (struct{}, error)) error {
 	rows := make([][]any, len(chosen))
 	for i, d := range chosen {
 		rows[i] = []any{d.Seq, d.MerchantID, r.LeaseID, r.UntilMS}
 	}
-	taken := make(map[int64]bool, len(chosen))
+	var taken []int64
 	columns := []string{"seq", "merchant_id", "lease_id", "until_ms"}
 	if err := tx.written(rows, len(columns), func(part [][]any) error {
-		now := parameter(len(part)*len(columns) + 1)
-		seqs, err := collect(ctx, &tx.queries, scanSeq, insertion{"leased", columns, `ON CONFLICT (seq) DO UPDATE
-			SET lease_id = excluded.lease_id, until_ms = excluded.until_ms WHERE leased.until_ms <= ` + now + " RETURNING seq"}.text(len(part)),
-			append(slices.Concat(part...), r.NowMS)...)
-		for _, seq := range seqs {
-			taken[seq] = true
-		}
+		conflict := fmt.Sprintf(upsertLease, parameter(len(part)*len(columns)+1))
+		seqs, err := collect(ctx, &tx.queries, scanSeq, insertion{"leased", columns, conflict}.text(len(part)), append(slices.Concat(part...), r.NowMS)...)
+		taken = append(taken, seqs...)
 		return err
 	}); err != nil {
-		return nil, err
+		return err
 	}
-	chosen = slices.DeleteFunc(chosen, func(d delivery.Delivery) bool { return !taken[d.Seq] })
-	return chosen, tx.readMessages(ctx, chosen)
-}
-
-// unchanged locks deliveries and returns those that nobody has locked or
-// changed since they were read. SQLite has one writer.
-func (tx *Tx) unchanged(ctx context.Context, deliveries []delivery.Delivery) ([]delivery.Delivery, error) {
-	if !tx.postgres {
-		return deliveries, nil
-	}
-	type version struct{ seq, attempts, dueMS, deadlineMS int64 }
-	versions, err := inChunks(seqsOf(deliveries), func(chunk []any) ([]version, error) {
-		return collect(ctx, &tx.queries, func(row scanner) (v version, err error) {
-			err = row.Scan(&v.seq, &v.attempts, &v.dueMS, &v.deadlineMS)
-			return v, err
-		}, "SELECT seq, attempts, due_ms, deadline_ms FROM deliveries WHERE seq IN "+list(0, len(chunk))+tx.lockFree(), chunk...)
-	})
-	found := make(map[version]bool, len(versions))
-	for _, v := range versions {
-		found[v] = true
-	}
-	return slices.DeleteFunc(deliveries, func(d delivery.Delivery) bool {
-		return !found[version{d.Seq, int64(d.Attempts), d.DueMS, d.DeadlineMS}]
-	}), err
-}
-
-// readMessages fills in what is to be sent.
-func (q *queries) readMessages(ctx context.Context, deliveries []delivery.Delivery) error {
-	place := make(map[int64]int, len(deliveries))
-	for i, d := range deliveries {
-		place[d.Seq] = i
-	}
-	_, err := inChunks(seqsOf(deliveries), func(chunk []any) ([]struct{}, error) {
-		return collect(ctx, q, func(row scanner) (none struct{}, err error) {
-			var seq int64
-			var event delivery.Delivery
-			if err := row.Scan(&seq, &event.ID, &event.EventID, &event.EventType, &event.Body); err != nil {
-				return none, err
-			}
-			d := &deliveries[place[seq]]
-			d.ID, d.EventID, d.EventType, d.Body = event.ID, event.EventID, event.EventType, event.Body
-			return none, nil
-		}, "SELECT seq, delivery_id, id, type, body FROM events WHERE seq IN "+list(0, len(chunk)), chunk...)
+	_, err := inChunks(taken, func(chunk []any) ([]struct{}, error) {
+		return collect(ctx, &tx.queries, add, "SELECT seq, delivery_id, id, type, body FROM events WHERE seq IN "+list(0, len(chunk)), chunk...)
 	})
 	return err
 }
 
-func seqsOf(deliveries []delivery.Delivery) []int64 {
-	seqs := make([]int64, len(deliveries))
-	for i, d := range deliveries {
-		seqs[i] = d.Seq
+// each returns a column of rows, as an array parameter of PostgreSQL.
+func each[R, V any](rows []R, column func(R) V) []V {
+	values := make([]V, len(rows))
+	for i, r := range rows {
+		values[i] = column(r)
 	}
-	return seqs
+	return values
+}
+
+func seqsOf(deliveries []delivery.Delivery) []int64 {
+	return each(deliveries, func(d delivery.Delivery) int64 { return d.Seq })
 }
 
 // lockFree is the clause that locks the rows of a SELECT until the transaction

@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-
-	"github.com/quittance/quittance/internal/delivery"
 )
 
 // Worker is a process that makes attempts.
@@ -43,15 +41,4 @@ func (s *Store) DeregisterWorker(ctx context.Context, id string) error {
 		return fmt.Errorf("deregister a delivery worker: %w", err)
 	}
 	return nil
-}
-
-// onlyWorker reports whether no other registered worker can hold leases. It is
-// asked after the merchants were locked: a worker that registers later waits
-// for these locks.
-func (tx *Tx) onlyWorker(ctx context.Context, r delivery.LeaseRequest) (bool, error) {
-	if r.Worker == "" {
-		return false, nil
-	}
-	others, err := one(ctx, &tx.queries, scanSeq, "SELECT count(*) FROM deliverers WHERE until_ms > $1 AND id <> $2", r.NowMS, r.Worker)
-	return others == 0, err
 }

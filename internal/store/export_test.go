@@ -73,13 +73,8 @@ func (tx *Tx) LeaseInTransaction(ctx context.Context, r delivery.LeaseRequest) e
 // FinishInTransaction, RedeliverInTransaction and CleanInTransaction let tests
 // see the statements of what opens a transaction of its own.
 func (tx *Tx) FinishInTransaction(ctx context.Context, outcomes []delivery.Outcome) error {
-	if _, err := tx.endLeases(ctx, outcomes); err != nil {
-		return err
-	}
-	if err := tx.finishDeliveries(ctx, outcomes); err != nil {
-		return err
-	}
-	return tx.updateBreakers(ctx, outcomes)
+	_, err := tx.finish(ctx, outcomes)
+	return err
 }
 
 // RedeliverInTransaction schedules deliveries again.

@@ -42,7 +42,8 @@ func TestStatementsUseIndexes(t *testing.T) {
 				steps := explain(t, db, "EXPLAIN QUERY PLAN "+store.SQLiteText(s.query), s.args, 4)
 				checkIndex(t, s, steps)
 				for _, step := range steps {
-					constant := strings.Contains(step, "CONSTANT ROW") || strings.HasPrefix(step, "SCAN wanted") || strings.HasPrefix(step, "SCAN queued")
+					constant := strings.Contains(step, "CONSTANT ROW") || strings.HasPrefix(step, "SCAN wanted") || strings.HasPrefix(step, "SCAN queued") ||
+						step == "SCAN deliverers" // a row for each process
 					whole := strings.HasPrefix(step, "SCAN") && !constant && (!s.isList() || !strings.Contains(step, "USING"))
 					// All open invoices are as many as the table has rows.
 					whole = whole || !s.isList() && strings.Contains(step, "INDEX invoices_by_status")
@@ -69,6 +70,9 @@ func TestStatementsUseIndexes(t *testing.T) {
 				steps := explain(t, db, "EXPLAIN "+s.query, s.args, 1)
 				checkIndex(t, s, steps)
 				for _, step := range steps {
+					if strings.Contains(step, "Seq Scan on deliverers") {
+						continue // a row for each process
+					}
 					if strings.Contains(step, "Seq Scan") || s.isList() && strings.Contains(step, "Sort") {
 						t.Errorf("%s: %s\n%s", s.what, step, s.query)
 					}

@@ -1,0 +1,73 @@
+package store
+
+import (
+	"context"
+
+	"github.com/quittance/quittance/internal/delivery"
+)
+
+// recordOutcomes ends the leases of outcomes and records those that had theirs.
+// Like leasing, it locks a delivery before the lease on it. It returns the
+// leases that were still held, with the breakers of their merchants.
+const recordOutcomes = `WITH outcome AS (
+		SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[])
+			AS o (seq, lease_id, merchant_id, status, attempts, at_ms)
+	), locked AS (
+		SELECT seq FROM deliveries WHERE seq = ANY ($1::bigint[]) ORDER BY seq FOR NO KEY UPDATE
+	), ended AS (
+		DELETE FROM leased USING locked JOIN outcome o USING (seq) WHERE leased.seq = o.seq AND leased.lease_id = o.lease_id
+		RETURNING o.*
+	), retried AS (
+		UPDATE deliveries SET attempts = ended.attempts, due_ms = at_ms FROM ended WHERE deliveries.seq = ended.seq AND status = 'pending'
+	), unscheduled AS (
+		DELETE FROM deliveries USING ended WHERE deliveries.seq = ended.seq AND status <> 'pending'
+	), finished AS (
+		INSERT INTO finished_deliveries (seq, merchant_id, status, attempts, finished_ms)
+		SELECT seq, merchant_id, status, attempts, at_ms FROM ended WHERE status <> 'pending'
+	), attempted AS (
+		INSERT INTO attempts (seq, ` + attemptColumns + `)
+		SELECT a.seq, number, started_ms, duration_ms, NULLIF(status_code, 0), error, excerpt, lookup_ms, connect_ms, handshake_ms, answer_ms
+		FROM ended JOIN unnest($7::bigint[], $8::text[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::text[], $14::text[],
+			$15::bigint[], $16::bigint[], $17::bigint[], $18::bigint[])
+			AS a (seq, lease_id, number, started_ms, duration_ms, status_code, error, excerpt, lookup_ms, connect_ms, handshake_ms, answer_ms)
+			USING (seq, lease_id)
+	) SELECT ended.seq, lease_id, ended.merchant_id, ` + breakerColumns + ` FROM ended LEFT JOIN breakers b ON b.merchant_id = ended.merchant_id`
+
+// finishOnPostgres records outcomes in one statement, since each costs a round
+// trip, and returns the leases that they had.
+func (tx *Tx) finishOnPostgres(ctx context.Context, outcomes []delivery.Outcome) (map[hold]bool, error) {
+	mine, breakers, err := tx.recordOutcomes(ctx, outcomes)
+	if err != nil {
+		return nil, err
+	}
+	return mine, tx.updateBreakers(ctx, keep(outcomes, mine), breakers)
+}
+
+func (q *queries) recordOutcomes(ctx context.Context, outcomes []delivery.Outcome) (map[hold]bool, map[string]delivery.Breaker, error) {
+	attempted := make([]delivery.Outcome, 0, len(outcomes))
+	for _, o := range outcomes {
+		if o.Attempt != nil {
+			attempted = append(attempted, o)
+		}
+	}
+	attempt := func(column func(a *delivery.Attempt) int64) []int64 {
+		return each(attempted, func(o delivery.Outcome) int64 { return column(o.Attempt) })
+	}
+	mine, breakers := make(map[hold]bool, len(outcomes)), make(map[string]delivery.Breaker)
+	_, err := collect(ctx, q, func(row scanner) (none struct{}, err error) {
+		var h hold
+		id, b, err := scanBreaker(prefixed{row, []any{&h.seq, &h.leaseID}})
+		mine[h], breakers[id] = true, b
+		return none, err
+	}, recordOutcomes,
+		each(outcomes, func(o delivery.Outcome) int64 { return o.Delivery.Seq }), each(outcomes, func(o delivery.Outcome) string { return o.LeaseID }),
+		each(outcomes, func(o delivery.Outcome) string { return o.Delivery.MerchantID }), each(outcomes, func(o delivery.Outcome) string { return string(o.Status) }),
+		each(outcomes, func(o delivery.Outcome) int64 { return int64(o.Attempts()) }), each(outcomes, func(o delivery.Outcome) int64 { return max(o.NextDueMS, o.FinishedMS) }),
+		each(attempted, func(o delivery.Outcome) int64 { return o.Delivery.Seq }), each(attempted, func(o delivery.Outcome) string { return o.LeaseID }),
+		attempt(func(a *delivery.Attempt) int64 { return int64(a.Number) }), attempt(func(a *delivery.Attempt) int64 { return a.StartedMS }),
+		attempt(func(a *delivery.Attempt) int64 { return a.DurationMS }), attempt(func(a *delivery.Attempt) int64 { return int64(a.StatusCode) }),
+		each(attempted, func(o delivery.Outcome) string { return o.Attempt.Error }), each(attempted, func(o delivery.Outcome) string { return o.Attempt.Excerpt }),
+		attempt(func(a *delivery.Attempt) int64 { return a.LookupMS }), attempt(func(a *delivery.Attempt) int64 { return a.ConnectMS }),
+		attempt(func(a *delivery.Attempt) int64 { return a.HandshakeMS }), attempt(func(a *delivery.Attempt) int64 { return a.AnswerMS }))
+	return mine, breakers, err
+}
