@@ -6,7 +6,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 )
 
-// Limits of the sizes of questions for logs.
+// Limits of requests for logs.
 const (
 	// initialRange and maxSpan are how many blocks the first and the longest
 	// range has. Several are asked for before the first answer tells how much
@@ -22,9 +22,9 @@ const (
 	retryRefusedAfter = 64
 )
 
-// adaptiveRange decides how many blocks to ask one node for at once: fewer when it
-// refuses or answers a lot, more while it does not. It is safe for concurrent
-// use.
+// adaptiveRange is the number of blocks to request from one node at once: fewer
+// when it refuses or returns many logs, more while it does not. It is safe for
+// concurrent use.
 type adaptiveRange struct {
 	max uint64 // never more
 
@@ -38,15 +38,15 @@ func newAdaptiveRange(first, most uint64) *adaptiveRange {
 	return &adaptiveRange{max: most, size: first}
 }
 
-// next returns how many blocks to ask for.
+// next returns how many blocks to request.
 func (s *adaptiveRange) next() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.size
 }
 
-// grow notes that so many blocks were asked for, and answered with so many
-// logs.
+// grow records an answer, of so many blocks with so many logs, and adjusts the
+// number of blocks.
 func (s *adaptiveRange) grow(blocks uint64, logs int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,8 +72,8 @@ func (s *adaptiveRange) grow(blocks uint64, logs int) {
 	s.size = min(s.size+step, s.max)
 }
 
-// shrink notes that so many blocks were too many, and reports whether to ask
-// again for fewer. A range that the node suggests instead is taken.
+// shrink records that so many blocks were refused, and reports whether to request
+// fewer. It takes the range that the node suggests, if any.
 func (s *adaptiveRange) shrink(blocks uint64, err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,10 +89,10 @@ func (s *adaptiveRange) shrink(blocks uint64, err error) bool {
 	return true
 }
 
-// adaptiveRanges are a node's sizers: of ranges, and of blocks by their hashes.
+// adaptiveRanges are those of a node: for ranges, and for blocks by their hashes.
 type adaptiveRanges struct{ ranges, blocks *adaptiveRange }
 
-// rangesOf returns those of a node.
+// rangesOf returns the adaptive ranges of a node.
 func (ix *Indexer) rangesOf(n node) adaptiveRanges {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()

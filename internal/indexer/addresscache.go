@@ -8,18 +8,18 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Limits of questions about accounts.
+// Limits of an addressCache.
 const (
-	// maxLookup is how many accounts the ledger is asked about at once.
+	// maxLookup is how many accounts one query of the ledger names.
 	maxLookup = 1000
-	// maxCached is how many answers a census remembers.
+	// maxCached is how many accounts a cache holds.
 	maxCached = 1 << 18
 )
 
-// addressCache tells which accounts are settlement addresses, and asks the ledger
-// about each once. It may be used for blocks alone that existed before it did:
-// an account that becomes a settlement address later is paid in later blocks.
-// It is safe for concurrent use.
+// addressCache caches which accounts are settlement addresses, so that the ledger
+// is asked about each once. Use one only for blocks that are older than it: an
+// account that becomes a settlement address later is paid in later blocks. It is
+// safe for concurrent use.
 type addressCache struct {
 	lookup func(ctx context.Context, accounts []invoice.Address) (map[invoice.Address]bool, error)
 

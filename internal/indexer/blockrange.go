@@ -9,14 +9,14 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// blockRange is a run of blocks, which are final or about to be.
+// blockRange is the blocks first..last, which are final or about to be.
 type blockRange struct {
 	first, last uint64
 	rangedUpTo  uint64 // block up to which logs may be asked for by range
 }
 
-// readBlockRange reads a span from one node, in as many questions as it wants to
-// be asked. It returns the blocks of interest, the last one, and others.
+// readBlockRange reads a block range from one node, in as many requests as its
+// adaptive ranges say. It returns at least the blocks with events and the last one.
 func (ix *Indexer) readBlockRange(ctx context.Context, n node, s blockRange, c *addressCache) ([]settle.Block, error) {
 	var blocks []settle.Block
 	for at := s.first; at <= s.last; {
@@ -46,9 +46,8 @@ func (ix *Indexer) readBlockRange(ctx context.Context, n node, s blockRange, c *
 	return blocks, nil
 }
 
-// nextPart returns the last block of the part of a span that begins with a block
-// and that a node with these sizers is to be asked for at once, and which
-// of them has decided that.
+// nextPart returns the last block of the next request, which starts at a block, and
+// the adaptive range that limits it.
 func (s blockRange) nextPart(at uint64, sizers adaptiveRanges) (last uint64, by *adaptiveRange) {
 	if at > s.rangedUpTo {
 		return min(at+sizers.blocks.next()-1, s.last), sizers.blocks
@@ -56,7 +55,7 @@ func (s blockRange) nextPart(at uint64, sizers adaptiveRanges) (last uint64, by 
 	return min(at+sizers.ranges.next()-1, s.rangedUpTo, s.last), sizers.ranges
 }
 
-// readPart reads a part of a span, and says how many logs it holds.
+// readPart reads one part of a range, and also returns how many logs it holds.
 func (ix *Indexer) readPart(ctx context.Context, n node, part blockRange, c *addressCache) ([]settle.Block, int, error) {
 	if part.first <= part.rangedUpTo {
 		return ix.readRange(ctx, n, part.first, part.last, c)
@@ -77,7 +76,7 @@ func (ix *Indexer) readPart(ctx context.Context, n node, part blockRange, c *add
 	return ix.readBlocks(ctx, n, headers, c)
 }
 
-// withEvents returns the blocks that hold something.
+// withEvents returns the blocks that hold transfers or registry events.
 func withEvents(blocks []settle.Block) []settle.Block {
 	return slices.DeleteFunc(slices.Clone(blocks), func(b settle.Block) bool { return len(b.Transfers)+len(b.Registry) == 0 })
 }

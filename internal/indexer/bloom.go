@@ -13,41 +13,39 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Limits of looking whether a node's headers have true bloom filters.
+// Limits of probing a node's bloom filters.
 const (
-	// probeBlocks is in how many of the newest blocks a log is looked for.
+	// probeBlocks is how many of the newest blocks are searched for a log.
 	probeBlocks = 32
-	// probeEvery is how often it is looked for while there was none.
+	// probeEvery is the time between two probes that found no log.
 	probeEvery = time.Minute
 )
 
-// Blooms is what is known of the bloom filters in a node's headers.
+// Blooms says whether the bloom filters in a node's headers are usable.
 type Blooms string
 
-// What can be known of bloom filters.
+// States of a node's bloom filters.
 const (
-	// BloomsUnknown: no log was seen yet to tell by. An empty list of logs that
-	// a filter denies is doubted all the same.
+	// BloomsUnknown: no log was seen yet. Empty answers that a filter contradicts are
+	// verified.
 	BloomsUnknown Blooms = "unknown"
-	// BloomsTrue: they hold the block's logs. An empty list that one denies is
-	// doubted; where all logs are known to be in them, blocks are passed over
-	// by them.
+	// BloomsTrue: they contain the block's logs. Empty answers that one contradicts
+	// are verified; on a chain with FullBloom, blocks are skipped by them.
 	BloomsTrue Blooms = "on"
-	// BloomsPartial: some of the block's logs are in them. An empty list that
-	// one denies is doubted.
+	// BloomsPartial: they contain some of the block's logs. Empty answers that one
+	// contradicts are verified.
 	BloomsPartial Blooms = "partial"
-	// BloomsNone: they are missing or empty, and say nothing about what is left
-	// out.
+	// BloomsNone: they are missing or empty, and cannot contradict an answer.
 	BloomsNone Blooms = "off"
 )
 
-// probe is what is known of a node's bloom filters.
+// probe is the state of a node's bloom filters.
 type probe struct {
 	blooms Blooms
 	at     time.Time // when a log was looked for; zero for never
 }
 
-// blooms returns what is known of the node's bloom filters.
+// blooms returns the state of the node's bloom filters.
 func (ix *Indexer) blooms(n node) Blooms {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -57,21 +55,21 @@ func (ix *Indexer) blooms(n node) Blooms {
 	return BloomsUnknown
 }
 
-// canSkipByBloom reports whether a block that a header's bloom filter does not
-// mention can be passed over.
+// canSkipByBloom reports whether a block may be skipped when its bloom filter
+// excludes the logs.
 func (ix *Indexer) canSkipByBloom(n node) bool {
 	return ix.Chain.FullBloom && ix.blooms(n) == BloomsTrue
 }
 
-// isEmptySuspect reports whether an empty list of logs is to be doubted where the
-// header's bloom filter mentions one.
+// isEmptySuspect reports whether an empty list of logs must be verified because the
+// block's bloom filter may match.
 func (ix *Indexer) isEmptySuspect(n node, h chain.Header, filter chain.LogFilter) bool {
 	return (ix.Chain.FullBloom || ix.blooms(n) != BloomsNone) && filter.MayMatch(h.Bloom)
 }
 
-// learnBlooms notes what a block's header and its logs say of the node's bloom
-// filters. Only a first log decides. On a chain that is known for true ones, a
-// log that is not in them is a contradiction.
+// learnBlooms sets the state of the node's bloom filters from the first logs that it
+// returns. On a chain with FullBloom, a log that is not in its filter is a
+// contradiction.
 func (ix *Indexer) learnBlooms(n node, h chain.Header, logs []types.Log) error {
 	if len(logs) == 0 || ix.blooms(n) != BloomsUnknown {
 		return nil
@@ -100,12 +98,12 @@ func (ix *Indexer) setBlooms(n node, blooms Blooms) {
 	if blooms == BloomsNone {
 		level = slog.LevelWarn // what is left out cannot be told by them
 	}
-	ix.Logger.Log(context.Background(), level, "bloom filters of the headers were checked against logs",
+	ix.Logger.Log(context.Background(), level, "bloom filters checked",
 		"chain", ix.Chain.Key, "node", n.String(), "check", string(blooms))
 }
 
-// probeBlooms looks for a log in the node's newest blocks to see whether
-// their bloom filters are true, unless that is known.
+// probeBlooms searches the node's newest blocks for a log, to learn the state of its
+// bloom filters, unless that is known.
 func (ix *Indexer) probeBlooms(ctx context.Context, n node, t heads) error {
 	ix.mu.Lock()
 	p := ix.probes[n.Node]
@@ -131,8 +129,8 @@ func (ix *Indexer) probeBlooms(ctx context.Context, n node, t heads) error {
 	return ix.learnBlooms(n, h, logs)
 }
 
-// anyLogs returns the header and logs of one of the node's newest blocks: of
-// logs that are read, or else all of its newest block.
+// anyLogs returns the header and logs of one of the node's newest blocks: logs that
+// the decoder selects, or else all logs of the newest block.
 func (ix *Indexer) anyLogs(ctx context.Context, n node, t heads) (chain.Header, []types.Log, error) {
 	last := t.head.Number
 	logs, err := n.LogsInRange(ctx, last-min(last, probeBlocks-1), last, ix.decoder.filter())
@@ -155,8 +153,8 @@ func (ix *Indexer) anyLogs(ctx context.Context, n node, t heads) (chain.Header, 
 	return t.head, logs, err
 }
 
-// checkBloom fails when the header of a block on a chain that is known for true
-// bloom filters has one that does not hold a log that the node returned.
+// checkBloom fails, on a chain with FullBloom, when a header's bloom filter does not
+// contain a log that the node returned for the block.
 func (ix *Indexer) checkBloom(n node, h chain.Header, l *types.Log) error {
 	if !ix.Chain.FullBloom || h.Bloom == (types.Bloom{}) || h.BloomContains(l) {
 		return nil

@@ -10,15 +10,14 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// maxQuorumBlocks is how many blocks are read from two nodes at once to become
-// final: after days in which one alone answered there are many.
+// maxQuorumBlocks is how many blocks are confirmed by a quorum at once: after days
+// with one node alone there are many.
 const maxQuorumBlocks = 4 * maxBlocks
 
-// confirm makes everything up to the finalized height final, if the line has
-// advanced and what was recorded still is what the node says, and what the
-// others say. Where it is not, it is rolled back and settled is false: the
-// blocks must be read again. It is false, too, when there is more to confirm
-// than is done at once.
+// confirm makes blocks up to the finalized height final, after verifying that what
+// was recorded of them is still what the node and the others report. If it is not,
+// it is rolled back. settled is false after a rollback, and when more blocks remain
+// to be confirmed.
 func (ix *Indexer) confirm(ctx context.Context, n node, t heads, line uint64) (settled bool, err error) {
 	last, ok := ix.tracker.At(line)
 	if !ok || last.Number <= ix.tracker.Final().Number {
@@ -52,10 +51,9 @@ func (ix *Indexer) confirm(ctx context.Context, n node, t heads, line uint64) (s
 	return at == last, nil
 }
 
-// verifyCanonical compares the line's block and those of the pending transfers with
-// the node's blocks at their heights. What differs is rolled back. Blocks
-// from which parents lead up to the head that the node has just reported
-// are canonical to it.
+// verifyCanonical compares the newest block to confirm and the blocks of pending
+// transfers with the node's canonical blocks, and rolls back what differs. Blocks
+// that are linked by parents to the node's present head are canonical.
 func (ix *Indexer) verifyCanonical(ctx context.Context, n node, t heads, line invoice.Header, pending []invoice.Transfer) (bool, error) {
 	read := map[uint64]invoice.Header{line.Number: line}
 	for _, t := range pending {
@@ -83,10 +81,9 @@ func (ix *Indexer) verifyCanonical(ctx context.Context, n node, t heads, line in
 	return true, nil
 }
 
-// verifyReceipts compares the pending transfers, and payments that were lost, with the
-// receipts of their transactions. From the first block on where they differ,
-// what was recorded is rolled back, unless the node contradicts itself or
-// others hold it.
+// verifyReceipts compares pending transfers, and orphaned payments, with the receipts
+// of their transactions. It rolls back from the first block that differs, unless the
+// node contradicts itself or others hold the transfer.
 func (ix *Indexer) verifyReceipts(ctx context.Context, n node, at invoice.Header, pending []invoice.Transfer) (bool, error) {
 	wrong, err := ix.missingFromReceipts(ctx, n, pending)
 	switch {
@@ -98,12 +95,12 @@ func (ix *Indexer) verifyReceipts(ctx context.Context, n node, at invoice.Header
 	if err := ix.believeMissing(ctx, n, *wrong); err != nil {
 		return false, err
 	}
-	ix.Logger.Error("a recorded transfer is not in its receipt; reading its block again",
+	ix.Logger.Error("recorded transfer is not in its receipt, will reindex its block",
 		"chain", ix.Chain.Key, "node", n.String(), "block", wrong.BlockNumber, "tx", wrong.TxHash.String(), "ordinal", wrong.Ordinal)
 	return false, ix.rollbackBelow(ctx, wrong.BlockNumber)
 }
 
-// rollbackBelow orphans a block that was read and is not final, and all above.
+// rollbackBelow orphans a block that is not final, and everything above.
 func (ix *Indexer) rollbackBelow(ctx context.Context, block uint64) error {
 	below, ok := ix.tracker.At(block - 1)
 	if !ok {

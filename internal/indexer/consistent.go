@@ -13,13 +13,12 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// errReplaced says that a block was replaced while it was read. The next sync
-// sees by which.
+// errReplaced means that a block was replaced while it was read. The next sync
+// handles the reorg.
 var errReplaced = fmt.Errorf("the block was replaced while it was read: %w", chain.ErrNotFound)
 
-// checkConsistent compares several answers of a node about one block: its
-// header, its logs, and the receipts of transactions in it. Answers that cannot
-// all be true set the node aside, and nothing is taken from them.
+// checkConsistent compares a node's answers about one block: its header, its logs and
+// the receipts of transactions in it. A contradiction quarantines the node.
 func (ix *Indexer) checkConsistent(ctx context.Context, n node, h chain.Header, logs []types.Log, found []evidence) error {
 	if len(found) == 0 {
 		return nil
@@ -58,7 +57,7 @@ func (ix *Indexer) checkReceiptBlock(ctx context.Context, n node, h chain.Header
 		return ix.checkMovedReceipt(ctx, n, h, r.TxHash)
 	}
 	if uint64(r.BlockNumber) != h.Number {
-		return n.contradicts("told that block %s has the number %d, and a receipt of it that it has %d", h.Hash, h.Number, uint64(r.BlockNumber))
+		return n.contradicts("returned block %s with the number %d, and a receipt of it with %d", h.Hash, h.Number, uint64(r.BlockNumber))
 	}
 	if !r.Succeeded() {
 		return n.contradicts("returned logs of transaction %s in block %d, and in its receipt that it failed", r.TxHash, h.Number)
@@ -72,8 +71,8 @@ func (ix *Indexer) checkReceiptBlock(ctx context.Context, n node, h chain.Header
 	return nil
 }
 
-// checkMovedReceipt judges a receipt that names another block than the one whose logs
-// held its transaction. That is right when the block was replaced between
+// checkMovedReceipt handles a receipt that names another block than the one whose
+// logs held its transaction. It is errReplaced when the block was replaced between
 // the two answers, and else a contradiction.
 func (ix *Indexer) checkMovedReceipt(ctx context.Context, n node, h chain.Header, tx common.Hash) error {
 	again, err := n.receipts(ctx, []common.Hash{tx})
@@ -90,7 +89,7 @@ func (ix *Indexer) checkMovedReceipt(ctx context.Context, n node, h chain.Header
 	return n.contradicts("returned logs of transaction %s in block %d, %s, and in its receipt that it is in block %s", tx, h.Number, h.Hash, again[tx].BlockHash)
 }
 
-// sameLogs fails when the logs of a transaction that a node returned are not
+// sameLogs fails when the logs that a node returned for a transaction differ from
 // those of its receipt that the filter selects.
 func (n node) sameLogs(h chain.Header, r *chain.Receipt, told []*types.Log, filter chain.LogFilter) error {
 	var held []*types.Log

@@ -11,22 +11,20 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Limits of asking others about a block.
+// Limits of cross-checks.
 const (
-	// maxPolled is how many other nodes are asked for the block at a
-	// height before it becomes final. They are all asked when they differ.
+	// maxPolled is how many other nodes are asked for a block before it becomes
+	// final. When they differ, all are asked.
 	maxPolled = 2
-	// maxLinked is over how many blocks a node's chain is followed to see
-	// whether it hangs together.
+	// maxLinked is how many headers of a node are inspected for their links.
 	maxLinked = 256
 )
 
-// NoQuorumError says that nothing more is called final, because the nodes do
-// not agree on what the chain holds or too few of them answer. What is not
-// final is read on, and the question is asked again.
+// NoQuorumError means that nothing more is confirmed, because the nodes disagree or
+// too few of them answer. Indexing goes on, and confirming is retried.
 type NoQuorumError struct{ Reason string }
 
-// Error says why.
+// Error returns the reason.
 func (e *NoQuorumError) Error() string { return "nothing is confirmed: " + e.Reason }
 
 // poll is what nodes said about the block at a height: one reading for each node.
@@ -144,8 +142,8 @@ func (ix *Indexer) handleViolation(ctx context.Context, n node, h chain.Header) 
 	}
 }
 
-// halt records that the node replaced a final block by one that h descends
-// from or is.
+// halt halts the chain, because the node replaced a final block by a chain that
+// contains h.
 func (ix *Indexer) halt(ctx context.Context, n node, h chain.Header) error {
 	final := ix.tracker.Final()
 	reason := fmt.Sprintf("block %d was final as %s, but %s now has a chain without it, with block %d as %s; finality %s is too weak, or the node is wrong",

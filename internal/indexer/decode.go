@@ -28,8 +28,7 @@ const (
 	wordLen     = 32
 )
 
-// decoder reads the logs of one chain. What it does is pure, but for the
-// registries that are added to it.
+// decoder reads the logs of one chain. It is pure, except that registries are added.
 type decoder struct {
 	chain      chain.Chain
 	emitters   []emitter
@@ -286,11 +285,10 @@ func (m movement) matches(p contracts.Paid) bool {
 		m.to == invoice.Address(p.Merchant) && m.amount == invoice.AmountFromBytes(word)
 }
 
-// authorizedBy reports whether a transaction's calldata is written by those who pay
-// m: the payer has sent it, or it is the very call of the token's transferFrom,
-// which only one can make whom the payer allowed to. In any other transaction,
-// such as a bundle or one that submits a payer's authorization, a stranger could
-// write whose invoice the money is for.
+// authorizedBy reports whether the payer of m determined the calldata: it sent the
+// transaction, or the calldata is the token's transferFrom with its arguments, which
+// only an account that it approved can call. In any other transaction, such as a
+// bundle or a relayed authorization, a stranger could name an invoice.
 func (m movement) authorizedBy(r *chain.Receipt, input []byte) bool {
 	if invoice.Address(r.From) == m.from {
 		return true
@@ -300,8 +298,8 @@ func (m movement) authorizedBy(r *chain.Receipt, input []byte) bool {
 		transferFrom, common.LeftPadBytes(m.from[:], wordLen), common.LeftPadBytes(m.to[:], wordLen), amount[:]))
 }
 
-// calldataTag returns the last word of calldata that holds more than a function's
-// selector and one argument, as a tagged transfer's does.
+// calldataTag returns the last word of calldata that is longer than a selector and
+// one argument, where a tagged transfer has its invoice's id.
 func calldataTag(input []byte) invoice.Hash {
 	if len(input) <= selectorLen+wordLen {
 		return invoice.Hash{}

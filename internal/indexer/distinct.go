@@ -9,8 +9,8 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 )
 
-// distinctEvery is how often a node is checked against another chain while it
-// cannot be told whether it serves that one.
+// distinctEvery is the time between two comparisons of a node with another chain,
+// while the result is unknown.
 const distinctEvery = time.Minute
 
 // chainPair is a node and the key of another chain.
@@ -19,10 +19,9 @@ type chainPair struct {
 	key string
 }
 
-// checkDistinct fails when the node serves the blocks of another chain of the
-// service, whatever chain id it tells: every transfer would be counted under
-// two keys. A chain that was never read yields to any other one, and one that
-// was yields to those that are senior to it.
+// checkDistinct fails when the node serves the blocks of another configured chain,
+// whatever its chain id: every transfer would count under two keys. A chain that was
+// never read yields to any other, and one that was to its seniors.
 func (ix *Indexer) checkDistinct(ctx context.Context, n node) error {
 	for _, key := range ix.Others {
 		at, asked := ix.distinctChecks[chainPair{n.Node, key}]
@@ -41,9 +40,9 @@ func (ix *Indexer) checkDistinct(ctx context.Context, n node) error {
 	return nil
 }
 
-// isOtherChain reports whether the node has another block than the newest final
-// one of another chain; false when that cannot be told yet. That it has the
-// same one is an error.
+// isOtherChain reports whether the node's block differs from the newest final one of
+// another chain; false while that is unknown. The same block is an error, unless the
+// other chain yields.
 func (ix *Indexer) isOtherChain(ctx context.Context, n node, key string) (bool, error) {
 	theirs, err := ix.Ledger.Cursor(ctx, key)
 	if err != nil || !theirs.Started || theirs.Confirmed.Number == 0 {
@@ -68,8 +67,7 @@ func (ix *Indexer) isOtherChain(ctx context.Context, n node, key string) (bool, 
 	return false, &nodeError{node: n.Node, err: misfit, reported: true}
 }
 
-// yieldsTo reports whether this chain is the one to stop when it is the same as
-// another one that was read.
+// yieldsTo reports whether this chain stops when it is the same as another one.
 func (ix *Indexer) yieldsTo(ctx context.Context, key string) (bool, error) {
 	for _, senior := range ix.Senior {
 		if senior == key {

@@ -11,14 +11,13 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// consultTimeout is how long another node may take to say what it thinks;
-// with it slow or unreachable, reading must go on.
+// consultTimeout bounds a request to another node for comparison, so that a slow one
+// does not delay indexing.
 const consultTimeout = time.Second
 
-// logsOf returns each block's logs that the filter selects. An empty answer
-// for a block whose bloom filter mentions them is right when the bloom filter
-// speaks of other logs, and wrong when the node has lost or not yet stored
-// these. So the answer is doubted.
+// logsOf returns each block's logs that the filter selects. An empty answer for a
+// block whose bloom filter may match is verified: the filter may match other logs, or
+// the node may have lost these or not stored them yet.
 func (ix *Indexer) logsOf(ctx context.Context, n node, blocks []chain.Header, filter chain.LogFilter) ([][]types.Log, error) {
 	hashes := make([]invoice.Hash, len(blocks))
 	for i, h := range blocks {
@@ -26,7 +25,7 @@ func (ix *Indexer) logsOf(ctx context.Context, n node, blocks []chain.Header, fi
 	}
 	found, err := n.logsOfBlocks(ctx, hashes, filter)
 	if len(blocks) == 1 && chain.IsTooLarge(err) && ctx.Err() == nil {
-		// No smaller question is left, so another one is asked.
+		// No smaller request is left, so other methods are used.
 		logs, err := ix.logsByFallback(ctx, n, hashes[0], filter)
 		return [][]types.Log{logs}, err
 	}
@@ -42,24 +41,23 @@ func (ix *Indexer) logsOf(ctx context.Context, n node, blocks []chain.Header, fi
 	if len(empty) == 0 {
 		return found, nil
 	}
-	doubted := make([]invoice.Hash, len(empty))
+	suspect := make([]invoice.Hash, len(empty))
 	for i, at := range empty {
-		doubted[i] = hashes[at]
+		suspect[i] = hashes[at]
 	}
-	certain, err := ix.verifyEmpty(ctx, n, doubted, filter)
+	verified, err := ix.verifyEmpty(ctx, n, suspect, filter)
 	if err != nil {
 		return nil, err
 	}
-	for i, logs := range certain {
+	for i, logs := range verified {
 		found[empty[i]] = logs
 	}
 	return found, nil
 }
 
-// verifyEmpty returns the logs of blocks that the node said have none. When
-// another node has some, that is an error, and the blocks are read there.
-// When no other answers, the blocks' receipts decide, or the node's own
-// second answer where it does not give them.
+// verifyEmpty returns the logs of blocks for which the node returned none. It is a
+// *nodeError when another node has some. When no other node answers, the blocks'
+// receipts decide, or the node's second answer if it does not serve receipts.
 func (ix *Indexer) verifyEmpty(ctx context.Context, n node, blocks []invoice.Hash, filter chain.LogFilter) ([][]types.Log, error) {
 	for _, other := range ix.Pool.Others(n.Node) {
 		found, err := ix.logsFromOther(ctx, node{other}, blocks, filter)
@@ -85,14 +83,14 @@ func (ix *Indexer) verifyEmpty(ctx context.Context, n node, blocks []invoice.Has
 		}
 		found[i] = logs
 		if len(found[i]) > 0 {
-			ix.Logger.Warn("a node left out logs that are in the block's receipts", "chain", ix.Chain.Key,
+			ix.Logger.Warn("node left out logs that are in the block's receipts", "chain", ix.Chain.Key,
 				"node", n.String(), "block", block.String(), "logs", len(found[i]))
 		}
 	}
 	return found, nil
 }
 
-// logsFromOther asks another node for the blocks' logs.
+// logsFromOther reads the blocks' logs from another node.
 func (ix *Indexer) logsFromOther(ctx context.Context, other node, blocks []invoice.Hash, filter chain.LogFilter) (found [][]types.Log, err error) {
 	err = ix.consult(ctx, other, func(ctx context.Context) error {
 		found, err = other.logsOfBlocks(ctx, blocks, filter)
@@ -101,8 +99,8 @@ func (ix *Indexer) logsFromOther(ctx context.Context, other node, blocks []invoi
 	return found, err
 }
 
-// consult asks another node within secondOpinion. One that takes longer is
-// backed off from, so that it does not cost that time again.
+// consult calls another node within consultTimeout, and reports the outcome to its
+// health. A node that takes longer backs off.
 func (ix *Indexer) consult(ctx context.Context, other node, ask func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, consultTimeout)
 	defer cancel()
@@ -122,9 +120,9 @@ func (ix *Indexer) consult(ctx context.Context, other node, ask func(context.Con
 			other.ReportFailure(err)
 		}
 	}
-	ix.Logger.Debug("no second opinion", "chain", ix.Chain.Key, "node", other.String(), "err", err)
+	ix.Logger.Debug("node not compared", "chain", ix.Chain.Key, "node", other.String(), "err", err)
 	return err
 }
 
-// errConsultTimeout is what a node did that gave no second opinion.
-var errConsultTimeout = errors.New("gave no second opinion within " + consultTimeout.String())
+// errConsultTimeout is the failure of a node that exceeds consultTimeout.
+var errConsultTimeout = errors.New("did not answer a comparison within " + consultTimeout.String())

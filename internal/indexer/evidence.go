@@ -11,11 +11,11 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// minWholeBlockTxs is from how many transactions of a block on it may be cheaper to ask
-// for all of the block's receipts than for those of each.
+// minWholeBlockTxs is from how many transactions on all receipts of a block may be
+// cheaper to read than one by one.
 const minWholeBlockTxs = 16
 
-// evidenceRequest are the transactions of a block whose receipts and input are to be
+// evidenceRequest names the transactions of a block whose receipts and input are
 // read.
 type evidenceRequest struct {
 	block      invoice.Hash
@@ -23,15 +23,14 @@ type evidenceRequest struct {
 	wholeBlock bool // they are most of the block
 }
 
-// evidence is what a transaction left behind.
+// evidence is the receipt and the calldata of a transaction.
 type evidence struct {
 	receipt *chain.Receipt
 	input   []byte
 }
 
-// preferWholeBlock reports whether the transactions are many, and theirs are most of
-// the block's logs, so that hardly anything would be read in vain by reading
-// all of its receipts.
+// preferWholeBlock reports whether to read all receipts of the block: the transactions
+// are many and have at least half of the block's logs.
 func preferWholeBlock(logs []types.Log, txs []common.Hash) bool {
 	if len(txs) < minWholeBlockTxs {
 		return false
@@ -49,7 +48,7 @@ func preferWholeBlock(logs []types.Log, txs []common.Hash) bool {
 	return 2*theirs >= len(logs)
 }
 
-// evidence reads what the transactions left behind, in the order asked for.
+// evidence reads the evidence of transactions, in the order requested.
 func (n node) evidence(ctx context.Context, blocks []evidenceRequest) ([][]evidence, error) {
 	found := make([][]evidence, len(blocks))
 	var single []common.Hash
@@ -82,8 +81,8 @@ func (n node) evidence(ctx context.Context, blocks []evidenceRequest) ([][]evide
 	return found, nil
 }
 
-// blockEvidence reads the receipts and inputs of all of a block's transactions,
-// and returns those that are wanted.
+// blockEvidence reads the receipts and inputs of a whole block, and returns those
+// requested.
 func (n node) blockEvidence(ctx context.Context, b evidenceRequest) ([]evidence, error) {
 	receipts, err := n.BlockReceipts(ctx, b.block)
 	if err != nil {

@@ -11,11 +11,10 @@ import (
 	"github.com/quittance/quittance/internal/wait"
 )
 
-// gapPollInterval is how often it is looked whether there is a gap to fill.
+// gapPollInterval is the time between two checks for a gap.
 const gapPollInterval = 5 * time.Second
 
-// fillGaps fills the chain's gap whenever there is one, until ctx ends. The
-// head is followed beside it.
+// fillGaps back-fills the chain's gap whenever there is one, until ctx ends.
 func (ix *Indexer) fillGaps(ctx context.Context) {
 	failures := 0
 	said := ""
@@ -29,7 +28,7 @@ func (ix *Indexer) fillGaps(ctx context.Context) {
 		case err != nil:
 			if failures++; err.Error() != said {
 				said = err.Error()
-				ix.Logger.Warn("reading older blocks failed; trying again", "chain", ix.Chain.Key, "err", err)
+				ix.Logger.Warn("back-fill failed, will retry", "chain", ix.Chain.Key, "err", err)
 			}
 			wait.Sleep(ctx, ix.backoff(failures), nil)
 		case more:
@@ -41,8 +40,8 @@ func (ix *Indexer) fillGaps(ctx context.Context) {
 	}
 }
 
-// fill reads what comes next of the chain's gap, if there is one, and reports
-// whether there is more that can be read.
+// fill reads the next blocks of the chain's gap, and reports whether there is more to
+// read.
 func (ix *Indexer) fill(ctx context.Context) (more bool, err error) {
 	cursor, err := ix.Ledger.Cursor(ctx, ix.Chain.Key)
 	if err != nil {

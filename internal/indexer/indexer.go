@@ -287,15 +287,15 @@ func (ix *Indexer) report(err error) {
 	case ix.noQuorum && wasUnsure: // of another block each time, for one reason
 	case after.Error == before.Error, errors.Is(err, chain.ErrMismatch): // the pool has logged it
 	case after.Halted != "":
-		log.Error("indexing of this chain is halted; compare its blocks with another node before resuming it", "reason", after.Halted)
+		log.Error("chain halted; compare its blocks with another node before resuming it", "reason", after.Halted)
 	case ix.noQuorum:
-		log.Error("nothing more of this chain is called final for now", "reason", unsure.Reason)
+		log.Error("no quorum, nothing is confirmed", "reason", unsure.Reason)
 	case err != nil:
-		log.Warn("reading the chain failed; trying again", "err", err)
+		log.Warn("sync failed, will retry", "err", err)
 	case before.Halted != "":
-		log.Info("indexing of this chain was resumed", "indexed", after.Indexed)
+		log.Info("chain resumed", "indexed", after.Indexed)
 	default:
-		log.Info("reading the chain works again", "indexed", after.Indexed)
+		log.Info("sync succeeded again", "indexed", after.Indexed)
 	}
 	if ix.OnSync != nil {
 		ix.OnSync(ix.Status())

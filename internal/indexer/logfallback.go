@@ -12,17 +12,16 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// logsByFallback returns the logs of a block that the filter selects without the
-// question that the node refuses: from the block's receipts, from a
-// question for each part of the filter, or from the receipt of each
-// transaction, whichever it answers first. The error is the last one.
+// logsByFallback returns the logs of a block for which the node refuses eth_getLogs:
+// from the block's receipts, by parts of the filter, or from each transaction's
+// receipt, whichever works first. The error is the last one.
 func (ix *Indexer) logsByFallback(ctx context.Context, n node, block invoice.Hash, filter chain.LogFilter) (logs []types.Log, err error) {
 	for _, ask := range []func(context.Context, node, invoice.Hash, chain.LogFilter) ([]types.Log, error){
 		ix.logsFromBlockReceipts, ix.logsByFilterParts, ix.logsFromReceipts,
 	} {
 		logs, err = ask(ctx, n, block, filter)
 		if err == nil {
-			ix.Logger.Debug("a node refuses the logs of a block, which were read otherwise",
+			ix.Logger.Debug("node refused the logs of a block, read by fallback",
 				"chain", ix.Chain.Key, "node", n.String(), "block", block.String(), "logs", len(logs))
 			return logs, nil
 		}

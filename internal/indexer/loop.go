@@ -16,14 +16,14 @@ const (
 	loopRefreshHeads = "surveying the nodes"
 )
 
-// loop is a step of one of the indexer's loops that is under way.
+// loop is a step of one of the indexer's loops in progress.
 type loop struct {
 	task     *watchdog.Task
 	advanced time.Time // when it began, or last recorded anything
 }
 
-// step does one step of a loop under the watchdog. A request to a node that
-// ends is progress.
+// step runs one step of a loop under the watchdog. Each request to a node that ends
+// counts as progress.
 func (ix *Indexer) step(ctx context.Context, name string, do func(context.Context)) {
 	task := ix.Watchdog.Begin(name + " of " + ix.Chain.Key)
 	defer task.End()
@@ -38,7 +38,7 @@ func (ix *Indexer) step(ctx context.Context, name string, do func(context.Contex
 	do(chain.OnRequestDone(ctx, task.Progress))
 }
 
-// advanced notes that a step of a loop has recorded something.
+// advanced records that a step of a loop wrote to the ledger.
 func (ix *Indexer) advanced(name string) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -47,10 +47,9 @@ func (ix *Indexer) advanced(name string) {
 	}
 }
 
-// stalled says which of the indexer's loops makes no progress: nothing that it
-// does has ended for the limit of the watchdog, or reading the head has
-// recorded nothing for as long while another node could be asked. slow is the
-// node that it asks in the latter case. The reason is empty when all is well.
+// stalled returns why the indexer is stalled, or "": a loop made no progress for the
+// watchdog's limit, or the head loop recorded nothing for as long while another node
+// is healthy. In the latter case slow is the node that it uses.
 func (ix *Indexer) stalled() (reason string, slow *chain.Node) {
 	limit := ix.Watchdog.Limit()
 	ix.mu.Lock()
@@ -68,8 +67,7 @@ func (ix *Indexer) stalled() (reason string, slow *chain.Node) {
 	return "", nil
 }
 
-// abandon tells the watchdog that another indexer does the work now, whether
-// this one ever returns or not.
+// abandon tells the watchdog that another indexer replaces this one.
 func (ix *Indexer) abandon() {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()

@@ -13,22 +13,22 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// node is a node as the indexer asks it. Its errors are *providerError, so
-// that they can be told from those of the ledger.
+// node is a node as the indexer calls it. Its errors are *nodeError, to tell them from
+// those of the ledger.
 type node struct{ *chain.Node }
 
-// nodeError is what went wrong with a node. Another one may do better.
+// nodeError is a node's failure. Another node may succeed.
 type nodeError struct {
 	node       *chain.Node
 	err        error
-	reported   bool   // in the node's health, by whoever made this error
-	rereadFrom uint64 // block from which on what it told is to be read again; 0 for none
+	reported   bool   // to the node's health
+	rereadFrom uint64 // block from which on to roll back; 0 for none
 }
 
 func (e *nodeError) Error() string { return e.err.Error() }
 func (e *nodeError) Unwrap() error { return e.err }
 
-// report tells the node's health of the error, unless that was done.
+// report reports the error to the node's health, once.
 func (e *nodeError) report() {
 	if !e.reported {
 		e.reported = true
@@ -36,7 +36,7 @@ func (e *nodeError) report() {
 	}
 }
 
-// wrap marks an error as the node's.
+// wrap returns err as a *nodeError, or nil.
 func (n node) wrap(err error) error {
 	if err == nil {
 		return nil
@@ -44,22 +44,21 @@ func (n node) wrap(err error) error {
 	return &nodeError{node: n.Node, err: err}
 }
 
-// contradicts quarantines the node for an answer that cannot be true beside
-// what else is known, and returns that as its error.
+// contradicts quarantines the node for an answer that cannot be true, and returns the
+// error.
 func (n node) contradicts(format string, args ...any) *nodeError {
 	reason := fmt.Sprintf(format, args...)
 	n.Quarantine(reason)
 	return &nodeError{node: n.Node, err: fmt.Errorf("%s %s", n, reason), reported: true}
 }
 
-// rejected is the error of a node that a judge found to be wrong, and that is
-// quarantined. Everything that it said from a block on is to be read again.
+// rejected returns the error of a node that a judge rejected and that is quarantined.
+// What it reported from a block on is rolled back.
 func (n node) rejected(reason string, rereadFrom uint64) error {
 	return &nodeError{node: n.Node, err: fmt.Errorf("%s %s", n, reason), reported: true, rereadFrom: rereadFrom}
 }
 
-// ready checks the node against the chain's configuration, if that was not
-// done.
+// ready checks the node against the chain's configuration, if that is due.
 func (n node) ready(ctx context.Context) error {
 	err := n.Node.Ready(ctx)
 	if errors.Is(err, chain.ErrMismatch) {
@@ -68,11 +67,11 @@ func (n node) ready(ctx context.Context) error {
 	return n.wrap(err)
 }
 
-// heads is what a node says of its chain: its newest block, and the newest
-// one that the tag of finality holds for, which is zero where there is none.
+// heads are a node's newest block and the newest with the finality tag, which is zero
+// when there is none.
 type heads struct{ head, tagged chain.Header }
 
-// head asks for the node's newest block.
+// head reads the node's heads.
 func (n node) head(ctx context.Context, tag string) (t heads, err error) {
 	if t.head, t.tagged, err = n.HeadAndTagged(ctx, tag); err != nil {
 		return heads{}, n.wrap(err)
@@ -112,10 +111,9 @@ func (n node) receipts(ctx context.Context, txs []common.Hash) (map[common.Hash]
 	return found, n.wrap(err)
 }
 
-// try does something with the node that is to be asked first, and as long
-// as it fails by the node's fault, with the next. It returns the first
-// node's error when all failed, and any other error at once. A turn above
-// 0 begins with a later one, to spread the work.
+// try calls do with the first usable node, and with the next while do fails with a
+// *nodeError. It returns the first error when all nodes failed, and any other error at
+// once. turn rotates the order, to spread the load.
 func (ix *Indexer) try(ctx context.Context, turn int, do func(node) error) error {
 	var first error
 	tried := map[*chain.Node]bool{}
@@ -136,7 +134,7 @@ func (ix *Indexer) try(ctx context.Context, turn int, do func(node) error) error
 			return err
 		}
 		failed.report()
-		ix.Logger.Debug("asking another node", "chain", ix.Chain.Key, "node", p.String(), "err", err)
+		ix.Logger.Debug("trying another node", "chain", ix.Chain.Key, "node", p.String(), "err", err)
 		if first == nil || errors.Is(first, errNodeBehind) {
 			first = err
 		}

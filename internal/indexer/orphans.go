@@ -9,11 +9,10 @@ import (
 )
 
 // verifyOrphans verifies, before blocks become final, that no payment in them is
-// orphaned although its block is on the chain. A node that replaced the
-// block and took that back can have left the payment out when the block was read
-// again, or can have invented it the first time. Where the node's receipts
-// hold such a payment, its block is rolled back, and the result is false.
-// Where two nodes must agree it is not needed: both have read the blocks.
+// orphaned although its block is canonical. A node that replaced a block and took that
+// back may have left the payment out the second time, or invented it the first. If the
+// node's receipts hold such a payment, its block is rolled back and the result is
+// false. With a quorum it is not needed: both nodes have read the blocks.
 func (ix *Indexer) verifyOrphans(ctx context.Context, n node, through invoice.Header) (bool, error) {
 	orphans, err := ix.canonicalOrphans(ctx, n, through.Number)
 	if err != nil {
@@ -33,15 +32,15 @@ func (ix *Indexer) verifyOrphans(ctx context.Context, n node, through invoice.He
 		if err := ix.checkReread(ctx, n, t); err != nil {
 			return false, err
 		}
-		ix.Logger.Error("a payment was left out when its block was read; reading the block again",
+		ix.Logger.Error("payment was left out of its block, will reindex the block",
 			"chain", ix.Chain.Key, "node", n.String(), "block", t.BlockNumber, "tx", t.TxHash.String(), "ordinal", t.Ordinal)
 		return false, ix.rollbackBelow(ctx, t.BlockNumber)
 	}
 	return true, nil
 }
 
-// canonicalOrphans returns the orphaned payments up to a block whose own block the
-// node calls canonical, in the order of the chain.
+// canonicalOrphans returns the orphaned payments up to a block whose own block is
+// canonical, in the order of the chain.
 func (ix *Indexer) canonicalOrphans(ctx context.Context, n node, through uint64) ([]invoice.Transfer, error) {
 	orphans, err := ix.Ledger.Orphaned(ctx, ix.Chain.Key, through)
 	if len(orphans) == 0 || err != nil {
@@ -61,7 +60,7 @@ func (ix *Indexer) canonicalOrphans(ctx context.Context, n node, through uint64)
 	}), nil
 }
 
-// checkReread fails when a node leaves out, reading its block, a transfer that its
+// checkReread fails when a node leaves out a transfer on reading its block that its
 // receipts hold.
 func (ix *Indexer) checkReread(ctx context.Context, n node, t invoice.Transfer) error {
 	headers, err := n.headers(ctx, t.BlockNumber)

@@ -13,11 +13,10 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// verifyQuorum reads the blocks that are about to become final from the node and
-// from a second one, and returns true when both have them and report the same
-// transfers as were recorded. Who reported what was recorded is not asked: it
-// may have been the second one. Where what was recorded is not what the first
-// node tells now, it is rolled back, and the result is false.
+// verifyQuorum reads the blocks that are about to become final from the node and from
+// a second one, and returns true when both have them and report the transfers that
+// were recorded. What differs from the node's present reading is rolled back, and the
+// result is false: the node is not blamed, for another one may have reported it.
 func (ix *Indexer) verifyQuorum(ctx context.Context, n node, at invoice.Header, pending []invoice.Transfer) (bool, error) {
 	s := blockRange{first: ix.tracker.Final().Number + 1, last: at.Number}
 	c := ix.newAddressCache()
@@ -34,7 +33,7 @@ func (ix *Indexer) verifyQuorum(ctx context.Context, n node, at invoice.Header, 
 		return false, err
 	}
 	if differs > 0 {
-		ix.Logger.Info("what a block holds is not what was recorded; reading it again", "chain", ix.Chain.Key, "node", n.String(), "block", differs)
+		ix.Logger.Info("block differs from what was recorded, will reindex it", "chain", ix.Chain.Key, "node", n.String(), "block", differs)
 		return false, ix.rollbackBelow(ctx, differs)
 	}
 	err = ix.requireSecond(ctx, first, s, c)
@@ -79,7 +78,7 @@ func (ix *Indexer) quorumHeight(ctx context.Context, n node, t heads) (height ui
 	return judgeHeight(own, others, ix.Chain.Finality.Tag != "")
 }
 
-// reading is what a node reports a span.
+// reading is what a node reports for a block range.
 type reading struct {
 	node
 	blocks []settle.Block
@@ -95,8 +94,8 @@ func (r *reading) transfers() []invoice.Transfer {
 	return all
 }
 
-// secondReading reads a span that ends with a block from another node. It
-// is nil when that does not answer or has another block there.
+// secondReading reads a block range that ends with a given block from another node. It
+// is nil when the node does not answer or has another block there.
 func (ix *Indexer) secondReading(ctx context.Context, n node, s blockRange, last invoice.Hash, c *addressCache) (*reading, error) {
 	err := n.ready(ctx)
 	var blocks []settle.Block
@@ -116,7 +115,7 @@ func (ix *Indexer) secondReading(ctx context.Context, n node, s blockRange, last
 	}
 	r := &reading{n, blocks}
 	if r.last().Hash != last {
-		return nil, nil // crosscheck has judged that
+		return nil, nil // crossCheck has judged that
 	}
 	return r, nil
 }
@@ -172,10 +171,9 @@ func (ix *Indexer) logDifference(readings []transfersReading) {
 	}
 }
 
-// deviates returns the lowest block of which a reading tells otherwise than
-// what was recorded as pending, and 0 when there is none. What left a
-// settlement address is recorded only when it is a refund, so it may be missing
-// there.
+// deviates returns the lowest block where a reading differs from the pending transfers,
+// or 0. Outgoing transfers are recorded only if they are refunds, so they may be
+// missing from pending.
 func (ix *Indexer) deviates(ctx context.Context, pending []invoice.Transfer, r *reading, c *addressCache) (uint64, error) {
 	less, more := differences(pending, r.transfers())
 	var receivers []invoice.Address
@@ -203,7 +201,7 @@ func (ix *Indexer) receiptsHold(ctx context.Context, n node, transfers []invoice
 }
 
 // missingFromReceipts returns the lowest of the transfers that is not in the node's
-// receipts as it was reported, and nil when all are.
+// receipts as it was recorded, or nil.
 func (ix *Indexer) missingFromReceipts(ctx context.Context, n node, transfers []invoice.Transfer) (*invoice.Transfer, error) {
 	var txs []common.Hash
 	seen := map[invoice.Hash]bool{}
@@ -227,8 +225,7 @@ func (ix *Indexer) missingFromReceipts(ctx context.Context, n node, transfers []
 	return wrong, nil
 }
 
-// receiptHolds reports whether the receipt holds the transfer just as it was
-// recorded.
+// receiptHolds reports whether the receipt holds the transfer as it was recorded.
 func (d decoder) receiptHolds(r *chain.Receipt, t *invoice.Transfer) bool {
 	if !r.Succeeded() || invoice.Hash(r.BlockHash) != t.BlockHash || t.Ordinal >= len(r.Logs) {
 		return false

@@ -12,15 +12,13 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// maxBlocks is how many blocks are read one by one in a sync. Further behind
-// the finalized height, whole ranges are read instead. They end as many below the
-// line: a backend of the node that lags leaves the logs of its missing
-// blocks out of a range's answer, and nothing in the answer tells.
+// maxBlocks is how many blocks a sync reads one by one. Further behind the finalized
+// height, ranges are read, which end this far below it: a server of the node that lags
+// omits the logs of blocks that it lacks, without an error.
 const maxBlocks = 64
 
-// readUpTo reads blocks one by one, from first on and to head at most. It reads
-// fewer at once while the node refuses, and more from round to round while
-// it does not.
+// readUpTo reads blocks one by one, from first up to head at most, as many as the
+// node's adaptive range says.
 func (ix *Indexer) readUpTo(ctx context.Context, n node, first, head chain.Header) ([]settle.Block, error) {
 	size := ix.rangesOf(n).blocks
 	for {
@@ -36,8 +34,8 @@ func (ix *Indexer) readUpTo(ctx context.Context, n node, first, head chain.Heade
 	}
 }
 
-// readNext reads so many blocks from first on, of which head is the last that
-// there is, and also returns how many logs they hold.
+// readNext reads count blocks from first on, up to head, and also returns how many
+// logs they hold.
 func (ix *Indexer) readNext(ctx context.Context, n node, first, head chain.Header, count uint64) ([]settle.Block, int, error) {
 	var numbers []uint64
 	for at := first.Number + 1; at < first.Number+count && at < head.Number; at++ {
@@ -98,9 +96,8 @@ func (ix *Indexer) readBlocks(ctx context.Context, n node, headers []chain.Heade
 	return blocks, count, err
 }
 
-// readRange reads the logs of many final blocks at once. Of the blocks it
-// returns the first, those of interest and the last; and it says how many logs
-// there were.
+// readRange reads the logs of a range of final blocks. It returns the first block,
+// those with events, the last one, and how many logs there were.
 func (ix *Indexer) readRange(ctx context.Context, n node, first, last uint64, c *addressCache) ([]settle.Block, int, error) {
 	logs, err := n.LogsInRange(ctx, first, last, ix.decoder.filter())
 	if err != nil {
@@ -177,10 +174,9 @@ func (n node) byBlock(logs []types.Log, first, last uint64) ([][]types.Log, erro
 	return groups, nil
 }
 
-// checkRangeEnds fails when the answer for a range should have held logs of these
-// blocks. They are the first and the last of the range at most: those in
-// between are not looked at, but a node that has lost or not yet stored the
-// logs of a range lacks those of one of its ends.
+// checkRangeEnds fails when the answer for a range left out logs of these blocks, which
+// are its first and last: a node that lost the logs of a range, or has not stored them
+// yet, usually lacks those of one end. Blocks in between are not checked.
 func (ix *Indexer) checkRangeEnds(ctx context.Context, n node, blocks []chain.Header) error {
 	filter := ix.decoder.filter()
 	blocks = slices.DeleteFunc(blocks, func(h chain.Header) bool { return !ix.isEmptySuspect(n, h, filter) })
@@ -193,8 +189,8 @@ func (ix *Indexer) checkRangeEnds(ctx context.Context, n node, blocks []chain.He
 	return err
 }
 
-// blocks makes the ledger's blocks of headers and their logs. The transfers
-// are read from the receipts of their transactions.
+// blocks returns the ledger's blocks for headers and their logs. Transfers are read
+// from the receipts of their transactions.
 func (ix *Indexer) blocks(
 	ctx context.Context, n node, headers []chain.Header, logs map[invoice.Hash][]types.Log, watched map[invoice.Address]bool,
 ) ([]settle.Block, error) {

@@ -10,9 +10,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// registries are the contracts whose events count on a chain: the configured one
-// and all that the ledger knows of. They only become more. It is safe for
-// concurrent use.
+// registries are the contracts whose events count: the configured one and all that
+// the ledger knows. They are only added to. It is safe for concurrent use.
 type registries struct {
 	all atomic.Pointer[[]common.Address]
 }
@@ -39,8 +38,8 @@ func (r *registries) add(addresses []invoice.Address) {
 	r.all.Store(&all)
 }
 
-// learnRegistries asks the ledger for registries that another replica was started with,
-// whose payments this one may be the first to read.
+// learnRegistries adds the registries that the ledger knows, such as those of another
+// replica's configuration.
 func (ix *Indexer) learnRegistries(ctx context.Context) error {
 	known, err := ix.Ledger.Registries(ctx, ix.Chain.Key)
 	if err == nil {

@@ -22,11 +22,9 @@ const (
 	maxHeadAge = 10 * time.Second
 )
 
-// skew measures how far this machine's clock is ahead of the time of new
-// blocks. It compares the two at the moment when a new head is first seen, so
-// that neither slow blocks nor a pause in asking look like a skew, and takes
-// the median of several heads, so that one odd block does not. No decision
-// depends on it.
+// skew measures how far this machine's clock is ahead of the time of new blocks. It
+// compares them when a new head is first seen, so that neither slow blocks nor a pause
+// in polling count, and takes the median of several heads. It is only reported.
 type skew struct {
 	highest  uint64    // newest head seen; 0 for none
 	lastLook time.Time // when the head was asked for last
@@ -54,7 +52,7 @@ func (s *skew) observe(h chain.Header, now time.Time) (ahead time.Duration, ok b
 	return sorted[len(sorted)/2], true
 }
 
-// measureSkew notes a head, and says in the status and the log when this machine's
+// measureSkew records a head, and reports in the status and the log when this machine's
 // clock is too far from the chain's time.
 func (ix *Indexer) measureSkew(h chain.Header) {
 	ahead, ok := ix.skew.observe(h, ix.Now())
@@ -70,8 +68,8 @@ func (ix *Indexer) measureSkew(h chain.Header) {
 	log := ix.Logger.With("chain", ix.Chain.Key, "clock_ahead", ahead.Round(time.Second))
 	switch {
 	case after && !before:
-		log.Warn("this machine's clock and the time of the chain's new blocks are far apart")
+		log.Warn("clock differs from the chain's time")
 	case before && !after:
-		log.Info("this machine's clock and the time of the chain's new blocks are close again")
+		log.Info("clock matches the chain's time again")
 	}
 }

@@ -17,11 +17,10 @@ const (
 	maxParts = 64
 )
 
-// stream reads a span of final blocks in parts, several at once and from all
-// nodes, and applies each in its order. A part ends before what is in
-// flight is more than maxInFlight. It stops after maxParts. below, unless its
-// hash is zero, is the block below the span; each part must stand on top of
-// the one before. final is a block that is final already.
+// stream reads a range of final blocks in parts, several at once and from all nodes, and
+// applies them in order. It stops after maxParts. Each part must be on top of the one
+// before; below is the block below the range, if its hash is not zero. final is a block
+// that is final already.
 func (ix *Indexer) stream(
 	ctx context.Context, s blockRange, below, final invoice.Header, apply func(context.Context, []settle.Block) error,
 ) error {
@@ -74,8 +73,8 @@ func (ix *Indexer) stream(
 	return ctx.Err()
 }
 
-// readFinal reads a span of final blocks from the first node that can, and
-// has others agree with what it tells.
+// readFinal reads a range of final blocks from the first node that succeeds, and
+// compares it with other nodes.
 func (ix *Indexer) readFinal(ctx context.Context, turn int, s blockRange, final invoice.Header, c *addressCache) (r reading, err error) {
 	err = ix.try(ctx, turn, func(n node) error {
 		if err := n.ready(ctx); err != nil {

@@ -19,12 +19,12 @@ const (
 	maxAbandoned = 16
 )
 
-// Supervisor runs a chain's Indexer. One that makes no progress is stopped and
-// replaced, whether it stops or not, and the nodes that hold it up are set
-// aside. It is safe for concurrent use.
+// Supervisor runs a chain's Indexer. It replaces an indexer that makes no progress,
+// whether it stops or not, and quarantines the nodes that stall it. It is safe for
+// concurrent use.
 //
-// An indexer that does not stop does no harm: the ledger's cursor keeps two of
-// them from recording one block, as it does with those of two replicas.
+// An indexer that does not stop does no harm: the ledger's cursor keeps two of them
+// from recording one block, as with two replicas.
 type Supervisor struct {
 	conf Config
 
@@ -33,7 +33,7 @@ type Supervisor struct {
 	abandoned int // indexers that were told to stop and have not
 }
 
-// NewSupervisor returns a supervisor whose indexer has not begun yet.
+// NewSupervisor returns a supervisor that does not run yet.
 func NewSupervisor(c Config) *Supervisor {
 	if c.Watchdog == nil {
 		c.Watchdog = watchdog.New(0)
@@ -43,8 +43,7 @@ func NewSupervisor(c Config) *Supervisor {
 	return s
 }
 
-// newIndexer returns a new indexer, whose syncs are reported as long as it is the
-// current one.
+// newIndexer returns a new indexer, which calls OnSync while it is the current one.
 func (s *Supervisor) newIndexer() *Indexer {
 	c := s.conf
 	var w *Indexer
@@ -65,13 +64,13 @@ func (s *Supervisor) indexer() *Indexer {
 	return s.current
 }
 
-// Wake makes the indexer look at the chain at once.
+// Wake makes the indexer sync at once.
 func (s *Supervisor) Wake() { s.indexer().Wake() }
 
-// Status returns what the indexer has come to.
+// Status returns the indexer's status.
 func (s *Supervisor) Status() Status { return s.indexer().Status() }
 
-// Run reads the chain until ctx ends, as Indexer.Run does.
+// Run runs the indexer until ctx ends; see Indexer.Run.
 func (s *Supervisor) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		w := s.indexer()
@@ -95,7 +94,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	return nil
 }
 
-// await returns when ctx ends or the indexer is to be replaced.
+// await returns when ctx ends or the indexer must be replaced.
 func (s *Supervisor) await(ctx context.Context, w *Indexer) {
 	ticker := time.NewTicker(max(s.conf.Watchdog.Limit()/20, time.Millisecond))
 	defer ticker.Stop()
@@ -109,7 +108,7 @@ func (s *Supervisor) await(ctx context.Context, w *Indexer) {
 		if reason == "" || s.exhausted() {
 			continue
 		}
-		s.conf.Logger.Error("reading the chain makes no progress and is begun anew", "chain", s.conf.Chain.Key, "reason", reason)
+		s.conf.Logger.Error("indexing makes no progress, restarting it", "chain", s.conf.Chain.Key, "reason", reason)
 		w.updateStatus(func(st *Status) { st.Error = reason })
 		if slow != nil {
 			slow.Quarantine(reason)
@@ -123,15 +122,15 @@ func (s *Supervisor) await(ctx context.Context, w *Indexer) {
 	}
 }
 
-// exhausted reports whether too many indexers ignore that they were told to
-// stop. The last one is left alone then, and its work stays stalled.
+// exhausted reports whether too many indexers do not stop. The last one is not
+// replaced then.
 func (s *Supervisor) exhausted() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.abandoned >= maxAbandoned
 }
 
-// awaitEnd waits for an indexer that was told to stop, but not for long.
+// awaitEnd waits up to grace for a stopped indexer, and abandons it then.
 func (s *Supervisor) awaitEnd(w *Indexer, ended <-chan struct{}, grace time.Duration) {
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
@@ -144,7 +143,7 @@ func (s *Supervisor) awaitEnd(w *Indexer, ended <-chan struct{}, grace time.Dura
 	s.abandoned++
 	s.mu.Unlock()
 	w.abandon()
-	s.conf.Logger.Error("reading the chain did not stop when it was told to", "chain", s.conf.Chain.Key)
+	s.conf.Logger.Error("indexer did not stop in time", "chain", s.conf.Chain.Key)
 	go func() {
 		<-ended
 		s.mu.Lock()
@@ -153,8 +152,7 @@ func (s *Supervisor) awaitEnd(w *Indexer, ended <-chan struct{}, grace time.Dura
 	}()
 }
 
-// replace puts a new indexer in the place of one, which begins with what the
-// other one knew of the chain.
+// replace replaces the indexer by a new one that begins with its status.
 func (s *Supervisor) replace(w *Indexer) {
 	next := s.newIndexer()
 	next.status = w.Status()

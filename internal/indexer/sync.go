@@ -12,15 +12,14 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// errNodeBehind says that a node is behind what was read, or still syncing.
-// That says nothing of the blocks that another one has reported.
-var errNodeBehind = errors.New("the node's head is behind the newest block that was read")
+// errNodeBehind means that a node's head is below the newest indexed block. That does
+// not contradict the blocks of other nodes.
+var errNodeBehind = errors.New("the node's head is behind the newest indexed block")
 
-// sync brings the ledger nearer to what a node says: it rolls back what
-// was replaced, reads the next blocks and confirms what is final. When the
-// node fails, the next one is asked at once. That all are behind what was
-// read is an error when it lasts. more says that there is more to do, and that
-// doing it at once is of use.
+// sync brings the ledger up to a node's chain: it rolls back replaced blocks, reads the
+// next ones and confirms final ones. When the node fails, the next one is used at once.
+// It is an error when all nodes stay behind the indexed blocks for maxBehind. more says
+// that another sync at once would get further.
 func (ix *Indexer) sync(ctx context.Context) (more bool, err error) {
 	err = ix.try(ctx, 0, func(n node) (err error) {
 		more, err = ix.syncWith(ctx, n)
@@ -35,7 +34,7 @@ func (ix *Indexer) sync(ctx context.Context) (more bool, err error) {
 	return more && err == nil, err
 }
 
-// syncWith is a sync of one node.
+// syncWith syncs with one node.
 func (ix *Indexer) syncWith(ctx context.Context, n node) (more bool, err error) {
 	ix.updateStatus(func(s *Status) { s.Source, ix.lastNode = n.String(), n.Node })
 	if err := n.ready(ctx); err != nil {
@@ -61,7 +60,7 @@ func (ix *Indexer) syncWith(ctx context.Context, n node) (more bool, err error) 
 	switch {
 	case errors.Is(err, settle.ErrCursorMoved), errors.Is(err, settle.ErrFinalityViolated):
 		if ix.lostRaces++; ix.lostRaces <= maxLostRaces {
-			// Another replica was faster. The next sync loads what it wrote.
+			// Another replica was first. The next sync loads what it wrote.
 			return true, nil
 		}
 		return false, err
@@ -76,7 +75,7 @@ func (ix *Indexer) syncWith(ctx context.Context, n node) (more bool, err error) 
 	return more && ix.position() != before, nil
 }
 
-// position returns the newest block read and the newest final one.
+// position returns the newest indexed block and the newest final one.
 func (ix *Indexer) position() (p struct{ tip, final invoice.Hash }) {
 	if ix.tracker != nil {
 		p.tip, p.final = ix.tracker.Tip().Hash, ix.tracker.Final().Hash
@@ -84,7 +83,7 @@ func (ix *Indexer) position() (p struct{ tip, final invoice.Hash }) {
 	return p
 }
 
-// advance does the part of a sync that follows a new head.
+// advance follows the node's new heads.
 func (ix *Indexer) advance(ctx context.Context, n node, t heads) (more bool, err error) {
 	line, ok := ix.quorumHeight(ctx, n, t)
 	if err := ix.load(ctx, n, t, line, ok); err != nil {
@@ -116,7 +115,7 @@ func (ix *Indexer) advance(ctx context.Context, n node, t heads) (more bool, err
 	return !settled || line < own || ix.tracker.Tip().Number < t.head.Number, err
 }
 
-// observe records blocks on top of the newest that was read.
+// observe records blocks on top of the newest indexed one.
 func (ix *Indexer) observe(ctx context.Context, blocks []settle.Block) error {
 	if err := ix.Ledger.Observe(ctx, ix.Chain.Key, blocks); err != nil {
 		return err
@@ -127,9 +126,9 @@ func (ix *Indexer) observe(ctx context.Context, blocks []settle.Block) error {
 	return nil
 }
 
-// catchUp reads blocks that are final already, up to one, as the newest that
-// were read. What is recorded of them comes from receipts in blocks that were
-// canonical after they had become final, so it is confirmed at once.
+// catchUp reads blocks up to last that are final already, and confirms them at once:
+// their transfers come from receipts in blocks that were canonical after they had
+// become final.
 func (ix *Indexer) catchUp(ctx context.Context, n node, t heads, last uint64) error {
 	if settled, err := ix.confirm(ctx, n, t, ix.tracker.Tip().Number); !settled || err != nil {
 		return err
@@ -164,9 +163,8 @@ func (ix *Indexer) catchUp(ctx context.Context, n node, t heads, last uint64) er
 	})
 }
 
-// load makes the tracker that of the ledger's cursor, which another replica or
-// a change whose answer was lost can have moved. It starts the chain if it was
-// never read.
+// load sets the tracker to the ledger's cursor, which another replica, or a write whose
+// result was lost, may have moved. It starts the chain if it was never read.
 func (ix *Indexer) load(ctx context.Context, n node, t heads, line uint64, agreed bool) error {
 	if err := ix.learnRegistries(ctx); err != nil {
 		return err
@@ -206,18 +204,16 @@ func (ix *Indexer) load(ctx context.Context, n node, t heads, line uint64, agree
 	return nil
 }
 
-// startMargin is how much older than the first invoice the blocks are from which
-// on a chain is read that was never read before.
+// startMargin is how much older than the first invoice the first block is that is read
+// of a new chain.
 const startMargin = time.Hour
 
-// start begins a chain that was never read, at the line: what lies above is
-// read from there on, and what lies below and is to be read becomes a gap. That
-// is what follows the configured block, or the creation of the first invoice:
-// invoices can be older than the first answer of a node. How long ago that
-// was is counted back from the chain's own time, and some more: the service's
-// clock may be wrong, but not by how much it advanced. While the
-// node knows no line, nothing begins: from block 0 on there would be years
-// to read.
+// start begins a new chain at the finalized height. Blocks above are read next. Blocks
+// below become a gap, from the configured block or from the creation of the first
+// invoice on: invoices can be older than the first answer of a node. The creation time
+// is counted back from the chain's time, with a margin, because only the rate of the
+// service's clock is trusted. A node without a tagged block is an error: from block 0
+// on there would be years to read.
 func (ix *Indexer) start(ctx context.Context, n node, t heads, line uint64) error {
 	if tag := ix.Chain.Finality.Tag; tag != "" && t.tagged.Hash.IsZero() {
 		return n.wrap(fmt.Errorf("%s knows no %s block yet, so where to begin on chain %s is open; wait until it is synced, or set a finality in blocks: %w",
@@ -242,12 +238,12 @@ func (ix *Indexer) start(ctx context.Context, n node, t heads, line uint64) erro
 	if err := ix.checkStart(ctx, n, headers[0].Header); err != nil {
 		return err
 	}
-	ix.Logger.Info("reading begins", "chain", ix.Chain.Key, "block", line+1, "older_from", from)
+	ix.Logger.Info("indexing starts", "chain", ix.Chain.Key, "block", line+1, "older_from", from)
 	return ix.Ledger.Start(ctx, ix.Chain.Key, headers[0].Header, from)
 }
 
-// checkStart has others agree with a node on the block where reading begins,
-// which counts as final from then on.
+// checkStart fails unless other nodes confirm the block where a chain begins, which is
+// final from then on.
 func (ix *Indexer) checkStart(ctx context.Context, n node, at invoice.Header) error {
 	if err := ix.crossCheck(ctx, n, at, invoice.Header{}); err != nil || ix.Chain.Quorum < 2 {
 		return err
@@ -260,8 +256,8 @@ func (ix *Indexer) checkStart(ctx context.Context, n node, at invoice.Header) er
 	return &NoQuorumError{fmt.Sprintf("the quorum is two nodes, but none besides %s answers for block %d, where reading is to begin", n, at.Number)}
 }
 
-// blockBefore returns the newest block at or below line that is older than a time,
-// or the first block of all.
+// blockBefore returns the newest block at or below a height that is older than a time,
+// or block 0.
 func blockBefore(ctx context.Context, n node, line uint64, since int64) (uint64, error) {
 	low, high := uint64(0), line // the answer is in between, both included
 	for low < high {
@@ -279,9 +275,8 @@ func blockBefore(ctx context.Context, n node, line uint64, since int64) (uint64,
 	return low, nil
 }
 
-// follow compares the node's chain, of which h is a block, with what was read.
-// It rolls back what was replaced, and returns the block to read next, nil
-// when there is none.
+// follow compares the node's chain, which contains h, with the indexed blocks. It rolls
+// back replaced blocks, and returns the next block to read, or nil.
 func (ix *Indexer) follow(ctx context.Context, n node, h chain.Header) (next *chain.Header, err error) {
 	ask := func(number uint64) error {
 		headers, err := n.headers(ctx, number)
@@ -312,9 +307,9 @@ func (ix *Indexer) follow(ctx context.Context, n node, h chain.Header) (next *ch
 	}
 }
 
-// rollback orphans what was read above a block.
+// rollback orphans the indexed blocks above a block.
 func (ix *Indexer) rollback(ctx context.Context, to invoice.Header) error {
-	ix.Logger.Info("blocks were replaced; reading them again",
+	ix.Logger.Info("reorg, blocks rolled back",
 		"chain", ix.Chain.Key, "above", to.Number, "through", ix.tracker.Tip().Number)
 	if err := ix.Ledger.Rollback(ctx, ix.Chain.Key, to); err != nil {
 		return err

@@ -123,7 +123,7 @@ func TestReadOnlyDatabase(t *testing.T) {
 	if a := create(t, base, "house"); a.status != http.StatusCreated {
 		t.Errorf("create afterwards: %d %s", a.status, a.body)
 	}
-	for _, message := range []string{"reading the chain failed", "lease of deliveries failed", "resync of the delivery queues failed", "request failed"} {
+	for _, message := range []string{"sync failed", "lease of deliveries failed", "resync of the delivery queues failed", "request failed"} {
 		if n := strings.Count(log.String()[begun:], message); n > 2 {
 			t.Errorf("%q was logged %d times:\n%s", message, n, log.String()[begun:])
 		}
