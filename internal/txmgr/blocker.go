@@ -12,8 +12,8 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// What can stand in the way of every transaction, whatever it carries. Each
-// ends by what somebody does elsewhere, and the writer then goes on by itself.
+// Errors that keep every transaction back. Each ends by something outside of the
+// writer, which then goes on by itself.
 var (
 	errInsufficientFunds = errors.New("the operator's account has too little for gas; send it funds")
 	errFeeCapExceeded    = errors.New("gas costs more than allowed")
@@ -22,14 +22,14 @@ var (
 	errRole              = errors.New("the registry refuses the operator's account; grant it OPERATOR_ROLE, or correct the registry's address or the key")
 )
 
-// blockers are all of them, and what the metric calls them.
+// blockers are all blockers, with their names in the metric.
 var blockers = []struct {
 	err    error
 	reason string
 }{{errInsufficientFunds, "funds"}, {errFeeCapExceeded, "fees"}, {errBudget, "budget"}, {errStuck, "stuck"}, {errRole, "role"}}
 
-// blocker is one of these. While it stands nothing is looked up that could be
-// sent: a full batch is 200 questions to the node.
+// blocker is what keeps every transaction back. While there is one, no intents are
+// looked up: a full batch takes 200 calls.
 type blocker struct {
 	err       error
 	gas       uint64    // of the transaction that met it
@@ -37,8 +37,8 @@ type blocker struct {
 	since     time.Time // when it was met
 }
 
-// noteBlocker remembers an obstacle that a transaction of so much gas met, and
-// returns the error, be it one or not.
+// noteBlocker records err as a blocker if it is one, with the gas of the transaction
+// that met it, and returns err unchanged.
 func (w *Writer) noteBlocker(gas uint64, err error) error {
 	if blockerOf(err) != nil {
 		now := w.conf.Now()
@@ -47,7 +47,7 @@ func (w *Writer) noteBlocker(gas uint64, err error) error {
 	return err
 }
 
-// blockerOf returns which obstacle an error reports, if any.
+// blockerOf returns the blocker that err wraps, or nil.
 func blockerOf(err error) error {
 	for _, o := range blockers {
 		if errors.Is(err, o.err) {
@@ -57,7 +57,8 @@ func blockerOf(err error) error {
 	return nil
 }
 
-// blocked returns the obstacle that stands. It looks at it now and then.
+// blocked returns the present blocker, or nil. It checks every blockerCheckEvery whether
+// the blocker is gone.
 func (w *Writer) blocked(ctx context.Context) error {
 	o, now := w.blocker, w.conf.Now()
 	if o == nil {
@@ -82,7 +83,8 @@ func (w *Writer) blocked(ctx context.Context) error {
 	return nil
 }
 
-// checkRole fails when the registry refuses even to do nothing for the operator.
+// checkRole fails when the registry reverts even an empty batch of the operator's
+// account.
 func (w *Writer) checkRole(ctx context.Context) error {
 	_, err := w.node.estimate(ctx, w.sender, w.registry(), pack(invoice.IntentOpen, nil))
 	if reverted(err) {
@@ -91,8 +93,8 @@ func (w *Writer) checkRole(ctx context.Context) error {
 	return err
 }
 
-// classifyRevert finds out what it is that the registry refuses: the operator or
-// the commitments.
+// classifyRevert finds out whether the registry rejects the operator's account or the
+// commitments, and returns that as an error.
 func (w *Writer) classifyRevert(ctx context.Context, kind invoice.IntentKind, commitments []invoice.Hash, why error) error {
 	if err := w.checkRole(ctx); err != nil {
 		return w.noteBlocker(0, err)
@@ -101,7 +103,7 @@ func (w *Writer) classifyRevert(ctx context.Context, kind invoice.IntentKind, co
 	return fmt.Errorf("the registry refuses to %s %d commitments: %w", kind, len(commitments), why)
 }
 
-// price returns the newest block and what a transaction should offer now.
+// price returns the newest block and the fees to offer now.
 func (w *Writer) price(ctx context.Context) (*block, fees, error) {
 	head, err := w.node.head(ctx)
 	if err != nil {
@@ -132,8 +134,8 @@ func (w *Writer) marketFees(ctx context.Context, head *block) (fees, error) {
 	return marketFees(head.BaseFee.ToInt(), tip, w.conf.Chain.Limits)
 }
 
-// explainFunds says what is missing for an attempt of a transaction that the node refused
-// for want of funds.
+// explainFunds returns what is missing for an attempt that the node refused for
+// insufficient funds.
 func (w *Writer) explainFunds(ctx context.Context, attempt store.TxAttempt, refusal error) error {
 	tx, err := decode(attempt)
 	if err == nil {

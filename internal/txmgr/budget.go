@@ -12,22 +12,22 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// budgetWindow is how long what was spent counts against the daily budget.
+// budgetWindow is how long spending counts against the daily budget.
 const budgetWindow = 24 * time.Hour
 
-// perTx returns what one transaction may cost, in wei.
+// perTx returns the most that one transaction may cost, in wei.
 func (w *Writer) perTx() *big.Int { return inWei(w.conf.Chain.Limits.PerTxGwei) }
 
-// maxFeeFor returns the highest fee for a unit of gas with which a transaction
-// of so much gas stays within the purse.
+// maxFeeFor returns the highest fee for a unit of gas with which a transaction of so
+// much gas stays within the limits.
 func (w *Writer) maxFeeFor(gas uint64) *big.Int {
 	most := new(big.Int).Quo(w.perTx(), wei(max(1, gas)))
 	return least(most, wei(w.conf.Chain.Limits.MaxFeeWei))
 }
 
-// maxFitting returns how many of n commitments a transaction takes so that its cost
-// stays below half of what it may be, which leaves as much for higher fees, when
-// one with all n costs so much. It is 1 at least.
+// maxFitting returns how many of n commitments keep a transaction's cost below half of
+// its limit, which leaves the other half for fee bumps, when all n cost so much. It is
+// at least 1.
 func (w *Writer) maxFitting(n int, cost *big.Int) int {
 	half := new(big.Int).Rsh(w.perTx(), 1)
 	if cost.Cmp(half) <= 0 {
@@ -37,9 +37,9 @@ func (w *Writer) maxFitting(n int, cost *big.Int) int {
 	return max(1, int(fits.Quo(fits, cost).Int64()))
 }
 
-// checkSpend fails when a transaction that may cost so many wei is above what one
-// may cost, when the sender cannot pay for it, or when the budget of the day
-// does not hold it. but is a transaction that it replaces; none when empty.
+// checkSpend fails when a transaction that may cost so many wei exceeds its limit, the
+// sender's balance or the daily budget. but is a transaction that it replaces, or
+// empty.
 func (w *Writer) checkSpend(ctx context.Context, cost *big.Int, but string) error {
 	if most := w.perTx(); cost.Cmp(most) > 0 {
 		return fmt.Errorf("%w: the next transaction may cost %s wei, and one may cost %s", errFeeCapExceeded, cost, most)
@@ -57,9 +57,9 @@ func (w *Writer) checkSpend(ctx context.Context, cost *big.Int, but string) erro
 	return w.checkDailyBudget(ctx, cost, but)
 }
 
-// checkDailyBudget fails when what was spent in the last 24 hours, what is in flight
-// and so many wei more exceed the budget. What was spent is in the database, so
-// that replicas and restarts share it.
+// checkDailyBudget fails when the spending of the last 24 hours, what is in flight and
+// so many wei exceed the budget. Spending is in the database, so replicas and restarts
+// share it.
 func (w *Writer) checkDailyBudget(ctx context.Context, cost *big.Int, but string) error {
 	since := w.conf.Now().Add(-budgetWindow).UnixMilli()
 	spent, reserved, err := w.conf.Store.Spending(ctx, w.conf.Chain.Key, since, but)
@@ -75,16 +75,16 @@ func (w *Writer) checkDailyBudget(ctx context.Context, cost *big.Int, but string
 	return nil
 }
 
-// showSpending shows what was spent of the budget, both in gwei.
+// showSpending publishes the spending and the budget, both in gwei.
 func (w *Writer) showSpending(spent, budget uint64) {
 	w.conf.Metrics.spent.WithLabelValues(w.conf.Chain.Key).Set(float64(spent) * weiPerGwei)
 	w.conf.Metrics.budget.WithLabelValues(w.conf.Chain.Key).Set(float64(budget) * weiPerGwei)
 	w.update(func(s *Status) { s.Spent, s.Budget = inWei(spent), inWei(budget) })
 }
 
-// spent returns what a transaction cost, as its receipt says, but never more
-// than twice what its attempts allowed: that is one node's word. Without it, it is
-// what was reserved.
+// spent returns what a transaction cost by its receipt, but at most twice what its
+// attempts allowed, since a receipt is one node's answer. Without a cost on the receipt
+// it is what was reserved.
 func (w *Writer) spent(t store.ChainTx, r *chain.Receipt) *store.TxCost {
 	cost := store.TxCost{Gwei: t.Reserved, AtMS: w.conf.Now().UnixMilli()}
 	if says := r.Cost(); says != nil && says.Sign() >= 0 {

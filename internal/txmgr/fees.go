@@ -33,13 +33,12 @@ func marketFees(base, tip *big.Int, purse chain.SpendLimits) (fees, error) {
 	return f, nil
 }
 
-// stuckLimit returns what is offered at most for a transaction that is stuck though
-// it offers these fees, the market's: twice their cap.
+// stuckLimit returns the highest fee cap for a transaction that is stuck at market
+// fees f: twice their cap.
 func (f fees) stuckLimit() *big.Int { return new(big.Int).Lsh(f.cap, 1) }
 
-// bump returns fees that replace a transaction with the old ones in every
-// node's pool, or better ones where the market has them, and false when that
-// takes more than the limits.
+// bump returns fees that replace a transaction with the old ones in every node's pool,
+// or the market's if they are higher. ok is false when that exceeds the limits.
 func bump(old, market, limit fees) (fees, bool) {
 	f := fees{cap: minReplacement(old.cap), tip: minReplacement(old.tip)}
 	if f.cap.Cmp(limit.cap) > 0 || f.tip.Cmp(limit.tip) > 0 {
@@ -50,8 +49,8 @@ func bump(old, market, limit fees) (fees, bool) {
 	return f, true
 }
 
-// minReplacement returns the least that counts as a higher fee everywhere: nodes
-// want a tenth more of both fees, some want an eighth, some strictly more.
+// minReplacement returns the least fee that replaces another everywhere: nodes want a
+// tenth more of both fees, some an eighth, some strictly more.
 func minReplacement(old *big.Int) *big.Int {
 	eighth := new(big.Int).Add(old, big.NewInt(7))
 	eighth.Rsh(eighth, 3)
@@ -66,7 +65,7 @@ func (f fees) nearlyEqual(other fees) bool {
 	return near(f.cap, other.cap) && near(f.tip, other.tip)
 }
 
-// median returns the middle one of some numbers, and nil of none.
+// median returns the median of some numbers, or nil for none.
 func median(all []*big.Int) *big.Int {
 	if len(all) == 0 {
 		return nil

@@ -14,13 +14,14 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// process looks after what was sent and, when nothing is in flight, sends more.
+// process follows the transactions in flight and, when there are none, sends the next
+// one.
 func (w *Writer) process(ctx context.Context) error {
 	if err := w.count(ctx); err != nil {
 		return err
 	}
-	// In this order: of what is not settled now, nothing up to the cursor is
-	// still to be seen.
+	// The cursor is read first: whatever is unsettled afterwards, the indexer has
+	// seen all events up to the cursor.
 	cursor, err := w.conf.Store.Cursor(ctx, w.conf.Chain.Key)
 	if err != nil && !errors.Is(err, store.ErrNotFound) { // nothing is final before the chain is read
 		return err
@@ -45,8 +46,8 @@ func (w *Writer) process(ctx context.Context) error {
 	return w.sendNext(ctx, cursor)
 }
 
-// recordReceipts records what became of transactions that have a receipt. It returns
-// how many nonces of the sender are used, and the transactions without one.
+// recordReceipts records the outcome of transactions that have a receipt. It returns
+// how many nonces of the sender are used, and the transactions without a receipt.
 func (w *Writer) recordReceipts(ctx context.Context, cursor store.Cursor, txs []store.ChainTx) (uint64, []store.ChainTx, error) {
 	var hashes []invoice.Hash
 	for _, t := range txs {
@@ -71,7 +72,7 @@ func (w *Writer) recordReceipts(ctx context.Context, cursor store.Cursor, txs []
 	return used, missing, nil
 }
 
-// recordMined records that a transaction stands in the chain.
+// recordMined records that a transaction was mined.
 func (w *Writer) recordMined(ctx context.Context, cursor store.Cursor, t store.ChainTx, r *chain.Receipt) error {
 	w.forget(t)
 	if !r.Succeeded() {
@@ -92,12 +93,12 @@ func (w *Writer) recordMined(ctx context.Context, cursor store.Cursor, t store.C
 	if uint64(r.BlockNumber) > cursor.Confirmed.Number {
 		return nil
 	}
-	// What it carried and is not done by now made no event: the registry had
-	// been there before. It is looked at anew.
+	// Intents that are not done by now caused no event: the registry was in that
+	// state before. They are checked again.
 	return w.conf.Store.ReleaseIntents(ctx, w.lease, t.ID)
 }
 
-// resubmit gets transactions without a receipt into the chain, or gives them up.
+// resubmit broadcasts or replaces transactions without a receipt, or gives them up.
 // used is how many nonces of the sender are used.
 func (w *Writer) resubmit(ctx context.Context, used uint64, missing []store.ChainTx) error {
 	for _, t := range missing {
@@ -107,7 +108,7 @@ func (w *Writer) resubmit(ctx context.Context, used uint64, missing []store.Chai
 			}
 		}
 	}
-	// Whatever was once thought of them, these are not in the chain now.
+	// Whatever their status says, these are not in the chain now.
 	line, beyond, err := w.unmined(ctx, used)
 	if err != nil {
 		return err
@@ -134,13 +135,13 @@ func (w *Writer) resubmit(ctx context.Context, used uint64, missing []store.Chai
 				return err
 			}
 		}
-		// A higher fee helps none but the first in line.
+		// Only the first in line gains from a higher fee.
 		troubles = append(troubles, w.broadcastDue(ctx, t, head, first))
 	}
 	return errors.Join(troubles...)
 }
 
-// handleLostNonce gives a transaction up whose nonce another has used, once that is
+// handleLostNonce gives up a transaction whose nonce another one has used, once that is
 // certain. Its intents are due again.
 func (w *Writer) handleLostNonce(ctx context.Context, used uint64, t store.ChainTx) error {
 	now := w.conf.Now()
@@ -166,14 +167,14 @@ func (w *Writer) handleLostNonce(ctx context.Context, used uint64, t store.Chain
 	return w.fail(ctx, t, "its nonce was used by a transaction that this service did not send", &store.TxCost{AtMS: now.UnixMilli()})
 }
 
-// fail gives a transaction up, which cost as much as is known.
+// fail gives up a transaction, with its cost as far as it is known.
 func (w *Writer) fail(ctx context.Context, t store.ChainTx, why string, spent *store.TxCost) error {
-	w.conf.Logger.Warn("registry transaction failed; what it carried is sent anew",
+	w.conf.Logger.Warn("registry transaction failed, its intents are due again",
 		"tx", t.Attempts[len(t.Attempts)-1].TxHash, "kind", t.Kind, "nonce", t.Nonce, "reason", why)
 	return w.setStatus(ctx, t, store.TxFailed, spent)
 }
 
-// setStatus records a new status of a transaction, and what it cost.
+// setStatus records a transaction's status and cost.
 func (w *Writer) setStatus(ctx context.Context, t store.ChainTx, to store.TxStatus, spent *store.TxCost) error {
 	if err := w.conf.Store.SetTxStatus(ctx, w.lease, t.ID, to, spent); err != nil {
 		return fmt.Errorf("record that transaction %s is %s: %w", t.ID, to, err)
@@ -187,7 +188,7 @@ func (w *Writer) forget(t store.ChainTx) {
 	delete(w.lostSince, t.ID)
 }
 
-// broadcastState is what a writer remembers of its broadcasts of a transaction.
+// broadcastState is the state of a transaction's broadcasts by this writer.
 type broadcastState struct {
 	attempt invoice.Hash // the attempt
 	since   uint64       // the newest block when it was first broadcast
@@ -195,8 +196,8 @@ type broadcastState struct {
 	err     error        // what came of the last broadcast
 }
 
-// outcome returns what came of the last broadcast, unless the receipts will
-// tell what happened, or the next attempt is better.
+// outcome returns the error of the last broadcast, unless receipts or the next attempt
+// resolve it.
 func (f broadcastState) outcome() error {
 	if nonceTooLow(f.err) || replacementUnderpriced(f.err) {
 		return nil
@@ -204,8 +205,8 @@ func (f broadcastState) outcome() error {
 	return f.err
 }
 
-// refused reports whether the last broadcast was answered, and by no node with
-// a yes, for a reason that another attempt may not meet.
+// refused reports whether every node refused the last broadcast, for a reason that
+// another attempt may avoid.
 func (f broadcastState) refused() bool {
 	var answer rpc.Error
 	return errors.As(f.err, &answer) && !nonceTooLow(f.err) && !replacementUnderpriced(f.err) && !insufficientFunds(f.err)

@@ -55,7 +55,7 @@ const (
 	// blockerCheckEvery is how often it is looked whether transactions can be sent
 	// again.
 	blockerCheckEvery = 5 * time.Second
-	// blockerMaxAge is how long an obstacle is judged by the transaction that met
+	// blockerMaxAge is how long an blocker is judged by the transaction that met
 	// it: then everything is looked at anew.
 	blockerMaxAge = time.Minute
 	// skipFor is how long an intent that the registry refused by itself waits

@@ -16,14 +16,14 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Client makes JSON-RPC calls to a node. *chain.Pool is one, and so is
+// Client makes JSON-RPC calls. *chain.Pool is one, and so are chain.Caller and
 // go-ethereum's *rpc.Client.
 type Client interface {
 	CallContext(ctx context.Context, result any, method string, args ...any) error
 	BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error
 }
 
-// node asks a node what the writer wants to know.
+// node makes the calls that the writer needs.
 type node struct{ client Client }
 
 func (n node) call(ctx context.Context, result any, method string, args ...any) error {
@@ -53,7 +53,7 @@ func (n node) batch(ctx context.Context, elems []rpc.BatchElem) error {
 	return nil
 }
 
-// block is what the writer uses of a block.
+// block is the part of a block that the writer uses.
 type block struct {
 	Number  *hexutil.Uint64 `json:"number"`
 	Hash    *common.Hash    `json:"hash"`
@@ -98,9 +98,8 @@ func (n node) balance(ctx context.Context, account invoice.Address) (*big.Int, e
 	return v.ToInt(), err
 }
 
-// tip returns the priority fee that is usual, in wei: the median of what the
-// middle transaction of each of the newest blocks paid. Where the node has no
-// such history, it is the fee that the node suggests.
+// tip returns the usual priority fee, in wei: the median over the newest blocks of what
+// their median transaction paid, or the node's suggestion if it has no fee history.
 func (n node) tip(ctx context.Context) (*big.Int, error) {
 	var history struct {
 		Reward [][]*hexutil.Big `json:"reward"`
@@ -133,10 +132,9 @@ func (n node) estimate(ctx context.Context, from invoice.Address, to common.Addr
 }
 
 // nonceAndReceipts returns how many transactions of the account are in the chain, and
-// those receipts of the transactions that the node has. It asks for both at
-// once, and in this order: from a node that answers the one and a node behind
-// it that answers the other, it would seem that a mined transaction had lost
-// its nonce.
+// the receipts of transactions, nil where the node has none. It asks for both in one
+// batch, the nonce first: otherwise servers at different blocks behind one URL could
+// make a mined transaction look as if it had lost its nonce.
 func (n node) nonceAndReceipts(ctx context.Context, account invoice.Address, txs []invoice.Hash) (uint64, []*chain.Receipt, error) {
 	var used hexutil.Uint64
 	found := make([]*chain.Receipt, len(txs))
@@ -147,7 +145,7 @@ func (n node) nonceAndReceipts(ctx context.Context, account invoice.Address, txs
 	return uint64(used), found, n.batch(ctx, elems)
 }
 
-// statuses returns how the registry holds commitments as of a block.
+// statuses returns the registry's status of commitments as of a block.
 func (n node) statuses(ctx context.Context, registry common.Address, at common.Hash, ids []invoice.Hash) ([]byte, error) {
 	words := make([]hexutil.Bytes, len(ids))
 	elems := make([]rpc.BatchElem, len(ids))
@@ -172,8 +170,8 @@ func (n node) statuses(ctx context.Context, registry common.Address, at common.H
 	return statuses, nil
 }
 
-// broadcast gives a signed transaction to the node. That it has it already is
-// no error.
+// broadcast sends a signed transaction to the node. It is not an error if the node has
+// it already.
 func (n node) broadcast(ctx context.Context, raw []byte) error {
 	var hash common.Hash
 	err := n.call(ctx, &hash, "eth_sendRawTransaction", hexutil.Bytes(raw))
@@ -188,14 +186,14 @@ func alreadyKnown(err error) bool {
 	return errorContains(err, "already known", "known transaction", "alreadyknown", "already imported", "already_exists")
 }
 
-// nonceTooLow reports whether a broadcast came too late to matter: its nonce is
-// used. The receipts tell what happened.
+// nonceTooLow reports whether a broadcast failed because its nonce is used. The receipts
+// show by what.
 func nonceTooLow(err error) bool {
 	return errorContains(err, "nonce too low", "nonce is too low", "oldnonce")
 }
 
-// replacementUnderpriced reports whether the node has another transaction with the nonce, and
-// wants more of one that replaces it.
+// replacementUnderpriced reports whether the node has another transaction with the
+// nonce, and wants a higher fee of one that replaces it.
 func replacementUnderpriced(err error) bool {
 	return errorContains(err, "replacement transaction underpriced", "replacementnotallowed", "replacement transaction gas price too low")
 }
@@ -210,8 +208,8 @@ func reverted(err error) bool {
 	return errorContains(err, "revert", "gas required exceeds", "out of gas", "exceeds block gas limit", "intrinsic gas too low")
 }
 
-// errorContains reports whether the node's answer is an error with one of the texts:
-// nodes give one code to many errors, and differ in their texts.
+// errorContains reports whether err is the node's answer and contains one of the texts:
+// nodes use one code for many errors.
 func errorContains(err error, texts ...string) bool {
 	var answer rpc.Error
 	if !errors.As(err, &answer) {

@@ -12,25 +12,25 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// The next nonce is the one that the newest block of the chain leaves: no nonce
-// is ever used beyond a free one. So a wrong answer can make no gap, and none is
-// ever filled with transactions that do nothing.
+// The next nonce is the number of used nonces as of the newest block, so that a wrong
+// answer cannot cause a nonce gap.
 //
-// How many nonces are used is believed when it follows from our own rows. Else
-// two nodes must agree on it, or it must stay the same for a while.
+// The number of used nonces is certain when it follows from our own rows. Otherwise
+// two nodes must confirm it, or it must stay the same for a while.
 
 var (
 	errForeignTx      = errors.New("a pending transaction that this service did not send; its own wait behind it")
 	errNonceUncertain = errors.New("it is not certain how many nonces of the operator are used")
 )
 
-// nonceClaim is what a node says that our own rows do not, and since when.
+// nonceClaim is a number of used nonces that does not follow from our own rows, and
+// since when nodes report it.
 type nonceClaim struct {
 	nonce uint64
 	since time.Time
 }
 
-// heldFor returns for how long the same was claimed, of which now is one more time.
+// heldFor records the claim, and returns for how long it has been the same.
 func (c *nonceClaim) heldFor(nonce uint64, now time.Time) time.Duration {
 	if c.nonce != nonce || c.since.IsZero() {
 		*c = nonceClaim{nonce, now}
@@ -38,9 +38,8 @@ func (c *nonceClaim) heldFor(nonce uint64, now time.Time) time.Duration {
 	return now.Sub(c.since)
 }
 
-// isOwnNonce reports whether it follows from our own transactions that so many
-// nonces are used: the last of them is that of one that is mined, or lost to
-// another.
+// isOwnNonce reports whether our own transactions imply that so many nonces are used:
+// the last of them is that of a transaction that is mined, or lost its nonce.
 func (w *Writer) isOwnNonce(ctx context.Context, used uint64) (bool, error) {
 	if used == 0 {
 		return true, nil
@@ -49,10 +48,10 @@ func (w *Writer) isOwnNonce(ctx context.Context, used uint64) (bool, error) {
 	return len(rows) > 0 && rows[0].Nonce == used-1 && rows[0].Status != store.TxSent, err
 }
 
-// verifyNonce returns nil when it is certain that so many nonces of the sender are
-// used, and else an errDoubt. Two nodes that say so prove it; without a second
-// one, the same answer for lostAfter does, or for firstAfter while the sender has
-// no transaction of ours, and for foreignAfter when another node says otherwise.
+// verifyNonce returns nil when it is certain that so many nonces of the sender are used,
+// and else an errNonceUncertain. It is certain when two nodes confirm it. Otherwise the
+// answer must stay the same for lostAfter, for firstAfter while the sender has no
+// transaction of ours, and for foreignAfter when another node contradicts it.
 func (w *Writer) verifyNonce(ctx context.Context, used uint64) error {
 	known, err := w.conf.Store.HasChainTxs(ctx, w.conf.Chain.Key, w.sender)
 	if err != nil {
@@ -76,8 +75,8 @@ func (w *Writer) verifyNonce(ctx context.Context, used uint64) error {
 		errNonceUncertain, used, differ, needs)
 }
 
-// pollNonce returns how many nodes say that so many nonces are used, and how many say
-// otherwise. Those that do not answer have no vote.
+// pollNonce returns how many nodes confirm that so many nonces are used, and how many
+// contradict it. Nodes that do not answer do not count.
 func (w *Writer) pollNonce(ctx context.Context, used uint64) (agree, differ int) {
 	nodes := w.nodes()
 	answers := make([]*uint64, len(nodes))
@@ -102,8 +101,7 @@ func (w *Writer) pollNonce(ctx context.Context, used uint64) (agree, differ int)
 	return agree, differ
 }
 
-// nodes returns the chain's nodes, each to be asked by itself, and no more than
-// maxWitnesses.
+// nodes returns up to maxPolled of the chain's nodes, to be asked one by one.
 func (w *Writer) nodes() []node {
 	if w.conf.Nodes == nil {
 		return nil
@@ -116,8 +114,8 @@ func (w *Writer) nodes() []node {
 	return nodes
 }
 
-// isNonceFree reports whether the nonce used is that of the next transaction, when none
-// of ours is in flight. It fails while that is uncertain.
+// isNonceFree reports whether the next transaction may use the nonce, when none of ours
+// is in flight. It fails while that is uncertain.
 func (w *Writer) isNonceFree(ctx context.Context, used uint64) (bool, error) {
 	ok, err := w.isOwnNonce(ctx, used)
 	if err == nil && !ok {
@@ -130,9 +128,9 @@ func (w *Writer) isNonceFree(ctx context.Context, used uint64) (bool, error) {
 }
 
 // hasNoForeignTx reports whether no pending transaction of another program holds the
-// nonce. It gets foreignAfter to be mined; that it takes long is an error. How
-// many are pending is hearsay: no more than maxForeign are believed, and with
-// several nodes two must know of them.
+// nonce. One gets foreignAfter to be mined; after bumpAfter the wait is an error. At most
+// maxForeign pending transactions are believed, and with several nodes two must report
+// them.
 func (w *Writer) hasNoForeignTx(ctx context.Context, used uint64) (bool, error) {
 	pending, err := w.node.nonce(ctx, w.sender, "pending")
 	if err != nil {
@@ -151,8 +149,8 @@ func (w *Writer) hasNoForeignTx(ctx context.Context, used uint64) (bool, error) 
 	return true, nil
 }
 
-// confirmPending reports whether two nodes know of a pending transaction with the
-// nonce, or there is one node alone.
+// confirmPending reports whether two nodes have a pending transaction with the nonce, or
+// fewer than two nodes answer.
 func (w *Writer) confirmPending(ctx context.Context, used uint64) bool {
 	nodes := w.nodes()
 	know, answer := 0, 0
@@ -167,9 +165,9 @@ func (w *Writer) confirmPending(ctx context.Context, used uint64) bool {
 	return answer < 2 || know > 1
 }
 
-// giveUpStranded gives up the transactions that wait for a nonce below theirs which no
-// transaction of ours has: their intents are due again, and go out with the
-// nonce that is free. It first makes certain that it is.
+// giveUpStranded gives up the transactions that wait for a lower nonce that no
+// transaction of ours has. Their intents are due again and go out with the free nonce.
+// It fails while the nonce is uncertain.
 func (w *Writer) giveUpStranded(ctx context.Context, used uint64, beyond []store.ChainTx) error {
 	if err := w.verifyNonce(ctx, used); err != nil {
 		return err
@@ -186,8 +184,8 @@ func (w *Writer) giveUpStranded(ctx context.Context, used uint64, beyond []store
 	return nil
 }
 
-// splitContiguous parts transactions with the nonce used or a higher one, in their order,
-// into those that follow each other from there on, and the others.
+// splitContiguous splits transactions, ordered by nonce, into those whose nonces are
+// contiguous from used on, and the others.
 func splitContiguous(used uint64, all []store.ChainTx) (line, beyond []store.ChainTx) {
 	for i, t := range all {
 		if t.Nonce != used+uint64(i) {
@@ -197,9 +195,9 @@ func splitContiguous(used uint64, all []store.ChainTx) (line, beyond []store.Cha
 	return all, nil
 }
 
-// unmined returns the sender's transactions that the chain does not hold when so
-// many nonces are used, whatever was thought of them before: those that can be
-// carried out one after the other, and those that cannot.
+// unmined returns the sender's transactions that are not in the chain when so many nonces
+// are used, whatever their status: those that can be mined in order, and those behind a
+// nonce gap.
 func (w *Writer) unmined(ctx context.Context, used uint64) (line, beyond []store.ChainTx, err error) {
 	all, err := w.conf.Store.ChainTxsFrom(ctx, w.conf.Chain.Key, w.sender, used)
 	if err != nil {

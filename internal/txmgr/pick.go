@@ -22,9 +22,9 @@ const (
 	statusClosed
 )
 
-// satisfied reports whether a commitment of that status is where the intent
-// wants it. One that is paid or closed no longer has to be opened, and one
-// that is paid cannot be closed. Along one branch of the chain it stays so.
+// satisfied reports whether a commitment's status is what the intent wants. One that is
+// paid or closed no longer needs to be opened, and one that is paid cannot be closed. On
+// one branch of the chain this does not change.
 func satisfied(kind invoice.IntentKind, status byte) bool {
 	if kind == invoice.IntentOpen {
 		return status != statusNone
@@ -32,20 +32,20 @@ func satisfied(kind invoice.IntentKind, status byte) bool {
 	return status == statusPaid || status == statusClosed
 }
 
-// intentKey is what an intent asks for.
+// intentKey identifies what an intent asks for.
 type intentKey struct {
 	kind       invoice.IntentKind
 	commitment invoice.Hash
 }
 
-// blockRef is a block as of which something holds. Once that very block is
-// final, it holds for ever.
+// blockRef is the block as of which an intent is satisfied. Once it is final, the intent
+// is done.
 type blockRef struct {
 	number uint64
 	hash   common.Hash
 }
 
-// sendNext finishes intents that need no transaction and sends one for others.
+// sendNext finishes intents that need no transaction, and sends one for others.
 func (w *Writer) sendNext(ctx context.Context, cursor store.Cursor) error {
 	if err := w.finishSatisfied(ctx, cursor); err != nil {
 		return err
@@ -75,8 +75,7 @@ func (w *Writer) sendNext(ctx context.Context, cursor store.Cursor) error {
 	return w.submit(ctx, used, batch[0].Kind, batch)
 }
 
-// pickBatch returns the oldest due intents of one kind that a transaction can
-// satisfy, as many as one takes.
+// pickBatch returns the oldest due intents of one kind that need a transaction.
 func (w *Writer) pickBatch(ctx context.Context) ([]store.Intent, error) {
 	now := w.conf.Now()
 	maps.DeleteFunc(w.skipped, func(_ intentKey, until time.Time) bool { return !now.Before(until) })
@@ -107,9 +106,9 @@ func (w *Writer) pickBatch(ctx context.Context) ([]store.Intent, error) {
 	return batch, nil
 }
 
-// unsatisfied returns those intents that are not skipped and not satisfied as of
-// the newest block. It remembers those that are satisfied: their event is on
-// its way through the indexer, or came before the intent.
+// unsatisfied returns the intents that are neither skipped nor satisfied as of the newest
+// block. It remembers the satisfied ones: their event is on its way through the indexer,
+// or came before the intent.
 func (w *Writer) unsatisfied(ctx context.Context, page []store.Intent) ([]store.Intent, error) {
 	var unknown []store.Intent
 	var commitments []invoice.Hash
@@ -143,8 +142,8 @@ func (w *Writer) unsatisfied(ctx context.Context, page []store.Intent) ([]store.
 	return wanting, nil
 }
 
-// finishSatisfied finishes the intents that a final block satisfies. When the final
-// block of that height is another one, they are looked at anew.
+// finishSatisfied finishes the intents that a final block satisfies. If another block
+// became final at its height, they are checked again.
 func (w *Writer) finishSatisfied(ctx context.Context, cursor store.Cursor) error {
 	final := make(map[blockRef][]string)
 	for id, at := range w.satisfied {
@@ -172,9 +171,9 @@ func (w *Writer) finishSatisfied(ctx context.Context, cursor store.Cursor) error
 	return nil
 }
 
-// halveBatch has the next transactions take half as many intents as the one that
-// the registry refused, so that the good are parted from the bad. One that was
-// refused by itself is skipped for a while.
+// halveBatch halves the size of the next batches after the registry reverted one, to
+// isolate the intent that it rejects. An intent that was reverted alone is skipped for
+// skipFor.
 func (w *Writer) halveBatch(kind invoice.IntentKind, refused []invoice.Hash) {
 	w.batch = max(1, len(refused)/2)
 	if len(refused) == 1 {

@@ -26,8 +26,8 @@ type draft struct {
 // cost returns what the transaction may cost, in wei.
 func (d draft) cost() *big.Int { return costOf(d.gas, d.offer.cap) }
 
-// draft makes a transaction of a batch, or of as much of it as stays within what
-// one may cost.
+// draft prepares a transaction for a batch, or for as much of it as stays within the cost
+// of one transaction.
 func (w *Writer) draft(ctx context.Context, kind invoice.IntentKind, batch []store.Intent) (draft, error) {
 	for {
 		commitments := make([]invoice.Hash, len(batch))
@@ -82,9 +82,8 @@ func (w *Writer) submit(ctx context.Context, nonce uint64, kind invoice.IntentKi
 	return w.broadcastDue(ctx, t, d.head, true)
 }
 
-// gas returns how much gas a call of the registry is to be given: the higher of
-// two nodes' estimates, since too little gas costs a transaction that does
-// nothing, and a margin.
+// gas returns the gas limit of a call of the registry: the higher of two nodes' estimates,
+// since a transaction with too little gas is wasted, and a margin.
 func (w *Writer) gas(ctx context.Context, to common.Address, data []byte) (uint64, error) {
 	gas, err := w.node.estimate(ctx, w.sender, to, data)
 	if err != nil {
@@ -101,8 +100,8 @@ func (w *Writer) gas(ctx context.Context, to common.Address, data []byte) (uint6
 	return gas + gas*gasMargin/100, nil
 }
 
-// broadcastDue broadcasts a transaction when it is time to. When it is stuck or no node
-// takes it, and it is the first in line, it does so in another attempt.
+// broadcastDue broadcasts a transaction when that is due. If the first in line is stuck or
+// no node accepts it, it is replaced by another attempt.
 func (w *Writer) broadcastDue(ctx context.Context, t store.ChainTx, head *block, first bool) error {
 	now, attempt := w.conf.Now(), t.Attempts[len(t.Attempts)-1]
 	f := w.broadcasts[t.ID]
@@ -129,8 +128,8 @@ func (w *Writer) broadcastDue(ctx context.Context, t store.ChainTx, head *block,
 	return errors.Join(trouble, f.outcome())
 }
 
-// replace signs and saves an attempt of a transaction in place of the last one, and
-// returns it; or returns the last one, and why there is no other.
+// replace signs and saves another attempt of a transaction, and returns it. Otherwise it
+// returns the last attempt, and why there is no other.
 func (w *Writer) replace(ctx context.Context, t store.ChainTx, head *block, outbid bool) (store.TxAttempt, error) {
 	last := t.Attempts[len(t.Attempts)-1]
 	old, err := decode(last)
@@ -170,15 +169,13 @@ func (w *Writer) replace(ctx context.Context, t store.ChainTx, head *block, outb
 	return attempt, nil
 }
 
-// nextFees returns what the next attempt of a stuck transaction offers, or nil when
-// the last one is as good as any.
+// nextFees returns the fees of the next attempt of a stuck transaction, or nil when the
+// last attempt is as good.
 //
-// A attempt that no node took into its pool binds nobody: what the market asks
-// takes its place, be that less. One that was taken is replaced by an eighth
-// more, up to twice what the market asks: in a calm market it is not the fee
-// that keeps it out. When another transaction holds the nonce, by a node's word
-// or another program's doing, an eighth more would be long in coming there, and
-// the fee is doubled within the purse.
+// An attempt that no node accepted is replaced at market fees, even if they are lower. An
+// accepted one is replaced by an eighth more, up to twice the market: above that, the fee
+// is not what keeps it from being mined. When another transaction holds the nonce, eighths
+// would take too long, and the fee is doubled within the limits.
 func (w *Writer) nextFees(t store.ChainTx, gas uint64, market fees, outbid bool) (*fees, error) {
 	last := t.Attempts[len(t.Attempts)-1]
 	limit := fees{cap: w.maxFeeFor(gas), tip: new(big.Int).Lsh(wei(w.conf.Chain.Limits.MaxTipWei), 1)}
@@ -209,8 +206,8 @@ func (w *Writer) nextFees(t store.ChainTx, gas uint64, market fees, outbid bool)
 	return &offer, nil
 }
 
-// acceptedFees returns the highest fees of the transaction's attempts that a node took
-// into its pool; 0 when none did.
+// acceptedFees returns the highest fees of the attempts that a node accepted; 0 when none
+// did.
 func acceptedFees(t store.ChainTx) fees {
 	f := fees{cap: new(big.Int), tip: new(big.Int)}
 	for _, a := range t.Attempts {
@@ -221,8 +218,8 @@ func acceptedFees(t store.ChainTx) fees {
 	return f
 }
 
-// sign makes an attempt of a transaction to a registry: the configured one, or the
-// one that its earlier attempts call.
+// sign signs an attempt of a transaction to a registry: the configured one, or the one
+// that its earlier attempts call.
 func (w *Writer) sign(nonce uint64, registry common.Address, gas uint64, data []byte, offer fees) (store.TxAttempt, error) {
 	id := new(big.Int).SetUint64(w.conf.Chain.ID)
 	tx, err := types.SignNewTx(w.conf.Key, types.LatestSignerForChainID(id), &types.DynamicFeeTx{
@@ -249,7 +246,7 @@ func pack(kind invoice.IntentKind, commitments []invoice.Hash) []byte {
 	return contracts.NewInvoiceRegistry().PackOpen(ids)
 }
 
-// commitmentsOf reads what a transaction tells the registry.
+// commitmentsOf decodes the kind and commitments of a transaction.
 func commitmentsOf(t store.ChainTx) (invoice.IntentKind, []invoice.Hash, error) {
 	tx, err := decode(t.Attempts[0])
 	if err != nil {
@@ -264,7 +261,7 @@ func commitmentsOf(t store.ChainTx) (invoice.IntentKind, []invoice.Hash, error) 
 	return t.Kind, ids, nil
 }
 
-// attemptGas returns how much gas an attempt gives.
+// attemptGas returns the gas limit of an attempt, or 0 if it cannot be decoded.
 func attemptGas(a store.TxAttempt) uint64 {
 	tx, err := decode(a)
 	if err != nil {

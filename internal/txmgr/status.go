@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Status is how a writer does, for health checks.
+// Status is a writer's status, for health checks.
 type Status struct {
 	ChainKey  string
 	Sender    common.Address // who pays for the gas
@@ -28,7 +28,7 @@ type Status struct {
 	Since     time.Time      // when Err became what it is, its figures aside
 }
 
-// Status returns how the writer does. It may be called at any time.
+// Status returns the writer's status. It is safe for concurrent use.
 func (w *Writer) Status() Status {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -41,8 +41,8 @@ func (w *Writer) update(change func(*Status)) {
 	change(&w.status)
 }
 
-// report records how a round ended. An error that stays is logged once, also
-// when its figures change.
+// report records the outcome of a tick. An error that stays the same, figures aside, is
+// logged once.
 func (w *Writer) report(err error) {
 	text, met := "", blockerOf(err)
 	if err != nil {
@@ -71,17 +71,17 @@ func (w *Writer) report(err error) {
 		w.conf.Metrics.blocked.WithLabelValues(w.conf.Chain.Key, o.reason).Set(stands)
 	}
 	if errors.Is(met, errBudget) {
-		w.conf.Logger.Error("the writer has stopped: its daily budget is used up", "err", err)
+		w.conf.Logger.Error("daily budget is used up, nothing is sent", "err", err)
 		return
 	}
 	if err != nil {
-		w.conf.Logger.Warn("the registry cannot be written now; trying again", "err", err)
+		w.conf.Logger.Warn("registry write failed, will retry", "err", err)
 		return
 	}
-	w.conf.Logger.Info("the registry can be written again")
+	w.conf.Logger.Info("registry writes succeed again")
 }
 
-// count notes how many intents are due, now and then.
+// count counts the due intents, every countEvery.
 func (w *Writer) count(ctx context.Context) error {
 	now := w.conf.Now()
 	if now.Sub(w.countedAt) < countEvery {

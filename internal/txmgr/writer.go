@@ -1,27 +1,24 @@
-// Package txmgr tells the registry of a chain which invoices are open and
-// which are closed.
+// Package txmgr is the transaction manager: it records in a chain's registry which
+// invoices are open and which are closed.
 //
-// What to tell is an intent: a row, written by whoever caused it in the
-// transaction that caused it. The writer of a chain takes due intents in
-// batches, and saves the transaction that it signed for a batch, with its
-// nonce, before it broadcasts it. From then on the transaction is followed
-// until it stands in the chain: broadcast again when it was dropped, replaced
-// by one with a higher fee when it is stuck, taken up again when a reorg
-// removed it. An intent is done when the indexer has seen its event and that
-// is final; until then a reorg makes it due by itself.
+// Work comes as intents: rows that are written in the transaction that causes them. The
+// writer of a chain takes due intents in batches, signs a transaction for each batch, and
+// saves it with its nonce before broadcasting it. It then follows the transaction until
+// it is mined: it rebroadcasts one that was dropped, replaces one that is stuck by an
+// attempt with a higher fee, and resumes one that a reorg removed. An intent is done when
+// its registry event is final; until then a reorg makes it due again.
 //
-// One writer at a time works on a chain, the holder of its lease, and has one
-// transaction in flight, with the nonce that the newest block leaves. That is
-// slower than a queue of nonces, and leaves nothing to go wrong between them:
-// 200 commitments a block are enough. The contract skips what it knows already,
-// so a commitment that is sent twice costs gas and nothing else. This is what
-// every doubtful case falls back on.
+// One writer at a time works on a chain, the holder of its lease, with one transaction in
+// flight, at the nonce of the newest block. That is slower than a queue of nonces, but
+// leaves nothing to go wrong between them, and 200 commitments a block are enough. The
+// contract skips what it knows, so a commitment that is sent twice only costs gas. Every
+// doubtful case relies on that.
 //
-// What a node answers is one node's word. Each answer that could make the
-// writer spend is bounded or checked against another node: the nonce (nonce.go),
-// the tip and the base fee (fees.go, by the chain's purse), the gas (the higher
-// of two estimates, within maxGas), the cost on a receipt (budget.go). The
-// chain's id is the configured one, and a wrong balance only delays.
+// A node's answer alone cannot make the writer overspend. Each answer is bounded or
+// compared with another node's: the nonce (nonce.go), the tip and the base fee (fees.go,
+// by the chain's limits), the gas (the higher of two estimates, within maxGas), the cost
+// on a receipt (budget.go). The chain id is the configured one, and a wrong balance only
+// delays.
 package txmgr
 
 import (
@@ -43,7 +40,7 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// Store is what the writer keeps. *store.Store is one.
+// Store is the writer's storage. *store.Store is one.
 type Store interface {
 	AcquireLease(ctx context.Context, l store.Lease, nowMS, untilMS int64) (bool, error)
 	ReleaseLease(ctx context.Context, l store.Lease) error
@@ -62,13 +59,13 @@ type Store interface {
 	Spending(ctx context.Context, chainKey string, sinceMS int64, but string) (spent, reserved int64, err error)
 }
 
-// Config says for which chain to write and how.
+// Config configures a Writer.
 type Config struct {
 	Chain  chain.Chain       // its key, id, registry and purse are used
 	Key    *ecdsa.PrivateKey // of an operator of the registry
 	Client Client
-	// Nodes returns the chain's nodes, each to be asked by itself: one's word is
-	// checked against another's. nil: there is one node, the Client.
+	// Nodes returns a client of each of the chain's nodes, to compare their answers.
+	// nil: there is one node, the Client.
 	Nodes  func() []Client
 	Store  Store
 	Logger *slog.Logger
@@ -91,7 +88,7 @@ type Writer struct {
 	lease       store.Lease
 	leasedUntil time.Time // until when the lease is surely ours
 
-	// What follows is only remembered: a new writer does without.
+	// What follows is a cache: a new writer begins without it.
 	batch        int                       // how many intents the next transaction takes
 	skipped      map[intentKey]time.Time   // what the registry refused by itself, and until when it is skipped
 	satisfied    map[string]blockRef       // by intent: the block as of which the registry satisfies it
@@ -99,8 +96,8 @@ type Writer struct {
 	lostSince    map[string]time.Time      // by transaction: since when its nonce is used and no receipt is there
 	foreignClaim nonceClaim                // the nonce that another program's transaction holds
 	nonceClaim   nonceClaim                // how many nonces are used, as long as that is not certain
-	blocker      *blocker                  // what holds up everything; nil: nothing
-	reported     error                     // the obstacle that was reported last
+	blocker      *blocker                  // what keeps every transaction back, or nil
+	reported     error                     // the blocker that was logged last
 	countedAt    time.Time                 // when due intents were last counted
 
 	mu     sync.Mutex
@@ -149,8 +146,8 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-// Run writes until ctx ends, and then gives the lease back. Whatever fails is
-// logged, shown by Status, and tried again.
+// Run writes until ctx ends, and then releases the lease. Failures are logged, shown by
+// Status, and retried.
 func (w *Writer) Run(ctx context.Context) error {
 	ticker := time.NewTicker(w.conf.Poll)
 	defer ticker.Stop()
@@ -168,7 +165,7 @@ func (w *Writer) Run(ctx context.Context) error {
 	}
 }
 
-// tick does what can be done now, if the lease is ours.
+// tick acquires the lease if it is due, and processes if it is ours.
 func (w *Writer) tick(ctx context.Context) error {
 	now := w.conf.Now()
 	if now.Add(w.conf.LeaseTTL / 2).After(w.leasedUntil) {
@@ -191,8 +188,7 @@ func (w *Writer) tick(ctx context.Context) error {
 	return err
 }
 
-// resign has the writer wait for its turn. What it remembers is another's to
-// change meanwhile.
+// resign forgets the state of a leader, because another writer may change it.
 func (w *Writer) resign() {
 	w.leasedUntil = time.Time{}
 	clear(w.satisfied)
