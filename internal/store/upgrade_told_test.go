@@ -71,7 +71,7 @@ func TestUpgradeKnowsWhenRemaindersClosed(t *testing.T) {
 				status, map[int]string{0: "100", 1: "NULL"}[live], n),
 				fmt.Sprintf(`INSERT INTO told_amounts VALUES ('inv_%d', '60', NULL, '%s', 'base', '%s', 1, 2000, 1, %d)`, n, address, address, live))
 		}
-		s := upgrade(t, url, 19, statements...)
+		s := upgrade(t, url, 18, statements...)
 		for block, want := range map[uint64][]string{100: {"inv_0", "inv_1"}, 101: {"inv_0"}} {
 			if diff := cmp.Diff(want, candidatesOfFirst(t, s, 60, block)); diff != "" {
 				t.Errorf("in block %d (-want +got):\n%s", block, diff)
