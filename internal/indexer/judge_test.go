@@ -86,6 +86,8 @@ func TestJudgeBlock(t *testing.T) {
 			if 2*same > sound && !ownFault {
 				t.Fatalf("rejected with %d of %d sound votes", same, sound)
 			}
+		case askMore:
+			t.Fatal("judgeBlocks returned without a ruling")
 		case undecided:
 			votes := map[invoice.Hash]int{}
 			for _, r := range known {

@@ -88,7 +88,7 @@ func TestSkewIsSaid(t *testing.T) {
 			t.Errorf("off by %s: skewed is %t, %v", phase.off, st.Skewed, st.Skew)
 		}
 	}
-	if warned, cleared := strings.Count(log.String(), "are far apart"), strings.Count(log.String(), "are close again"); warned != 2 || cleared != 1 {
+	if warned, cleared := strings.Count(log.String(), "clock differs from"), strings.Count(log.String(), "matches the chain's time again"); warned != 2 || cleared != 1 {
 		t.Errorf("it was said %d times and taken back %d times:\n%s", warned, cleared, log.String())
 	}
 	if got, want := f.ledger.cursor.Indexed.Number, f.chain.Head().Number; got != want {
