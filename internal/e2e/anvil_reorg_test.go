@@ -68,7 +68,7 @@ func TestAnvilReorg(t *testing.T) {
 	payments := s.payments(r)
 	s.chain.Reorg(t, 3*finality)
 	s.awaitHalt(r)
-	s.awaitLog(r, "level=ERROR", "indexing of this chain is halted")
+	s.awaitLog(r, "level=ERROR", "chain halted")
 	if _, text := s.get(r, "/metrics"); !strings.Contains(text, `quittance_chain_halted{chain="anvil"} 1`) {
 		t.Error("the metrics do not show that the chain is halted")
 	}

@@ -50,6 +50,7 @@ func TestFindServerSaysWhatToInstall(t *testing.T) {
 	root := t.TempDir()
 	script(t, filepath.Join(root, "13", "bin"), "postgres", "echo 'postgres (PostgreSQL) 13.9'")
 	t.Setenv("PATH", root) // no apt-get
+	t.Setenv("QUITTANCE_TEST_INSTALL", "")
 	srv, err := findServer(t.Context(), filepath.Join(root, "*", "bin"))
 	if err == nil {
 		t.Fatalf("findServer takes %s, want an error: version 13 is too old", srv.binDir)
