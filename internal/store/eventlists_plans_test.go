@@ -73,12 +73,7 @@ func TestEventListsUseTheirIndexes(t *testing.T) {
 		t.Parallel()
 		url := storetest.Postgres(t)
 		s := storetest.Open(t, url)
-		db := storetest.SQL(t, url)
-		db.SetMaxOpenConns(1)
-		for _, setting := range []string{"SET enable_seqscan = off", "SET enable_sort = off", "SET enable_bitmapscan = off"} {
-			_, err := db.ExecContext(t.Context(), setting)
-			must(t, err)
-		}
+		db := indexesAlone(t, url)
 		checkEventLists(t, s, db, planReader{
 			explain: "EXPLAIN ", columns: 1, parameters: "$", sort: "Sort",
 			index: regexp.MustCompile(`using (\S+) on (?:\w+ s|deliveries)  `),

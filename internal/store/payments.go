@@ -136,13 +136,6 @@ func (q *queries) PaymentsInTime(ctx context.Context, inv invoice.Invoice) ([]Pa
 		WHERE invoice_id = $1 AND block_time <= $2`, inv.ID, inv.ExpiresAt)
 }
 
-// PaymentsThrough returns the payments attributed to an invoice that were mined
-// in blocks up to a number, in any status.
-func (q *queries) PaymentsThrough(ctx context.Context, invoiceID string, block uint64) ([]PaymentRow, error) {
-	return collect(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
-		WHERE invoice_id = $1 AND block_number <= $2`, invoiceID, int64(block))
-}
-
 // pairLimit bounds the payments between one payer and one merchant that a
 // refund is looked for among: the newest.
 const pairLimit = 2000

@@ -58,12 +58,7 @@ func TestStatementsUseIndexes(t *testing.T) {
 		t.Parallel()
 		url := storetest.Postgres(t)
 		statements := recordStatements(t, storetest.Open(t, url))
-		db := storetest.SQL(t, url)
-		db.SetMaxOpenConns(1)
-		for _, setting := range []string{"SET enable_seqscan = off", "SET enable_sort = off", "SET enable_bitmapscan = off"} {
-			_, err := db.ExecContext(t.Context(), setting)
-			must(t, err)
-		}
+		db := indexesAlone(t, url)
 		for _, fill := range []func(*testing.T, *sql.DB){func(*testing.T, *sql.DB) {}, fillLopsided} {
 			fill(t, db)
 			for _, s := range statements {
@@ -244,7 +239,6 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 		},
 		"untold":    func() error { _, err := read.UntoldInvoices(ctx, "base", "inv_1", 9); return err },
 		"heights":   func() error { _, err := read.IndexedHeights(ctx, []string{"base"}); return err },
-		"through":   func() error { _, err := read.PaymentsThrough(ctx, "inv_1", 9); return err },
 		"undecided": func() error { _, err := read.Undecided(ctx, "base", 500); return err },
 		"undecided refunds": func() error {
 			_, err := read.UndecidedRefunds(ctx, "base", 0, 9, 500)
@@ -378,4 +372,17 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 		return nil
 	})
 	return all
+}
+
+// indexesAlone opens the PostgreSQL database with a connection that uses indexes
+// wherever it can, whatever the number of rows.
+func indexesAlone(t *testing.T, url string) *sql.DB {
+	t.Helper()
+	db := storetest.SQL(t, url)
+	db.SetMaxOpenConns(1)
+	for _, setting := range []string{"SET enable_seqscan = off", "SET enable_sort = off", "SET enable_bitmapscan = off"} {
+		_, err := db.ExecContext(t.Context(), setting)
+		must(t, err)
+	}
+	return db
 }
