@@ -105,12 +105,7 @@ func (w *world) Invoice(ctx context.Context, id string) (invoice.Invoice, error)
 
 func (w *world) NewestPayments(ctx context.Context, id string, limit int) ([]store.PaymentRow, error) {
 	rows, err := w.PaymentsOfInvoices(ctx, []string{id})
-	slices.SortFunc(rows, func(a, b store.PaymentRow) int {
-		if a.Before(b.Position) {
-			return 1
-		}
-		return -1
-	})
+	slices.SortFunc(rows, func(a, b store.PaymentRow) int { return b.Compare(a.Position) })
 	return rows[:min(limit, len(rows))], err
 }
 

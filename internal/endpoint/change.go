@@ -21,7 +21,7 @@ const MaxURL = 2048
 type View struct {
 	MerchantID string
 	URL        string
-	Configured bool                // it stands in the configuration
+	Configured bool                // it is set in the configuration
 	ChangedAt  int64               // Unix seconds; 0 when it stands there
 	Optional   []invoice.EventType // optional types of events that it is sent
 	Secrets    []store.SecretRow   // the newest first, those that sign no longer left out; none when it stands there

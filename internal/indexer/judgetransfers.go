@@ -159,12 +159,4 @@ func without(list, other []invoice.Transfer) []invoice.Transfer {
 	return rest
 }
 
-func byPosition(a, b invoice.Transfer) int {
-	switch {
-	case a.Before(b.Position):
-		return -1
-	case b.Before(a.Position):
-		return 1
-	}
-	return 0
-}
+func byPosition(a, b invoice.Transfer) int { return a.Compare(b.Position) }

@@ -47,7 +47,7 @@ func (n NearInvoice) Differ(t Transfer) Difference {
 		if asked.IsZero() {
 			continue
 		}
-		if short, over := apart(t.Amount, asked); short.Plus(over).Less(d.distance()) {
+		if short, over := apart(t.Amount, asked); short.Plus(over).Less(d.Distance()) {
 			d.Short, d.Over = short, over
 		}
 	}
@@ -65,8 +65,8 @@ func apart(a, b Amount) (short, over Amount) {
 	return Amount{}, a.Minus(b)
 }
 
-// distance is the absolute difference of the amounts.
-func (d Difference) distance() Amount { return d.Short.Plus(d.Over) }
+// Distance is the absolute difference of the amounts.
+func (d Difference) Distance() Amount { return d.Short.Plus(d.Over) }
 
 // Suggest returns the invoices that a transfer could be meant for, at most so
 // many: those of its chain, token and address, the nearest amount first, among
@@ -80,11 +80,11 @@ func Suggest(t Transfer, near []NearInvoice, limit int) []Suggestion {
 		}
 	}
 	slices.SortFunc(all, func(a, b Suggestion) int {
-		return cmp.Or(a.distance().Cmp(b.distance()), byPayable(a, b), cmp.Compare(b.ID, a.ID))
+		return cmp.Or(a.Distance().Cmp(b.Distance()), byPayable(a, b), cmp.Compare(b.ID, a.ID))
 	})
 	for i := range all {
 		for j := range all {
-			all[i].Ambiguous = all[i].Ambiguous || i != j && all[i].Payable() && all[j].Payable() && all[i].distance() == all[j].distance()
+			all[i].Ambiguous = all[i].Ambiguous || i != j && all[i].Payable() && all[j].Payable() && all[i].Distance() == all[j].Distance()
 		}
 	}
 	return all[:min(len(all), limit)]

@@ -28,7 +28,7 @@ func NewHistory(inv Invoice, payments []Payment) *History {
 			h.paid = append(h.paid, h.share(p))
 		}
 	}
-	slices.SortFunc(h.paid, func(a, b share) int { return a.at.compare(b.at) })
+	slices.SortFunc(h.paid, func(a, b share) int { return a.at.Compare(b.at) })
 	return h
 }
 
@@ -63,7 +63,7 @@ func (h *History) Remove(p Payment) {
 }
 
 func (h *History) find(p Payment) (at int, ok bool) {
-	return slices.BinarySearchFunc(h.paid, p.place(), func(s share, at Position) int { return s.at.compare(at) })
+	return slices.BinarySearchFunc(h.paid, p.place(), func(s share, at Position) int { return s.at.Compare(at) })
 }
 
 // DueAt returns whether the payments cover the invoice right before a position

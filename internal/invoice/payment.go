@@ -11,11 +11,11 @@ type Position struct {
 }
 
 // Before reports whether p comes earlier on the chain than q.
-func (p Position) Before(q Position) bool { return p.compare(q) < 0 }
+func (p Position) Before(q Position) bool { return p.Compare(q) < 0 }
 
-// compare returns -1, 0 or +1 as p comes before q on the chain, at the same
+// Compare returns -1, 0 or +1 as p comes before q on the chain, at the same
 // place or after it.
-func (p Position) compare(q Position) int {
+func (p Position) Compare(q Position) int {
 	return cmp.Or(cmp.Compare(p.BlockNumber, q.BlockNumber), cmp.Compare(p.LogIndex, q.LogIndex))
 }
 

@@ -11,12 +11,7 @@ import "slices"
 // nothing.
 func (inv Invoice) Reckon(payments []Payment) Invoice {
 	confirmed := keep(payments, func(p Payment) bool { return p.Status == Confirmed && p.InvoiceID == inv.ID })
-	slices.SortFunc(confirmed, func(a, b Payment) int {
-		if a.Before(b.Position) {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(confirmed, func(a, b Payment) int { return a.Compare(b.Position) })
 	inv.AmountPaid, inv.Sums.Tally = Amount{}, Tally{}
 	for _, p := range confirmed {
 		inv = inv.count(p)

@@ -148,8 +148,7 @@ func (s *Service) claim(ctx context.Context, tx *store.Tx, c *changes, inv invoi
 func nearest(inv invoice.Invoice, payments []store.PaymentRow) store.PaymentRow {
 	asks := invoice.NearInvoice{Invoice: inv, Asks: []invoice.Amount{inv.Remaining, inv.RemainingTransfer}}
 	return slices.MinFunc(payments, func(a, b store.PaymentRow) int {
-		da, db := asks.Differ(a.Transfer), asks.Differ(b.Transfer)
-		return cmp.Or(da.Short.Plus(da.Over).Cmp(db.Short.Plus(db.Over)), cmp.Compare(a.Ordinal, b.Ordinal))
+		return cmp.Or(asks.Differ(a.Transfer).Distance().Cmp(asks.Differ(b.Transfer).Distance()), cmp.Compare(a.Ordinal, b.Ordinal))
 	})
 }
 

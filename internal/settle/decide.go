@@ -1,7 +1,6 @@
 package settle
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"math"
@@ -36,9 +35,7 @@ func (s *Service) decide(ctx context.Context, tx *store.Tx, c *changes, chainKey
 			waits[p.ID] = true
 		}
 	}
-	slices.SortFunc(transfers, func(a, b invoice.Transfer) int {
-		return cmp.Or(cmp.Compare(a.BlockNumber, b.BlockNumber), cmp.Compare(a.LogIndex, b.LogIndex))
-	})
+	slices.SortFunc(transfers, func(a, b invoice.Transfer) int { return a.Compare(b.Position) })
 	transfers = slices.CompactFunc(transfers, func(a, b invoice.Transfer) bool { return a.TxHash == b.TxHash && a.Ordinal == b.Ordinal })
 	o := &observer{Service: s, tx: tx, changes: c, chainKey: chainKey, height: cur.Indexed.Number, line: cur.Confirmed.Number}
 	w := newWorkbook(o, transfers)

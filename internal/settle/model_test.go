@@ -328,9 +328,7 @@ func (m *machine) checkEvidence(r *rapid.T, stored []store.PaymentRow) {
 
 // judge reckons an invoice from the transfers of the chain that are its own.
 func judge(inv invoice.Invoice, payments []store.PaymentRow, chainTime int64) verdict {
-	slices.SortFunc(payments, func(a, b store.PaymentRow) int {
-		return cmp.Or(cmp.Compare(a.BlockNumber, b.BlockNumber), cmp.Compare(a.LogIndex, b.LogIndex))
-	})
+	slices.SortFunc(payments, func(a, b store.PaymentRow) int { return a.Compare(b.Position) })
 	v := verdict{Status: invoice.Open}
 	amount, enough := number(inv.Amount), number(inv.Amount)-number(inv.Tolerance)
 	var inTime, late, extra uint64

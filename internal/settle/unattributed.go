@@ -18,7 +18,7 @@ const (
 	suggestLimit = 100
 )
 
-// announceUnattributed tells of payments that no rule attributes those
+// announceUnattributed announces payments that no rule attributes to those
 // merchants of their address who ask for it, each once.
 func (s *Service) announceUnattributed(ctx context.Context, tx *store.Tx, c *changes) error {
 	if s.Optional == nil || len(c.unattributed) == 0 {
