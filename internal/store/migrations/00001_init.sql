@@ -1,5 +1,5 @@
 -- One schema for SQLite and PostgreSQL. Conventions:
---   identifiers    text, see the identifiers in docs/decisions.md
+--   identifiers    text, see the identifiers in docs/decisions/0001-identifiers.md
 --   amounts        text, decimal digits in minor units (no column type of both databases holds a uint256)
 --   addresses      text, 0x and 40 lower-case hex digits
 --   hashes         text, 0x and 64 lower-case hex digits
