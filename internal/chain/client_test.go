@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -240,26 +241,49 @@ func TestCompression(t *testing.T) {
 	}
 }
 
-// longAnswer has a method eth_blockNumber whose answer is too long.
-type longAnswer struct{}
+// longAnswer has a method eth_blockNumber whose answer is too long. It answers once
+// eth_chainId was called.
+type longAnswer struct{ asked, released chan struct{} }
 
-func (longAnswer) BlockNumber() string { return strings.Repeat("x", maxAnswer) }
+func (a longAnswer) BlockNumber() string {
+	close(a.asked)
+	<-a.released
+	return strings.Repeat("x", maxAnswer)
+}
 
-// TestResponseTooLarge reads too long an answer by both transports.
+func (a longAnswer) ChainId() string {
+	close(a.released)
+	return "0x1"
+}
+
+// TestResponseTooLarge reads too long an answer by both transports. Over a
+// WebSocket, go-ethereum's client tells a request of the read error only if it has
+// noticed that the request was sent; it sends the next request after that.
 func TestResponseTooLarge(t *testing.T) {
-	server := rpc.NewServer()
-	if err := server.RegisterName("eth", longAnswer{}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Stop)
-	for scheme, handler := range map[string]http.Handler{"http": server, "ws": server.WebsocketHandler([]string{"*"})} {
+	for _, scheme := range []string{"http", "ws"} {
+		answer := longAnswer{make(chan struct{}), make(chan struct{})}
+		server := rpc.NewServer()
+		if err := server.RegisterName("eth", answer); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(server.Stop)
+		handler := map[string]http.Handler{"http": server, "ws": server.WebsocketHandler([]string{"*"})}[scheme]
 		node := httptest.NewServer(handler)
 		e := endpoint(t, scheme+strings.TrimPrefix(node.URL, "http"))
 		e.MaxAnswer = maxAnswer
+		ctx, cancel := context.WithCancel(t.Context())
+		var second sync.WaitGroup
+		second.Go(func() {
+			<-answer.asked
+			var id string
+			_ = e.CallContext(ctx, &id, "eth_chainId") // may fail with the connection
+		})
 		var s string
 		if err := e.CallContext(t.Context(), &s, "eth_blockNumber"); !errors.Is(err, chain.ErrResponseTooLarge) || !chain.IsTooLarge(err) {
 			t.Errorf("%s: read %d bytes, %.200v; want ErrResponseTooLarge", scheme, len(s), err)
 		}
+		cancel()
+		second.Wait()
 		e.Close()
 		node.CloseClientConnections()
 		node.Close()
