@@ -57,7 +57,7 @@ type Config struct {
 	// Others are the keys of the other chains of the service, and Senior those
 	// of them that go before this one where both turn out to be one chain.
 	Others, Senior []string
-	// OnSync, when set, is called after each sync with what came of it.
+	// OnSync, when set, is called after each sync with the status.
 	OnSync func(Status)
 	// Watchdog watches the work under way; nil is one of the indexer's own.
 	Watchdog *watchdog.Watchdog

@@ -38,24 +38,7 @@ func NewSupervisor(c Config) *Supervisor {
 	if c.Watchdog == nil {
 		c.Watchdog = watchdog.New(0)
 	}
-	s := &Supervisor{conf: c}
-	s.current = s.newIndexer()
-	return s
-}
-
-// newIndexer returns a new indexer, which calls OnSync while it is the current one.
-func (s *Supervisor) newIndexer() *Indexer {
-	c := s.conf
-	var w *Indexer
-	if c.OnSync != nil {
-		c.OnSync = func(st Status) {
-			if s.indexer() == w {
-				s.conf.OnSync(st)
-			}
-		}
-	}
-	w = New(c)
-	return w
+	return &Supervisor{conf: c, current: New(c)}
 }
 
 func (s *Supervisor) indexer() *Indexer {
@@ -154,7 +137,7 @@ func (s *Supervisor) awaitEnd(w *Indexer, ended <-chan struct{}, grace time.Dura
 
 // replace replaces the indexer by a new one that begins with its status.
 func (s *Supervisor) replace(w *Indexer) {
-	next := s.newIndexer()
+	next := New(s.conf)
 	next.status = w.Status()
 	next.status.CatchUp, next.status.Backfill = nil, nil
 	next.status.Restarts++

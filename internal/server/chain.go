@@ -42,7 +42,7 @@ func (s *Server) newChain(c Chain) (_ *chainRun, err error) {
 	run.watcher = indexer.NewSupervisor(indexer.Config{
 		Chain: c.Chain, Pool: run.pool, Ledger: s.settle, Logger: s.Logger, Now: s.Now,
 		Others: others, Senior: others[:senior],
-		Jitter: rand.Float64, PollInterval: c.PollInterval, OnSync: s.metrics.observeChain, Watchdog: s.dog,
+		Jitter: rand.Float64, PollInterval: c.PollInterval, Watchdog: s.dog,
 	})
 	if c.OperatorKey != nil {
 		run.writer, err = txmgr.New(txmgr.Config{

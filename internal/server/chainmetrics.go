@@ -1,31 +1,66 @@
 package server
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
 
-// What is measured of chains besides what their rounds report.
+	"github.com/quittance/quittance/internal/indexer"
+)
+
+// Metrics of chains.
 var (
+	chainBlock = prometheus.NewDesc("quittance_chain_block",
+		"Block numbers of a chain: its head, the newest one indexed, the newest one confirmed.", []string{"chain", "block"}, nil)
+	chainHalted = prometheus.NewDesc("quittance_chain_halted",
+		"1 while the chain's indexer waits for somebody to look and resume it.", []string{"chain"}, nil)
+	chainBackfill = prometheus.NewDesc("quittance_chain_backfill_blocks",
+		"Older blocks of a chain that are still to be read beside its head.", []string{"chain"}, nil)
 	chainRestarts = prometheus.NewDesc("quittance_chain_restarts_total",
 		"How often reading a chain was begun anew, since it made no progress for a minute.", []string{"chain"}, nil)
 	chainSkew = prometheus.NewDesc("quittance_chain_clock_skew_seconds",
 		"How far this machine's clock is ahead of the time of a chain's new blocks.", []string{"chain"}, nil)
 )
 
-// chainMetrics measures the chains, when it is asked to.
-type chainMetrics struct{ chains []*chainRun }
+// chainCollector collects the metrics of chains from their indexers' statuses, as
+// /readyz and /status do.
+type chainCollector struct{ chains []*chainRun }
 
-// Describe is prometheus.Collector's.
-func (m chainMetrics) Describe(out chan<- *prometheus.Desc) {
-	out <- chainRestarts
-	out <- chainSkew
+// Describe implements prometheus.Collector.
+func (c chainCollector) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{chainBlock, chainHalted, chainBackfill, chainRestarts, chainSkew} {
+		out <- d
+	}
 }
 
-// Collect is prometheus.Collector's.
-func (m chainMetrics) Collect(out chan<- prometheus.Metric) {
-	for _, run := range m.chains {
+// Collect implements prometheus.Collector.
+func (c chainCollector) Collect(out chan<- prometheus.Metric) {
+	for _, run := range c.chains {
 		st := run.watcher.Status()
 		out <- prometheus.MustNewConstMetric(chainRestarts, prometheus.CounterValue, float64(st.Restarts), run.Key)
 		if st.Skew != nil {
 			out <- prometheus.MustNewConstMetric(chainSkew, prometheus.GaugeValue, st.Skew.Seconds(), run.Key)
 		}
+		if !st.Succeeded.IsZero() || st.Error != "" { // a sync has ended
+			collectSync(out, run.Key, st)
+		}
 	}
+}
+
+// collectSync collects what the last sync found.
+func collectSync(out chan<- prometheus.Metric, chainKey string, st indexer.Status) {
+	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, append([]string{chainKey}, labels...)...)
+	}
+	gauge(chainBlock, float64(st.Head), "head")
+	gauge(chainBlock, float64(st.Indexed), "indexed")
+	gauge(chainBlock, float64(st.Confirmed), "confirmed")
+	halted := 0.0
+	if st.Halted != "" {
+		halted = 1
+	}
+	gauge(chainHalted, halted)
+	left := 0.0
+	if st.Backfill != nil {
+		left = float64(st.Backfill.To + 1 - st.Backfill.At)
+	}
+	gauge(chainBackfill, left)
 }

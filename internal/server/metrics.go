@@ -11,16 +11,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/quittance/quittance/internal/clock"
-	"github.com/quittance/quittance/internal/indexer"
 	"github.com/quittance/quittance/internal/watchdog"
 )
 
 // metrics are the numbers of the server itself; its parts add their own.
 type metrics struct {
 	duration *prometheus.HistogramVec
-	blocks   *prometheus.GaugeVec
-	halted   *prometheus.GaugeVec
-	backfill *prometheus.GaugeVec
 
 	connections    prometheus.Gauge
 	evicted        prometheus.Counter
@@ -48,36 +44,7 @@ func newMetrics(reg *prometheus.Registry) *metrics {
 			Help:    "How long requests took, by route and status.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
 		}, []string{"route", "status"}),
-		blocks: register.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "quittance_chain_block",
-			Help: "Block numbers of a chain: its head, the newest one indexed, the newest one confirmed.",
-		}, []string{"chain", "block"}),
-		halted: register.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "quittance_chain_halted",
-			Help: "1 while the chain's indexer waits for somebody to look and resume it.",
-		}, []string{"chain"}),
-		backfill: register.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "quittance_chain_backfill_blocks",
-			Help: "Older blocks of a chain that are still to be read beside its head.",
-		}, []string{"chain"}),
 	}
-}
-
-// observeChain notes how far a chain is read.
-func (m *metrics) observeChain(st indexer.Status) {
-	m.blocks.WithLabelValues(st.ChainKey, "head").Set(float64(st.Head))
-	m.blocks.WithLabelValues(st.ChainKey, "indexed").Set(float64(st.Indexed))
-	m.blocks.WithLabelValues(st.ChainKey, "confirmed").Set(float64(st.Confirmed))
-	halted := 0.0
-	if st.Halted != "" {
-		halted = 1
-	}
-	m.halted.WithLabelValues(st.ChainKey).Set(halted)
-	left := 0.0
-	if st.Backfill != nil {
-		left = float64(st.Backfill.To + 1 - st.Backfill.At)
-	}
-	m.backfill.WithLabelValues(st.ChainKey).Set(left)
 }
 
 // requests measures every request by the route of ServeMux that took it, or by

@@ -223,7 +223,7 @@ func (s *Server) build(ctx context.Context) error {
 		s.chains = append(s.chains, run)
 		s.byKey[c.Key] = run
 	}
-	s.registry.MustRegister(providerMetrics{s.chains}, chainMetrics{s.chains}, stallMetrics{s.dog}, clockOffset(s.clock))
+	s.registry.MustRegister(providerMetrics{s.chains}, chainCollector{s.chains}, stallMetrics{s.dog}, clockOffset(s.clock))
 	return nil
 }
 
