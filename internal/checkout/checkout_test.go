@@ -96,7 +96,7 @@ func (w *world) Invoice(ctx context.Context, id string) (invoice.Invoice, error)
 	inv := w.invoice
 	if !w.stale {
 		for _, p := range w.payments {
-			inv = inv.Adding(p)
+			inv = inv.WithPayment(p)
 		}
 	}
 	inv.Sums.Stale = w.stale

@@ -105,9 +105,9 @@ func (h *History) Remainders() (remainders []Amount) {
 	return remainders
 }
 
-// RemainderAfter returns the invoice with what is left to pay after a payment
+// WithRemainderAfter returns the invoice with what is left to pay after a payment
 // that is in its sums, and above all others there.
-func (inv Invoice) RemainderAfter(p Payment) Invoice {
+func (inv Invoice) WithRemainderAfter(p Payment) Invoice {
 	switch {
 	case inv.Covered():
 		inv.Remaining = Amount{}

@@ -105,20 +105,20 @@ func (inv Invoice) Partial() bool {
 }
 
 // Recount returns the invoice with the sums of its payments, which must be all
-// of them, and as Reckon makes it. Payments of other invoices are ignored.
+// of them, and as Settle makes it. Payments of other invoices are ignored.
 func (inv Invoice) Recount(payments []Payment) Invoice {
 	inv.Sums = Sums{}
 	for _, p := range payments {
 		if p.InvoiceID == inv.ID {
-			inv = inv.Adding(p)
+			inv = inv.WithPayment(p)
 		}
 	}
-	return inv.Reckon(payments)
+	return inv.Settle(payments)
 }
 
-// Adding returns the invoice with a payment of its own in its sums. A confirmed
-// one counts as one that is seen: see Confirming.
-func (inv Invoice) Adding(p Payment) Invoice {
+// WithPayment returns the invoice with a payment of its own in its sums. A confirmed
+// one counts as one that is seen: see WithConfirmed.
+func (inv Invoice) WithPayment(p Payment) Invoice {
 	s := &inv.Sums
 	s.Payments++
 	if p.Status == Orphaned {
@@ -135,10 +135,10 @@ func (inv Invoice) Adding(p Payment) Invoice {
 	return inv
 }
 
-// Removing returns the invoice without a payment that Adding added. The sums
+// WithoutPayment returns the invoice without a payment that WithPayment added. The sums
 // are stale when the payment cannot be taken out of them, because a sum was
 // held at MaxAmount.
-func (inv Invoice) Removing(p Payment) Invoice {
+func (inv Invoice) WithoutPayment(p Payment) Invoice {
 	s := &inv.Sums
 	s.Payments--
 	if p.Status == Orphaned {
@@ -153,9 +153,9 @@ func (inv Invoice) Removing(p Payment) Invoice {
 	return inv
 }
 
-// Leaving returns the invoice after a reorg that left the blocks above a
+// WithoutBlocksAbove returns the invoice after a reorg that left the blocks above a
 // number. Its payments there must be orphaned or removed.
-func (inv Invoice) Leaving(number uint64) Invoice {
+func (inv Invoice) WithoutBlocksAbove(number uint64) Invoice {
 	if inv.Sums.Newest.BlockNumber > number {
 		inv.Sums.Newest = Position{BlockNumber: number, LogIndex: math.MaxInt32}
 	}

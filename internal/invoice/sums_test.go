@@ -75,7 +75,7 @@ func TestDustChangesNoException(t *testing.T) {
 	} {
 		inv := over34()
 		inv.Status = test.status
-		got := inv.Reckon(test.payments)
+		got := inv.Settle(test.payments)
 		if got.Exception != test.exception || got.SettledTx[31] != test.settledBy {
 			t.Errorf("%s: %s by %d, %q; want by %d, %q", name, got.Status, got.SettledTx[31], got.Exception, test.settledBy, test.exception)
 		}
@@ -109,7 +109,7 @@ func TestDustIsNothingInAnyHistory(t *testing.T) {
 				others = append(others, p)
 			}
 		}
-		with, without := inv.Reckon(all), inv.Reckon(others)
+		with, without := inv.Settle(all), inv.Settle(others)
 		if with.AmountPaid != without.AmountPaid.Plus(invoice.NewAmount(dust)) {
 			t.Fatalf("amountPaid %s with %d of dust, %s without", with.AmountPaid, dust, without.AmountPaid)
 		}
@@ -131,7 +131,7 @@ func TestWithoutExceptionNothingIsMissingOrTooMuch(t *testing.T) {
 			p.BlockTime += rapid.SampledFrom([]int64{0, 0, 0, 0, 10}).Draw(t, "late")
 			all = append(all, p)
 		}
-		got := inv.Reckon(all)
+		got := inv.Settle(all)
 		if got.Exception != "" || got.Status != invoice.Paid {
 			return
 		}
@@ -159,7 +159,7 @@ func TestSurplus(t *testing.T) {
 		"too little":                    {payments{paid(1, 1500, 33_000_000)}, 0},
 		"50 for 34":                     {payments{paid(1, 1500, 50_000_000)}, 16_000_000},
 	} {
-		if got := over34().Reckon(test.payments).Surplus(); got != invoice.NewAmount(test.want) {
+		if got := over34().Settle(test.payments).Surplus(); got != invoice.NewAmount(test.want) {
 			t.Errorf("%s: a surplus of %s, want %d", name, got, test.want)
 		}
 	}
@@ -213,7 +213,7 @@ func TestRunningSumsAreThoseOfAllPayments(t *testing.T) {
 				amount := rapid.SampledFrom([]uint64{1, 9_999, 17_000_000, 34_000_123}).Draw(t, "amount")
 				p := paid(uint64(len(all)+1), 1990+2*int64(len(all)), amount)
 				p.Status = invoice.Pending
-				all, inv = append(all, p), inv.Adding(p)
+				all, inv = append(all, p), inv.WithPayment(p)
 			},
 			"replace": func(t *rapid.T) {
 				if confirmed == len(all) {
@@ -223,7 +223,7 @@ func TestRunningSumsAreThoseOfAllPayments(t *testing.T) {
 				p := all[i]
 				p.Status = rapid.SampledFrom([]invoice.PaymentStatus{invoice.Pending, invoice.Orphaned}).Draw(t, "status")
 				p.BlockTime += rapid.Int64Range(0, 5).Draw(t, "later")
-				inv = inv.Removing(all[i]).Adding(p)
+				inv = inv.WithoutPayment(all[i]).WithPayment(p)
 				all[i] = p
 			},
 			"confirm": func(*rapid.T) {
@@ -234,7 +234,7 @@ func TestRunningSumsAreThoseOfAllPayments(t *testing.T) {
 				p.Status = invoice.Confirmed
 				confirmed++
 				var ok bool
-				if inv, ok = inv.Confirming(*p); !ok {
+				if inv, ok = inv.WithConfirmed(*p); !ok {
 					t.Fatalf("payment %s does not follow %+v", p.ID, inv.Sums.Tally.Last)
 				}
 			},
@@ -247,11 +247,11 @@ func TestSumsThatWereHeldAreStale(t *testing.T) {
 	t.Parallel()
 	huge, small := paid(1, 1500, 0), paid(2, 1500, 5)
 	huge.Amount = invoice.MaxAmount
-	inv := over34().Adding(huge).Adding(small)
-	if inv = inv.Removing(huge); !inv.Sums.Stale {
+	inv := over34().WithPayment(huge).WithPayment(small)
+	if inv = inv.WithoutPayment(huge); !inv.Sums.Stale {
 		t.Error("what is left of a sum that was held at the largest amount is believed")
 	}
-	if _, ok := inv.Confirming(small); ok {
+	if _, ok := inv.WithConfirmed(small); ok {
 		t.Error("stale sums are reckoned with")
 	}
 	if inv = inv.Recount([]invoice.Payment{small}); inv.Sums.Stale || inv.Sums.InTime != small.Amount {
@@ -262,19 +262,19 @@ func TestSumsThatWereHeldAreStale(t *testing.T) {
 func TestConfirmingWantsTheOrderOfTheChain(t *testing.T) {
 	t.Parallel()
 	first, second := paid(1, 1500, 17_000_000), paid(2, 1600, 17_000_000)
-	inv, ok := over34().Confirming(second)
+	inv, ok := over34().WithConfirmed(second)
 	if !ok {
 		t.Fatal("the first payment is refused")
 	}
 	for _, p := range []invoice.Payment{first, second} {
-		if _, ok := inv.Confirming(p); ok {
+		if _, ok := inv.WithConfirmed(p); ok {
 			t.Errorf("payment %s is counted after %s", p.ID, second.ID)
 		}
 	}
 }
 
 // TestConfirmingInAnyOrder confirms payments in an order that is not the
-// chain's. Where that matters it is refused, and else the invoice is as Reckon
+// chain's. Where that matters it is refused, and else the invoice is as Settle
 // makes it.
 func TestConfirmingInAnyOrder(t *testing.T) {
 	t.Parallel()
@@ -289,10 +289,10 @@ func TestConfirmingInAnyOrder(t *testing.T) {
 		}
 		var counted []invoice.Payment
 		for _, p := range rapid.Permutation(all).Draw(r, "order") {
-			inv = inv.Adding(p)
+			inv = inv.WithPayment(p)
 			counted = append(counted, p)
-			next, ok := inv.Confirming(p)
-			want := inv.Reckon(counted)
+			next, ok := inv.WithConfirmed(p)
+			want := inv.Settle(counted)
 			if !ok {
 				next = want
 			}
@@ -308,11 +308,11 @@ func TestLeaving(t *testing.T) {
 	t.Parallel()
 	p := paid(7, 1500, 5)
 	p.Status = invoice.Pending
-	inv := over34().Adding(p)
-	if got := inv.Leaving(7).Sums.Newest; got != inv.Sums.Newest {
+	inv := over34().WithPayment(p)
+	if got := inv.WithoutBlocksAbove(7).Sums.Newest; got != inv.Sums.Newest {
 		t.Errorf("leaving what is above block 7 moves the newest payment from there to %+v", got)
 	}
-	if got := inv.Leaving(6).Sums.Newest; got.BlockNumber != 6 || got.Before(invoice.Position{BlockNumber: 6, LogIndex: 99_999}) {
+	if got := inv.WithoutBlocksAbove(6).Sums.Newest; got.BlockNumber != 6 || got.Before(invoice.Position{BlockNumber: 6, LogIndex: 99_999}) {
 		t.Errorf("after leaving what is above block 6 the newest payment may be at %+v", got)
 	}
 }

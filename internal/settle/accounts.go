@@ -93,7 +93,7 @@ func (a *accounts) put(inv invoice.Invoice) {
 // Where it belongs to an invoice, that one must have been loaded.
 func (a *accounts) replace(was, is invoice.Payment) {
 	if was.Attributed() {
-		inv := a.invoices[was.InvoiceID].Removing(was)
+		inv := a.invoices[was.InvoiceID].WithoutPayment(was)
 		a.outOfOrder[inv.ID] = a.outOfOrder[inv.ID] || was.Status != invoice.Orphaned
 		a.put(inv)
 	}
@@ -101,9 +101,9 @@ func (a *accounts) replace(was, is invoice.Payment) {
 		return
 	}
 	before := a.invoices[is.InvoiceID]
-	inv := before.Adding(is)
+	inv := before.WithPayment(is)
 	if before.Sums.Newest.Before(is.Position) {
-		if inv = inv.RemainderAfter(is); inv.Remaining != before.Remaining && !inv.Remaining.IsZero() {
+		if inv = inv.WithRemainderAfter(is); inv.Remaining != before.Remaining && !inv.Remaining.IsZero() {
 			a.parts[inv.ID] = append(a.parts[inv.ID], inv.Remaining)
 			a.left[inv.Remaining] = append(a.left[inv.Remaining], inv.ID)
 		}
@@ -142,7 +142,7 @@ func (a *accounts) confirm(ctx context.Context, payments []invoice.Payment) ([]s
 			continue
 		}
 		touched[p.InvoiceID] = true
-		inv, ok := a.invoices[p.InvoiceID].Confirming(p)
+		inv, ok := a.invoices[p.InvoiceID].WithConfirmed(p)
 		if !ok {
 			outOfOrder[p.InvoiceID] = true
 			continue

@@ -167,7 +167,7 @@ func (a *accounts) undoRefund(ctx context.Context, p invoice.Payment) error {
 		if err := a.load(ctx, r.InvoiceID); err != nil {
 			return err
 		}
-		a.put(a.invoices[r.InvoiceID].Unrefunding(r))
+		a.put(a.invoices[r.InvoiceID].WithoutRefund(r))
 	}
 	r.Status, r.ConfirmedAt = invoice.Orphaned, 0
 	back := newPaidBack(a.tx)

@@ -174,7 +174,7 @@ func (s *Service) orphanAbove(ctx context.Context, tx *store.Tx, chainKey string
 		accounts.replace(p.Payment, orphan)
 	}
 	for _, inv := range accounts.invoices {
-		accounts.put(inv.Leaving(number))
+		accounts.put(inv.WithoutBlocksAbove(number))
 	}
 	refunds, err := tx.UnfinalRefunds(ctx, chainKey, number+1, math.MaxInt64)
 	if err != nil {

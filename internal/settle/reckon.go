@@ -67,7 +67,7 @@ func (s *Service) reckonRefunds(ctx context.Context, c *changes, a *accounts, re
 		payments[row.ID] = row.Payment
 	}
 	for _, r := range refunds {
-		inv := a.invoices[r.InvoiceID].Refunding(r)
+		inv := a.invoices[r.InvoiceID].WithRefunds(r)
 		a.put(inv)
 		if err := s.announce(c, invoice.EventRefunded, r.ID, inv, apiconv.RefundData(r, payments[r.PaymentID])); err != nil {
 			return err

@@ -20,7 +20,7 @@ func paid(block uint64, blockTime int64, amount uint64) invoice.Payment {
 	return invoice.Payment{Transfer: m, ID: fmt.Sprintf("pay_%d", block), InvoiceID: "a", Status: invoice.Confirmed}
 }
 
-func TestReckon(t *testing.T) {
+func TestSettle(t *testing.T) {
 	t.Parallel()
 	change := func(p invoice.Payment, by func(*invoice.Payment)) invoice.Payment { by(&p); return p }
 	type payments = []invoice.Payment
@@ -62,7 +62,7 @@ func TestReckon(t *testing.T) {
 			t.Parallel()
 			inv := openInvoice("a")
 			inv.Status = test.before
-			got := inv.Reckon(test.payments)
+			got := inv.Settle(test.payments)
 			want := inv
 			want.Sums = got.Sums
 			want.Status, want.AmountPaid, want.Exception = test.after, invoice.NewAmount(test.total), test.exception
@@ -77,8 +77,8 @@ func TestReckon(t *testing.T) {
 	}
 }
 
-// TestReckonWithTolerance takes 95 of 100 for enough.
-func TestReckonWithTolerance(t *testing.T) {
+// TestSettleWithTolerance takes 95 of 100 for enough.
+func TestSettleWithTolerance(t *testing.T) {
 	t.Parallel()
 	type payments = []invoice.Payment
 	for name, test := range map[string]struct {
@@ -101,39 +101,39 @@ func TestReckonWithTolerance(t *testing.T) {
 	} {
 		inv := openInvoice("a")
 		inv.Tolerance, inv.Status = invoice.NewAmount(5), test.before
-		got := inv.Reckon(test.payments)
+		got := inv.Settle(test.payments)
 		if got.Exception != test.exception || got.SettledTx[31] != test.settledBy || (got.Status == invoice.Paid) != (test.settledBy != 0) {
 			t.Errorf("%s: %s by %d, %q", name, got.Status, got.SettledTx[31], got.Exception)
 		}
-		if again := got.Reckon(test.payments); !reflect.DeepEqual(again, got) {
+		if again := got.Settle(test.payments); !reflect.DeepEqual(again, got) {
 			t.Errorf("%s, reckoned again: %+v", name, again)
 		}
 	}
 }
 
-func TestReckonWithoutTransferAmount(t *testing.T) {
+func TestSettleWithoutTransferAmount(t *testing.T) {
 	t.Parallel()
 	inv := openInvoice("a")
 	inv.TransferAmount = invoice.Amount{}
-	if got := inv.Reckon([]invoice.Payment{paid(1, 1500, 100)}); got.Exception != "" || got.Status != invoice.Paid {
+	if got := inv.Settle([]invoice.Payment{paid(1, 1500, 100)}); got.Exception != "" || got.Status != invoice.Paid {
 		t.Errorf("the exact amount makes it %s, %q", got.Status, got.Exception)
 	}
-	if got := inv.Reckon([]invoice.Payment{paid(1, 1500, 1099)}); got.Exception != "" {
+	if got := inv.Settle([]invoice.Payment{paid(1, 1500, 1099)}); got.Exception != "" {
 		t.Errorf("what another invoice's suffix could add makes it %q", got.Exception)
 	}
-	if got := inv.Reckon([]invoice.Payment{paid(1, 1500, 1100)}); got.Exception != invoice.Overpaid {
+	if got := inv.Settle([]invoice.Payment{paid(1, 1500, 1100)}); got.Exception != invoice.Overpaid {
 		t.Errorf("one more than the largest suffix makes it %q, want overpaid", got.Exception)
 	}
 }
 
-// TestReckonHoldsHostileSums says that a token that mints too much cannot wrap
+// TestSettleHoldsHostileSums says that a token that mints too much cannot wrap
 // a sum around.
-func TestReckonHoldsHostileSums(t *testing.T) {
+func TestSettleHoldsHostileSums(t *testing.T) {
 	t.Parallel()
 	inv := openInvoice("a")
 	one, two := paid(1, 1500, 0), paid(2, 1500, 0)
 	one.Amount, two.Amount = invoice.MaxAmount, invoice.MaxAmount
-	if got := inv.Reckon([]invoice.Payment{one, two}); got.AmountPaid != invoice.MaxAmount || got.Status != invoice.Paid {
+	if got := inv.Settle([]invoice.Payment{one, two}); got.AmountPaid != invoice.MaxAmount || got.Status != invoice.Paid {
 		t.Errorf("two of the largest amount make %s, %s", got.Status, got.AmountPaid)
 	}
 }
@@ -160,14 +160,14 @@ func histories() *rapid.Generator[[]invoice.Payment] {
 	})
 }
 
-// TestReckonFollowsTheChain holds Reckon against the promise: paid if and only
+// TestSettleFollowsTheChain holds Settle against the promise: paid if and only
 // if what was mined in time adds up, settled by the transfer that completes it.
-func TestReckonFollowsTheChain(t *testing.T) {
+func TestSettleFollowsTheChain(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		inv := openInvoice("a")
 		ps := histories().Draw(t, "history")
-		got := inv.Reckon(ps)
+		got := inv.Settle(ps)
 
 		var total, inTime, atCompletion uint64
 		var completer *invoice.Payment
@@ -219,26 +219,26 @@ func TestReckonFollowsTheChain(t *testing.T) {
 	})
 }
 
-func TestReckonKnowsNoOrderAndNoRepetition(t *testing.T) {
+func TestSettleKnowsNoOrderAndNoRepetition(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		inv := openInvoice("a")
 		ps := histories().Draw(t, "history")
 		told := slices.Clone(ps)
-		once := inv.Reckon(ps)
+		once := inv.Settle(ps)
 		if !reflect.DeepEqual(ps, told) {
-			t.Fatal("Reckon changed the order of what it was given")
+			t.Fatal("Settle changed the order of what it was given")
 		}
-		if again := once.Reckon(ps); !reflect.DeepEqual(again, once) {
+		if again := once.Settle(ps); !reflect.DeepEqual(again, once) {
 			t.Fatalf("reckoned again\n%+v, want\n%+v", again, once)
 		}
-		if other := inv.Reckon(rapid.Permutation(ps).Draw(t, "order")); !reflect.DeepEqual(other, once) {
+		if other := inv.Settle(rapid.Permutation(ps).Draw(t, "order")); !reflect.DeepEqual(other, once) {
 			t.Fatalf("in another order\n%+v, want\n%+v", other, once)
 		}
 		// Blocks confirm from below, so what is known grows at its end.
 		step := inv
 		for n := range ps {
-			step = step.Reckon(ps[:n+1])
+			step = step.Settle(ps[:n+1])
 		}
 		if len(ps) > 0 && !reflect.DeepEqual(step, once) {
 			t.Fatalf("step by step\n%+v, want\n%+v", step, once)
@@ -246,7 +246,7 @@ func TestReckonKnowsNoOrderAndNoRepetition(t *testing.T) {
 	})
 }
 
-func TestReckonNeverLeavesAFinalState(t *testing.T) {
+func TestSettleNeverLeavesAFinalState(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		inv := openInvoice("a")
@@ -254,7 +254,7 @@ func TestReckonNeverLeavesAFinalState(t *testing.T) {
 		if inv.Status == invoice.Paid {
 			inv.SettledTx, inv.SettledAt = invoice.Hash{1}, 1234
 		}
-		got := inv.Reckon(histories().Draw(t, "history"))
+		got := inv.Settle(histories().Draw(t, "history"))
 		if got.Status != inv.Status || got.SettledTx != inv.SettledTx || got.SettledAt != inv.SettledAt {
 			t.Fatalf("from %s (%s) to %s (%s)", inv.Status, inv.SettledTx, got.Status, got.SettledTx)
 		}
@@ -345,11 +345,11 @@ func TestRefunding(t *testing.T) {
 	t.Parallel()
 	inv := openInvoice("a")
 	inv.Status, inv.AmountRefunded = invoice.Paid, invoice.NewAmount(1)
-	got := inv.Refunding(invoice.Refund{Transfer: transfer(30)}, invoice.Refund{Transfer: transfer(12)})
+	got := inv.WithRefunds(invoice.Refund{Transfer: transfer(30)}, invoice.Refund{Transfer: transfer(12)})
 	if got.AmountRefunded != invoice.NewAmount(43) || got.Status != invoice.Paid {
 		t.Errorf("%s refunded, %s; want 43, paid", got.AmountRefunded, got.Status)
 	}
-	if got := got.Refunding(invoice.Refund{Transfer: invoice.Transfer{Amount: invoice.MaxAmount}}); got.AmountRefunded != invoice.MaxAmount {
+	if got := got.WithRefunds(invoice.Refund{Transfer: invoice.Transfer{Amount: invoice.MaxAmount}}); got.AmountRefunded != invoice.MaxAmount {
 		t.Errorf("refunds of more than there is add up to %s", got.AmountRefunded)
 	}
 }

@@ -2,14 +2,14 @@ package invoice
 
 import "slices"
 
-// Reckon returns the invoice as its confirmed payments make it: paid when
+// Settle returns the invoice as its confirmed payments make it: paid when
 // those mined at or before expiresAt add up to enough, which is the amount less
 // the tolerance, with the transaction that completed it and what has gone
 // differently from plan. The payments must be all of the invoice's; those that
-// are not confirmed or belong to another invoice are ignored. Reckon never
+// are not confirmed or belong to another invoice are ignored. Settle never
 // leaves a final state, and reckoning again with the same payments changes
 // nothing.
-func (inv Invoice) Reckon(payments []Payment) Invoice {
+func (inv Invoice) Settle(payments []Payment) Invoice {
 	confirmed := keep(payments, func(p Payment) bool { return p.Status == Confirmed && p.InvoiceID == inv.ID })
 	slices.SortFunc(confirmed, func(a, b Payment) int { return a.Compare(b.Position) })
 	inv.AmountPaid, inv.Sums.Tally = Amount{}, Tally{}
@@ -20,11 +20,11 @@ func (inv Invoice) Reckon(payments []Payment) Invoice {
 	return inv
 }
 
-// Confirming returns the invoice after one more of its payments was confirmed.
+// WithConfirmed returns the invoice after one more of its payments was confirmed.
 // ok is false when the payment is not above all that were counted, and their
-// order matters since they add up to enough: then Reckon has to count all of
+// order matters since they add up to enough: then Settle has to count all of
 // them again.
-func (inv Invoice) Confirming(p Payment) (_ Invoice, ok bool) {
+func (inv Invoice) WithConfirmed(p Payment) (_ Invoice, ok bool) {
 	t := inv.Sums.Tally
 	if inv.Sums.Stale || !t.Last.Before(p.Position) && !t.Due.Plus(p.Amount).Less(inv.enough()) {
 		return inv, false
@@ -105,16 +105,16 @@ func (inv Invoice) CloseIntent(registered bool) bool {
 	return false
 }
 
-// Unrefunding returns the invoice without a confirmed refund, which turned out
+// WithoutRefund returns the invoice without a confirmed refund, which turned out
 // to be none.
-func (inv Invoice) Unrefunding(r Refund) Invoice {
+func (inv Invoice) WithoutRefund(r Refund) Invoice {
 	inv.AmountRefunded = inv.AmountRefunded.Minus(r.Amount)
 	return inv
 }
 
-// Refunding returns the invoice after refunds of its payments were confirmed.
+// WithRefunds returns the invoice after refunds of its payments were confirmed.
 // A refund does not change the status.
-func (inv Invoice) Refunding(refunds ...Refund) Invoice {
+func (inv Invoice) WithRefunds(refunds ...Refund) Invoice {
 	for _, r := range refunds {
 		inv.AmountRefunded = inv.AmountRefunded.Plus(r.Amount)
 	}
