@@ -52,11 +52,11 @@ type Ledger interface {
 	// settle.ErrIdempotencyMismatch and settle.ErrIdempotencyInProgress, or
 	// internal ones.
 	Create(ctx context.Context, r settle.CreateRequest) (invoice.Invoice, error)
-	// AttributeByHand gives a payment to an invoice, and returns the payment
+	// AttributeManually gives a payment to an invoice, and returns the payment
 	// then. Errors are store.ErrNotFound, *invoice.FieldError,
 	// settle.ErrAttributed, settle.ErrOrphaned and settle.ErrUndecided, or
 	// internal ones.
-	AttributeByHand(ctx context.Context, h settle.HandAttribution) (invoice.Payment, error)
+	AttributeManually(ctx context.Context, h settle.ManualAttribution) (invoice.Payment, error)
 	// ReceiveNotice stores a notice once.
 	ReceiveNotice(ctx context.Context, n settle.Notice) error
 }

@@ -34,7 +34,7 @@ type backend struct {
 	refunded map[string]invoice.Amount // of payments, by id
 	requests []settle.CreateRequest
 	notices  []settle.Notice
-	hands    []settle.HandAttribution
+	hands    []settle.ManualAttribution
 	claims   []store.Claim
 	events   []store.EventRow
 	attempts []delivery.Attempt      // of every event
@@ -74,7 +74,7 @@ func (b *backend) Create(ctx context.Context, r settle.CreateRequest) (invoice.I
 	return inv, nil
 }
 
-func (b *backend) AttributeByHand(ctx context.Context, h settle.HandAttribution) (invoice.Payment, error) {
+func (b *backend) AttributeManually(ctx context.Context, h settle.ManualAttribution) (invoice.Payment, error) {
 	p, err := b.Payment(ctx, h.PaymentID)
 	if err != nil {
 		return invoice.Payment{}, err

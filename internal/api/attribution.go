@@ -27,7 +27,7 @@ func (a *API) attributePayment(w http.ResponseWriter, r *http.Request) error {
 	if asked.PaymentID, err = pathID(r, invoice.PrefixPayment); err != nil {
 		return err
 	}
-	p, err := a.ledger.AttributeByHand(r.Context(), asked)
+	p, err := a.ledger.AttributeManually(r.Context(), asked)
 	if err != nil {
 		return fmt.Errorf("attribute payment: %w", err)
 	}
@@ -37,8 +37,8 @@ func (a *API) attributePayment(w http.ResponseWriter, r *http.Request) error {
 // parseAttribution reads the body of an attribution, but not the payment that it
 // is of. It returns a problemError when the body is not a JSON object, or an
 // *invoice.FieldError for the first member that is missing or wrong.
-func parseAttribution(body []byte) (settle.HandAttribution, error) {
-	var asked settle.HandAttribution
+func parseAttribution(body []byte) (settle.ManualAttribution, error) {
+	var asked settle.ManualAttribution
 	o, err := parseObject(body)
 	if err != nil {
 		return asked, badJSON(err)

@@ -34,7 +34,7 @@ func TestAttribute(t *testing.T) {
 			t.Errorf("%s: answered %+v", body, p)
 		}
 	}
-	want := []settle.HandAttribution{
+	want := []settle.ManualAttribution{
 		{PaymentID: id, InvoiceID: invoiceID(1), By: "Mar\u00eda"},
 		{PaymentID: id, InvoiceID: invoiceID(1), By: strings.Repeat("m", invoice.MaxLabel), Note: "two parts"},
 	}

@@ -66,8 +66,8 @@ func (s subject) judge(l lookup) verdict {
 func (s subject) relevant(payments []invoice.Payment) (invoice.Payment, bool) {
 	for _, fits := range []func(invoice.Payment) bool{
 		func(p invoice.Payment) bool { return p.InvoiceID == s.invoice.ID },
-		func(p invoice.Payment) bool { return !p.Attributed() && s.invoice.Takes(p.Transfer) },
-		func(p invoice.Payment) bool { return p.Attributed() && s.invoice.Takes(p.Transfer) },
+		func(p invoice.Payment) bool { return !p.Attributed() && s.invoice.Accepts(p.Transfer) },
+		func(p invoice.Payment) bool { return p.Attributed() && s.invoice.Accepts(p.Transfer) },
 	} {
 		if i := slices.IndexFunc(payments, fits); i >= 0 {
 			return payments[i], true

@@ -2,141 +2,146 @@ package invoice
 
 import "slices"
 
-// LateWindow is how long after its expiry an amount that was told still names
-// its invoice, in seconds, unless another rule fits.
+// LateWindow is how long after an invoice's expiry, in seconds, its transfer
+// amounts still identify it, unless another rule fits.
 const LateWindow = 30 * 24 * 60 * 60
 
-// RoundUnit is the number of minor units of which no told amount is a
-// multiple. With six decimals it is a cent: no told amount can be the price of
-// an invoice over whole cents.
+// RoundUnit is the number of minor units of which no transfer amount is a
+// multiple. With six decimals it is a cent: no transfer amount can be the price
+// of an invoice over whole cents.
 const RoundUnit = 10_000
 
-// MayTell reports whether a checkout may tell a payer to transfer the amount:
-// it is not one of the round amounts that people choose by themselves.
-func (a Amount) MayTell() bool {
+// IsRound reports whether the amount is a multiple of RoundUnit. Payers choose
+// such amounts by themselves, so none is a transfer amount.
+func (a Amount) IsRound() bool {
 	_, rest := a.divide(RoundUnit)
-	return rest != 0
+	return rest == 0
 }
 
-// Candidate is an invoice that a transfer could be meant for, and what of it
-// depends on the transfer's place on the chain.
+// Candidate is an invoice that a transfer may pay. Its own fields depend on the
+// transfer's position on the chain.
 type Candidate struct {
 	Invoice
-	// Told says that the transfer's amount was told for this invoice before
-	// the transfer's block, and for no other one since.
-	Told bool
+	// HasTransferAmount says that the transfer's amount is a transfer amount of
+	// this invoice: it was assigned to it before the transfer's block, and to no
+	// other invoice since.
+	HasTransferAmount bool
 	// Covered says that transfers earlier on the chain, mined in time and not
-	// orphaned, add up to the invoice's amount, or to what is enough.
+	// orphaned, add up to the invoice's amount less its tolerance.
 	Covered bool
 	// Remainder is what is left to pay after transfers earlier on the chain;
 	// zero unless they paid a part.
 	Remainder Amount
 }
 
-// Named reports whether the transfer's transaction names the candidate.
-func (c Candidate) Named(t Transfer) bool {
-	return c.Takes(t) && (c.names(t.Evidence.Registry) || c.names(t.Evidence.Authorization) || c.names(t.Evidence.Calldata))
+// NamedBy reports whether the transfer's transaction names the candidate.
+func (c Candidate) NamedBy(t Transfer) bool {
+	return c.Accepts(t) && (c.hasCommitment(t.Evidence.Registry) || c.hasCommitment(t.Evidence.Authorization) || c.hasCommitment(t.Evidence.Calldata))
 }
 
-// Meant reports whether the transfer is meant for the candidate whatever
-// remains of any other: it names it, or its amount was told for it.
-func (c Candidate) Meant(t Transfer) bool { return c.Named(t) || c.toldFor(t) }
+// MatchedBy reports whether the transfer names the candidate or has a transfer
+// amount of it. Both are so whatever remains of other invoices.
+func (c Candidate) MatchedBy(t Transfer) bool { return c.NamedBy(t) || c.matchesTransferAmount(t) }
 
-// toldFor reports whether the transfer's amount was told for the candidate, not
-// too long ago.
-func (c Candidate) toldFor(t Transfer) bool {
-	return c.Takes(t) && c.Told && t.BlockTime <= c.ExpiresAt+LateWindow
+// matchesTransferAmount reports whether the transfer has a transfer amount of
+// the candidate, and was mined within LateWindow after its expiry.
+func (c Candidate) matchesTransferAmount(t Transfer) bool {
+	return c.Accepts(t) && c.HasTransferAmount && t.BlockTime <= c.ExpiresAt+LateWindow
 }
 
-// waits reports whether the candidate is payable and not covered.
-func (c Candidate) waits(t Transfer) bool { return c.Takes(t) && c.PayableAt(t.Position) && !c.Covered }
+// awaits reports whether the candidate is payable at the transfer and not
+// covered.
+func (c Candidate) awaits(t Transfer) bool {
+	return c.Accepts(t) && c.PayableAt(t.Position) && !c.Covered
+}
 
-// Attribution names the invoice that a transfer pays, and how that was known.
+// Attribution is the invoice that a transfer pays, and the rule that found it.
 type Attribution struct {
 	Invoice Invoice
 	Method  Method
 }
 
-// Attribute finds the invoice that a transfer pays among the candidates, by
-// the first rule that fits. It looks at the transfer's place on the chain and
-// at what lies before it, never at the present state of an invoice, so that
-// reading the chain again gives the same.
+// Attribute returns the invoice that a transfer pays among the candidates, by
+// the first rule that fits. It depends on the transfer's position on the chain
+// and on the transfers below it, never on the present state of an invoice, so
+// that reading the chain again gives the same result.
 //
-// Where a rule fits two invoices nothing is guessed, and no later rule is
-// tried: the transfer stays unattributed and ok is false. So does one of
-// nothing, and one from an address to itself. With crowded, more invoices
-// than the candidates have the transfer's amount: then it means one alone that
-// it was told for and that waits for it.
-func Attribute(t Transfer, candidates []Candidate, crowded bool) (a Attribution, ok bool) {
+// Where a rule fits two invoices no later rule is tried: the transfer stays
+// unattributed and ok is false. A transfer of zero, and one from an address to
+// itself, is never attributed. truncated says that more invoices than the
+// candidates have the transfer's amount; then the amount alone attributes the
+// transfer only where it is the transfer amount of an invoice that awaits it.
+func Attribute(t Transfer, candidates []Candidate, truncated bool) (a Attribution, ok bool) {
 	if t.Amount.IsZero() || t.From == t.To {
-		return Attribution{}, false // nobody has got anything
+		return Attribution{}, false // nobody was paid
 	}
-	told := slices.ContainsFunc(candidates, func(c Candidate) bool { return c.toldFor(t) })
+	isTransferAmount := slices.ContainsFunc(candidates, func(c Candidate) bool { return c.matchesTransferAmount(t) })
 	for _, rule := range []struct {
 		method Method
 		fits   func(Candidate) bool
 	}{
-		{ByRegistry, func(c Candidate) bool { return c.names(t.Evidence.Registry) }},
-		{ByAuthorization, func(c Candidate) bool { return c.names(t.Evidence.Authorization) }},
-		{ByCalldata, func(c Candidate) bool { return c.names(t.Evidence.Calldata) }},
-		{ByTransferAmount, func(c Candidate) bool { return c.toldFor(t) && c.waits(t) }},
-		{ByAmount, func(c Candidate) bool { return c.meansAmount(t, told) }},
-		{ByTolerance, func(c Candidate) bool { return c.Tolerates(t.Amount) && c.waits(t) }},
+		{ByRegistry, func(c Candidate) bool { return c.hasCommitment(t.Evidence.Registry) }},
+		{ByAuthorization, func(c Candidate) bool { return c.hasCommitment(t.Evidence.Authorization) }},
+		{ByCalldata, func(c Candidate) bool { return c.hasCommitment(t.Evidence.Calldata) }},
+		{ByTransferAmount, func(c Candidate) bool { return c.matchesTransferAmount(t) && c.awaits(t) }},
+		{ByAmount, func(c Candidate) bool { return c.matchesAmount(t, isTransferAmount) }},
+		{ByTolerance, func(c Candidate) bool { return c.Tolerates(t.Amount) && c.awaits(t) }},
 	} {
 		found := 0
 		for _, c := range candidates {
-			if !c.Takes(t) || !rule.fits(c) {
+			if !c.Accepts(t) || !rule.fits(c) {
 				continue
 			}
 			found++
 			a = Attribution{Invoice: c.Invoice, Method: rule.method}
-			if rule.method == ByAmount && c.toldFor(t) {
+			if rule.method == ByAmount && c.matchesTransferAmount(t) {
 				a.Method = ByTransferAmount
 			}
 		}
 		switch {
 		case found == 1:
 			return a, true
-		case found > 1 || crowded && rule.method == ByTransferAmount:
+		case found > 1 || truncated && rule.method == ByTransferAmount:
 			return Attribution{}, false
 		}
 	}
 	return Attribution{}, false
 }
 
-// meansAmount reports whether the transfer's amount can mean the candidate. It
-// was told for it, which is covered by now or expired; or the candidate waits
-// for it, as its bare amount or as what remains of it. A remainder is left out
-// if the amount was told for any invoice.
-func (c Candidate) meansAmount(t Transfer, told bool) bool {
-	if c.toldFor(t) {
+// matchesAmount reports whether the transfer's amount identifies the candidate:
+// it is a transfer amount of the candidate, which is covered or expired by now;
+// or the candidate awaits it, as its amount or as what remains of it. A
+// remainder does not count if the amount is the transfer amount of any invoice.
+func (c Candidate) matchesAmount(t Transfer, isTransferAmount bool) bool {
+	if c.matchesTransferAmount(t) {
 		return true
 	}
-	asks := c.Amount == t.Amount || c.Remainder == t.Amount && !told
-	return asks && c.waits(t)
+	due := c.Amount == t.Amount || c.Remainder == t.Amount && !isTransferAmount
+	return due && c.awaits(t)
 }
 
-// Takes reports whether t moves the invoice's token to the invoice's address
+// Accepts reports whether t moves the invoice's token to the invoice's address
 // on the invoice's chain.
-func (inv Invoice) Takes(t Transfer) bool {
+func (inv Invoice) Accepts(t Transfer) bool {
 	return inv.ChainKey == t.ChainKey && inv.Token == t.Token && inv.Merchant == t.To
 }
 
-// PayableAt reports whether a transfer at that position comes after the
-// invoice was created, as far as the chain was known then, and not after its
-// expiry. Both are the chain's: no clock of this service is asked.
+// PayableAt reports whether a transfer at that position is above the blocks
+// that were read when the invoice was created, and not after its expiry. Both
+// are chain time: the service's clock plays no part.
 func (inv Invoice) PayableAt(p Position) bool {
 	return inv.FromBlock < p.BlockNumber && p.BlockTime <= inv.ExpiresAt && inv.Status != Drafted && inv.Status != Void
 }
 
-// enough is the least sum that pays the invoice.
-func (inv Invoice) enough() Amount { return inv.Amount.Minus(inv.Tolerance) }
+// threshold returns the least sum that pays the invoice.
+func (inv Invoice) threshold() Amount { return inv.Amount.Minus(inv.Tolerance) }
 
-// Tolerates reports whether a is less than the invoice's amount and enough.
+// Tolerates reports whether a is less than the invoice's amount and pays it
+// within the tolerance.
 func (inv Invoice) Tolerates(a Amount) bool {
-	return a.Less(inv.Amount) && !a.Less(inv.enough())
+	return a.Less(inv.Amount) && !a.Less(inv.threshold())
 }
 
-func (inv Invoice) names(id Hash) bool {
+func (inv Invoice) hasCommitment(id Hash) bool {
 	return !id.IsZero() && inv.CommitmentID == id
 }

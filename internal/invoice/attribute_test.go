@@ -23,13 +23,13 @@ func openInvoice(id string) invoice.Invoice {
 	}
 }
 
-// markTold marks the last of the candidates whose transfer amount the transfer has:
+// markTransferAmount marks the last of the candidates whose transfer amount the transfer has:
 // it was told for that one last.
-func markTold(t invoice.Transfer, candidates []invoice.Candidate) []invoice.Candidate {
+func markTransferAmount(t invoice.Transfer, candidates []invoice.Candidate) []invoice.Candidate {
 	candidates = slices.Clone(candidates)
 	for i := range slices.Backward(candidates) {
 		if candidates[i].TransferAmount == t.Amount {
-			candidates[i].Told = true
+			candidates[i].HasTransferAmount = true
 			break
 		}
 	}
@@ -182,7 +182,7 @@ func TestAttribute(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			got, ok := invoice.Attribute(test.transfer, markTold(test.transfer, test.candidates), false)
+			got, ok := invoice.Attribute(test.transfer, markTransferAmount(test.transfer, test.candidates), false)
 			if ok != (test.invoice != "") {
 				t.Fatalf("attributed: %t (to %s)", ok, got.Invoice.ID)
 			}
@@ -201,7 +201,7 @@ func TestAttributeInACrowd(t *testing.T) {
 	inv.Tolerance = invoice.NewAmount(5)
 	named := transfer(1)
 	named.Evidence.Calldata = inv.CommitmentID
-	told := invoice.Candidate{Invoice: inv, Told: true}
+	told := invoice.Candidate{Invoice: inv, HasTransferAmount: true}
 	covered := told
 	covered.Covered = true
 	for name, test := range map[string]struct {
@@ -245,7 +245,7 @@ func TestAttributeCountsNothingElse(t *testing.T) {
 	} {
 		good := test.t
 		good.BlockNumber, good.BlockTime, good.ChainKey, good.Token, good.From, good.To = 5, 1500, "base", token, payer, merchant
-		c := markTold(good, []invoice.Candidate{{Invoice: test.inv}})
+		c := markTransferAmount(good, []invoice.Candidate{{Invoice: test.inv}})
 		if _, ok := invoice.Attribute(good, c, false); !ok {
 			t.Fatalf("%s: the transfer itself is not attributed", name)
 		}

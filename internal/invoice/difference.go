@@ -75,7 +75,7 @@ func (d Difference) Distance() Amount { return d.Short.Plus(d.Over) }
 func Suggest(t Transfer, near []NearInvoice, limit int) []Suggestion {
 	var all []Suggestion
 	for _, n := range near {
-		if n.Takes(t) && n.Status != Drafted && n.Status != Void {
+		if n.Accepts(t) && n.Status != Drafted && n.Status != Void {
 			all = append(all, Suggestion{n.Invoice, n.Differ(t)})
 		}
 	}

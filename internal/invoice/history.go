@@ -79,7 +79,7 @@ func (h *History) DueAt(at Position) (covered bool, remainder Amount) {
 			remainder = h.inv.Amount.Minus(sum)
 		}
 	}
-	if !sum.Less(h.inv.enough()) {
+	if !sum.Less(h.inv.threshold()) {
 		return true, Amount{}
 	}
 	return false, remainder
@@ -98,7 +98,7 @@ func (h *History) Remainders() (remainders []Amount) {
 	var sum Amount
 	for _, s := range h.paid {
 		sum = sum.Plus(s.amount)
-		if s.part && sum.Less(h.inv.enough()) {
+		if s.part && sum.Less(h.inv.threshold()) {
 			remainders = append(remainders, h.inv.Amount.Minus(sum))
 		}
 	}

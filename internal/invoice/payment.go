@@ -77,11 +77,11 @@ const (
 // Guessed reports whether a payment was attributed by an amount that its payer
 // was not told to send, so that a transfer which pays back another payment may
 // have it by coincidence.
-func (m Method) Guessed() bool { return m == ByAmount || m == ByTolerance }
+func (m Method) Inferred() bool { return m == ByAmount || m == ByTolerance }
 
 // ByWord reports whether somebody's word attributed the payment, which no
 // evidence on the chain can change.
-func (m Method) ByWord() bool { return m == ByHand || m == ByClaim }
+func (m Method) OffChain() bool { return m == ByHand || m == ByClaim }
 
 // Payment is a transfer to a settlement address. InvoiceID, MerchantID and
 // Method are empty while it is not attributed to an invoice.

@@ -26,7 +26,7 @@ func (inv Invoice) Settle(payments []Payment) Invoice {
 // them again.
 func (inv Invoice) WithConfirmed(p Payment) (_ Invoice, ok bool) {
 	t := inv.Sums.Tally
-	if inv.Sums.Stale || !t.Last.Before(p.Position) && !t.Due.Plus(p.Amount).Less(inv.enough()) {
+	if inv.Sums.Stale || !t.Last.Before(p.Position) && !t.Due.Plus(p.Amount).Less(inv.threshold()) {
 		return inv, false
 	}
 	inv = inv.count(p)
@@ -46,7 +46,7 @@ func (inv Invoice) count(p Payment) Invoice {
 		t.BeyondDust = t.BeyondDust.Plus(dust)
 	} else {
 		t.Due, t.DueDust = t.Due.Plus(p.Amount), t.DueDust.Plus(dust)
-		if !t.Due.Less(inv.enough()) && inv.Status == Open {
+		if !t.Due.Less(inv.threshold()) && inv.Status == Open {
 			inv.Status, inv.SettledTx, inv.SettledAt = Paid, p.TxHash, p.BlockTime
 		}
 	}
@@ -70,7 +70,7 @@ func (inv Invoice) exception() Exception {
 		return Duplicate
 	case paid && inv.Ceiling().Less(due):
 		return Overpaid
-	case !beyond.IsZero() || !paid && !t.Due.Less(inv.enough()):
+	case !beyond.IsZero() || !paid && !t.Due.Less(inv.threshold()):
 		return Late
 	case t.Due.Less(inv.Amount) && !arrived.IsZero():
 		return Underpaid

@@ -77,7 +77,7 @@ func (inv Invoice) Surplus() Amount {
 // Covered reports whether the payments that are not orphaned and were mined
 // in time add up to enough, confirmed or not. Such an invoice needs no further
 // payment.
-func (inv Invoice) Covered() bool { return !inv.Sums.InTime.Less(inv.enough()) }
+func (inv Invoice) Covered() bool { return !inv.Sums.InTime.Less(inv.threshold()) }
 
 // HasParts reports whether any of what was mined in time is more than dust.
 // While none is, nothing remains, whatever the order of the payments is.

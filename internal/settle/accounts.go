@@ -124,7 +124,7 @@ func (a *accounts) partlyPaid(t invoice.Transfer) []invoice.Invoice {
 	}
 	var found []invoice.Invoice
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
-		if inv := a.invoices[id]; inv.Takes(t) {
+		if inv := a.invoices[id]; inv.Accepts(t) {
 			found = append(found, inv)
 		}
 	}

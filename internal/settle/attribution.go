@@ -10,7 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// Errors of AttributeByHand.
+// Errors of AttributeManually.
 var (
 	// ErrAttributed: the payment belongs to another invoice.
 	ErrAttributed = errors.New("the payment belongs to another invoice")
@@ -22,17 +22,17 @@ var (
 	ErrUndecided = errors.New("the payment waits for older blocks to be read")
 )
 
-// HandAttribution is somebody's word that a payment is meant for an invoice.
+// ManualAttribution is somebody's word that a payment is meant for an invoice.
 // By and Note are held against the rules of a label by who takes them in; Note
 // may be empty.
-type HandAttribution struct {
+type ManualAttribution struct {
 	PaymentID string
 	InvoiceID string
 	By        string // who says so
 	Note      string // why
 }
 
-// AttributeByHand attributes a payment that belongs to no invoice, and records
+// AttributeManually attributes a payment that belongs to no invoice, and records
 // who did. The payment is announced as any other, and if it is final the
 // invoice is reckoned at once. Its refunds come along, and are announced then.
 // Where the transfer was taken for a refund, it is one no longer. It returns the payment; when it belongs to the
@@ -41,7 +41,7 @@ type HandAttribution struct {
 // It returns store.ErrNotFound when there is no such payment, a
 // *invoice.FieldError when there is no such invoice or it awaits other money
 // than the payment's, ErrAttributed, ErrOrphaned or ErrUndecided.
-func (s *Service) AttributeByHand(ctx context.Context, h HandAttribution) (invoice.Payment, error) {
+func (s *Service) AttributeManually(ctx context.Context, h ManualAttribution) (invoice.Payment, error) {
 	found, err := s.Store.Payment(ctx, h.PaymentID)
 	if err != nil {
 		return invoice.Payment{}, err
@@ -72,7 +72,7 @@ func (s *Service) AttributeByHand(ctx context.Context, h HandAttribution) (invoi
 			return &invoice.FieldError{Field: "invoiceId", Detail: "is of no invoice"}
 		case err != nil:
 			return err
-		case !inv.Takes(found.Transfer):
+		case !inv.Accepts(found.Transfer):
 			return &invoice.FieldError{
 				Field: "invoiceId", Detail: "is of an invoice that awaits another token, on another chain or at another address",
 			}
@@ -84,7 +84,7 @@ func (s *Service) AttributeByHand(ctx context.Context, h HandAttribution) (invoi
 
 // attributeBy gives a payment without an invoice to one on somebody's word, by
 // hand or by a claim.
-func (s *Service) attributeBy(ctx context.Context, tx *store.Tx, c *changes, method invoice.Method, p *store.PaymentRow, inv invoice.Invoice, h HandAttribution) error {
+func (s *Service) attributeBy(ctx context.Context, tx *store.Tx, c *changes, method invoice.Method, p *store.PaymentRow, inv invoice.Invoice, h ManualAttribution) error {
 	accounts := newAccounts(tx)
 	if err := accounts.add(ctx, []invoice.Invoice{inv}); err != nil {
 		return err

@@ -27,7 +27,7 @@ func (w *world) stray(at int64, a invoice.Amount) store.PaymentRow {
 
 // attribute says that the payment is meant for the invoice.
 func (w *world) attribute(p store.PaymentRow, inv invoice.Invoice) (invoice.Payment, error) {
-	return w.AttributeByHand(w.t.Context(), settle.HandAttribution{PaymentID: p.ID, InvoiceID: inv.ID, By: "maria", Note: "she wrote to us"})
+	return w.AttributeManually(w.t.Context(), settle.ManualAttribution{PaymentID: p.ID, InvoiceID: inv.ID, By: "maria", Note: "she wrote to us"})
 }
 
 // unattributed returns the ids of the payments on the merchant's list that

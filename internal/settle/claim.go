@@ -106,7 +106,7 @@ func claimable(inv invoice.Invoice, payments []store.PaymentRow, signer invoice.
 		switch {
 		case p.InvoiceID == inv.ID:
 			err = errCounted
-		case p.Attributed() || p.Status == invoice.Orphaned || !inv.Takes(p.Transfer) || inv.Status == invoice.Drafted || inv.Status == invoice.Void:
+		case p.Attributed() || p.Status == invoice.Orphaned || !inv.Accepts(p.Transfer) || inv.Status == invoice.Drafted || inv.Status == invoice.Void:
 		case !signer.IsZero() && signer != p.From:
 			err = ErrNotThePayer
 		case signer.IsZero() && p.Amount.Less(inv.DustLimit()):
@@ -134,7 +134,7 @@ func (s *Service) claim(ctx context.Context, tx *store.Tx, c *changes, inv invoi
 	} else if !sure {
 		return s.keepClaim(ctx, tx, inv, p, claim)
 	}
-	err := s.attributeBy(ctx, tx, c, invoice.ByClaim, &p, inv, HandAttribution{
+	err := s.attributeBy(ctx, tx, c, invoice.ByClaim, &p, inv, ManualAttribution{
 		PaymentID: p.ID, InvoiceID: inv.ID, By: "payer " + chain.Checksum(p.From), Note: "signature " + claim.Signature,
 	})
 	if err != nil {

@@ -163,7 +163,7 @@ func (w *workbook) mustWait(e *entry, candidates []invoice.Candidate, a invoice.
 	if !w.isAbove(t.Position) {
 		return false
 	}
-	guessed := a.Method == "" || a.Method.Guessed()
+	guessed := a.Method == "" || a.Method.Inferred()
 	at := w.waiting[t.To]
 	switch {
 	case guessed && e.refundID != "":
@@ -180,7 +180,7 @@ func (w *workbook) mustWait(e *entry, candidates []invoice.Candidate, a invoice.
 	var rivals bool // for which it counts what was paid before
 	for _, c := range candidates {
 		bound = bound && c.FromBlock > 0
-		rivals = rivals || !c.Told && c.Amount == t.Amount
+		rivals = rivals || !c.HasTransferAmount && c.Amount == t.Amount
 	}
 	return rivals && !bound
 }

@@ -83,7 +83,7 @@ func (m *machine) checkRules(r *rapid.T) {
 			}
 			for i := range all {
 				all[i].Covered, all[i].Remainder = invoice.NewHistory(all[i].Invoice, before).DueAt(t.Position)
-				all[i].Told = all[i].TransferAmount == t.Amount
+				all[i].HasTransferAmount = all[i].TransferAmount == t.Amount
 			}
 			want, ok := invoice.Attribute(t, all, false)
 			got := m.payment(t)

@@ -182,7 +182,7 @@ func TestStaleSumsAreRecounted(t *testing.T) {
 				w.mine(start+3, tagged(w.pay(invoice.NewAmount(400_000)), invoice.Evidence{Calldata: w.create().CommitmentID}), p)
 				w.final()
 				forget(inv.ID)
-				_, err := w.AttributeByHand(t.Context(), settle.HandAttribution{PaymentID: w.payment(p).ID, InvoiceID: inv.ID, By: "ann"})
+				_, err := w.AttributeManually(t.Context(), settle.ManualAttribution{PaymentID: w.payment(p).ID, InvoiceID: inv.ID, By: "ann"})
 				w.must(err)
 			},
 		} {

@@ -150,7 +150,7 @@ func (s *Service) chooseLarger(ctx context.Context, tx *store.Tx, bases []store.
 // or none that may be told.
 func suffixed(base store.AmountKey, suffix uint64) (a invoice.Amount, ok bool) {
 	a, ok = base.Amount.Add(invoice.NewAmount(suffix))
-	if !ok || !a.MayTell() {
+	if !ok || a.IsRound() {
 		return invoice.Amount{}, false
 	}
 	return a, true

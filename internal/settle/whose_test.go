@@ -95,7 +95,7 @@ func (g *game) create() {
 	g.must(err)
 	g.made = append(g.made, inv.ID)
 	g.tell(inv)
-	if !inv.TransferAmount.IsZero() && !inv.TransferAmount.MayTell() {
+	if !inv.TransferAmount.IsZero() && inv.TransferAmount.IsRound() {
 		g.wrong = append(g.wrong, fmt.Sprintf("the round amount %s is told", inv.TransferAmount))
 	}
 }
@@ -209,7 +209,7 @@ func (g *game) misplaced(t invoice.Transfer, p store.PaymentRow, m meant, invoic
 	if m.invoiceID != "" && m.invoiceID != p.InvoiceID && waits(invoices[m.invoiceID]) {
 		wrong = append(wrong, fmt.Sprintf("%s was told for %s and went to %q by %q", t.Amount, m.invoiceID, p.InvoiceID, p.Method))
 	}
-	if m.invoiceID != "" && m.invoiceID != p.InvoiceID && p.Method.Guessed() {
+	if m.invoiceID != "" && m.invoiceID != p.InvoiceID && p.Method.Inferred() {
 		wrong = append(wrong, fmt.Sprintf("%s was told for %s and taken for one of %s by %q", t.Amount, m.invoiceID, p.InvoiceID, p.Method))
 	}
 	to, ok := invoices[p.InvoiceID]

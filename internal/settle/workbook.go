@@ -189,7 +189,7 @@ func (w *workbook) keeps(p store.PaymentRow, e *entry) bool {
 	case !p.SameMovement(e.Transfer):
 		return false
 	case p.Attributed():
-		return p.Evidence == e.Evidence || p.Method.ByWord()
+		return p.Evidence == e.Evidence || p.Method.OffChain()
 	}
 	return !w.waits[p.ID] && p.Evidence == e.Evidence
 }
@@ -252,7 +252,7 @@ func (w *workbook) attribute(ctx context.Context, e *entry, p *invoice.Payment) 
 		a, ok = invoice.Attribution{}, false
 		w.waiting[p.To] = store.Waiting{Unbound: true, Undecided: true}
 	}
-	if ok && a.Method.Guessed() && e.refundID != "" && w.paid[e.pair()] {
+	if ok && a.Method.Inferred() && e.refundID != "" && w.paid[e.pair()] {
 		m, back, err := w.paysBack(ctx, e)
 		if err != nil {
 			return err
@@ -275,7 +275,7 @@ func (w *workbook) attribute(ctx context.Context, e *entry, p *invoice.Payment) 
 // transaction names its invoice, that decides nothing, and is not asked.
 func (w *workbook) weigh(ctx context.Context, p invoice.Payment, found store.Candidates) ([]invoice.Candidate, error) {
 	candidates := slices.Clone(found.Invoices)
-	if slices.ContainsFunc(candidates, func(c invoice.Candidate) bool { return c.Named(p.Transfer) }) {
+	if slices.ContainsFunc(candidates, func(c invoice.Candidate) bool { return c.NamedBy(p.Transfer) }) {
 		return candidates, nil
 	}
 	for _, inv := range w.accounts.partlyPaid(p.Transfer) {

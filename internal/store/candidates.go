@@ -123,7 +123,7 @@ func (q *queries) addTold(ctx context.Context, transfers []invoice.Transfer, fou
 	invoices, err := q.InvoicesByID(ctx, ids)
 	for _, inv := range invoices {
 		for _, n := range numbers[inv.ID] {
-			found[n].add(inv).Told = true
+			found[n].add(inv).HasTransferAmount = true
 		}
 	}
 	return err
@@ -250,7 +250,7 @@ func (q *queries) addTolerant(ctx context.Context, chainKey string, transfers []
 		return err
 	}
 	for n, t := range transfers {
-		if !tolerant[t.To] || slices.ContainsFunc(found[n].Invoices, func(c invoice.Candidate) bool { return c.Meant(t) }) {
+		if !tolerant[t.To] || slices.ContainsFunc(found[n].Invoices, func(c invoice.Candidate) bool { return c.MatchedBy(t) }) {
 			continue
 		}
 		near, err := q.tolerantInvoices(ctx, t)

@@ -85,7 +85,7 @@ func TestCandidatesOfMany(t *testing.T) {
 					}
 				}
 				if last >= 0 {
-					every[last].Told = true
+					every[last].HasTransferAmount = true
 				}
 				found := all[n].Invoices
 				for i, c := range found {
