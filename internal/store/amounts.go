@@ -38,7 +38,7 @@ func (q *queries) AmountUses(ctx context.Context, keys []AmountKey, since int64)
 	for n, k := range keys {
 		numbered[n] = numberedKey{int64(n), k}
 	}
-	err := padded(numbered, numberedKey{n: -1}, func(list []numberedKey) error {
+	err := inBatches(numbered, numberedKey{n: -1}, func(list []numberedKey) error {
 		return q.amountUses(ctx, list, func(n int64, taken bool, until int64) {
 			if until < since {
 				until = 0
@@ -82,10 +82,10 @@ func (q *queries) amountUses(ctx context.Context, keys []numberedKey, report fun
 	for i, k := range keys {
 		rows[i] = []any{k.n, k.ChainKey, k.Merchant.String(), k.Token.String(), k.Amount.String()}
 	}
-	text, args := values([]string{"n BIGINT", "chain", "receiver", "coin", "moved"}, rows)
-	_, err := collect(ctx, q, func(row scanner) (struct{}, error) {
+	text, args := withWanted([]string{"n BIGINT", "chain", "receiver", "coin", "moved"}, rows)
+	_, err := queryAll(ctx, q, func(row scanner) (struct{}, error) {
 		var n, bare, until int64
-		err := row.Scan(&n, &bare, seconds{&until})
+		err := row.Scan(&n, &bare, nullInt{&until})
 		if until == live {
 			bare, until = 1, 0
 		}

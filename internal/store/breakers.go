@@ -18,14 +18,14 @@ func (q *queries) breakers(ctx context.Context, merchantIDs []string, lock strin
 	for _, id := range merchantIDs {
 		all[id] = delivery.NewBreaker
 	}
-	return all, padded(merchantIDs, "", func(part []string) error {
-		_, err := collect(ctx, q, func(row scanner) (none struct{}, err error) {
+	return all, inBatches(merchantIDs, "", func(part []string) error {
+		_, err := queryAll(ctx, q, func(row scanner) (none struct{}, err error) {
 			id, b, err := scanBreaker(row)
 			if err == nil {
 				all[id] = b
 			}
 			return none, err
-		}, "SELECT b.merchant_id, "+breakerColumns+" FROM breakers b WHERE b.merchant_id IN "+list(0, len(part))+lock, anys(part)...)
+		}, "SELECT b.merchant_id, "+breakerColumns+" FROM breakers b WHERE b.merchant_id IN "+parameterList(0, len(part))+lock, toAny(part)...)
 		return err
 	})
 }
@@ -36,8 +36,8 @@ const breakerColumns = "b.state, b.steady, b.allowed, b.failures, b.timeouts, b.
 // of a merchant to which nothing was sent yet.
 func scanBreaker(row scanner) (merchantID string, b delivery.Breaker, err error) {
 	var healthy, allowed, failures, timeouts, pauses int64
-	err = row.Scan(&merchantID, textCol(&b.State), seconds{&healthy}, seconds{&allowed}, seconds{&failures}, seconds{&timeouts}, seconds{&pauses},
-		seconds{&b.SinceMS}, seconds{&b.UntilMS})
+	err = row.Scan(&merchantID, nullText(&b.State), nullInt{&healthy}, nullInt{&allowed}, nullInt{&failures}, nullInt{&timeouts}, nullInt{&pauses},
+		nullInt{&b.SinceMS}, nullInt{&b.UntilMS})
 	if b.State == "" {
 		return merchantID, delivery.NewBreaker, err
 	}
@@ -90,14 +90,14 @@ func (tx *Tx) saveBreakers(ctx context.Context, merchantIDs []string, breaker fu
 		}
 		rows[i] = []any{id, string(b.State), healthy, b.Allowed, b.Failures, b.Timeouts, b.Pauses, b.SinceMS, b.UntilMS}
 	}
-	return tx.into(ctx, insertion{"breakers", []string{"merchant_id", "state", "steady", "allowed", "failures", "timeouts", "pauses", "since_ms", "until_ms"},
+	return tx.insert(ctx, insertion{"breakers", []string{"merchant_id", "state", "steady", "allowed", "failures", "timeouts", "pauses", "since_ms", "until_ms"},
 		"ON CONFLICT (merchant_id) DO " + conflict}, rows)
 }
 
 // BreakerCounts returns how many breakers are in each state.
 func (q *queries) BreakerCounts(ctx context.Context) (map[delivery.BreakerState]int64, error) {
 	counts := map[delivery.BreakerState]int64{delivery.BreakerClosed: 0, delivery.BreakerOpen: 0, delivery.BreakerGone: 0}
-	_, err := collect(ctx, q, func(row scanner) (struct{}, error) {
+	_, err := queryAll(ctx, q, func(row scanner) (struct{}, error) {
 		var state delivery.BreakerState
 		var n int64
 		err := row.Scan(&state, &n)

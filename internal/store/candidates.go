@@ -71,8 +71,8 @@ func (q *queries) addNamed(ctx context.Context, transfers []invoice.Transfer, fo
 			}
 		}
 	}
-	invoices, err := inChunks(ids, func(chunk []any) ([]invoice.Invoice, error) {
-		return collect(ctx, q, scanInvoice, "SELECT "+invoiceColumns+" FROM invoices WHERE commitment_id IN "+list(0, len(chunk)), chunk...)
+	invoices, err := queryIn(ids, func(chunk []any) ([]invoice.Invoice, error) {
+		return queryAll(ctx, q, scanInvoice, "SELECT "+invoiceColumns+" FROM invoices WHERE commitment_id IN "+parameterList(0, len(chunk)), chunk...)
 	})
 	for _, inv := range invoices {
 		for _, n := range named[inv.CommitmentID] {
@@ -101,12 +101,12 @@ var (
 func (q *queries) addTold(ctx context.Context, transfers []invoice.Transfer, found []Candidates) error {
 	numbers := make(map[string][]int64)
 	var ids []string
-	err := padded(wantedTransfers(transfers), wantedNothing, func(part [][]any) error {
-		text, args := values(wantedColumns, part)
-		_, err := collect(ctx, q, func(row scanner) (struct{}, error) {
+	err := inBatches(wantedTransfers(transfers), wantedNothing, func(part [][]any) error {
+		text, args := withWanted(wantedColumns, part)
+		_, err := queryAll(ctx, q, func(row scanner) (struct{}, error) {
 			var n int64
 			var id string
-			err := row.Scan(&n, textCol(&id))
+			err := row.Scan(&n, nullText(&id))
 			if id != "" {
 				if numbers[id] == nil {
 					ids = append(ids, id)
@@ -130,7 +130,7 @@ func (q *queries) addTold(ctx context.Context, transfers []invoice.Transfer, fou
 }
 
 // joinLimit bounds the invoices that are found for many transfers at once.
-const joinLimit = 4 * chunkSize
+const joinLimit = 4 * maxBatch
 
 // byAmounts are the rules by which a transfer of the table wanted names invoices
 // through its amount. Those that were closed below the transfer's block are
@@ -162,7 +162,7 @@ const (
 // addByAmount adds the invoices whose amount or remainder the transfers have:
 // for all at once, or one by one where they find too many.
 func (q *queries) addByAmount(ctx context.Context, transfers []invoice.Transfer, found []Candidates) error {
-	return padded(wantedTransfers(transfers), wantedNothing, func(part [][]any) error {
+	return inBatches(wantedTransfers(transfers), wantedNothing, func(part [][]any) error {
 		all, err := q.matches(ctx, part, joinLimit, byAmounts...)
 		if err != nil {
 			return err
@@ -209,15 +209,15 @@ type match struct {
 // matches returns the invoices that the wanted transfers name by one of the
 // rules, up to a limit.
 func (q *queries) matches(ctx context.Context, wanted [][]any, limit int, rules ...rule) ([]match, error) {
-	text, args := values(wantedColumns, wanted)
+	text, args := withWanted(wantedColumns, wanted)
 	for i, r := range rules {
 		if i > 0 {
 			text += " UNION ALL "
 		}
 		text += "SELECT n, " + invoiceColumns + " FROM " + q.lookup(r)
 	}
-	return collect(ctx, q, func(row scanner) (m match, err error) {
-		m.Invoice, err = scanInvoice(prefixed{row, []any{&m.n}})
+	return queryAll(ctx, q, func(row scanner) (m match, err error) {
+		m.Invoice, err = scanInvoice(prefixedRow{row, []any{&m.n}})
 		return m, err
 	}, text+" LIMIT "+strconv.Itoa(limit), args...)
 }
@@ -283,7 +283,7 @@ func (q *queries) tolerantAddresses(ctx context.Context, chainKey string, transf
 		}
 	}
 	for _, which := range []string{tolerantOpen, tolerantWas} {
-		found, err := q.existing(ctx, []string{"chain", "receiver"}, rows,
+		found, err := q.whichExist(ctx, []string{"chain", "receiver"}, rows,
 			"invoices WHERE merchant_address = receiver AND chain_key = chain AND "+which)
 		if err != nil {
 			return nil, err
@@ -312,7 +312,7 @@ func (q *queries) tolerantInvoices(ctx context.Context, t invoice.Transfer) ([]i
 			to = high.String()
 		}
 		for _, which := range []string{tolerantOpen, tolerantWas + " AND closed_block >= $7"} {
-			found, err := collect(ctx, q, scanInvoice, "SELECT "+invoiceColumns+` FROM invoices
+			found, err := queryAll(ctx, q, scanInvoice, "SELECT "+invoiceColumns+` FROM invoices
 				WHERE merchant_address = $1 AND chain_key = $2 AND token = $3 AND from_block < $7
 					AND length(amount) = $4 AND amount BETWEEN $5 AND $6 AND `+which+" LIMIT $8",
 				t.To.String(), t.ChainKey, t.Token.String(), digits, from, to, int64(t.BlockNumber), NearLimit+1)

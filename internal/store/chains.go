@@ -81,13 +81,13 @@ const cursorQuery = `SELECT indexed_number, indexed_hash, indexed_time, confirme
 
 // Cursor returns how far the chain is read, or ErrNotFound when it never was.
 func (q *queries) Cursor(ctx context.Context, chainKey string) (Cursor, error) {
-	return one(ctx, q, scanCursor, cursorQuery, chainKey)
+	return queryRow(ctx, q, scanCursor, cursorQuery, chainKey)
 }
 
 // LockCursor is Cursor, and keeps every other transaction from changing the
 // chain until this one ends. All that the indexer writes is written under it.
 func (tx *Tx) LockCursor(ctx context.Context, chainKey string) (Cursor, error) {
-	return one(ctx, &tx.queries, scanCursor, cursorQuery+tx.forUpdate(), chainKey)
+	return queryRow(ctx, &tx.queries, scanCursor, cursorQuery+tx.forUpdate(), chainKey)
 }
 
 // InsertChain records a chain that is read for the first time, from the block
@@ -119,7 +119,7 @@ func (tx *Tx) SaveCursor(ctx context.Context, chainKey string, c Cursor) error {
 // Headers returns the kept headers from one number to another, both included,
 // in ascending order.
 func (q *queries) Headers(ctx context.Context, chainKey string, from, to uint64) ([]invoice.Header, error) {
-	return collect(ctx, q, func(row scanner) (h invoice.Header, err error) {
+	return queryAll(ctx, q, func(row scanner) (h invoice.Header, err error) {
 		err = row.Scan(&h.Number, hashCol(&h.Hash), hashCol(&h.Parent), &h.Time)
 		return h, err
 	}, `SELECT number, hash, parent_hash, block_time FROM blocks
@@ -132,7 +132,7 @@ func (tx *Tx) InsertHeaders(ctx context.Context, chainKey string, headers []invo
 	for i, h := range headers {
 		rows[i] = []any{chainKey, int64(h.Number), h.Hash.String(), h.Parent.String(), h.Time}
 	}
-	return tx.into(ctx, insertion{"blocks", []string{"chain_key", "number", "hash", "parent_hash", "block_time"}, ""}, rows)
+	return tx.insert(ctx, insertion{"blocks", []string{"chain_key", "number", "hash", "parent_hash", "block_time"}, ""}, rows)
 }
 
 // DeleteHeaders forgets the headers outside a range of numbers, both ends of

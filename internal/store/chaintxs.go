@@ -58,7 +58,7 @@ type TxAttempt struct {
 // intents, which must be due. It is ErrConflict when one of them no longer is,
 // when the nonce is taken, or when the lease is another's.
 func (s *Store) SaveChainTx(ctx context.Context, l Lease, t ChainTx, intentIDs []string) error {
-	return s.under(ctx, l, func(tx *Tx) error {
+	return s.withLease(ctx, l, func(tx *Tx) error {
 		n, err := tx.exec(ctx, `INSERT INTO chain_txs (id, chain_key, sender, nonce, kind, status, created_ms, reserved_gwei)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (chain_key, sender, nonce) DO NOTHING`,
 			t.ID, t.ChainKey, t.Sender.String(), int64(t.Nonce), string(t.Kind), string(t.Status), t.CreatedMS, t.Reserved)
@@ -85,7 +85,7 @@ func (s *Store) SaveChainTx(ctx context.Context, l Lease, t ChainTx, intentIDs [
 // many gwei by now; the first form has the number 1. It is ErrConflict when the
 // lease is another's.
 func (s *Store) AddAttempt(ctx context.Context, l Lease, txID string, number int, a TxAttempt, reserved int64) error {
-	return s.under(ctx, l, func(tx *Tx) error {
+	return s.withLease(ctx, l, func(tx *Tx) error {
 		if err := tx.insertAttempt(ctx, txID, number, a); err != nil {
 			return err
 		}
@@ -97,7 +97,7 @@ func (s *Store) AddAttempt(ctx context.Context, l Lease, txID string, number int
 // AcceptAttempt records when a node took a form of a transaction into its pool.
 // The first time stays. It is ErrConflict when the lease is another's.
 func (s *Store) AcceptAttempt(ctx context.Context, l Lease, txHash invoice.Hash, atMS int64) error {
-	return s.under(ctx, l, func(tx *Tx) error {
+	return s.withLease(ctx, l, func(tx *Tx) error {
 		_, err := tx.exec(ctx, "UPDATE chain_tx_attempts SET accepted_ms = $2 WHERE tx_hash = $1 AND accepted_ms IS NULL", txHash.String(), atMS)
 		return err
 	})
@@ -118,7 +118,7 @@ func (s *Store) SetTxStatus(ctx context.Context, l Lease, txID string, status Tx
 	if spent != nil {
 		cost = []any{txID, string(status), spent.Gwei, spent.AtMS}
 	}
-	return s.under(ctx, l, func(tx *Tx) error {
+	return s.withLease(ctx, l, func(tx *Tx) error {
 		_, err := tx.exec(ctx, "UPDATE chain_txs SET status = $2, spent_gwei = $3, spent_ms = $4 WHERE id = $1", cost...)
 		if err != nil {
 			return err
@@ -136,7 +136,7 @@ func (s *Store) SetTxStatus(ctx context.Context, l Lease, txID string, status Tx
 // transaction; none when its id is empty.
 func (q *queries) Spending(ctx context.Context, chainKey string, sinceMS int64, but string) (spent, reserved int64, err error) {
 	sum := func(what, condition string) (int64, error) {
-		return one(ctx, q, func(row scanner) (n int64, err error) {
+		return queryRow(ctx, q, func(row scanner) (n int64, err error) {
 			err = row.Scan(&n)
 			return n, err
 		}, "SELECT CAST(COALESCE(SUM("+what+"), 0) AS BIGINT) FROM chain_txs WHERE chain_key = $1 AND id <> $3 AND "+condition, chainKey, sinceMS, but)
@@ -169,13 +169,13 @@ func (q *queries) ChainTxsFrom(ctx context.Context, chainKey string, sender invo
 // HasChainTxs reports whether the sender has any transaction on the chain that
 // is recorded.
 func (q *queries) HasChainTxs(ctx context.Context, chainKey string, sender invoice.Address) (bool, error) {
-	n, err := one(ctx, q, scanSeq, "SELECT count(*) FROM (SELECT 1 FROM chain_txs WHERE chain_key = $1 AND sender = $2 LIMIT 1) AS found",
+	n, err := queryRow(ctx, q, scanSeq, "SELECT count(*) FROM (SELECT 1 FROM chain_txs WHERE chain_key = $1 AND sender = $2 LIMIT 1) AS found",
 		chainKey, sender.String())
 	return n > 0, err
 }
 
 func (q *queries) chainTxs(ctx context.Context, condition string, args ...any) ([]ChainTx, error) {
-	txs, err := collect(ctx, q, func(row scanner) (t ChainTx, err error) {
+	txs, err := queryAll(ctx, q, func(row scanner) (t ChainTx, err error) {
 		var spent, at sql.NullInt64
 		err = row.Scan(&t.ID, &t.ChainKey, addressCol(&t.Sender), &t.Nonce, &t.Kind, &t.Status, &t.CreatedMS, &t.Reserved, &spent, &at)
 		if spent.Valid {
@@ -188,7 +188,7 @@ func (q *queries) chainTxs(ctx context.Context, condition string, args ...any) (
 		return nil, err
 	}
 	for i := range txs {
-		txs[i].Attempts, err = collect(ctx, q, scanAttempt, `SELECT tx_hash, raw, fee_cap, tip_cap, created_ms, accepted_ms
+		txs[i].Attempts, err = queryAll(ctx, q, scanAttempt, `SELECT tx_hash, raw, fee_cap, tip_cap, created_ms, accepted_ms
 			FROM chain_tx_attempts WHERE tx_id = $1 ORDER BY number`, txs[i].ID)
 		if err != nil {
 			return nil, err
@@ -199,12 +199,12 @@ func (q *queries) chainTxs(ctx context.Context, condition string, args ...any) (
 
 func scanAttempt(row scanner) (TxAttempt, error) {
 	var a TxAttempt
-	err := row.Scan(hashCol(&a.TxHash), column[[]byte]{&a.Raw, hexutil.Decode}, weiCol(&a.FeeCap), weiCol(&a.TipCap), &a.CreatedMS, seconds{&a.AcceptedMS})
+	err := row.Scan(hashCol(&a.TxHash), parsedColumn[[]byte]{&a.Raw, hexutil.Decode}, weiCol(&a.FeeCap), weiCol(&a.TipCap), &a.CreatedMS, nullInt{&a.AcceptedMS})
 	return a, err
 }
 
-func weiCol(dst **big.Int) column[*big.Int] {
-	return column[*big.Int]{dst, func(text string) (*big.Int, error) {
+func weiCol(dst **big.Int) parsedColumn[*big.Int] {
+	return parsedColumn[*big.Int]{dst, func(text string) (*big.Int, error) {
 		v, ok := new(big.Int).SetString(text, 10)
 		if !ok {
 			return nil, fmt.Errorf("not a decimal number")

@@ -28,7 +28,7 @@ const claimTables = " FROM claims LEFT JOIN payments ON payments.id = claims.pay
 
 func scanClaim(row scanner) (c Claim, err error) {
 	var signed int64
-	err = row.Scan(&c.ID, &c.PaymentID, &c.InvoiceID, &c.MerchantID, &signed, &c.At, textCol(&c.AttributedTo))
+	err = row.Scan(&c.ID, &c.PaymentID, &c.InvoiceID, &c.MerchantID, &signed, &c.At, nullText(&c.AttributedTo))
 	c.Signed = signed == 1
 	return c, err
 }
@@ -51,7 +51,7 @@ func (tx *Tx) SaveClaim(ctx context.Context, c Claim) error {
 // index of all payments without an invoice serves, so none is read instead of
 // the invoice's claims.
 func (q *queries) OpenClaimsOfInvoice(ctx context.Context, invoiceID string, limit int) ([]Claim, error) {
-	return collect(ctx, q, scanClaim, "SELECT "+claimColumns+claimTables+" WHERE claims.invoice_id = $1 AND coalesce(payments.invoice_id, '') = '' LIMIT $2", invoiceID, limit)
+	return queryAll(ctx, q, scanClaim, "SELECT "+claimColumns+claimTables+" WHERE claims.invoice_id = $1 AND coalesce(payments.invoice_id, '') = '' LIMIT $2", invoiceID, limit)
 }
 
 // ClaimsOfPayments returns, by payment, the claims of the payments: signed ones
@@ -63,7 +63,7 @@ func (q *queries) ClaimsOfPayments(ctx context.Context, paymentIDs []string, mer
 	for i, id := range paymentIDs {
 		rows[i] = []any{id}
 	}
-	claimed, err := q.existing(ctx, []string{"payment"}, rows, "claims WHERE payment_id = payment")
+	claimed, err := q.whichExist(ctx, []string{"payment"}, rows, "claims WHERE payment_id = payment")
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (q *queries) ClaimsOfPayments(ctx context.Context, paymentIDs []string, mer
 		w := where{}
 		w.equal("claims.payment_id", id)
 		w.equal("claims.merchant_id", merchantID)
-		found[id], err = collect(ctx, q, scanClaim, "SELECT "+claimColumns+claimTables+w.text()+
+		found[id], err = queryAll(ctx, q, scanClaim, "SELECT "+claimColumns+claimTables+w.text()+
 			" ORDER BY claims.signed DESC, claims.id LIMIT "+parameter(w.next()), append(w.args, limit)...)
 		if err != nil {
 			return nil, err
@@ -95,7 +95,7 @@ func (q *queries) Claims(ctx context.Context, f ClaimFilter) ([]Claim, error) {
 	w.equal("claims.merchant_id", f.MerchantID)
 	w.equal("claims.payment_id", f.PaymentID)
 	w.below("claims.id", f.Before)
-	return collect(ctx, q, scanClaim, "SELECT "+claimColumns+claimTables+w.text()+
+	return queryAll(ctx, q, scanClaim, "SELECT "+claimColumns+claimTables+w.text()+
 		" ORDER BY claims.id DESC LIMIT "+parameter(w.next()), append(w.args, f.Limit)...)
 }
 
@@ -103,7 +103,7 @@ func (q *queries) Claims(ctx context.Context, f ClaimFilter) ([]Claim, error) {
 // can be about, up to a limit: those that it has already first, then those of
 // the signer, then the largest.
 func (q *queries) PaymentsToClaim(ctx context.Context, inv invoice.Invoice, tx invoice.Hash, signer invoice.Address, limit int) ([]PaymentRow, error) {
-	return collect(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
+	return queryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
 		WHERE tx_hash = $1 AND chain_key = $2 AND to_address = $3 AND token = $4
 		ORDER BY CASE WHEN invoice_id = $5 THEN 0 WHEN from_address = $6 THEN 1 ELSE 2 END, length(amount) DESC, amount DESC, ordinal LIMIT $7`,
 		tx.String(), inv.ChainKey, inv.Merchant.String(), inv.Token.String(), inv.ID, signer.String(), limit)
@@ -112,7 +112,7 @@ func (q *queries) PaymentsToClaim(ctx context.Context, inv invoice.Invoice, tx i
 // InvoiceClaims reports whether a claim to the payment is stored for the
 // invoice.
 func (q *queries) InvoiceClaims(ctx context.Context, invoiceID, paymentID string) (bool, error) {
-	found, err := q.existing(ctx, []string{"payment", "invoice"}, [][]any{{paymentID, invoiceID}},
+	found, err := q.whichExist(ctx, []string{"payment", "invoice"}, [][]any{{paymentID, invoiceID}},
 		"claims WHERE payment_id = payment AND invoice_id = invoice")
 	return len(found) > 0, err
 }

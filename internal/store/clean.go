@@ -37,8 +37,8 @@ func (tx *Tx) clean(ctx context.Context, before, after int64, limit int, tables 
 		return after, false, err
 	}
 	type candidate struct{ seq, createdAt, pending int64 }
-	events, err := collect(ctx, &tx.queries, func(row scanner) (c candidate, err error) {
-		err = row.Scan(&c.seq, &c.createdAt, seconds{&c.pending})
+	events, err := queryAll(ctx, &tx.queries, func(row scanner) (c candidate, err error) {
+		err = row.Scan(&c.seq, &c.createdAt, nullInt{&c.pending})
 		return c, err
 	}, `SELECT seq, created_at, (SELECT 1 FROM deliveries WHERE deliveries.seq = events.seq)
 		FROM events WHERE seq > $1 ORDER BY seq LIMIT $2`, after, limit)

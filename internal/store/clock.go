@@ -23,7 +23,7 @@ func (s *Store) ReadClock(ctx context.Context, ownMS int64, next func(last Clock
 		if _, err := tx.exec(ctx, "INSERT INTO schedule_clock (id, now_ms, source_ms) VALUES (1, 0, 0) ON CONFLICT (id) DO NOTHING"); err != nil {
 			return err
 		}
-		last, err := one(ctx, &tx.queries, func(row scanner) (r ClockReading, err error) {
+		last, err := queryRow(ctx, &tx.queries, func(row scanner) (r ClockReading, err error) {
 			err = row.Scan(&r.NowMS, &r.SourceMS)
 			return r, err
 		}, "SELECT now_ms, source_ms FROM schedule_clock WHERE id = 1"+tx.forUpdate())
@@ -32,7 +32,7 @@ func (s *Store) ReadClock(ctx context.Context, ownMS int64, next func(last Clock
 		}
 		sourceMS := ownMS
 		if tx.postgres {
-			if sourceMS, err = one(ctx, &tx.queries, scanSeq, "SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)"); err != nil {
+			if sourceMS, err = queryRow(ctx, &tx.queries, scanSeq, "SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)"); err != nil {
 				return err
 			}
 		}

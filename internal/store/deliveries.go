@@ -80,8 +80,8 @@ func (tx *Tx) endLeases(ctx context.Context, outcomes []delivery.Outcome) (map[h
 	for i, o := range outcomes {
 		asked[holdOf(o)], seqs[i] = true, o.Delivery.Seq
 	}
-	held, err := inChunks(seqs, func(chunk []any) ([]hold, error) {
-		return collect(ctx, &tx.queries, scanHold, "SELECT seq, lease_id FROM leased WHERE seq IN "+list(0, len(chunk)), chunk...)
+	held, err := queryIn(seqs, func(chunk []any) ([]hold, error) {
+		return queryAll(ctx, &tx.queries, scanHold, "SELECT seq, lease_id FROM leased WHERE seq IN "+parameterList(0, len(chunk)), chunk...)
 	})
 	if err != nil {
 		return nil, err
@@ -117,18 +117,18 @@ func (tx *Tx) finishDeliveries(ctx context.Context, outcomes []delivery.Outcome)
 				a.LookupMS, a.ConnectMS, a.HandshakeMS, a.AnswerMS})
 		}
 	}
-	if _, err := tx.change(ctx, []string{"seq BIGINT", "attempts BIGINT", "due_ms BIGINT"}, again,
+	if _, err := tx.updateFrom(ctx, []string{"seq BIGINT", "attempts BIGINT", "due_ms BIGINT"}, again,
 		"UPDATE deliveries SET attempts = wanted.attempts, due_ms = wanted.due_ms FROM wanted WHERE deliveries.seq = wanted.seq"); err != nil {
 		return err
 	}
 	if err := execIn(ctx, &tx.queries, "DELETE FROM deliveries WHERE seq IN ", over); err != nil {
 		return err
 	}
-	if err := tx.into(ctx, insertion{"finished_deliveries",
+	if err := tx.insert(ctx, insertion{"finished_deliveries",
 		[]string{"seq", "merchant_id", "status", "attempts", "finished_ms"}, ""}, finished); err != nil {
 		return err
 	}
-	return tx.into(ctx, insertion{"attempts", []string{"seq", "number", "started_ms", "duration_ms", "status_code", "error", "excerpt",
+	return tx.insert(ctx, insertion{"attempts", []string{"seq", "number", "started_ms", "duration_ms", "status_code", "error", "excerpt",
 		"lookup_ms", "connect_ms", "handshake_ms", "answer_ms"}, ""}, attempts)
 }
 
@@ -138,8 +138,8 @@ func (s *Store) ReleaseDeliveries(ctx context.Context, leaseID string, seqs []in
 	slices.Sort(seqs)
 	err = s.Update(ctx, func(tx *Tx) error {
 		released = 0
-		return padded(seqs, 0, func(part []int64) error {
-			n, err := tx.exec(ctx, "DELETE FROM leased WHERE lease_id = $1 AND seq IN "+list(1, len(part)), append([]any{leaseID}, anys(part)...)...)
+		return inBatches(seqs, 0, func(part []int64) error {
+			n, err := tx.exec(ctx, "DELETE FROM leased WHERE lease_id = $1 AND seq IN "+parameterList(1, len(part)), append([]any{leaseID}, toAny(part)...)...)
 			released += n
 			return err
 		})

@@ -63,7 +63,7 @@ func (tx *Tx) lockMerchants(ctx context.Context, ids []string) (map[string]deliv
 		return tx.Breakers(ctx, ids)
 	}
 	breakers := make(map[string]delivery.Breaker, len(ids))
-	_, err := collect(ctx, &tx.queries, func(row scanner) (none struct{}, err error) {
+	_, err := queryAll(ctx, &tx.queries, func(row scanner) (none struct{}, err error) {
 		id, b, err := scanBreaker(row)
 		breakers[id] = b
 		return none, err
@@ -74,8 +74,8 @@ func (tx *Tx) lockMerchants(ctx context.Context, ids []string) (map[string]deliv
 
 // addInFlight adds the leased deliveries of the merchants to the plan.
 func (tx *Tx) addInFlight(ctx context.Context, nowMS int64, ids []string, plan *delivery.Plan) error {
-	return padded(ids, "", func(part []string) error {
-		_, err := collect(ctx, &tx.queries, func(row scanner) (struct{}, error) {
+	return inBatches(ids, "", func(part []string) error {
+		_, err := queryAll(ctx, &tx.queries, func(row scanner) (struct{}, error) {
 			var id string
 			var seq int64
 			err := row.Scan(&id, &seq)
@@ -83,8 +83,8 @@ func (tx *Tx) addInFlight(ctx context.Context, nowMS int64, ids []string, plan *
 				plan.AddInFlight(id, seq)
 			}
 			return struct{}{}, err
-		}, "SELECT merchant_id, seq FROM leased WHERE until_ms > $1 AND merchant_id IN "+list(1, len(part)),
-			append([]any{nowMS}, anys(part)...)...)
+		}, "SELECT merchant_id, seq FROM leased WHERE until_ms > $1 AND merchant_id IN "+parameterList(1, len(part)),
+			append([]any{nowMS}, toAny(part)...)...)
 		return err
 	})
 }
@@ -101,7 +101,7 @@ func (tx *Tx) peek(ctx context.Context, r delivery.LeaseRequest, order string, p
 	}
 	if !tx.postgres {
 		for _, p := range peeks {
-			found, err := collect(ctx, &tx.queries, scan, peekQuery(r.Lane, order, "$1", "$2", "$3", "$4"),
+			found, err := queryAll(ctx, &tx.queries, scan, peekQuery(r.Lane, order, "$1", "$2", "$3", "$4"),
 				p.MerchantID, p.HeadMS, p.HeadSeq, p.FromMS, p.Limit, r.NowMS, r.Worker)
 			if err != nil {
 				return 0, err
@@ -110,12 +110,12 @@ func (tx *Tx) peek(ctx context.Context, r delivery.LeaseRequest, order string, p
 		}
 		return others, nil
 	}
-	for part := range slices.Chunk(peeks, chunkSize) {
+	for part := range slices.Chunk(peeks, maxBatch) {
 		limit := 0
 		for _, p := range part {
 			limit = max(limit, p.Limit)
 		}
-		found, err := collect(ctx, &tx.queries, scan, `SELECT found.* FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[])
+		found, err := queryAll(ctx, &tx.queries, scan, `SELECT found.* FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[])
 			AS wanted (merchant_id, head_ms, head_seq, from_ms) CROSS JOIN LATERAL (`+
 			peekQuery(r.Lane, order, "wanted.merchant_id", "wanted.head_ms", "wanted.head_seq", "wanted.from_ms")+") AS found",
 			each(part, func(p delivery.Peek) string { return p.MerchantID }), each(part, func(p delivery.Peek) int64 { return p.HeadMS }),
@@ -183,7 +183,7 @@ const upsertLease = ` ON CONFLICT (seq) DO UPDATE SET lease_id = excluded.lease_
 // leaseOnPostgres writes the leases and reads the messages in one statement,
 // since each costs a round trip.
 func (tx *Tx) leaseOnPostgres(ctx context.Context, r delivery.LeaseRequest, chosen []delivery.Delivery, add func(scanner) (struct{}, error)) error {
-	_, err := collect(ctx, &tx.queries, add, `WITH chosen AS (
+	_, err := queryAll(ctx, &tx.queries, add, `WITH chosen AS (
 			SELECT * FROM unnest($4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[]) AS c (seq, attempts, due_ms, deadline_ms)
 		), unchanged AS (
 			SELECT d.seq, d.merchant_id FROM chosen JOIN deliveries d USING (seq, attempts, due_ms, deadline_ms) FOR NO KEY UPDATE OF d SKIP LOCKED
@@ -205,16 +205,16 @@ func (tx *Tx) leaseOnSQLite(ctx context.Context, r delivery.LeaseRequest, chosen
 	}
 	var taken []int64
 	columns := []string{"seq", "merchant_id", "lease_id", "until_ms"}
-	if err := tx.written(rows, len(columns), func(part [][]any) error {
+	if err := tx.chunked(rows, len(columns), func(part [][]any) error {
 		conflict := fmt.Sprintf(upsertLease, parameter(len(part)*len(columns)+1))
-		seqs, err := collect(ctx, &tx.queries, scanSeq, insertion{"leased", columns, conflict}.text(len(part)), append(slices.Concat(part...), r.NowMS)...)
+		seqs, err := queryAll(ctx, &tx.queries, scanSeq, insertion{"leased", columns, conflict}.text(len(part)), append(slices.Concat(part...), r.NowMS)...)
 		taken = append(taken, seqs...)
 		return err
 	}); err != nil {
 		return err
 	}
-	_, err := inChunks(taken, func(chunk []any) ([]struct{}, error) {
-		return collect(ctx, &tx.queries, add, "SELECT seq, delivery_id, id, type, body FROM events WHERE seq IN "+list(0, len(chunk)), chunk...)
+	_, err := queryIn(taken, func(chunk []any) ([]struct{}, error) {
+		return queryAll(ctx, &tx.queries, add, "SELECT seq, delivery_id, id, type, body FROM events WHERE seq IN "+parameterList(0, len(chunk)), chunk...)
 	})
 	return err
 }

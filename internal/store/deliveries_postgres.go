@@ -54,9 +54,9 @@ func (q *queries) recordOutcomes(ctx context.Context, outcomes []delivery.Outcom
 		return each(attempted, func(o delivery.Outcome) int64 { return column(o.Attempt) })
 	}
 	mine, breakers := make(map[hold]bool, len(outcomes)), make(map[string]delivery.Breaker)
-	_, err := collect(ctx, q, func(row scanner) (none struct{}, err error) {
+	_, err := queryAll(ctx, q, func(row scanner) (none struct{}, err error) {
 		var h hold
-		id, b, err := scanBreaker(prefixed{row, []any{&h.seq, &h.leaseID}})
+		id, b, err := scanBreaker(prefixedRow{row, []any{&h.seq, &h.leaseID}})
 		mine[h], breakers[id] = true, b
 		return none, err
 	}, recordOutcomes,

@@ -27,7 +27,7 @@ func (q *queries) Queues(ctx context.Context, lane delivery.Lane) ([]delivery.Qu
 	if lane == delivery.First { // which is in the order of deadlines, too
 		end = least("due_ms") + fmt.Sprintf(" + %d", delivery.RetryWindow)
 	}
-	return collect(ctx, q, scanQueue, `WITH RECURSIVE queued (merchant_id) AS (
+	return queryAll(ctx, q, scanQueue, `WITH RECURSIVE queued (merchant_id) AS (
 			SELECT `+first+`'')
 			UNION ALL
 			SELECT `+first+`queued.merchant_id) FROM queued WHERE queued.merchant_id IS NOT NULL)
@@ -42,8 +42,8 @@ const maxEvents = 1000
 // greater than after belong to, the number of the last event that was read, and
 // whether there may be more.
 func (q *queries) QueuesSince(ctx context.Context, after int64) (queues []delivery.Queue, last int64, more bool, err error) {
-	found, err := collect(ctx, q, func(row scanner) (n delivery.Queue, err error) {
-		err = row.Scan(&n.HeadSeq, &n.MerchantID, seconds{&n.HeadMS})
+	found, err := queryAll(ctx, q, func(row scanner) (n delivery.Queue, err error) {
+		err = row.Scan(&n.HeadSeq, &n.MerchantID, nullInt{&n.HeadMS})
 		return n, err
 	}, `SELECT e.seq, e.merchant_id, d.due_ms FROM events e LEFT JOIN deliveries d ON d.seq = e.seq AND d.attempts = 0
 		WHERE e.seq > $1 ORDER BY e.seq LIMIT $2`, after, maxEvents)

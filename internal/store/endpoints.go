@@ -47,11 +47,11 @@ type SecretRow struct {
 // with their secrets.
 func (q *queries) Endpoints(ctx context.Context, merchantIDs []string) (map[string]EndpointRow, error) {
 	found := make(map[string]EndpointRow)
-	err := padded(merchantIDs, "", func(part []string) error {
-		rows, err := collect(ctx, q, func(row scanner) (e EndpointRow, err error) {
+	err := inBatches(merchantIDs, "", func(part []string) error {
+		rows, err := queryAll(ctx, q, func(row scanner) (e EndpointRow, err error) {
 			err = row.Scan(&e.MerchantID, &e.URL, &e.ChangedAt, eventTypes{&e.Optional})
 			return e, err
-		}, "SELECT merchant_id, url, changed_at, optional_events FROM endpoints WHERE merchant_id IN "+list(0, len(part)), anys(part)...)
+		}, "SELECT merchant_id, url, changed_at, optional_events FROM endpoints WHERE merchant_id IN "+parameterList(0, len(part)), toAny(part)...)
 		for _, e := range rows {
 			found[e.MerchantID] = e
 		}
@@ -76,13 +76,13 @@ func (q *queries) Endpoints(ctx context.Context, merchantIDs []string) (map[stri
 // endpoints are sent. Merchants without any are left out.
 func (q *queries) OptionalEvents(ctx context.Context, merchantIDs []string) (map[string][]invoice.EventType, error) {
 	found := make(map[string][]invoice.EventType)
-	return found, padded(merchantIDs, "", func(part []string) error {
-		_, err := collect(ctx, q, func(row scanner) (id string, err error) {
+	return found, inBatches(merchantIDs, "", func(part []string) error {
+		_, err := queryAll(ctx, q, func(row scanner) (id string, err error) {
 			var types []invoice.EventType
 			err = row.Scan(&id, eventTypes{&types})
 			found[id] = types
 			return id, err
-		}, "SELECT merchant_id, optional_events FROM endpoints WHERE optional_events <> '' AND merchant_id IN "+list(0, len(part)), anys(part)...)
+		}, "SELECT merchant_id, optional_events FROM endpoints WHERE optional_events <> '' AND merchant_id IN "+parameterList(0, len(part)), toAny(part)...)
 		return err
 	})
 }
@@ -148,7 +148,7 @@ func (s *Store) PutEndpoint(ctx context.Context, e EndpointRow, seal Seal) (firs
 
 // EndpointOwners returns the merchants that have an endpoint.
 func (q *queries) EndpointOwners(ctx context.Context) ([]string, error) {
-	return collect(ctx, q, scanID, "SELECT merchant_id FROM endpoints ORDER BY merchant_id")
+	return queryAll(ctx, q, scanID, "SELECT merchant_id FROM endpoints ORDER BY merchant_id")
 }
 
 func (tx *Tx) forgetBreaker(ctx context.Context, merchantID string) error {
@@ -160,7 +160,7 @@ const secretColumns = "merchant_id, version, sealed, key_id, state, created_at, 
 
 func scanSecret(row scanner) (r SecretRow, err error) {
 	var sealed string
-	if err = row.Scan(&r.MerchantID, &r.Version, &sealed, &r.KeyID, &r.State, &r.CreatedAt, seconds{&r.ValidUntil}); err != nil {
+	if err = row.Scan(&r.MerchantID, &r.Version, &sealed, &r.KeyID, &r.State, &r.CreatedAt, nullInt{&r.ValidUntil}); err != nil {
 		return r, err
 	}
 	r.Sealed, err = base64.StdEncoding.DecodeString(sealed)
@@ -170,9 +170,9 @@ func scanSecret(row scanner) (r SecretRow, err error) {
 // Secrets returns the merchants' secrets, the newest first.
 func (q *queries) Secrets(ctx context.Context, merchantIDs []string) (map[string][]SecretRow, error) {
 	found := make(map[string][]SecretRow)
-	return found, padded(merchantIDs, "", func(part []string) error {
-		rows, err := collect(ctx, q, scanSecret, "SELECT "+secretColumns+" FROM endpoint_secrets WHERE merchant_id IN "+
-			list(0, len(part))+" ORDER BY merchant_id, version DESC", anys(part)...)
+	return found, inBatches(merchantIDs, "", func(part []string) error {
+		rows, err := queryAll(ctx, q, scanSecret, "SELECT "+secretColumns+" FROM endpoint_secrets WHERE merchant_id IN "+
+			parameterList(0, len(part))+" ORDER BY merchant_id, version DESC", toAny(part)...)
 		for _, r := range rows {
 			found[r.MerchantID] = append(found[r.MerchantID], r)
 		}
@@ -196,8 +196,8 @@ func (s *Store) StageSecret(ctx context.Context, merchantID string, now int64, s
 // insertSecret inserts a secret under the next version of its merchant's. It is
 // ErrConflict when the merchant has one of that state.
 func (tx *Tx) insertSecret(ctx context.Context, r SecretRow, seal Seal) (version int64, err error) {
-	last, err := one(ctx, &tx.queries, func(row scanner) (version int64, err error) {
-		err = row.Scan(seconds{&version})
+	last, err := queryRow(ctx, &tx.queries, func(row scanner) (version int64, err error) {
+		err = row.Scan(nullInt{&version})
 		return version, err
 	}, "SELECT max(version) FROM endpoint_secrets WHERE merchant_id = $1", r.MerchantID)
 	if err != nil {
@@ -226,7 +226,7 @@ var ErrURLChanged = errors.New("the endpoint has another URL by now")
 func (s *Store) PromoteSecret(ctx context.Context, staged SecretRow, url string, validUntil int64) error {
 	sealed := base64.StdEncoding.EncodeToString(staged.Sealed)
 	return s.Update(ctx, func(tx *Tx) error {
-		at, err := one(ctx, &tx.queries, scanID, "SELECT url FROM endpoints WHERE merchant_id = $1"+tx.forUpdate(), staged.MerchantID)
+		at, err := queryRow(ctx, &tx.queries, scanID, "SELECT url FROM endpoints WHERE merchant_id = $1"+tx.forUpdate(), staged.MerchantID)
 		switch {
 		case err != nil:
 			return fmt.Errorf("endpoint of %s: %w", staged.MerchantID, err)
@@ -272,13 +272,13 @@ func (s *Store) DropRetiredSecrets(ctx context.Context, now int64) (n int64, err
 // SealingKeys returns the ids of the master keys that secrets are encrypted
 // under.
 func (q *queries) SealingKeys(ctx context.Context) ([]string, error) {
-	return collect(ctx, q, scanID, "SELECT DISTINCT key_id FROM endpoint_secrets ORDER BY key_id")
+	return queryAll(ctx, q, scanID, "SELECT DISTINCT key_id FROM endpoint_secrets ORDER BY key_id")
 }
 
 // SecretsSealedOtherwise returns secrets that are not encrypted under the
 // master key, at most so many, for ReplaceSealed.
 func (q *queries) SecretsSealedOtherwise(ctx context.Context, keyID string, limit int) ([]SecretRow, error) {
-	return collect(ctx, q, scanSecret, "SELECT "+secretColumns+" FROM endpoint_secrets WHERE key_id <> $1 ORDER BY merchant_id, version LIMIT $2", keyID, limit)
+	return queryAll(ctx, q, scanSecret, "SELECT "+secretColumns+" FROM endpoint_secrets WHERE key_id <> $1 ORDER BY merchant_id, version LIMIT $2", keyID, limit)
 }
 
 // ReplaceSealed stores a secret's other encryption. It is ErrConflict when the

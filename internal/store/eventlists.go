@@ -43,8 +43,8 @@ const eventRowTables = " LEFT JOIN deliveries d ON d.seq = e.seq LEFT JOIN finis
 
 func scanEventRow(row scanner) (r EventRow, err error) {
 	var pending, finished int64
-	err = row.Scan(&r.ID, &r.Seq, &r.Type, &r.Subject, &r.MerchantID, textCol(&r.InvoiceID), &r.Body, &r.CreatedAt, textCol(&r.DeliveryID),
-		seconds{&pending}, seconds{&r.DueMS}, seconds{&r.DeadlineMS}, textCol(&r.Status), seconds{&finished}, seconds{&r.FinishedMS})
+	err = row.Scan(&r.ID, &r.Seq, &r.Type, &r.Subject, &r.MerchantID, nullText(&r.InvoiceID), &r.Body, &r.CreatedAt, nullText(&r.DeliveryID),
+		nullInt{&pending}, nullInt{&r.DueMS}, nullInt{&r.DeadlineMS}, nullText(&r.Status), nullInt{&finished}, nullInt{&r.FinishedMS})
 	r.Attempts = int(pending + finished)
 	switch {
 	case r.Status != "":
@@ -79,9 +79,9 @@ func (q *queries) eventPage(ctx context.Context, f EventFilter, seqs []int64) ([
 	slices.SortFunc(seqs, f.order)
 	seqs = slices.Compact(seqs)
 	seqs = seqs[:min(len(seqs), f.Limit)]
-	rows, err := inChunks(seqs, func(chunk []any) ([]EventRow, error) {
-		return collect(ctx, q, scanEventRow,
-			"SELECT "+eventRowColumns+" FROM events e"+eventRowTables+" WHERE e.seq IN "+list(0, len(chunk)), chunk...)
+	rows, err := queryIn(seqs, func(chunk []any) ([]EventRow, error) {
+		return queryAll(ctx, q, scanEventRow,
+			"SELECT "+eventRowColumns+" FROM events e"+eventRowTables+" WHERE e.seq IN "+parameterList(0, len(chunk)), chunk...)
 	})
 	slices.SortFunc(rows, func(a, b EventRow) int { return f.order(a.Seq, b.Seq) })
 	return rows, err
@@ -90,13 +90,13 @@ func (q *queries) eventPage(ctx context.Context, f EventFilter, seqs []int64) ([
 // EventRecord returns an event and the attempts of its delivery in their
 // order, or ErrNotFound. Old attempts may have been removed.
 func (q *queries) EventRecord(ctx context.Context, id string) (EventRow, []delivery.Attempt, error) {
-	r, err := one(ctx, q, scanEventRow, "SELECT "+eventRowColumns+" FROM events e"+eventRowTables+" WHERE e.id = $1", id)
+	r, err := queryRow(ctx, q, scanEventRow, "SELECT "+eventRowColumns+" FROM events e"+eventRowTables+" WHERE e.id = $1", id)
 	if err != nil {
 		return r, nil, fmt.Errorf("event %s: %w", id, err)
 	}
-	attempts, err := collect(ctx, q, func(row scanner) (a delivery.Attempt, err error) {
+	attempts, err := queryAll(ctx, q, func(row scanner) (a delivery.Attempt, err error) {
 		var code int64
-		err = row.Scan(&a.Number, &a.StartedMS, &a.DurationMS, seconds{&code}, &a.Error, &a.Excerpt,
+		err = row.Scan(&a.Number, &a.StartedMS, &a.DurationMS, nullInt{&code}, &a.Error, &a.Excerpt,
 			&a.LookupMS, &a.ConnectMS, &a.HandshakeMS, &a.AnswerMS)
 		a.StatusCode = int(code)
 		return a, err

@@ -53,7 +53,7 @@ func (q *queries) seqsOfFew(ctx context.Context, f EventFilter) (found []int64, 
 	all.Limit = fewDeliveries + 1
 	if f.Delivery == delivery.Pending && f.MerchantID != "" {
 		for _, lane := range []string{"attempts = 0", "attempts > 0"} { // in this order, since they go from one to the other
-			some, err := collect(ctx, q, scanSeq, "SELECT seq FROM deliveries WHERE merchant_id = $1 AND "+lane+" LIMIT $2", f.MerchantID, all.Limit-len(found))
+			some, err := queryAll(ctx, q, scanSeq, "SELECT seq FROM deliveries WHERE merchant_id = $1 AND "+lane+" LIMIT $2", f.MerchantID, all.Limit-len(found))
 			if err != nil {
 				return nil, false, err
 			}
@@ -71,8 +71,8 @@ func (q *queries) seqsOfFew(ctx context.Context, f EventFilter) (found []int64, 
 	if f.Type == "" {
 		return found, true, nil
 	}
-	found, err = inChunks(found, func(chunk []any) ([]int64, error) {
-		return collect(ctx, q, scanSeq, "SELECT seq FROM events WHERE type = $1 AND seq IN "+list(1, len(chunk)), append([]any{string(f.Type)}, chunk...)...)
+	found, err = queryIn(found, func(chunk []any) ([]int64, error) {
+		return queryAll(ctx, q, scanSeq, "SELECT seq FROM events WHERE type = $1 AND seq IN "+parameterList(1, len(chunk)), append([]any{string(f.Type)}, chunk...)...)
 	})
 	return found, true, err
 }
@@ -190,7 +190,7 @@ func (q *queries) seqs(ctx context.Context, c *condition, f EventFilter, through
 		text += " WHERE " + strings.Join(c.terms, " AND ")
 	}
 	c.args = append(c.args, f.Limit)
-	return collect(ctx, q, scanSeq, text+" ORDER BY s.seq"+order+" LIMIT "+parameter(len(c.args)), c.args...)
+	return queryAll(ctx, q, scanSeq, text+" ORDER BY s.seq"+order+" LIMIT "+parameter(len(c.args)), c.args...)
 }
 
 // order is that in which the filter lists numbers.

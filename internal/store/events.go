@@ -47,7 +47,7 @@ func (tx *Tx) InsertEvents(ctx context.Context, events []Event) error {
 			e.ID, seq + int64(i) + 1, string(e.Type), e.Subject, e.MerchantID, orNull(e.InvoiceID), string(e.Body), e.CreatedAt, orNull(e.DeliveryID),
 		}
 	}
-	inserted, err := tx.intoSome(ctx, insertion{"events",
+	inserted, err := tx.insertReturningKeys(ctx, insertion{"events",
 		[]string{"id", "seq", "type", "subject", "merchant_id", "invoice_id", "body", "created_at", "delivery_id"},
 		"ON CONFLICT (subject, type) DO NOTHING"}, rows)
 	if err != nil {
@@ -59,7 +59,7 @@ func (tx *Tx) InsertEvents(ctx context.Context, events []Event) error {
 			deliveries = append(deliveries, []any{seq + int64(i) + 1, e.MerchantID, e.DueMS, e.DueMS + delivery.RetryWindow})
 		}
 	}
-	return tx.into(ctx, insertion{"deliveries", []string{"seq", "merchant_id", "due_ms", "deadline_ms"}, ""}, deliveries)
+	return tx.insert(ctx, insertion{"deliveries", []string{"seq", "merchant_id", "due_ms", "deadline_ms"}, ""}, deliveries)
 }
 
 // lastSeqLocked returns the number of the newest event. No other transaction can
@@ -76,8 +76,8 @@ func (tx *Tx) lastSeqLocked(ctx context.Context) (int64, error) {
 
 // LastSeq returns the number of the newest event, 0 when there is none.
 func (q *queries) LastSeq(ctx context.Context) (int64, error) {
-	return one(ctx, q, func(row scanner) (seq int64, err error) {
-		err = row.Scan(seconds{&seq})
+	return queryRow(ctx, q, func(row scanner) (seq int64, err error) {
+		err = row.Scan(nullInt{&seq})
 		return seq, err
 	}, "SELECT max(seq) FROM events")
 }

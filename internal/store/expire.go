@@ -75,13 +75,13 @@ func (tx *Tx) unreachable(ctx context.Context, r ExpireRequest) (map[string]bool
 	if len(r.Unreachable) == 0 {
 		return nil, nil
 	}
-	others, err := one(ctx, &tx.queries, scanSeq, "SELECT count(*) FROM deliverers WHERE until_ms > $1 AND endpoints <> $2", r.NowMS, r.Worker.Endpoints)
+	others, err := queryRow(ctx, &tx.queries, scanSeq, "SELECT count(*) FROM deliverers WHERE until_ms > $1 AND endpoints <> $2", r.NowMS, r.Worker.Endpoints)
 	if err != nil || others > 0 {
 		return nil, err
 	}
 	left := maps.Clone(r.Unreachable)
-	return left, padded(slices.Sorted(maps.Keys(left)), "", func(part []string) error {
-		set, err := collect(ctx, &tx.queries, scanID, "SELECT merchant_id FROM endpoints WHERE merchant_id IN "+list(0, len(part)), anys(part)...)
+	return left, inBatches(slices.Sorted(maps.Keys(left)), "", func(part []string) error {
+		set, err := queryAll(ctx, &tx.queries, scanID, "SELECT merchant_id FROM endpoints WHERE merchant_id IN "+parameterList(0, len(part)), toAny(part)...)
 		for _, id := range set {
 			delete(left, id)
 		}
@@ -93,7 +93,7 @@ func (tx *Tx) unreachable(ctx context.Context, r ExpireRequest) (map[string]bool
 // those that are owed an attempt only if the endpoint is given up.
 func (tx *Tx) overdue(ctx context.Context, merchantID string, givenUp bool, nowMS int64, limit int) ([]delivery.Delivery, error) {
 	look := func(conditions string, beforeMS int64) ([]delivery.Delivery, error) {
-		return collect(ctx, &tx.queries, func(row scanner) (delivery.Delivery, error) {
+		return queryAll(ctx, &tx.queries, func(row scanner) (delivery.Delivery, error) {
 			d := delivery.Delivery{MerchantID: merchantID}
 			return d, row.Scan(&d.Seq, &d.Attempts)
 		}, "SELECT seq, attempts FROM deliveries WHERE merchant_id = $1 AND "+conditions+" LIMIT $3"+tx.lockFree(), merchantID, beforeMS, limit)
@@ -113,8 +113,8 @@ func (tx *Tx) overdue(ctx context.Context, merchantID string, givenUp bool, nowM
 // notLeased returns the deliveries that nobody is attempting, and removes their
 // ended leases.
 func (tx *Tx) notLeased(ctx context.Context, deliveries []delivery.Delivery, nowMS int64) ([]delivery.Delivery, error) {
-	busy, err := inChunks(seqsOf(deliveries), func(chunk []any) ([]int64, error) {
-		return collect(ctx, &tx.queries, scanSeq, "SELECT seq FROM leased WHERE until_ms > $1 AND seq IN "+list(1, len(chunk)), append([]any{nowMS}, chunk...)...)
+	busy, err := queryIn(seqsOf(deliveries), func(chunk []any) ([]int64, error) {
+		return queryAll(ctx, &tx.queries, scanSeq, "SELECT seq FROM leased WHERE until_ms > $1 AND seq IN "+parameterList(1, len(chunk)), append([]any{nowMS}, chunk...)...)
 	})
 	if err != nil {
 		return nil, err

@@ -92,7 +92,7 @@ func (tx *Tx) CleanInTransaction(ctx context.Context) error {
 // LimitPages bounds the size of a SQLite database, as a full disk does.
 func (s *Store) LimitPages(ctx context.Context, n int) error {
 	return s.Update(ctx, func(tx *Tx) error {
-		_, err := one(ctx, &tx.queries, scanID, fmt.Sprintf("PRAGMA max_page_count = %d", n))
+		_, err := queryRow(ctx, &tx.queries, scanID, fmt.Sprintf("PRAGMA max_page_count = %d", n))
 		return err
 	})
 }
@@ -128,14 +128,14 @@ func (s *Store) SetVersion(ctx context.Context, version int64) error {
 
 // BoundTransactions sets how long a statement may take in a transaction of SQLite.
 func (s *Store) BoundTransactions(d time.Duration) {
-	s.dialect.(*sqliteDB).writer.bound = func(ctx context.Context) (context.Context, context.CancelFunc) {
+	s.dialect.(*sqliteDB).writer.timeout = func(ctx context.Context) (context.Context, context.CancelFunc) {
 		return context.WithTimeoutCause(ctx, d, ErrTimeout)
 	}
 }
 
 // ReadForEver runs a query of SQLite that does not end, and WriteForEver a write.
 func (tx *Tx) ReadForEver(ctx context.Context) error {
-	_, err := one(ctx, &tx.queries, scanSeq, "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n")
+	_, err := queryRow(ctx, &tx.queries, scanSeq, "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n")
 	return err
 }
 

@@ -21,7 +21,7 @@ type IdempotencyKey struct {
 // IdempotencyKey returns the key's first use within the window, or
 // ErrNotFound.
 func (q *queries) IdempotencyKey(ctx context.Context, scope, key string, now int64) (IdempotencyKey, error) {
-	return one(ctx, q, func(row scanner) (IdempotencyKey, error) {
+	return queryRow(ctx, q, func(row scanner) (IdempotencyKey, error) {
 		k := IdempotencyKey{Scope: scope, Key: key}
 		err := row.Scan(hashCol(&k.RequestHash), &k.InvoiceID)
 		return k, err

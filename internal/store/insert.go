@@ -8,38 +8,37 @@ import (
 	"strings"
 )
 
-// maxParameters is how many parameters one statement of PostgreSQL takes. One
-// is left for what a conflict asks.
+// maxParameters is how many parameters one statement takes on PostgreSQL.
+// chunked leaves one for the ON CONFLICT clause.
 const maxParameters = 65535
 
-// sqliteRows are how many rows one statement writes on SQLite, the most that
-// there are: few numbers, so that the statements are few. With the largest,
-// what it costs to begin a statement is shared.
+// sqliteRows are the numbers of rows that one statement writes on SQLite. Few
+// sizes keep the number of prepared statements small.
 var sqliteRows = []int{16, 4, 1}
 
-// insertion describes rows to insert into a table. The first column is the
-// row's key. Conflict is an ON CONFLICT clause that lets rows be left out.
+// insertion describes an INSERT. The first column is the row's key. conflict is
+// an ON CONFLICT clause, or empty.
 type insertion struct {
 	table    string
 	columns  []string
 	conflict string
 }
 
-// into inserts rows. A conflict may leave some out, or change those that are
-// there.
-func (q *queries) into(ctx context.Context, ins insertion, rows [][]any) error {
-	return q.written(rows, len(ins.columns), func(part [][]any) error {
+// insert inserts rows. The ON CONFLICT clause may skip rows or update existing
+// ones.
+func (q *queries) insert(ctx context.Context, ins insertion, rows [][]any) error {
+	return q.chunked(rows, len(ins.columns), func(part [][]any) error {
 		_, err := q.exec(ctx, ins.text(len(part)), slices.Concat(part...)...)
 		return ins.wrap(err)
 	})
 }
 
-// intoSome inserts rows and returns, by key, which of them were: a conflict may
-// have left some out.
-func (q *queries) intoSome(ctx context.Context, ins insertion, rows [][]any) (map[string]bool, error) {
+// insertReturningKeys inserts rows and returns the keys of those that the ON
+// CONFLICT clause did not skip.
+func (q *queries) insertReturningKeys(ctx context.Context, ins insertion, rows [][]any) (map[string]bool, error) {
 	inserted := make(map[string]bool, len(rows))
-	err := q.written(rows, len(ins.columns), func(part [][]any) error {
-		keys, err := collect(ctx, q, func(row scanner) (key string, err error) {
+	err := q.chunked(rows, len(ins.columns), func(part [][]any) error {
+		keys, err := queryAll(ctx, q, func(row scanner) (key string, err error) {
 			err = row.Scan(&key)
 			return key, err
 		}, ins.text(len(part))+" RETURNING "+ins.columns[0], slices.Concat(part...)...)
@@ -51,7 +50,7 @@ func (q *queries) intoSome(ctx context.Context, ins insertion, rows [][]any) (ma
 	return inserted, err
 }
 
-// text writes the statement for a number of rows.
+// text returns the statement for a number of rows.
 func (ins insertion) text(rows int) string {
 	return "INSERT INTO " + ins.table + " (" + strings.Join(ins.columns, ", ") + ") VALUES " +
 		placeholders(rows, len(ins.columns)) + " " + ins.conflict
@@ -64,10 +63,10 @@ func (ins insertion) wrap(err error) error {
 	return nil
 }
 
-// written calls fn with rows of so many values each, as many at once as one
-// statement is best to write: on PostgreSQL all that it takes, since each costs
-// a round trip; on SQLite one of sqliteRows.
-func (q *queries) written(rows [][]any, columns int, fn func(part [][]any) error) error {
+// chunked calls fn with the rows in chunks, one for each statement. On
+// PostgreSQL a chunk is as large as the parameters allow, since each statement
+// costs a round trip; on SQLite its size is one of sqliteRows.
+func (q *queries) chunked(rows [][]any, columns int, fn func(part [][]any) error) error {
 	for len(rows) > 0 {
 		n := min(len(rows), (maxParameters-1)/columns)
 		if !q.postgres {
@@ -81,7 +80,7 @@ func (q *queries) written(rows [][]any, columns int, fn func(part [][]any) error
 	return nil
 }
 
-// placeholders writes rows of numbered parameters: ($1,$2),($3,$4).
+// placeholders returns rows of numbered parameters: ($1,$2),($3,$4).
 func placeholders(rows, columns int) string {
 	var b strings.Builder
 	n := 0
@@ -102,9 +101,9 @@ func placeholders(rows, columns int) string {
 	return b.String()
 }
 
-// list writes a parenthesised list of n parameters after the first `before`
-// ones, for IN: with before 1 and n 2, ($2,$3).
-func list(before, n int) string {
+// parameterList returns n parameters in parentheses, numbered after the first
+// `before` ones, for IN: with before 1 and n 2, ($2,$3).
+func parameterList(before, n int) string {
 	var b strings.Builder
 	b.WriteByte('(')
 	for i := range n {
@@ -117,5 +116,5 @@ func list(before, n int) string {
 	return b.String()
 }
 
-// parameter writes the nth parameter of a statement.
+// parameter returns the nth parameter of a statement.
 func parameter(n int) string { return "$" + strconv.Itoa(n) }

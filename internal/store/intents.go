@@ -25,7 +25,7 @@ func (tx *Tx) InsertIntents(ctx context.Context, intents []Intent) error {
 	for i, in := range intents {
 		rows[i] = []any{in.ID, in.ChainKey, in.InvoiceID, in.CommitmentID.String(), string(in.Kind), "due", in.CreatedAt, orNull(in.Registry)}
 	}
-	return tx.into(ctx, insertion{"intents",
+	return tx.insert(ctx, insertion{"intents",
 		[]string{"id", "chain_key", "invoice_id", "commitment_id", "kind", "status", "created_at", "registry"},
 		"ON CONFLICT (invoice_id, kind) DO NOTHING"}, rows)
 }
@@ -58,7 +58,7 @@ func (tx *Tx) SeeIntents(ctx context.Context, chainKey string, sights []Sight) e
 	for k, block := range lowest {
 		rows = append(rows, []any{chainKey, k.registry.String(), k.commitment.String(), string(k.kind), int64(block)})
 	}
-	_, err := tx.change(ctx, []string{"chain", "teller", "commitment", "kind", "block BIGINT"}, rows,
+	_, err := tx.updateFrom(ctx, []string{"chain", "teller", "commitment", "kind", "block BIGINT"}, rows,
 		`UPDATE intents SET seen_block = wanted.block FROM wanted
 		WHERE intents.commitment_id = wanted.commitment AND intents.chain_key = wanted.chain AND intents.kind = wanted.kind AND intents.registry = wanted.teller
 			AND intents.status <> 'done' AND (intents.seen_block IS NULL OR intents.seen_block > wanted.block)`)
@@ -83,7 +83,7 @@ func (tx *Tx) FinishIntents(ctx context.Context, chainKey string, final uint64) 
 // which nothing was seen in the chain, oldest first, from the one after the
 // given id on.
 func (q *queries) DueIntents(ctx context.Context, chainKey string, registry invoice.Address, after string, limit int) ([]Intent, error) {
-	return collect(ctx, q, func(row scanner) (in Intent, err error) {
+	return queryAll(ctx, q, func(row scanner) (in Intent, err error) {
 		err = row.Scan(&in.ID, &in.ChainKey, &in.InvoiceID, hashCol(&in.CommitmentID), addressCol(&in.Registry), &in.Kind, &in.CreatedAt)
 		return in, err
 	}, `SELECT id, chain_key, invoice_id, commitment_id, registry, kind, created_at FROM intents
@@ -96,7 +96,7 @@ func (q *queries) DueIntents(ctx context.Context, chainKey string, registry invo
 // configured.
 func (q *queries) DueCount(ctx context.Context, chainKey string, registry invoice.Address) (due, elsewhere int64, err error) {
 	type counts struct{ due, all int64 }
-	n, err := one(ctx, q, func(row scanner) (n counts, err error) {
+	n, err := queryRow(ctx, q, func(row scanner) (n counts, err error) {
 		err = row.Scan(&n.due, &n.all)
 		return n, err
 	}, `SELECT (SELECT count(*) FROM intents WHERE chain_key = $1 AND status = 'due' AND registry = $2),
@@ -107,7 +107,7 @@ func (q *queries) DueCount(ctx context.Context, chainKey string, registry invoic
 // ReleaseIntents makes those that a transaction carries, and that are not
 // done, due again. It is ErrConflict when the lease is another's.
 func (s *Store) ReleaseIntents(ctx context.Context, l Lease, txID string) error {
-	return s.under(ctx, l, func(tx *Tx) error { return tx.releaseIntents(ctx, txID) })
+	return s.withLease(ctx, l, func(tx *Tx) error { return tx.releaseIntents(ctx, txID) })
 }
 
 func (tx *Tx) releaseIntents(ctx context.Context, txID string) error {
@@ -118,7 +118,7 @@ func (tx *Tx) releaseIntents(ctx context.Context, txID string) error {
 // SatisfyIntents marks due intents done whose commitment got where they want
 // it without them. It is ErrConflict when the lease is another's.
 func (s *Store) SatisfyIntents(ctx context.Context, l Lease, ids []string) error {
-	return s.under(ctx, l, func(tx *Tx) error {
+	return s.withLease(ctx, l, func(tx *Tx) error {
 		_, err := tx.changeIntents(ctx, "SET status = 'done' WHERE status = 'due'", nil, ids)
 		return err
 	})
@@ -128,12 +128,12 @@ func (s *Store) SatisfyIntents(ctx context.Context, l Lease, ids []string) error
 // changed. args are the parameters of what the update says.
 func (tx *Tx) changeIntents(ctx context.Context, update string, args []any, ids []string) (int64, error) {
 	var changed int64
-	for chunk := range slices.Chunk(ids, chunkSize) {
+	for chunk := range slices.Chunk(ids, maxBatch) {
 		all := slices.Clone(args)
 		for _, id := range chunk {
 			all = append(all, id)
 		}
-		n, err := tx.exec(ctx, "UPDATE intents "+update+" AND id IN "+list(len(args), len(chunk)), all...)
+		n, err := tx.exec(ctx, "UPDATE intents "+update+" AND id IN "+parameterList(len(args), len(chunk)), all...)
 		if err != nil {
 			return changed, err
 		}

@@ -18,8 +18,8 @@ func scanInvoice(row scanner) (invoice.Invoice, error) {
 		&inv.ChainKey, addressCol(&inv.Token), &inv.Currency,
 		amountCol(&inv.Amount), amountCol(&inv.TransferAmount), amountCol(&inv.Tolerance), linesCol(&inv.LineItems),
 		&inv.Status, &inv.Exception, amountCol(&inv.AmountPaid), amountCol(&inv.AmountRefunded),
-		&inv.CreatedAt, &inv.ExpiresAt, hashCol(&inv.SettledTx), seconds{&inv.SettledAt},
-		&inv.FromBlock, height{&inv.ClosedBlock}, amountCol(&inv.Remaining), amountCol(&inv.RemainingTransfer), addressCol(&inv.Registry)}, sumTargets(&inv.Sums)...)...)
+		&inv.CreatedAt, &inv.ExpiresAt, hashCol(&inv.SettledTx), nullInt{&inv.SettledAt},
+		&inv.FromBlock, nullUint{&inv.ClosedBlock}, amountCol(&inv.Remaining), amountCol(&inv.RemainingTransfer), addressCol(&inv.Registry)}, sumTargets(&inv.Sums)...)...)
 	return inv, err
 }
 
@@ -55,7 +55,7 @@ func (tx *Tx) InsertInvoices(ctx context.Context, invoices []invoice.Invoice) (m
 			inv.ChainKey, inv.Token.String(), inv.Currency, inv.Amount.String(), orNull(inv.TransferAmount),
 			inv.Tolerance.String(), lines, string(inv.Status), inv.CreatedAt, inv.ExpiresAt, int64(inv.FromBlock), closed, inv.Registry.String()})
 	}
-	return inserted, tx.into(ctx, insertion{
+	return inserted, tx.insert(ctx, insertion{
 		table: "invoices",
 		columns: []string{"id", "commitment_id", "merchant_id", "merchant_address", "chain_key", "token", "currency",
 			"amount", "transfer_amount", "tolerance", "line_items", "status", "created_at", "expires_at", "from_block", "closed_block", "registry"},
@@ -89,7 +89,7 @@ func (tx *Tx) UpdateInvoices(ctx context.Context, invoices []invoice.Invoice) er
 		name, _, _ := strings.Cut(c, " ")
 		set[i] = name + " = wanted." + name
 	}
-	n, err := tx.change(ctx, append([]string{"id"}, updatedColumns...), rows,
+	n, err := tx.updateFrom(ctx, append([]string{"id"}, updatedColumns...), rows,
 		"UPDATE invoices SET "+strings.Join(set, ", ")+" FROM wanted WHERE invoices.id = wanted.id")
 	if err == nil && n != int64(len(invoices)) {
 		return ErrNotFound
@@ -116,20 +116,20 @@ func (tx *Tx) closeInvoices(ctx context.Context, ids []string) error {
 
 // Invoice returns the invoice with the id, or ErrNotFound.
 func (q *queries) Invoice(ctx context.Context, id string) (invoice.Invoice, error) {
-	return one(ctx, q, scanInvoice, "SELECT "+invoiceColumns+" FROM invoices WHERE id = $1", id)
+	return queryRow(ctx, q, scanInvoice, "SELECT "+invoiceColumns+" FROM invoices WHERE id = $1", id)
 }
 
 // InvoiceByCommitment returns the invoice with the commitment id, or
 // ErrNotFound.
 func (q *queries) InvoiceByCommitment(ctx context.Context, id invoice.Hash) (invoice.Invoice, error) {
-	return one(ctx, q, scanInvoice, "SELECT "+invoiceColumns+" FROM invoices WHERE commitment_id = $1", id.String())
+	return queryRow(ctx, q, scanInvoice, "SELECT "+invoiceColumns+" FROM invoices WHERE commitment_id = $1", id.String())
 }
 
 // InvoicesByID returns the invoices with the ids, in no order. Ids that no
 // invoice has are left out.
 func (q *queries) InvoicesByID(ctx context.Context, ids []string) ([]invoice.Invoice, error) {
-	return inChunks(ids, func(chunk []any) ([]invoice.Invoice, error) {
-		return collect(ctx, q, scanInvoice, "SELECT "+invoiceColumns+" FROM invoices WHERE id IN "+list(0, len(chunk)), chunk...)
+	return queryIn(ids, func(chunk []any) ([]invoice.Invoice, error) {
+		return queryAll(ctx, q, scanInvoice, "SELECT "+invoiceColumns+" FROM invoices WHERE id IN "+parameterList(0, len(chunk)), chunk...)
 	})
 }
 
@@ -148,21 +148,21 @@ func (q *queries) Invoices(ctx context.Context, f InvoiceFilter) ([]invoice.Invo
 	w.equal("merchant_id", f.MerchantID)
 	w.equal("status", string(f.Status))
 	w.below("id", f.Before)
-	return collect(ctx, q, scanInvoice, "SELECT "+invoiceColumns+" FROM invoices"+w.text()+
+	return queryAll(ctx, q, scanInvoice, "SELECT "+invoiceColumns+" FROM invoices"+w.text()+
 		fmt.Sprintf(" ORDER BY id DESC LIMIT $%d", w.next()), append(w.args, f.Limit)...)
 }
 
 // FirstInvoice returns the oldest invoice of the chain, or ErrNotFound. It
 // reads the table, and is for the first start of a chain.
 func (q *queries) FirstInvoice(ctx context.Context, chainKey string) (invoice.Invoice, error) {
-	return one(ctx, q, scanInvoice, "SELECT "+invoiceColumns+" FROM invoices WHERE chain_key = $1 ORDER BY id LIMIT 1", chainKey)
+	return queryRow(ctx, q, scanInvoice, "SELECT "+invoiceColumns+" FROM invoices WHERE chain_key = $1 ORDER BY id LIMIT 1", chainKey)
 }
 
 // ExpiringInvoices returns open invoices of the chain that no transfer up to
 // the block from can pay and whose expiresAt lies before a time (Unix seconds),
 // those that expire first first.
 func (q *queries) ExpiringInvoices(ctx context.Context, chainKey string, from uint64, before int64, limit int) ([]invoice.Invoice, error) {
-	return collect(ctx, q, scanInvoice, "SELECT "+invoiceColumns+` FROM invoices
+	return queryAll(ctx, q, scanInvoice, "SELECT "+invoiceColumns+` FROM invoices
 		WHERE chain_key = $1 AND expires_at < $2 AND from_block >= $3 AND status = 'open' ORDER BY expires_at LIMIT $4`,
 		chainKey, before, int64(from), limit)
 }

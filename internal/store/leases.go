@@ -6,18 +6,18 @@ import (
 	"fmt"
 )
 
-// Lease is the right to do work that one replica does at a time.
+// Lease is the exclusive right of one replica to do some work.
 type Lease struct {
 	Name   string // of the work
-	Holder string // a random id, never a host
+	Holder string // a random id, never a host name
 }
 
-// AcquireLease takes the lease until a time, both times in Unix milliseconds,
-// or extends it when its holder has it. It reports false while another holder
-// has it.
+// AcquireLease takes the lease until a time, or extends it for its holder; both
+// times are Unix milliseconds. It reports false while another holder has the
+// lease.
 //
-// The clocks of replicas differ, so a lease may be taken too early. A write under
-// a lease therefore checks the holder and not the time.
+// Replicas' clocks differ, so a lease may be taken too early. A write under a
+// lease therefore checks the holder and not the time.
 func (s *Store) AcquireLease(ctx context.Context, l Lease, nowMS, untilMS int64) (bool, error) {
 	var n int64
 	err := s.Update(ctx, func(tx *Tx) (err error) {
@@ -29,8 +29,8 @@ func (s *Store) AcquireLease(ctx context.Context, l Lease, nowMS, untilMS int64)
 	return n == 1, err
 }
 
-// ReleaseLease releases the lease before its end. A lease that has another
-// holder by now stays as it is.
+// ReleaseLease ends the lease early. It does nothing if the lease has another
+// holder by now.
 func (s *Store) ReleaseLease(ctx context.Context, l Lease) error {
 	return s.Update(ctx, func(tx *Tx) error {
 		_, err := tx.exec(ctx, "DELETE FROM leases WHERE name = $1 AND holder = $2", l.Name, l.Holder)
@@ -38,11 +38,11 @@ func (s *Store) ReleaseLease(ctx context.Context, l Lease) error {
 	})
 }
 
-// under runs fn in a transaction while the lease is held; nobody else can take
-// the lease during it. It returns ErrConflict if the lease has another holder.
-func (s *Store) under(ctx context.Context, l Lease, fn func(*Tx) error) error {
+// withLease runs fn in a transaction during which nobody else can take the
+// lease. It returns ErrConflict if the lease has another holder.
+func (s *Store) withLease(ctx context.Context, l Lease, fn func(*Tx) error) error {
 	return s.Update(ctx, func(tx *Tx) error {
-		_, err := one(ctx, &tx.queries, func(row scanner) (name string, err error) {
+		_, err := queryRow(ctx, &tx.queries, func(row scanner) (name string, err error) {
 			return name, row.Scan(&name)
 		}, "SELECT name FROM leases WHERE name = $1 AND holder = $2"+tx.forUpdate(), l.Name, l.Holder)
 		if errors.Is(err, ErrNotFound) {

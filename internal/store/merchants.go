@@ -34,10 +34,10 @@ func (tx *Tx) InsertSettlements(ctx context.Context, settlements []Settlement, n
 		}
 		addresses = append(addresses, []any{s.ChainKey, s.Address.String(), s.MerchantID, now})
 	}
-	if err := tx.into(ctx, insertion{"merchants", []string{"id", "created_at"}, "ON CONFLICT DO NOTHING"}, rows); err != nil {
+	if err := tx.insert(ctx, insertion{"merchants", []string{"id", "created_at"}, "ON CONFLICT DO NOTHING"}, rows); err != nil {
 		return err
 	}
-	return tx.into(ctx, insertion{"settlement_addresses",
+	return tx.insert(ctx, insertion{"settlement_addresses",
 		[]string{"chain_key", "address", "merchant_id", "created_at"}, "ON CONFLICT DO NOTHING"}, addresses)
 }
 
@@ -48,7 +48,7 @@ func (q *queries) SettlementAddresses(ctx context.Context, chainKey string, amon
 	for i, a := range among {
 		rows[i] = []any{chainKey, a.String()}
 	}
-	found, err := q.existing(ctx, []string{"chain", "receiver"}, rows,
+	found, err := q.whichExist(ctx, []string{"chain", "receiver"}, rows,
 		"settlement_addresses WHERE chain_key = chain AND address = receiver")
 	watched := make(map[invoice.Address]bool, len(found))
 	for _, n := range found {

@@ -13,9 +13,9 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// migrate applies the migrations that the database has not seen. Each runs in
-// a transaction. It fails on a schema that a newer program has changed, which
-// this one could misread. The options are those of one kind of database.
+// migrate applies the migrations that the database lacks, each in a
+// transaction. It fails if a newer program has changed the schema. The options
+// depend on the database.
 func migrate(ctx context.Context, db *sql.DB, dialect goose.Dialect, of ...goose.ProviderOption) error {
 	p, err := migrator(db, dialect, of...)
 	if err != nil {

@@ -91,7 +91,7 @@ func (n *near) unpaid(ctx context.Context) error {
 
 // of finds the newest that are not paid and have an amount.
 func (n *near) of(ctx context.Context, amount string) error {
-	return n.add(collect(ctx, n.q, scanInvoice, "SELECT "+invoiceColumns+nearRows+"= $5 AND id < $6 ORDER BY id DESC LIMIT $7",
+	return n.add(queryAll(ctx, n.q, scanInvoice, "SELECT "+invoiceColumns+nearRows+"= $5 AND id < $6 ORDER BY id DESC LIMIT $7",
 		append(n.receiver(), len(amount), amount, n.before, nearLimit)...))
 }
 
@@ -117,7 +117,7 @@ func (n *near) below(ctx context.Context, amount string) (string, error) {
 }
 
 func (n *near) first(ctx context.Context, query string, digits int, amount string) (string, error) {
-	found, err := collect(ctx, n.q, scanID, query, append(n.receiver(), digits, amount)...)
+	found, err := queryAll(ctx, n.q, scanID, query, append(n.receiver(), digits, amount)...)
 	if len(found) == 0 {
 		return "", err
 	}
@@ -126,14 +126,14 @@ func (n *near) first(ctx context.Context, query string, digits int, amount strin
 
 // partlyPaid finds the newest that wait for a remainder.
 func (n *near) partlyPaid(ctx context.Context) error {
-	return n.add(collect(ctx, n.q, scanInvoice, "SELECT "+invoiceColumns+` FROM invoices
+	return n.add(queryAll(ctx, n.q, scanInvoice, "SELECT "+invoiceColumns+` FROM invoices
 		WHERE merchant_address = $1 AND chain_key = $2 AND token = $3 AND remaining IS NOT NULL AND id < $4 ORDER BY id DESC LIMIT $5`,
 		append(n.receiver(), n.before, nearLimit)...))
 }
 
 // closed finds those of the very amount that were closed last.
 func (n *near) closed(ctx context.Context) error {
-	return n.add(collect(ctx, n.q, scanInvoice, "SELECT "+invoiceColumns+` FROM invoices
+	return n.add(queryAll(ctx, n.q, scanInvoice, "SELECT "+invoiceColumns+` FROM invoices
 		WHERE amount = $1 AND merchant_address = $2 AND status <> 'open' AND id || '' < $3 ORDER BY closed_block DESC LIMIT $4`,
 		n.t.Amount.String(), n.t.To.String(), n.before, nearLimit))
 }

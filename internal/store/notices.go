@@ -45,7 +45,7 @@ const NoticeWindow = 48 * 60 * 60
 // no other notice of the provider's type does: of the chain, to the address,
 // over the amount, and seen within the window.
 func (q *queries) UnlinkedPayment(ctx context.Context, n Notice) (PaymentRow, error) {
-	return one(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
+	return queryRow(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
 		WHERE to_address = $1 AND amount = $2 AND chain_key = $3 AND currency = $4 AND status <> 'orphaned'
 			AND observed_at >= $7 AND NOT EXISTS (SELECT 1 FROM notices WHERE notices.payment_id = payments.id AND notices.provider = $5 AND notices.type = $6)
 		ORDER BY observed_at DESC, seen_id DESC LIMIT 1`,
@@ -59,7 +59,7 @@ func (q *queries) Announced(ctx context.Context, payments []PaymentRow) ([]Payme
 	for i, p := range payments {
 		rows[i] = []any{p.To.String(), p.Amount.String()}
 	}
-	found, err := q.existing(ctx, []string{"receiver", "moved"}, rows,
+	found, err := q.whichExist(ctx, []string{"receiver", "moved"}, rows,
 		"notices WHERE address = receiver AND amount = moved AND payment_id IS NULL")
 	announced := make([]PaymentRow, len(found))
 	for i, n := range slices.Sorted(slices.Values(found)) {
@@ -83,11 +83,11 @@ func (tx *Tx) LinkNotices(ctx context.Context, p invoice.Payment) error {
 
 // NoticesOfPayment returns the notices that announced the payment.
 func (q *queries) NoticesOfPayment(ctx context.Context, paymentID string) ([]Notice, error) {
-	return collect(ctx, q, func(row scanner) (Notice, error) {
+	return queryAll(ctx, q, func(row scanner) (Notice, error) {
 		var n Notice
 		err := row.Scan(&n.ID, &n.Provider, &n.Type, &n.TransferID, &n.AmountText, &n.ProviderCurrency, &n.ProviderChain,
-			&n.Destination, amountCol(&n.Amount), textCol(&n.Currency), textCol(&n.ChainKey), addressCol(&n.Address),
-			textCol(&n.PaymentID), &n.ReceivedAt)
+			&n.Destination, amountCol(&n.Amount), nullText(&n.Currency), nullText(&n.ChainKey), addressCol(&n.Address),
+			nullText(&n.PaymentID), &n.ReceivedAt)
 		return n, err
 	}, `SELECT id, provider, type, transfer_id, amount_text, provider_currency, provider_chain, destination,
 		amount, currency, chain_key, address, payment_id, received_at FROM notices WHERE payment_id = $1 ORDER BY id`, paymentID)

@@ -16,11 +16,11 @@ func (q *queries) PaidBack(ctx context.Context, ids []string) (sums map[string]i
 		sum   invoice.Amount
 		stale bool
 	}
-	rows, err := inChunks(ids, func(chunk []any) ([]row, error) {
-		return collect(ctx, q, func(s scanner) (r row, err error) {
+	rows, err := queryIn(ids, func(chunk []any) ([]row, error) {
+		return queryAll(ctx, q, func(s scanner) (r row, err error) {
 			err = s.Scan(&r.id, amountCol(&r.sum), &r.stale)
 			return r, err
-		}, "SELECT id, paid_back, paid_back_stale FROM payments WHERE id IN "+list(0, len(chunk)), chunk...)
+		}, "SELECT id, paid_back, paid_back_stale FROM payments WHERE id IN "+parameterList(0, len(chunk)), chunk...)
 	})
 	for _, r := range rows {
 		if r.stale {
@@ -38,7 +38,7 @@ func (tx *Tx) SavePaidBack(ctx context.Context, sums map[string]invoice.Amount) 
 	for id, sum := range sums {
 		rows = append(rows, []any{id, sum.String()})
 	}
-	_, err := tx.change(ctx, []string{"id", "paid_back"}, rows,
+	_, err := tx.updateFrom(ctx, []string{"id", "paid_back"}, rows,
 		"UPDATE payments SET paid_back = wanted.paid_back, paid_back_stale = 0 FROM wanted WHERE payments.id = wanted.id")
 	return err
 }

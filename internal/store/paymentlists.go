@@ -54,6 +54,6 @@ func (q *queries) pageOfPayments(ctx context.Context, f PaymentFilter, list, fro
 	w.equal(list+".chain_key", f.ChainKey)
 	w.below(list+".seen_id", f.Before)
 	columns := "payments." + strings.ReplaceAll(paymentColumns, ", ", ", payments.")
-	return collect(ctx, q, scanPayment, "SELECT "+columns+" FROM "+from+w.text()+
+	return queryAll(ctx, q, scanPayment, "SELECT "+columns+" FROM "+from+w.text()+
 		fmt.Sprintf(" ORDER BY %s.seen_id DESC LIMIT $%d", list, w.next()), append(w.args, f.Limit)...)
 }

@@ -37,9 +37,9 @@ const paymentColumns = transferColumns + ", invoice_id, merchant_id, method, att
 
 func scanPayment(row scanner) (PaymentRow, error) {
 	var p PaymentRow
-	err := scanTransfer(row, &p.Transfer, &p.ID, &p.Status, &p.ObservedAt, seconds{&p.ConfirmedAt},
-		textCol(&p.InvoiceID), textCol(&p.MerchantID), textCol(&p.Method),
-		textCol(&p.AttributedBy), seconds{&p.AttributedAt}, &p.SeenID)
+	err := scanTransfer(row, &p.Transfer, &p.ID, &p.Status, &p.ObservedAt, nullInt{&p.ConfirmedAt},
+		nullText(&p.InvoiceID), nullText(&p.MerchantID), nullText(&p.Method),
+		nullText(&p.AttributedBy), nullInt{&p.AttributedAt}, &p.SeenID)
 	return p, err
 }
 
@@ -59,7 +59,7 @@ func (tx *Tx) SavePayments(ctx context.Context, payments []PaymentRow) error {
 			unattributed = append(unattributed, p.SeenID)
 		}
 	}
-	err := tx.into(ctx, insertion{"payments", strings.Split(paymentColumns, ", "),
+	err := tx.insert(ctx, insertion{"payments", strings.Split(paymentColumns, ", "),
 		`ON CONFLICT (id) DO UPDATE SET log_index = excluded.log_index, block_number = excluded.block_number,
 			block_hash = excluded.block_hash, block_time = excluded.block_time, token = excluded.token,
 			currency = excluded.currency, from_address = excluded.from_address, to_address = excluded.to_address,
@@ -83,28 +83,28 @@ func (tx *Tx) SavePayments(ctx context.Context, payments []PaymentRow) error {
 // the merchants whose address got it.
 func (q *queries) MerchantsOfUnattributed(ctx context.Context, ids []string) (map[string][]string, error) {
 	found := make(map[string][]string)
-	_, err := inChunks(ids, func(chunk []any) ([]string, error) {
-		return collect(ctx, q, func(row scanner) (merchantID string, err error) {
+	_, err := queryIn(ids, func(chunk []any) ([]string, error) {
+		return queryAll(ctx, q, func(row scanner) (merchantID string, err error) {
 			var id string
 			err = row.Scan(&id, &merchantID)
 			found[id] = append(found[id], merchantID)
 			return merchantID, err
 		}, `SELECT payments.id, unattributed.merchant_id FROM payments CROSS JOIN unattributed
-			WHERE unattributed.seen_id = payments.seen_id AND payments.id IN `+list(0, len(chunk)), chunk...)
+			WHERE unattributed.seen_id = payments.seen_id AND payments.id IN `+parameterList(0, len(chunk)), chunk...)
 	})
 	return found, err
 }
 
 // Payment returns the payment with the id, or ErrNotFound.
 func (q *queries) Payment(ctx context.Context, id string) (PaymentRow, error) {
-	return one(ctx, q, scanPayment, "SELECT "+paymentColumns+" FROM payments WHERE id = $1", id)
+	return queryRow(ctx, q, scanPayment, "SELECT "+paymentColumns+" FROM payments WHERE id = $1", id)
 }
 
 // PaymentsOfTransaction returns the payments that a transaction made on any of
 // the chains, in the order of its logs.
 func (q *queries) PaymentsOfTransaction(ctx context.Context, chainKeys []string, tx invoice.Hash) ([]PaymentRow, error) {
-	found, err := inChunks(chainKeys, func(chunk []any) ([]PaymentRow, error) {
-		return collect(ctx, q, scanPayment, "SELECT "+paymentColumns+" FROM payments WHERE tx_hash = $1 AND chain_key IN "+list(1, len(chunk)),
+	found, err := queryIn(chainKeys, func(chunk []any) ([]PaymentRow, error) {
+		return queryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+" FROM payments WHERE tx_hash = $1 AND chain_key IN "+parameterList(1, len(chunk)),
 			append([]any{tx.String()}, chunk...)...)
 	})
 	slices.SortFunc(found, func(a, b PaymentRow) int {
@@ -116,15 +116,15 @@ func (q *queries) PaymentsOfTransaction(ctx context.Context, chainKeys []string,
 // PaymentsByID returns the payments with the ids, in no order. Ids that no
 // payment has are left out.
 func (q *queries) PaymentsByID(ctx context.Context, ids []string) ([]PaymentRow, error) {
-	return inChunks(ids, func(chunk []any) ([]PaymentRow, error) {
-		return collect(ctx, q, scanPayment, "SELECT "+paymentColumns+" FROM payments WHERE id IN "+list(0, len(chunk)), chunk...)
+	return queryIn(ids, func(chunk []any) ([]PaymentRow, error) {
+		return queryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+" FROM payments WHERE id IN "+parameterList(0, len(chunk)), chunk...)
 	})
 }
 
 // PaymentsOfInvoices returns the payments attributed to the invoices.
 func (q *queries) PaymentsOfInvoices(ctx context.Context, invoiceIDs []string) ([]PaymentRow, error) {
-	return inChunks(invoiceIDs, func(chunk []any) ([]PaymentRow, error) {
-		return collect(ctx, q, scanPayment, "SELECT "+paymentColumns+" FROM payments WHERE invoice_id IN "+list(0, len(chunk)), chunk...)
+	return queryIn(invoiceIDs, func(chunk []any) ([]PaymentRow, error) {
+		return queryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+" FROM payments WHERE invoice_id IN "+parameterList(0, len(chunk)), chunk...)
 	})
 }
 
@@ -132,7 +132,7 @@ func (q *queries) PaymentsOfInvoices(ctx context.Context, invoiceIDs []string) (
 // before it expired. What comes late is not even looked at: strangers can send
 // as much of it as they like.
 func (q *queries) PaymentsInTime(ctx context.Context, inv invoice.Invoice) ([]PaymentRow, error) {
-	return collect(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
+	return queryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
 		WHERE invoice_id = $1 AND block_time <= $2`, inv.ID, inv.ExpiresAt)
 }
 
@@ -143,7 +143,7 @@ const pairLimit = 2000
 // PaymentsBetween returns the newest payments from one account to another that
 // were mined in blocks up to a number.
 func (q *queries) PaymentsBetween(ctx context.Context, chainKey string, from, to invoice.Address, through uint64) ([]PaymentRow, error) {
-	return collect(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
+	return queryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
 		WHERE from_address = $1 AND to_address = $2 AND chain_key = $3 AND block_number <= $4
 		ORDER BY block_number DESC LIMIT $5`, from.String(), to.String(), chainKey, int64(through), pairLimit)
 }
@@ -157,7 +157,7 @@ func (q *queries) PaidPairs(ctx context.Context, chainKey string, pairs []Pair) 
 	for i, p := range pairs {
 		rows[i] = []any{chainKey, p.Payer.String(), p.Receiver.String()}
 	}
-	found, err := q.existing(ctx, []string{"chain", "payer", "receiver"}, rows,
+	found, err := q.whichExist(ctx, []string{"chain", "payer", "receiver"}, rows,
 		"payments WHERE from_address = payer AND to_address = receiver AND chain_key = chain")
 	paid := make(map[Pair]bool, len(found))
 	for _, n := range found {
@@ -169,7 +169,7 @@ func (q *queries) PaidPairs(ctx context.Context, chainKey string, pairs []Pair) 
 // UnfinalPayments returns the pending payments of the chain mined in blocks
 // from one number to another, both included.
 func (q *queries) UnfinalPayments(ctx context.Context, chainKey string, from, to uint64) ([]PaymentRow, error) {
-	return collect(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
+	return queryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
 		WHERE chain_key = $1 AND block_number BETWEEN $2 AND $3 AND status = 'pending'
 		ORDER BY block_number, log_index`, chainKey, int64(from), int64(to))
 }
@@ -177,7 +177,7 @@ func (q *queries) UnfinalPayments(ctx context.Context, chainKey string, from, to
 // OrphanedPayments returns the orphaned payments of the chain that were last
 // seen in blocks from one number to another, both included.
 func (q *queries) OrphanedPayments(ctx context.Context, chainKey string, from, to uint64) ([]PaymentRow, error) {
-	return collect(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
+	return queryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
 		WHERE chain_key = $1 AND block_number BETWEEN $2 AND $3 AND status = 'orphaned'
 		ORDER BY block_number, log_index`, chainKey, int64(from), int64(to))
 }

@@ -16,23 +16,22 @@ import (
 )
 
 const (
-	// postgresConns is how many connections one process opens at most.
+	// postgresConns bounds the connections of one process.
 	postgresConns = 24
-	// postgresTries is how often a transaction that the database aborts is run.
+	// postgresTries bounds how often a transaction runs that the database aborts.
 	postgresTries = 5
-	// pingTries is on how many connections the server is asked whether it is there.
+	// pingTries bounds the connections on which the server is pinged.
 	pingTries = 3
-	// migrateRetry is how long a process that starts waits, in seconds, while
-	// another brings the schema up to date, before it looks again.
+	// migrateRetry is the interval, in seconds, at which a starting process
+	// checks whether another has finished migrating the schema.
 	migrateRetry = 1
-	// migrateTries is how often it looks.
+	// migrateTries bounds these checks.
 	migrateTries = 300
 )
 
-// forPostgres is what PostgreSQL needs beside the common schema. The tables
-// whose rows come and go are cleared of dead rows early, at full speed. The
-// keys that are INTEGER, which makes them the row's own number on SQLite, get
-// the 64 bits that they have there.
+// forPostgres is what PostgreSQL needs in addition to the common schema. Tables
+// with short-lived rows are vacuumed early and at full speed. Keys of type
+// INTEGER, which are 64 bits wide on SQLite, become BIGINT.
 const forPostgres = `
 ALTER TABLE events ALTER COLUMN seq TYPE BIGINT;
 ALTER TABLE deliveries ALTER COLUMN seq TYPE BIGINT;
@@ -53,12 +52,12 @@ func openPostgres(ctx context.Context, url string) (*Store, error) {
 		cfg.ConnectTimeout = connectTimeout
 	}
 	p := newPostgresDB(cfg)
-	ping, cancel := bounded(ctx)
+	ping, cancel := withStatementTimeout(ctx)
 	defer cancel()
 	if err := p.db.PingContext(ping); err != nil {
-		return nil, errors.Join(fmt.Errorf("connect to PostgreSQL at %s:%d: %w", cfg.Host, cfg.Port, named(ping, err)), p.close())
+		return nil, errors.Join(fmt.Errorf("connect to PostgreSQL at %s:%d: %w", cfg.Host, cfg.Port, classify(ping, err)), p.close())
 	}
-	return &Store{queries: queries{run: p.db, postgres: true, failed: p.judge}, dialect: p}, nil
+	return &Store{queries: queries{run: p.db, postgres: true, onError: p.checkServer}, dialect: p}, nil
 }
 
 func (p *postgresDB) update(ctx context.Context, fn func(*Tx) error) error {
@@ -71,16 +70,16 @@ func (p *postgresDB) update(ctx context.Context, fn func(*Tx) error) error {
 	return err
 }
 
-// try runs fn in a transaction once. Each of its statements is bounded by
-// itself; to begin, to commit and to undo are bounded here.
+// try runs fn in a transaction once. Each statement of fn has its own timeout;
+// try bounds the begin, the commit and the rollback.
 func (p *postgresDB) try(ctx context.Context, fn func(*Tx) error) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	inTime := func(do func() error) error {
 		timer := time.AfterFunc(statementTimeout, func() { cancel(ErrTimeout) })
 		defer timer.Stop()
-		err := named(ctx, do())
-		p.judge(err)
+		err := classify(ctx, do())
+		p.checkServer(err)
 		return err
 	}
 	var tx *sql.Tx
@@ -88,19 +87,19 @@ func (p *postgresDB) try(ctx context.Context, fn func(*Tx) error) (err error) {
 		return fmt.Errorf("begin a transaction: %w", err)
 	}
 	defer func() {
-		// After a commit this does nothing; after an error or a panic it undoes.
+		// It does nothing after a commit, and rolls back after an error or a panic.
 		if undo := inTime(tx.Rollback); undo != nil && !errors.Is(undo, sql.ErrTxDone) && err == nil {
 			err = undo
 		}
 	}()
-	if err := fn(&Tx{queries{run: tx, postgres: true, failed: p.judge}}); err != nil {
+	if err := fn(&Tx{queries{run: tx, postgres: true, onError: p.checkServer}}); err != nil {
 		return err
 	}
 	return inTime(tx.Commit)
 }
 
-// aborted reports whether the database gave up a transaction that may succeed
-// when it is run again: a serialization failure or a deadlock.
+// aborted reports whether the database aborted a transaction that may succeed
+// when it is retried: after a serialization failure or a deadlock.
 func aborted(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && (pg.Code == "40001" || pg.Code == "40P01")
@@ -116,7 +115,7 @@ func (p *postgresDB) migrate(ctx context.Context) (err error) {
 	return migrate(ctx, db, goose.DialectPostgres, goose.WithSessionLocker(locker), postgresMigrations())
 }
 
-// postgresMigrations are those that PostgreSQL has beside the common files.
+// postgresMigrations are those that only PostgreSQL has.
 func postgresMigrations() goose.ProviderOption {
 	return goose.WithGoMigrations(goose.NewGoMigration(2, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, forPostgres)
@@ -124,15 +123,15 @@ func postgresMigrations() goose.ProviderOption {
 	}}, nil))
 }
 
-// ping asks the server. A connection that turns out to be closed says nothing
-// about it; the next one does.
+// ping pings the server. A connection that turns out to be closed is replaced
+// by another, since it proves nothing about the server.
 func (p *postgresDB) ping(ctx context.Context) error {
 	var err error
 	for range pingTries {
 		if err = p.db.PingContext(ctx); !errors.Is(err, driver.ErrBadConn) {
 			return err
 		}
-		p.condemn(time.Now())
+		p.retireConns(time.Now())
 	}
 	return err
 }

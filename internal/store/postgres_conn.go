@@ -19,16 +19,16 @@ import (
 const (
 	// connectTimeout bounds making a connection to one address of the server.
 	connectTimeout = 5 * time.Second
-	// idleCheck is after how long without use a connection is asked whether it
-	// works before it is used again, and pingTimeout for how long it may think.
+	// A connection that was idle for longer than idleCheck is pinged before it
+	// is used again. The ping may take pingTimeout.
 	idleCheck   = time.Second
 	pingTimeout = 2 * time.Second
-	// judgeInterval is how often all connections are condemned at most because the
-	// server takes no writes.
-	judgeInterval = 5 * time.Second
-	// keepAliveIdle, keepAliveInterval and keepAliveCount have the system notice
-	// within 11 s that nobody answers on a connection that is silent, and
-	// userTimeout after 10 s that nobody acknowledges what was sent.
+	// retireInterval is the minimum time between two retirements of all
+	// connections because the server takes no writes.
+	retireInterval = 5 * time.Second
+	// With keepAliveIdle, keepAliveInterval and keepAliveCount the system
+	// notices within 11 s that a silent connection is dead; with userTimeout,
+	// within 10 s that data which was sent is not acknowledged.
 	keepAliveIdle     = 5 * time.Second
 	keepAliveInterval = 2 * time.Second
 	keepAliveCount    = 3
@@ -50,52 +50,52 @@ var sessionSettings = fmt.Sprintf("SET enable_seqscan = off; SET jit = off; "+
 	"SET statement_timeout = %d; SET idle_in_transaction_session_timeout = %d; %s",
 	(statementTimeout - 2*time.Second).Milliseconds(), statementTimeout.Milliseconds(), serverKeepAlive)
 
-// migrationSettings are those of the connections that change the schema.
+// migrationSettings are those of the connections that migrate the schema.
 var migrationSettings = fmt.Sprintf("SET statement_timeout = %d; SET idle_in_transaction_session_timeout = %[1]d; %s",
 	migrateTimeout.Milliseconds(), serverKeepAlive)
 
-// serverKeepAlive has the server notice a lost client as the client notices a
-// lost server.
+// serverKeepAlive lets the server notice a lost client as fast as the client
+// notices a lost server.
 var serverKeepAlive = fmt.Sprintf("SET tcp_keepalives_idle = %d; SET tcp_keepalives_interval = %d; SET tcp_keepalives_count = %d; SET tcp_user_timeout = %d",
 	keepAliveIdle/time.Second, keepAliveInterval/time.Second, keepAliveCount, userTimeout.Milliseconds())
 
 // postgresDB is a pool of connections to PostgreSQL.
 type postgresDB struct {
-	db     *sql.DB
-	config *pgx.ConnConfig
-	begun  time.Time
-	// condemned is the time since begun before which connections were made that
-	// are not to be used again, in nanoseconds.
-	condemned atomic.Int64
+	db       *sql.DB
+	config   *pgx.ConnConfig
+	openedAt time.Time
+	// retired is the time since openedAt, in nanoseconds, up to which
+	// connections were created that must not be used again.
+	retired atomic.Int64
 }
 
-// session is what the pool knows of a connection.
+// session is what the pool records about a connection.
 type session struct {
-	made time.Time
-	used time.Time // when it was last taken from the pool
+	createdAt time.Time
+	usedAt    time.Time // when it was last taken from the pool
 }
 
 // sessionKey is the key of the session in a connection's custom data.
 const sessionKey = "quittance.session"
 
 func newPostgresDB(cfg *pgx.ConnConfig) *postgresDB {
-	p := &postgresDB{config: cfg, begun: time.Now()}
+	p := &postgresDB{config: cfg, openedAt: time.Now()}
 	set := settings(sessionSettings)
 	p.db = stdlib.OpenDB(*cfg,
 		stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
 			now := time.Now()
-			conn.PgConn().CustomData()[sessionKey] = &session{made: now, used: now}
+			conn.PgConn().CustomData()[sessionKey] = &session{createdAt: now, usedAt: now}
 			return set(ctx, conn)
 		}),
 		stdlib.OptionShouldPing(func(context.Context, stdlib.ShouldPingParams) bool { return false }), // reuse does
-		stdlib.OptionResetSession(p.reuse))
+		stdlib.OptionResetSession(p.resetSession))
 	p.db.SetMaxOpenConns(postgresConns)
 	p.db.SetMaxIdleConns(postgresConns)
 	return p
 }
 
 // settings returns a function that executes the settings on a new connection.
-// database/sql makes some connections in the background, without a deadline.
+// database/sql creates some connections in the background, without a deadline.
 func settings(text string) func(context.Context, *pgx.Conn) error {
 	return func(ctx context.Context, conn *pgx.Conn) error {
 		ctx, cancel := context.WithTimeout(ctx, connectTimeout)
@@ -105,60 +105,62 @@ func settings(text string) func(context.Context, *pgx.Conn) error {
 	}
 }
 
-// reuse prepares a connection that was used before. It returns
-// driver.ErrBadConn for one that is to be closed: it does not answer, or was
-// made before one that did not.
-func (p *postgresDB) reuse(ctx context.Context, conn *pgx.Conn) error {
+// resetSession prepares a connection for its next use. It returns
+// driver.ErrBadConn to close the connection when it is retired or does not
+// answer a ping.
+func (p *postgresDB) resetSession(ctx context.Context, conn *pgx.Conn) error {
 	s, ok := conn.PgConn().CustomData()[sessionKey].(*session)
-	if !ok || s.made.Sub(p.begun) <= time.Duration(p.condemned.Load()) {
+	if !ok || s.createdAt.Sub(p.openedAt) <= time.Duration(p.retired.Load()) {
 		return driver.ErrBadConn
 	}
 	now := time.Now()
-	if now.Sub(s.used) > idleCheck {
+	if now.Sub(s.usedAt) > idleCheck {
 		ping, cancel := context.WithTimeout(ctx, pingTimeout)
 		defer cancel()
 		if err := conn.PgConn().Ping(ping); err != nil {
-			// A caller that gave up at once says nothing about the connection.
+			// A caller that gave up early proves nothing about the connection.
 			if ctx.Err() == nil || time.Since(now) >= pingTimeout/2 {
-				p.condemn(now)
+				p.retireConns(now)
 			}
 			return driver.ErrBadConn
 		}
 	}
-	s.used = now
+	s.usedAt = now
 	return nil
 }
 
-// condemn has all connections closed that were made before the time. When one
-// is lost the others usually are, and to try each of them takes long.
-func (p *postgresDB) condemn(before time.Time) {
-	at := int64(before.Sub(p.begun))
+// retireConns makes the pool close all connections that were created before the
+// time. When one connection is lost the others usually are, and trying each of
+// them takes long.
+func (p *postgresDB) retireConns(before time.Time) {
+	at := int64(before.Sub(p.openedAt))
 	for {
-		held := p.condemned.Load()
-		if held >= at || p.condemned.CompareAndSwap(held, at) {
+		held := p.retired.Load()
+		if held >= at || p.retired.CompareAndSwap(held, at) {
 			return
 		}
 	}
 }
 
-// judge condemns the connections when an error says that the server stops, or
-// takes no writes any more: after a failover the next connection may lead to
-// another server. A server that stays read-only is not asked again at once.
-func (p *postgresDB) judge(err error) {
+// checkServer retires all connections when err says that the server is stopping
+// or takes no writes: after a failover a new connection may reach another
+// server. While a server stays read-only, it retires them at most once every
+// retireInterval.
+func (p *postgresDB) checkServer(err error) {
 	var answer *pgconn.PgError
 	if !errors.As(err, &answer) {
 		return
 	}
 	now := time.Now()
-	switch held := time.Duration(p.condemned.Load()); {
+	switch held := time.Duration(p.retired.Load()); {
 	case strings.HasPrefix(answer.Code, "57P"):
-		p.condemn(now)
-	case answer.Code == readOnlyTransaction && (held == 0 || now.Sub(p.begun)-held >= judgeInterval):
-		p.condemn(now)
+		p.retireConns(now)
+	case answer.Code == readOnlyTransaction && (held == 0 || now.Sub(p.openedAt)-held >= retireInterval):
+		p.retireConns(now)
 	}
 }
 
-// dialer returns what makes the network connections.
+// dialer returns the dialer of the connections to the server.
 func dialer() *net.Dialer {
 	return &net.Dialer{
 		Timeout: connectTimeout,

@@ -85,7 +85,7 @@ func (f *RedeliverFilter) bound(ctx context.Context, q *queries) error {
 // eventNextTo returns the number of the event whose id is next to a time, in
 // Unix seconds; 0 when there is none on that side.
 func (q *queries) eventNextTo(ctx context.Context, side string, at int64) (int64, error) {
-	seq, err := one(ctx, q, scanSeq, "SELECT seq FROM events WHERE id "+side+" LIMIT 1", invoice.FirstID(invoice.PrefixEvent, at))
+	seq, err := queryRow(ctx, q, scanSeq, "SELECT seq FROM events WHERE id "+side+" LIMIT 1", invoice.FirstID(invoice.PrefixEvent, at))
 	if errors.Is(err, ErrNotFound) {
 		return 0, nil
 	}
@@ -139,11 +139,11 @@ func (tx *Tx) redeliver(ctx context.Context, seqs []int64, nowMS int64) (int64, 
 		seq, attempts int64
 		merchantID    string
 	}
-	back, err := inChunks(seqs, func(chunk []any) ([]moved, error) {
-		return collect(ctx, &tx.queries, func(row scanner) (m moved, err error) {
+	back, err := queryIn(seqs, func(chunk []any) ([]moved, error) {
+		return queryAll(ctx, &tx.queries, func(row scanner) (m moved, err error) {
 			err = row.Scan(&m.seq, &m.merchantID, &m.attempts)
 			return m, err
-		}, "DELETE FROM finished_deliveries WHERE seq IN "+list(0, len(chunk))+" RETURNING seq, merchant_id, attempts", chunk...)
+		}, "DELETE FROM finished_deliveries WHERE seq IN "+parameterList(0, len(chunk))+" RETURNING seq, merchant_id, attempts", chunk...)
 	})
 	if err != nil {
 		return 0, err
@@ -155,13 +155,13 @@ func (tx *Tx) redeliver(ctx context.Context, seqs []int64, nowMS int64) (int64, 
 	}
 	// Breakers are always locked in this order, which rules out deadlocks.
 	slices.Sort(merchants)
-	if err := padded(slices.Compact(merchants), "", func(part []string) error {
+	if err := inBatches(slices.Compact(merchants), "", func(part []string) error {
 		_, err := tx.exec(ctx, "UPDATE breakers SET until_ms = $1 WHERE until_ms > $1 AND merchant_id IN (SELECT merchant_id FROM breakers WHERE merchant_id IN "+
-			list(1, len(part))+" ORDER BY merchant_id"+tx.forUpdate()+")", append([]any{nowMS}, anys(part)...)...)
+			parameterList(1, len(part))+" ORDER BY merchant_id"+tx.forUpdate()+")", append([]any{nowMS}, toAny(part)...)...)
 		return err
 	}); err != nil {
 		return 0, err
 	}
-	err = tx.into(ctx, insertion{"deliveries", []string{"seq", "merchant_id", "attempts", "since", "due_ms", "deadline_ms"}, ""}, rows)
+	err = tx.insert(ctx, insertion{"deliveries", []string{"seq", "merchant_id", "attempts", "since", "due_ms", "deadline_ms"}, ""}, rows)
 	return int64(len(back)), err
 }

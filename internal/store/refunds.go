@@ -16,8 +16,8 @@ var selectRefunds = "SELECT refunds." + strings.ReplaceAll(refundColumns, ", ", 
 
 func scanRefund(row scanner) (invoice.Refund, error) {
 	var r invoice.Refund
-	err := scanTransfer(row, &r.Transfer, &r.ID, &r.Status, &r.ObservedAt, seconds{&r.ConfirmedAt},
-		&r.PaymentID, textCol(&r.InvoiceID), textCol(&r.MerchantID))
+	err := scanTransfer(row, &r.Transfer, &r.ID, &r.Status, &r.ObservedAt, nullInt{&r.ConfirmedAt},
+		&r.PaymentID, nullText(&r.InvoiceID), nullText(&r.MerchantID))
 	return r, err
 }
 
@@ -57,15 +57,15 @@ func (q *queries) RefundsOfInvoices(ctx context.Context, invoiceIDs []string) ([
 
 // refundsIn returns the refunds of which the column has one of the values.
 func (q *queries) refundsIn(ctx context.Context, column string, values []string) ([]invoice.Refund, error) {
-	return inChunks(values, func(chunk []any) ([]invoice.Refund, error) {
-		return collect(ctx, q, scanRefund, selectRefunds+"WHERE "+column+" IN "+list(0, len(chunk)), chunk...)
+	return queryIn(values, func(chunk []any) ([]invoice.Refund, error) {
+		return queryAll(ctx, q, scanRefund, selectRefunds+"WHERE "+column+" IN "+parameterList(0, len(chunk)), chunk...)
 	})
 }
 
 // UnfinalRefunds returns the pending refunds of the chain mined in blocks from
 // one number to another, both included.
 func (q *queries) UnfinalRefunds(ctx context.Context, chainKey string, from, to uint64) ([]invoice.Refund, error) {
-	return collect(ctx, q, scanRefund, selectRefunds+`WHERE refunds.chain_key = $1
+	return queryAll(ctx, q, scanRefund, selectRefunds+`WHERE refunds.chain_key = $1
 		AND refunds.block_number BETWEEN $2 AND $3 AND refunds.status = 'pending'
 		ORDER BY refunds.block_number, refunds.log_index`, chainKey, int64(from), int64(to))
 }

@@ -16,7 +16,7 @@ func (tx *Tx) InsertRegistry(ctx context.Context, chainKey string, registry invo
 
 // Registries returns all registries of a chain that the service ever ran with.
 func (q *queries) Registries(ctx context.Context, chainKey string) ([]invoice.Address, error) {
-	return collect(ctx, q, func(row scanner) (a invoice.Address, err error) {
+	return queryAll(ctx, q, func(row scanner) (a invoice.Address, err error) {
 		err = row.Scan(addressCol(&a))
 		return a, err
 	}, "SELECT address FROM registries WHERE chain_key = $1 ORDER BY address", chainKey)
@@ -25,7 +25,7 @@ func (q *queries) Registries(ctx context.Context, chainKey string) ([]invoice.Ad
 // InvoicesWithoutRegistry returns invoices of which it is not known which
 // registry their commitment names, by id, from the one after the given id on.
 func (q *queries) InvoicesWithoutRegistry(ctx context.Context, after string, limit int) ([]invoice.Invoice, error) {
-	return collect(ctx, q, scanInvoice, "SELECT "+invoiceColumns+` FROM invoices
+	return queryAll(ctx, q, scanInvoice, "SELECT "+invoiceColumns+` FROM invoices
 		WHERE registry IS NULL AND id > $1 ORDER BY id LIMIT $2`, after, limit)
 }
 
@@ -40,7 +40,7 @@ func (tx *Tx) SetRegistries(ctx context.Context, invoices []invoice.Invoice) err
 		"UPDATE invoices SET registry = wanted.address FROM wanted WHERE invoices.id = wanted.invoice AND invoices.registry IS NULL",
 		"UPDATE intents SET registry = wanted.address FROM wanted WHERE intents.invoice_id = wanted.invoice AND intents.registry IS NULL",
 	} {
-		if _, err := tx.change(ctx, []string{"invoice", "address"}, rows, update); err != nil {
+		if _, err := tx.updateFrom(ctx, []string{"invoice", "address"}, rows, update); err != nil {
 			return err
 		}
 	}

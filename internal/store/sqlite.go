@@ -14,10 +14,10 @@ import (
 	_ "modernc.org/sqlite" // registers the driver "sqlite"
 )
 
-// sqliteReaders is how many connections read beside the one that writes.
+// sqliteReaders is the number of read-only connections.
 const sqliteReaders = 4
 
-// sqliteDB is a file in WAL mode: one connection writes, others read.
+// sqliteDB is a file in WAL mode: one connection writes and others read.
 type sqliteDB struct {
 	write  *sql.DB
 	read   *sql.DB
@@ -30,10 +30,10 @@ func openSQLite(ctx context.Context, path string) (*Store, error) {
 		return nil, errors.New("database sqlite: expected a path, as in sqlite:quittance.db")
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("make the database's folder: %w", err)
+		return nil, fmt.Errorf("create the database's folder: %w", err)
 	}
 	if err := makePrivate(path); err != nil {
-		return nil, fmt.Errorf("make %s: %w", path, err)
+		return nil, fmt.Errorf("create %s: %w", path, err)
 	}
 	write, err := sql.Open("sqlite", sqliteDSN(path, "_pragma=query_only(0)"))
 	if err != nil {
@@ -53,9 +53,9 @@ func openSQLite(ctx context.Context, path string) (*Store, error) {
 	return &Store{queries: queries{run: db.reader}, dialect: db}, nil
 }
 
-// makePrivate makes a file that is missing, for its owner's eyes alone; SQLite
-// gives its other files the same mode. One that is there is not opened: closing
-// it would take away the locks that this process holds on it.
+// makePrivate creates a missing file that only its owner can read; SQLite gives
+// its other files the same mode. It does not open an existing file, since
+// closing that would release the locks that this process holds on it.
 func makePrivate(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -68,8 +68,8 @@ func makePrivate(path string) error {
 }
 
 // sqliteDSN adds the settings of every connection: WAL so that readers never
-// wait, FULL so that a commit survives a loss of power, foreign keys because
-// SQLite does not check them unless told to.
+// wait, synchronous FULL so that a commit survives a power loss, foreign keys
+// because SQLite does not check them by default.
 func sqliteDSN(path, extra string) string {
 	q := "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)" +
 		"&_pragma=foreign_keys(1)&_pragma=cache_size(-16000)&_pragma=temp_store(MEMORY)&" + extra
@@ -94,7 +94,8 @@ func (db *sqliteDB) migrate(ctx context.Context) error {
 
 func (db *sqliteDB) ping(ctx context.Context) error { return db.read.PingContext(ctx) }
 
-// checkWritable has nothing to find: a file that cannot be written fails to open.
+// checkWritable always succeeds, because opening a file that cannot be written
+// fails.
 func (db *sqliteDB) checkWritable(context.Context) error { return nil }
 
 func (db *sqliteDB) close() error {

@@ -9,48 +9,49 @@ import (
 	"sync"
 )
 
-// statements runs our statements on SQLite: it rewrites the parameters $1 of
-// PostgreSQL (no statement here has a dollar sign of another meaning) and
-// prepares each text once, since parsing costs more than most of them.
-// The number of texts is bounded: each is a constant, or one of few forms.
+// statements runs statements on SQLite. It rewrites PostgreSQL's parameters
+// ($1) and caches a prepared statement for each text, since parsing costs more
+// than running most of them. The cache is bounded because every text is a
+// constant or one of few variants. No statement may contain a dollar sign of
+// another meaning.
 type statements struct {
 	on interface {
 		runner
 		PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
 	}
-	mu   sync.Mutex
-	held map[string]*sql.Stmt
+	mu    sync.Mutex
+	cache map[string]*sql.Stmt
 }
 
 func (s *statements) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if stmt := s.held[query]; stmt != nil {
+	if stmt := s.cache[query]; stmt != nil {
 		return stmt, nil
 	}
 	stmt, err := s.on.PrepareContext(ctx, sqliteText(query))
 	if err != nil {
 		return nil, err
 	}
-	if s.held == nil {
-		s.held = make(map[string]*sql.Stmt)
+	if s.cache == nil {
+		s.cache = make(map[string]*sql.Stmt)
 	}
-	s.held[query] = stmt
+	s.cache[query] = stmt
 	return stmt, nil
 }
 
 var numbered = regexp.MustCompile(`\$\d+`)
 
-// limited is a limit that is a parameter.
-var limited = regexp.MustCompile(`LIMIT (\$\d+)`)
+// limitParameter matches a limit that is a parameter.
+var limitParameter = regexp.MustCompile(`LIMIT (\$\d+)`)
 
-// sqliteText writes the parameters as ?1, or as ? where each stands once and
-// they stand in order. To SQLite a number is a name, and its driver looks every
-// parameter's name up among all: with many, that costs more than the statement.
-// A limit becomes a sum: SQLite plans a statement whose limit is a mere
-// parameter anew for each value.
+// sqliteText rewrites parameters to ?1, or to ? if each occurs once and in
+// order: SQLite's driver looks up every numbered parameter by name among all,
+// which costs more than the statement when there are many. A limit becomes a
+// sum, because SQLite replans a statement whose limit is a bare parameter for
+// each new value.
 func sqliteText(query string) string {
-	query = limited.ReplaceAllString(query, "LIMIT 0 + $1")
+	query = limitParameter.ReplaceAllString(query, "LIMIT 0 + $1")
 	n, ordered := 0, true
 	text := numbered.ReplaceAllStringFunc(query, func(found string) string {
 		n++
@@ -82,7 +83,7 @@ func (s *statements) QueryContext(ctx context.Context, query string, args ...any
 func (s *statements) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	stmt, err := s.prepared(ctx, query)
 	if err != nil {
-		// A Row cannot be made with an error: this meets the same one.
+		// A Row cannot be created with an error; this call fails with the same one.
 		return s.on.QueryRowContext(ctx, sqliteText(query), args...)
 	}
 	return stmt.QueryRowContext(ctx, args...)
@@ -92,9 +93,9 @@ func (s *statements) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
-	for _, stmt := range s.held {
+	for _, stmt := range s.cache {
 		errs = append(errs, stmt.Close())
 	}
-	s.held = nil
+	s.cache = nil
 	return errors.Join(errs...)
 }

@@ -1,9 +1,10 @@
 // Package store keeps Quittance's state in SQLite or PostgreSQL. It is the
-// only package that knows SQL, and has one text of it for both databases
-// wherever possible; what differs stands in sqlite.go and postgres.go.
+// only package that knows SQL. Both databases share one SQL text wherever
+// possible; sqlite.go, postgres.go and the files named after them hold what
+// differs.
 //
-// Store.Update runs a function in one transaction: everything that it does is
-// kept, or nothing is. Reads outside a transaction are methods of Store too.
+// Store.Update runs a function in one transaction, which is committed as a whole
+// or rolled back. Methods of Store also read outside a transaction.
 package store
 
 import (
@@ -19,8 +20,8 @@ import (
 // ErrNotFound is returned when no row has the given identifier.
 var ErrNotFound = errors.New("not found")
 
-// ErrConflict is returned by a write whose precondition no longer holds:
-// another process was faster.
+// ErrConflict is returned by a write whose precondition no longer holds because
+// another process changed the state first.
 var ErrConflict = errors.New("state was changed by another process")
 
 // Store is an open database. It is safe for concurrent use.
@@ -51,9 +52,8 @@ type dialect interface {
 	close() error
 }
 
-// Open opens the database that the URL names and brings its schema up to
-// date. The URL is sqlite:PATH (the file and its folder are made when missing)
-// or postgres://….
+// Open opens the database at the URL and migrates its schema. The URL is
+// sqlite:PATH, whose file and folder are created when missing, or postgres://….
 func Open(ctx context.Context, url string) (*Store, error) {
 	var s *Store
 	var err error
@@ -70,14 +70,14 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	}
 	migrating, cancel := context.WithTimeoutCause(ctx, migrateTimeout, ErrTimeout)
 	defer cancel()
-	if err := named(migrating, s.dialect.migrate(migrating)); err != nil {
+	if err := classify(migrating, s.dialect.migrate(migrating)); err != nil {
 		err = cmp.Or(s.CheckWritable(ctx), fmt.Errorf("bring the database's schema up to date: %w", err))
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
-// redact keeps what a URL says before its credentials.
+// redact keeps the scheme of a URL alone, since the rest may hold credentials.
 func redact(url string) string {
 	scheme, _, found := strings.Cut(url, ":")
 	if !found {
@@ -87,30 +87,30 @@ func redact(url string) string {
 }
 
 // Update runs fn in one transaction and commits it when fn returns nil. It
-// returns fn's error as it is. fn may be run more than once (a transaction
-// that the database aborts is tried again), so it must set, and not add to,
-// what it leaves behind outside the database.
+// returns fn's error unchanged. fn may run more than once, since a transaction
+// that the database aborts is retried: it must assign what it leaves outside the
+// database, and never append to it.
 func (s *Store) Update(ctx context.Context, fn func(*Tx) error) error {
 	return s.dialect.update(ctx, fn)
 }
 
 // Ping reports whether the database answers.
 func (s *Store) Ping(ctx context.Context) error {
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := withStatementTimeout(ctx)
 	defer cancel()
-	return named(ctx, s.dialect.ping(ctx))
+	return classify(ctx, s.dialect.ping(ctx))
 }
 
-// CheckWritable returns an error when the database takes no writes, as a standby
-// does. It says what to do, for a program that starts and has to write.
+// CheckWritable returns an error when the database takes no writes, such as a
+// standby. The error says what the operator can do.
 func (s *Store) CheckWritable(ctx context.Context) error {
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := withStatementTimeout(ctx)
 	defer cancel()
-	return named(ctx, s.dialect.checkWritable(ctx))
+	return classify(ctx, s.dialect.checkWritable(ctx))
 }
 
-// Close waits for transactions under way and closes the database. Closing it
-// again changes nothing.
+// Close waits for running transactions and closes the database. A second call
+// returns the result of the first.
 func (s *Store) Close() error {
 	s.closing.Do(func() { s.closeErr = s.dialect.close() })
 	return s.closeErr
@@ -128,37 +128,37 @@ type runner interface {
 type queries struct {
 	run      runner
 	postgres bool
-	// bound, unless it is nil, bounds a statement in the place of bounded.
-	bound func(ctx context.Context) (context.Context, context.CancelFunc)
-	// failed, unless it is nil, is told the error of every statement that fails.
-	failed func(error)
+	// timeout replaces withStatementTimeout, unless it is nil.
+	timeout func(ctx context.Context) (context.Context, context.CancelFunc)
+	// onError is called with the error of each failed statement, unless it is nil.
+	onError func(error)
 }
 
-// bounded returns the context of a statement.
-func (q *queries) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	if q.bound != nil {
-		return q.bound(ctx)
+// withTimeout returns the context of a statement.
+func (q *queries) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
+	if q.timeout != nil {
+		return q.timeout(ctx)
 	}
-	return bounded(ctx)
+	return withStatementTimeout(ctx)
 }
 
-// done returns the error of a statement that ran under a bounded context.
-func (q *queries) done(ctx context.Context, err error) error {
-	err = named(ctx, err)
-	if err != nil && q.failed != nil {
-		q.failed(err)
+// wrapError classifies and reports the error of a statement that ran under ctx.
+func (q *queries) wrapError(ctx context.Context, err error) error {
+	err = classify(ctx, err)
+	if err != nil && q.onError != nil {
+		q.onError(err)
 	}
 	return err
 }
 
-// exec runs a statement and returns how many rows it changed. Like collect and
-// one, through which every other statement goes, it bounds how long that takes.
+// exec runs a statement and returns how many rows it changed. Every other
+// statement runs through queryAll or queryRow; all three bound its duration.
 func (q *queries) exec(ctx context.Context, query string, args ...any) (int64, error) {
-	ctx, cancel := q.bounded(ctx)
+	ctx, cancel := q.withTimeout(ctx)
 	defer cancel()
 	res, err := q.run.ExecContext(ctx, query, args...)
 	if err != nil {
-		return 0, q.done(ctx, err)
+		return 0, q.wrapError(ctx, err)
 	}
 	return res.RowsAffected()
 }
@@ -172,11 +172,11 @@ func (q *queries) forUpdate() string {
 	return ""
 }
 
-// collect reads all rows of a query with one scan function.
-func collect[T any](ctx context.Context, q *queries, scan func(scanner) (T, error), query string, args ...any) (_ []T, err error) {
-	ctx, cancel := q.bounded(ctx)
+// queryAll reads all rows of a query with one scan function.
+func queryAll[T any](ctx context.Context, q *queries, scan func(scanner) (T, error), query string, args ...any) (_ []T, err error) {
+	ctx, cancel := q.withTimeout(ctx)
 	defer cancel()
-	defer func() { err = q.done(ctx, err) }()
+	defer func() { err = q.wrapError(ctx, err) }()
 	rows, err := q.run.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
@@ -193,13 +193,13 @@ func collect[T any](ctx context.Context, q *queries, scan func(scanner) (T, erro
 	return all, rows.Err()
 }
 
-// one reads the single row of a query, or returns ErrNotFound.
-func one[T any](ctx context.Context, q *queries, scan func(scanner) (T, error), query string, args ...any) (T, error) {
-	ctx, cancel := q.bounded(ctx)
+// queryRow reads the single row of a query, or returns ErrNotFound.
+func queryRow[T any](ctx context.Context, q *queries, scan func(scanner) (T, error), query string, args ...any) (T, error) {
+	ctx, cancel := q.withTimeout(ctx)
 	defer cancel()
 	v, err := scan(q.run.QueryRowContext(ctx, query, args...))
 	if errors.Is(err, sql.ErrNoRows) {
 		return v, ErrNotFound
 	}
-	return v, q.done(ctx, err)
+	return v, q.wrapError(ctx, err)
 }

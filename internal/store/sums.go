@@ -31,7 +31,7 @@ func sumValues(s invoice.Sums) []any {
 // NewestPayments returns the payments of an invoice that are highest on the
 // chain, in any status, the highest first.
 func (q *queries) NewestPayments(ctx context.Context, invoiceID string, limit int) ([]PaymentRow, error) {
-	return collect(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments WHERE invoice_id = $1
+	return queryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments WHERE invoice_id = $1
 		ORDER BY block_number DESC, log_index DESC LIMIT $2`, invoiceID, limit)
 }
 
@@ -42,7 +42,7 @@ func (q *queries) PaidThroughRegistry(ctx context.Context, invoiceIDs []string) 
 	for i, id := range invoiceIDs {
 		rows[i] = []any{id}
 	}
-	found, err := q.existing(ctx, []string{"paid"}, rows,
+	found, err := q.whichExist(ctx, []string{"paid"}, rows,
 		"payments WHERE invoice_id = paid AND method = 'registry' AND status = 'confirmed'")
 	registered := make(map[string]bool, len(found))
 	for _, n := range found {

@@ -29,12 +29,12 @@ var toldInsertion = insertion{
 // the invoices for which it did. An amount that is told for another open invoice
 // is left out; a remainder without an amount is recorded.
 func (tx *Tx) InsertTold(ctx context.Context, told []Told) (map[string]bool, error) {
-	return tx.intoSome(ctx, toldInsertion, toldRows(told))
+	return tx.insertReturningKeys(ctx, toldInsertion, toldRows(told))
 }
 
 // InsertUntold records remainders for which nothing is told.
 func (tx *Tx) InsertUntold(ctx context.Context, remainders []Told) error {
-	return tx.into(ctx, toldInsertion, toldRows(remainders))
+	return tx.insert(ctx, toldInsertion, toldRows(remainders))
 }
 
 // DeleteUntold removes remainders for which nothing is told.
@@ -87,12 +87,12 @@ func (q *queries) ToldFor(ctx context.Context, remainders map[string][]invoice.A
 			wanted = append(wanted, remainder{id, base})
 		}
 	}
-	err := padded(rows, []any{int64(-1), "", ""}, func(part [][]any) error {
-		text, args := values([]string{"n BIGINT", "invoice", "due"}, part)
-		_, err := collect(ctx, q, func(row scanner) (struct{}, error) {
+	err := inBatches(rows, []any{int64(-1), "", ""}, func(part [][]any) error {
+		text, args := withWanted([]string{"n BIGINT", "invoice", "due"}, part)
+		_, err := queryAll(ctx, q, func(row scanner) (struct{}, error) {
 			var n int64
 			var amount string
-			if err := row.Scan(&n, textCol(&amount)); err != nil || amount == "" {
+			if err := row.Scan(&n, nullText(&amount)); err != nil || amount == "" {
 				return struct{}{}, err
 			}
 			parsed, err := invoice.ParseAmount(amount)
@@ -114,7 +114,7 @@ const untold = "status = 'open' AND (sums_stale = 1 OR remaining IS NOT NULL AND
 // their payers are to be told of the rest, in their order, from the one after
 // the given id on.
 func (q *queries) UntoldInvoices(ctx context.Context, chainKey, after string, limit int) ([]string, error) {
-	return collect(ctx, q, scanID, "SELECT id FROM invoices WHERE chain_key = $1 AND id > $2 AND "+untold+" ORDER BY id LIMIT $3",
+	return queryAll(ctx, q, scanID, "SELECT id FROM invoices WHERE chain_key = $1 AND id > $2 AND "+untold+" ORDER BY id LIMIT $3",
 		chainKey, after, limit)
 }
 
@@ -173,14 +173,14 @@ func (tx *Tx) lockBinding(ctx context.Context, lock, chainKey string) error {
 // as far as they were read.
 func (q *queries) IndexedHeights(ctx context.Context, chainKeys []string) (map[string]uint64, error) {
 	heights := make(map[string]uint64)
-	_, err := inChunks(chainKeys, func(chunk []any) ([]struct{}, error) {
-		return collect(ctx, q, func(row scanner) (struct{}, error) {
+	_, err := queryIn(chainKeys, func(chunk []any) ([]struct{}, error) {
+		return queryAll(ctx, q, func(row scanner) (struct{}, error) {
 			var key string
 			var number uint64
 			err := row.Scan(&key, &number)
 			heights[key] = number
 			return struct{}{}, err
-		}, "SELECT chain_key, indexed_number FROM chains WHERE chain_key IN "+list(0, len(chunk)), chunk...)
+		}, "SELECT chain_key, indexed_number FROM chains WHERE chain_key IN "+parameterList(0, len(chunk)), chunk...)
 	})
 	return heights, err
 }

@@ -13,20 +13,20 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// readOnlyTransaction is PostgreSQL's code for a write to a standby, or where
-// the operator has allowed none.
+// readOnlyTransaction is PostgreSQL's code for a write on a standby or in a
+// read-only session.
 const readOnlyTransaction = "25006"
 
-// Unavailable reports whether err means that the database is away or takes no
-// work now, so that the same can be tried again later. Whether what was tried
-// has been done is not known then.
+// Unavailable reports whether err means that the database is unreachable or
+// cannot work at the moment, so that the call can be retried later. The failed
+// call may have been carried out all the same.
 func Unavailable(err error) bool {
 	var unconnected *pgconn.ConnectError
 	var broke connectionError
 	if errors.As(err, &unconnected) || errors.As(err, &broke) {
 		return true
 	}
-	// How a connection that broke is reported, depending on who notices first.
+	// How a broken connection is reported depends on who notices first.
 	for _, broken := range []error{ErrTimeout, errClosed, driver.ErrBadConn, pgconn.ErrConnClosed, sql.ErrConnDone} {
 		if errors.Is(err, broken) {
 			return true
@@ -35,15 +35,15 @@ func Unavailable(err error) bool {
 	return unavailablePostgres(err) || unavailableSQLite(err)
 }
 
-// connectionError is an error of the network on the way to the database. Errors
-// of other connections, such as those to a node, look the same otherwise.
+// connectionError is a network error on the way to the database. It tells such
+// errors from those of other connections, such as those to a node.
 type connectionError struct{ error }
 
-// Unwrap returns the error of the network.
+// Unwrap returns the network error.
 func (e connectionError) Unwrap() error { return e.error }
 
-// onTheWay returns err, as a connectionError if the network caused it.
-func onTheWay(err error) error {
+// wrapNetworkError returns err, as a connectionError if the network caused it.
+func wrapNetworkError(err error) error {
 	var network net.Error
 	if errors.As(err, &network) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return connectionError{err}

@@ -16,7 +16,7 @@ func (tx *Tx) AwaitDecision(ctx context.Context, payments []PaymentRow) error {
 	for i, p := range payments {
 		rows[i] = []any{p.ID, p.ChainKey, p.To.String(), int64(p.BlockNumber), p.LogIndex}
 	}
-	return tx.into(ctx, insertion{"undecided_payments", []string{"payment_id", "chain_key", "to_address", "block_number", "log_index"},
+	return tx.insert(ctx, insertion{"undecided_payments", []string{"payment_id", "chain_key", "to_address", "block_number", "log_index"},
 		"ON CONFLICT (payment_id) DO UPDATE SET to_address = excluded.to_address, block_number = excluded.block_number, log_index = excluded.log_index"}, rows)
 }
 
@@ -28,7 +28,7 @@ func (tx *Tx) Decided(ctx context.Context, paymentIDs []string) error {
 // Undecided returns the payments of the chain that are not decided, in the
 // order of the chain, up to a limit.
 func (q *queries) Undecided(ctx context.Context, chainKey string, limit int) ([]PaymentRow, error) {
-	ids, err := collect(ctx, q, func(row scanner) (id string, err error) {
+	ids, err := queryAll(ctx, q, func(row scanner) (id string, err error) {
 		err = row.Scan(&id)
 		return id, err
 	}, "SELECT payment_id FROM undecided_payments WHERE chain_key = $1 ORDER BY block_number, log_index LIMIT $2", chainKey, limit)
@@ -46,18 +46,18 @@ func (q *queries) Undecided(ctx context.Context, chainKey string, limit int) ([]
 
 // AmongUndecided returns those of the payments' ids that are not decided.
 func (q *queries) AmongUndecided(ctx context.Context, paymentIDs []string) ([]string, error) {
-	return inChunks(paymentIDs, func(chunk []any) ([]string, error) {
-		return collect(ctx, q, func(row scanner) (id string, err error) {
+	return queryIn(paymentIDs, func(chunk []any) ([]string, error) {
+		return queryAll(ctx, q, func(row scanner) (id string, err error) {
 			err = row.Scan(&id)
 			return id, err
-		}, "SELECT payment_id FROM undecided_payments WHERE payment_id IN "+list(0, len(chunk)), chunk...)
+		}, "SELECT payment_id FROM undecided_payments WHERE payment_id IN "+parameterList(0, len(chunk)), chunk...)
 	})
 }
 
 // LastUndecided returns the block of the newest payment of the chain that is
 // not decided, 0 when there is none.
 func (q *queries) LastUndecided(ctx context.Context, chainKey string) (uint64, error) {
-	return one(ctx, q, func(row scanner) (uint64, error) {
+	return queryRow(ctx, q, func(row scanner) (uint64, error) {
 		var number sql.NullInt64
 		err := row.Scan(&number)
 		return uint64(number.Int64), err
@@ -85,7 +85,7 @@ func (q *queries) WaitingAt(ctx context.Context, chainKey string, addresses []in
 		{"invoices WHERE merchant_address = receiver AND chain_key = chain AND from_block = 0", func(w *Waiting) { w.Unbound = true }},
 		{"undecided_payments WHERE to_address = receiver AND chain_key = chain", func(w *Waiting) { w.Undecided = true }},
 	} {
-		found, err := q.existing(ctx, []string{"chain", "receiver"}, rows, of.rows)
+		found, err := q.whichExist(ctx, []string{"chain", "receiver"}, rows, of.rows)
 		if err != nil {
 			return nil, err
 		}

@@ -18,7 +18,7 @@ func (tx *Tx) AwaitRefunds(ctx context.Context, transfers []invoice.Transfer) er
 	for i, t := range transfers {
 		rows[i] = transferValues(refundID(t), t)
 	}
-	return tx.into(ctx, insertion{"undecided_refunds", strings.Split(undecidedRefundColumns, ", "),
+	return tx.insert(ctx, insertion{"undecided_refunds", strings.Split(undecidedRefundColumns, ", "),
 		`ON CONFLICT (id) DO UPDATE SET log_index = excluded.log_index, block_number = excluded.block_number,
 			block_hash = excluded.block_hash, block_time = excluded.block_time, token = excluded.token,
 			currency = excluded.currency, from_address = excluded.from_address, to_address = excluded.to_address,
@@ -30,7 +30,7 @@ func (tx *Tx) AwaitRefunds(ctx context.Context, transfers []invoice.Transfer) er
 // blocks from one number to another, both included, in the order of the chain,
 // up to a limit.
 func (q *queries) UndecidedRefunds(ctx context.Context, chainKey string, from, to uint64, limit int) ([]invoice.Transfer, error) {
-	return collect(ctx, q, func(row scanner) (t invoice.Transfer, err error) {
+	return queryAll(ctx, q, func(row scanner) (t invoice.Transfer, err error) {
 		var id string
 		err = scanTransfer(row, &t, &id)
 		return t, err
@@ -50,7 +50,7 @@ func (tx *Tx) RefundsDecided(ctx context.Context, transfers []invoice.Transfer) 
 // AwaitsRefund reports whether a transfer that AwaitRefunds keeps may pay back
 // a payment.
 func (q *queries) AwaitsRefund(ctx context.Context, p invoice.Transfer) (bool, error) {
-	found, err := q.existing(ctx, []string{"chain", "payer", "receiver"}, [][]any{{p.ChainKey, p.From.String(), p.To.String()}},
+	found, err := q.whichExist(ctx, []string{"chain", "payer", "receiver"}, [][]any{{p.ChainKey, p.From.String(), p.To.String()}},
 		"undecided_refunds WHERE chain_key = chain AND to_address = payer AND from_address = receiver")
 	return len(found) > 0, err
 }

@@ -12,23 +12,23 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// groupLimit is how many transactions one commit of SQLite carries at most.
+// groupLimit bounds the transactions that one commit of SQLite carries.
 const groupLimit = 64
 
-// errClosed is returned for work that arrives after the store was closed.
+// errClosed is returned for transactions that begin after the store was closed.
 var errClosed = errors.New("the database is closed")
 
-// groupWriter runs all transactions of a SQLite database on one connection
-// and commits those that wait together at once: the sync to disk is what a
-// commit costs, and they share it. Each of several runs in a savepoint of its
-// own, so one that fails takes nothing of another with it.
+// groupWriter runs all transactions of a SQLite database on one connection and
+// commits those that wait at the same time together, since a commit's cost is
+// its sync to disk. Each of several runs in a savepoint of its own, so that one
+// that fails leaves the others intact.
 type groupWriter struct {
-	conn  *sql.Conn
-	stmts *statements
-	bound func(context.Context) (context.Context, context.CancelFunc) // of a statement: bounded
-	jobs  chan *job
-	quit  chan struct{}
-	done  sync.WaitGroup
+	conn    *sql.Conn
+	stmts   *statements
+	timeout func(context.Context) (context.Context, context.CancelFunc) // of a statement: bounded
+	jobs    chan *job
+	quit    chan struct{}
+	done    sync.WaitGroup
 }
 
 type job struct {
@@ -40,23 +40,23 @@ type job struct {
 }
 
 func startGroupWriter(conn *sql.Conn) *groupWriter {
-	w := &groupWriter{conn: conn, stmts: &statements{on: conn}, bound: bounded, jobs: make(chan *job), quit: make(chan struct{})}
+	w := &groupWriter{conn: conn, stmts: &statements{on: conn}, timeout: withStatementTimeout, jobs: make(chan *job), quit: make(chan struct{})}
 	w.done.Go(w.loop)
 	return w
 }
 
-// do runs fn in a transaction and returns once it is committed or undone. It
-// gives up when ctx ends, or after statementTimeout, while fn waits for its
-// turn. Once fn has started, do waits for it even if ctx ends, because the
-// caller could not otherwise learn the outcome.
+// do runs fn in a transaction and returns once it is committed or rolled back.
+// It gives up if ctx ends, or statementTimeout passes, before fn starts. Once
+// fn has started, do waits for it even if ctx ends, because the caller could
+// not otherwise learn the outcome.
 func (w *groupWriter) do(ctx context.Context, fn func(*Tx) error) error {
 	j := &job{ctx: ctx, fn: fn, result: make(chan error, 1)}
-	turn, cancel := bounded(ctx)
+	turn, cancel := withStatementTimeout(ctx)
 	defer cancel()
 	select {
 	case w.jobs <- j:
 	case <-turn.Done():
-		return named(turn, turn.Err())
+		return classify(turn, turn.Err())
 	case <-w.quit:
 		return errClosed
 	}
@@ -67,7 +67,7 @@ func (w *groupWriter) do(ctx context.Context, fn func(*Tx) error) error {
 	return err
 }
 
-// stop ends the loop after the commit under way.
+// stop ends the loop after the current commit.
 func (w *groupWriter) stop() error {
 	close(w.quit)
 	w.done.Wait()
@@ -92,7 +92,7 @@ func (w *groupWriter) loop() {
 	}
 }
 
-// gather takes what waits beside the first job, without waiting for more.
+// gather returns the first job and those that are already waiting.
 func (w *groupWriter) gather(first *job) []*job {
 	group := []*job{first}
 	for len(group) < groupLimit {
@@ -106,8 +106,8 @@ func (w *groupWriter) gather(first *job) []*job {
 	return group
 }
 
-// commit runs the group. It returns the error of the whole, which is that of
-// every job without one of its own.
+// commit runs the group. Its error is that of the whole transaction, and
+// applies to every job that has no error of its own.
 func (w *groupWriter) commit(group []*job) error {
 	ctx := context.Background()
 	if err := w.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
@@ -130,10 +130,10 @@ func (w *groupWriter) commit(group []*job) error {
 	return nil
 }
 
-// runAlone runs a job that has the transaction to itself, and keeps its error
-// in it, which undoes the transaction. It needs no savepoint; in one, SQLite
-// would keep a journal for each statement to undo, and what that costs grows
-// with the square of the statements.
+// runAlone runs the only job of a transaction and records its error, which
+// rolls the transaction back. It uses no savepoint: in one, SQLite keeps a
+// journal for each statement, at a cost that grows with the square of the
+// statements.
 func (w *groupWriter) runAlone(j *job) error {
 	if j.err = j.ctx.Err(); j.err == nil {
 		j.err = w.call(j)
@@ -141,8 +141,8 @@ func (w *groupWriter) runAlone(j *job) error {
 	return j.err
 }
 
-// runJob runs one job in a savepoint and keeps its error in it. It returns an
-// error only when the transaction as a whole cannot go on.
+// runJob runs one of several jobs in a savepoint and records its error. It
+// returns an error only when the whole transaction cannot continue.
 func (w *groupWriter) runJob(j *job) error {
 	if j.err = j.ctx.Err(); j.err != nil {
 		return nil //nolint:nilerr // the job holds its error; the transaction goes on
@@ -155,18 +155,19 @@ func (w *groupWriter) runJob(j *job) error {
 		// Without a savepoint the whole transaction is undone, and the others of
 		// the group get the error that undid it.
 		if err := w.exec(ctx, "ROLLBACK TO job"); err != nil {
-			return errors.Join(j.err, unlessUndone(err))
+			return errors.Join(j.err, ignoreRolledBack(err))
 		}
 	}
 	return w.exec(ctx, "RELEASE job")
 }
 
-// call runs a job's function; a panic is carried to the goroutine that asked.
+// call runs a job's function. A panic is carried to the goroutine that called
+// do.
 //
-// What ends the caller's context does not end a statement: one that is cut off
-// can undo the whole transaction, and with it the work of others. Its own
-// deadline does. What follows it would not be in the transaction any more, and
-// neither after a full disk: nothing is run.
+// The end of the caller's context does not interrupt a statement, since an
+// interrupted statement can roll back the whole transaction and with it the
+// work of others. A statement's own timeout does. After a timeout or a full
+// disk no further statement runs, because it would run outside the transaction.
 func (w *groupWriter) call(j *job) (err error) {
 	defer func() {
 		if j.panics = recover(); j.panics != nil {
@@ -176,9 +177,9 @@ func (w *groupWriter) call(j *job) (err error) {
 	whole, end := context.WithCancelCause(context.Background())
 	defer end(nil)
 	err = j.fn(&Tx{queries{
-		run:   w.stmts,
-		bound: func(context.Context) (context.Context, context.CancelFunc) { return w.bound(whole) },
-		failed: func(err error) {
+		run:     w.stmts,
+		timeout: func(context.Context) (context.Context, context.CancelFunc) { return w.timeout(whole) },
+		onError: func(err error) {
 			if Unavailable(err) {
 				end(err)
 			}
@@ -187,15 +188,15 @@ func (w *groupWriter) call(j *job) (err error) {
 	return cmp.Or(err, context.Cause(whole))
 }
 
-// rollback undoes the transaction.
+// rollback rolls back the transaction.
 func (w *groupWriter) rollback(ctx context.Context) error {
-	return unlessUndone(w.exec(ctx, "ROLLBACK"))
+	return ignoreRolledBack(w.exec(ctx, "ROLLBACK"))
 }
 
-// unlessUndone returns the error of a rollback, or nil when there is nothing left
-// to undo: SQLite undoes a whole transaction by itself when the disk is full or
+// ignoreRolledBack returns the error of a rollback, or nil if nothing was left
+// to roll back: SQLite rolls a transaction back itself when the disk is full or
 // fails.
-func unlessUndone(err error) error {
+func ignoreRolledBack(err error) error {
 	var answer *sqlite.Error
 	if errors.As(err, &answer) && answer.Code() == sqlite3.SQLITE_ERROR {
 		return nil

@@ -10,25 +10,25 @@ import (
 // scanner is a *sql.Row or *sql.Rows.
 type scanner interface{ Scan(dest ...any) error }
 
-// prefixed scans a row whose first columns are not for the function that it is
-// given to.
-type prefixed struct {
+// prefixedRow scans the first columns of a row into its own targets, and the
+// rest into those of the caller.
+type prefixedRow struct {
 	row   scanner
 	first []any
 }
 
-// Scan reads the first columns, and then those of dest.
-func (p prefixed) Scan(dest ...any) error { return p.row.Scan(append(p.first, dest...)...) }
+// Scan scans the first columns and then dest.
+func (p prefixedRow) Scan(dest ...any) error { return p.row.Scan(append(p.first, dest...)...) }
 
-// column reads a text column into a domain value. A null leaves the value as
-// it is.
-type column[T any] struct {
+// parsedColumn reads a text column into a domain value. NULL leaves the value
+// unchanged.
+type parsedColumn[T any] struct {
 	dst   *T
 	parse func(string) (T, error)
 }
 
-// Scan is database/sql's.
-func (c column[T]) Scan(src any) error {
+// Scan implements sql.Scanner.
+func (c parsedColumn[T]) Scan(src any) error {
 	var text string
 	switch v := src.(type) {
 	case nil:
@@ -48,31 +48,31 @@ func (c column[T]) Scan(src any) error {
 	return nil
 }
 
-func amountCol(dst *invoice.Amount) column[invoice.Amount] {
-	return column[invoice.Amount]{dst, invoice.ParseAmount}
+func amountCol(dst *invoice.Amount) parsedColumn[invoice.Amount] {
+	return parsedColumn[invoice.Amount]{dst, invoice.ParseAmount}
 }
 
-func addressCol(dst *invoice.Address) column[invoice.Address] {
-	return column[invoice.Address]{dst, invoice.ParseAddress}
+func addressCol(dst *invoice.Address) parsedColumn[invoice.Address] {
+	return parsedColumn[invoice.Address]{dst, invoice.ParseAddress}
 }
 
-func hashCol(dst *invoice.Hash) column[invoice.Hash] {
-	return column[invoice.Hash]{dst, invoice.ParseHash}
+func hashCol(dst *invoice.Hash) parsedColumn[invoice.Hash] {
+	return parsedColumn[invoice.Hash]{dst, invoice.ParseHash}
 }
 
-// textCol reads a text that may be null.
-func textCol[T ~string](dst *T) column[T] {
-	return column[T]{dst, func(s string) (T, error) { return T(s), nil }}
+// nullText reads a text column that may be NULL.
+func nullText[T ~string](dst *T) parsedColumn[T] {
+	return parsedColumn[T]{dst, func(s string) (T, error) { return T(s), nil }}
 }
 
-// storedLine is a line item as the column line_items holds it.
+// storedLine is the JSON of a line item in the column line_items.
 type storedLine struct {
 	Label  string `json:"label"`
 	Amount string `json:"amount"`
 }
 
-func linesCol(dst *[]invoice.LineItem) column[[]invoice.LineItem] {
-	return column[[]invoice.LineItem]{dst, func(text string) ([]invoice.LineItem, error) {
+func linesCol(dst *[]invoice.LineItem) parsedColumn[[]invoice.LineItem] {
+	return parsedColumn[[]invoice.LineItem]{dst, func(text string) ([]invoice.LineItem, error) {
 		var stored []storedLine
 		if err := json.Unmarshal([]byte(text), &stored); err != nil {
 			return nil, err
@@ -98,11 +98,11 @@ func linesText(lines []invoice.LineItem) (string, error) {
 	return string(text), err
 }
 
-// seconds reads a time that may be null, as 0, whatever its unit is.
-type seconds struct{ dst *int64 }
+// nullInt reads an integer column that may be NULL, which it reads as 0.
+type nullInt struct{ dst *int64 }
 
-// Scan is database/sql's.
-func (s seconds) Scan(src any) error {
+// Scan implements sql.Scanner.
+func (s nullInt) Scan(src any) error {
 	switch v := src.(type) {
 	case nil:
 		*s.dst = 0
@@ -114,18 +114,19 @@ func (s seconds) Scan(src any) error {
 	return nil
 }
 
-// height reads a block's number that may be null, as 0.
-type height struct{ dst *uint64 }
+// nullUint reads a block number that may be NULL, which it reads as 0.
+type nullUint struct{ dst *uint64 }
 
-// Scan is database/sql's.
-func (h height) Scan(src any) error {
+// Scan implements sql.Scanner.
+func (h nullUint) Scan(src any) error {
 	var n int64
-	err := seconds{&n}.Scan(src)
+	err := nullInt{&n}.Scan(src)
 	*h.dst = uint64(n)
 	return err
 }
 
-// orNull gives null for the zero value of a column that may be null.
+// orNull returns nil, for NULL, if v is the zero value, and otherwise v as the
+// database stores it.
 func orNull[T comparable](v T) any {
 	var zero T
 	if v == zero {

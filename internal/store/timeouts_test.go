@@ -15,8 +15,8 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestEveryStatementIsBounded has no statement go past exec, collect and one,
-// which bound how long it takes: they alone use the runner of queries.
+// TestEveryStatementIsBounded checks that every statement runs through exec,
+// queryAll or queryRow, which bound its duration.
 func TestEveryStatementIsBounded(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*.go")
@@ -28,14 +28,14 @@ func TestEveryStatementIsBounded(t *testing.T) {
 		text, err := os.ReadFile(name)
 		must(t, err)
 		if strings.Contains(string(text), ".run.") {
-			t.Errorf("%s runs a statement by itself; use exec, collect or one", name)
+			t.Errorf("%s runs a statement itself; use exec, queryAll or queryRow", name)
 		}
 	}
 }
 
-// TestDeadlineInATransaction runs statements that do not end in transactions of
-// SQLite, which the others share a commit with: each is cut off, what its
-// transaction did is undone, also when it goes on, and nothing is half done.
+// TestDeadlineInATransaction runs endless statements in SQLite transactions
+// that share a commit with others. Each is interrupted and its transaction is
+// rolled back, even if the transaction's function continues.
 func TestDeadlineInATransaction(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t, storetest.SQLite(t))

@@ -1,0 +1,135 @@
+package store
+
+import (
+	"context"
+	"strings"
+)
+
+// maxBatch bounds the values that one statement looks up.
+const maxBatch = 1024
+
+// batchSizes are the numbers of values that one statement looks up. Few sizes
+// keep the number of prepared statements small.
+var batchSizes = []int{1, 4, 16, 64, 256, maxBatch}
+
+// inBatches calls fn with the values in batches of batchSizes. It pads the last
+// batch with the value nothing, which must match no row.
+func inBatches[V any](values []V, nothing V, fn func(list []V) error) error {
+	for len(values) > 0 {
+		var size int
+		for _, size = range batchSizes {
+			if size >= len(values) {
+				break
+			}
+		}
+		n := min(size, len(values))
+		list := make([]V, size)
+		for i := copy(list, values); i < size; i++ {
+			list[i] = nothing
+		}
+		if err := fn(list); err != nil {
+			return err
+		}
+		values = values[n:]
+	}
+	return nil
+}
+
+// queryIn runs a query for batches of the values and joins the results. The
+// zero value pads batches, so it must match no row.
+func queryIn[V, T any](values []V, query func(chunk []any) ([]T, error)) ([]T, error) {
+	var all []T
+	var nothing V
+	err := inBatches(values, nothing, func(list []V) error {
+		found, err := query(toAny(list))
+		all = append(all, found...)
+		return err
+	})
+	return all, err
+}
+
+// execIn runs a statement that ends with IN for batches of the values. The zero
+// value pads batches, so it must match no row.
+func execIn[V any](ctx context.Context, q *queries, text string, values []V) error {
+	var nothing V
+	return inBatches(values, nothing, func(part []V) error {
+		_, err := q.exec(ctx, text+parameterList(0, len(part)), toAny(part)...)
+		return err
+	})
+}
+
+func toAny[V any](values []V) []any {
+	all := make([]any, len(values))
+	for i, v := range values {
+		all[i] = v
+	}
+	return all
+}
+
+// withWanted returns the clause WITH wanted (…) AS (VALUES …) that a statement
+// begins with, and its parameters. A column's name is followed by its type
+// unless the column holds text.
+func withWanted(columns []string, rows [][]any) (text string, args []any) {
+	names, types := make([]string, len(columns)), make([]string, len(columns))
+	for i, c := range columns {
+		names[i], types[i], _ = strings.Cut(c, " ")
+	}
+	var b strings.Builder
+	b.WriteString("WITH wanted (" + strings.Join(names, ", ") + ") AS (VALUES ")
+	for r, row := range rows {
+		if r > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteByte('(')
+		for c := range row {
+			if c > 0 {
+				b.WriteByte(',')
+			}
+			p := parameter(r*len(row) + c + 1)
+			if r == 0 && types[c] != "" {
+				p = "CAST(" + p + " AS " + types[c] + ")" // PostgreSQL takes the types of the first row
+			}
+			b.WriteString(p)
+		}
+		b.WriteByte(')')
+		args = append(args, row...)
+	}
+	b.WriteString(") ")
+	return b.String(), args
+}
+
+// whichExist returns the indexes of those rows for which the table holds a row
+// under the conditions. The conditions refer to a row's texts by the names in
+// columns. OFFSET 0 keeps PostgreSQL from turning the lookups into a join that
+// reads the whole table.
+func (q *queries) whichExist(ctx context.Context, columns []string, rows [][]any, tableAndConditions string) ([]int, error) {
+	numbered := make([][]any, len(rows))
+	for n, row := range rows {
+		numbered[n] = append([]any{int64(n)}, row...)
+	}
+	nothing := append([]any{int64(-1)}, toAny(make([]string, len(columns)))...)
+	columns = append([]string{"n BIGINT"}, columns...)
+	var found []int
+	err := inBatches(numbered, nothing, func(part [][]any) error {
+		text, args := withWanted(columns, part)
+		some, err := queryAll(ctx, q, func(row scanner) (n int, err error) {
+			err = row.Scan(&n)
+			return n, err
+		}, text+"SELECT n FROM wanted WHERE EXISTS (SELECT 1 FROM "+tableAndConditions+" LIMIT 1 OFFSET 0)", args...)
+		found = append(found, some...)
+		return err
+	})
+	return found, err
+}
+
+// updateFrom runs an UPDATE … FROM wanted, where wanted holds the rows, and
+// returns how many rows it changed.
+func (q *queries) updateFrom(ctx context.Context, columns []string, rows [][]any, update string) (changed int64, err error) {
+	err = q.chunked(rows, len(columns), func(part [][]any) error {
+		text, args := withWanted(columns, part)
+		n, err := q.exec(ctx, text+update, args...)
+		changed += n
+		return err
+	})
+	return changed, err
+}
