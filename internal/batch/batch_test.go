@@ -1,0 +1,57 @@
+package batch_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/quittance/quittance/internal/batch"
+)
+
+// TestBatcher submits 100 calls while the first batches are being flushed.
+func TestBatcher(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const lanes, limit, calls = 2, 10, 100
+		release := make(chan struct{})
+		var running, most, batches atomic.Int64
+		b := batch.New(batch.Config[int, int]{
+			Lanes: lanes,
+			Take:  batch.First[int, int](limit),
+			Flush: func(_ context.Context, some []*batch.Call[int, int]) {
+				most.Store(max(most.Load(), running.Add(1)))
+				batches.Add(1)
+				if len(some) > limit {
+					t.Errorf("a batch of %d, want at most %d", len(some), limit)
+				}
+				<-release
+				for _, c := range some {
+					c.Finish(2 * c.Value)
+				}
+				running.Add(-1)
+			},
+		})
+		var results []<-chan int
+		for i := range calls {
+			results = append(results, b.Submit(t.Context(), i))
+			synctest.Wait()
+		}
+		if got := batches.Load(); got != lanes {
+			t.Errorf("%d batches begun before one ended, want %d", got, lanes)
+		}
+		close(release)
+		for i, result := range results {
+			if got := <-result; got != 2*i {
+				t.Errorf("call %d got %d, want %d", i, got, 2*i)
+			}
+		}
+		// The first calls go alone, one on each lane, and the rest in full batches.
+		if want := int64(lanes + (calls-lanes+limit-1)/limit); batches.Load() != want || most.Load() > lanes {
+			t.Errorf("%d batches, %d at once; want %d, and at most %d at once", batches.Load(), most.Load(), want, lanes)
+		}
+		synctest.Wait()
+		if got := <-b.Submit(t.Context(), 7); got != 14 {
+			t.Errorf("after the lanes were freed a call got %d, want 14", got)
+		}
+	})
+}
