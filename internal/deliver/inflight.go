@@ -115,7 +115,7 @@ func (r *run) reapStalled() {
 		}
 	}
 	if len(r.attempts) < held { // they may wait for the recorder
-		r.recorder = &recorder{Worker: r.Worker}
+		r.recorder = newRecorder(r.Worker)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/quittance/quittance/internal/batch"
 	"github.com/quittance/quittance/internal/delivery"
 )
 
@@ -19,105 +20,88 @@ const (
 	recordFailures, recordShare = 8, 8
 )
 
-// recorder batches outcomes that arrive together, so that they share statements
-// and a commit. None waits for a batch to fill.
+// recorder writes outcomes that arrive together in one transaction.
 type recorder struct {
 	*Worker
-	mu      sync.Mutex
-	waiting []*unrecorded
-	running bool
-	last    time.Time // see lastCall
+	batches *batch.Batcher[unrecorded, bool]
+
+	mu   sync.Mutex // guards last
+	last time.Time  // see lastCall
 }
 
 // unrecorded is an outcome whose goroutine waits for it to be recorded.
 type unrecorded struct {
 	outcome delivery.Outcome
 	until   time.Time // when the lease ends
-	done    chan bool
+}
+
+// recordCall is one call of record.
+type recordCall = batch.Call[unrecorded, bool]
+
+func newRecorder(w *Worker) *recorder {
+	r := &recorder{Worker: w}
+	r.batches = batch.New(batch.Config[unrecorded, bool]{Lanes: 1, Take: takeOutcomes, Flush: r.recordAll})
+	return r
 }
 
 // record writes the outcome, and retries while the lease lasts. It reports
 // whether the worker is done with the delivery: its outcome was recorded, or
 // somebody else has leased it.
 func (r *recorder) record(ctx context.Context, j job, o delivery.Outcome) bool {
-	u := &unrecorded{o, j.until, make(chan bool, 1)}
-	r.mu.Lock()
-	r.waiting = append(r.waiting, u)
-	if !r.running {
-		r.running = true
-		go r.run(ctx)
-	}
-	r.mu.Unlock()
-	return <-u.done
+	return <-r.batches.Submit(ctx, unrecorded{o, j.until})
 }
 
-// run records batch after batch until nothing waits.
-func (r *recorder) run(ctx context.Context) {
-	for {
-		r.mu.Lock()
-		batch := r.take()
-		r.running = len(batch) > 0
-		r.mu.Unlock()
-		if len(batch) == 0 {
-			return
-		}
-		r.recordAll(ctx, batch)
-	}
-}
-
-// take removes the next batch. Outcomes of one merchant keep their order.
-func (r *recorder) take() (batch []*unrecorded) {
-	isFailure := func(u *unrecorded) bool { return u.outcome.Status != delivery.Delivered }
+// takeOutcomes returns the next batch. Outcomes of one merchant keep their order.
+func takeOutcomes(waiting []*recordCall) (next, rest []*recordCall) {
+	isFailure := func(c *recordCall) bool { return c.Value.outcome.Status != delivery.Delivered }
 	failures := 0
-	for _, u := range r.waiting {
-		if isFailure(u) {
+	for _, c := range waiting {
+		if isFailure(c) {
 			failures++
 		}
 	}
 	failures = max(recordFailures, failures/recordShare)
-	behind := make(map[string]bool) // merchants with an outcome that is left
-	var left []*unrecorded
-	for _, u := range r.waiting {
-		id := u.outcome.Delivery.MerchantID
-		if behind[id] || len(batch) == recordBatch || isFailure(u) && failures == 0 {
+	behind := make(map[string]bool) // merchants with an outcome in rest
+	for _, c := range waiting {
+		id := c.Value.outcome.Delivery.MerchantID
+		if behind[id] || len(next) == recordBatch || isFailure(c) && failures == 0 {
 			behind[id] = true
-			left = append(left, u)
+			rest = append(rest, c)
 			continue
 		}
-		if isFailure(u) {
+		if isFailure(c) {
 			failures--
 		}
-		batch = append(batch, u)
+		next = append(next, c)
 	}
-	r.waiting = left
-	return batch
+	return next, rest
 }
 
-func (r *recorder) recordAll(ctx context.Context, batch []*unrecorded) {
-	for len(batch) > 0 {
-		lost, err := r.finish(ctx, batch)
+func (r *recorder) recordAll(ctx context.Context, calls []*recordCall) {
+	for len(calls) > 0 {
+		lost, err := r.finish(ctx, calls)
 		if err == nil {
-			for i, u := range batch {
+			for i, c := range calls {
 				if slices.Contains(lost, i) {
 					r.Logger.WarnContext(ctx, "outcome of a webhook delivery dropped: another worker has leased it",
-						"delivery", u.outcome.Delivery.ID)
+						"delivery", c.Value.outcome.Delivery.ID)
 				}
-				u.done <- true
+				c.Finish(true)
 			}
 			return
 		}
 		r.Logger.ErrorContext(ctx, "record of webhook outcomes failed, will retry while their leases last",
-			"deliveries", len(batch), "err", err)
+			"deliveries", len(calls), "err", err)
 		timer := time.NewTimer(recordPause)
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
 		}
-		batch = slices.DeleteFunc(batch, func(u *unrecorded) bool {
-			over := ctx.Err() != nil || !r.Schedule().Before(u.until)
+		calls = slices.DeleteFunc(calls, func(c *recordCall) bool {
+			over := ctx.Err() != nil || !r.Schedule().Before(c.Value.until)
 			if over {
-				u.done <- false
+				c.Finish(false)
 			}
 			return over
 		})
@@ -126,14 +110,14 @@ func (r *recorder) recordAll(ctx context.Context, batch []*unrecorded) {
 
 // finish writes outcomes even when the worker stops: what a receiver accepted
 // should not be sent again.
-func (r *recorder) finish(ctx context.Context, batch []*unrecorded) ([]int, error) {
+func (r *recorder) finish(ctx context.Context, calls []*recordCall) ([]int, error) {
 	task := r.Watchdog.Begin("deliveries: record")
 	defer task.End()
 	ctx, cancel := r.finishing(ctx)
 	defer cancel()
-	outcomes := make([]delivery.Outcome, len(batch))
-	for i, u := range batch {
-		outcomes[i] = u.outcome
+	outcomes := make([]delivery.Outcome, len(calls))
+	for i, c := range calls {
+		outcomes[i] = c.Value.outcome
 	}
 	return r.Store.FinishDeliveries(ctx, outcomes)
 }

@@ -151,7 +151,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		seen:      unknown,
 		resync:    resyncer{results: make(chan snapshot, 1), expiries: make(chan bool, 1)},
 		work:      work,
-		recorder:  &recorder{Worker: w},
+		recorder:  newRecorder(w),
 		attempts:  make(map[*attempt]struct{}),
 		finished:  make(chan finished, limits.slots()),
 		over:      make(chan struct{}),
