@@ -22,27 +22,27 @@ type Chain struct {
 	PollInterval time.Duration
 }
 
-// chainRun is a chain at work: its indexer and, with an operator key, its
-// writer. What befalls one chain touches no other.
-type chainRun struct {
+// chainWorkers are the indexer of a chain and, with an operator key, its
+// transaction manager. A failure of one chain does not affect the others.
+type chainWorkers struct {
 	chain.Chain
 	pool    *chain.Pool
-	watcher *indexer.Supervisor
+	indexer *indexer.Supervisor
 	writer  *txmgr.Writer // nil without an operator key
 	wake    chan struct{} // of the writer
 }
 
-func (s *Server) newChain(c Chain) (_ *chainRun, err error) {
-	run := &chainRun{Chain: c.Chain, wake: make(chan struct{}, 1)}
+func (s *Server) newChainWorkers(c Chain) (_ *chainWorkers, err error) {
+	run := &chainWorkers{Chain: c.Chain, wake: make(chan struct{}, 1)}
 	run.pool, err = chain.OpenPool(chain.PoolConfig{Chain: c.Chain, Now: s.Now, Jitter: rand.Float64, Logger: s.Logger})
 	if err != nil {
 		return nil, err
 	}
 	others, senior := s.others(c.Key)
-	run.watcher = indexer.NewSupervisor(indexer.Config{
+	run.indexer = indexer.NewSupervisor(indexer.Config{
 		Chain: c.Chain, Pool: run.pool, Ledger: s.settle, Logger: s.Logger, Now: s.Now,
 		Others: others, Senior: others[:senior],
-		Jitter: rand.Float64, PollInterval: c.PollInterval, Watchdog: s.dog,
+		Jitter: rand.Float64, PollInterval: c.PollInterval, Watchdog: s.watchdog,
 	})
 	if c.OperatorKey != nil {
 		run.writer, err = txmgr.New(txmgr.Config{
@@ -57,8 +57,8 @@ func (s *Server) newChain(c Chain) (_ *chainRun, err error) {
 	return run, nil
 }
 
-// others returns the keys of the other chains, and how many of them are before
-// the one of a key in the configuration.
+// others returns the keys of the other chains in the order of the configuration,
+// and how many of them precede the chain of the given key.
 func (s *Server) others(key string) (keys []string, before int) {
 	for _, c := range s.Chains {
 		if c.Key == key {
@@ -82,10 +82,10 @@ func nodesOf(p *chain.Pool) func() []txmgr.Client {
 	}
 }
 
-// run works until the context ends.
-func (r *chainRun) run(ctx context.Context) error {
+// run runs the workers until ctx ends.
+func (r *chainWorkers) run(ctx context.Context) error {
 	var group errgroup.Group
-	group.Go(func() error { return r.watcher.Run(ctx) })
+	group.Go(func() error { return r.indexer.Run(ctx) })
 	if r.writer != nil {
 		group.Go(func() error { return r.writer.Run(ctx) })
 	}

@@ -22,7 +22,7 @@ var (
 
 // chainCollector collects the metrics of chains from their indexers' statuses, as
 // /readyz and /status do.
-type chainCollector struct{ chains []*chainRun }
+type chainCollector struct{ chains []*chainWorkers }
 
 // Describe implements prometheus.Collector.
 func (c chainCollector) Describe(out chan<- *prometheus.Desc) {
@@ -34,7 +34,7 @@ func (c chainCollector) Describe(out chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (c chainCollector) Collect(out chan<- prometheus.Metric) {
 	for _, run := range c.chains {
-		st := run.watcher.Status()
+		st := run.indexer.Status()
 		out <- prometheus.MustNewConstMetric(chainRestarts, prometheus.CounterValue, float64(st.Restarts), run.Key)
 		if st.Skew != nil {
 			out <- prometheus.MustNewConstMetric(chainSkew, prometheus.GaugeValue, st.Skew.Seconds(), run.Key)

@@ -12,22 +12,22 @@ import (
 )
 
 const (
-	// newPatience is for how long a connection on which nothing came yet is
-	// expected to bring a request. After it the connection counts as idle.
-	newPatience = time.Second
-	// acceptPause and maxAcceptPause are the pauses after failures to accept, each
-	// twice as long as the one before.
-	acceptPause, maxAcceptPause = 5 * time.Millisecond, time.Second
-	// acceptLogInterval is how often such failures are logged at most.
+	// newConnectionGrace is how long a new connection may wait for its first request
+	// before it counts as idle.
+	newConnectionGrace = time.Second
+	// acceptBackoff and maxAcceptBackoff are the first and the longest wait after a
+	// failure to accept. It doubles in between.
+	acceptBackoff, maxAcceptBackoff = 5 * time.Millisecond, time.Second
+	// acceptLogInterval is how often failures to accept are logged at most.
 	acceptLogInterval = 10 * time.Second
 )
 
-// connections is a listener that bounds how many of its connections are open, so
-// that clients leave descriptors for the rest of the process. At the limit the
-// connection that has been idle for longest makes room for a new one; while none
-// is idle, new ones wait in the system's queue.
+// connections is a listener that limits its open connections, so that clients leave
+// file descriptors for the rest of the process. At the limit it closes the connection
+// that has been idle for longest; while none is idle, new connections wait in the
+// kernel's accept queue.
 //
-// A connection is in open from Accept until its Close.
+// Invariant: open holds the connections that were accepted and not closed.
 type connections struct {
 	*Listener
 	limit   int
@@ -36,20 +36,20 @@ type connections struct {
 
 	mu     sync.Mutex
 	open   map[*connection]bool
-	change chan struct{} // closed, and made anew, when a connection changes
+	change chan struct{} // closed and replaced when a connection changes
 
-	failures int       // to accept, since they were logged last
-	logged   time.Time // when they were
+	failures int       // failed accepts since logged
+	logged   time.Time // when failed accepts were logged last
 }
 
-// connection is one that a client has made.
+// connection is a connection of a client.
 type connection struct {
 	*net.TCPConn
-	of *connections
+	listener *connections
 
-	// What follows is guarded by of.mu.
+	// The fields below are guarded by listener.mu.
 	state http.ConnState
-	since time.Time // when it came to its state
+	since time.Time // when it entered its state
 }
 
 func newConnections(l *Listener, limit int, m *metrics, logger *slog.Logger) *connections {
@@ -59,10 +59,10 @@ func newConnections(l *Listener, limit int, m *metrics, logger *slog.Logger) *co
 	}
 }
 
-// Accept waits until there is room for a connection, and returns the next. An
-// error means that the listener was closed: others are logged and retried.
+// Accept waits until the connections are below the limit, and returns the next one.
+// It fails only when the listener is closed; other errors are logged and retried.
 func (c *connections) Accept() (net.Conn, error) {
-	for pause := acceptPause; ; pause = min(2*pause, maxAcceptPause) {
+	for pause := acceptBackoff; ; pause = min(2*pause, maxAcceptBackoff) {
 		if err := c.makeRoom(); err != nil {
 			return nil, err
 		}
@@ -83,8 +83,8 @@ func (c *connections) Accept() (net.Conn, error) {
 	}
 }
 
-// makeRoom returns when there are fewer connections than the limit. It returns
-// net.ErrClosed when the listener was closed meanwhile.
+// makeRoom waits until there are fewer connections than the limit. It returns
+// net.ErrClosed if the listener is closed first.
 func (c *connections) makeRoom() error {
 	for {
 		c.mu.Lock()
@@ -96,7 +96,7 @@ func (c *connections) makeRoom() error {
 		if c.closeIdle() {
 			continue
 		}
-		timer := time.NewTimer(newPatience) // after which another may count as idle
+		timer := time.NewTimer(newConnectionGrace) // then another connection may count as idle
 		select {
 		case <-changed:
 		case <-timer.C:
@@ -108,8 +108,8 @@ func (c *connections) makeRoom() error {
 	}
 }
 
-// closeIdle closes the connection that has been idle for longest. It reports
-// false when none is idle.
+// closeIdle closes the connection that has been idle for longest, and reports whether
+// there was one.
 func (c *connections) closeIdle() bool {
 	now := time.Now()
 	var oldest *connection
@@ -123,18 +123,18 @@ func (c *connections) closeIdle() bool {
 	if oldest == nil {
 		return false
 	}
-	_ = oldest.Close() // what matters is that it is closed
+	_ = oldest.Close() // the descriptor is free in any case
 	c.metrics.evicted.Inc()
 	return true
 }
 
-// idle reports whether no request is under way on the connection.
+// idle reports whether no request is in flight on the connection.
 func (conn *connection) idle(now time.Time) bool {
-	return conn.state == http.StateIdle || conn.state == http.StateNew && now.Sub(conn.since) > newPatience
+	return conn.state == http.StateIdle || conn.state == http.StateNew && now.Sub(conn.since) > newConnectionGrace
 }
 
 func (c *connections) add(tcp *net.TCPConn) net.Conn {
-	conn := &connection{TCPConn: tcp, of: c, state: http.StateNew, since: time.Now()}
+	conn := &connection{TCPConn: tcp, listener: c, state: http.StateNew, since: time.Now()}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.open[conn] = true
@@ -145,7 +145,7 @@ func (c *connections) add(tcp *net.TCPConn) net.Conn {
 // Close closes the connection and makes room for another.
 func (conn *connection) Close() error {
 	err := conn.TCPConn.Close()
-	c := conn.of
+	c := conn.listener
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.open[conn] {
@@ -155,9 +155,9 @@ func (conn *connection) Close() error {
 	return err
 }
 
-// observe is the http.Server's ConnState.
-func (c *connections) observe(of net.Conn, state http.ConnState) {
-	conn, ok := of.(*connection)
+// observe records a connection's state. It is the ConnState of the http.Server.
+func (c *connections) observe(nc net.Conn, state http.ConnState) {
+	conn, ok := nc.(*connection)
 	if !ok {
 		return
 	}
@@ -169,16 +169,16 @@ func (c *connections) observe(of net.Conn, state http.ConnState) {
 	}
 }
 
-// changed tells those who wait, and the metrics. The caller holds the lock.
+// changed wakes makeRoom and awaitIdle, and updates the metric. The caller holds mu.
 func (c *connections) changed() {
 	close(c.change)
 	c.change = make(chan struct{})
 	c.metrics.connections.Set(float64(len(c.open)))
 }
 
-// quiet returns when no request is under way on any connection, or done is
+// awaitIdle returns when no request is in flight on any connection, or done is
 // closed.
-func (c *connections) quiet(done <-chan struct{}) {
+func (c *connections) awaitIdle(done <-chan struct{}) {
 	for {
 		now, busy := time.Now(), false
 		c.mu.Lock()
@@ -190,7 +190,7 @@ func (c *connections) quiet(done <-chan struct{}) {
 		if !busy {
 			return
 		}
-		timer := time.NewTimer(newPatience)
+		timer := time.NewTimer(newConnectionGrace)
 		select {
 		case <-changed:
 		case <-timer.C:
@@ -202,13 +202,13 @@ func (c *connections) quiet(done <-chan struct{}) {
 	}
 }
 
-// failed counts a failure to accept, and logs them now and then. Accept alone
-// calls it.
+// failed counts a failure to accept, and logs at most one per acceptLogInterval. Only
+// Accept calls it.
 func (c *connections) failed(err error) {
 	c.metrics.acceptFailures.Inc()
 	c.failures++
 	if now := time.Now(); now.Sub(c.logged) >= acceptLogInterval {
-		c.logger.Error("connections could not be accepted, will retry", "err", err, "failures", c.failures)
+		c.logger.Error("accept of connections failed, will retry", "err", err, "failures", c.failures)
 		c.logged, c.failures = now, 0
 	}
 }

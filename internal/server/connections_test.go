@@ -15,8 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// keepAlive opens a connection and leaves it idle after a request, or before the
-// first one.
+// keepAlive opens a connection and leaves it idle after the requests.
 func keepAlive(t *testing.T, base string, requests int) net.Conn {
 	t.Helper()
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(base, "http://"))
@@ -40,8 +39,8 @@ func keepAlive(t *testing.T, base string, requests int) net.Conn {
 	return conn
 }
 
-// TestIdleConnectionsMakeRoom opens three times as many connections as there may
-// be, and leaves them idle. New clients are answered at once.
+// TestIdleConnectionsMakeRoom opens three times as many connections as the limit and
+// leaves them idle. New clients are answered at once.
 func TestIdleConnectionsMakeRoom(t *testing.T) {
 	s := startServer(t, Config{OpenFiles: 256})
 	const limit = (256 - 80) / 2
@@ -55,9 +54,9 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 	}
 	text := ask(t, http.MethodGet, s.url+"/metrics", "").body
 	if !strings.Contains(text, "quittance_http_connections 8") || strings.Contains(text, "quittance_http_idle_connections_closed_total 0") {
-		t.Errorf("the metrics do not show it:\n%s", text)
+		t.Errorf("the metrics lack the connections:\n%s", text)
 	}
-	// The newest are still open: those that were idle for longest went.
+	// The newest connections are open: those idle for longest were closed.
 	newest := idle[len(idle)-1]
 	if _, err := io.WriteString(newest, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 		t.Fatal(err)
@@ -67,20 +66,20 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 	}
 }
 
-// TestSilentConnectionsMakeRoom opens more connections than there may be and
-// sends nothing on them.
+// TestSilentConnectionsMakeRoom opens more connections than the limit and sends
+// nothing on them.
 func TestSilentConnectionsMakeRoom(t *testing.T) {
 	s := startServer(t, Config{OpenFiles: 256})
 	for range 200 {
 		keepAlive(t, s.url, 0)
 	}
 	begun := time.Now()
-	if a := ask(t, http.MethodGet, s.url+"/healthz", ""); a.status != http.StatusOK || time.Since(begun) > 4*newPatience {
+	if a := ask(t, http.MethodGet, s.url+"/healthz", ""); a.status != http.StatusOK || time.Since(begun) > 4*newConnectionGrace {
 		t.Errorf("a new client was answered %d after %s", a.status, time.Since(begun))
 	}
 }
 
-// failing is a listener that has no descriptor left for a while.
+// failing is a listener whose first Accepts fail for want of descriptors.
 type failing struct {
 	net.Listener
 	times int
@@ -94,8 +93,8 @@ func (f *failing) Accept() (net.Conn, error) {
 	return f.Listener.Accept()
 }
 
-// TestFailedAcceptsAreLogged has Accept fail a few times: it is logged once,
-// counted each time, and retried.
+// TestFailedAcceptsAreLogged makes Accept fail a few times. The failures are logged
+// once, counted each time, and retried.
 func TestFailedAcceptsAreLogged(t *testing.T) {
 	listener, err := Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {
@@ -128,6 +127,6 @@ func TestFailedAcceptsAreLogged(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := conns.Accept(); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("after its end: %v", err)
+		t.Errorf("Accept after Close: %v", err)
 	}
 }

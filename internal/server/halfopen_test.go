@@ -20,12 +20,12 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// recoveryLimit is how long after the loss of its database connections all of
-// the service is to work again.
+// recoveryLimit is how long the service may take to recover from the loss of its
+// database connections.
 const recoveryLimit = 20 * time.Second
 
-// lossyService is a service whose database connections can be lost.
-type lossyService struct {
+// faultyDatabaseService is a service whose database connections can be lost.
+type faultyDatabaseService struct {
 	*testing.T
 	*running
 	node  *devchain.Chain
@@ -33,7 +33,7 @@ type lossyService struct {
 	log   *logBuffer
 }
 
-func startLossy(t *testing.T) *lossyService {
+func startFaultyDatabase(t *testing.T) *faultyDatabaseService {
 	node, err := devchain.Start(t.Context(), devchain.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -62,11 +62,11 @@ func startLossy(t *testing.T) *lossyService {
 		Chains: []Chain{{Chain: local, OperatorKey: node.Keys.Operator, PollInterval: 100 * time.Millisecond}},
 		Logger: slog.New(slog.NewTextHandler(log, nil)),
 	})
-	return &lossyService{t, s, node, proxy, log}
+	return &faultyDatabaseService{t, s, node, proxy, log}
 }
 
-// create creates an invoice, unless the service cannot.
-func (s *lossyService) create(expires time.Duration) (made apitypes.CreateInvoiceResponse, ok bool) {
+// create creates an invoice. ok is false if the service is unavailable.
+func (s *faultyDatabaseService) create(expires time.Duration) (made apitypes.CreateInvoiceResponse, ok bool) {
 	s.Helper()
 	a := ask(s.T, http.MethodPost, s.url+"/api/invoices", fmt.Sprintf(
 		`{"merchantId": "m", "merchantAddress": %q, "amount": "1000000", "currency": "USDC", "chainKey": %q, "expiresAt": %d}`,
@@ -77,7 +77,7 @@ func (s *lossyService) create(expires time.Duration) (made apitypes.CreateInvoic
 	return made, a.status == http.StatusCreated && json.Unmarshal([]byte(a.body), &made) == nil
 }
 
-func (s *lossyService) statusOf(made apitypes.CreateInvoiceResponse) string {
+func (s *faultyDatabaseService) statusOf(made apitypes.CreateInvoiceResponse) string {
 	s.Helper()
 	a := ask(s.T, http.MethodGet, s.url+"/api/invoices/"+made.ID, "")
 	if a.status != http.StatusOK && a.status != http.StatusServiceUnavailable {
@@ -90,9 +90,9 @@ func (s *lossyService) statusOf(made apitypes.CreateInvoiceResponse) string {
 	return got.Invoice.Status
 }
 
-// awaitAll seals blocks until each of what is wanted has come, and returns when
-// that was, counted from begun.
-func (s *lossyService) awaitAll(begun time.Time, wanted map[string]func() bool) map[string]time.Duration {
+// awaitAll seals blocks until each condition holds, and returns when each was first
+// met, measured from begun.
+func (s *faultyDatabaseService) awaitAll(begun time.Time, wanted map[string]func() bool) map[string]time.Duration {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), time.Minute)
 	defer cancel()
@@ -125,7 +125,7 @@ func TestHalfOpenConnections(t *testing.T) {
 	for _, how := range []storetest.Loss{storetest.Swallowed, storetest.Dropped} {
 		t.Run(string(how), func(t *testing.T) {
 			t.Parallel()
-			s := startLossy(t)
+			s := startFaultyDatabase(t)
 			paid, ok := s.create(24 * time.Hour)
 			brief, ok2 := s.create(time.Hour)
 			if !ok || !ok2 {

@@ -11,11 +11,11 @@ import (
 	"github.com/quittance/quittance/internal/inspect"
 )
 
-// handler returns all that the server answers.
+// handler returns the handler of all requests.
 func (s *Server) handler() http.Handler {
 	chains := s.networks()
 	rest := api.New(api.Config{
-		Ledger: s.settle, Reader: s.store, Events: eventLog{s.store, s.hooks, s.clock, s.due}, Endpoints: s.hooks, Chains: chains, Providers: s.Providers, Now: s.Now, Logger: s.Logger,
+		Ledger: s.settle, Reader: s.store, Events: eventLog{s.store, s.endpoints, s.clock, s.deliveryWake}, Endpoints: s.endpoints, Chains: chains, Providers: s.Providers, Now: s.Now, Logger: s.Logger,
 	})
 	page := checkout.New(checkout.Config{
 		Reader: s.store, Chains: chains, Inspector: s.inspector(), Claims: s.settle, TestWallet: s.TestWallet,
@@ -29,11 +29,11 @@ func (s *Server) handler() http.Handler {
 	for pattern, h := range s.Routes {
 		routes.Handle(pattern, h)
 	}
-	h := withRecover(routes.writeError, s.unlessStopping(newGate(s.Hosts, s.origins, rest, routes)))
-	return withDeadline(s.metrics.requests(h)) // metrics read the request's Pattern, which a copy would hide
+	h := withRecover(routes.writeError, s.closeWhenStopping(newRequestFilter(s.Hosts, s.origins, rest, routes)))
+	return withDeadline(s.metrics.requests(h)) // the metrics read Pattern of this request, not of a copy
 }
 
-// inspector asks the chains' providers about transactions that payers name.
+// inspector returns an inspector of transactions on the configured chains.
 func (s *Server) inspector() *inspect.Inspector {
 	sources := make([]inspect.Source, len(s.chains))
 	for i, run := range s.chains {
@@ -42,8 +42,8 @@ func (s *Server) inspector() *inspect.Inspector {
 	return inspect.New(sources)
 }
 
-// isClean reports whether ServeMux would take the path as it is. It redirects
-// other paths, with a page, which is no answer to a program.
+// isClean reports whether ServeMux routes the path without a redirect. Requests for
+// other paths are answered 404, because API clients do not expect a redirect.
 func isClean(asked string) bool {
 	clean := path.Clean(asked)
 	return asked == clean || clean != "/" && asked == clean+"/"

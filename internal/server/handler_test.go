@@ -19,7 +19,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// answer is what came back, with a problem's code when it is one.
+// answer is a response. code is that of a problem document.
 type answer struct {
 	status int
 	header http.Header
@@ -27,7 +27,7 @@ type answer struct {
 	code   string
 }
 
-// ask sends a request, following no redirect.
+// ask sends a request. It does not follow redirects.
 func ask(t *testing.T, method, url, body string, change ...func(*http.Request)) answer {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
@@ -63,7 +63,7 @@ func ask(t *testing.T, method, url, body string, change ...func(*http.Request)) 
 	return a
 }
 
-func TestRefusals(t *testing.T) {
+func TestErrorResponses(t *testing.T) {
 	base := startServer(t, Config{}).url
 	for _, path := range []string{"/healthz", "/readyz", "/status", "/metrics"} {
 		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodOptions} {
@@ -104,19 +104,19 @@ func TestHosts(t *testing.T) {
 		ofHost := func(r *http.Request) { r.Host = host }
 		for _, path := range []string{"/api/invoices", "/healthz", "/metrics", "/checkout/x"} {
 			if a := ask(t, http.MethodGet, base+path, "", ofHost); (a.status != http.StatusForbidden) != ours || (a.code != "forbidden") != ours {
-				t.Errorf("%s on %q: %d %s; let in should be %t", path, host, a.status, a.code, ours)
+				t.Errorf("%s on %q: %d %s; allowed should be %t", path, host, a.status, a.code, ours)
 			}
 		}
 		if a := ask(t, http.MethodPost, base+"/api/webhooks/circle", "{}", ofHost); a.status == http.StatusForbidden {
-			t.Errorf("a provider's notice for %q is refused before its signature is looked at", host)
+			t.Errorf("a provider's notice for %q is refused before its signature is checked", host)
 		}
 	}
 }
 
-// TestHostOfTheConnection lets in who asks for the address that he connected to,
-// and who names no host, as no browser does.
+// TestHostOfTheConnection allows requests for the connection's local address, and
+// requests without a Host.
 func TestHostOfTheConnection(t *testing.T) {
-	g := newGate(nil, http.NewCrossOriginProtection(), api.New(api.Config{Logger: slog.New(slog.DiscardHandler)}),
+	g := newRequestFilter(nil, http.NewCrossOriginProtection(), api.New(api.Config{Logger: slog.New(slog.DiscardHandler)}),
 		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
 	local := &net.TCPAddr{IP: net.IPv4(10, 1, 2, 3), Port: 8080}
 	for host, ours := range map[string]bool{"10.1.2.3:8080": true, "10.1.2.3": true, "": true, "10.1.2.4": false, "a.example": false} {
@@ -124,16 +124,15 @@ func TestHostOfTheConnection(t *testing.T) {
 		r.Host = host
 		w := httptest.NewRecorder()
 		g.ServeHTTP(w, r)
-		if let := w.Code == http.StatusTeapot; let != ours {
-			t.Errorf("host %q: %d; let in should be %t", host, w.Code, ours)
+		if allowed := w.Code == http.StatusTeapot; allowed != ours {
+			t.Errorf("host %q: %d; allowed should be %t", host, w.Code, ours)
 		}
 	}
 }
 
-// TestCrossOrigin sends every unsafe request that openapi.yaml names, and others,
-// as a browser sends it for a page of another origin. Each is refused before
-// anything happens. The same requests of the service's own pages, and those of
-// programs, are not.
+// TestCrossOrigin sends every unsafe request of openapi.yaml, and others, as a browser
+// does for a page of a foreign origin. Each is rejected before it has an effect. The
+// same requests from the service's own pages and from programs are not.
 func TestCrossOrigin(t *testing.T) {
 	base := startServer(t, Config{
 		Hosts: []string{"pay.example.com"}, Merchants: Merchants{AcceptAll: true},
@@ -167,7 +166,7 @@ func TestCrossOrigin(t *testing.T) {
 			}
 		}
 		if path == "/checkout/inv_1/test-payment" {
-			continue // which would go on to pay
+			continue // the requests below would pay
 		}
 		for name, change := range map[string]func(*http.Request){
 			"a program":                   headers(),
@@ -183,8 +182,7 @@ func TestCrossOrigin(t *testing.T) {
 	}
 }
 
-// unsafeRequests returns the methods and paths of openapi.yaml that change
-// something.
+// unsafeRequests returns the methods and paths of openapi.yaml with unsafe methods.
 func unsafeRequests(t *testing.T) (all [][2]string) {
 	t.Helper()
 	raw, err := os.ReadFile("../../openapi.yaml")
@@ -212,7 +210,7 @@ func unsafeRequests(t *testing.T) (all [][2]string) {
 	return all
 }
 
-// TestSeriesAreBounded asks much and expects little of it in the metrics.
+// TestSeriesAreBounded expects one series per route, whatever paths are requested.
 func TestSeriesAreBounded(t *testing.T) {
 	base := startServer(t, Config{}).url
 	for _, path := range []string{"/a", "/b", "/api/c", "/api//d", "/api/invoices/inv_1", "/api/invoices/inv_2"} {
@@ -236,11 +234,11 @@ func TestSeriesAreBounded(t *testing.T) {
 		}
 	}
 	if strings.Contains(text, "inv_1") || strings.Contains(text, "evil") {
-		t.Error("what a caller sends names a series")
+		t.Error("a path of a request is a label")
 	}
 }
 
-// FuzzIsClean holds isClean against what ServeMux does.
+// FuzzIsClean compares isClean with ServeMux.
 func FuzzIsClean(f *testing.F) {
 	for _, path := range []string{"/", "//", "/a", "/a/", "/a//", "/a/./b", "/a/../b", "/..", "/%2e%2e/", "/a/.."} {
 		f.Add(path)

@@ -9,11 +9,11 @@ import (
 	"github.com/quittance/quittance/internal/admin"
 )
 
-// healthTimeout bounds what a health check waits for the database.
+// healthTimeout bounds a health check's request to the database.
 const healthTimeout = 2 * time.Second
 
-// stallLimit is how long a chain may go without a round of reading that went
-// well before the service calls itself not ready.
+// stallLimit is how long a chain may go without a successful sync before it is not
+// ready.
 const stallLimit = time.Minute
 
 // chainHealth is a chain as /readyz shows it.
@@ -27,11 +27,10 @@ type chainHealth struct {
 	CatchUp   *admin.Progress `json:"catchUp,omitempty"` // as in /status, like Backfill
 	Backfill  *admin.Progress `json:"backfill,omitempty"`
 	Error     string          `json:"error,omitempty"`
-	// SkewSeconds is how far this machine's clock is ahead of the time of the
-	// chain's new blocks, when that is too far. The service is ready all the
-	// same, since nothing depends on it.
+	// SkewSeconds is how far this machine's clock is ahead of the chain's new blocks,
+	// if that exceeds the limit. It does not affect readiness.
 	SkewSeconds int64  `json:"skewSeconds,omitempty"`
-	Writer      string `json:"writer,omitempty"` // what keeps the on-chain writer from its work
+	Writer      string `json:"writer,omitempty"` // what blocks the transaction manager
 }
 
 func healthOf(c admin.Chain) chainHealth {
@@ -57,23 +56,23 @@ type health struct {
 	Stalled  []stalledWork `json:"stalled,omitempty"`
 }
 
-// stalledWork is work that makes no progress.
+// stalledWork is a task without progress.
 type stalledWork struct {
 	Work    string `json:"work"`
 	Seconds int64  `json:"seconds"` // since its last progress
-	// Replaced is set when something else does the work meanwhile. The service is
-	// ready all the same.
+	// Replaced is set when another task does the work, so that the service is ready.
 	Replaced bool `json:"replaced,omitempty"`
 }
 
-// live answers /healthz: the process serves requests.
+// live answers /healthz with 200.
 func live(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = w.Write([]byte("ok\n")) // an error means that the caller has gone
+	_, _ = w.Write([]byte("ok\n")) // it fails only if the client has disconnected
 }
 
-// ready answers /readyz: the service is not stopping, the database answers and
-// takes writes, every chain is read, and no work is stalled. It says what is wrong, and answers 503 when something is.
+// ready answers /readyz. The service is ready if it is not stopping, the database
+// accepts writes, every chain is indexed, and no work is stalled; otherwise ready
+// answers 503.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
 	defer cancel()
@@ -81,7 +80,7 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	h := health{Ready: !stopping, Stopping: stopping, Database: "ok"}
 	if err := s.store.Ping(ctx); err != nil {
 		h.Ready, h.Database = false, "unreachable"
-		s.Logger.Error("health check: the database does not answer", "err", err)
+		s.Logger.Error("health check of the database failed", "err", err)
 	} else if s.clock.Err() != nil { // the clock logs it
 		h.Ready, h.Database = false, "takes no writes"
 	}
@@ -90,7 +89,7 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 		h.Ready = h.Ready && c.Ready
 		h.Chains = append(h.Chains, c)
 	}
-	for _, stall := range s.dog.Stalled() {
+	for _, stall := range s.watchdog.Stalled() {
 		h.Ready = h.Ready && stall.Replaced
 		h.Stalled = append(h.Stalled, stalledWork{stall.Name, int64(stall.For / time.Second), stall.Replaced})
 	}

@@ -8,25 +8,25 @@ import (
 	"time"
 )
 
-// handshakeTime is how long handshakes that have begun are waited for before the
-// listener is closed.
+// handshakeTime is how long the listener waits for TCP handshakes in progress before
+// it closes.
 const handshakeTime = 250 * time.Millisecond
 
-// Listener is where a server takes requests. It may be closed more than once.
+// Listener is a TCP listener that may be closed more than once.
 type Listener struct {
 	net.Listener
 	closing func() error
 	closed  chan struct{}
 }
 
-// Listen takes an address and port. It is the first thing to do: when they are
-// taken, nothing has been made yet.
+// Listen listens on an address and port. Call it before Run, so that an address in
+// use is reported before anything is created.
 func Listen(ctx context.Context, addr string) (*Listener, error) {
 	var conf net.ListenConfig
-	conf.SetMultipathTCP(false) // its sockets take no filter, which finish needs
+	conf.SetMultipathTCP(false) // finish attaches a filter, which MPTCP sockets do not support
 	l, err := conf.Listen(ctx, "tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("listen on %s: %w; stop what listens there or choose another", addr, err)
+		return nil, fmt.Errorf("listen on %s: %w; stop the program that listens there or choose another address", addr, err)
 	}
 	closed := make(chan struct{})
 	return &Listener{Listener: l, closed: closed, closing: sync.OnceValue(func() error {
@@ -35,11 +35,11 @@ func Listen(ctx context.Context, addr string) (*Listener, error) {
 	})}, nil
 }
 
-// Close stops taking requests. Further calls return what the first returned.
+// Close closes the listener. Further calls return the result of the first.
 func (l *Listener) Close() error { return l.closing() }
 
-// finish closes the listener once the connections have been accepted that were
-// made before. Closing it alone would reset those that wait to be accepted.
+// finish closes the listener after the pending connections were accepted. Close would
+// reset connections in the accept queue.
 func (l *Listener) finish() error {
 	if tcp, ok := l.Listener.(*net.TCPListener); ok && refuseHandshakes(tcp) == nil {
 		l.wait(handshakeTime)
@@ -47,7 +47,7 @@ func (l *Listener) finish() error {
 	return l.Close()
 }
 
-// wait waits for d. It reports false when the listener was closed before.
+// wait waits for d. It reports false if the listener is closed first.
 func (l *Listener) wait(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -14,9 +14,9 @@ const (
 	tcpACK   = 0x10
 )
 
-// refuseHandshakes has the kernel drop the packets that begin a connection to
-// the listener. Connections that have begun go on. Their client tries again a
-// second later and finds the listener closed.
+// refuseHandshakes makes the kernel drop SYN packets to the listener. Handshakes in
+// progress complete. A client whose SYN was dropped retries after a second, when the
+// listener is closed.
 func refuseHandshakes(l *net.TCPListener) error {
 	raw, err := l.SyscallConn()
 	if err != nil {

@@ -6,17 +6,14 @@ import (
 	"github.com/quittance/quittance/internal/poster"
 )
 
-// Merchants are those that the configuration names. With AcceptAll, others are
-// accepted too, and their events go to the Fallback endpoint unless it has no
-// URL. Those of a merchant whose endpoint has no URL go where the merchant says
-// through the API.
+// Merchants are the configured merchants. With AcceptAll, other merchants are
+// accepted too, and their events are sent to the Fallback endpoint if it has a URL. A
+// merchant whose endpoint has no URL sets it through the API.
 type Merchants struct {
 	Endpoints map[string]poster.Endpoint
-	// Tolerances are how much less than the amount the merchants accept; those
-	// that are not in it accept nothing less.
+	// Tolerances are the underpayments that merchants accept. The default is none.
 	Tolerances map[string]invoice.Tolerance
-	// Optional are the optional types of events that the configuration says the
-	// merchants ask for.
+	// Optional are the optional event types that merchants receive.
 	Optional  map[string][]invoice.EventType
 	AcceptAll bool
 	Fallback  poster.Endpoint
@@ -28,20 +25,19 @@ func (m Merchants) Known(merchantID string) bool {
 	return ok || m.AcceptAll
 }
 
-// Tolerance is how much less than the amount of its invoices the merchant
-// accepts.
+// Tolerance returns the underpayment that the merchant accepts.
 func (m Merchants) Tolerance(merchantID string) invoice.Tolerance { return m.Tolerances[merchantID] }
 
-// directory is what settle knows of merchants.
+// directory implements settle.Merchants.
 type directory struct {
 	Merchants
 	endpoints *endpoint.Directory
 }
 
-// WantsEvents reports whether the merchant's events are to be delivered. Where
-// the configuration names all merchants they are, whether this replica knows
-// an endpoint or not: another may, or this one soon, and what is not scheduled
-// now never will be.
+// WantsEvents reports whether deliveries of the merchant's events are scheduled.
+// Without AcceptAll they always are, even if this replica has no endpoint of the
+// merchant: another replica may have one, and an event that is not scheduled when it
+// is emitted is never delivered.
 func (d directory) WantsEvents(merchantID string) bool {
 	_, named := d.Endpoints[merchantID]
 	return named || !d.AcceptAll || d.Fallback.URL != "" || d.endpoints.Owns(merchantID)

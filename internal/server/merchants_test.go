@@ -17,7 +17,7 @@ func TestMerchants(t *testing.T) {
 	if _, err := db.PutEndpoint(t.Context(), store.EndpointRow{MerchantID: "owner", URL: "https://owner.example/", ChangedAt: 1}, seal); err != nil {
 		t.Fatal(err)
 	}
-	hooks, err := endpoint.Open(t.Context(), endpoint.Config{Store: sealless{db}})
+	endpoints, err := endpoint.Open(t.Context(), endpoint.Config{Store: unsealedStore{db}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,26 +31,27 @@ func TestMerchants(t *testing.T) {
 		known, wants bool
 	}{
 		"configured": {configured, "shop", true, true},
-		// It can set its endpoint while its events wait.
+		// Its events wait until it sets an endpoint.
 		"configured without a URL": {configured, "later", true, true},
-		// Its events are kept for a replica, or a restart, that knows it.
+		// Another replica may have its endpoint.
 		"not configured here": {configured, "other", false, true},
 		"any, in dev":         {dev, "other", true, true},
 		"nowhere to send to":  {quiet, "other", true, false},
 		"through the API":     {quiet, "owner", true, true},
 	} {
-		d := directory{test.merchants, hooks}
+		d := directory{test.merchants, endpoints}
 		if d.Known(test.id) != test.known || d.WantsEvents(test.id) != test.wants {
 			t.Errorf("%s: known %v, wants events %v", name, d.Known(test.id), d.WantsEvents(test.id))
 		}
 	}
 }
 
-// sealless is a store whose secrets nobody has to open.
-type sealless struct{ endpoint.Store }
+// unsealedStore is a store without sealed secrets.
+type unsealedStore struct{ endpoint.Store }
 
-func (sealless) SealingKeys(context.Context) ([]string, error) { return nil, nil }
-func TestMerchantsTolerate(t *testing.T) {
+func (unsealedStore) SealingKeys(context.Context) ([]string, error) { return nil, nil }
+
+func TestMerchantTolerances(t *testing.T) {
 	half := invoice.Tolerance{BasisPoints: 50}
 	d := Merchants{AcceptAll: true, Tolerances: map[string]invoice.Tolerance{"shop": half}}
 	if got := d.Tolerance("shop"); got != half {

@@ -14,7 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/watchdog"
 )
 
-// metrics are the numbers of the server itself; its parts add their own.
+// metrics are the metrics of the HTTP server. Other components register their own.
 type metrics struct {
 	duration *prometheus.HistogramVec
 
@@ -47,8 +47,8 @@ func newMetrics(reg *prometheus.Registry) *metrics {
 	}
 }
 
-// requests measures every request by the route of ServeMux that took it, or by
-// none, so that the number of series is bounded.
+// requests returns a handler that measures each request by its ServeMux route. The
+// set of routes bounds the number of series.
 func (m *metrics) requests(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begun := time.Now() // a duration needs the monotonic clock
@@ -62,23 +62,22 @@ func (m *metrics) requests(h http.Handler) http.Handler {
 	})
 }
 
-// statusWriter remembers the status of an answer.
+// statusWriter records the status of a response.
 type statusWriter struct {
 	http.ResponseWriter
 	status int
 }
 
-// WriteHeader is http.ResponseWriter's.
+// WriteHeader implements http.ResponseWriter.
 func (w *statusWriter) WriteHeader(status int) {
 	w.status = status
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Unwrap lets http.ResponseController reach the writer beneath.
+// Unwrap returns the wrapped writer, for http.ResponseController.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// clockOffset measures by how much the schedule's clock is ahead of this
-// machine's.
+// clockOffset returns a collector of the schedule's clock offset.
 func clockOffset(c *clock.Clock) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "quittance_schedule_clock_offset_seconds",
@@ -86,23 +85,23 @@ func clockOffset(c *clock.Clock) prometheus.Collector {
 	}, func() float64 { return c.Offset().Seconds() })
 }
 
-// stalled measures work that makes no progress.
-var stalled = prometheus.NewDesc("quittance_stalled_seconds",
+var stalledSeconds = prometheus.NewDesc("quittance_stalled_seconds",
 	"How long work has made no progress, for each piece of work that has made none for a minute.", []string{"work"}, nil)
 
-// stallMetrics measures what a watchdog knows, when it is asked to.
-type stallMetrics struct{ dog *watchdog.Watchdog }
+// stallCollector collects how long the watchdog's stalled tasks have made no
+// progress.
+type stallCollector struct{ watchdog *watchdog.Watchdog }
 
-// Describe is prometheus.Collector's.
-func (m stallMetrics) Describe(out chan<- *prometheus.Desc) { out <- stalled }
+// Describe implements prometheus.Collector.
+func (m stallCollector) Describe(out chan<- *prometheus.Desc) { out <- stalledSeconds }
 
-// Collect is prometheus.Collector's.
-func (m stallMetrics) Collect(out chan<- prometheus.Metric) {
+// Collect implements prometheus.Collector.
+func (m stallCollector) Collect(out chan<- prometheus.Metric) {
 	longest := make(map[string]time.Duration) // several tasks may have one name
-	for _, s := range m.dog.Stalled() {
+	for _, s := range m.watchdog.Stalled() {
 		longest[s.Name] = max(longest[s.Name], s.For)
 	}
 	for name, d := range longest {
-		out <- prometheus.MustNewConstMetric(stalled, prometheus.GaugeValue, d.Seconds(), name)
+		out <- prometheus.MustNewConstMetric(stalledSeconds, prometheus.GaugeValue, d.Seconds(), name)
 	}
 }

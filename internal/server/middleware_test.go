@@ -40,7 +40,7 @@ func (f fakeReader) Invoice(ctx context.Context, id string) (invoice.Invoice, er
 	return invoice.Invoice{ID: id, ChainKey: "local"}, f.read(ctx)
 }
 
-// noClaims takes no claims.
+// noClaims rejects every claim.
 type noClaims struct{}
 
 func (noClaims) Claim(context.Context, settle.Claim) (settle.ClaimResult, error) {

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// maxNetLog is how much of a line of net/http is logged, in bytes: strangers
-// choose what it quotes.
+// maxNetLog bounds a logged line of net/http, in bytes, because the line may quote a
+// request.
 const maxNetLog = 300
 
-// NetLog returns a writer for what net/http logs by itself, line by line, for an
-// http.Server's ErrorLog and for package log, which http.Transport uses. A panic
-// is an error. The rest, such as failed TLS handshakes, is logged at the level.
+// NetLog returns a writer that logs the lines of net/http: of an http.Server's
+// ErrorLog, and of package log, which http.Transport uses. Panics are logged as
+// errors, other lines, such as failed TLS handshakes, at the given level.
 func NetLog(logger *slog.Logger, level slog.Level) io.Writer { return netLog{logger, level} }
 
 type netLog struct {
@@ -21,7 +21,7 @@ type netLog struct {
 	level  slog.Level
 }
 
-// Write logs a line.
+// Write logs one line.
 func (l netLog) Write(line []byte) (int, error) {
 	level, text := l.level, strings.TrimRight(string(line), "\n")
 	if strings.Contains(text, "panic") {
@@ -29,6 +29,6 @@ func (l netLog) Write(line []byte) (int, error) {
 	} else {
 		text = text[:min(len(text), maxNetLog)]
 	}
-	l.logger.Log(context.Background(), level, "net/http", "said", strings.ToValidUTF8(text, "\uFFFD"))
+	l.logger.Log(context.Background(), level, "net/http", "text", strings.ToValidUTF8(text, "\uFFFD"))
 	return len(line), nil
 }

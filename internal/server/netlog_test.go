@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestNetLog logs what strangers make net/http say: cut, and in one line.
+// TestNetLog expects lines of net/http to be truncated and escaped.
 func TestNetLog(t *testing.T) {
 	var text bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelWarn}))

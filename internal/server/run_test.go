@@ -31,15 +31,14 @@ import (
 // testToken is the token of the tests' chains.
 var testToken = invoice.Address{0xc0}
 
-// scripted is a chain of three blocks, and how the service is configured to
-// read it.
+// scripted returns the configuration and the node of a chain of three blocks.
 func scripted(t *testing.T, key string, id uint64) (Chain, *chaintest.Node) {
 	t.Helper()
 	config, _, node := scriptedChain(t, key, id)
 	return config, node
 }
 
-// scriptedChain also returns the chain, for tests that mine.
+// scriptedChain is scripted for tests that mine.
 func scriptedChain(t *testing.T, key string, id uint64) (Chain, *chaintest.Chain, *chaintest.Node) {
 	t.Helper()
 	c := chaintest.New(id)
@@ -52,7 +51,7 @@ func scriptedChain(t *testing.T, key string, id uint64) (Chain, *chaintest.Chain
 	}}, c, node
 }
 
-// logBuffer keeps a log for a test to read meanwhile.
+// logBuffer is a buffer of log lines that is safe for concurrent use.
 type logBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -70,7 +69,7 @@ func (b *logBuffer) String() string {
 	return b.text.String()
 }
 
-// await asks for the service's health until it is as wanted.
+// await polls /readyz until wanted returns true, and returns the health.
 func await(t *testing.T, base, what string, wanted func(status int, h health) bool) health {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -89,7 +88,7 @@ func await(t *testing.T, base, what string, wanted func(status int, h health) bo
 		select {
 		case <-poll.C:
 		case <-ctx.Done():
-			t.Fatalf("%s did not come; /readyz answers %d %s", what, a.status, a.body)
+			t.Fatalf("no %s; /readyz answers %d %s", what, a.status, a.body)
 		}
 	}
 }
@@ -101,7 +100,7 @@ func create(t *testing.T, base, chainKey string) answer {
 		"currency": "USDC", "chainKey": %q, "expiresAt": %d}`, chainKey, time.Now().Unix()+3600))
 }
 
-func TestReadyFollowsTheChain(t *testing.T) {
+func TestReadyReportsTheChain(t *testing.T) {
 	c, node := scripted(t, "house", 7)
 	down := errors.New("the node is down")
 	node.Intercept(func(context.Context, string) error { return down })
@@ -118,7 +117,7 @@ func TestReadyFollowsTheChain(t *testing.T) {
 	})
 	node.Intercept(nil)
 	good := await(t, base, "readiness", func(status int, h health) bool {
-		return status == http.StatusOK && h.Chains[0].Confirmed > 0 // it is ready before it has read all
+		return status == http.StatusOK && h.Chains[0].Confirmed > 0 // the service is ready before it has indexed all blocks
 	})
 	want := health{Ready: true, Database: "ok", Chains: []chainHealth{{ChainKey: "house", Ready: true, Head: 3, Indexed: 3, Confirmed: 2}}}
 	if diff := cmp.Diff(want, good); diff != "" {
@@ -135,7 +134,7 @@ func TestReadyFollowsTheChain(t *testing.T) {
 	}
 	node.Intercept(func(context.Context, string) error { return down })
 	await(t, base, "the error of a node that went down", func(status int, h health) bool {
-		return status == http.StatusOK && h.Chains[0].Error != "" // one failure is no stall
+		return status == http.StatusOK && h.Chains[0].Error != "" // one failed sync does not end readiness
 	})
 	mu.Lock()
 	now = now.Add(stallLimit + time.Second)
@@ -148,13 +147,13 @@ func TestReadyFollowsTheChain(t *testing.T) {
 	}
 }
 
-func TestReadyFollowsTheDatabase(t *testing.T) {
+func TestReadyReportsTheDatabase(t *testing.T) {
 	db, err := store.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "quittance.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var log logBuffer
-	s := &Server{Config: Config{Now: time.Now, Logger: slog.New(slog.NewTextHandler(&log, nil))}, store: db, dog: watchdog.New(0)}
+	s := &Server{Config: Config{Now: time.Now, Logger: slog.New(slog.NewTextHandler(&log, nil))}, store: db, watchdog: watchdog.New(0)}
 	if s.clock, err = clock.Open(t.Context(), clock.Config{Store: db, Wall: s.Now, Logger: s.Logger}); err != nil {
 		t.Fatal(err)
 	}
@@ -173,8 +172,8 @@ func TestReadyFollowsTheDatabase(t *testing.T) {
 	}
 }
 
-// TestReadyFollowsTheWork has work that makes no progress.
-func TestReadyFollowsTheWork(t *testing.T) {
+// TestReadyReportsStalledWork begins a task that makes no progress.
+func TestReadyReportsStalledWork(t *testing.T) {
 	db, err := store.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "quittance.db"))
 	if err != nil {
 		t.Fatal(err)
@@ -184,11 +183,11 @@ func TestReadyFollowsTheWork(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	s := &Server{Config: Config{Now: time.Now, Logger: slog.New(slog.DiscardHandler)}, store: db, dog: watchdog.New(1)}
+	s := &Server{Config: Config{Now: time.Now, Logger: slog.New(slog.DiscardHandler)}, store: db, watchdog: watchdog.New(1)}
 	if s.clock, err = clock.Open(t.Context(), clock.Config{Store: db, Wall: s.Now, Logger: s.Logger}); err != nil {
 		t.Fatal(err)
 	}
-	task := s.dog.Begin("deliveries: lease")
+	task := s.watchdog.Begin("deliveries: lease")
 	for _, step := range []struct {
 		status int
 		named  bool
@@ -197,7 +196,7 @@ func TestReadyFollowsTheWork(t *testing.T) {
 		w := httptest.NewRecorder()
 		s.ready(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", nil))
 		collected := make(chan prometheus.Metric, 2)
-		stallMetrics{s.dog}.Collect(collected)
+		stallCollector{s.watchdog}.Collect(collected)
 		measured := len(collected)
 		named := strings.Contains(w.Body.String(), `"work":"deliveries: lease"`)
 		if w.Code != step.status || named != step.named || (measured == 1) != step.named {
@@ -209,18 +208,18 @@ func TestReadyFollowsTheWork(t *testing.T) {
 	}
 }
 
-// TestOneChainCannotStart has one chain whose node is of another; the other is
-// none the worse for it.
+// TestOneChainCannotStart configures one of two chains with a node of another network.
+// The other chain is served.
 func TestOneChainCannotStart(t *testing.T) {
 	good, _ := scripted(t, "good", 7)
 	bad, node := scripted(t, "bad", 8)
 	bad.ID = 9
 	var log logBuffer
-	looks := make(chan struct{}, 2) // at the node that does not fit
-	var later atomic.Int64          // how long ago it began, beside the real time
+	requests := make(chan struct{}, 2) // requests to the misconfigured node
+	var later atomic.Int64             // offset of the clock
 	node.Intercept(func(context.Context, string) error {
 		select {
-		case looks <- struct{}{}:
+		case requests <- struct{}{}:
 		default:
 		}
 		return nil
@@ -232,7 +231,7 @@ func TestOneChainCannotStart(t *testing.T) {
 	}).url
 	h := await(t, base, "the good chain", func(_ int, h health) bool { return h.Chains[1].Ready })
 	if h.Ready || h.Chains[0].Ready {
-		t.Errorf("it calls itself ready: %+v", h)
+		t.Errorf("it is ready: %+v", h)
 	}
 	await(t, base, "the bad chain's error", func(status int, h health) bool {
 		return status == http.StatusServiceUnavailable && strings.Contains(h.Chains[0].Error, "chain id 8")
@@ -240,8 +239,8 @@ func TestOneChainCannotStart(t *testing.T) {
 	if a := create(t, base, "good"); a.status != http.StatusCreated {
 		t.Errorf("a create on the good chain: %d %s", a.status, a.body)
 	}
-	for range cap(looks) {
-		<-looks
+	for range cap(requests) {
+		<-requests
 		later.Add(int64(chain.RecheckAfter))
 	}
 	if lines := strings.TrimSpace(log.String()); strings.Count(lines, "\n") != 0 || !strings.Contains(lines, "level=ERROR") || !strings.Contains(lines, "chain=bad") {
@@ -249,8 +248,8 @@ func TestOneChainCannotStart(t *testing.T) {
 	}
 }
 
-// TestStopAnswersWhatIsUnderWay ends a server while it answers.
-func TestStopAnswersWhatIsUnderWay(t *testing.T) {
+// TestStopAnswersRequestsInFlight stops a server during a request.
+func TestStopAnswersRequestsInFlight(t *testing.T) {
 	c, _ := scripted(t, "house", 7)
 	entered, leave := make(chan struct{}), make(chan struct{})
 	s := startServer(t, Config{
@@ -266,10 +265,10 @@ func TestStopAnswersWhatIsUnderWay(t *testing.T) {
 		t.Fatalf("create: %d %s", a.status, a.body)
 	}
 	go func() {
-		defer close(leave) // it ends the request that it has ...
+		defer close(leave) // the request in flight ends ...
 		<-entered
 		s.stop()
-		for { // ... and takes no others
+		for { // ... after new connections are refused
 			conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.url, "http://"))
 			if err != nil {
 				break
@@ -279,11 +278,11 @@ func TestStopAnswersWhatIsUnderWay(t *testing.T) {
 			}
 		}
 		if len(s.ended) > 0 {
-			t.Error("it ended with a request under way")
+			t.Error("it ended with a request in flight")
 		}
 	}()
 	if a := ask(t, http.MethodPost, s.url+made.CheckoutURL+"/test-payment", ""); a.status != http.StatusSeeOther {
-		t.Errorf("the request under way is answered %d %s", a.status, a.body)
+		t.Errorf("the request in flight is answered %d %s", a.status, a.body)
 	}
 	if err := <-s.ended; err != nil {
 		t.Error(err)
@@ -303,14 +302,14 @@ func TestPortTaken(t *testing.T) {
 	base := startServer(t, Config{}).url
 	addr := strings.TrimPrefix(base, "http://")
 	if _, err := Listen(t.Context(), addr); err == nil || !strings.Contains(err.Error(), addr) {
-		t.Errorf("listening where somebody does: %v", err)
+		t.Errorf("listening on an address in use: %v", err)
 	}
 	if a := ask(t, http.MethodGet, base+"/healthz", ""); a.status != http.StatusOK {
-		t.Errorf("the one that listens answers %d", a.status)
+		t.Errorf("the first listener answers %d", a.status)
 	}
 }
 
-// TestRunClosesItsListener also when it cannot begin.
+// TestRunClosesItsListener expects Run to close its listener when it fails to start.
 func TestRunClosesItsListener(t *testing.T) {
 	listener, err := Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {

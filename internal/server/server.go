@@ -1,6 +1,6 @@
-// Package server puts the service together: it opens the database, runs the
-// indexers, the on-chain writers and the webhook worker, serves the API, the
-// checkout and the health of it all, and ends them in order.
+// Package server builds and runs the service: the database, the indexers, the
+// transaction managers, the webhook worker, the API, the checkout and the health
+// checks. It stops them in order.
 package server
 
 import (
@@ -46,12 +46,10 @@ const (
 	idleTimeout = 2 * time.Minute
 	// maxHeaderBytes bounds the headers of a request.
 	maxHeaderBytes = 16 << 10
-	// sweepInterval is how often idempotency keys past their window are
-	// forgotten.
-	sweepInterval = 10 * time.Minute
-	// untoldInterval is how often invoices are looked for that lack an amount to
-	// tell for what remains of them.
-	untoldInterval = 30 * time.Second
+	// maintenanceInterval is how often maintain runs.
+	maintenanceInterval = 10 * time.Minute
+	// remainderInterval is how often assignRemainders runs.
+	remainderInterval = 30 * time.Second
 )
 
 // Config says what to run. Listener, Database, Chains, Now, Rand and Logger are
@@ -62,35 +60,35 @@ type Config struct {
 	Chains    []Chain
 	Merchants Merchants
 	Providers []api.Provider
-	// WebhookAllow are the ranges of addresses that webhooks may reach beside
-	// the public internet, and without TLS.
+	// WebhookAllow are the address ranges outside the public internet that
+	// webhooks may reach, without TLS.
 	WebhookAllow []netip.Prefix
-	// Keyring seals the secrets of endpoints that are set through the API. It may
-	// be nil: then none can be set.
+	// Keyring seals the secrets of endpoints that are set through the API. If it
+	// is nil, none can be set.
 	Keyring *keyring.Keyring
-	// KeepEvents and KeepAttempts are how long finished events, and the
-	// attempts to deliver them, are kept. Unless both are set, all are.
+	// KeepEvents and KeepAttempts are how long finished events and their delivery
+	// attempts are kept. If one is 0, all are kept.
 	KeepEvents, KeepAttempts time.Duration
 	// Hosts are the public names of the service, under which a reverse proxy
-	// passes requests on. Requests for other hosts than these, loopback ones and
-	// the address that is listened on are refused.
+	// passes requests on. Requests for any other host are refused, except for
+	// loopback names and the listener's address.
 	Hosts []string
-	// StopDelay is how long a service that is told to stop still takes requests
-	// while it calls itself not ready.
+	// StopDelay is how long a stopping service accepts requests while /readyz
+	// reports that it is not ready.
 	StopDelay time.Duration
-	// TestWallet, when set, lets the checkout page pay by itself: on a
-	// development chain alone.
+	// TestWallet, when set, pays invoices from the checkout page. It is for
+	// development chains only.
 	TestWallet checkout.TestWallet
-	// OpenFiles is how many file descriptors the process may use; 0 is as many
-	// as the system grants it.
+	// OpenFiles is how many file descriptors the process may use; 0 means the
+	// system's limit.
 	OpenFiles int
-	// Routes are further ones, by their patterns: of a development world alone.
+	// Routes are additional routes by pattern, for a development service only.
 	Routes map[string]http.Handler
 	Now    func() time.Time
 	Rand   io.Reader
 	Logger *slog.Logger
-	// Ready, when set, is called once with the base URL when requests are
-	// answered.
+	// Ready, when set, is called once with the base URL when the server accepts
+	// requests.
 	Ready func(baseURL string)
 }
 
@@ -99,38 +97,52 @@ type Server struct {
 	Config
 	store     *store.Store
 	settle    *settle.Service
-	chains    []*chainRun
-	byKey     map[string]*chainRun
+	chains    []*chainWorkers
+	byKey     map[string]*chainWorkers
 	worker    *deliver.Worker
-	due       chan struct{} // says that deliveries became due
-	hooks     *endpoint.Directory
+	endpoints *endpoint.Directory
 	metrics   *metrics
 	txMetrics *txmgr.Metrics
 	registry  *prometheus.Registry
-	adopted   string            // the newest invoice whose registry was looked for
-	untold    map[string]string // where the last run of tellUntold ended, by chain
 	stopping  atomic.Bool
 	origins   *http.CrossOriginProtection
-	budget    descriptors.Budget // of the whole process
-	dog       *watchdog.Watchdog // of the work that must go on
-	clock     *clock.Clock       // of the schedule
+	budget    descriptors.Budget
+	watchdog  *watchdog.Watchdog
+	clock     *clock.Clock // of the delivery schedule
+
+	deliveryWake     chan struct{}     // wakes the webhook worker
+	registryCursor   string            // last invoice that AdoptRegistries has processed
+	remainderCursors map[string]string // where assignRemainders ended, by chain
 }
 
-// Run runs the service until the context ends, and then ends it in order:
-// requests under way are answered, deliveries under way finished or given
-// back, the database closed. It returns nil when that went well.
-func Run(ctx context.Context, cfg Config) (err error) {
-	defer func() { err = errors.Join(err, cfg.Listener.Close()) }()
-	cfg.Logger = quieted(cfg.Logger)
-	s := &Server{Config: cfg, byKey: make(map[string]*chainRun), registry: prometheus.NewRegistry(), dog: watchdog.New(0)}
-	if s.origins, err = newOrigins(s.Hosts); err != nil {
-		return fmt.Errorf("public names: %w", err)
+// newServer returns a server without a database and without components.
+func newServer(cfg Config) (*Server, error) {
+	cfg.Logger = limitOutageLogs(cfg.Logger)
+	s := &Server{
+		Config: cfg, byKey: make(map[string]*chainWorkers), registry: prometheus.NewRegistry(), watchdog: watchdog.New(0),
+		deliveryWake: make(chan struct{}, 1), remainderCursors: make(map[string]string),
 	}
-	if s.budget, err = s.divide(); err != nil {
-		return err
+	var err error
+	if s.origins, err = newOrigins(s.Hosts); err != nil {
+		return nil, fmt.Errorf("public names: %w", err)
+	}
+	if s.budget, err = s.newBudget(); err != nil {
+		return nil, err
 	}
 	s.metrics = newMetrics(s.registry)
 	s.txMetrics = txmgr.NewMetrics(s.registry)
+	return s, nil
+}
+
+// Run runs the service until ctx ends, and then stops it in order: it answers the
+// requests in flight, finishes or releases the leased deliveries, and closes the
+// database. It returns nil if all of that succeeds.
+func Run(ctx context.Context, cfg Config) (err error) {
+	defer func() { err = errors.Join(err, cfg.Listener.Close()) }()
+	s, err := newServer(cfg)
+	if err != nil {
+		return err
+	}
 	unlock, err := store.LockService(cfg.Database)
 	if err != nil {
 		return err
@@ -155,18 +167,17 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if err := s.settle.RecordRegistries(ctx); err != nil {
 		return fmt.Errorf("record the registries: %w", err)
 	}
-	if s.adopted, err = s.settle.AdoptRegistries(ctx, ""); err != nil {
+	if s.registryCursor, err = s.settle.AdoptRegistries(ctx, ""); err != nil {
 		return fmt.Errorf("find the registries of older invoices: %w", err)
 	}
 	if err := s.settle.TellUntold(ctx); err != nil { // before their chains are read
-		return fmt.Errorf("tell amounts for what remains of invoices: %w", err)
+		return fmt.Errorf("assign amounts to the remainders of invoices: %w", err)
 	}
-	s.untold = make(map[string]string)
 	return s.serve(ctx)
 }
 
-// divide returns what each part of the process may have of its descriptors.
-func (s *Server) divide() (descriptors.Budget, error) {
+// newBudget divides the process's file descriptors among its parts.
+func (s *Server) newBudget() (descriptors.Budget, error) {
 	limit := s.OpenFiles
 	if limit == 0 {
 		var err error
@@ -186,7 +197,6 @@ func (s *Server) build(ctx context.Context) error {
 	if err := chain.CheckDistinct(s.networks()); err != nil {
 		return err
 	}
-	s.due = make(chan struct{}, 1)
 	var err error
 	if s.clock, err = clock.Open(ctx, clock.Config{Store: s.store, Wall: s.Now, Logger: s.Logger}); err != nil {
 		return err
@@ -199,9 +209,9 @@ func (s *Server) build(ctx context.Context) error {
 		keys = append(keys, c.Key)
 	}
 	s.settle = settle.New(settle.Config{
-		Store: s.store, Chains: s.networks(), Merchants: directory{s.Merchants, s.hooks}, Optional: s.hooks.OptionalEvents, Now: s.Now, Schedule: s.clock.Now, Rand: s.Rand,
+		Store: s.store, Chains: s.networks(), Merchants: directory{s.Merchants, s.endpoints}, Optional: s.endpoints.OptionalEvents, Now: s.Now, Schedule: s.clock.Now, Rand: s.Rand,
 		Signals: settle.Signals{
-			Deliveries: func() { wait.Wake(s.due) },
+			Deliveries: func() { wait.Wake(s.deliveryWake) },
 			Intents: func(key string) {
 				if run := s.byKey[key]; run != nil {
 					wait.Wake(run.wake)
@@ -209,21 +219,21 @@ func (s *Server) build(ctx context.Context) error {
 			},
 			Look: func(key string) {
 				if run := s.byKey[key]; run != nil {
-					run.watcher.Wake()
+					run.indexer.Wake()
 				}
 			},
-			Unattributed: newUnattributed(s.registry, keys, s.Now, s.Logger).saw,
+			Unattributed: newUnattributed(s.registry, keys, s.Now, s.Logger).observe,
 		},
 	})
 	for _, c := range s.Chains {
-		run, err := s.newChain(c)
+		run, err := s.newChainWorkers(c)
 		if err != nil {
 			return fmt.Errorf("chain %s: %w", c.Key, err)
 		}
 		s.chains = append(s.chains, run)
 		s.byKey[c.Key] = run
 	}
-	s.registry.MustRegister(providerMetrics{s.chains}, chainCollector{s.chains}, stallMetrics{s.dog}, clockOffset(s.clock))
+	s.registry.MustRegister(nodeCollector{s.chains}, chainCollector{s.chains}, stallCollector{s.watchdog}, clockOffset(s.clock))
 	return nil
 }
 
@@ -231,22 +241,22 @@ func (s *Server) build(ctx context.Context) error {
 func (s *Server) buildDelivery(ctx context.Context) (err error) {
 	guard := poster.NewGuard(s.WebhookAllow)
 	client := poster.NewClient(poster.ClientConfig{Guard: guard, Connections: s.budget.Webhooks, Idle: s.budget.IdleWebhooks})
-	s.hooks, err = endpoint.Open(ctx, endpoint.Config{
+	s.endpoints, err = endpoint.Open(ctx, endpoint.Config{
 		Store: clockedStore{s.store, s.clock}, Configured: s.Merchants.Endpoints, Fallback: s.Merchants.Fallback, Optional: s.Merchants.Optional, Known: s.Merchants.Known,
-		Keyring: s.Keyring, Guard: guard, Ping: poster.New(poster.Config{Client: client, Now: s.Now}).Ping, Changed: func() { wait.Wake(s.due) }, Now: s.Now, Rand: s.Rand, Logger: s.Logger,
+		Keyring: s.Keyring, Guard: guard, Ping: poster.New(poster.Config{Client: client, Now: s.Now}).Ping, Changed: func() { wait.Wake(s.deliveryWake) }, Now: s.Now, Rand: s.Rand, Logger: s.Logger,
 	})
 	if err != nil {
 		return err
 	}
 	s.worker = deliver.New(deliver.Config{
-		Store: s.store, Endpoints: s.hooks.Endpoints, Configured: s.hooks.Fingerprint(), Client: client, Now: s.Now, Schedule: s.clock.Now, Rand: s.Rand,
-		Logger: s.Logger, Wake: s.due, Metrics: deliver.NewMetrics(s.registry), Watchdog: s.dog,
+		Store: s.store, Endpoints: s.endpoints.Endpoints, Configured: s.endpoints.Fingerprint(), Client: client, Now: s.Now, Schedule: s.clock.Now, Rand: s.Rand,
+		Logger: s.Logger, Wake: s.deliveryWake, Metrics: deliver.NewMetrics(s.registry), Watchdog: s.watchdog,
 		Limits: deliver.LimitsFor(s.budget.Webhooks - s.budget.IdleWebhooks),
 	})
 	return nil
 }
 
-// networks returns the chains without what the server adds to them.
+// networks returns the configurations of the chains.
 func (s *Server) networks() []chain.Chain {
 	all := make([]chain.Chain, len(s.Chains))
 	for i, c := range s.Chains {
@@ -255,7 +265,7 @@ func (s *Server) networks() []chain.Chain {
 	return all
 }
 
-// serve answers requests and works until the context ends.
+// serve serves requests and runs the workers until ctx ends.
 func (s *Server) serve(ctx context.Context) error {
 	conns := newConnections(s.Listener, s.budget.Accepted, s.metrics, s.Logger)
 	httpServer := &http.Server{
@@ -276,16 +286,16 @@ func (s *Server) serve(ctx context.Context) error {
 		return s.stop(ctx, httpServer, conns)
 	})
 	group.Go(func() error {
-		s.dog.Run(ctx, s.Logger)
+		s.watchdog.Run(ctx, s.Logger)
 		return nil
 	})
 	group.Go(func() error {
 		s.clock.Run(ctx)
 		return nil
 	})
-	group.Go(s.atStop(ctx, s.worker.Run))
-	group.Go(func() error { return every(ctx, sweepInterval, s.sweep) })
-	group.Go(func() error { return every(ctx, untoldInterval, s.tellUntold) })
+	group.Go(s.runWorker(ctx, s.worker.Run))
+	group.Go(func() error { return every(ctx, maintenanceInterval, s.maintain) })
+	group.Go(func() error { return every(ctx, remainderInterval, s.assignRemainders) })
 	if s.KeepEvents > 0 && s.KeepAttempts > 0 {
 		cleaner := s.cleaner(s.store)
 		group.Go(func() error {
@@ -294,7 +304,7 @@ func (s *Server) serve(ctx context.Context) error {
 		})
 	}
 	for _, run := range s.chains {
-		group.Go(s.atStop(ctx, run.run))
+		group.Go(s.runWorker(ctx, run.run))
 	}
 	if s.Ready != nil {
 		s.Ready("http://" + s.Listener.Addr().String())
@@ -302,12 +312,12 @@ func (s *Server) serve(ctx context.Context) error {
 	return group.Wait()
 }
 
-// cleaner returns what removes old events and attempts from the log.
+// cleaner returns the cleaner of old events and attempts.
 func (s *Server) cleaner(log deliver.Log) deliver.Cleaner {
-	return deliver.Cleaner{Log: log, KeepEvents: s.KeepEvents, KeepAttempts: s.KeepAttempts, Now: s.clock.Earlier, Logger: s.Logger, Watchdog: s.dog}
+	return deliver.Cleaner{Log: log, KeepEvents: s.KeepEvents, KeepAttempts: s.KeepAttempts, Now: s.clock.Earlier, Logger: s.Logger, Watchdog: s.watchdog}
 }
 
-// every does something at once and then at an interval, until the context ends.
+// every calls do at once and then at an interval, until ctx ends.
 func every(ctx context.Context, interval time.Duration, do func(context.Context)) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -321,21 +331,22 @@ func every(ctx context.Context, interval time.Duration, do func(context.Context)
 	}
 }
 
-// sweep forgets idempotency keys past their window, and finds the registries of
-// invoices that a process of an older version made meanwhile.
-func (s *Server) sweep(ctx context.Context) {
+// maintain deletes expired idempotency keys, and finds the registries of invoices
+// that a process of an older version has created since.
+func (s *Server) maintain(ctx context.Context) {
 	if err := s.settle.ForgetKeys(ctx); err != nil && ctx.Err() == nil {
-		s.Logger.Error("old idempotency keys could not be forgotten", "err", err)
+		s.Logger.Error("delete of expired idempotency keys failed, will retry", "err", err)
 	}
 	var err error
-	if s.adopted, err = s.settle.AdoptRegistries(ctx, s.adopted); err != nil && ctx.Err() == nil {
-		s.Logger.Error("the registries of older invoices could not be found", "err", err)
+	if s.registryCursor, err = s.settle.AdoptRegistries(ctx, s.registryCursor); err != nil && ctx.Err() == nil {
+		s.Logger.Error("search for the registries of older invoices failed, will retry", "err", err)
 	}
 }
 
-// tellUntold has amounts told for what remains of invoices that lack one.
-func (s *Server) tellUntold(ctx context.Context) {
-	if err := s.settle.TellMoreUntold(ctx, s.untold); err != nil && ctx.Err() == nil {
-		s.Logger.Error("telling amounts for what remains of invoices failed, will retry", "err", err)
+// assignRemainders assigns an amount to the remainder of partly paid invoices that
+// lack one.
+func (s *Server) assignRemainders(ctx context.Context) {
+	if err := s.settle.TellMoreUntold(ctx, s.remainderCursors); err != nil && ctx.Err() == nil {
+		s.Logger.Error("assignment of remainder amounts failed, will retry", "err", err)
 	}
 }

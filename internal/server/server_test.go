@@ -4,13 +4,17 @@ import (
 	"context"
 	"crypto/rand"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/internal/testdeps"
+	"github.com/quittance/quittance/webhook"
 )
 
 func TestMain(m *testing.M) {
@@ -23,15 +27,15 @@ func TestMain(m *testing.M) {
 	)
 }
 
-// running is a server of a test.
+// running is a server under test.
 type running struct {
 	url   string
 	stop  context.CancelFunc
 	ended chan error // what Run returned
 }
 
-// startServer runs a server until the test ends. What the configuration leaves
-// out is filled in.
+// startServer runs a server until the test ends. It sets defaults for missing fields
+// of cfg.
 func startServer(t *testing.T, cfg Config) *running {
 	t.Helper()
 	if cfg.Database == "" {
@@ -67,4 +71,30 @@ func startServer(t *testing.T, cfg Config) *running {
 		t.Fatalf("it ended: %v", err)
 	}
 	return r
+}
+
+// newKeyring returns a keyring with a random master key.
+func newKeyring(t *testing.T) *keyring.Keyring {
+	t.Helper()
+	text, err := keyring.NewKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := keyring.ParseKey(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keyring.New(key)
+}
+
+// newReceiver returns the URL of a webhook receiver, and the types of the events that
+// it receives.
+func newReceiver(t *testing.T) (url string, events <-chan string) {
+	t.Helper()
+	received := make(chan string, 10)
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		received <- r.Header.Get(webhook.HeaderEvent)
+	}))
+	t.Cleanup(receiver.Close)
+	return receiver.URL, received
 }

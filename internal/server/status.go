@@ -9,8 +9,8 @@ import (
 	"github.com/quittance/quittance/internal/indexer"
 )
 
-// status answers /status: how far each chain is read, and how its nodes and its
-// writer do. It asks nobody, so it answers whatever is away.
+// status answers /status with the state of each chain, its nodes and its transaction
+// manager. It makes no requests, so it answers during any outage.
 func (s *Server) status(w http.ResponseWriter, _ *http.Request) {
 	st := admin.Status{Chains: make([]admin.Chain, len(s.chains))}
 	for i, run := range s.chains {
@@ -19,18 +19,18 @@ func (s *Server) status(w http.ResponseWriter, _ *http.Request) {
 	s.writeJSON(w, http.StatusOK, st)
 }
 
-// writeJSON answers with how the service does.
+// writeJSON answers with body as JSON.
 func (s *Server) writeJSON(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	if err := json.NewEncoder(w).Encode(body); err != nil {
-		s.Logger.Debug("an answer about the service's health was not taken", "err", err)
+		s.Logger.Debug("write health response", "err", err)
 	}
 }
 
-func (r *chainRun) status(now time.Time) admin.Chain {
-	st := r.watcher.Status()
+func (r *chainWorkers) status(now time.Time) admin.Chain {
+	st := r.indexer.Status()
 	out := admin.Chain{
 		ChainKey: r.Key, ChainID: r.ID, Finality: r.Finality.String(), Quorum: max(1, r.Quorum),
 		Head: st.Head, Indexed: st.Indexed, Confirmed: st.Confirmed, Lag: admin.LagOf(st.Head, st.Indexed, st.IndexedTime, now),
@@ -42,16 +42,15 @@ func (r *chainRun) status(now time.Time) admin.Chain {
 		seconds := int64(st.Skew.Round(time.Second) / time.Second)
 		out.SkewSeconds, out.Skewed = &seconds, st.Skewed
 	}
-	// A chain that was never read is not ready, be its node away or its
-	// configuration wrong.
+	// A chain without a successful sync is not ready.
 	out.Ready = st.Halted == "" && !st.Succeeded.IsZero() && now.Sub(st.Succeeded) <= stallLimit
 	if r.writer != nil {
-		out.Writer = r.writerStatus() // payments do not wait for it, so the chain is ready without it
+		out.Writer = r.writerStatus() // payments do not depend on it, so it does not affect Ready
 	}
 	return out
 }
 
-func (r *chainRun) writerStatus() *admin.Writer {
+func (r *chainWorkers) writerStatus() *admin.Writer {
 	st := r.writer.Status()
 	out := &admin.Writer{
 		Account: st.Sender.Hex(), Working: st.Leader, Due: st.Due, Elsewhere: st.Elsewhere, InFlight: st.InFlight,

@@ -22,7 +22,7 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// statusOf asks a service for its status until it is as wanted.
+// statusOf polls /status until wanted returns true, and returns the status.
 func statusOf(t *testing.T, base, what string, wanted func(admin.Status) bool) admin.Status {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -40,7 +40,7 @@ func statusOf(t *testing.T, base, what string, wanted func(admin.Status) bool) a
 		select {
 		case <-poll.C:
 		case <-ctx.Done():
-			t.Fatalf("%s did not come; the status is %+v", what, st)
+			t.Fatalf("no %s; the status is %+v", what, st)
 		}
 	}
 }
@@ -99,8 +99,8 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestProvidersOfOneHost has two nodes that differ in their keys alone, which
-// must not become the same series.
+// TestProvidersOfOneHost configures two nodes that differ only in their URL's key. They
+// are separate series.
 func TestProvidersOfOneHost(t *testing.T) {
 	c, _ := scripted(t, "house", 7)
 	c.RPC = append(c.RPC, c.RPC[0]+"/key")
@@ -110,7 +110,7 @@ func TestProvidersOfOneHost(t *testing.T) {
 	}
 }
 
-// halt marks a chain as one that must be looked at.
+// halt halts a chain.
 func halt(t *testing.T, database, chainKey, reason string) {
 	t.Helper()
 	db, err := store.Open(t.Context(), database)
@@ -123,8 +123,8 @@ func halt(t *testing.T, database, chainKey, reason string) {
 	}
 }
 
-// TestHaltedAndResumed starts a service whose chain is halted, and has the chain
-// resumed as an operator does.
+// TestHaltedAndResumed starts a service with a halted chain and resumes it as an
+// operator does.
 func TestHaltedAndResumed(t *testing.T) {
 	c, _ := scripted(t, "house", 7)
 	database := "sqlite:" + t.TempDir() + "/quittance.db"
@@ -135,17 +135,17 @@ func TestHaltedAndResumed(t *testing.T) {
 		t.Fatal(err)
 	}
 	conf := admin.Config{Database: database, Chains: []chain.Chain{c.Chain}, Now: time.Now}
-	halt(t, database, "house", "somebody must look")
+	halt(t, database, "house", "finalized block replaced")
 	base := startServer(t, Config{Chains: []Chain{c}, Database: database}).url
 	st := statusOf(t, base, "the halt", func(st admin.Status) bool { return st.Chains[0].Halted != "" })
-	if st.Chains[0].Ready || st.Chains[0].Halted != "somebody must look" {
+	if st.Chains[0].Ready || st.Chains[0].Halted != "finalized block replaced" {
 		t.Errorf("it is %+v", st.Chains[0])
 	}
 	await(t, base, "the end of readiness", func(status int, h health) bool {
-		return status == http.StatusServiceUnavailable && h.Chains[0].Error == "somebody must look"
+		return status == http.StatusServiceUnavailable && h.Chains[0].Error == "finalized block replaced"
 	})
 	if text := ask(t, http.MethodGet, base+"/metrics", "").body; !strings.Contains(text, `quittance_chain_halted{chain="house"} 1`) {
-		t.Error("the metrics do not tell of the halt")
+		t.Error("the metrics do not show the halt")
 	}
 	if err := admin.Resume(t.Context(), conf, "house"); err != nil {
 		t.Fatal(err)
@@ -153,8 +153,8 @@ func TestHaltedAndResumed(t *testing.T) {
 	await(t, base, "readiness again", func(status int, _ health) bool { return status == http.StatusOK })
 }
 
-// TestProgress is shown beside the chain that it is of, which stays ready.
-func TestProgress(t *testing.T) {
+// TestBackfillProgress expects progress in the health of a chain that is ready.
+func TestBackfillProgress(t *testing.T) {
 	got := progress(&indexer.Progress{From: 100, To: 199, At: 150, BlocksPerSecond: 12.5, Left: 4 * time.Second})
 	want := &admin.Progress{From: 100, To: 199, Next: 150, Percent: 50, BlocksPerSecond: 12.5, SecondsLeft: 4}
 	if diff := cmp.Diff(want, got); diff != "" || progress(nil) != nil {

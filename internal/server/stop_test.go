@@ -17,9 +17,8 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestStopLosesNoRequest stops a server under clients that send one request after
-// the other, on connections that they keep or on new ones. Each request is
-// answered, or its connection is not taken in the first place.
+// TestStopLosesNoRequest stops a server under load from clients with and without
+// keep-alive. Each request is answered, or its connection is refused.
 func TestStopLosesNoRequest(t *testing.T) {
 	c, _ := scripted(t, "house", 7)
 	s := startServer(t, Config{Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true}, StopDelay: 300 * time.Millisecond})
@@ -41,7 +40,7 @@ func TestStopLosesNoRequest(t *testing.T) {
 				r.Header.Set("Content-Type", "application/json")
 				response, err := transport.RoundTrip(r)
 				if dial := (*net.OpError)(nil); errors.As(err, &dial) && dial.Op == "dial" {
-					return // not taken
+					return // refused
 				}
 				if err != nil {
 					t.Errorf("after %d answers a request was lost: %v", answered.Load(), err)
@@ -68,12 +67,12 @@ func TestStopLosesNoRequest(t *testing.T) {
 		t.Error(err)
 	}
 	if closing.Load() == 0 {
-		t.Error("no client with a connection that it keeps was told that it is closed")
+		t.Error("no kept-alive connection was closed with its response")
 	}
 	t.Logf("%d requests were answered, %d of them after the stop", answered.Load(), afterwards.Load())
 }
 
-// TestStopFailsReadinessFirst asks a service that stops.
+// TestStopFailsReadinessFirst asks for the health of a stopping service.
 func TestStopFailsReadinessFirst(t *testing.T) {
 	c, _ := scripted(t, "house", 7)
 	s := startServer(t, Config{Chains: []Chain{c}, StopDelay: time.Second})
@@ -90,11 +89,11 @@ func TestStopFailsReadinessFirst(t *testing.T) {
 	}
 }
 
-// TestStopWithLostDatabase stops a service whose database connections lead
-// nowhere. Nobody waits for an answer, so it ends well, and soon.
+// TestStopWithLostDatabase stops a service whose database connections are dead. It
+// stops without an error within drainTimeout.
 func TestStopWithLostDatabase(t *testing.T) {
 	t.Parallel()
-	s := startLossy(t)
+	s := startFaultyDatabase(t)
 	made, ok := s.create(time.Hour)
 	if !ok {
 		t.Fatal("it creates nothing")

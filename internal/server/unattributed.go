@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// unattributedLines is how many payments without an invoice the log names in
-	// a minute: anybody can make such payments.
+	// unattributedLines bounds how many unattributed payments are logged per
+	// unattributedWindow, because anybody can make them.
 	unattributedLines = 10
-	// unattributedWindow is how long a limit of lines holds.
+	// unattributedWindow is the period of the limit.
 	unattributedWindow = time.Minute
 )
 
-// unattributed counts and logs the payments that no rule attributes. Lines and
-// omitted belong to the window that began at since.
+// unattributed counts and logs unattributed payments. Invariant: lines and omitted
+// count payments of the window that began at since.
 type unattributed struct {
 	total  *prometheus.CounterVec
 	now    func() time.Time
@@ -38,20 +38,20 @@ func newUnattributed(reg *prometheus.Registry, chainKeys []string, now func() ti
 		Help: "Payments to settlement addresses that no rule attributed to an invoice when they were read.",
 	}, []string{"chain"})}
 	for _, key := range chainKeys {
-		u.total.WithLabelValues(key) // so that it is there before the first
+		u.total.WithLabelValues(key) // export 0 before the first one
 	}
 	return u
 }
 
-// saw notes a payment.
-func (u *unattributed) saw(p invoice.Payment) {
+// observe counts a payment, and logs it within the limit.
+func (u *unattributed) observe(p invoice.Payment) {
 	u.total.WithLabelValues(p.ChainKey).Inc()
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	now := u.now()
 	if age := now.Sub(u.since); age >= unattributedWindow || age < 0 {
 		if u.omitted > 0 {
-			u.logger.Warn("more payments belong to no invoice", "payments", u.omitted)
+			u.logger.Warn("more payments are unattributed", "payments", u.omitted)
 		}
 		u.since, u.lines, u.omitted = now, 0, 0
 	}
@@ -60,6 +60,6 @@ func (u *unattributed) saw(p invoice.Payment) {
 		return
 	}
 	u.lines++
-	u.logger.Warn("a payment belongs to no invoice", "chain", p.ChainKey, "payment", p.ID, "tx", p.TxHash.String(),
+	u.logger.Warn("payment is unattributed", "chain", p.ChainKey, "payment", p.ID, "tx", p.TxHash.String(),
 		"amount", p.Amount.String(), "currency", p.Currency, "from", p.From.String(), "to", p.To.String())
 }

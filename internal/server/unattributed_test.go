@@ -19,7 +19,7 @@ func TestUnattributedPaymentsAreCountedAndLogged(t *testing.T) {
 	u := newUnattributed(registry, []string{"base", "optimism"}, func() time.Time { return now }, slog.New(slog.NewTextHandler(&log, nil)))
 	p := invoice.Payment{ID: "pay_1", Transfer: invoice.Transfer{ChainKey: "base", Amount: invoice.NewAmount(33_990_000)}}
 	for range 3 * unattributedLines {
-		u.saw(p)
+		u.observe(p)
 	}
 	families, err := registry.Gather()
 	if err != nil || len(families) != 1 || len(families[0].GetMetric()) != 2 {
@@ -33,7 +33,7 @@ func TestUnattributedPaymentsAreCountedAndLogged(t *testing.T) {
 	}
 	log.Reset()
 	now = now.Add(unattributedWindow)
-	u.saw(p)
+	u.observe(p)
 	if got := log.String(); !strings.Contains(got, "payments=20") || !strings.Contains(got, "payment=pay_1") {
 		t.Errorf("a minute later:\n%s", got)
 	}

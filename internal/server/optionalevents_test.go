@@ -1,45 +1,31 @@
 package server
 
 import (
-	"crypto/rand"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/store/storetest"
-	"github.com/quittance/quittance/webhook"
 )
 
-// TestOptionalEventsAreAskedForThroughTheAPI sets an endpoint that asks for
+// TestOptionalEventsSetThroughTheAPI sets an endpoint that asks for
 // payment.unattributed, and then pays too little.
-func TestOptionalEventsAreAskedForThroughTheAPI(t *testing.T) {
+func TestOptionalEventsSetThroughTheAPI(t *testing.T) {
 	for name, database := range storetest.Databases() {
 		t.Run(name, func(t *testing.T) {
-			text, err := keyring.NewKey(rand.Reader)
-			if err != nil {
-				t.Fatal(err)
-			}
-			key, err := keyring.ParseKey(text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			arrived := make(chan string, 10)
-			receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { arrived <- r.Header.Get(webhook.HeaderEvent) }))
-			t.Cleanup(receiver.Close)
+			receiver, arrived := newReceiver(t)
 			config, c, _ := scriptedChain(t, "house", 7)
 			base := startServer(t, Config{
 				Chains: []Chain{config}, Merchants: Merchants{Endpoints: map[string]poster.Endpoint{"m": {}}}, Database: database(t),
-				Keyring: keyring.New(key), WebhookAllow: poster.Loopback(),
+				Keyring: newKeyring(t), WebhookAllow: poster.Loopback(),
 			}).url
 			const asks = `"optionalEvents":["payment.unattributed"]`
 			hook := base + "/api/merchants/m/webhook"
-			if a := ask(t, http.MethodPut, hook, `{"url":"`+receiver.URL+`",`+asks+`}`); a.status != http.StatusCreated || !strings.Contains(a.body, asks) {
+			if a := ask(t, http.MethodPut, hook, `{"url":"`+receiver+`",`+asks+`}`); a.status != http.StatusCreated || !strings.Contains(a.body, asks) {
 				t.Fatalf("set the endpoint: %d %s", a.status, a.body)
 			}
 			if a := ask(t, http.MethodGet, hook, ""); !strings.Contains(a.body, asks) {
@@ -60,7 +46,7 @@ func TestOptionalEventsAreAskedForThroughTheAPI(t *testing.T) {
 						return
 					}
 				case <-deadline:
-					t.Fatalf("payment.unattributed did not come; the payments are %s", ask(t, http.MethodGet, base+"/api/payments?include=unattributed,pending", "").body)
+					t.Fatalf("payment.unattributed was not delivered; the payments are %s", ask(t, http.MethodGet, base+"/api/payments?include=unattributed,pending", "").body)
 				}
 			}
 		})

@@ -9,24 +9,23 @@ import (
 	"github.com/quittance/quittance/internal/api"
 )
 
-// noticePath begins the paths of transfer providers' notices. They come from
-// outside under any name, and are judged by their signature alone.
+// noticePath is the path prefix of transfer providers' notices. They may use any
+// host name, because their signature is checked.
 const noticePath = "/api/webhooks/"
 
-// gate passes on the requests that a service may answer, whoever sends them. Web
-// pages cannot use a visitor's browser to reach it: neither under a name of
-// their own that points at this machine (DNS rebinding), nor by requests from
-// their own origin (CSRF).
-type gate struct {
+// requestFilter is a handler that rejects requests that a web page makes through a
+// visitor's browser: those for a foreign host name that resolves to this machine
+// (DNS rebinding), and unsafe ones from a foreign origin (CSRF).
+type requestFilter struct {
 	hosts   map[string]bool // public names, in lower case
 	origins *http.CrossOriginProtection
-	refuse  *api.API
+	api     *api.API // renders the errors
 	next    http.Handler
 }
 
-// newOrigins returns what refuses unsafe requests of other origins than the
-// service's own. A proxy may pass requests on under another host than the one
-// that the browser knows, so the origins of the public names are trusted.
+// newOrigins returns a protection against unsafe requests from foreign origins. The
+// origins of the public names are trusted, because a reverse proxy may change the
+// Host header.
 func newOrigins(hosts []string) (*http.CrossOriginProtection, error) {
 	origins := http.NewCrossOriginProtection()
 	origins.AddInsecureBypassPattern(http.MethodPost + " " + noticePath + "{provider}")
@@ -38,33 +37,33 @@ func newOrigins(hosts []string) (*http.CrossOriginProtection, error) {
 	return origins, nil
 }
 
-func newGate(hosts []string, origins *http.CrossOriginProtection, refuse *api.API, next http.Handler) *gate {
-	g := &gate{hosts: make(map[string]bool, len(hosts)), origins: origins, refuse: refuse, next: next}
+func newRequestFilter(hosts []string, origins *http.CrossOriginProtection, errors *api.API, next http.Handler) *requestFilter {
+	g := &requestFilter{hosts: make(map[string]bool, len(hosts)), origins: origins, api: errors, next: next}
 	for _, host := range hosts {
 		g.hosts[strings.ToLower(host)] = true
 	}
 	return g
 }
 
-// ServeHTTP is http.Handler's.
-func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// ServeHTTP implements http.Handler.
+func (g *requestFilter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	switch {
-	case !strings.HasPrefix(r.URL.Path, noticePath) && !g.isOurs(r):
-		g.refuse.ForbiddenHost().ServeHTTP(w, r)
+	case !strings.HasPrefix(r.URL.Path, noticePath) && !g.isAllowedHost(r):
+		g.api.ForbiddenHost().ServeHTTP(w, r)
 	case !strings.HasPrefix(r.URL.Path, "/checkout/") && g.origins.Check(r) != nil: // the checkout answers with a page
-		g.refuse.ForbiddenOrigin().ServeHTTP(w, r)
+		g.api.ForbiddenOrigin().ServeHTTP(w, r)
 	case !isClean(r.URL.EscapedPath()):
-		g.refuse.NotFound().ServeHTTP(w, r)
+		g.api.NotFound().ServeHTTP(w, r)
 	default:
 		g.next.ServeHTTP(w, r)
 	}
 }
 
-// isOurs reports whether a request's Host is a name of this service: a loopback
-// name or address, the address that the client connected to, or a configured
-// name. No browser leaves it out, so one that is missing is no web page's.
-func (g *gate) isOurs(r *http.Request) bool {
+// isAllowedHost reports whether a request's Host is a loopback name or address, the
+// address that the client connected to, or a public name. A request without Host is
+// allowed, since every browser sends one.
+func (g *requestFilter) isAllowedHost(r *http.Request) bool {
 	if r.Host == "" {
 		return true
 	}
@@ -81,7 +80,7 @@ func (g *gate) isOurs(r *http.Request) bool {
 	return err == nil && err2 == nil && at.Addr().Unmap() == asked.Unmap()
 }
 
-// hostName returns the host of a Host header, without its port, in lower case.
+// hostName returns a Host header without its port, in lower case.
 func hostName(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

@@ -13,10 +13,10 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestRestIsToldAtTheStart starts a service whose chain cannot be read, on the
-// database of a version that kept no sums: what remains of a partly paid invoice
-// is told from the beginning.
-func TestRestIsToldAtTheStart(t *testing.T) {
+// TestRemaindersAreAssignedAtStart starts a service on the database of a version
+// without sums, with an unreachable chain. The remainder of a partly paid invoice has
+// its transfer amount at once.
+func TestRemaindersAreAssignedAtStart(t *testing.T) {
 	database := storetest.SQLite(t)
 	now := time.Now().Unix()
 	c, node := scripted(t, "house", 7)

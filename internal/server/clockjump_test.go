@@ -3,44 +3,37 @@ package server
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"log/slog"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/quittance/quittance/internal/descriptors"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/txmgr"
-	"github.com/quittance/quittance/internal/watchdog"
 )
 
-// oneRound is a log that ends the cleaner after its first round.
-type oneRound struct {
+// oneRoundLog is a log that stops the cleaner after its first round.
+type oneRoundLog struct {
 	*store.Store
 	end context.CancelFunc
 }
 
-func (l oneRound) DropRetiredSecrets(ctx context.Context, now int64) (int64, error) {
+func (l oneRoundLog) DropRetiredSecrets(ctx context.Context, now int64) (int64, error) {
 	defer l.end()
 	return l.Store.DropRetiredSecrets(ctx, now)
 }
 
-// built returns a service that is built and does not run.
+// built returns a server with its components, which does not run.
 func built(t *testing.T, cfg Config) *Server {
 	t.Helper()
 	cfg.Logger, cfg.Rand = slog.New(slog.DiscardHandler), rand.Reader
-	s := &Server{Config: cfg, byKey: make(map[string]*chainRun), registry: prometheus.NewRegistry(), dog: watchdog.New(0)}
-	s.metrics, s.txMetrics = newMetrics(s.registry), txmgr.NewMetrics(s.registry)
-	var err, err2 error
-	s.budget, err = descriptors.New(descriptors.Minimum, 0)
-	s.store, err2 = store.Open(t.Context(), cfg.Database)
-	if err := errors.Join(err, err2); err != nil {
+	s, err := newServer(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.store, err = store.Open(t.Context(), cfg.Database); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -59,9 +52,9 @@ func built(t *testing.T, cfg Config) *Server {
 	return s
 }
 
-// TestJumpRemovesNothing sets the machine's clock two days forward, while the
-// service runs and between two runs. What is kept for a day is still there.
-func TestJumpRemovesNothing(t *testing.T) {
+// TestClockJumpRemovesNothing sets the machine's clock two days forward, while the
+// service runs and between two runs. Rows with a retention of a day are kept.
+func TestClockJumpRemovesNothing(t *testing.T) {
 	t.Parallel()
 	var jump atomic.Int64
 	now := func() time.Time { return time.Now().Add(time.Duration(jump.Load())) }
@@ -80,7 +73,7 @@ func TestJumpRemovesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := request
-	other.IdempotencyKey = "other" // since the newest event is kept in any case
+	other.IdempotencyKey = "other" // the newest event is always kept
 	if _, err := s.settle.Create(t.Context(), other); err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +86,7 @@ func TestJumpRemovesNothing(t *testing.T) {
 			t.Errorf("%s: the key made %s, and now %s, %v", when, made.ID, again.ID, err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		cleaner := s.cleaner(oneRound{s.store, cancel})
+		cleaner := s.cleaner(oneRoundLog{s.store, cancel})
 		cleaner.Run(ctx)
 		if left, err := s.store.Events(t.Context(), store.EventFilter{InvoiceID: made.ID, Limit: 2}); err != nil || len(left) != 1 {
 			t.Errorf("%s: %d events of the invoice are left, %v", when, len(left), err)

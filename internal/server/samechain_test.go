@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestOneChainTwiceDoesNotStart has two keys of one chain id.
-func TestOneChainTwiceDoesNotStart(t *testing.T) {
+// TestDuplicateChainDoesNotStart configures two keys with one chain id.
+func TestDuplicateChainDoesNotStart(t *testing.T) {
 	first, _ := scripted(t, "house", 7)
 	second, _ := scripted(t, "home", 7)
 	listener, err := Listen(t.Context(), "127.0.0.1:0")

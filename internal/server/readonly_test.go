@@ -17,11 +17,10 @@ import (
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
-	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// setReadOnly makes a database refuse writes, or take them again, and ends its
+// setReadOnly makes a database read-only (on) or writable (off), and closes its
 // connections, as a failover to a standby and back does.
 func setReadOnly(t *testing.T, database, value string) {
 	t.Helper()
@@ -48,13 +47,13 @@ func setReadOnly(t *testing.T, database, value string) {
 	}
 }
 
-// notice is one that the transfer provider of the tests sends.
+// notice is the body of a transfer provider's notice.
 const notice = `{"type":"transfers.created","data":{"id":"tr_1","amount":{"amount":"1.00","currency":"USD"},
 	"destination":{"type":"blockchain","address":"0x1111111111111111111111111111111111111111","chain":"HOUSE"}}}`
 
-// TestReadOnlyDatabase asks every route that writes while PostgreSQL takes no
-// writes. Each answers 503 with Retry-After, what only reads is answered, and
-// all works when the database takes writes again.
+// TestReadOnlyDatabase makes PostgreSQL read-only. Every route that writes answers 503
+// with Retry-After, routes that read answer 200, and all work again when the database
+// is writable.
 func TestReadOnlyDatabase(t *testing.T) {
 	t.Parallel()
 	blocks := chaintest.New(7)
@@ -64,15 +63,11 @@ func TestReadOnlyDatabase(t *testing.T) {
 		Key: "house", ID: 7, RPC: []string{blocks.Serve(t).URL}, Finality: chain.Finality{Depth: 1},
 		Tokens: []chain.Token{{Currency: chain.USDC, Address: testToken, Decimals: 6}},
 	}}
-	key, err := keyring.ParseKey(strings.Repeat("a1", 32))
-	if err != nil {
-		t.Fatal(err)
-	}
 	const secret = "secret of the provider"
 	database := storetest.Postgres(t)
 	log := new(logBuffer)
 	base := startServer(t, Config{
-		Database: database, Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true}, Keyring: keyring.New(key),
+		Database: database, Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true}, Keyring: newKeyring(t),
 		KeepEvents: time.Hour, KeepAttempts: time.Hour,
 		Providers: []api.Provider{{Name: "circle", Secret: secret, Chains: map[string]string{"HOUSE": "house"}, Currencies: map[string]string{"USD": "USDC"}}},
 		Logger:    slog.New(slog.NewTextHandler(log, nil)),
@@ -114,7 +109,7 @@ func TestReadOnlyDatabase(t *testing.T) {
 		}
 	}
 	await(t, base, "the indexer's error", func(_ int, h health) bool { return strings.Contains(h.Chains[0].Error, "25006") })
-	await(t, base, "its word on the database", func(status int, h health) bool {
+	await(t, base, "the state of the database", func(status int, h health) bool {
 		return status == http.StatusServiceUnavailable && !h.Ready && h.Database == "takes no writes"
 	})
 	refusesToStart(t, database)
@@ -130,8 +125,7 @@ func TestReadOnlyDatabase(t *testing.T) {
 	}
 }
 
-// refusesToStart starts another service on a database that takes no writes. It
-// ends at once, and names the reason.
+// refusesToStart expects a service on a read-only database to fail at its start.
 func refusesToStart(t *testing.T, database string) {
 	t.Helper()
 	listener, err := Listen(t.Context(), "127.0.0.1:0")
@@ -142,6 +136,6 @@ func refusesToStart(t *testing.T, database string) {
 		Listener: listener, Database: database, Merchants: Merchants{AcceptAll: true}, Now: time.Now, Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err == nil || !strings.Contains(err.Error(), "takes no writes: default_transaction_read_only is on") {
-		t.Errorf("a service that starts meanwhile: %v", err)
+		t.Errorf("a service on a read-only database: %v", err)
 	}
 }
