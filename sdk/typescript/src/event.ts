@@ -1,26 +1,70 @@
-/** The kinds of events. */
-export type EventType = "invoice.created" | "invoice.paid" | "invoice.expired" | "payment.received" | "payment.refunded";
+/** The types of events. */
+export type EventType =
+  | "invoice.created"
+  | "invoice.paid"
+  | "invoice.expired"
+  | "payment.received"
+  | "payment.refunded"
+  | "payment.unattributed";
 
-/** An invoice, as far as an event shows it. Amounts are integers in minor units, as text; times are Unix seconds. */
+export type InvoiceStatus = "draft" | "open" | "paid" | "expired" | "void";
+
+export type InvoiceException = "underpaid" | "overpaid" | "late" | "duplicate";
+
+export type PaymentStatus = "pending" | "confirmed" | "orphaned";
+
+/** How a payment was attributed to its invoice. More methods may be added. */
+export type AttributionMethod =
+  | "registry"
+  | "authorization"
+  | "calldata"
+  | "transfer_amount"
+  | "amount"
+  | "tolerance"
+  | "by_hand"
+  | "by_claim";
+
+/** An invoice. Amounts are integers in minor units, as text; times are Unix seconds. */
 export interface Invoice {
+  id: string;
+  merchantId: string;
+  merchantAddress: string;
+  amount: string;
+  currency: string;
+  chainKey: string;
+  status: InvoiceStatus;
+  lineItems: LineItem[];
+  createdAt: number;
+  expiresAt: number;
+  transferAmount?: string;
+  amountRemaining?: string;
+  remainingTransferAmount?: string;
+  settledTxHash?: string;
+  settledAt?: number;
+  tolerance?: string;
+  exception?: InvoiceException;
+  amountPaid: string;
+  amountRefunded: string;
+}
+
+export interface LineItem {
+  label: string;
+  amount: string;
+}
+
+/** An invoice as `invoice.paid` shows it. */
+export interface PaidInvoice {
   id: string;
   merchantId: string;
   amount: string;
   currency: string;
   chainKey: string;
-  status: "draft" | "open" | "paid" | "expired" | "void";
-  settledTxHash?: string;
-  settledAt?: number;
-  merchantAddress?: string;
-  lineItems?: { label: string; amount: string }[];
-  createdAt?: number;
-  expiresAt?: number;
-  exception?: "underpaid" | "overpaid" | "late" | "duplicate";
-  amountPaid?: string;
-  amountRefunded?: string;
+  status: InvoiceStatus;
+  settledTxHash: string;
+  settledAt: number;
 }
 
-/** A transfer to a merchant's address. */
+/** A transfer to a merchant's settlement address. */
 export interface Payment {
   id: string;
   invoiceId?: string;
@@ -32,10 +76,44 @@ export interface Payment {
   to: string;
   blockNumber: number;
   confirmedAt?: number;
-  status?: "pending" | "confirmed" | "orphaned";
+  status?: PaymentStatus;
+  attribution?: Attribution;
+  amountRefunded?: string;
+  candidates?: PaymentCandidate[];
+  claims?: Claim[];
 }
 
-/** A transfer from a merchant's address back to a payer. */
+export interface Attribution {
+  method: AttributionMethod;
+  by?: string;
+  at?: number;
+}
+
+/** An invoice that an unattributed payment could be meant for. */
+export interface PaymentCandidate {
+  invoiceId: string;
+  merchantId: string;
+  status: InvoiceStatus;
+  amount: string;
+  amountDifference: string;
+  lateBy?: number;
+  early?: boolean;
+  covered?: boolean;
+  ambiguous?: boolean;
+}
+
+/** A payer's statement that a payment is for an invoice. */
+export interface Claim {
+  id: string;
+  paymentId: string;
+  invoiceId: string;
+  merchantId: string;
+  signed: boolean;
+  status: "open" | "accepted" | "declined";
+  createdAt: number;
+}
+
+/** A transfer from a settlement address back to a payer. */
 export interface Refund {
   id: string;
   paymentId: string;
@@ -50,7 +128,7 @@ export interface Refund {
   confirmedAt: number;
 }
 
-/** What all events have in common. */
+/** The members that all events have. */
 export interface Envelope<T extends string, D> {
   id: string;
   type: T;
@@ -58,16 +136,18 @@ export interface Envelope<T extends string, D> {
   data: D;
 }
 
-/** An event. Its type says what its data holds. */
+/** An event. Its type determines its data. */
 export type WebhookEvent =
-  | Envelope<"invoice.created" | "invoice.paid" | "invoice.expired", { invoice: Invoice }>
+  | Envelope<"invoice.created" | "invoice.expired", { invoice: Invoice }>
+  | Envelope<"invoice.paid", { invoice: PaidInvoice }>
   | Envelope<"payment.received", { payment: Payment }>
-  | Envelope<"payment.refunded", { refund: Refund; payment: Payment }>;
+  | Envelope<"payment.refunded", { refund: Refund; payment: Payment }>
+  | Envelope<"payment.unattributed", { payment: Payment; candidates: PaymentCandidate[] }>;
 
 /**
  * Reads the body of a verified request.
  *
- * @throws TypeError when it is not an event. Kinds that this version does not know are passed on: answer them with 2xx.
+ * @throws TypeError when it is not an event. An event of a type that this version does not know is returned: answer it with 2xx.
  */
 export function parseEvent(body: Uint8Array | string): WebhookEvent {
   const text = typeof body === "string" ? body : new TextDecoder("utf-8", { fatal: true }).decode(body);

@@ -1,0 +1,27 @@
+package apitypes_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// TestTypesAreFresh generates the types again and compares them with the file.
+func TestTypesAreFresh(t *testing.T) {
+	generate := exec.CommandContext(t.Context(), "go", "tool", "-modfile=../tools/go.mod", "oapi-codegen",
+		"-config", "oapi-codegen.yaml", "-package", "apitypes", "../openapi.yaml")
+	var problems bytes.Buffer
+	generate.Stderr = &problems
+	want, err := generate.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, &problems)
+	}
+	got, err := os.ReadFile("types.gen.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("types.gen.go is not what openapi.yaml gives: run make generate")
+	}
+}
