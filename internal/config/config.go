@@ -1,8 +1,8 @@
 // Package config reads and checks the configuration of quittance serve.
 //
-// The file is YAML; JSON is accepted as its subset. What it does not know is
-// refused, since a misspelt setting is worse than a missing one. Secrets are
-// never in it: it names the environment variables or the files that hold them.
+// The file is YAML; JSON is accepted as a subset of it. Unknown settings are
+// refused, since a misspelt setting is worse than a missing one. The file holds
+// no secrets: it names the environment variables or files that hold them.
 package config
 
 import (
@@ -34,23 +34,23 @@ type Config struct {
 	Listen string // address and port, on a loopback interface
 	// Hosts are the service's public names.
 	Hosts []string
-	// StopDelay is how long a service that is told to stop still takes requests
-	// while it calls itself not ready.
+	// StopDelay is how long a stopping service still serves requests while its
+	// readiness check fails.
 	StopDelay time.Duration
 	Database  string // sqlite:PATH or postgres://…
 	Merchants []Merchant
 	Providers []Provider
 	Chains    []Chain
-	// WebhookAllow are the ranges of addresses that webhooks may reach beside
-	// the public internet, and without TLS.
+	// WebhookAllow are the address ranges that webhooks may reach in addition to
+	// the public internet, with or without TLS.
 	WebhookAllow []netip.Prefix
-	// KeepEvents and KeepAttempts are how long finished events, and the
-	// attempts to deliver them, are kept.
+	// KeepEvents and KeepAttempts are the retention of finished events and of the
+	// attempts to deliver them.
 	KeepEvents, KeepAttempts time.Duration
 	// Keyring seals the secrets of endpoints that are set through the API. It is
-	// nil without a master key: then none can be set.
+	// nil without a master key, and then no endpoint can be set.
 	Keyring *keyring.Keyring
-	// Warnings are what a careful operator would change.
+	// Warnings name settings that are valid but unwise.
 	Warnings []string
 }
 
@@ -63,7 +63,7 @@ type Merchant struct {
 	Tolerance      invoice.Tolerance   // how much less than an invoice's amount pays it
 }
 
-// Provider is an external transfer provider whose notices are accepted.
+// Provider is a transfer provider whose notices are accepted.
 type Provider struct {
 	Name       string            // the last segment of its endpoint's path
 	Secret     string            // key of its signatures
@@ -71,18 +71,19 @@ type Provider struct {
 	Currencies map[string]string // its code of a currency → ours
 }
 
-// Chain is a chain that is indexed. OperatorKey signs the registry's
-// transactions; it is nil where commitments are not recorded on chain.
+// Chain is a chain that is indexed.
 type Chain struct {
 	chain.Chain
+	// OperatorKey signs the registry's transactions. It is nil where commitments
+	// are not recorded on chain.
 	OperatorKey *ecdsa.PrivateKey
 }
 
-// Source is where a configuration finds what it refers to.
+// Source gives access to the variables and files that a configuration names.
 type Source struct {
 	Env  func(name string) (string, bool)
 	File func(path string) ([]byte, error)
-	// Mode returns who may use a file; nil where the system does not say.
+	// Mode returns a file's permissions; nil on systems without them.
 	Mode func(path string) (fs.FileMode, error)
 }
 
@@ -90,7 +91,7 @@ type Source struct {
 var System = Source{Env: os.LookupEnv, File: os.ReadFile, Mode: systemMode()}
 
 func systemMode() func(path string) (fs.FileMode, error) {
-	if runtime.GOOS == "windows" { // whose modes say nothing of others
+	if runtime.GOOS == "windows" { // modes do not show other users' access
 		return nil
 	}
 	return func(path string) (fs.FileMode, error) {
@@ -102,9 +103,8 @@ func systemMode() func(path string) (fs.FileMode, error) {
 	}
 }
 
-// Load reads the file at path, JSON or YAML, and checks it. The error names
-// every setting that is wrong, what was expected and what is there; it never
-// shows a secret.
+// Load reads and checks the file at path, JSON or YAML. The error names every
+// wrong setting with its value and what was expected, and never shows a secret.
 func Load(path string, src Source) (Config, error) {
 	raw, err := src.File(path)
 	if err != nil {
@@ -117,7 +117,7 @@ func Load(path string, src Source) (Config, error) {
 	return cfg, nil
 }
 
-// Parse is Load for bytes that were read already.
+// Parse is Load for the content of a file.
 func Parse(raw []byte, src Source) (Config, error) {
 	if len(raw) > MaxSize {
 		return Config{}, fmt.Errorf("it has %d bytes; at most %d are read", len(raw), MaxSize)
@@ -133,10 +133,9 @@ func Parse(raw []byte, src Source) (Config, error) {
 	return f.resolve(src)
 }
 
-// explain says where the YAML is wrong, and of which setting the value is. It
-// leaves out the lines around the place, which yaml would show: they may hold
-// the password of the database, or a secret that was written where it must
-// not be.
+// explain returns an error with the position and setting where the YAML is wrong.
+// It leaves out the surrounding lines, which yaml.Error shows, because they may
+// hold a password or a misplaced secret.
 func explain(err error) error {
 	var wrong yaml.Error
 	if !errors.As(err, &wrong) || wrong.GetToken() == nil {
@@ -150,7 +149,7 @@ func explain(err error) error {
 	switch wrong := wrong.(type) {
 	case *yaml.UnknownFieldError:
 		what = fmt.Sprintf("there is no setting %q here", at.Value)
-	case *yaml.TypeError: // of a text: what is not one is read by resolve
+	case *yaml.TypeError: // only texts are typed here; resolve parses the rest
 		what = "want a text"
 	case *yaml.UnexpectedNodeTypeError:
 		if what = "want settings, each as NAME: VALUE"; wrong.Expected == ast.SequenceType {

@@ -5,7 +5,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// file is the configuration as it is written.
+// file is the configuration file's content.
 type file struct {
 	Listen    string         `yaml:"listen"`
 	HTTP      httpFile       `yaml:"http"`
@@ -78,13 +78,13 @@ type tokenFile struct {
 	Decimals *scalar `yaml:"decimals"`
 }
 
-// location is a URL: as it is or, when it holds a secret, as {urlEnv: NAME} or
+// location is a URL: written out or, when it holds a secret, as {urlEnv: NAME} or
 // {urlFile: PATH}.
 type location struct {
 	url, env, file string
 }
 
-// UnmarshalYAML takes any of the three forms.
+// UnmarshalYAML accepts the three forms.
 func (l *location) UnmarshalYAML(node ast.Node) error {
 	if _, ok := node.(*ast.MappingNode); !ok {
 		return yaml.NodeToValue(node, &l.url)
@@ -98,12 +98,11 @@ func (l *location) UnmarshalYAML(node ast.Node) error {
 	return err
 }
 
-// scalar is a value as it is written, to be read with the others, so that one
-// run shows all that are wrong. An address without quotes is a number to YAML,
-// and one with enough leading zeros a number that it can hold.
+// scalar is the text of a value. The resolver parses it, so that one run shows
+// all errors. To YAML an address without quotes would be a number.
 type scalar string
 
-// UnmarshalYAML takes the text as it stands.
+// UnmarshalYAML keeps the text unchanged.
 func (s *scalar) UnmarshalYAML(node ast.Node) error {
 	*s = scalar(node.GetToken().Value)
 	return nil

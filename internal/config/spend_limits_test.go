@@ -13,7 +13,7 @@ func writing(settings string) string {
 	return "merchants: [{id: shop}]\nchains: [{chainKey: base, rpc: [\"http://127.0.0.1:8545\"], writer: " + settings + "}]\n"
 }
 
-func TestPurse(t *testing.T) {
+func TestSpendLimits(t *testing.T) {
 	base, _ := chain.Lookup("base")
 	for settings, change := range map[string]func(*chain.SpendLimits){
 		"{}":                func(*chain.SpendLimits) {},

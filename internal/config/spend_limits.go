@@ -7,7 +7,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 )
 
-// writerFile is what the writer of a chain may spend, as it is written.
+// writerFile are the spending limits of a chain's transaction manager.
 type writerFile struct {
 	MaxFee scalar `yaml:"maxFeeGwei"`
 	MinTip scalar `yaml:"minTipGwei"`
@@ -16,19 +16,18 @@ type writerFile struct {
 	PerDay scalar `yaml:"perDay"`
 }
 
-// Limits of a writer's purse.
+// Limits of these settings.
 const (
-	// gweiDecimals are those of a gwei, in wei, and of a coin, in gwei.
+	// gweiDecimals are the decimals of a gwei, in wei, and of a coin, in gwei.
 	gweiDecimals = 9
-	// maxFeeWei is the highest fee for a unit of gas that can be allowed:
-	// 1,000,000 gwei.
+	// maxFeeWei bounds the fee per unit of gas: 1,000,000 gwei.
 	maxFeeWei = 1_000_000_000_000_000
-	// maxPerDayGwei is the largest daily budget: a million coins.
+	// maxPerDayGwei bounds the daily budget: a million coins.
 	maxPerDayGwei = 1_000_000_000_000_000
 )
 
-// purse changes the limits of a chain's writer that are given.
-func (r *resolver) purse(path string, f writerFile, p chain.SpendLimits) chain.SpendLimits {
+// spendLimits returns p with the limits that the file sets.
+func (r *resolver) spendLimits(path string, f writerFile, p chain.SpendLimits) chain.SpendLimits {
 	p = p.OrDefault()
 	for _, setting := range []struct {
 		name string
@@ -55,12 +54,12 @@ func (r *resolver) purse(path string, f writerFile, p chain.SpendLimits) chain.S
 	return p
 }
 
-// decimal is a number with at most nine decimals, none of them left out before
+// decimal is a number with at most nine decimals and at least one digit before
 // the point.
 var decimal = regexp.MustCompile(`^[0-9]{1,9}(\.[0-9]{1,9})?$`)
 
-// billionths reads a decimal number above 0 and returns it in billionths. It
-// returns 0 when it is none, or exceeds the most.
+// billionths parses a decimal number above 0 and at most `most`, and returns it in
+// billionths. It returns 0 on error.
 func (r *resolver) billionths(path string, text scalar, most uint64) uint64 {
 	limit := new(big.Rat).SetFrac(new(big.Int).SetUint64(most), big.NewInt(1_000_000_000))
 	n, ok := new(big.Rat).SetString(string(text))

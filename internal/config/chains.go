@@ -1,0 +1,180 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/quittance/quittance/internal/chain"
+)
+
+// Limits of a chain's settings.
+const (
+	// MaxDecimals is how many decimals a token may have.
+	MaxDecimals = 36
+	// MaxNodes is how many nodes a chain may have.
+	MaxNodes = 16
+	// MaxAnswerMiB bounds the setting for the largest answer of a node.
+	MaxAnswerMiB = 1024
+	// MaxQuorum is the largest quorum that a chain may ask for.
+	MaxQuorum = 2
+)
+
+// defaultDecimals are the decimals of a token by default: those of USDC.
+const defaultDecimals = 6
+
+func (r *resolver) chain(path string, f chainFile) Chain {
+	c, builtin := chain.Lookup(f.ChainKey)
+	if f.ChainKey == "" {
+		r.fail(path+".chainKey", "is missing")
+	}
+	c.Key = f.ChainKey
+	c.ID = r.chainID(path+".chainId", f, c.ID)
+	if f.StartBlock != nil {
+		start := r.number(path+".startBlock", *f.StartBlock, 0, math.MaxInt64)
+		c.StartBlock = &start
+	}
+	c.RPC = r.nodes(path+".rpc", f.RPC)
+	if f.MaxAnswerMiB != nil {
+		c.MaxAnswer = int64(r.number(path+".maxAnswerMiB", *f.MaxAnswerMiB, 1, MaxAnswerMiB)) << 20
+	}
+	c.Quorum = r.quorum(path, f)
+	if f.Finality != nil || !builtin {
+		c.Finality = r.finality(path+".finality", f.Finality)
+	}
+	if len(f.Tokens) > 0 {
+		c.Tokens = r.tokens(path+".tokens", f.Tokens, c)
+	}
+	if len(c.Tokens) == 0 {
+		r.fail(path+".tokens", "want at least one token")
+	}
+	if f.Registry != "" {
+		c.Registry = r.address(path+".registry", f.Registry)
+	}
+	c.Limits = r.spendLimits(path+".writer", f.Writer, c.Limits)
+	out := Chain{Chain: c}
+	if f.OperatorKeyEnv != "" || f.OperatorKeyFile != "" {
+		if f.Registry == "" {
+			r.fail(path+".registry", "is missing; an operator key needs the registry that it operates (see quittance chain deploy)")
+		}
+		out.OperatorKey = r.key(path+".operatorKey", f.OperatorKeyEnv, f.OperatorKeyFile)
+	}
+	return out
+}
+
+// chainID reads a chain id, which must be that of the built-in chain, if any.
+func (r *resolver) chainID(path string, f chainFile, builtin uint64) uint64 {
+	if f.ChainID == nil {
+		if builtin == 0 {
+			r.fail(path, "is missing; %q is not built in", f.ChainKey)
+		}
+		return builtin
+	}
+	id := r.number(path, *f.ChainID, 1, math.MaxInt64)
+	if builtin != 0 && id != 0 && id != builtin {
+		r.fail(path, "is %d; %s has %d", id, f.ChainKey, builtin)
+	}
+	return id
+}
+
+func (r *resolver) finality(path string, text *scalar) chain.Finality {
+	if text == nil {
+		r.fail(path, "is missing; want a number of blocks, safe or finalized")
+		return chain.Finality{}
+	}
+	finality, err := chain.ParseFinality(string(*text))
+	if err != nil {
+		r.fail(path, "%w", err)
+	}
+	return finality
+}
+
+// quorum returns how many nodes must confirm a payment, and 0 when the file does
+// not set it. The former name of the setting, agree, is accepted with a warning.
+func (r *resolver) quorum(path string, f chainFile) int {
+	key, given := path+".quorum", f.Quorum
+	if f.Agree != nil {
+		if given != nil {
+			r.fail(path+".agree", "is the former name of quorum, which is set as well; remove it")
+			return 0
+		}
+		key, given = path+".agree", f.Agree
+		r.warnings = append(r.warnings, key+": is called quorum now; rename it")
+	}
+	if given == nil {
+		return 0
+	}
+	n := int(r.number(key, *given, 1, MaxQuorum))
+	if n > len(f.RPC) {
+		r.fail(key, "is %d, but rpc names %d; want at least as many nodes", n, len(f.RPC))
+	}
+	return n
+}
+
+// nodes reads the URLs of a chain's nodes. A duplicate would be asked to confirm
+// its own answers.
+func (r *resolver) nodes(path string, files []location) []string {
+	if n := len(files); n < 1 || n > MaxNodes {
+		r.fail(path, "has %d; want 1 to %d URLs of nodes", n, MaxNodes)
+	}
+	var urls []string
+	for i, f := range files {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		url, ok := r.location(at, f)
+		if !ok {
+			continue
+		}
+		switch err := CheckNodeURL(url); {
+		case err != nil && f.url == "": // err would show the secret
+			r.fail(at, "refers to what is no URL that begins with http, https, ws or wss")
+		case err != nil:
+			r.fail(at, "%w", err)
+		case f.url != "" && holdsAccount(url):
+			r.fail(at, "holds an account; %s", insteadOfURL)
+		}
+		if slices.Contains(urls, url) {
+			r.fail(at, "is the same as one before it")
+		}
+		urls = append(urls, url)
+	}
+	return urls
+}
+
+// tokens reads the tokens of a chain. known holds the built-in ones, whose
+// movements they keep.
+func (r *resolver) tokens(path string, files []tokenFile, known chain.Chain) []chain.Token {
+	var tokens []chain.Token
+	currencies, addresses := make(map[string]bool), make(map[string]bool)
+	for i, f := range files {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		if f.Currency == "" {
+			r.fail(at+".currency", "is missing")
+		}
+		r.unique(currencies, at+".currency", f.Currency)
+		r.unique(addresses, at+".address", strings.ToLower(string(f.Address)))
+		t := chain.Token{Currency: f.Currency, Address: r.address(at+".address", f.Address), Decimals: defaultDecimals}
+		if f.Decimals != nil {
+			t.Decimals = int(r.number(at+".decimals", *f.Decimals, 0, MaxDecimals))
+		}
+		if same, ok := known.TokenAt(t.Address); ok {
+			t.Movements = same.Movements
+		}
+		tokens = append(tokens, t)
+	}
+	return tokens
+}
+
+// distinct refuses several chains with one chain id. It leaves duplicate keys to
+// unique.
+func (r *resolver) distinct(chains []Chain) {
+	for i, c := range chains {
+		first := slices.IndexFunc(chains[:i], func(d Chain) bool { return d.ID == c.ID && d.Key != c.Key })
+		if first < 0 || c.ID == 0 {
+			continue
+		}
+		if err := chain.CheckDistinct([]chain.Chain{chains[first].Chain, c.Chain}); err != nil {
+			r.fail(fmt.Sprintf("chains[%d].chainId", i), "%w", err)
+		}
+	}
+}

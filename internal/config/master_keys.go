@@ -1,0 +1,51 @@
+package config
+
+import (
+	"fmt"
+
+	"github.com/quittance/quittance/internal/keyring"
+)
+
+// MaxMasterKeys bounds the master keys, old ones included.
+const MaxMasterKeys = 16
+
+// keyring reads the master keys.
+func (r *resolver) keyring(newest masterKeyFile, older []masterKeyFile) *keyring.Keyring {
+	if newest == (masterKeyFile{}) {
+		if len(older) > 0 {
+			r.fail("oldMasterKeys", "are given without the key that replaces them; want masterKeyEnv or masterKeyFile")
+		}
+		return nil
+	}
+	if n := len(older) + 1; n > MaxMasterKeys {
+		r.fail("oldMasterKeys", "there are %d master keys in all; want at most %d", n, MaxMasterKeys)
+	}
+	seen := make(map[string]bool)
+	key := r.masterKey(seen, "masterKey", newest, true)
+	old := make([]keyring.Key, len(older))
+	for i, f := range older {
+		old[i] = r.masterKey(seen, fmt.Sprintf("oldMasterKeys[%d].masterKey", i), f, false)
+	}
+	return keyring.New(key, old...)
+}
+
+// masterKey reads a master key. The newest is refused unless it looks random.
+func (r *resolver) masterKey(seen map[string]bool, path string, f masterKeyFile, newest bool) keyring.Key {
+	text := r.secret(path, f.Env, f.File)
+	if text == "" {
+		return keyring.Key{}
+	}
+	key, err := keyring.ParseKey(text)
+	switch {
+	case err != nil:
+		r.fail(path, "%w", err)
+	case seen[key.ID]:
+		r.fail(path, "is the same as one before it")
+	case newest:
+		if err := keyring.CheckRandom(text); err != nil {
+			r.fail(path, "%w", err)
+		}
+	}
+	seen[key.ID] = true
+	return key
+}

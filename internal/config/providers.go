@@ -1,0 +1,52 @@
+package config
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+)
+
+func (r *resolver) provider(path string, p providerFile, chains []Chain) Provider {
+	out := Provider{
+		Name: p.Name, Secret: r.webhookSecret(path+".secret", p.SecretEnv, p.SecretFile),
+		Chains: p.Chains, Currencies: p.Currencies,
+	}
+	if p.Name == "" || url.PathEscape(p.Name) != p.Name {
+		r.fail(path+".name", "is %q; want a name that can stand in a path, such as circle", p.Name)
+	}
+	if out.Chains == nil {
+		out.Chains = CircleChains()
+	} else {
+		for _, name := range slices.Sorted(maps.Keys(out.Chains)) {
+			key := out.Chains[name]
+			if !slices.ContainsFunc(chains, func(c Chain) bool { return c.Key == key }) {
+				r.fail(path+".chains."+name, "is %q, which is none of the chains", key)
+			}
+		}
+	}
+	if out.Currencies == nil {
+		out.Currencies = CircleCurrencies()
+	}
+	return out
+}
+
+// CircleChains returns the chainKeys by the chain codes of Circle's products: the
+// default mapping of a provider.
+func CircleChains() map[string]string {
+	return map[string]string{
+		"ETH": "ethereum", "ETH-SEPOLIA": "ethereum-sepolia",
+		"BASE": "base", "BASE-SEPOLIA": "base-sepolia",
+		"ARB": "arbitrum", "ARB-SEPOLIA": "arbitrum-sepolia",
+		"OP": "optimism", "OP-SEPOLIA": "optimism-sepolia",
+		"POLY": "polygon", "MATIC": "polygon", "POLY-AMOY": "polygon-amoy", "MATIC-AMOY": "polygon-amoy",
+		"AVAX": "avalanche", "AVAX-FUJI": "avalanche-fuji",
+		"ARC": "arc", "ARC-TESTNET": "arc-testnet",
+		"POLY-SEPOLIA": "polygon-amoy", "MATIC-SEPOLIA": "polygon-amoy", "AVAX-SEPOLIA": "avalanche-fuji",
+	}
+}
+
+// CircleCurrencies returns our currencies by the codes of Circle's products, where
+// USD means USDC.
+func CircleCurrencies() map[string]string {
+	return map[string]string{"USD": "USDC", "USDC": "USDC"}
+}

@@ -1,0 +1,97 @@
+package config
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// CheckWebhookURL accepts absolute http and https URLs.
+func CheckWebhookURL(text string) error { return checkURL(text, "http", "https") }
+
+// CheckNodeURL accepts absolute URLs with the scheme http, https, ws or wss.
+func CheckNodeURL(text string) error { return checkURL(text, "http", "https", "ws", "wss") }
+
+func checkURL(text string, schemes ...string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || !slices.Contains(schemes, u.Scheme) {
+		return fmt.Errorf("is %.80q; want a URL that begins with %s://", origin(text), strings.Join(schemes, ":// or "))
+	}
+	return nil
+}
+
+// insteadOfURL says how to configure a URL that holds a secret.
+const insteadOfURL = "secrets are not written here: write {urlEnv: NAME} or {urlFile: PATH} instead, and the URL there"
+
+// holdsAccount reports whether a URL holds a user name or password.
+func holdsAccount(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.User != nil
+}
+
+// holdsPassword reports whether a database URL holds a password, in either of the
+// two places that PostgreSQL allows.
+func holdsPassword(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil {
+		return strings.Contains(text, "@")
+	}
+	_, has := u.User.Password()
+	return has || u.Query().Has("password")
+}
+
+// origin returns the part of a URL, valid or not, that an error may show: no
+// account, and nothing behind the host, where API keys are.
+func origin(text string) string {
+	start, rest := "", text
+	if kind := scheme(text) + "://"; kind != "://" && strings.HasPrefix(text, kind) {
+		start, rest = kind, text[len(kind):]
+	}
+	if strings.Contains(rest, "@") {
+		return start + "…"
+	}
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		rest = rest[:end+1] + "…"
+	}
+	return start + rest
+}
+
+// scheme returns the scheme of a URL (RFC 3986), or an empty text.
+func scheme(text string) string {
+	kind, _, found := strings.Cut(text, ":")
+	if !found || strings.Trim(kind, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.") != "" {
+		return ""
+	}
+	return kind
+}
+
+func (r *resolver) database(l location) string {
+	if l == (location{}) {
+		return DefaultDatabase
+	}
+	url, ok := r.location("database", l)
+	if !ok {
+		return ""
+	}
+	switch kind := scheme(url); {
+	case kind == "sqlite", kind == "postgres", kind == "postgresql":
+		if l.url != "" && holdsPassword(url) {
+			r.fail("database", "holds a password; %s", insteadOfURL)
+		}
+	case kind == "", l.url == "":
+		r.fail("database", "names no kind of database; want sqlite:PATH or postgres://…")
+	default:
+		r.fail("database", "is %s:…; want sqlite:PATH or postgres://…", kind)
+	}
+	return url
+}
+
+// location returns a URL. ok is false when it could not be read.
+func (r *resolver) location(path string, l location) (url string, ok bool) {
+	if l.env == "" && l.file == "" {
+		return l.url, true
+	}
+	url = r.secret(path+".url", l.env, l.file)
+	return url, url != ""
+}
