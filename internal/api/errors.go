@@ -69,6 +69,30 @@ func invalidField(field, what string, args ...any) error {
 	return &invoice.FieldError{Field: field, Detail: fmt.Sprintf(what, args...)}
 }
 
+// problems are the problems that errors are answered with, of which the first
+// that matches counts.
+var problems = []struct {
+	err    error
+	code   apitypes.ErrorCode
+	detail string
+}{
+	{settle.ErrIdempotencyMismatch, apitypes.CodeIdempotencyMismatch, "This Idempotency-Key was used with another request, one whose fields differ; use a new key for a new request."},
+	{settle.ErrIdempotencyInProgress, apitypes.CodeIdempotencyInProgress, "Another request with this Idempotency-Key has not ended yet; repeat it later."},
+	{settle.ErrAttributed, apitypes.CodeAlreadyAttributed, "This payment belongs to another invoice, and stays there."},
+	{settle.ErrOrphaned, apitypes.CodePaymentOrphaned, "The chain dropped this payment's block; attribute the payment when it is mined again."},
+	{settle.ErrUndecided, apitypes.CodePaymentUndecided, "This payment waits for older blocks of its chain to be read; attribute it when they are, if no rule has."},
+	{store.ErrPending, apitypes.CodeDeliveryPending, "This event is being sent as it is; wait until it is delivered, or has failed."},
+	{store.ErrNoDelivery, apitypes.CodeNoDelivery, "The merchant wanted no events when this one happened, so it has no delivery to repeat."},
+	{endpoint.ErrNone, apitypes.CodeNotFound, "There is no such merchant, or it has no webhook endpoint."},
+	{endpoint.ErrConfigured, apitypes.CodeConfiguredEndpoint, "This merchant's webhook endpoint stands in the service's configuration; change it there."},
+	{endpoint.ErrNoMasterKey, apitypes.CodeNoMasterKey, "The service has no master key to encrypt secrets under; its operator can configure one."},
+	{endpoint.ErrStaged, apitypes.CodeSecretStaged, "A secret is staged already; promote it, or drop it first."},
+	{endpoint.ErrNotStaged, apitypes.CodeNoStagedSecret, "No secret is staged."},
+	{store.ErrNotFound, apitypes.CodeNotFound, "Nothing has this id."},
+	{context.DeadlineExceeded, apitypes.CodeUnavailable, "The request took too long; repeat it later."},
+	{context.Canceled, apitypes.CodeUnavailable, "The request took too long; repeat it later."},
+}
+
 // problemFor returns the problem that an error is answered with. It hides the
 // text of internal errors.
 func problemFor(err error) *problemError {
@@ -80,37 +104,15 @@ func problemFor(err error) *problemError {
 		return known
 	case errors.As(err, &field):
 		return &problemError{code: apitypes.CodeInvalidField, field: field.Field, detail: field.Error() + "."}
-	case errors.Is(err, settle.ErrIdempotencyMismatch):
-		return &problemError{code: apitypes.CodeIdempotencyMismatch, detail: "This Idempotency-Key was used with another request, one whose fields differ; use a new key for a new request."}
-	case errors.Is(err, settle.ErrIdempotencyInProgress):
-		return &problemError{code: apitypes.CodeIdempotencyInProgress, detail: "Another request with this Idempotency-Key has not ended yet; repeat it later."}
-	case errors.Is(err, settle.ErrAttributed):
-		return &problemError{code: apitypes.CodeAlreadyAttributed, detail: "This payment belongs to another invoice, and stays there."}
-	case errors.Is(err, settle.ErrOrphaned):
-		return &problemError{code: apitypes.CodePaymentOrphaned, detail: "The chain dropped this payment's block; attribute the payment when it is mined again."}
-	case errors.Is(err, settle.ErrUndecided):
-		return &problemError{code: apitypes.CodePaymentUndecided, detail: "This payment waits for older blocks of its chain to be read; attribute it when they are, if no rule has."}
-	case errors.Is(err, store.ErrPending):
-		return &problemError{code: apitypes.CodeDeliveryPending, detail: "This event is being sent as it is; wait until it is delivered, or has failed."}
-	case errors.Is(err, store.ErrNoDelivery):
-		return &problemError{code: apitypes.CodeNoDelivery, detail: "The merchant wanted no events when this one happened, so it has no delivery to repeat."}
-	case errors.Is(err, endpoint.ErrNone):
-		return &problemError{code: apitypes.CodeNotFound, detail: "There is no such merchant, or it has no webhook endpoint."}
-	case errors.Is(err, endpoint.ErrConfigured):
-		return &problemError{code: apitypes.CodeConfiguredEndpoint, detail: "This merchant's webhook endpoint stands in the service's configuration; change it there."}
-	case errors.Is(err, endpoint.ErrNoMasterKey):
-		return &problemError{code: apitypes.CodeNoMasterKey, detail: "The service has no master key to encrypt secrets under; its operator can configure one."}
-	case errors.Is(err, endpoint.ErrStaged):
-		return &problemError{code: apitypes.CodeSecretStaged, detail: "A secret is staged already; promote it, or drop it first."}
-	case errors.Is(err, endpoint.ErrNotStaged):
-		return &problemError{code: apitypes.CodeNoStagedSecret, detail: "No secret is staged."}
 	case errors.As(err, &ping):
 		return &problemError{code: apitypes.CodePingFailed, detail: "Nothing has changed: " + ping.Error() + "."}
-	case errors.Is(err, store.ErrNotFound):
-		return &problemError{code: apitypes.CodeNotFound, detail: "Nothing has this id."}
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return &problemError{code: apitypes.CodeUnavailable, detail: "The request took too long; repeat it later."}
-	case store.Unavailable(err):
+	}
+	for _, p := range problems {
+		if errors.Is(err, p.err) {
+			return &problemError{code: p.code, detail: p.detail}
+		}
+	}
+	if store.Unavailable(err) {
 		return &problemError{code: apitypes.CodeUnavailable, detail: "The service cannot do its work right now; repeat the request later."}
 	}
 	return &problemError{code: apitypes.CodeInternal, detail: "The request failed inside the service; its log says why."}

@@ -105,17 +105,13 @@ func (l listing[T]) write(ctx context.Context, out *pageWriter) error {
 			if written == l.limit || total+len(text) > MaxPageBytes && written > 0 {
 				return out.end(l.cursor(last, true))
 			}
-			if written > 0 {
-				out.text(",")
+			if err := out.element(text, written == 0); err != nil {
+				return err
 			}
-			out.Write(text)
 			size += len(text) + 1
 			total += len(text) + 1
 			written++
 			last = &rows[i]
-			if err := out.flush(); err != nil {
-				return err
-			}
 		}
 		if len(rows) < n {
 			return out.end(l.cursor(last, false))
@@ -144,6 +140,15 @@ type pageWriter struct {
 	w     http.ResponseWriter
 	begun bool // something was written
 	gone  bool // the reader takes no more
+}
+
+// element writes an element of the list, with a comma before all but the first.
+func (p *pageWriter) element(text []byte, first bool) error {
+	if !first {
+		p.text(",")
+	}
+	p.Write(text)
+	return p.flush()
 }
 
 func (p *pageWriter) text(parts ...string) {
