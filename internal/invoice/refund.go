@@ -23,10 +23,7 @@ type RefundMatch struct {
 // hear of it. A merchant who wants it exact ends the calldata with the
 // invoice's commitment id.
 func AttributeRefund(t Transfer, payments []Payment, remaining func(Payment) Amount, tagged func(Payment) bool) (m RefundMatch, ok bool) {
-	fit := keep(payments, func(p Payment) bool {
-		return p.Status != Orphaned && p.Before(t.Position) && p.ChainKey == t.ChainKey && p.Token == t.Token &&
-			p.To == t.From && p.From == t.To && t.From != t.To && !t.Amount.IsZero() && !remaining(p).Less(t.Amount)
-	})
+	fit := keep(payments, func(p Payment) bool { return p.reversedBy(t) && !remaining(p).Less(t.Amount) })
 	whole := func(p Payment) bool { return remaining(p) == t.Amount }
 	if named := keep(fit, tagged); len(named) > 0 {
 		fit = named
@@ -42,6 +39,13 @@ func AttributeRefund(t Transfer, payments []Payment, remaining func(Payment) Amo
 		}
 	}
 	return m, ok
+}
+
+// reversedBy reports whether a later transfer goes from the payment's receiver to
+// its payer in its token.
+func (p Payment) reversedBy(t Transfer) bool {
+	return p.Status != Orphaned && p.Before(t.Position) && p.ChainKey == t.ChainKey && p.Token == t.Token &&
+		p.To == t.From && p.From == t.To && t.From != t.To && !t.Amount.IsZero()
 }
 
 func keep(payments []Payment, wanted func(Payment) bool) []Payment {

@@ -66,10 +66,8 @@ func (a *accounts) recountParts(ctx context.Context) error {
 	return nil
 }
 
-// tellRemainders records what parts left of invoices, and sets the amounts
-// that are told for what remains. What was left earlier on the chain, and found
-// later, is never told; but a transfer between the parts may have paid it.
-func (s *Service) tellRemainders(ctx context.Context, a *accounts, ids []string, height uint64) error {
+// remainders returns what parts left of the invoices, by id, in ascending order.
+func (a *accounts) remainders(ids []string) map[string][]invoice.Amount {
 	remainders := make(map[string][]invoice.Amount, len(ids))
 	for _, id := range ids {
 		remainders[id] = slices.Clone(a.parts[id])
@@ -79,6 +77,14 @@ func (s *Service) tellRemainders(ctx context.Context, a *accounts, ids []string,
 		slices.SortFunc(remainders[id], invoice.Amount.Cmp)
 		remainders[id] = slices.Compact(remainders[id])
 	}
+	return remainders
+}
+
+// tellRemainders records what parts left of invoices, and sets the amounts
+// that are told for what remains. What was left earlier on the chain, and found
+// later, is never told; but a transfer between the parts may have paid it.
+func (s *Service) tellRemainders(ctx context.Context, a *accounts, ids []string, height uint64) error {
+	remainders := a.remainders(ids)
 	told, err := a.tx.ToldFor(ctx, remainders)
 	if err != nil {
 		return err

@@ -36,25 +36,33 @@ func (s *Service) announceUnattributed(ctx context.Context, tx *store.Tx, c *cha
 	if err != nil {
 		return err
 	}
-	sought := 0
+	announced := 0
 	for _, p := range c.unattributed {
 		for _, merchantID := range merchants[p.ID] {
 			if !asks[merchantID] {
 				continue
 			}
-			var near []invoice.NearInvoice
-			if sought++; sought <= suggestLimit {
-				if near, err = tx.NearInvoices(ctx, p.Transfer, merchantID, p.ObservedAt+1); err != nil {
-					return err
-				}
-			}
-			data := apiconv.UnattributedData(p, invoice.Suggest(p.Transfer, near, suggested))
-			if err := s.announceTo(c, invoice.EventUnattributed, p.ID+"/"+merchantID, merchantID, "", data); err != nil {
+			announced++
+			if err := s.announceUnattributedTo(ctx, tx, c, p, merchantID, announced <= suggestLimit); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// announceUnattributedTo announces a payment to one merchant. suggest says
+// whether the event names invoices that the payment could be meant for.
+func (s *Service) announceUnattributedTo(ctx context.Context, tx *store.Tx, c *changes, p invoice.Payment, merchantID string, suggest bool) error {
+	var near []invoice.NearInvoice
+	if suggest {
+		var err error
+		if near, err = tx.NearInvoices(ctx, p.Transfer, merchantID, p.ObservedAt+1); err != nil {
+			return err
+		}
+	}
+	data := apiconv.UnattributedData(p, invoice.Suggest(p.Transfer, near, suggested))
+	return s.announceTo(c, invoice.EventUnattributed, p.ID+"/"+merchantID, merchantID, "", data)
 }
 
 // asksForUnattributed returns which of the payments' merchants are sent

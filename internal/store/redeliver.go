@@ -82,6 +82,13 @@ func (f *RedeliverFilter) bound(ctx context.Context, q *queries) error {
 	return err
 }
 
+// matches reports whether an event's delivery is finished and the event was
+// created in the filter's seconds.
+func (f *RedeliverFilter) matches(r EventRow) bool {
+	finished := r.Status == delivery.Delivered || r.Status == delivery.Failed
+	return finished && r.CreatedAt >= f.CreatedFrom && (f.CreatedTo == 0 || r.CreatedAt <= f.CreatedTo)
+}
+
 // eventNextTo returns the number of the event whose id is next to a time, in
 // Unix seconds; 0 when there is none on that side.
 func (q *queries) eventNextTo(ctx context.Context, side string, at int64) (int64, error) {
@@ -116,8 +123,7 @@ func (s *Store) RedeliverMany(ctx context.Context, f RedeliverFilter, nowMS int6
 				rows = nil // nothing is left
 				break
 			}
-			made := r.CreatedAt >= f.CreatedFrom && (f.CreatedTo == 0 || r.CreatedAt <= f.CreatedTo)
-			if made && (r.Status == delivery.Delivered || r.Status == delivery.Failed) {
+			if f.matches(r) {
 				seqs = append(seqs, r.Seq)
 			}
 		}

@@ -148,6 +148,11 @@ func joinCluster(ctx context.Context, base string) (c *Cluster, err error) {
 		return found, nil
 	}
 
+	return startShared(ctx, srv, users, published)
+}
+
+// startShared starts a cluster with a janitor and publishes it at a path.
+func startShared(ctx context.Context, srv server, users *os.File, path string) (*Cluster, error) {
 	dir, err := srv.mkdirTemp(memoryDir())
 	if err != nil {
 		return nil, err
@@ -160,7 +165,7 @@ func joinCluster(ctx context.Context, base string) (c *Cluster, err error) {
 	if err := fresh.create(ctx); err != nil {
 		return nil, err
 	}
-	if err := fresh.publish(published); err != nil {
+	if err := fresh.publish(path); err != nil {
 		return nil, err
 	}
 	return fresh, nil
