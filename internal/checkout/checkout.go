@@ -45,9 +45,9 @@ type Reader interface {
 	// InvoiceClaims reports whether a claim to the payment is kept for the
 	// invoice.
 	InvoiceClaims(ctx context.Context, invoiceID, paymentID string) (bool, error)
-	// AmongUndecided returns those of the payments that wait for older blocks to
+	// WhichUndecided returns those of the payments that wait for older blocks to
 	// be read, by id.
-	AmongUndecided(ctx context.Context, paymentIDs []string) ([]string, error)
+	WhichUndecided(ctx context.Context, paymentIDs []string) ([]string, error)
 	// Cursor returns how far a chain is read, or store.ErrNotFound.
 	Cursor(ctx context.Context, chainKey string) (store.Cursor, error)
 }

@@ -133,7 +133,7 @@ func (w *world) InvoiceClaims(_ context.Context, invoiceID, paymentID string) (b
 	return w.claims.kept == invoiceID+" "+paymentID, w.err
 }
 
-func (w *world) AmongUndecided(_ context.Context, ids []string) ([]string, error) {
+func (w *world) WhichUndecided(_ context.Context, ids []string) ([]string, error) {
 	if w.undecided {
 		return ids, w.err
 	}

@@ -47,7 +47,7 @@ func (c *Checkout) claimForm(ctx context.Context, s subject, p invoice.Payment) 
 	if err != nil {
 		return nil, fmt.Errorf("read claims of %s: %w", s.invoice.ID, err)
 	}
-	waits, err := c.reader.AmongUndecided(ctx, []string{p.ID})
+	waits, err := c.reader.WhichUndecided(ctx, []string{p.ID})
 	if err != nil {
 		return nil, fmt.Errorf("read whether %s is decided: %w", p.ID, err)
 	}

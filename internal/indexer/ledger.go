@@ -13,9 +13,9 @@ import (
 type Ledger interface {
 	// Cursor returns how far the chain is read.
 	Cursor(ctx context.Context, chainKey string) (settle.Cursor, error)
-	// Waiting returns how long ago the first invoice of a chain that was never
+	// SinceFirstInvoice returns how long ago the first invoice of a chain that was never
 	// read was created; ok is false while there is none.
-	Waiting(ctx context.Context, chainKey string) (d time.Duration, ok bool, err error)
+	SinceFirstInvoice(ctx context.Context, chainKey string) (d time.Duration, ok bool, err error)
 	// Registries returns the registries whose events count, but for the
 	// configured one.
 	Registries(ctx context.Context, chainKey string) ([]invoice.Address, error)

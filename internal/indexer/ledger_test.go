@@ -111,7 +111,7 @@ func (m *memory) Registries(context.Context, string) ([]invoice.Address, error) 
 	return m.registries, nil
 }
 
-func (m *memory) Waiting(context.Context, string) (time.Duration, bool, error) {
+func (m *memory) SinceFirstInvoice(context.Context, string) (time.Duration, bool, error) {
 	if m.waiting == nil {
 		return 0, false, nil
 	}

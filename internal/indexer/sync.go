@@ -222,7 +222,7 @@ func (ix *Indexer) start(ctx context.Context, n node, t heads, line uint64) erro
 	from := line + 1
 	if first := ix.Chain.StartBlock; first != nil {
 		from = min(from, max(*first, 1)) // block 0 holds no transactions
-	} else if waiting, ok, err := ix.Ledger.Waiting(ctx, ix.Chain.Key); err != nil {
+	} else if waiting, ok, err := ix.Ledger.SinceFirstInvoice(ctx, ix.Chain.Key); err != nil {
 		return err
 	} else if ok {
 		older, err := blockBefore(ctx, n, line, t.head.Time-int64((waiting+startMargin)/time.Second))

@@ -79,7 +79,7 @@ func TestClockJumpRemovesNothing(t *testing.T) {
 	}
 	jump.Store(int64(48 * time.Hour))
 	for when, s := range map[string]*Server{"while it runs": s, "between two runs": built(t, cfg)} {
-		if err := s.settle.ForgetKeys(t.Context()); err != nil {
+		if err := s.settle.DeleteOldKeys(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if again, err := s.settle.Create(t.Context(), request); err != nil || again.ID != made.ID {

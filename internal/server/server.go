@@ -170,7 +170,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if s.registryCursor, err = s.settle.AdoptRegistries(ctx, ""); err != nil {
 		return fmt.Errorf("find the registries of older invoices: %w", err)
 	}
-	if err := s.settle.TellUntold(ctx); err != nil { // before their chains are read
+	if err := s.settle.AssignTransferAmounts(ctx); err != nil { // before their chains are read
 		return fmt.Errorf("assign amounts to the remainders of invoices: %w", err)
 	}
 	return s.serve(ctx)
@@ -211,18 +211,18 @@ func (s *Server) build(ctx context.Context) error {
 	s.settle = settle.New(settle.Config{
 		Store: s.store, Chains: s.networks(), Merchants: directory{s.Merchants, s.endpoints}, Optional: s.endpoints.OptionalEvents, Now: s.Now, Schedule: s.clock.Now, Rand: s.Rand,
 		Signals: settle.Signals{
-			Deliveries: func() { wait.Wake(s.deliveryWake) },
-			Intents: func(key string) {
+			WakeDeliverer: func() { wait.Wake(s.deliveryWake) },
+			WakeTxManager: func(key string) {
 				if run := s.byKey[key]; run != nil {
 					wait.Wake(run.wake)
 				}
 			},
-			Look: func(key string) {
+			WakeIndexer: func(key string) {
 				if run := s.byKey[key]; run != nil {
 					run.indexer.Wake()
 				}
 			},
-			Unattributed: newUnattributed(s.registry, keys, s.Now, s.Logger).observe,
+			OnUnattributed: newUnattributed(s.registry, keys, s.Now, s.Logger).observe,
 		},
 	})
 	for _, c := range s.Chains {
@@ -334,7 +334,7 @@ func every(ctx context.Context, interval time.Duration, do func(context.Context)
 // maintain deletes expired idempotency keys, and finds the registries of invoices
 // that a process of an older version has created since.
 func (s *Server) maintain(ctx context.Context) {
-	if err := s.settle.ForgetKeys(ctx); err != nil && ctx.Err() == nil {
+	if err := s.settle.DeleteOldKeys(ctx); err != nil && ctx.Err() == nil {
 		s.Logger.Error("delete of expired idempotency keys failed, will retry", "err", err)
 	}
 	var err error
@@ -346,7 +346,7 @@ func (s *Server) maintain(ctx context.Context) {
 // assignRemainders assigns an amount to the remainder of partly paid invoices that
 // lack one.
 func (s *Server) assignRemainders(ctx context.Context) {
-	if err := s.settle.TellMoreUntold(ctx, s.remainderCursors); err != nil && ctx.Err() == nil {
+	if err := s.settle.AssignMoreTransferAmounts(ctx, s.remainderCursors); err != nil && ctx.Err() == nil {
 		s.Logger.Error("assignment of remainder amounts failed, will retry", "err", err)
 	}
 }

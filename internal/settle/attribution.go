@@ -128,7 +128,7 @@ func (s *Service) attributeBy(ctx context.Context, tx *store.Tx, c *changes, met
 
 // isUndecided reports whether a payment waits for older blocks to be read.
 func isUndecided(ctx context.Context, tx *store.Tx, paymentID string) (bool, error) {
-	waits, err := tx.AmongUndecided(ctx, []string{paymentID})
+	waits, err := tx.WhichUndecided(ctx, []string{paymentID})
 	return len(waits) > 0, err
 }
 

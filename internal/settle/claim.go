@@ -171,7 +171,7 @@ func (s *Service) settlesItself(ctx context.Context, tx *store.Tx, inv invoice.I
 	if sent, err := tx.IsRefunded(ctx, p.ID); err != nil || sent {
 		return false, err
 	}
-	sent, err := tx.AwaitsRefund(ctx, p.Transfer)
+	sent, err := tx.MayBeRefunded(ctx, p.Transfer)
 	return !sent, err
 }
 

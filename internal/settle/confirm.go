@@ -137,7 +137,7 @@ func (s *Service) expire(ctx context.Context, tx *store.Tx, c *changes, chainKey
 		from = cur.Gap.Last
 	}
 	if cur.Unread != nil {
-		last, err := tx.LastUndecided(ctx, chainKey)
+		last, err := tx.LastUndecidedBlock(ctx, chainKey)
 		if err != nil {
 			return false, err
 		}

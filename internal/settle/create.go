@@ -151,8 +151,8 @@ func hashDraft(d invoice.Draft) (invoice.Hash, error) {
 // forgetBatch is how many old keys one transaction forgets.
 const forgetBatch = 1000
 
-// ForgetKeys deletes idempotency keys that are past their window.
-func (s *Service) ForgetKeys(ctx context.Context) error {
+// DeleteOldKeys deletes idempotency keys that are past their window.
+func (s *Service) DeleteOldKeys(ctx context.Context) error {
 	for {
 		var n int64
 		err := s.Store.Update(ctx, func(tx *store.Tx) (err error) {

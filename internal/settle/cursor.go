@@ -20,9 +20,9 @@ func (s *Service) Cursor(ctx context.Context, chainKey string) (Cursor, error) {
 	return Cursor{Started: err == nil, Indexed: cur.Indexed, Confirmed: cur.Confirmed, Halted: cur.Halted, Gap: cur.Gap, Revision: cur.Revision}, err
 }
 
-// Waiting returns how long ago the first invoice of a chain was created, by
+// SinceFirstInvoice returns how long ago the first invoice of a chain was created, by
 // this service's clock at both times; ok is false while there is none.
-func (s *Service) Waiting(ctx context.Context, chainKey string) (d time.Duration, ok bool, err error) {
+func (s *Service) SinceFirstInvoice(ctx context.Context, chainKey string) (d time.Duration, ok bool, err error) {
 	first, err := s.Store.FirstInvoice(ctx, chainKey)
 	if errors.Is(err, store.ErrNotFound) {
 		return 0, false, nil
@@ -137,7 +137,7 @@ func (s *Service) Rollback(ctx context.Context, chainKey string, to invoice.Head
 		if err := tx.BindTo(ctx, chainKey, to.Number); err != nil {
 			return err
 		}
-		if err := tx.UnseeIntents(ctx, chainKey, to.Number); err != nil {
+		if err := tx.UnmarkIntentsObserved(ctx, chainKey, to.Number); err != nil {
 			return err
 		}
 		if err := tx.DeleteHeaders(ctx, chainKey, 0, to.Number); err != nil {

@@ -43,10 +43,10 @@ func (s *Service) decide(ctx context.Context, tx *store.Tx, c *changes, chainKey
 	if err := w.decide(ctx); err != nil {
 		return false, err
 	}
-	if err := tx.Decided(ctx, ids); err != nil {
+	if err := tx.UnmarkUndecided(ctx, ids); err != nil {
 		return false, err
 	}
-	if err := tx.RefundsDecided(ctx, refunds); err != nil || more {
+	if err := tx.DeleteUndecidedRefunds(ctx, refunds); err != nil || more {
 		return more, err
 	}
 	cur.Unread = nil
@@ -57,7 +57,7 @@ func (s *Service) decide(ctx context.Context, tx *store.Tx, c *changes, chainKey
 // may be more. Of the list that reaches further it leaves out what comes after
 // the end of the other, unless that is complete.
 func undecided(ctx context.Context, tx *store.Tx, chainKey string) (payments []store.PaymentRow, refunds []invoice.Transfer, more bool, err error) {
-	if payments, err = tx.Undecided(ctx, chainKey, decideBatch); err != nil {
+	if payments, err = tx.UndecidedPayments(ctx, chainKey, decideBatch); err != nil {
 		return nil, nil, false, err
 	}
 	if refunds, err = tx.UndecidedRefunds(ctx, chainKey, 0, math.MaxInt64, decideBatch); err != nil {
@@ -143,10 +143,10 @@ func (w *workbook) loadWaiting(ctx context.Context) (err error) {
 			receivers = append(receivers, e.To)
 		}
 	}
-	if w.waiting, err = w.tx.WaitingAt(ctx, w.chainKey, receivers); err != nil {
+	if w.waiting, err = w.tx.ReceiverStates(ctx, w.chainKey, receivers); err != nil {
 		return err
 	}
-	ids, err := w.tx.AmongUndecided(ctx, slices.Collect(maps.Keys(w.payments)))
+	ids, err := w.tx.WhichUndecided(ctx, slices.Collect(maps.Keys(w.payments)))
 	for _, id := range ids {
 		w.waits[id] = true
 	}
@@ -199,8 +199,8 @@ func (w *workbook) saveWaiting(ctx context.Context, payments []store.PaymentRow)
 			decided = append(decided, p.ID)
 		}
 	}
-	if err := w.tx.Decided(ctx, decided); err != nil {
+	if err := w.tx.UnmarkUndecided(ctx, decided); err != nil {
 		return err
 	}
-	return w.tx.AwaitDecision(ctx, waiting)
+	return w.tx.MarkUndecided(ctx, waiting)
 }

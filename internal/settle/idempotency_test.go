@@ -86,7 +86,7 @@ func TestIdempotencyKeyIsForgottenAfterADay(t *testing.T) {
 		}
 		first := create()
 		w.seconds.Store(start + day - 1)
-		w.must(w.ForgetKeys(t.Context()))
+		w.must(w.DeleteOldKeys(t.Context()))
 		if again := create(); again.ID != first.ID {
 			t.Errorf("a second before the day is over it is another invoice")
 		}
@@ -99,7 +99,7 @@ func TestIdempotencyKeyIsForgottenAfterADay(t *testing.T) {
 			t.Errorf("the second use of the key is not remembered")
 		}
 		w.seconds.Store(start + 2*day)
-		w.must(w.ForgetKeys(t.Context()))
+		w.must(w.DeleteOldKeys(t.Context()))
 		if _, err := db.store.IdempotencyKey(t.Context(), "", "k", start+day); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("looking for a key that was deleted gives %v", err)
 		}
@@ -154,7 +154,7 @@ func TestIdempotencyKeySurvivesAJump(t *testing.T) {
 		w.must(err)
 		for _, at := range []int64{start + 2*day, start} {
 			w.seconds.Store(at)
-			w.must(w.ForgetKeys(t.Context()))
+			w.must(w.DeleteOldKeys(t.Context()))
 			if again, err := w.Create(t.Context(), request); err != nil || again.ID != first.ID {
 				t.Errorf("at %d it is another invoice, %v", at-start, err)
 			}

@@ -56,7 +56,7 @@ func (s *Service) ReceiveNotice(ctx context.Context, n Notice) error {
 		return err
 	})
 	if err == nil && known {
-		s.Signals.Look(n.ChainKey)
+		s.Signals.WakeIndexer(n.ChainKey)
 	}
 	return err
 }

@@ -32,7 +32,7 @@ type observer struct {
 // observe stores what the blocks hold, in its order.
 func (o *observer) observe(ctx context.Context, blocks []Block) error {
 	var transfers []invoice.Transfer
-	var sights []store.Sight
+	var sights []store.IntentObservation
 	for _, b := range blocks {
 		for _, t := range b.Transfers {
 			if !t.Amount.IsZero() { // anyone may send nothing from anywhere to anywhere
@@ -49,7 +49,7 @@ func (o *observer) observe(ctx context.Context, blocks []Block) error {
 				part[0].BlockNumber, part[len(part)-1].BlockNumber, o.chainKey, err)
 		}
 	}
-	return o.tx.SeeIntents(ctx, o.chainKey, sights)
+	return o.tx.MarkIntentsObserved(ctx, o.chainKey, sights)
 }
 
 // isAbove reports whether a position lies above blocks that were never read.
@@ -59,12 +59,12 @@ func (o *observer) isAbove(p invoice.Position) bool {
 
 // sights returns which intents the registry has carried out. Paid and Closed
 // end an intent to open as well: the commitment is past being opened.
-func (e RegistryEvent) sights(block uint64) []store.Sight {
-	opened := store.Sight{Registry: e.Registry, CommitmentID: e.CommitmentID, Kind: invoice.IntentOpen, Block: block}
+func (e RegistryEvent) sights(block uint64) []store.IntentObservation {
+	opened := store.IntentObservation{Registry: e.Registry, CommitmentID: e.CommitmentID, Kind: invoice.IntentOpen, Block: block}
 	if e.Kind == RegistryOpened {
-		return []store.Sight{opened}
+		return []store.IntentObservation{opened}
 	}
-	return []store.Sight{opened, {Registry: e.Registry, CommitmentID: e.CommitmentID, Kind: invoice.IntentClose, Block: block}}
+	return []store.IntentObservation{opened, {Registry: e.Registry, CommitmentID: e.CommitmentID, Kind: invoice.IntentClose, Block: block}}
 }
 
 // status returns what becomes of a transfer that is observed, and since when

@@ -32,7 +32,7 @@ func (b *paidBack) load(ctx context.Context, ids ...string) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	known, unknown, err := b.tx.PaidBack(ctx, missing)
+	known, unknown, err := b.tx.RefundedSums(ctx, missing)
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (b *paidBack) save(ctx context.Context) error {
 		changed[id] = b.sums[id]
 	}
 	clear(b.changed)
-	return b.tx.SavePaidBack(ctx, changed)
+	return b.tx.SaveRefundedSums(ctx, changed)
 }
 
 // counts reports whether a refund, or a zero one, pays back a payment.

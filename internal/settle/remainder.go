@@ -85,15 +85,15 @@ func (a *accounts) remainders(ids []string) map[string][]invoice.Amount {
 // later, is never told; but a transfer between the parts may have paid it.
 func (s *Service) tellRemainders(ctx context.Context, a *accounts, ids []string, height uint64) error {
 	remainders := a.remainders(ids)
-	told, err := a.tx.ToldFor(ctx, remainders)
+	told, err := a.tx.RemainderTransferAmounts(ctx, remainders)
 	if err != nil {
 		return err
 	}
-	var wanted, retried, past []store.Told
+	var wanted, retried, past []store.TransferAmount
 	for _, id := range ids {
 		inv := a.invoices[id]
 		for _, r := range remainders[id] {
-			t := store.Told{Invoice: inv, Base: r, FromBlock: height, Remainder: true}
+			t := store.TransferAmount{Invoice: inv, Base: r, FromBlock: height, Remainder: true}
 			amount, recorded := told[id][r]
 			switch {
 			case r == inv.Remaining && inv.Status == invoice.Open && amount.IsZero():
@@ -106,10 +106,10 @@ func (s *Service) tellRemainders(ctx context.Context, a *accounts, ids []string,
 			}
 		}
 	}
-	if err := a.tx.InsertUntold(ctx, past); err != nil {
+	if err := a.tx.InsertBareRemainders(ctx, past); err != nil {
 		return err
 	}
-	if err := a.tx.DeleteUntold(ctx, retried); err != nil {
+	if err := a.tx.DeleteBareRemainders(ctx, retried); err != nil {
 		return err
 	}
 	if err := s.reserve(ctx, a.tx, wanted, told); err != nil {
@@ -125,19 +125,19 @@ func (s *Service) tellRemainders(ctx context.Context, a *accounts, ids []string,
 
 // reserve records remainders, each with an amount to tell where one is free,
 // and notes these. It tries a few amounts: other transactions choose, too.
-func (s *Service) reserve(ctx context.Context, tx *store.Tx, wanted []store.Told, told map[string]map[invoice.Amount]invoice.Amount) error {
+func (s *Service) reserve(ctx context.Context, tx *store.Tx, wanted []store.TransferAmount, told map[string]map[invoice.Amount]invoice.Amount) error {
 	for try := 0; len(wanted) > 0; try += blindTries {
 		if err := s.chooseRemaining(ctx, tx, wanted, try); err != nil {
 			return err
 		}
-		slices.SortFunc(wanted, func(a, b store.Told) int {
+		slices.SortFunc(wanted, func(a, b store.TransferAmount) int {
 			return cmp.Or(bytes.Compare(a.Invoice.Merchant[:], b.Invoice.Merchant[:]), a.Amount.Cmp(b.Amount))
 		})
-		inserted, err := tx.InsertTold(ctx, wanted)
+		inserted, err := tx.InsertTransferAmounts(ctx, wanted)
 		if err != nil {
 			return err
 		}
-		wanted = slices.DeleteFunc(wanted, func(w store.Told) bool {
+		wanted = slices.DeleteFunc(wanted, func(w store.TransferAmount) bool {
 			if inserted[w.Invoice.ID] {
 				told[w.Invoice.ID][w.Base] = w.Amount
 			}
@@ -150,7 +150,7 @@ func (s *Service) reserve(ctx context.Context, tx *store.Tx, wanted []store.Told
 // chooseRemaining sets amounts to tell for remainders. Where none of the common
 // suffixes is free it is a larger one: the payer has no other amount to pay the
 // rest by, and a stranger can use up the common ones of a remainder that he makes.
-func (s *Service) chooseRemaining(ctx context.Context, tx *store.Tx, wanted []store.Told, try int) error {
+func (s *Service) chooseRemaining(ctx context.Context, tx *store.Tx, wanted []store.TransferAmount, try int) error {
 	bases := make([]store.AmountKey, len(wanted))
 	for i, w := range wanted {
 		bases[i] = amountKey(w.Invoice, w.Base)
@@ -171,18 +171,18 @@ func (s *Service) chooseRemaining(ctx context.Context, tx *store.Tx, wanted []st
 }
 
 const (
-	// untoldBatch is how many invoices one transaction of TellUntold examines. It
+	// untoldBatch is how many invoices one transaction of AssignTransferAmounts examines. It
 	// locks the cursor of their chain, and each takes milliseconds where a stranger
 	// holds all amounts that could be told.
 	untoldBatch = 50
-	// untoldRun is how many of a chain TellMoreUntold examines.
+	// untoldRun is how many of a chain AssignMoreTransferAmounts examines.
 	untoldRun = 4 * untoldBatch
 )
 
-// TellUntold finds out what remains of open invoices whose payments were not
+// AssignTransferAmounts finds out what remains of open invoices whose payments were not
 // added up since an upgrade, and tells an amount for what remains of those for
 // which none was free before.
-func (s *Service) TellUntold(ctx context.Context) error {
+func (s *Service) AssignTransferAmounts(ctx context.Context) error {
 	for _, c := range s.Chains {
 		if _, err := s.tellUntoldAfter(ctx, c.Key, "", math.MaxInt); err != nil {
 			return err
@@ -191,9 +191,9 @@ func (s *Service) TellUntold(ctx context.Context) error {
 	return nil
 }
 
-// TellMoreUntold does so for a bounded number of each chain's, from the one that
+// AssignMoreTransferAmounts does so for a bounded number of each chain's, from the one that
 // ended the last run on. These are kept in last, by chain.
-func (s *Service) TellMoreUntold(ctx context.Context, last map[string]string) (err error) {
+func (s *Service) AssignMoreTransferAmounts(ctx context.Context, last map[string]string) (err error) {
 	for _, c := range s.Chains {
 		if last[c.Key], err = s.tellUntoldAfter(ctx, c.Key, last[c.Key], untoldRun); err != nil {
 			return err
@@ -206,7 +206,7 @@ func (s *Service) TellMoreUntold(ctx context.Context, last map[string]string) (e
 // the last, or nothing when it came to the end.
 func (s *Service) tellUntoldAfter(ctx context.Context, chainKey, after string, limit int) (string, error) {
 	for ; limit > 0; limit -= untoldBatch {
-		ids, err := s.Store.UntoldInvoices(ctx, chainKey, after, untoldBatch)
+		ids, err := s.Store.InvoicesLackingTransferAmounts(ctx, chainKey, after, untoldBatch)
 		if err != nil || len(ids) == 0 {
 			return "", err
 		}

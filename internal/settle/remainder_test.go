@@ -101,7 +101,7 @@ func (db *database) starved(t *testing.T) (w *world, inv invoice.Invoice) {
 		t.Fatalf("%s remains, told as %s", got.Remaining, got.RemainingTransfer)
 	}
 	w.seconds.Add(10)
-	w.must(w.TellUntold(t.Context())) // finds none
+	w.must(w.AssignTransferAmounts(t.Context())) // finds none
 	if got := w.invoice(inv.ID); !got.RemainingTransfer.IsZero() {
 		t.Fatalf("%s is told", got.RemainingTransfer)
 	}
@@ -117,7 +117,7 @@ func TestRestIsToldWhenASuffixIsFree(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w, inv := db.starved(t)
-		w.must(w.TellUntold(t.Context()))
+		w.must(w.AssignTransferAmounts(t.Context()))
 		w.restIsTold(inv, 33_990_000, 1, invoice.MaxSuffix)
 		w, inv = db.starved(t)
 		w.mine(start+62, w.part(inv, 5)) // dust
@@ -142,8 +142,8 @@ func TestRestIsToldAfterAnUpgrade(t *testing.T) {
 			w.must(err)
 		}
 		for range 2 { // a second time it finds nothing to do
-			w.must(w.TellUntold(t.Context()))
-			if left, err := db.store.UntoldInvoices(t.Context(), w.chainKey, "", 9); len(left) != 0 || err != nil {
+			w.must(w.AssignTransferAmounts(t.Context()))
+			if left, err := db.store.InvoicesLackingTransferAmounts(t.Context(), w.chainKey, "", 9); len(left) != 0 || err != nil {
 				t.Errorf("%q are left (%v)", left, err)
 			}
 		}
@@ -178,8 +178,8 @@ func TestUntoldAreTriedInTurn(t *testing.T) {
 		}
 		last := make(map[string]string)
 		for n, want := range []int{all - run, all - 2*run, 0} {
-			w.must(w.TellMoreUntold(t.Context(), last))
-			left, err := db.store.UntoldInvoices(t.Context(), w.chainKey, "", all)
+			w.must(w.AssignMoreTransferAmounts(t.Context(), last))
+			left, err := db.store.InvoicesLackingTransferAmounts(t.Context(), w.chainKey, "", all)
 			w.must(err)
 			if len(left) != want {
 				t.Errorf("after %d runs %d are left, want %d", n+1, len(left), want)

@@ -41,12 +41,12 @@ type Merchants interface {
 // Signals are called after a transaction that left work for somebody. They
 // must not block; the workers find the work without them as well, only later.
 type Signals struct {
-	Deliveries func()                // events wait to be delivered
-	Intents    func(chainKey string) // the registry must be told something
-	Look       func(chainKey string) // a transfer was announced
-	// Unattributed is told of each payment that no rule attributes, once it is
+	WakeDeliverer func()                // deliveries are due
+	WakeTxManager func(chainKey string) // intents are due
+	WakeIndexer   func(chainKey string) // a transfer was announced
+	// OnUnattributed is called with each payment that no rule attributes, once it is
 	// stored; of one that is mined again, again. It may be nil.
-	Unattributed func(p invoice.Payment)
+	OnUnattributed func(p invoice.Payment)
 }
 
 // Config is what a Service needs. All members but Schedule must be set.
@@ -108,18 +108,18 @@ type changes struct {
 // wake tells the workers what was committed.
 func (s *Service) wake(c changes) {
 	if len(c.events) > 0 {
-		s.Signals.Deliveries()
+		s.Signals.WakeDeliverer()
 	}
 	seen := make(map[string]bool)
 	for _, in := range c.intents {
 		if !seen[in.ChainKey] {
 			seen[in.ChainKey] = true
-			s.Signals.Intents(in.ChainKey)
+			s.Signals.WakeTxManager(in.ChainKey)
 		}
 	}
-	if s.Signals.Unattributed != nil {
+	if s.Signals.OnUnattributed != nil {
 		for _, p := range c.unattributed {
-			s.Signals.Unattributed(p)
+			s.Signals.OnUnattributed(p)
 		}
 	}
 }

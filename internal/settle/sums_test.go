@@ -111,7 +111,7 @@ func (m *machine) checkPaidBack(r *rapid.T, refunds []invoice.Refund) {
 		}
 		want[refund.PaymentID] = want[refund.PaymentID].Plus(n)
 	}
-	got, unknown, err := m.db.store.PaidBack(m.t.Context(), ids)
+	got, unknown, err := m.db.store.RefundedSums(m.t.Context(), ids)
 	if err != nil || len(unknown) > 0 {
 		r.Errorf("what was paid back of %v is not known, %v", unknown, err)
 	}

@@ -30,9 +30,9 @@ type workbook struct {
 	books     map[store.Pair]pairBook   // payments that could be paid back, as far as they were read
 	named     map[string]pairBook       // by invoice: payments that refunds name, as far as they were read
 
-	waiting map[invoice.Address]store.Waiting // why payments to a receiver may have to wait
-	waits   map[string]bool                   // payments that are not decided, by id
-	awaited []invoice.Transfer                // what may pay back payments in blocks that were never read
+	waiting map[invoice.Address]store.ReceiverState // why payments to a receiver may have to wait
+	waits   map[string]bool                         // payments that are not decided, by id
+	awaited []invoice.Transfer                      // what may pay back payments in blocks that were never read
 
 	// What was found to be final: it is to be reckoned.
 	confirmed []invoice.Payment
@@ -85,7 +85,7 @@ func (w *workbook) store(ctx context.Context) error {
 	if err := w.save(ctx); err != nil {
 		return err
 	}
-	if err := w.tx.AwaitRefunds(ctx, w.awaited); err != nil {
+	if err := w.tx.DeferRefunds(ctx, w.awaited); err != nil {
 		return err
 	}
 	return w.settle(ctx)
@@ -247,10 +247,10 @@ func (w *workbook) attribute(ctx context.Context, e *entry, p *invoice.Payment) 
 	if err != nil {
 		return err
 	}
-	a, ok := invoice.Attribute(p.Transfer, candidates, e.candidates.Crowded)
+	a, ok := invoice.Attribute(p.Transfer, candidates, e.candidates.Truncated)
 	if w.waits[p.ID] = w.mustWait(e, candidates, a); w.waits[p.ID] {
 		a, ok = invoice.Attribution{}, false
-		w.waiting[p.To] = store.Waiting{Unbound: true, Undecided: true}
+		w.waiting[p.To] = store.ReceiverState{Unbound: true, Undecided: true}
 	}
 	if ok && a.Method.Inferred() && e.refundID != "" && w.paid[e.pair()] {
 		m, back, err := w.paysBack(ctx, e)

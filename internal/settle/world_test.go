@@ -132,10 +132,10 @@ func (w *world) service() *settle.Service {
 			return stored
 		},
 		Signals: settle.Signals{
-			Deliveries: func() { signal("deliveries") },
-			Intents:    func(key string) { signal("intents %s", key) },
-			Look:       func(key string) { signal("look %s", key) },
-			Unattributed: func(p invoice.Payment) {
+			WakeDeliverer: func() { signal("deliveries") },
+			WakeTxManager: func(key string) { signal("intents %s", key) },
+			WakeIndexer:   func(key string) { signal("look %s", key) },
+			OnUnattributed: func(p invoice.Payment) {
 				w.mu.Lock()
 				defer w.mu.Unlock()
 				w.unclear = append(w.unclear, p.ID)

@@ -20,11 +20,11 @@ const (
 )
 
 // Candidates are the invoices that a transfer could be meant for, but for what
-// the payments before it say of them. Crowded says that CandidateLimit or
+// the payments before it say of them. Truncated says that CandidateLimit or
 // more have its amount, or a remainder of it: more than were looked at.
 type Candidates struct {
-	Invoices []invoice.Candidate
-	Crowded  bool
+	Invoices  []invoice.Candidate
+	Truncated bool
 }
 
 // add adds an invoice that is not among the candidates yet.
@@ -196,7 +196,7 @@ func addMatches(all []match, found []Candidates) {
 		matches[m.n]++
 	}
 	for n, count := range matches {
-		found[n].Crowded = count >= CandidateLimit
+		found[n].Truncated = count >= CandidateLimit
 	}
 }
 

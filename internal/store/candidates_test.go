@@ -71,7 +71,7 @@ func TestCandidatesOfMany(t *testing.T) {
 			for n, moved := range transfers {
 				alone, err := s.CandidateInvoices(t.Context(), "base", []invoice.Transfer{moved})
 				must(t, err)
-				if diff := cmp.Diff(idsOf(alone[0].Invoices), idsOf(all[n].Invoices)); diff != "" || alone[0].Crowded || all[n].Crowded {
+				if diff := cmp.Diff(idsOf(alone[0].Invoices), idsOf(all[n].Invoices)); diff != "" || alone[0].Truncated || all[n].Truncated {
 					r.Errorf("transfer %d (-alone +with others):\n%s", n, diff)
 				}
 				every := make([]invoice.Candidate, len(made))
@@ -128,8 +128,8 @@ func TestCandidatesInACrowd(t *testing.T) {
 		must(t, err)
 		for n, got := range all {
 			want, crowded := []int{50, store.CandidateLimit, 1}[n%3], n%3 == 1
-			if len(got.Invoices) != want || got.Crowded != crowded {
-				t.Errorf("transfer %d has %d candidates, crowded %t, want %d, %t", n, len(got.Invoices), got.Crowded, want, crowded)
+			if len(got.Invoices) != want || got.Truncated != crowded {
+				t.Errorf("transfer %d has %d candidates, crowded %t, want %d, %t", n, len(got.Invoices), got.Truncated, want, crowded)
 			}
 		}
 	})
@@ -156,8 +156,8 @@ func TestACrowdIsOneInAnyCompany(t *testing.T) {
 				all, err := s.CandidateInvoices(t.Context(), "base", slices.Repeat([]invoice.Transfer{moved}, size))
 				must(t, err)
 				for _, got := range all {
-					if got.Crowded != want {
-						t.Fatalf("with %d invoices, one of %d transfers: crowded %t, want %t", store.CandidateLimit-1+n, size, got.Crowded, want)
+					if got.Truncated != want {
+						t.Fatalf("with %d invoices, one of %d transfers: crowded %t, want %t", store.CandidateLimit-1+n, size, got.Truncated, want)
 					}
 				}
 			}
@@ -235,15 +235,15 @@ func TestFormerRemaindersAreNotLookedAt(t *testing.T) {
 		startChain(t, s, "base")
 		made := []invoice.Invoice{sample("inv_0", "m"), sample("inv_1", "m"), sample("inv_2", "m")}
 		insert(t, s, made...)
-		remainder := func(inv invoice.Invoice) []store.Told {
-			return []store.Told{{Invoice: inv, Base: invoice.NewAmount(60), FromBlock: 1, Remainder: true}}
+		remainder := func(inv invoice.Invoice) []store.TransferAmount {
+			return []store.TransferAmount{{Invoice: inv, Base: invoice.NewAmount(60), FromBlock: 1, Remainder: true}}
 		}
 		update(t, s, func(ctx context.Context, tx *store.Tx) error {
-			return errors.Join(tx.InsertUntold(ctx, remainder(made[0])), tx.InsertUntold(ctx, remainder(made[1])))
+			return errors.Join(tx.InsertBareRemainders(ctx, remainder(made[0])), tx.InsertBareRemainders(ctx, remainder(made[1])))
 		})
 		update(t, s, func(ctx context.Context, tx *store.Tx) error {
 			made[1].Status, made[2].Status = invoice.Expired, invoice.Expired
-			return errors.Join(tx.InsertUntold(ctx, remainder(made[2])), tx.UpdateInvoices(ctx, made[1:]))
+			return errors.Join(tx.InsertBareRemainders(ctx, remainder(made[2])), tx.UpdateInvoices(ctx, made[1:]))
 		})
 		moved := samplePayment(1).Transfer
 		moved.Amount, moved.BlockTime = invoice.NewAmount(60), 1500

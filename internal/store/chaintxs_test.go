@@ -151,7 +151,7 @@ func TestIntentsFollowTheirTransaction(t *testing.T) {
 		wantDue(t, s, "int_3")
 		see := func(i int, block uint64) {
 			update(t, s, func(ctx context.Context, tx *store.Tx) error {
-				return tx.SeeIntents(ctx, "base", []store.Sight{
+				return tx.MarkIntentsObserved(ctx, "base", []store.IntentObservation{
 					{Registry: testRegistry, CommitmentID: sample(fmt.Sprint("inv_", i), "m").CommitmentID, Kind: invoice.IntentOpen, Block: block},
 				})
 			})
@@ -170,7 +170,7 @@ func TestIntentsFollowTheirTransaction(t *testing.T) {
 		unsettled(t, s)
 		must(t, s.SatisfyIntents(ctx, writerLease, []string{"int_0", "int_2"}))
 		wantIntents(t, db, "done*", "due*", "done", "due*")
-		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.UnseeIntents(ctx, "base", 50) })
+		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.UnmarkIntentsObserved(ctx, "base", 50) })
 		wantDue(t, s, "int_1", "int_3")
 	})
 }

@@ -30,25 +30,25 @@ func (tx *Tx) InsertIntents(ctx context.Context, intents []Intent) error {
 		"ON CONFLICT (invoice_id, kind) DO NOTHING"}, rows)
 }
 
-// Sight is a block in which a registry announced what an intent asks for.
-type Sight struct {
+// IntentObservation is a registry event that carries out an intent, and its block.
+type IntentObservation struct {
 	Registry     invoice.Address
 	CommitmentID invoice.Hash
 	Kind         invoice.IntentKind
 	Block        uint64
 }
 
-// SeeIntents records in which blocks the registry of each intent announced what
-// it asks for; what another registry says is not about it. The lowest such block stays: a reorg that leaves a
-// later one does not make it less true.
-func (tx *Tx) SeeIntents(ctx context.Context, chainKey string, sights []Sight) error {
+// MarkIntentsObserved records the blocks whose events carry out intents. Events
+// of another registry than the intent's are ignored. The lowest such block is
+// kept, because a reorg of a higher one does not undo it.
+func (tx *Tx) MarkIntentsObserved(ctx context.Context, chainKey string, observed []IntentObservation) error {
 	type key struct {
 		registry   invoice.Address
 		commitment invoice.Hash
 		kind       invoice.IntentKind
 	}
-	lowest := make(map[key]uint64, len(sights))
-	for _, s := range sights {
+	lowest := make(map[key]uint64, len(observed))
+	for _, s := range observed {
 		k := key{s.Registry, s.CommitmentID, s.Kind}
 		if block, ok := lowest[k]; !ok || s.Block < block {
 			lowest[k] = s.Block
@@ -65,8 +65,9 @@ func (tx *Tx) SeeIntents(ctx context.Context, chainKey string, sights []Sight) e
 	return err
 }
 
-// UnseeIntents takes back what was seen above a block that a reorg left.
-func (tx *Tx) UnseeIntents(ctx context.Context, chainKey string, above uint64) error {
+// UnmarkIntentsObserved undoes MarkIntentsObserved for the blocks above a
+// number, which a reorg replaced.
+func (tx *Tx) UnmarkIntentsObserved(ctx context.Context, chainKey string, above uint64) error {
 	_, err := tx.exec(ctx, `UPDATE intents SET seen_block = NULL
 		WHERE chain_key = $1 AND seen_block > $2 AND status <> 'done'`, chainKey, int64(above))
 	return err

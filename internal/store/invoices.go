@@ -27,13 +27,13 @@ func scanInvoice(row scanner) (invoice.Invoice, error) {
 // told and returns, by id, which of them were: one whose transfer amount is
 // told for an open invoice already is left out.
 func (tx *Tx) InsertInvoices(ctx context.Context, invoices []invoice.Invoice) (map[string]bool, error) {
-	var told []Told
+	var told []TransferAmount
 	for _, inv := range invoices {
 		if !inv.TransferAmount.IsZero() {
-			told = append(told, Told{Invoice: inv, Base: inv.Amount, Amount: inv.TransferAmount, FromBlock: inv.FromBlock})
+			told = append(told, TransferAmount{Invoice: inv, Base: inv.Amount, Amount: inv.TransferAmount, FromBlock: inv.FromBlock})
 		}
 	}
-	inserted, err := tx.InsertTold(ctx, told)
+	inserted, err := tx.InsertTransferAmounts(ctx, told)
 	if err != nil {
 		return nil, err
 	}

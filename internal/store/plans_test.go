@@ -234,12 +234,12 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 			return err
 		},
 		"told": func() error {
-			_, err := read.ToldFor(ctx, map[string][]invoice.Amount{"inv_1": {invoice.NewAmount(1)}})
+			_, err := read.RemainderTransferAmounts(ctx, map[string][]invoice.Amount{"inv_1": {invoice.NewAmount(1)}})
 			return err
 		},
-		"untold":    func() error { _, err := read.UntoldInvoices(ctx, "base", "inv_1", 9); return err },
+		"untold":    func() error { _, err := read.InvoicesLackingTransferAmounts(ctx, "base", "inv_1", 9); return err },
 		"heights":   func() error { _, err := read.IndexedHeights(ctx, []string{"base"}); return err },
-		"undecided": func() error { _, err := read.Undecided(ctx, "base", 500); return err },
+		"undecided": func() error { _, err := read.UndecidedPayments(ctx, "base", 500); return err },
 		"undecided refunds": func() error {
 			_, err := read.UndecidedRefunds(ctx, "base", 0, 9, 500)
 			return err
@@ -248,10 +248,10 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 			_, err := read.PaymentsToClaim(ctx, sample("inv_1", "m"), moved.TxHash, moved.From, 100)
 			return err
 		},
-		"awaits a refund": func() error { _, err := read.AwaitsRefund(ctx, moved); return err },
-		"last undecided":  func() error { _, err := read.LastUndecided(ctx, "base"); return err },
+		"awaits a refund": func() error { _, err := read.MayBeRefunded(ctx, moved); return err },
+		"last undecided":  func() error { _, err := read.LastUndecidedBlock(ctx, "base"); return err },
 		"waiting": func() error {
-			_, err := read.WaitingAt(ctx, "base", []invoice.Address{moved.To, moved.From})
+			_, err := read.ReceiverStates(ctx, "base", []invoice.Address{moved.To, moved.From})
 			return err
 		},
 		"settlements": func() error {
@@ -297,13 +297,13 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 		"unfinal":        func() error { _, err := read.UnfinalPayments(ctx, "base", 0, 999); return err },
 		"orphaned":       func() error { _, err := read.OrphanedPayments(ctx, "base", 1, 999); return err },
 		"among undecided": func() error {
-			_, err := read.AmongUndecided(ctx, []string{"pay_1", "pay_2"})
+			_, err := read.WhichUndecided(ctx, []string{"pay_1", "pay_2"})
 			return err
 		},
 		"refund":       func() error { _, err := read.PaymentsBetween(ctx, "base", moved.From, moved.To, 999); return err },
 		"refunds":      func() error { _, err := read.RefundsOfPayments(ctx, []string{"pay_1"}); return err },
 		"refunded":     func() error { _, err := read.RefundsOfInvoices(ctx, []string{"inv_1"}); return err },
-		"paid back":    func() error { _, _, err := read.PaidBack(ctx, []string{"pay_1"}); return err },
+		"paid back":    func() error { _, _, err := read.RefundedSums(ctx, []string{"pay_1"}); return err },
 		"unfinal too":  func() error { _, err := read.UnfinalRefunds(ctx, "base", 0, 999); return err },
 		"key":          func() error { _, err := read.IdempotencyKey(ctx, "m", "k", 1000); return err },
 		"cursor":       func() error { _, err := read.Cursor(ctx, "base"); return err },
@@ -332,7 +332,7 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 			},
 			"link": func() error { return write.LinkNotices(ctx, samplePayment(1).Payment) },
 			"see": func() error {
-				return write.SeeIntents(ctx, "base", []store.Sight{{Kind: invoice.IntentOpen}, {Kind: invoice.IntentClose}})
+				return write.MarkIntentsObserved(ctx, "base", []store.IntentObservation{{Kind: invoice.IntentOpen}, {Kind: invoice.IntentClose}})
 			},
 			"save": func() error {
 				paid, other := samplePayment(1), samplePayment(3)
@@ -342,14 +342,14 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 				return write.UpdateInvoices(ctx, []invoice.Invoice{sample("inv_1", "m"), sample("inv_2", "m")})
 			},
 			"paid back": func() error {
-				return write.SavePaidBack(ctx, map[string]invoice.Amount{"pay_1": invoice.NewAmount(1)})
+				return write.SaveRefundedSums(ctx, map[string]invoice.Amount{"pay_1": invoice.NewAmount(1)})
 			},
 			"confirm":    func() error { return write.ConfirmThrough(ctx, "base", 5, 1000) },
-			"unsee":      func() error { return write.UnseeIntents(ctx, "base", 5) },
+			"unsee":      func() error { return write.UnmarkIntentsObserved(ctx, "base", 5) },
 			"finish":     func() error { return write.FinishIntents(ctx, "base", 5) },
 			"bind":       func() error { return write.BindTo(ctx, "base", 500) },
-			"await":      func() error { return write.AwaitDecision(ctx, []store.PaymentRow{samplePayment(1)}) },
-			"decided":    func() error { return write.Decided(ctx, []string{"pay_1"}) },
+			"await":      func() error { return write.MarkUndecided(ctx, []store.PaymentRow{samplePayment(1)}) },
+			"decided":    func() error { return write.UnmarkUndecided(ctx, []string{"pay_1"}) },
 			"orphan":     func() error { return write.OrphanAbove(ctx, "base", 500) },
 			"forget":     func() error { return write.DeleteHeaders(ctx, "base", 5, 500) },
 			"forget key": func() error { _, err := write.DeleteIdempotencyKeys(ctx, 1, 10); return err },

@@ -9,9 +9,9 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// AwaitDecision marks payments as not decided: what they pay depends on older
-// blocks.
-func (tx *Tx) AwaitDecision(ctx context.Context, payments []PaymentRow) error {
+// MarkUndecided marks payments whose attribution depends on older blocks that
+// are not read yet.
+func (tx *Tx) MarkUndecided(ctx context.Context, payments []PaymentRow) error {
 	rows := make([][]any, len(payments))
 	for i, p := range payments {
 		rows[i] = []any{p.ID, p.ChainKey, p.To.String(), int64(p.BlockNumber), p.LogIndex}
@@ -20,14 +20,14 @@ func (tx *Tx) AwaitDecision(ctx context.Context, payments []PaymentRow) error {
 		"ON CONFLICT (payment_id) DO UPDATE SET to_address = excluded.to_address, block_number = excluded.block_number, log_index = excluded.log_index"}, rows)
 }
 
-// Decided removes the marks of payments.
-func (tx *Tx) Decided(ctx context.Context, paymentIDs []string) error {
+// UnmarkUndecided undoes MarkUndecided.
+func (tx *Tx) UnmarkUndecided(ctx context.Context, paymentIDs []string) error {
 	return execIn(ctx, &tx.queries, "DELETE FROM undecided_payments WHERE payment_id IN ", paymentIDs)
 }
 
-// Undecided returns the payments of the chain that are not decided, in the
+// UndecidedPayments returns the undecided payments of the chain, in the
 // order of the chain, up to a limit.
-func (q *queries) Undecided(ctx context.Context, chainKey string, limit int) ([]PaymentRow, error) {
+func (q *queries) UndecidedPayments(ctx context.Context, chainKey string, limit int) ([]PaymentRow, error) {
 	ids, err := queryAll(ctx, q, func(row scanner) (id string, err error) {
 		err = row.Scan(&id)
 		return id, err
@@ -44,8 +44,8 @@ func (q *queries) Undecided(ctx context.Context, chainKey string, limit int) ([]
 	return found, err
 }
 
-// AmongUndecided returns those of the payments' ids that are not decided.
-func (q *queries) AmongUndecided(ctx context.Context, paymentIDs []string) ([]string, error) {
+// WhichUndecided returns the ids of those of the payments that are undecided.
+func (q *queries) WhichUndecided(ctx context.Context, paymentIDs []string) ([]string, error) {
 	return queryIn(paymentIDs, func(chunk []any) ([]string, error) {
 		return queryAll(ctx, q, func(row scanner) (id string, err error) {
 			err = row.Scan(&id)
@@ -54,9 +54,9 @@ func (q *queries) AmongUndecided(ctx context.Context, paymentIDs []string) ([]st
 	})
 }
 
-// LastUndecided returns the block of the newest payment of the chain that is
-// not decided, 0 when there is none.
-func (q *queries) LastUndecided(ctx context.Context, chainKey string) (uint64, error) {
+// LastUndecidedBlock returns the block of the newest undecided payment of the
+// chain, 0 when there is none.
+func (q *queries) LastUndecidedBlock(ctx context.Context, chainKey string) (uint64, error) {
 	return queryRow(ctx, q, func(row scanner) (uint64, error) {
 		var number sql.NullInt64
 		err := row.Scan(&number)
@@ -64,26 +64,26 @@ func (q *queries) LastUndecided(ctx context.Context, chainKey string) (uint64, e
 	}, "SELECT max(block_number) FROM undecided_payments WHERE chain_key = $1", chainKey)
 }
 
-// Waiting says why what is paid to an address may not be decided while older
-// blocks are unread.
-type Waiting struct {
+// ReceiverState says why the attribution of a payment to an address may depend on
+// older blocks that are not read yet.
+type ReceiverState struct {
 	Unbound   bool // it has invoices that were created before the chain was first read
-	Undecided bool // it has payments that are not decided
+	Undecided bool // it has undecided payments
 }
 
-// WaitingAt returns, for each of the addresses, what waits there.
-func (q *queries) WaitingAt(ctx context.Context, chainKey string, addresses []invoice.Address) (map[invoice.Address]Waiting, error) {
+// ReceiverStates returns the state of each of the addresses.
+func (q *queries) ReceiverStates(ctx context.Context, chainKey string, addresses []invoice.Address) (map[invoice.Address]ReceiverState, error) {
 	rows := make([][]any, len(addresses))
 	for i, a := range addresses {
 		rows[i] = []any{chainKey, a.String()}
 	}
-	waiting := make(map[invoice.Address]Waiting, len(addresses))
+	waiting := make(map[invoice.Address]ReceiverState, len(addresses))
 	for _, of := range []struct {
 		rows string
-		set  func(*Waiting)
+		set  func(*ReceiverState)
 	}{
-		{"invoices WHERE merchant_address = receiver AND chain_key = chain AND from_block = 0", func(w *Waiting) { w.Unbound = true }},
-		{"undecided_payments WHERE to_address = receiver AND chain_key = chain", func(w *Waiting) { w.Undecided = true }},
+		{"invoices WHERE merchant_address = receiver AND chain_key = chain AND from_block = 0", func(w *ReceiverState) { w.Unbound = true }},
+		{"undecided_payments WHERE to_address = receiver AND chain_key = chain", func(w *ReceiverState) { w.Undecided = true }},
 	} {
 		found, err := q.whichExist(ctx, []string{"chain", "receiver"}, rows, of.rows)
 		if err != nil {

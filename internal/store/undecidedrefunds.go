@@ -11,9 +11,9 @@ import (
 // what becomes of it.
 var undecidedRefundColumns = strings.TrimSuffix(transferColumns, ", status, observed_at, confirmed_at")
 
-// AwaitRefunds keeps transfers out of settlement addresses until it can be said
-// what they pay back. None may come twice.
-func (tx *Tx) AwaitRefunds(ctx context.Context, transfers []invoice.Transfer) error {
+// DeferRefunds stores transfers out of settlement addresses until the blocks are
+// read that may hold the payments that they pay back. None may come twice.
+func (tx *Tx) DeferRefunds(ctx context.Context, transfers []invoice.Transfer) error {
 	rows := make([][]any, len(transfers))
 	for i, t := range transfers {
 		rows[i] = transferValues(refundID(t), t)
@@ -26,7 +26,7 @@ func (tx *Tx) AwaitRefunds(ctx context.Context, transfers []invoice.Transfer) er
 			authorization_id = excluded.authorization_id`}, rows)
 }
 
-// UndecidedRefunds returns the transfers that AwaitRefunds keeps of the chain's
+// UndecidedRefunds returns the transfers that DeferRefunds stored of the chain's
 // blocks from one number to another, both included, in the order of the chain,
 // up to a limit.
 func (q *queries) UndecidedRefunds(ctx context.Context, chainKey string, from, to uint64, limit int) ([]invoice.Transfer, error) {
@@ -38,8 +38,8 @@ func (q *queries) UndecidedRefunds(ctx context.Context, chainKey string, from, t
 		ORDER BY block_number, log_index LIMIT $4`, chainKey, int64(from), int64(to), limit)
 }
 
-// RefundsDecided removes transfers that AwaitRefunds keeps.
-func (tx *Tx) RefundsDecided(ctx context.Context, transfers []invoice.Transfer) error {
+// DeleteUndecidedRefunds removes transfers that DeferRefunds stored.
+func (tx *Tx) DeleteUndecidedRefunds(ctx context.Context, transfers []invoice.Transfer) error {
 	ids := make([]string, len(transfers))
 	for i, t := range transfers {
 		ids[i] = refundID(t)
@@ -47,9 +47,9 @@ func (tx *Tx) RefundsDecided(ctx context.Context, transfers []invoice.Transfer) 
 	return execIn(ctx, &tx.queries, "DELETE FROM undecided_refunds WHERE id IN ", ids)
 }
 
-// AwaitsRefund reports whether a transfer that AwaitRefunds keeps may pay back
+// MayBeRefunded reports whether a transfer that DeferRefunds stored may pay back
 // a payment.
-func (q *queries) AwaitsRefund(ctx context.Context, p invoice.Transfer) (bool, error) {
+func (q *queries) MayBeRefunded(ctx context.Context, p invoice.Transfer) (bool, error) {
 	found, err := q.whichExist(ctx, []string{"chain", "payer", "receiver"}, [][]any{{p.ChainKey, p.From.String(), p.To.String()}},
 		"undecided_refunds WHERE chain_key = chain AND to_address = payer AND from_address = receiver")
 	return len(found) > 0, err

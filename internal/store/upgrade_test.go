@@ -72,7 +72,7 @@ func TestUpgradeKnowsWhichSumsItLacks(t *testing.T) {
 	t.Parallel()
 	eachURL(t, func(t *testing.T, url string) {
 		s := upgrade(t, url, 2, append(firstSchema, firstInvoice(1), firstInvoice(2), firstPayment(1, "inv_1"), firstPayment(2, ""))...)
-		if untold, err := s.UntoldInvoices(t.Context(), "base", "", 9); err != nil || len(untold) != 1 || untold[0] != "inv_1" {
+		if untold, err := s.InvoicesLackingTransferAmounts(t.Context(), "base", "", 9); err != nil || len(untold) != 1 || untold[0] != "inv_1" {
 			t.Errorf("to be told of the rest of: %q, %v", untold, err)
 		}
 		for id, want := range map[string]bool{"inv_1": true, "inv_2": false} {
@@ -104,7 +104,7 @@ func TestUpgradeKeepsRefunds(t *testing.T) {
 		if len(refunds) != 1 || refunds[0].ID != "ref_1" || refunds[0].PaymentID != "pay_1" || refunds[0].InvoiceID != "inv_1" || refunds[0].MerchantID != "m" {
 			t.Errorf("the refund is %+v", refunds)
 		}
-		_, unknown, err := s.PaidBack(t.Context(), []string{"pay_1"})
+		_, unknown, err := s.RefundedSums(t.Context(), []string{"pay_1"})
 		must(t, err)
 		if len(unknown) != 1 {
 			t.Errorf("what was paid back of the payment is taken for known")

@@ -247,20 +247,20 @@ func (w *world) index() {
 		must(w, err)
 	}
 	must(w, w.store.Update(w.ctx, func(tx *store.Tx) error {
-		if err := tx.UnseeIntents(w.ctx, chain.Local, shared); err != nil {
+		if err := tx.UnmarkIntentsObserved(w.ctx, chain.Local, shared); err != nil {
 			return err
 		}
-		var sights []store.Sight
+		var observed []store.IntentObservation
 		for _, l := range logs {
 			id := invoice.Hash(l.Topics[1])
 			if slices.Contains(w.deaf, id) {
 				continue
 			}
 			for _, kind := range announces(l) {
-				sights = append(sights, store.Sight{Registry: invoice.Address(w.registry), CommitmentID: id, Kind: kind, Block: l.BlockNumber})
+				observed = append(observed, store.IntentObservation{Registry: invoice.Address(w.registry), CommitmentID: id, Kind: kind, Block: l.BlockNumber})
 			}
 		}
-		if err := tx.SeeIntents(w.ctx, chain.Local, sights); err != nil {
+		if err := tx.MarkIntentsObserved(w.ctx, chain.Local, observed); err != nil {
 			return err
 		}
 		cursor.Indexed.Number = head
@@ -332,7 +332,7 @@ func (w *world) allDone() bool {
 	err := w.store.Update(w.ctx, func(tx *store.Tx) error {
 		due, _, err := tx.DueCount(w.ctx, chain.Local, invoice.Address(w.registry))
 		if err == nil {
-			err = tx.UnseeIntents(w.ctx, chain.Local, 0)
+			err = tx.UnmarkIntentsObserved(w.ctx, chain.Local, 0)
 		}
 		if err != nil {
 			return err

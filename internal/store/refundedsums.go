@@ -6,10 +6,10 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// PaidBack returns how much of the payments with the ids was paid back in
+// RefundedSums returns how much of the payments with the ids was paid back in
 // refunds that are not orphaned, by id. Those of which it is not known are
 // listed instead: their refunds must be added up.
-func (q *queries) PaidBack(ctx context.Context, ids []string) (sums map[string]invoice.Amount, unknown []string, err error) {
+func (q *queries) RefundedSums(ctx context.Context, ids []string) (sums map[string]invoice.Amount, unknown []string, err error) {
 	sums = make(map[string]invoice.Amount, len(ids))
 	type row struct {
 		id    string
@@ -32,8 +32,8 @@ func (q *queries) PaidBack(ctx context.Context, ids []string) (sums map[string]i
 	return sums, unknown, err
 }
 
-// SavePaidBack writes how much of payments was paid back, by id.
-func (tx *Tx) SavePaidBack(ctx context.Context, sums map[string]invoice.Amount) error {
+// SaveRefundedSums writes how much of payments was paid back, by id.
+func (tx *Tx) SaveRefundedSums(ctx context.Context, sums map[string]invoice.Amount) error {
 	rows := make([][]any, 0, len(sums))
 	for id, sum := range sums {
 		rows = append(rows, []any{id, sum.String()})

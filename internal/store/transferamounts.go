@@ -8,11 +8,12 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Told is an amount that the payers of an invoice are told to transfer.
-type Told struct {
+// TransferAmount is an amount that payers of an invoice are shown, and that
+// identifies the invoice. It is a row of told_amounts.
+type TransferAmount struct {
 	Invoice   invoice.Invoice
 	Base      invoice.Amount // what is due: the invoice's amount, or a remainder of it
-	Amount    invoice.Amount // Base with a suffix; zero when none is free, for remainders alone
+	Amount    invoice.Amount // Base with a suffix; zero for a remainder of which none is free
 	FromBlock uint64         // the height up to which the chain is read; transfers above can mean it
 	Remainder bool           // Base is a remainder
 }
@@ -25,20 +26,20 @@ var toldInsertion = insertion{
 	conflict: "ON CONFLICT (amount, merchant_address, chain_key, token) WHERE live = 1 DO NOTHING",
 }
 
-// InsertTold records told amounts, of each invoice one, and returns the ids of
-// the invoices for which it did. An amount that is told for another open invoice
-// is left out; a remainder without an amount is recorded.
-func (tx *Tx) InsertTold(ctx context.Context, told []Told) (map[string]bool, error) {
+// InsertTransferAmounts records transfer amounts, of each invoice one, and
+// returns the ids of the invoices for which it did. The transfer amount of
+// another open invoice is left out; a remainder without one is recorded.
+func (tx *Tx) InsertTransferAmounts(ctx context.Context, told []TransferAmount) (map[string]bool, error) {
 	return tx.insertReturningKeys(ctx, toldInsertion, toldRows(told))
 }
 
-// InsertUntold records remainders for which nothing is told.
-func (tx *Tx) InsertUntold(ctx context.Context, remainders []Told) error {
+// InsertBareRemainders records remainders without a transfer amount.
+func (tx *Tx) InsertBareRemainders(ctx context.Context, remainders []TransferAmount) error {
 	return tx.insert(ctx, toldInsertion, toldRows(remainders))
 }
 
-// DeleteUntold removes remainders for which nothing is told.
-func (tx *Tx) DeleteUntold(ctx context.Context, remainders []Told) error {
+// DeleteBareRemainders deletes remainders without a transfer amount.
+func (tx *Tx) DeleteBareRemainders(ctx context.Context, remainders []TransferAmount) error {
 	for _, r := range remainders { // few, and seldom
 		_, err := tx.exec(ctx, "DELETE FROM told_amounts WHERE invoice_id = $1 AND base = $2 AND remainder = 1 AND amount IS NULL",
 			r.Invoice.ID, r.Base.String())
@@ -49,7 +50,7 @@ func (tx *Tx) DeleteUntold(ctx context.Context, remainders []Told) error {
 	return nil
 }
 
-func toldRows(told []Told) [][]any {
+func toldRows(told []TransferAmount) [][]any {
 	rows := make([][]any, len(told))
 	for i, t := range told {
 		inv := t.Invoice
@@ -70,9 +71,9 @@ func bit(b bool) int64 {
 	return 0
 }
 
-// ToldFor returns the amounts that were told for remainders, by invoice and
-// remainder, of those that are recorded. One for which nothing is told is zero.
-func (q *queries) ToldFor(ctx context.Context, remainders map[string][]invoice.Amount) (map[string]map[invoice.Amount]invoice.Amount, error) {
+// RemainderTransferAmounts returns the transfer amounts of those remainders that
+// are recorded, by invoice and remainder; zero for one without.
+func (q *queries) RemainderTransferAmounts(ctx context.Context, remainders map[string][]invoice.Amount) (map[string]map[invoice.Amount]invoice.Amount, error) {
 	type remainder struct {
 		id   string
 		base invoice.Amount
@@ -105,21 +106,21 @@ func (q *queries) ToldFor(ctx context.Context, remainders map[string][]invoice.A
 	return told, err
 }
 
-// untold holds open invoices that lack what their payers are to be told of the
-// rest: those whose payments were not added up since an upgrade, and those for
-// whose remainder no amount was free.
-const untold = "status = 'open' AND (sums_stale = 1 OR remaining IS NOT NULL AND remaining_transfer IS NULL)"
+// lacksTransferAmount holds for open invoices that may lack a transfer amount
+// for their remainder: those whose payments were not added up since an upgrade,
+// and those of whose remainder no transfer amount was free.
+const lacksTransferAmount = "status = 'open' AND (sums_stale = 1 OR remaining IS NOT NULL AND remaining_transfer IS NULL)"
 
-// UntoldInvoices returns the ids of open invoices of the chain that lack what
-// their payers are to be told of the rest, in their order, from the one after
-// the given id on.
-func (q *queries) UntoldInvoices(ctx context.Context, chainKey, after string, limit int) ([]string, error) {
-	return queryAll(ctx, q, scanID, "SELECT id FROM invoices WHERE chain_key = $1 AND id > $2 AND "+untold+" ORDER BY id LIMIT $3",
+// InvoicesLackingTransferAmounts returns the ids of open invoices of the chain
+// that may lack a transfer amount for their remainder, in ascending order, above
+// the given id.
+func (q *queries) InvoicesLackingTransferAmounts(ctx context.Context, chainKey, after string, limit int) ([]string, error) {
+	return queryAll(ctx, q, scanID, "SELECT id FROM invoices WHERE chain_key = $1 AND id > $2 AND "+lacksTransferAmount+" ORDER BY id LIMIT $3",
 		chainKey, after, limit)
 }
 
 // BindTo binds the open invoices of the chain that are bound above a height to
-// it, and the amounts told for them: the blocks above were replaced, and those
+// it, and their transfer amounts: the blocks above were replaced, and those
 // that replace them can hold transfers to these invoices.
 func (tx *Tx) BindTo(ctx context.Context, chainKey string, height uint64) error {
 	for _, update := range []string{
