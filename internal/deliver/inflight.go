@@ -153,7 +153,7 @@ func (r *run) stop() error {
 	defer cancel()
 	var errs []error
 	for leaseID, seqs := range r.abandoned {
-		n, err := r.Store.ReleaseDeliveries(ctx, leaseID, seqs)
+		n, err := r.Store.ReleaseDeliveries(ctx, leaseID, seqs, r.Schedule().UnixMilli())
 		if err != nil {
 			errs = append(errs, err)
 			continue

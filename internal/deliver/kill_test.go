@@ -104,7 +104,7 @@ func TestKilledOften(t *testing.T) {
 		receive(t, enough, "requests of a child")
 		kill(t, cmd)
 		killed++
-		underWay += count("SELECT count(*) FROM leased WHERE until_ms > $1", now.UnixMilli())
+		underWay += count("SELECT count(*) FROM deliveries WHERE lease_id IS NOT NULL AND due_ms > $1", now.UnixMilli())
 		now = now.Add(16 * time.Second) // behind the end of its leases
 	}
 	unfinished := merchants*each - count("SELECT count(*) FROM finished_deliveries")

@@ -76,7 +76,7 @@ func (r *run) releaseReturned(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	for leaseID, seqs := range r.returned {
-		if _, err := r.Store.ReleaseDeliveries(ctx, leaseID, seqs); err != nil {
+		if _, err := r.Store.ReleaseDeliveries(ctx, leaseID, seqs, r.Schedule().UnixMilli()); err != nil {
 			r.Logger.ErrorContext(ctx, "release of webhook deliveries failed, they fall due when their leases end", "err", err)
 			break
 		}

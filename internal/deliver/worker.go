@@ -28,7 +28,7 @@ import (
 type Store interface {
 	LeaseDeliveries(ctx context.Context, r delivery.LeaseRequest) (delivery.Leased, error)
 	FinishDeliveries(ctx context.Context, outcomes []delivery.Outcome) (lost []int, err error)
-	ReleaseDeliveries(ctx context.Context, leaseID string, seqs []int64) (int64, error)
+	ReleaseDeliveries(ctx context.Context, leaseID string, seqs []int64, nowMS int64) (int64, error)
 	ExpireDeliveries(ctx context.Context, r store.ExpireRequest) (expired map[string]int, more bool, err error)
 	Queues(ctx context.Context, lane delivery.Lane) ([]delivery.Queue, error)
 	QueuesSince(ctx context.Context, after int64) (queues []delivery.Queue, last int64, more bool, err error)

@@ -17,10 +17,10 @@ const (
 
 // Queue is a merchant's queue in a lane, and the place from which to look for
 // due deliveries: as far as the caller knows, nothing waits that was due before
-// HeadMS, or at HeadMS with a lower number than HeadSeq. Deliveries before the
-// head are in flight. On PostgreSQL there may also be many dead row versions
-// before it, each of which would be visited while a long snapshot keeps them
-// from being vacuumed.
+// HeadMS, or at HeadMS with a lower number than HeadSeq. A delivery in flight is
+// due when its lease ends. On PostgreSQL there may be many dead row versions
+// before the head, each of which would be visited while a long snapshot keeps
+// them from being vacuumed.
 type Queue struct {
 	MerchantID string
 	HeadMS     int64

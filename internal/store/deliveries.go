@@ -36,7 +36,7 @@ func (tx *Tx) finish(ctx context.Context, outcomes []delivery.Outcome) (map[hold
 	if tx.postgres {
 		return tx.finishOnPostgres(ctx, outcomes)
 	}
-	mine, err := tx.endLeases(ctx, outcomes)
+	mine, err := tx.heldLeases(ctx, outcomes)
 	if err != nil {
 		return nil, err
 	}
@@ -73,27 +73,22 @@ type hold struct {
 
 func holdOf(o delivery.Outcome) hold { return hold{o.Delivery.Seq, o.LeaseID} }
 
-// endLeases ends the outcomes' leases and returns those that were still held.
-func (tx *Tx) endLeases(ctx context.Context, outcomes []delivery.Outcome) (map[hold]bool, error) {
+// heldLeases returns the outcomes' leases that are still held.
+func (tx *Tx) heldLeases(ctx context.Context, outcomes []delivery.Outcome) (map[hold]bool, error) {
 	asked, mine := make(map[hold]bool, len(outcomes)), make(map[hold]bool, len(outcomes))
 	seqs := make([]int64, len(outcomes))
 	for i, o := range outcomes {
 		asked[holdOf(o)], seqs[i] = true, o.Delivery.Seq
 	}
 	held, err := queryIn(seqs, func(chunk []any) ([]hold, error) {
-		return queryAll(ctx, &tx.queries, scanHold, "SELECT seq, lease_id FROM leased WHERE seq IN "+parameterList(0, len(chunk)), chunk...)
+		return queryAll(ctx, &tx.queries, scanHold, "SELECT seq, lease_id FROM deliveries WHERE lease_id IS NOT NULL AND seq IN "+parameterList(0, len(chunk)), chunk...)
 	})
-	if err != nil {
-		return nil, err
-	}
-	ended := seqs[:0]
 	for _, h := range held {
 		if asked[h] {
 			mine[h] = true
-			ended = append(ended, h.seq)
 		}
 	}
-	return mine, execIn(ctx, &tx.queries, "DELETE FROM leased WHERE seq IN ", ended)
+	return mine, err
 }
 
 func scanHold(row scanner) (h hold, err error) {
@@ -118,7 +113,7 @@ func (tx *Tx) finishDeliveries(ctx context.Context, outcomes []delivery.Outcome)
 		}
 	}
 	if _, err := tx.updateFrom(ctx, []string{"seq BIGINT", "attempts BIGINT", "due_ms BIGINT"}, again,
-		"UPDATE deliveries SET attempts = wanted.attempts, due_ms = wanted.due_ms FROM wanted WHERE deliveries.seq = wanted.seq"); err != nil {
+		"UPDATE deliveries SET attempts = wanted.attempts, due_ms = wanted.due_ms, lease_id = NULL FROM wanted WHERE deliveries.seq = wanted.seq"); err != nil {
 		return err
 	}
 	if err := execIn(ctx, &tx.queries, "DELETE FROM deliveries WHERE seq IN ", over); err != nil {
@@ -133,13 +128,15 @@ func (tx *Tx) finishDeliveries(ctx context.Context, outcomes []delivery.Outcome)
 }
 
 // ReleaseDeliveries ends the leases on deliveries before their time, so that
-// they can be leased again. It returns how many leases that were.
-func (s *Store) ReleaseDeliveries(ctx context.Context, leaseID string, seqs []int64) (released int64, err error) {
+// they are due at once. It returns how many leases that were.
+func (s *Store) ReleaseDeliveries(ctx context.Context, leaseID string, seqs []int64, nowMS int64) (released int64, err error) {
 	slices.Sort(seqs)
 	err = s.Update(ctx, func(tx *Tx) error {
 		released = 0
 		return inBatches(seqs, 0, func(part []int64) error {
-			n, err := tx.exec(ctx, "DELETE FROM leased WHERE lease_id = $1 AND seq IN "+parameterList(1, len(part)), append([]any{leaseID}, toAny(part)...)...)
+			// A first attempt is due again when it was, by which it expires.
+			n, err := tx.exec(ctx, fmt.Sprintf(`UPDATE deliveries SET lease_id = NULL, due_ms = CASE WHEN attempts = 0 THEN deadline_ms - %d ELSE $1 END
+				WHERE lease_id = $2 AND seq IN `, delivery.RetryWindow)+parameterList(2, len(part)), append([]any{nowMS, leaseID}, toAny(part)...)...)
 			released += n
 			return err
 		})

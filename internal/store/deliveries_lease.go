@@ -83,7 +83,7 @@ func (tx *Tx) addInFlight(ctx context.Context, nowMS int64, ids []string, plan *
 				plan.AddInFlight(id, seq)
 			}
 			return struct{}{}, err
-		}, "SELECT merchant_id, seq FROM leased WHERE until_ms > $1 AND merchant_id IN "+parameterList(1, len(part)),
+		}, "SELECT merchant_id, seq FROM deliveries WHERE lease_id IS NOT NULL AND due_ms > $1 AND merchant_id IN "+parameterList(1, len(part)),
 			append([]any{nowMS}, toAny(part)...)...)
 		return err
 	})
@@ -177,43 +177,33 @@ func (tx *Tx) lease(ctx context.Context, r delivery.LeaseRequest, chosen []deliv
 	return leased, nil
 }
 
-const upsertLease = ` ON CONFLICT (seq) DO UPDATE SET lease_id = excluded.lease_id, until_ms = excluded.until_ms
-	WHERE leased.until_ms <= %s RETURNING seq`
-
 // leaseOnPostgres writes the leases and reads the messages in one statement,
 // since each costs a round trip.
 func (tx *Tx) leaseOnPostgres(ctx context.Context, r delivery.LeaseRequest, chosen []delivery.Delivery, add func(scanner) (struct{}, error)) error {
 	_, err := queryAll(ctx, &tx.queries, add, `WITH chosen AS (
-			SELECT * FROM unnest($4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[]) AS c (seq, attempts, due_ms, deadline_ms)
+			SELECT * FROM unnest($4::bigint[], $5::bigint[], $6::bigint[]) AS c (seq, attempts, due_ms)
 		), unchanged AS (
-			SELECT d.seq, d.merchant_id FROM chosen JOIN deliveries d USING (seq, attempts, due_ms, deadline_ms) FOR NO KEY UPDATE OF d SKIP LOCKED
+			SELECT d.seq FROM chosen JOIN deliveries d USING (seq, attempts, due_ms)
+			WHERE d.lease_id IS NULL OR d.due_ms <= $3 FOR NO KEY UPDATE OF d SKIP LOCKED
 		), taken AS (
-			INSERT INTO leased (seq, merchant_id, lease_id, until_ms) SELECT seq, merchant_id, $1, $2 FROM unchanged`+fmt.Sprintf(upsertLease, "$3")+`
+			UPDATE deliveries d SET lease_id = $1, due_ms = $2 FROM unchanged WHERE d.seq = unchanged.seq RETURNING d.seq
 		) SELECT seq, delivery_id, id, type, body FROM events JOIN taken USING (seq)`,
-		r.LeaseID, r.UntilMS, r.NowMS,
-		each(chosen, func(d delivery.Delivery) int64 { return d.Seq }), each(chosen, func(d delivery.Delivery) int64 { return int64(d.Attempts) }),
-		each(chosen, func(d delivery.Delivery) int64 { return d.DueMS }), each(chosen, func(d delivery.Delivery) int64 { return d.DeadlineMS }))
+		r.LeaseID, r.UntilMS, r.NowMS, seqsOf(chosen),
+		each(chosen, func(d delivery.Delivery) int64 { return int64(d.Attempts) }), each(chosen, func(d delivery.Delivery) int64 { return d.DueMS }))
 	return err
 }
 
 // leaseOnSQLite writes the leases and reads the messages. SQLite has one writer,
 // so nothing has changed since it was read.
 func (tx *Tx) leaseOnSQLite(ctx context.Context, r delivery.LeaseRequest, chosen []delivery.Delivery, add func(scanner) (struct{}, error)) error {
-	rows := make([][]any, len(chosen))
-	for i, d := range chosen {
-		rows[i] = []any{d.Seq, d.MerchantID, r.LeaseID, r.UntilMS}
-	}
-	var taken []int64
-	columns := []string{"seq", "merchant_id", "lease_id", "until_ms"}
-	if err := tx.chunked(rows, len(columns), func(part [][]any) error {
-		conflict := fmt.Sprintf(upsertLease, parameter(len(part)*len(columns)+1))
-		seqs, err := queryAll(ctx, &tx.queries, scanSeq, insertion{"leased", columns, conflict}.text(len(part)), append(slices.Concat(part...), r.NowMS)...)
-		taken = append(taken, seqs...)
-		return err
-	}); err != nil {
+	taken, err := queryIn(seqsOf(chosen), func(chunk []any) ([]int64, error) {
+		return queryAll(ctx, &tx.queries, scanSeq, "UPDATE deliveries SET lease_id = $1, due_ms = $2 WHERE (lease_id IS NULL OR due_ms <= $3) AND seq IN "+
+			parameterList(3, len(chunk))+" RETURNING seq", append([]any{r.LeaseID, r.UntilMS, r.NowMS}, chunk...)...)
+	})
+	if err != nil {
 		return err
 	}
-	_, err := queryIn(taken, func(chunk []any) ([]struct{}, error) {
+	_, err = queryIn(taken, func(chunk []any) ([]struct{}, error) {
 		return queryAll(ctx, &tx.queries, add, "SELECT seq, delivery_id, id, type, body FROM events WHERE seq IN "+parameterList(0, len(chunk)), chunk...)
 	})
 	return err

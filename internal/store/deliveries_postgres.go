@@ -6,19 +6,14 @@ import (
 	"github.com/quittance/quittance/internal/delivery"
 )
 
-// recordOutcomes ends the leases of outcomes and records those that had theirs.
-// Like leasing, it locks a delivery before the lease on it. It returns the
-// leases that were still held, with the breakers of their merchants.
-const recordOutcomes = `WITH outcome AS (
-		SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[])
+// recordOutcomes records the outcomes that still have their lease, and ends
+// it. It returns these leases, with the breakers of their merchants.
+const recordOutcomes = `WITH ended AS (
+		SELECT o.* FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[])
 			AS o (seq, lease_id, merchant_id, status, attempts, at_ms)
-	), locked AS (
-		SELECT seq FROM deliveries WHERE seq = ANY ($1::bigint[]) ORDER BY seq FOR NO KEY UPDATE
-	), ended AS (
-		DELETE FROM leased USING locked JOIN outcome o USING (seq) WHERE leased.seq = o.seq AND leased.lease_id = o.lease_id
-		RETURNING o.*
+		JOIN deliveries d USING (seq, lease_id) ORDER BY d.seq FOR NO KEY UPDATE OF d
 	), retried AS (
-		UPDATE deliveries SET attempts = ended.attempts, due_ms = at_ms FROM ended WHERE deliveries.seq = ended.seq AND status = 'pending'
+		UPDATE deliveries SET attempts = ended.attempts, due_ms = at_ms, lease_id = NULL FROM ended WHERE deliveries.seq = ended.seq AND status = 'pending'
 	), unscheduled AS (
 		DELETE FROM deliveries USING ended WHERE deliveries.seq = ended.seq AND status <> 'pending'
 	), finished AS (

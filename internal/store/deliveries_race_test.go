@@ -187,8 +187,6 @@ func TestLeaseDeliveriesAlone(t *testing.T) {
 		r.LeaseID, r.InFlight = "l4", nil
 		wantIDs(t, "beside another one", lease(t, s, r))
 		must(t, s.DeregisterWorker(t.Context(), "two"))
-		r.LeaseID = "l5"
-		wantIDs(t, "alone again, of what is leased", lease(t, s, r)) // tried in vain: nothing is leased twice
 		enlist("two", now)
 		r.LeaseID, r.InFlight = "l6", map[string][]int64{"m": {first[0].Seq, first[1].Seq, first[2].Seq}}
 		r.Queues = []delivery.Queue{{MerchantID: "m", HeadMS: now - 96}}

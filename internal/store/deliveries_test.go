@@ -302,7 +302,7 @@ func TestFinishDeliveries(t *testing.T) {
 				if lost, err := s.FinishDeliveries(t.Context(), []delivery.Outcome{o}); len(lost) != 1 || err != nil {
 					t.Errorf("under another's lease: lost %v, %v; want the one", lost, err)
 				}
-				untouched := state{Status: delivery.Pending, DueMS: now}
+				untouched := state{Status: delivery.Pending, DueMS: now + 30_000}
 				if diff := gocmp.Diff(untouched, record(t, s, "evt_m_000000")); diff != "" {
 					t.Errorf("after that (-want +got):\n%s", diff)
 				}
@@ -371,7 +371,7 @@ func TestReleaseDeliveries(t *testing.T) {
 		mine := lease(t, s, r)
 		theirs := lease(t, s, request("l2"))
 		finish(t, s, success("l1"), mine[1])
-		n, err := s.ReleaseDeliveries(t.Context(), "l1", []int64{mine[0].Seq, mine[1].Seq, mine[2].Seq, theirs[0].Seq})
+		n, err := s.ReleaseDeliveries(t.Context(), "l1", []int64{mine[0].Seq, mine[1].Seq, mine[2].Seq, theirs[0].Seq}, now)
 		if n != 2 || err != nil {
 			t.Errorf("released %d, %v; want 2", n, err)
 		}

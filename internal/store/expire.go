@@ -52,9 +52,6 @@ func (s *Store) ExpireDeliveries(ctx context.Context, r ExpireRequest) (expired 
 			rows = append(rows, found...)
 		}
 		more = len(rows) == limit
-		if rows, err = tx.notLeased(ctx, rows, nowMS); err != nil {
-			return err
-		}
 		outcomes := make([]delivery.Outcome, len(rows))
 		for i, d := range rows {
 			outcomes[i] = delivery.Outcome{Delivery: d, Status: delivery.Failed, FinishedMS: nowMS}
@@ -89,8 +86,9 @@ func (tx *Tx) unreachable(ctx context.Context, r ExpireRequest) (map[string]bool
 	})
 }
 
-// overdue locks and returns the merchant's deliveries whose deadlines passed;
-// those that are owed an attempt only if the endpoint is given up.
+// overdue locks and returns the merchant's deliveries whose deadlines passed and
+// that nobody is attempting; those that are owed an attempt only if the endpoint
+// is given up.
 func (tx *Tx) overdue(ctx context.Context, merchantID string, givenUp bool, nowMS int64, limit int) ([]delivery.Delivery, error) {
 	look := func(conditions string, beforeMS int64) ([]delivery.Delivery, error) {
 		return queryAll(ctx, &tx.queries, func(row scanner) (delivery.Delivery, error) {
@@ -99,26 +97,23 @@ func (tx *Tx) overdue(ctx context.Context, merchantID string, givenUp bool, nowM
 		}, "SELECT seq, attempts FROM deliveries WHERE merchant_id = $1 AND "+conditions+" LIMIT $3"+tx.lockFree(), merchantID, beforeMS, limit)
 	}
 	if !givenUp {
-		return look("attempts > 0 AND deadline_ms < $2 AND attempts > since ORDER BY deadline_ms, seq", nowMS)
+		return look("attempts > 0 AND deadline_ms < $2 AND (lease_id IS NULL OR due_ms <= $2) AND attempts > since ORDER BY deadline_ms, seq", nowMS)
 	}
-	retries, err := look("attempts > 0 AND deadline_ms < $2 ORDER BY deadline_ms, seq", nowMS)
-	if limit -= len(retries); err != nil || limit == 0 {
-		return retries, err
+	found, err := look("attempts > 0 AND deadline_ms < $2 AND (lease_id IS NULL OR due_ms <= $2) ORDER BY deadline_ms, seq", nowMS)
+	for _, first := range []struct {
+		conditions string
+		beforeMS   int64
+	}{
+		{"attempts = 0 AND lease_id IS NOT NULL AND due_ms <= $2 AND deadline_ms < $2 ORDER BY due_ms, seq", nowMS},
+		// The deadline of one that was never leased is that long after it fell due.
+		{"attempts = 0 AND lease_id IS NULL AND due_ms < $2 ORDER BY due_ms, seq", nowMS - delivery.RetryWindow},
+	} {
+		if err != nil || len(found) == limit {
+			break
+		}
+		var more []delivery.Delivery
+		more, err = look(first.conditions, first.beforeMS)
+		found = append(found, more[:min(len(more), limit-len(found))]...)
 	}
-	// The deadline of a first attempt is that long after it fell due.
-	first, err := look("attempts = 0 AND due_ms < $2 ORDER BY due_ms, seq", nowMS-delivery.RetryWindow)
-	return append(retries, first...), err
-}
-
-// notLeased returns the deliveries that nobody is attempting, and removes their
-// ended leases.
-func (tx *Tx) notLeased(ctx context.Context, deliveries []delivery.Delivery, nowMS int64) ([]delivery.Delivery, error) {
-	busy, err := queryIn(seqsOf(deliveries), func(chunk []any) ([]int64, error) {
-		return queryAll(ctx, &tx.queries, scanSeq, "SELECT seq FROM leased WHERE until_ms > $1 AND seq IN "+parameterList(1, len(chunk)), append([]any{nowMS}, chunk...)...)
-	})
-	if err != nil {
-		return nil, err
-	}
-	free := slices.DeleteFunc(deliveries, func(d delivery.Delivery) bool { return slices.Contains(busy, d.Seq) })
-	return free, execIn(ctx, &tx.queries, "DELETE FROM leased WHERE seq IN ", seqsOf(free))
+	return found, err
 }

@@ -53,7 +53,7 @@ func TestExpireDeliveries(t *testing.T) {
 		expire("when the attempts under way are given up", now+day+10, 9, false, map[string]int{"busy": 1, "fresh": 2})
 		for id, want := range map[string]state{
 			"evt_dead_000002": {Status: delivery.Failed, FinishedMS: now + day + 3},
-			"evt_well_000002": {Status: delivery.Pending, DueMS: now + 2},
+			"evt_well_000002": {Status: delivery.Pending, DueMS: now + day + 9},
 		} {
 			if diff := gocmp.Diff(want, record(t, s, id)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", id, diff)
