@@ -155,9 +155,12 @@ var healths = map[delivery.BreakerState]apitypes.WebhookHealth{
 
 func fromView(v endpoint.View) apitypes.Webhook {
 	w := apitypes.Webhook{
-		MerchantID: v.MerchantID, URL: v.URL, Configured: v.Configured, ChangedAt: v.ChangedAt,
+		MerchantID: v.MerchantID, URL: v.URL, Configured: v.Configured,
 		OptionalEvents: make([]apitypes.EventType, len(v.Optional)),
 		Health:         healths[v.Breaker.State], Secrets: make([]apitypes.WebhookSecret, len(v.Secrets)),
+	}
+	if !v.ChangedAt.IsZero() {
+		w.ChangedAt = v.ChangedAt.Unix()
 	}
 	for i, typ := range v.Optional {
 		w.OptionalEvents[i] = apitypes.EventType(typ)

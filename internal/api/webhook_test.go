@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -31,7 +32,7 @@ func (h hooks) View(ctx context.Context, id string) (endpoint.View, error) {
 	switch id {
 	case "acme":
 		v.Optional = []invoice.EventType{invoice.EventUnattributed}
-		v.ChangedAt, v.Breaker = now, delivery.Breaker{State: delivery.BreakerOpen, UntilMS: (now+30)*1000 + 999}
+		v.ChangedAt, v.Breaker = time.Unix(now, 0), delivery.Breaker{State: delivery.BreakerOpen, UntilMS: (now+30)*1000 + 999}
 		v.Secrets = []store.SecretRow{
 			{Version: 3, State: store.SecretStaged, CreatedAt: now, Sealed: []byte("sealed"), KeyID: "key"}, {Version: 2, State: store.SecretActive, CreatedAt: now - 1},
 			{Version: 1, State: store.SecretRetiring, CreatedAt: now - 2, ValidUntil: now + 60},

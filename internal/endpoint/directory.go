@@ -1,7 +1,7 @@
-// Package endpoint knows where the merchants' events go and what signs them:
-// from the configuration, or set by the merchants through the API. The secrets
-// of the latter are made here, told once, kept sealed, and replaced without a
-// moment in which a receiver that knows either has to refuse an event.
+// Package endpoint manages the merchants' webhook endpoints and signing secrets,
+// which are configured or set by the merchants through the API. Secrets that are set
+// through the API are generated here, shown once, stored sealed, and rotated without
+// a moment in which a receiver that has the old or the new one must reject an event.
 package endpoint
 
 import (
@@ -24,34 +24,33 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// Errors of what is asked of a merchant's endpoint.
+// Errors of a merchant's endpoint.
 var (
-	// ErrNone: there is no such merchant, or it has no endpoint.
+	// ErrNone: the merchant is unknown or has no endpoint.
 	ErrNone = errors.New("the merchant has no endpoint")
-	// ErrConfigured: the endpoint stands in the configuration, and is changed
-	// there.
-	ErrConfigured = errors.New("the merchant's endpoint stands in the configuration")
-	// ErrNoMasterKey: no secret can be kept.
-	ErrNoMasterKey = errors.New("there is no master key to seal secrets under")
-	// ErrStaged: there is a staged secret already.
+	// ErrConfigured: the endpoint is set in the configuration.
+	ErrConfigured = errors.New("the merchant's endpoint is set in the configuration")
+	// ErrNoMasterKey: secrets cannot be sealed.
+	ErrNoMasterKey = errors.New("no master key is configured to seal secrets")
+	// ErrStaged: a secret is staged already.
 	ErrStaged = errors.New("a secret is staged already")
-	// ErrNotStaged: there is no staged secret, or not any more.
+	// ErrNotStaged: no secret is staged, or it has been dropped or replaced.
 	ErrNotStaged = errors.New("no secret is staged")
 )
 
-// PingError is that an endpoint did not take a test ping.
+// PingError says that an endpoint did not answer a test ping with 2xx.
 type PingError struct {
-	Answer string // what it did instead
+	Answer string // why the ping failed
 }
 
-// Error says so.
+// Error returns the reason.
 func (e *PingError) Error() string { return "the endpoint did not take the ping: " + e.Answer }
 
-// Retiring is how long a secret still signs after another took its place, in
-// the header that can hold several signatures.
-const Retiring = 24 * time.Hour
+// RetirementPeriod is how long a replaced secret still signs events, in the header
+// that can hold several signatures.
+const RetirementPeriod = 24 * time.Hour
 
-// Store keeps endpoints and their secrets. *store.Store is one.
+// Store stores endpoints and their secrets. *store.Store implements it.
 type Store interface {
 	Endpoints(ctx context.Context, merchantIDs []string) (map[string]store.EndpointRow, error)
 	EndpointOwners(ctx context.Context) ([]string, error)
@@ -63,43 +62,42 @@ type Store interface {
 	Breakers(ctx context.Context, merchantIDs []string) (map[string]delivery.Breaker, error)
 }
 
-// Config says what a directory is made of. All but Fallback, Optional and Keyring
-// must be set.
+// Config is the configuration of a Directory. All but Fallback, Optional, Keyring and
+// Changed are required.
 type Config struct {
 	Store Store
-	// Configured are the endpoints that stand in the configuration, by
-	// merchant. They go before those that are set through the API.
+	// Configured are the endpoints of the service's configuration, by merchant. They
+	// take precedence over those set through the API.
 	Configured map[string]poster.Endpoint
-	// Fallback is the endpoint of merchants that have no other. It has no URL
-	// when there is none.
+	// Fallback is the endpoint of merchants that have no other. Without a URL there is
+	// no fallback.
 	Fallback poster.Endpoint
-	// Optional are the optional types of events that the merchants ask for in the
-	// configuration.
+	// Optional are the optional event types that are configured, by merchant.
 	Optional map[string][]invoice.EventType
-	// Known reports whether there is such a merchant.
+	// Known reports whether the merchant exists.
 	Known   func(merchantID string) bool
-	Keyring *keyring.Keyring // nil without a master key: then no endpoint can be set
+	Keyring *keyring.Keyring // nil: no endpoint can be set
 	Guard   *poster.Guard
 	// Ping posts to an endpoint as events are posted.
 	Ping func(ctx context.Context, to poster.Endpoint, id string, body []byte) delivery.Attempt
-	// Changed is called when an endpoint was set; nil for nothing.
+	// Changed, when set, is called after an endpoint was set.
 	Changed func()
 	Now     func() time.Time
 	Rand    io.Reader
 	Logger  *slog.Logger
 }
 
-// Directory knows the endpoints of all merchants.
+// Directory holds the endpoints of all merchants.
 type Directory struct {
-	Config
+	conf Config
 
-	mu     sync.Mutex           // guards both maps
-	owners map[string]bool      // merchants that have set an endpoint
-	told   map[string]time.Time // when the log was told last that a merchant's secret cannot be read
+	mu       sync.Mutex           // guards both maps
+	owners   map[string]bool      // merchants that have set an endpoint
+	loggedAt map[string]time.Time // last log line about a merchant's unreadable secret
 }
 
-// Open returns a directory. It is an error when there are secrets that the
-// keyring cannot open.
+// Open returns a directory. It fails if the store has secrets that the keyring cannot
+// open.
 func Open(ctx context.Context, c Config) (*Directory, error) {
 	keys, err := c.Store.SealingKeys(ctx)
 	if err != nil {
@@ -114,59 +112,58 @@ func Open(ctx context.Context, c Config) (*Directory, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Directory{Config: c, owners: make(map[string]bool), told: make(map[string]time.Time)}
+	d := &Directory{conf: c, owners: make(map[string]bool), loggedAt: make(map[string]time.Time)}
 	for _, id := range owners {
 		d.owners[id] = true
 	}
 	return d, nil
 }
 
-// Owns reports whether this process knows that the merchant has set an
-// endpoint. What other processes changed since it started, it does not.
-func (d *Directory) Owns(merchantID string) bool {
+// HasOwnEndpoint reports whether the merchant has set an endpoint. It may be false if
+// another process has set it since this one started.
+func (d *Directory) HasOwnEndpoint(merchantID string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.owners[merchantID]
 }
 
-// OptionalEvents returns the optional types of events that a merchant is sent:
-// those in the configuration and, unless the configuration has its endpoint
-// too, those set with the endpoint through the API.
+// OptionalEvents returns the optional event types that a merchant receives: the
+// configured ones and, unless its endpoint is configured too, those set through the
+// API.
 func (d *Directory) OptionalEvents(merchantID string, set []invoice.EventType) []invoice.EventType {
-	all := slices.Clone(d.Optional[merchantID])
-	if d.Configured[merchantID].URL == "" {
+	all := slices.Clone(d.conf.Optional[merchantID])
+	if d.conf.Configured[merchantID].URL == "" {
 		all = append(all, set...)
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// Endpoints returns those of the merchants that have an endpoint, with it as
-// it is now.
+// Endpoints returns the current endpoints of those merchants that have one.
 func (d *Directory) Endpoints(ctx context.Context, merchantIDs []string) (map[string]poster.Endpoint, error) {
 	found := make(map[string]poster.Endpoint, len(merchantIDs))
-	var rest []string
+	var unconfigured []string
 	for _, id := range merchantIDs {
-		if e := d.Configured[id]; e.URL != "" {
+		if e := d.conf.Configured[id]; e.URL != "" {
 			found[id] = e
 		} else {
-			rest = append(rest, id)
+			unconfigured = append(unconfigured, id)
 		}
 	}
-	rows, err := d.Store.Endpoints(ctx, rest)
+	rows, err := d.conf.Store.Endpoints(ctx, unconfigured)
 	if err != nil {
 		return nil, err
 	}
-	for _, id := range rest {
+	for _, id := range unconfigured {
 		row, ok := rows[id]
 		if !ok {
-			if d.Fallback.URL != "" {
-				found[id] = d.Fallback
+			if d.conf.Fallback.URL != "" {
+				found[id] = d.conf.Fallback
 			}
 			continue
 		}
 		e, err := d.open(row)
-		if err != nil { // others must not wait for it
+		if err != nil { // it must not delay the other merchants
 			d.report(ctx, id, err)
 			continue
 		}
@@ -175,57 +172,57 @@ func (d *Directory) Endpoints(ctx context.Context, merchantIDs []string) (map[st
 	return found, nil
 }
 
-// report logs that a merchant's secret cannot be read, once a minute.
+// report logs an unreadable secret, at most once a minute for each merchant.
 func (d *Directory) report(ctx context.Context, merchantID string, err error) {
-	now := d.Now()
+	now := d.conf.Now()
 	d.mu.Lock()
-	since := now.Sub(d.told[merchantID])
+	since := now.Sub(d.loggedAt[merchantID])
 	due := since >= time.Minute || since < 0
 	if due {
-		d.told[merchantID] = now
+		d.loggedAt[merchantID] = now
 	}
 	d.mu.Unlock()
 	if due {
-		d.Logger.ErrorContext(ctx, "a merchant's webhook secret cannot be read, so its events wait", "merchant", merchantID, "err", err)
+		d.conf.Logger.ErrorContext(ctx, "open webhook secret failed, the merchant's events wait", "merchant", merchantID, "err", err)
 	}
 }
 
-// Reachable returns those of the merchants that have an endpoint, whether its
-// secrets can be read or not.
+// Reachable returns those of the merchants that have an endpoint, even if its secrets
+// cannot be opened.
 func (d *Directory) Reachable(ctx context.Context, merchantIDs []string) (map[string]bool, error) {
 	found := make(map[string]bool, len(merchantIDs))
-	var rest []string
+	var unconfigured []string
 	for _, id := range merchantIDs {
-		if d.Configured[id].URL != "" || d.Fallback.URL != "" {
+		if d.conf.Configured[id].URL != "" || d.conf.Fallback.URL != "" {
 			found[id] = true
 		} else {
-			rest = append(rest, id)
+			unconfigured = append(unconfigured, id)
 		}
 	}
-	rows, err := d.Store.Endpoints(ctx, rest)
+	rows, err := d.conf.Store.Endpoints(ctx, unconfigured)
 	for id := range rows {
 		found[id] = true
 	}
 	return found, err
 }
 
-// Fingerprint is a hash of the merchants whose endpoints are in the
-// configuration. Two processes with the same know the same endpoints.
+// Fingerprint returns a hash of the merchants with configured endpoints. Processes
+// with equal fingerprints have the same endpoints.
 func (d *Directory) Fingerprint() string {
 	h := sha256.New()
-	for _, id := range slices.Sorted(maps.Keys(d.Configured)) {
-		if d.Configured[id].URL != "" {
+	for _, id := range slices.Sorted(maps.Keys(d.conf.Configured)) {
+		if d.conf.Configured[id].URL != "" {
 			fmt.Fprintf(h, "%q ", id)
 		}
 	}
-	fmt.Fprintf(h, "%t", d.Fallback.URL != "")
+	fmt.Fprintf(h, "%t", d.conf.Fallback.URL != "")
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// open returns the endpoint with the secrets that sign now.
+// open returns the endpoint with the secrets that currently sign.
 func (d *Directory) open(row store.EndpointRow) (poster.Endpoint, error) {
 	e := poster.Endpoint{URL: row.URL}
-	now := d.Now().Unix()
+	now := d.conf.Now().Unix()
 	for _, r := range row.Secrets {
 		if r.State == store.SecretRetiring && r.ValidUntil <= now {
 			continue
@@ -247,14 +244,14 @@ func (d *Directory) open(row store.EndpointRow) (poster.Endpoint, error) {
 }
 
 func (d *Directory) secret(r store.SecretRow) (string, error) {
-	if d.Keyring == nil {
+	if d.conf.Keyring == nil {
 		return "", ErrNoMasterKey
 	}
-	return open(d.Keyring, r)
+	return open(d.conf.Keyring, r)
 }
 
-func open(v *keyring.Keyring, r store.SecretRow) (string, error) {
-	secret, err := v.Open(r.MerchantID, r.Version, keyring.Sealed{KeyID: r.KeyID, Data: r.Sealed})
+func open(k *keyring.Keyring, r store.SecretRow) (string, error) {
+	secret, err := k.Open(r.MerchantID, r.Version, keyring.Sealed{KeyID: r.KeyID, Data: r.Sealed})
 	if err != nil {
 		return "", fmt.Errorf("webhook secret %d of %s: %w", r.Version, r.MerchantID, err)
 	}

@@ -28,11 +28,12 @@ const start = 1_764_000_000
 // world is a directory on a real store, with a scripted endpoint.
 type world struct {
 	*endpoint.Directory
-	db    *store.Store
-	now   time.Time
-	pings []ping
-	// answer is the error of the next pings.
-	answer string
+	db      *store.Store
+	keyring *keyring.Keyring
+	now     time.Time
+	pings   []ping
+	answer  string // error of the next pings
+	onPing  func(context.Context)
 }
 
 type ping struct {
@@ -56,18 +57,21 @@ func key(t *testing.T) keyring.Key {
 
 var configured = poster.Endpoint{URL: "https://shop.example/", Secret: "whsec_shop"}
 
-// open opens a directory on the database.
+// open opens a directory on the database, with the keyring.
 func (w *world) open(t *testing.T, change ...func(*endpoint.Config)) error {
 	t.Helper()
 	c := endpoint.Config{
 		Store: w.db, Configured: map[string]poster.Endpoint{"shop": configured, "cafe": {}},
-		Known: func(id string) bool { return id != "stranger" },
+		Known: func(id string) bool { return id != "unknown" },
 		Guard: poster.NewGuard([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}),
-		Ping: func(_ context.Context, to poster.Endpoint, id string, body []byte) delivery.Attempt {
+		Ping: func(ctx context.Context, to poster.Endpoint, id string, body []byte) delivery.Attempt {
 			w.pings = append(w.pings, ping{to, id, body})
+			if w.onPing != nil {
+				w.onPing(ctx)
+			}
 			return delivery.Attempt{Number: 1, Error: w.answer}
 		},
-		Now: func() time.Time { return w.now }, Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler),
+		Keyring: w.keyring, Now: func() time.Time { return w.now }, Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler),
 	}
 	for _, f := range change {
 		f(&c)
@@ -77,25 +81,28 @@ func (w *world) open(t *testing.T, change ...func(*endpoint.Config)) error {
 	return err
 }
 
-func withKeyring(v *keyring.Keyring) func(*endpoint.Config) {
-	return func(c *endpoint.Config) { c.Keyring = v }
+// openWith opens a directory on the database, with another keyring.
+func (w *world) openWith(t *testing.T, k *keyring.Keyring) error {
+	t.Helper()
+	w.keyring = k
+	return w.open(t)
 }
 
 // each runs a test on a directory with a keyring, on both databases.
 func each(t *testing.T, test func(t *testing.T, w *world)) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		w := &world{db: db, now: time.Unix(start, 0)}
-		if err := w.open(t, withKeyring(keyring.New(key(t)))); err != nil {
+		w := &world{db: db, keyring: keyring.New(key(t)), now: time.Unix(start, 0)}
+		if err := w.open(t); err != nil {
 			t.Fatal(err)
 		}
 		test(t, w)
 	})
 }
 
-// signing returns what a merchant's events are signed with.
+// signing returns a merchant's endpoint, with the secrets that sign its events.
 func (w *world) signing(t *testing.T, id string) poster.Endpoint {
 	t.Helper()
-	found, err := w.Endpoints(t.Context(), []string{"nobody", id})
+	found, err := w.Endpoints(t.Context(), []string{"unknown", id})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +116,7 @@ func states(v endpoint.View) (all []store.SecretState) {
 	return all
 }
 
-// TestRotation goes through the life of an endpoint and of three secrets.
+// TestRotation sets an endpoint, and stages, drops and promotes secrets.
 func TestRotation(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		const id = "cafe"
@@ -119,11 +126,11 @@ func TestRotation(t *testing.T) {
 				t.Fatalf("%s (-want +got):\n%s", step, diff)
 			}
 		}
-		if _, err := w.View(t.Context(), id); !errors.Is(err, endpoint.ErrNone) || w.Owns(id) {
-			t.Fatalf("before anything: %v", err)
+		if _, err := w.View(t.Context(), id); !errors.Is(err, endpoint.ErrNone) || w.HasOwnEndpoint(id) {
+			t.Fatalf("before the first put: %v", err)
 		}
 		v, first, err := w.Put(t.Context(), id, "https://cafe.example/a", nil)
-		if err != nil || !strings.HasPrefix(first, "whsec_") || v.URL != "https://cafe.example/a" || v.ChangedAt != start || v.Configured || !w.Owns(id) {
+		if err != nil || !strings.HasPrefix(first, "whsec_") || v.URL != "https://cafe.example/a" || v.ChangedAt.Unix() != start || v.Configured || !w.HasOwnEndpoint(id) {
 			t.Fatalf("put: %+v, %q, %v", v, first, err)
 		}
 		want("put", "https://cafe.example/a", first)
@@ -174,7 +181,7 @@ func TestRotation(t *testing.T) {
 			}
 		}
 
-		w.now = w.now.Add(endpoint.Retiring - time.Second)
+		w.now = w.now.Add(endpoint.RetirementPeriod - time.Second)
 		want("a day later", "https://cafe.example/b", second, first)
 		w.now = w.now.Add(time.Second)
 		want("a second later still", "https://cafe.example/b", second)
@@ -184,9 +191,9 @@ func TestRotation(t *testing.T) {
 	})
 }
 
-// TestPromoteOfAnother has the secret that was pinged be dropped meanwhile, and
-// then another staged, which has the same version.
-func TestPromoteOfAnother(t *testing.T) {
+// TestPromoteOfADroppedSecret drops the staged secret during the ping, and then stages another
+// with the same version.
+func TestPromoteOfADroppedSecret(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		_, first, err := w.Put(t.Context(), "cafe", "https://cafe.example/", nil)
 		if err != nil {
@@ -195,11 +202,10 @@ func TestPromoteOfAnother(t *testing.T) {
 		if _, _, err := w.Stage(t.Context(), "cafe"); err != nil {
 			t.Fatal(err)
 		}
-		w.Ping = func(ctx context.Context, _ poster.Endpoint, _ string, _ []byte) delivery.Attempt {
+		w.onPing = func(ctx context.Context) {
 			if err := w.Unstage(ctx, "cafe"); err != nil {
 				t.Error(err)
 			}
-			return delivery.Attempt{}
 		}
 		if _, err := w.Promote(t.Context(), "cafe"); !errors.Is(err, endpoint.ErrNotStaged) {
 			t.Errorf("promote: %v", err)
@@ -210,12 +216,11 @@ func TestPromoteOfAnother(t *testing.T) {
 		if _, _, err := w.Stage(t.Context(), "cafe"); err != nil {
 			t.Fatal(err)
 		}
-		w.Ping = func(ctx context.Context, _ poster.Endpoint, _ string, _ []byte) delivery.Attempt {
+		w.onPing = func(ctx context.Context) {
 			err := w.Unstage(ctx, "cafe")
 			if _, _, staged := w.Stage(ctx, "cafe"); err != nil || staged != nil {
 				t.Error(err, staged)
 			}
-			return delivery.Attempt{}
 		}
 		if _, err := w.Promote(t.Context(), "cafe"); !errors.Is(err, endpoint.ErrNotStaged) {
 			t.Errorf("promote: %v", err)
@@ -226,7 +231,7 @@ func TestPromoteOfAnother(t *testing.T) {
 	})
 }
 
-// TestPromoteAfterPut has another URL be set while the old one is pinged.
+// TestPromoteAfterPut sets another URL during the ping.
 func TestPromoteAfterPut(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		_, first, err := w.Put(t.Context(), "cafe", "https://cafe.example/old", nil)
@@ -237,14 +242,11 @@ func TestPromoteAfterPut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		put := func(ctx context.Context, to poster.Endpoint, _ string, _ []byte) delivery.Attempt {
+		w.onPing = func(ctx context.Context) {
 			if _, _, err := w.Put(ctx, "cafe", "https://cafe.example/new", nil); err != nil {
 				t.Error(err)
 			}
-			w.pings = append(w.pings, ping{to: to})
-			return delivery.Attempt{}
 		}
-		w.Ping = put
 		var refused *endpoint.PingError
 		if _, err := w.Promote(t.Context(), "cafe"); !errors.As(err, &refused) || !strings.Contains(refused.Answer, "another URL") {
 			t.Errorf("promote what the old URL knows: %v", err)
@@ -285,8 +287,9 @@ func TestPing(t *testing.T) {
 	})
 }
 
-// TestWhose refuses to change what is not the merchant's to change.
-func TestWhose(t *testing.T) {
+// TestChangesAreRefused expects errors for unknown merchants, configured endpoints and
+// a missing keyring.
+func TestChangesAreRefused(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		all := func(id string) map[string]error {
 			_, _, put := w.Put(t.Context(), id, "https://cafe.example/", nil)
@@ -294,9 +297,9 @@ func TestWhose(t *testing.T) {
 			_, promote := w.Promote(t.Context(), id)
 			return map[string]error{"put": put, "stage": stage, "promote": promote, "unstage": w.Unstage(t.Context(), id)}
 		}
-		for what, err := range all("stranger") {
+		for what, err := range all("unknown") {
 			if !errors.Is(err, endpoint.ErrNone) {
-				t.Errorf("%s for nobody: %v", what, err)
+				t.Errorf("%s of an unknown merchant: %v", what, err)
 			}
 		}
 		for what, err := range all("shop") {
@@ -310,7 +313,7 @@ func TestWhose(t *testing.T) {
 		if got := w.signing(t, "shop"); !cmp.Equal(got, configured) {
 			t.Errorf("the configured one is %+v", got)
 		}
-		if err := w.open(t); err != nil { // without a master key
+		if err := w.openWith(t, nil); err != nil {
 			t.Fatal(err)
 		}
 		for what, err := range all("cafe") {
@@ -324,11 +327,13 @@ func TestWhose(t *testing.T) {
 	})
 }
 
-// TestFallback goes behind what a merchant has set.
+// TestFallback expects an endpoint set through the API to take precedence.
 func TestFallback(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		all := poster.Endpoint{URL: "http://127.0.0.1:9/", Secret: "whsec_all"}
-		w.Fallback = all
+		if err := w.open(t, func(c *endpoint.Config) { c.Fallback = all }); err != nil {
+			t.Fatal(err)
+		}
 		if got := w.signing(t, "cafe"); !cmp.Equal(got, all) {
 			t.Errorf("the fallback is %+v", got)
 		}
@@ -374,14 +379,18 @@ func TestOptionalEvents(t *testing.T) {
 			t.Errorf("the refused change was made: %+v, %v", v, err)
 		}
 
-		// The operator has it in the configuration: the merchant cannot do without.
-		w.Optional = map[string][]invoice.EventType{"bar": asks, "shop": asks}
+		// A merchant cannot remove a configured type.
+		if err := w.open(t, func(c *endpoint.Config) { c.Optional = map[string][]invoice.EventType{"bar": asks, "shop": asks} }); err != nil {
+			t.Fatal(err)
+		}
 		put("configured", "bar", []invoice.EventType{}, asks)
 		if v, err := w.View(t.Context(), "shop"); err != nil || !slices.Equal(v.Optional, asks) {
 			t.Errorf("the configured endpoint is sent %v, %v", v.Optional, err)
 		}
-		// Once the configuration has the endpoint, its settings alone count.
-		w.Configured["cafe"] = configured
+		// A configured endpoint has only the configured types.
+		if err := w.open(t, func(c *endpoint.Config) { c.Configured["cafe"] = configured }); err != nil {
+			t.Fatal(err)
+		}
 		if v, err := w.View(t.Context(), "cafe"); err != nil || len(v.Optional) != 0 || len(w.OptionalEvents("cafe", asks)) != 0 {
 			t.Errorf("an endpoint that the configuration has now is sent %v, %v", v.Optional, err)
 		}
@@ -393,10 +402,10 @@ func TestURLs(t *testing.T) {
 		longest := "https://cafe.example/" + strings.Repeat("x", endpoint.MaxURL-len("https://cafe.example/"))
 		for url, want := range map[string]string{
 			"https://cafe.example/a?b=c": "", "https://8.8.8.8:8443/": "", "http://10.1.2.3/": "", "https://10.1.2.3/": "",
-			"http://name.internal/": "", longest: "", // what the name stands for is seen when it is dialled
+			"http://name.internal/": "", longest: "", // addresses of names are checked when dialed
 			longest + "x": "at most 2048 bytes", "": "begins with https", "cafe.example": "begins with https", "ftp://cafe.example/": "begins with https",
-			"https:///x": "begins with https", "https://:443/": "begins with https", "https://cafe.example/#x": "without fragment", "https://me@cafe.example/": "account",
-			"https://me:pw@cafe.example/": "account", "https://cafe.example:port/": "begins with https", "http://8.8.8.8/": "without TLS",
+			"https:///x": "begins with https", "https://:443/": "begins with https", "https://cafe.example/#x": "without fragment", "https://me@cafe.example/": "user information",
+			"https://me:pw@cafe.example/": "user information", "https://cafe.example:port/": "begins with https", "http://8.8.8.8/": "without TLS",
 			"https://127.0.0.1/": "not on the public internet", "https://[::1]/": "not on the public internet", "http://169.254.169.254/": "not on the public internet",
 			"https://[::ffff:127.0.0.1]/": "not on the public internet", "https://[fe80::1%25eth0]/": "not on the public internet",
 		} {
@@ -417,7 +426,7 @@ func TestMasterKeys(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		w := &world{db: db, now: time.Unix(start, 0)}
 		old, newer := key(t), key(t)
-		if err := w.open(t, withKeyring(keyring.New(old))); err != nil {
+		if err := w.openWith(t, keyring.New(old)); err != nil {
 			t.Fatal(err)
 		}
 		_, secret, err := w.Put(t.Context(), "cafe", "https://cafe.example/", nil)
@@ -425,14 +434,14 @@ func TestMasterKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, v := range map[string]*keyring.Keyring{"no": nil, "another": keyring.New(newer)} {
-			if err := w.open(t, withKeyring(v)); err == nil || !strings.Contains(err.Error(), old.ID) {
+			if err := w.openWith(t, v); err == nil || !strings.Contains(err.Error(), old.ID) {
 				t.Errorf("with %s key it opens: %v", name, err)
 			}
 		}
-		if err := w.open(t, withKeyring(keyring.New(newer, old))); err != nil {
+		if err := w.openWith(t, keyring.New(newer, old)); err != nil {
 			t.Fatal(err)
 		}
-		if got := w.signing(t, "cafe"); got.Secret != secret || !w.Owns("cafe") || w.Owns("shop") {
+		if got := w.signing(t, "cafe"); got.Secret != secret || !w.HasOwnEndpoint("cafe") || w.HasOwnEndpoint("shop") {
 			t.Errorf("with both keys it signs with %+v", got)
 		}
 		n, err := endpoint.Reseal(t.Context(), db, keyring.New(newer, old))
@@ -442,7 +451,7 @@ func TestMasterKeys(t *testing.T) {
 		if n, err := endpoint.Reseal(t.Context(), db, keyring.New(newer, old)); err != nil || n != 0 {
 			t.Errorf("resealed %d again, %v", n, err)
 		}
-		if err := w.open(t, withKeyring(keyring.New(newer))); err != nil {
+		if err := w.openWith(t, keyring.New(newer)); err != nil {
 			t.Fatal(err)
 		}
 		if got := w.signing(t, "cafe"); got.Secret != secret {
@@ -459,7 +468,7 @@ func TestReseal(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		w := &world{db: db, now: time.Unix(start, 0)}
 		old, newer := key(t), key(t)
-		if err := w.open(t, withKeyring(keyring.New(old))); err != nil {
+		if err := w.openWith(t, keyring.New(old)); err != nil {
 			t.Fatal(err)
 		}
 		const merchants = endpoint.ResealBatch + 3

@@ -11,15 +11,14 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// Rotation goes in three steps. A new secret is staged: from then on it signs
-// beside the active one where several signatures can stand. The endpoint is
-// pinged with the staged secret alone; when it takes that, the secret is
-// promoted and signs by itself where one signature stands. The one that it
-// replaces signs beside it for a while longer.
+// A rotation has three steps. Stage generates a secret; from then on, the header with
+// several signatures has one by it and one by the active secret. Promote pings the
+// endpoint with the staged secret alone; if the ping succeeds, the staged secret
+// becomes the active one, which the header with one signature uses. The replaced
+// secret keeps signing in the other header for RetirementPeriod.
 
-// Stage makes a secret that is to replace the active one, and returns it, which
-// is never done again. Errors are ErrNone, ErrConfigured, ErrNoMasterKey and
-// ErrStaged.
+// Stage generates the secret that is to replace the active one, and returns it, for
+// the only time. Errors are ErrNone, ErrConfigured, ErrNoMasterKey and ErrStaged.
 func (d *Directory) Stage(ctx context.Context, merchantID string) (v View, secret string, err error) {
 	if _, err := d.own(ctx, merchantID); err != nil {
 		return v, "", err
@@ -28,7 +27,7 @@ func (d *Directory) Stage(ctx context.Context, merchantID string) (v View, secre
 	if err != nil {
 		return v, "", err
 	}
-	_, err = d.Store.StageSecret(ctx, merchantID, d.Now().Unix(), seal)
+	_, err = d.conf.Store.StageSecret(ctx, merchantID, d.conf.Now().Unix(), seal)
 	if errors.Is(err, store.ErrConflict) {
 		err = ErrStaged
 	}
@@ -39,22 +38,22 @@ func (d *Directory) Stage(ctx context.Context, merchantID string) (v View, secre
 	return v, secret, err
 }
 
-// own returns the endpoint that the merchant has set, with its secrets.
+// own returns the endpoint that the merchant has set through the API.
 func (d *Directory) own(ctx context.Context, merchantID string) (store.EndpointRow, error) {
 	switch {
-	case !d.Known(merchantID):
+	case !d.conf.Known(merchantID):
 		return store.EndpointRow{}, ErrNone
-	case d.Configured[merchantID].URL != "":
+	case d.conf.Configured[merchantID].URL != "":
 		return store.EndpointRow{}, ErrConfigured
-	case d.Keyring == nil:
+	case d.conf.Keyring == nil:
 		return store.EndpointRow{}, ErrNoMasterKey
 	}
-	rows, err := d.Store.Endpoints(ctx, []string{merchantID})
+	rows, err := d.conf.Store.Endpoints(ctx, []string{merchantID})
 	row, ok := rows[merchantID]
 	switch {
 	case err != nil:
 		return row, err
-	case !ok && d.Fallback.URL != "":
+	case !ok && d.conf.Fallback.URL != "":
 		return row, ErrConfigured
 	case !ok:
 		return row, ErrNone
@@ -62,10 +61,9 @@ func (d *Directory) own(ctx context.Context, merchantID string) (store.EndpointR
 	return row, nil
 }
 
-// Promote pings the endpoint with the staged secret alone and, when it takes
-// the ping, makes that secret the active one. Errors are those of Stage but
-// ErrStaged, ErrNotStaged and *PingError. It is the latter, too, when the
-// endpoint has another URL by then, since what that one knows was not seen.
+// Promote pings the endpoint with the staged secret alone and, if the ping succeeds,
+// makes that secret the active one. Errors are ErrNone, ErrConfigured, ErrNoMasterKey,
+// ErrNotStaged and *PingError, also if another URL was set during the ping.
 func (d *Directory) Promote(ctx context.Context, merchantID string) (View, error) {
 	row, err := d.own(ctx, merchantID)
 	if err != nil {
@@ -86,7 +84,7 @@ func (d *Directory) Promote(ctx context.Context, merchantID string) (View, error
 	if ping.Error != "" {
 		return View{}, &PingError{Answer: ping.Error}
 	}
-	err = d.Store.PromoteSecret(ctx, staged, row.URL, d.Now().Add(Retiring).Unix())
+	err = d.conf.Store.PromoteSecret(ctx, staged, row.URL, d.conf.Now().Add(RetirementPeriod).Unix())
 	switch {
 	case errors.Is(err, store.ErrConflict):
 		return View{}, ErrNotStaged
@@ -107,23 +105,23 @@ func stagedOf(row store.EndpointRow) (store.SecretRow, error) {
 	return store.SecretRow{}, ErrNotStaged
 }
 
-// Unstage drops the staged secret. Errors are those of Stage but ErrStaged, and
-// ErrNotStaged.
+// Unstage drops the staged secret. Errors are ErrNone, ErrConfigured, ErrNoMasterKey
+// and ErrNotStaged.
 func (d *Directory) Unstage(ctx context.Context, merchantID string) error {
 	if _, err := d.own(ctx, merchantID); err != nil {
 		return err
 	}
-	err := d.Store.DropStagedSecret(ctx, merchantID)
+	err := d.conf.Store.DropStagedSecret(ctx, merchantID)
 	if errors.Is(err, store.ErrNotFound) {
 		return ErrNotStaged
 	}
 	return err
 }
 
-// PingMerchant pings a merchant's endpoint, wherever that is set, as its events
-// are posted, and returns how that went. It is ErrNone when there is none.
+// PingMerchant pings a merchant's endpoint, and returns the attempt. The error is
+// ErrNone if there is no endpoint.
 func (d *Directory) PingMerchant(ctx context.Context, merchantID string) (delivery.Attempt, error) {
-	if !d.Known(merchantID) {
+	if !d.conf.Known(merchantID) {
 		return delivery.Attempt{}, ErrNone
 	}
 	found, err := d.Endpoints(ctx, []string{merchantID})
@@ -137,14 +135,14 @@ func (d *Directory) PingMerchant(ctx context.Context, merchantID string) (delive
 	return d.ping(ctx, e)
 }
 
-// ping posts what looks like an event, with an id and a delivery of its own.
+// ping posts a body with an event's envelope, with new ids.
 func (d *Directory) ping(ctx context.Context, to poster.Endpoint) (delivery.Attempt, error) {
-	ids, now := invoice.NewIDs(d.Now, d.Rand), d.Now()
+	ids, now := invoice.NewIDs(d.conf.Now, d.conf.Rand), d.conf.Now()
 	body, err := json.Marshal(pingBody{ID: ids.New(invoice.PrefixEvent), Type: poster.PingEvent, CreatedAt: now.Unix()})
 	if err != nil {
 		return delivery.Attempt{}, err
 	}
-	return d.Ping(ctx, to, ids.New(invoice.PrefixDelivery), body), nil
+	return d.conf.Ping(ctx, to, ids.New(invoice.PrefixDelivery), body), nil
 }
 
 // pingBody has the members of an event's envelope.

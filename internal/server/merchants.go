@@ -40,5 +40,5 @@ type directory struct {
 // is emitted is never delivered.
 func (d directory) WantsEvents(merchantID string) bool {
 	_, named := d.Endpoints[merchantID]
-	return named || !d.AcceptAll || d.Fallback.URL != "" || d.endpoints.Owns(merchantID)
+	return named || !d.AcceptAll || d.Fallback.URL != "" || d.endpoints.HasOwnEndpoint(merchantID)
 }

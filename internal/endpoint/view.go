@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"time"
 
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
@@ -17,60 +18,60 @@ import (
 // MaxURL is the length of the longest URL of an endpoint, in bytes.
 const MaxURL = 2048
 
-// View is an endpoint as it may be shown: without its secrets.
+// View is an endpoint without the values of its secrets.
 type View struct {
 	MerchantID string
 	URL        string
-	Configured bool                // it is set in the configuration
-	ChangedAt  int64               // Unix seconds; 0 when it stands there
-	Optional   []invoice.EventType // optional types of events that it is sent
-	Secrets    []store.SecretRow   // the newest first, those that sign no longer left out; none when it stands there
+	Configured bool                // set in the configuration
+	ChangedAt  time.Time           // zero if configured
+	Optional   []invoice.EventType // optional event types that it receives
+	Secrets    []store.SecretRow   // those that sign, newest first; empty if configured
 	Breaker    delivery.Breaker
 }
 
-// View returns a merchant's endpoint. It is ErrNone when the merchant has none.
+// View returns a merchant's endpoint. The error is ErrNone if there is none.
 func (d *Directory) View(ctx context.Context, merchantID string) (View, error) {
 	v := View{MerchantID: merchantID}
-	if !d.Known(merchantID) {
+	if !d.conf.Known(merchantID) {
 		return v, ErrNone
 	}
-	rows, err := d.Store.Endpoints(ctx, []string{merchantID})
+	rows, err := d.conf.Store.Endpoints(ctx, []string{merchantID})
 	if err != nil {
 		return v, err
 	}
 	row, set := rows[merchantID]
-	switch configured := d.Configured[merchantID].URL; {
+	switch configured := d.conf.Configured[merchantID].URL; {
 	case configured != "":
 		v.URL, v.Configured = configured, true
 	case set:
-		v.URL, v.ChangedAt = row.URL, row.ChangedAt
+		v.URL, v.ChangedAt = row.URL, time.Unix(row.ChangedAt, 0).UTC()
 		for _, r := range row.Secrets {
-			if r.State != store.SecretRetiring || r.ValidUntil > d.Now().Unix() {
+			if r.State != store.SecretRetiring || r.ValidUntil > d.conf.Now().Unix() {
 				v.Secrets = append(v.Secrets, r)
 			}
 		}
-	case d.Fallback.URL != "":
-		v.URL, v.Configured = d.Fallback.URL, true
+	case d.conf.Fallback.URL != "":
+		v.URL, v.Configured = d.conf.Fallback.URL, true
 	default:
 		return v, ErrNone
 	}
 	v.Optional = d.OptionalEvents(merchantID, row.Optional)
-	breakers, err := d.Store.Breakers(ctx, []string{merchantID})
+	breakers, err := d.conf.Store.Breakers(ctx, []string{merchantID})
 	v.Breaker = breakers[merchantID]
 	return v, err
 }
 
-// Put sets a merchant's endpoint and the optional types of events that it is
-// sent; nil keeps those that are set. The first time, it makes a secret and
-// returns it, which it never does again. Errors are ErrNone, ErrConfigured,
-// ErrNoMasterKey, and *invoice.FieldError for the URL and the types.
+// Put sets a merchant's endpoint and its optional event types; nil keeps the current
+// types. The first Put of a merchant generates a secret and returns it; later ones
+// return "". Errors are ErrNone, ErrConfigured, ErrNoMasterKey, and
+// *invoice.FieldError for the URL and the types.
 func (d *Directory) Put(ctx context.Context, merchantID, target string, optional []invoice.EventType) (v View, secret string, err error) {
 	switch {
-	case !d.Known(merchantID):
+	case !d.conf.Known(merchantID):
 		return v, "", ErrNone
-	case d.Configured[merchantID].URL != "":
+	case d.conf.Configured[merchantID].URL != "":
 		return v, "", ErrConfigured
-	case d.Keyring == nil:
+	case d.conf.Keyring == nil:
 		return v, "", ErrNoMasterKey
 	}
 	if err := d.check(target); err != nil {
@@ -83,16 +84,16 @@ func (d *Directory) Put(ctx context.Context, merchantID, target string, optional
 	if err != nil {
 		return v, "", err
 	}
-	row := store.EndpointRow{MerchantID: merchantID, URL: target, Optional: optional, ChangedAt: d.Now().Unix()}
-	first, err := d.Store.PutEndpoint(ctx, row, seal)
+	row := store.EndpointRow{MerchantID: merchantID, URL: target, Optional: optional, ChangedAt: d.conf.Now().Unix()}
+	first, err := d.conf.Store.PutEndpoint(ctx, row, seal)
 	if err != nil {
 		return v, "", err
 	}
 	d.mu.Lock()
 	d.owners[merchantID] = true
 	d.mu.Unlock()
-	if d.Changed != nil {
-		d.Changed()
+	if d.conf.Changed != nil {
+		d.conf.Changed()
 	}
 	if !first {
 		secret = ""
@@ -101,7 +102,7 @@ func (d *Directory) Put(ctx context.Context, merchantID, target string, optional
 	return v, secret, err
 }
 
-// checkOptional refuses types of events that are not optional ones.
+// checkOptional returns a *invoice.FieldError unless all types are optional ones.
 func checkOptional(types []invoice.EventType) error {
 	for i, typ := range types {
 		if !slices.Contains(invoice.OptionalEventTypes, typ) {
@@ -111,8 +112,8 @@ func checkOptional(types []invoice.EventType) error {
 	return nil
 }
 
-// check refuses a URL that no event can be posted to. What a name stands for is
-// looked up when it is dialled.
+// check returns an error if events cannot be posted to the URL. The addresses of a
+// host name are checked when it is dialed.
 func (d *Directory) check(target string) error {
 	if len(target) > MaxURL {
 		return fmt.Errorf("must be at most %d bytes long", MaxURL)
@@ -122,15 +123,15 @@ func (d *Directory) check(target string) error {
 		return errors.New("must be a URL that begins with https://, without fragment")
 	}
 	if u.User != nil {
-		return errors.New("must not hold an account; what is posted is signed")
+		return errors.New("must not contain user information; events are signed instead")
 	}
 	a, err := netip.ParseAddr(u.Hostname())
 	if err != nil {
-		return nil //nolint:nilerr // it is a name
+		return nil //nolint:nilerr // a host name
 	}
-	check := d.Guard.Check
+	check := d.conf.Guard.Check
 	if u.Scheme == "http" {
-		check = d.Guard.CheckPlain
+		check = d.conf.Guard.CheckPlain
 	}
 	if err := check(a); err != nil {
 		return fmt.Errorf("cannot be used: %w", err)
@@ -138,11 +139,11 @@ func (d *Directory) check(target string) error {
 	return nil
 }
 
-// newSecret makes a secret, and returns what seals it for a version.
+// newSecret generates a secret, and returns a function that seals it for a version.
 func (d *Directory) newSecret(merchantID string) (string, store.Seal, error) {
-	secret, err := keyring.NewSecret(d.Rand)
+	secret, err := keyring.NewSecret(d.conf.Rand)
 	return secret, func(version int64) ([]byte, string, error) {
-		s := d.Keyring.Seal(merchantID, version, secret)
+		s := d.conf.Keyring.Seal(merchantID, version, secret)
 		return s.Data, s.KeyID, nil
 	}, err
 }
