@@ -32,12 +32,12 @@ func (n *nodes) Transaction(_ context.Context, chainKey string, _ invoice.Hash, 
 }
 
 // mined is a report of a transaction on the invoice's chain.
-func mined(moved ...inspect.Movement) *nodes {
-	return &nodes{report: inspect.Report{Chain: localChain(), State: inspect.Mined, Block: 11, Movements: moved}}
+func mined(moved ...inspect.Transfer) *nodes {
+	return &nodes{report: inspect.Report{Chain: localChain(), State: inspect.Mined, Block: 11, Transfers: moved}}
 }
 
-func moved(token invoice.Address, to invoice.Address) inspect.Movement {
-	m := inspect.Movement{Token: token, From: payerAddress, To: to, Amount: invoice.NewAmount(4_900_123)}
+func moved(token invoice.Address, to invoice.Address) inspect.Transfer {
+	m := inspect.Transfer{Token: token, From: payerAddress, To: to, Amount: invoice.NewAmount(4_900_123)}
 	if token == tokenAddress {
 		m.Currency = chain.USDC
 	}
@@ -154,7 +154,7 @@ func TestBridgedTokenIsNamed(t *testing.T) {
 	w.chain, _ = chain.Lookup("arbitrum")
 	w.chain.Tokens[0].Address = tokenAddress
 	w.invoice.ChainKey = w.chain.Key
-	w.nodes = &nodes{report: inspect.Report{Chain: w.chain, State: inspect.Mined, Movements: []inspect.Movement{
+	w.nodes = &nodes{report: inspect.Report{Chain: w.chain, State: inspect.Mined, Transfers: []inspect.Transfer{
 		moved(chain.MustAddress("0xFF970A61A04b1cA14834A43f5dE4533eBDDB5CC8"), merchantAddress)}}}
 	if words := w.check(t, tx.String()).id(t, "verdict").words(); !strings.Contains(words, "USDC.e (bridged USDC) went to") {
 		t.Errorf("the bridged token is not named: %s", words)

@@ -139,7 +139,7 @@ func (s subject) judgeUnattributed(p invoice.Payment) verdict {
 func (s subject) judgeElsewhere(r inspect.Report) verdict {
 	v := verdict{Tone: warn, Headline: "Sent on another network", Text: []string{fmt.Sprintf(
 		"This transaction is on %s. The invoice is to be paid on %s, so it cannot be counted.", networkName(r.Chain.Key), networkName(s.chain.Key))}}
-	reached := slices.ContainsFunc(r.Movements, func(m inspect.Movement) bool { return m.To == s.invoice.Merchant })
+	reached := slices.ContainsFunc(r.Transfers, func(m inspect.Transfer) bool { return m.To == s.invoice.Merchant })
 	switch {
 	case r.State == inspect.Failed:
 		v.Text = append(v.Text, "It failed there, so nothing was transferred.")
@@ -154,14 +154,14 @@ func (s subject) judgeElsewhere(r inspect.Report) verdict {
 // judgeMined says what a transaction moved of which no payment of the invoice's
 // token to its address is stored.
 func (s subject) judgeMined(r inspect.Report) verdict {
-	var here []inspect.Movement
-	for _, m := range r.Movements {
+	var here []inspect.Transfer
+	for _, m := range r.Transfers {
 		if m.To == s.invoice.Merchant {
 			here = append(here, m)
 		}
 	}
 	switch {
-	case slices.ContainsFunc(here, func(m inspect.Movement) bool { return m.Token == s.invoice.Token }):
+	case slices.ContainsFunc(here, func(m inspect.Transfer) bool { return m.Token == s.invoice.Token }):
 		return verdict{Tone: wait, Changing: true, Headline: "Found on the network",
 			Text: []string{"The transfer went to the right address in the right token. It is counted as soon as this service has read its block, which takes a moment."}}
 	case len(here) > 0:
@@ -170,8 +170,8 @@ func (s subject) judgeMined(r inspect.Report) verdict {
 				s.tokenName(here[0]), s.merchant(), s.invoice.Currency, networkName(s.chain.Key)),
 			fmt.Sprintf("Contact %s to have it accepted or sent back, and give the transaction’s hash.", s.merchant()),
 		}, Facts: append(tokenFact("Token that was sent", here[0].Token), tokenFact("Token of this invoice", s.invoice.Token)...)}
-	case len(r.Movements) > 0:
-		m := r.Movements[0]
+	case len(r.Transfers) > 0:
+		m := r.Transfers[0]
 		return verdict{Tone: warn, Headline: "Sent to another address", Text: []string{
 			fmt.Sprintf("%s went to another address than this invoice’s, which got nothing from this transaction.", s.tokenName(m)),
 		}, Facts: []fact{{"Address that it went to", chain.Checksum(m.To)}, {"Address of this invoice", chain.Checksum(s.invoice.Merchant)}}}
@@ -181,7 +181,7 @@ func (s subject) judgeMined(r inspect.Report) verdict {
 }
 
 // tokenName names what was moved, for people.
-func (s subject) tokenName(m inspect.Movement) string {
+func (s subject) tokenName(m inspect.Transfer) string {
 	switch name, known := lookalikes[lookalike{s.chain.ID, m.Token}]; {
 	case m.Currency != "":
 		return m.Amount.Major(s.decimals(m.Token)) + "\u00a0" + m.Currency

@@ -1,6 +1,6 @@
-// Package inspect finds out what a transaction did that a payer names: which
-// of the configured chains has it, whether it succeeded, and what it moved to
-// whom. Its answers explain; money is counted by the indexer alone.
+// Package inspect reports what a transaction did that a payer names: which of the
+// configured chains has it, whether it succeeded, and its transfers. The reports only
+// explain; payments are recorded by the indexer alone.
 package inspect
 
 import (
@@ -22,65 +22,64 @@ import (
 const (
 	// Timeout is how long the nodes of one chain may take.
 	Timeout = 3 * time.Second
-	// MaxMovements is how many movements to one address are reported.
-	MaxMovements = 20
+	// MaxTransfers bounds the transfers of a report.
+	MaxTransfers = 20
 )
 
 // ErrUnavailable is returned when no node of a chain answered in time.
 var ErrUnavailable = errors.New("no node answered")
 
-// Node answers JSON-RPC. *chain.Pool is one.
+// Node is a JSON-RPC client. *chain.Pool implements it.
 type Node interface {
 	BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error
 }
 
-// Source is a chain and the node to ask about it.
+// Source is a chain with its node.
 type Source struct {
 	Chain chain.Chain
 	Node  Node
 }
 
-// State is what a chain says about a transaction.
+// State is the state of a transaction on a chain.
 type State string
 
 // The states of a transaction.
 const (
-	Unknown State = "unknown" // no node that was asked has it
-	Queued  State = "queued"  // a node has it, and no block yet
-	Failed  State = "failed"  // it was mined and reverted
+	Unknown State = "unknown" // the node does not have it
+	Queued  State = "queued"  // in the mempool
+	Failed  State = "failed"  // mined and reverted
 	Mined   State = "mined"
 )
 
-// Report is what a transaction did. Sender, Movements and Block are set when
-// it was mined.
+// Report says what a transaction did. Sender and Block are set if it was mined,
+// Transfers if it also succeeded.
 type Report struct {
-	Chain     chain.Chain // the chain that has it, or the one that was asked first
+	Chain     chain.Chain // the chain that has it, else the named one
 	State     State
 	Block     uint64
 	Sender    invoice.Address
-	Movements []Movement // of tokens and of the native coin, at most MaxMovements
+	Transfers []Transfer // of tokens and of the native coin, at most MaxTransfers
 }
 
-// Movement is a transfer of a token or of the native coin. Token is the zero
-// address for the native coin. Amount is in minor units where Currency is set;
-// that is only so for the configured tokens.
-type Movement struct {
+// Transfer is a transfer of a token or of the native coin, whose Token is the zero
+// address. Amount is in minor units if Currency is set.
+type Transfer struct {
 	Token    invoice.Address
-	Currency string // of a configured token; else empty
+	Currency string // empty unless the token is configured
 	From, To invoice.Address
 	Amount   invoice.Amount
 }
 
-// Inspector asks the nodes of all configured chains.
+// Inspector looks up transactions on all configured chains.
 type Inspector struct{ sources []Source }
 
 // New returns an Inspector of the chains.
 func New(sources []Source) *Inspector { return &Inspector{sources: sources} }
 
-// Transaction reports on a transaction: of the named chain if that has it,
-// else of any other chain that does. The movements are those to one address
-// where there are any, else all. It returns ErrUnavailable when the named
-// chain's nodes did not answer and no other chain has the transaction.
+// Transaction returns the report of a transaction on the named chain, or on another
+// chain if only that has it. The transfers are those to the given address, or all if
+// there are none to it. The error is ErrUnavailable if the named chain's node fails
+// and no other chain has the transaction.
 func (i *Inspector) Transaction(ctx context.Context, chainKey string, tx invoice.Hash, to invoice.Address) (Report, error) {
 	named := slices.IndexFunc(i.sources, func(s Source) bool { return s.Chain.Key == chainKey })
 	if named < 0 {
@@ -90,7 +89,7 @@ func (i *Inspector) Transaction(ctx context.Context, chainKey string, tx invoice
 	if err == nil && report.State != Unknown {
 		return report, nil
 	}
-	if other, ok := i.elsewhere(ctx, named, tx, to); ok {
+	if other, ok := i.onOtherChain(ctx, named, tx, to); ok {
 		return other, nil
 	}
 	if err != nil {
@@ -99,9 +98,9 @@ func (i *Inspector) Transaction(ctx context.Context, chainKey string, tx invoice
 	return report, nil
 }
 
-// elsewhere asks all chains but one at the same time, and returns the report of
-// the first that has the transaction.
-func (i *Inspector) elsewhere(ctx context.Context, except int, tx invoice.Hash, to invoice.Address) (Report, bool) {
+// onOtherChain queries all chains but one concurrently, and returns the report of the
+// first that has the transaction.
+func (i *Inspector) onOtherChain(ctx context.Context, except int, tx invoice.Hash, to invoice.Address) (Report, bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	reports := make(chan Report, len(i.sources))
@@ -114,7 +113,7 @@ func (i *Inspector) elsewhere(ctx context.Context, except int, tx invoice.Hash, 
 		go func() {
 			report, err := s.transaction(ctx, tx, to)
 			if err != nil {
-				report.State = Unknown // who has it will say so
+				report.State = Unknown // another chain may have it
 			}
 			reports <- report
 		}()
@@ -127,7 +126,7 @@ func (i *Inspector) elsewhere(ctx context.Context, except int, tx invoice.Hash, 
 	return Report{}, false
 }
 
-// transaction is what is read of a transaction itself.
+// transaction holds the members of a transaction that are read.
 type transaction struct {
 	Hash  common.Hash     `json:"hash"`
 	From  common.Address  `json:"from"`
@@ -135,7 +134,7 @@ type transaction struct {
 	Value *hexutil.Big    `json:"value"`
 }
 
-// transaction asks the chain's node for a transaction and its receipt.
+// transaction returns the report of a transaction on the chain.
 func (s Source) transaction(ctx context.Context, hash invoice.Hash, to invoice.Address) (Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
@@ -170,10 +169,10 @@ func (s Source) transaction(ctx context.Context, hash invoice.Hash, to invoice.A
 		report.State = Failed
 		return report, nil
 	}
-	report.Movements = s.movements(receipt, tx)
-	if only := slices.DeleteFunc(slices.Clone(report.Movements), func(m Movement) bool { return m.To != to }); len(only) > 0 {
-		report.Movements = only
+	report.Transfers = s.transfers(receipt, tx)
+	if only := slices.DeleteFunc(slices.Clone(report.Transfers), func(t Transfer) bool { return t.To != to }); len(only) > 0 {
+		report.Transfers = only
 	}
-	report.Movements = report.Movements[:min(len(report.Movements), MaxMovements)]
+	report.Transfers = report.Transfers[:min(len(report.Transfers), MaxTransfers)]
 	return report, nil
 }

@@ -22,7 +22,7 @@ import (
 var (
 	payer    = invoice.Address{0: 1}
 	merchant = invoice.Address{0: 2}
-	stranger = invoice.Address{0: 3}
+	other    = invoice.Address{0: 3}
 	bridged  = invoice.Address{0: 4}
 	tx       = invoice.Hash{0: 0xaa}
 )
@@ -87,29 +87,29 @@ func TestTransaction(t *testing.T) {
 	arc, _ := chain.Lookup("arc")
 	system := arc.Tokens[0].Movements[0].Address
 	transfer := chain.TransferTopic
-	known := inspect.Movement{Token: usdc, Currency: "USDC", From: payer, To: merchant, Amount: invoice.NewAmount(5)}
+	known := inspect.Transfer{Token: usdc, Currency: "USDC", From: payer, To: merchant, Amount: invoice.NewAmount(5)}
 	for name, test := range map[string]struct {
 		chain chain.Chain
 		node  node
 		want  inspect.Report
 	}{
-		"nobody has it":      {c, node{}, inspect.Report{State: inspect.Unknown}},
+		"unknown":            {c, node{}, inspect.Report{State: inspect.Unknown}},
 		"not mined":          {c, node{tx: carrying(merchant, "0x0")}, inspect.Report{State: inspect.Queued}},
 		"reverted":           {c, node{receipt: receipt(0)}, inspect.Report{State: inspect.Failed, Block: 9, Sender: payer}},
-		"a configured token": {c, node{receipt: receipt(1, log(usdc, transfer, payer, merchant, 5))}, inspect.Report{State: inspect.Mined, Block: 9, Sender: payer, Movements: []inspect.Movement{known}}},
-		"those to the address alone": {c, node{receipt: receipt(1, log(usdc, transfer, payer, stranger, 7), log(usdc, transfer, payer, merchant, 5))},
-			inspect.Report{State: inspect.Mined, Block: 9, Sender: payer, Movements: []inspect.Movement{known}}},
-		"to another address": {c, node{receipt: receipt(1, log(usdc, transfer, payer, stranger, 5))},
-			inspect.Report{State: inspect.Mined, Block: 9, Sender: payer, Movements: []inspect.Movement{{Token: usdc, Currency: "USDC", From: payer, To: stranger, Amount: invoice.NewAmount(5)}}}},
+		"a configured token": {c, node{receipt: receipt(1, log(usdc, transfer, payer, merchant, 5))}, inspect.Report{State: inspect.Mined, Block: 9, Sender: payer, Transfers: []inspect.Transfer{known}}},
+		"those to the address alone": {c, node{receipt: receipt(1, log(usdc, transfer, payer, other, 7), log(usdc, transfer, payer, merchant, 5))},
+			inspect.Report{State: inspect.Mined, Block: 9, Sender: payer, Transfers: []inspect.Transfer{known}}},
+		"to another address": {c, node{receipt: receipt(1, log(usdc, transfer, payer, other, 5))},
+			inspect.Report{State: inspect.Mined, Block: 9, Sender: payer, Transfers: []inspect.Transfer{{Token: usdc, Currency: "USDC", From: payer, To: other, Amount: invoice.NewAmount(5)}}}},
 		"another token": {c, node{receipt: receipt(1, log(bridged, transfer, payer, merchant, 5))},
-			inspect.Report{State: inspect.Mined, Block: 9, Sender: payer, Movements: []inspect.Movement{{Token: bridged, From: payer, To: merchant, Amount: invoice.NewAmount(5)}}}},
+			inspect.Report{State: inspect.Mined, Block: 9, Sender: payer, Transfers: []inspect.Transfer{{Token: bridged, From: payer, To: merchant, Amount: invoice.NewAmount(5)}}}},
 		"the native coin": {c, node{receipt: receipt(1), tx: carrying(merchant, "0x5")},
-			inspect.Report{State: inspect.Mined, Block: 9, Sender: payer, Movements: []inspect.Movement{{From: payer, To: merchant, Amount: invoice.NewAmount(5)}}}},
+			inspect.Report{State: inspect.Mined, Block: 9, Sender: payer, Transfers: []inspect.Transfer{{From: payer, To: merchant, Amount: invoice.NewAmount(5)}}}},
 		"nothing moved, and no transfer": {c, node{receipt: receipt(1, log(usdc, transfer, payer, merchant, 0), log(usdc, common.Hash{1}, payer, merchant, 5)), tx: carrying(merchant, "0x0")},
 			inspect.Report{State: inspect.Mined, Block: 9, Sender: payer}},
 		"a token that is the native coin, once": {arc, node{receipt: receipt(1,
 			log(system, transfer, payer, merchant, 5_000_000_000_000), log(arc.Tokens[0].Address, transfer, payer, merchant, 5)), tx: carrying(merchant, "0x5")},
-			inspect.Report{State: inspect.Mined, Block: 9, Sender: payer, Movements: []inspect.Movement{
+			inspect.Report{State: inspect.Mined, Block: 9, Sender: payer, Transfers: []inspect.Transfer{
 				{Token: arc.Tokens[0].Address, Currency: "USDC", From: payer, To: merchant, Amount: invoice.NewAmount(5)}}}},
 	} {
 		test.want.Chain = test.chain
@@ -124,13 +124,13 @@ func TestTransaction(t *testing.T) {
 	}
 }
 
-func TestManyMovementsAreCut(t *testing.T) {
+func TestManyTransfersAreCut(t *testing.T) {
 	c, usdc := base(t)
 	one := log(usdc, chain.TransferTopic, payer, merchant, 5)
-	n := node{receipt: receipt(1, slices.Repeat([]string{one}, inspect.MaxMovements+1)...)}
+	n := node{receipt: receipt(1, slices.Repeat([]string{one}, inspect.MaxTransfers+1)...)}
 	got, err := inspect.New([]inspect.Source{{Chain: c, Node: &n}}).Transaction(t.Context(), c.Key, tx, merchant)
-	if err != nil || len(got.Movements) != inspect.MaxMovements {
-		t.Errorf("%d movements, %v; want %d", len(got.Movements), err, inspect.MaxMovements)
+	if err != nil || len(got.Transfers) != inspect.MaxTransfers {
+		t.Errorf("%d transfers, %v; want %d", len(got.Transfers), err, inspect.MaxTransfers)
 	}
 }
 
@@ -149,9 +149,9 @@ func TestOtherChains(t *testing.T) {
 		"only the named one is asked when it has it": {node{receipt: has}, node{receipt: has}, node{}, "base", inspect.Mined, nil, 0},
 		"another one has it":                         {node{}, node{receipt: has}, node{}, "optimism", inspect.Mined, nil, 1},
 		"another one has it while a third hangs":     {node{}, node{receipt: has}, node{hang: true}, "optimism", inspect.Mined, nil, 1},
-		"another one has it while the named fails":   {node{err: errors.New("away")}, node{receipt: has}, node{}, "optimism", inspect.Mined, nil, 1},
-		"none has it":         {node{}, node{}, node{err: errors.New("away")}, "base", inspect.Unknown, nil, 1},
-		"the named one fails": {node{err: errors.New("away")}, node{}, node{}, "", "", inspect.ErrUnavailable, 1},
+		"another one has it while the named fails":   {node{err: errors.New("unavailable")}, node{receipt: has}, node{}, "optimism", inspect.Mined, nil, 1},
+		"none has it":         {node{}, node{}, node{err: errors.New("unavailable")}, "base", inspect.Unknown, nil, 1},
+		"the named one fails": {node{err: errors.New("unavailable")}, node{}, node{}, "", "", inspect.ErrUnavailable, 1},
 		"a node answers about another transaction": {node{receipt: strings.ReplaceAll(has, tx.String(), invoice.Hash{7}.String())}, node{}, node{}, "", "", inspect.ErrUnavailable, 1},
 	} {
 		var asked atomic.Int64

@@ -13,14 +13,14 @@ import (
 // wordLen is the length of an EVM word, in bytes.
 const wordLen = 32
 
-// movements returns what a mined transaction moved, in the order of its logs:
-// configured tokens, any other contract's ERC-20 transfers, and the native coin
-// that the transaction itself carried. Movements of nothing are left out, as
-// anyone can log them.
-func (s Source) movements(r *chain.Receipt, tx *transaction) []Movement {
-	var found []Movement
+// transfers returns the transfers of a mined transaction: those of its logs in order,
+// of configured tokens and of any other ERC-20 contract, and then that of the native
+// coin by the transaction itself. Transfers of 0 are left out, because anyone can emit
+// them.
+func (s Source) transfers(r *chain.Receipt, tx *transaction) []Transfer {
+	var found []Transfer
 	for i := range r.Logs {
-		if m, ok := s.movement(&r.Logs[i]); ok && !m.Amount.IsZero() {
+		if m, ok := s.transfer(&r.Logs[i]); ok && !m.Amount.IsZero() {
 			found = append(found, m)
 		}
 	}
@@ -29,13 +29,13 @@ func (s Source) movements(r *chain.Receipt, tx *transaction) []Movement {
 	}
 	var word [wordLen]byte
 	tx.Value.ToInt().FillBytes(word[:])
-	return append(found, Movement{
+	return append(found, Transfer{
 		From: invoice.Address(tx.From), To: invoice.Address(*tx.To), Amount: invoice.AmountFromBytes(word),
 	})
 }
 
-// nativeIsToken reports whether a configured token is the network's native
-// coin, whose movements are logged elsewhere than at the token.
+// nativeIsToken reports whether a configured token is the network's native coin, whose
+// transfers are logged by another contract.
 func (s Source) nativeIsToken() bool {
 	for _, t := range s.Chain.Tokens {
 		if t.Movements != nil {
@@ -45,12 +45,12 @@ func (s Source) nativeIsToken() bool {
 	return false
 }
 
-// movement reads the log of a movement.
-func (s Source) movement(log *types.Log) (Movement, bool) {
+// transfer decodes the log of a transfer.
+func (s Source) transfer(log *types.Log) (Transfer, bool) {
 	if log.Removed || len(log.Topics) != 3 || len(log.Data) != wordLen {
-		return Movement{}, false
+		return Transfer{}, false
 	}
-	m := Movement{
+	m := Transfer{
 		Token: invoice.Address(log.Address), Amount: invoice.AmountFromBytes([wordLen]byte(log.Data)),
 		From: invoice.Address(common.BytesToAddress(log.Topics[1][:])), To: invoice.Address(common.BytesToAddress(log.Topics[2][:])),
 	}
@@ -63,12 +63,12 @@ func (s Source) movement(log *types.Log) (Movement, bool) {
 		}
 	}
 	if _, known := s.Chain.TokenAt(m.Token); known {
-		return m, false // its movements are logged elsewhere
+		return m, false // another contract logs its transfers
 	}
 	return m, log.Topics[0] == chain.TransferTopic
 }
 
-// scaled drops so many decimals of an amount.
+// scaled returns an amount without its last decimals.
 func scaled(a invoice.Amount, decimals int) invoice.Amount {
 	if decimals <= 0 {
 		return a
