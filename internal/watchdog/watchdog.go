@@ -1,6 +1,5 @@
-// Package watchdog notices work that makes no progress, whatever the cause: a
-// call that ignores its context, a lock that nobody releases, a peer that
-// never answers.
+// Package watchdog detects work that makes no progress, for any reason: a call that
+// ignores its context, a lock that is never released, a peer that never answers.
 package watchdog
 
 import (
@@ -15,87 +14,87 @@ import (
 // Limit is how long work may go without progress.
 const Limit = time.Minute
 
-// Watchdog knows what work is under way. It is safe for concurrent use. The
-// invariant of its lock: under holds exactly the tasks that have begun and not
-// ended.
+// Watchdog watches tasks. It is safe for concurrent use.
+//
+// Invariant: tasks holds the tasks that have begun and not ended.
 type Watchdog struct {
 	limit time.Duration
 
 	mu    sync.Mutex
-	under map[*Task]struct{}
+	tasks map[*Task]struct{}
 }
 
-// New returns a watchdog with the limit. 0 is Limit.
+// New returns a watchdog with the limit; 0 means Limit.
 func New(limit time.Duration) *Watchdog {
-	return &Watchdog{limit: cmp.Or(limit, Limit), under: make(map[*Task]struct{})}
+	return &Watchdog{limit: cmp.Or(limit, Limit), tasks: make(map[*Task]struct{})}
 }
 
 // Limit returns how long work may go without progress.
 func (w *Watchdog) Limit() time.Duration { return w.limit }
 
-// Task is a piece of work under way.
+// Task is a piece of work that is watched.
 type Task struct {
-	dog   *Watchdog
-	name  string
-	since time.Time // of its last progress; guarded by dog.mu
-	told  bool      // that it is stalled, to the log; guarded by dog.mu
-	// replaced is set when something else does the work; guarded by dog.mu.
-	replaced bool
+	watchdog *Watchdog
+	name     string
+
+	// The fields below are guarded by watchdog.mu.
+	since    time.Time // of its last progress
+	logged   bool      // its current stall was logged
+	replaced bool      // another task does the work
 }
 
-// Begin begins to watch a piece of work. Its name is a constant of the program,
-// or a chain's key beside one.
+// Begin starts to watch a piece of work. The set of names must be bounded, because
+// they are metric labels.
 func (w *Watchdog) Begin(name string) *Task {
-	t := &Task{dog: w, name: name, since: time.Now()}
+	t := &Task{watchdog: w, name: name, since: time.Now()}
 	w.mu.Lock()
-	w.under[t] = struct{}{}
+	w.tasks[t] = struct{}{}
 	w.mu.Unlock()
 	return t
 }
 
-// Progress notes that the work goes on.
+// Progress records progress of the work.
 func (t *Task) Progress() {
-	t.dog.mu.Lock()
+	t.watchdog.mu.Lock()
 	t.since = time.Now()
-	t.dog.mu.Unlock()
+	t.watchdog.mu.Unlock()
 }
 
-// Replace notes that something else does the work now, so that nothing waits
-// for the task. It is still shown until it ends.
+// Replace records that another task does the work now. The replaced task is reported
+// as stalled until it ends.
 func (t *Task) Replace() {
-	t.dog.mu.Lock()
+	t.watchdog.mu.Lock()
 	t.replaced = true
-	t.dog.mu.Unlock()
+	t.watchdog.mu.Unlock()
 }
 
-// Idle returns for how long the work has made no progress.
+// Idle returns the time since the last progress.
 func (t *Task) Idle() time.Duration {
-	t.dog.mu.Lock()
-	defer t.dog.mu.Unlock()
+	t.watchdog.mu.Lock()
+	defer t.watchdog.mu.Unlock()
 	return time.Since(t.since)
 }
 
-// End notes that the work is over.
+// End stops watching the work.
 func (t *Task) End() {
-	t.dog.mu.Lock()
-	delete(t.dog.under, t)
-	t.dog.mu.Unlock()
+	t.watchdog.mu.Lock()
+	delete(t.watchdog.tasks, t)
+	t.watchdog.mu.Unlock()
 }
 
-// Stall is a piece of work that makes no progress.
+// Stall describes a task without progress.
 type Stall struct {
-	Name string
-	For  time.Duration // since its last progress
-	// Replaced is set when something else does the work, as Replace says.
-	Replaced bool
+	Name     string
+	For      time.Duration // since its last progress
+	Replaced bool          // another task does the work
 }
 
-// Stalled returns what makes no progress, the longest first.
+// Stalled returns the stalls, the longest first.
 func (w *Watchdog) Stalled() []Stall {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var all []Stall
-	for t := range w.under {
+	for t := range w.tasks {
 		if d := time.Since(t.since); d >= w.limit {
 			all = append(all, Stall{t.name, d, t.replaced})
 		}
@@ -104,13 +103,12 @@ func (w *Watchdog) Stalled() []Stall {
 	return all
 }
 
-// Run logs what makes no progress, each once until it does again, until the
-// context ends.
+// Run logs each stall once, until ctx ends.
 func (w *Watchdog) Run(ctx context.Context, logger *slog.Logger) {
 	ticker := time.NewTicker(max(w.limit/10, time.Millisecond))
 	defer ticker.Stop()
 	for {
-		for _, s := range w.news() {
+		for _, s := range w.newStalls() {
 			logger.ErrorContext(ctx, "work makes no progress", "work", s.Name, "for", s.For.Round(time.Second))
 		}
 		select {
@@ -121,16 +119,16 @@ func (w *Watchdog) Run(ctx context.Context, logger *slog.Logger) {
 	}
 }
 
-// news returns what stalled since it was called last.
-func (w *Watchdog) news() (all []Stall) {
+// newStalls returns the stalls that began since the last call.
+func (w *Watchdog) newStalls() (all []Stall) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for t := range w.under {
+	for t := range w.tasks {
 		d := time.Since(t.since)
-		if d >= w.limit && !t.told {
+		if d >= w.limit && !t.logged {
 			all = append(all, Stall{t.name, d, t.replaced})
 		}
-		t.told = d >= w.limit
+		t.logged = d >= w.limit
 	}
 	return all
 }
