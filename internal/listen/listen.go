@@ -1,6 +1,5 @@
-// Package listen follows a service's events for the developer of a merchant: it
-// prints each as it comes, and posts it to a receiver on his machine as the
-// service would.
+// Package listen follows a service's events for the developer of a receiver: it prints
+// each event, and forwards it to a receiver as the service would deliver it.
 package listen
 
 import (
@@ -18,34 +17,32 @@ import (
 	"github.com/quittance/quittance/internal/wait"
 )
 
-// How often the service is asked.
+// Polling of the service.
 const (
-	// pollInterval is the time between two looks when nothing is new.
+	// pollInterval is the wait between two polls without new events.
 	pollInterval = 250 * time.Millisecond
-	// firstPause and longestPause bound the time until a service that does not
-	// answer is asked again. Each pause is twice the one before.
-	firstPause   = 500 * time.Millisecond
-	longestPause = 8 * time.Second
+	// firstBackoff and maxBackoff are the first and the longest wait after a failed
+	// poll. It doubles in between.
+	firstBackoff = 500 * time.Millisecond
+	maxBackoff   = 8 * time.Second
 )
 
-// Config says what to follow. API, Filter, Out and Now are used always; the
-// zero value of the others is of use.
+// Config is the configuration of Run. API, Filter, Out and Now are required.
 type Config struct {
 	API       *client.Client
 	Filter    client.EventFilter
-	FromStart bool             // begin with the oldest event that is kept
-	To        *poster.Endpoint // where events are posted; nil for nowhere
+	FromStart bool             // begin with the oldest stored event
+	To        *poster.Endpoint // events are forwarded to it; nil: they are only printed
 	Out       Printer
 	Now       func() time.Time
-	// Ready, when set, is called once before the first event is printed: none
-	// that comes from then on is missed.
+	// Ready, when set, is called once before the first event is printed. Later events
+	// are not missed.
 	Ready func()
 }
 
-// Run follows the events until the context ends, and returns nil then. It
-// begins only with a service that answers. When it stops to answer later, Run
-// asks until it does again, and goes on where it was; it returns an error when
-// the service refuses the request.
+// Run follows the events until ctx ends, and returns nil then. It fails if the first
+// poll fails, or if the service rejects a later one. Other failures are retried, and
+// Run continues after the last event.
 func Run(ctx context.Context, cfg Config) error {
 	f := &follower{Config: cfg, after: client.AfterEnd}
 	if cfg.FromStart {
@@ -56,61 +53,61 @@ func Run(ctx context.Context, cfg Config) error {
 		defer c.CloseIdleConnections()
 		f.poster = poster.New(poster.Config{Client: c, Now: cfg.Now})
 	}
-	more, err := f.look(ctx)
+	more, err := f.poll(ctx)
 	if err == nil {
 		err = f.follow(ctx, more)
 	}
 	if errors.Is(err, ctx.Err()) {
-		return nil // it was to end
+		return nil
 	}
 	return err
 }
 
-// anywhere are all addresses: whoever runs the command says himself where
-// events go, and that is his own machine as a rule.
+// anywhere allows all addresses, because the user of the command chooses the receiver,
+// which usually runs on the same machine.
 var anywhere = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
 
 type follower struct {
 	Config
-	after  string // where to go on
+	after  string // position of the last event
 	poster *poster.Poster
 }
 
-// follow looks again and again. more says that the last look left something.
+// follow polls until ctx ends. more says that the last poll returned events.
 func (f *follower) follow(ctx context.Context, more bool) error {
-	var pause time.Duration // 0 while the service answers
+	var backoff time.Duration // 0 while the service answers
 	for {
 		if !more {
-			if !wait.Sleep(ctx, max(pause, pollInterval), nil) {
+			if !wait.Sleep(ctx, max(backoff, pollInterval), nil) {
 				return ctx.Err()
 			}
 		}
 		var err error
-		more, err = f.look(ctx)
+		more, err = f.poll(ctx)
 		switch {
-		case err == nil && pause > 0:
+		case err == nil && backoff > 0:
 			f.Out.note("The service answers again.")
-			pause = 0
+			backoff = 0
 		case err == nil:
 		case ctx.Err() != nil || refused(err):
 			return err
-		case pause == 0:
-			f.Out.note("The service does not answer, and is asked until it does: " + err.Error())
-			pause = firstPause
+		case backoff == 0:
+			f.Out.note("The service does not answer, will retry: " + err.Error())
+			backoff = firstBackoff
 		default:
-			pause = min(2*pause, longestPause)
+			backoff = min(2*backoff, maxBackoff)
 		}
 	}
 }
 
-// refused reports whether asking again would not help.
+// refused reports whether a retry would fail too.
 func refused(err error) bool {
 	var answer *client.Error
 	return errors.As(err, &answer) && answer.Status >= 400 && answer.Status < 500 && answer.Status != http.StatusTooManyRequests
 }
 
-// look takes the next events, and reports whether there were any.
-func (f *follower) look(ctx context.Context) (more bool, err error) {
+// poll prints the next events, and reports whether there were any.
+func (f *follower) poll(ctx context.Context) (more bool, err error) {
 	events, next, err := f.API.EventsAfter(ctx, f.Filter, f.after)
 	if err != nil {
 		return false, err
@@ -139,9 +136,8 @@ func (f *follower) look(ctx context.Context) (more bool, err error) {
 	return len(events) > 0, nil
 }
 
-// deliveryID is that of the event's delivery. When there is none, since the
-// merchant wants no events, it is made of the event's, so that it is the same
-// whenever the event is posted.
+// deliveryID returns the id of the event's delivery. If there is none, because the
+// merchant has no endpoint, it is derived from the event's id, so that it is stable.
 func deliveryID(e apitypes.EventRecord, eventID string) string {
 	if e.Delivery != nil {
 		return e.Delivery.ID

@@ -130,7 +130,7 @@ func TestForward(t *testing.T) {
 	}
 	for _, want := range []string{
 		"4.90 USDC", "evt_" + key + "0  → 200 in ", "evt_" + key + "1  → failed in ", "answered 307, expected 2xx",
-		"told of an event that is none", "does not answer", "answers again", "evt_" + key + "3  → 200 in ",
+		"returned an invalid event", "does not answer", "answers again", "evt_" + key + "3  → 200 in ",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("it does not print %q:\n%s", want, &out)

@@ -18,10 +18,10 @@ const usdcDecimals = 6
 
 // Printer writes events as lines. All but Color and JSON are required.
 type Printer struct {
-	Out   io.Writer // takes the events
-	Notes io.Writer // takes all other lines
-	Color bool      // both are a terminal
-	JSON  bool      // an event is written as JSON
+	Out   io.Writer // for events
+	Notes io.Writer // for all other lines
+	Color bool      // both are terminals
+	JSON  bool      // write events as JSON
 }
 
 // Styles of a terminal (ECMA-48), used when the output is one.
@@ -39,24 +39,24 @@ func (p Printer) style(code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-// line is what is printed of an event.
+// line holds the printed parts of an event.
 type line struct {
 	id, typ, invoiceID, amount string
 	at                         time.Time
 	record                     apitypes.EventRecord
 }
 
-// read takes an event apart.
+// read parses an event.
 func read(r apitypes.EventRecord) (line, error) {
 	e, err := webhook.ParseEvent(r.Event)
 	if err != nil {
-		return line{}, fmt.Errorf("the service told of an event that is none (%.100q): %w", r.Event, err)
+		return line{}, fmt.Errorf("the service returned an invalid event (%.100q): %w", r.Event, err)
 	}
 	return line{id: e.ID, typ: e.Type, invoiceID: r.InvoiceID, amount: amount(e.Data), at: time.Unix(e.CreatedAt, 0), record: r}, nil
 }
 
-// amount says what an event is over: its refund, its payment or its invoice.
-// It is empty for an event that has none of them.
+// amount returns the amount of an event's refund, payment or invoice, in this order.
+// It is empty for other events.
 func amount(data json.RawMessage) string {
 	type sum struct {
 		Amount   string `json:"amount"`
@@ -68,7 +68,7 @@ func amount(data json.RawMessage) string {
 		Refund  *sum `json:"refund"`
 	}
 	if err := json.Unmarshal(data, &of); err != nil {
-		return "" // a type of event that is yet to come
+		return "" // an unknown type of event
 	}
 	for _, s := range []*sum{of.Refund, of.Payment, of.Invoice} {
 		if s == nil {
@@ -96,7 +96,7 @@ type forwarded struct {
 	Error      string `json:"error,omitempty"`
 }
 
-// event writes the line of an event, and how posting it went, if it was posted.
+// event writes an event, and the outcome of forwarding it unless posted is nil.
 func (p Printer) event(l line, posted *delivery.Attempt) {
 	if p.JSON {
 		out := jsonLine{EventRecord: l.record}

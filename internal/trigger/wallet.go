@@ -20,13 +20,13 @@ import (
 	"github.com/quittance/quittance/internal/dev"
 )
 
-// Of the transactions that are sent. Gas costs nothing in a development world.
+// Gas of the transactions. It costs nothing in a development world.
 const (
 	transferGas = 200_000
 	gasFeeCap   = 100 * params.GWei
 )
 
-// minedPoll is how often the node is asked whether a transaction is mined.
+// minedPoll is how often the node is polled for a receipt.
 const minedPoll = 100 * time.Millisecond
 
 // wallet is an account of a development world's chain.
@@ -36,7 +36,7 @@ type wallet struct {
 	key   *ecdsa.PrivateKey
 }
 
-// openWallet returns the wallet of a key as dev.Info writes it.
+// openWallet returns the wallet of a key of dev.Info.
 func openWallet(node *ethclient.Client, chain dev.ChainInfo, key string) (*wallet, error) {
 	k, err := crypto.HexToECDSA(strings.TrimPrefix(key, "0x"))
 	if err != nil {
@@ -45,8 +45,8 @@ func openWallet(node *ethclient.Client, chain dev.ChainInfo, key string) (*walle
 	return &wallet{node, chain, k}, nil
 }
 
-// transfer sends minor units of the token, with trailing behind the calldata,
-// and waits until that is mined.
+// transfer sends minor units of the token, with trailing appended to the calldata, and
+// waits until the transaction is mined.
 func (w *wallet) transfer(ctx context.Context, to, amount string, trailing []byte) (common.Hash, error) {
 	n, ok := new(big.Int).SetString(amount, 10)
 	if !ok {
@@ -71,12 +71,11 @@ func (w *wallet) transfer(ctx context.Context, to, amount string, trailing []byt
 	if err := w.node.SendTransaction(ctx, tx); err != nil {
 		return common.Hash{}, fmt.Errorf("send the transfer: %w", err)
 	}
-	return tx.Hash(), w.mined(ctx, tx.Hash())
+	return tx.Hash(), w.awaitMined(ctx, tx.Hash())
 }
 
-// mined waits until a transaction is in the chain. The error says when it
-// failed there.
-func (w *wallet) mined(ctx context.Context, tx common.Hash) error {
+// awaitMined waits until a transaction is mined. It fails if the transaction reverted.
+func (w *wallet) awaitMined(ctx context.Context, tx common.Hash) error {
 	ticker := time.NewTicker(minedPoll)
 	defer ticker.Stop()
 	for {
