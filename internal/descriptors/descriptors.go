@@ -1,6 +1,5 @@
-// Package descriptors divides the file descriptors that the system grants this
-// process among the parts that open connections, so that no part can take
-// another's.
+// Package descriptors divides the process's file descriptors among its parts that open
+// connections, so that no part can exhaust those of another.
 package descriptors
 
 import (
@@ -9,44 +8,41 @@ import (
 	"syscall"
 )
 
-// What is set aside before the rest is divided.
+// Descriptors that are reserved before the rest is divided.
 const (
-	// files is for the log, listening sockets, the runtime's own, certificates
-	// and lookups of names.
+	// files are for the log, listeners, the runtime, certificates and DNS lookups.
 	files = 48
-	// database covers the connections of store to either database.
+	// database are for the connections of the store.
 	database = 32
-	// perNode is how many connections the client of one RPC node may have.
+	// perNode are for the connections to one RPC node.
 	perNode = 4
 )
 
-// Most that a part is given, however many there are.
+// Upper limits of the parts.
 const (
-	mostAccepted = 16_384
-	mostWebhooks = 4096
-	mostIdle     = 512
+	maxAccepted = 16_384
+	maxWebhooks = 4096
+	maxIdle     = 512
 )
 
-// Minimum is how many descriptors the process must be granted at least, without
-// RPC nodes.
+// Minimum is the lowest limit that suffices without RPC nodes.
 const Minimum = 256
 
-// Budget is how many descriptors each part may use.
+// Budget holds the limit of each part.
 type Budget struct {
-	Limit    int // granted to the process
-	Accepted int // connections of clients, all listeners together
-	// Webhooks is how many connections to webhook endpoints may be open, in use
-	// or idle. IdleWebhooks of them may be idle.
+	Limit    int // of the process
+	Accepted int // connections of HTTP clients
+	// Webhooks is how many connections to webhook endpoints may be open, and
+	// IdleWebhooks how many of them may be idle.
 	Webhooks, IdleWebhooks int
 }
 
-// New returns the budget of a process that was granted limit descriptors and
-// talks to so many RPC nodes. It fails when there are too few to work with.
+// New returns the budget of a process with a limit of descriptors and a number of RPC
+// nodes. It fails if the limit is too low.
 //
-// Of what is left after the database, the nodes and files, clients are given
-// half, and webhooks three quarters of the other half: the last eighth is for
-// what an exchange needs beyond its connection, such as a lookup or a second
-// attempt to connect by the other family of addresses.
+// After the reserved descriptors, HTTP clients get half of the rest and webhooks three
+// eighths. The last eighth is for DNS lookups and parallel dials (Happy Eyeballs) of
+// webhook connections.
 func New(limit, nodes int) (Budget, error) {
 	reserved := files + database + perNode*nodes
 	if left := Minimum - files - database; limit-reserved < left {
@@ -54,14 +50,13 @@ func New(limit, nodes int) (Budget, error) {
 			limit, reserved+left, nodes)
 	}
 	left := limit - reserved
-	b := Budget{Limit: limit, Accepted: min(left/2, mostAccepted), Webhooks: min(left/8*3, mostWebhooks)}
-	b.IdleWebhooks = min(b.Webhooks/4, mostIdle)
+	b := Budget{Limit: limit, Accepted: min(left/2, maxAccepted), Webhooks: min(left/8*3, maxWebhooks)}
+	b.IdleWebhooks = min(b.Webhooks/4, maxIdle)
 	return b, nil
 }
 
-// IsShortage reports whether an error says that this process or this machine
-// has run out of something: descriptors, memory or buffers of the network.
-// Nobody at the other end of a connection can cause it.
+// IsShortage reports whether an error says that this process or machine has run out of
+// descriptors, memory or network buffers. No peer can cause such an error.
 func IsShortage(err error) bool {
 	var errno syscall.Errno
 	return errors.As(err, &errno) && isShortage(errno)

@@ -1,5 +1,5 @@
-// Package outbound sends HTTP requests to peers that cannot be trusted to
-// behave: the nodes of chains, and the endpoints of merchants.
+// Package outbound bounds HTTP exchanges with untrusted peers: RPC nodes and webhook
+// endpoints.
 package outbound
 
 import (
@@ -10,22 +10,20 @@ import (
 	"net/http"
 )
 
-// ErrSwitched is the error of a request that was answered 101 Switching
-// Protocols. No request of the service asks for another protocol, and
-// net/http's body of such an answer is the bare connection, which neither the
-// request's context nor the client's timeout ends.
+// ErrSwitched is the error of a request that was answered 101 Switching Protocols. No
+// request of the service asks for an upgrade, and neither the request's context nor
+// the client's timeout closes the body of such a response.
 var ErrSwitched = errors.New("answered 101 Switching Protocols, which was not asked for")
 
-// Transport is an http.RoundTripper whose exchanges end when the context of
-// the request ends, whatever the peer does: it refuses 101 Switching Protocols,
-// and closes the body of an answer when the context ends, also while it is
-// being read.
+// Transport is an http.RoundTripper whose exchanges end with the request's context,
+// whatever the peer does. It rejects 101 Switching Protocols, and closes a response
+// body when the context ends, even during a read.
 type Transport struct {
 	Base http.RoundTripper
 }
 
-// RoundTrip is http.RoundTripper's. It returns ErrSwitched for an answer of
-// 101.
+// RoundTrip implements http.RoundTripper. It returns ErrSwitched for a response with
+// status 101.
 func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := t.Base.RoundTrip(r)
 	if err != nil {
@@ -45,17 +43,17 @@ func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// CloseIdleConnections closes those of Base, if it has any.
+// CloseIdleConnections closes the idle connections of Base.
 func (t Transport) CloseIdleConnections() {
 	if base, ok := t.Base.(interface{ CloseIdleConnections() }); ok {
 		base.CloseIdleConnections()
 	}
 }
 
-// body is an answer's body that ends with the request's context.
+// body is a response body that is closed when the request's context ends.
 type body struct {
 	io.ReadCloser
-	ctx  context.Context // of the request that the body belongs to
+	ctx  context.Context // of the request
 	stop func() bool
 }
 
@@ -69,7 +67,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close closes the body. The end of the context closes it no more.
+// Close closes the body.
 func (b *body) Close() error {
 	b.stop()
 	return b.ReadCloser.Close()
