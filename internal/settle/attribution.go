@@ -46,7 +46,7 @@ func (s *Service) AttributeManually(ctx context.Context, h ManualAttribution) (i
 	if err != nil {
 		return invoice.Payment{}, err
 	}
-	err = s.update(ctx, func(tx *store.Tx, c *changes) error {
+	err = s.update(ctx, func(tx *store.Tx, out *outbox) error {
 		if _, err := tx.LockCursor(ctx, found.ChainKey); err != nil {
 			return err
 		}
@@ -77,14 +77,14 @@ func (s *Service) AttributeManually(ctx context.Context, h ManualAttribution) (i
 				Field: "invoiceId", Detail: "is of an invoice that awaits another token, on another chain or at another address",
 			}
 		}
-		return s.attributeBy(ctx, tx, c, invoice.ByHand, &found, inv, h)
+		return s.attributeBy(ctx, tx, out, invoice.ByHand, &found, inv, h)
 	})
 	return found.Payment, err
 }
 
 // attributeBy gives a payment without an invoice to one on somebody's word, by
 // hand or by a claim.
-func (s *Service) attributeBy(ctx context.Context, tx *store.Tx, c *changes, method invoice.Method, p *store.PaymentRow, inv invoice.Invoice, h ManualAttribution) error {
+func (s *Service) attributeBy(ctx context.Context, tx *store.Tx, out *outbox, method invoice.Method, p *store.PaymentRow, inv invoice.Invoice, h ManualAttribution) error {
 	accounts := newAccounts(tx)
 	if err := accounts.add(ctx, []invoice.Invoice{inv}); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (s *Service) attributeBy(ctx context.Context, tx *store.Tx, c *changes, met
 	if err != nil {
 		return err
 	}
-	if err := s.announceReceived(c, p.Payment, inv); err != nil {
+	if err := s.emitReceived(out, p.Payment, inv); err != nil {
 		return err
 	}
 	accounts.replace(was, p.Payment)
@@ -113,7 +113,7 @@ func (s *Service) attributeBy(ctx context.Context, tx *store.Tx, c *changes, met
 	if err != nil {
 		return err
 	}
-	if err := s.reckon(ctx, c, accounts, confirmed, refunds); err != nil {
+	if err := s.reckon(ctx, out, accounts, confirmed, refunds); err != nil {
 		return err
 	}
 	if err := accounts.undoRefund(ctx, p.Payment); err != nil {
@@ -180,8 +180,8 @@ func (a *accounts) undoRefund(ctx context.Context, p invoice.Payment) error {
 	return a.tx.SaveRefund(ctx, r)
 }
 
-// announceReceived tells the invoice's merchant of a payment that is
+// emitReceived tells the invoice's merchant of a payment that is
 // attributed now. To the same invoice it is told once.
-func (s *Service) announceReceived(c *changes, p invoice.Payment, inv invoice.Invoice) error {
-	return s.announce(c, invoice.EventReceived, p.ID+"/"+inv.ID, inv, apiconv.PaymentData(p))
+func (s *Service) emitReceived(out *outbox, p invoice.Payment, inv invoice.Invoice) error {
+	return s.emit(out, invoice.EventReceived, p.ID+"/"+inv.ID, inv, apiconv.PaymentData(p))
 }

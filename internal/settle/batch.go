@@ -89,8 +89,8 @@ func (s *Service) createAll(batch []*pendingCreate) {
 	}
 	for try := 0; len(left) > 0; try++ {
 		var again []*invoice.Invoice
-		err := s.update(ctx, func(tx *store.Tx, c *changes) (err error) {
-			again, err = s.insertInvoices(ctx, tx, c, left, try)
+		err := s.update(ctx, func(tx *store.Tx, out *outbox) (err error) {
+			again, err = s.insertInvoices(ctx, tx, out, left, try)
 			return err
 		})
 		s.remember(left, err == nil)

@@ -69,7 +69,7 @@ func (s *Service) Claim(ctx context.Context, claim Claim) (result ClaimResult, e
 			return "", err
 		}
 	}
-	err = s.update(ctx, func(tx *store.Tx, c *changes) error {
+	err = s.update(ctx, func(tx *store.Tx, out *outbox) error {
 		if _, err := tx.LockCursor(ctx, inv.ChainKey); err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ func (s *Service) Claim(ctx context.Context, claim Claim) (result ClaimResult, e
 		if err != nil {
 			return err
 		}
-		result, err = s.claim(ctx, tx, c, inv, open, claim)
+		result, err = s.claim(ctx, tx, out, inv, open, claim)
 		return err
 	})
 	return result, err
@@ -124,7 +124,7 @@ func claimable(inv invoice.Invoice, payments []store.PaymentRow, signer invoice.
 // against it, or keeps the claim. A signature does not say which of several
 // payments is for this invoice: the claim is kept to the one that is nearest to
 // what the invoice asks for.
-func (s *Service) claim(ctx context.Context, tx *store.Tx, c *changes, inv invoice.Invoice, open []store.PaymentRow, claim Claim) (ClaimResult, error) {
+func (s *Service) claim(ctx context.Context, tx *store.Tx, out *outbox, inv invoice.Invoice, open []store.PaymentRow, claim Claim) (ClaimResult, error) {
 	p := nearest(inv, open)
 	if claim.Signature == "" || len(open) > 1 {
 		return s.keepClaim(ctx, tx, inv, p, claim)
@@ -134,7 +134,7 @@ func (s *Service) claim(ctx context.Context, tx *store.Tx, c *changes, inv invoi
 	} else if !sure {
 		return s.keepClaim(ctx, tx, inv, p, claim)
 	}
-	err := s.attributeBy(ctx, tx, c, invoice.ByClaim, &p, inv, ManualAttribution{
+	err := s.attributeBy(ctx, tx, out, invoice.ByClaim, &p, inv, ManualAttribution{
 		PaymentID: p.ID, InvoiceID: inv.ID, By: "payer " + chain.Checksum(p.From), Note: "signature " + claim.Signature,
 	})
 	if err != nil {

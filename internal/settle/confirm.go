@@ -29,7 +29,7 @@ const expireBatch = 500
 // and perhaps read it anew: it returns ErrCursorMoved and changes nothing, as
 // it does when the line is not a block that was read.
 func (s *Service) Confirm(ctx context.Context, chainKey string, line invoice.Header, revision int64) error {
-	return s.expiring(ctx, chainKey, func(tx *store.Tx, c *changes, cur *store.Cursor) error {
+	return s.expiring(ctx, chainKey, func(tx *store.Tx, out *outbox, cur *store.Cursor) error {
 		if line.Number <= cur.Confirmed.Number {
 			return nil
 		}
@@ -40,7 +40,7 @@ func (s *Service) Confirm(ctx context.Context, chainKey string, line invoice.Hea
 		if cur.Revision != revision || len(kept) != 1 || kept[0].Hash != line.Hash {
 			return ErrCursorMoved
 		}
-		if err := s.confirmTransfers(ctx, tx, c, chainKey, line.Number, cur.Indexed.Number); err != nil {
+		if err := s.confirmTransfers(ctx, tx, out, chainKey, line.Number, cur.Indexed.Number); err != nil {
 			return err
 		}
 		if err := tx.FinishIntents(ctx, chainKey, line.Number); err != nil {
@@ -56,7 +56,7 @@ func (s *Service) Confirm(ctx context.Context, chainKey string, line invoice.Hea
 
 // confirmTransfers confirms what is pending up to a block and reckons the
 // invoices that it touches. height is how far the chain is read.
-func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, c *changes, chainKey string, through, height uint64) error {
+func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, out *outbox, chainKey string, through, height uint64) error {
 	payments, err := tx.UnfinalPayments(ctx, chainKey, 0, through)
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, c *changes
 	if err := tx.ConfirmThrough(ctx, chainKey, through, now); err != nil {
 		return err
 	}
-	if err := s.reckon(ctx, c, accounts, confirmed, refunds); err != nil {
+	if err := s.reckon(ctx, out, accounts, confirmed, refunds); err != nil {
 		return err
 	}
 	return s.saveAccounts(ctx, accounts, height)
@@ -100,29 +100,29 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, c *changes
 // gap, under the chain's cursor, and in it decides payments that waited for the
 // gap and expires the invoices that are due then. Should these be more than one
 // transaction takes, others follow.
-func (s *Service) expiring(ctx context.Context, chainKey string, fn func(tx *store.Tx, c *changes, cur *store.Cursor) error) error {
+func (s *Service) expiring(ctx context.Context, chainKey string, fn func(tx *store.Tx, out *outbox, cur *store.Cursor) error) error {
 	for {
 		full := false
-		err := s.update(ctx, func(tx *store.Tx, c *changes) error {
+		err := s.update(ctx, func(tx *store.Tx, out *outbox) error {
 			cur, err := s.lock(ctx, tx, chainKey)
 			if err != nil {
 				return err
 			}
-			if err := fn(tx, c, &cur); err != nil {
+			if err := fn(tx, out, &cur); err != nil {
 				return err
 			}
-			undecided, err := s.decide(ctx, tx, c, chainKey, &cur)
+			undecided, err := s.decide(ctx, tx, out, chainKey, &cur)
 			if err != nil {
 				return err
 			}
-			full, err = s.expire(ctx, tx, c, chainKey, cur)
+			full, err = s.expire(ctx, tx, out, chainKey, cur)
 			full = full || undecided
 			return err
 		})
 		if err != nil || !full {
 			return err
 		}
-		fn = func(*store.Tx, *changes, *store.Cursor) error { return nil }
+		fn = func(*store.Tx, *outbox, *store.Cursor) error { return nil }
 	}
 }
 
@@ -131,7 +131,7 @@ func (s *Service) expiring(ctx context.Context, chainKey string, fn func(tx *sto
 // payment up to that block is reckoned, so none that was mined in time is
 // missed; but for the gap and for payments that are not decided, so that an
 // invoice which these could pay waits.
-func (s *Service) expire(ctx context.Context, tx *store.Tx, c *changes, chainKey string, cur store.Cursor) (full bool, err error) {
+func (s *Service) expire(ctx context.Context, tx *store.Tx, out *outbox, chainKey string, cur store.Cursor) (full bool, err error) {
 	var from uint64
 	if cur.Gap != nil {
 		from = cur.Gap.Last
@@ -153,8 +153,8 @@ func (s *Service) expire(ctx context.Context, tx *store.Tx, c *changes, chainKey
 			return false, fmt.Errorf("invoice %s does not expire at %d, though it was found to", inv.ID, cur.Confirmed.Time)
 		}
 		due[i] = after
-		s.intend(c, invoice.IntentClose, after)
-		if err := s.announce(c, invoice.EventExpired, after.ID, after, apiconv.InvoiceData(after)); err != nil {
+		s.enqueueIntent(out, invoice.IntentClose, after)
+		if err := s.emit(out, invoice.EventExpired, after.ID, after, apiconv.InvoiceData(after)); err != nil {
 			return false, err
 		}
 	}

@@ -32,16 +32,16 @@ func (s *Service) Create(ctx context.Context, req CreateRequest) (invoice.Invoic
 	if req.IdempotencyKey != "" {
 		return s.createOnce(ctx, req, now)
 	}
-	inv, err := s.compose(req.Draft, now)
+	inv, err := s.buildInvoice(req.Draft, now)
 	if err != nil {
 		return invoice.Invoice{}, err
 	}
 	return s.createBatched(ctx, inv)
 }
 
-// compose checks a draft and makes the invoice of it, but for the transfer
+// buildInvoice checks a draft and makes the invoice of it, but for the transfer
 // amount.
-func (s *Service) compose(d invoice.Draft, now time.Time) (invoice.Invoice, error) {
+func (s *Service) buildInvoice(d invoice.Draft, now time.Time) (invoice.Invoice, error) {
 	if err := d.Check(now.Unix()); err != nil {
 		return invoice.Invoice{}, err
 	}
@@ -72,10 +72,10 @@ func (s *Service) compose(d invoice.Draft, now time.Time) (invoice.Invoice, erro
 	return inv, nil
 }
 
-// createdChanges adds what the creation of an invoice leaves behind.
-func (s *Service) createdChanges(c *changes, inv invoice.Invoice) error {
-	s.intend(c, invoice.IntentOpen, inv)
-	return s.announce(c, invoice.EventCreated, inv.ID, inv, apiconv.InvoiceData(inv))
+// emitCreated adds what the creation of an invoice leaves behind.
+func (s *Service) emitCreated(out *outbox, inv invoice.Invoice) error {
+	s.enqueueIntent(out, invoice.IntentOpen, inv)
+	return s.emit(out, invoice.EventCreated, inv.ID, inv, apiconv.InvoiceData(inv))
 }
 
 // errKeyTaken undoes a create whose key was used in the meantime.
@@ -93,15 +93,15 @@ func (s *Service) createOnce(ctx context.Context, req CreateRequest, now time.Ti
 	if !errors.Is(err, store.ErrNotFound) {
 		return first, err
 	}
-	inv, err := s.compose(req.Draft, now)
+	inv, err := s.buildInvoice(req.Draft, now)
 	if err != nil {
 		return invoice.Invoice{}, err
 	}
-	err = s.update(ctx, func(tx *store.Tx, c *changes) error {
+	err = s.update(ctx, func(tx *store.Tx, out *outbox) error {
 		left := []*invoice.Invoice{&inv}
 		for try := 0; len(left) > 0; try++ {
 			var err error
-			if left, err = s.insertInvoices(ctx, tx, c, left, try); err != nil {
+			if left, err = s.insertInvoices(ctx, tx, out, left, try); err != nil {
 				return err
 			}
 		}

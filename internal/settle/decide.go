@@ -17,7 +17,7 @@ const decideBatch = 500
 // decide finds the invoices of payments, and the payments of refunds, that
 // waited for older blocks to be read, in the order of the chain, once these are.
 // It reports whether there may be more than it takes at once.
-func (s *Service) decide(ctx context.Context, tx *store.Tx, c *changes, chainKey string, cur *store.Cursor) (more bool, err error) {
+func (s *Service) decide(ctx context.Context, tx *store.Tx, out *outbox, chainKey string, cur *store.Cursor) (more bool, err error) {
 	if cur.Unread == nil || cur.Gap != nil && cur.Gap.Next <= *cur.Unread {
 		return false, nil
 	}
@@ -37,7 +37,7 @@ func (s *Service) decide(ctx context.Context, tx *store.Tx, c *changes, chainKey
 	}
 	slices.SortFunc(transfers, func(a, b invoice.Transfer) int { return a.Compare(b.Position) })
 	transfers = slices.CompactFunc(transfers, func(a, b invoice.Transfer) bool { return a.TxHash == b.TxHash && a.Ordinal == b.Ordinal })
-	o := &observer{Service: s, tx: tx, changes: c, chainKey: chainKey, height: cur.Indexed.Number, line: cur.Confirmed.Number}
+	o := &observer{Service: s, tx: tx, outbox: out, chainKey: chainKey, height: cur.Indexed.Number, line: cur.Confirmed.Number}
 	w := newWorkbook(o, transfers)
 	w.waits = waits
 	if err := w.decide(ctx); err != nil {

@@ -46,7 +46,7 @@ func (s *Service) Fill(ctx context.Context, chainKey string, next uint64, blocks
 	if err := ascending(next, blocks, through.Number); err != nil {
 		return fmt.Errorf("fill the gap of %s: %w", chainKey, err)
 	}
-	return s.expiring(ctx, chainKey, func(tx *store.Tx, c *changes, cur *store.Cursor) error {
+	return s.expiring(ctx, chainKey, func(tx *store.Tx, out *outbox, cur *store.Cursor) error {
 		gap := cur.Gap
 		if gap == nil || gap.Next != next || through.Number > min(gap.Last, cur.Confirmed.Number) {
 			return ErrCursorMoved
@@ -58,7 +58,7 @@ func (s *Service) Fill(ctx context.Context, chainKey string, next uint64, blocks
 		if len(kept) == 1 && kept[0].Hash != through.Hash {
 			return fmt.Errorf("block %d of %s: %w", through.Number, chainKey, ErrFinalityViolated)
 		}
-		o := &observer{Service: s, tx: tx, changes: c, chainKey: chainKey, final: true, height: cur.Indexed.Number, unread: cur.Unread}
+		o := &observer{Service: s, tx: tx, outbox: out, chainKey: chainKey, final: true, height: cur.Indexed.Number, unread: cur.Unread}
 		if err := o.observe(ctx, blocks); err != nil {
 			return err
 		}

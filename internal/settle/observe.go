@@ -21,7 +21,7 @@ func (s *Service) Observe(ctx context.Context, chainKey string, blocks []Block) 
 	if len(blocks) == 0 {
 		return nil
 	}
-	return s.update(ctx, func(tx *store.Tx, c *changes) error {
+	return s.update(ctx, func(tx *store.Tx, out *outbox) error {
 		cur, err := s.lock(ctx, tx, chainKey)
 		if err != nil {
 			return err
@@ -37,7 +37,7 @@ func (s *Service) Observe(ctx context.Context, chainKey string, blocks []Block) 
 		if err := tx.InsertHeaders(ctx, chainKey, headers); err != nil {
 			return err
 		}
-		o := &observer{Service: s, tx: tx, changes: c, chainKey: chainKey, height: cur.Indexed.Number, unread: cur.Unread}
+		o := &observer{Service: s, tx: tx, outbox: out, chainKey: chainKey, height: cur.Indexed.Number, unread: cur.Unread}
 		if err := o.observe(ctx, blocks); err != nil {
 			return err
 		}

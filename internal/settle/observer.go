@@ -16,7 +16,7 @@ const observeChunk = 1000
 type observer struct {
 	*Service
 	tx       *store.Tx
-	changes  *changes
+	outbox   *outbox
 	chainKey string
 	final    bool   // what is observed is final
 	moved    bool   // a pending payment was found in another block than it was in

@@ -12,7 +12,7 @@ import (
 // what follows: invoices that are paid by them, and the refunds. The payments
 // come in the order of the chain; they and the refunds must have been written,
 // and their invoices loaded.
-func (s *Service) reckon(ctx context.Context, c *changes, a *accounts, payments []invoice.Payment, refunds []invoice.Refund) error {
+func (s *Service) reckon(ctx context.Context, out *outbox, a *accounts, payments []invoice.Payment, refunds []invoice.Refund) error {
 	before := make(map[string]invoice.Status)
 	for id, inv := range a.invoices {
 		before[id] = inv.Status
@@ -27,33 +27,33 @@ func (s *Service) reckon(ctx context.Context, c *changes, a *accounts, payments 
 			paid = append(paid, id)
 		}
 	}
-	if err := s.announcePaid(ctx, c, a, paid); err != nil {
+	if err := s.emitPaid(ctx, out, a, paid); err != nil {
 		return err
 	}
-	return s.reckonRefunds(ctx, c, a, refunds)
+	return s.reckonRefunds(ctx, out, a, refunds)
 }
 
-// announcePaid announces invoices that are paid now, and has the commitments
+// emitPaid announces invoices that are paid now, and has the commitments
 // closed of those that were paid without the registry.
-func (s *Service) announcePaid(ctx context.Context, c *changes, a *accounts, ids []string) error {
+func (s *Service) emitPaid(ctx context.Context, out *outbox, a *accounts, ids []string) error {
 	registered, err := a.tx.PaidThroughRegistry(ctx, ids)
 	if err != nil {
 		return err
 	}
 	for _, id := range ids {
 		inv := a.invoices[id]
-		if err := s.announce(c, invoice.EventPaid, id, inv, apiconv.PaidInvoiceData(inv)); err != nil {
+		if err := s.emit(out, invoice.EventPaid, id, inv, apiconv.PaidInvoiceData(inv)); err != nil {
 			return err
 		}
 		if inv.CloseIntent(registered[id]) {
-			s.intend(c, invoice.IntentClose, inv)
+			s.enqueueIntent(out, invoice.IntentClose, inv)
 		}
 	}
 	return nil
 }
 
 // reckonRefunds counts refunds that are confirmed now and announces them.
-func (s *Service) reckonRefunds(ctx context.Context, c *changes, a *accounts, refunds []invoice.Refund) error {
+func (s *Service) reckonRefunds(ctx context.Context, out *outbox, a *accounts, refunds []invoice.Refund) error {
 	ids := make([]string, len(refunds))
 	for i, r := range refunds {
 		ids[i] = r.PaymentID
@@ -69,7 +69,7 @@ func (s *Service) reckonRefunds(ctx context.Context, c *changes, a *accounts, re
 	for _, r := range refunds {
 		inv := a.invoices[r.InvoiceID].WithRefunds(r)
 		a.put(inv)
-		if err := s.announce(c, invoice.EventRefunded, r.ID, inv, apiconv.RefundData(r, payments[r.PaymentID])); err != nil {
+		if err := s.emit(out, invoice.EventRefunded, r.ID, inv, apiconv.RefundData(r, payments[r.PaymentID])); err != nil {
 			return err
 		}
 	}

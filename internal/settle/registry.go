@@ -64,14 +64,14 @@ func (s *Service) AdoptRegistries(ctx context.Context, after string) (last strin
 	}
 }
 
-// intend adds an intent to the changes, when the invoice's commitment names a
+// enqueueIntent adds an intent to the outbox, when the invoice's commitment names a
 // registry. It is for that one alone: the writer leaves it while another one is
 // configured.
-func (s *Service) intend(c *changes, kind invoice.IntentKind, inv invoice.Invoice) {
+func (s *Service) enqueueIntent(out *outbox, kind invoice.IntentKind, inv invoice.Invoice) {
 	if inv.Registry.IsZero() || !s.chains[inv.ChainKey].Commits(inv) {
 		return
 	}
-	c.intents = append(c.intents, store.Intent{
+	out.intents = append(out.intents, store.Intent{
 		ID: s.ids.New(invoice.PrefixIntent), ChainKey: inv.ChainKey, InvoiceID: inv.ID,
 		CommitmentID: inv.CommitmentID, Registry: inv.Registry, Kind: kind, CreatedAt: s.Now().Unix(),
 	})

@@ -97,28 +97,28 @@ func (s *Service) earlier() time.Time {
 	return now
 }
 
-// changes collects what a transaction leaves for others: the events and
+// outbox collects what a transaction leaves for others: the events and
 // intents to insert, and whom to wake when it is committed.
-type changes struct {
+type outbox struct {
 	events       []store.Event
 	intents      []store.Intent
 	unattributed []invoice.Payment // that no rule attributes
 }
 
 // wake tells the workers what was committed.
-func (s *Service) wake(c changes) {
-	if len(c.events) > 0 {
+func (s *Service) wake(out outbox) {
+	if len(out.events) > 0 {
 		s.Signals.WakeDeliverer()
 	}
 	seen := make(map[string]bool)
-	for _, in := range c.intents {
+	for _, in := range out.intents {
 		if !seen[in.ChainKey] {
 			seen[in.ChainKey] = true
 			s.Signals.WakeTxManager(in.ChainKey)
 		}
 	}
 	if s.Signals.OnUnattributed != nil {
-		for _, p := range c.unattributed {
+		for _, p := range out.unattributed {
 			s.Signals.OnUnattributed(p)
 		}
 	}

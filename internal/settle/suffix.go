@@ -22,7 +22,7 @@ import (
 // The indexer tells remainders batch after batch, in no such order. Where it and
 // a create deadlock, the database ends one of them, which is run again: see
 // store.Update.
-func (s *Service) insertInvoices(ctx context.Context, tx *store.Tx, c *changes, invoices []*invoice.Invoice, try int) ([]*invoice.Invoice, error) {
+func (s *Service) insertInvoices(ctx context.Context, tx *store.Tx, out *outbox, invoices []*invoice.Invoice, try int) ([]*invoice.Invoice, error) {
 	if err := s.insertSettlements(ctx, tx, invoices); err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (s *Service) insertInvoices(ctx context.Context, tx *store.Tx, c *changes, 
 	for _, inv := range invoices {
 		if !inserted[inv.ID] {
 			again = append(again, inv)
-		} else if err := s.createdChanges(c, *inv); err != nil {
+		} else if err := s.emitCreated(out, *inv); err != nil {
 			return nil, err
 		}
 	}

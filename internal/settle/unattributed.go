@@ -18,32 +18,32 @@ const (
 	suggestLimit = 100
 )
 
-// announceUnattributed announces payments that no rule attributes to those
+// emitUnattributed announces payments that no rule attributes to those
 // merchants of their address who ask for it, each once.
-func (s *Service) announceUnattributed(ctx context.Context, tx *store.Tx, c *changes) error {
-	if s.Optional == nil || len(c.unattributed) == 0 {
+func (s *Service) emitUnattributed(ctx context.Context, tx *store.Tx, out *outbox) error {
+	if s.Optional == nil || len(out.unattributed) == 0 {
 		return nil
 	}
-	ids := make([]string, len(c.unattributed))
-	for i, p := range c.unattributed {
+	ids := make([]string, len(out.unattributed))
+	for i, p := range out.unattributed {
 		ids[i] = p.ID
 	}
 	merchants, err := tx.MerchantsOfUnattributed(ctx, ids)
 	if err != nil {
 		return err
 	}
-	asks, err := s.asksForUnattributed(ctx, tx, merchants)
+	asks, err := s.wantsUnattributed(ctx, tx, merchants)
 	if err != nil {
 		return err
 	}
-	announced := 0
-	for _, p := range c.unattributed {
+	emitted := 0
+	for _, p := range out.unattributed {
 		for _, merchantID := range merchants[p.ID] {
 			if !asks[merchantID] {
 				continue
 			}
-			announced++
-			if err := s.announceUnattributedTo(ctx, tx, c, p, merchantID, announced <= suggestLimit); err != nil {
+			emitted++
+			if err := s.emitUnattributedTo(ctx, tx, out, p, merchantID, emitted <= suggestLimit); err != nil {
 				return err
 			}
 		}
@@ -51,9 +51,9 @@ func (s *Service) announceUnattributed(ctx context.Context, tx *store.Tx, c *cha
 	return nil
 }
 
-// announceUnattributedTo announces a payment to one merchant. suggest says
+// emitUnattributedTo announces a payment to one merchant. suggest says
 // whether the event names invoices that the payment could be meant for.
-func (s *Service) announceUnattributedTo(ctx context.Context, tx *store.Tx, c *changes, p invoice.Payment, merchantID string, suggest bool) error {
+func (s *Service) emitUnattributedTo(ctx context.Context, tx *store.Tx, out *outbox, p invoice.Payment, merchantID string, suggest bool) error {
 	var near []invoice.NearInvoice
 	if suggest {
 		var err error
@@ -62,13 +62,13 @@ func (s *Service) announceUnattributedTo(ctx context.Context, tx *store.Tx, c *c
 		}
 	}
 	data := apiconv.UnattributedData(p, invoice.Suggest(p.Transfer, near, suggested))
-	return s.announceTo(c, invoice.EventUnattributed, p.ID+"/"+merchantID, merchantID, "", data)
+	return s.emitTo(out, invoice.EventUnattributed, p.ID+"/"+merchantID, merchantID, "", data)
 }
 
-// asksForUnattributed returns which of the payments' merchants are sent
+// wantsUnattributed returns which of the payments' merchants are sent
 // payment.unattributed. What their endpoints ask for is read in the transaction,
 // because another replica may have stored it.
-func (s *Service) asksForUnattributed(ctx context.Context, tx *store.Tx, merchants map[string][]string) (map[string]bool, error) {
+func (s *Service) wantsUnattributed(ctx context.Context, tx *store.Tx, merchants map[string][]string) (map[string]bool, error) {
 	asks := make(map[string]bool)
 	var ids []string
 	for _, some := range merchants {

@@ -264,11 +264,11 @@ func (w *workbook) attribute(ctx context.Context, e *entry, p *invoice.Payment) 
 	*p = p.Of(a)
 	if !ok {
 		if !w.waits[p.ID] {
-			w.changes.unattributed = append(w.changes.unattributed, *p)
+			w.outbox.unattributed = append(w.outbox.unattributed, *p)
 		}
 		return nil
 	}
-	return w.announceReceived(w.changes, *p, a.Invoice)
+	return w.emitReceived(w.outbox, *p, a.Invoice)
 }
 
 // weigh says what of the candidates is due right before a payment. Where the
@@ -339,7 +339,7 @@ func (w *workbook) history(ctx context.Context, inv invoice.Invoice) (*invoice.H
 
 // settle reckons what was found to be final, and writes the invoices.
 func (w *workbook) settle(ctx context.Context) error {
-	if err := w.reckon(ctx, w.changes, w.accounts, w.confirmed, w.refunded); err != nil {
+	if err := w.reckon(ctx, w.outbox, w.accounts, w.confirmed, w.refunded); err != nil {
 		return err
 	}
 	if err := w.paidBack.save(ctx); err != nil {
