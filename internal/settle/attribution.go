@@ -113,7 +113,7 @@ func (s *Service) attributeBy(ctx context.Context, tx *store.Tx, out *outbox, me
 	if err != nil {
 		return err
 	}
-	if err := s.reckon(ctx, out, accounts, confirmed, refunds); err != nil {
+	if err := s.recompute(ctx, out, accounts, confirmed, refunds); err != nil {
 		return err
 	}
 	if err := accounts.undoRefund(ctx, p.Payment); err != nil {

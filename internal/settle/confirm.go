@@ -90,7 +90,7 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, out *outbo
 	if err := tx.ConfirmThrough(ctx, chainKey, through, now); err != nil {
 		return err
 	}
-	if err := s.reckon(ctx, out, accounts, confirmed, refunds); err != nil {
+	if err := s.recompute(ctx, out, accounts, confirmed, refunds); err != nil {
 		return err
 	}
 	return s.saveAccounts(ctx, accounts, height)

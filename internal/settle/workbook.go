@@ -339,7 +339,7 @@ func (w *workbook) history(ctx context.Context, inv invoice.Invoice) (*invoice.H
 
 // settle reckons what was found to be final, and writes the invoices.
 func (w *workbook) settle(ctx context.Context) error {
-	if err := w.reckon(ctx, w.outbox, w.accounts, w.confirmed, w.refunded); err != nil {
+	if err := w.recompute(ctx, w.outbox, w.accounts, w.confirmed, w.refunded); err != nil {
 		return err
 	}
 	if err := w.paidBack.save(ctx); err != nil {

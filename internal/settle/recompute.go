@@ -8,11 +8,11 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// reckon counts payments and refunds that are confirmed now, and announces
+// recompute counts payments and refunds that are confirmed now, and announces
 // what follows: invoices that are paid by them, and the refunds. The payments
 // come in the order of the chain; they and the refunds must have been written,
 // and their invoices loaded.
-func (s *Service) reckon(ctx context.Context, out *outbox, a *accounts, payments []invoice.Payment, refunds []invoice.Refund) error {
+func (s *Service) recompute(ctx context.Context, out *outbox, a *accounts, payments []invoice.Payment, refunds []invoice.Refund) error {
 	before := make(map[string]invoice.Status)
 	for id, inv := range a.invoices {
 		before[id] = inv.Status
@@ -30,7 +30,7 @@ func (s *Service) reckon(ctx context.Context, out *outbox, a *accounts, payments
 	if err := s.emitPaid(ctx, out, a, paid); err != nil {
 		return err
 	}
-	return s.reckonRefunds(ctx, out, a, refunds)
+	return s.recomputeRefunds(ctx, out, a, refunds)
 }
 
 // emitPaid announces invoices that are paid now, and has the commitments
@@ -52,8 +52,8 @@ func (s *Service) emitPaid(ctx context.Context, out *outbox, a *accounts, ids []
 	return nil
 }
 
-// reckonRefunds counts refunds that are confirmed now and announces them.
-func (s *Service) reckonRefunds(ctx context.Context, out *outbox, a *accounts, refunds []invoice.Refund) error {
+// recomputeRefunds counts refunds that are confirmed now and announces them.
+func (s *Service) recomputeRefunds(ctx context.Context, out *outbox, a *accounts, refunds []invoice.Refund) error {
 	ids := make([]string, len(refunds))
 	for i, r := range refunds {
 		ids[i] = r.PaymentID
