@@ -85,8 +85,8 @@ func (s *Service) AttributeManually(ctx context.Context, h ManualAttribution) (i
 // attributeBy gives a payment without an invoice to one on somebody's word, by
 // hand or by a claim.
 func (s *Service) attributeBy(ctx context.Context, tx *store.Tx, out *outbox, method invoice.Method, p *store.PaymentRow, inv invoice.Invoice, h ManualAttribution) error {
-	accounts := newAccounts(tx)
-	if err := accounts.add(ctx, []invoice.Invoice{inv}); err != nil {
+	invoices := newInvoiceSet(tx)
+	if err := invoices.add(ctx, []invoice.Invoice{inv}); err != nil {
 		return err
 	}
 	was := p.Payment
@@ -104,7 +104,7 @@ func (s *Service) attributeBy(ctx context.Context, tx *store.Tx, out *outbox, me
 	if err := s.emitReceived(out, p.Payment, inv); err != nil {
 		return err
 	}
-	accounts.replace(was, p.Payment)
+	invoices.replace(was, p.Payment)
 	var confirmed []invoice.Payment
 	if p.Status == invoice.Confirmed {
 		confirmed = []invoice.Payment{p.Payment}
@@ -113,17 +113,17 @@ func (s *Service) attributeBy(ctx context.Context, tx *store.Tx, out *outbox, me
 	if err != nil {
 		return err
 	}
-	if err := s.recompute(ctx, out, accounts, confirmed, refunds); err != nil {
+	if err := s.recompute(ctx, out, invoices, confirmed, refunds); err != nil {
 		return err
 	}
-	if err := accounts.undoRefund(ctx, p.Payment); err != nil {
+	if err := invoices.undoRefund(ctx, p.Payment); err != nil {
 		return err
 	}
 	heights, err := tx.IndexedHeights(ctx, []string{inv.ChainKey})
 	if err != nil {
 		return err
 	}
-	return s.saveAccounts(ctx, accounts, heights[inv.ChainKey])
+	return s.saveInvoices(ctx, invoices, heights[inv.ChainKey])
 }
 
 // isUndecided reports whether a payment waits for older blocks to be read.
@@ -157,7 +157,7 @@ func isRefund(ctx context.Context, tx *store.Tx, t invoice.Transfer) (bool, erro
 
 // undoRefund takes back what was stored of a transfer as a refund, now that
 // somebody says that it is a payment. What was announced of it was announced.
-func (a *accounts) undoRefund(ctx context.Context, p invoice.Payment) error {
+func (a *invoiceSet) undoRefund(ctx context.Context, p invoice.Payment) error {
 	was, err := refundOf(ctx, a.tx, p.Transfer)
 	if err != nil || !counts(was) {
 		return err

@@ -83,17 +83,17 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, out *outbo
 		refunds[i].Status, refunds[i].ConfirmedAt = invoice.Confirmed, now
 		ids = append(ids, refunds[i].InvoiceID)
 	}
-	accounts := newAccounts(tx)
-	if err := accounts.load(ctx, ids...); err != nil {
+	invoices := newInvoiceSet(tx)
+	if err := invoices.load(ctx, ids...); err != nil {
 		return err
 	}
 	if err := tx.ConfirmThrough(ctx, chainKey, through, now); err != nil {
 		return err
 	}
-	if err := s.recompute(ctx, out, accounts, confirmed, refunds); err != nil {
+	if err := s.recompute(ctx, out, invoices, confirmed, refunds); err != nil {
 		return err
 	}
-	return s.saveAccounts(ctx, accounts, height)
+	return s.saveInvoices(ctx, invoices, height)
 }
 
 // expiring runs a transaction that may move the finality line or close the

@@ -164,17 +164,17 @@ func (s *Service) orphanAbove(ctx context.Context, tx *store.Tx, chainKey string
 			ids = append(ids, p.InvoiceID)
 		}
 	}
-	accounts := newAccounts(tx)
-	if err := accounts.load(ctx, ids...); err != nil {
+	invoices := newInvoiceSet(tx)
+	if err := invoices.load(ctx, ids...); err != nil {
 		return err
 	}
 	for _, p := range payments {
 		orphan := p.Payment
 		orphan.Status = invoice.Orphaned
-		accounts.replace(p.Payment, orphan)
+		invoices.replace(p.Payment, orphan)
 	}
-	for _, inv := range accounts.invoices {
-		accounts.put(inv.WithoutBlocksAbove(number))
+	for _, inv := range invoices.invoices {
+		invoices.put(inv.WithoutBlocksAbove(number))
 	}
 	refunds, err := tx.UnfinalRefunds(ctx, chainKey, number+1, math.MaxInt64)
 	if err != nil {
@@ -194,7 +194,7 @@ func (s *Service) orphanAbove(ctx context.Context, tx *store.Tx, chainKey string
 	if err := tx.OrphanAbove(ctx, chainKey, number); err != nil {
 		return err
 	}
-	return s.saveAccounts(ctx, accounts, number)
+	return s.saveInvoices(ctx, invoices, number)
 }
 
 // Halt stops the chain's indexer until somebody has looked at it. Nothing

@@ -12,7 +12,7 @@ import (
 // what follows: invoices that are paid by them, and the refunds. The payments
 // come in the order of the chain; they and the refunds must have been written,
 // and their invoices loaded.
-func (s *Service) recompute(ctx context.Context, out *outbox, a *accounts, payments []invoice.Payment, refunds []invoice.Refund) error {
+func (s *Service) recompute(ctx context.Context, out *outbox, a *invoiceSet, payments []invoice.Payment, refunds []invoice.Refund) error {
 	before := make(map[string]invoice.Status)
 	for id, inv := range a.invoices {
 		before[id] = inv.Status
@@ -35,7 +35,7 @@ func (s *Service) recompute(ctx context.Context, out *outbox, a *accounts, payme
 
 // emitPaid announces invoices that are paid now, and has the commitments
 // closed of those that were paid without the registry.
-func (s *Service) emitPaid(ctx context.Context, out *outbox, a *accounts, ids []string) error {
+func (s *Service) emitPaid(ctx context.Context, out *outbox, a *invoiceSet, ids []string) error {
 	registered, err := a.tx.PaidThroughRegistry(ctx, ids)
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func (s *Service) emitPaid(ctx context.Context, out *outbox, a *accounts, ids []
 }
 
 // recomputeRefunds counts refunds that are confirmed now and announces them.
-func (s *Service) recomputeRefunds(ctx context.Context, out *outbox, a *accounts, refunds []invoice.Refund) error {
+func (s *Service) recomputeRefunds(ctx context.Context, out *outbox, a *invoiceSet, refunds []invoice.Refund) error {
 	ids := make([]string, len(refunds))
 	for i, r := range refunds {
 		ids[i] = r.PaymentID

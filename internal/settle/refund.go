@@ -12,7 +12,7 @@ import (
 // among, when its calldata names the invoice.
 const taggedLimit = 1000
 
-// pairBook are the newest payments between two accounts that a refund is
+// pairBook are the newest payments between two invoices that a refund is
 // looked for among. Those that were refunds themselves are left out.
 type pairBook map[string]invoice.Payment // by id
 
@@ -71,7 +71,7 @@ func (w *workbook) refund(ctx context.Context, e *entry) error {
 	r.PaymentID, r.InvoiceID, r.MerchantID = p.ID, p.InvoiceID, p.MerchantID
 	if r.Status == invoice.Confirmed && r.Attributed() {
 		w.refunded = append(w.refunded, r)
-		if err := w.accounts.load(ctx, r.InvoiceID); err != nil {
+		if err := w.invoices.load(ctx, r.InvoiceID); err != nil {
 			return err
 		}
 	}
@@ -134,7 +134,7 @@ func (w *workbook) paysBack(ctx context.Context, e *entry) (invoice.RefundMatch,
 	return m, ok, nil
 }
 
-// book returns the payments that a transfer between two accounts may pay back.
+// book returns the payments that a transfer between two invoices may pay back.
 // They are read once, and kept up to date meanwhile.
 func (w *workbook) book(ctx context.Context, e *entry) (pairBook, error) {
 	if book, ok := w.books[e.pair()]; ok {

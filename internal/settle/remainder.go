@@ -12,11 +12,11 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// saveAccounts writes the invoices that were changed, and reserves an amount
+// saveInvoices writes the invoices that were changed, and reserves an amount
 // to tell for what remains of each that a part was paid of, unless one is told
 // already. Amounts that were told before stay. The payments must have been
 // written. height is how far the chain is read.
-func (s *Service) saveAccounts(ctx context.Context, a *accounts, height uint64) error {
+func (s *Service) saveInvoices(ctx context.Context, a *invoiceSet, height uint64) error {
 	if err := a.recountParts(ctx); err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (s *Service) saveAccounts(ctx context.Context, a *accounts, height uint64) 
 // recountParts finds out what remains of the invoices that are out of order,
 // from all their payments. A closed one has nothing left to pay now, but had
 // between its payments.
-func (a *accounts) recountParts(ctx context.Context) error {
+func (a *invoiceSet) recountParts(ctx context.Context) error {
 	var ids []string
 	for _, id := range slices.Sorted(maps.Keys(a.outOfOrder)) {
 		if a.outOfOrder[id] {
@@ -67,7 +67,7 @@ func (a *accounts) recountParts(ctx context.Context) error {
 }
 
 // remainders returns what parts left of the invoices, by id, in ascending order.
-func (a *accounts) remainders(ids []string) map[string][]invoice.Amount {
+func (a *invoiceSet) remainders(ids []string) map[string][]invoice.Amount {
 	remainders := make(map[string][]invoice.Amount, len(ids))
 	for _, id := range ids {
 		remainders[id] = slices.Clone(a.parts[id])
@@ -83,7 +83,7 @@ func (a *accounts) remainders(ids []string) map[string][]invoice.Amount {
 // tellRemainders records what parts left of invoices, and sets the amounts
 // that are told for what remains. What was left earlier on the chain, and found
 // later, is never told; but a transfer between the parts may have paid it.
-func (s *Service) tellRemainders(ctx context.Context, a *accounts, ids []string, height uint64) error {
+func (s *Service) tellRemainders(ctx context.Context, a *invoiceSet, ids []string, height uint64) error {
 	remainders := a.remainders(ids)
 	told, err := a.tx.RemainderTransferAmounts(ctx, remainders)
 	if err != nil {
@@ -225,13 +225,13 @@ func (s *Service) tellUntold(ctx context.Context, chainKey string, ids []string)
 		if err != nil {
 			return err
 		}
-		accounts := newAccounts(tx)
-		if err := accounts.load(ctx, ids...); err != nil {
+		invoices := newInvoiceSet(tx)
+		if err := invoices.load(ctx, ids...); err != nil {
 			return err
 		}
 		for _, id := range ids {
-			accounts.put(accounts.invoices[id])
+			invoices.put(invoices.invoices[id])
 		}
-		return s.saveAccounts(ctx, accounts, cur.Indexed.Number)
+		return s.saveInvoices(ctx, invoices, cur.Indexed.Number)
 	})
 }

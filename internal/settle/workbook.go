@@ -18,14 +18,14 @@ type workbook struct {
 	entries []*entry
 
 	payments map[string]store.PaymentRow // by id: those of the transfers, as far as they are known
-	accounts *accounts                   // the invoices that could be meant, and those of known payments
+	invoices *invoiceSet                 // the invoices that could be meant, and those of known payments
 	unsaved  []string                    // payments that are to be written, by id
 	dirty    map[string]bool             // whether a payment is among those
 	// histories are what paid invoices whose sums do not say what was due at a
 	// payment, by the invoice's id, as far as they were read.
 	histories map[string]*invoice.History
 	refunds   map[string]invoice.Refund // by id: those of the transfers, as they were stored
-	paid      map[store.Pair]bool       // accounts that could pay back
+	paid      map[store.Pair]bool       // invoices that could pay back
 	paidBack  *paidBack                 // how much of payments was paid back
 	books     map[store.Pair]pairBook   // payments that could be paid back, as far as they were read
 	named     map[string]pairBook       // by invoice: payments that refunds name, as far as they were read
@@ -48,14 +48,14 @@ type entry struct {
 	candidates store.Candidates
 }
 
-// pair returns the accounts between which a payment was made, if the transfer
+// pair returns the invoices between which a payment was made, if the transfer
 // pays one back.
 func (e *entry) pair() store.Pair { return store.Pair{Payer: e.To, Receiver: e.From} }
 
 func newWorkbook(o *observer, transfers []invoice.Transfer) *workbook {
 	w := &workbook{
 		observer: o,
-		payments: make(map[string]store.PaymentRow), accounts: newAccounts(o.tx), histories: make(map[string]*invoice.History),
+		payments: make(map[string]store.PaymentRow), invoices: newInvoiceSet(o.tx), histories: make(map[string]*invoice.History),
 		dirty: make(map[string]bool), refunds: make(map[string]invoice.Refund), waits: make(map[string]bool),
 		paidBack: newPaidBack(o.tx), books: make(map[store.Pair]pairBook), named: make(map[string]pairBook),
 	}
@@ -154,7 +154,7 @@ func (w *workbook) loadCandidates(ctx context.Context) error {
 			ids = append(ids, p.InvoiceID)
 		}
 	}
-	return w.accounts.load(ctx, ids...)
+	return w.invoices.load(ctx, ids...)
 }
 
 // findCandidates finds the invoices that the transfers could be meant for.
@@ -174,7 +174,7 @@ func (w *workbook) findCandidates(ctx context.Context, asking []*entry) error {
 			invoices = append(invoices, c.Invoice)
 		}
 	}
-	return w.accounts.add(ctx, invoices)
+	return w.invoices.add(ctx, invoices)
 }
 
 // keeps reports whether what was decided of a payment stays now that its block
@@ -224,7 +224,7 @@ func (w *workbook) payment(ctx context.Context, e *entry) error {
 
 // put keeps a payment as it is now, to be written.
 func (w *workbook) put(was invoice.Payment, p store.PaymentRow) {
-	w.accounts.replace(was, p.Payment)
+	w.invoices.replace(was, p.Payment)
 	if h := w.histories[was.InvoiceID]; h != nil {
 		h.Remove(was)
 	}
@@ -278,7 +278,7 @@ func (w *workbook) weigh(ctx context.Context, p invoice.Payment, found store.Can
 	if slices.ContainsFunc(candidates, func(c invoice.Candidate) bool { return c.NamedBy(p.Transfer) }) {
 		return candidates, nil
 	}
-	for _, inv := range w.accounts.partlyPaid(p.Transfer) {
+	for _, inv := range w.invoices.partlyPaid(p.Transfer) {
 		if !slices.ContainsFunc(candidates, func(c invoice.Candidate) bool { return c.ID == inv.ID }) {
 			candidates = append(candidates, invoice.Candidate{Invoice: inv})
 		}
@@ -289,7 +289,7 @@ func (w *workbook) weigh(ctx context.Context, p invoice.Payment, found store.Can
 			continue
 		}
 		var err error
-		if c.Covered, c.Remainder, err = w.dueAt(ctx, w.accounts.invoices[c.ID], p); err != nil {
+		if c.Covered, c.Remainder, err = w.dueAt(ctx, w.invoices.invoices[c.ID], p); err != nil {
 			return nil, err
 		}
 	}
@@ -301,7 +301,7 @@ func (w *workbook) weigh(ctx context.Context, p invoice.Payment, found store.Can
 // payments above, or p itself was one of its payments.
 func (w *workbook) dueAt(ctx context.Context, inv invoice.Invoice, p invoice.Payment) (bool, invoice.Amount, error) {
 	was := w.payments[p.ID].Payment
-	inOrder := inv.Sums.Newest.Before(p.Position) && !w.accounts.outOfOrder[inv.ID] && was.InvoiceID != inv.ID
+	inOrder := inv.Sums.Newest.Before(p.Position) && !w.invoices.outOfOrder[inv.ID] && was.InvoiceID != inv.ID
 	if inOrder && (inv.Covered() || inv.Status == invoice.Open) { // what remained of one that is closed is not kept
 		return inv.Covered(), inv.Remaining, nil
 	}
@@ -339,13 +339,13 @@ func (w *workbook) history(ctx context.Context, inv invoice.Invoice) (*invoice.H
 
 // settle reckons what was found to be final, and writes the invoices.
 func (w *workbook) settle(ctx context.Context) error {
-	if err := w.recompute(ctx, w.outbox, w.accounts, w.confirmed, w.refunded); err != nil {
+	if err := w.recompute(ctx, w.outbox, w.invoices, w.confirmed, w.refunded); err != nil {
 		return err
 	}
 	if err := w.paidBack.save(ctx); err != nil {
 		return err
 	}
-	return w.saveAccounts(ctx, w.accounts, w.height)
+	return w.saveInvoices(ctx, w.invoices, w.height)
 }
 
 // save writes the payments that were not written yet, and links the notices

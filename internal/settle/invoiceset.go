@@ -9,11 +9,11 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// accounts are the invoices whose payments a transaction changes. Their sums
+// invoices are the invoices whose payments a transaction changes. Their sums
 // are not stale when they are loaded. The chain's cursor must be locked: every
 // transaction that changes a payment of the chain locks it, so the sums cannot
 // change meanwhile.
-type accounts struct {
+type invoiceSet struct {
 	tx       *store.Tx
 	invoices map[string]invoice.Invoice // by id, as they are by now
 	changed  map[string]bool            // to be written, by id
@@ -27,15 +27,15 @@ type accounts struct {
 	outOfOrder map[string]bool
 }
 
-func newAccounts(tx *store.Tx) *accounts {
-	return &accounts{tx: tx, invoices: make(map[string]invoice.Invoice), changed: make(map[string]bool),
+func newInvoiceSet(tx *store.Tx) *invoiceSet {
+	return &invoiceSet{tx: tx, invoices: make(map[string]invoice.Invoice), changed: make(map[string]bool),
 		parts: make(map[string][]invoice.Amount), left: make(map[invoice.Amount][]string), outOfOrder: make(map[string]bool)}
 }
 
 // load reads the invoices with the ids that are not there yet. It must be
 // called before any of their payments is written, since stale sums are
 // recounted from what is stored.
-func (a *accounts) load(ctx context.Context, ids ...string) error {
+func (a *invoiceSet) load(ctx context.Context, ids ...string) error {
 	missing := slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(ids))), func(id string) bool {
 		_, ok := a.invoices[id]
 		return ok
@@ -49,7 +49,7 @@ func (a *accounts) load(ctx context.Context, ids ...string) error {
 
 // add takes invoices that were read already, and recounts those whose sums are
 // stale. One that is there stays as it is.
-func (a *accounts) add(ctx context.Context, invoices []invoice.Invoice) error {
+func (a *invoiceSet) add(ctx context.Context, invoices []invoice.Invoice) error {
 	var stale []string
 	for _, inv := range invoices {
 		if _, ok := a.invoices[inv.ID]; ok {
@@ -65,7 +65,7 @@ func (a *accounts) add(ctx context.Context, invoices []invoice.Invoice) error {
 }
 
 // recount adds up all payments of the invoices with the ids again.
-func (a *accounts) recount(ctx context.Context, ids []string) error {
+func (a *invoiceSet) recount(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -84,14 +84,14 @@ func (a *accounts) recount(ctx context.Context, ids []string) error {
 }
 
 // put replaces an invoice that is there.
-func (a *accounts) put(inv invoice.Invoice) {
+func (a *invoiceSet) put(inv invoice.Invoice) {
 	a.invoices[inv.ID] = inv
 	a.changed[inv.ID] = true
 }
 
 // replace moves the sums from a payment as it was to the payment as it is.
 // Where it belongs to an invoice, that one must have been loaded.
-func (a *accounts) replace(was, is invoice.Payment) {
+func (a *invoiceSet) replace(was, is invoice.Payment) {
 	if was.Attributed() {
 		inv := a.invoices[was.InvoiceID].WithoutPayment(was)
 		a.outOfOrder[inv.ID] = a.outOfOrder[inv.ID] || was.Status != invoice.Orphaned
@@ -115,7 +115,7 @@ func (a *accounts) replace(was, is invoice.Payment) {
 
 // partlyPaid returns the invoices whose remainder a transfer may be, of those
 // that parts were paid of since they were loaded.
-func (a *accounts) partlyPaid(t invoice.Transfer) []invoice.Invoice {
+func (a *invoiceSet) partlyPaid(t invoice.Transfer) []invoice.Invoice {
 	ids := slices.Clone(a.left[t.Amount])
 	for id, is := range a.outOfOrder {
 		if is {
@@ -134,7 +134,7 @@ func (a *accounts) partlyPaid(t invoice.Transfer) []invoice.Invoice {
 // confirm counts payments that are confirmed now, given in the order of the
 // chain, and returns the ids of their invoices, each once. The payments must
 // have been written.
-func (a *accounts) confirm(ctx context.Context, payments []invoice.Payment) ([]string, error) {
+func (a *invoiceSet) confirm(ctx context.Context, payments []invoice.Payment) ([]string, error) {
 	outOfOrder := make(map[string]bool)
 	touched := make(map[string]bool)
 	for _, p := range payments {
@@ -154,7 +154,7 @@ func (a *accounts) confirm(ctx context.Context, payments []invoice.Payment) ([]s
 
 // save writes the invoices that were changed. Sums that became stale are
 // written as such, and recounted when they are needed again.
-func (a *accounts) save(ctx context.Context) error {
+func (a *invoiceSet) save(ctx context.Context) error {
 	changed := make([]invoice.Invoice, 0, len(a.changed))
 	for _, id := range slices.Sorted(maps.Keys(a.changed)) {
 		changed = append(changed, a.invoices[id])
