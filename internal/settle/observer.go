@@ -44,7 +44,7 @@ func (o *observer) observe(ctx context.Context, blocks []Block) error {
 		}
 	}
 	for part := range slices.Chunk(transfers, observeChunk) {
-		if err := newWorkbook(o, part).store(ctx); err != nil {
+		if err := newTransferBatch(o, part).store(ctx); err != nil {
 			return fmt.Errorf("transfers in the blocks %d to %d of %s: %w",
 				part[0].BlockNumber, part[len(part)-1].BlockNumber, o.chainKey, err)
 		}

@@ -38,9 +38,9 @@ func (s *Service) decide(ctx context.Context, tx *store.Tx, out *outbox, chainKe
 	slices.SortFunc(transfers, func(a, b invoice.Transfer) int { return a.Compare(b.Position) })
 	transfers = slices.CompactFunc(transfers, func(a, b invoice.Transfer) bool { return a.TxHash == b.TxHash && a.Ordinal == b.Ordinal })
 	o := &observer{Service: s, tx: tx, outbox: out, chainKey: chainKey, height: cur.Indexed.Number, line: cur.Confirmed.Number}
-	w := newWorkbook(o, transfers)
-	w.waits = waits
-	if err := w.decide(ctx); err != nil {
+	b := newTransferBatch(o, transfers)
+	b.undecided = waits
+	if err := b.decide(ctx); err != nil {
 		return false, err
 	}
 	if err := tx.UnmarkUndecided(ctx, ids); err != nil {
@@ -77,78 +77,78 @@ func undecided(ctx context.Context, tx *store.Tx, chainKey string) (payments []s
 
 // decide attributes stored payments that wait, in the order of the entries, as
 // if they were observed now, and stores what pays back payments.
-func (w *workbook) decide(ctx context.Context) error {
-	if err := w.load(ctx); err != nil {
+func (b *transferBatch) decide(ctx context.Context) error {
+	if err := b.load(ctx); err != nil {
 		return err
 	}
 	var asking []*entry
-	for _, e := range w.entries {
-		if w.waits[e.paymentID] {
+	for _, e := range b.entries {
+		if b.undecided[e.paymentID] {
 			asking = append(asking, e)
 		}
 	}
-	if err := w.findCandidates(ctx, asking); err != nil {
+	if err := b.findCandidates(ctx, asking); err != nil {
 		return err
 	}
-	if err := w.loadRefunds(ctx); err != nil {
+	if err := b.loadRefunds(ctx); err != nil {
 		return err
 	}
-	for _, e := range w.entries {
-		if w.waits[e.paymentID] {
-			if err := w.decidePayment(ctx, e); err != nil {
+	for _, e := range b.entries {
+		if b.undecided[e.paymentID] {
+			if err := b.decidePayment(ctx, e); err != nil {
 				return err
 			}
 		}
-		if err := w.out(ctx, e); err != nil {
+		if err := b.storeRefundOut(ctx, e); err != nil {
 			return err
 		}
 	}
-	if err := w.save(ctx); err != nil {
+	if err := b.save(ctx); err != nil {
 		return err
 	}
-	return w.settle(ctx)
+	return b.settle(ctx)
 }
 
 // decidePayment attributes a stored payment. Refunds of it come along.
-func (w *workbook) decidePayment(ctx context.Context, e *entry) error {
-	p := w.payments[e.paymentID]
+func (b *transferBatch) decidePayment(ctx context.Context, e *entry) error {
+	p := b.payments[e.paymentID]
 	was := p.Payment
-	if err := w.attribute(ctx, e, &p.Payment); err != nil || !p.Attributed() {
+	if err := b.attribute(ctx, e, &p.Payment); err != nil || !p.Attributed() {
 		return err
 	}
-	w.put(was, p)
+	b.put(was, p)
 	if p.Status == invoice.Confirmed {
-		w.confirmed = append(w.confirmed, p.Payment)
+		b.confirmed = append(b.confirmed, p.Payment)
 	}
-	refunds, err := confirmedRefunds(ctx, w.tx, p.ID)
+	refunds, err := confirmedRefunds(ctx, b.tx, p.ID)
 	if err != nil {
 		return err
 	}
 	for i := range refunds {
 		refunds[i].InvoiceID, refunds[i].MerchantID = p.InvoiceID, p.MerchantID
 	}
-	w.refunded = append(w.refunded, refunds...)
+	b.refunded = append(b.refunded, refunds...)
 	return nil
 }
 
-// loadWaiting finds out at which of the receivers payments have to wait for
+// loadUndecided finds out at which of the receivers payments have to wait for
 // blocks that were never read, and which of the known payments wait already.
-func (w *workbook) loadWaiting(ctx context.Context) (err error) {
-	if w.unread == nil {
+func (b *transferBatch) loadUndecided(ctx context.Context) (err error) {
+	if b.unread == nil {
 		return nil
 	}
 	var receivers []invoice.Address
-	for _, e := range w.entries {
+	for _, e := range b.entries {
 		if e.paymentID != "" && !slices.Contains(receivers, e.To) {
 			receivers = append(receivers, e.To)
 		}
 	}
-	if w.waiting, err = w.tx.ReceiverStates(ctx, w.chainKey, receivers); err != nil {
+	if b.receivers, err = b.tx.ReceiverStates(ctx, b.chainKey, receivers); err != nil {
 		return err
 	}
-	ids, err := w.tx.WhichUndecided(ctx, slices.Collect(maps.Keys(w.payments)))
+	ids, err := b.tx.WhichUndecided(ctx, slices.Collect(maps.Keys(b.payments)))
 	for _, id := range ids {
-		w.waits[id] = true
+		b.undecided[id] = true
 	}
 	return err
 }
@@ -158,13 +158,13 @@ func (w *workbook) loadWaiting(ctx context.Context) (err error) {
 // before the chain was first read, and give them any remainder; and a transfer
 // that waits can be meant for any invoice of its receiver. They can also hold
 // what a transfer from a settlement address pays back.
-func (w *workbook) mustWait(e *entry, candidates []invoice.Candidate, a invoice.Attribution) bool {
+func (b *transferBatch) mustDefer(e *entry, candidates []invoice.Candidate, a invoice.Attribution) bool {
 	t := e.Transfer
-	if !w.isAbove(t.Position) {
+	if !b.isAbove(t.Position) {
 		return false
 	}
 	guessed := a.Method == "" || a.Method.Inferred()
-	at := w.waiting[t.To]
+	at := b.receivers[t.To]
 	switch {
 	case guessed && e.refundID != "":
 		return true
@@ -185,22 +185,22 @@ func (w *workbook) mustWait(e *entry, candidates []invoice.Candidate, a invoice.
 	return rivals && !bound
 }
 
-// saveWaiting marks those of the payments that wait, and no other.
-func (w *workbook) saveWaiting(ctx context.Context, payments []store.PaymentRow) error {
-	if w.unread == nil {
+// saveUndecided marks those of the payments that wait, and no other.
+func (b *transferBatch) saveUndecided(ctx context.Context, payments []store.PaymentRow) error {
+	if b.unread == nil {
 		return nil
 	}
 	var waiting []store.PaymentRow
 	var decided []string
 	for _, p := range payments {
-		if w.waits[p.ID] {
+		if b.undecided[p.ID] {
 			waiting = append(waiting, p)
 		} else {
 			decided = append(decided, p.ID)
 		}
 	}
-	if err := w.tx.UnmarkUndecided(ctx, decided); err != nil {
+	if err := b.tx.UnmarkUndecided(ctx, decided); err != nil {
 		return err
 	}
-	return w.tx.MarkUndecided(ctx, waiting)
+	return b.tx.MarkUndecided(ctx, waiting)
 }
