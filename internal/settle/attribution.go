@@ -170,7 +170,7 @@ func (a *invoiceSet) undoRefund(ctx context.Context, p invoice.Payment) error {
 		a.put(a.invoices[r.InvoiceID].WithoutRefund(r))
 	}
 	r.Status, r.ConfirmedAt = invoice.Orphaned, 0
-	back := newPaidBack(a.tx)
+	back := newRefundedSums(a.tx)
 	if err := back.replace(ctx, was, r); err != nil {
 		return err
 	}

@@ -180,7 +180,7 @@ func (s *Service) orphanAbove(ctx context.Context, tx *store.Tx, chainKey string
 	if err != nil {
 		return err
 	}
-	back := newPaidBack(tx)
+	back := newRefundedSums(tx)
 	for _, r := range refunds {
 		orphan := r
 		orphan.Status = invoice.Orphaned

@@ -95,7 +95,7 @@ func (b *transferBatch) saveRefund(ctx context.Context, was, is invoice.Refund) 
 	if err := b.save(ctx); err != nil { // the refund refers to its payment
 		return err
 	}
-	if err := b.paidBack.replace(ctx, was, is); err != nil {
+	if err := b.refundSums.replace(ctx, was, is); err != nil {
 		return err
 	}
 	b.refunds[is.ID] = is
@@ -128,7 +128,7 @@ func (b *transferBatch) matchRefund(ctx context.Context, e *entry) (invoice.Refu
 	}
 	m, ok := invoice.AttributeRefund(e.Transfer, payments,
 		func(p invoice.Payment) invoice.Amount {
-			return p.Amount.Minus(b.paidBack.without(p.ID, b.refunds[e.refundID]))
+			return p.Amount.Minus(b.refundSums.without(p.ID, b.refunds[e.refundID]))
 		},
 		func(p invoice.Payment) bool { _, ok := named[p.ID]; return ok })
 	return m, ok, nil
@@ -168,7 +168,7 @@ func (b *transferBatch) loadRefunded(ctx context.Context, books ...paymentSet) e
 			ids = append(ids, id)
 		}
 	}
-	return b.paidBack.load(ctx, ids...)
+	return b.refundSums.load(ctx, ids...)
 }
 
 // dropRefunds deletes the payments that were refunds themselves, which only

@@ -26,7 +26,7 @@ type transferBatch struct {
 	histories  map[string]*invoice.History
 	refunds    map[string]invoice.Refund // by id: those of the transfers, as they were stored
 	paidPairs  map[store.Pair]bool       // invoices that could pay back
-	paidBack   *paidBack                 // how much of payments was paid back
+	refundSums *refundedSums             // how much of payments was paid back
 	refundable map[store.Pair]paymentSet // payments that could be paid back, as far as they were read
 	tagged     map[string]paymentSet     // by invoice: payments that refunds name, as far as they were read
 
@@ -57,7 +57,7 @@ func newTransferBatch(o *observer, transfers []invoice.Transfer) *transferBatch 
 		observer: o,
 		payments: make(map[string]store.PaymentRow), invoices: newInvoiceSet(o.tx), histories: make(map[string]*invoice.History),
 		dirty: make(map[string]bool), refunds: make(map[string]invoice.Refund), undecided: make(map[string]bool),
-		paidBack: newPaidBack(o.tx), refundable: make(map[store.Pair]paymentSet), tagged: make(map[string]paymentSet),
+		refundSums: newRefundedSums(o.tx), refundable: make(map[store.Pair]paymentSet), tagged: make(map[string]paymentSet),
 	}
 	for _, t := range transfers {
 		b.entries = append(b.entries, &entry{Transfer: t})
@@ -342,7 +342,7 @@ func (b *transferBatch) settle(ctx context.Context) error {
 	if err := b.recompute(ctx, b.outbox, b.invoices, b.confirmed, b.refunded); err != nil {
 		return err
 	}
-	if err := b.paidBack.save(ctx); err != nil {
+	if err := b.refundSums.save(ctx); err != nil {
 		return err
 	}
 	return b.saveInvoices(ctx, b.invoices, b.height)

@@ -7,22 +7,22 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// paidBack knows how much of payments was paid back in refunds that are not
+// refundedSums holds how much of payments was paid back in refunds that are not
 // orphaned. The sums are kept with the payments, so that a refund does not read
 // all refunds before it. The chain's cursor must be locked.
-type paidBack struct {
+type refundedSums struct {
 	tx      *store.Tx
 	sums    map[string]invoice.Amount // by the payment's id, as they are by now
 	changed map[string]bool           // to be written, by the payment's id
 }
 
-func newPaidBack(tx *store.Tx) *paidBack {
-	return &paidBack{tx: tx, sums: make(map[string]invoice.Amount), changed: make(map[string]bool)}
+func newRefundedSums(tx *store.Tx) *refundedSums {
+	return &refundedSums{tx: tx, sums: make(map[string]invoice.Amount), changed: make(map[string]bool)}
 }
 
 // load reads the sums of the payments with the ids that are not there yet. It
 // must be called before any of their refunds is written.
-func (b *paidBack) load(ctx context.Context, ids ...string) error {
+func (b *refundedSums) load(ctx context.Context, ids ...string) error {
 	var missing []string
 	for _, id := range ids {
 		if _, ok := b.sums[id]; !ok {
@@ -53,7 +53,7 @@ func (b *paidBack) load(ctx context.Context, ids ...string) error {
 
 // replace moves the sums from a refund as it was, or a zero one, to the refund
 // as it is. It must be called before the refund is written.
-func (b *paidBack) replace(ctx context.Context, was, is invoice.Refund) error {
+func (b *refundedSums) replace(ctx context.Context, was, is invoice.Refund) error {
 	for _, r := range []invoice.Refund{was, is} {
 		if r.PaymentID == "" {
 			continue
@@ -72,7 +72,7 @@ func (b *paidBack) replace(ctx context.Context, was, is invoice.Refund) error {
 }
 
 // without returns how much of a payment was paid back but for one refund.
-func (b *paidBack) without(paymentID string, r invoice.Refund) invoice.Amount {
+func (b *refundedSums) without(paymentID string, r invoice.Refund) invoice.Amount {
 	if r.PaymentID == paymentID && counts(r) {
 		return b.sums[paymentID].Minus(r.Amount)
 	}
@@ -80,7 +80,7 @@ func (b *paidBack) without(paymentID string, r invoice.Refund) invoice.Amount {
 }
 
 // save writes the sums that changed. The payments must have been written.
-func (b *paidBack) save(ctx context.Context) error {
+func (b *refundedSums) save(ctx context.Context) error {
 	changed := make(map[string]invoice.Amount, len(b.changed))
 	for id := range b.changed {
 		changed[id] = b.sums[id]
