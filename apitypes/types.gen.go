@@ -331,25 +331,25 @@ func (e WebhookHealth) Valid() bool {
 	}
 }
 
-// Address An account or contract of the chain, with the ERC-55 checksum in answers.
+// Address An account or contract, with the ERC-55 checksum in responses.
 type Address = string
 
 // Amount An amount in minor units of its currency, without sign or leading zero, below 2^256.
 type Amount = string
 
-// Attempt One exchange with the merchant's endpoint. `lookupMs` to `answerMs` are parts of `durationMs`, and absent where that
-// part did not happen, as with a connection that was open already, or took less than a millisecond.
+// Attempt One exchange with the merchant's endpoint. `lookupMs` to `answerMs` are parts of `durationMs`. Each is absent if
+// that part did not happen, for example on a reused connection, or took less than a millisecond.
 type Attempt struct {
-	// Number Counted from 1 for each delivery, also when it is sent again.
+	// Number The number of the attempt, from 1; it continues when the event is sent again.
 	Number int `json:"number"`
 
 	// StartedAt Unix seconds.
 	StartedAt Time `json:"startedAt"`
 
-	// DurationMs How long it took, in milliseconds.
+	// DurationMs Its duration in milliseconds.
 	DurationMs int64 `json:"durationMs"`
 
-	// LookupMs Milliseconds for looking up the name.
+	// LookupMs Milliseconds for the DNS lookup.
 	LookupMs int64 `json:"lookupMs,omitempty"`
 
 	// ConnectMs Milliseconds for connecting.
@@ -358,16 +358,16 @@ type Attempt struct {
 	// HandshakeMs Milliseconds for the TLS handshake.
 	HandshakeMs int64 `json:"handshakeMs,omitempty"`
 
-	// AnswerMs Milliseconds from sending the request to the first byte of the answer.
+	// AnswerMs Milliseconds from sending the request to the first byte of the response.
 	AnswerMs int64 `json:"answerMs,omitempty"`
 
-	// StatusCode The answer's HTTP status. Absent when there was none.
+	// StatusCode The response's HTTP status. Absent if there was no response.
 	StatusCode int `json:"statusCode,omitempty"`
 
-	// Error Why it was no success. Absent when it was.
+	// Error Why it failed. Absent if it succeeded.
 	Error string `json:"error,omitempty"`
 
-	// Excerpt How the answer's body began, at most 4 KiB of it, without what looks like a secret.
+	// Excerpt The first 4 KiB of the response's body, without anything that looks like a secret.
 	Excerpt string `json:"excerpt,omitempty"`
 }
 
@@ -375,71 +375,73 @@ type Attempt struct {
 type AttributePaymentRequest struct {
 	InvoiceID InvoiceID `json:"invoiceId"`
 
-	// By Who decides this, for the record. The same characters as in a label of a line item.
+	// By Who decides this, for the record. The same characters are allowed as in a line item's label.
 	By string `json:"by"`
 
-	// Note Why, for the record, in the same characters.
+	// Note The reason, for the record, with the same characters.
 	Note string `json:"note,omitempty"`
 }
 
 // Attribution defines model for Attribution.
 type Attribution struct {
-	// Method What told the invoice: the `registry`'s event, the nonce of an ERC-3009 `authorization`, the end of the `calldata`, the
-	// invoice's `transfer_amount`, or the bare `amount`, that or within the `tolerance`, when one invoice alone fitted; or
-	// somebody, `by_hand`, or the account that paid, by a signed claim, `by_claim`. More values may be added.
+	// Method What identified the invoice: the `registry`'s event, the nonce of an ERC-3009 `authorization`, the end of the
+	// `calldata`, a `transfer_amount`, the bare `amount` of exactly one invoice, or an amount within the `tolerance`
+	// of exactly one; an operator (`by_hand`), or a claim signed by the paying account (`by_claim`). More values may
+	// be added.
 	Method AttributionMethod `json:"method"`
 
-	// By Who attributed it by hand, in the words of the request; of a claim the payer's address.
+	// By Who attributed it by hand, as given in the request; for a claim, the payer's address.
 	By string `json:"by,omitempty"`
 
 	// At Unix seconds.
 	At Time `json:"at,omitempty"`
 }
 
-// AttributionMethod What told the invoice: the `registry`'s event, the nonce of an ERC-3009 `authorization`, the end of the `calldata`, the
-// invoice's `transfer_amount`, or the bare `amount`, that or within the `tolerance`, when one invoice alone fitted; or
-// somebody, `by_hand`, or the account that paid, by a signed claim, `by_claim`. More values may be added.
+// AttributionMethod What identified the invoice: the `registry`'s event, the nonce of an ERC-3009 `authorization`, the end of the
+// `calldata`, a `transfer_amount`, the bare `amount` of exactly one invoice, or an amount within the `tolerance`
+// of exactly one; an operator (`by_hand`), or a claim signed by the paying account (`by_claim`). More values may
+// be added.
 type AttributionMethod string
 
-// Claim A payer's word that a payment without an invoice is for theirs. Attributing the payment decides it.
+// Claim A payer's statement that an unattributed payment is for an invoice. Attributing the payment decides it.
 type Claim struct {
 	ID string `json:"id"`
 
-	// PaymentID Derived from the transfer's place on the chain, so indexing the chain again gives the same id.
+	// PaymentID Derived from the transfer's position on the chain, so indexing the chain again gives the same id.
 	PaymentID PaymentID `json:"paymentId"`
 	InvoiceID InvoiceID `json:"invoiceId"`
 
-	// MerchantID The merchant's own id.
+	// MerchantID The id that the merchant chose.
 	MerchantID MerchantID `json:"merchantId"`
 
-	// Signed The account that paid has signed the claim. It was not enough to attribute the payment, which was made before the
-	// invoice or long after its time, or was sent back in part. Anybody can make an unsigned claim.
+	// Signed True if the paying account signed the claim. The payment was still not attributed by it, because it was made
+	// before the invoice or long after its expiry, or was partly refunded. Anybody can make an unsigned claim.
 	Signed bool `json:"signed"`
 
-	// Status `open` until the payment is attributed: then `accepted` where it went to this invoice, or `declined`.
+	// Status `open` until the payment is attributed; then `accepted` if it went to this invoice, else `declined`.
 	Status ClaimStatus `json:"status"`
 
 	// CreatedAt Unix seconds.
 	CreatedAt Time `json:"createdAt"`
 }
 
-// ClaimStatus `open` until the payment is attributed: then `accepted` where it went to this invoice, or `declined`.
+// ClaimStatus `open` until the payment is attributed; then `accepted` if it went to this invoice, else `declined`.
 type ClaimStatus string
 
 // ClaimList defines model for ClaimList.
 type ClaimList struct {
 	Claims []Claim `json:"claims"`
 
-	// NextCursor Present when there is more.
+	// NextCursor Present if there are more elements.
 	NextCursor string `json:"nextCursor,omitempty"`
 }
 
 // CreateInvoiceRequest defines model for CreateInvoiceRequest.
 type CreateInvoiceRequest struct {
-	// MerchantID The merchant's own id.
+	// MerchantID The id that the merchant chose.
 	MerchantID MerchantID `json:"merchantId"`
 
-	// MerchantAddress An account or contract of the chain, with the ERC-55 checksum in answers.
+	// MerchantAddress An account or contract, with the ERC-55 checksum in responses.
 	MerchantAddress Address `json:"merchantAddress"`
 
 	// Amount An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
@@ -451,7 +453,7 @@ type CreateInvoiceRequest struct {
 	// ChainKey Key of a chain that the service is configured with.
 	ChainKey string `json:"chainKey"`
 
-	// LineItems What the amount is made of. When there are any, they add up to amount. May be left out or empty, not null.
+	// LineItems The parts of the amount, which must add up to it. May be absent or empty, but not null.
 	LineItems []LineItem `json:"lineItems,omitempty"`
 
 	// ExpiresAt Unix seconds.
@@ -463,22 +465,23 @@ type CreateInvoiceResponse struct {
 	ID               InvoiceID `json:"id"`
 	OnChainInvoiceID Hash      `json:"onChainInvoiceId"`
 
-	// CheckoutURL Path of the page to send the customer to.
+	// CheckoutURL Path of the checkout page, to which the customer is sent.
 	CheckoutURL string `json:"checkoutUrl"`
 
-	// Invoice A request for payment, and what became of it.
+	// Invoice A request for payment, and its state.
 	Invoice Invoice `json:"invoice"`
 }
 
-// Delivery How the delivery of an event stands.
+// Delivery The state of an event's delivery.
 type Delivery struct {
-	// ID Id of the delivery, the same at every attempt and when the event is sent again.
+	// ID Id of the delivery, the same for every attempt and when the event is sent again.
 	ID DeliveryID `json:"id"`
 
-	// Status `pending` is being tried, `delivered` was answered 2xx in time. `failed` ran out of time; it can be sent again.
+	// Status `pending`: it is being tried. `delivered`: the endpoint answered 2xx in time. `failed`: it ran out of time; it
+	// can be sent again.
 	Status DeliveryStatus `json:"status"`
 
-	// Attempts How many attempts have ended, all in all.
+	// Attempts The number of attempts that have ended.
 	Attempts int `json:"attempts"`
 
 	// NextAttemptAt Unix seconds.
@@ -497,16 +500,17 @@ type Delivery struct {
 // DeliveryFilter The state of a delivery, or `none` for events that have no delivery.
 type DeliveryFilter string
 
-// DeliveryID Id of the delivery, the same at every attempt and when the event is sent again.
+// DeliveryID Id of the delivery, the same for every attempt and when the event is sent again.
 type DeliveryID = string
 
-// DeliveryStatus `pending` is being tried, `delivered` was answered 2xx in time. `failed` ran out of time; it can be sent again.
+// DeliveryStatus `pending`: it is being tried. `delivered`: the endpoint answered 2xx in time. `failed`: it ran out of time; it
+// can be sent again.
 type DeliveryStatus string
 
 // DeliveryWait What a pending delivery waits for.
 type DeliveryWait string
 
-// ErrorCode What went wrong, for programs. More codes may be added; treat one that is not known by its status.
+// ErrorCode The error, for programs. More codes may be added; handle an unknown one by its status.
 type ErrorCode string
 
 // EventID Id of the event, the same at every delivery.
@@ -516,40 +520,40 @@ type EventID = string
 type EventList struct {
 	Events []EventRecord `json:"events"`
 
-	// NextCursor Present when there is more, and with `after` always.
+	// NextCursor Present if there are more events, and always with `after`.
 	NextCursor string `json:"nextCursor,omitempty"`
 }
 
-// EventRecord An event, and what became of it.
+// EventRecord An event and its delivery.
 type EventRecord struct {
 	// Event The event as it is sent, byte for byte.
 	Event json.RawMessage `json:"event"`
 
-	// MerchantID The merchant's own id.
+	// MerchantID The id that the merchant chose.
 	MerchantID MerchantID `json:"merchantId"`
 	InvoiceID  InvoiceID  `json:"invoiceId,omitempty"`
 
-	// Delivery How the delivery of an event stands.
+	// Delivery The state of an event's delivery.
 	Delivery *Delivery `json:"delivery,omitempty"`
 
-	// Attempts The attempts to deliver it that are still kept, in their order. Present when the event was asked for by its id.
+	// Attempts The attempts that are still kept, in order. Present when the event is fetched by its id.
 	Attempts []Attempt `json:"attempts,omitempty"`
 }
 
-// EventType What happened. More types may be added.
+// EventType The type of an event. More types may be added.
 type EventType string
 
 // Hash defines model for Hash.
 type Hash = string
 
-// Invoice A request for payment, and what became of it.
+// Invoice A request for payment, and its state.
 type Invoice struct {
 	ID InvoiceID `json:"id"`
 
-	// MerchantID The merchant's own id.
+	// MerchantID The id that the merchant chose.
 	MerchantID MerchantID `json:"merchantId"`
 
-	// MerchantAddress An account or contract of the chain, with the ERC-55 checksum in answers.
+	// MerchantAddress An account or contract, with the ERC-55 checksum in responses.
 	MerchantAddress Address `json:"merchantAddress"`
 
 	// Amount An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
@@ -561,11 +565,11 @@ type Invoice struct {
 	// ChainKey Key of the chain that the invoice settles on.
 	ChainKey string `json:"chainKey"`
 
-	// Status `open` awaits payment. `paid` and `expired` are reached from it by what confirms on the chain; they and `void` are
-	// final. No request of this version leads to `draft` or `void`.
+	// Status `open` awaits payment and becomes `paid` or `expired` by confirmed blocks. `paid`, `expired` and `void` are
+	// final. In this version no invoice becomes `draft` or `void`.
 	Status InvoiceStatus `json:"status"`
 
-	// LineItems What the amount is made of; empty when the invoice was created without.
+	// LineItems The parts of the amount; empty if the invoice was created without line items.
 	LineItems []LineItem `json:"lineItems"`
 
 	// CreatedAt Unix seconds.
@@ -584,12 +588,13 @@ type Invoice struct {
 	// Tolerance An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
 	Tolerance PositiveAmount `json:"tolerance,omitempty"`
 
-	// Exception What went differently from plan; absent when nothing did. `underpaid`: transfers in time add up to less than the
-	// amount; within the tolerance the invoice is paid nevertheless. `overpaid`: the transfers that settled the invoice
-	// exceed the amount by more than 999 minor units, the largest suffix of a transfer amount. `late`: money came after
-	// expiresAt. `duplicate`: money came when the invoice was paid already. Dust changes none of these: a transfer below
-	// 10,000 minor units and below a hundredth of the amount, unless its payer was told to send it; dust that adds up to
-	// a hundredth of the amount counts as any other transfer. More values may be added.
+	// Exception How the payments differ from the terms; absent if they do not. `underpaid`: transfers in time add up to less
+	// than the amount; within the tolerance the invoice is still paid. `overpaid`: the transfers that settled the
+	// invoice exceed the amount by more than 999 minor units, the largest suffix of a transfer amount. `late`: a
+	// transfer was mined after expiresAt. `duplicate`: a transfer arrived after the invoice was paid. Dust sets none
+	// of these: a transfer below 10,000 minor units and below a hundredth of the amount, unless its amount was issued
+	// for the invoice. Dust that adds up to a hundredth of the amount counts like any other transfer. More values may
+	// be added.
 	Exception InvoiceException `json:"exception,omitempty"`
 
 	// AmountPaid An amount in minor units of its currency, without sign or leading zero, below 2^256.
@@ -620,16 +625,17 @@ type InvoiceCreatedEvent struct {
 
 // InvoiceData Data of `invoice.created` and `invoice.expired`.
 type InvoiceData struct {
-	// Invoice A request for payment, and what became of it.
+	// Invoice A request for payment, and its state.
 	Invoice Invoice `json:"invoice"`
 }
 
-// InvoiceException What went differently from plan; absent when nothing did. `underpaid`: transfers in time add up to less than the
-// amount; within the tolerance the invoice is paid nevertheless. `overpaid`: the transfers that settled the invoice
-// exceed the amount by more than 999 minor units, the largest suffix of a transfer amount. `late`: money came after
-// expiresAt. `duplicate`: money came when the invoice was paid already. Dust changes none of these: a transfer below
-// 10,000 minor units and below a hundredth of the amount, unless its payer was told to send it; dust that adds up to
-// a hundredth of the amount counts as any other transfer. More values may be added.
+// InvoiceException How the payments differ from the terms; absent if they do not. `underpaid`: transfers in time add up to less
+// than the amount; within the tolerance the invoice is still paid. `overpaid`: the transfers that settled the
+// invoice exceed the amount by more than 999 minor units, the largest suffix of a transfer amount. `late`: a
+// transfer was mined after expiresAt. `duplicate`: a transfer arrived after the invoice was paid. Dust sets none
+// of these: a transfer below 10,000 minor units and below a hundredth of the amount, unless its amount was issued
+// for the invoice. Dust that adds up to a hundredth of the amount counts like any other transfer. More values may
+// be added.
 type InvoiceException string
 
 // InvoiceExpiredEvent defines model for InvoiceExpiredEvent.
@@ -652,7 +658,7 @@ type InvoiceID = string
 type InvoiceList struct {
 	Invoices []Invoice `json:"invoices"`
 
-	// NextCursor Present when there is more.
+	// NextCursor Present if there are more elements.
 	NextCursor string `json:"nextCursor,omitempty"`
 }
 
@@ -671,25 +677,25 @@ type InvoicePaidEvent struct {
 
 // InvoiceResponse defines model for InvoiceResponse.
 type InvoiceResponse struct {
-	// Invoice A request for payment, and what became of it.
+	// Invoice A request for payment, and its state.
 	Invoice Invoice `json:"invoice"`
 }
 
-// InvoiceStatus `open` awaits payment. `paid` and `expired` are reached from it by what confirms on the chain; they and `void` are
-// final. No request of this version leads to `draft` or `void`.
+// InvoiceStatus `open` awaits payment and becomes `paid` or `expired` by confirmed blocks. `paid`, `expired` and `void` are
+// final. In this version no invoice becomes `draft` or `void`.
 type InvoiceStatus string
 
 // LineItem defines model for LineItem.
 type LineItem struct {
-	// Label What is charged, for the customer to read. Control characters are refused, and so are those that embed, override
-	// or isolate the writing direction.
+	// Label What is charged, as the customer reads it. Control characters are refused, and so are characters that embed,
+	// override or isolate the writing direction.
 	Label string `json:"label"`
 
 	// Amount An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
 	Amount PositiveAmount `json:"amount"`
 }
 
-// MerchantID The merchant's own id.
+// MerchantID The id that the merchant chose.
 type MerchantID = string
 
 // NoticeResponse defines model for NoticeResponse.
@@ -697,11 +703,11 @@ type NoticeResponse struct {
 	Ok bool `json:"ok"`
 }
 
-// PaidInvoice An invoice as `invoice.paid` tells it, in these eight members and no more.
+// PaidInvoice An invoice in `invoice.paid`: these eight members and no others.
 type PaidInvoice struct {
 	ID InvoiceID `json:"id"`
 
-	// MerchantID The merchant's own id.
+	// MerchantID The id that the merchant chose.
 	MerchantID MerchantID `json:"merchantId"`
 
 	// Amount An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
@@ -709,8 +715,8 @@ type PaidInvoice struct {
 	Currency string         `json:"currency"`
 	ChainKey string         `json:"chainKey"`
 
-	// Status `open` awaits payment. `paid` and `expired` are reached from it by what confirms on the chain; they and `void` are
-	// final. No request of this version leads to `draft` or `void`.
+	// Status `open` awaits payment and becomes `paid` or `expired` by confirmed blocks. `paid`, `expired` and `void` are
+	// final. In this version no invoice becomes `draft` or `void`.
 	Status        InvoiceStatus `json:"status"`
 	SettledTxHash Hash          `json:"settledTxHash"`
 
@@ -720,13 +726,13 @@ type PaidInvoice struct {
 
 // PaidInvoiceData Data of `invoice.paid`.
 type PaidInvoiceData struct {
-	// Invoice An invoice as `invoice.paid` tells it, in these eight members and no more.
+	// Invoice An invoice in `invoice.paid`: these eight members and no others.
 	Invoice PaidInvoice `json:"invoice"`
 }
 
 // Payment A transfer to a settlement address.
 type Payment struct {
-	// ID Derived from the transfer's place on the chain, so indexing the chain again gives the same id.
+	// ID Derived from the transfer's position on the chain, so indexing the chain again gives the same id.
 	ID        PaymentID `json:"id"`
 	InvoiceID InvoiceID `json:"invoiceId,omitempty"`
 	ChainKey  string    `json:"chainKey"`
@@ -736,10 +742,10 @@ type Payment struct {
 	Amount   PositiveAmount `json:"amount"`
 	Currency string         `json:"currency"`
 
-	// From An account or contract of the chain, with the ERC-55 checksum in answers.
+	// From An account or contract, with the ERC-55 checksum in responses.
 	From Address `json:"from"`
 
-	// To An account or contract of the chain, with the ERC-55 checksum in answers.
+	// To An account or contract, with the ERC-55 checksum in responses.
 	To Address `json:"to"`
 
 	// BlockNumber The block that holds the transfer.
@@ -748,51 +754,51 @@ type Payment struct {
 	// ConfirmedAt Unix seconds.
 	ConfirmedAt Time `json:"confirmedAt,omitempty"`
 
-	// Status `pending` is seen in a block that is not final yet, `confirmed` is final. `orphaned` was in a block that the chain
-	// dropped; it can be mined again.
+	// Status `pending`: mined in a block that is not final yet. `confirmed`: final. `orphaned`: its block was dropped by a
+	// reorg; it can be mined again.
 	Status      PaymentStatus `json:"status,omitempty"`
 	Attribution *Attribution  `json:"attribution,omitempty"`
 
-	// Candidates The invoices that it could be meant for, the nearest first. Only of a payment without an invoice in a list with
-	// `include=unattributed`; with `merchantId`, those of the merchant.
+	// Candidates The invoices that it could be meant for, the nearest first. Present only on unattributed payments in lists
+	// with `include=unattributed`; with `merchantId`, only the merchant's invoices.
 	Candidates []PaymentCandidate `json:"candidates,omitempty"`
 
-	// Claims What payers say whose it is: signed claims first, then the oldest. Where `candidates` are. `GET /api/claims` lists
-	// all of them.
+	// Claims Payers' claims to it, signed ones first, then oldest first. Present where `candidates` are. `GET
+	// /api/claims` lists all claims.
 	Claims []Claim `json:"claims,omitempty"`
 
 	// AmountRefunded An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
 	AmountRefunded PositiveAmount `json:"amountRefunded,omitempty"`
 }
 
-// PaymentCandidate An invoice that a payment without one could be meant for, and how they differ.
+// PaymentCandidate An invoice that an unattributed payment could be meant for, and how they differ.
 type PaymentCandidate struct {
 	InvoiceID InvoiceID `json:"invoiceId"`
 
-	// MerchantID The merchant's own id.
+	// MerchantID The id that the merchant chose.
 	MerchantID MerchantID `json:"merchantId"`
 
-	// Status `open` awaits payment. `paid` and `expired` are reached from it by what confirms on the chain; they and `void` are
-	// final. No request of this version leads to `draft` or `void`.
+	// Status `open` awaits payment and becomes `paid` or `expired` by confirmed blocks. `paid`, `expired` and `void` are
+	// final. In this version no invoice becomes `draft` or `void`.
 	Status InvoiceStatus `json:"status"`
 
 	// Amount An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
 	Amount PositiveAmount `json:"amount"`
 
-	// AmountDifference The payment's amount less the nearest amount that the invoice asks for: its amount, its transfer amount, or what
-	// remains of it. "0" also for any amount within the suffixes.
+	// AmountDifference The payment's amount less the nearest amount that the invoice asks for: its amount, its transfer amount, or
+	// its remainder. Also "0" for any amount within the suffixes.
 	AmountDifference string `json:"amountDifference"`
 
-	// LateBy Seconds between `expiresAt` and the payment's block. Absent when it came in time.
+	// LateBy Seconds from `expiresAt` to the payment's block. Absent if it was in time.
 	LateBy int64 `json:"lateBy,omitempty"`
 
-	// Early The payment was made before the invoice was created. Absent when it was not.
+	// Early True if the payment was made before the invoice was created; otherwise absent.
 	Early bool `json:"early,omitempty"`
 
-	// Covered Other payments cover the invoice already. Absent when they do not.
+	// Covered True if other payments already cover the invoice; otherwise absent.
 	Covered bool `json:"covered,omitempty"`
 
-	// Ambiguous Another invoice that could be paid then differs by the same amount. Absent when none does.
+	// Ambiguous True if another invoice that was payable then differs by the same amount; otherwise absent.
 	Ambiguous bool `json:"ambiguous,omitempty"`
 }
 
@@ -802,14 +808,14 @@ type PaymentData struct {
 	Payment Payment `json:"payment"`
 }
 
-// PaymentID Derived from the transfer's place on the chain, so indexing the chain again gives the same id.
+// PaymentID Derived from the transfer's position on the chain, so indexing the chain again gives the same id.
 type PaymentID = string
 
 // PaymentList defines model for PaymentList.
 type PaymentList struct {
 	Payments []Payment `json:"payments"`
 
-	// NextCursor Present when there is more.
+	// NextCursor Present if there are more elements.
 	NextCursor string `json:"nextCursor,omitempty"`
 }
 
@@ -845,8 +851,8 @@ type PaymentResponse struct {
 	Payment Payment `json:"payment"`
 }
 
-// PaymentStatus `pending` is seen in a block that is not final yet, `confirmed` is final. `orphaned` was in a block that the chain
-// dropped; it can be mined again.
+// PaymentStatus `pending`: mined in a block that is not final yet. `confirmed`: final. `orphaned`: its block was dropped by a
+// reorg; it can be mined again.
 type PaymentStatus string
 
 // PaymentUnattributedEvent defines model for PaymentUnattributedEvent.
@@ -864,8 +870,8 @@ type PaymentUnattributedEvent struct {
 
 // PingResponse defines model for PingResponse.
 type PingResponse struct {
-	// Ping One exchange with the merchant's endpoint. `lookupMs` to `answerMs` are parts of `durationMs`, and absent where that
-	// part did not happen, as with a connection that was open already, or took less than a millisecond.
+	// Ping One exchange with the merchant's endpoint. `lookupMs` to `answerMs` are parts of `durationMs`. Each is absent if
+	// that part did not happen, for example on a reused connection, or took less than a millisecond.
 	Ping Attempt `json:"ping"`
 }
 
@@ -874,44 +880,44 @@ type PositiveAmount = string
 
 // Problem Problem details (RFC 9457) of a request that was refused or failed.
 type Problem struct {
-	// Type Address of a text that explains the code.
+	// Type URL of an explanation of the code.
 	Type string `json:"type"`
 
-	// Title What the code means, in a few words.
+	// Title The meaning of the code, in a few words.
 	Title string `json:"title"`
 
-	// Status The answer's HTTP status.
+	// Status The response's HTTP status.
 	Status int `json:"status"`
 
-	// Detail What was wrong with this request, for people.
+	// Detail What was wrong with this request, for humans.
 	Detail string `json:"detail"`
 
-	// Code What went wrong, for programs. More codes may be added; treat one that is not known by its status.
+	// Code The error, for programs. More codes may be added; handle an unknown one by its status.
 	Code ErrorCode `json:"code"`
 
-	// Field With `invalid_field`: path of the member, such as `lineItems[2].amount`, or name of the parameter or header, that
-	// is wrong.
+	// Field With `invalid_field`: the path of the invalid member, such as `lineItems[2].amount`, or the name of the
+	// parameter or header.
 	Field string `json:"field,omitempty"`
 }
 
 // PutWebhookRequest defines model for PutWebhookRequest.
 type PutWebhookRequest struct {
-	// URL Where events shall go. It begins with https:// unless the service's configuration lets webhooks reach its address
-	// without TLS, and holds neither account nor fragment. Addresses that are not of the public internet are
-	// refused unless the configuration allows them, those that a name stands for each time it is dialled.
+	// URL The URL that events are posted to, https:// unless the service's configuration allows its address without
+	// TLS, without account and fragment. Addresses outside the public internet are refused unless the
+	// configuration allows them; a name's addresses are checked each time it is dialled.
 	URL string `json:"url"`
 
-	// OptionalEvents The optional types of events that the endpoint is to be sent in addition to all others: `payment.unattributed`. Left
-	// out, they stay as they are; at first there are none. Those in the service's configuration are sent anyway.
+	// OptionalEvents Types of events to send in addition to the default ones: `payment.unattributed`. If absent, the setting is
+	// unchanged; initially it is empty. Those in the service's configuration are sent in any case.
 	OptionalEvents *[]EventType `json:"optionalEvents,omitempty"`
 }
 
-// RedeliverEventsRequest Which events to send again. Members that are left out exclude none.
+// RedeliverEventsRequest Which events to send again. An absent member does not filter.
 type RedeliverEventsRequest struct {
-	// MerchantID The merchant's own id.
+	// MerchantID The id that the merchant chose.
 	MerchantID MerchantID `json:"merchantId,omitempty"`
 
-	// Type What happened. More types may be added.
+	// Type The type of an event. More types may be added.
 	Type      EventType `json:"type,omitempty"`
 	InvoiceID InvoiceID `json:"invoiceId,omitempty"`
 
@@ -924,25 +930,25 @@ type RedeliverEventsRequest struct {
 	// FailedOnly Only events whose delivery failed.
 	FailedOnly bool `json:"failedOnly,omitempty"`
 
-	// Cursor The `nextCursor` of the answer before.
+	// Cursor The `nextCursor` of the previous response.
 	Cursor string `json:"cursor,omitempty"`
 }
 
 // RedeliverEventsResponse defines model for RedeliverEventsResponse.
 type RedeliverEventsResponse struct {
-	// Redelivered How many events this request had sent again.
+	// Redelivered The number of events that this request scheduled again.
 	Redelivered int64 `json:"redelivered"`
 
-	// NextCursor Present when there is more to do.
+	// NextCursor Present if there are more events to send.
 	NextCursor string `json:"nextCursor,omitempty"`
 }
 
 // Refund A transfer from a settlement address back to the account that made a payment.
 type Refund struct {
-	// ID Derived from the transfer's place on the chain, so indexing the chain again gives the same id.
+	// ID Derived from the transfer's position on the chain, so indexing the chain again gives the same id.
 	ID RefundID `json:"id"`
 
-	// PaymentID Derived from the transfer's place on the chain, so indexing the chain again gives the same id.
+	// PaymentID Derived from the transfer's position on the chain, so indexing the chain again gives the same id.
 	PaymentID PaymentID `json:"paymentId"`
 	InvoiceID InvoiceID `json:"invoiceId"`
 	ChainKey  string    `json:"chainKey"`
@@ -952,10 +958,10 @@ type Refund struct {
 	Amount   PositiveAmount `json:"amount"`
 	Currency string         `json:"currency"`
 
-	// From An account or contract of the chain, with the ERC-55 checksum in answers.
+	// From An account or contract, with the ERC-55 checksum in responses.
 	From Address `json:"from"`
 
-	// To An account or contract of the chain, with the ERC-55 checksum in answers.
+	// To An account or contract, with the ERC-55 checksum in responses.
 	To Address `json:"to"`
 
 	// BlockNumber The block that holds the transfer.
@@ -974,13 +980,13 @@ type RefundData struct {
 	Payment Payment `json:"payment"`
 }
 
-// RefundID Derived from the transfer's place on the chain, so indexing the chain again gives the same id.
+// RefundID Derived from the transfer's position on the chain, so indexing the chain again gives the same id.
 type RefundID = string
 
 // Time Unix seconds.
 type Time = int64
 
-// TransferNotice What a provider tells about a transfer. Members that are not listed are ignored.
+// TransferNotice A provider's notice of a transfer. Members that are not listed are ignored.
 type TransferNotice struct {
 	// Type Kind of the notice.
 	Type string `json:"type"`
@@ -1009,55 +1015,55 @@ type UnattributedData struct {
 	// Payment A transfer to a settlement address.
 	Payment Payment `json:"payment"`
 
-	// Candidates The merchant's invoices that it could be meant for, the nearest first.
+	// Candidates The merchant's invoices that it could be meant for, nearest first.
 	Candidates []PaymentCandidate `json:"candidates"`
 }
 
-// Webhook Where a merchant's events go.
+// Webhook A merchant's webhook endpoint.
 type Webhook struct {
-	// MerchantID The merchant's own id.
+	// MerchantID The id that the merchant chose.
 	MerchantID MerchantID `json:"merchantId"`
 	URL        string     `json:"url"`
 
-	// Configured It stands in the service's configuration, with its secret, and cannot be changed here.
+	// Configured True if it is set in the service's configuration, with its secret, and cannot be changed here.
 	Configured bool `json:"configured"`
 
 	// ChangedAt Unix seconds.
 	ChangedAt Time `json:"changedAt,omitempty"`
 
-	// OptionalEvents The optional types of events that the endpoint is sent, set here or in the service's configuration.
+	// OptionalEvents The optional types of events that are sent, set here or in the service's configuration.
 	OptionalEvents []EventType `json:"optionalEvents"`
 
-	// Health What the last deliveries told of the endpoint. `ok`: events are sent as they are due. `paused`: it failed too often in a
-	// row, and is tried again from time to time. `gone`: it answered 410, that it wants nothing any more; it is tried
-	// again each hour. Events wait for it until their deadlines, whatever its state.
+	// Health The state of the endpoint's breaker. `ok`: events are sent when they are due. `paused`: it failed repeatedly and
+	// is probed from time to time. `gone`: it answered 410 and is probed each hour. In every state events wait until
+	// their deadlines.
 	Health WebhookHealth `json:"health"`
 
 	// PausedUntil Unix seconds.
 	PausedUntil Time `json:"pausedUntil,omitempty"`
 
-	// Secrets The newest first; empty when it stands in the configuration.
+	// Secrets Newest first; empty if the endpoint is set in the configuration.
 	Secrets []WebhookSecret `json:"secrets"`
 }
 
-// WebhookHealth What the last deliveries told of the endpoint. `ok`: events are sent as they are due. `paused`: it failed too often in a
-// row, and is tried again from time to time. `gone`: it answered 410, that it wants nothing any more; it is tried
-// again each hour. Events wait for it until their deadlines, whatever its state.
+// WebhookHealth The state of the endpoint's breaker. `ok`: events are sent when they are due. `paused`: it failed repeatedly and
+// is probed from time to time. `gone`: it answered 410 and is probed each hour. In every state events wait until
+// their deadlines.
 type WebhookHealth string
 
 // WebhookResponse defines model for WebhookResponse.
 type WebhookResponse struct {
-	// Webhook Where a merchant's events go.
+	// Webhook A merchant's webhook endpoint.
 	Webhook Webhook `json:"webhook"`
 }
 
-// WebhookSecret A secret that signs for an endpoint, without the secret itself.
+// WebhookSecret The metadata of a secret that signs for an endpoint.
 type WebhookSecret struct {
-	// Version Counted from 1 for each merchant.
+	// Version The number of the secret, from 1 for each merchant.
 	Version int64 `json:"version"`
 
-	// State `active` signs `X-Service-Signature`, and all three sign `webhook-signature`. `staged` is to be promoted, `retiring`
-	// was replaced.
+	// State The `active` secret signs `X-Service-Signature`; all three sign `webhook-signature`. A `staged` one is to be
+	// promoted, a `retiring` one was replaced.
 	State string `json:"state"`
 
 	// CreatedAt Unix seconds.
@@ -1069,9 +1075,9 @@ type WebhookSecret struct {
 
 // WebhookSecretResponse defines model for WebhookSecretResponse.
 type WebhookSecretResponse struct {
-	// Webhook Where a merchant's events go.
+	// Webhook A merchant's webhook endpoint.
 	Webhook Webhook `json:"webhook"`
 
-	// Secret The secret, told this once alone. Its text as it stands here is the key of `X-Service-Signature`.
+	// Secret The secret, shown in this response only. Its text, prefix included, is the key of `X-Service-Signature`.
 	Secret string `json:"secret"`
 }
