@@ -23,14 +23,14 @@ func TestMain(m *testing.M) {
 	}
 	testdeps.Short("TestKilledWhile.*")
 	goleak.VerifyTestMain(m,
-		// geth keeps one pool of signature checkers for the whole process.
+		// geth starts one pool of signature checkers per process.
 		goleak.IgnoreTopFunction("github.com/ethereum/go-ethereum/core.(*txSenderCacher).cache"),
-		// A closed LevelDB waits for its last buffer for up to a second.
+		// LevelDB's goroutine ends up to a second after Close.
 		goleak.IgnoreTopFunction("github.com/syndtr/goleveldb/leveldb.(*DB).mpoolDrain"),
 	)
 }
 
-// start runs a chain that is closed, and must close cleanly, when the test ends.
+// start runs a chain until the test ends, and expects Close to succeed.
 func start(t *testing.T, conf Config) *Chain {
 	t.Helper()
 	c, err := Start(t.Context(), conf)
@@ -61,7 +61,7 @@ func balance(t *testing.T, c *Chain, of common.Address) int64 {
 	return b.Int64()
 }
 
-// succeed seals and demands that the transaction is in the chain with success.
+// succeed seals, and fails the test unless the transaction was mined successfully.
 func succeed(t *testing.T, c *Chain, hash common.Hash, err error) *types.Receipt {
 	t.Helper()
 	if err != nil {
@@ -78,10 +78,10 @@ func succeed(t *testing.T, c *Chain, hash common.Hash, err error) *types.Receipt
 	return receipt
 }
 
-func TestBeginning(t *testing.T) {
+func TestGenesisAndDeployment(t *testing.T) {
 	c := start(t, Config{})
-	if got := balance(t, c, Address(c.Keys.Payer)); got != richTokens {
-		t.Errorf("payer begins with %d minor units, want %d", got, richTokens)
+	if got := balance(t, c, Address(c.Keys.Payer)); got != payerTokens {
+		t.Errorf("payer begins with %d minor units, want %d", got, payerTokens)
 	}
 	if got := balance(t, c, Address(c.Keys.Merchant)); got != 0 {
 		t.Errorf("merchant begins with %d minor units, want 0", got)
@@ -104,7 +104,7 @@ func TestBeginning(t *testing.T) {
 	}
 }
 
-// TestLeastTip pays what a wallet offers that learns prices from blocks that are all empty.
+// TestLeastTip pays the tip that a wallet derives from empty blocks.
 func TestLeastTip(t *testing.T) {
 	c := start(t, Config{})
 	for range 15 {

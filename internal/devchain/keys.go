@@ -15,16 +15,15 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 )
 
-// keysFile lies in the data folder, readable by its owner alone.
+// keysFile is the file of the keys in the data folder. Only its owner can read it.
 const keysFile = "keys.json"
 
-// Keys are the accounts that a chain begins with, each rich in ether. They are worth nothing anywhere else, and are
-// made anew for every data folder.
+// Keys are the accounts of the genesis block, each with ether. They are generated for each data folder.
 type Keys struct {
 	Deployer *ecdsa.PrivateKey // owns the token and administers the registry
 	Operator *ecdsa.PrivateKey // opens and closes invoices
-	Merchant *ecdsa.PrivateKey // settles and refunds; begins without tokens
-	Payer    *ecdsa.PrivateKey // rich in tokens, too
+	Merchant *ecdsa.PrivateKey // settles and refunds; has no tokens at first
+	Payer    *ecdsa.PrivateKey // has tokens too
 }
 
 func (k *Keys) all() []*ecdsa.PrivateKey {
@@ -36,7 +35,7 @@ func Address(key *ecdsa.PrivateKey) common.Address {
 	return crypto.PubkeyToAddress(key.PublicKey)
 }
 
-// keysJSON is the file's form: private keys in 0x hex.
+// keysJSON is the format of keysFile: private keys in 0x hex.
 type keysJSON struct {
 	Deployer string `json:"deployer"`
 	Operator string `json:"operator"`
@@ -44,8 +43,8 @@ type keysJSON struct {
 	Payer    string `json:"payer"`
 }
 
-// loadKeys reads the folder's keys, or makes them on its first use. An empty folder name makes keys that are kept
-// nowhere. The folder must be locked.
+// loadKeys reads the folder's keys, or generates them on its first use. For an empty folder name the keys are not
+// stored. The folder must be locked.
 func loadKeys(folder string, random io.Reader) (Keys, error) {
 	if folder == "" {
 		return newKeys(random)
@@ -60,7 +59,7 @@ func loadKeys(folder string, random io.Reader) (Keys, error) {
 	}
 	if complete, err := isComplete(folder); err != nil || complete {
 		return Keys{}, errors.Join(err, fmt.Errorf(
-			"%s holds a chain but not its keys: put %s back, or remove the folder to begin anew", folder, keysFile))
+			"%s holds a chain but not its keys: put %s back, or remove the folder to start over", folder, keysFile))
 	}
 	keys, err := newKeys(random)
 	if err != nil {
@@ -86,7 +85,7 @@ func newKey(random io.Reader) (*ecdsa.PrivateKey, error) {
 	if _, err := io.ReadFull(random, secret[:]); err != nil {
 		return nil, fmt.Errorf("make a key: %w", err)
 	}
-	key, err := crypto.ToECDSA(secret[:]) // refuses one secret in 2^128, as out of range
+	key, err := crypto.ToECDSA(secret[:]) // fails for one secret in 2^128, which is out of range
 	if err != nil {
 		return nil, fmt.Errorf("make a key: %w", err)
 	}
@@ -118,7 +117,7 @@ func parseKeys(path string, raw []byte) (Keys, error) {
 	return keys, nil
 }
 
-// writeKeys puts the file into place whole and on disk, before any block depends on it.
+// writeKeys writes keysFile atomically and durably, before a block depends on it.
 func writeKeys(path string, keys Keys) error {
 	text := func(key *ecdsa.PrivateKey) string { return "0x" + hex.EncodeToString(crypto.FromECDSA(key)) }
 	raw, err := json.MarshalIndent(keysJSON{
@@ -128,7 +127,7 @@ func writeKeys(path string, keys Keys) error {
 	if err != nil {
 		return fmt.Errorf("write the chain's keys: %w", err)
 	}
-	// A name of its own that a killed start may leave behind, and the next one takes over.
+	// A killed start may leave this file behind; the next one overwrites it.
 	file, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return fmt.Errorf("write the chain's keys: %w", err)

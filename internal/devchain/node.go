@@ -25,22 +25,22 @@ import (
 )
 
 const (
-	// chainFolder is the node's own folder inside the data folder, databaseFolder its database in there.
+	// chainFolder is the node's folder in the data folder, and databaseFolder its database in that folder.
 	chainFolder    = "chain"
-	databaseFolder = "chaindata" // geth's choice, as is the next
-	// peersFolder is a database of peers, of which there are none.
+	databaseFolder = "chaindata" // set by geth, as is peersFolder
+	// peersFolder is the database of peers, which is not used.
 	peersFolder = "nodes"
-	// databaseMiB and trieMiB are the node's caches, in MiB: the least that geth accepts, and little.
+	// databaseMiB, the least that geth accepts, and trieMiB are the sizes of the node's caches, in MiB.
 	databaseMiB = 16
 	trieMiB     = 8
 	// databaseFiles is how many files the node's database may hold open.
 	databaseFiles = 64
 )
 
-// richEther is what each account begins with, in ether.
-const richEther = 1_000_000
+// accountEther is the initial balance of each account, in ether.
+const accountEther = 1_000_000
 
-// openNode makes geth's node, without peers and without a chain yet, and takes the data folder's lock.
+// openNode creates geth's node, without peers and without a chain, and locks the data folder.
 func openNode(ctx context.Context, conf Config) (*node.Node, error) {
 	host, port, err := splitAddr(conf.RPCAddr)
 	if err != nil {
@@ -51,7 +51,7 @@ func openNode(ctx context.Context, conf Config) (*node.Node, error) {
 	}
 	log.SetDefault(gethLogger(conf.Logger))
 
-	nodeKey, err := newKey(conf.Rand) // a fresh one, so that geth does not write its own
+	nodeKey, err := newKey(conf.Rand) // given, so that geth does not store one
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func openNode(ctx context.Context, conf Config) (*node.Node, error) {
 	return stack, err
 }
 
-// startEth puts the chain onto the node and opens the RPC port.
+// startEth adds the chain to the node and opens the RPC port.
 func startEth(stack *node.Node, keys Keys) (*eth.Ethereum, error) {
 	conf := ethconfig.Defaults
 	conf.Genesis = genesis(keys)
@@ -88,17 +88,17 @@ func startEth(stack *node.Node, keys Keys) (*eth.Ethereum, error) {
 	conf.NoPruning = true // state is durable with its block
 	conf.StateScheme = rawdb.HashScheme
 	conf.TransactionHistory = 0 // index all
-	conf.LogNoHistory = true    // search logs by the blocks' blooms
+	conf.LogNoHistory = true    // search logs by block blooms
 	conf.DatabaseCache = databaseMiB
 	conf.DatabaseHandles = databaseFiles
 	conf.TrieCleanCache = trieMiB
 	conf.TrieDirtyCache = 0
 	conf.SnapshotCache = 0
 	conf.EngineMaxReorgDepth = 0
-	conf.Miner.GasPrice = new(big.Int).SetUint64(conf.TxPool.PriceLimit) // else the pool takes what is never mined
+	conf.Miner.GasPrice = new(big.Int).SetUint64(conf.TxPool.PriceLimit) // equal to the pool's, or it accepts transactions that are never mined
 	conf.TxPool.NoLocals = true
 	conf.TxPool.Journal = ""
-	conf.BlobPool.Datadir = "" // blobs are of no use here
+	conf.BlobPool.Datadir = "" // blobs are not used
 	backend, err := eth.New(stack, &conf)
 	if err != nil {
 		return nil, err
@@ -112,14 +112,15 @@ func startEth(stack *node.Node, keys Keys) (*eth.Ethereum, error) {
 	return backend, nil
 }
 
-// genesis makes every account rich in ether. It depends on the keys alone, so a restart finds the same block.
+// genesis returns the genesis block, with ether for every account. It depends only on the keys, so a restart finds the
+// same block.
 func genesis(keys Keys) *core.Genesis {
 	config := *params.AllDevChainProtocolChanges
-	config.BogotaTime = nil // a fork that is not on public chains yet and makes storage far dearer
+	config.BogotaTime = nil // not active on public chains, and raises the gas cost of storage
 	alloc := core.SystemContractAllocs()
 	for _, key := range keys.all() {
 		alloc[crypto.PubkeyToAddress(key.PublicKey)] = types.Account{
-			Balance: new(big.Int).Mul(big.NewInt(richEther), big.NewInt(params.Ether)),
+			Balance: new(big.Int).Mul(big.NewInt(accountEther), big.NewInt(params.Ether)),
 		}
 	}
 	return &core.Genesis{
@@ -131,7 +132,7 @@ func genesis(keys Keys) *core.Genesis {
 	}
 }
 
-// checkFree fails when the address is taken. geth would find that out too late to stop what it has begun.
+// checkFree fails if the address is in use. geth would fail only after it has started other services.
 func checkFree(ctx context.Context, addr string) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
@@ -140,7 +141,7 @@ func checkFree(ctx context.Context, addr string) error {
 	return listener.Close()
 }
 
-// closeNode closes a node that may have closed itself when it failed to start.
+// closeNode closes a node, which may be closed already because its start failed.
 func closeNode(stack *node.Node) error {
 	if err := stack.Close(); !errors.Is(err, node.ErrNodeStopped) {
 		return err
@@ -160,35 +161,35 @@ func splitAddr(addr string) (host string, port int, err error) {
 	return host, int(number), nil
 }
 
-// gethLogger passes geth's errors on as errors and its warnings, which serving a refused request already is, as debug
-// records; the rest is dropped. The wrapping matters: given a plain logger of geth's, SetDefault would replace the
-// process's default slog logger, too.
+// gethLogger returns a geth logger that logs geth's errors as errors and its warnings, which include rejected requests,
+// at debug level. Other lines are dropped. The wrapper is needed because SetDefault would replace the process's default
+// slog logger by a plain geth logger.
 func gethLogger(to *slog.Logger) log.Logger {
-	return struct{ log.Logger }{log.NewLogger(quieter{to.With("component", "geth").Handler()})}
+	return struct{ log.Logger }{log.NewLogger(demotingHandler{to.With("component", "geth").Handler()})}
 }
 
-type quieter struct{ slog.Handler }
+type demotingHandler struct{ slog.Handler }
 
-func quieterLevel(level slog.Level) slog.Level {
+func demotedLevel(level slog.Level) slog.Level {
 	if level >= slog.LevelError {
 		return slog.LevelError
 	}
 	return slog.LevelDebug
 }
 
-func (h quieter) Enabled(ctx context.Context, level slog.Level) bool {
-	return level >= slog.LevelWarn && h.Handler.Enabled(ctx, quieterLevel(level))
+func (h demotingHandler) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn && h.Handler.Enabled(ctx, demotedLevel(level))
 }
 
-func (h quieter) Handle(ctx context.Context, record slog.Record) error {
-	record.Level = quieterLevel(record.Level)
+func (h demotingHandler) Handle(ctx context.Context, record slog.Record) error {
+	record.Level = demotedLevel(record.Level)
 	return h.Handler.Handle(ctx, record)
 }
 
-func (h quieter) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return quieter{h.Handler.WithAttrs(attrs)}
+func (h demotingHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return demotingHandler{h.Handler.WithAttrs(attrs)}
 }
 
-func (h quieter) WithGroup(name string) slog.Handler {
-	return quieter{h.Handler.WithGroup(name)}
+func (h demotingHandler) WithGroup(name string) slog.Handler {
+	return demotingHandler{h.Handler.WithGroup(name)}
 }

@@ -84,7 +84,7 @@ func TestStartRefuses(t *testing.T) {
 	}{
 		{"folder in use", Config{DataDir: used}, "in use"},
 		{"chain without keys", Config{DataDir: keyless}, "not its keys"},
-		{"keys that are none", Config{DataDir: garbled}, "not a private key"},
+		{"invalid keys", Config{DataDir: garbled}, "not a private key"},
 		{"folder that is a file", Config{DataDir: filepath.Join(garbled, keysFile)}, "not a directory"},
 		{"address without port", Config{RPCAddr: "127.0.0.1"}, "want IP:PORT"},
 		{"address by name", Config{RPCAddr: "localhost:0"}, "want an IP address"},
@@ -119,8 +119,8 @@ func TestKeysAreForTheirOwnerAlone(t *testing.T) {
 	}
 }
 
-// TestStartWithSpoiltPeers leaves geth's database of peers as a kill can, and expects it not to matter.
-func TestStartWithSpoiltPeers(t *testing.T) {
+// TestStartWithCorruptPeers corrupts geth's database of peers, as a kill can.
+func TestStartWithCorruptPeers(t *testing.T) {
 	folder := t.TempDir()
 	first := start(t, Config{DataDir: folder})
 	head := first.head().Hash()
@@ -139,8 +139,8 @@ func TestStartWithSpoiltPeers(t *testing.T) {
 	}
 }
 
-// TestStartAfterAnInterruptedFirstStart spoils a database as a kill can, in the moment when LevelDB makes it. While the
-// chain is not complete, a start begins anew with the same keys; a complete one it must never remove.
+// TestStartAfterAnInterruptedFirstStart corrupts a database as a kill can while LevelDB creates it. An incomplete chain is
+// replaced, with the same keys; a complete one is never removed.
 func TestStartAfterAnInterruptedFirstStart(t *testing.T) {
 	folder := t.TempDir()
 	first := start(t, Config{DataDir: folder})
@@ -176,20 +176,20 @@ func requireWorld(t *testing.T, c *Chain) {
 		}
 	}
 	payer, merchant := balance(t, c, Address(c.Keys.Payer)), balance(t, c, Address(c.Keys.Merchant))
-	if payer+merchant != richTokens {
-		t.Errorf("payer and merchant have %d and %d, want %d together", payer, merchant, int64(richTokens))
+	if payer+merchant != payerTokens {
+		t.Errorf("payer and merchant have %d and %d, want %d together", payer, merchant, int64(payerTokens))
 	}
 	if nonce, err := c.Client().NonceAt(t.Context(), Address(c.Keys.Deployer), nil); err != nil || nonce != 3 {
 		t.Errorf("deployer has sent %d transactions (%v), want 3", nonce, err)
 	}
 }
 
-// childFolder names the environment variable that turns the test binary into a process that seals without end.
+// childFolder is the environment variable that makes the test binary run childMain.
 const childFolder = "DEVCHAIN_TEST_CHILD_FOLDER"
 
 func childRequested() bool { return os.Getenv(childFolder) != "" }
 
-// childMain pays and seals until it is killed. A line on standard output promises a block and the payment in it.
+// childMain pays and seals until it is killed. Each line on standard output reports a sealed block and its payment.
 func childMain() {
 	ctx := context.Background()
 	c, err := Start(ctx, Config{DataDir: os.Getenv(childFolder)})
@@ -207,21 +207,21 @@ func childMain() {
 	os.Exit(1)
 }
 
-// promise is one of the child's lines.
-type promise struct {
+// sealedPayment is a line of the child.
+type sealedPayment struct {
 	number         int64
 	block, payment common.Hash
 }
 
-// runAndKill runs the child until it has promised blocks more, or until timeout, kills it and returns all promises.
-func runAndKill(t *testing.T, folder string, blocks int, timeout time.Duration) []promise {
+// runAndKill runs the child until it has reported a number of blocks, or until timeout, kills it, and returns all lines.
+func runAndKill(t *testing.T, folder string, blocks int, timeout time.Duration) []sealedPayment {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	child := exec.CommandContext(ctx, os.Args[0])
 	child.Env = append(os.Environ(), childFolder+"="+folder)
-	var complaints bytes.Buffer
-	child.Stderr = &complaints
+	var stderr bytes.Buffer
+	child.Stderr = &stderr
 	lines, err := child.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -229,37 +229,37 @@ func runAndKill(t *testing.T, folder string, blocks int, timeout time.Duration) 
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	var promises []promise
+	var sealedPayments []sealedPayment
 	for scanner := bufio.NewScanner(lines); scanner.Scan(); {
-		var p promise
+		var p sealedPayment
 		var block, payment string
 		if _, err := fmt.Sscan(scanner.Text(), &p.number, &block, &payment); err != nil {
-			break // the last line, cut off
+			break // the last line, truncated
 		}
 		p.block, p.payment = common.HexToHash(block), common.HexToHash(payment)
 		if len(payment) == 2+2*common.HashLength {
-			promises = append(promises, p)
+			sealedPayments = append(sealedPayments, p)
 		}
-		if len(promises) == blocks {
-			cancel() // CommandContext kills with SIGKILL; what the child still said before is read on
+		if len(sealedPayments) == blocks {
+			cancel() // CommandContext sends SIGKILL; the output before that is still read
 		}
 	}
-	if err := child.Wait(); err == nil || complaints.Len() > 0 {
-		t.Fatalf("child ended by itself (%v): %s", err, &complaints)
+	if err := child.Wait(); err == nil || stderr.Len() > 0 {
+		t.Fatalf("child ended (%v): %s", err, &stderr)
 	}
-	return promises
+	return sealedPayments
 }
 
 func TestKilledWhileSealing(t *testing.T) {
 	folder := t.TempDir()
 	for round := range 6 {
-		promises := runAndKill(t, folder, 5+rand.IntN(60), time.Minute)
+		sealedPayments := runAndKill(t, folder, 5+rand.IntN(60), time.Minute)
 		c, err := Start(t.Context(), Config{DataDir: folder})
 		if err != nil {
 			t.Fatalf("round %d: start after a kill: %v", round, err)
 		}
 		requireWorld(t, c)
-		for _, p := range promises {
+		for _, p := range sealedPayments {
 			header, err := c.Client().HeaderByNumber(t.Context(), big.NewInt(p.number))
 			if err != nil || header.Hash() != p.block {
 				t.Fatalf("round %d: block %d of %s was promised, the chain has %v (%v)",
@@ -270,9 +270,9 @@ func TestKilledWhileSealing(t *testing.T) {
 				t.Fatalf("round %d: payment %s was promised in %s (%v)", round, p.payment, p.block, err)
 			}
 		}
-		// Every block but those of the deployment and of this test holds one payment of one minor unit.
-		if paid := balance(t, c, Address(c.Keys.Merchant)); paid < promises[len(promises)-1].number-1 {
-			t.Fatalf("round %d: merchant has %d minor units at block %d", round, paid, promises[len(promises)-1].number)
+		// Every block but those of the deployment and of this test has one payment of one minor unit.
+		if paid := balance(t, c, Address(c.Keys.Merchant)); paid < sealedPayments[len(sealedPayments)-1].number-1 {
+			t.Fatalf("round %d: merchant has %d minor units at block %d", round, paid, sealedPayments[len(sealedPayments)-1].number)
 		}
 		if err := c.Close(); err != nil {
 			t.Fatal(err)
@@ -280,7 +280,7 @@ func TestKilledWhileSealing(t *testing.T) {
 	}
 }
 
-// TestKilledWhileStarting kills at random moments of a first start, and of the starts after it on the same folder.
+// TestKilledWhileStarting kills first starts, and later starts on the same folder, at random moments.
 func TestKilledWhileStarting(t *testing.T) {
 	began := time.Now()
 	runAndKill(t, t.TempDir(), 1, time.Minute)

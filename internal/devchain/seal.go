@@ -11,25 +11,25 @@ import (
 	"github.com/ethereum/go-ethereum/miner"
 )
 
-// finalityDepth is how many blocks stand above the one that the safe and finalized tags name.
+// finalityDepth is the depth of the block that the tags safe and finalized return.
 const finalityDepth uint64 = 2
 
-// maxAhead is how far ahead of the clock a block that is sealed periodically may be dated.
+// maxAhead is how far ahead of the clock the timestamp of a periodically sealed block may be.
 const maxAhead = 2 * time.Second
 
-// Seal adds one block with what the pool holds. Its timestamp is the clock's, or one second after the parent's when
-// the clock has not got past that.
+// Seal adds one block with the pool's transactions. Its timestamp is the clock's, or one second after the parent's if
+// that is later.
 func (c *Chain) Seal(ctx context.Context) error {
-	c.turn.Lock()
-	defer c.turn.Unlock()
+	c.headAndPool.Lock()
+	defer c.headAndPool.Unlock()
 	return c.sealNow(ctx)
 }
 
-// SealAt adds one block with what the pool holds and with this very timestamp, in whole seconds. It fails when that is
-// not after the parent's. A later Seal carries on from there.
+// SealAt adds one block with the pool's transactions and the given timestamp, in whole seconds. It fails if the
+// timestamp is not after the parent's.
 func (c *Chain) SealAt(ctx context.Context, at time.Time) error {
-	c.turn.Lock()
-	defer c.turn.Unlock()
+	c.headAndPool.Lock()
+	defer c.headAndPool.Unlock()
 	parent := c.head()
 	if at.Unix() <= int64(parent.Time) {
 		return fmt.Errorf("seal a block at %d: want a time after its parent's, %d", at.Unix(), parent.Time)
@@ -37,14 +37,13 @@ func (c *Chain) SealAt(ctx context.Context, at time.Time) error {
 	return c.sealOnHead(ctx, uint64(at.Unix()))
 }
 
-// Fork replaces the chain's last depth blocks. Each of the blocks given holds exactly the transactions listed for it;
-// together they become the chain in one switch, as on a public network. With no blocks the head steps back.
+// Fork replaces the chain's last depth blocks by blocks that hold exactly the given transactions. The head changes once,
+// as in a reorg of a public network. Without blocks, the head moves back.
 //
-// What the replaced blocks held goes back to the pool, if it is still valid, and would come with the next Seal:
-// DropPending prevents that.
+// Transactions of the replaced blocks that are still valid return to the pool. DropPending drops them.
 func (c *Chain) Fork(ctx context.Context, depth uint64, blocks ...[]*types.Transaction) error {
-	c.turn.Lock()
-	defer c.turn.Unlock()
+	c.headAndPool.Lock()
+	defer c.headAndPool.Unlock()
 	head := c.head().Number.Uint64()
 	if depth > head {
 		return fmt.Errorf("fork %d blocks deep: the chain has %d", depth, head)
@@ -62,12 +61,12 @@ func (c *Chain) Fork(ctx context.Context, depth uint64, blocks ...[]*types.Trans
 
 // DropPending empties the transaction pool.
 func (c *Chain) DropPending() {
-	c.turn.Lock()
-	defer c.turn.Unlock()
+	c.headAndPool.Lock()
+	defer c.headAndPool.Unlock()
 	c.eth.TxPool().Clear()
 }
 
-// sealPeriodically seals every BlockTime, as Config has it, until ctx ends.
+// sealPeriodically calls sealOnTime every BlockTime until ctx ends.
 func (c *Chain) sealPeriodically(ctx context.Context) {
 	defer close(c.stopped)
 	if c.conf.BlockTime <= 0 {
@@ -87,13 +86,13 @@ func (c *Chain) sealPeriodically(ctx context.Context) {
 	}
 }
 
-// sealOnTime seals when the clock has got past the head. While money moves it may also date blocks maxAhead ahead of the
-// clock, so that a payment is soon final also where the ticks come faster than the seconds.
+// sealOnTime seals a block if the clock is past the head's timestamp. While transactions are not final, timestamps may
+// be up to maxAhead ahead of the clock, so that payments become final soon with a BlockTime below a second.
 func (c *Chain) sealOnTime(ctx context.Context) error {
-	c.turn.Lock()
-	defer c.turn.Unlock()
+	c.headAndPool.Lock()
+	defer c.headAndPool.Unlock()
 	latest := c.conf.Now()
-	if c.moneyMoves() {
+	if c.hasUnfinalTxs() {
 		latest = latest.Add(maxAhead)
 	}
 	if int64(c.head().Time) >= latest.Unix() {
@@ -102,8 +101,8 @@ func (c *Chain) sealOnTime(ctx context.Context) error {
 	return c.sealNow(ctx)
 }
 
-// moneyMoves reports whether transactions wait for a block, or are in one that is not final yet.
-func (c *Chain) moneyMoves() bool {
+// hasUnfinalTxs reports whether transactions are pending, or mined in a block that is not final.
+func (c *Chain) hasUnfinalTxs() bool {
 	if pending, _ := c.eth.TxPool().Stats(); pending > 0 {
 		return true
 	}
@@ -120,8 +119,7 @@ func (c *Chain) sealNow(ctx context.Context) error {
 	return c.sealOnHead(ctx, c.nextTime(c.head()))
 }
 
-// sealOnHead waits until the pool has caught up with the head, so that it neither offers what is mined already nor
-// holds back what has just become valid.
+// sealOnHead seals a block on the head, once the pool has processed the head.
 func (c *Chain) sealOnHead(ctx context.Context, timestamp uint64) error {
 	if err := c.eth.TxPool().Sync(); err != nil {
 		return fmt.Errorf("seal a block: wait for the pool: %w", err)
@@ -133,7 +131,8 @@ func (c *Chain) sealOnHead(ctx context.Context, timestamp uint64) error {
 	return c.adopt(block)
 }
 
-// build makes a block and stores it beside the chain. Without txs and unless empty, it takes what the pool holds.
+// build builds a block and stores it without making it the head. Without txs, and unless empty is set, the block has the
+// pool's transactions.
 func (c *Chain) build(
 	ctx context.Context, parent *types.Header, timestamp uint64, txs []*types.Transaction, empty bool,
 ) (*types.Block, error) {
@@ -146,7 +145,7 @@ func (c *Chain) build(
 		FeeRecipient: Address(c.Keys.Deployer),
 		BeaconRoot:   new(common.Hash),
 	}
-	// Randomness sets blocks of equal content apart, so that a fork differs from what it replaces.
+	// Randomness makes blocks of equal content differ, so that a fork differs from the replaced blocks.
 	if _, err := io.ReadFull(c.conf.Rand, args.Random[:]); err != nil {
 		return nil, fmt.Errorf("seal a block: %w", err)
 	}
@@ -160,7 +159,8 @@ func (c *Chain) build(
 	return block, nil
 }
 
-// adopt makes a stored block the head, moves the safe and finalized tags, and waits until the pool knows.
+// adopt makes a stored block the head, updates the tags safe and finalized, and waits until the pool has processed the
+// head.
 func (c *Chain) adopt(block *types.Block) error {
 	chain := c.eth.BlockChain()
 	if _, err := chain.SetCanonical(block); err != nil {
@@ -170,7 +170,7 @@ func (c *Chain) adopt(block *types.Block) error {
 	chain.SetFinalized(final)
 	chain.SetSafe(final)
 	if err := c.eth.TxPool().Sync(); err != nil {
-		return fmt.Errorf("tell the pool of block %d: %w", block.NumberU64(), err)
+		return fmt.Errorf("update the pool to block %d: %w", block.NumberU64(), err)
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ func TestSealAt(t *testing.T) {
 	}
 }
 
-// tick is what the periodic sealer does at each of its ticks. It returns how many blocks that added.
+// tick runs one tick of the periodic sealer, and returns the number of added blocks.
 func tick(t testing.TB, c *Chain) uint64 {
 	t.Helper()
 	before := c.head().Number.Uint64()
@@ -44,8 +44,8 @@ func tick(t testing.TB, c *Chain) uint64 {
 	return c.head().Number.Uint64() - before
 }
 
-// settleDown ticks and turns the clock until the chain has neither anything to hurry for nor is ahead of the clock.
-func settleDown(t testing.TB, c *Chain, now *time.Time) {
+// tickUntilQuiet ticks and advances the clock until all transactions are final and the head is not ahead of the clock.
+func tickUntilQuiet(t testing.TB, c *Chain, now *time.Time) {
 	t.Helper()
 	for range finalityDepth + uint64(maxAhead/time.Second) + 1 {
 		*now = now.Add(time.Second)
@@ -59,7 +59,7 @@ func settleDown(t testing.TB, c *Chain, now *time.Time) {
 func TestPeriodicSealingWaitsForTheClock(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	c := start(t, Config{Now: func() time.Time { return now }})
-	settleDown(t, c, &now)
+	tickUntilQuiet(t, c, &now)
 	for _, step := range []struct {
 		advance time.Duration
 		blocks  uint64
@@ -76,7 +76,7 @@ func TestPeriodicSealingWaitsForTheClock(t *testing.T) {
 func TestPeriodicSealingHurriesForPayments(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	c := start(t, Config{Now: func() time.Time { return now }})
-	settleDown(t, c, &now)
+	tickUntilQuiet(t, c, &now)
 	now = now.Add(time.Second)
 	hash, err := c.SendToken(t.Context(), c.Keys.Payer, Address(c.Keys.Merchant), big.NewInt(5), nil)
 	if err != nil {
@@ -99,7 +99,7 @@ func TestPeriodicSealingHurriesForPayments(t *testing.T) {
 	}
 }
 
-// TestPeriodicSealingKeepsNearTheClock holds for any ticks, turns of the clock and transactions, also across a restart.
+// TestPeriodicSealingKeepsNearTheClock draws ticks, clock changes, transactions and restarts.
 func TestPeriodicSealingKeepsNearTheClock(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	conf := Config{Now: func() time.Time { return now }, DataDir: t.TempDir()}
@@ -118,7 +118,7 @@ func TestPeriodicSealingKeepsNearTheClock(t *testing.T) {
 			}
 		}
 	})
-	for sealed := uint64(1); sealed > 0; { // until it is as far ahead as it goes
+	for sealed := uint64(1); sealed > 0; { // until it is maxAhead
 		sealed = tick(t, c)
 	}
 	if err := c.Close(); err != nil {
@@ -138,7 +138,7 @@ func TestFork(t *testing.T) {
 	orphan := succeed(t, c, replaced, err)
 	seal(t, c)
 
-	// The same nonce spent otherwise on the other branch, so that the first transfer can never come back.
+	// The other branch uses the same nonce, so that the first transfer is invalid there.
 	nonce, err := c.Client().NonceAt(ctx, Address(c.Keys.Payer), new(big.Int).Sub(orphan.BlockNumber, common.Big1))
 	if err != nil {
 		t.Fatal(err)

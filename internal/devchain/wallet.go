@@ -16,31 +16,30 @@ import (
 	"github.com/quittance/quittance/contracts"
 )
 
-// Gas limits, instead of estimates: an estimate refuses a transaction that needs one still in the pool, and one that
-// a test wants to see fail. Gas costs nothing here.
+// Gas limits. Estimates fail for transactions that depend on pending ones, and for those that tests expect to fail.
 const (
 	callGas   = 500_000
 	deployGas = 5_000_000
 )
 
-// headBacklog is how many heads may wait while Mined looks at one.
+// headBacklog is the buffer of heads in Mined.
 const headBacklog = 16
 
-// Send signs a call of a contract, or a payment of no ether, and gives it to the pool. The transaction's nonce is the
-// next one free. It takes as much gas as 500,000 and may fail when it is mined: see the receipt's status.
+// Send signs a contract call with the next nonce and adds it to the pool. Its gas limit is 500,000. It may fail when it
+// is mined: check the receipt's status.
 func (c *Chain) Send(ctx context.Context, from *ecdsa.PrivateKey, to common.Address, data []byte) (common.Hash, error) {
 	return c.send(ctx, from, &to, data, callGas)
 }
 
-// SendWithGas is Send with another limit of gas, for calls that do much.
+// SendWithGas is Send with another gas limit.
 func (c *Chain) SendWithGas(
 	ctx context.Context, from *ecdsa.PrivateKey, to common.Address, data []byte, gas uint64,
 ) (common.Hash, error) {
 	return c.send(ctx, from, &to, data, gas)
 }
 
-// Create sends the transaction that creates a contract from creation code and constructor arguments. The receipt names
-// its address.
+// Create sends a transaction that creates a contract from creation code and constructor arguments. The receipt has its
+// address.
 func (c *Chain) Create(ctx context.Context, from *ecdsa.PrivateKey, code []byte) (common.Hash, error) {
 	return c.send(ctx, from, nil, code, deployGas)
 }
@@ -68,8 +67,8 @@ func (c *Chain) Approve(
 	return c.Send(ctx, owner, c.Token, data)
 }
 
-// Pay pays an invoice through the registry: an approval of its amount and the payment, in this order, usually in one
-// block. It returns the payment's transaction.
+// Pay pays an invoice through the registry, with an approval before the payment, and returns the payment's
+// transaction.
 func (c *Chain) Pay(ctx context.Context, payer *ecdsa.PrivateKey, terms contracts.Terms) (common.Hash, error) {
 	data, err := contracts.NewInvoiceRegistry().TryPackPay(terms)
 	if err != nil {
@@ -143,8 +142,8 @@ func (c *Chain) StatusOf(ctx context.Context, id common.Hash) (contracts.Status,
 	return contracts.Status(status), err
 }
 
-// Mined waits until a transaction is in the chain and returns its receipt, whose status may be failure. On a chain
-// that seals on demand, somebody has to.
+// Mined waits until a transaction is mined and returns its receipt, whose status may be failure. On a chain that seals
+// on demand, the caller must seal.
 func (c *Chain) Mined(ctx context.Context, hash common.Hash) (*types.Receipt, error) {
 	heads := make(chan core.ChainHeadEvent, headBacklog)
 	subscription := c.eth.BlockChain().SubscribeChainHeadEvent(heads)
@@ -167,21 +166,20 @@ func (c *Chain) Mined(ctx context.Context, hash common.Hash) (*types.Receipt, er
 	}
 }
 
-// Sign signs a call of a contract as Send does, with a nonce of the caller's choice, and sends it nowhere. It is what
-// Fork's blocks are made of.
+// Sign signs a contract call as Send does, with the given nonce, without sending it. Fork takes such transactions.
 func (c *Chain) Sign(
 	from *ecdsa.PrivateKey, nonce uint64, to common.Address, data []byte,
 ) (*types.Transaction, error) {
 	return c.sign(from, nonce, &to, data, callGas)
 }
 
-// send signs a transaction with the next free nonce and gives it to the pool. The pool is asked to wait until the
-// transaction counts for the nonce after it; over RPC it would not.
+// send signs a transaction with the next nonce and adds it to the pool. It waits until the pool's next nonce includes
+// the transaction, which an RPC call does not.
 func (c *Chain) send(
 	ctx context.Context, from *ecdsa.PrivateKey, to *common.Address, data []byte, gas uint64,
 ) (common.Hash, error) {
-	c.turn.Lock()
-	defer c.turn.Unlock()
+	c.headAndPool.Lock()
+	defer c.headAndPool.Unlock()
 	if err := ctx.Err(); err != nil {
 		return common.Hash{}, fmt.Errorf("send a transaction from %s: %w", Address(from), err)
 	}
@@ -203,7 +201,7 @@ func (c *Chain) sign(
 		ChainID:   c.ChainID(),
 		Nonce:     nonce,
 		GasTipCap: tip,
-		GasFeeCap: new(big.Int).Add(tip, new(big.Int).Lsh(c.head().BaseFee, 1)), // holds while the base fee doubles
+		GasFeeCap: new(big.Int).Add(tip, new(big.Int).Lsh(c.head().BaseFee, 1)), // suffices until the base fee has doubled
 		Gas:       gas,
 		To:        to,
 		Data:      data,

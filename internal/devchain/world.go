@@ -19,16 +19,16 @@ import (
 	"github.com/quittance/quittance/contracts"
 )
 
-// indexPoll is the time between two looks at whether the transaction index is ready.
+// indexPoll is how often the transaction index is checked.
 const indexPoll = time.Millisecond
 
-// richTokens is what the payer begins with, in minor units: a billion tokens.
-const richTokens = 1_000_000_000_000_000
+// payerTokens is the initial balance of the payer, in minor units: a billion tokens.
+const payerTokens = 1_000_000_000_000_000
 
-// completeFile marks, by being there, a chain whose first start has come to its end.
+// completeFile exists once the first start of a chain has completed.
 const completeFile = "complete"
 
-// isComplete says whether the folder's chain has been deployed.
+// isComplete reports whether the first start of the folder's chain has completed.
 func isComplete(folder string) (bool, error) {
 	_, err := os.Stat(filepath.Join(folder, chainFolder, completeFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -37,10 +37,9 @@ func isComplete(folder string) (bool, error) {
 	return err == nil, err
 }
 
-// sweep removes what a killed start may have left in a state that LevelDB cannot open: it cannot when it was killed
-// while it made a database. The peers' database is never of use. The chain's own is removed unless it is complete:
-// before that, nobody was told of it. The folder must be locked.
-func sweep(folder string) (complete bool, err error) {
+// removeIncomplete removes databases that LevelDB may be unable to open because a start was killed while it created
+// them: that of the peers, and that of the chain unless its first start has completed. The folder must be locked.
+func removeIncomplete(folder string) (complete bool, err error) {
 	if complete, err = isComplete(folder); err != nil {
 		return false, err
 	}
@@ -56,7 +55,7 @@ func sweep(folder string) (complete bool, err error) {
 	return complete, nil
 }
 
-// startWorld starts the chain on a node that holds the folder's lock.
+// startWorld starts the chain on a node, which holds the folder's lock.
 func startWorld(ctx context.Context, conf Config, stack *node.Node) (*Chain, error) {
 	keys, err := loadKeys(conf.DataDir, conf.Rand)
 	if err != nil {
@@ -64,7 +63,7 @@ func startWorld(ctx context.Context, conf Config, stack *node.Node) (*Chain, err
 	}
 	complete := false
 	if conf.DataDir != "" {
-		if complete, err = sweep(conf.DataDir); err != nil {
+		if complete, err = removeIncomplete(conf.DataDir); err != nil {
 			return nil, err
 		}
 	}
@@ -93,7 +92,7 @@ func startWorld(ctx context.Context, conf Config, stack *node.Node) (*Chain, err
 	return c, os.WriteFile(filepath.Join(conf.DataDir, chainFolder, completeFile), nil, 0o600)
 }
 
-// deploy brings the contracts and the payer's tokens onto a new chain, in one block.
+// deploy deploys the contracts and mints the payer's tokens, in one block.
 func (c *Chain) deploy(ctx context.Context) error {
 	deployer := Address(c.Keys.Deployer)
 	token, registry := contracts.NewTestUSDC(), contracts.NewInvoiceRegistry()
@@ -105,7 +104,7 @@ func (c *Chain) deploy(ctx context.Context) error {
 		{nil, append(common.FromHex(contracts.TestUSDCMetaData.Bin), token.PackConstructor(deployer)...)},
 		{nil, append(common.FromHex(contracts.InvoiceRegistryMetaData.Bin),
 			registry.PackConstructor(deployer, Address(c.Keys.Operator))...)},
-		{&c.Token, token.PackMint(Address(c.Keys.Payer), big.NewInt(richTokens))},
+		{&c.Token, token.PackMint(Address(c.Keys.Payer), big.NewInt(payerTokens))},
 	} {
 		hash, err := c.send(ctx, c.Keys.Deployer, step.to, step.data, deployGas)
 		if err != nil {
@@ -128,10 +127,10 @@ func (c *Chain) deploy(ctx context.Context) error {
 	return nil
 }
 
-// awaitIndex waits until the node can find transactions by hash. Until its indexer has run once, which it does at the
-// first block and after a restart, it answers with an error where it should say that there is none.
+// awaitIndex waits until the node finds transactions by hash. Until its transaction indexer has run once, at the first
+// block and after a restart, the node answers with an error instead of null.
 func (c *Chain) awaitIndex(ctx context.Context) error {
-	poll := time.NewTicker(indexPoll) // the indexer does not tell when it is done
+	poll := time.NewTicker(indexPoll) // the indexer has no completion event
 	defer poll.Stop()
 	for !c.eth.APIBackend.TxIndexDone() {
 		select {
