@@ -1,6 +1,6 @@
-// Package demo plays the life of four invoices in a development world and
-// checks that what should happen does: in the API, on the chain, and in the
-// webhooks that a merchant receives.
+// Package demo runs four scenarios, each the life of an invoice, in a development
+// world. It checks the outcome in the API, on the chain, and in the webhooks that the
+// merchant receives.
 package demo
 
 import (
@@ -20,13 +20,13 @@ import (
 	"github.com/quittance/quittance/internal/dev"
 )
 
-// patience bounds the demo.
-const patience = 55 * time.Second
+// timeout bounds the demo.
+const timeout = 55 * time.Second
 
 // blockTime is the time between the blocks of the demo's chain.
 const blockTime = time.Second
 
-// Config is what the demo needs. All members but Color are required.
+// Config is the configuration of Run. All fields but Color are required.
 type Config struct {
 	Out    io.Writer
 	Color  bool // Out is a terminal
@@ -35,9 +35,9 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Run plays the demo. It returns nil only when all of it was observed.
+// Run runs the demo. It returns nil only if every expected outcome was observed.
 func Run(ctx context.Context, cfg Config) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	p := &printer{out: cfg.Out, color: cfg.Color, now: cfg.Now, begun: cfg.Now()}
 	p.line(p.style(bold, "Quittance demo: the life of four invoices on a real EVM chain") + "\n")
@@ -52,8 +52,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}
 	defer func() { err = errors.Join(err, merchant.stop(context.WithoutCancel(ctx))) }()
 
-	// The world runs beside the stories and outlives them: it ends when they
-	// have, or fails them all when it cannot run.
+	// The world runs until the scenarios have ended.
 	worldCtx, end := context.WithCancel(ctx)
 	defer end()
 	ready := make(chan *dev.World, 1)
@@ -74,9 +73,9 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	return errors.Join(err, <-world)
 }
 
-// play runs the stories side by side and sums up.
+// play runs the scenarios concurrently and prints a summary.
 func play(ctx context.Context, p *printer, w *dev.World, merchant *receiver) error {
-	merchant.trust(w.Info.Merchant.WebhookSecret)
+	merchant.setSecret(w.Info.Merchant.WebhookSecret)
 	api, err := client.New(w.Info.BaseURL)
 	if err != nil {
 		return err
@@ -87,30 +86,29 @@ func play(ctx context.Context, p *printer, w *dev.World, merchant *receiver) err
 	p.step("world", "token, registry", w.Info.Chain.Token+", "+w.Info.Chain.Registry)
 	p.step("world", "merchant's webhooks", merchant.url)
 
-	all := stories()
+	all := scenarios()
 	group, ctx := errgroup.WithContext(ctx)
 	for _, s := range all {
-		t := &teller{story: s, printer: p, world: w, merchant: merchant, api: api}
-		s.teller = t
+		a := &actor{scenario: s, printer: p, world: w, merchant: merchant, api: api}
+		s.actor = a
 		group.Go(func() error {
-			if err := s.tell(ctx, t); err != nil {
+			if err := s.run(ctx, a); err != nil {
 				return fmt.Errorf("%s: %w", s.name, err)
 			}
 			return nil
 		})
 	}
 	stop := showProgress(ctx, p, w, merchant, all)
-	told := group.Wait()
+	err = group.Wait()
 	stop()
-	return errors.Join(told, sumUp(p, all, merchant, told == nil))
+	return errors.Join(err, summarize(p, all, merchant, err == nil))
 }
 
-// progressPace is how often the progress is shown.
-const progressPace = 200 * time.Millisecond
+// progressInterval is how often the progress is printed.
+const progressInterval = 200 * time.Millisecond
 
-// showProgress shows how far the world and the stories are until it is
-// stopped.
-func showProgress(ctx context.Context, p *printer, w *dev.World, merchant *receiver, all []*story) (stop func()) {
+// showProgress prints the progress until stop is called.
+func showProgress(ctx context.Context, p *printer, w *dev.World, merchant *receiver, all []*scenario) (stop func()) {
 	wanted := 0
 	for _, s := range all {
 		wanted += s.events
@@ -118,11 +116,11 @@ func showProgress(ctx context.Context, p *printer, w *dev.World, merchant *recei
 	ctx, cancel := context.WithCancel(ctx)
 	var shown sync.WaitGroup
 	shown.Go(func() {
-		ticker := time.NewTicker(progressPace)
+		ticker := time.NewTicker(progressInterval)
 		defer ticker.Stop()
 		for {
 			if head, err := w.Node.Client().BlockNumber(ctx); err == nil {
-				p.progress(fmt.Sprintf("%5.1fs  block %d, %d of %d events verified …", p.elapsed(), head, merchant.tally().events, wanted))
+				p.progress(fmt.Sprintf("%5.1fs  block %d, %d of %d events verified …", p.elapsed(), head, merchant.summary().events, wanted))
 			}
 			select {
 			case <-ticker.C:
@@ -134,34 +132,34 @@ func showProgress(ctx context.Context, p *printer, w *dev.World, merchant *recei
 	return func() { cancel(); shown.Wait() }
 }
 
-// sumUp prints the table and reports what is not as it should be.
-func sumUp(p *printer, all []*story, merchant *receiver, complete bool) error {
-	came := merchant.tally()
+// summarize prints the table, and returns an error for each unexpected outcome.
+func summarize(p *printer, all []*scenario, merchant *receiver, complete bool) error {
+	got := merchant.summary()
 	rows := [][]string{{"INVOICE", "STORY", "STATUS", "AMOUNT", "PAID", "REFUNDED", "EVENTS"}}
 	wanted := 0
 	var errs []error
 	for _, s := range all {
-		inv := s.teller.invoice
+		inv := s.actor.invoice
 		wanted += s.events
-		if complete && came.byInvoice[inv.ID] != s.events {
-			errs = append(errs, fmt.Errorf("%s: %d events came; there should be %d", s.name, came.byInvoice[inv.ID], s.events))
+		if complete && got.byInvoice[inv.ID] != s.events {
+			errs = append(errs, fmt.Errorf("%s: received %d events, want %d", s.name, got.byInvoice[inv.ID], s.events))
 		}
 		rows = append(rows, []string{inv.ID, s.title, string(inv.Status), usdc(inv.Amount), usdc(inv.AmountPaid), usdc(inv.AmountRefunded),
-			strconv.Itoa(came.byInvoice[inv.ID])})
+			strconv.Itoa(got.byInvoice[inv.ID])})
 	}
 	p.line("")
 	if err := p.table(rows); err != nil {
 		errs = append(errs, err)
 	}
-	p.line(fmt.Sprintf("\n%d events delivered, %d with a signature that held, %d refused", came.events+came.refused, came.events, came.refused))
-	for _, problem := range came.problems {
+	p.line(fmt.Sprintf("\n%d events delivered, %d with a signature that held, %d refused", got.events+got.refused, got.events, got.refused))
+	for _, problem := range got.problems {
 		errs = append(errs, errors.New(problem))
 	}
-	if came.refused > 0 {
-		errs = append(errs, fmt.Errorf("%d deliveries had a signature that did not hold", came.refused))
+	if got.refused > 0 {
+		errs = append(errs, fmt.Errorf("%d deliveries had a signature that did not hold", got.refused))
 	}
-	if complete && came.events != wanted {
-		errs = append(errs, fmt.Errorf("%d events came; there should be %d", came.events, wanted))
+	if complete && got.events != wanted {
+		errs = append(errs, fmt.Errorf("received %d events, want %d", got.events, wanted))
 	}
 	if err := errors.Join(errs...); err != nil || !complete {
 		return err

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// printer writes the steps of the demo as they happen.
+// printer writes the steps of the demo.
 type printer struct {
 	mu    sync.Mutex
 	out   io.Writer
@@ -34,11 +34,11 @@ func (p *printer) style(code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-// clearLine goes to the start of the line and empties it (ECMA-48: CR, EL).
+// clearLine moves to the start of the line and erases it (ECMA-48: CR, EL).
 const clearLine = "\r\x1b[K"
 
-// progress shows what is waited for on the last line of a terminal, until the
-// next line takes its place. In a pipe it shows nothing.
+// progress writes the last line of a terminal, which the next line replaces. It writes
+// nothing if the output is not a terminal.
 func (p *printer) progress(text string) {
 	if !p.color {
 		return
@@ -48,15 +48,15 @@ func (p *printer) progress(text string) {
 	fmt.Fprint(p.out, clearLine, p.style(dim, text))
 }
 
-// begin empties the line that progress may have written.
+// begin erases the line of progress.
 func (p *printer) begin() {
 	if p.color {
 		fmt.Fprint(p.out, clearLine)
 	}
 }
 
-// step writes one line: the time since the start, whose step it is, what
-// happened, and what names it.
+// step writes one line: the time since the start, the scenario, the step and its
+// details.
 func (p *printer) step(who, what, detail string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -66,7 +66,7 @@ func (p *printer) step(who, what, detail string) {
 		p.style(cyan, fmt.Sprintf("%-8s", who)), what, detail)
 }
 
-// elapsed is how many seconds the demo has taken so far.
+// elapsed returns the seconds since the start of the demo.
 func (p *printer) elapsed() float64 { return p.now().Sub(p.begun).Seconds() }
 
 func (p *printer) line(text string) {
@@ -76,7 +76,7 @@ func (p *printer) line(text string) {
 	fmt.Fprintln(p.out, text)
 }
 
-// table writes rows in columns; the first row is the heading.
+// table writes rows in columns. The first row is the heading.
 func (p *printer) table(rows [][]string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

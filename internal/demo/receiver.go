@@ -14,17 +14,16 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// received is an event as the merchant's receiver verified it.
+// received is an event with a verified signature.
 type received struct {
 	webhook.Event
 	DeliveryID string
 	InvoiceID  string
-	Deliveries int // how often it came
+	Deliveries int // number of deliveries
 }
 
-// receiver is the merchant's webhook endpoint: it verifies each delivery with
-// the public webhook package, as a merchant's program would, and keeps each
-// event once.
+// receiver is the merchant's webhook endpoint. It verifies each delivery with the public
+// webhook package, as a merchant's program does, and stores each event once.
 type receiver struct {
 	server *http.Server
 	url    string
@@ -32,16 +31,16 @@ type receiver struct {
 	mu       sync.Mutex
 	secret   string
 	events   map[string]*received // by event id
-	refused  int                  // deliveries whose signature did not hold
-	problems []string             // what a delivery had wrong otherwise
-	changed  chan struct{}        // closed and replaced with every event
+	refused  int                  // deliveries with an invalid signature
+	problems []string             // other defects of deliveries
+	changed  chan struct{}        // closed and replaced at every event
 }
 
 func newReceiver() *receiver {
 	return &receiver{events: make(map[string]*received), changed: make(chan struct{})}
 }
 
-// start listens on a loopback port. Deliveries are refused until trust.
+// start listens on a loopback port. Deliveries are rejected until setSecret is called.
 func (r *receiver) start(ctx context.Context) error {
 	var listen net.ListenConfig
 	l, err := listen.Listen(ctx, "tcp", "127.0.0.1:0")
@@ -75,8 +74,8 @@ func (r *receiver) start(ctx context.Context) error {
 	return nil
 }
 
-// trust tells the receiver the secret that signs its merchant's events.
-func (r *receiver) trust(secret string) {
+// setSecret sets the secret that verifies deliveries.
+func (r *receiver) setSecret(secret string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.secret = secret
@@ -100,16 +99,16 @@ func (r *receiver) problem(format string, args ...any) {
 	r.problems = append(r.problems, fmt.Sprintf(format, args...))
 }
 
-// accept takes a delivery whose signature held.
+// accept stores a delivery with a valid signature.
 func (r *receiver) accept(w http.ResponseWriter, req *http.Request) {
 	body, err := io.ReadAll(req.Body)
 	if err != nil {
-		http.Error(w, "the body broke off", http.StatusBadRequest)
+		http.Error(w, "incomplete body", http.StatusBadRequest)
 		return
 	}
 	e, err := webhook.ParseEvent(body)
 	if err != nil {
-		r.problem("a delivery is no event: %v", err)
+		r.problem("body of a delivery is not an event: %v", err)
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
@@ -137,7 +136,7 @@ func (r *receiver) keep(e webhook.Event, deliveryID string) {
 	if known := r.events[e.ID]; known != nil {
 		known.Deliveries++
 		if known.DeliveryID != deliveryID {
-			r.problems = append(r.problems, "event "+e.ID+" came with two delivery ids")
+			r.problems = append(r.problems, "event "+e.ID+" has two delivery ids")
 		}
 		return
 	}
@@ -162,22 +161,22 @@ func (r *receiver) await(ctx context.Context, typ, invoiceID string) (received, 
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return received{}, fmt.Errorf("no %s came for invoice %s", typ, invoiceID)
+			return received{}, fmt.Errorf("no %s for invoice %s", typ, invoiceID)
 		}
 	}
 }
 
-// tally is what came in all.
-type tally struct {
+// summary sums up the deliveries.
+type summary struct {
 	events, refused int
 	problems        []string
 	byInvoice       map[string]int
 }
 
-func (r *receiver) tally() tally {
+func (r *receiver) summary() summary {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	t := tally{events: len(r.events), refused: r.refused, problems: append([]string(nil), r.problems...), byInvoice: make(map[string]int)}
+	t := summary{events: len(r.events), refused: r.refused, problems: append([]string(nil), r.problems...), byInvoice: make(map[string]int)}
 	for _, e := range r.events {
 		t.byInvoice[e.InvoiceID]++
 	}
