@@ -105,13 +105,13 @@ func TestTriggerAndListen(t *testing.T) {
 	}
 }
 
-// TestTriggerElsewhere asks what is no development world.
+// TestTriggerElsewhere asks a server that is not a development world.
 func TestTriggerElsewhere(t *testing.T) {
 	t.Parallel()
 	url, _ := service(t, nil)
 	var stderr bytes.Buffer
 	code := run(t.Context(), environment{stdout: io.Discard, stderr: &stderr}, []string{"trigger", "invoice.paid", "--url", url})
-	if code != 1 || !strings.Contains(stderr.String(), "is no development world, as quittance dev runs it") {
+	if code != 1 || !strings.Contains(stderr.String(), "is not a development world of quittance dev") {
 		t.Errorf("exit code %d: %s", code, &stderr)
 	}
 }

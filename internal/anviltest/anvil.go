@@ -1,5 +1,5 @@
-// Package anviltest runs Foundry's anvil, an EVM node that is not ours, and
-// uses it through Foundry's cast, a client that is not ours either.
+// Package anviltest runs Foundry's anvil and sends transactions with Foundry's cast, so
+// that tests use a node and a client that are independent of go-ethereum.
 package anviltest
 
 import (
@@ -22,29 +22,28 @@ import (
 const (
 	// startTimeout bounds a node's start.
 	startTimeout = 30 * time.Second
-	// castTimeout bounds one call of cast, the mining of its transaction
-	// included.
+	// castTimeout bounds one call of cast, including the mining of its transaction.
 	castTimeout = 30 * time.Second
-	// ChainID is the EIP-155 id of anvil's chains, unless Options say otherwise.
+	// ChainID is the default EIP-155 id of a node's chain.
 	ChainID = 31337
 )
 
-// Options says how a node works.
+// Options are the options of a node.
 type Options struct {
-	// BlockTime is the time from block to block, in whole seconds. A
-	// transaction gets a block at once as well. 0 makes those blocks alone.
+	// BlockTime is the time between blocks, in whole seconds. Each transaction is also
+	// mined at once. 0 mines transactions only.
 	BlockTime time.Duration
-	// ChainID is the EIP-155 id of the chain; 0 makes it the constant's.
+	// ChainID is the EIP-155 id of the chain; 0 means the constant ChainID.
 	ChainID int
 }
 
-// Account is an account that is rich in gas.
+// Account is an account with ether.
 type Account struct {
 	Address string // 0x and 40 digits
 	Key     string // 0x and 64 digits
 }
 
-// Anvil is a running node with a chain of its own.
+// Anvil is a running node.
 type Anvil struct {
 	Endpoint string // address and port; it speaks HTTP and WebSocket
 	Accounts []Account
@@ -53,8 +52,8 @@ type Anvil struct {
 	dir  string
 }
 
-// Start runs a node for the length of the test. The test fails, and is never
-// skipped, when anvil or cast can neither be found nor installed.
+// Start runs a node until the test ends. The test fails if anvil or cast can neither be
+// found nor installed.
 func Start(tb testing.TB, o Options) *Anvil {
 	tb.Helper()
 	found, err := findTools()
@@ -79,20 +78,20 @@ func Start(tb testing.TB, o Options) *Anvil {
 		tb.Fatalf("anviltest: start the node: %v", err)
 	}
 	a := &Anvil{cast: found.cast, dir: tb.TempDir()}
-	told := make(chan string, 1)
+	started := make(chan string, 1)
 	var reader sync.WaitGroup
-	reader.Go(func() { a.listen(out, told) })
+	reader.Go(func() { a.listen(out, started) })
 	tb.Cleanup(func() {
 		if err := cmd.Process.Kill(); err != nil {
-			tb.Errorf("anviltest: the node had ended by itself: %v", err)
+			tb.Errorf("anviltest: the node ended during the test: %v", err)
 		}
 		reader.Wait()
-		_ = cmd.Wait() // it was killed, and Wait says so
+		_ = cmd.Wait() // the error is that it was killed
 	})
 	timer := time.NewTimer(startTimeout)
 	defer timer.Stop()
 	select {
-	case text := <-told:
+	case text := <-started:
 		if a.Endpoint == "" || len(a.Accounts) == 0 {
 			tb.Fatalf("anviltest: the node did not say where it listens and which accounts it has:\n%s", text)
 		}
@@ -102,12 +101,11 @@ func Start(tb testing.TB, o Options) *Anvil {
 	return a
 }
 
-// inList is an account or a key as anvil lists them.
+// inList matches an account or a key in anvil's list.
 var inList = regexp.MustCompile(`^\(\d+\) (0x[0-9a-fA-F]{40}|0x[0-9a-fA-F]{64})\b`)
 
-// listen reads what the node says when it starts, sends it to told, and drops
-// what it says later.
-func (a *Anvil) listen(out io.Reader, told chan<- string) {
+// listen sends the node's output up to its start to started, and discards the rest.
+func (a *Anvil) listen(out io.Reader, started chan<- string) {
 	var text strings.Builder
 	lines := bufio.NewScanner(out)
 	keys := 0
@@ -127,20 +125,20 @@ func (a *Anvil) listen(out io.Reader, told chan<- string) {
 			keys++
 		}
 	}
-	told <- text.String()
-	_, _ = io.Copy(io.Discard, out) // it ends when the node does
+	started <- text.String()
+	_, _ = io.Copy(io.Discard, out) // until the node ends
 }
 
-// URL returns the address of the node's JSON-RPC.
+// URL returns the URL of the node's JSON-RPC.
 func (a *Anvil) URL() string { return "http://" + a.Endpoint }
 
-// Cast runs cast on the node and returns what it prints.
+// Cast runs cast with the node and returns its output.
 func (a *Anvil) Cast(tb testing.TB, args ...string) string {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), castTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, a.cast, args...)
-	// Nothing of the user's settings counts.
+	// The user's settings are ignored.
 	cmd.Dir = a.dir
 	cmd.Env = []string{"HOME=" + a.dir, "ETH_RPC_URL=" + a.URL(), "NO_COLOR=1"}
 	var complaint strings.Builder
@@ -152,16 +150,15 @@ func (a *Anvil) Cast(tb testing.TB, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// Receipt is a transaction as cast tells of it.
+// Receipt is a receipt in cast's JSON output.
 type Receipt struct {
 	TxHash   string `json:"transactionHash"`
 	Status   string `json:"status"`          // 0x1 for success
-	Contract string `json:"contractAddress"` // that it created, if any
+	Contract string `json:"contractAddress"` // created contract, if any
 }
 
-// Send sends a transaction from an account by cast send, of which args are the
-// further arguments, and returns when it is mined. The test fails when the
-// transaction does.
+// Send runs cast send with args, from an account, and returns the receipt. The test
+// fails if the transaction fails.
 func (a *Anvil) Send(tb testing.TB, from Account, args ...string) Receipt {
 	tb.Helper()
 	text := a.Cast(tb, append([]string{"send", "--json", "--private-key", from.Key}, args...)...)
@@ -186,18 +183,17 @@ func (a *Anvil) Height(tb testing.TB) uint64 {
 	return n
 }
 
-// Mine adds blocks without transactions.
+// Mine mines empty blocks.
 func (a *Anvil) Mine(tb testing.TB, blocks int) {
 	tb.Helper()
 	a.Cast(tb, "rpc", "anvil_mine", strconv.Itoa(blocks))
 }
 
-// Reorg replaces as many of the newest blocks. The new ones hold the given
-// transactions, block by block from the lowest; what else the old ones held is
-// forgotten.
+// Reorg replaces the newest blocks. The new ones hold the given transactions, block by
+// block from the lowest; other transactions of the replaced blocks are dropped.
 func (a *Anvil) Reorg(tb testing.TB, blocks int, back ...[]*types.Transaction) {
 	tb.Helper()
-	pairs := [][2]any{} // of a transaction and its block
+	pairs := [][2]any{} // transactions with their block
 	for i, txs := range back {
 		for _, tx := range txs {
 			raw, err := tx.MarshalBinary()
@@ -214,14 +210,14 @@ func (a *Anvil) Reorg(tb testing.TB, blocks int, back ...[]*types.Transaction) {
 	a.Cast(tb, "rpc", "anvil_reorg", strconv.Itoa(blocks), string(text))
 }
 
-// Snapshot remembers the chain as it is.
+// Snapshot takes a snapshot of the chain.
 func (a *Anvil) Snapshot(tb testing.TB) string {
 	tb.Helper()
 	return strings.Trim(a.Cast(tb, "rpc", "evm_snapshot"), `"`)
 }
 
-// Revert brings back the chain of a snapshot, which serves once, and not after
-// a reorg of its blocks.
+// Revert restores a snapshot. A snapshot can be restored once, and not after a reorg of
+// its blocks.
 func (a *Anvil) Revert(tb testing.TB, snapshot string) {
 	tb.Helper()
 	if answer := a.Cast(tb, "rpc", "evm_revert", snapshot); answer != "true" {

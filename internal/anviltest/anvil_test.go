@@ -12,8 +12,7 @@ import (
 	"github.com/ethereum/go-ethereum/ethclient"
 )
 
-// isolate leaves the test with an empty folder as PATH, which it returns, and
-// an empty cache.
+// isolate sets PATH to an empty folder, which it returns, and the cache to another.
 func isolate(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -23,7 +22,7 @@ func isolate(t *testing.T) string {
 	return dir
 }
 
-// script writes a program of the shell's.
+// script writes a shell script.
 func script(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o700); err != nil {
@@ -50,7 +49,7 @@ func TestFindTool(t *testing.T) {
 		t.Setenv("QUITTANCE_TEST_INSTALL", "")
 		_, err := findTool(t.Context(), "cast", "CAST")
 		if err == nil {
-			t.Fatal("a tool was found where there is none")
+			t.Fatal("found a tool that does not exist")
 		}
 		for _, want := range []string{"cast", "make test", "go test -short", "QUITTANCE_TEST_INSTALL", "https://getfoundry.sh", "CAST"} {
 			if !strings.Contains(err.Error(), want) {
@@ -60,7 +59,7 @@ func TestFindTool(t *testing.T) {
 	})
 }
 
-// TestInstall stands in for npm: once it breaks off, then it installs.
+// TestInstall replaces npm by a script that fails first and then installs.
 func TestInstall(t *testing.T) {
 	npm := filepath.Join(isolate(t), "npm")
 	t.Setenv("QUITTANCE_TEST_INSTALL", "1")
@@ -78,7 +77,7 @@ func TestInstall(t *testing.T) {
 	if want := scope + "/" + packageOf("cast") + "@" + version; err != nil || !strings.Contains(string(called), want) {
 		t.Errorf("npm was called with %q, %v; want it to install %s", called, err, want)
 	}
-	t.Setenv("PATH", "") // it is not installed again
+	t.Setenv("PATH", "") // so that it cannot be installed again
 	if again, err := findTool(t.Context(), "cast", "CAST"); err != nil || again != path {
 		t.Errorf("findTool = %q, %v; want what is installed, %q", again, err, path)
 	}
@@ -100,8 +99,8 @@ func TestAnvil(t *testing.T) {
 	}
 }
 
-// TestReorgWithTransactions takes back a block, and then replaces two blocks
-// by two that hold one of their transactions.
+// TestReorgWithTransactions removes a block, and then replaces two blocks by two that
+// hold one of their transactions.
 func TestReorgWithTransactions(t *testing.T) {
 	t.Parallel()
 	a := Start(t, Options{})
@@ -138,7 +137,7 @@ func TestBlockTime(t *testing.T) {
 	deadline := time.Now().Add(castTimeout)
 	for a.Height(t) == 0 {
 		if time.Now().After(deadline) {
-			t.Fatal("no block was mined by itself")
+			t.Fatal("no block was mined")
 		}
 	}
 }

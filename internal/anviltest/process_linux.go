@@ -2,7 +2,7 @@ package anviltest
 
 import "syscall"
 
-// dieWithParent has the kernel kill a node whose test process has died.
+// dieWithParent makes the kernel kill the node when the test process dies.
 func dieWithParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }

@@ -4,5 +4,5 @@ package anviltest
 
 import "syscall"
 
-// dieWithParent can promise nothing here; tests end their nodes anyway.
+// dieWithParent does nothing on this platform.
 func dieWithParent() *syscall.SysProcAttr { return nil }

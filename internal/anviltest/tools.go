@@ -15,18 +15,17 @@ import (
 	"github.com/quittance/quittance/internal/testdeps"
 )
 
-// version is that of the tools that are installed. Others are taken as they
-// are found.
+// version is the version that is installed. A tool that is found may have another.
 const version = "1.7.1"
 
-// installTimeout bounds the installation, that of npm included.
+// installTimeout bounds the installation, including that of npm.
 const installTimeout = 5 * time.Minute
 
 // tools are the paths of the programs.
 type tools struct{ anvil, cast string }
 
-// findTools finds the programs, or installs them, at the first call. It prints
-// the error, which all tests would repeat otherwise.
+// findTools finds or installs the programs at the first call. It prints the error once,
+// instead of in each test.
 var findTools = sync.OnceValues(func() (tools, error) {
 	found, err := find()
 	if err != nil {
@@ -46,9 +45,8 @@ func find() (tools, error) {
 	return tools{anvil, cast}, err
 }
 
-// findTool returns the path of a tool: the one that the environment variable
-// gives, the one on PATH, or the one that was installed from npm, which is
-// done when it was not.
+// findTool returns the path of a tool: from the environment variable, from PATH, or from
+// npm, by which it is installed if necessary.
 func findTool(ctx context.Context, name, env string) (string, error) {
 	if path := os.Getenv(env); path != "" {
 		return path, nil
@@ -65,9 +63,8 @@ func findTool(ctx context.Context, name, env string) (string, error) {
 	return path, nil
 }
 
-// installed returns the path of a tool in the user's cache, where it is put
-// when it is not there and testdeps.MayInstall allows it. One process at a time
-// does so.
+// installed returns the path of a tool in the user's cache. It installs a missing tool if
+// testdeps.MayInstall allows it, under a lock.
 func installed(ctx context.Context, name string) (_ string, err error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -95,16 +92,16 @@ func installed(ctx context.Context, name string) (_ string, err error) {
 	return path, install(ctx, name, filepath.Join(dir, name))
 }
 
-// scope is npm's of Foundry.
+// scope is Foundry's scope in npm.
 const scope = "@foundry-rs"
 
-// packageOf returns the package that holds a tool for this machine. The one
-// called as the tool itself only picks among these.
+// packageOf returns the npm package with a tool's binary for this platform. The package
+// with the tool's name only selects one of these.
 func packageOf(name string) string {
 	return name + "-" + runtime.GOOS + "-" + runtime.GOARCH
 }
 
-// install puts a tool's package into the folder dir, whole or not at all.
+// install installs a tool's package in the folder dir, atomically.
 func install(ctx context.Context, name, dir string) error {
 	npm, err := testdeps.NPM(ctx, "anviltest")
 	if err != nil {
@@ -114,14 +111,14 @@ func install(ctx context.Context, name, dir string) error {
 	if err := testdeps.Announce(fmt.Sprintf("anviltest: no %s found, running: npm install %s, into %s", name, what, dir)); err != nil {
 		return err
 	}
-	partial := dir + ".partial" // of this process alone: the lock is held
+	partial := dir + ".partial" // the lock protects it
 	if err := os.RemoveAll(partial); err != nil {
 		return fmt.Errorf("remove an installation that was broken off: %w", err)
 	}
 	if err := os.Mkdir(partial, 0o700); err != nil {
 		return fmt.Errorf("make the folder to install into: %w", err)
 	}
-	// The programs need no script of the package's to be run.
+	// The programs do not need the package's scripts.
 	cmd := exec.CommandContext(ctx, npm, "install", "--prefix", partial, "--ignore-scripts", "--no-audit", "--no-fund", what)
 	cmd.Dir = partial
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -13,34 +13,33 @@ import (
 	"github.com/quittance/quittance/internal/outbound"
 )
 
-// infoPath is where a development world tells what Info says. It is read from
-// this machine alone, since the world listens nowhere else and answers to no
-// other host's name; a web page may not read it, since nothing allows it to.
+// infoPath is the path of a development world's Info. Only programs on this machine can
+// read it, because the world listens on loopback and rejects foreign host names; web
+// pages cannot, because no CORS header allows it.
 const infoPath = "/dev/world"
 
-// Limits of asking a world.
+// Limits of Ask.
 const (
 	askTimeout = 5 * time.Second
 	maxInfo    = 64 << 10 // bytes
 )
 
-// ErrNoWorld is matched by the error of Ask when what answers is no development
-// world.
-var ErrNoWorld = errors.New("is no development world, as quittance dev runs it")
+// ErrNoWorld is the error of Ask if the address is not a development world.
+var ErrNoWorld = errors.New("is not a development world of quittance dev")
 
-// ServeHTTP answers with the information.
+// ServeHTTP answers with the Info as JSON.
 func (i Info) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
-	_ = json.NewEncoder(w).Encode(i) // who went away need not be told
+	_ = json.NewEncoder(w).Encode(i) // it fails only if the client has disconnected
 }
 
-// Ask returns what the development world at a base URL says of itself.
+// Ask returns the Info of the development world at a base URL.
 func Ask(ctx context.Context, baseURL string) (_ Info, err error) {
 	at, err := url.JoinPath(baseURL, infoPath)
 	if err != nil {
-		return Info{}, fmt.Errorf("%q is no address of a service: %w", baseURL, err)
+		return Info{}, fmt.Errorf("%q is not the address of a service: %w", baseURL, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()

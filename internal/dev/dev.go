@@ -1,6 +1,6 @@
-// Package dev runs a whole development world in one process: the service on
-// SQLite, an embedded EVM chain with a token and a registry, a merchant and a
-// rich payer. Everything in it is real but the value of the money.
+// Package dev runs a development world in one process: the service on SQLite, an
+// embedded EVM chain with a token and a registry, and accounts of a merchant and a
+// payer.
 package dev
 
 import (
@@ -33,8 +33,8 @@ import (
 // ChainKey is the key of the embedded chain.
 const ChainKey = "local"
 
-// preferredRPCPort is tried on the first run: wallets and tools expect a local
-// chain there. A later run tries the port of the one before.
+// preferredRPCPort is the JSON-RPC port of the first run, which wallets and tools
+// expect of a local chain. Later runs try the port of the previous one.
 const preferredRPCPort = 8545
 
 // Limits of the time between blocks.
@@ -43,20 +43,20 @@ const (
 	MaxBlockTime = 10 * time.Minute
 )
 
-// Config says what world to run. All members but RPCListen and WebhookURL are
+// Config is the configuration of a world. All fields but RPCListen and WebhookURL are
 // required.
 type Config struct {
-	Dir        string        // holds the database, the chain and the secrets; made when missing
+	Dir        string        // for the database, the chain and the secrets; created if missing
 	Listen     string        // of the API; a loopback address
-	RPCListen  string        // of the chain; a loopback address; empty for the port of the last run, else 8545, else a free one
+	RPCListen  string        // of the chain; a loopback address; empty: the port of the last run, else 8545, else a free one
 	BlockTime  time.Duration // see devchain.Config
-	WebhookURL string        // where events go; empty for nowhere
+	WebhookURL string        // receives the events; empty: none are delivered
 	Now        func() time.Time
 	Rand       io.Reader
 	Logger     *slog.Logger
 }
 
-// Check returns an error that names the first setting that is wrong.
+// Check returns an error for the first invalid field.
 func (c Config) Check() error {
 	if err := config.CheckLoopback(c.Listen); err != nil {
 		return fmt.Errorf("--listen %w", err)
@@ -83,8 +83,8 @@ type World struct {
 	Node *devchain.Chain
 }
 
-// Run runs a world until the context ends and then ends it in order. ready is
-// called once when the world can be used; it must not block.
+// Run runs a world until ctx ends, and then stops it in order. It calls ready once when
+// the world is ready; ready must not block.
 func Run(ctx context.Context, cfg Config, ready func(*World)) (err error) {
 	if err := cfg.Check(); err != nil {
 		return err
@@ -135,7 +135,7 @@ func Run(ctx context.Context, cfg Config, ready func(*World)) (err error) {
 	})
 }
 
-// localChain is the embedded chain as the service is configured with it.
+// localChain returns the service's configuration of the embedded chain.
 func localChain(node *devchain.Chain) (chain.Chain, error) {
 	c, ok := chain.Lookup(ChainKey)
 	if !ok {
@@ -147,16 +147,15 @@ func localChain(node *devchain.Chain) (chain.Chain, error) {
 	return c, nil
 }
 
-// provider is the transfer provider of the world. It knows the embedded chain
-// beside those of the built-in mapping.
+// provider returns the transfer provider of the world. It maps the embedded chain too.
 func provider(secret string) api.Provider {
 	chains := config.CircleChains()
 	chains["LOCAL"], chains[ChainKey] = ChainKey, ChainKey
 	return api.Provider{Name: ProviderName, Secret: secret, Chains: chains, Currencies: config.CircleCurrencies()}
 }
 
-// payFromTestWallet pays an invoice as the world's payer: a plain transfer of
-// the transfer amount whose calldata names the invoice too.
+// payFromTestWallet pays an invoice from the payer's account by a plain transfer of the
+// transfer amount, with the invoice's tag in the calldata.
 func payFromTestWallet(ctx context.Context, node *devchain.Chain, inv invoice.Invoice) (string, error) {
 	amount := inv.TransferAmount
 	if amount.IsZero() {
@@ -167,9 +166,9 @@ func payFromTestWallet(ctx context.Context, node *devchain.Chain, inv invoice.In
 	return hash.Hex(), err
 }
 
-// startChain starts the chain with its JSON-RPC where the configuration says.
-// When it does not, that is at the port of the last run, so that what people
-// configured stays good, or at another when that is taken.
+// startChain starts the chain with JSON-RPC at RPCListen. If that is empty, it uses the
+// port of the last run, so that configured wallets keep working, or a free port if
+// that one is in use.
 func startChain(ctx context.Context, cfg Config, port int) (*devchain.Chain, error) {
 	conf := devchain.Config{
 		DataDir: filepath.Join(cfg.Dir, "chain"), BlockTime: cfg.BlockTime,
@@ -185,16 +184,15 @@ func startChain(ctx context.Context, cfg Config, port int) (*devchain.Chain, err
 		return devchain.Start(ctx, conf)
 	}
 	node, err := devchain.Start(ctx, conf)
-	// Only trying tells: a port that is free now may be taken a moment later.
 	var taken *net.OpError
 	if errors.As(err, &taken) && taken.Op == "listen" {
-		conf.RPCAddr = "" // any that is free
+		conf.RPCAddr = "" // a free port
 		node, err = devchain.Start(ctx, conf)
 	}
 	return node, err
 }
 
-// keepPort remembers where the chain's JSON-RPC listens.
+// keepPort stores the port of the chain's JSON-RPC.
 func keepPort(dir string, kept state, node *devchain.Chain) error {
 	addr, err := net.ResolveTCPAddr("tcp", trimScheme(node.RPCURL()))
 	if err != nil || addr.Port == kept.RPCPort {

@@ -9,8 +9,8 @@ import (
 	"github.com/quittance/quittance/internal/devchain"
 )
 
-// Info tells a developer's programs how to use a development world. Its keys
-// and secrets are worth nothing outside of it.
+// Info holds what programs need to use a development world. Its keys and secrets are
+// worthless outside of it.
 type Info struct {
 	BaseURL  string       `json:"baseUrl"`
 	Merchant MerchantInfo `json:"merchant"`
@@ -19,8 +19,8 @@ type Info struct {
 	Chain    ChainInfo    `json:"chain"`
 }
 
-// MerchantInfo is the demo merchant: who it is, its settlement account, and
-// the secret of its webhooks.
+// MerchantInfo is the demo merchant, with its settlement account and its webhook
+// secret.
 type MerchantInfo struct {
 	ID            string `json:"id"`
 	Address       string `json:"address"`
@@ -34,14 +34,14 @@ type AccountInfo struct {
 	PrivateKey string `json:"privateKey"`
 }
 
-// ProviderInfo is the transfer provider whose notices are accepted.
+// ProviderInfo is the configured transfer provider.
 type ProviderInfo struct {
 	Name          string `json:"name"`
 	WebhookSecret string `json:"webhookSecret"`
 }
 
-// ChainInfo is the embedded chain. Finality is the number of blocks that must
-// stand on top of a payment.
+// ChainInfo is the embedded chain. Finality is the number of blocks that confirm a
+// payment.
 type ChainInfo struct {
 	ChainKey string `json:"chainKey"`
 	ChainID  uint64 `json:"chainId"`
@@ -51,7 +51,7 @@ type ChainInfo struct {
 	Finality uint64 `json:"finality"`
 }
 
-// Write puts the information into a file, all of it at once.
+// Write writes the Info to a file, atomically.
 func (i Info) Write(path string) error { return writeFile(path, i) }
 
 func newInfo(baseURL string, s state, c chain.Chain, node *devchain.Chain) Info {

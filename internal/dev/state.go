@@ -12,20 +12,20 @@ import (
 	"github.com/quittance/quittance/internal/keyring"
 )
 
-// MerchantID is the id of the merchant that a development world begins with.
+// MerchantID is the id of a development world's merchant.
 const MerchantID = "demo-merchant"
 
-// ProviderName is the transfer provider that a development world knows.
+// ProviderName is the name of a development world's transfer provider.
 const ProviderName = "circle"
 
-// state is what a development world keeps beside its database and its chain.
+// state is stored in the file dev.json of a development world.
 type state struct {
 	MerchantSecret string `json:"merchantWebhookSecret"`
 	ProviderSecret string `json:"providerWebhookSecret"`
-	RPCPort        int    `json:"rpcPort"` // of the last run, so that a wallet's setting stays good
+	RPCPort        int    `json:"rpcPort"` // of the last run
 }
 
-// loadState reads the state in the folder, or makes it.
+// loadState reads the state from the folder, or creates it.
 func loadState(folder string, random io.Reader) (state, error) {
 	var s state
 	path := filepath.Join(folder, "dev.json")
@@ -43,13 +43,13 @@ func loadState(folder string, random io.Reader) (state, error) {
 		return s, fmt.Errorf("read the world's secrets: %w", err)
 	}
 	if err := json.Unmarshal(raw, &s); err != nil || s.MerchantSecret == "" || s.ProviderSecret == "" {
-		return s, fmt.Errorf("%s is not what quittance dev wrote; delete the folder %s to begin anew", path, folder)
+		return s, fmt.Errorf("%s was not written by quittance dev; delete the folder %s to start over", path, folder)
 	}
 	return s, nil
 }
 
-// loadMasterKey reads the key that endpoints' secrets are sealed under, or makes
-// it: a file of its own, as quittance serve takes it.
+// loadMasterKey reads the master key that seals the endpoints' secrets, or creates it, in
+// the file format of quittance serve.
 func loadMasterKey(folder string, random io.Reader) (keyring.Key, error) {
 	path := filepath.Join(folder, "master.key")
 	raw, err := os.ReadFile(path)
@@ -67,12 +67,12 @@ func loadMasterKey(folder string, random io.Reader) (keyring.Key, error) {
 	}
 	key, err := keyring.ParseKey(string(raw))
 	if err != nil {
-		return key, fmt.Errorf("%s %w; delete the folder %s to begin anew", path, err, folder)
+		return key, fmt.Errorf("%s %w; delete the folder %s to start over", path, err, folder)
 	}
 	return key, nil
 }
 
-// save writes the state, for its owner's eyes alone.
+// save writes the state to a file that only its owner can read.
 func (s state) save(folder string) error {
 	return writeFile(filepath.Join(folder, "dev.json"), s)
 }
@@ -86,8 +86,8 @@ func writeFile(path string, v any) error {
 	return replaceFile(path, append(raw, '\n'))
 }
 
-// replaceFile writes a file for its owner's eyes alone, so that a reader finds
-// all of it or the file as it was before, also when the machine stops half-way.
+// replaceFile replaces a file atomically and durably by one that only its owner can
+// read.
 func replaceFile(path string, raw []byte) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"os/exec"
 )
 
-// NPM returns the path of npm, which comes with node, and installs it by
-// Debian when it is not there. who, as in "anviltest", says on whose behalf.
+// NPM returns the path of npm, and installs it with Debian if it is missing. who names
+// the caller in the announcement, as in "anviltest".
 func NPM(ctx context.Context, who string) (string, error) {
 	npm, err := exec.LookPath("npm")
 	if err == nil {
@@ -18,7 +18,7 @@ func NPM(ctx context.Context, who string) (string, error) {
 			`or leave it out with "go test -short": %w`, err)
 	}
 	if npm, err = exec.LookPath("npm"); err != nil {
-		return "", fmt.Errorf("the package npm was installed, but brought no npm: %w", err)
+		return "", fmt.Errorf("the package npm was installed, but npm is not on PATH: %w", err)
 	}
 	return npm, nil
 }

@@ -10,13 +10,11 @@ import (
 	"testing"
 )
 
-// Short is called by TestMain, before the tests run, with the names of the
-// tests that `go test -short` leaves out of the package, regular expressions:
-// they need a server or a tool, or take seconds. It also leaves out the subtests
-// called "postgres". Without -short it does nothing.
+// Short leaves tests out of `go test -short`, because they need a server or a tool, or
+// take seconds. Call it in TestMain with regular expressions of their names. Subtests
+// named "postgres" are left out too. Without -short it does nothing.
 //
-// The tests are left out as by the flag -skip, so they are neither run nor
-// reported as passed.
+// The tests are left out as by the flag -skip, so they are not reported as passed.
 func Short(tests ...string) {
 	flag.Parse() //nolint:revive // as TestMain must before it asks for testing.Short
 	if !testing.Short() {
@@ -29,8 +27,8 @@ func Short(tests ...string) {
 	if given := flag.Lookup("test.skip").Value.String(); given != "" {
 		patterns = append(patterns, given)
 	}
-	// Patterns of subtests come last: of several, the first that matches a
-	// test's beginning decides, and one of subtests matches any test's.
+	// The pattern of subtests comes last: the first pattern that matches a test's name
+	// decides, and "/^postgres$" matches every top-level name.
 	patterns = append(patterns, "/^postgres$")
 	if err := flag.Set("test.skip", strings.Join(patterns, "|")); err != nil {
 		panic(err)

@@ -1,9 +1,9 @@
-// Package testdeps finds what tests need besides Go, installs it where it may,
-// and decides what `go test -short` leaves out.
+// Package testdeps finds and installs the programs that tests need besides Go, and
+// leaves tests out of `go test -short`.
 //
-// A test that lacks something fails and says what to do. Nothing is installed
-// unless QUITTANCE_TEST_INSTALL is 1, which `make test` sets, and never without
-// saying so.
+// A test that lacks a program fails with instructions. Programs are installed only if
+// QUITTANCE_TEST_INSTALL is 1, as `make test` sets it, and each installation is
+// announced.
 package testdeps
 
 import (
@@ -15,21 +15,19 @@ import (
 	"strings"
 )
 
-// installEnv names the variable that, set to 1, lets tests install what they
-// need.
+// installEnv is the environment variable that allows installations if it is 1.
 const installEnv = "QUITTANCE_TEST_INSTALL"
 
-// MayInstall returns an error if tests may install nothing.
+// MayInstall returns an error unless tests may install programs.
 func MayInstall() error {
 	if os.Getenv(installEnv) == "1" {
 		return nil
 	}
-	return fmt.Errorf("tests install nothing unless %s is 1", installEnv)
+	return fmt.Errorf("tests install programs only if %s is 1", installEnv)
 }
 
-// Announce prints a line for whoever started the tests. `go test` hides what a
-// test that passes prints, so the line goes to the terminal, too, if there is
-// one.
+// Announce prints a line to standard error and to the terminal, if there is one, because
+// `go test` hides the output of tests that pass.
 func Announce(text string) error {
 	fmt.Fprintln(os.Stderr, text)
 	tty, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0)
@@ -40,9 +38,9 @@ func Announce(text string) error {
 	return errors.Join(err, tty.Close())
 }
 
-// Debian installs Debian's packages, which only root can do and only where
-// MayInstall allows it. The reason, as in "storetest: no PostgreSQL server
-// found", is announced with the command.
+// Debian installs Debian packages. It fails if the user is not root or if MayInstall
+// fails. It announces the commands with the reason, as in "storetest: no PostgreSQL
+// server found".
 func Debian(ctx context.Context, reason string, packages ...string) error {
 	if err := MayInstall(); err != nil {
 		return err
@@ -67,7 +65,7 @@ func Debian(ctx context.Context, reason string, packages ...string) error {
 		return nil
 	}
 	install := append([]string{"install", "-y", "--no-install-recommends"}, packages...)
-	// The lists are as old as the image, or absent: fetch them if it matters.
+	// The package lists may be outdated or missing: update them only if necessary.
 	if run(install...) == nil {
 		return nil
 	}
