@@ -1,25 +1,23 @@
-# The project's tasks. `make` alone lists them. Go is all that they need, save
-# where it says otherwise; other tools are built from tools/go.mod or are
-# installed by what needs them.
+# The project's tasks; `make` lists them. They need only Go, except where noted;
+# other tools are built from tools/go.mod or installed when they are needed.
 
 TOOL := go tool -modfile=tools/go.mod
 
-# How long each fuzz target runs, how many histories are played and from which seed on, and flags of the bench (see go run
+# The time of each fuzz target, the number of histories and their first seed, and flags of the benchmark (see go run
 # ./internal/bench -help).
 FUZZTIME   ?= 10s
 HISTORIES  ?= 10000
 SEED       ?= 1
 BENCHFLAGS ?=
 
-# Tests install what they need and cannot find. Without make they install
-# nothing and say what is missing.
+# Lets tests install missing tools. Without make they only say what is missing.
 export QUITTANCE_TEST_INSTALL ?= 1
 
 .DEFAULT_GOAL := help
 
 .PHONY: help
 help: ## list the tasks
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## build bin/quittance
@@ -30,7 +28,7 @@ man: build ## write man pages to bin/man, dated by the commit
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) bin/quittance man bin/man
 
 .PHONY: test
-test: ## run all tests, and install what they need
+test: ## run all tests; installs missing tools
 	go test -timeout 12m ./...
 
 .PHONY: short
@@ -42,30 +40,30 @@ race: ## run all tests under the race detector (needs a C compiler)
 	go test -race -timeout 30m ./...
 
 .PHONY: histories
-histories: ## play HISTORIES seeded histories against the ledger
+histories: ## run HISTORIES seeded chain histories against the ledger
 	go test ./internal/indexer -run '^TestHistories$$' -v -timeout 60m -history.seed=$(SEED) -history.count=$(HISTORIES)
 
 .PHONY: properties
-properties: ## play HISTORIES seeded cases of each property of attribution
+properties: ## run HISTORIES seeded cases of each property of attribution
 	go test ./internal/settle -run '^(TestWhoseMoneyIsWhose|TestTheSameChainSaysTheSame)$$' -v -timeout 120m -property.seed=$(SEED) -property.count=$(HISTORIES)
 
 .PHONY: lint
-lint: ## check style, common faults and the directions of imports
+lint: ## check style, common faults and import directions
 	$(TOOL) golangci-lint run ./...
 
 .PHONY: verify
-verify: lint test race ## all that must hold before a change goes in
+verify: lint test race ## run all checks that a change must pass
 
 .PHONY: generate
-generate: ## make generated files anew (needs npm)
+generate: ## regenerate generated files (needs npm)
 	go generate ./...
 
 .PHONY: gas
-gas: ## write what the contracts' calls cost to contracts/.gas-snapshot
+gas: ## update contracts/.gas-snapshot, the gas cost of the contracts' calls
 	go test ./contracts -run '^TestGas$$' -update
 
 .PHONY: bench
-bench: ## measure on SQLite and PostgreSQL
+bench: ## run the benchmarks on SQLite and PostgreSQL
 	go run ./internal/bench $(BENCHFLAGS)
 
 .PHONY: fuzz
