@@ -1,8 +1,8 @@
-// Package api serves the JSON interface that openapi.yaml describes: invoices
-// and payments for merchants, and the notices of transfer providers.
+// Package api serves the JSON interface of openapi.yaml: invoices, payments and events
+// for merchants, and the notices of transfer providers.
 //
-// Handlers return errors. One table turns their codes into answers, and one
-// function holds all routes.
+// Handlers return errors. One table maps their codes to responses, and one function
+// holds all routes.
 package api
 
 import (
@@ -20,87 +20,84 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// Limits of the interface. Those of an invoice stand in package invoice.
+// Limits of the interface. Package invoice has those of an invoice.
 const (
-	// MaxBody is the size of the largest body that is read, in bytes.
+	// MaxBody bounds a request body, in bytes.
 	MaxBody = 64 << 10
-	// MaxDepth is how deep a body's objects and arrays may be nested.
+	// MaxDepth bounds the nesting of a body's objects and arrays.
 	MaxDepth = 32
-	// MaxPage is the largest number of elements in a list's answer.
+	// MaxPage bounds the elements of a page.
 	MaxPage = 200
-	// DefaultPage is the number of elements when a list's limit is not given.
+	// DefaultPage is the default of a list's limit.
 	DefaultPage = 50
-	// MaxCursor is the length of the longest cursor that is read, in bytes.
+	// MaxCursor bounds a cursor, in bytes.
 	MaxCursor = 200
-	// MaxIdempotencyKey is the length of the longest Idempotency-Key, in characters.
+	// MaxIdempotencyKey bounds an Idempotency-Key, in characters.
 	MaxIdempotencyKey = 255
-	// MaxNoticeText is the length of the longest text in a notice that is kept, in bytes.
+	// MaxNoticeText bounds a stored text of a notice, in bytes.
 	MaxNoticeText = 255
-	// RedeliverBatch is how many events one transaction schedules again.
+	// RedeliverBatch bounds the events that one transaction reschedules.
 	RedeliverBatch = 500
-	// RedeliverTime is after how long a request begins no further one.
+	// RedeliverTime is how long a request starts further transactions.
 	RedeliverTime = 3 * time.Second
-	// RequestTimeout is how long a request may wait for the database in total. The
-	// server sets it; the API sets it again for each part of a long list.
+	// RequestTimeout bounds a request. The server sets it; the API sets it again for
+	// each part of a long list.
 	RequestTimeout = 10 * time.Second
 )
 
-// Ledger is what the API changes. settle.Service is one.
+// Ledger makes the changes of the API. *settle.Service implements it.
 type Ledger interface {
-	// Create creates an invoice, or returns the one that the same request with
-	// the same key created before. Errors are *invoice.FieldError,
-	// settle.ErrIdempotencyMismatch and settle.ErrIdempotencyInProgress, or
-	// internal ones.
+	// Create creates an invoice, or returns the one that the same request with the
+	// same key created before. Errors are *invoice.FieldError,
+	// settle.ErrIdempotencyMismatch, settle.ErrIdempotencyInProgress and internal ones.
 	Create(ctx context.Context, r settle.CreateRequest) (invoice.Invoice, error)
-	// AttributeManually gives a payment to an invoice, and returns the payment
-	// then. Errors are store.ErrNotFound, *invoice.FieldError,
-	// settle.ErrAttributed, settle.ErrOrphaned and settle.ErrUndecided, or
-	// internal ones.
+	// AttributeManually attributes a payment to an invoice, and returns the updated
+	// payment. Errors are store.ErrNotFound, *invoice.FieldError, settle.ErrAttributed,
+	// settle.ErrOrphaned, settle.ErrUndecided and internal ones.
 	AttributeManually(ctx context.Context, h settle.ManualAttribution) (invoice.Payment, error)
-	// ReceiveNotice stores a notice once.
+	// ReceiveNotice stores a notice unless it is stored already.
 	ReceiveNotice(ctx context.Context, n settle.Notice) error
 }
 
-// Reader is what the API reads. store.Store is one.
+// Reader reads from the database. *store.Store implements it.
 type Reader interface {
-	// Invoice returns one invoice, or store.ErrNotFound.
+	// Invoice returns an invoice, or store.ErrNotFound.
 	Invoice(ctx context.Context, id string) (invoice.Invoice, error)
-	// Invoices returns those that fit, newest first.
+	// Invoices returns the matching invoices, newest first.
 	Invoices(ctx context.Context, f store.InvoiceFilter) ([]invoice.Invoice, error)
-	// Payment returns one payment, or store.ErrNotFound.
+	// Payment returns a payment, or store.ErrNotFound.
 	Payment(ctx context.Context, id string) (store.PaymentRow, error)
-	// Payments returns those that fit, the latest seen first.
+	// Payments returns the matching payments, last observed first.
 	Payments(ctx context.Context, f store.PaymentFilter) ([]store.PaymentRow, error)
-	// AmountsRefunded returns what was paid back of payments, by their ids.
+	// AmountsRefunded returns the refunded amounts of payments, by payment id.
 	AmountsRefunded(ctx context.Context, paymentIDs []string) (map[string]invoice.Amount, error)
-	// NearInvoices returns those that a payment without an invoice could be
-	// meant for, of a merchant unless that is empty.
+	// NearInvoices returns the invoices that unattributed payments may be meant for. If
+	// merchantID is set, only invoices of that merchant are returned.
 	NearInvoices(ctx context.Context, t invoice.Transfer, merchantID string, createdBefore int64) ([]invoice.NearInvoice, error)
-	// Claims returns those that fit, the newest first.
+	// Claims returns the matching claims, newest first.
 	Claims(ctx context.Context, f store.ClaimFilter) ([]store.Claim, error)
-	// ClaimsOfPayments returns the first claims to each of the payments.
+	// ClaimsOfPayments returns the first claims to each payment.
 	ClaimsOfPayments(ctx context.Context, paymentIDs []string, merchantID string, limit int) (map[string][]store.Claim, error)
 }
 
-// Events is the log of events and the schedule of their deliveries.
+// Events is the event log with the delivery schedule.
 type Events interface {
-	// Events returns those that fit, in the order that the filter says.
+	// Events returns the matching events, in the filter's order.
 	Events(ctx context.Context, f store.EventFilter) ([]store.EventRow, error)
-	// EventRecord returns one event with its attempts, or store.ErrNotFound.
+	// EventRecord returns an event with its attempts, or store.ErrNotFound.
 	EventRecord(ctx context.Context, id string) (store.EventRow, []delivery.Attempt, error)
-	// LastSeq returns the number of the newest event, 0 when there is none.
+	// LastSeq returns the sequence number of the newest event, or 0.
 	LastSeq(ctx context.Context) (int64, error)
-	// Redeliver schedules an event's delivery again. Errors are
-	// store.ErrNotFound, store.ErrPending and store.ErrNoDelivery, or internal
-	// ones.
+	// Redeliver reschedules an event's delivery. Errors are store.ErrNotFound,
+	// store.ErrPending, store.ErrNoDelivery and internal ones.
 	Redeliver(ctx context.Context, eventID string, nowMS int64) error
-	// RedeliverMany schedules at most so many again. It returns how many, and
-	// where to go on; 0 when nothing is left.
+	// RedeliverMany reschedules up to limit deliveries. It returns their number, and
+	// the position to continue at, or 0 if none are left.
 	RedeliverMany(ctx context.Context, f store.RedeliverFilter, nowMS int64, limit int) (scheduled, next int64, err error)
 }
 
-// Endpoints are the merchants' webhook endpoints. endpoint.Directory is one; it
-// says what the errors are.
+// Endpoints manages the merchants' webhook endpoints. *endpoint.Directory implements it
+// and documents the errors.
 type Endpoints interface {
 	View(ctx context.Context, merchantID string) (endpoint.View, error)
 	Put(ctx context.Context, merchantID, url string, optional []invoice.EventType) (v endpoint.View, secret string, err error)
@@ -110,28 +107,27 @@ type Endpoints interface {
 	Unstage(ctx context.Context, merchantID string) error
 }
 
-// Provider is a transfer provider whose notices are accepted.
+// Provider is a transfer provider that sends notices.
 type Provider struct {
-	Name       string            // the path's last segment
+	Name       string            // last segment of the path
 	Secret     string            // key of its signatures
-	Chains     map[string]string // its name of a chain → our chainKey
-	Currencies map[string]string // its code of a currency → ours
+	Chains     map[string]string // provider's chain name → chainKey
+	Currencies map[string]string // provider's currency code → ours
 }
 
-// Config is what an API is made of. All of it must be set, but Providers may
-// be empty.
+// Config is the configuration of an API. All fields but Providers are required.
 type Config struct {
 	Ledger    Ledger
 	Reader    Reader
 	Events    Events
 	Endpoints Endpoints
-	Chains    []chain.Chain // those that the service is configured with
+	Chains    []chain.Chain // configured chains
 	Providers []Provider
 	Now       func() time.Time
 	Logger    *slog.Logger
 }
 
-// API answers the requests of the JSON interface.
+// API serves the JSON interface.
 type API struct {
 	ledger    Ledger
 	reader    Reader
@@ -160,9 +156,8 @@ func New(c Config) *API {
 	return a
 }
 
-// Routes adds all routes to mux. Their errors are problem documents; what no
-// route takes and panics are left to the caller, who can answer with NotFound,
-// MethodNotAllowed and WriteError.
+// Routes adds all routes to mux. The caller handles panics and requests without a route,
+// with NotFound, MethodNotAllowed and WriteError.
 func (a *API) Routes(mux *http.ServeMux) {
 	for pattern, h := range map[string]handler{
 		"POST /api/invoices":                              a.createInvoice,
@@ -195,8 +190,8 @@ func (a *API) NotFound() http.Handler {
 	})
 }
 
-// MethodNotAllowed returns a handler that answers method_not_allowed; allow
-// lists the methods that there are, as the header Allow does.
+// MethodNotAllowed returns a handler that answers method_not_allowed with allow as the
+// header Allow.
 func (a *API) MethodNotAllowed(allow string) http.Handler {
 	return a.serve(func(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Allow", allow)
@@ -204,16 +199,16 @@ func (a *API) MethodNotAllowed(allow string) http.Handler {
 	})
 }
 
-// ForbiddenHost returns a handler that answers forbidden, to a request for a host
-// that this service is not.
+// ForbiddenHost returns a handler that answers forbidden to a request for a foreign
+// host.
 func (a *API) ForbiddenHost() http.Handler {
 	return a.serve(func(_ http.ResponseWriter, r *http.Request) error {
 		return problemf(apitypes.CodeForbidden, "This service does not go by the name %.80q; its operator can add it to http.hosts.", r.Host)
 	})
 }
 
-// ForbiddenOrigin returns a handler that answers forbidden, to a request that a
-// browser sent for a page of another origin.
+// ForbiddenOrigin returns a handler that answers forbidden to a request from a foreign
+// origin.
 func (a *API) ForbiddenOrigin() http.Handler {
 	return a.serve(func(http.ResponseWriter, *http.Request) error {
 		return problemf(apitypes.CodeForbidden, "A web page of another origin may not change anything here.")

@@ -26,8 +26,7 @@ const now = 1_764_000_000
 
 func clock() time.Time { return time.Unix(now, 0) }
 
-// backend stands for settle.Service and store.Store. It keeps what it is given
-// in lists, oldest first.
+// backend is a fake of settle.Service and store.Store, with lists, oldest first.
 type backend struct {
 	invoices []invoice.Invoice
 	payments []store.PaymentRow
@@ -38,14 +37,14 @@ type backend struct {
 	claims   []store.Claim
 	events   []store.EventRow
 	attempts []delivery.Attempt      // of every event
-	redone   []store.RedeliverFilter // each with where it was to go on
-	tick     time.Duration           // what passes between two looks at the clock
+	redone   []store.RedeliverFilter // of the calls of RedeliverMany
+	tick     time.Duration           // by which the clock advances at each call
 	ticks    int
-	err      error                       // returned by every method when set
-	wait     func(context.Context) error // called by every method when set, which returns its error
+	err      error                       // if set, returned by every method
+	wait     func(context.Context) error // if set, called by every method, which returns its error
 }
 
-func (b *backend) trouble(ctx context.Context) error {
+func (b *backend) fail(ctx context.Context) error {
 	if b.wait != nil {
 		return b.wait(ctx)
 	}
@@ -53,7 +52,7 @@ func (b *backend) trouble(ctx context.Context) error {
 }
 
 func (b *backend) Create(ctx context.Context, r settle.CreateRequest) (invoice.Invoice, error) {
-	if err := cmp.Or(b.trouble(ctx), r.Draft.Check(now)); err != nil {
+	if err := cmp.Or(b.fail(ctx), r.Draft.Check(now)); err != nil {
 		return invoice.Invoice{}, err
 	}
 	switch {
@@ -85,7 +84,7 @@ func (b *backend) AttributeManually(ctx context.Context, h settle.ManualAttribut
 }
 
 func (b *backend) ReceiveNotice(ctx context.Context, n settle.Notice) error {
-	if err := b.trouble(ctx); err != nil {
+	if err := b.fail(ctx); err != nil {
 		return err
 	}
 	b.notices = append(b.notices, n)
@@ -93,7 +92,7 @@ func (b *backend) ReceiveNotice(ctx context.Context, n settle.Notice) error {
 }
 
 func (b *backend) Invoice(ctx context.Context, id string) (invoice.Invoice, error) {
-	if err := b.trouble(ctx); err != nil {
+	if err := b.fail(ctx); err != nil {
 		return invoice.Invoice{}, err
 	}
 	i := slices.IndexFunc(b.invoices, func(inv invoice.Invoice) bool { return inv.ID == id })
@@ -107,11 +106,11 @@ func (b *backend) Invoices(ctx context.Context, f store.InvoiceFilter) ([]invoic
 	return newest(b.invoices, f.Limit, func(inv invoice.Invoice) bool {
 		return (f.MerchantID == "" || f.MerchantID == inv.MerchantID) && (f.Status == "" || f.Status == inv.Status) &&
 			(f.Before == "" || inv.ID < f.Before)
-	}), b.trouble(ctx)
+	}), b.fail(ctx)
 }
 
 func (b *backend) Payment(ctx context.Context, id string) (store.PaymentRow, error) {
-	if err := b.trouble(ctx); err != nil {
+	if err := b.fail(ctx); err != nil {
 		return store.PaymentRow{}, err
 	}
 	i := slices.IndexFunc(b.payments, func(p store.PaymentRow) bool { return p.ID == id })
@@ -125,7 +124,7 @@ func (b *backend) Payments(ctx context.Context, f store.PaymentFilter) ([]store.
 	return newest(b.payments, f.Limit, func(p store.PaymentRow) bool {
 		return (f.MerchantID == "" || f.MerchantID == p.MerchantID) && (f.ChainKey == "" || f.ChainKey == p.ChainKey) &&
 			(f.IncludePending || p.Status == invoice.Confirmed) && (f.IncludeUnattributed || p.Attributed()) && (f.Before == "" || p.SeenID < f.Before)
-	}), b.trouble(ctx)
+	}), b.fail(ctx)
 }
 
 func (b *backend) AmountsRefunded(ctx context.Context, ids []string) (map[string]invoice.Amount, error) {
@@ -135,11 +134,11 @@ func (b *backend) AmountsRefunded(ctx context.Context, ids []string) (map[string
 			back[id] = sum
 		}
 	}
-	return back, b.trouble(ctx)
+	return back, b.fail(ctx)
 }
 
 func (b *backend) Events(ctx context.Context, f store.EventFilter) ([]store.EventRow, error) {
-	if err := b.trouble(ctx); err != nil {
+	if err := b.fail(ctx); err != nil {
 		return nil, err
 	}
 	var found []store.EventRow
@@ -157,7 +156,7 @@ func (b *backend) Events(ctx context.Context, f store.EventFilter) ([]store.Even
 }
 
 func (b *backend) EventRecord(ctx context.Context, id string) (store.EventRow, []delivery.Attempt, error) {
-	if err := b.trouble(ctx); err != nil {
+	if err := b.fail(ctx); err != nil {
 		return store.EventRow{}, nil, err
 	}
 	i := slices.IndexFunc(b.events, func(e store.EventRow) bool { return e.ID == id })
@@ -168,7 +167,7 @@ func (b *backend) EventRecord(ctx context.Context, id string) (store.EventRow, [
 }
 
 func (b *backend) LastSeq(ctx context.Context) (int64, error) {
-	return int64(len(b.events)), b.trouble(ctx)
+	return int64(len(b.events)), b.fail(ctx)
 }
 
 func (b *backend) Redeliver(ctx context.Context, id string, nowMS int64) error {
@@ -186,9 +185,9 @@ func (b *backend) Redeliver(ctx context.Context, id string, nowMS int64) error {
 	return nil
 }
 
-// RedeliverMany claims to have scheduled as many as it may, three times.
+// RedeliverMany returns limit, three times.
 func (b *backend) RedeliverMany(ctx context.Context, f store.RedeliverFilter, _ int64, limit int) (int64, int64, error) {
-	if err := b.trouble(ctx); err != nil {
+	if err := b.fail(ctx); err != nil {
 		return 0, 0, err
 	}
 	b.redone = append(b.redone, f)
@@ -208,7 +207,7 @@ func newest[T any](all []T, limit int, wanted func(T) bool) []T {
 	return found
 }
 
-// number writes n in 26 characters that sort as n does.
+// number formats n in 26 characters that sort like n.
 func number(n int) string {
 	return strings.Repeat("0", 22) + string([]byte{digit(n >> 15), digit(n >> 10), digit(n >> 5), digit(n)})
 }
@@ -219,15 +218,14 @@ func invoiceID(n int) string { return invoice.PrefixInvoice + number(n) }
 
 const secret = "provider-secret"
 
-// newAPI returns the API on a backend; what it answers is held against
-// openapi.yaml.
+// newAPI returns the API on a backend. Responses are checked against openapi.yaml.
 func newAPI(t testing.TB, b *backend) http.Handler { return newLoggedAPI(t, b, io.Discard) }
 
 func newLoggedAPI(t testing.TB, b *backend, log io.Writer) http.Handler {
 	local, _ := chain.Lookup("local")
 	base, _ := chain.Lookup("base")
 	return apitest.Check(t, api.New(api.Config{
-		Ledger: b, Reader: b, Events: b, Endpoints: hooks{b}, Now: func() time.Time { b.ticks++; return clock().Add(time.Duration(b.ticks) * b.tick) }, Logger: slog.New(slog.NewTextHandler(log, nil)),
+		Ledger: b, Reader: b, Events: b, Endpoints: fakeEndpoints{b}, Now: func() time.Time { b.ticks++; return clock().Add(time.Duration(b.ticks) * b.tick) }, Logger: slog.New(slog.NewTextHandler(log, nil)),
 		Chains: []chain.Chain{base, local},
 		Providers: []api.Provider{{
 			Name: "circle", Secret: secret,
@@ -237,7 +235,7 @@ func newLoggedAPI(t testing.TB, b *backend, log io.Writer) http.Handler {
 	}).Handler())
 }
 
-// do sends a request; header holds names and values by turns.
+// do sends a request. header alternates names and values.
 func do(h http.Handler, method, path, body string, header ...string) *httptest.ResponseRecorder {
 	r := newRequest(method, path, body)
 	for pair := range slices.Chunk(header, 2) {
@@ -268,7 +266,7 @@ type problem struct {
 	Code, Field, Detail string
 }
 
-// wantProblem fails unless the answer is that problem.
+// wantProblem fails the test unless the response is the problem.
 func wantProblem(t testing.TB, w *httptest.ResponseRecorder, status int, code, field string) problem {
 	t.Helper()
 	var p problem
@@ -281,7 +279,7 @@ func wantProblem(t testing.TB, w *httptest.ResponseRecorder, status int, code, f
 	return p
 }
 
-// decode reads an answer's JSON.
+// decode decodes a JSON response.
 func decode[T any](t testing.TB, w *httptest.ResponseRecorder, status int) T {
 	t.Helper()
 	var v T

@@ -18,7 +18,7 @@ func (a *API) attributePayment(w http.ResponseWriter, r *http.Request) error {
 	}
 	body, err := readBody(w, r)
 	if err != nil {
-		return badJSON(err)
+		return invalidJSON(err)
 	}
 	asked, err := parseAttribution(body)
 	if err != nil {
@@ -34,14 +34,13 @@ func (a *API) attributePayment(w http.ResponseWriter, r *http.Request) error {
 	return a.writePayment(w, r, p)
 }
 
-// parseAttribution reads the body of an attribution, but not the payment that it
-// is of. It returns a problemError when the body is not a JSON object, or an
-// *invoice.FieldError for the first member that is missing or wrong.
+// parseAttribution parses the body of an attribution. It returns a problemError if the
+// body is not a JSON object, or an *invoice.FieldError for the first invalid member.
 func parseAttribution(body []byte) (settle.ManualAttribution, error) {
 	var asked settle.ManualAttribution
 	o, err := parseObject(body)
 	if err != nil {
-		return asked, badJSON(err)
+		return asked, invalidJSON(err)
 	}
 	err = cmp.Or(
 		text(o, "", "invoiceId", &asked.InvoiceID, parseInvoiceID),
@@ -53,7 +52,7 @@ func parseAttribution(body []byte) (settle.ManualAttribution, error) {
 	return asked, err
 }
 
-// label reads a string that is kept for people to read.
+// label reads a string that is stored for display.
 func label(o object, name string, dst *string) error {
 	if err := text(o, "", name, dst, asIs); err != nil {
 		return err
@@ -61,10 +60,10 @@ func label(o object, name string, dst *string) error {
 	return invoice.CheckLabel(name, *dst)
 }
 
-// parseInvoiceID refuses what can be no invoice's id; not every text may go to
-// a database.
+// parseInvoiceID checks the prefix and the characters of an invoice id, because not every
+// text is valid in a database.
 func parseInvoiceID(s string) (string, error) {
-	if !strings.HasPrefix(s, invoice.PrefixInvoice) || !visible(s) {
+	if !strings.HasPrefix(s, invoice.PrefixInvoice) || !isVisibleASCII(s) {
 		return "", errors.New("must be the id of an invoice")
 	}
 	return s, nil

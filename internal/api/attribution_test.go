@@ -14,14 +14,13 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// attribution is the body of an attribution; more is written behind its
-// members.
+// attribution returns the body of an attribution, with more appended to its members.
 func attribution(invoiceID, by, more string) string {
 	return fmt.Sprintf(`{"invoiceId":%q,"by":%q%s}`, invoiceID, by, more)
 }
 
 func TestAttribute(t *testing.T) {
-	b := seeded(5)
+	b := newListBackend(5)
 	h := newAPI(t, b)
 	id := invoice.PrefixPayment + number(4)
 	path := "/api/payments/" + id + "/attribution"
@@ -48,7 +47,7 @@ func TestAttribute(t *testing.T) {
 }
 
 func TestAttributeRefusesBodies(t *testing.T) {
-	b := seeded(5)
+	b := newListBackend(5)
 	h := newAPI(t, b)
 	path := "/api/payments/" + invoice.PrefixPayment + number(4) + "/attribution"
 	for name, test := range map[string]struct {
@@ -87,7 +86,7 @@ func TestAttributeRefusesBodies(t *testing.T) {
 	}
 }
 
-// What the ledger refuses has a code, and is not to be repeated.
+// Errors of the ledger have a code, and are not retryable.
 func TestAttributeRefusals(t *testing.T) {
 	for code, test := range map[string]struct {
 		err    error

@@ -11,9 +11,9 @@ import (
 	"testing/iotest"
 )
 
-// TestBodyThatDoesNotArrive has bodies that end with an error of the connection.
-// The answer says what is wrong, and shows no address of the service.
-func TestBodyThatDoesNotArrive(t *testing.T) {
+// TestIncompleteBody sends bodies that end with a connection error. The response names
+// the problem, and does not contain the service's address.
+func TestIncompleteBody(t *testing.T) {
 	var b backend
 	h := newAPI(t, &b)
 	at := &net.TCPAddr{IP: net.IPv4(10, 9, 8, 7), Port: 8080}
@@ -34,8 +34,8 @@ func TestBodyThatDoesNotArrive(t *testing.T) {
 	}
 }
 
-// TestDeclaredLength has a body that is too large by its own word: it is refused
-// before it arrives.
+// TestDeclaredLength sends a Content-Length that is too large. It is rejected before the
+// body is read.
 func TestDeclaredLength(t *testing.T) {
 	var b backend
 	h := newAPI(t, &b)

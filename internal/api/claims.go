@@ -12,11 +12,11 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// Limits of what a payment without an invoice is listed with.
+// Limits of an unattributed payment in a list.
 const (
-	// MaxCandidates is how many invoices that it could be meant for.
+	// MaxCandidates bounds its candidate invoices.
 	MaxCandidates = 5
-	// MaxListedClaims is how many claims to it.
+	// MaxListedClaims bounds its claims.
 	MaxListedClaims = 5
 )
 
@@ -28,7 +28,7 @@ func (a *API) listClaims(w http.ResponseWriter, r *http.Request) error {
 	filter := store.ClaimFilter{MerchantID: merchantID, Before: q.cursor(scope)}
 	if id, ok := q.get("paymentId"); ok {
 		filter.PaymentID = id
-		if !strings.HasPrefix(id, invoice.PrefixPayment) || !visible(id) {
+		if !strings.HasPrefix(id, invoice.PrefixPayment) || !isVisibleASCII(id) {
 			q.reject("paymentId", "must be the id of a payment")
 		}
 	}
@@ -58,7 +58,7 @@ func (a *API) listClaims(w http.ResponseWriter, r *http.Request) error {
 			}
 			return out, nil
 		},
-		cursor: backwards(scope, func(c *store.Claim) string { return c.ID }),
+		cursor: descendingCursor(scope, func(c *store.Claim) string { return c.ID }),
 	}.serve(a, w, r)
 }
 
@@ -70,9 +70,8 @@ func fromClaims(claims []store.Claim) []apitypes.Claim {
 	return list
 }
 
-// addCandidates adds to the payments without an invoice those that they could
-// be meant for, and the claims to them; of one merchant's invoices alone unless
-// merchantID is empty.
+// addCandidates adds the candidate invoices and the claims to unattributed payments. If
+// merchantID is set, only invoices of that merchant are added.
 func (a *API) addCandidates(ctx context.Context, list []apitypes.Payment, found []store.PaymentRow, merchantID string) error {
 	var ids []string
 	for i, p := range found {

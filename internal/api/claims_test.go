@@ -19,13 +19,13 @@ func (b *backend) NearInvoices(ctx context.Context, t invoice.Transfer, merchant
 			near = append(near, invoice.NearInvoice{Invoice: inv, Covered: inv.Status == invoice.Paid})
 		}
 	}
-	return near, b.trouble(ctx)
+	return near, b.fail(ctx)
 }
 
 func (b *backend) Claims(ctx context.Context, f store.ClaimFilter) ([]store.Claim, error) {
 	return newest(b.claims, f.Limit, func(c store.Claim) bool {
 		return (f.MerchantID == "" || f.MerchantID == c.MerchantID) && (f.PaymentID == "" || f.PaymentID == c.PaymentID) && (f.Before == "" || c.ID < f.Before)
-	}), b.trouble(ctx)
+	}), b.fail(ctx)
 }
 
 func (b *backend) ClaimsOfPayments(ctx context.Context, ids []string, merchantID string, limit int) (map[string][]store.Claim, error) {
@@ -35,12 +35,12 @@ func (b *backend) ClaimsOfPayments(ctx context.Context, ids []string, merchantID
 			found[id] = claims
 		}
 	}
-	return found, b.trouble(ctx)
+	return found, b.fail(ctx)
 }
 
-// unclear is a backend with two invoices of two merchants over 34.00 at one
+// ambiguous returns a backend with two invoices of two merchants over 34.00 at one
 // address, a payment of 33.99 to it, and two claims.
-func unclear() *backend {
+func ambiguous() *backend {
 	at := invoice.Address{0: 0xaa}
 	b := &backend{}
 	for i, merchant := range []string{"acme", "bean"} {
@@ -62,7 +62,7 @@ func unclear() *backend {
 }
 
 func TestPaymentsWithoutInvoiceHaveCandidates(t *testing.T) {
-	h := newAPI(t, unclear())
+	h := newAPI(t, ambiguous())
 	candidate := func(i int, merchant string) apitypes.PaymentCandidate {
 		return apitypes.PaymentCandidate{
 			InvoiceID: invoiceID(i), MerchantID: merchant, Status: "open", Amount: "34000000", AmountDifference: "-10000", LateBy: 7,
@@ -77,8 +77,8 @@ func TestPaymentsWithoutInvoiceHaveCandidates(t *testing.T) {
 	}
 }
 
-func TestDifferencesAreTold(t *testing.T) {
-	b := unclear()
+func TestCandidatesShowDifferences(t *testing.T) {
+	b := ambiguous()
 	b.invoices = b.invoices[:1]
 	p := &b.payments[0]
 	h := newAPI(t, b)
@@ -100,7 +100,7 @@ func TestDifferencesAreTold(t *testing.T) {
 }
 
 func TestListClaims(t *testing.T) {
-	b := unclear()
+	b := ambiguous()
 	h := newAPI(t, b)
 	claim := func(i int) string { return invoice.PrefixClaim + number(i) }
 	for query, want := range map[string][]string{

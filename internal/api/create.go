@@ -28,7 +28,7 @@ func (a *API) createInvoice(w http.ResponseWriter, r *http.Request) error {
 	}
 	body, err := readBody(w, r)
 	if err != nil {
-		return badJSON(err)
+		return invalidJSON(err)
 	}
 	draft, err := parseDraft(body)
 	if err != nil {
@@ -43,14 +43,13 @@ func (a *API) createInvoice(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// parseDraft reads the body of a create. It returns a problemError when the body
-// is not a JSON object, or an *invoice.FieldError for the first member, in
-// the interface's order, that is missing or does not have its form. The rules
-// beyond form are those of Draft.Check.
+// parseDraft parses the body of a create. It returns a problemError if the body is not a
+// JSON object, or an *invoice.FieldError for the first member, in the interface's
+// order, that is missing or malformed. Draft.Check checks the other rules.
 func parseDraft(body []byte) (invoice.Draft, error) {
 	o, err := parseObject(body)
 	if err != nil {
-		return invoice.Draft{}, badJSON(err)
+		return invoice.Draft{}, invalidJSON(err)
 	}
 	var d invoice.Draft
 	err = cmp.Or(
@@ -65,16 +64,15 @@ func parseDraft(body []byte) (invoice.Draft, error) {
 	return d, err
 }
 
-// badJSON returns the problem of a body that breaks off or does not parse.
-func badJSON(err error) error {
+// invalidJSON returns the problem of a body that is incomplete or does not parse.
+func invalidJSON(err error) error {
 	if known := (*problemError)(nil); errors.As(err, &known) {
 		return err
 	}
 	return problemf(apitypes.CodeInvalidJSON, "The body must be one JSON object: %v.", err)
 }
 
-// text reads the string of that name in the object at path, and sets dst to
-// what parse makes of it.
+// text parses a string member of the object at path into dst.
 func text[T any](o object, path, name string, dst *T, parse func(string) (T, error)) error {
 	s, err := o.text(name)
 	if err == nil {
@@ -88,8 +86,8 @@ func text[T any](o object, path, name string, dst *T, parse func(string) (T, err
 
 func asIs(s string) (string, error) { return s, nil }
 
-// lineItems reads an array that may be absent. An error names the element and
-// its member, as in lineItems[2].amount.
+// lineItems reads the optional array. Errors name the element and its member, as in
+// lineItems[2].amount.
 func lineItems(o object, name string, dst *[]invoice.LineItem) error {
 	v, ok := o[name]
 	if !ok {
@@ -118,8 +116,7 @@ func lineItems(o object, name string, dst *[]invoice.LineItem) error {
 	return nil
 }
 
-// seconds reads a time. It must be written in digits: 1e9 and 1.0 are what a
-// program writes that keeps its integers in floats.
+// seconds reads a time in Unix seconds, in digits only: 1e9 and 1.0 are rejected.
 func seconds(o object, name string, dst *int64) error {
 	v, ok := o[name]
 	if !ok {
@@ -140,7 +137,6 @@ func seconds(o object, name string, dst *int64) error {
 	return nil
 }
 
-// defaultScope is the scope of all idempotency keys until clients authenticate.
-// The merchant belongs to the request and not to the scope: a key that is used
-// again for another merchant is a mismatch.
+// defaultScope is the scope of all idempotency keys until clients authenticate. It does
+// not depend on the merchant: a key that is reused for another merchant is a mismatch.
 const defaultScope = ""

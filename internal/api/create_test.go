@@ -19,7 +19,7 @@ import (
 
 const address = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed" // an example of ERC-55
 
-// members of a request that is right. Values are JSON texts.
+// members of a valid request. Values are JSON texts.
 var members = map[string]string{
 	"merchantId":      `"acme"`,
 	"merchantAddress": `"` + address + `"`,
@@ -30,8 +30,8 @@ var members = map[string]string{
 	"expiresAt":       fmt.Sprint(now + 3600),
 }
 
-// request writes a request whose members differ in those given: name and JSON
-// text by turns, an empty text for none.
+// request returns a request with changed members. changes alternates names and JSON
+// texts; an empty text removes the member.
 func request(changes ...string) string {
 	all := maps.Clone(members)
 	for i := 0; i < len(changes); i += 2 {
@@ -73,8 +73,8 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// What a merchant may write otherwise, and still be understood.
-func TestCreateTakes(t *testing.T) {
+// Variants that are accepted.
+func TestCreateAccepts(t *testing.T) {
 	for name, body := range map[string]string{
 		"no line items":           request("lineItems", ""),
 		"empty line items":        request("lineItems", "[]"),
@@ -178,7 +178,7 @@ func TestCreateRefusesFields(t *testing.T) {
 			}
 		})
 	}
-	// The first in the interface's order is named.
+	// The first member in the interface's order is reported.
 	wantProblem(t, do(h, "POST", "/api/invoices", "{}"), http.StatusBadRequest, "invalid_field", "merchantId")
 	wantProblem(t, do(h, "POST", "/api/invoices", request("chainKey", "", "amount", "7")), http.StatusBadRequest, "invalid_field", "amount")
 	if len(b.requests) != 0 {
@@ -269,7 +269,7 @@ func TestCreateRefusesMediaTypes(t *testing.T) {
 	}{
 		{"Content-Type", []string{"application/json", "application/json"}},
 		{"Content-Type", []string{"application/json", "text/plain"}},
-		{"Content-Type", []string{`application/json; x="a`, `b"`}}, // together they parse
+		{"Content-Type", []string{`application/json; x="a`, `b"`}}, // valid if joined
 		{"Content-Encoding", []string{"identity", "gzip"}},
 	} {
 		r := newRequest("POST", "/api/invoices", request())
@@ -329,9 +329,8 @@ func TestIdempotencyKeyTwiceOrEmpty(t *testing.T) {
 	}
 }
 
-// A request that is repeated after the invoice was paid is answered as the
-// first was.
-func TestRepeatedCreateIsAnsweredAlike(t *testing.T) {
+// A request that is repeated after the invoice was paid gets the first response.
+func TestRepeatedCreateGetsTheSameResponse(t *testing.T) {
 	var b backend
 	h := newAPI(t, &b)
 	first := do(h, "POST", "/api/invoices", request()).Body.String()

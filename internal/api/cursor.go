@@ -6,24 +6,22 @@ import (
 	"fmt"
 )
 
-// A cursor names the last element of a page by its key in the list's order.
-// Before the key stands a checksum over it and over what was listed, so that a
-// cursor continues its own list alone, and one that was changed none at all.
-// The checksum is no secret: whoever computes it gets what could be asked for
-// without.
+// A cursor contains the sort key of a page's last element, after a checksum of the key
+// and the list's scope. So a cursor is valid only for its own list, and not after a
+// change. The checksum is not a secret: a forged cursor gives no additional access.
 
 // checksumSize is the length of a cursor's checksum, in bytes.
 const checksumSize = 8
 
-// formatCursor returns the cursor of the element with that key. The scope says
-// what was listed.
+// formatCursor returns the cursor of the element with the key, in the list with the
+// scope.
 func formatCursor(scope, key string) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "cursor 2 %q %q", scope, key))
 	return base64.RawURLEncoding.EncodeToString(append(sum[:checksumSize], key...))
 }
 
-// parseCursor returns the key in a cursor of that scope. A cursor must be what
-// formatCursor makes of the key, to the letter.
+// parseCursor returns the key of a cursor. ok is false unless formatCursor returns the
+// same cursor for the key and the scope.
 func parseCursor(scope, cursor string) (key string, ok bool) {
 	if len(cursor) > MaxCursor {
 		return "", false
@@ -33,5 +31,5 @@ func parseCursor(scope, cursor string) (key string, ok bool) {
 		return "", false
 	}
 	key = string(text[checksumSize:])
-	return key, visible(key) && cursor == formatCursor(scope, key) // not every text may go to a database
+	return key, isVisibleASCII(key) && cursor == formatCursor(scope, key) // not every text is valid in a database
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// answers is the one table from an error's code to its HTTP status and title.
+// answers maps error codes to HTTP statuses and titles.
 var answers = map[apitypes.ErrorCode]struct {
 	status int
 	title  string
@@ -45,10 +45,10 @@ var answers = map[apitypes.ErrorCode]struct {
 	apitypes.CodeUnavailable:           {http.StatusServiceUnavailable, "The service is not available"},
 }
 
-// docs is the page that explains the codes, one heading each.
+// docs is the URL of the page that documents the codes, one heading each.
 const docs = "https://github.com/quittance/quittance/blob/main/docs/errors.md#"
 
-// problemError is an error whose code and text the client may see.
+// problemError is an error that is shown to the client.
 type problemError struct {
 	code   apitypes.ErrorCode
 	field  string // with invalid_field
@@ -58,19 +58,18 @@ type problemError struct {
 // Error returns the code and the detail.
 func (e *problemError) Error() string { return string(e.code) + ": " + e.detail }
 
-// problemf returns an error that is answered with the code and the formatted detail.
+// problemf returns a problemError with the code and the formatted detail.
 func problemf(code apitypes.ErrorCode, format string, args ...any) error {
 	return &problemError{code: code, detail: fmt.Sprintf(format, args...)}
 }
 
-// invalidField returns an error about a field; what continues the field's name, as
-// in "must be a string".
+// invalidField returns an *invoice.FieldError. what continues the field's name, as in
+// "must be a string".
 func invalidField(field, what string, args ...any) error {
 	return &invoice.FieldError{Field: field, Detail: fmt.Sprintf(what, args...)}
 }
 
-// problems are the problems that errors are answered with, of which the first
-// that matches counts.
+// problems maps errors to problems. The first match applies.
 var problems = []struct {
 	err    error
 	code   apitypes.ErrorCode
@@ -93,8 +92,7 @@ var problems = []struct {
 	{context.Canceled, apitypes.CodeUnavailable, "The request took too long; repeat it later."},
 }
 
-// problemFor returns the problem that an error is answered with. It hides the
-// text of internal errors.
+// problemFor returns the problem of an error. It hides the text of internal errors.
 func problemFor(err error) *problemError {
 	var known *problemError
 	var field *invoice.FieldError

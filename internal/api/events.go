@@ -14,13 +14,13 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// What after can be beside a cursor.
+// Values of the parameter after that are not cursors.
 const (
 	afterStart = "start"
 	afterEnd   = "end"
 )
 
-// deliveryStates are those that a list of events can be asked for.
+// deliveryStates are the values of the filter by delivery state.
 var deliveryStates = []delivery.Status{delivery.Pending, delivery.Delivered, delivery.Failed, delivery.None}
 
 // listEvents answers GET /api/events.
@@ -36,11 +36,11 @@ func (a *API) listEvents(w http.ResponseWriter, r *http.Request) error {
 		return q.err
 	}
 	return a.eventPage(limit, possible, filter, func(f *store.EventFilter, last store.EventRow) { f.Before = last.Seq },
-		backwards(scope, func(e *store.EventRow) string { return strconv.FormatInt(e.Seq, 10) })).serve(a, w, r)
+		descendingCursor(scope, func(e *store.EventRow) string { return strconv.FormatInt(e.Seq, 10) })).serve(a, w, r)
 }
 
-// catchUp answers GET /api/events with after: the oldest come first, and
-// nextCursor leads to what is recorded later.
+// catchUp answers GET /api/events with after: oldest first, with a nextCursor also on
+// the last page, for events that are recorded later.
 func (a *API) catchUp(w http.ResponseWriter, r *http.Request, q *query, filter store.EventFilter, possible bool, limit int) error {
 	for _, other := range []string{"cursor", "delivery"} {
 		if _, ok := q.values[other]; ok {
@@ -72,8 +72,8 @@ func (a *API) catchUp(w http.ResponseWriter, r *http.Request, q *query, filter s
 		}).serve(a, w, r)
 }
 
-// eventPage is a page of the events that fit. behind makes the filter begin
-// behind an event.
+// eventPage returns a page of the matching events. behind makes the filter start behind
+// an event.
 func (a *API) eventPage(
 	limit int, possible bool, filter store.EventFilter, behind func(*store.EventFilter, store.EventRow), cursor func(*store.EventRow, bool) string,
 ) listing[store.EventRow] {
@@ -103,7 +103,7 @@ func (a *API) eventPage(
 	}
 }
 
-// eventFilter reads which events are asked for, and whether there can be any.
+// eventFilter parses the filter. possible is false if no event can match.
 func (q *query) eventFilter() (f store.EventFilter, possible bool) {
 	f.MerchantID, possible = q.merchantID()
 	if typ, ok := q.get("type"); ok {
@@ -111,7 +111,7 @@ func (q *query) eventFilter() (f store.EventFilter, possible bool) {
 	}
 	if id, ok := q.get("invoiceId"); ok {
 		f.InvoiceID = id
-		possible = possible && strings.HasPrefix(id, invoice.PrefixInvoice) && visible(id)
+		possible = possible && strings.HasPrefix(id, invoice.PrefixInvoice) && isVisibleASCII(id)
 	}
 	if state, ok := q.get("delivery"); ok {
 		f.Delivery = delivery.Status(state)
@@ -138,8 +138,7 @@ func parseEventType(text string) (invoice.EventType, error) {
 	return typ, nil
 }
 
-// seq returns the number of an event in a parameter that is a cursor, or 0
-// when it is not there.
+// seq returns the sequence number in a parameter that is a cursor, or 0 if it is absent.
 func (q *query) seq(name, scope string) int64 {
 	cursor, ok := q.get(name)
 	if !ok {
@@ -152,7 +151,7 @@ func (q *query) seq(name, scope string) int64 {
 	return seq
 }
 
-// parseSeq returns the number of an event in a cursor of that scope.
+// parseSeq returns the sequence number in a cursor with the scope.
 func parseSeq(scope, cursor string) (int64, bool) {
 	key, ok := parseCursor(scope, cursor)
 	if !ok {
@@ -167,7 +166,7 @@ func (a *API) getEvent(w http.ResponseWriter, r *http.Request) error {
 	return a.writeEvent(w, r, true)
 }
 
-// writeEvent answers with the event in a request's path.
+// writeEvent answers with the event in the request's path.
 func (a *API) writeEvent(w http.ResponseWriter, r *http.Request, withAttempts bool) error {
 	id, err := pathID(r, invoice.PrefixEvent)
 	if err != nil {

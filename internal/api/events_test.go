@@ -21,15 +21,15 @@ import (
 
 func eventID(n int) string { return invoice.PrefixEvent + number(n) }
 
-// told returns a backend with n events in all states of a delivery, numbered
-// from 1.
-func told(n int) *backend {
+// newEventBackend returns a backend with n events, numbered from 1, in all delivery
+// states.
+func newEventBackend(n int) *backend {
 	b := &backend{attempts: []delivery.Attempt{
 		{Number: 1, StartedMS: now * 1000, DurationMS: 5000, Error: "no answer within 5s", LookupMS: 2},
 		{Number: 2, StartedMS: (now + 5) * 1000, DurationMS: 12, StatusCode: 200, Excerpt: "ok", ConnectMS: 3, HandshakeMS: 4, AnswerMS: 5},
 	}}
 	for i := range n {
-		b.tell()
+		b.addEvent()
 		e := &b.events[i]
 		switch e.Status = []delivery.Status{delivery.Pending, delivery.Delivered, delivery.Failed, delivery.None}[i%4]; e.Status {
 		case delivery.Pending:
@@ -43,8 +43,8 @@ func told(n int) *backend {
 	return b
 }
 
-// tell adds an event.
-func (b *backend) tell() {
+// addEvent adds an event.
+func (b *backend) addEvent() {
 	i := len(b.events)
 	typ := invoice.EventTypes[i%5]
 	e := store.EventRow{Status: delivery.Pending, DueMS: now * 1000, DeadlineMS: now*1000 + delivery.RetryWindow, Event: store.Event{
@@ -54,7 +54,7 @@ func (b *backend) tell() {
 	b.events = append(b.events, e)
 }
 
-// numbersOf returns which events a list holds.
+// numbersOf returns the numbers of the events in a list.
 func numbersOf(t *testing.T, list apitypes.EventList) []int {
 	t.Helper()
 	got := []int{}
@@ -73,7 +73,7 @@ func numbersOf(t *testing.T, list apitypes.EventList) []int {
 }
 
 func TestListEventsFilters(t *testing.T) {
-	h := newAPI(t, told(12))
+	h := newAPI(t, newEventBackend(12))
 	for query, want := range map[string][]int{
 		"":                                   {11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0},
 		"?merchantId=acme":                   {10, 8, 6, 4, 2, 0},
@@ -108,7 +108,7 @@ func TestListEventsFilters(t *testing.T) {
 
 // TestListEventsPages follows the cursors of each filter to the end.
 func TestListEventsPages(t *testing.T) {
-	h := newAPI(t, told(12))
+	h := newAPI(t, newEventBackend(12))
 	for _, filter := range []string{"", "&merchantId=bean", "&delivery=pending"} {
 		all := numbersOf(t, decode[apitypes.EventList](t, do(h, "GET", "/api/events?limit=200"+filter, ""), http.StatusOK))
 		var got []int
@@ -128,9 +128,9 @@ func TestListEventsPages(t *testing.T) {
 	}
 }
 
-// TestCatchUp follows the log while it grows.
+// TestCatchUp follows a growing log.
 func TestCatchUp(t *testing.T) {
-	b := told(5)
+	b := newEventBackend(5)
 	h := newAPI(t, b)
 	ask := func(after, filter string) ([]int, string) {
 		list := decode[apitypes.EventList](t, do(h, "GET", "/api/events?limit=2&after="+url.QueryEscape(after)+filter, ""), http.StatusOK)
@@ -154,7 +154,7 @@ func TestCatchUp(t *testing.T) {
 			from[filter] = after
 		}
 		for range 3 {
-			b.tell()
+			b.addEvent()
 		}
 	}
 	want := map[string][]int{"": {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}, "&merchantId=bean": {1, 3, 5, 7, 9, 11, 13},
@@ -167,7 +167,7 @@ func TestCatchUp(t *testing.T) {
 }
 
 func TestGetEvent(t *testing.T) {
-	b := told(4)
+	b := newEventBackend(4)
 	h := newAPI(t, b)
 	attempts := []apitypes.Attempt{
 		{Number: 1, StartedAt: now, DurationMs: 5000, Error: "no answer within 5s", LookupMs: 2},
@@ -196,7 +196,7 @@ func TestGetEvent(t *testing.T) {
 }
 
 func TestRedeliver(t *testing.T) {
-	h := newAPI(t, told(4))
+	h := newAPI(t, newEventBackend(4))
 	for i, code := range []string{"delivery_pending", "", "", "no_delivery"} {
 		w := do(h, "POST", "/api/events/"+eventID(i)+"/redeliver", "", "Content-Type", "")
 		if code != "" {

@@ -19,10 +19,10 @@ func Statuses() map[apitypes.ErrorCode]int {
 // ParseDraft is parseDraft, for its fuzz test.
 func ParseDraft(body []byte) (invoice.Draft, error) { return parseDraft(body) }
 
-// FormatCursor is formatCursor, for cursors that no answer holds.
+// FormatCursor is formatCursor, for cursors that the API does not return.
 func FormatCursor(scope, key string) string { return formatCursor(scope, key) }
 
-// OccupyPages takes the turns of so many pages, and returns what gives them back.
+// OccupyPages acquires slots of pages, and returns a function that releases them.
 func (a *API) OccupyPages(n int64) (leave func()) {
 	if !a.pages.TryAcquire(n) {
 		panic("they are taken")

@@ -15,8 +15,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Whatever is sent, the parser answers with a draft or with an error for the
-// caller. A draft, written as a request again, is read as the same draft.
+// For any input, the parser returns a draft or an error for the client. A draft that is
+// encoded and parsed again is equal.
 func FuzzParseDraft(f *testing.F) {
 	f.Add([]byte(request()))
 	f.Add([]byte(request("lineItems", "")))
@@ -50,7 +50,7 @@ func FuzzParseDraft(f *testing.F) {
 	})
 }
 
-// encode writes the request for a draft.
+// encode returns the request of a draft.
 func encode(t *testing.T, d invoice.Draft) []byte {
 	t.Helper()
 	r := apitypes.CreateInvoiceRequest{

@@ -9,9 +9,8 @@ import (
 // headerIdempotencyKey is the header of draft-ietf-httpapi-idempotency-key-header.
 const headerIdempotencyKey = "Idempotency-Key"
 
-// idempotencyKey returns the request's key, or nothing when it has none. A
-// key is visible ASCII, bare or quoted as a string of RFC 9651; both forms of
-// the same text are the same key.
+// idempotencyKey returns the request's key, or "" if there is none. A key is visible
+// ASCII, bare or quoted as a string of RFC 9651; both forms are the same key.
 func idempotencyKey(h http.Header) (string, error) {
 	values := h.Values(headerIdempotencyKey)
 	switch len(values) {
@@ -28,14 +27,14 @@ func idempotencyKey(h http.Header) (string, error) {
 			return "", invalidField(headerIdempotencyKey, "%v", err)
 		}
 	}
-	if key == "" || len(key) > MaxIdempotencyKey || !visible(key) {
+	if key == "" || len(key) > MaxIdempotencyKey || !isVisibleASCII(key) {
 		return "", invalidField(headerIdempotencyKey, "must be 1 to %d visible ASCII characters", MaxIdempotencyKey)
 	}
 	return key, nil
 }
 
-// unquote returns the text of a quoted string, in which a backslash stands
-// before a quote or a backslash and nowhere else.
+// unquote returns the text of a quoted string, in which a backslash escapes a quote or a
+// backslash.
 func unquote(s string) (string, error) {
 	malformed := errors.New(`must be a bare key or one quoted string such as "abc"`)
 	var text strings.Builder
@@ -57,7 +56,7 @@ func unquote(s string) (string, error) {
 	return "", malformed
 }
 
-// visible reports whether s is ASCII without blanks and control characters.
-func visible(s string) bool {
+// isVisibleASCII reports whether s is ASCII without spaces and control characters.
+func isVisibleASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(c rune) bool { return c <= ' ' || c > '~' })
 }

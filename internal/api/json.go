@@ -11,19 +11,19 @@ import (
 	"unicode/utf8"
 )
 
-// object is a JSON object as it was sent: its values are nil, bool,
-// json.Number, string, []any and object.
+// object is a JSON object. Its values are nil, bool, json.Number, string, []any and
+// object.
 type object map[string]any
 
-// parseObject reads one JSON object (RFC 8259) more strictly than
-// encoding/json does, near to I-JSON (RFC 7493): the text must be UTF-8, escapes
-// must not write half a surrogate pair, names must not repeat within an object,
-// and nesting ends at MaxDepth. Names keep their case.
+// parseObject parses one JSON object (RFC 8259), more strictly than encoding/json and
+// close to I-JSON (RFC 7493): the text must be UTF-8 without lone surrogate escapes,
+// names must be unique within an object, and nesting is bounded by MaxDepth. Names are
+// case-sensitive.
 func parseObject(text []byte) (object, error) {
 	if !utf8.Valid(text) {
 		return nil, errors.New("it is not UTF-8")
 	}
-	// The token reader below is lenient about what stands between tokens.
+	// json.Decoder.Token accepts invalid separators between tokens.
 	if err := json.Unmarshal(text, new(json.RawMessage)); err != nil {
 		if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
 			return nil, fmt.Errorf("at byte %d: %w", syntax.Offset, err)
@@ -49,18 +49,17 @@ func parseObject(text []byte) (object, error) {
 // escapeLen is the length of an escape such as \ud83d, in bytes.
 const escapeLen = 6
 
-// loneSurrogate returns where in a JSON text an escape writes half a surrogate
-// pair without the other half, or -1. encoding/json would make another
-// character of it without a word.
+// loneSurrogate returns the offset of the first lone surrogate escape in a JSON text, or
+// -1. encoding/json replaces it by another character without an error.
 func loneSurrogate(text []byte) int {
 	for i := 0; i < len(text); i++ {
-		if text[i] != '\\' { // stands in strings alone
+		if text[i] != '\\' { // occurs only in strings
 			continue
 		}
 		first, ok := escaped(text[i:])
 		switch second, more := escaped(text[min(i+escapeLen, len(text)):]); {
 		case !ok:
-			i++ // past the character that is escaped, which may be a backslash
+			i++ // skip the escaped character, which may be a backslash
 		case !utf16.IsSurrogate(first):
 			i += escapeLen - 1
 		case more && utf16.DecodeRune(first, second) != unicode.ReplacementChar:
@@ -72,8 +71,8 @@ func loneSurrogate(text []byte) int {
 	return -1
 }
 
-// escaped returns the UTF-16 code unit of the escape that text begins with, if
-// it does.
+// escaped returns the UTF-16 code unit of the \u escape at the beginning of text, if
+// there is one.
 func escaped(text []byte) (rune, bool) {
 	if len(text) < escapeLen || text[0] != '\\' || text[1] != 'u' {
 		return 0, false
@@ -84,7 +83,7 @@ func escaped(text []byte) (rune, bool) {
 
 type parser struct{ *json.Decoder }
 
-// value reads the next value, which stands inside depth others.
+// value reads the next value, at the given nesting depth.
 func (p parser) value(depth int) (any, error) {
 	token, err := p.Token()
 	if err != nil {
@@ -112,7 +111,7 @@ func (p parser) value(depth int) (any, error) {
 	return array, err
 }
 
-// object reads the rest of an object, whose members stand inside depth others.
+// object reads the rest of an object, whose members are at the given nesting depth.
 func (p parser) object(depth int) (object, error) {
 	o := object{}
 	for p.More() {
@@ -135,8 +134,7 @@ func (p parser) object(depth int) (object, error) {
 	return o, err
 }
 
-// text returns the member of that name, which must be a string. An error says
-// what is wrong with it.
+// text returns a string member. The error says why it is invalid.
 func (o object) text(name string) (string, error) {
 	v, ok := o[name]
 	if !ok {
@@ -149,7 +147,7 @@ func (o object) text(name string) (string, error) {
 	return s, nil
 }
 
-// kind names a value's JSON type for people.
+// kind returns a value's JSON type for error texts.
 func kind(v any) string {
 	switch v.(type) {
 	case nil:
@@ -166,8 +164,8 @@ func kind(v any) string {
 	return "an object"
 }
 
-// object returns the member of that name, which must be an object; path is
-// that of o. With an error it returns an empty object.
+// object returns a member that must be an object; path is that of o. With an error it
+// returns an empty object.
 func (o object) object(path, name string) (object, error) {
 	switch v := o[name].(type) {
 	case object:

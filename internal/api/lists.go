@@ -13,11 +13,11 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// pathID returns the id in a request's path. One without the prefix is nobody's,
-// and is kept from the database, which does not take every text.
+// pathID returns the id in the request's path. An id without the prefix is not found; it
+// is not looked up, because not every text is valid in a database.
 func pathID(r *http.Request, prefix string) (string, error) {
 	id := r.PathValue("id")
-	if !strings.HasPrefix(id, prefix) || !visible(id) {
+	if !strings.HasPrefix(id, prefix) || !isVisibleASCII(id) {
 		return "", fmt.Errorf("%q: %w", id, store.ErrNotFound)
 	}
 	return id, nil
@@ -75,7 +75,7 @@ func (a *API) listInvoices(w http.ResponseWriter, r *http.Request) error {
 			}
 			return out, nil
 		},
-		cursor: backwards(scope, func(inv *invoice.Invoice) string { return inv.ID }),
+		cursor: descendingCursor(scope, func(inv *invoice.Invoice) string { return inv.ID }),
 	}.serve(a, w, r)
 }
 
@@ -92,7 +92,7 @@ func (a *API) getPayment(w http.ResponseWriter, r *http.Request) error {
 	return a.writePayment(w, r, p.Payment)
 }
 
-// writePayment answers with a payment and all that is known of it.
+// writePayment answers with a detailed payment.
 func (a *API) writePayment(w http.ResponseWriter, r *http.Request, p invoice.Payment) error {
 	detailed := []apitypes.Payment{apiconv.Payment(p, true)}
 	if err := a.addRefunds(r.Context(), detailed); err != nil {
@@ -102,7 +102,7 @@ func (a *API) writePayment(w http.ResponseWriter, r *http.Request, p invoice.Pay
 	return nil
 }
 
-// addRefunds adds to the payments what of them was paid back.
+// addRefunds adds the refunded amounts to the payments.
 func (a *API) addRefunds(ctx context.Context, payments []apitypes.Payment) error {
 	ids := make([]string, len(payments))
 	for i, p := range payments {
@@ -120,7 +120,7 @@ func (a *API) addRefunds(ctx context.Context, payments []apitypes.Payment) error
 	return nil
 }
 
-// What a list of payments can include beside those that are confirmed and
+// Values of the parameter include, for payments that are not confirmed or not
 // attributed.
 const (
 	includePending      = "pending"
@@ -163,12 +163,12 @@ func (a *API) listPayments(w http.ResponseWriter, r *http.Request) error {
 		elements: func(ctx context.Context, rows []store.PaymentRow) ([]any, error) {
 			return a.fromPayments(ctx, rows, filter, len(include) > 0)
 		},
-		cursor: backwards(scope, func(p *store.PaymentRow) string { return p.SeenID }),
+		cursor: descendingCursor(scope, func(p *store.PaymentRow) string { return p.SeenID }),
 	}.serve(a, w, r)
 }
 
-// fromPayments returns payments as lists have them: with all that is known of
-// them, or what the interface names alone.
+// fromPayments converts payments for a list, with all details or only the interface's
+// members.
 func (a *API) fromPayments(ctx context.Context, rows []store.PaymentRow, f store.PaymentFilter, detailed bool) ([]any, error) {
 	payments := make([]apitypes.Payment, len(rows))
 	for i, p := range rows {
@@ -191,9 +191,9 @@ func (a *API) fromPayments(ctx context.Context, rows []store.PaymentRow, f store
 	return out, nil
 }
 
-// backwards returns the cursor of lists whose newest elements come first: there
-// is one while there is more.
-func backwards[T any](scope string, key func(*T) string) func(last *T, more bool) string {
+// descendingCursor returns the nextCursor of a list in descending order. It is empty on
+// the last page.
+func descendingCursor[T any](scope string, key func(*T) string) func(last *T, more bool) string {
 	return func(last *T, more bool) string {
 		if !more || last == nil {
 			return ""
@@ -202,7 +202,7 @@ func backwards[T any](scope string, key func(*T) string) func(last *T, more bool
 	}
 }
 
-// enumerate writes the values for people, with commas between.
+// enumerate joins the values with commas, for error texts.
 func enumerate[T ~string](values []T) string {
 	var text strings.Builder
 	for i, value := range values {

@@ -17,8 +17,8 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// seeded returns a backend with n invoices and n payments of two merchants.
-func seeded(n int) *backend {
+// newListBackend returns a backend with n invoices and n payments of two merchants.
+func newListBackend(n int) *backend {
 	b := new(backend)
 	for i := range n {
 		merchant := []string{"acme", "bean"}[i%2]
@@ -50,7 +50,7 @@ func seeded(n int) *backend {
 }
 
 func TestGetInvoice(t *testing.T) {
-	h := newAPI(t, seeded(2))
+	h := newAPI(t, newListBackend(2))
 	paid := decode[apitypes.InvoiceResponse](t, do(h, "GET", "/api/invoices/"+invoiceID(0), ""), http.StatusOK).Invoice
 	if paid.Status != apitypes.StatusPaid || paid.SettledAt != now+30 || paid.SettledTxHash == "" {
 		t.Errorf("got %+v", paid)
@@ -67,7 +67,7 @@ func TestGetInvoice(t *testing.T) {
 }
 
 func TestGetPayment(t *testing.T) {
-	b := seeded(5)
+	b := newListBackend(5)
 	b.payments[0].Method, b.payments[0].AttributedBy, b.payments[0].AttributedAt = invoice.ByHand, "maria", now+5
 	h := newAPI(t, b)
 	id := func(i int) string { return invoice.PrefixPayment + number(i) }
@@ -89,18 +89,18 @@ func TestGetPayment(t *testing.T) {
 	}
 }
 
-func TestPaymentsTellWhatWasPaidBack(t *testing.T) {
-	b := seeded(5)
-	nobodys := invoice.PrefixPayment + number(4)
-	b.refunded = map[string]invoice.Amount{nobodys: invoice.NewAmount(321)}
+func TestPaymentsShowRefunds(t *testing.T) {
+	b := newListBackend(5)
+	unknownID := invoice.PrefixPayment + number(4)
+	b.refunded = map[string]invoice.Amount{unknownID: invoice.NewAmount(321)}
 	h := newAPI(t, b)
-	p := decode[apitypes.PaymentResponse](t, do(h, "GET", "/api/payments/"+nobodys, ""), http.StatusOK).Payment
+	p := decode[apitypes.PaymentResponse](t, do(h, "GET", "/api/payments/"+unknownID, ""), http.StatusOK).Payment
 	if p.AmountRefunded != "321" {
 		t.Errorf("the payment tells of a refund of %q", p.AmountRefunded)
 	}
 	for query, want := range map[string]string{"": "", "?include=unattributed": "321"} {
 		for _, p := range decode[apitypes.PaymentList](t, do(h, "GET", "/api/payments"+query, ""), http.StatusOK).Payments {
-			if p.ID == nobodys && p.AmountRefunded != want || p.ID != nobodys && p.AmountRefunded != "" {
+			if p.ID == unknownID && p.AmountRefunded != want || p.ID != unknownID && p.AmountRefunded != "" {
 				t.Errorf("%q: payment %s tells of a refund of %q", query, p.ID, p.AmountRefunded)
 			}
 		}
@@ -108,7 +108,7 @@ func TestPaymentsTellWhatWasPaidBack(t *testing.T) {
 }
 
 func TestListInvoicesFilters(t *testing.T) {
-	h := newAPI(t, seeded(12))
+	h := newAPI(t, newListBackend(12))
 	for query, want := range map[string][]int{
 		"":                             {11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0},
 		"?merchantId=acme":             {10, 8, 6, 4, 2, 0},
@@ -134,7 +134,7 @@ func TestListInvoicesFilters(t *testing.T) {
 }
 
 func TestListPaymentsFilters(t *testing.T) {
-	h := newAPI(t, seeded(8))
+	h := newAPI(t, newListBackend(8))
 	for query, want := range map[string]string{
 		"":                              "6 5 2 1 0",
 		"?include=pending":              "7:orphaned 6:confirmed 5:confirmed 3:pending 2:confirmed 1:confirmed 0:confirmed",
@@ -175,8 +175,8 @@ func TestListPaymentsFilters(t *testing.T) {
 	}
 }
 
-// A merchant's id that cannot be is nobody's. It does not reach the database.
-func TestListsOfNobody(t *testing.T) {
+// Nothing belongs to a malformed merchant id, which is not looked up.
+func TestListsOfUnknownMerchant(t *testing.T) {
 	h := newAPI(t, &backend{err: errors.New("asked for nobody's list")})
 	for _, id := range []string{"", "a%20b", "a%00", "%ff", strings.Repeat("m", invoice.MaxMerchantID+1), "caf%C3%A9"} {
 		for _, list := range []string{"invoices", "payments"} {
@@ -191,7 +191,7 @@ func TestListsOfNobody(t *testing.T) {
 }
 
 func TestListsRefuseParameters(t *testing.T) {
-	h := newAPI(t, seeded(3))
+	h := newAPI(t, newListBackend(3))
 	for _, test := range []struct{ path, code, field string }{
 		{"invoices?status=", "invalid_status", ""},
 		{"invoices?status=OPEN", "invalid_status", ""},
@@ -240,10 +240,9 @@ func TestListsRefuseParameters(t *testing.T) {
 	}
 }
 
-// A cursor continues the list that it came with, by pages of any length, and
-// no other.
+// A cursor is valid for its own list with any page size, and for no other list.
 func TestCursorsAreBoundToTheirFilters(t *testing.T) {
-	h := newAPI(t, seeded(24))
+	h := newAPI(t, newListBackend(24))
 	lists := []string{
 		"invoices?", "invoices?merchantId=acme", "invoices?merchantId=bean", "invoices?status=open", "invoices?status=open&merchantId=acme",
 		"invoices?merchantId=", "payments?", "payments?merchantId=acme", "payments?chainKey=base", "payments?chainKey=local",
@@ -267,14 +266,14 @@ func TestCursorsAreBoundToTheirFilters(t *testing.T) {
 			}
 		}
 	}
-	// Nor does it matter how a set is written.
+	// The notation of a set does not matter.
 	cursor := decode[page](t, do(h, "GET", "/api/payments?include=unattributed,pending&limit=1", ""), http.StatusOK).NextCursor
 	for _, same := range []string{"include=pending,unattributed", "include=pending&include=unattributed", "include=pending,pending,unattributed"} {
 		if w := do(h, "GET", "/api/payments?"+same+"&cursor="+cursor, ""); w.Code != http.StatusOK {
 			t.Errorf("%s: answered %d %s", same, w.Code, w.Body)
 		}
 	}
-	// The order of parameters, and what else is there, does not matter.
+	// The order of parameters, and unknown parameters, do not matter.
 	cursor = decode[page](t, do(h, "GET", "/api/invoices?status=open&merchantId=acme&limit=1", ""), http.StatusOK).NextCursor
 	if w := do(h, "GET", "/api/invoices?x=1&cursor="+cursor+"&merchantId=acme&status=open", ""); w.Code != http.StatusOK {
 		t.Errorf("answered %d %s", w.Code, w.Body)
@@ -288,7 +287,7 @@ type page struct {
 }
 
 func TestChangedCursors(t *testing.T) {
-	h := newAPI(t, seeded(3))
+	h := newAPI(t, newListBackend(3))
 	const path = "/api/invoices?limit=1&cursor="
 	cursor := decode[page](t, do(h, "GET", "/api/invoices?limit=1", ""), http.StatusOK).NextCursor
 	refuse := func(changed string) {
@@ -308,7 +307,7 @@ func TestChangedCursors(t *testing.T) {
 	refuse(cursor + "A")
 	refuse(cursor + "=")
 	refuse(cursor + cursor)
-	// Not even one with the right checksum may hold any key.
+	// A malformed key is rejected even with a valid checksum.
 	const scope = `invoices merchantId=[] status=[]`
 	longest := strings.Repeat("k", api.MaxCursor*3/4-8)
 	for key, status := range map[string]int{
@@ -321,13 +320,12 @@ func TestChangedCursors(t *testing.T) {
 	}
 }
 
-// Pages of any length, put together, are the whole list: nothing is missing
-// and nothing comes twice.
+// Pages of any size, concatenated, are the whole list.
 func TestPagesMakeTheWholeList(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(0, 40).Draw(rt, "n")
 		limit := rapid.IntRange(1, 45).Draw(rt, "limit")
-		h := newAPI(t, seeded(n))
+		h := newAPI(t, newListBackend(n))
 		got, pages, cursor := []string{}, 0, ""
 		for {
 			query := url.Values{"limit": {fmt.Sprint(limit)}}
@@ -357,7 +355,7 @@ func TestPagesMakeTheWholeList(t *testing.T) {
 }
 
 func TestPageLimits(t *testing.T) {
-	h := newAPI(t, seeded(api.MaxPage+1))
+	h := newAPI(t, newListBackend(api.MaxPage+1))
 	for query, want := range map[string]int{"": api.DefaultPage, "?limit=1": 1, "?limit=200": api.MaxPage} {
 		invoices := decode[apitypes.InvoiceList](t, do(h, "GET", "/api/invoices"+query, ""), http.StatusOK)
 		payments := decode[apitypes.PaymentList](t, do(h, "GET", "/api/payments"+query+map[bool]string{true: "?", false: "&"}[query == ""]+"include=pending,unattributed", ""), http.StatusOK)

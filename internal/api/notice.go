@@ -13,8 +13,8 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// receiveNotice answers POST /api/webhooks/{provider}. Nothing about the body
-// is judged before its signature has been.
+// receiveNotice answers POST /api/webhooks/{provider}. It verifies the signature before
+// it parses the body.
 func (a *API) receiveNotice(w http.ResponseWriter, r *http.Request) error {
 	provider, ok := a.providers[r.PathValue("provider")]
 	if !ok {
@@ -22,9 +22,9 @@ func (a *API) receiveNotice(w http.ResponseWriter, r *http.Request) error {
 	}
 	body, err := readBody(w, r)
 	if err != nil {
-		return badPayload(err)
+		return invalidPayload(err)
 	}
-	// Repeated header lines mean the same as one list (RFC 9110, section 5.3).
+	// Repeated header lines are equivalent to one list (RFC 9110, section 5.3).
 	signature := strings.Join(r.Header.Values(webhook.HeaderProviderSignature), ",")
 	if err := webhook.Verify(provider.Secret, signature, body, a.now()); err != nil {
 		return problemf(apitypes.CodeInvalidSignature, "%s does not prove who sent the notice: %v.", webhook.HeaderProviderSignature, err)
@@ -34,7 +34,7 @@ func (a *API) receiveNotice(w http.ResponseWriter, r *http.Request) error {
 	}
 	notice, err := a.parseNotice(provider, body)
 	if err != nil {
-		return badPayload(err)
+		return invalidPayload(err)
 	}
 	if err := a.ledger.ReceiveNotice(r.Context(), notice); err != nil {
 		return fmt.Errorf("receive notice: %w", err)
@@ -43,24 +43,23 @@ func (a *API) receiveNotice(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// badPayload returns the problem of a notice that breaks off or cannot be
-// read.
-func badPayload(err error) error {
+// invalidPayload returns the problem of a notice that is incomplete or does not parse.
+func invalidPayload(err error) error {
 	if known := (*problemError)(nil); errors.As(err, &known) {
 		return err
 	}
 	return problemf(apitypes.CodeInvalidPayload, "The notice cannot be read: %v.", err)
 }
 
-// parseNotice reads a provider's notice and translates its names of chain and
-// currency into ours, which stay empty when they are unknown.
+// parseNotice parses a provider's notice and translates its names of chain and currency
+// into ours. Unknown names become empty.
 func (a *API) parseNotice(p Provider, body []byte) (settle.Notice, error) {
 	o, err := parseObject(body)
 	if err != nil {
 		return settle.Notice{}, err
 	}
 	n := settle.Notice{Provider: p.Name}
-	var destinationType string // required, but nothing depends on it
+	var destinationType string // required, but not used
 	data, noData := o.object("", "data")
 	amount, noAmount := data.object("data.", "amount")
 	destination, noDestination := data.object("data.", "destination")
@@ -90,8 +89,8 @@ func (a *API) parseNotice(p Provider, body []byte) (settle.Notice, error) {
 	return n, nil
 }
 
-// noticeText takes a text that can be kept: not empty, not overlong, and
-// without the control characters that PostgreSQL and log lines dislike.
+// noticeText reads a text that can be stored and logged: not empty, at most MaxNoticeText
+// long, and without control characters.
 func noticeText(s string) (string, error) {
 	switch {
 	case s == "":
@@ -104,7 +103,7 @@ func noticeText(s string) (string, error) {
 	return s, nil
 }
 
-// knownChain returns the key if the service is configured with that chain.
+// knownChain returns the key if the chain is configured.
 func (a *API) knownChain(key string) string {
 	if _, ok := a.chains[key]; !ok {
 		return ""
@@ -112,8 +111,8 @@ func (a *API) knownChain(key string) string {
 	return key
 }
 
-// decimals returns how many decimals a currency has on a chain, or on any
-// chain when that one is not known, and whether the currency is known there.
+// decimals returns a currency's decimals on a chain, or on any chain if that one is
+// unknown. known is false if the currency is not configured there.
 func (a *API) decimals(chainKey, currency string) (int, bool) {
 	if chainKey != "" {
 		token, ok := a.chains[chainKey].Token(currency)
@@ -127,8 +126,8 @@ func (a *API) decimals(chainKey, currency string) (int, bool) {
 	return 0, false
 }
 
-// majorUnits converts a decimal number of major units exactly. That of an
-// unknown currency cannot be converted; it need only be a decimal number.
+// majorUnits converts a decimal number of major units to minor units, exactly. The amount
+// of an unknown currency is only checked to be a decimal number.
 func majorUnits(text string, decimals int, known bool) (invoice.Amount, error) {
 	if known {
 		return invoice.ParseDecimal(text, decimals)

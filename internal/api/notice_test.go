@@ -16,7 +16,7 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// notice writes a provider's notice. Arguments are JSON texts.
+// notice returns a provider's notice. Arguments are JSON texts.
 func notice(amount, currency, chain string) string {
 	return fmt.Sprintf(`{"type":"transfers.created","data":{"id":"tr_1","amount":{"amount":%s,"currency":%s},`+
 		`"destination":{"type":"blockchain","address":"0xabc","chain":%s}}}`, amount, currency, chain)
@@ -24,7 +24,7 @@ func notice(amount, currency, chain string) string {
 
 var goodNotice = notice(`"4.90"`, `"USD"`, `"BASE"`)
 
-// notify sends a notice with a good signature.
+// notify sends a notice with a valid signature.
 func notify(h http.Handler, body string, header ...string) *httptest.ResponseRecorder {
 	header = append([]string{webhook.HeaderProviderSignature, webhook.Sign(secret, clock(), []byte(body))}, header...)
 	return do(h, "POST", "/api/webhooks/circle", body, header...)
@@ -109,7 +109,7 @@ func TestReceiveNoticeRefusesSignatures(t *testing.T) {
 			wantProblem(t, w, http.StatusUnauthorized, "invalid_signature", "")
 		})
 	}
-	// The signature is judged before the body and its type are.
+	// The signature is verified before the body and its type.
 	wantProblem(t, do(h, "POST", "/api/webhooks/circle", "{", "Content-Type", "text/plain"), http.StatusUnauthorized, "invalid_signature", "")
 	// A second header is not ignored.
 	r := newRequest("POST", "/api/webhooks/circle", body)

@@ -14,30 +14,28 @@ import (
 	"github.com/quittance/quittance/apitypes"
 )
 
-// Limits of what pages take of the memory.
+// Memory limits of pages.
 const (
-	// MaxPageBytes is the size at which a page ends, whatever its limit: its
-	// elements come to no more than this.
+	// MaxPageBytes bounds the size of a page's elements, whatever its limit.
 	MaxPageBytes = 1 << 20
-	// MaxPages is how many pages are served at a time. Each holds about
-	// pageBuffer.
+	// MaxPages bounds the pages that are served at a time. Each uses about pageBuffer of
+	// memory.
 	MaxPages = 256
-	// PageWait is how long a request waits for its turn, first come, first
-	// served.
+	// PageWait is how long a request waits for a slot among MaxPages.
 	PageWait = 5 * time.Second
-	// pageBuffer is about how much of a page is held before it is written. Rows
-	// are read in parts of about this size.
+	// pageBuffer is the approximate size of a part of a page, which is read and written
+	// at once.
 	pageBuffer = 64 << 10
-	// firstRows and mostRows are how many rows are read first, and then at most.
-	firstRows, mostRows = 4, 64
+	// firstRows and maxRows are the number of rows of the first part, and its bound.
+	firstRows, maxRows = 4, 64
 )
 
-// pages bounds how many pages are served at a time.
+// pages is a semaphore of MaxPages slots.
 type pages struct{ *semaphore.Weighted }
 
 func newPages() pages { return pages{semaphore.NewWeighted(MaxPages)} }
 
-// enter waits for a turn. It returns what ends it.
+// enter waits for a slot. It returns a function that releases it.
 func (p pages) enter(ctx context.Context) (leave func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, PageWait)
 	defer cancel()
@@ -47,22 +45,22 @@ func (p pages) enter(ctx context.Context) (leave func(), err error) {
 	return func() { p.Release(1) }, nil
 }
 
-// listing is a page of a list that is read and written part by part, so that
-// neither many rows nor a slow reader hold much memory.
+// listing is a page of a list. It is read and written in parts, so that its memory is
+// bounded, whatever the number of rows and the speed of the client.
 type listing[T any] struct {
-	name  string // of the member that holds the elements
-	limit int    // of the elements
-	// read returns up to n rows behind the last one, which is nil at first.
+	name  string // of the member with the elements
+	limit int    // of elements
+	// read returns up to n rows after last, which is nil at first.
 	read func(ctx context.Context, last *T, n int) ([]T, error)
-	// elements returns what is written of each row.
+	// elements returns the JSON value of each row.
 	elements func(ctx context.Context, rows []T) ([]any, error)
-	// cursor returns the page's nextCursor: none when it is empty. more says that
-	// there are rows behind the last one, which is nil on a page of none.
+	// cursor returns the page's nextCursor, or "". more says that there are rows after
+	// last, which is nil on an empty page.
 	cursor func(last *T, more bool) string
 }
 
-// serve answers with the page. It returns an error while nothing is written yet;
-// afterwards one cuts the answer off.
+// serve answers with the page. It returns an error if nothing was written yet; after
+// that, an error aborts the connection.
 func (l listing[T]) serve(a *API, w http.ResponseWriter, r *http.Request) error {
 	leave, err := a.pages.enter(r.Context())
 	if err != nil {
@@ -82,7 +80,7 @@ func (l listing[T]) serve(a *API, w http.ResponseWriter, r *http.Request) error 
 		level = a.logger.DebugContext
 	}
 	level(r.Context(), "answer cut off", "method", r.Method, "path", r.URL.Path, "err", err)
-	panic(http.ErrAbortHandler) // the reader must not take it for a whole one
+	panic(http.ErrAbortHandler) // so that the client does not take it for complete
 }
 
 func (l listing[T]) write(ctx context.Context, out *pageWriter) error {
@@ -90,7 +88,7 @@ func (l listing[T]) write(ctx context.Context, out *pageWriter) error {
 	var last *T
 	total, written, n := 0, 0, firstRows
 	for {
-		// One more than the page may have says whether there is more.
+		// One row more than the limit shows whether there are more.
 		n = min(n, l.limit+1-written)
 		rows, elements, err := l.part(ctx, last, n)
 		if err != nil {
@@ -116,12 +114,12 @@ func (l listing[T]) write(ctx context.Context, out *pageWriter) error {
 		if len(rows) < n {
 			return out.end(l.cursor(last, false))
 		}
-		n = max(1, min(mostRows, n*pageBuffer/max(1, size)))
+		n = max(1, min(maxRows, n*pageBuffer/max(1, size)))
 	}
 }
 
-// part reads rows and what is written of them. Each part has a deadline of its
-// own: how fast the reader takes the ones before does not matter to it.
+// part reads the rows and elements of one part, with a deadline that does not depend on
+// how fast the client reads.
 func (l listing[T]) part(ctx context.Context, last *T, n int) ([]T, []any, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), RequestTimeout)
 	defer cancel()
@@ -133,16 +131,16 @@ func (l listing[T]) part(ctx context.Context, last *T, n int) ([]T, []any, error
 	return rows, elements, err
 }
 
-// pageWriter writes an answer in parts of pageBuffer. One that fits into a
-// single part has a Content-Length.
+// pageWriter writes a response in parts of pageBuffer. A response of a single part has a
+// Content-Length.
 type pageWriter struct {
 	bytes.Buffer
 	w     http.ResponseWriter
 	begun bool // something was written
-	gone  bool // the reader takes no more
+	gone  bool // a write has failed
 }
 
-// element writes an element of the list, with a comma before all but the first.
+// element writes an element, after a comma unless it is the first.
 func (p *pageWriter) element(text []byte, first bool) error {
 	if !first {
 		p.text(",")
@@ -157,7 +155,7 @@ func (p *pageWriter) text(parts ...string) {
 	}
 }
 
-// flush writes what is held, if that is enough to write.
+// flush writes the buffer if it is full.
 func (p *pageWriter) flush() error {
 	if p.Len() < pageBuffer {
 		return nil
@@ -177,11 +175,11 @@ func (p *pageWriter) send() error {
 	return err
 }
 
-// end writes the rest.
+// end writes the rest of the response.
 func (p *pageWriter) end(cursor string) error {
 	p.text("]")
 	if cursor != "" {
-		p.text(`,"nextCursor":`, strconv.Quote(cursor)) // a cursor is plain ASCII
+		p.text(`,"nextCursor":`, strconv.Quote(cursor)) // a cursor is ASCII
 	}
 	p.text("}")
 	if !p.begun {

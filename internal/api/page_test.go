@@ -18,10 +18,9 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// large returns a backend whose invoices, payments and events are about as large
-// as they can be.
+// large returns a backend with invoices, payments and events of nearly maximal size.
 func large(n int) *backend {
-	b := seeded(n)
+	b := newListBackend(n)
 	for i := range b.invoices {
 		b.invoices[i].MerchantID = "acme"
 		for range 100 {
@@ -35,9 +34,9 @@ func large(n int) *backend {
 	return b
 }
 
-// TestPagesEndAtTheirSize walks lists of large elements: no page is larger than
-// it may be, and together they hold each element once.
-func TestPagesEndAtTheirSize(t *testing.T) {
+// TestPagesEndAtMaxPageBytes pages through lists of large elements. No page exceeds
+// MaxPageBytes, and together they have each element once.
+func TestPagesEndAtMaxPageBytes(t *testing.T) {
 	const n = 150
 	b := large(n)
 	h := api.New(api.Config{Ledger: b, Reader: b, Events: b, Now: clock, Logger: slog.New(slog.DiscardHandler)}).Handler()
@@ -86,11 +85,11 @@ func TestPagesEndAtTheirSize(t *testing.T) {
 	}
 }
 
-// TestPagesAreBounded asks for a list while as many are served as may be. It
-// waits for a turn, and answers 503 when none comes.
+// TestPagesAreBounded requests a list while all slots are used. It waits for a slot, and
+// is answered 503 after PageWait.
 func TestPagesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := seeded(3)
+		b := newListBackend(3)
 		a := api.New(api.Config{Ledger: b, Reader: b, Events: b, Now: clock, Logger: slog.New(slog.DiscardHandler)})
 		h := a.Handler()
 		leave := a.OccupyPages(api.MaxPages)
@@ -104,7 +103,7 @@ func TestPagesAreBounded(t *testing.T) {
 		}
 		answered := make(chan int)
 		go func() { answered <- do(h, "GET", "/api/invoices", "").Code }()
-		synctest.Wait() // it waits for its turn
+		synctest.Wait() // it waits for a slot
 		leave()
 		if code := <-answered; code != http.StatusOK {
 			t.Errorf("one that waited for its turn was answered %d", code)
@@ -112,9 +111,9 @@ func TestPagesAreBounded(t *testing.T) {
 	})
 }
 
-// TestBrokenPageIsCutOff fails in the middle of a page: its reader must not take
-// it for a whole one.
-func TestBrokenPageIsCutOff(t *testing.T) {
+// TestFailedPageAbortsTheConnection fails in the middle of a page, which the client must
+// not take for a complete one.
+func TestFailedPageAbortsTheConnection(t *testing.T) {
 	b, reads := large(50), 0
 	b.wait = func(context.Context) error {
 		if reads++; reads > 3 {

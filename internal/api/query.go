@@ -12,13 +12,13 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// ownCode has the error codes of parameters whose code is not invalid_field.
+// ownCode maps parameters to their error codes, if not invalid_field.
 var ownCode = map[string]apitypes.ErrorCode{
 	"status":   apitypes.CodeInvalidStatus,
 	"chainKey": apitypes.CodeInvalidChain,
 }
 
-// query reads the parameters of a request and keeps the first error.
+// query parses the parameters of a request and keeps the first error.
 type query struct {
 	values url.Values
 	err    error
@@ -33,8 +33,8 @@ func parseQuery(r *http.Request) *query {
 	return q
 }
 
-// reject records an error about a parameter, such as "must be a number", unless
-// there is one already.
+// reject records an error of a parameter, such as "must be a number", unless one is
+// recorded already.
 func (q *query) reject(name, what string, args ...any) {
 	if q.err != nil {
 		return
@@ -46,8 +46,7 @@ func (q *query) reject(name, what string, args ...any) {
 	q.err = invalidField(name, what, args...)
 }
 
-// get returns a parameter and whether it is present. A parameter that is given
-// twice is an error.
+// get returns a parameter and whether it is present. It rejects a repeated parameter.
 func (q *query) get(name string) (string, bool) {
 	switch values := q.values[name]; len(values) {
 	case 0:
@@ -59,9 +58,9 @@ func (q *query) get(name string) (string, bool) {
 	return "", false
 }
 
-// set returns the values of a parameter that may hold several of those that are
-// known, with commas between, and may stand several times. It leaves them in q
-// in one order, each once: for scope, all ways to write a set are the same.
+// set returns the values of a parameter that is a set of known values, separated by
+// commas or in repeated parameters. It normalizes the parameter in q, so that equal
+// sets have equal scopes.
 func (q *query) set(name string, known ...string) []string {
 	given, ok := q.values[name]
 	if !ok {
@@ -78,7 +77,7 @@ func (q *query) set(name string, known ...string) []string {
 	return q.values[name]
 }
 
-// limit returns how many elements a page shall have.
+// limit returns the maximum number of elements of the page.
 func (q *query) limit() int {
 	s, ok := q.get("limit")
 	if !ok {
@@ -91,8 +90,7 @@ func (q *query) limit() int {
 	return n
 }
 
-// scope says what is listed: the list, and its filters as they were given. It
-// is what cursors are bound to.
+// scope returns the list and its filters as a text, to which cursors are bound.
 func (q *query) scope(list string, filters ...string) string {
 	for _, name := range filters {
 		list += fmt.Sprintf(" %s=%q", name, q.values[name])
@@ -100,8 +98,8 @@ func (q *query) scope(list string, filters ...string) string {
 	return list
 }
 
-// cursor returns the key of the element that the page comes after, or nothing
-// for the first page.
+// cursor returns the sort key of the last element of the previous page, or "" for the
+// first page.
 func (q *query) cursor(scope string) string {
 	s, ok := q.get("cursor")
 	if !ok {
@@ -114,10 +112,9 @@ func (q *query) cursor(scope string) string {
 	return key
 }
 
-// merchantID returns the merchant to list for, or nothing for all, and whether
-// there can be anything to list. Any text may be asked for; one that does not
-// have the form of an id is nobody's, and is kept from the database, which
-// does not take every text.
+// merchantID returns the merchant to list for, or "" for all. possible is false if the
+// parameter is not a valid id, so that nothing matches; it is not looked up, because
+// not every text is valid in a database.
 func (q *query) merchantID() (id string, possible bool) {
 	id, ok := q.get("merchantId")
 	return id, !ok || invoice.ValidMerchantID(id)

@@ -23,15 +23,15 @@ func (a *API) redeliverEvent(w http.ResponseWriter, r *http.Request) error {
 	return a.writeEvent(w, r, false)
 }
 
-// redeliverEvents answers POST /api/events/redeliver. It works in transactions
-// of bounded size, and for a bounded time.
+// redeliverEvents answers POST /api/events/redeliver, in transactions of bounded size
+// within RedeliverTime.
 func (a *API) redeliverEvents(w http.ResponseWriter, r *http.Request) error {
 	if err := wantJSON(r); err != nil {
 		return err
 	}
 	body, err := readBody(w, r)
 	if err != nil {
-		return badJSON(err)
+		return invalidJSON(err)
 	}
 	filter, scope, err := parseRedeliver(body)
 	if err != nil {
@@ -58,13 +58,13 @@ func (a *API) redeliverEvents(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// parseRedeliver reads which events to send again, and the scope of cursors of
-// such a request. It returns a problemError when the body is not a JSON object, or
-// an *invoice.FieldError for the first member that is wrong.
+// parseRedeliver parses the filter of the events to redeliver, and returns the scope of
+// its cursors. It returns a problemError if the body is not a JSON object, or an
+// *invoice.FieldError for the first invalid member.
 func parseRedeliver(body []byte) (f store.RedeliverFilter, scope string, err error) {
 	o, err := parseObject(body)
 	if err != nil {
-		return f, "", badJSON(err)
+		return f, "", invalidJSON(err)
 	}
 	var cursor string
 	err = cmp.Or(
@@ -96,7 +96,7 @@ func parseRedeliver(body []byte) (f store.RedeliverFilter, scope string, err err
 	return f, scope, nil
 }
 
-// optional reads a member when it is there.
+// optional reads a member if it is present.
 func optional(o object, name string, read func(name string) error) error {
 	if _, ok := o[name]; !ok {
 		return nil

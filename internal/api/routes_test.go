@@ -17,7 +17,7 @@ import (
 )
 
 func TestHead(t *testing.T) {
-	server := httptest.NewServer(newAPI(t, seeded(1)))
+	server := httptest.NewServer(newAPI(t, newListBackend(1)))
 	defer server.Close()
 	for path, status := range map[string]int{"/api/invoices": 200, "/api/invoices/" + invoiceID(0): 200, "/api/payments": 200, "/api/invoices/inv_x": 404} {
 		get, getLength := fetch(t, server, "GET", path)
@@ -28,7 +28,7 @@ func TestHead(t *testing.T) {
 	}
 }
 
-// fetch returns an answer's status and Content-Length.
+// fetch returns a response's status and Content-Length.
 func fetch(t *testing.T, server *httptest.Server, method, path string) (status int, length int64) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, nil)
@@ -46,7 +46,7 @@ func fetch(t *testing.T, server *httptest.Server, method, path string) (status i
 }
 
 func TestHeaders(t *testing.T) {
-	h := newAPI(t, seeded(1))
+	h := newAPI(t, newListBackend(1))
 	for _, path := range []string{"/api/invoices", "/api/invoices/none"} {
 		header := do(h, "GET", path, "").Header()
 		for name, want := range map[string]string{"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"} {
@@ -57,8 +57,8 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// Nothing that went wrong inside reaches a caller, and all of it the log.
-func TestInternalErrorsStayInside(t *testing.T) {
+// Internal errors are logged, and hidden from the client.
+func TestInternalErrorsAreHidden(t *testing.T) {
 	const inside = "no route to db-7.internal"
 	requests := map[string]func(h http.Handler) *httptest.ResponseRecorder{
 		"create":   func(h http.Handler) *httptest.ResponseRecorder { return do(h, "POST", "/api/invoices", request()) },
@@ -125,8 +125,8 @@ func TestInternalErrorsStayInside(t *testing.T) {
 	}
 }
 
-// Every code is explained, and has a status of errors.
-func TestErrorsAreExplained(t *testing.T) {
+// Every code is documented, and has an error status.
+func TestCodesAreDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../docs/errors.md")
 	if err != nil {
 		t.Fatal(err)

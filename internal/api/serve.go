@@ -14,10 +14,10 @@ import (
 	"github.com/quittance/quittance/apitypes"
 )
 
-// handler answers a request, or returns an error before it has written anything.
+// handler answers a request, or returns an error before it writes a response.
 type handler func(w http.ResponseWriter, r *http.Request) error
 
-// serve returns an http.Handler that answers with h's errors as problems.
+// serve returns an http.Handler that writes the errors of h as problems.
 func (a *API) serve(h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		setHeaders(w)
@@ -27,14 +27,14 @@ func (a *API) serve(h handler) http.Handler {
 	})
 }
 
-// setHeaders sets the headers of every answer.
+// setHeaders sets the headers of every response.
 func setHeaders(w http.ResponseWriter) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 }
 
-// WriteError answers with the problem that err is, and logs it at level ERROR
-// when its status is 500 or more.
+// WriteError answers with the problem of err, and logs it as an error if its status is
+// 500 or more.
 func (a *API) WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	setHeaders(w)
 	p := problemFor(err).document()
@@ -48,19 +48,19 @@ func (a *API) WriteError(w http.ResponseWriter, r *http.Request, err error) {
 		w.Header().Set("Retry-After", "1")
 	}
 	if err := write(w, p.Status, "application/problem+json", p); err != nil {
-		a.logger.DebugContext(r.Context(), "answer not written", "err", err)
+		a.logger.DebugContext(r.Context(), "write response", "err", err)
 	}
 }
 
 // writeJSON answers with a JSON body.
 func (a *API) writeJSON(w http.ResponseWriter, r *http.Request, status int, body any) {
 	if err := write(w, status, "application/json", body); err != nil {
-		a.logger.DebugContext(r.Context(), "answer not written", "err", err) // the caller has gone
+		a.logger.DebugContext(r.Context(), "write response", "err", err) // the client has disconnected
 	}
 }
 
-// write encodes the whole body before anything is sent. The types of package
-// apitypes always encode, so an error means that the connection broke.
+// write writes a JSON response. The types of package apitypes always encode, so an error
+// means that the connection is broken.
 func write(w http.ResponseWriter, status int, mediaType string, body any) error {
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -73,20 +73,20 @@ func write(w http.ResponseWriter, status int, mediaType string, body any) error 
 	return err
 }
 
-// Errors of a body. Of one that does not arrive whole they do not say what the
-// connection failed with, which would show the service's own address.
+// Errors of a request body. They do not wrap the connection's error, which contains the
+// service's address.
 var (
 	errBodyTooLarge = problemf(apitypes.CodeBodyTooLarge, "The body must be at most %d bytes.", MaxBody)
 	errSlowBody     = errors.New("it did not arrive in time")
 	errBrokenBody   = errors.New("it broke off, or its transfer encoding is wrong")
 )
 
-// readBody returns the request's body. It refuses one of more than MaxBody
-// bytes, without reading it where the request says so. An error of another kind
-// means that the body did not arrive whole.
+// readBody returns the request's body. It rejects a body of more than MaxBody bytes,
+// without reading it if Content-Length says so. Other errors mean that the body is
+// incomplete.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if r.ContentLength > MaxBody {
-		w.Header().Set("Connection", "close") // else net/http reads on
+		w.Header().Set("Connection", "close") // so that net/http does not read the rest
 		return nil, errBodyTooLarge
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
@@ -101,7 +101,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return nil, errBrokenBody
 }
 
-// wantJSON refuses a body that is not declared to be plain JSON in UTF-8.
+// wantJSON rejects a body that is not declared as JSON in UTF-8 without a content coding.
 func wantJSON(r *http.Request) error {
 	const want = "The body must be JSON, with Content-Type: application/json"
 	values := r.Header.Values("Content-Type")

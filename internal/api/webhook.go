@@ -12,8 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// pathMerchant returns the merchant in a request's path. What does not have the
-// form of an id is nobody's.
+// pathMerchant returns the merchant in the request's path. A malformed id is not found.
 func pathMerchant(r *http.Request) (string, error) {
 	id := r.PathValue("id")
 	if !invoice.ValidMerchantID(id) {
@@ -47,11 +46,11 @@ func (a *API) putWebhook(w http.ResponseWriter, r *http.Request) error {
 	}
 	body, err := readBody(w, r)
 	if err != nil {
-		return badJSON(err)
+		return invalidJSON(err)
 	}
 	o, err := parseObject(body)
 	if err != nil {
-		return badJSON(err)
+		return invalidJSON(err)
 	}
 	var url string
 	var optional []invoice.EventType
@@ -70,8 +69,8 @@ func (a *API) putWebhook(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// eventTypes reads an array of types of events and leaves dst as it is when the
-// array is absent. Which types are allowed is not checked.
+// eventTypes reads an array of event types into dst, which is unchanged if the array is
+// absent. It does not check which types are allowed.
 func eventTypes(o object, name string, dst *[]invoice.EventType) error {
 	v, ok := o[name]
 	if !ok {
@@ -148,8 +147,8 @@ func (a *API) promoteSecret(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// healths are the states of a breaker in the interface's words.
-var healths = map[delivery.BreakerState]apitypes.WebhookHealth{
+// webhookHealth maps states of a breaker to the interface's.
+var webhookHealth = map[delivery.BreakerState]apitypes.WebhookHealth{
 	delivery.BreakerClosed: apitypes.HealthOK, delivery.BreakerOpen: apitypes.HealthPaused, delivery.BreakerGone: apitypes.HealthGone,
 }
 
@@ -157,7 +156,7 @@ func fromView(v endpoint.View) apitypes.Webhook {
 	w := apitypes.Webhook{
 		MerchantID: v.MerchantID, URL: v.URL, Configured: v.Configured,
 		OptionalEvents: make([]apitypes.EventType, len(v.Optional)),
-		Health:         healths[v.Breaker.State], Secrets: make([]apitypes.WebhookSecret, len(v.Secrets)),
+		Health:         webhookHealth[v.Breaker.State], Secrets: make([]apitypes.WebhookSecret, len(v.Secrets)),
 	}
 	if !v.ChangedAt.IsZero() {
 		w.ChangedAt = v.ChangedAt.Unix()

@@ -20,12 +20,12 @@ import (
 
 const madeSecret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 
-// hooks stands for endpoint.Directory: acme has an endpoint with all kinds of
-// secrets, bean one in the configuration; new has none yet.
-type hooks struct{ *backend }
+// fakeEndpoints is a fake of endpoint.Directory: acme has an endpoint with all kinds of
+// secrets, bean a configured one, and new none.
+type fakeEndpoints struct{ *backend }
 
-func (h hooks) View(ctx context.Context, id string) (endpoint.View, error) {
-	if err := h.trouble(ctx); err != nil {
+func (h fakeEndpoints) View(ctx context.Context, id string) (endpoint.View, error) {
+	if err := h.fail(ctx); err != nil {
 		return endpoint.View{}, err
 	}
 	v := endpoint.View{MerchantID: id, URL: "https://" + id + ".example/", Breaker: delivery.Breaker{State: delivery.BreakerClosed}}
@@ -45,8 +45,8 @@ func (h hooks) View(ctx context.Context, id string) (endpoint.View, error) {
 	return v, nil
 }
 
-// may refuses to change what bean and others have.
-func (h hooks) may(ctx context.Context, id string) (endpoint.View, error) {
+// may returns the error of changing a merchant's endpoint.
+func (h fakeEndpoints) may(ctx context.Context, id string) (endpoint.View, error) {
 	v, err := h.View(ctx, id)
 	if err == nil && v.Configured {
 		err = endpoint.ErrConfigured
@@ -54,9 +54,9 @@ func (h hooks) may(ctx context.Context, id string) (endpoint.View, error) {
 	return v, err
 }
 
-func (h hooks) Put(ctx context.Context, id, url string, optional []invoice.EventType) (endpoint.View, string, error) {
+func (h fakeEndpoints) Put(ctx context.Context, id, url string, optional []invoice.EventType) (endpoint.View, string, error) {
 	if id == "new" {
-		return endpoint.View{MerchantID: id, URL: url, Optional: optional, Breaker: delivery.Breaker{State: delivery.BreakerClosed}}, madeSecret, h.trouble(ctx)
+		return endpoint.View{MerchantID: id, URL: url, Optional: optional, Breaker: delivery.Breaker{State: delivery.BreakerClosed}}, madeSecret, h.fail(ctx)
 	}
 	if url == "http://10.0.0.1/" {
 		return endpoint.View{}, "", &invoice.FieldError{Field: "url", Detail: "cannot be used"}
@@ -77,12 +77,12 @@ func (h hooks) Put(ctx context.Context, id, url string, optional []invoice.Event
 	return v, "", err
 }
 
-func (h hooks) PingMerchant(ctx context.Context, id string) (delivery.Attempt, error) {
+func (h fakeEndpoints) PingMerchant(ctx context.Context, id string) (delivery.Attempt, error) {
 	_, err := h.View(ctx, id)
 	return delivery.Attempt{Number: 1, StartedMS: now * 1000, DurationMS: 7, StatusCode: 500, Error: "answered 500, expected 2xx", Excerpt: "no"}, err
 }
 
-func (h hooks) Stage(ctx context.Context, id string) (endpoint.View, string, error) {
+func (h fakeEndpoints) Stage(ctx context.Context, id string) (endpoint.View, string, error) {
 	if id == "staged" {
 		return endpoint.View{}, "", endpoint.ErrStaged
 	}
@@ -90,7 +90,7 @@ func (h hooks) Stage(ctx context.Context, id string) (endpoint.View, string, err
 	return v, madeSecret, err
 }
 
-func (h hooks) Promote(ctx context.Context, id string) (endpoint.View, error) {
+func (h fakeEndpoints) Promote(ctx context.Context, id string) (endpoint.View, error) {
 	switch id {
 	case "deaf":
 		return endpoint.View{}, fmt.Errorf("wrapped: %w", &endpoint.PingError{Answer: "answered 401, expected 2xx"})
@@ -100,7 +100,7 @@ func (h hooks) Promote(ctx context.Context, id string) (endpoint.View, error) {
 	return h.may(ctx, id)
 }
 
-func (h hooks) Unstage(ctx context.Context, id string) error {
+func (h fakeEndpoints) Unstage(ctx context.Context, id string) error {
 	if id == "unstaged" {
 		return endpoint.ErrNotStaged
 	}

@@ -1,5 +1,4 @@
-// Package apitest holds what the service says against openapi.yaml: every
-// answer that a test sees, and the body of every event.
+// Package apitest checks responses and event bodies against openapi.yaml.
 package apitest
 
 import (
@@ -24,8 +23,8 @@ import (
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 )
 
-// Check returns h, and has t fail when an answer of h to a path below /api/
-// differs from the specification.
+// Check wraps h. t fails if a response of h to a path below /api/ violates the
+// specification.
 func Check(t testing.TB, h http.Handler) http.Handler {
 	s := load(t)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -43,8 +42,8 @@ func Check(t testing.TB, h http.Handler) http.Handler {
 	})
 }
 
-// Transport returns base, and has t fail when the answer to a request that
-// goes through it to a path below /api/ differs from the specification.
+// Transport wraps base. t fails if a response to a path below /api/ violates the
+// specification.
 func Transport(t testing.TB, base http.RoundTripper) http.RoundTripper {
 	return transport{t, load(t), base}
 }
@@ -55,7 +54,7 @@ type transport struct {
 	base http.RoundTripper
 }
 
-// RoundTrip sends the request. The answer's body is read whole.
+// RoundTrip sends the request and reads the whole response.
 func (c transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := c.base.RoundTrip(r)
 	if err != nil {
@@ -70,8 +69,7 @@ func (c transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// Event returns what in an event's body differs from the specification of its
-// type, or nil.
+// Event returns an error if an event's body violates the specification of its type.
 func Event(t testing.TB, body []byte) error {
 	s := load(t)
 	var event map[string]any
@@ -117,7 +115,7 @@ func load(t testing.TB) *spec {
 	return s
 }
 
-// report has t fail when the answer differs from the specification.
+// report fails t if the response violates the specification.
 func (s *spec) report(t testing.TB, r *http.Request, answer *http.Response, body []byte) {
 	if !strings.HasPrefix(r.URL.Path, "/api/") {
 		return
@@ -130,16 +128,16 @@ func (s *spec) report(t testing.TB, r *http.Request, answer *http.Response, body
 
 func (s *spec) check(r *http.Request, answer *http.Response, body []byte) error {
 	asked := *r
-	asked.URL = &url.URL{Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery} // whatever the host
+	asked.URL = &url.URL{Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery} // without the host
 	if asked.Method == http.MethodHead {
 		asked.Method, body = http.MethodGet, nil
 	}
 	route, params, err := s.router.FindRoute(&asked)
 	switch {
 	case errors.Is(err, routers.ErrPathNotFound):
-		return s.stray(answer, body, http.StatusNotFound, "not_found")
+		return s.checkUnknown(answer, body, http.StatusNotFound, "not_found")
 	case errors.Is(err, routers.ErrMethodNotAllowed):
-		return s.stray(answer, body, http.StatusMethodNotAllowed, "method_not_allowed")
+		return s.checkUnknown(answer, body, http.StatusMethodNotAllowed, "method_not_allowed")
 	case err != nil:
 		return err
 	}
@@ -152,26 +150,26 @@ func (s *spec) check(r *http.Request, answer *http.Response, body []byte) error 
 		Options:                options,
 	})
 	if err == nil && answer.StatusCode >= http.StatusBadRequest && r.Method != http.MethodHead {
-		err = agree(body, answer.StatusCode)
+		err = consistent(body, answer.StatusCode)
 	}
 	return err
 }
 
-// stray checks the answer to a request that the specification does not have.
-func (s *spec) stray(answer *http.Response, body []byte, status int, code string) error {
+// checkUnknown checks the response to a request that is not in the specification.
+func (s *spec) checkUnknown(answer *http.Response, body []byte, status int, code string) error {
 	if answer.StatusCode != status {
 		return fmt.Errorf("the specification has no such operation: want %d", status)
 	}
 	if got := answer.Header.Get("Content-Type"); got != "application/problem+json" {
 		return fmt.Errorf("Content-Type is %q", got)
 	}
-	if body == nil { // of a HEAD
+	if body == nil { // HEAD
 		return nil
 	}
 	return s.problem(body, status, code)
 }
 
-// problem checks a problem's form, and that its members agree.
+// problem checks a problem's schema and the consistency of its members.
 func (s *spec) problem(body []byte, status int, code string) error {
 	var p map[string]any
 	if err := json.Unmarshal(body, &p); err != nil {
@@ -183,12 +181,12 @@ func (s *spec) problem(body []byte, status int, code string) error {
 	if p["code"] != code {
 		return fmt.Errorf("the problem's code is %v, want %s", p["code"], code)
 	}
-	return agree(body, status)
+	return consistent(body, status)
 }
 
-// agree checks that the members of a problem of the right form agree with
-// each other and with the answer's status.
-func agree(body []byte, status int) error {
+// consistent checks that the members of a problem are consistent with each other and
+// with the response's status.
+func consistent(body []byte, status int) error {
 	var p struct {
 		Status int     `json:"status"`
 		Code   string  `json:"code"`

@@ -25,8 +25,8 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// story is the API on the real service and database, and a client of it.
-type story struct {
+// integration is the API on the real service and database, with a client.
+type integration struct {
 	*client.Client
 	service *settle.Service
 	handler http.Handler
@@ -34,7 +34,7 @@ type story struct {
 
 type merchants struct{}
 
-func (merchants) Known(id string) bool    { return id != "stranger" }
+func (merchants) Known(id string) bool    { return id != "other" }
 func (merchants) WantsEvents(string) bool { return true }
 
 func (merchants) Tolerance(id string) invoice.Tolerance {
@@ -44,7 +44,7 @@ func (merchants) Tolerance(id string) invoice.Tolerance {
 	return invoice.Tolerance{}
 }
 
-func tell(t *testing.T, s *store.Store) story {
+func newIntegration(t *testing.T, s *store.Store) integration {
 	t.Helper()
 	base, _ := chain.Lookup("base")
 	chains := []chain.Chain{base}
@@ -64,10 +64,10 @@ func tell(t *testing.T, s *store.Store) story {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return story{c, service, handler}
+	return integration{c, service, handler}
 }
 
-func (s story) ids(t *testing.T, f client.InvoiceFilter) []string {
+func (s integration) ids(t *testing.T, f client.InvoiceFilter) []string {
 	t.Helper()
 	ids := []string{}
 	for inv, err := range s.Invoices(t.Context(), f) {
@@ -84,8 +84,8 @@ var asked = apitypes.CreateInvoiceRequest{
 	LineItems: []apitypes.LineItem{{Label: "caf\u00e9 \u200f \U0001f600 <&>", Amount: "4900000"}},
 }
 
-// wantRefused fails unless err is that refusal.
-func wantRefused(t *testing.T, err error, code apitypes.ErrorCode, field string) {
+// wantProblemCode fails the test unless err has the code.
+func wantProblemCode(t *testing.T, err error, code apitypes.ErrorCode, field string) {
 	t.Helper()
 	var refused *client.Error
 	if !errors.As(err, &refused) || refused.Code != code || refused.Field != field {
@@ -93,18 +93,18 @@ func wantRefused(t *testing.T, err error, code apitypes.ErrorCode, field string)
 	}
 }
 
-func TestStoryOfCreating(t *testing.T) {
+func TestIntegrationCreate(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		s, ctx := tell(t, db), t.Context()
+		s, ctx := newIntegration(t, db), t.Context()
 
-		stranger := asked
-		stranger.MerchantID = "stranger"
-		_, err := s.CreateInvoice(ctx, stranger)
-		wantRefused(t, err, apitypes.CodeInvalidField, "merchantId")
+		unknown := asked
+		unknown.MerchantID = "other"
+		_, err := s.CreateInvoice(ctx, unknown)
+		wantProblemCode(t, err, apitypes.CodeInvalidField, "merchantId")
 		elsewhere := asked
 		elsewhere.ChainKey = "ethereum"
 		_, err = s.CreateInvoice(ctx, elsewhere, client.IdempotencyKey("k"))
-		wantRefused(t, err, apitypes.CodeInvalidField, "chainKey")
+		wantProblemCode(t, err, apitypes.CodeInvalidField, "chainKey")
 		if ids := s.ids(t, client.InvoiceFilter{}); len(ids) != 0 {
 			t.Errorf("refused, and yet there are %v", ids)
 		}
@@ -120,10 +120,10 @@ func TestStoryOfCreating(t *testing.T) {
 		other := asked
 		other.Amount, other.LineItems = "1", nil
 		_, err = s.CreateInvoice(ctx, other, client.IdempotencyKey("k"))
-		wantRefused(t, err, apitypes.CodeIdempotencyMismatch, "")
+		wantProblemCode(t, err, apitypes.CodeIdempotencyMismatch, "")
 		other.MerchantID = "bean"
 		_, err = s.CreateInvoice(ctx, other, client.IdempotencyKey("k"))
-		wantRefused(t, err, apitypes.CodeIdempotencyMismatch, "")
+		wantProblemCode(t, err, apitypes.CodeIdempotencyMismatch, "")
 		second, err := s.CreateInvoice(ctx, other, client.IdempotencyKey("l"))
 		if err != nil || second.ID == first.ID {
 			t.Errorf("another key: %s, %v", second.ID, err)
@@ -138,15 +138,15 @@ func TestStoryOfCreating(t *testing.T) {
 	})
 }
 
-// Requests with one key that race make one invoice.
-func TestStoryOfARace(t *testing.T) {
+// Concurrent requests with one key create one invoice.
+func TestIntegrationConcurrentCreates(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		s := tell(t, db)
+		s := newIntegration(t, db)
 		var group sync.WaitGroup
 		for range 8 {
 			group.Go(func() {
 				if _, err := s.CreateInvoice(t.Context(), asked, client.IdempotencyKey("k")); err != nil {
-					wantRefused(t, err, apitypes.CodeIdempotencyInProgress, "")
+					wantProblemCode(t, err, apitypes.CodeIdempotencyInProgress, "")
 				}
 			})
 		}
@@ -157,9 +157,9 @@ func TestStoryOfARace(t *testing.T) {
 	})
 }
 
-func TestStoryOfPages(t *testing.T) {
+func TestIntegrationPages(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		s := tell(t, db)
+		s := newIntegration(t, db)
 		want := make([]string, 10)
 		for i := range want {
 			created, err := s.CreateInvoice(t.Context(), asked)
@@ -179,9 +179,9 @@ func TestStoryOfPages(t *testing.T) {
 	})
 }
 
-func TestStoryOfAPayment(t *testing.T) {
+func TestIntegrationPayment(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		s, ctx := tell(t, db), t.Context()
+		s, ctx := newIntegration(t, db), t.Context()
 		created, err := s.CreateInvoice(ctx, asked)
 		if err != nil {
 			t.Fatal(err)
@@ -218,11 +218,10 @@ func TestStoryOfAPayment(t *testing.T) {
 	})
 }
 
-// A payment that fits no invoice is seen by who asks for it, and is given to an
-// invoice by hand.
-func TestStoryOfAttribution(t *testing.T) {
+// An unattributed payment is listed on request, and can be attributed manually.
+func TestIntegrationAttribution(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		s, ctx := tell(t, db), t.Context()
+		s, ctx := newIntegration(t, db), t.Context()
 		created, err := s.CreateInvoice(ctx, asked)
 		if err != nil {
 			t.Fatal(err)
@@ -243,7 +242,7 @@ func TestStoryOfAttribution(t *testing.T) {
 		}
 		genesis := invoice.Header{Number: 1, Hash: invoice.Hash{1}, Time: now}
 		block := settle.Block{Header: invoice.Header{Number: 2, Hash: invoice.Hash{2}, Parent: genesis.Hash, Time: now + 10}}
-		block.Transfers = []invoice.Transfer{{ // its amount is wanted by two
+		block.Transfers = []invoice.Transfer{{ // two invoices have this amount
 			Position: invoice.Position{BlockNumber: 2, BlockHash: block.Hash, BlockTime: block.Time},
 			ChainKey: "base", TxHash: invoice.Hash{3}, Token: inv.Token, Currency: "USDC", From: invoice.Address{4}, To: inv.Merchant, Amount: inv.Amount,
 		}}
@@ -279,12 +278,12 @@ func TestStoryOfAttribution(t *testing.T) {
 			request := by
 			request.InvoiceID = wrong
 			_, err = s.AttributePayment(ctx, id, request)
-			wantRefused(t, err, apitypes.CodeInvalidField, "invoiceId")
+			wantProblemCode(t, err, apitypes.CodeInvalidField, "invoiceId")
 		}
 		_, err = s.AttributePayment(ctx, invoice.PrefixPayment+strings.Repeat("0", 26), by)
-		wantRefused(t, err, apitypes.CodeNotFound, "")
+		wantProblemCode(t, err, apitypes.CodeNotFound, "")
 		want := &apitypes.Attribution{Method: apitypes.ByHand, By: by.By, At: now}
-		for range 2 { // repeated it changes nothing
+		for range 2 { // a repetition has no effect
 			p, err := s.AttributePayment(ctx, id, by)
 			if diff := cmp.Diff(want, p.Attribution); err != nil || diff != "" || p.InvoiceID != created.ID {
 				t.Errorf("%+v, %v", p, err)
@@ -292,7 +291,7 @@ func TestStoryOfAttribution(t *testing.T) {
 		}
 		by.InvoiceID = twin.ID
 		_, err = s.AttributePayment(ctx, id, by)
-		wantRefused(t, err, apitypes.CodeAlreadyAttributed, "")
+		wantProblemCode(t, err, apitypes.CodeAlreadyAttributed, "")
 		p, err := s.Payment(ctx, id)
 		if diff := cmp.Diff(want, p.Attribution); err != nil || diff != "" || p.Status != apitypes.PaymentConfirmed {
 			t.Errorf("%+v, %v", p, err)
@@ -307,10 +306,10 @@ func TestStoryOfAttribution(t *testing.T) {
 	})
 }
 
-// A merchant's tolerance is the invoice's, and is told.
-func TestStoryOfTolerance(t *testing.T) {
+// An invoice has and shows its merchant's tolerance.
+func TestIntegrationTolerance(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		s, ctx := tell(t, db), t.Context()
+		s, ctx := newIntegration(t, db), t.Context()
 		lenient := asked
 		lenient.MerchantID = "lenient"
 		for request, want := range map[*apitypes.CreateInvoiceRequest]string{&asked: "", &lenient: "49000"} {
@@ -322,7 +321,7 @@ func TestStoryOfTolerance(t *testing.T) {
 	})
 }
 
-func (s story) payments(t *testing.T, f client.PaymentFilter) string {
+func (s integration) payments(t *testing.T, f client.PaymentFilter) string {
 	t.Helper()
 	var text strings.Builder
 	for p, err := range s.Payments(t.Context(), f) {
@@ -334,10 +333,10 @@ func (s story) payments(t *testing.T, f client.PaymentFilter) string {
 	return text.String()
 }
 
-// What the notice's reader accepts, both databases take, once.
-func TestStoryOfNotices(t *testing.T) {
+// Both databases store every notice that the parser accepts, once.
+func TestIntegrationNotices(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		s := tell(t, db)
+		s := newIntegration(t, db)
 		longest := strings.Repeat("\U0001f600", api.MaxNoticeText/4) // four bytes each
 		for _, body := range []string{
 			goodNotice,
@@ -353,7 +352,7 @@ func TestStoryOfNotices(t *testing.T) {
 	})
 }
 
-// confirm makes final what is pending on the chain base up to a line.
+// confirm confirms the pending payments of the chain base up to a height.
 func confirm(ctx context.Context, service *settle.Service, line invoice.Header) error {
 	_, revision, err := service.Pending(ctx, "base", line.Number)
 	if err != nil {
