@@ -83,7 +83,7 @@ func (f EventFilter) query() url.Values {
 	return query
 }
 
-// Events lists events with how their deliveries stand, newest first, page by
+// Events lists events with the state of their deliveries, newest first, page by
 // page as they are asked for. After an error the list ends.
 func (c *Client) Events(ctx context.Context, f EventFilter) iter.Seq2[apitypes.EventRecord, error] {
 	return list(ctx, c, "api/events", f.query(), f.PageSize, func(page apitypes.EventList) ([]apitypes.EventRecord, string) {

@@ -142,7 +142,7 @@ func TestAuthorizationMustMatchTheInvoice(t *testing.T) {
 	w.wantStatus(w.id(terms), contracts.StatusNone)
 }
 
-// TestAuthorizationValidityIsStrict tries the block times at and beside both ends.
+// TestAuthorizationValidityIsStrict tries the block times at, before and after both ends.
 func TestAuthorizationValidityIsStrict(t *testing.T) {
 	w := newWorld(t)
 	from := w.now() + 1000

@@ -23,7 +23,7 @@ import (
 	"github.com/quittance/quittance/internal/devchain"
 )
 
-// gasDocs is where the figures of TestGas stand.
+// gasDocs is the page with the figures of TestGas.
 const gasDocs = "../docs/performance.md"
 
 // gasSnapshot has the exact gas of each call, a line each, as Foundry's file

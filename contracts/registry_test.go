@@ -14,7 +14,7 @@ func TestOnlyTheOperatorOpensAndCloses(t *testing.T) {
 	w := newWorld(t)
 	ids := [][32]byte{w.id(w.terms())}
 	unauthorized := w.registryError("AccessControlUnauthorizedAccount")
-	// The deployer is the registry's admin: it may name operators, and is none.
+	// The deployer is the registry's admin: it may name operators, and is not one itself.
 	w.refused(w.Keys.Deployer, w.Registry, w.registry.PackOpen(ids), unauthorized)
 	w.refused(w.Keys.Merchant, w.Registry, w.registry.PackOpen(ids), unauthorized)
 	w.refused(w.Keys.Payer, w.Registry, w.registry.PackClose(ids), unauthorized)

@@ -124,7 +124,7 @@ func (v Verifier) refuse(w http.ResponseWriter, r *http.Request, err error) {
 func problem(w http.ResponseWriter, status int, code, detail string) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(status)
-	// A caller that has gone away cannot be told of it.
+	// A caller that has gone away cannot receive it.
 	_ = json.NewEncoder(w).Encode(struct {
 		Type   string `json:"type"`
 		Title  string `json:"title"`

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Headers of Standard Webhooks (standardwebhooks.com, version 1.0.0), which stand beside the service's own. Their
+// Headers of Standard Webhooks (standardwebhooks.com, version 1.0.0), which are sent in addition to the service's own. Their
 // signature covers the delivery's id as well, and there can be several during the rotation of a secret.
 const (
 	// HeaderStandardID is the delivery's id, as [HeaderDelivery] is.
@@ -42,8 +42,8 @@ func SignStandard(secrets []string, id string, t time.Time, body []byte) string 
 	return strings.Join(signatures, " ")
 }
 
-// StandardKey returns the key that Standard Webhooks signs with for a secret: what the base64 behind [SecretPrefix]
-// stands for. A secret of another form is the key itself.
+// StandardKey returns the key that Standard Webhooks signs with for a secret: the decoded base64 after
+// [SecretPrefix]. A secret of another form is the key itself.
 func StandardKey(secret string) []byte {
 	if text, ok := strings.CutPrefix(secret, SecretPrefix); ok {
 		if key, err := base64.StdEncoding.DecodeString(text); err == nil {

@@ -13,7 +13,7 @@ import (
 // or an [*Error] that is one of [ErrMissingHeader], [ErrMalformedHeader], [ErrStaleTimestamp] and [ErrBadSignature].
 //
 // The header is a list of name=value pairs with commas between them and optional blanks around each. Names are
-// case-sensitive; t and v1 must stand exactly once, in any order, with a value; other names are ignored. t is a finite
+// case-sensitive; t and v1 must occur exactly once, in any order, with a value; other names are ignored. t is a finite
 // decimal number of seconds: digits, with an optional sign, fraction and exponent, within the range of a float64.
 // Both t and the whole second of now are compared as numbers, while t is signed as it is written. v1 is compared
 // as text, so upper-case hex does not match. An empty secret matches nothing.
@@ -66,7 +66,7 @@ func parse(header string) (signature, error) {
 			field = &sig.timestamp
 		case "v1":
 			field = &sig.digest
-		default: // room for other schemes beside v1
+		default: // room for other schemes than v1
 			continue
 		}
 		// To choose among several would let two receivers read one header differently.

@@ -75,7 +75,7 @@ func writeTrimmed(out io.Writer, text string) error {
 	return nil
 }
 
-// standing says how a delivery stands.
+// standing describes the state of a delivery.
 func standing(d *apitypes.Delivery) string {
 	if d == nil {
 		return "none"

@@ -208,7 +208,7 @@ func checks(all []admin.Check) string {
 	return strings.Join(words, ", ")
 }
 
-// notesOf returns what is to be said of a chain beside its numbers.
+// notesOf returns the notes to print below the table for a chain.
 func notesOf(c admin.Chain, now time.Time) []string {
 	var notes []string
 	if c.Halted != "" {

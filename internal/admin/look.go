@@ -49,8 +49,8 @@ func opened(ctx context.Context, database string, do func(*store.Store) error) (
 }
 
 // Look finds out how the chains do without the service: from its database, and
-// by asking each node for its head and whether it fits the configuration. What
-// cannot be found out about a chain stands in its Error.
+// by asking each node for its head and whether it fits the configuration. What cannot be
+// found out about a chain is described by its Error.
 func Look(ctx context.Context, c Config) Status {
 	st := Status{Chains: make([]Chain, len(c.Chains))}
 	var group sync.WaitGroup

@@ -1,6 +1,6 @@
-// Package admin is what an operator asks and does beside a service: how its
-// chains do, which the service tells while it runs and its database and nodes
-// otherwise, and what is written into the database for it to act on.
+// Package admin has the operations of an operator: it reads the state of a
+// service's chains, from the service while it runs and from its database and
+// nodes otherwise, and makes changes in the database that the service acts on.
 package admin
 
 import (
@@ -26,12 +26,12 @@ type Chain struct {
 	Finality  string     `json:"finality"`
 	Quorum    int        `json:"agree"`     // how many nodes must report the same payment
 	Ready     bool       `json:"ready"`     // it is read
-	Head      uint64     `json:"head"`      // newest block that the nodes told of
+	Head      uint64     `json:"head"`      // newest block that the nodes reported
 	Indexed   uint64     `json:"indexed"`   // newest block whose payments are stored
 	Confirmed uint64     `json:"confirmed"` // newest block that is final
 	Lag       Lag        `json:"lag"`
 	CatchUp   *Progress  `json:"catchUp,omitempty"`  // while the final blocks before the head are read
-	Backfill  *Progress  `json:"backfill,omitempty"` // while older blocks are read, or read again, beside the head
+	Backfill  *Progress  `json:"backfill,omitempty"` // while older blocks are read, or read again
 	Halted    string     `json:"halted,omitempty"`   // why it is read no further until somebody resumes it
 	Error     string     `json:"error,omitempty"`    // why the last look at the chain failed
 	Providers []Provider `json:"providers"`
@@ -90,7 +90,7 @@ type Provider struct {
 	Until      int64       `json:"until,omitempty"`  // Unix seconds: when it is asked again
 	Reason     string      `json:"reason,omitempty"` // why it is in that state
 	Head       uint64      `json:"head"`
-	HeadAt     int64       `json:"headAt,omitempty"` // Unix seconds: when it told of its head
+	HeadAt     int64       `json:"headAt,omitempty"` // Unix seconds: when it reported its head
 	LatencyMs  float64     `json:"latencyMs"`        // of a request, a moving average in milliseconds
 	Calls      uint64      `json:"calls"`
 	Errors     uint64      `json:"errors"`

@@ -52,8 +52,8 @@ func (b *bench) stopNodes() (err error) {
 	return err
 }
 
-// measureBackfill measures how fast a server that was added late reads the
-// history, beside a bare loop that fetches and decodes the same logs.
+// measureBackfill measures how fast a server that was added late reads the history,
+// compared with a bare loop that fetches and decodes the same logs.
 func (b *bench) measureBackfill(ctx context.Context, kind string) error {
 	n, err := b.holding(ctx, mixed(b.blocks))
 	if err != nil {
@@ -155,7 +155,7 @@ func (n *node) filled(ctx context.Context, s *service) error {
 }
 
 // verify fails unless each payment of the history is recorded as it must be,
-// and returns how many events tell of them.
+// and returns the number of their events.
 func (n *node) verify(ctx context.Context, database string) (events int, err error) {
 	for _, check := range []struct {
 		query string

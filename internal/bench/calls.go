@@ -135,7 +135,7 @@ func (s *service) callsMade(ctx context.Context) (calls uint64, err error) {
 
 // caughtUp waits until the server has read the node's newest block and has
 // confirmed what is final by it, or by the block before: the embedded node
-// moves its tags a moment after it has told of a block.
+// moves its tags a moment after it has announced a block.
 func (s *service) caughtUp(ctx context.Context, node string) error {
 	ctx, cancel := context.WithTimeout(ctx, caughtUpPatience)
 	defer cancel()
@@ -164,6 +164,6 @@ func (s *service) caughtUp(ctx context.Context, node string) error {
 	}
 }
 
-// finalDepth is how many blocks stand above a final one: that of the chain
+// finalDepth is how many blocks are above a final one: that of the chain
 // "local", and of the embedded node's tags.
 const finalDepth = 2

@@ -325,7 +325,7 @@ func scheduleFor(ctx context.Context, s *store.Store, merchants []string, due ti
 	})
 }
 
-// execute runs a statement on a database beside the program.
+// execute runs a statement on the database of the running program.
 func execute(ctx context.Context, url, statement string) (err error) {
 	driver, source := "pgx", url
 	if path, ok := strings.CutPrefix(url, "sqlite:"); ok {

@@ -91,7 +91,7 @@ func (h history) invoiceOf(n int, token invoice.Address, now time.Time) invoice.
 	return inv
 }
 
-// nodeReady is what the process of a node tells of itself.
+// nodeReady is what the process of a node prints when it is ready.
 type nodeReady struct {
 	HTTP, WS    string
 	Token       invoice.Address

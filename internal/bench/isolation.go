@@ -190,7 +190,7 @@ type sickness struct {
 	each   int // events
 }
 
-// isolation measures the latency of healthy merchants beside sick ones.
+// isolation measures the latency of healthy merchants while others are sick.
 func (b *bench) isolation(ctx context.Context, kind, name string, healthy int, sick sickness) (took []time.Duration, missing int, err error) {
 	c, err := openClinic(ctx)
 	if err != nil {
@@ -235,8 +235,8 @@ func (b *bench) measureSwitching(ctx context.Context, kind string) error {
 	return b.compare(ctx, kind, "switching", 100, sickness{"switch", "switching", 300, 5})
 }
 
-// compare measures the healthy merchants by themselves and beside the sick ones,
-// in turns, so that what else the machine does falls to both alike.
+// compare measures the healthy merchants with and without the sick ones, in
+// turns, so that what else the machine does falls to both alike.
 func (b *bench) compare(ctx context.Context, kind, name string, healthy int, sick sickness) error {
 	var without, with []time.Duration
 	starved := 0

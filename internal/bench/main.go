@@ -1,6 +1,5 @@
-// Command bench measures the service on this machine and prints a table. Each
-// figure that depends on the machine stands beside a ceiling that was measured
-// in the same run.
+// Command bench measures the service on this machine and prints a table. Each figure
+// that depends on the machine has a ceiling that was measured in the same run.
 //
 // The server runs in a process of its own, so that its memory and its CPU time
 // are its own; the load, the databases and the embedded chain share the

@@ -268,7 +268,7 @@ func TestSurvey(t *testing.T) {
 	c.MineEmpty(20)
 	first.Lag(20)
 	third.Intercept(nil)
-	for range 2 { // the second time the lag is known, whoever answered first
+	for range 2 { // the second time the lag is known, whichever answered first
 		at.at = at.at.Add(chain.HeadMaxAge)
 		p.RefreshHeads(t.Context())
 	}

@@ -207,7 +207,7 @@ func (s subject) decimals(token invoice.Address) int {
 	return t.Decimals
 }
 
-// asks returns the amounts that the page told beside the invoice's own.
+// asks returns the amounts that the page showed besides the invoice's own.
 func (s subject) asks() []invoice.Amount {
 	if !s.invoice.Partial() {
 		return nil

@@ -81,7 +81,7 @@ type receipt struct {
 	Late   bool
 }
 
-// fact is a term of the invoice, for whoever wants to check it on the chain.
+// fact is a term of the invoice, for readers who check it on the chain.
 type fact struct{ Name, Value string }
 
 // newView decides what the page says. It is a pure function.

@@ -59,7 +59,7 @@ type Merchant struct {
 	ID             string
 	WebhookURL     string              // http or https; empty when it is set through the API
 	WebhookSecret  string              // empty without a URL
-	OptionalEvents []invoice.EventType // that the merchant asks for beside the five of the interface
+	OptionalEvents []invoice.EventType // that the merchant asks for besides the five of the interface
 	Tolerance      invoice.Tolerance   // how much less than an invoice's amount pays it
 }
 

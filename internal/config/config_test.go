@@ -181,7 +181,7 @@ func TestRetention(t *testing.T) {
 	}
 }
 
-// TestURLsByReference has the secrets of URLs stand elsewhere, in the forms
+// TestURLsByReference keeps the secrets of URLs elsewhere, in the forms
 // that each may have.
 func TestURLsByReference(t *testing.T) {
 	for _, test := range []struct{ database, want string }{

@@ -27,8 +27,8 @@ const (
 	childHoldEnv = "QUITTANCE_TEST_CHILD_HOLD"
 )
 
-// startChild starts a worker in a process of its own, for which the time
-// stands still.
+// startChild starts a worker in a process of its own, whose clock does not
+// advance.
 func startChild(t *testing.T, database, url string, now time.Time, env ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^$")

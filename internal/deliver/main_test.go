@@ -63,7 +63,7 @@ type outcome struct {
 	DeliveryID string
 }
 
-// recorder is a store that tells of each outcome that was recorded, and may
+// recorder is a store that signals each outcome that was recorded, and may
 // be made to fail.
 type recorder struct {
 	*store.Store

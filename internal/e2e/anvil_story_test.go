@@ -23,7 +23,7 @@ func TestAnvil(t *testing.T) {
 	s := newService(t, storetest.Postgres(t), anviltest.Options{BlockTime: time.Second})
 	r := s.start()
 
-	// What the merchant is told of each invoice, and what the registry says.
+	// What the merchant receives about each invoice, and what the registry says.
 	told := make(map[string][]string)
 	registered := make(map[string]contracts.Status)
 	settled := []string{webhook.InvoiceCreated, webhook.PaymentReceived, webhook.InvoicePaid}

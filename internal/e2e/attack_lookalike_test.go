@@ -174,7 +174,7 @@ func TestStolenPayment(t *testing.T) {
 
 	moved := s.call(s.attacker, drainerAt, append(drainer.PackDrain(s.chain.Token, s.customer(), s.shop(), units(t, first.Invoice.TransferAmount)), tag[:]...))
 	// An authorization need not have an invoice for its nonce; the transfer's
-	// amount says as much. Whoever submits it writes what follows it.
+	// amount says as much. The submitter writes what follows it.
 	auth := s.authorize(s.payer, s.shop(), units(t, second.Invoice.TransferAmount), second)
 	auth.Nonce = common.HexToHash("0x0ddba11")
 	signature, err := auth.Sign(contracts.TestUSDCDomain(s.chain.ChainID(), s.chain.Token), s.payer)

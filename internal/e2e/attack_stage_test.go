@@ -313,7 +313,7 @@ func (s *stage) paid(tx common.Hash, amount string, to *apitypes.CreateInvoiceRe
 	return p
 }
 
-// standing is where an invoice stands.
+// standing is the state of an invoice.
 type standing struct {
 	status     apitypes.InvoiceStatus
 	by         common.Hash // the transaction that settled it
@@ -321,10 +321,10 @@ type standing struct {
 	exception  apitypes.InvoiceException
 }
 
-// untouched is where an invoice stands that nobody has paid.
+// untouched is the state of an invoice that nobody has paid.
 var untouched = standing{status: apitypes.StatusOpen, paid: "0", back: "0"}
 
-// want has the test fail unless an invoice stands so.
+// want has the test fail unless an invoice is in this state.
 func (s *stage) want(made apitypes.CreateInvoiceResponse, want standing) {
 	s.Helper()
 	inv, err := s.api().Invoice(s.Context(), made.ID)

@@ -214,8 +214,8 @@ func TestDevTwice(t *testing.T) {
 	}
 }
 
-// TestDevStranger has a merchant that the world does not know be told of its
-// invoices, and pastes what the program prints.
+// TestDevStranger gives a merchant that the world does not know an
+// endpoint, and pastes what the program prints.
 func TestDevStranger(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)

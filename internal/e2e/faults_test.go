@@ -104,8 +104,8 @@ func TestStopInFlight(t *testing.T) {
 	r.clean()
 }
 
-// newElsewhere returns the address of a server that nobody should ask; it
-// tells of those who do.
+// newElsewhere returns the address of a server that nobody should ask; it reports
+// those who do.
 func newElsewhere(tb testing.TB, asked chan<- string) string {
 	tb.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -72,7 +72,7 @@ func (h *history) check() {
 	h.checkEvents(must)
 }
 
-// standing is where a bill must stand, from the transfers that pay it in the
+// standing is the state that a bill must be in, from the transfers that pay it in the
 // chain's order.
 func (b *bill) standing(transfers []movement) standing {
 	s := untouched

@@ -153,7 +153,7 @@ func TestRefusals(t *testing.T) {
 func (w *world) badCreates() []refusal {
 	whole := w.body()
 	zeros := strings.Repeat("0", 78)
-	fields := map[string][]string{ // changes by field, beside those that are tried for all
+	fields := map[string][]string{ // changes by field, besides those that are tried for all
 		"merchantId":      {`"a b"`, `"` + strings.Repeat("m", 65) + `"`, `"a/b"`},
 		"merchantAddress": {`"0x0000000000000000000000000000000000000000"`, `"0x12"`, `"` + strings.Repeat("z", 42) + `"`, flipped(w.info.Load().Merchant.Address)},
 		"amount":          {`"0"`, `"-5"`, `"007"`, `"1.5"`, `"1e6"`, `" 1"`, `"1` + zeros + `"`, `4900000`},

@@ -138,7 +138,7 @@ func (r *receiver) take(w http.ResponseWriter, req *http.Request) {
 	r.notify(func() { r.events[e.ID].accepted++ })
 }
 
-// notify makes a change and tells whoever waits.
+// notify makes a change and wakes all that wait.
 func (r *receiver) notify(change func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 // spoil changes an object of an answer.
 type spoil func(method string, o map[string]any)
 
-// logsIn returns the logs of an answer's receipt, nil when it is none.
+// logsIn returns the logs of an answer's receipt, nil when it is not one.
 func logsIn(o map[string]any) []any {
 	logs, _ := o["logs"].([]any)
 	return logs

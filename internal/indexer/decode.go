@@ -93,7 +93,7 @@ type movement struct {
 }
 
 // movement reads a log that reports a movement of one of the chain's tokens.
-// A log of another contract or of another shape is none, whatever it calls
+// A log of another contract or of another shape is ignored, whatever it calls
 // itself. A contract that repeats what its token's emitter tells is another
 // contract, too: so each movement counts once.
 func (d decoder) movement(log *types.Log) (m movement, ok bool) {

@@ -51,7 +51,7 @@ func (s *story) compare(final uint64) {
 	v.compareEvents()
 }
 
-// stands returns the block that the deed is in on the chain, nil when it is in
+// blockOf returns the block that the action is in on the chain, nil when it is in
 // none, and the index of its first log there.
 func (v *verdict) stands(d *deed) (b *chaintest.Block, index int) {
 	for _, at := range d.at {

@@ -43,7 +43,7 @@ const (
 // and rescans.
 //
 // One node in a history may lie, the others only fail, lag and fall
-// silent; what is assumed about lies stands at the function lies. In the end
+// silent; the function lies describes what is assumed about lies. In the end
 // all nodes answer, save that one of several may stay as it is.
 //
 // The histories' numbers are few, so that things collide: amounts, payers,
@@ -164,8 +164,8 @@ func (d *historyDBs) close() {
 	}
 }
 
-// quickDir returns a folder in memory, where there is one, for as long as the
-// stage stands. That a commit survives a loss of power is tested elsewhere.
+// quickDir returns a folder in memory, where there is one, for as long as the test
+// runs. That a commit survives a loss of power is tested elsewhere.
 func quickDir(s *stage) string {
 	const memory = "/dev/shm"
 	root := ""

@@ -123,8 +123,8 @@ func (f *fixture) expect(t *testing.T, indexed, confirmed uint64, pending, final
 	f.ledger.breaches = nil
 }
 
-// TestLifeOfAPayment sees a transfer pending, then final when three blocks
-// stand on top of it, and no sooner.
+// TestLifeOfAPayment sees a transfer pending, then final when three blocks are on top
+// of it, and no sooner.
 func TestLifeOfAPayment(t *testing.T) {
 	f := newFixture(t, nil)
 	f.catchUp(t)

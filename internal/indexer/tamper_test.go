@@ -19,7 +19,7 @@ type question struct {
 	Params  []json.RawMessage `json:"params"`
 }
 
-// tamper stands before a node and lets a function answer instead of it. The
+// tamper is a proxy of a node that lets a function answer instead of it. The
 // function may ask the node. It returns the node's URL.
 func tamper(t *testing.T, node http.Handler, answer func(q question, ask func(question) any) any) string {
 	t.Helper()

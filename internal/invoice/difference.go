@@ -23,7 +23,7 @@ type Difference struct {
 func (d Difference) Payable() bool { return d.LateBy == 0 && !d.Early && !d.Covered }
 
 // NearInvoice is an invoice that a payment without one could be meant for. Asks
-// are the amounts that the invoice's payer can have been told beside the amount
+// are the amounts that the invoice's payer can have been shown besides the amount
 // itself; zeros are ignored.
 type NearInvoice struct {
 	Invoice

@@ -118,7 +118,7 @@ func (inv Invoice) WithRemainderAfter(p Payment) Invoice {
 }
 
 // paysPart reports whether a payment counts as a part of the amount. Dust pays
-// none: whoever sends a stranger's invoice a trifle must not change what its
+// none: somebody who sends a stranger's invoice a trifle must not change what its
 // payer was told.
 func (inv Invoice) paysPart(p Payment) bool {
 	return p.Status != Orphaned && p.BlockTime <= inv.ExpiresAt && !inv.IsDust(p)

@@ -26,7 +26,7 @@ const (
 var crockford = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
 
 // IDs makes identifiers that sort by the time they were made: a prefix and a
-// UUIDv7 (RFC 9562) whose 12 bits beside the milliseconds hold a fraction of
+// UUIDv7 (RFC 9562) whose 12 bits after the milliseconds hold a fraction of
 // the millisecond (the RFC's method 3). Those of one IDs value never repeat
 // and never go backwards, even when the clock does. It is safe for concurrent
 // use.
@@ -77,7 +77,7 @@ func (g *IDs) tick() uint64 {
 	return g.last
 }
 
-// TransferID names a transfer by where it stands on the chain: the chain, the
+// TransferID names a transfer by its position on the chain: the chain, the
 // transaction and the ordinal of its log within that transaction. A
 // transaction that a reorg moves to another block keeps its ids, and indexing
 // the chain again yields the same ones.

@@ -31,7 +31,7 @@ func decodeID(t *testing.T, prefix, id string) []byte {
 	return u
 }
 
-// TestFirstID stands between the identifiers of two moments.
+// TestFirstID compares a FirstID with the identifiers of the moments before and after.
 func TestFirstID(t *testing.T) {
 	t.Parallel()
 	for _, second := range []int64{0, 1, 1_700_000_000} {

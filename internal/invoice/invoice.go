@@ -16,8 +16,8 @@ const (
 // Statuses lists every state, in the interface's order.
 var Statuses = []Status{Drafted, Open, Paid, Expired, Void}
 
-// Exception says what went differently from plan, beside the state and not in
-// it. The empty Exception is the plan.
+// Exception says how the payments of an invoice differ from its terms. It is not part of
+// the state. It is empty if they do not differ.
 type Exception string
 
 // The exceptions of an invoice.
@@ -61,8 +61,8 @@ type Invoice struct {
 	Status       Status
 	LineItems    []LineItem
 	CreatedAt    int64 // Unix seconds
-	// Registry is the contract that the commitment names. It is zero when that is
-	// none, or not known.
+	// Registry is the contract that the commitment names. It is zero when there is no
+	// registry, or it is unknown.
 	Registry Address
 
 	// FromBlock is the height up to which the chain was read when the invoice
@@ -117,7 +117,7 @@ const (
 	IntentClose IntentKind = "close"
 )
 
-// EventType is one of the five events that merchants are told of.
+// EventType is a type of the events that are sent to merchants.
 type EventType string
 
 // The events of the interface, section 6.

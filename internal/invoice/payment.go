@@ -2,7 +2,7 @@ package invoice
 
 import "cmp"
 
-// Position is where a transfer stands on its chain.
+// Position is the position of a transfer on its chain.
 type Position struct {
 	BlockNumber uint64
 	BlockHash   Hash

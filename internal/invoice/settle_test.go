@@ -11,8 +11,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// paid returns a confirmed payment of openInvoice("a") that stands at a place
-// of its own, the block's number.
+// paid returns a confirmed payment of openInvoice("a") at a position of its own, the
+// block's number.
 func paid(block uint64, blockTime int64, amount uint64) invoice.Payment {
 	m := transfer(amount)
 	m.Position = invoice.Position{BlockNumber: block, BlockTime: blockTime}

@@ -7,7 +7,7 @@ import (
 
 // Tolerance is how much less than an invoice's amount is enough for a
 // merchant: an amount in minor units, or hundredths of a percent of the
-// invoice's amount, whichever is more. The zero Tolerance is none.
+// invoice's amount, whichever is more. The zero Tolerance tolerates nothing.
 type Tolerance struct {
 	Amount      Amount
 	BasisPoints uint16

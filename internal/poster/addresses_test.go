@@ -10,7 +10,7 @@ import (
 )
 
 // TestErrorsShowNoAddresses posts where it is not allowed, where nobody listens,
-// to a name that is none, and where the connection breaks. A merchant learns why
+// to a name that does not exist, and where the connection breaks. A merchant learns why
 // it failed, and no address of the service's network.
 func TestErrorsShowNoAddresses(t *testing.T) {
 	t.Parallel()

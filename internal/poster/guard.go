@@ -14,7 +14,7 @@ var ErrForbidden = errors.New("webhooks must not reach this address")
 var ErrPlain = fmt.Errorf("%w without TLS; use https, or have the operator allow it under webhooks.allow", ErrForbidden)
 
 // Guard decides which addresses webhooks may reach. Merchants choose their
-// URLs, and whoever answers for a name chooses its addresses: without a guard
+// URLs, and the owner of a name chooses its addresses: without a guard
 // both could have the service post to what only its own network can reach
 // (server-side request forgery). It checks every address when it is dialled,
 // after the name was looked up: an earlier or different answer to the same

@@ -11,7 +11,7 @@ import (
 // merchant whose endpoint has no URL sets it through the API.
 type Merchants struct {
 	Endpoints map[string]poster.Endpoint
-	// Tolerances are the underpayments that merchants accept. The default is none.
+	// Tolerances are the underpayments that merchants accept. By default it is 0.
 	Tolerances map[string]invoice.Tolerance
 	// Optional are the optional event types that merchants receive.
 	Optional  map[string][]invoice.EventType

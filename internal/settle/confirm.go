@@ -19,8 +19,8 @@ const keptHeaders = 256
 const expireBatch = 500
 
 // Confirm makes everything in blocks up to the line final: payments and
-// refunds are confirmed, invoices are paid, and intents whose event stands
-// there are done. Then the invoices expire whose last second the chain has
+// refunds are confirmed, invoices are paid, and intents whose event is there are
+// done. Then the invoices expire whose last second the chain has
 // passed. The line must be a block that was read, and not one between two that
 // were; one that is final already changes nothing.
 //

@@ -9,7 +9,7 @@ import (
 )
 
 // Rescan has the chain's blocks from a number up to the newest one that was
-// read be read again, beside the head: what they hold and was missed is
+// read be read again while the head is followed: what they hold and was missed is
 // recorded, what is known stays, also where what was missed would have decided
 // otherwise about it. A gap that is there already is widened. It returns the
 // gap; ErrNotStarted for a chain that was never read, and an error when the
@@ -73,7 +73,7 @@ func (s *Service) Fill(ctx context.Context, chainKey string, next uint64, blocks
 	})
 }
 
-// ascending reports an error unless the blocks stand in ascending order
+// ascending reports an error unless the blocks are in ascending order
 // between the numbers given, both included.
 func ascending(from uint64, blocks []Block, to uint64) error {
 	if to < from {

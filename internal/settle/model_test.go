@@ -263,7 +263,7 @@ func (m *machine) check(r *rapid.T) {
 }
 
 // storedPayments checks that the payments are the transfers of the chain,
-// where they stand on it, and confirmed; those left by reorgs are orphaned.
+// at their positions, and confirmed; those left by reorgs are orphaned.
 // It returns all that have an invoice, and those of the chain by invoice.
 func (m *machine) storedPayments(r *rapid.T) ([]store.PaymentRow, map[string][]store.PaymentRow) {
 	var stored []store.PaymentRow

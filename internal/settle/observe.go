@@ -49,7 +49,7 @@ func (s *Service) Observe(ctx context.Context, chainKey string, blocks []Block) 
 	})
 }
 
-// follows reports whether a block can stand above another: as its child, or
+// follows reports whether a block can be above another: as its child, or
 // higher up with blocks between them that were left out.
 func follows(b, below invoice.Header) bool {
 	if b.Number == below.Number+1 {

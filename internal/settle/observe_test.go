@@ -225,7 +225,7 @@ func TestExpiryInBatches(t *testing.T) {
 }
 
 // TestFalseEvidenceDoesNotLast has a transfer recorded with evidence that it
-// does not have, as a provider that lies can tell of it. Read again without,
+// does not have, as a dishonest node can report it. Read again without,
 // it is not the payment of the invoice that the evidence named.
 func TestFalseEvidenceDoesNotLast(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,6 @@
 // Package settle holds the use cases of Quittance. Each is one database
-// transaction: what it changes and the events that tell of it are kept
-// together or not at all.
+// transaction: what it changes and the events about it are stored together or not
+// at all.
 //
 // The rules themselves are pure functions of package invoice. This package
 // loads what they need, applies them and stores what they say.

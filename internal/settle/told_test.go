@@ -56,7 +56,7 @@ func TestAToldAmountCannotBeTaken(t *testing.T) {
 		w.mine(start+1, first)
 		w.went(first, mine, invoice.ByTransferAmount)
 		// Covered, the invoice asks for nothing more, and the other one asks
-		// still; but a second payment as it was told is none of theirs.
+		// still; but a second payment of its transfer amount is not theirs.
 		w.mine(start+2, second)
 		w.went(second, invoice.Invoice{}, "")
 		w.mine(start+3, w.pay(theirs.TransferAmount))

@@ -12,7 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// TestUnattributedPaymentsAreToldOf says that one is told of when it is stored,
+// TestUnattributedPaymentsAreToldOf checks that an event is sent when one is stored,
 // once, and none that has an invoice.
 func TestUnattributedPaymentsAreToldOf(t *testing.T) {
 	t.Parallel()
@@ -48,7 +48,7 @@ func TestUnattributedPaymentsAreAnnouncedToWhoAsks(t *testing.T) {
 			inv := w.create()
 			p := w.stray(start+10, invoice.NewAmount(990_000))
 			w.reorg(1)
-			w.mine(start+12, p.Transfer) // told of once
+			w.mine(start+12, p.Transfer) // sent once
 			w.mine(start+13, w.pay(inv.TransferAmount))
 			w.final()
 			rows, err := db.store.Events(t.Context(), store.EventFilter{MerchantID: w.merchant, Type: invoice.EventUnattributed, Limit: 10})

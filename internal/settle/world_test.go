@@ -64,7 +64,7 @@ func each(t *testing.T, test func(t *testing.T, db *database)) {
 }
 
 // world is a service, the clock that it goes by, and the chain that it is
-// told of. The chain's first block is there, and final.
+// given. The chain's first block is there, and final.
 type world struct {
 	*settle.Service
 	t        testing.TB
@@ -81,7 +81,7 @@ type world struct {
 	random io.Reader // of the service
 
 	mu      sync.Mutex
-	unclear []string // payments that no rule attributed, as they were told of
+	unclear []string // payments that no rule attributed, as they were reported
 	woke    []string // the signals that were called
 }
 

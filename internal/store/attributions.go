@@ -2,7 +2,7 @@ package store
 
 import "context"
 
-// AttributionRow tells of a payment that somebody attributed to an invoice.
+// AttributionRow is the record of a payment that somebody attributed to an invoice.
 type AttributionRow struct {
 	ID        string // their order is that of attribution
 	PaymentID string

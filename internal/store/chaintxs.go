@@ -32,7 +32,7 @@ type TxCost struct {
 	AtMS int64 // Unix milliseconds: when that was known
 }
 
-// TxStatus is where such a transaction stands, as far as the writer knows.
+// TxStatus is the state of such a transaction, as far as the writer knows.
 type TxStatus string
 
 // The states of a transaction. A reorg may take each of the last two back.

@@ -162,8 +162,8 @@ func TestLeaseDeliveriesProperties(t *testing.T) {
 	})
 }
 
-// A deliverer that is alone is believed what it has under way; beside another
-// one, what is leased is counted.
+// A deliverer that is alone is believed what it has under way; with another one, what is
+// leased is counted.
 func TestLeaseDeliveriesAlone(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		storetest.Schedule(t, s, "m", 0, 20, now-100)

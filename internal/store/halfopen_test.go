@@ -39,8 +39,8 @@ func awaitLockWaiter(t *testing.T, url string) {
 }
 
 // TestHalfOpen loses all connections of a pool while some rest, one is in a
-// transaction that holds a lock and one waits for that lock. Whoever comes next
-// gets through in time, without a deadline of its own.
+// transaction that holds a lock and one waits for that lock. The next one gets through in
+// time, without a deadline of its own.
 func TestHalfOpen(t *testing.T) {
 	t.Parallel()
 	for _, how := range []storetest.Loss{storetest.Swallowed, storetest.Dropped} {

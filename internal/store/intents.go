@@ -7,7 +7,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Intent is what the registry of a chain must be told of an invoice.
+// Intent is a change of an invoice to record in the registry of its chain.
 type Intent struct {
 	ID           string
 	ChainKey     string
@@ -73,7 +73,7 @@ func (tx *Tx) UnmarkIntentsObserved(ctx context.Context, chainKey string, above 
 	return err
 }
 
-// FinishIntents marks those done whose event stands in a final block.
+// FinishIntents marks those done whose event is in a final block.
 func (tx *Tx) FinishIntents(ctx context.Context, chainKey string, final uint64) error {
 	_, err := tx.exec(ctx, `UPDATE intents SET status = 'done'
 		WHERE chain_key = $1 AND seen_block <= $2 AND status <> 'done'`, chainKey, int64(final))

@@ -12,7 +12,7 @@ import (
 )
 
 // TestLockService says that one service at a time has a SQLite file, under any of
-// its names, and that whoever comes second is told which file and process.
+// its names, and that the second one learns which file and process.
 func TestLockService(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

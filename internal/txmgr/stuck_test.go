@@ -28,7 +28,7 @@ func TestStuckTransactionIsReplaced(t *testing.T) {
 			after    time.Duration
 			attempts int
 		}{
-			{bumpBlocks - 1, bumpAfter, 1}, // the chain stands still rather than the transaction
+			{bumpBlocks - 1, bumpAfter, 1}, // the chain does not advance, rather than the transaction
 			{1, 0, 2},
 			{bumpBlocks, bumpAfter - time.Millisecond, 2},
 			{0, time.Millisecond, 3},

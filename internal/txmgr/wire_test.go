@@ -153,7 +153,7 @@ func TestReplicas(t *testing.T) {
 	})
 }
 
-// trafficTime is how often a block is sealed while a writer runs beside.
+// trafficTime is how often a block is sealed while a writer runs.
 const trafficTime = 20 * time.Millisecond
 
 // traffic has invoices opened while more is true, and blocks sealed and

@@ -29,11 +29,11 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// finality is how many blocks stand on one that the tests' indexer takes for
+// finality is how many blocks are above one that the tests' indexer takes for
 // final.
 const finality = 2
 
-// world is a chain, a database, and what stands around a writer.
+// world is a chain, a database, and what else a writer needs.
 type world struct {
 	rapid.TB
 	ctx      context.Context

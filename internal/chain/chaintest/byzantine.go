@@ -45,7 +45,7 @@ func (f DropLogs) wrapCalls(p *Proxy, ask callHandler) callHandler {
 	}
 }
 
-// Stale has the node stand still: at block At, or when that is 0 so many
+// Stale freezes the node: at block At, or when that is 0 so many
 // blocks Behind the node. It knows nothing of the blocks above, and leaves
 // their logs out of ranges without a word, as the backends of some do.
 type Stale struct {

@@ -161,7 +161,7 @@ func (c *Chain) mine(time int64, txs []Tx) *Block {
 	return b
 }
 
-// place is where a transaction stands: its block, and its index there.
+// place is the position of a transaction: its block, and its index there.
 type place struct {
 	block *Block
 	index int

@@ -45,8 +45,8 @@ func NewProxy(t testing.TB, upstream http.Handler, seed uint64) *Proxy {
 	return p
 }
 
-// SetFaults gives the proxy these faults instead of those that it had. The first
-// stands nearest to the node.
+// SetFaults gives the proxy these faults instead of those that it had. The first is nearest
+// to the node.
 func (p *Proxy) SetFaults(faults ...Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -101,7 +101,7 @@ func findHost() (host, error) {
 
 // joinCluster returns the cluster published in the folder base, or starts and
 // publishes one. The caller uses it until it closes the cluster's users lock
-// or ends; whoever is last makes the janitor's wait end.
+// or ends; the last one makes the janitor's wait end.
 //
 // Two locks in base keep order. "start" is held while joining, so one process
 // at a time decides. "users" is held shared by every user, and exclusively by

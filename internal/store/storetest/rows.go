@@ -17,7 +17,7 @@ type DB = sql.DB
 // Tx is a transaction of a DB.
 type Tx = sql.Tx
 
-// SQL opens the database beside the program, for the length of the test: to
+// SQL opens a second connection to the database, for the length of the test: to
 // look at rows that the program has no reader for, and to try rows that it
 // would never write.
 func SQL(tb testing.TB, url string) *DB {
