@@ -92,7 +92,7 @@ func (q *queries) amountUses(ctx context.Context, keys []numberedKey, report fun
 		report(n, bare == 1, until)
 		return struct{}{}, err
 	}, text+`SELECT n, CASE WHEN EXISTS (SELECT 1 FROM invoices WHERE invoices.amount = moved AND merchant_address = receiver
-			AND chain_key || '' = chain AND token = coin AND status = 'open' LIMIT 1 OFFSET 0)
+			AND chain_key = chain AND token = coin AND status = 'open' LIMIT 1 OFFSET 0)
 			OR EXISTS (SELECT 1 FROM told_amounts AS part WHERE part.base = moved AND part.merchant_address = receiver
 			AND part.chain_key = chain AND part.token = coin AND part.remainder = 1 AND part.closed_block IS NULL LIMIT 1 OFFSET 0) THEN 1 ELSE 0 END,
 		(SELECT max(until) FROM (SELECT CASE told.live WHEN 1 THEN `+strconv.Itoa(live)+` ELSE told.expires_at END AS until `+

@@ -10,24 +10,25 @@ import (
 )
 
 const (
-	// CandidateLimit bounds the invoices that one rule of attribution looks at
+	// CandidateLimit bounds the invoices that one rule of attribution considers
 	// for one transfer. More than one is ambiguous already; the rest leaves
 	// room for those that are covered.
 	CandidateLimit = 100
-	// NearLimit bounds the invoices above a transfer's amount that are asked
-	// whether they tolerate it.
+	// NearLimit bounds the invoices above a transfer's amount whose tolerance
+	// is checked.
 	NearLimit = 500
 )
 
-// Candidates are the invoices that a transfer could be meant for, but for what
-// the payments before it say of them. Truncated says that CandidateLimit or
-// more have its amount, or a remainder of it: more than were looked at.
+// Candidates are the invoices that a transfer could be meant for, before earlier
+// payments are taken into account.
 type Candidates struct {
-	Invoices  []invoice.Candidate
+	Invoices []invoice.Candidate
+	// Truncated is set when CandidateLimit or more invoices have the transfer's
+	// amount as theirs or as a remainder. Some may be missing in Invoices.
 	Truncated bool
 }
 
-// add adds an invoice that is not among the candidates yet.
+// add returns the candidate of an invoice, which it adds if it is missing.
 func (c *Candidates) add(inv invoice.Invoice) *invoice.Candidate {
 	for i, known := range c.Invoices {
 		if known.ID == inv.ID {
@@ -39,10 +40,10 @@ func (c *Candidates) add(inv invoice.Invoice) *invoice.Candidate {
 }
 
 // CandidateInvoices returns, for each of a chain's transfers, the invoices that
-// it could be meant for: those that its evidence names, and those of its
-// receiver that its amount can name: the one for which it was told last before
-// the transfer's block, those with it as their amount or as a remainder, and
-// those that tolerate it. Whether they are open now makes no difference.
+// it could be meant for: those that its evidence names, the one to which its
+// amount was last assigned as a transfer amount before the transfer's block,
+// and those of its receiver that have its amount as theirs or as a remainder,
+// or tolerate it. It includes invoices that are closed by now.
 func (q *queries) CandidateInvoices(ctx context.Context, chainKey string, transfers []invoice.Transfer) ([]Candidates, error) {
 	found := make([]Candidates, len(transfers))
 	if err := q.addNamed(ctx, transfers, found); err != nil {
@@ -82,7 +83,7 @@ func (q *queries) addNamed(ctx context.Context, transfers []invoice.Transfer, fo
 	return err
 }
 
-// wantedTransfers writes transfers as rows of the columns wantedColumns.
+// wantedTransfers returns the transfers as rows of wantedColumns.
 func wantedTransfers(transfers []invoice.Transfer) [][]any {
 	rows := make([][]any, len(transfers))
 	for n, t := range transfers {
@@ -96,7 +97,7 @@ var (
 	wantedNothing = []any{int64(-1), "", "", "", "", int64(0), int64(0)}
 )
 
-// addTold adds the invoices for which the transfers' amounts were told last
+// addTold adds the invoices to which the transfers' amounts were last assigned
 // before their blocks.
 func (q *queries) addTold(ctx context.Context, transfers []invoice.Transfer, found []Candidates) error {
 	numbers := make(map[string][]int64)
@@ -129,38 +130,37 @@ func (q *queries) addTold(ctx context.Context, transfers []invoice.Transfer, fou
 	return err
 }
 
-// joinLimit bounds the invoices that are found for many transfers at once.
+// joinLimit bounds the invoices that one query finds for several transfers.
 const joinLimit = 4 * maxBatch
 
-// byAmounts are the rules by which a transfer of the table wanted names invoices
-// through its amount. Those that were closed below the transfer's block are
-// covered or expired there. They are left out by an index: those that ever had
-// the amount become more for ever.
+// byAmounts are the rules by which the amount of a transfer names invoices.
+// Invoices that were closed below the transfer's block are covered or expired
+// there; indexes leave them out, since their number only grows.
 var byAmounts = []rule{
-	{is: "invoices.amount = moved AND invoices.status = 'open'"},
-	{is: "invoices.amount = moved AND invoices.status <> 'open' AND invoices.closed_block >= block"},
-	{told: true, is: remainderOf + "told.closed_block IS NULL"},
-	{told: true, is: remainderOf + "told.closed_block >= block"},
+	{index: "invoices_open_by_amount", is: "invoices.amount = moved AND invoices.status = 'open'"},
+	{index: "invoices_closed_by_amount", is: "invoices.amount = moved AND invoices.status <> 'open' AND invoices.closed_block >= block"},
+	{index: remainderIndex, is: remainderOf + "told.closed_block IS NULL"},
+	{index: remainderIndex, is: remainderOf + "told.closed_block >= block"},
 }
 
-// rule says which invoices a transfer names: by conditions on themselves, or on
-// what was told for them.
+// rule says which invoices a transfer in the table wanted names.
 type rule struct {
-	told bool
-	is   string
+	index string // that finds the invoices or, if it is remainderIndex, their remainders
+	is    string // the conditions
 }
+
+const remainderIndex = "told_amounts_by_remainder"
 
 const (
-	// What is reckoned with cannot be looked up: it keeps databases from the index
-	// of what expires, where most of the chain's open invoices fit.
-	payable = `invoices.chain_key || '' = wanted.chain AND invoices.token = coin AND invoices.from_block + 0 < block
-		AND invoices.expires_at + 0 >= mined AND invoices.merchant_address = receiver AND `
+	payable = `invoices.chain_key = wanted.chain AND invoices.token = coin AND invoices.from_block < block
+		AND invoices.expires_at >= mined AND invoices.merchant_address = receiver AND `
 	remainderOf = `told.remainder = 1 AND told.base = moved AND told.merchant_address = receiver
 		AND told.chain_key = wanted.chain AND told.token = coin AND `
 )
 
-// addByAmount adds the invoices whose amount or remainder the transfers have:
-// for all at once, or one by one where they find too many.
+// addByAmount adds the invoices that have the transfers' amounts as theirs or
+// as a remainder. It looks up several transfers at once, or one by one if they
+// find too many invoices.
 func (q *queries) addByAmount(ctx context.Context, transfers []invoice.Transfer, found []Candidates) error {
 	return inBatches(wantedTransfers(transfers), wantedNothing, func(part [][]any) error {
 		all, err := q.matches(ctx, part, joinLimit, byAmounts...)
@@ -186,9 +186,9 @@ func (q *queries) addByAmount(ctx context.Context, transfers []invoice.Transfer,
 	})
 }
 
-// addMatches adds what was found, and marks the transfers for which it is
-// CandidateLimit or more. That must not depend on what else was asked for with
-// them, nor on how many of the invoices were closed since.
+// addMatches adds the matches, and marks transfers with CandidateLimit or more
+// as crowded. The mark must not depend on which transfers are looked up
+// together, nor on how many of the invoices were closed since.
 func addMatches(all []match, found []Candidates) {
 	matches := make(map[int64]int)
 	for _, m := range all {
@@ -222,28 +222,29 @@ func (q *queries) matches(ctx context.Context, wanted [][]any, limit int, rules 
 	}, text+" LIMIT "+strconv.Itoa(limit), args...)
 }
 
-// lookup writes what joins the wanted transfers with the invoices of a rule,
-// one transfer after the other, and one told amount after the other. SQLite
-// keeps the order of a CROSS JOIN, but looks at all told amounts where it has
-// counted that very many are alike, unless it is told which index to use. To PostgreSQL the limits say that it must not
-// read all invoices for all of them.
+// lookup returns the FROM clause that joins the wanted transfers with the
+// invoices of a rule, one transfer at a time. On SQLite, CROSS JOIN fixes the
+// order and INDEXED BY the index, because statistics of many equal rows would
+// favour other indexes (TestStatementsUseIndexes). On PostgreSQL, LIMIT keeps
+// the planner from reading all invoices for all transfers.
 func (q *queries) lookup(r rule) string {
+	byRemainder := r.index == remainderIndex
 	switch {
-	case !q.postgres && r.told:
-		return `(SELECT n, invoices.* FROM wanted CROSS JOIN told_amounts AS told INDEXED BY told_amounts_by_remainder
-			CROSS JOIN invoices WHERE invoices.id = told.invoice_id AND ` + payable + r.is + ")"
+	case !q.postgres && byRemainder:
+		return "(SELECT n, invoices.* FROM wanted CROSS JOIN told_amounts AS told INDEXED BY " + r.index +
+			" CROSS JOIN invoices WHERE invoices.id = told.invoice_id AND " + payable + r.is + ")"
 	case !q.postgres:
-		return "wanted CROSS JOIN invoices WHERE " + payable + r.is
+		return "wanted CROSS JOIN invoices INDEXED BY " + r.index + " WHERE " + payable + r.is
 	}
 	from := "invoices"
-	if r.told {
+	if byRemainder {
 		from = "told_amounts AS told CROSS JOIN LATERAL (SELECT * FROM invoices WHERE id = told.invoice_id LIMIT 1) AS invoices"
 	}
 	return "wanted CROSS JOIN LATERAL (SELECT invoices.* FROM " + from + " WHERE " + payable + r.is + " LIMIT " + strconv.Itoa(joinLimit) + ") AS invoices"
 }
 
-// addTolerant adds the invoices for which a transfer that is meant for no
-// other is enough, though less than their amount.
+// addTolerant adds the invoices that accept a transfer though it is less than
+// their amount. It skips transfers that are meant for another invoice.
 func (q *queries) addTolerant(ctx context.Context, chainKey string, transfers []invoice.Transfer, found []Candidates) error {
 	tolerant, err := q.tolerantAddresses(ctx, chainKey, transfers)
 	if err != nil {
@@ -264,14 +265,14 @@ func (q *queries) addTolerant(ctx context.Context, chainKey string, transfers []
 	return nil
 }
 
-// The invoices that take a little less, open and closed: each with an index.
+// Conditions of invoices with a tolerance, open and closed. Each has an index.
 const (
 	tolerantOpen = "tolerance <> '0' AND status = 'open'"
 	tolerantWas  = "tolerance <> '0' AND status <> 'open'"
 )
 
 // tolerantAddresses returns which of the transfers' receivers have an invoice
-// for which less than its amount is enough.
+// with a tolerance.
 func (q *queries) tolerantAddresses(ctx context.Context, chainKey string, transfers []invoice.Transfer) (map[invoice.Address]bool, error) {
 	tolerant := make(map[invoice.Address]bool)
 	var receivers []invoice.Address
@@ -296,14 +297,13 @@ func (q *queries) tolerantAddresses(ctx context.Context, chainKey string, transf
 }
 
 // tolerantInvoices returns the invoices of the transfer's receiver that were
-// payable in its block and for which its amount is enough, though less than
-// theirs. Where more than NearLimit could be, it returns none: to tell one of
-// them from the others is not tried.
+// payable in its block and tolerate its amount. It returns none if there are
+// more than NearLimit, because telling them apart is not tried.
 func (q *queries) tolerantInvoices(ctx context.Context, t invoice.Transfer) ([]invoice.Invoice, error) {
 	low, high := t.Amount.Plus(invoice.NewAmount(1)), t.Amount.Plus(t.Amount) // a tolerance is at most half of the amount
 	var near []invoice.Invoice
 	for digits := len(low.String()); digits <= len(high.String()); digits++ {
-		// Numbers of the same length compare as texts.
+		// Numbers of the same length compare like their texts.
 		from, to := "1"+strings.Repeat("0", digits-1), strings.Repeat("9", digits)
 		if digits == len(low.String()) {
 			from = low.String()

@@ -6,7 +6,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Claim is a payer's word that a payment without an invoice is for theirs.
+// Claim is a payer's statement that a payment without an invoice is for theirs.
 type Claim struct {
 	ID         string // their order is that of the claims
 	PaymentID  string
@@ -22,8 +22,8 @@ type Claim struct {
 
 const claimColumns = "claims.id, claims.payment_id, claims.invoice_id, claims.merchant_id, claims.signed, claims.created_at, payments.invoice_id"
 
-// claimTables join each claim with its payment, which there is: a left join begins
-// with the claims, however few rows a database thinks that payments has.
+// claimTables joins each claim with its payment. It is a left join, though every
+// claim has a payment, so that databases begin with the claims.
 const claimTables = " FROM claims LEFT JOIN payments ON payments.id = claims.payment_id"
 
 func scanClaim(row scanner) (c Claim, err error) {
@@ -33,7 +33,7 @@ func scanClaim(row scanner) (c Claim, err error) {
 	return c, err
 }
 
-// SaveClaim inserts a claim, or notes that one that is there is signed.
+// SaveClaim inserts a claim, or marks an existing one as signed.
 func (tx *Tx) SaveClaim(ctx context.Context, c Claim) error {
 	signed := int64(0)
 	if c.Signed {
@@ -46,17 +46,15 @@ func (tx *Tx) SaveClaim(ctx context.Context, c Claim) error {
 	return err
 }
 
-// OpenClaimsOfInvoice returns the claims for an invoice to payments that belong
-// to no invoice, at most so many. The condition on the payment is one that no
-// index of all payments without an invoice serves, so none is read instead of
-// the invoice's claims.
+// OpenClaimsOfInvoice returns up to limit of the invoice's claims to payments that
+// belong to no invoice.
 func (q *queries) OpenClaimsOfInvoice(ctx context.Context, invoiceID string, limit int) ([]Claim, error) {
-	return queryAll(ctx, q, scanClaim, "SELECT "+claimColumns+claimTables+" WHERE claims.invoice_id = $1 AND coalesce(payments.invoice_id, '') = '' LIMIT $2", invoiceID, limit)
+	return queryAll(ctx, q, scanClaim, "SELECT "+claimColumns+claimTables+" WHERE claims.invoice_id = $1 AND payments.invoice_id IS NULL LIMIT $2", invoiceID, limit)
 }
 
-// ClaimsOfPayments returns, by payment, the claims of the payments: signed ones
-// first, then the oldest, at most so many of each. Of other merchants' invoices
-// they are left out unless merchantID is empty.
+// ClaimsOfPayments returns up to limit claims of each payment, by payment:
+// signed ones first, then the oldest. Unless merchantID is empty, it leaves out
+// claims for other merchants' invoices.
 func (q *queries) ClaimsOfPayments(ctx context.Context, paymentIDs []string, merchantID string, limit int) (map[string][]Claim, error) {
 	found := make(map[string][]Claim)
 	rows := make([][]any, len(paymentIDs))
@@ -81,7 +79,7 @@ func (q *queries) ClaimsOfPayments(ctx context.Context, paymentIDs []string, mer
 	return found, nil
 }
 
-// ClaimFilter says which claims to list. Empty members do not filter.
+// ClaimFilter selects claims. Empty fields match all.
 type ClaimFilter struct {
 	MerchantID string
 	PaymentID  string
@@ -89,7 +87,7 @@ type ClaimFilter struct {
 	Limit      int
 }
 
-// Claims lists claims, the newest first.
+// Claims lists claims, newest first.
 func (q *queries) Claims(ctx context.Context, f ClaimFilter) ([]Claim, error) {
 	w := where{}
 	w.equal("claims.merchant_id", f.MerchantID)
@@ -99,9 +97,9 @@ func (q *queries) Claims(ctx context.Context, f ClaimFilter) ([]Claim, error) {
 		" ORDER BY claims.id DESC LIMIT "+parameter(w.next()), append(w.args, f.Limit)...)
 }
 
-// PaymentsToClaim returns payments of a transaction that a claim for the invoice
-// can be about, up to a limit: those that it has already first, then those of
-// the signer, then the largest.
+// PaymentsToClaim returns up to limit payments of a transaction that a claim
+// for the invoice can refer to: those of the invoice first, then those of the
+// signer, then the largest.
 func (q *queries) PaymentsToClaim(ctx context.Context, inv invoice.Invoice, tx invoice.Hash, signer invoice.Address, limit int) ([]PaymentRow, error) {
 	return queryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
 		WHERE tx_hash = $1 AND chain_key = $2 AND to_address = $3 AND token = $4
@@ -109,15 +107,14 @@ func (q *queries) PaymentsToClaim(ctx context.Context, inv invoice.Invoice, tx i
 		tx.String(), inv.ChainKey, inv.Merchant.String(), inv.Token.String(), inv.ID, signer.String(), limit)
 }
 
-// InvoiceClaims reports whether a claim to the payment is stored for the
-// invoice.
+// InvoiceClaims reports whether the invoice has a claim to the payment.
 func (q *queries) InvoiceClaims(ctx context.Context, invoiceID, paymentID string) (bool, error) {
 	found, err := q.whichExist(ctx, []string{"payment", "invoice"}, [][]any{{paymentID, invoiceID}},
 		"claims WHERE payment_id = payment AND invoice_id = invoice")
 	return len(found) > 0, err
 }
 
-// IsRefunded reports whether any of a payment was sent back, confirmed or not.
+// IsRefunded reports whether the payment has a refund that is not orphaned.
 func (q *queries) IsRefunded(ctx context.Context, paymentID string) (bool, error) {
 	refunds, err := q.RefundsOfPayments(ctx, []string{paymentID})
 	for _, r := range refunds {

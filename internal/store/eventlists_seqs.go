@@ -143,7 +143,9 @@ func (f EventFilter) condition(kinds []string, t invoice.EventType) *condition {
 		c.terms = append(c.terms, "EXISTS (SELECT 1 FROM finished_deliveries x WHERE x.seq = s.seq AND x.status = "+parameter(len(c.args))+")")
 	}
 	merchant, kind := "s.merchant_id", "s.type"
-	if f.InvoiceID != "" { // whose index is the right one
+	if f.InvoiceID != "" {
+		// An invoice has fewer events than a merchant or a type. The concatenations
+		// keep planners from the indexes of these (TestEventListsUseTheirIndexes).
 		merchant, kind = "s.merchant_id || ''", "s.type || ''"
 	}
 	c.equal(merchant, f.MerchantID)

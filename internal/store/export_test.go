@@ -54,6 +54,9 @@ func (s *Store) TolerantInvoices(ctx context.Context, t invoice.Transfer) ([]inv
 // SQLiteText is sqliteText.
 var SQLiteText = sqliteText
 
+// SessionSettings is sessionSettings.
+var SessionSettings = sessionSettings
+
 // SaveBreaker lets tests begin with endpoints that something was sent to.
 func (s *Store) SaveBreaker(ctx context.Context, merchantID string, b delivery.Breaker) error {
 	return s.Update(ctx, func(tx *Tx) error {

@@ -9,27 +9,26 @@ import (
 )
 
 const (
-	// nearAmounts is how many amounts above a transfer's, and how many below it,
-	// are looked at for invoices that it could be meant for.
+	// nearAmounts is how many different amounts above a transfer's, and how
+	// many below it, are searched.
 	nearAmounts = 3
-	// nearLimit bounds the invoices that are looked at for each amount: the
-	// newest.
+	// nearLimit bounds the invoices of each amount, of which the newest are
+	// taken.
 	nearLimit = 10
 )
 
-// nearRows are the invoices of an address that are not paid. It names the
-// condition of the index that holds them by amount.
+// nearRows selects the unpaid invoices of an address. It repeats the condition
+// of the index invoices_near.
 const nearRows = " FROM invoices WHERE merchant_address = $1 AND chain_key = $2 AND token = $3 AND status IN ('open', 'expired') AND length(amount) = $4 AND amount "
 
-// NearInvoices returns invoices that a transfer could be meant for though it
-// has not the amount of one: of its receiver, chain and token, those that are
-// not paid and have its amount or the next ones above and below it, those that
-// are partly paid, and those that were closed and have its very amount. Of equal
-// amounts the newest are taken that were created before a time, in Unix seconds.
-// What it reads does not depend on how many there are. Those of other merchants
-// are left out unless merchantID is empty.
+// NearInvoices returns invoices of the transfer's receiver, chain and token
+// that it could be meant for though no rule attributes it: unpaid ones with its
+// amount or the next amounts above and below, partly paid ones, and closed ones
+// with exactly its amount. Of equal amounts it takes the newest that were
+// created before a time, in Unix seconds. The number of rows it reads is
+// bounded. Unless merchantID is empty, it leaves out other merchants' invoices.
 func (q *queries) NearInvoices(ctx context.Context, t invoice.Transfer, merchantID string, createdBefore int64) ([]invoice.NearInvoice, error) {
-	n := near{q: q, t: t, merchantID: merchantID, before: invoice.FirstID(invoice.PrefixInvoice, createdBefore)}
+	n := near{q: q, t: t, merchantID: merchantID, createdBefore: createdBefore, before: invoice.FirstID(invoice.PrefixInvoice, createdBefore)}
 	for _, find := range []func(context.Context) error{n.unpaid, n.partlyPaid, n.closed} {
 		if err := find(ctx); err != nil {
 			return nil, err
@@ -38,13 +37,16 @@ func (q *queries) NearInvoices(ctx context.Context, t invoice.Transfer, merchant
 	return n.found, nil
 }
 
-// near collects the invoices that a transfer could be meant for.
+// near collects the results of NearInvoices.
 type near struct {
 	q          *queries
 	t          invoice.Transfer
 	merchantID string // empty for all
-	before     string // an invoice's id
-	found      []invoice.NearInvoice
+	// createdBefore is a time in Unix seconds, and before the first id of that
+	// second. An invoice must have been created earlier.
+	createdBefore int64
+	before        string
+	found         []invoice.NearInvoice
 }
 
 // receiver returns the first parameters of the statements.
@@ -66,7 +68,7 @@ func (n *near) add(invoices []invoice.Invoice, err error) error {
 	return err
 }
 
-// unpaid finds those that are not paid, by their amounts.
+// unpaid adds unpaid invoices by their amounts.
 func (n *near) unpaid(ctx context.Context) error {
 	if err := n.of(ctx, n.t.Amount.String()); err != nil {
 		return err
@@ -89,14 +91,14 @@ func (n *near) unpaid(ctx context.Context) error {
 	return nil
 }
 
-// of finds the newest that are not paid and have an amount.
+// of adds the newest unpaid invoices with an amount.
 func (n *near) of(ctx context.Context, amount string) error {
 	return n.add(queryAll(ctx, n.q, scanInvoice, "SELECT "+invoiceColumns+nearRows+"= $5 AND id < $6 ORDER BY id DESC LIMIT $7",
 		append(n.receiver(), len(amount), amount, n.before, nearLimit)...))
 }
 
-// above returns the next amount above one, of at most one digit more, and ""
-// when there is none. Numbers of the same length compare as texts.
+// above returns the next greater amount, with at most one more digit, or an
+// empty text. Numbers of the same length compare like their texts.
 func (n *near) above(ctx context.Context, amount string) (string, error) {
 	const query = "SELECT amount" + nearRows + "> $5 ORDER BY amount LIMIT 1"
 	found, err := n.first(ctx, query, len(amount), amount)
@@ -106,7 +108,8 @@ func (n *near) above(ctx context.Context, amount string) (string, error) {
 	return n.first(ctx, query, len(amount)+1, "")
 }
 
-// below returns the next amount below one, of at most one digit less.
+// below returns the next smaller amount, with at most one digit less, or an
+// empty text.
 func (n *near) below(ctx context.Context, amount string) (string, error) {
 	const query = "SELECT amount" + nearRows + "< $5 ORDER BY amount DESC LIMIT 1"
 	found, err := n.first(ctx, query, len(amount), amount)
@@ -124,16 +127,16 @@ func (n *near) first(ctx context.Context, query string, digits int, amount strin
 	return found[0], err
 }
 
-// partlyPaid finds the newest that wait for a remainder.
+// partlyPaid adds the newest invoices of which a remainder is due.
 func (n *near) partlyPaid(ctx context.Context) error {
 	return n.add(queryAll(ctx, n.q, scanInvoice, "SELECT "+invoiceColumns+` FROM invoices
 		WHERE merchant_address = $1 AND chain_key = $2 AND token = $3 AND remaining IS NOT NULL AND id < $4 ORDER BY id DESC LIMIT $5`,
 		append(n.receiver(), n.before, nearLimit)...))
 }
 
-// closed finds those of the very amount that were closed last.
+// closed adds the invoices with exactly the amount that were closed last.
 func (n *near) closed(ctx context.Context) error {
 	return n.add(queryAll(ctx, n.q, scanInvoice, "SELECT "+invoiceColumns+` FROM invoices
-		WHERE amount = $1 AND merchant_address = $2 AND status <> 'open' AND id || '' < $3 ORDER BY closed_block DESC LIMIT $4`,
-		n.t.Amount.String(), n.t.To.String(), n.before, nearLimit))
+		WHERE amount = $1 AND merchant_address = $2 AND status <> 'open' AND created_at < $3 ORDER BY closed_block DESC LIMIT $4`,
+		n.t.Amount.String(), n.t.To.String(), n.createdBefore, nearLimit))
 }

@@ -27,7 +27,7 @@ func TestNearInvoices(t *testing.T) {
 		var made []invoice.Invoice
 		add := func(name string, amount uint64, change ...func(*invoice.Invoice)) {
 			inv := sample(ids.New(invoice.PrefixInvoice), "m")
-			inv.Amount = invoice.NewAmount(amount)
+			inv.Amount, inv.CreatedAt, inv.ExpiresAt = invoice.NewAmount(amount), at, at+1000
 			for _, by := range change {
 				by(&inv)
 			}
@@ -52,6 +52,7 @@ func TestNearInvoices(t *testing.T) {
 		}
 		at = 3000
 		add("created later", 1000)
+		add("created later, expired", 1000, expired)
 		settled := slices.DeleteFunc(slices.Clone(made), func(inv invoice.Invoice) bool { return inv.Status != invoice.Paid })
 		for i := range made {
 			if made[i].Status == invoice.Paid {

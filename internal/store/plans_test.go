@@ -41,6 +41,7 @@ func TestStatementsUseIndexes(t *testing.T) {
 				}
 				steps := explain(t, db, "EXPLAIN QUERY PLAN "+store.SQLiteText(s.query), s.args, 4)
 				checkIndex(t, s, steps)
+				checkOpenInvoices(t, s, steps)
 				for _, step := range steps {
 					constant := strings.Contains(step, "CONSTANT ROW") || strings.HasPrefix(step, "SCAN wanted") || strings.HasPrefix(step, "SCAN queued") ||
 						step == "SCAN deliverers" // a row for each process
@@ -59,11 +60,16 @@ func TestStatementsUseIndexes(t *testing.T) {
 		url := storetest.Postgres(t)
 		statements := recordStatements(t, storetest.Open(t, url))
 		db := indexesAlone(t, url)
-		for _, fill := range []func(*testing.T, *sql.DB){func(*testing.T, *sql.DB) {}, fillLopsided} {
-			fill(t, db)
+		for _, lopsided := range []bool{false, true} {
+			if lopsided {
+				fillLopsided(t, db)
+			}
 			for _, s := range statements {
 				steps := explain(t, db, "EXPLAIN "+s.query, s.args, 1)
 				checkIndex(t, s, steps)
+				if !lopsided { // then all open invoices of the chain have the amount
+					checkOpenInvoices(t, s, steps)
+				}
 				for _, step := range steps {
 					if strings.Contains(step, "Seq Scan on deliverers") {
 						continue // a row for each process
@@ -77,13 +83,29 @@ func TestStatementsUseIndexes(t *testing.T) {
 	})
 }
 
-// checkIndex checks that a statement is carried out by the index that is made for
-// it: others find its rows among many that it is not for.
+// checkIndex checks that a statement uses the index that is made for it: others
+// find its rows among many that it does not want.
 func checkIndex(t *testing.T, s statement, steps []string) {
 	t.Helper()
-	want := map[string]string{"in time": "payments_in_time", "untold": "invoices_untold"}[s.what]
-	if !strings.Contains(strings.Join(steps, "\n"), want) {
+	plan := strings.Join(steps, "\n")
+	want := map[string]string{"in time": "payments_in_time", "newest": "payments_by_invoice", "untold": "invoices_untold"}[s.what]
+	if !strings.Contains(plan, want) {
 		t.Errorf("%s: %q, want the index %s", s.what, steps, want)
+	}
+}
+
+// checkOpenInvoices checks that invoices which are looked up by an amount are not
+// found among all open invoices of a chain.
+func checkOpenInvoices(t *testing.T, s statement, steps []string) {
+	t.Helper()
+	if s.what != "candidates" && s.what != "taken" {
+		return
+	}
+	plan := strings.Join(steps, "\n")
+	for _, unwanted := range []string{"invoices_expiring", "invoices_bound", "invoices_untold", "invoices_by_status"} {
+		if strings.Contains(plan, unwanted) {
+			t.Errorf("%s: %q, which reads the open invoices of a chain by %s", s.what, steps, unwanted)
+		}
 	}
 }
 
@@ -374,13 +396,13 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 	return all
 }
 
-// indexesAlone opens the PostgreSQL database with a connection that uses indexes
-// wherever it can, whatever the number of rows.
+// indexesAlone opens the PostgreSQL database with a connection that has the
+// settings of the store's own, and sorts only where no index has the order.
 func indexesAlone(t *testing.T, url string) *sql.DB {
 	t.Helper()
 	db := storetest.SQL(t, url)
 	db.SetMaxOpenConns(1)
-	for _, setting := range []string{"SET enable_seqscan = off", "SET enable_sort = off", "SET enable_bitmapscan = off"} {
+	for _, setting := range []string{store.SessionSettings, "SET enable_sort = off", "SET enable_bitmapscan = off"} {
 		_, err := db.ExecContext(t.Context(), setting)
 		must(t, err)
 	}

@@ -37,15 +37,17 @@ const (
 
 // sessionSettings are those of every connection.
 //
-// A plan made while a table is small must not read it from end to end, for it
-// is kept when the table has grown; every statement has its index.
+// enable_seqscan is off because a connection keeps its plans. While a table is
+// small PostgreSQL reads it from end to end, and it would continue to do so after
+// the table has grown, until the next ANALYZE. Every statement has an index to use
+// instead (TestStatementsUseIndexes).
 //
-// The server ends by itself what a client that is lost has left behind, so that
-// its locks are free when the next one needs them. Statements of lost clients
-// that wait for a lock end (statement_timeout) before the lost client that
-// holds the lock is disconnected (idle_in_transaction_session_timeout), so they
-// do not inherit the lock one after another. A statement times out on the
-// server before its caller gives up, which keeps the connection.
+// The server cleans up after a lost client, so that its locks become free.
+// Statements of lost clients that wait for a lock end (statement_timeout) before
+// the lost client that holds the lock is disconnected
+// (idle_in_transaction_session_timeout), so they do not inherit the lock one after
+// another. A statement times out on the server before its caller gives up, which
+// saves the connection.
 var sessionSettings = fmt.Sprintf("SET enable_seqscan = off; SET jit = off; "+
 	"SET statement_timeout = %d; SET idle_in_transaction_session_timeout = %d; %s",
 	(statementTimeout - 2*time.Second).Milliseconds(), statementTimeout.Milliseconds(), serverKeepAlive)
