@@ -26,15 +26,15 @@ var claimScript []byte
 //go:embed static/icon.svg
 var icon []byte
 
-// asset is a file that the page loads. Its path holds a hash of its content,
-// so that browsers may keep it for ever.
+// asset is a file that the page loads. Its path contains a hash of its content, so that
+// browsers may cache it without a limit.
 type asset struct {
 	Path      string
 	mediaType string
 	body      []byte
 }
 
-// assets are all files that the page loads, by their names.
+// assets are all files that the page loads, by name.
 var assets = map[string]asset{
 	"checkout.css": newAsset("checkout.css", "text/css; charset=utf-8", styleSheet),
 	"checkout.js":  newAsset("checkout.js", "text/javascript; charset=utf-8", script),

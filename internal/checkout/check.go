@@ -13,35 +13,34 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// RefreshCheck is how long a browser shows what became of a transaction until
-// it asks again, while that changes by itself.
+// RefreshCheck is how often a browser reloads the page about a transaction while its
+// result may change.
 const RefreshCheck = 15 * time.Second
 
-// Inspector asks the nodes about transactions. *inspect.Inspector is one.
+// Inspector looks up transactions at the nodes. *inspect.Inspector implements it.
 type Inspector interface {
-	// Transaction reports on a transaction, of the named chain first. It returns
-	// inspect.ErrUnavailable when the chain's nodes do not answer.
+	// Transaction returns the report of a transaction on the named chain or another one.
+	// The error is inspect.ErrUnavailable if the chain's nodes do not answer.
 	Transaction(ctx context.Context, chainKey string, tx invoice.Hash, to invoice.Address) (inspect.Report, error)
 }
 
-// checkData is what the template of the page about a transaction is filled
-// with.
+// checkData is the data of the template of the page about a transaction.
 type checkData struct {
 	view
 	Ask     question
-	Verdict *verdict
-	Claim   *claimForm // nil when there is nothing to claim
-	Refresh int        // seconds until the page is to be loaded again; 0 for never
+	Result  *checkResult
+	Claim   *claimForm // nil if there is nothing to claim
+	Refresh int        // seconds until the next reload; 0: never
 }
 
-// question is the form that asks for a transaction's hash.
+// question is the form for a transaction's hash.
 type question struct {
 	InvoiceID string
-	Typed     string // what the payer typed
-	Problem   string // why that is no hash
+	Typed     string // input of the payer
+	Problem   string // why Typed is not a hash
 }
 
-// check answers with what became of a transaction that a payer names.
+// check answers with the page about a transaction that a payer names.
 func (c *Checkout) check(w http.ResponseWriter, r *http.Request) error {
 	s, err := c.load(r.Context(), r.PathValue("id"))
 	if err != nil {
@@ -56,21 +55,21 @@ func (c *Checkout) check(w http.ResponseWriter, r *http.Request) error {
 		ask := question{s.invoice.ID, strings.ToValidUTF8(typed[:min(len(typed), maxShown)], ""), err.Error()}
 		return c.render(w, r, http.StatusBadRequest, "check.html", checkData{view: newView(s), Ask: ask})
 	}
-	data, err := c.judged(r, s, tx)
+	data, err := c.checkPage(r, s, tx)
 	if err != nil {
 		return err
 	}
 	return c.render(w, r, http.StatusOK, "check.html", data)
 }
 
-// judged returns the page about a transaction.
-func (c *Checkout) judged(r *http.Request, s subject, tx invoice.Hash) (checkData, error) {
+// checkPage returns the page about a transaction.
+func (c *Checkout) checkPage(r *http.Request, s pageInput, tx invoice.Hash) (checkData, error) {
 	found, err := c.lookUp(r, s, tx)
 	if err != nil {
 		return checkData{}, err
 	}
-	v := s.judge(found)
-	data := checkData{view: newView(s), Ask: question{InvoiceID: s.invoice.ID, Typed: tx.String()}, Verdict: &v}
+	v := s.resultOf(found)
+	data := checkData{view: newView(s), Ask: question{InvoiceID: s.invoice.ID, Typed: tx.String()}, Result: &v}
 	if v.Changing {
 		data.Refresh = seconds(RefreshCheck)
 	}
@@ -80,13 +79,12 @@ func (c *Checkout) judged(r *http.Request, s subject, tx invoice.Hash) (checkDat
 	return data, err
 }
 
-// maxShown is how much of what was typed is shown again, in bytes.
+// maxShown bounds the input that the page repeats, in bytes.
 const maxShown = 200
 
-// lookUp finds what is known of a transaction: what is stored, or else what
-// the nodes say. A node is asked for a payer only within limits; beyond them
-// the error is errTooOften.
-func (c *Checkout) lookUp(r *http.Request, s subject, tx invoice.Hash) (lookup, error) {
+// lookUp returns the stored payments of a transaction or, if there are none, the report of
+// the nodes. Lookups at the nodes are limited; the error is errTooOften.
+func (c *Checkout) lookUp(r *http.Request, s pageInput, tx invoice.Hash) (lookup, error) {
 	rows, err := c.reader.PaymentsOfTransaction(r.Context(), c.chainKeys, tx)
 	if err != nil {
 		return lookup{}, fmt.Errorf("read payments of transaction %s: %w", tx, err)
@@ -98,7 +96,7 @@ func (c *Checkout) lookUp(r *http.Request, s subject, tx invoice.Hash) (lookup, 
 	if _, ok := s.relevant(found.payments); ok || c.inspector == nil {
 		return found, nil
 	}
-	uses := []use{{everybody, Lookups}, {s.invoice.ID, LookupsOfInvoice}}
+	uses := []use{{allClients, Lookups}, {s.invoice.ID, LookupsOfInvoice}}
 	if key := client(r); key != "" {
 		uses = append(uses, use{key, LookupsOfClient})
 	}

@@ -13,10 +13,10 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// tx is the transaction that payers of these tests ask about.
+// tx is the transaction that the tests check.
 var tx = invoice.Hash{0: 0xfe, 31: 11}
 
-// nodes answer every question with the same report.
+// nodes is an Inspector that returns one report.
 type nodes struct {
 	report inspect.Report
 	err    error
@@ -31,7 +31,7 @@ func (n *nodes) Transaction(_ context.Context, chainKey string, _ invoice.Hash, 
 	return n.report, n.err
 }
 
-// mined is a report of a transaction on the invoice's chain.
+// mined returns the report of a transaction on the invoice's chain.
 func mined(moved ...inspect.Transfer) *nodes {
 	return &nodes{report: inspect.Report{Chain: localChain(), State: inspect.Mined, Block: 11, Transfers: moved}}
 }
@@ -44,7 +44,7 @@ func moved(token invoice.Address, to invoice.Address) inspect.Transfer {
 	return m
 }
 
-// unattributed is a payment to the invoice's address that no rule attributes.
+// unattributed returns an unattributed payment to the invoice's address.
 func unattributed(amount uint64, at int64) invoice.Payment {
 	p := payment(amount, 11, at, invoice.Confirmed)
 	p.InvoiceID, p.MerchantID, p.Method = "", "", ""
@@ -60,7 +60,7 @@ func (w *world) check(t *testing.T, typed string) *element {
 	return parsePage(t, answer.Body.String())
 }
 
-func TestWhatBecameOfATransaction(t *testing.T) {
+func TestCheckResults(t *testing.T) {
 	elsewhere := invoice.Address{0: 9}
 	for name, test := range map[string]struct {
 		set  func(*world)
@@ -68,10 +68,10 @@ func TestWhatBecameOfATransaction(t *testing.T) {
 		says []string
 	}{
 		"counted": {func(w *world) {
-			w.payments = []invoice.Payment{payment(4_900_123, 11, present, invoice.Confirmed)}
+			w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Confirmed)}
 		}, good, []string{"Your payment is counted", "4.900123 USDC arrived on 21 September 2026, 14:13:27 UTC and is counted"}},
 		"being confirmed": {func(w *world) {
-			w.payments = []invoice.Payment{payment(4_900_123, 11, present, invoice.Pending)}
+			w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Pending)}
 		}, wait, []string{"being confirmed", "in time for this invoice", "2 of 3 confirmations"}},
 		"late": {func(w *world) {
 			w.payments = []invoice.Payment{payment(4_900_123, 11, expires+9, invoice.Confirmed)}
@@ -80,20 +80,20 @@ func TestWhatBecameOfATransaction(t *testing.T) {
 			w.payments = []invoice.Payment{payment(4_900_123, 11, expires+9, invoice.Pending)}
 		}, warn, []string{"came too late", "2 of 3 confirmations"}},
 		"taken back": {func(w *world) {
-			w.payments = []invoice.Payment{payment(4_900_123, 11, present, invoice.Orphaned)}
+			w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Orphaned)}
 		}, wait, []string{"Taken back by the network", "do not send it again"}},
 		"another order's": {func(w *world) {
-			p := payment(4_900_777, 11, present, invoice.Confirmed)
+			p := payment(4_900_777, 11, defaultNow, invoice.Confirmed)
 			p.InvoiceID, p.MerchantID = "inv_secret", "corner-cafe"
 			w.others = []invoice.Payment{p}
 		}, warn, []string{"Counted for another order", "contact corner-cafe"}},
-		"too little": {func(w *world) { w.others = []invoice.Payment{unattributed(4_890_123, present)} },
+		"too little": {func(w *world) { w.others = []invoice.Payment{unattributed(4_890_123, defaultNow)} },
 			warn, []string{"not matched", "4.890123 USDC has arrived", "0.009877 USDC less than this invoice asks for", "keep a fee"}},
-		"too much": {func(w *world) { w.others = []invoice.Payment{unattributed(5_000_000, present)} },
+		"too much": {func(w *world) { w.others = []invoice.Payment{unattributed(5_000_000, defaultNow)} },
 			warn, []string{"0.099877 USDC more than this invoice asks for"}},
-		"the amount, and ambiguous": {func(w *world) { w.others = []invoice.Payment{unattributed(4_900_000, present)} },
+		"the amount, and ambiguous": {func(w *world) { w.others = []invoice.Payment{unattributed(4_900_000, defaultNow)} },
 			warn, []string{"The amount is right, but it did not say which order it is for."}},
-		"within the suffix": {func(w *world) { w.others = []invoice.Payment{unattributed(4_900_999, present)} },
+		"within the suffix": {func(w *world) { w.others = []invoice.Payment{unattributed(4_900_999, defaultNow)} },
 			warn, []string{"The amount is right"}},
 		"the amount, late": {func(w *world) { w.others = []invoice.Payment{unattributed(4_900_000, expires+60)} },
 			warn, []string{"after the time to pay had ended"}},
@@ -103,13 +103,13 @@ func TestWhatBecameOfATransaction(t *testing.T) {
 		},
 			warn, []string{"before this invoice was created"}},
 		"a second payment": {func(w *world) {
-			first := payment(4_900_123, 12, present, invoice.Confirmed)
+			first := payment(4_900_123, 12, defaultNow, invoice.Confirmed)
 			w.payments = []invoice.Payment{first}
-			w.others = []invoice.Payment{unattributed(4_900_000, present)}
+			w.others = []invoice.Payment{unattributed(4_900_000, defaultNow)}
 		}, warn, []string{"has its money already, from another payment"}},
 		"the rest, but too little": {func(w *world) {
-			w.payments = []invoice.Payment{payment(2_000_000, 12, present, invoice.Confirmed)}
-			w.others = []invoice.Payment{unattributed(2_800_000, present)}
+			w.payments = []invoice.Payment{payment(2_000_000, 12, defaultNow, invoice.Confirmed)}
+			w.others = []invoice.Payment{unattributed(2_800_000, defaultNow)}
 		}, warn, []string{"0.10 USDC less than this invoice asks for"}},
 		"not found":               {func(w *world) { w.nodes = &nodes{report: inspect.Report{State: inspect.Unknown}} }, wait, []string{"Not found yet"}},
 		"not mined":               {func(w *world) { w.nodes = &nodes{report: inspect.Report{State: inspect.Queued}} }, wait, []string{"not in a block yet"}},
@@ -161,7 +161,7 @@ func TestBridgedTokenIsNamed(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoHash(t *testing.T) {
+func TestInvalidHashes(t *testing.T) {
 	w := newWorld()
 	for typed, want := range map[string]string{
 		"hello": "not a transaction’s hash", "0x12": "not a transaction’s hash",
@@ -184,7 +184,7 @@ func TestWhatIsNoHash(t *testing.T) {
 
 func testHash(n byte) invoice.Hash { return invoice.Hash{0: n} }
 
-func TestHashesAsPayersTypeThem(t *testing.T) {
+func TestHashNotations(t *testing.T) {
 	digits := tx.String()[2:]
 	for _, typed := range []string{
 		tx.String(), digits, "  " + tx.String() + "\n", "0X" + strings.ToUpper(digits), "https://etherscan.io/tx/" + tx.String() + "#eventlog",
@@ -208,8 +208,7 @@ func FuzzParseTxHash(f *testing.F) {
 	})
 }
 
-// A node is asked for what is not stored alone, and not more often than the
-// limits let it be.
+// Nodes are only queried for transactions that are not stored, within the limits.
 func TestLookupsAreLimited(t *testing.T) {
 	w := newWorld()
 	n := &nodes{report: inspect.Report{State: inspect.Unknown}}
@@ -225,7 +224,7 @@ func TestLookupsAreLimited(t *testing.T) {
 	if got := ask("203.0.113.8:99", testHash(99)); got != http.StatusTooManyRequests || n.asked != LookupsOfInvoice {
 		t.Errorf("beyond the invoice's limit the status is %d, and the nodes were asked %d times", got, n.asked)
 	}
-	w.payments = []invoice.Payment{payment(4_900_123, 11, present, invoice.Confirmed)}
+	w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Confirmed)}
 	if got := ask("203.0.113.8:99", tx); got != http.StatusOK || n.asked != LookupsOfInvoice {
 		t.Errorf("what is stored answers %d beyond the limit, and the nodes were asked %d times", got, n.asked)
 	}
@@ -237,7 +236,7 @@ func TestLookupsAreLimited(t *testing.T) {
 
 func TestLimiterCountsByAllItsKeys(t *testing.T) {
 	var l limiter
-	now := newWorld().present()
+	now := newWorld().defaultNow()
 	for i := range 3 {
 		if !l.allow(now, use{"client", 3}, use{string(rune('a' + i)), 1}) {
 			t.Fatalf("use %d is refused", i)

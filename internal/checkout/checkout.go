@@ -14,75 +14,70 @@ import (
 
 // Limits of the page.
 const (
-	// MaxID is the length of the longest invoice id that is looked up, in bytes.
+	// MaxID bounds an invoice id that is looked up, in bytes.
 	MaxID = 64
-	// MaxPayments is how many payments the page lists, the newest.
+	// MaxPayments bounds the payments on the page, newest first.
 	MaxPayments = 20
-	// RefreshOpen is how long the page waits until it asks again what became of
-	// an invoice that can still change its state.
+	// RefreshOpen is how often the page polls the status of an open invoice.
 	RefreshOpen = 2 * time.Second
-	// RefreshFinal is the same for an invoice that cannot: money may come late,
-	// or go back.
+	// RefreshFinal is how often it polls that of a final invoice, which may still get
+	// late payments and refunds.
 	RefreshFinal = 15 * time.Second
-	// RefreshPlain is how long a browser without scripts shows the page until
-	// it loads it again.
+	// RefreshPlain is how often a browser without scripts reloads the page.
 	RefreshPlain = 10 * time.Second
 )
 
-// Reader is what the page reads. store.Store is one.
+// Reader reads from the database. *store.Store implements it.
 type Reader interface {
-	// Invoice returns one invoice, or store.ErrNotFound.
+	// Invoice returns an invoice, or store.ErrNotFound.
 	Invoice(ctx context.Context, id string) (invoice.Invoice, error)
-	// NewestPayments returns the invoice's payments that are highest on the
-	// chain, at most so many, the highest first.
+	// NewestPayments returns up to limit payments of the invoice, highest block first.
 	NewestPayments(ctx context.Context, invoiceID string, limit int) ([]store.PaymentRow, error)
-	// PaymentsOfInvoices returns the payments attributed to the invoices. It is
-	// asked only where an invoice's sums are stale.
+	// PaymentsOfInvoices returns the payments attributed to the invoices. It is called
+	// only if an invoice's sums are stale.
 	PaymentsOfInvoices(ctx context.Context, ids []string) ([]store.PaymentRow, error)
-	// PaymentsOfTransaction returns the payments that a transaction made on any
-	// of the chains, in the order of its logs.
+	// PaymentsOfTransaction returns the payments of a transaction on any of the chains,
+	// in log order.
 	PaymentsOfTransaction(ctx context.Context, chainKeys []string, tx invoice.Hash) ([]store.PaymentRow, error)
-	// InvoiceClaims reports whether a claim to the payment is kept for the
-	// invoice.
+	// InvoiceClaims reports whether a claim of the payment for the invoice is stored.
 	InvoiceClaims(ctx context.Context, invoiceID, paymentID string) (bool, error)
-	// WhichUndecided returns those of the payments that wait for older blocks to
-	// be read, by id.
+	// WhichUndecided returns the ids of those payments that wait for older blocks to be
+	// indexed.
 	WhichUndecided(ctx context.Context, paymentIDs []string) ([]string, error)
-	// Cursor returns how far a chain is read, or store.ErrNotFound.
+	// Cursor returns the cursor of a chain, or store.ErrNotFound.
 	Cursor(ctx context.Context, chainKey string) (store.Cursor, error)
 }
 
-// TestWallet pays an invoice with money that is worth nothing and returns the
-// transaction's hash. It need not wait until that is mined.
+// TestWallet pays an invoice with worthless tokens and returns the transaction's hash,
+// possibly before it is mined.
 type TestWallet func(ctx context.Context, inv invoice.Invoice) (txHash string, err error)
 
-// Config is what a Checkout is made of. All of it must be set, but TestWallet
-// may be nil: then nobody is offered to pay with it. Without an Inspector a
-// payer's question about a transaction is answered from what is stored alone,
-// and without Claims nobody is asked to claim a payment.
+// Config is the configuration of a Checkout. Inspector, Claims, TestWallet and Origins may
+// be nil: without an Inspector, only stored payments are shown for a transaction;
+// without Claims, payments cannot be claimed; without a TestWallet, it is not offered.
 type Config struct {
 	Reader     Reader
-	Chains     []chain.Chain // those that the service is configured with
+	Chains     []chain.Chain // configured chains
 	Inspector  Inspector
 	Claims     Claims
-	TestWallet TestWallet // for the development chain alone
-	// Origins refuses unsafe requests of other origins; nil takes those of the
-	// request's own host alone.
+	TestWallet TestWallet // for development chains only
+	// Origins rejects unsafe requests of foreign origins; nil allows only the origin of
+	// the request's host.
 	Origins *http.CrossOriginProtection
 	Now     func() time.Time
 	Logger  *slog.Logger
 }
 
-// Checkout answers the requests for the page.
+// Checkout serves the checkout pages.
 type Checkout struct {
 	reader     Reader
 	chains     map[string]chain.Chain
 	chainKeys  []string
 	inspector  Inspector
-	lookups    limiter // of what the inspector is asked
+	lookups    limiter // of lookups by the inspector
 	claims     Claims
-	claimed    limiter       // of the claims
-	inspecting chan struct{} // holds an element for each lookup under way
+	claimed    limiter       // of claims
+	inspecting chan struct{} // holds a token for each lookup in flight
 	testWallet TestWallet
 	sameOrigin *http.CrossOriginProtection
 	now        func() time.Time
@@ -102,9 +97,8 @@ func New(c Config) *Checkout {
 	}
 }
 
-// Routes adds all routes to mux. Their errors are pages; what no route takes and
-// panics are left to the caller, who can answer with NotFound, MethodNotAllowed
-// and WriteError.
+// Routes adds all routes to mux. The caller handles panics and requests without a route,
+// with NotFound, MethodNotAllowed and WriteError.
 func (c *Checkout) Routes(mux *http.ServeMux) {
 	mux.Handle("GET /checkout/{id}", c.serve(c.page))
 	mux.Handle("GET /checkout/{id}/status", c.serve(c.status))

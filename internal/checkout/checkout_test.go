@@ -15,12 +15,11 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// When the invoice of the tests was made and ends, and the present of a test
-// that says nothing else.
+// Creation and expiry of the tests' invoice, and the default time.
 const (
-	created = 1_790_000_000 // 21 September 2026, 14:13:20 UTC
-	expires = created + 900
-	present = created + 7
+	created    = 1_790_000_000 // 21 September 2026, 14:13:20 UTC
+	expires    = created + 900
+	defaultNow = created + 7
 )
 
 const testID = "inv_01jz8x4kq2v7r9m3t5n6p8w0ya"
@@ -39,7 +38,7 @@ func localChain() chain.Chain {
 	return ch
 }
 
-// openInvoice asks for 4.90 USDC.
+// openInvoice returns an open invoice over 4.90 USDC.
 func openInvoice() invoice.Invoice {
 	inv := invoice.Invoice{
 		Terms: invoice.Terms{Merchant: merchantAddress, Token: tokenAddress, Amount: invoice.NewAmount(4_900_000), ExpiresAt: expires},
@@ -53,7 +52,7 @@ func openInvoice() invoice.Invoice {
 	return inv
 }
 
-// payment is one of the invoice's, in the block of a number and a time.
+// payment returns a payment of the invoice in a block.
 func payment(amount, block uint64, at int64, status invoice.PaymentStatus) invoice.Payment {
 	return invoice.Payment{
 		Transfer: invoice.Transfer{
@@ -65,25 +64,25 @@ func payment(amount, block uint64, at int64, status invoice.PaymentStatus) invoi
 	}
 }
 
-// world is what a Checkout under test finds. It is a Reader.
+// world is the Reader of a Checkout under test.
 type world struct {
 	invoice   invoice.Invoice
 	payments  []invoice.Payment
-	others    []invoice.Payment // of other invoices, or of none
+	others    []invoice.Payment // of other invoices, or unattributed
 	nodes     Inspector
 	claims    claims
 	cursor    store.Cursor
 	chain     chain.Chain
 	now       int64
 	err       error // of every read
-	unread    bool  // the chain was never read
+	unread    bool  // the chain was never indexed
 	undecided bool  // payments wait for older blocks
-	stale     bool  // the invoice's sums are not known
+	stale     bool  // the invoice's sums are stale
 	wallet    TestWallet
 }
 
 func newWorld() *world {
-	return &world{invoice: openInvoice(), chain: localChain(), now: present, cursor: store.Cursor{Indexed: invoice.Header{Number: 12}}}
+	return &world{invoice: openInvoice(), chain: localChain(), now: defaultNow, cursor: store.Cursor{Indexed: invoice.Header{Number: 12}}}
 }
 
 func (w *world) Invoice(ctx context.Context, id string) (invoice.Invoice, error) {
@@ -151,14 +150,14 @@ func (w *world) handler() http.Handler {
 	mux := http.NewServeMux()
 	New(Config{
 		Reader: w, Chains: []chain.Chain{w.chain}, Inspector: w.nodes, Claims: &w.claims, TestWallet: w.wallet,
-		Now: w.present, Logger: slog.New(slog.DiscardHandler),
+		Now: w.defaultNow, Logger: slog.New(slog.DiscardHandler),
 	}).Routes(mux)
 	return mux
 }
 
-func (w *world) present() time.Time { return time.Unix(w.now, 0) }
+func (w *world) defaultNow() time.Time { return time.Unix(w.now, 0) }
 
-// askFrom asks a handler from a client's address and returns the status.
+// askFrom sends a request from a client address and returns the status.
 func askFrom(h http.Handler, client, path string) int {
 	r := httptest.NewRequestWithContext(context.Background(), http.MethodGet, "http://pay.example"+path, nil)
 	r.RemoteAddr = client

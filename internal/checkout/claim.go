@@ -13,36 +13,34 @@ import (
 
 // Limits of claims.
 const (
-	// MaxClaimForm is the size of the largest claim that is read, in bytes.
+	// MaxClaimForm bounds the body of a claim, in bytes.
 	MaxClaimForm = 4 << 10
-	// ClaimsOfInvoice is how often payments may be claimed for one invoice in a
-	// minute.
+	// ClaimsOfInvoice bounds the claims per minute for one invoice.
 	ClaimsOfInvoice = 10
-	// ClaimsOfClient is the same for one client address.
+	// ClaimsOfClient bounds those of one client address.
 	ClaimsOfClient = 20
-	// AllClaims is the same for all.
+	// AllClaims bounds those of all clients.
 	AllClaims = 300
 )
 
-// Claims takes claims of payers. settle.Service is one.
+// Claims accepts claims of payers. *settle.Service implements it.
 type Claims interface {
-	// Claim attributes a payment or keeps the claim. Its errors are those of
-	// settle.Service.
+	// Claim attributes a payment or stores the claim. See settle.Service.Claim.
 	Claim(ctx context.Context, claim settle.Claim) (settle.ClaimResult, error)
 }
 
-// claimForm is what a payer is asked in order to claim a payment.
+// claimForm is the form to claim a payment.
 type claimForm struct {
 	TxHash    string
-	Payer     string // who has to sign
-	Text      string // that is to be signed
-	Signature string // as it was sent
-	Problem   string // with what was sent
-	Kept      bool   // the merchant has a claim already
-	AtOnce    bool   // a signature is enough, as far as the page knows
+	Payer     string // account that must sign
+	Text      string // to be signed
+	Signature string // as submitted
+	Problem   string // why the submitted form is invalid
+	Kept      bool   // a claim is stored already
+	AtOnce    bool   // a signature attributes the payment at once
 }
 
-func (c *Checkout) claimForm(ctx context.Context, s subject, p invoice.Payment) (*claimForm, error) {
+func (c *Checkout) claimForm(ctx context.Context, s pageInput, p invoice.Payment) (*claimForm, error) {
 	kept, err := c.reader.InvoiceClaims(ctx, s.invoice.ID, p.ID)
 	if err != nil {
 		return nil, fmt.Errorf("read claims of %s: %w", s.invoice.ID, err)
@@ -58,7 +56,7 @@ func (c *Checkout) claimForm(ctx context.Context, s subject, p invoice.Payment) 
 	}, nil
 }
 
-// claim takes a payer's claim and leads to the page about the transaction.
+// claim submits a payer's claim and redirects to the page about the transaction.
 func (c *Checkout) claim(w http.ResponseWriter, r *http.Request) error {
 	if c.sameOrigin.Check(r) != nil {
 		return errCrossOrigin
@@ -75,7 +73,7 @@ func (c *Checkout) claim(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	uses := []use{{everybody, AllClaims}, {s.invoice.ID, ClaimsOfInvoice}}
+	uses := []use{{allClients, AllClaims}, {s.invoice.ID, ClaimsOfInvoice}}
 	if key := client(r); key != "" {
 		uses = append(uses, use{key, ClaimsOfClient})
 	}
@@ -88,7 +86,7 @@ func (c *Checkout) claim(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case problem != "":
 		return c.claimAgain(w, r, s, tx, signature, problem, status)
-	case err != nil && !errors.Is(err, settle.ErrNothingToClaim): // what there is instead, the page says
+	case err != nil && !errors.Is(err, settle.ErrNothingToClaim): // the page shows the state
 		return fmt.Errorf("claim %s for %s: %w", tx, s.invoice.ID, err)
 	case err == nil:
 		c.logger.InfoContext(r.Context(), "payment claimed", "invoice", s.invoice.ID, "tx", tx.String(), "signed", signature != "", "result", result)
@@ -97,8 +95,8 @@ func (c *Checkout) claim(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// claimProblem says what a payer can mend; nothing for other errors.
-func (s subject) claimProblem(err error) (problem string, status int) {
+// claimProblem returns a text about an error that the payer can correct, else "".
+func (s pageInput) claimProblem(err error) (problem string, status int) {
 	switch {
 	case errors.Is(err, chain.ErrSignature):
 		return "This is not a signature. It begins with 0x and has 130 digits and letters after that.", http.StatusBadRequest
@@ -110,9 +108,9 @@ func (s subject) claimProblem(err error) (problem string, status int) {
 	return "", 0
 }
 
-// claimAgain shows the form again, with what was wrong.
-func (c *Checkout) claimAgain(w http.ResponseWriter, r *http.Request, s subject, tx invoice.Hash, signature, problem string, status int) error {
-	data, err := c.judged(r, s, tx)
+// claimAgain answers with the form and a problem.
+func (c *Checkout) claimAgain(w http.ResponseWriter, r *http.Request, s pageInput, tx invoice.Hash, signature, problem string, status int) error {
+	data, err := c.checkPage(r, s, tx)
 	if err != nil {
 		return err
 	}
@@ -122,7 +120,7 @@ func (c *Checkout) claimAgain(w http.ResponseWriter, r *http.Request, s subject,
 	return c.render(w, r, status, "check.html", data)
 }
 
-// compact removes the white space that pasting adds.
+// compact removes all white space.
 func compact(s string) string {
 	kept := make([]byte, 0, len(s))
 	for _, b := range []byte(s) {

@@ -14,11 +14,11 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// claims answers every claim with the same error, and remembers it.
+// claims is a fake that returns one error, and records the claims.
 type claims struct {
 	made []settle.Claim
 	err  error
-	kept string // invoice and payment that a claim is kept for
+	kept string // invoice and payment of a stored claim
 }
 
 func (c *claims) Claim(_ context.Context, claim settle.Claim) (settle.ClaimResult, error) {
@@ -39,7 +39,7 @@ func (w *world) claim(h http.Handler, form url.Values, header ...string) *httpte
 
 func claimable() *world {
 	w := newWorld()
-	w.others = []invoice.Payment{unattributed(4_890_123, present)}
+	w.others = []invoice.Payment{unattributed(4_890_123, defaultNow)}
 	return w
 }
 
@@ -75,9 +75,9 @@ func TestClaimForm(t *testing.T) {
 	}
 }
 
-func TestNothingIsClaimedThatSomebodyHas(t *testing.T) {
+func TestClaimedPaymentsAreNotOffered(t *testing.T) {
 	w := newWorld()
-	p := payment(4_900_777, 11, present, invoice.Confirmed)
+	p := payment(4_900_777, 11, defaultNow, invoice.Confirmed)
 	p.InvoiceID = "inv_secret"
 	w.others = []invoice.Payment{p}
 	if n := len(posts(w.check(t, tx.String()))); n != 0 {
@@ -119,7 +119,7 @@ func TestClaim(t *testing.T) {
 	}
 }
 
-func TestClaimsFromElsewhereAreRefused(t *testing.T) {
+func TestCrossOriginClaimsAreRejected(t *testing.T) {
 	w := claimable()
 	good := url.Values{"tx": {tx.String()}}
 	for _, foreign := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Origin", "http://evil.example"}, {"Origin", "null"}} {

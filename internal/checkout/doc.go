@@ -1,7 +1,6 @@
-// Package checkout serves the page on which a customer pays an invoice: what
-// is due and where to send it, and what has become of it. The page is whole
-// without scripts; with them it counts down and updates by itself.
+// Package checkout serves the page on which a customer pays an invoice, with the amount
+// due, the payment instructions and the status. The page works without scripts; with
+// them it counts down and updates itself.
 //
-// What the page says is decided by one pure function, view; the templates
-// only lay it out.
+// One pure function, newView, decides the content; the templates only lay it out.
 package checkout

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// element is a node of a parsed page. Text holds the text before its first
-// child and after each, children holds what lies between.
+// element is a node of a parsed page. text holds the text before the first child and
+// after each child.
 type element struct {
 	name     string
 	attrs    map[string]string
@@ -18,8 +18,8 @@ type element struct {
 	text     []string
 }
 
-// parsePage reads a page as browsers without scripts do, and fails the test
-// when a tag is not closed.
+// parsePage parses a page as browsers without scripts do. The test fails if a tag is not
+// closed.
 func parsePage(t *testing.T, page string) *element {
 	t.Helper()
 	d := xml.NewDecoder(strings.NewReader(page))
@@ -54,7 +54,7 @@ func parsePage(t *testing.T, page string) *element {
 	}
 }
 
-// all returns the elements below e that fit, in the page's order.
+// all returns the matching elements below e, in document order.
 func (e *element) all(fits func(*element) bool) []*element {
 	var found []*element
 	for _, child := range e.children {
@@ -80,7 +80,7 @@ func (e *element) id(t *testing.T, id string) *element {
 	return found[0]
 }
 
-// words is the element's text as a reader sees it, with plain spaces.
+// words returns the element's visible text, with plain spaces.
 func (e *element) words() string {
 	var b strings.Builder
 	e.write(&b)

@@ -8,37 +8,36 @@ import (
 	"time"
 )
 
-// Limits of what payers may ask the nodes and leave behind, in a minute.
+// Limits of lookups at the nodes.
 const (
-	// LookupsOfInvoice is how often transactions may be looked up for one invoice.
+	// LookupsOfInvoice bounds the lookups per minute for one invoice.
 	LookupsOfInvoice = 15
-	// LookupsOfClient is how often one client address may look transactions up.
+	// LookupsOfClient bounds those of one client address.
 	LookupsOfClient = 30
-	// Lookups is how many lookups all clients together may make.
+	// Lookups bounds those of all clients.
 	Lookups = 300
-	// MaxLookups is how many lookups may be under way.
+	// MaxLookups bounds the lookups in flight.
 	MaxLookups = 8
 )
 
-// window is how long a limiter counts before it begins again.
+// window is the period of a limiter.
 const window = time.Minute
 
-// limiter counts uses by key in windows of time. The counts in used belong to
-// the window that began at since. A key that is part of every use bounds them.
+// limiter counts uses by key in fixed windows. Invariant: used holds the counts of the
+// window that began at since. A key that is part of every use bounds its size.
 type limiter struct {
 	mu    sync.Mutex
 	since time.Time
 	used  map[string]int
 }
 
-// use is a key and how often it may be used in a window.
+// use is a key with its limit per window.
 type use struct {
 	key   string
 	limit int
 }
 
-// allow counts one use of each key, and reports whether all are within their
-// limits. When one is not, nothing is counted.
+// allow counts one use of each key and reports true, unless a key is at its limit.
 func (l *limiter) allow(now time.Time, uses ...use) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -56,13 +55,11 @@ func (l *limiter) allow(now time.Time, uses ...use) bool {
 	return true
 }
 
-// everybody is the key of what all clients use together.
-const everybody = "*"
+// allClients is the key of all clients.
+const allClients = "*"
 
-// client returns the key of a request's client: its address, of IPv6 the
-// network, since one client has many addresses there. It is empty where the
-// address is of this machine or a private network: then a proxy stands for all
-// clients.
+// client returns the key of a request's client: its IPv4 address, or its IPv6 network. It
+// is empty for a loopback or private address, which is that of a proxy.
 func client(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

@@ -1,6 +1,6 @@
 package checkout
 
-// networks are the names by which people know the built-in networks.
+// networks are the display names of the built-in networks.
 var networks = map[string]string{
 	"ethereum":         "Ethereum",
 	"base":             "Base",
@@ -19,8 +19,7 @@ var networks = map[string]string{
 	"local":            "Local test chain",
 }
 
-// networkName returns the name of a network, or its key when an operator has
-// brought the network along.
+// networkName returns the display name of a network, or its key if it is not built in.
 func networkName(chainKey string) string {
 	if name, ok := networks[chainKey]; ok {
 		return name

@@ -13,39 +13,38 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// pageData is what the page's template is filled with.
+// pageData is the data of the page's template.
 type pageData struct {
 	view
 	Version    string
-	Left       int64 // seconds until the time is up, 0 when it is or does not matter
+	Left       int64 // seconds until the invoice expires, or 0
 	LeftText   string
-	Refresh    int  // seconds until the script asks again
-	Reload     int  // the same for browsers without scripts; 0 for never
-	TestWallet bool // offer to pay with it
+	Refresh    int  // seconds until the script polls
+	Reload     int  // seconds until browsers without scripts reload; 0: never
+	TestWallet bool // offer it
 	Ask        *question
 }
 
-// statusData is the JSON by which the script learns whether the page has
-// changed.
+// statusData is the JSON that the script polls to detect changes of the page.
 type statusData struct {
 	State   state  `json:"state"`
 	Version string `json:"version"`
-	Left    int64  `json:"left"`    // seconds until the time is up
-	Refresh int    `json:"refresh"` // seconds until to ask again
+	Left    int64  `json:"left"`    // seconds until the invoice expires
+	Refresh int    `json:"refresh"` // seconds until the next poll
 }
 
 // page answers with an invoice's page.
 func (c *Checkout) page(w http.ResponseWriter, r *http.Request) error {
-	data, err := c.look(r)
+	data, err := c.currentPage(r)
 	if err != nil {
 		return err
 	}
 	return c.render(w, r, http.StatusOK, "page.html", data)
 }
 
-// status answers with whether an invoice's page has changed.
+// status answers with the statusData of an invoice.
 func (c *Checkout) status(w http.ResponseWriter, r *http.Request) error {
-	data, err := c.look(r)
+	data, err := c.currentPage(r)
 	if err != nil {
 		return err
 	}
@@ -57,8 +56,8 @@ func (c *Checkout) status(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// payFromTestWallet pays the invoice, if it still waits for money, and leads
-// back to its page, which tells what comes of it.
+// payFromTestWallet pays the invoice from the test wallet if it is due, and redirects to
+// its page.
 func (c *Checkout) payFromTestWallet(w http.ResponseWriter, r *http.Request) error {
 	s, err := c.load(r.Context(), r.PathValue("id"))
 	if err != nil {
@@ -75,8 +74,8 @@ func (c *Checkout) payFromTestWallet(w http.ResponseWriter, r *http.Request) err
 	return nil
 }
 
-// look returns the page of the request's invoice as it is now.
-func (c *Checkout) look(r *http.Request) (pageData, error) {
+// currentPage returns the data of the invoice's page.
+func (c *Checkout) currentPage(r *http.Request) (pageData, error) {
 	s, err := c.load(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return pageData{}, err
@@ -94,47 +93,47 @@ func (c *Checkout) look(r *http.Request) (pageData, error) {
 		data.Ask = &question{InvoiceID: v.ID}
 	}
 	if v.Pay != nil {
-		data.Left = s.invoice.ExpiresAt - s.now + 1 // the last second counts
+		data.Left = s.invoice.ExpiresAt - s.now + 1 // the last second is included
 		data.LeftText = timeLeft(data.Left)
 		data.TestWallet = c.testWallet != nil && v.State == waiting
 	}
 	return data, nil
 }
 
-// load reads all that the page is made from. It returns errNotFound for an id
-// that no invoice has.
-func (c *Checkout) load(ctx context.Context, id string) (subject, error) {
-	if !strings.HasPrefix(id, invoice.PrefixInvoice) || len(id) > MaxID || strings.ContainsFunc(id, notInID) {
-		return subject{}, errNotFound // a database may even refuse to look for it
+// load reads the input of the page. The error is errNotFound if there is no such
+// invoice.
+func (c *Checkout) load(ctx context.Context, id string) (pageInput, error) {
+	if !strings.HasPrefix(id, invoice.PrefixInvoice) || len(id) > MaxID || strings.ContainsFunc(id, isNotIDChar) {
+		return pageInput{}, errNotFound // not every text is valid in a database
 	}
 	inv, err := c.reader.Invoice(ctx, id)
 	if err != nil {
-		return subject{}, fmt.Errorf("read invoice %s: %w", id, err)
+		return pageInput{}, fmt.Errorf("read invoice %s: %w", id, err)
 	}
 	ch, ok := c.chains[inv.ChainKey]
 	if !ok {
-		return subject{}, fmt.Errorf("invoice %s is on chain %q, which is not configured; add it to the configuration again", id, inv.ChainKey)
+		return pageInput{}, fmt.Errorf("invoice %s is on chain %q, which is not configured; add it to the configuration again", id, inv.ChainKey)
 	}
 	token, ok := ch.TokenAt(inv.Token)
 	if !ok {
-		return subject{}, fmt.Errorf("invoice %s is in token %s, which chain %q is not configured with; add it again", id, inv.Token, ch.Key)
+		return pageInput{}, fmt.Errorf("invoice %s is in token %s, which chain %q is not configured with; add it again", id, inv.Token, ch.Key)
 	}
 	if inv.Sums.Stale {
 		all, err := c.reader.PaymentsOfInvoices(ctx, []string{id})
 		if err != nil {
-			return subject{}, fmt.Errorf("read all payments of %s: %w", id, err)
+			return pageInput{}, fmt.Errorf("read all payments of %s: %w", id, err)
 		}
 		inv = inv.Recount(payments(all))
 	}
 	rows, err := c.reader.NewestPayments(ctx, id, MaxPayments)
 	if err != nil {
-		return subject{}, fmt.Errorf("read payments of %s: %w", id, err)
+		return pageInput{}, fmt.Errorf("read payments of %s: %w", id, err)
 	}
 	cursor, err := c.reader.Cursor(ctx, ch.Key)
-	if err != nil && !errors.Is(err, store.ErrNotFound) { // a chain that was never read is at 0
-		return subject{}, fmt.Errorf("read cursor of %s: %w", ch.Key, err)
+	if err != nil && !errors.Is(err, store.ErrNotFound) { // 0 if the chain was never indexed
+		return pageInput{}, fmt.Errorf("read cursor of %s: %w", ch.Key, err)
 	}
-	return subject{invoice: inv, payments: payments(rows), chain: ch, token: token,
+	return pageInput{invoice: inv, payments: payments(rows), chain: ch, token: token,
 		indexed: cursor.Indexed.Number, halted: cursor.Halted != "", now: c.now().Unix()}, nil
 }
 
@@ -146,7 +145,7 @@ func payments(rows []store.PaymentRow) []invoice.Payment {
 	return list
 }
 
-// notInID reports whether no id holds the character.
-func notInID(r rune) bool { return r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') }
+// isNotIDChar reports whether the character does not occur in ids.
+func isNotIDChar(r rune) bool { return r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') }
 
 func seconds(d time.Duration) int { return int(d / time.Second) }

@@ -9,29 +9,29 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// instruction says what to send where.
+// instruction holds the payment instructions.
 type instruction struct {
-	Address string // settlement address, in the form of ERC-55
+	Address string // settlement address, with ERC-55 checksum
 	Token   string // contract of the currency
-	Due     string // what is missing, in major units
-	Data    string // calldata of a transfer of Due to Token that names the invoice
-	Plain   *plain // nil when no plain transfer is sure to be recognised
+	Due     string // amount due, in major units
+	Data    string // calldata of a tagged transfer of Due
+	Plain   *plain // nil if no plain transfer is sure to be attributed
 	Call    *call  // nil without a registry
 }
 
-// plain is a transfer from any wallet, recognised by its amount. Amount and
-// Extra are in major units.
+// plain is a transfer from any wallet that is attributed by its amount. Amount and Extra
+// are in major units.
 type plain struct {
-	Amount string // to be sent exactly
-	Extra  string // what of it is not due
-	Link   string // the transfer as a URL of ERC-681
+	Amount string // exact amount
+	Extra  string // part that exceeds the amount due
+	Link   string // ERC-681 URL of the transfer
 }
 
-// call is a call of the registry that pays the invoice.
+// call is a registry call that pays the invoice.
 type call struct{ Registry, Arguments string }
 
-// payInFull asks for the transfer amount.
-func (s subject) payInFull() *instruction {
+// payInFull returns the instructions for the whole amount.
+func (s pageInput) payInFull() *instruction {
 	inv := s.invoice
 	p := s.instruct(inv.Amount, inv.TransferAmount)
 	if s.chain.TakesPayment(inv) {
@@ -42,24 +42,24 @@ func (s subject) payInFull() *instruction {
 	return p
 }
 
-// payRest asks for what is missing after a part has arrived, by a transfer
-// amount of its own. The registry takes the whole alone.
-func (s subject) payRest() *instruction {
+// payRemainder returns the instructions for the remainder of a partly paid invoice, with
+// its own transfer amount. The registry accepts only the whole amount.
+func (s pageInput) payRemainder() *instruction {
 	return s.instruct(s.rest(), s.invoice.RemainingTransfer)
 }
 
-// rest returns what is missing after a part has arrived, as the payer was told.
-func (s subject) rest() invoice.Amount {
+// rest returns the remainder of a partly paid invoice.
+func (s pageInput) rest() invoice.Amount {
 	if s.invoice.Remaining.IsZero() {
 		return s.invoice.Missing()
 	}
 	return s.invoice.Remaining
 }
 
-// instruct asks for an amount that is due, and for the transfer amount that was
-// chosen for it. Without one, no plain transfer is sure to be recognised: the
-// invoice must be named.
-func (s subject) instruct(due, transfer invoice.Amount) *instruction {
+// instruct returns the instructions for an amount due and its transfer amount. Without a
+// transfer amount, plain transfers are not sure to be attributed, so that only tagged
+// ones are offered.
+func (s pageInput) instruct(due, transfer invoice.Amount) *instruction {
 	p := &instruction{
 		Address: chain.Checksum(s.invoice.Merchant),
 		Token:   chain.Checksum(s.invoice.Token),
@@ -77,8 +77,8 @@ func (s subject) instruct(due, transfer invoice.Amount) *instruction {
 	return p
 }
 
-// taggedTransfer returns the calldata of an ERC-20 transfer to the merchant
-// that ends in the invoice's commitment id, which the token ignores.
+// taggedTransfer returns the calldata of an ERC-20 transfer to the merchant, followed by
+// the invoice's commitment id, which the token ignores.
 func taggedTransfer(inv invoice.Invoice, amount invoice.Amount) string {
 	data := []byte{0xa9, 0x05, 0x9c, 0xbb} // transfer(address,uint256)
 	data = append(data, make([]byte, 12)...)
@@ -89,14 +89,13 @@ func taggedTransfer(inv invoice.Invoice, amount invoice.Amount) string {
 	return "0x" + hex.EncodeToString(data)
 }
 
-// URL is the Link for an href. It is safe there: nothing in it comes from
-// outside but addresses and numbers.
+// URL returns Link as a trusted URL. It contains only addresses and numbers.
 func (p plain) URL() template.URL {
 	return template.URL(p.Link) //nolint:gosec // see above
 }
 
-// record lists what the on-chain id is a hash of.
-func (s subject) record() []fact {
+// record returns the terms that the on-chain id is a hash of.
+func (s pageInput) record() []fact {
 	inv := s.invoice
 	facts := []fact{
 		{"On-chain id", inv.CommitmentID.String()},

@@ -14,7 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// copies returns what the page's buttons copy.
+// copies returns the texts that the page's buttons copy.
 func copies(e *element) []string {
 	var texts []string
 	for _, button := range e.named("button") {
@@ -25,7 +25,7 @@ func copies(e *element) []string {
 	return texts
 }
 
-func TestPageTellsWhatIsDue(t *testing.T) {
+func TestPageShowsTheAmountDue(t *testing.T) {
 	w := newWorld()
 	page := w.page(t)
 	header := page.named("header")[0]
@@ -95,11 +95,10 @@ func TestWithoutTransferAmountTheInvoiceMustBeNamed(t *testing.T) {
 	}
 }
 
-// A payer who paid a part pays the rest as the whole: by a plain transfer from
-// any wallet.
-func TestTheRestIsPaidByAPlainTransfer(t *testing.T) {
+// The remainder can be paid by a plain transfer from any wallet.
+func TestRemainderIsPaidByAPlainTransfer(t *testing.T) {
 	w := newWorld()
-	w.payments = []invoice.Payment{payment(2_000_000, 11, present, invoice.Pending)}
+	w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Pending)}
 	w.invoice.Remaining, w.invoice.RemainingTransfer = invoice.NewAmount(2_900_000), invoice.NewAmount(2_900_456)
 	page := w.page(t)
 	pay := page.id(t, "pay")
@@ -122,16 +121,16 @@ func TestTheRestIsPaidByAPlainTransfer(t *testing.T) {
 	if words := page.id(t, "status").words(); !strings.Contains(words, "2.00 USDC has arrived of 4.90 USDC; 2.90 USDC is missing.") {
 		t.Errorf("the status says %s", words)
 	}
-	w.others = []invoice.Payment{unattributed(2_890_456, present)}
+	w.others = []invoice.Payment{unattributed(2_890_456, defaultNow)}
 	w.payments[0].TxHash = testHash(1)
 	if words := w.check(t, tx.String()).id(t, "verdict").words(); !strings.Contains(words, "0.009544 USDC less than this invoice asks for") {
 		t.Errorf("a rest that is too little: %s", words)
 	}
 }
 
-func TestTheRestIsPaidByNamingTheInvoice(t *testing.T) {
+func TestRemainderIsPaidByATaggedTransfer(t *testing.T) {
 	w := newWorld()
-	w.payments = []invoice.Payment{payment(2_000_000, 11, present, invoice.Confirmed)}
+	w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Confirmed)}
 	pay := w.page(t).id(t, "pay")
 	if words := pay.words(); strings.Contains(words, "4.90") || !strings.Contains(words, "2.90 USDC") || strings.Contains(words, "registry") {
 		t.Errorf("the page does not ask for the missing 2.90 USDC alone: %s", words)
@@ -153,7 +152,7 @@ func TestTaggedTransferIsATransferAndTheID(t *testing.T) {
 	}
 }
 
-func TestRecordHoldsTheTerms(t *testing.T) {
+func TestRecordListsTheTerms(t *testing.T) {
 	w := newWorld()
 	w.settle("", 4_900_123)
 	details := w.page(t).all(func(e *element) bool { return e.attrs["class"] == "record" })

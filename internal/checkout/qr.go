@@ -11,15 +11,15 @@ import (
 // (ISO/IEC 18004).
 const quietZone = 4
 
-// qrCode is a QR code as the path of an SVG image: Path fills its black
-// modules in a square of Size modules, the margin included.
+// qrCode is a QR code as an SVG path. Path fills the black modules of a square of Size
+// modules, including the margin.
 type qrCode struct {
 	Size int
 	Path string
 }
 
-// newQRCode encodes text with error correction level M, which bears a scratch
-// or a thumb. Every run of black modules in a row is one rectangle.
+// newQRCode encodes text with error correction level M. Each run of black modules in a row
+// is one rectangle.
 func newQRCode(text string) (qrCode, error) {
 	code, err := qr.Encode(text, qr.M)
 	if err != nil {

@@ -32,7 +32,7 @@ func matrix(t *testing.T, c qrCode) [][]bool {
 
 // readVersion3 reads a code of version 3 and level M by the rules of
 // ISO/IEC 18004: 29 modules wide, one block of 44 data bytes, one alignment
-// pattern. It does not correct errors, for there are none.
+// pattern. It does not correct errors.
 func readVersion3(t *testing.T, m [][]bool) string {
 	t.Helper()
 	const size, dataBytes = 29, 44

@@ -12,16 +12,16 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// policy lets the page load what this service serves, and nothing else: no
-// script or style in the page itself, no frame around it, no other host.
+// policy allows the page to load only files of this service: no inline scripts or styles,
+// no frames, no other host.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// handler answers a request, or returns an error before it has written anything.
+// handler answers a request, or returns an error before it writes a response.
 type handler func(w http.ResponseWriter, r *http.Request) error
 
-// serve returns an http.Handler that refuses unsafe requests of other origins,
-// and answers with h's errors as pages.
+// serve returns an http.Handler that rejects unsafe requests of foreign origins, and
+// writes the errors of h as pages.
 func (c *Checkout) serve(h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		setHeaders(w)
@@ -35,7 +35,7 @@ func (c *Checkout) serve(h handler) http.Handler {
 	})
 }
 
-// setHeaders sets the headers of every answer.
+// setHeaders sets the headers of every response.
 func setHeaders(w http.ResponseWriter) {
 	header := w.Header()
 	header.Set("Content-Security-Policy", policy)
@@ -43,12 +43,11 @@ func setHeaders(w http.ResponseWriter) {
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Robots-Tag", "noindex")
-	// Not no-referrer: browsers would then send the test payment's form without
-	// an Origin header.
+	// With no-referrer, browsers would send the test payment's form with Origin: null.
 	header.Set("Referrer-Policy", "same-origin")
 }
 
-// pageError is an error that the customer sees as a page.
+// pageError is an error that is shown as a page.
 type pageError struct {
 	Status int
 	Title  string
@@ -90,8 +89,7 @@ func (c *Checkout) MethodNotAllowed(allow string) http.Handler {
 	})
 }
 
-// pageFor returns the page that an error is answered with. It hides the text of
-// internal errors.
+// pageFor returns the page of an error. It hides the text of internal errors.
 func pageFor(err error) *pageError {
 	var known *pageError
 	switch {
@@ -105,8 +103,8 @@ func pageFor(err error) *pageError {
 	return errInternal
 }
 
-// WriteError answers with a page about err, and logs it at level ERROR when its
-// status is 500 or more.
+// WriteError answers with a page about err, and logs it as an error if its status is 500
+// or more.
 func (c *Checkout) WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	setHeaders(w)
 	page := pageFor(err)
@@ -125,8 +123,8 @@ func (c *Checkout) WriteError(w http.ResponseWriter, r *http.Request, err error)
 	}
 }
 
-// render answers with a template, which is executed in full before anything
-// is sent.
+// render answers with a template. It executes the template before it writes the
+// response.
 func (c *Checkout) render(w http.ResponseWriter, r *http.Request, status int, template string, data any) error {
 	var body bytes.Buffer
 	if err := templates.ExecuteTemplate(&body, template, data); err != nil {
@@ -141,6 +139,6 @@ func (c *Checkout) send(w http.ResponseWriter, r *http.Request, status int, medi
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	if _, err := w.Write(body); err != nil {
-		c.logger.DebugContext(r.Context(), "answer not written", "err", err) // the caller has gone
+		c.logger.DebugContext(r.Context(), "write response", "err", err) // the client has disconnected
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-func TestHostileTextIsText(t *testing.T) {
+func TestHostileTextIsEscaped(t *testing.T) {
 	const hostile = `"><script>alert(1)</script><img src=x onerror=alert(2)>`
 	w := newWorld()
 	w.invoice.MerchantID, w.invoice.Currency = hostile, hostile
@@ -104,9 +104,8 @@ func TestWrongRequests(t *testing.T) {
 	}
 }
 
-// A database may refuse to look for what is not text, and must not be asked
-// for what cannot be an id.
-func TestImpossibleIDsAreNotLookedUp(t *testing.T) {
+// A malformed id is not looked up, because not every text is valid in a database.
+func TestMalformedIDsAreNotLookedUp(t *testing.T) {
 	w := newWorld()
 	w.err = errors.New("the database was asked")
 	for _, id := range []string{"inv_%00", "inv_%ff", "inv_A", "inv_a%2Fb", "x", "inv_" + strings.Repeat("a", MaxID-3)} {
@@ -119,7 +118,7 @@ func TestImpossibleIDsAreNotLookedUp(t *testing.T) {
 	}
 }
 
-func TestErrorsKeepTheirTextInside(t *testing.T) {
+func TestInternalErrorsAreHidden(t *testing.T) {
 	for _, c := range []struct {
 		set    func(*world)
 		status int
@@ -151,9 +150,9 @@ func TestErrorsKeepTheirTextInside(t *testing.T) {
 	}
 }
 
-func TestAssetsMayBeKept(t *testing.T) {
+func TestAssetsAreCacheable(t *testing.T) {
 	w := newWorld()
-	w.others = []invoice.Payment{unattributed(4_890_123, present)}
+	w.others = []invoice.Payment{unattributed(4_890_123, defaultNow)}
 	var paths []string
 	for _, page := range []*element{w.page(t), w.check(t, tx.String())} {
 		for _, e := range append(page.named("link"), page.named("script")...) {
@@ -179,7 +178,7 @@ func TestAssetsMayBeKept(t *testing.T) {
 	}
 }
 
-// posts returns the forms that change something.
+// posts returns the forms with method POST.
 func posts(page *element) []*element {
 	return page.all(func(e *element) bool { return e.name == "form" && e.attrs["method"] == "post" })
 }
@@ -212,7 +211,7 @@ func TestTestPayment(t *testing.T) {
 		}
 	}
 
-	w.payments = []invoice.Payment{payment(4_900_123, 11, present, invoice.Pending)}
+	w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Pending)}
 	if answer := post(); answer.Code != http.StatusSeeOther || len(paid) != 2 {
 		t.Errorf("an invoice that has its money: status %d and %d payments, want 303 and no new one", answer.Code, len(paid))
 	}
@@ -224,13 +223,13 @@ func TestTestPayment(t *testing.T) {
 	}
 }
 
-func TestWithoutTestWalletNobodyIsOfferedOne(t *testing.T) {
+func TestTestWalletIsNotOfferedByDefault(t *testing.T) {
 	if n := len(posts(newWorld().page(t))); n != 0 {
 		t.Errorf("the page has %d forms", n)
 	}
 }
 
-func TestChainThatWasNeverRead(t *testing.T) {
+func TestChainThatWasNeverIndexed(t *testing.T) {
 	w := newWorld()
 	w.unread = true
 	if got := w.status(t).State; got != waiting {

@@ -8,35 +8,35 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// stories are the ends that an invoice can come to, and the ways there.
-var stories = []struct {
+// outcomes are the final and intermediate states of an invoice.
+var outcomes = []struct {
 	name  string
 	set   func(*world)
 	state state
 	says  []string // in the status
-	pays  bool     // asks for money
+	pays  bool     // requests a payment
 }{
 	{"waiting", func(*world) {}, waiting, []string{"Waiting for your payment"}, true},
 	{"last second", func(w *world) { w.now = expires }, waiting, nil, true},
 	{"seen", func(w *world) {
-		w.payments = []invoice.Payment{payment(4_900_123, 11, present, invoice.Pending)}
+		w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Pending)}
 	}, seen, []string{"Payment seen", "2 of 3 confirmations", "Waiting (done) Seen Paid"}, false},
 	{"seen, but the chain is read again", func(w *world) {
-		w.payments = []invoice.Payment{payment(4_900_123, 13, present, invoice.Pending)}
+		w.payments = []invoice.Payment{payment(4_900_123, 13, defaultNow, invoice.Pending)}
 	}, seen, []string{"0 of 3 confirmations"}, false},
 	{"seen on a chain with tags", func(w *world) {
 		w.chain.Finality = chain.Finality{Tag: chain.TagFinalized, Depth: 128}
-		w.payments = []invoice.Payment{payment(4_900_123, 11, present, invoice.Pending)}
+		w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Pending)}
 	}, seen, []string{"2 confirmations so far"}, false},
 	{"seen in time, looked at after it", func(w *world) {
 		w.now = expires + 60
 		w.payments = []invoice.Payment{payment(4_900_123, 11, expires, invoice.Pending)}
 	}, seen, []string{"Payment seen"}, false},
 	{"orphaned", func(w *world) {
-		w.payments = []invoice.Payment{payment(4_900_123, 11, present, invoice.Orphaned)}
+		w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Orphaned)}
 	}, waiting, []string{"Waiting"}, true},
 	{"part", func(w *world) {
-		w.payments = []invoice.Payment{payment(2_000_000, 11, present, invoice.Pending)}
+		w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Pending)}
 	}, partial, []string{"A part has arrived", "2.00 USDC has arrived of 4.90 USDC; 2.90 USDC is missing."}, true},
 	{"checking", func(w *world) { w.now = expires + 1 }, checking,
 		[]string{"The time is up", "a payment made before 21 September 2026, 14:28:20 UTC still counts", "do not send anything now"}, false},
@@ -68,7 +68,7 @@ var stories = []struct {
 	}, expired, []string{"Expired", "no payment for this invoice had arrived", "If you did send something"}, false},
 	{"expired, orphaned", func(w *world) {
 		w.invoice.Status = invoice.Expired
-		w.payments = []invoice.Payment{payment(4_900_123, 11, present, invoice.Orphaned)}
+		w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Orphaned)}
 	}, expired, []string{"no payment for this invoice had arrived"}, false},
 	{"late", func(w *world) {
 		w.invoice.Status = invoice.Expired
@@ -76,12 +76,12 @@ var stories = []struct {
 	}, expired, []string{"Your payment came too late", "4.900123 USDC arrived after that", "not lost"}, false},
 	{"underpaid", func(w *world) {
 		w.invoice.Status, w.invoice.Exception = invoice.Expired, invoice.Underpaid
-		w.payments = []invoice.Payment{payment(2_000_000, 11, present, invoice.Confirmed)}
+		w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Confirmed)}
 	}, expired, []string{"paid only in part", "2.00 USDC of 4.90 USDC had arrived by then; 2.90 USDC was missing.", "not lost"}, false},
 	{"underpaid, the rest late", func(w *world) {
 		w.invoice.Status, w.invoice.Exception = invoice.Expired, invoice.Late
 		w.payments = []invoice.Payment{
-			payment(2_000_000, 11, present, invoice.Confirmed), payment(2_900_000, 12, expires+9, invoice.Confirmed)}
+			payment(2_000_000, 11, defaultNow, invoice.Confirmed), payment(2_900_000, 12, expires+9, invoice.Confirmed)}
 	}, expired, []string{"2.90 USDC was missing.", "2.90 USDC more came too late.", "not lost"}, false},
 	{"late, sent back in part", func(w *world) {
 		w.invoice.Status, w.invoice.Exception = invoice.Expired, invoice.Late
@@ -97,16 +97,16 @@ var stories = []struct {
 	{"draft", func(w *world) { w.invoice.Status = invoice.Drafted }, draft, []string{"not ready yet"}, false},
 }
 
-// settle makes the invoice paid, with what arrived in all.
+// settle makes the invoice paid, with the given total.
 func (w *world) settle(e invoice.Exception, total uint64) {
-	p := payment(total, 10, present, invoice.Confirmed)
+	p := payment(total, 10, defaultNow, invoice.Confirmed)
 	w.payments = append(w.payments, p)
 	w.invoice.Status, w.invoice.Exception = invoice.Paid, e
 	w.invoice.AmountPaid, w.invoice.SettledTx, w.invoice.SettledAt = p.Amount, p.TxHash, p.BlockTime
 }
 
-func TestPageTellsEveryState(t *testing.T) {
-	for _, story := range stories {
+func TestPageOfEveryState(t *testing.T) {
+	for _, story := range outcomes {
 		t.Run(story.name, func(t *testing.T) {
 			w := newWorld()
 			story.set(w)
@@ -144,7 +144,7 @@ func TestPageTellsEveryState(t *testing.T) {
 }
 
 func TestRefreshSlowsDownWhenNothingCanChange(t *testing.T) {
-	for _, story := range stories {
+	for _, story := range outcomes {
 		w := newWorld()
 		story.set(w)
 		final := w.invoice.Status == invoice.Paid || w.invoice.Status == invoice.Expired || w.invoice.Status == invoice.Void
@@ -162,9 +162,9 @@ func TestRefreshSlowsDownWhenNothingCanChange(t *testing.T) {
 	}
 }
 
-func TestVersionChangesWithWhatIsSaid(t *testing.T) {
+func TestVersionChangesWithTheView(t *testing.T) {
 	versions := map[string]string{}
-	for _, story := range stories {
+	for _, story := range outcomes {
 		w := newWorld()
 		story.set(w)
 		version := w.status(t).Version
@@ -184,7 +184,7 @@ func TestVersionChangesWithWhatIsSaid(t *testing.T) {
 
 func TestConfirmationsMoveThePage(t *testing.T) {
 	w := newWorld()
-	w.payments = []invoice.Payment{payment(4_900_123, 11, present, invoice.Pending)}
+	w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Pending)}
 	before := w.status(t)
 	w.cursor.Indexed.Number = 13
 	if after := w.status(t); after.Version == before.Version {
@@ -201,7 +201,7 @@ func TestPaymentsAreListedNewestFirst(t *testing.T) {
 		w := newWorld()
 		w.invoice.Status = invoice.Expired
 		for i := range n {
-			w.payments = append(w.payments, payment(1, uint64(i), present, invoice.Confirmed))
+			w.payments = append(w.payments, payment(1, uint64(i), defaultNow, invoice.Confirmed))
 		}
 		received := w.page(t).id(t, "received")
 		items := received.named("li")
@@ -217,12 +217,12 @@ func TestPaymentsAreListedNewestFirst(t *testing.T) {
 	}
 }
 
-func TestDustIsListedAndChangesNoWord(t *testing.T) {
+func TestDustIsListedOnly(t *testing.T) {
 	for _, status := range []invoice.Status{invoice.Open, invoice.Expired} {
 		w := newWorld()
 		w.invoice.Status = status
 		before := w.page(t)
-		dust := payment(1, 11, present, invoice.Confirmed)
+		dust := payment(1, 11, defaultNow, invoice.Confirmed)
 		dust.Method = invoice.ByCalldata
 		w.payments = []invoice.Payment{dust}
 		page := w.page(t)
@@ -241,7 +241,7 @@ func TestStaleSumsAreAddedUp(t *testing.T) {
 	w := newWorld()
 	w.stale = true
 	for i := range uint64(MaxPayments + 1) {
-		w.payments = append(w.payments, payment(100_000, i+1, present, invoice.Pending))
+		w.payments = append(w.payments, payment(100_000, i+1, defaultNow, invoice.Pending))
 	}
 	page := w.page(t)
 	if got := page.id(t, "status").words(); !strings.Contains(got, "2.10 USDC has arrived of 4.90 USDC; 2.80 USDC is missing.") {
@@ -252,13 +252,13 @@ func TestStaleSumsAreAddedUp(t *testing.T) {
 	}
 }
 
-func TestReceivedTellsHowAPaymentStands(t *testing.T) {
+func TestReceivedShowsThePaymentStatus(t *testing.T) {
 	w := newWorld()
 	w.invoice.Status = invoice.Expired
 	w.payments = []invoice.Payment{
 		payment(1_000_000, 13, expires+1, invoice.Confirmed),
 		payment(1_000_000, 12, expires, invoice.Pending),
-		payment(1_000_000, 11, present, invoice.Orphaned),
+		payment(1_000_000, 11, defaultNow, invoice.Orphaned),
 	}
 	items := w.page(t).id(t, "received").named("li")
 	for i, want := range []string{"1.00 USDC confirmed too late", "1.00 USDC being confirmed Time", "1.00 USDC taken back by the network Time"} {

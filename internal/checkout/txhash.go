@@ -8,27 +8,27 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// maxTyped is how much of what a payer typed is read, in bytes.
+// maxTyped bounds the input that is parsed, in bytes.
 const maxTyped = 1000
 
-// hexRun is a run of hex digits with or without their prefix.
+// hexRun matches a run of hex digits, with or without 0x.
 var hexRun = regexp.MustCompile(`(?:0[xX])?[0-9a-fA-F]+`)
 
-// Lengths of what payers type, in hex digits.
+// Lengths in hex digits.
 const (
 	hashDigits    = 2 * len(invoice.Hash{})
 	addressDigits = 2 * len(invoice.Address{})
 )
 
-// Errors of what a payer typed as a transaction's hash. Payers read them.
+// Errors of parseTxHash. They are shown to the payer.
 var (
 	errNoHash = errors.New("This is not a transaction’s hash. It begins with 0x and has 64 digits and letters from a to f; exchanges also call it TxID.")        //nolint:staticcheck,revive // a sentence on the page
 	errIsAddr = errors.New("This is an address, not a transaction’s hash. The hash has 64 digits and letters after 0x; your wallet shows it with the transfer.") //nolint:staticcheck,revive // a sentence on the page
 	errHashes = errors.New("There are several hashes in this. Enter the hash of one transaction.")                                                               //nolint:staticcheck,revive // a sentence on the page
 )
 
-// parseTxHash finds the one transaction hash in what a payer typed: the hash
-// itself, with or without 0x, or the address of a page that shows it.
+// parseTxHash returns the one transaction hash in a payer's input: a hash with or without
+// 0x, or the URL of a page that shows it.
 func parseTxHash(typed string) (invoice.Hash, error) {
 	if len(typed) > maxTyped {
 		return invoice.Hash{}, errNoHash

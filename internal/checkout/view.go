@@ -9,9 +9,9 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// state is what the customer is told first. It is finer than the invoice's
-// status: an open invoice may wait for money, have some of it, have all of it
-// in blocks that are not final, or wait for the last blocks after its time.
+// state is the state that the page shows. It is finer than the invoice's status: an open
+// invoice may be unpaid, partly paid, paid but not confirmed, or past its expiry but
+// with blocks left to index.
 type state string
 
 const (
@@ -25,19 +25,18 @@ const (
 	draft    state = "draft"
 )
 
-// subject is all that the page is made from.
-type subject struct {
+// pageInput is the input of newView.
+type pageInput struct {
 	invoice  invoice.Invoice
-	payments []invoice.Payment // the newest of them, MaxPayments at most, the newest first
+	payments []invoice.Payment // the newest, at most MaxPayments, newest first
 	chain    chain.Chain
 	token    chain.Token
-	indexed  uint64 // number of the newest block that was read
-	halted   bool   // the chain's indexer has stopped
+	indexed  uint64 // number of the newest indexed block
+	halted   bool   // the chain's indexer is halted
 	now      int64  // Unix seconds
 }
 
-// view is what the page says, apart from the time that is left. Amounts are in
-// major units.
+// view is the content of the page without the time left. Amounts are in major units.
 type view struct {
 	ID        string
 	Merchant  string
@@ -52,9 +51,9 @@ type view struct {
 	Text     []string
 	Steps    []step
 	Progress *progress    // of the payment in the newest block, in state seen
-	Pay      *instruction // nil when nothing should be sent
+	Pay      *instruction // nil if nothing is due
 	Received []receipt
-	More     int // payments that Received leaves out
+	More     int // number of payments that Received omits
 	Record   []fact
 }
 
@@ -67,25 +66,25 @@ type step struct {
 	Done, Current bool
 }
 
-// progress is how many blocks confirm a payment, of how many that must. Need
-// is 0 where the network itself says what is final.
+// progress is the number of confirmations of a payment and the number needed, which is 0
+// if finality is a tag of the node.
 type progress struct{ Have, Need uint64 }
 
-// receipt is a payment that has arrived, or was thought to have.
+// receipt is a payment, which may be orphaned.
 type receipt struct {
 	Amount string
 	TxHash string
 	From   string
-	At     int64 // Unix seconds: the block's time
+	At     int64 // block time, Unix seconds
 	Status invoice.PaymentStatus
 	Late   bool
 }
 
-// fact is a term of the invoice, for readers who check it on the chain.
+// fact is a term of the invoice or a detail of a transaction.
 type fact struct{ Name, Value string }
 
-// newView decides what the page says. It is a pure function.
-func newView(s subject) view {
+// newView returns the content of the page. It is a pure function.
+func newView(s pageInput) view {
 	inv := s.invoice
 	v := view{
 		ID:        inv.ID,
@@ -107,7 +106,7 @@ func newView(s subject) view {
 		v.Pay = s.payInFull()
 		v.Steps = steps(0)
 	case partial:
-		v.Pay = s.payRest()
+		v.Pay = s.payRemainder()
 		v.Steps = steps(0)
 	case seen:
 		v.Progress = s.progress()
@@ -119,8 +118,8 @@ func newView(s subject) view {
 	return v
 }
 
-// state tells which words the invoice and its payments deserve.
-func (s subject) state() state {
+// state returns the state of the invoice with its payments.
+func (s pageInput) state() state {
 	switch s.invoice.Status {
 	case invoice.Paid:
 		return paid
@@ -143,8 +142,8 @@ func (s subject) state() state {
 	return waiting
 }
 
-// received lists the newest payments, and counts those left out.
-func (s subject) received() (list []receipt, more int) {
+// received returns the newest payments, and the number of omitted ones.
+func (s pageInput) received() (list []receipt, more int) {
 	for _, p := range s.payments {
 		list = append(list, receipt{
 			Amount: s.major(p.Amount), TxHash: p.TxHash.String(), From: chain.Checksum(p.From),
@@ -154,8 +153,8 @@ func (s subject) received() (list []receipt, more int) {
 	return list, max(0, int(s.invoice.Sums.Payments)-len(s.payments))
 }
 
-// progress counts the blocks on the newest pending payment, its own included.
-func (s subject) progress() *progress {
+// progress returns the confirmations of the newest pending payment.
+func (s pageInput) progress() *progress {
 	var newest uint64
 	for _, p := range s.payments {
 		if p.Status == invoice.Pending {
@@ -165,8 +164,8 @@ func (s subject) progress() *progress {
 	return s.confirmations(newest)
 }
 
-// confirmations counts the blocks on a block, its own included; none on block 0.
-func (s subject) confirmations(block uint64) *progress {
+// confirmations returns the number of blocks from a block to the head, or 0 for block 0.
+func (s pageInput) confirmations(block uint64) *progress {
 	var have uint64
 	if block > 0 && s.indexed >= block {
 		have = s.indexed - block + 1
@@ -178,10 +177,10 @@ func (s subject) confirmations(block uint64) *progress {
 	return &progress{Have: min(have, need), Need: need}
 }
 
-// stages are what a payment goes through when all goes well.
+// stages are the stages of a payment.
 var stages = []string{"Waiting", "Seen", "Paid"}
 
-// steps returns the stages with the first so many done.
+// steps returns the stages, of which the first done are completed.
 func steps(done int) []step {
 	list := make([]step, len(stages))
 	for i, label := range stages {
@@ -190,10 +189,10 @@ func steps(done int) []step {
 	return list
 }
 
-// major writes an amount of the invoice's currency for people.
-func (s subject) major(a invoice.Amount) string { return a.Major(s.token.Decimals) }
+// major formats an amount in major units.
+func (s pageInput) major(a invoice.Amount) string { return a.Major(s.token.Decimals) }
 
-// version changes when anything that the view says does.
+// version returns a hash of the view.
 func (v view) version() (string, error) {
 	text, err := json.Marshal(v) //nolint:musttag // nobody reads it
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // words returns the headline of a state and the sentences below it.
-func (s subject) words(st state) (headline string, text []string) {
+func (s pageInput) words(st state) (headline string, text []string) {
 	switch st {
 	case waiting:
 		headline, text = "Waiting for your payment", []string{"This page shows it by itself once it is seen on the network."}
@@ -37,7 +37,7 @@ func (s subject) words(st state) (headline string, text []string) {
 	return headline, text
 }
 
-func (s subject) partialWords() (string, []string) {
+func (s pageInput) partialWords() (string, []string) {
 	inv := s.invoice
 	return "A part has arrived", []string{
 		fmt.Sprintf("%s has arrived of %s; %s is missing.", s.money(inv.Amount.Minus(s.rest())), s.money(inv.Amount), s.money(s.rest())),
@@ -45,7 +45,7 @@ func (s subject) partialWords() (string, []string) {
 	}
 }
 
-func (s subject) paidWords() (string, []string) {
+func (s pageInput) paidWords() (string, []string) {
 	inv := s.invoice
 	text := []string{fmt.Sprintf("%s received the payment on %s. Thank you.", s.merchant(), clock(inv.SettledAt))}
 	switch surplus := s.money(inv.Surplus()); inv.Exception {
@@ -60,7 +60,7 @@ func (s subject) paidWords() (string, []string) {
 	return "Paid", append(text, s.refundWords()...)
 }
 
-func (s subject) expiredWords() (string, []string) {
+func (s pageInput) expiredWords() (string, []string) {
 	inTime, late := s.invoice.Arrived()
 	ended := "The time to pay ended on " + clock(s.invoice.ExpiresAt)
 	headline := "Expired"
@@ -90,20 +90,20 @@ func (s subject) expiredWords() (string, []string) {
 	return headline, append(text, s.refundWords()...)
 }
 
-func (s subject) refundWords() []string {
+func (s pageInput) refundWords() []string {
 	if s.invoice.AmountRefunded.IsZero() {
 		return nil
 	}
 	return []string{s.money(s.invoice.AmountRefunded) + " has been sent back."}
 }
 
-// merchant is how the page calls the merchant.
-func (s subject) merchant() string { return s.invoice.MerchantID }
+// merchant is the term for the merchant in texts.
+func (s pageInput) merchant() string { return s.invoice.MerchantID }
 
-// money writes an amount with its currency.
-func (s subject) money(a invoice.Amount) string { return s.major(a) + "\u00a0" + s.invoice.Currency }
+// money formats an amount with its currency.
+func (s pageInput) money(a invoice.Amount) string { return s.major(a) + "\u00a0" + s.invoice.Currency }
 
-// clock writes a time (Unix seconds) for people.
+// clock formats a time in Unix seconds.
 func clock(unix int64) string { return time.Unix(unix, 0).UTC().Format("2 January 2006, 15:04:05 UTC") }
 
 // Seconds of a minute, an hour and a day.
@@ -113,8 +113,7 @@ const (
 	day    = 24 * hour
 )
 
-// timeLeft writes a number of seconds in its two largest units. The script
-// counts on in the same words.
+// timeLeft formats a number of seconds in its two largest units, as the script does.
 func timeLeft(seconds int64) string {
 	seconds = max(0, seconds)
 	units := []struct {

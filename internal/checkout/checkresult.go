@@ -9,61 +9,60 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// lookup is what is known of a transaction that a payer named.
+// lookup holds what was found of a transaction.
 type lookup struct {
-	payments []invoice.Payment // the stored payments that it made, on any chain
-	report   *inspect.Report   // what the nodes say; nil when they were not asked
+	payments []invoice.Payment // its stored payments, on any chain
+	report   *inspect.Report   // of the nodes; nil if they were not asked
 }
 
-// tone is how a verdict is shown.
+// tone is the style of a checkResult.
 type tone string
 
 const (
 	good tone = "good" // counted
 	wait tone = "wait" // nothing to do yet
-	warn tone = "warn" // somebody has to do something
+	warn tone = "warn" // action is required
 )
 
-// verdict is what a payer is told about a transaction.
-type verdict struct {
+// checkResult is the result of checking a transaction for an invoice.
+type checkResult struct {
 	Tone      tone
 	Headline  string
 	Text      []string
 	Facts     []fact
-	Progress  *progress        // of a payment that is being confirmed
-	Changing  bool             // it changes by itself before long
-	Claimable *invoice.Payment // a payment of no invoice that this one could take
+	Progress  *progress        // of a pending payment
+	Changing  bool             // it may change soon
+	Claimable *invoice.Payment // unattributed payment that the payer may claim
 }
 
-// judge says what became of a transaction, as far as it concerns the invoice.
-// Of other people's invoices it says no more than that there is one. It is a
-// pure function.
-func (s subject) judge(l lookup) verdict {
+// resultOf returns the result of a transaction for the invoice. It reveals nothing about
+// other invoices but that the payment is attributed to one. It is a pure function.
+func (s pageInput) resultOf(l lookup) checkResult {
 	if p, ok := s.relevant(l.payments); ok {
-		return s.judgePayment(p)
+		return s.resultOfPayment(p)
 	}
 	switch {
 	case l.report == nil:
-		return verdict{Tone: warn, Headline: "The network cannot be asked right now",
+		return checkResult{Tone: warn, Headline: "The network cannot be asked right now",
 			Text: []string{"No payment of this transaction has been seen so far. Please try again in a minute. A payment that you have sent is not lost."}}
 	case l.report.State == inspect.Unknown:
-		return verdict{Tone: wait, Headline: "Not found yet",
+		return checkResult{Tone: wait, Headline: "Not found yet",
 			Text: []string{"No network that this service knows has this transaction. A transfer that was just sent may take a minute to appear, and an exchange may take longer to send it. Check the hash, and try again then."}}
 	case l.report.Chain.Key != s.chain.Key:
-		return s.judgeElsewhere(*l.report)
+		return s.resultOnOtherChain(*l.report)
 	case l.report.State == inspect.Queued:
-		return verdict{Tone: wait, Changing: true, Headline: "Sent, but not in a block yet",
+		return checkResult{Tone: wait, Changing: true, Headline: "Sent, but not in a block yet",
 			Text: []string{"The network knows this transaction and has not carried it out yet. This page shows what becomes of it."}}
 	case l.report.State == inspect.Failed:
-		return verdict{Tone: warn, Headline: "The transaction failed",
+		return checkResult{Tone: warn, Headline: "The transaction failed",
 			Text: []string{"The network refused it, so nothing was transferred. Your wallet shows why; often the network fee ran out. Please send the payment again from the invoice’s page."}}
 	}
-	return s.judgeMined(*l.report)
+	return s.resultOfMined(*l.report)
 }
 
-// relevant returns the stored payment that concerns the invoice most: its own,
-// one that it could take, one that another invoice has.
-func (s subject) relevant(payments []invoice.Payment) (invoice.Payment, bool) {
+// relevant returns the stored payment that is most relevant to the invoice: its own, else
+// an unattributed one, else that of another invoice.
+func (s pageInput) relevant(payments []invoice.Payment) (invoice.Payment, bool) {
 	for _, fits := range []func(invoice.Payment) bool{
 		func(p invoice.Payment) bool { return p.InvoiceID == s.invoice.ID },
 		func(p invoice.Payment) bool { return !p.Attributed() && s.invoice.Accepts(p.Transfer) },
@@ -76,20 +75,19 @@ func (s subject) relevant(payments []invoice.Payment) (invoice.Payment, bool) {
 	return invoice.Payment{}, false
 }
 
-// judgePayment says what became of a payment of the invoice's token to its
-// address.
-func (s subject) judgePayment(p invoice.Payment) verdict {
+// resultOfPayment returns the result of a payment of the invoice's token to its address.
+func (s pageInput) resultOfPayment(p invoice.Payment) checkResult {
 	switch {
 	case p.Attributed() && p.InvoiceID != s.invoice.ID:
-		return verdict{Tone: warn, Headline: "Counted for another order",
+		return checkResult{Tone: warn, Headline: "Counted for another order",
 			Text: []string{"This payment was counted for another order. If you think that this is wrong, contact " + s.merchant() + " and give the transaction’s hash."}}
 	case p.Status == invoice.Orphaned:
-		return verdict{Tone: wait, Changing: true, Headline: "Taken back by the network",
+		return checkResult{Tone: wait, Changing: true, Headline: "Taken back by the network",
 			Text: []string{"The network replaced the block that held this payment. In most cases it is carried out again within minutes, and then it is shown here. Please do not send it again before."}}
 	case !p.Attributed():
-		return s.judgeUnattributed(p)
+		return s.resultOfUnattributed(p)
 	}
-	v := verdict{Tone: good, Headline: "Your payment is counted",
+	v := checkResult{Tone: good, Headline: "Your payment is counted",
 		Text: []string{fmt.Sprintf("%s arrived on %s and is counted for this invoice.", s.money(p.Amount), clock(p.BlockTime))}}
 	if p.BlockTime > s.invoice.ExpiresAt {
 		v.Tone, v.Headline = warn, "Your payment came too late"
@@ -106,10 +104,10 @@ func (s subject) judgePayment(p invoice.Payment) verdict {
 	return v
 }
 
-// judgeUnattributed says why a payment was not counted for the invoice.
-func (s subject) judgeUnattributed(p invoice.Payment) verdict {
-	d := invoice.NearInvoice{Invoice: s.invoice, Asks: s.asks(), Covered: s.covered()}.Differ(p.Transfer)
-	v := verdict{Tone: warn, Headline: "Received, but not matched to an order", Claimable: &p}
+// resultOfUnattributed returns why a payment was not attributed to the invoice.
+func (s pageInput) resultOfUnattributed(p invoice.Payment) checkResult {
+	d := invoice.NearInvoice{Invoice: s.invoice, Asks: s.suggestedAmounts(), Covered: s.covered()}.Differ(p.Transfer)
+	v := checkResult{Tone: warn, Headline: "Received, but not matched to an order", Claimable: &p}
 	amount := fmt.Sprintf("%s has arrived at %s’s address. ", s.money(p.Amount), s.merchant())
 	switch {
 	case !d.Short.IsZero():
@@ -134,10 +132,10 @@ func (s subject) judgeUnattributed(p invoice.Payment) verdict {
 	return v
 }
 
-// judgeElsewhere says what a transaction did on a chain that is not the
+// resultOnOtherChain returns the result of a transaction on another chain than the
 // invoice's.
-func (s subject) judgeElsewhere(r inspect.Report) verdict {
-	v := verdict{Tone: warn, Headline: "Sent on another network", Text: []string{fmt.Sprintf(
+func (s pageInput) resultOnOtherChain(r inspect.Report) checkResult {
+	v := checkResult{Tone: warn, Headline: "Sent on another network", Text: []string{fmt.Sprintf(
 		"This transaction is on %s. The invoice is to be paid on %s, so it cannot be counted.", networkName(r.Chain.Key), networkName(s.chain.Key))}}
 	reached := slices.ContainsFunc(r.Transfers, func(m inspect.Transfer) bool { return m.To == s.invoice.Merchant })
 	switch {
@@ -151,9 +149,9 @@ func (s subject) judgeElsewhere(r inspect.Report) verdict {
 	return v
 }
 
-// judgeMined says what a transaction moved of which no payment of the invoice's
-// token to its address is stored.
-func (s subject) judgeMined(r inspect.Report) verdict {
+// resultOfMined returns the result of a mined transaction without a stored payment to the
+// invoice's address.
+func (s pageInput) resultOfMined(r inspect.Report) checkResult {
 	var here []inspect.Transfer
 	for _, m := range r.Transfers {
 		if m.To == s.invoice.Merchant {
@@ -162,26 +160,26 @@ func (s subject) judgeMined(r inspect.Report) verdict {
 	}
 	switch {
 	case slices.ContainsFunc(here, func(m inspect.Transfer) bool { return m.Token == s.invoice.Token }):
-		return verdict{Tone: wait, Changing: true, Headline: "Found on the network",
+		return checkResult{Tone: wait, Changing: true, Headline: "Found on the network",
 			Text: []string{"The transfer went to the right address in the right token. It is counted as soon as this service has read its block, which takes a moment."}}
 	case len(here) > 0:
-		return verdict{Tone: warn, Headline: "Another token was sent", Text: []string{
+		return checkResult{Tone: warn, Headline: "Another token was sent", Text: []string{
 			fmt.Sprintf("%s went to %s’s address. This invoice asks for %s on %s, which is the token below. Another token cannot be counted.",
 				s.tokenName(here[0]), s.merchant(), s.invoice.Currency, networkName(s.chain.Key)),
 			fmt.Sprintf("Contact %s to have it accepted or sent back, and give the transaction’s hash.", s.merchant()),
 		}, Facts: append(tokenFact("Token that was sent", here[0].Token), tokenFact("Token of this invoice", s.invoice.Token)...)}
 	case len(r.Transfers) > 0:
 		m := r.Transfers[0]
-		return verdict{Tone: warn, Headline: "Sent to another address", Text: []string{
+		return checkResult{Tone: warn, Headline: "Sent to another address", Text: []string{
 			fmt.Sprintf("%s went to another address than this invoice’s, which got nothing from this transaction.", s.tokenName(m)),
 		}, Facts: []fact{{"Address that it went to", chain.Checksum(m.To)}, {"Address of this invoice", chain.Checksum(s.invoice.Merchant)}}}
 	}
-	return verdict{Tone: warn, Headline: "This transaction moved no money", Text: []string{
+	return checkResult{Tone: warn, Headline: "This transaction moved no money", Text: []string{
 		fmt.Sprintf("It was carried out, but no token was transferred in it. Look in your wallet for the transfer of %s, and enter its hash.", s.invoice.Currency)}}
 }
 
-// tokenName names what was moved, for people.
-func (s subject) tokenName(m inspect.Transfer) string {
+// tokenName returns the display name of a token.
+func (s pageInput) tokenName(m inspect.Transfer) string {
 	switch name, known := lookalikes[lookalike{s.chain.ID, m.Token}]; {
 	case m.Currency != "":
 		return m.Amount.Major(s.decimals(m.Token)) + "\u00a0" + m.Currency
@@ -193,7 +191,7 @@ func (s subject) tokenName(m inspect.Transfer) string {
 	return "Another token"
 }
 
-// tokenFact shows a token's contract; the native coin has none.
+// tokenFact returns the contract of a token. The native coin has none.
 func tokenFact(name string, token invoice.Address) []fact {
 	if token.IsZero() {
 		return nil
@@ -201,21 +199,21 @@ func tokenFact(name string, token invoice.Address) []fact {
 	return []fact{{name, chain.Checksum(token)}}
 }
 
-// decimals returns those of one of the chain's tokens.
-func (s subject) decimals(token invoice.Address) int {
+// decimals returns the decimals of a token of the chain.
+func (s pageInput) decimals(token invoice.Address) int {
 	t, _ := s.chain.TokenAt(token)
 	return t.Decimals
 }
 
-// asks returns the amounts that the page showed besides the invoice's own.
-func (s subject) asks() []invoice.Amount {
+// suggestedAmounts returns the transfer amounts that the page has shown.
+func (s pageInput) suggestedAmounts() []invoice.Amount {
 	if !s.invoice.Partial() {
 		return nil
 	}
 	return []invoice.Amount{s.rest(), s.invoice.RemainingTransfer}
 }
 
-// covered reports whether the invoice has its money.
-func (s subject) covered() bool {
+// covered reports whether the payments cover the amount.
+func (s pageInput) covered() bool {
 	return s.invoice.Status == invoice.Paid || s.invoice.Covered()
 }

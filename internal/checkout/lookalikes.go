@@ -5,14 +5,14 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// lookalike is a token that payers take for a currency, on one chain.
+// lookalike is a token on one chain that payers mistake for a currency.
 type lookalike struct {
 	chainID uint64
 	token   invoice.Address
 }
 
-// lookalikes are the tokens that are sent most often in place of Circle's own
-// USDC, by the names under which wallets show them.
+// lookalikes are the tokens that are most often mistaken for Circle's USDC, with the names
+// that wallets show.
 var lookalikes = map[lookalike]string{
 	{42161, chain.MustAddress("0xFF970A61A04b1cA14834A43f5dE4533eBDDB5CC8")}: "USDC.e (bridged USDC)",
 	{10, chain.MustAddress("0x7F5c764cBc14f9669B88837ca1490cCa17c31607")}:    "USDC.e (bridged USDC)",
