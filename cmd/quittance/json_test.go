@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -33,7 +34,7 @@ func answer(t *testing.T, args ...string) (code int, got map[string]any) {
 // it.
 func TestChainJSON(t *testing.T) {
 	folder := t.TempDir()
-	ledger := settle.New(settle.Config{Store: storetest.Open(t, "sqlite:"+folder+"/quittance.db")})
+	ledger := settle.New(settle.Config{Store: storetest.Open(t, "sqlite:"+folder+"/quittance.db"), Now: time.Now})
 	if err := ledger.Start(t.Context(), "base", invoice.Header{Number: 9, Hash: invoice.Hash{9}, Time: 1}, 10); err != nil {
 		t.Fatal(err)
 	}

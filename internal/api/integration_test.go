@@ -50,7 +50,6 @@ func newIntegration(t *testing.T, s *store.Store) integration {
 	chains := []chain.Chain{base}
 	service := settle.New(settle.Config{
 		Store: s, Chains: chains, Merchants: merchants{}, Now: clock, Rand: rand.Reader,
-		Signals: settle.Signals{WakeDeliverer: func() {}, WakeTxManager: func(string) {}, WakeIndexer: func(string) {}},
 	})
 	handler := apitest.Check(t, api.New(api.Config{
 		Ledger: service, Reader: s, Chains: chains, Now: clock, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),

@@ -162,7 +162,6 @@ func newDust(s *store.Store) *dust {
 		Store:     s,
 		Chains:    []chain.Chain{{Key: chain.Local, ID: 1337, Tokens: []chain.Token{{Currency: chain.USDC, Address: d.token, Decimals: 6}}}},
 		Merchants: dustMerchants{},
-		Signals:   settle.Signals{WakeDeliverer: func() {}, WakeTxManager: func(string) {}, WakeIndexer: func(string) {}},
 		Now:       time.Now,
 		Rand:      rand.Reader,
 	})

@@ -240,9 +240,8 @@ func (s *story) step() {
 func (s *story) newService() *settle.Service {
 	return settle.New(settle.Config{
 		Store: s.db.store, Chains: []chain.Chain{s.conf}, Merchants: s,
-		Signals: settle.Signals{WakeDeliverer: func() {}, WakeTxManager: func(string) {}, WakeIndexer: func(string) {}},
-		Now:     func() time.Time { return time.Unix(s.clock.Load(), 0) },
-		Rand:    s.random,
+		Now:  func() time.Time { return time.Unix(s.clock.Load(), 0) },
+		Rand: s.random,
 	})
 }
 

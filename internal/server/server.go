@@ -209,7 +209,7 @@ func (s *Server) build(ctx context.Context) error {
 		keys = append(keys, c.Key)
 	}
 	s.settle = settle.New(settle.Config{
-		Store: s.store, Chains: s.networks(), Merchants: directory{s.Merchants, s.endpoints}, Optional: s.endpoints.OptionalEvents, Now: s.Now, Schedule: s.clock.Now, Rand: s.Rand,
+		Store: s.store, Chains: s.networks(), Merchants: directory{s.Merchants, s.endpoints}, OptionalEvents: s.endpoints.OptionalEvents, Now: s.Now, Schedule: s.clock.Now, Rand: s.Rand,
 		Signals: settle.Signals{
 			WakeDeliverer: func() { wait.Wake(s.deliveryWake) },
 			WakeTxManager: func(key string) {

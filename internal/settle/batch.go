@@ -126,7 +126,7 @@ func (s *Service) insertSettlements(ctx context.Context, tx *store.Tx, invoices 
 	if len(fresh) == 0 {
 		return nil
 	}
-	return tx.InsertSettlements(ctx, fresh, s.Now().Unix())
+	return tx.InsertSettlements(ctx, fresh, s.now().Unix())
 }
 
 // remember notes whether the database is known to have the invoices'

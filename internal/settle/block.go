@@ -7,11 +7,11 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// Gap are older blocks that are still to be read, or read again.
+// Gap is a range of older blocks that are still to be read, or read again.
 type Gap = store.Gap
 
-// Block is what the indexer read of one block: the transfers that touch a
-// settlement address, in the order of their logs, and the registry's events.
+// Block is what the indexer read of one block: the transfers to and from
+// settlement addresses, in the order of their logs, and the registry's events.
 type Block struct {
 	invoice.Header
 	Transfers []invoice.Transfer
@@ -35,24 +35,20 @@ const (
 	RegistryClosed RegistryEventKind = "closed"
 )
 
-// Cursor is how far a chain is read. Indexed is the newest block whose
-// transfers are stored; Confirmed the newest whose transfers are final. A
-// chain that was never read has Started false and zero headers. Halted is the
-// reason why the chain's indexer stopped, empty while it runs. Gap is nil when
-// no older blocks are to be read. Revision is what Confirm wants to be told.
+// Cursor is how far a chain is read.
 type Cursor struct {
-	Started   bool
-	Indexed   invoice.Header
-	Confirmed invoice.Header
-	Halted    string
-	Gap       *Gap
-	Revision  int64
+	Started   bool           // false for a chain that was never read
+	Indexed   invoice.Header // the newest block whose transfers are stored
+	Confirmed invoice.Header // the newest block whose transfers are final
+	Halted    string         // why the chain's indexer stopped; empty while it runs
+	Gap       *Gap           // nil without one
+	Revision  int64          // the argument of Confirm
 }
 
-// Errors by which the ledger refuses what an indexer hands it.
+// Errors by which the ledger rejects blocks of an indexer.
 var (
-	// ErrCursorMoved: the chain is read up to another block than the one that
-	// was to be continued. Another replica reads it too: load the cursor again.
+	// ErrCursorMoved: the chain is read up to another block than the caller
+	// continues from. Another replica reads it too: load the cursor again.
 	ErrCursorMoved = errors.New("the chain has been read up to another block")
 	// ErrFinalityViolated: the change would undo blocks that are final.
 	ErrFinalityViolated = errors.New("the change would undo a final block")

@@ -12,59 +12,57 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// MaxClaims is how many claims are kept for one invoice whose payments have no
-// invoice yet. Whether another invoice is claimed for does not count: nobody can
-// use up another's claims.
+// MaxClaims is how many claims to unattributed payments an invoice can have
+// before unsigned ones are refused. The limit is per invoice, so that claims for
+// one invoice cannot use up another's.
 const MaxClaims = 10
 
-// claimLooked is how many of a transaction's payments a claim looks at.
-const claimLooked = 100
+// maxClaimPayments bounds the payments of a transaction that a claim examines.
+const maxClaimPayments = 100
 
 // Errors of Claim.
 var (
-	// ErrNothingToClaim: the transaction made no payment that the invoice could
-	// take and that no invoice has.
+	// ErrNothingToClaim: the transaction made no unattributed payment that the
+	// invoice accepts.
 	ErrNothingToClaim = errors.New("the transaction made no payment that can be claimed")
-	// ErrNotThePayer: the claim is signed by another account than the one that
-	// paid.
+	// ErrNotThePayer: the claim is signed by another account than the payer's.
 	ErrNotThePayer = errors.New("the claim is not signed by the account that paid")
-	// ErrTooManyClaims: the invoice has MaxClaims claims already, of payments
-	// without an invoice.
+	// ErrTooManyClaims: the invoice has MaxClaims claims to unattributed payments
+	// already.
 	ErrTooManyClaims = errors.New("there are too many claims for the invoice")
 )
 
-// Claim is a payer's word that a transaction pays an invoice. Signature is that
-// of chain.ClaimText by the account that paid, or empty.
+// Claim is a payer's statement that a transaction pays an invoice.
 type Claim struct {
 	InvoiceID string
 	TxHash    invoice.Hash
-	Signature string
+	Signature string // of chain.ClaimText by the payer's account, or empty
 }
 
-// ClaimResult says what became of a claim.
+// ClaimResult is the outcome of a claim.
 type ClaimResult string
 
 // The results of a claim.
 const (
-	ClaimCounted ClaimResult = "counted" // the payment belongs to the invoice now, or did before
-	ClaimKept    ClaimResult = "kept"    // the merchant decides
+	ClaimCounted ClaimResult = "counted" // the payment belongs to the invoice
+	ClaimKept    ClaimResult = "kept"    // stored; the merchant decides
 )
 
-// Claim takes a payer's claim. A payment without an invoice, which was made
-// after the claimed invoice and not sent back, is attributed at once when the
-// account that paid has signed. Any other claim is kept for the merchant, also
-// one to a payment that waits for older blocks to be read.
+// Claim processes a payer's claim. An unattributed payment that was made after
+// the invoice and was not refunded is attributed at once if the payer's account
+// has signed. Any other claim is stored for the merchant, also one to an
+// undecided payment.
 //
 // Errors are store.ErrNotFound when there is no such invoice, ErrNothingToClaim,
 // ErrNotThePayer, ErrTooManyClaims, and chain.ErrSignature.
 func (s *Service) Claim(ctx context.Context, claim Claim) (result ClaimResult, err error) {
-	inv, err := s.Store.Invoice(ctx, claim.InvoiceID)
+	inv, err := s.store.Invoice(ctx, claim.InvoiceID)
 	if err != nil {
 		return "", err
 	}
 	var signer invoice.Address
 	if claim.Signature != "" {
-		text := chain.ClaimText(s.chains[inv.ChainKey].ID, inv, claim.TxHash)
+		text := chain.ClaimText(s.byKey[inv.ChainKey].ID, inv, claim.TxHash)
 		if signer, err = chain.PersonalSigner(text, claim.Signature); err != nil {
 			return "", err
 		}
@@ -76,36 +74,36 @@ func (s *Service) Claim(ctx context.Context, claim Claim) (result ClaimResult, e
 		if inv, err = tx.Invoice(ctx, claim.InvoiceID); err != nil {
 			return err
 		}
-		payments, err := tx.PaymentsToClaim(ctx, inv, claim.TxHash, signer, claimLooked)
+		payments, err := tx.PaymentsToClaim(ctx, inv, claim.TxHash, signer, maxClaimPayments)
 		if err != nil {
 			return err
 		}
 		open, err := claimable(inv, payments, signer)
-		if errors.Is(err, errCounted) {
+		if errors.Is(err, errHasPayment) {
 			result = ClaimCounted
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		result, err = s.claim(ctx, tx, out, inv, open, claim)
+		result, err = s.resolveClaim(ctx, tx, out, inv, open, claim)
 		return err
 	})
 	return result, err
 }
 
-// errCounted: the invoice has the payment already.
-var errCounted = errors.New("the payment belongs to the invoice")
+// errHasPayment: the payment is attributed to the invoice already.
+var errHasPayment = errors.New("the payment belongs to the invoice")
 
-// claimable returns those of a transaction's payments that the invoice could
-// take and no invoice has; of a signed claim those of the signer, of another
-// those that are no trifle.
+// claimable returns those of a transaction's payments that the invoice accepts
+// and that are unattributed. A signed claim can claim payments of the signer, an
+// unsigned one payments that are not dust.
 func claimable(inv invoice.Invoice, payments []store.PaymentRow, signer invoice.Address) (open []store.PaymentRow, err error) {
 	err = ErrNothingToClaim
 	for _, p := range payments {
 		switch {
 		case p.InvoiceID == inv.ID:
-			err = errCounted
+			err = errHasPayment
 		case p.Attributed() || p.Status == invoice.Orphaned || !inv.Accepts(p.Transfer) || inv.Status == invoice.Drafted || inv.Status == invoice.Void:
 		case !signer.IsZero() && signer != p.From:
 			err = ErrNotThePayer
@@ -120,21 +118,20 @@ func claimable(inv invoice.Invoice, payments []store.PaymentRow, signer invoice.
 	return open, err
 }
 
-// claim attributes the payment, if the claim is signed and nothing speaks
-// against it, or keeps the claim. A signature does not say which of several
-// payments is for this invoice: the claim is kept to the one that is nearest to
-// what the invoice asks for.
-func (s *Service) claim(ctx context.Context, tx *store.Tx, out *outbox, inv invoice.Invoice, open []store.PaymentRow, claim Claim) (ClaimResult, error) {
+// resolveClaim attributes the payment if the claim is signed and conclusive, and
+// stores the claim otherwise. A signature does not say which of several payments
+// is for this invoice; the claim is then stored with the nearest in amount.
+func (s *Service) resolveClaim(ctx context.Context, tx *store.Tx, out *outbox, inv invoice.Invoice, open []store.PaymentRow, claim Claim) (ClaimResult, error) {
 	p := nearest(inv, open)
 	if claim.Signature == "" || len(open) > 1 {
-		return s.keepClaim(ctx, tx, inv, p, claim)
+		return s.storeClaim(ctx, tx, inv, p, claim)
 	}
-	if sure, err := s.settlesItself(ctx, tx, inv, p); err != nil {
+	if conclusive, err := isConclusive(ctx, tx, inv, p); err != nil {
 		return "", err
-	} else if !sure {
-		return s.keepClaim(ctx, tx, inv, p, claim)
+	} else if !conclusive {
+		return s.storeClaim(ctx, tx, inv, p, claim)
 	}
-	err := s.attributeBy(ctx, tx, out, invoice.ByClaim, &p, inv, ManualAttribution{
+	err := s.attributeTo(ctx, tx, out, invoice.ByClaim, &p, inv, ManualAttribution{
 		PaymentID: p.ID, InvoiceID: inv.ID, By: "payer " + chain.Checksum(p.From), Note: "signature " + claim.Signature,
 	})
 	if err != nil {
@@ -143,43 +140,41 @@ func (s *Service) claim(ctx context.Context, tx *store.Tx, out *outbox, inv invo
 	return ClaimCounted, nil
 }
 
-// nearest returns the payment whose amount differs least from what the invoice
-// asks for, the first of several.
+// nearest returns the payment whose amount differs least from the amounts that
+// the invoice asks for, the first of several.
 func nearest(inv invoice.Invoice, payments []store.PaymentRow) store.PaymentRow {
-	asks := invoice.NearInvoice{Invoice: inv, Asks: []invoice.Amount{inv.Remaining, inv.RemainingTransfer}}
+	near := invoice.NearInvoice{Invoice: inv, Asks: []invoice.Amount{inv.Remaining, inv.RemainingTransfer}}
 	return slices.MinFunc(payments, func(a, b store.PaymentRow) int {
-		return cmp.Or(asks.Differ(a.Transfer).Distance().Cmp(asks.Differ(b.Transfer).Distance()), cmp.Compare(a.Ordinal, b.Ordinal))
+		return cmp.Or(near.Differ(a.Transfer).Distance().Cmp(near.Differ(b.Transfer).Distance()), cmp.Compare(a.Ordinal, b.Ordinal))
 	})
 }
 
-// settlesItself reports whether a signed claim to the payment needs no decision
-// of the merchant: the payment came after the invoice and not long after its
-// time, nothing of it was sent back, it is no refund itself, and the rules have
-// decided about it. Otherwise the merchant may have dealt with it already, or
-// got back what he had paid, or a rule may give the payment to another invoice.
-func (s *Service) settlesItself(ctx context.Context, tx *store.Tx, inv invoice.Invoice, p store.PaymentRow) (bool, error) {
+// isConclusive reports whether a signed claim needs no decision of the merchant:
+// the payment came after the invoice and within LateWindow after its expiry, was
+// not refunded, is no refund itself, and is not undecided. Otherwise the merchant
+// may have handled it already, or a rule may attribute it to another invoice.
+func isConclusive(ctx context.Context, tx *store.Tx, inv invoice.Invoice, p store.PaymentRow) (bool, error) {
 	d := invoice.NearInvoice{Invoice: inv}.Differ(p.Transfer)
 	if d.Early || d.LateBy > invoice.LateWindow {
 		return false, nil
 	}
-	if back, err := isRefund(ctx, tx, p.Transfer); err != nil || back {
+	if refund, err := isRefund(ctx, tx, p.Transfer); err != nil || refund {
 		return false, err
 	}
-	if waits, err := isUndecided(ctx, tx, p.ID); err != nil || waits {
+	if undecided, err := isUndecided(ctx, tx, p.ID); err != nil || undecided {
 		return false, err
 	}
-	if sent, err := tx.IsRefunded(ctx, p.ID); err != nil || sent {
+	if refunded, err := tx.IsRefunded(ctx, p.ID); err != nil || refunded {
 		return false, err
 	}
-	sent, err := tx.MayBeRefunded(ctx, p.Transfer)
-	return !sent, err
+	refunded, err := tx.MayBeRefunded(ctx, p.Transfer)
+	return !refunded, err
 }
 
-// keepClaim keeps a claim to the payment for the merchant. It returns
-// ErrTooManyClaims for an unsigned one, if the invoice has MaxClaims claims
-// already that are not decided. How many claims are signed is up to the payer
-// alone.
-func (s *Service) keepClaim(ctx context.Context, tx *store.Tx, inv invoice.Invoice, p store.PaymentRow, claim Claim) (ClaimResult, error) {
+// storeClaim stores a claim for the merchant. It returns ErrTooManyClaims for an
+// unsigned one if the invoice has MaxClaims open claims. Signed claims are not
+// limited, because only the payer can make them.
+func (s *Service) storeClaim(ctx context.Context, tx *store.Tx, inv invoice.Invoice, p store.PaymentRow, claim Claim) (ClaimResult, error) {
 	signed := claim.Signature != ""
 	known, err := tx.InvoiceClaims(ctx, inv.ID, p.ID)
 	if err != nil {
@@ -194,6 +189,6 @@ func (s *Service) keepClaim(ctx context.Context, tx *store.Tx, inv invoice.Invoi
 	}
 	return ClaimKept, tx.SaveClaim(ctx, store.Claim{
 		ID: s.ids.New(invoice.PrefixClaim), PaymentID: p.ID, InvoiceID: inv.ID, MerchantID: inv.MerchantID,
-		Signed: signed, At: s.Now().Unix(),
+		Signed: signed, At: s.now().Unix(),
 	})
 }

@@ -11,52 +11,52 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// keptHeaders is how many headers of final blocks are kept, to tell a deep
-// reorg when there is one.
+// keptHeaders is how many headers of final blocks are kept, to detect a deep
+// reorg.
 const keptHeaders = 256
 
-// expireBatch is how many invoices one transaction expires at most.
+// expireBatch is how many invoices one transaction expires.
 const expireBatch = 500
 
-// Confirm makes everything in blocks up to the line final: payments and
-// refunds are confirmed, invoices are paid, and intents whose event is there are
-// done. Then the invoices expire whose last second the chain has
-// passed. The line must be a block that was read, and not one between two that
-// were; one that is final already changes nothing.
+// Confirm makes the blocks up to a finalized one final: payments and refunds are
+// confirmed, invoices are paid, and intents whose event is in these blocks are
+// finished. Then the invoices expire whose expiresAt the chain has passed. The
+// finalized block must be one that was read; one that is final already changes
+// nothing.
 //
-// The revision is that of the cursor when what becomes final was verified.
-// When the chain has another one by now, somebody took back what was verified,
-// and perhaps read it anew: it returns ErrCursorMoved and changes nothing, as
-// it does when the line is not a block that was read.
-func (s *Service) Confirm(ctx context.Context, chainKey string, line invoice.Header, revision int64) error {
-	return s.expiring(ctx, chainKey, func(tx *store.Tx, out *outbox, cur *store.Cursor) error {
-		if line.Number <= cur.Confirmed.Number {
+// revision is that of the cursor when the transfers in the blocks were verified.
+// If the chain has another revision, they have been replaced since. Then, and
+// when the finalized block is not one that was read, it returns ErrCursorMoved
+// and changes nothing.
+func (s *Service) Confirm(ctx context.Context, chainKey string, finalized invoice.Header, revision int64) error {
+	return s.updateAndExpire(ctx, chainKey, func(tx *store.Tx, out *outbox, cur *store.Cursor) error {
+		if finalized.Number <= cur.Confirmed.Number {
 			return nil
 		}
-		kept, err := tx.Headers(ctx, chainKey, line.Number, line.Number)
+		kept, err := tx.Headers(ctx, chainKey, finalized.Number, finalized.Number)
 		if err != nil {
 			return err
 		}
-		if cur.Revision != revision || len(kept) != 1 || kept[0].Hash != line.Hash {
+		if cur.Revision != revision || len(kept) != 1 || kept[0].Hash != finalized.Hash {
 			return ErrCursorMoved
 		}
-		if err := s.confirmTransfers(ctx, tx, out, chainKey, line.Number, cur.Indexed.Number); err != nil {
+		if err := s.confirmTransfers(ctx, tx, out, chainKey, finalized.Number, cur.Indexed.Number); err != nil {
 			return err
 		}
-		if err := tx.FinishIntents(ctx, chainKey, line.Number); err != nil {
+		if err := tx.FinishIntents(ctx, chainKey, finalized.Number); err != nil {
 			return err
 		}
-		if err := tx.DeleteHeaders(ctx, chainKey, line.Number-min(line.Number, keptHeaders), math.MaxInt64); err != nil {
+		if err := tx.DeleteHeaders(ctx, chainKey, finalized.Number-min(finalized.Number, keptHeaders), math.MaxInt64); err != nil {
 			return err
 		}
-		cur.Confirmed = line
+		cur.Confirmed = finalized
 		return tx.SaveCursor(ctx, chainKey, *cur)
 	})
 }
 
-// confirmTransfers confirms what is pending up to a block and reckons the
-// invoices that it touches. height is how far the chain is read.
-func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, out *outbox, chainKey string, through, height uint64) error {
+// confirmTransfers confirms the pending payments and refunds up to a block and
+// recomputes their invoices. indexed is the newest block that was read.
+func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, out *outbox, chainKey string, through, indexed uint64) error {
 	payments, err := tx.UnfinalPayments(ctx, chainKey, 0, through)
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, out *outbo
 	if len(payments)+len(refunds) == 0 {
 		return nil
 	}
-	now := s.Now().Unix()
+	now := s.now().Unix()
 	ids := make([]string, 0, len(payments)+len(refunds))
 	confirmed := make([]invoice.Payment, len(payments))
 	for i, p := range payments {
@@ -93,64 +93,63 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, out *outbo
 	if err := s.recompute(ctx, out, invoices, confirmed, refunds); err != nil {
 		return err
 	}
-	return s.saveInvoices(ctx, invoices, height)
+	return s.saveInvoices(ctx, invoices, indexed)
 }
 
-// expiring runs a transaction that may move the finality line or close the
-// gap, under the chain's cursor, and in it decides payments that waited for the
-// gap and expires the invoices that are due then. Should these be more than one
-// transaction takes, others follow.
-func (s *Service) expiring(ctx context.Context, chainKey string, fn func(tx *store.Tx, out *outbox, cur *store.Cursor) error) error {
+// updateAndExpire runs a transaction that may raise the finalized height or close
+// the gap, under the chain's cursor. In it, undecided payments are attributed
+// and invoices expire that can now. If these are more than one transaction
+// handles, others follow.
+func (s *Service) updateAndExpire(ctx context.Context, chainKey string, fn func(tx *store.Tx, out *outbox, cur *store.Cursor) error) error {
 	for {
-		full := false
+		more := false
 		err := s.update(ctx, func(tx *store.Tx, out *outbox) error {
-			cur, err := s.lock(ctx, tx, chainKey)
+			cur, err := lockRunning(ctx, tx, chainKey)
 			if err != nil {
 				return err
 			}
 			if err := fn(tx, out, &cur); err != nil {
 				return err
 			}
-			undecided, err := s.decide(ctx, tx, out, chainKey, &cur)
+			moreUndecided, err := s.attributeDeferred(ctx, tx, out, chainKey, &cur)
 			if err != nil {
 				return err
 			}
-			full, err = s.expire(ctx, tx, out, chainKey, cur)
-			full = full || undecided
+			more, err = s.expire(ctx, tx, out, chainKey, cur)
+			more = more || moreUndecided
 			return err
 		})
-		if err != nil || !full {
+		if err != nil || !more {
 			return err
 		}
 		fn = func(*store.Tx, *outbox, *store.Cursor) error { return nil }
 	}
 }
 
-// expire expires open invoices whose expiresAt lies before the chain's final
-// block, and reports whether there may be more than it takes at once. Every
-// payment up to that block is reckoned, so none that was mined in time is
-// missed; but for the gap and for payments that are not decided, so that an
-// invoice which these could pay waits.
-func (s *Service) expire(ctx context.Context, tx *store.Tx, out *outbox, chainKey string, cur store.Cursor) (full bool, err error) {
-	var from uint64
+// expire expires open invoices whose expiresAt is before the time of the chain's
+// finalized block, and reports whether there may be more than it handles at
+// once. Payments up to that block are counted, except those in the gap and
+// undecided ones: invoices that these could pay do not expire yet.
+func (s *Service) expire(ctx context.Context, tx *store.Tx, out *outbox, chainKey string, cur store.Cursor) (more bool, err error) {
+	var uncounted uint64 // the newest block with payments that may not be counted
 	if cur.Gap != nil {
-		from = cur.Gap.Last
+		uncounted = cur.Gap.Last
 	}
 	if cur.Unread != nil {
 		last, err := tx.LastUndecidedBlock(ctx, chainKey)
 		if err != nil {
 			return false, err
 		}
-		from = max(from, last)
+		uncounted = max(uncounted, last)
 	}
-	due, err := tx.ExpiringInvoices(ctx, chainKey, from, cur.Confirmed.Time, expireBatch)
+	due, err := tx.ExpiringInvoices(ctx, chainKey, uncounted, cur.Confirmed.Time, expireBatch)
 	if err != nil {
 		return false, err
 	}
 	for i, inv := range due {
 		after, ok := inv.Expire(cur.Confirmed.Time)
 		if !ok {
-			return false, fmt.Errorf("invoice %s does not expire at %d, though it was found to", inv.ID, cur.Confirmed.Time)
+			return false, fmt.Errorf("invoice %s does not expire at %d, but was selected to", inv.ID, cur.Confirmed.Time)
 		}
 		due[i] = after
 		s.enqueueIntent(out, invoice.IntentClose, after)

@@ -28,7 +28,7 @@ type CreateRequest struct {
 // invoice that the first made. It returns an *invoice.FieldError for a draft
 // that breaks a rule, ErrIdempotencyMismatch or ErrIdempotencyInProgress.
 func (s *Service) Create(ctx context.Context, req CreateRequest) (invoice.Invoice, error) {
-	now := s.Now()
+	now := s.now()
 	if req.IdempotencyKey != "" {
 		return s.createOnce(ctx, req, now)
 	}
@@ -45,10 +45,10 @@ func (s *Service) buildInvoice(d invoice.Draft, now time.Time) (invoice.Invoice,
 	if err := d.Check(now.Unix()); err != nil {
 		return invoice.Invoice{}, err
 	}
-	if !s.Merchants.Known(d.MerchantID) {
+	if !s.merchants.Known(d.MerchantID) {
 		return invoice.Invoice{}, &invoice.FieldError{Field: "merchantId", Detail: "is not a merchant of this service"}
 	}
-	c, ok := s.chains[d.ChainKey]
+	c, ok := s.byKey[d.ChainKey]
 	if !ok {
 		return invoice.Invoice{}, &invoice.FieldError{Field: "chainKey", Detail: "is not a chain of this service"}
 	}
@@ -66,7 +66,7 @@ func (s *Service) buildInvoice(d invoice.Draft, now time.Time) (invoice.Invoice,
 		ID:         s.ids.New(invoice.PrefixInvoice),
 		MerchantID: d.MerchantID, Currency: d.Currency, ChainKey: d.ChainKey,
 		Status: invoice.Open, LineItems: d.LineItems, CreatedAt: now.Unix(),
-		Tolerance: s.Merchants.Tolerance(d.MerchantID).Of(d.Amount), Registry: c.Registry,
+		Tolerance: s.merchants.Tolerance(d.MerchantID).Of(d.Amount), Registry: c.Registry,
 	}
 	inv.CommitmentID = chain.CommitmentID(c.ID, inv.Registry, inv.Terms, inv.ID)
 	return inv, nil
@@ -89,7 +89,7 @@ func (s *Service) createOnce(ctx context.Context, req CreateRequest, now time.Ti
 	if err != nil {
 		return invoice.Invoice{}, err
 	}
-	first, err := s.replay(ctx, req, hash, s.earlier().Unix())
+	first, err := s.replay(ctx, req, hash, s.earlierNow().Unix())
 	if !errors.Is(err, store.ErrNotFound) {
 		return first, err
 	}
@@ -107,7 +107,7 @@ func (s *Service) createOnce(ctx context.Context, req CreateRequest, now time.Ti
 		}
 		fresh, err := tx.InsertIdempotencyKey(ctx, store.IdempotencyKey{
 			Scope: req.Scope, Key: req.IdempotencyKey, RequestHash: hash, InvoiceID: inv.ID,
-		}, s.earlier().Unix())
+		}, s.earlierNow().Unix())
 		if err == nil && !fresh {
 			err = errKeyTaken
 		}
@@ -115,7 +115,7 @@ func (s *Service) createOnce(ctx context.Context, req CreateRequest, now time.Ti
 	})
 	s.remember([]*invoice.Invoice{&inv}, err == nil)
 	if errors.Is(err, errKeyTaken) {
-		if first, err = s.replay(ctx, req, hash, s.earlier().Unix()); errors.Is(err, store.ErrNotFound) {
+		if first, err = s.replay(ctx, req, hash, s.earlierNow().Unix()); errors.Is(err, store.ErrNotFound) {
 			err = ErrIdempotencyInProgress
 		}
 		return first, err
@@ -125,14 +125,14 @@ func (s *Service) createOnce(ctx context.Context, req CreateRequest, now time.Ti
 
 // replay returns the invoice of the key's first use.
 func (s *Service) replay(ctx context.Context, req CreateRequest, hash invoice.Hash, now int64) (invoice.Invoice, error) {
-	k, err := s.Store.IdempotencyKey(ctx, req.Scope, req.IdempotencyKey, now)
+	k, err := s.store.IdempotencyKey(ctx, req.Scope, req.IdempotencyKey, now)
 	if err != nil {
 		return invoice.Invoice{}, err
 	}
 	if k.RequestHash != hash {
 		return invoice.Invoice{}, ErrIdempotencyMismatch
 	}
-	return s.Store.Invoice(ctx, k.InvoiceID)
+	return s.store.Invoice(ctx, k.InvoiceID)
 }
 
 // hashDraft names what was asked for, however the request's JSON was written.
@@ -155,8 +155,8 @@ const forgetBatch = 1000
 func (s *Service) DeleteOldKeys(ctx context.Context) error {
 	for {
 		var n int64
-		err := s.Store.Update(ctx, func(tx *store.Tx) (err error) {
-			n, err = tx.DeleteIdempotencyKeys(ctx, s.earlier().Unix(), forgetBatch)
+		err := s.store.Update(ctx, func(tx *store.Tx) (err error) {
+			n, err = tx.DeleteIdempotencyKeys(ctx, s.earlierNow().Unix(), forgetBatch)
 			return err
 		})
 		if err != nil || n < forgetBatch {

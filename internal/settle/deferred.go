@@ -10,37 +10,36 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// decideBatch is how many payments and how many refunds one transaction decides
-// at most.
-const decideBatch = 500
+// undecidedBatch is how many payments and how many refunds one transaction of
+// attributeDeferred handles.
+const undecidedBatch = 500
 
-// decide finds the invoices of payments, and the payments of refunds, that
-// waited for older blocks to be read, in the order of the chain, once these are.
-// It reports whether there may be more than it takes at once.
-func (s *Service) decide(ctx context.Context, tx *store.Tx, out *outbox, chainKey string, cur *store.Cursor) (more bool, err error) {
+// attributeDeferred attributes the undecided payments and refunds of a chain in
+// its order, once the older blocks are read that they depend on. It reports
+// whether there may be more than one transaction handles.
+func (s *Service) attributeDeferred(ctx context.Context, tx *store.Tx, out *outbox, chainKey string, cur *store.Cursor) (more bool, err error) {
 	if cur.Unread == nil || cur.Gap != nil && cur.Gap.Next <= *cur.Unread {
 		return false, nil
 	}
-	payments, refunds, more, err := undecided(ctx, tx, chainKey)
+	payments, refunds, more, err := nextUndecided(ctx, tx, chainKey)
 	if err != nil {
 		return false, err
 	}
 	ids := make([]string, len(payments))
 	transfers := slices.Clone(refunds)
-	waits := make(map[string]bool)
+	undecided := make(map[string]bool)
 	for i, p := range payments {
 		ids[i] = p.ID
 		if !p.Attributed() && p.Status != invoice.Orphaned {
 			transfers = append(transfers, p.Transfer)
-			waits[p.ID] = true
+			undecided[p.ID] = true
 		}
 	}
 	slices.SortFunc(transfers, func(a, b invoice.Transfer) int { return a.Compare(b.Position) })
 	transfers = slices.CompactFunc(transfers, func(a, b invoice.Transfer) bool { return a.TxHash == b.TxHash && a.Ordinal == b.Ordinal })
-	o := &observer{Service: s, tx: tx, outbox: out, chainKey: chainKey, height: cur.Indexed.Number, line: cur.Confirmed.Number}
-	b := newTransferBatch(o, transfers)
-	b.undecided = waits
-	if err := b.decide(ctx); err != nil {
+	b := s.newTransferBatch(tx, out, chainScope{key: chainKey, indexed: cur.Indexed.Number, finalized: cur.Confirmed.Number}, transfers)
+	b.undecided = undecided
+	if err := b.attributeUndecided(ctx); err != nil {
 		return false, err
 	}
 	if err := tx.UnmarkUndecided(ctx, ids); err != nil {
@@ -53,17 +52,17 @@ func (s *Service) decide(ctx context.Context, tx *store.Tx, out *outbox, chainKe
 	return false, tx.SaveCursor(ctx, chainKey, *cur)
 }
 
-// undecided returns what is to be decided next of the chain, and whether there
-// may be more. Of the list that reaches further it leaves out what comes after
-// the end of the other, unless that is complete.
-func undecided(ctx context.Context, tx *store.Tx, chainKey string) (payments []store.PaymentRow, refunds []invoice.Transfer, more bool, err error) {
-	if payments, err = tx.UndecidedPayments(ctx, chainKey, decideBatch); err != nil {
+// nextUndecided returns the next undecided payments and refunds of the chain,
+// and whether there may be more. Where one list was cut off, the other ends
+// below the same position, so that both are attributed in the chain's order.
+func nextUndecided(ctx context.Context, tx *store.Tx, chainKey string) (payments []store.PaymentRow, refunds []invoice.Transfer, more bool, err error) {
+	if payments, err = tx.UndecidedPayments(ctx, chainKey, undecidedBatch); err != nil {
 		return nil, nil, false, err
 	}
-	if refunds, err = tx.UndecidedRefunds(ctx, chainKey, 0, math.MaxInt64, decideBatch); err != nil {
+	if refunds, err = tx.UndecidedRefunds(ctx, chainKey, 0, math.MaxInt64, undecidedBatch); err != nil {
 		return nil, nil, false, err
 	}
-	morePayments, moreRefunds := len(payments) == decideBatch, len(refunds) == decideBatch
+	morePayments, moreRefunds := len(payments) == undecidedBatch, len(refunds) == undecidedBatch
 	if moreRefunds {
 		last := refunds[len(refunds)-1].Position
 		payments = slices.DeleteFunc(payments, func(p store.PaymentRow) bool { return last.Before(p.Position) })
@@ -75,19 +74,19 @@ func undecided(ctx context.Context, tx *store.Tx, chainKey string) (payments []s
 	return payments, refunds, morePayments || moreRefunds, nil
 }
 
-// decide attributes stored payments that wait, in the order of the entries, as
-// if they were observed now, and stores what pays back payments.
-func (b *transferBatch) decide(ctx context.Context) error {
+// attributeUndecided attributes the undecided payments among the entries as if
+// they were observed now, and stores the refunds.
+func (b *transferBatch) attributeUndecided(ctx context.Context) error {
 	if err := b.load(ctx); err != nil {
 		return err
 	}
-	var asking []*entry
+	var open []*entry
 	for _, e := range b.entries {
 		if b.undecided[e.paymentID] {
-			asking = append(asking, e)
+			open = append(open, e)
 		}
 	}
-	if err := b.findCandidates(ctx, asking); err != nil {
+	if err := b.findCandidates(ctx, open); err != nil {
 		return err
 	}
 	if err := b.loadRefunds(ctx); err != nil {
@@ -95,22 +94,22 @@ func (b *transferBatch) decide(ctx context.Context) error {
 	}
 	for _, e := range b.entries {
 		if b.undecided[e.paymentID] {
-			if err := b.decidePayment(ctx, e); err != nil {
+			if err := b.attributeStored(ctx, e); err != nil {
 				return err
 			}
 		}
-		if err := b.storeRefundOut(ctx, e); err != nil {
+		if err := b.storeOutgoing(ctx, e); err != nil {
 			return err
 		}
 	}
 	if err := b.save(ctx); err != nil {
 		return err
 	}
-	return b.settle(ctx)
+	return b.finish(ctx)
 }
 
-// decidePayment attributes a stored payment. Refunds of it come along.
-func (b *transferBatch) decidePayment(ctx context.Context, e *entry) error {
+// attributeStored attributes a stored payment and its refunds.
+func (b *transferBatch) attributeStored(ctx context.Context, e *entry) error {
 	p := b.payments[e.paymentID]
 	was := p.Payment
 	if err := b.attribute(ctx, e, &p.Payment); err != nil || !p.Attributed() {
@@ -131,10 +130,10 @@ func (b *transferBatch) decidePayment(ctx context.Context, e *entry) error {
 	return nil
 }
 
-// loadUndecided finds out at which of the receivers payments have to wait for
-// blocks that were never read, and which of the known payments wait already.
+// loadUndecided reads the states of the receivers, and which known payments are
+// undecided.
 func (b *transferBatch) loadUndecided(ctx context.Context) (err error) {
-	if b.unread == nil {
+	if b.chain.unread == nil {
 		return nil
 	}
 	var receivers []invoice.Address
@@ -143,7 +142,7 @@ func (b *transferBatch) loadUndecided(ctx context.Context) (err error) {
 			receivers = append(receivers, e.To)
 		}
 	}
-	if b.receivers, err = b.tx.ReceiverStates(ctx, b.chainKey, receivers); err != nil {
+	if b.receivers, err = b.tx.ReceiverStates(ctx, b.chain.key, receivers); err != nil {
 		return err
 	}
 	ids, err := b.tx.WhichUndecided(ctx, slices.Collect(maps.Keys(b.payments)))
@@ -153,31 +152,31 @@ func (b *transferBatch) loadUndecided(ctx context.Context) (err error) {
 	return err
 }
 
-// mustWait reports whether the blocks that were never read can change what the
-// rules say of a transfer. They can pay invoices alone that were created
-// before the chain was first read, and give them any remainder; and a transfer
-// that waits can be meant for any invoice of its receiver. They can also hold
-// what a transfer from a settlement address pays back.
+// mustDefer reports whether the blocks that were never read can change the
+// attribution of a transfer. They can hold payments of invoices that were
+// created before the chain was first read, and so change what remains of these;
+// and an undecided payment can pay any invoice of its receiver. They can also
+// hold the payment that a transfer from a settlement address refunds.
 func (b *transferBatch) mustDefer(e *entry, candidates []invoice.Candidate, a invoice.Attribution) bool {
 	t := e.Transfer
-	if !b.isAbove(t.Position) {
+	if !b.chain.isAboveUnread(t.Position) {
 		return false
 	}
-	guessed := a.Method == "" || a.Method.Inferred()
-	at := b.receivers[t.To]
+	inferred := a.Method == "" || a.Method.Inferred()
+	receiver := b.receivers[t.To]
 	switch {
-	case guessed && e.refundID != "":
+	case inferred && e.refundID != "":
 		return true
-	case !at.Unbound && !at.Undecided:
+	case !receiver.Unbound && !receiver.Undecided:
 		return false
-	case guessed:
+	case inferred:
 		return true
 	}
 	if a.Method != invoice.ByTransferAmount {
 		return false
 	}
-	bound := !at.Undecided
-	var rivals bool // for which it counts what was paid before
+	bound := !receiver.Undecided
+	var rivals bool // other invoices have the amount; earlier payments decide whether they await it
 	for _, c := range candidates {
 		bound = bound && c.FromBlock > 0
 		rivals = rivals || !c.HasTransferAmount && c.Amount == t.Amount
@@ -185,16 +184,16 @@ func (b *transferBatch) mustDefer(e *entry, candidates []invoice.Candidate, a in
 	return rivals && !bound
 }
 
-// saveUndecided marks those of the payments that wait, and no other.
+// saveUndecided marks the undecided payments, and unmarks the others.
 func (b *transferBatch) saveUndecided(ctx context.Context, payments []store.PaymentRow) error {
-	if b.unread == nil {
+	if b.chain.unread == nil {
 		return nil
 	}
-	var waiting []store.PaymentRow
+	var undecided []store.PaymentRow
 	var decided []string
 	for _, p := range payments {
 		if b.undecided[p.ID] {
-			waiting = append(waiting, p)
+			undecided = append(undecided, p)
 		} else {
 			decided = append(decided, p.ID)
 		}
@@ -202,5 +201,5 @@ func (b *transferBatch) saveUndecided(ctx context.Context, payments []store.Paym
 	if err := b.tx.UnmarkUndecided(ctx, decided); err != nil {
 		return err
 	}
-	return b.tx.MarkUndecided(ctx, waiting)
+	return b.tx.MarkUndecided(ctx, undecided)
 }

@@ -8,15 +8,14 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// Rescan has the chain's blocks from a number up to the newest one that was
-// read be read again while the head is followed: what they hold and was missed is
-// recorded, what is known stays, also where what was missed would have decided
-// otherwise about it. A gap that is there already is widened. It returns the
-// gap; ErrNotStarted for a chain that was never read, and an error when the
-// number lies above the newest block read.
+// Rescan schedules the chain's blocks from a number up to the newest one read
+// for reading again, while the head is followed. Transfers that were missed are
+// recorded; payments that are known keep their attribution. An existing gap is
+// widened. It returns the gap, ErrNotStarted for a chain that was never read, or
+// an error when the number is above the newest block read.
 func (s *Service) Rescan(ctx context.Context, chainKey string, from uint64) (Gap, error) {
 	var gap Gap
-	err := s.mark(ctx, chainKey, func(cur *store.Cursor) error {
+	err := s.updateCursor(ctx, chainKey, func(cur *store.Cursor) error {
 		if from > cur.Indexed.Number {
 			return fmt.Errorf("rescan %s from block %d: it is read up to block %d; give that or a lower one", chainKey, from, cur.Indexed.Number)
 		}
@@ -30,23 +29,23 @@ func (s *Service) Rescan(ctx context.Context, chainKey string, from uint64) (Gap
 	return gap, err
 }
 
-// Fill stores what the next blocks of the chain's gap hold, up to and with the
-// block through: those that hold anything of interest, in ascending order. All
-// of them are final, and so is what they hold: unknown payments are attributed,
-// announced and confirmed at once, invoices are paid, refunds are announced,
-// and what the registry said is done. Payments that are confirmed already stay
-// as they are. The gap moves with it, in the same transaction. When those of its
-// blocks are read that never were, the payments are decided that waited for
-// them; when it is closed, the invoices expire that it held up.
+// Fill stores what the next blocks of the chain's gap hold, up to the block
+// through. blocks are those with relevant transfers or events, in ascending
+// order. All of them are final: new payments are attributed, announced and
+// confirmed at once, invoices are paid, refunds are announced, and intents are
+// finished. Payments that are confirmed already stay as they are. The gap
+// shrinks in the same transaction. Undecided payments are attributed once all
+// blocks that were never read are read, and invoices that the gap kept from
+// expiring expire once it is closed.
 //
 // It returns ErrCursorMoved when the gap does not begin at the block next, or
-// when through lies beyond the gap or the finality line, and
-// ErrFinalityViolated when through is not the block that was read there.
+// when through is above the gap or the finalized height, and ErrFinalityViolated
+// when through is not the block that was read at its number.
 func (s *Service) Fill(ctx context.Context, chainKey string, next uint64, blocks []Block, through invoice.Header) error {
-	if err := ascending(next, blocks, through.Number); err != nil {
+	if err := checkAscending(next, blocks, through.Number); err != nil {
 		return fmt.Errorf("fill the gap of %s: %w", chainKey, err)
 	}
-	return s.expiring(ctx, chainKey, func(tx *store.Tx, out *outbox, cur *store.Cursor) error {
+	return s.updateAndExpire(ctx, chainKey, func(tx *store.Tx, out *outbox, cur *store.Cursor) error {
 		gap := cur.Gap
 		if gap == nil || gap.Next != next || through.Number > min(gap.Last, cur.Confirmed.Number) {
 			return ErrCursorMoved
@@ -58,24 +57,25 @@ func (s *Service) Fill(ctx context.Context, chainKey string, next uint64, blocks
 		if len(kept) == 1 && kept[0].Hash != through.Hash {
 			return fmt.Errorf("block %d of %s: %w", through.Number, chainKey, ErrFinalityViolated)
 		}
-		o := &observer{Service: s, tx: tx, outbox: out, chainKey: chainKey, final: true, height: cur.Indexed.Number, unread: cur.Unread}
-		if err := o.observe(ctx, blocks); err != nil {
+		scope := chainScope{key: chainKey, indexed: cur.Indexed.Number, final: true, unread: cur.Unread}
+		moved, err := s.storeBlocks(ctx, tx, out, scope, blocks)
+		if err != nil {
 			return err
 		}
 		if err := tx.FinishIntents(ctx, chainKey, through.Number); err != nil {
 			return err
 		}
 		cur.Gap = gap.After(through.Number)
-		if o.moved {
+		if moved {
 			cur.Revision++
 		}
 		return tx.SaveCursor(ctx, chainKey, *cur)
 	})
 }
 
-// ascending reports an error unless the blocks are in ascending order
-// between the numbers given, both included.
-func ascending(from uint64, blocks []Block, to uint64) error {
+// checkAscending returns an error unless the blocks are in ascending order and
+// between the numbers, both included.
+func checkAscending(from uint64, blocks []Block, to uint64) error {
 	if to < from {
 		return fmt.Errorf("expected blocks from %d on, up to %d", from, to)
 	}

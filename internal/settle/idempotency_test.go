@@ -147,7 +147,9 @@ func TestIdempotencyKeySurvivesAJump(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
-		w.Schedule = func() time.Time { return time.Unix(start, 0) }
+		w.Service = w.service(func(cfg *settle.Config) {
+			cfg.Schedule = func() time.Time { return time.Unix(start, 0) }
+		})
 		request := settle.CreateRequest{Draft: w.draft(), IdempotencyKey: "k"}
 		request.Draft.ExpiresAt = start + 10*day
 		first, err := w.Create(t.Context(), request)

@@ -9,156 +9,163 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// invoices are the invoices whose payments a transaction changes. Their sums
-// are not stale when they are loaded. The chain's cursor must be locked: every
-// transaction that changes a payment of the chain locks it, so the sums cannot
-// change meanwhile.
+// invoiceSet holds the invoices whose payments a transaction changes, in memory.
+// Their sums are never stale. The chain's cursor must be locked: every
+// transaction that changes a payment of the chain locks it, so that the sums
+// cannot change meanwhile.
 type invoiceSet struct {
-	tx       *store.Tx
-	invoices map[string]invoice.Invoice // by id, as they are by now
-	changed  map[string]bool            // to be written, by id
+	tx      *store.Tx
+	byID    map[string]invoice.Invoice
+	changed map[string]bool // ids of the invoices to be written
 
-	// parts are what was left of invoices after payments of a part that were
-	// added on top of all others, in the order of the chain. Of those that are
-	// outOfOrder it is not known, nor is Remaining: payments were added below
-	// others, or taken away.
-	parts      map[string][]invoice.Amount
-	left       map[invoice.Amount][]string // the same, by amount: of which invoices
-	outOfOrder map[string]bool
+	// remainders are what payments of a part left to pay, by invoice, for payments
+	// that were added above all others of their invoice. outOfOrder marks invoices
+	// with payments that were added below others, or removed: recountRemainders
+	// has to find out their remainders and their Remaining.
+	remainders  map[string][]invoice.Amount
+	byRemainder map[invoice.Amount][]string // the ids of the invoices in remainders
+	outOfOrder  map[string]bool
 }
 
 func newInvoiceSet(tx *store.Tx) *invoiceSet {
-	return &invoiceSet{tx: tx, invoices: make(map[string]invoice.Invoice), changed: make(map[string]bool),
-		parts: make(map[string][]invoice.Amount), left: make(map[invoice.Amount][]string), outOfOrder: make(map[string]bool)}
+	return &invoiceSet{
+		tx: tx, byID: make(map[string]invoice.Invoice), changed: make(map[string]bool),
+		remainders: make(map[string][]invoice.Amount), byRemainder: make(map[invoice.Amount][]string), outOfOrder: make(map[string]bool),
+	}
 }
 
-// load reads the invoices with the ids that are not there yet. It must be
-// called before any of their payments is written, since stale sums are
-// recounted from what is stored.
-func (a *invoiceSet) load(ctx context.Context, ids ...string) error {
+// load reads the invoices with the ids that are not in the set. It must be
+// called before any of their payments is written, because stale sums are
+// recounted from the stored payments.
+func (set *invoiceSet) load(ctx context.Context, ids ...string) error {
 	missing := slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(ids))), func(id string) bool {
-		_, ok := a.invoices[id]
+		_, ok := set.byID[id]
 		return ok
 	})
-	invoices, err := a.tx.InvoicesByID(ctx, missing)
+	invoices, err := set.tx.InvoicesByID(ctx, missing)
 	if err != nil {
 		return err
 	}
-	return a.add(ctx, invoices)
+	return set.add(ctx, invoices)
 }
 
-// add takes invoices that were read already, and recounts those whose sums are
-// stale. One that is there stays as it is.
-func (a *invoiceSet) add(ctx context.Context, invoices []invoice.Invoice) error {
+// add adds invoices that are not in the set, and recounts those with stale sums.
+func (set *invoiceSet) add(ctx context.Context, invoices []invoice.Invoice) error {
 	var stale []string
 	for _, inv := range invoices {
-		if _, ok := a.invoices[inv.ID]; ok {
+		if _, ok := set.byID[inv.ID]; ok {
 			continue
 		}
-		a.invoices[inv.ID] = inv
+		set.byID[inv.ID] = inv
 		if inv.Sums.Stale {
 			stale = append(stale, inv.ID)
-			a.outOfOrder[inv.ID] = true
+			set.outOfOrder[inv.ID] = true
 		}
 	}
-	return a.recount(ctx, stale)
+	return set.recount(ctx, stale)
 }
 
-// recount adds up all payments of the invoices with the ids again.
-func (a *invoiceSet) recount(ctx context.Context, ids []string) error {
+// recount computes the sums of the invoices with the ids from all their
+// payments.
+func (set *invoiceSet) recount(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	rows, err := a.tx.PaymentsOfInvoices(ctx, ids)
+	payments, err := set.payments(ctx, ids)
 	if err != nil {
 		return err
 	}
-	of := make(map[string][]invoice.Payment)
-	for _, p := range rows {
-		of[p.InvoiceID] = append(of[p.InvoiceID], p.Payment)
-	}
 	for _, id := range ids {
-		a.put(a.invoices[id].Recount(of[id]))
+		set.put(set.byID[id].Recount(payments[id]))
 	}
 	return nil
 }
 
-// put replaces an invoice that is there.
-func (a *invoiceSet) put(inv invoice.Invoice) {
-	a.invoices[inv.ID] = inv
-	a.changed[inv.ID] = true
+// payments reads the payments of the invoices with the ids, by invoice.
+func (set *invoiceSet) payments(ctx context.Context, ids []string) (map[string][]invoice.Payment, error) {
+	rows, err := set.tx.PaymentsOfInvoices(ctx, ids)
+	payments := make(map[string][]invoice.Payment)
+	for _, p := range rows {
+		payments[p.InvoiceID] = append(payments[p.InvoiceID], p.Payment)
+	}
+	return payments, err
 }
 
-// replace moves the sums from a payment as it was to the payment as it is.
-// Where it belongs to an invoice, that one must have been loaded.
-func (a *invoiceSet) replace(was, is invoice.Payment) {
+// put replaces an invoice of the set.
+func (set *invoiceSet) put(inv invoice.Invoice) {
+	set.byID[inv.ID] = inv
+	set.changed[inv.ID] = true
+}
+
+// replace updates the sums after a payment changed. The invoices that it
+// belonged to and belongs to must be in the set.
+func (set *invoiceSet) replace(was, is invoice.Payment) {
 	if was.Attributed() {
-		inv := a.invoices[was.InvoiceID].WithoutPayment(was)
-		a.outOfOrder[inv.ID] = a.outOfOrder[inv.ID] || was.Status != invoice.Orphaned
-		a.put(inv)
+		inv := set.byID[was.InvoiceID].WithoutPayment(was)
+		set.outOfOrder[inv.ID] = set.outOfOrder[inv.ID] || was.Status != invoice.Orphaned
+		set.put(inv)
 	}
 	if !is.Attributed() {
 		return
 	}
-	before := a.invoices[is.InvoiceID]
+	before := set.byID[is.InvoiceID]
 	inv := before.WithPayment(is)
 	if before.Sums.Newest.Before(is.Position) {
 		if inv = inv.WithRemainderAfter(is); inv.Remaining != before.Remaining && !inv.Remaining.IsZero() {
-			a.parts[inv.ID] = append(a.parts[inv.ID], inv.Remaining)
-			a.left[inv.Remaining] = append(a.left[inv.Remaining], inv.ID)
+			set.remainders[inv.ID] = append(set.remainders[inv.ID], inv.Remaining)
+			set.byRemainder[inv.Remaining] = append(set.byRemainder[inv.Remaining], inv.ID)
 		}
 	} else if is.Status != invoice.Orphaned && inv.HasParts() {
-		a.outOfOrder[inv.ID] = true
+		set.outOfOrder[inv.ID] = true
 	}
-	a.put(inv)
+	set.put(inv)
 }
 
-// partlyPaid returns the invoices whose remainder a transfer may be, of those
-// that parts were paid of since they were loaded.
-func (a *invoiceSet) partlyPaid(t invoice.Transfer) []invoice.Invoice {
-	ids := slices.Clone(a.left[t.Amount])
-	for id, is := range a.outOfOrder {
+// partlyPaid returns the invoices of which a transfer may pay a remainder that
+// this transaction made.
+func (set *invoiceSet) partlyPaid(t invoice.Transfer) []invoice.Invoice {
+	ids := slices.Clone(set.byRemainder[t.Amount])
+	for id, is := range set.outOfOrder {
 		if is {
 			ids = append(ids, id)
 		}
 	}
 	var found []invoice.Invoice
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
-		if inv := a.invoices[id]; inv.Accepts(t) {
+		if inv := set.byID[id]; inv.Accepts(t) {
 			found = append(found, inv)
 		}
 	}
 	return found
 }
 
-// confirm counts payments that are confirmed now, given in the order of the
-// chain, and returns the ids of their invoices, each once. The payments must
-// have been written.
-func (a *invoiceSet) confirm(ctx context.Context, payments []invoice.Payment) ([]string, error) {
-	outOfOrder := make(map[string]bool)
+// confirm counts newly confirmed payments, given in the chain's order, and
+// returns the ids of their invoices. The payments must have been written.
+func (set *invoiceSet) confirm(ctx context.Context, payments []invoice.Payment) ([]string, error) {
+	toRecount := make(map[string]bool)
 	touched := make(map[string]bool)
 	for _, p := range payments {
 		if !p.Attributed() {
 			continue
 		}
 		touched[p.InvoiceID] = true
-		inv, ok := a.invoices[p.InvoiceID].WithConfirmed(p)
+		inv, ok := set.byID[p.InvoiceID].WithConfirmed(p)
 		if !ok {
-			outOfOrder[p.InvoiceID] = true
+			toRecount[p.InvoiceID] = true
 			continue
 		}
-		a.put(inv)
+		set.put(inv)
 	}
-	return slices.Sorted(maps.Keys(touched)), a.recount(ctx, slices.Sorted(maps.Keys(outOfOrder)))
+	return slices.Sorted(maps.Keys(touched)), set.recount(ctx, slices.Sorted(maps.Keys(toRecount)))
 }
 
-// save writes the invoices that were changed. Sums that became stale are
-// written as such, and recounted when they are needed again.
-func (a *invoiceSet) save(ctx context.Context) error {
-	changed := make([]invoice.Invoice, 0, len(a.changed))
-	for _, id := range slices.Sorted(maps.Keys(a.changed)) {
-		changed = append(changed, a.invoices[id])
+// save writes the changed invoices. Sums that became stale are recounted when
+// they are loaded again.
+func (set *invoiceSet) save(ctx context.Context) error {
+	changed := make([]invoice.Invoice, 0, len(set.changed))
+	for _, id := range slices.Sorted(maps.Keys(set.changed)) {
+		changed = append(changed, set.byID[id])
 	}
-	clear(a.changed)
-	return a.tx.UpdateInvoices(ctx, changed)
+	clear(set.changed)
+	return set.tx.UpdateInvoices(ctx, changed)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// Notice is a transfer that an external provider announced, as its request
-// says it and as the provider's configuration translates it.
+// Notice is a transfer that an external provider announced: the fields of its
+// request, and their values by the provider's configuration.
 type Notice struct {
 	Provider         string
 	Type             string
@@ -24,25 +24,25 @@ type Notice struct {
 	ChainKey         string         // ours; empty when unknown
 }
 
-// ReceiveNotice keeps a notice and makes the chain's indexer look at once. The
-// notice is linked to the payment that it announces, whichever comes first; it
-// never settles anything. One that was received before changes nothing.
+// ReceiveNotice stores a notice and wakes the chain's indexer. The notice is
+// linked to the payment that it announces, whichever comes first; it never pays
+// an invoice. A notice that was received before changes nothing.
 func (s *Service) ReceiveNotice(ctx context.Context, n Notice) error {
 	row := store.Notice{
 		ID: s.ids.New(invoice.PrefixNotice), Provider: n.Provider, Type: n.Type, TransferID: n.TransferID,
 		AmountText: n.AmountText, ProviderCurrency: n.ProviderCurrency, ProviderChain: n.ProviderChain,
 		Destination: n.Address, Amount: n.Amount, Currency: n.Currency, ChainKey: n.ChainKey,
-		ReceivedAt: s.Now().Unix(),
+		ReceivedAt: s.now().Unix(),
 	}
-	_, known := s.chains[n.ChainKey]
+	_, known := s.byKey[n.ChainKey]
 	if address, err := chain.ParseAddress(n.Address); err == nil && known {
 		row.Address = address
 	}
-	err := s.Store.Update(ctx, func(tx *store.Tx) error {
+	err := s.store.Update(ctx, func(tx *store.Tx) error {
 		row.PaymentID = ""
 		if known && !row.Amount.IsZero() && !row.Address.IsZero() {
-			// Were the payment stored at the same time, neither would see the
-			// other. A chain that was never read has no payments.
+			// The lock keeps the payment from being stored at the same time, when
+			// neither would be linked. A chain that was never read has no payments.
 			if _, err := tx.LockCursor(ctx, n.ChainKey); err != nil && !errors.Is(err, store.ErrNotFound) {
 				return err
 			}
@@ -56,7 +56,7 @@ func (s *Service) ReceiveNotice(ctx context.Context, n Notice) error {
 		return err
 	})
 	if err == nil && known {
-		s.Signals.WakeIndexer(n.ChainKey)
+		s.signals.WakeIndexer(n.ChainKey)
 	}
 	return err
 }

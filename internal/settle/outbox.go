@@ -8,44 +8,19 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// emit adds an event about the invoice's subject to the changes. Its body
-// is written now and never again.
-func (s *Service) emit(out *outbox, typ invoice.EventType, subject string, inv invoice.Invoice, data any) error {
-	return s.emitTo(out, typ, subject, inv.MerchantID, inv.ID, data)
+// outbox collects what a transaction inserts for other components: events and
+// intents. They are saved in the same transaction, and signalled after it.
+type outbox struct {
+	events       []store.Event
+	intents      []store.Intent
+	unattributed []invoice.Payment // that no rule attributes
 }
 
-// emitTo adds an event to the changes that tells a merchant of the subject.
-func (s *Service) emitTo(out *outbox, typ invoice.EventType, subject, merchantID, invoiceID string, data any) error {
-	now := s.Now()
-	id := s.ids.New(invoice.PrefixEvent)
-	body, err := apiconv.EventBody(id, typ, now.Unix(), data)
-	if err != nil {
-		return err
-	}
-	e := store.Event{
-		ID: id, Type: typ, Subject: subject, MerchantID: merchantID, InvoiceID: invoiceID,
-		Body: body, CreatedAt: now.Unix(), DueMS: s.Schedule().UnixMilli(),
-	}
-	if s.Merchants.WantsEvents(merchantID) {
-		e.DeliveryID = s.ids.New(invoice.PrefixDelivery)
-	}
-	out.events = append(out.events, e)
-	return nil
-}
-
-// save writes the events and intents.
-func (out *outbox) save(ctx context.Context, tx *store.Tx) error {
-	if err := tx.InsertIntents(ctx, out.intents); err != nil {
-		return err
-	}
-	return tx.InsertEvents(ctx, out.events)
-}
-
-// update runs a transaction that collects changes, saves them in it, and
-// wakes the workers after it.
+// update runs a transaction with an outbox, saves the outbox in it, and wakes
+// the other components after it. fn may run more than once.
 func (s *Service) update(ctx context.Context, fn func(tx *store.Tx, out *outbox) error) error {
 	var out outbox
-	err := s.Store.Update(ctx, func(tx *store.Tx) error {
+	err := s.store.Update(ctx, func(tx *store.Tx) error {
 		out = outbox{}
 		if err := fn(tx, &out); err != nil {
 			return err
@@ -56,7 +31,71 @@ func (s *Service) update(ctx context.Context, fn func(tx *store.Tx, out *outbox)
 		return out.save(ctx, tx)
 	})
 	if err == nil {
-		s.wake(out)
+		s.signal(out)
 	}
 	return err
+}
+
+// save inserts the events and intents.
+func (out *outbox) save(ctx context.Context, tx *store.Tx) error {
+	if err := tx.InsertIntents(ctx, out.intents); err != nil {
+		return err
+	}
+	return tx.InsertEvents(ctx, out.events)
+}
+
+// signal wakes the components that an outbox, which was committed, has work for.
+func (s *Service) signal(out outbox) {
+	if len(out.events) > 0 {
+		s.signals.WakeDeliverer()
+	}
+	seen := make(map[string]bool)
+	for _, in := range out.intents {
+		if !seen[in.ChainKey] {
+			seen[in.ChainKey] = true
+			s.signals.WakeTxManager(in.ChainKey)
+		}
+	}
+	for _, p := range out.unattributed {
+		s.signals.OnUnattributed(p)
+	}
+}
+
+// emit adds an event of the invoice's merchant to the outbox. An event of the
+// same type and subject is stored once.
+func (s *Service) emit(out *outbox, typ invoice.EventType, subject string, inv invoice.Invoice, data any) error {
+	return s.emitTo(out, typ, subject, inv.MerchantID, inv.ID, data)
+}
+
+// emitTo adds an event of a merchant to the outbox. Its body is rendered here
+// and never changes.
+func (s *Service) emitTo(out *outbox, typ invoice.EventType, subject, merchantID, invoiceID string, data any) error {
+	now := s.now()
+	id := s.ids.New(invoice.PrefixEvent)
+	body, err := apiconv.EventBody(id, typ, now.Unix(), data)
+	if err != nil {
+		return err
+	}
+	e := store.Event{
+		ID: id, Type: typ, Subject: subject, MerchantID: merchantID, InvoiceID: invoiceID,
+		Body: body, CreatedAt: now.Unix(), DueMS: s.schedule().UnixMilli(),
+	}
+	if s.merchants.WantsEvents(merchantID) {
+		e.DeliveryID = s.ids.New(invoice.PrefixDelivery)
+	}
+	out.events = append(out.events, e)
+	return nil
+}
+
+// enqueueIntent adds an intent to the outbox, if the invoice's commitment names
+// a registry. The transaction manager leaves the intent alone while another
+// registry is configured.
+func (s *Service) enqueueIntent(out *outbox, kind invoice.IntentKind, inv invoice.Invoice) {
+	if inv.Registry.IsZero() || !s.byKey[inv.ChainKey].Commits(inv) {
+		return
+	}
+	out.intents = append(out.intents, store.Intent{
+		ID: s.ids.New(invoice.PrefixIntent), ChainKey: inv.ChainKey, InvoiceID: inv.ID,
+		CommitmentID: inv.CommitmentID, Registry: inv.Registry, Kind: kind, CreatedAt: s.now().Unix(),
+	})
 }

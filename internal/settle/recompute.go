@@ -8,40 +8,39 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// recompute counts payments and refunds that are confirmed now, and announces
-// what follows: invoices that are paid by them, and the refunds. The payments
-// come in the order of the chain; they and the refunds must have been written,
-// and their invoices loaded.
-func (s *Service) recompute(ctx context.Context, out *outbox, a *invoiceSet, payments []invoice.Payment, refunds []invoice.Refund) error {
+// recompute counts newly confirmed payments and refunds, and emits the events of
+// invoices that they pay and of the refunds. The payments come in the chain's
+// order. Payments and refunds must have been written, and their invoices loaded.
+func (s *Service) recompute(ctx context.Context, out *outbox, invoices *invoiceSet, payments []invoice.Payment, refunds []invoice.Refund) error {
 	before := make(map[string]invoice.Status)
-	for id, inv := range a.invoices {
+	for id, inv := range invoices.byID {
 		before[id] = inv.Status
 	}
-	touched, err := a.confirm(ctx, payments)
+	touched, err := invoices.confirm(ctx, payments)
 	if err != nil {
 		return err
 	}
 	var paid []string
 	for _, id := range touched {
-		if a.invoices[id].Status != before[id] {
+		if invoices.byID[id].Status != before[id] {
 			paid = append(paid, id)
 		}
 	}
-	if err := s.emitPaid(ctx, out, a, paid); err != nil {
+	if err := s.emitPaid(ctx, out, invoices, paid); err != nil {
 		return err
 	}
-	return s.recomputeRefunds(ctx, out, a, refunds)
+	return s.recomputeRefunds(ctx, out, invoices, refunds)
 }
 
-// emitPaid announces invoices that are paid now, and has the commitments
-// closed of those that were paid without the registry.
-func (s *Service) emitPaid(ctx context.Context, out *outbox, a *invoiceSet, ids []string) error {
-	registered, err := a.tx.PaidThroughRegistry(ctx, ids)
+// emitPaid emits invoice.paid, and enqueues intents to close the commitments of
+// the invoices that were paid without the registry.
+func (s *Service) emitPaid(ctx context.Context, out *outbox, invoices *invoiceSet, ids []string) error {
+	registered, err := invoices.tx.PaidThroughRegistry(ctx, ids)
 	if err != nil {
 		return err
 	}
 	for _, id := range ids {
-		inv := a.invoices[id]
+		inv := invoices.byID[id]
 		if err := s.emit(out, invoice.EventPaid, id, inv, apiconv.PaidInvoiceData(inv)); err != nil {
 			return err
 		}
@@ -52,13 +51,13 @@ func (s *Service) emitPaid(ctx context.Context, out *outbox, a *invoiceSet, ids 
 	return nil
 }
 
-// recomputeRefunds counts refunds that are confirmed now and announces them.
-func (s *Service) recomputeRefunds(ctx context.Context, out *outbox, a *invoiceSet, refunds []invoice.Refund) error {
+// recomputeRefunds counts newly confirmed refunds and emits payment.refunded.
+func (s *Service) recomputeRefunds(ctx context.Context, out *outbox, invoices *invoiceSet, refunds []invoice.Refund) error {
 	ids := make([]string, len(refunds))
 	for i, r := range refunds {
 		ids[i] = r.PaymentID
 	}
-	rows, err := a.tx.PaymentsByID(ctx, slices.Compact(slices.Sorted(slices.Values(ids))))
+	rows, err := invoices.tx.PaymentsByID(ctx, slices.Compact(slices.Sorted(slices.Values(ids))))
 	if err != nil {
 		return err
 	}
@@ -67,8 +66,8 @@ func (s *Service) recomputeRefunds(ctx context.Context, out *outbox, a *invoiceS
 		payments[row.ID] = row.Payment
 	}
 	for _, r := range refunds {
-		inv := a.invoices[r.InvoiceID].WithRefunds(r)
-		a.put(inv)
+		inv := invoices.byID[r.InvoiceID].WithRefunds(r)
+		invoices.put(inv)
 		if err := s.emit(out, invoice.EventRefunded, r.ID, inv, apiconv.RefundData(r, payments[r.PaymentID])); err != nil {
 			return err
 		}

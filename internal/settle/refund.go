@@ -8,23 +8,22 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// taggedLimit bounds the payments of an invoice that a refund is looked for
-// among, when its calldata names the invoice.
-const taggedLimit = 1000
+// maxTagged bounds the payments of an invoice that are candidates for a refund
+// whose calldata names the invoice.
+const maxTagged = 1000
 
-// paymentSet are the newest payments between two invoices that a refund is
-// looked for among. Those that were refunds themselves are left out.
-type paymentSet map[string]invoice.Payment // by id
+// paymentSet is payments that can be refunded, by id.
+type paymentSet map[string]invoice.Payment
 
-// loadRefunds finds out which of the transfers out of a settlement address go
-// to an account that paid there. Other transfers out of it are the merchant's
-// own business.
+// loadRefunds reads the stored refunds of the entries, and which accounts paid
+// each other. A transfer out of a settlement address to an account that never
+// paid there is not a refund.
 func (b *transferBatch) loadRefunds(ctx context.Context) error {
 	var ids []string
 	var pairs []store.Pair
 	for _, e := range b.entries {
 		if e.refundID != "" {
-			ids, pairs = append(ids, e.refundID), append(pairs, e.pair())
+			ids, pairs = append(ids, e.refundID), append(pairs, e.refundPair())
 		}
 	}
 	stored, err := b.tx.RefundsByID(ctx, ids)
@@ -34,21 +33,37 @@ func (b *transferBatch) loadRefunds(ctx context.Context) error {
 	for _, r := range stored {
 		b.refunds[r.ID] = r
 	}
-	b.paidPairs, err = b.tx.PaidPairs(ctx, b.chainKey, pairs)
+	b.paidPairs, err = b.tx.PaidPairs(ctx, b.chain.key, pairs)
 	return err
 }
 
-// wasPaid notes a payment that could be paid back.
+// addRefundable adds a payment to those that can be refunded.
 func (b *transferBatch) addRefundable(p invoice.Payment) {
 	pair := store.Pair{Payer: p.From, Receiver: p.To}
 	b.paidPairs[pair] = true
-	if book, ok := b.refundable[pair]; ok {
-		book[p.ID] = p
+	if set, ok := b.refundable[pair]; ok {
+		set[p.ID] = p
 	}
 }
 
-// refund stores a transfer out of a settlement address, if it pays back a
-// payment.
+// storeOutgoing stores a transfer out of a settlement address as a refund,
+// unless it is an attributed or undecided payment. Above blocks that were never
+// read it is deferred, because they may hold the payment that it refunds.
+func (b *transferBatch) storeOutgoing(ctx context.Context, e *entry) error {
+	switch {
+	case e.refundID == "" || b.undecided[e.paymentID]:
+		return nil
+	case b.payments[e.paymentID].Attributed():
+		return b.orphanRefund(ctx, e)
+	case b.chain.isAboveUnread(e.Position):
+		b.deferredRefunds = append(b.deferredRefunds, e.Transfer)
+	case b.paidPairs[e.refundPair()]:
+		return b.storeRefund(ctx, e)
+	}
+	return nil
+}
+
+// storeRefund stores a transfer as a refund, if it refunds a payment.
 func (b *transferBatch) storeRefund(ctx context.Context, e *entry) error {
 	was, known := b.refunds[e.refundID]
 	if was.Status == invoice.Confirmed {
@@ -56,17 +71,17 @@ func (b *transferBatch) storeRefund(ctx context.Context, e *entry) error {
 	}
 	r := was
 	if !known {
-		r.ID, r.ObservedAt = e.refundID, b.Now().Unix()
+		r.ID, r.ObservedAt = e.refundID, b.service.now().Unix()
 	}
 	m, ok, err := b.matchRefund(ctx, e)
 	if err != nil || !ok {
-		return err // one stored before stays orphaned
+		return err // a stored one stays orphaned
 	}
 	p := m.Payment
 	r.Transfer = e.Transfer
 	r.Status, r.ConfirmedAt = b.status()
-	if e.BlockNumber <= b.line { // decided late
-		r.Status, r.ConfirmedAt = invoice.Confirmed, b.Now().Unix()
+	if e.BlockNumber <= b.chain.finalized { // its attribution was deferred
+		r.Status, r.ConfirmedAt = invoice.Confirmed, b.service.now().Unix()
 	}
 	r.PaymentID, r.InvoiceID, r.MerchantID = p.ID, p.InvoiceID, p.MerchantID
 	if r.Status == invoice.Confirmed && r.Attributed() {
@@ -75,12 +90,12 @@ func (b *transferBatch) storeRefund(ctx context.Context, e *entry) error {
 			return err
 		}
 	}
-	delete(b.refundable[store.Pair{Payer: e.From, Receiver: e.To}], e.paymentID) // it is no payment to pay back
+	delete(b.refundable[store.Pair{Payer: e.From, Receiver: e.To}], e.paymentID) // a refund is not refunded
 	return b.saveRefund(ctx, was, r)
 }
 
-// noRefund takes back what was stored of a transfer as a refund, now that it is
-// a payment. What is final stays.
+// orphanRefund orphans the pending refund that a transfer was stored as, now
+// that it is a payment. A confirmed one stays.
 func (b *transferBatch) orphanRefund(ctx context.Context, e *entry) error {
 	was, known := b.refunds[e.refundID]
 	if !known || was.Status != invoice.Pending {
@@ -102,81 +117,80 @@ func (b *transferBatch) saveRefund(ctx context.Context, was, is invoice.Refund) 
 	return b.tx.SaveRefund(ctx, is)
 }
 
-// paysBack finds the payment that a transfer pays back: among the newest from
-// the one account to the other, and those of the invoice that the transfer's
-// calldata names.
+// matchRefund returns the payment that a transfer refunds: one of the newest
+// between the two accounts, or of the invoice that the calldata names.
 func (b *transferBatch) matchRefund(ctx context.Context, e *entry) (invoice.RefundMatch, bool, error) {
-	book, err := b.refundablePayments(ctx, e)
+	refundable, err := b.refundablePayments(ctx, e)
 	if err != nil {
 		return invoice.RefundMatch{}, false, err
 	}
-	named, err := b.taggedPayments(ctx, e.Transfer, book)
+	tagged, err := b.taggedPayments(ctx, e.Transfer, refundable)
 	if err != nil {
 		return invoice.RefundMatch{}, false, err
 	}
-	if err := b.loadRefunded(ctx, book, named); err != nil {
+	if err := b.loadRefundSums(ctx, refundable, tagged); err != nil {
 		return invoice.RefundMatch{}, false, err
 	}
 	var payments []invoice.Payment
-	for id, p := range book {
-		if _, ok := named[id]; !ok {
+	for id, p := range refundable {
+		if _, ok := tagged[id]; !ok {
 			payments = append(payments, p)
 		}
 	}
-	for _, p := range named {
+	for _, p := range tagged {
 		payments = append(payments, p)
 	}
 	m, ok := invoice.AttributeRefund(e.Transfer, payments,
 		func(p invoice.Payment) invoice.Amount {
 			return p.Amount.Minus(b.refundSums.without(p.ID, b.refunds[e.refundID]))
 		},
-		func(p invoice.Payment) bool { _, ok := named[p.ID]; return ok })
+		func(p invoice.Payment) bool { _, ok := tagged[p.ID]; return ok })
 	return m, ok, nil
 }
 
-// book returns the payments that a transfer between two invoices may pay back.
-// They are read once, and kept up to date meanwhile.
+// refundablePayments returns the newest payments that a transfer between two
+// accounts can refund. They are read once, and then kept up to date.
 func (b *transferBatch) refundablePayments(ctx context.Context, e *entry) (paymentSet, error) {
-	if book, ok := b.refundable[e.pair()]; ok {
-		return book, nil
+	if set, ok := b.refundable[e.refundPair()]; ok {
+		return set, nil
 	}
-	if err := b.save(ctx); err != nil { // some may be of this transferBatch
+	if err := b.save(ctx); err != nil { // some may be of this batch
 		return nil, err
 	}
 	last := b.entries[len(b.entries)-1].BlockNumber
-	rows, err := b.tx.PaymentsBetween(ctx, b.chainKey, e.To, e.From, last)
+	rows, err := b.tx.PaymentsBetween(ctx, b.chain.key, e.To, e.From, last)
 	if err != nil {
 		return nil, err
 	}
-	book := make(paymentSet, len(rows))
+	set := make(paymentSet, len(rows))
 	for _, row := range rows {
-		book[row.ID] = row.Payment
+		set[row.ID] = row.Payment
 	}
 	if e.paymentID != "" {
-		if err := b.dropRefunds(ctx, book); err != nil {
+		if err := b.dropRefunds(ctx, set); err != nil {
 			return nil, err
 		}
 	}
-	b.refundable[e.pair()] = book
-	return book, nil
+	b.refundable[e.refundPair()] = set
+	return set, nil
 }
 
-func (b *transferBatch) loadRefunded(ctx context.Context, books ...paymentSet) error {
+func (b *transferBatch) loadRefundSums(ctx context.Context, sets ...paymentSet) error {
 	var ids []string
-	for _, book := range books {
-		for id := range book {
+	for _, set := range sets {
+		for id := range set {
 			ids = append(ids, id)
 		}
 	}
 	return b.refundSums.load(ctx, ids...)
 }
 
-// dropRefunds deletes the payments that were refunds themselves, which only
-// those between settlement addresses can be.
-func (b *transferBatch) dropRefunds(ctx context.Context, book paymentSet) error {
+// dropRefunds deletes the payments that are refunds themselves. Only transfers
+// between two settlement addresses can be both.
+func (b *transferBatch) dropRefunds(ctx context.Context, set paymentSet) error {
 	ofRefund := make(map[string]string)
-	ids := make([]string, 0, len(book))
-	for id, p := range book {
+	ids := make([]string, 0, len(set))
+	for id, p := range set {
 		refundID := invoice.TransferID(invoice.PrefixRefund, p.ChainKey, p.TxHash, p.Ordinal)
 		ofRefund[refundID] = id
 		ids = append(ids, refundID)
@@ -184,16 +198,15 @@ func (b *transferBatch) dropRefunds(ctx context.Context, book paymentSet) error 
 	refunds, err := b.tx.RefundsByID(ctx, ids)
 	for _, r := range refunds {
 		if r.Status != invoice.Orphaned {
-			delete(book, ofRefund[r.ID])
+			delete(set, ofRefund[r.ID])
 		}
 	}
 	return err
 }
 
 // taggedPayments returns the payments of the invoice that the transfer's
-// calldata names, the newest, by id: those of the book, or else those that are
-// too old to be there.
-func (b *transferBatch) taggedPayments(ctx context.Context, t invoice.Transfer, book paymentSet) (paymentSet, error) {
+// calldata names: those among the refundable ones, or else the newest stored.
+func (b *transferBatch) taggedPayments(ctx context.Context, t invoice.Transfer, refundable paymentSet) (paymentSet, error) {
 	if t.Evidence.Calldata.IsZero() {
 		return nil, nil
 	}
@@ -204,22 +217,22 @@ func (b *transferBatch) taggedPayments(ctx context.Context, t invoice.Transfer, 
 	if err != nil {
 		return nil, err
 	}
-	named := make(paymentSet)
-	for id, p := range book {
+	tagged := make(paymentSet)
+	for id, p := range refundable {
 		if p.InvoiceID == inv.ID {
-			named[id] = p
+			tagged[id] = p
 		}
 	}
-	if len(named) > 0 {
-		return named, nil
+	if len(tagged) > 0 {
+		return tagged, nil
 	}
 	if older, ok := b.tagged[inv.ID]; ok {
 		return older, nil
 	}
-	rows, err := b.tx.NewestPayments(ctx, inv.ID, taggedLimit)
+	rows, err := b.tx.NewestPayments(ctx, inv.ID, maxTagged)
 	for _, row := range rows {
-		named[row.ID] = row.Payment
+		tagged[row.ID] = row.Payment
 	}
-	b.tagged[inv.ID] = named
-	return named, err
+	b.tagged[inv.ID] = tagged
+	return tagged, err
 }

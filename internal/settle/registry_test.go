@@ -18,10 +18,7 @@ var another = invoice.Address{0x61}
 
 // configured returns a service of the world's chain with another registry.
 func (w *world) configured(registry invoice.Address) *settle.Service {
-	conf := w.Config
-	conf.Chains = slices.Clone(conf.Chains)
-	conf.Chains[0].Registry = registry
-	return settle.New(conf)
+	return w.service(func(cfg *settle.Config) { cfg.Chains[0].Registry = registry })
 }
 
 // due returns the kinds of the intents that are due for a registry.

@@ -1,12 +1,12 @@
 // Package settle holds the use cases of Quittance. Each is one database
-// transaction: what it changes and the events about it are stored together or not
-// at all.
+// transaction that writes a change together with the events that announce it.
 //
 // The rules themselves are pure functions of package invoice. This package
-// loads what they need, applies them and stores what they say.
+// loads what they need, applies them and stores the result.
 package settle
 
 import (
+	"crypto/rand"
 	"errors"
 	"io"
 	"time"
@@ -20,9 +20,9 @@ import (
 var (
 	// ErrIdempotencyMismatch: the key was used for another request.
 	ErrIdempotencyMismatch = errors.New("the Idempotency-Key was used for another request")
-	// ErrIdempotencyInProgress: the first request with the key is under way.
-	ErrIdempotencyInProgress = errors.New("a request with this Idempotency-Key is under way")
-	// ErrHalted: the chain's indexer was stopped and must be looked at.
+	// ErrIdempotencyInProgress: the first request with the key is in progress.
+	ErrIdempotencyInProgress = errors.New("a request with this Idempotency-Key is in progress")
+	// ErrHalted: the chain's indexer was stopped and an operator must resume it.
 	ErrHalted = errors.New("the chain is halted")
 )
 
@@ -30,96 +30,105 @@ var (
 type Merchants interface {
 	// Known reports whether invoices may be created for the merchant.
 	Known(merchantID string) bool
-	// WantsEvents reports whether the merchant's events are to be delivered.
-	// What is not scheduled when it happens never will be.
+	// WantsEvents reports whether the merchant's events are to be delivered. An
+	// event that is not scheduled when it is emitted is never delivered.
 	WantsEvents(merchantID string) bool
-	// Tolerance is how much less than the amount the merchant's invoices may
-	// be paid with. It counts from an invoice's creation on.
+	// Tolerance returns how much less than the amount pays an invoice of the
+	// merchant. It applies to invoices created from now on.
 	Tolerance(merchantID string) invoice.Tolerance
 }
 
-// Signals are called after a transaction that left work for somebody. They
-// must not block; the workers find the work without them as well, only later.
+// Signals are called after a transaction that left work for another component.
+// They must not block. The components also find the work without them, later.
+// Each may be nil.
 type Signals struct {
 	WakeDeliverer func()                // deliveries are due
 	WakeTxManager func(chainKey string) // intents are due
 	WakeIndexer   func(chainKey string) // a transfer was announced
-	// OnUnattributed is called with each payment that no rule attributes, once it is
-	// stored; of one that is mined again, again. It may be nil.
+	// OnUnattributed is called with each payment that no rule attributes, once it
+	// is stored, and again when it is mined again.
 	OnUnattributed func(p invoice.Payment)
 }
 
-// Config is what a Service needs. All members but Schedule must be set.
+// orIgnored returns the signals with functions that do nothing for nil ones.
+func (s Signals) orIgnored() Signals {
+	if s.WakeDeliverer == nil {
+		s.WakeDeliverer = func() {}
+	}
+	if s.WakeTxManager == nil {
+		s.WakeTxManager = func(string) {}
+	}
+	if s.WakeIndexer == nil {
+		s.WakeIndexer = func(string) {}
+	}
+	if s.OnUnattributed == nil {
+		s.OnUnattributed = func(invoice.Payment) {}
+	}
+	return s
+}
+
+// Config configures a Service. Store and Now are required. Merchants is required
+// to create invoices and to process blocks.
 type Config struct {
 	Store     *store.Store
 	Chains    []chain.Chain
 	Merchants Merchants
-	// Optional returns the optional types of events that a merchant is sent, given
-	// those that are stored with its endpoint. It may be nil: then none is sent any.
-	Optional func(merchantID string, stored []invoice.EventType) []invoice.EventType
-	Signals  Signals
-	Now      func() time.Time
-	// Schedule is the time by which deliveries are scheduled; nil is Now.
+	// OptionalEvents returns the optional types of events that a merchant is sent,
+	// given those that are stored with its endpoint. nil is none.
+	OptionalEvents func(merchantID string, stored []invoice.EventType) []invoice.EventType
+	Signals        Signals
+	Now            func() time.Time
+	// Schedule is the clock by which deliveries are scheduled; nil is Now.
 	Schedule func() time.Time
-	Rand     io.Reader
+	Rand     io.Reader // nil is crypto/rand
 }
 
 // Service runs the use cases. It is safe for concurrent use.
 type Service struct {
-	Config
-	chains   map[string]chain.Chain
-	ids      *invoice.IDs
-	creates  creates
-	suffixes *suffixes
+	store          *store.Store
+	chains         []chain.Chain
+	byKey          map[string]chain.Chain
+	merchants      Merchants
+	optionalEvents func(merchantID string, stored []invoice.EventType) []invoice.EventType
+	signals        Signals
+	now            func() time.Time
+	schedule       func() time.Time
+	rand           io.Reader
+	ids            *invoice.IDs
+	creates        creates
+	suffixes       *suffixCache
 }
 
-// New returns a Service.
+// New returns a Service. It panics without a Store or a clock.
 func New(cfg Config) *Service {
+	if cfg.Store == nil || cfg.Now == nil {
+		panic("settle: Config.Store and Config.Now are required")
+	}
 	if cfg.Schedule == nil {
 		cfg.Schedule = cfg.Now
 	}
-	s := &Service{Config: cfg, chains: make(map[string]chain.Chain), ids: invoice.NewIDs(cfg.Now, cfg.Rand)}
+	if cfg.Rand == nil {
+		cfg.Rand = rand.Reader
+	}
+	s := &Service{
+		store: cfg.Store, chains: cfg.Chains, byKey: make(map[string]chain.Chain), merchants: cfg.Merchants,
+		optionalEvents: cfg.OptionalEvents, signals: cfg.Signals.orIgnored(),
+		now: cfg.Now, schedule: cfg.Schedule, rand: cfg.Rand, ids: invoice.NewIDs(cfg.Now, cfg.Rand),
+		suffixes: newSuffixCache(cfg.Now),
+	}
 	for _, c := range cfg.Chains {
-		s.chains[c.Key] = c
+		s.byKey[c.Key] = c
 	}
 	s.creates.known = make(map[store.Settlement]bool)
-	s.suffixes = newSuffixes(cfg.Now)
 	return s
 }
 
-// earlier returns the time, or that of the schedule if it is earlier. What is
-// forgotten by it is old by both: one of them may have jumped.
-func (s *Service) earlier() time.Time {
-	now, scheduled := s.Now(), s.Schedule()
+// earlierNow returns the earlier of Now and Schedule. What has expired by it has
+// expired by both clocks, of which one may have jumped.
+func (s *Service) earlierNow() time.Time {
+	now, scheduled := s.now(), s.schedule()
 	if scheduled.Before(now) {
 		return scheduled
 	}
 	return now
-}
-
-// outbox collects what a transaction leaves for others: the events and
-// intents to insert, and whom to wake when it is committed.
-type outbox struct {
-	events       []store.Event
-	intents      []store.Intent
-	unattributed []invoice.Payment // that no rule attributes
-}
-
-// wake tells the workers what was committed.
-func (s *Service) wake(out outbox) {
-	if len(out.events) > 0 {
-		s.Signals.WakeDeliverer()
-	}
-	seen := make(map[string]bool)
-	for _, in := range out.intents {
-		if !seen[in.ChainKey] {
-			seen[in.ChainKey] = true
-			s.Signals.WakeTxManager(in.ChainKey)
-		}
-	}
-	if s.Signals.OnUnattributed != nil {
-		for _, p := range out.unattributed {
-			s.Signals.OnUnattributed(p)
-		}
-	}
 }

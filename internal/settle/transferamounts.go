@@ -16,67 +16,66 @@ import (
 )
 
 const (
-	// blindTries is how often a random suffix is tried before all that are free
-	// are looked for.
-	blindTries = 3
-	// knowingTries is how often one of those that are free is tried: others
-	// may take it first.
-	knowingTries = 3
-	// largerSuffix is the largest suffix of a remainder of which none up to
-	// MaxSuffix is free: what it adds to the remainder stays below a cent.
-	largerSuffix = invoice.RoundUnit - 1
+	// randomTries is how many random suffixes are tried before all are looked up.
+	randomTries = 3
+	// maxTries is after how many tries no transfer amount is chosen. After
+	// randomTries they take suffixes that were free when they were looked up; other
+	// transactions may take these first.
+	maxTries = 2 * randomTries
+	// maxLargerSuffix is the largest suffix of a remainder of which none up to
+	// MaxSuffix is free. It stays below a cent.
+	maxLargerSuffix = invoice.RoundUnit - 1
 	// largerTries is how many of the larger suffixes are looked up at once.
 	largerTries = 8
-	// MinQuarantine is how long after an invoice's expiry, in seconds, no other
-	// invoice is given an amount that was told for it: its payer may be late, or
-	// pay twice.
+	// MinQuarantine is how long after an invoice's expiry, in seconds, its transfer
+	// amounts are not assigned to another invoice: its payer may be late, or pay
+	// twice.
 	MinQuarantine = 60 * 60
-	// Quarantine is how long that is so while there are other amounts.
+	// Quarantine is how long they are not assigned while other amounts are free.
 	Quarantine = 24 * 60 * 60
-	// exhaustedFor is how long it is believed that no suffix of an amount is
-	// free.
-	exhaustedFor = 5 * time.Second
-	// exhaustedLimit bounds how many such amounts are remembered.
-	exhaustedLimit = 4096
-	// shortlistLimit bounds for how many amounts a shortlist is kept.
-	shortlistLimit = 256
+	// exhaustedTTL is how long an amount is remembered to have no free suffix.
+	exhaustedTTL = 5 * time.Second
+	// maxExhausted bounds how many such amounts are remembered.
+	maxExhausted = 4096
+	// maxShortlists bounds for how many amounts a shortlist is kept.
+	maxShortlists = 256
 )
 
-// suffixes remembers which suffixes of an amount are free, so that they are
-// not all looked up for each invoice of a price. What it remembers is checked
-// in the transaction that uses it. It is safe for concurrent use.
-type suffixes struct {
+// suffixCache remembers which suffixes of an amount are free, so that they are
+// not all looked up for each invoice of a price. The transaction that uses an
+// entry checks it. It is safe for concurrent use.
+type suffixCache struct {
 	now func() time.Time
 
+	// mu guards the maps, whose keys are amounts without suffix.
 	mu        sync.Mutex
-	shortlist map[store.AmountKey][]choice  // by amount without suffix; the best choice is the last
-	exhausted map[store.AmountKey]time.Time // amounts of which no suffix is free, and until when that is believed
+	shortlist map[store.AmountKey][]choice  // amounts with a free suffix; the best is the last
+	exhausted map[store.AmountKey]time.Time // until when no suffix is assumed to be free
 }
 
-// choice is an amount that can be told, and until when it named a closed
-// invoice, in Unix seconds; 0 when it means nothing.
+// choice is a transfer amount that can be assigned.
 type choice struct {
 	amount invoice.Amount
-	until  int64
+	until  int64 // last expiry of the closed invoices that had it, in Unix seconds; 0 for none
 }
 
-func newSuffixes(now func() time.Time) *suffixes {
-	return &suffixes{now: now, shortlist: make(map[store.AmountKey][]choice), exhausted: make(map[store.AmountKey]time.Time)}
+func newSuffixCache(now func() time.Time) *suffixCache {
+	return &suffixCache{now: now, shortlist: make(map[store.AmountKey][]choice), exhausted: make(map[store.AmountKey]time.Time)}
 }
 
-// chooseAmounts returns an amount to tell for each base, with a suffix that
-// means nothing at its address; zero where none is free. try counts from 0 how
-// often amounts that were returned turned out to be taken.
+// chooseAmounts returns a transfer amount for each base, which no invoice of its
+// address uses; zero where none is free. try counts from 0 how often the amounts
+// it returned turned out to be taken.
 func (s *Service) chooseAmounts(ctx context.Context, tx *store.Tx, bases []store.AmountKey, try int) ([]invoice.Amount, error) {
 	tried := make([]choice, len(bases))
 	var keys []store.AmountKey
 	for i, base := range bases {
-		if try >= blindTries+knowingTries || s.suffixes.isExhausted(base) {
+		if try >= maxTries || s.suffixes.isExhausted(base) {
 			continue
 		}
 		next, known := s.suffixes.next(base)
-		if tried[i] = next; !known && try < blindTries {
-			n, err := rand.Int(s.Rand, big.NewInt(invoice.MaxSuffix))
+		if tried[i] = next; !known && try < randomTries {
+			n, err := rand.Int(s.rand, big.NewInt(invoice.MaxSuffix))
 			if err != nil {
 				return nil, err
 			}
@@ -88,26 +87,26 @@ func (s *Service) chooseAmounts(ctx context.Context, tx *store.Tx, bases []store
 	if err != nil {
 		return nil, err
 	}
-	told := make([]invoice.Amount, len(bases))
+	chosen := make([]invoice.Amount, len(bases))
 	for i, base := range bases {
 		c := tried[i]
 		use := uses[base.With(c.amount)]
 		switch {
 		case !c.amount.IsZero() && use == store.AmountUse{Until: c.until}:
-			told[i] = c.amount
-		case try < blindTries+knowingTries && !s.suffixes.isExhausted(base):
-			if told[i], err = s.chooseFree(ctx, tx, base); err != nil {
+			chosen[i] = c.amount
+		case try < maxTries && !s.suffixes.isExhausted(base):
+			if chosen[i], err = s.chooseFree(ctx, tx, base); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return told, nil
+	return chosen, nil
 }
 
-// amountUses returns what the amounts mean. One whose last invoice expired less
-// than MinQuarantine ago is taken.
+// amountUses returns which invoices use the amounts. One whose last invoice
+// expired less than MinQuarantine ago is taken.
 func (s *Service) amountUses(ctx context.Context, tx *store.Tx, keys []store.AmountKey) (map[store.AmountKey]store.AmountUse, error) {
-	now := s.Now().Unix()
+	now := s.now().Unix()
 	uses, err := tx.AmountUses(ctx, keys, now-Quarantine)
 	for k, use := range uses {
 		if use.Until >= now-MinQuarantine {
@@ -117,8 +116,8 @@ func (s *Service) amountUses(ctx context.Context, tx *store.Tx, keys []store.Amo
 	return uses, err
 }
 
-// chooseLarger sets, where an amount is zero, one with a larger suffix that means
-// nothing at its address, if one of a few that it looks up does.
+// chooseLarger sets amounts that are zero to one with a larger suffix, if one of
+// a few random ones is free.
 func (s *Service) chooseLarger(ctx context.Context, tx *store.Tx, bases []store.AmountKey, amounts []invoice.Amount) error {
 	tried := make([][]store.AmountKey, len(bases))
 	for i, base := range bases {
@@ -126,7 +125,7 @@ func (s *Service) chooseLarger(ctx context.Context, tx *store.Tx, bases []store.
 			if !amounts[i].IsZero() {
 				break
 			}
-			n, err := rand.Int(s.Rand, big.NewInt(largerSuffix-invoice.MaxSuffix))
+			n, err := rand.Int(s.rand, big.NewInt(maxLargerSuffix-invoice.MaxSuffix))
 			if err != nil {
 				return err
 			}
@@ -146,8 +145,8 @@ func (s *Service) chooseLarger(ctx context.Context, tx *store.Tx, bases []store.
 	return err
 }
 
-// suffixed returns an amount with a suffix; ok is false when that is no amount,
-// or none that may be told.
+// suffixed returns an amount with a suffix; ok is false when it overflows or is
+// round.
 func suffixed(base store.AmountKey, suffix uint64) (a invoice.Amount, ok bool) {
 	a, ok = base.Amount.Add(invoice.NewAmount(suffix))
 	if !ok || a.IsRound() {
@@ -156,9 +155,9 @@ func suffixed(base store.AmountKey, suffix uint64) (a invoice.Amount, ok bool) {
 	return a, true
 }
 
-// chooseFree returns one of the amounts that mean nothing, at random; if there
-// is none, the one whose last invoice expired longest ago; if all are taken,
-// zero. The others are the shortlist of the next choices.
+// chooseFree returns a random one of the unused transfer amounts; if there is
+// none, the one whose last invoice expired longest ago; if all are taken, zero.
+// The other choices become the shortlist.
 func (s *Service) chooseFree(ctx context.Context, tx *store.Tx, base store.AmountKey) (invoice.Amount, error) {
 	var all []store.AmountKey
 	for suffix := range uint64(invoice.MaxSuffix) {
@@ -181,10 +180,10 @@ func (s *Service) chooseFree(ctx context.Context, tx *store.Tx, base store.Amoun
 		return invoice.Amount{}, nil
 	}
 	var seed [32]byte
-	if _, err := io.ReadFull(s.Rand, seed[:]); err != nil {
+	if _, err := io.ReadFull(s.rand, seed[:]); err != nil {
 		return invoice.Amount{}, err
 	}
-	random := mathrand.New(mathrand.NewChaCha8(seed)) //nolint:gosec // a seeded ChaCha8 is as random as its seed, which s.Rand gave
+	random := mathrand.New(mathrand.NewChaCha8(seed)) //nolint:gosec // a seeded ChaCha8 is as random as its seed, which s.rand gave
 	random.Shuffle(len(choices), func(i, j int) { choices[i], choices[j] = choices[j], choices[i] })
 	slices.SortStableFunc(choices, func(a, b choice) int { return cmp.Compare(b.until, a.until) })
 	best := len(choices) - 1
@@ -192,8 +191,8 @@ func (s *Service) chooseFree(ctx context.Context, tx *store.Tx, base store.Amoun
 	return choices[best].amount, nil
 }
 
-// next takes the best choice from the amount's shortlist, if there is one.
-func (f *suffixes) next(base store.AmountKey) (choice, bool) {
+// next removes the best choice from the amount's shortlist, if there is one.
+func (f *suffixCache) next(base store.AmountKey) (choice, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	list := f.shortlist[base]
@@ -207,28 +206,28 @@ func (f *suffixes) next(base store.AmountKey) (choice, bool) {
 	return list[last], true
 }
 
-// keep makes the choices the amount's shortlist.
-func (f *suffixes) keep(base store.AmountKey, choices []choice) {
+// keep sets the amount's shortlist.
+func (f *suffixCache) keep(base store.AmountKey, choices []choice) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.shortlist) >= shortlistLimit {
+	if len(f.shortlist) >= maxShortlists {
 		clear(f.shortlist)
 	}
 	f.shortlist[base] = choices
 }
 
-func (f *suffixes) isExhausted(base store.AmountKey) bool {
+func (f *suffixCache) isExhausted(base store.AmountKey) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	until, ok := f.exhausted[base]
 	return ok && f.now().Before(until)
 }
 
-func (f *suffixes) exhaust(base store.AmountKey) {
+func (f *suffixCache) exhaust(base store.AmountKey) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.exhausted) > exhaustedLimit {
+	if len(f.exhausted) > maxExhausted {
 		clear(f.exhausted)
 	}
-	f.exhausted[base] = f.now().Add(exhaustedFor)
+	f.exhausted[base] = f.now().Add(exhaustedTTL)
 }

@@ -10,54 +10,61 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// transferBatch stores a number of transfers, one after the other: what the first
-// changes counts for the next. What they need to know it asks for all at once,
-// and keeps up to date meanwhile.
+// transferBatch stores transfers of one chain in its order, as payments,
+// refunds or both. It loads what they need in a few queries, and updates it in
+// memory, so that each transfer sees the effects of those before it.
 type transferBatch struct {
-	*observer
+	service *Service
+	tx      *store.Tx
+	out     *outbox
+	chain   chainScope
 	entries []*entry
 
-	payments map[string]store.PaymentRow // by id: those of the transfers, as far as they are known
-	invoices *invoiceSet                 // the invoices that could be meant, and those of known payments
-	unsaved  []string                    // payments that are to be written, by id
-	dirty    map[string]bool             // whether a payment is among those
-	// histories are what paid invoices whose sums do not say what was due at a
-	// payment, by the invoice's id, as far as they were read.
-	histories  map[string]*invoice.History
-	refunds    map[string]invoice.Refund // by id: those of the transfers, as they were stored
-	paidPairs  map[store.Pair]bool       // invoices that could pay back
-	refundSums *refundedSums             // how much of payments was paid back
-	refundable map[store.Pair]paymentSet // payments that could be paid back, as far as they were read
-	tagged     map[string]paymentSet     // by invoice: payments that refunds name, as far as they were read
+	payments map[string]store.PaymentRow // known payments of the entries, by id
+	unsaved  []string                    // ids of the payments to be written, in order
+	dirty    map[string]bool             // whether a payment is in unsaved
+	invoices *invoiceSet                 // candidates, and the invoices of known payments
+	// histories hold the payments of invoices whose sums do not say what was due
+	// before a payment, by the invoice's id. They are read on demand.
+	histories map[string]*invoice.History
 
-	receivers       map[invoice.Address]store.ReceiverState // why payments to a receiver may have to wait
-	undecided       map[string]bool                         // payments that are not decided, by id
-	deferredRefunds []invoice.Transfer                      // what may pay back payments in blocks that were never read
+	refunds    map[string]invoice.Refund // stored refunds of the entries, by id
+	refundSums *refundedSums             // how much of payments was refunded
+	paidPairs  map[store.Pair]bool       // accounts between which payments were made
+	refundable map[store.Pair]paymentSet // payments that can be refunded; read on demand
+	tagged     map[string]paymentSet     // older payments of invoices that refunds name, by invoice
 
-	// What was found to be final: it is to be reckoned.
+	receivers       map[invoice.Address]store.ReceiverState
+	undecided       map[string]bool    // ids of undecided payments
+	deferredRefunds []invoice.Transfer // possible refunds above blocks that were never read
+
+	// The confirmed payments and refunds, which recompute counts.
 	confirmed []invoice.Payment
 	refunded  []invoice.Refund
+	moved     bool // a pending payment was found in another block than before
 }
 
-// entry is a transfer, and what it could be: a payment when it goes to a
-// settlement address, a refund when it comes from one. It can be both.
+// entry is a transfer of a batch. It can be a payment when it goes to a
+// settlement address, and a refund when it comes from one.
 type entry struct {
 	invoice.Transfer
-	paymentID  string // empty when it is no payment
-	refundID   string // empty when it is no refund
+	paymentID  string // empty when it is not to a settlement address
+	refundID   string // empty when it is not from a settlement address
 	candidates store.Candidates
 }
 
-// pair returns the invoices between which a payment was made, if the transfer
-// pays one back.
-func (e *entry) pair() store.Pair { return store.Pair{Payer: e.To, Receiver: e.From} }
+// refundPair returns the accounts of the payment that the transfer refunds, if
+// it is a refund.
+func (e *entry) refundPair() store.Pair { return store.Pair{Payer: e.To, Receiver: e.From} }
 
-func newTransferBatch(o *observer, transfers []invoice.Transfer) *transferBatch {
+func (s *Service) newTransferBatch(tx *store.Tx, out *outbox, scope chainScope, transfers []invoice.Transfer) *transferBatch {
 	b := &transferBatch{
-		observer: o,
-		payments: make(map[string]store.PaymentRow), invoices: newInvoiceSet(o.tx), histories: make(map[string]*invoice.History),
-		dirty: make(map[string]bool), refunds: make(map[string]invoice.Refund), undecided: make(map[string]bool),
-		refundSums: newRefundedSums(o.tx), refundable: make(map[store.Pair]paymentSet), tagged: make(map[string]paymentSet),
+		service: s, tx: tx, out: out, chain: scope,
+		payments: make(map[string]store.PaymentRow), dirty: make(map[string]bool),
+		invoices: newInvoiceSet(tx), histories: make(map[string]*invoice.History),
+		refunds: make(map[string]invoice.Refund), refundSums: newRefundedSums(tx),
+		refundable: make(map[store.Pair]paymentSet), tagged: make(map[string]paymentSet),
+		undecided: make(map[string]bool),
 	}
 	for _, t := range transfers {
 		b.entries = append(b.entries, &entry{Transfer: t})
@@ -65,7 +72,7 @@ func newTransferBatch(o *observer, transfers []invoice.Transfer) *transferBatch 
 	return b
 }
 
-// store stores the transfers and what follows from them.
+// store stores the transfers, the invoices they change and the events.
 func (b *transferBatch) store(ctx context.Context) error {
 	for _, load := range []func(context.Context) error{b.load, b.loadUndecided, b.loadCandidates, b.loadRefunds} {
 		if err := load(ctx); err != nil {
@@ -78,7 +85,7 @@ func (b *transferBatch) store(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := b.storeRefundOut(ctx, e); err != nil {
+		if err := b.storeOutgoing(ctx, e); err != nil {
 			return err
 		}
 	}
@@ -88,34 +95,18 @@ func (b *transferBatch) store(ctx context.Context) error {
 	if err := b.tx.DeferRefunds(ctx, b.deferredRefunds); err != nil {
 		return err
 	}
-	return b.settle(ctx)
+	return b.finish(ctx)
 }
 
-// out stores a transfer that goes out of a settlement address as a refund,
-// unless it was attributed as a payment, or that is not decided yet. Above
-// blocks that were never read it undecided: they may hold what it pays back.
-func (b *transferBatch) storeRefundOut(ctx context.Context, e *entry) error {
-	switch {
-	case e.refundID == "" || b.undecided[e.paymentID]:
-		return nil
-	case b.payments[e.paymentID].Attributed():
-		return b.orphanRefund(ctx, e)
-	case b.isAbove(e.Position):
-		b.deferredRefunds = append(b.deferredRefunds, e.Transfer)
-	case b.paidPairs[e.pair()]:
-		return b.storeRefund(ctx, e)
-	}
-	return nil
-}
-
-// load finds out what each transfer could be, and what is known of it.
+// load finds out which of the transfers go to or come from a settlement address,
+// and reads the payments that are stored already.
 func (b *transferBatch) load(ctx context.Context) error {
 	var ends []invoice.Address
 	for _, e := range b.entries {
 		ends = append(ends, e.From, e.To)
 	}
 	slices.SortFunc(ends, func(a, b invoice.Address) int { return bytes.Compare(a[:], b[:]) })
-	ours, err := b.tx.SettlementAddresses(ctx, b.chainKey, slices.Compact(ends))
+	ours, err := b.tx.SettlementAddresses(ctx, b.chain.key, slices.Compact(ends))
 	if err != nil {
 		return err
 	}
@@ -136,16 +127,16 @@ func (b *transferBatch) load(ctx context.Context) error {
 	return err
 }
 
-// loadCandidates finds the invoices that the transfers could be meant for, and
-// those that known payments belong to.
+// loadCandidates reads the invoices that the transfers can pay, and those of
+// known payments.
 func (b *transferBatch) loadCandidates(ctx context.Context) error {
-	var asking []*entry
+	var open []*entry
 	for _, e := range b.entries {
 		if p := b.payments[e.paymentID]; e.paymentID != "" && p.Status != invoice.Confirmed && !b.keepsAttribution(p, e) {
-			asking = append(asking, e)
+			open = append(open, e)
 		}
 	}
-	if err := b.findCandidates(ctx, asking); err != nil {
+	if err := b.findCandidates(ctx, open); err != nil {
 		return err
 	}
 	var ids []string
@@ -157,18 +148,18 @@ func (b *transferBatch) loadCandidates(ctx context.Context) error {
 	return b.invoices.load(ctx, ids...)
 }
 
-// findCandidates finds the invoices that the transfers could be meant for.
-func (b *transferBatch) findCandidates(ctx context.Context, asking []*entry) error {
-	transfers := make([]invoice.Transfer, len(asking))
-	for i, e := range asking {
+// findCandidates sets the candidates of the entries.
+func (b *transferBatch) findCandidates(ctx context.Context, entries []*entry) error {
+	transfers := make([]invoice.Transfer, len(entries))
+	for i, e := range entries {
 		transfers[i] = e.Transfer
 	}
-	found, err := b.tx.CandidateInvoices(ctx, b.chainKey, transfers)
+	found, err := b.tx.CandidateInvoices(ctx, b.chain.key, transfers)
 	if err != nil {
 		return err
 	}
 	var invoices []invoice.Invoice
-	for i, e := range asking {
+	for i, e := range entries {
 		e.candidates = found[i]
 		for _, c := range e.candidates.Invoices {
 			invoices = append(invoices, c.Invoice)
@@ -177,13 +168,13 @@ func (b *transferBatch) findCandidates(ctx context.Context, asking []*entry) err
 	return b.invoices.add(ctx, invoices)
 }
 
-// keeps reports whether what was decided of a payment stays now that its block
-// is read again, or it is mined again: as long as it moves the same money and
-// the same evidence speaks for it, which a provider can have made up the first
-// time. What somebody said does not depend on evidence. So does a payment that
-// was left without an invoice: others may have seen it since, and have made an
-// invoice or a remainder that its amount fits. One that waits for older blocks
-// is looked at whenever it is read.
+// keepsAttribution reports whether a stored payment keeps its attribution now
+// that its block is read again or it is mined again. It does while it moves the
+// same money on the same evidence, since a provider can have made up the first
+// evidence. An attribution made off the chain does not depend on evidence. A
+// payment without an invoice stays without, because an invoice or a remainder
+// with its amount can have been created since. An undecided payment is
+// attributed whenever it is read.
 func (b *transferBatch) keepsAttribution(p store.PaymentRow, e *entry) bool {
 	switch {
 	case !p.SameMovement(e.Transfer):
@@ -194,16 +185,16 @@ func (b *transferBatch) keepsAttribution(p store.PaymentRow, e *entry) bool {
 	return !b.undecided[p.ID] && p.Evidence == e.Evidence
 }
 
-// payment stores a transfer to a settlement address. One that was seen before,
-// in a block that a reorg left, is the same payment.
+// storePayment stores a transfer to a settlement address. A transfer that a
+// reorg moved to another block is the same payment.
 func (b *transferBatch) storePayment(ctx context.Context, e *entry) error {
 	p, known := b.payments[e.paymentID]
 	if p.Status == invoice.Confirmed {
 		return nil // final: reading the chain again changes nothing
 	}
 	if !known {
-		p.SeenID = b.ids.New("")
-		p.ID, p.ObservedAt = e.paymentID, b.Now().Unix()
+		p.SeenID = b.service.ids.New("")
+		p.ID, p.ObservedAt = e.paymentID, b.service.now().Unix()
 	}
 	was := p.Payment
 	kept := b.keepsAttribution(p, e)
@@ -215,14 +206,23 @@ func (b *transferBatch) storePayment(ctx context.Context, e *entry) error {
 			return err
 		}
 	}
-	if b.final {
+	if b.chain.final {
 		b.confirmed = append(b.confirmed, p.Payment)
 	}
 	b.put(was, p)
 	return nil
 }
 
-// put keeps a payment as it is now, to be written.
+// status returns the state of a transfer that is observed now, and when it was
+// confirmed.
+func (b *transferBatch) status() (invoice.PaymentStatus, int64) {
+	if b.chain.final {
+		return invoice.Confirmed, b.service.now().Unix()
+	}
+	return invoice.Pending, 0
+}
+
+// put replaces a payment in memory and marks it to be written.
 func (b *transferBatch) put(was invoice.Payment, p store.PaymentRow) {
 	b.invoices.replace(was, p.Payment)
 	if h := b.histories[was.InvoiceID]; h != nil {
@@ -239,11 +239,11 @@ func (b *transferBatch) put(was invoice.Payment, p store.PaymentRow) {
 	b.addRefundable(p.Payment)
 }
 
-// attribute finds the payment's invoice and announces the payment to its
-// merchant, unless older blocks must be read first. A transfer that pays back a
-// payment exactly is no payment by an amount that its sender was not told.
+// attribute sets the payment's invoice and emits payment.received, unless the
+// attribution has to be deferred. A transfer that refunds a payment exactly is
+// not attributed by an inferred method.
 func (b *transferBatch) attribute(ctx context.Context, e *entry, p *invoice.Payment) error {
-	candidates, err := b.withDue(ctx, *p, e.candidates)
+	candidates, err := b.candidatesAt(ctx, *p, e.candidates)
 	if err != nil {
 		return err
 	}
@@ -252,28 +252,29 @@ func (b *transferBatch) attribute(ctx context.Context, e *entry, p *invoice.Paym
 		a, ok = invoice.Attribution{}, false
 		b.receivers[p.To] = store.ReceiverState{Unbound: true, Undecided: true}
 	}
-	if ok && a.Method.Inferred() && e.refundID != "" && b.paidPairs[e.pair()] {
-		m, back, err := b.matchRefund(ctx, e)
+	if ok && a.Method.Inferred() && e.refundID != "" && b.paidPairs[e.refundPair()] {
+		m, isRefund, err := b.matchRefund(ctx, e)
 		if err != nil {
 			return err
 		}
-		if back && m.Exact {
+		if isRefund && m.Exact {
 			a, ok = invoice.Attribution{}, false
 		}
 	}
 	*p = p.Of(a)
 	if !ok {
 		if !b.undecided[p.ID] {
-			b.outbox.unattributed = append(b.outbox.unattributed, *p)
+			b.out.unattributed = append(b.out.unattributed, *p)
 		}
 		return nil
 	}
-	return b.emitReceived(b.outbox, *p, a.Invoice)
+	return b.service.emitReceived(b.out, *p, a.Invoice)
 }
 
-// weigh says what of the candidates is due right before a payment. Where the
-// transaction names its invoice, that decides nothing, and is not asked.
-func (b *transferBatch) withDue(ctx context.Context, p invoice.Payment, found store.Candidates) ([]invoice.Candidate, error) {
+// candidatesAt returns the candidates with what was due before a payment. Where
+// the payment's transaction names one of them, that does not matter and is not
+// computed.
+func (b *transferBatch) candidatesAt(ctx context.Context, p invoice.Payment, found store.Candidates) ([]invoice.Candidate, error) {
 	candidates := slices.Clone(found.Invoices)
 	if slices.ContainsFunc(candidates, func(c invoice.Candidate) bool { return c.NamedBy(p.Transfer) }) {
 		return candidates, nil
@@ -289,7 +290,7 @@ func (b *transferBatch) withDue(ctx context.Context, p invoice.Payment, found st
 			continue
 		}
 		var err error
-		if c.Covered, c.Remainder, err = b.dueAt(ctx, b.invoices.invoices[c.ID], p); err != nil {
+		if c.Covered, c.Remainder, err = b.dueAt(ctx, b.invoices.byID[c.ID], p); err != nil {
 			return nil, err
 		}
 	}
@@ -297,12 +298,12 @@ func (b *transferBatch) withDue(ctx context.Context, p invoice.Payment, found st
 }
 
 // dueAt returns whether the invoice is covered right before a payment on the
-// chain, and else what remains of it. The sums say it, unless the invoice has
-// payments above, or p itself was one of its payments.
+// chain, and what remains of it otherwise. The invoice's sums say so, unless it
+// has payments above p, or p itself was one of its payments.
 func (b *transferBatch) dueAt(ctx context.Context, inv invoice.Invoice, p invoice.Payment) (bool, invoice.Amount, error) {
 	was := b.payments[p.ID].Payment
 	inOrder := inv.Sums.Newest.Before(p.Position) && !b.invoices.outOfOrder[inv.ID] && was.InvoiceID != inv.ID
-	if inOrder && (inv.Covered() || inv.Status == invoice.Open) { // what remained of one that is closed is not kept
+	if inOrder && (inv.Covered() || inv.Status == invoice.Open) { // Remaining is kept for open invoices alone
 		return inv.Covered(), inv.Remaining, nil
 	}
 	h, err := b.history(ctx, inv)
@@ -315,7 +316,7 @@ func (b *transferBatch) dueAt(ctx context.Context, inv invoice.Invoice, p invoic
 	return covered, remainder, nil
 }
 
-// history returns what paid the invoice, as it is by now.
+// history returns the invoice's payments, with those of the batch.
 func (b *transferBatch) history(ctx context.Context, inv invoice.Invoice) (*invoice.History, error) {
 	if h := b.histories[inv.ID]; h != nil {
 		return h, nil
@@ -326,30 +327,29 @@ func (b *transferBatch) history(ctx context.Context, inv invoice.Invoice) (*invo
 	}
 	var payments []invoice.Payment
 	for _, row := range rows {
-		if _, held := b.payments[row.ID]; !held {
+		if _, inBatch := b.payments[row.ID]; !inBatch {
 			payments = append(payments, row.Payment)
 		}
 	}
-	for _, held := range b.payments {
-		payments = append(payments, held.Payment)
+	for _, p := range b.payments {
+		payments = append(payments, p.Payment)
 	}
 	b.histories[inv.ID] = invoice.NewHistory(inv, payments)
 	return b.histories[inv.ID], nil
 }
 
-// settle reckons what was found to be final, and writes the invoices.
-func (b *transferBatch) settle(ctx context.Context) error {
-	if err := b.recompute(ctx, b.outbox, b.invoices, b.confirmed, b.refunded); err != nil {
+// finish counts what was confirmed, and writes the sums and the invoices.
+func (b *transferBatch) finish(ctx context.Context) error {
+	if err := b.service.recompute(ctx, b.out, b.invoices, b.confirmed, b.refunded); err != nil {
 		return err
 	}
 	if err := b.refundSums.save(ctx); err != nil {
 		return err
 	}
-	return b.saveInvoices(ctx, b.invoices, b.height)
+	return b.service.saveInvoices(ctx, b.invoices, b.chain.indexed)
 }
 
-// save writes the payments that were not written yet, and links the notices
-// that announced them.
+// save writes the unsaved payments, and links the notices that announced them.
 func (b *transferBatch) save(ctx context.Context) error {
 	if len(b.unsaved) == 0 {
 		return nil

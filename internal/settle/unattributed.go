@@ -10,18 +10,17 @@ import (
 )
 
 const (
-	// suggested is how many invoices payment.unattributed names that the payment
-	// could be meant for.
-	suggested = 5
-	// suggestLimit bounds the payments of one transaction for which such invoices
-	// are looked for. Of more, the event names none: the API does.
-	suggestLimit = 100
+	// maxSuggestions is how many invoices payment.unattributed suggests.
+	maxSuggestions = 5
+	// maxSuggestedPayments bounds the events of one transaction with suggestions.
+	// For the others the API suggests invoices.
+	maxSuggestedPayments = 100
 )
 
-// emitUnattributed announces payments that no rule attributes to those
-// merchants of their address who ask for it, each once.
+// emitUnattributed emits payment.unattributed for payments that no rule
+// attributes, to the merchants of their address that ask for it.
 func (s *Service) emitUnattributed(ctx context.Context, tx *store.Tx, out *outbox) error {
-	if s.Optional == nil || len(out.unattributed) == 0 {
+	if s.optionalEvents == nil || len(out.unattributed) == 0 {
 		return nil
 	}
 	ids := make([]string, len(out.unattributed))
@@ -32,18 +31,18 @@ func (s *Service) emitUnattributed(ctx context.Context, tx *store.Tx, out *outbo
 	if err != nil {
 		return err
 	}
-	asks, err := s.wantsUnattributed(ctx, tx, merchants)
+	wants, err := s.wantsUnattributed(ctx, tx, merchants)
 	if err != nil {
 		return err
 	}
 	emitted := 0
 	for _, p := range out.unattributed {
 		for _, merchantID := range merchants[p.ID] {
-			if !asks[merchantID] {
+			if !wants[merchantID] {
 				continue
 			}
 			emitted++
-			if err := s.emitUnattributedTo(ctx, tx, out, p, merchantID, emitted <= suggestLimit); err != nil {
+			if err := s.emitUnattributedTo(ctx, tx, out, p, merchantID, emitted <= maxSuggestedPayments); err != nil {
 				return err
 			}
 		}
@@ -51,8 +50,8 @@ func (s *Service) emitUnattributed(ctx context.Context, tx *store.Tx, out *outbo
 	return nil
 }
 
-// emitUnattributedTo announces a payment to one merchant. suggest says
-// whether the event names invoices that the payment could be meant for.
+// emitUnattributedTo emits payment.unattributed to one merchant. suggest says
+// whether the event suggests invoices.
 func (s *Service) emitUnattributedTo(ctx context.Context, tx *store.Tx, out *outbox, p invoice.Payment, merchantID string, suggest bool) error {
 	var near []invoice.NearInvoice
 	if suggest {
@@ -61,27 +60,27 @@ func (s *Service) emitUnattributedTo(ctx context.Context, tx *store.Tx, out *out
 			return err
 		}
 	}
-	data := apiconv.UnattributedData(p, invoice.Suggest(p.Transfer, near, suggested))
+	data := apiconv.UnattributedData(p, invoice.Suggest(p.Transfer, near, maxSuggestions))
 	return s.emitTo(out, invoice.EventUnattributed, p.ID+"/"+merchantID, merchantID, "", data)
 }
 
-// wantsUnattributed returns which of the payments' merchants are sent
-// payment.unattributed. What their endpoints ask for is read in the transaction,
-// because another replica may have stored it.
+// wantsUnattributed returns which of the payments' merchants ask for
+// payment.unattributed. Their endpoints are read in the transaction, because
+// another replica may have changed them.
 func (s *Service) wantsUnattributed(ctx context.Context, tx *store.Tx, merchants map[string][]string) (map[string]bool, error) {
-	asks := make(map[string]bool)
+	wants := make(map[string]bool)
 	var ids []string
 	for _, some := range merchants {
 		for _, id := range some {
-			if _, known := asks[id]; !known {
-				asks[id] = false
+			if _, known := wants[id]; !known {
+				wants[id] = false
 				ids = append(ids, id)
 			}
 		}
 	}
 	stored, err := tx.OptionalEvents(ctx, ids)
 	for _, id := range ids {
-		asks[id] = slices.Contains(s.Optional(id, stored[id]), invoice.EventUnattributed)
+		wants[id] = slices.Contains(s.optionalEvents(id, stored[id]), invoice.EventUnattributed)
 	}
-	return asks, err
+	return wants, err
 }

@@ -110,22 +110,23 @@ func (db *database) world(t testing.TB) *world {
 	return w
 }
 
-// service returns one that remembers nothing, as after a restart.
-func (w *world) service() *settle.Service {
+// service returns a service with empty caches, as after a restart. Its
+// configuration can be changed first.
+func (w *world) service(change ...func(*settle.Config)) *settle.Service {
 	tokens := []chain.Token{{Currency: "USDC", Address: usdc, Decimals: 6}}
 	signal := func(format string, args ...any) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.woke = append(w.woke, fmt.Sprintf(format, args...))
 	}
-	return settle.New(settle.Config{
+	cfg := settle.Config{
 		Store: w.db.store,
 		Chains: []chain.Chain{
 			{Key: w.chainKey, ID: 1337, Tokens: tokens, Registry: registry},
 			{Key: "unregistered", ID: 7, Tokens: tokens},
 		},
 		Merchants: merchants{},
-		Optional: func(id string, stored []invoice.EventType) []invoice.EventType {
+		OptionalEvents: func(id string, stored []invoice.EventType) []invoice.EventType {
 			if strings.HasPrefix(id, "curious-") {
 				return []invoice.EventType{invoice.EventUnattributed}
 			}
@@ -143,7 +144,11 @@ func (w *world) service() *settle.Service {
 		},
 		Now:  func() time.Time { return time.Unix(w.seconds.Load(), 0) },
 		Rand: w.random,
-	})
+	}
+	for _, apply := range change {
+		apply(&cfg)
+	}
+	return settle.New(cfg)
 }
 
 // Confirm is the service's, of what is pending now.

@@ -1,0 +1,71 @@
+package settle
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// maxTransferBatch is how many transfers share their queries.
+const maxTransferBatch = 1000
+
+// chainScope is what the transfers of one transaction have in common.
+type chainScope struct {
+	key     string // of the chain
+	indexed uint64 // the newest block that was read before the transaction
+	final   bool   // the transfers are in final blocks
+	// finalized is the newest final block, where the transfers are below and
+	// above it; 0 where final covers all of them.
+	finalized uint64
+	// unread is the newest block that was never read; nil without one. The
+	// attribution of transfers above it may depend on it and on blocks below.
+	unread *uint64
+}
+
+// isAboveUnread reports whether a position is above blocks that were never read.
+func (c chainScope) isAboveUnread(p invoice.Position) bool {
+	return c.unread != nil && p.BlockNumber > *c.unread
+}
+
+// storeBlocks stores the transfers of the blocks, in their order, and what the
+// registry announced. moved reports whether a pending payment was found in
+// another block than before.
+func (s *Service) storeBlocks(ctx context.Context, tx *store.Tx, out *outbox, scope chainScope, blocks []Block) (moved bool, err error) {
+	var transfers []invoice.Transfer
+	var observations []store.IntentObservation
+	for _, b := range blocks {
+		for _, t := range b.Transfers {
+			if !t.Amount.IsZero() { // anyone can make a transfer of zero between any two accounts
+				transfers = append(transfers, t)
+			}
+		}
+		for _, e := range b.Registry {
+			observations = append(observations, e.observations(b.Number)...)
+		}
+	}
+	for part := range slices.Chunk(transfers, maxTransferBatch) {
+		b := s.newTransferBatch(tx, out, scope, part)
+		if err := b.store(ctx); err != nil {
+			return false, fmt.Errorf("transfers in blocks %d to %d of %s: %w",
+				part[0].BlockNumber, part[len(part)-1].BlockNumber, scope.key, err)
+		}
+		moved = moved || b.moved
+	}
+	return moved, tx.MarkIntentsObserved(ctx, scope.key, observations)
+}
+
+// observations returns the intents that the event carries out. Paid and Closed
+// carry out an intent to open as well, because the commitment is past being
+// opened.
+func (e RegistryEvent) observations(block uint64) []store.IntentObservation {
+	opened := store.IntentObservation{Registry: e.Registry, CommitmentID: e.CommitmentID, Kind: invoice.IntentOpen, Block: block}
+	if e.Kind == RegistryOpened {
+		return []store.IntentObservation{opened}
+	}
+	closed := opened
+	closed.Kind = invoice.IntentClose
+	return []store.IntentObservation{opened, closed}
+}
