@@ -276,6 +276,9 @@ var scheduled atomic.Int64
 
 // schedule inserts so many events for each of the merchants, in turns.
 func schedule(ctx context.Context, s *store.Store, merchants []string, each int, due time.Time) error {
+	if err := addMerchants(ctx, s, merchants); err != nil {
+		return err
+	}
 	var batch []string
 	for range each {
 		for _, m := range merchants {
@@ -291,12 +294,30 @@ func schedule(ctx context.Context, s *store.Store, merchants []string, each int,
 	return err
 }
 
+// addMerchants inserts merchants that have an invoice each.
+func addMerchants(ctx context.Context, s *store.Store, merchants []string) error {
+	invoices, settlements := make([]invoice.Invoice, len(merchants)), make([]store.Settlement, len(merchants))
+	for i, m := range merchants {
+		invoices[i] = invoice.Invoice{
+			ID: "inv_" + m, CommitmentID: sha256.Sum256([]byte(m)), MerchantID: m, Currency: "USDC", ChainKey: "local", Status: invoice.Open,
+			CreatedAt: 1, Terms: invoice.Terms{Merchant: invoice.Address{1}, Token: invoice.Address{2}, Amount: invoice.NewAmount(1), ExpiresAt: 2},
+		}
+		settlements[i] = store.Settlement{ChainKey: "local", Address: invoices[i].Merchant, MerchantID: m}
+	}
+	return s.Update(ctx, func(tx *store.Tx) error {
+		if err := tx.InsertSettlements(ctx, settlements, 1); err != nil {
+			return err
+		}
+		_, err := tx.InsertInvoices(ctx, invoices)
+		return err
+	})
+}
+
 // scheduleFor inserts an event for each of the merchants and returns the ids
 // of the deliveries.
 func scheduleFor(ctx context.Context, s *store.Store, merchants []string, due time.Time) ([]string, error) {
 	events := make([]store.Event, len(merchants))
 	ids := make([]string, len(merchants))
-	invoices := make(map[string]invoice.Invoice)
 	for i, m := range merchants {
 		n := scheduled.Add(1)
 		ids[i] = fmt.Sprintf("dlv_%026d", n)
@@ -304,25 +325,8 @@ func scheduleFor(ctx context.Context, s *store.Store, merchants []string, due ti
 			ID: fmt.Sprintf("evt_%026d", n), Type: invoice.EventReceived, Subject: fmt.Sprint(n), MerchantID: m, InvoiceID: "inv_" + m,
 			Body: []byte(eventBody), CreatedAt: due.Unix(), DeliveryID: ids[i], DueMS: due.UnixMilli(),
 		}
-		invoices[m] = invoice.Invoice{
-			ID: "inv_" + m, CommitmentID: sha256.Sum256([]byte(m)), MerchantID: m, Currency: "USDC", ChainKey: "local", Status: invoice.Open,
-			CreatedAt: 1, Terms: invoice.Terms{Merchant: invoice.Address{1}, Token: invoice.Address{2}, Amount: invoice.NewAmount(1), ExpiresAt: 2},
-		}
 	}
-	return ids, s.Update(ctx, func(tx *store.Tx) error {
-		for m, inv := range invoices {
-			if _, err := tx.Invoice(ctx, inv.ID); err == nil {
-				continue
-			}
-			if err := tx.InsertSettlements(ctx, []store.Settlement{{ChainKey: inv.ChainKey, Address: inv.Merchant, MerchantID: m}}, 1); err != nil {
-				return err
-			}
-			if _, err := tx.InsertInvoices(ctx, []invoice.Invoice{inv}); err != nil {
-				return err
-			}
-		}
-		return tx.InsertEvents(ctx, events)
-	})
+	return ids, s.Update(ctx, func(tx *store.Tx) error { return tx.InsertEvents(ctx, events) })
 }
 
 // execute runs a statement on the database of the running program.

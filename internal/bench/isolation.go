@@ -49,6 +49,10 @@ type clinic struct {
 	total    atomic.Int64
 }
 
+func newClinic(url string) *clinic {
+	return &clinic{url: url, answered: make(map[string]time.Time), expected: make(map[string]time.Time), busy: make(map[string]int)}
+}
+
 // openClinic serves merchants.
 func openClinic(ctx context.Context) (*clinic, error) {
 	var listen net.ListenConfig
@@ -56,9 +60,7 @@ func openClinic(ctx context.Context) (*clinic, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &clinic{
-		url: "http://" + l.Addr().String(), answered: make(map[string]time.Time), expected: make(map[string]time.Time), busy: make(map[string]int),
-	}
+	c := newClinic("http://" + l.Addr().String())
 	hole, err := listen.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
@@ -147,6 +149,10 @@ func (t timed) RoundTrip(r *http.Request) (*http.Response, error) {
 func (c *clinic) trickle(ctx context.Context, s *store.Store, d *deliverer, merchants []string, rate int, during time.Duration) ([]time.Duration, int, error) {
 	tick := time.NewTicker(time.Second / time.Duration(rate))
 	defer tick.Stop()
+	c.mu.Lock()
+	clear(c.expected)
+	clear(c.answered)
+	c.mu.Unlock()
 	for began, i := time.Now(), 0; time.Since(began) < during; i++ {
 		ids, err := scheduleFor(ctx, s, []string{merchants[i%len(merchants)]}, time.Now())
 		if err != nil {
@@ -208,6 +214,9 @@ func (b *bench) isolation(ctx context.Context, kind, name string, healthy int, s
 	defer func() { err = errors.Join(err, s.Close()) }()
 	well := merchantNames("well", healthy)
 	if err := schedule(ctx, s, merchantNames(sick.prefix, sick.count), sick.each, time.Now()); err != nil {
+		return nil, 0, err
+	}
+	if err := addMerchants(ctx, s, well); err != nil {
 		return nil, 0, err
 	}
 	d := newDeliverer(s, c.endpoint)

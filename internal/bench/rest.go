@@ -9,29 +9,75 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/quittance/quittance/internal/outbound"
+	"github.com/quittance/quittance/internal/store"
 )
 
+// restWarmUp is for how long events are committed before their CPU time counts:
+// until every endpoint is known to be healthy.
+const restWarmUp = 2 * time.Second
+
 // measureRest measures what CPU time an event takes at a steady rate that is far
-// from a burst: of this process, which also inserts the events and receives
-// them, and of PostgreSQL.
-func (b *bench) measureRest(ctx context.Context, kind string) error {
+// from a burst: of this process, which also inserts the events, and of
+// PostgreSQL. The receiver is a process of its own and does not count.
+func (b *bench) measureRest(ctx context.Context, kind string) (err error) {
+	sink, port, err := startProcess(ctx, "sink", struct{}{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, sink.stop()) }()
+	database, err := b.url(ctx, kind, "rest")
+	if err != nil {
+		return err
+	}
+	s, err := store.Open(ctx, database)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	merchants := merchantNames("m", deliverMerchants)
+	if err := addMerchants(ctx, s, merchants); err != nil {
+		return err
+	}
+	c := newClinic("")
+	d := newDeliverer(s, func(id string) string { return sinkURL(id, port) })
+	d.client.Transport = timed{d.client.Transport.(outbound.Transport), c}
+	return d.while(ctx, func(ctx context.Context) error {
+		if _, missing, err := c.trickle(ctx, s, d, merchants, isolationRate, restWarmUp); err != nil || missing > 0 {
+			return errors.Join(err, missed(missing))
+		}
+		return b.restCPU(ctx, kind, func() ([]time.Duration, error) {
+			took, missing, err := c.trickle(ctx, s, d, merchants, isolationRate, b.trickle)
+			return took, errors.Join(err, missed(missing))
+		})
+	})
+}
+
+// restCPU measures the CPU time while events are committed, which returns how
+// long each took.
+func (b *bench) restCPU(ctx context.Context, kind string, trickle func() ([]time.Duration, error)) error {
 	database, err := b.serverCPU(ctx, kind)
 	if err != nil {
 		return err
 	}
-	own := ownCPU()
-	took, missing, err := b.isolation(ctx, kind, "rest", deliverMerchants, sickness{})
-	if err := errors.Join(err, missed(missing)); err != nil {
+	stopProfile, err := b.profiled("rest-" + kind)
+	if err != nil {
 		return err
 	}
+	own := ownCPU()
+	took, err := trickle()
 	own = ownCPU() - own
+	if err := errors.Join(err, stopProfile()); err != nil {
+		return err
+	}
 	after, err := b.serverCPU(ctx, kind)
 	if err != nil {
 		return err
 	}
 	each := func(cpu time.Duration) time.Duration { return (cpu / time.Duration(len(took))).Round(time.Microsecond) }
 	b.report.row(kind, fmt.Sprintf("CPU per event at a steady %d/s", isolationRate), each(own+after-database), "", "",
-		fmt.Sprintf("of the database %v; inserting and receiving events included; p99 from commit to 2xx %v", each(after-database), quantile(took, 0.99)))
+		fmt.Sprintf("of the database %v; inserting events included; p99 from commit to 2xx %v", each(after-database), quantile(took, 0.99)))
 	return nil
 }
 
