@@ -188,7 +188,7 @@ type deliverer struct {
 	deliver.Config
 	*store.Store
 	client *http.Client
-	wake   chan struct{}
+	worker *deliver.Worker
 	want   int64
 	done   atomic.Int64
 	reach  chan struct{}
@@ -199,9 +199,9 @@ type deliverer struct {
 
 // newDeliverer makes a worker whose merchants have the URLs.
 func newDeliverer(s *store.Store, url func(merchantID string) string) *deliverer {
-	d := &deliverer{Store: s, client: newClient(), wake: make(chan struct{}, 1), reach: make(chan struct{})}
+	d := &deliverer{Store: s, client: newClient(), reach: make(chan struct{})}
 	d.Config = deliver.Config{
-		Store: d, Client: d.client, Now: time.Now, Rand: rand.Reader, Wake: d.wake, Logger: slog.New(slog.DiscardHandler),
+		Store: d, Client: d.client, Now: time.Now, Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler),
 		Endpoints: func(_ context.Context, ids []string) (map[string]poster.Endpoint, error) {
 			found := make(map[string]poster.Endpoint, len(ids))
 			for _, id := range ids {
@@ -255,7 +255,8 @@ func (d *deliverer) while(ctx context.Context, fn func(ctx context.Context) erro
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan error, 1)
-	go func() { ended <- deliver.New(d.Config).Run(ctx) }()
+	d.worker = deliver.New(d.Config)
+	go func() { ended <- d.worker.Run(ctx) }()
 	err := fn(ctx)
 	cancel()
 	return errors.Join(err, <-ended)
@@ -283,14 +284,14 @@ func schedule(ctx context.Context, s *store.Store, merchants []string, each int,
 	for range each {
 		for _, m := range merchants {
 			if batch = append(batch, m); len(batch) == scheduleBatch {
-				if _, err := scheduleFor(ctx, s, batch, due); err != nil {
+				if _, err := scheduleFor(ctx, s, batch, due, func([]store.Event) {}); err != nil {
 					return err
 				}
 				batch = batch[:0]
 			}
 		}
 	}
-	_, err := scheduleFor(ctx, s, batch, due)
+	_, err := scheduleFor(ctx, s, batch, due, func([]store.Event) {})
 	return err
 }
 
@@ -313,20 +314,20 @@ func addMerchants(ctx context.Context, s *store.Store, merchants []string) error
 	})
 }
 
-// scheduleFor inserts an event for each of the merchants and returns the ids
-// of the deliveries.
-func scheduleFor(ctx context.Context, s *store.Store, merchants []string, due time.Time) ([]string, error) {
+// scheduleFor inserts an event for each of the merchants.
+func scheduleFor(ctx context.Context, s *store.Store, merchants []string, due time.Time, lease func([]store.Event)) ([]store.Event, error) {
 	events := make([]store.Event, len(merchants))
-	ids := make([]string, len(merchants))
 	for i, m := range merchants {
 		n := scheduled.Add(1)
-		ids[i] = fmt.Sprintf("dlv_%026d", n)
 		events[i] = store.Event{
 			ID: fmt.Sprintf("evt_%026d", n), Type: invoice.EventReceived, Subject: fmt.Sprint(n), MerchantID: m, InvoiceID: "inv_" + m,
-			Body: []byte(eventBody), CreatedAt: due.Unix(), DeliveryID: ids[i], DueMS: due.UnixMilli(),
+			Body: []byte(eventBody), CreatedAt: due.Unix(), DeliveryID: fmt.Sprintf("dlv_%026d", n), DueMS: due.UnixMilli(),
 		}
 	}
-	return ids, s.Update(ctx, func(tx *store.Tx) error { return tx.InsertEvents(ctx, events) })
+	return events, s.Update(ctx, func(tx *store.Tx) error {
+		lease(events)
+		return tx.InsertEvents(ctx, events)
+	})
 }
 
 // execute runs a statement on the database of the running program.

@@ -154,17 +154,14 @@ func (c *clinic) trickle(ctx context.Context, s *store.Store, d *deliverer, merc
 	clear(c.answered)
 	c.mu.Unlock()
 	for began, i := time.Now(), 0; time.Since(began) < during; i++ {
-		ids, err := scheduleFor(ctx, s, []string{merchants[i%len(merchants)]}, time.Now())
+		events, err := scheduleFor(ctx, s, []string{merchants[i%len(merchants)]}, time.Now(), d.worker.LeaseEvents)
 		if err != nil {
 			return nil, 0, err
 		}
 		c.mu.Lock()
-		c.expected[ids[0]] = time.Now()
+		c.expected[events[0].DeliveryID] = time.Now()
 		c.mu.Unlock()
-		select {
-		case d.wake <- struct{}{}:
-		default:
-		}
+		d.worker.Committed(events)
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

@@ -135,6 +135,7 @@ func (r *run) stop() error {
 		case <-patience.Done():
 		}
 	})()
+	r.closeHandover()
 	for len(r.attempts) > 0 && patience.Err() == nil {
 		select {
 		case f := <-r.finished:

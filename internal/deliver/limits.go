@@ -70,7 +70,7 @@ const (
 	stopTimeout = 5 * time.Second
 	// resyncTimeout bounds one resync.
 	resyncTimeout = time.Minute
-	// recordPause is how long to wait before an outcome is recorded again after
+	// recordRetry is how long to wait before an outcome is recorded again after
 	// an error.
-	recordPause = 250 * time.Millisecond
+	recordRetry = 250 * time.Millisecond
 )

@@ -168,7 +168,11 @@ func newWorld(t *testing.T, s *store.Store, url string) *world {
 // start runs the worker until the test ends or stop is called.
 func (w *world) start(t *testing.T) {
 	t.Helper()
-	worker := deliver.New(w.Config)
+	w.run(t, deliver.New(w.Config))
+}
+
+func (w *world) run(t *testing.T, worker *deliver.Worker) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	result := make(chan error, 1)
 	go func() { result <- worker.Run(ctx) }()

@@ -55,11 +55,11 @@ func (c *queueCache) set(q delivery.Queue) {
 
 // place schedules when the merchant's queue is asked: in its turn from now on,
 // or at a later time, or not before it is placed again, if it is empty or
-// blocked.
-func (c *queueCache) place(merchantID string, healthy, blocked bool, notBeforeMS, nowMS int64) {
+// blocked. It reports whether the queue is due.
+func (c *queueCache) place(merchantID string, healthy, blocked bool, notBeforeMS, nowMS int64) (due bool) {
 	q, ok := c.heads[merchantID]
 	dueMS := max(q.HeadMS, notBeforeMS)
-	due := ok && dueMS <= nowMS
+	due = ok && dueMS <= nowMS
 	for kind, ready := range c.ready {
 		if due && !blocked && kind == healthy {
 			ready.add(merchantID)
@@ -75,6 +75,7 @@ func (c *queueCache) place(merchantID string, healthy, blocked bool, notBeforeMS
 		heap.Push(&c.timers, queueTimer{dueMS, merchantID})
 		c.compact()
 	}
+	return due
 }
 
 // compact removes outdated timers when they are most of the heap.

@@ -4,10 +4,12 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/quittance/quittance/internal/batch"
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/wait"
 )
 
 const (
@@ -18,12 +20,19 @@ const (
 	// when endpoints hang together: successes go before them, and other writers
 	// get the database in between.
 	recordFailures, recordShare = 8, 8
+	// recordPause is the time between two batches while nothing waits for a slot:
+	// then outcomes that arrive apart share a batch, too.
+	recordPause = 20 * time.Millisecond
 )
 
 // recorder writes outcomes that arrive together in one transaction.
 type recorder struct {
 	*Worker
 	batches *batch.Batcher[unrecorded, bool]
+	// hurry is set while deliveries wait for the slots of unrecorded outcomes, and
+	// hurried signals that it was set.
+	hurry   atomic.Bool
+	hurried chan struct{}
 
 	mu   sync.Mutex // guards last
 	last time.Time  // see lastCall
@@ -39,8 +48,8 @@ type unrecorded struct {
 type recordCall = batch.Call[unrecorded, bool]
 
 func newRecorder(w *Worker) *recorder {
-	r := &recorder{Worker: w}
-	r.batches = batch.New(batch.Config[unrecorded, bool]{Lanes: 1, Take: takeOutcomes, Flush: r.recordAll})
+	r := &recorder{Worker: w, hurried: make(chan struct{}, 1)}
+	r.batches = batch.New(batch.Config[unrecorded, bool]{Lanes: 1, Take: takeOutcomes, Flush: r.flush})
 	return r
 }
 
@@ -49,6 +58,13 @@ func newRecorder(w *Worker) *recorder {
 // somebody else has leased it.
 func (r *recorder) record(ctx context.Context, j job, o delivery.Outcome) bool {
 	return <-r.batches.Submit(ctx, unrecorded{o, j.until})
+}
+
+// setHurry says whether deliveries wait for slots.
+func (r *recorder) setHurry(hurry bool) {
+	if !r.hurry.Swap(hurry) && hurry {
+		wait.Wake(r.hurried)
+	}
 }
 
 // takeOutcomes returns the next batch. Outcomes of one merchant keep their order.
@@ -77,6 +93,14 @@ func takeOutcomes(waiting []*recordCall) (next, rest []*recordCall) {
 	return next, rest
 }
 
+// flush records a batch and pauses, so that the next one gathers outcomes.
+func (r *recorder) flush(ctx context.Context, calls []*recordCall) {
+	r.recordAll(ctx, calls)
+	if !r.hurry.Load() {
+		wait.Sleep(ctx, recordPause, r.hurried)
+	}
+}
+
 func (r *recorder) recordAll(ctx context.Context, calls []*recordCall) {
 	for len(calls) > 0 {
 		lost, err := r.finish(ctx, calls)
@@ -92,7 +116,7 @@ func (r *recorder) recordAll(ctx context.Context, calls []*recordCall) {
 		}
 		r.Logger.ErrorContext(ctx, "record of webhook outcomes failed, will retry while their leases last",
 			"deliveries", len(calls), "err", err)
-		timer := time.NewTimer(recordPause)
+		timer := time.NewTimer(recordRetry)
 		select {
 		case <-timer.C:
 		case <-ctx.Done():

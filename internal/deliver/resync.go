@@ -209,6 +209,9 @@ func (r *run) applySnapshot(found snapshot, now time.Time) {
 	}
 	for _, l := range r.lanes {
 		for _, q := range found.queues[l.name] {
+			if l.name == delivery.First && q.HeadMS > now.Add(2*resyncEvery).UnixMilli() {
+				continue // in flight; a later resync finds it if its worker was killed
+			}
 			l.cache.add(q)
 		}
 	}
@@ -216,7 +219,13 @@ func (r *run) applySnapshot(found snapshot, now time.Time) {
 		r.place(id, now.UnixMilli())
 	}
 	if len(r.merchants) > maxKnown {
-		maps.DeleteFunc(r.merchants, func(id string, m *merchant) bool { return len(m.inFlight) == 0 && !m.unreachable && !r.queued(id) })
+		maps.DeleteFunc(r.merchants, func(id string, m *merchant) bool {
+			unused := len(m.inFlight) == 0 && !m.unreachable && !r.queued(id)
+			if unused {
+				r.handover.setFree(id, 0)
+			}
+			return unused
+		})
 	}
 	r.reached(found.reached, now.UnixMilli())
 	r.Metrics.observeBreakers(found.counts)

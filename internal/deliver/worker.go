@@ -7,6 +7,8 @@
 // whose receipt was not recorded by then is posted once more, under the same
 // delivery id.
 //
+// An event that this process commits is handed to its worker: see handover.
+//
 // What a worker remembers of the queues only saves it queries: see queueCache.
 package deliver
 
@@ -15,6 +17,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/quittance/quittance/internal/delivery"
@@ -58,7 +61,7 @@ type Config struct {
 	Schedule func() time.Time
 	Rand     io.Reader // of jitter and lease ids; safe for concurrent use
 	Logger   *slog.Logger
-	Wake     <-chan struct{}    // signals that something new is due; never closed
+	Wake     <-chan struct{}    // signals that something is due beside what Committed passes; never closed
 	Metrics  *Metrics           // made by NewMetrics; nil for none
 	Watchdog *watchdog.Watchdog // notices a worker that makes no progress; nil for none
 	Limits   Limits
@@ -67,8 +70,9 @@ type Config struct {
 // Worker posts what is due.
 type Worker struct {
 	Config
-	poster *poster.Poster
-	log    *logLimiter
+	poster   *poster.Poster
+	log      *logLimiter
+	handover handover
 }
 
 // New returns a worker.
@@ -84,9 +88,10 @@ func New(c Config) *Worker {
 		c.Watchdog = watchdog.New(0)
 	}
 	return &Worker{
-		Config: c,
-		poster: poster.New(poster.Config{Client: c.Client, Now: c.Now, Timeout: c.Limits.Timeout}),
-		log:    newLogLimiter(),
+		Config:   c,
+		poster:   poster.New(poster.Config{Client: c.Client, Now: c.Now, Timeout: c.Limits.Timeout}),
+		log:      newLogLimiter(),
+		handover: handover{wake: make(chan struct{}, 1), free: make(map[string]int)},
 	}
 }
 
@@ -119,6 +124,7 @@ type run struct {
 	returned        map[string][]int64    // deliveries to release at once, by lease
 	limiter         limiter
 	waiting         map[string]bool // merchants without an endpoint, whose deliveries wait
+	full            map[string]bool // merchants whose due deliveries wait for those in flight
 }
 
 // Run works until the context ends. Then it leases nothing more, lets the
@@ -158,6 +164,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		abandoned: make(map[string][]int64),
 		returned:  make(map[string][]int64),
 		waiting:   make(map[string]bool),
+		full:      make(map[string]bool),
 	}
 	defer close(r.over)
 	woken := true
@@ -174,6 +181,9 @@ func (r *run) fill(ctx context.Context, woken bool) time.Duration {
 	defer task.End()
 	now := r.Schedule()
 	r.reapStalled()
+	if err := r.takeFresh(now); err != nil {
+		r.Logger.ErrorContext(ctx, "look-up of webhook endpoints failed, will retry", "err", err)
+	}
 	r.releaseReturned(ctx)
 	if err := r.refresh(now, woken); err != nil {
 		r.Logger.ErrorContext(ctx, "read of the delivery schedule failed, will retry", "err", err)
@@ -192,6 +202,9 @@ func (r *run) fill(ctx context.Context, woken bool) time.Duration {
 		}
 		again = again || more
 	}
+	starved := r.starved()
+	r.recorder.setHurry(starved || len(r.full) > 0)
+	r.openHandover(now, starved)
 	if again {
 		return 0
 	}
@@ -200,6 +213,11 @@ func (r *run) fill(ctx context.Context, woken bool) time.Duration {
 		return r.Limits.Poll
 	}
 	return min(r.Limits.Poll, time.UnixMilli(next).Sub(now))
+}
+
+// starved reports whether due deliveries to healthy endpoints wait for a slot.
+func (r *run) starved() bool {
+	return slices.ContainsFunc(r.lanes, func(l *lane) bool { return len(l.cache.ready[true].order) > 0 })
 }
 
 // next returns when the next queue is to be asked, in Unix milliseconds; 0 is
@@ -238,7 +256,8 @@ func (r *run) observe(now time.Time) {
 // place schedules when a merchant's queues are asked.
 func (r *run) place(merchantID string, nowMS int64) {
 	m := r.merchant(merchantID)
-	blocked := m.unreachable || len(m.inFlight) >= m.allowed(r.Limits.PerMerchant)
+	full := len(m.inFlight) >= m.allowed(r.Limits.PerMerchant)
+	delete(r.full, merchantID)
 	for _, l := range r.lanes {
 		notBeforeMS := m.breaker.UntilMS
 		if m.backoffUntilMS <= nowMS+putBackBackoff.Milliseconds() { // unless the clock was set back
@@ -247,8 +266,11 @@ func (r *run) place(merchantID string, nowMS int64) {
 		if end := l.cache.heads[merchantID].EndMS; end != 0 { // what waits gets its last attempt behind an open breaker, too
 			notBeforeMS = min(notBeforeMS, end-delivery.FinalWindow.Milliseconds())
 		}
-		l.cache.place(merchantID, m.breaker.Healthy, blocked, notBeforeMS, nowMS)
+		if due := l.cache.place(merchantID, m.breaker.Healthy, full || m.unreachable, notBeforeMS, nowMS); due && full {
+			r.full[merchantID] = true
+		}
 	}
+	r.handover.setFree(merchantID, r.freeOf(merchantID, nowMS))
 }
 
 // setBreaker notes the state of a merchant's breaker.
@@ -275,6 +297,7 @@ func (r *run) wait(ctx context.Context, atMost time.Duration) (woken bool) {
 	case <-ctx.Done():
 	case <-r.Wake:
 		return true
+	case <-r.handover.wake:
 	case <-timer.C:
 	case found := <-r.resync.results:
 		r.applySnapshot(found, r.Schedule())

@@ -211,7 +211,7 @@ func (s *Server) build(ctx context.Context) error {
 	s.settle = settle.New(settle.Config{
 		Store: s.store, Chains: s.networks(), Merchants: directory{s.Merchants, s.endpoints}, OptionalEvents: s.endpoints.OptionalEvents, Now: s.Now, Schedule: s.clock.Now, Rand: s.Rand,
 		Signals: settle.Signals{
-			WakeDeliverer: func() { wait.Wake(s.deliveryWake) },
+			LeaseEvents: s.worker.LeaseEvents, WakeDeliverer: s.worker.Committed,
 			WakeTxManager: func(key string) {
 				if run := s.byKey[key]; run != nil {
 					wait.Wake(run.wake)

@@ -28,6 +28,7 @@ func (s *Service) update(ctx context.Context, fn func(tx *store.Tx, out *outbox)
 		if err := s.emitUnattributed(ctx, tx, &out); err != nil {
 			return err
 		}
+		s.signals.LeaseEvents(out.events)
 		return out.save(ctx, tx)
 	})
 	if err == nil {
@@ -47,7 +48,7 @@ func (out *outbox) save(ctx context.Context, tx *store.Tx) error {
 // signal wakes the components that an outbox, which was committed, has work for.
 func (s *Service) signal(out outbox) {
 	if len(out.events) > 0 {
-		s.signals.WakeDeliverer()
+		s.signals.WakeDeliverer(out.events)
 	}
 	seen := make(map[string]bool)
 	for _, in := range out.intents {

@@ -42,9 +42,12 @@ type Merchants interface {
 // They must not block. The components also find the work without them, later.
 // Each may be nil.
 type Signals struct {
-	WakeDeliverer func()                // deliveries are due
-	WakeTxManager func(chainKey string) // intents are due
-	WakeIndexer   func(chainKey string) // a transfer was announced
+	// LeaseEvents is called in the transaction, before the events are inserted: the
+	// deliverer leases the deliveries that it is to attempt once it is woken.
+	LeaseEvents   func(events []store.Event)
+	WakeDeliverer func(events []store.Event) // that were committed
+	WakeTxManager func(chainKey string)      // intents are due
+	WakeIndexer   func(chainKey string)      // a transfer was announced
 	// OnUnattributed is called with each payment that no rule attributes, once it
 	// is stored, and again when it is mined again.
 	OnUnattributed func(p invoice.Payment)
@@ -52,8 +55,11 @@ type Signals struct {
 
 // orIgnored returns the signals with functions that do nothing for nil ones.
 func (s Signals) orIgnored() Signals {
+	if s.LeaseEvents == nil {
+		s.LeaseEvents = func([]store.Event) {}
+	}
 	if s.WakeDeliverer == nil {
-		s.WakeDeliverer = func() {}
+		s.WakeDeliverer = func([]store.Event) {}
 	}
 	if s.WakeTxManager == nil {
 		s.WakeTxManager = func(string) {}

@@ -133,7 +133,7 @@ func (w *world) service(change ...func(*settle.Config)) *settle.Service {
 			return stored
 		},
 		Signals: settle.Signals{
-			WakeDeliverer: func() { signal("deliveries") },
+			WakeDeliverer: func([]store.Event) { signal("deliveries") },
 			WakeTxManager: func(key string) { signal("intents %s", key) },
 			WakeIndexer:   func(key string) { signal("look %s", key) },
 			OnUnattributed: func(p invoice.Payment) {

@@ -39,13 +39,13 @@ func (q *queries) Queues(ctx context.Context, lane delivery.Lane) ([]delivery.Qu
 const maxEvents = 1000
 
 // QueuesSince returns the queues of first attempts that the events with numbers
-// greater than after belong to, the number of the last event that was read, and
+// greater than after belong to and that nobody has leased, the number of the last event that was read, and
 // whether there may be more.
 func (q *queries) QueuesSince(ctx context.Context, after int64) (queues []delivery.Queue, last int64, more bool, err error) {
 	found, err := queryAll(ctx, q, func(row scanner) (n delivery.Queue, err error) {
 		err = row.Scan(&n.HeadSeq, &n.MerchantID, nullInt{&n.HeadMS})
 		return n, err
-	}, `SELECT e.seq, e.merchant_id, d.due_ms FROM events e LEFT JOIN deliveries d ON d.seq = e.seq AND d.attempts = 0
+	}, `SELECT e.seq, e.merchant_id, d.due_ms FROM events e LEFT JOIN deliveries d ON d.seq = e.seq AND d.attempts = 0 AND d.lease_id IS NULL
 		WHERE e.seq > $1 ORDER BY e.seq LIMIT $2`, after, maxEvents)
 	if err != nil {
 		return nil, after, false, err

@@ -18,6 +18,9 @@ type Worker struct {
 // no lease may last longer.
 func (s *Store) RegisterWorker(ctx context.Context, w Worker, nowMS, untilMS int64) error {
 	err := s.Update(ctx, func(tx *Tx) error {
+		if err := tx.lockOrder(ctx); err != nil { // see lockEvents
+			return err
+		}
 		if _, err := tx.exec(ctx, "DELETE FROM deliverers WHERE until_ms < $1", nowMS); err != nil {
 			return err
 		}

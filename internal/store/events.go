@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
@@ -11,7 +12,7 @@ import (
 // has one event of each type.
 type Event struct {
 	ID         string
-	Seq        int64 // its place in the order of commits; InsertEvents gives it
+	Seq        int64 // its place in the order of commits; InsertEvents sets it, 0 for an event that it leaves out
 	Type       invoice.EventType
 	Subject    string
 	MerchantID string
@@ -22,6 +23,10 @@ type Event struct {
 	// has no endpoint to deliver to.
 	DeliveryID string
 	DueMS      int64 // Unix milliseconds: when its first attempt is due
+	// LeaseID leases the delivery until LeaseUntilMS to the only registered worker,
+	// whose id it is. InsertEvents clears it if another worker is registered.
+	LeaseID      string
+	LeaseUntilMS int64 // Unix milliseconds
 }
 
 // eventsLock is PostgreSQL's advisory lock on the order of events.
@@ -37,7 +42,7 @@ func (tx *Tx) InsertEvents(ctx context.Context, events []Event) error {
 	if len(events) == 0 {
 		return nil
 	}
-	seq, err := tx.lastSeqLocked(ctx)
+	seq, err := tx.lockEvents(ctx, events)
 	if err != nil {
 		return err
 	}
@@ -54,24 +59,49 @@ func (tx *Tx) InsertEvents(ctx context.Context, events []Event) error {
 		return err
 	}
 	var deliveries [][]any
-	for i, e := range events {
-		if inserted[e.ID] && e.DeliveryID != "" {
-			deliveries = append(deliveries, []any{seq + int64(i) + 1, e.MerchantID, e.DueMS, e.DueMS + delivery.RetryWindow})
+	for i := range events {
+		e := &events[i]
+		if e.Seq = 0; !inserted[e.ID] {
+			continue
+		}
+		e.Seq = seq + int64(i) + 1
+		if e.DeliveryID != "" {
+			deliveries = append(deliveries, []any{e.Seq, e.MerchantID, max(e.DueMS, e.LeaseUntilMS), e.DueMS + delivery.RetryWindow, orNull(e.LeaseID)})
 		}
 	}
-	return tx.insert(ctx, insertion{"deliveries", []string{"seq", "merchant_id", "due_ms", "deadline_ms"}, ""}, deliveries)
+	return tx.insert(ctx, insertion{"deliveries", []string{"seq", "merchant_id", "due_ms", "deadline_ms", "lease_id"}, ""}, deliveries)
 }
 
-// lastSeqLocked returns the number of the newest event. No other transaction can
-// insert one until this one ends. It takes an advisory lock, since a row that
-// every event changes would collect dead versions of itself.
-func (tx *Tx) lastSeqLocked(ctx context.Context) (int64, error) {
-	if tx.postgres {
-		if _, err := tx.exec(ctx, "SELECT pg_advisory_xact_lock($1)", eventsLock); err != nil {
-			return 0, err
+// lockEvents returns the number of the newest event. No other transaction can
+// insert one, or register a worker, until this one ends. It takes an advisory
+// lock, since a row that every event changes would collect dead versions of
+// itself. It clears the leases of events if another worker is registered, which
+// counts what is leased before it leases more.
+func (tx *Tx) lockEvents(ctx context.Context, events []Event) (last int64, err error) {
+	if err := tx.lockOrder(ctx); err != nil {
+		return 0, err
+	}
+	i := max(0, slices.IndexFunc(events, func(e Event) bool { return e.LeaseID != "" }))
+	var others int64
+	last, err = queryRow(ctx, &tx.queries, func(row scanner) (seq int64, err error) {
+		err = row.Scan(nullInt{&seq}, &others)
+		return seq, err
+	}, "SELECT (SELECT max(seq) FROM events), (SELECT count(*) FROM deliverers WHERE id <> $1 AND until_ms > $2)", events[i].LeaseID, events[i].DueMS)
+	for i := range events {
+		if others > 0 {
+			events[i].LeaseID, events[i].LeaseUntilMS = "", 0
 		}
 	}
-	return tx.LastSeq(ctx)
+	return last, err
+}
+
+// lockOrder takes the lock on the order of events.
+func (tx *Tx) lockOrder(ctx context.Context) error {
+	if !tx.postgres {
+		return nil
+	}
+	_, err := tx.exec(ctx, "SELECT pg_advisory_xact_lock($1)", eventsLock)
+	return err
 }
 
 // LastSeq returns the number of the newest event, 0 when there is none.

@@ -1,0 +1,169 @@
+package deliver_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/deliver"
+	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// countingStore counts requests for leases.
+type countingStore struct {
+	*recorder
+	leases *atomic.Int64
+}
+
+func (s countingStore) LeaseDeliveries(ctx context.Context, r delivery.LeaseRequest) (delivery.Leased, error) {
+	s.leases.Add(1)
+	return s.recorder.LeaseDeliveries(ctx, r)
+}
+
+// fresh is a worker and the events that its process commits.
+type fresh struct {
+	*world
+	worker *deliver.Worker
+	leases *atomic.Int64
+}
+
+// startFresh runs a worker that knows the endpoint of merchant m as healthy, so
+// that its breaker allows four attempts at once.
+func startFresh(t *testing.T, s *store.Store, url string) *fresh {
+	t.Helper()
+	f := &fresh{world: newWorld(t, s, url), leases: new(atomic.Int64)}
+	storetest.Schedule(t, s, "m", 0, 2, epoch.UnixMilli()-1)
+	f.Config.Store = countingStore{f.store, f.leases}
+	f.worker = deliver.New(f.Config)
+	f.run(t, f.worker)
+	for range 2 {
+		f.outcome(t)
+	}
+	return f
+}
+
+// insert inserts an event as a use case does, up to its commit.
+func (f *fresh) insert(t *testing.T, n int) []store.Event {
+	t.Helper()
+	events := []store.Event{{
+		ID: fmt.Sprint("evt_", n), Type: invoice.EventReceived, Subject: fmt.Sprint("fresh ", n), MerchantID: "m", InvoiceID: "inv_m_0",
+		Body: []byte("{}"), CreatedAt: 1, DeliveryID: fmt.Sprint("dlv_", n), DueMS: f.clock.Now().UnixMilli(),
+	}}
+	if err := f.store.Update(t.Context(), func(tx *store.Tx) error {
+		f.worker.LeaseEvents(events)
+		return tx.InsertEvents(t.Context(), events)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return events
+}
+
+// insertLeased inserts events until one is leased: the worker takes in outcomes
+// after they were recorded.
+func (f *fresh) insertLeased(t *testing.T) store.Event {
+	t.Helper()
+	for n := 100; ; n++ {
+		events := f.insert(t, n)
+		if events[0].LeaseID != "" {
+			return events[0]
+		}
+		f.worker.Committed(events)
+		f.outcome(t)
+	}
+}
+
+// A fresh event of a healthy endpoint is posted without a request for a lease.
+func TestHandover(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		f := startFresh(t, s, newReceiver(t, status(http.StatusOK)).URL)
+		e := f.insertLeased(t)
+		before := f.leases.Load()
+		f.worker.Committed([]store.Event{e})
+		if o := f.outcome(t); o.DeliveryID != e.DeliveryID || o.Status != delivery.Delivered {
+			t.Errorf("outcome %+v of %s, want %s delivered", o.Status, o.DeliveryID, e.DeliveryID)
+		}
+		if n := f.leases.Load() - before; n != 0 {
+			t.Errorf("%d requests for leases", n)
+		}
+		if r := recordOf(t, s, e.ID); r.Status != delivery.Delivered || len(r.Attempts) != 1 {
+			t.Errorf("recorded as %+v", r)
+		}
+	})
+}
+
+// If the process ends between the commit and the handover, the event is posted
+// when its lease ends, and not before.
+func TestHandoverLost(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		r := newReceiver(t, status(http.StatusOK))
+		f := startFresh(t, s, r.URL)
+		e := f.insertLeased(t)
+		if err := f.stop(); err != nil {
+			t.Fatal(err)
+		}
+		next := newWorld(t, s, r.URL)
+		next.clock.set(epoch.Add(15*time.Second - time.Millisecond))
+		next.start(t)
+		storetest.Schedule(t, s, "other", 0, 1, epoch.UnixMilli())
+		next.advance(next.clock.Now())
+		if o := next.outcome(t); o.Delivery.MerchantID != "other" {
+			t.Errorf("before the lease ended %s was posted", o.DeliveryID)
+		}
+		next.advance(epoch.Add(15 * time.Second))
+		if o := next.outcome(t); o.DeliveryID != e.DeliveryID || o.Status != delivery.Delivered {
+			t.Errorf("outcome %+v of %s, want %s delivered", o.Status, o.DeliveryID, e.DeliveryID)
+		}
+	})
+}
+
+// Beside another worker nothing is leased unseen: both count what is in flight.
+func TestHandoverBesideAnother(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		f := startFresh(t, s, newReceiver(t, status(http.StatusOK)).URL)
+		f.worker.Committed([]store.Event{f.insertLeased(t)})
+		f.outcome(t)
+		now := epoch.UnixMilli()
+		if err := s.RegisterWorker(t.Context(), store.Worker{ID: "another"}, now, now+60_000); err != nil {
+			t.Fatal(err)
+		}
+		for n := range 3 {
+			events := f.insert(t, n)
+			if e := events[0]; e.LeaseID != "" || e.LeaseUntilMS != 0 {
+				t.Errorf("the event was inserted with the lease %s", e.LeaseID)
+			}
+			f.worker.Committed(events)
+			if o := f.outcome(t); o.DeliveryID != events[0].DeliveryID {
+				t.Errorf("%s was posted, want %s", o.DeliveryID, events[0].DeliveryID)
+			}
+		}
+	})
+}
+
+// A merchant's fresh events stay within what its breaker allows, and those of an
+// endpoint that failed are not leased.
+func TestHandoverKeepsLimits(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		f := startFresh(t, s, newReceiver(t, status(http.StatusOK)).URL)
+		f.worker.Committed([]store.Event{f.insertLeased(t)})
+		f.outcome(t)
+		leased := 0
+		for n := range 20 {
+			if f.insert(t, n)[0].LeaseID != "" { // and not handed over
+				leased++
+			}
+		}
+		if leased > 8 {
+			t.Errorf("%d of one merchant are leased, want 8 at most", leased)
+		}
+		unknown := []store.Event{{MerchantID: "unknown", DeliveryID: "dlv"}}
+		if f.worker.LeaseEvents(unknown); unknown[0].LeaseID != "" {
+			t.Error("an event of an unknown endpoint is leased")
+		}
+	})
+}
