@@ -24,7 +24,7 @@ func printEvents(out io.Writer, all []apitypes.EventRecord) error {
 	fmt.Fprintln(table, "EVENT\tHAPPENED\tTYPE\tMERCHANT\tINVOICE\tDELIVERY")
 	for _, r := range all {
 		e := r.Envelope()
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", e.ID, clock(e.CreatedAt), e.Type, r.MerchantID, r.InvoiceID, standing(r.Delivery))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", e.ID, clock(e.CreatedAt), e.Type, r.MerchantID, r.InvoiceID, deliveryState(r.Delivery))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -46,7 +46,7 @@ func printEvent(out io.Writer, r apitypes.EventRecord) error {
 		_, err := io.WriteString(out, text.String())
 		return err
 	}
-	fmt.Fprintf(&text, "Its delivery %s: %s.\n", r.Delivery.ID, standing(r.Delivery))
+	fmt.Fprintf(&text, "Its delivery %s: %s.\n", r.Delivery.ID, deliveryState(r.Delivery))
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	if len(r.Attempts) > 0 {
 		fmt.Fprintln(table, "\nATTEMPT\tSTARTED\tTOOK\tLOOKUP\tCONNECT\tTLS\tFIRST BYTE\tSTATUS\tREMARK")
@@ -75,8 +75,8 @@ func writeTrimmed(out io.Writer, text string) error {
 	return nil
 }
 
-// standing describes the state of a delivery.
-func standing(d *apitypes.Delivery) string {
+// deliveryState describes the state of a delivery.
+func deliveryState(d *apitypes.Delivery) string {
 	if d == nil {
 		return "none"
 	}

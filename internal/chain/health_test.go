@@ -20,23 +20,23 @@ import (
 
 // model is what a node's state should be, told by the events in words.
 type model struct {
-	asked, failing       bool
-	row, strikes         int
-	cool, aside          time.Time
-	number, time         int64 // of the highest head since it was last quarantined
-	lags                 bool
-	misfits              bool
-	misfitUntil          time.Time
-	calls, failedRequest uint64
+	asked, failing                 bool
+	row, strikes                   int
+	backoffUntil, quarantinedUntil time.Time
+	number, time                   int64 // of the highest head since it was last quarantined
+	lags                           bool
+	misconfigured                  bool
+	misconfiguredUntil             time.Time
+	calls, failedRequest           uint64
 }
 
 func (m *model) state(now time.Time) State {
 	switch {
-	case m.aside.After(now):
+	case m.quarantinedUntil.After(now):
 		return StateQuarantined
-	case m.misfits && m.misfitUntil.After(now):
+	case m.misconfigured && m.misconfiguredUntil.After(now):
 		return StateMisconfigured
-	case m.cool.After(now):
+	case m.backoffUntil.After(now):
 		return StateBackoff
 	case !m.asked, m.failing:
 		return StateUnknown
@@ -47,14 +47,14 @@ func (m *model) state(now time.Time) State {
 }
 
 func (m *model) strike(now time.Time) {
-	if m.aside.After(now) {
+	if m.quarantinedUntil.After(now) {
 		return
 	}
-	if now.Sub(m.aside) > 24*time.Hour {
+	if now.Sub(m.quarantinedUntil) > 24*time.Hour {
 		m.strikes = 0
 	}
 	m.strikes++
-	m.aside = now.Add(min(10*time.Minute<<(m.strikes-1), 6*time.Hour))
+	m.quarantinedUntil = now.Add(min(10*time.Minute<<(m.strikes-1), 6*time.Hour))
 }
 
 // TestPoolStates lets random things happen to random nodes, and holds the
@@ -84,18 +84,18 @@ func TestPoolStates(t *testing.T) {
 			return p, models[p]
 		}
 		fail := func(m *model, pause time.Duration) {
-			if m.cool.After(now) {
-				if wanted := now.Add(pause); wanted.After(m.cool) {
-					m.cool = wanted
+			if m.backoffUntil.After(now) {
+				if wanted := now.Add(pause); wanted.After(m.backoffUntil) {
+					m.backoffUntil = wanted
 				}
 				return
 			}
-			if now.Sub(m.cool) >= time.Minute {
+			if now.Sub(m.backoffUntil) >= time.Minute {
 				m.row = 0
 			}
 			m.row++
 			m.failing = true
-			m.cool = now.Add(max(pause, min(time.Second<<min(m.row-1, 10), time.Minute)))
+			m.backoffUntil = now.Add(max(pause, min(time.Second<<min(m.row-1, 10), time.Minute)))
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"time passes": func(t *rapid.T) {
@@ -131,8 +131,8 @@ func TestPoolStates(t *testing.T) {
 				p, m := pick(t)
 				p.ReportSuccess()
 				m.failing = false
-				if m.cool.After(now) {
-					m.cool = now
+				if m.backoffUntil.After(now) {
+					m.backoffUntil = now
 				}
 			},
 			"it contradicts": func(t *rapid.T) {
@@ -142,8 +142,8 @@ func TestPoolStates(t *testing.T) {
 			},
 			"it is checked against the configuration": func(t *rapid.T) {
 				p, m := pick(t)
-				if m.misfits = rapid.Bool().Draw(t, "misfits"); m.misfits {
-					m.misfitUntil = now.Add(time.Minute)
+				if m.misconfigured = rapid.Bool().Draw(t, "misconfigured"); m.misconfigured {
+					m.misconfiguredUntil = now.Add(time.Minute)
 					p.setConfigured(ErrMismatch)
 					return
 				}
@@ -183,7 +183,7 @@ func check(t *rapid.T, pool *Pool, models map[*Node]*model, now time.Time) {
 		m, h := models[p], pool.Health()[i]
 		s := m.state(now)
 		of[s] = append(of[s], p)
-		until := map[State]time.Time{StateQuarantined: m.aside, StateMisconfigured: m.misfitUntil, StateBackoff: m.cool}[s]
+		until := map[State]time.Time{StateQuarantined: m.quarantinedUntil, StateMisconfigured: m.misconfiguredUntil, StateBackoff: m.backoffUntil}[s]
 		if h.State != s || !h.Until.Equal(until) || (h.Reason == "") != (s == StateOK || s == StateUnknown && !(m.asked && m.failing)) {
 			t.Errorf("%s is %s until %s (%s), want %s until %s", p, h.State, h.Until, h.Reason, s, until)
 		}
@@ -200,15 +200,15 @@ func check(t *rapid.T, pool *Pool, models map[*Node]*model, now time.Time) {
 	want = append(want, of[StateLagging]...)
 	if len(want) == 0 {
 		want = of[StateBackoff]
-		slices.SortStableFunc(want, func(a, b *Node) int { return models[a].cool.Compare(models[b].cool) })
+		slices.SortStableFunc(want, func(a, b *Node) int { return models[a].backoffUntil.Compare(models[b].backoffUntil) })
 	}
 	if len(want) == 0 {
 		want = append(of[StateQuarantined], of[StateMisconfigured]...)
 		end := func(p *Node) time.Time {
 			if m := models[p]; m.state(now) == StateMisconfigured {
-				return m.misfitUntil
+				return m.misconfiguredUntil
 			}
-			return models[p].aside
+			return models[p].quarantinedUntil
 		}
 		slices.SortStableFunc(want, func(a, b *Node) int {
 			return cmp.Or(end(a).Compare(end(b)), cmp.Compare(slices.Index(all, a), slices.Index(all, b)))
@@ -249,7 +249,7 @@ func TestOnChange(t *testing.T) {
 		func() { p.ReportFailure(lost) }, // the same pause
 		p.ReportSuccess,                  // ok
 		p.ReportSuccess,
-		func() { p.setConfigured(ErrMismatch) },    // misfit
+		func() { p.setConfigured(ErrMismatch) },    // misconfigured
 		func() { now = now.Add(2 * RecheckAfter) }, // ok by itself
 		func() { p.setConfigured(nil) },
 		func() { p.Quarantine("it lies") }, // aside
@@ -341,19 +341,19 @@ func TestEdges(t *testing.T) {
 		now = now.Add(MinQuarantine + later)
 		p.Quarantine("it lies")
 		if got := p.pool.Health()[0].Until.Sub(now); got != want {
-			t.Errorf("aside again %s after the pause: for %s, want %s", later, got, want)
+			t.Errorf("quarantined again %s after the pause: for %s, want %s", later, got, want)
 		}
 	}
 }
 
-// TestMisfitIsSaidOnce looks at a misfit again and again.
-func TestMisfitIsSaidOnce(t *testing.T) {
+// TestMisconfiguredIsLoggedOnce looks at a misconfigured node repeatedly.
+func TestMisconfiguredIsLoggedOnce(t *testing.T) {
 	now := time.Unix(1_790_000_000, 0)
 	var log strings.Builder
 	p := lone(t, &now, slog.New(slog.NewTextHandler(&log, nil)))
-	for _, misfit := range []error{ErrMismatch, ErrMismatch, nil, ErrMismatch} {
+	for _, failure := range []error{ErrMismatch, ErrMismatch, nil, ErrMismatch} {
 		now = now.Add(RecheckAfter)
-		p.setConfigured(misfit)
+		p.setConfigured(failure)
 	}
 	if n := strings.Count(log.String(), "level=ERROR"); n != 2 {
 		t.Errorf("it was said %d times, want once for each time that it came to be:\n%s", n, &log)
@@ -403,10 +403,10 @@ func TestPauses(t *testing.T) {
 		}
 	}
 	if got := quarantineBackoff.after(6); got != 320*time.Minute {
-		t.Errorf("the sixth time aside is %s", got)
+		t.Errorf("the sixth quarantine is %s", got)
 	}
 	if got := quarantineBackoff.after(7); got != MaxQuarantine {
-		t.Errorf("the seventh time aside is %s", got)
+		t.Errorf("the seventh quarantine is %s", got)
 	}
 	for jitter, want := range map[float64]time.Duration{0: 8 * time.Second, 0.5: 10 * time.Second, 1: 12 * time.Second} {
 		p := &Pool{conf: PoolConfig{Jitter: func() float64 { return jitter }}}

@@ -166,9 +166,9 @@ func TestPoolCallersEnd(t *testing.T) {
 	}
 }
 
-// TestPoolMisfit has a node of another chain among the nodes: it is never
+// TestPoolMisconfigured has a node of another chain among the nodes: it is never
 // asked, and looked at again after a while.
-func TestPoolMisfit(t *testing.T) {
+func TestPoolMisconfigured(t *testing.T) {
 	wrong, right := chaintest.New(6).Serve(t), chaintest.New(5).Serve(t)
 	at := start()
 	p := pool(t, at, wrong.URL, right.URL)
@@ -183,10 +183,10 @@ func TestPoolMisfit(t *testing.T) {
 		t.Errorf("Ready: %v", err)
 	}
 	if n := wrong.Calls("eth_chainId"); n != 1 {
-		t.Errorf("the misfit was asked %d times, want once", n)
+		t.Errorf("the misconfigured node was asked %d times, want once", n)
 	}
 	if h := p.Health()[0]; h.State != chain.StateMisconfigured || !strings.Contains(h.Reason, "chain id 6") {
-		t.Errorf("the misfit is %+v", h)
+		t.Errorf("the misconfigured node is %+v", h)
 	}
 	at.at = at.at.Add(chain.RecheckAfter)
 	if err := first.Ready(t.Context()); !errors.Is(err, chain.ErrMismatch) || wrong.Calls("eth_chainId") != 2 {
@@ -245,9 +245,9 @@ func TestPoolSendDoesNotWait(t *testing.T) {
 	}
 }
 
-// TestSurvey learns the heads of nodes that nobody asks, finds the one that
+// TestRefreshHeads learns the heads of nodes that nobody asks, finds the one that
 // lags, and what went backwards.
-func TestSurvey(t *testing.T) {
+func TestRefreshHeads(t *testing.T) {
 	c := chaintest.New(5)
 	c.MineEmpty(200)
 	first, second, third := c.Serve(t), c.Serve(t), c.Serve(t)
@@ -257,7 +257,7 @@ func TestSurvey(t *testing.T) {
 	nodes := p.Nodes()
 	p.RefreshHeads(t.Context())
 	if h := p.Health(); h[0].Head != 200 || h[1].Head != 200 || h[2].State != chain.StateBackoff || !h[0].HeadAt.Equal(at.at) {
-		t.Errorf("after the first survey: %+v", h)
+		t.Errorf("after the first refresh: %+v", h)
 	}
 	calls := first.Calls("eth_getBlockByNumber")
 	p.RefreshHeads(t.Context())

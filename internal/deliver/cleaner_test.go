@@ -57,7 +57,7 @@ func (l *log) DropRetiredSecrets(_ context.Context, now int64) (int64, error) {
 	return 0, nil
 }
 
-func TestSweeper(t *testing.T) {
+func TestCleaner(t *testing.T) {
 	for name, c := range map[string]struct {
 		fail error
 		want []string
@@ -109,7 +109,7 @@ func (r *rounds) DropRetiredSecrets(context.Context, int64) (int64, error) {
 
 // Once a day the attempts are swept from the beginning: events that were
 // pending then may be finished. Else a round goes on where the last one ended.
-func TestSweeperComesBack(t *testing.T) {
+func TestCleanerContinues(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -33,7 +33,7 @@ func TestAnvil(t *testing.T) {
 	} {
 		made := s.create(r, (i+1)*1_000_000)
 		s.told(webhook.InvoiceCreated, made.ID)
-		s.announce(r, made)
+		s.sendNotice(r, made)
 		tx := pay(made)
 		s.awaitPayment(r, made.ID, tx, apitypes.PaymentConfirmed)
 		inv := s.invoice(r, made.ID)
@@ -83,9 +83,9 @@ func TestAnvil(t *testing.T) {
 	s.toldOnce(told)
 }
 
-// announce has the provider announce an invoice's payment, which settles
+// sendNotice has the provider announce an invoice's payment, which settles
 // nothing, and an impostor.
-func (s *service) announce(r *replica, made apitypes.CreateInvoiceResponse) {
+func (s *service) sendNotice(r *replica, made apitypes.CreateInvoiceResponse) {
 	s.Helper()
 	notice := fmt.Sprintf(`{"type":"transfers.created","data":{"id":"transfer of %s","amount":{"amount":"%s.00","currency":"USD"},
 		"destination":{"type":"blockchain","address":"%s","chain":"ANVIL"}}}`, made.ID, strings.TrimSuffix(made.Invoice.Amount, "000000"), s.till.Address)

@@ -45,7 +45,7 @@ func TestPaidTogether(t *testing.T) {
 
 	for i, m := range made {
 		want[i] = s.paid(hash, m.Invoice.TransferAmount, &made[i])
-		s.want(m, standing{status: apitypes.StatusPaid, by: hash, paid: m.Invoice.TransferAmount, back: "0"})
+		s.want(m, invoiceState{status: apitypes.StatusPaid, by: hash, paid: m.Invoice.TransferAmount, back: "0"})
 	}
 	s.wantSame(want)
 	s.wantEvents()
@@ -84,7 +84,7 @@ func TestDust(t *testing.T) {
 	s.final()
 	t.Logf("%d transfers of dust and a payment were final after %s", 2*crowd, time.Since(begun))
 
-	s.want(victim, standing{status: apitypes.StatusPaid, by: honest, paid: victim.Invoice.TransferAmount, back: "0"})
+	s.want(victim, invoiceState{status: apitypes.StatusPaid, by: honest, paid: victim.Invoice.TransferAmount, back: "0"})
 	begun = time.Now()
 	s.wantSame(want)
 	t.Logf("they were listed within %s", time.Since(begun))

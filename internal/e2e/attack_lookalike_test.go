@@ -22,9 +22,9 @@ func TestLookalikeEvents(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	attacker := devchain.Address(s.attacker)
-	registry, lookalike, liar := contracts.NewInvoiceRegistry(), hostile.NewLookalike(), hostile.NewLyingToken()
+	registry, lookalike, falseToken := contracts.NewInvoiceRegistry(), hostile.NewLookalike(), hostile.NewLyingToken()
 	lookalikeAt := s.deploy(hostile.LookalikeMetaData.Bin)
-	liarAt := s.deploy(hostile.LyingTokenMetaData.Bin)
+	falseTokenAt := s.deploy(hostile.LyingTokenMetaData.Bin)
 	registryAt := s.deploy(contracts.InvoiceRegistryMetaData.Bin, registry.PackConstructor(attacker, attacker)...)
 	s.pay(s.payer, attacker, "1000000")
 	s.allow(s.attacker, lookalikeAt)
@@ -36,12 +36,12 @@ func TestLookalikeEvents(t *testing.T) {
 	s.call(s.attacker, lookalikeAt, lookalike.PackTell(tag, s.customer(), s.shop(), s.chain.Token, terms.Amount))
 	dust := s.call(s.attacker, lookalikeAt, lookalike.PackEmbellish(tag, s.chain.Token, s.shop(), big.NewInt(7), terms.Amount))
 
-	s.call(s.attacker, liarAt, liar.PackTransfer(s.shop(), asked))
-	s.call(s.attacker, liarAt, append(liar.PackTransferFrom(s.customer(), s.shop(), terms.Amount), tag[:]...))
-	s.call(s.attacker, liarAt, liar.PackEmitMany([]common.Address{s.shop(), s.shop()}, asked))
-	s.call(s.attacker, liarAt, liar.PackPretend())
+	s.call(s.attacker, falseTokenAt, falseToken.PackTransfer(s.shop(), asked))
+	s.call(s.attacker, falseTokenAt, append(falseToken.PackTransferFrom(s.customer(), s.shop(), terms.Amount), tag[:]...))
+	s.call(s.attacker, falseTokenAt, falseToken.PackEmitMany([]common.Address{s.shop(), s.shop()}, asked))
+	s.call(s.attacker, falseTokenAt, falseToken.PackPretend())
 	foreign := terms
-	foreign.Token = liarAt
+	foreign.Token = falseTokenAt
 	s.call(s.attacker, registryAt, registry.PackPay(foreign))
 	s.call(s.attacker, s.chain.Registry, registry.PackPay(foreign)) // a real Paid event, of another id
 
@@ -63,7 +63,7 @@ func TestLookalikeEvents(t *testing.T) {
 	s.expect(victim, webhook.PaymentReceived, webhook.InvoicePaid)
 	s.final()
 	s.wantPayments(append(slices.Clone(moved), s.paid(honest, victim.Invoice.TransferAmount, &victim))...)
-	s.want(victim, standing{status: apitypes.StatusPaid, by: honest, paid: victim.Invoice.TransferAmount, back: "0"})
+	s.want(victim, invoiceState{status: apitypes.StatusPaid, by: honest, paid: victim.Invoice.TransferAmount, back: "0"})
 	s.awaitStatus(victim, contracts.StatusClosed)
 	s.wantEvents()
 }
@@ -106,7 +106,7 @@ func TestPoisoning(t *testing.T) {
 	poison()
 	s.final()
 	s.wantPayments(s.paid(honest, victim.Invoice.TransferAmount, &victim))
-	s.want(victim, standing{status: apitypes.StatusPaid, by: honest, paid: victim.Invoice.TransferAmount, back: "0"})
+	s.want(victim, invoiceState{status: apitypes.StatusPaid, by: honest, paid: victim.Invoice.TransferAmount, back: "0"})
 	s.wantEvents()
 }
 
@@ -146,10 +146,10 @@ func TestForeignTags(t *testing.T) {
 	toItself := s.pay(s.till, s.shop(), other.Invoice.TransferAmount, tag(other)...)
 	s.final()
 
-	s.want(named, standing{status: apitypes.StatusPaid, by: wrongAmount, paid: other.Invoice.TransferAmount, back: "0", exception: apitypes.ExceptionOverpaid})
+	s.want(named, invoiceState{status: apitypes.StatusPaid, by: wrongAmount, paid: other.Invoice.TransferAmount, back: "0", exception: apitypes.ExceptionOverpaid})
 	s.want(other, untouched)
-	s.want(third, standing{status: apitypes.StatusPaid, by: wrongToo, paid: third.Invoice.TransferAmount, back: "0"})
-	s.want(abroad, standing{status: apitypes.StatusPaid, by: wrongAddress, paid: abroad.Invoice.TransferAmount, back: "0"})
+	s.want(third, invoiceState{status: apitypes.StatusPaid, by: wrongToo, paid: third.Invoice.TransferAmount, back: "0"})
+	s.want(abroad, invoiceState{status: apitypes.StatusPaid, by: wrongAddress, paid: abroad.Invoice.TransferAmount, back: "0"})
 	selfPaid := s.paid(toItself, other.Invoice.TransferAmount, nil)
 	selfPaid.from = s.shop()
 	s.wantPayments(
@@ -187,8 +187,8 @@ func TestStolenPayment(t *testing.T) {
 	s.expect(second, webhook.PaymentReceived, webhook.InvoicePaid)
 	s.final()
 	s.wantPayments(s.paid(moved, first.Invoice.TransferAmount, &first), s.paid(submitted, second.Invoice.TransferAmount, &second))
-	s.want(first, standing{status: apitypes.StatusPaid, by: moved, paid: first.Invoice.TransferAmount, back: "0"})
-	s.want(second, standing{status: apitypes.StatusPaid, by: submitted, paid: second.Invoice.TransferAmount, back: "0"})
+	s.want(first, invoiceState{status: apitypes.StatusPaid, by: moved, paid: first.Invoice.TransferAmount, back: "0"})
+	s.want(second, invoiceState{status: apitypes.StatusPaid, by: submitted, paid: second.Invoice.TransferAmount, back: "0"})
 	s.want(ofAttacker, untouched)
 	s.wantEvents()
 }

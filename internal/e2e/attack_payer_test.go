@@ -98,9 +98,9 @@ func TestStolenNonce(t *testing.T) {
 
 	s.wantPayments(want...)
 	s.want(toHimself, untouched)
-	s.want(nearlyNothing, standing{status: apitypes.StatusOpen, paid: "1", back: "0"}) // dust is no exception
-	s.want(frontRun, standing{status: apitypes.StatusPaid, by: overtaken, paid: amount, back: "0"})
-	s.want(twoPayers, standing{status: apitypes.StatusPaid, by: first, paid: "20000000", back: "0", exception: apitypes.ExceptionDuplicate})
+	s.want(nearlyNothing, invoiceState{status: apitypes.StatusOpen, paid: "1", back: "0"}) // dust is no exception
+	s.want(frontRun, invoiceState{status: apitypes.StatusPaid, by: overtaken, paid: amount, back: "0"})
+	s.want(twoPayers, invoiceState{status: apitypes.StatusPaid, by: first, paid: "20000000", back: "0", exception: apitypes.ExceptionDuplicate})
 	s.want(cancelled, untouched)
 	s.want(nothing, untouched)
 	s.expect(nearlyNothing, webhook.PaymentReceived)
@@ -118,8 +118,8 @@ func TestStolenNonce(t *testing.T) {
 	s.expect(nearlyNothing, webhook.PaymentReceived, webhook.InvoicePaid)
 	s.final()
 	s.wantPayments(append(want, s.paid(through, amount, &toHimself), s.paid(directly, amount, &nearlyNothing))...)
-	s.want(toHimself, standing{status: apitypes.StatusPaid, by: through, paid: amount, back: "0"})
-	s.want(nearlyNothing, standing{status: apitypes.StatusPaid, by: directly, paid: "10000001", back: "0"})
+	s.want(toHimself, invoiceState{status: apitypes.StatusPaid, by: through, paid: amount, back: "0"})
+	s.want(nearlyNothing, invoiceState{status: apitypes.StatusPaid, by: directly, paid: "10000001", back: "0"})
 	s.wantEvents()
 }
 
@@ -148,8 +148,8 @@ func TestThirdParty(t *testing.T) {
 	s.expect(byTag, webhook.PaymentReceived, webhook.InvoicePaid, webhook.PaymentRefunded)
 	s.final()
 	s.wantPayments(s.paid(first, byAmount.Invoice.TransferAmount, &byAmount), s.paid(second, "20000000", &byTag))
-	s.want(byAmount, standing{status: apitypes.StatusPaid, by: first, paid: byAmount.Invoice.TransferAmount, back: "0"})
-	s.want(byTag, standing{status: apitypes.StatusPaid, by: second, paid: "20000000", back: "20000000"})
+	s.want(byAmount, invoiceState{status: apitypes.StatusPaid, by: first, paid: byAmount.Invoice.TransferAmount, back: "0"})
+	s.want(byTag, invoiceState{status: apitypes.StatusPaid, by: second, paid: "20000000", back: "20000000"})
 	s.wantEvents()
 }
 
@@ -208,7 +208,7 @@ func TestMerchantContract(t *testing.T) {
 			amount = plain.Invoice.TransferAmount
 		}
 		want = append(want, s.paid(tx[i], amount, &made[i]))
-		s.want(made[i], standing{status: apitypes.StatusPaid, by: tx[i], paid: amount, back: refunded[i]})
+		s.want(made[i], invoiceState{status: apitypes.StatusPaid, by: tx[i], paid: amount, back: refunded[i]})
 	}
 	s.wantPayments(want...)
 	s.awaitStatus(plain, contracts.StatusClosed)

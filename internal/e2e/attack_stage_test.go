@@ -313,8 +313,8 @@ func (s *stage) paid(tx common.Hash, amount string, to *apitypes.CreateInvoiceRe
 	return p
 }
 
-// standing is the state of an invoice.
-type standing struct {
+// invoiceState is the state of an invoice.
+type invoiceState struct {
 	status     apitypes.InvoiceStatus
 	by         common.Hash // the transaction that settled it
 	paid, back string
@@ -322,17 +322,17 @@ type standing struct {
 }
 
 // untouched is the state of an invoice that nobody has paid.
-var untouched = standing{status: apitypes.StatusOpen, paid: "0", back: "0"}
+var untouched = invoiceState{status: apitypes.StatusOpen, paid: "0", back: "0"}
 
 // want has the test fail unless an invoice is in this state.
-func (s *stage) want(made apitypes.CreateInvoiceResponse, want standing) {
+func (s *stage) want(made apitypes.CreateInvoiceResponse, want invoiceState) {
 	s.Helper()
 	inv, err := s.api().Invoice(s.Context(), made.ID)
 	if err != nil {
 		s.Fatal(err)
 	}
-	got := standing{inv.Status, common.HexToHash(inv.SettledTxHash), inv.AmountPaid, inv.AmountRefunded, inv.Exception}
-	if diff := gocmp.Diff(want, got, gocmp.AllowUnexported(standing{})); diff != "" {
+	got := invoiceState{inv.Status, common.HexToHash(inv.SettledTxHash), inv.AmountPaid, inv.AmountRefunded, inv.Exception}
+	if diff := gocmp.Diff(want, got, gocmp.AllowUnexported(invoiceState{})); diff != "" {
 		s.Errorf("the invoice %s (-want +got):\n%s", made.ID, diff)
 	}
 }

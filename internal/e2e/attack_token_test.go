@@ -60,12 +60,12 @@ func TestFeeToken(t *testing.T) {
 	s.final()
 	want := []listed{paid(plain, short.String(), nil), paid(tagged, "9900000", &made)}
 	s.wantPayments(want...)
-	s.want(made, standing{status: apitypes.StatusOpen, paid: "9900000", back: "0", exception: apitypes.ExceptionUnderpaid})
+	s.want(made, invoiceState{status: apitypes.StatusOpen, paid: "9900000", back: "0", exception: apitypes.ExceptionUnderpaid})
 
 	rest := transfer("101010", tag[:]...) // of which 100000 arrive
 	s.expect(made, webhook.PaymentReceived, webhook.InvoicePaid)
 	s.final()
 	s.wantPayments(append(want, paid(rest, "100000", &made))...)
-	s.want(made, standing{status: apitypes.StatusPaid, by: rest, paid: "10000000", back: "0"})
+	s.want(made, invoiceState{status: apitypes.StatusPaid, by: rest, paid: "10000000", back: "0"})
 	s.wantEvents()
 }

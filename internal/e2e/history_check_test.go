@@ -53,7 +53,7 @@ func (h *history) check() {
 	h.checkPayments(payments)
 	for _, b := range h.bills {
 		must[webhook.InvoiceCreated+" "+b.made.ID] = true
-		want := b.standing(paid[b])
+		want := b.state(paid[b])
 		if back[b] != nil {
 			want.back = back[b].String()
 		}
@@ -61,8 +61,8 @@ func (h *history) check() {
 		if err != nil {
 			h.Fatal(err)
 		}
-		got := standing{inv.Status, common.HexToHash(inv.SettledTxHash), inv.AmountPaid, inv.AmountRefunded, inv.Exception}
-		if diff := cmp.Diff(want, got, cmp.AllowUnexported(standing{})); diff != "" {
+		got := invoiceState{inv.Status, common.HexToHash(inv.SettledTxHash), inv.AmountPaid, inv.AmountRefunded, inv.Exception}
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(invoiceState{})); diff != "" {
 			h.Errorf("bill %+v (-want +got):\n%s", b, diff)
 		}
 		if want.status != apitypes.StatusOpen {
@@ -72,9 +72,9 @@ func (h *history) check() {
 	h.checkEvents(must)
 }
 
-// standing is the state that a bill must be in, from the transfers that pay it in the
+// state is the state that a bill must be in, from the transfers that pay it in the
 // chain's order.
-func (b *bill) standing(transfers []movement) standing {
+func (b *bill) state(transfers []movement) invoiceState {
 	s := untouched
 	var total, inTime big.Int
 	ceiling := new(big.Int).Add(b.amount, big.NewInt(invoice.MaxSuffix))

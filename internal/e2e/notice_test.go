@@ -11,8 +11,8 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// announce posts a signed notice.
-func (w *world) announce(body string) answer {
+// sendNotice posts a signed notice.
+func (w *world) sendNotice(body string) answer {
 	w.Helper()
 	return w.do(http.MethodPost, "/api/webhooks/circle", body, "Content-Type", "application/json",
 		webhook.HeaderProviderSignature, webhook.Sign(w.info.Load().Provider.WebhookSecret, time.Now(), []byte(body)))
@@ -51,7 +51,7 @@ func TestNotices(t *testing.T) {
 		"of the invoice's sum":   w.notice("sum", "5", "USDC", "local"),
 		"of money never to come": w.notice("never", "123456789.000001", "USD", "LOCAL"),
 	} {
-		got := decoded[map[string]any](t, w.announce(body), http.StatusOK)
+		got := decoded[map[string]any](t, w.sendNotice(body), http.StatusOK)
 		if len(got) != 1 || got["ok"] != true {
 			t.Errorf("a notice %s: %v", name, got)
 		}
@@ -61,7 +61,7 @@ func TestNotices(t *testing.T) {
 	}
 	tx := w.payer().mustTransfer(t, w.info.Load().Merchant.Address, made.Invoice.TransferAmount, nil)
 	r.await(ctx, webhook.InvoicePaid, made.ID)
-	decoded[map[string]any](t, w.announce(w.notice("late", major(t, made.Invoice.TransferAmount), "USD", "LOCAL")), http.StatusOK)
+	decoded[map[string]any](t, w.sendNotice(w.notice("late", major(t, made.Invoice.TransferAmount), "USD", "LOCAL")), http.StatusOK)
 	payment := ""
 	for p, err := range w.api().Payments(ctx, client.PaymentFilter{}) {
 		if err != nil || payment != "" || p.TxHash != tx.Hex() {

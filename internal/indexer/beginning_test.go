@@ -9,10 +9,10 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// TestBeginning has nodes lie about the block that reading is to begin
+// TestBeginning has nodes wrong about the block that reading is to begin
 // at, which counts as final without having been read.
 func TestBeginning(t *testing.T) {
-	lie, down := chaintest.FalseChain{From: 2}, chaintest.Refuse{Status: 500}
+	wrong, down := chaintest.FalseChain{From: 2}, chaintest.Refuse{Status: 500}
 	for name, test := range map[string]struct {
 		agree  int
 		faults []chaintest.Fault
@@ -20,9 +20,9 @@ func TestBeginning(t *testing.T) {
 	}{
 		"one":                            {1, []chaintest.Fault{nil}, true},
 		"one, two must agree":            {2, []chaintest.Fault{nil}, false},
-		"the first of two lies":          {1, []chaintest.Fault{lie, nil}, false},
-		"the second of two lies":         {1, []chaintest.Fault{nil, lie}, false},
-		"the first of three lies":        {1, []chaintest.Fault{lie, nil, nil}, true},
+		"the first of two lies":          {1, []chaintest.Fault{wrong, nil}, false},
+		"the second of two lies":         {1, []chaintest.Fault{nil, wrong}, false},
+		"the first of three lies":        {1, []chaintest.Fault{wrong, nil, nil}, true},
 		"the second is down":             {1, []chaintest.Fault{nil, down}, true},
 		"the second is down, must agree": {2, []chaintest.Fault{nil, down}, false},
 		"the third agrees":               {2, []chaintest.Fault{nil, down, nil}, true},

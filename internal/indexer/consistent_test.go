@@ -101,10 +101,10 @@ func mineTwice(f *fixture, others int) {
 	f.chain.MineEmpty(others)
 }
 
-// TestContradictionIsSetAside has the first of two nodes contradict itself,
+// TestContradictionIsQuarantined has the first of two nodes contradict itself,
 // near the head and far behind it: its word is not taken, it is quarantined, and
 // the payments come from the other node, all at once.
-func TestContradictionIsSetAside(t *testing.T) {
+func TestContradictionIsQuarantined(t *testing.T) {
 	for name, change := range contradictions {
 		for where, blocks := range map[string]int{"near": 3, "in range": 3 * maxBlocks} {
 			f := newFixture(t, nil)

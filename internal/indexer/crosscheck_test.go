@@ -103,9 +103,9 @@ func TestMisleadingBloom(t *testing.T) {
 func TestFalseFinalBlock(t *testing.T) {
 	whole, split := chaintest.FalseChain{From: 6}, chaintest.WrongHash{At: 6}
 	for name, test := range map[string]struct {
-		faults []chaintest.Fault // of each node, nil for none
-		aside  []bool
-		unsure bool
+		faults      []chaintest.Fault // of each node, nil for none
+		quarantined []bool
+		noQuorum    bool
 	}{
 		"the second is torn":           {[]chaintest.Fault{nil, split}, []bool{false, true}, false},
 		"the first is torn":            {[]chaintest.Fault{split, nil}, []bool{true, false}, false},
@@ -139,16 +139,16 @@ func TestFalseFinalBlock(t *testing.T) {
 					break
 				}
 			}
-			var unsure *NoQuorumError
-			if errors.As(err, &unsure) != test.unsure || (err != nil) != test.unsure {
-				t.Errorf("round: %v; want it unsure: %t", err, test.unsure)
+			var noQuorum *NoQuorumError
+			if errors.As(err, &noQuorum) != test.noQuorum || (err != nil) != test.noQuorum {
+				t.Errorf("round: %v; want no quorum: %t", err, test.noQuorum)
 			}
-			for i, want := range test.aside {
+			for i, want := range test.quarantined {
 				if got := f.state(i) == chain.StateQuarantined; got != want {
 					t.Errorf("node %d is %s, want it quarantined: %t", i, f.state(i), want)
 				}
 			}
-			if test.unsure {
+			if test.noQuorum {
 				f.expect(t, 9, 2, 1, 0, 0)
 				if !strings.Contains(err.Error(), "disagree on block 6") {
 					t.Errorf("the error is %q", err)
@@ -168,9 +168,9 @@ func TestViolationOfOne(t *testing.T) {
 	around := chaintest.FalseChain{From: 2}
 	down := chaintest.Refuse{Status: 500}
 	for name, test := range map[string]struct {
-		faults         []chaintest.Fault
-		aside          bool // the first node afterwards
-		unsure, halted bool
+		faults           []chaintest.Fault
+		quarantined      bool // the first node afterwards
+		noQuorum, halted bool
 	}{
 		"the others have it":          {[]chaintest.Fault{around, nil, nil}, true, false, false},
 		"the other has it":            {[]chaintest.Fault{around, nil}, true, false, false},
@@ -194,15 +194,15 @@ func TestViolationOfOne(t *testing.T) {
 			}
 			f.chain.Mine()
 			_, err := f.sync(t.Context())
-			var unsure *NoQuorumError
+			var noQuorum *NoQuorumError
 			var halted *HaltedError
-			if errors.As(err, &unsure) != test.unsure || errors.As(err, &halted) != test.halted {
-				t.Errorf("round: %v; want unsure %t, halted %t", err, test.unsure, test.halted)
+			if errors.As(err, &noQuorum) != test.noQuorum || errors.As(err, &halted) != test.halted {
+				t.Errorf("round: %v; want no quorum %t, halted %t", err, test.noQuorum, test.halted)
 			}
-			if got := f.state(0) == chain.StateQuarantined; got != test.aside {
-				t.Errorf("the first node is %s, want it quarantined: %t", f.state(0), test.aside)
+			if got := f.state(0) == chain.StateQuarantined; got != test.quarantined {
+				t.Errorf("the first node is %s, want it quarantined: %t", f.state(0), test.quarantined)
 			}
-			if test.unsure || test.halted {
+			if test.noQuorum || test.halted {
 				f.expect(t, 5, 2, 0, 1, 0)
 				return
 			}
@@ -251,9 +251,9 @@ func TestBackwards(t *testing.T) {
 	}
 }
 
-// TestSlowWitness has the second node not answer: what becomes final waits
+// TestSlowVote has the second node not answer: what becomes final waits
 // for it once, and not again while it is left alone.
-func TestSlowWitness(t *testing.T) {
+func TestSlowVote(t *testing.T) {
 	f := newFixture(t, nil)
 	now := newClock()
 	proxies := f.nodes(t, 2, func(c *Config) { c.Now = now.Now })

@@ -61,10 +61,10 @@ func (ix *Indexer) isOtherChain(ctx context.Context, n node, key string) (bool, 
 	if yields, err := ix.yieldsTo(ctx, key); err != nil || !yields {
 		return false, err
 	}
-	misfit := fmt.Errorf("%w: %s serves the blocks of chain %s under the key %s as well; each transfer would pay twice, so correct its rpc or keep one of the keys",
+	mismatch := fmt.Errorf("%w: %s serves the blocks of chain %s under the key %s as well; each transfer would pay twice, so correct its rpc or keep one of the keys",
 		chain.ErrMismatch, n, key, ix.Chain.Key)
-	n.ReportMisconfigured(misfit)
-	return false, &nodeError{node: n.Node, err: misfit, reported: true}
+	n.ReportMisconfigured(mismatch)
+	return false, &nodeError{node: n.Node, err: mismatch, reported: true}
 }
 
 // yieldsTo reports whether this chain stops when it is the same as another one.

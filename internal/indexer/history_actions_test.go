@@ -26,9 +26,9 @@ type order struct {
 	number                int    // of transactions that were there before it
 }
 
-// deed is a transaction, and what it is meant to be. It may be mined in
+// action is a transaction, and what it is meant to be. It may be mined in
 // several blocks, one after the other.
-type deed struct {
+type action struct {
 	tx      chaintest.Tx
 	number  int // of transactions that were there before it
 	moves   []*move
@@ -55,7 +55,7 @@ const (
 
 // move is a transfer of the watched token to a merchant, or one back.
 type move struct {
-	of       *deed
+	of       *action
 	ordinal  int
 	from, to invoice.Address
 	amount   uint64
@@ -88,7 +88,7 @@ func (s *story) orderOf(p party) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	o := &order{Invoice: inv, number: len(s.deeds), amount: amount, enough: amount, exact: small(inv.TransferAmount)}
+	o := &order{Invoice: inv, number: len(s.actions), amount: amount, enough: amount, exact: small(inv.TransferAmount)}
 	if p.lenient {
 		o.enough -= amount / 100
 	}
@@ -111,15 +111,15 @@ func small(a invoice.Amount) (n uint64) {
 // draft is a transaction that is being composed.
 type draft struct {
 	*story
-	deed   *deed
+	action *action
 	tag    *order // that the input names, if any
 	tagged *move  // the transfer that the input speaks for, if any
 }
 
 // compose makes a transaction of one or several parts, which have nothing to
 // do with each other.
-func (s *story) compose() *deed {
-	d := &draft{story: s, deed: &deed{number: len(s.deeds)}}
+func (s *story) compose() *action {
+	d := &draft{story: s, action: &action{number: len(s.actions)}}
 	parts := 1
 	if s.chance(25) {
 		parts += 1 + s.IntN(3)
@@ -127,7 +127,7 @@ func (s *story) compose() *deed {
 	if s.chance(2) {
 		parts = 12
 	}
-	d.deed.tx.From = common.Address(d.address("sender ", len(d.deeds)))
+	d.action.tx.From = common.Address(d.address("sender ", len(d.actions)))
 	for range parts {
 		d.part()
 	}
@@ -135,25 +135,25 @@ func (s *story) compose() *deed {
 		d.tag = pick(s, s.orders...)
 	}
 	d.name()
-	d.deed.tx.Hash = chaintest.NamedTx(fmt.Sprint(s.name, " ", len(s.deeds))).Hash
-	s.deeds = append(s.deeds, d.deed)
+	d.action.tx.Hash = chaintest.NamedTx(fmt.Sprint(s.name, " ", len(s.actions))).Hash
+	s.actions = append(s.actions, d.action)
 	s.count("transactions")
-	return d.deed
+	return d.action
 }
 
-func (d *draft) log(l chaintest.Log) { d.deed.tx.Logs = append(d.deed.tx.Logs, l) }
+func (d *draft) log(l chaintest.Log) { d.action.tx.Logs = append(d.action.tx.Logs, l) }
 
 // move adds a transfer of the token.
 func (d *draft) move(m move) *move {
-	m.of, m.ordinal = d.deed, len(d.deed.tx.Logs)
+	m.of, m.ordinal = d.action, len(d.action.tx.Logs)
 	d.log(chaintest.Transfer(token, m.from, m.to, invoice.NewAmount(m.amount)))
-	d.deed.moves = append(d.deed.moves, &m)
+	d.action.moves = append(d.action.moves, &m)
 	return &m
 }
 
 // payer returns an account that did nothing yet.
 func (d *draft) payer() invoice.Address {
-	return d.address("payer ", len(d.deeds), " ", len(d.deed.tx.Logs))
+	return d.address("payer ", len(d.actions), " ", len(d.action.tx.Logs))
 }
 
 // name has the transaction's input end with the order's id. That speaks for
@@ -162,11 +162,11 @@ func (d *draft) name() {
 	if d.tag == nil {
 		return
 	}
-	d.deed.tx.Input = slices.Concat(make([]byte, selectorLen+2*wordLen), d.tag.CommitmentID[:])
-	if m := d.tagged; m != nil && m.from != invoice.Address(d.deed.tx.From) {
+	d.action.tx.Input = slices.Concat(make([]byte, selectorLen+2*wordLen), d.tag.CommitmentID[:])
+	if m := d.tagged; m != nil && m.from != invoice.Address(d.action.tx.From) {
 		amount := invoice.NewAmount(m.amount).Bytes()
-		d.deed.tx.To = new(common.Address(token))
-		d.deed.tx.Input = slices.Concat(transferFrom, common.LeftPadBytes(m.from[:], wordLen), common.LeftPadBytes(m.to[:], wordLen),
+		d.action.tx.To = new(common.Address(token))
+		d.action.tx.Input = slices.Concat(transferFrom, common.LeftPadBytes(m.from[:], wordLen), common.LeftPadBytes(m.to[:], wordLen),
 			amount[:], d.tag.CommitmentID[:])
 	}
 }
@@ -190,7 +190,7 @@ func (d *draft) part() {
 		pay.amount, pay.aim = o.amount, named
 		d.move(pay)
 		d.log(chaintest.Paid(registry, o.CommitmentID, from, o.Merchant, token, invoice.NewAmount(o.amount)))
-		d.deed.records = append(d.deed.records, registryNote{settle.RegistryPaid, o})
+		d.action.records = append(d.action.records, registryNote{settle.RegistryPaid, o})
 	case 7, 8: // by an authorization
 		pay.amount, pay.aim = sum, named
 		d.log(chaintest.AuthorizationUsed(token, from, o.CommitmentID))
@@ -203,7 +203,7 @@ func (d *draft) part() {
 			return
 		}
 		if s.chance(70) {
-			pay.from = invoice.Address(d.deed.tx.From)
+			pay.from = invoice.Address(d.action.tx.From)
 		}
 		d.tag, d.tagged = o, d.move(pay)
 	case 10: // a little less than the amount
@@ -239,7 +239,7 @@ func (d *draft) part() {
 // refund pays back some of a payment that surely has an order.
 func (d *draft) refund() {
 	var of []*move
-	for _, paid := range d.deeds {
+	for _, paid := range d.actions {
 		for _, m := range paid.moves {
 			if (m.aim == named || m.aim == byExact) && m.refunded < m.amount {
 				of = append(of, m)
@@ -262,11 +262,11 @@ func (d *draft) refund() {
 func (d *draft) registryEvent(o *order) {
 	if d.chance(50) {
 		d.log(chaintest.Opened(registry, o.CommitmentID))
-		d.deed.records = append(d.deed.records, registryNote{settle.RegistryOpened, o})
+		d.action.records = append(d.action.records, registryNote{settle.RegistryOpened, o})
 		return
 	}
 	d.log(chaintest.Closed(registry, o.CommitmentID))
-	d.deed.records = append(d.deed.records, registryNote{settle.RegistryClosed, o})
+	d.action.records = append(d.action.records, registryNote{settle.RegistryClosed, o})
 }
 
 // lookalike adds what is no transfer of the token to the order's address.

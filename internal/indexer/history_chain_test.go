@@ -25,7 +25,7 @@ func (s *story) judge(final invoice.Header) {
 // mine adds a block with new transactions, and some that a reorg left.
 func (s *story) mine() {
 	s.clock.Add(int64(1 + s.IntN(15)))
-	var of []*deed
+	var of []*action
 	for range s.IntN(4) {
 		of = append(of, s.compose())
 	}
@@ -41,7 +41,7 @@ func (s *story) mine() {
 // mineBlock adds a block. Its time may be that of the block below, and a little
 // behind the clock, but is not before that of an invoice less what clocks may
 // differ.
-func (s *story) mineBlock(of []*deed) {
+func (s *story) mineBlock(of []*action) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var txs []chaintest.Tx
@@ -113,16 +113,16 @@ func (s *story) planFork() func() {
 		return func() {}
 	}
 	depth := 1 + s.Uint64N(most)
-	var dropped []*deed
+	var dropped []*action
 	for _, b := range s.net.Blocks()[head-depth+1:] {
 		for _, tx := range b.Txs {
-			dropped = append(dropped, s.deedOf(tx.Hash))
+			dropped = append(dropped, s.actionOf(tx.Hash))
 		}
 	}
 	if s.chance(30) {
 		s.Shuffle(len(dropped), func(i, j int) { dropped[i], dropped[j] = dropped[j], dropped[i] })
 	}
-	var again [][]*deed
+	var again [][]*action
 	for range s.Uint64N(depth + 2) {
 		n := s.IntN(len(dropped) + 1)
 		again = append(again, dropped[:n])
@@ -145,7 +145,7 @@ func (s *story) planFork() func() {
 	}
 }
 
-func (s *story) deedOf(tx common.Hash) *deed {
-	i := slices.IndexFunc(s.deeds, func(d *deed) bool { return d.tx.Hash == tx })
-	return s.deeds[i]
+func (s *story) actionOf(tx common.Hash) *action {
+	i := slices.IndexFunc(s.actions, func(d *action) bool { return d.tx.Hash == tx })
+	return s.actions[i]
 }

@@ -21,9 +21,9 @@ var (
 // stay as it is, and so may one of two that fails and need not agree; then it
 // returns true.
 func (s *story) calm() (spared bool) {
-	spared = s.chance(30) && (s.nodes == 3 || s.nodes == 2 && s.agree == 1 && !s.lying)
+	spared = s.chance(30) && (s.nodes == 3 || s.nodes == 2 && s.agree == 1 && !s.falsifies)
 	for i, p := range s.proxies {
-		if i != s.liar || !spared {
+		if i != s.dishonest || !spared {
 			p.SetFaults()
 		}
 	}
@@ -31,16 +31,16 @@ func (s *story) calm() (spared bool) {
 }
 
 // spoil gives the nodes other faults than they had. What it takes to see
-// through the liar is there while it lies: see lies.
+// through the dishonest node is there while it falsifies: see falseAnswers.
 func (s *story) spoil() {
 	s.pass(2 * time.Minute) // nobody cools down any more
 	for _, p := range s.proxies {
 		p.SetFaults()
 	}
-	s.lying = s.chance(50)
-	if s.lying {
-		if lies := s.lies(); len(lies) > 0 {
-			s.proxies[s.liar].SetFaults(pick(s, lies...)())
+	s.falsifies = s.chance(50)
+	if s.falsifies {
+		if answers := s.falseAnswers(); len(answers) > 0 {
+			s.proxies[s.dishonest].SetFaults(pick(s, answers...)())
 			s.count("lies")
 			if s.agree < 2 {
 				return
@@ -48,7 +48,7 @@ func (s *story) spoil() {
 		}
 	}
 	for i, p := range s.proxies {
-		if i == s.liar && s.lying || s.chance(50) {
+		if i == s.dishonest && s.falsifies || s.chance(50) {
 			continue
 		}
 		var faults []chaintest.Fault
@@ -100,7 +100,7 @@ func (s *story) failure() chaintest.Fault {
 	return f
 }
 
-// lies are the faults of the liar that its word alone can be seen through, or
+// falseAnswers are the faults of the dishonest node that its word alone can be seen through, or
 // with what the others say. This is what is assumed of them:
 //
 //   - Receipts that are missing or name another block contradict its logs.
@@ -114,7 +114,7 @@ func (s *story) failure() chaintest.Fault {
 //     node that must agree; so can logs that are left out of a range, as by
 //     a node of which a part is more than maxBlocks behind the other. Even
 //     so refunds can be missed, since nothing says that a transfer is one.
-func (s *story) lies() []func() chaintest.Fault {
+func (s *story) falseAnswers() []func() chaintest.Fault {
 	near := func() uint64 {
 		low := s.floor
 		if s.chance(40) {
@@ -122,28 +122,28 @@ func (s *story) lies() []func() chaintest.Fault {
 		}
 		return low + s.Uint64N(s.net.Head().Number-low+4)
 	}
-	lies := []func() chaintest.Fault{
+	answers := []func() chaintest.Fault{
 		func() chaintest.Fault { return chaintest.Only{Methods: receiptMethods, Fault: chaintest.FalseChain{}} },
 		func() chaintest.Fault { return chaintest.Only{Methods: receiptMethods[:1], Fault: chaintest.Null{}} },
 	}
 	dropped := func() chaintest.Fault { return chaintest.DropLogs{From: near()} }
 	if s.fullBloom && !s.long || s.agree > 1 {
-		lies = append(lies, dropped)
+		answers = append(answers, dropped)
 	}
 	if s.nodes > 1 && !s.stalls {
-		lies = append(lies,
+		answers = append(answers,
 			func() chaintest.Fault { return chaintest.WrongHash{At: near()} },
 			func() chaintest.Fault { return chaintest.FalseChain{From: near()} },
 		)
 	}
 	if s.agree > 1 {
 		forge := func() chaintest.Fault { return s.forge(near()) }
-		lies = append(lies, forge, forge, func() chaintest.Fault {
+		answers = append(answers, forge, forge, func() chaintest.Fault {
 			s.partial = true
 			return chaintest.DropLogs{From: near(), Percent: 30 + s.Uint64N(60)}
 		})
 	}
-	return lies
+	return answers
 }
 
 // forge invents a payment of what an order asks for.

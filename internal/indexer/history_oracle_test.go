@@ -53,7 +53,7 @@ func (s *story) compare(final uint64) {
 
 // blockOf returns the block that the action is in on the chain, nil when it is in
 // none, and the index of its first log there.
-func (v *verdict) stands(d *deed) (b *chaintest.Block, index int) {
+func (v *verdict) blockOf(d *action) (b *chaintest.Block, index int) {
 	for _, at := range d.at {
 		if v.blocks[min(at.Number, uint64(len(v.blocks)-1))] == at {
 			b = at
@@ -84,8 +84,8 @@ func (v *verdict) merchants(a invoice.Address) bool {
 // and for every payment among the transfers.
 func (v *verdict) comparePayments() {
 	known := map[string]bool{}
-	for _, d := range v.deeds {
-		b, index := v.stands(d)
+	for _, d := range v.actions {
+		b, index := v.blockOf(d)
 		for _, m := range d.moves {
 			if m.back != nil || !v.merchants(m.to) {
 				continue
@@ -217,7 +217,7 @@ func (v *verdict) bound(o *order) uint64 {
 // others returns how much may have been seen of other transfers that pay the
 // order in time.
 func (v *verdict) others(than *move, o *order) (sum uint64) {
-	for _, d := range v.deeds {
+	for _, d := range v.actions {
 		inTime := slices.ContainsFunc(d.at, func(b *chaintest.Block) bool { return b.Time <= o.ExpiresAt })
 		for _, m := range d.moves {
 			twin := m.order != nil && m.order.amount == o.amount && m.order.Merchant == o.Merchant && m.aim >= byBare
@@ -248,8 +248,8 @@ func (v *verdict) compareRefunds() map[*order]uint64 {
 		stored[r.ID] = r
 	}
 	sums := map[*order]uint64{}
-	for _, d := range v.deeds {
-		b, _ := v.stands(d)
+	for _, d := range v.actions {
+		b, _ := v.blockOf(d)
 		for _, m := range d.moves {
 			if m.back == nil {
 				continue
@@ -301,7 +301,7 @@ func (v *verdict) compareOrder(o *order, refunded uint64) {
 	var late, extra bool
 	var completing, timely []*move
 	for _, m := range v.paid[o] {
-		b, _ := v.stands(m.of)
+		b, _ := v.blockOf(m.of)
 		total += m.amount
 		switch {
 		case inTime >= o.amount:
@@ -357,7 +357,7 @@ func (v *verdict) compareOrder(o *order, refunded uint64) {
 		completing = timely // what is newest is read first
 	}
 	if want == invoice.Paid && got.Status == want && !slices.ContainsFunc(completing, func(m *move) bool {
-		b, _ := v.stands(m.of)
+		b, _ := v.blockOf(m.of)
 		return got.SettledTx == invoice.Hash(m.of.tx.Hash) && got.SettledAt == b.Time
 	}) {
 		v.find(misread, "invoice %s was settled by %s at %d", o.ID, got.SettledTx, got.SettledAt)
@@ -376,10 +376,10 @@ func (v *verdict) compareOrder(o *order, refunded uint64) {
 // compareIntents compares what the registry is to be reported the order.
 func (v *verdict) compareIntents(o *order, status invoice.Status) {
 	recorded, ever := false, false
-	for _, d := range v.deeds {
+	for _, d := range v.actions {
 		for _, r := range d.records {
 			if r.of == o {
-				b, _ := v.stands(d)
+				b, _ := v.blockOf(d)
 				recorded, ever = recorded || b != nil, true
 			}
 		}

@@ -23,7 +23,7 @@ type plan struct {
 	finality  chain.Finality
 	nodes     int
 	agree     int
-	liar      int  // index of the only node that may lie
+	dishonest int  // index of the only node that may lie
 	fullBloom bool // every log is in its block's bloom filter
 	replicas  int
 	late      bool // reading begins when the story is half told
@@ -60,14 +60,14 @@ type story struct {
 	wall     atomic.Int64 // the time of the indexers, in milliseconds
 	clock    atomic.Int64 // the time of the service, in Unix seconds; it never goes back
 
-	parties []party
-	orders  []*order
-	deeds   []*deed
-	loose   []*deed // taken off the chain by a reorg, and not mined again
-	forged  []chaintest.Forge
-	partial bool // some events of the registry, or refunds, may have been left out
-	lying   bool // the liar lies
-	gapped  bool // what is newer was read before what is older
+	parties   []party
+	orders    []*order
+	actions   []*action
+	loose     []*action // taken off the chain by a reorg, and not mined again
+	forged    []chaintest.Forge
+	partial   bool // some events of the registry, or refunds, may have been left out
+	falsifies bool // the dishonest node falsifies answers
+	gapped    bool // what is newer was read before what is older
 
 	mu      sync.Mutex
 	highest uint64 // block that a node can have reported
@@ -209,7 +209,7 @@ func (s *story) newPlan() plan {
 	if s.chance(25) {
 		p.replicas = 2
 	}
-	p.liar = s.IntN(p.nodes)
+	p.dishonest = s.IntN(p.nodes)
 	return p
 }
 
@@ -301,7 +301,7 @@ func (s *story) read() {
 	crash := false
 	// A node whose answers do not fit together since the chain forked
 	// between them is left alone for a second.
-	believed := !s.lying || s.agree > 1
+	believed := !s.falsifies || s.agree > 1
 	switch n := s.IntN(100); {
 	case n < 15 && believed:
 		s.during(s.planFork())

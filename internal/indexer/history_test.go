@@ -43,7 +43,7 @@ const (
 // and rescans.
 //
 // One node in a history may lie, the others only fail, lag and fall
-// silent; the function lies describes what is assumed about lies. In the end
+// silent; the function falseAnswers describes what is assumed about false answers. In the end
 // all nodes answer, save that one of several may stay as it is.
 //
 // The histories' numbers are few, so that things collide: amounts, payers,

@@ -206,11 +206,11 @@ func (ix *Indexer) Run(ctx context.Context) error {
 		}
 		ix.report(err)
 		var halted *HaltedError
-		var unsure *NoQuorumError
+		var noQuorum *NoQuorumError
 		switch {
 		case errors.As(err, &halted):
 			wait.Sleep(ctx, haltedPollInterval, ix.wakeups)
-		case errors.As(err, &unsure):
+		case errors.As(err, &noQuorum):
 			// Reading goes on as ever; only confirming does not.
 			wait.Sleep(ctx, ix.PollInterval, ix.wakeups)
 		case err != nil:
@@ -280,16 +280,16 @@ func (ix *Indexer) report(err error) {
 	ix.mu.Unlock()
 
 	log := ix.Logger.With("chain", ix.Chain.Key, "node", after.Source)
-	var unsure *NoQuorumError
-	wasUnsure := ix.noQuorum
-	ix.noQuorum = errors.As(err, &unsure)
+	var noQuorum *NoQuorumError
+	hadNoQuorum := ix.noQuorum
+	ix.noQuorum = errors.As(err, &noQuorum)
 	switch {
-	case ix.noQuorum && wasUnsure: // of another block each time, for one reason
+	case ix.noQuorum && hadNoQuorum: // of another block each time, for one reason
 	case after.Error == before.Error, errors.Is(err, chain.ErrMismatch): // the pool has logged it
 	case after.Halted != "":
 		log.Error("chain halted; compare its blocks with another node before resuming it", "reason", after.Halted)
 	case ix.noQuorum:
-		log.Error("no quorum, nothing is confirmed", "reason", unsure.Reason)
+		log.Error("no quorum, nothing is confirmed", "reason", noQuorum.Reason)
 	case err != nil:
 		log.Warn("sync failed, will retry", "err", err)
 	case before.Halted != "":

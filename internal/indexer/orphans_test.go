@@ -39,8 +39,8 @@ func withoutLogs(t *testing.T, f *fixture, receipts bool, replaces *atomic.Bool)
 // ranges behind it, by whichever node is asked.
 func TestReplacedAndTakenBack(t *testing.T) {
 	type outcome struct {
-		confirmed int
-		aside     bool // the node that lied
+		confirmed   int
+		quarantined bool // the node that lied
 	}
 	for name, test := range map[string]struct {
 		receipts bool // it lies in its receipts, too
@@ -64,17 +64,17 @@ func TestReplacedAndTakenBack(t *testing.T) {
 			f.catchUp(t)
 			var replaces atomic.Bool
 			replaces.Store(true)
-			liar := withoutLogs(t, f, test.receipts, &replaces)
-			f.restart(t, bloomless, liar)
+			dishonest := withoutLogs(t, f, test.receipts, &replaces)
+			f.restart(t, bloomless, dishonest)
 			f.catchUp(t)
 			replaces.Store(false)
-			f.restart(t, bloomless, liar)
+			f.restart(t, bloomless, dishonest)
 			f.catchUp(t)
 			f.expect(t, 1, 0, 0, 0, 2)
 			f.chain.MineEmpty(behind)
 			urls := slices.Repeat([]string{f.node.URL}, test.others)
 			if test.stays {
-				urls = slices.Insert(urls, 0, liar)
+				urls = slices.Insert(urls, 0, dishonest)
 			}
 			f.restart(t, bloomless, urls...)
 			for range 6 {

@@ -23,9 +23,9 @@ func TestAgree(t *testing.T) {
 	forge := chaintest.Forge{At: 7, Logs: []chaintest.Log{pays(bob, 1000)}}
 	deny := chaintest.Only{Methods: []string{"eth_getTransactionReceipt"}, Fault: chaintest.Null{}}
 	for name, test := range map[string]struct {
-		faults []chaintest.Fault // of each node, nil for none
-		aside  []bool
-		unsure string
+		faults      []chaintest.Fault // of each node, nil for none
+		quarantined []bool
+		unsure      string
 	}{
 		"both":                     {[]chaintest.Fault{nil, nil}, []bool{false, false}, ""},
 		"one alone":                {[]chaintest.Fault{nil}, []bool{false}, alone},
@@ -72,7 +72,7 @@ func TestAgree(t *testing.T) {
 				case test.unsure != "" && (!errors.As(err, &unsure) || !strings.Contains(unsure.Reason, test.unsure)):
 					t.Errorf("reading ended with %v, want that %q", err, test.unsure)
 				}
-				for i, want := range test.aside {
+				for i, want := range test.quarantined {
 					if got := f.state(i) == chain.StateQuarantined; got != want {
 						t.Errorf("node %d is %s, want it quarantined: %t", i, f.state(i), want)
 					}
@@ -117,10 +117,10 @@ func TestAgreeOnLateAddress(t *testing.T) {
 // and what was recorded on its word is not what becomes final.
 func TestAgreeOnEvidence(t *testing.T) {
 	for name, test := range map[string]struct {
-		liar, honest int
-		repents      bool // it tells the truth once the transfer is recorded
-		confirmed    int
-		aside        bool // the liar
+		dishonest, honest int
+		repents           bool // it tells the truth once the transfer is recorded
+		confirmed         int
+		quarantined       bool // the dishonest node
 	}{
 		"the first of two":            {0, 1, false, 0, false},
 		"the second of two":           {1, 1, false, 0, false},
@@ -130,11 +130,11 @@ func TestAgreeOnEvidence(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, nil)
-			var lies atomic.Bool
-			lies.Store(true)
-			liar := tamper(t, f.node, func(q question, ask func(question) any) any {
+			var falsify atomic.Bool
+			falsify.Store(true)
+			dishonest := tamper(t, f.node, func(q question, ask func(question) any) any {
 				answer := ask(q)
-				if !lies.Load() || q.Method != "eth_getTransactionReceipt" && q.Method != "eth_getLogs" {
+				if !falsify.Load() || q.Method != "eth_getTransactionReceipt" && q.Method != "eth_getLogs" {
 					return answer
 				}
 				return each(answer, func(o map[string]any) {
@@ -145,14 +145,14 @@ func TestAgreeOnEvidence(t *testing.T) {
 			})
 			urls := slices.Repeat([]string{f.node.URL}, test.honest)
 			f.restart(t, func(c *Config) {
-				c.Chain.Quorum, c.Chain.FullBloom = 2, false // else the bloom filter would betray the liar
-			}, slices.Insert(urls, test.liar, liar)...)
+				c.Chain.Quorum, c.Chain.FullBloom = 2, false // else the bloom filter would expose the dishonest node
+			}, slices.Insert(urls, test.dishonest, dishonest)...)
 			f.chain.MineEmpty(5)
 			f.catchUp(t)
 			f.chain.Mine(chaintest.NewTx(pays(alice, 5), paid(id1, alice, 5)))
 			f.catchUp(t)
 			if test.repents {
-				lies.Store(false)
+				falsify.Store(false)
 			}
 			f.chain.MineEmpty(3)
 			var err error
@@ -171,7 +171,7 @@ func TestAgreeOnEvidence(t *testing.T) {
 				}
 			}
 			for i := range test.honest + 1 {
-				if got := f.state(i) == chain.StateQuarantined; got != (test.aside && i == test.liar) {
+				if got := f.state(i) == chain.StateQuarantined; got != (test.quarantined && i == test.dishonest) {
 					t.Errorf("node %d is %s", i, f.state(i))
 				}
 			}

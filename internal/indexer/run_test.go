@@ -42,8 +42,8 @@ func (f *fixture) run(t *testing.T, seen <-chan Status) {
 	})
 }
 
-// TestPokeWakes waits an hour between polls, so only pokes explain a sync.
-func TestPokeWakes(t *testing.T) {
+// TestWakeInterruptsWait waits an hour between polls, so only wake-ups explain a sync.
+func TestWakeInterruptsWait(t *testing.T) {
 	seen := make(chan Status)
 	f := newFixture(t, syncs(seen))
 	f.run(t, seen)
@@ -248,9 +248,9 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// TestUnsureIsLoggedOnce has the block at the line differ from round to round
+// TestNoQuorumIsLoggedOnce has the block at the line differ from round to round
 // while the reason stays: one line of the log reports it, and one of its end.
-func TestUnsureIsLoggedOnce(t *testing.T) {
+func TestNoQuorumIsLoggedOnce(t *testing.T) {
 	var log bytes.Buffer
 	f := newFixture(t, nil)
 	proxies := f.nodes(t, 2, func(c *Config) {

@@ -340,9 +340,9 @@ func TestFewPaymentsInBlock(t *testing.T) {
 	}
 }
 
-// TestSizer finds a node's limit, stays near it without asking for too
+// TestAdaptiveRange finds a node's limit, stays near it without asking for too
 // much often, and notices that it is gone.
-func TestSizer(t *testing.T) {
+func TestAdaptiveRange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newAdaptiveRange(initialRange, maxRange)
 		limit := rapid.Uint64Range(1, 2*maxRange).Draw(t, "limit")
@@ -398,8 +398,8 @@ func TestSizer(t *testing.T) {
 	}
 }
 
-// TestCensus asks the ledger once about each account, and about few at a time.
-func TestCensus(t *testing.T) {
+// TestAddressCache asks the ledger once about each account, and about few at a time.
+func TestAddressCache(t *testing.T) {
 	f := newFixture(t, nil)
 	asked := map[invoice.Address]int{}
 	c := f.newAddressCache()

@@ -79,7 +79,7 @@ func TestStalledNodeIsReplaced(t *testing.T) {
 		t.Errorf("the status is %+v, want a restart", st)
 	}
 	if h := s.conf.Pool.Health(); h[0].State != chain.StateQuarantined || h[1].State != chain.StateOK {
-		t.Errorf("the nodes are %s and %s, want the first one aside", h[0].State, h[1].State)
+		t.Errorf("the nodes are %s and %s, want the first one quarantined", h[0].State, h[1].State)
 	}
 }
 
@@ -103,7 +103,7 @@ func TestSlowNodeIsReplaced(t *testing.T) {
 	nodes[0].SetFaults(chaintest.Slow{Wait: 150 * time.Millisecond})
 	s := supervised(t, f, nil, nodes[0].URL, nodes[1].URL)
 	if h := s.conf.Pool.Health(); h[0].State != chain.StateQuarantined || h[1].State != chain.StateOK {
-		t.Errorf("the nodes are %s and %s, want the first one aside", h[0].State, h[1].State)
+		t.Errorf("the nodes are %s and %s, want the first one quarantined", h[0].State, h[1].State)
 	}
 }
 

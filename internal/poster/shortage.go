@@ -11,9 +11,9 @@ import (
 	"github.com/quittance/quittance/internal/descriptors"
 )
 
-// doubtLookups is for how long after a shortage a failed lookup is not held
+// distrustLookups is for how long after a shortage a failed lookup is not held
 // against an endpoint: package net reads its configuration every 5 s.
-const doubtLookups = 6 * time.Second
+const distrustLookups = 6 * time.Second
 
 // Fault says whose fault an exchange's failure is.
 type Fault int
@@ -47,7 +47,7 @@ func (s *shortage) note() {
 func (s *shortage) recent() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return time.Since(s.last) < doubtLookups
+	return time.Since(s.last) < distrustLookups
 }
 
 // faultOf returns whose fault an error is, and notes a shortage.

@@ -58,7 +58,7 @@ func TestFeeMarket(t *testing.T) {
 	most := big.NewInt(100 * params.GWei)
 	writer := w.writer(func(c *Config) { c.Chain.Limits.MaxFeeWei = most.Uint64() })
 	ids := commitments(2)
-	w.intend(invoice.IntentOpen, ids...)
+	w.enqueueIntents(invoice.IntentOpen, ids...)
 	w.turn(writer)
 	base := func(gwei int64, blocks int) {
 		for range blocks {
@@ -80,7 +80,7 @@ func TestFeeMarket(t *testing.T) {
 			t.Errorf("status is %+v while the base fee is above the cap", s)
 		}
 	}
-	w.intend(invoice.IntentOpen, commitments(1)...) // waits its turn
+	w.enqueueIntents(invoice.IntentOpen, commitments(1)...) // waits its turn
 	base(90, bumpBlocks)
 	writer.report(writer.tick(w.ctx))
 	attempts = w.wantTxs(store.TxSent)[0].Attempts
@@ -98,7 +98,7 @@ func TestFeeMarket(t *testing.T) {
 	// It is the same before anything is sent.
 	w.mine(1)
 	w.turn(writer)
-	w.intend(invoice.IntentOpen, commitments(1)...)
+	w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
 	base(500, 1)
 	if err := writer.tick(w.ctx); !errors.Is(err, errFeeCapExceeded) {
 		t.Fatalf("with a base fee above the cap a round ends with %v", err)
@@ -112,7 +112,7 @@ func TestDroppedTransaction(t *testing.T) {
 	w := onAnvil(t)
 	writer := w.writer()
 	ids := commitments(2)
-	w.intend(invoice.IntentOpen, ids...)
+	w.enqueueIntents(invoice.IntentOpen, ids...)
 	w.turn(writer)
 	w.tell("anvil_dropTransaction", common.Hash(w.txs()[0].Attempts[0].TxHash))
 	w.mine(1)
@@ -134,7 +134,7 @@ func TestReorgThatForgets(t *testing.T) {
 	w := onAnvil(t)
 	writer := w.writer()
 	ids := commitments(2)
-	w.intend(invoice.IntentOpen, ids...)
+	w.enqueueIntents(invoice.IntentOpen, ids...)
 	w.turn(writer)
 	w.mine(1)
 	w.index()
@@ -161,16 +161,16 @@ func TestAccountThatRunsDry(t *testing.T) {
 	writer := w.writer()
 	operator := crypto.PubkeyToAddress(w.operator.PublicKey)
 	first, second := commitments(2), commitments(2)
-	w.intend(invoice.IntentOpen, first...)
+	w.enqueueIntents(invoice.IntentOpen, first...)
 	w.turn(writer)
 	began := w.Now()
 	w.tell("anvil_setBalance", operator, "0x1") // while it waits in the pool
-	w.intend(invoice.IntentOpen, second...)
+	w.enqueueIntents(invoice.IntentOpen, second...)
 	for range 6 {
 		w.pass(rebroadcastAfter / 2)
 		w.mine(1)
 		writer.report(writer.tick(w.ctx))
-		if s := writer.Status(); w.Now().Sub(began) >= rebroadcastAfter && (!s.Unfunded || s.Balance.Cmp(big.NewInt(1)) != 0) {
+		if s := writer.Status(); w.Now().Sub(began) >= rebroadcastAfter && (!s.InsufficientFunds || s.Balance.Cmp(big.NewInt(1)) != 0) {
 			t.Errorf("status is %+v, want no funds", s)
 		}
 	}
@@ -212,12 +212,12 @@ func TestAnswersOfRealNodes(t *testing.T) {
 			must(t, w.node().broadcast(w.ctx, first))
 			must(t, w.node().broadcast(w.ctx, first)) // known
 			if err := w.node().broadcast(w.ctx, attempt(0, gwei(10, 95), gwei(1, 95), none)); !replacementUnderpriced(err) {
-				t.Errorf("a lower fee: %v, want it outbid", err)
+				t.Errorf("a lower fee: %v, want it underpriced", err)
 			}
 			if w.dev != nil { // anvil takes what is higher at all
 				for _, percent := range [][2]int64{{109, 109}, {200, 100}, {100, 200}} {
 					if err := w.node().broadcast(w.ctx, attempt(0, gwei(10, percent[0]), gwei(1, percent[1]), none)); !replacementUnderpriced(err) {
-						t.Errorf("%d %% of the fee cap and the tip: %v, want it outbid", percent, err)
+						t.Errorf("%d %% of the fee cap and the tip: %v, want it underpriced", percent, err)
 					}
 				}
 			}

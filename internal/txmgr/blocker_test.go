@@ -22,7 +22,7 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-func TestUnfundedOperatorResumesWhenFunded(t *testing.T) {
+func TestOperatorResumesWhenFunded(t *testing.T) {
 	w := onSQLite(t)
 	poor, err := crypto.GenerateKey()
 	must(t, err)
@@ -33,11 +33,11 @@ func TestUnfundedOperatorResumesWhenFunded(t *testing.T) {
 		c.Key, c.Logger, c.Metrics = poor, slog.New(slog.NewTextHandler(&log, nil)), NewMetrics(measured)
 	})
 	ids := commitments(maxBatch)
-	w.intend(invoice.IntentOpen, ids...)
+	w.enqueueIntents(invoice.IntentOpen, ids...)
 	writer.report(writer.tick(w.ctx))
 	began := w.Now()
 	first := writer.Status()
-	if !first.Unfunded || !strings.Contains(first.Err, errInsufficientFunds.Error()) || !strings.Contains(first.Err, first.Sender.Hex()) ||
+	if !first.InsufficientFunds || !strings.Contains(first.Err, errInsufficientFunds.Error()) || !strings.Contains(first.Err, first.Sender.Hex()) ||
 		first.Balance.Sign() != 0 || first.Needed.Sign() <= 0 {
 		t.Errorf("status is %+v, want it to say what is missing, and where", first)
 	}
@@ -69,7 +69,7 @@ func TestUnfundedOperatorResumesWhenFunded(t *testing.T) {
 	writer.report(writer.tick(w.ctx))
 	w.seal(1)
 	w.wantStatus(statusOpen, ids...)
-	if s := writer.Status(); s.Err != "" || s.Unfunded {
+	if s := writer.Status(); s.Err != "" || s.InsufficientFunds {
 		t.Errorf("status still says %+v", s)
 	}
 	if got := measure(t, measured, "quittance_writer_balance_wei"); got == 0 {
@@ -84,7 +84,7 @@ func TestFundsLostAfterSaving(t *testing.T) {
 	w := onSQLite(t)
 	writer := w.writer()
 	ids := commitments(1)
-	w.intend(invoice.IntentOpen, ids...)
+	w.enqueueIntents(invoice.IntentOpen, ids...)
 	w.net.before = func(method string, _ []any) error {
 		if method == sendRaw {
 			return answer("insufficient funds for gas * price + value: balance 1, tx cost 2")
@@ -120,7 +120,7 @@ func TestFeeThatCannotBePaid(t *testing.T) {
 		c.Key, c.Chain.Limits.MinTipWei = poor, 20*params.GWei // which does not fall with the base fee
 	})
 	ids := commitments(1)
-	w.intend(invoice.IntentOpen, ids...)
+	w.enqueueIntents(invoice.IntentOpen, ids...)
 	if err := writer.tick(w.ctx); !errors.Is(err, errInsufficientFunds) {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestFeeThatCannotBePaid(t *testing.T) {
 		w.pass(bumpAfter)
 		writer.report(writer.tick(w.ctx))
 	}
-	if s := writer.Status(); !s.Unfunded || s.InFlight != 1 {
+	if s := writer.Status(); !s.InsufficientFunds || s.InFlight != 1 {
 		t.Errorf("status is %+v, want a transaction in flight and no funds for a higher fee", s)
 	}
 	// The attempt that can be paid is not given up for one that cannot.
@@ -141,7 +141,7 @@ func TestFeeThatCannotBePaid(t *testing.T) {
 	writer.report(writer.tick(w.ctx))
 	w.seal(1)
 	writer.report(writer.tick(w.ctx))
-	if s := writer.Status(); s.Unfunded || s.Err != "" {
+	if s := writer.Status(); s.InsufficientFunds || s.Err != "" {
 		t.Errorf("status is %+v after the transaction was mined", s)
 	}
 	w.wantStatus(statusOpen, ids...)
@@ -154,7 +154,7 @@ func TestOperatorWithoutItsRole(t *testing.T) {
 	w.external(w.dev.Keys.Deployer, contracts.NewInvoiceRegistry().PackRevokeRole(operatorRole, operator))
 	w.seal(1)
 	ids := commitments(maxBatch)
-	w.intend(invoice.IntentOpen, ids...)
+	w.enqueueIntents(invoice.IntentOpen, ids...)
 	writer.report(writer.tick(w.ctx))
 	asked := w.net.tally()
 	for range 4 {
@@ -182,7 +182,7 @@ func TestRegistryThatIsNoRegistry(t *testing.T) {
 	w := onSQLite(t)
 	w.registry = common.Address{0xaa}
 	writer := w.writer()
-	w.intend(invoice.IntentOpen, commitments(1)...)
+	w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
 	if err := writer.tick(w.ctx); err == nil || !strings.Contains(err.Error(), "answered 0x when asked for a status") {
 		t.Errorf("a round ends with %v", err)
 	}

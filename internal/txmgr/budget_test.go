@@ -30,7 +30,7 @@ func TestDailyBudgetStopsTheWriter(t *testing.T) {
 		}
 		writer := w.writer(allow(100_000_000_000), func(c *Config) { c.Metrics = NewMetrics(measured) })
 		first := commitments(20)
-		w.intend(invoice.IntentOpen, first...)
+		w.enqueueIntents(invoice.IntentOpen, first...)
 		w.turn(writer)
 		w.seal(1)
 		w.turn(writer)
@@ -47,7 +47,7 @@ func TestDailyBudgetStopsTheWriter(t *testing.T) {
 		w.pass(DefaultLeaseTTL)
 		writer = w.writer(allow(mined.Spent.Gwei+mined.Reserved/2), func(c *Config) { c.Metrics = writer.conf.Metrics })
 		second := commitments(20)
-		w.intend(invoice.IntentOpen, second...)
+		w.enqueueIntents(invoice.IntentOpen, second...)
 		for range 3 {
 			writer.report(writer.tick(w.ctx))
 			w.pass(blockerCheckEvery)
@@ -93,7 +93,7 @@ func TestDailyBudgetStopsTheWriter(t *testing.T) {
 func TestBudgetCountsWhatIsInFlight(t *testing.T) {
 	w := onSQLite(t)
 	writer := w.writer()
-	w.intend(invoice.IntentOpen, commitments(20)...)
+	w.enqueueIntents(invoice.IntentOpen, commitments(20)...)
 	w.turn(writer)
 	reserved := w.wantTxs(store.TxSent)[0].Reserved
 	w.pass(DefaultLeaseTTL)

@@ -20,36 +20,36 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// liar is a node that changes answers on their way. It does so a number of
+// byzantine is a node that changes answers on their way. It does so a number of
 // times, always if that is negative.
-type liar struct {
+type byzantine struct {
 	Client
 	method string
 	tell   func(answer any, args []any) bool // whether it did
 	times  int
 }
 
-func (l *liar) lie(method string, answer any, args []any) {
+func (l *byzantine) falsify(method string, answer any, args []any) {
 	if method == l.method && l.times != 0 && l.tell(answer, args) {
 		l.times--
 	}
 }
 
-func (l *liar) CallContext(ctx context.Context, result any, method string, args ...any) error {
+func (l *byzantine) CallContext(ctx context.Context, result any, method string, args ...any) error {
 	err := l.Client.CallContext(ctx, result, method, args...)
-	l.lie(method, result, args)
+	l.falsify(method, result, args)
 	return err
 }
 
-func (l *liar) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error {
+func (l *byzantine) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error {
 	err := l.Client.BatchCallContext(ctx, batch)
 	for _, elem := range batch {
-		l.lie(elem.Method, elem.Result, elem.Args)
+		l.falsify(elem.Method, elem.Result, elem.Args)
 	}
 	return err
 }
 
-// told returns a lie that is one value, in JSON.
+// told returns a change to one value, in JSON.
 func told(text string) func(any, []any) bool {
 	return func(answer any, _ []any) bool {
 		if err := json.Unmarshal([]byte(text), answer); err != nil {
@@ -59,7 +59,7 @@ func told(text string) func(any, []any) bool {
 	}
 }
 
-// ofTag returns a lie about the nonces of a tag alone.
+// ofTag returns a change of the nonces of a tag alone.
 func ofTag(tag, text string) func(any, []any) bool {
 	return func(answer any, args []any) bool { return args[1] == tag && told(text)(answer, args) }
 }
@@ -87,17 +87,17 @@ func TestOneWrongAnswerCostsNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := onSQLite(t)
-			lie := &liar{Client: w.net, method: test.method, tell: test.tell}
-			writer := w.writer(func(c *Config) { c.Client, c.Chain.Limits.MaxTipWei = lie, 2*params.GWei })
+			node := &byzantine{Client: w.net, method: test.method, tell: test.tell}
+			writer := w.writer(func(c *Config) { c.Client, c.Chain.Limits.MaxTipWei = node, 2*params.GWei })
 			operator := crypto.PubkeyToAddress(w.operator.PublicKey)
 			var opened []invoice.Hash
 			for round := range 3 {
 				before, err := w.client.BalanceAt(w.ctx, operator, nil)
 				must(t, err)
 				some := commitments(2)
-				w.intend(invoice.IntentOpen, some...)
+				w.enqueueIntents(invoice.IntentOpen, some...)
 				opened = append(opened, some...)
-				lie.times = min(round, 1) // the first round is an honest one
+				node.times = min(round, 1) // the first round is an honest one
 				for range 10 {
 					writer.report(writer.tick(w.ctx))
 					w.seal(1)
@@ -126,7 +126,7 @@ func TestGapOfAnEarlierVersion(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		writer := w.writer()
 		ids := commitments(3)
-		w.intend(invoice.IntentOpen, ids...)
+		w.enqueueIntents(invoice.IntentOpen, ids...)
 		must(t, writer.tick(w.ctx))
 		w.dev.DropPending()
 		w.beyond(writer, 1_000_000_000)
@@ -177,12 +177,12 @@ func (w *world) beyond(writer *Writer, by uint64) {
 // wrong number of used nonces.
 func TestNonceIsHeldAgainstASecondNode(t *testing.T) {
 	w := onSQLite(t)
-	lie := &liar{Client: w.net, method: nonceMethod, tell: told(`"0x3b9aca00"`), times: -1}
+	node := &byzantine{Client: w.net, method: nonceMethod, tell: told(`"0x3b9aca00"`), times: -1}
 	writer := w.writer(func(c *Config) {
-		c.Client, c.Nodes = lie, func() []Client { return []Client{lie, w.net} }
+		c.Client, c.Nodes = node, func() []Client { return []Client{node, w.net} }
 	})
 	ids := commitments(1)
-	w.intend(invoice.IntentOpen, ids...)
+	w.enqueueIntents(invoice.IntentOpen, ids...)
 	for range int((foreignAfter - time.Minute) / lostAfter) {
 		writer.report(writer.tick(w.ctx))
 		w.pass(lostAfter)
@@ -191,7 +191,7 @@ func TestNonceIsHeldAgainstASecondNode(t *testing.T) {
 	if s := writer.Status(); !strings.Contains(s.Err, errNonceUncertain.Error()) {
 		t.Errorf("status is %+v, want it to say that the nonce is doubted", s)
 	}
-	lie.times = 0
+	node.times = 0
 	w.turn(writer)
 	w.seal(1)
 	w.wantStatus(statusOpen, ids...)
@@ -201,7 +201,7 @@ func TestNonceIsHeldAgainstASecondNode(t *testing.T) {
 	w.external(w.operator, pack(invoice.IntentOpen, nil))
 	w.seal(1)
 	more := commitments(1)
-	w.intend(invoice.IntentOpen, more...)
+	w.enqueueIntents(invoice.IntentOpen, more...)
 	w.turn(writer)
 	w.seal(1)
 	w.wantStatus(statusOpen, more...)
@@ -211,12 +211,12 @@ func TestNonceIsHeldAgainstASecondNode(t *testing.T) {
 // too little gas: the transaction would be paid for and revert.
 func TestTooLowEstimateIsHeldAgainstASecondNode(t *testing.T) {
 	w := onSQLite(t)
-	lie := &liar{Client: w.net, method: "eth_estimateGas", tell: told(`"0x7530"`), times: -1}
+	node := &byzantine{Client: w.net, method: "eth_estimateGas", tell: told(`"0x7530"`), times: -1}
 	writer := w.writer(func(c *Config) {
-		c.Client, c.Nodes = lie, func() []Client { return []Client{lie, w.net} }
+		c.Client, c.Nodes = node, func() []Client { return []Client{node, w.net} }
 	})
 	ids := commitments(5)
-	w.intend(invoice.IntentOpen, ids...)
+	w.enqueueIntents(invoice.IntentOpen, ids...)
 	w.turn(writer)
 	w.seal(1)
 	w.turn(writer)
@@ -243,12 +243,12 @@ func TestFrozenNodeCostsSeconds(t *testing.T) {
 		}
 	})
 	ids := commitments(2)
-	w.intend(invoice.IntentOpen, ids[0])
+	w.enqueueIntents(invoice.IntentOpen, ids[0])
 	w.turn(writer)
 	w.seal(1)
 	w.turn(writer)
 	first.decide(func() fate { return frozen })
-	w.intend(invoice.IntentOpen, ids[1])
+	w.enqueueIntents(invoice.IntentOpen, ids[1])
 	patience, cancel := context.WithTimeout(w.ctx, chain.CallTimeout/2)
 	defer cancel()
 	must(t, writer.tick(patience))
@@ -256,9 +256,9 @@ func TestFrozenNodeCostsSeconds(t *testing.T) {
 	w.wantStatus(statusOpen, ids...)
 }
 
-// dearWriter returns a writer whose transactions offer a tip that nobody asks
+// tippingWriter returns a writer whose transactions offer a tip that nobody asks
 // for.
-func (w *world) dearWriter(tipGwei uint64) *Writer {
+func (w *world) tippingWriter(tipGwei uint64) *Writer {
 	w.Helper()
 	return w.writer(func(c *Config) { c.Chain.Limits.MinTipWei = tipGwei * params.GWei })
 }
@@ -279,8 +279,8 @@ func TestAttemptThatNoNodeTookIsReplacedByALowerOne(t *testing.T) {
 		return nil
 	}
 	ids := commitments(2)
-	w.intend(invoice.IntentOpen, ids...)
-	if err := w.dearWriter(190).tick(w.ctx); err == nil {
+	w.enqueueIntents(invoice.IntentOpen, ids...)
+	if err := w.tippingWriter(190).tick(w.ctx); err == nil {
 		t.Fatal("the node took an attempt that it refuses")
 	}
 	w.pass(DefaultLeaseTTL)
@@ -305,7 +305,7 @@ func TestBatchIsSizedByItsCost(t *testing.T) {
 	const perTx = 4_000_000 // gwei, for about 1,000,000 gas at first
 	writer := w.writer(func(c *Config) { c.Chain.Limits.PerTxGwei = perTx })
 	ids := commitments(150)
-	w.intend(invoice.IntentOpen, ids...)
+	w.enqueueIntents(invoice.IntentOpen, ids...)
 	for range 20 {
 		w.turn(writer)
 		w.seal(1)
@@ -329,7 +329,7 @@ func TestBatchIsSizedByItsCost(t *testing.T) {
 	// One that alone costs more than is allowed waits.
 	writer = w.writer(func(c *Config) { c.Chain.Limits.PerTxGwei = 1 })
 	w.pass(DefaultLeaseTTL)
-	w.intend(invoice.IntentOpen, commitments(1)...)
+	w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
 	if err := writer.tick(w.ctx); !errors.Is(err, errFeeCapExceeded) {
 		t.Errorf("a round that may cost nothing ends with %v", err)
 	}

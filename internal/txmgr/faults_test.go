@@ -50,7 +50,7 @@ func TestLostBroadcastIsRepeated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := onSQLite(t)
 			writer := w.writer()
-			w.intend(invoice.IntentOpen, commitments(1)...)
+			w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
 			spoil(w.net)
 			if err := writer.tick(w.ctx); err != nil && !errors.Is(err, errCut) {
 				t.Fatal(err)
@@ -79,7 +79,7 @@ func TestBroadcastThatIsNoLongerWantedIsNoError(t *testing.T) {
 	for _, text := range []string{"nonce too low", "replacement transaction underpriced"} {
 		w := onSQLite(t)
 		writer := w.writer()
-		w.intend(invoice.IntentOpen, commitments(1)...)
+		w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
 		w.net.before = func(method string, _ []any) error {
 			if method == sendRaw {
 				return answer(text)
@@ -94,7 +94,7 @@ func TestBroadcastThatIsNoLongerWantedIsNoError(t *testing.T) {
 func TestWriterThatDiedAfterSavingIsContinued(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ids := commitments(1)
-		w.intend(invoice.IntentOpen, ids...)
+		w.enqueueIntents(invoice.IntentOpen, ids...)
 		w.net.cut(sendRaw)
 		if err := w.writer().tick(w.ctx); !errors.Is(err, errCut) {
 			t.Fatal(err)
@@ -114,7 +114,7 @@ func TestReorgBringsTheSameBytesBack(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		writer := w.writer()
 		ids := commitments(2)
-		w.intend(invoice.IntentOpen, ids...)
+		w.enqueueIntents(invoice.IntentOpen, ids...)
 		w.turn(writer)
 		w.seal(1)
 		w.index()
@@ -144,7 +144,7 @@ func TestRevertedTransactionIsSentInHalves(t *testing.T) {
 	w := onSQLite(t)
 	writer := w.writer()
 	ids := commitments(9)
-	w.intend(invoice.IntentOpen, ids...)
+	w.enqueueIntents(invoice.IntentOpen, ids...)
 	w.turn(writer)
 	// The operator loses its role in the block that carries its transaction.
 	deployer, operator := w.dev.Keys.Deployer, devchain.Address(w.dev.Keys.Operator)
@@ -180,7 +180,7 @@ func TestOneBadCommitmentDoesNotHoldUpTheOthers(t *testing.T) {
 	writer := w.writer()
 	ids := commitments(7)
 	bad := ids[2]
-	w.intend(invoice.IntentOpen, ids...)
+	w.enqueueIntents(invoice.IntentOpen, ids...)
 	w.net.before = func(method string, args []any) error {
 		if method == "eth_estimateGas" {
 			data := args[0].(map[string]any)["data"].(interface{ MarshalText() ([]byte, error) })

@@ -88,7 +88,7 @@ func TestNodeThatLags(t *testing.T) {
 			var opened []invoice.Hash
 			for lag = range 4 {
 				some := commitments(2)
-				w.intend(invoice.IntentOpen, some...)
+				w.enqueueIntents(invoice.IntentOpen, some...)
 				opened = append(opened, some...)
 				for range 3 * (lostAfter / rebroadcastAfter) {
 					w.turn(writer)
@@ -142,7 +142,7 @@ func TestWriterOverPool(t *testing.T) {
 			w.pass(time.Hour)
 		}
 		some := commitments(2)
-		w.intend(invoice.IntentOpen, some...)
+		w.enqueueIntents(invoice.IntentOpen, some...)
 		opened = append(opened, some...)
 		w.turn(writer)
 		w.seal(1)

@@ -14,11 +14,11 @@ func TestAnswersOfNodes(t *testing.T) {
 		"Known transaction: 0xab": "known",
 		"AlreadyKnown":            "known",
 		"transaction with the same hash was already imported": "known",
-		"nonce too low: next nonce 5, tx nonce 4":             "superseded",
-		"OldNonce":                            "superseded",
-		"replacement transaction underpriced": "outbid",
-		"ReplacementNotAllowed":               "outbid",
-		"insufficient funds for gas * price + value: balance 0, tx cost 5, overshot 5": "unfunded",
+		"nonce too low: next nonce 5, tx nonce 4":             "nonce too low",
+		"OldNonce":                            "nonce too low",
+		"replacement transaction underpriced": "underpriced",
+		"ReplacementNotAllowed":               "underpriced",
+		"insufficient funds for gas * price + value: balance 0, tx cost 5, overshot 5": "insufficient funds",
 		"execution reverted: AccessControl":                                            "refused",
 		"gas required exceeds allowance (30000000)":                                    "refused",
 		"VM Exception while processing transaction: revert":                            "refused",
@@ -29,7 +29,7 @@ func TestAnswersOfNodes(t *testing.T) {
 		err := fmt.Errorf("method: %w", answer(text))
 		got := ""
 		for name, is := range map[string]bool{
-			"known": alreadyKnown(err), "superseded": nonceTooLow(err), "outbid": replacementUnderpriced(err), "unfunded": insufficientFunds(err), "refused": reverted(err),
+			"known": alreadyKnown(err), "nonce too low": nonceTooLow(err), "underpriced": replacementUnderpriced(err), "insufficient funds": insufficientFunds(err), "refused": reverted(err),
 		} {
 			if is {
 				got += name

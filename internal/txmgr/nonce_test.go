@@ -19,7 +19,7 @@ func TestNonceUsedByAnotherProgram(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		writer := w.writer()
 		ids := commitments(2)
-		w.intend(invoice.IntentOpen, ids...)
+		w.enqueueIntents(invoice.IntentOpen, ids...)
 		w.net.cut(sendRaw)
 		if err := writer.tick(w.ctx); !errors.Is(err, errCut) {
 			t.Fatal(err)
@@ -50,7 +50,7 @@ func TestFirstNonce(t *testing.T) {
 	ids := commitments(2)
 	w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil))
 	w.seal(1)
-	w.intend(invoice.IntentOpen, ids...)
+	w.enqueueIntents(invoice.IntentOpen, ids...)
 	for _, waits := range []time.Duration{0, firstAfter - 1} {
 		w.pass(waits)
 		if err := writer.tick(w.ctx); !errors.Is(err, errNonceUncertain) {
@@ -71,7 +71,7 @@ func TestNonceThatAReorgFreedIsUsed(t *testing.T) {
 	ids := commitments(2)
 	w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil)) // another program's, lost for good
 	w.seal(1)
-	w.intend(invoice.IntentOpen, ids...)
+	w.enqueueIntents(invoice.IntentOpen, ids...)
 	w.believed(writer)
 	w.seal(1)
 	w.turn(writer)
@@ -93,7 +93,7 @@ func TestFailedTransactionThatAReorgFreedIsTakenUpAgain(t *testing.T) {
 	w := onSQLite(t)
 	writer := w.writer()
 	ids := commitments(2)
-	w.intend(invoice.IntentOpen, ids...)
+	w.enqueueIntents(invoice.IntentOpen, ids...)
 	w.net.cut(sendRaw)
 	if err := writer.tick(w.ctx); !errors.Is(err, errCut) {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func TestFailedTransactionThatAReorgFreedIsTakenUpAgain(t *testing.T) {
 func TestNonceThatSeemedLostIsJudgedAnew(t *testing.T) {
 	w := onSQLite(t)
 	writer := w.writer()
-	w.intend(invoice.IntentOpen, commitments(1)...)
+	w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
 	w.net.cut(sendRaw)
 	if err := writer.tick(w.ctx); !errors.Is(err, errCut) {
 		t.Fatal(err)
@@ -153,7 +153,7 @@ func TestNonceThatSeemedLostIsJudgedAnew(t *testing.T) {
 func TestOperatorKeyIsChanged(t *testing.T) {
 	w := onSQLite(t)
 	ids := commitments(2)
-	w.intend(invoice.IntentOpen, ids...)
+	w.enqueueIntents(invoice.IntentOpen, ids...)
 	w.net.cut(sendRaw)
 	if err := w.writer().tick(w.ctx); !errors.Is(err, errCut) {
 		t.Fatal(err)
@@ -185,7 +185,7 @@ func TestForeignTransactionAhead(t *testing.T) {
 	})
 	must(t, err)
 	must(t, w.dev.Client().SendTransaction(w.ctx, foreign))
-	w.intend(invoice.IntentOpen, ids...)
+	w.enqueueIntents(invoice.IntentOpen, ids...)
 	w.turn(writer)
 	w.pass(bumpAfter - 1)
 	w.turn(writer) // one that is mined soon is no trouble
@@ -218,7 +218,7 @@ func TestForeignTransactionAheadThatIsDropped(t *testing.T) {
 	writer := w.writer()
 	ids := commitments(2)
 	w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil))
-	w.intend(invoice.IntentOpen, ids...)
+	w.enqueueIntents(invoice.IntentOpen, ids...)
 	w.turn(writer)
 	w.dev.DropPending()
 	w.turn(writer)
@@ -239,7 +239,7 @@ func TestForeignTransactionBehind(t *testing.T) {
 	must(t, w.dev.Client().SendTransaction(w.ctx, foreign))
 	ids := commitments(3)
 	for _, id := range ids {
-		w.intend(invoice.IntentOpen, id)
+		w.enqueueIntents(invoice.IntentOpen, id)
 		writer.report(writer.tick(w.ctx))
 		w.pass(lostAfter)
 		w.turn(writer)

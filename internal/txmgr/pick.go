@@ -114,8 +114,8 @@ func (w *Writer) unsatisfied(ctx context.Context, page []store.Intent) ([]store.
 	var commitments []invoice.Hash
 	for _, in := range page {
 		_, stands := w.satisfied[in.ID]
-		_, aside := w.skipped[intentKey{in.Kind, in.CommitmentID}]
-		if !stands && !aside {
+		_, skipped := w.skipped[intentKey{in.Kind, in.CommitmentID}]
+		if !stands && !skipped {
 			unknown = append(unknown, in)
 			commitments = append(commitments, in.CommitmentID)
 		}

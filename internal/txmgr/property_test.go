@@ -34,7 +34,7 @@ func TestWriterKeepsItsWordWhateverHappens(t *testing.T) {
 		m.writer = m.spoiled()
 		rt.Repeat(map[string]func(*rapid.T){
 			"":                func(*rapid.T) { m.wantSameContents() },
-			"intend":          m.intendSome,
+			"enqueue":         m.enqueueSome,
 			"turn":            m.turnSpoiled,
 			"die":             m.die,
 			"seal":            func(*rapid.T) { m.seal(1) },
@@ -80,14 +80,14 @@ func (m *machine) strike(late bool) error {
 	return nil
 }
 
-func (m *machine) intendSome(t *rapid.T) {
+func (m *machine) enqueueSome(t *rapid.T) {
 	some := commitments(rapid.IntRange(1, 4).Draw(t, "invoices"))
 	if rapid.Bool().Draw(t, "open") {
-		m.intend(invoice.IntentOpen, some...)
+		m.enqueueIntents(invoice.IntentOpen, some...)
 		m.opened = append(m.opened, some...)
 	}
 	if rapid.Bool().Draw(t, "close") {
-		m.intend(invoice.IntentClose, some...)
+		m.enqueueIntents(invoice.IntentClose, some...)
 		m.closed = append(m.closed, some...)
 	}
 }

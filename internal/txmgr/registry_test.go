@@ -16,7 +16,7 @@ func TestIntentsOfAnotherRegistryAreLeftAlone(t *testing.T) {
 		theirs, ours := commitments(3), commitments(2)
 		configured := w.registry
 		w.registry = common.Address{0xaa}
-		w.intend(invoice.IntentOpen, theirs...)
+		w.enqueueIntents(invoice.IntentOpen, theirs...)
 		w.registry = configured
 		writer := w.writer()
 		w.turn(writer)
@@ -24,7 +24,7 @@ func TestIntentsOfAnotherRegistryAreLeftAlone(t *testing.T) {
 		if s := writer.Status(); s.Due != 0 || s.Elsewhere != 3 {
 			t.Errorf("status is %+v, want 3 that wait for another registry", s)
 		}
-		w.intend(invoice.IntentOpen, ours...)
+		w.enqueueIntents(invoice.IntentOpen, ours...)
 		w.turn(writer)
 		w.seal(1)
 		w.wantStatus(statusOpen, ours...)
@@ -37,7 +37,7 @@ func TestIntentsOfAnotherRegistryAreLeftAlone(t *testing.T) {
 func TestReplacementCallsTheRegistryOfItsForms(t *testing.T) {
 	w := onSQLite(t)
 	ids := commitments(1)
-	w.intend(invoice.IntentOpen, ids...)
+	w.enqueueIntents(invoice.IntentOpen, ids...)
 	w.turn(w.writer())
 	before := w.registry
 	w.registry = common.Address{0xaa}

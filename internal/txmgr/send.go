@@ -130,7 +130,7 @@ func (w *Writer) broadcastDue(ctx context.Context, t store.ChainTx, head *block,
 
 // replace signs and saves another attempt of a transaction, and returns it. Otherwise it
 // returns the last attempt, and why there is no other.
-func (w *Writer) replace(ctx context.Context, t store.ChainTx, head *block, outbid bool) (store.TxAttempt, error) {
+func (w *Writer) replace(ctx context.Context, t store.ChainTx, head *block, underpriced bool) (store.TxAttempt, error) {
 	last := t.Attempts[len(t.Attempts)-1]
 	old, err := decode(last)
 	if err != nil {
@@ -147,7 +147,7 @@ func (w *Writer) replace(ctx context.Context, t store.ChainTx, head *block, outb
 			gas = fresh
 		}
 	}
-	offer, err := w.nextFees(t, gas, market, outbid)
+	offer, err := w.nextFees(t, gas, market, underpriced)
 	if err != nil || offer == nil {
 		return last, err
 	}
@@ -176,12 +176,12 @@ func (w *Writer) replace(ctx context.Context, t store.ChainTx, head *block, outb
 // accepted one is replaced by an eighth more, up to twice the market: above that, the fee
 // is not what keeps it from being mined. When another transaction holds the nonce, eighths
 // would take too long, and the fee is doubled within the limits.
-func (w *Writer) nextFees(t store.ChainTx, gas uint64, market fees, outbid bool) (*fees, error) {
+func (w *Writer) nextFees(t store.ChainTx, gas uint64, market fees, underpriced bool) (*fees, error) {
 	last := t.Attempts[len(t.Attempts)-1]
 	limit := fees{cap: w.maxFeeFor(gas), tip: new(big.Int).Lsh(wei(w.conf.Chain.Limits.MaxTipWei), 1)}
 	former, why := acceptedFees(t), errFeeCapExceeded
 	switch {
-	case outbid:
+	case underpriced:
 		if former.cap.Sign() == 0 {
 			former = fees{cap: last.FeeCap, tip: last.TipCap}
 		}

@@ -12,20 +12,20 @@ import (
 
 // Status is a writer's status, for health checks.
 type Status struct {
-	ChainKey  string
-	Sender    common.Address // who pays for the gas
-	Leader    bool           // this writer works; otherwise it waits for another's lease
-	Due       int64          // intents that wait, when they were last counted
-	Elsewhere int64          // those that wait for another registry than the configured one, likewise
-	InFlight  int            // transactions that are sent and not mined
-	Nonce     uint64         // of the next transaction, when it was last asked for
-	Balance   *big.Int       // of Sender in wei, when gas was last paid for; nil before
-	Needed    *big.Int       // wei that the transaction then might have cost
-	Spent     *big.Int       // wei that the transactions of 24 hours cost, when it was last added up; nil before
-	Budget    *big.Int       // wei that they may cost; nil before
-	Unfunded  bool           // nothing is sent until Sender has what is needed
-	Err       string         // why the last round got no further; empty when it did
-	Since     time.Time      // when Err became what it is, its figures aside
+	ChainKey          string
+	Sender            common.Address // who pays for the gas
+	Leader            bool           // this writer works; otherwise it waits for another's lease
+	Due               int64          // intents that wait, when they were last counted
+	Elsewhere         int64          // those that wait for another registry than the configured one, likewise
+	InFlight          int            // transactions that are sent and not mined
+	Nonce             uint64         // of the next transaction, when it was last asked for
+	Balance           *big.Int       // of Sender in wei, when gas was last paid for; nil before
+	Needed            *big.Int       // wei that the transaction then might have cost
+	Spent             *big.Int       // wei that the transactions of 24 hours cost, when it was last added up; nil before
+	Budget            *big.Int       // wei that they may cost; nil before
+	InsufficientFunds bool           // nothing is sent until Sender has what is needed
+	Err               string         // why the last round got no further; empty when it did
+	Since             time.Time      // when Err became what it is, its figures aside
 }
 
 // Status returns the writer's status. It is safe for concurrent use.
@@ -55,7 +55,7 @@ func (w *Writer) report(err error) {
 	same := met != nil && errors.Is(met, w.reported)
 	w.reported = met
 	w.update(func(s *Status) {
-		s.Err, s.Unfunded = text, errors.Is(met, errInsufficientFunds)
+		s.Err, s.InsufficientFunds = text, errors.Is(met, errInsufficientFunds)
 		if !same {
 			s.Since = w.conf.Now()
 		}

@@ -21,7 +21,7 @@ func TestStuckTransactionIsReplaced(t *testing.T) {
 		metrics := NewMetrics(measured)
 		writer := w.writer(func(c *Config) { c.Metrics = metrics })
 		ids := commitments(2)
-		w.intend(invoice.IntentOpen, ids...)
+		w.enqueueIntents(invoice.IntentOpen, ids...)
 		w.turn(writer)
 		for _, step := range []struct {
 			blocks   int
@@ -60,7 +60,7 @@ func TestStuckTransactionIsReplaced(t *testing.T) {
 func TestStuckTransactionInACalmMarket(t *testing.T) {
 	w := onSQLite(t)
 	writer := w.writer()
-	w.intend(invoice.IntentOpen, commitments(1)...)
+	w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
 	w.turn(writer)
 	var err error
 	for range 40 {
@@ -84,7 +84,7 @@ func TestStuckTransactionInACalmMarket(t *testing.T) {
 func TestFeeIsCapped(t *testing.T) {
 	w := onSQLite(t)
 	writer := w.writer(func(c *Config) { c.Chain.Limits.MaxFeeWei = 1 })
-	w.intend(invoice.IntentOpen, commitments(1)...)
+	w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
 	if err := writer.tick(w.ctx); !errors.Is(err, errFeeCapExceeded) || !strings.Contains(err.Error(), "base fee") {
 		t.Errorf("with a base fee above the cap a round ends with %v", err)
 	}
@@ -97,7 +97,7 @@ func TestNodeThatWantsMoreToReplace(t *testing.T) {
 	w := onSQLite(t)
 	writer := w.writer()
 	ids := commitments(1)
-	w.intend(invoice.IntentOpen, ids...)
+	w.enqueueIntents(invoice.IntentOpen, ids...)
 	w.turn(writer)
 	first, err := decode(w.txs()[0].Attempts[0])
 	must(t, err)
@@ -140,7 +140,7 @@ func TestAttemptsAreLimited(t *testing.T) {
 		}
 		return nil
 	}
-	w.intend(invoice.IntentOpen, commitments(1)...)
+	w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
 	var err error
 	for range maxAttempts + 3 {
 		w.pass(bumpAfter)

@@ -170,7 +170,7 @@ func (w *world) traffic(more func(round int) bool, between func()) []invoice.Has
 		going := more(round)
 		if going {
 			some := commitments(1 + round%3)
-			w.intend(invoice.IntentOpen, some...)
+			w.enqueueIntents(invoice.IntentOpen, some...)
 			opened = append(opened, some...)
 		}
 		w.seal(1)

@@ -171,14 +171,14 @@ func (w *world) nonceOf(a common.Address) uint64 {
 	return n
 }
 
-// intend inserts intents of one kind for invoices, which it inserts when none
+// enqueueIntents inserts intents of one kind for invoices, which it inserts when none
 // of them is there.
-func (w *world) intend(kind invoice.IntentKind, commitments ...invoice.Hash) {
+func (w *world) enqueueIntents(kind invoice.IntentKind, commitments ...invoice.Hash) {
 	w.Helper()
-	must(w, intend(w.ctx, w.store, w.ids, invoice.Address(w.registry), kind, commitments...))
+	must(w, enqueueIntents(w.ctx, w.store, w.ids, invoice.Address(w.registry), kind, commitments...))
 }
 
-func intend(ctx context.Context, s *store.Store, ids *invoice.IDs, registry invoice.Address, kind invoice.IntentKind, commitments ...invoice.Hash) error {
+func enqueueIntents(ctx context.Context, s *store.Store, ids *invoice.IDs, registry invoice.Address, kind invoice.IntentKind, commitments ...invoice.Hash) error {
 	merchant := invoice.Address{1}
 	return s.Update(ctx, func(tx *store.Tx) error {
 		err := tx.InsertSettlements(ctx, []store.Settlement{{ChainKey: chain.Local, Address: merchant, MerchantID: "m"}}, 1)
@@ -256,7 +256,7 @@ func (w *world) index() {
 			if slices.Contains(w.deaf, id) {
 				continue
 			}
-			for _, kind := range announces(l) {
+			for _, kind := range satisfies(l) {
 				observed = append(observed, store.IntentObservation{Registry: invoice.Address(w.registry), CommitmentID: id, Kind: kind, Block: l.BlockNumber})
 			}
 		}
@@ -284,8 +284,8 @@ func (w *world) hashOf(number uint64) common.Hash {
 	return header.Hash()
 }
 
-// announces returns which intents an event of the registry satisfies.
-func announces(l types.Log) []invoice.IntentKind {
+// satisfies returns which intents an event of the registry satisfies.
+func satisfies(l types.Log) []invoice.IntentKind {
 	switch l.Topics[0] {
 	case contracts.OpenedTopic:
 		return []invoice.IntentKind{invoice.IntentOpen}

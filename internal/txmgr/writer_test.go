@@ -46,7 +46,7 @@ func TestOpensThenCloses(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		writer := w.writer()
 		ids := commitments(3)
-		w.intend(invoice.IntentOpen, ids...)
+		w.enqueueIntents(invoice.IntentOpen, ids...)
 		w.turn(writer)
 		w.wantDue(0)
 		w.wantTxs(store.TxSent)
@@ -55,7 +55,7 @@ func TestOpensThenCloses(t *testing.T) {
 		}
 		w.seal(1)
 		w.wantStatus(statusOpen, ids...)
-		w.intend(invoice.IntentClose, ids[:2]...)
+		w.enqueueIntents(invoice.IntentClose, ids[:2]...)
 		w.turn(writer) // sees the receipt, and goes on at once
 		w.wantTxs(store.TxMined, store.TxSent)
 		w.seal(1)
@@ -76,9 +76,9 @@ func TestOpensThenCloses(t *testing.T) {
 func TestSendsOldestFirstAndOneKindAtATime(t *testing.T) {
 	w := onSQLite(t)
 	first, second := commitments(maxBatch+1), commitments(1)
-	w.intend(invoice.IntentOpen, first[:maxBatch-1]...)
-	w.intend(invoice.IntentClose, second...)
-	w.intend(invoice.IntentOpen, first[maxBatch-1:]...)
+	w.enqueueIntents(invoice.IntentOpen, first[:maxBatch-1]...)
+	w.enqueueIntents(invoice.IntentClose, second...)
+	w.enqueueIntents(invoice.IntentOpen, first[maxBatch-1:]...)
 	writer := w.writer()
 	for range 3 {
 		w.turn(writer)
@@ -116,7 +116,7 @@ func TestHaltedChainIsNotWritten(t *testing.T) {
 		cursor.Halted = "a reorg deeper than finality"
 		return errors.Join(err, tx.SaveCursor(w.ctx, "local", cursor))
 	}))
-	w.intend(invoice.IntentOpen, commitments(1)...)
+	w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
 	w.turn(w.writer())
 	w.wantTxs()
 }
@@ -125,7 +125,7 @@ func TestOneWriterAtATime(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		one, two := w.writer(), w.writer()
 		w.turn(one)
-		w.intend(invoice.IntentOpen, commitments(1)...)
+		w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
 		w.turn(two)
 		if two.Status().Leader {
 			t.Error("two writers lead")
@@ -146,7 +146,7 @@ func TestOneWriterAtATime(t *testing.T) {
 		w.wantTxs(store.TxMined)
 
 		// The first wakes up, and is refused whatever it writes.
-		w.intend(invoice.IntentOpen, commitments(1)...)
+		w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
 		if err := one.process(w.ctx); !errors.Is(err, store.ErrConflict) {
 			t.Errorf("a writer that lost its lease ends a round with %v, want ErrConflict", err)
 		}
@@ -164,7 +164,7 @@ func TestWriterThatLostItsLeaseAsksForIt(t *testing.T) {
 	if taken, err := w.store.AcquireLease(w.ctx, thief, later, later+1); err != nil || !taken {
 		t.Fatal(taken, err)
 	}
-	w.intend(invoice.IntentOpen, commitments(1)...)
+	w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
 	if err := writer.tick(w.ctx); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("a turn without the lease ends with %v, want ErrConflict", err)
 	}
@@ -182,7 +182,7 @@ func TestRunWritesWhenWokenAndGivesTheLeaseBack(t *testing.T) {
 		ended := make(chan error)
 		go func() { ended <- writer.Run(ctx) }()
 		ids := commitments(2)
-		w.intend(invoice.IntentOpen, ids...)
+		w.enqueueIntents(invoice.IntentOpen, ids...)
 		wake <- struct{}{}
 		wake <- struct{}{} // taken after the round that the first began
 		w.seal(1)
@@ -219,8 +219,8 @@ func TestSatisfiedIntentsAreNotSent(t *testing.T) {
 		w.external(w.dev.Keys.Operator, pack(invoice.IntentClose, ids))
 		w.seal(1)
 		w.index() // the event comes before the intents
-		w.intend(invoice.IntentOpen, ids...)
-		w.intend(invoice.IntentClose, ids[:1]...)
+		w.enqueueIntents(invoice.IntentOpen, ids...)
+		w.enqueueIntents(invoice.IntentClose, ids[:1]...)
 		w.turn(writer)
 		w.wantTxs()
 		w.seal(finality - 1)
@@ -240,8 +240,8 @@ func TestPaidCommitmentNeedsNeither(t *testing.T) {
 	writer := w.writer()
 	paid := w.pay()
 	w.seal(1)
-	w.intend(invoice.IntentOpen, paid)
-	w.intend(invoice.IntentClose, paid)
+	w.enqueueIntents(invoice.IntentOpen, paid)
+	w.enqueueIntents(invoice.IntentClose, paid)
 	w.turn(writer)
 	w.wantTxs()
 	w.seal(finality)
@@ -255,7 +255,7 @@ func TestSatisfactionThatAReorgTakesBackIsSent(t *testing.T) {
 	ids := commitments(1)
 	w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, ids))
 	w.seal(1)
-	w.intend(invoice.IntentOpen, ids...)
+	w.enqueueIntents(invoice.IntentOpen, ids...)
 	w.turn(writer)
 	w.wantTxs()
 	must(t, w.dev.Fork(w.ctx, 1))
@@ -271,7 +271,7 @@ func TestSkippedIntentsAreLookedAtAnew(t *testing.T) {
 	w := onSQLite(t)
 	writer := w.writer()
 	ids := commitments(2)
-	w.intend(invoice.IntentOpen, ids...)
+	w.enqueueIntents(invoice.IntentOpen, ids...)
 	w.turn(writer)
 	w.seal(1)
 	w.deaf = ids[:1] // as though its event had come before the intent
