@@ -37,12 +37,12 @@ func TestBeginning(t *testing.T) {
 			f.chain.MineEmpty(8)
 			_, err := f.sync(t.Context())
 			cursor, _ := f.ledger.Cursor(t.Context(), "")
-			var unsure *NoQuorumError
+			var noQuorum *NoQuorumError
 			switch {
 			case cursor.Started != test.begins:
 				t.Errorf("reading began: %t, want %t; %v", cursor.Started, test.begins, err)
-			case !test.begins && !errors.As(err, &unsure):
-				t.Errorf("round: %v, want an *UnsureError", err)
+			case !test.begins && !errors.As(err, &noQuorum):
+				t.Errorf("round: %v, want a *NoQuorumError", err)
 			case test.begins && cursor.Confirmed.Hash != invoice.Hash(f.chain.Blocks()[5].Hash):
 				t.Errorf("reading began at %+v, which is no block of the chain", cursor.Confirmed)
 			}

@@ -48,11 +48,11 @@ func (ix *Indexer) readBlockRange(ctx context.Context, n node, s blockRange, c *
 
 // nextPart returns the last block of the next request, which starts at a block, and
 // the adaptive range that limits it.
-func (s blockRange) nextPart(at uint64, sizers adaptiveRanges) (last uint64, by *adaptiveRange) {
+func (s blockRange) nextPart(at uint64, ranges adaptiveRanges) (last uint64, by *adaptiveRange) {
 	if at > s.rangedUpTo {
-		return min(at+sizers.blocks.next()-1, s.last), sizers.blocks
+		return min(at+ranges.blocks.next()-1, s.last), ranges.blocks
 	}
-	return min(at+sizers.ranges.next()-1, s.rangedUpTo, s.last), sizers.ranges
+	return min(at+ranges.ranges.next()-1, s.rangedUpTo, s.last), ranges.ranges
 }
 
 // readPart reads one part of a range, and also returns how many logs it holds.

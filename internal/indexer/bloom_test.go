@@ -34,10 +34,10 @@ var (
 	ownChain = func(c *Config) { c.Chain.FullBloom = false }
 )
 
-// TestOwnChainDoubtsEmptyAnswers has a node of a chain that is not built in
+// TestOwnChainVerifiesEmptyAnswers has a node of a chain that is not built in
 // leave the logs of a block out: the block's bloom filter denies that there are
 // none, so they come from its receipts, or from another node.
-func TestOwnChainDoubtsEmptyAnswers(t *testing.T) {
+func TestOwnChainVerifiesEmptyAnswers(t *testing.T) {
 	for _, known := range []bool{false, true} { // whether a log was seen that shows that the filters are true
 		for nodes, want := range map[int]chain.State{1: chain.StateOK, 2: chain.StateQuarantined} {
 			f := newFixture(t, nil)

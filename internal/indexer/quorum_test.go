@@ -25,7 +25,7 @@ func TestAgree(t *testing.T) {
 	for name, test := range map[string]struct {
 		faults      []chaintest.Fault // of each node, nil for none
 		quarantined []bool
-		unsure      string
+		noQuorum    string
 	}{
 		"both":                     {[]chaintest.Fault{nil, nil}, []bool{false, false}, ""},
 		"one alone":                {[]chaintest.Fault{nil}, []bool{false}, alone},
@@ -65,12 +65,12 @@ func TestAgree(t *testing.T) {
 						more, err = f.fill(t.Context())
 					}
 				}
-				var unsure *NoQuorumError
+				var noQuorum *NoQuorumError
 				switch {
-				case test.unsure == "" && err != nil:
+				case test.noQuorum == "" && err != nil:
 					t.Errorf("reading failed: %v", err)
-				case test.unsure != "" && (!errors.As(err, &unsure) || !strings.Contains(unsure.Reason, test.unsure)):
-					t.Errorf("reading ended with %v, want that %q", err, test.unsure)
+				case test.noQuorum != "" && (!errors.As(err, &noQuorum) || !strings.Contains(noQuorum.Reason, test.noQuorum)):
+					t.Errorf("reading ended with %v, want that %q", err, test.noQuorum)
 				}
 				for i, want := range test.quarantined {
 					if got := f.state(i) == chain.StateQuarantined; got != want {
@@ -78,7 +78,7 @@ func TestAgree(t *testing.T) {
 					}
 				}
 				want := 6
-				if test.unsure != "" {
+				if test.noQuorum != "" {
 					want = 0
 				}
 				if got := f.ledger.count(invoice.Confirmed); got != want {
@@ -159,7 +159,7 @@ func TestAgreeOnEvidence(t *testing.T) {
 			for more := true; more && err == nil; {
 				more, err = f.sync(t.Context())
 			}
-			if unsure := (*NoQuorumError)(nil); errors.As(err, &unsure) != (test.confirmed == 0) {
+			if noQuorum := (*NoQuorumError)(nil); errors.As(err, &noQuorum) != (test.confirmed == 0) {
 				t.Errorf("reading ended with %v", err)
 			}
 			if got := f.ledger.count(invoice.Confirmed); got != test.confirmed {
@@ -227,7 +227,7 @@ func TestAgreeOnTheLine(t *testing.T) {
 	}, hasty(f), f.node.URL)
 	f.chain.MineEmpty(10)
 	_, err := f.sync(t.Context())
-	if unsure := new(NoQuorumError); !errors.As(err, &unsure) {
+	if noQuorum := new(NoQuorumError); !errors.As(err, &noQuorum) {
 		t.Fatalf("began on one node's word: %v", err)
 	}
 	f.chain.Tag(chain.TagSafe, 4)

@@ -263,7 +263,7 @@ func TestNoQuorumIsLoggedOnce(t *testing.T) {
 	for range 4 {
 		f.chain.MineEmpty(1)
 		_, err := f.sync(t.Context())
-		if unsure := new(NoQuorumError); !errors.As(err, &unsure) {
+		if noQuorum := new(NoQuorumError); !errors.As(err, &noQuorum) {
 			t.Fatalf("round with one of two nodes: %v", err)
 		}
 		f.report(err)

@@ -190,12 +190,12 @@ func (m *machine) fillAll(r *rapid.T) {
 }
 
 func (m *machine) transfer(r *rapid.T, sameBlock []invoice.Transfer) invoice.Transfer {
-	standing := sameBlock
+	onChain := sameBlock
 	for _, b := range m.blocks {
-		standing = append(standing, b.Transfers...)
+		onChain = append(onChain, b.Transfers...)
 	}
 	left := slices.DeleteFunc(slices.Clone(m.transfers), func(t invoice.Transfer) bool {
-		return slices.ContainsFunc(standing, func(s invoice.Transfer) bool { return s.TxHash == t.TxHash })
+		return slices.ContainsFunc(onChain, func(s invoice.Transfer) bool { return s.TxHash == t.TxHash })
 	})
 	if len(left) > 0 && rapid.Bool().Draw(r, "again") {
 		return rapid.SampledFrom(left).Draw(r, "which")

@@ -80,7 +80,7 @@ type Config struct {
 	Chains    []chain.Chain
 	Merchants Merchants
 	// OptionalEvents returns the optional types of events that a merchant is sent,
-	// given those that are stored with its endpoint. nil is none.
+	// given those that are stored with its endpoint. Nil means no optional events.
 	OptionalEvents func(merchantID string, stored []invoice.EventType) []invoice.EventType
 	Signals        Signals
 	Now            func() time.Time
