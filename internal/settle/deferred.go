@@ -30,10 +30,8 @@ func (s *Service) attributeDeferred(ctx context.Context, tx *store.Tx, out *outb
 	undecided := make(map[string]bool)
 	for i, p := range payments {
 		ids[i] = p.ID
-		if !p.Attributed() && p.Status != invoice.Orphaned {
-			transfers = append(transfers, p.Transfer)
-			undecided[p.ID] = true
-		}
+		transfers = append(transfers, p.Transfer)
+		undecided[p.ID] = true
 	}
 	slices.SortFunc(transfers, func(a, b invoice.Transfer) int { return a.Compare(b.Position) })
 	transfers = slices.CompactFunc(transfers, func(a, b invoice.Transfer) bool { return a.TxHash == b.TxHash && a.Ordinal == b.Ordinal })
@@ -130,11 +128,15 @@ func (b *transferBatch) attributeStored(ctx context.Context, e *entry) error {
 	return nil
 }
 
-// loadUndecided reads the states of the receivers, and which known payments are
-// undecided.
+// loadUndecided reads which known payments are undecided, and the states of the
+// receivers where payments can be above blocks that were never read.
 func (b *transferBatch) loadUndecided(ctx context.Context) (err error) {
-	if b.chain.unread == nil {
-		return nil
+	marked, err := b.tx.WhichUndecided(ctx, slices.Collect(maps.Keys(b.payments)))
+	for _, id := range marked {
+		b.undecided[id], b.marked[id] = true, true
+	}
+	if b.chain.unread == nil || err != nil {
+		return err
 	}
 	var receivers []invoice.Address
 	for _, e := range b.entries {
@@ -142,13 +144,7 @@ func (b *transferBatch) loadUndecided(ctx context.Context) (err error) {
 			receivers = append(receivers, e.To)
 		}
 	}
-	if b.receivers, err = b.tx.ReceiverStates(ctx, b.chain.key, receivers); err != nil {
-		return err
-	}
-	ids, err := b.tx.WhichUndecided(ctx, slices.Collect(maps.Keys(b.payments)))
-	for _, id := range ids {
-		b.undecided[id] = true
-	}
+	b.receivers, err = b.tx.ReceiverStates(ctx, b.chain.key, receivers)
 	return err
 }
 
@@ -184,17 +180,17 @@ func (b *transferBatch) mustDefer(e *entry, candidates []invoice.Candidate, a in
 	return rivals && !bound
 }
 
-// saveUndecided marks the undecided payments, and unmarks the others.
+// saveUndecided marks the undecided payments and unmarks the others.
 func (b *transferBatch) saveUndecided(ctx context.Context, payments []store.PaymentRow) error {
-	if b.chain.unread == nil {
-		return nil
-	}
 	var undecided []store.PaymentRow
 	var decided []string
 	for _, p := range payments {
-		if b.undecided[p.ID] {
+		switch {
+		case b.undecided[p.ID]:
+			b.marked[p.ID] = true
 			undecided = append(undecided, p)
-		} else {
+		case b.marked[p.ID]:
+			delete(b.marked, p.ID)
 			decided = append(decided, p.ID)
 		}
 	}

@@ -36,6 +36,7 @@ type transferBatch struct {
 
 	receivers       map[invoice.Address]store.ReceiverState
 	undecided       map[string]bool    // ids of undecided payments
+	marked          map[string]bool    // ids of the payments that are stored as undecided
 	deferredRefunds []invoice.Transfer // possible refunds above blocks that were never read
 
 	// The confirmed payments and refunds, which recompute counts.
@@ -64,7 +65,7 @@ func (s *Service) newTransferBatch(tx *store.Tx, out *outbox, scope chainScope, 
 		invoices: newInvoiceSet(tx), histories: make(map[string]*invoice.History),
 		refunds: make(map[string]invoice.Refund), refundSums: newRefundedSums(tx),
 		refundable: make(map[store.Pair]paymentSet), tagged: make(map[string]paymentSet),
-		undecided: make(map[string]bool),
+		undecided: make(map[string]bool), marked: make(map[string]bool),
 	}
 	for _, t := range transfers {
 		b.entries = append(b.entries, &entry{Transfer: t})

@@ -107,6 +107,83 @@ func TestWaitingPaymentIsNoRefundYet(t *testing.T) {
 	})
 }
 
+// TestAWaitingPaymentIsMinedAgain orphans a payment that waits for older blocks,
+// and more of them than one transaction decides. They are mined again after the
+// older blocks were read, and are decided then as if there had been no reorg.
+func TestAWaitingPaymentIsMinedAgain(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		for _, reorg := range []bool{false, true} {
+			w := db.world(t)
+			w.late()
+			inv := w.create()
+			unread := w.next(start + 1)
+			w.blocks = append(w.blocks, unread)
+			w.startLate()
+			transfers := []invoice.Transfer{w.pay(inv.Amount)}
+			for range 600 {
+				transfers = append(transfers, w.pay(invoice.NewAmount(7)))
+			}
+			w.mine(start+2, transfers...)
+			if reorg {
+				w.reorg(1)
+				w.fill(101, unread.Header)
+				w.mine(start+3, transfers...)
+			} else {
+				w.fill(101, unread.Header)
+			}
+			w.mine(inv.ExpiresAt + 1)
+			w.final()
+			w.went(transfers[0], inv, invoice.ByAmount)
+			if got := w.invoice(inv.ID).Status; got != invoice.Paid {
+				t.Errorf("reorg %t: the invoice is %s, want paid", reorg, got)
+			}
+			if got := len(w.unclear); got != 600 {
+				t.Errorf("reorg %t: %d payments were found unattributed, want 600", reorg, got)
+			}
+			if left, err := db.store.WhichUndecided(t.Context(), []string{w.payment(transfers[0]).ID, w.payment(transfers[1]).ID}); err != nil || len(left) > 0 {
+				t.Errorf("reorg %t: still undecided: %q, %v", reorg, left, err)
+			}
+		}
+	})
+}
+
+// TestAWaitingTransferOfAPartnerIsMinedAgain does so with a transfer between two
+// settlement addresses, which could be a refund as well.
+func TestAWaitingTransferOfAPartnerIsMinedAgain(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		for _, reorg := range []bool{false, true} {
+			w := db.world(t)
+			w.late()
+			partner := invoice.Address{0: 0xac, 18: w.address[18], 19: w.address[19]}
+			ours := w.create(amount(5_000_000))
+			theirs := w.create(amount(600_000), func(d *invoice.Draft) { d.Merchant = partner })
+			unread := w.next(start + 1)
+			w.blocks = append(w.blocks, unread)
+			w.startLate()
+			paid := tagged(w.pay(ours.Amount), invoice.Evidence{Calldata: ours.CommitmentID})
+			paid.From = partner
+			w.mine(start+2, paid)
+			move := w.back(theirs.Amount)
+			move.To = partner
+			w.mine(start+3, move)
+			if reorg {
+				w.reorg(1)
+			}
+			w.fill(101, unread.Header)
+			if reorg {
+				w.mine(start+4, move)
+			}
+			w.final()
+			w.went(move, theirs, invoice.ByAmount)
+			if got := w.invoice(ours.ID).AmountRefunded; !got.IsZero() {
+				t.Errorf("reorg %t: %s count as refunded, want 0", reorg, got)
+			}
+		}
+	})
+}
+
 // acrossTheGap is a payer who sends 3.21 that fits nothing and pays an invoice
 // over 5; the merchant sends the 3.21 back, and 1 of the invoice to another
 // account, which is no refund.

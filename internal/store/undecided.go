@@ -25,13 +25,15 @@ func (tx *Tx) UnmarkUndecided(ctx context.Context, paymentIDs []string) error {
 	return execIn(ctx, &tx.queries, "DELETE FROM undecided_payments WHERE payment_id IN ", paymentIDs)
 }
 
-// UndecidedPayments returns the undecided payments of the chain, in the
-// order of the chain, up to a limit.
+// UndecidedPayments returns the undecided payments of the chain that are not
+// orphaned, in the order of the chain, up to a limit.
 func (q *queries) UndecidedPayments(ctx context.Context, chainKey string, limit int) ([]PaymentRow, error) {
 	ids, err := queryAll(ctx, q, func(row scanner) (id string, err error) {
 		err = row.Scan(&id)
 		return id, err
-	}, "SELECT payment_id FROM undecided_payments WHERE chain_key = $1 ORDER BY block_number, log_index LIMIT $2", chainKey, limit)
+	}, `SELECT payment_id FROM undecided_payments AS undecided CROSS JOIN payments
+		WHERE undecided.chain_key = $1 AND payments.id = undecided.payment_id AND payments.status <> 'orphaned'
+		ORDER BY undecided.block_number, undecided.log_index LIMIT $2`, chainKey, limit)
 	if err != nil {
 		return nil, err
 	}
