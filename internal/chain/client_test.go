@@ -31,7 +31,7 @@ var (
 	bob      = invoice.Address{0xb0}
 )
 
-func endpoint(t *testing.T, url string) *chain.Client {
+func newClient(t *testing.T, url string) *chain.Client {
 	t.Helper()
 	e, err := chain.NewClient(url)
 	if err != nil {
@@ -41,7 +41,7 @@ func endpoint(t *testing.T, url string) *chain.Client {
 	return e
 }
 
-func TestNewEndpointRefuses(t *testing.T) {
+func TestNewClientRefuses(t *testing.T) {
 	for _, url := range []string{"", "localhost:8545", "/path", "ipc:///geth.ipc", "http://", "ftp://host", "http://bad host/"} {
 		if _, err := chain.NewClient(url); err == nil {
 			t.Errorf("NewEndpoint(%q) did not fail", url)
@@ -49,8 +49,8 @@ func TestNewEndpointRefuses(t *testing.T) {
 	}
 }
 
-// TestEndpoint asks a node by both transports for everything.
-func TestEndpoint(t *testing.T) {
+// TestClient asks a node by both transports for everything.
+func TestClient(t *testing.T) {
 	c := chaintest.New(5)
 	tx := chaintest.NewTx(
 		chaintest.Transfer(token, alice, bob, invoice.NewAmount(7)),
@@ -65,7 +65,7 @@ func TestEndpoint(t *testing.T) {
 		Topics:    []common.Hash{common.HexToHash("0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef")},
 	}
 	for _, url := range []string{node.URL, node.WSURL} {
-		e := endpoint(t, url)
+		e := newClient(t, url)
 		ctx := t.Context()
 		if h, err := e.Head(ctx); err != nil || h.Number != 3 || h.Hash != invoice.Hash(c.Head().Hash) {
 			t.Errorf("%s: Head = %+v, %v", e, h, err)
@@ -110,11 +110,11 @@ func TestEndpoint(t *testing.T) {
 	}
 }
 
-// TestEndpointBatches asks for more than one batch holds.
-func TestEndpointBatches(t *testing.T) {
+// TestClientBatches asks for more than one batch holds.
+func TestClientBatches(t *testing.T) {
 	c := chaintest.New(5)
 	c.MineEmpty(2 * chain.MaxBatch)
-	e := endpoint(t, c.Serve(t).URL)
+	e := newClient(t, c.Serve(t).URL)
 	calls := map[string]int{}
 	e.Observe = func(method string, took time.Duration, err error) {
 		if err != nil || took < 0 {
@@ -145,7 +145,7 @@ func TestHeadAndTagged(t *testing.T) {
 	c.MineEmpty(3)
 	c.Tag("safe", 2)
 	node := c.Serve(t)
-	e := endpoint(t, node.URL)
+	e := newClient(t, node.URL)
 	for tag, want := range map[string]uint64{"": 0, chain.TagSafe: 2, chain.TagFinalized: 0} {
 		before := node.Calls("eth_getBlockByNumber")
 		head, tagged, err := e.HeadAndTagged(t.Context(), tag)
@@ -190,7 +190,7 @@ func scriptedTags(t *testing.T, results map[string]string) *chain.Client {
 		w.Write([]byte("[" + strings.Join(answers, ",") + "]")) //nolint:errcheck // the client may hang up
 	}))
 	t.Cleanup(node.Close)
-	return endpoint(t, node.URL)
+	return newClient(t, node.URL)
 }
 
 // maxAnswer is how much endpoints read in the tests of that limit.
@@ -210,7 +210,7 @@ func TestBatchOfLongAnswers(t *testing.T) {
 	for i := range batch {
 		batch[i] = rpc.BatchElem{Method: "eth_blockNumber", Result: &results[i]}
 	}
-	e := endpoint(t, node.URL)
+	e := newClient(t, node.URL)
 	e.MaxAnswer = maxAnswer
 	if err := e.BatchCallContext(t.Context(), batch); err != nil {
 		t.Fatal(err)
@@ -222,12 +222,12 @@ func TestBatchOfLongAnswers(t *testing.T) {
 	}
 }
 
-// halfAnswer has a method eth_blockNumber of whose answers two are too long.
+// halfAnswer has a method eth_blockNumber, of which two answers exceed the limit.
 type halfAnswer struct{}
 
 func (*halfAnswer) BlockNumber() string { return strings.Repeat("x", maxAnswer/2) }
 
-// TestCompression is for what comes from far away.
+// TestCompression expects no compression from a local node.
 func TestCompression(t *testing.T) {
 	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if accepts := r.Header.Get("Accept-Encoding"); accepts != "" {
@@ -236,7 +236,7 @@ func TestCompression(t *testing.T) {
 		w.WriteHeader(http.StatusNotFound)
 	}))
 	t.Cleanup(node.Close)
-	if _, err := endpoint(t, node.URL).Head(t.Context()); err == nil {
+	if _, err := newClient(t, node.URL).Head(t.Context()); err == nil {
 		t.Error("404 is no error")
 	}
 }
@@ -257,8 +257,8 @@ func (a longAnswer) ChainId() string {
 }
 
 // TestResponseTooLarge reads too long an answer by both transports. Over a
-// WebSocket, go-ethereum's client tells a request of the read error only if it has
-// noticed that the request was sent; it sends the next request after that.
+// WebSocket, go-ethereum's client returns the read error only if it has noticed that the
+// request was sent, which precedes its next request.
 func TestResponseTooLarge(t *testing.T) {
 	for _, scheme := range []string{"http", "ws"} {
 		answer := longAnswer{make(chan struct{}), make(chan struct{})}
@@ -269,7 +269,7 @@ func TestResponseTooLarge(t *testing.T) {
 		t.Cleanup(server.Stop)
 		handler := map[string]http.Handler{"http": server, "ws": server.WebsocketHandler([]string{"*"})}[scheme]
 		node := httptest.NewServer(handler)
-		e := endpoint(t, scheme+strings.TrimPrefix(node.URL, "http"))
+		e := newClient(t, scheme+strings.TrimPrefix(node.URL, "http"))
 		e.MaxAnswer = maxAnswer
 		ctx, cancel := context.WithCancel(t.Context())
 		var second sync.WaitGroup
@@ -294,7 +294,7 @@ func TestCheck(t *testing.T) {
 	c := chaintest.New(5)
 	c.Token(token, 6)
 	c.Contract(registry)
-	e := endpoint(t, c.Serve(t).URL)
+	e := newClient(t, c.Serve(t).URL)
 	good := chain.Chain{Key: "test", ID: 5, Tokens: []chain.Token{{Currency: "USDC", Address: token, Decimals: 6}}, Registry: registry}
 	if err := e.Check(t.Context(), good); err != nil {
 		t.Error(err)
@@ -322,7 +322,7 @@ func TestErrorsHideTheKey(t *testing.T) {
 		w.Write([]byte("no " + r.URL.String() + strings.Repeat("x", 100_000))) //nolint:errcheck // the client may hang up
 	}))
 	url := node.URL + "/v3/s3cret?token=s3cret+too"
-	e := endpoint(t, url)
+	e := newClient(t, url)
 	_, err := e.Head(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "429") || len(err.Error()) > 500 || strings.Contains(err.Error(), "s3cret") {
 		t.Errorf("error of a refused call is %d bytes: %.600v", len(err.Error()), err)
@@ -330,7 +330,7 @@ func TestErrorsHideTheKey(t *testing.T) {
 	e.Close()
 	node.Close()
 	for _, url := range []string{url, strings.Replace(url, "http", "ws", 1)} {
-		_, err := endpoint(t, url).Head(t.Context())
+		_, err := newClient(t, url).Head(t.Context())
 		if err == nil || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("error of an unreachable node is %v", err)
 		}
@@ -340,15 +340,15 @@ func TestErrorsHideTheKey(t *testing.T) {
 	}
 }
 
-// TestListen wakes by every head, ends with its context, and is refused over
+// TestSubscribeHeads wakes by every head, ends with its context, and is refused over
 // HTTP.
-func TestListen(t *testing.T) {
+func TestSubscribeHeads(t *testing.T) {
 	c := chaintest.New(5)
 	node := c.Serve(t)
-	if err := endpoint(t, node.URL).SubscribeHeads(t.Context(), nil); !errors.Is(err, chain.ErrNoSubscription) {
+	if err := newClient(t, node.URL).SubscribeHeads(t.Context(), nil); !errors.Is(err, chain.ErrNoSubscription) {
 		t.Errorf("Listen over HTTP: %v, want ErrNoSubscription", err)
 	}
-	e := endpoint(t, node.WSURL)
+	e := newClient(t, node.WSURL)
 	all := chain.NewPool(chain.PoolConfig{Clients: []*chain.Client{e}, Now: time.Now})
 	subscribed := make(chan struct{})
 	node.Intercept(func(_ context.Context, method string) error {

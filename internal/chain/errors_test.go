@@ -18,18 +18,18 @@ import (
 )
 
 // A verdict is what the program makes of an error, as the letters of verdicts.
-type verdict string
+type classification string
 
 const (
-	tooMuch     verdict = "asked for too much"
-	tooOften    verdict = "asked too often"
-	notFound    verdict = "not found"
-	unsupported verdict = "unsupported"
-	trouble     verdict = "the node's trouble"
-	refused     verdict = "an answer"
+	tooMuch     classification = "asked for too much"
+	tooOften    classification = "asked too often"
+	notFound    classification = "not found"
+	unsupported classification = "unsupported"
+	trouble     classification = "the node's trouble"
+	refused     classification = "an answer"
 )
 
-func verdictOn(err error) verdict {
+func classificationOf(err error) classification {
 	_, often := IsRateLimit(err)
 	switch {
 	case often:
@@ -75,15 +75,15 @@ func replying(t *testing.T, status int, header http.Header, body string) *Client
 	return e
 }
 
-// TestWordingsOfLogs asks for logs of nodes that refuse as nodes do. What
+// TestClassifyLogErrors asks for logs of nodes that refuse as nodes do. What
 // they say in words is known as too much; the rest is at least tried smaller.
-func TestWordingsOfLogs(t *testing.T) {
+func TestClassifyLogErrors(t *testing.T) {
 	type suggestion struct{ from, to uint64 }
 	for _, c := range []struct {
 		by        string
 		status    int
 		body      string
-		want      verdict
+		want      classification
 		suggested suggestion
 	}{
 		{"Alchemy", 200, rpcError(-32602, "Log response size exceeded. You can make eth_getLogs requests with up to a 2K block range and no limit on the response size, or you can request any block range with a cap of 10K logs in the response. Based on your parameters and the response size limit, this block range should work: [0x0, 0xd043b8]"), tooMuch, suggestion{0, 0xd043b8}},
@@ -147,7 +147,7 @@ func TestWordingsOfLogs(t *testing.T) {
 	} {
 		e := replying(t, c.status, nil, c.body)
 		_, err := e.LogsInRange(t.Context(), 1, 9999, LogFilter{})
-		if got := verdictOn(err); got != c.want {
+		if got := classificationOf(err); got != c.want {
 			t.Errorf("%s: %q, want %q: %v", c.by, got, c.want, err)
 		}
 		if c.want == tooMuch && (errors.Is(err, ErrNotFound) || errors.Is(err, ErrUnsupported)) {
@@ -163,15 +163,15 @@ func TestWordingsOfLogs(t *testing.T) {
 	}
 }
 
-// TestWordings asks for a block and sends a transaction to nodes that refuse
+// TestClassify asks for a block and sends a transaction to nodes that refuse
 // as nodes do.
-func TestWordings(t *testing.T) {
+func TestClassify(t *testing.T) {
 	for _, c := range []struct {
 		by     string
 		method string
 		status int
 		body   string
-		want   verdict
+		want   classification
 	}{
 		{"geth", blockByNumber, 200, rpcError(-32000, "finalized block not found"), notFound},
 		{"geth", blockByNumber, 200, rpcError(-32000, "safe block not found"), notFound},
@@ -210,7 +210,7 @@ func TestWordings(t *testing.T) {
 		default:
 			err = e.CallContext(t.Context(), new(any), c.method)
 		}
-		if got := verdictOn(err); got != c.want {
+		if got := classificationOf(err); got != c.want {
 			t.Errorf("%s, %s: %q, want %q: %v", c.by, c.method, got, c.want, err)
 		}
 	}
@@ -306,7 +306,7 @@ func TestBatchRefused(t *testing.T) {
 	}
 }
 
-// TestTimeout tells a node that is slow from a caller that gave up.
+// TestTimeout distinguishes a slow node from a caller that gave up.
 func TestTimeout(t *testing.T) {
 	asked := make(chan struct{}, 1)
 	node := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -337,8 +337,8 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// TestLongWords has a node say more than is shown.
-func TestLongWords(t *testing.T) {
+// TestLongErrorTexts has a node say more than is shown.
+func TestLongErrorTexts(t *testing.T) {
 	long := strings.Repeat("ö", maxErrorText)
 	for status, body := range map[int]string{200: rpcError(-32000, long), 400: rpcError(-32000, long), 500: long} {
 		_, err := replying(t, status, nil, body).Head(t.Context())
@@ -353,8 +353,8 @@ func TestLongWords(t *testing.T) {
 	}
 }
 
-// FuzzFault has nodes refuse in any way: what is made of it fits together.
-func FuzzFault(f *testing.F) {
+// FuzzClassify has nodes refuse in any way: what is made of it fits together.
+func FuzzClassify(f *testing.F) {
 	f.Add(200, []byte(rpcError(-32005, "query returned more than 10000 results. Try with this block range [0x1, 0x2].", `{"rate":{"backoff_seconds":3}}`)))
 	f.Add(429, []byte("<html>"))
 	f.Add(413, []byte(`{"error":{"code":1e9,"message":null,"data":[]}}`))

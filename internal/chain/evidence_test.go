@@ -28,7 +28,7 @@ func TestEvidence(t *testing.T) {
 	}
 	b := c.Mine(mined...)
 	node := c.Serve(t)
-	e, ctx := endpoint(t, node.URL), t.Context()
+	e, ctx := newClient(t, node.URL), t.Context()
 	check := func(how string, receipts []*chain.Receipt, input func(i int) []byte, err error) {
 		t.Helper()
 		if err != nil || len(receipts) != len(txs) {
@@ -95,11 +95,11 @@ func scripted(t *testing.T, results map[string]string) *chain.Client {
 		io.WriteString(w, "["+strings.Join(answers, ",")+"]") //nolint:errcheck // the client may hang up
 	}))
 	t.Cleanup(node.Close)
-	return endpoint(t, node.URL)
+	return newClient(t, node.URL)
 }
 
-// TestEvidenceOfAnother asks nodes that answer with something else.
-func TestEvidenceOfAnother(t *testing.T) {
+// TestEvidenceOfAnotherBlock asks nodes that answer with something else.
+func TestEvidenceOfAnotherBlock(t *testing.T) {
 	const (
 		receipt  = "eth_getTransactionReceipt"
 		tx       = "eth_getTransactionByHash"
@@ -146,7 +146,7 @@ func TestEvidenceOfAnother(t *testing.T) {
 	}
 }
 
-// TestLogsInRange tells a node without an answer from one without logs.
+// TestLogsInRange distinguishes a node without an answer from one without logs.
 func TestLogsInRange(t *testing.T) {
 	for result, fails := range map[string]bool{"[]": false, "[ ]": false, "null": true} {
 		logs, err := scripted(t, map[string]string{"eth_getLogs": `"result":` + result}).LogsInRange(t.Context(), 1, 9, chain.LogFilter{})

@@ -18,10 +18,10 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// model is what a node's state should be, told by the events in words.
+// model computes a node's expected state from the events.
 type model struct {
 	asked, failing                 bool
-	row, strikes                   int
+	row, quarantines               int
 	backoffUntil, quarantinedUntil time.Time
 	number, time                   int64 // of the highest head since it was last quarantined
 	lags                           bool
@@ -46,15 +46,15 @@ func (m *model) state(now time.Time) State {
 	return StateOK
 }
 
-func (m *model) strike(now time.Time) {
+func (m *model) quarantine(now time.Time) {
 	if m.quarantinedUntil.After(now) {
 		return
 	}
 	if now.Sub(m.quarantinedUntil) > 24*time.Hour {
-		m.strikes = 0
+		m.quarantines = 0
 	}
-	m.strikes++
-	m.quarantinedUntil = now.Add(min(10*time.Minute<<(m.strikes-1), 6*time.Hour))
+	m.quarantines++
+	m.quarantinedUntil = now.Add(min(10*time.Minute<<(m.quarantines-1), 6*time.Hour))
 }
 
 // TestPoolStates lets random things happen to random nodes, and holds the
@@ -137,8 +137,8 @@ func TestPoolStates(t *testing.T) {
 			},
 			"it contradicts": func(t *rapid.T) {
 				p, m := pick(t)
-				p.Quarantine("it lies")
-				m.strike(now)
+				p.Quarantine("wrong answer")
+				m.quarantine(now)
 			},
 			"it is checked against the configuration": func(t *rapid.T) {
 				p, m := pick(t)
@@ -149,7 +149,7 @@ func TestPoolStates(t *testing.T) {
 				}
 				p.setConfigured(nil)
 			},
-			"it tells a head": func(t *rapid.T) {
+			"it reports a head": func(t *rapid.T) {
 				p, m := pick(t)
 				number := rapid.Int64Range(0, 200).Draw(t, "number")
 				at := number * rapid.SampledFrom([]int64{0, 1, 12}).Draw(t, "block time")
@@ -158,7 +158,7 @@ func TestPoolStates(t *testing.T) {
 					t.Errorf("head %d after %d: %v", number, m.number, err)
 				}
 				if back {
-					m.strike(now)
+					m.quarantine(now)
 				}
 				if back || number >= m.number {
 					m.number, m.time = number, at
@@ -223,7 +223,7 @@ func check(t *rapid.T, pool *Pool, models map[*Node]*model, now time.Time) {
 	}
 }
 
-// TestOnChange lets one thing after another happen, and notes what is told.
+// TestOnChange records the reported changes of a sequence of events.
 func TestOnChange(t *testing.T) {
 	e, err := NewClient("http://p.example/s3cret")
 	if err != nil {
@@ -231,14 +231,14 @@ func TestOnChange(t *testing.T) {
 	}
 	defer e.Close()
 	now := time.Unix(1_790_000_000, 0)
-	var told []State
+	var reported []State
 	p := NewPool(PoolConfig{
 		Clients: []*Client{e}, Now: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler),
 		OnChange: func(h Health) {
 			if h.Node != "http://p.example" {
 				t.Errorf("node %q", h.Node)
 			}
-			told = append(told, h.State)
+			reported = append(reported, h.State)
 		},
 	}).Nodes()[0]
 	lost := errors.New("lost")
@@ -250,17 +250,17 @@ func TestOnChange(t *testing.T) {
 		p.ReportSuccess,                  // ok
 		p.ReportSuccess,
 		func() { p.setConfigured(ErrMismatch) },    // misconfigured
-		func() { now = now.Add(2 * RecheckAfter) }, // ok by itself
+		func() { now = now.Add(2 * RecheckAfter) }, // ok again
 		func() { p.setConfigured(nil) },
-		func() { p.Quarantine("it lies") }, // aside
-		func() { p.Quarantine("it lies") }, // the same pause
+		func() { p.Quarantine("wrong answer") }, // aside
+		func() { p.Quarantine("wrong answer") }, // the same pause
 	} {
 		happens()
 	}
-	if want := []State{StateOK, StateBackoff, StateOK, StateMisconfigured, StateQuarantined}; !slices.Equal(told, want) {
-		t.Errorf("told %q, want %q", told, want)
+	if want := []State{StateOK, StateBackoff, StateOK, StateMisconfigured, StateQuarantined}; !slices.Equal(reported, want) {
+		t.Errorf("reported %q, want %q", reported, want)
 	}
-	if h := p.pool.Health()[0]; h.Calls != 2 || h.Latency != time.Second || h.Reason != "it lies" {
+	if h := p.pool.Health()[0]; h.Calls != 2 || h.Latency != time.Second || h.Reason != "wrong answer" {
 		t.Errorf("health is %+v", h)
 	}
 }
@@ -277,8 +277,8 @@ func lone(t *testing.T, now *time.Time, logger *slog.Logger) *Node {
 	return pool.Nodes()[0]
 }
 
-// TestEdges goes just to and just past each limit.
-func TestEdges(t *testing.T) {
+// TestThresholds tests each limit at and just past its value.
+func TestThresholds(t *testing.T) {
 	quiet := slog.New(slog.DiscardHandler)
 	start := time.Unix(1_790_000_000, 0)
 
@@ -312,7 +312,7 @@ func TestEdges(t *testing.T) {
 		time   int64
 		lags   bool
 	}{{LagBlocks - 1, behind, false}, {LagBlocks, behind - 1, false}, {LagBlocks, behind, true}} {
-		var told [2]*Node
+		var reported [2]*Node
 		conf := PoolConfig{Now: time.Now, Logger: quiet}
 		for _, url := range []string{"http://a.example", "http://b.example"} {
 			e, err := NewClient(url)
@@ -322,14 +322,14 @@ func TestEdges(t *testing.T) {
 			t.Cleanup(e.Close)
 			conf.Clients = append(conf.Clients, e)
 		}
-		copy(told[:], NewPool(conf).Nodes())
+		copy(reported[:], NewPool(conf).Nodes())
 		for i, h := range []Header{{Header: invoice.Header{Number: 1000, Time: 1000}}, {Header: invoice.Header{Number: 1000 - c.blocks, Time: 1000 - c.time}}} {
-			told[i].onRequest(1, 0, nil)
-			if err := told[i].ReportHead(h); err != nil {
+			reported[i].onRequest(1, 0, nil)
+			if err := reported[i].ReportHead(h); err != nil {
 				t.Error(err)
 			}
 		}
-		if h := told[0].pool.Health(); h[0].State != StateOK || (h[1].State == StateLagging) != c.lags {
+		if h := reported[0].pool.Health(); h[0].State != StateOK || (h[1].State == StateLagging) != c.lags {
 			t.Errorf("%d blocks and %d s behind: %+v; lags: %t", c.blocks, c.time, h, c.lags)
 		}
 	}
@@ -337,9 +337,9 @@ func TestEdges(t *testing.T) {
 	for later, want := range map[time.Duration]time.Duration{QuarantinesResetAfter: 2 * MinQuarantine, QuarantinesResetAfter + 1: MinQuarantine} {
 		now := start
 		p := lone(t, &now, quiet)
-		p.Quarantine("it lies")
+		p.Quarantine("wrong answer")
 		now = now.Add(MinQuarantine + later)
-		p.Quarantine("it lies")
+		p.Quarantine("wrong answer")
 		if got := p.pool.Health()[0].Until.Sub(now); got != want {
 			t.Errorf("quarantined again %s after the pause: for %s, want %s", later, got, want)
 		}
@@ -360,9 +360,9 @@ func TestMisconfiguredIsLoggedOnce(t *testing.T) {
 	}
 }
 
-// TestPoolTogether uses a pool from several goroutines; the race detector
+// TestPoolModel uses a pool from several goroutines; the race detector
 // looks on.
-func TestPoolTogether(t *testing.T) {
+func TestPoolModel(t *testing.T) {
 	conf := PoolConfig{Now: time.Now, Logger: slog.New(slog.DiscardHandler), OnChange: func(Health) {}}
 	for _, url := range []string{"http://a.example", "http://b.example"} {
 		e, err := NewClient(url)
@@ -384,7 +384,7 @@ func TestPoolTogether(t *testing.T) {
 					if err := p.ReportHead(Header{Header: invoice.Header{Number: uint64(n % 8), Time: int64(i)}}); err != nil {
 						t.Error(err)
 					}
-					p.Quarantine("it lies")
+					p.Quarantine("wrong answer")
 					p.ReportSuccess()
 				}
 				if got := len(pool.Health()) + len(pool.staleNodes()); got < 2 {
@@ -396,7 +396,7 @@ func TestPoolTogether(t *testing.T) {
 	group.Wait()
 }
 
-func TestPauses(t *testing.T) {
+func TestBackoffs(t *testing.T) {
 	for n, want := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 6: 32 * time.Second, 7: time.Minute, 1e6: time.Minute} {
 		if got := failureBackoff.after(n); got != want {
 			t.Errorf("pause %d in a row is %s, want %s", n, got, want)

@@ -53,7 +53,7 @@ func mute(t *testing.T) string {
 }
 
 // TestHostileNodes has nodes answer so that net/http or go-ethereum's client
-// would wait for ever, or for longer than the endpoint's time limit.
+// would wait without a limit, or longer than the client's timeout.
 func TestHostileNodes(t *testing.T) {
 	const whole = `{"jsonrpc":"2.0","id":1,"result":"0x5"}`
 	for name, test := range map[string]struct {
@@ -72,7 +72,7 @@ func TestHostileNodes(t *testing.T) {
 			"Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n"), "http"), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := endpoint(t, test.url)
+			e := newClient(t, test.url)
 			e.Timeout = 100 * time.Millisecond
 			var result string
 			err := e.CallContext(t.Context(), &result, "eth_chainId")
@@ -92,7 +92,7 @@ func TestHostileNodes(t *testing.T) {
 // TestDialDoesNotHoldOthers has one caller wait for a connection for long, and
 // another who has less time.
 func TestDialDoesNotHoldOthers(t *testing.T) {
-	e := endpoint(t, "ws://"+mute(t))
+	e := newClient(t, "ws://"+mute(t))
 	e.Timeout = time.Hour
 	first := make(chan error)
 	began := make(chan struct{})
@@ -118,19 +118,19 @@ func TestDialDoesNotHoldOthers(t *testing.T) {
 // URL, to a server that must not hear of it.
 func TestRedirectIsNotFollowed(t *testing.T) {
 	var heard atomic.Int64
-	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		heard.Add(1)
 		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":1,"result":"0x5"}`)
 	}))
-	t.Cleanup(elsewhere.Close)
+	t.Cleanup(other.Close)
 	for _, status := range []int{301, 302, 303, 307, 308} {
-		node := httptest.NewServer(http.RedirectHandler(elsewhere.URL+"/v3/secretkey", status))
+		node := httptest.NewServer(http.RedirectHandler(other.URL+"/v3/secretkey", status))
 		t.Cleanup(node.Close)
 		p := pool(t, start(), node.URL+"/v3/secretkey")
 		var result string
 		err := p.CallContext(t.Context(), &result, "eth_chainId")
-		if !errors.Is(err, chain.ErrRedirected) || !strings.Contains(err.Error(), elsewhere.URL) || strings.Contains(err.Error(), "secretkey") {
-			t.Errorf("%d: got %v, want an ErrRedirected that names %s and no key", status, err, elsewhere.URL)
+		if !errors.Is(err, chain.ErrRedirected) || !strings.Contains(err.Error(), other.URL) || strings.Contains(err.Error(), "secretkey") {
+			t.Errorf("%d: got %v, want an ErrRedirected that names %s and no key", status, err, other.URL)
 		}
 		if h := p.Health()[0]; h.State != chain.StateBackoff {
 			t.Errorf("%d: the node is %s, want it cooling", status, h.State)

@@ -34,7 +34,7 @@ func pool(t *testing.T, c *clock, urls ...string) *chain.Pool {
 	t.Helper()
 	conf := chain.PoolConfig{Chain: chain.Chain{Key: "test", ID: 5}, Now: c.now, Logger: slog.New(slog.DiscardHandler)}
 	for _, url := range urls {
-		conf.Clients = append(conf.Clients, endpoint(t, url))
+		conf.Clients = append(conf.Clients, newClient(t, url))
 	}
 	return chain.NewPool(conf)
 }
@@ -245,7 +245,7 @@ func TestPoolSendDoesNotWait(t *testing.T) {
 	}
 }
 
-// TestRefreshHeads learns the heads of nodes that nobody asks, finds the one that
+// TestRefreshHeads learns the heads of nodes that are not called, finds the one that
 // lags, and what went backwards.
 func TestRefreshHeads(t *testing.T) {
 	c := chaintest.New(5)
@@ -262,7 +262,7 @@ func TestRefreshHeads(t *testing.T) {
 	calls := first.Calls("eth_getBlockByNumber")
 	p.RefreshHeads(t.Context())
 	if n := first.Calls("eth_getBlockByNumber"); n != calls {
-		t.Errorf("a survey asked a node that had told its head")
+		t.Errorf("a refresh called a node with a recent head")
 	}
 
 	c.MineEmpty(20)

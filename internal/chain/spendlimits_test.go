@@ -6,8 +6,8 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 )
 
-// TestPurses holds the limits of the built-in networks against each other.
-func TestPurses(t *testing.T) {
+// TestSpendLimits holds the limits of the built-in networks against each other.
+func TestSpendLimits(t *testing.T) {
 	all := chain.Builtin()
 	all = append(all, chain.Chain{Key: "of one's own", Limits: chain.DefaultSpendLimits()})
 	for _, c := range all {

@@ -37,7 +37,7 @@ func TestResponseLimit(t *testing.T) {
 	}
 }
 
-func TestIsNear(t *testing.T) {
+func TestIsLocal(t *testing.T) {
 	for host, want := range map[string]bool{
 		"localhost": true, "127.0.0.1": true, "::1": true, "10.1.2.3": true, "192.168.0.7": true, "fd00::1": true,
 		"": false, "8.8.8.8": false, "2001:db8::1": false, "node.example": false, "localhost.example": false,

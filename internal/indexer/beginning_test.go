@@ -9,12 +9,12 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// TestBeginning has nodes wrong about the block that reading is to begin
+// TestStartBlockIsCrossChecked has nodes wrong about the block that reading is to begin
 // at, which counts as final without having been read.
-func TestBeginning(t *testing.T) {
+func TestStartBlockIsCrossChecked(t *testing.T) {
 	wrong, down := chaintest.FalseChain{From: 2}, chaintest.Refuse{Status: 500}
 	for name, test := range map[string]struct {
-		agree  int
+		quorum int
 		faults []chaintest.Fault
 		begins bool
 	}{
@@ -29,7 +29,7 @@ func TestBeginning(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, nil)
-			for i, p := range f.nodes(t, len(test.faults), func(c *Config) { c.Chain.Quorum = test.agree }) {
+			for i, p := range f.nodes(t, len(test.faults), func(c *Config) { c.Chain.Quorum = test.quorum }) {
 				if test.faults[i] != nil {
 					p.SetFaults(test.faults[i])
 				}
@@ -50,10 +50,10 @@ func TestBeginning(t *testing.T) {
 	}
 }
 
-// TestSameWordTwice has a node invent a transfer while the other one gives
+// TestNodeRepeatsAFalseBlock has a node invent a transfer while the other one gives
 // no receipts, so that the first alone reported what was recorded. It must not
 // be the second opinion on itself.
-func TestSameWordTwice(t *testing.T) {
+func TestNodeRepeatsAFalseBlock(t *testing.T) {
 	f := newFixture(t, nil)
 	proxies := f.nodes(t, 2, func(c *Config) { c.Chain.Quorum = 2 })
 	f.chain.MineEmpty(5)

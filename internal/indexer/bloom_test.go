@@ -16,7 +16,7 @@ import (
 // for them by its hash.
 func blooming(t *testing.T, f *fixture, bloom string, silent func(block string) bool) string {
 	t.Helper()
-	return tamper(t, f.node, func(q question, ask func(question) any) any {
+	return tamperingProxy(t, f.node, func(q question, ask func(question) any) any {
 		if q.Method == "eth_getLogs" && silent(string(q.Params[0])) {
 			return []any{}
 		}
@@ -102,7 +102,7 @@ func TestFiltersThatGoEmpty(t *testing.T) {
 		t.Fatalf("the bloom filters are %s, want on", got)
 	}
 	empty := false
-	f.restart(t, nil, tamper(t, f.node, func(q question, ask func(question) any) any {
+	f.restart(t, nil, tamperingProxy(t, f.node, func(q question, ask func(question) any) any {
 		return each(ask(q), func(o map[string]any) {
 			if empty && o["logsBloom"] != nil {
 				o["logsBloom"] = noLogs
@@ -143,7 +143,7 @@ func TestLogOutsideTheFilter(t *testing.T) {
 	f.chain.Mine(chaintest.NewTx(chaintest.Transfer(token, alice, bob, five)))
 	f.catchUp(t)
 	b := f.chain.Mine(chaintest.NewTx(chaintest.Transfer(token, alice, bob, five)))
-	forging := tamper(t, f.node, func(q question, ask func(question) any) any {
+	forging := tamperingProxy(t, f.node, func(q question, ask func(question) any) any {
 		return each(ask(q), func(o map[string]any) {
 			if topics, ok := o["topics"].([]any); ok && o["blockHash"] == b.Hash.Hex() {
 				topics[2] = common.BytesToHash(merchant[:]).Hex()

@@ -80,7 +80,7 @@ var contradictions = map[string]spoil{
 // contradicting returns a node that gives such answers while it is on.
 func contradicting(t *testing.T, f *fixture, change spoil, on *atomic.Bool) string {
 	t.Helper()
-	return tamper(t, f.node, func(q question, ask func(question) any) any {
+	return tamperingProxy(t, f.node, func(q question, ask func(question) any) any {
 		a := ask(q)
 		if !on.Load() {
 			return a
@@ -173,9 +173,9 @@ func TestContradictionAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestReceiptsStandAgainstReceipts has a node leave a payment out of its logs
+// TestReceiptsContradictReceipts has a node leave a payment out of its logs
 // and its receipts alike, after it was recorded.
-func TestReceiptsStandAgainstReceipts(t *testing.T) {
+func TestReceiptsContradictReceipts(t *testing.T) {
 	for others, want := range map[int]struct {
 		confirmed int
 		state     chain.State
@@ -190,7 +190,7 @@ func TestReceiptsStandAgainstReceipts(t *testing.T) {
 		mineTwice(f, 0)
 		f.catchUp(t)
 		f.chain.MineEmpty(3)
-		silent := tamper(t, f.node, func(q question, ask func(question) any) any {
+		silent := tamperingProxy(t, f.node, func(q question, ask func(question) any) any {
 			if a := ask(q); q.Method != "eth_getLogs" {
 				return each(a, func(o map[string]any) { contradictions["the receipt lacks the logs"](q.Method, o) })
 			}

@@ -79,10 +79,10 @@ func TestLogsLeftOutOfRange(t *testing.T) {
 	}
 }
 
-// TestMisleadingBloom has a block with another log of the token and a transfer
+// TestBloomFalsePositive has a block with another log of the token and a transfer
 // of another token, which its bloom filter cannot tell from a transfer of the
 // token: reading goes on, and nobody is quarantined.
-func TestMisleadingBloom(t *testing.T) {
+func TestBloomFalsePositive(t *testing.T) {
 	f := newFixture(t, nil)
 	f.nodes(t, 2, nil)
 	f.chain.Mine(chaintest.NewTx(chaintest.AuthorizationUsed(token, alice, id1), chaintest.Transfer(other, alice, merchant, five)))
@@ -235,9 +235,9 @@ func TestViolationOfAll(t *testing.T) {
 	f.expect(t, 6, 3, 0, 0, 0)
 }
 
-// TestBackwards has a node fall far behind what it told: it is quarantined,
+// TestHeadRegression has a node fall far behind what it told: it is quarantined,
 // nothing is rolled back, and the other one is read.
-func TestBackwards(t *testing.T) {
+func TestHeadRegression(t *testing.T) {
 	f := newFixture(t, nil)
 	proxies := f.nodes(t, 2, nil)
 	f.chain.MineEmpty(chain.MaxRegress + 40)

@@ -168,8 +168,8 @@ func TestTransfers(t *testing.T) {
 	}
 }
 
-// TestProves changes a recorded transfer, or its receipt, in every way.
-func TestProves(t *testing.T) {
+// TestReceiptProvesTransfer changes a recorded transfer, or its receipt, in every way.
+func TestReceiptProvesTransfer(t *testing.T) {
 	log := pays(alice, 5)
 	transfers, err := testDecoder.transfers(header10, receipt(pays(bob, 1), log), nil, map[invoice.Address]bool{merchant: true})
 	if err != nil {

@@ -29,7 +29,7 @@ func (l ledgers) Cursor(ctx context.Context, key string) (settle.Cursor, error) 
 // that id, and serves the blocks of f's.
 func twin(t *testing.T, f *fixture) (g *fixture, url string) {
 	t.Helper()
-	url = tamper(t, f.node, func(q question, ask func(question) any) any {
+	url = tamperingProxy(t, f.node, func(q question, ask func(question) any) any {
 		if q.Method == "eth_chainId" {
 			return "0x63"
 		}
@@ -58,7 +58,7 @@ func TestOneChainUnderTwoKeys(t *testing.T) {
 	f.catchUp(t)
 	for _, begun := range []bool{false, true} {
 		g, url := twin(t, f)
-		if begun { // while the chain was not known to be another's
+		if begun { // before the chain was known to be another's
 			g.restart(t, func(c *Config) { twinOf(f, "test", true)(c); c.Others = nil }, url)
 			g.catchUp(t)
 			f.chain.Mine()

@@ -101,9 +101,9 @@ func TestArc(t *testing.T) {
 	}
 }
 
-// TestArcRead follows a native send and a call of the token until they are
+// TestArcIsIndexed follows a native send and a call of the token until they are
 // final.
-func TestArcRead(t *testing.T) {
+func TestArcIsIndexed(t *testing.T) {
 	c, usdc, system, _ := arc(t, "arc")
 	f := &fixture{chain: chaintest.New(c.ID), ledger: newMemory(merchant)}
 	f.chain.Token(usdc, 6)
@@ -120,9 +120,9 @@ func TestArcRead(t *testing.T) {
 	f.expect(t, 2, 1, 0, 2, 0)
 }
 
-// TestLookAlikes has a transaction full of what is no payment, and batches of
+// TestLookalikeContracts has a transaction full of what is no payment, and batches of
 // payments, of which each counts once.
-func TestLookAlikes(t *testing.T) {
+func TestLookalikeContracts(t *testing.T) {
 	watched := map[invoice.Address]bool{merchant: true}
 	nft := pays(alice, 5)
 	nft.Topics, nft.Data = append(nft.Topics, common.Hash{31: 5}), nil // ERC-721 has the id as its fourth topic

@@ -42,35 +42,35 @@ type registryNote struct {
 	of   *order
 }
 
-// aim is how a transfer says which order it is for.
-type aim int
+// attributionKind is how a transfer says which order it is for.
+type attributionKind int
 
 const (
-	atNone    aim = iota
-	named         // by the registry, an authorization or calldata
-	byExact       // by the transfer amount
-	byBare        // by the amount
-	byLenient     // by a little less than the amount
+	atNone    attributionKind = iota
+	named                     // by the registry, an authorization or calldata
+	byExact                   // by the transfer amount
+	byBare                    // by the amount
+	byLenient                 // by a little less than the amount
 )
 
 // move is a transfer of the watched token to a merchant, or one back.
 type move struct {
-	of       *action
-	ordinal  int
-	from, to invoice.Address
-	amount   uint64
-	aim      aim
-	order    *order // nil when it is for none
-	back     *move  // the payment that it refunds
-	refunded uint64 // how much of it is paid back by others
+	of              *action
+	ordinal         int
+	from, to        invoice.Address
+	amount          uint64
+	attributionKind attributionKind
+	order           *order // nil when it is for none
+	back            *move  // the payment that it refunds
+	refunded        uint64 // how much of it is paid back by others
 }
 
 // order creates an invoice.
-func (s *story) order() { s.orderOf(pick(s, s.parties...)) }
+func (s *scenario) order() { s.orderOf(pick(s, s.parties...)) }
 
 // orderOf creates an invoice of a merchant, or a twin of another. The amounts
 // of all but twins are far apart.
-func (s *story) orderOf(p party) {
+func (s *scenario) orderOf(p party) {
 	amount := uint64(len(s.orders)+1) * 1_000_000
 	if len(s.orders) >= len(s.parties) && s.chance(15) {
 		twin := pick(s, s.orders...)
@@ -110,7 +110,7 @@ func small(a invoice.Amount) (n uint64) {
 
 // draft is a transaction that is being composed.
 type draft struct {
-	*story
+	*scenario
 	action *action
 	tag    *order // that the input names, if any
 	tagged *move  // the transfer that the input speaks for, if any
@@ -118,8 +118,8 @@ type draft struct {
 
 // compose makes a transaction of one or several parts, which have nothing to
 // do with each other.
-func (s *story) compose() *action {
-	d := &draft{story: s, action: &action{number: len(s.actions)}}
+func (s *scenario) compose() *action {
+	d := &draft{scenario: s, action: &action{number: len(s.actions)}}
 	parts := 1
 	if s.chance(25) {
 		parts += 1 + s.IntN(3)
@@ -172,33 +172,33 @@ func (d *draft) name() {
 }
 
 // stray is an amount that no order has, nor any near to it.
-func (s *story) stray() uint64 { return uint64(1+s.IntN(20))*1_000_000 + 500_000 + s.Uint64N(1000) }
+func (s *scenario) stray() uint64 { return uint64(1+s.IntN(20))*1_000_000 + 500_000 + s.Uint64N(1000) }
 
 // part adds something to the transaction.
 func (d *draft) part() {
-	s, o, from := d.story, pick(d.story, d.orders...), d.payer()
+	s, o, from := d.scenario, pick(d.scenario, d.orders...), d.payer()
 	pay := move{from: from, to: o.Merchant, order: o}
 	sum := pick(s, o.amount, o.amount, o.amount, o.amount/2, o.amount/2, o.amount+7777, o.exact)
 	switch s.IntN(18) {
 	case 0, 1, 2: // as the checkout asks for
-		pay.amount, pay.aim = o.exact, byExact
+		pay.amount, pay.attributionKind = o.exact, byExact
 		d.move(pay)
 	case 3, 4: // the amount alone
-		pay.amount, pay.aim = o.amount, byBare
+		pay.amount, pay.attributionKind = o.amount, byBare
 		d.move(pay)
 	case 5, 6: // through the registry
-		pay.amount, pay.aim = o.amount, named
+		pay.amount, pay.attributionKind = o.amount, named
 		d.move(pay)
 		d.log(chaintest.Paid(registry, o.CommitmentID, from, o.Merchant, token, invoice.NewAmount(o.amount)))
 		d.action.records = append(d.action.records, registryNote{settle.RegistryPaid, o})
 	case 7, 8: // by an authorization
-		pay.amount, pay.aim = sum, named
+		pay.amount, pay.attributionKind = sum, named
 		d.log(chaintest.AuthorizationUsed(token, from, o.CommitmentID))
 		d.move(pay)
 	case 9: // named by the transaction's input
-		pay.amount, pay.aim = pick(s, sum, s.stray()), named
+		pay.amount, pay.attributionKind = pick(s, sum, s.stray()), named
 		if d.tag != nil {
-			pay.amount, pay.aim, pay.order = s.stray(), atNone, nil // it names another
+			pay.amount, pay.attributionKind, pay.order = s.stray(), atNone, nil // it names another
 			d.move(pay)
 			return
 		}
@@ -207,9 +207,9 @@ func (d *draft) part() {
 		}
 		d.tag, d.tagged = o, d.move(pay)
 	case 10: // a little less than the amount
-		pay.amount, pay.aim = o.amount-1-s.Uint64N(o.amount/100), byLenient
+		pay.amount, pay.attributionKind = o.amount-1-s.Uint64N(o.amount/100), byLenient
 		if o.enough == o.amount {
-			pay.aim, pay.order = atNone, nil
+			pay.attributionKind, pay.order = atNone, nil
 		}
 		d.move(pay)
 	case 11: // some amount, with an event of a false registry
@@ -241,7 +241,7 @@ func (d *draft) refund() {
 	var of []*move
 	for _, paid := range d.actions {
 		for _, m := range paid.moves {
-			if (m.aim == named || m.aim == byExact) && m.refunded < m.amount {
+			if (m.attributionKind == named || m.attributionKind == byExact) && m.refunded < m.amount {
 				of = append(of, m)
 			}
 		}
@@ -249,7 +249,7 @@ func (d *draft) refund() {
 	if len(of) == 0 {
 		return
 	}
-	m := pick(d.story, of...)
+	m := pick(d.scenario, of...)
 	amount := m.amount - m.refunded
 	if d.chance(50) {
 		amount = 1 + d.Uint64N(amount)

@@ -10,20 +10,20 @@ import (
 )
 
 // judge holds a block that was called final against the chain.
-func (s *story) judge(final invoice.Header) {
+func (s *scenario) judge(final invoice.Header) {
 	s.mu.Lock()
 	blocks, floor := s.net.Blocks(), s.floor
 	s.mu.Unlock()
 	switch {
 	case final.Number > floor:
-		s.find(invented, "block %d was called final, but block %d is the newest that can be", final.Number, floor)
+		s.report(extraPayments, "block %d was called final, but block %d is the newest that can be", final.Number, floor)
 	case invoice.Hash(blocks[final.Number].Hash) != final.Hash:
-		s.find(invented, "block %d was called final as %s, and is %s", final.Number, final.Hash, blocks[final.Number].Hash)
+		s.report(extraPayments, "block %d was called final as %s, and is %s", final.Number, final.Hash, blocks[final.Number].Hash)
 	}
 }
 
 // mine adds a block with new transactions, and some that a reorg left.
-func (s *story) mine() {
+func (s *scenario) mine() {
 	s.clock.Add(int64(1 + s.IntN(15)))
 	var of []*action
 	for range s.IntN(4) {
@@ -41,7 +41,7 @@ func (s *story) mine() {
 // mineBlock adds a block. Its time may be that of the block below, and a little
 // behind the clock, but is not before that of an invoice less what clocks may
 // differ.
-func (s *story) mineBlock(of []*action) {
+func (s *scenario) mineBlock(of []*action) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var txs []chaintest.Tx
@@ -59,21 +59,21 @@ func (s *story) mineBlock(of []*action) {
 }
 
 // settle works out what can have been called final.
-func (s *story) settle() {
+func (s *scenario) settle() {
 	if line, ok := s.finality.Height(s.highest, s.tag); ok {
 		s.floor = max(s.floor, line)
 	}
 }
 
 // tagAt moves the tag of finality to a block.
-func (s *story) tagAt(number uint64) {
+func (s *scenario) tagAt(number uint64) {
 	s.tag = number
 	s.net.Tag(s.finality.Tag, number)
 	s.settle()
 }
 
 // moveTag moves the tag of finality towards the head.
-func (s *story) moveTag() {
+func (s *scenario) moveTag() {
 	if s.finality.Tag == "" {
 		return
 	}
@@ -85,7 +85,7 @@ func (s *story) moveTag() {
 }
 
 // silence adds blocks without transactions.
-func (s *story) silence() {
+func (s *scenario) silence() {
 	n := 1 + s.IntN(6)
 	if s.long && s.chance(50) {
 		n = 3*maxBlocks + s.IntN(3*maxBlocks)
@@ -104,7 +104,7 @@ func (s *story) silence() {
 
 // planFork returns a function that replaces blocks which nobody can have
 // called final, and puts some of their transactions into the new ones.
-func (s *story) planFork() func() {
+func (s *scenario) planFork() func() {
 	s.mu.Lock()
 	head := s.net.Head().Number
 	s.mu.Unlock()
@@ -145,7 +145,7 @@ func (s *story) planFork() func() {
 	}
 }
 
-func (s *story) actionOf(tx common.Hash) *action {
+func (s *scenario) actionOf(tx common.Hash) *action {
 	i := slices.IndexFunc(s.actions, func(d *action) bool { return d.tx.Hash == tx })
 	return s.actions[i]
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Methods that a fault befalls alone.
+// Methods of faults.
 var (
 	receiptMethods = []string{"eth_getTransactionReceipt", "eth_getBlockReceipts"}
 	methods        = []string{
@@ -17,11 +17,11 @@ var (
 	}
 )
 
-// calm takes all faults away. At the end of a story one node of three may
+// clearFaults removes all faults. At the end of a history one node of three may
 // stay as it is, and so may one of two that fails and need not agree; then it
 // returns true.
-func (s *story) calm() (spared bool) {
-	spared = s.chance(30) && (s.nodes == 3 || s.nodes == 2 && s.agree == 1 && !s.falsifies)
+func (s *scenario) clearFaults() (spared bool) {
+	spared = s.chance(30) && (s.nodes == 3 || s.nodes == 2 && s.quorum == 1 && !s.falsifies)
 	for i, p := range s.proxies {
 		if i != s.dishonest || !spared {
 			p.SetFaults()
@@ -30,10 +30,10 @@ func (s *story) calm() (spared bool) {
 	return spared
 }
 
-// spoil gives the nodes other faults than they had. What it takes to see
+// injectFaults gives the nodes other faults than they had. What it takes to see
 // through the dishonest node is there while it falsifies: see falseAnswers.
-func (s *story) spoil() {
-	s.pass(2 * time.Minute) // nobody cools down any more
+func (s *scenario) injectFaults() {
+	s.pass(2 * time.Minute) // the backoff of every node has ended
 	for _, p := range s.proxies {
 		p.SetFaults()
 	}
@@ -42,7 +42,7 @@ func (s *story) spoil() {
 		if answers := s.falseAnswers(); len(answers) > 0 {
 			s.proxies[s.dishonest].SetFaults(pick(s, answers...)())
 			s.count("lies")
-			if s.agree < 2 {
+			if s.quorum < 2 {
 				return
 			}
 		}
@@ -61,7 +61,7 @@ func (s *story) spoil() {
 }
 
 // failure is a fault in which nothing untrue is said of a block.
-func (s *story) failure() chaintest.Fault {
+func (s *scenario) failure() chaintest.Fault {
 	var f chaintest.Fault
 	switch s.IntN(13) {
 	case 0:
@@ -114,7 +114,7 @@ func (s *story) failure() chaintest.Fault {
 //     node that must agree; so can logs that are left out of a range, as by
 //     a node of which a part is more than maxBlocks behind the other. Even
 //     so refunds can be missed, since nothing says that a transfer is one.
-func (s *story) falseAnswers() []func() chaintest.Fault {
+func (s *scenario) falseAnswers() []func() chaintest.Fault {
 	near := func() uint64 {
 		low := s.floor
 		if s.chance(40) {
@@ -127,7 +127,7 @@ func (s *story) falseAnswers() []func() chaintest.Fault {
 		func() chaintest.Fault { return chaintest.Only{Methods: receiptMethods[:1], Fault: chaintest.Null{}} },
 	}
 	dropped := func() chaintest.Fault { return chaintest.DropLogs{From: near()} }
-	if s.fullBloom && !s.long || s.agree > 1 {
+	if s.fullBloom && !s.long || s.quorum > 1 {
 		answers = append(answers, dropped)
 	}
 	if s.nodes > 1 && !s.stalls {
@@ -136,7 +136,7 @@ func (s *story) falseAnswers() []func() chaintest.Fault {
 			func() chaintest.Fault { return chaintest.FalseChain{From: near()} },
 		)
 	}
-	if s.agree > 1 {
+	if s.quorum > 1 {
 		forge := func() chaintest.Fault { return s.forge(near()) }
 		answers = append(answers, forge, forge, func() chaintest.Fault {
 			s.partial = true
@@ -147,12 +147,12 @@ func (s *story) falseAnswers() []func() chaintest.Fault {
 }
 
 // forge invents a payment of what an order asks for.
-func (s *story) forge(at uint64) chaintest.Fault {
+func (s *scenario) forge(at uint64) chaintest.Fault {
 	o := pick(s, s.orders...)
 	f := chaintest.Forge{
 		At:   at,
 		Logs: []chaintest.Log{chaintest.Transfer(token, alice, o.Merchant, invoice.NewAmount(pick(s, o.exact, o.amount)))},
 	}
-	s.forged = append(s.forged, f)
+	s.forgedPayments = append(s.forgedPayments, f)
 	return f
 }

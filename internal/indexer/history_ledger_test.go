@@ -9,13 +9,13 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// errShaken is what a shaky ledger fails with.
-var errShaken = errors.New("the database is gone")
+// errInjected is what a shaky ledger fails with.
+var errInjected = errors.New("the database is gone")
 
-// shakyLedger is the real ledger on a database that can fail before a
+// faultyLedger is the real ledger on a database that can fail before a
 // transaction, or after it while its answer is under way. It holds every final
 // block that an indexer names against the chain.
-type shakyLedger struct {
+type faultyLedger struct {
 	Ledger
 	judge func(final invoice.Header)
 	gap   func() // reading begins above a gap
@@ -25,30 +25,30 @@ type shakyLedger struct {
 	after bool // the change is done all the same
 }
 
-// shake has the nth change from now on fail.
-func (l *shakyLedger) shake(nth int, after bool) {
+// failAtRandom has the nth change from now on fail.
+func (l *faultyLedger) failAtRandom(nth int, after bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.fails, l.after = nth, after
 }
 
 // change makes a change of the ledger, or not.
-func (l *shakyLedger) change(do func() error) error {
+func (l *faultyLedger) change(do func() error) error {
 	l.mu.Lock()
 	fails := l.fails == 1
 	l.fails = max(0, l.fails-1)
 	after := l.after
 	l.mu.Unlock()
 	if fails && !after {
-		return errShaken
+		return errInjected
 	}
 	if err := do(); err != nil || !fails {
 		return err
 	}
-	return errShaken
+	return errInjected
 }
 
-func (l *shakyLedger) Start(ctx context.Context, key string, at invoice.Header, from uint64) error {
+func (l *faultyLedger) Start(ctx context.Context, key string, at invoice.Header, from uint64) error {
 	l.judge(at)
 	if from <= at.Number {
 		l.gap()
@@ -56,15 +56,15 @@ func (l *shakyLedger) Start(ctx context.Context, key string, at invoice.Header, 
 	return l.change(func() error { return l.Ledger.Start(ctx, key, at, from) })
 }
 
-func (l *shakyLedger) Observe(ctx context.Context, key string, blocks []settle.Block) error {
+func (l *faultyLedger) Observe(ctx context.Context, key string, blocks []settle.Block) error {
 	return l.change(func() error { return l.Ledger.Observe(ctx, key, blocks) })
 }
 
-func (l *shakyLedger) Rollback(ctx context.Context, key string, to invoice.Header) error {
+func (l *faultyLedger) Rollback(ctx context.Context, key string, to invoice.Header) error {
 	return l.change(func() error { return l.Ledger.Rollback(ctx, key, to) })
 }
 
-func (l *shakyLedger) Confirm(ctx context.Context, key string, line invoice.Header, revision int64) error {
+func (l *faultyLedger) Confirm(ctx context.Context, key string, line invoice.Header, revision int64) error {
 	return l.change(func() error {
 		err := l.Ledger.Confirm(ctx, key, line, revision)
 		if err == nil {
@@ -74,7 +74,7 @@ func (l *shakyLedger) Confirm(ctx context.Context, key string, line invoice.Head
 	})
 }
 
-func (l *shakyLedger) Fill(ctx context.Context, key string, next uint64, blocks []settle.Block, through invoice.Header) error {
+func (l *faultyLedger) Fill(ctx context.Context, key string, next uint64, blocks []settle.Block, through invoice.Header) error {
 	return l.change(func() error {
 		err := l.Ledger.Fill(ctx, key, next, blocks, through)
 		if err == nil {
@@ -84,6 +84,6 @@ func (l *shakyLedger) Fill(ctx context.Context, key string, next uint64, blocks 
 	})
 }
 
-func (l *shakyLedger) Halt(ctx context.Context, key, reason string) error {
+func (l *faultyLedger) Halt(ctx context.Context, key, reason string) error {
 	return l.change(func() error { return l.Ledger.Halt(ctx, key, reason) })
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// verdict is what the chain says, and what the ledger has stored.
-type verdict struct {
-	*story
+// oracle is what the chain says, and what the ledger has stored.
+type oracle struct {
+	*scenario
 	blocks   []*chaintest.Block // the chain
 	final    *chaintest.Block   // the newest final one; above it there is nothing
 	payments map[string]store.PaymentRow
@@ -24,10 +24,10 @@ type verdict struct {
 
 // compare holds the ledger against the chain. It works out on its own what must
 // be stored; where the ledger had a choice, it goes on from what was chosen.
-func (s *story) compare(final uint64) {
+func (s *scenario) compare(final uint64) {
 	blocks := s.net.Blocks()
-	v := &verdict{
-		story: s, blocks: blocks, final: blocks[final], payments: map[string]store.PaymentRow{},
+	v := &oracle{
+		scenario: s, blocks: blocks, final: blocks[final], payments: map[string]store.PaymentRow{},
 		paid: map[*order][]*move{}, events: map[string]int{},
 	}
 	listed, err := s.db.store.Payments(s.Context(), store.PaymentFilter{
@@ -53,7 +53,7 @@ func (s *story) compare(final uint64) {
 
 // blockOf returns the block that the action is in on the chain, nil when it is in
 // none, and the index of its first log there.
-func (v *verdict) blockOf(d *action) (b *chaintest.Block, index int) {
+func (v *oracle) blockOf(d *action) (b *chaintest.Block, index int) {
 	for _, at := range d.at {
 		if v.blocks[min(at.Number, uint64(len(v.blocks)-1))] == at {
 			b = at
@@ -71,18 +71,18 @@ func (v *verdict) blockOf(d *action) (b *chaintest.Block, index int) {
 	return b, index
 }
 
-func (v *verdict) id(prefix string, m *move) string {
+func (v *oracle) id(prefix string, m *move) string {
 	return invoice.TransferID(prefix, v.name, invoice.Hash(m.of.tx.Hash), m.ordinal)
 }
 
 // merchants reports whether the address is a merchant's with an order.
-func (v *verdict) merchants(a invoice.Address) bool {
+func (v *oracle) merchants(a invoice.Address) bool {
 	return slices.ContainsFunc(v.orders, func(o *order) bool { return o.Merchant == a })
 }
 
 // comparePayments looks for every transfer to a merchant among the payments,
 // and for every payment among the transfers.
-func (v *verdict) comparePayments() {
+func (v *oracle) comparePayments() {
 	known := map[string]bool{}
 	for _, d := range v.actions {
 		b, index := v.blockOf(d)
@@ -95,9 +95,9 @@ func (v *verdict) comparePayments() {
 			p, stored := v.payments[id]
 			switch {
 			case b == nil && stored && p.Status != invoice.Orphaned:
-				v.find(invented, "payment %s of %d is %s, but its transaction is not on the chain", id, m.amount, p.Status)
+				v.report(extraPayments, "payment %s of %d is %s, but its transaction is not on the chain", id, m.amount, p.Status)
 			case b != nil && (!stored || p.Status != invoice.Confirmed):
-				v.find(missed, "transfer %s of %d in block %d is stored: %t, as %q", id, m.amount, b.Number, stored, p.Status)
+				v.report(missed, "transfer %s of %d in block %d is stored: %t, as %q", id, m.amount, b.Number, stored, p.Status)
 			}
 			if !stored {
 				continue
@@ -112,23 +112,23 @@ func (v *verdict) comparePayments() {
 				From: m.from, To: m.to, Amount: invoice.NewAmount(m.amount), Evidence: p.Evidence,
 			}
 			if p.Transfer != want {
-				v.find(misread, "payment %s is stored as %+v, want %+v", id, p.Transfer, want)
+				v.report(misread, "payment %s is stored as %+v, want %+v", id, p.Transfer, want)
 			}
 			v.pays(m, p)
 		}
 	}
-	for _, f := range v.forged {
+	for _, f := range v.forgedPayments {
 		known[invoice.TransferID(invoice.PrefixPayment, v.name, invoice.Hash(f.TxHash()), 0)] = true
 	}
 	for id, p := range v.payments {
 		if !known[id] {
-			v.find(invented, "payment %+v is of no transfer", p)
+			v.report(extraPayments, "payment %+v is of no transfer", p)
 		}
 	}
-	for _, f := range v.forged {
+	for _, f := range v.forgedPayments {
 		p, stored := v.payments[invoice.TransferID(invoice.PrefixPayment, v.name, invoice.Hash(f.TxHash()), 0)]
 		if stored && p.Status != invoice.Orphaned {
-			v.find(invented, "payment %s was invented by a node, and is %s", p.ID, p.Status)
+			v.report(extraPayments, "payment %s was invented by a node, and is %s", p.ID, p.Status)
 		}
 	}
 	for _, of := range v.paid {
@@ -142,7 +142,7 @@ func (v *verdict) comparePayments() {
 }
 
 // pays notes whom a canonical transfer is stored as paying.
-func (v *verdict) pays(m *move, p store.PaymentRow) {
+func (v *oracle) pays(m *move, p store.PaymentRow) {
 	if i := slices.IndexFunc(v.orders, func(o *order) bool { return o.ID == p.InvoiceID }); i >= 0 {
 		v.paid[v.orders[i]] = append(v.paid[v.orders[i]], m)
 	}
@@ -150,7 +150,7 @@ func (v *verdict) pays(m *move, p store.PaymentRow) {
 
 // compareAttribution holds the payment's order against those that the transfer
 // may be for.
-func (v *verdict) compareAttribution(m *move, p store.PaymentRow) {
+func (v *oracle) compareAttribution(m *move, p store.PaymentRow) {
 	may := map[string]bool{}
 	for _, b := range m.of.at {
 		for _, id := range v.mayPay(m, b) {
@@ -158,7 +158,7 @@ func (v *verdict) compareAttribution(m *move, p store.PaymentRow) {
 		}
 	}
 	if !may[p.InvoiceID] {
-		v.find(misattributed, "payment %s of %d went to %q by %q, want one of %q",
+		v.report(misattributed, "payment %s of %d went to %q by %q, want one of %q",
 			p.ID, m.amount, p.InvoiceID, p.Method, slices.Collect(maps.Keys(may)))
 	}
 }
@@ -168,8 +168,8 @@ const none = ""
 
 // mayPay returns the orders that the transfer may be for when it is mined in a
 // block. There are several when it depends on what was seen first.
-func (v *verdict) mayPay(m *move, b *chaintest.Block) []string {
-	switch m.aim {
+func (v *oracle) mayPay(m *move, b *chaintest.Block) []string {
+	switch m.attributionKind {
 	case named, byExact:
 		return []string{m.order.ID}
 	case atNone:
@@ -206,7 +206,7 @@ func (v *verdict) mayPay(m *move, b *chaintest.Block) []string {
 
 // bound returns the block that the order is bound to. A reorg may have lowered
 // it since it was created.
-func (v *verdict) bound(o *order) uint64 {
+func (v *oracle) bound(o *order) uint64 {
 	inv, err := v.db.store.Invoice(v.Context(), o.ID)
 	if err != nil {
 		v.Fatal(err)
@@ -216,17 +216,17 @@ func (v *verdict) bound(o *order) uint64 {
 
 // others returns how much may have been seen of other transfers that pay the
 // order in time.
-func (v *verdict) others(than *move, o *order) (sum uint64) {
+func (v *oracle) others(than *move, o *order) (sum uint64) {
 	for _, d := range v.actions {
 		inTime := slices.ContainsFunc(d.at, func(b *chaintest.Block) bool { return b.Time <= o.ExpiresAt })
 		for _, m := range d.moves {
-			twin := m.order != nil && m.order.amount == o.amount && m.order.Merchant == o.Merchant && m.aim >= byBare
+			twin := m.order != nil && m.order.amount == o.amount && m.order.Merchant == o.Merchant && m.attributionKind >= byBare
 			if m != than && inTime && (m.order == o || twin) {
 				sum += m.amount
 			}
 		}
 	}
-	if len(v.forged) > 0 {
+	if len(v.forgedPayments) > 0 {
 		sum += o.amount
 	}
 	return sum
@@ -234,7 +234,7 @@ func (v *verdict) others(than *move, o *order) (sum uint64) {
 
 // compareRefunds looks for every transfer back to a payer among the refunds, and
 // returns what was paid back of each order.
-func (v *verdict) compareRefunds() map[*order]uint64 {
+func (v *oracle) compareRefunds() map[*order]uint64 {
 	var ids []string
 	for _, o := range v.orders {
 		ids = append(ids, o.ID)
@@ -264,9 +264,9 @@ func (v *verdict) compareRefunds() map[*order]uint64 {
 			confirmed := r.Status == invoice.Confirmed
 			switch {
 			case confirmed && (!may || r.PaymentID != paid.ID || r.InvoiceID != paid.InvoiceID || small(r.Amount) != m.amount):
-				v.find(invented, "refund %s of %d is stored as %+v, and its payment %s is %q", id, m.amount, r, paid.ID, paid.Status)
+				v.report(extraPayments, "refund %s of %d is stored as %+v, and its payment %s is %q", id, m.amount, r, paid.ID, paid.Status)
 			case !confirmed && must:
-				v.find(missed, "refund %s of %d of payment %s is %q", id, m.amount, paid.ID, r.Status)
+				v.report(missed, "refund %s of %d of payment %s is %q", id, m.amount, paid.ID, r.Status)
 			case confirmed:
 				v.events["payment.refunded "+id]++
 				sums[m.back.order] += m.amount
@@ -279,7 +279,7 @@ func (v *verdict) compareRefunds() map[*order]uint64 {
 
 // isBefore reports whether one transfer comes before another of the same
 // block.
-func (v *verdict) isBefore(a, b *move, in *chaintest.Block) bool {
+func (v *oracle) isBefore(a, b *move, in *chaintest.Block) bool {
 	if a.of == b.of {
 		return a.ordinal < b.ordinal
 	}
@@ -292,7 +292,7 @@ func (v *verdict) isBefore(a, b *move, in *chaintest.Block) bool {
 }
 
 // compareOrder works out what became of an invoice and compares.
-func (v *verdict) compareOrder(o *order, refunded uint64) {
+func (v *oracle) compareOrder(o *order, refunded uint64) {
 	got, err := v.db.store.Invoice(v.Context(), o.ID)
 	if err != nil {
 		v.Fatal(err)
@@ -338,20 +338,20 @@ func (v *verdict) compareOrder(o *order, refunded uint64) {
 	v.count("invoices " + string(want))
 	switch {
 	case got.Status == invoice.Paid && want != invoice.Paid:
-		v.find(invented, "invoice %s is paid; %d of %d came in time", o.ID, inTime, o.enough)
+		v.report(extraPayments, "invoice %s is paid; %d of %d came in time", o.ID, inTime, o.enough)
 	case want == invoice.Paid && got.Status != invoice.Paid:
-		v.find(missed, "invoice %s is %s; %d of %d came in time", o.ID, got.Status, inTime, o.enough)
+		v.report(missed, "invoice %s is %s; %d of %d came in time", o.ID, got.Status, inTime, o.enough)
 	case got.Status != want:
-		v.find(misread, "invoice %s is %s, want %s", o.ID, got.Status, want)
+		v.report(misread, "invoice %s is %s, want %s", o.ID, got.Status, want)
 	}
 	switch sum := small(got.AmountPaid); {
 	case sum > total:
-		v.find(doubled, "invoice %s has got %d, and %d is stored", o.ID, total, sum)
+		v.report(doubled, "invoice %s has got %d, and %d is stored", o.ID, total, sum)
 	case sum < total:
-		v.find(missed, "invoice %s has got %d, and %d is stored", o.ID, total, sum)
+		v.report(missed, "invoice %s has got %d, and %d is stored", o.ID, total, sum)
 	}
 	if got.Exception != exception || small(got.AmountRefunded) != refunded {
-		v.find(misread, "invoice %s has the exception %q and %s paid back, want %q and %d", o.ID, got.Exception, got.AmountRefunded, exception, refunded)
+		v.report(misread, "invoice %s has the exception %q and %s paid back, want %q and %d", o.ID, got.Exception, got.AmountRefunded, exception, refunded)
 	}
 	if v.gapped {
 		completing = timely // what is newest is read first
@@ -360,7 +360,7 @@ func (v *verdict) compareOrder(o *order, refunded uint64) {
 		b, _ := v.blockOf(m.of)
 		return got.SettledTx == invoice.Hash(m.of.tx.Hash) && got.SettledAt == b.Time
 	}) {
-		v.find(misread, "invoice %s was settled by %s at %d", o.ID, got.SettledTx, got.SettledAt)
+		v.report(misread, "invoice %s was settled by %s at %d", o.ID, got.SettledTx, got.SettledAt)
 	}
 	v.events["invoice.created "+o.ID]++
 	switch want {
@@ -374,7 +374,7 @@ func (v *verdict) compareOrder(o *order, refunded uint64) {
 }
 
 // compareIntents compares what the registry is to be reported the order.
-func (v *verdict) compareIntents(o *order, status invoice.Status) {
+func (v *oracle) compareIntents(o *order, status invoice.Status) {
 	recorded, ever := false, false
 	for _, d := range v.actions {
 		for _, r := range d.records {
@@ -393,16 +393,16 @@ func (v *verdict) compareIntents(o *order, status invoice.Status) {
 	}
 	switch open := state["open"]; {
 	case recorded && open != "done" && !v.partial, !ever && open != "due":
-		v.find(misread, "the intent to open %s is %q; the registry knows it: %t", o.ID, open, recorded)
+		v.report(misread, "the intent to open %s is %q; the registry knows it: %t", o.ID, open, recorded)
 	}
 	closes := status == invoice.Expired || status == invoice.Paid && !byRegistry
 	if _, ok := state["close"]; ok != closes && !(status == invoice.Paid && len(v.paid[o]) > 1) {
-		v.find(misread, "there is an intent to close %s: %t, want %t", o.ID, ok, closes)
+		v.report(misread, "there is an intent to close %s: %t, want %t", o.ID, ok, closes)
 	}
 }
 
 // compareEvents says that all was told that happened, once, and nothing else.
-func (v *verdict) compareEvents() {
+func (v *oracle) compareEvents() {
 	for _, p := range v.parties {
 		for _, e := range storetest.Events(v.TB, v.db.sql, p.id) {
 			v.events[fmt.Sprint(e.Type, " ", e.Subject)]--
@@ -411,9 +411,9 @@ func (v *verdict) compareEvents() {
 	for _, what := range slices.Sorted(maps.Keys(v.events)) {
 		switch n := v.events[what]; {
 		case n > 0:
-			v.find(missed, "%s was not told", what)
+			v.report(missed, "%s was not told", what)
 		case n < 0:
-			v.find(untold, "%s was told too often by %d", what, -n)
+			v.report(wrongEvents, "%s was told too often by %d", what, -n)
 		}
 	}
 }

@@ -77,7 +77,7 @@ func TestHistories(t *testing.T) {
 		t.Logf("%8d %s", run.tally[what], what)
 	}
 	t.Logf("missed %d, false %d, doubled %d, wrong attribution %d, others %v",
-		run.found[missed], run.found[invented], run.found[doubled], run.found[misattributed], run.found)
+		run.found[missed], run.found[extraPayments], run.found[doubled], run.found[misattributed], run.found)
 }
 
 // historyRun adds up what came of the histories. It is safe for concurrent
@@ -107,12 +107,12 @@ func (r *historyRun) add(seed uint64, outcome historyOutcome) {
 	for what, n := range outcome.tally {
 		r.tally[what] += n
 	}
-	if len(outcome.findings) == 0 {
+	if len(outcome.discrepancies) == 0 {
 		return
 	}
 	r.bad++
 	var text strings.Builder
-	for _, f := range outcome.findings {
+	for _, f := range outcome.discrepancies {
 		r.found[f.kind]++
 		fmt.Fprintf(&text, "\n  %s: %s", f.kind, f.text)
 	}

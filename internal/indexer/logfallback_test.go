@@ -44,7 +44,7 @@ func TestBlockWhoseLogsAreRefused(t *testing.T) {
 			f.chain.MineEmpty(4)
 			full := f.chain.Mine(chaintest.NewTx(pays(alice, 5), pays(alice, 6)), chaintest.NewTx(pays(bob, 7)), chaintest.NewTx(chaintest.Opened(registry, id1)))
 			f.chain.MineEmpty(blocks)
-			url := tamper(t, f.node, func(q question, ask func(question) any) any {
+			url := tamperingProxy(t, f.node, func(q question, ask func(question) any) any {
 				var filter struct {
 					FromBlock, ToBlock, BlockHash string
 					Address                       []string

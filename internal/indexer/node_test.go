@@ -62,7 +62,7 @@ func TestContradictions(t *testing.T) {
 		f.chain.Mine(chaintest.NewTx(chaintest.Opened(registry, id1)))
 		f.chain.MineEmpty(test.empty)
 		f.chain.Mine(chaintest.NewTx(chaintest.Opened(registry, id2)))
-		f.restart(t, nil, tamper(t, f.node, test.answer))
+		f.restart(t, nil, tamperingProxy(t, f.node, test.answer))
 		if _, err := f.sync(t.Context()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -104,7 +104,7 @@ func TestUnprovenTransfer(t *testing.T) {
 // filter.
 func TestPartialBloom(t *testing.T) {
 	f := newFixture(t, nil)
-	bloomless := tamper(t, f.node, func(q question, ask func(question) any) any {
+	bloomless := tamperingProxy(t, f.node, func(q question, ask func(question) any) any {
 		return each(ask(q), func(o map[string]any) {
 			if o["logsBloom"] != nil {
 				o["logsBloom"] = "0x" + strings.Repeat("00", 256)
@@ -118,13 +118,13 @@ func TestPartialBloom(t *testing.T) {
 	f.expect(t, 1, 0, 1, 0, 0)
 }
 
-// TestStandstill has a head that cannot be read, over a tip that the node
+// TestHeadStandsStill has a head that cannot be read, over a tip that the node
 // still calls canonical: the indexer waits before it looks again, and does not
 // take that head for done.
-func TestStandstill(t *testing.T) {
+func TestHeadStandsStill(t *testing.T) {
 	f := newFixture(t, nil)
 	parentless := false
-	url := tamper(t, f.node, func(q question, ask func(question) any) any {
+	url := tamperingProxy(t, f.node, func(q question, ask func(question) any) any {
 		return each(ask(q), func(o map[string]any) {
 			if parentless && len(q.Params) > 0 && string(q.Params[0]) == `"latest"` {
 				flip(o, "hash")
@@ -153,9 +153,9 @@ func TestStandstill(t *testing.T) {
 	f.expect(t, 6, 3, 0, 0, 0)
 }
 
-// TestStingyNode reads block by block from a node that gives little at
+// TestNodeWithSmallLimits reads block by block from a node that gives little at
 // a time, and more again when it gives more.
-func TestStingyNode(t *testing.T) {
+func TestNodeWithSmallLimits(t *testing.T) {
 	f := newFixture(t, nil)
 	f.catchUp(t)
 	most, asked := 3, 0
@@ -196,7 +196,7 @@ func TestStingyNode(t *testing.T) {
 // two.
 func TestClippedRange(t *testing.T) {
 	f := newFixture(t, nil)
-	clipping := tamper(t, f.node, func(q question, ask func(question) any) any {
+	clipping := tamperingProxy(t, f.node, func(q question, ask func(question) any) any {
 		var filter map[string]any
 		if q.Method == "eth_getLogs" && json.Unmarshal(q.Params[0], &filter) == nil && filter["toBlock"] != nil {
 			var kept []any

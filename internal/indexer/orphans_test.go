@@ -15,7 +15,7 @@ import (
 // the logs as well if they are to.
 func withoutLogs(t *testing.T, f *fixture, receipts bool, replaces *atomic.Bool) string {
 	t.Helper()
-	return tamper(t, f.node, func(q question, ask func(question) any) any {
+	return tamperingProxy(t, f.node, func(q question, ask func(question) any) any {
 		if q.Method == "eth_getLogs" {
 			return []any{}
 		}
@@ -40,10 +40,10 @@ func withoutLogs(t *testing.T, f *fixture, receipts bool, replaces *atomic.Bool)
 func TestReplacedAndTakenBack(t *testing.T) {
 	type outcome struct {
 		confirmed   int
-		quarantined bool // the node that lied
+		quarantined bool // the byzantine node
 	}
 	for name, test := range map[string]struct {
-		receipts bool // it lies in its receipts, too
+		receipts bool // its receipts are wrong too
 		stays    bool // it is asked on, before the others
 		others   int
 		want     outcome

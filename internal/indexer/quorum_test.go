@@ -14,9 +14,9 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// TestAgree has a payment confirm only when two nodes report it, and of
+// TestQuorum has a payment confirm only when two nodes report it, and of
 // nothing else, near the head and in ranges behind it.
-func TestAgree(t *testing.T) {
+func TestQuorum(t *testing.T) {
 	const alone, disagree = "the quorum is two nodes", "report different transfers"
 	down := chaintest.Refuse{Status: 500}
 	drop := chaintest.DropLogs{Percent: 50}
@@ -92,10 +92,10 @@ func TestAgree(t *testing.T) {
 	}
 }
 
-// TestAgreeOnLateAddress has an address become a settlement address after a
+// TestQuorumOnLateAddress has an address become a settlement address after a
 // block was read that holds a transfer to it: that is recorded before the
 // block is final, and no node is blamed.
-func TestAgreeOnLateAddress(t *testing.T) {
+func TestQuorumOnLateAddress(t *testing.T) {
 	f := newFixture(t, nil)
 	f.nodes(t, 2, func(c *Config) { c.Chain.Quorum = 2 })
 	f.chain.Mine(chaintest.NewTx(chaintest.Transfer(token, alice, bob, five)))
@@ -112,13 +112,13 @@ func TestAgreeOnLateAddress(t *testing.T) {
 	}
 }
 
-// TestAgreeOnEvidence has a node report a transfer that is there, with
+// TestQuorumOnEvidence has a node report a transfer that is there, with
 // other evidence for its invoice than there is, in its logs as in its receipt. It blames nobody else for that,
 // and what was recorded on its word is not what becomes final.
-func TestAgreeOnEvidence(t *testing.T) {
+func TestQuorumOnEvidence(t *testing.T) {
 	for name, test := range map[string]struct {
 		dishonest, honest int
-		repents           bool // it tells the truth once the transfer is recorded
+		recovers          bool // it answers correctly once the transfer is recorded
 		confirmed         int
 		quarantined       bool // the dishonest node
 	}{
@@ -132,7 +132,7 @@ func TestAgreeOnEvidence(t *testing.T) {
 			f := newFixture(t, nil)
 			var falsify atomic.Bool
 			falsify.Store(true)
-			dishonest := tamper(t, f.node, func(q question, ask func(question) any) any {
+			dishonest := tamperingProxy(t, f.node, func(q question, ask func(question) any) any {
 				answer := ask(q)
 				if !falsify.Load() || q.Method != "eth_getTransactionReceipt" && q.Method != "eth_getLogs" {
 					return answer
@@ -151,7 +151,7 @@ func TestAgreeOnEvidence(t *testing.T) {
 			f.catchUp(t)
 			f.chain.Mine(chaintest.NewTx(pays(alice, 5), paid(id1, alice, 5)))
 			f.catchUp(t)
-			if test.repents {
+			if test.recovers {
 				falsify.Store(false)
 			}
 			f.chain.MineEmpty(3)
@@ -179,9 +179,9 @@ func TestAgreeOnEvidence(t *testing.T) {
 	}
 }
 
-// TestAgreeAfterLong has one node answer alone for long: what waits to be
+// TestQuorumAfterLongOutage has one node answer alone for long: what waits to be
 // final is not asked for all at once when the second is back.
-func TestAgreeAfterLong(t *testing.T) {
+func TestQuorumAfterLongOutage(t *testing.T) {
 	f := newFixture(t, nil)
 	var later time.Duration
 	second := f.nodes(t, 2, func(c *Config) {
@@ -209,11 +209,11 @@ func TestAgreeAfterLong(t *testing.T) {
 	f.expect(t, waiting+5, waiting+2, 1, waiting/maxBlocks-1, 0)
 }
 
-// TestAgreeOnTheLine has one node call its head final: where two must
+// TestQuorumOnFinalizedHeight has one node call its head final: where two must
 // agree, no more is than what another one calls so, too.
-func TestAgreeOnTheLine(t *testing.T) {
+func TestQuorumOnFinalizedHeight(t *testing.T) {
 	hasty := func(f *fixture) string {
-		return tamper(t, f.node, func(q question, ask func(question) any) any {
+		return tamperingProxy(t, f.node, func(q question, ask func(question) any) any {
 			if q.Method == "eth_getBlockByNumber" && string(q.Params[0]) == `"safe"` {
 				q.Params[0] = json.RawMessage(`"latest"`)
 			}

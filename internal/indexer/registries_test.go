@@ -10,9 +10,9 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// TestRegistriesOfBefore has payments go through a registry that is not
+// TestFormerRegistries has payments go through a registry that is not
 // configured any more, and through one that the ledger never heard of.
-func TestRegistriesOfBefore(t *testing.T) {
+func TestFormerRegistries(t *testing.T) {
 	f := newFixture(t, nil)
 	former := invoice.Address{0x4f}
 	f.ledger.registries = []invoice.Address{former}

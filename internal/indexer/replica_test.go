@@ -55,8 +55,9 @@ func TestLostRace(t *testing.T) {
 	}
 }
 
-// TestRacesEnd has every write lose its race: that is a failure in the end.
-func TestRacesEnd(t *testing.T) {
+// TestLostRacesBackOff makes every write lose to another replica, which counts as a failure in
+// the end.
+func TestLostRacesBackOff(t *testing.T) {
 	f := newFixture(t, nil)
 	f.catchUp(t)
 	f.chain.Mine()

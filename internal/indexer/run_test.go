@@ -113,7 +113,7 @@ func TestSilentSubscription(t *testing.T) {
 	}
 }
 
-// TestFailover has the first of two nodes fail, come back and lag.
+// TestFailover makes the first of two nodes fail, recover and lag.
 func TestFailover(t *testing.T) {
 	seen := make(chan Status)
 	f := newFixture(t, nil)
@@ -181,7 +181,7 @@ func (c *clock) add(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// TestResume has a halted chain wait, and go on when the mark is gone.
+// TestResume halts a chain, and expects indexing to continue when it is resumed.
 func TestResume(t *testing.T) {
 	seen := make(chan Status)
 	f := newFixture(t, syncs(seen))
@@ -232,7 +232,7 @@ func TestMismatch(t *testing.T) {
 	}
 }
 
-// TestBackoff doubles the wait from failure to failure, up to its limit.
+// TestBackoff expects the wait to double at each failure, up to its limit.
 func TestBackoff(t *testing.T) {
 	f := newFixture(t, nil)
 	want := firstBackoff

@@ -59,10 +59,9 @@ func TestSkew(t *testing.T) {
 	}
 }
 
-// TestSkewIsSaid has the clock be off for a while, with a single odd block
-// before and after: it is said once, and taken back once, in the log and the
-// status, and reading goes on all the time.
-func TestSkewIsSaid(t *testing.T) {
+// TestSkewIsLogged sets the clock wrong for a while, with a single odd block before and
+// after. The skew is logged and shown once, its end too, and indexing continues.
+func TestSkewIsLogged(t *testing.T) {
 	var log bytes.Buffer
 	var now time.Time
 	f := newFixture(t, nil)

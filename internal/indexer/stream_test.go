@@ -235,9 +235,9 @@ func TestForeignRange(t *testing.T) {
 	}
 }
 
-// TestSpread reads a long gap from two nodes, each of which has its part of
+// TestRangesAreSpreadOverNodes reads a long gap from two nodes, each of which has its part of
 // the work.
-func TestSpread(t *testing.T) {
+func TestRangesAreSpreadOverNodes(t *testing.T) {
 	f := newFixture(t, nil)
 	second := f.chain.Serve(t)
 	f.restart(t, nil, f.node.URL, second.URL)
@@ -398,7 +398,7 @@ func TestAdaptiveRange(t *testing.T) {
 	}
 }
 
-// TestAddressCache asks the ledger once about each account, and about few at a time.
+// TestAddressCache queries the ledger once for each account, in bounded batches.
 func TestAddressCache(t *testing.T) {
 	f := newFixture(t, nil)
 	asked := map[invoice.Address]int{}

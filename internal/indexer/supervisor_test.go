@@ -12,9 +12,9 @@ import (
 	"github.com/quittance/quittance/internal/watchdog"
 )
 
-// supervised runs a supervisor of a chain of three blocks whose nodes are at
-// the URLs, and returns it when it has read them all. No call ends by itself.
-func supervised(t *testing.T, f *fixture, change func(*Config), urls ...string) *Supervisor {
+// startSupervisor runs a supervisor of a chain of three blocks with nodes at the URLs, and
+// returns it when all blocks are indexed. Calls do not time out.
+func startSupervisor(t *testing.T, f *fixture, change func(*Config), urls ...string) *Supervisor {
 	t.Helper()
 	c := testChain
 	c.RPC = urls
@@ -57,8 +57,8 @@ func supervised(t *testing.T, f *fixture, change func(*Config), urls ...string) 
 	return s
 }
 
-// three returns a fixture of a chain of three blocks, and proxies of its node.
-func three(t *testing.T, proxies int) (f *fixture, at []*chaintest.Proxy) {
+// newThreeBlocks returns a fixture of a chain of three blocks, and proxies of its node.
+func newThreeBlocks(t *testing.T, proxies int) (f *fixture, at []*chaintest.Proxy) {
 	t.Helper()
 	f = newFixture(t, nil)
 	f.catchUp(t)
@@ -69,12 +69,12 @@ func three(t *testing.T, proxies int) (f *fixture, at []*chaintest.Proxy) {
 	return f, at
 }
 
-// TestStalledNodeIsReplaced has the first node never end an answer: its chain
-// is read from the second one, and it is quarantined.
+// TestStalledNodeIsReplaced makes the first node never complete a response. It is quarantined,
+// and the second one is used.
 func TestStalledNodeIsReplaced(t *testing.T) {
-	f, nodes := three(t, 2)
+	f, nodes := newThreeBlocks(t, 2)
 	nodes[0].SetFaults(chaintest.Stall{})
-	s := supervised(t, f, nil, nodes[0].URL, nodes[1].URL)
+	s := startSupervisor(t, f, nil, nodes[0].URL, nodes[1].URL)
 	if st := s.Status(); st.Restarts == 0 {
 		t.Errorf("the status is %+v, want a restart", st)
 	}
@@ -83,10 +83,10 @@ func TestStalledNodeIsReplaced(t *testing.T) {
 	}
 }
 
-// TestNodeThatSwitchesProtocols has the first node answer 101: the second one
-// is asked at once, without the watchdog.
+// TestNodeThatSwitchesProtocols makes the first node answer 101. The second one is used at
+// once, without the watchdog.
 func TestNodeThatSwitchesProtocols(t *testing.T) {
-	f, nodes := three(t, 2)
+	f, nodes := newThreeBlocks(t, 2)
 	nodes[0].SetFaults(chaintest.SwitchProtocols{})
 	f.restart(t, nil, nodes[0].URL, nodes[1].URL)
 	f.catchUp(t)
@@ -96,19 +96,17 @@ func TestNodeThatSwitchesProtocols(t *testing.T) {
 	}
 }
 
-// TestSlowNodeIsReplaced has the first node answer every call, but so slowly
-// that nothing comes of it.
+// TestSlowNodeIsReplaced makes the first node answer every call too slowly to make progress.
 func TestSlowNodeIsReplaced(t *testing.T) {
-	f, nodes := three(t, 2)
+	f, nodes := newThreeBlocks(t, 2)
 	nodes[0].SetFaults(chaintest.Slow{Wait: 150 * time.Millisecond})
-	s := supervised(t, f, nil, nodes[0].URL, nodes[1].URL)
+	s := startSupervisor(t, f, nil, nodes[0].URL, nodes[1].URL)
 	if h := s.conf.Pool.Health(); h[0].State != chain.StateQuarantined || h[1].State != chain.StateOK {
 		t.Errorf("the nodes are %s and %s, want the first one quarantined", h[0].State, h[1].State)
 	}
 }
 
-// stuckLedger hangs the first time that blocks are to be recorded, and ignores
-// that its caller gives up.
+// stuckLedger blocks in the first Observe, and ignores its context.
 type stuckLedger struct {
 	Ledger
 	first chan struct{} // holds one token
@@ -124,15 +122,15 @@ func (l *stuckLedger) Observe(ctx context.Context, key string, blocks []settle.B
 	return l.Ledger.Observe(ctx, key, blocks)
 }
 
-// TestStuckGoroutineHoldsNothing has a call ignore its context: the chain is
-// read on meanwhile, and no node is blamed.
+// TestStuckGoroutineHoldsNothing makes a call ignore its context. Another indexer continues,
+// and no node is quarantined.
 func TestStuckGoroutineHoldsNothing(t *testing.T) {
-	f, nodes := three(t, 1)
+	f, nodes := newThreeBlocks(t, 1)
 	stuck := &stuckLedger{f.ledger, make(chan struct{}, 1), make(chan struct{})}
 	stuck.first <- struct{}{}
 	t.Cleanup(func() { close(stuck.free) })
 	dog := watchdog.New(100 * time.Millisecond)
-	s := supervised(t, f, func(c *Config) { c.Ledger, c.Watchdog = stuck, dog }, nodes[0].URL)
+	s := startSupervisor(t, f, func(c *Config) { c.Ledger, c.Watchdog = stuck, dog }, nodes[0].URL)
 	if st := s.Status(); st.Restarts == 0 {
 		t.Errorf("the status is %+v, want a restart", st)
 	}

@@ -19,9 +19,9 @@ type question struct {
 	Params  []json.RawMessage `json:"params"`
 }
 
-// tamper is a proxy of a node that lets a function answer instead of it. The
+// tamperingProxy is a proxy of a node that lets a function answer instead of it. The
 // function may ask the node. It returns the node's URL.
-func tamper(t *testing.T, node http.Handler, answer func(q question, ask func(question) any) any) string {
+func tamperingProxy(t *testing.T, node http.Handler, answer func(q question, ask func(question) any) any) string {
 	t.Helper()
 	ask := func(q question) any {
 		body, err := json.Marshal(q)

@@ -192,9 +192,9 @@ func feed(t *rapid.T, tracker *Tracker, model []invoice.Header) {
 	}
 }
 
-// TestTrackerTellsEveryViolation forks below the final block and above it, and
+// TestTrackerReportsEveryViolation forks below the final block and above it, and
 // expects a violation just when the final block itself was replaced.
-func TestTrackerTellsEveryViolation(t *testing.T) {
+func TestTrackerReportsEveryViolation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tip := rapid.Uint64Range(1, 20).Draw(t, "tip")
 		final := rapid.Uint64Range(0, tip).Draw(t, "final")

@@ -36,19 +36,19 @@ func onAnvil(t *testing.T) *world {
 	must(t, err)
 	t.Cleanup(client.Close)
 	w := worldOn(t, client, operator, common.Address(registry), storetest.Open(t, storetest.SQLite(t)))
-	w.tell("evm_setAutomine", false)
+	w.nodeCall("evm_setAutomine", false)
 	return w
 }
 
-// tell gives the node an order.
-func (w *world) tell(method string, args ...any) {
+// mutate gives the node an order.
+func (w *world) nodeCall(method string, args ...any) {
 	w.Helper()
 	must(w, w.client.Client().CallContext(w.ctx, nil, method, args...))
 }
 
 func (w *world) mine(blocks int) {
 	w.Helper()
-	w.tell("anvil_mine", hexutil.EncodeUint64(uint64(blocks)))
+	w.nodeCall("anvil_mine", hexutil.EncodeUint64(uint64(blocks)))
 }
 
 // TestFeeMarket has the base fee pass what was offered, then what may be
@@ -59,16 +59,16 @@ func TestFeeMarket(t *testing.T) {
 	writer := w.writer(func(c *Config) { c.Chain.Limits.MaxFeeWei = most.Uint64() })
 	ids := commitments(2)
 	w.enqueueIntents(invoice.IntentOpen, ids...)
-	w.turn(writer)
+	w.tick(writer)
 	base := func(gwei int64, blocks int) {
 		for range blocks {
-			w.tell("anvil_setNextBlockBaseFeePerGas", hexutil.EncodeBig(big.NewInt(gwei*params.GWei)))
+			w.nodeCall("anvil_setNextBlockBaseFeePerGas", hexutil.EncodeBig(big.NewInt(gwei*params.GWei)))
 			w.mine(1)
 		}
 		w.pass(bumpAfter)
 	}
 	base(20, bumpBlocks)
-	w.turn(writer)
+	w.tick(writer)
 	attempts := w.wantTxs(store.TxSent)[0].Attempts
 	if len(attempts) != 2 || attempts[1].FeeCap.Cmp(big.NewInt(20*params.GWei)) <= 0 {
 		t.Fatalf("%d attempts offer %s wei at last, want 2 and more than the base fee", len(attempts), attempts[len(attempts)-1].FeeCap)
@@ -97,14 +97,14 @@ func TestFeeMarket(t *testing.T) {
 
 	// It is the same before anything is sent.
 	w.mine(1)
-	w.turn(writer)
+	w.tick(writer)
 	w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
 	base(500, 1)
 	if err := writer.tick(w.ctx); !errors.Is(err, errFeeCapExceeded) {
 		t.Fatalf("with a base fee above the cap a round ends with %v", err)
 	}
 	base(10, 1)
-	w.turn(writer)
+	w.tick(writer)
 	w.wantTxs(store.TxMined, store.TxMined, store.TxSent)
 }
 
@@ -113,15 +113,15 @@ func TestDroppedTransaction(t *testing.T) {
 	writer := w.writer()
 	ids := commitments(2)
 	w.enqueueIntents(invoice.IntentOpen, ids...)
-	w.turn(writer)
-	w.tell("anvil_dropTransaction", common.Hash(w.txs()[0].Attempts[0].TxHash))
+	w.tick(writer)
+	w.nodeCall("anvil_dropTransaction", common.Hash(w.txs()[0].Attempts[0].TxHash))
 	w.mine(1)
-	w.turn(writer)
+	w.tick(writer)
 	w.wantStatus(statusNone, ids...)
 	w.pass(rebroadcastAfter)
-	w.turn(writer)
+	w.tick(writer)
 	w.mine(1)
-	w.turn(writer)
+	w.tick(writer)
 	w.wantTxs(store.TxMined)
 	w.wantStatus(statusOpen, ids...)
 	if len(w.net.sent) != 2 {
@@ -129,26 +129,26 @@ func TestDroppedTransaction(t *testing.T) {
 	}
 }
 
-// TestReorgThatForgets has a reorg whose transactions no pool takes back.
+// TestReorgThatForgets drops the transactions of a reorg.
 func TestReorgThatForgets(t *testing.T) {
 	w := onAnvil(t)
 	writer := w.writer()
 	ids := commitments(2)
 	w.enqueueIntents(invoice.IntentOpen, ids...)
-	w.turn(writer)
+	w.tick(writer)
 	w.mine(1)
 	w.index()
-	w.turn(writer)
+	w.tick(writer)
 	w.wantTxs(store.TxMined)
-	w.tell("anvil_reorg", 1, []any{})
+	w.nodeCall("anvil_reorg", 1, []any{})
 	w.mine(1)
 	w.index()
 	w.wantStatus(statusNone, ids...)
-	w.turn(writer)
+	w.tick(writer)
 	w.wantTxs(store.TxSent)
 	w.mine(1 + finality)
 	w.index()
-	w.turn(writer)
+	w.tick(writer)
 	w.wantAllDone()
 	if attempts := w.wantTxs(store.TxMined)[0].Attempts; len(attempts) != 1 {
 		t.Errorf("%d attempts were signed, want the first alone", len(attempts))
@@ -162,9 +162,9 @@ func TestAccountThatRunsDry(t *testing.T) {
 	operator := crypto.PubkeyToAddress(w.operator.PublicKey)
 	first, second := commitments(2), commitments(2)
 	w.enqueueIntents(invoice.IntentOpen, first...)
-	w.turn(writer)
+	w.tick(writer)
 	began := w.Now()
-	w.tell("anvil_setBalance", operator, "0x1") // while it waits in the pool
+	w.nodeCall("anvil_setBalance", operator, "0x1") // while it waits in the pool
 	w.enqueueIntents(invoice.IntentOpen, second...)
 	for range 6 {
 		w.pass(rebroadcastAfter / 2)
@@ -175,10 +175,10 @@ func TestAccountThatRunsDry(t *testing.T) {
 		}
 	}
 	w.wantStatus(statusNone, second...)
-	w.tell("anvil_setBalance", operator, hexutil.EncodeBig(big.NewInt(params.Ether)))
+	w.nodeCall("anvil_setBalance", operator, hexutil.EncodeBig(big.NewInt(params.Ether)))
 	for range 3 {
 		w.pass(rebroadcastAfter)
-		w.turn(writer)
+		w.tick(writer)
 		w.mine(1)
 	}
 	w.wantStatus(statusOpen, first...)

@@ -102,9 +102,9 @@ func TestFundsLostAfterSaving(t *testing.T) {
 		t.Errorf("%d attempts were signed for a sender without funds, want 1", got)
 	}
 	w.net.before = nil
-	w.turn(writer)
+	w.tick(writer)
 	w.seal(1)
-	w.turn(writer)
+	w.tick(writer)
 	w.wantTxs(store.TxMined)
 	w.wantStatus(statusOpen, ids...)
 }
@@ -126,7 +126,7 @@ func TestFeeThatCannotBePaid(t *testing.T) {
 	}
 	w.fund(devchain.Address(poor), writer.Status().Needed.Int64())
 	w.pass(blockerCheckEvery)
-	w.turn(writer)
+	w.tick(writer)
 	for range 5 { // until what the account has left of falling fees is too little
 		w.sealEmpty(bumpBlocks)
 		w.pass(bumpAfter)
@@ -170,7 +170,7 @@ func TestOperatorWithoutItsRole(t *testing.T) {
 	}
 	w.grant(operator)
 	w.pass(blockerCheckEvery)
-	w.turn(writer)
+	w.tick(writer)
 	w.seal(1)
 	w.wantTxs(store.TxSent) // one batch: none was blamed
 	w.wantStatus(statusOpen, ids...)

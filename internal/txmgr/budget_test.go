@@ -31,9 +31,9 @@ func TestDailyBudgetStopsTheWriter(t *testing.T) {
 		writer := w.writer(allow(100_000_000_000), func(c *Config) { c.Metrics = NewMetrics(measured) })
 		first := commitments(20)
 		w.enqueueIntents(invoice.IntentOpen, first...)
-		w.turn(writer)
+		w.tick(writer)
 		w.seal(1)
-		w.turn(writer)
+		w.tick(writer)
 		mined := w.wantTxs(store.TxMined)[0]
 		balance, err := w.client.BalanceAt(w.ctx, crypto.PubkeyToAddress(w.operator.PublicKey), nil)
 		must(t, err)
@@ -80,7 +80,7 @@ func TestDailyBudgetStopsTheWriter(t *testing.T) {
 		w.pass(time.Minute)
 		writer.report(writer.tick(w.ctx))
 		w.seal(1)
-		w.turn(writer)
+		w.tick(writer)
 		w.wantTxs(store.TxMined, store.TxMined)
 		w.wantStatus(statusOpen, append(first, second...)...)
 		if s := writer.Status(); s.Err != "" {
@@ -94,11 +94,11 @@ func TestBudgetCountsWhatIsInFlight(t *testing.T) {
 	w := onSQLite(t)
 	writer := w.writer()
 	w.enqueueIntents(invoice.IntentOpen, commitments(20)...)
-	w.turn(writer)
+	w.tick(writer)
 	reserved := w.wantTxs(store.TxSent)[0].Reserved
 	w.pass(DefaultLeaseTTL)
 	writer = w.writer(func(c *Config) { c.Chain.Limits.PerDayGwei = uint64(reserved) })
-	w.turn(writer)
+	w.tick(writer)
 	w.sealEmpty(bumpBlocks)
 	w.pass(bumpAfter)
 	if err := writer.tick(w.ctx); !errors.Is(err, errBudget) {
@@ -108,6 +108,6 @@ func TestBudgetCountsWhatIsInFlight(t *testing.T) {
 		t.Errorf("%d attempts were signed, want 1", len(attempts))
 	}
 	w.seal(1)
-	w.turn(writer) // what is in flight is mined all the same
+	w.tick(writer) // what is in flight is mined all the same
 	w.wantTxs(store.TxMined)
 }

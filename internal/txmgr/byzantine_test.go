@@ -25,12 +25,12 @@ import (
 type byzantine struct {
 	Client
 	method string
-	tell   func(answer any, args []any) bool // whether it did
+	mutate func(answer any, args []any) bool // whether it did
 	times  int
 }
 
 func (l *byzantine) falsify(method string, answer any, args []any) {
-	if method == l.method && l.times != 0 && l.tell(answer, args) {
+	if method == l.method && l.times != 0 && l.mutate(answer, args) {
 		l.times--
 	}
 }
@@ -49,8 +49,8 @@ func (l *byzantine) BatchCallContext(ctx context.Context, batch []rpc.BatchElem)
 	return err
 }
 
-// told returns a change to one value, in JSON.
-func told(text string) func(any, []any) bool {
+// value returns a change to one value, in JSON.
+func value(text string) func(any, []any) bool {
 	return func(answer any, _ []any) bool {
 		if err := json.Unmarshal([]byte(text), answer); err != nil {
 			panic(err)
@@ -61,7 +61,7 @@ func told(text string) func(any, []any) bool {
 
 // ofTag returns a change of the nonces of a tag alone.
 func ofTag(tag, text string) func(any, []any) bool {
-	return func(answer any, args []any) bool { return args[1] == tag && told(text)(answer, args) }
+	return func(answer any, args []any) bool { return args[1] == tag && value(text)(answer, args) }
 }
 
 // TestOneWrongAnswerCostsNothing has the only node give one wrong answer to
@@ -69,25 +69,25 @@ func ofTag(tag, text string) func(any, []any) bool {
 func TestOneWrongAnswerCostsNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		method string
-		tell   func(any, []any) bool
+		mutate func(any, []any) bool
 	}{
 		"pending nonce too high": {nonceMethod, ofTag("pending", `"0x3b9aca00"`)},
 		"pending nonce higher":   {nonceMethod, ofTag("pending", `"0x3"`)},
 		"used nonces too many":   {nonceMethod, ofTag("latest", `"0x3b9aca00"`)},
 		"used nonces more":       {nonceMethod, ofTag("latest", `"0x2"`)},
 		"used nonces too few":    {nonceMethod, ofTag("latest", `"0x0"`)},
-		"gas too much":           {"eth_estimateGas", told(`"0x7fffffffffffffff"`)},
-		"gas more":               {"eth_estimateGas", told(`"0x1ffffff"`)},
-		"tip":                    {"eth_feeHistory", told(`{"reward":[["0x2e90edd000"],["0x2e90edd000"]]}`)},
-		"no history":             {"eth_feeHistory", told(`{"reward":null}`)},
-		"base fee":               {"eth_getBlockByNumber", told(`{"number":"0x1","baseFeePerGas":"0xffffffffffffff"}`)},
-		"balance nothing":        {"eth_getBalance", told(`"0x0"`)},
-		"balance endless":        {"eth_getBalance", told(`"0xffffffffffffffffffffffff"`)},
-		"receipt's price":        {"eth_getTransactionReceipt", told(`{"effectiveGasPrice":"0xffffffffffffffffffff"}`)},
+		"gas too much":           {"eth_estimateGas", value(`"0x7fffffffffffffff"`)},
+		"gas more":               {"eth_estimateGas", value(`"0x1ffffff"`)},
+		"tip":                    {"eth_feeHistory", value(`{"reward":[["0x2e90edd000"],["0x2e90edd000"]]}`)},
+		"no history":             {"eth_feeHistory", value(`{"reward":null}`)},
+		"base fee":               {"eth_getBlockByNumber", value(`{"number":"0x1","baseFeePerGas":"0xffffffffffffff"}`)},
+		"balance nothing":        {"eth_getBalance", value(`"0x0"`)},
+		"balance endless":        {"eth_getBalance", value(`"0xffffffffffffffffffffffff"`)},
+		"receipt's price":        {"eth_getTransactionReceipt", value(`{"effectiveGasPrice":"0xffffffffffffffffffff"}`)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := onSQLite(t)
-			node := &byzantine{Client: w.net, method: test.method, tell: test.tell}
+			node := &byzantine{Client: w.net, method: test.method, mutate: test.mutate}
 			writer := w.writer(func(c *Config) { c.Client, c.Chain.Limits.MaxTipWei = node, 2*params.GWei })
 			operator := crypto.PubkeyToAddress(w.operator.PublicKey)
 			var opened []invoice.Hash
@@ -97,7 +97,7 @@ func TestOneWrongAnswerCostsNothing(t *testing.T) {
 				some := commitments(2)
 				w.enqueueIntents(invoice.IntentOpen, some...)
 				opened = append(opened, some...)
-				node.times = min(round, 1) // the first round is an honest one
+				node.times = min(round, 1) // the first round is correct
 				for range 10 {
 					writer.report(writer.tick(w.ctx))
 					w.seal(1)
@@ -138,13 +138,13 @@ func TestGapOfAnEarlierVersion(t *testing.T) {
 			t.Errorf("the transaction beyond the gap is %s", all[len(all)-1].Status)
 		}
 		for range 3 {
-			w.turn(next)
+			w.tick(next)
 			w.seal(1)
 			w.index()
 		}
 		w.seal(finality)
 		w.index()
-		w.turn(next)
+		w.tick(next)
 		w.wantAllDone()
 		w.wantStatus(statusOpen, ids...)
 		if got := w.nonce(); got != 1 {
@@ -177,7 +177,7 @@ func (w *world) beyond(writer *Writer, by uint64) {
 // wrong number of used nonces.
 func TestNonceIsHeldAgainstASecondNode(t *testing.T) {
 	w := onSQLite(t)
-	node := &byzantine{Client: w.net, method: nonceMethod, tell: told(`"0x3b9aca00"`), times: -1}
+	node := &byzantine{Client: w.net, method: nonceMethod, mutate: value(`"0x3b9aca00"`), times: -1}
 	writer := w.writer(func(c *Config) {
 		c.Client, c.Nodes = node, func() []Client { return []Client{node, w.net} }
 	})
@@ -192,17 +192,17 @@ func TestNonceIsHeldAgainstASecondNode(t *testing.T) {
 		t.Errorf("status is %+v, want it to say that the nonce is doubted", s)
 	}
 	node.times = 0
-	w.turn(writer)
+	w.tick(writer)
 	w.seal(1)
 	w.wantStatus(statusOpen, ids...)
 
 	// Two nodes that say what our rows do not are believed at once.
-	w.turn(writer)
+	w.tick(writer)
 	w.external(w.operator, pack(invoice.IntentOpen, nil))
 	w.seal(1)
 	more := commitments(1)
 	w.enqueueIntents(invoice.IntentOpen, more...)
-	w.turn(writer)
+	w.tick(writer)
 	w.seal(1)
 	w.wantStatus(statusOpen, more...)
 }
@@ -211,15 +211,15 @@ func TestNonceIsHeldAgainstASecondNode(t *testing.T) {
 // too little gas: the transaction would be paid for and revert.
 func TestTooLowEstimateIsHeldAgainstASecondNode(t *testing.T) {
 	w := onSQLite(t)
-	node := &byzantine{Client: w.net, method: "eth_estimateGas", tell: told(`"0x7530"`), times: -1}
+	node := &byzantine{Client: w.net, method: "eth_estimateGas", mutate: value(`"0x7530"`), times: -1}
 	writer := w.writer(func(c *Config) {
 		c.Client, c.Nodes = node, func() []Client { return []Client{node, w.net} }
 	})
 	ids := commitments(5)
 	w.enqueueIntents(invoice.IntentOpen, ids...)
-	w.turn(writer)
+	w.tick(writer)
 	w.seal(1)
-	w.turn(writer)
+	w.tick(writer)
 	w.wantTxs(store.TxMined)
 	w.wantStatus(statusOpen, ids...)
 }
@@ -228,10 +228,10 @@ func TestTooLowEstimateIsHeldAgainstASecondNode(t *testing.T) {
 // answer none.
 func TestFrozenNodeCostsSeconds(t *testing.T) {
 	w := onSQLite(t)
-	first, firstURL := newWire(t, w.dev.RPCURL())
-	_, secondURL := newWire(t, w.dev.RPCURL())
+	first, firstURL := newFaultyProxy(t, w.dev.RPCURL())
+	_, secondURL := newFaultyProxy(t, w.dev.RPCURL())
 	pool := chain.NewPool(chain.PoolConfig{
-		Chain: w.chain(), Clients: []*chain.Client{newEndpoint(t, firstURL), newEndpoint(t, secondURL)}, Now: w.Now,
+		Chain: w.chain(), Clients: []*chain.Client{newPool(t, firstURL), newPool(t, secondURL)}, Now: w.Now,
 		Logger: slog.New(slog.DiscardHandler), FailoverAfter: 100 * time.Millisecond,
 	})
 	writer := w.writer(func(c *Config) {
@@ -244,14 +244,14 @@ func TestFrozenNodeCostsSeconds(t *testing.T) {
 	})
 	ids := commitments(2)
 	w.enqueueIntents(invoice.IntentOpen, ids[0])
-	w.turn(writer)
+	w.tick(writer)
 	w.seal(1)
-	w.turn(writer)
+	w.tick(writer)
 	first.decide(func() fate { return frozen })
 	w.enqueueIntents(invoice.IntentOpen, ids[1])
-	patience, cancel := context.WithTimeout(w.ctx, chain.CallTimeout/2)
+	waitLimit, cancel := context.WithTimeout(w.ctx, chain.CallTimeout/2)
 	defer cancel()
-	must(t, writer.tick(patience))
+	must(t, writer.tick(waitLimit))
 	w.seal(1)
 	w.wantStatus(statusOpen, ids...)
 }
@@ -287,13 +287,13 @@ func TestAttemptThatNoNodeTookIsReplacedByALowerOne(t *testing.T) {
 	writer := w.writer()
 	writer.report(writer.tick(w.ctx)) // broadcasts it, and is refused
 	w.pass(rebroadcastAfter)
-	w.turn(writer)
+	w.tick(writer)
 	attempts := w.wantTxs(store.TxSent)[0].Attempts
 	if len(attempts) != 2 || attempts[1].FeeCap.Cmp(big.NewInt(10*params.GWei)) > 0 {
 		t.Fatalf("the last of %d attempts offers %s wei, want the market's price", len(attempts), attempts[len(attempts)-1].FeeCap)
 	}
 	w.seal(1)
-	w.turn(writer)
+	w.tick(writer)
 	w.wantTxs(store.TxMined)
 	w.wantStatus(statusOpen, ids...)
 	w.wantSameContents()
@@ -307,10 +307,10 @@ func TestBatchIsSizedByItsCost(t *testing.T) {
 	ids := commitments(150)
 	w.enqueueIntents(invoice.IntentOpen, ids...)
 	for range 20 {
-		w.turn(writer)
+		w.tick(writer)
 		w.seal(1)
 	}
-	w.turn(writer)
+	w.tick(writer)
 	w.wantStatus(statusOpen, ids...)
 	all := w.txs()
 	for _, tx := range all {

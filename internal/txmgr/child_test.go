@@ -81,7 +81,7 @@ func TestKilledWriter(t *testing.T) {
 			t.Parallel()
 			url := database(t)
 			w := newWorld(t, newChain(t), storetest.Open(t, url))
-			line, near := newWire(t, w.dev.RPCURL())
+			line, near := newFaultyProxy(t, w.dev.RPCURL())
 			env := strings.Join([]string{
 				url, near, w.dev.Registry.Hex(), hex.EncodeToString(crypto.FromECDSA(w.dev.Keys.Operator)),
 			}, "\n")

@@ -28,7 +28,7 @@ func (f *faults) cut(method string) {
 }
 
 func TestLostBroadcastIsRepeated(t *testing.T) {
-	for name, spoil := range map[string]func(*faults){
+	for name, injectFault := range map[string]func(*faults){
 		"request lost": func(f *faults) { f.cut(sendRaw) },
 		"answer lost": func(f *faults) {
 			f.after = func(method string) error {
@@ -51,7 +51,7 @@ func TestLostBroadcastIsRepeated(t *testing.T) {
 			w := onSQLite(t)
 			writer := w.writer()
 			w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
-			spoil(w.net)
+			injectFault(w.net)
 			if err := writer.tick(w.ctx); err != nil && !errors.Is(err, errCut) {
 				t.Fatal(err)
 			}
@@ -62,12 +62,12 @@ func TestLostBroadcastIsRepeated(t *testing.T) {
 			}
 			broadcasts := len(w.net.sent)
 			w.pass(1)
-			w.turn(writer)
+			w.tick(writer)
 			if len(w.net.sent) != broadcasts+1 {
 				t.Errorf("%d broadcasts after %s, want one more than %d", len(w.net.sent), rebroadcastAfter, broadcasts)
 			}
 			w.seal(1)
-			w.turn(writer)
+			w.tick(writer)
 			if attempt := w.wantTxs(store.TxMined)[0].Attempts; len(attempt) != 1 {
 				t.Errorf("%d attempts were signed, want 1", len(attempt))
 			}
@@ -86,7 +86,7 @@ func TestBroadcastThatIsNoLongerWantedIsNoError(t *testing.T) {
 			}
 			return nil
 		}
-		w.turn(writer)
+		w.tick(writer)
 		w.wantTxs(store.TxSent)
 	}
 }
@@ -102,9 +102,9 @@ func TestWriterThatDiedAfterSavingIsContinued(t *testing.T) {
 		w.net.before = nil
 		w.pass(DefaultLeaseTTL)
 		next := w.writer()
-		w.turn(next)
+		w.tick(next)
 		w.seal(1)
-		w.turn(next)
+		w.tick(next)
 		w.wantTxs(store.TxMined)
 		w.wantStatus(statusOpen, ids...)
 	})
@@ -115,20 +115,20 @@ func TestReorgBringsTheSameBytesBack(t *testing.T) {
 		writer := w.writer()
 		ids := commitments(2)
 		w.enqueueIntents(invoice.IntentOpen, ids...)
-		w.turn(writer)
+		w.tick(writer)
 		w.seal(1)
 		w.index()
-		w.turn(writer)
+		w.tick(writer)
 		w.wantTxs(store.TxMined)
 		must(t, w.dev.Fork(w.ctx, 1, nil, nil))
 		w.dev.DropPending()
 		w.wantStatus(statusNone, ids...)
-		w.turn(writer) // before the indexer has seen the reorg
+		w.tick(writer) // before the indexer has seen the reorg
 		w.index()
-		w.turn(writer)
+		w.tick(writer)
 		w.wantTxs(store.TxSent)
 		w.seal(1)
-		w.turn(writer)
+		w.tick(writer)
 		w.seal(finality)
 		w.index()
 		w.wantAllDone()
@@ -145,7 +145,7 @@ func TestRevertedTransactionIsSentInHalves(t *testing.T) {
 	writer := w.writer()
 	ids := commitments(9)
 	w.enqueueIntents(invoice.IntentOpen, ids...)
-	w.turn(writer)
+	w.tick(writer)
 	// The operator loses its role in the block that carries its transaction.
 	deployer, operator := w.dev.Keys.Deployer, devchain.Address(w.dev.Keys.Operator)
 	registry := contracts.NewInvoiceRegistry()
@@ -167,10 +167,10 @@ func TestRevertedTransactionIsSentInHalves(t *testing.T) {
 	w.seal(1)
 	w.pass(blockerCheckEvery)
 	for range 3 {
-		w.turn(writer)
+		w.tick(writer)
 		w.seal(1)
 	}
-	w.turn(writer)
+	w.tick(writer)
 	w.wantStatus(statusOpen, ids...)
 	w.wantTxs(store.TxFailed, store.TxMined, store.TxMined) // 4, and then the other 5
 }
@@ -206,12 +206,12 @@ func TestOneBadCommitmentDoesNotHoldUpTheOthers(t *testing.T) {
 		t.Errorf("the bad commitment was tried %d times", refusals)
 	}
 	w.pass(skipFor - 1)
-	w.turn(writer)
+	w.tick(writer)
 	w.net.before = nil
-	w.turn(writer)
+	w.tick(writer)
 	w.wantStatus(statusNone, bad)
 	w.pass(1)
-	w.turn(writer)
+	w.tick(writer)
 	w.seal(1)
 	w.wantStatus(statusOpen, ids...)
 }

@@ -16,22 +16,22 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// laggard is two nodes behind one client, of which one does not know the newest
+// laggingClient is two nodes behind one client, of which one does not know the newest
 // blocks. Both pass transactions on.
-type laggard struct {
+type laggingClient struct {
 	Client
 	known  func() uint64                          // the newest block that the node behind knows
 	behind func(batched bool, method string) bool // which node answers
 }
 
-func (l laggard) CallContext(ctx context.Context, result any, method string, args ...any) error {
+func (l laggingClient) CallContext(ctx context.Context, result any, method string, args ...any) error {
 	if !l.behind(false, method) {
 		return l.Client.CallContext(ctx, result, method, args...)
 	}
 	return l.late(ctx, result, method, args)
 }
 
-func (l laggard) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error {
+func (l laggingClient) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error {
 	if !l.behind(true, batch[0].Method) {
 		return l.Client.BatchCallContext(ctx, batch)
 	}
@@ -42,7 +42,7 @@ func (l laggard) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) er
 }
 
 // late answers as the node behind.
-func (l laggard) late(ctx context.Context, result any, method string, args []any) error {
+func (l laggingClient) late(ctx context.Context, result any, method string, args []any) error {
 	newest := hexutil.EncodeUint64(l.known())
 	args = slices.Clone(args)
 	switch method {
@@ -71,11 +71,11 @@ func (l laggard) late(ctx context.Context, result any, method string, args []any
 // TestNodeThatLags has a node lag for longer than it takes to give a
 // transaction up.
 func TestNodeThatLags(t *testing.T) {
-	turns := 0
+	ticks := 0
 	for name, behind := range map[string]func(batched bool, method string) bool{
 		"in what is asked at once":     func(batched bool, _ string) bool { return batched },
 		"in what is asked one by one":  func(batched bool, _ string) bool { return !batched },
-		"in every second question":     func(bool, string) bool { turns++; return turns%2 == 0 },
+		"in every second question":     func(bool, string) bool { ticks++; return ticks%2 == 0 },
 		"in what waits":                func(_ bool, method string) bool { return method == nonceMethod },
 		"in all, as when one is alone": func(bool, string) bool { return true },
 	} {
@@ -83,7 +83,7 @@ func TestNodeThatLags(t *testing.T) {
 			w := onSQLite(t)
 			lag := uint64(0)
 			writer := w.writer(func(c *Config) {
-				c.Client = laggard{c.Client, func() uint64 { return w.head() - lag }, behind}
+				c.Client = laggingClient{c.Client, func() uint64 { return w.head() - lag }, behind}
 			})
 			var opened []invoice.Hash
 			for lag = range 4 {
@@ -91,7 +91,7 @@ func TestNodeThatLags(t *testing.T) {
 				w.enqueueIntents(invoice.IntentOpen, some...)
 				opened = append(opened, some...)
 				for range 3 * (lostAfter / rebroadcastAfter) {
-					w.turn(writer)
+					w.tick(writer)
 					w.seal(1)
 					w.pass(rebroadcastAfter)
 				}
@@ -104,12 +104,12 @@ func TestNodeThatLags(t *testing.T) {
 			}
 			lag = 0
 			for range 4 {
-				w.turn(writer)
+				w.tick(writer)
 				w.seal(1)
 			}
-			w.turn(writer)
+			w.tick(writer)
 			w.index()
-			w.turn(writer)
+			w.tick(writer)
 			w.wantAllDone()
 			w.wantStatus(statusOpen, opened...)
 			w.wantSameContents()
@@ -125,10 +125,10 @@ func TestNodeThatLags(t *testing.T) {
 // away while a transaction is in flight, and comes back.
 func TestWriterOverPool(t *testing.T) {
 	w := onSQLite(t)
-	first, firstURL := newWire(t, w.dev.RPCURL())
-	_, secondURL := newWire(t, w.dev.RPCURL())
+	first, firstURL := newFaultyProxy(t, w.dev.RPCURL())
+	_, secondURL := newFaultyProxy(t, w.dev.RPCURL())
 	pool := chain.NewPool(chain.PoolConfig{
-		Chain: w.chain(), Clients: []*chain.Client{newEndpoint(t, firstURL), newEndpoint(t, secondURL)}, Now: w.Now,
+		Chain: w.chain(), Clients: []*chain.Client{newPool(t, firstURL), newPool(t, secondURL)}, Now: w.Now,
 		Logger: slog.New(slog.DiscardHandler),
 	})
 	writer := w.writer(func(c *Config) { c.Client = pool })
@@ -144,13 +144,13 @@ func TestWriterOverPool(t *testing.T) {
 		some := commitments(2)
 		w.enqueueIntents(invoice.IntentOpen, some...)
 		opened = append(opened, some...)
-		w.turn(writer)
+		w.tick(writer)
 		w.seal(1)
-		w.turn(writer)
+		w.tick(writer)
 	}
 	w.seal(finality)
 	w.index()
-	w.turn(writer)
+	w.tick(writer)
 	w.wantAllDone()
 	w.wantStatus(statusOpen, opened...)
 	w.wantEveryNonceUsed()

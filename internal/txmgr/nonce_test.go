@@ -27,16 +27,16 @@ func TestNonceUsedByAnotherProgram(t *testing.T) {
 		w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil)) // takes the nonce
 		w.seal(1)
 		w.net.before = nil
-		w.turn(writer)
+		w.tick(writer)
 		w.pass(lostAfter - 1)
-		w.turn(writer)
+		w.tick(writer)
 		w.wantTxs(store.TxSent)
 		w.pass(1)
-		w.turn(writer)
+		w.tick(writer)
 		w.wantTxs(store.TxFailed)
-		w.turn(writer)
+		w.tick(writer)
 		w.seal(1)
-		w.turn(writer)
+		w.tick(writer)
 		w.wantTxs(store.TxFailed, store.TxMined)
 		w.wantStatus(statusOpen, ids...)
 	})
@@ -58,9 +58,9 @@ func TestFirstNonce(t *testing.T) {
 		}
 	}
 	w.pass(1)
-	w.turn(writer)
+	w.tick(writer)
 	w.seal(1)
-	w.turn(writer)
+	w.tick(writer)
 	w.wantTxs(store.TxMined)
 	w.wantStatus(statusOpen, ids...)
 }
@@ -74,14 +74,14 @@ func TestNonceThatAReorgFreedIsUsed(t *testing.T) {
 	w.enqueueIntents(invoice.IntentOpen, ids...)
 	w.believed(writer)
 	w.seal(1)
-	w.turn(writer)
+	w.tick(writer)
 	must(t, w.dev.Fork(w.ctx, 2, nil, nil, nil))
 	w.dev.DropPending()
 	w.believed(writer) // the transaction with the nonce behind the free one is given up
 	w.wantTxs(store.TxFailed)
-	w.turn(writer)
+	w.tick(writer)
 	w.seal(1)
-	w.turn(writer)
+	w.tick(writer)
 	w.wantTxs(store.TxMined, store.TxFailed)
 	w.wantStatus(statusOpen, ids...)
 	if got := w.nonce(); got != 1 {
@@ -101,22 +101,22 @@ func TestFailedTransactionThatAReorgFreedIsTakenUpAgain(t *testing.T) {
 	w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil)) // takes the nonce
 	w.seal(1)
 	w.net.before = nil
-	w.turn(writer)
+	w.tick(writer)
 	w.pass(lostAfter)
-	w.turn(writer)
+	w.tick(writer)
 	w.wantTxs(store.TxFailed)
 	must(t, w.dev.Fork(w.ctx, 1, nil))
 	w.dev.DropPending()
-	w.turn(writer)
+	w.tick(writer)
 	w.wantTxs(store.TxSent) // its nonce must be used before any other
 	w.seal(1)
-	w.turn(writer)
-	w.turn(writer)
+	w.tick(writer)
+	w.tick(writer)
 	w.wantTxs(store.TxMined)
 	w.wantStatus(statusOpen, ids...)
 	w.seal(finality)
 	w.index()
-	w.turn(writer)
+	w.tick(writer)
 	w.wantAllDone()
 }
 
@@ -132,7 +132,7 @@ func TestNonceThatSeemedLostIsJudgedAnew(t *testing.T) {
 	w.external(w.operator, foreign)
 	w.seal(1)
 	w.net.before = nil
-	w.turn(writer)
+	w.tick(writer)
 	must(t, w.dev.Fork(w.ctx, 1, nil, nil))
 	w.dev.DropPending()
 	w.net.cut(sendRaw)
@@ -143,10 +143,10 @@ func TestNonceThatSeemedLostIsJudgedAnew(t *testing.T) {
 	w.external(w.operator, foreign)
 	w.seal(1)
 	w.net.before = nil
-	w.turn(writer)
+	w.tick(writer)
 	w.wantTxs(store.TxSent)
 	w.pass(lostAfter)
-	w.turn(writer)
+	w.tick(writer)
 	w.wantTxs(store.TxFailed)
 }
 
@@ -165,10 +165,10 @@ func TestOperatorKeyIsChanged(t *testing.T) {
 	w.fund(devchain.Address(other), params.Ether)
 	w.pass(DefaultLeaseTTL)
 	writer := w.writer(func(c *Config) { c.Key = other })
-	w.turn(writer)
+	w.tick(writer)
 	w.pass(lostAfter)
-	w.turn(writer)
-	w.turn(writer)
+	w.tick(writer)
+	w.tick(writer)
 	w.seal(1)
 	w.wantTxs(store.TxFailed)
 	w.wantStatus(statusOpen, ids...)
@@ -186,9 +186,9 @@ func TestForeignTransactionAhead(t *testing.T) {
 	must(t, err)
 	must(t, w.dev.Client().SendTransaction(w.ctx, foreign))
 	w.enqueueIntents(invoice.IntentOpen, ids...)
-	w.turn(writer)
+	w.tick(writer)
 	w.pass(bumpAfter - 1)
-	w.turn(writer) // one that is mined soon is no trouble
+	w.tick(writer) // one that is mined soon is no trouble
 	for waited := bumpAfter; waited < foreignAfter; waited += bumpAfter {
 		w.pass(min(bumpAfter, foreignAfter-waited))
 		if waited+bumpAfter < foreignAfter {
@@ -208,7 +208,7 @@ func TestForeignTransactionAhead(t *testing.T) {
 		t.Errorf("our transaction has nonce %d, want 0", ours.Nonce)
 	}
 	w.seal(1)
-	w.turn(writer)
+	w.tick(writer)
 	w.wantTxs(store.TxMined)
 	w.wantStatus(statusOpen, ids...)
 }
@@ -219,12 +219,12 @@ func TestForeignTransactionAheadThatIsDropped(t *testing.T) {
 	ids := commitments(2)
 	w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil))
 	w.enqueueIntents(invoice.IntentOpen, ids...)
-	w.turn(writer)
+	w.tick(writer)
 	w.dev.DropPending()
-	w.turn(writer)
+	w.tick(writer)
 	w.wantTxs(store.TxSent)
 	w.seal(1)
-	w.turn(writer)
+	w.tick(writer)
 	w.wantTxs(store.TxMined)
 	w.wantStatus(statusOpen, ids...)
 }
@@ -242,9 +242,9 @@ func TestForeignTransactionBehind(t *testing.T) {
 		w.enqueueIntents(invoice.IntentOpen, id)
 		writer.report(writer.tick(w.ctx))
 		w.pass(lostAfter)
-		w.turn(writer)
+		w.tick(writer)
 		w.seal(1)
-		w.turn(writer)
+		w.tick(writer)
 	}
 	w.wantStatus(statusOpen, ids...)
 	all := w.wantTxs(store.TxMined, store.TxMined, store.TxMined)
@@ -261,5 +261,5 @@ func (w *world) believed(writer *Writer) {
 		w.Fatalf("a round ends with %v, want %v", err, errNonceUncertain)
 	}
 	w.pass(lostAfter)
-	w.turn(writer)
+	w.tick(writer)
 }

@@ -14,12 +14,12 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// TestWriterKeepsItsWordWhateverHappens spoils calls to the node and to the
+// TestWriterProperties spoils calls to the node and to the
 // database at any step, kills writers, drops and reorders what was mined, has
 // another program use the key, and one of two nodes fall behind. Never may anything be broadcast that was
 // not saved, nor two transactions with one nonce that say different things;
 // and in the end every intent is satisfied.
-func TestWriterKeepsItsWordWhateverHappens(t *testing.T) {
+func TestWriterProperties(t *testing.T) {
 	dev := newChain(t)
 	cases := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -28,14 +28,14 @@ func TestWriterKeepsItsWordWhateverHappens(t *testing.T) {
 		must(rt, err)
 		defer func() { must(rt, s.Close()) }()
 		dev.DropPending()
-		must(rt, dev.Seal(t.Context())) // so that nothing of the case before can be forked away
+		must(rt, dev.Seal(t.Context())) // so that blocks of the previous case cannot be orphaned
 		m := &machine{world: newWorld(rt, dev, s), budget: -1}
-		m.net.Client = laggard{m.net.Client, func() uint64 { return m.head() - m.lag }, func(batched bool, _ string) bool { return m.behind[batched] }}
-		m.writer = m.spoiled()
+		m.net.Client = laggingClient{m.net.Client, func() uint64 { return m.head() - m.lag }, func(batched bool, _ string) bool { return m.behind[batched] }}
+		m.writer = m.faulty()
 		rt.Repeat(map[string]func(*rapid.T){
 			"":                func(*rapid.T) { m.wantSameContents() },
 			"enqueue":         m.enqueueSome,
-			"turn":            m.turnSpoiled,
+			"turn":            m.tickWithFaults,
 			"die":             m.die,
 			"seal":            func(*rapid.T) { m.seal(1) },
 			"seal without":    func(*rapid.T) { m.sealEmpty(bumpBlocks) },
@@ -62,11 +62,11 @@ type machine struct {
 	behind map[bool]bool // what that node answers: batches (true), single calls (false)
 }
 
-var errSpoiled = errors.New("spoiled by the test")
+var errInjected = errors.New("spoiled by the test")
 
-// spoiled returns a writer whose calls the machine may spoil.
-func (m *machine) spoiled() *Writer {
-	return m.world.writer(func(c *Config) { c.Store = spoiledStore{c.Store, m} })
+// faulty returns a writer with faults that the machine injects.
+func (m *machine) faulty() *Writer {
+	return m.world.writer(func(c *Config) { c.Store = faultyStore{c.Store, m} })
 }
 
 // strike reports whether the call that is made now is the one that fails.
@@ -75,7 +75,7 @@ func (m *machine) strike(late bool) error {
 		return nil
 	}
 	if m.budget--; m.budget < 0 {
-		return errSpoiled
+		return errInjected
 	}
 	return nil
 }
@@ -92,14 +92,14 @@ func (m *machine) enqueueSome(t *rapid.T) {
 	}
 }
 
-func (m *machine) turnSpoiled(t *rapid.T) {
+func (m *machine) tickWithFaults(t *rapid.T) {
 	m.late = rapid.Bool().Draw(t, "late")
 	m.budget = rapid.IntRange(-1, 12).Draw(t, "calls until one fails")
 	m.net.before = func(string, []any) error { return m.strike(false) }
 	m.net.after = func(string) error { return m.strike(true) }
 	err := m.writer.tick(m.ctx)
 	m.net.before, m.net.after, m.budget = nil, nil, -1
-	if err != nil && !errors.Is(err, errSpoiled) && !tolerable(err) {
+	if err != nil && !errors.Is(err, errInjected) && !tolerable(err) {
 		t.Fatal(err)
 	}
 }
@@ -114,7 +114,7 @@ func (m *machine) die(t *rapid.T) {
 	if rapid.Bool().Draw(t, "in order") {
 		must(t, m.writer.release(m.ctx))
 	}
-	m.writer = m.spoiled()
+	m.writer = m.faulty()
 }
 
 func (m *machine) fork(t *rapid.T) {
@@ -173,14 +173,13 @@ func (m *machine) converge(t *rapid.T) {
 	}
 }
 
-// spoiledStore fails as a database does whose connection is lost: before it
-// does what it is told, or after.
-type spoiledStore struct {
+// faultyStore fails as a database with a lost connection does: before or after the change.
+type faultyStore struct {
 	Store
 	m *machine
 }
 
-func (s spoiledStore) around(do func() error) error {
+func (s faultyStore) around(do func() error) error {
 	if err := s.m.strike(false); err != nil {
 		return err
 	}
@@ -190,26 +189,26 @@ func (s spoiledStore) around(do func() error) error {
 	return s.m.strike(true)
 }
 
-func (s spoiledStore) SatisfyIntents(ctx context.Context, l store.Lease, ids []string) error {
+func (s faultyStore) SatisfyIntents(ctx context.Context, l store.Lease, ids []string) error {
 	return s.around(func() error { return s.Store.SatisfyIntents(ctx, l, ids) })
 }
 
-func (s spoiledStore) ReleaseIntents(ctx context.Context, l store.Lease, txID string) error {
+func (s faultyStore) ReleaseIntents(ctx context.Context, l store.Lease, txID string) error {
 	return s.around(func() error { return s.Store.ReleaseIntents(ctx, l, txID) })
 }
 
-func (s spoiledStore) SaveChainTx(ctx context.Context, l store.Lease, t store.ChainTx, ids []string) error {
+func (s faultyStore) SaveChainTx(ctx context.Context, l store.Lease, t store.ChainTx, ids []string) error {
 	return s.around(func() error { return s.Store.SaveChainTx(ctx, l, t, ids) })
 }
 
-func (s spoiledStore) AddAttempt(ctx context.Context, l store.Lease, txID string, number int, a store.TxAttempt, reserved int64) error {
+func (s faultyStore) AddAttempt(ctx context.Context, l store.Lease, txID string, number int, a store.TxAttempt, reserved int64) error {
 	return s.around(func() error { return s.Store.AddAttempt(ctx, l, txID, number, a, reserved) })
 }
 
-func (s spoiledStore) SetTxStatus(ctx context.Context, l store.Lease, txID string, status store.TxStatus, spent *store.TxCost) error {
+func (s faultyStore) SetTxStatus(ctx context.Context, l store.Lease, txID string, status store.TxStatus, spent *store.TxCost) error {
 	return s.around(func() error { return s.Store.SetTxStatus(ctx, l, txID, status, spent) })
 }
 
-func (s spoiledStore) AcceptAttempt(ctx context.Context, l store.Lease, txHash invoice.Hash, atMS int64) error {
+func (s faultyStore) AcceptAttempt(ctx context.Context, l store.Lease, txHash invoice.Hash, atMS int64) error {
 	return s.around(func() error { return s.Store.AcceptAttempt(ctx, l, txHash, atMS) })
 }

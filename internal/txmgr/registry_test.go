@@ -19,13 +19,13 @@ func TestIntentsOfAnotherRegistryAreLeftAlone(t *testing.T) {
 		w.enqueueIntents(invoice.IntentOpen, theirs...)
 		w.registry = configured
 		writer := w.writer()
-		w.turn(writer)
+		w.tick(writer)
 		w.wantTxs()
 		if s := writer.Status(); s.Due != 0 || s.Elsewhere != 3 {
 			t.Errorf("status is %+v, want 3 that wait for another registry", s)
 		}
 		w.enqueueIntents(invoice.IntentOpen, ours...)
-		w.turn(writer)
+		w.tick(writer)
 		w.seal(1)
 		w.wantStatus(statusOpen, ours...)
 		w.wantStatus(statusNone, theirs...)
@@ -38,15 +38,15 @@ func TestReplacementCallsTheRegistryOfItsForms(t *testing.T) {
 	w := onSQLite(t)
 	ids := commitments(1)
 	w.enqueueIntents(invoice.IntentOpen, ids...)
-	w.turn(w.writer())
+	w.tick(w.writer())
 	before := w.registry
 	w.registry = common.Address{0xaa}
 	w.pass(DefaultLeaseTTL)
 	next := w.writer()
-	w.turn(next)
+	w.tick(next)
 	w.sealEmpty(bumpBlocks)
 	w.pass(bumpAfter)
-	w.turn(next)
+	w.tick(next)
 	attempts := w.wantTxs(store.TxSent)[0].Attempts
 	last, err := decode(attempts[len(attempts)-1])
 	must(t, err)

@@ -22,7 +22,7 @@ func TestStuckTransactionIsReplaced(t *testing.T) {
 		writer := w.writer(func(c *Config) { c.Metrics = metrics })
 		ids := commitments(2)
 		w.enqueueIntents(invoice.IntentOpen, ids...)
-		w.turn(writer)
+		w.tick(writer)
 		for _, step := range []struct {
 			blocks   int
 			after    time.Duration
@@ -35,7 +35,7 @@ func TestStuckTransactionIsReplaced(t *testing.T) {
 		} {
 			w.sealEmpty(step.blocks)
 			w.pass(step.after)
-			w.turn(writer)
+			w.tick(writer)
 			if got := len(w.txs()[0].Attempts); got != step.attempts {
 				t.Fatalf("after %+v there are %d attempts", step, got)
 			}
@@ -49,7 +49,7 @@ func TestStuckTransactionIsReplaced(t *testing.T) {
 		}
 		w.wantSameContents()
 		w.seal(1)
-		w.turn(writer)
+		w.tick(writer)
 		w.wantTxs(store.TxMined)
 		w.wantStatus(statusOpen, ids...)
 	})
@@ -61,7 +61,7 @@ func TestStuckTransactionInACalmMarket(t *testing.T) {
 	w := onSQLite(t)
 	writer := w.writer()
 	w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
-	w.turn(writer)
+	w.tick(writer)
 	var err error
 	for range 40 {
 		w.sealEmpty(bumpBlocks)
@@ -77,7 +77,7 @@ func TestStuckTransactionInACalmMarket(t *testing.T) {
 		t.Errorf("the %d attempts rose from %s to %s wei, want some, and no more than %s", len(attempts), first.FeeCap, last.FeeCap, most)
 	}
 	w.seal(1)
-	w.turn(writer)
+	w.tick(writer)
 	w.wantTxs(store.TxMined)
 }
 
@@ -98,7 +98,7 @@ func TestNodeThatWantsMoreToReplace(t *testing.T) {
 	writer := w.writer()
 	ids := commitments(1)
 	w.enqueueIntents(invoice.IntentOpen, ids...)
-	w.turn(writer)
+	w.tick(writer)
 	first, err := decode(w.txs()[0].Attempts[0])
 	must(t, err)
 	w.net.before = func(method string, args []any) error {
@@ -117,14 +117,14 @@ func TestNodeThatWantsMoreToReplace(t *testing.T) {
 	for range 2 {
 		w.sealEmpty(bumpBlocks)
 		w.pass(bumpAfter)
-		w.turn(writer)
+		w.tick(writer)
 	}
 	last := w.wantTxs(store.TxSent)[0].Attempts[2]
 	if _, pending, err := w.dev.Client().TransactionByHash(w.ctx, [32]byte(last.TxHash)); err != nil || !pending {
 		t.Fatalf("the node did not take the attempt after the one it refused: pending %t, %v", pending, err)
 	}
 	w.seal(1)
-	w.turn(writer)
+	w.tick(writer)
 	w.wantTxs(store.TxMined)
 }
 

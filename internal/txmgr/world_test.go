@@ -47,7 +47,7 @@ type world struct {
 	start    uint64 // the head at the beginning
 
 	hashes map[uint64]common.Hash // of the blocks that the indexer has read
-	deaf   []invoice.Hash         // commitments whose events it misses
+	missed []invoice.Hash         // commitments whose events it does not return
 
 	mu  sync.Mutex
 	now time.Time
@@ -132,8 +132,8 @@ func (w *world) chain() chain.Chain {
 	return c
 }
 
-// turn has the writer do what it can, which must succeed.
-func (w *world) turn(writer *Writer) {
+// tick has the writer do what it can, which must succeed.
+func (w *world) tick(writer *Writer) {
 	w.Helper()
 	must(w, writer.tick(w.ctx))
 }
@@ -253,7 +253,7 @@ func (w *world) index() {
 		var observed []store.IntentObservation
 		for _, l := range logs {
 			id := invoice.Hash(l.Topics[1])
-			if slices.Contains(w.deaf, id) {
+			if slices.Contains(w.missed, id) {
 				continue
 			}
 			for _, kind := range satisfies(l) {
@@ -414,18 +414,18 @@ func (w *world) wantSaved(raw []byte) {
 	}
 }
 
-// faults is a client whose calls a test can spoil, as a network does.
+// faults is a client with injected network faults.
 type faults struct {
 	Client
 	mu      sync.Mutex
 	before  func(method string, args []any) error // instead of the call, when it returns an error
 	after   func(method string) error             // instead of the answer, likewise
-	sending func(raw []byte)                      // is told what is about to be broadcast
+	sending func(raw []byte)                      // called before a broadcast
 	sent    [][]byte                              // every transaction that reached the node
 }
 
 func (f *faults) CallContext(ctx context.Context, result any, method string, args ...any) error {
-	if err := f.spoil(method, args); err != nil {
+	if err := f.injectFault(method, args); err != nil {
 		return err
 	}
 	err := f.Client.CallContext(ctx, result, method, args...)
@@ -433,7 +433,7 @@ func (f *faults) CallContext(ctx context.Context, result any, method string, arg
 }
 
 func (f *faults) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error {
-	if err := f.spoil(batch[0].Method, nil); err != nil {
+	if err := f.injectFault(batch[0].Method, nil); err != nil {
 		return err
 	}
 	return f.answer(batch[0].Method, nil, f.Client.BatchCallContext(ctx, batch))
@@ -442,7 +442,7 @@ func (f *faults) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) er
 // rawOf returns the transaction that a call broadcasts.
 func rawOf(args []any) []byte { return args[0].(hexutil.Bytes) }
 
-func (f *faults) spoil(method string, args []any) error {
+func (f *faults) injectFault(method string, args []any) error {
 	if method == sendRaw {
 		f.sending(rawOf(args))
 	}

@@ -47,7 +47,7 @@ func TestOpensThenCloses(t *testing.T) {
 		writer := w.writer()
 		ids := commitments(3)
 		w.enqueueIntents(invoice.IntentOpen, ids...)
-		w.turn(writer)
+		w.tick(writer)
 		w.wantDue(0)
 		w.wantTxs(store.TxSent)
 		if s := writer.Status(); !s.Leader || s.InFlight != 1 || s.Err != "" {
@@ -56,10 +56,10 @@ func TestOpensThenCloses(t *testing.T) {
 		w.seal(1)
 		w.wantStatus(statusOpen, ids...)
 		w.enqueueIntents(invoice.IntentClose, ids[:2]...)
-		w.turn(writer) // sees the receipt, and goes on at once
+		w.tick(writer) // sees the receipt, and goes on at once
 		w.wantTxs(store.TxMined, store.TxSent)
 		w.seal(1)
-		w.turn(writer)
+		w.tick(writer)
 		w.wantTxs(store.TxMined, store.TxMined)
 		w.wantStatus(statusClosed, ids[:2]...)
 		w.wantStatus(statusOpen, ids[2])
@@ -81,11 +81,11 @@ func TestSendsOldestFirstAndOneKindAtATime(t *testing.T) {
 	w.enqueueIntents(invoice.IntentOpen, first[maxBatch-1:]...)
 	writer := w.writer()
 	for range 3 {
-		w.turn(writer)
-		w.turn(writer) // one is in flight: nothing is sent
+		w.tick(writer)
+		w.tick(writer) // one is in flight: nothing is sent
 		w.seal(1)
 	}
-	w.turn(writer)
+	w.tick(writer)
 	var sizes []int
 	for _, tx := range w.wantTxs(store.TxMined, store.TxMined, store.TxMined) {
 		_, ids, err := commitmentsOf(tx)
@@ -106,7 +106,7 @@ func TestSendsOldestFirstAndOneKindAtATime(t *testing.T) {
 func TestWithoutIntentsNothingIsAskedOfTheNode(t *testing.T) {
 	w := onSQLite(t)
 	w.net.before = func(method string, _ []any) error { return errors.New(method + " was called") }
-	w.turn(w.writer())
+	w.tick(w.writer())
 }
 
 func TestHaltedChainIsNotWritten(t *testing.T) {
@@ -117,32 +117,32 @@ func TestHaltedChainIsNotWritten(t *testing.T) {
 		return errors.Join(err, tx.SaveCursor(w.ctx, "local", cursor))
 	}))
 	w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
-	w.turn(w.writer())
+	w.tick(w.writer())
 	w.wantTxs()
 }
 
 func TestOneWriterAtATime(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		one, two := w.writer(), w.writer()
-		w.turn(one)
+		w.tick(one)
 		w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
-		w.turn(two)
+		w.tick(two)
 		if two.Status().Leader {
 			t.Error("two writers lead")
 		}
 		w.wantTxs()
-		w.turn(one)
+		w.tick(one)
 		w.wantTxs(store.TxSent)
 
 		// The first dies: the second waits for the lease's end, to the millisecond.
 		w.pass(DefaultLeaseTTL - time.Millisecond)
-		w.turn(two)
+		w.tick(two)
 		if two.Status().Leader {
 			t.Error("the second writer leads before the lease ends")
 		}
 		w.pass(time.Millisecond)
 		w.seal(1)
-		w.turn(two)
+		w.tick(two)
 		w.wantTxs(store.TxMined)
 
 		// The first wakes up, and is refused whatever it writes.
@@ -151,7 +151,7 @@ func TestOneWriterAtATime(t *testing.T) {
 			t.Errorf("a writer that lost its lease ends a round with %v, want ErrConflict", err)
 		}
 		w.wantTxs(store.TxMined)
-		w.turn(two)
+		w.tick(two)
 		w.wantTxs(store.TxMined, store.TxSent)
 	})
 }
@@ -159,7 +159,7 @@ func TestOneWriterAtATime(t *testing.T) {
 func TestWriterThatLostItsLeaseAsksForIt(t *testing.T) {
 	w := onSQLite(t)
 	writer := w.writer()
-	w.turn(writer)
+	w.tick(writer)
 	thief, later := store.Lease{Name: writer.lease.Name, Holder: "thief"}, w.Now().Add(DefaultLeaseTTL).UnixMilli()
 	if taken, err := w.store.AcquireLease(w.ctx, thief, later, later+1); err != nil || !taken {
 		t.Fatal(taken, err)
@@ -168,7 +168,7 @@ func TestWriterThatLostItsLeaseAsksForIt(t *testing.T) {
 	if err := writer.tick(w.ctx); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("a turn without the lease ends with %v, want ErrConflict", err)
 	}
-	w.turn(writer)
+	w.tick(writer)
 	if writer.Status().Leader {
 		t.Error("the writer believes that it still has the lease")
 	}
@@ -190,7 +190,7 @@ func TestRunWritesWhenWokenAndGivesTheLeaseBack(t *testing.T) {
 		stop()
 		must(t, <-ended)
 		next := w.writer()
-		w.turn(next)
+		w.tick(next)
 		if !next.Status().Leader {
 			t.Error("the lease was not given back")
 		}
@@ -200,12 +200,12 @@ func TestRunWritesWhenWokenAndGivesTheLeaseBack(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	key, err := crypto.GenerateKey()
 	must(t, err)
-	for name, spoil := range map[string]func(*Config){
+	for name, injectFault := range map[string]func(*Config){
 		"no key":      func(c *Config) { c.Key = nil },
 		"no registry": func(c *Config) { c.Chain.Registry = invoice.Address{} },
 	} {
 		conf := Config{Chain: chain.Chain{Key: chain.Local, Registry: invoice.Address{1}}, Key: key}
-		spoil(&conf)
+		injectFault(&conf)
 		if _, err := New(conf); err == nil {
 			t.Errorf("%s: a writer was made", name)
 		}
@@ -221,15 +221,15 @@ func TestSatisfiedIntentsAreNotSent(t *testing.T) {
 		w.index() // the event comes before the intents
 		w.enqueueIntents(invoice.IntentOpen, ids...)
 		w.enqueueIntents(invoice.IntentClose, ids[:1]...)
-		w.turn(writer)
+		w.tick(writer)
 		w.wantTxs()
 		w.seal(finality - 1)
 		w.index()
-		w.turn(writer)
+		w.tick(writer)
 		w.wantDue(4) // not final yet
 		w.seal(1)
 		w.index()
-		w.turn(writer)
+		w.tick(writer)
 		w.wantAllDone()
 		w.wantTxs()
 	})
@@ -242,7 +242,7 @@ func TestPaidCommitmentNeedsNeither(t *testing.T) {
 	w.seal(1)
 	w.enqueueIntents(invoice.IntentOpen, paid)
 	w.enqueueIntents(invoice.IntentClose, paid)
-	w.turn(writer)
+	w.tick(writer)
 	w.wantTxs()
 	w.seal(finality)
 	w.index()
@@ -256,14 +256,14 @@ func TestSatisfactionThatAReorgTakesBackIsSent(t *testing.T) {
 	w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, ids))
 	w.seal(1)
 	w.enqueueIntents(invoice.IntentOpen, ids...)
-	w.turn(writer)
+	w.tick(writer)
 	w.wantTxs()
 	must(t, w.dev.Fork(w.ctx, 1))
 	w.dev.DropPending()
 	w.seal(1 + finality)
 	w.index()
-	w.turn(writer)
-	w.turn(writer)
+	w.tick(writer)
+	w.tick(writer)
 	w.wantTxs(store.TxSent)
 }
 
@@ -272,18 +272,18 @@ func TestSkippedIntentsAreLookedAtAnew(t *testing.T) {
 	writer := w.writer()
 	ids := commitments(2)
 	w.enqueueIntents(invoice.IntentOpen, ids...)
-	w.turn(writer)
+	w.tick(writer)
 	w.seal(1)
-	w.deaf = ids[:1] // as though its event had come before the intent
+	w.missed = ids[:1] // as though its event had come before the intent
 	w.index()
-	w.turn(writer)
+	w.tick(writer)
 	w.seal(finality)
 	w.index()
-	w.turn(writer) // releases what no event is left for, and finds it satisfied
+	w.tick(writer) // releases what no event is left for, and finds it satisfied
 	w.wantDue(1)
 	w.seal(finality)
 	w.index()
-	w.turn(writer)
+	w.tick(writer)
 	w.wantAllDone()
 	w.wantTxs(store.TxMined)
 }

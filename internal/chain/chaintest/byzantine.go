@@ -46,7 +46,7 @@ func (f DropLogs) wrapCalls(p *Proxy, ask callHandler) callHandler {
 }
 
 // Stale freezes the node: at block At, or when that is 0 so many
-// blocks Behind the node. It knows nothing of the blocks above, and leaves
+// blocks Behind the node. It has no blocks above, and omits
 // their logs out of ranges without a word, as the backends of some do.
 type Stale struct {
 	contentFault

@@ -28,7 +28,7 @@ type (
 func (transportFault) wrapCalls(_ *Proxy, ask callHandler) callHandler  { return ask }
 func (contentFault) wrapResponse(_ *Proxy, deliver responder) responder { return deliver }
 
-// Sometimes is another fault that befalls so many percent of the questions.
+// Sometimes applies another fault to a percentage of the calls.
 type Sometimes struct {
 	Percent uint64
 	Fault   Fault
@@ -59,7 +59,7 @@ func (f Sometimes) wrapResponse(p *Proxy, deliver responder) responder {
 	}
 }
 
-// Only is another fault that befalls the questions that name these methods.
+// Only applies another fault to calls of the given methods.
 type Only struct {
 	Methods []string
 	Fault   Fault

@@ -64,7 +64,7 @@ func (n *Node) Lag(blocks uint64) {
 }
 
 // Intercept makes the node call f before each answer: an error that f returns
-// is the answer, and while f waits there is none. nil takes it away.
+// is the answer, and there is no answer while f waits. nil removes it.
 func (n *Node) Intercept(f func(ctx context.Context, method string) error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

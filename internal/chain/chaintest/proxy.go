@@ -19,7 +19,7 @@ import (
 // spoiled by its faults. Without faults it passes everything on.
 //
 // What the faults do follows from the proxy's seed and the questions alone, so
-// that a story which is told again goes the same way.
+// that a repeated run has the same faults.
 type Proxy struct {
 	// URL is where it answers by HTTP. Subscriptions do not pass.
 	URL string
@@ -155,7 +155,7 @@ func (p *Proxy) ask(ctx context.Context, c call) answer {
 	return a
 }
 
-// send sends the answer as it is.
+// send sends the response unchanged.
 func send(x *exchange) {
 	x.w.Header().Set("Content-Type", "application/json")
 	x.w.Write(x.body) //nolint:errcheck // a client that is gone wants no answer
@@ -178,8 +178,7 @@ func (p *Proxy) draw(words ...any) uint64 {
 	return h.Sum64() >> 8 % 100
 }
 
-// happens reports whether what befalls so many percent of the questions
-// befalls this one, each time that it is asked anew.
+// happens reports whether a fault with a percentage applies to this call.
 func (p *Proxy) happens(percent uint64, question string) bool {
 	p.mu.Lock()
 	p.asked[question]++

@@ -108,7 +108,7 @@ func TestHonest(t *testing.T) {
 }
 
 // TestBrokenAnswers has every fault of the way make a call and a batch fail,
-// and a fault that is taken away leave no trace.
+// and a removed fault have no effect.
 func TestBrokenAnswers(t *testing.T) {
 	for _, fault := range []chaintest.Fault{
 		chaintest.Garbage{}, chaintest.Truncate{}, chaintest.Disconnect{}, chaintest.Disconnect{Middle: true},

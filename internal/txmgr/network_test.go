@@ -18,7 +18,7 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// fate is what becomes of a request on the wire.
+// fate is the fate of a request at the proxy.
 type fate int
 
 const (
@@ -29,18 +29,18 @@ const (
 	frozen // it arrives, and is not answered
 )
 
-// wire is a line to a node over which requests go, each to its fate.
-type wire struct {
+// faultyProxy is a proxy of a node that delivers, loses or delays requests.
+type faultyProxy struct {
 	node  string // its URL
 	line  *http.Transport
 	mu    sync.Mutex
 	fates func() fate
 }
 
-// newWire returns a wire and the URL of its near end.
-func newWire(tb testing.TB, node string) (*wire, string) {
+// newFaultyProxy returns a proxy and its URL.
+func newFaultyProxy(tb testing.TB, node string) (*faultyProxy, string) {
 	tb.Helper()
-	w := &wire{node: node, line: &http.Transport{}}
+	w := &faultyProxy{node: node, line: &http.Transport{}}
 	server := httptest.NewServer(w)
 	tb.Cleanup(func() {
 		server.Close()
@@ -49,14 +49,14 @@ func newWire(tb testing.TB, node string) (*wire, string) {
 	return w, server.URL
 }
 
-// decide has a function choose the fates from now on.
-func (w *wire) decide(fates func() fate) {
+// decide sets the function that chooses the fates.
+func (w *faultyProxy) decide(fates func() fate) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.fates = fates
 }
 
-func (w *wire) next() fate {
+func (w *faultyProxy) next() fate {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.fates == nil {
@@ -65,7 +65,7 @@ func (w *wire) next() fate {
 	return w.fates()
 }
 
-func (w *wire) ServeHTTP(out http.ResponseWriter, r *http.Request) {
+func (w *faultyProxy) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	request, err := io.ReadAll(r.Body)
 	which := w.next()
 	if err != nil || which == requestLost {
@@ -88,7 +88,7 @@ func (w *wire) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	out.Write(answer) //nolint:errcheck // the other end may be gone
 }
 
-func (w *wire) forward(ctx context.Context, request []byte) (_ []byte, err error) {
+func (w *faultyProxy) forward(ctx context.Context, request []byte) (_ []byte, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, w.node, bytes.NewReader(request))
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (w *wire) forward(ctx context.Context, request []byte) (_ []byte, err error
 	return io.ReadAll(answer.Body)
 }
 
-func newEndpoint(tb testing.TB, url string) *chain.Client {
+func newPool(tb testing.TB, url string) *chain.Client {
 	tb.Helper()
 	e, err := chain.NewClient(url)
 	must(tb, err)
@@ -110,11 +110,11 @@ func newEndpoint(tb testing.TB, url string) *chain.Client {
 	return e
 }
 
-// TestBadWire runs the writer over a line that loses and doubles a third of
+// TestFaultyNetwork runs the writer over a line that loses and doubles a third of
 // all that goes over it.
-func TestBadWire(t *testing.T) {
+func TestFaultyNetwork(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		line, url := newWire(t, w.dev.RPCURL())
+		line, url := newFaultyProxy(t, w.dev.RPCURL())
 		line.decide(func() fate {
 			if rand.IntN(3) > 0 {
 				return arrives
@@ -122,7 +122,7 @@ func TestBadWire(t *testing.T) {
 			return fate(rand.IntN(int(doubled) + 1))
 		})
 		writer := w.writer(func(c *Config) {
-			c.Client, c.Poll, c.Now = newEndpoint(t, url), time.Millisecond, w.Now
+			c.Client, c.Poll, c.Now = newPool(t, url), time.Millisecond, w.Now
 		})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error)
@@ -161,7 +161,7 @@ const trafficTime = 20 * time.Millisecond
 // returns the commitments.
 func (w *world) traffic(more func(round int) bool, between func()) []invoice.Hash {
 	w.Helper()
-	patience, cancel := context.WithTimeout(w.ctx, time.Minute)
+	waitLimit, cancel := context.WithTimeout(w.ctx, time.Minute)
 	defer cancel()
 	clock := time.NewTicker(trafficTime)
 	defer clock.Stop()
@@ -181,7 +181,7 @@ func (w *world) traffic(more func(round int) bool, between func()) []invoice.Has
 		}
 		select {
 		case <-clock.C:
-		case <-patience.Done():
+		case <-waitLimit.Done():
 			w.Fatalf("after %s not all of %d intents are done", time.Minute, len(opened))
 		}
 	}

@@ -22,11 +22,11 @@ import (
 type plan struct {
 	finality  chain.Finality
 	nodes     int
-	agree     int
-	dishonest int  // index of the only node that may lie
+	quorum    int
+	dishonest int  // index of the byzantine node
 	fullBloom bool // every log is in its block's bloom filter
 	replicas  int
-	late      bool // reading begins when the story is half told
+	late      bool // indexing starts in the middle of the history
 	begin     bool // a first block is configured
 	long      bool // silences are long enough for logs to be read by range
 	stalls    bool // nodes may fall silent, and calls are not waited for
@@ -35,12 +35,12 @@ type plan struct {
 
 func (p plan) String() string {
 	return fmt.Sprintf("finality %s, %d nodes of which %d must agree, %d replicas, %d steps; %+v",
-		p.finality, p.nodes, p.agree, p.replicas, p.steps,
+		p.finality, p.nodes, p.quorum, p.replicas, p.steps,
 		map[string]bool{"full bloom": p.fullBloom, "late": p.late, "begin": p.begin, "long": p.long, "stalls": p.stalls})
 }
 
-// story is a history while it is told.
-type story struct {
+// scenario is a running history.
+type scenario struct {
 	*stage
 	*rand.Rand
 	plan
@@ -52,7 +52,7 @@ type story struct {
 	net      *chaintest.Chain
 	node     *chaintest.Node
 	proxies  []*chaintest.Proxy
-	ledger   *shakyLedger
+	ledger   *faultyLedger
 	service  *settle.Service
 	indexers []*Indexer
 	lived    *stage // what ends with a restart
@@ -60,14 +60,14 @@ type story struct {
 	wall     atomic.Int64 // the time of the indexers, in milliseconds
 	clock    atomic.Int64 // the time of the service, in Unix seconds; it never goes back
 
-	parties   []party
-	orders    []*order
-	actions   []*action
-	loose     []*action // taken off the chain by a reorg, and not mined again
-	forged    []chaintest.Forge
-	partial   bool // some events of the registry, or refunds, may have been left out
-	falsifies bool // the dishonest node falsifies answers
-	gapped    bool // what is newer was read before what is older
+	parties        []party
+	orders         []*order
+	actions        []*action
+	loose          []*action // taken off the chain by a reorg, and not mined again
+	forgedPayments []chaintest.Forge
+	partial        bool // some events of the registry, or refunds, may have been left out
+	falsifies      bool // the dishonest node falsifies answers
+	gapped         bool // what is newer was read before what is older
 
 	mu      sync.Mutex
 	highest uint64 // block that a node can have reported
@@ -78,52 +78,52 @@ type story struct {
 
 // historyOutcome is what came of a history.
 type historyOutcome struct {
-	plan     plan
-	findings []finding
-	tally    map[string]int
+	plan          plan
+	discrepancies []discrepancy
+	tally         map[string]int
 }
 
-// finding is a difference between the ledger and the chain.
-type finding struct{ kind, text string }
+// discrepancy is a difference between the ledger and the chain.
+type discrepancy struct{ kind, text string }
 
 // Kinds of findings.
 const (
 	missed        = "missed"
-	invented      = "false"
+	extraPayments = "false"
 	doubled       = "doubled"
 	misattributed = "wrong attribution"
 	misread       = "wrong"
-	untold        = "event"
+	wrongEvents   = "event"
 	stuck         = "stuck"
 )
 
-func (s *story) find(kind, format string, args ...any) {
+func (s *scenario) report(kind, format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.outcome.findings = append(s.outcome.findings, finding{kind, fmt.Sprintf(format, args...)})
+	s.outcome.discrepancies = append(s.outcome.discrepancies, discrepancy{kind, fmt.Sprintf(format, args...)})
 }
 
-func (s *story) count(what string) { s.outcome.tally[what]++ }
+func (s *scenario) count(what string) { s.outcome.tally[what]++ }
 
 // chance is true so many times in a hundred.
-func (s *story) chance(percent int) bool { return s.IntN(100) < percent }
+func (s *scenario) chance(percent int) bool { return s.IntN(100) < percent }
 
 // pick returns one of several.
-func pick[T any](s *story, of ...T) T { return of[s.IntN(len(of))] }
+func pick[T any](s *scenario, of ...T) T { return of[s.IntN(len(of))] }
 
 // hash is one that no other story has.
-func (s *story) hash(words ...any) (h invoice.Hash) {
+func (s *scenario) hash(words ...any) (h invoice.Hash) {
 	return invoice.Hash(chaintest.NamedTx(s.name + fmt.Sprint(words...)).Hash)
 }
 
-func (s *story) address(words ...any) (a invoice.Address) {
+func (s *scenario) address(words ...any) (a invoice.Address) {
 	h := s.hash(words...)
 	return invoice.Address(h[:len(a)])
 }
 
 // playHistory plays the history of a seed.
 func playHistory(t *testing.T, seed uint64, db *historyDB) (outcome historyOutcome) {
-	s := newStory(t, seed, db)
+	s := newScenario(t, seed, db)
 	defer func() {
 		s.lived.end()
 		s.stage.end()
@@ -136,7 +136,7 @@ func playHistory(t *testing.T, seed uint64, db *historyDB) (outcome historyOutco
 			if !ok {
 				panic(p)
 			}
-			s.find("broken", "%s", b)
+			s.report("broken", "%s", b)
 		}
 	}()
 	for n := range s.steps {
@@ -149,8 +149,8 @@ func playHistory(t *testing.T, seed uint64, db *historyDB) (outcome historyOutco
 	return s.outcome
 }
 
-func newStory(t *testing.T, seed uint64, db *historyDB) *story {
-	s := &story{
+func newScenario(t *testing.T, seed uint64, db *historyDB) *scenario {
+	s := &scenario{
 		stage: &stage{TB: t}, lived: &stage{TB: t}, Rand: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)),
 		db: db, seed: seed, name: fmt.Sprintf("h%d", seed),
 	}
@@ -162,7 +162,7 @@ func newStory(t *testing.T, seed uint64, db *historyDB) *story {
 	s.plan = s.newPlan()
 
 	s.conf = chain.Chain{
-		Key: s.name, ID: 5, Registry: registry, FullBloom: s.fullBloom, Finality: s.finality, Quorum: s.agree,
+		Key: s.name, ID: 5, Registry: registry, FullBloom: s.fullBloom, Finality: s.finality, Quorum: s.quorum,
 		Tokens: []chain.Token{{Currency: chain.USDC, Address: token, Decimals: 6}},
 	}
 	if s.begin {
@@ -187,11 +187,11 @@ func newStory(t *testing.T, seed uint64, db *historyDB) *story {
 	return s
 }
 
-func (s *story) newPlan() plan {
+func (s *scenario) newPlan() plan {
 	p := plan{
 		finality:  chain.Finality{Depth: 1 + s.Uint64N(4)},
 		nodes:     1 + s.IntN(3),
-		agree:     1,
+		quorum:    1,
 		fullBloom: !s.chance(10),
 		replicas:  1,
 		late:      s.chance(25),
@@ -204,7 +204,7 @@ func (s *story) newPlan() plan {
 		p.finality = chain.Finality{Tag: pick(s, chain.TagSafe, chain.TagFinalized), Depth: pick[uint64](s, 0, 0, 1, 2)}
 	}
 	if p.nodes > 1 && s.chance(45) {
-		p.agree = 2
+		p.quorum = 2
 	}
 	if s.chance(25) {
 		p.replicas = 2
@@ -214,7 +214,7 @@ func (s *story) newPlan() plan {
 }
 
 // step does one of the things that happen.
-func (s *story) step() {
+func (s *scenario) step() {
 	s.pass(time.Duration(1+s.IntN(20)) * time.Second)
 	switch n := s.IntN(100); {
 	case n < 12:
@@ -226,7 +226,7 @@ func (s *story) step() {
 	case n < 56:
 		s.planFork()()
 	case n < 66:
-		s.spoil()
+		s.injectFaults()
 	case n < 70 && s.indexers != nil:
 		s.restart()
 	case n < 73 && s.indexers != nil:
@@ -237,7 +237,7 @@ func (s *story) step() {
 }
 
 // newService returns the use cases as after a start of the program.
-func (s *story) newService() *settle.Service {
+func (s *scenario) newService() *settle.Service {
 	return settle.New(settle.Config{
 		Store: s.db.store, Chains: []chain.Chain{s.conf}, Merchants: s,
 		Now:  func() time.Time { return time.Unix(s.clock.Load(), 0) },
@@ -246,17 +246,17 @@ func (s *story) newService() *settle.Service {
 }
 
 // restart replaces everything that the program has in memory.
-func (s *story) restart() {
+func (s *scenario) restart() {
 	s.lived.end()
 	s.service = s.newService()
-	s.ledger = &shakyLedger{Ledger: s.service, judge: s.judge, gap: func() { s.gapped = true }}
+	s.ledger = &faultyLedger{Ledger: s.service, judge: s.judge, gap: func() { s.gapped = true }}
 	s.indexers = nil
 	for range s.replicas {
 		s.indexers = append(s.indexers, s.indexer())
 	}
 }
 
-func (s *story) indexer() *Indexer {
+func (s *scenario) indexer() *Indexer {
 	var endpoints []*chain.Client
 	for _, p := range s.proxies {
 		e, err := chain.NewClient(p.URL)
@@ -282,7 +282,7 @@ func (s *story) indexer() *Indexer {
 }
 
 // rescan has some of what was read be read again.
-func (s *story) rescan() {
+func (s *scenario) rescan() {
 	cursor, err := s.service.Cursor(s.Context(), s.name)
 	if err != nil {
 		s.Fatal(err)
@@ -296,29 +296,29 @@ func (s *story) rescan() {
 }
 
 // read has a replica do some syncs, while things happen.
-func (s *story) read() {
+func (s *scenario) read() {
 	w := pick(s, s.indexers...)
 	crash := false
 	// A node whose answers do not fit together since the chain forked
 	// between them is left alone for a second.
-	believed := !s.falsifies || s.agree > 1
+	believed := !s.falsifies || s.quorum > 1
 	switch n := s.IntN(100); {
 	case n < 15 && believed:
 		s.during(s.planFork())
 	case n < 25 && believed:
 		s.during(nil)
 	case n < 40:
-		s.ledger.shake(1+s.IntN(3), s.chance(50))
+		s.ledger.failAtRandom(1+s.IntN(3), s.chance(50))
 		crash = s.chance(60)
 	case n < 55 && len(s.indexers) > 1:
 		other := s.indexers[(slices.Index(s.indexers, w)+1)%len(s.indexers)]
-		s.during(func() { s.look(other) })
+		s.during(func() { s.syncAll(other) })
 	}
 	for range 1 + s.IntN(3) {
-		s.look(w)
+		s.syncAll(w)
 	}
 	s.node.Intercept(nil)
-	s.ledger.shake(0, false)
+	s.ledger.failAtRandom(0, false)
 	if crash {
 		s.restart()
 	}
@@ -326,7 +326,7 @@ func (s *story) read() {
 
 // during has something happen in the middle of the next reading, or a call
 // fail.
-func (s *story) during(f func()) {
+func (s *scenario) during(f func()) {
 	var mu sync.Mutex
 	at := 1 + s.IntN(10)
 	s.node.Intercept(func(context.Context, string) error {
@@ -345,8 +345,8 @@ func (s *story) during(f func()) {
 	})
 }
 
-// look does what Run does until it waits, whatever comes of it.
-func (s *story) look(w *Indexer) {
+// syncAll does what Run does until it waits, whatever comes of it.
+func (s *scenario) syncAll(w *Indexer) {
 	for range 3 {
 		more, err := w.sync(s.Context())
 		s.pass(100 * time.Millisecond)
@@ -363,21 +363,21 @@ func (s *story) look(w *Indexer) {
 }
 
 // pass lets time pass for the indexers.
-func (s *story) pass(d time.Duration) { s.wall.Add(d.Milliseconds()) }
+func (s *scenario) pass(d time.Duration) { s.wall.Add(d.Milliseconds()) }
 
 // note complains of a halt: no final block is ever replaced.
-func (s *story) note(err error) {
+func (s *scenario) note(err error) {
 	var halted *HaltedError
 	if errors.As(err, &halted) {
-		s.find("halted", "%s", halted.Reason)
+		s.report("halted", "%s", halted.Reason)
 		s.Fatal("nothing more is read")
 	}
 }
 
 // end lets everything settle down and compares.
-func (s *story) end() {
+func (s *scenario) end() {
 	s.stalls = false
-	spared := s.calm()
+	spared := s.clearFaults()
 	s.node.Intercept(nil)
 	if s.chance(50) {
 		s.clock.Add(10_000)
@@ -408,12 +408,12 @@ func (s *story) end() {
 			return
 		}
 	}
-	s.find(stuck, "read up to block %d and final up to %d with the gap %+v, want %d and %d and none; errors: %v",
+	s.report(stuck, "read up to block %d and final up to %d with the gap %+v, want %d and %d and none; errors: %v",
 		cursor.Indexed.Number, cursor.Confirmed.Number, cursor.Gap, s.net.Head().Number, s.floor, err)
 }
 
 // drain reads until an indexer finds no more to do.
-func (s *story) drain(w *Indexer) error {
+func (s *scenario) drain(w *Indexer) error {
 	w.Pool.RefreshHeads(s.Context())
 	var errs [2]error
 	for i, read := range []func(context.Context) (bool, error){w.sync, w.fill} {
@@ -426,9 +426,9 @@ func (s *story) drain(w *Indexer) error {
 }
 
 // Known, WantsEvents and Tolerance make the story its own settle.Merchants.
-func (s *story) Known(string) bool       { return true }
-func (s *story) WantsEvents(string) bool { return false }
-func (s *story) Tolerance(id string) invoice.Tolerance {
+func (s *scenario) Known(string) bool       { return true }
+func (s *scenario) WantsEvents(string) bool { return false }
+func (s *scenario) Tolerance(id string) invoice.Tolerance {
 	for _, p := range s.parties {
 		if p.id == id && p.lenient {
 			return invoice.Tolerance{BasisPoints: 100}
