@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/chain"
@@ -14,34 +13,71 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// CreateRequest asks for an invoice. With an IdempotencyKey the same request
-// may be repeated within store.IdempotencyWindow; keys of different scopes
-// never meet.
+// CreateRequest is a request to create an invoice. With an IdempotencyKey the
+// same request may be repeated within store.IdempotencyWindow.
 type CreateRequest struct {
 	Draft          invoice.Draft
-	IdempotencyKey string
-	Scope          string
+	IdempotencyKey string // empty without one
+	Scope          string // of the key: the same key in another scope is another key
 }
 
 // Create makes an open invoice, its invoice.created event and the intent to
-// open its commitment. A repeated request with the same key returns the
-// invoice that the first made. It returns an *invoice.FieldError for a draft
-// that breaks a rule, ErrIdempotencyMismatch or ErrIdempotencyInProgress.
+// open its commitment. A repeated request with the same key returns the invoice
+// of the first one. It returns an *invoice.FieldError for a draft that breaks a
+// rule, ErrIdempotencyMismatch or ErrIdempotencyInProgress.
 func (s *Service) Create(ctx context.Context, req CreateRequest) (invoice.Invoice, error) {
-	now := s.now()
 	if req.IdempotencyKey != "" {
-		return s.createOnce(ctx, req, now)
+		return s.createOnce(ctx, req)
 	}
-	inv, err := s.buildInvoice(req.Draft, now)
+	inv, err := s.buildInvoice(req.Draft)
 	if err != nil {
 		return invoice.Invoice{}, err
 	}
-	return s.createBatched(ctx, inv)
+	return s.insert(ctx, create{inv: inv})
 }
 
-// buildInvoice checks a draft and makes the invoice of it, but for the transfer
-// amount.
-func (s *Service) buildInvoice(d invoice.Draft, now time.Time) (invoice.Invoice, error) {
+// createOnce creates the invoice unless the request's key was used before. It
+// looks for the key before it checks the draft, which may have become invalid
+// since: its expiresAt may have passed.
+func (s *Service) createOnce(ctx context.Context, req CreateRequest) (invoice.Invoice, error) {
+	hash, err := hashDraft(req.Draft)
+	if err != nil {
+		return invoice.Invoice{}, err
+	}
+	first, err := s.replay(ctx, req, hash)
+	if !errors.Is(err, store.ErrNotFound) {
+		return first, err
+	}
+	inv, err := s.buildInvoice(req.Draft)
+	if err != nil {
+		return invoice.Invoice{}, err
+	}
+	inv, err = s.insert(ctx, create{inv: inv, key: &store.IdempotencyKey{
+		Scope: req.Scope, Key: req.IdempotencyKey, RequestHash: hash, InvoiceID: inv.ID,
+	}})
+	if errors.Is(err, errKeyTaken) {
+		if inv, err = s.replay(ctx, req, hash); errors.Is(err, store.ErrNotFound) {
+			err = ErrIdempotencyInProgress
+		}
+	}
+	return inv, err
+}
+
+// replay returns the invoice of the key's first use, or store.ErrNotFound.
+func (s *Service) replay(ctx context.Context, req CreateRequest, hash invoice.Hash) (invoice.Invoice, error) {
+	k, err := s.store.IdempotencyKey(ctx, req.Scope, req.IdempotencyKey, s.earlierNow().Unix())
+	if err != nil {
+		return invoice.Invoice{}, err
+	}
+	if k.RequestHash != hash {
+		return invoice.Invoice{}, ErrIdempotencyMismatch
+	}
+	return s.store.Invoice(ctx, k.InvoiceID)
+}
+
+// buildInvoice checks a draft and returns its invoice without a transfer amount.
+func (s *Service) buildInvoice(d invoice.Draft) (invoice.Invoice, error) {
+	now := s.now()
 	if err := d.Check(now.Unix()); err != nil {
 		return invoice.Invoice{}, err
 	}
@@ -72,70 +108,15 @@ func (s *Service) buildInvoice(d invoice.Draft, now time.Time) (invoice.Invoice,
 	return inv, nil
 }
 
-// emitCreated adds what the creation of an invoice leaves behind.
+// emitCreated emits invoice.created, and enqueues the intent to open the
+// commitment.
 func (s *Service) emitCreated(out *outbox, inv invoice.Invoice) error {
 	s.enqueueIntent(out, invoice.IntentOpen, inv)
 	return s.emit(out, invoice.EventCreated, inv.ID, inv, apiconv.InvoiceData(inv))
 }
 
-// errKeyTaken undoes a create whose key was used in the meantime.
-var errKeyTaken = errors.New("idempotency key taken")
-
-// createOnce creates the invoice unless the request's key was used before. A
-// repeated request is answered before it is checked: what was right once may
-// have become wrong, as an expiresAt does by and by.
-func (s *Service) createOnce(ctx context.Context, req CreateRequest, now time.Time) (invoice.Invoice, error) {
-	hash, err := hashDraft(req.Draft)
-	if err != nil {
-		return invoice.Invoice{}, err
-	}
-	first, err := s.replay(ctx, req, hash, s.earlierNow().Unix())
-	if !errors.Is(err, store.ErrNotFound) {
-		return first, err
-	}
-	inv, err := s.buildInvoice(req.Draft, now)
-	if err != nil {
-		return invoice.Invoice{}, err
-	}
-	err = s.update(ctx, func(tx *store.Tx, out *outbox) error {
-		left := []*invoice.Invoice{&inv}
-		for try := 0; len(left) > 0; try++ {
-			var err error
-			if left, err = s.insertInvoices(ctx, tx, out, left, try); err != nil {
-				return err
-			}
-		}
-		fresh, err := tx.InsertIdempotencyKey(ctx, store.IdempotencyKey{
-			Scope: req.Scope, Key: req.IdempotencyKey, RequestHash: hash, InvoiceID: inv.ID,
-		}, s.earlierNow().Unix())
-		if err == nil && !fresh {
-			err = errKeyTaken
-		}
-		return err
-	})
-	s.remember([]*invoice.Invoice{&inv}, err == nil)
-	if errors.Is(err, errKeyTaken) {
-		if first, err = s.replay(ctx, req, hash, s.earlierNow().Unix()); errors.Is(err, store.ErrNotFound) {
-			err = ErrIdempotencyInProgress
-		}
-		return first, err
-	}
-	return inv, err
-}
-
-// replay returns the invoice of the key's first use.
-func (s *Service) replay(ctx context.Context, req CreateRequest, hash invoice.Hash, now int64) (invoice.Invoice, error) {
-	k, err := s.store.IdempotencyKey(ctx, req.Scope, req.IdempotencyKey, now)
-	if err != nil {
-		return invoice.Invoice{}, err
-	}
-	if k.RequestHash != hash {
-		return invoice.Invoice{}, ErrIdempotencyMismatch
-	}
-	return s.store.Invoice(ctx, k.InvoiceID)
-}
-
-// hashDraft names what was asked for, however the request's JSON was written.
+// hashDraft returns a hash of the request's fields, which does not depend on how
+// its JSON was written.
 func hashDraft(d invoice.Draft) (invoice.Hash, error) {
 	fields := []any{d.MerchantID, d.Merchant.String(), d.Amount.String(), d.Currency, d.ChainKey, d.ExpiresAt}
 	for _, item := range d.LineItems {
@@ -148,18 +129,18 @@ func hashDraft(d invoice.Draft) (invoice.Hash, error) {
 	return sha256.Sum256(text), nil
 }
 
-// forgetBatch is how many old keys one transaction forgets.
-const forgetBatch = 1000
+// deleteBatch is how many keys one transaction deletes.
+const deleteBatch = 1000
 
 // DeleteOldKeys deletes idempotency keys that are past their window.
 func (s *Service) DeleteOldKeys(ctx context.Context) error {
 	for {
 		var n int64
 		err := s.store.Update(ctx, func(tx *store.Tx) (err error) {
-			n, err = tx.DeleteIdempotencyKeys(ctx, s.earlierNow().Unix(), forgetBatch)
+			n, err = tx.DeleteIdempotencyKeys(ctx, s.earlierNow().Unix(), deleteBatch)
 			return err
 		})
-		if err != nil || n < forgetBatch {
+		if err != nil || n < deleteBatch {
 			return err
 		}
 	}

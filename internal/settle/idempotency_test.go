@@ -2,6 +2,7 @@ package settle_test
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -137,6 +138,65 @@ func TestIdempotencyKeyAtOnce(t *testing.T) {
 		found, err := db.store.Invoices(t.Context(), store.InvoiceFilter{MerchantID: w.merchant, Limit: 10})
 		if err != nil || len(found) != 1 {
 			t.Errorf("%d invoices, %v, want 1", len(found), err)
+		}
+	})
+}
+
+// TestIdempotencyKeysShareBatches creates invoices at once, at two replicas:
+// with few keys, each for one of two requests, and without a key.
+func TestIdempotencyKeysShareBatches(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		replicas := []*settle.Service{w.Service, w.service()}
+		const n, keys = 200, 20
+		invoices := make([]invoice.Invoice, n)
+		errs := make([]error, n)
+		request := func(i int) settle.CreateRequest {
+			r := settle.CreateRequest{Draft: w.draft(), Scope: w.merchant}
+			if i%2 == 0 {
+				r.IdempotencyKey = fmt.Sprint("k", i%keys)
+				r.Draft.Amount = invoice.NewAmount(uint64(1_000_000 + 1_000_000*(i/keys%2)))
+			}
+			return r
+		}
+		var wg sync.WaitGroup
+		for i := range n {
+			wg.Go(func() { invoices[i], errs[i] = replicas[i/keys%2].Create(t.Context(), request(i)) })
+		}
+		wg.Wait()
+		want := make(map[string]bool)
+		byKey := make(map[string]invoice.Invoice)
+		for i, inv := range invoices {
+			r := request(i)
+			switch first, used := byKey[r.IdempotencyKey]; {
+			case r.IdempotencyKey != "" && errors.Is(errs[i], settle.ErrIdempotencyMismatch):
+				continue
+			case errs[i] != nil:
+				t.Fatal(errs[i])
+			case r.IdempotencyKey != "" && used && first.ID != inv.ID:
+				t.Errorf("the key %s made %s and %s", r.IdempotencyKey, first.ID, inv.ID)
+			}
+			if inv.Amount != r.Draft.Amount {
+				t.Errorf("request %d over %s got an invoice over %s", i, r.Draft.Amount, inv.Amount)
+			}
+			byKey[r.IdempotencyKey] = inv
+			want[inv.ID] = true
+		}
+		if len(want) != n/2+keys/2 {
+			t.Errorf("%d invoices were returned, want %d without a key and %d with one", len(want), n/2, keys/2)
+		}
+		stored, err := db.store.Invoices(t.Context(), store.InvoiceFilter{MerchantID: w.merchant, Limit: n})
+		if err != nil || len(stored) != len(want) {
+			t.Errorf("%d invoices are stored, %v, want %d", len(stored), err, len(want))
+		}
+		for _, inv := range stored {
+			if !want[inv.ID] {
+				t.Errorf("nobody got the invoice %s", inv.ID)
+			}
+		}
+		if events := storetest.Events(t, db.sql, w.merchant); len(events) != len(want) {
+			t.Errorf("%d events, want %d", len(events), len(want))
 		}
 	})
 }

@@ -10,64 +10,82 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// insertInvoices inserts the invoices, each with a transfer amount that no
-// other open one of its address has, and collects what their creation leaves
-// behind. It returns those whose transfer amount was taken; they are to be
-// tried again, with the next number of a try. When all suffixes of an amount
-// are taken the invoice has none: it can still be paid in every other way.
+// insertInvoices inserts the invoices of calls, each with a transfer amount that
+// no other open invoice of its address has, their idempotency keys and events.
+// It returns the ids of those inserted. For the others the transfer amount was
+// taken: they have to be inserted in another transaction, with the next number
+// of a try. An invoice for which all suffixes are taken has no transfer amount.
+// Where keys were used before, it returns errKeyTaken and their invoices.
 //
-// Two transactions that insert the same transfer amounts wait for each other.
-// So the invoices go in sorted, and a transaction that has inserted some must
-// not try the others again: each would hold what the other waits for.
-// The indexer tells remainders batch after batch, in no such order. Where it and
-// a create deadlock, the database ends one of them, which is run again: see
-// store.Update.
-func (s *Service) insertInvoices(ctx context.Context, tx *store.Tx, out *outbox, invoices []*invoice.Invoice, try int) ([]*invoice.Invoice, error) {
-	if err := s.insertSettlements(ctx, tx, invoices); err != nil {
-		return nil, err
+// Two transactions that insert the same transfer amounts or keys wait for each
+// other. So they are inserted in sorted order, amounts before keys, and one
+// transaction tries only one transfer amount for each invoice. The indexer
+// assigns transfer amounts in another order; where it deadlocks with a create,
+// store.Update runs one of the two transactions again.
+func (s *Service) insertInvoices(ctx context.Context, tx *store.Tx, out *outbox, calls []*createCall, try int) (inserted, taken map[string]bool, err error) {
+	if err := tx.InsertSettlements(ctx, s.settlements.missing(calls), s.now().Unix()); err != nil {
+		return nil, nil, err
 	}
+	if err := s.bind(ctx, tx, calls, try); err != nil {
+		return nil, nil, err
+	}
+	invoices := make([]invoice.Invoice, len(calls))
+	for i, c := range calls {
+		invoices[i] = c.Value.inv
+	}
+	slices.SortFunc(invoices, func(a, b invoice.Invoice) int {
+		return cmp.Or(bytes.Compare(a.Merchant[:], b.Merchant[:]), a.TransferAmount.Cmp(b.TransferAmount), cmp.Compare(a.ID, b.ID))
+	})
+	if inserted, err = tx.InsertInvoices(ctx, invoices); err != nil {
+		return nil, nil, err
+	}
+	var keys []store.IdempotencyKey
+	for _, c := range calls {
+		if !inserted[c.Value.inv.ID] {
+			continue
+		}
+		if err := s.emitCreated(out, c.Value.inv); err != nil {
+			return nil, nil, err
+		}
+		if c.Value.key != nil {
+			keys = append(keys, *c.Value.key)
+		}
+	}
+	taken, err = tx.InsertIdempotencyKeys(ctx, keys, s.earlierNow().Unix())
+	if err == nil && len(taken) > 0 {
+		err = errKeyTaken
+	}
+	return inserted, taken, err
+}
+
+// bind sets the transfer amounts of invoices, and the blocks from which they can
+// be paid.
+func (s *Service) bind(ctx context.Context, tx *store.Tx, calls []*createCall, try int) error {
 	var chains []string
-	for _, inv := range invoices {
+	bases := make([]store.AmountKey, len(calls))
+	for i, c := range calls {
+		inv := &c.Value.inv
 		if !slices.Contains(chains, inv.ChainKey) {
 			chains = append(chains, inv.ChainKey)
 		}
+		bases[i] = amountKey(*inv, inv.Amount)
 	}
 	heights, err := tx.HeightsToBind(ctx, chains)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	bases := make([]store.AmountKey, len(invoices))
-	for i, inv := range invoices {
-		bases[i] = amountKey(*inv, inv.Amount)
-	}
-	told, err := s.chooseAmounts(ctx, tx, bases, try)
+	amounts, err := s.chooseAmounts(ctx, tx, bases, try)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	values := make([]invoice.Invoice, len(invoices))
-	for i, inv := range invoices {
-		inv.FromBlock, inv.TransferAmount = heights[inv.ChainKey], told[i]
-		values[i] = *inv
+	for i, c := range calls {
+		inv := &c.Value.inv
+		inv.FromBlock, inv.TransferAmount = heights[inv.ChainKey], amounts[i]
 	}
-	slices.SortFunc(values, func(a, b invoice.Invoice) int {
-		return cmp.Or(bytes.Compare(a.Merchant[:], b.Merchant[:]), a.TransferAmount.Cmp(b.TransferAmount), cmp.Compare(a.ID, b.ID))
-	})
-	inserted, err := tx.InsertInvoices(ctx, values)
-	if err != nil {
-		return nil, err
-	}
-	var again []*invoice.Invoice
-	for _, inv := range invoices {
-		if !inserted[inv.ID] {
-			again = append(again, inv)
-		} else if err := s.emitCreated(out, *inv); err != nil {
-			return nil, err
-		}
-	}
-	return again, nil
+	return nil
 }
 
-// amountKey names an amount that arrives at the invoice's address.
+// amountKey returns the key of an amount at the invoice's address.
 func amountKey(inv invoice.Invoice, a invoice.Amount) store.AmountKey {
 	return store.AmountKey{ChainKey: inv.ChainKey, Merchant: inv.Merchant, Token: inv.Token, Amount: a}
 }

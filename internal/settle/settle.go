@@ -11,6 +11,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/quittance/quittance/internal/batch"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
@@ -101,7 +102,8 @@ type Service struct {
 	schedule       func() time.Time
 	rand           io.Reader
 	ids            *invoice.IDs
-	creates        creates
+	creates        *batch.Batcher[*create, error]
+	settlements    *settlementCache
 	suffixes       *suffixCache
 }
 
@@ -120,12 +122,14 @@ func New(cfg Config) *Service {
 		store: cfg.Store, chains: cfg.Chains, byKey: make(map[string]chain.Chain), merchants: cfg.Merchants,
 		optionalEvents: cfg.OptionalEvents, signals: cfg.Signals.orIgnored(),
 		now: cfg.Now, schedule: cfg.Schedule, rand: cfg.Rand, ids: invoice.NewIDs(cfg.Now, cfg.Rand),
-		suffixes: newSuffixCache(cfg.Now),
+		settlements: newSettlementCache(), suffixes: newSuffixCache(cfg.Now),
 	}
 	for _, c := range cfg.Chains {
 		s.byKey[c.Key] = c
 	}
-	s.creates.known = make(map[store.Settlement]bool)
+	s.creates = batch.New(batch.Config[*create, error]{
+		Lanes: createLanes, Take: batch.First[*create, error](createBatch), Flush: s.createAll,
+	})
 	return s
 }
 

@@ -1,7 +1,10 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"slices"
+	"strconv"
 
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -10,12 +13,11 @@ import (
 // seconds.
 const IdempotencyWindow = 24 * 60 * 60
 
-// IdempotencyKey is a caller's name for one create. Scope keeps the keys of
-// two callers apart.
+// IdempotencyKey is a caller's name for one create.
 type IdempotencyKey struct {
-	Scope, Key  string
-	RequestHash invoice.Hash // of what was asked for
-	InvoiceID   string       // the answer
+	Scope, Key  string       // the same key in two scopes is two keys
+	RequestHash invoice.Hash // of the request's fields
+	InvoiceID   string       // the invoice that the request created
 }
 
 // IdempotencyKey returns the key's first use within the window, or
@@ -29,21 +31,39 @@ func (q *queries) IdempotencyKey(ctx context.Context, scope, key string, now int
 		scope, key, now-IdempotencyWindow)
 }
 
-// InsertIdempotencyKey records the first use of a key. It reports false when
-// the key was used within the window; the first use of one older than that is
-// forgotten. The invoice may be inserted later in the same transaction only
-// where the database defers the check, so insert it first.
-func (tx *Tx) InsertIdempotencyKey(ctx context.Context, k IdempotencyKey, now int64) (bool, error) {
-	n, err := tx.exec(ctx, `INSERT INTO idempotency_keys (scope, idem_key, request_hash, invoice_id, created_at)
-		VALUES ($1, $2, $3, $4, $5)
-		ON CONFLICT (scope, idem_key) DO UPDATE SET request_hash = excluded.request_hash,
-			invoice_id = excluded.invoice_id, created_at = excluded.created_at
-		WHERE idempotency_keys.created_at <= $6`,
-		k.Scope, k.Key, k.RequestHash.String(), k.InvoiceID, now, now-IdempotencyWindow)
-	return n == 1, err
+// keyInsertion replaces keys that are older than the window, and skips those that
+// are not.
+var keyInsertion = insertion{
+	table:   "idempotency_keys",
+	columns: []string{"invoice_id", "scope", "idem_key", "request_hash", "created_at"},
+	conflict: `ON CONFLICT (scope, idem_key) DO UPDATE SET request_hash = excluded.request_hash,
+		invoice_id = excluded.invoice_id, created_at = excluded.created_at
+		WHERE idempotency_keys.created_at <= excluded.created_at - ` + strconv.Itoa(IdempotencyWindow),
 }
 
-// DeleteIdempotencyKeys forgets up to limit keys older than the window and
+// InsertIdempotencyKeys records the first uses of keys, each given once. It
+// returns the ids of the invoices whose keys were used within the window. The
+// invoices must have been inserted. Keys are inserted in sorted order, so that
+// transactions that insert the same ones do not deadlock.
+func (tx *Tx) InsertIdempotencyKeys(ctx context.Context, keys []IdempotencyKey, now int64) (taken map[string]bool, err error) {
+	keys = slices.SortedFunc(slices.Values(keys), func(a, b IdempotencyKey) int {
+		return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Key, b.Key))
+	})
+	rows := make([][]any, len(keys))
+	for i, k := range keys {
+		rows[i] = []any{k.InvoiceID, k.Scope, k.Key, k.RequestHash.String(), now}
+	}
+	inserted, err := tx.insertReturningKeys(ctx, keyInsertion, rows)
+	taken = make(map[string]bool)
+	for _, k := range keys {
+		if !inserted[k.InvoiceID] {
+			taken[k.InvoiceID] = true
+		}
+	}
+	return taken, err
+}
+
+// DeleteIdempotencyKeys deletes up to limit keys older than the window and
 // returns how many.
 func (tx *Tx) DeleteIdempotencyKeys(ctx context.Context, now int64, limit int) (int64, error) {
 	return tx.exec(ctx, `DELETE FROM idempotency_keys WHERE (scope, idem_key) IN

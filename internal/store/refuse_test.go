@@ -229,7 +229,7 @@ func fill(t *testing.T, s *store.Store) {
 		if _, err := tx.InsertNotice(ctx, store.Notice{ID: "ntc_1", Provider: "p", Type: "t", TransferID: "1"}); err != nil {
 			return err
 		}
-		_, err := tx.InsertIdempotencyKey(ctx, store.IdempotencyKey{Scope: "m", Key: "k", InvoiceID: "inv_1"}, 1000)
+		_, err := tx.InsertIdempotencyKeys(ctx, []store.IdempotencyKey{{Scope: "m", Key: "k", InvoiceID: "inv_1"}}, 1000)
 		return err
 	})
 }

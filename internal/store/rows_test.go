@@ -331,8 +331,9 @@ func TestIdempotencyKeyWindow(t *testing.T) {
 		const window = store.IdempotencyWindow
 		use := func(k store.IdempotencyKey, now int64) (fresh bool) {
 			t.Helper()
-			update(t, s, func(ctx context.Context, tx *store.Tx) (err error) {
-				fresh, err = tx.InsertIdempotencyKey(ctx, k, now)
+			update(t, s, func(ctx context.Context, tx *store.Tx) error {
+				taken, err := tx.InsertIdempotencyKeys(ctx, []store.IdempotencyKey{k}, now)
+				fresh = !taken[k.InvoiceID]
 				return err
 			})
 			return fresh

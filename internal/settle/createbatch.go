@@ -1,0 +1,118 @@
+package settle
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/quittance/quittance/internal/batch"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+const (
+	// createBatch is how many invoices one transaction creates.
+	createBatch = 64
+	// createLanes is how many such transactions run at once.
+	createLanes = 2
+	// createTimeout bounds the transactions of one batch.
+	createTimeout = 30 * time.Second
+)
+
+// create is an invoice to be inserted, with the idempotency key of its request.
+type create struct {
+	inv invoice.Invoice
+	key *store.IdempotencyKey // nil without one
+}
+
+// createCall is a request that waits for its invoice.
+type createCall = batch.Call[*create, error]
+
+// errKeyTaken: the idempotency key has been used by another request.
+var errKeyTaken = errors.New("idempotency key taken")
+
+// insert inserts an invoice in one transaction with those that are created at the
+// same time. It returns errKeyTaken, and inserts nothing, when the key has been
+// used. Where ctx ends first, the invoice may still be inserted.
+func (s *Service) insert(ctx context.Context, c create) (invoice.Invoice, error) {
+	select {
+	case err := <-s.creates.Submit(ctx, &c):
+		return c.inv, err
+	case <-ctx.Done():
+		return invoice.Invoice{}, ctx.Err()
+	}
+}
+
+// createAll inserts the invoices of a batch, in as many transactions as it takes
+// until each has a transfer amount of its own, and finishes their calls.
+func (s *Service) createAll(ctx context.Context, calls []*createCall) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), createTimeout)
+	defer cancel()
+	calls, repeats := splitRepeats(calls)
+	for try := 0; len(calls) > 0; {
+		var inserted, taken map[string]bool // ids of the invoices
+		err := s.update(ctx, func(tx *store.Tx, out *outbox) (err error) {
+			inserted, taken, err = s.insertInvoices(ctx, tx, out, calls, try)
+			return err
+		})
+		s.settlements.remember(calls, err == nil)
+		finished := func(id string) bool { return inserted[id] }
+		switch {
+		case errors.Is(err, errKeyTaken): // rolled back: the others are inserted again
+			finished = func(id string) bool { return taken[id] }
+		case err != nil:
+			finished = func(string) bool { return true }
+		default:
+			try++
+		}
+		calls = slices.DeleteFunc(calls, func(c *createCall) bool {
+			if !finished(c.Value.inv.ID) {
+				return false
+			}
+			c.Finish(err)
+			repeats.finish(c.Value.key, err)
+			return true
+		})
+	}
+}
+
+// repeatedCalls are calls of a batch with the key of another call of the batch.
+type repeatedCalls map[usedKey][]*createCall
+
+// usedKey identifies an idempotency key.
+type usedKey struct{ scope, key string }
+
+// splitRepeats splits calls into the first ones with their key, and the others.
+func splitRepeats(calls []*createCall) (first []*createCall, repeats repeatedCalls) {
+	repeats = make(repeatedCalls)
+	seen := make(map[usedKey]bool)
+	for _, c := range calls {
+		k := c.Value.key
+		if k == nil {
+			first = append(first, c)
+			continue
+		}
+		used := usedKey{k.Scope, k.Key}
+		if seen[used] {
+			repeats[used] = append(repeats[used], c)
+		} else {
+			seen[used] = true
+			first = append(first, c)
+		}
+	}
+	return first, repeats
+}
+
+// finish finishes the repeats of a call that ended with err.
+func (r repeatedCalls) finish(k *store.IdempotencyKey, err error) {
+	if k == nil {
+		return
+	}
+	if err == nil {
+		err = errKeyTaken
+	}
+	for _, c := range r[usedKey{k.Scope, k.Key}] {
+		c.Finish(err)
+	}
+}
