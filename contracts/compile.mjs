@@ -1,5 +1,5 @@
-// Compiles every contract with the pinned solc and writes one artifact per contract: ABI, creation bytecode and the
-// digest of all inputs, by which a Go test notices that an artifact is stale.
+// Compiles every contract with the pinned solc and writes one artifact per contract: ABI, creation bytecode, and a
+// digest of all inputs, with which a Go test detects a stale artifact.
 import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";

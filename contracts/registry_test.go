@@ -141,7 +141,7 @@ func TestWrongTerms(t *testing.T) {
 	right := w.terms()
 	w.do(w.Keys.Operator, w.Registry, w.registry.PackOpen([][32]byte{w.id(right)}))
 	w.approve(10_000)
-	otherToken, _ := w.deploy("LyingToken", common.Address{})
+	otherToken, _ := w.deploy("FakeToken", common.Address{})
 	for name, change := range map[string]func(*contracts.Terms){
 		"merchant":  func(t *contracts.Terms) { t.Merchant = w.operator },
 		"token":     func(t *contracts.Terms) { t.Token = otherToken },
@@ -195,7 +195,7 @@ func TestPayWithoutAllowance(t *testing.T) {
 
 func TestHostileTokens(t *testing.T) {
 	w := newWorld(t)
-	for _, name := range []string{"FeeToken", "LyingToken"} {
+	for _, name := range []string{"FeeToken", "FakeToken"} {
 		t.Run(name, func(t *testing.T) {
 			w := w.in(t)
 			terms := w.terms()
@@ -204,7 +204,7 @@ func TestHostileTokens(t *testing.T) {
 			w.do(w.Keys.Payer, terms.Token, pack(w, parsed, "approve", w.Registry, terms.Amount))
 			refusal := w.registryError("WrongAmountReceived")
 			w.refused(w.Keys.Payer, w.Registry, w.registry.PackPay(terms), refusal)
-			if name == "LyingToken" {
+			if name == "FakeToken" {
 				w.refused(w.Keys.Payer, w.Registry, w.registry.PackPayWithAuthorization(
 					terms, w.payer, new(big.Int), big.NewInt(1<<40), 27, [32]byte{}, [32]byte{}), refusal)
 			}

@@ -154,6 +154,533 @@ func (drainer *Drainer) TryPackDrain(token common.Address, from common.Address, 
 	return drainer.abi.Pack("drain", token, from, to, amount)
 }
 
+// FakeTokenMetaData contains all meta data concerning the FakeToken contract.
+var FakeTokenMetaData = bind.MetaData{
+	ABI: "[{\"anonymous\":false,\"inputs\":[{\"indexed\":true,\"internalType\":\"address\",\"name\":\"owner\",\"type\":\"address\"},{\"indexed\":true,\"internalType\":\"address\",\"name\":\"spender\",\"type\":\"address\"},{\"indexed\":false,\"internalType\":\"uint256\",\"name\":\"value\",\"type\":\"uint256\"}],\"name\":\"Approval\",\"type\":\"event\"},{\"anonymous\":false,\"inputs\":[{\"indexed\":true,\"internalType\":\"address\",\"name\":\"from\",\"type\":\"address\"},{\"indexed\":true,\"internalType\":\"address\",\"name\":\"to\",\"type\":\"address\"},{\"indexed\":false,\"internalType\":\"uint256\",\"name\":\"value\",\"type\":\"uint256\"}],\"name\":\"Transfer\",\"type\":\"event\"},{\"inputs\":[{\"internalType\":\"address\",\"name\":\"\",\"type\":\"address\"},{\"internalType\":\"address\",\"name\":\"\",\"type\":\"address\"}],\"name\":\"allowance\",\"outputs\":[{\"internalType\":\"uint256\",\"name\":\"\",\"type\":\"uint256\"}],\"stateMutability\":\"pure\",\"type\":\"function\"},{\"inputs\":[{\"internalType\":\"address\",\"name\":\"\",\"type\":\"address\"},{\"internalType\":\"uint256\",\"name\":\"\",\"type\":\"uint256\"}],\"name\":\"approve\",\"outputs\":[{\"internalType\":\"bool\",\"name\":\"\",\"type\":\"bool\"}],\"stateMutability\":\"pure\",\"type\":\"function\"},{\"inputs\":[{\"internalType\":\"address\",\"name\":\"holder\",\"type\":\"address\"}],\"name\":\"balanceOf\",\"outputs\":[{\"internalType\":\"uint256\",\"name\":\"\",\"type\":\"uint256\"}],\"stateMutability\":\"view\",\"type\":\"function\"},{\"inputs\":[],\"name\":\"decimals\",\"outputs\":[{\"internalType\":\"uint8\",\"name\":\"\",\"type\":\"uint8\"}],\"stateMutability\":\"view\",\"type\":\"function\"},{\"inputs\":[{\"internalType\":\"uint256\",\"name\":\"count\",\"type\":\"uint256\"},{\"internalType\":\"address\",\"name\":\"to\",\"type\":\"address\"},{\"internalType\":\"uint256\",\"name\":\"firstAmount\",\"type\":\"uint256\"}],\"name\":\"emitBulk\",\"outputs\":[],\"stateMutability\":\"nonpayable\",\"type\":\"function\"},{\"inputs\":[{\"internalType\":\"address[]\",\"name\":\"to\",\"type\":\"address[]\"},{\"internalType\":\"uint256\",\"name\":\"amount\",\"type\":\"uint256\"}],\"name\":\"emitMany\",\"outputs\":[],\"stateMutability\":\"nonpayable\",\"type\":\"function\"},{\"inputs\":[],\"name\":\"name\",\"outputs\":[{\"internalType\":\"string\",\"name\":\"\",\"type\":\"string\"}],\"stateMutability\":\"view\",\"type\":\"function\"},{\"inputs\":[],\"name\":\"pretend\",\"outputs\":[],\"stateMutability\":\"nonpayable\",\"type\":\"function\"},{\"inputs\":[],\"name\":\"symbol\",\"outputs\":[{\"internalType\":\"string\",\"name\":\"\",\"type\":\"string\"}],\"stateMutability\":\"view\",\"type\":\"function\"},{\"inputs\":[],\"name\":\"totalSupply\",\"outputs\":[{\"internalType\":\"uint256\",\"name\":\"\",\"type\":\"uint256\"}],\"stateMutability\":\"view\",\"type\":\"function\"},{\"inputs\":[{\"internalType\":\"address\",\"name\":\"to\",\"type\":\"address\"},{\"internalType\":\"uint256\",\"name\":\"value\",\"type\":\"uint256\"}],\"name\":\"transfer\",\"outputs\":[{\"internalType\":\"bool\",\"name\":\"\",\"type\":\"bool\"}],\"stateMutability\":\"nonpayable\",\"type\":\"function\"},{\"inputs\":[{\"internalType\":\"address\",\"name\":\"from\",\"type\":\"address\"},{\"internalType\":\"address\",\"name\":\"to\",\"type\":\"address\"},{\"internalType\":\"uint256\",\"name\":\"value\",\"type\":\"uint256\"}],\"name\":\"transferFrom\",\"outputs\":[{\"internalType\":\"bool\",\"name\":\"\",\"type\":\"bool\"}],\"stateMutability\":\"nonpayable\",\"type\":\"function\"},{\"inputs\":[{\"internalType\":\"address\",\"name\":\"from\",\"type\":\"address\"},{\"internalType\":\"address\",\"name\":\"to\",\"type\":\"address\"},{\"internalType\":\"uint256\",\"name\":\"value\",\"type\":\"uint256\"},{\"internalType\":\"uint256\",\"name\":\"\",\"type\":\"uint256\"},{\"internalType\":\"uint256\",\"name\":\"\",\"type\":\"uint256\"},{\"internalType\":\"bytes32\",\"name\":\"\",\"type\":\"bytes32\"},{\"internalType\":\"uint8\",\"name\":\"\",\"type\":\"uint8\"},{\"internalType\":\"bytes32\",\"name\":\"\",\"type\":\"bytes32\"},{\"internalType\":\"bytes32\",\"name\":\"\",\"type\":\"bytes32\"}],\"name\":\"transferWithAuthorization\",\"outputs\":[],\"stateMutability\":\"nonpayable\",\"type\":\"function\"}]",
+	ID:  "FakeToken",
+	Bin: "0x6080604052348015600e575f5ffd5b5061066c8061001c5f395ff3fe608060405234801561000f575f5ffd5b50600436106100da575f3560e01c80637a86534711610088578063b2a42cef11610063578063b2a42cef14610218578063dd62ed3e1461022b578063e3ee160e14610241578063f48aa5e914610254575f5ffd5b80637a865347146101b457806395d89b41146101c9578063a9059cbb14610205575f5ffd5b806323b872dd116100b857806323b872dd14610168578063313ce5671461017b57806370a0823114610195575f5ffd5b806306fdde03146100de578063095ea7b31461013057806318160ddd14610153575b5f5ffd5b61011a6040518060400160405280600881526020017f55534420436f696e00000000000000000000000000000000000000000000000081525081565b604051610127919061041d565b60405180910390f35b61014361013e36600461046d565b610265565b6040519015158152602001610127565b61015a5f81565b604051908152602001610127565b610143610176366004610495565b61026e565b610183600681565b60405160ff9091168152602001610127565b61015a6101a33660046104cf565b5f6020819052908152604090205481565b6101c76101c23660046104ef565b610284565b005b61011a6040518060400160405280600481526020017f555344430000000000000000000000000000000000000000000000000000000081525081565b61014361021336600461046d565b61030f565b6101c7610226366004610564565b610324565b61015a610239366004610586565b5f1992915050565b6101c761024f3660046105b7565b61037d565b6101c76001805460ff191681179055565b60015b92915050565b5f61027a848484610393565b5060019392505050565b5f5b82811015610309578383828181106102a0576102a0610639565b90506020020160208101906102b591906104cf565b6001600160a01b0316336001600160a01b03167fddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef846040516102f991815260200190565b60405180910390a3600101610286565b50505050565b5f61031b338484610393565b50600192915050565b5f5b83811015610309576001600160a01b038316337fddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef610364848661064d565b60405190815260200160405180910390a3600101610326565b610388898989610393565b505050505050505050565b60015460ff16156103cb576001600160a01b0382165f90815260208190526040812080548392906103c590849061064d565b90915550505b816001600160a01b0316836001600160a01b03167fddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef8360405161041091815260200190565b60405180910390a3505050565b602081525f82518060208401528060208501604085015e5f604082850101526040601f19601f83011684010191505092915050565b80356001600160a01b0381168114610468575f5ffd5b919050565b5f5f6040838503121561047e575f5ffd5b61048783610452565b946020939093013593505050565b5f5f5f606084860312156104a7575f5ffd5b6104b084610452565b92506104be60208501610452565b929592945050506040919091013590565b5f602082840312156104df575f5ffd5b6104e882610452565b9392505050565b5f5f5f60408486031215610501575f5ffd5b833567ffffffffffffffff811115610517575f5ffd5b8401601f81018613610527575f5ffd5b803567ffffffffffffffff81111561053d575f5ffd5b8660208260051b8401011115610551575f5ffd5b6020918201979096509401359392505050565b5f5f5f60608486031215610576575f5ffd5b833592506104be60208501610452565b5f5f60408385031215610597575f5ffd5b6105a083610452565b91506105ae60208401610452565b90509250929050565b5f5f5f5f5f5f5f5f5f6101208a8c0312156105d0575f5ffd5b6105d98a610452565b98506105e760208b01610452565b975060408a0135965060608a0135955060808a0135945060a08a0135935060c08a013560ff81168114610618575f5ffd5b989b979a50959894979396929550929360e081013593506101000135919050565b634e487b7160e01b5f52603260045260245ffd5b8082018082111561026857634e487b7160e01b5f52601160045260245ffd",
+}
+
+// FakeToken is an auto generated Go binding around an Ethereum contract.
+type FakeToken struct {
+	abi abi.ABI
+}
+
+// GetABI returns the ABI associated with this contract binding.
+func (c *FakeToken) GetABI() abi.ABI {
+	return c.abi
+}
+
+// NewFakeToken creates a new instance of FakeToken.
+func NewFakeToken() *FakeToken {
+	parsed, err := FakeTokenMetaData.ParseABI()
+	if err != nil {
+		panic(errors.New("invalid ABI: " + err.Error()))
+	}
+	return &FakeToken{abi: *parsed}
+}
+
+// Instance creates a wrapper for a deployed contract instance at the given address.
+// Use this to create the instance object passed to abigen v2 library functions Call, Transact, etc.
+func (c *FakeToken) Instance(backend bind.ContractBackend, addr common.Address) *bind.BoundContract {
+	return bind.NewBoundContract(addr, c.abi, backend, backend, backend)
+}
+
+// PackAllowance is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0xdd62ed3e.  This method will panic if any
+// invalid/nil inputs are passed.
+//
+// Solidity: function allowance(address , address ) pure returns(uint256)
+func (fakeToken *FakeToken) PackAllowance(arg0 common.Address, arg1 common.Address) []byte {
+	enc, err := fakeToken.abi.Pack("allowance", arg0, arg1)
+	if err != nil {
+		panic(err)
+	}
+	return enc
+}
+
+// TryPackAllowance is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0xdd62ed3e.  This method will return an error
+// if any inputs are invalid/nil.
+//
+// Solidity: function allowance(address , address ) pure returns(uint256)
+func (fakeToken *FakeToken) TryPackAllowance(arg0 common.Address, arg1 common.Address) ([]byte, error) {
+	return fakeToken.abi.Pack("allowance", arg0, arg1)
+}
+
+// UnpackAllowance is the Go binding that unpacks the parameters returned
+// from invoking the contract method with ID 0xdd62ed3e.
+//
+// Solidity: function allowance(address , address ) pure returns(uint256)
+func (fakeToken *FakeToken) UnpackAllowance(data []byte) (*big.Int, error) {
+	out, err := fakeToken.abi.Unpack("allowance", data)
+	if err != nil {
+		return new(big.Int), err
+	}
+	out0 := abi.ConvertType(out[0], new(big.Int)).(*big.Int)
+	return out0, nil
+}
+
+// PackApprove is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0x095ea7b3.  This method will panic if any
+// invalid/nil inputs are passed.
+//
+// Solidity: function approve(address , uint256 ) pure returns(bool)
+func (fakeToken *FakeToken) PackApprove(arg0 common.Address, arg1 *big.Int) []byte {
+	enc, err := fakeToken.abi.Pack("approve", arg0, arg1)
+	if err != nil {
+		panic(err)
+	}
+	return enc
+}
+
+// TryPackApprove is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0x095ea7b3.  This method will return an error
+// if any inputs are invalid/nil.
+//
+// Solidity: function approve(address , uint256 ) pure returns(bool)
+func (fakeToken *FakeToken) TryPackApprove(arg0 common.Address, arg1 *big.Int) ([]byte, error) {
+	return fakeToken.abi.Pack("approve", arg0, arg1)
+}
+
+// UnpackApprove is the Go binding that unpacks the parameters returned
+// from invoking the contract method with ID 0x095ea7b3.
+//
+// Solidity: function approve(address , uint256 ) pure returns(bool)
+func (fakeToken *FakeToken) UnpackApprove(data []byte) (bool, error) {
+	out, err := fakeToken.abi.Unpack("approve", data)
+	if err != nil {
+		return *new(bool), err
+	}
+	out0 := *abi.ConvertType(out[0], new(bool)).(*bool)
+	return out0, nil
+}
+
+// PackBalanceOf is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0x70a08231.  This method will panic if any
+// invalid/nil inputs are passed.
+//
+// Solidity: function balanceOf(address holder) view returns(uint256)
+func (fakeToken *FakeToken) PackBalanceOf(holder common.Address) []byte {
+	enc, err := fakeToken.abi.Pack("balanceOf", holder)
+	if err != nil {
+		panic(err)
+	}
+	return enc
+}
+
+// TryPackBalanceOf is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0x70a08231.  This method will return an error
+// if any inputs are invalid/nil.
+//
+// Solidity: function balanceOf(address holder) view returns(uint256)
+func (fakeToken *FakeToken) TryPackBalanceOf(holder common.Address) ([]byte, error) {
+	return fakeToken.abi.Pack("balanceOf", holder)
+}
+
+// UnpackBalanceOf is the Go binding that unpacks the parameters returned
+// from invoking the contract method with ID 0x70a08231.
+//
+// Solidity: function balanceOf(address holder) view returns(uint256)
+func (fakeToken *FakeToken) UnpackBalanceOf(data []byte) (*big.Int, error) {
+	out, err := fakeToken.abi.Unpack("balanceOf", data)
+	if err != nil {
+		return new(big.Int), err
+	}
+	out0 := abi.ConvertType(out[0], new(big.Int)).(*big.Int)
+	return out0, nil
+}
+
+// PackDecimals is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0x313ce567.  This method will panic if any
+// invalid/nil inputs are passed.
+//
+// Solidity: function decimals() view returns(uint8)
+func (fakeToken *FakeToken) PackDecimals() []byte {
+	enc, err := fakeToken.abi.Pack("decimals")
+	if err != nil {
+		panic(err)
+	}
+	return enc
+}
+
+// TryPackDecimals is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0x313ce567.  This method will return an error
+// if any inputs are invalid/nil.
+//
+// Solidity: function decimals() view returns(uint8)
+func (fakeToken *FakeToken) TryPackDecimals() ([]byte, error) {
+	return fakeToken.abi.Pack("decimals")
+}
+
+// UnpackDecimals is the Go binding that unpacks the parameters returned
+// from invoking the contract method with ID 0x313ce567.
+//
+// Solidity: function decimals() view returns(uint8)
+func (fakeToken *FakeToken) UnpackDecimals(data []byte) (uint8, error) {
+	out, err := fakeToken.abi.Unpack("decimals", data)
+	if err != nil {
+		return *new(uint8), err
+	}
+	out0 := *abi.ConvertType(out[0], new(uint8)).(*uint8)
+	return out0, nil
+}
+
+// PackEmitBulk is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0xb2a42cef.  This method will panic if any
+// invalid/nil inputs are passed.
+//
+// Solidity: function emitBulk(uint256 count, address to, uint256 firstAmount) returns()
+func (fakeToken *FakeToken) PackEmitBulk(count *big.Int, to common.Address, firstAmount *big.Int) []byte {
+	enc, err := fakeToken.abi.Pack("emitBulk", count, to, firstAmount)
+	if err != nil {
+		panic(err)
+	}
+	return enc
+}
+
+// TryPackEmitBulk is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0xb2a42cef.  This method will return an error
+// if any inputs are invalid/nil.
+//
+// Solidity: function emitBulk(uint256 count, address to, uint256 firstAmount) returns()
+func (fakeToken *FakeToken) TryPackEmitBulk(count *big.Int, to common.Address, firstAmount *big.Int) ([]byte, error) {
+	return fakeToken.abi.Pack("emitBulk", count, to, firstAmount)
+}
+
+// PackEmitMany is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0x7a865347.  This method will panic if any
+// invalid/nil inputs are passed.
+//
+// Solidity: function emitMany(address[] to, uint256 amount) returns()
+func (fakeToken *FakeToken) PackEmitMany(to []common.Address, amount *big.Int) []byte {
+	enc, err := fakeToken.abi.Pack("emitMany", to, amount)
+	if err != nil {
+		panic(err)
+	}
+	return enc
+}
+
+// TryPackEmitMany is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0x7a865347.  This method will return an error
+// if any inputs are invalid/nil.
+//
+// Solidity: function emitMany(address[] to, uint256 amount) returns()
+func (fakeToken *FakeToken) TryPackEmitMany(to []common.Address, amount *big.Int) ([]byte, error) {
+	return fakeToken.abi.Pack("emitMany", to, amount)
+}
+
+// PackName is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0x06fdde03.  This method will panic if any
+// invalid/nil inputs are passed.
+//
+// Solidity: function name() view returns(string)
+func (fakeToken *FakeToken) PackName() []byte {
+	enc, err := fakeToken.abi.Pack("name")
+	if err != nil {
+		panic(err)
+	}
+	return enc
+}
+
+// TryPackName is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0x06fdde03.  This method will return an error
+// if any inputs are invalid/nil.
+//
+// Solidity: function name() view returns(string)
+func (fakeToken *FakeToken) TryPackName() ([]byte, error) {
+	return fakeToken.abi.Pack("name")
+}
+
+// UnpackName is the Go binding that unpacks the parameters returned
+// from invoking the contract method with ID 0x06fdde03.
+//
+// Solidity: function name() view returns(string)
+func (fakeToken *FakeToken) UnpackName(data []byte) (string, error) {
+	out, err := fakeToken.abi.Unpack("name", data)
+	if err != nil {
+		return *new(string), err
+	}
+	out0 := *abi.ConvertType(out[0], new(string)).(*string)
+	return out0, nil
+}
+
+// PackPretend is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0xf48aa5e9.  This method will panic if any
+// invalid/nil inputs are passed.
+//
+// Solidity: function pretend() returns()
+func (fakeToken *FakeToken) PackPretend() []byte {
+	enc, err := fakeToken.abi.Pack("pretend")
+	if err != nil {
+		panic(err)
+	}
+	return enc
+}
+
+// TryPackPretend is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0xf48aa5e9.  This method will return an error
+// if any inputs are invalid/nil.
+//
+// Solidity: function pretend() returns()
+func (fakeToken *FakeToken) TryPackPretend() ([]byte, error) {
+	return fakeToken.abi.Pack("pretend")
+}
+
+// PackSymbol is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0x95d89b41.  This method will panic if any
+// invalid/nil inputs are passed.
+//
+// Solidity: function symbol() view returns(string)
+func (fakeToken *FakeToken) PackSymbol() []byte {
+	enc, err := fakeToken.abi.Pack("symbol")
+	if err != nil {
+		panic(err)
+	}
+	return enc
+}
+
+// TryPackSymbol is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0x95d89b41.  This method will return an error
+// if any inputs are invalid/nil.
+//
+// Solidity: function symbol() view returns(string)
+func (fakeToken *FakeToken) TryPackSymbol() ([]byte, error) {
+	return fakeToken.abi.Pack("symbol")
+}
+
+// UnpackSymbol is the Go binding that unpacks the parameters returned
+// from invoking the contract method with ID 0x95d89b41.
+//
+// Solidity: function symbol() view returns(string)
+func (fakeToken *FakeToken) UnpackSymbol(data []byte) (string, error) {
+	out, err := fakeToken.abi.Unpack("symbol", data)
+	if err != nil {
+		return *new(string), err
+	}
+	out0 := *abi.ConvertType(out[0], new(string)).(*string)
+	return out0, nil
+}
+
+// PackTotalSupply is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0x18160ddd.  This method will panic if any
+// invalid/nil inputs are passed.
+//
+// Solidity: function totalSupply() view returns(uint256)
+func (fakeToken *FakeToken) PackTotalSupply() []byte {
+	enc, err := fakeToken.abi.Pack("totalSupply")
+	if err != nil {
+		panic(err)
+	}
+	return enc
+}
+
+// TryPackTotalSupply is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0x18160ddd.  This method will return an error
+// if any inputs are invalid/nil.
+//
+// Solidity: function totalSupply() view returns(uint256)
+func (fakeToken *FakeToken) TryPackTotalSupply() ([]byte, error) {
+	return fakeToken.abi.Pack("totalSupply")
+}
+
+// UnpackTotalSupply is the Go binding that unpacks the parameters returned
+// from invoking the contract method with ID 0x18160ddd.
+//
+// Solidity: function totalSupply() view returns(uint256)
+func (fakeToken *FakeToken) UnpackTotalSupply(data []byte) (*big.Int, error) {
+	out, err := fakeToken.abi.Unpack("totalSupply", data)
+	if err != nil {
+		return new(big.Int), err
+	}
+	out0 := abi.ConvertType(out[0], new(big.Int)).(*big.Int)
+	return out0, nil
+}
+
+// PackTransfer is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0xa9059cbb.  This method will panic if any
+// invalid/nil inputs are passed.
+//
+// Solidity: function transfer(address to, uint256 value) returns(bool)
+func (fakeToken *FakeToken) PackTransfer(to common.Address, value *big.Int) []byte {
+	enc, err := fakeToken.abi.Pack("transfer", to, value)
+	if err != nil {
+		panic(err)
+	}
+	return enc
+}
+
+// TryPackTransfer is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0xa9059cbb.  This method will return an error
+// if any inputs are invalid/nil.
+//
+// Solidity: function transfer(address to, uint256 value) returns(bool)
+func (fakeToken *FakeToken) TryPackTransfer(to common.Address, value *big.Int) ([]byte, error) {
+	return fakeToken.abi.Pack("transfer", to, value)
+}
+
+// UnpackTransfer is the Go binding that unpacks the parameters returned
+// from invoking the contract method with ID 0xa9059cbb.
+//
+// Solidity: function transfer(address to, uint256 value) returns(bool)
+func (fakeToken *FakeToken) UnpackTransfer(data []byte) (bool, error) {
+	out, err := fakeToken.abi.Unpack("transfer", data)
+	if err != nil {
+		return *new(bool), err
+	}
+	out0 := *abi.ConvertType(out[0], new(bool)).(*bool)
+	return out0, nil
+}
+
+// PackTransferFrom is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0x23b872dd.  This method will panic if any
+// invalid/nil inputs are passed.
+//
+// Solidity: function transferFrom(address from, address to, uint256 value) returns(bool)
+func (fakeToken *FakeToken) PackTransferFrom(from common.Address, to common.Address, value *big.Int) []byte {
+	enc, err := fakeToken.abi.Pack("transferFrom", from, to, value)
+	if err != nil {
+		panic(err)
+	}
+	return enc
+}
+
+// TryPackTransferFrom is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0x23b872dd.  This method will return an error
+// if any inputs are invalid/nil.
+//
+// Solidity: function transferFrom(address from, address to, uint256 value) returns(bool)
+func (fakeToken *FakeToken) TryPackTransferFrom(from common.Address, to common.Address, value *big.Int) ([]byte, error) {
+	return fakeToken.abi.Pack("transferFrom", from, to, value)
+}
+
+// UnpackTransferFrom is the Go binding that unpacks the parameters returned
+// from invoking the contract method with ID 0x23b872dd.
+//
+// Solidity: function transferFrom(address from, address to, uint256 value) returns(bool)
+func (fakeToken *FakeToken) UnpackTransferFrom(data []byte) (bool, error) {
+	out, err := fakeToken.abi.Unpack("transferFrom", data)
+	if err != nil {
+		return *new(bool), err
+	}
+	out0 := *abi.ConvertType(out[0], new(bool)).(*bool)
+	return out0, nil
+}
+
+// PackTransferWithAuthorization is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0xe3ee160e.  This method will panic if any
+// invalid/nil inputs are passed.
+//
+// Solidity: function transferWithAuthorization(address from, address to, uint256 value, uint256 , uint256 , bytes32 , uint8 , bytes32 , bytes32 ) returns()
+func (fakeToken *FakeToken) PackTransferWithAuthorization(from common.Address, to common.Address, value *big.Int, arg3 *big.Int, arg4 *big.Int, arg5 [32]byte, arg6 uint8, arg7 [32]byte, arg8 [32]byte) []byte {
+	enc, err := fakeToken.abi.Pack("transferWithAuthorization", from, to, value, arg3, arg4, arg5, arg6, arg7, arg8)
+	if err != nil {
+		panic(err)
+	}
+	return enc
+}
+
+// TryPackTransferWithAuthorization is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0xe3ee160e.  This method will return an error
+// if any inputs are invalid/nil.
+//
+// Solidity: function transferWithAuthorization(address from, address to, uint256 value, uint256 , uint256 , bytes32 , uint8 , bytes32 , bytes32 ) returns()
+func (fakeToken *FakeToken) TryPackTransferWithAuthorization(from common.Address, to common.Address, value *big.Int, arg3 *big.Int, arg4 *big.Int, arg5 [32]byte, arg6 uint8, arg7 [32]byte, arg8 [32]byte) ([]byte, error) {
+	return fakeToken.abi.Pack("transferWithAuthorization", from, to, value, arg3, arg4, arg5, arg6, arg7, arg8)
+}
+
+// FakeTokenApproval represents a Approval event raised by the FakeToken contract.
+type FakeTokenApproval struct {
+	Owner   common.Address
+	Spender common.Address
+	Value   *big.Int
+	Raw     *types.Log // Blockchain specific contextual infos
+}
+
+const FakeTokenApprovalEventName = "Approval"
+
+// ContractEventName returns the user-defined event name.
+func (FakeTokenApproval) ContractEventName() string {
+	return FakeTokenApprovalEventName
+}
+
+// UnpackApprovalEvent is the Go binding that unpacks the event data emitted
+// by contract.
+//
+// Solidity: event Approval(address indexed owner, address indexed spender, uint256 value)
+func (fakeToken *FakeToken) UnpackApprovalEvent(log *types.Log) (*FakeTokenApproval, error) {
+	event := "Approval"
+	if len(log.Topics) == 0 {
+		return nil, bind.ErrNoEventSignature
+	}
+	if log.Topics[0] != fakeToken.abi.Events[event].ID {
+		return nil, bind.ErrEventSignatureMismatch
+	}
+	out := new(FakeTokenApproval)
+	if len(log.Data) > 0 {
+		if err := fakeToken.abi.UnpackIntoInterface(out, event, log.Data); err != nil {
+			return nil, err
+		}
+	}
+	var indexed abi.Arguments
+	for _, arg := range fakeToken.abi.Events[event].Inputs {
+		if arg.Indexed {
+			indexed = append(indexed, arg)
+		}
+	}
+	if err := abi.ParseTopics(out, indexed, log.Topics[1:]); err != nil {
+		return nil, err
+	}
+	out.Raw = log
+	return out, nil
+}
+
+// FakeTokenTransfer represents a Transfer event raised by the FakeToken contract.
+type FakeTokenTransfer struct {
+	From  common.Address
+	To    common.Address
+	Value *big.Int
+	Raw   *types.Log // Blockchain specific contextual infos
+}
+
+const FakeTokenTransferEventName = "Transfer"
+
+// ContractEventName returns the user-defined event name.
+func (FakeTokenTransfer) ContractEventName() string {
+	return FakeTokenTransferEventName
+}
+
+// UnpackTransferEvent is the Go binding that unpacks the event data emitted
+// by contract.
+//
+// Solidity: event Transfer(address indexed from, address indexed to, uint256 value)
+func (fakeToken *FakeToken) UnpackTransferEvent(log *types.Log) (*FakeTokenTransfer, error) {
+	event := "Transfer"
+	if len(log.Topics) == 0 {
+		return nil, bind.ErrNoEventSignature
+	}
+	if log.Topics[0] != fakeToken.abi.Events[event].ID {
+		return nil, bind.ErrEventSignatureMismatch
+	}
+	out := new(FakeTokenTransfer)
+	if len(log.Data) > 0 {
+		if err := fakeToken.abi.UnpackIntoInterface(out, event, log.Data); err != nil {
+			return nil, err
+		}
+	}
+	var indexed abi.Arguments
+	for _, arg := range fakeToken.abi.Events[event].Inputs {
+		if arg.Indexed {
+			indexed = append(indexed, arg)
+		}
+	}
+	if err := abi.ParseTopics(out, indexed, log.Topics[1:]); err != nil {
+		return nil, err
+	}
+	out.Raw = log
+	return out, nil
+}
+
 // FeeTokenMetaData contains all meta data concerning the FeeToken contract.
 var FeeTokenMetaData = bind.MetaData{
 	ABI: "[{\"inputs\":[{\"internalType\":\"address\",\"name\":\"holder\",\"type\":\"address\"}],\"stateMutability\":\"nonpayable\",\"type\":\"constructor\"},{\"anonymous\":false,\"inputs\":[{\"indexed\":true,\"internalType\":\"address\",\"name\":\"owner\",\"type\":\"address\"},{\"indexed\":true,\"internalType\":\"address\",\"name\":\"spender\",\"type\":\"address\"},{\"indexed\":false,\"internalType\":\"uint256\",\"name\":\"value\",\"type\":\"uint256\"}],\"name\":\"Approval\",\"type\":\"event\"},{\"anonymous\":false,\"inputs\":[{\"indexed\":true,\"internalType\":\"address\",\"name\":\"from\",\"type\":\"address\"},{\"indexed\":true,\"internalType\":\"address\",\"name\":\"to\",\"type\":\"address\"},{\"indexed\":false,\"internalType\":\"uint256\",\"name\":\"value\",\"type\":\"uint256\"}],\"name\":\"Transfer\",\"type\":\"event\"},{\"inputs\":[{\"internalType\":\"address\",\"name\":\"holder\",\"type\":\"address\"},{\"internalType\":\"address\",\"name\":\"spender\",\"type\":\"address\"}],\"name\":\"allowance\",\"outputs\":[{\"internalType\":\"uint256\",\"name\":\"\",\"type\":\"uint256\"}],\"stateMutability\":\"view\",\"type\":\"function\"},{\"inputs\":[{\"internalType\":\"address\",\"name\":\"spender\",\"type\":\"address\"},{\"internalType\":\"uint256\",\"name\":\"value\",\"type\":\"uint256\"}],\"name\":\"approve\",\"outputs\":[{\"internalType\":\"bool\",\"name\":\"\",\"type\":\"bool\"}],\"stateMutability\":\"nonpayable\",\"type\":\"function\"},{\"inputs\":[{\"internalType\":\"address\",\"name\":\"holder\",\"type\":\"address\"}],\"name\":\"balanceOf\",\"outputs\":[{\"internalType\":\"uint256\",\"name\":\"\",\"type\":\"uint256\"}],\"stateMutability\":\"view\",\"type\":\"function\"},{\"inputs\":[{\"internalType\":\"enumFeeToken.Manner\",\"name\":\"manner_\",\"type\":\"uint8\"}],\"name\":\"behave\",\"outputs\":[],\"stateMutability\":\"nonpayable\",\"type\":\"function\"},{\"inputs\":[],\"name\":\"collector\",\"outputs\":[{\"internalType\":\"address\",\"name\":\"\",\"type\":\"address\"}],\"stateMutability\":\"view\",\"type\":\"function\"},{\"inputs\":[],\"name\":\"decimals\",\"outputs\":[{\"internalType\":\"uint8\",\"name\":\"\",\"type\":\"uint8\"}],\"stateMutability\":\"view\",\"type\":\"function\"},{\"inputs\":[],\"name\":\"manner\",\"outputs\":[{\"internalType\":\"enumFeeToken.Manner\",\"name\":\"\",\"type\":\"uint8\"}],\"stateMutability\":\"view\",\"type\":\"function\"},{\"inputs\":[],\"name\":\"name\",\"outputs\":[{\"internalType\":\"string\",\"name\":\"\",\"type\":\"string\"}],\"stateMutability\":\"view\",\"type\":\"function\"},{\"inputs\":[],\"name\":\"symbol\",\"outputs\":[{\"internalType\":\"string\",\"name\":\"\",\"type\":\"string\"}],\"stateMutability\":\"view\",\"type\":\"function\"},{\"inputs\":[{\"internalType\":\"address\",\"name\":\"to\",\"type\":\"address\"},{\"internalType\":\"uint256\",\"name\":\"value\",\"type\":\"uint256\"}],\"name\":\"transfer\",\"outputs\":[{\"internalType\":\"bool\",\"name\":\"\",\"type\":\"bool\"}],\"stateMutability\":\"nonpayable\",\"type\":\"function\"},{\"inputs\":[{\"internalType\":\"address\",\"name\":\"from\",\"type\":\"address\"},{\"internalType\":\"address\",\"name\":\"to\",\"type\":\"address\"},{\"internalType\":\"uint256\",\"name\":\"value\",\"type\":\"uint256\"}],\"name\":\"transferFrom\",\"outputs\":[{\"internalType\":\"bool\",\"name\":\"\",\"type\":\"bool\"}],\"stateMutability\":\"nonpayable\",\"type\":\"function\"}]",
@@ -954,533 +1481,6 @@ func (lookalike *Lookalike) UnpackTransferEvent(log *types.Log) (*LookalikeTrans
 	}
 	var indexed abi.Arguments
 	for _, arg := range lookalike.abi.Events[event].Inputs {
-		if arg.Indexed {
-			indexed = append(indexed, arg)
-		}
-	}
-	if err := abi.ParseTopics(out, indexed, log.Topics[1:]); err != nil {
-		return nil, err
-	}
-	out.Raw = log
-	return out, nil
-}
-
-// LyingTokenMetaData contains all meta data concerning the LyingToken contract.
-var LyingTokenMetaData = bind.MetaData{
-	ABI: "[{\"anonymous\":false,\"inputs\":[{\"indexed\":true,\"internalType\":\"address\",\"name\":\"owner\",\"type\":\"address\"},{\"indexed\":true,\"internalType\":\"address\",\"name\":\"spender\",\"type\":\"address\"},{\"indexed\":false,\"internalType\":\"uint256\",\"name\":\"value\",\"type\":\"uint256\"}],\"name\":\"Approval\",\"type\":\"event\"},{\"anonymous\":false,\"inputs\":[{\"indexed\":true,\"internalType\":\"address\",\"name\":\"from\",\"type\":\"address\"},{\"indexed\":true,\"internalType\":\"address\",\"name\":\"to\",\"type\":\"address\"},{\"indexed\":false,\"internalType\":\"uint256\",\"name\":\"value\",\"type\":\"uint256\"}],\"name\":\"Transfer\",\"type\":\"event\"},{\"inputs\":[{\"internalType\":\"address\",\"name\":\"\",\"type\":\"address\"},{\"internalType\":\"address\",\"name\":\"\",\"type\":\"address\"}],\"name\":\"allowance\",\"outputs\":[{\"internalType\":\"uint256\",\"name\":\"\",\"type\":\"uint256\"}],\"stateMutability\":\"pure\",\"type\":\"function\"},{\"inputs\":[{\"internalType\":\"address\",\"name\":\"\",\"type\":\"address\"},{\"internalType\":\"uint256\",\"name\":\"\",\"type\":\"uint256\"}],\"name\":\"approve\",\"outputs\":[{\"internalType\":\"bool\",\"name\":\"\",\"type\":\"bool\"}],\"stateMutability\":\"pure\",\"type\":\"function\"},{\"inputs\":[{\"internalType\":\"address\",\"name\":\"holder\",\"type\":\"address\"}],\"name\":\"balanceOf\",\"outputs\":[{\"internalType\":\"uint256\",\"name\":\"\",\"type\":\"uint256\"}],\"stateMutability\":\"view\",\"type\":\"function\"},{\"inputs\":[],\"name\":\"decimals\",\"outputs\":[{\"internalType\":\"uint8\",\"name\":\"\",\"type\":\"uint8\"}],\"stateMutability\":\"view\",\"type\":\"function\"},{\"inputs\":[{\"internalType\":\"uint256\",\"name\":\"count\",\"type\":\"uint256\"},{\"internalType\":\"address\",\"name\":\"to\",\"type\":\"address\"},{\"internalType\":\"uint256\",\"name\":\"firstAmount\",\"type\":\"uint256\"}],\"name\":\"emitBulk\",\"outputs\":[],\"stateMutability\":\"nonpayable\",\"type\":\"function\"},{\"inputs\":[{\"internalType\":\"address[]\",\"name\":\"to\",\"type\":\"address[]\"},{\"internalType\":\"uint256\",\"name\":\"amount\",\"type\":\"uint256\"}],\"name\":\"emitMany\",\"outputs\":[],\"stateMutability\":\"nonpayable\",\"type\":\"function\"},{\"inputs\":[],\"name\":\"name\",\"outputs\":[{\"internalType\":\"string\",\"name\":\"\",\"type\":\"string\"}],\"stateMutability\":\"view\",\"type\":\"function\"},{\"inputs\":[],\"name\":\"pretend\",\"outputs\":[],\"stateMutability\":\"nonpayable\",\"type\":\"function\"},{\"inputs\":[],\"name\":\"symbol\",\"outputs\":[{\"internalType\":\"string\",\"name\":\"\",\"type\":\"string\"}],\"stateMutability\":\"view\",\"type\":\"function\"},{\"inputs\":[],\"name\":\"totalSupply\",\"outputs\":[{\"internalType\":\"uint256\",\"name\":\"\",\"type\":\"uint256\"}],\"stateMutability\":\"view\",\"type\":\"function\"},{\"inputs\":[{\"internalType\":\"address\",\"name\":\"to\",\"type\":\"address\"},{\"internalType\":\"uint256\",\"name\":\"value\",\"type\":\"uint256\"}],\"name\":\"transfer\",\"outputs\":[{\"internalType\":\"bool\",\"name\":\"\",\"type\":\"bool\"}],\"stateMutability\":\"nonpayable\",\"type\":\"function\"},{\"inputs\":[{\"internalType\":\"address\",\"name\":\"from\",\"type\":\"address\"},{\"internalType\":\"address\",\"name\":\"to\",\"type\":\"address\"},{\"internalType\":\"uint256\",\"name\":\"value\",\"type\":\"uint256\"}],\"name\":\"transferFrom\",\"outputs\":[{\"internalType\":\"bool\",\"name\":\"\",\"type\":\"bool\"}],\"stateMutability\":\"nonpayable\",\"type\":\"function\"},{\"inputs\":[{\"internalType\":\"address\",\"name\":\"from\",\"type\":\"address\"},{\"internalType\":\"address\",\"name\":\"to\",\"type\":\"address\"},{\"internalType\":\"uint256\",\"name\":\"value\",\"type\":\"uint256\"},{\"internalType\":\"uint256\",\"name\":\"\",\"type\":\"uint256\"},{\"internalType\":\"uint256\",\"name\":\"\",\"type\":\"uint256\"},{\"internalType\":\"bytes32\",\"name\":\"\",\"type\":\"bytes32\"},{\"internalType\":\"uint8\",\"name\":\"\",\"type\":\"uint8\"},{\"internalType\":\"bytes32\",\"name\":\"\",\"type\":\"bytes32\"},{\"internalType\":\"bytes32\",\"name\":\"\",\"type\":\"bytes32\"}],\"name\":\"transferWithAuthorization\",\"outputs\":[],\"stateMutability\":\"nonpayable\",\"type\":\"function\"}]",
-	ID:  "LyingToken",
-	Bin: "0x6080604052348015600e575f5ffd5b5061066c8061001c5f395ff3fe608060405234801561000f575f5ffd5b50600436106100da575f3560e01c80637a86534711610088578063b2a42cef11610063578063b2a42cef14610218578063dd62ed3e1461022b578063e3ee160e14610241578063f48aa5e914610254575f5ffd5b80637a865347146101b457806395d89b41146101c9578063a9059cbb14610205575f5ffd5b806323b872dd116100b857806323b872dd14610168578063313ce5671461017b57806370a0823114610195575f5ffd5b806306fdde03146100de578063095ea7b31461013057806318160ddd14610153575b5f5ffd5b61011a6040518060400160405280600881526020017f55534420436f696e00000000000000000000000000000000000000000000000081525081565b604051610127919061041d565b60405180910390f35b61014361013e36600461046d565b610265565b6040519015158152602001610127565b61015a5f81565b604051908152602001610127565b610143610176366004610495565b61026e565b610183600681565b60405160ff9091168152602001610127565b61015a6101a33660046104cf565b5f6020819052908152604090205481565b6101c76101c23660046104ef565b610284565b005b61011a6040518060400160405280600481526020017f555344430000000000000000000000000000000000000000000000000000000081525081565b61014361021336600461046d565b61030f565b6101c7610226366004610564565b610324565b61015a610239366004610586565b5f1992915050565b6101c761024f3660046105b7565b61037d565b6101c76001805460ff191681179055565b60015b92915050565b5f61027a848484610393565b5060019392505050565b5f5b82811015610309578383828181106102a0576102a0610639565b90506020020160208101906102b591906104cf565b6001600160a01b0316336001600160a01b03167fddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef846040516102f991815260200190565b60405180910390a3600101610286565b50505050565b5f61031b338484610393565b50600192915050565b5f5b83811015610309576001600160a01b038316337fddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef610364848661064d565b60405190815260200160405180910390a3600101610326565b610388898989610393565b505050505050505050565b60015460ff16156103cb576001600160a01b0382165f90815260208190526040812080548392906103c590849061064d565b90915550505b816001600160a01b0316836001600160a01b03167fddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef8360405161041091815260200190565b60405180910390a3505050565b602081525f82518060208401528060208501604085015e5f604082850101526040601f19601f83011684010191505092915050565b80356001600160a01b0381168114610468575f5ffd5b919050565b5f5f6040838503121561047e575f5ffd5b61048783610452565b946020939093013593505050565b5f5f5f606084860312156104a7575f5ffd5b6104b084610452565b92506104be60208501610452565b929592945050506040919091013590565b5f602082840312156104df575f5ffd5b6104e882610452565b9392505050565b5f5f5f60408486031215610501575f5ffd5b833567ffffffffffffffff811115610517575f5ffd5b8401601f81018613610527575f5ffd5b803567ffffffffffffffff81111561053d575f5ffd5b8660208260051b8401011115610551575f5ffd5b6020918201979096509401359392505050565b5f5f5f60608486031215610576575f5ffd5b833592506104be60208501610452565b5f5f60408385031215610597575f5ffd5b6105a083610452565b91506105ae60208401610452565b90509250929050565b5f5f5f5f5f5f5f5f5f6101208a8c0312156105d0575f5ffd5b6105d98a610452565b98506105e760208b01610452565b975060408a0135965060608a0135955060808a0135945060a08a0135935060c08a013560ff81168114610618575f5ffd5b989b979a50959894979396929550929360e081013593506101000135919050565b634e487b7160e01b5f52603260045260245ffd5b8082018082111561026857634e487b7160e01b5f52601160045260245ffd",
-}
-
-// LyingToken is an auto generated Go binding around an Ethereum contract.
-type LyingToken struct {
-	abi abi.ABI
-}
-
-// GetABI returns the ABI associated with this contract binding.
-func (c *LyingToken) GetABI() abi.ABI {
-	return c.abi
-}
-
-// NewLyingToken creates a new instance of LyingToken.
-func NewLyingToken() *LyingToken {
-	parsed, err := LyingTokenMetaData.ParseABI()
-	if err != nil {
-		panic(errors.New("invalid ABI: " + err.Error()))
-	}
-	return &LyingToken{abi: *parsed}
-}
-
-// Instance creates a wrapper for a deployed contract instance at the given address.
-// Use this to create the instance object passed to abigen v2 library functions Call, Transact, etc.
-func (c *LyingToken) Instance(backend bind.ContractBackend, addr common.Address) *bind.BoundContract {
-	return bind.NewBoundContract(addr, c.abi, backend, backend, backend)
-}
-
-// PackAllowance is the Go binding used to pack the parameters required for calling
-// the contract method with ID 0xdd62ed3e.  This method will panic if any
-// invalid/nil inputs are passed.
-//
-// Solidity: function allowance(address , address ) pure returns(uint256)
-func (lyingToken *LyingToken) PackAllowance(arg0 common.Address, arg1 common.Address) []byte {
-	enc, err := lyingToken.abi.Pack("allowance", arg0, arg1)
-	if err != nil {
-		panic(err)
-	}
-	return enc
-}
-
-// TryPackAllowance is the Go binding used to pack the parameters required for calling
-// the contract method with ID 0xdd62ed3e.  This method will return an error
-// if any inputs are invalid/nil.
-//
-// Solidity: function allowance(address , address ) pure returns(uint256)
-func (lyingToken *LyingToken) TryPackAllowance(arg0 common.Address, arg1 common.Address) ([]byte, error) {
-	return lyingToken.abi.Pack("allowance", arg0, arg1)
-}
-
-// UnpackAllowance is the Go binding that unpacks the parameters returned
-// from invoking the contract method with ID 0xdd62ed3e.
-//
-// Solidity: function allowance(address , address ) pure returns(uint256)
-func (lyingToken *LyingToken) UnpackAllowance(data []byte) (*big.Int, error) {
-	out, err := lyingToken.abi.Unpack("allowance", data)
-	if err != nil {
-		return new(big.Int), err
-	}
-	out0 := abi.ConvertType(out[0], new(big.Int)).(*big.Int)
-	return out0, nil
-}
-
-// PackApprove is the Go binding used to pack the parameters required for calling
-// the contract method with ID 0x095ea7b3.  This method will panic if any
-// invalid/nil inputs are passed.
-//
-// Solidity: function approve(address , uint256 ) pure returns(bool)
-func (lyingToken *LyingToken) PackApprove(arg0 common.Address, arg1 *big.Int) []byte {
-	enc, err := lyingToken.abi.Pack("approve", arg0, arg1)
-	if err != nil {
-		panic(err)
-	}
-	return enc
-}
-
-// TryPackApprove is the Go binding used to pack the parameters required for calling
-// the contract method with ID 0x095ea7b3.  This method will return an error
-// if any inputs are invalid/nil.
-//
-// Solidity: function approve(address , uint256 ) pure returns(bool)
-func (lyingToken *LyingToken) TryPackApprove(arg0 common.Address, arg1 *big.Int) ([]byte, error) {
-	return lyingToken.abi.Pack("approve", arg0, arg1)
-}
-
-// UnpackApprove is the Go binding that unpacks the parameters returned
-// from invoking the contract method with ID 0x095ea7b3.
-//
-// Solidity: function approve(address , uint256 ) pure returns(bool)
-func (lyingToken *LyingToken) UnpackApprove(data []byte) (bool, error) {
-	out, err := lyingToken.abi.Unpack("approve", data)
-	if err != nil {
-		return *new(bool), err
-	}
-	out0 := *abi.ConvertType(out[0], new(bool)).(*bool)
-	return out0, nil
-}
-
-// PackBalanceOf is the Go binding used to pack the parameters required for calling
-// the contract method with ID 0x70a08231.  This method will panic if any
-// invalid/nil inputs are passed.
-//
-// Solidity: function balanceOf(address holder) view returns(uint256)
-func (lyingToken *LyingToken) PackBalanceOf(holder common.Address) []byte {
-	enc, err := lyingToken.abi.Pack("balanceOf", holder)
-	if err != nil {
-		panic(err)
-	}
-	return enc
-}
-
-// TryPackBalanceOf is the Go binding used to pack the parameters required for calling
-// the contract method with ID 0x70a08231.  This method will return an error
-// if any inputs are invalid/nil.
-//
-// Solidity: function balanceOf(address holder) view returns(uint256)
-func (lyingToken *LyingToken) TryPackBalanceOf(holder common.Address) ([]byte, error) {
-	return lyingToken.abi.Pack("balanceOf", holder)
-}
-
-// UnpackBalanceOf is the Go binding that unpacks the parameters returned
-// from invoking the contract method with ID 0x70a08231.
-//
-// Solidity: function balanceOf(address holder) view returns(uint256)
-func (lyingToken *LyingToken) UnpackBalanceOf(data []byte) (*big.Int, error) {
-	out, err := lyingToken.abi.Unpack("balanceOf", data)
-	if err != nil {
-		return new(big.Int), err
-	}
-	out0 := abi.ConvertType(out[0], new(big.Int)).(*big.Int)
-	return out0, nil
-}
-
-// PackDecimals is the Go binding used to pack the parameters required for calling
-// the contract method with ID 0x313ce567.  This method will panic if any
-// invalid/nil inputs are passed.
-//
-// Solidity: function decimals() view returns(uint8)
-func (lyingToken *LyingToken) PackDecimals() []byte {
-	enc, err := lyingToken.abi.Pack("decimals")
-	if err != nil {
-		panic(err)
-	}
-	return enc
-}
-
-// TryPackDecimals is the Go binding used to pack the parameters required for calling
-// the contract method with ID 0x313ce567.  This method will return an error
-// if any inputs are invalid/nil.
-//
-// Solidity: function decimals() view returns(uint8)
-func (lyingToken *LyingToken) TryPackDecimals() ([]byte, error) {
-	return lyingToken.abi.Pack("decimals")
-}
-
-// UnpackDecimals is the Go binding that unpacks the parameters returned
-// from invoking the contract method with ID 0x313ce567.
-//
-// Solidity: function decimals() view returns(uint8)
-func (lyingToken *LyingToken) UnpackDecimals(data []byte) (uint8, error) {
-	out, err := lyingToken.abi.Unpack("decimals", data)
-	if err != nil {
-		return *new(uint8), err
-	}
-	out0 := *abi.ConvertType(out[0], new(uint8)).(*uint8)
-	return out0, nil
-}
-
-// PackEmitBulk is the Go binding used to pack the parameters required for calling
-// the contract method with ID 0xb2a42cef.  This method will panic if any
-// invalid/nil inputs are passed.
-//
-// Solidity: function emitBulk(uint256 count, address to, uint256 firstAmount) returns()
-func (lyingToken *LyingToken) PackEmitBulk(count *big.Int, to common.Address, firstAmount *big.Int) []byte {
-	enc, err := lyingToken.abi.Pack("emitBulk", count, to, firstAmount)
-	if err != nil {
-		panic(err)
-	}
-	return enc
-}
-
-// TryPackEmitBulk is the Go binding used to pack the parameters required for calling
-// the contract method with ID 0xb2a42cef.  This method will return an error
-// if any inputs are invalid/nil.
-//
-// Solidity: function emitBulk(uint256 count, address to, uint256 firstAmount) returns()
-func (lyingToken *LyingToken) TryPackEmitBulk(count *big.Int, to common.Address, firstAmount *big.Int) ([]byte, error) {
-	return lyingToken.abi.Pack("emitBulk", count, to, firstAmount)
-}
-
-// PackEmitMany is the Go binding used to pack the parameters required for calling
-// the contract method with ID 0x7a865347.  This method will panic if any
-// invalid/nil inputs are passed.
-//
-// Solidity: function emitMany(address[] to, uint256 amount) returns()
-func (lyingToken *LyingToken) PackEmitMany(to []common.Address, amount *big.Int) []byte {
-	enc, err := lyingToken.abi.Pack("emitMany", to, amount)
-	if err != nil {
-		panic(err)
-	}
-	return enc
-}
-
-// TryPackEmitMany is the Go binding used to pack the parameters required for calling
-// the contract method with ID 0x7a865347.  This method will return an error
-// if any inputs are invalid/nil.
-//
-// Solidity: function emitMany(address[] to, uint256 amount) returns()
-func (lyingToken *LyingToken) TryPackEmitMany(to []common.Address, amount *big.Int) ([]byte, error) {
-	return lyingToken.abi.Pack("emitMany", to, amount)
-}
-
-// PackName is the Go binding used to pack the parameters required for calling
-// the contract method with ID 0x06fdde03.  This method will panic if any
-// invalid/nil inputs are passed.
-//
-// Solidity: function name() view returns(string)
-func (lyingToken *LyingToken) PackName() []byte {
-	enc, err := lyingToken.abi.Pack("name")
-	if err != nil {
-		panic(err)
-	}
-	return enc
-}
-
-// TryPackName is the Go binding used to pack the parameters required for calling
-// the contract method with ID 0x06fdde03.  This method will return an error
-// if any inputs are invalid/nil.
-//
-// Solidity: function name() view returns(string)
-func (lyingToken *LyingToken) TryPackName() ([]byte, error) {
-	return lyingToken.abi.Pack("name")
-}
-
-// UnpackName is the Go binding that unpacks the parameters returned
-// from invoking the contract method with ID 0x06fdde03.
-//
-// Solidity: function name() view returns(string)
-func (lyingToken *LyingToken) UnpackName(data []byte) (string, error) {
-	out, err := lyingToken.abi.Unpack("name", data)
-	if err != nil {
-		return *new(string), err
-	}
-	out0 := *abi.ConvertType(out[0], new(string)).(*string)
-	return out0, nil
-}
-
-// PackPretend is the Go binding used to pack the parameters required for calling
-// the contract method with ID 0xf48aa5e9.  This method will panic if any
-// invalid/nil inputs are passed.
-//
-// Solidity: function pretend() returns()
-func (lyingToken *LyingToken) PackPretend() []byte {
-	enc, err := lyingToken.abi.Pack("pretend")
-	if err != nil {
-		panic(err)
-	}
-	return enc
-}
-
-// TryPackPretend is the Go binding used to pack the parameters required for calling
-// the contract method with ID 0xf48aa5e9.  This method will return an error
-// if any inputs are invalid/nil.
-//
-// Solidity: function pretend() returns()
-func (lyingToken *LyingToken) TryPackPretend() ([]byte, error) {
-	return lyingToken.abi.Pack("pretend")
-}
-
-// PackSymbol is the Go binding used to pack the parameters required for calling
-// the contract method with ID 0x95d89b41.  This method will panic if any
-// invalid/nil inputs are passed.
-//
-// Solidity: function symbol() view returns(string)
-func (lyingToken *LyingToken) PackSymbol() []byte {
-	enc, err := lyingToken.abi.Pack("symbol")
-	if err != nil {
-		panic(err)
-	}
-	return enc
-}
-
-// TryPackSymbol is the Go binding used to pack the parameters required for calling
-// the contract method with ID 0x95d89b41.  This method will return an error
-// if any inputs are invalid/nil.
-//
-// Solidity: function symbol() view returns(string)
-func (lyingToken *LyingToken) TryPackSymbol() ([]byte, error) {
-	return lyingToken.abi.Pack("symbol")
-}
-
-// UnpackSymbol is the Go binding that unpacks the parameters returned
-// from invoking the contract method with ID 0x95d89b41.
-//
-// Solidity: function symbol() view returns(string)
-func (lyingToken *LyingToken) UnpackSymbol(data []byte) (string, error) {
-	out, err := lyingToken.abi.Unpack("symbol", data)
-	if err != nil {
-		return *new(string), err
-	}
-	out0 := *abi.ConvertType(out[0], new(string)).(*string)
-	return out0, nil
-}
-
-// PackTotalSupply is the Go binding used to pack the parameters required for calling
-// the contract method with ID 0x18160ddd.  This method will panic if any
-// invalid/nil inputs are passed.
-//
-// Solidity: function totalSupply() view returns(uint256)
-func (lyingToken *LyingToken) PackTotalSupply() []byte {
-	enc, err := lyingToken.abi.Pack("totalSupply")
-	if err != nil {
-		panic(err)
-	}
-	return enc
-}
-
-// TryPackTotalSupply is the Go binding used to pack the parameters required for calling
-// the contract method with ID 0x18160ddd.  This method will return an error
-// if any inputs are invalid/nil.
-//
-// Solidity: function totalSupply() view returns(uint256)
-func (lyingToken *LyingToken) TryPackTotalSupply() ([]byte, error) {
-	return lyingToken.abi.Pack("totalSupply")
-}
-
-// UnpackTotalSupply is the Go binding that unpacks the parameters returned
-// from invoking the contract method with ID 0x18160ddd.
-//
-// Solidity: function totalSupply() view returns(uint256)
-func (lyingToken *LyingToken) UnpackTotalSupply(data []byte) (*big.Int, error) {
-	out, err := lyingToken.abi.Unpack("totalSupply", data)
-	if err != nil {
-		return new(big.Int), err
-	}
-	out0 := abi.ConvertType(out[0], new(big.Int)).(*big.Int)
-	return out0, nil
-}
-
-// PackTransfer is the Go binding used to pack the parameters required for calling
-// the contract method with ID 0xa9059cbb.  This method will panic if any
-// invalid/nil inputs are passed.
-//
-// Solidity: function transfer(address to, uint256 value) returns(bool)
-func (lyingToken *LyingToken) PackTransfer(to common.Address, value *big.Int) []byte {
-	enc, err := lyingToken.abi.Pack("transfer", to, value)
-	if err != nil {
-		panic(err)
-	}
-	return enc
-}
-
-// TryPackTransfer is the Go binding used to pack the parameters required for calling
-// the contract method with ID 0xa9059cbb.  This method will return an error
-// if any inputs are invalid/nil.
-//
-// Solidity: function transfer(address to, uint256 value) returns(bool)
-func (lyingToken *LyingToken) TryPackTransfer(to common.Address, value *big.Int) ([]byte, error) {
-	return lyingToken.abi.Pack("transfer", to, value)
-}
-
-// UnpackTransfer is the Go binding that unpacks the parameters returned
-// from invoking the contract method with ID 0xa9059cbb.
-//
-// Solidity: function transfer(address to, uint256 value) returns(bool)
-func (lyingToken *LyingToken) UnpackTransfer(data []byte) (bool, error) {
-	out, err := lyingToken.abi.Unpack("transfer", data)
-	if err != nil {
-		return *new(bool), err
-	}
-	out0 := *abi.ConvertType(out[0], new(bool)).(*bool)
-	return out0, nil
-}
-
-// PackTransferFrom is the Go binding used to pack the parameters required for calling
-// the contract method with ID 0x23b872dd.  This method will panic if any
-// invalid/nil inputs are passed.
-//
-// Solidity: function transferFrom(address from, address to, uint256 value) returns(bool)
-func (lyingToken *LyingToken) PackTransferFrom(from common.Address, to common.Address, value *big.Int) []byte {
-	enc, err := lyingToken.abi.Pack("transferFrom", from, to, value)
-	if err != nil {
-		panic(err)
-	}
-	return enc
-}
-
-// TryPackTransferFrom is the Go binding used to pack the parameters required for calling
-// the contract method with ID 0x23b872dd.  This method will return an error
-// if any inputs are invalid/nil.
-//
-// Solidity: function transferFrom(address from, address to, uint256 value) returns(bool)
-func (lyingToken *LyingToken) TryPackTransferFrom(from common.Address, to common.Address, value *big.Int) ([]byte, error) {
-	return lyingToken.abi.Pack("transferFrom", from, to, value)
-}
-
-// UnpackTransferFrom is the Go binding that unpacks the parameters returned
-// from invoking the contract method with ID 0x23b872dd.
-//
-// Solidity: function transferFrom(address from, address to, uint256 value) returns(bool)
-func (lyingToken *LyingToken) UnpackTransferFrom(data []byte) (bool, error) {
-	out, err := lyingToken.abi.Unpack("transferFrom", data)
-	if err != nil {
-		return *new(bool), err
-	}
-	out0 := *abi.ConvertType(out[0], new(bool)).(*bool)
-	return out0, nil
-}
-
-// PackTransferWithAuthorization is the Go binding used to pack the parameters required for calling
-// the contract method with ID 0xe3ee160e.  This method will panic if any
-// invalid/nil inputs are passed.
-//
-// Solidity: function transferWithAuthorization(address from, address to, uint256 value, uint256 , uint256 , bytes32 , uint8 , bytes32 , bytes32 ) returns()
-func (lyingToken *LyingToken) PackTransferWithAuthorization(from common.Address, to common.Address, value *big.Int, arg3 *big.Int, arg4 *big.Int, arg5 [32]byte, arg6 uint8, arg7 [32]byte, arg8 [32]byte) []byte {
-	enc, err := lyingToken.abi.Pack("transferWithAuthorization", from, to, value, arg3, arg4, arg5, arg6, arg7, arg8)
-	if err != nil {
-		panic(err)
-	}
-	return enc
-}
-
-// TryPackTransferWithAuthorization is the Go binding used to pack the parameters required for calling
-// the contract method with ID 0xe3ee160e.  This method will return an error
-// if any inputs are invalid/nil.
-//
-// Solidity: function transferWithAuthorization(address from, address to, uint256 value, uint256 , uint256 , bytes32 , uint8 , bytes32 , bytes32 ) returns()
-func (lyingToken *LyingToken) TryPackTransferWithAuthorization(from common.Address, to common.Address, value *big.Int, arg3 *big.Int, arg4 *big.Int, arg5 [32]byte, arg6 uint8, arg7 [32]byte, arg8 [32]byte) ([]byte, error) {
-	return lyingToken.abi.Pack("transferWithAuthorization", from, to, value, arg3, arg4, arg5, arg6, arg7, arg8)
-}
-
-// LyingTokenApproval represents a Approval event raised by the LyingToken contract.
-type LyingTokenApproval struct {
-	Owner   common.Address
-	Spender common.Address
-	Value   *big.Int
-	Raw     *types.Log // Blockchain specific contextual infos
-}
-
-const LyingTokenApprovalEventName = "Approval"
-
-// ContractEventName returns the user-defined event name.
-func (LyingTokenApproval) ContractEventName() string {
-	return LyingTokenApprovalEventName
-}
-
-// UnpackApprovalEvent is the Go binding that unpacks the event data emitted
-// by contract.
-//
-// Solidity: event Approval(address indexed owner, address indexed spender, uint256 value)
-func (lyingToken *LyingToken) UnpackApprovalEvent(log *types.Log) (*LyingTokenApproval, error) {
-	event := "Approval"
-	if len(log.Topics) == 0 {
-		return nil, bind.ErrNoEventSignature
-	}
-	if log.Topics[0] != lyingToken.abi.Events[event].ID {
-		return nil, bind.ErrEventSignatureMismatch
-	}
-	out := new(LyingTokenApproval)
-	if len(log.Data) > 0 {
-		if err := lyingToken.abi.UnpackIntoInterface(out, event, log.Data); err != nil {
-			return nil, err
-		}
-	}
-	var indexed abi.Arguments
-	for _, arg := range lyingToken.abi.Events[event].Inputs {
-		if arg.Indexed {
-			indexed = append(indexed, arg)
-		}
-	}
-	if err := abi.ParseTopics(out, indexed, log.Topics[1:]); err != nil {
-		return nil, err
-	}
-	out.Raw = log
-	return out, nil
-}
-
-// LyingTokenTransfer represents a Transfer event raised by the LyingToken contract.
-type LyingTokenTransfer struct {
-	From  common.Address
-	To    common.Address
-	Value *big.Int
-	Raw   *types.Log // Blockchain specific contextual infos
-}
-
-const LyingTokenTransferEventName = "Transfer"
-
-// ContractEventName returns the user-defined event name.
-func (LyingTokenTransfer) ContractEventName() string {
-	return LyingTokenTransferEventName
-}
-
-// UnpackTransferEvent is the Go binding that unpacks the event data emitted
-// by contract.
-//
-// Solidity: event Transfer(address indexed from, address indexed to, uint256 value)
-func (lyingToken *LyingToken) UnpackTransferEvent(log *types.Log) (*LyingTokenTransfer, error) {
-	event := "Transfer"
-	if len(log.Topics) == 0 {
-		return nil, bind.ErrNoEventSignature
-	}
-	if log.Topics[0] != lyingToken.abi.Events[event].ID {
-		return nil, bind.ErrEventSignatureMismatch
-	}
-	out := new(LyingTokenTransfer)
-	if len(log.Data) > 0 {
-		if err := lyingToken.abi.UnpackIntoInterface(out, event, log.Data); err != nil {
-			return nil, err
-		}
-	}
-	var indexed abi.Arguments
-	for _, arg := range lyingToken.abi.Events[event].Inputs {
 		if arg.Indexed {
 			indexed = append(indexed, arg)
 		}

@@ -7,11 +7,11 @@ import {IERC20Permit} from "@openzeppelin/contracts/token/ERC20/extensions/IERC2
 import {SafeERC20} from "@openzeppelin/contracts/token/ERC20/utils/SafeERC20.sol";
 import {ReentrancyGuardTransient} from "@openzeppelin/contracts/utils/ReentrancyGuardTransient.sol";
 
-/// @notice What an invoice asks for. Its id commits to every field.
-/// @param merchant Settlement address: where the money goes.
+/// @notice The terms of an invoice. Its id commits to every field.
+/// @param merchant Settlement address, which receives the payment.
 /// @param token ERC-20 contract the invoice is paid in.
 /// @param amount Amount due, in the token's minor units.
-/// @param expiresAt Unix seconds; a payment in a block with this very timestamp is still in time.
+/// @param expiresAt Unix seconds; a payment in a block with this timestamp is in time.
 /// @param salt keccak256 of the invoice's off-chain id, so that equal terms get different ids.
 struct Terms {
     address merchant;
@@ -37,13 +37,13 @@ interface IERC3009 {
 }
 
 /// @title Quittance invoice registry
-/// @notice Records which invoices an operator has issued, and takes each one's payment at most once, before it expires.
-/// @dev Money goes from payer to merchant in one transfer; the registry holds none, ever. An id is computed from the
+/// @notice Records the invoices that an operator issued, and takes each one's payment at most once, before it expires.
+/// @dev Money goes from payer to merchant in one transfer; the registry never holds any. An id is computed from the
 /// terms, so a payment need not wait until the operator's `open` is mined.
 contract InvoiceRegistry is AccessControl, ReentrancyGuardTransient {
     using SafeERC20 for IERC20;
 
-    /// @notice Where an invoice stands. Paid and Closed are final.
+    /// @notice The status of an invoice. Paid and Closed are final.
     enum Status {
         None,
         Open,
@@ -54,7 +54,7 @@ contract InvoiceRegistry is AccessControl, ReentrancyGuardTransient {
     /// @notice The role that opens and closes invoices.
     bytes32 public constant OPERATOR_ROLE = keccak256("OPERATOR_ROLE");
 
-    /// @notice Where the invoice of this id stands; None for an id never seen.
+    /// @notice The status of an invoice; None for an unknown id.
     mapping(bytes32 id => Status) public statusOf;
 
     /// @notice The operator recorded the invoice.
@@ -63,25 +63,25 @@ contract InvoiceRegistry is AccessControl, ReentrancyGuardTransient {
     /// @notice The operator ended the invoice: it can no longer be paid through the registry.
     event Closed(bytes32 indexed id);
 
-    /// @notice The invoice was paid. The log stands after the token's own Transfer, in the same transaction.
+    /// @notice The invoice was paid. The log follows the token's Transfer in the same transaction.
     event Paid(
         bytes32 indexed id, address indexed payer, address indexed merchant, address token, uint256 amount
     );
 
-    /// @notice The invoice has been paid already.
+    /// @notice The invoice is already paid.
     error AlreadyPaid(bytes32 id);
 
     /// @notice The operator has closed the invoice.
     error InvoiceClosed(bytes32 id);
 
-    /// @notice The block is younger than the invoice allows.
+    /// @notice The block's timestamp is after the invoice's expiry.
     error InvoiceExpired(bytes32 id, uint64 expiresAt);
 
-    /// @notice The terms ask for nothing.
+    /// @notice The amount of the terms is zero.
     error ZeroAmount();
 
-    /// @notice The merchant's balance did not grow by exactly the amount due: the token takes a fee or lies, or the
-    /// merchant pays itself.
+    /// @notice The merchant's balance did not grow by exactly the amount due: the token takes a fee or reports a false
+    /// balance, or the merchant pays itself.
     error WrongAmountReceived(uint256 balanceBefore, uint256 balanceAfter, uint256 amount);
 
     /// @param admin May grant and revoke the operator role.
@@ -99,7 +99,7 @@ contract InvoiceRegistry is AccessControl, ReentrancyGuardTransient {
     }
 
     /// @notice Records invoices as issued.
-    /// @dev An id that is already known is skipped, so that it cannot fail its batch.
+    /// @dev A known id is skipped, so that it cannot make its batch fail.
     function open(bytes32[] calldata ids) external onlyRole(OPERATOR_ROLE) {
         for (uint256 i = 0; i < ids.length; ++i) {
             bytes32 id = ids[i];
@@ -109,8 +109,8 @@ contract InvoiceRegistry is AccessControl, ReentrancyGuardTransient {
         }
     }
 
-    /// @notice Ends invoices, opened or not, so that they cannot be paid through the registry any more.
-    /// @dev A paid or closed one is skipped, so that it cannot fail its batch.
+    /// @notice Closes invoices, opened or not, so that they can no longer be paid through the registry.
+    /// @dev A paid or closed invoice is skipped, so that it cannot make its batch fail.
     function close(bytes32[] calldata ids) external onlyRole(OPERATOR_ROLE) {
         for (uint256 i = 0; i < ids.length; ++i) {
             bytes32 id = ids[i];
@@ -127,8 +127,8 @@ contract InvoiceRegistry is AccessControl, ReentrancyGuardTransient {
     }
 
     /// @notice Pays an invoice with the caller's EIP-2612 permit over exactly its amount.
-    /// @dev A permit is public once sent, and whoever submits it first uses it up. What counts is the allowance it
-    /// leaves, so a refused permit is not an error by itself.
+    /// @dev A permit is public once sent, and anyone may submit it first, which uses it up. Only the resulting
+    /// allowance matters, so a refused permit is not an error by itself.
     function payWithPermit(Terms calldata t, uint256 deadline, uint8 v, bytes32 r, bytes32 s) external nonReentrant {
         try IERC20Permit(t.token).permit(msg.sender, address(this), t.amount, deadline, v, r, s) {} catch {}
         _payFromAllowance(t);
@@ -161,7 +161,7 @@ contract InvoiceRegistry is AccessControl, ReentrancyGuardTransient {
         _confirm(id, t, msg.sender, balance);
     }
 
-    /// @dev Judges the terms and takes the one payment before any token is called.
+    /// @dev Checks the terms and records the payment before any token is called.
     function _markPaid(Terms calldata t) private returns (bytes32 id) {
         if (t.amount == 0) revert ZeroAmount();
         id = idOf(t);
@@ -172,8 +172,8 @@ contract InvoiceRegistry is AccessControl, ReentrancyGuardTransient {
         statusOf[id] = Status.Paid;
     }
 
-    /// @dev Believes balances, not the token's word. Compares by subtraction from what is larger, so that a token
-    /// that shrinks the balance gets the named error too.
+    /// @dev Checks balances, not the token's return value. The smaller balance is subtracted from the larger, so that a
+    /// token that shrinks the balance also causes the named error.
     function _confirm(bytes32 id, Terms calldata t, address payer, uint256 balanceBefore) private {
         uint256 balanceAfter = IERC20(t.token).balanceOf(t.merchant);
         if (balanceAfter < balanceBefore || balanceAfter - balanceBefore != t.amount) {

@@ -8,7 +8,7 @@ import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
 import {SignatureChecker} from "@openzeppelin/contracts/utils/cryptography/SignatureChecker.sol";
 
 /// @title Test USDC
-/// @notice A token without worth for development chains that answers as Circle's FiatToken v2.2 does: 6 decimals,
+/// @notice A worthless token for development chains that behaves like Circle's FiatToken v2.2: 6 decimals,
 /// EIP-2612 permits and EIP-3009 authorizations, signed under the EIP-712 domain ("USD Coin", "2", chain, token).
 /// @dev Signatures may come from a key or, through ERC-1271, from a contract account.
 contract TestUSDC is ERC20, EIP712, Nonces, Ownable {
@@ -23,12 +23,12 @@ contract TestUSDC is ERC20, EIP712, Nonces, Ownable {
         "TransferWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)"
     );
 
-    /// @notice EIP-712 type of an authorization that the recipient alone may submit.
+    /// @notice EIP-712 type of an authorization that only the recipient may submit.
     bytes32 public constant RECEIVE_WITH_AUTHORIZATION_TYPEHASH = keccak256(
         "ReceiveWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)"
     );
 
-    /// @notice EIP-712 type of the cancellation of an authorization not used yet.
+    /// @notice EIP-712 type of the cancellation of an unused authorization.
     bytes32 public constant CANCEL_AUTHORIZATION_TYPEHASH =
         keccak256("CancelAuthorization(address authorizer,bytes32 nonce)");
 
@@ -41,7 +41,7 @@ contract TestUSDC is ERC20, EIP712, Nonces, Ownable {
     /// @notice An authorization was cancelled before it was used.
     event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce);
 
-    /// @notice The signature is not the named account's over these terms.
+    /// @notice The signature is not the named account's.
     error InvalidSignature();
 
     /// @notice The permit's deadline has passed.
@@ -59,7 +59,7 @@ contract TestUSDC is ERC20, EIP712, Nonces, Ownable {
     /// @notice A receive authorization was not submitted by its recipient.
     error CallerMustBePayee(address caller, address payee);
 
-    /// @param owner May mint.
+    /// @param owner The account that may mint.
     constructor(address owner) ERC20("USD Coin", "USDC") EIP712("USD Coin", VERSION) Ownable(owner) {}
 
     /// @notice Minor units per unit, as a power of ten.
@@ -77,7 +77,7 @@ contract TestUSDC is ERC20, EIP712, Nonces, Ownable {
         return _domainSeparatorV4();
     }
 
-    /// @notice Creates `amount` minor units out of nothing for `to`.
+    /// @notice Mints `amount` minor units for `to`.
     function mint(address to, uint256 amount) external onlyOwner {
         _mint(to, amount);
     }
@@ -106,7 +106,7 @@ contract TestUSDC is ERC20, EIP712, Nonces, Ownable {
         _approve(owner, spender, value);
     }
 
-    /// @notice EIP-3009: moves `value` on the strength of the payer's signature, whoever sends it.
+    /// @notice EIP-3009: moves `value` by the payer's signature, whatever account submits it.
     function transferWithAuthorization(
         address from,
         address to,
@@ -136,8 +136,8 @@ contract TestUSDC is ERC20, EIP712, Nonces, Ownable {
         );
     }
 
-    /// @notice EIP-3009: as transferWithAuthorization, sent by the recipient alone, so that nobody can use it up
-    /// outside of the recipient's own transaction.
+    /// @notice EIP-3009: like transferWithAuthorization, but only the recipient may submit it, so that nobody can use it
+    /// up outside of the recipient's own transaction.
     function receiveWithAuthorization(
         address from,
         address to,
@@ -168,7 +168,7 @@ contract TestUSDC is ERC20, EIP712, Nonces, Ownable {
         );
     }
 
-    /// @notice EIP-3009: makes an authorization not used yet worthless.
+    /// @notice EIP-3009: cancels an unused authorization.
     function cancelAuthorization(address authorizer, bytes32 nonce, uint8 v, bytes32 r, bytes32 s) external {
         cancelAuthorization(authorizer, nonce, abi.encodePacked(r, s, v));
     }

@@ -135,7 +135,7 @@ func (h history) write(ctx context.Context, node *devchain.Chain) (nodeReady, er
 		return nodeReady{}, err
 	}
 	w := historyWriter{history: h, key: node.Keys.Payer, nonce: nonce, stranger: new(big.Int).SetBytes(crypto.Keccak256([]byte("stranger"))[:20])}
-	for _, code := range []string{hostile.LyingTokenMetaData.Bin, hostile.DisperseMetaData.Bin} {
+	for _, code := range []string{hostile.FakeTokenMetaData.Bin, hostile.DisperseMetaData.Bin} {
 		w.sign(nil, common.FromHex(code), noiseGas)
 	}
 	w.token, w.disperse = crypto.CreateAddress(payer, nonce), crypto.CreateAddress(payer, nonce+1)
@@ -176,7 +176,7 @@ type historyWriter struct {
 
 // fill makes a block's transactions.
 func (w *historyWriter) fill() {
-	token, disperse := hostile.NewLyingToken(), hostile.NewDisperse()
+	token, disperse := hostile.NewFakeToken(), hostile.NewDisperse()
 	strangers := make([]common.Address, w.Noise)
 	for i := range strangers {
 		w.stranger.Add(w.stranger, common.Big1)

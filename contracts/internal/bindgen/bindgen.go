@@ -21,7 +21,7 @@ type Package struct {
 // are deployed from their artifacts.
 var Packages = []Package{
 	{"contracts", "bindings.gen.go", []string{"InvoiceRegistry", "TestUSDC"}},
-	{"hostile", "hostile/bindings.gen.go", []string{"Disperse", "Drainer", "FeeToken", "Lookalike", "LyingToken", "MerchantWallet"}},
+	{"hostile", "hostile/bindings.gen.go", []string{"Disperse", "Drainer", "FakeToken", "FeeToken", "Lookalike", "MerchantWallet"}},
 }
 
 // Artifact is what the compile step writes for each contract.

@@ -5,7 +5,7 @@ import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
 
 /// @title Pays many receivers in one transaction
 contract Disperse {
-    /// @notice Pays each receiver its amount straight from the caller, who is the payer in every log.
+    /// @notice Pays each receiver its amount directly from the caller, who is the payer in every log.
     function disperse(IERC20 token, address[] calldata to, uint256[] calldata amounts) external {
         for (uint256 i = 0; i < to.length; ++i) {
             require(token.transferFrom(msg.sender, to[i], amounts[i]));

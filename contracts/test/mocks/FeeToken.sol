@@ -2,9 +2,9 @@
 pragma solidity ^0.8.24;
 
 /// @title A token that keeps a hundredth of every transfer
-/// @dev Such tokens differ in what their logs say of it: see Manner.
+/// @dev Such tokens differ in their logs: see Manner.
 contract FeeToken {
-    /// @notice What the logs of one transfer say.
+    /// @notice The logs of a transfer.
     enum Manner {
         Burning, // the whole value to the receiver, then the fee from the receiver to the zero address
         Splitting, // what arrives to the receiver, and the fee from the payer to the collector
@@ -23,13 +23,13 @@ contract FeeToken {
     event Transfer(address indexed from, address indexed to, uint256 value);
     event Approval(address indexed owner, address indexed spender, uint256 value);
 
-    /// @param holder Has all the tokens at first.
+    /// @param holder Holds all tokens initially.
     constructor(address holder) {
         balanceOf[holder] = 1e12;
         emit Transfer(address(0), holder, 1e12);
     }
 
-    /// @notice Sets how the transfers to come are logged.
+    /// @notice Sets how future transfers are logged.
     function behave(Manner manner_) external {
         manner = manner_;
     }

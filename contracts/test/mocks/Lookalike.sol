@@ -3,7 +3,7 @@ pragma solidity ^0.8.24;
 
 import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
 
-/// @title A contract that logs what the registry and the token log, and is neither
+/// @title A contract that emits the logs of the registry and the token, and is neither
 contract Lookalike {
     event Opened(bytes32 indexed id);
     event Closed(bytes32 indexed id);
@@ -11,15 +11,15 @@ contract Lookalike {
     event Transfer(address indexed from, address indexed to, uint256 value);
     event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce);
 
-    /// @notice Logs the whole life of an invoice, and moves nothing.
+    /// @notice Emits all events of an invoice, and moves nothing.
     function tell(bytes32 id, address payer, address merchant, address token, uint256 amount) external {
         emit Opened(id);
         _tellPaid(id, payer, merchant, token, amount);
         emit Closed(id);
     }
 
-    /// @notice Moves a little of the caller's real tokens to the merchant, and logs before and after it that the invoice
-    /// was paid in full.
+    /// @notice Moves a few of the caller's real tokens to the merchant, and emits logs before and after it as if the
+    /// invoice was paid in full.
     function embellish(bytes32 id, IERC20 token, address merchant, uint256 moved, uint256 told) external {
         _tellPaid(id, msg.sender, merchant, address(token), told);
         require(token.transferFrom(msg.sender, merchant, moved));

@@ -3,7 +3,7 @@ pragma solidity ^0.8.24;
 
 import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
 
-/// @notice The call of EIP-3009 that its receiver alone may make.
+/// @notice The call of EIP-3009 that only the receiver may make.
 interface IReceiveWithAuthorization {
     function receiveWithAuthorization(
         address from,
@@ -17,14 +17,14 @@ interface IReceiveWithAuthorization {
 }
 
 /// @title A settlement address that is a contract
-/// @dev Anyone may move its tokens: it is for tests.
+/// @dev For tests only: anyone may move its tokens.
 contract MerchantWallet {
-    /// @notice Sends tokens on or back.
+    /// @notice Forwards or refunds tokens.
     function send(IERC20 token, address to, uint256 amount) external {
         require(token.transfer(to, amount));
     }
 
-    /// @notice Takes a payment that its payer has authorized, and sends `onward` of it on in the same transaction.
+    /// @notice Takes an authorized payment and forwards `onward` of it in the same transaction.
     function collect(
         address token,
         address from,

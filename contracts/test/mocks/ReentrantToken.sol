@@ -3,8 +3,8 @@ pragma solidity ^0.8.24;
 
 import {ERC20} from "@openzeppelin/contracts/token/ERC20/ERC20.sol";
 
-/// @title A token that calls back into whoever moves it
-/// @dev Remembers how the call back ended, so that a test can tell "refused" from "never tried".
+/// @title A token that calls back into the contract that moves it
+/// @dev It records the result of the callback, so that a test can distinguish "refused" from "never tried".
 contract ReentrantToken is ERC20("Reentrant", "RE") {
     address public target;
     bytes public payload;

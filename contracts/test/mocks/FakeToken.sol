@@ -3,20 +3,20 @@ pragma solidity ^0.8.24;
 
 import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
 
-/// @title A token that says it moved money, by return value and by log, and did not
-/// @dev It has USDC's decimals, name and symbol, and is cheap to make logs with.
-contract LyingToken is IERC20 {
+/// @title A token whose transfers return true and log, and move nothing
+/// @dev It has USDC's decimals, name and symbol, and emits logs cheaply.
+contract FakeToken is IERC20 {
     string public constant name = "USD Coin";
     string public constant symbol = "USDC";
     uint8 public constant decimals = 6;
     uint256 public constant totalSupply = 0;
 
-    /// @notice What it says it holds for an account: nothing, unless it pretends.
+    /// @notice The reported balance of an account: 0, unless it pretends.
     mapping(address holder => uint256) public balanceOf;
 
     bool private pretending;
 
-    /// @notice From now on balances grow by what was "transferred", so that whoever compares them is deceived too.
+    /// @notice From now on transfers increase the reported balance, so that a comparison of balances is deceived.
     function pretend() external {
         pretending = true;
     }
@@ -30,12 +30,12 @@ contract LyingToken is IERC20 {
     }
 
     function transfer(address to, uint256 value) external returns (bool) {
-        _lie(msg.sender, to, value);
+        _emit(msg.sender, to, value);
         return true;
     }
 
     function transferFrom(address from, address to, uint256 value) external returns (bool) {
-        _lie(from, to, value);
+        _emit(from, to, value);
         return true;
     }
 
@@ -50,7 +50,7 @@ contract LyingToken is IERC20 {
         bytes32,
         bytes32
     ) external {
-        _lie(from, to, value);
+        _emit(from, to, value);
     }
 
     /// @notice Logs one transfer of `amount` to each of the receivers.
@@ -67,7 +67,7 @@ contract LyingToken is IERC20 {
         }
     }
 
-    function _lie(address from, address to, uint256 value) private {
+    function _emit(address from, address to, uint256 value) private {
         if (pretending) balanceOf[to] += value;
         emit Transfer(from, to, value);
     }
