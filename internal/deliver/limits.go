@@ -29,8 +29,7 @@ type Limits struct {
 	// Stall is how long an attempt may take as a whole, recording included, before
 	// its slot is freed. Default watchdog.Limit.
 	Stall time.Duration
-	// Poll is the longest time between two reads of new events: Wake signals only
-	// those of this process. Default 1 s.
+	// Poll is the longest time between two rounds of the worker. Default 1 s.
 	Poll time.Duration
 }
 

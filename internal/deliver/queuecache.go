@@ -11,8 +11,8 @@ import (
 const maxTurns = 256
 
 // queueCache is what a worker knows of the queues of one lane: where each
-// begins, and when it is to be asked. It is kept by events since the last look,
-// by the outcomes of the worker's own attempts, by the answers to lease
+// begins, and when it is to be asked. It is kept by the events that this process
+// commits, by the outcomes of the worker's own attempts, by the answers to lease
 // requests and, for the rest, by resyncs. It may contain a queue that another
 // process has emptied since. A queue that is cached as due later than it is
 // waits until the next resync.

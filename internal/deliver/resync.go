@@ -28,10 +28,6 @@ const (
 	expireBatches   = 64
 )
 
-// unknown is the number of the newest event that the caches include, before the
-// first resync.
-const unknown = -1
-
 // snapshot is what a resync read.
 type snapshot struct {
 	number   int // of the resync
@@ -74,67 +70,31 @@ func (s *resyncer) wait(ctx context.Context) bool {
 	}
 }
 
-// refresh brings the caches up to date with the events that this process and
-// others committed since the last look. If Wake signalled something new and
-// there is no such event, it is a delivery to be sent again, which a resync
-// finds.
+// refresh begins a resync when it is time for one, or woken: a delivery is to be
+// sent again, or an endpoint was set.
 func (r *run) refresh(now time.Time, woken bool) error {
-	ctx, cancel := context.WithTimeout(r.work, storeTimeout)
-	defer cancel()
-	if err := r.register(ctx, now); err != nil {
+	if err := r.register(now); err != nil {
 		return err
 	}
-	if r.seen == unknown {
-		return r.firstResync(ctx, now)
+	if r.resync.count == 0 {
+		return r.firstResync(now)
 	}
-	quiet := false
-	if since := now.Sub(r.looked); woken || since >= r.Limits.Poll || since < 0 {
-		before := r.seen
-		if err := r.addNewEvents(ctx, now); err != nil {
-			return err
-		}
-		r.looked = now
-		quiet = woken && r.seen == before
-	}
-	// A running resync may already have passed what is new.
-	r.resync.wanted = r.resync.wanted || quiet
+	r.resync.wanted = r.resync.wanted || woken // a running one may have passed what is new
 	if !r.resync.running && (r.resync.wanted || now.Sub(r.resync.began) >= resyncEvery) {
 		r.beginResync(now)
 	}
 	return nil
 }
 
-func (r *run) firstResync(ctx context.Context, now time.Time) error {
-	seen, err := r.Store.LastSeq(ctx)
-	if err != nil {
-		return err
-	}
+func (r *run) firstResync(now time.Time) error {
 	ctx, cancel := context.WithTimeout(r.work, resyncTimeout)
 	defer cancel()
-	r.resync.began = now
-	r.resync.count++
-	found := r.readSchedule(ctx, r.resync.count, nil)
-	if found.err != nil {
-		return found.err
+	found := r.readSchedule(ctx, 1, nil)
+	if found.err == nil {
+		r.resync.began, r.resync.count = now, 1
+		r.applySnapshot(found, now)
 	}
-	r.seen, r.looked = seen, now
-	r.applySnapshot(found, now)
-	return nil
-}
-
-func (r *run) addNewEvents(ctx context.Context, now time.Time) error {
-	for more := true; more; {
-		var queues []delivery.Queue
-		var err error
-		if queues, r.seen, more, err = r.Store.QueuesSince(ctx, r.seen); err != nil {
-			return err
-		}
-		for _, q := range queues {
-			r.lanes[0].cache.add(q)
-			r.place(q.MerchantID, now.UnixMilli())
-		}
-	}
-	return nil
+	return found.err
 }
 
 func (r *run) beginResync(now time.Time) {
@@ -151,10 +111,12 @@ func (r *run) beginResync(now time.Time) {
 }
 
 // register tells the other workers in time that this one may hold leases.
-func (r *run) register(ctx context.Context, now time.Time) error {
+func (r *run) register(now time.Time) error {
 	if now.Add(2 * r.Limits.Lease).Before(r.registeredUntil) {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(r.work, storeTimeout)
+	defer cancel()
 	until := now.Add(4 * r.Limits.Lease)
 	if err := r.Store.RegisterWorker(ctx, r.registration(), now.UnixMilli(), until.UnixMilli()); err != nil {
 		return err

@@ -34,8 +34,6 @@ type Store interface {
 	ReleaseDeliveries(ctx context.Context, leaseID string, seqs []int64, nowMS int64) (int64, error)
 	ExpireDeliveries(ctx context.Context, r store.ExpireRequest) (expired map[string]int, more bool, err error)
 	Queues(ctx context.Context, lane delivery.Lane) ([]delivery.Queue, error)
-	QueuesSince(ctx context.Context, after int64) (queues []delivery.Queue, last int64, more bool, err error)
-	LastSeq(ctx context.Context) (int64, error)
 	RegisterWorker(ctx context.Context, d store.Worker, nowMS, untilMS int64) error
 	DeregisterWorker(ctx context.Context, id string) error
 	Breakers(ctx context.Context, merchantIDs []string) (map[string]delivery.Breaker, error)
@@ -110,8 +108,6 @@ type run struct {
 	registeredUntil time.Time // until when the worker may hold leases
 	lanes           []*lane
 	merchants       map[string]*merchant
-	seen            int64     // the newest event that the caches include
-	looked          time.Time // when new events were read last
 	observed        time.Time // when the oldest due delivery was measured last
 	resync          resyncer
 	work            context.Context // ends a grace after the caller's context
@@ -154,7 +150,6 @@ func (w *Worker) Run(ctx context.Context) error {
 			newLane(delivery.Retry, limits.Retries, limits.Suspect),
 		},
 		merchants: make(map[string]*merchant),
-		seen:      unknown,
 		resync:    resyncer{results: make(chan snapshot, 1), expiries: make(chan bool, 1)},
 		work:      work,
 		recorder:  newRecorder(w),
@@ -174,7 +169,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	return r.stop()
 }
 
-// fill reads what is new, leases as much as the lanes have room for and starts
+// fill takes in fresh events, leases as much as the lanes have room for and starts
 // it. It returns in what time to do so again at the latest.
 func (r *run) fill(ctx context.Context, woken bool) time.Duration {
 	task := r.Watchdog.Begin("deliveries: lease")

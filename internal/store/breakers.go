@@ -45,26 +45,36 @@ func scanBreaker(row scanner) (merchantID string, b delivery.Breaker, err error)
 	return merchantID, b, err
 }
 
-// updateBreakers changes the breakers as the outcomes say, in their order.
-// Before holds how they were read. Most outcomes change nothing, and then
-// nothing is locked.
-func (tx *Tx) updateBreakers(ctx context.Context, outcomes []delivery.Outcome, before map[string]delivery.Breaker) (err error) {
-	changes := make(map[string][]func(delivery.Breaker) delivery.Breaker)
+// breakerChanges are what outcomes change of the breakers, in their order.
+type breakerChanges map[string][]func(delivery.Breaker) delivery.Breaker
+
+// changesOf returns the changes of those of the breakers that change.
+func changesOf(outcomes []delivery.Outcome, before map[string]delivery.Breaker) breakerChanges {
+	changes := make(breakerChanges)
 	for _, o := range outcomes {
 		if id := o.Delivery.MerchantID; o.Change != nil {
 			changes[id] = append(changes[id], o.Change)
 		}
 	}
-	after := func(id string, b delivery.Breaker) delivery.Breaker {
-		for _, change := range changes[id] {
-			b = change(b)
-		}
-		return b
+	maps.DeleteFunc(changes, func(id string, _ []func(delivery.Breaker) delivery.Breaker) bool {
+		return changes.after(id, before[id]) == before[id]
+	})
+	return changes
+}
+
+func (c breakerChanges) after(id string, b delivery.Breaker) delivery.Breaker {
+	for _, change := range c[id] {
+		b = change(b)
 	}
-	ids := slices.Sorted(maps.Keys(changes)) // so that transactions wait for each other in one order
-	if ids = slices.DeleteFunc(ids, func(id string) bool { return after(id, before[id]) == before[id] }); len(ids) == 0 {
+	return b
+}
+
+// updateBreakers changes breakers. before holds how they were read.
+func (tx *Tx) updateBreakers(ctx context.Context, changes breakerChanges, before map[string]delivery.Breaker) (err error) {
+	if len(changes) == 0 {
 		return nil
 	}
+	ids := slices.Sorted(maps.Keys(changes)) // so that transactions wait for each other in one order
 	if tx.postgres {
 		// So that there are rows to lock.
 		if err := tx.saveBreakers(ctx, ids, func(string) delivery.Breaker { return delivery.NewBreaker }, "NOTHING"); err != nil {
@@ -74,7 +84,7 @@ func (tx *Tx) updateBreakers(ctx context.Context, outcomes []delivery.Outcome, b
 			return err
 		}
 	}
-	return tx.saveBreakers(ctx, ids, func(id string) delivery.Breaker { return after(id, before[id]) }, `UPDATE SET state = excluded.state,
+	return tx.saveBreakers(ctx, ids, func(id string) delivery.Breaker { return changes.after(id, before[id]) }, `UPDATE SET state = excluded.state,
 		steady = excluded.steady, allowed = excluded.allowed, failures = excluded.failures, timeouts = excluded.timeouts,
 		pauses = excluded.pauses, since_ms = excluded.since_ms, until_ms = excluded.until_ms`)
 }

@@ -16,10 +16,14 @@ const attemptColumns = "number, started_ms, duration_ms, status_code, error, exc
 // now, and returns their indexes.
 func (s *Store) FinishDeliveries(ctx context.Context, outcomes []delivery.Outcome) (lost []int, err error) {
 	var mine map[hold]bool
-	err = s.Update(ctx, func(tx *Tx) error {
-		mine, err = tx.finish(ctx, outcomes)
-		return err
-	})
+	if s.postgres && !slices.ContainsFunc(outcomes, func(o delivery.Outcome) bool { return o.Status != delivery.Delivered }) {
+		mine, err = s.finishDelivered(ctx, outcomes)
+	} else {
+		err = s.Update(ctx, func(tx *Tx) error {
+			mine, err = tx.finish(ctx, outcomes)
+			return err
+		})
+	}
 	if err != nil {
 		return nil, fmt.Errorf("finish deliveries: %w", err)
 	}
@@ -52,7 +56,7 @@ func (tx *Tx) finish(ctx context.Context, outcomes []delivery.Outcome) (map[hold
 	if err != nil {
 		return nil, err
 	}
-	return mine, tx.updateBreakers(ctx, kept, breakers)
+	return mine, tx.updateBreakers(ctx, changesOf(kept, breakers), breakers)
 }
 
 // keep returns the outcomes that had their lease.

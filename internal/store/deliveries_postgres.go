@@ -35,7 +35,21 @@ func (tx *Tx) finishOnPostgres(ctx context.Context, outcomes []delivery.Outcome)
 	if err != nil {
 		return nil, err
 	}
-	return mine, tx.updateBreakers(ctx, keep(outcomes, mine), breakers)
+	return mine, tx.updateBreakers(ctx, changesOf(keep(outcomes, mine), breakers), breakers)
+}
+
+// finishDelivered records successes, most of which change no breaker: then it
+// takes no transaction but that of the one statement. A breaker that is not
+// changed after a crash is changed by the next success.
+func (s *Store) finishDelivered(ctx context.Context, outcomes []delivery.Outcome) (map[hold]bool, error) {
+	mine, breakers, err := s.recordOutcomes(ctx, outcomes)
+	if err != nil {
+		return nil, err
+	}
+	if changes := changesOf(keep(outcomes, mine), breakers); len(changes) > 0 {
+		err = s.Update(ctx, func(tx *Tx) error { return tx.updateBreakers(ctx, changes, breakers) })
+	}
+	return mine, err
 }
 
 func (q *queries) recordOutcomes(ctx context.Context, outcomes []delivery.Outcome) (map[hold]bool, map[string]delivery.Breaker, error) {

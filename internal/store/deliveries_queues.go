@@ -1,11 +1,8 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/quittance/quittance/internal/delivery"
 )
@@ -33,33 +30,6 @@ func (q *queries) Queues(ctx context.Context, lane delivery.Lane) ([]delivery.Qu
 			SELECT `+first+`queued.merchant_id) FROM queued WHERE queued.merchant_id IS NOT NULL)
 		SELECT merchant_id, head_ms, end_ms FROM (SELECT merchant_id, `+least("due_ms")+` AS head_ms, `+end+` AS end_ms FROM queued) AS queues
 		WHERE head_ms IS NOT NULL`)
-}
-
-// maxEvents is how many events one call of QueuesSince covers.
-const maxEvents = 1000
-
-// QueuesSince returns the queues of first attempts that the events with numbers
-// greater than after belong to and that nobody has leased, the number of the last event that was read, and
-// whether there may be more.
-func (q *queries) QueuesSince(ctx context.Context, after int64) (queues []delivery.Queue, last int64, more bool, err error) {
-	found, err := queryAll(ctx, q, func(row scanner) (n delivery.Queue, err error) {
-		err = row.Scan(&n.HeadSeq, &n.MerchantID, nullInt{&n.HeadMS})
-		return n, err
-	}, `SELECT e.seq, e.merchant_id, d.due_ms FROM events e LEFT JOIN deliveries d ON d.seq = e.seq AND d.attempts = 0 AND d.lease_id IS NULL
-		WHERE e.seq > $1 ORDER BY e.seq LIMIT $2`, after, maxEvents)
-	if err != nil {
-		return nil, after, false, err
-	}
-	heads := make(map[string]delivery.Queue)
-	for _, n := range found {
-		after = n.HeadSeq
-		if head, ok := heads[n.MerchantID]; n.HeadMS != 0 && (!ok || n.Before(head)) {
-			heads[n.MerchantID] = n
-		}
-	}
-	queues = slices.AppendSeq(queues, maps.Values(heads))
-	slices.SortFunc(queues, func(a, b delivery.Queue) int { return cmp.Compare(a.MerchantID, b.MerchantID) })
-	return queues, after, len(found) == maxEvents, nil
 }
 
 func scanQueue(row scanner) (found delivery.Queue, err error) {

@@ -398,7 +398,7 @@ func TestLeaseDeliveriesOwnUnderWay(t *testing.T) {
 	})
 }
 
-func TestQueuesAndQueuesSince(t *testing.T) {
+func TestQueues(t *testing.T) {
 	const day = delivery.RetryWindow
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		want := func(what string, lane delivery.Lane, want ...delivery.Queue) {
@@ -408,23 +408,11 @@ func TestQueuesAndQueuesSince(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", what, diff)
 			}
 		}
-		news := func(after int64, wantLast int64, want ...delivery.Queue) {
-			t.Helper()
-			got, last, more, err := s.QueuesSince(t.Context(), after)
-			if diff := gocmp.Diff(want, got); diff != "" || last != wantLast || more || err != nil {
-				t.Errorf("news behind %d: up to %d, %t, %v (-want +got):\n%s", after, last, more, err, diff)
-			}
-		}
-		news(0, 0)
 		storetest.Schedule(t, s, "m", 0, 2, now)
 		storetest.Schedule(t, s, "n", 0, 1, now+7)
 		want("two queues", delivery.First, delivery.Queue{MerchantID: "m", HeadMS: now, EndMS: now + day}, delivery.Queue{MerchantID: "n", HeadMS: now + 7, EndMS: now + 7 + day})
-		news(0, 3, delivery.Queue{MerchantID: "m", HeadMS: now, HeadSeq: 1}, delivery.Queue{MerchantID: "n", HeadMS: now + 7, HeadSeq: 3})
-		news(1, 3, delivery.Queue{MerchantID: "m", HeadMS: now + 1, HeadSeq: 2}, delivery.Queue{MerchantID: "n", HeadMS: now + 7, HeadSeq: 3})
-		news(3, 3)
 		finish(t, s, again("l1", now+9), lease(t, s, request("l1"))...)
 		want("one failed", delivery.First, delivery.Queue{MerchantID: "m", HeadMS: now + 1, EndMS: now + 1 + day}, delivery.Queue{MerchantID: "n", HeadMS: now + 7, EndMS: now + 7 + day})
 		want("and is to be tried again", delivery.Retry, delivery.Queue{MerchantID: "m", HeadMS: now + 9, EndMS: now + day})
-		news(0, 3, delivery.Queue{MerchantID: "m", HeadMS: now + 1, HeadSeq: 2}, delivery.Queue{MerchantID: "n", HeadMS: now + 7, HeadSeq: 3})
 	})
 }

@@ -338,7 +338,6 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 		"event":        func() error { _, _, err := read.EventRecord(ctx, "evt_1"); return err },
 		"first queues": func() error { _, err := read.Queues(ctx, delivery.First); return err },
 		"retry queues": func() error { _, err := read.Queues(ctx, delivery.Retry); return err },
-		"since":        func() error { _, _, _, err := read.QueuesSince(ctx, 0); return err },
 		"last":         func() error { _, err := read.LastSeq(ctx); return err },
 		"endpoints":    func() error { _, err := read.Endpoints(ctx, []string{"m", "n"}); return err },
 		"nonces":       func() error { _, err := read.ChainTxsFrom(ctx, "base", invoice.Address{1}, 5); return err },
