@@ -58,7 +58,7 @@ type Store interface {
 	StageSecret(ctx context.Context, merchantID string, now int64, seal store.Seal) (version int64, err error)
 	PromoteSecret(ctx context.Context, staged store.SecretRow, url string, validUntil int64) error
 	DropStagedSecret(ctx context.Context, merchantID string) error
-	SealingKeys(ctx context.Context) ([]string, error)
+	MasterKeyIDs(ctx context.Context) ([]string, error)
 	Breakers(ctx context.Context, merchantIDs []string) (map[string]delivery.Breaker, error)
 }
 
@@ -99,7 +99,7 @@ type Directory struct {
 // Open returns a directory. It fails if the store has secrets that the keyring cannot
 // open.
 func Open(ctx context.Context, c Config) (*Directory, error) {
-	keys, err := c.Store.SealingKeys(ctx)
+	keys, err := c.Store.MasterKeyIDs(ctx)
 	if err != nil {
 		return nil, err
 	}

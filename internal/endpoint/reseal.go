@@ -13,7 +13,7 @@ const ResealBatch = 100
 
 // ResealStore is the store of Reseal. *store.Store implements it.
 type ResealStore interface {
-	SecretsSealedOtherwise(ctx context.Context, keyID string, limit int) ([]store.SecretRow, error)
+	SecretsNotUnder(ctx context.Context, keyID string, limit int) ([]store.SecretRow, error)
 	ReplaceSealed(ctx context.Context, r store.SecretRow, oldKeyID string) error
 }
 
@@ -21,7 +21,7 @@ type ResealStore interface {
 // key, and returns their number. Services that have both keys may be running.
 func Reseal(ctx context.Context, db ResealStore, k *keyring.Keyring) (n int, err error) {
 	for {
-		rows, err := db.SecretsSealedOtherwise(ctx, k.KeyID(), ResealBatch)
+		rows, err := db.SecretsNotUnder(ctx, k.KeyID(), ResealBatch)
 		if err != nil || len(rows) == 0 {
 			return n, err
 		}

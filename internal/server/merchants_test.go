@@ -49,7 +49,7 @@ func TestMerchants(t *testing.T) {
 // unsealedStore is a store without sealed secrets.
 type unsealedStore struct{ endpoint.Store }
 
-func (unsealedStore) SealingKeys(context.Context) ([]string, error) { return nil, nil }
+func (unsealedStore) MasterKeyIDs(context.Context) ([]string, error) { return nil, nil }
 
 func TestMerchantTolerances(t *testing.T) {
 	half := invoice.Tolerance{BasisPoints: 50}

@@ -116,7 +116,7 @@ func (s *Service) Rollback(ctx context.Context, chainKey string, to invoice.Head
 		if err != nil {
 			return err
 		}
-		if err := tx.LockBinding(ctx, chainKey); err != nil {
+		if err := tx.LockFromBlocks(ctx, chainKey); err != nil {
 			return err
 		}
 		kept, err := tx.Headers(ctx, chainKey, to.Number, to.Number)
@@ -133,7 +133,7 @@ func (s *Service) Rollback(ctx context.Context, chainKey string, to invoice.Head
 		if err := s.orphanAbove(ctx, tx, chainKey, to.Number); err != nil {
 			return err
 		}
-		if err := tx.BindTo(ctx, chainKey, to.Number); err != nil {
+		if err := tx.LowerFromBlocks(ctx, chainKey, to.Number); err != nil {
 			return err
 		}
 		if err := tx.UnmarkIntentsObserved(ctx, chainKey, to.Number); err != nil {

@@ -70,7 +70,7 @@ func (s *Service) bind(ctx context.Context, tx *store.Tx, calls []*createCall, t
 		}
 		bases[i] = amountKey(*inv, inv.Amount)
 	}
-	heights, err := tx.HeightsToBind(ctx, chains)
+	heights, err := tx.HeightsForNewInvoices(ctx, chains)
 	if err != nil {
 		return err
 	}

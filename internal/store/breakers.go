@@ -8,7 +8,8 @@ import (
 	"github.com/quittance/quittance/internal/delivery"
 )
 
-// Breakers returns the breakers of merchants.
+// Breakers returns the merchants' circuit breakers. A merchant without
+// deliveries has a closed one.
 func (q *queries) Breakers(ctx context.Context, merchantIDs []string) (map[string]delivery.Breaker, error) {
 	return q.breakers(ctx, merchantIDs, "")
 }
@@ -32,8 +33,8 @@ func (q *queries) breakers(ctx context.Context, merchantIDs []string, lock strin
 
 const breakerColumns = "b.state, b.steady, b.allowed, b.failures, b.timeouts, b.pauses, b.since_ms, b.until_ms"
 
-// scanBreaker reads a merchant and its breaker. Columns that are null are those
-// of a merchant to which nothing was sent yet.
+// scanBreaker reads a merchant and its breaker. Columns are NULL for a merchant
+// without deliveries.
 func scanBreaker(row scanner) (merchantID string, b delivery.Breaker, err error) {
 	var healthy, allowed, failures, timeouts, pauses int64
 	err = row.Scan(&merchantID, nullText(&b.State), nullInt{&healthy}, nullInt{&allowed}, nullInt{&failures}, nullInt{&timeouts}, nullInt{&pauses},
@@ -76,7 +77,7 @@ func (tx *Tx) updateBreakers(ctx context.Context, changes breakerChanges, before
 	}
 	ids := slices.Sorted(maps.Keys(changes)) // so that transactions wait for each other in one order
 	if tx.postgres {
-		// So that there are rows to lock.
+		// Missing rows are inserted first, so that they can be locked.
 		if err := tx.saveBreakers(ctx, ids, func(string) delivery.Breaker { return delivery.NewBreaker }, "NOTHING"); err != nil {
 			return err
 		}
@@ -89,8 +90,8 @@ func (tx *Tx) updateBreakers(ctx context.Context, changes breakerChanges, before
 		pauses = excluded.pauses, since_ms = excluded.since_ms, until_ms = excluded.until_ms`)
 }
 
-// saveBreakers writes the breakers of merchants; conflict says what to do with
-// those that have one.
+// saveBreakers inserts breakers. conflict is the action for merchants that have
+// one.
 func (tx *Tx) saveBreakers(ctx context.Context, merchantIDs []string, breaker func(id string) delivery.Breaker, conflict string) error {
 	rows := make([][]any, len(merchantIDs))
 	for i, id := range merchantIDs {

@@ -49,7 +49,7 @@ func (q *queries) CandidateInvoices(ctx context.Context, chainKey string, transf
 	if err := q.addNamed(ctx, transfers, found); err != nil {
 		return nil, err
 	}
-	if err := q.addTold(ctx, transfers, found); err != nil {
+	if err := q.addByTransferAmount(ctx, transfers, found); err != nil {
 		return nil, err
 	}
 	if err := q.addByAmount(ctx, transfers, found); err != nil {
@@ -97,9 +97,9 @@ var (
 	wantedNothing = []any{int64(-1), "", "", "", "", int64(0), int64(0)}
 )
 
-// addTold adds the invoices to which the transfers' amounts were last assigned
+// addByTransferAmount adds the invoices to which the transfers' amounts were last assigned
 // before their blocks.
-func (q *queries) addTold(ctx context.Context, transfers []invoice.Transfer, found []Candidates) error {
+func (q *queries) addByTransferAmount(ctx context.Context, transfers []invoice.Transfer, found []Candidates) error {
 	numbers := make(map[string][]int64)
 	var ids []string
 	err := inBatches(wantedTransfers(transfers), wantedNothing, func(part [][]any) error {
@@ -115,7 +115,7 @@ func (q *queries) addTold(ctx context.Context, transfers []invoice.Transfer, fou
 				numbers[id] = append(numbers[id], n)
 			}
 			return struct{}{}, err
-		}, text+"SELECT n, (SELECT told.invoice_id "+toldLast+"AND told.from_block < wanted.block "+newestTold+") FROM wanted", args...)
+		}, text+"SELECT n, (SELECT told.invoice_id "+transferAmountsOfWanted+"AND told.from_block < wanted.block "+newestTransferAmount+") FROM wanted", args...)
 		return err
 	})
 	if err != nil {

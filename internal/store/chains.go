@@ -7,33 +7,30 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Cursor is how far a chain is read and how far it is final. Halted says why
-// its indexer stopped, and is empty while it runs. Gap is nil when there is
-// none. The parents of its headers are not kept.
-//
-// Revision counts how often something that was read of a block which is not
-// final was taken back: by a rollback, or when a transfer turned up in another
-// block. While it is the same, blocks are only added.
+// Cursor is the progress of a chain's indexer. The headers' parents are not
+// stored.
 type Cursor struct {
-	Indexed   invoice.Header
-	Confirmed invoice.Header
-	Halted    string
-	Gap       *Gap
-	Revision  int64
-	// Unread is the newest block of those in the gap that were never read. It
-	// stays until the payments that waited for them are decided; nil then.
+	Indexed   invoice.Header // the newest block that was read
+	Confirmed invoice.Header // the newest block that is final
+	Halted    string         // why the indexer stopped; empty while it runs
+	Gap       *Gap           // nil when all older blocks are read
+	// Revision counts how often data of a block that is not final was reverted: by
+	// a rollback, or when a transfer turned up in another block. While it does not
+	// change, blocks are only added.
+	Revision int64
+	// Unread is the newest block in the gap that was never read before. It remains
+	// until the payments that waited for these blocks are decided, and is nil then.
 	Unread *uint64
 }
 
-// Gap are older blocks of a chain that are still to be read, or to be read
-// again, while the newest are followed: from Next to Last, both included.
+// Gap is a range of older blocks, Next to Last inclusive, that is read while
+// the indexer follows the head.
 type Gap struct {
 	Next, Last uint64
 	LastTime   int64 // Unix seconds: the time of block Last
 }
 
-// UpTo returns what is left of the gap when the chain is read up to a block
-// again: nil when that is nothing.
+// UpTo returns the part of the gap up to a block, or nil if that is empty.
 func (g *Gap) UpTo(h invoice.Header) *Gap {
 	switch {
 	case g == nil || h.Number < g.Next:
@@ -44,8 +41,7 @@ func (g *Gap) UpTo(h invoice.Header) *Gap {
 	return g
 }
 
-// After returns what is left of the gap when it is read through a block: nil
-// when that is nothing.
+// After returns the part of the gap behind a block, or nil if that is empty.
 func (g *Gap) After(through uint64) *Gap {
 	if through >= g.Last {
 		return nil
@@ -67,8 +63,7 @@ func scanCursor(row scanner) (Cursor, error) {
 	return c, err
 }
 
-// columns returns the values of the columns gap_next, gap_last and
-// gap_last_time.
+// columns returns the values of gap_next, gap_last and gap_last_time.
 func (g *Gap) columns() []any {
 	if g == nil {
 		return []any{nil, nil, nil}
@@ -79,20 +74,20 @@ func (g *Gap) columns() []any {
 const cursorQuery = `SELECT indexed_number, indexed_hash, indexed_time, confirmed_number, confirmed_hash, confirmed_time,
 	halted, gap_next, gap_last, gap_last_time, revision, unread_last FROM chains WHERE chain_key = $1`
 
-// Cursor returns how far the chain is read, or ErrNotFound when it never was.
+// Cursor returns a chain's cursor, or ErrNotFound if the chain was never read.
 func (q *queries) Cursor(ctx context.Context, chainKey string) (Cursor, error) {
 	return queryRow(ctx, q, scanCursor, cursorQuery, chainKey)
 }
 
-// LockCursor is Cursor, and keeps every other transaction from changing the
-// chain until this one ends. All that the indexer writes is written under it.
+// LockCursor returns a chain's cursor and locks it until the transaction ends.
+// The indexer writes only while it holds this lock.
 func (tx *Tx) LockCursor(ctx context.Context, chainKey string) (Cursor, error) {
 	return queryRow(ctx, &tx.queries, scanCursor, cursorQuery+tx.forUpdate(), chainKey)
 }
 
-// InsertChain records a chain that is read for the first time, from the block
-// after the header on, with a gap below, none of whose blocks was ever read, or nil. It reports false when the
-// chain is there already.
+// InsertChain records a new chain that is read from the block after the header,
+// with a gap of unread blocks below, or nil. It reports false if the chain
+// exists.
 func (tx *Tx) InsertChain(ctx context.Context, chainKey string, at invoice.Header, gap *Gap) (bool, error) {
 	n, err := tx.exec(ctx, `INSERT INTO chains (chain_key, indexed_number, indexed_hash, indexed_time,
 		confirmed_number, confirmed_hash, confirmed_time, gap_next, gap_last, gap_last_time, unread_last)
@@ -101,8 +96,7 @@ func (tx *Tx) InsertChain(ctx context.Context, chainKey string, at invoice.Heade
 	return n == 1, err
 }
 
-// SaveCursor writes how far the chain is read and final, its gap and its
-// revision.
+// SaveCursor updates a chain's cursor.
 func (tx *Tx) SaveCursor(ctx context.Context, chainKey string, c Cursor) error {
 	var unread any
 	if c.Unread != nil {
@@ -116,8 +110,8 @@ func (tx *Tx) SaveCursor(ctx context.Context, chainKey string, c Cursor) error {
 	return err
 }
 
-// Headers returns the kept headers from one number to another, both included,
-// in ascending order.
+// Headers returns the stored headers from one number to another, inclusive, in
+// ascending order.
 func (q *queries) Headers(ctx context.Context, chainKey string, from, to uint64) ([]invoice.Header, error) {
 	return queryAll(ctx, q, func(row scanner) (h invoice.Header, err error) {
 		err = row.Scan(&h.Number, hashCol(&h.Hash), hashCol(&h.Parent), &h.Time)
@@ -126,7 +120,7 @@ func (q *queries) Headers(ctx context.Context, chainKey string, from, to uint64)
 		WHERE chain_key = $1 AND number BETWEEN $2 AND $3 ORDER BY number`, chainKey, int64(from), int64(to))
 }
 
-// InsertHeaders keeps headers of blocks that were read.
+// InsertHeaders stores headers of blocks that were read.
 func (tx *Tx) InsertHeaders(ctx context.Context, chainKey string, headers []invoice.Header) error {
 	rows := make([][]any, len(headers))
 	for i, h := range headers {
@@ -135,8 +129,7 @@ func (tx *Tx) InsertHeaders(ctx context.Context, chainKey string, headers []invo
 	return tx.insert(ctx, insertion{"blocks", []string{"chain_key", "number", "hash", "parent_hash", "block_time"}, ""}, rows)
 }
 
-// DeleteHeaders forgets the headers outside a range of numbers, both ends of
-// which stay.
+// DeleteHeaders deletes the headers outside a range of numbers, inclusive.
 func (tx *Tx) DeleteHeaders(ctx context.Context, chainKey string, keepFrom, keepTo uint64) error {
 	_, err := tx.exec(ctx, "DELETE FROM blocks WHERE chain_key = $1 AND (number < $2 OR number > $3)",
 		chainKey, int64(keepFrom), int64(keepTo))

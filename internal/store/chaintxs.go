@@ -11,8 +11,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// ChainTx is a transaction of the on-chain writer: one nonce of its sender,
-// and every form in which it was signed.
+// ChainTx is a transaction of the transaction manager: one nonce of its sender
+// and all its attempts.
 type ChainTx struct {
 	ID        string
 	ChainKey  string
@@ -26,23 +26,25 @@ type ChainTx struct {
 	Attempts  []TxAttempt // in the order they were made; never empty
 }
 
-// TxCost is what a transaction did cost.
+// TxCost is the cost of a mined transaction.
 type TxCost struct {
 	Gwei int64 // billionths of the chain's native coin
 	AtMS int64 // Unix milliseconds: when that was known
 }
 
-// TxStatus is the state of such a transaction, as far as the writer knows.
+// TxStatus is the state of a transaction, as far as the transaction manager
+// knows.
 type TxStatus string
 
 // The states of a transaction. A reorg may take each of the last two back.
 const (
+	// The states of a transaction. A reorg can revert the last two.
 	TxSent   TxStatus = "sent"   // saved, and perhaps broadcast
 	TxMined  TxStatus = "mined"  // carried out in a block
 	TxFailed TxStatus = "failed" // reverted, or its nonce was used otherwise
 )
 
-// TxAttempt is a signed form of a transaction.
+// TxAttempt is one signed version of a transaction.
 type TxAttempt struct {
 	TxHash    invoice.Hash
 	Raw       []byte   // as it is broadcast
@@ -54,9 +56,9 @@ type TxAttempt struct {
 	AcceptedMS int64
 }
 
-// SaveChainTx writes a new transaction with its attempts and gives it the
-// intents, which must be due. It is ErrConflict when one of them no longer is,
-// when the nonce is taken, or when the lease is another's.
+// SaveChainTx inserts a transaction with its attempts and assigns it the
+// intents. It returns ErrConflict if an intent is not due, the nonce is taken,
+// or the lease was lost.
 func (s *Store) SaveChainTx(ctx context.Context, l Lease, t ChainTx, intentIDs []string) error {
 	return s.withLease(ctx, l, func(tx *Tx) error {
 		n, err := tx.exec(ctx, `INSERT INTO chain_txs (id, chain_key, sender, nonce, kind, status, created_ms, reserved_gwei)
@@ -81,9 +83,8 @@ func (s *Store) SaveChainTx(ctx context.Context, l Lease, t ChainTx, intentIDs [
 	})
 }
 
-// AddAttempt writes one more signed form of a transaction, which may cost so
-// many gwei by now; the first form has the number 1. It is ErrConflict when the
-// lease is another's.
+// AddAttempt inserts an attempt, numbered from 1, and updates the most that the
+// transaction may cost, in gwei. It returns ErrConflict if the lease was lost.
 func (s *Store) AddAttempt(ctx context.Context, l Lease, txID string, number int, a TxAttempt, reserved int64) error {
 	return s.withLease(ctx, l, func(tx *Tx) error {
 		if err := tx.insertAttempt(ctx, txID, number, a); err != nil {
@@ -94,8 +95,8 @@ func (s *Store) AddAttempt(ctx context.Context, l Lease, txID string, number int
 	})
 }
 
-// AcceptAttempt records when a node took a form of a transaction into its pool.
-// The first time stays. It is ErrConflict when the lease is another's.
+// AcceptAttempt records when a node first accepted an attempt into its pool. It
+// returns ErrConflict if the lease was lost.
 func (s *Store) AcceptAttempt(ctx context.Context, l Lease, txHash invoice.Hash, atMS int64) error {
 	return s.withLease(ctx, l, func(tx *Tx) error {
 		_, err := tx.exec(ctx, "UPDATE chain_tx_attempts SET accepted_ms = $2 WHERE tx_hash = $1 AND accepted_ms IS NULL", txHash.String(), atMS)
@@ -110,9 +111,9 @@ func (tx *Tx) insertAttempt(ctx context.Context, txID string, number int, a TxAt
 	return err
 }
 
-// SetTxStatus moves a transaction, and records what it cost; nil when that is
-// not known. When it failed, its intents are due again. It is ErrConflict when
-// the lease is another's.
+// SetTxStatus updates a transaction's status and its cost, which is nil while
+// unknown. The intents of a failed transaction become due again. It returns
+// ErrConflict if the lease was lost.
 func (s *Store) SetTxStatus(ctx context.Context, l Lease, txID string, status TxStatus, spent *TxCost) error {
 	cost := []any{txID, string(status), nil, nil}
 	if spent != nil {
@@ -130,10 +131,10 @@ func (s *Store) SetTxStatus(ctx context.Context, l Lease, txID string, status Tx
 	})
 }
 
-// Spending returns how many gwei the chain's transactions cost since a time
-// (Unix milliseconds), and how many they may yet cost: those in flight, and
-// those made since then of which it is not known. It leaves out one
-// transaction; none when its id is empty.
+// Spending returns, in gwei, what the chain's transactions have cost since a
+// time (Unix milliseconds), and what they may cost in addition: those in
+// flight, and newer ones with unknown cost. It leaves out the transaction with
+// the id `but`, unless that is empty.
 func (q *queries) Spending(ctx context.Context, chainKey string, sinceMS int64, but string) (spent, reserved int64, err error) {
 	sum := func(what, condition string) (int64, error) {
 		return queryRow(ctx, q, func(row scanner) (n int64, err error) {
@@ -152,22 +153,20 @@ func (q *queries) Spending(ctx context.Context, chainKey string, sinceMS int64, 
 	return spent, recent + older, err
 }
 
-// UnsettledTxs returns, by nonce, the chain's transactions that the writer
-// must look after: those that are sent, and those with intents of which
-// nothing was seen in the chain.
+// UnsettledTxs returns, by nonce, the chain's transactions that the transaction
+// manager must look after: those that are sent, and those whose intents have no
+// event on the chain yet.
 func (q *queries) UnsettledTxs(ctx context.Context, chainKey string) ([]ChainTx, error) {
 	return q.chainTxs(ctx, `id IN (SELECT id FROM chain_txs WHERE chain_key = $1 AND status = 'sent' UNION ALL
 		SELECT tx_id FROM intents WHERE chain_key = $1 AND status = 'sent' AND seen_block IS NULL)`, chainKey)
 }
 
-// ChainTxsFrom returns, by nonce, the sender's transactions on the chain with
-// that nonce or a higher one.
+// ChainTxsFrom returns, by nonce, the sender's transactions from a nonce on.
 func (q *queries) ChainTxsFrom(ctx context.Context, chainKey string, sender invoice.Address, nonce uint64) ([]ChainTx, error) {
 	return q.chainTxs(ctx, "chain_key = $1 AND sender = $2 AND nonce >= $3", chainKey, sender.String(), int64(nonce))
 }
 
-// HasChainTxs reports whether the sender has any transaction on the chain that
-// is recorded.
+// HasChainTxs reports whether any transaction of the sender is stored.
 func (q *queries) HasChainTxs(ctx context.Context, chainKey string, sender invoice.Address) (bool, error) {
 	n, err := queryRow(ctx, q, scanSeq, "SELECT count(*) FROM (SELECT 1 FROM chain_txs WHERE chain_key = $1 AND sender = $2 LIMIT 1) AS found",
 		chainKey, sender.String())

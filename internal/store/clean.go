@@ -5,17 +5,17 @@ import (
 	"fmt"
 )
 
-// CleanEvents removes events that were made before a time, in Unix seconds, with
-// all that is known of their deliveries, unless these are pending. It looks at
-// no more than limit events, those with numbers greater than after, and returns
-// the number up to which it is done and whether there may be more old ones. The
-// newest event always stays, since numbering continues from it.
+// CleanEvents deletes events that were created before a time (Unix seconds),
+// with their deliveries and attempts, unless a delivery is pending. It examines
+// up to limit events with sequence numbers greater than after. It returns the
+// last number examined and whether there may be more. It keeps the newest
+// event, since numbering continues from it.
 func (s *Store) CleanEvents(ctx context.Context, before, after int64, limit int) (done int64, more bool, err error) {
 	return s.clean(ctx, before, after, limit, "attempts", "finished_deliveries", "events")
 }
 
-// CleanAttempts removes the attempts of such events alone. Those of pending
-// events stay until they are looked at again, once finished.
+// CleanAttempts deletes only the attempts of such events. Attempts of pending
+// deliveries are kept until a later call finds them finished.
 func (s *Store) CleanAttempts(ctx context.Context, before, after int64, limit int) (done int64, more bool, err error) {
 	return s.clean(ctx, before, after, limit, "attempts")
 }

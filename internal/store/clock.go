@@ -6,20 +6,20 @@ import (
 	"fmt"
 )
 
-// ClockReading is what the schedule's clock said when it was read last, in Unix
-// milliseconds. Both are 0 before the first reading.
+// ClockReading is the last stored reading of the schedule's clock, in Unix
+// milliseconds. Both fields are 0 before the first reading.
 type ClockReading struct {
 	NowMS    int64 // of the schedule's clock
 	SourceMS int64 // of the clock that it follows
 }
 
-// ReadClock reads the schedule's clock, and returns what next makes of its last
-// reading and of what the clock that it follows says: on PostgreSQL that of the
-// database, which is one for all replicas; on SQLite ownMS. next may be called
-// more than once.
+// ReadClock updates the schedule's clock. It calls next with the last reading
+// and the time of the source clock, stores what next returns, and returns it.
+// The source is the database's clock on PostgreSQL, which all replicas share,
+// and ownMS on SQLite. next may be called more than once.
 func (s *Store) ReadClock(ctx context.Context, ownMS int64, next func(last ClockReading, sourceMS int64) (nowMS int64)) (nowMS int64, err error) {
 	err = s.Update(ctx, func(tx *Tx) error {
-		// A row of its own is made first, so that there is one to lock.
+		// The row is inserted first, so that it can be locked.
 		if _, err := tx.exec(ctx, "INSERT INTO schedule_clock (id, now_ms, source_ms) VALUES (1, 0, 0) ON CONFLICT (id) DO NOTHING"); err != nil {
 			return err
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// EndpointRow is where a merchant's events go.
+// EndpointRow is the webhook endpoint of a merchant.
 type EndpointRow struct {
 	MerchantID string
 	URL        string
@@ -24,7 +24,6 @@ type EndpointRow struct {
 // SecretState is the state of a secret.
 type SecretState string
 
-// A secret is staged until the merchant's endpoint was seen to know it, then
 // active, and retiring when another one took its place.
 const (
 	SecretStaged   SecretState = "staged"
@@ -115,13 +114,12 @@ func eventTypesText(types []invoice.EventType) string {
 	return strings.Join(slices.Compact(names), ",")
 }
 
-// Seal makes a secret of a merchant for a version, and encrypts it for both.
+// Seal creates and encrypts a new secret for a version.
 type Seal func(version int64) (sealed []byte, keyID string, err error)
 
-// PutEndpoint sets a merchant's endpoint, and gives it an active secret unless
-// it has one, which it reports. What is known of the old endpoint's health is
-// forgotten. If e.Optional is nil, the optional types that are stored are kept.
-// e.Secrets is ignored.
+// PutEndpoint stores a merchant's endpoint and resets its circuit breaker. If
+// the merchant has no active secret, it creates one and reports that. A nil
+// e.Optional keeps the stored optional types. e.Secrets is ignored.
 func (s *Store) PutEndpoint(ctx context.Context, e EndpointRow, seal Seal) (first bool, err error) {
 	var optional any // NULL keeps what is stored
 	if e.Optional != nil {
@@ -180,8 +178,8 @@ func (q *queries) Secrets(ctx context.Context, merchantIDs []string) (map[string
 	})
 }
 
-// StageSecret inserts a staged secret under the next version of its merchant's,
-// and returns that. It is ErrConflict when the merchant has one.
+// StageSecret inserts a staged secret under the merchant's next version, which
+// it returns. It returns ErrConflict if the merchant has a staged secret.
 func (s *Store) StageSecret(ctx context.Context, merchantID string, now int64, seal Seal) (version int64, err error) {
 	err = s.Update(ctx, func(tx *Tx) (err error) {
 		version, err = tx.insertSecret(ctx, SecretRow{MerchantID: merchantID, State: SecretStaged, CreatedAt: now}, seal)
@@ -193,8 +191,8 @@ func (s *Store) StageSecret(ctx context.Context, merchantID string, now int64, s
 	return version, nil
 }
 
-// insertSecret inserts a secret under the next version of its merchant's. It is
-// ErrConflict when the merchant has one of that state.
+// insertSecret inserts a secret under the merchant's next version. It returns
+// ErrConflict if the merchant has a secret in that state.
 func (tx *Tx) insertSecret(ctx context.Context, r SecretRow, seal Seal) (version int64, err error) {
 	last, err := queryRow(ctx, &tx.queries, func(row scanner) (version int64, err error) {
 		err = row.Scan(nullInt{&version})
@@ -215,14 +213,14 @@ func (tx *Tx) insertSecret(ctx context.Context, r SecretRow, seal Seal) (version
 	return r.Version, err
 }
 
-// ErrURLChanged is returned for a promotion at an endpoint with another URL.
+// ErrURLChanged is returned by PromoteSecret if the endpoint's URL was changed.
 var ErrURLChanged = errors.New("the endpoint has another URL by now")
 
-// PromoteSecret makes the staged secret the active one, at the URL that has
-// shown to know it; the one that was active still signs until a time, in Unix
-// seconds. It is ErrConflict when that secret is not staged, even if another
-// one has its version: those of secrets that were dropped are given out again.
-// It is ErrURLChanged when the endpoint's URL is another one.
+// PromoteSecret activates the staged secret, which the endpoint at the URL has
+// proved to know. The previously active secret still signs until a time, in
+// Unix seconds. PromoteSecret returns ErrConflict if that secret is not staged,
+// even if another has its version, because versions of dropped secrets are
+// reused. It returns ErrURLChanged if the endpoint has another URL.
 func (s *Store) PromoteSecret(ctx context.Context, staged SecretRow, url string, validUntil int64) error {
 	sealed := base64.StdEncoding.EncodeToString(staged.Sealed)
 	return s.Update(ctx, func(tx *Tx) error {
@@ -247,8 +245,8 @@ func (s *Store) PromoteSecret(ctx context.Context, staged SecretRow, url string,
 	})
 }
 
-// DropStagedSecret removes the merchant's staged secret. It is ErrNotFound when
-// there is none.
+// DropStagedSecret deletes the merchant's staged secret. It returns ErrNotFound
+// if there is none.
 func (s *Store) DropStagedSecret(ctx context.Context, merchantID string) error {
 	return s.Update(ctx, func(tx *Tx) error {
 		n, err := tx.exec(ctx, "DELETE FROM endpoint_secrets WHERE merchant_id = $1 AND state = 'staged'", merchantID)
@@ -259,8 +257,8 @@ func (s *Store) DropStagedSecret(ctx context.Context, merchantID string) error {
 	})
 }
 
-// DropRetiredSecrets removes the secrets that sign no longer and returns how
-// many they were.
+// DropRetiredSecrets deletes the secrets that no longer sign and returns their
+// number.
 func (s *Store) DropRetiredSecrets(ctx context.Context, now int64) (n int64, err error) {
 	err = s.Update(ctx, func(tx *Tx) (err error) {
 		n, err = tx.exec(ctx, "DELETE FROM endpoint_secrets WHERE state = 'retiring' AND valid_until < $1", now)
@@ -269,20 +267,20 @@ func (s *Store) DropRetiredSecrets(ctx context.Context, now int64) (n int64, err
 	return n, err
 }
 
-// SealingKeys returns the ids of the master keys that secrets are encrypted
-// under.
-func (q *queries) SealingKeys(ctx context.Context) ([]string, error) {
+// MasterKeyIDs returns the ids of the master keys under which secrets are
+// encrypted.
+func (q *queries) MasterKeyIDs(ctx context.Context) ([]string, error) {
 	return queryAll(ctx, q, scanID, "SELECT DISTINCT key_id FROM endpoint_secrets ORDER BY key_id")
 }
 
-// SecretsSealedOtherwise returns secrets that are not encrypted under the
-// master key, at most so many, for ReplaceSealed.
-func (q *queries) SecretsSealedOtherwise(ctx context.Context, keyID string, limit int) ([]SecretRow, error) {
+// SecretsNotUnder returns up to limit secrets that are not encrypted under the
+// master key, for ReplaceSealed.
+func (q *queries) SecretsNotUnder(ctx context.Context, keyID string, limit int) ([]SecretRow, error) {
 	return queryAll(ctx, q, scanSecret, "SELECT "+secretColumns+" FROM endpoint_secrets WHERE key_id <> $1 ORDER BY merchant_id, version LIMIT $2", keyID, limit)
 }
 
-// ReplaceSealed stores a secret's other encryption. It is ErrConflict when the
-// secret is no longer encrypted under the key with the old id.
+// ReplaceSealed stores a secret's new encryption. It returns ErrConflict if the
+// secret is no longer encrypted under the old key.
 func (s *Store) ReplaceSealed(ctx context.Context, r SecretRow, oldKeyID string) error {
 	return s.Update(ctx, func(tx *Tx) error {
 		n, err := tx.exec(ctx, "UPDATE endpoint_secrets SET sealed = $3, key_id = $4 WHERE merchant_id = $1 AND version = $2 AND key_id = $5",

@@ -142,7 +142,7 @@ func TestSecrets(t *testing.T) {
 		}
 		want("in the end", row(2, store.SecretActive, 0))
 
-		others, err := s.SecretsSealedOtherwise(t.Context(), "key1", 10)
+		others, err := s.SecretsNotUnder(t.Context(), "key1", 10)
 		if diff := gocmp.Diff([]store.SecretRow{row(2, store.SecretActive, 0)}, others); err != nil || diff != "" {
 			t.Errorf("under other keys: %v (-want +got):\n%s", err, diff)
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// EventFilter says which events to list. Empty fields match all.
+// EventFilter selects events. Empty fields match all.
 type EventFilter struct {
 	MerchantID string
 	Type       invoice.EventType
@@ -65,7 +65,7 @@ func (q *queries) Events(ctx context.Context, f EventFilter) ([]EventRow, error)
 	return rows, nil
 }
 
-// events finds the numbers of the events, and then reads the events.
+// events finds the sequence numbers of the events and then reads the events.
 func (q *queries) events(ctx context.Context, f EventFilter) ([]EventRow, error) {
 	seqs, err := q.eventSeqs(ctx, f)
 	if err != nil {
@@ -74,7 +74,7 @@ func (q *queries) events(ctx context.Context, f EventFilter) ([]EventRow, error)
 	return q.eventPage(ctx, f, seqs)
 }
 
-// eventPage reads the first of these events in the filter's order.
+// eventPage reads the first f.Limit of these events in the filter's order.
 func (q *queries) eventPage(ctx context.Context, f EventFilter, seqs []int64) ([]EventRow, error) {
 	slices.SortFunc(seqs, f.order)
 	seqs = slices.Compact(seqs)
@@ -87,8 +87,8 @@ func (q *queries) eventPage(ctx context.Context, f EventFilter, seqs []int64) ([
 	return rows, err
 }
 
-// EventRecord returns an event and the attempts of its delivery in their
-// order, or ErrNotFound. Old attempts may have been removed.
+// EventRecord returns an event and the attempts of its delivery in order, or
+// ErrNotFound. Old attempts may have been deleted.
 func (q *queries) EventRecord(ctx context.Context, id string) (EventRow, []delivery.Attempt, error) {
 	r, err := queryRow(ctx, q, scanEventRow, "SELECT "+eventRowColumns+" FROM events e"+eventRowTables+" WHERE e.id = $1", id)
 	if err != nil {

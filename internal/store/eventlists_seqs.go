@@ -10,20 +10,20 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// fewDeliveries is how many deliveries in a state are all looked at to find
-// those of a merchant or about a type of event.
+// fewDeliveries is how many deliveries in a state are all read to find those of
+// a merchant or an event type.
 const fewDeliveries = 1000
 
-// eventSeqs returns the numbers of the events that a page holds, and perhaps
-// others behind them, some twice and in no order. Indexes bound what is read,
-// and none of them has to be written at a delivery:
+// eventSeqs returns the sequence numbers of the events on a page, and possibly of
+// later ones, in no order and some twice. The number of rows it reads is bounded
+// by indexes that a delivery does not have to update:
 //   - An invoice has few events.
-//   - Events with a delivery and those without have indexes of their own.
-//   - Pending deliveries are kept in the order of their numbers, and failed ones
-//     for each merchant too. To choose otherwise among them, all are looked at
-//     while they are few. When they are many, so are they among the events of
-//     that merchant or type, and soon fill a page.
-//   - Most events are delivered: what is not is passed over on the way.
+//   - Events with a delivery and events without one have separate indexes.
+//   - Pending deliveries are stored in order of their numbers, and failed ones
+//     have an index by merchant. Other selections among them read all while they
+//     are few. When they are many, they are frequent among the events of that
+//     merchant or type and soon fill a page.
+//   - Most events are delivered; the others are skipped.
 func (q *queries) eventSeqs(ctx context.Context, f EventFilter) ([]int64, error) {
 	if f.InvoiceID == "" && (f.Delivery == delivery.Pending || f.Delivery == delivery.Failed) {
 		if f.Type == "" && (f.Delivery == delivery.Failed || f.MerchantID == "") {
@@ -36,7 +36,7 @@ func (q *queries) eventSeqs(ctx context.Context, f EventFilter) ([]int64, error)
 	return q.seqsInParts(ctx, f)
 }
 
-// seqsInState lists what is pending or failed.
+// seqsInState lists pending or failed deliveries.
 func (q *queries) seqsInState(ctx context.Context, f EventFilter) ([]int64, error) {
 	if f.Delivery == delivery.Pending {
 		return q.seqs(ctx, &condition{of: "deliveries s"}, f, 0)
@@ -46,8 +46,8 @@ func (q *queries) seqsInState(ctx context.Context, f EventFilter) ([]int64, erro
 	return q.seqs(ctx, c, f, 0)
 }
 
-// seqsOfFew looks at all deliveries in the state, and returns those that the
-// filter wants, unless they are too many.
+// seqsOfFew reads all deliveries in the state and returns those that match the
+// filter. few is false if there are too many.
 func (q *queries) seqsOfFew(ctx context.Context, f EventFilter) (found []int64, few bool, err error) {
 	all := f
 	all.Limit = fewDeliveries + 1
@@ -77,7 +77,8 @@ func (q *queries) seqsOfFew(ctx context.Context, f EventFilter) (found []int64, 
 	return found, true, err
 }
 
-// seqsInParts lists events by the indexes that hold parts of them in order.
+// seqsInParts lists events by several indexes, each of which holds a part of
+// them in order.
 func (q *queries) seqsInParts(ctx context.Context, f EventFilter) ([]int64, error) {
 	var through int64
 	parts := f.parts()
@@ -100,8 +101,8 @@ func (q *queries) seqsInParts(ctx context.Context, f EventFilter) ([]int64, erro
 	return all, nil
 }
 
-// parts splits what is asked for: a merchant's events by their types, and all by
-// whether they are delivered.
+// parts splits the filter into conditions that an index serves each: by type
+// for a merchant's events, and by whether they have a delivery.
 func (f EventFilter) parts() []*condition {
 	kinds := []string{"s.delivery_id IS NULL", "s.delivery_id IS NOT NULL"}
 	switch f.Delivery {
@@ -127,8 +128,8 @@ func (f EventFilter) parts() []*condition {
 	return parts
 }
 
-// condition is that of a part: of events of a type, of one kind unless there
-// are two.
+// condition returns the condition of a part: events of a type, of one kind
+// unless there are two.
 func (f EventFilter) condition(kinds []string, t invoice.EventType) *condition {
 	c := &condition{of: "events s"}
 	if len(kinds) == 1 {
@@ -154,14 +155,14 @@ func (f EventFilter) condition(kinds []string, t invoice.EventType) *condition {
 	return c
 }
 
-// condition says which rows of a table, s, to list by their numbers.
+// condition selects rows of a table with the alias s.
 type condition struct {
 	of    string
 	terms []string
 	args  []any
 }
 
-// equal adds a term, unless the value is empty.
+// equal adds a term unless the value is empty.
 func (c *condition) equal(expression, value string) {
 	if value != "" {
 		c.add(expression+" =", value)
@@ -173,8 +174,8 @@ func (c *condition) add(left string, value any) {
 	c.terms = append(c.terms, left+" "+parameter(len(c.args)))
 }
 
-// seqs lists numbers that the filter has not left behind, up to one unless that
-// is 0, as many as it wants.
+// seqs lists up to f.Limit sequence numbers within the filter's page and,
+// unless through is 0, up to that.
 func (q *queries) seqs(ctx context.Context, c *condition, f EventFilter, through int64) ([]int64, error) {
 	order := " DESC"
 	switch {
@@ -195,7 +196,7 @@ func (q *queries) seqs(ctx context.Context, c *condition, f EventFilter, through
 	return queryAll(ctx, q, scanSeq, text+" ORDER BY s.seq"+order+" LIMIT "+parameter(len(c.args)), c.args...)
 }
 
-// order is that in which the filter lists numbers.
+// order compares sequence numbers in the filter's order.
 func (f EventFilter) order(a, b int64) int {
 	if f.After != nil {
 		return cmp.Compare(a, b)

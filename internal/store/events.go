@@ -8,8 +8,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Event is a notification of a merchant. Subject is what it is about: a subject
-// has one event of each type.
+// Event is a notification of a merchant. A subject has at most one event of
+// each type.
 type Event struct {
 	ID         string
 	Seq        int64 // its place in the order of commits; InsertEvents sets it, 0 for an event that it leaves out
@@ -29,15 +29,15 @@ type Event struct {
 	LeaseUntilMS int64 // Unix milliseconds
 }
 
-// eventsLock is PostgreSQL's advisory lock on the order of events.
+// eventsLock is the key of PostgreSQL's advisory lock on the order of events.
 const eventsLock = 0x71756974
 
-// InsertEvents inserts events and schedules their deliveries. It leaves out an
-// event if its subject already has one of the type.
+// InsertEvents inserts events and schedules their deliveries. It skips an event
+// whose subject already has one of its type.
 //
 // It must be the last call of a transaction: from here to the commit no other
-// transaction inserts events, so that events become visible in the order of
-// their numbers. A reader in that order misses none.
+// transaction can insert events. Events therefore become visible in the order
+// of their sequence numbers, and a reader in that order misses none.
 func (tx *Tx) InsertEvents(ctx context.Context, events []Event) error {
 	if len(events) == 0 {
 		return nil
@@ -72,11 +72,11 @@ func (tx *Tx) InsertEvents(ctx context.Context, events []Event) error {
 	return tx.insert(ctx, insertion{"deliveries", []string{"seq", "merchant_id", "due_ms", "deadline_ms", "lease_id"}, ""}, deliveries)
 }
 
-// lockEvents returns the number of the newest event. No other transaction can
-// insert one, or register a worker, until this one ends. It takes an advisory
-// lock, since a row that every event changes would collect dead versions of
-// itself. It clears the leases of events if another worker is registered, which
-// counts what is leased before it leases more.
+// lockEvents returns the newest event's sequence number. Until this transaction
+// ends, no other can insert an event or register a worker. It uses an advisory
+// lock, because a row that every event updates would accumulate dead versions.
+// It clears the events' leases if another worker is registered, since that
+// worker counts the leased deliveries before it leases more.
 func (tx *Tx) lockEvents(ctx context.Context, events []Event) (last int64, err error) {
 	if err := tx.lockOrder(ctx); err != nil {
 		return 0, err
@@ -104,7 +104,7 @@ func (tx *Tx) lockOrder(ctx context.Context) error {
 	return err
 }
 
-// LastSeq returns the number of the newest event, 0 when there is none.
+// LastSeq returns the newest event's sequence number, or 0.
 func (q *queries) LastSeq(ctx context.Context) (int64, error) {
 	return queryRow(ctx, q, func(row scanner) (seq int64, err error) {
 		err = row.Scan(nullInt{&seq})

@@ -9,7 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/delivery"
 )
 
-// ExpireRequest asks for deliveries to be failed whose deadlines passed.
+// ExpireRequest selects the deliveries that ExpireDeliveries fails.
 type ExpireRequest struct {
 	Worker      Worker // that asks
 	MerchantIDs []string
@@ -20,14 +20,14 @@ type ExpireRequest struct {
 	Limit       int   // how many are failed at most
 }
 
-// ExpireDeliveries fails deliveries of the merchants whose deadlines passed
-// while nobody attempted them, and returns how many of each merchant, and
-// whether there may be more.
+// ExpireDeliveries fails up to r.Limit deliveries of the merchants whose
+// deadlines passed and that nobody is attempting. It returns how many failed by
+// merchant, and whether there may be more.
 //
-// A delivery that was not attempted since its schedule began is owed an attempt,
-// even a late one, since this service may have been down; unless its endpoint
-// has been probed in vain for as long as a schedule lasts, or no running worker
-// knows an endpoint.
+// A delivery that was never attempted since it was scheduled gets an attempt
+// even after its deadline, because the service may have been down. It fails
+// without one if its endpoint was probed in vain for a whole retry window, or
+// if no running worker knows an endpoint.
 func (s *Store) ExpireDeliveries(ctx context.Context, r ExpireRequest) (expired map[string]int, more bool, err error) {
 	nowMS, limit := r.NowMS, r.Limit
 	err = s.Update(ctx, func(tx *Tx) error {
@@ -65,9 +65,9 @@ func (s *Store) ExpireDeliveries(ctx context.Context, r ExpireRequest) (expired 
 	return expired, more, nil
 }
 
-// unreachable returns those of the request's merchants that have no endpoint:
-// none was set, and all running workers have the same configuration as the one
-// that asks.
+// unreachable returns those of r.Unreachable that have no endpoint: none is
+// stored, and all running workers have the same configuration as the one that
+// asks.
 func (tx *Tx) unreachable(ctx context.Context, r ExpireRequest) (map[string]bool, error) {
 	if len(r.Unreachable) == 0 {
 		return nil, nil
@@ -86,9 +86,8 @@ func (tx *Tx) unreachable(ctx context.Context, r ExpireRequest) (map[string]bool
 	})
 }
 
-// overdue locks and returns the merchant's deliveries whose deadlines passed and
-// that nobody is attempting; those that are owed an attempt only if the endpoint
-// is given up.
+// overdue locks and returns the merchant's deliveries whose deadlines passed.
+// It includes deliveries without an attempt only if the endpoint is given up.
 func (tx *Tx) overdue(ctx context.Context, merchantID string, givenUp bool, nowMS int64, limit int) ([]delivery.Delivery, error) {
 	look := func(conditions string, beforeMS int64) ([]delivery.Delivery, error) {
 		return queryAll(ctx, &tx.queries, func(row scanner) (delivery.Delivery, error) {

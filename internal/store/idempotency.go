@@ -9,8 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// IdempotencyWindow is how long a key makes a create safe to repeat, in
-// seconds.
+// IdempotencyWindow is how long an idempotency key is remembered, in seconds.
 const IdempotencyWindow = 24 * 60 * 60
 
 // IdempotencyKey is a caller's name for one create.
@@ -20,7 +19,7 @@ type IdempotencyKey struct {
 	InvoiceID   string       // the invoice that the request created
 }
 
-// IdempotencyKey returns the key's first use within the window, or
+// IdempotencyKey returns the first use of a key within the window, or
 // ErrNotFound.
 func (q *queries) IdempotencyKey(ctx context.Context, scope, key string, now int64) (IdempotencyKey, error) {
 	return queryRow(ctx, q, func(row scanner) (IdempotencyKey, error) {

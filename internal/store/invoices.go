@@ -62,17 +62,16 @@ func (tx *Tx) InsertInvoices(ctx context.Context, invoices []invoice.Invoice) (m
 	}, rows)
 }
 
-// updatedColumns are those of an invoice that may change after its creation,
-// with their types where they do not hold text.
+// updatedColumns are the columns that change after creation, followed by their
+// types unless they hold text.
 var updatedColumns = []string{"status", "exception", "amount_paid", "amount_refunded", "settled_tx", "settled_at BIGINT",
 	"remaining", "remaining_transfer",
 	"sums_stale BIGINT", "payment_count BIGINT", "arrived_in_time", "arrived_in_time_dust", "arrived_late", "arrived_late_dust",
 	"newest_block BIGINT", "newest_log BIGINT", "due", "due_dust", "beyond_dust", "counted_block BIGINT", "counted_log BIGINT"}
 
-// UpdateInvoices writes what may change after creation: the state, what was
-// paid and refunded, what remains, and the sums of the payments. What payers
-// were told for an invoice that is not open is free for others. It returns
-// ErrNotFound when one of them is not there.
+// UpdateInvoices updates the state, sums and remainders of invoices. Transfer
+// amounts of invoices that are not open become free for others. It returns
+// ErrNotFound if an invoice does not exist.
 func (tx *Tx) UpdateInvoices(ctx context.Context, invoices []invoice.Invoice) error {
 	rows := make([][]any, len(invoices))
 	var closed []string
@@ -125,15 +124,15 @@ func (q *queries) InvoiceByCommitment(ctx context.Context, id invoice.Hash) (inv
 	return queryRow(ctx, q, scanInvoice, "SELECT "+invoiceColumns+" FROM invoices WHERE commitment_id = $1", id.String())
 }
 
-// InvoicesByID returns the invoices with the ids, in no order. Ids that no
-// invoice has are left out.
+// InvoicesByID returns the invoices with the ids, in no order. It skips unknown
+// ids.
 func (q *queries) InvoicesByID(ctx context.Context, ids []string) ([]invoice.Invoice, error) {
 	return queryIn(ids, func(chunk []any) ([]invoice.Invoice, error) {
 		return queryAll(ctx, q, scanInvoice, "SELECT "+invoiceColumns+" FROM invoices WHERE id IN "+parameterList(0, len(chunk)), chunk...)
 	})
 }
 
-// InvoiceFilter says which invoices to list. Empty members do not filter.
+// InvoiceFilter selects invoices. Empty fields match all.
 type InvoiceFilter struct {
 	MerchantID string
 	Status     invoice.Status
@@ -141,8 +140,8 @@ type InvoiceFilter struct {
 	Limit      int
 }
 
-// Invoices lists invoices, newest first. What it costs does not depend on how
-// many there are.
+// Invoices lists invoices, newest first. The cost does not depend on their
+// number.
 func (q *queries) Invoices(ctx context.Context, f InvoiceFilter) ([]invoice.Invoice, error) {
 	var w where
 	w.equal("merchant_id", f.MerchantID)
@@ -153,21 +152,21 @@ func (q *queries) Invoices(ctx context.Context, f InvoiceFilter) ([]invoice.Invo
 }
 
 // FirstInvoice returns the oldest invoice of the chain, or ErrNotFound. It
-// reads the table, and is for the first start of a chain.
+// reads the whole table, and is called only when a chain is first started.
 func (q *queries) FirstInvoice(ctx context.Context, chainKey string) (invoice.Invoice, error) {
 	return queryRow(ctx, q, scanInvoice, "SELECT "+invoiceColumns+" FROM invoices WHERE chain_key = $1 ORDER BY id LIMIT 1", chainKey)
 }
 
-// ExpiringInvoices returns open invoices of the chain that no transfer up to
-// the block from can pay and whose expiresAt lies before a time (Unix seconds),
-// those that expire first first.
+// ExpiringInvoices returns open invoices of the chain that expire before a time
+// (Unix seconds) and cannot be paid by a transfer up to the block from, those
+// that expire first first.
 func (q *queries) ExpiringInvoices(ctx context.Context, chainKey string, from uint64, before int64, limit int) ([]invoice.Invoice, error) {
 	return queryAll(ctx, q, scanInvoice, "SELECT "+invoiceColumns+` FROM invoices
 		WHERE chain_key = $1 AND expires_at < $2 AND from_block >= $3 AND status = 'open' ORDER BY expires_at LIMIT $4`,
 		chainKey, before, int64(from), limit)
 }
 
-// where collects the conditions of a list.
+// where collects the conditions of a query.
 type where struct {
 	conditions []string
 	args       []any
@@ -185,7 +184,7 @@ func (w *where) equal(column, value string) {
 	}
 }
 
-// below adds the condition of a keyset unless the value is empty.
+// below adds a keyset condition unless the value is empty.
 func (w *where) below(column, value string) {
 	if value != "" {
 		w.add(column+" < $%d", value)
@@ -199,5 +198,5 @@ func (w *where) text() string {
 	return " WHERE " + strings.Join(w.conditions, " AND ")
 }
 
-// next is the number of the parameter after those of the conditions.
+// next returns the number of the first parameter after the conditions.
 func (w *where) next() int { return len(w.args) + 1 }

@@ -9,21 +9,21 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Settlement is an address to which a merchant's invoices are paid.
+// Settlement is an address that a merchant's invoices are paid to.
 type Settlement struct {
 	ChainKey   string
 	Address    invoice.Address
 	MerchantID string
 }
 
-// compare orders settlements: transactions that insert the same ones must wait
-// for each other in the same order.
+// compare orders settlements, so that transactions insert them in one order,
+// which avoids deadlocks.
 func (s Settlement) compare(o Settlement) int {
 	return cmp.Or(cmp.Compare(s.MerchantID, o.MerchantID), cmp.Compare(s.ChainKey, o.ChainKey), bytes.Compare(s.Address[:], o.Address[:]))
 }
 
-// InsertSettlements records merchants and their settlement addresses; those
-// already there stay as they are.
+// InsertSettlements inserts merchants and their settlement addresses, unless
+// they exist.
 func (tx *Tx) InsertSettlements(ctx context.Context, settlements []Settlement, now int64) error {
 	merchants := make(map[string]bool, len(settlements))
 	var rows, addresses [][]any
@@ -41,8 +41,8 @@ func (tx *Tx) InsertSettlements(ctx context.Context, settlements []Settlement, n
 		[]string{"chain_key", "address", "merchant_id", "created_at"}, "ON CONFLICT DO NOTHING"}, addresses)
 }
 
-// SettlementAddresses returns which of the addresses an invoice of the chain
-// ever named as the place where the money goes.
+// SettlementAddresses returns which of the addresses are settlement addresses
+// on the chain.
 func (q *queries) SettlementAddresses(ctx context.Context, chainKey string, among []invoice.Address) (map[invoice.Address]bool, error) {
 	rows := make([][]any, len(among))
 	for i, a := range among {

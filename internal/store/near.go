@@ -28,7 +28,7 @@ const nearRows = " FROM invoices WHERE merchant_address = $1 AND chain_key = $2 
 // created before a time, in Unix seconds. The number of rows it reads is
 // bounded. Unless merchantID is empty, it leaves out other merchants' invoices.
 func (q *queries) NearInvoices(ctx context.Context, t invoice.Transfer, merchantID string, createdBefore int64) ([]invoice.NearInvoice, error) {
-	n := near{q: q, t: t, merchantID: merchantID, createdBefore: createdBefore, before: invoice.FirstID(invoice.PrefixInvoice, createdBefore)}
+	n := nearSearch{q: q, t: t, merchantID: merchantID, createdBefore: createdBefore, before: invoice.FirstID(invoice.PrefixInvoice, createdBefore)}
 	for _, find := range []func(context.Context) error{n.unpaid, n.partlyPaid, n.closed} {
 		if err := find(ctx); err != nil {
 			return nil, err
@@ -37,8 +37,8 @@ func (q *queries) NearInvoices(ctx context.Context, t invoice.Transfer, merchant
 	return n.found, nil
 }
 
-// near collects the results of NearInvoices.
-type near struct {
+// nearSearch collects the results of NearInvoices.
+type nearSearch struct {
 	q          *queries
 	t          invoice.Transfer
 	merchantID string // empty for all
@@ -50,11 +50,11 @@ type near struct {
 }
 
 // receiver returns the first parameters of the statements.
-func (n *near) receiver() []any {
+func (n *nearSearch) receiver() []any {
 	return []any{n.t.To.String(), n.t.ChainKey, n.t.Token.String()}
 }
 
-func (n *near) add(invoices []invoice.Invoice, err error) error {
+func (n *nearSearch) add(invoices []invoice.Invoice, err error) error {
 	for _, inv := range invoices {
 		known := slices.ContainsFunc(n.found, func(k invoice.NearInvoice) bool { return k.ID == inv.ID })
 		wanted := n.merchantID == "" || inv.MerchantID == n.merchantID
@@ -69,7 +69,7 @@ func (n *near) add(invoices []invoice.Invoice, err error) error {
 }
 
 // unpaid adds unpaid invoices by their amounts.
-func (n *near) unpaid(ctx context.Context) error {
+func (n *nearSearch) unpaid(ctx context.Context) error {
 	if err := n.of(ctx, n.t.Amount.String()); err != nil {
 		return err
 	}
@@ -92,14 +92,14 @@ func (n *near) unpaid(ctx context.Context) error {
 }
 
 // of adds the newest unpaid invoices with an amount.
-func (n *near) of(ctx context.Context, amount string) error {
+func (n *nearSearch) of(ctx context.Context, amount string) error {
 	return n.add(queryAll(ctx, n.q, scanInvoice, "SELECT "+invoiceColumns+nearRows+"= $5 AND id < $6 ORDER BY id DESC LIMIT $7",
 		append(n.receiver(), len(amount), amount, n.before, nearLimit)...))
 }
 
 // above returns the next greater amount, with at most one more digit, or an
 // empty text. Numbers of the same length compare like their texts.
-func (n *near) above(ctx context.Context, amount string) (string, error) {
+func (n *nearSearch) above(ctx context.Context, amount string) (string, error) {
 	const query = "SELECT amount" + nearRows + "> $5 ORDER BY amount LIMIT 1"
 	found, err := n.first(ctx, query, len(amount), amount)
 	if found != "" || err != nil {
@@ -110,7 +110,7 @@ func (n *near) above(ctx context.Context, amount string) (string, error) {
 
 // below returns the next smaller amount, with at most one digit less, or an
 // empty text.
-func (n *near) below(ctx context.Context, amount string) (string, error) {
+func (n *nearSearch) below(ctx context.Context, amount string) (string, error) {
 	const query = "SELECT amount" + nearRows + "< $5 ORDER BY amount DESC LIMIT 1"
 	found, err := n.first(ctx, query, len(amount), amount)
 	if found != "" || err != nil || len(amount) == 1 {
@@ -119,7 +119,7 @@ func (n *near) below(ctx context.Context, amount string) (string, error) {
 	return n.first(ctx, query, len(amount)-1, strings.Repeat("9", len(amount)))
 }
 
-func (n *near) first(ctx context.Context, query string, digits int, amount string) (string, error) {
+func (n *nearSearch) first(ctx context.Context, query string, digits int, amount string) (string, error) {
 	found, err := queryAll(ctx, n.q, scanID, query, append(n.receiver(), digits, amount)...)
 	if len(found) == 0 {
 		return "", err
@@ -128,14 +128,14 @@ func (n *near) first(ctx context.Context, query string, digits int, amount strin
 }
 
 // partlyPaid adds the newest invoices of which a remainder is due.
-func (n *near) partlyPaid(ctx context.Context) error {
+func (n *nearSearch) partlyPaid(ctx context.Context) error {
 	return n.add(queryAll(ctx, n.q, scanInvoice, "SELECT "+invoiceColumns+` FROM invoices
 		WHERE merchant_address = $1 AND chain_key = $2 AND token = $3 AND remaining IS NOT NULL AND id < $4 ORDER BY id DESC LIMIT $5`,
 		append(n.receiver(), n.before, nearLimit)...))
 }
 
 // closed adds the invoices with exactly the amount that were closed last.
-func (n *near) closed(ctx context.Context) error {
+func (n *nearSearch) closed(ctx context.Context) error {
 	return n.add(queryAll(ctx, n.q, scanInvoice, "SELECT "+invoiceColumns+` FROM invoices
 		WHERE amount = $1 AND merchant_address = $2 AND status <> 'open' AND created_at < $3 ORDER BY closed_block DESC LIMIT $4`,
 		n.t.Amount.String(), n.t.To.String(), n.createdBefore, nearLimit))

@@ -7,7 +7,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Notice is a transfer that an external provider announced.
+// Notice is a transfer that a provider announced.
 type Notice struct {
 	ID               string
 	Provider         string
@@ -25,7 +25,7 @@ type Notice struct {
 	ReceivedAt       int64  // Unix seconds
 }
 
-// InsertNotice keeps a notice. It reports false when the provider sent it
+// InsertNotice inserts a notice. It reports false if the provider sent it
 // before.
 func (tx *Tx) InsertNotice(ctx context.Context, n Notice) (bool, error) {
 	rows, err := tx.exec(ctx, `INSERT INTO notices (id, provider, type, transfer_id, amount_text, provider_currency,
@@ -41,9 +41,10 @@ func (tx *Tx) InsertNotice(ctx context.Context, n Notice) (bool, error) {
 // payment that it announces be seen.
 const NoticeWindow = 48 * 60 * 60
 
-// UnlinkedPayment returns the newest payment that a notice could announce and
-// no other notice of the provider's type does: of the chain, to the address,
-// over the amount, and seen within the window.
+// UnlinkedPayment returns the newest payment that the notice can announce: of
+// its chain, address and amount, seen within the window, and not linked to
+// another notice of this provider and type. It returns ErrNotFound if there is
+// none.
 func (q *queries) UnlinkedPayment(ctx context.Context, n Notice) (PaymentRow, error) {
 	return queryRow(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
 		WHERE to_address = $1 AND amount = $2 AND chain_key = $3 AND currency = $4 AND status <> 'orphaned'
@@ -52,8 +53,8 @@ func (q *queries) UnlinkedPayment(ctx context.Context, n Notice) (PaymentRow, er
 		n.Address.String(), n.Amount.String(), n.ChainKey, n.Currency, n.Provider, n.Type, n.ReceivedAt-NoticeWindow)
 }
 
-// Announced returns those of the payments that a notice which is linked to no
-// payment could have announced.
+// Announced returns the payments whose address and amount appear in a notice
+// without a payment.
 func (q *queries) Announced(ctx context.Context, payments []PaymentRow) ([]PaymentRow, error) {
 	rows := make([][]any, len(payments))
 	for i, p := range payments {
@@ -68,9 +69,9 @@ func (q *queries) Announced(ctx context.Context, payments []PaymentRow) ([]Payme
 	return announced, err
 }
 
-// LinkNotices links the oldest notice of each provider and type that
-// announced the payment within the window and is linked to none, unless the payment has one of
-// that provider and type already.
+// LinkNotices links the payment to the oldest matching notice of each provider
+// and type that has no payment and was received within the window. It skips a
+// provider and type that already announced the payment.
 func (tx *Tx) LinkNotices(ctx context.Context, p invoice.Payment) error {
 	_, err := tx.exec(ctx, `UPDATE notices SET payment_id = $1 WHERE id IN (
 		SELECT min(id) FROM notices AS n WHERE address = $2 AND amount = $3 AND chain_key = $4 AND currency = $5

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// PaymentFilter says which payments to list. Empty members do not filter.
+// PaymentFilter selects payments. Empty fields match all.
 type PaymentFilter struct {
 	// MerchantID lists the payments of the merchant's invoices and, of those
 	// without an invoice, the ones that an address of the merchant got.
@@ -20,8 +20,8 @@ type PaymentFilter struct {
 	Limit               int
 }
 
-// Payments lists payments, the last seen first. What it costs does not depend
-// on how many there are.
+// Payments lists payments, the last seen first. The cost does not depend on
+// their number.
 func (q *queries) Payments(ctx context.Context, f PaymentFilter) ([]PaymentRow, error) {
 	attributed := where{conditions: []string{"payments.invoice_id IS NOT NULL"}}
 	attributed.equal("payments.merchant_id", f.MerchantID)
@@ -45,8 +45,8 @@ func (q *queries) Payments(ctx context.Context, f PaymentFilter) ([]PaymentRow, 
 	return found[:min(len(found), f.Limit)], nil // each list alone was long enough
 }
 
-// pageOfPayments reads a page of the payments for which the conditions hold.
-// The table list has the index that is in the page's order.
+// pageOfPayments reads a page of the payments that match the conditions. The
+// table named by list has the index in the page's order.
 func (q *queries) pageOfPayments(ctx context.Context, f PaymentFilter, list, from string, w where) ([]PaymentRow, error) {
 	if !f.IncludePending {
 		w.conditions = append(w.conditions, "payments.status = 'confirmed'")

@@ -9,7 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// transferColumns are those that payments and refunds share.
+// transferColumns are the columns that payments and refunds share.
 const transferColumns = "id, chain_key, tx_hash, ordinal, log_index, block_number, block_hash, block_time, " +
 	"token, currency, from_address, to_address, amount, commitment_id, registry_id, authorization_id, status, observed_at, confirmed_at"
 
@@ -27,7 +27,7 @@ func transferValues(id string, t invoice.Transfer) []any {
 		orNull(t.Evidence.Calldata), orNull(t.Evidence.Registry), orNull(t.Evidence.Authorization)}
 }
 
-// PaymentRow is a payment and its place in the lists of payments.
+// PaymentRow is a payment and its position in the lists of payments.
 type PaymentRow struct {
 	invoice.Payment
 	SeenID string
@@ -43,10 +43,10 @@ func scanPayment(row scanner) (PaymentRow, error) {
 	return p, err
 }
 
-// SavePayments inserts the payments, or writes what may change of those that
-// are there: where they were mined, what they moved, their state and their
-// invoice. None may come twice. Those without an invoice are put on the lists
-// of the merchants whose address got them.
+// SavePayments inserts payments, and updates existing ones: their block,
+// transfer, state and invoice. The payments must be distinct. Those without an
+// invoice are added to the unattributed payments of the merchants whose address
+// received them.
 func (tx *Tx) SavePayments(ctx context.Context, payments []PaymentRow) error {
 	rows := make([][]any, len(payments))
 	seen := make([]string, len(payments))
@@ -79,8 +79,8 @@ func (tx *Tx) SavePayments(ctx context.Context, payments []PaymentRow) error {
 		WHERE payments.seen_id IN `, unattributed)
 }
 
-// MerchantsOfUnattributed returns, for each of the payments that has no invoice,
-// the merchants whose address got it.
+// MerchantsOfUnattributed returns, for each payment without an invoice, the
+// merchants whose address received it.
 func (q *queries) MerchantsOfUnattributed(ctx context.Context, ids []string) (map[string][]string, error) {
 	found := make(map[string][]string)
 	_, err := queryIn(ids, func(chunk []any) ([]string, error) {
@@ -100,8 +100,8 @@ func (q *queries) Payment(ctx context.Context, id string) (PaymentRow, error) {
 	return queryRow(ctx, q, scanPayment, "SELECT "+paymentColumns+" FROM payments WHERE id = $1", id)
 }
 
-// PaymentsOfTransaction returns the payments that a transaction made on any of
-// the chains, in the order of its logs.
+// PaymentsOfTransaction returns the payments of a transaction on any of the
+// chains, in the order of its logs.
 func (q *queries) PaymentsOfTransaction(ctx context.Context, chainKeys []string, tx invoice.Hash) ([]PaymentRow, error) {
 	found, err := queryIn(chainKeys, func(chunk []any) ([]PaymentRow, error) {
 		return queryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+" FROM payments WHERE tx_hash = $1 AND chain_key IN "+parameterList(1, len(chunk)),
@@ -128,30 +128,29 @@ func (q *queries) PaymentsOfInvoices(ctx context.Context, invoiceIDs []string) (
 	})
 }
 
-// PaymentsInTime returns the payments attributed to the invoice that were mined
-// before it expired. What comes late is not even looked at: strangers can send
-// as much of it as they like.
+// PaymentsInTime returns the invoice's payments that were mined before it
+// expired. It does not read late ones, of which anyone can send any number.
 func (q *queries) PaymentsInTime(ctx context.Context, inv invoice.Invoice) ([]PaymentRow, error) {
 	return queryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
 		WHERE invoice_id = $1 AND block_time <= $2`, inv.ID, inv.ExpiresAt)
 }
 
-// pairLimit bounds the payments between one payer and one merchant that a
-// refund is looked for among: the newest.
+// pairLimit bounds the payments between a payer and a merchant that a refund is
+// matched with: the newest.
 const pairLimit = 2000
 
-// PaymentsBetween returns the newest payments from one account to another that
-// were mined in blocks up to a number.
+// PaymentsBetween returns the newest payments from one account to another in
+// blocks up to a number.
 func (q *queries) PaymentsBetween(ctx context.Context, chainKey string, from, to invoice.Address, through uint64) ([]PaymentRow, error) {
 	return queryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
 		WHERE from_address = $1 AND to_address = $2 AND chain_key = $3 AND block_number <= $4
 		ORDER BY block_number DESC LIMIT $5`, from.String(), to.String(), chainKey, int64(through), pairLimit)
 }
 
-// Pair is two accounts of which one paid the other.
+// Pair is a payer and a receiver.
 type Pair struct{ Payer, Receiver invoice.Address }
 
-// PaidPairs returns which of the pairs there are payments between.
+// PaidPairs returns the pairs between which there are payments.
 func (q *queries) PaidPairs(ctx context.Context, chainKey string, pairs []Pair) (map[Pair]bool, error) {
 	rows := make([][]any, len(pairs))
 	for i, p := range pairs {
@@ -166,31 +165,31 @@ func (q *queries) PaidPairs(ctx context.Context, chainKey string, pairs []Pair) 
 	return paid, err
 }
 
-// UnfinalPayments returns the pending payments of the chain mined in blocks
-// from one number to another, both included.
+// UnfinalPayments returns the chain's pending payments in blocks from one
+// number to another, inclusive.
 func (q *queries) UnfinalPayments(ctx context.Context, chainKey string, from, to uint64) ([]PaymentRow, error) {
 	return queryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
 		WHERE chain_key = $1 AND block_number BETWEEN $2 AND $3 AND status = 'pending'
 		ORDER BY block_number, log_index`, chainKey, int64(from), int64(to))
 }
 
-// OrphanedPayments returns the orphaned payments of the chain that were last
-// seen in blocks from one number to another, both included.
+// OrphanedPayments returns the chain's orphaned payments that were last seen in
+// blocks from one number to another, inclusive.
 func (q *queries) OrphanedPayments(ctx context.Context, chainKey string, from, to uint64) ([]PaymentRow, error) {
 	return queryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
 		WHERE chain_key = $1 AND block_number BETWEEN $2 AND $3 AND status = 'orphaned'
 		ORDER BY block_number, log_index`, chainKey, int64(from), int64(to))
 }
 
-// ConfirmThrough confirms the pending payments and refunds of the chain's
-// blocks up to a number, at a time (Unix seconds).
+// ConfirmThrough confirms the chain's pending payments and refunds in blocks up
+// to a number, at a time (Unix seconds).
 func (tx *Tx) ConfirmThrough(ctx context.Context, chainKey string, number uint64, at int64) error {
 	return tx.changeTransfers(ctx, `SET status = 'confirmed', confirmed_at = $3
 		WHERE chain_key = $1 AND block_number <= $2 AND status = 'pending'`, chainKey, int64(number), at)
 }
 
-// OrphanAbove orphans the pending payments and refunds of blocks above the
-// number, which a reorg left, and forgets the undecided refunds there.
+// OrphanAbove orphans the chain's pending payments and refunds in blocks above
+// a number, and deletes the undecided refunds there.
 func (tx *Tx) OrphanAbove(ctx context.Context, chainKey string, number uint64) error {
 	if _, err := tx.exec(ctx, "DELETE FROM undecided_refunds WHERE chain_key = $1 AND block_number > $2", chainKey, int64(number)); err != nil {
 		return err
@@ -199,7 +198,7 @@ func (tx *Tx) OrphanAbove(ctx context.Context, chainKey string, number uint64) e
 		WHERE chain_key = $1 AND block_number > $2 AND status = 'pending'`, chainKey, int64(number))
 }
 
-// changeTransfers runs an update on the payments and on the refunds.
+// changeTransfers runs an update on payments and on refunds.
 func (tx *Tx) changeTransfers(ctx context.Context, update string, args ...any) error {
 	for _, table := range []string{"payments", "refunds"} {
 		if _, err := tx.exec(ctx, "UPDATE "+table+" "+update, args...); err != nil {

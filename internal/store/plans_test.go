@@ -368,7 +368,7 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 			"confirm":    func() error { return write.ConfirmThrough(ctx, "base", 5, 1000) },
 			"unsee":      func() error { return write.UnmarkIntentsObserved(ctx, "base", 5) },
 			"finish":     func() error { return write.FinishIntents(ctx, "base", 5) },
-			"bind":       func() error { return write.BindTo(ctx, "base", 500) },
+			"bind":       func() error { return write.LowerFromBlocks(ctx, "base", 500) },
 			"await":      func() error { return write.MarkUndecided(ctx, []store.PaymentRow{samplePayment(1)}) },
 			"decided":    func() error { return write.UnmarkUndecided(ctx, []string{"pay_1"}) },
 			"orphan":     func() error { return write.OrphanAbove(ctx, "base", 500) },

@@ -10,7 +10,7 @@ import (
 
 const refundColumns = transferColumns + ", payment_id"
 
-// selectRefunds reads refunds with the invoice of what they pay back.
+// selectRefunds reads refunds with the invoice of the refunded payment.
 var selectRefunds = "SELECT refunds." + strings.ReplaceAll(refundColumns, ", ", ", refunds.") +
 	", payments.invoice_id, payments.merchant_id FROM refunds JOIN payments ON payments.id = refunds.payment_id "
 
@@ -21,8 +21,8 @@ func scanRefund(row scanner) (invoice.Refund, error) {
 	return r, err
 }
 
-// SaveRefund inserts the refund, or writes what may change of one that is
-// there. Its invoice is that of the payment, and not written.
+// SaveRefund inserts a refund or updates an existing one. It does not store the
+// invoice, which is the payment's.
 func (tx *Tx) SaveRefund(ctx context.Context, r invoice.Refund) error {
 	_, err := tx.exec(ctx, `INSERT INTO refunds (`+refundColumns+`)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
@@ -55,23 +55,23 @@ func (q *queries) RefundsOfInvoices(ctx context.Context, invoiceIDs []string) ([
 	return q.refundsIn(ctx, "payments.invoice_id", invoiceIDs)
 }
 
-// refundsIn returns the refunds of which the column has one of the values.
+// refundsIn returns the refunds whose column has one of the values.
 func (q *queries) refundsIn(ctx context.Context, column string, values []string) ([]invoice.Refund, error) {
 	return queryIn(values, func(chunk []any) ([]invoice.Refund, error) {
 		return queryAll(ctx, q, scanRefund, selectRefunds+"WHERE "+column+" IN "+parameterList(0, len(chunk)), chunk...)
 	})
 }
 
-// UnfinalRefunds returns the pending refunds of the chain mined in blocks from
-// one number to another, both included.
+// UnfinalRefunds returns the chain's pending refunds in blocks from one number
+// to another, inclusive.
 func (q *queries) UnfinalRefunds(ctx context.Context, chainKey string, from, to uint64) ([]invoice.Refund, error) {
 	return queryAll(ctx, q, scanRefund, selectRefunds+`WHERE refunds.chain_key = $1
 		AND refunds.block_number BETWEEN $2 AND $3 AND refunds.status = 'pending'
 		ORDER BY refunds.block_number, refunds.log_index`, chainKey, int64(from), int64(to))
 }
 
-// AmountsRefunded returns how much of the payments was paid back in confirmed
-// refunds, by the payment's id; nothing for the others.
+// AmountsRefunded returns the confirmed refunds of payments added up, by
+// payment id. Payments without a confirmed refund are left out.
 func (q *queries) AmountsRefunded(ctx context.Context, paymentIDs []string) (map[string]invoice.Amount, error) {
 	refunds, err := q.RefundsOfPayments(ctx, paymentIDs)
 	sums := make(map[string]invoice.Amount)

@@ -6,15 +6,14 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// InsertRegistry records that the service runs with a registry. One that is
-// there already stays as it is.
+// InsertRegistry records a registry of the chain, unless it is known already.
 func (tx *Tx) InsertRegistry(ctx context.Context, chainKey string, registry invoice.Address, at int64) error {
 	_, err := tx.exec(ctx, "INSERT INTO registries (chain_key, address, created_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
 		chainKey, registry.String(), at)
 	return err
 }
 
-// Registries returns all registries of a chain that the service ever ran with.
+// Registries returns all registries that the service ever used on a chain.
 func (q *queries) Registries(ctx context.Context, chainKey string) ([]invoice.Address, error) {
 	return queryAll(ctx, q, func(row scanner) (a invoice.Address, err error) {
 		err = row.Scan(addressCol(&a))
@@ -22,15 +21,15 @@ func (q *queries) Registries(ctx context.Context, chainKey string) ([]invoice.Ad
 	}, "SELECT address FROM registries WHERE chain_key = $1 ORDER BY address", chainKey)
 }
 
-// InvoicesWithoutRegistry returns invoices of which it is not known which
-// registry their commitment names, by id, from the one after the given id on.
+// InvoicesWithoutRegistry returns invoices whose registry is unknown, ordered
+// by id, after the given id.
 func (q *queries) InvoicesWithoutRegistry(ctx context.Context, after string, limit int) ([]invoice.Invoice, error) {
 	return queryAll(ctx, q, scanInvoice, "SELECT "+invoiceColumns+` FROM invoices
 		WHERE registry IS NULL AND id > $1 ORDER BY id LIMIT $2`, after, limit)
 }
 
-// SetRegistries records which registries the commitments of invoices name, the
-// zero address for none, and gives those to their intents.
+// SetRegistries stores the registries of the invoices, and of their intents.
+// The zero address means none.
 func (tx *Tx) SetRegistries(ctx context.Context, invoices []invoice.Invoice) error {
 	rows := make([][]any, len(invoices))
 	for i, inv := range invoices {

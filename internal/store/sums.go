@@ -10,7 +10,7 @@ import (
 const sumColumns = `sums_stale, payment_count, arrived_in_time, arrived_in_time_dust, arrived_late, arrived_late_dust,
 	newest_block, newest_log, due, due_dust, beyond_dust, counted_block, counted_log`
 
-// sumTargets returns where to scan sumColumns to.
+// sumTargets returns the scan targets of sumColumns.
 func sumTargets(s *invoice.Sums) []any {
 	return []any{&s.Stale, &s.Payments, amountCol(&s.InTime), amountCol(&s.InTimeDust), amountCol(&s.Late), amountCol(&s.LateDust),
 		&s.Newest.BlockNumber, &s.Newest.LogIndex, amountCol(&s.Tally.Due), amountCol(&s.Tally.DueDust), amountCol(&s.Tally.BeyondDust),
@@ -28,15 +28,16 @@ func sumValues(s invoice.Sums) []any {
 		int64(s.Tally.Last.BlockNumber), int64(s.Tally.Last.LogIndex)}
 }
 
-// NewestPayments returns the payments of an invoice that are highest on the
-// chain, in any status, the highest first.
+// NewestPayments returns the invoice's payments in any status, the highest on
+// the chain first. payments_by_invoice has them in this order
+// (TestStatementsUseIndexes).
 func (q *queries) NewestPayments(ctx context.Context, invoiceID string, limit int) ([]PaymentRow, error) {
 	return queryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments WHERE invoice_id = $1
 		ORDER BY block_number DESC, log_index DESC LIMIT $2`, invoiceID, limit)
 }
 
 // PaidThroughRegistry returns which of the invoices have a confirmed payment
-// that the registry took.
+// through the registry.
 func (q *queries) PaidThroughRegistry(ctx context.Context, invoiceIDs []string) (map[string]bool, error) {
 	rows := make([][]any, len(invoiceIDs))
 	for i, id := range invoiceIDs {

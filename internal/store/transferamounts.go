@@ -18,8 +18,8 @@ type TransferAmount struct {
 	Remainder bool           // Base is a remainder
 }
 
-// toldInsertion leaves out an amount that is told for an open invoice.
-var toldInsertion = insertion{
+// transferAmountInsertion leaves out an amount that is told for an open invoice.
+var transferAmountInsertion = insertion{
 	table: "told_amounts",
 	columns: []string{"invoice_id", "base", "amount", "merchant_address", "chain_key", "token",
 		"from_block", "expires_at", "remainder", "live", "closed_block"},
@@ -30,12 +30,12 @@ var toldInsertion = insertion{
 // returns the ids of the invoices for which it did. The transfer amount of
 // another open invoice is left out; a remainder without one is recorded.
 func (tx *Tx) InsertTransferAmounts(ctx context.Context, told []TransferAmount) (map[string]bool, error) {
-	return tx.insertReturningKeys(ctx, toldInsertion, toldRows(told))
+	return tx.insertReturningKeys(ctx, transferAmountInsertion, transferAmountRows(told))
 }
 
 // InsertBareRemainders records remainders without a transfer amount.
 func (tx *Tx) InsertBareRemainders(ctx context.Context, remainders []TransferAmount) error {
-	return tx.insert(ctx, toldInsertion, toldRows(remainders))
+	return tx.insert(ctx, transferAmountInsertion, transferAmountRows(remainders))
 }
 
 // DeleteBareRemainders deletes remainders without a transfer amount.
@@ -50,7 +50,7 @@ func (tx *Tx) DeleteBareRemainders(ctx context.Context, remainders []TransferAmo
 	return nil
 }
 
-func toldRows(told []TransferAmount) [][]any {
+func transferAmountRows(told []TransferAmount) [][]any {
 	rows := make([][]any, len(told))
 	for i, t := range told {
 		inv := t.Invoice
@@ -119,10 +119,10 @@ func (q *queries) InvoicesLackingTransferAmounts(ctx context.Context, chainKey, 
 		chainKey, after, limit)
 }
 
-// BindTo binds the open invoices of the chain that are bound above a height to
-// it, and their transfer amounts: the blocks above were replaced, and those
-// that replace them can hold transfers to these invoices.
-func (tx *Tx) BindTo(ctx context.Context, chainKey string, height uint64) error {
+// LowerFromBlocks sets from_block of the chain's open invoices, and of their
+// transfer amounts, to at most the height. The blocks above were replaced, and
+// the new ones can hold transfers to these invoices.
+func (tx *Tx) LowerFromBlocks(ctx context.Context, chainKey string, height uint64) error {
 	for _, update := range []string{
 		`UPDATE told_amounts SET from_block = $2 WHERE from_block > $2 AND invoice_id IN
 			(SELECT id FROM invoices WHERE chain_key = $1 AND from_block > $2 AND status = 'open')`,
@@ -136,16 +136,16 @@ func (tx *Tx) BindTo(ctx context.Context, chainKey string, height uint64) error 
 	return nil
 }
 
-// bindingLock is the first key of PostgreSQL's advisory locks on binding to a
-// chain's height. The second is a hash of the chain's key.
-const bindingLock = 0x62696e64
+// fromBlocksLock is the first key of PostgreSQL's advisory locks on from_block of a
+// chain's new invoices. The second is a hash of the chain's key.
+const fromBlocksLock = 0x62696e64
 
-// HeightsToBind returns IndexedHeights for invoices that this transaction
-// creates. Until it ends no rollback lowers these heights, since BindTo would
-// not see the invoices.
-func (tx *Tx) HeightsToBind(ctx context.Context, chainKeys []string) (map[string]uint64, error) {
+// HeightsForNewInvoices returns IndexedHeights for invoices that this
+// transaction inserts. Until it ends no rollback lowers these heights, since
+// LowerFromBlocks would not see the invoices.
+func (tx *Tx) HeightsForNewInvoices(ctx context.Context, chainKeys []string) (map[string]uint64, error) {
 	for _, key := range slices.Sorted(slices.Values(chainKeys)) { // in one order, so that no two wait for each other
-		if err := tx.lockBinding(ctx, "pg_advisory_xact_lock_shared", key); err != nil {
+		if err := tx.lockFromBlocks(ctx, "pg_advisory_xact_lock_shared", key); err != nil {
 			return nil, err
 		}
 	}
@@ -153,25 +153,25 @@ func (tx *Tx) HeightsToBind(ctx context.Context, chainKeys []string) (map[string
 	return tx.IndexedHeights(ctx, chainKeys)
 }
 
-// LockBinding waits for the transactions that bind invoices to the chain's
-// height, and keeps others from it until this one ends. The cursor must be
-// locked, and nothing written yet: a transaction that is waited for may wait for
-// what was written.
-func (tx *Tx) LockBinding(ctx context.Context, chainKey string) error {
-	return tx.lockBinding(ctx, "pg_advisory_xact_lock", chainKey)
+// LockFromBlocks waits for transactions that insert invoices on the chain, and
+// blocks others until this one ends. The cursor must be locked, and nothing
+// written yet, because the transactions waited for may themselves wait for
+// written rows.
+func (tx *Tx) LockFromBlocks(ctx context.Context, chainKey string) error {
+	return tx.lockFromBlocks(ctx, "pg_advisory_xact_lock", chainKey)
 }
 
-// lockBinding takes an advisory lock. SQLite has one writer and needs none.
-func (tx *Tx) lockBinding(ctx context.Context, lock, chainKey string) error {
+// lockFromBlocks takes an advisory lock. SQLite has one writer and needs none.
+func (tx *Tx) lockFromBlocks(ctx context.Context, lock, chainKey string) error {
 	if !tx.postgres {
 		return nil
 	}
-	_, err := tx.exec(ctx, "SELECT "+lock+"(CAST($1 AS INTEGER), hashtext($2))", bindingLock, chainKey)
+	_, err := tx.exec(ctx, "SELECT "+lock+"(CAST($1 AS INTEGER), hashtext($2))", fromBlocksLock, chainKey)
 	return err
 }
 
-// IndexedHeights returns the newest block that was read of each of the chains,
-// as far as they were read.
+// IndexedHeights returns the newest indexed block of each chain. It skips
+// chains that were never read.
 func (q *queries) IndexedHeights(ctx context.Context, chainKeys []string) (map[string]uint64, error) {
 	heights := make(map[string]uint64)
 	_, err := queryIn(chainKeys, func(chunk []any) ([]struct{}, error) {

@@ -8,16 +8,16 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// widening replaces constraints of a table by ones that allow more. What was
-// allowed stays allowed, so no row has to be looked at or written.
+// widening replaces constraints of a table by less strict ones. Every existing
+// row satisfies them, so no row is read or written.
 type widening struct {
 	table    string
-	sqlite   [][2]string // parts of the table's definition, and what takes their place
-	obsolete []string    // parts of the constraints that PostgreSQL drops
-	postgres string      // what PostgreSQL does then
+	sqlite   [][2]string // parts of the table's definition, and their replacements
+	obsolete []string    // substrings of the constraints to drop on PostgreSQL
+	postgres string      // the statement that adds the new ones on PostgreSQL
 }
 
-// widenings are those of a migration, by its version.
+// widenings are the widenings of each migration, by version.
 var widenings = map[int64][]widening{
 	9: {
 		{
@@ -46,7 +46,7 @@ var widenings = map[int64][]widening{
 	},
 }
 
-// wideningMigrations are the migrations that widen constraints.
+// wideningMigrations returns the migrations that widen constraints.
 func wideningMigrations(dialect goose.Dialect) goose.ProviderOption {
 	var all []*goose.Migration
 	for version, of := range widenings {
@@ -67,7 +67,7 @@ func wideningMigrations(dialect goose.Dialect) goose.ProviderOption {
 }
 
 // inSQLite edits the table's definition, as SQLite's documentation of ALTER
-// TABLE has it for changes that concern no row.
+// TABLE describes for changes that do not affect stored rows.
 func (w widening) inSQLite(ctx context.Context, tx *sql.Tx) error {
 	if _, err := tx.ExecContext(ctx, "PRAGMA writable_schema = ON"); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (w widening) inSQLite(ctx context.Context, tx *sql.Tx) error {
 	return err
 }
 
-// inPostgres drops the constraints that name the obsolete parts and adds the
+// inPostgres drops the constraints that contain the obsolete parts and adds the
 // new ones.
 func (w widening) inPostgres(ctx context.Context, tx *sql.Tx) error {
 	for _, part := range w.obsolete {

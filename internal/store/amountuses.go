@@ -7,7 +7,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// AmountKey is an amount that arrives at an address.
+// AmountKey is an amount of a token at an address.
 type AmountKey struct {
 	ChainKey        string
 	Merchant, Token invoice.Address
@@ -20,7 +20,7 @@ func (k AmountKey) With(a invoice.Amount) AmountKey {
 	return k
 }
 
-// AmountUse says what an amount that arrives at an address already means.
+// AmountUse says which invoices an amount at an address already refers to.
 type AmountUse struct {
 	// Taken: it was told for an open invoice, or is the amount of one.
 	Taken bool
@@ -29,9 +29,9 @@ type AmountUse struct {
 	Until int64
 }
 
-// AmountUses returns which of the amounts mean something, and what. Invoices
-// that are closed count as long as they expired at or after since. What it
-// costs does not depend on how many invoices there are.
+// AmountUses returns how the amounts are used. Closed invoices count if they
+// expired at or after since. The cost does not depend on the number of
+// invoices.
 func (q *queries) AmountUses(ctx context.Context, keys []AmountKey, since int64) (map[AmountKey]AmountUse, error) {
 	uses := make(map[AmountKey]AmountUse)
 	numbered := make([]numberedKey, len(keys))
@@ -51,32 +51,32 @@ func (q *queries) AmountUses(ctx context.Context, keys []AmountKey, since int64)
 	return uses, err
 }
 
-// numberedKey is an amount that is asked for, and its number among them.
+// numberedKey is a requested amount and its index in the request.
 type numberedKey struct {
 	n int64
 	AmountKey
 }
 
-// toldLast finds the invoices that an amount was told for, newestTold the last
-// of those told before a condition ends. The columns wanted name the amount.
-const toldLast = `FROM told_amounts AS told WHERE told.amount = wanted.moved AND told.merchant_address = wanted.receiver
+// transferAmountsOfWanted selects the invoices to which the wanted amount was
+// assigned as a transfer amount. The columns of wanted identify the amount.
+const transferAmountsOfWanted = `FROM told_amounts AS told WHERE told.amount = wanted.moved AND told.merchant_address = wanted.receiver
 	AND told.chain_key = wanted.chain AND told.token = wanted.coin `
 
-// newestFirst is the order in which amounts were told, from the last on.
+// newestFirst orders transfer amounts by their assignment, the last first.
 const newestFirst = "ORDER BY told.from_block DESC, told.invoice_id DESC"
 
-const newestTold = newestFirst + " LIMIT 1"
+const newestTransferAmount = newestFirst + " LIMIT 1"
 
-// live stands for the expiry of an invoice that is open.
+// live stands for the expiry of an open invoice.
 const live = 1 << 62
 
-// toldLooked is how many of the invoices that an amount was told for are looked
-// at, the newest. As a rule the newest expires last, because an amount is told
-// again only after the invoices before it have expired.
-const toldLooked = 8
+// maxRecentInvoices bounds the invoices with one transfer amount that are
+// considered, the newest. The newest usually expires last, because an amount is
+// assigned again only after earlier invoices with it have expired.
+const maxRecentInvoices = 8
 
-// amountUses looks up one wanted amount after the other in an index, by
-// subqueries that end with the first row: a join could read all open invoices.
+// amountUses looks up each amount with index lookups that stop at the first
+// row. A join could read all open invoices.
 func (q *queries) amountUses(ctx context.Context, keys []numberedKey, report func(n int64, taken bool, until int64)) error {
 	rows := make([][]any, len(keys))
 	for i, k := range keys {
@@ -96,7 +96,7 @@ func (q *queries) amountUses(ctx context.Context, keys []numberedKey, report fun
 			OR EXISTS (SELECT 1 FROM told_amounts AS part WHERE part.base = moved AND part.merchant_address = receiver
 			AND part.chain_key = chain AND part.token = coin AND part.remainder = 1 AND part.closed_block IS NULL LIMIT 1 OFFSET 0) THEN 1 ELSE 0 END,
 		(SELECT max(until) FROM (SELECT CASE told.live WHEN 1 THEN `+strconv.Itoa(live)+` ELSE told.expires_at END AS until `+
-		toldLast+newestFirst+` LIMIT `+strconv.Itoa(toldLooked)+`) AS newest)
+		transferAmountsOfWanted+newestFirst+` LIMIT `+strconv.Itoa(maxRecentInvoices)+`) AS newest)
 		FROM wanted`, args...)
 	return err
 }
