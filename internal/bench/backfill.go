@@ -188,7 +188,7 @@ func (n *node) ceiling(ctx context.Context, url string) (time.Duration, string, 
 		return 0, "", err
 	}
 	defer eth.Close()
-	own, err := chain.NewClient(url)
+	own, err := chain.NewClient(chain.ClientConfig{URL: url})
 	if err != nil {
 		return 0, "", err
 	}

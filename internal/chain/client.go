@@ -1,6 +1,7 @@
 package chain
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,15 +60,8 @@ type Client struct {
 	name     string
 	redactor *strings.Replacer // in the URL
 
-	// Timeout bounds each call. It is CallTimeout unless changed before the
-	// first call.
-	Timeout time.Duration
-	// MaxAnswer bounds each answer, in bytes. It is MaxResponse unless changed
-	// before the first call.
-	MaxAnswer int64
-	// Observe, when set, is called after every call, with its method. Each call of
-	// a batch counts.
-	Observe func(method string, took time.Duration, err error)
+	timeout   time.Duration // of each call
+	maxAnswer int64         // of each answer, in bytes
 
 	onRequest  func(calls int, took time.Duration, err error) // set by the pool; nil without one
 	batchSize  atomic.Int64                                   // most calls that the node takes in one batch
@@ -84,10 +78,17 @@ type Client struct {
 	inFlight map[*exchange]time.Time // start of each request under way
 }
 
-// NewClient returns a client for an http, https, ws or wss URL. It does not
-// connect yet. It fails when the URL has another scheme or no host.
-func NewClient(rawURL string) (*Client, error) {
-	u, err := url.Parse(rawURL)
+// ClientConfig configures a Client. URL is required.
+type ClientConfig struct {
+	URL       string        // of scheme http, https, ws or wss
+	Timeout   time.Duration // of each call; 0 means CallTimeout
+	MaxAnswer int64         // of each answer, in bytes; 0 means MaxResponse
+}
+
+// NewClient returns a client that is not connected yet. It fails if the URL has
+// another scheme or no host.
+func NewClient(conf ClientConfig) (*Client, error) {
+	u, err := url.Parse(conf.URL)
 	if err != nil {
 		return nil, fmt.Errorf("RPC URL cannot be read: %w", sanitize(err))
 	}
@@ -100,8 +101,8 @@ func NewClient(rawURL string) (*Client, error) {
 		return nil, errors.New("RPC URL names no host")
 	}
 	e := &Client{
-		url: rawURL, name: u.Scheme + "://" + u.Host, redactor: redactorOf(u),
-		Timeout: CallTimeout, MaxAnswer: MaxResponse,
+		url: conf.URL, name: u.Scheme + "://" + u.Host, redactor: redactorOf(u),
+		timeout: cmp.Or(conf.Timeout, CallTimeout), maxAnswer: cmp.Or(conf.MaxAnswer, MaxResponse),
 		http: newHTTPTransport(u.Hostname()), dialLock: make(chan struct{}, 1), inFlight: map[*exchange]time.Time{},
 	}
 	e.closed, e.quit = context.WithCancel(context.Background())
@@ -168,13 +169,13 @@ func firstError(elems []rpc.BatchElem) error {
 	return nil
 }
 
-// do sends one request with the calls of elems, within Timeout. Its errors are
+// do sends one request with the calls of elems, within the timeout. Its errors are
 // *callError.
 func (e *Client) do(ctx context.Context, elems []rpc.BatchElem, x *exchange, send func(context.Context, *rpc.Client) error) error {
 	began := time.Now()
 	e.begin(x, began)
 	defer e.end(ctx, x)
-	limited, cancel := context.WithTimeout(context.WithValue(ctx, exchangeKey{}, x), e.Timeout)
+	limited, cancel := context.WithTimeout(context.WithValue(ctx, exchangeKey{}, x), e.timeout)
 	defer cancel()
 	client, err := e.connect(limited)
 	if err == nil {
@@ -191,14 +192,8 @@ func (e *Client) do(ctx context.Context, elems []rpc.BatchElem, x *exchange, sen
 		}
 		err = e.wrapError(elems, x.retryAfter, err)
 	}
-	took := time.Since(began)
 	if e.onRequest != nil && ctx.Err() == nil {
-		e.onRequest(len(elems), took, err)
-	}
-	if e.Observe != nil {
-		for _, elem := range elems {
-			e.Observe(elem.Method, took, err)
-		}
+		e.onRequest(len(elems), time.Since(began), err)
 	}
 	return err
 }

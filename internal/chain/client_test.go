@@ -33,7 +33,12 @@ var (
 
 func newClient(t *testing.T, url string) *chain.Client {
 	t.Helper()
-	e, err := chain.NewClient(url)
+	return newClientOf(t, chain.ClientConfig{URL: url})
+}
+
+func newClientOf(t *testing.T, conf chain.ClientConfig) *chain.Client {
+	t.Helper()
+	e, err := chain.NewClient(conf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +48,7 @@ func newClient(t *testing.T, url string) *chain.Client {
 
 func TestNewClientRefuses(t *testing.T) {
 	for _, url := range []string{"", "localhost:8545", "/path", "ipc:///geth.ipc", "http://", "ftp://host", "http://bad host/"} {
-		if _, err := chain.NewClient(url); err == nil {
+		if _, err := chain.NewClient(chain.ClientConfig{URL: url}); err == nil {
 			t.Errorf("NewEndpoint(%q) did not fail", url)
 		}
 	}
@@ -114,14 +119,8 @@ func TestClient(t *testing.T) {
 func TestClientBatches(t *testing.T) {
 	c := chaintest.New(5)
 	c.MineEmpty(2 * chain.MaxBatch)
-	e := newClient(t, c.Serve(t).URL)
-	calls := map[string]int{}
-	e.Observe = func(method string, took time.Duration, err error) {
-		if err != nil || took < 0 {
-			t.Errorf("%s took %s: %v", method, took, err)
-		}
-		calls[method]++
-	}
+	node := c.Serve(t)
+	e := newClient(t, node.URL)
 	numbers := make([]uint64, 2*chain.MaxBatch+1)
 	for i := range numbers {
 		numbers[i] = uint64(i)
@@ -130,8 +129,8 @@ func TestClientBatches(t *testing.T) {
 	if err != nil || len(headers) != len(numbers) {
 		t.Fatalf("Headers: %d of %d, %v", len(headers), len(numbers), err)
 	}
-	if n := calls["eth_getBlockByNumber"]; n != len(numbers) {
-		t.Errorf("%d calls were observed, want %d", n, len(numbers))
+	if n := node.Calls("eth_getBlockByNumber"); n != len(numbers) {
+		t.Errorf("%d calls were made, want %d", n, len(numbers))
 	}
 	if headers, err := e.Headers(t.Context(), nil); err != nil || len(headers) != 0 {
 		t.Errorf("Headers of nothing = %v, %v", headers, err)
@@ -210,8 +209,7 @@ func TestBatchOfLongAnswers(t *testing.T) {
 	for i := range batch {
 		batch[i] = rpc.BatchElem{Method: "eth_blockNumber", Result: &results[i]}
 	}
-	e := newClient(t, node.URL)
-	e.MaxAnswer = maxAnswer
+	e := newClientOf(t, chain.ClientConfig{URL: node.URL, MaxAnswer: maxAnswer})
 	if err := e.BatchCallContext(t.Context(), batch); err != nil {
 		t.Fatal(err)
 	}
@@ -269,8 +267,7 @@ func TestResponseTooLarge(t *testing.T) {
 		t.Cleanup(server.Stop)
 		handler := map[string]http.Handler{"http": server, "ws": server.WebsocketHandler([]string{"*"})}[scheme]
 		node := httptest.NewServer(handler)
-		e := newClient(t, scheme+strings.TrimPrefix(node.URL, "http"))
-		e.MaxAnswer = maxAnswer
+		e := newClientOf(t, chain.ClientConfig{URL: scheme + strings.TrimPrefix(node.URL, "http"), MaxAnswer: maxAnswer})
 		ctx, cancel := context.WithCancel(t.Context())
 		var second sync.WaitGroup
 		second.Go(func() {
@@ -335,7 +332,7 @@ func TestErrorsHideTheKey(t *testing.T) {
 			t.Errorf("error of an unreachable node is %v", err)
 		}
 	}
-	if _, err := chain.NewClient("http://host:bad/s3cret"); err == nil || strings.Contains(err.Error(), "s3cret") {
+	if _, err := chain.NewClient(chain.ClientConfig{URL: "http://host:bad/s3cret"}); err == nil || strings.Contains(err.Error(), "s3cret") {
 		t.Errorf("error of an unreadable URL is %v", err)
 	}
 }

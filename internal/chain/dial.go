@@ -51,7 +51,7 @@ func (e *Client) connect(ctx context.Context) (*rpc.Client, error) {
 	if client, err := e.current(nil); client != nil || err != nil {
 		return client, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, e.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, e.timeout)
 	defer cancel()
 	defer context.AfterFunc(e.closed, cancel)()
 	client, err := e.dial(ctx)
@@ -72,11 +72,11 @@ func (e *Client) dial(ctx context.Context) (*rpc.Client, error) {
 	go func() {
 		client, err := rpc.DialOptions(ctx, e.url,
 			rpc.WithHTTPClient(&http.Client{
-				Transport:     transport{outbound.Transport{Base: e.http}, e.MaxAnswer},
+				Transport:     transport{outbound.Transport{Base: e.http}, e.maxAnswer},
 				CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-				Timeout:       2 * e.Timeout, // of calls that are not made through do
+				Timeout:       2 * e.timeout, // of calls that are not made through do
 			}),
-			rpc.WithWebsocketMessageSizeLimit(e.MaxAnswer),
+			rpc.WithWebsocketMessageSizeLimit(e.maxAnswer),
 		)
 		select {
 		case dialed <- result{client, err}:
@@ -114,7 +114,7 @@ func (e *Client) current(dialed *rpc.Client) (*rpc.Client, error) {
 // Dial returns go-ethereum's client of the node at a URL, with the limits of a
 // Client, and a function that closes it.
 func Dial(ctx context.Context, rawURL string) (client *ethclient.Client, done func(), err error) {
-	e, err := NewClient(rawURL)
+	e, err := NewClient(ClientConfig{URL: rawURL})
 	if err != nil {
 		return nil, nil, err
 	}

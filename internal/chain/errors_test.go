@@ -67,7 +67,7 @@ func replying(t *testing.T, status int, header http.Header, body string) *Client
 		io.WriteString(w, body) //nolint:errcheck // the client may hang up
 	}))
 	t.Cleanup(node.Close)
-	e, err := NewClient(node.URL)
+	e, err := NewClient(ClientConfig{URL: node.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +287,7 @@ func TestBatchRefused(t *testing.T) {
 			io.WriteString(w, "["+strings.Join(answers, ",")+"]") //nolint:errcheck // the client may hang up
 		}))
 		t.Cleanup(node.Close)
-		e, err := NewClient(node.URL)
+		e, err := NewClient(ClientConfig{URL: node.URL})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -315,7 +315,7 @@ func TestTimeout(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	t.Cleanup(node.Close)
-	e, err := NewClient(node.URL)
+	e, err := NewClient(ClientConfig{URL: node.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,13 +326,17 @@ func TestTimeout(t *testing.T) {
 	if _, err := e.Head(ctx); !errors.Is(err, context.Canceled) || isNodeFailure(err) {
 		t.Errorf("a caller that gave up: %v", err)
 	}
-	e.Timeout = 10 * time.Millisecond
-	_, err = e.LogsInRange(t.Context(), 1, 2, LogFilter{})
+	slow, err := NewClient(ClientConfig{URL: node.URL, Timeout: 10 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(slow.Close)
+	_, err = slow.LogsInRange(t.Context(), 1, 2, LogFilter{})
 	if !errors.Is(err, ErrTimeout) || !isNodeFailure(err) || !IsTooLarge(err) {
 		t.Errorf("a slow node, asked for logs: %v", err)
 	}
 	<-asked
-	if _, err := e.Head(t.Context()); !errors.Is(err, ErrTimeout) || IsTooLarge(err) {
+	if _, err := slow.Head(t.Context()); !errors.Is(err, ErrTimeout) || IsTooLarge(err) {
 		t.Errorf("a slow node, asked for a block: %v", err)
 	}
 }

@@ -68,7 +68,7 @@ func TestPoolStates(t *testing.T) {
 		}
 		models := map[*Node]*model{}
 		for i := range n {
-			e, err := NewClient(fmt.Sprintf("http://p%d.example", i))
+			e, err := NewClient(ClientConfig{URL: fmt.Sprintf("http://p%d.example", i)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -225,7 +225,7 @@ func check(t *rapid.T, pool *Pool, models map[*Node]*model, now time.Time) {
 
 // TestOnChange records the reported changes of a sequence of events.
 func TestOnChange(t *testing.T) {
-	e, err := NewClient("http://p.example/s3cret")
+	e, err := NewClient(ClientConfig{URL: "http://p.example/s3cret"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +268,7 @@ func TestOnChange(t *testing.T) {
 // lone returns a node alone in its pool, at a time that the test moves.
 func lone(t *testing.T, now *time.Time, logger *slog.Logger) *Node {
 	t.Helper()
-	e, err := NewClient("http://p.example")
+	e, err := NewClient(ClientConfig{URL: "http://p.example"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +315,7 @@ func TestThresholds(t *testing.T) {
 		var reported [2]*Node
 		conf := PoolConfig{Now: time.Now, Logger: quiet}
 		for _, url := range []string{"http://a.example", "http://b.example"} {
-			e, err := NewClient(url)
+			e, err := NewClient(ClientConfig{URL: url})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -365,7 +365,7 @@ func TestMisconfiguredIsLoggedOnce(t *testing.T) {
 func TestPoolModel(t *testing.T) {
 	conf := PoolConfig{Now: time.Now, Logger: slog.New(slog.DiscardHandler), OnChange: func(Health) {}}
 	for _, url := range []string{"http://a.example", "http://b.example"} {
-		e, err := NewClient(url)
+		e, err := NewClient(ClientConfig{URL: url})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -72,8 +72,7 @@ func TestHostileNodes(t *testing.T) {
 			"Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n"), "http"), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := newClient(t, test.url)
-			e.Timeout = 100 * time.Millisecond
+			e := newClientOf(t, chain.ClientConfig{URL: test.url, Timeout: 100 * time.Millisecond})
 			var result string
 			err := e.CallContext(t.Context(), &result, "eth_chainId")
 			if err == nil || test.want != nil && !errors.Is(err, test.want) {
@@ -92,8 +91,7 @@ func TestHostileNodes(t *testing.T) {
 // TestDialDoesNotHoldOthers has one caller wait for a connection for long, and
 // another who has less time.
 func TestDialDoesNotHoldOthers(t *testing.T) {
-	e := newClient(t, "ws://"+mute(t))
-	e.Timeout = time.Hour
+	e := newClientOf(t, chain.ClientConfig{URL: "ws://" + mute(t), Timeout: time.Hour})
 	first := make(chan error)
 	began := make(chan struct{})
 	go func() {

@@ -164,7 +164,7 @@ func BenchmarkLogs(b *testing.B) {
 		w.Write(answer) //nolint:errcheck // the client may hang up
 	}))
 	defer node.Close()
-	e, err := NewClient(node.URL)
+	e, err := NewClient(ClientConfig{URL: node.URL})
 	if err != nil {
 		b.Fatal(err)
 	}

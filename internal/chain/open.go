@@ -1,17 +1,14 @@
 package chain
 
-import "cmp"
-
 // OpenPool returns a pool of clients for the chain's RPC URLs, in place of
 // conf.Clients. Close closes them.
 func OpenPool(conf PoolConfig) (*Pool, error) {
 	conf.Clients = make([]*Client, len(conf.Chain.RPC))
 	for i, url := range conf.Chain.RPC {
-		e, err := NewClient(url)
+		e, err := NewClient(ClientConfig{URL: url, Timeout: conf.Timeout, MaxAnswer: conf.Chain.MaxAnswer})
 		if err != nil {
 			return nil, err // those made so far have no connection yet
 		}
-		e.MaxAnswer = cmp.Or(conf.Chain.MaxAnswer, MaxResponse)
 		conf.Clients[i] = e
 	}
 	return NewPool(conf), nil

@@ -18,6 +18,7 @@ type PoolConfig struct {
 	Now     func() time.Time
 	Jitter  func() float64 // in [0, 1); nil for none
 	Logger  *slog.Logger
+	Timeout time.Duration // of calls by the clients of OpenPool; 0 means CallTimeout
 	// FailoverAfter is how long a call waits for one node while another is
 	// usable; 0 means DefaultFailoverAfter.
 	FailoverAfter time.Duration

@@ -257,17 +257,18 @@ func (s *scenario) restart() {
 }
 
 func (s *scenario) indexer() *Indexer {
-	var endpoints []*chain.Client
+	var clients []*chain.Client
 	for _, p := range s.proxies {
-		e, err := chain.NewClient(p.URL)
+		conf := chain.ClientConfig{URL: p.URL}
+		if s.stalls {
+			conf.Timeout = 30 * time.Millisecond
+		}
+		e, err := chain.NewClient(conf)
 		if err != nil {
 			s.Fatal(err)
 		}
 		s.lived.Cleanup(e.Close)
-		if s.stalls {
-			e.Timeout = 30 * time.Millisecond
-		}
-		endpoints = append(endpoints, e)
+		clients = append(clients, e)
 	}
 	logger := slog.New(slog.DiscardHandler)
 	if testing.Verbose() && *historyCount == 1 {
@@ -275,7 +276,7 @@ func (s *scenario) indexer() *Indexer {
 	}
 	now := func() time.Time { return time.UnixMilli(s.wall.Load()) }
 	jitter := func() float64 { return 0.5 }
-	pool := chain.NewPool(chain.PoolConfig{Chain: s.conf, Clients: endpoints, Now: now, Jitter: jitter, Logger: logger})
+	pool := chain.NewPool(chain.PoolConfig{Chain: s.conf, Clients: clients, Now: now, Jitter: jitter, Logger: logger})
 	w := New(Config{Chain: s.conf, Pool: pool, Ledger: s.ledger, Logger: logger, Now: now, Jitter: jitter})
 	w.maxInFlight = pick(s, 1, maxInFlight)
 	return w

@@ -22,14 +22,11 @@ func startSupervisor(t *testing.T, f *fixture, change func(*Config), urls ...str
 		Chain: c, Ledger: f.ledger, Logger: slog.New(slog.DiscardHandler), Now: time.Now, Jitter: func() float64 { return 0.5 },
 		PollInterval: time.Millisecond, Watchdog: watchdog.New(200 * time.Millisecond),
 	}
-	pool, err := chain.OpenPool(chain.PoolConfig{Chain: c, Now: time.Now, Logger: conf.Logger})
+	pool, err := chain.OpenPool(chain.PoolConfig{Chain: c, Now: time.Now, Logger: conf.Logger, Timeout: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	for _, p := range pool.Nodes() {
-		p.Timeout = time.Hour
-	}
 	conf.Pool = pool
 	if change != nil {
 		change(&conf)

@@ -49,7 +49,7 @@ func runChild(args []string) error {
 	if err != nil {
 		return err
 	}
-	endpoint, err := chain.NewClient(args[1])
+	endpoint, err := chain.NewClient(chain.ClientConfig{URL: args[1]})
 	if err != nil {
 		return err
 	}

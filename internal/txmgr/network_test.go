@@ -104,7 +104,7 @@ func (w *faultyProxy) forward(ctx context.Context, request []byte) (_ []byte, er
 
 func newPool(tb testing.TB, url string) *chain.Client {
 	tb.Helper()
-	e, err := chain.NewClient(url)
+	e, err := chain.NewClient(chain.ClientConfig{URL: url})
 	must(tb, err)
 	tb.Cleanup(e.Close)
 	return e

@@ -41,13 +41,19 @@ type world struct {
 
 func newWorld(t *testing.T, faults ...chaintest.Fault) *world {
 	t.Helper()
+	return newWorldTimeout(t, 0, faults...)
+}
+
+// newWorldTimeout returns a world whose client has a timeout; 0 means the default.
+func newWorldTimeout(t *testing.T, timeout time.Duration, faults ...chaintest.Fault) *world {
+	t.Helper()
 	w := &world{chain: chaintest.New(5)}
 	for n := range uint64(10) {
 		w.chain.Mine(chaintest.NewTx(transfer(n+1), transfer(100)))
 	}
 	w.proxy = chaintest.NewProxy(t, w.chain.Serve(t), 7)
 	w.proxy.SetFaults(faults...)
-	e, err := chain.NewClient(w.proxy.URL)
+	e, err := chain.NewClient(chain.ClientConfig{URL: w.proxy.URL, Timeout: timeout})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,10 +122,11 @@ func TestBrokenAnswers(t *testing.T) {
 		chaintest.PartialBatch{},
 	} {
 		t.Run(fmt.Sprintf("%T%+v", fault, fault), func(t *testing.T) {
-			w := newWorld(t, fault)
+			var timeout time.Duration
 			if _, stalls := fault.(chaintest.Stall); stalls {
-				w.Timeout = 50 * time.Millisecond
+				timeout = 50 * time.Millisecond
 			}
+			w := newWorldTimeout(t, timeout, fault)
 			_, err := w.Head(t.Context())
 			if _, single := fault.(chaintest.PartialBatch); (err == nil) != single {
 				t.Errorf("Head: %v", err)
