@@ -8,9 +8,8 @@ import (
 )
 
 // Amount is a number of minor units (for USDC, millionths) between 0 and
-// 2^256-1, the range of an ERC-20 balance. It is a comparable value; the zero
-// Amount is nothing. Money is never a float and never a bare string inside
-// the program.
+// 2^256-1, the range of an ERC-20 balance. It is comparable, and its zero value
+// is 0. Inside the program money is always an Amount, never a float or a string.
 type Amount struct {
 	limb [4]uint64 // least significant first
 }
@@ -76,7 +75,7 @@ func (a Amount) mulAdd(m, add uint64) (Amount, bool) {
 	return a, carry == 0
 }
 
-// divide returns a divided by n, rounded down, and what is left over.
+// divide returns a divided by n, rounded down, and the remainder.
 func (a Amount) divide(n uint64) (quotient Amount, rest uint64) {
 	for i := len(a.limb) - 1; i >= 0; i-- {
 		quotient.limb[i], rest = bits.Div64(rest, a.limb[i], n)
@@ -102,7 +101,7 @@ func (a Amount) Plus(b Amount) Amount {
 	return MaxAmount
 }
 
-// Minus returns a-b, or nothing when b is larger.
+// Minus returns a-b, or 0 when b is larger.
 func (a Amount) Minus(b Amount) Amount {
 	if a.Less(b) {
 		return Amount{}
@@ -130,7 +129,7 @@ func (a Amount) Cmp(b Amount) int {
 // Less reports a < b.
 func (a Amount) Less(b Amount) bool { return a.Cmp(b) < 0 }
 
-// IsZero reports whether a is nothing.
+// IsZero reports whether a is 0.
 func (a Amount) IsZero() bool { return a == Amount{} }
 
 // Bytes returns a as a big-endian word, as the ABI encodes a uint256.

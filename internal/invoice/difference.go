@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// Difference is how a payment differs from what an invoice asks for. The zero
-// Difference is a payment of an amount asked for, in time, for an invoice that
-// no other payment covers.
+// Difference is how a payment differs from what an invoice asks for. It is zero
+// for a payment in time of an amount asked for, if no other payment covers the
+// invoice.
 type Difference struct {
 	// Short and Over are how much less or more the payment is than the nearest
-	// amount that the invoice asks for; at most one of them is set.
+	// amount that the invoice asks for. At most one of them is set.
 	Short, Over Amount
 	LateBy      int64 // seconds between expiresAt and the payment's block; 0 in time
 	Early       bool  // its block was known before the invoice was created
@@ -18,21 +18,17 @@ type Difference struct {
 	Ambiguous   bool  // another payable invoice differs by the same amount
 }
 
-// Payable reports whether the payment came in time for an invoice that waited
-// for money.
+// Payable reports whether the invoice was payable and not covered at the payment.
 func (d Difference) Payable() bool { return d.LateBy == 0 && !d.Early && !d.Covered }
 
-// NearInvoice is an invoice that a payment without one could be meant for. Asks
-// are the amounts that the invoice's payer can have been shown besides the amount
-// itself; zeros are ignored.
+// NearInvoice is an invoice that an unattributed payment may be for.
 type NearInvoice struct {
 	Invoice
-	Asks    []Amount
+	Asks    []Amount // amounts its payer may have been shown, apart from Amount and TransferAmount; zeros are ignored
 	Covered bool
 }
 
-// Suggestion is an invoice that a payment could be meant for, and how they
-// differ.
+// Suggestion is an invoice that a payment may be for, and how they differ.
 type Suggestion struct {
 	Invoice
 	Difference
@@ -42,23 +38,23 @@ type Suggestion struct {
 // Whether the difference is ambiguous depends on other invoices: see Suggest.
 func (n NearInvoice) Differ(t Transfer) Difference {
 	d := Difference{Covered: n.Covered, Early: t.BlockNumber <= n.FromBlock, LateBy: max(0, t.BlockTime-n.ExpiresAt)}
-	d.Short, d.Over = apart(t.Amount, n.Amount)
+	d.Short, d.Over = distance(t.Amount, n.Amount)
 	for _, asked := range append([]Amount{n.TransferAmount}, n.Asks...) {
 		if asked.IsZero() {
 			continue
 		}
-		if short, over := apart(t.Amount, asked); short.Plus(over).Less(d.Distance()) {
+		if short, over := distance(t.Amount, asked); short.Plus(over).Less(d.Distance()) {
 			d.Short, d.Over = short, over
 		}
 	}
 	if !t.Amount.Less(n.Amount) && !n.Ceiling().Less(t.Amount) {
-		d.Short, d.Over = Amount{}, Amount{} // any suffix is part of what was asked for
+		d.Short, d.Over = Amount{}, Amount{} // any suffix is accepted
 	}
 	return d
 }
 
-// apart returns how much less or more a is than b.
-func apart(a, b Amount) (short, over Amount) {
+// distance returns how much less or more a is than b.
+func distance(a, b Amount) (short, over Amount) {
 	if a.Less(b) {
 		return b.Minus(a), Amount{}
 	}
@@ -68,10 +64,10 @@ func apart(a, b Amount) (short, over Amount) {
 // Distance is the absolute difference of the amounts.
 func (d Difference) Distance() Amount { return d.Short.Plus(d.Over) }
 
-// Suggest returns the invoices that a transfer could be meant for, at most so
-// many: those of its chain, token and address, the nearest amount first, among
-// equal amounts those that were payable, and then the newest. Those that are
-// drafts or void are left out.
+// Suggest returns at most limit invoices that a transfer may be for: those of its
+// chain, token and address, in order of the difference of the amounts, payable
+// ones first among equals, and then the newest. Drafts and void invoices are left
+// out.
 func Suggest(t Transfer, near []NearInvoice, limit int) []Suggestion {
 	var all []Suggestion
 	for _, n := range near {
@@ -90,7 +86,7 @@ func Suggest(t Transfer, near []NearInvoice, limit int) []Suggestion {
 	return all[:min(len(all), limit)]
 }
 
-// byPayable orders those that were payable first.
+// byPayable orders payable ones first.
 func byPayable(a, b Suggestion) int {
 	switch {
 	case a.Payable() == b.Payable():

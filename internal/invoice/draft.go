@@ -21,8 +21,8 @@ func fieldErrorf(field, format string, args ...any) error {
 	return &FieldError{Field: field, Detail: fmt.Sprintf(format, args...)}
 }
 
-// Draft is what a merchant asks for when creating an invoice. The token is
-// found from the chain and the currency, so it is not part of it.
+// Draft is a merchant's request for an invoice. The token follows from the chain
+// and the currency.
 type Draft struct {
 	MerchantID string
 	Merchant   Address
@@ -33,9 +33,9 @@ type Draft struct {
 	ExpiresAt  int64 // Unix seconds
 }
 
-// Check holds the draft against the rules of an invoice that need nothing but
-// the draft and the time (Unix seconds). It returns a *FieldError for the
-// first field that breaks one.
+// Check checks the rules of an invoice that depend on the draft and the time, in
+// Unix seconds, alone. It returns a *FieldError for the first field that breaks
+// one.
 func (d Draft) Check(now int64) error {
 	switch {
 	case !ValidMerchantID(d.MerchantID):
@@ -78,9 +78,9 @@ func (d Draft) checkLineItems() error {
 	return nil
 }
 
-// CheckLabel holds a text that is shown to people against the rules of a label:
-// 1 to MaxLabel characters, none of which make it look like another text, and at
-// least one of which can be seen. It returns a *FieldError for the field when it breaks one.
+// CheckLabel checks the rules of a label, a text that is shown to people: 1 to
+// MaxLabel characters, at least one of them visible, and none that can make it
+// look like another text. It returns a *FieldError for the field otherwise.
 func CheckLabel(field, text string) error {
 	if n := utf8.RuneCountInString(text); n < 1 || n > MaxLabel {
 		return fieldErrorf(field, "must be 1 to %d characters; it has %d", MaxLabel, n)
@@ -95,10 +95,10 @@ func CheckLabel(field, text string) error {
 	return nil
 }
 
-// isVisible reports whether c by itself shows something. Letters, marks, numbers,
-// punctuation and symbols do, but for those that Unicode lets fonts leave blank:
-// Other_Default_Ignorable_Code_Point and variation selectors, such as the
-// Hangul fillers, and the blank Braille pattern.
+// isVisible reports whether c by itself shows something: letters, marks, numbers,
+// punctuation and symbols, except those that Unicode lets fonts leave blank
+// (Other_Default_Ignorable_Code_Point, variation selectors and the blank Braille
+// pattern).
 func isVisible(c rune) bool {
 	return unicode.IsGraphic(c) && !unicode.IsSpace(c) && !unicode.Is(unicode.Zs, c) &&
 		!unicode.In(c, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) && c != '\u2800'
@@ -111,7 +111,7 @@ func disguises(c rune) bool {
 	return unicode.IsControl(c) || '\u202a' <= c && c <= '\u202e' || '\u2066' <= c && c <= '\u2069'
 }
 
-// ValidMerchantID reports whether a merchant may be called id.
+// ValidMerchantID reports whether id is a valid merchant id.
 func ValidMerchantID(id string) bool {
 	if len(id) < 1 || len(id) > MaxMerchantID {
 		return false

@@ -5,30 +5,29 @@ import (
 	"slices"
 )
 
-// History is what paid an invoice: its payments in time that are not orphaned,
-// in the order of the chain.
+// History is the payments of an invoice that were mined in time and are not
+// orphaned, in the order of the chain.
 type History struct {
 	inv  Invoice
-	paid []share
+	paid []historyEntry
 }
 
-// share is a payment in a History.
-type share struct {
+// historyEntry is a payment in a History.
+type historyEntry struct {
 	at     Position // its block number and log index
 	amount Amount
 	part   bool // it counts as a part of the amount
 }
 
-// NewHistory returns the history of the invoice. Payments that do not count in
-// it, or are not the invoice's, are ignored.
+// NewHistory returns the history of the invoice. Other payments are ignored.
 func NewHistory(inv Invoice, payments []Payment) *History {
 	h := &History{inv: inv}
 	for _, p := range payments {
 		if h.counts(p) {
-			h.paid = append(h.paid, h.share(p))
+			h.paid = append(h.paid, h.entry(p))
 		}
 	}
-	slices.SortFunc(h.paid, func(a, b share) int { return a.at.Compare(b.at) })
+	slices.SortFunc(h.paid, func(a, b historyEntry) int { return a.at.Compare(b.at) })
 	return h
 }
 
@@ -36,15 +35,15 @@ func (h *History) counts(p Payment) bool {
 	return p.InvoiceID == h.inv.ID && p.Status != Orphaned && p.BlockTime <= h.inv.ExpiresAt
 }
 
-func (h *History) share(p Payment) share {
-	return share{at: p.place(), amount: p.Amount, part: h.inv.paysPart(p)}
+func (h *History) entry(p Payment) historyEntry {
+	return historyEntry{at: p.place(), amount: p.Amount, part: h.inv.paysPart(p)}
 }
 
 // Add adds a payment, if it counts.
 func (h *History) Add(p Payment) {
 	if h.counts(p) {
 		at, _ := h.find(p)
-		h.paid = slices.Insert(h.paid, at, h.share(p))
+		h.paid = slices.Insert(h.paid, at, h.entry(p))
 	}
 }
 
@@ -53,7 +52,7 @@ func (h *History) Remove(p Payment) {
 	if !h.counts(p) {
 		return
 	}
-	is := h.share(p)
+	is := h.entry(p)
 	for i, _ := h.find(p); i < len(h.paid) && h.paid[i].at == is.at; i++ {
 		if h.paid[i] == is {
 			h.paid = slices.Delete(h.paid, i, i+1)
@@ -63,11 +62,11 @@ func (h *History) Remove(p Payment) {
 }
 
 func (h *History) find(p Payment) (at int, ok bool) {
-	return slices.BinarySearchFunc(h.paid, p.place(), func(s share, at Position) int { return s.at.Compare(at) })
+	return slices.BinarySearchFunc(h.paid, p.place(), func(e historyEntry, at Position) int { return e.at.Compare(at) })
 }
 
-// DueAt returns whether the payments cover the invoice right before a position
-// on the chain and, unless they do, what remains of it after a part was paid.
+// DueAt returns whether the payments below a position on the chain cover the
+// invoice and, unless they do, what remains of it after a part was paid.
 func (h *History) DueAt(at Position) (covered bool, remainder Amount) {
 	var sum Amount
 	for _, s := range h.paid {
@@ -85,8 +84,8 @@ func (h *History) DueAt(at Position) (covered bool, remainder Amount) {
 	return false, remainder
 }
 
-// Remainder returns what is left to pay after all payments; zero when they
-// cover the invoice, or paid no part of it.
+// Remainder returns what is left to pay after all payments; zero when they cover
+// the invoice, or paid no part of it.
 func (h *History) Remainder() Amount {
 	_, remainder := h.DueAt(Position{BlockNumber: math.MaxUint64})
 	return remainder
@@ -105,8 +104,8 @@ func (h *History) Remainders() (remainders []Amount) {
 	return remainders
 }
 
-// WithRemainderAfter returns the invoice with what is left to pay after a payment
-// that is in its sums, and above all others there.
+// WithRemainderAfter returns the invoice with Remaining set after a payment that
+// is in its sums and above all others there.
 func (inv Invoice) WithRemainderAfter(p Payment) Invoice {
 	switch {
 	case inv.Covered():
@@ -117,9 +116,8 @@ func (inv Invoice) WithRemainderAfter(p Payment) Invoice {
 	return inv
 }
 
-// paysPart reports whether a payment counts as a part of the amount. Dust pays
-// none: somebody who sends a stranger's invoice a trifle must not change what its
-// payer was told.
+// paysPart reports whether a payment counts as a part of the amount. Dust does
+// not, so that a stranger cannot change the remainder that a payer was shown.
 func (inv Invoice) paysPart(p Payment) bool {
 	return p.Status != Orphaned && p.BlockTime <= inv.ExpiresAt && !inv.IsDust(p)
 }

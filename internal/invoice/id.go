@@ -57,8 +57,8 @@ func (g *IDs) New(prefix string) string {
 	return prefix + crockford.EncodeToString(u[:])
 }
 
-// FirstID returns what sorts before every identifier that New makes from a
-// time on, in Unix seconds of 0 or later, and behind all that it made before.
+// FirstID returns an identifier that sorts before all that New makes from a time
+// on, in Unix seconds of 0 or later, and after all that it makes before.
 func FirstID(prefix string, at int64) string {
 	var u [16]byte
 	const msBits = 48

@@ -22,35 +22,34 @@ type Exception string
 
 // The exceptions of an invoice.
 const (
-	// Underpaid: transfers mined in time add up to less than the amount. Within
-	// the invoice's tolerance that pays it nevertheless.
+	// Underpaid: transfers mined in time add up to less than the amount. The
+	// invoice is paid if they do so within its tolerance.
 	Underpaid Exception = "underpaid"
 	// Overpaid: the transfers that settled the invoice exceed the amount.
 	Overpaid Exception = "overpaid"
-	// Late: the invoice is expired, and money arrived after expiresAt, or all of
-	// it in time but known too late.
+	// Late: the invoice is expired, and transfers were mined after expiresAt, or in
+	// time but found after it expired.
 	Late Exception = "late"
-	// Duplicate: money arrived for an invoice that was already paid.
+	// Duplicate: more transfers were mined after the invoice was paid.
 	Duplicate Exception = "duplicate"
 )
 
-// LineItem is one line of an invoice: what is charged, and how much of the
-// invoice's amount it makes, in minor units.
+// LineItem is one line of an invoice.
 type LineItem struct {
 	Label  string
-	Amount Amount
+	Amount Amount // minor units; part of the invoice's amount
 }
 
-// Terms are what a payer agrees to, and what the on-chain commitment is a hash
-// of (together with the chain, the registry and the invoice's id).
+// Terms are what a payer agrees to. The on-chain commitment is a hash of them,
+// the chain, the registry and the invoice's id.
 type Terms struct {
-	Merchant  Address // settlement address, where the money goes
+	Merchant  Address // settlement address
 	Token     Address // contract of the currency on the invoice's chain
 	Amount    Amount  // minor units
 	ExpiresAt int64   // Unix seconds; the last second in which a payment counts
 }
 
-// Invoice is a request for payment and what became of it.
+// Invoice is a request for payment, and its state.
 type Invoice struct {
 	Terms
 	ID           string
@@ -65,23 +64,24 @@ type Invoice struct {
 	// registry, or it is unknown.
 	Registry Address
 
-	// FromBlock is the height up to which the chain was read when the invoice
-	// was created, lowered by a reorg of blocks that were read then: transfers in
-	// higher blocks can pay it. It is 0 when the chain had never been read.
+	// FromBlock is the newest block that was read when the invoice was created, 0
+	// for none; transfers in blocks above can pay it. A reorg of that block lowers
+	// it.
 	FromBlock uint64
-	// ClosedBlock is the height up to which the chain was read when the invoice
-	// left the state open; 0 before. No block above pays it for the first time.
+	// ClosedBlock is the newest block that was read when the invoice was paid or
+	// expired; 0 before. No transfer in a block above is awaited.
 	ClosedBlock uint64
 
-	// TransferAmount is the amount with a suffix that makes a plain transfer
-	// recognisable. It is zero when no suffix was free.
+	// TransferAmount is the amount with a suffix by which a plain transfer is
+	// attributed. It is zero when no suffix was free.
 	TransferAmount Amount
-	// Remaining is what is left to pay after a part was paid, confirmed or not,
-	// and RemainingTransfer is that with a suffix. Both are zero unless the
-	// invoice is open and partly paid; the second, too, when no suffix was free.
-	Remaining, RemainingTransfer Amount
-	// Tolerance is how much less than the amount is enough. It is less than the
-	// amount, and agreed when the invoice is created.
+	// Remaining is what is left to pay after a part was paid, confirmed or not. It
+	// is zero unless the invoice is open and partly paid.
+	Remaining Amount
+	// RemainingTransfer is Remaining with a suffix; zero when none was free.
+	RemainingTransfer Amount
+	// Tolerance is how much less than the amount pays the invoice. It is fixed at
+	// creation, and less than the amount.
 	Tolerance Amount
 
 	SettledTx      Hash  // the transaction that completed the amount; zero unless paid
@@ -108,7 +108,7 @@ const (
 	MaxSuffix = 999
 )
 
-// IntentKind says what the on-chain writer is asked to do with a commitment.
+// IntentKind is what the transaction manager is to do with a commitment.
 type IntentKind string
 
 // The kinds of intent.

@@ -13,13 +13,13 @@ type Position struct {
 // Before reports whether p comes earlier on the chain than q.
 func (p Position) Before(q Position) bool { return p.Compare(q) < 0 }
 
-// Compare returns -1, 0 or +1 as p comes before q on the chain, at the same
-// place or after it.
+// Compare returns -1, 0 or +1 as p is before q on the chain, equal to it or after
+// it. Block hash and time are not compared.
 func (p Position) Compare(q Position) int {
 	return cmp.Or(cmp.Compare(p.BlockNumber, q.BlockNumber), cmp.Compare(p.LogIndex, q.LogIndex))
 }
 
-// Transfer is one movement of a watched token, as its log tells.
+// Transfer is one transfer of a watched token, as its log says.
 type Transfer struct {
 	Position
 	ChainKey string
@@ -32,18 +32,18 @@ type Transfer struct {
 	Evidence Evidence
 }
 
-// SameMovement reports whether t and u move the same money between the same
-// accounts, wherever they were mined.
+// SameMovement reports whether t and u transfer the same amount of the same token
+// between the same accounts, in any block.
 func (t Transfer) SameMovement(u Transfer) bool {
 	return t.Token == u.Token && t.From == u.From && t.To == u.To && t.Amount == u.Amount
 }
 
-// Evidence is what a transaction says about the invoice that a transfer is
-// meant for. A zero Hash is no evidence of that kind.
+// Evidence is the commitment ids by which a transaction names the invoice that a
+// transfer pays. A zero Hash is no evidence of that kind.
 type Evidence struct {
 	Registry      Hash // of the registry's Paid event that follows the transfer
 	Authorization Hash // nonce of the ERC-3009 authorization that made the transfer
-	Calldata      Hash // the last 32 bytes of the transaction's input, where the payer answers for that
+	Calldata      Hash // the last 32 bytes of the transaction's input, where the payer chose it
 }
 
 // PaymentStatus is the state of a payment or a refund.
@@ -57,7 +57,7 @@ const (
 	Orphaned  PaymentStatus = "orphaned"
 )
 
-// Method tells how a payment was attributed to its invoice.
+// Method is how a payment was attributed to its invoice.
 type Method string
 
 // The methods of attribution, strongest first.
@@ -68,19 +68,19 @@ const (
 	ByTransferAmount Method = "transfer_amount"
 	ByAmount         Method = "amount"
 	ByTolerance      Method = "tolerance"
-	// ByHand: somebody said so, since no rule did.
+	// ByHand: the merchant or an operator attributed it.
 	ByHand Method = "by_hand"
-	// ByClaim: the account that paid signed that it is for the invoice.
+	// ByClaim: the payer's account signed that it is for the invoice.
 	ByClaim Method = "by_claim"
 )
 
-// Guessed reports whether a payment was attributed by an amount that its payer
-// was not told to send, so that a transfer which pays back another payment may
-// have it by coincidence.
+// Inferred reports whether a payment was attributed by an amount that is no
+// transfer amount. A transfer that refunds another payment may have it by
+// coincidence.
 func (m Method) Inferred() bool { return m == ByAmount || m == ByTolerance }
 
-// ByWord reports whether somebody's word attributed the payment, which no
-// evidence on the chain can change.
+// OffChain reports whether the attribution rests on a statement made off the
+// chain, which evidence on the chain cannot change.
 func (m Method) OffChain() bool { return m == ByHand || m == ByClaim }
 
 // Payment is a transfer to a settlement address. InvoiceID, MerchantID and
@@ -95,30 +95,28 @@ type Payment struct {
 	ObservedAt  int64 // Unix seconds
 	ConfirmedAt int64 // Unix seconds; 0 unless confirmed
 
-	// Who attributed it by hand or by a claim, and when (Unix seconds). Empty for
-	// every other method.
+	// AttributedBy and AttributedAt are set for off-chain methods alone.
 	AttributedBy string
-	AttributedAt int64
+	AttributedAt int64 // Unix seconds
 }
 
 // Attributed reports whether the payment belongs to an invoice.
 func (p Payment) Attributed() bool { return p.InvoiceID != "" }
 
-// Attributed reports whether the payment that is paid back belongs to an
-// invoice.
+// Attributed reports whether the refunded payment belongs to an invoice.
 func (r Refund) Attributed() bool { return r.InvoiceID != "" }
 
-// Of returns the payment as one of the invoice that the attribution names, or
-// of none.
-func (p Payment) Of(a Attribution) Payment {
+// WithAttribution returns the payment attributed to the invoice that a names, or
+// to none.
+func (p Payment) WithAttribution(a Attribution) Payment {
 	p.InvoiceID, p.MerchantID, p.Method = a.Invoice.ID, a.Invoice.MerchantID, a.Method
 	p.AttributedBy, p.AttributedAt = "", 0
 	return p
 }
 
-// Refund is a transfer from a settlement address back to the account that
-// made a payment. InvoiceID and MerchantID are those of the payment, and empty
-// while it is not attributed.
+// Refund is a transfer from a settlement address back to the account that made a
+// payment. InvoiceID and MerchantID are the payment's, and empty while it is not
+// attributed.
 type Refund struct {
 	Transfer
 	ID          string

@@ -1,36 +1,31 @@
 package invoice
 
-// RefundMatch is the payment that a refund pays back. Exact says that the
-// refund leaves little doubt about it: the transaction's calldata names the
-// payment's invoice, or the refund is all that remains of the payment.
+// RefundMatch is the payment that a refund pays back.
 type RefundMatch struct {
 	Payment Payment
-	Exact   bool
+	Exact   bool // the calldata names the payment's invoice, or the refund is all that remains of the payment
 }
 
-// AttributeRefund finds the payment that a transfer out of a settlement
-// address pays back. remaining gives, for each payment, what of it has not
-// been paid back yet. A payment fits when it was mined before the transfer,
-// which goes from its receiver to its payer in its token and does not exceed
-// what remains; ok is false when none does. Whether it was attributed does not
-// matter: a merchant also pays back what no invoice asked for.
+// AttributeRefund returns the payment that a transfer out of a settlement address
+// refunds. remaining returns how much of a payment is not refunded yet, and
+// tagged whether the transaction's calldata names the payment's invoice. A
+// payment fits when it was mined before the transfer, which goes from its
+// receiver to its payer in its token and does not exceed what remains; ok is
+// false when none fits. An unattributed payment can be refunded as well.
 //
-// Among several, those whose invoice the transaction's calldata names come
-// first, then those whose whole remainder the transfer is. Where it is only a
-// part, those that are attributed come first. Among those that are left it is
-// the newest on the chain. Unlike a payment, a refund between two that fit is
-// not left aside: it moves no invoice to another state, and its merchant must
-// hear of it. A merchant who wants it exact ends the calldata with the
-// invoice's commitment id.
+// Tagged payments come first, then those whose whole remainder the transfer is,
+// then attributed ones. Of those that are left it is the newest on the chain. A
+// refund that fits several payments is attributed, unlike a payment, because it
+// changes no invoice's status.
 func AttributeRefund(t Transfer, payments []Payment, remaining func(Payment) Amount, tagged func(Payment) bool) (m RefundMatch, ok bool) {
-	fit := keep(payments, func(p Payment) bool { return p.reversedBy(t) && !remaining(p).Less(t.Amount) })
+	fit := filter(payments, func(p Payment) bool { return p.reversedBy(t) && !remaining(p).Less(t.Amount) })
 	whole := func(p Payment) bool { return remaining(p) == t.Amount }
-	if named := keep(fit, tagged); len(named) > 0 {
+	if named := filter(fit, tagged); len(named) > 0 {
 		fit = named
 	}
-	if exact := keep(fit, whole); len(exact) > 0 {
+	if exact := filter(fit, whole); len(exact) > 0 {
 		fit = exact
-	} else if attributed := keep(fit, Payment.Attributed); len(attributed) > 0 {
+	} else if attributed := filter(fit, Payment.Attributed); len(attributed) > 0 {
 		fit = attributed
 	}
 	for _, p := range fit {
@@ -48,7 +43,8 @@ func (p Payment) reversedBy(t Transfer) bool {
 		p.To == t.From && p.From == t.To && t.From != t.To && !t.Amount.IsZero()
 }
 
-func keep(payments []Payment, wanted func(Payment) bool) []Payment {
+// filter returns the payments that are wanted.
+func filter(payments []Payment, wanted func(Payment) bool) []Payment {
 	var kept []Payment
 	for _, p := range payments {
 		if wanted(p) {

@@ -21,7 +21,7 @@ func TestAttributeRefund(t *testing.T) {
 	}
 	change := func(p invoice.Payment, by func(*invoice.Payment)) invoice.Payment { by(&p); return p }
 	toItself := func(m invoice.Transfer) invoice.Transfer { m.From, m.To = merchant, merchant; return m }
-	nobodys := func(p invoice.Payment) invoice.Payment { return p.Of(invoice.Attribution{}) }
+	nobodys := func(p invoice.Payment) invoice.Payment { return p.WithAttribution(invoice.Attribution{}) }
 	old, recent := payment("old", 5, 100), payment("recent", 6, 100)
 	type payments = []invoice.Payment
 	for _, test := range []struct {

@@ -2,15 +2,14 @@ package invoice
 
 import "slices"
 
-// Settle returns the invoice as its confirmed payments make it: paid when
-// those mined at or before expiresAt add up to enough, which is the amount less
-// the tolerance, with the transaction that completed it and what has gone
-// differently from plan. The payments must be all of the invoice's; those that
-// are not confirmed or belong to another invoice are ignored. Settle never
-// leaves a final state, and reckoning again with the same payments changes
-// nothing.
+// Settle returns the invoice with its state computed from its confirmed
+// payments. It is paid when those mined at or before expiresAt add up to the
+// amount less the tolerance; then SettledTx is the transaction that completed
+// the sum. payments must hold all payments of the invoice; those that are not
+// confirmed or belong to another invoice are ignored. Settle never leaves a final
+// state, and is idempotent.
 func (inv Invoice) Settle(payments []Payment) Invoice {
-	confirmed := keep(payments, func(p Payment) bool { return p.Status == Confirmed && p.InvoiceID == inv.ID })
+	confirmed := filter(payments, func(p Payment) bool { return p.Status == Confirmed && p.InvoiceID == inv.ID })
 	slices.SortFunc(confirmed, func(a, b Payment) int { return a.Compare(b.Position) })
 	inv.AmountPaid, inv.Sums.Tally = Amount{}, Tally{}
 	for _, p := range confirmed {
@@ -21,9 +20,8 @@ func (inv Invoice) Settle(payments []Payment) Invoice {
 }
 
 // WithConfirmed returns the invoice after one more of its payments was confirmed.
-// ok is false when the payment is not above all that were counted, and their
-// order matters since they add up to enough: then Settle has to count all of
-// them again.
+// ok is false where the order of the payments matters and this one is not above
+// all that were counted; then Settle has to count all of them again.
 func (inv Invoice) WithConfirmed(p Payment) (_ Invoice, ok bool) {
 	t := inv.Sums.Tally
 	if inv.Sums.Stale || !t.Last.Before(p.Position) && !t.Due.Plus(p.Amount).Less(inv.threshold()) {
@@ -34,7 +32,7 @@ func (inv Invoice) WithConfirmed(p Payment) (_ Invoice, ok bool) {
 	return inv, true
 }
 
-// count adds the next confirmed payment on the chain to what was paid.
+// count adds a confirmed payment, which is the next one on the chain.
 func (inv Invoice) count(p Payment) Invoice {
 	t := &inv.Sums.Tally
 	dust := Amount{}
@@ -56,8 +54,8 @@ func (inv Invoice) count(p Payment) Invoice {
 	return inv
 }
 
-// exception returns what has gone differently from plan. Dust counts in the
-// sums, and may complete the amount, but it is no exception by itself.
+// exception returns how the payments differ from what the invoice asks for. Dust
+// counts in the sums, and may complete the amount, but is no exception by itself.
 func (inv Invoice) exception() Exception {
 	t := inv.Sums.Tally
 	arrived, due, beyond := inv.AmountPaid, t.Due, inv.AmountPaid.Minus(t.Due)
@@ -78,9 +76,9 @@ func (inv Invoice) exception() Exception {
 	return ""
 }
 
-// Expire returns the invoice expired, if it is open and the chain has passed
-// expiresAt: confirmedTime is the timestamp of a confirmed block up to which
-// every payment has been reckoned. ok tells whether it changed.
+// Expire returns the invoice expired, and ok true, if it is open and the chain
+// has passed expiresAt. confirmedTime is the timestamp of a final block up to
+// which all payments are counted.
 func (inv Invoice) Expire(confirmedTime int64) (_ Invoice, ok bool) {
 	if inv.Status != Open || confirmedTime <= inv.ExpiresAt {
 		return inv, false
@@ -89,9 +87,9 @@ func (inv Invoice) Expire(confirmedTime int64) (_ Invoice, ok bool) {
 	return inv, true
 }
 
-// CloseIntent reports whether the on-chain commitment must be closed now: the
-// invoice is expired, or it was paid without the registry, which would still
-// take a second payment. registered says that the registry took a confirmed
+// CloseIntent reports whether the on-chain commitment must be closed: the invoice
+// is expired or void, or it was paid without the registry, which would otherwise
+// accept a second payment. registered says that the registry recorded a confirmed
 // payment.
 func (inv Invoice) CloseIntent(registered bool) bool {
 	switch inv.Status {
@@ -105,15 +103,15 @@ func (inv Invoice) CloseIntent(registered bool) bool {
 	return false
 }
 
-// WithoutRefund returns the invoice without a confirmed refund, which turned out
-// to be none.
+// WithoutRefund returns the invoice without a confirmed refund that turned out to
+// be a payment.
 func (inv Invoice) WithoutRefund(r Refund) Invoice {
 	inv.AmountRefunded = inv.AmountRefunded.Minus(r.Amount)
 	return inv
 }
 
 // WithRefunds returns the invoice after refunds of its payments were confirmed.
-// A refund does not change the status.
+// Its status does not change.
 func (inv Invoice) WithRefunds(refunds ...Refund) Invoice {
 	for _, r := range refunds {
 		inv.AmountRefunded = inv.AmountRefunded.Plus(r.Amount)

@@ -2,31 +2,31 @@ package invoice
 
 import "math"
 
-// Sums are what an invoice's payments add up to. They are kept with the
-// invoice, so that no rule has to read its payments one by one.
+// Sums are running sums of an invoice's payments. They are stored with the
+// invoice, so that no rule has to read all of its payments.
 type Sums struct {
 	Stale    bool  // the payments must be added up again: see Recount
-	Payments int64 // attributed to the invoice, in any status
+	Payments int64 // how many are attributed to the invoice, in any status
 
-	// What was mined at or before expiresAt and after it, in payments that are
-	// not orphaned, and how much of each is dust.
+	// The sums of payments that are not orphaned, mined at or before expiresAt and
+	// after it, and how much of each is dust.
 	InTime, InTimeDust Amount
 	Late, LateDust     Amount
-	// Newest is a position that no payment is above, unless it is orphaned.
+	// Newest is a position that all payments but orphaned ones are at or below.
 	// Only its block number and log index are set.
 	Newest Position
 
 	Tally Tally
 }
 
-// Tally is what an invoice's confirmed payments add up to, in the order of the
-// chain. They add up to AmountPaid.
+// Tally is running sums of an invoice's confirmed payments, counted in the
+// chain's order. Their total is AmountPaid.
 type Tally struct {
-	Due        Amount // mined in time, up to and with the one that completed the amount
+	Due        Amount // mined in time, up to the payment that completed the amount
 	DueDust    Amount // how much of Due is dust
-	BeyondDust Amount // how much of the rest, AmountPaid less Due, is dust
-	// Last is the position of the last payment counted. Only its block number
-	// and log index are set; both are 0 before the first.
+	BeyondDust Amount // how much of AmountPaid less Due is dust
+	// Last is the position of the last payment counted; zero before the first. Only
+	// its block number and log index are set.
 	Last Position
 }
 
@@ -39,7 +39,7 @@ const hundredth = 100
 
 // DustLimit returns the amount below which a payment is dust: 10,000 minor
 // units or a hundredth of the invoice's amount, whichever is less. It is 0 for
-// an invoice over less than 100 minor units, which knows no dust.
+// an invoice over less than 100 minor units.
 func (inv Invoice) DustLimit() Amount {
 	limit := NewAmount(dustCeiling)
 	if share := inv.Amount.share(hundredth); share.Less(limit) {
@@ -48,24 +48,24 @@ func (inv Invoice) DustLimit() Amount {
 	return limit
 }
 
-// IsDust reports whether a payment is dust: below the dust limit, and not of
-// an amount that the invoice's payer was told to send.
+// IsDust reports whether a payment is dust: below the dust limit, and not
+// attributed by a transfer amount of the invoice.
 func (inv Invoice) IsDust(p Payment) bool {
 	return p.Method != ByTransferAmount && p.Amount.Less(inv.DustLimit())
 }
 
-// negligible reports whether dust that adds up to the sum changes no
-// exception: it is less than a hundredth of the invoice's amount.
+// negligible reports whether a sum of dust changes no exception: it is less than
+// a hundredth of the invoice's amount.
 func (inv Invoice) negligible(dust Amount) bool {
 	return dust.Less(inv.Amount.share(hundredth))
 }
 
-// Ceiling returns the largest sum that is not an overpayment: the amount and
-// the largest suffix, since any suffix is part of what was asked for.
+// Ceiling returns the largest sum that is not an overpayment: the amount with the
+// largest suffix.
 func (inv Invoice) Ceiling() Amount { return inv.Amount.Plus(NewAmount(MaxSuffix)) }
 
-// Surplus returns how much more than was due was paid. What settled the
-// invoice was due as far as it does not exceed Ceiling, with its suffix.
+// Surplus returns how much more than was due was paid. Due is what settled the
+// invoice, if that does not exceed Ceiling, and the amount otherwise.
 func (inv Invoice) Surplus() Amount {
 	due := inv.Sums.Tally.Due
 	if due.Less(inv.Amount) || inv.Ceiling().Less(due) {
@@ -74,21 +74,20 @@ func (inv Invoice) Surplus() Amount {
 	return inv.AmountPaid.Minus(due)
 }
 
-// Covered reports whether the payments that are not orphaned and were mined
-// in time add up to enough, confirmed or not. Such an invoice needs no further
-// payment.
+// Covered reports whether payments that were mined in time and are not orphaned
+// add up to the amount less the tolerance.
 func (inv Invoice) Covered() bool { return !inv.Sums.InTime.Less(inv.threshold()) }
 
-// HasParts reports whether any of what was mined in time is more than dust.
-// While none is, nothing remains, whatever the order of the payments is.
+// HasParts reports whether payments mined in time are more than dust. Without
+// such payments nothing has been partly paid.
 func (inv Invoice) HasParts() bool { return inv.Sums.InTimeDust.Less(inv.Sums.InTime) }
 
-// Missing returns how much of the amount has not been seen in time, confirmed
-// or not.
+// Missing returns how much of the amount was not observed in time, confirmed or
+// not.
 func (inv Invoice) Missing() Amount { return inv.Amount.Minus(inv.Sums.InTime) }
 
-// Arrived returns what was mined in time and what came late, confirmed or not,
-// without dust as long as it adds up to less than a hundredth of the amount.
+// Arrived returns what was mined in time and what was mined late, confirmed or
+// not, without negligible dust.
 func (inv Invoice) Arrived() (inTime, late Amount) {
 	s := inv.Sums
 	if inv.negligible(s.InTimeDust.Plus(s.LateDust)) {
@@ -97,15 +96,15 @@ func (inv Invoice) Arrived() (inTime, late Amount) {
 	return s.InTime, s.Late
 }
 
-// Partial reports whether the invoice has some of its amount, confirmed or
-// not, and not enough. Dust alone is nothing.
+// Partial reports whether the invoice is partly paid, confirmed or not. Dust alone
+// does not count.
 func (inv Invoice) Partial() bool {
 	inTime, _ := inv.Arrived()
 	return !inTime.IsZero() && !inv.Covered()
 }
 
-// Recount returns the invoice with the sums of its payments, which must be all
-// of them, and as Settle makes it. Payments of other invoices are ignored.
+// Recount returns the invoice with sums and state computed from all of its
+// payments. Payments of other invoices are ignored.
 func (inv Invoice) Recount(payments []Payment) Invoice {
 	inv.Sums = Sums{}
 	for _, p := range payments {
@@ -116,8 +115,8 @@ func (inv Invoice) Recount(payments []Payment) Invoice {
 	return inv.Settle(payments)
 }
 
-// WithPayment returns the invoice with a payment of its own in its sums. A confirmed
-// one counts as one that is seen: see WithConfirmed.
+// WithPayment returns the invoice with a payment added to its sums, but not to its
+// Tally: see WithConfirmed.
 func (inv Invoice) WithPayment(p Payment) Invoice {
 	s := &inv.Sums
 	s.Payments++
@@ -135,9 +134,9 @@ func (inv Invoice) WithPayment(p Payment) Invoice {
 	return inv
 }
 
-// WithoutPayment returns the invoice without a payment that WithPayment added. The sums
-// are stale when the payment cannot be taken out of them, because a sum was
-// held at MaxAmount.
+// WithoutPayment returns the invoice without a payment that WithPayment added. The
+// sums become stale when the payment cannot be subtracted, because a sum was held
+// at MaxAmount.
 func (inv Invoice) WithoutPayment(p Payment) Invoice {
 	s := &inv.Sums
 	s.Payments--
@@ -153,8 +152,8 @@ func (inv Invoice) WithoutPayment(p Payment) Invoice {
 	return inv
 }
 
-// WithoutBlocksAbove returns the invoice after a reorg that left the blocks above a
-// number. Its payments there must be orphaned or removed.
+// WithoutBlocksAbove returns the invoice after a reorg replaced the blocks above
+// a number. Its payments there must have been orphaned or removed.
 func (inv Invoice) WithoutBlocksAbove(number uint64) Invoice {
 	if inv.Sums.Newest.BlockNumber > number {
 		inv.Sums.Newest = Position{BlockNumber: number, LogIndex: math.MaxInt32}
@@ -162,7 +161,7 @@ func (inv Invoice) WithoutBlocksAbove(number uint64) Invoice {
 	return inv
 }
 
-// of returns the sums that a payment counts in.
+// of returns the sums in which a payment counts.
 func (s *Sums) of(p Payment, t Terms) (sum, dust *Amount) {
 	if p.BlockTime > t.ExpiresAt {
 		return &s.Late, &s.LateDust
@@ -170,8 +169,7 @@ func (s *Sums) of(p Payment, t Terms) (sum, dust *Amount) {
 	return &s.InTime, &s.InTimeDust
 }
 
-// place returns where on the chain a payment is, without its block's hash and
-// time.
+// place returns the payment's block number and log index alone.
 func (p Payment) place() Position {
 	return Position{BlockNumber: p.BlockNumber, LogIndex: p.LogIndex}
 }

@@ -13,13 +13,11 @@ type Tolerance struct {
 	BasisPoints uint16
 }
 
-// maxBasisPoints is the largest share that may be tolerated. Of more than half
-// nobody would say that the invoice was paid, and the invoices that a transfer
-// within the tolerance could be meant for stay few.
+// maxBasisPoints is the largest share that may be tolerated. It keeps the invoices
+// few that a transfer within the tolerance may be for.
 const maxBasisPoints = 5000
 
-// Of returns what is tolerated of an invoice over the amount: at most half of
-// it.
+// Of returns the tolerance of an invoice over the amount, at most half of it.
 func (t Tolerance) Of(amount Amount) Amount {
 	share := amount.share(min(t.BasisPoints, maxBasisPoints))
 	if share.Less(t.Amount) {
@@ -31,7 +29,7 @@ func (t Tolerance) Of(amount Amount) Amount {
 	return share
 }
 
-// share returns so many ten-thousandths of the amount, rounded down.
+// share returns basisPoints ten-thousandths of the amount, rounded down.
 func (a Amount) share(basisPoints uint16) Amount {
 	const whole = 10_000
 	quotient, rest := a.divide(whole)

@@ -89,7 +89,7 @@ func (s *Service) attributeTo(ctx context.Context, tx *store.Tx, out *outbox, me
 		return err
 	}
 	was := p.Payment
-	p.Payment = p.Of(invoice.Attribution{Invoice: inv, Method: method})
+	p.Payment = p.WithAttribution(invoice.Attribution{Invoice: inv, Method: method})
 	p.AttributedBy, p.AttributedAt = m.By, s.now().Unix()
 	if err := tx.SavePayments(ctx, []store.PaymentRow{*p}); err != nil {
 		return err

@@ -262,7 +262,7 @@ func (b *transferBatch) attribute(ctx context.Context, e *entry, p *invoice.Paym
 			a, ok = invoice.Attribution{}, false
 		}
 	}
-	*p = p.Of(a)
+	*p = p.WithAttribution(a)
 	if !ok {
 		if !b.undecided[p.ID] {
 			b.out.unattributed = append(b.out.unattributed, *p)
