@@ -56,7 +56,7 @@ type Ledger interface {
 	// settle.ErrOrphaned, settle.ErrUndecided and internal ones.
 	AttributeManually(ctx context.Context, h settle.ManualAttribution) (invoice.Payment, error)
 	// ReceiveNotice stores a notice unless it is stored already.
-	ReceiveNotice(ctx context.Context, n settle.Notice) error
+	ReceiveNotice(ctx context.Context, n invoice.Notice) error
 }
 
 // Reader reads from the database. *store.Store implements it.

@@ -32,7 +32,7 @@ type backend struct {
 	payments []store.PaymentRow
 	refunded map[string]invoice.Amount // of payments, by id
 	requests []settle.CreateRequest
-	notices  []settle.Notice
+	notices  []invoice.Notice
 	hands    []settle.ManualAttribution
 	claims   []store.Claim
 	events   []store.EventRow
@@ -83,7 +83,7 @@ func (b *backend) AttributeManually(ctx context.Context, h settle.ManualAttribut
 	return p.Payment, nil
 }
 
-func (b *backend) ReceiveNotice(ctx context.Context, n settle.Notice) error {
+func (b *backend) ReceiveNotice(ctx context.Context, n invoice.Notice) error {
 	if err := b.fail(ctx); err != nil {
 		return err
 	}

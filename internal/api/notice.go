@@ -9,7 +9,6 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -53,12 +52,12 @@ func invalidPayload(err error) error {
 
 // parseNotice parses a provider's notice and translates its names of chain and currency
 // into ours. Unknown names become empty.
-func (a *API) parseNotice(p Provider, body []byte) (settle.Notice, error) {
+func (a *API) parseNotice(p Provider, body []byte) (invoice.Notice, error) {
 	o, err := parseObject(body)
 	if err != nil {
-		return settle.Notice{}, err
+		return invoice.Notice{}, err
 	}
-	n := settle.Notice{Provider: p.Name}
+	n := invoice.Notice{Provider: p.Name}
 	var destinationType string // required, but not used
 	data, noData := o.object("", "data")
 	amount, noAmount := data.object("data.", "amount")
@@ -72,11 +71,11 @@ func (a *API) parseNotice(p Provider, body []byte) (settle.Notice, error) {
 		text(amount, "data.amount.", "currency", &n.ProviderCurrency, noticeText),
 		noDestination,
 		text(destination, "data.destination.", "type", &destinationType, noticeText),
-		text(destination, "data.destination.", "address", &n.Address, noticeText),
+		text(destination, "data.destination.", "address", &n.Destination, noticeText),
 		text(destination, "data.destination.", "chain", &n.ProviderChain, noticeText),
 	)
 	if err != nil {
-		return settle.Notice{}, err
+		return invoice.Notice{}, err
 	}
 	n.ChainKey = a.knownChain(p.Chains[n.ProviderChain])
 	decimals, known := a.decimals(n.ChainKey, p.Currencies[n.ProviderCurrency])
@@ -84,7 +83,7 @@ func (a *API) parseNotice(p Provider, body []byte) (settle.Notice, error) {
 		n.Currency = p.Currencies[n.ProviderCurrency]
 	}
 	if n.Amount, err = majorUnits(n.AmountText, decimals, known); err != nil {
-		return settle.Notice{}, invalidField("data.amount.amount", "%v", err)
+		return invoice.Notice{}, invalidField("data.amount.amount", "%v", err)
 	}
 	return n, nil
 }

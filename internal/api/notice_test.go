@@ -12,7 +12,6 @@ import (
 
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -31,38 +30,38 @@ func notify(h http.Handler, body string, header ...string) *httptest.ResponseRec
 }
 
 func TestReceiveNotice(t *testing.T) {
-	want := settle.Notice{
+	want := invoice.Notice{
 		Provider: "circle", Type: "transfers.created", TransferID: "tr_1", AmountText: "4.90", Amount: invoice.NewAmount(4_900_000),
-		Currency: "USDC", ChainKey: "base", Address: "0xabc", ProviderCurrency: "USD", ProviderChain: "BASE",
+		Currency: "USDC", ChainKey: "base", Destination: "0xabc", ProviderCurrency: "USD", ProviderChain: "BASE",
 	}
 	for name, test := range map[string]struct {
 		body string
-		want func(n *settle.Notice)
+		want func(n *invoice.Notice)
 	}{
-		"known":           {goodNotice, func(*settle.Notice) {}},
-		"unknown members": {strings.Replace(goodNotice, "{", `{"version":2,"data2":null,`, 1), func(*settle.Notice) {}},
-		"smallest unit":   {notice(`"0.000001"`, `"USD"`, `"BASE"`), func(n *settle.Notice) { n.AmountText, n.Amount = "0.000001", invoice.NewAmount(1) }},
-		"beyond a float": {notice(`"9007199254740993.000001"`, `"USD"`, `"BASE"`), func(n *settle.Notice) {
+		"known":           {goodNotice, func(*invoice.Notice) {}},
+		"unknown members": {strings.Replace(goodNotice, "{", `{"version":2,"data2":null,`, 1), func(*invoice.Notice) {}},
+		"smallest unit":   {notice(`"0.000001"`, `"USD"`, `"BASE"`), func(n *invoice.Notice) { n.AmountText, n.Amount = "0.000001", invoice.NewAmount(1) }},
+		"beyond a float": {notice(`"9007199254740993.000001"`, `"USD"`, `"BASE"`), func(n *invoice.Notice) {
 			n.AmountText, n.Amount = "9007199254740993.000001", amount("9007199254740993000001")
 		}},
-		"unknown chain":    {notice(`"4.90"`, `"USD"`, `"DOGE"`), func(n *settle.Notice) { n.ProviderChain, n.ChainKey = "DOGE", "" }},
-		"chain not in use": {notice(`"4.90"`, `"USD"`, `"ETH"`), func(n *settle.Notice) { n.ProviderChain, n.ChainKey = "ETH", "" }},
-		"unknown currency": {notice(`"4.90000000001"`, `"DOGE"`, `"BASE"`), func(n *settle.Notice) {
+		"unknown chain":    {notice(`"4.90"`, `"USD"`, `"DOGE"`), func(n *invoice.Notice) { n.ProviderChain, n.ChainKey = "DOGE", "" }},
+		"chain not in use": {notice(`"4.90"`, `"USD"`, `"ETH"`), func(n *invoice.Notice) { n.ProviderChain, n.ChainKey = "ETH", "" }},
+		"unknown currency": {notice(`"4.90000000001"`, `"DOGE"`, `"BASE"`), func(n *invoice.Notice) {
 			n.ProviderCurrency, n.Currency, n.AmountText, n.Amount = "DOGE", "", "4.90000000001", invoice.Amount{}
 		}},
-		"currency not in use": {notice(`"4.90"`, `"EUR"`, `"BASE"`), func(n *settle.Notice) {
+		"currency not in use": {notice(`"4.90"`, `"EUR"`, `"BASE"`), func(n *invoice.Notice) {
 			n.ProviderCurrency, n.Currency, n.Amount = "EUR", "", invoice.Amount{}
 		}},
-		"currency the chain lacks": {notice(`"4.90"`, `"USD"`, `"LOCAL"`), func(n *settle.Notice) {
+		"currency the chain lacks": {notice(`"4.90"`, `"USD"`, `"LOCAL"`), func(n *invoice.Notice) {
 			n.ProviderChain, n.ChainKey, n.Currency, n.Amount = "LOCAL", "local", "", invoice.Amount{}
 		}},
-		"both unknown": {notice(`"4.90"`, `"DOGE"`, `"DOGE"`), func(n *settle.Notice) {
+		"both unknown": {notice(`"4.90"`, `"DOGE"`, `"DOGE"`), func(n *invoice.Notice) {
 			n.ProviderChain, n.ChainKey, n.ProviderCurrency, n.Currency, n.Amount = "DOGE", "", "DOGE", "", invoice.Amount{}
 		}},
-		"longest texts": {strings.Replace(goodNotice, "tr_1", strings.Repeat("i", api.MaxNoticeText), 1), func(n *settle.Notice) {
+		"longest texts": {strings.Replace(goodNotice, "tr_1", strings.Repeat("i", api.MaxNoticeText), 1), func(n *invoice.Notice) {
 			n.TransferID = strings.Repeat("i", api.MaxNoticeText)
 		}},
-		"largest body": {strings.Repeat(" ", api.MaxBody-len(goodNotice)) + goodNotice, func(*settle.Notice) {}},
+		"largest body": {strings.Repeat(" ", api.MaxBody-len(goodNotice)) + goodNotice, func(*invoice.Notice) {}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b backend
@@ -72,7 +71,7 @@ func TestReceiveNotice(t *testing.T) {
 			if w.Code != http.StatusOK || w.Body.String() != `{"ok":true}` {
 				t.Errorf("answered %d %s", w.Code, w.Body)
 			}
-			if diff := cmp.Diff([]settle.Notice{want}, b.notices, cmp.Comparer(func(a, b invoice.Amount) bool { return a == b })); diff != "" {
+			if diff := cmp.Diff([]invoice.Notice{want}, b.notices, cmp.Comparer(func(a, b invoice.Amount) bool { return a == b })); diff != "" {
 				t.Errorf("received (-want +got):\n%s", diff)
 			}
 		})

@@ -8,19 +8,18 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // notice announces a transfer of an amount to the world's merchant.
-func (w *world) notice(id string, a invoice.Amount) settle.Notice {
-	return settle.Notice{
+func (w *world) notice(id string, a invoice.Amount) invoice.Notice {
+	return invoice.Notice{
 		Provider: "circle", Type: "transfers.created", TransferID: id, AmountText: a.Major(6),
-		ProviderCurrency: "USD", ProviderChain: "BASE", Address: chain.Checksum(w.address),
+		ProviderCurrency: "USD", ProviderChain: "BASE", Destination: chain.Checksum(w.address),
 		Amount: a, Currency: "USDC", ChainKey: w.chainKey,
 	}
 }
 
-func (w *world) receive(n settle.Notice) {
+func (w *world) receive(n invoice.Notice) {
 	w.t.Helper()
 	w.must(w.ReceiveNotice(w.t.Context(), n))
 }
@@ -40,27 +39,27 @@ func (w *world) announced(t invoice.Transfer) []string {
 func TestNoticeIsLinkedToItsPayment(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
-		for name, play := range map[string]func(w *world, n settle.Notice, p invoice.Transfer){
-			"before": func(w *world, n settle.Notice, p invoice.Transfer) { w.receive(n); w.mine(start+1, p) },
-			"after":  func(w *world, n settle.Notice, p invoice.Transfer) { w.mine(start+1, p); w.receive(n) },
-			"after it is final": func(w *world, n settle.Notice, p invoice.Transfer) {
+		for name, play := range map[string]func(w *world, n invoice.Notice, p invoice.Transfer){
+			"before": func(w *world, n invoice.Notice, p invoice.Transfer) { w.receive(n); w.mine(start+1, p) },
+			"after":  func(w *world, n invoice.Notice, p invoice.Transfer) { w.mine(start+1, p); w.receive(n) },
+			"after it is final": func(w *world, n invoice.Notice, p invoice.Transfer) {
 				w.mine(start+1, p)
 				w.final()
 				w.receive(n)
 			},
-			"twice": func(w *world, n settle.Notice, p invoice.Transfer) {
+			"twice": func(w *world, n invoice.Notice, p invoice.Transfer) {
 				w.receive(n)
 				w.receive(n)
 				w.mine(start+1, p)
 				w.receive(n)
 			},
-			"between the blocks of a reorg": func(w *world, n settle.Notice, p invoice.Transfer) {
+			"between the blocks of a reorg": func(w *world, n invoice.Notice, p invoice.Transfer) {
 				w.mine(start+1, p)
 				w.reorg(1)
 				w.receive(n)
 				w.mine(start+2, p)
 			},
-			"before a reorg": func(w *world, n settle.Notice, p invoice.Transfer) {
+			"before a reorg": func(w *world, n invoice.Notice, p invoice.Transfer) {
 				w.receive(n)
 				w.mine(start+1, p)
 				w.reorg(1)
@@ -124,14 +123,14 @@ func TestNoticeOfSomethingElse(t *testing.T) {
 		p := w.pay(inv.Amount)
 		w.mine(start+1, p)
 		w.signals()
-		for i, by := range []func(*settle.Notice){
-			func(n *settle.Notice) { n.Amount = invoice.NewAmount(1) },
-			func(n *settle.Notice) { n.Amount, n.Currency = invoice.Amount{}, "" },
-			func(n *settle.Notice) { n.ChainKey = "unregistered" },
-			func(n *settle.Notice) { n.ChainKey = "" },
-			func(n *settle.Notice) { n.ChainKey = "no chain of ours" },
-			func(n *settle.Notice) { n.Address = "3J98t1WpEZ73CNmQviecrnyiWrnqRhWNLy" },
-			func(n *settle.Notice) { n.Address = chain.Checksum(payer) },
+		for i, by := range []func(*invoice.Notice){
+			func(n *invoice.Notice) { n.Amount = invoice.NewAmount(1) },
+			func(n *invoice.Notice) { n.Amount, n.Currency = invoice.Amount{}, "" },
+			func(n *invoice.Notice) { n.ChainKey = "unregistered" },
+			func(n *invoice.Notice) { n.ChainKey = "" },
+			func(n *invoice.Notice) { n.ChainKey = "no chain of ours" },
+			func(n *invoice.Notice) { n.Destination = "3J98t1WpEZ73CNmQviecrnyiWrnqRhWNLy" },
+			func(n *invoice.Notice) { n.Destination = chain.Checksum(payer) },
 		} {
 			n := w.notice(string(rune('a'+i)), inv.Amount)
 			by(&n)
@@ -185,7 +184,7 @@ func TestNoticeOfAnotherTime(t *testing.T) {
 		w.receive(w.notice("never paid", invoice.NewAmount(6_000_000)))
 		w.create()
 		w.mine(start+1, old)
-		w.seconds.Add(store.NoticeWindow + 1)
+		w.seconds.Add(int64(invoice.NoticeWindow.Seconds()) + 1)
 		w.receive(w.notice("now", old.Amount))
 		if got := w.announced(old); len(got) != 0 {
 			t.Errorf("a payment of the day before yesterday was announced by %v", got)

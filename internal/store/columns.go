@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -112,6 +113,19 @@ func (s nullInt) Scan(src any) error {
 		return fmt.Errorf("a column holds a %T where an integer was expected", src)
 	}
 	return nil
+}
+
+// unixTime reads a time in Unix seconds. It reads NULL as the zero time.
+type unixTime struct{ dst *time.Time }
+
+// Scan implements sql.Scanner.
+func (u unixTime) Scan(src any) error {
+	var seconds int64
+	err := nullInt{&seconds}.Scan(src)
+	if *u.dst = (time.Time{}); src != nil {
+		*u.dst = time.Unix(seconds, 0).UTC()
+	}
+	return err
 }
 
 // nullUint reads a block number that may be NULL, which it reads as 0.

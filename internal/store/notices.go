@@ -7,50 +7,28 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Notice is a transfer that a provider announced.
-type Notice struct {
-	ID               string
-	Provider         string
-	Type             string
-	TransferID       string         // the provider's
-	AmountText       string         // as sent, in major units
-	ProviderCurrency string         // as sent
-	ProviderChain    string         // as sent
-	Destination      string         // as sent
-	Amount           invoice.Amount // minor units; zero when the currency is unknown
-	Currency         string         // ours; empty when unknown
-	ChainKey         string         // ours; empty when unknown
-	Address          invoice.Address
-	PaymentID        string // the payment that it announced; empty while unknown
-	ReceivedAt       int64  // Unix seconds
-}
-
 // InsertNotice inserts a notice. It reports false if the provider sent it
 // before.
-func (tx *Tx) InsertNotice(ctx context.Context, n Notice) (bool, error) {
+func (tx *Tx) InsertNotice(ctx context.Context, n invoice.Notice) (bool, error) {
 	rows, err := tx.exec(ctx, `INSERT INTO notices (id, provider, type, transfer_id, amount_text, provider_currency,
 		provider_chain, destination, amount, currency, chain_key, address, payment_id, received_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
 		ON CONFLICT (provider, type, transfer_id) DO NOTHING`,
 		n.ID, n.Provider, n.Type, n.TransferID, n.AmountText, n.ProviderCurrency, n.ProviderChain, n.Destination,
-		orNull(n.Amount), orNull(n.Currency), orNull(n.ChainKey), orNull(n.Address), orNull(n.PaymentID), n.ReceivedAt)
+		orNull(n.Amount), orNull(n.Currency), orNull(n.ChainKey), orNull(n.Address), orNull(n.PaymentID), n.ReceivedAt.Unix())
 	return rows == 1, err
 }
-
-// NoticeWindow is how far apart, in seconds, a notice may be received and the
-// payment that it announces be seen.
-const NoticeWindow = 48 * 60 * 60
 
 // UnlinkedPayment returns the newest payment that the notice can announce: of
 // its chain, address and amount, seen within the window, and not linked to
 // another notice of this provider and type. It returns ErrNotFound if there is
 // none.
-func (q *queries) UnlinkedPayment(ctx context.Context, n Notice) (PaymentRow, error) {
+func (q *queries) UnlinkedPayment(ctx context.Context, n invoice.Notice) (PaymentRow, error) {
 	return queryRow(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
 		WHERE to_address = $1 AND amount = $2 AND chain_key = $3 AND currency = $4 AND status <> 'orphaned'
 			AND observed_at >= $7 AND NOT EXISTS (SELECT 1 FROM notices WHERE notices.payment_id = payments.id AND notices.provider = $5 AND notices.type = $6)
 		ORDER BY observed_at DESC, seen_id DESC LIMIT 1`,
-		n.Address.String(), n.Amount.String(), n.ChainKey, n.Currency, n.Provider, n.Type, n.ReceivedAt-NoticeWindow)
+		n.Address.String(), n.Amount.String(), n.ChainKey, n.Currency, n.Provider, n.Type, n.ReceivedAt.Add(-invoice.NoticeWindow).Unix())
 }
 
 // Announced returns the payments whose address and amount appear in a notice
@@ -78,17 +56,17 @@ func (tx *Tx) LinkNotices(ctx context.Context, p invoice.Payment) error {
 			AND payment_id IS NULL AND received_at >= $6 AND NOT EXISTS (SELECT 1 FROM notices AS has
 				WHERE has.payment_id = $1 AND has.provider = n.provider AND has.type = n.type)
 			GROUP BY provider, type)`,
-		p.ID, p.To.String(), p.Amount.String(), p.ChainKey, p.Currency, p.ObservedAt-NoticeWindow)
+		p.ID, p.To.String(), p.Amount.String(), p.ChainKey, p.Currency, p.ObservedAt-int64(invoice.NoticeWindow.Seconds()))
 	return err
 }
 
 // NoticesOfPayment returns the notices that announced the payment.
-func (q *queries) NoticesOfPayment(ctx context.Context, paymentID string) ([]Notice, error) {
-	return queryAll(ctx, q, func(row scanner) (Notice, error) {
-		var n Notice
+func (q *queries) NoticesOfPayment(ctx context.Context, paymentID string) ([]invoice.Notice, error) {
+	return queryAll(ctx, q, func(row scanner) (invoice.Notice, error) {
+		var n invoice.Notice
 		err := row.Scan(&n.ID, &n.Provider, &n.Type, &n.TransferID, &n.AmountText, &n.ProviderCurrency, &n.ProviderChain,
 			&n.Destination, amountCol(&n.Amount), nullText(&n.Currency), nullText(&n.ChainKey), addressCol(&n.Address),
-			nullText(&n.PaymentID), &n.ReceivedAt)
+			nullText(&n.PaymentID), unixTime{&n.ReceivedAt})
 		return n, err
 	}, `SELECT id, provider, type, transfer_id, amount_text, provider_currency, provider_chain, destination,
 		amount, currency, chain_key, address, payment_id, received_at FROM notices WHERE payment_id = $1 ORDER BY id`, paymentID)

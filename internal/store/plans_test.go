@@ -242,7 +242,7 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 	}
 	moved := samplePayment(1).Transfer
 	moved.Evidence = invoice.Evidence{Registry: invoice.Hash{1}, Authorization: invoice.Hash{2}, Calldata: invoice.Hash{3}}
-	notice := store.Notice{Address: moved.To, Amount: moved.Amount, ChainKey: "base", Currency: "USDC", Provider: "p", Type: "t"}
+	notice := invoice.Notice{Address: moved.To, Amount: moved.Amount, ChainKey: "base", Currency: "USDC", Provider: "p", Type: "t"}
 	for name, fn := range map[string]func() error{
 		"invoice":  func() error { _, err := read.Invoice(ctx, "inv_1"); return err },
 		"invoices": func() error { _, err := read.InvoicesByID(ctx, []string{"inv_1", "inv_2"}); return err },

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
@@ -226,7 +227,7 @@ func fill(t *testing.T, s *store.Store) {
 		}); err != nil {
 			return err
 		}
-		if _, err := tx.InsertNotice(ctx, store.Notice{ID: "ntc_1", Provider: "p", Type: "t", TransferID: "1"}); err != nil {
+		if _, err := tx.InsertNotice(ctx, invoice.Notice{ID: "ntc_1", Provider: "p", Type: "t", TransferID: "1", ReceivedAt: time.Unix(1, 0)}); err != nil {
 			return err
 		}
 		_, err := tx.InsertIdempotencyKeys(ctx, []store.IdempotencyKey{{Scope: "m", Key: "k", InvoiceID: "inv_1"}}, 1000)

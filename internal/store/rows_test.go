@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -261,16 +262,16 @@ func TestNoticeRoundTrip(t *testing.T) {
 		update(t, s, func(ctx context.Context, tx *store.Tx) error {
 			return tx.SavePayments(ctx, []store.PaymentRow{samplePayment(1)})
 		})
-		full := store.Notice{
+		full := invoice.Notice{
 			ID: "ntc_1", Provider: "circle", Type: "transfers.created", TransferID: "t1", AmountText: "3.14", ProviderCurrency: "USD",
 			ProviderChain: "BASE", Destination: "0xAa", Amount: invoice.MaxAmount, Currency: "USDC", ChainKey: "base",
-			Address: invoice.Address{0xaa}, PaymentID: "pay_1", ReceivedAt: 55,
+			Address: invoice.Address{0xaa}, PaymentID: "pay_1", ReceivedAt: time.Unix(55, 0).UTC(),
 		}
-		bare := store.Notice{
+		bare := invoice.Notice{
 			ID: "ntc_2", Provider: "circle", Type: "transfers.created", TransferID: "t2", AmountText: "1e", ProviderCurrency: "XYZ",
-			ProviderChain: "BTC", Destination: "3J98", PaymentID: "pay_1", ReceivedAt: 56,
+			ProviderChain: "BTC", Destination: "3J98", PaymentID: "pay_1", ReceivedAt: time.Unix(56, 0).UTC(),
 		}
-		for _, n := range []store.Notice{full, bare} {
+		for _, n := range []invoice.Notice{full, bare} {
 			for _, want := range []bool{true, false} {
 				update(t, s, func(ctx context.Context, tx *store.Tx) error {
 					fresh, err := tx.InsertNotice(ctx, n)
@@ -283,7 +284,7 @@ func TestNoticeRoundTrip(t *testing.T) {
 			}
 		}
 		got, err := s.NoticesOfPayment(t.Context(), "pay_1")
-		if diff := cmp.Diff([]store.Notice{full, bare}, got, equal); err != nil || diff != "" {
+		if diff := cmp.Diff([]invoice.Notice{full, bare}, got, equal); err != nil || diff != "" {
 			t.Errorf("%v (-written +read):\n%s", err, diff)
 		}
 	})

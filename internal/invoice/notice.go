@@ -1,0 +1,26 @@
+package invoice
+
+import "time"
+
+// Notice is a transfer that an external provider announced: the fields of its
+// request, and their values by the provider's configuration.
+type Notice struct {
+	ID               string
+	Provider         string
+	Type             string
+	TransferID       string    // the provider's
+	AmountText       string    // as sent, in major units
+	ProviderCurrency string    // as sent
+	ProviderChain    string    // as sent
+	Destination      string    // as sent
+	Amount           Amount    // minor units; zero when the currency is unknown
+	Currency         string    // ours; empty when unknown
+	ChainKey         string    // ours; empty when unknown
+	Address          Address   // the destination; zero when it is none of the chain's
+	PaymentID        string    // the announced payment; empty while unknown
+	ReceivedAt       time.Time // to the second
+}
+
+// NoticeWindow is the maximum time between a notice and the first sight of the
+// payment that it announces.
+const NoticeWindow = 48 * time.Hour
