@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/quittance/quittance/internal/testdeps"
@@ -71,17 +70,11 @@ func installed(ctx context.Context, name string) (_ string, err error) {
 		return "", fmt.Errorf("find the folder to install into: %w", err)
 	}
 	dir := filepath.Join(cache, "quittance", "foundry-"+version)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("make the folder to install into: %w", err)
-	}
-	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	lock, err := testdeps.Lock(filepath.Join(dir, "lock"))
 	if err != nil {
-		return "", fmt.Errorf("open the lock of the installation: %w", err)
+		return "", err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		return "", fmt.Errorf("lock %s: %w", lock.Name(), err)
-	}
 	path := filepath.Join(dir, name, "node_modules", scope, packageOf(name), "bin", name)
 	if _, err := os.Stat(path); err == nil {
 		return path, nil

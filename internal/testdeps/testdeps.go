@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 )
 
@@ -41,7 +42,7 @@ func Announce(text string) error {
 // Debian installs Debian packages. It fails if the user is not root or if MayInstall
 // fails. It announces the commands with the reason, as in "storetest: no PostgreSQL
 // server found".
-func Debian(ctx context.Context, reason string, packages ...string) error {
+func Debian(ctx context.Context, reason string, packages ...string) (err error) {
 	if err := MayInstall(); err != nil {
 		return err
 	}
@@ -52,6 +53,16 @@ func Debian(ctx context.Context, reason string, packages ...string) error {
 	if err != nil {
 		return fmt.Errorf("it can be installed from here with apt-get only: %w", err)
 	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return fmt.Errorf("find the folder of the lock: %w", err)
+	}
+	// apt-get fails while another one runs.
+	lock, err := Lock(filepath.Join(cache, "quittance", "apt.lock"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
 	run := func(args ...string) error {
 		if err := Announce(reason + ", running: apt-get " + strings.Join(args, " ")); err != nil {
 			return err
