@@ -122,7 +122,7 @@ func TestHandoverLost(t *testing.T) {
 	})
 }
 
-// Beside another worker nothing is leased unseen: both count what is in flight.
+// With another worker nothing is leased unseen: both count what is in flight.
 func TestHandoverBesideAnother(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		f := startFresh(t, s, newReceiver(t, status(http.StatusOK)).URL)

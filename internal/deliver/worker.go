@@ -59,7 +59,7 @@ type Config struct {
 	Schedule func() time.Time
 	Rand     io.Reader // of jitter and lease ids; safe for concurrent use
 	Logger   *slog.Logger
-	Wake     <-chan struct{}    // signals that something is due beside what Committed passes; never closed
+	Wake     <-chan struct{}    // signals that something is due besides what Committed passes; never closed
 	Metrics  *Metrics           // made by NewMetrics; nil for none
 	Watchdog *watchdog.Watchdog // notices a worker that makes no progress; nil for none
 	Limits   Limits
