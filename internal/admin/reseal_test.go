@@ -1,7 +1,6 @@
 package admin_test
 
 import (
-	"crypto/rand"
 	"errors"
 	"io/fs"
 	"os"
@@ -10,26 +9,14 @@ import (
 
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/keyring"
+	"github.com/quittance/quittance/internal/keyring/keyringtest"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-func masterKey(t *testing.T) keyring.Key {
-	t.Helper()
-	text, err := keyring.NewKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	key, err := keyring.ParseKey(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
-}
-
 // TestReseal has the secret of an endpoint sealed under a new key.
 func TestReseal(t *testing.T) {
-	old, newer := masterKey(t), masterKey(t)
+	old, newer := keyringtest.Key(t), keyringtest.Key(t)
 	both := keyring.New(newer, old)
 	missing := storetest.SQLite(t)
 	if _, err := admin.Reseal(t.Context(), missing, both); err == nil || !strings.Contains(err.Error(), "there is no database yet") {

@@ -18,6 +18,7 @@ import (
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/keyring"
+	"github.com/quittance/quittance/internal/keyring/keyringtest"
 	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
@@ -40,19 +41,6 @@ type ping struct {
 	to   poster.Endpoint
 	id   string
 	body []byte
-}
-
-func key(t *testing.T) keyring.Key {
-	t.Helper()
-	text, err := keyring.NewKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	k, err := keyring.ParseKey(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
 }
 
 var configured = poster.Endpoint{URL: "https://shop.example/", Secret: "whsec_shop"}
@@ -91,7 +79,7 @@ func (w *world) openWith(t *testing.T, k *keyring.Keyring) error {
 // each runs a test on a directory with a keyring, on both databases.
 func each(t *testing.T, test func(t *testing.T, w *world)) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		w := &world{db: db, keyring: keyring.New(key(t)), now: time.Unix(start, 0)}
+		w := &world{db: db, keyring: keyringtest.New(t), now: time.Unix(start, 0)}
 		if err := w.open(t); err != nil {
 			t.Fatal(err)
 		}
@@ -425,7 +413,7 @@ func TestURLs(t *testing.T) {
 func TestMasterKeys(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		w := &world{db: db, now: time.Unix(start, 0)}
-		old, newer := key(t), key(t)
+		old, newer := keyringtest.Key(t), keyringtest.Key(t)
 		if err := w.openWith(t, keyring.New(old)); err != nil {
 			t.Fatal(err)
 		}
@@ -467,7 +455,7 @@ func TestMasterKeys(t *testing.T) {
 func TestReseal(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		w := &world{db: db, now: time.Unix(start, 0)}
-		old, newer := key(t), key(t)
+		old, newer := keyringtest.Key(t), keyringtest.Key(t)
 		if err := w.openWith(t, keyring.New(old)); err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/keyring/keyringtest"
 	"github.com/quittance/quittance/internal/poster"
 )
 
@@ -16,7 +17,7 @@ func TestEventsWaitForAnEndpoint(t *testing.T) {
 	c, _ := scripted(t, "house", 7)
 	base := startServer(t, Config{
 		Chains: []Chain{c}, Merchants: Merchants{Endpoints: map[string]poster.Endpoint{"m": {}}},
-		Keyring: newKeyring(t), WebhookAllow: poster.Loopback(),
+		Keyring: keyringtest.New(t), WebhookAllow: poster.Loopback(),
 	}).url
 	if a := create(t, base, "house"); a.status != http.StatusCreated {
 		t.Fatalf("create: %d %s", a.status, a.body)

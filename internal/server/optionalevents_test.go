@@ -8,6 +8,7 @@ import (
 
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/keyring/keyringtest"
 	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
@@ -21,7 +22,7 @@ func TestOptionalEventsSetThroughTheAPI(t *testing.T) {
 			config, c, _ := scriptedChain(t, "house", 7)
 			base := startServer(t, Config{
 				Chains: []Chain{config}, Merchants: Merchants{Endpoints: map[string]poster.Endpoint{"m": {}}}, Database: database(t),
-				Keyring: newKeyring(t), WebhookAllow: poster.Loopback(),
+				Keyring: keyringtest.New(t), WebhookAllow: poster.Loopback(),
 			}).url
 			const asks = `"optionalEvents":["payment.unattributed"]`
 			hook := base + "/api/merchants/m/webhook"

@@ -17,6 +17,7 @@ import (
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/keyring/keyringtest"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
@@ -67,7 +68,7 @@ func TestReadOnlyDatabase(t *testing.T) {
 	database := storetest.Postgres(t)
 	log := new(logBuffer)
 	base := startServer(t, Config{
-		Database: database, Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true}, Keyring: newKeyring(t),
+		Database: database, Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true}, Keyring: keyringtest.New(t),
 		KeepEvents: time.Hour, KeepAttempts: time.Hour,
 		Providers: []api.Provider{{Name: "circle", Secret: secret, Chains: map[string]string{"HOUSE": "house"}, Currencies: map[string]string{"USD": "USDC"}}},
 		Logger:    slog.New(slog.NewTextHandler(log, nil)),

@@ -12,7 +12,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/internal/testdeps"
 	"github.com/quittance/quittance/webhook"
 )
@@ -71,20 +70,6 @@ func startServer(t *testing.T, cfg Config) *running {
 		t.Fatalf("it ended: %v", err)
 	}
 	return r
-}
-
-// newKeyring returns a keyring with a random master key.
-func newKeyring(t *testing.T) *keyring.Keyring {
-	t.Helper()
-	text, err := keyring.NewKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	key, err := keyring.ParseKey(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return keyring.New(key)
 }
 
 // newReceiver returns the URL of a webhook receiver, and the types of the events that
