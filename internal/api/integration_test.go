@@ -178,17 +178,24 @@ func TestIntegrationPages(t *testing.T) {
 	})
 }
 
+// createInvoice creates the invoice that is asked for, and returns it as stored, too.
+func (s integration) createInvoice(t *testing.T, db *store.Store) (apitypes.CreateInvoiceResponse, invoice.Invoice) {
+	t.Helper()
+	created, err := s.CreateInvoice(t.Context(), asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inv, err := db.Invoice(t.Context(), created.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return created, inv
+}
+
 func TestIntegrationPayment(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		s, ctx := newIntegration(t, db), t.Context()
-		created, err := s.CreateInvoice(ctx, asked)
-		if err != nil {
-			t.Fatal(err)
-		}
-		inv, err := db.Invoice(ctx, created.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		created, inv := s.createInvoice(t, db)
 		genesis := invoice.Header{Number: 1, Hash: invoice.Hash{1}, Time: now}
 		block := settle.Block{Header: invoice.Header{Number: 2, Hash: invoice.Hash{2}, Parent: genesis.Hash, Time: now + 10}}
 		block.Transfers = []invoice.Transfer{{
@@ -221,14 +228,7 @@ func TestIntegrationPayment(t *testing.T) {
 func TestIntegrationAttribution(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		s, ctx := newIntegration(t, db), t.Context()
-		created, err := s.CreateInvoice(ctx, asked)
-		if err != nil {
-			t.Fatal(err)
-		}
-		inv, err := db.Invoice(ctx, created.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		created, inv := s.createInvoice(t, db)
 		other := asked
 		other.MerchantAddress = "0x1111111111111111111111111111111111111111"
 		elsewhere, err := s.CreateInvoice(ctx, other)

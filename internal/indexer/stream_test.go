@@ -215,6 +215,20 @@ func TestStreamOrder(t *testing.T) {
 	})
 }
 
+// expectForeignRejected fails the test unless the node is quarantined and all recorded
+// transfers are of the chain.
+func (f *fixture) expectForeignRejected(t *testing.T, node int) {
+	t.Helper()
+	if got := f.state(node); got != chain.StateQuarantined {
+		t.Errorf("the node is %s, want it quarantined", got)
+	}
+	for _, r := range f.ledger.records {
+		if r.BlockHash != invoice.Hash(f.chain.Blocks()[r.BlockNumber].Hash) {
+			t.Errorf("recorded %+v", r)
+		}
+	}
+}
+
 // TestForeignRange has one of two nodes answer ranges from another chain:
 // nothing of it is recorded.
 func TestForeignRange(t *testing.T) {
@@ -225,14 +239,7 @@ func TestForeignRange(t *testing.T) {
 	proxies[1].SetFaults(chaintest.FalseChain{From: 300})
 	f.catchUp(t)
 	f.expect(t, 1200, 1197, 9, want-9, 0)
-	if got := f.state(1); got != chain.StateQuarantined {
-		t.Errorf("the node is %s, want it quarantined", got)
-	}
-	for _, r := range f.ledger.records {
-		if r.BlockHash != invoice.Hash(f.chain.Blocks()[r.BlockNumber].Hash) {
-			t.Errorf("recorded %+v", r)
-		}
-	}
+	f.expectForeignRejected(t, 1)
 }
 
 // TestRangesAreSpreadOverNodes reads a long gap from two nodes, each of which has its part of
@@ -267,14 +274,7 @@ func TestForeignGap(t *testing.T) {
 	proxies[0].SetFaults()
 	f.catchUp(t)
 	f.expect(t, 400, 397, 9, want-9, 0)
-	if got := f.state(0); got != chain.StateQuarantined {
-		t.Errorf("the node is %s, want it quarantined", got)
-	}
-	for _, r := range f.ledger.records {
-		if r.BlockHash != invoice.Hash(f.chain.Blocks()[r.BlockNumber].Hash) {
-			t.Errorf("recorded %+v", r)
-		}
-	}
+	f.expectForeignRejected(t, 0)
 }
 
 // TestManyPaymentsInBlocks reads blocks of which the payments are most, by

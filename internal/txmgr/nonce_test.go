@@ -15,19 +15,26 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
+// writerThatLostItsNonce returns a writer whose broadcast of two intents failed, and
+// whose nonce another program used then.
+func (w *world) writerThatLostItsNonce() (*Writer, []invoice.Hash) {
+	w.Helper()
+	writer, ids := w.writer(), commitments(2)
+	w.enqueueIntents(invoice.IntentOpen, ids...)
+	w.net.cut(sendRaw)
+	if err := writer.tick(w.ctx); !errors.Is(err, errCut) {
+		w.Fatal(err)
+	}
+	w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil)) // takes the nonce
+	w.seal(1)
+	w.net.before = nil
+	w.tick(writer)
+	return writer, ids
+}
+
 func TestNonceUsedByAnotherProgram(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		writer := w.writer()
-		ids := commitments(2)
-		w.enqueueIntents(invoice.IntentOpen, ids...)
-		w.net.cut(sendRaw)
-		if err := writer.tick(w.ctx); !errors.Is(err, errCut) {
-			t.Fatal(err)
-		}
-		w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil)) // takes the nonce
-		w.seal(1)
-		w.net.before = nil
-		w.tick(writer)
+		writer, ids := w.writerThatLostItsNonce()
 		w.pass(lostAfter - 1)
 		w.tick(writer)
 		w.wantTxs(store.TxSent)
@@ -91,17 +98,7 @@ func TestNonceThatAReorgFreedIsUsed(t *testing.T) {
 
 func TestFailedTransactionThatAReorgFreedIsTakenUpAgain(t *testing.T) {
 	w := onSQLite(t)
-	writer := w.writer()
-	ids := commitments(2)
-	w.enqueueIntents(invoice.IntentOpen, ids...)
-	w.net.cut(sendRaw)
-	if err := writer.tick(w.ctx); !errors.Is(err, errCut) {
-		t.Fatal(err)
-	}
-	w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil)) // takes the nonce
-	w.seal(1)
-	w.net.before = nil
-	w.tick(writer)
+	writer, ids := w.writerThatLostItsNonce()
 	w.pass(lostAfter)
 	w.tick(writer)
 	w.wantTxs(store.TxFailed)
