@@ -3,6 +3,7 @@ package settle_test
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/quittance/quittance/internal/invoice"
@@ -90,10 +91,10 @@ func (w *world) createLater(into *invoice.Invoice) <-chan struct{} {
 	})
 }
 
-// TestCreateDuringARollback rolls the chain back while the creation of an
+// TestCreateWhileBlocksAreReplaced replaces blocks while the creation of an
 // invoice has read its height and is not committed: the invoice can be paid in
-// the blocks that replace the old ones.
-func TestCreateDuringARollback(t *testing.T) {
+// the new blocks.
+func TestCreateWhileBlocksAreReplaced(t *testing.T) {
 	t.Parallel()
 	w := onPostgres(t)
 	w.create(amount(9_000_000))
@@ -104,16 +105,95 @@ func TestCreateDuringARollback(t *testing.T) {
 	var inv invoice.Invoice
 	created := w.createLater(&inv)
 	w.awaitLocked(1, "transactionid", created)
-	to := w.blocks[0].Header
-	rolled := w.inBackground(func(ctx context.Context) error { return w.Rollback(ctx, w.chainKey, to) })
-	w.awaitLocked(1, "advisory", rolled)
+	w.reorg(2)
+	p := w.pay(invoice.NewAmount(1_000_001))
+	b := w.next(start+3, p)
+	replaced := w.inBackground(func(ctx context.Context) error { return w.Observe(ctx, w.chainKey, []settle.Block{b}) })
+	w.awaitLocked(1, "advisory", replaced)
 	w.must(other.Rollback())
 	<-created
-	<-rolled
-	w.blocks, w.forks = w.blocks[:1], w.forks+1
-	p := w.pay(inv.TransferAmount)
-	w.mine(start+3, p)
+	<-replaced
 	w.went(p, w.invoice(inv.ID), invoice.ByTransferAmount)
+}
+
+// TestOnlyReplacedBlocksBindLower reads blocks again after a rollback. An invoice
+// that was created when they were known is bound lower where they were replaced,
+// and nowhere else, whatever is restarted meanwhile.
+func TestOnlyReplacedBlocksBindLower(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		for name, test := range map[string]struct {
+			late   bool   // the invoice is created while the blocks are rolled back
+			forkAt uint64 // the first block that is replaced; 0 when none is
+			batch  int    // how many blocks are read at once
+			sparse bool   // block 102 is left out when they are read first
+			bound  uint64
+		}{
+			"unchanged":                  {batch: 1, bound: 104},
+			"unchanged, in one batch":    {batch: 4, bound: 104},
+			"unchanged, created between": {batch: 1, bound: 104, late: true},
+			"unchanged, with gaps":       {batch: 2, bound: 104, sparse: true},
+			"replaced":                   {batch: 1, forkAt: 101, bound: 100},
+			"replaced above":             {batch: 1, forkAt: 103, bound: 102},
+			"replaced above, one batch":  {batch: 4, forkAt: 103, bound: 102},
+			"replaced, created between":  {batch: 2, forkAt: 104, bound: 103, late: true},
+			"replaced, with gaps":        {batch: 4, forkAt: 103, bound: 101, sparse: true},
+		} {
+			w := db.world(t)
+			var read []settle.Block
+			var old []invoice.Transfer
+			add := func(n uint64) {
+				old = append(old, w.pay(invoice.NewAmount(34_000_000)))
+				w.blocks = append(w.blocks, w.next(start+int64(n), old[n-1]))
+				first := w.blocks[n]
+				first.Transfers = nil // the address was nobody's yet
+				if n != 2 || !test.sparse {
+					read = append(read, first)
+				}
+			}
+			for n := range uint64(4) {
+				add(n + 1)
+			}
+			w.must(w.Observe(t.Context(), w.chainKey, read))
+			genesis, all := w.blocks[0], w.blocks[1:]
+			var inv invoice.Invoice
+			if !test.late {
+				inv = w.create(amount(34_000_000))
+			}
+			w.must(w.Rollback(t.Context(), w.chainKey, genesis.Header))
+			if test.late {
+				inv = w.create(amount(34_000_000))
+			}
+			paid := w.pay(inv.TransferAmount)
+			if test.forkAt > 0 {
+				kept := int(test.forkAt - 101)
+				w.blocks, w.forks = append([]settle.Block{genesis}, all[:kept]...), w.forks+1
+				for n := kept; n < 4; n++ {
+					w.blocks = append(w.blocks, w.next(start+10+int64(n), paid))
+					paid = w.pay(inv.TransferAmount)
+				}
+				paid = w.blocks[test.forkAt-100].Transfers[0]
+				all = w.blocks[1:]
+			}
+			for part := range slices.Chunk(all, test.batch) {
+				w.Service = w.service()
+				w.must(w.Observe(t.Context(), w.chainKey, part))
+			}
+			if got := w.invoice(inv.ID).FromBlock; got != test.bound {
+				t.Errorf("%s: the invoice is bound to block %d, want %d", name, got, test.bound)
+			}
+			for i, p := range old {
+				if number := 101 + uint64(i); number <= test.bound && (test.forkAt == 0 || number < test.forkAt) {
+					if got := w.payment(p); got.Attributed() {
+						t.Errorf("%s: the transfer in block %d, older than the invoice, pays it by %q", name, number, got.Method)
+					}
+				}
+			}
+			if test.forkAt > 0 {
+				w.went(paid, w.invoice(inv.ID), invoice.ByTransferAmount)
+			}
+		}
+	})
 }
 
 // TestCreateSurvivesADeadlock has the creation of an invoice and another

@@ -106,17 +106,14 @@ func (s *Service) Orphaned(ctx context.Context, chainKey string, through uint64)
 }
 
 // Rollback orphans all payments and refunds above the given header, which is the
-// newest that is still canonical. Invoices that were created since can be paid
-// by the blocks that follow it. It returns ErrFinalityViolated when that would
-// undo a final block, and ErrCursorMoved when the header is not one that was
-// read, below the newest.
+// newest that is still canonical. The headers above it stay, so that Observe
+// learns which of these blocks were replaced. Rollback returns
+// ErrFinalityViolated when that would undo a final block, and ErrCursorMoved when
+// the header is not one that was read, below the newest.
 func (s *Service) Rollback(ctx context.Context, chainKey string, to invoice.Header) error {
 	return s.store.Update(ctx, func(tx *store.Tx) error {
 		cur, err := lockRunning(ctx, tx, chainKey)
 		if err != nil {
-			return err
-		}
-		if err := tx.LockFromBlocks(ctx, chainKey); err != nil {
 			return err
 		}
 		kept, err := tx.Headers(ctx, chainKey, to.Number, to.Number)
@@ -133,13 +130,7 @@ func (s *Service) Rollback(ctx context.Context, chainKey string, to invoice.Head
 		if err := s.orphanAbove(ctx, tx, chainKey, to.Number); err != nil {
 			return err
 		}
-		if err := tx.LowerFromBlocks(ctx, chainKey, to.Number); err != nil {
-			return err
-		}
 		if err := tx.UnmarkIntentsObserved(ctx, chainKey, to.Number); err != nil {
-			return err
-		}
-		if err := tx.DeleteHeaders(ctx, chainKey, 0, to.Number); err != nil {
 			return err
 		}
 		cur.Indexed = to

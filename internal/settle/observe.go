@@ -3,6 +3,8 @@ package settle
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
@@ -34,7 +36,7 @@ func (s *Service) Observe(ctx context.Context, chainKey string, blocks []Block) 
 			}
 			headers[i], last = b.Header, b.Header
 		}
-		if err := tx.InsertHeaders(ctx, chainKey, headers); err != nil {
+		if err := storeHeaders(ctx, tx, chainKey, cur.Indexed.Number, headers); err != nil {
 			return err
 		}
 		moved, err := s.storeBlocks(ctx, tx, out, chainScope{key: chainKey, indexed: cur.Indexed.Number, unread: cur.Unread}, blocks)
@@ -47,6 +49,37 @@ func (s *Service) Observe(ctx context.Context, chainKey string, blocks []Block) 
 		}
 		return tx.SaveCursor(ctx, chainKey, cur)
 	})
+}
+
+// storeHeaders stores the headers of blocks that are read above a height. Where
+// blocks were rolled back, it compares the headers with theirs: the newest that
+// is the same proves that all below it are. Those above were replaced, and
+// invoices that were created when they were known can be paid by the blocks that
+// replace them.
+func storeHeaders(ctx context.Context, tx *store.Tx, chainKey string, height uint64, headers []invoice.Header) error {
+	known, err := tx.Headers(ctx, chainKey, height+1, math.MaxInt64)
+	if err != nil {
+		return err
+	}
+	same := height
+	for _, h := range headers {
+		if slices.ContainsFunc(known, func(k invoice.Header) bool { return k.Number == h.Number && k.Hash == h.Hash }) {
+			same = h.Number
+		}
+	}
+	last := headers[len(headers)-1].Number
+	if slices.ContainsFunc(known, func(k invoice.Header) bool { return same < k.Number && k.Number <= last }) {
+		if err := tx.LockFromBlocks(ctx, chainKey); err != nil {
+			return err
+		}
+		if err := tx.LowerFromBlocks(ctx, chainKey, same); err != nil {
+			return err
+		}
+		if err := tx.DeleteHeaders(ctx, chainKey, 0, same); err != nil {
+			return err
+		}
+	}
+	return tx.InsertHeaders(ctx, chainKey, headers)
 }
 
 // follows reports whether a block can be above another: as its child, or higher

@@ -304,11 +304,11 @@ func TestBoundToTheChain(t *testing.T) {
 		inv := w.create()
 		w.went(before, invoice.Invoice{}, "")
 		w.reorg(2)
+		told := w.pay(inv.TransferAmount)
+		w.mine(start+3, told)
 		if got := w.invoice(inv.ID).FromBlock; got != 100 {
 			t.Errorf("after a reorg of blocks 101 and 102 the invoice is bound to %d", got)
 		}
-		told := w.pay(inv.TransferAmount)
-		w.mine(start+3, told)
 		w.went(told, inv, invoice.ByTransferAmount)
 	})
 }

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("rapid.checks", "40"); err != nil {
 		panic(err)
 	}
-	testdeps.Short("TestCreateDuringARollback", "TestCreateSurvivesADeadlock")
+	testdeps.Short("TestCreateWhileBlocksAreReplaced", "TestCreateSurvivesADeadlock")
 	goleak.VerifyTestMain(m)
 }
 

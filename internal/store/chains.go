@@ -111,7 +111,8 @@ func (tx *Tx) SaveCursor(ctx context.Context, chainKey string, c Cursor) error {
 }
 
 // Headers returns the stored headers from one number to another, inclusive, in
-// ascending order.
+// ascending order. Those above the newest block read are of blocks that were rolled
+// back and not replaced yet.
 func (q *queries) Headers(ctx context.Context, chainKey string, from, to uint64) ([]invoice.Header, error) {
 	return queryAll(ctx, q, func(row scanner) (h invoice.Header, err error) {
 		err = row.Scan(&h.Number, hashCol(&h.Hash), hashCol(&h.Parent), &h.Time)
@@ -120,13 +121,14 @@ func (q *queries) Headers(ctx context.Context, chainKey string, from, to uint64)
 		WHERE chain_key = $1 AND number BETWEEN $2 AND $3 ORDER BY number`, chainKey, int64(from), int64(to))
 }
 
-// InsertHeaders stores headers of blocks that were read.
+// InsertHeaders stores headers of blocks that were read, unless they are stored.
 func (tx *Tx) InsertHeaders(ctx context.Context, chainKey string, headers []invoice.Header) error {
 	rows := make([][]any, len(headers))
 	for i, h := range headers {
 		rows[i] = []any{chainKey, int64(h.Number), h.Hash.String(), h.Parent.String(), h.Time}
 	}
-	return tx.insert(ctx, insertion{"blocks", []string{"chain_key", "number", "hash", "parent_hash", "block_time"}, ""}, rows)
+	return tx.insert(ctx, insertion{"blocks", []string{"chain_key", "number", "hash", "parent_hash", "block_time"},
+		"ON CONFLICT (chain_key, number) DO NOTHING"}, rows)
 }
 
 // DeleteHeaders deletes the headers outside a range of numbers, inclusive.

@@ -140,9 +140,10 @@ func (tx *Tx) LowerFromBlocks(ctx context.Context, chainKey string, height uint6
 // chain's new invoices. The second is a hash of the chain's key.
 const fromBlocksLock = 0x62696e64
 
-// HeightsForNewInvoices returns IndexedHeights for invoices that this
-// transaction inserts. Until it ends no rollback lowers these heights, since
-// LowerFromBlocks would not see the invoices.
+// HeightsForNewInvoices returns the newest known block of each chain for invoices
+// that this transaction inserts: the newest one read, or one that was rolled back
+// and not replaced yet. Until the transaction ends nobody lowers from_block of the
+// chains' invoices, since LowerFromBlocks would not see the new ones.
 func (tx *Tx) HeightsForNewInvoices(ctx context.Context, chainKeys []string) (map[string]uint64, error) {
 	for _, key := range slices.Sorted(slices.Values(chainKeys)) { // in one order, so that no two wait for each other
 		if err := tx.lockFromBlocks(ctx, "pg_advisory_xact_lock_shared", key); err != nil {
@@ -150,7 +151,7 @@ func (tx *Tx) HeightsForNewInvoices(ctx context.Context, chainKeys []string) (ma
 		}
 	}
 	// A statement of its own: it sees what was committed while the lock was waited for.
-	return tx.IndexedHeights(ctx, chainKeys)
+	return tx.heights(ctx, "coalesce((SELECT max(number) FROM blocks WHERE blocks.chain_key = chains.chain_key), indexed_number)", chainKeys)
 }
 
 // LockFromBlocks waits for transactions that insert invoices on the chain, and
@@ -173,6 +174,11 @@ func (tx *Tx) lockFromBlocks(ctx context.Context, lock, chainKey string) error {
 // IndexedHeights returns the newest indexed block of each chain. It skips
 // chains that were never read.
 func (q *queries) IndexedHeights(ctx context.Context, chainKeys []string) (map[string]uint64, error) {
+	return q.heights(ctx, "indexed_number", chainKeys)
+}
+
+// heights returns an expression over the rows of the chains.
+func (q *queries) heights(ctx context.Context, expression string, chainKeys []string) (map[string]uint64, error) {
 	heights := make(map[string]uint64)
 	_, err := queryIn(chainKeys, func(chunk []any) ([]struct{}, error) {
 		return queryAll(ctx, q, func(row scanner) (struct{}, error) {
@@ -181,7 +187,7 @@ func (q *queries) IndexedHeights(ctx context.Context, chainKeys []string) (map[s
 			err := row.Scan(&key, &number)
 			heights[key] = number
 			return struct{}{}, err
-		}, "SELECT chain_key, indexed_number FROM chains WHERE chain_key IN "+parameterList(0, len(chunk)), chunk...)
+		}, "SELECT chain_key, "+expression+" FROM chains WHERE chain_key IN "+parameterList(0, len(chunk)), chunk...)
 	})
 	return heights, err
 }
