@@ -16,9 +16,9 @@ const (
 	// CheckBloom: an empty answer for logs is held against the block's bloom
 	// filter.
 	CheckBloom = "bloom"
-	// CheckWitness: other nodes are asked for the block that is to become
+	// CheckVote: other nodes are asked for the block that is to become
 	// final.
-	CheckWitness = "witness"
+	CheckVote = "witness"
 	// CheckQuorum: two nodes must report the same payment.
 	CheckQuorum = "agree"
 )
@@ -35,7 +35,7 @@ func Checks(c chain.Chain, blooms string) []Check {
 	return []Check{
 		{CheckReceipts, "on"},
 		{CheckBloom, blooms},
-		{CheckWitness, state(len(c.RPC) > 1)},
+		{CheckVote, state(len(c.RPC) > 1)},
 		{CheckQuorum, state(c.Quorum > 1)},
 	}
 }

@@ -101,7 +101,7 @@ func install(ctx context.Context, name, dir string) error {
 		return err
 	}
 	what := scope + "/" + packageOf(name) + "@" + version
-	if err := testdeps.Announce(fmt.Sprintf("anviltest: no %s found, running: npm install %s, into %s", name, what, dir)); err != nil {
+	if err := testdeps.Notify(fmt.Sprintf("anviltest: no %s found, running: npm install %s, into %s", name, what, dir)); err != nil {
 		return err
 	}
 	partial := dir + ".partial" // the lock protects it

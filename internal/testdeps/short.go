@@ -42,7 +42,7 @@ var leaveOut sync.Once
 func LeaveOut(what string) {
 	leaveOut.Do(func() {
 		binary := strings.TrimSuffix(filepath.Base(os.Args[0]), ".test")
-		if err := Announce(fmt.Sprintf("%s: -short leaves out %s", binary, what)); err != nil {
+		if err := Notify(fmt.Sprintf("%s: -short leaves out %s", binary, what)); err != nil {
 			panic(err)
 		}
 	})

@@ -27,9 +27,9 @@ func MayInstall() error {
 	return fmt.Errorf("tests install programs only if %s is 1", installEnv)
 }
 
-// Announce prints a line to standard error and to the terminal, if there is one, because
+// Notify prints a line to standard error and to the terminal, if there is one, because
 // `go test` hides the output of tests that pass.
-func Announce(text string) error {
+func Notify(text string) error {
 	fmt.Fprintln(os.Stderr, text)
 	tty, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0)
 	if err != nil {
@@ -64,7 +64,7 @@ func Debian(ctx context.Context, reason string, packages ...string) (err error) 
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
 	run := func(args ...string) error {
-		if err := Announce(reason + ", running: apt-get " + strings.Join(args, " ")); err != nil {
+		if err := Notify(reason + ", running: apt-get " + strings.Join(args, " ")); err != nil {
 			return err
 		}
 		cmd := exec.CommandContext(ctx, apt, args...)
