@@ -13,23 +13,28 @@ import (
 // metaphors are words that are no terms of the field, with the terms that are.
 // An identifier is split into words at its capitals, so "string" has no "ring".
 var metaphors = map[string]string{
+	"aside":       "quarantined",
 	"census":      "address cache",
 	"concealer":   "redactor",
-	"deed":        "transaction, action",
 	"dear":        "fee cap exceeded",
+	"deed":        "transaction, action",
+	"discharge":   "deregister",
 	"doubt":       "verify, suspect",
 	"doubtful":    "suspect",
 	"flight":      "broadcast state; in flight is allowed",
+	"intend":      "enqueue intent",
 	"liar":        "byzantine, dishonest",
 	"lie":         "fault, false answer",
-	"lies":        "faults, false answers",
 	"misfit":      "misconfigured",
 	"obstacle":    "blocker",
 	"outbid":      "replacement underpriced",
+	"padded":      "in batches",
 	"poke":        "wake",
 	"presentable": "sanitize",
+	"reckon":      "settle, recompute",
 	"ring":        "round robin",
 	"roster":      "queue cache",
+	"sight":       "observation",
 	"sizer":       "adaptive range",
 	"sleeper":     "timer",
 	"standing":    "state, receipts",
@@ -37,8 +42,11 @@ var metaphors = map[string]string{
 	"superseded":  "nonce too low",
 	"survey":      "resync, refresh",
 	"sweeper":     "cleaner",
+	"tidings":     "events",
 	"unfunded":    "insufficient funds",
 	"unsure":      "no quorum",
+	"witness":     "vote",
+	"workbook":    "transfer batch",
 }
 
 // TestIdentifiersUseTheFieldsTerms looks for metaphors in the names that the Go

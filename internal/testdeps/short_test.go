@@ -48,9 +48,9 @@ func TestShort(t *testing.T) {
 		if got := strings.Join(ran, ","); got != test.want {
 			t.Errorf("%q ran %s, want %s", test.flags, got, test.want)
 		}
-		announced := strings.Contains(complaint.String(), "testdeps: -short leaves out PostgreSQL, TestLeftOut, TestSlow.*\n")
-		if announced != strings.Contains(test.flags, "short") {
-			t.Errorf("%q announced: %s", test.flags, &complaint)
+		printed := strings.Contains(complaint.String(), "testdeps: -short leaves out PostgreSQL, TestLeftOut, TestSlow.*\n")
+		if printed != strings.Contains(test.flags, "short") {
+			t.Errorf("%q printed: %s", test.flags, &complaint)
 		}
 	}
 }

@@ -3,7 +3,7 @@
 //
 // A test that lacks a program fails with instructions. Programs are installed only if
 // QUITTANCE_TEST_INSTALL is 1, as `make test` sets it, and each installation is
-// announced.
+// printed.
 package testdeps
 
 import (
