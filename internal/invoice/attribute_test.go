@@ -193,9 +193,9 @@ func TestAttribute(t *testing.T) {
 	}
 }
 
-// TestAttributeInACrowd guesses nothing where more invoices have the amount than
+// TestAttributeTruncated guesses nothing where more invoices have the amount than
 // there are candidates.
-func TestAttributeInACrowd(t *testing.T) {
+func TestAttributeTruncated(t *testing.T) {
 	t.Parallel()
 	inv := openInvoice("a")
 	inv.Tolerance = invoice.NewAmount(5)
@@ -225,9 +225,9 @@ func TestAttributeInACrowd(t *testing.T) {
 	}
 }
 
-// TestAttributeCountsNothingElse takes each transfer that would count and
+// TestAttributeIgnoresOtherTransfers takes each transfer that would count and
 // changes the one thing that makes it another's.
-func TestAttributeCountsNothingElse(t *testing.T) {
+func TestAttributeIgnoresOtherTransfers(t *testing.T) {
 	t.Parallel()
 	inv := openInvoice("a")
 	paid := inv

@@ -100,8 +100,8 @@ func TestDraftCheck(t *testing.T) {
 	}
 }
 
-// TestLabelsCanBeSeen refuses labels that show nothing.
-func TestLabelsCanBeSeen(t *testing.T) {
+// TestLabelsAreVisible refuses labels that show nothing.
+func TestLabelsAreVisible(t *testing.T) {
 	t.Parallel()
 	for label, seen := range map[string]bool{
 		"Tea": true, " a ": true, "☕": true, "ש": true, "1": true, "-": true, "\u0301": true, "\u200b.": true,

@@ -126,9 +126,9 @@ func TestSettleWithoutTransferAmount(t *testing.T) {
 	}
 }
 
-// TestSettleHoldsHostileSums says that a token that mints too much cannot wrap
+// TestSettleSaturatesSums says that a token that mints too much cannot wrap
 // a sum around.
-func TestSettleHoldsHostileSums(t *testing.T) {
+func TestSettleSaturatesSums(t *testing.T) {
 	t.Parallel()
 	inv := openInvoice("a")
 	one, two := paid(1, 1500, 0), paid(2, 1500, 0)
@@ -219,7 +219,7 @@ func TestSettleFollowsTheChain(t *testing.T) {
 	})
 }
 
-func TestSettleKnowsNoOrderAndNoRepetition(t *testing.T) {
+func TestSettleIsOrderIndependentAndIdempotent(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		inv := openInvoice("a")
@@ -341,7 +341,7 @@ func TestCloseIntent(t *testing.T) {
 	}
 }
 
-func TestRefunding(t *testing.T) {
+func TestWithRefunds(t *testing.T) {
 	t.Parallel()
 	inv := openInvoice("a")
 	inv.Status, inv.AmountRefunded = invoice.Paid, invoice.NewAmount(1)

@@ -89,9 +89,9 @@ func TestDustChangesNoException(t *testing.T) {
 	}
 }
 
-// TestDustIsNothingInAnyHistory takes the dust away from random histories, and
+// TestDustChangesNoHistory takes the dust away from random histories, and
 // with it nothing else, unless it makes up for what was missing.
-func TestDustIsNothingInAnyHistory(t *testing.T) {
+func TestDustChangesNoHistory(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		inv := over34()
@@ -119,9 +119,9 @@ func TestDustIsNothingInAnyHistory(t *testing.T) {
 	})
 }
 
-// TestWithoutExceptionNothingIsMissingOrTooMuch bounds what an invoice that
+// TestNoExceptionMeansExactAmount bounds what an invoice that
 // went as planned may have got.
-func TestWithoutExceptionNothingIsMissingOrTooMuch(t *testing.T) {
+func TestNoExceptionMeansExactAmount(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		inv := over34()
@@ -243,7 +243,7 @@ func TestRunningSumsAreThoseOfAllPayments(t *testing.T) {
 	})
 }
 
-func TestSumsThatWereHeldAreStale(t *testing.T) {
+func TestSaturatedSumsAreStale(t *testing.T) {
 	t.Parallel()
 	huge, small := paid(1, 1500, 0), paid(2, 1500, 5)
 	huge.Amount = invoice.MaxAmount
@@ -259,7 +259,7 @@ func TestSumsThatWereHeldAreStale(t *testing.T) {
 	}
 }
 
-func TestConfirmingWantsTheOrderOfTheChain(t *testing.T) {
+func TestWithConfirmedRequiresChainOrder(t *testing.T) {
 	t.Parallel()
 	first, second := paid(1, 1500, 17_000_000), paid(2, 1600, 17_000_000)
 	inv, ok := over34().WithConfirmed(second)
@@ -273,10 +273,10 @@ func TestConfirmingWantsTheOrderOfTheChain(t *testing.T) {
 	}
 }
 
-// TestConfirmingInAnyOrder confirms payments in an order that is not the
+// TestWithConfirmedInAnyOrder confirms payments in an order that is not the
 // chain's. Where that matters it is refused, and else the invoice is as Settle
 // makes it.
-func TestConfirmingInAnyOrder(t *testing.T) {
+func TestWithConfirmedInAnyOrder(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		inv := over34()
@@ -304,7 +304,7 @@ func TestConfirmingInAnyOrder(t *testing.T) {
 	})
 }
 
-func TestLeaving(t *testing.T) {
+func TestWithoutBlocksAbove(t *testing.T) {
 	t.Parallel()
 	p := paid(7, 1500, 5)
 	p.Status = invoice.Pending

@@ -13,8 +13,8 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// stray mines a payment that no rule attributes.
-func (w *world) stray(at int64, a invoice.Amount) store.PaymentRow {
+// unattributedPayment mines a payment that no rule attributes.
+func (w *world) unattributedPayment(at int64, a invoice.Amount) store.PaymentRow {
 	w.t.Helper()
 	t := w.pay(a)
 	w.mine(at, t)
@@ -45,7 +45,7 @@ func (w *world) unattributed() []string {
 	return ids
 }
 
-func TestAttributeByHand(t *testing.T) {
+func TestAttributeManually(t *testing.T) {
 	t.Parallel()
 	const created, received, paid = "invoice.created", "payment.received", "invoice.paid"
 	each(t, func(t *testing.T, db *database) {
@@ -57,32 +57,32 @@ func TestAttributeByHand(t *testing.T) {
 			events    []string
 		}{
 			"pending": {func(w *world, _ invoice.Invoice) store.PaymentRow {
-				return w.stray(start+10, invoice.NewAmount(1_500_000))
+				return w.unattributedPayment(start+10, invoice.NewAmount(1_500_000))
 			}, invoice.Open, "", 0, []string{created, received}},
 			"final, and more than the amount": {func(w *world, _ invoice.Invoice) store.PaymentRow {
-				p := w.stray(start+10, invoice.NewAmount(1_500_000))
+				p := w.unattributedPayment(start+10, invoice.NewAmount(1_500_000))
 				w.final()
 				return p
 			}, invoice.Paid, invoice.Overpaid, 1_500_000, []string{created, received, paid}},
 			"final, and less than the amount": {func(w *world, _ invoice.Invoice) store.PaymentRow {
-				p := w.stray(start+10, invoice.NewAmount(400_000))
+				p := w.unattributedPayment(start+10, invoice.NewAmount(400_000))
 				w.final()
 				return p
 			}, invoice.Open, invoice.Underpaid, 400_000, []string{created, received}},
 			"late": {func(w *world, _ invoice.Invoice) store.PaymentRow {
-				p := w.stray(start+3601, invoice.NewAmount(1_500_000))
+				p := w.unattributedPayment(start+3601, invoice.NewAmount(1_500_000))
 				w.final()
 				return p
 			}, invoice.Expired, invoice.Late, 1_500_000, []string{created, "invoice.expired", received}},
 			"in time, of an invoice that expired": {func(w *world, _ invoice.Invoice) store.PaymentRow {
-				p := w.stray(start+10, invoice.NewAmount(1_500_000))
+				p := w.unattributedPayment(start+10, invoice.NewAmount(1_500_000))
 				w.mine(start + 3601)
 				w.final()
 				return p
 			}, invoice.Expired, invoice.Late, 1_500_000, []string{created, "invoice.expired", received}},
 			"of an invoice that is paid": {func(w *world, inv invoice.Invoice) store.PaymentRow {
 				w.mine(start+10, w.pay(inv.Amount))
-				p := w.stray(start+20, invoice.NewAmount(1_500_000))
+				p := w.unattributedPayment(start+20, invoice.NewAmount(1_500_000))
 				w.final()
 				return p
 			}, invoice.Paid, invoice.Duplicate, 2_500_000, []string{created, received, paid, received}},
@@ -107,7 +107,7 @@ func TestAttributeByHand(t *testing.T) {
 			if got := w.invoice(inv.ID); got.Status != test.status || got.Exception != test.exception || number(got.AmountPaid) != test.paid {
 				t.Errorf("%s: the invoice is %s, %q, paid %s", name, got.Status, got.Exception, got.AmountPaid)
 			}
-			if diff := cmp.Diff(test.events, w.told(inv)); diff != "" {
+			if diff := cmp.Diff(test.events, w.eventTypes(inv)); diff != "" {
 				t.Errorf("%s: events (-want +got):\n%s", name, diff)
 			}
 			if got := w.unattributed(); len(got) != 0 {
@@ -130,17 +130,17 @@ func TestAttributeByHand(t *testing.T) {
 
 var amounts = cmp.Comparer(func(a, b invoice.Amount) bool { return a == b })
 
-func TestAttributeByHandRefuses(t *testing.T) {
+func TestAttributeManuallyErrors(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
 		inv, other := w.create(), w.create(amount(9_000_000))
 		elsewhere := w.create(func(d *invoice.Draft) { d.Merchant = invoice.Address{0xdd, 1} })
 		unregistered := w.create(func(d *invoice.Draft) { d.ChainKey = "unregistered" })
-		p := w.stray(start+10, invoice.NewAmount(3))
+		p := w.unattributedPayment(start+10, invoice.NewAmount(3))
 		taken := w.pay(other.Amount)
 		w.mine(start+20, taken)
-		gone := w.stray(start+30, invoice.NewAmount(4))
+		gone := w.unattributedPayment(start+30, invoice.NewAmount(4))
 		w.reorg(1)
 		for name, test := range map[string]struct {
 			payment store.PaymentRow
@@ -162,7 +162,7 @@ func TestAttributeByHandRefuses(t *testing.T) {
 				t.Errorf("%s: %v, want %v %s", name, err, test.want, test.field)
 			}
 		}
-		if got := w.told(inv); len(got) != 1 {
+		if got := w.eventTypes(inv); len(got) != 1 {
 			t.Errorf("what was refused is announced: %v", got)
 		}
 		if got := w.payment(p.Transfer); got.Attributed() {
@@ -171,14 +171,14 @@ func TestAttributeByHandRefuses(t *testing.T) {
 	})
 }
 
-// TestHandAttributionThroughAReorg keeps what somebody said as long as the
+// TestManualAttributionSurvivesReorg keeps what somebody said as long as the
 // transaction moves the same money.
-func TestHandAttributionThroughAReorg(t *testing.T) {
+func TestManualAttributionSurvivesReorg(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
 		inv := w.create()
-		p := w.stray(start+10, invoice.NewAmount(1_200_000))
+		p := w.unattributedPayment(start+10, invoice.NewAmount(1_200_000))
 		_, err := w.attribute(p, inv)
 		w.must(err)
 		w.reorg(1)
@@ -203,14 +203,14 @@ func TestHandAttributionThroughAReorg(t *testing.T) {
 	})
 }
 
-// TestRefundsComeWithAHandAttribution has a payment paid back in part before
+// TestManualAttributionIncludesRefunds has a payment paid back in part before
 // anybody said whose it is.
-func TestRefundsComeWithAHandAttribution(t *testing.T) {
+func TestManualAttributionIncludesRefunds(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
 		inv := w.create()
-		p := w.stray(start+10, invoice.NewAmount(1_200_000))
+		p := w.unattributedPayment(start+10, invoice.NewAmount(1_200_000))
 		w.mine(start+20, w.back(invoice.NewAmount(200_000)))
 		w.final()
 		_, err := w.attribute(p, inv)
@@ -222,21 +222,21 @@ func TestRefundsComeWithAHandAttribution(t *testing.T) {
 			w.rescan()
 			w.fill(101, w.head(), w.blocks[1:]...)
 		}
-		if diff := cmp.Diff([]string{"invoice.created", "payment.received", "invoice.paid", "payment.refunded"}, w.told(inv)); diff != "" {
+		if diff := cmp.Diff([]string{"invoice.created", "payment.received", "invoice.paid", "payment.refunded"}, w.eventTypes(inv)); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}
 	})
 }
 
-// TestAttributedByTwoAtOnce has two people attribute a payment to different
-// invoices at the same time: one of them is told.
-func TestAttributedByTwoAtOnce(t *testing.T) {
+// TestAttributeManuallyConcurrently has two people attribute a payment to different
+// invoices at the same time: one of them succeeds.
+func TestAttributeManuallyConcurrently(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
 		invoices := []invoice.Invoice{w.create(), w.create()}
 		for i := range int64(10) {
-			p := w.stray(start+i, invoice.NewAmount(uint64(5+i)))
+			p := w.unattributedPayment(start+i, invoice.NewAmount(uint64(5+i)))
 			errs := make([]error, 2)
 			var wg sync.WaitGroup
 			for n, inv := range invoices {

@@ -16,7 +16,7 @@ type between struct {
 	paid    uint64 // what the partner paid
 	stray   bool   // it is for no invoice
 	above   bool
-	sent    string // what the merchant sent: "amount" or "told" of the partner's invoice, "another" amount
+	sent    string // what the merchant sent: "amount" or "transfer amount" of the partner's invoice, "another" amount
 	tagged  bool   // and whether it names that invoice
 	bound   bool   // the partner's invoice was created when block 101 was known
 	outcome string // what it is
@@ -40,8 +40,8 @@ func TestPaymentOrRefundInAnyOrder(t *testing.T) {
 			{paid: 1_000_000, sent: "amount", tagged: true, bound: true, outcome: fmt.Sprintf(pays, invoice.ByCalldata)},
 			{paid: 1_500_000, sent: "amount", outcome: fmt.Sprintf(pays, invoice.ByAmount)},
 			{paid: 1_500_000, sent: "amount", bound: true, outcome: fmt.Sprintf(pays, invoice.ByAmount)},
-			{paid: 1_500_000, sent: "told", outcome: fmt.Sprintf(pays, invoice.ByTransferAmount)},
-			{paid: 1_500_000, sent: "told", bound: true, outcome: fmt.Sprintf(pays, invoice.ByTransferAmount)},
+			{paid: 1_500_000, sent: "transfer amount", outcome: fmt.Sprintf(pays, invoice.ByTransferAmount)},
+			{paid: 1_500_000, sent: "transfer amount", bound: true, outcome: fmt.Sprintf(pays, invoice.ByTransferAmount)},
 			{paid: 1_500_000, sent: "another", outcome: fmt.Sprintf(back, "700000")},
 			{paid: 1_500_000, sent: "another", bound: true, outcome: fmt.Sprintf(back, "700000")},
 			{paid: 500_000, sent: "another", outcome: nothing},
@@ -90,7 +90,7 @@ func (b between) read(w *world, order string) string {
 	if b.bound {
 		inv = theirs()
 	}
-	sent := w.back(map[string]invoice.Amount{"amount": inv.Amount, "told": inv.TransferAmount, "another": invoice.NewAmount(700_000)}[b.sent])
+	sent := w.back(map[string]invoice.Amount{"amount": inv.Amount, "transfer amount": inv.TransferAmount, "another": invoice.NewAmount(700_000)}[b.sent])
 	sent.To = partner
 	if b.tagged {
 		sent.Evidence.Calldata = inv.CommitmentID
@@ -111,11 +111,11 @@ func (b between) read(w *world, order string) string {
 		w.rescan()
 		w.fill(101, w.head(), w.blocks[1:]...)
 	}
-	return w.whatIs(sent)
+	return w.storedAs(sent)
 }
 
-// whatIs says what a transfer between two settlement addresses is.
-func (w *world) whatIs(t invoice.Transfer) string {
+// storedAs says what a transfer between two settlement addresses is.
+func (w *world) storedAs(t invoice.Transfer) string {
 	w.t.Helper()
 	p := w.payment(t)
 	refunds, err := w.db.store.RefundsByID(w.t.Context(), []string{invoice.TransferID(invoice.PrefixRefund, t.ChainKey, t.TxHash, t.Ordinal)})

@@ -113,7 +113,7 @@ func TestCreateWhileBlocksAreReplaced(t *testing.T) {
 	w.must(other.Rollback())
 	<-created
 	<-replaced
-	w.went(p, w.invoice(inv.ID), invoice.ByTransferAmount)
+	w.checkAttributed(p, w.invoice(inv.ID), invoice.ByTransferAmount)
 }
 
 // TestOnlyReplacedBlocksBindLower reads blocks again after a rollback. An invoice
@@ -190,7 +190,7 @@ func TestOnlyReplacedBlocksBindLower(t *testing.T) {
 				}
 			}
 			if test.forkAt > 0 {
-				w.went(paid, w.invoice(inv.ID), invoice.ByTransferAmount)
+				w.checkAttributed(paid, w.invoice(inv.ID), invoice.ByTransferAmount)
 			}
 		}
 	})
@@ -219,9 +219,9 @@ func TestCreateSurvivesADeadlock(t *testing.T) {
 	w.must(other.Rollback())
 	<-created
 	if got := w.invoice(inv.ID); got.TransferAmount != inv.TransferAmount {
-		t.Errorf("%s is told, the answer was %s", got.TransferAmount, inv.TransferAmount)
+		t.Errorf("the stored transfer amount is %s, the returned one %s", got.TransferAmount, inv.TransferAmount)
 	}
-	if got := w.told(inv); len(got) != 1 {
+	if got := w.eventTypes(inv); len(got) != 1 {
 		t.Errorf("its events are %q", got)
 	}
 	if got := w.intents(inv); len(got) != 1 {

@@ -40,8 +40,8 @@ func (a account) sign(t *testing.T, inv invoice.Invoice, tx invoice.Hash) string
 	return "0x" + hex.EncodeToString(sig)
 }
 
-// strayOf mines a payment of the account that no rule attributes.
-func (w *world) strayOf(a account, at int64, amount uint64) store.PaymentRow {
+// unattributedPaymentOf mines a payment of the account that no rule attributes.
+func (w *world) unattributedPaymentOf(a account, at int64, amount uint64) store.PaymentRow {
 	w.t.Helper()
 	t := w.pay(invoice.NewAmount(amount))
 	t.From = a.address
@@ -72,7 +72,7 @@ func TestClaimByThePayer(t *testing.T) {
 		w := db.world(t)
 		payer := newAccount(t)
 		inv := w.create()
-		p := w.strayOf(payer, start+10, 990_000)
+		p := w.unattributedPaymentOf(payer, start+10, 990_000)
 		w.seconds.Add(7)
 		for range 2 { // again it is the same
 			if got, err := w.claimFor(inv, p, &payer); got != settle.ClaimCounted || err != nil {
@@ -89,7 +89,7 @@ func TestClaimByThePayer(t *testing.T) {
 			t.Errorf("recorded is %q, want %q", note, want)
 		}
 		w.final()
-		if diff := cmp.Diff([]string{"invoice.created", "payment.received"}, w.told(inv)); diff != "" {
+		if diff := cmp.Diff([]string{"invoice.created", "payment.received"}, w.eventTypes(inv)); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}
 		if n := len(w.claims(p.ID)); n != 0 {
@@ -107,7 +107,7 @@ func TestClaimSurvivesReorg(t *testing.T) {
 		w := db.world(t)
 		payer := newAccount(t)
 		inv := w.create()
-		p := w.strayOf(payer, start+10, 990_000)
+		p := w.unattributedPaymentOf(payer, start+10, 990_000)
 		if _, err := w.claimFor(inv, p, &payer); err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +131,7 @@ func TestClaimByStrangers(t *testing.T) {
 		for range settle.MaxClaims + 2 {
 			his = append(his, w.create())
 		}
-		p := w.strayOf(payer, start+10, 990_000)
+		p := w.unattributedPaymentOf(payer, start+10, 990_000)
 		for _, own := range his {
 			if got, err := w.claimFor(own, p, nil); got != settle.ClaimKept || err != nil {
 				t.Fatalf("an unsigned claim: %q, %v", got, err)
@@ -168,19 +168,19 @@ func TestClaimByStrangers(t *testing.T) {
 	})
 }
 
-func TestClaimsThatTheMerchantDecides(t *testing.T) {
+func TestInconclusiveClaimsAreStored(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		for name, play := range map[string]func(w *world, payer account) (invoice.Invoice, store.PaymentRow){
 			"before the invoice": func(w *world, payer account) (invoice.Invoice, store.PaymentRow) {
 				w.create() // so that the address is known
-				p := w.strayOf(payer, start+10, 990_000)
+				p := w.unattributedPaymentOf(payer, start+10, 990_000)
 				w.seconds.Add(1000)
 				return w.create(amount(2_000_000)), p
 			},
 			"sent back": func(w *world, payer account) (invoice.Invoice, store.PaymentRow) {
 				inv := w.create()
-				p := w.strayOf(payer, start+10, 990_000)
+				p := w.unattributedPaymentOf(payer, start+10, 990_000)
 				w.must(db.store.Update(t.Context(), func(tx *store.Tx) error {
 					return tx.SaveRefund(t.Context(), invoice.Refund{
 						ID: "ref_" + p.ID, PaymentID: p.ID, InvoiceID: inv.ID, MerchantID: inv.MerchantID, Status: invoice.Pending,
@@ -224,7 +224,7 @@ func TestClaimsAreBoundedForAnInvoice(t *testing.T) {
 		inv, other := w.create(), w.create()
 		var last store.PaymentRow
 		for i := range settle.MaxClaims + 1 {
-			last = w.strayOf(payer, start+10, 990_000+uint64(i))
+			last = w.unattributedPaymentOf(payer, start+10, 990_000+uint64(i))
 			_, err := w.claimFor(inv, last, nil)
 			if want := i == settle.MaxClaims; errors.Is(err, settle.ErrTooManyClaims) != want || !want && err != nil {
 				t.Fatalf("claim %d: %v", i, err)
@@ -249,7 +249,7 @@ func TestOpenClaimsAreBounded(t *testing.T) {
 		inv, other := w.create(), w.create()
 		var all []store.PaymentRow
 		for i := range settle.MaxClaims + 2 {
-			all = append(all, w.strayOf(payer, start+10, 990_000+uint64(i)))
+			all = append(all, w.unattributedPaymentOf(payer, start+10, 990_000+uint64(i)))
 		}
 		for _, p := range all[:settle.MaxClaims] {
 			if got, err := w.claimFor(inv, p, nil); got != settle.ClaimKept || err != nil {
@@ -271,10 +271,10 @@ func TestOpenClaimsAreBounded(t *testing.T) {
 	})
 }
 
-// TestAClaimTakesOnePlace claims a transaction that made very many payments,
+// TestClaimIsCountedOnce claims a transaction that made very many payments,
 // most of them trifles: the claim is kept to the one that is nearest to what
 // the invoice asks for, signed or not, however often it is repeated.
-func TestAClaimTakesOnePlace(t *testing.T) {
+func TestClaimIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -304,15 +304,15 @@ func TestAClaimTakesOnePlace(t *testing.T) {
 	})
 }
 
-// TestATrifleIsClaimedBySignatureAlone claims payments around the dust limit.
-func TestATrifleIsClaimedBySignatureAlone(t *testing.T) {
+// TestDustNeedsASignedClaim claims payments around the dust limit.
+func TestDustNeedsASignedClaim(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
 		payer := newAccount(t)
 		inv := w.create()
 		limit := number(inv.DustLimit())
-		trifle, more := w.strayOf(payer, start+10, limit-1), w.strayOf(payer, start+11, limit)
+		trifle, more := w.unattributedPaymentOf(payer, start+10, limit-1), w.unattributedPaymentOf(payer, start+11, limit)
 		if got, err := w.claimFor(inv, trifle, nil); got != "" || !errors.Is(err, settle.ErrNothingToClaim) {
 			t.Errorf("a trifle: %q, %v; want ErrNothingToClaim", got, err)
 		}
@@ -325,14 +325,14 @@ func TestATrifleIsClaimedBySignatureAlone(t *testing.T) {
 	})
 }
 
-func TestWhatCannotBeClaimed(t *testing.T) {
+func TestClaimErrors(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
 		payer := newAccount(t)
 		inv := w.create()
 		elsewhere := w.create(func(d *invoice.Draft) { d.Merchant = invoice.Address{0: 0xab, 19: byte(w.txs)} })
-		p := w.strayOf(payer, start+10, 990_000)
+		p := w.unattributedPaymentOf(payer, start+10, 990_000)
 		for name, test := range map[string]struct {
 			claim settle.Claim
 			want  error
@@ -354,9 +354,9 @@ func TestWhatCannotBeClaimed(t *testing.T) {
 	})
 }
 
-// TestSignedClaimIsNotKeptBack has strangers use up the claims of an invoice
+// TestSignedClaimIsNotLimited has strangers use up the claims of an invoice
 // before its payer claims, with a signature, what the merchant has to decide.
-func TestSignedClaimIsNotKeptBack(t *testing.T) {
+func TestSignedClaimIsNotLimited(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -369,16 +369,16 @@ func TestSignedClaimIsNotKeptBack(t *testing.T) {
 			}
 		}
 		payer := newAccount(t)
-		p := w.strayOf(payer, start+60+invoice.LateWindow+100, 990_000)
+		p := w.unattributedPaymentOf(payer, start+60+invoice.LateWindow+100, 990_000)
 		if _, err := w.claimFor(inv, p, &payer); err != nil {
 			t.Errorf("the payer's signed claim: %v", err)
 		}
 	})
 }
 
-// TestClaimOfSeveralIsForTheMerchant has one transaction pay two invoices with
+// TestClaimOfSeveralPaymentsIsStored has one transaction pay two invoices with
 // wrong amounts: a signed claim of the first does not take both.
-func TestClaimOfSeveralIsForTheMerchant(t *testing.T) {
+func TestClaimOfSeveralPaymentsIsStored(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)

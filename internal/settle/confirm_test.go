@@ -10,10 +10,10 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// TestConfirmIsBoundToWhatWasVerified has one replica verify a payment, and
+// TestConfirmRequiresVerifiedRevision has one replica verify a payment, and
 // another take its block back and read it anew without the payment before the
 // first confirms.
-func TestConfirmIsBoundToWhatWasVerified(t *testing.T) {
+func TestConfirmRequiresVerifiedRevision(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -48,9 +48,9 @@ func TestConfirmIsBoundToWhatWasVerified(t *testing.T) {
 	})
 }
 
-// TestConfirmIsBoundToThePaymentsBlock has another replica find a transfer that
+// TestConfirmFailsAfterAPaymentMoved has another replica find a transfer that
 // was verified once more, in a later block.
-func TestConfirmIsBoundToThePaymentsBlock(t *testing.T) {
+func TestConfirmFailsAfterAPaymentMoved(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -68,11 +68,11 @@ func TestConfirmIsBoundToThePaymentsBlock(t *testing.T) {
 	})
 }
 
-// TestReplicasConfirmWhatTheyVerified interleaves two replicas at random: each
+// TestReplicasConfirmTheirRevisions interleaves two replicas at random: each
 // verifies, takes back, reads anew with or without the payments, and confirms
 // what it verified last. What becomes final must be what the replica that
 // confirmed it had verified: nothing more, and nothing less.
-func TestReplicasConfirmWhatTheyVerified(t *testing.T) {
+func TestReplicasConfirmTheirRevisions(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		rapid.Check(t, func(r *rapid.T) {

@@ -86,13 +86,13 @@ func TestCreateWithoutEndpointOrRegistry(t *testing.T) {
 		if want := chain.CommitmentID(7, invoice.Address{}, plain.Terms, plain.ID); plain.CommitmentID != want {
 			t.Errorf("commitment %s, want %s", plain.CommitmentID, want)
 		}
-		if diff := cmp.Diff([]string{"invoice.created"}, w.told(plain)); diff != "" {
+		if diff := cmp.Diff([]string{"invoice.created"}, w.eventTypes(plain)); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}
 	})
 }
 
-func TestCreateRefuses(t *testing.T) {
+func TestCreateErrors(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -130,10 +130,10 @@ func TestCreateRefuses(t *testing.T) {
 	})
 }
 
-// TestCreateAtOnce creates invoices of few amounts from many goroutines and
+// TestCreateConcurrently creates invoices of few amounts from many goroutines and
 // two replicas: each is there with its event, and no transfer amount is
 // another's.
-func TestCreateAtOnce(t *testing.T) {
+func TestCreateConcurrently(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -175,7 +175,7 @@ func TestCreateAtOnce(t *testing.T) {
 	})
 }
 
-func TestCreateGivesUpWithItsContext(t *testing.T) {
+func TestCreateWithCancelledContext(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -243,7 +243,7 @@ func TestSuffixesRunOut(t *testing.T) {
 	})
 }
 
-func TestSuffixAtTheEndOfTheRange(t *testing.T) {
+func TestSuffixOverflow(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)

@@ -44,7 +44,7 @@ func TestStartAndCursor(t *testing.T) {
 	})
 }
 
-func TestObserveRefusesWhatDoesNotFollow(t *testing.T) {
+func TestObserveRequiresConsecutiveBlocks(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -70,7 +70,7 @@ func TestObserveRefusesWhatDoesNotFollow(t *testing.T) {
 			t.Errorf("a break within: %v, want ErrCursorMoved", err)
 		}
 		w.must(w.Observe(t.Context(), w.chainKey, nil))
-		if got := w.told(inv); len(got) != 1 {
+		if got := w.eventTypes(inv); len(got) != 1 {
 			t.Errorf("what was refused has been announced: %v", got)
 		}
 		w.observe(good)
@@ -100,7 +100,7 @@ func TestObserveRefusesWhatDoesNotFollow(t *testing.T) {
 	})
 }
 
-func TestRollbackAndConfirmRefuse(t *testing.T) {
+func TestRollbackAndConfirmErrors(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -140,7 +140,7 @@ func TestRollbackAndConfirmRefuse(t *testing.T) {
 	})
 }
 
-func TestHaltedChainRefuses(t *testing.T) {
+func TestHaltedChainErrors(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -276,7 +276,7 @@ func TestOrphaned(t *testing.T) {
 }
 
 // TestTwoReplicasReadTheSameChain hands both the same blocks at the same
-// time: one of them is told that the cursor moved, and everything is there
+// time: one of them gets ErrCursorMoved, and everything is there
 // once.
 func TestTwoReplicasReadTheSameChain(t *testing.T) {
 	t.Parallel()
@@ -301,7 +301,7 @@ func TestTwoReplicasReadTheSameChain(t *testing.T) {
 				t.Fatalf("reading the same block at the same time gives %v", errs)
 			}
 			w.blocks = append(w.blocks, b)
-			if got := w.told(inv); len(got) != 3 {
+			if got := w.eventTypes(inv); len(got) != 3 {
 				t.Errorf("events %v", got)
 			}
 		}

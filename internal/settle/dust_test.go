@@ -7,9 +7,9 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// TestDustHidesNothing sends dust that names an invoice before and after its
-// payer pays. It is listed, and changes nothing that the merchant is told.
-func TestDustHidesNothing(t *testing.T) {
+// TestDustHidesNoException sends dust that names an invoice before and after its
+// payer pays. It is listed, and changes no event.
+func TestDustHidesNoException(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		for name, test := range map[string]struct {

@@ -111,9 +111,9 @@ func TestRescanWidensTheGap(t *testing.T) {
 	})
 }
 
-// TestFillFindsWhatWasMissed reads blocks without what they hold and fills it
+// TestFillFindsMissedTransfers reads blocks without what they hold and fills it
 // in later, twice: what was found is settled at once, and once.
-func TestFillFindsWhatWasMissed(t *testing.T) {
+func TestFillFindsMissedTransfers(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -126,7 +126,7 @@ func TestFillFindsWhatWasMissed(t *testing.T) {
 		back := w.skip(w.next(start+12, tagged(w.back(invoice.NewAmount(400_000)), invoice.Evidence{Calldata: missed.CommitmentID})))
 		w.final()
 		if got := w.invoice(missed.ID); got.Status != invoice.Open {
-			t.Fatalf("what nobody was told of is %s", got.Status)
+			t.Fatalf("a transfer in an unread block is %s", got.Status)
 		}
 		events := map[*invoice.Invoice][]string{
 			&missed: {"invoice.created", "payment.received", "invoice.paid", "payment.refunded"},
@@ -144,7 +144,7 @@ func TestFillFindsWhatWasMissed(t *testing.T) {
 				if got.Status != invoice.Paid || got.Exception != "" || got.SettledAt != map[*invoice.Invoice]int64{&missed: start + 10, &seen: start + 11}[inv] {
 					t.Errorf("%s is %s, %q, settled at %d", got.ID, got.Status, got.Exception, got.SettledAt)
 				}
-				if diff := cmp.Diff(want, w.told(*inv)); diff != "" {
+				if diff := cmp.Diff(want, w.eventTypes(*inv)); diff != "" {
 					t.Errorf("events of %s (-want +got):\n%s", inv.ID, diff)
 				}
 			}
@@ -169,9 +169,9 @@ func TestFillFindsWhatWasMissed(t *testing.T) {
 	})
 }
 
-// TestFillConfirmsWhatAReorgLeft has a transaction, believed to be gone, found
+// TestFillConfirmsOrphanedPayments has a transaction, believed to be gone, found
 // in a final block.
-func TestFillConfirmsWhatAReorgLeft(t *testing.T) {
+func TestFillConfirmsOrphanedPayments(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -186,13 +186,13 @@ func TestFillConfirmsWhatAReorgLeft(t *testing.T) {
 		if got := w.payment(p); got.Status != invoice.Confirmed || got.BlockHash != b.Hash {
 			t.Errorf("it is %s in %s, want confirmed in %s", got.Status, got.BlockHash, b.Hash)
 		}
-		if diff := cmp.Diff([]string{"invoice.created", "payment.received", "invoice.paid"}, w.told(inv)); diff != "" {
+		if diff := cmp.Diff([]string{"invoice.created", "payment.received", "invoice.paid"}, w.eventTypes(inv)); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}
 	})
 }
 
-func TestFillRefuses(t *testing.T) {
+func TestFillErrors(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -233,7 +233,7 @@ func TestFillRefuses(t *testing.T) {
 			t.Errorf("while the chain is halted: %v, want ErrHalted", err)
 		}
 		w.checkGap(&want)
-		if got := w.told(inv); len(got) != 1 {
+		if got := w.eventTypes(inv); len(got) != 1 {
 			t.Errorf("what was refused was announced: %v", got)
 		}
 		w.must(w.Resume(t.Context(), w.chainKey))
@@ -247,10 +247,10 @@ func TestFillRefuses(t *testing.T) {
 	})
 }
 
-// TestNothingExpiresThatTheGapCouldPay holds up the expiry of invoices that
+// TestGapDefersExpiry holds up the expiry of invoices that
 // could have been paid in blocks that are still to be read, whatever the clock
 // said when they were created.
-func TestNothingExpiresThatTheGapCouldPay(t *testing.T) {
+func TestGapDefersExpiry(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -304,10 +304,10 @@ func TestRemainderFoundAfterExpiry(t *testing.T) {
 	})
 }
 
-// TestRescanChangesNoDecision has a rescan find payments below others whose
+// TestRescanKeepsAttributions has a rescan find payments below others whose
 // amount alone named their invoice, or did not: those stay where they are, also
 // where the blocks lie below the first that was ever read.
-func TestRescanChangesNoDecision(t *testing.T) {
+func TestRescanKeepsAttributions(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		for name, begin := range map[string]func(w *world, missed settle.Block){

@@ -64,7 +64,7 @@ func TestIdempotencyKey(t *testing.T) {
 				t.Errorf("gives %s, %v, want %s still", again.ID, err, first.ID)
 			}
 		})
-		if got := w.told(first); len(got) != 1 {
+		if got := w.eventTypes(first); len(got) != 1 {
 			t.Errorf("events %v, want one", got)
 		}
 		if got := w.intents(first); len(got) != 1 {
@@ -73,7 +73,7 @@ func TestIdempotencyKey(t *testing.T) {
 	})
 }
 
-func TestIdempotencyKeyIsForgottenAfterADay(t *testing.T) {
+func TestIdempotencyKeyExpires(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -107,9 +107,9 @@ func TestIdempotencyKeyIsForgottenAfterADay(t *testing.T) {
 	})
 }
 
-// TestIdempotencyKeyAtOnce sends one request from many goroutines to two
+// TestIdempotencyKeyConcurrently sends one request from many goroutines to two
 // replicas.
-func TestIdempotencyKeyAtOnce(t *testing.T) {
+func TestIdempotencyKeyConcurrently(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -201,9 +201,9 @@ func TestIdempotencyKeysShareBatches(t *testing.T) {
 	})
 }
 
-// TestIdempotencyKeySurvivesAJump sets the clock forward by two days while the
+// TestIdempotencyKeySurvivesAClockJump sets the clock forward by two days while the
 // schedule's goes on: the key is neither forgotten nor taken for another's.
-func TestIdempotencyKeySurvivesAJump(t *testing.T) {
+func TestIdempotencyKeySurvivesAClockJump(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)

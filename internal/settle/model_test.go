@@ -16,12 +16,12 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestTheChainDecides plays random histories: invoices, transfers that name
+// TestModel plays random histories: invoices, transfers that name
 // them or not, of right and wrong amounts, refunds, reorgs of what is not
 // final, restarts, confirmations, and blocks that are read again. In the end
 // all is confirmed, and what is stored must be what the chain that is left
 // says, read by a model that knows no reorgs.
-func TestTheChainDecides(t *testing.T) {
+func TestModel(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		rapid.Check(t, func(r *rapid.T) {
@@ -45,9 +45,9 @@ func TestTheChainDecides(t *testing.T) {
 	})
 }
 
-// TestALateStartDecidesTheSame plays histories that nobody reads. The chain is
+// TestModelWithALateStart plays histories that nobody reads. The chain is
 // started at its head in the end, and what lies below is filled in.
-func TestALateStartDecidesTheSame(t *testing.T) {
+func TestModelWithALateStart(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		rapid.Check(t, func(r *rapid.T) {
@@ -391,7 +391,7 @@ func (m *machine) refundedBy(r *rapid.T, attributed map[string][]store.PaymentRo
 	return sums
 }
 
-// checkEvents says that each event was told once, and each is as the state is.
+// checkEvents says that each event was emitted once, and each is as the state is.
 func (m *machine) checkEvents(r *rapid.T, stored []store.PaymentRow) {
 	want := make(map[string]int)
 	for _, inv := range m.made {
@@ -425,6 +425,6 @@ func (m *machine) checkEvents(r *rapid.T, stored []store.PaymentRow) {
 		}
 	}
 	if diff := gocmp.Diff(want, got); diff != "" {
-		r.Errorf("events (-want +told):\n%s", diff)
+		r.Errorf("events (-want +emitted):\n%s", diff)
 	}
 }

@@ -75,7 +75,7 @@ func TestNoticeIsLinkedToItsPayment(t *testing.T) {
 				t.Errorf("%s: the payment was announced by %q, want its notice alone", name, got)
 			}
 			if !slices.Contains(w.signals(), "look "+w.chainKey) {
-				t.Errorf("%s: nobody was told to look", name)
+				t.Errorf("%s: the indexer was not woken", name)
 			}
 		}
 	})
@@ -115,7 +115,7 @@ func TestNoticesAreNotMixedUp(t *testing.T) {
 	})
 }
 
-func TestNoticeOfSomethingElse(t *testing.T) {
+func TestNoticeWithoutAPayment(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -139,18 +139,18 @@ func TestNoticeOfSomethingElse(t *testing.T) {
 		if got := w.announced(p); len(got) != 0 {
 			t.Errorf("the payment was announced by %v", got)
 		}
-		if got := w.told(inv); len(got) != 2 {
+		if got := w.eventTypes(inv); len(got) != 2 {
 			t.Errorf("events %v: a notice must not add any", got)
 		}
 		if w.signals()[0] != "look "+w.chainKey {
-			t.Error("the chain's indexer was not told to look")
+			t.Error("the chain's indexer was not woken")
 		}
 	})
 }
 
-// TestNoticeAndPaymentAtOnce has both arrive at the same time, many times:
+// TestNoticeAndPaymentConcurrently has both arrive at the same time, many times:
 // whichever is first, they find each other.
-func TestNoticeAndPaymentAtOnce(t *testing.T) {
+func TestNoticeAndPaymentConcurrently(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -174,9 +174,9 @@ func TestNoticeAndPaymentAtOnce(t *testing.T) {
 	})
 }
 
-// TestNoticeOfAnotherTime receives a notice of an amount that was paid to the
+// TestNoticeOutsideTheWindow receives a notice of an amount that was paid to the
 // same address long before, and again soon after.
-func TestNoticeOfAnotherTime(t *testing.T) {
+func TestNoticeOutsideTheWindow(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-func TestAmbiguousAmountsAreNotGuessedAt(t *testing.T) {
+func TestAmbiguousAmountsStayUnattributed(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -41,9 +41,9 @@ func TestAmbiguousAmountsAreNotGuessedAt(t *testing.T) {
 	})
 }
 
-// TestAReorgCanMakeAPaymentAnothers leaves the block of a payment, in whose
+// TestReorgChangesAttribution leaves the block of a payment, in whose
 // place one with the same transaction, but another effect, is mined.
-func TestAReorgCanMakeAPaymentAnothers(t *testing.T) {
+func TestReorgChangesAttribution(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -66,10 +66,10 @@ func TestAReorgCanMakeAPaymentAnothers(t *testing.T) {
 			t.Errorf("it is %s %s, of %q", second.Amount, second.Status, second.InvoiceID)
 		}
 		w.final()
-		if diff := cmp.Diff([]string{"invoice.created", "payment.received"}, w.told(one)); diff != "" {
+		if diff := cmp.Diff([]string{"invoice.created", "payment.received"}, w.eventTypes(one)); diff != "" {
 			t.Errorf("events of the first (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff([]string{"invoice.created", "payment.received", "invoice.paid"}, w.told(two)); diff != "" {
+		if diff := cmp.Diff([]string{"invoice.created", "payment.received", "invoice.paid"}, w.eventTypes(two)); diff != "" {
 			t.Errorf("events of the second (-want +got):\n%s", diff)
 		}
 		if got := w.invoice(one.ID); got.Status != invoice.Open || !got.AmountPaid.IsZero() {
@@ -83,9 +83,9 @@ func TestAReorgCanMakeAPaymentAnothers(t *testing.T) {
 	})
 }
 
-// TestWhatAPaymentLeavesIsFree has a payment move to another invoice in the
+// TestMovedPaymentFreesItsInvoice has a payment move to another invoice in the
 // block in which the next transfer could be meant for the one that it left.
-func TestWhatAPaymentLeavesIsFree(t *testing.T) {
+func TestMovedPaymentFreesItsInvoice(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -142,11 +142,11 @@ func TestUnattributedPaymentStaysSoWhenMinedAgain(t *testing.T) {
 		}
 		w.reorg(1)
 		w.mine(start+2, w.pay(other.TransferAmount), bare)
-		w.went(bare, invoice.Invoice{}, "")
+		w.checkAttributed(bare, invoice.Invoice{}, "")
 		w.reorg(1)
 		w.mine(start+2, tagged(bare, invoice.Evidence{Registry: inv.CommitmentID}))
-		w.went(bare, inv, invoice.ByRegistry)
-		if diff := cmp.Diff([]string{"invoice.created", "payment.received"}, w.told(inv)); diff != "" {
+		w.checkAttributed(bare, inv, invoice.ByRegistry)
+		if diff := cmp.Diff([]string{"invoice.created", "payment.received"}, w.eventTypes(inv)); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}
 	})
@@ -224,10 +224,10 @@ func TestExpiryInBatches(t *testing.T) {
 	})
 }
 
-// TestFalseEvidenceDoesNotLast has a transfer recorded with evidence that it
+// TestFalseEvidenceIsReplaced has a transfer recorded with evidence that it
 // does not have, as a dishonest node can report it. Read again without,
 // it is not the payment of the invoice that the evidence named.
-func TestFalseEvidenceDoesNotLast(t *testing.T) {
+func TestFalseEvidenceIsReplaced(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		for name, of := range map[string]func(invoice.Hash) invoice.Evidence{

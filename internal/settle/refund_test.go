@@ -59,7 +59,7 @@ func TestRefundOfAnUnattributedPayment(t *testing.T) {
 			w := db.world(t)
 			paid, other := w.create(amount(10_000_000)), w.create(amount(20_000_000))
 			w.mine(start+1, w.pay(paid.TransferAmount))
-			odd := w.stray(start+2, invoice.NewAmount(3_210_000))
+			odd := w.unattributedPayment(start+2, invoice.NewAmount(3_210_000))
 			for _, step := range order {
 				switch step {
 				case "back":
@@ -100,7 +100,7 @@ func TestRefundOfNobodysPaymentIsNotAnnounced(t *testing.T) {
 		w := db.world(t)
 		paid := w.create(amount(10_000_000))
 		w.mine(start+1, w.pay(paid.TransferAmount))
-		odd := w.stray(start+2, invoice.NewAmount(3_210_000))
+		odd := w.unattributedPayment(start+2, invoice.NewAmount(3_210_000))
 		w.mine(start+3, w.back(odd.Amount))
 		w.final()
 		if got := w.refunds(); len(got) != 0 {
@@ -228,9 +228,9 @@ func TestExactRefundIsNoPaymentByBareAmount(t *testing.T) {
 	})
 }
 
-// TestARefundIsNotPaidBack has two shops send the same money to and fro: what
+// TestRefundIsNotRefunded has two shops send the same money to and fro: what
 // was a refund is no payment that another refund could answer.
-func TestARefundIsNotPaidBack(t *testing.T) {
+func TestRefundIsNotRefunded(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		s, _ := newShops(t, db)
@@ -249,9 +249,9 @@ func TestARefundIsNotPaidBack(t *testing.T) {
 	})
 }
 
-// TestRefundBecomesAPaymentByHand has somebody say that what was read as a
+// TestManualAttributionOrphansRefund has somebody say that what was read as a
 // refund is a payment. What was announced cannot be taken back; the sums can.
-func TestRefundBecomesAPaymentByHand(t *testing.T) {
+func TestManualAttributionOrphansRefund(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		for _, final := range []bool{false, true} {

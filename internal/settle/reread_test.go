@@ -71,7 +71,7 @@ func newStory(r *rand.Rand) story {
 	for range 2 + r.IntN(6) {
 		t := terms{amount: pick(r, uint64(1_000_000), 1_000_000, 2_000_000, 3_000_000), expires: 5 + r.Int64N(120), lenient: r.IntN(4) == 0, bound: r.IntN(3) == 0}
 		if len(s.terms) > 0 && r.IntN(6) == 0 {
-			t.amount = s.terms[0].transfer // what another's payer was told
+			t.amount = s.terms[0].transfer // another's transfer amount
 		}
 		t.transfer = t.amount + 1 + uint64(r.IntN(60))
 		for taken[t.transfer] {

@@ -235,7 +235,7 @@ func playScenarios(t *testing.T, db *database) {
 			if got.Status != test.want.status || got.Exception != test.want.exception || paid != test.want.paid || refunded != test.want.refunded {
 				t.Errorf("it is %s, %q, paid %d and refunded %d; want %+v", got.Status, got.Exception, paid, refunded, test.want)
 			}
-			if diff := cmp.Diff(test.want.events, w.told(inv)); diff != "" {
+			if diff := cmp.Diff(test.want.events, w.eventTypes(inv)); diff != "" {
 				t.Errorf("events (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(test.want.intents, w.intents(inv)); diff != "" {

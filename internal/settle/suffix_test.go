@@ -25,14 +25,14 @@ func (w *world) fillSuffixes(left ...uint64) {
 	w.insert(all)
 }
 
-// TestToldAmountIsNotToldAgainAtOnce closes an invoice that had the only free
+// TestTransferAmountQuarantine closes an invoice that had the only free
 // suffix of its price, or one of two, and creates another at the limits of both
 // quarantines.
-func TestToldAmountIsNotToldAgainAtOnce(t *testing.T) {
+func TestTransferAmountQuarantine(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		for name, test := range map[string]struct {
-			left  []uint64 // suffixes that are not told for open invoices; the first is the closed invoice's
+			left  []uint64 // suffixes that no open invoice has; the first is the closed invoice's
 			paid  bool
 			after int64  // seconds after its expiresAt
 			want  uint64 // the suffix; 0 for none
@@ -64,16 +64,16 @@ func TestToldAmountIsNotToldAgainAtOnce(t *testing.T) {
 				want = used.Amount.Plus(invoice.NewAmount(test.want))
 			}
 			if inv := w.create(); inv.TransferAmount != want {
-				t.Errorf("%s: %s is told, want %s", name, inv.TransferAmount, want)
+				t.Errorf("%s: the transfer amount is %s, want %s", name, inv.TransferAmount, want)
 			}
 		}
 	})
 }
 
-// TestALateOrSecondPaymentIsNoStrangers has a stranger hold all other suffixes
+// TestLateOrSecondPaymentPaysNoOtherInvoice has a stranger hold all other suffixes
 // of a price, and create one more invoice when the only other one is closed:
 // what its payer sends within the hour does not pay the stranger's.
-func TestALateOrSecondPaymentIsNoStrangers(t *testing.T) {
+func TestLateOrSecondPaymentPaysNoOtherInvoice(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		for _, paid := range []bool{false, true} {
@@ -89,15 +89,15 @@ func TestALateOrSecondPaymentIsNoStrangers(t *testing.T) {
 			w.create()
 			p := w.pay(mine.TransferAmount)
 			w.mine(w.seconds.Load(), p)
-			w.went(p, mine, invoice.ByTransferAmount)
+			w.checkAttributed(p, mine, invoice.ByTransferAmount)
 		}
 	})
 }
 
-// TestTheLastToExpireHoldsAnAmount has several closed invoices that were told
+// TestQuarantineUntilTheLastExpiry has several closed invoices that were told
 // one amount, the last of which expired before the others, as former versions
 // allowed.
-func TestTheLastToExpireHoldsAnAmount(t *testing.T) {
+func TestQuarantineUntilTheLastExpiry(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -149,9 +149,9 @@ func TestSuffixAfterQuarantine(t *testing.T) {
 	})
 }
 
-// TestSuffixIsNoOtherAmount gives no invoice a transfer amount that is what
+// TestSuffixAvoidsOpenAmounts gives no invoice a transfer amount that is what
 // another one asks for.
-func TestSuffixIsNoOtherAmount(t *testing.T) {
+func TestSuffixAvoidsOpenAmounts(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -174,8 +174,8 @@ func TestSuffixIsNoOtherAmount(t *testing.T) {
 	})
 }
 
-// TestCrowd pays a bare amount that very many invoices have or had.
-func TestCrowd(t *testing.T) {
+// TestTruncatedCandidates pays a bare amount that very many invoices have or had.
+func TestTruncatedCandidates(t *testing.T) {
 	t.Parallel()
 	const many = store.CandidateLimit + 20
 	crowd := func(w *world, expiresAt int64) {
@@ -224,9 +224,9 @@ func TestCrowd(t *testing.T) {
 	})
 }
 
-// TestRemainderIsNotTold fills the suffixes of a price of which one would make
+// TestTransferAmountAvoidsRemainders fills the suffixes of a price of which one would make
 // what remains of another invoice: that one is told to nobody.
-func TestRemainderIsNotTold(t *testing.T) {
+func TestTransferAmountAvoidsRemainders(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -238,7 +238,7 @@ func TestRemainderIsNotTold(t *testing.T) {
 		}
 		w.fillSuffixes(500, 501)
 		if inv := w.create(); inv.TransferAmount != invoice.NewAmount(1_000_501) {
-			t.Errorf("the only amount that means nothing is 1000501; %s was told", inv.TransferAmount)
+			t.Errorf("the only unused amount is 1000501; the transfer amount is %s", inv.TransferAmount)
 		}
 	})
 }

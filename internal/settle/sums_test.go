@@ -26,7 +26,7 @@ func (w *world) recounted(id string) (stored, want invoice.Invoice) {
 	return stored, stored.Recount(payments)
 }
 
-// TestRunningSumsFollowEveryHistory plays the histories of TestTheChainDecides,
+// TestRunningSumsFollowEveryHistory plays the histories of TestModel,
 // in which somebody attributes payments by hand besides. After each step the
 // sums that are kept must be those of all payments.
 func TestRunningSumsFollowEveryHistory(t *testing.T) {
@@ -196,8 +196,8 @@ func TestStaleSumsAreRecounted(t *testing.T) {
 			if stored.Status != invoice.Paid || stored.AmountPaid != inv.Amount || stored.Sums != want.Sums {
 				t.Errorf("stale %s: %s with %s\n%+v, want\n%+v", name, stored.Status, stored.AmountPaid, stored.Sums, want.Sums)
 			}
-			if got := w.told(inv); len(got) != 4 { // created, received twice, paid
-				t.Errorf("stale %s: %v were told", name, got)
+			if got := w.eventTypes(inv); len(got) != 4 { // created, received twice, paid
+				t.Errorf("stale %s: the events are %v", name, got)
 			}
 		}
 	})
@@ -246,7 +246,7 @@ func TestPartPaidBeforeAnUpgradeLeavesARemainder(t *testing.T) {
 		w.final()
 		got := w.invoice(inv.ID)
 		if got.Remaining != invoice.NewAmount(600_000) || got.RemainingTransfer.IsZero() {
-			t.Fatalf("%s remains, and %s is told for it", got.Remaining, got.RemainingTransfer)
+			t.Fatalf("%s remains, with the transfer amount %s", got.Remaining, got.RemainingTransfer)
 		}
 		rest := w.pay(got.RemainingTransfer)
 		w.mine(start+3, rest)

@@ -12,23 +12,23 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// TestUnattributedPaymentsAreToldOf checks that an event is sent when one is stored,
+// TestOnUnattributed checks that an event is sent when one is stored,
 // once, and none that has an invoice.
-func TestUnattributedPaymentsAreToldOf(t *testing.T) {
+func TestOnUnattributed(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
 		inv := w.create()
-		p := w.stray(start+10, invoice.NewAmount(990_000))
+		p := w.unattributedPayment(start+10, invoice.NewAmount(990_000))
 		w.mine(start+11, w.pay(inv.TransferAmount))
 		w.final()
-		if diff := cmp.Diff([]string{p.ID}, w.unclear); diff != "" {
+		if diff := cmp.Diff([]string{p.ID}, w.unattributedIDs); diff != "" {
 			t.Errorf("told of (-want +got):\n%s", diff)
 		}
 	})
 }
 
-func TestUnattributedPaymentsAreAnnouncedToWhoAsks(t *testing.T) {
+func TestUnattributedEvents(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		asks := []invoice.EventType{invoice.EventUnattributed}
@@ -46,7 +46,7 @@ func TestUnattributedPaymentsAreAnnouncedToWhoAsks(t *testing.T) {
 				w.must(err)
 			}
 			inv := w.create()
-			p := w.stray(start+10, invoice.NewAmount(990_000))
+			p := w.unattributedPayment(start+10, invoice.NewAmount(990_000))
 			w.reorg(1)
 			w.mine(start+12, p.Transfer) // sent once
 			w.mine(start+13, w.pay(inv.TransferAmount))

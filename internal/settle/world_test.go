@@ -80,9 +80,9 @@ type world struct {
 
 	random io.Reader // of the service
 
-	mu      sync.Mutex
-	unclear []string // payments that no rule attributed, as they were reported
-	woke    []string // the signals that were called
+	mu              sync.Mutex
+	unattributedIDs []string // payments that no rule attributed, as they were reported
+	signalled       []string // the signals that were called
 }
 
 // merchants knows all but "stranger"; "silent" has no endpoint, and "lenient-"
@@ -117,7 +117,7 @@ func (w *world) service(change ...func(*settle.Config)) *settle.Service {
 	signal := func(format string, args ...any) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.woke = append(w.woke, fmt.Sprintf(format, args...))
+		w.signalled = append(w.signalled, fmt.Sprintf(format, args...))
 	}
 	cfg := settle.Config{
 		Store: w.db.store,
@@ -139,7 +139,7 @@ func (w *world) service(change ...func(*settle.Config)) *settle.Service {
 			OnUnattributed: func(p invoice.Payment) {
 				w.mu.Lock()
 				defer w.mu.Unlock()
-				w.unclear = append(w.unclear, p.ID)
+				w.unattributedIDs = append(w.unattributedIDs, p.ID)
 			},
 		},
 		Now:  func() time.Time { return time.Unix(w.seconds.Load(), 0) },
@@ -176,9 +176,9 @@ func (w *world) must(err error) {
 func (w *world) signals() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	woke := w.woke
-	w.woke = nil
-	return woke
+	signalled := w.signalled
+	w.signalled = nil
+	return signalled
 }
 
 func (w *world) hash(parts ...any) invoice.Hash {
@@ -297,8 +297,8 @@ func (w *world) payment(t invoice.Transfer) store.PaymentRow {
 	return p
 }
 
-// told returns the types of the events about the invoice, in their order.
-func (w *world) told(inv invoice.Invoice) []string {
+// eventTypes returns the types of the events about the invoice, in their order.
+func (w *world) eventTypes(inv invoice.Invoice) []string {
 	w.t.Helper()
 	types := []string{}
 	for _, e := range storetest.Events(w.t, w.db.sql, inv.MerchantID) {

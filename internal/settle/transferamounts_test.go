@@ -8,8 +8,8 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// went says which invoice a transfer was attributed to, and how.
-func (w *world) went(t invoice.Transfer, want invoice.Invoice, by invoice.Method) {
+// checkAttributed checks the invoice and the method of an attribution.
+func (w *world) checkAttributed(t invoice.Transfer, want invoice.Invoice, by invoice.Method) {
 	w.t.Helper()
 	if got := w.payment(t); got.InvoiceID != want.ID || got.Method != by {
 		w.t.Errorf("the payment of %s in block %d went to %q by %q, want %q by %q",
@@ -17,10 +17,10 @@ func (w *world) went(t invoice.Transfer, want invoice.Invoice, by invoice.Method
 	}
 }
 
-// TestNoRoundAmountIsTold has an attacker create invoices right below a round
+// TestTransferAmountsAreNotRound has an attacker create invoices right below a round
 // price until all suffixes are used: none is told the price, and who pays it
 // pays the shop's invoice.
-func TestNoRoundAmountIsTold(t *testing.T) {
+func TestTransferAmountsAreNotRound(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -35,18 +35,18 @@ func TestNoRoundAmountIsTold(t *testing.T) {
 		}
 		w.insert(all)
 		if last := w.create(amount(999_500)); !last.TransferAmount.IsZero() {
-			t.Errorf("%s is told", last.TransferAmount)
+			t.Errorf("the transfer amount is %s", last.TransferAmount)
 		}
 		shop := w.create(amount(1_000_000))
 		p := w.pay(shop.Amount)
 		w.mine(start+1, p)
-		w.went(p, shop, invoice.ByAmount)
+		w.checkAttributed(p, shop, invoice.ByAmount)
 	})
 }
 
-// TestAToldAmountCannotBeTaken has somebody create an invoice whose amount is
-// what another's payer was told, before and after that one was paid.
-func TestAToldAmountCannotBeTaken(t *testing.T) {
+// TestTransferAmountCannotBeTaken has somebody create an invoice whose amount is
+// another's transfer amount, before and after that one was paid.
+func TestTransferAmountCannotBeTaken(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -54,22 +54,22 @@ func TestAToldAmountCannotBeTaken(t *testing.T) {
 		theirs := w.create(amount(number(mine.TransferAmount)))
 		first, second := w.pay(mine.TransferAmount), w.pay(mine.TransferAmount)
 		w.mine(start+1, first)
-		w.went(first, mine, invoice.ByTransferAmount)
+		w.checkAttributed(first, mine, invoice.ByTransferAmount)
 		// Covered, the invoice asks for nothing more, and the other one asks
 		// still; but a second payment of its transfer amount is not theirs.
 		w.mine(start+2, second)
-		w.went(second, invoice.Invoice{}, "")
+		w.checkAttributed(second, invoice.Invoice{}, "")
 		w.mine(start+3, w.pay(theirs.TransferAmount))
 		third := w.pay(mine.TransferAmount)
 		w.mine(start+4, third)
-		w.went(third, mine, invoice.ByTransferAmount)
+		w.checkAttributed(third, mine, invoice.ByTransferAmount)
 		w.final()
 	})
 }
 
-// TestALatePaymentIsNoStrangers has somebody create an invoice over what another
+// TestLatePaymentPaysNoOtherInvoice has somebody create an invoice over what another
 // payer was told, who pays a second late.
-func TestALatePaymentIsNoStrangers(t *testing.T) {
+func TestLatePaymentPaysNoOtherInvoice(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -77,15 +77,15 @@ func TestALatePaymentIsNoStrangers(t *testing.T) {
 		theirs := w.create(amount(number(mine.TransferAmount)))
 		late, alone := w.pay(mine.TransferAmount), w.pay(mine.TransferAmount)
 		w.mine(start+61, late)
-		w.went(late, invoice.Invoice{}, "")
+		w.checkAttributed(late, invoice.Invoice{}, "")
 		w.mine(start+62, w.pay(theirs.TransferAmount), alone)
-		w.went(alone, mine, invoice.ByTransferAmount)
+		w.checkAttributed(alone, mine, invoice.ByTransferAmount)
 	})
 }
 
-// TestARemainderIsNoStrangers has somebody pay a cent of another's invoice, and
+// TestRemainderPaysNoOtherInvoice has somebody pay a cent of another's invoice, and
 // create one over what remains of it.
-func TestARemainderIsNoStrangers(t *testing.T) {
+func TestRemainderPaysNoOtherInvoice(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -94,17 +94,17 @@ func TestARemainderIsNoStrangers(t *testing.T) {
 		w.mine(start+1, tagged(w.pay(invoice.NewAmount(10_000)), invoice.Evidence{Calldata: mine.CommitmentID}))
 		bare, told := w.pay(theirs.Amount), w.pay(w.invoice(mine.ID).RemainingTransfer)
 		w.mine(start+2, bare)
-		w.went(bare, invoice.Invoice{}, "")
+		w.checkAttributed(bare, invoice.Invoice{}, "")
 		w.mine(start+3, told)
-		w.went(told, mine, invoice.ByTransferAmount)
+		w.checkAttributed(told, mine, invoice.ByTransferAmount)
 	})
 }
 
-// TestASeenPaymentIsNobodysPrey has somebody see a payment that no rule
+// TestObservedPaymentCannotBeTaken has somebody see a payment that no rule
 // attributed, and a reorg of its block follow: neither an invoice over its amount,
 // nor one that is told its amount, nor what he makes remain of his old one gets
 // it, whenever it is mined again.
-func TestASeenPaymentIsNobodysPrey(t *testing.T) {
+func TestObservedPaymentCannotBeTaken(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		for name, prey := range map[string]func(w *world, old invoice.Invoice) []invoice.Transfer{
@@ -112,7 +112,7 @@ func TestASeenPaymentIsNobodysPrey(t *testing.T) {
 				w.create(amount(33_990_017))
 				return nil
 			},
-			"his told amount": func(w *world, _ invoice.Invoice) []invoice.Transfer {
+			"his transfer amount": func(w *world, _ invoice.Invoice) []invoice.Transfer {
 				inv := w.insertable(17)
 				inv.Amount, inv.TransferAmount, inv.FromBlock = invoice.NewAmount(33_990_000), invoice.NewAmount(33_990_017), 102
 				w.insert([]invoice.Invoice{inv})
@@ -147,10 +147,10 @@ func TestASeenPaymentIsNobodysPrey(t *testing.T) {
 	})
 }
 
-// TestAToldAmountWorksAfterAPart keeps the amounts that were told: the first,
+// TestTransferAmountAfterAPart keeps the transfer amounts: the first,
 // that of each remainder, and the bare remainder, through a reorg that leaves
 // the part.
-func TestAToldAmountWorksAfterAPart(t *testing.T) {
+func TestTransferAmountAfterAPart(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		part := func(w *world, inv invoice.Invoice, n uint64) invoice.Transfer {
@@ -175,21 +175,21 @@ func TestAToldAmountWorksAfterAPart(t *testing.T) {
 			for rest, got := range map[uint64]invoice.Invoice{850_000: first, 600_000: second} {
 				suffix := number(got.RemainingTransfer) - rest
 				if number(got.Remaining) != rest || suffix < 1 || suffix > 999 {
-					t.Errorf("%s: %s remains, told as %s; want %d", name, got.Remaining, got.RemainingTransfer, rest)
+					t.Errorf("%s: %s remains, with the transfer amount %s; want %d", name, got.Remaining, got.RemainingTransfer, rest)
 				}
 			}
 			p := w.pay(test.amount(first, second))
 			w.mine(start+3, p)
-			w.went(p, inv, test.method)
+			w.checkAttributed(p, inv, test.method)
 			if got := w.invoice(inv.ID); !got.Remaining.IsZero() || !got.RemainingTransfer.IsZero() {
-				t.Errorf("%s: covered, %s remains, told as %s", name, got.Remaining, got.RemainingTransfer)
+				t.Errorf("%s: covered, %s remains, with the transfer amount %s", name, got.Remaining, got.RemainingTransfer)
 			}
 			if got := w.invoice(twin.ID); !got.Remaining.IsZero() {
 				t.Errorf("%s: of the twin %s remains", name, got.Remaining)
 			}
 			w.reorg(1)
 			if got := w.invoice(inv.ID); got.Remaining != second.Remaining || got.RemainingTransfer != second.RemainingTransfer {
-				t.Errorf("%s: after the reorg %s remains, told as %s; want %s and %s", name,
+				t.Errorf("%s: after the reorg %s remains, with the transfer amount %s; want %s and %s", name,
 					got.Remaining, got.RemainingTransfer, second.Remaining, second.RemainingTransfer)
 			}
 			w.mine(start+4, p)
@@ -201,9 +201,9 @@ func TestAToldAmountWorksAfterAPart(t *testing.T) {
 	})
 }
 
-// TestToldRemaindersAreFreeAgain gives what was told for a remainder to no
+// TestRemainderTransferAmountsAreReleased gives what was told for a remainder to no
 // other invoice while its own is open.
-func TestToldRemaindersAreFreeAgain(t *testing.T) {
+func TestRemainderTransferAmountsAreReleased(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -227,9 +227,9 @@ func TestToldRemaindersAreFreeAgain(t *testing.T) {
 	})
 }
 
-// TestWhatWasAmbiguousStaysSo has a payment of an amount that two invoices
+// TestAmbiguousPaymentStaysUnattributed has a payment of an amount that two invoices
 // asked for be found by a rescan when one of them has expired.
-func TestWhatWasAmbiguousStaysSo(t *testing.T) {
+func TestAmbiguousPaymentStaysUnattributed(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -243,13 +243,13 @@ func TestWhatWasAmbiguousStaysSo(t *testing.T) {
 		}
 		w.rescan()
 		w.fill(101, w.head(), paid)
-		w.went(paid.Transfers[0], invoice.Invoice{}, "")
+		w.checkAttributed(paid.Transfers[0], invoice.Invoice{}, "")
 	})
 }
 
-// TestWhatWasCoveredThenStaysSo has a payment be found by a rescan below the
+// TestCoveredAtThePayment has a payment be found by a rescan below the
 // one that paid its invoice, and above that of another one.
-func TestWhatWasCoveredThenStaysSo(t *testing.T) {
+func TestCoveredAtThePayment(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -260,16 +260,16 @@ func TestWhatWasCoveredThenStaysSo(t *testing.T) {
 		w.final()
 		w.rescan()
 		w.fill(101, w.head(), missed)
-		w.went(missed.Transfers[0], two, invoice.ByAmount) // the first was covered, and this one not yet
+		w.checkAttributed(missed.Transfers[0], two, invoice.ByAmount) // the first was covered, and this one not yet
 		if got := w.invoice(two.ID); got.Exception != invoice.Duplicate {
 			t.Errorf("paid twice, it has the exception %q", got.Exception)
 		}
 	})
 }
 
-// TestNoClockDecides has the service's clock be wrong by hours, and plain
+// TestAttributionIgnoresClocks has the service's clock be wrong by hours, and plain
 // transfers count all the same.
-func TestNoClockDecides(t *testing.T) {
+func TestAttributionIgnoresClocks(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		for _, skew := range []int64{16, 8 * 3600, -8 * 3600} {
@@ -279,8 +279,8 @@ func TestNoClockDecides(t *testing.T) {
 			two := w.create(amount(2_000_000), func(d *invoice.Draft) { d.ExpiresAt = start + 12*3600 })
 			told, bare := w.pay(one.TransferAmount), w.pay(two.Amount)
 			w.mine(start+1, told, bare)
-			w.went(told, one, invoice.ByTransferAmount)
-			w.went(bare, two, invoice.ByAmount)
+			w.checkAttributed(told, one, invoice.ByTransferAmount)
+			w.checkAttributed(bare, two, invoice.ByAmount)
 			w.final()
 			for _, inv := range []invoice.Invoice{one, two} {
 				if got := w.invoice(inv.ID).Status; got != invoice.Paid {
@@ -291,9 +291,9 @@ func TestNoClockDecides(t *testing.T) {
 	})
 }
 
-// TestBoundToTheChain gives an invoice nothing of the blocks that were read
+// TestInvoiceIsBoundToAHeight gives an invoice nothing of the blocks that were read
 // when it was created, but what a reorg puts in their place.
-func TestBoundToTheChain(t *testing.T) {
+func TestInvoiceIsBoundToAHeight(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -302,21 +302,21 @@ func TestBoundToTheChain(t *testing.T) {
 		w.mine(start+1, before)
 		w.mine(start + 2)
 		inv := w.create()
-		w.went(before, invoice.Invoice{}, "")
+		w.checkAttributed(before, invoice.Invoice{}, "")
 		w.reorg(2)
 		told := w.pay(inv.TransferAmount)
 		w.mine(start+3, told)
 		if got := w.invoice(inv.ID).FromBlock; got != 100 {
 			t.Errorf("after a reorg of blocks 101 and 102 the invoice is bound to %d", got)
 		}
-		w.went(told, inv, invoice.ByTransferAmount)
+		w.checkAttributed(told, inv, invoice.ByTransferAmount)
 	})
 }
 
-// TestAPaymentWaitsForUnreadBlocks starts a chain at its head: what only the
+// TestPaymentIsDeferredForUnreadBlocks starts a chain at its head: what only the
 // blocks below can tell is decided when they are read, and nothing expires
 // before.
-func TestAPaymentWaitsForUnreadBlocks(t *testing.T) {
+func TestPaymentIsDeferredForUnreadBlocks(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -331,29 +331,29 @@ func TestAPaymentWaitsForUnreadBlocks(t *testing.T) {
 		young := w.create(amount(7_000_000))
 		paysYoung := w.pay(young.Amount)
 		w.mine(start+2, bare, told, paysYoung)
-		w.went(bare, invoice.Invoice{}, "") // either could be meant
-		w.went(told, tolled, invoice.ByTransferAmount)
+		w.checkAttributed(bare, invoice.Invoice{}, "") // either could be meant
+		w.checkAttributed(told, tolled, invoice.ByTransferAmount)
 		w.mine(one.ExpiresAt + 1)
 		w.final()
 		if got := w.invoice(two.ID).Status; got != invoice.Open {
 			t.Errorf("before the older blocks are read the invoice is %s", got)
 		}
 		w.fill(101, older.Header, older)
-		w.went(bare, two, invoice.ByAmount)
-		w.went(paysYoung, young, invoice.ByAmount)
+		w.checkAttributed(bare, two, invoice.ByAmount)
+		w.checkAttributed(paysYoung, young, invoice.ByAmount)
 		for _, inv := range []invoice.Invoice{one, two, tolled, young} {
 			if got := w.invoice(inv.ID).Status; got != invoice.Paid {
 				t.Errorf("the invoice over %s is %s", inv.Amount, got)
 			}
 		}
-		if got := len(w.told(two)); got != 3 {
+		if got := len(w.eventTypes(two)); got != 3 {
 			t.Errorf("%d events of the payment that waited", got)
 		}
 	})
 }
 
-// TestManyPaymentsWait decides more payments than one transaction does.
-func TestManyPaymentsWait(t *testing.T) {
+// TestManyDeferredPayments decides more payments than one transaction does.
+func TestManyDeferredPayments(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -368,16 +368,16 @@ func TestManyPaymentsWait(t *testing.T) {
 		w.mine(start+1, transfers...)
 		w.mine(first.ExpiresAt + 1)
 		w.final()
-		w.went(transfers[0], invoice.Invoice{}, "")
+		w.checkAttributed(transfers[0], invoice.Invoice{}, "")
 		w.fill(100, w.blocks[0].Header)
-		w.went(transfers[0], first, invoice.ByAmount)
-		w.went(transfers[1], invoice.Invoice{}, "")
+		w.checkAttributed(transfers[0], first, invoice.ByAmount)
+		w.checkAttributed(transfers[1], invoice.Invoice{}, "")
 		if got := w.invoice(first.ID).Status; got != invoice.Paid {
 			t.Errorf("the invoice is %s", got)
 		}
 		again := w.pay(first.Amount)
 		w.mine(first.ExpiresAt+2, again)
-		w.went(again, invoice.Invoice{}, "")
+		w.checkAttributed(again, invoice.Invoice{}, "")
 	})
 }
 

@@ -25,10 +25,10 @@ func (w *world) startLate() {
 	w.must(w.Start(w.t.Context(), w.chainKey, w.head(), 101))
 }
 
-// TestNobodyOvertakesTheRules has a payment that waits for older blocks be
+// TestRulesPrecedeClaimsAndManualAttribution has a payment that waits for older blocks be
 // claimed and attributed by hand. Both wait for the rules, which give it to
 // the invoice that asks for it; what they leave goes to who claims it then.
-func TestNobodyOvertakesTheRules(t *testing.T) {
+func TestRulesPrecedeClaimsAndManualAttribution(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -37,8 +37,8 @@ func TestNobodyOvertakesTheRules(t *testing.T) {
 		asks, other := w.create(), w.create(amount(5_000_000))
 		w.blocks = append(w.blocks, w.next(start+1))
 		w.startLate()
-		exact := w.strayOf(payer, start+2, number(asks.Amount))
-		short := w.strayOf(payer, start+3, number(other.Amount)-10_000)
+		exact := w.unattributedPaymentOf(payer, start+2, number(asks.Amount))
+		short := w.unattributedPaymentOf(payer, start+3, number(other.Amount)-10_000)
 		w.final()
 		for range 2 {
 			if got, err := w.claimFor(other, exact, &payer); got != settle.ClaimKept || err != nil {
@@ -69,10 +69,10 @@ func TestNobodyOvertakesTheRules(t *testing.T) {
 	})
 }
 
-// TestWaitingPaymentIsNoRefundYet reads a payment between two settlement
+// TestUndecidedPaymentIsNoRefund reads a payment between two settlement
 // addresses again while it waits for older blocks: it is not taken for a
 // refund meanwhile, because the rules have not said yet that it is no payment.
-func TestWaitingPaymentIsNoRefundYet(t *testing.T) {
+func TestUndecidedPaymentIsNoRefund(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -98,7 +98,7 @@ func TestWaitingPaymentIsNoRefundYet(t *testing.T) {
 		if p := w.payment(move); p.InvoiceID != theirs.ID || p.Method != invoice.ByAmount {
 			t.Errorf("the payment went to %q by %q, want %s", p.InvoiceID, p.Method, theirs.ID)
 		}
-		if events := w.told(inv); slices.Contains(events, "payment.refunded") {
+		if events := w.eventTypes(inv); slices.Contains(events, "payment.refunded") {
 			t.Errorf("it was announced as a refund, too: %v", events)
 		}
 		if got := w.invoice(inv.ID).AmountRefunded; !got.IsZero() {
@@ -134,11 +134,11 @@ func TestAWaitingPaymentIsMinedAgain(t *testing.T) {
 			}
 			w.mine(inv.ExpiresAt + 1)
 			w.final()
-			w.went(transfers[0], inv, invoice.ByAmount)
+			w.checkAttributed(transfers[0], inv, invoice.ByAmount)
 			if got := w.invoice(inv.ID).Status; got != invoice.Paid {
 				t.Errorf("reorg %t: the invoice is %s, want paid", reorg, got)
 			}
-			if got := len(w.unclear); got != 600 {
+			if got := len(w.unattributedIDs); got != 600 {
 				t.Errorf("reorg %t: %d payments were found unattributed, want 600", reorg, got)
 			}
 			if left, err := db.store.WhichUndecided(t.Context(), []string{w.payment(transfers[0]).ID, w.payment(transfers[1]).ID}); err != nil || len(left) > 0 {
@@ -176,7 +176,7 @@ func TestAWaitingTransferOfAPartnerIsMinedAgain(t *testing.T) {
 				w.mine(start+4, move)
 			}
 			w.final()
-			w.went(move, theirs, invoice.ByAmount)
+			w.checkAttributed(move, theirs, invoice.ByAmount)
 			if got := w.invoice(ours.ID).AmountRefunded; !got.IsZero() {
 				t.Errorf("reorg %t: %s count as refunded, want 0", reorg, got)
 			}
@@ -198,10 +198,10 @@ func (w *world) acrossTheGap() (inv invoice.Invoice, below settle.Block, above [
 	}
 }
 
-// TestARefundWaitsForUnreadBlocks has a refund be read before the block of what
+// TestRefundIsDeferredForUnreadBlocks has a refund be read before the block of what
 // it pays back: it is not taken for one of another payment, in none of several
 // ways to read the chain.
-func TestARefundWaitsForUnreadBlocks(t *testing.T) {
+func TestRefundIsDeferredForUnreadBlocks(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		for _, how := range []string{"in order", "gap", "not final", "reorg", "restart", "rescan", "halted"} {
@@ -265,9 +265,9 @@ func TestARefundWaitsForUnreadBlocks(t *testing.T) {
 	})
 }
 
-// TestManyRefundsWait has more payments and refunds wait than one transaction
+// TestManyDeferredRefunds has more payments and refunds wait than one transaction
 // decides.
-func TestManyRefundsWait(t *testing.T) {
+func TestManyDeferredRefunds(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -300,9 +300,9 @@ func TestManyRefundsWait(t *testing.T) {
 	})
 }
 
-// TestAPaymentWhoseRefundWaitsIsNotClaimed has the payer claim what was perhaps
+// TestPaymentWithADeferredRefundIsNotClaimed has the payer claim what was perhaps
 // sent back already: the merchant decides.
-func TestAPaymentWhoseRefundWaitsIsNotClaimed(t *testing.T) {
+func TestPaymentWithADeferredRefundIsNotClaimed(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -311,7 +311,7 @@ func TestAPaymentWhoseRefundWaitsIsNotClaimed(t *testing.T) {
 		w.blocks = append(w.blocks, w.next(start+1))
 		w.startLate()
 		inv := w.create()
-		p := w.strayOf(payer, start+2, 990_000)
+		p := w.unattributedPaymentOf(payer, start+2, 990_000)
 		back := w.back(invoice.NewAmount(990_000))
 		back.To = payer.address
 		w.mine(start+3, back)

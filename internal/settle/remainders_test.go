@@ -14,7 +14,7 @@ func (w *world) part(inv invoice.Invoice, n uint64) invoice.Transfer {
 	return tagged(w.pay(invoice.NewAmount(n)), invoice.Evidence{Calldata: inv.CommitmentID})
 }
 
-// takeSuffixes inserts open invoices of a price that are told it with the
+// takeSuffixes inserts open invoices of a price whose transfer amounts are it with the
 // suffixes up to the last, and expire at a time.
 func (w *world) takeSuffixes(price, last uint64, expiresAt int64) {
 	w.t.Helper()
@@ -30,27 +30,27 @@ func (w *world) takeSuffixes(price, last uint64, expiresAt int64) {
 	w.insert(all)
 }
 
-// restIsTold says that an amount is told for what remains of the invoice, with
+// checkRemainder checks what remains of the invoice, and its transfer amount, with
 // a suffix in a range, and that it pays the invoice.
-func (w *world) restIsTold(inv invoice.Invoice, remaining, least, most uint64) {
+func (w *world) checkRemainder(inv invoice.Invoice, remaining, least, most uint64) {
 	w.t.Helper()
 	got := w.invoice(inv.ID)
 	suffix := number(got.RemainingTransfer) - remaining
 	if number(got.Remaining) != remaining || suffix < least || suffix > most {
-		w.t.Fatalf("%s remains, told as %s; want %d and a suffix of %d to %d", got.Remaining, got.RemainingTransfer, remaining, least, most)
+		w.t.Fatalf("%s remains, with the transfer amount %s; want %d and a suffix of %d to %d", got.Remaining, got.RemainingTransfer, remaining, least, most)
 	}
 	p := w.pay(got.RemainingTransfer)
 	w.mine(w.head().Time+1, p)
-	w.went(p, inv, invoice.ByTransferAmount)
+	w.checkAttributed(p, inv, invoice.ByTransferAmount)
 	if got := w.invoice(inv.ID); !got.Covered() {
 		w.t.Errorf("%s is missing still", got.Missing())
 	}
 }
 
-// TestCentsOfAStrangerHideNoAmount has a stranger pay very many parts, each no
+// TestManySmallPartsKeepTheRemainderPayable has a stranger pay very many parts, each no
 // dust, in blocks of their own and in one: the rest can be paid as before, also
-// by what was told at first.
-func TestCentsOfAStrangerHideNoAmount(t *testing.T) {
+// by the first transfer amount.
+func TestManySmallPartsKeepTheRemainderPayable(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		for _, first := range []bool{false, true} {
@@ -67,24 +67,24 @@ func TestCentsOfAStrangerHideNoAmount(t *testing.T) {
 			if first {
 				p := w.pay(inv.TransferAmount)
 				w.mine(start+201, p)
-				w.went(p, inv, invoice.ByTransferAmount)
+				w.checkAttributed(p, inv, invoice.ByTransferAmount)
 				continue
 			}
-			w.restIsTold(inv, 34_000_000-1210*10_000, 1, invoice.MaxSuffix)
+			w.checkRemainder(inv, 34_000_000-1210*10_000, 1, invoice.MaxSuffix)
 		}
 	})
 }
 
-// TestRestIsToldWithoutACommonSuffix has a stranger make a remainder for whose
+// TestRemainderWithLargerSuffix has a stranger make a remainder for whose
 // price he has used up all suffixes before.
-func TestRestIsToldWithoutACommonSuffix(t *testing.T) {
+func TestRemainderWithLargerSuffix(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
 		inv := w.create(amount(34_000_000))
 		w.takeSuffixes(33_990_000, invoice.MaxSuffix, start+3600)
 		w.mine(start+1, w.part(inv, 10_000))
-		w.restIsTold(inv, 33_990_000, invoice.MaxSuffix+1, invoice.RoundUnit-1)
+		w.checkRemainder(inv, 33_990_000, invoice.MaxSuffix+1, invoice.RoundUnit-1)
 	})
 }
 
@@ -98,12 +98,12 @@ func (db *database) starved(t *testing.T) (w *world, inv invoice.Invoice) {
 	w.takeSuffixes(33_990_000, invoice.MaxSuffix+4, start+60)
 	w.mine(start+1, w.part(inv, 10_000))
 	if got := w.invoice(inv.ID); got.Remaining != invoice.NewAmount(33_990_000) || !got.RemainingTransfer.IsZero() {
-		t.Fatalf("%s remains, told as %s", got.Remaining, got.RemainingTransfer)
+		t.Fatalf("%s remains, with the transfer amount %s", got.Remaining, got.RemainingTransfer)
 	}
 	w.seconds.Add(10)
 	w.must(w.AssignTransferAmounts(t.Context())) // finds none
 	if got := w.invoice(inv.ID); !got.RemainingTransfer.IsZero() {
-		t.Fatalf("%s is told", got.RemainingTransfer)
+		t.Fatalf("the transfer amount is %s", got.RemainingTransfer)
 	}
 	w.mine(start + 61)
 	w.final()
@@ -111,23 +111,23 @@ func (db *database) starved(t *testing.T) (w *world, inv invoice.Invoice) {
 	return w, inv
 }
 
-// TestRestIsToldWhenASuffixIsFree tells an amount for a remainder once one is
+// TestAssignWhenASuffixIsFree tells an amount for a remainder once one is
 // free: by itself, and when the invoice is touched.
-func TestRestIsToldWhenASuffixIsFree(t *testing.T) {
+func TestAssignWhenASuffixIsFree(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w, inv := db.starved(t)
 		w.must(w.AssignTransferAmounts(t.Context()))
-		w.restIsTold(inv, 33_990_000, 1, invoice.MaxSuffix)
+		w.checkRemainder(inv, 33_990_000, 1, invoice.MaxSuffix)
 		w, inv = db.starved(t)
 		w.mine(start+62, w.part(inv, 5)) // dust
-		w.restIsTold(inv, 33_990_000, 1, invoice.MaxSuffix)
+		w.checkRemainder(inv, 33_990_000, 1, invoice.MaxSuffix)
 	})
 }
 
-// TestRestIsToldAfterAnUpgrade has open invoices of a version that kept no sums:
+// TestAssignAfterAnUpgrade has open invoices of a version that kept no sums:
 // one of them was paid in part and confirmed.
-func TestRestIsToldAfterAnUpgrade(t *testing.T) {
+func TestAssignAfterAnUpgrade(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -150,7 +150,7 @@ func TestRestIsToldAfterAnUpgrade(t *testing.T) {
 		if got := w.invoice(other.ID); got.Sums.Stale || !got.Remaining.IsZero() {
 			t.Errorf("of the other invoice %s remains: %+v", got.Remaining, got.Sums)
 		}
-		w.restIsTold(inv, 600_000, 1, invoice.MaxSuffix)
+		w.checkRemainder(inv, 600_000, 1, invoice.MaxSuffix)
 		w.final()
 		if got := w.invoice(inv.ID); got.Status != invoice.Paid || got.Sums.Payments != 2 {
 			t.Errorf("the invoice is %s with %d payments", got.Status, got.Sums.Payments)
@@ -158,9 +158,9 @@ func TestRestIsToldAfterAnUpgrade(t *testing.T) {
 	})
 }
 
-// TestUntoldAreTriedInTurn has more invoices without an amount to tell than one
+// TestAssignMoreContinues has more invoices without an amount to tell than one
 // run examines: the next run goes on where the last one ended.
-func TestUntoldAreTriedInTurn(t *testing.T) {
+func TestAssignMoreContinues(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
