@@ -7,22 +7,22 @@ type RefundMatch struct {
 }
 
 // AttributeRefund returns the payment that a transfer out of a settlement address
-// refunds. remaining returns how much of a payment is not refunded yet, and
-// tagged whether the transaction's calldata names the payment's invoice. A
-// payment fits when it was mined before the transfer, which goes from its
-// receiver to its payer in its token and does not exceed what remains; ok is
-// false when none fits. An unattributed payment can be refunded as well.
+// refunds. remaining returns how much of a payment is not refunded yet. tag is
+// the id of the sender's invoice that the transaction's calldata names, or empty.
+// A payment fits when it was mined before the transfer, which goes from its
+// receiver to its payer in its token and does not exceed what remains, and when
+// it belongs to the invoice that is named, if one is; ok is false when none fits.
+// Unless an invoice is named, an unattributed payment can be refunded as well.
 //
-// Tagged payments come first, then those whose whole remainder the transfer is,
-// then attributed ones. Of those that are left it is the newest on the chain. A
-// refund that fits several payments is attributed, unlike a payment, because it
-// changes no invoice's status.
-func AttributeRefund(t Transfer, payments []Payment, remaining func(Payment) Amount, tagged func(Payment) bool) (m RefundMatch, ok bool) {
-	fit := filter(payments, func(p Payment) bool { return p.reversedBy(t) && !remaining(p).Less(t.Amount) })
+// Payments whose whole remainder the transfer is come first, then attributed
+// ones. Of those that are left it is the newest on the chain. A refund that fits
+// several payments is attributed, unlike a payment, because it changes no
+// invoice's status.
+func AttributeRefund(t Transfer, payments []Payment, remaining func(Payment) Amount, tag string) (m RefundMatch, ok bool) {
+	fit := filter(payments, func(p Payment) bool {
+		return p.reversedBy(t) && !remaining(p).Less(t.Amount) && (tag == "" || p.InvoiceID == tag)
+	})
 	whole := func(p Payment) bool { return remaining(p) == t.Amount }
-	if named := filter(fit, tagged); len(named) > 0 {
-		fit = named
-	}
 	if exact := filter(fit, whole); len(exact) > 0 {
 		fit = exact
 	} else if attributed := filter(fit, Payment.Attributed); len(attributed) > 0 {
@@ -30,7 +30,7 @@ func AttributeRefund(t Transfer, payments []Payment, remaining func(Payment) Amo
 	}
 	for _, p := range fit {
 		if !ok || m.Payment.Before(p.Position) {
-			m, ok = RefundMatch{Payment: p, Exact: tagged(p) || whole(p)}, true
+			m, ok = RefundMatch{Payment: p, Exact: tag != "" || whole(p)}, true
 		}
 	}
 	return m, ok

@@ -44,9 +44,11 @@ func TestAttributeRefund(t *testing.T) {
 		{"the newest", back(100), payments{old, recent}, nil, "", "recent", true},
 		{"the newest, listed first", back(100), payments{recent, old}, nil, "", "recent", true},
 		{"the one whose rest it is", back(60), payments{old, recent}, map[string]uint64{"old": 40}, "", "old", true},
-		{"the tagged one before the newest", back(100), payments{old, recent}, nil, "old", "old", true},
-		{"the tagged one before the rest", back(60), payments{old, recent}, map[string]uint64{"old": 40}, "recent", "recent", true},
-		{"a tag does not make it fit", back(100), payments{old, recent}, map[string]uint64{"old": 1}, "old", "recent", true},
+		{"the tagged one before the newest", back(100), payments{old, recent}, nil, "inv_old", "old", true},
+		{"the tagged one before the rest", back(60), payments{old, recent}, map[string]uint64{"old": 40}, "inv_recent", "recent", true},
+		{"a tag does not make it fit, nor another", back(100), payments{old, recent}, map[string]uint64{"old": 1}, "inv_old", "", false},
+		{"the tagged invoice has no payment", back(100), payments{old, recent}, nil, "inv_other", "", false},
+		{"an unattributed one is not tagged", back(100), payments{nobodys(old)}, nil, "inv_old", "", false},
 		{"an orphaned payment", back(100), payments{change(old, func(p *invoice.Payment) { p.Status = invoice.Orphaned })}, nil, "", "", false},
 		{"a pending payment", back(100), payments{change(old, func(p *invoice.Payment) { p.Status = invoice.Pending })}, nil, "", "old", true},
 		{"an unattributed payment", back(100), payments{change(old, func(p *invoice.Payment) { p.InvoiceID = "" })}, nil, "", "old", true},
@@ -54,7 +56,7 @@ func TestAttributeRefund(t *testing.T) {
 		{"an unattributed one after it, the newest", back(100), payments{old, nobodys(recent)}, nil, "", "recent", true},
 		{"a part: the attributed one before the newest", back(70), payments{old, nobodys(recent)}, nil, "", "old", false},
 		{"a part: the unattributed one with room", back(70), payments{old, nobodys(recent)}, map[string]uint64{"old": 50}, "", "recent", false},
-		{"a part of the tagged one", back(70), payments{old, recent}, nil, "old", "old", true},
+		{"a part of the tagged one", back(70), payments{old, recent}, nil, "inv_old", "old", true},
 		{"another chain", back(100), payments{change(old, func(p *invoice.Payment) { p.ChainKey = "base-sepolia" })}, nil, "", "", false},
 		{"another token", back(100), payments{change(old, func(p *invoice.Payment) { p.Token = invoice.Address{1} })}, nil, "", "", false},
 		{"a payment that was mined later", back(100), payments{change(recent, func(p *invoice.Payment) { p.LogIndex = 10 })}, nil, "", "", false},
@@ -67,7 +69,7 @@ func TestAttributeRefund(t *testing.T) {
 			t.Parallel()
 			got, ok := invoice.AttributeRefund(test.refund, test.payments,
 				func(p invoice.Payment) invoice.Amount { return p.Amount.Minus(invoice.NewAmount(test.returned[p.ID])) },
-				func(p invoice.Payment) bool { return p.ID == test.tagged })
+				test.tagged)
 			if ok != (test.want != "") || got.Payment.ID != test.want || got.Exact != test.exact {
 				t.Errorf("pays back %q (exactly: %t), %t, want %q (exactly: %t)", got.Payment.ID, got.Exact, ok, test.want, test.exact)
 			}

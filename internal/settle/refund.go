@@ -3,6 +3,8 @@ package settle
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
@@ -117,34 +119,26 @@ func (b *transferBatch) saveRefund(ctx context.Context, was, is invoice.Refund) 
 	return b.tx.SaveRefund(ctx, is)
 }
 
-// matchRefund returns the payment that a transfer refunds: one of the newest
-// between the two accounts, or of the invoice that the calldata names.
+// matchRefund returns the payment that a transfer refunds: one of the invoice
+// that the calldata names, or else one of the newest between the two accounts.
 func (b *transferBatch) matchRefund(ctx context.Context, e *entry) (invoice.RefundMatch, bool, error) {
-	refundable, err := b.refundablePayments(ctx, e)
+	payments, err := b.refundablePayments(ctx, e)
 	if err != nil {
 		return invoice.RefundMatch{}, false, err
 	}
-	tagged, err := b.taggedPayments(ctx, e.Transfer, refundable)
+	tag, tagged, err := b.taggedPayments(ctx, e.Transfer, payments)
 	if err != nil {
 		return invoice.RefundMatch{}, false, err
 	}
-	if err := b.loadRefundSums(ctx, refundable, tagged); err != nil {
+	if tag != "" {
+		payments = tagged
+	}
+	if err := b.refundSums.load(ctx, slices.Collect(maps.Keys(payments))...); err != nil {
 		return invoice.RefundMatch{}, false, err
 	}
-	var payments []invoice.Payment
-	for id, p := range refundable {
-		if _, ok := tagged[id]; !ok {
-			payments = append(payments, p)
-		}
-	}
-	for _, p := range tagged {
-		payments = append(payments, p)
-	}
-	m, ok := invoice.AttributeRefund(e.Transfer, payments,
-		func(p invoice.Payment) invoice.Amount {
-			return p.Amount.Minus(b.refundSums.without(p.ID, b.refunds[e.refundID]))
-		},
-		func(p invoice.Payment) bool { _, ok := tagged[p.ID]; return ok })
+	m, ok := invoice.AttributeRefund(e.Transfer, slices.Collect(maps.Values(payments)), func(p invoice.Payment) invoice.Amount {
+		return p.Amount.Minus(b.refundSums.without(p.ID, b.refunds[e.refundID]))
+	}, tag)
 	return m, ok, nil
 }
 
@@ -175,16 +169,6 @@ func (b *transferBatch) refundablePayments(ctx context.Context, e *entry) (payme
 	return set, nil
 }
 
-func (b *transferBatch) loadRefundSums(ctx context.Context, sets ...paymentSet) error {
-	var ids []string
-	for _, set := range sets {
-		for id := range set {
-			ids = append(ids, id)
-		}
-	}
-	return b.refundSums.load(ctx, ids...)
-}
-
 // dropRefunds deletes the payments that are refunds themselves. Only transfers
 // between two settlement addresses can be both.
 func (b *transferBatch) dropRefunds(ctx context.Context, set paymentSet) error {
@@ -204,35 +188,36 @@ func (b *transferBatch) dropRefunds(ctx context.Context, set paymentSet) error {
 	return err
 }
 
-// taggedPayments returns the payments of the invoice that the transfer's
-// calldata names: those among the refundable ones, or else the newest stored.
-func (b *transferBatch) taggedPayments(ctx context.Context, t invoice.Transfer, refundable paymentSet) (paymentSet, error) {
+// taggedPayments returns the invoice of the sender that the transfer's calldata
+// names, or an empty id, and its payments: those among the refundable ones, or
+// else the newest stored.
+func (b *transferBatch) taggedPayments(ctx context.Context, t invoice.Transfer, refundable paymentSet) (id string, tagged paymentSet, err error) {
 	if t.Evidence.Calldata.IsZero() {
-		return nil, nil
+		return "", nil, nil
 	}
 	inv, err := b.tx.InvoiceByCommitment(ctx, t.Evidence.Calldata)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil, nil
+	if errors.Is(err, store.ErrNotFound) || err == nil && (inv.ChainKey != t.ChainKey || inv.Merchant != t.From) {
+		return "", nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
-	tagged := make(paymentSet)
+	tagged = make(paymentSet)
 	for id, p := range refundable {
 		if p.InvoiceID == inv.ID {
 			tagged[id] = p
 		}
 	}
 	if len(tagged) > 0 {
-		return tagged, nil
+		return inv.ID, tagged, nil
 	}
 	if older, ok := b.tagged[inv.ID]; ok {
-		return older, nil
+		return inv.ID, older, nil
 	}
 	rows, err := b.tx.NewestPayments(ctx, inv.ID, maxTagged)
 	for _, row := range rows {
 		tagged[row.ID] = row.Payment
 	}
 	b.tagged[inv.ID] = tagged
-	return tagged, err
+	return inv.ID, tagged, err
 }

@@ -324,3 +324,27 @@ func TestRefundThatTurnsOutToBeAPayment(t *testing.T) {
 		}
 	})
 }
+
+// TestATaggedRefundIsOfNoOtherInvoice sends what an exchange paid for one invoice
+// to an account that once paid another, and names the first: it counts as a
+// refund of neither.
+func TestATaggedRefundIsOfNoOtherInvoice(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		one, two := w.create(amount(34_000_000)), w.create(amount(50_000_000))
+		paid := w.pay(one.TransferAmount)
+		paid.From = invoice.Address{0xee}
+		w.mine(start+1, paid, w.pay(two.TransferAmount))
+		w.mine(start+2, tagged(w.back(one.Amount), invoice.Evidence{Calldata: one.CommitmentID}))
+		w.final()
+		for _, inv := range []invoice.Invoice{one, two} {
+			if got := w.invoice(inv.ID).AmountRefunded; !got.IsZero() {
+				t.Errorf("of the invoice over %s, %s are refunded, want 0", inv.Amount, got)
+			}
+		}
+		if got := w.refunds(); len(got) > 0 {
+			t.Errorf("refunds were announced of %v", got)
+		}
+	})
+}
