@@ -30,10 +30,6 @@ func newLane(name delivery.Lane, healthy, suspect int) *lane {
 // must not hold a healthy slot until its time limit.
 const slowAfter = time.Second
 
-// suspectBurst is how many attempts to suspect endpoints begin at once. Healthy
-// endpoints do not wait until very many of them have begun.
-const suspectBurst = 32
-
 // room returns how many more attempts may begin, to healthy and to suspect
 // endpoints.
 func (l *lane) room(now time.Time) (healthy, suspect int) {

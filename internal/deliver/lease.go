@@ -8,42 +8,37 @@ import (
 )
 
 // fillLane asks once for each queue of the lane that is due, as far as there is
-// room. It reports whether to go on at once, after a look at what is new: with
-// suspect endpoints beyond the first burst.
-func (r *run) fillLane(l *lane, now time.Time) (more bool, err error) {
+// room.
+func (r *run) fillLane(l *lane, now time.Time) error {
 	for m, ok := l.cache.fired(now.UnixMilli()); ok; m, ok = l.cache.fired(now.UnixMilli()) {
 		r.place(m, now.UnixMilli())
 	}
 	asked := make(map[string]bool)
-	burst := suspectBurst
 	for {
 		healthy, suspect := l.room(now)
 		left := r.limiter.room(len(r.attempts), r.slots(), time.Now())
 		healthy = max(0, min(healthy, left))
 		suspect = max(0, min(suspect, (left+1)/2)) // may exceed left by one, so that neither kind starves the other
-		turns, more := l.cache.turns(healthy, min(suspect, burst), asked)
+		turns := l.cache.turns(healthy, suspect, asked)
 		if len(turns) == 0 {
-			return more && burst == 0 && suspect > 0, nil
+			return nil
 		}
-		started, err := r.lease(l, turns, healthy, min(suspect, burst), now)
-		if err != nil {
-			return false, err
+		if err := r.lease(l, turns, healthy, suspect, now); err != nil {
+			return err
 		}
-		burst -= started
 	}
 }
 
 // slots is how many attempts may be in flight.
 func (r *run) slots() int { return cap(r.finished) }
 
-// lease leases from queues and starts the attempts. It returns how many of them
-// are to suspect endpoints.
-func (r *run) lease(l *lane, turns []delivery.Queue, healthy, suspect int, now time.Time) (suspects int, err error) {
+// lease leases from queues and starts the attempts.
+func (r *run) lease(l *lane, turns []delivery.Queue, healthy, suspect int, now time.Time) error {
 	ctx, cancel := context.WithTimeout(r.work, storeTimeout)
 	defer cancel()
 	turns, endpoints, err := r.reachable(ctx, turns, now)
 	if err != nil || len(turns) == 0 {
-		return 0, err
+		return err
 	}
 	until := now.Add(r.Limits.Lease)
 	leaseID := r.ids.New("lse_")
@@ -52,16 +47,13 @@ func (r *run) lease(l *lane, turns []delivery.Queue, healthy, suspect int, now t
 		Worker: r.id, InFlight: r.inFlight(turns), Healthy: healthy, Suspect: suspect, PerMerchant: r.Limits.PerMerchant,
 	})
 	if err != nil {
-		return 0, err
+		return err
 	}
 	for _, q := range leased.Queues {
 		l.cache.set(q.Queue)
 		r.setBreaker(q.MerchantID, q.Breaker)
 	}
 	for _, d := range leased.Deliveries {
-		if d.Suspect {
-			suspects++
-		}
 		r.start(l, job{d, leaseID, until, endpoints[d.MerchantID]}, now)
 	}
 	for _, q := range turns {
@@ -71,7 +63,7 @@ func (r *run) lease(l *lane, turns []delivery.Queue, healthy, suspect int, now t
 		}
 		r.place(q.MerchantID, now.UnixMilli())
 	}
-	return suspects, nil
+	return nil
 }
 
 // inFlight returns what this worker has in flight of the merchants.

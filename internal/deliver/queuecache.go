@@ -113,16 +113,14 @@ func (c *queueCache) nextTimer() int64 {
 }
 
 // turns returns queues to ask, up to a number of each kind, from behind the
-// last turn on, without those in asked, and adds them to asked. It reports
-// whether there are more of suspect endpoints.
-func (c *queueCache) turns(healthy, suspect int, asked map[string]bool) (queues []delivery.Queue, more bool) {
-	chosen, _ := c.ready[true].next(min(healthy, maxTurns), asked)
-	others, more := c.ready[false].next(min(suspect, maxTurns-len(chosen)), asked)
-	for _, m := range append(chosen, others...) {
+// last turn on, without those in asked, and adds them to asked.
+func (c *queueCache) turns(healthy, suspect int, asked map[string]bool) (queues []delivery.Queue) {
+	chosen := c.ready[true].next(min(healthy, maxTurns), asked)
+	for _, m := range append(chosen, c.ready[false].next(min(suspect, maxTurns-len(chosen)), asked)...) {
 		asked[m] = true
 		queues = append(queues, c.heads[m])
 	}
-	return queues, more
+	return queues
 }
 
 // roundRobin is a set of merchants that take turns.
@@ -143,28 +141,24 @@ func (r *roundRobin) remove(merchantID string) {
 	}
 }
 
-// next returns whose turn it is, up to limit and without those in asked, and
-// whether there are others after these.
-func (r *roundRobin) next(limit int, asked map[string]bool) (chosen []string, more bool) {
+// next returns whose turn it is, up to limit and without those in asked.
+func (r *roundRobin) next(limit int, asked map[string]bool) (chosen []string) {
 	start, found := slices.BinarySearch(r.order, r.last)
 	if found {
 		start++
 	}
 	for i := range r.order {
-		m := r.order[(start+i)%len(r.order)]
-		if asked[m] {
-			continue
-		}
 		if len(chosen) >= limit {
-			more = true
 			break
 		}
-		chosen = append(chosen, m)
+		if m := r.order[(start+i)%len(r.order)]; !asked[m] {
+			chosen = append(chosen, m)
+		}
 	}
 	if len(chosen) > 0 {
 		r.last = chosen[len(chosen)-1]
 	}
-	return chosen, more
+	return chosen
 }
 
 // queueTimer says when a queue is to be asked.

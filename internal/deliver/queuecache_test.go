@@ -72,26 +72,25 @@ func TestQueueCacheTurns(t *testing.T) {
 		healthy, suspect int
 		afresh           bool
 		want             []string
-		more             bool
 	}{
-		{"the first of both kinds", 2, 1, true, []string{"a", "b", "x"}, true},
-		{"those behind them", 9, 1, false, []string{"c", "d", "y"}, true},
-		{"with no room for suspect ones", 9, 0, false, nil, true},
-		{"the last", 9, 9, false, []string{"z"}, false},
-		{"none twice", 9, 9, false, nil, false},
-		{"another time, from the beginning", 1, 2, true, []string{"a", "x", "y"}, true},
-		{"and on from there", 2, 2, true, []string{"b", "c", "z", "x"}, true},
+		{"the first of both kinds", 2, 1, true, []string{"a", "b", "x"}},
+		{"those behind them", 9, 1, false, []string{"c", "d", "y"}},
+		{"with no room for suspect ones", 9, 0, false, nil},
+		{"the last", 9, 9, false, []string{"z"}},
+		{"none twice", 9, 9, false, nil},
+		{"another time, from the beginning", 1, 2, true, []string{"a", "x", "y"}},
+		{"and on from there", 2, 2, true, []string{"b", "c", "z", "x"}},
 	} {
 		if step.afresh {
 			clear(asked)
 		}
-		queues, more := c.turns(step.healthy, step.suspect, asked)
+		queues := c.turns(step.healthy, step.suspect, asked)
 		var got []string
 		for _, q := range queues {
 			got = append(got, q.MerchantID)
 		}
-		if !slices.Equal(got, step.want) || more != step.more {
-			t.Errorf("%s: %q, more %t; want %q, %t", step.what, got, more, step.want, step.more)
+		if !slices.Equal(got, step.want) {
+			t.Errorf("%s: %q, want %q", step.what, got, step.want)
 		}
 	}
 	for i := range 2 * maxTurns {
@@ -100,8 +99,8 @@ func TestQueueCacheTurns(t *testing.T) {
 		c.place(m, i%2 == 0, false, 0, 10)
 	}
 	clear(asked)
-	if queues, more := c.turns(1000, 1000, asked); len(queues) != maxTurns || !more {
-		t.Errorf("%d turns at once, more %t; want %d, true", len(queues), more, maxTurns)
+	if queues := c.turns(1000, 1000, asked); len(queues) != maxTurns {
+		t.Errorf("%d turns at once, want %d", len(queues), maxTurns)
 	}
 }
 

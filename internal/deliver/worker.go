@@ -185,24 +185,18 @@ func (r *run) fill(ctx context.Context, woken bool) time.Duration {
 		return r.Limits.Poll
 	}
 	r.observe(now)
-	again := false
 	if r.limiter.paused(time.Now()) {
 		return limiterPause
 	}
 	for _, l := range r.lanes {
-		more, err := r.fillLane(l, now)
-		if err != nil {
+		if err := r.fillLane(l, now); err != nil {
 			r.Logger.ErrorContext(ctx, "lease of deliveries failed, will retry", "err", err)
 			return r.Limits.Poll
 		}
-		again = again || more
 	}
 	starved := r.starved()
 	r.recorder.setHurry(starved || len(r.full) > 0)
 	r.openHandover(now, starved)
-	if again {
-		return 0
-	}
 	next := r.next()
 	if next == 0 {
 		return r.Limits.Poll

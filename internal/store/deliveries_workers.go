@@ -18,7 +18,7 @@ type Worker struct {
 // no lease may last longer.
 func (s *Store) RegisterWorker(ctx context.Context, w Worker, nowMS, untilMS int64) error {
 	err := s.Update(ctx, func(tx *Tx) error {
-		if err := tx.lockOrder(ctx); err != nil { // see lockEvents
+		if err := tx.lockEvents(ctx); err != nil { // one of which may be leased meanwhile
 			return err
 		}
 		if _, err := tx.exec(ctx, "DELETE FROM deliverers WHERE until_ms < $1", nowMS); err != nil {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/quittance/quittance/internal/delivery"
@@ -39,18 +40,27 @@ const eventsLock = 0x71756974
 // transaction can insert events. Events therefore become visible in the order
 // of their sequence numbers, and a reader in that order misses none.
 func (tx *Tx) InsertEvents(ctx context.Context, events []Event) error {
-	if len(events) == 0 {
+	switch {
+	case len(events) == 0:
 		return nil
+	case tx.postgres:
+		return tx.insertEventsOnPostgres(ctx, events)
 	}
-	seq, err := tx.lockEvents(ctx, events)
+	seq, err := tx.LastSeq(ctx)
 	if err != nil {
 		return err
 	}
-	rows := make([][]any, len(events))
-	for i, e := range events {
-		rows[i] = []any{
-			e.ID, seq + int64(i) + 1, string(e.Type), e.Subject, e.MerchantID, orNull(e.InvoiceID), string(e.Body), e.CreatedAt, orNull(e.DeliveryID),
+	leaser, nowMS := leaserOf(events)
+	var others int64
+	if leaser != "" {
+		if others, err = queryRow(ctx, &tx.queries, scanSeq, "SELECT count(*) FROM deliverers WHERE id <> $1 AND until_ms > $2", leaser, nowMS); err != nil {
+			return err
 		}
+	}
+	rows, numbers := make([][]any, len(events)), make(map[string]int64, len(events))
+	for i, e := range events {
+		numbers[e.ID] = seq + int64(i) + 1
+		rows[i] = []any{e.ID, numbers[e.ID], string(e.Type), e.Subject, e.MerchantID, orNull(e.InvoiceID), string(e.Body), e.CreatedAt, orNull(e.DeliveryID)}
 	}
 	inserted, err := tx.insertReturningKeys(ctx, insertion{"events",
 		[]string{"id", "seq", "type", "subject", "merchant_id", "invoice_id", "body", "created_at", "delivery_id"},
@@ -58,45 +68,40 @@ func (tx *Tx) InsertEvents(ctx context.Context, events []Event) error {
 	if err != nil {
 		return err
 	}
+	maps.DeleteFunc(numbers, func(id string, _ int64) bool { return !inserted[id] })
+	setInserted(events, numbers, others)
 	var deliveries [][]any
-	for i := range events {
-		e := &events[i]
-		if e.Seq = 0; !inserted[e.ID] {
-			continue
-		}
-		e.Seq = seq + int64(i) + 1
-		if e.DeliveryID != "" {
+	for _, e := range events {
+		if e.Seq != 0 && e.DeliveryID != "" {
 			deliveries = append(deliveries, []any{e.Seq, e.MerchantID, max(e.DueMS, e.LeaseUntilMS), e.DueMS + delivery.RetryWindow, orNull(e.LeaseID)})
 		}
 	}
 	return tx.insert(ctx, insertion{"deliveries", []string{"seq", "merchant_id", "due_ms", "deadline_ms", "lease_id"}, ""}, deliveries)
 }
 
-// lockEvents returns the newest event's sequence number. Until this transaction
-// ends, no other can insert an event or register a worker. It uses an advisory
-// lock, because a row that every event updates would accumulate dead versions.
-// It clears the events' leases if another worker is registered, since that
-// worker counts the leased deliveries before it leases more.
-func (tx *Tx) lockEvents(ctx context.Context, events []Event) (last int64, err error) {
-	if err := tx.lockOrder(ctx); err != nil {
-		return 0, err
-	}
+// leaserOf returns the worker that leases some of the events, and the time.
+func leaserOf(events []Event) (worker string, nowMS int64) {
 	i := max(0, slices.IndexFunc(events, func(e Event) bool { return e.LeaseID != "" }))
-	var others int64
-	last, err = queryRow(ctx, &tx.queries, func(row scanner) (seq int64, err error) {
-		err = row.Scan(nullInt{&seq}, &others)
-		return seq, err
-	}, "SELECT (SELECT max(seq) FROM events), (SELECT count(*) FROM deliverers WHERE id <> $1 AND until_ms > $2)", events[i].LeaseID, events[i].DueMS)
-	for i := range events {
-		if others > 0 {
-			events[i].LeaseID, events[i].LeaseUntilMS = "", 0
-		}
-	}
-	return last, err
+	return events[i].LeaseID, events[i].DueMS
 }
 
-// lockOrder takes the lock on the order of events.
-func (tx *Tx) lockOrder(ctx context.Context) error {
+// setInserted sets the numbers of the events that were inserted. While other
+// workers are registered it clears the leases: all workers count what is leased
+// before they lease more.
+func setInserted(events []Event, numbers map[string]int64, others int64) {
+	for i := range events {
+		e := &events[i]
+		e.Seq = numbers[e.ID]
+		if others > 0 {
+			e.LeaseID, e.LeaseUntilMS = "", 0
+		}
+	}
+}
+
+// lockEvents keeps other transactions from inserting events and from registering
+// workers until this one ends. It uses an advisory lock, because a row that every
+// event updates would accumulate dead versions.
+func (tx *Tx) lockEvents(ctx context.Context) error {
 	if !tx.postgres {
 		return nil
 	}

@@ -1,0 +1,52 @@
+package store
+
+import (
+	"context"
+
+	"github.com/quittance/quittance/internal/delivery"
+)
+
+// insertEvents inserts events with their numbers and their deliveries. It
+// returns those that it did not leave out, and how many workers are registered
+// beside the one that leases.
+const insertEvents = `WITH newest AS (
+		SELECT COALESCE(max(seq), 0) AS seq FROM events
+	), others AS (
+		SELECT count(*) AS workers FROM deliverers WHERE id <> $1 AND until_ms > $2
+	), fresh AS (
+		SELECT * FROM unnest($4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::bigint[], $11::text[], $12::bigint[], $13::bigint[])
+			WITH ORDINALITY AS f (id, type, subject, merchant_id, invoice_id, body, created_at, delivery_id, due_ms, lease_until_ms, n)
+	), inserted AS (
+		INSERT INTO events (id, seq, type, subject, merchant_id, invoice_id, body, created_at, delivery_id)
+		SELECT id, newest.seq + n, type, subject, merchant_id, NULLIF(invoice_id, ''), body, created_at, NULLIF(delivery_id, '') FROM fresh, newest ORDER BY n
+		ON CONFLICT (subject, type) DO NOTHING RETURNING id, seq
+	), scheduled AS (
+		INSERT INTO deliveries (seq, merchant_id, due_ms, deadline_ms, lease_id)
+		SELECT inserted.seq, merchant_id, CASE WHEN leased THEN lease_until_ms ELSE due_ms END, due_ms + $3, CASE WHEN leased THEN $1 END
+		FROM inserted JOIN (SELECT fresh.*, lease_until_ms > 0 AND workers = 0 AS leased FROM fresh, others) f USING (id) WHERE delivery_id <> ''
+	) SELECT id, seq, workers FROM inserted, others`
+
+// insertEventsOnPostgres inserts events in one statement, since each costs a
+// round trip. It sets their numbers and clears the leases that they did not get.
+func (tx *Tx) insertEventsOnPostgres(ctx context.Context, events []Event) error {
+	if err := tx.lockEvents(ctx); err != nil {
+		return err
+	}
+	leaser, nowMS := leaserOf(events)
+	text := func(column func(e Event) string) []string { return each(events, column) }
+	numbers := make(map[string]int64, len(events))
+	var others int64
+	_, err := queryAll(ctx, &tx.queries, func(row scanner) (none struct{}, err error) {
+		var id string
+		var seq int64
+		err = row.Scan(&id, &seq, &others)
+		numbers[id] = seq
+		return none, err
+	}, insertEvents, leaser, nowMS, delivery.RetryWindow,
+		text(func(e Event) string { return e.ID }), text(func(e Event) string { return string(e.Type) }), text(func(e Event) string { return e.Subject }),
+		text(func(e Event) string { return e.MerchantID }), text(func(e Event) string { return e.InvoiceID }), text(func(e Event) string { return string(e.Body) }),
+		each(events, func(e Event) int64 { return e.CreatedAt }), text(func(e Event) string { return e.DeliveryID }),
+		each(events, func(e Event) int64 { return e.DueMS }), each(events, func(e Event) int64 { return e.LeaseUntilMS }))
+	setInserted(events, numbers, others)
+	return err
+}
