@@ -22,7 +22,7 @@ const (
 	recordFailures, recordShare = 8, 8
 	// recordPause is the time between two batches while nothing waits for a slot:
 	// then outcomes that arrive apart share a batch, too.
-	recordPause = 20 * time.Millisecond
+	recordPause = 50 * time.Millisecond
 )
 
 // recorder writes outcomes that arrive together in one transaction.

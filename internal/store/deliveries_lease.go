@@ -95,32 +95,30 @@ func (tx *Tx) addInFlight(ctx context.Context, nowMS int64, ids []string, plan *
 // leases. It runs after the merchants were locked: a worker that registers later
 // waits for these locks.
 func (tx *Tx) peek(ctx context.Context, r delivery.LeaseRequest, order string, peeks []delivery.Peek, plan *delivery.Plan) (others int64, err error) {
-	scan := func(row scanner) (d delivery.Delivery, err error) {
-		err = row.Scan(&d.MerchantID, &d.Seq, &d.Attempts, &d.PriorAttempts, &d.DueMS, &d.DeadlineMS, &others)
-		return d, err
-	}
-	if !tx.postgres {
+	if len(peeks) > 0 && !tx.postgres {
 		for _, p := range peeks {
-			found, err := queryAll(ctx, &tx.queries, scan, peekQuery(r.Lane, order, "$1", "$2", "$3", "$4"),
-				p.MerchantID, p.HeadMS, p.HeadSeq, p.FromMS, p.Limit, r.NowMS, r.Worker)
+			found, err := queryAll(ctx, &tx.queries, scanPeeked, peekQuery(r.Lane, order, "$1", "$2", "$3", "$4"),
+				p.MerchantID, p.HeadMS, p.HeadSeq, p.FromMS, p.Limit)
 			if err != nil {
 				return 0, err
 			}
 			plan.Found(p, found)
 		}
-		return others, nil
+		return tx.otherWorkers(ctx, r.Worker, r.NowMS)
 	}
 	for part := range slices.Chunk(peeks, maxBatch) {
 		limit := 0
 		for _, p := range part {
 			limit = max(limit, p.Limit)
 		}
-		found, err := queryAll(ctx, &tx.queries, scan, `SELECT found.* FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[])
+		found, err := queryAll(ctx, &tx.queries, func(row scanner) (delivery.Delivery, error) {
+			return scanPeeked(prefixedRow{row, []any{&others}})
+		}, `SELECT (SELECT count(*) FROM deliverers WHERE id <> $6 AND until_ms > $7), found.* FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[])
 			AS wanted (merchant_id, head_ms, head_seq, from_ms) CROSS JOIN LATERAL (`+
 			peekQuery(r.Lane, order, "wanted.merchant_id", "wanted.head_ms", "wanted.head_seq", "wanted.from_ms")+") AS found",
 			each(part, func(p delivery.Peek) string { return p.MerchantID }), each(part, func(p delivery.Peek) int64 { return p.HeadMS }),
 			each(part, func(p delivery.Peek) int64 { return p.HeadSeq }), each(part, func(p delivery.Peek) int64 { return p.FromMS }),
-			limit, r.NowMS, r.Worker)
+			limit, r.Worker, r.NowMS)
 		if err != nil {
 			return 0, err
 		}
@@ -136,14 +134,17 @@ func (tx *Tx) peek(ctx context.Context, r delivery.LeaseRequest, order string, p
 	return others, nil
 }
 
-// peekQuery reads the first deliveries of a merchant's queue from its head on,
-// and how many other workers are registered. $5 is the limit, $6 the time and $7
-// the worker.
+// peekQuery reads the first deliveries of a merchant's queue from its head on. $5
+// is the limit.
 func peekQuery(lane delivery.Lane, order, merchant, headMS, headSeq, fromMS string) string {
-	return fmt.Sprintf(`SELECT merchant_id, seq, attempts, since, due_ms, deadline_ms,
-			(SELECT count(*) FROM deliverers WHERE until_ms > $6 AND id <> $7) AS others FROM deliveries
+	return fmt.Sprintf(`SELECT merchant_id, seq, attempts, since, due_ms, deadline_ms FROM deliveries
 		WHERE merchant_id = %s AND %s AND (%s, seq) >= (%s, %s) AND deadline_ms >= %s ORDER BY %[3]s, seq LIMIT $5`,
 		merchant, conditions[lane], order, headMS, headSeq, fromMS)
+}
+
+func scanPeeked(row scanner) (d delivery.Delivery, err error) {
+	err = row.Scan(&d.MerchantID, &d.Seq, &d.Attempts, &d.PriorAttempts, &d.DueMS, &d.DeadlineMS)
+	return d, err
 }
 
 // lease leases the deliveries and returns them with what is to be sent. It

@@ -53,7 +53,7 @@ func (tx *Tx) InsertEvents(ctx context.Context, events []Event) error {
 	leaser, nowMS := leaserOf(events)
 	var others int64
 	if leaser != "" {
-		if others, err = queryRow(ctx, &tx.queries, scanSeq, "SELECT count(*) FROM deliverers WHERE id <> $1 AND until_ms > $2", leaser, nowMS); err != nil {
+		if others, err = tx.otherWorkers(ctx, leaser, nowMS); err != nil {
 			return err
 		}
 	}
