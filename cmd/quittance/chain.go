@@ -24,8 +24,8 @@ func newChain(env environment) *cobra.Command {
 	}, newChainStatus(env), newChainRescan(env), newChainResume(env), newChainDeploy(env))
 }
 
-// chainFlag adds the flag that names a chain. Shells complete it from the
-// configuration, where --config comes before it.
+// chainFlag adds the flag for a chain's key. Shells complete it from the configuration
+// if --config precedes it.
 func chainFlag(cmd *cobra.Command, usage string) *string {
 	key := cmd.Flags().String("chain", "", usage)
 	cobra.CheckErr(cmd.RegisterFlagCompletionFunc("chain", func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -40,15 +40,14 @@ func chainFlag(cmd *cobra.Command, usage string) *string {
 	return key
 }
 
-// operated is a service's configuration and one of its chains, as the commands
-// take them.
+// operated is the configuration of a service with one of its chains.
 type operated struct {
 	path, key *string
 	admin.Config
 	chain chain.Chain
 }
 
-// operatedFlags adds the flags that say which chain of which service.
+// operatedFlags adds the flags --config and --chain.
 func operatedFlags(cmd *cobra.Command) *operated {
 	o := &operated{Config: admin.Config{Now: time.Now}, path: configFlag(cmd)}
 	cobra.CheckErr(cmd.MarkFlagRequired("config"))
@@ -56,8 +55,8 @@ func operatedFlags(cmd *cobra.Command) *operated {
 	return o
 }
 
-// load reads the configuration and finds the chain in it, which need not be
-// named when it is the only one.
+// load reads the configuration and finds the chain in it. --chain is optional if there is
+// only one.
 func (o *operated) load() error {
 	cfg, err := loadConfig(*o.path)
 	if err != nil {
@@ -77,7 +76,7 @@ func (o *operated) load() error {
 	return noChain(*o.key, known)
 }
 
-// chainsOf returns the chains without their operators' keys.
+// chainsOf returns the chains without their operator keys.
 func chainsOf(cfg config.Config) []chain.Chain {
 	all := make([]chain.Chain, len(cfg.Chains))
 	for i, c := range cfg.Chains {
@@ -86,7 +85,7 @@ func chainsOf(cfg config.Config) []chain.Chain {
 	return all
 }
 
-// keysOf returns the keys of chains, with commas between.
+// keysOf returns the keys of the chains, separated by commas.
 func keysOf[C any](chains []C, key func(C) string) string {
 	keys := make([]string, len(chains))
 	for i, c := range chains {
@@ -95,7 +94,7 @@ func keysOf[C any](chains []C, key func(C) string) string {
 	return strings.Join(keys, ", ")
 }
 
-// noChain says that a chain is not among those that there are.
+// noChain returns the error for an unknown chain key.
 func noChain(key, known string) error {
 	return usageError{fmt.Errorf("there is no chain %q; there is %s", key, known)}
 }
@@ -103,21 +102,21 @@ func noChain(key, known string) error {
 func newChainRescan(env environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rescan --config FILE --chain KEY --from N",
-		Short: "have blocks of a chain read again",
-		Long: `Has blocks of a chain read again, from block N up to the newest one that was
-read, while the chain's head is followed as usual. What was missed there is
-recorded: payments, refunds, and what the registry said. A running service
-begins within seconds, any other when it starts.
+		Short: "index blocks of a chain again",
+		Long: `Schedules blocks of a chain for re-indexing, from block N up to the newest
+indexed one, while the head is followed as usual. Payments, refunds and registry
+events that were missed there are recorded. A running service begins within
+seconds, any other when it starts.
 
-What is known stays as it is, and nothing is announced twice. In particular,
-a known payment keeps the invoice that it has, or stays without one, even if
-what is found below it would have decided otherwise.`,
+Recorded payments do not change, and no event is emitted twice. In particular, a
+recorded payment keeps its invoice, or stays unattributed, even if an earlier
+payment that is found now would have decided otherwise.`,
 		Example: "  quittance chain rescan --config quittance.yaml --chain base --from 38211000",
 		Args:    noArgs,
 	}
 	o := operatedFlags(cmd)
-	from := cmd.Flags().Int64("from", 0, "read again from block `N`")
-	asJSON := jsonFlag(cmd, "write JSON: chainKey, and the first and the last block to be read again: from, to")
+	from := cmd.Flags().Int64("from", 0, "index again from block `N`")
+	asJSON := jsonFlag(cmd, "write JSON: chainKey, and the first and the last block of the range: from, to")
 	cobra.CheckErr(cmd.MarkFlagRequired("from"))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return runChainRescan(cmd.Context(), env, o, *from, *asJSON)
@@ -143,10 +142,10 @@ func runChainRescan(ctx context.Context, env environment, o *operated, from int6
 			To       uint64 `json:"to"`
 		}{o.chain.Key, gap.Next, gap.Last})
 	}
-	_, err = fmt.Fprintf(env.stdout, `Blocks %d to %d of %s are to be read again, %s.
-A running service begins within seconds, while it follows the head; no invoice
-that they could settle expires meanwhile. Payments that are known keep the
-invoice that they have, or stay without one, whatever is found below them.
+	_, err = fmt.Fprintf(env.stdout, `Blocks %d to %d of %s are scheduled for re-indexing, %s.
+A running service begins within seconds, while it follows the head. Invoices
+that these blocks could settle do not expire before they are indexed. Recorded
+payments keep their invoice, or stay unattributed.
 Watch it with
 
   quittance chain status --config %s --chain %s
@@ -157,16 +156,16 @@ Watch it with
 func newChainResume(env environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resume --config FILE --chain KEY --yes",
-		Short: "have a chain that is halted read on",
-		Long: `Has a chain that is halted read on. A chain is halted when its nodes return
-another history below what was final, so that somebody may have been told of
-money that is not there. Find out first which is right: docs/operations.md says
-how. A running service goes on by itself, and halts the chain again if the nodes
-still return the other history.`,
+		Short: "resume a halted chain",
+		Long: `Resumes a halted chain. A chain is halted when its nodes replace a block that was
+final, so that events may have announced payments that do not exist. Find out
+first which history is right, as described in docs/operations.md. A running
+service resumes by itself, and halts the chain again if the nodes still return the
+other history.`,
 		Args: noArgs,
 	}
 	o := operatedFlags(cmd)
-	yes := cmd.Flags().Bool("yes", false, "do it; without it, the reason of the halt is shown")
+	yes := cmd.Flags().Bool("yes", false, "resume; without it, the reason of the halt is shown")
 	asJSON := jsonFlag(cmd, "write JSON: chainKey, halted (the reason) and resumed")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return runChainResume(cmd.Context(), env, o, *yes, *asJSON)
@@ -185,7 +184,7 @@ func runChainResume(ctx context.Context, env environment, o *operated, yes, asJS
 	var failed error
 	resumed := false
 	if reason != "" && !yes {
-		failed = errors.New("nothing was changed; compare the chain's nodes with another one, and run this again with --yes to have it read on")
+		failed = errors.New("nothing was changed; compare the chain's nodes with another one, and run this again with --yes to resume it")
 	} else if reason != "" {
 		failed = admin.Resume(ctx, o.Config, o.chain.Key)
 		resumed = failed == nil
@@ -200,8 +199,7 @@ func runChainResume(ctx context.Context, env environment, o *operated, yes, asJS
 	return cmp.Or(printResume(env, o.chain.Key, reason, resumed), failed)
 }
 
-// printResume says for what reason a chain was halted, and whether it is read
-// on.
+// printResume prints why a chain was halted, and whether it was resumed.
 func printResume(env environment, chainKey, reason string, resumed bool) error {
 	if reason == "" {
 		_, err := fmt.Fprintf(env.stdout, "%s is not halted. There is nothing to do.\n", chainKey)
@@ -209,7 +207,7 @@ func printResume(env environment, chainKey, reason string, resumed bool) error {
 	}
 	_, err := fmt.Fprintf(env.stdout, "%s is halted: %s\n", chainKey, reason)
 	if err == nil && resumed {
-		_, err = fmt.Fprintln(env.stdout, "It is read on from where it stopped; a running service does so within seconds.")
+		_, err = fmt.Fprintln(env.stdout, "It is resumed; a running service continues within seconds.")
 	}
 	return err
 }
@@ -250,7 +248,7 @@ gas, administers the registry and is its first operator.`,
 	return cmd
 }
 
-// deployment reads what chain deploy is asked for.
+// deployment parses the arguments of chain deploy.
 func deployment(url, keyEnv, operator string) (chain.Deployment, error) {
 	if err := config.CheckNodeURL(url); err != nil {
 		return chain.Deployment{}, fmt.Errorf("--rpc %w", err)

@@ -30,7 +30,7 @@ observed.`,
 }
 
 func runDemo(ctx context.Context, env environment, verbose bool) error {
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP) // its terminal is gone
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP) // the terminal was closed
 	defer stop()
 	level := slog.LevelError
 	if verbose {

@@ -54,24 +54,24 @@ func runDev(ctx context.Context, env environment, cfg dev.Config, info string) e
 		return usageError{err}
 	}
 	log.SetFlags(0)
-	log.SetOutput(server.NetLog(cfg.Logger, slog.LevelWarn)) // http.Transport writes there
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP)   // its terminal is gone
+	log.SetOutput(server.NetLog(cfg.Logger, slog.LevelWarn)) // http.Transport logs there
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP)   // the terminal was closed
 	defer stop()
-	var untold error // what the world is; it ends on that
+	var reportErr error // of writing the Info or the guide; it stops the world
 	err := dev.Run(ctx, cfg, func(w *dev.World) {
 		if info != "" {
-			untold = w.Info.Write(info)
+			reportErr = w.Info.Write(info)
 		}
-		if untold == nil {
-			untold = printGuide(env.stdout, w.Info, cfg)
+		if reportErr == nil {
+			reportErr = printGuide(env.stdout, w.Info, cfg)
 		}
-		if untold != nil {
+		if reportErr != nil {
 			stop()
 		}
 	})
-	if err = errors.Join(untold, err); err != nil {
+	if err = errors.Join(reportErr, err); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(env.stdout, "Stopped. The next start goes on from here.")
+	_, err = fmt.Fprintln(env.stdout, "Stopped. The next start continues from here.")
 	return err
 }

@@ -19,23 +19,22 @@ func newEvents(env environment) *cobra.Command {
 	return group(&cobra.Command{
 		Use: "events COMMAND", GroupID: groupService,
 		Short: "list events, show their deliveries, and send them again",
-		Long:  "Lists events, shows how their deliveries stand, and sends them again.",
+		Long:  "Lists events, shows the state of their deliveries, and sends them again.",
 	}, newEventsList(env), newEventsShow(env), newEventsRedeliver(env))
 }
 
-// defaultURL is where quittance dev and quittance serve listen unless they are
-// configured otherwise.
+// defaultURL is the URL of quittance dev and quittance serve by default.
 const defaultURL = "http://127.0.0.1:8080"
 
-// callTimeout is how long one request to a service may take.
+// callTimeout bounds a request to the service.
 const callTimeout = 30 * time.Second
 
-// serviceFlag adds the flag that says which service to ask.
+// serviceFlag adds the flag for the service's URL.
 func serviceFlag(cmd *cobra.Command) *string {
 	return cmd.Flags().String("url", defaultURL, "`URL` of the service")
 }
 
-// filterFlags adds the flags that choose events.
+// filterFlags adds the flags that filter events.
 func filterFlags(cmd *cobra.Command, merchantID *string, typ *apitypes.EventType, invoiceID *string) {
 	flags := cmd.Flags()
 	flags.StringVar(merchantID, "merchant", "", "only events of the merchant with this `ID`")
@@ -54,8 +53,7 @@ func openClient(url string) (*client.Client, error) {
 	return c, nil
 }
 
-// noService returns err, the error of a command that asks the service at --url,
-// and says what to do if no service answers there.
+// noService adds to a request's error what to do if no service answers at --url.
 func noService(err error) error {
 	if dial := (*net.OpError)(nil); errors.As(err, &dial) && dial.Op == "dial" && dial.Addr != nil {
 		return fmt.Errorf("no service answers at %s: %w; start it, or say with --url where it is", dial.Addr, dial.Err)
@@ -66,8 +64,8 @@ func noService(err error) error {
 func newEventsList(env environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
-		Short:   "list events, and how their deliveries stand",
-		Long:    "Lists events, the newest first, and how their deliveries stand.",
+		Short:   "list events, with the state of their deliveries",
+		Long:    "Lists events, newest first, with the state of their deliveries.",
 		Example: "  quittance events list --delivery failed",
 		Args:    noArgs,
 	}
@@ -112,7 +110,7 @@ func newEventsShow(env environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show ID",
 		Short: "show one event, and every attempt to deliver it",
-		Long: `Shows an event as it is sent, how its delivery stands, and every attempt: when
+		Long: `Shows an event as it is sent, the state of its delivery, and every attempt: when
 it began, how long its parts took, and what the endpoint answered.`,
 		Args: func(_ *cobra.Command, ids []string) error {
 			if len(ids) != 1 {
@@ -188,12 +186,12 @@ func runEventsRedeliver(ctx context.Context, env environment, url string, ids []
 	if asJSON {
 		return errors.Join(env.writeJSON(apitypes.RedeliverEventsResponse{Redelivered: sent}), err)
 	}
-	_, told := fmt.Fprintf(env.stdout, "%s sent again.\n", are(int(sent), "event"))
-	return errors.Join(told, err)
+	_, printed := fmt.Fprintf(env.stdout, "%s sent again.\n", are(int(sent), "event"))
+	return errors.Join(printed, err)
 }
 
-// redeliver has events sent again by their ids or, without ids, as asked for.
-// It returns how many are.
+// redeliver reschedules the deliveries of the events with the ids or, without ids, of
+// those that the filter selects. It returns their number.
 func redeliver(ctx context.Context, c *client.Client, ids []string, r apitypes.RedeliverEventsRequest) (sent int64, err error) {
 	if len(ids) == 0 {
 		return c.RedeliverEvents(ctx, r)
@@ -209,7 +207,7 @@ func redeliver(ctx context.Context, c *client.Client, ids []string, r apitypes.R
 	return sent, errors.Join(errs...)
 }
 
-// moment reads a time, or how long ago it was, as Unix seconds.
+// moment parses a time, or a duration before now, as Unix seconds.
 func moment(dst **int64) func(string) error {
 	return func(text string) error {
 		at, err := time.Parse(time.RFC3339, text)

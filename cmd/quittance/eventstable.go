@@ -32,7 +32,7 @@ func printEvents(out io.Writer, all []apitypes.EventRecord) error {
 	return writeTrimmed(out, text.String())
 }
 
-// printEvent writes all there is to say of an event.
+// printEvent writes an event with its delivery and attempts.
 func printEvent(out io.Writer, r apitypes.EventRecord) error {
 	var body bytes.Buffer
 	if err := json.Indent(&body, r.Event, "  ", "  "); err != nil {
@@ -64,8 +64,7 @@ func printEvent(out io.Writer, r apitypes.EventRecord) error {
 	return writeTrimmed(out, text.String())
 }
 
-// writeTrimmed writes a text without blanks at the ends of its lines, where
-// tables have them.
+// writeTrimmed writes a text without trailing spaces in its lines, which tables have.
 func writeTrimmed(out io.Writer, text string) error {
 	for line := range strings.Lines(text) {
 		if _, err := fmt.Fprintln(out, strings.TrimRight(line, " \n")); err != nil {
@@ -95,7 +94,7 @@ func deliveryState(d *apitypes.Delivery) string {
 
 func clock(at int64) string { return time.Unix(at, 0).UTC().Format(time.RFC3339) }
 
-// phase is the time that a part of an exchange took, if it happened.
+// phase formats the duration of a phase of an exchange, if it took place.
 func phase(ms int64) string {
 	if ms == 0 {
 		return "-"
@@ -110,8 +109,7 @@ func status(code int) string {
 	return fmt.Sprint(code)
 }
 
-// printable keeps what somebody else wrote from moving the cursor, changing
-// colours or breaking the table.
+// printable removes control characters from a text of another party.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -7,7 +7,7 @@ import (
 	"github.com/quittance/quittance/internal/dev"
 )
 
-// guide shows how to use a development world, in commands that can be pasted.
+// guide shows how to use a development world, with commands to paste.
 var guide = template.Must(template.New("guide").Parse(`Quittance is ready.
 
   API         {{.BaseURL}}
@@ -53,7 +53,7 @@ See events come, have them forwarded to your receiver, and make one happen:
 Stop with Ctrl-C.
 {{define "notices"}}{{.BaseURL}}/api/webhooks/{{.Provider.Name}}{{end}}`))
 
-// printGuide writes the guide to a world.
+// printGuide writes the guide for a world.
 func printGuide(out io.Writer, info dev.Info, cfg dev.Config) error {
 	return guide.Execute(out, struct {
 		dev.Info

@@ -64,7 +64,7 @@ func runListen(ctx context.Context, cfg listen.Config, url, to, secret string) e
 	return listen.Run(ctx, cfg)
 }
 
-// printListening says what is followed, and what a receiver has to know.
+// printListening prints the followed events, and the signing secret for the receiver.
 func printListening(out io.Writer, url string, cfg listen.Config) {
 	what := "events"
 	if cfg.Filter != (client.EventFilter{}) {

@@ -15,23 +15,22 @@ import (
 )
 
 func main() {
-	cobra.EnableCommandSorting = false // help keeps the order of newRoot
+	cobra.EnableCommandSorting = false // help lists commands in the order of newRoot
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // the next such signal ends the process at once
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	code := run(ctx, environment{stdout: os.Stdout, stderr: os.Stderr, color: wantsColor(os.Stdout)}, os.Args[1:])
 	stop()
 	os.Exit(code)
 }
 
-// usageError is returned by a command that finds its command line wrong. run
-// exits with 2 then.
+// usageError is the error of an invalid command line. The exit code is 2.
 type usageError struct{ error }
 
-// run executes a command line and returns the exit code: 0 for success, 2 for a
-// command line that cannot be run, 1 for everything else.
+// run executes a command line and returns the exit code: 0 for success, 2 for an invalid
+// command line, 1 for other errors.
 func run(ctx context.Context, env environment, args []string) int {
 	root := newRoot(env, args)
-	accepted := false // whatever fails before is wrong in the command line
+	accepted := false // errors before RunE are usage errors
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		err := cmp.Or(cmd.ValidateRequiredFlags(), cmd.ValidateFlagGroups())
 		accepted = err == nil
@@ -54,7 +53,7 @@ func run(ctx context.Context, env environment, args []string) int {
 	return 1
 }
 
-// seeHelp adds to an error of a command line how to see the help of its command.
+// seeHelp adds a hint to the command's help to a usage error.
 func seeHelp(cmd *cobra.Command, err error) error {
 	name := cmd.Root().Name()
 	return usageError{fmt.Errorf("%w; run \"%s help%s\"", err, name, strings.TrimPrefix(cmd.CommandPath(), name))}

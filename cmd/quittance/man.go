@@ -8,8 +8,7 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-// newMan returns the command by which a packager writes the man pages. Help
-// does not list it.
+// newMan returns the hidden command that writes the man pages, for packagers.
 func newMan() *cobra.Command {
 	return &cobra.Command{
 		Use: "man DIR", Hidden: true, GroupID: groupOther,

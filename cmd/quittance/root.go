@@ -16,7 +16,7 @@ const (
 	groupOther   = "other"
 )
 
-// usageTemplate lists every command with its whole path, those of groups too.
+// usageTemplate lists every command, including subcommands, with its full path.
 const usageTemplate = `
 {{- define "lines"}}{{if .HasAvailableSubCommands}}{{range .Commands}}{{template "lines" .}}{{end}}{{else if .IsAvailableCommand}}
   {{rpad .CommandPath 26}}  {{.Short}}{{end}}{{end -}}
@@ -41,16 +41,16 @@ Flags:
 Run "{{.Root.Name}} help{{if .HasParent}} {{.Name}}{{end}} COMMAND" for what a command takes.{{end}}
 `
 
-// newRoot returns the program's root command, which will execute args.
+// newRoot returns the root command for args.
 func newRoot(env environment, args []string) *cobra.Command {
 	root := group(&cobra.Command{
 		Use:     "quittance COMMAND",
 		Short:   "turn invoices into settled stablecoin payments",
 		Long:    "Quittance turns invoices into settled stablecoin payments.",
 		Version: readBuild().String(),
-		// run writes errors, each in one line.
+		// run prints errors in one line.
 		SilenceErrors: true, SilenceUsage: true,
-		DisableAutoGenTag: true, // man pages bear their source and date as it is
+		DisableAutoGenTag: true, // man pages have source and date already
 	},
 		newDemo(env), newDev(env), newListen(env), newTrigger(env),
 		newServe(env), newChain(env), newEvents(env), newSecrets(env),
@@ -73,8 +73,8 @@ func newRoot(env environment, args []string) *cobra.Command {
 	return root
 }
 
-// group returns cmd as a command that needs one of its subcommands. Their help
-// shows the flags in the order of their definition.
+// group makes cmd a command that requires a subcommand. The help of the subcommands lists
+// flags in the order of their definition.
 func group(cmd *cobra.Command, subcommands ...*cobra.Command) *cobra.Command {
 	cmd.AddCommand(subcommands...)
 	for _, sub := range subcommands {
@@ -82,7 +82,7 @@ func group(cmd *cobra.Command, subcommands ...*cobra.Command) *cobra.Command {
 	}
 	cmd.DisableFlagsInUseLine = true
 	cmd.SuggestionsMinimumDistance = 2
-	cmd.Run = func(*cobra.Command, []string) {} // cobra checks the arguments of commands that run
+	cmd.Run = func(*cobra.Command, []string) {} // cobra checks arguments only of commands with Run
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
 			return unknownCommand(cmd, args[0])
@@ -93,9 +93,9 @@ func group(cmd *cobra.Command, subcommands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// findCommand returns the command that args name, without parsing its flags. The
-// error is for a name that is no command of the group returned. cobra itself
-// would show the help of the group if --help follows such a name.
+// findCommand returns the command that args name, without parsing its flags. It fails for
+// an unknown subcommand of a group, for which cobra shows the group's help if --help
+// follows.
 func findCommand(root *cobra.Command, args []string) (*cobra.Command, error) {
 	cmd, rest, err := root.Find(args)
 	if err != nil || len(rest) == 0 || !cmd.HasSubCommands() || strings.HasPrefix(rest[0], "-") ||
@@ -105,8 +105,7 @@ func findCommand(root *cobra.Command, args []string) (*cobra.Command, error) {
 	return cmd, unknownCommand(cmd, rest[0])
 }
 
-// unknownCommand returns the error of a group that has no command of a name. It
-// suggests similar ones.
+// unknownCommand returns the error for an unknown subcommand, with similar names.
 func unknownCommand(parent *cobra.Command, name string) error {
 	hint := ""
 	if similar := parent.SuggestionsFor(name); len(similar) > 0 {
@@ -115,7 +114,7 @@ func unknownCommand(parent *cobra.Command, name string) error {
 	return fmt.Errorf("unknown command %q%s", name, hint)
 }
 
-// noArgs refuses arguments that are not flags.
+// noArgs rejects positional arguments.
 func noArgs(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return fmt.Errorf("unexpected argument %q", args[0])
@@ -123,8 +122,8 @@ func noArgs(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// flagError returns the error for args if cmd cannot parse its flags. Long flags
-// with one dash, as in -config, are named in their right form; -help is help.
+// flagError returns the error of parsing the flags of cmd. For long flags with one dash,
+// as in -config, it names the correct form; -help is --help.
 func flagError(cmd *cobra.Command, args []string, err error) error {
 	for _, arg := range args {
 		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "-"), "=")
@@ -139,7 +138,7 @@ func flagError(cmd *cobra.Command, args []string, err error) error {
 	return err
 }
 
-// initHelp adds the command help, which refuses what is no command.
+// initHelp adds the command help, which rejects unknown commands.
 func initHelp(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	help, _, err := root.Find([]string{"help"})
@@ -157,7 +156,7 @@ func initHelp(root *cobra.Command) {
 	}
 }
 
-// initCompletion adds the command completion in the style of the others.
+// initCompletion adds the command completion, with texts in the style of the others.
 func initCompletion(root *cobra.Command) {
 	root.SetCompletionCommandGroupID(groupOther)
 	root.InitDefaultCompletionCmd()
@@ -167,6 +166,6 @@ func initCompletion(root *cobra.Command) {
 	completion.Use, completion.Long = "completion SHELL", "Prints a script that has a shell complete commands, flags and their values."
 	for _, shell := range completion.Commands() {
 		shell.Short = "complete commands in " + shell.Name()
-		shell.Hidden = shell.Name() == "powershell" // the service is run on Unix
+		shell.Hidden = shell.Name() == "powershell" // the service runs on Unix
 	}
 }

@@ -24,7 +24,7 @@ func newSecretsReseal(env environment) *cobra.Command {
 		Long: `Encrypts under the master key all webhook secrets made by the service that are
 still encrypted under an older one. Do this after a new master key was
 configured, with the one before under oldMasterKeys, and all services were
-restarted; then the old key can go. The service may run meanwhile.`,
+restarted; then the old key can be removed. The service may be running.`,
 		Args: noArgs,
 	}
 	path := configFlag(cmd)
@@ -46,7 +46,7 @@ func runSecretsReseal(ctx context.Context, env environment, path string, asJSON 
 	}
 	n, err := admin.Reseal(ctx, cfg.Database, cfg.Keyring)
 	if err != nil {
-		return fmt.Errorf("%s sealed anew, then: %w", are(n, "secret"), err)
+		return fmt.Errorf("%s resealed, then: %w", are(n, "secret"), err)
 	}
 	if asJSON {
 		return env.writeJSON(struct {
@@ -54,6 +54,6 @@ func runSecretsReseal(ctx context.Context, env environment, path string, asJSON 
 			KeyID    string `json:"keyId"`
 		}{n, cfg.Keyring.KeyID()})
 	}
-	_, err = fmt.Fprintf(env.stdout, "%s sealed anew. All are under the master key with the id %s.\n", are(n, "secret"), cfg.Keyring.KeyID())
+	_, err = fmt.Fprintf(env.stdout, "%s resealed. All are under the master key with the id %s.\n", are(n, "secret"), cfg.Keyring.KeyID())
 	return err
 }

@@ -49,14 +49,14 @@ JSON. docs/configuration.md explains every setting.`,
 	return cmd
 }
 
-// configFlag adds the flag that names the service's configuration.
+// configFlag adds the flag --config.
 func configFlag(cmd *cobra.Command) *string {
 	path := cmd.Flags().String("config", "", "the service's configuration `FILE`")
 	cobra.CheckErr(cmd.MarkFlagFilename("config", "yaml", "yml", "json"))
 	return path
 }
 
-// loadConfig reads the configuration that a flag names.
+// loadConfig reads the configuration at the path of --config.
 func loadConfig(path string) (config.Config, error) {
 	if path == "" {
 		return config.Config{}, usageError{errors.New("--config is empty; want a file")}
@@ -64,7 +64,7 @@ func loadConfig(path string) (config.Config, error) {
 	return config.Load(path, config.System)
 }
 
-// printCheck says that a configuration is usable, and warns of what is doubtful.
+// printCheck prints that a configuration is valid, and its warnings.
 func printCheck(env environment, path string, cfg config.Config) error {
 	for _, warning := range cfg.Warnings {
 		fmt.Fprintf(env.stdout, "warning: %s\n", warning)
@@ -89,7 +89,7 @@ func runServe(ctx context.Context, env environment, cfg config.Config, verbose b
 	}
 	defer ignoreHangups(logger)()
 	log.SetFlags(0)
-	log.SetOutput(server.NetLog(logger, slog.LevelWarn)) // http.Transport writes there
+	log.SetOutput(server.NetLog(logger, slog.LevelWarn)) // http.Transport logs there
 	if err := server.Run(ctx, serverConfig(cfg, listener, logger)); err != nil {
 		return err
 	}
@@ -97,8 +97,8 @@ func runServe(ctx context.Context, env environment, cfg config.Config, verbose b
 	return nil
 }
 
-// ignoreHangups says in the log what a SIGHUP does not do, instead of ending the
-// process. The function that it returns ends that.
+// ignoreHangups logs each SIGHUP instead of ending the process, until the returned
+// function is called.
 func ignoreHangups(logger *slog.Logger) (stop func()) {
 	hangups, done := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(hangups, syscall.SIGHUP)
@@ -118,7 +118,7 @@ func ignoreHangups(logger *slog.Logger) (stop func()) {
 	}
 }
 
-// serverConfig is the configuration as the server takes it.
+// serverConfig converts the configuration for the server.
 func serverConfig(cfg config.Config, listener *server.Listener, logger *slog.Logger) server.Config {
 	out := server.Config{
 		Listener: listener, Hosts: cfg.Hosts, StopDelay: cfg.StopDelay, Database: cfg.Database, WebhookAllow: cfg.WebhookAllow,

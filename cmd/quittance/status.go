@@ -20,9 +20,9 @@ import (
 func newChainStatus(env environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status {--config FILE | --url URL}",
-		Short: "show how far your chains are read, and how their nodes do",
-		Long: `Shows how far each chain is read, and how its nodes and its writer do. It asks
-the service where the configuration has it listen. When that does not run it
+		Short: "show how far chains are indexed, and the state of their nodes",
+		Long: `Shows how far each chain is indexed, and the state of its nodes and its writer. It
+asks the service at the address in the configuration. If no service runs there, it
 reads the database and asks each node itself, and says so.
 
 It exits with 0 if the service runs and every chain shown is ready, else with 1.`,
@@ -30,10 +30,10 @@ It exits with 0 if the service runs and every chain shown is ready, else with 1.
   quittance chain status --url http://127.0.0.1:8080 --chain base --json`,
 	}
 	path := configFlag(cmd)
-	url := cmd.Flags().String("url", "", "the service at this `URL`, such as http://127.0.0.1:8080, is asked alone")
-	key := chainFlag(cmd, "show the chain with this `KEY` alone")
+	url := cmd.Flags().String("url", "", "the service at this `URL`, such as http://127.0.0.1:8080, instead of --config")
+	key := chainFlag(cmd, "show only the chain with this `KEY`")
 	asJSON := jsonFlag(cmd, "write JSON, as the service's GET /status does")
-	cmd.MarkFlagsOneRequired("config", "url") // for shells; Args says it better
+	cmd.MarkFlagsOneRequired("config", "url") // for completion; the error of Args is better
 	cmd.MarkFlagsMutuallyExclusive("config", "url")
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if (*path == "") == (*url == "") {
@@ -64,10 +64,10 @@ func runChainStatus(ctx context.Context, env environment, path, url, key string,
 	} else {
 		err = printStatus(env.stdout, st, time.Now())
 	}
-	return cmp.Or(err, judge(st))
+	return cmp.Or(err, statusError(st))
 }
 
-// askOrLook returns the status of the service at the URL or of the
+// askOrLook returns the status of the service at the URL or, without one, of the
 // configuration.
 func askOrLook(ctx context.Context, path, url string) (admin.Status, error) {
 	if path == "" {
@@ -85,8 +85,8 @@ func askOrLook(ctx context.Context, path, url string) (admin.Status, error) {
 	return st, err
 }
 
-// judge returns an error unless all is well.
-func judge(st admin.Status) error {
+// statusError returns an error unless every chain is ready and written.
+func statusError(st admin.Status) error {
 	if st.Offline != "" {
 		return errors.New(st.Offline)
 	}
@@ -103,8 +103,8 @@ func judge(st admin.Status) error {
 	return nil
 }
 
-// printStatus writes the status for people: a line for each chain, a line for
-// each of its nodes, and what else is to be said of it.
+// printStatus writes the status as text: a line for each chain, a line for each node, and
+// notes.
 func printStatus(out io.Writer, st admin.Status, now time.Time) error {
 	var text strings.Builder
 	if st.Offline != "" {
@@ -142,7 +142,7 @@ func lag(l admin.Lag) string {
 	return fmt.Sprintf("%d (%s)", l.Blocks, time.Duration(l.Seconds)*time.Second)
 }
 
-// state says in a few words how a chain is doing.
+// state returns the state of a chain in a few words.
 func state(c admin.Chain, offline bool) string {
 	var words []string
 	switch {
@@ -175,7 +175,7 @@ func progress(p *admin.Progress) string {
 	return text
 }
 
-// remark says what is special about a node.
+// remark returns the remark on a node.
 func remark(p admin.Provider, now time.Time) string {
 	var words []string
 	if p.Until > now.Unix() {
@@ -190,7 +190,7 @@ func remark(p admin.Provider, now time.Time) string {
 	return strings.Join(words, ": ")
 }
 
-// skew says how far the service's clock is from the chain's time.
+// skew describes the skew of the service's clock.
 func skew(seconds int64) string {
 	apart := time.Duration(seconds) * time.Second
 	if apart < 0 {
@@ -199,7 +199,7 @@ func skew(seconds int64) string {
 	return fmt.Sprintf("the clock of the service is %s ahead of the time of new blocks, or they come late", apart)
 }
 
-// checks says which checks are on.
+// checks lists the checks with their states.
 func checks(all []admin.Check) string {
 	words := make([]string, len(all))
 	for i, c := range all {
@@ -241,7 +241,7 @@ func notesOf(c admin.Chain, now time.Time) []string {
 	return append(notes, text)
 }
 
-// coins writes an amount in wei in coins.
+// coins formats an amount of wei in the native coin.
 func coins(wei *big.Int) string {
 	if wei == nil {
 		return "0"

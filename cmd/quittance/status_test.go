@@ -67,7 +67,7 @@ house: halted: block 20 was replaced
 		{running, "house is not ready"},
 		{admin.Status{Offline: "no service answers", Chains: running.Chains[:1]}, "no service answers"},
 	} {
-		if err := judge(test.st); (err == nil) != (test.want == "") || err != nil && err.Error() != test.want {
+		if err := statusError(test.st); (err == nil) != (test.want == "") || err != nil && err.Error() != test.want {
 			t.Errorf("judge = %v, want %q", err, test.want)
 		}
 	}

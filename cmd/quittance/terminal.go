@@ -11,19 +11,19 @@ import (
 	"golang.org/x/term"
 )
 
-// environment is what commands write to.
+// environment holds the outputs of commands.
 type environment struct {
 	stdout, stderr io.Writer
-	color          bool // stdout is a terminal whose user wants colour
+	color          bool // stdout is a terminal, and colors are wanted
 }
 
-// wantsColor reports whether the file is a terminal whose user has not asked
-// for plain text (NO_COLOR, see no-color.org).
+// wantsColor reports whether the file is a terminal and NO_COLOR (no-color.org) is not
+// set.
 func wantsColor(f *os.File) bool {
 	return term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// logger writes to standard error from the level on.
+// logger returns a logger to standard error with the minimum level.
 func (e environment) logger(level slog.Level) *slog.Logger {
 	return slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: level}))
 }
@@ -34,7 +34,7 @@ func (e environment) writeJSON(v any) error { return json.NewEncoder(e.stdout).E
 // jsonFlag adds the flag --json.
 func jsonFlag(cmd *cobra.Command, usage string) *bool { return cmd.Flags().Bool("json", false, usage) }
 
-// count is a number of things, in words.
+// count returns a number with a noun, as in "3 blocks".
 func count(n int, thing string) string {
 	if n != 1 {
 		thing += "s"
@@ -42,7 +42,7 @@ func count(n int, thing string) string {
 	return fmt.Sprint(n, " ", thing)
 }
 
-// are is a number of things that something happens to.
+// are returns a number with a noun and "is" or "are".
 func are(n int, thing string) string {
 	if n == 1 {
 		return count(n, thing) + " is"

@@ -15,7 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/trigger"
 )
 
-// triggerTimeout is how long an event may take unless --timeout says otherwise.
+// triggerTimeout is the default of --timeout.
 const triggerTimeout = time.Minute
 
 func newTrigger(env environment) *cobra.Command {
@@ -92,7 +92,8 @@ func triggerTypes() []string {
 	return names
 }
 
-// urlFlag is the flag that a command needs to ask the same service.
+// urlFlag returns the flag --url for a command about the same service, or "" for the
+// default URL.
 func urlFlag(url string) string {
 	if url == defaultURL {
 		return ""

@@ -8,11 +8,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version and commit are set where releases are built, by -ldflags "-X
-// main.version=v1.2.3 -X main.commit=…". Otherwise Go's own record counts.
+// version and commit are set by releases, with -ldflags "-X main.version=v1.2.3 -X
+// main.commit=…". Otherwise Go's build info is used.
 var version, commit string
 
-// build is what the program was built from.
+// build describes the source of the program.
 type build struct {
 	Version  string `json:"version"`            // tag, or a pseudo-version
 	Commit   string `json:"commit,omitempty"`   // of git
@@ -31,7 +31,7 @@ func (b build) String() string {
 	return fmt.Sprintf("%s, built with %s", text, b.Go)
 }
 
-// readBuild returns what the program was built from, as far as it is known.
+// readBuild returns the source of the program, as far as it is known.
 func readBuild() build {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
