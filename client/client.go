@@ -21,7 +21,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 )
 
-// MaxAnswer is the size of the largest answer that is read, in bytes.
+// MaxAnswer bounds a response, in bytes.
 const MaxAnswer = 64 << 20
 
 // Client calls one service. It is safe for concurrent use.
@@ -30,11 +30,11 @@ type Client struct {
 	http *http.Client
 }
 
-// Option changes a Client that New makes.
+// Option configures a Client.
 type Option func(*Client)
 
-// WithHTTPClient has requests go through h instead of [http.DefaultClient],
-// which has no time limit but that of the context.
+// WithHTTPClient makes the client use h instead of [http.DefaultClient], which has no
+// timeout but that of the context.
 func WithHTTPClient(h *http.Client) Option { return func(c *Client) { c.http = h } }
 
 // New returns a client of the service at baseURL, such as
@@ -54,18 +54,17 @@ func New(baseURL string, options ...Option) (*Client, error) {
 	return c, nil
 }
 
-// CreateOption changes a request to create an invoice.
+// CreateOption configures a request to create an invoice.
 type CreateOption func(http.Header)
 
-// IdempotencyKey makes a create safe to repeat for 24 hours: the same request
-// with the same key returns the same invoice. The key is 1 to 255 visible
-// ASCII characters.
+// IdempotencyKey makes a create safe to retry for 24 hours: the same request with the
+// same key returns the same invoice. The key is 1 to 255 visible ASCII characters.
 func IdempotencyKey(key string) CreateOption {
 	return func(h http.Header) { h.Set("Idempotency-Key", key) }
 }
 
-// CreateInvoice creates an open invoice. Send the customer to the answer's
-// CheckoutURL, a path that [Client.URL] makes whole.
+// CreateInvoice creates an open invoice. Send the customer to the response's CheckoutURL,
+// a path that [Client.URL] resolves.
 func (c *Client) CreateInvoice(ctx context.Context, r apitypes.CreateInvoiceRequest, options ...CreateOption) (apitypes.CreateInvoiceResponse, error) {
 	var created apitypes.CreateInvoiceResponse
 	header := make(http.Header)
@@ -76,37 +75,36 @@ func (c *Client) CreateInvoice(ctx context.Context, r apitypes.CreateInvoiceRequ
 	return created, err
 }
 
-// Invoice returns an invoice in its latest known state. When no invoice has
-// the id, the error's code is [apitypes.CodeNotFound].
+// Invoice returns the current state of an invoice. The error's code is
+// [apitypes.CodeNotFound] if there is none with the id.
 func (c *Client) Invoice(ctx context.Context, id string) (apitypes.Invoice, error) {
 	var answer apitypes.InvoiceResponse
 	err := c.call(ctx, http.MethodGet, c.base.JoinPath("api/invoices", url.PathEscape(id)), nil, nil, &answer)
 	return answer.Invoice, answered(err, "invoice", id, answer.Invoice.ID)
 }
 
-// Payment returns a payment in its latest known state, confirmed or not,
-// attributed or not. When no payment has the id, the error's code is
-// [apitypes.CodeNotFound].
+// Payment returns the current state of a payment, confirmed or not, attributed or not. The
+// error's code is [apitypes.CodeNotFound] if there is none with the id.
 func (c *Client) Payment(ctx context.Context, id string) (apitypes.Payment, error) {
 	var answer apitypes.PaymentResponse
 	err := c.call(ctx, http.MethodGet, c.base.JoinPath("api/payments", url.PathEscape(id)), nil, nil, &answer)
 	return answer.Payment, answered(err, "payment", id, answer.Payment.ID)
 }
 
-// AttributePayment gives a payment that belongs to no invoice to one, and
-// returns it then. It may be repeated. The error's code is [apitypes.CodeNotFound] when
-// no payment has the id, [apitypes.CodeInvalidField] with the field invoiceId when the
-// invoice does not fit, [apitypes.CodeAlreadyAttributed] when the payment belongs to
-// another one, [apitypes.CodePaymentOrphaned] when it is not on the chain any more, and
-// [apitypes.CodePaymentUndecided] while it waits for older blocks to be read.
+// AttributePayment attributes an unattributed payment to an invoice, and returns the
+// payment. It is idempotent. The error's code is [apitypes.CodeNotFound] if there is no
+// payment with the id, [apitypes.CodeInvalidField] with the field invoiceId if the
+// invoice does not match, [apitypes.CodeAlreadyAttributed] if the payment belongs to
+// another invoice, [apitypes.CodePaymentOrphaned] if it is no longer on the chain, and
+// [apitypes.CodePaymentUndecided] while it waits for older blocks to be indexed.
 func (c *Client) AttributePayment(ctx context.Context, id string, r apitypes.AttributePaymentRequest) (apitypes.Payment, error) {
 	var answer apitypes.PaymentResponse
 	err := c.post(ctx, c.base.JoinPath("api/payments", url.PathEscape(id), "attribution"), make(http.Header), r, &answer)
 	return answer.Payment, answered(err, "payment", id, answer.Payment.ID)
 }
 
-// answered returns err or, without one, an error when the answer is of another
-// id than was asked for: an id such as "" makes another path.
+// answered returns err or, if that is nil, an error if the response has another id than
+// requested: an id such as "" results in another path.
 func answered(err error, what, id, got string) error {
 	if err == nil && (id == "" || got != id) {
 		return fmt.Errorf("client: asked for %s %q and was answered %q", what, id, got)
@@ -114,11 +112,10 @@ func answered(err error, what, id, got string) error {
 	return err
 }
 
-// URL returns the whole address of a path of the service, such as a
-// CheckoutURL.
+// URL returns the absolute URL of a path of the service, such as a CheckoutURL.
 func (c *Client) URL(path string) string { return c.base.JoinPath(path).String() }
 
-// post sends a body as JSON, and reads the answer's JSON into answer.
+// post sends a body as JSON, and decodes the response into answer.
 func (c *Client) post(ctx context.Context, u *url.URL, header http.Header, body, answer any) error {
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -128,8 +125,7 @@ func (c *Client) post(ctx context.Context, u *url.URL, header http.Header, body,
 	return c.call(ctx, http.MethodPost, u, header, text, answer)
 }
 
-// call sends a request and reads the answer's JSON into answer, which is nil
-// when there is to be none.
+// call sends a request and decodes the response into answer, unless that is nil.
 func (c *Client) call(ctx context.Context, method string, u *url.URL, header http.Header, body []byte, answer any) (err error) {
 	request, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
 	if err != nil {
@@ -145,7 +141,7 @@ func (c *Client) call(ctx context.Context, method string, u *url.URL, header htt
 	}
 	defer func() { err = errors.Join(err, response.Body.Close()) }()
 	if response.StatusCode == http.StatusSwitchingProtocols {
-		// The body is the bare connection, which the context does not end.
+		// The context does not close this body, which is the connection.
 		return fmt.Errorf("client: %s %s was answered %s, which was not asked for", method, u, response.Status)
 	}
 	text, err := io.ReadAll(io.LimitReader(response.Body, MaxAnswer+1))
@@ -165,18 +161,17 @@ func (c *Client) call(ctx context.Context, method string, u *url.URL, header htt
 	return nil
 }
 
-// Error is a request that the service refused or failed.
+// Error is an error response.
 type Error struct {
-	// Problem has the error's Status, its Code, which is empty when something
-	// in front of the service answered, the Field that is wrong with
-	// [apitypes.CodeInvalidField], and a Detail for people.
+	// Problem has the Status, the Code, which is empty if a proxy answered, the invalid
+	// Field with [apitypes.CodeInvalidField], and a Detail for people.
 	apitypes.Problem
-	// RetryAfter is how many seconds to wait before the request may be
-	// repeated as it is, or 0 when the service did not say.
+	// RetryAfter is the seconds to wait before a retry, or 0 if the service did not
+	// say.
 	RetryAfter int
 }
 
-// Error says what went wrong.
+// Error returns the status, the code and the detail.
 func (e *Error) Error() string {
 	if e.Code == "" {
 		return fmt.Sprintf("client: answered %d %s", e.Status, e.Title)
@@ -186,7 +181,7 @@ func (e *Error) Error() string {
 
 func parseError(response *http.Response, text []byte) error {
 	e := new(Error)
-	if err := json.Unmarshal(text, &e.Problem); err != nil { // not the service's own answer
+	if err := json.Unmarshal(text, &e.Problem); err != nil { // not a response of the service
 		e.Problem = apitypes.Problem{Title: http.StatusText(response.StatusCode)}
 	}
 	e.Status = response.StatusCode

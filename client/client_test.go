@@ -24,12 +24,12 @@ var invoice = apitypes.Invoice{
 	LineItems: []apitypes.LineItem{}, AmountPaid: "0", AmountRefunded: "0",
 }
 
-// serve returns a client of a service whose answers, but for those of
-// strangers, are as openapi.yaml says.
-func serve(t testing.TB, h http.HandlerFunc, stranger ...bool) *client.Client {
+// serve returns a client of a service whose responses are checked against openapi.yaml,
+// unless another server answers in its place.
+func serve(t testing.TB, h http.HandlerFunc, other ...bool) *client.Client {
 	t.Helper()
 	var handler http.Handler = h
-	if len(stranger) == 0 {
+	if len(other) == 0 {
 		handler = apitest.Check(t, h)
 	}
 	server := httptest.NewServer(handler)
@@ -123,7 +123,7 @@ func TestInvoice(t *testing.T) {
 	}
 }
 
-// An id that makes another path must not pass for an invoice.
+// An id that results in another path must not return an invoice.
 func TestInvoiceOfNoID(t *testing.T) {
 	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		answer(t, w, http.StatusOK, "application/json", apitypes.InvoiceList{Invoices: []apitypes.Invoice{}})
@@ -181,7 +181,7 @@ func TestPayment(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	type told struct {
+	type shown struct {
 		Status     int
 		Code       apitypes.ErrorCode
 		Field      string
@@ -192,14 +192,14 @@ func TestErrors(t *testing.T) {
 		status     int
 		retryAfter string
 		body       string
-		want       told
+		want       shown
 	}{
-		"field":       {400, "", fmt.Sprintf(problem, 400, "invalid_field", `,"field":"amount"`), told{400, apitypes.CodeInvalidField, "amount", 0}},
-		"in progress": {409, "1", fmt.Sprintf(problem, 409, "idempotency_in_progress", ""), told{409, apitypes.CodeIdempotencyInProgress, "", 1}},
-		"new code":    {429, "30", fmt.Sprintf(problem, 429, "rate_limited", ""), told{429, "rate_limited", "", 30}},
-		"proxy":       {502, "soon", "<html>Bad gateway", told{502, "", "", 0}},
-		"empty":       {503, "-1", "", told{503, "", "", 0}},
-		"redirect":    {304, "", "", told{304, "", "", 0}},
+		"field":       {400, "", fmt.Sprintf(problem, 400, "invalid_field", `,"field":"amount"`), shown{400, apitypes.CodeInvalidField, "amount", 0}},
+		"in progress": {409, "1", fmt.Sprintf(problem, 409, "idempotency_in_progress", ""), shown{409, apitypes.CodeIdempotencyInProgress, "", 1}},
+		"new code":    {429, "30", fmt.Sprintf(problem, 429, "rate_limited", ""), shown{429, "rate_limited", "", 30}},
+		"proxy":       {502, "soon", "<html>Bad gateway", shown{502, "", "", 0}},
+		"empty":       {503, "-1", "", shown{503, "", "", 0}},
+		"redirect":    {304, "", "", shown{304, "", "", 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -214,7 +214,7 @@ func TestErrors(t *testing.T) {
 			if !errors.As(err, &e) {
 				t.Fatalf("got %v", err)
 			}
-			if got := (told{e.Status, e.Code, e.Field, e.RetryAfter}); got != test.want {
+			if got := (shown{e.Status, e.Code, e.Field, e.RetryAfter}); got != test.want {
 				t.Errorf("got %+v, want %+v", got, test.want)
 			}
 			if !strings.Contains(e.Error(), strconv.Itoa(test.status)) || !strings.Contains(e.Error(), string(test.want.Code)) {
@@ -246,7 +246,7 @@ func TestTooLargeAnswer(t *testing.T) {
 		blank := strings.Repeat(" ", 1<<20)
 		for range client.MaxAnswer>>20 + 1 {
 			if _, err := io.WriteString(w, blank); err != nil {
-				return // the client has hung up, as it should
+				return // the client has hung up, as expected
 			}
 		}
 	}, true)
@@ -288,7 +288,7 @@ func TestListsAllPages(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got = append(got, p.BlockNumber); p.BlockNumber == 1 {
-			break // and no page more is asked for
+			break // no further page is requested
 		}
 	}
 	if diff := cmp.Diff([]int64{0, 0, 1, 1, 2, 2, 0, 1}, got); diff != "" {

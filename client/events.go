@@ -8,26 +8,26 @@ import (
 	"github.com/quittance/quittance/apitypes"
 )
 
-// Event returns an event with its delivery and every attempt. When no event
-// has the id, the error's code is [apitypes.CodeNotFound].
+// Event returns an event with its delivery and all attempts. The error's code is
+// [apitypes.CodeNotFound] if there is none with the id.
 func (c *Client) Event(ctx context.Context, id string) (apitypes.EventRecord, error) {
 	var answer apitypes.EventRecord
 	err := c.call(ctx, http.MethodGet, c.base.JoinPath("api/events", url.PathEscape(id)), nil, nil, &answer)
 	return answer, answered(err, "event", id, answer.ID())
 }
 
-// RedeliverEvent has an event be sent again, under its old delivery id, and
-// returns it then. The error's code is [apitypes.CodeNotFound] when no event has the id,
-// [apitypes.CodeDeliveryPending] when it is being sent as it is, and [apitypes.CodeNoDelivery]
-// when its merchant wanted no events.
+// RedeliverEvent reschedules an event's delivery, with the same delivery id, and returns
+// the event. The error's code is [apitypes.CodeNotFound] if there is none with the id,
+// [apitypes.CodeDeliveryPending] if the delivery is still pending, and
+// [apitypes.CodeNoDelivery] if the merchant had no endpoint.
 func (c *Client) RedeliverEvent(ctx context.Context, id string) (apitypes.EventRecord, error) {
 	var answer apitypes.EventRecord
 	err := c.call(ctx, http.MethodPost, c.base.JoinPath("api/events", url.PathEscape(id), "redeliver"), nil, nil, &answer)
 	return answer, answered(err, "event", id, answer.ID())
 }
 
-// RedeliverEvents has many events be sent again and returns how many they
-// were. It asks again until all is done; after an error, some may be.
+// RedeliverEvents reschedules the deliveries of the selected events, and returns their
+// number. After an error, some may be rescheduled.
 func (c *Client) RedeliverEvents(ctx context.Context, r apitypes.RedeliverEventsRequest) (n int64, err error) {
 	for {
 		var answer apitypes.RedeliverEventsResponse

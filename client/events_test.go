@@ -23,10 +23,10 @@ func record(n int) apitypes.EventRecord {
 	}
 }
 
-// asked is what a service was asked.
+// asked is a request to the service.
 type asked []string
 
-// follow returns a client of a service that gives the answers by turns.
+// follow returns a client of a service that returns the given responses in turn.
 func follow(t *testing.T, answers ...any) (*client.Client, *asked) {
 	t.Helper()
 	seen := new(asked)

@@ -12,15 +12,15 @@ import (
 	"github.com/quittance/quittance/apitypes"
 )
 
-// InvoiceFilter says which invoices to list. Its zero value lists all.
+// InvoiceFilter selects invoices. The zero value selects all.
 type InvoiceFilter struct {
 	MerchantID string
 	Status     apitypes.InvoiceStatus
-	PageSize   int // invoices per request, 1 to 200; 0 for the service's default
+	PageSize   int // invoices per request, 1 to 200; 0 means the service's default
 }
 
-// Invoices lists invoices, newest first, page by page as they are asked for.
-// After an error the list ends.
+// Invoices lists invoices, newest first. It requests pages as needed, and ends after an
+// error.
 func (c *Client) Invoices(ctx context.Context, f InvoiceFilter) iter.Seq2[apitypes.Invoice, error] {
 	query := make(url.Values)
 	set(query, "merchantId", f.MerchantID)
@@ -30,22 +30,22 @@ func (c *Client) Invoices(ctx context.Context, f InvoiceFilter) iter.Seq2[apityp
 	})
 }
 
-// PaymentFilter says which payments to list. Its zero value lists all that
-// have confirmed.
+// PaymentFilter selects payments. The zero value selects all confirmed and attributed
+// ones.
 type PaymentFilter struct {
 	MerchantID string
 	ChainKey   string
-	// IncludePending lists payments that are not confirmed yet and orphaned
-	// ones too; each has a Status then.
+	// IncludePending also selects pending and orphaned payments. Each payment has a
+	// Status then.
 	IncludePending bool
-	// IncludeUnattributed lists payments that belong to no invoice too; again
-	// each has a Status. With a MerchantID, they are those to its addresses.
+	// IncludeUnattributed also selects unattributed payments; with a MerchantID, those to
+	// its addresses. Each payment has a Status then.
 	IncludeUnattributed bool
-	PageSize            int // payments per request, 1 to 200; 0 for the service's default
+	PageSize            int // payments per request, 1 to 200; 0 means the service's default
 }
 
-// Payments lists on-chain payments, the latest seen first, page by page as
-// they are asked for. After an error the list ends.
+// Payments lists on-chain payments, last observed first. It requests pages as needed, and
+// ends after an error.
 func (c *Client) Payments(ctx context.Context, f PaymentFilter) iter.Seq2[apitypes.Payment, error] {
 	query := make(url.Values)
 	set(query, "merchantId", f.MerchantID)
@@ -63,15 +63,15 @@ func (c *Client) Payments(ctx context.Context, f PaymentFilter) iter.Seq2[apityp
 	})
 }
 
-// EventFilter says which events to list. Its zero value lists all.
+// EventFilter selects events. The zero value selects all.
 type EventFilter struct {
 	MerchantID string
 	Type       apitypes.EventType
 	InvoiceID  string
-	// Delivery is the state of the delivery now, such as [apitypes.WithFailed]. It
-	// cannot be asked for with EventsAfter.
+	// Delivery is the current state of the delivery, such as [apitypes.WithFailed].
+	// EventsAfter does not support it.
 	Delivery apitypes.DeliveryFilter
-	PageSize int // events per request, 1 to 200; 0 for the service's default
+	PageSize int // events per request, 1 to 200; 0 means the service's default
 }
 
 func (f EventFilter) query() url.Values {
@@ -83,24 +83,24 @@ func (f EventFilter) query() url.Values {
 	return query
 }
 
-// Events lists events with the state of their deliveries, newest first, page by
-// page as they are asked for. After an error the list ends.
+// Events lists events with the state of their deliveries, newest first. It requests pages
+// as needed, and ends after an error.
 func (c *Client) Events(ctx context.Context, f EventFilter) iter.Seq2[apitypes.EventRecord, error] {
 	return list(ctx, c, "api/events", f.query(), f.PageSize, func(page apitypes.EventList) ([]apitypes.EventRecord, string) {
 		return page.Events, page.NextCursor
 	})
 }
 
-// Where EventsAfter can begin.
+// Positions at which EventsAfter can begin.
 const (
-	AfterStart = "start" // the oldest event that is kept
-	AfterEnd   = "end"   // what is recorded from now on
+	AfterStart = "start" // before the oldest stored event
+	AfterEnd   = "end"   // after the newest event
 )
 
-// EventsAfter returns the next events in the order in which they were recorded,
-// and where to go on: AfterStart, AfterEnd or what the call before returned,
-// which may be kept for as long as events are. Each event comes exactly once.
-// When there is no more yet, the page is empty.
+// EventsAfter returns the events after a position, in the order in which they were
+// recorded, and the position after them. after is AfterStart, AfterEnd or the position
+// that the previous call returned, which is valid for as long as events are stored. Each
+// event is returned exactly once. Without new events the page is empty.
 func (c *Client) EventsAfter(ctx context.Context, f EventFilter, after string) (events []apitypes.EventRecord, next string, err error) {
 	query := f.query()
 	query.Set("after", after)
@@ -114,7 +114,7 @@ func (c *Client) EventsAfter(ctx context.Context, f EventFilter, after string) (
 		return nil, after, err
 	}
 	if page.NextCursor == "" {
-		return nil, after, errors.New("client: the answer does not say where to go on")
+		return nil, after, errors.New("client: the response has no position")
 	}
 	return page.Events, page.NextCursor, nil
 }
@@ -127,8 +127,8 @@ func set(query url.Values, name, value string) {
 
 var errSamePage = errors.New("client: a page's nextCursor leads to the same page again")
 
-// list yields the elements of all pages; split takes a page apart into its
-// elements and its next cursor.
+// list yields the elements of all pages. split returns the elements and the next cursor
+// of a page.
 func list[P, T any](ctx context.Context, c *Client, path string, query url.Values, pageSize int, split func(P) ([]T, string)) iter.Seq2[T, error] {
 	if pageSize != 0 {
 		query.Set("limit", strconv.Itoa(pageSize))

@@ -10,42 +10,41 @@ import (
 	"github.com/quittance/quittance/apitypes"
 )
 
-// webhook is the path of what belongs to a merchant's endpoint.
+// webhook returns the path of a merchant's endpoint.
 func (c *Client) webhook(merchantID string, rest ...string) *url.URL {
 	return c.base.JoinPath(append([]string{"api/merchants", url.PathEscape(merchantID), "webhook"}, rest...)...)
 }
 
-// ofMerchant returns err or, without one, an error when the answer is of
-// another merchant than was asked for.
+// ofMerchant returns err or, if that is nil, an error if the response is of another
+// merchant than requested.
 func ofMerchant(err error, merchantID string, w apitypes.Webhook) error {
 	return answered(err, "webhook of", merchantID, w.MerchantID)
 }
 
-// Webhook returns where a merchant's events go. When there is no such merchant,
-// or it has no endpoint, the error's code is [apitypes.CodeNotFound].
+// Webhook returns a merchant's webhook. The error's code is [apitypes.CodeNotFound] if the
+// merchant is unknown or has no endpoint.
 func (c *Client) Webhook(ctx context.Context, merchantID string) (apitypes.Webhook, error) {
 	var answer apitypes.WebhookResponse
 	err := c.call(ctx, http.MethodGet, c.webhook(merchantID), nil, nil, &answer)
 	return answer.Webhook, ofMerchant(err, merchantID, answer.Webhook)
 }
 
-// WebhookOption changes a request to set a webhook.
+// WebhookOption configures a request to set a webhook.
 type WebhookOption func(*apitypes.PutWebhookRequest)
 
-// OptionalEvents replaces the optional types of events that the webhook is sent,
-// such as [apitypes.EventPaymentUnattributed]. Without arguments it removes all of them.
+// OptionalEvents replaces the webhook's optional event types, such as
+// [apitypes.EventPaymentUnattributed]. Without arguments it removes all.
 func OptionalEvents(types ...apitypes.EventType) WebhookOption {
 	types = append([]apitypes.EventType{}, types...) // null is not an array
 	return func(r *apitypes.PutWebhookRequest) { r.OptionalEvents = &types }
 }
 
-// PutWebhook sets where a merchant's events go. The first time, the service
-// makes the secret that signs them and tells it, which it does not do again:
-// later, the secret is empty. Without the option [OptionalEvents], the optional
-// types stay as they are. The error's code is [apitypes.CodeInvalidField] when the URL
-// cannot be used or a type is not optional, [apitypes.CodeConfiguredEndpoint] when the
-// service's configuration has the endpoint, and [apitypes.CodeNoMasterKey] when the
-// service cannot keep secrets.
+// PutWebhook sets the URL of a merchant's webhook. The first call generates the signing
+// secret and returns it; later calls return "". Without [OptionalEvents], the optional
+// types do not change. The error's code is [apitypes.CodeInvalidField] if the URL cannot
+// be used or a type is not optional, [apitypes.CodeConfiguredEndpoint] if the endpoint is
+// set in the service's configuration, and [apitypes.CodeNoMasterKey] if the service
+// cannot store secrets.
 func (c *Client) PutWebhook(ctx context.Context, merchantID, target string, options ...WebhookOption) (w apitypes.Webhook, secret string, err error) {
 	r := apitypes.PutWebhookRequest{URL: target}
 	for _, option := range options {
@@ -55,35 +54,35 @@ func (c *Client) PutWebhook(ctx context.Context, merchantID, target string, opti
 	if err != nil {
 		return w, "", fmt.Errorf("client: encode the request: %w", err)
 	}
-	// Without a secret in it, the answer is a WebhookResponse.
+	// Without a secret, the response is a WebhookResponse.
 	var answer apitypes.WebhookSecretResponse
 	header := http.Header{"Content-Type": {"application/json"}}
 	err = c.call(ctx, http.MethodPut, c.webhook(merchantID), header, body, &answer)
 	return answer.Webhook, answer.Secret, ofMerchant(err, merchantID, answer.Webhook)
 }
 
-// PingWebhook has the service post a test message to a merchant's endpoint, as
-// it posts events, and returns how that went: well, unless there is an Error
-// in it. The error's code is [apitypes.CodeNotFound] when there is no endpoint.
+// PingWebhook makes the service post a test event to a merchant's endpoint, and returns
+// the attempt, whose Error is empty on success. The error's code is
+// [apitypes.CodeNotFound] if there is no endpoint.
 func (c *Client) PingWebhook(ctx context.Context, merchantID string) (apitypes.Attempt, error) {
 	var answer apitypes.PingResponse
 	err := c.call(ctx, http.MethodPost, c.webhook(merchantID, "ping"), nil, nil, &answer)
 	return answer.Ping, err
 }
 
-// StageWebhookSecret has the service make a secret that is to replace the one in
-// use, and returns it; it is not told again. Have the receiver accept both
-// before [Client.PromoteWebhookSecret]. The error's code is
-// [apitypes.CodeSecretStaged] when there is one already.
+// StageWebhookSecret generates the secret that is to replace the active one, and returns
+// it, for the only time. Make the receiver accept both before
+// [Client.PromoteWebhookSecret]. The error's code is [apitypes.CodeSecretStaged] if a
+// secret is staged already.
 func (c *Client) StageWebhookSecret(ctx context.Context, merchantID string) (w apitypes.Webhook, secret string, err error) {
 	var answer apitypes.WebhookSecretResponse
 	err = c.call(ctx, http.MethodPost, c.webhook(merchantID, "secret"), nil, nil, &answer)
 	return answer.Webhook, answer.Secret, ofMerchant(err, merchantID, answer.Webhook)
 }
 
-// PromoteWebhookSecret puts the staged secret to use, once the endpoint has
-// taken a ping that it alone has signed. The error's code is [apitypes.CodePingFailed]
-// when the endpoint has not, and [apitypes.CodeNoStagedSecret] when none is staged.
+// PromoteWebhookSecret makes the staged secret the active one, after a ping signed with it
+// alone has succeeded. The error's code is [apitypes.CodePingFailed] if the ping failed,
+// and [apitypes.CodeNoStagedSecret] if no secret is staged.
 func (c *Client) PromoteWebhookSecret(ctx context.Context, merchantID string) (apitypes.Webhook, error) {
 	var answer apitypes.WebhookResponse
 	err := c.call(ctx, http.MethodPost, c.webhook(merchantID, "secret", "promote"), nil, nil, &answer)
@@ -91,7 +90,7 @@ func (c *Client) PromoteWebhookSecret(ctx context.Context, merchantID string) (a
 }
 
 // DropWebhookSecret drops the staged secret. The error's code is
-// [apitypes.CodeNoStagedSecret] when none is staged.
+// [apitypes.CodeNoStagedSecret] if no secret is staged.
 func (c *Client) DropWebhookSecret(ctx context.Context, merchantID string) error {
 	return c.call(ctx, http.MethodDelete, c.webhook(merchantID, "secret"), nil, nil, nil)
 }

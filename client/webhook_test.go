@@ -45,15 +45,15 @@ func TestWebhook(t *testing.T) {
 			t.Errorf("%s: %q, %v, %s", what, got, err, diff)
 		}
 	}
-	w, told, err := c.PutWebhook(t.Context(), "acme", "https://acme.example/")
-	want("put", w, told, secret, err)
+	w, shown, err := c.PutWebhook(t.Context(), "acme", "https://acme.example/")
+	want("put", w, shown, secret, err)
 	created = false
-	w, told, err = c.PutWebhook(t.Context(), "acme", "https://acme.example/")
-	want("put again", w, told, "", err)
+	w, shown, err = c.PutWebhook(t.Context(), "acme", "https://acme.example/")
+	want("put again", w, shown, "", err)
 	w, err = c.Webhook(t.Context(), "acme")
 	want("get", w, "", "", err)
-	w, told, err = c.StageWebhookSecret(t.Context(), "acme")
-	want("stage", w, told, secret, err)
+	w, shown, err = c.StageWebhookSecret(t.Context(), "acme")
+	want("stage", w, shown, secret, err)
 	w, err = c.PromoteWebhookSecret(t.Context(), "acme")
 	want("promote", w, "", "", err)
 	if got, err := c.PingWebhook(t.Context(), "acme"); !cmp.Equal(got, ping) || err != nil {
