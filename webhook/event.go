@@ -6,21 +6,21 @@ import (
 	"fmt"
 )
 
-// Types of event. Receivers should ignore those that they do not know: there may be more one day.
+// Event types. Receivers should ignore unknown types, because more may be added.
 const (
-	// InvoiceCreated tells that a new invoice is open.
+	// InvoiceCreated says that a new invoice is open.
 	InvoiceCreated = "invoice.created"
-	// InvoicePaid tells that a transfer satisfying the invoice has confirmed on chain.
+	// InvoicePaid says that a transfer satisfying the invoice has confirmed on chain.
 	InvoicePaid = "invoice.paid"
-	// InvoiceExpired tells that the invoice passed its expiry unpaid.
+	// InvoiceExpired says that the invoice passed its expiry unpaid.
 	InvoiceExpired = "invoice.expired"
-	// PaymentReceived tells that a transfer to a settlement address was observed; it may not be confirmed yet.
+	// PaymentReceived says that a transfer to a settlement address was observed; it may not be confirmed yet.
 	PaymentReceived = "payment.received"
-	// PaymentRefunded tells that a refund to the payer has confirmed on chain.
+	// PaymentRefunded says that a refund to the payer has confirmed on chain.
 	PaymentRefunded = "payment.refunded"
 )
 
-// Event is the envelope that every event shares.
+// Event is the envelope of every event.
 type Event struct {
 	ID        string          `json:"id"`        // the same at every delivery of this event
 	Type      string          `json:"type"`      // such as invoice.paid
@@ -28,12 +28,11 @@ type Event struct {
 	Data      json.RawMessage `json:"data"`      // a JSON object; its members depend on Type
 }
 
-// ErrInvalidEvent is matched by the errors of [ParseEvent].
+// ErrInvalidEvent is the error of [ParseEvent].
 var ErrInvalidEvent = errors.New("webhook: the body is not an event")
 
-// ParseEvent reads the body of a delivery, whose signature must have been verified before. The error matches
-// [ErrInvalidEvent] when the body is not one JSON object, or when a member of the envelope is absent or of another
-// type. Members beyond the envelope's are ignored.
+// ParseEvent parses the body of a delivery. Verify its signature first. The error is [ErrInvalidEvent] if the body is
+// not one JSON object, or if a member of the envelope is missing or of another type. Additional members are ignored.
 func ParseEvent(body []byte) (Event, error) {
 	var e Event
 	if err := json.Unmarshal(body, &e); err != nil {

@@ -12,25 +12,25 @@ import (
 	"time"
 )
 
-// Handler calls next with the requests that are signed with secret, and answers the others itself. See
+// Handler returns a handler that calls next with requests that are signed with secret, and rejects others. See
 // [Verifier.Handler].
 func Handler(secret string, next http.Handler) http.Handler {
 	return Verifier{Secrets: []string{secret}}.Handler(next)
 }
 
-// Verifier checks signatures with a choice of secrets and clock. Its zero value refuses everything.
+// Verifier verifies signatures with configurable secrets and clock. The zero value rejects every request.
 type Verifier struct {
-	// Secrets are those in force. There are several while one replaces another; any may match. Empty ones match
-	// nothing.
+	// Secrets are the valid secrets, of which any may match. There are several during a rotation. Empty secrets never
+	// match.
 	Secrets []string
-	// Lookup, when set, gives a request's secrets in place of Secrets, such as those of the provider that the path
-	// names. It runs before the signature is checked and must not trust the request. An error is answered by 500.
+	// Lookup, when set, returns a request's secrets instead of Secrets, such as those of the provider in the path. It is
+	// called before the signature is verified, so it must not trust the request. An error is answered with 500.
 	Lookup func(*http.Request) ([]string, error)
-	// Header names the header that carries the signature; empty means [HeaderSignature].
+	// Header is the name of the signature header; empty means [HeaderSignature].
 	Header string
 	// Now is the clock; nil means [time.Now].
 	Now func() time.Time
-	// Logger hears of a failed Lookup at level error and of each refusal at level debug; nil means [slog.Default].
+	// Logger logs failed Lookups as errors and rejected requests at level debug; nil means [slog.Default].
 	Logger *slog.Logger
 }
 
@@ -43,10 +43,10 @@ func (v Verifier) Verify(header string, body []byte) error {
 	return sig.match(v.Secrets, body)
 }
 
-// Handler returns a handler that calls next only with requests whose signature is good; next finds the body unread,
-// byte for byte. Others are answered by a problem (RFC 9457) whose member code says why: 401 with the code of the
-// [*Error], 413 body_too_large over [MaxBody], 400 invalid_payload when the body breaks off, 500 internal when Lookup
-// fails. A header that is refused is answered before the body is read.
+// Handler returns a handler that calls next only with requests that have a valid signature; next can read the body,
+// byte for byte. Others are answered with a problem (RFC 9457) with a code: 401 with the code of the [*Error], 413
+// body_too_large over [MaxBody], 400 invalid_payload if the body is incomplete, 500 internal if Lookup fails. The
+// header is checked before the body is read.
 func (v Verifier) Handler(next http.Handler) http.Handler {
 	if v.Header == "" {
 		v.Header = HeaderSignature
@@ -63,9 +63,9 @@ func (v Verifier) Handler(next http.Handler) http.Handler {
 	})
 }
 
-// signedBody returns the request's body if its signature is good.
+// signedBody returns the request's body if its signature is valid.
 func (v Verifier) signedBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	// Repeated header lines mean the same as one list (RFC 9110, section 5.3): a second signature is malformed.
+	// Repeated header lines are equivalent to one list (RFC 9110, section 5.3): a second signature is malformed.
 	sig, err := parseFresh(strings.Join(r.Header.Values(v.Header), ","), v.now())
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (v Verifier) signedBody(w http.ResponseWriter, r *http.Request) ([]byte, er
 	return body, sig.match(secrets, body)
 }
 
-// errLookup marks an error of Verifier.Lookup, whose text is not for the caller.
+// errLookup marks an error of Verifier.Lookup, whose text is not shown to the client.
 var errLookup = errors.New("look up the secrets")
 
 func (v Verifier) now() time.Time {
@@ -93,7 +93,7 @@ func (v Verifier) now() time.Time {
 	return v.Now()
 }
 
-// refuse answers an error of signedBody.
+// refuse answers with the problem of an error of signedBody.
 func (v Verifier) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	log := v.Logger
 	if log == nil {
@@ -109,7 +109,7 @@ func (v Verifier) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &refused):
-		// RFC 9110, section 15.5.2, wants a challenge with every 401.
+		// RFC 9110, section 15.5.2, requires a challenge with every 401.
 		w.Header().Set("WWW-Authenticate", fmt.Sprintf("HMAC-SHA256 header=%q", v.Header))
 		problem(w, http.StatusUnauthorized, refused.Code(), refused.detail)
 	case errors.As(err, &tooLarge):
@@ -120,11 +120,11 @@ func (v Verifier) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// problem writes an RFC 9457 problem. The type is about:blank, so the title is the status's own phrase.
+// problem writes an RFC 9457 problem. Its type is about:blank, so its title is the status text.
 func problem(w http.ResponseWriter, status int, code, detail string) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(status)
-	// A caller that has gone away cannot receive it.
+	// It fails only if the client has disconnected.
 	_ = json.NewEncoder(w).Encode(struct {
 		Type   string `json:"type"`
 		Title  string `json:"title"`

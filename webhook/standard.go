@@ -10,23 +10,23 @@ import (
 )
 
 // Headers of Standard Webhooks (standardwebhooks.com, version 1.0.0), which are sent in addition to the service's own. Their
-// signature covers the delivery's id as well, and there can be several during the rotation of a secret.
+// signature covers the delivery's id as well, and there are several during the rotation of a secret.
 const (
 	// HeaderStandardID is the delivery's id, as [HeaderDelivery] is.
 	HeaderStandardID = "Webhook-Id"
 	// HeaderStandardTimestamp is the time of the attempt in Unix seconds, as [HeaderTimestamp] is.
 	HeaderStandardTimestamp = "Webhook-Timestamp"
-	// HeaderStandardSignature is a list of signatures with blanks between them.
+	// HeaderStandardSignature is a list of signatures, separated by spaces.
 	HeaderStandardSignature = "Webhook-Signature"
 )
 
-// SecretPrefix begins the secrets that the service generates. What follows it is the base64 (RFC 4648, section 4) of
-// the key that Standard Webhooks signs with.
+// SecretPrefix is the prefix of generated secrets. The rest is the base64 (RFC 4648, section 4) of the key of Standard
+// Webhooks.
 const SecretPrefix = "whsec_"
 
 // SignStandard returns the value of [HeaderStandardSignature] for a body sent at time t under a delivery's id, with one
-// signature for each secret: "v1," and the base64 of HMAC-SHA256 over id, t and body with dots between them. A secret
-// whose key is empty, by which anyone could sign, is left out.
+// signature for each secret: "v1," and the base64 of HMAC-SHA256 over id, t and body, separated by dots. A secret
+// with an empty key, with which anyone could sign, is left out.
 func SignStandard(secrets []string, id string, t time.Time, body []byte) string {
 	signed := append([]byte(id+"."+strconv.FormatInt(t.Unix(), 10)+"."), body...)
 	signatures := make([]string, 0, len(secrets))
@@ -42,7 +42,7 @@ func SignStandard(secrets []string, id string, t time.Time, body []byte) string 
 	return strings.Join(signatures, " ")
 }
 
-// StandardKey returns the key that Standard Webhooks signs with for a secret: the decoded base64 after
+// StandardKey returns the key of Standard Webhooks for a secret: the decoded base64 after
 // [SecretPrefix]. A secret of another form is the key itself.
 func StandardKey(secret string) []byte {
 	if text, ok := strings.CutPrefix(secret, SecretPrefix); ok {

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// Verify checks a signature header against a body, as it came over the wire, and the receiver's clock. It returns nil,
+// Verify verifies a signature header for a body, as received, by the receiver's clock. It returns nil,
 // or an [*Error] that is one of [ErrMissingHeader], [ErrMalformedHeader], [ErrStaleTimestamp] and [ErrBadSignature].
 //
-// The header is a list of name=value pairs with commas between them and optional blanks around each. Names are
+// The header is a list of name=value pairs, separated by commas and optional white space. Names are
 // case-sensitive; t and v1 must occur exactly once, in any order, with a value; other names are ignored. t is a finite
 // decimal number of seconds: digits, with an optional sign, fraction and exponent, within the range of a float64.
-// Both t and the whole second of now are compared as numbers, while t is signed as it is written. v1 is compared
-// as text, so upper-case hex does not match. An empty secret matches nothing.
+// Both t and the whole second of now are compared as numbers, while the signed text has t as written. v1 is compared
+// as text, so upper-case hex does not match. An empty secret never matches.
 func Verify(secret, header string, body []byte, now time.Time) error {
 	sig, err := parseFresh(header, now)
 	if err != nil {
@@ -27,12 +27,12 @@ func Verify(secret, header string, body []byte, now time.Time) error {
 
 // signature is a parsed header.
 type signature struct {
-	timestamp string  // t as written, which is what was signed
+	timestamp string  // t as written, which is signed
 	seconds   float64 // t as a number, finite
 	digest    string  // v1 as written, not empty
 }
 
-// parseFresh parses a header and refuses a timestamp that is too far from now: all that can be told before the body.
+// parseFresh parses a header and checks its timestamp, before the body is read.
 func parseFresh(header string, now time.Time) (signature, error) {
 	sig, err := parse(header)
 	if err != nil {
@@ -46,7 +46,7 @@ func parseFresh(header string, now time.Time) (signature, error) {
 	return sig, nil
 }
 
-// parse reads a signature header's value.
+// parse parses a signature header.
 func parse(header string) (signature, error) {
 	if strings.Trim(header, blanks) == "" {
 		return signature{}, ErrMissingHeader
@@ -66,12 +66,12 @@ func parse(header string) (signature, error) {
 			field = &sig.timestamp
 		case "v1":
 			field = &sig.digest
-		default: // room for other schemes than v1
+		default: // other schemes than v1 may be added
 			continue
 		}
-		// To choose among several would let two receivers read one header differently.
+		// With several, two receivers could interpret one header differently.
 		if *field != "" || value == "" {
-			return signature{}, ErrMalformedHeader.because(name + " must stand once, with a value")
+			return signature{}, ErrMalformedHeader.because(name + " must occur once, with a value")
 		}
 		*field = value
 	}
@@ -89,7 +89,7 @@ func parse(header string) (signature, error) {
 // blanks is the optional white space of RFC 9110, section 5.6.3.
 const blanks = " \t"
 
-// finite reads a decimal number. [strconv.ParseFloat] alone would let infinities, NaN, hex and underscores through.
+// finite parses a decimal number. [strconv.ParseFloat] alone accepts infinities, NaN, hex and underscores.
 func finite(text string) (float64, bool) {
 	if strings.Trim(text, "0123456789+-.eE") != "" {
 		return 0, false
@@ -101,8 +101,8 @@ func finite(text string) (float64, bool) {
 // match reports [ErrBadSignature] unless the signature was made over body with one of the secrets.
 func (s signature) match(secrets []string, body []byte) error {
 	for _, secret := range secrets {
-		// Anyone can sign with the empty key; it stands for a secret that was not configured.
-		// hmac.Equal wants equal lengths, then takes the same time wherever the two differ.
+		// Anyone can sign with the empty key, which is a secret that was not configured.
+		// hmac.Equal requires equal lengths and takes constant time.
 		if secret != "" && hmac.Equal([]byte(digest(secret, s.timestamp, body)), []byte(s.digest)) {
 			return nil
 		}

@@ -1,7 +1,7 @@
 // Package webhook signs and verifies the events that Quittance posts to a merchant's URL, and the notices that a
-// transfer provider posts to Quittance. It imports the standard library alone, so that a receiver can too.
+// transfer provider posts to Quittance. It imports only the standard library.
 //
-// A signed request carries one header whose value is
+// A signed request has a header with the value
 //
 //	t=<timestamp>,v1=<digest>
 //
@@ -13,7 +13,7 @@
 //	http.Handle("POST /hooks", webhook.Handler(secret, next))
 //
 // Only the timestamp in the signature header and the body are signed. The other X-Service-* headers help with routing
-// and logs; what a receiver acts upon must come from the body, by way of [ParseEvent]. A receiver should remember the
+// and logs; a receiver must take what it acts upon from the body, by [ParseEvent]. A receiver should remember the
 // ids of the events it has handled, because an event may be delivered more than once.
 package webhook
 
@@ -26,33 +26,33 @@ import (
 	"time"
 )
 
-// Headers of a delivery. Their names are compared without regard to case, as HTTP has it.
+// Headers of a delivery. Header names are case-insensitive.
 const (
-	// HeaderEvent names the event's type, such as invoice.paid.
+	// HeaderEvent is the event's type, such as invoice.paid.
 	HeaderEvent = "X-Service-Event"
 	// HeaderDelivery is the delivery's id, the same at every attempt.
 	HeaderDelivery = "X-Service-Delivery"
 	// HeaderTimestamp is the time of the attempt in Unix seconds, the t of the signature.
 	HeaderTimestamp = "X-Service-Timestamp"
-	// HeaderSignature carries the signature of an event sent to a merchant.
+	// HeaderSignature is the signature of an event sent to a merchant.
 	HeaderSignature = "X-Service-Signature"
-	// HeaderProviderSignature carries the signature of a notice sent by a transfer provider.
+	// HeaderProviderSignature is the signature of a notice sent by a transfer provider.
 	HeaderProviderSignature = "X-Provider-Signature"
 )
 
 // Limits on what a receiver accepts.
 const (
-	// Tolerance is how far a signature's timestamp may lie from the receiver's clock, in the past or the future.
+	// Tolerance bounds the difference between a signature's timestamp and the receiver's clock.
 	// A difference of exactly Tolerance is accepted.
 	Tolerance = 300 * time.Second
-	// MaxBody is the size in bytes of the largest body that a handler made by this package reads.
+	// MaxBody bounds the body that a handler of this package reads, in bytes.
 	MaxBody = 1 << 20
-	// MaxHeader is the length in bytes of the longest signature header that is parsed.
+	// MaxHeader bounds a signature header, in bytes.
 	MaxHeader = 4096
 )
 
-// Sign returns the signature header's value for a body sent at time t, which is cut to whole Unix seconds. The body
-// must be the bytes that go over the wire. With an empty secret, by which anyone could sign, it returns nothing.
+// Sign returns the signature header's value for a body sent at time t, which is truncated to Unix seconds. The body
+// must be the bytes that are sent. With an empty secret, with which anyone could sign, it returns "".
 func Sign(secret string, t time.Time, body []byte) string {
 	if secret == "" {
 		return ""
@@ -61,7 +61,7 @@ func Sign(secret string, t time.Time, body []byte) string {
 	return "t=" + timestamp + ",v1=" + digest(secret, timestamp, body)
 }
 
-// digest returns the lower-case hex HMAC-SHA256 over timestamp, a dot and body. A hash never fails to write.
+// digest returns the lower-case hex HMAC-SHA256 over timestamp, a dot and body. Writing to a hash never fails.
 func digest(secret, timestamp string, body []byte) string {
 	mac := hmac.New(sha256.New, []byte(secret))
 	_, _ = io.WriteString(mac, timestamp+".")
