@@ -18,7 +18,7 @@ func idempotencyKey(h http.Header) (string, error) {
 		return "", nil
 	case 1:
 	default:
-		return "", invalidField(headerIdempotencyKey, "must stand once")
+		return "", invalidField(headerIdempotencyKey, "must occur once")
 	}
 	key := values[0]
 	if strings.HasPrefix(key, `"`) {

@@ -54,7 +54,7 @@ func (q *query) get(name string) (string, bool) {
 	case 1:
 		return values[0], true
 	}
-	q.reject(name, "must stand once")
+	q.reject(name, "must occur once")
 	return "", false
 }
 

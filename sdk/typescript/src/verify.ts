@@ -68,7 +68,7 @@ function parse(header: string | null | undefined): Signature {
     const value = trimmed.slice(at + 1);
     // To choose among several would let two receivers read one header differently.
     if (found[name] !== "" || value === "") {
-      throw malformed(`${name} must stand once, with a value`);
+      throw malformed(`${name} must occur once, with a value`);
     }
     found[name] = value;
   }
