@@ -68,14 +68,14 @@ type Attribution struct {
 //
 // Where a rule fits two invoices no later rule is tried: the transfer stays
 // unattributed and ok is false. A transfer of zero, and one from an address to
-// itself, is never attributed. truncated says that more invoices than the
-// candidates have the transfer's amount; then the amount alone attributes the
+// itself, is never attributed. truncated says that the transfer's amount may mean
+// more invoices than the candidates; then the amount alone attributes the
 // transfer only where it is the transfer amount of an invoice that awaits it.
 func Attribute(t Transfer, candidates []Candidate, truncated bool) (a Attribution, ok bool) {
 	if t.Amount.IsZero() || t.From == t.To {
 		return Attribution{}, false // nobody was paid
 	}
-	isTransferAmount := slices.ContainsFunc(candidates, func(c Candidate) bool { return c.matchesTransferAmount(t) })
+	isTransferAmount := isTransferAmountOfAny(t, candidates)
 	for _, rule := range []struct {
 		method Method
 		fits   func(Candidate) bool
@@ -106,6 +106,23 @@ func Attribute(t Transfer, candidates []Candidate, truncated bool) (a Attributio
 		}
 	}
 	return Attribution{}, false
+}
+
+// CountByAmount returns how many of the candidates the transfer's amount
+// identifies, besides those that only tolerate it. Two are ambiguous, whatever
+// other candidates there are.
+func CountByAmount(t Transfer, candidates []Candidate) (n int) {
+	isTransferAmount := isTransferAmountOfAny(t, candidates)
+	for _, c := range candidates {
+		if c.Accepts(t) && c.matchesAmount(t, isTransferAmount) {
+			n++
+		}
+	}
+	return n
+}
+
+func isTransferAmountOfAny(t Transfer, candidates []Candidate) bool {
+	return slices.ContainsFunc(candidates, func(c Candidate) bool { return c.matchesTransferAmount(t) })
 }
 
 // matchesAmount reports whether the transfer's amount identifies the candidate:

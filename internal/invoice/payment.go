@@ -1,6 +1,9 @@
 package invoice
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+)
 
 // Position is the position of a transfer on its chain.
 type Position struct {
@@ -44,6 +47,16 @@ type Evidence struct {
 	Registry      Hash // of the registry's Paid event that follows the transfer
 	Authorization Hash // nonce of the ERC-3009 authorization that made the transfer
 	Calldata      Hash // the last 32 bytes of the transaction's input, where the payer chose it
+}
+
+// Commitments returns the commitments that the evidence names, each once.
+func (e Evidence) Commitments() (named []Hash) {
+	for _, c := range []Hash{e.Registry, e.Authorization, e.Calldata} {
+		if !c.IsZero() && !slices.Contains(named, c) {
+			named = append(named, c)
+		}
+	}
+	return named
 }
 
 // PaymentStatus is the state of a payment or a refund.

@@ -42,7 +42,7 @@ func (set *invoiceSet) load(ctx context.Context, ids ...string) error {
 		_, ok := set.byID[id]
 		return ok
 	})
-	invoices, err := set.tx.InvoicesByID(ctx, missing)
+	invoices, err := set.tx.InvoicesWithoutLines(ctx, missing)
 	if err != nil {
 		return err
 	}

@@ -177,7 +177,7 @@ func TestSuffixAvoidsOpenAmounts(t *testing.T) {
 // TestTruncatedCandidates pays a bare amount that very many invoices have or had.
 func TestTruncatedCandidates(t *testing.T) {
 	t.Parallel()
-	const many = store.CandidateLimit + 20
+	const many = 120
 	crowd := func(w *world, expiresAt int64) {
 		var all []invoice.Invoice
 		for i := range uint64(many) {

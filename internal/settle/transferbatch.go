@@ -49,9 +49,13 @@ type transferBatch struct {
 // settlement address, and a refund when it comes from one.
 type entry struct {
 	invoice.Transfer
-	paymentID  string // empty when it is not to a settlement address
-	refundID   string // empty when it is not from a settlement address
-	candidates store.Candidates
+	paymentID string // empty when it is not to a settlement address
+	refundID  string // empty when it is not from a settlement address
+
+	// The invoices that it can pay: see findCandidates.
+	named    []string // ids of those that its transaction names
+	assigned string   // id of the one that its amount is a transfer amount of; empty without one
+	group    *amountGroup
 }
 
 // refundPair returns the accounts of the payment that the transfer refunds, if
@@ -149,26 +153,6 @@ func (b *transferBatch) loadCandidates(ctx context.Context) error {
 	return b.invoices.load(ctx, ids...)
 }
 
-// findCandidates sets the candidates of the entries.
-func (b *transferBatch) findCandidates(ctx context.Context, entries []*entry) error {
-	transfers := make([]invoice.Transfer, len(entries))
-	for i, e := range entries {
-		transfers[i] = e.Transfer
-	}
-	found, err := b.tx.CandidateInvoices(ctx, b.chain.key, transfers)
-	if err != nil {
-		return err
-	}
-	var invoices []invoice.Invoice
-	for i, e := range entries {
-		e.candidates = found[i]
-		for _, c := range e.candidates.Invoices {
-			invoices = append(invoices, c.Invoice)
-		}
-	}
-	return b.invoices.add(ctx, invoices)
-}
-
 // keepsAttribution reports whether a stored payment keeps its attribution now
 // that its block is read again or it is mined again. It does while it moves the
 // same money on the same evidence, since a provider can have made up the first
@@ -244,11 +228,11 @@ func (b *transferBatch) put(was invoice.Payment, p store.PaymentRow) {
 // attribution has to be deferred. A transfer that refunds a payment exactly is
 // not attributed by an inferred method.
 func (b *transferBatch) attribute(ctx context.Context, e *entry, p *invoice.Payment) error {
-	candidates, err := b.candidatesAt(ctx, *p, e.candidates)
+	candidates, truncated, err := b.candidatesAt(ctx, *p, e)
 	if err != nil {
 		return err
 	}
-	a, ok := invoice.Attribute(p.Transfer, candidates, e.candidates.Truncated)
+	a, ok := invoice.Attribute(p.Transfer, candidates, truncated)
 	if b.undecided[p.ID] = b.mustDefer(e, candidates, a); b.undecided[p.ID] {
 		a, ok = invoice.Attribution{}, false
 		b.receivers[p.To] = store.ReceiverState{Unbound: true, Undecided: true}
@@ -272,37 +256,14 @@ func (b *transferBatch) attribute(ctx context.Context, e *entry, p *invoice.Paym
 	return b.service.emitReceived(b.out, *p, a.Invoice)
 }
 
-// candidatesAt returns the candidates with what was due before a payment. Where
-// the payment's transaction names one of them, that does not matter and is not
-// computed.
-func (b *transferBatch) candidatesAt(ctx context.Context, p invoice.Payment, found store.Candidates) ([]invoice.Candidate, error) {
-	candidates := slices.Clone(found.Invoices)
-	if slices.ContainsFunc(candidates, func(c invoice.Candidate) bool { return c.NamedBy(p.Transfer) }) {
-		return candidates, nil
-	}
-	for _, inv := range b.invoices.partlyPaid(p.Transfer) {
-		if !slices.ContainsFunc(candidates, func(c invoice.Candidate) bool { return c.ID == inv.ID }) {
-			candidates = append(candidates, invoice.Candidate{Invoice: inv})
-		}
-	}
-	for i := range candidates {
-		c := &candidates[i]
-		if !c.PayableAt(p.Position) {
-			continue
-		}
-		var err error
-		if c.Covered, c.Remainder, err = b.dueAt(ctx, b.invoices.byID[c.ID], p); err != nil {
-			return nil, err
-		}
-	}
-	return candidates, nil
-}
-
 // dueAt returns whether the invoice is covered right before a payment on the
 // chain, and what remains of it otherwise. The invoice's sums say so, unless it
 // has payments above p, or p itself was one of its payments.
 func (b *transferBatch) dueAt(ctx context.Context, inv invoice.Invoice, p invoice.Payment) (bool, invoice.Amount, error) {
 	was := b.payments[p.ID].Payment
+	if !inv.Covered() && !inv.HasParts() {
+		return false, invoice.Amount{}, nil
+	}
 	inOrder := inv.Sums.Newest.Before(p.Position) && !b.invoices.outOfOrder[inv.ID] && was.InvoiceID != inv.ID
 	if inOrder && (inv.Covered() || inv.Status == invoice.Open) { // Remaining is kept for open invoices alone
 		return inv.Covered(), inv.Remaining, nil

@@ -15,194 +15,161 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// idsOf returns those of the invoices, sorted.
-func idsOf(invoices []invoice.Candidate) []string {
-	all := []string{}
-	for _, inv := range invoices {
-		all = append(all, inv.ID)
-	}
-	slices.Sort(all)
-	return all
+// lookup asks for what a transfer to the address of samplePayment can pay.
+func lookup(amount uint64, block uint64, at int64) store.AmountLookup {
+	to := samplePayment(1).Transfer
+	key := store.AmountKey{ChainKey: "base", Merchant: to.To, Token: to.Token, Amount: invoice.NewAmount(amount)}
+	return store.AmountLookup{AmountKey: key, FirstBlock: block, LastBlock: block, FirstTime: at}
 }
 
-// TestCandidatesOfMany asks for the candidates of many transfers at once, and
-// of each by itself: they are the same, and those that a look at every invoice
-// finds.
-func TestCandidatesOfMany(t *testing.T) {
+// TestInvoicesOfAmounts looks up several amounts at once. It finds what a look at
+// every invoice finds.
+func TestInvoicesOfAmounts(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		startChain(t, s, "base")
 		round := 0
 		rapid.Check(t, func(r *rapid.T) {
 			round++
 			address := invoice.Address{0xee, byte(round >> 8), byte(round)}
-			var made []invoice.Invoice
-			taken := make(map[invoice.Amount]bool)
-			for i := range rapid.IntRange(1, 12).Draw(r, "invoices") {
-				inv := sample(fmt.Sprintf("inv_%d_%d", round, i), "m")
-				inv.Merchant = address
-				inv.Amount = invoice.NewAmount(rapid.SampledFrom([]uint64{99, 100, 101, 105, 1000}).Draw(r, "amount"))
-				inv.Tolerance = invoice.NewAmount(rapid.SampledFrom([]uint64{0, 0, 1, 40}).Draw(r, "tolerance"))
-				inv.ExpiresAt = rapid.SampledFrom([]int64{1500, 2000}).Draw(r, "expires")
-				inv.FromBlock = rapid.SampledFrom([]uint64{0, 5, 7}).Draw(r, "from")
-				inv.Status = rapid.SampledFrom([]invoice.Status{invoice.Open, invoice.Open, invoice.Expired}).Draw(r, "status")
-				if inv.Status != invoice.Open {
-					inv.ClosedBlock = rapid.SampledFrom([]uint64{5, 9}).Draw(r, "closed")
-				}
-				if a := inv.Amount.Plus(invoice.NewAmount(rapid.Uint64Range(1, 3).Draw(r, "suffix"))); inv.Status != invoice.Open || !taken[a] {
-					inv.TransferAmount, taken[a] = a, taken[a] || inv.Status == invoice.Open
-				}
-				made = append(made, inv)
-			}
-			insert(t, s, made...)
+			made, had := drawInvoices(t, r, s, address, round)
+			var lookups []store.AmountLookup
 			var transfers []invoice.Transfer
-			for i := range rapid.IntRange(1, 20).Draw(r, "transfers") {
+			for i := range rapid.IntRange(1, 20).Draw(r, "lookups") {
+				l := lookup(rapid.SampledFrom([]uint64{7, 60, 98, 99, 100, 101, 102, 103, 960, 999, 1001}).Draw(r, "amount"),
+					rapid.SampledFrom([]uint64{5, 6, 8}).Draw(r, "block"), rapid.SampledFrom([]int64{900, 1400, 1600, 2500}).Draw(r, "time"))
+				l.Merchant, l.LastBlock = address, l.FirstBlock+rapid.SampledFrom([]uint64{0, 0, 3}).Draw(r, "blocks")
+				lookups = append(lookups, l)
 				moved := samplePayment(i).Transfer
-				moved.To = address
-				moved.Amount = invoice.NewAmount(rapid.SampledFrom([]uint64{60, 98, 99, 100, 101, 102, 103, 960, 999, 1001}).Draw(r, "moved"))
-				moved.BlockNumber = rapid.SampledFrom([]uint64{5, 6, 8}).Draw(r, "block")
-				moved.BlockTime = rapid.SampledFrom([]int64{900, 1400, 1600, 2500, 2501 + invoice.LateWindow}).Draw(r, "mined")
-				if rapid.IntRange(0, 4).Draw(r, "tagged") == 0 {
-					moved.Evidence.Calldata = rapid.SampledFrom(made).Draw(r, "for").CommitmentID
-				}
+				moved.To, moved.Amount, moved.BlockNumber = address, l.Amount, l.FirstBlock
 				transfers = append(transfers, moved)
 			}
-			all, err := s.CandidateInvoices(t.Context(), "base", transfers)
+			byAmount, err := s.InvoicesByAmount(t.Context(), lookups, 100)
 			must(t, err)
-			for n, moved := range transfers {
-				alone, err := s.CandidateInvoices(t.Context(), "base", []invoice.Transfer{moved})
-				must(t, err)
-				if diff := cmp.Diff(idsOf(alone[0].Invoices), idsOf(all[n].Invoices)); diff != "" || alone[0].Truncated || all[n].Truncated {
-					r.Errorf("transfer %d (-alone +with others):\n%s", n, diff)
-				}
-				every := make([]invoice.Candidate, len(made))
-				last := -1
+			tolerant, err := s.InvoicesWithTolerance(t.Context(), lookups, 100)
+			must(t, err)
+			assigned, err := s.InvoicesByTransferAmount(t.Context(), transfers)
+			must(t, err)
+			for n, l := range lookups {
+				var wantByAmount, wantTolerant []string
+				var last invoice.Invoice
 				for i, inv := range made {
-					// What was closed below is covered there, or expired.
-					every[i].Invoice, every[i].Covered = inv, inv.Status != invoice.Open && inv.ClosedBlock < moved.BlockNumber
-					told := inv.TransferAmount == moved.Amount && inv.FromBlock < moved.BlockNumber
-					if told && (last < 0 || made[last].FromBlock < inv.FromBlock || made[last].FromBlock == inv.FromBlock && made[last].ID < inv.ID) {
-						last = i
+					payable := inv.FromBlock < l.LastBlock && inv.ExpiresAt >= l.FirstTime && (inv.Status == invoice.Open || inv.ClosedBlock >= l.FirstBlock)
+					hadRemainder := had[i] == l.Amount && inv.ExpiresAt >= l.FirstTime && (inv.Status == invoice.Open || inv.ClosedBlock >= l.FirstBlock)
+					if payable && inv.Amount == l.Amount || hadRemainder {
+						wantByAmount = append(wantByAmount, inv.ID)
+					}
+					if payable && !inv.Tolerance.IsZero() && l.Amount.Less(inv.Amount) && !l.Amount.Plus(l.Amount).Less(inv.Amount) {
+						wantTolerant = append(wantTolerant, inv.ID)
+					}
+					newer := last.FromBlock < inv.FromBlock || last.FromBlock == inv.FromBlock && last.ID < inv.ID
+					if inv.TransferAmount == l.Amount && inv.FromBlock < l.FirstBlock && newer {
+						last = inv
 					}
 				}
-				if last >= 0 {
-					every[last].HasTransferAmount = true
+				if diff := cmp.Diff(wantByAmount, sorted(byAmount[n])); diff != "" {
+					r.Errorf("by amount %+v (-want +got):\n%s", l, diff)
 				}
-				found := all[n].Invoices
-				for i, c := range found {
-					found[i].Covered = c.Status != invoice.Open && c.ClosedBlock < moved.BlockNumber
+				if diff := cmp.Diff(wantTolerant, sorted(tolerant[n])); diff != "" {
+					r.Errorf("with a tolerance %+v (-want +got):\n%s", l, diff)
 				}
-				want, wantOK := invoice.Attribute(moved, every, false)
-				got, ok := invoice.Attribute(moved, found, false)
-				if got.Invoice.ID != want.Invoice.ID || got.Method != want.Method || ok != wantOK {
-					r.Errorf("transfer of %s at %d goes to %q by %q, want %q by %q", moved.Amount, moved.BlockTime,
-						got.Invoice.ID, got.Method, want.Invoice.ID, want.Method)
+				if assigned[n] != last.ID {
+					r.Errorf("transfer amount %s in block %d is of %q, want %q", l.Amount, l.FirstBlock, assigned[n], last.ID)
 				}
 			}
 		})
 	})
 }
 
-// TestCandidatesInACrowd finds too many invoices for the transfers together.
-func TestCandidatesInACrowd(t *testing.T) {
-	t.Parallel()
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		var made []invoice.Invoice
-		for i := range store.CandidateLimit + 50 {
-			inv := sample(fmt.Sprintf("inv_%03d", i), "m")
-			if i >= 50 {
-				inv.Amount = invoice.NewAmount(200)
-			}
-			made = append(made, inv)
+// drawInvoices inserts invoices of an address, in the order of their ids, some
+// of which had a remainder.
+func drawInvoices(t *testing.T, r *rapid.T, s *store.Store, address invoice.Address, round int) (made []invoice.Invoice, had []invoice.Amount) {
+	t.Helper()
+	taken := make(map[invoice.Amount]bool)
+	var remainders []store.TransferAmount
+	for i := range rapid.IntRange(1, 12).Draw(r, "invoices") {
+		inv := sample(fmt.Sprintf("inv_%d_%02d", round, i), "m")
+		inv.Merchant = address
+		inv.Amount = invoice.NewAmount(rapid.SampledFrom([]uint64{99, 100, 101, 105, 1000}).Draw(r, "amount"))
+		inv.Tolerance = invoice.NewAmount(rapid.SampledFrom([]uint64{0, 0, 1, 40}).Draw(r, "tolerance"))
+		inv.ExpiresAt = rapid.SampledFrom([]int64{1500, 2000}).Draw(r, "expires")
+		inv.FromBlock = rapid.SampledFrom([]uint64{0, 5, 7}).Draw(r, "from")
+		inv.Status = rapid.SampledFrom([]invoice.Status{invoice.Open, invoice.Open, invoice.Expired}).Draw(r, "status")
+		if inv.Status != invoice.Open {
+			inv.ClosedBlock = rapid.SampledFrom([]uint64{5, 9}).Draw(r, "closed")
 		}
-		named := sample("inv_named", "m")
-		named.Amount, named.TransferAmount = invoice.NewAmount(300), invoice.NewAmount(307)
-		insert(t, s, append(made, named)...)
-		var transfers []invoice.Transfer
-		for i := range 120 {
-			moved := samplePayment(i).Transfer
-			moved.BlockTime = 1500
-			moved.Amount = invoice.NewAmount([]uint64{100, 200, 307}[i%3])
-			transfers = append(transfers, moved)
+		if a := inv.Amount.Plus(invoice.NewAmount(rapid.Uint64Range(1, 3).Draw(r, "suffix"))); inv.Status != invoice.Open || !taken[a] {
+			inv.TransferAmount, taken[a] = a, taken[a] || inv.Status == invoice.Open
 		}
-		all, err := s.CandidateInvoices(t.Context(), "base", transfers)
-		must(t, err)
-		for n, got := range all {
-			want, crowded := []int{50, store.CandidateLimit, 1}[n%3], n%3 == 1
-			if len(got.Invoices) != want || got.Truncated != crowded {
-				t.Errorf("transfer %d has %d candidates, crowded %t, want %d, %t", n, len(got.Invoices), got.Truncated, want, crowded)
-			}
+		made = append(made, inv)
+		remainder := invoice.NewAmount(rapid.SampledFrom([]uint64{0, 0, 7, 60}).Draw(r, "remainder"))
+		had = append(had, remainder)
+		if !remainder.IsZero() {
+			remainders = append(remainders, store.TransferAmount{Invoice: inv, Base: remainder, FromBlock: 1, Remainder: true})
 		}
-	})
+	}
+	insert(t, s, made...)
+	update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.InsertBareRemainders(ctx, remainders) })
+	return made, had
 }
 
-// TestACrowdIsOneInAnyCompany asks for transfers of an amount that a crowd has,
-// open and closed, alone and with others.
-func TestACrowdIsOneInAnyCompany(t *testing.T) {
+func sorted(ids []string) []string {
+	slices.Sort(ids)
+	return ids
+}
+
+// TestListsEndAtTheirLimit has more invoices of an amount than are asked for.
+func TestListsEndAtTheirLimit(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		var made []invoice.Invoice
-		for i := range store.CandidateLimit {
-			inv := sample(fmt.Sprintf("inv_%03d", i), "m")
+		for i := range 50 {
+			inv := sample(fmt.Sprintf("inv_%02d", i), "m")
+			inv.Tolerance = invoice.NewAmount(1)
 			if i%2 == 0 {
 				inv.Status, inv.ClosedBlock = invoice.Expired, 9
 			}
 			made = append(made, inv)
 		}
-		insert(t, s, made[1:]...)
-		moved := samplePayment(1).Transfer
-		moved.BlockNumber, moved.BlockTime = 8, 1500
-		for n, want := range []bool{false, true} {
-			for _, size := range []int{1, 2, 60} {
-				all, err := s.CandidateInvoices(t.Context(), "base", slices.Repeat([]invoice.Transfer{moved}, size))
-				must(t, err)
-				for _, got := range all {
-					if got.Truncated != want {
-						t.Fatalf("with %d invoices, one of %d transfers: crowded %t, want %t", store.CandidateLimit-1+n, size, got.Truncated, want)
-					}
-				}
-			}
-			if n == 0 {
-				insert(t, s, made[0])
+		insert(t, s, made...)
+		for limit, want := range map[int]int{16: 16, 50: 50, 51: 50} {
+			byAmount, err := s.InvoicesByAmount(t.Context(), []store.AmountLookup{lookup(100, 8, 1500), lookup(1, 8, 1500)}, limit)
+			must(t, err)
+			tolerant, err := s.InvoicesWithTolerance(t.Context(), []store.AmountLookup{lookup(99, 8, 1500), lookup(1, 8, 1500)}, limit)
+			must(t, err)
+			if len(byAmount[0]) != want || len(tolerant[0]) != want || len(byAmount[1])+len(tolerant[1]) > 0 {
+				t.Errorf("up to %d: %d by amount, %d with a tolerance; want %d", limit, len(byAmount[0]), len(tolerant[0]), want)
 			}
 		}
 	})
 }
 
-// TestTolerantCandidatesAreBounded has as many invoices ask for a little more
-// than was transferred as are looked at, and one more.
-func TestTolerantCandidatesAreBounded(t *testing.T) {
+// TestInvoicesWithToleranceAreAboveTheAmount asks for those above amounts, up to
+// twice of them, across numbers of more digits.
+func TestInvoicesWithToleranceAreAboveTheAmount(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		var made []invoice.Invoice
-		for i := range store.NearLimit + 1 {
-			inv := sample(fmt.Sprintf("inv_%03d", i), "m")
-			inv.Amount = invoice.NewAmount(uint64(9_600 + 2*i)) // 9600 to 10600
-			inv.Tolerance = invoice.NewAmount(5)
+		for _, a := range []uint64{9_600, 9_999, 10_000, 10_001, 19_200} {
+			inv := sample(fmt.Sprintf("inv_%05d", a), "m")
+			inv.Amount, inv.Tolerance, inv.TransferAmount = invoice.NewAmount(a), invoice.NewAmount(5), invoice.Amount{}
 			made = append(made, inv)
 		}
-		made[0].Tolerance = invoice.NewAmount(4_800) // half of it, the most
-		moved := samplePayment(1).Transfer
-		moved.BlockTime = 1500
-		moved.Amount = invoice.NewAmount(9_997)
-		check := func(want ...string) {
-			t.Helper()
-			got, err := s.CandidateInvoices(t.Context(), "base", []invoice.Transfer{moved})
+		insert(t, s, made...)
+		for amount, want := range map[uint64][]string{
+			4_799:  nil,
+			4_800:  {"inv_09600"},
+			9_599:  {"inv_09600", "inv_09999", "inv_10000", "inv_10001"},
+			9_600:  {"inv_09999", "inv_10000", "inv_10001", "inv_19200"},
+			10_000: {"inv_10001", "inv_19200"},
+			19_200: nil,
+		} {
+			got, err := s.InvoicesWithTolerance(t.Context(), []store.AmountLookup{lookup(amount, 8, 1500)}, 100)
 			must(t, err)
-			if diff := cmp.Diff(append([]string{}, want...), idsOf(got[0].Invoices)); diff != "" {
-				t.Errorf("candidates of %s (-want +got):\n%s", moved.Amount, diff)
+			if diff := cmp.Diff(want, sorted(got[0])); diff != "" {
+				t.Errorf("above %d (-want +got):\n%s", amount, diff)
 			}
 		}
-		insert(t, s, made[:store.NearLimit]...)
-		check("inv_199", "inv_200", "inv_201") // 9998, 10000 and 10002
-		moved.Amount = invoice.NewAmount(9_590)
-		check("inv_000")
-		insert(t, s, made[store.NearLimit])
-		moved.Amount = invoice.NewAmount(9_997)
-		check("inv_199", "inv_200", "inv_201") // the lower ones do not count
-		moved.Amount = invoice.NewAmount(9_598)
-		check() // one too many
-		moved.Amount = invoice.NewAmount(4_800)
-		check("inv_000") // the higher ones do not count either
 	})
 }
 
@@ -245,13 +212,10 @@ func TestFormerRemaindersAreNotLookedAt(t *testing.T) {
 			made[1].Status, made[2].Status = invoice.Expired, invoice.Expired
 			return errors.Join(tx.InsertBareRemainders(ctx, remainder(made[2])), tx.UpdateInvoices(ctx, made[1:]))
 		})
-		moved := samplePayment(1).Transfer
-		moved.Amount, moved.BlockTime = invoice.NewAmount(60), 1500
 		for block, want := range map[uint64][]string{99: {"inv_0", "inv_1", "inv_2"}, 100: {"inv_0", "inv_1", "inv_2"}, 101: {"inv_0"}} {
-			moved.BlockNumber = block
-			got, err := s.CandidateInvoices(t.Context(), "base", []invoice.Transfer{moved})
+			got, err := s.InvoicesByAmount(t.Context(), []store.AmountLookup{lookup(60, block, 1500)}, 100)
 			must(t, err)
-			if diff := cmp.Diff(want, idsOf(got[0].Invoices)); diff != "" {
+			if diff := cmp.Diff(want, sorted(got[0])); diff != "" {
 				t.Errorf("in block %d (-want +got):\n%s", block, diff)
 			}
 		}

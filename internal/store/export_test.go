@@ -11,7 +11,6 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"github.com/quittance/quittance/internal/delivery"
-	"github.com/quittance/quittance/internal/invoice"
 )
 
 // Recorded returns a store that reads as s does and reports its statements.
@@ -44,11 +43,6 @@ func (r recorder) QueryContext(ctx context.Context, query string, args ...any) (
 func (r recorder) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	r.report(query, args)
 	return r.runner.QueryRowContext(ctx, query, args...)
-}
-
-// TolerantInvoices lets tests look for them where a transfer names none.
-func (s *Store) TolerantInvoices(ctx context.Context, t invoice.Transfer) ([]invoice.Invoice, error) {
-	return s.tolerantInvoices(ctx, t)
 }
 
 // SQLiteText is sqliteText.

@@ -124,11 +124,15 @@ func (q *queries) InvoiceByCommitment(ctx context.Context, id invoice.Hash) (inv
 	return queryRow(ctx, q, scanInvoice, "SELECT "+invoiceColumns+" FROM invoices WHERE commitment_id = $1", id.String())
 }
 
-// InvoicesByID returns the invoices with the ids, in no order. It skips unknown
-// ids.
-func (q *queries) InvoicesByID(ctx context.Context, ids []string) ([]invoice.Invoice, error) {
+// columnsWithoutLines are invoiceColumns without the line items, which can be
+// longer than all others by far.
+var columnsWithoutLines = strings.Replace(invoiceColumns, "line_items", "'[]'", 1)
+
+// InvoicesWithoutLines returns the invoices with the ids, in no order, without
+// their line items. It skips unknown ids.
+func (q *queries) InvoicesWithoutLines(ctx context.Context, ids []string) ([]invoice.Invoice, error) {
 	return queryIn(ids, func(chunk []any) ([]invoice.Invoice, error) {
-		return queryAll(ctx, q, scanInvoice, "SELECT "+invoiceColumns+" FROM invoices WHERE id IN "+parameterList(0, len(chunk)), chunk...)
+		return queryAll(ctx, q, scanInvoice, "SELECT "+columnsWithoutLines+" FROM invoices WHERE id IN "+parameterList(0, len(chunk)), chunk...)
 	})
 }
 

@@ -21,9 +21,16 @@ func candidatesOfFirst(t *testing.T, s *store.Store, amount, block uint64) []str
 	moved.To, err = invoice.ParseAddress(address)
 	must(t, err)
 	moved.Token = moved.To
-	got, err := s.CandidateInvoices(t.Context(), "base", []invoice.Transfer{moved})
+	key := store.AmountKey{ChainKey: moved.ChainKey, Merchant: moved.To, Token: moved.Token, Amount: moved.Amount}
+	lists, err := s.InvoicesByAmount(t.Context(), []store.AmountLookup{{AmountKey: key, FirstBlock: block, LastBlock: block, FirstTime: moved.BlockTime}}, 100)
 	must(t, err)
-	return idsOf(got[0].Invoices)
+	assigned, err := s.InvoicesByTransferAmount(t.Context(), []invoice.Transfer{moved})
+	must(t, err)
+	found := append([]string{}, lists[0]...)
+	if assigned[0] != "" {
+		found = append(found, assigned[0])
+	}
+	return sorted(found)
 }
 
 // TestUpgradeForgetsRoundAmounts says that an amount in whole cents that an older

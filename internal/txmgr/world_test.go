@@ -193,7 +193,7 @@ func enqueueIntents(ctx context.Context, s *store.Store, ids *invoice.IDs, regis
 		for _, c := range commitments {
 			names = append(names, "inv_"+c.String())
 		}
-		known, err := tx.InvoicesByID(ctx, names)
+		known, err := tx.InvoicesWithoutLines(ctx, names)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,228 @@
+package settle
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+const (
+	// maxAwaiting bounds the invoices with a transfer's amount, as theirs or as a
+	// former remainder, that await the transfer. Two with the amount are ambiguous
+	// already, so only former remainders reach the bound.
+	maxAwaiting = 100
+	// maxTolerant bounds the invoices with a tolerance and an amount above a
+	// transfer's, up to twice of it, that await the transfer.
+	maxTolerant = 500
+
+	// listedFirst is how many invoices of an amount are listed at first, and
+	// listGrowth how many times more are where these do not suffice.
+	listedFirst = 16
+	listGrowth  = 8
+)
+
+// amountGroup is the transfers of a batch that move the same amount of a token
+// to the same receiver. They share what is looked up for that amount.
+type amountGroup struct {
+	lookup   store.AmountLookup
+	byAmount invoiceList // with the amount, as theirs or as a former remainder
+	tolerant invoiceList // with a tolerance and a larger amount; empty if no transfer needs it
+}
+
+// invoiceList lists the invoices that some transfer of a group can pay, in no
+// order. It is complete if it is shorter than its limit.
+type invoiceList struct {
+	lookup *store.AmountLookup
+	find   func(context.Context, []store.AmountLookup, int) ([][]string, error)
+	ids    []string
+	limit  int
+}
+
+// findCandidates looks up the invoices that the entries can pay: those that
+// their transactions and transfer amounts identify, and those of their amounts.
+func (b *transferBatch) findCandidates(ctx context.Context, entries []*entry) error {
+	if err := b.findIdentified(ctx, entries); err != nil {
+		return err
+	}
+	var byAmount, tolerant []*invoiceList
+	groups := make(map[store.AmountKey]*amountGroup)
+	for _, e := range entries {
+		key := store.AmountKey{ChainKey: e.ChainKey, Merchant: e.To, Token: e.Token, Amount: e.Amount}
+		g := groups[key]
+		if g == nil {
+			g = &amountGroup{lookup: store.AmountLookup{AmountKey: key, FirstBlock: e.BlockNumber, FirstTime: e.BlockTime}}
+			g.byAmount = invoiceList{lookup: &g.lookup, find: b.tx.InvoicesByAmount}
+			byAmount = append(byAmount, &g.byAmount)
+			groups[key] = g
+		}
+		g.lookup.LastBlock = e.BlockNumber // the entries are in the chain's order
+		e.group = g
+		if g.tolerant.lookup == nil && !slices.ContainsFunc(b.identified(e), func(c invoice.Candidate) bool { return c.MatchedBy(e.Transfer) }) {
+			g.tolerant = invoiceList{lookup: &g.lookup, find: b.tx.InvoicesWithTolerance}
+			tolerant = append(tolerant, &g.tolerant)
+		}
+	}
+	if err := b.extend(ctx, listedFirst, byAmount...); err != nil {
+		return err
+	}
+	return b.extend(ctx, maxTolerant+1, tolerant...)
+}
+
+// findIdentified looks up the invoices that the entries' transactions name, and
+// those whose transfer amounts they have.
+func (b *transferBatch) findIdentified(ctx context.Context, entries []*entry) error {
+	transfers := make([]invoice.Transfer, len(entries))
+	commitments := make(map[invoice.Hash]bool)
+	for i, e := range entries {
+		transfers[i] = e.Transfer
+		for _, c := range e.Evidence.Commitments() {
+			commitments[c] = true
+		}
+	}
+	named, err := b.tx.InvoicesByCommitment(ctx, slices.Collect(maps.Keys(commitments)))
+	if err != nil {
+		return err
+	}
+	assigned, err := b.tx.InvoicesByTransferAmount(ctx, transfers)
+	if err != nil {
+		return err
+	}
+	var ids []string
+	for i, e := range entries {
+		e.assigned = assigned[i]
+		for _, c := range e.Evidence.Commitments() {
+			if id := named[c]; id != "" {
+				e.named = append(e.named, id)
+			}
+		}
+		ids = append(ids, e.named...)
+		if e.assigned != "" {
+			ids = append(ids, e.assigned)
+		}
+	}
+	return b.invoices.load(ctx, ids...)
+}
+
+// extend lists up to limit invoices in each of the lists, which have the same
+// find, and loads them.
+func (b *transferBatch) extend(ctx context.Context, limit int, lists ...*invoiceList) error {
+	if len(lists) == 0 {
+		return nil
+	}
+	lookups := make([]store.AmountLookup, len(lists))
+	for i, l := range lists {
+		lookups[i] = *l.lookup
+	}
+	found, err := lists[0].find(ctx, lookups, limit)
+	if err != nil {
+		return err
+	}
+	var ids []string
+	for i, l := range lists {
+		known := make(map[string]bool, len(l.ids))
+		for _, id := range l.ids {
+			known[id] = true
+		}
+		l.ids = append(l.ids, slices.DeleteFunc(found[i], func(id string) bool { return known[id] })...)
+		l.limit = limit
+		ids = append(ids, l.ids...)
+	}
+	return b.invoices.load(ctx, ids...)
+}
+
+// identified returns the invoices that a transfer identifies, whatever was paid
+// to them and to others.
+func (b *transferBatch) identified(e *entry) []invoice.Candidate {
+	var candidates []invoice.Candidate
+	for _, id := range e.named {
+		candidates = append(candidates, invoice.Candidate{Invoice: b.invoices.byID[id], HasTransferAmount: id == e.assigned})
+	}
+	if e.assigned != "" && !slices.Contains(e.named, e.assigned) {
+		candidates = append(candidates, invoice.Candidate{Invoice: b.invoices.byID[e.assigned], HasTransferAmount: true})
+	}
+	return candidates
+}
+
+// candidatesAt returns the candidates of a payment, with what was due before it.
+// Where the payment's transaction names one of them, that does not matter and is
+// not computed. Of those that merely await its amount it returns no more than
+// decide what Attribute says; truncated is set where they are too many to
+// consider.
+func (b *transferBatch) candidatesAt(ctx context.Context, p invoice.Payment, e *entry) (candidates []invoice.Candidate, truncated bool, err error) {
+	candidates = b.identified(e)
+	if slices.ContainsFunc(candidates, func(c invoice.Candidate) bool { return c.NamedBy(p.Transfer) }) {
+		return candidates, false, nil
+	}
+	for _, inv := range b.invoices.partlyPaid(p.Transfer) {
+		if !contains(candidates, inv.ID) {
+			candidates = append(candidates, invoice.Candidate{Invoice: inv})
+		}
+	}
+	for i := range candidates {
+		if c := &candidates[i]; c.PayableAt(p.Position) {
+			if c.Covered, c.Remainder, err = b.dueAt(ctx, c.Invoice, p); err != nil {
+				return nil, false, err
+			}
+		}
+	}
+	truncated, err = b.eachAwaiting(ctx, p, &e.group.byAmount, maxAwaiting, func(c invoice.Candidate) bool {
+		if (c.Amount == p.Amount || c.Remainder == p.Amount) && !contains(candidates, c.ID) {
+			candidates = append(candidates, c)
+		}
+		return invoice.CountByAmount(p.Transfer, candidates) < 2
+	})
+	if err != nil || truncated || invoice.CountByAmount(p.Transfer, candidates) > 0 {
+		return candidates, truncated, err
+	}
+	tolerating := 0
+	truncated, err = b.eachAwaiting(ctx, p, &e.group.tolerant, maxTolerant+1, func(c invoice.Candidate) bool {
+		if c.Tolerates(p.Amount) {
+			tolerating++
+			if !contains(candidates, c.ID) {
+				candidates = append(candidates, c)
+			}
+		}
+		return tolerating < 2
+	})
+	return candidates, truncated, err
+}
+
+func contains(candidates []invoice.Candidate, id string) bool {
+	return slices.ContainsFunc(candidates, func(c invoice.Candidate) bool { return c.ID == id })
+}
+
+// eachAwaiting calls yield with the invoices of a list that are payable at the
+// payment and not covered before it, until it returns false. It stops and
+// returns true at the last of limit invoices.
+func (b *transferBatch) eachAwaiting(ctx context.Context, p invoice.Payment, list *invoiceList, limit int, yield func(invoice.Candidate) bool) (bool, error) {
+	for i, awaiting := 0, 0; ; i++ {
+		if i == len(list.ids) && i >= list.limit && list.limit > 0 {
+			if err := b.extend(ctx, listGrowth*list.limit, list); err != nil {
+				return false, err
+			}
+		}
+		if i >= len(list.ids) {
+			return false, nil
+		}
+		c := invoice.Candidate{Invoice: b.invoices.byID[list.ids[i]]}
+		if !c.PayableAt(p.Position) {
+			continue
+		}
+		var err error
+		if c.Covered, c.Remainder, err = b.dueAt(ctx, c.Invoice, p); err != nil {
+			return false, err
+		}
+		if c.Covered {
+			continue
+		}
+		if awaiting++; awaiting == limit {
+			return true, nil
+		}
+		if !yield(c) {
+			return false, nil
+		}
+	}
+}

@@ -1,0 +1,206 @@
+package settle_test
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// TestWhoIsCountedDoesNotDependOnConfirm pays a bare amount of very many
+// invoices, of which all but one are paid or expired. Whether these payments are
+// final by then, or are in the same transaction, makes no difference.
+func TestWhoIsCountedDoesNotDependOnConfirm(t *testing.T) {
+	t.Parallel()
+	plays := map[string]func(w *world, before, after settle.Block){
+		"confirmed between": func(w *world, before, after settle.Block) {
+			w.observe(before)
+			w.final()
+			w.observe(after)
+		},
+		"confirmed afterwards": func(w *world, before, after settle.Block) {
+			w.observe(before)
+			w.observe(after)
+		},
+		"in one transaction": func(w *world, before, after settle.Block) {
+			w.must(w.Observe(t.Context(), w.chainKey, []settle.Block{before, after}))
+			w.blocks = append(w.blocks, before, after)
+		},
+	}
+	each(t, func(t *testing.T, db *database) {
+		for name, play := range plays {
+			t.Run("paid, "+name, func(t *testing.T) {
+				w := db.world(t)
+				var all []invoice.Invoice
+				var paid []invoice.Transfer
+				for s := range uint64(300) {
+					inv := w.insertable(s + 1)
+					all = append(all, inv)
+					if s != 150 {
+						paid = append(paid, w.pay(inv.TransferAmount))
+					}
+				}
+				w.insert(all)
+				last := w.pay(all[150].Amount)
+				playTwo(w, play, paid, last)
+				w.checkAttributed(last, all[150], invoice.ByAmount)
+			})
+			t.Run("a remainder, "+name, func(t *testing.T) {
+				w := db.world(t)
+				var all []invoice.Invoice
+				var parts, paid []invoice.Transfer
+				for s := range uint64(120) {
+					inv := w.insertable(s + 1)
+					inv.Amount, inv.TransferAmount = invoice.NewAmount(1_000_000+10*s), invoice.Amount{}
+					all = append(all, inv)
+					parts = append(parts, tagged(w.pay(invoice.NewAmount(600_000+10*s)), invoice.Evidence{Calldata: inv.CommitmentID}))
+					if s != 60 {
+						paid = append(paid, tagged(w.pay(invoice.NewAmount(400_000)), invoice.Evidence{Calldata: inv.CommitmentID}))
+					}
+				}
+				w.insert(all)
+				w.mine(start+1, parts...)
+				last := w.pay(invoice.NewAmount(400_000))
+				playTwo(w, play, paid, last)
+				w.checkAttributed(last, all[60], invoice.ByAmount)
+			})
+			t.Run("within the tolerance, "+name, func(t *testing.T) {
+				w := db.world(t)
+				var all []invoice.Invoice
+				var paid []invoice.Transfer
+				for s := range uint64(600) {
+					inv := w.insertable(s + 1)
+					inv.Amount, inv.TransferAmount, inv.Tolerance = invoice.NewAmount(1_100_000+s), invoice.Amount{}, invoice.NewAmount(10_000)
+					switch {
+					case s == 300:
+						inv.Amount = invoice.NewAmount(1_000_000)
+					case s%2 == 0:
+						inv.ExpiresAt = start + 60
+					default:
+						paid = append(paid, tagged(w.pay(inv.Amount), invoice.Evidence{Calldata: inv.CommitmentID}))
+					}
+					all = append(all, inv)
+				}
+				w.insert(all)
+				last := w.pay(invoice.NewAmount(999_000))
+				playTwo(w, play, paid, last)
+				w.checkAttributed(last, all[300], invoice.ByTolerance)
+			})
+		}
+	})
+}
+
+// playTwo plays a block with the payments, and one later with the last.
+func playTwo(w *world, play func(w *world, before, after settle.Block), paid []invoice.Transfer, last invoice.Transfer) {
+	before := w.next(start+61, paid...)
+	w.blocks = append(w.blocks, before)
+	after := w.next(start+62, last)
+	w.blocks = w.blocks[:len(w.blocks)-1]
+	play(w, before, after)
+	w.final()
+}
+
+// TestTooManyToConsider has more invoices than are considered await a transfer:
+// of a former remainder, and above its amount.
+func TestTooManyToConsider(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		for n, attributed := range map[uint64]bool{99: true, 100: false} {
+			w := db.world(t)
+			var all []invoice.Invoice
+			var parts []invoice.Transfer
+			for s := range n {
+				inv := w.insertable(s + 1)
+				inv.Amount, inv.TransferAmount = invoice.NewAmount(1_000_000+10*s), invoice.Amount{}
+				all = append(all, inv)
+				parts = append(parts, tagged(w.pay(invoice.NewAmount(600_000+10*s)), invoice.Evidence{Calldata: inv.CommitmentID}))
+				if s > 0 {
+					parts = append(parts, tagged(w.pay(invoice.NewAmount(100_000)), invoice.Evidence{Calldata: inv.CommitmentID}))
+				}
+			}
+			w.insert(all)
+			w.mine(start+1, parts...)
+			p := w.pay(invoice.NewAmount(400_000))
+			w.mine(start+2, p)
+			if got := w.payment(p); (got.InvoiceID == all[0].ID) != attributed || got.Attributed() != attributed {
+				t.Errorf("with %d that had the remainder: attributed to %q, want %t", n, got.InvoiceID, attributed)
+			}
+		}
+		for n, attributed := range map[uint64]bool{500: true, 501: false} {
+			w := db.world(t)
+			var all []invoice.Invoice
+			for s := range n {
+				inv := w.insertable(s + 1)
+				inv.Amount, inv.TransferAmount, inv.Tolerance = invoice.NewAmount(1_010_000+s), invoice.Amount{}, invoice.NewAmount(5)
+				all = append(all, inv)
+			}
+			all[0].Tolerance = invoice.NewAmount(20_000)
+			w.insert(all)
+			p := w.pay(invoice.NewAmount(1_000_000))
+			w.mine(start+2, p)
+			if got := w.payment(p); (got.InvoiceID == all[0].ID) != attributed || got.Attributed() != attributed {
+				t.Errorf("with %d above the amount: attributed to %q, want %t", n, got.InvoiceID, attributed)
+			}
+		}
+	})
+}
+
+// eachAlone runs the test on both databases, while no other test runs.
+func eachAlone(t *testing.T, test func(t *testing.T, db *database)) {
+	t.Helper()
+	for name, url := range storetest.Databases() {
+		t.Run(name, func(t *testing.T) {
+			u := url(t)
+			test(t, &database{store: storetest.Open(t, u), sql: storetest.SQL(t, u)})
+		})
+	}
+}
+
+// allocated returns how many kilobytes fn allocates: each row that is read
+// costs some. No other test may run.
+func allocated(fn func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	fn()
+	runtime.ReadMemStats(&after)
+	return (after.TotalAlloc - before.TotalAlloc) >> 10
+}
+
+// TestCostOfDustOfAPrice observes transfers of amounts that very many invoices
+// with long line items ask for, or for a little more than, and other transfers.
+// They cost about the same: an amount is looked up once for all transfers of it,
+// and line items are not read.
+func TestCostOfDustOfAPrice(t *testing.T) {
+	eachAlone(t, func(t *testing.T, db *database) {
+		cost := func(tolerance, amount, step uint64) uint64 {
+			w := db.world(t)
+			var all []invoice.Invoice
+			for s := range uint64(99) {
+				inv := w.insertable(s + 1)
+				inv.Amount, inv.TransferAmount, inv.Tolerance = invoice.NewAmount(1_500), invoice.Amount{}, invoice.NewAmount(tolerance)
+				for range 20 {
+					inv.LineItems = append(inv.LineItems, invoice.LineItem{Label: strings.Repeat("x", 100), Amount: invoice.NewAmount(75)})
+				}
+				all = append(all, inv)
+			}
+			w.insert(all)
+			var dust []invoice.Transfer
+			for i := range uint64(500) {
+				dust = append(dust, w.pay(invoice.NewAmount(amount+i*step)))
+			}
+			b := w.next(start+1, dust...)
+			return allocated(func() { w.observe(b) })
+		}
+		other := cost(0, 10_000, 0)
+		if got := cost(0, 1_500, 0); got > 2*other {
+			t.Errorf("500 transfers of a price allocate %d kB, others %d kB", got, other)
+		}
+		other = cost(0, 10_000, 1)
+		if got := cost(1, 900, 1); got > 3*other {
+			t.Errorf("500 transfers of different amounts below a price allocate %d kB, others %d kB", got, other)
+		}
+	})
+}
