@@ -94,7 +94,7 @@ func metaphor(name string) string {
 var phrases = regexp.MustCompile(`(?i)\b(beside|be it|tells? of|told of|whoever|is none|stands?)\b`)
 
 // idioms have one of the phrases and are plain English.
-var idioms = []string{"there is none", "stand for", "stands for", "stand in for", "stands in for"}
+var idioms = []string{"there is none", "is none of", "stand for", "stands for", "stand in for", "stands in for"}
 
 // TestCommentsArePlain looks for phrases in comments that a reader stumbles
 // over.
