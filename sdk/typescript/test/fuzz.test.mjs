@@ -1,6 +1,7 @@
 // Throws thousands of damaged headers and bodies at the verifier. What it says of
 // them is held against node:crypto and a second, simpler reading of the header.
 // The numbers are the same at each run; QUITTANCE_FUZZ_SEED has others drawn.
+import "./webcrypto.mjs";
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { test } from "node:test";
