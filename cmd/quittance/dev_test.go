@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/quittance/quittance/internal/testdeps"
 )
 
 // startDev runs a development world until the test ends, and returns what it
@@ -70,6 +72,11 @@ func paste(t *testing.T, lines string) string {
 
 // TestDevGuide pastes what the program prints.
 func TestDevGuide(t *testing.T) {
+	for _, program := range []string{"curl", "openssl"} {
+		if _, err := testdeps.Program(t.Context(), "cmd/quittance", program); err != nil {
+			t.Fatal(err)
+		}
+	}
 	text := startDev(t, "--data", t.TempDir(), "--block-time", "10m")
 	for title, want := range map[string]string{
 		"Create an invoice over 4.90 USDC that expires in an hour:":               `"status":"open"`,

@@ -7,10 +7,20 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/quittance/quittance/internal/testdeps"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"quittance": main})
+	testscript.Main(short{m}, map[string]func(){"quittance": main})
+}
+
+// short leaves tests out of go test -short, unless the program runs as quittance.
+type short struct{ *testing.M }
+
+func (m short) Run() int {
+	testdeps.Short("TestDevGuide")
+	return m.M.Run()
 }
 
 // TestScripts runs the command lines in testdata/script.

@@ -96,7 +96,7 @@ func packageOf(name string) string {
 
 // install installs a tool's package in the folder dir, atomically.
 func install(ctx context.Context, name, dir string) error {
-	npm, err := testdeps.NPM(ctx, "anviltest")
+	npm, err := testdeps.Program(ctx, "anviltest", "npm")
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func checkout(t *testing.T) (run func(env []string, args ...string)) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
-	npm, err := testdeps.NPM(ctx, "sdk/typescript")
+	npm, err := testdeps.Program(ctx, "sdk/typescript", "npm")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestStandardWebhooksForNode(t *testing.T) {
 	if err := os.WriteFile(file, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	run([]string{"SIGNED_DELIVERIES=" + file}, "exec", "--", "node", "--test", "test/standard.test.mjs")
+	run([]string{"SIGNED_DELIVERIES=" + file}, "run", "standard")
 }
 
 // TestStandardWebhooksForGo holds signatures against Go's standardwebhooks.

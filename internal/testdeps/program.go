@@ -1,0 +1,25 @@
+package testdeps
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+)
+
+// Program returns the path of a program that Debian has in the package of the
+// same name, such as npm, and installs it if it is missing. who, as in
+// "anviltest", needs it.
+func Program(ctx context.Context, who, name string) (string, error) {
+	path, err := exec.LookPath(name)
+	if err == nil {
+		return path, nil
+	}
+	if err := Debian(ctx, fmt.Sprintf("%s: no %s found", who, name), name); err != nil {
+		return "", fmt.Errorf(`no %[1]s on PATH: run "make test" as root, install it (on Debian and Ubuntu: sudo apt-get install %[1]s), `+
+			`or leave it out with "go test -short": %[2]w`, name, err)
+	}
+	if path, err = exec.LookPath(name); err != nil {
+		return "", fmt.Errorf("the package %s was installed, but did not bring the program: %w", name, err)
+	}
+	return path, nil
+}
