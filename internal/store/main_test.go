@@ -8,6 +8,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testdeps.Short("TestUnavailable", "TestUnavailableUnderLoad", "TestHalfOpen", "TestOpenAtOnce", "TestEventsInOrderOfCommits", "TestLeaseDeliveriesPassesOver", "TestLockServiceOnPostgres")
+	testdeps.Short("TestUnavailable", "TestUnavailableUnderLoad", "TestHalfOpen", "TestOpenAtOnce", "TestEventsInOrderOfCommits", "TestLeaseDeliveriesPassesOver", "TestLockServiceOnPostgres", "TestStatementsForOneEvent")
 	os.Exit(m.Run())
 }
