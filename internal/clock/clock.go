@@ -1,10 +1,10 @@
 // Package clock is the time by which work is scheduled: due times, deadlines,
-// leases and breakers. It follows a clock that may be set, but never jumps with
-// it: while a process runs, it goes on by that process's monotonic clock, and
-// all replicas share it through the database.
+// leases and breakers. It follows a source clock that may be set, but never jumps
+// with it: while a process runs, it advances with that process's monotonic clock.
+// All replicas share it through the database.
 //
-// Its time may thus differ from that of the clock that it follows, for good
-// after an outage or a jump. What is shown to people is converted by Wall.
+// Its time may therefore differ from that of the source, permanently after an
+// outage or a jump. WallMS converts times that are shown to people.
 package clock
 
 import (
@@ -17,52 +17,54 @@ import (
 )
 
 const (
-	// tolerance is by how much the clock that is followed may differ from the time
-	// that has passed and is still followed: clocks are slewed and corrected a
-	// little all the time.
+	// tolerance is how far the source may deviate from the time that has passed
+	// before it counts as a jump. Clocks are slewed and corrected all the time.
 	tolerance = 2 * time.Second
-	// longestOutage is how much of the time is counted in which no process ran.
-	// Longer outages cannot be told from a clock that was set forward.
+	// longestOutage bounds the time without a running process that is counted. A
+	// longer outage looks the same as a clock that was set forward.
 	longestOutage = time.Hour
-	// readEvery is the time between two readings, and readTimeout bounds one.
+	// readEvery is the interval of readings, and readTimeout bounds each.
 	readEvery   = 5 * time.Second
 	readTimeout = 10 * time.Second
 )
 
-// Store keeps the last reading. *store.Store is one.
+// Store stores the last reading. *store.Store implements it.
 type Store interface {
-	ReadClock(ctx context.Context, ownMS int64, next func(last store.ClockReading, sourceMS int64) (nowMS int64)) (nowMS int64, err error)
+	ReadClock(ctx context.Context, own time.Time, next func(last store.ClockReading, source time.Time) time.Time) (time.Time, error)
 }
 
-// Config says what a clock is made of. All but Elapsed must be set.
+// Config configures a Clock. Elapsed is optional.
 type Config struct {
 	Store Store
 	Wall  func() time.Time // the clock of this machine, which may be set
-	// Elapsed returns how long the process has run, by a clock that nobody can
-	// set. nil is the runtime's.
+	// Elapsed returns how long the process has run, by a monotonic clock. nil means
+	// the runtime's.
 	Elapsed func() time.Duration
 	Logger  *slog.Logger
 }
 
-// Clock is the schedule's. It is safe for concurrent use. The invariant of its
-// lock: the time was now when elapsed was at.
+// Clock is the schedule's clock. It is safe for concurrent use.
 type Clock struct {
-	Config
+	store   Store
+	wall    func() time.Time
+	elapsed func() time.Duration
+	logger  *slog.Logger
 
+	// mu guards what follows. Invariant: the time was now when elapsed was at.
 	mu     sync.Mutex
 	now    time.Time
 	at     time.Duration
-	offset time.Duration // by which it was ahead of Wall when that was logged last
+	offset time.Duration // the offset that was logged last
 	failed error         // of the last reading
 }
 
-// Open returns a clock that has been read.
+// Open returns a clock after its first reading.
 func Open(ctx context.Context, c Config) (*Clock, error) {
 	if c.Elapsed == nil {
 		began := time.Now()
 		c.Elapsed = func() time.Duration { return time.Since(began) }
 	}
-	k := &Clock{Config: c}
+	k := &Clock{store: c.Store, wall: c.Wall, elapsed: c.Elapsed, logger: c.Logger}
 	return k, k.read(ctx)
 }
 
@@ -70,32 +72,31 @@ func Open(ctx context.Context, c Config) (*Clock, error) {
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.now.Add(c.Elapsed() - c.at)
+	return c.now.Add(c.elapsed() - c.at)
 }
 
-// Offset returns by how much the clock is ahead of this machine's. What is less
-// than two seconds is no difference.
+// Offset returns by how much the clock is ahead of this machine's, or 0 if they
+// differ by less than tolerance.
 func (c *Clock) Offset() time.Duration {
-	if d := c.Now().Sub(c.Config.Wall()); d.Abs() >= tolerance {
+	if d := c.Now().Sub(c.wall()); d.Abs() >= tolerance {
 		return d
 	}
 	return 0
 }
 
-// Wall returns what this machine's clock says at a time of the schedule's, both
-// in Unix milliseconds. 0 stays 0.
-func (c *Clock) Wall(ms int64) int64 {
+// WallMS converts a time of the schedule to this machine's clock, both in Unix
+// milliseconds. 0 stays 0.
+func (c *Clock) WallMS(ms int64) int64 {
 	if ms == 0 {
 		return 0
 	}
 	return ms - c.Offset().Milliseconds()
 }
 
-// Earlier returns this machine's time or the schedule's, whichever is earlier.
-// What is old by it is old by both: nothing is removed for good because one of
-// them jumped.
+// Earlier returns the earlier of this machine's time and the schedule's. Deleting
+// old data by it is safe when one of them has jumped.
 func (c *Clock) Earlier() time.Time {
-	now, wall := c.Now(), c.Config.Wall()
+	now, wall := c.Now(), c.wall()
 	if now.Before(wall) {
 		return now
 	}
@@ -110,8 +111,8 @@ func (c *Clock) Err() error {
 	return c.failed
 }
 
-// Run keeps the clock until the context ends. While the database does not
-// answer, it goes on by itself.
+// Run reads the clock regularly until ctx ends. While the database does not
+// answer, the clock continues by the monotonic clock alone.
 func (c *Clock) Run(ctx context.Context) {
 	ticker := time.NewTicker(readEvery)
 	defer ticker.Stop()
@@ -122,38 +123,38 @@ func (c *Clock) Run(ctx context.Context) {
 			return
 		}
 		if err := c.read(ctx); err != nil && ctx.Err() == nil {
-			c.Logger.WarnContext(ctx, "the schedule's clock cannot be kept; it goes on by itself", "err", err)
+			c.logger.WarnContext(ctx, "schedule clock reading failed, will retry", "err", err)
 		}
 	}
 }
 
-// read reads the clock.
+// read reads the clock and stores the reading.
 func (c *Clock) read(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	nowMS, err := c.Store.ReadClock(ctx, c.Config.Wall().UnixMilli(), func(last store.ClockReading, sourceMS int64) int64 {
+	now, err := c.store.ReadClock(ctx, c.wall(), func(last store.ClockReading, source time.Time) time.Time {
 		c.mu.Lock()
 		known := !c.now.IsZero()
 		c.mu.Unlock()
 		if known {
-			return follow(last, sourceMS, c.Now().UnixMilli())
+			return follow(last, source, c.Now())
 		}
-		return resume(last, sourceMS)
+		return resume(last, source)
 	})
 	c.mu.Lock()
 	if c.failed = err; err == nil {
-		c.now, c.at = time.UnixMilli(nowMS), c.Elapsed()
+		c.now, c.at = now, c.elapsed()
 	}
 	c.mu.Unlock()
 	if err != nil {
 		return err
 	}
-	c.report(ctx)
+	c.logOffset(ctx)
 	return nil
 }
 
-// report logs when the clock's distance from this machine's has changed.
-func (c *Clock) report(ctx context.Context) {
+// logOffset logs a change of the clock's offset from this machine's.
+func (c *Clock) logOffset(ctx context.Context) {
 	offset := c.Offset()
 	c.mu.Lock()
 	changed := (offset - c.offset).Abs() >= tolerance
@@ -162,32 +163,38 @@ func (c *Clock) report(ctx context.Context) {
 	}
 	c.mu.Unlock()
 	if changed {
-		c.Logger.WarnContext(ctx, "this machine's clock and the schedule's differ; deliveries are scheduled by the schedule's, which no jump moves",
+		c.logger.WarnContext(ctx, "this machine's clock and the schedule's differ; deliveries are scheduled by the schedule's, which no jump moves",
 			"ahead", offset.Round(time.Second))
 	}
 }
 
-// follow returns the time when a process is at work for which it is ownMS. Where
-// the source says about the same it is followed; else it has jumped, and goes on
-// from where it is.
-func follow(last store.ClockReading, sourceMS, ownMS int64) int64 {
-	if last.NowMS == 0 {
-		return ownMS
+// follow returns the time for a running process whose own reckoning is own. It
+// follows the source if that has advanced by about the same time; otherwise the
+// source has jumped, and the clock continues from own.
+func follow(last store.ClockReading, source, own time.Time) time.Time {
+	if last.Now.IsZero() {
+		return own
 	}
-	ownMS = max(ownMS, last.NowMS)
-	followed := last.NowMS + sourceMS - last.SourceMS
-	if (time.Duration(followed-ownMS) * time.Millisecond).Abs() <= tolerance {
-		return max(followed, last.NowMS)
+	own = later(own, last.Now)
+	followed := last.Now.Add(source.Sub(last.Source))
+	if followed.Sub(own).Abs() <= tolerance {
+		return later(followed, last.Now)
 	}
-	return ownMS
+	return own
 }
 
-// resume returns the time for a process that has just begun. Of the time since
-// the last reading it counts no more than an outage may last.
-func resume(last store.ClockReading, sourceMS int64) int64 {
-	if last.NowMS == 0 {
-		return max(sourceMS, 1)
+// resume returns the time for a process that has just started. It counts at most
+// longestOutage since the last reading.
+func resume(last store.ClockReading, source time.Time) time.Time {
+	if last.Now.IsZero() {
+		return source
 	}
-	since := time.Duration(sourceMS-last.SourceMS) * time.Millisecond
-	return last.NowMS + max(0, min(since, longestOutage)).Milliseconds()
+	return last.Now.Add(max(0, min(source.Sub(last.Source), longestOutage)))
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }

@@ -47,7 +47,7 @@ func (l eventLog) EventRecord(ctx context.Context, id string) (store.EventRow, [
 // convertTimes converts times of the schedule to this machine's.
 func (l eventLog) convertTimes(rows []store.EventRow) {
 	for i, r := range rows {
-		rows[i].DueMS, rows[i].DeadlineMS = l.clock.Wall(r.DueMS), l.clock.Wall(r.DeadlineMS)
+		rows[i].DueMS, rows[i].DeadlineMS = l.clock.WallMS(r.DueMS), l.clock.WallMS(r.DeadlineMS)
 	}
 }
 
@@ -99,7 +99,7 @@ type clockedStore struct {
 func (s clockedStore) Breakers(ctx context.Context, merchantIDs []string) (map[string]delivery.Breaker, error) {
 	all, err := s.Store.Breakers(ctx, merchantIDs)
 	for id, b := range all {
-		b.SinceMS, b.UntilMS = s.clock.Wall(b.SinceMS), s.clock.Wall(b.UntilMS)
+		b.SinceMS, b.UntilMS = s.clock.WallMS(b.SinceMS), s.clock.WallMS(b.UntilMS)
 		all[id] = b
 	}
 	return all, err

@@ -4,47 +4,52 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
-// ClockReading is the last stored reading of the schedule's clock, in Unix
-// milliseconds. Both fields are 0 before the first reading.
+// ClockReading is the last stored reading of the schedule's clock. Both fields are
+// zero before the first reading.
 type ClockReading struct {
-	NowMS    int64 // of the schedule's clock
-	SourceMS int64 // of the clock that it follows
+	Now    time.Time // of the schedule's clock
+	Source time.Time // of the clock that it follows
 }
 
-// ReadClock updates the schedule's clock. It calls next with the last reading
-// and the time of the source clock, stores what next returns, and returns it.
-// The source is the database's clock on PostgreSQL, which all replicas share,
-// and ownMS on SQLite. next may be called more than once.
-func (s *Store) ReadClock(ctx context.Context, ownMS int64, next func(last ClockReading, sourceMS int64) (nowMS int64)) (nowMS int64, err error) {
+// ReadClock updates the schedule's clock. It calls next with the last reading and
+// the time of the source clock, stores what next returns, and returns it. The
+// source is the database's clock on PostgreSQL, which all replicas share, and own
+// on SQLite. Times have a resolution of milliseconds. next may be called more than
+// once.
+func (s *Store) ReadClock(ctx context.Context, own time.Time, next func(last ClockReading, source time.Time) time.Time) (now time.Time, err error) {
 	err = s.Update(ctx, func(tx *Tx) error {
 		// The row is inserted first, so that it can be locked.
 		if _, err := tx.exec(ctx, "INSERT INTO schedule_clock (id, now_ms, source_ms) VALUES (1, 0, 0) ON CONFLICT (id) DO NOTHING"); err != nil {
 			return err
 		}
 		last, err := queryRow(ctx, &tx.queries, func(row scanner) (r ClockReading, err error) {
-			err = row.Scan(&r.NowMS, &r.SourceMS)
+			err = row.Scan(milliseconds{&r.Now}, milliseconds{&r.Source})
 			return r, err
 		}, "SELECT now_ms, source_ms FROM schedule_clock WHERE id = 1"+tx.forUpdate())
 		if err != nil {
 			return err
 		}
-		sourceMS := ownMS
+		source := own.Truncate(time.Millisecond)
 		if tx.postgres {
-			if sourceMS, err = queryRow(ctx, &tx.queries, scanSeq, "SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)"); err != nil {
+			if source, err = queryRow(ctx, &tx.queries, func(row scanner) (at time.Time, err error) {
+				err = row.Scan(milliseconds{&at})
+				return at, err
+			}, "SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)"); err != nil {
 				return err
 			}
 		}
-		nowMS = next(last, sourceMS)
-		n, err := tx.exec(ctx, "UPDATE schedule_clock SET now_ms = $1, source_ms = $2 WHERE id = 1", nowMS, sourceMS)
+		now = next(last, source).Truncate(time.Millisecond)
+		n, err := tx.exec(ctx, "UPDATE schedule_clock SET now_ms = $1, source_ms = $2 WHERE id = 1", now.UnixMilli(), source.UnixMilli())
 		if err == nil && n == 0 {
 			err = errors.New("its row is gone")
 		}
 		return err
 	})
 	if err != nil {
-		return 0, fmt.Errorf("read the schedule's clock: %w", err)
+		return time.Time{}, fmt.Errorf("read the schedule's clock: %w", err)
 	}
-	return nowMS, nil
+	return now, nil
 }

@@ -115,17 +115,39 @@ func (s nullInt) Scan(src any) error {
 	return nil
 }
 
-// unixTime reads a time in Unix seconds. It reads NULL as the zero time.
-type unixTime struct{ dst *time.Time }
+// seconds reads a time in Unix seconds. It reads NULL as the zero time.
+type seconds struct{ dst *time.Time }
 
 // Scan implements sql.Scanner.
-func (u unixTime) Scan(src any) error {
-	var seconds int64
-	err := nullInt{&seconds}.Scan(src)
-	if *u.dst = (time.Time{}); src != nil {
-		*u.dst = time.Unix(seconds, 0).UTC()
+func (s seconds) Scan(src any) error {
+	var n int64
+	err := nullInt{&n}.Scan(src)
+	if *s.dst = (time.Time{}); src != nil {
+		*s.dst = time.Unix(n, 0).UTC()
 	}
 	return err
+}
+
+// milliseconds reads a time in Unix milliseconds. It reads NULL and 0 as the zero
+// time.
+type milliseconds struct{ dst *time.Time }
+
+// Scan implements sql.Scanner.
+func (m milliseconds) Scan(src any) error {
+	var n int64
+	err := nullInt{&n}.Scan(src)
+	if *m.dst = (time.Time{}); n != 0 {
+		*m.dst = time.UnixMilli(n).UTC()
+	}
+	return err
+}
+
+// nullMilliseconds returns a time in Unix milliseconds, or nil for the zero time.
+func nullMilliseconds(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UnixMilli()
 }
 
 // nullUint reads a block number that may be NULL, which it reads as 0.

@@ -66,7 +66,7 @@ func (q *queries) NoticesOfPayment(ctx context.Context, paymentID string) ([]inv
 		var n invoice.Notice
 		err := row.Scan(&n.ID, &n.Provider, &n.Type, &n.TransferID, &n.AmountText, &n.ProviderCurrency, &n.ProviderChain,
 			&n.Destination, amountCol(&n.Amount), nullText(&n.Currency), nullText(&n.ChainKey), addressCol(&n.Address),
-			nullText(&n.PaymentID), unixTime{&n.ReceivedAt})
+			nullText(&n.PaymentID), seconds{&n.ReceivedAt})
 		return n, err
 	}, `SELECT id, provider, type, transfer_id, amount_text, provider_currency, provider_chain, destination,
 		amount, currency, chain_key, address, payment_id, received_at FROM notices WHERE payment_id = $1 ORDER BY id`, paymentID)

@@ -22,7 +22,7 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 			s := storetest.Open(t, u)
 			db := storetest.SQL(t, u)
 			fill(t, s)
-			_, err := s.ReadClock(t.Context(), 1000, func(_ store.ClockReading, sourceMS int64) int64 { return sourceMS })
+			_, err := s.ReadClock(t.Context(), time.Unix(1, 0), func(_ store.ClockReading, source time.Time) time.Time { return source })
 			must(t, err)
 			tx := "'0x" + strings.Repeat("f", 64) + "'"
 			for _, statement := range []string{
