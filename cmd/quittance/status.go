@@ -71,15 +71,15 @@ func runChainStatus(ctx context.Context, env environment, path, url, key string,
 // configuration.
 func askOrLook(ctx context.Context, path, url string) (admin.Status, error) {
 	if path == "" {
-		return admin.Ask(ctx, url)
+		return admin.FetchStatus(ctx, url)
 	}
 	cfg, err := loadConfig(path)
 	if err != nil {
 		return admin.Status{}, err
 	}
-	st, err := admin.Ask(ctx, "http://"+cfg.Listen)
+	st, err := admin.FetchStatus(ctx, "http://"+cfg.Listen)
 	if errors.Is(err, admin.ErrNoService) {
-		st, err = admin.Look(ctx, admin.Config{Database: cfg.Database, Chains: chainsOf(cfg), Now: time.Now}), nil
+		st, err = admin.OfflineStatus(ctx, admin.Config{Database: cfg.Database, Chains: chainsOf(cfg), Now: time.Now}), nil
 		st.Offline = "no service answers at http://" + cfg.Listen
 	}
 	return st, err

@@ -7,22 +7,22 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// Rescan has the blocks of a chain read again from a number on, up to the newest
-// one that was read. A running service begins with it by itself, any other when
-// it starts. It returns the range, which takes in one that was there already;
-// settle.ErrNotStarted when the chain was never read.
+// Rescan schedules the blocks of a chain from a number on to be read again, up
+// to the newest block that was read. A running service starts at once, another
+// when it is started. Rescan returns the range, which includes one that was
+// scheduled before. It returns settle.ErrNotStarted if the chain was never
+// read.
 func Rescan(ctx context.Context, c Config, chainKey string, from uint64) (gap settle.Gap, err error) {
-	err = c.with(ctx, func(ledger *settle.Service) error {
+	err = c.withLedger(ctx, func(ledger *settle.Service) error {
 		gap, err = ledger.Rescan(ctx, chainKey, from)
 		return err
 	})
 	return gap, err
 }
 
-// Halted returns why the chain is read no further, or nothing when it is not
-// halted.
+// Halted returns why the chain is halted, or an empty text if it is not.
 func Halted(ctx context.Context, c Config, chainKey string) (reason string, err error) {
-	err = c.with(ctx, func(ledger *settle.Service) error {
+	err = c.withLedger(ctx, func(ledger *settle.Service) error {
 		cur, err := ledger.Cursor(ctx, chainKey)
 		if err == nil && !cur.Started {
 			err = fmt.Errorf("%s: %w", chainKey, settle.ErrNotStarted)
@@ -33,8 +33,8 @@ func Halted(ctx context.Context, c Config, chainKey string) (reason string, err 
 	return reason, err
 }
 
-// Resume takes back that a chain is halted. A running service goes on with it by
-// itself, any other when it starts.
+// Resume removes a chain's halt. A running service continues at once, another
+// when it is started.
 func Resume(ctx context.Context, c Config, chainKey string) error {
-	return c.with(ctx, func(ledger *settle.Service) error { return ledger.Resume(ctx, chainKey) })
+	return c.withLedger(ctx, func(ledger *settle.Service) error { return ledger.Resume(ctx, chainKey) })
 }

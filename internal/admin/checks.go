@@ -2,7 +2,7 @@ package admin
 
 import "github.com/quittance/quittance/internal/chain"
 
-// Check is one of the ways in which what a chain's nodes tell is checked.
+// Check is a method by which the answers of a chain's nodes are verified.
 type Check struct {
 	Check string `json:"check"`
 	State string `json:"state"` // on, off, or partial or unknown for bloom
@@ -10,21 +10,19 @@ type Check struct {
 
 // Names of checks.
 const (
-	// CheckReceipts: a payment is read from its receipt, which must agree with
-	// the logs that named it.
+	// CheckReceipts: a payment's receipt must agree with the logs that name it.
 	CheckReceipts = "receipts"
-	// CheckBloom: an empty answer for logs is held against the block's bloom
+	// CheckBloom: an empty answer for logs must agree with the block's bloom
 	// filter.
 	CheckBloom = "bloom"
-	// CheckVote: other nodes are asked for the block that is to become
-	// final.
+	// CheckVote: other nodes must know the block that is about to become final.
 	CheckVote = "witness"
 	// CheckQuorum: two nodes must report the same payment.
 	CheckQuorum = "agree"
 )
 
-// Checks returns which checks are on for a chain, given what is known of its
-// nodes' bloom filters.
+// Checks returns which checks are on for a chain. blooms is the state of the
+// bloom check.
 func Checks(c chain.Chain, blooms string) []Check {
 	state := func(on bool) string {
 		if on {

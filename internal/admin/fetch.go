@@ -14,26 +14,25 @@ import (
 	"github.com/quittance/quittance/internal/outbound"
 )
 
-// Limits of asking a service.
+// Limits of FetchStatus.
 const (
-	// AskTimeout is how long a service may take to answer.
-	AskTimeout = 5 * time.Second
-	// MaxAnswer is the size of the largest answer that is read, in bytes.
-	MaxAnswer = 4 << 20
+	// FetchTimeout bounds the request for the status.
+	FetchTimeout = 5 * time.Second
+	// MaxStatusSize bounds the answer, in bytes.
+	MaxStatusSize = 4 << 20
 )
 
-// ErrNoService is the error of Ask when nothing listens at the address.
+// ErrNoService is returned by FetchStatus when nothing listens at the address.
 var ErrNoService = errors.New("no service answers")
 
-// Ask returns the status of the service at a base URL such as
-// http://127.0.0.1:8080. The error is an ErrNoService when the service does not
-// run there.
-func Ask(ctx context.Context, baseURL string) (_ Status, err error) {
+// FetchStatus returns the status of the service at a base URL such as
+// http://127.0.0.1:8080. It returns ErrNoService when no service runs there.
+func FetchStatus(ctx context.Context, baseURL string) (_ Status, err error) {
 	base, err := url.Parse(baseURL)
 	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" {
 		return Status{}, fmt.Errorf("%q is no address of a service; want one such as http://127.0.0.1:8080", baseURL)
 	}
-	ctx, cancel := context.WithTimeout(ctx, AskTimeout)
+	ctx, cancel := context.WithTimeout(ctx, FetchTimeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, base.JoinPath("status").String(), nil)
 	if err != nil {
@@ -51,7 +50,7 @@ func Ask(ctx context.Context, baseURL string) (_ Status, err error) {
 	if answer.StatusCode != http.StatusOK {
 		return Status{}, fmt.Errorf("%s answers %s when asked for its status; is that a Quittance service?", baseURL, answer.Status)
 	}
-	text, err := io.ReadAll(io.LimitReader(answer.Body, MaxAnswer))
+	text, err := io.ReadAll(io.LimitReader(answer.Body, MaxStatusSize))
 	if err != nil {
 		return Status{}, fmt.Errorf("read the status from %s: %w", baseURL, err)
 	}

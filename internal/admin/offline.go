@@ -16,25 +16,26 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// Config is what Look and the changes need of a service's configuration.
+// Config is the part of a service's configuration that OfflineStatus and
+// changes need.
 type Config struct {
 	Database string // as store.Open takes it
 	Chains   []chain.Chain
 	Now      func() time.Time
 }
 
-// errNoDatabase says that a service of the configuration has never run.
-var errNoDatabase = errors.New("there is no database yet; quittance serve makes it when it starts")
+// errNoDatabase means that no service with the configuration has run yet.
+var errNoDatabase = errors.New("there is no database yet; quittance serve creates it when it starts")
 
-// with opens the service's ledger for a function.
-func (c Config) with(ctx context.Context, do func(*settle.Service) error) error {
-	return opened(ctx, c.Database, func(db *store.Store) error {
+// withLedger opens the service's ledger for a function.
+func (c Config) withLedger(ctx context.Context, do func(*settle.Service) error) error {
+	return withStore(ctx, c.Database, func(db *store.Store) error {
 		return do(settle.New(settle.Config{Store: db, Chains: c.Chains, Now: c.Now}))
 	})
 }
 
-// opened opens a service's database for a function. It makes none.
-func opened(ctx context.Context, database string, do func(*store.Store) error) (err error) {
+// withStore opens a service's database for a function. It does not create one.
+func withStore(ctx context.Context, database string, do func(*store.Store) error) (err error) {
 	if path, ok := strings.CutPrefix(database, "sqlite:"); ok {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%s: %w", path, errNoDatabase)
@@ -48,19 +49,19 @@ func opened(ctx context.Context, database string, do func(*store.Store) error) (
 	return do(db)
 }
 
-// Look finds out how the chains do without the service: from its database, and
-// by asking each node for its head and whether it fits the configuration. What cannot be
-// found out about a chain is described by its Error.
-func Look(ctx context.Context, c Config) Status {
+// OfflineStatus determines the status of the chains without the service: from
+// its database, and by querying each node. A chain's Error says what could not
+// be determined.
+func OfflineStatus(ctx context.Context, c Config) Status {
 	st := Status{Chains: make([]Chain, len(c.Chains))}
 	var group sync.WaitGroup
 	for i, ch := range c.Chains {
-		group.Go(func() { st.Chains[i] = c.ask(ctx, ch) })
+		group.Go(func() { st.Chains[i] = c.queryNodes(ctx, ch) })
 	}
 	group.Wait()
-	err := c.with(ctx, func(ledger *settle.Service) error {
+	err := c.withLedger(ctx, func(ledger *settle.Service) error {
 		for i := range st.Chains {
-			if err := st.Chains[i].recall(ctx, ledger, c.Now()); err != nil {
+			if err := st.Chains[i].addStored(ctx, ledger, c.Now()); err != nil {
 				return err
 			}
 		}
@@ -74,8 +75,8 @@ func Look(ctx context.Context, c Config) Status {
 	return st
 }
 
-// ask asks a chain's nodes.
-func (c Config) ask(ctx context.Context, ch chain.Chain) Chain {
+// queryNodes returns the status of a chain as its nodes report it.
+func (c Config) queryNodes(ctx context.Context, ch chain.Chain) Chain {
 	out := Chain{ChainKey: ch.Key, ChainID: ch.ID, Finality: ch.Finality.String(), Quorum: max(1, ch.Quorum), Checks: Checks(ch, "unknown")}
 	pool, err := chain.OpenPool(chain.PoolConfig{Chain: ch, Now: c.Now, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -87,13 +88,13 @@ func (c Config) ask(ctx context.Context, ch chain.Chain) Chain {
 	out.Providers = Providers(pool)
 	for i, p := range out.Providers {
 		out.Head = max(out.Head, p.Head)
-		out.Providers[i].Until = 0 // nobody will ask it again
+		out.Providers[i].Until = 0 // no retry will follow
 	}
 	return out
 }
 
-// recall adds what the database knows of the chain.
-func (c *Chain) recall(ctx context.Context, ledger *settle.Service, now time.Time) error {
+// addStored adds what the database holds about the chain.
+func (c *Chain) addStored(ctx context.Context, ledger *settle.Service, now time.Time) error {
 	cur, err := ledger.Cursor(ctx, c.ChainKey)
 	if err != nil {
 		return err

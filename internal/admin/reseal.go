@@ -9,10 +9,10 @@ import (
 )
 
 // Reseal seals the webhook secrets in a service's database under the keyring's
-// newest key, and returns how many were under another. A running service that
-// has both keys goes on with it.
+// newest key and returns how many it resealed. It is safe beside a running
+// service that has both keys.
 func Reseal(ctx context.Context, database string, v *keyring.Keyring) (n int, err error) {
-	err = opened(ctx, database, func(db *store.Store) error {
+	err = withStore(ctx, database, func(db *store.Store) error {
 		n, err = endpoint.Reseal(ctx, db, v)
 		return err
 	})

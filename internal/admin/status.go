@@ -11,47 +11,46 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 )
 
-// Status is how the chains of a service do. Its JSON is the body of GET /status.
+// Status is the status of a service's chains. Its JSON is the body of GET /status.
 type Status struct {
-	// Offline says why the service was not asked; empty when it answered.
-	// Without it nothing is known of its work, and no chain is ready.
+	// Offline says why the status is not from the service, and is empty when it is.
+	// An offline status knows nothing about workers, and no chain is ready.
 	Offline string  `json:"offline,omitempty"`
 	Chains  []Chain `json:"chains"`
 }
 
-// Chain is how one chain does. Numbers are of blocks.
+// Chain is the status of one chain. Numbers are block numbers.
 type Chain struct {
 	ChainKey  string     `json:"chainKey"`
 	ChainID   uint64     `json:"chainId"`
 	Finality  string     `json:"finality"`
 	Quorum    int        `json:"agree"`     // how many nodes must report the same payment
-	Ready     bool       `json:"ready"`     // it is read
+	Ready     bool       `json:"ready"`     // its indexer is running
 	Head      uint64     `json:"head"`      // newest block that the nodes reported
 	Indexed   uint64     `json:"indexed"`   // newest block whose payments are stored
 	Confirmed uint64     `json:"confirmed"` // newest block that is final
 	Lag       Lag        `json:"lag"`
 	CatchUp   *Progress  `json:"catchUp,omitempty"`  // while the final blocks before the head are read
 	Backfill  *Progress  `json:"backfill,omitempty"` // while older blocks are read, or read again
-	Halted    string     `json:"halted,omitempty"`   // why it is read no further until somebody resumes it
-	Error     string     `json:"error,omitempty"`    // why the last look at the chain failed
+	Halted    string     `json:"halted,omitempty"`   // why its indexer stopped until somebody resumes it
+	Error     string     `json:"error,omitempty"`    // why the last request to the chain failed
 	Providers []Provider `json:"providers"`
-	Checks    []Check    `json:"checks"` // of what the nodes tell
-	// SkewSeconds is how far the clock of the service is ahead of the time of
-	// the chain's new blocks; absent while it is unknown. Skewed says that it
-	// is too far.
+	Checks    []Check    `json:"checks"` // of the nodes' answers
+	// SkewSeconds is how far the service's clock is ahead of the timestamps of new
+	// blocks; absent while it is unknown. Skewed is set when it is too far.
 	SkewSeconds *int64  `json:"skewSeconds,omitempty"`
 	Skewed      bool    `json:"skewed,omitempty"`
 	Writer      *Writer `json:"writer,omitempty"` // absent without an operator key
 }
 
-// Lag is how far the reading of a chain is behind its head.
+// Lag is how far the indexer is behind the chain's head.
 type Lag struct {
 	Blocks  uint64 `json:"blocks"`
 	Seconds int64  `json:"seconds"` // age of the newest block read; 0 when that is the head
 }
 
-// LagOf returns how far a chain is behind that is read up to a block of a time
-// (Unix seconds).
+// LagOf returns the lag of a chain whose newest indexed block has the time
+// indexedTime, in Unix seconds.
 func LagOf(head, indexed uint64, indexedTime int64, now time.Time) Lag {
 	if head <= indexed {
 		return Lag{}
@@ -59,19 +58,18 @@ func LagOf(head, indexed uint64, indexedTime int64, now time.Time) Lag {
 	return Lag{Blocks: head - indexed, Seconds: max(0, now.Unix()-indexedTime)}
 }
 
-// Progress is how far a range of blocks is read, both ends of which belong to
-// it.
+// Progress is the progress in a range of blocks, inclusive.
 type Progress struct {
 	From            uint64  `json:"from"`
 	To              uint64  `json:"to"`
 	Next            uint64  `json:"next"` // first block that is not read yet
 	Percent         float64 `json:"percent"`
-	BlocksPerSecond float64 `json:"blocksPerSecond"`       // of late
-	SecondsLeft     int64   `json:"secondsLeft,omitempty"` // absent when it cannot be told
+	BlocksPerSecond float64 `json:"blocksPerSecond"`       // a recent average
+	SecondsLeft     int64   `json:"secondsLeft,omitempty"` // absent when it is unknown
 }
 
-// NewProgress returns the progress in a range of which the next block is to be
-// read, at so many blocks a second.
+// NewProgress returns the progress in a range at the block next. speed is in blocks
+// per second.
 func NewProgress(from, to, next uint64, speed float64) *Progress {
 	p := &Progress{From: from, To: to, Next: next, BlocksPerSecond: rounded(speed)}
 	if to >= from {
@@ -80,14 +78,14 @@ func NewProgress(from, to, next uint64, speed float64) *Progress {
 	return p
 }
 
-// rounded returns a number with the two decimals that people can use.
+// rounded rounds to two decimals.
 func rounded(x float64) float64 { return math.Round(100*x) / 100 }
 
-// Provider is how a chain's node does.
+// Provider is the status of a chain's node.
 type Provider struct {
 	Provider   string      `json:"provider"` // scheme and host of its URL
 	State      chain.State `json:"state"`
-	Until      int64       `json:"until,omitempty"`  // Unix seconds: when it is asked again
+	Until      int64       `json:"until,omitempty"`  // Unix seconds: when it is used again
 	Reason     string      `json:"reason,omitempty"` // why it is in that state
 	Head       uint64      `json:"head"`
 	HeadAt     int64       `json:"headAt,omitempty"` // Unix seconds: when it reported its head
@@ -97,7 +95,7 @@ type Provider struct {
 	Subscribed bool        `json:"subscribed"` // to its heads
 }
 
-// Providers returns how a pool's nodes do.
+// Providers returns the status of a pool's nodes.
 func Providers(p *chain.Pool) []Provider {
 	all := []Provider{}
 	for _, h := range p.Health() {
@@ -109,23 +107,23 @@ func Providers(p *chain.Pool) []Provider {
 	return all
 }
 
-// Writer is how the writer of a chain's registry does.
+// Writer is the status of a chain's transaction manager.
 type Writer struct {
-	Account   string   `json:"account"`             // who pays for the gas
-	Working   bool     `json:"working"`             // this process writes; otherwise it waits for another to stop
+	Account   string   `json:"account"`             // the address that pays for the gas
+	Working   bool     `json:"working"`             // this process writes; otherwise another does
 	Due       int64    `json:"due"`                 // intents that wait
 	Elsewhere int64    `json:"elsewhere,omitempty"` // intents that wait for another registry than the configured one
 	InFlight  int      `json:"inFlight"`            // transactions that are sent and not mined
-	NextNonce uint64   `json:"nextNonce"`           // nonces of the account that are used, as its nodes said last
-	Balance   *big.Int `json:"balance,omitempty"`   // of the account, in wei, when it was last looked at
+	NextNonce uint64   `json:"nextNonce"`           // next nonce of the account, as its nodes last reported
+	Balance   *big.Int `json:"balance,omitempty"`   // of the account, in wei, when it was last read
 	Needed    *big.Int `json:"needed,omitempty"`    // what the next transaction may cost, in wei
-	Spent     *big.Int `json:"spent,omitempty"`     // what the transactions of the last 24 hours cost, in wei, when it was last added up
-	Budget    *big.Int `json:"budget,omitempty"`    // what those of any 24 hours may cost, in wei
+	Spent     *big.Int `json:"spent,omitempty"`     // cost of the last 24 hours' transactions, in wei, when it was last computed
+	Budget    *big.Int `json:"budget,omitempty"`    // the most that any 24 hours' transactions may cost, in wei
 	Error     string   `json:"error,omitempty"`     // why nothing is sent
-	Since     int64    `json:"since,omitempty"`     // Unix seconds: when the error came
+	Since     int64    `json:"since,omitempty"`     // Unix seconds: when the error began
 }
 
-// unix returns a time in Unix seconds, and 0 for none.
+// unix returns a time in Unix seconds, or 0 for the zero time.
 func unix(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

@@ -76,12 +76,12 @@ func TestSmallCorrections(t *testing.T) {
 	c := m.open(t, s)
 	m.run(10 * time.Second)
 	m.wall = m.wall.Add(time.Second)
-	if err := c.Read(t.Context()); err != nil || c.Now() != m.wall || c.Offset() != 0 {
+	if err := c.Read(t.Context()); err != nil || !c.Now().Equal(m.wall) || c.Offset() != 0 {
 		t.Errorf("a second forward: %s, want %s (%v)", c.Now(), m.wall, err)
 	}
 	before := c.Now()
 	m.wall = m.wall.Add(-time.Second)
-	if err := c.Read(t.Context()); err != nil || c.Now() != before || c.Offset() != 0 {
+	if err := c.Read(t.Context()); err != nil || !c.Now().Equal(before) || c.Offset() != 0 {
 		t.Errorf("a second back: %s, want %s (%v)", c.Now(), before, err)
 	}
 }

@@ -1,9 +1,9 @@
-// Package keyring makes the secrets of webhooks, and seals them for storage under
-// a master key that the database does not hold.
+// Package keyring generates webhook secrets, and seals them for storage under a
+// master key that is not in the database.
 //
-// Sealing is AES-256-GCM (NIST SP 800-38D) with a random nonce. The merchant
-// and the version of a secret are its associated data: a sealed secret that is
-// moved to another row does not open there.
+// Sealing is AES-256-GCM (NIST SP 800-38D) with a random nonce. The merchant and
+// the version of a secret are the associated data, so a sealed secret that is
+// moved to another row cannot be opened.
 package keyring
 
 import (
@@ -23,22 +23,21 @@ const KeySize = 32
 
 // Errors of Open.
 var (
-	// ErrNoKey: the secret was sealed under a master key that the keyring does
-	// not have.
+	// ErrNoKey means that the keyring lacks the master key of the secret.
 	ErrNoKey = errors.New("the master key that this was sealed under is not configured")
-	// ErrBroken: what was sealed was changed, or belongs to another merchant or
-	// version.
+	// ErrBroken means that the sealed secret was changed, or belongs to another
+	// merchant or version.
 	ErrBroken = errors.New("this was not sealed for this merchant and version, or was changed since")
 )
 
 // Key is a master key.
 type Key struct {
-	// ID tells the key without telling anything about it.
+	// ID identifies the key without revealing it.
 	ID   string
 	aead cipher.AEAD
 }
 
-// NewKey makes the text of a master key from randomness.
+// NewKey generates a master key and returns its text.
 func NewKey(random io.Reader) (string, error) {
 	var b [KeySize]byte
 	if _, err := io.ReadFull(random, b[:]); err != nil {
@@ -66,17 +65,16 @@ func ParseKey(text string) (Key, error) {
 	return Key{ID: hex.EncodeToString(sum[:idSize]), aead: aead}, nil
 }
 
-// minDistinct is how many different bytes, and how many different steps from one
-// byte to the next, a master key has at least. Of random keys, one in 10^14 has
-// fewer than 16.
+// minDistinct is the least number of different bytes, and of different steps from
+// byte to byte, in a master key. One random key in 10^14 has fewer.
 const minDistinct = 16
 
-// CheckRandom refuses the text of a master key that nobody drew at random, such
-// as zeros, a repeated word or a sequence. The error does not show it.
+// CheckRandom refuses the text of a master key that is not random, such as zeros, a
+// repeated word or a sequence. The error does not show it.
 func CheckRandom(text string) error {
 	raw, err := hex.DecodeString(strings.TrimSpace(text))
 	if err != nil {
-		return nil //nolint:nilerr // ParseKey refuses it
+		return nil //nolint:nilerr // ParseKey reports it
 	}
 	values, steps := make(map[byte]bool), make(map[byte]bool)
 	for i, b := range raw {
@@ -91,59 +89,59 @@ func CheckRandom(text string) error {
 	return nil
 }
 
-// Keyring seals under its newest master key, and opens what was sealed under any
-// that it has.
+// Keyring seals under its newest master key, and opens secrets sealed under any of
+// its keys.
 type Keyring struct {
 	newest Key
 	keys   map[string]Key
 }
 
-// New returns a keyring. The older keys are those that the newest has replaced.
+// New returns a keyring with the newest key and those that it replaced.
 func New(newest Key, older ...Key) *Keyring {
-	v := &Keyring{newest: newest, keys: map[string]Key{newest.ID: newest}}
-	for _, k := range older {
-		v.keys[k.ID] = k
+	k := &Keyring{newest: newest, keys: map[string]Key{newest.ID: newest}}
+	for _, old := range older {
+		k.keys[old.ID] = old
 	}
-	return v
+	return k
 }
 
-// Sealed is a secret that is encrypted and authenticated.
+// Sealed is an encrypted and authenticated secret.
 type Sealed struct {
 	KeyID string // of the master key
 	Data  []byte // the nonce and the ciphertext
 }
 
-// KeyID returns the id of the key that the keyring seals under.
-func (v *Keyring) KeyID() string { return v.newest.ID }
+// KeyID returns the id of the newest key.
+func (k *Keyring) KeyID() string { return k.newest.ID }
 
-// Has reports whether the keyring has the key with that id.
-func (v *Keyring) Has(keyID string) bool {
-	_, ok := v.keys[keyID]
+// Has reports whether the keyring has the key with the id.
+func (k *Keyring) Has(keyID string) bool {
+	_, ok := k.keys[keyID]
 	return ok
 }
 
 // Seal encrypts a version of a merchant's secret.
-func (v *Keyring) Seal(merchantID string, version int64, secret string) Sealed {
-	sealed := v.newest.aead.Seal(nil, nil, []byte(secret), purpose(merchantID, version)) //nolint:gosec // this AEAD makes its nonces itself
-	return Sealed{KeyID: v.newest.ID, Data: sealed}
+func (k *Keyring) Seal(merchantID string, version int64, secret string) Sealed {
+	sealed := k.newest.aead.Seal(nil, nil, []byte(secret), associatedData(merchantID, version)) //nolint:gosec // this AEAD generates its nonces
+	return Sealed{KeyID: k.newest.ID, Data: sealed}
 }
 
-// Open decrypts a version of a merchant's secret. Errors are ErrNoKey, with the
-// id of the key, and ErrBroken.
-func (v *Keyring) Open(merchantID string, version int64, s Sealed) (string, error) {
-	key, ok := v.keys[s.KeyID]
+// Open decrypts a version of a merchant's secret. It returns ErrNoKey, with the
+// key's id, or ErrBroken on failure.
+func (k *Keyring) Open(merchantID string, version int64, s Sealed) (string, error) {
+	key, ok := k.keys[s.KeyID]
 	if !ok {
 		return "", fmt.Errorf("%w; its id is %.64q", ErrNoKey, s.KeyID)
 	}
-	secret, err := key.aead.Open(nil, nil, s.Data, purpose(merchantID, version))
+	secret, err := key.aead.Open(nil, nil, s.Data, associatedData(merchantID, version))
 	if err != nil {
 		return "", ErrBroken
 	}
 	return string(secret), nil
 }
 
-// purpose is the associated data of a secret. A merchant's id holds no zero
-// byte, so no two have the same.
-func purpose(merchantID string, version int64) []byte {
+// associatedData returns the associated data of a secret. It is unique, because a
+// merchant's id contains no zero byte.
+func associatedData(merchantID string, version int64) []byte {
 	return []byte(merchantID + "\x00" + strconv.FormatInt(version, 10))
 }

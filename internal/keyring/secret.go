@@ -6,14 +6,14 @@ import (
 	"io"
 )
 
-// SecretPrefix begins a webhook secret, so that people and scanners know one.
+// SecretPrefix marks a webhook secret for people and secret scanners.
 const SecretPrefix = "whsec_"
 
 // SecretSize is the number of random bytes in a secret.
 const SecretSize = 32
 
-// NewSecret makes a webhook secret from randomness: the prefix, and the bytes
-// in base64, as Standard Webhooks has it.
+// NewSecret generates a webhook secret in the format of Standard Webhooks: the
+// prefix, and the bytes in base64.
 func NewSecret(random io.Reader) (string, error) {
 	var b [SecretSize]byte
 	if _, err := io.ReadFull(random, b[:]); err != nil {
