@@ -46,7 +46,7 @@ func (s *Store) DeregisterWorker(ctx context.Context, id string) error {
 	return nil
 }
 
-// otherWorkers returns how many workers are registered beside one.
+// otherWorkers returns how many workers are registered in addition to one.
 func (tx *Tx) otherWorkers(ctx context.Context, id string, nowMS int64) (int64, error) {
 	return queryRow(ctx, &tx.queries, scanSeq, "SELECT count(*) FROM deliverers WHERE id <> $1 AND until_ms > $2", id, nowMS)
 }

@@ -8,7 +8,7 @@ import (
 
 // insertEvents inserts events with their numbers and their deliveries. It
 // returns those that it did not leave out, and how many workers are registered
-// beside the one that leases.
+// besides the one that leases.
 const insertEvents = `WITH newest AS (
 		SELECT COALESCE(max(seq), 0) AS seq FROM events
 	), others AS (
