@@ -156,10 +156,16 @@ func (b *transferBatch) candidatesAt(ctx context.Context, p invoice.Payment, e *
 	if slices.ContainsFunc(candidates, func(c invoice.Candidate) bool { return c.NamedBy(p.Transfer) }) {
 		return candidates, false, nil
 	}
+	if b.wasLeft(p) {
+		return nil, false, nil
+	}
 	for _, inv := range b.invoices.partlyPaid(p.Transfer) {
 		if !contains(candidates, inv.ID) {
 			candidates = append(candidates, invoice.Candidate{Invoice: inv})
 		}
+	}
+	if candidates, err = b.withoutNewer(ctx, p, candidates); err != nil {
+		return nil, false, err
 	}
 	for i := range candidates {
 		if c := &candidates[i]; c.PayableAt(p.Position) {
@@ -190,6 +196,59 @@ func (b *transferBatch) candidatesAt(ctx context.Context, p invoice.Payment, e *
 	return candidates, truncated, err
 }
 
+// wasLeft reports whether a payment was decided before and left unattributed. It
+// stays so, unless its transaction names an invoice.
+func (b *transferBatch) wasLeft(p invoice.Payment) bool {
+	was, known := b.payments[p.ID]
+	return known && !was.Attributed() && was.SameMovement(p.Transfer) && !b.undecided[p.ID]
+}
+
+// withoutNewer returns the candidates without those that were created after the
+// payment was first seen.
+func (b *transferBatch) withoutNewer(ctx context.Context, p invoice.Payment, candidates []invoice.Candidate) ([]invoice.Candidate, error) {
+	ids := make([]string, len(candidates))
+	for i, c := range candidates {
+		ids[i] = c.ID
+	}
+	older := candidates[:0]
+	for _, c := range candidates {
+		newer, err := b.isNewer(ctx, p, c.ID, ids)
+		if err != nil {
+			return nil, err
+		}
+		if !newer {
+			older = append(older, c)
+		}
+	}
+	return older, nil
+}
+
+// isNewer reports whether an invoice was created after a payment was first seen.
+// Whoever saw the payment can have created it, so it does not pay the invoice by
+// its amount. The order of events tells, because neither a reorg nor a clock
+// changes it. ids are invoices that are asked for next, read in the same query.
+func (b *transferBatch) isNewer(ctx context.Context, p invoice.Payment, id string, ids []string) (bool, error) {
+	was, known := b.payments[p.ID]
+	if !known {
+		return false, nil
+	}
+	if _, ok := b.created[id]; !ok {
+		var missing []string
+		for _, id := range ids {
+			if _, ok := b.created[id]; !ok {
+				b.created[id] = 0
+				missing = append(missing, id)
+			}
+		}
+		seqs, err := b.tx.CreatedSeqs(ctx, missing)
+		if err != nil {
+			return false, err
+		}
+		maps.Copy(b.created, seqs)
+	}
+	return b.created[id] > was.SeenAfter, nil
+}
+
 func contains(candidates []invoice.Candidate, id string) bool {
 	return slices.ContainsFunc(candidates, func(c invoice.Candidate) bool { return c.ID == id })
 }
@@ -211,7 +270,13 @@ func (b *transferBatch) eachAwaiting(ctx context.Context, p invoice.Payment, lis
 		if !c.PayableAt(p.Position) {
 			continue
 		}
-		var err error
+		newer, err := b.isNewer(ctx, p, c.ID, list.ids)
+		if err != nil {
+			return false, err
+		}
+		if newer {
+			continue
+		}
 		if c.Covered, c.Remainder, err = b.dueAt(ctx, c.Invoice, p); err != nil {
 			return false, err
 		}

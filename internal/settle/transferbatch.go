@@ -23,6 +23,8 @@ type transferBatch struct {
 	payments map[string]store.PaymentRow // known payments of the entries, by id
 	unsaved  []string                    // ids of the payments to be written, in order
 	dirty    map[string]bool             // whether a payment is in unsaved
+	lastSeq  int64                       // number of the newest event before the batch
+	created  map[string]int64            // numbers of invoice.created events by invoice, 0 if removed; read on demand
 	invoices *invoiceSet                 // candidates, and the invoices of known payments
 	// histories hold the payments of invoices whose sums do not say what was due
 	// before a payment, by the invoice's id. They are read on demand.
@@ -65,7 +67,7 @@ func (e *entry) refundPair() store.Pair { return store.Pair{Payer: e.To, Receive
 func (s *Service) newTransferBatch(tx *store.Tx, out *outbox, scope chainScope, transfers []invoice.Transfer) *transferBatch {
 	b := &transferBatch{
 		service: s, tx: tx, out: out, chain: scope,
-		payments: make(map[string]store.PaymentRow), dirty: make(map[string]bool),
+		payments: make(map[string]store.PaymentRow), dirty: make(map[string]bool), created: make(map[string]int64),
 		invoices: newInvoiceSet(tx), histories: make(map[string]*invoice.History),
 		refunds: make(map[string]invoice.Refund), refundSums: newRefundedSums(tx),
 		refundable: make(map[store.Pair]paymentSet), tagged: make(map[string]paymentSet),
@@ -129,6 +131,9 @@ func (b *transferBatch) load(ctx context.Context) error {
 	for _, p := range stored {
 		b.payments[p.ID] = p
 	}
+	if err == nil && len(stored) < len(ids) {
+		b.lastSeq, err = b.tx.LastSeq(ctx)
+	}
 	return err
 }
 
@@ -157,9 +162,8 @@ func (b *transferBatch) loadCandidates(ctx context.Context) error {
 // that its block is read again or it is mined again. It does while it moves the
 // same money on the same evidence, since a provider can have made up the first
 // evidence. An attribution made off the chain does not depend on evidence. A
-// payment without an invoice stays without, because an invoice or a remainder
-// with its amount can have been created since. An undecided payment is
-// attributed whenever it is read.
+// payment without an invoice stays without, unless other evidence names one. An
+// undecided payment is attributed whenever it is read.
 func (b *transferBatch) keepsAttribution(p store.PaymentRow, e *entry) bool {
 	switch {
 	case !p.SameMovement(e.Transfer):
@@ -178,7 +182,7 @@ func (b *transferBatch) storePayment(ctx context.Context, e *entry) error {
 		return nil // final: reading the chain again changes nothing
 	}
 	if !known {
-		p.SeenID = b.service.ids.New("")
+		p.SeenID, p.SeenAfter = b.service.ids.New(""), b.lastSeq
 		p.ID, p.ObservedAt = e.paymentID, b.service.now().Unix()
 	}
 	was := p.Payment

@@ -74,3 +74,67 @@ func TestUnattributedEvents(t *testing.T) {
 		}
 	})
 }
+
+// TestNoInvoiceCollectsWhatWasSeenBefore has somebody create an invoice over the
+// amount of a payment that was seen before. A reorg mines the payment again, in a
+// block that can pay the invoice: it does not go there by its amount.
+func TestNoInvoiceCollectsWhatWasSeenBefore(t *testing.T) {
+	t.Parallel()
+	other := invoice.Evidence{Registry: invoice.Hash{0xee}} // of nobody's invoice
+	each(t, func(t *testing.T, db *database) {
+		for name, test := range map[string]struct {
+			waits, between, attributed bool
+			again                      invoice.Evidence // of the payment, when it is mined again
+		}{
+			"waits":                        {waits: true},
+			"waits, created between":       {waits: true, between: true},
+			"unattributed, other evidence": {again: other},
+			"attributed, other evidence":   {again: other, attributed: true},
+		} {
+			w := db.world(t)
+			w.late()
+			const paid = 1_234_567
+			older := w.create(amount(9_000_000))
+			if test.attributed {
+				older = w.create(amount(paid), func(d *invoice.Draft) { d.ExpiresAt = start + 10 })
+			}
+			unread := w.next(start + 1)
+			w.blocks = append(w.blocks, unread)
+			w.startLate()
+			if !test.waits {
+				w.fill(101, unread.Header)
+			}
+			p := w.pay(invoice.NewAmount(paid))
+			w.mine(start+2, p)
+			var collector invoice.Invoice
+			if !test.between {
+				collector = w.create(amount(paid))
+			}
+			w.reorg(1)
+			if test.between {
+				collector = w.create(amount(paid))
+			}
+			p.Evidence = test.again
+			w.mine(start+20, p)
+			if test.waits {
+				w.fill(101, unread.Header)
+			}
+			w.final()
+			if got := w.payment(p); got.Attributed() {
+				t.Errorf("%s: the payment went to the older %t, the newer %t by %q", name, got.InvoiceID == older.ID, got.InvoiceID == collector.ID, got.Method)
+			}
+			if test.waits {
+				continue
+			}
+			w = db.world(t)
+			w.create(amount(9_000_000))
+			p = w.pay(invoice.NewAmount(paid))
+			w.mine(start+1, p)
+			named := w.create(amount(paid))
+			w.reorg(1)
+			p.Evidence.Calldata = named.CommitmentID
+			w.mine(start+2, p)
+			w.checkAttributed(p, named, invoice.ByCalldata)
+		}
+	})
+}

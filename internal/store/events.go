@@ -116,3 +116,19 @@ func (q *queries) LastSeq(ctx context.Context) (int64, error) {
 		return seq, err
 	}, "SELECT max(seq) FROM events")
 }
+
+// CreatedSeqs returns the numbers of the invoice.created events of invoices.
+// Those that were removed are left out.
+func (q *queries) CreatedSeqs(ctx context.Context, invoiceIDs []string) (map[string]int64, error) {
+	seqs := make(map[string]int64, len(invoiceIDs))
+	_, err := queryIn(invoiceIDs, func(chunk []any) ([]struct{}, error) {
+		return queryAll(ctx, q, func(row scanner) (struct{}, error) {
+			var id string
+			var seq int64
+			err := row.Scan(&id, &seq)
+			seqs[id] = seq
+			return struct{}{}, err
+		}, "SELECT subject, seq FROM events WHERE type = 'invoice.created' AND subject IN "+parameterList(0, len(chunk)), chunk...)
+	})
+	return seqs, err
+}

@@ -30,16 +30,17 @@ func transferValues(id string, t invoice.Transfer) []any {
 // PaymentRow is a payment and its position in the lists of payments.
 type PaymentRow struct {
 	invoice.Payment
-	SeenID string
+	SeenID    string
+	SeenAfter int64 // number of the newest event when it was first seen
 }
 
-const paymentColumns = transferColumns + ", invoice_id, merchant_id, method, attributed_by, attributed_at, seen_id"
+const paymentColumns = transferColumns + ", invoice_id, merchant_id, method, attributed_by, attributed_at, seen_id, seen_after"
 
 func scanPayment(row scanner) (PaymentRow, error) {
 	var p PaymentRow
 	err := scanTransfer(row, &p.Transfer, &p.ID, &p.Status, &p.ObservedAt, nullInt{&p.ConfirmedAt},
 		nullText(&p.InvoiceID), nullText(&p.MerchantID), nullText(&p.Method),
-		nullText(&p.AttributedBy), nullInt{&p.AttributedAt}, &p.SeenID)
+		nullText(&p.AttributedBy), nullInt{&p.AttributedAt}, &p.SeenID, &p.SeenAfter)
 	return p, err
 }
 
@@ -53,7 +54,7 @@ func (tx *Tx) SavePayments(ctx context.Context, payments []PaymentRow) error {
 	var unattributed []string
 	for i, p := range payments {
 		rows[i] = append(transferValues(p.ID, p.Transfer), string(p.Status), p.ObservedAt, orNull(p.ConfirmedAt),
-			orNull(p.InvoiceID), orNull(p.MerchantID), orNull(p.Method), orNull(p.AttributedBy), orNull(p.AttributedAt), p.SeenID)
+			orNull(p.InvoiceID), orNull(p.MerchantID), orNull(p.Method), orNull(p.AttributedBy), orNull(p.AttributedAt), p.SeenID, p.SeenAfter)
 		seen[i] = p.SeenID
 		if !p.Attributed() {
 			unattributed = append(unattributed, p.SeenID)

@@ -340,6 +340,7 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 		"unfinal too":  func() error { _, err := read.UnfinalRefunds(ctx, "base", 0, 999); return err },
 		"key":          func() error { _, err := read.IdempotencyKey(ctx, "m", "k", 1000); return err },
 		"cursor":       func() error { _, err := read.Cursor(ctx, "base"); return err },
+		"created":      func() error { _, err := read.CreatedSeqs(ctx, []string{"inv_1", "inv_2"}); return err },
 		"headers":      func() error { _, err := read.Headers(ctx, "base", 0, 999); return err },
 		"notice":       func() error { _, err := read.UnlinkedPayment(ctx, notice); return err },
 		"notices":      func() error { _, err := read.NoticesOfPayment(ctx, "pay_1"); return err },

@@ -65,3 +65,27 @@ func TestUpgradeBindsInvoices(t *testing.T) {
 		}
 	})
 }
+
+// TestUpgradeKnowsWhatWasSeen says that payments that can still be attributed
+// count as seen before all events that come after the upgrade.
+func TestUpgradeKnowsWhatWasSeen(t *testing.T) {
+	t.Parallel()
+	eachURL(t, func(t *testing.T, url string) {
+		statements := append([]string{}, firstSchema...)
+		statements = append(statements, firstInvoice(1), firstPayment(1, ""), firstPayment(2, ""), firstPayment(3, "inv_1"),
+			"UPDATE payments SET status = 'orphaned' WHERE id = 'pay_2'",
+			"UPDATE payments SET status = 'confirmed', confirmed_at = 1 WHERE id = 'pay_3'",
+			"INSERT INTO events VALUES ('evt_1', 7, 'invoice.created', 'inv_1', 'm', 'inv_1', '{}', 1, NULL)")
+		s := upgrade(t, url, 1, statements...)
+		for id, want := range map[string]int64{"pay_1": 7, "pay_2": 7, "pay_3": 0} {
+			p, err := s.Payment(t.Context(), id)
+			must(t, err)
+			if p.SeenAfter != want {
+				t.Errorf("%s was seen after event %d, want %d", id, p.SeenAfter, want)
+			}
+		}
+		if got, err := s.CreatedSeqs(t.Context(), []string{"inv_1", "inv_2"}); err != nil || len(got) != 1 || got["inv_1"] != 7 {
+			t.Errorf("invoices were created by the events %v, %v, want inv_1 by 7", got, err)
+		}
+	})
+}
