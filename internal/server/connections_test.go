@@ -69,6 +69,7 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 // TestSilentConnectionsMakeRoom opens more connections than the limit and sends
 // nothing on them.
 func TestSilentConnectionsMakeRoom(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, Config{OpenFiles: 256})
 	for range 200 {
 		keepAlive(t, s.url, 0)

@@ -17,6 +17,7 @@ import (
 // without sums, with an unreachable chain. The remainder of a partly paid invoice has
 // its transfer amount at once.
 func TestRemaindersAreAssignedAtStart(t *testing.T) {
+	t.Parallel()
 	database := storetest.SQLite(t)
 	now := time.Now().Unix()
 	c, node := scripted(t, "house", 7)

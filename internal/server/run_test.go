@@ -101,6 +101,7 @@ func create(t *testing.T, base, chainKey string) answer {
 }
 
 func TestReadyReportsTheChain(t *testing.T) {
+	t.Parallel()
 	c, node := scripted(t, "house", 7)
 	down := errors.New("the node is down")
 	node.Intercept(func(context.Context, string) error { return down })
@@ -211,6 +212,7 @@ func TestReadyReportsStalledWork(t *testing.T) {
 // TestOneChainCannotStart configures one of two chains with a node of another network.
 // The other chain is served.
 func TestOneChainCannotStart(t *testing.T) {
+	t.Parallel()
 	good, _ := scripted(t, "good", 7)
 	bad, node := scripted(t, "bad", 8)
 	bad.ID = 9

@@ -126,6 +126,7 @@ func halt(t *testing.T, database, chainKey, reason string) {
 // TestHaltedAndResumed starts a service with a halted chain and resumes it as an
 // operator does.
 func TestHaltedAndResumed(t *testing.T) {
+	t.Parallel()
 	c, _ := scripted(t, "house", 7)
 	database := "sqlite:" + t.TempDir() + "/quittance.db"
 	first := startServer(t, Config{Chains: []Chain{c}, Database: database})

@@ -20,6 +20,7 @@ import (
 // TestStopLosesNoRequest stops a server under load from clients with and without
 // keep-alive. Each request is answered, or its connection is refused.
 func TestStopLosesNoRequest(t *testing.T) {
+	t.Parallel()
 	c, _ := scripted(t, "house", 7)
 	s := startServer(t, Config{Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true}, StopDelay: 300 * time.Millisecond})
 	await(t, s.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
@@ -74,6 +75,7 @@ func TestStopLosesNoRequest(t *testing.T) {
 
 // TestStopFailsReadinessFirst asks for the health of a stopping service.
 func TestStopFailsReadinessFirst(t *testing.T) {
+	t.Parallel()
 	c, _ := scripted(t, "house", 7)
 	s := startServer(t, Config{Chains: []Chain{c}, StopDelay: time.Second})
 	await(t, s.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
