@@ -87,18 +87,24 @@ func (b *bench) measureDeliver(ctx context.Context, kind string) (err error) {
 	if err != nil {
 		return err
 	}
-	cpu, began := ownCPU(), time.Now()
-	err = w.until(ctx, int64(b.events))
-	if err := errors.Join(err, stopProfile()); err != nil {
+	server, err := b.serverCPU(ctx, kind)
+	if err != nil {
 		return err
 	}
+	cpu, began := ownCPU(), time.Now()
+	err = w.until(ctx, int64(b.events))
 	took := time.Since(began)
 	cpu = ownCPU() - cpu
+	after, afterErr := b.serverCPU(ctx, kind)
+	if err := errors.Join(err, afterErr, stopProfile()); err != nil {
+		return err
+	}
+	server = (after - server) / time.Duration(b.events)
 	rate := float64(b.events) / took.Seconds()
 	b.report.row(kind, "deliveries/s", fmt.Sprintf("%.0f", rate), fmt.Sprintf("%.0f", ceiling), fmt.Sprintf("%.2f", rate/ceiling),
 		fmt.Sprintf("ceiling: a bare loop of signed posts, %d at a time", deliverLanes))
-	b.report.row(kind, "CPU per delivery", (cpu / time.Duration(b.events)).Round(time.Microsecond), bare.Round(time.Microsecond), "",
-		"receiver not included; the ceiling is the bare loop's")
+	b.report.row(kind, "CPU per delivery", (cpu/time.Duration(b.events) + server).Round(time.Microsecond), bare.Round(time.Microsecond), "",
+		fmt.Sprintf("of the database %v; receiver not included; the ceiling is the bare loop's; %d requests for leases", server.Round(time.Microsecond), len(w.leases)))
 	return nil
 }
 

@@ -22,7 +22,7 @@ import (
 var errTimeout = errors.New("the exchange took too long")
 
 func (p *Poster) send(ctx context.Context, to Endpoint, m Message, now time.Time) Answer {
-	trace := newTrace(p.now)
+	trace := &trace{now: p.now}
 	ctx = httptrace.WithClientTrace(ctx, trace.client())
 	target, err := url.Parse(to.URL)
 	if err != nil {

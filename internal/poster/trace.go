@@ -21,13 +21,12 @@ type trace struct {
 	now func() time.Time
 
 	mu      sync.Mutex
-	started map[*time.Duration]time.Time
+	started phaseTimes
 	took    phases
 }
 
-func newTrace(now func() time.Time) *trace {
-	return &trace{now: now, started: make(map[*time.Duration]time.Time)}
-}
+// phaseTimes are when the phases started.
+type phaseTimes struct{ lookup, connect, handshake, answer time.Time }
 
 func (t *trace) phases() phases {
 	t.mu.Lock()
@@ -35,29 +34,30 @@ func (t *trace) phases() phases {
 	return t.took
 }
 
-func (t *trace) start(part *time.Duration) {
+func (t *trace) start(at *time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.started[part] = t.now()
+	*at = t.now()
 }
 
-func (t *trace) stop(part *time.Duration) {
+func (t *trace) stop(at *time.Time, took *time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if at, ok := t.started[part]; ok {
-		*part = t.now().Sub(at)
+	if !at.IsZero() {
+		*took = t.now().Sub(*at)
 	}
 }
 
 func (t *trace) client() *httptrace.ClientTrace {
+	at, took := &t.started, &t.took
 	return &httptrace.ClientTrace{
-		DNSStart:             func(httptrace.DNSStartInfo) { t.start(&t.took.lookup) },
-		DNSDone:              func(httptrace.DNSDoneInfo) { t.stop(&t.took.lookup) },
-		ConnectStart:         func(string, string) { t.start(&t.took.connect) },
-		ConnectDone:          func(string, string, error) { t.stop(&t.took.connect) },
-		TLSHandshakeStart:    func() { t.start(&t.took.handshake) },
-		TLSHandshakeDone:     func(tls.ConnectionState, error) { t.stop(&t.took.handshake) },
-		WroteRequest:         func(httptrace.WroteRequestInfo) { t.start(&t.took.answer) },
-		GotFirstResponseByte: func() { t.stop(&t.took.answer) },
+		DNSStart:             func(httptrace.DNSStartInfo) { t.start(&at.lookup) },
+		DNSDone:              func(httptrace.DNSDoneInfo) { t.stop(&at.lookup, &took.lookup) },
+		ConnectStart:         func(string, string) { t.start(&at.connect) },
+		ConnectDone:          func(string, string, error) { t.stop(&at.connect, &took.connect) },
+		TLSHandshakeStart:    func() { t.start(&at.handshake) },
+		TLSHandshakeDone:     func(tls.ConnectionState, error) { t.stop(&at.handshake, &took.handshake) },
+		WroteRequest:         func(httptrace.WroteRequestInfo) { t.start(&at.answer) },
+		GotFirstResponseByte: func() { t.stop(&at.answer, &took.answer) },
 	}
 }
