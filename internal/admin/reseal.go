@@ -9,8 +9,8 @@ import (
 )
 
 // Reseal seals the webhook secrets in a service's database under the keyring's
-// newest key and returns how many it resealed. It is safe beside a running
-// service that has both keys.
+// newest key and returns how many it resealed. It is safe while a service runs
+// that has both keys.
 func Reseal(ctx context.Context, database string, v *keyring.Keyring) (n int, err error) {
 	err = withStore(ctx, database, func(db *store.Store) error {
 		n, err = endpoint.Reseal(ctx, db, v)

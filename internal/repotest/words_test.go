@@ -16,6 +16,8 @@ var metaphors = map[string]string{
 	"aside":       "quarantined",
 	"census":      "address cache",
 	"concealer":   "redactor",
+	"enlist":      "register",
+	"gently":      "in small steps",
 	"dear":        "fee cap exceeded",
 	"deed":        "transaction, action",
 	"discharge":   "deregister",

@@ -385,8 +385,8 @@ func TestLeaseDeliveriesOwnUnderWay(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		events := storetest.Schedule(t, s, "m", 0, 1, now)
 		trust(t, s, "m")
-		for _, deliverer := range []string{"a", "b"} {
-			must(t, s.RegisterWorker(t.Context(), store.Worker{ID: deliverer}, now, now+60_000))
+		for _, worker := range []string{"a", "b"} {
+			must(t, s.RegisterWorker(t.Context(), store.Worker{ID: worker}, now, now+60_000))
 		}
 		r := request("1")
 		r.Worker, r.UntilMS = "a", now+1
