@@ -79,7 +79,7 @@ func (b *backend) AttributeManually(ctx context.Context, h settle.ManualAttribut
 		return invoice.Payment{}, err
 	}
 	b.hands = append(b.hands, h)
-	p.InvoiceID, p.Method, p.AttributedBy, p.AttributedAt = h.InvoiceID, invoice.ByHand, h.By, now
+	p.InvoiceID, p.Method, p.AttributedBy, p.AttributedAt = h.InvoiceID, invoice.ByHand, h.By, time.Unix(now, 0)
 	return p.Payment, nil
 }
 

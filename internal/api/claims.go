@@ -79,7 +79,7 @@ func (a *API) addCandidates(ctx context.Context, list []apitypes.Payment, found 
 			continue
 		}
 		ids = append(ids, p.ID)
-		near, err := a.reader.NearInvoices(ctx, p.Transfer, merchantID, p.ObservedAt+1)
+		near, err := a.reader.NearInvoices(ctx, p.Transfer, merchantID, p.ObservedAt.Unix()+1)
 		if err != nil {
 			return fmt.Errorf("find the candidates of %s: %w", p.ID, err)
 		}

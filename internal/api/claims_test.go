@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -53,7 +54,7 @@ func ambiguous() *backend {
 		})
 	}
 	b.payments = []store.PaymentRow{{SeenID: number(0), Payment: invoice.Payment{
-		ID: invoice.PrefixPayment + number(0), Status: invoice.Confirmed, ConfirmedAt: now,
+		ID: invoice.PrefixPayment + number(0), Status: invoice.Confirmed, ConfirmedAt: time.Unix(now, 0),
 		Transfer: invoice.Transfer{
 			Position: invoice.Position{BlockNumber: 5, BlockTime: now + 907}, ChainKey: "base", Currency: "USDC", From: invoice.Address{7}, To: at, Amount: invoice.NewAmount(33_990_000),
 		},

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -32,14 +33,14 @@ func newListBackend(n int) *backend {
 		b.invoices = append(b.invoices, inv)
 		p := store.PaymentRow{SeenID: number(i), Payment: invoice.Payment{
 			ID: invoice.PrefixPayment + number(i), InvoiceID: inv.ID, MerchantID: merchant, Method: invoice.ByAmount,
-			Status: invoice.Confirmed, ConfirmedAt: now,
+			Status: invoice.Confirmed, ConfirmedAt: time.Unix(now, 0),
 			Transfer: invoice.Transfer{
 				ChainKey: []string{"base", "local"}[i/2%2], Currency: "USDC", Amount: invoice.NewAmount(7),
 				From: invoice.Address{3}, To: invoice.Address{1}, TxHash: invoice.Hash{byte(i)}, Position: invoice.Position{BlockNumber: 9},
 			},
 		}}
 		if i%4 == 3 {
-			p.Status, p.ConfirmedAt = []invoice.PaymentStatus{invoice.Pending, invoice.Orphaned}[i/4%2], 0
+			p.Status, p.ConfirmedAt = []invoice.PaymentStatus{invoice.Pending, invoice.Orphaned}[i/4%2], time.Time{}
 		}
 		if i%5 == 4 {
 			p.InvoiceID, p.Method = "", ""
@@ -68,7 +69,7 @@ func TestGetInvoice(t *testing.T) {
 
 func TestGetPayment(t *testing.T) {
 	b := newListBackend(5)
-	b.payments[0].Method, b.payments[0].AttributedBy, b.payments[0].AttributedAt = invoice.ByHand, "maria", now+5
+	b.payments[0].Method, b.payments[0].AttributedBy, b.payments[0].AttributedAt = invoice.ByHand, "maria", time.Unix(now+5, 0)
 	h := newAPI(t, b)
 	id := func(i int) string { return invoice.PrefixPayment + number(i) }
 	for i, want := range []apitypes.Payment{

@@ -4,6 +4,7 @@ package apiconv
 
 import (
 	"math"
+	"time"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/chain"
@@ -92,16 +93,24 @@ func Payment(p invoice.Payment, detailed bool) apitypes.Payment {
 		BlockNumber: blockNumber(p.BlockNumber),
 	}
 	if p.Status == invoice.Confirmed {
-		w.ConfirmedAt = p.ConfirmedAt
+		w.ConfirmedAt = unixSeconds(p.ConfirmedAt)
 	}
 	if !detailed {
 		return w
 	}
 	w.Status = apitypes.PaymentStatus(p.Status)
 	if p.Attributed() {
-		w.Attribution = &apitypes.Attribution{Method: apitypes.AttributionMethod(p.Method), By: p.AttributedBy, At: p.AttributedAt}
+		w.Attribution = &apitypes.Attribution{Method: apitypes.AttributionMethod(p.Method), By: p.AttributedBy, At: unixSeconds(p.AttributedAt)}
 	}
 	return w
+}
+
+// unixSeconds returns t in Unix seconds; 0 for the zero time.
+func unixSeconds(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.Unix()
 }
 
 // Refund returns a confirmed refund.
@@ -117,7 +126,7 @@ func Refund(r invoice.Refund) apitypes.Refund {
 		From:        chain.Checksum(r.From),
 		To:          chain.Checksum(r.To),
 		BlockNumber: blockNumber(r.BlockNumber),
-		ConfirmedAt: r.ConfirmedAt,
+		ConfirmedAt: unixSeconds(r.ConfirmedAt),
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -35,14 +36,14 @@ var (
 	}
 	payment = invoice.Payment{
 		ID: "pay_3t9f0w6k2m5xq8r1v4z7b0n3hc", InvoiceID: open.ID, MerchantID: "acme", Method: invoice.ByTransferAmount,
-		Status: invoice.Pending, ObservedAt: createdAt,
+		Status: invoice.Pending, ObservedAt: time.Unix(createdAt, 0),
 		Transfer: invoice.Transfer{
 			Position: invoice.Position{BlockNumber: 77}, ChainKey: "base", TxHash: invoice.Hash{0xcd}, Currency: "USDC",
 			From: invoice.Address{1}, To: merchant, Amount: invoice.NewAmount(4_900_123),
 		},
 	}
 	refund = invoice.Refund{
-		ID: "ref_5x9f0w6k2m5xq8r1v4z7b0n3hc", PaymentID: payment.ID, InvoiceID: open.ID, MerchantID: "acme", Status: invoice.Confirmed, ConfirmedAt: createdAt + 90,
+		ID: "ref_5x9f0w6k2m5xq8r1v4z7b0n3hc", PaymentID: payment.ID, InvoiceID: open.ID, MerchantID: "acme", Status: invoice.Confirmed, ConfirmedAt: time.Unix(createdAt+90, 0),
 		Transfer: invoice.Transfer{
 			Position: invoice.Position{BlockNumber: 99}, ChainKey: "base", TxHash: invoice.Hash{0xef}, Currency: "USDC",
 			From: merchant, To: invoice.Address{1}, Amount: invoice.NewAmount(900_000),
@@ -58,7 +59,7 @@ func paid() invoice.Invoice {
 
 func confirmed() invoice.Payment {
 	p := payment
-	p.Status, p.ConfirmedAt = invoice.Confirmed, createdAt+40
+	p.Status, p.ConfirmedAt = invoice.Confirmed, time.Unix(createdAt+40, 0)
 	return p
 }
 
@@ -92,7 +93,7 @@ func TestMembers(t *testing.T) {
 	expired := open
 	expired.Status, expired.Remaining = invoice.Expired, invoice.NewAmount(1)
 	byHand := payment
-	byHand.Method, byHand.AttributedBy, byHand.AttributedAt = invoice.ByHand, "maria", createdAt
+	byHand.Method, byHand.AttributedBy, byHand.AttributedAt = invoice.ByHand, "maria", time.Unix(createdAt, 0)
 	unattributed := payment
 	unattributed.InvoiceID, unattributed.MerchantID, unattributed.Method = "", "", ""
 

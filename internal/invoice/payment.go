@@ -3,6 +3,7 @@ package invoice
 import (
 	"cmp"
 	"slices"
+	"time"
 )
 
 // Position is the position of a transfer on its chain.
@@ -96,8 +97,9 @@ func (m Method) Inferred() bool { return m == ByAmount || m == ByTolerance }
 // chain, which evidence on the chain cannot change.
 func (m Method) OffChain() bool { return m == ByHand || m == ByClaim }
 
-// Payment is a transfer to a settlement address. InvoiceID, MerchantID and
-// Method are empty while it is not attributed to an invoice.
+// Payment is a transfer to a settlement address. InvoiceID, MerchantID and Method
+// are empty while it is not attributed to an invoice. Its own times are in UTC and
+// whole seconds.
 type Payment struct {
 	Transfer
 	ID          string
@@ -105,12 +107,12 @@ type Payment struct {
 	MerchantID  string
 	Method      Method
 	Status      PaymentStatus
-	ObservedAt  int64 // Unix seconds
-	ConfirmedAt int64 // Unix seconds; 0 unless confirmed
+	ObservedAt  time.Time
+	ConfirmedAt time.Time // zero unless confirmed
 
 	// AttributedBy and AttributedAt are set for off-chain methods alone.
 	AttributedBy string
-	AttributedAt int64 // Unix seconds
+	AttributedAt time.Time
 }
 
 // Attributed reports whether the payment belongs to an invoice.
@@ -123,13 +125,13 @@ func (r Refund) Attributed() bool { return r.InvoiceID != "" }
 // to none.
 func (p Payment) WithAttribution(a Attribution) Payment {
 	p.InvoiceID, p.MerchantID, p.Method = a.Invoice.ID, a.Invoice.MerchantID, a.Method
-	p.AttributedBy, p.AttributedAt = "", 0
+	p.AttributedBy, p.AttributedAt = "", time.Time{}
 	return p
 }
 
 // Refund is a transfer from a settlement address back to the account that made a
 // payment. InvoiceID and MerchantID are the payment's, and empty while it is not
-// attributed.
+// attributed. Its own times are in UTC and whole seconds.
 type Refund struct {
 	Transfer
 	ID          string
@@ -137,6 +139,6 @@ type Refund struct {
 	InvoiceID   string
 	MerchantID  string
 	Status      PaymentStatus
-	ObservedAt  int64 // Unix seconds
-	ConfirmedAt int64 // Unix seconds; 0 unless confirmed
+	ObservedAt  time.Time
+	ConfirmedAt time.Time // zero unless confirmed
 }

@@ -29,7 +29,7 @@ func TestRemaindersAreAssignedAtStart(t *testing.T) {
 		Status: invoice.Open, CreatedAt: now - 60,
 	}
 	p := store.PaymentRow{SeenID: "1", Payment: invoice.Payment{
-		ID: "pay_1", InvoiceID: inv.ID, MerchantID: "m", Method: invoice.ByCalldata, Status: invoice.Pending, ObservedAt: now,
+		ID: "pay_1", InvoiceID: inv.ID, MerchantID: "m", Method: invoice.ByCalldata, Status: invoice.Pending, ObservedAt: time.Unix(now, 0),
 		Transfer: invoice.Transfer{
 			ChainKey: c.Key, TxHash: invoice.Hash{2}, Token: testToken, Currency: "USDC", From: invoice.Address{0x22}, To: inv.Merchant,
 			Amount: invoice.NewAmount(400_000), Position: invoice.Position{BlockNumber: 2, BlockHash: invoice.Hash{3}, BlockTime: now},

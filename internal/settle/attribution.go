@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/invoice"
@@ -90,12 +91,12 @@ func (s *Service) attributeTo(ctx context.Context, tx *store.Tx, out *outbox, me
 	}
 	was := p.Payment
 	p.Payment = p.WithAttribution(invoice.Attribution{Invoice: inv, Method: method})
-	p.AttributedBy, p.AttributedAt = m.By, s.now().Unix()
+	p.AttributedBy, p.AttributedAt = m.By, s.seconds()
 	if err := tx.SavePayments(ctx, []store.PaymentRow{*p}); err != nil {
 		return err
 	}
 	err := tx.InsertAttribution(ctx, store.AttributionRow{
-		ID: s.ids.New(""), PaymentID: p.ID, InvoiceID: inv.ID, By: m.By, Note: m.Note, At: p.AttributedAt,
+		ID: s.ids.New(""), PaymentID: p.ID, InvoiceID: inv.ID, By: m.By, Note: m.Note, At: p.AttributedAt.Unix(),
 	})
 	if err != nil {
 		return err
@@ -166,7 +167,7 @@ func (set *invoiceSet) orphanRefund(ctx context.Context, p invoice.Payment) erro
 		}
 		set.put(set.byID[r.InvoiceID].WithoutRefund(r))
 	}
-	r.Status, r.ConfirmedAt = invoice.Orphaned, 0
+	r.Status, r.ConfirmedAt = invoice.Orphaned, time.Time{}
 	sums := newRefundedSums(set.tx)
 	if err := sums.replace(ctx, was, r); err != nil {
 		return err

@@ -96,7 +96,7 @@ func TestAttributeManually(t *testing.T) {
 			}
 			want := w.payment(p.Transfer).Payment
 			want.InvoiceID, want.MerchantID, want.Method = inv.ID, inv.MerchantID, invoice.ByHand
-			want.AttributedBy, want.AttributedAt = "maria", start+77
+			want.AttributedBy, want.AttributedAt = "maria", at(start+77)
 			for range 2 { // again it is the same
 				got, err := w.attribute(p, inv)
 				if diff := cmp.Diff(want, got, amounts); err != nil || diff != "" {
@@ -190,7 +190,7 @@ func TestManualAttributionSurvivesReorg(t *testing.T) {
 		less := p.Transfer
 		less.Amount = invoice.NewAmount(5)
 		w.mine(start+12, less)
-		if got := w.payment(less); got.Attributed() || got.Method != "" || got.AttributedBy != "" || got.AttributedAt != 0 {
+		if got := w.payment(less); got.Attributed() || got.Method != "" || got.AttributedBy != "" || !got.AttributedAt.IsZero() {
 			t.Errorf("with another amount it is of %q by %s, %q", got.InvoiceID, got.Method, got.AttributedBy)
 		}
 		if got := w.unattributed(); !slices.Equal(got, []string{p.ID}) {

@@ -80,8 +80,8 @@ func TestClaimByThePayer(t *testing.T) {
 			}
 		}
 		got := w.payment(p.Transfer)
-		if got.InvoiceID != inv.ID || got.Method != invoice.ByClaim || got.AttributedBy != "payer "+chain.Checksum(payer.address) || got.AttributedAt != start+7 {
-			t.Errorf("the payment is of %q by %q, %q at %d", got.InvoiceID, got.Method, got.AttributedBy, got.AttributedAt)
+		if got.InvoiceID != inv.ID || got.Method != invoice.ByClaim || got.AttributedBy != "payer "+chain.Checksum(payer.address) || !got.AttributedAt.Equal(at(start+7)) {
+			t.Errorf("the payment is of %q by %q, %q at %s", got.InvoiceID, got.Method, got.AttributedBy, got.AttributedAt)
 		}
 		var note string
 		w.must(db.sql.QueryRowContext(t.Context(), "SELECT note FROM attributions WHERE payment_id = $1", p.ID).Scan(&note))

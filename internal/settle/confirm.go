@@ -68,7 +68,7 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, out *outbo
 	if len(payments)+len(refunds) == 0 {
 		return nil
 	}
-	now := s.now().Unix()
+	now := s.seconds()
 	ids := make([]string, 0, len(payments)+len(refunds))
 	confirmed := make([]invoice.Payment, len(payments))
 	for i, p := range payments {

@@ -59,7 +59,7 @@ func TestReorgChangesAttribution(t *testing.T) {
 		p.Amount = two.Amount
 		w.mine(start+2, p)
 		second := w.payment(p)
-		if second.ID != first.ID || second.SeenID != first.SeenID || second.ObservedAt != start {
+		if second.ID != first.ID || second.SeenID != first.SeenID || !second.ObservedAt.Equal(at(start)) {
 			t.Errorf("it was %s (%s), and is %s (%s) now", first.ID, first.SeenID, second.ID, second.SeenID)
 		}
 		if second.InvoiceID != two.ID || second.Amount != two.Amount || second.Status != invoice.Pending {

@@ -73,7 +73,7 @@ func (b *transferBatch) storeRefund(ctx context.Context, e *entry) error {
 	}
 	r := was
 	if !known {
-		r.ID, r.ObservedAt = e.refundID, b.service.now().Unix()
+		r.ID, r.ObservedAt = e.refundID, b.service.seconds()
 	}
 	m, ok, err := b.matchRefund(ctx, e)
 	if err != nil || !ok {
@@ -83,7 +83,7 @@ func (b *transferBatch) storeRefund(ctx context.Context, e *entry) error {
 	r.Transfer = e.Transfer
 	r.Status, r.ConfirmedAt = b.status()
 	if e.BlockNumber <= b.chain.finalized { // its attribution was deferred
-		r.Status, r.ConfirmedAt = invoice.Confirmed, b.service.now().Unix()
+		r.Status, r.ConfirmedAt = invoice.Confirmed, b.service.seconds()
 	}
 	r.PaymentID, r.InvoiceID, r.MerchantID = p.ID, p.InvoiceID, p.MerchantID
 	if r.Status == invoice.Confirmed && r.Attributed() {

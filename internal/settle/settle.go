@@ -133,6 +133,9 @@ func New(cfg Config) *Service {
 	return s
 }
 
+// seconds returns Now in UTC and whole seconds, as it is stored.
+func (s *Service) seconds() time.Time { return s.now().UTC().Truncate(time.Second) }
+
 // earlierNow returns the earlier of Now and Schedule. What has expired by it has
 // expired by both clocks, of which one may have jumped.
 func (s *Service) earlierNow() time.Time {

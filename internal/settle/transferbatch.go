@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
@@ -183,7 +184,7 @@ func (b *transferBatch) storePayment(ctx context.Context, e *entry) error {
 	}
 	if !known {
 		p.SeenID, p.SeenAfter = b.service.ids.New(""), b.lastSeq
-		p.ID, p.ObservedAt = e.paymentID, b.service.now().Unix()
+		p.ID, p.ObservedAt = e.paymentID, b.service.seconds()
 	}
 	was := p.Payment
 	kept := b.keepsAttribution(p, e)
@@ -204,11 +205,11 @@ func (b *transferBatch) storePayment(ctx context.Context, e *entry) error {
 
 // status returns the state of a transfer that is observed now, and when it was
 // confirmed.
-func (b *transferBatch) status() (invoice.PaymentStatus, int64) {
+func (b *transferBatch) status() (invoice.PaymentStatus, time.Time) {
 	if b.chain.final {
-		return invoice.Confirmed, b.service.now().Unix()
+		return invoice.Confirmed, b.service.seconds()
 	}
-	return invoice.Pending, 0
+	return invoice.Pending, time.Time{}
 }
 
 // put replaces a payment in memory and marks it to be written.

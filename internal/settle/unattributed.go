@@ -56,7 +56,7 @@ func (s *Service) emitUnattributedTo(ctx context.Context, tx *store.Tx, out *out
 	var near []invoice.NearInvoice
 	if suggest {
 		var err error
-		if near, err = tx.NearInvoices(ctx, p.Transfer, merchantID, p.ObservedAt+1); err != nil {
+		if near, err = tx.NearInvoices(ctx, p.Transfer, merchantID, p.ObservedAt.Unix()+1); err != nil {
 			return err
 		}
 	}

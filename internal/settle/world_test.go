@@ -165,6 +165,9 @@ func confirm(ctx context.Context, s *settle.Service, chainKey string, line invoi
 	return s.Confirm(ctx, chainKey, line, revision)
 }
 
+// at returns a time that is given in Unix seconds.
+func at(seconds int64) time.Time { return time.Unix(seconds, 0).UTC() }
+
 func (w *world) must(err error) {
 	w.t.Helper()
 	if err != nil {

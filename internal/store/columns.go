@@ -115,6 +115,14 @@ func (s nullInt) Scan(src any) error {
 	return nil
 }
 
+// unixSeconds returns t in Unix seconds; 0 for the zero time.
+func unixSeconds(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.Unix()
+}
+
 // seconds reads a time in Unix seconds. It reads NULL as the zero time.
 type seconds struct{ dst *time.Time }
 
@@ -177,6 +185,8 @@ func orNull[T comparable](v T) any {
 		return v.String()
 	case invoice.Method:
 		return string(v)
+	case time.Time:
+		return v.Unix()
 	}
 	return v
 }

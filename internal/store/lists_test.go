@@ -92,7 +92,7 @@ func TestPagesOfPayments(t *testing.T) {
 					p.ChainKey = rapid.SampledFrom([]string{"base", "other"}).Draw(r, "chain")
 					p.Status = rapid.SampledFrom([]invoice.PaymentStatus{invoice.Pending, invoice.Confirmed, invoice.Orphaned}).Draw(r, "status")
 					if p.Status == invoice.Confirmed {
-						p.ConfirmedAt = 9
+						p.ConfirmedAt = at(9)
 					}
 					switch rapid.IntRange(0, 2).Draw(r, "of") {
 					case 1:

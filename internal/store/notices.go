@@ -56,7 +56,7 @@ func (tx *Tx) LinkNotices(ctx context.Context, p invoice.Payment) error {
 			AND payment_id IS NULL AND received_at >= $6 AND NOT EXISTS (SELECT 1 FROM notices AS has
 				WHERE has.payment_id = $1 AND has.provider = n.provider AND has.type = n.type)
 			GROUP BY provider, type)`,
-		p.ID, p.To.String(), p.Amount.String(), p.ChainKey, p.Currency, p.ObservedAt-int64(invoice.NoticeWindow.Seconds()))
+		p.ID, p.To.String(), p.Amount.String(), p.ChainKey, p.Currency, p.ObservedAt.Add(-invoice.NoticeWindow).Unix())
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -38,9 +39,9 @@ const paymentColumns = transferColumns + ", invoice_id, merchant_id, method, att
 
 func scanPayment(row scanner) (PaymentRow, error) {
 	var p PaymentRow
-	err := scanTransfer(row, &p.Transfer, &p.ID, &p.Status, &p.ObservedAt, nullInt{&p.ConfirmedAt},
+	err := scanTransfer(row, &p.Transfer, &p.ID, &p.Status, seconds{&p.ObservedAt}, seconds{&p.ConfirmedAt},
 		nullText(&p.InvoiceID), nullText(&p.MerchantID), nullText(&p.Method),
-		nullText(&p.AttributedBy), nullInt{&p.AttributedAt}, &p.SeenID, &p.SeenAfter)
+		nullText(&p.AttributedBy), seconds{&p.AttributedAt}, &p.SeenID, &p.SeenAfter)
 	return p, err
 }
 
@@ -53,7 +54,7 @@ func (tx *Tx) SavePayments(ctx context.Context, payments []PaymentRow) error {
 	seen := make([]string, len(payments))
 	var unattributed []string
 	for i, p := range payments {
-		rows[i] = append(transferValues(p.ID, p.Transfer), string(p.Status), p.ObservedAt, orNull(p.ConfirmedAt),
+		rows[i] = append(transferValues(p.ID, p.Transfer), string(p.Status), unixSeconds(p.ObservedAt), orNull(p.ConfirmedAt),
 			orNull(p.InvoiceID), orNull(p.MerchantID), orNull(p.Method), orNull(p.AttributedBy), orNull(p.AttributedAt), p.SeenID, p.SeenAfter)
 		seen[i] = p.SeenID
 		if !p.Attributed() {
@@ -183,10 +184,10 @@ func (q *queries) OrphanedPayments(ctx context.Context, chainKey string, from, t
 }
 
 // ConfirmThrough confirms the chain's pending payments and refunds in blocks up
-// to a number, at a time (Unix seconds).
-func (tx *Tx) ConfirmThrough(ctx context.Context, chainKey string, number uint64, at int64) error {
+// to a number, at a time.
+func (tx *Tx) ConfirmThrough(ctx context.Context, chainKey string, number uint64, at time.Time) error {
 	return tx.changeTransfers(ctx, `SET status = 'confirmed', confirmed_at = $3
-		WHERE chain_key = $1 AND block_number <= $2 AND status = 'pending'`, chainKey, int64(number), at)
+		WHERE chain_key = $1 AND block_number <= $2 AND status = 'pending'`, chainKey, int64(number), at.Unix())
 }
 
 // OrphanAbove orphans the chain's pending payments and refunds in blocks above

@@ -377,7 +377,7 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 			"paid back": func() error {
 				return write.SaveRefundedSums(ctx, map[string]invoice.Amount{"pay_1": invoice.NewAmount(1)})
 			},
-			"confirm":    func() error { return write.ConfirmThrough(ctx, "base", 5, 1000) },
+			"confirm":    func() error { return write.ConfirmThrough(ctx, "base", 5, at(1000)) },
 			"unsee":      func() error { return write.UnmarkIntentsObserved(ctx, "base", 5) },
 			"finish":     func() error { return write.FinishIntents(ctx, "base", 5) },
 			"bind":       func() error { return write.LowerFromBlocks(ctx, "base", 500) },

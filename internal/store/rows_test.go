@@ -85,7 +85,7 @@ func samplePayment(n int) store.PaymentRow {
 		From: invoice.Address{0xbb}, To: invoice.Address{0xaa}, Amount: invoice.NewAmount(100),
 	}
 	p.ID, p.SeenID = fmt.Sprintf("pay_%d", n), fmt.Sprintf("seen_%06d", n)
-	p.Status, p.ObservedAt = invoice.Pending, 1234
+	p.Status, p.ObservedAt = invoice.Pending, at(1234)
 	return p
 }
 
@@ -156,10 +156,10 @@ func TestPaymentAndRefundRoundTrip(t *testing.T) {
 		full := samplePayment(2)
 		full.Amount, full.Evidence.Calldata = invoice.MaxAmount, invoice.Hash{0xee}
 		full.InvoiceID, full.MerchantID, full.Method = "inv_1", "m", invoice.ByAuthorization
-		full.Status, full.ConfirmedAt = invoice.Confirmed, 4321
+		full.Status, full.ConfirmedAt = invoice.Confirmed, at(4321)
 		refund := invoice.Refund{
 			Transfer: full.Transfer, ID: "ref_1", PaymentID: full.ID, InvoiceID: "inv_1", MerchantID: "m",
-			Status: invoice.Pending, ObservedAt: 77,
+			Status: invoice.Pending, ObservedAt: at(77),
 		}
 		check := func(want store.PaymentRow) {
 			t.Helper()
@@ -192,15 +192,15 @@ func TestPaymentAndRefundRoundTrip(t *testing.T) {
 		}
 		refund.Position, refund.Amount, refund.Evidence = moved.Position, invoice.NewAmount(3), invoice.Evidence{}
 		refund.PaymentID, refund.InvoiceID, refund.MerchantID = moved.ID, "inv_2", "n"
-		refund.Status, refund.ConfirmedAt = invoice.Confirmed, 99
+		refund.Status, refund.ConfirmedAt = invoice.Confirmed, at(99)
 		checkRefund(refund)
 		check(bare) // back to nobody's
 		// When it was first seen does not change.
 		again := full
-		again.SeenID, again.ObservedAt = "seen_other", 1
+		again.SeenID, again.ObservedAt = "seen_other", at(1)
 		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.SavePayments(ctx, []store.PaymentRow{again}) })
-		if got, err := s.Payment(t.Context(), full.ID); err != nil || got.SeenID != full.SeenID || got.ObservedAt != full.ObservedAt {
-			t.Errorf("seen again, it was seen first as %s at %d, %v", got.SeenID, got.ObservedAt, err)
+		if got, err := s.Payment(t.Context(), full.ID); err != nil || got.SeenID != full.SeenID || !got.ObservedAt.Equal(full.ObservedAt) {
+			t.Errorf("seen again, it was seen first as %s at %s, %v", got.SeenID, got.ObservedAt, err)
 		}
 		if _, err := s.Payment(t.Context(), "pay_9"); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("a payment that is not there: %v", err)
@@ -366,3 +366,6 @@ func TestIdempotencyKeyWindow(t *testing.T) {
 		})
 	})
 }
+
+// at returns a time that is given in Unix seconds.
+func at(seconds int64) time.Time { return time.Unix(seconds, 0).UTC() }
