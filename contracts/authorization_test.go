@@ -56,7 +56,7 @@ func TestPayWithPermit(t *testing.T) {
 	w.wantBalance(w.merchant, 1000)
 }
 
-// TestPayWithPermitThatWasFrontRun lets somebody else submit the payer's permit first.
+// TestPayWithPermitThatWasFrontRun submits the payer's permit from another account first.
 func TestPayWithPermitThatWasFrontRun(t *testing.T) {
 	w := newWorld(t)
 	terms := w.terms()
@@ -66,7 +66,7 @@ func TestPayWithPermitThatWasFrontRun(t *testing.T) {
 	w.wantPaid(w.do(w.Keys.Payer, w.Registry, call), terms, w.payer)
 }
 
-// TestPermitServesItsSignerOnly lets somebody else send the payer's permit with their own payment: it must not move
+// TestPermitServesItsSignerOnly sends the payer's permit with another account's payment: it must not move
 // the payer's money.
 func TestPermitServesItsSignerOnly(t *testing.T) {
 	w := newWorld(t)

@@ -67,7 +67,7 @@ func startWorld(t testing.TB, conf devchain.Config) *world {
 	}
 }
 
-// in returns the same world for a subtest, which then fails by itself.
+// in returns the same world for a subtest, which then fails on its own.
 func (w *world) in(t *testing.T) *world {
 	t.Helper()
 	copied := *w

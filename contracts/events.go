@@ -21,7 +21,7 @@ type Paid struct {
 	ID       common.Hash    // the invoice's on-chain id
 	Payer    common.Address // who the money came from
 	Merchant common.Address // who it went to
-	Token    common.Address // what was paid in
+	Token    common.Address // token of the payment
 	Amount   *big.Int       // minor units of Token
 }
 
@@ -65,7 +65,7 @@ func parseID(log types.Log, event string, topic common.Hash) (common.Hash, error
 	return log.Topics[1], nil
 }
 
-// checkShape says whether a log has the event's first topic, its number of topics and its number of 32-byte words.
+// checkShape returns an error unless a log has the event's first topic, its number of topics and its number of 32-byte words.
 func checkShape(log types.Log, event string, topic common.Hash, topics, words int) error {
 	if len(log.Topics) != topics || log.Topics[0] != topic {
 		return fmt.Errorf("%s log: topics are %v, want %d beginning with %s", event, log.Topics, topics, topic)

@@ -34,7 +34,7 @@ var update = flag.Bool("update", false, "write "+gasSnapshot+" anew")
 
 // TestGas measures what calls cost and compares it with gasSnapshot, where it
 // must be the same, and with the table in gasDocs: a figure there is a ceiling,
-// and the cost lies less than a hundredth below it.
+// and the cost is less than a hundredth below it.
 func TestGas(t *testing.T) {
 	w := newFixedWorld(t)
 	text, err := os.ReadFile(gasDocs)
@@ -141,7 +141,7 @@ type gasTable struct {
 	measured []string // lines of the snapshot
 }
 
-// compare demands that the snapshot has what was measured, or writes it.
+// compare fails the test unless the snapshot has the measured figures, or writes them.
 func (g *gasTable) compare() {
 	g.Helper()
 	slices.Sort(g.measured)
@@ -157,7 +157,7 @@ func (g *gasTable) compare() {
 	}
 }
 
-// want demands that a call costs what the table says.
+// want fails the test unless a call costs as much as the table says.
 func (g *gasTable) want(call string, used uint64, invoices int) {
 	g.Helper()
 	g.measured = append(g.measured, fmt.Sprintf("%s (gas: %d)\n", strings.ReplaceAll(call, "`", ""), used))

@@ -19,8 +19,8 @@ import (
 //
 //   - a status changes from none to open, and from both to paid or closed, and never again;
 //   - an invoice is paid by exactly one call, in time, and its merchant's balance grows by exactly its amount;
-//   - nobody but the operator opens or closes;
-//   - no money but that of paid invoices moves, and the registry holds none;
+//   - only the operator opens or closes;
+//   - only the amounts of paid invoices move, and the registry holds nothing;
 //   - a call that changes a status leaves the event that says so, and no other call leaves any.
 func TestInvariants(t *testing.T) {
 	w := newFixedWorld(t)
@@ -45,7 +45,7 @@ func TestInvariants(t *testing.T) {
 	})
 }
 
-// model is what the registry should hold of the invoices of one run.
+// model is the expected state of the registry in one run.
 type model struct {
 	*world
 	fee, fake common.Address
@@ -59,7 +59,7 @@ type modelInvoice struct {
 	status contracts.Status
 }
 
-// holdings are balances of the test USDC, and what the registry has of the other token.
+// holdings are balances of the test USDC, and the registry's balance of the other token.
 type holdings struct{ payer, merchant, operator, registry, registryFee int64 }
 
 func (w *world) holdings(fee common.Address) holdings {
@@ -188,14 +188,14 @@ func (m *model) settle(r *rapid.T, from *ecdsa.PrivateKey, inv *modelInvoice, da
 	}
 }
 
-// pay pays from an allowance, which nobody but the payer has given.
+// pay pays from an allowance, which only the payer has given.
 func (m *model) pay(r *rapid.T) {
 	inv, caller := m.invoice(r), m.caller(r)
 	taken := m.payable(inv) && m.arrives(inv) && caller == m.Keys.Payer
 	m.settle(r, caller, inv, m.registry.PackPay(inv.Terms), taken)
 }
 
-// payWithPermit pays with a permit that nobody signed: it is no error by itself, and the allowance decides.
+// payWithPermit pays with an unsigned permit, which is not an error: the allowance decides.
 func (m *model) payWithPermit(r *rapid.T) {
 	inv, caller := m.invoice(r), m.caller(r)
 	junk := [32]byte{1}
@@ -203,8 +203,8 @@ func (m *model) payWithPermit(r *rapid.T) {
 	m.settle(r, caller, inv, data, m.payable(inv) && m.arrives(inv) && caller == m.Keys.Payer)
 }
 
-// payWithAuthorization has anybody send an authorization that the payer signed for this invoice, or for another of the
-// same amount, or that somebody else signed in the payer's name.
+// payWithAuthorization sends an authorization from any account that the payer signed for this invoice, or for another of the
+// same amount, or that another account signed in the payer's name.
 func (m *model) payWithAuthorization(r *rapid.T) {
 	inv, caller := m.invoice(r), m.caller(r)
 	a, signer, good := m.authorization(inv.Terms), m.Keys.Payer, inv.Token == m.Token
@@ -233,7 +233,7 @@ func (m *model) wait(r *rapid.T) {
 	m.at(m.now() + rapid.Uint64Range(1, 6).Draw(r, "seconds"))
 }
 
-// FuzzCaller has an account that is no operator and has no allowance send any calldata to the registry, which must
+// FuzzCaller sends any calldata from an account that is not an operator and has no allowance to the registry, which must
 // leave invoices and balances as they are. The payer has given the registry an allowance.
 func FuzzCaller(f *testing.F) {
 	w := newFixedWorld(f)
@@ -267,7 +267,7 @@ func FuzzCaller(f *testing.F) {
 	})
 }
 
-// FuzzTokenCaller has an account without tokens and allowances send any calldata to the test token, which must leave
+// FuzzTokenCaller sends any calldata from an account without tokens and allowances to the test token, which must leave
 // balances, the supply, and the allowance that the payer has given the registry as they are.
 func FuzzTokenCaller(f *testing.F) {
 	w := newFixedWorld(f)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestMain lets rapid play fewer cases than it would by itself, since each call of TestInvariants is a block; the flag
+// TestMain reduces the cases of rapid, since each call of TestInvariants is a block; the flag
 // given to the test wins.
 func TestMain(m *testing.M) {
 	if err := flag.Set("rapid.checks", "50"); err != nil {

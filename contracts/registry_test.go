@@ -29,7 +29,7 @@ func TestOnlyTheOperatorOpensAndCloses(t *testing.T) {
 	w.wantStatus(ids[0], contracts.StatusOpen)
 }
 
-// TestBatchesSkip gives a batch every state an id can be in, one id twice: none may fail it.
+// TestBatchesSkip sends batches with ids in every state, and one id twice, which must not fail.
 func TestBatchesSkip(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -156,7 +156,7 @@ func TestWrongTerms(t *testing.T) {
 			if w.id(wrong) == w.id(right) {
 				t.Fatal("the id does not depend on this field")
 			}
-			if name != "token" { // a token that lies is refused for that
+			if name != "token" { // a fake token is rejected
 				receipt := w.do(w.Keys.Payer, w.Registry, w.registry.PackPay(wrong))
 				w.wantPaid(receipt, wrong, w.payer)
 			}

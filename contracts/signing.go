@@ -41,7 +41,7 @@ func (d Domain) Separator() common.Hash {
 }
 
 // Authorization is an EIP-3009 transfer that its payer signs and anyone submits. It is valid in blocks whose timestamp
-// (Unix seconds) lies strictly between ValidAfter and ValidBefore.
+// (Unix seconds) is strictly between ValidAfter and ValidBefore.
 type Authorization struct {
 	From, To                common.Address
 	Value                   *big.Int // minor units

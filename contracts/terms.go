@@ -7,12 +7,12 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 )
 
-// Status is what the registry's statusOf answers.
+// Status is the status of an invoice in the registry.
 type Status uint8
 
 // The registry's states of an invoice. StatusPaid and StatusClosed are final.
 const (
-	StatusNone   Status = iota // never seen; it can be paid all the same
+	StatusNone   Status = iota // unknown to the registry, and payable
 	StatusOpen                 // recorded by the operator
 	StatusPaid                 // paid through the registry
 	StatusClosed               // ended by the operator
