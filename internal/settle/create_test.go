@@ -203,6 +203,7 @@ func TestSuffixesRunOut(t *testing.T) {
 				taken = append(taken, w.insertable(suffix))
 			}
 		}
+		taken[500].ExpiresAt = start + 60
 		w.insert(taken)
 		free := make(map[invoice.Amount]bool)
 		for range left {
@@ -236,7 +237,7 @@ func TestSuffixesRunOut(t *testing.T) {
 		freed := taken[500]
 		w.mine(start+1, w.pay(freed.TransferAmount))
 		w.final()
-		w.seconds.Store(freed.ExpiresAt + settle.MinQuarantine + 1)
+		w.advance(freed.ExpiresAt + settle.MinQuarantine + 1)
 		if inv := w.create(); inv.TransferAmount != freed.TransferAmount {
 			t.Errorf("the transfer amount is %s, want %s, which is free again", inv.TransferAmount, freed.TransferAmount)
 		}

@@ -94,7 +94,7 @@ func (db *database) starved(t *testing.T) (w *world, inv invoice.Invoice) {
 	w = db.world(t)
 	w.random = narrow{rand.New(rand.NewPCG(1, 0)), 0, 4} // of the larger suffixes it knows the first four
 	w.Service = w.service()
-	inv = w.create(amount(34_000_000))
+	inv = w.create(amount(34_000_000), func(d *invoice.Draft) { d.ExpiresAt = start + 3*settle.MinQuarantine })
 	w.takeSuffixes(33_990_000, invoice.MaxSuffix+4, start+60)
 	w.mine(start+1, w.part(inv, 10_000))
 	if got := w.invoice(inv.ID); got.Remaining != invoice.NewAmount(33_990_000) || !got.RemainingTransfer.IsZero() {
@@ -107,7 +107,7 @@ func (db *database) starved(t *testing.T) (w *world, inv invoice.Invoice) {
 	}
 	w.mine(start + 61)
 	w.final()
-	w.seconds.Store(start + 60 + settle.MinQuarantine + 1)
+	w.advance(start + 60 + settle.MinQuarantine + 1)
 	return w, inv
 }
 
@@ -120,7 +120,7 @@ func TestAssignWhenASuffixIsFree(t *testing.T) {
 		w.must(w.AssignTransferAmounts(t.Context()))
 		w.checkRemainder(inv, 33_990_000, 1, invoice.MaxSuffix)
 		w, inv = db.starved(t)
-		w.mine(start+62, w.part(inv, 5)) // dust
+		w.mine(w.head().Time+1, w.part(inv, 5)) // dust
 		w.checkRemainder(inv, 33_990_000, 1, invoice.MaxSuffix)
 	})
 }

@@ -83,7 +83,7 @@ func (s *Service) chooseAmounts(ctx context.Context, tx *store.Tx, bases []store
 		}
 		keys = append(keys, base.With(tried[i].amount))
 	}
-	uses, err := s.amountUses(ctx, tx, keys)
+	uses, err := amountUses(ctx, tx, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -104,12 +104,27 @@ func (s *Service) chooseAmounts(ctx context.Context, tx *store.Tx, bases []store
 }
 
 // amountUses returns which invoices use the amounts. One whose last invoice
-// expired less than MinQuarantine ago is taken.
-func (s *Service) amountUses(ctx context.Context, tx *store.Tx, keys []store.AmountKey) (map[store.AmountKey]store.AmountUse, error) {
-	now := s.now().Unix()
-	uses, err := tx.AmountUses(ctx, keys, now-Quarantine)
+// expired less than MinQuarantine before the newest final block of the chain is
+// taken. Every block that is read after that is younger, whatever the service's
+// clock says and however far behind the head it reads.
+func amountUses(ctx context.Context, tx *store.Tx, keys []store.AmountKey) (map[store.AmountKey]store.AmountUse, error) {
+	var chains []string
+	for _, k := range keys {
+		if !slices.Contains(chains, k.ChainKey) {
+			chains = append(chains, k.ChainKey)
+		}
+	}
+	times, err := tx.FinalTimes(ctx, chains)
+	if err != nil || len(keys) == 0 {
+		return nil, err
+	}
+	oldest := times[chains[0]]
+	for _, key := range chains {
+		oldest = min(oldest, times[key])
+	}
+	uses, err := tx.AmountUses(ctx, keys, oldest-Quarantine)
 	for k, use := range uses {
-		if use.Until >= now-MinQuarantine {
+		if use.Until >= times[k.ChainKey]-MinQuarantine {
 			uses[k] = store.AmountUse{Taken: true, Until: use.Until}
 		}
 	}
@@ -134,7 +149,7 @@ func (s *Service) chooseLarger(ctx context.Context, tx *store.Tx, bases []store.
 			}
 		}
 	}
-	uses, err := s.amountUses(ctx, tx, slices.Concat(tried...))
+	uses, err := amountUses(ctx, tx, slices.Concat(tried...))
 	for i := range bases {
 		for _, k := range tried[i] {
 			if uses[k] == (store.AmountUse{}) {
@@ -165,7 +180,7 @@ func (s *Service) chooseFree(ctx context.Context, tx *store.Tx, base store.Amoun
 			all = append(all, base.With(a))
 		}
 	}
-	uses, err := s.amountUses(ctx, tx, all)
+	uses, err := amountUses(ctx, tx, all)
 	if err != nil {
 		return invoice.Amount{}, err
 	}

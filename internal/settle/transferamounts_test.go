@@ -397,7 +397,9 @@ func TestShortlist(t *testing.T) {
 		w.insert(all)
 		create := func(at int64, want uint64) {
 			t.Helper()
-			w.seconds.Store(at)
+			if w.head().Time < at {
+				w.advance(at)
+			}
 			if inv := w.create(); inv.TransferAmount != invoice.NewAmount(want) {
 				t.Errorf("at %d, %s is told, want %d", at, inv.TransferAmount, want)
 			}

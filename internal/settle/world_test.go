@@ -279,6 +279,14 @@ func (w *world) reorg(n int) {
 	w.must(w.Rollback(w.t.Context(), w.chainKey, w.head()))
 }
 
+// advance sets the clock and the time of the chain's newest final block.
+func (w *world) advance(at int64) {
+	w.t.Helper()
+	w.seconds.Store(at)
+	w.mine(at)
+	w.final()
+}
+
 // final confirms everything up to the head.
 func (w *world) final() {
 	w.t.Helper()

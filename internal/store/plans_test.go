@@ -259,9 +259,10 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 			_, err := read.RemainderTransferAmounts(ctx, map[string][]invoice.Amount{"inv_1": {invoice.NewAmount(1)}})
 			return err
 		},
-		"untold":    func() error { _, err := read.InvoicesLackingTransferAmounts(ctx, "base", "inv_1", 9); return err },
-		"heights":   func() error { _, err := read.IndexedHeights(ctx, []string{"base"}); return err },
-		"undecided": func() error { _, err := read.UndecidedPayments(ctx, "base", 500); return err },
+		"untold":      func() error { _, err := read.InvoicesLackingTransferAmounts(ctx, "base", "inv_1", 9); return err },
+		"heights":     func() error { _, err := read.IndexedHeights(ctx, []string{"base"}); return err },
+		"final times": func() error { _, err := read.FinalTimes(ctx, []string{"base"}); return err },
+		"undecided":   func() error { _, err := read.UndecidedPayments(ctx, "base", 500); return err },
 		"undecided refunds": func() error {
 			_, err := read.UndecidedRefunds(ctx, "base", 0, 9, 500)
 			return err

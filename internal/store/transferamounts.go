@@ -151,7 +151,7 @@ func (tx *Tx) HeightsForNewInvoices(ctx context.Context, chainKeys []string) (ma
 		}
 	}
 	// A statement of its own: it sees what was committed while the lock was waited for.
-	return tx.heights(ctx, "coalesce((SELECT max(number) FROM blocks WHERE blocks.chain_key = chains.chain_key), indexed_number)", chainKeys)
+	return chainColumn[uint64](ctx, &tx.queries, "coalesce((SELECT max(number) FROM blocks WHERE blocks.chain_key = chains.chain_key), indexed_number)", chainKeys)
 }
 
 // LockFromBlocks waits for transactions that insert invoices on the chain, and
@@ -174,20 +174,26 @@ func (tx *Tx) lockFromBlocks(ctx context.Context, lock, chainKey string) error {
 // IndexedHeights returns the newest indexed block of each chain. It skips
 // chains that were never read.
 func (q *queries) IndexedHeights(ctx context.Context, chainKeys []string) (map[string]uint64, error) {
-	return q.heights(ctx, "indexed_number", chainKeys)
+	return chainColumn[uint64](ctx, q, "indexed_number", chainKeys)
 }
 
-// heights returns an expression over the rows of the chains.
-func (q *queries) heights(ctx context.Context, expression string, chainKeys []string) (map[string]uint64, error) {
-	heights := make(map[string]uint64)
+// FinalTimes returns the time of the newest final block of each chain, in Unix
+// seconds. It skips chains that were never read.
+func (q *queries) FinalTimes(ctx context.Context, chainKeys []string) (map[string]int64, error) {
+	return chainColumn[int64](ctx, q, "confirmed_time", chainKeys)
+}
+
+// chainColumn returns a value of each of the chains that were read.
+func chainColumn[T int64 | uint64](ctx context.Context, q *queries, expression string, chainKeys []string) (map[string]T, error) {
+	values := make(map[string]T)
 	_, err := queryIn(chainKeys, func(chunk []any) ([]struct{}, error) {
 		return queryAll(ctx, q, func(row scanner) (struct{}, error) {
 			var key string
-			var number uint64
-			err := row.Scan(&key, &number)
-			heights[key] = number
+			var value T
+			err := row.Scan(&key, &value)
+			values[key] = value
 			return struct{}{}, err
 		}, "SELECT chain_key, "+expression+" FROM chains WHERE chain_key IN "+parameterList(0, len(chunk)), chunk...)
 	})
-	return heights, err
+	return values, err
 }
