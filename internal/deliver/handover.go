@@ -108,12 +108,14 @@ func (r *run) takeFresh(now time.Time) error {
 	endpoints, err := r.endpointsOf(merchants)
 	for _, e := range fresh {
 		to, reachable := endpoints[e.MerchantID]
-		if e.LeaseID != "" && reachable && r.mayStart(e.MerchantID, now) {
+		until := time.UnixMilli(e.LeaseUntilMS)
+		inTime := until.Sub(now) > r.Limits.Lease/2 // the commit may have taken long
+		if e.LeaseID != "" && inTime && reachable && r.mayStart(e.MerchantID, now) {
 			d := delivery.Delivery{
 				ID: e.DeliveryID, Seq: e.Seq, EventID: e.ID, MerchantID: e.MerchantID, EventType: string(e.Type), Body: e.Body,
 				DueMS: e.DueMS, DeadlineMS: e.DueMS + delivery.RetryWindow,
 			}
-			r.start(r.lanes[0], job{d, e.LeaseID, time.UnixMilli(e.LeaseUntilMS), to}, now)
+			r.start(r.lanes[0], job{d, e.LeaseID, until, to}, now)
 		} else {
 			if e.LeaseID != "" {
 				r.returned[e.LeaseID] = append(r.returned[e.LeaseID], e.Seq)

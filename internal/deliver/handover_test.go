@@ -122,6 +122,19 @@ func TestHandoverLost(t *testing.T) {
 	})
 }
 
+// An event whose commit took as long as its lease is leased again.
+func TestHandoverLate(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		f := startFresh(t, s, newReceiver(t, status(http.StatusOK)).URL)
+		e := f.insertLeased(t)
+		f.clock.set(epoch.Add(15 * time.Second))
+		f.worker.Committed([]store.Event{e})
+		if o := f.outcome(t); o.DeliveryID != e.DeliveryID || o.LeaseID == e.LeaseID {
+			t.Errorf("%s was attempted under the lease %s, want another", o.DeliveryID, o.LeaseID)
+		}
+	})
+}
+
 // With another worker nothing is leased unseen: both count what is in flight.
 func TestHandoverBesideAnother(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -145,21 +158,32 @@ func TestHandoverBesideAnother(t *testing.T) {
 	})
 }
 
-// A merchant's fresh events stay within what its breaker allows, and those of an
-// endpoint that failed are not leased.
+// A merchant's fresh events stay within what may be in flight, and those of an
+// unknown endpoint are not leased.
 func TestHandoverKeepsLimits(t *testing.T) {
+	const events, allowed = 40, 8
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		f := startFresh(t, s, newReceiver(t, status(http.StatusOK)).URL)
+		var inFlight, most atomic.Int64
+		f := startFresh(t, s, newReceiver(t, func(http.ResponseWriter, *http.Request) {
+			for n := inFlight.Add(1); ; {
+				if held := most.Load(); n <= held || most.CompareAndSwap(held, n) {
+					break
+				}
+			}
+			inFlight.Add(-1)
+		}).URL)
 		f.worker.Committed([]store.Event{f.insertLeased(t)})
 		f.outcome(t)
-		leased := 0
-		for n := range 20 {
-			if f.insert(t, n)[0].LeaseID != "" { // and not handed over
-				leased++
-			}
+		var leased []store.Event
+		for n := range events {
+			leased = append(leased, f.insert(t, n)...)
 		}
-		if leased > 8 {
-			t.Errorf("%d of one merchant are leased, want 8 at most", leased)
+		f.worker.Committed(leased)
+		for range events {
+			f.outcome(t)
+		}
+		if n := most.Load(); n > allowed {
+			t.Errorf("%d exchanges with one merchant at once, want %d at most", n, allowed)
 		}
 		unknown := []store.Event{{MerchantID: "unknown", DeliveryID: "dlv"}}
 		if f.worker.LeaseEvents(unknown); unknown[0].LeaseID != "" {

@@ -13,7 +13,7 @@ const (
 )
 
 // logLimiter holds back log messages that repeat: of each key one is logged at
-// once, and then one a minute with how many it stands for. It is safe for
+// once, and then one a minute with how many it represents. It is safe for
 // concurrent use.
 type logLimiter struct {
 	mu   sync.Mutex
@@ -30,7 +30,7 @@ type heldBack struct {
 func newLogLimiter() *logLimiter { return &logLimiter{keys: make(map[string]*heldBack)} }
 
 // add logs a message, or holds it back. log is called with how many messages it
-// stands for, possibly later, by flush.
+// represents, possibly later, by flush.
 func (l *logLimiter) add(key string, log func(count int)) { l.addMany(key, 1, log) }
 
 func (l *logLimiter) addMany(key string, count int, log func(count int)) {
