@@ -224,7 +224,7 @@ func (b *transferBatch) withoutNewer(ctx context.Context, p invoice.Payment, can
 }
 
 // isNewer reports whether an invoice was created after a payment was first seen.
-// Whoever saw the payment can have created it, so it does not pay the invoice by
+// Anybody who saw the payment can have created it, so it does not pay the invoice by
 // its amount. The order of events tells, because neither a reorg nor a clock
 // changes it. ids are invoices that are asked for next, read in the same query.
 func (b *transferBatch) isNewer(ctx context.Context, p invoice.Payment, id string, ids []string) (bool, error) {
