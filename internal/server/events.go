@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/delivery"
@@ -105,10 +106,10 @@ func (s clockedStore) Breakers(ctx context.Context, merchantIDs []string) (map[s
 	return all, err
 }
 
-// AcquireLease acquires or renews a lease for untilMS-nowMS, by the schedule's
+// AcquireLease acquires or renews a lease for until-now, by the schedule's
 // clock. So a lease of a dead process ends although a machine's clock is set back,
 // and replicas whose clocks differ do not take it from each other.
-func (s clockedStore) AcquireLease(ctx context.Context, l store.Lease, nowMS, untilMS int64) (bool, error) {
-	now := s.clock.Now().UnixMilli()
-	return s.Store.AcquireLease(ctx, l, now, now+untilMS-nowMS)
+func (s clockedStore) AcquireLease(ctx context.Context, l store.Lease, now, until time.Time) (bool, error) {
+	scheduled := s.clock.Now()
+	return s.Store.AcquireLease(ctx, l, scheduled, scheduled.Add(until.Sub(now)))
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"math/big"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
@@ -20,7 +21,7 @@ type ChainTx struct {
 	Nonce     uint64
 	Kind      invoice.IntentKind
 	Status    TxStatus
-	CreatedMS int64       // Unix milliseconds
+	CreatedAt time.Time
 	Reserved  int64       // the most that it can cost, in gwei: billionths of the native coin
 	Spent     *TxCost     // what it did cost; nil while that is not known
 	Attempts  []TxAttempt // in the order they were made; never empty
@@ -28,8 +29,8 @@ type ChainTx struct {
 
 // TxCost is the cost of a mined transaction.
 type TxCost struct {
-	Gwei int64 // billionths of the chain's native coin
-	AtMS int64 // Unix milliseconds: when that was known
+	Gwei int64     // billionths of the chain's native coin
+	At   time.Time // when it became known
 }
 
 // TxStatus is the state of a transaction, as far as the transaction manager
@@ -50,10 +51,10 @@ type TxAttempt struct {
 	Raw       []byte   // as it is broadcast
 	FeeCap    *big.Int // wei for a unit of gas
 	TipCap    *big.Int // wei for a unit of gas
-	CreatedMS int64    // Unix milliseconds
-	// AcceptedMS is when a node first took it into its pool, in Unix
-	// milliseconds; 0 when none is known to have.
-	AcceptedMS int64
+	CreatedAt time.Time
+	// AcceptedAt is when a node first accepted it into its pool, and zero while none
+	// is known to have.
+	AcceptedAt time.Time
 }
 
 // SaveChainTx inserts a transaction with its attempts and assigns it the
@@ -63,7 +64,7 @@ func (s *Store) SaveChainTx(ctx context.Context, l Lease, t ChainTx, intentIDs [
 	return s.withLease(ctx, l, func(tx *Tx) error {
 		n, err := tx.exec(ctx, `INSERT INTO chain_txs (id, chain_key, sender, nonce, kind, status, created_ms, reserved_gwei)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (chain_key, sender, nonce) DO NOTHING`,
-			t.ID, t.ChainKey, t.Sender.String(), int64(t.Nonce), string(t.Kind), string(t.Status), t.CreatedMS, t.Reserved)
+			t.ID, t.ChainKey, t.Sender.String(), int64(t.Nonce), string(t.Kind), string(t.Status), t.CreatedAt.UnixMilli(), t.Reserved)
 		if err != nil {
 			return err
 		}
@@ -97,9 +98,9 @@ func (s *Store) AddAttempt(ctx context.Context, l Lease, txID string, number int
 
 // AcceptAttempt records when a node first accepted an attempt into its pool. It
 // returns ErrConflict if the lease was lost.
-func (s *Store) AcceptAttempt(ctx context.Context, l Lease, txHash invoice.Hash, atMS int64) error {
+func (s *Store) AcceptAttempt(ctx context.Context, l Lease, txHash invoice.Hash, at time.Time) error {
 	return s.withLease(ctx, l, func(tx *Tx) error {
-		_, err := tx.exec(ctx, "UPDATE chain_tx_attempts SET accepted_ms = $2 WHERE tx_hash = $1 AND accepted_ms IS NULL", txHash.String(), atMS)
+		_, err := tx.exec(ctx, "UPDATE chain_tx_attempts SET accepted_ms = $2 WHERE tx_hash = $1 AND accepted_ms IS NULL", txHash.String(), at.UnixMilli())
 		return err
 	})
 }
@@ -107,7 +108,7 @@ func (s *Store) AcceptAttempt(ctx context.Context, l Lease, txHash invoice.Hash,
 func (tx *Tx) insertAttempt(ctx context.Context, txID string, number int, a TxAttempt) error {
 	_, err := tx.exec(ctx, `INSERT INTO chain_tx_attempts (tx_id, number, tx_hash, raw, fee_cap, tip_cap, created_ms, accepted_ms)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, txID, number, a.TxHash.String(), hexutil.Encode(a.Raw),
-		a.FeeCap.String(), a.TipCap.String(), a.CreatedMS, orNull(a.AcceptedMS))
+		a.FeeCap.String(), a.TipCap.String(), a.CreatedAt.UnixMilli(), nullMilliseconds(a.AcceptedAt))
 	return err
 }
 
@@ -117,7 +118,7 @@ func (tx *Tx) insertAttempt(ctx context.Context, txID string, number int, a TxAt
 func (s *Store) SetTxStatus(ctx context.Context, l Lease, txID string, status TxStatus, spent *TxCost) error {
 	cost := []any{txID, string(status), nil, nil}
 	if spent != nil {
-		cost = []any{txID, string(status), spent.Gwei, spent.AtMS}
+		cost = []any{txID, string(status), spent.Gwei, spent.At.UnixMilli()}
 	}
 	return s.withLease(ctx, l, func(tx *Tx) error {
 		_, err := tx.exec(ctx, "UPDATE chain_txs SET status = $2, spent_gwei = $3, spent_ms = $4 WHERE id = $1", cost...)
@@ -132,15 +133,15 @@ func (s *Store) SetTxStatus(ctx context.Context, l Lease, txID string, status Tx
 }
 
 // Spending returns, in gwei, what the chain's transactions have cost since a
-// time (Unix milliseconds), and what they may cost in addition: those in
-// flight, and newer ones with unknown cost. It leaves out the transaction with
-// the id `but`, unless that is empty.
-func (q *queries) Spending(ctx context.Context, chainKey string, sinceMS int64, but string) (spent, reserved int64, err error) {
+// time, and what they may cost in addition: those in flight, and newer ones
+// with unknown cost. It leaves out the transaction with the id `but`, unless
+// that is empty.
+func (q *queries) Spending(ctx context.Context, chainKey string, since time.Time, but string) (spent, reserved int64, err error) {
 	sum := func(what, condition string) (int64, error) {
 		return queryRow(ctx, q, func(row scanner) (n int64, err error) {
 			err = row.Scan(&n)
 			return n, err
-		}, "SELECT CAST(COALESCE(SUM("+what+"), 0) AS BIGINT) FROM chain_txs WHERE chain_key = $1 AND id <> $3 AND "+condition, chainKey, sinceMS, but)
+		}, "SELECT CAST(COALESCE(SUM("+what+"), 0) AS BIGINT) FROM chain_txs WHERE chain_key = $1 AND id <> $3 AND "+condition, chainKey, since.UnixMilli(), but)
 	}
 	if spent, err = sum("spent_gwei", "spent_ms >= $2"); err != nil {
 		return 0, 0, err
@@ -175,10 +176,11 @@ func (q *queries) HasChainTxs(ctx context.Context, chainKey string, sender invoi
 
 func (q *queries) chainTxs(ctx context.Context, condition string, args ...any) ([]ChainTx, error) {
 	txs, err := queryAll(ctx, q, func(row scanner) (t ChainTx, err error) {
-		var spent, at sql.NullInt64
-		err = row.Scan(&t.ID, &t.ChainKey, addressCol(&t.Sender), &t.Nonce, &t.Kind, &t.Status, &t.CreatedMS, &t.Reserved, &spent, &at)
+		var spent sql.NullInt64
+		var at time.Time
+		err = row.Scan(&t.ID, &t.ChainKey, addressCol(&t.Sender), &t.Nonce, &t.Kind, &t.Status, milliseconds{&t.CreatedAt}, &t.Reserved, &spent, milliseconds{&at})
 		if spent.Valid {
-			t.Spent = &TxCost{Gwei: spent.Int64, AtMS: at.Int64}
+			t.Spent = &TxCost{Gwei: spent.Int64, At: at}
 		}
 		return t, err
 	}, `SELECT id, chain_key, sender, nonce, kind, status, created_ms, reserved_gwei, spent_gwei, spent_ms
@@ -198,7 +200,7 @@ func (q *queries) chainTxs(ctx context.Context, condition string, args ...any) (
 
 func scanAttempt(row scanner) (TxAttempt, error) {
 	var a TxAttempt
-	err := row.Scan(hashCol(&a.TxHash), parsedColumn[[]byte]{&a.Raw, hexutil.Decode}, weiCol(&a.FeeCap), weiCol(&a.TipCap), &a.CreatedMS, nullInt{&a.AcceptedMS})
+	err := row.Scan(hashCol(&a.TxHash), parsedColumn[[]byte]{&a.Raw, hexutil.Decode}, weiCol(&a.FeeCap), weiCol(&a.TipCap), milliseconds{&a.CreatedAt}, milliseconds{&a.AcceptedAt})
 	return a, err
 }
 

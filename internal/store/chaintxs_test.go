@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/big"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -31,7 +32,7 @@ func eachWriter(t *testing.T, n int, test func(t *testing.T, s *store.Store, db 
 			t.Parallel()
 			dsn := url(t)
 			s := storetest.Open(t, dsn)
-			if ok, err := s.AcquireLease(t.Context(), writerLease, 1, 2); err != nil || !ok {
+			if ok, err := s.AcquireLease(t.Context(), writerLease, atMS(1), atMS(2)); err != nil || !ok {
 				t.Fatal(ok, err)
 			}
 			var intents []store.Intent
@@ -56,7 +57,7 @@ func intent(i int, inv invoice.Invoice) store.Intent {
 func chainTx(id string, nonce uint64) store.ChainTx {
 	return store.ChainTx{
 		ID: id, ChainKey: "base", Sender: sender, Nonce: nonce, Kind: invoice.IntentOpen, Status: store.TxSent,
-		CreatedMS: 7, Attempts: []store.TxAttempt{attempt(id, 1)},
+		CreatedAt: atMS(7), Attempts: []store.TxAttempt{attempt(id, 1)},
 	}
 }
 
@@ -65,7 +66,7 @@ func attempt(id string, number int64) store.TxAttempt {
 	copy(hash[:], id)
 	hash[31] = byte(number)
 	cap256 := new(big.Int).Lsh(big.NewInt(number), 240)
-	return store.TxAttempt{TxHash: hash, Raw: []byte(id), FeeCap: cap256, TipCap: big.NewInt(number), CreatedMS: number}
+	return store.TxAttempt{TxHash: hash, Raw: []byte(id), FeeCap: cap256, TipCap: big.NewInt(number), CreatedAt: atMS(number)}
 }
 
 // wantIntents demands the states of the intents, in order: its status, and an
@@ -229,7 +230,7 @@ func TestWritesNeedTheLease(t *testing.T) {
 	eachWriter(t, 2, func(t *testing.T, s *store.Store, db *sql.DB) {
 		ctx := t.Context()
 		must(t, s.SaveChainTx(ctx, writerLease, chainTx("ctx_1", 5), []string{"int_0"}))
-		if ok, err := s.AcquireLease(ctx, store.Lease{Name: writerLease.Name, Holder: "another"}, 2, 3); err != nil || !ok {
+		if ok, err := s.AcquireLease(ctx, store.Lease{Name: writerLease.Name, Holder: "another"}, atMS(2), atMS(3)); err != nil || !ok {
 			t.Fatal(ok, err)
 		}
 		for name, write := range map[string]func() error{
@@ -256,7 +257,7 @@ func TestSpending(t *testing.T) {
 		ctx := t.Context()
 		want := func(spent, reserved int64, sinceMS int64, but string) {
 			t.Helper()
-			gotSpent, gotReserved, err := s.Spending(ctx, "base", sinceMS, but)
+			gotSpent, gotReserved, err := s.Spending(ctx, "base", atMS(sinceMS), but)
 			must(t, err)
 			if gotSpent != spent || gotReserved != reserved {
 				t.Errorf("since %d, without %q: %d spent and %d reserved, want %d and %d", sinceMS, but, gotSpent, gotReserved, spent, reserved)
@@ -268,15 +269,15 @@ func TestSpending(t *testing.T) {
 			made   int64
 			spent  *store.TxCost
 		}{
-			{store.TxSent, 10, nil},                               // 1: in flight, however old
-			{store.TxMined, 10, &store.TxCost{Gwei: 7, AtMS: 50}}, // 2
-			{store.TxMined, 60, &store.TxCost{Gwei: 8, AtMS: 70}}, // 4
-			{store.TxFailed, 10, nil},                             // 8: given up long ago
-			{store.TxFailed, 60, nil},                             // 16: given up, and a node may have it
-			{store.TxFailed, 60, &store.TxCost{AtMS: 60}},         // 32: another used its nonce
+			{store.TxSent, 10, nil},                                   // 1: in flight, however old
+			{store.TxMined, 10, &store.TxCost{Gwei: 7, At: atMS(50)}}, // 2
+			{store.TxMined, 60, &store.TxCost{Gwei: 8, At: atMS(70)}}, // 4
+			{store.TxFailed, 10, nil},                                 // 8: given up long ago
+			{store.TxFailed, 60, nil},                                 // 16: given up, and a node may have it
+			{store.TxFailed, 60, &store.TxCost{At: atMS(60)}},         // 32: another used its nonce
 		} {
 			row := chainTx(fmt.Sprint("ctx_", i), uint64(i))
-			row.CreatedMS, row.Reserved = tx.made, 1<<i
+			row.CreatedAt, row.Reserved = atMS(tx.made), 1<<i
 			must(t, s.SaveChainTx(ctx, writerLease, row, nil))
 			must(t, s.SetTxStatus(ctx, writerLease, row.ID, tx.status, tx.spent))
 		}
@@ -287,7 +288,7 @@ func TestSpending(t *testing.T) {
 		want(0, 1, 71, "")
 		must(t, s.SetTxStatus(ctx, writerLease, "ctx_2", store.TxSent, nil)) // a reorg
 		want(7, 1+4+16, 50, "")
-		if spent, reserved, err := s.Spending(ctx, "polygon", 0, ""); spent+reserved != 0 || err != nil {
+		if spent, reserved, err := s.Spending(ctx, "polygon", time.Time{}, ""); spent+reserved != 0 || err != nil {
 			t.Errorf("another chain spent %d and reserved %d, %v", spent, reserved, err)
 		}
 	})
@@ -298,10 +299,10 @@ func TestAcceptedAttempt(t *testing.T) {
 	eachWriter(t, 1, func(t *testing.T, s *store.Store, _ *sql.DB) {
 		want := chainTx("ctx_1", 5)
 		must(t, s.SaveChainTx(t.Context(), writerLease, want, nil))
-		for _, at := range []int64{30, 40} {
-			must(t, s.AcceptAttempt(t.Context(), writerLease, want.Attempts[0].TxHash, at))
+		for _, ms := range []int64{30, 40} {
+			must(t, s.AcceptAttempt(t.Context(), writerLease, want.Attempts[0].TxHash, atMS(ms)))
 		}
-		want.Attempts[0].AcceptedMS = 30
+		want.Attempts[0].AcceptedAt = atMS(30)
 		got, err := s.ChainTxsFrom(t.Context(), "base", sender, 0)
 		must(t, err)
 		if diff := cmp.Diff([]store.ChainTx{want}, got, bigs); diff != "" {

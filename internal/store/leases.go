@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Lease is the exclusive right of one replica to do some work.
@@ -18,12 +19,12 @@ type Lease struct {
 //
 // Replicas' clocks differ, so a lease may be taken too early. A write under a
 // lease therefore checks the holder and not the time.
-func (s *Store) AcquireLease(ctx context.Context, l Lease, nowMS, untilMS int64) (bool, error) {
+func (s *Store) AcquireLease(ctx context.Context, l Lease, now, until time.Time) (bool, error) {
 	var n int64
 	err := s.Update(ctx, func(tx *Tx) (err error) {
 		n, err = tx.exec(ctx, `INSERT INTO leases (name, holder, until_ms) VALUES ($1, $2, $4)
 			ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until_ms = excluded.until_ms
-			WHERE leases.holder = excluded.holder OR leases.until_ms <= $3`, l.Name, l.Holder, nowMS, untilMS)
+			WHERE leases.holder = excluded.holder OR leases.until_ms <= $3`, l.Name, l.Holder, now.UnixMilli(), until.UnixMilli())
 		return err
 	})
 	return n == 1, err

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"testing"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -26,18 +27,18 @@ func TestLease(t *testing.T) {
 			{one, 260, 360, false},
 			{two, 500, 600, true}, // after its end, when nobody else wanted it
 		} {
-			got, err := s.AcquireLease(t.Context(), step.lease, step.now, step.until)
+			got, err := s.AcquireLease(t.Context(), step.lease, atMS(step.now), atMS(step.until))
 			must(t, err)
 			if got != step.want {
 				t.Errorf("step %d: acquired is %t, want %t", i, got, step.want)
 			}
 		}
 		must(t, s.ReleaseLease(t.Context(), one)) // not its lease: nothing happens
-		if got, err := s.AcquireLease(t.Context(), one, 510, 610); err != nil || got {
+		if got, err := s.AcquireLease(t.Context(), one, atMS(510), atMS(610)); err != nil || got {
 			t.Errorf("a lease was released by another than its holder: %t, %v", got, err)
 		}
 		must(t, s.ReleaseLease(t.Context(), two))
-		if got, err := s.AcquireLease(t.Context(), one, 510, 610); err != nil || !got {
+		if got, err := s.AcquireLease(t.Context(), one, atMS(510), atMS(610)); err != nil || !got {
 			t.Errorf("a lease that was given back is not free: %t, %v", got, err)
 		}
 	})
@@ -50,7 +51,7 @@ func TestLeaseGoesToOneOfMany(t *testing.T) {
 		var group errgroup.Group
 		for i := range askers {
 			group.Go(func() (err error) {
-				got[i], err = s.AcquireLease(t.Context(), store.Lease{Name: "work", Holder: string(rune('a' + i))}, 1, 2)
+				got[i], err = s.AcquireLease(t.Context(), store.Lease{Name: "work", Holder: string(rune('a' + i))}, atMS(1), atMS(2))
 				return err
 			})
 		}
@@ -66,3 +67,6 @@ func TestLeaseGoesToOneOfMany(t *testing.T) {
 		}
 	})
 }
+
+// atMS returns a time some milliseconds after the Unix epoch.
+func atMS(ms int64) time.Time { return time.UnixMilli(ms).UTC() }

@@ -61,7 +61,7 @@ func (w *Writer) checkSpend(ctx context.Context, cost *big.Int, but string) erro
 // so many wei exceed the budget. Spending is in the database, so replicas and restarts
 // share it.
 func (w *Writer) checkDailyBudget(ctx context.Context, cost *big.Int, but string) error {
-	since := w.conf.Now().Add(-budgetWindow).UnixMilli()
+	since := w.conf.Now().Add(-budgetWindow)
 	spent, reserved, err := w.conf.Store.Spending(ctx, w.conf.Chain.Key, since, but)
 	if err != nil {
 		return fmt.Errorf("add up what was spent: %w", err)
@@ -86,7 +86,7 @@ func (w *Writer) showSpending(spent, budget uint64) {
 // attempts allowed, since a receipt is one node's answer. Without a cost on the receipt
 // it is what was reserved.
 func (w *Writer) spent(t store.ChainTx, r *chain.Receipt) *store.TxCost {
-	cost := store.TxCost{Gwei: t.Reserved, AtMS: w.conf.Now().UnixMilli()}
+	cost := store.TxCost{Gwei: t.Reserved, At: w.conf.Now()}
 	if says := r.Cost(); says != nil && says.Sign() >= 0 {
 		cost.Gwei = min(inGwei(says), max(2*t.Reserved, 1))
 		if t.Reserved == 0 { // from before costs were recorded

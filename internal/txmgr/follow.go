@@ -164,7 +164,7 @@ func (w *Writer) handleLostNonce(ctx context.Context, used uint64, t store.Chain
 		return err
 	}
 	w.forget(t)
-	return w.fail(ctx, t, "its nonce was used by a transaction that this service did not send", &store.TxCost{AtMS: now.UnixMilli()})
+	return w.fail(ctx, t, "its nonce was used by a transaction that this service did not send", &store.TxCost{At: now})
 }
 
 // fail gives up a transaction, with its cost as far as it is known.

@@ -209,6 +209,6 @@ func (s faultyStore) SetTxStatus(ctx context.Context, l store.Lease, txID string
 	return s.around(func() error { return s.Store.SetTxStatus(ctx, l, txID, status, spent) })
 }
 
-func (s faultyStore) AcceptAttempt(ctx context.Context, l store.Lease, txHash invoice.Hash, atMS int64) error {
-	return s.around(func() error { return s.Store.AcceptAttempt(ctx, l, txHash, atMS) })
+func (s faultyStore) AcceptAttempt(ctx context.Context, l store.Lease, txHash invoice.Hash, at time.Time) error {
+	return s.around(func() error { return s.Store.AcceptAttempt(ctx, l, txHash, at) })
 }

@@ -66,7 +66,7 @@ func (w *Writer) submit(ctx context.Context, nonce uint64, kind invoice.IntentKi
 	}
 	t := store.ChainTx{
 		ID: w.ids.New(invoice.PrefixTx), ChainKey: w.conf.Chain.Key, Sender: w.sender, Nonce: nonce,
-		Kind: kind, Status: store.TxSent, CreatedMS: w.conf.Now().UnixMilli(), Reserved: inGwei(d.cost()),
+		Kind: kind, Status: store.TxSent, CreatedAt: w.conf.Now(), Reserved: inGwei(d.cost()),
 	}
 	attempt, err := w.sign(nonce, w.registry(), d.gas, d.data, d.offer)
 	if err != nil {
@@ -106,7 +106,7 @@ func (w *Writer) broadcastDue(ctx context.Context, t store.ChainTx, head *block,
 	now, attempt := w.conf.Now(), t.Attempts[len(t.Attempts)-1]
 	f := w.broadcasts[t.ID]
 	stuck := f.attempt == attempt.TxHash && uint64(*head.Number) >= f.since+bumpBlocks &&
-		now.UnixMilli()-attempt.CreatedMS >= bumpAfter.Milliseconds()
+		now.Sub(attempt.CreatedAt) >= bumpAfter
 	unwanted := f.attempt == attempt.TxHash && f.refused() && now.Sub(f.at) >= rebroadcastAfter
 	var trouble error
 	if first && (stuck || unwanted) && !insufficientFunds(f.err) {
@@ -122,8 +122,8 @@ func (w *Writer) broadcastDue(ctx context.Context, t store.ChainTx, head *block,
 		f.err = w.explainFunds(ctx, attempt, f.err)
 	}
 	w.broadcasts[t.ID] = f
-	if f.err == nil && attempt.AcceptedMS == 0 {
-		trouble = errors.Join(trouble, w.conf.Store.AcceptAttempt(ctx, w.lease, attempt.TxHash, now.UnixMilli()))
+	if f.err == nil && attempt.AcceptedAt.IsZero() {
+		trouble = errors.Join(trouble, w.conf.Store.AcceptAttempt(ctx, w.lease, attempt.TxHash, now))
 	}
 	return errors.Join(trouble, f.outcome())
 }
@@ -211,7 +211,7 @@ func (w *Writer) nextFees(t store.ChainTx, gas uint64, market fees, underpriced 
 func acceptedFees(t store.ChainTx) fees {
 	f := fees{cap: new(big.Int), tip: new(big.Int)}
 	for _, a := range t.Attempts {
-		if a.AcceptedMS != 0 {
+		if !a.AcceptedAt.IsZero() {
 			f.cap, f.tip = greatest(f.cap, a.FeeCap), greatest(f.tip, a.TipCap)
 		}
 	}
@@ -230,7 +230,7 @@ func (w *Writer) sign(nonce uint64, registry common.Address, gas uint64, data []
 	}
 	raw, err := tx.MarshalBinary()
 	return store.TxAttempt{
-		TxHash: invoice.Hash(tx.Hash()), Raw: raw, FeeCap: offer.cap, TipCap: offer.tip, CreatedMS: w.conf.Now().UnixMilli(),
+		TxHash: invoice.Hash(tx.Hash()), Raw: raw, FeeCap: offer.cap, TipCap: offer.tip, CreatedAt: w.conf.Now(),
 	}, err
 }
 

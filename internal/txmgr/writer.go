@@ -42,7 +42,7 @@ import (
 
 // Store is the writer's storage. *store.Store is one.
 type Store interface {
-	AcquireLease(ctx context.Context, l store.Lease, nowMS, untilMS int64) (bool, error)
+	AcquireLease(ctx context.Context, l store.Lease, now, until time.Time) (bool, error)
 	ReleaseLease(ctx context.Context, l store.Lease) error
 	Cursor(ctx context.Context, chainKey string) (store.Cursor, error)
 	DueIntents(ctx context.Context, chainKey string, registry invoice.Address, after string, limit int) ([]store.Intent, error)
@@ -54,9 +54,9 @@ type Store interface {
 	HasChainTxs(ctx context.Context, chainKey string, sender invoice.Address) (bool, error)
 	SaveChainTx(ctx context.Context, l store.Lease, t store.ChainTx, intentIDs []string) error
 	AddAttempt(ctx context.Context, l store.Lease, txID string, number int, a store.TxAttempt, reserved int64) error
-	AcceptAttempt(ctx context.Context, l store.Lease, txHash invoice.Hash, atMS int64) error
+	AcceptAttempt(ctx context.Context, l store.Lease, txHash invoice.Hash, at time.Time) error
 	SetTxStatus(ctx context.Context, l store.Lease, txID string, status store.TxStatus, spent *store.TxCost) error
-	Spending(ctx context.Context, chainKey string, sinceMS int64, but string) (spent, reserved int64, err error)
+	Spending(ctx context.Context, chainKey string, since time.Time, but string) (spent, reserved int64, err error)
 }
 
 // Config configures a Writer.
@@ -170,7 +170,7 @@ func (w *Writer) tick(ctx context.Context) error {
 	now := w.conf.Now()
 	if now.Add(w.conf.LeaseTTL / 2).After(w.leasedUntil) {
 		until := now.Add(w.conf.LeaseTTL)
-		ours, err := w.conf.Store.AcquireLease(ctx, w.lease, now.UnixMilli(), until.UnixMilli())
+		ours, err := w.conf.Store.AcquireLease(ctx, w.lease, now, until)
 		if err != nil {
 			return fmt.Errorf("acquire the writer's lease: %w", err)
 		}
