@@ -71,7 +71,7 @@ func TestSettle(t *testing.T) {
 				want.SettledTx, want.SettledAt = p.TxHash, p.BlockTime
 			}
 			if !reflect.DeepEqual(got, want) {
-				t.Errorf("reckoned\n%+v, want\n%+v", got, want)
+				t.Errorf("settled\n%+v, want\n%+v", got, want)
 			}
 		})
 	}
@@ -106,7 +106,7 @@ func TestSettleWithTolerance(t *testing.T) {
 			t.Errorf("%s: %s by %d, %q", name, got.Status, got.SettledTx[31], got.Exception)
 		}
 		if again := got.Settle(test.payments); !reflect.DeepEqual(again, got) {
-			t.Errorf("%s, reckoned again: %+v", name, again)
+			t.Errorf("%s, settled again: %+v", name, again)
 		}
 	}
 }
@@ -230,7 +230,7 @@ func TestSettleIsOrderIndependentAndIdempotent(t *testing.T) {
 			t.Fatal("Settle changed the order of what it was given")
 		}
 		if again := once.Settle(ps); !reflect.DeepEqual(again, once) {
-			t.Fatalf("reckoned again\n%+v, want\n%+v", again, once)
+			t.Fatalf("settled again\n%+v, want\n%+v", again, once)
 		}
 		if other := inv.Settle(rapid.Permutation(ps).Draw(t, "order")); !reflect.DeepEqual(other, once) {
 			t.Fatalf("in another order\n%+v, want\n%+v", other, once)

@@ -252,7 +252,7 @@ func TestSaturatedSumsAreStale(t *testing.T) {
 		t.Error("what is left of a sum that was held at the largest amount is believed")
 	}
 	if _, ok := inv.WithConfirmed(small); ok {
-		t.Error("stale sums are reckoned with")
+		t.Error("stale sums are used")
 	}
 	if inv = inv.Recount([]invoice.Payment{small}); inv.Sums.Stale || inv.Sums.InTime != small.Amount {
 		t.Errorf("recounted: %+v", inv.Sums)

@@ -326,7 +326,7 @@ func (m *machine) checkEvidence(r *rapid.T, stored []store.PaymentRow) {
 	}
 }
 
-// judge reckons an invoice from the transfers of the chain that are its own.
+// judge computes the state of an invoice from the transfers of the chain that are its own.
 func judge(inv invoice.Invoice, payments []store.PaymentRow, chainTime int64) verdict {
 	slices.SortFunc(payments, func(a, b store.PaymentRow) int { return a.Compare(b.Position) })
 	v := verdict{Status: invoice.Open}
