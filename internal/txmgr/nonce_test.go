@@ -33,7 +33,7 @@ func (w *world) writerThatLostItsNonce() (*Writer, []invoice.Hash) {
 }
 
 func TestNonceUsedByAnotherProgram(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(_ *testing.T, w *world) {
 		writer, ids := w.writerThatLostItsNonce()
 		w.pass(lostAfter - 1)
 		w.tick(writer)
