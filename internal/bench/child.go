@@ -25,7 +25,7 @@ import (
 	"github.com/quittance/quittance/internal/server"
 )
 
-// serverConfig is what the process of the server is told.
+// serverConfig is the input of the server process.
 type serverConfig struct {
 	Database     string
 	RPC          string

@@ -20,7 +20,7 @@ const (
 	dustPayments = 20_000
 	// dustBlock is how many of them a block holds.
 	dustBlock = 200
-	// dustPause is the time between two invoices that are created meanwhile.
+	// dustPause is the time between two invoices that are created during the measurement.
 	dustPause = 50 * time.Millisecond
 )
 

@@ -108,7 +108,7 @@ func exchangeWith(ctx context.Context, text string, drip time.Duration) (longest
 
 // answerForEver writes until the other end hangs up.
 func answerForEver(conn net.Conn, begin []byte, drip time.Duration) {
-	defer conn.Close() //nolint:errcheck // the other end has gone
+	defer conn.Close() //nolint:errcheck // the peer has closed it
 	go func() { _, _ = io.Copy(io.Discard, conn) }()
 	if drip == 0 {
 		for block := begin; ; block = filler {

@@ -185,8 +185,8 @@ func (c *clinic) trickle(ctx context.Context, s *store.Store, d *deliverer, merc
 	}
 }
 
-// sickness is a number of merchants whose endpoints are no good.
-type sickness struct {
+// failingEndpoints is a number of merchants with failing endpoints.
+type failingEndpoints struct {
 	prefix string // of their names
 	what   string // they are
 	count  int
@@ -194,7 +194,7 @@ type sickness struct {
 }
 
 // isolation measures the latency of healthy merchants while others are sick.
-func (b *bench) isolation(ctx context.Context, kind, name string, healthy int, sick sickness) (took []time.Duration, missing int, err error) {
+func (b *bench) isolation(ctx context.Context, kind, name string, healthy int, sick failingEndpoints) (took []time.Duration, missing int, err error) {
 	c, err := openClinic(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -227,28 +227,28 @@ func (b *bench) isolation(ctx context.Context, kind, name string, healthy int, s
 
 // measureHole measures what one merchant that never answers costs 99 others.
 func (b *bench) measureHole(ctx context.Context, kind string) error {
-	return b.compare(ctx, kind, "hole", 99, sickness{"hole", "dead", 1, holeQueue})
+	return b.compare(ctx, kind, "hole", 99, failingEndpoints{"hole", "dead", 1, holeQueue})
 }
 
 // measureDead measures what 900 endpoints that never answer cost 100 others.
 func (b *bench) measureDead(ctx context.Context, kind string) error {
-	return b.compare(ctx, kind, "dead", 100, sickness{"hole", "dead", 900, 5})
+	return b.compare(ctx, kind, "dead", 100, failingEndpoints{"hole", "dead", 900, 5})
 }
 
 // measureSwitching measures what 300 endpoints that answer 101 Switching
 // Protocols cost 100 others.
 func (b *bench) measureSwitching(ctx context.Context, kind string) error {
-	return b.compare(ctx, kind, "switching", 100, sickness{"switch", "switching", 300, 5})
+	return b.compare(ctx, kind, "switching", 100, failingEndpoints{"switch", "switching", 300, 5})
 }
 
 // compare measures the healthy merchants with and without the sick ones, in
 // turns, so that what else the machine does falls to both alike.
-func (b *bench) compare(ctx context.Context, kind, name string, healthy int, sick sickness) error {
+func (b *bench) compare(ctx context.Context, kind, name string, healthy int, sick failingEndpoints) error {
 	var without, with []time.Duration
 	starved := 0
 	for round := range isolationRounds {
 		name := fmt.Sprintf("%s_%d", name, round)
-		took, lost, err := b.isolation(ctx, kind, name, healthy, sickness{})
+		took, lost, err := b.isolation(ctx, kind, name, healthy, failingEndpoints{})
 		if err != nil || lost != 0 {
 			return errors.Join(err, missed(lost))
 		}

@@ -99,7 +99,7 @@ func (d *dust) insertClosed(ctx context.Context, s *store.Store, closed int) err
 		all[n].Amount = invoice.NewAmount(priceAmount)
 		all[n].TransferAmount = invoice.NewAmount(priceAmount + 1 + uint64(n%invoice.MaxSuffix))
 		all[n].Status, all[n].ClosedBlock = invoice.Expired, 1
-		all[n].ExpiresAt = time.Now().Unix() - 2*settle.MinQuarantine // their amounts can be told again
+		all[n].ExpiresAt = time.Now().Unix() - 2*settle.MinQuarantine // their amounts may be assigned again
 		all[n].CreatedAt = all[n].ExpiresAt - 3600
 	}
 	for part := range slices.Chunk(all, 10_000) {

@@ -62,7 +62,7 @@ func (e *Client) connect(ctx context.Context) (*rpc.Client, error) {
 }
 
 // dial dials the node. It returns when ctx ends, though the handshake of a
-// WebSocket goes on until ctx's deadline.
+// WebSocket continues until ctx's deadline.
 func (e *Client) dial(ctx context.Context) (*rpc.Client, error) {
 	type result struct {
 		client *rpc.Client

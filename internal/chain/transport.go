@@ -183,8 +183,8 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	if b.left < 0 {
 		return 0, ErrResponseTooLarge
 	}
-	// One byte more than allowed tells an answer of just that length from a
-	// longer one.
+	// One byte more than allowed distinguishes an answer of that length from a longer
+	// one.
 	if int64(len(p)) > b.left+1 {
 		p = p[:b.left+1]
 	}

@@ -18,9 +18,8 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// TestAnvilDatabaseOutage takes the database away from a service for a while:
-// it says so and nothing else, and goes on by itself when the database is
-// back, with what the chain did meanwhile.
+// TestAnvilDatabaseOutage stops the database of a service for a while. The service
+// answers 503, and recovers when the database is back, with the blocks since.
 func TestAnvilDatabaseOutage(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
@@ -39,7 +38,7 @@ func TestAnvilDatabaseOutage(t *testing.T) {
 	r := s.start()
 	made := s.create(r, 3_000_000)
 	s.awaitCommitment(made.OnChainInvoiceID, contracts.StatusOpen)
-	s.told(webhook.InvoiceCreated, made.ID)
+	s.awaitEvent(webhook.InvoiceCreated, made.ID)
 
 	if err := cluster.Kill(ctx); err != nil {
 		t.Fatal(err)
@@ -79,21 +78,21 @@ func TestAnvilDatabaseOutage(t *testing.T) {
 	if repeated, err := s.api(r).CreateInvoice(t.Context(), request, again); err != nil || repeated.ID != second.ID {
 		t.Errorf("the key makes %s, %v; it made %s", repeated.ID, err, second.ID)
 	}
-	told := map[string][]string{
+	wantTypes := map[string][]string{
 		made.ID:   {webhook.InvoiceCreated, webhook.PaymentReceived, webhook.InvoicePaid},
 		second.ID: {webhook.InvoiceCreated},
 	}
-	s.toldAll(told)
+	s.awaitEvents(wantTypes)
 	s.awaitCommitment(made.OnChainInvoiceID, contracts.StatusClosed)
 	s.awaitCommitment(second.OnChainInvoiceID, contracts.StatusOpen)
 	if code := r.stop(t, syscall.SIGTERM, patience); code != 0 {
 		t.Errorf("the service ended with %d", code)
 	}
-	s.toldOnce(told)
+	s.expectEventsOnce(wantTypes)
 }
 
 // failsClosed has the test fail unless a request is answered by an error of the
-// service's own that tells nothing of its insides.
+// service's own that reveals nothing internal.
 func (s *service) failsClosed(r *replica, method, path, body string) {
 	s.Helper()
 	status, text := s.do(r, method, path, body)

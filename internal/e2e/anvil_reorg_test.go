@@ -24,7 +24,7 @@ func TestAnvilReorg(t *testing.T) {
 
 	lost := s.payTransferAmount(made)
 	s.awaitPayment(r, made.ID, lost, apitypes.PaymentPending)
-	s.told(webhook.PaymentReceived, made.ID)
+	s.awaitEvent(webhook.PaymentReceived, made.ID)
 	s.chain.Reorg(t, 1)
 	s.awaitPayment(r, made.ID, lost, apitypes.PaymentOrphaned)
 	s.chain.Mine(t, finality+1) // what is gone does not become final by age
@@ -41,22 +41,22 @@ func TestAnvilReorg(t *testing.T) {
 	s.chain.Mine(t, finality)
 	s.awaitPayment(r, made.ID, kept, apitypes.PaymentConfirmed)
 	s.awaitPayment(r, made.ID, lost, apitypes.PaymentOrphaned)
-	s.told(webhook.InvoicePaid, made.ID)
+	s.awaitEvent(webhook.InvoicePaid, made.ID)
 	inv := s.invoice(r, made.ID)
 	if inv.Status != apitypes.StatusPaid || inv.SettledTxHash != kept || inv.AmountPaid != made.Invoice.TransferAmount || inv.Exception != "" {
 		t.Errorf("after it was paid again the invoice is %+v", inv)
 	}
 	s.awaitCommitment(made.OnChainInvoiceID, contracts.StatusClosed)
 	s.awaitIndexed(r)
-	told := map[string][]string{made.ID: {
+	wantTypes := map[string][]string{made.ID: {
 		webhook.InvoiceCreated, webhook.PaymentReceived, webhook.PaymentReceived, webhook.InvoicePaid,
 	}}
 
 	// The registry's own transactions can be forgotten as well. They are sent
 	// again, though not at once.
 	second := s.create(r, 6_000_000)
-	told[second.ID] = []string{webhook.InvoiceCreated}
-	s.told(webhook.InvoiceCreated, second.ID)
+	wantTypes[second.ID] = []string{webhook.InvoiceCreated}
+	s.awaitEvent(webhook.InvoiceCreated, second.ID)
 	s.awaitCommitment(second.OnChainInvoiceID, contracts.StatusOpen)
 	s.chain.Reorg(t, 1)
 	if is := s.statusOf(second.OnChainInvoiceID); is != contracts.StatusNone {
@@ -86,7 +86,7 @@ func TestAnvilReorg(t *testing.T) {
 	r = s.begin()
 	s.awaitHalt(r)
 	same("by a restart")
-	s.toldOnce(told)
+	s.expectEventsOnce(wantTypes)
 }
 
 // awaitHalt waits until a replica's chain has stopped because a final block

@@ -29,7 +29,7 @@ func TestAnvilReplicas(t *testing.T) {
 	replicas := []*replica{s.start(), s.start()} // the first one is the chain's writer
 
 	const invoices, killed, restarted = 12, 4, 8
-	told := make(map[string][]string)
+	wantTypes := make(map[string][]string)
 	paid := make(map[string]apitypes.CreateInvoiceResponse) // by transaction
 	for i := range invoices {
 		switch i {
@@ -43,10 +43,10 @@ func TestAnvilReplicas(t *testing.T) {
 			by = replicas[1]
 		}
 		made := s.create(by, (i+1)*10_000)
-		told[made.ID] = []string{webhook.InvoiceCreated, webhook.PaymentReceived, webhook.InvoicePaid}
+		wantTypes[made.ID] = []string{webhook.InvoiceCreated, webhook.PaymentReceived, webhook.InvoicePaid}
 		paid[s.payTransferAmount(made)] = made
 	}
-	s.toldAll(told)
+	s.awaitEvents(wantTypes)
 	for _, made := range paid {
 		s.awaitCommitment(made.OnChainInvoiceID, contracts.StatusClosed)
 	}
@@ -75,7 +75,7 @@ func TestAnvilReplicas(t *testing.T) {
 	if sent, useful := s.nonce()-before, s.registryTransactions(); sent != useful {
 		t.Errorf("%d transactions were sent to the registry, of which %d changed something", sent, useful)
 	}
-	s.toldOnce(told)
+	s.expectEventsOnce(wantTypes)
 }
 
 // nonce returns how many transactions the operator has sent.

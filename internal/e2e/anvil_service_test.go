@@ -68,7 +68,7 @@ func newService(tb testing.TB, database string, o anviltest.Options, chains ...s
 		TB: tb, chain: a, admin: a.Accounts[0], till: a.Accounts[1], payer: a.Accounts[2], relay: a.Accounts[3],
 		merchant: newReceiver(tb), patience: patience,
 	}
-	s.merchant.trust(shopSecret)
+	s.merchant.setSecret(shopSecret)
 	transport := &http.Transport{MaxIdleConnsPerHost: 16}
 	tb.Cleanup(transport.CloseIdleConnections)
 	s.http = &http.Client{Transport: apitest.Transport(tb, transport), Timeout: patience}
@@ -272,7 +272,7 @@ func (s *service) create(r *replica, amount int) apitypes.CreateInvoiceResponse 
 	return made
 }
 
-// invoice returns an invoice as it is now.
+// invoice returns the current state of an invoice.
 func (s *service) invoice(r *replica, id string) apitypes.Invoice {
 	s.Helper()
 	inv, err := s.api(r).Invoice(s.Context(), id)
@@ -353,27 +353,27 @@ func (s *service) awaitCommitment(id string, want contracts.Status) {
 	}
 }
 
-// told waits until the merchant has an event about an invoice.
-func (s *service) told(typ, invoiceID string) event {
+// awaitEvent waits until the merchant has an event about an invoice.
+func (s *service) awaitEvent(typ, invoiceID string) event {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), s.patience)
 	defer cancel()
 	return s.merchant.await(ctx, typ, invoiceID)
 }
 
-// toldAll waits until the merchant has events of the types about each invoice.
-func (s *service) toldAll(want map[string][]string) {
+// awaitEvents waits until the merchant has events of the types about each invoice.
+func (s *service) awaitEvents(want map[string][]string) {
 	s.Helper()
 	for id, types := range want {
 		for _, typ := range types {
-			s.told(typ, id)
+			s.awaitEvent(typ, id)
 		}
 	}
 }
 
-// toldOnce has the test fail unless the merchant was told exactly the events
-// about each invoice that are given by type, whatever order they came in.
-func (s *service) toldOnce(want map[string][]string) {
+// expectEventsOnce fails the test unless the merchant has received exactly these events
+// of each invoice, in any order.
+func (s *service) expectEventsOnce(want map[string][]string) {
 	s.Helper()
 	s.merchant.exactly(want)
 }

@@ -24,7 +24,7 @@ func TestAnvil(t *testing.T) {
 	r := s.start()
 
 	// What the merchant receives about each invoice, and what the registry says.
-	told := make(map[string][]string)
+	wantTypes := make(map[string][]string)
 	registered := make(map[string]contracts.Status)
 	settled := []string{webhook.InvoiceCreated, webhook.PaymentReceived, webhook.InvoicePaid}
 	var paid []apitypes.Invoice
@@ -32,7 +32,7 @@ func TestAnvil(t *testing.T) {
 		s.payTransferAmount, s.payBareAmount, s.payTagged, s.payRegistry, s.payAuthorized,
 	} {
 		made := s.create(r, (i+1)*1_000_000)
-		s.told(webhook.InvoiceCreated, made.ID)
+		s.awaitEvent(webhook.InvoiceCreated, made.ID)
 		s.sendNotice(r, made)
 		tx := pay(made)
 		s.awaitPayment(r, made.ID, tx, apitypes.PaymentConfirmed)
@@ -41,7 +41,7 @@ func TestAnvil(t *testing.T) {
 			t.Errorf("after transaction %s the invoice is %+v", tx, inv)
 		}
 		paid = append(paid, inv)
-		told[made.ID], registered[made.OnChainInvoiceID] = settled, contracts.StatusClosed
+		wantTypes[made.ID], registered[made.OnChainInvoiceID] = settled, contracts.StatusClosed
 		if i == 3 {
 			registered[made.OnChainInvoiceID] = contracts.StatusPaid
 		}
@@ -50,7 +50,7 @@ func TestAnvil(t *testing.T) {
 	// The last one is paid back, in two parts, of which neither is another
 	// invoice's amount.
 	back := paid[len(paid)-1]
-	told[back.ID] = append(told[back.ID][:3:3], webhook.PaymentRefunded, webhook.PaymentRefunded)
+	wantTypes[back.ID] = append(wantTypes[back.ID][:3:3], webhook.PaymentRefunded, webhook.PaymentRefunded)
 	s.transfer(s.till, s.payer.Address, "1500000")
 	s.transfer(s.till, s.payer.Address, "3500000")
 
@@ -61,16 +61,16 @@ func TestAnvil(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told[unpaid.ID] = []string{webhook.InvoiceCreated, webhook.InvoiceExpired}
+	wantTypes[unpaid.ID] = []string{webhook.InvoiceCreated, webhook.InvoiceExpired}
 	registered[unpaid.OnChainInvoiceID] = contracts.StatusClosed
 	s.awaitCommitment(unpaid.OnChainInvoiceID, contracts.StatusOpen)
 	if inv := s.invoice(r, unpaid.ID); inv.Status != apitypes.StatusOpen {
 		t.Errorf("before its time the unpaid invoice is %s", inv.Status)
 	}
 	s.chain.Cast(t, "rpc", "evm_increaseTime", "601")
-	s.told(webhook.InvoiceExpired, unpaid.ID)
+	s.awaitEvent(webhook.InvoiceExpired, unpaid.ID)
 
-	s.toldAll(told)
+	s.awaitEvents(wantTypes)
 	for id, status := range registered {
 		s.awaitCommitment(id, status)
 	}
@@ -80,7 +80,7 @@ func TestAnvil(t *testing.T) {
 	if code := r.stop(t, syscall.SIGTERM, patience); code != 0 {
 		t.Errorf("the service ended with %d", code)
 	}
-	s.toldOnce(told)
+	s.expectEventsOnce(wantTypes)
 }
 
 // sendNotice has the provider announce an invoice's payment, which settles

@@ -51,8 +51,8 @@ func TestPaidTogether(t *testing.T) {
 	s.wantEvents()
 }
 
-// TestDust sends the shop a thousand transfers of next to nothing, by which
-// nobody is meant. They are kept, and in nobody's way.
+// TestDust sends the shop a thousand tiny transfers that match no invoice. They are
+// recorded, and delay nothing.
 func TestDust(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -112,7 +112,7 @@ func (s *stage) invoices(n int, amount string) []apitypes.CreateInvoiceResponse 
 		s.Fatal(err)
 	}
 	for _, m := range made {
-		s.told[m.ID] = []string{webhook.InvoiceCreated}
+		s.wantTypes[m.ID] = []string{webhook.InvoiceCreated}
 	}
 	return made
 }

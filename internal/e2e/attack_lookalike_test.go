@@ -50,7 +50,7 @@ func TestLookalikeEvents(t *testing.T) {
 	penny := s.call(s.attacker, s.chain.Registry, registry.PackPay(cheap))
 
 	s.final()
-	// Both are real transfers of the token, and nobody's payment.
+	// Both are real transfers of the token, and not payments.
 	moved := []listed{s.paid(dust, "7", nil), s.paid(penny, "1", nil)}
 	for i := range moved {
 		moved[i].from = attacker

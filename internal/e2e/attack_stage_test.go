@@ -41,7 +41,7 @@ type stage struct {
 	token       *contracts.TestUSDC
 	config      string // path
 	env         []string
-	told        map[string][]string // event types that the merchant must have got, by invoice
+	wantTypes   map[string][]string // event types that the merchant must have received, by invoice
 }
 
 // newStage makes the chain. The service begins with serve.
@@ -58,9 +58,9 @@ func newStage(tb testing.TB) *stage {
 	})
 	s := &stage{
 		world: newWorld(tb), chain: c, hook: newReceiver(tb), token: contracts.NewTestUSDC(),
-		payer: c.Keys.Payer, till: c.Keys.Merchant, attacker: c.Keys.Deployer, told: make(map[string][]string),
+		payer: c.Keys.Payer, till: c.Keys.Merchant, attacker: c.Keys.Deployer, wantTypes: make(map[string][]string),
 	}
-	s.hook.trust(shopSecret)
+	s.hook.setSecret(shopSecret)
 	s.env = []string{"ACME_SECRET=" + shopSecret, "OPERATOR_KEY=" + hexutil.Encode(crypto.FromECDSA(c.Keys.Operator))}
 	return s
 }
@@ -197,7 +197,7 @@ func (s *stage) invoice(amount string, to common.Address) apitypes.CreateInvoice
 func (s *stage) ask(draft apitypes.CreateInvoiceRequest) apitypes.CreateInvoiceResponse {
 	s.Helper()
 	made := s.create(draft)
-	s.told[made.ID] = []string{webhook.InvoiceCreated}
+	s.wantTypes[made.ID] = []string{webhook.InvoiceCreated}
 	return made
 }
 
@@ -321,7 +321,7 @@ type invoiceState struct {
 	exception  apitypes.InvoiceException
 }
 
-// untouched is the state of an invoice that nobody has paid.
+// untouched is the state of an unpaid invoice.
 var untouched = invoiceState{status: apitypes.StatusOpen, paid: "0", back: "0"}
 
 // want has the test fail unless an invoice is in this state.
@@ -339,7 +339,7 @@ func (s *stage) want(made apitypes.CreateInvoiceResponse, want invoiceState) {
 
 // expect adds events that the merchant must get about an invoice.
 func (s *stage) expect(made apitypes.CreateInvoiceResponse, types ...string) {
-	s.told[made.ID] = append(s.told[made.ID], types...)
+	s.wantTypes[made.ID] = append(s.wantTypes[made.ID], types...)
 }
 
 // wantEvents waits for the events that must come, and has the test fail over
@@ -348,10 +348,10 @@ func (s *stage) wantEvents() {
 	s.Helper()
 	s.ask(s.draft("987654321"))
 	want := 0
-	for _, types := range s.told {
+	for _, types := range s.wantTypes {
 		want += len(types)
 	}
-	_ = await(within(s, patience), func() bool { // what is missing is told below
+	_ = await(within(s, patience), func() bool { // missing events are reported below
 		events, _ := s.hook.got()
 		accepted := 0
 		for _, e := range events {
@@ -361,7 +361,7 @@ func (s *stage) wantEvents() {
 		}
 		return accepted >= want
 	})
-	s.hook.exactly(s.told)
+	s.hook.exactly(s.wantTypes)
 }
 
 // awaitStatus makes blocks until the registry has an invoice's commitment in a

@@ -16,7 +16,7 @@ import (
 // machine may be busy.
 const patience = 30 * time.Second
 
-// poll is how often a test looks at what does not tell when it changes.
+// poll is how often a test checks a state that has no signal.
 const poll = 10 * time.Millisecond
 
 // child is a run of the program.

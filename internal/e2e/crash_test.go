@@ -26,7 +26,7 @@ const (
 	life = 2 * time.Second
 	// shopCount is how many orders are in progress at a time.
 	shopCount = 6
-	// recovery is how long all may take to come right in the end: deliveries
+	// recovery bounds the time until everything has settled in the end: deliveries
 	// under way when the program was killed are tried again when their lease
 	// has ended, after 30 s, and those that failed twice after 36 s.
 	recovery = 75 * time.Second
@@ -51,7 +51,7 @@ func TestCrash(t *testing.T) {
 		c.kill()
 	}
 	c := w.start()
-	r.trust(w.info.Load().Merchant.WebhookSecret)
+	r.setSecret(w.info.Load().Merchant.WebhookSecret)
 	shops := w.openShops(ctx, shopCount, random)
 
 	// Shops finish what they have begun when the kills are over.
@@ -73,7 +73,7 @@ func TestCrash(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = trade.Wait() }) // a test that failed has ended their context
 	for n := range *kills {
-		// The receiver is away early enough for second retries to come in time.
+		// The receiver is down early enough for second retries to be in time.
 		r.behave(nil)
 		if n%5 == 1 && n < *kills/2 {
 			r.behave(hangUp)
@@ -133,7 +133,7 @@ func awaitSettled(t *testing.T, a *auditor, c *child) {
 	a.summary()
 }
 
-// elapse waits for a moment to come, or for the child's end.
+// elapse waits until a moment, or for the child's end.
 func elapse(c *child, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -127,7 +127,7 @@ func paths(prefix string, o map[string]any) []string {
 	return all
 }
 
-// TestDevInfoUnwritable has the program end when nobody can be told.
+// TestDevInfoUnwritable expects the program to end when it cannot write the Info.
 func TestDevInfoUnwritable(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "--info", filepath.Join(t.TempDir(), "missing", "info.json"))
@@ -143,7 +143,7 @@ func TestDevRestart(t *testing.T) {
 	r := newReceiver(t)
 	w, c := startWorld(t, "--block-time", quick, "--webhook-url", r.URL)
 	first := *w.info.Load()
-	r.trust(first.Merchant.WebhookSecret)
+	r.setSecret(first.Merchant.WebhookSecret)
 	made := w.create(w.draft("4900000"))
 	tx := w.payer().mustTransfer(t, first.Merchant.Address, made.Invoice.TransferAmount, nil)
 	r.await(within(t, patience), webhook.InvoicePaid, made.ID)
@@ -220,7 +220,7 @@ func TestDevStranger(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
 	w, c := startWorld(t, "--block-time", quiet, "--webhook-url", r.URL)
-	r.trust(w.info.Load().Merchant.WebhookSecret)
+	r.setSecret(w.info.Load().Merchant.WebhookSecret)
 	draft := w.draft("1000000")
 	draft.MerchantID = "newcomer"
 	e := r.await(within(t, patience), webhook.InvoiceCreated, w.create(draft).ID)

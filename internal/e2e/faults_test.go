@@ -17,13 +17,13 @@ func TestReceiverFaults(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
 	w, _ := startWorld(t, "--block-time", quiet, "--webhook-url", r.URL)
-	r.trust(w.info.Load().Merchant.WebhookSecret)
+	r.setSecret(w.info.Load().Merchant.WebhookSecret)
 	status := func(code int) func(http.ResponseWriter, *http.Request) {
 		return func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(code) }
 	}
 	hang := func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() } // until the caller gives up
 	stray := make(chan string, 64)
-	elsewhere := newElsewhere(t, stray)
+	elsewhere := newUnreachable(t, stray)
 	// What each merchant's endpoint does with the first attempts.
 	plans := map[string][]func(http.ResponseWriter, *http.Request){
 		"well":    nil,
@@ -79,7 +79,7 @@ func TestStopInFlight(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
 	w, c := startWorld(t, "--block-time", quiet, "--webhook-url", r.URL)
-	r.trust(w.info.Load().Merchant.WebhookSecret)
+	r.setSecret(w.info.Load().Merchant.WebhookSecret)
 	reached := make(chan struct{}, 64)
 	r.behave(func(_ http.ResponseWriter, req *http.Request, _ event) {
 		reached <- struct{}{}
@@ -104,9 +104,9 @@ func TestStopInFlight(t *testing.T) {
 	r.clean()
 }
 
-// newElsewhere returns the address of a server that nobody should ask; it reports
+// newUnreachable returns the address of a server that must not be called; it reports
 // those who do.
-func newElsewhere(tb testing.TB, asked chan<- string) string {
+func newUnreachable(tb testing.TB, asked chan<- string) string {
 	tb.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		select {

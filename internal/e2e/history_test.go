@@ -187,7 +187,7 @@ func (h *history) look() {
 	}
 }
 
-// powerCut kills the service. Sometimes it stays away for a while.
+// powerCut kills the service. Sometimes it stays down for a while.
 func (h *history) powerCut() {
 	if h.running {
 		h.dies()

@@ -18,10 +18,10 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// quiet is a block time so long that nothing happens by itself.
+// quiet is a block time so long that no block is sealed.
 const quiet = "10m"
 
-// answer is what came back for a request.
+// answer is a response.
 type answer struct {
 	status int
 	header http.Header
@@ -49,7 +49,7 @@ func (w *world) do(method, path, body string, headers ...string) answer {
 	return answer{got.StatusCode, got.Header, text}
 }
 
-// post creates an invoice of a body as it is.
+// post posts a body to create an invoice.
 func (w *world) post(body string, headers ...string) answer {
 	w.Helper()
 	return w.do(http.MethodPost, "/api/invoices", body, append([]string{"Content-Type", "application/json"}, headers...)...)

@@ -38,7 +38,7 @@ func TestNotices(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
 	w, _ := startWorld(t, "--block-time", quick, "--webhook-url", r.URL)
-	r.trust(w.info.Load().Merchant.WebhookSecret)
+	r.setSecret(w.info.Load().Merchant.WebhookSecret)
 	ctx := within(t, patience)
 	made := w.create(w.draft("5000000"))
 

@@ -50,7 +50,7 @@ func newReceiver(tb testing.TB) *receiver {
 		defer r.mu.Unlock()
 		return []string{r.secret}, nil
 	}}
-	verified := verifier.Handler(http.HandlerFunc(r.take))
+	verified := verifier.Handler(http.HandlerFunc(r.accept))
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		status := &statusWriter{ResponseWriter: w}
 		verified.ServeHTTP(status, req)
@@ -62,8 +62,8 @@ func newReceiver(tb testing.TB) *receiver {
 	return r
 }
 
-// trust tells the receiver the secret of its events.
-func (r *receiver) trust(secret string) {
+// setSecret sets the secret that verifies deliveries.
+func (r *receiver) setSecret(secret string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.secret = secret
@@ -99,8 +99,8 @@ func (r *receiver) problem(format string, args ...any) {
 	r.problems = append(r.problems, fmt.Sprintf(format, args...))
 }
 
-// take takes a delivery whose signature held.
-func (r *receiver) take(w http.ResponseWriter, req *http.Request) {
+// accept stores a delivery with a valid signature.
+func (r *receiver) accept(w http.ResponseWriter, req *http.Request) {
 	body, err := io.ReadAll(req.Body)
 	if err != nil {
 		r.problem("read a verified body: %v", err)
@@ -149,7 +149,7 @@ func (r *receiver) notify(change func()) {
 	r.changed = make(chan struct{})
 }
 
-// keep remembers a delivery, and returns the event as it is known now and how
+// keep stores a delivery, and returns the event with its deliveries so far and how
 // to answer.
 func (r *receiver) keep(e event) (event, func(http.ResponseWriter, *http.Request, event)) {
 	r.mu.Lock()

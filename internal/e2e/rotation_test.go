@@ -39,12 +39,12 @@ type rotating struct {
 
 func newRotating(t *testing.T) *rotating {
 	r := &rotating{t: t, came: make(map[string]bool), active: make(map[string]int)}
-	r.Server = httptest.NewServer(http.HandlerFunc(r.take))
+	r.Server = httptest.NewServer(http.HandlerFunc(r.accept))
 	t.Cleanup(r.Close)
 	return r
 }
 
-func (r *rotating) take(w http.ResponseWriter, req *http.Request) {
+func (r *rotating) accept(w http.ResponseWriter, req *http.Request) {
 	body, err := io.ReadAll(req.Body)
 	if err != nil {
 		r.t.Error(err)

@@ -61,7 +61,7 @@ func TestServe(t *testing.T) {
 	}
 
 	r := newReceiver(t)
-	r.trust("whsec_of_acme_shop")
+	r.setSecret("whsec_of_acme_shop")
 	dir := t.TempDir()
 	file := filepath.Join(dir, "quittance.yaml")
 	text := fmt.Sprintf(serveConfig, filepath.Join(dir, "pay.db"), r.URL, info.Chain.ChainID, info.Chain.RPCURL,

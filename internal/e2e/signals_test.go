@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// idleConfig is the configuration of a service on a chain whose node is away.
+// idleConfig is the configuration of a service on a chain whose node is down.
 const idleConfig = `
 listen: 127.0.0.1:0
 database: sqlite:%s
@@ -56,7 +56,7 @@ func TestSecondSignal(t *testing.T) {
 	}
 }
 
-// TestHangup says in the log that SIGHUP does nothing, and goes on.
+// TestHangup expects SIGHUP to be logged and ignored.
 func TestHangup(t *testing.T) {
 	t.Parallel()
 	c, url := launchIdle(t, filepath.Join(t.TempDir(), "q.db"), "0s")

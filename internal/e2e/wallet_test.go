@@ -96,7 +96,7 @@ func (a *wallet) send(ctx context.Context, to common.Address, value *big.Int, da
 			if receipt, err = node.TransactionReceipt(ctx, tx.Hash()); err == nil {
 				return true
 			}
-			err = node.SendTransaction(ctx, tx) // known, or mined meanwhile: the next look tells
+			err = node.SendTransaction(ctx, tx) // already known or mined: the next poll shows it
 		}
 		last = err
 		return false
@@ -165,7 +165,7 @@ func (a *wallet) receipt(ctx context.Context, tx common.Hash) (*types.Receipt, e
 	return node.TransactionReceipt(ctx, tx)
 }
 
-// mustTransfer is transfer for a chain that nobody kills.
+// mustTransfer is transfer for a chain that is not killed.
 func (a *wallet) mustTransfer(tb testing.TB, to, amount string, trailing []byte) common.Hash {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), patience)

@@ -76,14 +76,14 @@ func TestWebhookCrashBeforeCommit(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
 	w, c := startWorld(t, "--block-time", quiet, "--webhook-url", r.URL)
-	r.trust(w.info.Load().Merchant.WebhookSecret)
+	r.setSecret(w.info.Load().Merchant.WebhookSecret)
 	conn, err := storetest.SQL(t, "sqlite:"+w.dir+"/quittance.db").Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	var once sync.Once
 	r.behave(func(rw http.ResponseWriter, _ *http.Request, _ event) {
-		once.Do(func() { // nobody else can write from now on
+		once.Do(func() { // no other process can write from now on
 			if _, err := conn.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
 				t.Error(err)
 			}
@@ -118,7 +118,7 @@ func TestWebhookFailed(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
 	w, c := startWorld(t, "--block-time", quiet, "--webhook-url", r.URL)
-	r.trust(w.info.Load().Merchant.WebhookSecret)
+	r.setSecret(w.info.Load().Merchant.WebhookSecret)
 	r.behave(refuse)
 	made := w.create(w.draft("4900000"))
 	e := w.created(made.ID)
@@ -178,7 +178,7 @@ func TestWebhookAllow(t *testing.T) {
 	chainWorld, _ := startWorld(t, "--block-time", quiet)
 	info := *chainWorld.info.Load()
 	r := newReceiver(t)
-	r.trust("whsec_of_acme_shop")
+	r.setSecret("whsec_of_acme_shop")
 	dir := t.TempDir()
 	w := &world{TB: t, dir: dir, http: chainWorld.http}
 	serve := func(allow string) *child {
@@ -271,7 +271,7 @@ func TestListenThroughKills(t *testing.T) {
 	}
 	line := regexp.MustCompile(`(?m) (evt_[0-9a-z]+)$`)
 	var got []string
-	_ = await(within(t, patience), func() bool { // what is missing then is told below
+	_ = await(within(t, patience), func() bool { // missing events are reported below
 		got = got[:0]
 		for _, found := range line.FindAllStringSubmatch(listen.stdout.String(), -1) {
 			got = append(got, found[1])

@@ -10,7 +10,7 @@ import (
 const (
 	// initialRange and maxSpan are how many blocks the first and the longest
 	// range has. Several are asked for before the first answer tells how much
-	// they hold, and what is too much was gathered in vain.
+	// they hold, and logs beyond the limit were read for nothing.
 	initialRange = 64
 	maxRange     = 8192
 	// targetLogs is how many logs the answer for a range should hold: enough

@@ -96,7 +96,7 @@ func (ix *Indexer) setBlooms(n node, blooms Blooms) {
 	ix.mu.Unlock()
 	level := slog.LevelDebug
 	if blooms == BloomsNone {
-		level = slog.LevelWarn // what is left out cannot be told by them
+		level = slog.LevelWarn // omitted logs cannot be detected with them
 	}
 	ix.Logger.Log(context.Background(), level, "bloom filters checked",
 		"chain", ix.Chain.Key, "node", n.String(), "check", string(blooms))

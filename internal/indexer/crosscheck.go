@@ -21,7 +21,7 @@ const (
 )
 
 // NoQuorumError means that nothing more is confirmed, because the nodes disagree or
-// too few of them answer. Indexing goes on, and confirming is retried.
+// too few of them answer. Indexing continues, and confirming is retried.
 type NoQuorumError struct{ Reason string }
 
 // Error returns the reason.

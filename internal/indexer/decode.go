@@ -35,7 +35,7 @@ type decoder struct {
 	registries *registries
 }
 
-// emitter is a contract whose logs report a token's movements, in units of
+// emitter is a contract whose logs report a token's transfers, in units of
 // its own: unit of them make one minor unit of the token.
 type emitter struct {
 	chain.Emitter
@@ -94,7 +94,7 @@ type movement struct {
 
 // movement reads a log that reports a movement of one of the chain's tokens.
 // A log of another contract or of another shape is ignored, whatever it calls
-// itself. A contract that repeats what its token's emitter tells is another
+// itself. A contract that repeats the logs of its token's emitter is another
 // contract, too: so each movement counts once.
 func (d decoder) movement(log *types.Log) (m movement, ok bool) {
 	if log.Removed || len(log.Topics) != 3 || len(log.Data) != wordLen {
@@ -288,7 +288,7 @@ func (m movement) matches(p contracts.Paid) bool {
 // authorizedBy reports whether the payer of m determined the calldata: it sent the
 // transaction, or the calldata is the token's transferFrom with its arguments, which
 // only an account that it approved can call. In any other transaction, such as a
-// bundle or a relayed authorization, a stranger could name an invoice.
+// bundle or a relayed authorization, another account could name an invoice.
 func (m movement) authorizedBy(r *chain.Receipt, input []byte) bool {
 	if invoice.Address(r.From) == m.from {
 		return true

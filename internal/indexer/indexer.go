@@ -28,7 +28,7 @@ const (
 	// refreshHeadsEvery is how often those nodes are asked for their head that
 	// are not asked for anything else.
 	refreshHeadsEvery = 15 * time.Second
-	// haltedPollInterval is how often it is looked whether a halted chain may go on.
+	// haltedPollInterval is how often a halted chain is checked for being resumed.
 	haltedPollInterval = 5 * time.Second
 	// maxBehind is how long the heads of all nodes may be behind the
 	// newest block that was read before nothing is said to go well: the backends
@@ -73,7 +73,7 @@ type Status struct {
 	Confirmed   uint64    // newest final block
 	Succeeded   time.Time // end of the last sync that went well; zero before it
 	Error       string    // of the last sync; empty when it went well
-	Halted      string    // why reading stopped until somebody resumes it; empty while it runs
+	Halted      string    // why the chain is halted; empty unless it is
 	CatchUp     *Progress // of reading up to the finalized height; nil when it is near
 	Backfill    *Progress // of filling the gap of older blocks; nil without one
 	Blooms      Blooms    // of that node's headers
@@ -81,7 +81,7 @@ type Status struct {
 	// new blocks, nil while it is unknown; Skewed says that it is too far.
 	Skew     *time.Duration
 	Skewed   bool
-	Restarts uint64 // how often the reading was begun anew, since it made no progress
+	Restarts uint64 // how often the indexer was replaced because it made no progress
 }
 
 // at notes how far the chain is read.
@@ -120,7 +120,7 @@ type Indexer struct {
 	lastSynced     heads                   // of the last sync that did everything
 	lostRaces      int                     // syncs lost to another replica, in a row
 	lastNotBehind  time.Time               // when last not all nodes were behind what was read
-	noQuorum       bool                    // the last sync could not tell which of the nodes is right
+	noQuorum       bool                    // the last sync found no quorum
 	distinctChecks map[chainPair]time.Time // when a node was checked against another chain; zero when that is decided
 
 	// filled belongs to the goroutine that fills the gap: the newest block that
@@ -182,19 +182,19 @@ func (ix *Indexer) Status() Status {
 
 // Run reads the chain until ctx ends, and returns nil then. Errors of nodes
 // and of the ledger are logged and retried. When the chain replaced a block
-// that was final, it is halted: Run says so in its status, and goes on when
-// somebody has resumed it.
+// that was final, it is halted: Run sets Status.Halted, and continues when the chain
+// is resumed.
 func (ix *Indexer) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	var beside sync.WaitGroup
-	defer beside.Wait()
+	var loops sync.WaitGroup
+	defer loops.Wait()
 	defer cancel()
 	for _, p := range ix.Pool.Nodes() {
-		beside.Go(func() { ix.subscribe(ctx, p) })
+		loops.Go(func() { ix.subscribe(ctx, p) })
 	}
-	beside.Go(func() { ix.fillGaps(ctx) })
+	loops.Go(func() { ix.fillGaps(ctx) })
 	if len(ix.Pool.Nodes()) > 1 {
-		beside.Go(func() { ix.refreshHeads(ctx) })
+		loops.Go(func() { ix.refreshHeads(ctx) })
 	}
 
 	for failures := 0; ; {
@@ -211,7 +211,7 @@ func (ix *Indexer) Run(ctx context.Context) error {
 		case errors.As(err, &halted):
 			wait.Sleep(ctx, haltedPollInterval, ix.wakeups)
 		case errors.As(err, &noQuorum):
-			// Reading goes on as ever; only confirming does not.
+			// Indexing continues; only confirming waits.
 			wait.Sleep(ctx, ix.PollInterval, ix.wakeups)
 		case err != nil:
 			failures++
@@ -258,7 +258,7 @@ func (ix *Indexer) subscribe(ctx context.Context, p *chain.Node) {
 	}
 }
 
-// report records what came of a sync, and logs what changed.
+// report records the outcome of a sync, and logs changes.
 func (ix *Indexer) report(err error) {
 	ix.mu.Lock()
 	before := ix.status

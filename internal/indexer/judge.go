@@ -29,12 +29,12 @@ type wrongNode struct {
 	reason  string
 }
 
-// hint tells the operator what ends a disagreement that nodes cannot end.
+// hint says how the operator can resolve a disagreement of the nodes.
 const hint = "add another node, or find out which of them is wrong"
 
 // judgeHeight returns the height up to which blocks are final, given the
 // finalized height of a node and those of the others that answered. The highest
-// of the others counts, so that one that lags or lies delays nothing while there
+// of the others counts, so that a lagging or byzantine one delays nothing while there
 // is a third. Without an answer it is the node's own: confirming needs a second
 // reading anyway. ok is false when finality depends on a tag and it holds for no
 // block of any other node. Without a tag, height 0 is valid: the chain is younger
@@ -61,7 +61,7 @@ func judgeEmpty(other string, blocks []invoice.Hash, logs [][]types.Log) (r ruli
 	return accept, ""
 }
 
-// judgeMissing decides whether to believe a node whose receipts lack a recorded
+// judgeMissing decides whether to accept that the receipts of a node lack a recorded
 // transfer, given whether the receipts of the other nodes hold it. A majority
 // for the transfer rejects the node, a tie is undecided.
 func judgeMissing(node string, t invoice.Transfer, held []bool) (r ruling, reason string) {

@@ -26,7 +26,7 @@ type Ledger interface {
 	// Headers returns the stored canonical blocks from..to, in ascending order.
 	// All that are not final are among them, and some of the final ones.
 	Headers(ctx context.Context, chainKey string, from, to uint64) ([]invoice.Header, error)
-	// Watched tells which of the accounts are settlement addresses.
+	// Watched returns which of the accounts are settlement addresses.
 	Watched(ctx context.Context, chainKey string, accounts []invoice.Address) (map[invoice.Address]bool, error)
 	// Observe records blocks on top of the newest one read. The parent of the
 	// first must be that block, else it is settle.ErrCursorMoved; between the
@@ -43,7 +43,7 @@ type Ledger interface {
 	Orphaned(ctx context.Context, chainKey string, through uint64) ([]invoice.Transfer, error)
 	// Confirm makes everything in blocks up to line final. It is
 	// settle.ErrCursorMoved when the chain's revision is another one: what was
-	// verified was taken back meanwhile.
+	// verified was rolled back since.
 	Confirm(ctx context.Context, chainKey string, line invoice.Header, revision int64) error
 	// Fill records what the final blocks next..through of the cursor's gap hold,
 	// of which those that hold nothing of interest may be left out. All of it

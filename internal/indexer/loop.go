@@ -67,7 +67,7 @@ func (ix *Indexer) stalled() (reason string, slow *chain.Node) {
 	return "", nil
 }
 
-// abandon tells the watchdog that another indexer replaces this one.
+// abandon marks the tasks of this indexer as replaced by another one.
 func (ix *Indexer) abandon() {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// node is a node as the indexer calls it. Its errors are *nodeError, to tell them from
+// node is a node as the indexer calls it. Its errors are *nodeError, to distinguish them from
 // those of the ledger.
 type node struct{ *chain.Node }
 

@@ -46,7 +46,7 @@ type sample struct {
 	at    time.Time
 }
 
-// begin tells that blocks from one to another are read next, or that the end
+// begin records that the blocks from one to another are read next, or that the end
 // of what is being read has moved.
 func (m *meter) begin(from, to uint64) {
 	m.mu.Lock()
@@ -61,7 +61,7 @@ func (m *meter) begin(from, to uint64) {
 	m.logger.Info("reading older blocks", "from", from, "to", to)
 }
 
-// reached tells which block is to be read next.
+// reached records the block to be read next.
 func (m *meter) reached(block uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -87,7 +87,7 @@ func (m *meter) reached(block uint64) {
 	}
 }
 
-// end tells that nothing is left to be read.
+// end records that nothing is left to be read.
 func (m *meter) end() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -10,12 +10,12 @@ import (
 
 // Limits of a Supervisor.
 const (
-	// replaceGrace and stopGrace are how long an indexer that was told to stop is
-	// waited for: before another one is begun, and before the supervisor ends.
+	// replaceGrace and stopGrace are how long the supervisor waits for a
+	// stopped indexer: before it starts another one, and before it ends.
 	replaceGrace = time.Second
 	stopGrace    = 10 * time.Second
-	// maxAbandoned is how many indexers may ignore that they were told to stop
-	// before no other one is begun.
+	// maxAbandoned is how many stopped indexers may still run before no further one is
+	// started.
 	maxAbandoned = 16
 )
 
@@ -30,7 +30,7 @@ type Supervisor struct {
 
 	mu        sync.Mutex
 	current   *Indexer
-	abandoned int // indexers that were told to stop and have not
+	abandoned int // stopped indexers that still run
 }
 
 // NewSupervisor returns a supervisor that does not run yet.

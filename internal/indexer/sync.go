@@ -71,7 +71,7 @@ func (ix *Indexer) syncWith(ctx context.Context, n node) (more bool, err error) 
 	if !more {
 		ix.lastSynced = t
 	}
-	// Where nothing moved, the same would come of another sync at once.
+	// Without a change, another sync at once would have the same outcome.
 	return more && ix.position() != before, nil
 }
 
@@ -149,7 +149,7 @@ func (ix *Indexer) catchUp(ctx context.Context, n node, t heads, last uint64) er
 			if ok, err := ix.verifyOrphans(ctx, n, through); err != nil {
 				return err
 			} else if !ok {
-				return settle.ErrCursorMoved // the next sync goes on where the rollback ended
+				return settle.ErrCursorMoved // the next sync continues where the rollback ended
 			}
 		}
 		if err := ix.Ledger.Confirm(ctx, ix.Chain.Key, through, cursor.Revision); err != nil {

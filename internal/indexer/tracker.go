@@ -9,7 +9,7 @@ import (
 
 // Tracker knows the blocks that were read and can still be replaced, and
 // decides what a block that a node calls canonical means for them. It does no
-// I/O: the loop feeds it, and tells it what was done.
+// I/O: the loop feeds it, and reports to it what was done.
 type Tracker struct {
 	// blocks are the canonical ones as far as read, ascending, from the newest
 	// final one on. Where a whole range was read there are gaps between them.
@@ -75,7 +75,7 @@ func (t *Tracker) Linked() uint64 {
 func (t *Tracker) Final() invoice.Header { return t.blocks[0] }
 
 // At returns the newest block at or below a height that was kept. There is
-// one unless the height lies below the newest final block.
+// one unless the height is below the newest final block.
 func (t *Tracker) At(number uint64) (h invoice.Header, ok bool) {
 	i := t.above(number)
 	if i == 0 {
@@ -146,16 +146,16 @@ func (t *Tracker) Judge(h invoice.Header) Step {
 	return Step{Verdict: Ask, Ask: below.Number}
 }
 
-// Append tells that blocks up to h have been read. Blocks between the tip and
+// Append records that blocks up to h have been read. Blocks between the tip and
 // h are taken to hold nothing.
 func (t *Tracker) Append(h invoice.Header) { t.blocks = append(t.blocks, h) }
 
-// Rewind tells that everything above ancestor was rolled back.
+// Rewind records that everything above ancestor was rolled back.
 func (t *Tracker) Rewind(ancestor invoice.Header) {
 	t.blocks = t.blocks[:t.above(ancestor.Number)]
 }
 
-// Finalize tells that h, one of the blocks, and all below are final.
+// Finalize records that h, one of the blocks, and all below are final.
 func (t *Tracker) Finalize(h invoice.Header) {
 	t.blocks = slices.Delete(t.blocks, 0, t.above(h.Number)-1)
 }

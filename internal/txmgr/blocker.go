@@ -13,7 +13,7 @@ import (
 )
 
 // Errors that keep every transaction back. Each ends by something outside of the
-// writer, which then goes on by itself.
+// writer, which then continues by itself.
 var (
 	errInsufficientFunds = errors.New("the operator's account has too little for gas; send it funds")
 	errFeeCapExceeded    = errors.New("gas costs more than allowed")
@@ -144,5 +144,5 @@ func (w *Writer) explainFunds(ctx context.Context, attempt store.TxAttempt, refu
 	if errors.Is(err, errInsufficientFunds) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", errInsufficientFunds, refusal) // the node counts more than the gas, or has counted meanwhile
+	return fmt.Errorf("%w: %w", errInsufficientFunds, refusal) // the node counts more than the gas, or its balance has changed since
 }

@@ -18,15 +18,15 @@ type fees struct {
 // gas, however calm the chain is.
 const poolTipWei = 1
 
-// marketFees returns a tip within the purse's bounds, and a cap that holds while
-// the base fee doubles, both within the purse's fee. It fails when even the base
+// marketFees returns a tip within the limits, and a fee cap that suffices until the
+// base fee has doubled, within the limits' maximum. It fails when even the base
 // fee is above that.
-func marketFees(base, tip *big.Int, purse chain.SpendLimits) (fees, error) {
-	most := wei(purse.MaxFeeWei)
+func marketFees(base, tip *big.Int, limits chain.SpendLimits) (fees, error) {
+	most := wei(limits.MaxFeeWei)
 	if base.Cmp(most) > 0 {
 		return fees{}, fmt.Errorf("%w: the base fee is %s wei for a unit of gas, and at most %s is paid", errFeeCapExceeded, base, most)
 	}
-	tip = least(greatest(tip, wei(max(purse.MinTipWei, poolTipWei))), wei(purse.MaxTipWei))
+	tip = least(greatest(tip, wei(max(limits.MinTipWei, poolTipWei))), wei(limits.MaxTipWei))
 	f := fees{cap: new(big.Int).Lsh(base, 1)}
 	f.cap = least(f.cap.Add(f.cap, tip), most)
 	f.tip = least(tip, f.cap)

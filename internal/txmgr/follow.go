@@ -167,7 +167,7 @@ func (w *Writer) handleLostNonce(ctx context.Context, used uint64, t store.Chain
 	return w.fail(ctx, t, "its nonce was used by a transaction that this service did not send", &store.TxCost{At: now})
 }
 
-// fail gives up a transaction, with its cost as far as it is known.
+// fail gives up a transaction, with its cost if it is known.
 func (w *Writer) fail(ctx context.Context, t store.ChainTx, why string, spent *store.TxCost) error {
 	w.conf.Logger.Warn("registry transaction failed, its intents are due again",
 		"tx", t.Attempts[len(t.Attempts)-1].TxHash, "kind", t.Kind, "nonce", t.Nonce, "reason", why)
@@ -193,7 +193,7 @@ type broadcastState struct {
 	attempt invoice.Hash // the attempt
 	since   uint64       // the newest block when it was first broadcast
 	at      time.Time    // of the last broadcast
-	err     error        // what came of the last broadcast
+	err     error        // error of the last broadcast
 }
 
 // outcome returns the error of the last broadcast, unless receipts or the next attempt

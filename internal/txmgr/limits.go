@@ -56,9 +56,9 @@ const (
 	// again.
 	blockerCheckEvery = 5 * time.Second
 	// blockerMaxAge is how long an blocker is judged by the transaction that met
-	// it: then everything is looked at anew.
+	// it: then everything is checked again.
 	blockerMaxAge = time.Minute
-	// skipFor is how long an intent that the registry refused by itself waits
+	// skipFor is how long an intent that the registry refused on its own waits
 	// before it is tried again.
 	skipFor = 10 * time.Minute
 	// countEvery is how often due intents are counted.

@@ -25,7 +25,7 @@ type Status struct {
 	Budget            *big.Int       // wei that they may cost; nil before
 	InsufficientFunds bool           // nothing is sent until Sender has what is needed
 	Err               string         // why the last round got no further; empty when it did
-	Since             time.Time      // when Err became what it is, its figures aside
+	Since             time.Time      // when Err changed last, not counting its figures
 }
 
 // Status returns the writer's status. It is safe for concurrent use.
@@ -41,7 +41,7 @@ func (w *Writer) update(change func(*Status)) {
 	change(&w.status)
 }
 
-// report records the outcome of a tick. An error that stays the same, figures aside, is
+// report records the outcome of a tick. An error that stays the same, apart from its figures, is
 // logged once.
 func (w *Writer) report(err error) {
 	text, met := "", blockerOf(err)

@@ -61,7 +61,7 @@ type Store interface {
 
 // Config configures a Writer.
 type Config struct {
-	Chain  chain.Chain       // its key, id, registry and purse are used
+	Chain  chain.Chain       // its key, id, registry and limits are used
 	Key    *ecdsa.PrivateKey // of an operator of the registry
 	Client Client
 	// Nodes returns a client of each of the chain's nodes, to compare their answers.
@@ -90,7 +90,7 @@ type Writer struct {
 
 	// What follows is a cache: a new writer begins without it.
 	batch        int                       // how many intents the next transaction takes
-	skipped      map[intentKey]time.Time   // what the registry refused by itself, and until when it is skipped
+	skipped      map[intentKey]time.Time   // intents that the registry refused on their own, and until when they are skipped
 	satisfied    map[string]blockRef       // by intent: the block as of which the registry satisfies it
 	broadcasts   map[string]broadcastState // by transaction: its broadcasts by this writer
 	lostSince    map[string]time.Time      // by transaction: since when its nonce is used and no receipt is there
