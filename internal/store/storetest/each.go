@@ -25,9 +25,9 @@ func Each(t *testing.T, test func(t *testing.T, s *store.Store)) {
 	}
 }
 
-// Databases returns, by name, a function for each kind of database that the
-// program supports: it makes a fresh one for a test and returns its URL. With
-// -short there is SQLite alone.
+// Databases returns, by name, a function for each kind of database that creates
+// a fresh one for a test and returns its URL. With -short there is SQLite
+// alone.
 func Databases() map[string]func(testing.TB) string {
 	if testing.Short() {
 		testdeps.LeaveOut("PostgreSQL")

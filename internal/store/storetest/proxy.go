@@ -11,15 +11,15 @@ import (
 	"sync/atomic"
 )
 
-// Loss is a way for connections to break without a word to either end.
+// Loss is a way in which connections break without notice to either end.
 type Loss string
 
 const (
-	// Swallowed connections acknowledge every byte and forward none, as behind a
+	// Swallowed connections acknowledge every byte and forward none, like a
 	// middlebox that answers for a server it has lost.
 	Swallowed Loss = "swallowed"
-	// Dropped connections lose every packet, acknowledgements included, as behind
-	// a firewall that has forgotten them. Linux only.
+	// Dropped connections lose every packet, acknowledgements included, like a
+	// firewall that has dropped their state. Linux only.
 	Dropped Loss = "dropped"
 )
 

@@ -17,9 +17,8 @@ type DB = sql.DB
 // Tx is a transaction of a DB.
 type Tx = sql.Tx
 
-// SQL opens a second connection to the database, for the length of the test: to
-// look at rows that the program has no reader for, and to try rows that it
-// would never write.
+// SQL opens the database for the length of the test, for reading rows that the
+// program has no reader for, and for trying rows that it would never write.
 func SQL(tb testing.TB, url string) *DB {
 	tb.Helper()
 	driver, source := "pgx", url
@@ -49,7 +48,7 @@ func Events(tb testing.TB, db *DB, merchant string) []store.Event {
 		FROM events e LEFT JOIN deliveries d ON d.seq = e.seq WHERE e.merchant_id = $1 ORDER BY e.id`, merchant)
 }
 
-// IntentRow is an intent and how far it is carried out.
+// IntentRow is an intent and its progress.
 type IntentRow struct {
 	Kind   string
 	Status string
