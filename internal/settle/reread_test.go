@@ -3,20 +3,24 @@ package settle_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
 )
 
 // TestTheSameChainSaysTheSame has one chain, with payments of invoices that
 // are there before it is read, be read in several ways: block by block; in
 // batches of any size, with restarts; from a block in the middle on, with what
-// lies below filled in at any time; and with blocks read again at any time.
-// Each time every payment goes to the same invoice, by the same method, every
-// refund pays back the same payment, and every invoice comes to the same end.
+// lies below filled in at any time; with blocks read again at any time; and with
+// blocks rolled back and read again unchanged, between which older ones are
+// filled in. Each time every payment goes to the same invoice, by the same
+// method, every refund pays back the same payment, and every invoice comes to
+// the same end.
 func TestTheSameChainSaysTheSame(t *testing.T) {
 	t.Parallel()
 	properties(t, func(db *database, r *rand.Rand) string {
@@ -27,6 +31,9 @@ func TestTheSameChainSaysTheSame(t *testing.T) {
 			{batches: r.IntN(2) == 0, late: true},
 			{batches: r.IntN(2) == 0, rescans: true},
 			{batches: true, late: true, rescans: true},
+			{batches: true, rollbacks: true},
+			{batches: true, late: true, rollbacks: true},
+			{batches: true, late: true, rescans: true, rollbacks: true},
 		} {
 			if diff := cmp.Diff(want, s.read(db.world(t), r, how)); diff != "" {
 				return fmt.Sprintf("%+v (-in order +so):\n%s", how, diff)
@@ -44,11 +51,12 @@ type story struct {
 }
 
 // terms are those of an invoice. A bound one was created when the chain had
-// been read up to the block where a late reader starts.
+// been read up to the block where a late reader starts. A partner's is of
+// another merchant.
 type terms struct {
-	amount, transfer uint64
-	expires          int64 // seconds after start
-	lenient, bound   bool
+	amount, transfer        uint64
+	expires                 int64 // seconds after start
+	lenient, bound, partner bool
 }
 
 type storyBlock struct {
@@ -56,18 +64,28 @@ type storyBlock struct {
 	transfers []storyTransfer
 }
 
-// storyTransfer is of an amount, and names an invoice in its calldata, if of
-// is not negative. One that is back goes from the merchant to the payer.
+// party is an account of a story.
+type party int
+
+const (
+	theMerchant party = iota
+	thePartner        // a merchant who pays the other, or a payer where he has no invoice
+	thePayer
+)
+
+// storyTransfer is of an amount, and names an invoice in its calldata, if of is
+// not negative.
 type storyTransfer struct {
-	amount uint64
-	of     int
-	back   bool
+	amount   uint64
+	of       int
+	from, to party
 }
 
 // newStory makes a story of few amounts, so that they collide.
 func newStory(r *rand.Rand) story {
 	var s story
 	taken := make(map[uint64]bool)
+	partners := r.IntN(3) > 0
 	for range 2 + r.IntN(6) {
 		t := terms{amount: pick(r, uint64(1_000_000), 1_000_000, 2_000_000, 3_000_000), expires: 5 + r.Int64N(120), lenient: r.IntN(4) == 0, bound: r.IntN(3) == 0}
 		if len(s.terms) > 0 && r.IntN(6) == 0 {
@@ -78,6 +96,7 @@ func newStory(r *rand.Rand) story {
 			t.transfer++
 		}
 		taken[t.transfer] = true
+		t.partner = partners && r.IntN(3) == 0
 		s.terms = append(s.terms, t)
 	}
 	at := int64(0)
@@ -85,18 +104,22 @@ func newStory(r *rand.Rand) story {
 		b := storyBlock{at: at}
 		for range r.IntN(4) {
 			t := pick(r, s.terms...)
-			move := storyTransfer{of: -1, amount: pick(r, t.amount, t.amount, t.transfer, t.transfer, 1_000_000, 2_000_000, t.amount-30_000)}
+			move := storyTransfer{of: -1, from: thePartner, amount: pick(r, t.amount, t.amount, t.transfer, t.transfer, 1_000_000, 2_000_000, t.amount-30_000)}
 			if r.IntN(4) == 0 {
-				move = storyTransfer{of: r.IntN(len(s.terms)), amount: pick(r, uint64(400_000), 600_000, 1_000_000, 3_000)}
-				if s.terms[move.of].bound { // nobody knew its id before
+				move.amount = pick(r, uint64(400_000), 600_000, 1_000_000, 3_000)
+				if move.of = r.IntN(len(s.terms)); s.terms[move.of].bound { // nobody knew its id before
 					move.of = -1
 				}
 			}
 			if r.IntN(8) == 0 {
-				move = storyTransfer{of: -1, amount: pick(r, uint64(400_000), 600_000, 1_400_000, 1_600_000)}
+				move.amount = pick(r, uint64(400_000), 600_000, 1_400_000, 1_600_000)
 			}
-			if r.IntN(4) == 0 {
-				move = storyTransfer{of: -1, amount: pick(r, t.amount, t.transfer, 400_000, 1_000_000, 3_000), back: true}
+			switch r.IntN(5) {
+			case 0:
+				move.from = thePayer
+			case 1, 2:
+				move.from, move.to = theMerchant, pick(r, thePartner, thePartner, thePayer)
+				move.amount = pick(r, t.amount, t.transfer, 400_000, 1_000_000, 3_000)
 			}
 			b.transfers = append(b.transfers, move)
 		}
@@ -108,7 +131,7 @@ func newStory(r *rand.Rand) story {
 }
 
 // reading is how a story is read.
-type reading struct{ batches, late, rescans bool }
+type reading struct{ batches, late, rescans, rollbacks bool }
 
 // outcome is what became of a story: of each transfer the number of its
 // invoice and the method, of each invoice its state and what it got.
@@ -133,7 +156,7 @@ func (s story) read(w *world, r *rand.Rand, how reading) outcome {
 		next = s.begin + 1
 	}
 	for next < len(all) || w.gap() != nil {
-		switch n := r.IntN(6); {
+		switch n := r.IntN(7); {
 		case next < len(all) && n < 3:
 			size := 1
 			if how.batches {
@@ -149,6 +172,8 @@ func (s story) read(w *world, r *rand.Rand, how reading) outcome {
 			w.must(err)
 		case n == 5 && how.batches:
 			w.Service = w.service()
+		case n == 6 && how.rollbacks:
+			w.readAgain(r, all[:next])
 		default:
 			if next == len(all) {
 				w.final()
@@ -161,6 +186,32 @@ func (s story) read(w *world, r *rand.Rand, how reading) outcome {
 	w.observe(end)
 	w.final()
 	return s.outcome(w, invoices, all)
+}
+
+// readAgain rolls some of the blocks that are read back, and reads them again.
+func (w *world) readAgain(r *rand.Rand, read []settle.Block) {
+	cur, err := w.Cursor(w.t.Context(), w.chainKey)
+	w.must(err)
+	low := int(cur.Confirmed.Number) - 100
+	if low >= len(read) {
+		return
+	}
+	to := low + r.IntN(len(read)-low)
+	w.blocks = w.blocks[:to+1]
+	w.must(w.Rollback(w.t.Context(), w.chainKey, w.head()))
+	w.fillSome(r)
+	for to < len(read) {
+		part := read[to : to+1+r.IntN(len(read)-to)]
+		w.must(w.Observe(w.t.Context(), w.chainKey, part))
+		to += len(part)
+		w.blocks = append(w.blocks, part...)
+		if r.IntN(2) == 0 {
+			w.fillSome(r)
+		}
+		if r.IntN(3) == 0 {
+			w.confirmSome(r)
+		}
+	}
 }
 
 // confirmSome confirms some of what is read.
@@ -203,10 +254,24 @@ func (s story) insert(w *world) []invoice.Invoice {
 		if t.lenient {
 			inv.Tolerance = invoice.NewAmount(50_000)
 		}
+		if t.partner {
+			inv.Merchant = w.account(thePartner)
+		}
 		all[i] = inv
+	}
+	if slices.ContainsFunc(s.terms, func(t terms) bool { return t.partner }) {
+		w.must(w.db.store.Update(w.t.Context(), func(tx *store.Tx) error {
+			theirs := store.Settlement{ChainKey: w.chainKey, Address: w.account(thePartner), MerchantID: w.merchant}
+			return tx.InsertSettlements(w.t.Context(), []store.Settlement{theirs}, start)
+		}))
 	}
 	w.insert(all)
 	return all
+}
+
+// account returns the account of a party.
+func (w *world) account(p party) invoice.Address {
+	return []invoice.Address{w.address, payer, {0xbc}}[p]
 }
 
 // chain makes the story's blocks.
@@ -216,9 +281,7 @@ func (s story) chain(w *world, invoices []invoice.Invoice) []settle.Block {
 		var transfers []invoice.Transfer
 		for _, t := range b.transfers {
 			move := w.pay(invoice.NewAmount(t.amount))
-			if t.back {
-				move.From, move.To = move.To, move.From
-			}
+			move.From, move.To = w.account(t.from), w.account(t.to)
 			if t.of >= 0 {
 				move.Evidence.Calldata = invoices[t.of].CommitmentID
 			}
@@ -243,28 +306,22 @@ func (s story) outcome(w *world, invoices []invoice.Invoice, all []settle.Block)
 	paid := make(map[string]string)
 	for _, b := range all {
 		for _, t := range b.Transfers {
-			if t.From == w.address {
-				out.Transfers = append(out.Transfers, w.paysBack(t, paid))
-				continue
+			line := fmt.Sprintf("%s from %x to %x in block %d at %d, named %t", t.Amount, t.From[:1], t.To[:1], b.Number, b.Time-start, !t.Evidence.Calldata.IsZero())
+			payments, err := w.db.store.PaymentsByID(w.t.Context(), []string{invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal)})
+			w.must(err)
+			for _, p := range payments {
+				paid[p.ID] = fmt.Sprint(p.Amount, " in block ", b.Number)
+				line += fmt.Sprintf(": pays %d by %q, %s", number[p.InvoiceID], p.Method, p.Status)
 			}
-			p := w.payment(t)
-			paid[p.ID] = fmt.Sprint(p.Amount, " in block ", b.Number)
-			named := !t.Evidence.Calldata.IsZero()
-			out.Transfers = append(out.Transfers, fmt.Sprintf("%s in block %d at %d, named %t: %d by %q, %s", t.Amount, b.Number, b.Time-start,
-				named, number[p.InvoiceID], p.Method, p.Status))
+			refunds, err := w.db.store.RefundsByID(w.t.Context(), []string{invoice.TransferID(invoice.PrefixRefund, t.ChainKey, t.TxHash, t.Ordinal)})
+			w.must(err)
+			for _, f := range refunds {
+				if f.Status != invoice.Orphaned {
+					line += fmt.Sprintf(": pays back %s, %s", paid[f.PaymentID], f.Status)
+				}
+			}
+			out.Transfers = append(out.Transfers, line)
 		}
 	}
 	return out
-}
-
-// paysBack says which of the payments a transfer pays back, if it is a refund.
-func (w *world) paysBack(t invoice.Transfer, payments map[string]string) string {
-	w.t.Helper()
-	refunds, err := w.db.store.RefundsByID(w.t.Context(), []string{invoice.TransferID(invoice.PrefixRefund, t.ChainKey, t.TxHash, t.Ordinal)})
-	w.must(err)
-	if len(refunds) == 0 {
-		return fmt.Sprintf("%s sent in block %d pays back nothing", t.Amount, t.BlockNumber)
-	}
-	r := refunds[0]
-	return fmt.Sprintf("%s sent in block %d pays back %s, %s", t.Amount, t.BlockNumber, payments[r.PaymentID], r.Status)
 }
