@@ -2,10 +2,7 @@ package endpoint
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/netip"
-	"net/url"
 	"slices"
 	"time"
 
@@ -74,7 +71,7 @@ func (d *Directory) Put(ctx context.Context, merchantID, target string, optional
 	case d.conf.Keyring == nil:
 		return v, "", ErrNoMasterKey
 	}
-	if err := d.check(target); err != nil {
+	if err := d.checkURL(target); err != nil {
 		return v, "", &invoice.FieldError{Field: "url", Detail: err.Error()}
 	}
 	if err := checkOptional(optional); err != nil {
@@ -108,33 +105,6 @@ func checkOptional(types []invoice.EventType) error {
 		if !slices.Contains(invoice.OptionalEventTypes, typ) {
 			return &invoice.FieldError{Field: fmt.Sprintf("optionalEvents[%d]", i), Detail: fmt.Sprintf("must be %s", invoice.EventUnattributed)}
 		}
-	}
-	return nil
-}
-
-// check returns an error if events cannot be posted to the URL. The addresses of a
-// host name are checked when it is dialed.
-func (d *Directory) check(target string) error {
-	if len(target) > MaxURL {
-		return fmt.Errorf("must be at most %d bytes long", MaxURL)
-	}
-	u, err := url.Parse(target)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Fragment != "" {
-		return errors.New("must be a URL that begins with https://, without fragment")
-	}
-	if u.User != nil {
-		return errors.New("must not contain user information; events are signed instead")
-	}
-	a, err := netip.ParseAddr(u.Hostname())
-	if err != nil {
-		return nil //nolint:nilerr // a host name
-	}
-	check := d.conf.Guard.Check
-	if u.Scheme == "http" {
-		check = d.conf.Guard.CheckPlain
-	}
-	if err := check(a); err != nil {
-		return fmt.Errorf("cannot be used: %w", err)
 	}
 	return nil
 }

@@ -224,9 +224,10 @@ func (b *transferBatch) withoutNewer(ctx context.Context, p invoice.Payment, can
 }
 
 // isNewer reports whether an invoice was created after a payment was first seen.
-// Anybody who saw the payment can have created it, so it does not pay the invoice by
-// its amount. The order of events tells, because neither a reorg nor a clock
-// changes it. ids are invoices that are asked for next, read in the same query.
+// An adversary who saw the payment can have created the invoice, so the payment
+// does not pay it by its amount. The order of events decides, because neither a
+// reorg nor a clock changes it. ids are invoices that are asked for next, read in
+// the same query.
 func (b *transferBatch) isNewer(ctx context.Context, p invoice.Payment, id string, ids []string) (bool, error) {
 	was, known := b.payments[p.ID]
 	if !known {

@@ -134,14 +134,14 @@ func (s *Store) SetTxStatus(ctx context.Context, l Lease, txID string, status Tx
 
 // Spending returns, in gwei, what the chain's transactions have cost since a
 // time, and what they may cost in addition: those in flight, and newer ones
-// with unknown cost. It leaves out the transaction with the id `but`, unless
+// with unknown cost. It leaves out the transaction with the id exceptID, unless
 // that is empty.
-func (q *queries) Spending(ctx context.Context, chainKey string, since time.Time, but string) (spent, reserved int64, err error) {
+func (q *queries) Spending(ctx context.Context, chainKey string, since time.Time, exceptID string) (spent, reserved int64, err error) {
 	sum := func(what, condition string) (int64, error) {
 		return queryRow(ctx, q, func(row scanner) (n int64, err error) {
 			err = row.Scan(&n)
 			return n, err
-		}, "SELECT CAST(COALESCE(SUM("+what+"), 0) AS BIGINT) FROM chain_txs WHERE chain_key = $1 AND id <> $3 AND "+condition, chainKey, since.UnixMilli(), but)
+		}, "SELECT CAST(COALESCE(SUM("+what+"), 0) AS BIGINT) FROM chain_txs WHERE chain_key = $1 AND id <> $3 AND "+condition, chainKey, since.UnixMilli(), exceptID)
 	}
 	if spent, err = sum("spent_gwei", "spent_ms >= $2"); err != nil {
 		return 0, 0, err

@@ -15,7 +15,7 @@ const attemptColumns = "number, started_ms, duration_ms, status_code, error, exc
 // updates the breakers. It leaves out outcomes whose lease somebody else has by
 // now, and returns their indexes.
 func (s *Store) FinishDeliveries(ctx context.Context, outcomes []delivery.Outcome) (lost []int, err error) {
-	var mine map[hold]bool
+	var mine map[leaseKey]bool
 	if s.postgres && !slices.ContainsFunc(outcomes, func(o delivery.Outcome) bool { return o.Status != delivery.Delivered }) {
 		mine, err = s.finishDelivered(ctx, outcomes)
 	} else {
@@ -28,7 +28,7 @@ func (s *Store) FinishDeliveries(ctx context.Context, outcomes []delivery.Outcom
 		return nil, fmt.Errorf("finish deliveries: %w", err)
 	}
 	for i, o := range outcomes {
-		if !mine[holdOf(o)] {
+		if !mine[leaseKeyOf(o)] {
 			lost = append(lost, i)
 		}
 	}
@@ -36,7 +36,7 @@ func (s *Store) FinishDeliveries(ctx context.Context, outcomes []delivery.Outcom
 }
 
 // finish returns the leases that the outcomes had.
-func (tx *Tx) finish(ctx context.Context, outcomes []delivery.Outcome) (map[hold]bool, error) {
+func (tx *Tx) finish(ctx context.Context, outcomes []delivery.Outcome) (map[leaseKey]bool, error) {
 	if tx.postgres {
 		return tx.finishOnPostgres(ctx, outcomes)
 	}
@@ -60,44 +60,44 @@ func (tx *Tx) finish(ctx context.Context, outcomes []delivery.Outcome) (map[hold
 }
 
 // keep returns the outcomes that had their lease.
-func keep(outcomes []delivery.Outcome, mine map[hold]bool) (kept []delivery.Outcome) {
+func keep(outcomes []delivery.Outcome, mine map[leaseKey]bool) (kept []delivery.Outcome) {
 	for _, o := range outcomes {
-		if mine[holdOf(o)] {
+		if mine[leaseKeyOf(o)] {
 			kept = append(kept, o)
 		}
 	}
 	return kept
 }
 
-// hold is a lease on a delivery.
-type hold struct {
+// leaseKey identifies a lease on a delivery.
+type leaseKey struct {
 	seq     int64
 	leaseID string
 }
 
-func holdOf(o delivery.Outcome) hold { return hold{o.Delivery.Seq, o.LeaseID} }
+func leaseKeyOf(o delivery.Outcome) leaseKey { return leaseKey{o.Delivery.Seq, o.LeaseID} }
 
 // heldLeases returns the outcomes' leases that are still held.
-func (tx *Tx) heldLeases(ctx context.Context, outcomes []delivery.Outcome) (map[hold]bool, error) {
-	asked, mine := make(map[hold]bool, len(outcomes)), make(map[hold]bool, len(outcomes))
+func (tx *Tx) heldLeases(ctx context.Context, outcomes []delivery.Outcome) (map[leaseKey]bool, error) {
+	asked, mine := make(map[leaseKey]bool, len(outcomes)), make(map[leaseKey]bool, len(outcomes))
 	seqs := make([]int64, len(outcomes))
 	for i, o := range outcomes {
-		asked[holdOf(o)], seqs[i] = true, o.Delivery.Seq
+		asked[leaseKeyOf(o)], seqs[i] = true, o.Delivery.Seq
 	}
-	held, err := queryIn(seqs, func(chunk []any) ([]hold, error) {
-		return queryAll(ctx, &tx.queries, scanHold, "SELECT seq, lease_id FROM deliveries WHERE lease_id IS NOT NULL AND seq IN "+parameterList(0, len(chunk)), chunk...)
+	held, err := queryIn(seqs, func(chunk []any) ([]leaseKey, error) {
+		return queryAll(ctx, &tx.queries, scanLeaseKey, "SELECT seq, lease_id FROM deliveries WHERE lease_id IS NOT NULL AND seq IN "+parameterList(0, len(chunk)), chunk...)
 	})
-	for _, h := range held {
-		if asked[h] {
-			mine[h] = true
+	for _, k := range held {
+		if asked[k] {
+			mine[k] = true
 		}
 	}
 	return mine, err
 }
 
-func scanHold(row scanner) (h hold, err error) {
-	err = row.Scan(&h.seq, &h.leaseID)
-	return h, err
+func scanLeaseKey(row scanner) (k leaseKey, err error) {
+	err = row.Scan(&k.seq, &k.leaseID)
+	return k, err
 }
 
 func (tx *Tx) finishDeliveries(ctx context.Context, outcomes []delivery.Outcome) error {

@@ -30,7 +30,7 @@ const recordOutcomes = `WITH ended AS (
 
 // finishOnPostgres records outcomes in one statement, since each costs a round
 // trip, and returns the leases that they had.
-func (tx *Tx) finishOnPostgres(ctx context.Context, outcomes []delivery.Outcome) (map[hold]bool, error) {
+func (tx *Tx) finishOnPostgres(ctx context.Context, outcomes []delivery.Outcome) (map[leaseKey]bool, error) {
 	mine, breakers, err := tx.recordOutcomes(ctx, outcomes)
 	if err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func (tx *Tx) finishOnPostgres(ctx context.Context, outcomes []delivery.Outcome)
 // finishDelivered records successes, most of which change no breaker: then it
 // takes no transaction but that of the one statement. A breaker that is not
 // changed after a crash is changed by the next success.
-func (s *Store) finishDelivered(ctx context.Context, outcomes []delivery.Outcome) (map[hold]bool, error) {
+func (s *Store) finishDelivered(ctx context.Context, outcomes []delivery.Outcome) (map[leaseKey]bool, error) {
 	mine, breakers, err := s.recordOutcomes(ctx, outcomes)
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (s *Store) finishDelivered(ctx context.Context, outcomes []delivery.Outcome
 	return mine, err
 }
 
-func (q *queries) recordOutcomes(ctx context.Context, outcomes []delivery.Outcome) (map[hold]bool, map[string]delivery.Breaker, error) {
+func (q *queries) recordOutcomes(ctx context.Context, outcomes []delivery.Outcome) (map[leaseKey]bool, map[string]delivery.Breaker, error) {
 	attempted := make([]delivery.Outcome, 0, len(outcomes))
 	for _, o := range outcomes {
 		if o.Attempt != nil {
@@ -62,11 +62,11 @@ func (q *queries) recordOutcomes(ctx context.Context, outcomes []delivery.Outcom
 	attempt := func(column func(a *delivery.Attempt) int64) []int64 {
 		return each(attempted, func(o delivery.Outcome) int64 { return column(o.Attempt) })
 	}
-	mine, breakers := make(map[hold]bool, len(outcomes)), make(map[string]delivery.Breaker)
+	mine, breakers := make(map[leaseKey]bool, len(outcomes)), make(map[string]delivery.Breaker)
 	_, err := queryAll(ctx, q, func(row scanner) (none struct{}, err error) {
-		var h hold
-		id, b, err := scanBreaker(prefixedRow{row, []any{&h.seq, &h.leaseID}})
-		mine[h], breakers[id] = true, b
+		var k leaseKey
+		id, b, err := scanBreaker(prefixedRow{row, []any{&k.seq, &k.leaseID}})
+		mine[k], breakers[id] = true, b
 		return none, err
 	}, recordOutcomes,
 		each(outcomes, func(o delivery.Outcome) int64 { return o.Delivery.Seq }), each(outcomes, func(o delivery.Outcome) string { return o.LeaseID }),

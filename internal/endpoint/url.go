@@ -1,0 +1,35 @@
+package endpoint
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+)
+
+// checkURL returns an error if events cannot be posted to the URL. The addresses of a
+// host name are checked when it is dialed.
+func (d *Directory) checkURL(target string) error {
+	if len(target) > MaxURL {
+		return fmt.Errorf("must be at most %d bytes long", MaxURL)
+	}
+	u, err := url.Parse(target)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Fragment != "" {
+		return errors.New("must be a URL that begins with https://, without fragment")
+	}
+	if u.User != nil {
+		return errors.New("must not contain user information; events are signed instead")
+	}
+	a, err := netip.ParseAddr(u.Hostname())
+	if err != nil {
+		return nil //nolint:nilerr // a host name
+	}
+	check := d.conf.Guard.Check
+	if u.Scheme == "http" {
+		check = d.conf.Guard.CheckPlain
+	}
+	if err := check(a); err != nil {
+		return fmt.Errorf("cannot be used: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+package settle
+
+import (
+	"context"
+	"math"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// Rollback orphans all payments and refunds above the given header, which is the
+// newest that is still canonical. The headers above it stay, so that Observe
+// learns which of these blocks were replaced. Rollback returns
+// ErrFinalityViolated when that would undo a final block, and ErrCursorMoved when
+// the header is not one that was read, below the newest.
+func (s *Service) Rollback(ctx context.Context, chainKey string, to invoice.Header) error {
+	return s.store.Update(ctx, func(tx *store.Tx) error {
+		cur, err := lockRunning(ctx, tx, chainKey)
+		if err != nil {
+			return err
+		}
+		kept, err := tx.Headers(ctx, chainKey, to.Number, to.Number)
+		if err != nil {
+			return err
+		}
+		finalized := cur.Confirmed
+		switch {
+		case to.Number < finalized.Number, to.Number == finalized.Number && to.Hash != finalized.Hash:
+			return ErrFinalityViolated
+		case to.Number >= cur.Indexed.Number, to.Number > finalized.Number && (len(kept) == 0 || kept[0].Hash != to.Hash):
+			return ErrCursorMoved
+		}
+		if err := s.orphanAbove(ctx, tx, chainKey, to.Number); err != nil {
+			return err
+		}
+		if err := tx.UnmarkIntentsObserved(ctx, chainKey, to.Number); err != nil {
+			return err
+		}
+		cur.Indexed = to
+		// The replaced blocks of the gap are read again as part of the head.
+		cur.Gap = cur.Gap.UpTo(to)
+		cur.Revision++
+		return tx.SaveCursor(ctx, chainKey, cur)
+	})
+}
+
+// orphanAbove orphans the payments and refunds of blocks above the number, and
+// removes them from the sums.
+func (s *Service) orphanAbove(ctx context.Context, tx *store.Tx, chainKey string, number uint64) error {
+	payments, err := tx.UnfinalPayments(ctx, chainKey, number+1, math.MaxInt64)
+	if err != nil {
+		return err
+	}
+	var ids []string
+	for _, p := range payments {
+		if p.Attributed() {
+			ids = append(ids, p.InvoiceID)
+		}
+	}
+	invoices := newInvoiceSet(tx)
+	if err := invoices.load(ctx, ids...); err != nil {
+		return err
+	}
+	for _, p := range payments {
+		orphan := p.Payment
+		orphan.Status = invoice.Orphaned
+		invoices.replace(p.Payment, orphan)
+	}
+	for _, inv := range invoices.byID {
+		invoices.put(inv.WithoutBlocksAbove(number))
+	}
+	refunds, err := tx.UnfinalRefunds(ctx, chainKey, number+1, math.MaxInt64)
+	if err != nil {
+		return err
+	}
+	sums := newRefundedSums(tx)
+	for _, r := range refunds {
+		orphan := r
+		orphan.Status = invoice.Orphaned
+		if err := sums.replace(ctx, r, orphan); err != nil {
+			return err
+		}
+	}
+	if err := sums.save(ctx); err != nil {
+		return err
+	}
+	if err := tx.OrphanAbove(ctx, chainKey, number); err != nil {
+		return err
+	}
+	return s.saveInvoices(ctx, invoices, number)
+}
