@@ -62,14 +62,14 @@ func testnet(minTipWei uint64) SpendLimits {
 
 // OrDefault returns the limits with those of DefaultSpendLimits in place of 0,
 // except for MinTipWei.
-func (p SpendLimits) OrDefault() SpendLimits {
+func (l SpendLimits) OrDefault() SpendLimits {
 	d := DefaultSpendLimits()
 	for _, limit := range []struct{ is, or *uint64 }{
-		{&p.MaxFeeWei, &d.MaxFeeWei}, {&p.MaxTipWei, &d.MaxTipWei}, {&p.PerTxGwei, &d.PerTxGwei}, {&p.PerDayGwei, &d.PerDayGwei},
+		{&l.MaxFeeWei, &d.MaxFeeWei}, {&l.MaxTipWei, &d.MaxTipWei}, {&l.PerTxGwei, &d.PerTxGwei}, {&l.PerDayGwei, &d.PerDayGwei},
 	} {
 		if *limit.is == 0 {
 			*limit.is = *limit.or
 		}
 	}
-	return p
+	return l
 }

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// CheckWebhookURL accepts absolute http and https URLs.
+// CheckWebhookURL accepts absolute http and https URLs. The address is checked
+// by poster.Guard when it is dialed.
 func CheckWebhookURL(text string) error { return checkURL(text, "http", "https") }
 
 // CheckNodeURL accepts absolute URLs with the scheme http, https, ws or wss.

@@ -26,29 +26,29 @@ type limiter struct {
 }
 
 // backOff notes a shortage while a number of attempts were in flight.
-func (b *limiter) backOff(inFlight int, now time.Time) {
-	if now.Before(b.until) {
+func (l *limiter) backOff(inFlight int, now time.Time) {
+	if now.Before(l.until) {
 		return // of those that began together
 	}
-	b.limit, b.raised, b.until = max(1, inFlight/2), now, now.Add(limiterPause)
+	l.limit, l.raised, l.until = max(1, inFlight/2), now, now.Add(limiterPause)
 }
 
 // room returns how many more attempts may begin while a number are in flight.
 // There are slots in all.
-func (b *limiter) room(inFlight, slots int, now time.Time) int {
-	for ; b.limit > 0 && now.Sub(b.raised) >= limiterPause; b.raised = b.raised.Add(limiterPause) {
-		if b.limit *= 2; b.limit >= slots {
-			b.limit = 0
+func (l *limiter) room(inFlight, slots int, now time.Time) int {
+	for ; l.limit > 0 && now.Sub(l.raised) >= limiterPause; l.raised = l.raised.Add(limiterPause) {
+		if l.limit *= 2; l.limit >= slots {
+			l.limit = 0
 		}
 	}
-	if b.limit == 0 {
+	if l.limit == 0 {
 		return slots
 	}
-	return max(0, b.limit-inFlight)
+	return max(0, l.limit-inFlight)
 }
 
 // paused reports whether nothing may begin yet.
-func (b *limiter) paused(now time.Time) bool { return now.Before(b.until) }
+func (l *limiter) paused(now time.Time) bool { return now.Before(l.until) }
 
 // putBack takes in an attempt that failed through this process's own fault.
 // Nothing is counted against the endpoint, and the lease is released.

@@ -49,9 +49,9 @@ func (w *Writer) noteBlocker(gas uint64, err error) error {
 
 // blockerOf returns the blocker that err wraps, or nil.
 func blockerOf(err error) error {
-	for _, o := range blockers {
-		if errors.Is(err, o.err) {
-			return o.err
+	for _, b := range blockers {
+		if errors.Is(err, b.err) {
+			return b.err
 		}
 	}
 	return nil
@@ -60,23 +60,23 @@ func blockerOf(err error) error {
 // blocked returns the present blocker, or nil. It checks every blockerCheckEvery whether
 // the blocker is gone.
 func (w *Writer) blocked(ctx context.Context) error {
-	o, now := w.blocker, w.conf.Now()
-	if o == nil {
+	b, now := w.blocker, w.conf.Now()
+	if b == nil {
 		return nil
 	}
-	if now.Sub(o.checkedAt) < blockerCheckEvery {
-		return o.err
+	if now.Sub(b.checkedAt) < blockerCheckEvery {
+		return b.err
 	}
-	if now.Sub(o.since) >= blockerMaxAge {
+	if now.Sub(b.since) >= blockerMaxAge {
 		w.blocker = nil // what its gas is measured by may have been a wrong answer
 		return nil
 	}
 	err := w.checkRole(ctx)
 	if err == nil {
-		err = w.checkAffordable(ctx, o.gas)
+		err = w.checkAffordable(ctx, b.gas)
 	}
 	if err != nil {
-		o.err, o.checkedAt = err, now
+		b.err, b.checkedAt = err, now
 		return err
 	}
 	w.blocker = nil

@@ -38,9 +38,9 @@ func (w *Writer) maxFitting(n int, cost *big.Int) int {
 }
 
 // checkSpend fails when a transaction that may cost so many wei exceeds its limit, the
-// sender's balance or the daily budget. but is a transaction that it replaces, or
+// sender's balance or the daily budget. replacing is the transaction that it replaces, or
 // empty.
-func (w *Writer) checkSpend(ctx context.Context, cost *big.Int, but string) error {
+func (w *Writer) checkSpend(ctx context.Context, cost *big.Int, replacing string) error {
 	if most := w.perTx(); cost.Cmp(most) > 0 {
 		return fmt.Errorf("%w: the next transaction may cost %s wei, and one may cost %s", errFeeCapExceeded, cost, most)
 	}
@@ -54,15 +54,15 @@ func (w *Writer) checkSpend(ctx context.Context, cost *big.Int, but string) erro
 	if has.Cmp(cost) < 0 {
 		return fmt.Errorf("%w: %s has %s wei, and the next transaction may cost %s", errInsufficientFunds, common.Address(w.sender), has, cost)
 	}
-	return w.checkDailyBudget(ctx, cost, but)
+	return w.checkDailyBudget(ctx, cost, replacing)
 }
 
 // checkDailyBudget fails when the spending of the last 24 hours, what is in flight and
 // so many wei exceed the budget. Spending is in the database, so replicas and restarts
 // share it.
-func (w *Writer) checkDailyBudget(ctx context.Context, cost *big.Int, but string) error {
+func (w *Writer) checkDailyBudget(ctx context.Context, cost *big.Int, replacing string) error {
 	since := w.conf.Now().Add(-budgetWindow)
-	spent, reserved, err := w.conf.Store.Spending(ctx, w.conf.Chain.Key, since, but)
+	spent, reserved, err := w.conf.Store.Spending(ctx, w.conf.Chain.Key, since, replacing)
 	if err != nil {
 		return fmt.Errorf("add up what was spent: %w", err)
 	}
