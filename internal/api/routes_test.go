@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/goccy/go-yaml"
+
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/store"
@@ -144,5 +146,34 @@ func TestCodesAreDocumented(t *testing.T) {
 	}
 	if apitypes.ErrorCode("none").Valid() {
 		t.Error("any code is valid")
+	}
+}
+
+// TestCodesHaveStatuses wants a status for each code of openapi.yaml.
+func TestCodesHaveStatuses(t *testing.T) {
+	text, err := os.ReadFile("../../openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var spec struct {
+		Components struct {
+			Schemas struct {
+				ErrorCode struct {
+					Enum []apitypes.ErrorCode
+				} `yaml:"ErrorCode"`
+			}
+		}
+	}
+	if err := yaml.Unmarshal(text, &spec); err != nil {
+		t.Fatal(err)
+	}
+	codes := spec.Components.Schemas.ErrorCode.Enum
+	for _, code := range codes {
+		if api.Statuses()[code] == 0 {
+			t.Errorf("%s has no status", code)
+		}
+	}
+	if len(codes) != len(api.Statuses()) {
+		t.Errorf("openapi.yaml lists %d codes, and %d have statuses", len(codes), len(api.Statuses()))
 	}
 }
