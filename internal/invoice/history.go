@@ -14,9 +14,11 @@ type History struct {
 
 // historyEntry is a payment in a History.
 type historyEntry struct {
-	at     Position // its block number and log index
-	amount Amount
-	part   bool // it counts as a part of the amount
+	at        Position // its block number and log index
+	amount    Amount
+	part      bool   // it counts as a part of the amount
+	sum       Amount // of the payments up to and including this one
+	remainder Amount // what is left to pay after the last part up to this one; zero without one
 }
 
 // NewHistory returns the history of the invoice. Other payments are ignored.
@@ -28,22 +30,39 @@ func NewHistory(inv Invoice, payments []Payment) *History {
 		}
 	}
 	slices.SortFunc(h.paid, func(a, b historyEntry) int { return a.at.Compare(b.at) })
+	h.addUp(0)
 	return h
 }
 
 func (h *History) counts(p Payment) bool {
-	return p.InvoiceID == h.inv.ID && p.Status != Orphaned && p.BlockTime <= h.inv.ExpiresAt
+	return p.InvoiceID == h.inv.ID && h.inv.CountsInTime(p)
 }
 
 func (h *History) entry(p Payment) historyEntry {
 	return historyEntry{at: p.place(), amount: p.Amount, part: h.inv.paysPart(p)}
 }
 
+// addUp computes the sums of the payments from an index on.
+func (h *History) addUp(from int) {
+	var sum, remainder Amount
+	if from > 0 {
+		sum, remainder = h.paid[from-1].sum, h.paid[from-1].remainder
+	}
+	for i := from; i < len(h.paid); i++ {
+		e := &h.paid[i]
+		if sum = sum.Plus(e.amount); e.part {
+			remainder = h.inv.Amount.Minus(sum)
+		}
+		e.sum, e.remainder = sum, remainder
+	}
+}
+
 // Add adds a payment, if it counts.
 func (h *History) Add(p Payment) {
 	if h.counts(p) {
-		at, _ := h.find(p)
-		h.paid = slices.Insert(h.paid, at, h.entry(p))
+		i := h.find(p.place())
+		h.paid = slices.Insert(h.paid, i, h.entry(p))
+		h.addUp(i)
 	}
 }
 
@@ -52,36 +71,32 @@ func (h *History) Remove(p Payment) {
 	if !h.counts(p) {
 		return
 	}
-	is := h.entry(p)
-	for i, _ := h.find(p); i < len(h.paid) && h.paid[i].at == is.at; i++ {
-		if h.paid[i] == is {
+	for i := h.find(p.place()); i < len(h.paid) && h.paid[i].at == p.place(); i++ {
+		if e := h.paid[i]; e.amount == p.Amount && e.part == h.inv.paysPart(p) {
 			h.paid = slices.Delete(h.paid, i, i+1)
+			h.addUp(i)
 			return
 		}
 	}
 }
 
-func (h *History) find(p Payment) (at int, ok bool) {
-	return slices.BinarySearchFunc(h.paid, p.place(), func(e historyEntry, at Position) int { return e.at.Compare(at) })
+// find returns the index of the first payment that is not below a position.
+func (h *History) find(at Position) int {
+	i, _ := slices.BinarySearchFunc(h.paid, at, func(e historyEntry, at Position) int { return e.at.Compare(at) })
+	return i
 }
 
 // DueAt returns whether the payments below a position on the chain cover the
 // invoice and, unless they do, what remains of it after a part was paid.
 func (h *History) DueAt(at Position) (covered bool, remainder Amount) {
-	var sum Amount
-	for _, s := range h.paid {
-		if !s.at.Before(at) {
-			break
-		}
-		sum = sum.Plus(s.amount)
-		if s.part {
-			remainder = h.inv.Amount.Minus(sum)
-		}
+	var last historyEntry
+	if i := h.find(at); i > 0 {
+		last = h.paid[i-1]
 	}
-	if !sum.Less(h.inv.threshold()) {
+	if !last.sum.Less(h.inv.threshold()) {
 		return true, Amount{}
 	}
-	return false, remainder
+	return false, last.remainder
 }
 
 // Remainder returns what is left to pay after all payments; zero when they cover
@@ -94,11 +109,9 @@ func (h *History) Remainder() Amount {
 // Remainders returns what was left to pay after each payment that paid a part,
 // in the order of the chain.
 func (h *History) Remainders() (remainders []Amount) {
-	var sum Amount
-	for _, s := range h.paid {
-		sum = sum.Plus(s.amount)
-		if s.part && sum.Less(h.inv.threshold()) {
-			remainders = append(remainders, h.inv.Amount.Minus(sum))
+	for _, e := range h.paid {
+		if e.part && e.sum.Less(h.inv.threshold()) {
+			remainders = append(remainders, e.remainder)
 		}
 	}
 	return remainders
@@ -116,8 +129,15 @@ func (inv Invoice) WithRemainderAfter(p Payment) Invoice {
 	return inv
 }
 
+// CountsInTime reports whether a payment of the invoice was mined in time and is
+// not orphaned. Other payments change neither what covers the invoice nor what
+// remains of it.
+func (inv Invoice) CountsInTime(p Payment) bool {
+	return p.Status != Orphaned && p.BlockTime <= inv.ExpiresAt
+}
+
 // paysPart reports whether a payment counts as a part of the amount. Dust does
 // not, so that a stranger cannot change the remainder that a payer was shown.
 func (inv Invoice) paysPart(p Payment) bool {
-	return p.Status != Orphaned && p.BlockTime <= inv.ExpiresAt && !inv.IsDust(p)
+	return inv.CountsInTime(p) && !inv.IsDust(p)
 }

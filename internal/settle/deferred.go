@@ -35,9 +35,13 @@ func (s *Service) attributeDeferred(ctx context.Context, tx *store.Tx, out *outb
 	}
 	slices.SortFunc(transfers, func(a, b invoice.Transfer) int { return a.Compare(b.Position) })
 	transfers = slices.CompactFunc(transfers, func(a, b invoice.Transfer) bool { return a.TxHash == b.TxHash && a.Ordinal == b.Ordinal })
-	b := s.newTransferBatch(tx, out, chainScope{key: chainKey, indexed: cur.Indexed.Number, finalized: cur.Confirmed.Number}, transfers)
+	invoices := newInvoiceSet(tx)
+	b := s.newTransferBatch(invoices, out, chainScope{key: chainKey, indexed: cur.Indexed.Number, finalized: cur.Confirmed.Number}, transfers)
 	b.undecided = undecided
 	if err := b.attributeUndecided(ctx); err != nil {
+		return false, err
+	}
+	if err := s.finishInvoices(ctx, out, invoices, cur.Indexed.Number); err != nil {
 		return false, err
 	}
 	if err := tx.UnmarkUndecided(ctx, ids); err != nil {

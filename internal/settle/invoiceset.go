@@ -25,12 +25,21 @@ type invoiceSet struct {
 	remainders  map[string][]invoice.Amount
 	byRemainder map[invoice.Amount][]string // the ids of the invoices in remainders
 	outOfOrder  map[string]bool
+
+	// histories are the payments of invoices whose sums do not say what was due
+	// before a payment, by invoice. They are read on demand.
+	histories map[string]*invoice.History
+	// toRecount marks invoices with newly confirmed payments below others that were
+	// counted. They are recounted once, by recountConfirmed.
+	toRecount map[string]bool
+	paid      []string // ids of the invoices that newly confirmed payments paid
 }
 
 func newInvoiceSet(tx *store.Tx) *invoiceSet {
 	return &invoiceSet{
 		tx: tx, byID: make(map[string]invoice.Invoice), changed: make(map[string]bool),
 		remainders: make(map[string][]invoice.Amount), byRemainder: make(map[invoice.Amount][]string), outOfOrder: make(map[string]bool),
+		histories: make(map[string]*invoice.History), toRecount: make(map[string]bool),
 	}
 }
 
@@ -91,6 +100,32 @@ func (set *invoiceSet) payments(ctx context.Context, ids []string) (map[string][
 	return payments, err
 }
 
+// history returns the history of an invoice of the set. The first time it is
+// read, with the payments that are not written yet, given by id.
+func (set *invoiceSet) history(ctx context.Context, id string, unsaved map[string]store.PaymentRow) (*invoice.History, error) {
+	if h := set.histories[id]; h != nil {
+		return h, nil
+	}
+	inv := set.byID[id]
+	rows, err := set.tx.PaymentsInTime(ctx, inv)
+	if err != nil {
+		return nil, err
+	}
+	var payments []invoice.Payment
+	for _, row := range rows {
+		if _, ok := unsaved[row.ID]; !ok {
+			payments = append(payments, row.Payment)
+		}
+	}
+	for _, p := range unsaved {
+		if p.InvoiceID == id {
+			payments = append(payments, p.Payment)
+		}
+	}
+	set.histories[id] = invoice.NewHistory(inv, payments)
+	return set.histories[id], nil
+}
+
 // put replaces an invoice of the set.
 func (set *invoiceSet) put(inv invoice.Invoice) {
 	set.byID[inv.ID] = inv
@@ -100,10 +135,18 @@ func (set *invoiceSet) put(inv invoice.Invoice) {
 // replace updates the sums after a payment changed. The invoices that it
 // belonged to and belongs to must be in the set.
 func (set *invoiceSet) replace(was, is invoice.Payment) {
+	if h := set.histories[was.InvoiceID]; h != nil {
+		h.Remove(was)
+	}
+	if h := set.histories[is.InvoiceID]; h != nil {
+		h.Add(is)
+	}
 	if was.Attributed() {
-		inv := set.byID[was.InvoiceID].WithoutPayment(was)
-		set.outOfOrder[inv.ID] = set.outOfOrder[inv.ID] || was.Status != invoice.Orphaned
-		set.put(inv)
+		before := set.byID[was.InvoiceID]
+		if before.CountsInTime(was) && before.HasParts() {
+			set.outOfOrder[before.ID] = true
+		}
+		set.put(before.WithoutPayment(was))
 	}
 	if !is.Attributed() {
 		return
@@ -115,7 +158,7 @@ func (set *invoiceSet) replace(was, is invoice.Payment) {
 			set.remainders[inv.ID] = append(set.remainders[inv.ID], inv.Remaining)
 			set.byRemainder[inv.Remaining] = append(set.byRemainder[inv.Remaining], inv.ID)
 		}
-	} else if is.Status != invoice.Orphaned && inv.HasParts() {
+	} else if inv.CountsInTime(is) && inv.HasParts() {
 		set.outOfOrder[inv.ID] = true
 	}
 	set.put(inv)
@@ -125,10 +168,8 @@ func (set *invoiceSet) replace(was, is invoice.Payment) {
 // this transaction made.
 func (set *invoiceSet) partlyPaid(t invoice.Transfer) []invoice.Invoice {
 	ids := slices.Clone(set.byRemainder[t.Amount])
-	for id, is := range set.outOfOrder {
-		if is {
-			ids = append(ids, id)
-		}
+	for id := range set.outOfOrder {
+		ids = append(ids, id)
 	}
 	var found []invoice.Invoice
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
@@ -139,24 +180,39 @@ func (set *invoiceSet) partlyPaid(t invoice.Transfer) []invoice.Invoice {
 	return found
 }
 
-// confirm counts newly confirmed payments, given in the chain's order, and
-// returns the ids of their invoices. The payments must have been written.
-func (set *invoiceSet) confirm(ctx context.Context, payments []invoice.Payment) ([]string, error) {
-	toRecount := make(map[string]bool)
-	touched := make(map[string]bool)
+// confirm counts newly confirmed payments, given in the chain's order.
+func (set *invoiceSet) confirm(payments []invoice.Payment) {
 	for _, p := range payments {
-		if !p.Attributed() {
+		if !p.Attributed() || set.toRecount[p.InvoiceID] {
 			continue
 		}
-		touched[p.InvoiceID] = true
 		inv, ok := set.byID[p.InvoiceID].WithConfirmed(p)
 		if !ok {
-			toRecount[p.InvoiceID] = true
+			set.toRecount[p.InvoiceID] = true
 			continue
 		}
-		set.put(inv)
+		set.putConfirmed(inv)
 	}
-	return slices.Sorted(maps.Keys(touched)), set.recount(ctx, slices.Sorted(maps.Keys(toRecount)))
+}
+
+// recountConfirmed counts the payments that confirm could not add to those that
+// were counted before. The payments must have been written.
+func (set *invoiceSet) recountConfirmed(ctx context.Context) error {
+	ids := slices.Sorted(maps.Keys(set.toRecount))
+	clear(set.toRecount)
+	payments, err := set.payments(ctx, ids)
+	for _, id := range ids {
+		set.putConfirmed(set.byID[id].Recount(payments[id]))
+	}
+	return err
+}
+
+// putConfirmed replaces an invoice of the set after payments were counted.
+func (set *invoiceSet) putConfirmed(inv invoice.Invoice) {
+	if set.byID[inv.ID].Status != inv.Status {
+		set.paid = append(set.paid, inv.ID)
+	}
+	set.put(inv)
 }
 
 // save writes the changed invoices. Sums that became stale are recounted when
@@ -167,5 +223,7 @@ func (set *invoiceSet) save(ctx context.Context) error {
 		changed = append(changed, set.byID[id])
 	}
 	clear(set.changed)
+	clear(set.remainders)
+	clear(set.byRemainder)
 	return set.tx.UpdateInvoices(ctx, changed)
 }

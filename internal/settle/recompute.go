@@ -12,34 +12,26 @@ import (
 // invoices that they pay and of the refunds. The payments come in the chain's
 // order. Payments and refunds must have been written, and their invoices loaded.
 func (s *Service) recompute(ctx context.Context, out *outbox, invoices *invoiceSet, payments []invoice.Payment, refunds []invoice.Refund) error {
-	before := make(map[string]invoice.Status)
-	for id, inv := range invoices.byID {
-		before[id] = inv.Status
-	}
-	touched, err := invoices.confirm(ctx, payments)
-	if err != nil {
-		return err
-	}
-	var paid []string
-	for _, id := range touched {
-		if invoices.byID[id].Status != before[id] {
-			paid = append(paid, id)
-		}
-	}
-	if err := s.emitPaid(ctx, out, invoices, paid); err != nil {
+	invoices.confirm(payments)
+	if err := s.emitPaid(ctx, out, invoices); err != nil {
 		return err
 	}
 	return s.recomputeRefunds(ctx, out, invoices, refunds)
 }
 
-// emitPaid emits invoice.paid, and enqueues intents to close the commitments of
-// the invoices that were paid without the registry.
-func (s *Service) emitPaid(ctx context.Context, out *outbox, invoices *invoiceSet, ids []string) error {
-	registered, err := invoices.tx.PaidThroughRegistry(ctx, ids)
+// emitPaid emits invoice.paid for the invoices that confirmed payments paid, and
+// enqueues intents to close the commitments of those that were paid without the
+// registry. It recounts invoices first, so it runs once in a transaction.
+func (s *Service) emitPaid(ctx context.Context, out *outbox, invoices *invoiceSet) error {
+	if err := invoices.recountConfirmed(ctx); err != nil {
+		return err
+	}
+	registered, err := invoices.tx.PaidThroughRegistry(ctx, invoices.paid)
 	if err != nil {
 		return err
 	}
-	for _, id := range ids {
+	slices.Sort(invoices.paid)
+	for _, id := range invoices.paid {
 		inv := invoices.byID[id]
 		if err := s.emit(out, invoice.EventPaid, id, inv, apiconv.PaidInvoiceData(inv)); err != nil {
 			return err
@@ -48,6 +40,7 @@ func (s *Service) emitPaid(ctx context.Context, out *outbox, invoices *invoiceSe
 			s.enqueueIntent(out, invoice.IntentClose, inv)
 		}
 	}
+	invoices.paid = nil
 	return nil
 }
 

@@ -37,23 +37,17 @@ func (s *Service) saveInvoices(ctx context.Context, invoices *invoiceSet, indexe
 }
 
 // recountRemainders computes the remainders of the invoices that are out of
-// order from all their payments. A closed invoice has no Remaining, but it had
+// order from their payments in time. A closed invoice has no Remaining, but it had
 // remainders between its payments.
 func (set *invoiceSet) recountRemainders(ctx context.Context) error {
-	var ids []string
-	for _, id := range slices.Sorted(maps.Keys(set.outOfOrder)) {
-		if set.outOfOrder[id] {
-			ids = append(ids, id)
-		}
-	}
+	ids := slices.Sorted(maps.Keys(set.outOfOrder))
 	clear(set.outOfOrder)
-	payments, err := set.payments(ctx, ids)
-	if err != nil {
-		return err
-	}
 	for _, id := range ids {
 		inv := set.byID[id]
-		h := invoice.NewHistory(inv, payments[id])
+		h, err := set.history(ctx, id, nil)
+		if err != nil {
+			return err
+		}
 		if set.remainders[id] = h.Remainders(); inv.Status == invoice.Open {
 			inv.Remaining = h.Remainder()
 		}

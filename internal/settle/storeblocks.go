@@ -46,15 +46,28 @@ func (s *Service) storeBlocks(ctx context.Context, tx *store.Tx, out *outbox, sc
 			observations = append(observations, e.observations(b.Number)...)
 		}
 	}
+	invoices := newInvoiceSet(tx)
 	for part := range slices.Chunk(transfers, maxTransferBatch) {
-		b := s.newTransferBatch(tx, out, scope, part)
+		b := s.newTransferBatch(invoices, out, scope, part)
 		if err := b.store(ctx); err != nil {
 			return false, fmt.Errorf("transfers in blocks %d to %d of %s: %w",
 				part[0].BlockNumber, part[len(part)-1].BlockNumber, scope.key, err)
 		}
 		moved = moved || b.moved
 	}
+	if err := s.finishInvoices(ctx, out, invoices, scope.indexed); err != nil {
+		return false, err
+	}
 	return moved, tx.MarkIntentsObserved(ctx, scope.key, observations)
+}
+
+// finishInvoices ends the batches of a transaction: it emits the events of
+// invoices that they paid, and writes what changed by that.
+func (s *Service) finishInvoices(ctx context.Context, out *outbox, invoices *invoiceSet, indexed uint64) error {
+	if err := s.emitPaid(ctx, out, invoices); err != nil {
+		return err
+	}
+	return s.saveInvoices(ctx, invoices, indexed)
 }
 
 // observations returns the intents that the event carries out. Paid and Closed

@@ -255,3 +255,66 @@ func TestPartPaidBeforeAnUpgradeLeavesARemainder(t *testing.T) {
 		}
 	})
 }
+
+// tag returns a transfer of an amount whose calldata names the invoice.
+func (w *world) tag(inv invoice.Invoice, n uint64) invoice.Transfer {
+	return tagged(w.pay(invoice.NewAmount(n)), invoice.Evidence{Calldata: inv.CommitmentID})
+}
+
+// TestCostOfAReorgOfALatePayment orphans a late payment of an invoice that a part
+// was paid of and that has few or many other late payments. These are not read.
+func TestCostOfAReorgOfALatePayment(t *testing.T) {
+	eachAlone(t, func(t *testing.T, db *database) {
+		cost := func(late int) uint64 {
+			w := db.world(t)
+			inv := w.create(amount(34_000_000), func(d *invoice.Draft) { d.ExpiresAt = start + 10 })
+			w.mine(start+1, w.tag(inv, 1_000_000))
+			w.mine(start + 11)
+			w.final()
+			var dust []invoice.Transfer
+			for range late {
+				dust = append(dust, w.tag(inv, 1))
+			}
+			w.mine(start+12, dust...)
+			w.final()
+			w.mine(start+13, w.tag(inv, 1))
+			return allocated(func() { w.reorg(1) })
+		}
+		if few, many := cost(10), cost(3000); many > 2*few {
+			t.Errorf("a reorg of one of 3000 late payments allocates %d kB, of one of 10 %d kB", many, few)
+		}
+	})
+}
+
+// TestCostOfDustBelowAPayment fills in dust below the payment that paid its
+// invoice. The invoice is recounted once, not once for each batch.
+func TestCostOfDustBelowAPayment(t *testing.T) {
+	eachAlone(t, func(t *testing.T, db *database) {
+		cost := func(n int) uint64 {
+			w := db.world(t)
+			w.late()
+			inv := w.create(amount(34_000_000))
+			var dust []invoice.Transfer
+			for i := range n {
+				dust = append(dust, w.tag(inv, 1))
+				if i%10 == 0 { // each asks what is due
+					dust = append(dust, w.pay(invoice.NewAmount(34_000_000)))
+				}
+			}
+			below := w.next(start+1, dust...)
+			w.blocks = append(w.blocks, below)
+			w.startLate()
+			w.mine(start+2, w.pay(inv.TransferAmount))
+			w.final()
+			kB := allocated(func() { w.fill(below.Number, below.Header, below) })
+			stored, want := w.recounted(inv.ID)
+			if diff := gocmp.Diff(want, stored, gocmp.Comparer(func(a, b invoice.Amount) bool { return a == b })); diff != "" {
+				t.Errorf("after %d payments of dust (-recounted +stored):\n%s", n, diff)
+			}
+			return kB / uint64(n)
+		}
+		if few, many := cost(2_000), cost(12_000); 2*many > 3*few {
+			t.Errorf("each of 12000 payments of dust allocates %d kB, each of 2000 %d kB", many, few)
+		}
+	})
+}

@@ -27,9 +27,6 @@ type transferBatch struct {
 	lastSeq  int64                       // number of the newest event before the batch
 	created  map[string]int64            // numbers of invoice.created events by invoice, 0 if removed; read on demand
 	invoices *invoiceSet                 // candidates, and the invoices of known payments
-	// histories hold the payments of invoices whose sums do not say what was due
-	// before a payment, by the invoice's id. They are read on demand.
-	histories map[string]*invoice.History
 
 	refunds    map[string]invoice.Refund // stored refunds of the entries, by id
 	refundSums *refundedSums             // how much of payments was refunded
@@ -65,12 +62,14 @@ type entry struct {
 // it is a refund.
 func (e *entry) refundPair() store.Pair { return store.Pair{Payer: e.To, Receiver: e.From} }
 
-func (s *Service) newTransferBatch(tx *store.Tx, out *outbox, scope chainScope, transfers []invoice.Transfer) *transferBatch {
+// newTransferBatch returns a batch that shares the invoices with the other batches
+// of the transaction.
+func (s *Service) newTransferBatch(invoices *invoiceSet, out *outbox, scope chainScope, transfers []invoice.Transfer) *transferBatch {
+	tx := invoices.tx
 	b := &transferBatch{
 		service: s, tx: tx, out: out, chain: scope,
 		payments: make(map[string]store.PaymentRow), dirty: make(map[string]bool), created: make(map[string]int64),
-		invoices: newInvoiceSet(tx), histories: make(map[string]*invoice.History),
-		refunds: make(map[string]invoice.Refund), refundSums: newRefundedSums(tx),
+		invoices: invoices, refunds: make(map[string]invoice.Refund), refundSums: newRefundedSums(tx),
 		refundable: make(map[store.Pair]paymentSet), tagged: make(map[string]paymentSet),
 		undecided: make(map[string]bool), marked: make(map[string]bool),
 	}
@@ -215,12 +214,6 @@ func (b *transferBatch) status() (invoice.PaymentStatus, time.Time) {
 // put replaces a payment in memory and marks it to be written.
 func (b *transferBatch) put(was invoice.Payment, p store.PaymentRow) {
 	b.invoices.replace(was, p.Payment)
-	if h := b.histories[was.InvoiceID]; h != nil {
-		h.Remove(was)
-	}
-	if h := b.histories[p.InvoiceID]; h != nil {
-		h.Add(p.Payment)
-	}
 	if !b.dirty[p.ID] {
 		b.dirty[p.ID] = true
 		b.unsaved = append(b.unsaved, p.ID)
@@ -273,7 +266,7 @@ func (b *transferBatch) dueAt(ctx context.Context, inv invoice.Invoice, p invoic
 	if inOrder && (inv.Covered() || inv.Status == invoice.Open) { // Remaining is kept for open invoices alone
 		return inv.Covered(), inv.Remaining, nil
 	}
-	h, err := b.history(ctx, inv)
+	h, err := b.invoices.history(ctx, inv.ID, b.payments)
 	if err != nil {
 		return false, invoice.Amount{}, err
 	}
@@ -283,31 +276,11 @@ func (b *transferBatch) dueAt(ctx context.Context, inv invoice.Invoice, p invoic
 	return covered, remainder, nil
 }
 
-// history returns the invoice's payments, with those of the batch.
-func (b *transferBatch) history(ctx context.Context, inv invoice.Invoice) (*invoice.History, error) {
-	if h := b.histories[inv.ID]; h != nil {
-		return h, nil
-	}
-	rows, err := b.tx.PaymentsInTime(ctx, inv)
-	if err != nil {
-		return nil, err
-	}
-	var payments []invoice.Payment
-	for _, row := range rows {
-		if _, inBatch := b.payments[row.ID]; !inBatch {
-			payments = append(payments, row.Payment)
-		}
-	}
-	for _, p := range b.payments {
-		payments = append(payments, p.Payment)
-	}
-	b.histories[inv.ID] = invoice.NewHistory(inv, payments)
-	return b.histories[inv.ID], nil
-}
-
-// finish counts what was confirmed, and writes the sums and the invoices.
+// finish counts what was confirmed, and writes the sums and the invoices. Events
+// of invoices that are paid are left to emitPaid.
 func (b *transferBatch) finish(ctx context.Context) error {
-	if err := b.service.recompute(ctx, b.out, b.invoices, b.confirmed, b.refunded); err != nil {
+	b.invoices.confirm(b.confirmed)
+	if err := b.service.recomputeRefunds(ctx, b.out, b.invoices, b.refunded); err != nil {
 		return err
 	}
 	if err := b.refundSums.save(ctx); err != nil {

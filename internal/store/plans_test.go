@@ -325,11 +325,14 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 		"invoice claims": func() error { _, err := read.InvoiceClaims(ctx, "inv_1", "pay_2"); return err },
 		"payment":        func() error { _, err := read.Payment(ctx, "pay_1"); return err },
 		"payments":       func() error { _, err := read.PaymentsOfInvoices(ctx, []string{"inv_1"}); return err },
-		"in time":        func() error { _, err := read.PaymentsInTime(ctx, sample("inv_1", "m")); return err },
-		"newest":         func() error { _, err := read.NewestPayments(ctx, "inv_1", 20); return err },
-		"registered":     func() error { _, err := read.PaidThroughRegistry(ctx, []string{"inv_1"}); return err },
-		"unfinal":        func() error { _, err := read.UnfinalPayments(ctx, "base", 0, 999); return err },
-		"orphaned":       func() error { _, err := read.OrphanedPayments(ctx, "base", 1, 999); return err },
+		"in time": func() error {
+			_, err := read.PaymentsInTime(ctx, sample("inv_1", "m"))
+			return err
+		},
+		"newest":     func() error { _, err := read.NewestPayments(ctx, "inv_1", 20); return err },
+		"registered": func() error { _, err := read.PaidThroughRegistry(ctx, []string{"inv_1"}); return err },
+		"unfinal":    func() error { _, err := read.UnfinalPayments(ctx, "base", 0, 999); return err },
+		"orphaned":   func() error { _, err := read.OrphanedPayments(ctx, "base", 1, 999); return err },
 		"among undecided": func() error {
 			_, err := read.WhichUndecided(ctx, []string{"pay_1", "pay_2"})
 			return err
