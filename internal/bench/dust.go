@@ -20,6 +20,8 @@ const (
 	dustPayments = 20_000
 	// dustBlock is how many of them a block holds.
 	dustBlock = 200
+	// dustInvoices is how many open invoices ask for dust, where some do.
+	dustInvoices = 99
 	// dustPause is the time between two invoices that are created during the measurement.
 	dustPause = 50 * time.Millisecond
 )
@@ -32,8 +34,8 @@ func (dustMerchants) WantsEvents(string) bool            { return true }
 func (dustMerchants) Tolerance(string) invoice.Tolerance { return invoice.Tolerance{} }
 
 // measureDust measures how long it takes to observe and to confirm dust whose
-// calldata names one invoice, as much that names none, and as many refunds of
-// one payment. While these are observed, invoices are created.
+// calldata names one invoice, as much that names none, also where many invoices
+// ask for its amount, and as many refunds of one payment. While these are observed, invoices are created.
 func (b *bench) measureDust(ctx context.Context, kind string) error {
 	untagged, err := b.dust(ctx, kind, "untagged")
 	if err != nil {
@@ -43,13 +45,20 @@ func (b *bench) measureDust(ctx context.Context, kind string) error {
 	if err != nil {
 		return err
 	}
+	price, err := b.dust(ctx, kind, "price")
+	if err != nil {
+		return err
+	}
 	refunds, err := b.dust(ctx, kind, "refunds")
 	if err != nil {
 		return err
 	}
-	var filled [2]time.Duration
+	var filled, filledBelowPaid [2]time.Duration
 	for i, name := range []string{"untagged", "tagged"} {
-		if filled[i], err = b.fillDust(ctx, kind, name); err != nil {
+		if filled[i], err = b.fillDust(ctx, kind, name, false); err != nil {
+			return err
+		}
+		if filledBelowPaid[i], err = b.fillDust(ctx, kind, name, true); err != nil {
 			return err
 		}
 	}
@@ -60,6 +69,11 @@ func (b *bench) measureDust(ctx context.Context, kind string) error {
 		fmt.Sprintf("%.2f", tagged.confirmed.Seconds()/untagged.confirmed.Seconds()), "ceiling: as many that name none")
 	b.report.row(kind, what+", filled in below a newer one", filled[1], filled[0],
 		fmt.Sprintf("%.2f", filled[1].Seconds()/filled[0].Seconds()), "ceiling: as many that name none")
+	b.report.row(kind, what+", filled in at once below the payment that paid it", filledBelowPaid[1], filledBelowPaid[0],
+		fmt.Sprintf("%.2f", filledBelowPaid[1].Seconds()/filledBelowPaid[0].Seconds()), "ceiling: as many that name none")
+	b.report.row(kind, fmt.Sprintf("%d dust payments of a price that %d open invoices ask for, observed", dustPayments, dustInvoices), price.observed, untagged.observed,
+		fmt.Sprintf("%.2f", price.observed.Seconds()/untagged.observed.Seconds()),
+		fmt.Sprintf("ceiling: as many of another amount; the slowest of %d creates meanwhile took %v", price.created, price.slowest))
 	b.report.row(kind, fmt.Sprintf("%d refunds in dust of one payment, observed", dustPayments), refunds.observed, untagged.observed,
 		fmt.Sprintf("%.2f", refunds.observed.Seconds()/untagged.observed.Seconds()), "ceiling: as many payments that name no invoice")
 	b.report.row(kind, "invoices created meanwhile", tagged.created, untagged.created, "",
@@ -88,6 +102,13 @@ func (b *bench) dust(ctx context.Context, kind, name string) (times dustTimes, e
 	if err := d.start(ctx); err != nil {
 		return times, err
 	}
+	if name == "price" {
+		for range dustInvoices {
+			if _, err := d.Create(ctx, d.request(1)); err != nil {
+				return times, err
+			}
+		}
+	}
 	blocks := d.blocks(name)
 
 	creating, stop := context.WithCancel(ctx)
@@ -112,9 +133,10 @@ func (b *bench) dust(ctx context.Context, kind, name string) (times dustTimes, e
 
 // fillDust measures how long it takes to fill in the blocks with the dust when
 // the chain was first read above them, and a payment that names the invoice is
-// in the first block that was read.
-func (b *bench) fillDust(ctx context.Context, kind, name string) (took time.Duration, err error) {
-	url, err := b.url(ctx, kind, "dust_filled_"+name)
+// in the first block that was read. Where this payment paid the invoice, the
+// blocks are filled in by one transaction.
+func (b *bench) fillDust(ctx context.Context, kind, name string, paid bool) (took time.Duration, err error) {
+	url, err := b.url(ctx, kind, fmt.Sprintf("dust_filled_%s_%t", name, paid))
 	if err != nil {
 		return 0, err
 	}
@@ -136,9 +158,20 @@ func (b *bench) fillDust(ctx context.Context, kind, name string) (took time.Dura
 	t := d.blocks("tagged")[0].Transfers[0]
 	t.Position = invoice.Position{BlockNumber: newer.Number, BlockHash: newer.Hash, BlockTime: newer.Time}
 	t.TxHash = newer.Hash
+	if paid {
+		t.Amount = d.invoice.TransferAmount
+	}
 	newer.Transfers = []invoice.Transfer{t}
 	if err := d.Observe(ctx, chain.Local, []settle.Block{newer}); err != nil {
 		return 0, err
+	}
+	if paid {
+		if err := d.confirm(ctx, newer.Header); err != nil {
+			return 0, err
+		}
+		began := time.Now()
+		err := d.Fill(ctx, chain.Local, blocks[0].Number, blocks, last)
+		return time.Since(began).Round(time.Millisecond), err
 	}
 	began := time.Now()
 	for i, block := range blocks {
