@@ -159,20 +159,8 @@ func (b *transferBatch) candidatesAt(ctx context.Context, p invoice.Payment, e *
 	if b.wasLeft(p) {
 		return nil, false, nil
 	}
-	for _, inv := range b.invoices.partlyPaid(p.Transfer) {
-		if !contains(candidates, inv.ID) {
-			candidates = append(candidates, invoice.Candidate{Invoice: inv})
-		}
-	}
-	if candidates, err = b.withoutNewer(ctx, p, candidates); err != nil {
+	if candidates, err = b.withPartlyPaid(ctx, p, candidates); err != nil {
 		return nil, false, err
-	}
-	for i := range candidates {
-		if c := &candidates[i]; c.PayableAt(p.Position) {
-			if c.Covered, c.Remainder, err = b.dueAt(ctx, c.Invoice, p); err != nil {
-				return nil, false, err
-			}
-		}
 	}
 	truncated, err = b.eachAwaiting(ctx, p, &e.group.byAmount, maxAwaiting, func(c invoice.Candidate) bool {
 		if (c.Amount == p.Amount || c.Remainder == p.Amount) && !contains(candidates, c.ID) {
@@ -194,6 +182,28 @@ func (b *transferBatch) candidatesAt(ctx context.Context, p invoice.Payment, e *
 		return tolerating < 2
 	})
 	return candidates, truncated, err
+}
+
+// withPartlyPaid returns the identified candidates, and the invoices whose
+// remainder a payment may be, with what was due before it.
+func (b *transferBatch) withPartlyPaid(ctx context.Context, p invoice.Payment, candidates []invoice.Candidate) ([]invoice.Candidate, error) {
+	for _, inv := range b.invoices.partlyPaid(p.Transfer) {
+		if !contains(candidates, inv.ID) {
+			candidates = append(candidates, invoice.Candidate{Invoice: inv})
+		}
+	}
+	candidates, err := b.withoutNewer(ctx, p, candidates)
+	if err != nil {
+		return nil, err
+	}
+	for i := range candidates {
+		if c := &candidates[i]; c.PayableAt(p.Position) {
+			if c.Covered, c.Remainder, err = b.dueAt(ctx, c.Invoice, p); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return candidates, nil
 }
 
 // wasLeft reports whether a payment was decided before and left unattributed. It
@@ -267,21 +277,11 @@ func (b *transferBatch) eachAwaiting(ctx context.Context, p invoice.Payment, lis
 		if i >= len(list.ids) {
 			return false, nil
 		}
-		c := invoice.Candidate{Invoice: b.invoices.byID[list.ids[i]]}
-		if !c.PayableAt(p.Position) {
-			continue
-		}
-		newer, err := b.isNewer(ctx, p, c.ID, list.ids)
+		c, ok, err := b.awaiting(ctx, p, list.ids[i], list.ids)
 		if err != nil {
 			return false, err
 		}
-		if newer {
-			continue
-		}
-		if c.Covered, c.Remainder, err = b.dueAt(ctx, c.Invoice, p); err != nil {
-			return false, err
-		}
-		if c.Covered {
+		if !ok {
 			continue
 		}
 		if awaiting++; awaiting == limit {
@@ -291,4 +291,19 @@ func (b *transferBatch) eachAwaiting(ctx context.Context, p invoice.Payment, lis
 			return false, nil
 		}
 	}
+}
+
+// awaiting returns an invoice with what was due before a payment. ok is false if
+// the payment cannot pay it by its amount: it is not payable then, newer than the
+// payment, or covered. ids are invoices that are asked for next.
+func (b *transferBatch) awaiting(ctx context.Context, p invoice.Payment, id string, ids []string) (c invoice.Candidate, ok bool, err error) {
+	c.Invoice = b.invoices.byID[id]
+	if !c.PayableAt(p.Position) {
+		return c, false, nil
+	}
+	if newer, err := b.isNewer(ctx, p, id, ids); newer || err != nil {
+		return c, false, err
+	}
+	c.Covered, c.Remainder, err = b.dueAt(ctx, c.Invoice, p)
+	return c, !c.Covered, err
 }
