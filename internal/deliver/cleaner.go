@@ -27,14 +27,13 @@ const (
 
 // Log is what the cleaner removes old entries of. *store.Store is one.
 type Log interface {
-	CleanEvents(ctx context.Context, before, after int64, limit int) (done int64, more bool, err error)
-	CleanAttempts(ctx context.Context, before, after int64, limit int) (done int64, more bool, err error)
-	DropRetiredSecrets(ctx context.Context, now int64) (int64, error)
+	CleanEvents(ctx context.Context, before time.Time, after int64, limit int) (done int64, more bool, err error)
+	CleanAttempts(ctx context.Context, before time.Time, after int64, limit int) (done int64, more bool, err error)
+	DropRetiredSecrets(ctx context.Context, now time.Time) (int64, error)
 }
 
-// Cleaner removes events and attempts that have been kept for long enough,
-// except events that are still to be delivered.
-type Cleaner struct {
+// CleanerConfig configures a Cleaner. All fields but Watchdog are required.
+type CleanerConfig struct {
 	Log          Log
 	KeepEvents   time.Duration // events, with all that is known of their deliveries
 	KeepAttempts time.Duration // the log of attempts
@@ -45,17 +44,29 @@ type Cleaner struct {
 	Watchdog *watchdog.Watchdog // notices a batch that makes no progress; nil for none
 }
 
+// Cleaner removes events and attempts that have been kept for long enough,
+// except events that are still to be delivered.
+type Cleaner struct{ conf CleanerConfig }
+
+// NewCleaner returns a cleaner.
+func NewCleaner(conf CleanerConfig) *Cleaner {
+	if conf.Watchdog == nil {
+		conf.Watchdog = watchdog.New(0)
+	}
+	return &Cleaner{conf}
+}
+
 // Run cleans until the context ends. An error is logged; the next round goes on
 // from there.
-func (s *Cleaner) Run(ctx context.Context) {
+func (c *Cleaner) Run(ctx context.Context) {
 	var attempts int64 // up to where the log of attempts is cleaned
-	restarted := s.Now()
+	restarted := c.conf.Now()
 	for {
-		if now := s.Now(); now.Sub(restarted) >= restartEvery {
+		if now := c.conf.Now(); now.Sub(restarted) >= restartEvery {
 			restarted, attempts = now, 0
 		}
-		if err := s.round(ctx, &attempts); err != nil && ctx.Err() == nil {
-			s.Logger.ErrorContext(ctx, "removal of old events failed, will retry", "err", err)
+		if err := c.round(ctx, &attempts); err != nil && ctx.Err() == nil {
+			c.conf.Logger.ErrorContext(ctx, "removal of old events failed, will retry", "err", err)
 		}
 		if !wait.Sleep(ctx, cleanEvery, nil) {
 			return
@@ -63,28 +74,28 @@ func (s *Cleaner) Run(ctx context.Context) {
 	}
 }
 
-func (s *Cleaner) round(ctx context.Context, attempts *int64) error {
-	now := s.Now()
+func (c *Cleaner) round(ctx context.Context, attempts *int64) error {
+	now := c.conf.Now()
 	var events int64
-	if err := s.batches(ctx, s.Log.CleanEvents, now.Add(-s.KeepEvents), &events); err != nil {
+	if err := c.batches(ctx, c.conf.Log.CleanEvents, now.Add(-c.conf.KeepEvents), &events); err != nil {
 		return err
 	}
-	if err := s.batches(ctx, s.Log.CleanAttempts, now.Add(-s.KeepAttempts), attempts); err != nil {
+	if err := c.batches(ctx, c.conf.Log.CleanAttempts, now.Add(-c.conf.KeepAttempts), attempts); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, cleanTimeout)
 	defer cancel()
-	_, err := s.Log.DropRetiredSecrets(ctx, now.Unix())
+	_, err := c.conf.Log.DropRetiredSecrets(ctx, now)
 	return err
 }
 
-type cleanFunc func(ctx context.Context, before, after int64, limit int) (done int64, more bool, err error)
+type cleanFunc func(ctx context.Context, before time.Time, after int64, limit int) (done int64, more bool, err error)
 
-func (s *Cleaner) batches(ctx context.Context, clean cleanFunc, before time.Time, done *int64) error {
+func (c *Cleaner) batches(ctx context.Context, clean cleanFunc, before time.Time, done *int64) error {
 	for more := true; more && ctx.Err() == nil; {
 		began := time.Now()
 		var err error
-		if *done, more, err = s.batch(ctx, clean, before, *done); err != nil {
+		if *done, more, err = c.batch(ctx, clean, before, *done); err != nil {
 			return err
 		}
 		if more {
@@ -95,12 +106,10 @@ func (s *Cleaner) batches(ctx context.Context, clean cleanFunc, before time.Time
 }
 
 // batch makes one call of the database.
-func (s *Cleaner) batch(ctx context.Context, clean cleanFunc, before time.Time, done int64) (int64, bool, error) {
-	if s.Watchdog != nil {
-		task := s.Watchdog.Begin("events: clean")
-		defer task.End()
-	}
+func (c *Cleaner) batch(ctx context.Context, clean cleanFunc, before time.Time, done int64) (int64, bool, error) {
+	task := c.conf.Watchdog.Begin("events: clean")
+	defer task.End()
 	ctx, cancel := context.WithTimeout(ctx, cleanTimeout)
 	defer cancel()
-	return clean(ctx, before.Unix(), done, cleanBatch)
+	return clean(ctx, before, done, cleanBatch)
 }

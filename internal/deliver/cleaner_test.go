@@ -22,12 +22,12 @@ import (
 // It ends the round when the secrets' turn is over.
 type log struct {
 	calls  []string
-	before []int64
+	before []time.Time
 	fail   error
 	end    context.CancelFunc
 }
 
-func (l *log) clean(what string, before, after, old int64, limit int) (int64, bool, error) {
+func (l *log) clean(what string, before time.Time, after, old int64, limit int) (int64, bool, error) {
 	l.calls = append(l.calls, what)
 	l.before = append(l.before, before)
 	if l.fail != nil {
@@ -37,7 +37,7 @@ func (l *log) clean(what string, before, after, old int64, limit int) (int64, bo
 	return done, done < old, nil
 }
 
-func (l *log) CleanEvents(_ context.Context, before, after int64, limit int) (int64, bool, error) {
+func (l *log) CleanEvents(_ context.Context, before time.Time, after int64, limit int) (int64, bool, error) {
 	defer func() {
 		if l.fail != nil {
 			l.end()
@@ -46,11 +46,11 @@ func (l *log) CleanEvents(_ context.Context, before, after int64, limit int) (in
 	return l.clean("events", before, after, 700, limit)
 }
 
-func (l *log) CleanAttempts(_ context.Context, before, after int64, limit int) (int64, bool, error) {
+func (l *log) CleanAttempts(_ context.Context, before time.Time, after int64, limit int) (int64, bool, error) {
 	return l.clean("attempts", before, after, 500, limit)
 }
 
-func (l *log) DropRetiredSecrets(_ context.Context, now int64) (int64, error) {
+func (l *log) DropRetiredSecrets(_ context.Context, now time.Time) (int64, error) {
 	l.calls = append(l.calls, "secrets")
 	l.before = append(l.before, now)
 	l.end()
@@ -68,18 +68,18 @@ func TestCleaner(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			l := &log{fail: c.fail, end: cancel}
-			s := deliver.Cleaner{
+			conf := deliver.CleanerConfig{
 				Log: l, KeepEvents: 30 * time.Hour, KeepAttempts: 10 * time.Hour,
 				Now: func() time.Time { return epoch }, Logger: slog.New(slog.DiscardHandler),
 			}
-			s.Run(ctx)
+			deliver.NewCleaner(conf).Run(ctx)
 			if !slices.Equal(l.calls, c.want) {
-				t.Errorf("swept %v, want %v", l.calls, c.want)
+				t.Errorf("cleaned %v, want %v", l.calls, c.want)
 			}
 			for i, what := range l.calls {
-				age := map[string]time.Duration{"events": s.KeepEvents, "attempts": s.KeepAttempts}[what]
-				if want := epoch.Add(-age).Unix(); l.before[i] != want {
-					t.Errorf("%s from before %d, want %d", what, l.before[i], want)
+				age := map[string]time.Duration{"events": conf.KeepEvents, "attempts": conf.KeepAttempts}[what]
+				if want := epoch.Add(-age); !l.before[i].Equal(want) {
+					t.Errorf("%s from before %v, want %v", what, l.before[i], want)
 				}
 			}
 		})
@@ -94,27 +94,27 @@ type rounds struct {
 	left  int
 }
 
-func (r *rounds) CleanAttempts(_ context.Context, _, after int64, limit int) (int64, bool, error) {
+func (r *rounds) CleanAttempts(_ context.Context, _ time.Time, after int64, limit int) (int64, bool, error) {
 	r.began = append(r.began, after)
 	done := min(after+int64(limit), 1200)
 	return done, done < 1200, nil
 }
 
-func (r *rounds) DropRetiredSecrets(context.Context, int64) (int64, error) {
+func (r *rounds) DropRetiredSecrets(context.Context, time.Time) (int64, error) {
 	if r.left--; r.left == 0 {
 		r.end()
 	}
 	return 0, nil
 }
 
-// Once a day the attempts are swept from the beginning: events that were
+// Once a day the attempts are cleaned from the beginning: events that were
 // pending then may be finished. Else a round goes on where the last one ended.
 func TestCleanerContinues(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		r := &rounds{log: log{end: cancel}, left: 50}
-		s := deliver.Cleaner{Log: r, KeepEvents: 48 * time.Hour, KeepAttempts: 24 * time.Hour, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
+		s := deliver.NewCleaner(deliver.CleanerConfig{Log: r, KeepEvents: 48 * time.Hour, KeepAttempts: 24 * time.Hour, Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
 		s.Run(ctx)
 		var want []int64
 		for i := range 50 { // an hour apart
@@ -137,7 +137,7 @@ type paced struct {
 	during func(batch func())
 }
 
-func (p *paced) CleanEvents(ctx context.Context, before, after int64, limit int) (done int64, more bool, err error) {
+func (p *paced) CleanEvents(ctx context.Context, before time.Time, after int64, limit int) (done int64, more bool, err error) {
 	p.during(func() { done, more, err = p.Store.CleanEvents(ctx, before, after, limit) })
 	return done, more, err
 }
@@ -187,7 +187,7 @@ func TestDeliveriesGoOnDuringSweep(t *testing.T) {
 				cancel()
 			}
 		}}
-		cleaner := deliver.Cleaner{Log: p, KeepEvents: month, KeepAttempts: month, Now: w.Now, Logger: slog.New(slog.DiscardHandler)}
+		cleaner := deliver.NewCleaner(deliver.CleanerConfig{Log: p, KeepEvents: month, KeepAttempts: month, Now: w.Now, Logger: slog.New(slog.DiscardHandler)})
 		cleaner.Run(ctx)
 		if want := []string{"batch", "delivery", "batch", "delivery", "batch", "delivery"}; !slices.Equal(order, want) {
 			t.Errorf("went on in the order %v, want %v", order, want)

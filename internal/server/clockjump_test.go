@@ -20,7 +20,7 @@ type oneRoundLog struct {
 	end context.CancelFunc
 }
 
-func (l oneRoundLog) DropRetiredSecrets(ctx context.Context, now int64) (int64, error) {
+func (l oneRoundLog) DropRetiredSecrets(ctx context.Context, now time.Time) (int64, error) {
 	defer l.end()
 	return l.Store.DropRetiredSecrets(ctx, now)
 }

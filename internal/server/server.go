@@ -313,8 +313,10 @@ func (s *Server) serve(ctx context.Context) error {
 }
 
 // cleaner returns the cleaner of old events and attempts.
-func (s *Server) cleaner(log deliver.Log) deliver.Cleaner {
-	return deliver.Cleaner{Log: log, KeepEvents: s.KeepEvents, KeepAttempts: s.KeepAttempts, Now: s.clock.Earlier, Logger: s.Logger, Watchdog: s.watchdog}
+func (s *Server) cleaner(log deliver.Log) *deliver.Cleaner {
+	return deliver.NewCleaner(deliver.CleanerConfig{
+		Log: log, KeepEvents: s.KeepEvents, KeepAttempts: s.KeepAttempts, Now: s.clock.Earlier, Logger: s.Logger, Watchdog: s.watchdog,
+	})
 }
 
 // every calls do at once and then at an interval, until ctx ends.

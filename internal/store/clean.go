@@ -3,24 +3,25 @@ package store
 import (
 	"context"
 	"fmt"
+	"time"
 )
 
-// CleanEvents deletes events that were created before a time (Unix seconds),
+// CleanEvents deletes events that were created before a time,
 // with their deliveries and attempts, unless a delivery is pending. It examines
 // up to limit events with sequence numbers greater than after. It returns the
 // last number examined and whether there may be more. It keeps the newest
 // event, since numbering continues from it.
-func (s *Store) CleanEvents(ctx context.Context, before, after int64, limit int) (done int64, more bool, err error) {
+func (s *Store) CleanEvents(ctx context.Context, before time.Time, after int64, limit int) (done int64, more bool, err error) {
 	return s.clean(ctx, before, after, limit, "attempts", "finished_deliveries", "events")
 }
 
 // CleanAttempts deletes only the attempts of such events. Attempts of pending
 // deliveries are kept until a later call finds them finished.
-func (s *Store) CleanAttempts(ctx context.Context, before, after int64, limit int) (done int64, more bool, err error) {
+func (s *Store) CleanAttempts(ctx context.Context, before time.Time, after int64, limit int) (done int64, more bool, err error) {
 	return s.clean(ctx, before, after, limit, "attempts")
 }
 
-func (s *Store) clean(ctx context.Context, before, after int64, limit int, tables ...string) (done int64, more bool, err error) {
+func (s *Store) clean(ctx context.Context, before time.Time, after int64, limit int, tables ...string) (done int64, more bool, err error) {
 	err = s.Update(ctx, func(tx *Tx) (err error) {
 		done, more, err = tx.clean(ctx, before, after, limit, tables...)
 		return err
@@ -31,7 +32,7 @@ func (s *Store) clean(ctx context.Context, before, after int64, limit int, table
 	return done, more, nil
 }
 
-func (tx *Tx) clean(ctx context.Context, before, after int64, limit int, tables ...string) (done int64, more bool, err error) {
+func (tx *Tx) clean(ctx context.Context, before time.Time, after int64, limit int, tables ...string) (done int64, more bool, err error) {
 	newest, err := tx.LastSeq(ctx)
 	if err != nil {
 		return after, false, err
@@ -48,7 +49,7 @@ func (tx *Tx) clean(ctx context.Context, before, after int64, limit int, tables 
 	more = len(events) == limit
 	var old []int64
 	for _, e := range events {
-		if e.createdAt >= before || e.seq == newest {
+		if e.createdAt >= before.Unix() || e.seq == newest {
 			more = false
 			break
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -259,9 +260,9 @@ func (s *Store) DropStagedSecret(ctx context.Context, merchantID string) error {
 
 // DropRetiredSecrets deletes the secrets that no longer sign and returns their
 // number.
-func (s *Store) DropRetiredSecrets(ctx context.Context, now int64) (n int64, err error) {
+func (s *Store) DropRetiredSecrets(ctx context.Context, now time.Time) (n int64, err error) {
 	err = s.Update(ctx, func(tx *Tx) (err error) {
-		n, err = tx.exec(ctx, "DELETE FROM endpoint_secrets WHERE state = 'retiring' AND valid_until < $1", now)
+		n, err = tx.exec(ctx, "DELETE FROM endpoint_secrets WHERE state = 'retiring' AND valid_until < $1", now.Unix())
 		return err
 	})
 	return n, err

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	"time"
 
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
@@ -136,7 +137,7 @@ func TestSecrets(t *testing.T) {
 			t.Errorf("dropping it again: %v, want ErrNotFound", err)
 		}
 		for _, c := range []struct{ at, removed int64 }{{100, 0}, {101, 1}} {
-			if n, err := s.DropRetiredSecrets(t.Context(), c.at); n != c.removed || err != nil {
+			if n, err := s.DropRetiredSecrets(t.Context(), time.Unix(c.at, 0)); n != c.removed || err != nil {
 				t.Errorf("removed at %d: %d, %v; want %d", c.at, n, err, c.removed)
 			}
 		}

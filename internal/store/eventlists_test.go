@@ -10,6 +10,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
+	"time"
 
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
@@ -269,12 +270,12 @@ func TestSweep(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		all := listed(t, s) // of the seconds 0 to 35; 10 are pending
-		done, more, err := s.CleanEvents(t.Context(), 30, 0, 12)
+		done, more, err := s.CleanEvents(t.Context(), time.Unix(30, 0), 0, 12)
 		if done != 12 || !more || err != nil {
 			t.Errorf("the first batch: up to %d, %t, %v; want 12, and more", done, more, err)
 		}
 		for more {
-			done, more, err = s.CleanEvents(t.Context(), 30, done, 12)
+			done, more, err = s.CleanEvents(t.Context(), time.Unix(30, 0), done, 12)
 			must(t, err)
 		}
 		if done != 30 {
@@ -287,7 +288,7 @@ func TestSweep(t *testing.T) {
 			t.Errorf("left (-want +got):\n%s", diff)
 		}
 		for more = true; more; {
-			done, more, err = s.CleanEvents(t.Context(), 1000, done, 12)
+			done, more, err = s.CleanEvents(t.Context(), time.Unix(1000, 0), done, 12)
 			must(t, err)
 		}
 		if seq, err := s.LastSeq(t.Context()); seq != 36 || err != nil || done != 35 {
@@ -307,7 +308,7 @@ func TestCleanAttempts(t *testing.T) {
 		finish(t, s, success("l"), leased[0])
 		finish(t, s, again("l", now), leased[1])
 		finish(t, s, success("l"), leased[2])
-		_, _, err := s.CleanAttempts(t.Context(), now, 0, 10)
+		_, _, err := s.CleanAttempts(t.Context(), time.Unix(now, 0), 0, 10)
 		must(t, err)
 		for i, want := range []int{0, 1, 1} { // finished; pending; the newest
 			if got := record(t, s, leased[i].EventID); len(got.Attempts) != want || got.Count != 1 {
@@ -318,7 +319,7 @@ func TestCleanAttempts(t *testing.T) {
 		o := success("l")
 		o.Attempt.Number = 2
 		finish(t, s, o, lease(t, s, r)...)
-		_, _, err = s.CleanAttempts(t.Context(), now, 0, 10)
+		_, _, err = s.CleanAttempts(t.Context(), time.Unix(now, 0), 0, 10)
 		must(t, err)
 		if got := record(t, s, leased[1].EventID); len(got.Attempts) != 0 || got.Count != 2 {
 			t.Errorf("%s, finished since: %+v, want no attempts in the log", leased[1].EventID, got)

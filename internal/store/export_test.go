@@ -82,7 +82,7 @@ func (tx *Tx) RedeliverInTransaction(ctx context.Context, seqs []int64) error {
 
 // CleanInTransaction removes what is old.
 func (tx *Tx) CleanInTransaction(ctx context.Context) error {
-	_, _, err := tx.clean(ctx, 1000, 0, 10, "attempts", "finished_deliveries", "events")
+	_, _, err := tx.clean(ctx, time.Unix(1000, 0), 0, 10, "attempts", "finished_deliveries", "events")
 	return err
 }
 
