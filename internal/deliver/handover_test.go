@@ -108,7 +108,7 @@ func TestHandoverLost(t *testing.T) {
 			t.Fatal(err)
 		}
 		next := newWorld(t, s, r.URL)
-		next.clock.set(epoch.Add(15*time.Second - time.Millisecond))
+		next.clock.Set(epoch.Add(15*time.Second - time.Millisecond))
 		next.start(t)
 		storetest.Schedule(t, s, "other", 0, 1, epoch.UnixMilli())
 		next.advance(next.clock.Now())
@@ -127,7 +127,7 @@ func TestHandoverLate(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		f := startFresh(t, s, newReceiver(t, status(http.StatusOK)).URL)
 		e := f.insertLeased(t)
-		f.clock.set(epoch.Add(15 * time.Second))
+		f.clock.Set(epoch.Add(15 * time.Second))
 		f.worker.Committed([]store.Event{e})
 		if o := f.outcome(t); o.DeliveryID != e.DeliveryID || o.LeaseID == e.LeaseID {
 			t.Errorf("%s was attempted under the lease %s, want another", o.DeliveryID, o.LeaseID)

@@ -256,7 +256,7 @@ func TestDeadForADay(t *testing.T) {
 		w := newWorld(t, s, r.URL)
 		expired := expiries{w.store, make(chan map[string]int, events)}
 		w.Store = expired
-		w.clock.set(over)
+		w.clock.Set(over)
 		w.start(t)
 		for failed := 0; failed < events; {
 			failed += receive(t, expired.happened, "deliveries that ran out of time")["m"]
@@ -321,7 +321,7 @@ func TestSentAgain(t *testing.T) {
 		}
 		number := o.Attempt.Number
 		again := epoch.Add(100 * time.Hour)
-		w.clock.set(again)
+		w.clock.Set(again)
 		if err := s.Redeliver(t.Context(), events[0].ID, again.UnixMilli()); err != nil {
 			t.Fatal(err)
 		}

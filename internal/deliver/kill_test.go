@@ -43,7 +43,7 @@ func TestKilled(t *testing.T) {
 			kill(t, cmd)
 
 			w := newWorld(t, s, r.URL)
-			w.clock.set(epoch.Add(15 * time.Second)) // the end of the child's lease
+			w.clock.Set(epoch.Add(15 * time.Second)) // the end of the child's lease
 			w.start(t)
 			if o := w.outcome(t); o.Status != delivery.Delivered || o.Attempt.Number != 1 {
 				t.Errorf("outcome %+v, %+v", o, o.Attempt)
@@ -109,7 +109,7 @@ func TestKilledOften(t *testing.T) {
 	}
 	unfinished := merchants*each - count("SELECT count(*) FROM finished_deliveries")
 	w := newWorld(t, s, r.URL)
-	w.clock.set(now)
+	w.clock.Set(now)
 	w.start(t)
 	for range unfinished {
 		if o := w.outcome(t); o.Status != delivery.Delivered {

@@ -69,7 +69,7 @@ func TestLanes(t *testing.T) {
 	})
 	w = newWorld(t, s, slow.URL)
 	w.Limits = deliver.Limits{First: 1, Retries: 1, Suspect: 1, Timeout: patience}
-	w.clock.set(due)
+	w.clock.Set(due)
 	w.start(t)
 	got := map[string]bool{receive(t, arrived, "a request"): true, receive(t, arrived, "another lane's"): true}
 	if !got["dlv_a_000000"] || !got["dlv_b_000000"] {

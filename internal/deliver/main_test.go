@@ -16,6 +16,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/quittance/quittance/internal/clock/clocktest"
 	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/poster"
@@ -38,24 +39,6 @@ var loopback = poster.NewGuard(poster.Loopback())
 
 // epoch is when the tests' clocks start.
 var epoch = time.UnixMilli(1_700_000_000_250)
-
-// clock is a time that tests move.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) set(t time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = t
-}
 
 // outcome is one that was recorded, with the id of its delivery.
 type outcome struct {
@@ -95,7 +78,7 @@ func (r *recorder) FinishDeliveries(ctx context.Context, outcomes []delivery.Out
 type world struct {
 	deliver.Config
 	store *recorder
-	clock *clock
+	clock *clocktest.Clock
 	wake  chan struct{}
 	stop  func() error // ends the worker and returns what Run did
 }
@@ -153,7 +136,7 @@ func newWorld(t *testing.T, s *store.Store, url string) *world {
 	t.Cleanup(client.CloseIdleConnections)
 	w := &world{
 		store: &recorder{Store: s, outcomes: make(chan outcome, 1000)},
-		clock: &clock{now: epoch},
+		clock: clocktest.New(epoch),
 		wake:  make(chan struct{}, 1),
 	}
 	w.Config = deliver.Config{
@@ -189,7 +172,7 @@ func (w *world) run(t *testing.T, worker *deliver.Worker) {
 
 // advance moves the clock and wakes the worker.
 func (w *world) advance(to time.Time) {
-	w.clock.set(to)
+	w.clock.Set(to)
 	select {
 	case w.wake <- struct{}{}:
 	default:

@@ -17,6 +17,7 @@ import (
 
 	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/logtest"
 	"github.com/quittance/quittance/internal/outbound"
 	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/store"
@@ -53,7 +54,7 @@ func TestShortageIsNobodysFault(t *testing.T) {
 		}
 		w := newWorld(t, s, r.URL)
 		w.Now = time.Now
-		var log lockedBuffer
+		var log logtest.Buffer
 		w.Logger = slog.New(slog.NewTextHandler(&log, nil))
 		transport := w.Client.Transport.(outbound.Transport).Base.(*http.Transport)
 		dial := transport.DialContext

@@ -1,7 +1,6 @@
 package deliver_test
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"net/http"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/logtest"
 	"github.com/quittance/quittance/internal/store/storetest"
 	"github.com/quittance/quittance/internal/watchdog"
 )
@@ -43,13 +43,13 @@ func TestStalledAttempt(t *testing.T) {
 	w := newWorld(t, s, newReceiver(t, status(http.StatusOK)).URL)
 	hung := &stuck{recorder: w.store, entered: make(chan struct{}), over: make(chan struct{})}
 	w.Store = hung
-	var log lockedBuffer
+	var log logtest.Buffer
 	w.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	w.Watchdog = watchdog.New(time.Millisecond)
 	w.Limits = deliver.Limits{First: 1, Retries: 1, Suspect: 1, PerMerchant: 1, Timeout: patience, Lease: time.Second, Stall: 50 * time.Millisecond}
 	w.start(t)
 	receive(t, hung.entered, "the first record")
-	w.clock.set(epoch.Add(2 * time.Second)) // the lease is over
+	w.clock.Set(epoch.Add(2 * time.Second)) // the lease is over
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for len(w.store.outcomes) == 0 {
@@ -69,22 +69,4 @@ func TestStalledAttempt(t *testing.T) {
 		t.Errorf("%d stalled attempts are shown; the log says\n%s", replaced, log.String())
 	}
 	close(hung.over)
-}
-
-// lockedBuffer is a log that may be read while it is written.
-type lockedBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }

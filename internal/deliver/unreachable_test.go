@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/logtest"
 	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
@@ -44,7 +45,7 @@ func TestWithoutEndpoint(t *testing.T) {
 		r := newReceiver(t, status(http.StatusOK))
 		all1 := storetest.Schedule(t, s, "m", 0, events, epoch.UnixMilli()-events)
 		w := newWorld(t, s, r.URL)
-		var log lockedBuffer
+		var log logtest.Buffer
 		w.Logger = slog.New(slog.NewTextHandler(&log, nil))
 		db := &counting{recorder: w.store, expired: make(chan map[string]int, 100)}
 		w.Store = db
@@ -89,7 +90,7 @@ func TestWithoutEndpointForADay(t *testing.T) {
 	const events = 600
 	all1 := storetest.Schedule(t, s, "m", 0, events, epoch.UnixMilli()-events)
 	w := newWorld(t, s, newReceiver(t, status(http.StatusOK)).URL)
-	var log lockedBuffer
+	var log logtest.Buffer
 	w.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	db := &counting{recorder: w.store, expired: make(chan map[string]int, 100)}
 	w.Store = db
@@ -139,7 +140,7 @@ func TestFailuresAreOneLine(t *testing.T) {
 	s := storetest.Open(t, storetest.SQLite(t))
 	storetest.Schedule(t, s, "m", 0, 4, epoch.UnixMilli()-4)
 	w := newWorld(t, s, newReceiver(t, status(http.StatusBadGateway)).URL)
-	var log lockedBuffer
+	var log logtest.Buffer
 	w.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	w.start(t)
 	for range 4 {

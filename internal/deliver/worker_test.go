@@ -208,7 +208,7 @@ func TestResumes(t *testing.T) {
 	second := storetest.Open(t, url)
 	ok := newReceiver(t, status(http.StatusOK))
 	w = newWorld(t, second, ok.URL)
-	w.clock.set(time.UnixMilli(o.NextDueMS))
+	w.clock.Set(time.UnixMilli(o.NextDueMS))
 	w.start(t)
 	got := map[string]int{}
 	for range 2 {

@@ -1,15 +1,15 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"os"
 	"os/exec"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/quittance/quittance/internal/logtest"
 )
 
 // patience bounds whatever a test waits for, unless it says otherwise. The
@@ -22,28 +22,8 @@ const poll = 10 * time.Millisecond
 // child is a run of the program.
 type child struct {
 	cmd            *exec.Cmd
-	stdout, stderr output
+	stdout, stderr logtest.Buffer
 	done           chan struct{} // closed when it has ended
-}
-
-// output is what a child has written so far.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write adds to the output.
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-// String returns all of it.
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
 }
 
 // launch starts the program. It does not outlive the test, and what it wrote

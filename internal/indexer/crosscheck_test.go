@@ -280,7 +280,7 @@ func TestAllBehind(t *testing.T) {
 	f.catchUp(t)
 	proxy.SetFaults(chaintest.Stale{Behind: 5})
 	f.catchUp(t)
-	now.add(maxBehind)
+	now.Add(maxBehind)
 	if more, err := f.sync(t.Context()); more || !errors.Is(err, errNodeBehind) {
 		t.Errorf("round: %t, %v; want that it is behind", more, err)
 	}

@@ -31,12 +31,12 @@ func TestMeter(t *testing.T) {
 		}
 	}
 	check(1001, 0, 0, 0, 1)
-	c.add(5 * time.Second)
+	c.Add(5 * time.Second)
 	check(1401, 40, 80, 8*time.Second, 1) // 600 blocks left, rounded
-	c.add(5 * time.Second)
+	c.Add(5 * time.Second)
 	check(1501, 50, 50, 10*time.Second, 2)
 	m.begin(1501, 3000) // the end has moved
-	c.add(30 * time.Second)
+	c.Add(30 * time.Second)
 	check(2001, 50, 500./30, time.Minute, 3) // what is older than the window does not count
 	m.end()
 	if m.snapshot() != nil || lines() != 4 || !strings.Contains(log.String(), "took=40s") {

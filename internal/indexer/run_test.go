@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/clock/clocktest"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
@@ -140,7 +141,7 @@ func TestFailover(t *testing.T) {
 	if s := <-seen; s.Source != second.URL || s.Indexed != 5 {
 		t.Fatalf("status is %+v, want the first node backed off from", s)
 	}
-	now.add(2 * time.Second)
+	now.Add(2 * time.Second)
 	f.chain.Mine()
 	f.Wake()
 	if s := <-seen; s.Source != first || s.Indexed != 6 || s.Error != "" {
@@ -160,26 +161,8 @@ func TestFailover(t *testing.T) {
 	}
 }
 
-// clock is a clock that a test moves.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func newClock() *clock { return &clock{now: time.Unix(chaintest.GenesisTime, 0)} }
-
-// Now returns the time.
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) add(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
+// newClock returns a clock that is set to the chain's beginning.
+func newClock() *clocktest.Clock { return clocktest.New(time.Unix(chaintest.GenesisTime, 0)) }
 
 // TestResume halts a chain, and expects indexing to continue when it is resumed.
 func TestResume(t *testing.T) {

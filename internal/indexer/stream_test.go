@@ -95,7 +95,7 @@ func TestGapBesideHead(t *testing.T) {
 	seen := []Progress{}
 	f.ledger.fail = func(after bool) error {
 		if after {
-			now.add(10e9)
+			now.Add(10e9)
 			if p := f.Status().Backfill; p != nil {
 				seen = append(seen, *p)
 			}

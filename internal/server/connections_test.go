@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/quittance/quittance/internal/logtest"
 )
 
 // keepAlive opens a connection and leaves it idle after the requests.
@@ -102,7 +104,7 @@ func TestFailedAcceptsAreLogged(t *testing.T) {
 		t.Fatal(err)
 	}
 	listener.Listener = &failing{listener.Listener, 5}
-	log, registry := new(logBuffer), prometheus.NewRegistry()
+	log, registry := new(logtest.Buffer), prometheus.NewRegistry()
 	conns := newConnections(listener, 10, newMetrics(registry), slog.New(slog.NewTextHandler(log, nil)))
 	client, err := new(net.Dialer).DialContext(t.Context(), "tcp", listener.Addr().String())
 	if err != nil {

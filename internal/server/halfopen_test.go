@@ -17,6 +17,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/devchain"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/logtest"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
@@ -30,7 +31,7 @@ type faultyDatabaseService struct {
 	*running
 	node  *devchain.Chain
 	proxy *storetest.Proxy
-	log   *logBuffer
+	log   *logtest.Buffer
 }
 
 func startFaultyDatabase(t *testing.T) *faultyDatabaseService {
@@ -56,7 +57,7 @@ func startFaultyDatabase(t *testing.T) *faultyDatabaseService {
 	local.RPC = []string{node.RPCURL()}
 	local.Tokens = []chain.Token{{Currency: chain.USDC, Address: invoice.Address(node.Token), Decimals: 6}}
 	local.Registry = invoice.Address(node.Registry)
-	log := new(logBuffer)
+	log := new(logtest.Buffer)
 	s := startServer(t, Config{
 		Database: database, Merchants: Merchants{AcceptAll: true},
 		Chains: []Chain{{Chain: local, OperatorKey: node.Keys.Operator, PollInterval: 100 * time.Millisecond}},

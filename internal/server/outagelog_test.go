@@ -11,12 +11,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/quittance/quittance/internal/logtest"
 	"github.com/quittance/quittance/internal/store"
 )
 
 func TestOutagesAreLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		log := new(logBuffer)
+		log := new(logtest.Buffer)
 		logger := limitOutageLogs(slog.New(slog.NewTextHandler(log, nil)))
 		outage := fmt.Errorf("lease deliveries: %w", store.ErrTimeout)
 		node := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}

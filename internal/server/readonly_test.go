@@ -18,6 +18,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/keyring/keyringtest"
+	"github.com/quittance/quittance/internal/logtest"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
@@ -66,7 +67,7 @@ func TestReadOnlyDatabase(t *testing.T) {
 	}}
 	const secret = "secret of the provider"
 	database := storetest.Postgres(t)
-	log := new(logBuffer)
+	log := new(logtest.Buffer)
 	base := startServer(t, Config{
 		Database: database, Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true}, Keyring: keyringtest.New(t),
 		KeepEvents: time.Hour, KeepAttempts: time.Hour,

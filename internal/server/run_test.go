@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,6 +23,7 @@ import (
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/logtest"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/watchdog"
 )
@@ -49,24 +49,6 @@ func scriptedChain(t *testing.T, key string, id uint64) (Chain, *chaintest.Chain
 		Key: key, ID: id, RPC: []string{node.URL}, Finality: chain.Finality{Depth: 1},
 		Tokens: []chain.Token{{Currency: chain.USDC, Address: testToken, Decimals: 6}},
 	}}, c, node
-}
-
-// logBuffer is a buffer of log lines that is safe for concurrent use.
-type logBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *logBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *logBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }
 
 // await polls /readyz until wanted returns true, and returns the health.
@@ -153,7 +135,7 @@ func TestReadyReportsTheDatabase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var log logBuffer
+	var log logtest.Buffer
 	s := &Server{Config: Config{Now: time.Now, Logger: slog.New(slog.NewTextHandler(&log, nil))}, store: db, watchdog: watchdog.New(0)}
 	if s.clock, err = clock.Open(t.Context(), clock.Config{Store: db, Wall: s.Now, Logger: s.Logger}); err != nil {
 		t.Fatal(err)
@@ -216,7 +198,7 @@ func TestOneChainCannotStart(t *testing.T) {
 	good, _ := scripted(t, "good", 7)
 	bad, node := scripted(t, "bad", 8)
 	bad.ID = 9
-	var log logBuffer
+	var log logtest.Buffer
 	requests := make(chan struct{}, 2) // requests to the misconfigured node
 	var later atomic.Int64             // offset of the clock
 	node.Intercept(func(context.Context, string) error {

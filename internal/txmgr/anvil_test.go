@@ -65,7 +65,7 @@ func TestFeeMarket(t *testing.T) {
 			w.nodeCall("anvil_setNextBlockBaseFeePerGas", hexutil.EncodeBig(big.NewInt(gwei*params.GWei)))
 			w.mine(1)
 		}
-		w.pass(bumpAfter)
+		w.clock.Add(bumpAfter)
 	}
 	base(20, bumpBlocks)
 	w.tick(writer)
@@ -118,7 +118,7 @@ func TestDroppedTransaction(t *testing.T) {
 	w.mine(1)
 	w.tick(writer)
 	w.wantStatus(statusNone, ids...)
-	w.pass(rebroadcastAfter)
+	w.clock.Add(rebroadcastAfter)
 	w.tick(writer)
 	w.mine(1)
 	w.tick(writer)
@@ -163,21 +163,21 @@ func TestAccountThatRunsDry(t *testing.T) {
 	first, second := commitments(2), commitments(2)
 	w.enqueueIntents(invoice.IntentOpen, first...)
 	w.tick(writer)
-	began := w.Now()
+	began := w.clock.Now()
 	w.nodeCall("anvil_setBalance", operator, "0x1") // while it waits in the pool
 	w.enqueueIntents(invoice.IntentOpen, second...)
 	for range 6 {
-		w.pass(rebroadcastAfter / 2)
+		w.clock.Add(rebroadcastAfter / 2)
 		w.mine(1)
 		writer.report(writer.tick(w.ctx))
-		if s := writer.Status(); w.Now().Sub(began) >= rebroadcastAfter && (!s.InsufficientFunds || s.Balance.Cmp(big.NewInt(1)) != 0) {
+		if s := writer.Status(); w.clock.Now().Sub(began) >= rebroadcastAfter && (!s.InsufficientFunds || s.Balance.Cmp(big.NewInt(1)) != 0) {
 			t.Errorf("status is %+v, want no funds", s)
 		}
 	}
 	w.wantStatus(statusNone, second...)
 	w.nodeCall("anvil_setBalance", operator, hexutil.EncodeBig(big.NewInt(params.Ether)))
 	for range 3 {
-		w.pass(rebroadcastAfter)
+		w.clock.Add(rebroadcastAfter)
 		w.tick(writer)
 		w.mine(1)
 	}

@@ -35,7 +35,7 @@ func TestOperatorResumesWhenFunded(t *testing.T) {
 	ids := commitments(maxBatch)
 	w.enqueueIntents(invoice.IntentOpen, ids...)
 	writer.report(writer.tick(w.ctx))
-	began := w.Now()
+	began := w.clock.Now()
 	first := writer.Status()
 	if !first.InsufficientFunds || !strings.Contains(first.Err, errInsufficientFunds.Error()) || !strings.Contains(first.Err, first.Sender.Hex()) ||
 		first.Balance.Sign() != 0 || first.Needed.Sign() <= 0 {
@@ -44,9 +44,9 @@ func TestOperatorResumesWhenFunded(t *testing.T) {
 	asked := w.net.tally()
 	for range 3 {
 		w.sealEmpty(1)
-		w.pass(blockerCheckEvery - 1)
+		w.clock.Add(blockerCheckEvery - 1)
 		writer.report(writer.tick(w.ctx))
-		w.pass(1)
+		w.clock.Add(1)
 		writer.report(writer.tick(w.ctx))
 	}
 	want := map[string]int{"eth_estimateGas": 3, "eth_getBlockByNumber": 3, "eth_feeHistory": 3, "eth_getBalance": 3}
@@ -61,11 +61,11 @@ func TestOperatorResumesWhenFunded(t *testing.T) {
 
 	// What was just enough no longer is, one wei short; then it is.
 	w.fund(devchain.Address(poor), 1)
-	w.pass(blockerCheckEvery)
+	w.clock.Add(blockerCheckEvery)
 	writer.report(writer.tick(w.ctx))
 	left := new(big.Int).Sub(writer.Status().Needed, writer.Status().Balance)
 	w.fund(devchain.Address(poor), left.Int64())
-	w.pass(blockerCheckEvery)
+	w.clock.Add(blockerCheckEvery)
 	writer.report(writer.tick(w.ctx))
 	w.seal(1)
 	w.wantStatus(statusOpen, ids...)
@@ -96,7 +96,7 @@ func TestFundsLostAfterSaving(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.sealEmpty(bumpBlocks)
-		w.pass(bumpAfter)
+		w.clock.Add(bumpAfter)
 	}
 	if got := len(w.wantTxs(store.TxSent)[0].Attempts); got != 1 {
 		t.Errorf("%d attempts were signed for a sender without funds, want 1", got)
@@ -125,11 +125,11 @@ func TestFeeThatCannotBePaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.fund(devchain.Address(poor), writer.Status().Needed.Int64())
-	w.pass(blockerCheckEvery)
+	w.clock.Add(blockerCheckEvery)
 	w.tick(writer)
 	for range 5 { // until what the account has left of falling fees is too little
 		w.sealEmpty(bumpBlocks)
-		w.pass(bumpAfter)
+		w.clock.Add(bumpAfter)
 		writer.report(writer.tick(w.ctx))
 	}
 	if s := writer.Status(); !s.InsufficientFunds || s.InFlight != 1 {
@@ -137,7 +137,7 @@ func TestFeeThatCannotBePaid(t *testing.T) {
 	}
 	// The attempt that can be paid is not given up for one that cannot.
 	w.dev.DropPending()
-	w.pass(rebroadcastAfter)
+	w.clock.Add(rebroadcastAfter)
 	writer.report(writer.tick(w.ctx))
 	w.seal(1)
 	writer.report(writer.tick(w.ctx))
@@ -158,7 +158,7 @@ func TestOperatorWithoutItsRole(t *testing.T) {
 	writer.report(writer.tick(w.ctx))
 	asked := w.net.tally()
 	for range 4 {
-		w.pass(blockerCheckEvery)
+		w.clock.Add(blockerCheckEvery)
 		writer.report(writer.tick(w.ctx))
 		if s := writer.Status(); !strings.Contains(s.Err, errRole.Error()) || !strings.Contains(s.Err, operator.Hex()) {
 			t.Fatalf("status is %+v, want it to say that the operator is refused", s)
@@ -169,7 +169,7 @@ func TestOperatorWithoutItsRole(t *testing.T) {
 		t.Errorf("an operator that is refused asked for %v in four times %s, want %v", got, blockerCheckEvery, want)
 	}
 	w.grant(operator)
-	w.pass(blockerCheckEvery)
+	w.clock.Add(blockerCheckEvery)
 	w.tick(writer)
 	w.seal(1)
 	w.wantTxs(store.TxSent) // one batch: none was blamed

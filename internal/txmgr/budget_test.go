@@ -44,13 +44,13 @@ func TestDailyBudgetStopsTheWriter(t *testing.T) {
 		}
 
 		// Half of what is reserved for another one is left, in a new process.
-		w.pass(DefaultLeaseTTL)
+		w.clock.Add(DefaultLeaseTTL)
 		writer = w.writer(allow(mined.Spent.Gwei+mined.Reserved/2), func(c *Config) { c.Metrics = writer.conf.Metrics })
 		second := commitments(20)
 		w.enqueueIntents(invoice.IntentOpen, second...)
 		for range 3 {
 			writer.report(writer.tick(w.ctx))
-			w.pass(blockerCheckEvery)
+			w.clock.Add(blockerCheckEvery)
 		}
 		w.wantTxs(store.TxMined)
 		w.wantDue(20)
@@ -73,11 +73,11 @@ func TestDailyBudgetStopsTheWriter(t *testing.T) {
 			t.Error("no metric says that the writer is blocked")
 		}
 
-		w.pass(budgetWindow - time.Minute)
+		w.clock.Add(budgetWindow - time.Minute)
 		if err := writer.tick(w.ctx); !errors.Is(err, errBudget) {
 			t.Errorf("before a day has passed a round ends with %v", err)
 		}
-		w.pass(time.Minute)
+		w.clock.Add(time.Minute)
 		writer.report(writer.tick(w.ctx))
 		w.seal(1)
 		w.tick(writer)
@@ -96,11 +96,11 @@ func TestBudgetCountsWhatIsInFlight(t *testing.T) {
 	w.enqueueIntents(invoice.IntentOpen, commitments(20)...)
 	w.tick(writer)
 	reserved := w.wantTxs(store.TxSent)[0].Reserved
-	w.pass(DefaultLeaseTTL)
+	w.clock.Add(DefaultLeaseTTL)
 	writer = w.writer(func(c *Config) { c.Chain.Limits.PerDayGwei = uint64(reserved) })
 	w.tick(writer)
 	w.sealEmpty(bumpBlocks)
-	w.pass(bumpAfter)
+	w.clock.Add(bumpAfter)
 	if err := writer.tick(w.ctx); !errors.Is(err, errBudget) {
 		t.Errorf("a round that offers more than is left ends with %v", err)
 	}

@@ -102,7 +102,7 @@ func TestOneWrongAnswerCostsNothing(t *testing.T) {
 					writer.report(writer.tick(w.ctx))
 					w.seal(1)
 					w.index()
-					w.pass(blockerMaxAge / 4)
+					w.clock.Add(blockerMaxAge / 4)
 				}
 				after, err := w.client.BalanceAt(w.ctx, operator, nil)
 				must(t, err)
@@ -131,7 +131,7 @@ func TestGapOfAnEarlierVersion(t *testing.T) {
 		w.dev.DropPending()
 		w.beyond(writer, 1_000_000_000)
 		w.wantDue(0)
-		w.pass(DefaultLeaseTTL)
+		w.clock.Add(DefaultLeaseTTL)
 		next := w.writer()
 		w.believed(next)
 		if all := w.txs(); all[len(all)-1].Status != store.TxFailed {
@@ -185,7 +185,7 @@ func TestNonceIsHeldAgainstASecondNode(t *testing.T) {
 	w.enqueueIntents(invoice.IntentOpen, ids...)
 	for range int((foreignAfter - time.Minute) / lostAfter) {
 		writer.report(writer.tick(w.ctx))
-		w.pass(lostAfter)
+		w.clock.Add(lostAfter)
 	}
 	w.wantTxs()
 	if s := writer.Status(); !strings.Contains(s.Err, errNonceUncertain.Error()) {
@@ -231,7 +231,7 @@ func TestFrozenNodeCostsSeconds(t *testing.T) {
 	first, firstURL := newFaultyProxy(t, w.dev.RPCURL())
 	_, secondURL := newFaultyProxy(t, w.dev.RPCURL())
 	pool := chain.NewPool(chain.PoolConfig{
-		Chain: w.chain(), Clients: []*chain.Client{newPool(t, firstURL), newPool(t, secondURL)}, Now: w.Now,
+		Chain: w.chain(), Clients: []*chain.Client{newPool(t, firstURL), newPool(t, secondURL)}, Now: w.clock.Now,
 		Logger: slog.New(slog.DiscardHandler), FailoverAfter: 100 * time.Millisecond,
 	})
 	writer := w.writer(func(c *Config) {
@@ -283,10 +283,10 @@ func TestAttemptThatNoNodeTookIsReplacedByALowerOne(t *testing.T) {
 	if err := w.tippingWriter(190).tick(w.ctx); err == nil {
 		t.Fatal("the node took an attempt that it refuses")
 	}
-	w.pass(DefaultLeaseTTL)
+	w.clock.Add(DefaultLeaseTTL)
 	writer := w.writer()
 	writer.report(writer.tick(w.ctx)) // broadcasts it, and is refused
-	w.pass(rebroadcastAfter)
+	w.clock.Add(rebroadcastAfter)
 	w.tick(writer)
 	attempts := w.wantTxs(store.TxSent)[0].Attempts
 	if len(attempts) != 2 || attempts[1].FeeCap.Cmp(big.NewInt(10*params.GWei)) > 0 {
@@ -328,7 +328,7 @@ func TestBatchIsSizedByItsCost(t *testing.T) {
 
 	// One that alone costs more than is allowed waits.
 	writer = w.writer(func(c *Config) { c.Chain.Limits.PerTxGwei = 1 })
-	w.pass(DefaultLeaseTTL)
+	w.clock.Add(DefaultLeaseTTL)
 	w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
 	if err := writer.tick(w.ctx); !errors.Is(err, errFeeCapExceeded) {
 		t.Errorf("a round that may cost nothing ends with %v", err)

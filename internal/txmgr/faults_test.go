@@ -56,12 +56,12 @@ func TestLostBroadcastIsRepeated(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.net.before, w.net.after = nil, nil
-			w.pass(rebroadcastAfter - 1)
+			w.clock.Add(rebroadcastAfter - 1)
 			if err := writer.tick(w.ctx); name != "request swallowed" && !errors.Is(err, errCut) {
 				t.Errorf("before it is repeated a round ends with %v, want what the broadcast did", err)
 			}
 			broadcasts := len(w.net.sent)
-			w.pass(1)
+			w.clock.Add(1)
 			w.tick(writer)
 			if len(w.net.sent) != broadcasts+1 {
 				t.Errorf("%d broadcasts after %s, want one more than %d", len(w.net.sent), rebroadcastAfter, broadcasts)
@@ -100,7 +100,7 @@ func TestWriterThatDiedAfterSavingIsContinued(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.net.before = nil
-		w.pass(DefaultLeaseTTL)
+		w.clock.Add(DefaultLeaseTTL)
 		next := w.writer()
 		w.tick(next)
 		w.seal(1)
@@ -165,7 +165,7 @@ func TestRevertedTransactionIsSentInHalves(t *testing.T) {
 	}
 	w.external(deployer, registry.PackGrantRole(role, operator))
 	w.seal(1)
-	w.pass(blockerCheckEvery)
+	w.clock.Add(blockerCheckEvery)
 	for range 3 {
 		w.tick(writer)
 		w.seal(1)
@@ -205,12 +205,12 @@ func TestOneBadCommitmentDoesNotHoldUpTheOthers(t *testing.T) {
 	if refusals > 6 { // twice for each time that 7 can be halved
 		t.Errorf("the bad commitment was tried %d times", refusals)
 	}
-	w.pass(skipFor - 1)
+	w.clock.Add(skipFor - 1)
 	w.tick(writer)
 	w.net.before = nil
 	w.tick(writer)
 	w.wantStatus(statusNone, bad)
-	w.pass(1)
+	w.clock.Add(1)
 	w.tick(writer)
 	w.seal(1)
 	w.wantStatus(statusOpen, ids...)

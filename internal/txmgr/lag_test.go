@@ -93,7 +93,7 @@ func TestNodeThatLags(t *testing.T) {
 				for range 3 * (lostAfter / rebroadcastAfter) {
 					w.tick(writer)
 					w.seal(1)
-					w.pass(rebroadcastAfter)
+					w.clock.Add(rebroadcastAfter)
 				}
 				w.index()
 				for _, tx := range w.txs() {
@@ -128,7 +128,7 @@ func TestWriterOverPool(t *testing.T) {
 	first, firstURL := newFaultyProxy(t, w.dev.RPCURL())
 	_, secondURL := newFaultyProxy(t, w.dev.RPCURL())
 	pool := chain.NewPool(chain.PoolConfig{
-		Chain: w.chain(), Clients: []*chain.Client{newPool(t, firstURL), newPool(t, secondURL)}, Now: w.Now,
+		Chain: w.chain(), Clients: []*chain.Client{newPool(t, firstURL), newPool(t, secondURL)}, Now: w.clock.Now,
 		Logger: slog.New(slog.DiscardHandler),
 	})
 	writer := w.writer(func(c *Config) { c.Client = pool })
@@ -139,7 +139,7 @@ func TestWriterOverPool(t *testing.T) {
 			first.decide(func() fate { return requestLost })
 		case 4:
 			first.decide(nil)
-			w.pass(time.Hour)
+			w.clock.Add(time.Hour)
 		}
 		some := commitments(2)
 		w.enqueueIntents(invoice.IntentOpen, some...)

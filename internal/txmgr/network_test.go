@@ -122,12 +122,12 @@ func TestFaultyNetwork(t *testing.T) {
 			return fate(rand.IntN(int(doubled) + 1))
 		})
 		writer := w.writer(func(c *Config) {
-			c.Client, c.Poll, c.Now = newPool(t, url), time.Millisecond, w.Now
+			c.Client, c.Poll, c.Now = newPool(t, url), time.Millisecond, w.clock.Now
 		})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- writer.Run(ctx) }()
-		opened := w.traffic(func(round int) bool { return round < 20 }, func() { w.pass(rebroadcastAfter) })
+		opened := w.traffic(func(round int) bool { return round < 20 }, func() { w.clock.Add(rebroadcastAfter) })
 		stop()
 		must(t, <-ended)
 		w.wantStatus(statusOpen, opened...)
@@ -144,7 +144,7 @@ func TestReplicas(t *testing.T) {
 			writer := w.writer(func(c *Config) { c.Poll = time.Millisecond })
 			running.Go(func() error { return writer.Run(ctx) })
 		}
-		opened := w.traffic(func(round int) bool { return round < 20 }, func() { w.pass(DefaultLeaseTTL / 2) })
+		opened := w.traffic(func(round int) bool { return round < 20 }, func() { w.clock.Add(DefaultLeaseTTL / 2) })
 		stop()
 		must(t, running.Wait())
 		w.wantStatus(statusOpen, opened...)

@@ -35,10 +35,10 @@ func (w *world) writerThatLostItsNonce() (*Writer, []invoice.Hash) {
 func TestNonceUsedByAnotherProgram(t *testing.T) {
 	each(t, func(_ *testing.T, w *world) {
 		writer, ids := w.writerThatLostItsNonce()
-		w.pass(lostAfter - 1)
+		w.clock.Add(lostAfter - 1)
 		w.tick(writer)
 		w.wantTxs(store.TxSent)
-		w.pass(1)
+		w.clock.Add(1)
 		w.tick(writer)
 		w.wantTxs(store.TxFailed)
 		w.tick(writer)
@@ -59,12 +59,12 @@ func TestFirstNonce(t *testing.T) {
 	w.seal(1)
 	w.enqueueIntents(invoice.IntentOpen, ids...)
 	for _, waits := range []time.Duration{0, firstAfter - 1} {
-		w.pass(waits)
+		w.clock.Add(waits)
 		if err := writer.tick(w.ctx); !errors.Is(err, errNonceUncertain) {
 			t.Fatalf("after %s a round ends with %v, want %v", waits, err, errNonceUncertain)
 		}
 	}
-	w.pass(1)
+	w.clock.Add(1)
 	w.tick(writer)
 	w.seal(1)
 	w.tick(writer)
@@ -99,7 +99,7 @@ func TestNonceThatAReorgFreedIsUsed(t *testing.T) {
 func TestFailedTransactionThatAReorgFreedIsTakenUpAgain(t *testing.T) {
 	w := onSQLite(t)
 	writer, ids := w.writerThatLostItsNonce()
-	w.pass(lostAfter)
+	w.clock.Add(lostAfter)
 	w.tick(writer)
 	w.wantTxs(store.TxFailed)
 	must(t, w.dev.Fork(w.ctx, 1, nil))
@@ -133,7 +133,7 @@ func TestNonceThatSeemedLostIsJudgedAnew(t *testing.T) {
 	must(t, w.dev.Fork(w.ctx, 1, nil, nil))
 	w.dev.DropPending()
 	w.net.cut(sendRaw)
-	w.pass(lostAfter)
+	w.clock.Add(lostAfter)
 	if err := writer.tick(w.ctx); !errors.Is(err, errCut) {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestNonceThatSeemedLostIsJudgedAnew(t *testing.T) {
 	w.net.before = nil
 	w.tick(writer)
 	w.wantTxs(store.TxSent)
-	w.pass(lostAfter)
+	w.clock.Add(lostAfter)
 	w.tick(writer)
 	w.wantTxs(store.TxFailed)
 }
@@ -160,10 +160,10 @@ func TestOperatorKeyIsChanged(t *testing.T) {
 	must(t, err)
 	w.grant(devchain.Address(other))
 	w.fund(devchain.Address(other), params.Ether)
-	w.pass(DefaultLeaseTTL)
+	w.clock.Add(DefaultLeaseTTL)
 	writer := w.writer(func(c *Config) { c.Key = other })
 	w.tick(writer)
-	w.pass(lostAfter)
+	w.clock.Add(lostAfter)
 	w.tick(writer)
 	w.tick(writer)
 	w.seal(1)
@@ -184,10 +184,10 @@ func TestForeignTransactionAhead(t *testing.T) {
 	must(t, w.dev.Client().SendTransaction(w.ctx, foreign))
 	w.enqueueIntents(invoice.IntentOpen, ids...)
 	w.tick(writer)
-	w.pass(bumpAfter - 1)
+	w.clock.Add(bumpAfter - 1)
 	w.tick(writer) // one that is mined soon is no trouble
 	for waited := bumpAfter; waited < foreignAfter; waited += bumpAfter {
-		w.pass(min(bumpAfter, foreignAfter-waited))
+		w.clock.Add(min(bumpAfter, foreignAfter-waited))
 		if waited+bumpAfter < foreignAfter {
 			if err := writer.tick(w.ctx); !errors.Is(err, errForeignTx) {
 				t.Fatalf("after %s a round ends with %v, want %v", waited, err, errForeignTx)
@@ -195,11 +195,11 @@ func TestForeignTransactionAhead(t *testing.T) {
 		}
 	}
 	w.wantTxs() // nothing waits behind it
-	w.pass(time.Second)
+	w.clock.Add(time.Second)
 	for range 12 { // the first attempts that would take its place offer too little
 		writer.report(writer.tick(w.ctx))
 		w.sealEmpty(bumpBlocks)
-		w.pass(bumpAfter)
+		w.clock.Add(bumpAfter)
 	}
 	if ours := w.wantTxs(store.TxSent)[0]; w.nonce() != 0 || ours.Nonce != 0 {
 		t.Errorf("our transaction has nonce %d, want 0", ours.Nonce)
@@ -238,7 +238,7 @@ func TestForeignTransactionBehind(t *testing.T) {
 	for _, id := range ids {
 		w.enqueueIntents(invoice.IntentOpen, id)
 		writer.report(writer.tick(w.ctx))
-		w.pass(lostAfter)
+		w.clock.Add(lostAfter)
 		w.tick(writer)
 		w.seal(1)
 		w.tick(writer)
@@ -257,6 +257,6 @@ func (w *world) believed(writer *Writer) {
 	if err := writer.tick(w.ctx); !errors.Is(err, errNonceUncertain) {
 		w.Fatalf("a round ends with %v, want %v", err, errNonceUncertain)
 	}
-	w.pass(lostAfter)
+	w.clock.Add(lostAfter)
 	w.tick(writer)
 }

@@ -136,14 +136,14 @@ func (m *machine) fallBehind(t *rapid.T) {
 }
 
 func (m *machine) wait(t *rapid.T) {
-	m.pass(rapid.SampledFrom([]time.Duration{time.Second, rebroadcastAfter, bumpAfter, skipFor}).Draw(t, "time"))
+	m.clock.Add(rapid.SampledFrom([]time.Duration{time.Second, rebroadcastAfter, bumpAfter, skipFor}).Draw(t, "time"))
 }
 
 // converge has time and blocks pass, undisturbed.
 func (m *machine) converge(t *rapid.T) {
 	m.lag = 0
 	for range 60 {
-		m.pass(lostAfter)
+		m.clock.Add(lostAfter)
 		if err := m.writer.tick(m.ctx); err != nil && !tolerable(err) {
 			t.Fatal(err)
 		}

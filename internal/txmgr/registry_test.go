@@ -41,11 +41,11 @@ func TestReplacementCallsTheRegistryOfItsForms(t *testing.T) {
 	w.tick(w.writer())
 	before := w.registry
 	w.registry = common.Address{0xaa}
-	w.pass(DefaultLeaseTTL)
+	w.clock.Add(DefaultLeaseTTL)
 	next := w.writer()
 	w.tick(next)
 	w.sealEmpty(bumpBlocks)
-	w.pass(bumpAfter)
+	w.clock.Add(bumpAfter)
 	w.tick(next)
 	attempts := w.wantTxs(store.TxSent)[0].Attempts
 	last, err := decode(attempts[len(attempts)-1])

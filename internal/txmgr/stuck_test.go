@@ -34,7 +34,7 @@ func TestStuckTransactionIsReplaced(t *testing.T) {
 			{0, time.Millisecond, 3},
 		} {
 			w.sealEmpty(step.blocks)
-			w.pass(step.after)
+			w.clock.Add(step.after)
 			w.tick(writer)
 			if got := len(w.txs()[0].Attempts); got != step.attempts {
 				t.Fatalf("after %+v there are %d attempts", step, got)
@@ -65,7 +65,7 @@ func TestStuckTransactionInACalmMarket(t *testing.T) {
 	var err error
 	for range 40 {
 		w.sealEmpty(bumpBlocks)
-		w.pass(bumpAfter)
+		w.clock.Add(bumpAfter)
 		err = writer.tick(w.ctx)
 	}
 	if !errors.Is(err, errStuck) {
@@ -116,7 +116,7 @@ func TestNodeThatWantsMoreToReplace(t *testing.T) {
 	}
 	for range 2 {
 		w.sealEmpty(bumpBlocks)
-		w.pass(bumpAfter)
+		w.clock.Add(bumpAfter)
 		w.tick(writer)
 	}
 	last := w.wantTxs(store.TxSent)[0].Attempts[2]
@@ -143,7 +143,7 @@ func TestAttemptsAreLimited(t *testing.T) {
 	w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
 	var err error
 	for range maxAttempts + 3 {
-		w.pass(bumpAfter)
+		w.clock.Add(bumpAfter)
 		err = writer.tick(w.ctx)
 		w.sealEmpty(bumpBlocks)
 	}

@@ -24,6 +24,7 @@ import (
 
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/clock/clocktest"
 	"github.com/quittance/quittance/internal/devchain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
@@ -49,8 +50,7 @@ type world struct {
 	hashes map[uint64]common.Hash // of the blocks that the indexer has read
 	missed []invoice.Hash         // commitments whose events it does not return
 
-	mu  sync.Mutex
-	now time.Time
+	clock *clocktest.Clock
 }
 
 func newChain(tb testing.TB) *devchain.Chain {
@@ -78,7 +78,7 @@ func worldOn(
 		TB: tb, ctx: context.Background(), client: client, operator: operator, registry: registry,
 		store: s, ids: invoice.NewIDs(time.Now, rand.Reader),
 		net: &faults{Client: client.Client()}, hashes: make(map[uint64]common.Hash),
-		now: time.Unix(1_800_000_000, 0),
+		clock: clocktest.New(time.Unix(1_800_000_000, 0)),
 	}
 	w.net.sending = w.wantSaved
 	w.start = w.head()
@@ -96,23 +96,11 @@ func must(tb rapid.TB, err error) {
 	}
 }
 
-func (w *world) Now() time.Time {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.now
-}
-
-func (w *world) pass(d time.Duration) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.now = w.now.Add(d)
-}
-
 // writer returns a writer of the chain, with changes to its configuration.
 func (w *world) writer(changes ...func(*Config)) *Writer {
 	w.Helper()
 	conf := Config{
-		Chain: w.chain(), Key: w.operator, Client: w.net, Store: w.store, Now: w.Now,
+		Chain: w.chain(), Key: w.operator, Client: w.net, Store: w.store, Now: w.clock.Now,
 	}
 	for _, change := range changes {
 		change(&conf)

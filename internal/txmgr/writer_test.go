@@ -135,12 +135,12 @@ func TestOneWriterAtATime(t *testing.T) {
 		w.wantTxs(store.TxSent)
 
 		// The first dies: the second waits for the lease's end, to the millisecond.
-		w.pass(DefaultLeaseTTL - time.Millisecond)
+		w.clock.Add(DefaultLeaseTTL - time.Millisecond)
 		w.tick(two)
 		if two.Status().Leader {
 			t.Error("the second writer leads before the lease ends")
 		}
-		w.pass(time.Millisecond)
+		w.clock.Add(time.Millisecond)
 		w.seal(1)
 		w.tick(two)
 		w.wantTxs(store.TxMined)
@@ -160,7 +160,7 @@ func TestWriterThatLostItsLeaseAsksForIt(t *testing.T) {
 	w := onSQLite(t)
 	writer := w.writer()
 	w.tick(writer)
-	thief, later := store.Lease{Name: writer.lease.Name, Holder: "thief"}, w.Now().Add(DefaultLeaseTTL)
+	thief, later := store.Lease{Name: writer.lease.Name, Holder: "thief"}, w.clock.Now().Add(DefaultLeaseTTL)
 	if taken, err := w.store.AcquireLease(w.ctx, thief, later, later.Add(time.Millisecond)); err != nil || !taken {
 		t.Fatal(taken, err)
 	}
