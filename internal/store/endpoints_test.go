@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"testing"
 
-	gocmp "github.com/google/go-cmp/cmp"
 	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"

@@ -8,9 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"time"
+
 	gocmp "github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
-	"time"
 
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
