@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
