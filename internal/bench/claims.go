@@ -36,11 +36,7 @@ func (b *bench) measureClaims(ctx context.Context, kind string) (err error) {
 	if kind != "postgres" || b.waiting == 0 {
 		return nil
 	}
-	database, err := b.url(ctx, kind, "claims")
-	if err != nil {
-		return err
-	}
-	s, err := store.Open(ctx, database)
+	s, database, err := b.openStore(ctx, kind, "claims")
 	if err != nil {
 		return err
 	}

@@ -66,11 +66,7 @@ func (b *bench) measureDeliver(ctx context.Context, kind string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, sink.stop()) }()
-	database, err := b.url(ctx, kind, "deliver")
-	if err != nil {
-		return err
-	}
-	s, err := store.Open(ctx, database)
+	s, _, err := b.openStore(ctx, kind, "deliver")
 	if err != nil {
 		return err
 	}

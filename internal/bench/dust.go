@@ -89,11 +89,7 @@ type dustTimes struct {
 }
 
 func (b *bench) dust(ctx context.Context, kind, name string) (times dustTimes, err error) {
-	url, err := b.url(ctx, kind, "dust_"+name)
-	if err != nil {
-		return times, err
-	}
-	s, err := store.Open(ctx, url)
+	s, _, err := b.openStore(ctx, kind, "dust_"+name)
 	if err != nil {
 		return times, err
 	}
@@ -136,11 +132,7 @@ func (b *bench) dust(ctx context.Context, kind, name string) (times dustTimes, e
 // in the first block that was read. Where this payment paid the invoice, the
 // blocks are filled in by one transaction.
 func (b *bench) fillDust(ctx context.Context, kind, name string, paid bool) (took time.Duration, err error) {
-	url, err := b.url(ctx, kind, fmt.Sprintf("dust_filled_%s_%t", name, paid))
-	if err != nil {
-		return 0, err
-	}
-	s, err := store.Open(ctx, url)
+	s, _, err := b.openStore(ctx, kind, fmt.Sprintf("dust_filled_%s_%t", name, paid))
 	if err != nil {
 		return 0, err
 	}

@@ -200,11 +200,7 @@ func (b *bench) isolation(ctx context.Context, kind, name string, healthy int, s
 		return nil, 0, err
 	}
 	defer func() { err = errors.Join(err, c.stop()) }()
-	database, err := b.url(ctx, kind, fmt.Sprintf("%s_%d", name, sick.count))
-	if err != nil {
-		return nil, 0, err
-	}
-	s, err := store.Open(ctx, database)
+	s, _, err := b.openStore(ctx, kind, fmt.Sprintf("%s_%d", name, sick.count))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -282,11 +278,7 @@ func (b *bench) measureRecovery(ctx context.Context, kind string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.stop()) }()
-	database, err := b.url(ctx, kind, "recovery")
-	if err != nil {
-		return err
-	}
-	s, err := store.Open(ctx, database)
+	s, database, err := b.openStore(ctx, kind, "recovery")
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
@@ -183,4 +184,14 @@ func (b *bench) url(ctx context.Context, kind, name string) (string, error) {
 		return "", err
 	}
 	return b.cluster.DSN(name), nil
+}
+
+// openStore opens a fresh database and returns its URL with it.
+func (b *bench) openStore(ctx context.Context, kind, name string) (*store.Store, string, error) {
+	url, err := b.url(ctx, kind, name)
+	if err != nil {
+		return nil, "", err
+	}
+	s, err := store.Open(ctx, url)
+	return s, url, err
 }

@@ -29,11 +29,7 @@ const (
 func (b *bench) measurePrice(ctx context.Context, kind string) (failed error) {
 	var runs [2]priceRun
 	for i, closed := range []int{0, priceClosed} {
-		url, err := b.url(ctx, kind, fmt.Sprintf("price_%d", closed))
-		if err != nil {
-			return err
-		}
-		s, err := store.Open(ctx, url)
+		s, _, err := b.openStore(ctx, kind, fmt.Sprintf("price_%d", closed))
 		if err != nil {
 			return err
 		}

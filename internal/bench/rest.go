@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/outbound"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // restWarmUp is for how long events are committed before their CPU time counts:
@@ -27,11 +26,7 @@ func (b *bench) measureRest(ctx context.Context, kind string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, sink.stop()) }()
-	database, err := b.url(ctx, kind, "rest")
-	if err != nil {
-		return err
-	}
-	s, err := store.Open(ctx, database)
+	s, _, err := b.openStore(ctx, kind, "rest")
 	if err != nil {
 		return err
 	}
