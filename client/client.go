@@ -76,7 +76,7 @@ func (c *Client) CreateInvoice(ctx context.Context, r apitypes.CreateInvoiceRequ
 }
 
 // Invoice returns the current state of an invoice. The error's code is
-// [apitypes.CodeNotFound] if there is none with the id.
+// [apitypes.CodeNotFound] if the id is unknown.
 func (c *Client) Invoice(ctx context.Context, id string) (apitypes.Invoice, error) {
 	var answer apitypes.InvoiceResponse
 	err := c.call(ctx, http.MethodGet, c.base.JoinPath("api/invoices", url.PathEscape(id)), nil, nil, &answer)
@@ -84,7 +84,7 @@ func (c *Client) Invoice(ctx context.Context, id string) (apitypes.Invoice, erro
 }
 
 // Payment returns the current state of a payment, confirmed or not, attributed or not. The
-// error's code is [apitypes.CodeNotFound] if there is none with the id.
+// error's code is [apitypes.CodeNotFound] if the id is unknown.
 func (c *Client) Payment(ctx context.Context, id string) (apitypes.Payment, error) {
 	var answer apitypes.PaymentResponse
 	err := c.call(ctx, http.MethodGet, c.base.JoinPath("api/payments", url.PathEscape(id)), nil, nil, &answer)

@@ -9,7 +9,7 @@ import (
 )
 
 // Event returns an event with its delivery and all attempts. The error's code is
-// [apitypes.CodeNotFound] if there is none with the id.
+// [apitypes.CodeNotFound] if the id is unknown.
 func (c *Client) Event(ctx context.Context, id string) (apitypes.EventRecord, error) {
 	var answer apitypes.EventRecord
 	err := c.call(ctx, http.MethodGet, c.base.JoinPath("api/events", url.PathEscape(id)), nil, nil, &answer)
@@ -17,7 +17,7 @@ func (c *Client) Event(ctx context.Context, id string) (apitypes.EventRecord, er
 }
 
 // RedeliverEvent reschedules an event's delivery, with the same delivery id, and returns
-// the event. The error's code is [apitypes.CodeNotFound] if there is none with the id,
+// the event. The error's code is [apitypes.CodeNotFound] if the id is unknown,
 // [apitypes.CodeDeliveryPending] if the delivery is still pending, and
 // [apitypes.CodeNoDelivery] if the merchant had no endpoint.
 func (c *Client) RedeliverEvent(ctx context.Context, id string) (apitypes.EventRecord, error) {

@@ -9,7 +9,7 @@ import (
 // headerIdempotencyKey is the header of draft-ietf-httpapi-idempotency-key-header.
 const headerIdempotencyKey = "Idempotency-Key"
 
-// idempotencyKey returns the request's key, or "" if there is none. A key is visible
+// idempotencyKey returns the request's key, or "" without one. A key is visible
 // ASCII, bare or quoted as a string of RFC 9651; both forms are the same key.
 func idempotencyKey(h http.Header) (string, error) {
 	values := h.Values(headerIdempotencyKey)

@@ -37,7 +37,7 @@ func isLocal(host string) bool {
 	return host == "localhost" || err == nil && (a.IsLoopback() || a.IsPrivate())
 }
 
-// connect returns the RPC connection, and dials it if there is none.
+// connect returns the RPC connection, and dials it if necessary.
 func (e *Client) connect(ctx context.Context) (*rpc.Client, error) {
 	if client, err := e.current(nil); client != nil || err != nil {
 		return client, err
@@ -94,7 +94,7 @@ func (e *Client) dial(ctx context.Context) (*rpc.Client, error) {
 	}
 }
 
-// current returns the RPC connection. If there is none it becomes dialed, which
+// current returns the RPC connection. Without a connection it becomes dialed, which
 // may be nil. It fails when the client is closed.
 func (e *Client) current(dialed *rpc.Client) (*rpc.Client, error) {
 	e.mu.Lock()

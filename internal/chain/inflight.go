@@ -30,8 +30,7 @@ func (e *Client) end(ctx context.Context, x *exchange) {
 	}
 }
 
-// OldestRequest returns the age of the oldest request in flight, or 0 when there is
-// none.
+// OldestRequest returns the age of the oldest request in flight, or 0.
 func (e *Client) OldestRequest() time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()

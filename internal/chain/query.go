@@ -234,7 +234,7 @@ func (e *Client) LogsInRange(ctx context.Context, first, last uint64, f LogFilte
 		return nil, err
 	case x.logs != nil:
 		return x.logs, nil
-	case logs == nil: // null does not mean that there are none
+	case logs == nil: // null does not mean an empty list
 		return nil, e.notFound(getLogs, fmt.Sprintf("blocks %d to %d", first, last))
 	}
 	return *logs, nil

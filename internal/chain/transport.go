@@ -160,7 +160,7 @@ func (e *jsonRPCError) ErrorCode() int { return e.Code }
 func (e *jsonRPCError) ErrorData() any { return e.Data }
 
 // retryAfter reads the header of RFC 9110, section 10.2.3: a number of seconds
-// or a date. It is 0 when there is none, or none that can be read.
+// or a date. It is 0 without a readable header.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	value := h.Get("Retry-After")
 	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {

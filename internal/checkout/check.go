@@ -82,7 +82,7 @@ func (c *Checkout) checkPage(r *http.Request, s pageInput, tx invoice.Hash) (che
 // maxShown bounds the input that the page repeats, in bytes.
 const maxShown = 200
 
-// lookUp returns the stored payments of a transaction or, if there are none, the report of
+// lookUp returns the stored payments of a transaction or, without any, the report of
 // the nodes. Lookups at the nodes are limited; the error is errTooOften.
 func (c *Checkout) lookUp(r *http.Request, s pageInput, tx invoice.Hash) (lookup, error) {
 	rows, err := c.reader.PaymentsOfTransaction(r.Context(), c.chainKeys, tx)

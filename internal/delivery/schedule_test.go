@@ -92,7 +92,7 @@ func TestScheduleEnds(t *testing.T) {
 	for _, c := range []struct {
 		left   time.Duration // from the failure to the deadline
 		jitter float64
-		want   time.Duration // from the next attempt to the deadline; 0 when there is none
+		want   time.Duration // from the next attempt to the deadline; 0 without a next attempt
 	}{
 		{FinalWindow + time.Nanosecond, 0, FinalWindow},
 		{FinalWindow + time.Nanosecond, 0.5, 5*time.Minute + 30*time.Second},

@@ -26,7 +26,7 @@ type View struct {
 	Breaker    delivery.Breaker
 }
 
-// View returns a merchant's endpoint. The error is ErrNone if there is none.
+// View returns a merchant's endpoint. The error is ErrNone if the merchant has no endpoint.
 func (d *Directory) View(ctx context.Context, merchantID string) (View, error) {
 	v := View{MerchantID: merchantID}
 	if !d.conf.Known(merchantID) {

@@ -35,8 +35,8 @@ var (
 )
 
 // TestOwnChainVerifiesEmptyAnswers has a node of a chain that is not built in
-// leave the logs of a block out: the block's bloom filter denies that there are
-// none, so they come from its receipts, or from another node.
+// leave the logs of a block out. The block's bloom filter shows that logs exist,
+// so they come from its receipts, or from another node.
 func TestOwnChainVerifiesEmptyAnswers(t *testing.T) {
 	for _, known := range []bool{false, true} { // whether a log was seen that shows that the filters are true
 		for nodes, want := range map[int]chain.State{1: chain.StateOK, 2: chain.StateQuarantined} {

@@ -14,14 +14,14 @@ type Ledger interface {
 	// Cursor returns how far the chain is read.
 	Cursor(ctx context.Context, chainKey string) (settle.Cursor, error)
 	// SinceFirstInvoice returns how long ago the first invoice of a chain that was never
-	// read was created; ok is false while there is none.
+	// read was created; ok is false before the first invoice.
 	SinceFirstInvoice(ctx context.Context, chainKey string) (d time.Duration, ok bool, err error)
 	// Registries returns the registries whose events count, but for the
 	// configured one.
 	Registries(ctx context.Context, chainKey string) ([]invoice.Address, error)
 	// Start begins a chain that was never read: at counts as read and final,
-	// but for a gap of blocks from..at.Number that is still to be filled; there
-	// is none when from lies above at.
+	// but for a gap of blocks from..at.Number that is still to be filled. It
+	// has no gap when from is above at.
 	Start(ctx context.Context, chainKey string, at invoice.Header, from uint64) error
 	// Headers returns the stored canonical blocks from..to, in ascending order.
 	// All that are not final are among them, and some of the final ones.

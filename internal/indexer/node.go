@@ -68,7 +68,7 @@ func (n node) ready(ctx context.Context) error {
 }
 
 // heads are a node's newest block and the newest with the finality tag, which is zero
-// when there is none.
+// if the node has no such block.
 type heads struct{ head, tagged chain.Header }
 
 // head reads the node's heads.

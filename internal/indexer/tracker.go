@@ -85,8 +85,8 @@ func (t *Tracker) At(number uint64) (h invoice.Header, ok bool) {
 }
 
 // Ahead returns the newest block that was kept at most so many blocks above the
-// newest final one, or else the first above it. It is the final one when there
-// is none.
+// newest final one, or else the first above it. Without any block above the
+// final one it returns the final one.
 func (t *Tracker) Ahead(blocks uint64) invoice.Header {
 	h, _ := t.At(t.Final().Number + blocks)
 	if h == t.Final() && len(t.blocks) > 1 {

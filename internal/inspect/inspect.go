@@ -78,7 +78,7 @@ func New(sources []Source) *Inspector { return &Inspector{sources: sources} }
 
 // Transaction returns the report of a transaction on the named chain, or on another
 // chain if only that has it. The transfers are those to the given address, or all if
-// there are none to it. The error is ErrUnavailable if the named chain's node fails
+// the address received nothing. The error is ErrUnavailable if the named chain's node fails
 // and no other chain has the transaction.
 func (i *Inspector) Transaction(ctx context.Context, chainKey string, tx invoice.Hash, to invoice.Address) (Report, error) {
 	named := slices.IndexFunc(i.sources, func(s Source) bool { return s.Chain.Key == chainKey })

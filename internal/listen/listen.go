@@ -136,8 +136,8 @@ func (f *follower) poll(ctx context.Context) (more bool, err error) {
 	return len(events) > 0, nil
 }
 
-// deliveryID returns the id of the event's delivery. If there is none, because the
-// merchant has no endpoint, it is derived from the event's id, so that it is stable.
+// deliveryID returns the id of the event's delivery. An event of a merchant without
+// an endpoint has no delivery; its id is derived from the event's, so that it is stable.
 func deliveryID(e apitypes.EventRecord, eventID string) string {
 	if e.Delivery != nil {
 		return e.Delivery.ID

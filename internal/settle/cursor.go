@@ -21,7 +21,7 @@ func (s *Service) Cursor(ctx context.Context, chainKey string) (Cursor, error) {
 }
 
 // SinceFirstInvoice returns how long ago the first invoice of a chain was
-// created, by the service's clock; ok is false while there is none.
+// created, by the service's clock; ok is false before the first invoice.
 func (s *Service) SinceFirstInvoice(ctx context.Context, chainKey string) (d time.Duration, ok bool, err error) {
 	first, err := s.store.FirstInvoice(ctx, chainKey)
 	if errors.Is(err, store.ErrNotFound) {
@@ -32,7 +32,7 @@ func (s *Service) SinceFirstInvoice(ctx context.Context, chainKey string) (d tim
 
 // Start records a chain that is read for the first time. at is a final block;
 // Observe continues with the block after it. The blocks from the number from up
-// to at are a gap, for Fill; there is none when from is above at. It returns
+// to at are a gap, for Fill; the chain has no gap when from is above at. It returns
 // ErrCursorMoved when another process started the chain already.
 func (s *Service) Start(ctx context.Context, chainKey string, at invoice.Header, from uint64) error {
 	var gap *Gap

@@ -12,7 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// gap returns the gap of the world's chain, nil when there is none.
+// gap returns the gap of the world's chain, or nil.
 func (w *world) gap() *settle.Gap {
 	w.t.Helper()
 	cur, err := w.Cursor(w.t.Context(), w.chainKey)

@@ -170,8 +170,8 @@ func suffixed(base store.AmountKey, suffix uint64) (a invoice.Amount, ok bool) {
 	return a, true
 }
 
-// chooseFree returns a random one of the unused transfer amounts; if there is
-// none, the one whose last invoice expired longest ago; if all are taken, zero.
+// chooseFree returns a random one of the unused transfer amounts; if all are
+// used, the one whose last invoice expired longest ago; if none may be reused, zero.
 // The other choices become the shortlist.
 func (s *Service) chooseFree(ctx context.Context, tx *store.Tx, base store.AmountKey) (invoice.Amount, error) {
 	var all []store.AmountKey

@@ -25,7 +25,7 @@ type AmountUse struct {
 	// Taken: it was told for an open invoice, or is the amount of one.
 	Taken bool
 	// Until is the last expiresAt (Unix seconds) of the invoices that it was told
-	// for, which are closed; 0 when there is none since the time asked for.
+	// for, which are closed; 0 without such an invoice since the time asked for.
 	Until int64
 }
 

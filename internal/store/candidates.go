@@ -38,7 +38,7 @@ func (q *queries) InvoicesByCommitment(ctx context.Context, commitments []invoic
 
 // InvoicesByTransferAmount returns, for each of the transfers, the id of the
 // invoice to which its amount was last assigned as a transfer amount before its
-// block; empty where there is none.
+// block, or "".
 func (q *queries) InvoicesByTransferAmount(ctx context.Context, transfers []invoice.Transfer) ([]string, error) {
 	rows := make([][]any, len(transfers))
 	for n, t := range transfers {

@@ -247,7 +247,7 @@ func (s *Store) PromoteSecret(ctx context.Context, staged SecretRow, url string,
 }
 
 // DropStagedSecret deletes the merchant's staged secret. It returns ErrNotFound
-// if there is none.
+// if no secret is staged.
 func (s *Store) DropStagedSecret(ctx context.Context, merchantID string) error {
 	return s.Update(ctx, func(tx *Tx) error {
 		n, err := tx.exec(ctx, "DELETE FROM endpoint_secrets WHERE merchant_id = $1 AND state = 'staged'", merchantID)

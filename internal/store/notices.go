@@ -21,8 +21,8 @@ func (tx *Tx) InsertNotice(ctx context.Context, n invoice.Notice) (bool, error) 
 
 // UnlinkedPayment returns the newest payment that the notice can announce: of
 // its chain, address and amount, seen within the window, and not linked to
-// another notice of this provider and type. It returns ErrNotFound if there is
-// none.
+// another notice of this provider and type. It returns ErrNotFound without
+// such a payment.
 func (q *queries) UnlinkedPayment(ctx context.Context, n invoice.Notice) (PaymentRow, error) {
 	return queryRow(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
 		WHERE to_address = $1 AND amount = $2 AND chain_key = $3 AND currency = $4 AND status <> 'orphaned'

@@ -90,7 +90,7 @@ func (f *RedeliverFilter) matches(r EventRow) bool {
 }
 
 // eventNextTo returns the number of the event whose id is next to a time, in
-// Unix seconds; 0 when there is none on that side.
+// Unix seconds; 0 if that side has no event.
 func (q *queries) eventNextTo(ctx context.Context, side string, at int64) (int64, error) {
 	seq, err := queryRow(ctx, q, scanSeq, "SELECT seq FROM events WHERE id "+side+" LIMIT 1", invoice.FirstID(invoice.PrefixEvent, at))
 	if errors.Is(err, ErrNotFound) {

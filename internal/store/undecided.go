@@ -57,7 +57,7 @@ func (q *queries) WhichUndecided(ctx context.Context, paymentIDs []string) ([]st
 }
 
 // LastUndecidedBlock returns the block of the newest undecided payment of the
-// chain, 0 when there is none.
+// chain, or 0.
 func (q *queries) LastUndecidedBlock(ctx context.Context, chainKey string) (uint64, error) {
 	return queryRow(ctx, q, func(row scanner) (uint64, error) {
 		var number sql.NullInt64

@@ -14,7 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// process follows the transactions in flight and, when there are none, sends the next
+// process follows the transactions in flight and, if nothing is in flight, sends the next
 // one.
 func (w *Writer) process(ctx context.Context) error {
 	if err := w.count(ctx); err != nil {

@@ -60,7 +60,7 @@ type block struct {
 	BaseFee *hexutil.Big    `json:"baseFeePerGas"` // nil before EIP-1559
 }
 
-// block returns the block of a number or tag, or nil when there is none.
+// block returns the block of a number or tag, or nil.
 func (n node) block(ctx context.Context, which string) (*block, error) {
 	const method = "eth_getBlockByNumber"
 	var b *block

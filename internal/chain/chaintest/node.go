@@ -98,7 +98,7 @@ func (n *Node) view() []*Block {
 	return blocks[:len(blocks)-int(min(n.lag, uint64(len(blocks)-1)))]
 }
 
-// block returns the block of a hash, canonical or not, nil when there is none.
+// block returns the block of a hash, canonical or not, or nil.
 func (n *Node) block(hash common.Hash) *Block {
 	n.chain.mu.Lock()
 	defer n.chain.mu.Unlock()

@@ -36,7 +36,7 @@ type server struct {
 }
 
 // findServer returns the newest usable installation, of those in folders that
-// match the pattern binDirs and the one on PATH. When there is none it installs
+// match the pattern binDirs and the one on PATH. Without a usable one it installs
 // Debian's, if testdeps.MayInstall allows it.
 func findServer(ctx context.Context, binDirs string) (server, error) {
 	dir, err := newestBinDir(ctx, binDirs)
@@ -64,8 +64,8 @@ func findServer(ctx context.Context, binDirs string) (server, error) {
 	return server{binDir: dir, cred: cred}, err
 }
 
-// newestBinDir returns the folder of the newest server, or "" if there is none
-// that is new enough.
+// newestBinDir returns the folder of the newest server, or "" if
+// all are too old.
 func newestBinDir(ctx context.Context, pattern string) (string, error) {
 	dirs, err := filepath.Glob(pattern)
 	if err != nil {

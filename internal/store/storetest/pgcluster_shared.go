@@ -189,7 +189,7 @@ func removeStale(ctx context.Context, srv server, path string) error {
 	return nil
 }
 
-// readCluster returns the cluster published at path, nil if there is none.
+// readCluster returns the cluster published at path, or nil.
 func readCluster(srv server, path string) (*Cluster, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
