@@ -1,0 +1,42 @@
+package access
+
+import "context"
+
+// Principal is on whose behalf a request acts: the operator or one merchant, with the
+// scopes of the key that was presented. The zero value is nobody, who may do nothing.
+type Principal struct {
+	// KeyID is the id of the key, or empty if none was presented.
+	KeyID string
+	// MerchantID is the merchant that the key belongs to, or empty for the operator.
+	MerchantID string
+	Scopes     Scopes
+}
+
+// Open returns the principal of requests without a key, where those are allowed: the
+// operator with all scopes.
+func Open() Principal { return Principal{Scopes: Admin} }
+
+// IsOperator reports whether the principal is the operator.
+func (p Principal) IsOperator() bool { return p.MerchantID == "" && p.Scopes != 0 }
+
+// Can reports whether the principal has a scope.
+func (p Principal) Can(s Scope) bool { return p.Scopes.Has(s) }
+
+// Sees reports whether the principal may see objects of a merchant, subject to its
+// scopes. The operator sees all, including those of no merchant.
+func (p Principal) Sees(merchantID string) bool {
+	return p.Scopes != 0 && (p.MerchantID == "" || p.MerchantID == merchantID)
+}
+
+type contextKey struct{}
+
+// WithPrincipal returns a context that carries p.
+func WithPrincipal(ctx context.Context, p Principal) context.Context {
+	return context.WithValue(ctx, contextKey{}, p)
+}
+
+// FromContext returns the principal that ctx carries, or the zero value.
+func FromContext(ctx context.Context) Principal {
+	p, _ := ctx.Value(contextKey{}).(Principal)
+	return p
+}
