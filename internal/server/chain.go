@@ -34,20 +34,20 @@ type chainWorkers struct {
 
 func (s *Server) newChainWorkers(c Chain) (_ *chainWorkers, err error) {
 	run := &chainWorkers{Chain: c.Chain, wake: make(chan struct{}, 1)}
-	run.pool, err = chain.OpenPool(chain.PoolConfig{Chain: c.Chain, Now: s.Now, Jitter: rand.Float64, Logger: s.Logger})
+	run.pool, err = chain.OpenPool(chain.PoolConfig{Chain: c.Chain, Now: s.cfg.Now, Jitter: rand.Float64, Logger: s.cfg.Logger})
 	if err != nil {
 		return nil, err
 	}
 	others, senior := s.others(c.Key)
 	run.indexer = indexer.NewSupervisor(indexer.Config{
-		Chain: c.Chain, Pool: run.pool, Ledger: s.settle, Logger: s.Logger, Now: s.Now,
+		Chain: c.Chain, Pool: run.pool, Ledger: s.settle, Logger: s.cfg.Logger, Now: s.cfg.Now,
 		Others: others, Senior: others[:senior],
 		Jitter: rand.Float64, PollInterval: c.PollInterval, Watchdog: s.watchdog,
 	})
 	if c.OperatorKey != nil {
 		run.writer, err = txmgr.New(txmgr.Config{
 			Chain: c.Chain, Key: c.OperatorKey, Client: run.pool, Nodes: nodesOf(run.pool), Store: clockedStore{s.store, s.clock},
-			Logger: s.Logger, Wake: run.wake, Metrics: s.txMetrics, Now: s.Now, Rand: s.Rand,
+			Logger: s.cfg.Logger, Wake: run.wake, Metrics: s.txMetrics, Now: s.cfg.Now, Rand: s.cfg.Rand,
 		})
 		if err != nil {
 			run.pool.Close()
@@ -60,7 +60,7 @@ func (s *Server) newChainWorkers(c Chain) (_ *chainWorkers, err error) {
 // others returns the keys of the other chains in the order of the configuration,
 // and how many of them precede the chain of the given key.
 func (s *Server) others(key string) (keys []string, before int) {
-	for _, c := range s.Chains {
+	for _, c := range s.cfg.Chains {
 		if c.Key == key {
 			before = len(keys)
 			continue

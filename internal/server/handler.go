@@ -15,21 +15,21 @@ import (
 func (s *Server) handler() http.Handler {
 	chains := s.networks()
 	rest := api.New(api.Config{
-		Ledger: s.settle, Reader: s.store, Events: eventLog{s.store, s.endpoints, s.clock, s.deliveryWake}, Endpoints: s.endpoints, Chains: chains, Providers: s.Providers, Now: s.Now, Logger: s.Logger,
+		Ledger: s.settle, Reader: s.store, Events: eventLog{s.store, s.endpoints, s.clock, s.deliveryWake}, Endpoints: s.endpoints, Chains: chains, Providers: s.cfg.Providers, Now: s.cfg.Now, Logger: s.cfg.Logger,
 	})
 	page := checkout.New(checkout.Config{
-		Reader: s.store, Chains: chains, Inspector: s.inspector(), Claims: s.settle, TestWallet: s.TestWallet,
-		Origins: s.origins, Now: s.Now, Logger: s.Logger,
+		Reader: s.store, Chains: chains, Inspector: s.inspector(), Claims: s.settle, TestWallet: s.cfg.TestWallet,
+		Origins: s.origins, Now: s.cfg.Now, Logger: s.cfg.Logger,
 	})
 	routes := newRouter(rest, page)
 	routes.HandleFunc("GET /healthz", live)
 	routes.HandleFunc("GET /readyz", s.ready)
 	routes.HandleFunc("GET /status", s.status)
 	routes.Handle("GET /metrics", promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}))
-	for pattern, h := range s.Routes {
+	for pattern, h := range s.cfg.Routes {
 		routes.Handle(pattern, h)
 	}
-	h := withRecover(routes.writeError, s.closeWhenStopping(newRequestFilter(s.Hosts, s.origins, rest, routes)))
+	h := withRecover(routes.writeError, s.closeWhenStopping(newRequestFilter(s.cfg.Hosts, s.origins, rest, routes)))
 	return withDeadline(s.metrics.requests(h)) // the metrics read Pattern of this request, not of a copy
 }
 

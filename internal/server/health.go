@@ -80,12 +80,12 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	h := health{Ready: !stopping, Stopping: stopping, Database: "ok"}
 	if err := s.store.Ping(ctx); err != nil {
 		h.Ready, h.Database = false, "unreachable"
-		s.Logger.Error("health check of the database failed", "err", err)
+		s.cfg.Logger.Error("health check of the database failed", "err", err)
 	} else if s.clock.Err() != nil { // the clock logs it
 		h.Ready, h.Database = false, "takes no writes"
 	}
 	for _, run := range s.chains {
-		c := healthOf(run.status(s.Now()))
+		c := healthOf(run.status(s.cfg.Now()))
 		h.Ready = h.Ready && c.Ready
 		h.Chains = append(h.Chains, c)
 	}

@@ -136,8 +136,8 @@ func TestReadyReportsTheDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log logtest.Buffer
-	s := &Server{Config: Config{Now: time.Now, Logger: slog.New(slog.NewTextHandler(&log, nil))}, store: db, watchdog: watchdog.New(0)}
-	if s.clock, err = clock.Open(t.Context(), clock.Config{Store: db, Wall: s.Now, Logger: s.Logger}); err != nil {
+	s := &Server{cfg: Config{Now: time.Now, Logger: slog.New(slog.NewTextHandler(&log, nil))}, store: db, watchdog: watchdog.New(0)}
+	if s.clock, err = clock.Open(t.Context(), clock.Config{Store: db, Wall: s.cfg.Now, Logger: s.cfg.Logger}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []int{http.StatusOK, http.StatusServiceUnavailable} {
@@ -166,8 +166,8 @@ func TestReadyReportsStalledWork(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	s := &Server{Config: Config{Now: time.Now, Logger: slog.New(slog.DiscardHandler)}, store: db, watchdog: watchdog.New(1)}
-	if s.clock, err = clock.Open(t.Context(), clock.Config{Store: db, Wall: s.Now, Logger: s.Logger}); err != nil {
+	s := &Server{cfg: Config{Now: time.Now, Logger: slog.New(slog.DiscardHandler)}, store: db, watchdog: watchdog.New(1)}
+	if s.clock, err = clock.Open(t.Context(), clock.Config{Store: db, Wall: s.cfg.Now, Logger: s.cfg.Logger}); err != nil {
 		t.Fatal(err)
 	}
 	task := s.watchdog.Begin("deliveries: lease")

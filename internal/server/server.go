@@ -94,7 +94,7 @@ type Config struct {
 
 // Server is a running service.
 type Server struct {
-	Config
+	cfg       Config
 	store     *store.Store
 	settle    *settle.Service
 	chains    []*chainWorkers
@@ -119,11 +119,11 @@ type Server struct {
 func newServer(cfg Config) (*Server, error) {
 	cfg.Logger = limitOutageLogs(cfg.Logger)
 	s := &Server{
-		Config: cfg, byKey: make(map[string]*chainWorkers), registry: prometheus.NewRegistry(), watchdog: watchdog.New(0),
+		cfg: cfg, byKey: make(map[string]*chainWorkers), registry: prometheus.NewRegistry(), watchdog: watchdog.New(0),
 		deliveryWake: make(chan struct{}, 1), remainderCursors: make(map[string]string),
 	}
 	var err error
-	if s.origins, err = newOrigins(s.Hosts); err != nil {
+	if s.origins, err = newOrigins(s.cfg.Hosts); err != nil {
 		return nil, fmt.Errorf("public names: %w", err)
 	}
 	if s.budget, err = s.newBudget(); err != nil {
@@ -178,7 +178,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 
 // newBudget divides the process's file descriptors among its parts.
 func (s *Server) newBudget() (descriptors.Budget, error) {
-	limit := s.OpenFiles
+	limit := s.cfg.OpenFiles
 	if limit == 0 {
 		var err error
 		if limit, err = descriptors.Limit(); err != nil {
@@ -186,7 +186,7 @@ func (s *Server) newBudget() (descriptors.Budget, error) {
 		}
 	}
 	nodes := 0
-	for _, c := range s.Chains {
+	for _, c := range s.cfg.Chains {
 		nodes += len(c.RPC)
 	}
 	return descriptors.New(limit, nodes)
@@ -198,18 +198,18 @@ func (s *Server) build(ctx context.Context) error {
 		return err
 	}
 	var err error
-	if s.clock, err = clock.Open(ctx, clock.Config{Store: s.store, Wall: s.Now, Logger: s.Logger}); err != nil {
+	if s.clock, err = clock.Open(ctx, clock.Config{Store: s.store, Wall: s.cfg.Now, Logger: s.cfg.Logger}); err != nil {
 		return err
 	}
 	if err := s.buildDelivery(ctx); err != nil {
 		return err
 	}
 	var keys []string
-	for _, c := range s.Chains {
+	for _, c := range s.cfg.Chains {
 		keys = append(keys, c.Key)
 	}
 	s.settle = settle.New(settle.Config{
-		Store: s.store, Chains: s.networks(), Merchants: directory{s.Merchants, s.endpoints}, OptionalEvents: s.endpoints.OptionalEvents, Now: s.Now, Schedule: s.clock.Now, Rand: s.Rand,
+		Store: s.store, Chains: s.networks(), Merchants: directory{s.cfg.Merchants, s.endpoints}, OptionalEvents: s.endpoints.OptionalEvents, Now: s.cfg.Now, Schedule: s.clock.Now, Rand: s.cfg.Rand,
 		Signals: settle.Signals{
 			LeaseEvents: s.worker.LeaseEvents, WakeDeliverer: s.worker.Committed,
 			WakeTxManager: func(key string) {
@@ -222,10 +222,10 @@ func (s *Server) build(ctx context.Context) error {
 					run.indexer.Wake()
 				}
 			},
-			OnUnattributed: newUnattributed(s.registry, keys, s.Now, s.Logger).observe,
+			OnUnattributed: newUnattributed(s.registry, keys, s.cfg.Now, s.cfg.Logger).observe,
 		},
 	})
-	for _, c := range s.Chains {
+	for _, c := range s.cfg.Chains {
 		run, err := s.newChainWorkers(c)
 		if err != nil {
 			return fmt.Errorf("chain %s: %w", c.Key, err)
@@ -239,18 +239,18 @@ func (s *Server) build(ctx context.Context) error {
 
 // buildDelivery builds the directory of endpoints and the webhook worker.
 func (s *Server) buildDelivery(ctx context.Context) (err error) {
-	guard := poster.NewGuard(s.WebhookAllow)
+	guard := poster.NewGuard(s.cfg.WebhookAllow)
 	client := poster.NewClient(poster.ClientConfig{Guard: guard, Connections: s.budget.Webhooks, Idle: s.budget.IdleWebhooks})
 	s.endpoints, err = endpoint.Open(ctx, endpoint.Config{
-		Store: clockedStore{s.store, s.clock}, Configured: s.Merchants.Endpoints, Fallback: s.Merchants.Fallback, Optional: s.Merchants.Optional, Known: s.Merchants.Known,
-		Keyring: s.Keyring, Guard: guard, Ping: poster.New(poster.Config{Client: client, Now: s.Now}).Ping, Changed: func() { wait.Wake(s.deliveryWake) }, Now: s.Now, Rand: s.Rand, Logger: s.Logger,
+		Store: clockedStore{s.store, s.clock}, Configured: s.cfg.Merchants.Endpoints, Fallback: s.cfg.Merchants.Fallback, Optional: s.cfg.Merchants.Optional, Known: s.cfg.Merchants.Known,
+		Keyring: s.cfg.Keyring, Guard: guard, Ping: poster.New(poster.Config{Client: client, Now: s.cfg.Now}).Ping, Changed: func() { wait.Wake(s.deliveryWake) }, Now: s.cfg.Now, Rand: s.cfg.Rand, Logger: s.cfg.Logger,
 	})
 	if err != nil {
 		return err
 	}
 	s.worker = deliver.New(deliver.Config{
-		Store: s.store, Endpoints: s.endpoints.Endpoints, Configured: s.endpoints.Fingerprint(), Client: client, Now: s.Now, Schedule: s.clock.Now, Rand: s.Rand,
-		Logger: s.Logger, Wake: s.deliveryWake, Metrics: deliver.NewMetrics(s.registry), Watchdog: s.watchdog,
+		Store: s.store, Endpoints: s.endpoints.Endpoints, Configured: s.endpoints.Fingerprint(), Client: client, Now: s.cfg.Now, Schedule: s.clock.Now, Rand: s.cfg.Rand,
+		Logger: s.cfg.Logger, Wake: s.deliveryWake, Metrics: deliver.NewMetrics(s.registry), Watchdog: s.watchdog,
 		Limits: deliver.LimitsFor(s.budget.Webhooks - s.budget.IdleWebhooks),
 	})
 	return nil
@@ -258,8 +258,8 @@ func (s *Server) buildDelivery(ctx context.Context) (err error) {
 
 // networks returns the configurations of the chains.
 func (s *Server) networks() []chain.Chain {
-	all := make([]chain.Chain, len(s.Chains))
-	for i, c := range s.Chains {
+	all := make([]chain.Chain, len(s.cfg.Chains))
+	for i, c := range s.cfg.Chains {
 		all[i] = c.Chain
 	}
 	return all
@@ -267,12 +267,12 @@ func (s *Server) networks() []chain.Chain {
 
 // serve serves requests and runs the workers until ctx ends.
 func (s *Server) serve(ctx context.Context) error {
-	conns := newConnections(s.Listener, s.budget.Accepted, s.metrics, s.Logger)
+	conns := newConnections(s.cfg.Listener, s.budget.Accepted, s.metrics, s.cfg.Logger)
 	httpServer := &http.Server{
 		ConnState: conns.observe,
 		Handler:   s.handler(), ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout,
 		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
-		ErrorLog: log.New(NetLog(s.Logger, slog.LevelDebug), "", 0),
+		ErrorLog: log.New(NetLog(s.cfg.Logger, slog.LevelDebug), "", 0),
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
@@ -286,7 +286,7 @@ func (s *Server) serve(ctx context.Context) error {
 		return s.stop(ctx, httpServer, conns)
 	})
 	group.Go(func() error {
-		s.watchdog.Run(ctx, s.Logger)
+		s.watchdog.Run(ctx, s.cfg.Logger)
 		return nil
 	})
 	group.Go(func() error {
@@ -296,7 +296,7 @@ func (s *Server) serve(ctx context.Context) error {
 	group.Go(s.runWorker(ctx, s.worker.Run))
 	group.Go(func() error { return every(ctx, maintenanceInterval, s.maintain) })
 	group.Go(func() error { return every(ctx, remainderInterval, s.assignRemainders) })
-	if s.KeepEvents > 0 && s.KeepAttempts > 0 {
+	if s.cfg.KeepEvents > 0 && s.cfg.KeepAttempts > 0 {
 		cleaner := s.cleaner(s.store)
 		group.Go(func() error {
 			cleaner.Run(ctx)
@@ -306,8 +306,8 @@ func (s *Server) serve(ctx context.Context) error {
 	for _, run := range s.chains {
 		group.Go(s.runWorker(ctx, run.run))
 	}
-	if s.Ready != nil {
-		s.Ready("http://" + s.Listener.Addr().String())
+	if s.cfg.Ready != nil {
+		s.cfg.Ready("http://" + s.cfg.Listener.Addr().String())
 	}
 	return group.Wait()
 }
@@ -315,7 +315,7 @@ func (s *Server) serve(ctx context.Context) error {
 // cleaner returns the cleaner of old events and attempts.
 func (s *Server) cleaner(log deliver.Log) *deliver.Cleaner {
 	return deliver.NewCleaner(deliver.CleanerConfig{
-		Log: log, KeepEvents: s.KeepEvents, KeepAttempts: s.KeepAttempts, Now: s.clock.Earlier, Logger: s.Logger, Watchdog: s.watchdog,
+		Log: log, KeepEvents: s.cfg.KeepEvents, KeepAttempts: s.cfg.KeepAttempts, Now: s.clock.Earlier, Logger: s.cfg.Logger, Watchdog: s.watchdog,
 	})
 }
 
@@ -337,11 +337,11 @@ func every(ctx context.Context, interval time.Duration, do func(context.Context)
 // that a process of an older version has created since.
 func (s *Server) maintain(ctx context.Context) {
 	if err := s.settle.DeleteOldKeys(ctx); err != nil && ctx.Err() == nil {
-		s.Logger.Error("delete of expired idempotency keys failed, will retry", "err", err)
+		s.cfg.Logger.Error("delete of expired idempotency keys failed, will retry", "err", err)
 	}
 	var err error
 	if s.registryCursor, err = s.settle.AdoptRegistries(ctx, s.registryCursor); err != nil && ctx.Err() == nil {
-		s.Logger.Error("search for the registries of older invoices failed, will retry", "err", err)
+		s.cfg.Logger.Error("search for the registries of older invoices failed, will retry", "err", err)
 	}
 }
 
@@ -349,6 +349,6 @@ func (s *Server) maintain(ctx context.Context) {
 // lack one.
 func (s *Server) assignRemainders(ctx context.Context) {
 	if err := s.settle.AssignMoreTransferAmounts(ctx, s.remainderCursors); err != nil && ctx.Err() == nil {
-		s.Logger.Error("assignment of remainder amounts failed, will retry", "err", err)
+		s.cfg.Logger.Error("assignment of remainder amounts failed, will retry", "err", err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 func (s *Server) status(w http.ResponseWriter, _ *http.Request) {
 	st := admin.Status{Chains: make([]admin.Chain, len(s.chains))}
 	for i, run := range s.chains {
-		st.Chains[i] = run.status(s.Now())
+		st.Chains[i] = run.status(s.cfg.Now())
 	}
 	s.writeJSON(w, http.StatusOK, st)
 }
@@ -25,7 +25,7 @@ func (s *Server) writeJSON(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	if err := json.NewEncoder(w).Encode(body); err != nil {
-		s.Logger.Debug("write health response", "err", err)
+		s.cfg.Logger.Debug("write health response", "err", err)
 	}
 }
 

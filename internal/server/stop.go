@@ -20,14 +20,14 @@ const drainTimeout = 20 * time.Second
 // the listener is closed and the requests in flight are answered. http.Server.Shutdown
 // comes last, because it closes idle connections at once.
 func (s *Server) stop(ctx context.Context, h *http.Server, conns *connections) error {
-	s.Logger.Info("stopping")
+	s.cfg.Logger.Info("stopping")
 	s.stopping.Store(true)
 	var err error
-	if s.StopDelay > 0 {
-		s.Listener.wait(s.StopDelay)
-		err = s.Listener.finish()
+	if s.cfg.StopDelay > 0 {
+		s.cfg.Listener.wait(s.cfg.StopDelay)
+		err = s.cfg.Listener.finish()
 	} else {
-		err = s.Listener.Close()
+		err = s.cfg.Listener.Close()
 	}
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
@@ -56,7 +56,7 @@ func (s *Server) runWorker(ctx context.Context, run func(context.Context) error)
 	return func() error {
 		err := run(ctx)
 		if err != nil && ctx.Err() != nil {
-			s.Logger.Warn("release of leases failed, they will expire", "err", err)
+			s.cfg.Logger.Warn("release of leases failed, they will expire", "err", err)
 			return nil //nolint:nilerr // it was logged, and the leases expire
 		}
 		return err
