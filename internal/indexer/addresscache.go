@@ -30,7 +30,7 @@ type addressCache struct {
 func (ix *Indexer) newAddressCache() *addressCache {
 	return &addressCache{
 		lookup: func(ctx context.Context, accounts []invoice.Address) (map[invoice.Address]bool, error) {
-			return ix.Ledger.Watched(ctx, ix.Chain.Key, accounts)
+			return ix.cfg.Ledger.Watched(ctx, ix.cfg.Chain.Key, accounts)
 		},
 		known: map[invoice.Address]bool{},
 	}

@@ -58,13 +58,13 @@ func (ix *Indexer) blooms(n node) Blooms {
 // canSkipByBloom reports whether a block may be skipped when its bloom filter
 // excludes the logs.
 func (ix *Indexer) canSkipByBloom(n node) bool {
-	return ix.Chain.FullBloom && ix.blooms(n) == BloomsTrue
+	return ix.cfg.Chain.FullBloom && ix.blooms(n) == BloomsTrue
 }
 
 // isEmptySuspect reports whether an empty list of logs must be verified because the
 // block's bloom filter may match.
 func (ix *Indexer) isEmptySuspect(n node, h chain.Header, filter chain.LogFilter) bool {
-	return (ix.Chain.FullBloom || ix.blooms(n) != BloomsNone) && filter.MayMatch(h.Bloom)
+	return (ix.cfg.Chain.FullBloom || ix.blooms(n) != BloomsNone) && filter.MayMatch(h.Bloom)
 }
 
 // learnBlooms sets the state of the node's bloom filters from the first logs that it
@@ -92,14 +92,14 @@ func (ix *Indexer) learnBlooms(n node, h chain.Header, logs []types.Log) error {
 
 func (ix *Indexer) setBlooms(n node, blooms Blooms) {
 	ix.mu.Lock()
-	ix.probes[n.Node] = probe{blooms: blooms, at: ix.Now()}
+	ix.probes[n.Node] = probe{blooms: blooms, at: ix.cfg.Now()}
 	ix.mu.Unlock()
 	level := slog.LevelDebug
 	if blooms == BloomsNone {
 		level = slog.LevelWarn // omitted logs cannot be detected with them
 	}
-	ix.Logger.Log(context.Background(), level, "bloom filters checked",
-		"chain", ix.Chain.Key, "node", n.String(), "check", string(blooms))
+	ix.cfg.Logger.Log(context.Background(), level, "bloom filters checked",
+		"chain", ix.cfg.Chain.Key, "node", n.String(), "check", string(blooms))
 }
 
 // probeBlooms searches the node's newest blocks for a log, to learn the state of its
@@ -107,9 +107,9 @@ func (ix *Indexer) setBlooms(n node, blooms Blooms) {
 func (ix *Indexer) probeBlooms(ctx context.Context, n node, t heads) error {
 	ix.mu.Lock()
 	p := ix.probes[n.Node]
-	due := (p.blooms == "" || p.blooms == BloomsUnknown) && (p.at.IsZero() || ix.Now().Sub(p.at) >= probeEvery)
+	due := (p.blooms == "" || p.blooms == BloomsUnknown) && (p.at.IsZero() || ix.cfg.Now().Sub(p.at) >= probeEvery)
 	if due {
-		ix.probes[n.Node] = probe{BloomsUnknown, ix.Now()}
+		ix.probes[n.Node] = probe{BloomsUnknown, ix.cfg.Now()}
 	}
 	ix.mu.Unlock()
 	if !due {
@@ -156,7 +156,7 @@ func (ix *Indexer) anyLogs(ctx context.Context, n node, t heads) (chain.Header, 
 // checkBloom fails, on a chain with FullBloom, when a header's bloom filter does not
 // contain a log that the node returned for the block.
 func (ix *Indexer) checkBloom(n node, h chain.Header, l *types.Log) error {
-	if !ix.Chain.FullBloom || h.Bloom == (types.Bloom{}) || h.BloomContains(l) {
+	if !ix.cfg.Chain.FullBloom || h.Bloom == (types.Bloom{}) || h.BloomContains(l) {
 		return nil
 	}
 	return n.contradicts("returned a log of transaction %s in block %d, which the block's bloom filter does not hold", l.TxHash, h.Number)

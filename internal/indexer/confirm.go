@@ -24,10 +24,10 @@ func (ix *Indexer) confirm(ctx context.Context, n node, t heads, line uint64) (s
 		return true, nil
 	}
 	at := last
-	if next := ix.tracker.Ahead(maxQuorumBlocks); ix.Chain.Quorum > 1 && next.Number < at.Number {
+	if next := ix.tracker.Ahead(maxQuorumBlocks); ix.cfg.Chain.Quorum > 1 && next.Number < at.Number {
 		at = next
 	}
-	pending, revision, err := ix.Ledger.Pending(ctx, ix.Chain.Key, at.Number)
+	pending, revision, err := ix.cfg.Ledger.Pending(ctx, ix.cfg.Chain.Key, at.Number)
 	if err != nil {
 		return false, err
 	}
@@ -38,13 +38,13 @@ func (ix *Indexer) confirm(ctx context.Context, n node, t heads, line uint64) (s
 		return false, err
 	}
 	check := ix.verifyReceipts
-	if ix.Chain.Quorum > 1 {
+	if ix.cfg.Chain.Quorum > 1 {
 		check = ix.verifyQuorum
 	}
 	if ok, err := check(ctx, n, at, pending); !ok || err != nil {
 		return false, err
 	}
-	if err := ix.Ledger.Confirm(ctx, ix.Chain.Key, at, revision); err != nil {
+	if err := ix.cfg.Ledger.Confirm(ctx, ix.cfg.Chain.Key, at, revision); err != nil {
 		return false, err
 	}
 	ix.tracker.Finalize(at)
@@ -95,8 +95,8 @@ func (ix *Indexer) verifyReceipts(ctx context.Context, n node, at invoice.Header
 	if err := ix.believeMissing(ctx, n, *wrong); err != nil {
 		return false, err
 	}
-	ix.Logger.Error("recorded transfer is not in its receipt, will reindex its block",
-		"chain", ix.Chain.Key, "node", n.String(), "block", wrong.BlockNumber, "tx", wrong.TxHash.String(), "ordinal", wrong.Ordinal)
+	ix.cfg.Logger.Error("recorded transfer is not in its receipt, will reindex its block",
+		"chain", ix.cfg.Chain.Key, "node", n.String(), "block", wrong.BlockNumber, "tx", wrong.TxHash.String(), "ordinal", wrong.Ordinal)
 	return false, ix.rollbackBelow(ctx, wrong.BlockNumber)
 }
 

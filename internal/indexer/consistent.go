@@ -118,7 +118,7 @@ func (ix *Indexer) believeMissing(ctx context.Context, n node, t invoice.Transfe
 		return err
 	}
 	var held []bool
-	for _, p := range ix.Pool.Others(n.Node) {
+	for _, p := range ix.cfg.Pool.Others(n.Node) {
 		var wrong *invoice.Transfer
 		err := ix.consult(ctx, node{p}, func(ctx context.Context) (err error) {
 			wrong, err = ix.missingFromReceipts(ctx, node{p}, []invoice.Transfer{t})

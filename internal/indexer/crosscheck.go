@@ -71,7 +71,7 @@ func quarantine(nodes []node, wrong []wrongNode) {
 // when that is the node itself, and a *NoQuorumError when it is undecided.
 func (ix *Indexer) crossCheck(ctx context.Context, n node, at, final invoice.Header) error {
 	p := poll{nodes: []node{n}, readings: []blockReading{{node: n.String(), hash: at.Hash}}}
-	rest := ix.Pool.Others(n.Node)
+	rest := ix.cfg.Pool.Others(n.Node)
 	some := rest[:min(len(rest), maxPolled)]
 	p.ask(ctx, ix, some, at.Number)
 	rest = rest[len(some):]
@@ -124,7 +124,7 @@ func (ix *Indexer) inspect(ctx context.Context, n node, number uint64, voted inv
 // it earlier.
 func (ix *Indexer) handleViolation(ctx context.Context, n node, h chain.Header) error {
 	final := ix.tracker.Final()
-	all, others := ix.Pool.Nodes(), ix.Pool.Others(n.Node)
+	all, others := ix.cfg.Pool.Nodes(), ix.cfg.Pool.Others(n.Node)
 	var p poll
 	p.ask(ctx, ix, others, final.Number)
 	if len(p.readings) == 0 {
@@ -147,9 +147,9 @@ func (ix *Indexer) handleViolation(ctx context.Context, n node, h chain.Header) 
 func (ix *Indexer) halt(ctx context.Context, n node, h chain.Header) error {
 	final := ix.tracker.Final()
 	reason := fmt.Sprintf("block %d was final as %s, but %s now has a chain without it, with block %d as %s; finality %s is too weak, or the node is wrong",
-		final.Number, final.Hash, n, h.Number, h.Hash, ix.Chain.Finality)
-	if err := ix.Ledger.Halt(ctx, ix.Chain.Key, reason); err != nil {
+		final.Number, final.Hash, n, h.Number, h.Hash, ix.cfg.Chain.Finality)
+	if err := ix.cfg.Ledger.Halt(ctx, ix.cfg.Chain.Key, reason); err != nil {
 		return err
 	}
-	return &HaltedError{ChainKey: ix.Chain.Key, Reason: reason}
+	return &HaltedError{ChainKey: ix.cfg.Chain.Key, Reason: reason}
 }

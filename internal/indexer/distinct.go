@@ -23,16 +23,16 @@ type chainPair struct {
 // whatever its chain id: every transfer would count under two keys. A chain that was
 // never read yields to any other, and one that was to its seniors.
 func (ix *Indexer) checkDistinct(ctx context.Context, n node) error {
-	for _, key := range ix.Others {
+	for _, key := range ix.cfg.Others {
 		at, asked := ix.distinctChecks[chainPair{n.Node, key}]
-		if asked && (at.IsZero() || ix.Now().Sub(at) < distinctEvery) {
+		if asked && (at.IsZero() || ix.cfg.Now().Sub(at) < distinctEvery) {
 			continue
 		}
 		known, err := ix.isOtherChain(ctx, n, key)
 		if err != nil {
 			return err
 		}
-		ix.distinctChecks[chainPair{n.Node, key}] = ix.Now()
+		ix.distinctChecks[chainPair{n.Node, key}] = ix.cfg.Now()
 		if known {
 			ix.distinctChecks[chainPair{n.Node, key}] = time.Time{}
 		}
@@ -44,7 +44,7 @@ func (ix *Indexer) checkDistinct(ctx context.Context, n node) error {
 // another chain; false while that is unknown. The same block is an error, unless the
 // other chain yields.
 func (ix *Indexer) isOtherChain(ctx context.Context, n node, key string) (bool, error) {
-	theirs, err := ix.Ledger.Cursor(ctx, key)
+	theirs, err := ix.cfg.Ledger.Cursor(ctx, key)
 	if err != nil || !theirs.Started || theirs.Confirmed.Number == 0 {
 		return false, err
 	}
@@ -62,18 +62,18 @@ func (ix *Indexer) isOtherChain(ctx context.Context, n node, key string) (bool, 
 		return false, err
 	}
 	mismatch := fmt.Errorf("%w: %s serves the blocks of chain %s under the key %s as well; each transfer would pay twice, so correct its rpc or keep one of the keys",
-		chain.ErrMismatch, n, key, ix.Chain.Key)
+		chain.ErrMismatch, n, key, ix.cfg.Chain.Key)
 	n.ReportMisconfigured(mismatch)
 	return false, &nodeError{node: n.Node, err: mismatch, reported: true}
 }
 
 // yieldsTo reports whether this chain stops when it is the same as another one.
 func (ix *Indexer) yieldsTo(ctx context.Context, key string) (bool, error) {
-	for _, senior := range ix.Senior {
+	for _, senior := range ix.cfg.Senior {
 		if senior == key {
 			return true, nil
 		}
 	}
-	own, err := ix.Ledger.Cursor(ctx, ix.Chain.Key)
+	own, err := ix.cfg.Ledger.Cursor(ctx, ix.cfg.Chain.Key)
 	return !own.Started, err
 }

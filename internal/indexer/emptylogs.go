@@ -59,7 +59,7 @@ func (ix *Indexer) logsOf(ctx context.Context, n node, blocks []chain.Header, fi
 // *nodeError when another node has some. When no other node answers, the blocks'
 // receipts decide, or the node's second answer if it does not serve receipts.
 func (ix *Indexer) verifyEmpty(ctx context.Context, n node, blocks []invoice.Hash, filter chain.LogFilter) ([][]types.Log, error) {
-	for _, other := range ix.Pool.Others(n.Node) {
+	for _, other := range ix.cfg.Pool.Others(n.Node) {
 		found, err := ix.logsFromOther(ctx, node{other}, blocks, filter)
 		if err != nil {
 			continue
@@ -83,7 +83,7 @@ func (ix *Indexer) verifyEmpty(ctx context.Context, n node, blocks []invoice.Has
 		}
 		found[i] = logs
 		if len(found[i]) > 0 {
-			ix.Logger.Warn("node left out logs that are in the block's receipts", "chain", ix.Chain.Key,
+			ix.cfg.Logger.Warn("node left out logs that are in the block's receipts", "chain", ix.cfg.Chain.Key,
 				"node", n.String(), "block", block.String(), "logs", len(found[i]))
 		}
 	}
@@ -120,7 +120,7 @@ func (ix *Indexer) consult(ctx context.Context, other node, ask func(context.Con
 			other.ReportFailure(err)
 		}
 	}
-	ix.Logger.Debug("node not compared", "chain", ix.Chain.Key, "node", other.String(), "err", err)
+	ix.cfg.Logger.Debug("node not compared", "chain", ix.cfg.Chain.Key, "node", other.String(), "err", err)
 	return err
 }
 

@@ -28,7 +28,7 @@ func (ix *Indexer) fillGaps(ctx context.Context) {
 		case err != nil:
 			if failures++; err.Error() != said {
 				said = err.Error()
-				ix.Logger.Warn("back-fill failed, will retry", "chain", ix.Chain.Key, "err", err)
+				ix.cfg.Logger.Warn("back-fill failed, will retry", "chain", ix.cfg.Chain.Key, "err", err)
 			}
 			wait.Sleep(ctx, ix.backoff(failures), nil)
 		case more:
@@ -43,7 +43,7 @@ func (ix *Indexer) fillGaps(ctx context.Context) {
 // fill reads the next blocks of the chain's gap, and reports whether there is more to
 // read.
 func (ix *Indexer) fill(ctx context.Context) (more bool, err error) {
-	cursor, err := ix.Ledger.Cursor(ctx, ix.Chain.Key)
+	cursor, err := ix.cfg.Ledger.Cursor(ctx, ix.cfg.Chain.Key)
 	if err != nil {
 		return false, err
 	}
@@ -64,7 +64,7 @@ func (ix *Indexer) fill(ctx context.Context) (more bool, err error) {
 	s := blockRange{first: gap.Next, last: last, rangedUpTo: rangedUpTo(cursor.Confirmed.Number)}
 	err = ix.stream(ctx, s, below, cursor.Confirmed, func(ctx context.Context, blocks []settle.Block) error {
 		through := blocks[len(blocks)-1].Header
-		if err := ix.Ledger.Fill(ctx, ix.Chain.Key, gap.Next, withEvents(blocks), through); err != nil {
+		if err := ix.cfg.Ledger.Fill(ctx, ix.cfg.Chain.Key, gap.Next, withEvents(blocks), through); err != nil {
 			return err
 		}
 		gap.Next, ix.filled = through.Number+1, through
@@ -75,7 +75,7 @@ func (ix *Indexer) fill(ctx context.Context) (more bool, err error) {
 	case errors.Is(err, settle.ErrCursorMoved):
 		return true, nil // another replica fills it too, or it was widened
 	case errors.Is(err, settle.ErrFinalityViolated):
-		return false, fmt.Errorf("blocks read for the gap of %s do not lead to the blocks that are final above it: %w", ix.Chain.Key, err)
+		return false, fmt.Errorf("blocks read for the gap of %s do not lead to the blocks that are final above it: %w", ix.cfg.Chain.Key, err)
 	}
 	return err == nil, err
 }

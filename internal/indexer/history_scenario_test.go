@@ -359,7 +359,7 @@ func (s *scenario) syncAll(w *Indexer) {
 	_, err := w.fill(s.Context())
 	s.note(err)
 	if s.chance(30) {
-		w.Pool.RefreshHeads(s.Context())
+		w.cfg.Pool.RefreshHeads(s.Context())
 	}
 }
 
@@ -415,7 +415,7 @@ func (s *scenario) end() {
 
 // drain reads until an indexer finds no more to do.
 func (s *scenario) drain(w *Indexer) error {
-	w.Pool.RefreshHeads(s.Context())
+	w.cfg.Pool.RefreshHeads(s.Context())
 	var errs [2]error
 	for i, read := range []func(context.Context) (bool, error){w.sync, w.fill} {
 		for more := true; more && errs[i] == nil; {

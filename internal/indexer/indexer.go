@@ -105,7 +105,7 @@ func (e *HaltedError) Error() string {
 
 // Indexer reads one chain into the ledger.
 type Indexer struct {
-	Config
+	cfg     Config
 	decoder decoder
 	wakeups chan struct{}
 
@@ -145,7 +145,7 @@ func New(c Config) *Indexer {
 	}
 	log := c.Logger.With("chain", c.Chain.Key)
 	return &Indexer{
-		Config:         c,
+		cfg:            c,
 		decoder:        newDecoder(c.Chain),
 		wakeups:        make(chan struct{}, 1),
 		gapSeen:        make(chan struct{}, 1),
@@ -189,11 +189,11 @@ func (ix *Indexer) Run(ctx context.Context) error {
 	var loops sync.WaitGroup
 	defer loops.Wait()
 	defer cancel()
-	for _, p := range ix.Pool.Nodes() {
+	for _, p := range ix.cfg.Pool.Nodes() {
 		loops.Go(func() { ix.subscribe(ctx, p) })
 	}
 	loops.Go(func() { ix.fillGaps(ctx) })
-	if len(ix.Pool.Nodes()) > 1 {
+	if len(ix.cfg.Pool.Nodes()) > 1 {
 		loops.Go(func() { ix.refreshHeads(ctx) })
 	}
 
@@ -212,7 +212,7 @@ func (ix *Indexer) Run(ctx context.Context) error {
 			wait.Sleep(ctx, haltedPollInterval, ix.wakeups)
 		case errors.As(err, &noQuorum):
 			// Indexing continues; only confirming waits.
-			wait.Sleep(ctx, ix.PollInterval, ix.wakeups)
+			wait.Sleep(ctx, ix.cfg.PollInterval, ix.wakeups)
 		case err != nil:
 			failures++
 			wait.Sleep(ctx, ix.backoff(failures), nil)
@@ -220,7 +220,7 @@ func (ix *Indexer) Run(ctx context.Context) error {
 			failures = 0
 		default:
 			failures = 0
-			wait.Sleep(ctx, ix.PollInterval, ix.wakeups)
+			wait.Sleep(ctx, ix.cfg.PollInterval, ix.wakeups)
 		}
 	}
 }
@@ -229,7 +229,7 @@ func (ix *Indexer) Run(ctx context.Context) error {
 // asked first.
 func (ix *Indexer) refreshHeads(ctx context.Context) {
 	for ctx.Err() == nil {
-		ix.step(ctx, loopRefreshHeads, ix.Pool.RefreshHeads)
+		ix.step(ctx, loopRefreshHeads, ix.cfg.Pool.RefreshHeads)
 		wait.Sleep(ctx, refreshHeadsEvery, nil)
 	}
 }
@@ -240,7 +240,7 @@ func (ix *Indexer) backoff(n int) time.Duration {
 	for ; n > 1 && d < maxBackoff; n-- {
 		d *= 2
 	}
-	return wait.Jitter(min(d, maxBackoff), ix.Jitter())
+	return wait.Jitter(min(d, maxBackoff), ix.cfg.Jitter())
 }
 
 // subscribe keeps a subscription to the node's heads, which wakes the indexer.
@@ -251,8 +251,8 @@ func (ix *Indexer) subscribe(ctx context.Context, p *chain.Node) {
 		if ctx.Err() != nil || errors.Is(err, chain.ErrNoSubscription) {
 			return
 		}
-		ix.Logger.Debug("subscription to new heads ended", "chain", ix.Chain.Key, "node", p.String(), "err", err)
-		if !wait.Sleep(ctx, wait.Jitter(resubscribeAfter, ix.Jitter()), nil) {
+		ix.cfg.Logger.Debug("subscription to new heads ended", "chain", ix.cfg.Chain.Key, "node", p.String(), "err", err)
+		if !wait.Sleep(ctx, wait.Jitter(resubscribeAfter, ix.cfg.Jitter()), nil) {
 			return
 		}
 	}
@@ -269,7 +269,7 @@ func (ix *Indexer) report(err error) {
 	var halted *HaltedError
 	switch {
 	case err == nil:
-		ix.status.Succeeded = ix.Now()
+		ix.status.Succeeded = ix.cfg.Now()
 	case errors.As(err, &halted):
 		ix.status.Halted = halted.Reason
 		ix.status.Error = err.Error()
@@ -279,7 +279,7 @@ func (ix *Indexer) report(err error) {
 	after := ix.status
 	ix.mu.Unlock()
 
-	log := ix.Logger.With("chain", ix.Chain.Key, "node", after.Source)
+	log := ix.cfg.Logger.With("chain", ix.cfg.Chain.Key, "node", after.Source)
 	var noQuorum *NoQuorumError
 	hadNoQuorum := ix.noQuorum
 	ix.noQuorum = errors.As(err, &noQuorum)
@@ -297,8 +297,8 @@ func (ix *Indexer) report(err error) {
 	default:
 		log.Info("sync succeeded again", "indexed", after.Indexed)
 	}
-	if ix.OnSync != nil {
-		ix.OnSync(ix.Status())
+	if ix.cfg.OnSync != nil {
+		ix.cfg.OnSync(ix.Status())
 	}
 }
 

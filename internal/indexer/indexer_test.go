@@ -84,7 +84,7 @@ func (f *fixture) restart(t testingT, change func(*Config), urls ...string) {
 
 // state returns what the pool thinks of a node, by its place in the
 // configuration.
-func (f *fixture) state(node int) chain.State { return f.Pool.Health()[node].State }
+func (f *fixture) state(node int) chain.State { return f.cfg.Pool.Health()[node].State }
 
 // catchUp runs syncs, and fills the gap, until nothing is left to do.
 func (f *fixture) catchUp(t testingT) {

@@ -21,8 +21,8 @@ func (ix *Indexer) logsByFallback(ctx context.Context, n node, block invoice.Has
 	} {
 		logs, err = ask(ctx, n, block, filter)
 		if err == nil {
-			ix.Logger.Debug("node refused the logs of a block, read by fallback",
-				"chain", ix.Chain.Key, "node", n.String(), "block", block.String(), "logs", len(logs))
+			ix.cfg.Logger.Debug("node refused the logs of a block, read by fallback",
+				"chain", ix.cfg.Chain.Key, "node", n.String(), "block", block.String(), "logs", len(logs))
 			return logs, nil
 		}
 		if ctx.Err() != nil || !errors.Is(err, chain.ErrUnsupported) && !chain.IsTooLarge(err) {

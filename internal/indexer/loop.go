@@ -25,7 +25,7 @@ type loop struct {
 // step runs one step of a loop under the watchdog. Each request to a node that ends
 // counts as progress.
 func (ix *Indexer) step(ctx context.Context, name string, do func(context.Context)) {
-	task := ix.Watchdog.Begin(name + " of " + ix.Chain.Key)
+	task := ix.cfg.Watchdog.Begin(name + " of " + ix.cfg.Chain.Key)
 	defer task.End()
 	ix.mu.Lock()
 	ix.loops[name] = &loop{task, time.Now()}
@@ -51,7 +51,7 @@ func (ix *Indexer) advanced(name string) {
 // watchdog's limit, or the head loop recorded nothing for as long while another node
 // is healthy. In the latter case slow is the node that it uses.
 func (ix *Indexer) stalled() (reason string, slow *chain.Node) {
-	limit := ix.Watchdog.Limit()
+	limit := ix.cfg.Watchdog.Limit()
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	for name, l := range ix.loops {
@@ -60,7 +60,7 @@ func (ix *Indexer) stalled() (reason string, slow *chain.Node) {
 		}
 	}
 	if head := ix.loops[loopHead]; head != nil && time.Since(head.advanced) >= limit {
-		if slow := ix.lastNode; slow != nil && ix.Pool.HasHealthyOther(slow) {
+		if slow := ix.lastNode; slow != nil && ix.cfg.Pool.HasHealthyOther(slow) {
 			return fmt.Sprintf("%s asked %s for %s and recorded nothing", loopHead, slow, limit), slow
 		}
 	}

@@ -118,7 +118,7 @@ func (ix *Indexer) try(ctx context.Context, turn int, do func(node) error) error
 	var first error
 	tried := map[*chain.Node]bool{}
 	for {
-		usable := slices.DeleteFunc(ix.Pool.Usable(), func(p *chain.Node) bool { return tried[p] })
+		usable := slices.DeleteFunc(ix.cfg.Pool.Usable(), func(p *chain.Node) bool { return tried[p] })
 		if len(usable) == 0 {
 			return first
 		}
@@ -134,7 +134,7 @@ func (ix *Indexer) try(ctx context.Context, turn int, do func(node) error) error
 			return err
 		}
 		failed.report()
-		ix.Logger.Debug("trying another node", "chain", ix.Chain.Key, "node", p.String(), "err", err)
+		ix.cfg.Logger.Debug("trying another node", "chain", ix.cfg.Chain.Key, "node", p.String(), "err", err)
 		if first == nil || errors.Is(first, errNodeBehind) {
 			first = err
 		}

@@ -32,8 +32,8 @@ func (ix *Indexer) verifyOrphans(ctx context.Context, n node, through invoice.He
 		if err := ix.checkReread(ctx, n, t); err != nil {
 			return false, err
 		}
-		ix.Logger.Error("payment was left out of its block, will reindex the block",
-			"chain", ix.Chain.Key, "node", n.String(), "block", t.BlockNumber, "tx", t.TxHash.String(), "ordinal", t.Ordinal)
+		ix.cfg.Logger.Error("payment was left out of its block, will reindex the block",
+			"chain", ix.cfg.Chain.Key, "node", n.String(), "block", t.BlockNumber, "tx", t.TxHash.String(), "ordinal", t.Ordinal)
 		return false, ix.rollbackBelow(ctx, t.BlockNumber)
 	}
 	return true, nil
@@ -42,7 +42,7 @@ func (ix *Indexer) verifyOrphans(ctx context.Context, n node, through invoice.He
 // canonicalOrphans returns the orphaned payments up to a block whose own block is
 // canonical, in the order of the chain.
 func (ix *Indexer) canonicalOrphans(ctx context.Context, n node, through uint64) ([]invoice.Transfer, error) {
-	orphans, err := ix.Ledger.Orphaned(ctx, ix.Chain.Key, through)
+	orphans, err := ix.cfg.Ledger.Orphaned(ctx, ix.cfg.Chain.Key, through)
 	if len(orphans) == 0 || err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ func (ix *Indexer) verifyQuorum(ctx context.Context, n node, at invoice.Header, 
 		return false, err
 	}
 	if differs > 0 {
-		ix.Logger.Info("block differs from what was recorded, will reindex it", "chain", ix.Chain.Key, "node", n.String(), "block", differs)
+		ix.cfg.Logger.Info("block differs from what was recorded, will reindex it", "chain", ix.cfg.Chain.Key, "node", n.String(), "block", differs)
 		return false, ix.rollbackBelow(ctx, differs)
 	}
 	err = ix.requireSecond(ctx, first, s, c)
@@ -49,19 +49,19 @@ func (ix *Indexer) verifyQuorum(ctx context.Context, n node, at invoice.Header, 
 // quorumHeight returns the height up to which blocks are final, to the node and,
 // where the quorum is two, to another one; see judgeHeight.
 func (ix *Indexer) quorumHeight(ctx context.Context, n node, t heads) (height uint64, ok bool) {
-	own, _ := ix.Chain.Finality.Height(t.head.Number, t.tagged.Number)
-	if ix.Chain.Quorum < 2 {
+	own, _ := ix.cfg.Chain.Finality.Height(t.head.Number, t.tagged.Number)
+	if ix.cfg.Chain.Quorum < 2 {
 		return own, true
 	}
-	nodes := ix.Pool.Others(n.Node)
+	nodes := ix.cfg.Pool.Others(n.Node)
 	heights := make([]*uint64, len(nodes)) // nil for those that do not answer
 	var group sync.WaitGroup
 	for i, p := range nodes {
 		group.Go(func() {
 			_ = ix.consult(ctx, node{p}, func(ctx context.Context) error { // logged there; a node that does not answer has no vote
-				theirs, err := node{p}.head(ctx, ix.Chain.Finality.Tag)
+				theirs, err := node{p}.head(ctx, ix.cfg.Chain.Finality.Tag)
 				if err == nil {
-					at, _ := ix.Chain.Finality.Height(theirs.head.Number, theirs.tagged.Number)
+					at, _ := ix.cfg.Chain.Finality.Height(theirs.head.Number, theirs.tagged.Number)
 					heights[i] = &at
 				}
 				return err
@@ -75,7 +75,7 @@ func (ix *Indexer) quorumHeight(ctx context.Context, n node, t heads) (height ui
 			others = append(others, *h)
 		}
 	}
-	return judgeHeight(own, others, ix.Chain.Finality.Tag != "")
+	return judgeHeight(own, others, ix.cfg.Chain.Finality.Tag != "")
 }
 
 // reading is what a node reports for a block range.
@@ -110,7 +110,7 @@ func (ix *Indexer) secondReading(ctx context.Context, n node, s blockRange, last
 		return nil, err
 	default:
 		failed.report()
-		ix.Logger.Debug("no second reading", "chain", ix.Chain.Key, "node", n.String(), "err", err)
+		ix.cfg.Logger.Debug("no second reading", "chain", ix.cfg.Chain.Key, "node", n.String(), "err", err)
 		return nil, nil
 	}
 	r := &reading{n, blocks}
@@ -127,7 +127,7 @@ func (ix *Indexer) secondReading(ctx context.Context, n node, s blockRange, last
 func (ix *Indexer) requireSecond(ctx context.Context, first reading, s blockRange, c *addressCache) error {
 	nodes := []node{first.node}
 	readings := []transfersReading{{node: first.String(), transfers: first.transfers()}}
-	rest := ix.Pool.Others(first.Node)
+	rest := ix.cfg.Pool.Others(first.Node)
 	for {
 		v := judgeTransfers(s.last, readings, len(rest) == 0)
 		quarantine(nodes, v.wrong)
@@ -166,7 +166,7 @@ func (ix *Indexer) requireSecond(ctx context.Context, first reading, s blockRang
 func (ix *Indexer) logDifference(readings []transfersReading) {
 	first, second := readings[0], readings[len(readings)-1]
 	if d := compare(first.transfers, second.transfers); !d.equal() {
-		ix.Logger.Warn("two nodes report different transfers", "chain", ix.Chain.Key, "first", first.node, "second", second.node,
+		ix.cfg.Logger.Warn("two nodes report different transfers", "chain", ix.cfg.Chain.Key, "first", first.node, "second", second.node,
 			"from", d.block, "only_first", len(d.onlyFirst), "only_second", len(d.onlySecond))
 	}
 }

@@ -41,7 +41,7 @@ func (r *registries) add(addresses []invoice.Address) {
 // learnRegistries adds the registries that the ledger knows, such as those of another
 // replica's configuration.
 func (ix *Indexer) learnRegistries(ctx context.Context) error {
-	known, err := ix.Ledger.Registries(ctx, ix.Chain.Key)
+	known, err := ix.cfg.Ledger.Registries(ctx, ix.cfg.Chain.Key)
 	if err == nil {
 		ix.decoder.registries.add(known)
 	}

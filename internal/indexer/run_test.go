@@ -225,7 +225,7 @@ func TestBackoff(t *testing.T) {
 		}
 		want = min(2*want, maxBackoff)
 	}
-	f.Jitter = func() float64 { return 0 }
+	f.cfg.Jitter = func() float64 { return 0 }
 	if got := f.backoff(1); got != firstBackoff*4/5 {
 		t.Errorf("shortest first wait is %s", got)
 	}

@@ -55,7 +55,7 @@ func (s *skew) observe(h chain.Header, now time.Time) (ahead time.Duration, ok b
 // measureSkew records a head, and reports in the status and the log when this machine's
 // clock is too far from the chain's time.
 func (ix *Indexer) measureSkew(h chain.Header) {
-	ahead, ok := ix.skew.observe(h, ix.Now())
+	ahead, ok := ix.skew.observe(h, ix.cfg.Now())
 	if !ok {
 		return
 	}
@@ -65,7 +65,7 @@ func (ix *Indexer) measureSkew(h chain.Header) {
 		after = ahead.Abs() > SkewLimit || before && ahead.Abs() > skewRecovered
 		s.Skew, s.Skewed = &ahead, after
 	})
-	log := ix.Logger.With("chain", ix.Chain.Key, "clock_ahead", ahead.Round(time.Second))
+	log := ix.cfg.Logger.With("chain", ix.cfg.Chain.Key, "clock_ahead", ahead.Round(time.Second))
 	switch {
 	case after && !before:
 		log.Warn("clock differs from the chain's time")

@@ -44,7 +44,7 @@ func (ix *Indexer) stream(
 			case <-ctx.Done():
 				return
 			}
-			usable := ix.Pool.Usable()
+			usable := ix.cfg.Pool.Usable()
 			last, _ := s.nextPart(at, ix.rangesOf(node{usable[turn%len(usable)]}))
 			part := blockRange{at, last, s.rangedUpTo}
 			at = last + 1
@@ -88,7 +88,7 @@ func (ix *Indexer) readFinal(ctx context.Context, turn int, s blockRange, final 
 		if err := ix.crossCheck(ctx, n, r.last(), final); err != nil {
 			return err
 		}
-		if ix.Chain.Quorum > 1 {
+		if ix.cfg.Chain.Quorum > 1 {
 			return ix.requireSecond(ctx, r, s, c)
 		}
 		return nil

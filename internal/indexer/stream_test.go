@@ -183,7 +183,7 @@ func TestStreamOrder(t *testing.T) {
 		f.chain.MineEmpty(blocks)
 		f.maxInFlight = rapid.IntRange(1, 6).Draw(rt, "in flight")
 		span0 := blockRange{first: 1, last: uint64(blocks), rangedUpTo: rapid.Uint64Range(0, uint64(blocks)).Draw(rt, "ranged")}
-		size := f.rangesOf(node{f.Pool.Nodes()[0]})
+		size := f.rangesOf(node{f.cfg.Pool.Nodes()[0]})
 		size.ranges.size = rapid.Uint64Range(1, 40).Draw(rt, "size")
 		gate := make(chan struct{}, 1)
 		f.node.Intercept(func(_ context.Context, method string) error {

@@ -27,8 +27,8 @@ func (ix *Indexer) sync(ctx context.Context) (more bool, err error) {
 	})
 	switch {
 	case !errors.Is(err, errNodeBehind):
-		ix.lastNotBehind = ix.Now()
-	case ix.Now().Sub(ix.lastNotBehind) < maxBehind:
+		ix.lastNotBehind = ix.cfg.Now()
+	case ix.cfg.Now().Sub(ix.lastNotBehind) < maxBehind:
 		return false, nil
 	}
 	return more && err == nil, err
@@ -43,7 +43,7 @@ func (ix *Indexer) syncWith(ctx context.Context, n node) (more bool, err error) 
 	if err := ix.checkDistinct(ctx, n); err != nil {
 		return false, err
 	}
-	t, err := n.head(ctx, ix.Chain.Finality.Tag)
+	t, err := n.head(ctx, ix.cfg.Chain.Finality.Tag)
 	if err != nil {
 		return false, err
 	}
@@ -111,13 +111,13 @@ func (ix *Indexer) advance(ctx context.Context, n node, t heads) (more bool, err
 	}
 	settled, err := ix.confirm(ctx, n, t, line)
 	// The others may call more final before the node has a new head.
-	own, _ := ix.Chain.Finality.Height(t.head.Number, t.tagged.Number)
+	own, _ := ix.cfg.Chain.Finality.Height(t.head.Number, t.tagged.Number)
 	return !settled || line < own || ix.tracker.Tip().Number < t.head.Number, err
 }
 
 // observe records blocks on top of the newest indexed one.
 func (ix *Indexer) observe(ctx context.Context, blocks []settle.Block) error {
-	if err := ix.Ledger.Observe(ctx, ix.Chain.Key, blocks); err != nil {
+	if err := ix.cfg.Ledger.Observe(ctx, ix.cfg.Chain.Key, blocks); err != nil {
 		return err
 	}
 	for _, b := range blocks {
@@ -134,7 +134,7 @@ func (ix *Indexer) catchUp(ctx context.Context, n node, t heads, last uint64) er
 		return err
 	}
 	// What is read from here on is verified by how it is read.
-	cursor, err := ix.Ledger.Cursor(ctx, ix.Chain.Key)
+	cursor, err := ix.cfg.Ledger.Cursor(ctx, ix.cfg.Chain.Key)
 	if err != nil {
 		return err
 	}
@@ -145,19 +145,19 @@ func (ix *Indexer) catchUp(ctx context.Context, n node, t heads, last uint64) er
 			return err
 		}
 		through := ix.tracker.Tip()
-		if ix.Chain.Quorum < 2 { // else two have read it
+		if ix.cfg.Chain.Quorum < 2 { // else two have read it
 			if ok, err := ix.verifyOrphans(ctx, n, through); err != nil {
 				return err
 			} else if !ok {
 				return settle.ErrCursorMoved // the next sync continues where the rollback ended
 			}
 		}
-		if err := ix.Ledger.Confirm(ctx, ix.Chain.Key, through, cursor.Revision); err != nil {
+		if err := ix.cfg.Ledger.Confirm(ctx, ix.cfg.Chain.Key, through, cursor.Revision); err != nil {
 			return err
 		}
 		ix.tracker.Finalize(through)
 		ix.catchup.reached(through.Number + 1)
-		ix.updateStatus(func(s *Status) { s.at(ix.tracker); s.Succeeded = ix.Now() })
+		ix.updateStatus(func(s *Status) { s.at(ix.tracker); s.Succeeded = ix.cfg.Now() })
 		ix.advanced(loopHead)
 		return nil
 	})
@@ -169,18 +169,18 @@ func (ix *Indexer) load(ctx context.Context, n node, t heads, line uint64, agree
 	if err := ix.learnRegistries(ctx); err != nil {
 		return err
 	}
-	cursor, err := ix.Ledger.Cursor(ctx, ix.Chain.Key)
+	cursor, err := ix.cfg.Ledger.Cursor(ctx, ix.cfg.Chain.Key)
 	if err != nil {
 		return err
 	}
 	if !cursor.Started {
 		if !agreed {
-			return &NoQuorumError{fmt.Sprintf("the quorum is two nodes, and no other one calls any block of chain %s final", ix.Chain.Key)}
+			return &NoQuorumError{fmt.Sprintf("the quorum is two nodes, and no other one calls any block of chain %s final", ix.cfg.Chain.Key)}
 		}
 		if err := ix.start(ctx, n, t, line); err != nil {
 			return err
 		}
-		if cursor, err = ix.Ledger.Cursor(ctx, ix.Chain.Key); err != nil {
+		if cursor, err = ix.cfg.Ledger.Cursor(ctx, ix.cfg.Chain.Key); err != nil {
 			return err
 		}
 	}
@@ -191,12 +191,12 @@ func (ix *Indexer) load(ctx context.Context, n node, t heads, line uint64, agree
 		}
 	}
 	if cursor.Halted != "" {
-		return &HaltedError{ChainKey: ix.Chain.Key, Reason: cursor.Halted}
+		return &HaltedError{ChainKey: ix.cfg.Chain.Key, Reason: cursor.Halted}
 	}
 	if ix.tracker != nil && ix.tracker.Tip().Hash == cursor.Indexed.Hash && ix.tracker.Final().Hash == cursor.Confirmed.Hash {
 		return nil
 	}
-	stored, err := ix.Ledger.Headers(ctx, ix.Chain.Key, cursor.Confirmed.Number, cursor.Indexed.Number)
+	stored, err := ix.cfg.Ledger.Headers(ctx, ix.cfg.Chain.Key, cursor.Confirmed.Number, cursor.Indexed.Number)
 	if err != nil {
 		return err
 	}
@@ -215,14 +215,14 @@ const startMargin = time.Hour
 // service's clock is trusted. A node without a tagged block is an error: from block 0
 // on there would be years to read.
 func (ix *Indexer) start(ctx context.Context, n node, t heads, line uint64) error {
-	if tag := ix.Chain.Finality.Tag; tag != "" && t.tagged.Hash.IsZero() {
+	if tag := ix.cfg.Chain.Finality.Tag; tag != "" && t.tagged.Hash.IsZero() {
 		return n.wrap(fmt.Errorf("%s knows no %s block yet, so where to begin on chain %s is open; wait until it is synced, or set a finality in blocks: %w",
-			n, tag, ix.Chain.Key, chain.ErrNotFound))
+			n, tag, ix.cfg.Chain.Key, chain.ErrNotFound))
 	}
 	from := line + 1
-	if first := ix.Chain.StartBlock; first != nil {
+	if first := ix.cfg.Chain.StartBlock; first != nil {
 		from = min(from, max(*first, 1)) // block 0 holds no transactions
-	} else if waiting, ok, err := ix.Ledger.SinceFirstInvoice(ctx, ix.Chain.Key); err != nil {
+	} else if waiting, ok, err := ix.cfg.Ledger.SinceFirstInvoice(ctx, ix.cfg.Chain.Key); err != nil {
 		return err
 	} else if ok {
 		older, err := blockBefore(ctx, n, line, t.head.Time-int64((waiting+startMargin)/time.Second))
@@ -238,18 +238,18 @@ func (ix *Indexer) start(ctx context.Context, n node, t heads, line uint64) erro
 	if err := ix.checkStart(ctx, n, headers[0].Header); err != nil {
 		return err
 	}
-	ix.Logger.Info("indexing starts", "chain", ix.Chain.Key, "block", line+1, "older_from", from)
-	return ix.Ledger.Start(ctx, ix.Chain.Key, headers[0].Header, from)
+	ix.cfg.Logger.Info("indexing starts", "chain", ix.cfg.Chain.Key, "block", line+1, "older_from", from)
+	return ix.cfg.Ledger.Start(ctx, ix.cfg.Chain.Key, headers[0].Header, from)
 }
 
 // checkStart fails unless other nodes confirm the block where a chain begins, which is
 // final from then on.
 func (ix *Indexer) checkStart(ctx context.Context, n node, at invoice.Header) error {
-	if err := ix.crossCheck(ctx, n, at, invoice.Header{}); err != nil || ix.Chain.Quorum < 2 {
+	if err := ix.crossCheck(ctx, n, at, invoice.Header{}); err != nil || ix.cfg.Chain.Quorum < 2 {
 		return err
 	}
 	var p poll
-	p.ask(ctx, ix, ix.Pool.Others(n.Node), at.Number)
+	p.ask(ctx, ix, ix.cfg.Pool.Others(n.Node), at.Number)
 	if slices.ContainsFunc(p.readings, func(r blockReading) bool { return r.hash == at.Hash }) {
 		return nil
 	}
@@ -309,9 +309,9 @@ func (ix *Indexer) follow(ctx context.Context, n node, h chain.Header) (next *ch
 
 // rollback orphans the indexed blocks above a block.
 func (ix *Indexer) rollback(ctx context.Context, to invoice.Header) error {
-	ix.Logger.Info("reorg, blocks rolled back",
-		"chain", ix.Chain.Key, "above", to.Number, "through", ix.tracker.Tip().Number)
-	if err := ix.Ledger.Rollback(ctx, ix.Chain.Key, to); err != nil {
+	ix.cfg.Logger.Info("reorg, blocks rolled back",
+		"chain", ix.cfg.Chain.Key, "above", to.Number, "through", ix.tracker.Tip().Number)
+	if err := ix.cfg.Ledger.Rollback(ctx, ix.cfg.Chain.Key, to); err != nil {
 		return err
 	}
 	ix.tracker.Rewind(to)
