@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/quittance/quittance/apitypes"
@@ -44,7 +45,10 @@ type Config struct {
 // poll fails, or if the service rejects a later one. Other failures are retried, and
 // Run continues after the last event.
 func Run(ctx context.Context, cfg Config) error {
-	f := &follower{Config: cfg, after: client.AfterEnd}
+	f := &follower{cfg: cfg, after: client.AfterEnd, ready: func() {}}
+	if cfg.Ready != nil {
+		f.ready = sync.OnceFunc(cfg.Ready)
+	}
 	if cfg.FromStart {
 		f.after = client.AfterStart
 	}
@@ -68,8 +72,9 @@ func Run(ctx context.Context, cfg Config) error {
 var anywhere = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
 
 type follower struct {
-	Config
+	cfg    Config
 	after  string // position of the last event
+	ready  func() // calls cfg.Ready the first time
 	poster *poster.Poster
 }
 
@@ -86,13 +91,13 @@ func (f *follower) follow(ctx context.Context, more bool) error {
 		more, err = f.poll(ctx)
 		switch {
 		case err == nil && backoff > 0:
-			f.Out.note("The service answers again.")
+			f.cfg.Out.note("The service answers again.")
 			backoff = 0
 		case err == nil:
 		case ctx.Err() != nil || refused(err):
 			return err
 		case backoff == 0:
-			f.Out.note("The service does not answer, will retry: " + err.Error())
+			f.cfg.Out.note("The service does not answer, will retry: " + err.Error())
 			backoff = firstBackoff
 		default:
 			backoff = min(2*backoff, maxBackoff)
@@ -108,30 +113,27 @@ func refused(err error) bool {
 
 // poll prints the next events, and reports whether there were any.
 func (f *follower) poll(ctx context.Context) (more bool, err error) {
-	events, next, err := f.API.EventsAfter(ctx, f.Filter, f.after)
+	events, next, err := f.cfg.API.EventsAfter(ctx, f.cfg.Filter, f.after)
 	if err != nil {
 		return false, err
 	}
 	f.after = next
-	if f.Ready != nil {
-		f.Ready()
-		f.Ready = nil
-	}
+	f.ready()
 	for _, e := range events {
 		l, err := read(e)
 		if err != nil {
-			f.Out.note(err.Error())
+			f.cfg.Out.note(err.Error())
 			continue
 		}
-		if f.To == nil {
-			f.Out.event(l, nil)
+		if f.cfg.To == nil {
+			f.cfg.Out.event(l, nil)
 			continue
 		}
-		a := f.poster.Try(ctx, *f.To, poster.Message{ID: deliveryID(e, l.id), Event: l.typ, Body: e.Event})
+		a := f.poster.Try(ctx, *f.cfg.To, poster.Message{ID: deliveryID(e, l.id), Event: l.typ, Body: e.Event})
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		f.Out.event(l, &a)
+		f.cfg.Out.event(l, &a)
 	}
 	return len(events) > 0, nil
 }

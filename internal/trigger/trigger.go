@@ -48,7 +48,7 @@ type Config struct {
 
 // Run causes an event of the type, which must be one of Types, and returns it.
 func Run(ctx context.Context, cfg Config, typ apitypes.EventType) (apitypes.EventRecord, error) {
-	r := &run{Config: cfg}
+	r := &run{cfg: cfg}
 	if err := r.create(ctx, typ == apitypes.EventInvoiceExpired); err != nil {
 		return apitypes.EventRecord{}, fmt.Errorf("create an invoice: %w", err)
 	}
@@ -62,7 +62,7 @@ func Run(ctx context.Context, cfg Config, typ apitypes.EventType) (apitypes.Even
 
 // run is one call of Run.
 type run struct {
-	Config
+	cfg  Config
 	made apitypes.CreateInvoiceResponse
 }
 
@@ -71,19 +71,19 @@ func (r *run) create(ctx context.Context, expires bool) (err error) {
 	if expires {
 		life = shortLife
 	}
-	r.made, err = r.API.CreateInvoice(ctx, apitypes.CreateInvoiceRequest{
-		MerchantID: r.World.Merchant.ID, MerchantAddress: r.World.Merchant.Address, Amount: price, Currency: chain.USDC,
-		ChainKey: r.World.Chain.ChainKey, LineItems: []apitypes.LineItem{{Label: label, Amount: price}}, ExpiresAt: r.Now().Unix() + life,
+	r.made, err = r.cfg.API.CreateInvoice(ctx, apitypes.CreateInvoiceRequest{
+		MerchantID: r.cfg.World.Merchant.ID, MerchantAddress: r.cfg.World.Merchant.Address, Amount: price, Currency: chain.USDC,
+		ChainKey: r.cfg.World.Chain.ChainKey, LineItems: []apitypes.LineItem{{Label: label, Amount: price}}, ExpiresAt: r.cfg.Now().Unix() + life,
 	})
 	if err != nil {
 		return err
 	}
-	return r.print("invoice created", "%s, %s", r.made.ID, r.API.URL(r.made.CheckoutURL))
+	return r.print("invoice created", "%s, %s", r.made.ID, r.cfg.API.URL(r.made.CheckoutURL))
 }
 
 // pay pays the invoice and, with refund, refunds it once it is paid.
 func (r *run) pay(ctx context.Context, refund bool) error {
-	node, done, err := chain.Dial(ctx, r.World.Chain.RPCURL)
+	node, done, err := chain.Dial(ctx, r.cfg.World.Chain.RPCURL)
 	if err != nil {
 		return fmt.Errorf("reach the chain: %w", err)
 	}
@@ -92,18 +92,18 @@ func (r *run) pay(ctx context.Context, refund bool) error {
 	if amount == "" { // all suffixes are taken
 		amount = price
 	}
-	to := r.World.Merchant.Address
-	if err := r.transfer(ctx, node, "paid", r.World.Payer.PrivateKey, to, amount, common.FromHex(r.made.OnChainInvoiceID)); err != nil || !refund {
+	to := r.cfg.World.Merchant.Address
+	if err := r.transfer(ctx, node, "paid", r.cfg.World.Payer.PrivateKey, to, amount, common.FromHex(r.made.OnChainInvoiceID)); err != nil || !refund {
 		return err
 	}
 	if _, err := r.await(ctx, apitypes.EventInvoicePaid); err != nil {
 		return err
 	}
-	return r.transfer(ctx, node, "refunded", r.World.Merchant.PrivateKey, r.World.Payer.Address, amount, nil)
+	return r.transfer(ctx, node, "refunded", r.cfg.World.Merchant.PrivateKey, r.cfg.World.Payer.Address, amount, nil)
 }
 
 func (r *run) transfer(ctx context.Context, node *ethclient.Client, what, key, to, amount string, trailing []byte) error {
-	from, err := openWallet(node, r.World.Chain, key)
+	from, err := openWallet(node, r.cfg.World.Chain, key)
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (r *run) await(ctx context.Context, typ apitypes.EventType) (apitypes.Event
 	defer ticker.Stop()
 	filter := client.EventFilter{InvoiceID: r.made.ID, Type: typ}
 	for {
-		events, _, err := r.API.EventsAfter(ctx, filter, client.AfterStart)
+		events, _, err := r.cfg.API.EventsAfter(ctx, filter, client.AfterStart)
 		switch {
 		case err == nil && len(events) > 0:
 			return events[0], r.print("event recorded", "%s %s", typ, events[0].ID())
@@ -137,6 +137,6 @@ func (r *run) await(ctx context.Context, typ apitypes.EventType) (apitypes.Event
 
 // print writes a step.
 func (r *run) print(what, format string, args ...any) error {
-	_, err := fmt.Fprintf(r.Out, "%-15s %s\n", what, fmt.Sprintf(format, args...))
+	_, err := fmt.Fprintf(r.cfg.Out, "%-15s %s\n", what, fmt.Sprintf(format, args...))
 	return err
 }
