@@ -140,8 +140,11 @@ type API struct {
 	pages     pages
 }
 
-// New returns an API.
+// New returns an API. It panics without a clock or a Logger.
 func New(c Config) *API {
+	if c.Now == nil || c.Logger == nil {
+		panic("api: Config.Now and Config.Logger are required")
+	}
 	a := &API{
 		ledger: c.Ledger, reader: c.Reader, events: c.Events, endpoints: c.Endpoints, now: c.Now, logger: c.Logger, pages: newPages(),
 		chains:    make(map[string]chain.Chain, len(c.Chains)),
