@@ -1,0 +1,182 @@
+package access
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Entry is an entry of the audit log: one change that somebody asked for. Its hash
+// covers all its fields and the hash of the entry before it.
+type Entry struct {
+	Seq int64     // 1 for the first entry; without gaps
+	At  time.Time // in whole seconds
+	Origin
+	// MerchantID is the merchant that may read the entry. It is empty if only the
+	// operator may.
+	MerchantID string
+	Action     Action
+	Object     string // identifier of what was changed
+	// Before and After are JSON without secrets, of at most MaxChange bytes. They are
+	// empty if there is nothing to show.
+	Before, After string
+	Prev          EntryHash // of the entry before; zero for the first entry
+	Hash          EntryHash // SHA-256 of Encoding
+}
+
+// EntryHash is the hash of an entry.
+type EntryHash [sha256.Size]byte
+
+// String returns the hash in lower-case hex.
+func (h EntryHash) String() string { return hex.EncodeToString(h[:]) }
+
+// ParseEntryHash parses 64 lower-case hex digits.
+func ParseEntryHash(text string) (h EntryHash, err error) {
+	raw, err := hex.DecodeString(text)
+	if err != nil || len(raw) != len(h) || text != strings.ToLower(text) {
+		return h, fmt.Errorf("%.80q is not a SHA-256 hash in lower-case hex", text)
+	}
+	return EntryHash(raw), nil
+}
+
+// Origin says who asked for a change, and from where.
+type Origin struct {
+	Actor     string // id of a key, or one of the other actors
+	Client    string // address of the client; empty for commands
+	RequestID string // empty for commands
+}
+
+// Actors that are not keys. A command's actor is ActorCommand and the user's name.
+const (
+	ActorConfig  = "config" // the service's configuration
+	ActorOpen    = "open"   // a caller of an API that is open to all
+	ActorService = "service"
+	ActorCommand = "cli:"
+)
+
+// Action is the kind of a change.
+type Action string
+
+// Actions.
+const (
+	ActionKeyCreate         Action = "key.create"
+	ActionKeyRotate         Action = "key.rotate"
+	ActionKeyRevoke         Action = "key.revoke"
+	ActionMerchantCreate    Action = "merchant.create"
+	ActionMerchantUpdate    Action = "merchant.update"
+	ActionAllowList         Action = "merchant.allowlist"
+	ActionEndpointUpdate    Action = "endpoint.update"
+	ActionSecretStage       Action = "endpoint.secret.stage"
+	ActionSecretPromote     Action = "endpoint.secret.promote"
+	ActionSecretDrop        Action = "endpoint.secret.drop"
+	ActionAttributionAssign Action = "attribution.assign"
+	ActionEventRedeliver    Action = "event.redeliver"
+	ActionChainRescan       Action = "chain.rescan"
+	ActionChainResume       Action = "chain.resume"
+	ActionRegistryAdd       Action = "registry.add"
+)
+
+// Limits of an entry's fields, in bytes.
+const (
+	MaxChange    = 8 << 10 // Before and After
+	MaxEntryText = 200     // every other text
+)
+
+// encodingName begins the encoding of every entry.
+const encodingName = "quittance-audit-1"
+
+// Encoding returns the bytes that Hash covers: encodingName, Seq, At in Unix seconds,
+// Actor, Client, RequestID, MerchantID, Action, Object, Before, After and Prev in
+// lower-case hex. Each is preceded by its length in bytes, a big-endian integer of 4
+// bytes. Numbers are decimal.
+func (e Entry) Encoding() []byte {
+	var out []byte
+	for _, field := range []string{
+		encodingName, strconv.FormatInt(e.Seq, 10), strconv.FormatInt(e.At.Unix(), 10),
+		e.Actor, e.Client, e.RequestID, e.MerchantID, string(e.Action), e.Object, e.Before, e.After, e.Prev.String(),
+	} {
+		out = binary.BigEndian.AppendUint32(out, uint32(len(field)))
+		out = append(out, field...)
+	}
+	return out
+}
+
+// Following returns e as the entry that follows a head, with its hash.
+func (e Entry) Following(head Head) Entry {
+	e.Seq, e.Prev = head.Seq+1, head.Hash
+	e.Hash = sha256.Sum256(e.Encoding())
+	return e
+}
+
+// Change is a change for NewEntry. Before and After are marshaled to JSON; nil stands for
+// nothing. They must hold no secrets.
+type Change struct {
+	MerchantID    string
+	Action        Action
+	Object        string
+	Before, After any
+}
+
+// NewEntry returns the entry of a change that is made at a time on behalf of the origin
+// that ctx carries. It has no number and no hash yet.
+func NewEntry(ctx context.Context, at time.Time, c Change) Entry {
+	o := OriginFrom(ctx)
+	return Entry{
+		At:         at.UTC().Truncate(time.Second),
+		Origin:     Origin{Actor: entryText(o.Actor), Client: entryText(o.Client), RequestID: entryText(o.RequestID)},
+		MerchantID: c.MerchantID, Action: c.Action, Object: entryText(c.Object),
+		Before: changeText(c.Before), After: changeText(c.After),
+	}
+}
+
+// entryText returns a text without control characters, cut to MaxEntryText.
+func entryText(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, text) // replaces invalid UTF-8, too
+	if len(text) <= MaxEntryText {
+		return text
+	}
+	cut := MaxEntryText
+	for !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut]
+}
+
+// omitted stands for a value whose JSON is too long or fails.
+type omitted struct {
+	Omitted string `json:"omitted"`          // why
+	Bytes   int    `json:"bytes,omitempty"`  // length of the JSON
+	SHA256  string `json:"sha256,omitempty"` // of the JSON
+}
+
+// changeText returns the JSON of a value, or "" for nil. It replaces one that is longer
+// than MaxChange by its hash.
+func changeText(v any) string {
+	if v == nil {
+		return ""
+	}
+	text, err := json.Marshal(v)
+	if err == nil && len(text) <= MaxChange {
+		return string(text)
+	}
+	short := omitted{Omitted: "cannot be encoded"}
+	if err == nil {
+		sum := sha256.Sum256(text)
+		short = omitted{"too long", len(text), hex.EncodeToString(sum[:])}
+	}
+	text, _ = json.Marshal(short) // cannot fail
+	return string(text)
+}

@@ -1,0 +1,122 @@
+package access
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Head is the number and the hash of the newest entry of an audit log. Stored elsewhere,
+// it shows later whether entries up to it were changed or removed. It is zero for an
+// empty log.
+type Head struct {
+	Seq  int64
+	Hash EntryHash
+}
+
+// String returns SEQ:HASH.
+func (h Head) String() string { return fmt.Sprint(h.Seq, ":", h.Hash) }
+
+// ParseHead parses what String returns.
+func ParseHead(text string) (h Head, err error) {
+	seq, hash, _ := strings.Cut(text, ":")
+	if h.Seq, err = strconv.ParseInt(seq, 10, 64); err == nil {
+		h.Hash, err = ParseEntryHash(hash)
+	}
+	if err != nil || h.Seq < 0 || text != h.String() || (h.Seq == 0) != (h.Hash == EntryHash{}) {
+		return Head{}, fmt.Errorf("%.100q is not the head of an audit log; want SEQ:HASH", text)
+	}
+	return h, nil
+}
+
+// Damage is the kind of a fault of an audit log.
+type Damage string
+
+// Kinds of damage.
+const (
+	Changed   Damage = "changed"   // a field or the hash of the entry
+	Removed   Damage = "removed"   // the entry
+	Reordered Damage = "reordered" // the entry had another number
+	Truncated Damage = "truncated" // the entry and all after it are removed
+	Rewritten Damage = "rewritten" // the entry is not the one that a head names
+	Added     Damage = "added"     // the entry follows the log's stored head
+)
+
+// Fault is the first fault of an audit log.
+type Fault struct {
+	Seq    int64 // of the first bad entry
+	Damage Damage
+	Detail string
+}
+
+// Error returns a sentence about the fault.
+func (f *Fault) Error() string {
+	return fmt.Sprintf("entry %d of the audit log was %s: %s", f.Seq, f.Damage, f.Detail)
+}
+
+// Verifier checks the entries of an audit log, one after the other from the first.
+type Verifier struct {
+	last  Head
+	heads []Head // that are not reached
+}
+
+// NewVerifier returns a Verifier that also requires the entries that the heads name.
+func NewVerifier(heads ...Head) *Verifier { return &Verifier{heads: heads} }
+
+// Head returns the head of the entries that were checked.
+func (v *Verifier) Head() Head { return v.last }
+
+// maxMove is how far from its number the original number of a reordered entry is
+// searched.
+const maxMove = 1000
+
+// Next checks the entry that follows. The error is a *Fault.
+func (v *Verifier) Next(e Entry) error {
+	want := v.last.Seq + 1
+	if e.Seq > want {
+		return &Fault{want, Removed, fmt.Sprintf("the next entry is %d", e.Seq)}
+	}
+	if e.Hash != sha256.Sum256(e.Encoding()) {
+		if was, ok := originalSeq(e); ok {
+			return &Fault{e.Seq, Reordered, fmt.Sprintf("its hash is that of entry %d", was)}
+		}
+		return &Fault{e.Seq, Changed, "its fields do not have its hash"}
+	}
+	if e.Prev != v.last.Hash {
+		return &Fault{max(1, v.last.Seq), Changed, fmt.Sprintf("entry %d was written after one with another hash", e.Seq)}
+	}
+	v.last = Head{Seq: e.Seq, Hash: e.Hash}
+	for _, h := range v.heads {
+		if h.Seq == e.Seq && h.Hash != e.Hash {
+			return &Fault{e.Seq, Rewritten, fmt.Sprintf("its hash is %s, and the head says %s", e.Hash, h.Hash)}
+		}
+	}
+	return nil
+}
+
+// originalSeq returns the number with which the entry has its hash.
+func originalSeq(e Entry) (int64, bool) {
+	moved := e
+	for seq := max(1, e.Seq-maxMove); seq <= e.Seq+maxMove; seq++ {
+		moved.Seq = seq
+		if e.Hash == sha256.Sum256(moved.Encoding()) {
+			return seq, true
+		}
+	}
+	return 0, false
+}
+
+// End checks that the entries reach all heads, and do not pass the stored head that is
+// read after the last entry. The error is a *Fault.
+func (v *Verifier) End(stored Head) error {
+	for _, h := range append(v.heads, stored) {
+		if h.Seq > v.last.Seq {
+			return &Fault{v.last.Seq + 1, Truncated, fmt.Sprintf("the log ended at entry %d", h.Seq)}
+		}
+	}
+	if stored.Seq < v.last.Seq {
+		return &Fault{stored.Seq + 1, Added, fmt.Sprintf("the log's head is entry %d", stored.Seq)}
+	}
+	return nil
+}
