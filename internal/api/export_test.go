@@ -33,8 +33,6 @@ func (a *API) OccupyPages(n int64) (leave func()) {
 // Handler returns the API's routes as one handler.
 func (a *API) Handler() http.Handler {
 	mux := http.NewServeMux()
-	for _, r := range a.Routes() {
-		mux.Handle(r.Pattern, r.Handler)
-	}
+	a.Routes(mux)
 	return mux
 }

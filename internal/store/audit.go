@@ -1,0 +1,146 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+)
+
+const auditColumns = "seq, at, actor, client, request_id, merchant_id, action, object, before, after, prev_hash, hash"
+
+func scanAuditEntry(row scanner) (e access.Entry, err error) {
+	err = row.Scan(&e.Seq, seconds{&e.At}, &e.Actor, &e.Client, &e.RequestID, nullText(&e.MerchantID), &e.Action, &e.Object,
+		&e.Before, &e.After, entryHashCol(&e.Prev), entryHashCol(&e.Hash))
+	return e, err
+}
+
+// scanSuspectEntry is scanAuditEntry for an entry that may be damaged. It reads an
+// invalid hash as zero.
+func scanSuspectEntry(row scanner) (e access.Entry, err error) {
+	var prev, hash string
+	err = row.Scan(&e.Seq, seconds{&e.At}, &e.Actor, &e.Client, &e.RequestID, nullText(&e.MerchantID), &e.Action, &e.Object,
+		&e.Before, &e.After, &prev, &hash)
+	e.Prev, _ = access.ParseEntryHash(prev)
+	e.Hash, _ = access.ParseEntryHash(hash)
+	return e, err
+}
+
+func entryHashCol(dst *access.EntryHash) parsedColumn[access.EntryHash] {
+	return parsedColumn[access.EntryHash]{dst, access.ParseEntryHash}
+}
+
+// AppendAudit appends entries to the audit log, in the transaction of the changes that
+// they record. It assigns their numbers and hashes. It locks the head of the log until
+// the transaction ends, so it should be the transaction's last statement.
+func (tx *Tx) AppendAudit(ctx context.Context, entries ...access.Entry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	head, err := tx.readAuditHead(ctx, tx.forUpdate())
+	if err != nil {
+		return fmt.Errorf("append to the audit log: %w", err)
+	}
+	rows := make([][]any, len(entries))
+	for i, e := range entries {
+		e = e.Following(head)
+		rows[i] = []any{e.Seq, e.At.Unix(), e.Actor, e.Client, e.RequestID, orNull(e.MerchantID), string(e.Action), e.Object,
+			e.Before, e.After, e.Prev.String(), e.Hash.String()}
+		if err := tx.insert(ctx, insertion{"audit_entries", strings.Split(auditColumns, ", "), ""}, rows[i:i+1]); err != nil {
+			return err
+		}
+		head = access.Head{Seq: e.Seq, Hash: e.Hash}
+		if _, err := tx.exec(ctx, "UPDATE audit_head SET seq = $1, hash = $2", head.Seq, head.Hash.String()); err != nil {
+			return fmt.Errorf("append to the audit log: %w", err)
+		}
+	}
+	return nil
+}
+
+// AuditHead returns the head of the audit log.
+func (q *queries) AuditHead(ctx context.Context) (access.Head, error) {
+	return q.readAuditHead(ctx, "")
+}
+
+func (q *queries) readAuditHead(ctx context.Context, lock string) (access.Head, error) {
+	return queryRow(ctx, q, func(row scanner) (h access.Head, err error) {
+		err = row.Scan(&h.Seq, entryHashCol(&h.Hash))
+		return h, err
+	}, "SELECT seq, hash FROM audit_head"+lock)
+}
+
+// AuditFilter selects entries of the audit log. Empty fields match all.
+type AuditFilter struct {
+	MerchantID string
+	Action     access.Action
+	Since      time.Time
+	Before     int64 // only entries with lower numbers, unless it is 0
+	Limit      int
+}
+
+// AuditEntries returns the matching entries, newest first.
+func (q *queries) AuditEntries(ctx context.Context, f AuditFilter) ([]access.Entry, error) {
+	var where []string
+	var args []any
+	add := func(term string, arg any) {
+		args = append(args, arg)
+		where = append(where, term+parameter(len(args)))
+	}
+	if f.MerchantID != "" {
+		add("merchant_id = ", f.MerchantID)
+	}
+	if f.Action != "" {
+		add("action = ", string(f.Action))
+	}
+	if !f.Since.IsZero() {
+		add("at >= ", f.Since.Unix())
+	}
+	if f.Before != 0 {
+		add("seq < ", f.Before)
+	}
+	text := "SELECT " + auditColumns + " FROM audit_entries"
+	if len(where) > 0 {
+		text += " WHERE " + strings.Join(where, " AND ")
+	}
+	args = append(args, f.Limit)
+	entries, err := queryAll(ctx, q, scanAuditEntry, text+" ORDER BY seq DESC LIMIT "+parameter(len(args)), args...)
+	if err != nil {
+		return nil, fmt.Errorf("list the audit log: %w", err)
+	}
+	return entries, nil
+}
+
+// auditPage is how many entries VerifyAudit reads at a time.
+const auditPage = 500
+
+// VerifyAudit reads the whole audit log and returns its head. The error is an
+// *access.Fault if an entry was changed or removed, or is not one that the heads, which
+// were stored elsewhere, name.
+func (s *Store) VerifyAudit(ctx context.Context, heads ...access.Head) (access.Head, error) {
+	stored, err := s.AuditHead(ctx)
+	if err != nil {
+		return access.Head{}, fmt.Errorf("verify the audit log: %w", err)
+	}
+	v := access.NewVerifier(append(heads, stored)...)
+	for {
+		entries, err := queryAll(ctx, &s.queries, scanSuspectEntry, "SELECT "+auditColumns+
+			" FROM audit_entries WHERE seq > $1 ORDER BY seq LIMIT $2", v.Head().Seq, auditPage)
+		if err != nil {
+			return v.Head(), fmt.Errorf("verify the audit log: %w", err)
+		}
+		for _, e := range entries {
+			if err := v.Next(e); err != nil {
+				return v.Head(), err
+			}
+		}
+		if len(entries) < auditPage {
+			break
+		}
+	}
+	if stored, err = s.AuditHead(ctx); err != nil {
+		return v.Head(), fmt.Errorf("verify the audit log: %w", err)
+	}
+	return v.Head(), v.End(stored)
+}

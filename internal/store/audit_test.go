@@ -1,0 +1,258 @@
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// auditEntry is the n-th change of a merchant.
+func auditEntry(n int, merchantID string) access.Entry {
+	return access.Entry{
+		At: time.Unix(int64(1000+n), 0).UTC(), Origin: access.Origin{Actor: "key_1", Client: "192.0.2.1", RequestID: fmt.Sprint("req_", n)},
+		MerchantID: merchantID, Action: access.ActionEndpointUpdate, Object: merchantID,
+		Before: fmt.Sprintf(`{"n":%d}`, n-1), After: fmt.Sprintf(`{"n":%d,"text":"naïve $1 ?1"}`, n),
+	}
+}
+
+// appendAudit appends n entries, one in each transaction.
+func appendAudit(t *testing.T, s *store.Store, n int, merchantID string) {
+	t.Helper()
+	for i := range n {
+		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.AppendAudit(ctx, auditEntry(i+1, merchantID)) })
+	}
+}
+
+func TestAuditRoundTrip(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		if head, err := s.VerifyAudit(t.Context()); err != nil || head != (access.Head{}) {
+			t.Errorf("an empty log: %s, %v", head, err)
+		}
+		var want []access.Entry
+		var head access.Head
+		other := auditEntry(2, "")
+		other.Origin = access.Origin{Actor: access.ActorConfig}
+		other.Action, other.Object, other.Before, other.After = access.ActionRegistryAdd, "", "", ""
+		update(t, s, func(ctx context.Context, tx *store.Tx) error {
+			want, head = nil, access.Head{}
+			for _, e := range []access.Entry{auditEntry(1, "m"), other, auditEntry(3, "n")} {
+				e = e.Following(head)
+				want, head = append([]access.Entry{e}, want...), access.Head{Seq: e.Seq, Hash: e.Hash}
+			}
+			return tx.AppendAudit(ctx, auditEntry(1, "m"), other, auditEntry(3, "n"))
+		})
+		for _, c := range []struct {
+			filter store.AuditFilter
+			want   []access.Entry
+		}{
+			{store.AuditFilter{Limit: 9}, want},
+			{store.AuditFilter{Limit: 2}, want[:2]},
+			{store.AuditFilter{Limit: 9, Before: 3}, want[1:]},
+			{store.AuditFilter{Limit: 9, MerchantID: "m"}, want[2:]},
+			{store.AuditFilter{Limit: 9, MerchantID: "m", Before: 1}, nil},
+			{store.AuditFilter{Limit: 9, Action: access.ActionRegistryAdd}, want[1:2]},
+			{store.AuditFilter{Limit: 9, MerchantID: "n", Action: access.ActionRegistryAdd}, nil},
+			{store.AuditFilter{Limit: 9, Since: time.Unix(1002, 0)}, want[:2]},
+			{store.AuditFilter{Limit: 9, Since: time.Unix(1002, 0), Before: 3, Action: access.ActionRegistryAdd}, want[1:2]},
+		} {
+			got, err := s.AuditEntries(t.Context(), c.filter)
+			if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
+				t.Errorf("%+v: %v (-want +got):\n%s", c.filter, err, diff)
+			}
+		}
+		if got, err := s.VerifyAudit(t.Context(), head, access.Head{Seq: 1, Hash: want[2].Hash}); err != nil || got != head {
+			t.Errorf("verified up to %s, %v; want %s", got, err, head)
+		}
+	})
+}
+
+// TestAuditRollsBack says that an entry of a transaction that fails leaves no gap.
+func TestAuditRollsBack(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		failure := errors.New("too late")
+		err := s.Update(t.Context(), func(tx *store.Tx) error {
+			return errors.Join(tx.AppendAudit(t.Context(), auditEntry(1, "m")), failure)
+		})
+		if !errors.Is(err, failure) {
+			t.Fatal(err)
+		}
+		appendAudit(t, s, 1, "m")
+		if head, err := s.VerifyAudit(t.Context()); err != nil || head.Seq != 1 {
+			t.Errorf("verified up to %s, %v", head, err)
+		}
+	})
+}
+
+// TestConcurrentAudit appends entries from several goroutines, more than are read at a time.
+func TestConcurrentAudit(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		const writers, each = 8, 70
+		errs := make([]error, writers)
+		var group sync.WaitGroup
+		for w := range writers {
+			group.Go(func() {
+				for n := range each {
+					errs[w] = errors.Join(errs[w], s.Update(t.Context(), func(tx *store.Tx) error {
+						return tx.AppendAudit(t.Context(), auditEntry(n, fmt.Sprint("m", w)))
+					}))
+				}
+			})
+		}
+		group.Wait()
+		must(t, errors.Join(errs...))
+		if head, err := s.VerifyAudit(t.Context()); err != nil || head.Seq != writers*each {
+			t.Errorf("verified up to %s, %v; want %d entries", head, err, writers*each)
+		}
+	})
+}
+
+// TestAuditIsAppendOnly tries to change and remove entries.
+func TestAuditIsAppendOnly(t *testing.T) {
+	t.Parallel()
+	for name, fresh := range storetest.Databases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := fresh(t)
+			s := storetest.Open(t, url)
+			appendAudit(t, s, 3, "m")
+			statements := []string{
+				"UPDATE audit_entries SET after = '' WHERE seq = 1",
+				"UPDATE audit_entries SET seq = 9 WHERE seq = 3",
+				"DELETE FROM audit_entries WHERE seq = 3",
+				"DELETE FROM audit_entries",
+				"UPDATE audit_head SET seq = 2",
+				"UPDATE audit_head SET hash = '" + strings.Repeat("0", 64) + "'",
+				"UPDATE audit_head SET id = 2, seq = 4",
+				"DELETE FROM audit_head",
+				"INSERT INTO audit_head VALUES (2, 0, '" + strings.Repeat("0", 64) + "')",
+				"INSERT INTO audit_entries SELECT 0, at, actor, client, request_id, merchant_id, action, object, before, after, hash, prev_hash FROM audit_entries WHERE seq = 1",
+				"INSERT INTO audit_entries SELECT 4, at, '', client, request_id, merchant_id, action, object, before, after, hash, prev_hash FROM audit_entries WHERE seq = 1",
+				"INSERT INTO audit_entries SELECT 4, at, actor, client, request_id, merchant_id, action, object, before, after, prev_hash, hash FROM audit_entries WHERE seq = 1",
+			}
+			if name == "sqlite" {
+				statements = append(statements, "INSERT OR REPLACE INTO audit_entries SELECT 3, at, actor, client, request_id, merchant_id, action, object, before, after, prev_hash, hash FROM audit_entries WHERE seq = 1")
+			} else {
+				statements = append(statements, "TRUNCATE audit_entries", "TRUNCATE audit_head")
+			}
+			db := storetest.SQL(t, url)
+			for _, statement := range statements {
+				if _, err := db.ExecContext(t.Context(), statement); err == nil {
+					t.Errorf("nothing refuses %s", statement)
+				}
+			}
+			if head, err := s.VerifyAudit(t.Context()); err != nil || head.Seq != 3 {
+				t.Errorf("verified up to %s, %v", head, err)
+			}
+		})
+	}
+}
+
+// dropAuditTriggers does what somebody does who can change the schema.
+func dropAuditTriggers(t *testing.T, db *sql.DB, name string) {
+	t.Helper()
+	statements := []string{"DROP FUNCTION refuse_audit_change CASCADE"}
+	if name == "sqlite" {
+		statements = []string{"DROP TRIGGER audit_entries_update", "DROP TRIGGER audit_entries_delete", "DROP TRIGGER audit_entries_insert",
+			"DROP TRIGGER audit_head_update", "DROP TRIGGER audit_head_delete"}
+	}
+	for _, statement := range statements {
+		_, err := db.ExecContext(t.Context(), statement)
+		must(t, err)
+	}
+}
+
+// TestVerifyAudit changes a log of 5 entries, without the triggers that refuse it.
+func TestVerifyAudit(t *testing.T) {
+	t.Parallel()
+	const rewrite = "rewrite" // stands for all hashes being computed again
+	cases := map[string]struct {
+		statements []string
+		seq        int64
+		damage     access.Damage
+	}{
+		"field":          {[]string{"UPDATE audit_entries SET after = '{}' WHERE seq = 3"}, 3, access.Changed},
+		"time":           {[]string{"UPDATE audit_entries SET at = at + 1 WHERE seq = 1"}, 1, access.Changed},
+		"merchant":       {[]string{"UPDATE audit_entries SET merchant_id = NULL WHERE seq = 2"}, 2, access.Changed},
+		"hash":           {[]string{"UPDATE audit_entries SET hash = '" + strings.Repeat("a", 64) + "' WHERE seq = 4"}, 4, access.Changed},
+		"no hash":        {[]string{"UPDATE audit_entries SET hash = '" + strings.Repeat("x", 64) + "' WHERE seq = 4"}, 4, access.Changed},
+		"previous hash":  {[]string{"UPDATE audit_entries SET prev_hash = hash WHERE seq = 4"}, 4, access.Changed},
+		"one of all":     {[]string{"UPDATE audit_entries SET actor = 'key_2'"}, 1, access.Changed},
+		"shifted text":   {[]string{"UPDATE audit_entries SET actor = actor || client, client = '' WHERE seq = 3"}, 3, access.Changed},
+		"first removed":  {[]string{"DELETE FROM audit_entries WHERE seq = 1"}, 1, access.Removed},
+		"middle removed": {[]string{"DELETE FROM audit_entries WHERE seq IN (3, 4)"}, 3, access.Removed},
+		"gap closed":     {[]string{"DELETE FROM audit_entries WHERE seq = 3", "UPDATE audit_entries SET seq = 3 WHERE seq = 4", "UPDATE audit_entries SET seq = 4 WHERE seq = 5"}, 3, access.Reordered},
+		"swapped":        {[]string{"UPDATE audit_entries SET seq = 9 WHERE seq = 2", "UPDATE audit_entries SET seq = 2 WHERE seq = 4", "UPDATE audit_entries SET seq = 4 WHERE seq = 9"}, 2, access.Reordered},
+		"last removed":   {[]string{"DELETE FROM audit_entries WHERE seq = 5"}, 5, access.Truncated},
+		"all removed":    {[]string{"DELETE FROM audit_entries"}, 1, access.Truncated},
+		"head moved":     {[]string{"UPDATE audit_head SET seq = 4, hash = (SELECT hash FROM audit_entries WHERE seq = 4)"}, 5, access.Added},
+		"head's hash":    {[]string{"UPDATE audit_head SET hash = '" + strings.Repeat("a", 64) + "'"}, 5, access.Rewritten},
+		"tail removed with the head": {[]string{"DELETE FROM audit_entries WHERE seq > 3",
+			"UPDATE audit_head SET seq = 3, hash = (SELECT hash FROM audit_entries WHERE seq = 3)"}, 4, access.Truncated},
+		"one hash computed again": {[]string{"UPDATE audit_entries SET object = 'x' WHERE seq = 2", rewrite + " 2"}, 2, access.Changed},
+		"all computed again":      {[]string{"UPDATE audit_entries SET object = 'x' WHERE seq = 2", rewrite}, 5, access.Rewritten},
+	}
+	for name, fresh := range storetest.Databases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for what, c := range cases {
+				t.Run(what, func(t *testing.T) {
+					url := fresh(t)
+					s := storetest.Open(t, url)
+					appendAudit(t, s, 5, "m")
+					head, err := s.VerifyAudit(t.Context())
+					must(t, err)
+					db := storetest.SQL(t, url)
+					dropAuditTriggers(t, db, name)
+					for _, statement := range c.statements {
+						if rest, ok := strings.CutPrefix(statement, rewrite); ok {
+							rehash(t, s, db, strings.TrimSpace(rest) != "")
+							continue
+						}
+						_, err := db.ExecContext(t.Context(), statement)
+						must(t, err)
+					}
+					_, err = s.VerifyAudit(t.Context(), head)
+					fault := (*access.Fault)(nil)
+					if !errors.As(err, &fault) || fault.Seq != c.seq || fault.Damage != c.damage {
+						t.Errorf("it says %v; want entry %d to be %s", err, c.seq, c.damage)
+					}
+				})
+			}
+		})
+	}
+}
+
+// rehash computes the hashes again: that of entry 2 alone, or all and the head.
+func rehash(t *testing.T, s *store.Store, db *sql.DB, second bool) {
+	t.Helper()
+	entries, err := s.AuditEntries(t.Context(), store.AuditFilter{Limit: 9})
+	must(t, err)
+	var head access.Head
+	for i := len(entries) - 1; i >= 0; i-- {
+		e := entries[i].Following(head)
+		head = access.Head{Seq: e.Seq, Hash: e.Hash}
+		if second && e.Seq != 2 {
+			continue
+		}
+		_, err := db.ExecContext(t.Context(), fmt.Sprintf("UPDATE audit_entries SET prev_hash = '%s', hash = '%s' WHERE seq = %d", e.Prev, e.Hash, e.Seq))
+		must(t, err)
+	}
+	if !second {
+		_, err := db.ExecContext(t.Context(), fmt.Sprintf("UPDATE audit_head SET hash = '%s'", head.Hash))
+		must(t, err)
+	}
+}
