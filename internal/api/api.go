@@ -140,8 +140,11 @@ type API struct {
 	pages     pages
 }
 
-// New returns an API.
+// New returns an API. It panics without a clock or a Logger.
 func New(c Config) *API {
+	if c.Now == nil || c.Logger == nil {
+		panic("api: Config.Now and Config.Logger are required")
+	}
 	a := &API{
 		ledger: c.Ledger, reader: c.Reader, events: c.Events, endpoints: c.Endpoints, now: c.Now, logger: c.Logger, pages: newPages(),
 		chains:    make(map[string]chain.Chain, len(c.Chains)),
@@ -154,33 +157,6 @@ func New(c Config) *API {
 		a.providers[p.Name] = p
 	}
 	return a
-}
-
-// Routes adds all routes to mux. The caller handles panics and requests without a route,
-// with NotFound, MethodNotAllowed and WriteError.
-func (a *API) Routes(mux *http.ServeMux) {
-	for pattern, h := range map[string]handler{
-		"POST /api/invoices":                              a.createInvoice,
-		"GET /api/invoices":                               a.listInvoices,
-		"GET /api/invoices/{id}":                          a.getInvoice,
-		"GET /api/payments":                               a.listPayments,
-		"GET /api/payments/{id}":                          a.getPayment,
-		"POST /api/payments/{id}/attribution":             a.attributePayment,
-		"GET /api/claims":                                 a.listClaims,
-		"GET /api/events":                                 a.listEvents,
-		"POST /api/events/redeliver":                      a.redeliverEvents,
-		"GET /api/events/{id}":                            a.getEvent,
-		"POST /api/events/{id}/redeliver":                 a.redeliverEvent,
-		"GET /api/merchants/{id}/webhook":                 a.getWebhook,
-		"PUT /api/merchants/{id}/webhook":                 a.putWebhook,
-		"POST /api/merchants/{id}/webhook/ping":           a.pingWebhook,
-		"POST /api/merchants/{id}/webhook/secret":         a.stageSecret,
-		"DELETE /api/merchants/{id}/webhook/secret":       a.dropSecret,
-		"POST /api/merchants/{id}/webhook/secret/promote": a.promoteSecret,
-		"POST /api/webhooks/{provider}":                   a.receiveNotice,
-	} {
-		mux.Handle(pattern, a.serve(h))
-	}
 }
 
 // NotFound returns a handler that answers not_found.

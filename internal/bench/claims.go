@@ -81,8 +81,7 @@ func (b *bench) measureClaims(ctx context.Context, kind string) (err error) {
 // claim has a worker lease and deliver, to nowhere, for the time of a
 // snapshot.
 func (b *bench) claim(ctx context.Context, s *store.Store) (claimed, error) {
-	d := newDeliverer(s, func(string) string { return "http://127.0.0.1/" })
-	d.Client = &http.Client{Transport: accepted{}}
+	d := newDeliverer(s, &http.Client{Transport: accepted{}}, func(string) string { return "http://127.0.0.1/" })
 	err := d.while(ctx, func(ctx context.Context) error {
 		select {
 		case <-time.After(b.snapshot):

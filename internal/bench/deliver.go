@@ -78,7 +78,7 @@ func (b *bench) measureDeliver(ctx context.Context, kind string) (err error) {
 	if err != nil {
 		return err
 	}
-	w := newDeliverer(s, func(id string) string { return sinkURL(id, port) })
+	w := newDeliverer(s, newClient(), func(id string) string { return sinkURL(id, port) })
 	stopProfile, err := b.profiled("deliveries-" + kind)
 	if err != nil {
 		return err
@@ -187,7 +187,6 @@ func ownCPU() time.Duration {
 
 // deliverer is a worker that counts what it finishes and times what it leases.
 type deliverer struct {
-	deliver.Config
 	*store.Store
 	client *http.Client
 	worker *deliver.Worker
@@ -200,10 +199,10 @@ type deliverer struct {
 }
 
 // newDeliverer makes a worker whose merchants have the URLs.
-func newDeliverer(s *store.Store, url func(merchantID string) string) *deliverer {
-	d := &deliverer{Store: s, client: newClient(), reach: make(chan struct{})}
-	d.Config = deliver.Config{
-		Store: d, Client: d.client, Now: time.Now, Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler),
+func newDeliverer(s *store.Store, client *http.Client, url func(merchantID string) string) *deliverer {
+	d := &deliverer{Store: s, client: client, reach: make(chan struct{})}
+	d.worker = deliver.New(deliver.Config{
+		Store: d, Client: client, Now: time.Now, Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler),
 		Endpoints: func(_ context.Context, ids []string) (map[string]poster.Endpoint, error) {
 			found := make(map[string]poster.Endpoint, len(ids))
 			for _, id := range ids {
@@ -211,7 +210,8 @@ func newDeliverer(s *store.Store, url func(merchantID string) string) *deliverer
 			}
 			return found, nil
 		},
-	}
+		Limits: deliver.Limits{Grace: time.Millisecond},
+	})
 	return d
 }
 
@@ -253,11 +253,9 @@ func (d *deliverer) until(ctx context.Context, want int64) error {
 // while runs the worker as long as fn takes.
 func (d *deliverer) while(ctx context.Context, fn func(ctx context.Context) error) error {
 	defer d.client.CloseIdleConnections()
-	d.Limits.Grace = time.Millisecond
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan error, 1)
-	d.worker = deliver.New(d.Config)
 	go func() { ended <- d.worker.Run(ctx) }()
 	err := fn(ctx)
 	cancel()

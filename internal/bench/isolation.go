@@ -143,6 +143,13 @@ func (t timed) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
+// client returns a webhook client whose answers the clinic notes.
+func (c *clinic) client() *http.Client {
+	client := newClient()
+	client.Transport = timed{client.Transport.(outbound.Transport), c}
+	return client
+}
+
 // trickle commits events for the merchants at a rate for some time, wakes the
 // worker after each, and waits until all have arrived. It returns how long
 // each took from its commit, and how many did not arrive.
@@ -212,8 +219,7 @@ func (b *bench) isolation(ctx context.Context, kind, name string, healthy int, s
 	if err := addMerchants(ctx, s, well); err != nil {
 		return nil, 0, err
 	}
-	d := newDeliverer(s, c.endpoint)
-	d.client.Transport = timed{d.client.Transport.(outbound.Transport), c}
+	d := newDeliverer(s, c.client(), c.endpoint)
 	err = d.while(ctx, func(ctx context.Context) error {
 		took, missing, err = c.trickle(ctx, s, d, well, isolationRate, b.trickle)
 		return err
@@ -290,8 +296,7 @@ func (b *bench) measureRecovery(ctx context.Context, kind string) (err error) {
 	if err := execute(ctx, database, "UPDATE deliveries SET attempts = 1"); err != nil {
 		return err
 	}
-	d := newDeliverer(s, c.endpoint)
-	d.client.Transport = timed{d.client.Transport.(outbound.Transport), c}
+	d := newDeliverer(s, c.client(), c.endpoint)
 	var took []time.Duration
 	var missing int
 	var rate float64

@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/quittance/quittance/internal/outbound"
 )
 
 // restWarmUp is for how long events are committed before their CPU time counts:
@@ -36,8 +34,7 @@ func (b *bench) measureRest(ctx context.Context, kind string) (err error) {
 		return err
 	}
 	c := newClinic("")
-	d := newDeliverer(s, func(id string) string { return sinkURL(id, port) })
-	d.client.Transport = timed{d.client.Transport.(outbound.Transport), c}
+	d := newDeliverer(s, c.client(), func(id string) string { return sinkURL(id, port) })
 	return d.while(ctx, func(ctx context.Context) error {
 		if _, missing, err := c.trickle(ctx, s, d, merchants, isolationRate, restWarmUp); err != nil || missing > 0 {
 			return errors.Join(err, missed(missing))

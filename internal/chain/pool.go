@@ -35,8 +35,12 @@ type Pool struct {
 	mu sync.Mutex // guards the nodes' health
 }
 
-// NewPool returns a pool that owns the clients of conf.
+// NewPool returns a pool that owns the clients of conf. It panics without a client or
+// a clock.
 func NewPool(conf PoolConfig) *Pool {
+	if len(conf.Clients) == 0 || conf.Now == nil {
+		panic("chain: PoolConfig.Clients and PoolConfig.Now are required")
+	}
 	conf.FailoverAfter = cmp.Or(conf.FailoverAfter, DefaultFailoverAfter)
 	p := &Pool{conf: conf}
 	for _, e := range conf.Clients {

@@ -84,8 +84,11 @@ type Checkout struct {
 	logger     *slog.Logger
 }
 
-// New returns a Checkout.
+// New returns a Checkout. It panics without a Reader, a clock or a Logger.
 func New(c Config) *Checkout {
+	if c.Reader == nil || c.Now == nil || c.Logger == nil {
+		panic("checkout: Config.Reader, Now and Logger are required")
+	}
 	chains := make(map[string]chain.Chain, len(c.Chains))
 	for _, ch := range c.Chains {
 		chains[ch.Key] = ch

@@ -135,8 +135,11 @@ type Indexer struct {
 	probes   map[*chain.Node]probe
 }
 
-// New returns an indexer that has not begun yet.
+// New returns an indexer that has not begun yet. It panics without a required field.
 func New(c Config) *Indexer {
+	if c.Chain.Key == "" || c.Pool == nil || c.Ledger == nil || c.Logger == nil || c.Now == nil || c.Jitter == nil {
+		panic("indexer: Config.Chain, Pool, Ledger, Logger, Now and Jitter are required")
+	}
 	if c.PollInterval == 0 {
 		c.PollInterval = DefaultPollInterval
 	}

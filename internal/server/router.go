@@ -37,7 +37,9 @@ type router struct {
 // newRouter returns a router with the routes of the API and of the checkout.
 func newRouter(rest *api.API, page *checkout.Checkout) *router {
 	rt := &router{http.NewServeMux(), rest, page}
-	rest.Routes(rt.ServeMux)
+	for _, r := range rest.Routes() {
+		rt.Handle(r.Pattern, r.Handler)
+	}
 	page.Routes(rt.ServeMux)
 	for _, pattern := range unrouted {
 		rt.HandleFunc(pattern, rt.noRoute)

@@ -1,0 +1,50 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/quittance/quittance/internal/access"
+)
+
+// Route is a route of the interface.
+type Route struct {
+	// Pattern is the method and path, as http.ServeMux takes it.
+	Pattern string
+	// Scope is what a caller's key must have. It is empty for a route that needs no key.
+	Scope   access.Scope
+	Handler http.Handler
+}
+
+// Routes returns all routes. The caller handles panics and requests without a route, with
+// NotFound, MethodNotAllowed and WriteError.
+func (a *API) Routes() []Route {
+	all := []struct {
+		pattern string
+		scope   access.Scope
+		handler handler
+	}{
+		{"POST /api/invoices", access.InvoicesWrite, a.createInvoice},
+		{"GET /api/invoices", access.InvoicesRead, a.listInvoices},
+		{"GET /api/invoices/{id}", access.InvoicesRead, a.getInvoice},
+		{"GET /api/payments", access.PaymentsRead, a.listPayments},
+		{"GET /api/payments/{id}", access.PaymentsRead, a.getPayment},
+		{"POST /api/payments/{id}/attribution", access.AttributionWrite, a.attributePayment},
+		{"GET /api/claims", access.PaymentsRead, a.listClaims},
+		{"GET /api/events", access.EventsRead, a.listEvents},
+		{"POST /api/events/redeliver", access.EventsRedeliver, a.redeliverEvents},
+		{"GET /api/events/{id}", access.EventsRead, a.getEvent},
+		{"POST /api/events/{id}/redeliver", access.EventsRedeliver, a.redeliverEvent},
+		{"GET /api/merchants/{id}/webhook", access.EventsRead, a.getWebhook},
+		{"PUT /api/merchants/{id}/webhook", access.WebhooksWrite, a.putWebhook},
+		{"POST /api/merchants/{id}/webhook/ping", access.WebhooksWrite, a.pingWebhook},
+		{"POST /api/merchants/{id}/webhook/secret", access.WebhooksWrite, a.stageSecret},
+		{"DELETE /api/merchants/{id}/webhook/secret", access.WebhooksWrite, a.dropSecret},
+		{"POST /api/merchants/{id}/webhook/secret/promote", access.WebhooksWrite, a.promoteSecret},
+		{"POST /api/webhooks/{provider}", "", a.receiveNotice}, // the provider signs its notices
+	}
+	routes := make([]Route, len(all))
+	for i, r := range all {
+		routes[i] = Route{Pattern: r.pattern, Scope: r.scope, Handler: a.serve(r.handler)}
+	}
+	return routes
+}
