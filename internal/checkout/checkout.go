@@ -100,19 +100,28 @@ func New(c Config) *Checkout {
 	}
 }
 
-// Routes adds all routes to mux. The caller handles panics and requests without a route,
-// with NotFound, MethodNotAllowed and WriteError.
-func (c *Checkout) Routes(mux *http.ServeMux) {
-	mux.Handle("GET /checkout/{id}", c.serve(c.page))
-	mux.Handle("GET /checkout/{id}/status", c.serve(c.status))
-	mux.Handle("GET /checkout/{id}/check", c.serve(c.check))
+// Route is a route of the checkout.
+type Route struct {
+	Pattern string // method and path, as http.ServeMux takes it
+	Handler http.Handler
+}
+
+// Routes returns all routes. The caller handles panics and requests without a route, with
+// NotFound, MethodNotAllowed and WriteError.
+func (c *Checkout) Routes() []Route {
+	all := []Route{
+		{"GET /checkout/{id}", c.serve(c.page)},
+		{"GET /checkout/{id}/status", c.serve(c.status)},
+		{"GET /checkout/{id}/check", c.serve(c.check)},
+	}
 	for _, a := range assets {
-		mux.Handle("GET "+a.Path, c.serve(c.asset(a)))
+		all = append(all, Route{"GET " + a.Path, c.serve(c.asset(a))})
 	}
 	if c.claims != nil {
-		mux.Handle("POST /checkout/{id}/claim", c.serve(c.claim))
+		all = append(all, Route{"POST /checkout/{id}/claim", c.serve(c.claim)})
 	}
 	if c.testWallet != nil {
-		mux.Handle("POST /checkout/{id}/test-payment", c.serve(c.payFromTestWallet))
+		all = append(all, Route{"POST /checkout/{id}/test-payment", c.serve(c.payFromTestWallet)})
 	}
+	return all
 }

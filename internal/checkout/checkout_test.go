@@ -148,10 +148,13 @@ func (w *world) Cursor(context.Context, string) (store.Cursor, error) {
 
 func (w *world) handler() http.Handler {
 	mux := http.NewServeMux()
-	New(Config{
+	page := New(Config{
 		Reader: w, Chains: []chain.Chain{w.chain}, Inspector: w.nodes, Claims: &w.claims, TestWallet: w.wallet,
 		Now: w.defaultNow, Logger: slog.New(slog.DiscardHandler),
-	}).Routes(mux)
+	})
+	for _, r := range page.Routes() {
+		mux.Handle(r.Pattern, r.Handler)
+	}
 	return mux
 }
 

@@ -4,8 +4,6 @@ import (
 	"net/http"
 	"path"
 
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/checkout"
 	"github.com/quittance/quittance/internal/inspect"
@@ -21,15 +19,8 @@ func (s *Server) handler() http.Handler {
 		Reader: s.store, Chains: chains, Inspector: s.inspector(), Claims: s.settle, TestWallet: s.cfg.TestWallet,
 		Origins: s.origins, Now: s.cfg.Now, Logger: s.cfg.Logger,
 	})
-	routes := newRouter(rest, page)
-	routes.HandleFunc("GET /healthz", live)
-	routes.HandleFunc("GET /readyz", s.ready)
-	routes.HandleFunc("GET /status", s.status)
-	routes.Handle("GET /metrics", promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}))
-	for pattern, h := range s.cfg.Routes {
-		routes.Handle(pattern, h)
-	}
-	h := withRecover(routes.writeError, s.closeWhenStopping(newRequestFilter(s.cfg.Hosts, s.origins, rest, routes)))
+	rt := newRouter(s.routes(rest, page), Doors, unguarded, rest, page)
+	h := withRecover(rt.writeError, s.closeWhenStopping(newRequestFilter(s.cfg.Hosts, s.origins, rest, rt)))
 	return withDeadline(s.metrics.requests(h)) // the metrics read Pattern of this request, not of a copy
 }
 

@@ -53,14 +53,13 @@ func testRoutes(t *testing.T, log io.Writer, read func(context.Context) error) h
 	t.Helper()
 	logger := slog.New(slog.NewTextHandler(log, nil))
 	f := fakeReader{read: read}
-	routes := newRouter(
-		api.New(api.Config{Reader: f, Now: time.Now, Logger: logger, Providers: []api.Provider{{Name: "circle", Secret: "secret"}}}),
-		checkout.New(checkout.Config{
-			Reader: f, Claims: noClaims{}, Now: time.Now, Logger: logger,
-			TestWallet: func(context.Context, invoice.Invoice) (string, error) { return "", errors.New("no wallet") },
-		}),
-	)
-	return apitest.Check(t, withDeadline(withRecover(routes.writeError, routes)))
+	rest := api.New(api.Config{Reader: f, Now: time.Now, Logger: logger, Providers: []api.Provider{{Name: "circle", Secret: "secret"}}})
+	page := checkout.New(checkout.Config{
+		Reader: f, Claims: noClaims{}, Now: time.Now, Logger: logger,
+		TestWallet: func(context.Context, invoice.Invoice) (string, error) { return "", errors.New("no wallet") },
+	})
+	rt := newRouter(append(apiRoutes(rest), checkoutRoutes(page)...), Doors, unguarded, rest, page)
+	return apitest.Check(t, withDeadline(withRecover(rt.writeError, rt)))
 }
 
 // The paths of an invoice in the API and the checkout.

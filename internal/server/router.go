@@ -27,20 +27,21 @@ type errorRenderer interface {
 	WriteError(w http.ResponseWriter, r *http.Request, err error)
 }
 
-// router holds all routes of the service, and answers the requests that none of
+// router holds the routes of some doors, and answers the requests that none of
 // them takes.
 type router struct {
 	*http.ServeMux
 	api, checkout errorRenderer
 }
 
-// newRouter returns a router with the routes of the API and of the checkout.
-func newRouter(rest *api.API, page *checkout.Checkout) *router {
+// newRouter returns a router with the routes of the table that belong to the doors.
+func newRouter(table []route, doors []Door, g guard, rest *api.API, page *checkout.Checkout) *router {
 	rt := &router{http.NewServeMux(), rest, page}
-	for _, r := range rest.Routes() {
-		rt.Handle(r.Pattern, r.Handler)
+	for _, r := range table {
+		if slices.Contains(doors, r.door) {
+			rt.Handle(r.pattern, g(r))
+		}
 	}
-	page.Routes(rt.ServeMux)
 	for _, pattern := range unrouted {
 		rt.HandleFunc(pattern, rt.noRoute)
 	}

@@ -1,0 +1,92 @@
+package server
+
+import (
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/checkout"
+)
+
+// Door is an entrance of the service. Each route belongs to one door.
+type Door string
+
+// Doors.
+const (
+	PublicDoor   Door = "public"   // payers and transfer providers
+	APIDoor      Door = "api"      // merchants' programs
+	OperatorDoor Door = "operator" // health checks, metrics and diagnosis
+)
+
+// Doors are all doors.
+var Doors = []Door{PublicDoor, APIDoor, OperatorDoor}
+
+// credential is what a request must present.
+type credential string
+
+const (
+	noCredential credential = "none"
+	// keyCredential is an access key with the route's scope.
+	keyCredential credential = "key"
+	// operatorCredential is an access key of the operator, of any scope. It is not
+	// required where the operator door is private.
+	operatorCredential credential = "operator"
+	// signatureCredential is the signature of a transfer provider, which the handler
+	// verifies.
+	signatureCredential credential = "signature"
+)
+
+// route is an entry of the table of routes.
+type route struct {
+	pattern    string // method and path, as http.ServeMux takes it
+	door       Door
+	credential credential
+	scope      access.Scope // with keyCredential
+	handler    http.Handler
+}
+
+// routes returns the table of all routes.
+func (s *Server) routes(rest *api.API, page *checkout.Checkout) []route {
+	table := append(apiRoutes(rest), checkoutRoutes(page)...)
+	table = append(table,
+		route{"GET /healthz", OperatorDoor, noCredential, "", http.HandlerFunc(live)},
+		route{"GET /readyz", OperatorDoor, noCredential, "", http.HandlerFunc(s.ready)},
+		route{"GET /status", OperatorDoor, operatorCredential, "", http.HandlerFunc(s.status)},
+		route{"GET /metrics", OperatorDoor, operatorCredential, "", promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{})},
+	)
+	for pattern, h := range s.cfg.Routes {
+		table = append(table, route{pattern, APIDoor, noCredential, "", h})
+	}
+	return table
+}
+
+// apiRoutes returns the routes of the API. Notices of transfer providers, which carry a
+// signature instead of a key, come in at the public door.
+func apiRoutes(rest *api.API) []route {
+	var table []route
+	for _, r := range rest.Routes() {
+		if r.Scope == "" {
+			table = append(table, route{r.Pattern, PublicDoor, signatureCredential, "", r.Handler})
+		} else {
+			table = append(table, route{r.Pattern, APIDoor, keyCredential, r.Scope, r.Handler})
+		}
+	}
+	return table
+}
+
+// checkoutRoutes returns the routes of the checkout.
+func checkoutRoutes(page *checkout.Checkout) []route {
+	var table []route
+	for _, r := range page.Routes() {
+		table = append(table, route{r.Pattern, PublicDoor, noCredential, "", r.Handler})
+	}
+	return table
+}
+
+// guard returns a handler that applies the rules of a route before its handler.
+type guard func(route) http.Handler
+
+// unguarded is a guard without rules.
+func unguarded(r route) http.Handler { return r.handler }

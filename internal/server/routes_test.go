@@ -1,0 +1,148 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/checkout"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// routeList is what the table of routes must say: the pattern, its door, the
+// credential, and the scope of a key.
+const routeList = `
+DELETE /api/merchants/{id}/webhook/secret api key webhooks:write
+GET /api/claims api key payments:read
+GET /api/events api key events:read
+GET /api/events/{id} api key events:read
+GET /api/invoices api key invoices:read
+GET /api/invoices/{id} api key invoices:read
+GET /api/merchants/{id}/webhook api key events:read
+GET /api/payments api key payments:read
+GET /api/payments/{id} api key payments:read
+GET /checkout/static/* public none
+GET /checkout/{id} public none
+GET /checkout/{id}/check public none
+GET /checkout/{id}/status public none
+GET /dev/world api none
+GET /healthz operator none
+GET /metrics operator operator
+GET /readyz operator none
+GET /status operator operator
+POST /api/events/redeliver api key events:redeliver
+POST /api/events/{id}/redeliver api key events:redeliver
+POST /api/invoices api key invoices:write
+POST /api/merchants/{id}/webhook/ping api key webhooks:write
+POST /api/merchants/{id}/webhook/secret api key webhooks:write
+POST /api/merchants/{id}/webhook/secret/promote api key webhooks:write
+POST /api/payments/{id}/attribution api key attribution:write
+POST /api/webhooks/{provider} public signature
+POST /checkout/{id}/claim public none
+POST /checkout/{id}/test-payment public none
+PUT /api/merchants/{id}/webhook api key webhooks:write
+`
+
+// testTable returns the table of a server with all routes, and its renderers of errors.
+func testTable(t *testing.T) ([]route, *api.API, *checkout.Checkout) {
+	t.Helper()
+	logger := slog.New(slog.DiscardHandler)
+	s, err := newServer(Config{Routes: map[string]http.Handler{"GET /dev/world": http.NotFoundHandler()}, Logger: logger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest := api.New(api.Config{Reader: fakeReader{}, Now: time.Now, Logger: logger})
+	page := checkout.New(checkout.Config{
+		Reader: fakeReader{}, Claims: noClaims{}, Now: time.Now, Logger: logger,
+		TestWallet: func(context.Context, invoice.Invoice) (string, error) { return "", errors.New("no wallet") },
+	})
+	return s.routes(rest, page), rest, page
+}
+
+func TestRouteTable(t *testing.T) {
+	t.Parallel()
+	asset := regexp.MustCompile(`static/.*`)
+	var got []string
+	table, _, _ := testTable(t)
+	for _, r := range table {
+		got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", asset.ReplaceAllString(r.pattern, "static/*"), r.door, r.credential, r.scope)))
+		if (r.credential == keyCredential) != slices.Contains(access.AllScopes, r.scope) {
+			t.Errorf("%s wants the credential %s with the scope %q", r.pattern, r.credential, r.scope)
+		}
+		if !slices.Contains(Doors, r.door) {
+			t.Errorf("%s belongs to the door %q", r.pattern, r.door)
+		}
+	}
+	slices.Sort(got)
+	want := strings.Split(strings.TrimSpace(routeList), "\n")
+	if diff := cmp.Diff(want, slices.Compact(got)); diff != "" {
+		t.Errorf("the list in this test (-) and the table (+):\n%s", diff)
+	}
+}
+
+// TestRoutesOfOpenAPI compares the paths of openapi.yaml with the table.
+func TestRoutesOfOpenAPI(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("../../openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var spec struct {
+		Paths map[string]map[string]any `yaml:"paths"`
+	}
+	if err := yaml.Unmarshal(raw, &spec); err != nil {
+		t.Fatal(err)
+	}
+	var documented, declared []string
+	for path, methods := range spec.Paths {
+		for method := range methods {
+			if method = strings.ToUpper(method); method != "PARAMETERS" {
+				documented = append(documented, method+" "+path)
+			}
+		}
+	}
+	table, _, _ := testTable(t)
+	for _, r := range table {
+		if strings.Contains(r.pattern, " /api/") {
+			declared = append(declared, r.pattern)
+		}
+	}
+	slices.Sort(documented)
+	slices.Sort(declared)
+	if diff := cmp.Diff(documented, declared); diff != "" {
+		t.Errorf("openapi.yaml (-) and the table of routes (+):\n%s", diff)
+	}
+}
+
+// TestRoutesOfDoors expects each route at its door alone.
+func TestRoutesOfDoors(t *testing.T) {
+	t.Parallel()
+	variable := regexp.MustCompile(`\{\w+\}`)
+	table, rest, page := testTable(t)
+	for _, door := range Doors {
+		rt := newRouter(table, []Door{door}, unguarded, rest, page)
+		for _, r := range table {
+			method, path, _ := strings.Cut(r.pattern, " ")
+			request, err := http.NewRequestWithContext(t.Context(), method, variable.ReplaceAllString(path, "x"), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, pattern := rt.Handler(request); (pattern == r.pattern) != (door == r.door) {
+				t.Errorf("the %s door takes %s by %q", door, r.pattern, pattern)
+			}
+		}
+	}
+}
