@@ -1,0 +1,18 @@
+package access
+
+import "regexp"
+
+// keyText is the beginning of a key and what follows it, so that a mistyped key is
+// found too.
+var keyText = regexp.MustCompile(`(?i)qk(_|%5f)(live|test)(_|%5f)[0-9a-z]+`)
+
+// ContainsKey reports whether a text holds a key, or what looks like one.
+func ContainsKey(text string) bool { return keyText.MatchString(text) }
+
+// Redact replaces all keys in a text that is to be logged.
+func Redact(text string) string {
+	if len(text) < len("qk_live_") {
+		return text
+	}
+	return keyText.ReplaceAllString(text, "qk_REDACTED")
+}

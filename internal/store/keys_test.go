@@ -1,0 +1,157 @@
+package store_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// sampleKey returns the record of a new key.
+func sampleKey(t *testing.T, n int, merchantID string) access.Record {
+	t.Helper()
+	k, err := access.NewKey(access.Live, rand.Reader)
+	must(t, err)
+	return access.Record{
+		ID: fmt.Sprintf("key_%026d", n), Name: "shop", Hint: k.Hint(), Hash: k.Hash(), MerchantID: merchantID,
+		Scopes: access.Standard, CreatedAt: time.Unix(1000, 0).UTC(),
+	}
+}
+
+func insertKeys(t *testing.T, s *store.Store, keys ...access.Record) {
+	t.Helper()
+	update(t, s, func(ctx context.Context, tx *store.Tx) error {
+		if err := tx.LockKeys(ctx); err != nil {
+			return err
+		}
+		for _, k := range keys {
+			if err := tx.InsertKey(ctx, k); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := t.Context()
+		operator, acme, globex := sampleKey(t, 1, ""), sampleKey(t, 2, "acme"), sampleKey(t, 3, "globex")
+		acme.ExpiresAt = time.Unix(2000, 0).UTC()
+		version, err := s.KeysVersion(ctx)
+		must(t, err)
+		insertKeys(t, s, operator, acme, globex)
+		if next, err := s.KeysVersion(ctx); err != nil || next != version+1 {
+			t.Errorf("the version is %d, %v; want %d", next, err, version+1)
+		}
+		for _, want := range []access.Record{operator, acme, globex} {
+			byID, err := s.Key(ctx, want.ID)
+			must(t, err)
+			byHash, err := s.KeyByHash(ctx, want.Hash)
+			must(t, err)
+			if diff := cmp.Diff(want, byID) + cmp.Diff(want, byHash); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		}
+		if _, err := s.KeyByHash(ctx, [access.HashSize]byte{1}); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("an unknown hash: %v", err)
+		}
+		for _, c := range []struct {
+			filter store.KeyFilter
+			want   []access.Record
+		}{
+			{store.KeyFilter{Limit: 10}, []access.Record{globex, acme, operator}},
+			{store.KeyFilter{Limit: 1, Before: globex.ID}, []access.Record{acme}},
+			{store.KeyFilter{Limit: 10, MerchantID: "acme"}, []access.Record{acme}},
+			{store.KeyFilter{Limit: 10, MerchantID: "acme", Before: acme.ID}, nil},
+		} {
+			got, err := s.Keys(ctx, c.filter)
+			must(t, err)
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("%+v (-want +got):\n%s", c.filter, diff)
+			}
+		}
+		for _, c := range []struct {
+			merchant string
+			at       int64
+			want     int
+		}{{"", 1500, 1}, {"acme", 1999, 1}, {"acme", 2000, 0}, {"nobody", 1500, 0}} {
+			if n, err := s.CountActiveKeys(ctx, c.merchant, time.Unix(c.at, 0)); err != nil || n != c.want {
+				t.Errorf("%q has %d active keys at %d, %v; want %d", c.merchant, n, c.at, err, c.want)
+			}
+		}
+		acme.ExpiresAt, acme.RevokedAt, acme.ReplacedBy = time.Unix(1800, 0).UTC(), time.Unix(1700, 0).UTC(), globex.ID
+		update(t, s, func(ctx context.Context, tx *store.Tx) error {
+			return errors.Join(tx.LockKeys(ctx), tx.UpdateKey(ctx, acme))
+		})
+		got, err := s.Key(ctx, acme.ID)
+		must(t, err)
+		if diff := cmp.Diff(acme, got); diff != "" {
+			t.Errorf("updated (-want +got):\n%s", diff)
+		}
+		acme.ID = "key_unknown"
+		if err := s.Update(ctx, func(tx *store.Tx) error { return tx.UpdateKey(ctx, acme) }); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("an update of an unknown key: %v", err)
+		}
+	})
+}
+
+// TestKeyUses stores the last use of a key at most once a minute.
+func TestKeyUses(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		one, two := sampleKey(t, 1, ""), sampleKey(t, 2, "acme")
+		insertKeys(t, s, one, two)
+		for _, c := range []struct{ use, want int64 }{{2000, 2000}, {2059, 2000}, {1990, 2000}, {2060, 2060}} {
+			must(t, s.RecordKeyUses(t.Context(), map[string]time.Time{one.ID: time.Unix(c.use, 0), "key_unknown": time.Unix(c.use, 0)}))
+			if got, err := s.Key(t.Context(), one.ID); err != nil || got.LastUsedAt.Unix() != c.want {
+				t.Errorf("used at %d: stored is %d, %v; want %d", c.use, got.LastUsedAt.Unix(), err, c.want)
+			}
+		}
+		if got, err := s.Key(t.Context(), two.ID); err != nil || !got.LastUsedAt.IsZero() {
+			t.Errorf("the other key was used at %s, %v", got.LastUsedAt, err)
+		}
+	})
+}
+
+// TestImpossibleKeysAreRefused tries to write keys that must not be.
+func TestImpossibleKeysAreRefused(t *testing.T) {
+	t.Parallel()
+	eachURL(t, func(t *testing.T, url string) {
+		s := storetest.Open(t, url)
+		insertKeys(t, s, sampleKey(t, 1, ""), sampleKey(t, 2, "acme"))
+		db := storetest.SQL(t, url)
+		for _, statement := range []string{
+			"UPDATE api_keys SET id = 'qk_live_1'",
+			"UPDATE api_keys SET name = ''",
+			"UPDATE api_keys SET name = '" + strings.Repeat("x", 201) + "'",
+			"UPDATE api_keys SET hint = hash",
+			"UPDATE api_keys SET hash = 'abc'",
+			"UPDATE api_keys SET hash = '" + strings.Repeat("0", 64) + "'", // both have it
+			"UPDATE api_keys SET merchant_id = ''",
+			"UPDATE api_keys SET scopes = ''",
+			"UPDATE api_keys SET expires_at = created_at - 1",
+			"UPDATE api_keys SET revoked_at = created_at - 1",
+			"UPDATE api_keys SET expires_at = 2000, replaced_by = id",
+			"UPDATE api_keys SET expires_at = 2000, replaced_by = 'key_unknown'",
+			"UPDATE api_keys SET replaced_by = 'key_00000000000000000000000001' WHERE merchant_id IS NOT NULL",
+			"INSERT INTO api_key_changes VALUES (2, 0)",
+			"INSERT INTO api_key_changes VALUES (1, 0)",
+			"UPDATE api_key_changes SET version = -1",
+		} {
+			if _, err := db.ExecContext(t.Context(), statement); err == nil {
+				t.Errorf("%s: was accepted", statement)
+			}
+		}
+	})
+}
