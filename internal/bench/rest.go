@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/quittance/quittance/internal/store"
 )
 
 // restWarmUp is for how long events are committed before their CPU time counts:
@@ -17,7 +19,9 @@ const restWarmUp = 2 * time.Second
 
 // measureRest measures what CPU time an event takes at a steady rate that is far
 // from a burst: of this process, which also inserts the events, and of
-// PostgreSQL. The receiver is a process of its own and does not count.
+// PostgreSQL. The receiver is a process of its own and does not count. The ceiling
+// is what remains without the worker: the same inserts alone and the same signed
+// posts alone, at the same rate.
 func (b *bench) measureRest(ctx context.Context, kind string) (err error) {
 	sink, port, err := startProcess(ctx, "sink", struct{}{})
 	if err != nil {
@@ -33,44 +37,117 @@ func (b *bench) measureRest(ctx context.Context, kind string) (err error) {
 	if err := addMerchants(ctx, s, merchants); err != nil {
 		return err
 	}
+	posts, err := b.restOfPosts(ctx, kind, merchants, port)
+	if err != nil {
+		return err
+	}
 	c := newClinic("")
 	d := newDeliverer(s, c.client(), func(id string) string { return sinkURL(id, port) })
-	return d.while(ctx, func(ctx context.Context) error {
+	var idle, event restCost
+	var p99 time.Duration
+	err = d.while(ctx, func(ctx context.Context) error {
 		if _, missing, err := c.trickle(ctx, s, d, merchants, isolationRate, restWarmUp); err != nil || missing > 0 {
 			return errors.Join(err, missed(missing))
 		}
-		return b.restCPU(ctx, kind, func() ([]time.Duration, error) {
+		if event, err = b.restCost(ctx, kind, "rest-"+kind, func() (int, error) {
 			took, missing, err := c.trickle(ctx, s, d, merchants, isolationRate, b.trickle)
-			return took, errors.Join(err, missed(missing))
+			p99 = quantile(took, 0.99)
+			return len(took), errors.Join(err, missed(missing))
+		}); err != nil {
+			return err
+		}
+		idle, err = b.restCost(ctx, kind, "", func() (int, error) {
+			return int(b.trickle.Seconds()), paced(ctx, 1, b.trickle, func(int) error { return nil })
+		})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	inserts, err := b.restOfInserts(ctx, kind, s, merchants)
+	if err != nil {
+		return err
+	}
+	b.report.row(kind, fmt.Sprintf("CPU per event at a steady %d/s", isolationRate), event.total(), posts.total()+inserts.total(),
+		fmt.Sprintf("%.2f", float64(posts.total()+inserts.total())/float64(event.total())),
+		fmt.Sprintf("of the database %v; p99 from commit to 2xx %v; ceiling: posts alone %v and inserts alone %v (of the database %v), at the same rate; idle %v a second",
+			event.database, p99, posts.total(), inserts.total(), inserts.database, idle.total()))
+	return nil
+}
+
+// restOfPosts measures signed posts alone at the steady rate.
+func (b *bench) restOfPosts(ctx context.Context, kind string, merchants []string, port string) (restCost, error) {
+	client := newClient()
+	defer client.CloseIdleConnections()
+	body := []byte(eventBody)
+	post := func(during time.Duration) (n int, err error) {
+		return int(during.Seconds() * isolationRate), paced(ctx, isolationRate, during, func(i int) error {
+			return signedPost(ctx, client, sinkURL(merchants[i%len(merchants)], port), body)
+		})
+	}
+	if _, err := post(restWarmUp); err != nil {
+		return restCost{}, err
+	}
+	return b.restCost(ctx, kind, "", func() (int, error) { return post(b.trickle) })
+}
+
+// restOfInserts measures inserts alone at the steady rate, one event each.
+func (b *bench) restOfInserts(ctx context.Context, kind string, s *store.Store, merchants []string) (restCost, error) {
+	return b.restCost(ctx, kind, "", func() (int, error) {
+		return int(b.trickle.Seconds() * isolationRate), paced(ctx, isolationRate, b.trickle, func(i int) error {
+			_, err := scheduleFor(ctx, s, merchants[i%len(merchants):][:1], time.Now(), func([]store.Event) {})
+			return err
 		})
 	})
 }
 
-// restCPU measures the CPU time while events are committed, which returns how
-// long each took.
-func (b *bench) restCPU(ctx context.Context, kind string, trickle func() ([]time.Duration, error)) error {
+// paced calls fn at a rate for some time, one call after the other.
+func paced(ctx context.Context, rate int, during time.Duration, fn func(i int) error) error {
+	tick := time.NewTicker(time.Second / time.Duration(rate))
+	defer tick.Stop()
+	for i := range int(during.Seconds() * float64(rate)) {
+		if err := fn(i); err != nil {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// restCost is the CPU time of one event, of this process and of PostgreSQL.
+type restCost struct{ own, database time.Duration }
+
+func (c restCost) total() time.Duration { return c.own + c.database }
+
+// restCost measures the CPU time while fn runs, which returns how many events it
+// handled. It writes a profile if it has a name and profiles are asked for.
+func (b *bench) restCost(ctx context.Context, kind, profile string, fn func() (int, error)) (c restCost, err error) {
 	database, err := b.serverCPU(ctx, kind)
 	if err != nil {
-		return err
+		return c, err
 	}
-	stopProfile, err := b.profiled("rest-" + kind)
-	if err != nil {
-		return err
+	stopProfile := func() error { return nil }
+	if profile != "" {
+		if stopProfile, err = b.profiled(profile); err != nil {
+			return c, err
+		}
 	}
 	own := ownCPU()
-	took, err := trickle()
+	n, err := fn()
 	own = ownCPU() - own
 	if err := errors.Join(err, stopProfile()); err != nil {
-		return err
+		return c, err
 	}
 	after, err := b.serverCPU(ctx, kind)
 	if err != nil {
-		return err
+		return c, err
 	}
-	each := func(cpu time.Duration) time.Duration { return (cpu / time.Duration(len(took))).Round(time.Microsecond) }
-	b.report.row(kind, fmt.Sprintf("CPU per event at a steady %d/s", isolationRate), each(own+after-database), "", "",
-		fmt.Sprintf("of the database %v; inserting events included; p99 from commit to 2xx %v", each(after-database), quantile(took, 0.99)))
-	return nil
+	each := func(cpu time.Duration) time.Duration { return (cpu / time.Duration(n)).Round(time.Microsecond) }
+	return restCost{each(own), each(after - database)}, nil
 }
 
 // serverCPU returns the CPU time that PostgreSQL's processes have taken; 0 for
