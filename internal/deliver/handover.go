@@ -151,7 +151,7 @@ func (r *run) mayStart(merchantID string, now time.Time) bool {
 // none unless its endpoint is healthy and nothing waits for it.
 func (r *run) freeOf(merchantID string, nowMS int64) int {
 	m := r.merchant(merchantID)
-	if !m.breaker.Healthy || m.breaker.UntilMS > nowMS || m.backoffUntilMS > nowMS || m.unreachable {
+	if !m.breaker.Healthy || m.breaker.UntilMS > nowMS || m.backoffUntilMS > nowMS || m.leasing || m.unreachable {
 		return 0
 	}
 	for _, l := range r.lanes {

@@ -136,8 +136,13 @@ func (r *run) stop() error {
 		}
 	})()
 	r.closeHandover()
-	for len(r.attempts) > 0 && patience.Err() == nil {
+	for len(r.attempts)+r.leasing > 0 && patience.Err() == nil {
 		select {
+		case q := <-r.leases:
+			r.endRequest(q)
+			for _, d := range q.leased.Deliveries {
+				r.returned[q.leaseID] = append(r.returned[q.leaseID], d.Seq)
+			}
 		case f := <-r.finished:
 			r.finish(f)
 		case <-patience.Done():
@@ -146,7 +151,7 @@ func (r *run) stop() error {
 	}
 	r.releaseReturned(r.work)
 	r.log.flush(true)
-	stuck := len(r.attempts) > 0
+	stuck := len(r.attempts)+r.leasing > 0
 	if !stuck {
 		stuck = !r.resync.wait(patience)
 	}

@@ -19,10 +19,13 @@ type lane struct {
 	suspectAttempts int
 	// attempts holds those in flight to healthy endpoints, with when they began.
 	attempts map[*attempt]time.Time
+	// leasing is how many slots requests for leases may fill that are under way: of
+	// healthy endpoints under true, of suspect ones under false.
+	leasing map[bool]int
 }
 
 func newLane(name delivery.Lane, healthy, suspect int) *lane {
-	return &lane{name: name, healthy: healthy, suspect: suspect, cache: newQueueCache(), attempts: make(map[*attempt]time.Time)}
+	return &lane{name: name, healthy: healthy, suspect: suspect, cache: newQueueCache(), attempts: make(map[*attempt]time.Time), leasing: make(map[bool]int)}
 }
 
 // slowAfter is how long an exchange with a healthy endpoint may take before it
@@ -33,7 +36,7 @@ const slowAfter = time.Second
 // room returns how many more attempts may begin, to healthy and to suspect
 // endpoints.
 func (l *lane) room(now time.Time) (healthy, suspect int) {
-	suspect = l.suspect - l.suspectAttempts
+	suspect = l.suspect - l.suspectAttempts - l.leasing[false]
 	slow := 0
 	for _, started := range l.attempts {
 		if now.Sub(started) >= slowAfter {
@@ -41,5 +44,5 @@ func (l *lane) room(now time.Time) (healthy, suspect int) {
 		}
 	}
 	moved := min(slow, max(0, suspect))
-	return l.healthy - len(l.attempts) + moved, suspect - moved
+	return l.healthy - len(l.attempts) - l.leasing[true] + moved, suspect - moved
 }

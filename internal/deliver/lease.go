@@ -2,77 +2,166 @@ package deliver
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/poster"
+	"github.com/quittance/quittance/internal/wait"
 )
 
-// fillLane asks once for each queue of the lane that is due, as far as there is
+// leaseRequest is a request for leases from queues of one lane, to healthy or to
+// suspect endpoints. It runs in the background, so that fresh events do not wait
+// for it. A merchant is part of one request at a time.
+type leaseRequest struct {
+	lane      *lane
+	healthy   bool
+	leaseID   string
+	now       time.Time
+	until     time.Time // when the leases end
+	limit     int
+	queues    []delivery.Queue
+	inFlight  map[string][]int64 // of this worker, by merchant
+	endpoints map[string]poster.Endpoint
+	leased    delivery.Leased
+	err       error
+}
+
+// fillLane requests leases from the lane's queues that are due, as far as there is
 // room.
-func (r *run) fillLane(l *lane, now time.Time) error {
+func (r *run) fillLane(ctx context.Context, l *lane, now time.Time) {
 	for m, ok := l.cache.fired(now.UnixMilli()); ok; m, ok = l.cache.fired(now.UnixMilli()) {
 		r.place(m, now.UnixMilli())
 	}
-	asked := make(map[string]bool)
-	for {
-		healthy, suspect := l.room(now)
-		left := r.limiter.room(len(r.attempts), r.slots(), time.Now())
-		healthy = max(0, min(healthy, left))
-		suspect = max(0, min(suspect, (left+1)/2)) // may exceed left by one, so that neither kind starves the other
-		turns := l.cache.turns(healthy, suspect, asked)
-		if len(turns) == 0 {
-			return nil
-		}
-		if err := r.lease(l, turns, healthy, suspect, now); err != nil {
-			return err
-		}
-	}
+	healthy, suspect := l.room(now)
+	left := r.limiter.room(len(r.attempts), r.slots(), time.Now())
+	r.requestLeases(ctx, l, true, min(healthy, left), now)
+	r.requestLeases(ctx, l, false, min(suspect, (left+1)/2), now) // may exceed left by one, so that neither kind starves the other
 }
 
 // slots is how many attempts may be in flight.
 func (r *run) slots() int { return cap(r.finished) }
 
-// lease leases from queues and starts the attempts.
-func (r *run) lease(l *lane, turns []delivery.Queue, healthy, suspect int, now time.Time) error {
-	ctx, cancel := context.WithTimeout(r.work, storeTimeout)
-	defer cancel()
-	turns, endpoints, err := r.reachable(ctx, turns, now)
-	if err != nil || len(turns) == 0 {
-		return err
+// requestLeases begins a request, unless one of the lane and kind is under way or
+// nothing is due.
+func (r *run) requestLeases(ctx context.Context, l *lane, healthy bool, room int, now time.Time) {
+	if l.leasing[healthy] > 0 {
+		return
 	}
-	until := now.Add(r.Limits.Lease)
-	leaseID := r.ids.New("lse_")
-	leased, err := r.Store.LeaseDeliveries(ctx, delivery.LeaseRequest{
-		LeaseID: leaseID, NowMS: now.UnixMilli(), UntilMS: until.UnixMilli(), Lane: l.name, Queues: turns,
-		Worker: r.id, InFlight: r.inFlight(turns), Healthy: healthy, Suspect: suspect, PerMerchant: r.Limits.PerMerchant,
-	})
-	if err != nil {
-		return err
+	queues := l.cache.turns(healthy, room)
+	if len(queues) == 0 {
+		return
 	}
-	for _, q := range leased.Queues {
-		l.cache.set(q.Queue)
-		r.setBreaker(q.MerchantID, q.Breaker)
+	q := &leaseRequest{
+		lane: l, healthy: healthy, leaseID: r.ids.New("lse_"), now: now, until: now.Add(r.Limits.Lease),
+		queues: queues, inFlight: make(map[string][]int64),
 	}
-	for _, d := range leased.Deliveries {
-		r.start(l, job{d, leaseID, until, endpoints[d.MerchantID]}, now)
-	}
-	for _, q := range turns {
-		m := r.merchant(q.MerchantID)
-		if head, ok := l.cache.heads[q.MerchantID]; ok && head.HeadMS <= now.UnixMilli() && len(m.inFlight) == 0 {
-			m.backoffUntilMS = now.Add(servedElsewhere).UnixMilli() // other workers serve it, or have all it allows in flight
+	for _, queue := range queues {
+		m := r.merchant(queue.MerchantID)
+		m.leasing = true
+		q.limit += m.allowed(r.Limits.PerMerchant) - len(m.inFlight)
+		if len(m.inFlight) > 0 {
+			q.inFlight[queue.MerchantID] = slices.Clone(m.inFlight)
 		}
-		r.place(q.MerchantID, now.UnixMilli())
+		r.place(queue.MerchantID, now.UnixMilli())
 	}
-	return nil
+	q.limit = min(q.limit, room)
+	l.leasing[healthy] = q.limit
+	r.leasing++
+	go func() {
+		if q.err = r.lease(q); q.err != nil {
+			wait.Sleep(ctx, r.Limits.Poll, nil)
+		}
+		r.leases <- q
+	}()
 }
 
-// inFlight returns what this worker has in flight of the merchants.
-func (r *run) inFlight(turns []delivery.Queue) map[string][]int64 {
-	inFlight := make(map[string][]int64)
-	for _, t := range turns {
-		if seqs := r.merchant(t.MerchantID).inFlight; len(seqs) > 0 {
-			inFlight[t.MerchantID] = seqs
+// lease carries out a request.
+func (r *run) lease(q *leaseRequest) error {
+	task := r.Watchdog.Begin("deliveries: lease")
+	defer task.End()
+	ctx, cancel := context.WithTimeout(r.work, storeTimeout)
+	defer cancel()
+	ids := make([]string, len(q.queues))
+	for i, queue := range q.queues {
+		ids[i] = queue.MerchantID
+	}
+	var err error
+	if q.endpoints, err = r.Endpoints(ctx, ids); err != nil {
+		return fmt.Errorf("look up webhook endpoints: %w", err)
+	}
+	request := delivery.LeaseRequest{
+		LeaseID: q.leaseID, NowMS: q.now.UnixMilli(), UntilMS: q.until.UnixMilli(), Lane: q.lane.name,
+		Worker: r.id, InFlight: q.inFlight, PerMerchant: r.Limits.PerMerchant,
+	}
+	for _, queue := range q.queues {
+		if _, ok := q.endpoints[queue.MerchantID]; ok {
+			request.Queues = append(request.Queues, queue)
 		}
 	}
-	return inFlight
+	if len(request.Queues) == 0 {
+		return nil
+	}
+	if q.healthy {
+		request.Healthy = q.limit
+	} else {
+		request.Suspect = q.limit
+	}
+	q.leased, err = r.Store.LeaseDeliveries(ctx, request)
+	return err
+}
+
+// applyLeases starts the attempts that a request leased.
+func (r *run) applyLeases(q *leaseRequest) {
+	for _, queue := range q.leased.Queues {
+		q.lane.cache.answered(queue.Queue)
+		r.setBreaker(queue.MerchantID, queue.Breaker)
+	}
+	r.endRequest(q)
+	if q.err != nil {
+		r.Logger.ErrorContext(r.work, "lease of deliveries failed, will retry", "err", q.err)
+	} else {
+		r.noteUnreachable(q)
+	}
+	now := r.Schedule()
+	leased := make(map[string]bool)
+	for _, d := range q.leased.Deliveries {
+		leased[d.MerchantID] = true
+		r.start(q.lane, job{d, q.leaseID, q.until, q.endpoints[d.MerchantID]}, now)
+	}
+	for _, queue := range q.queues {
+		m := r.merchant(queue.MerchantID)
+		if head, ok := q.lane.cache.heads[queue.MerchantID]; q.err == nil && !leased[queue.MerchantID] && ok && head.HeadMS <= q.now.UnixMilli() {
+			m.backoffUntilMS = q.now.Add(servedElsewhere).UnixMilli() // other workers serve it, or have all it allows in flight
+		}
+		r.place(queue.MerchantID, now.UnixMilli())
+	}
+}
+
+// endRequest lets the queues of a request be asked again.
+func (r *run) endRequest(q *leaseRequest) {
+	r.leasing--
+	q.lane.leasing[q.healthy] = 0
+	for _, queue := range q.queues {
+		r.merchant(queue.MerchantID).leasing = false
+		delete(q.lane.cache.asked, queue.MerchantID)
+	}
+}
+
+// noteUnreachable notes which merchants of a request have no endpoint. They are not
+// asked again until there is one: their deliveries wait and are not attempted.
+func (r *run) noteUnreachable(q *leaseRequest) {
+	if len(q.endpoints) == len(q.queues) {
+		return
+	}
+	for _, queue := range q.queues {
+		if _, ok := q.endpoints[queue.MerchantID]; !ok {
+			r.setUnreachable(queue.MerchantID, true)
+		}
+	}
+	merchants := len(r.waiting)
+	r.log.add("unreachable", func(int) {
+		r.Logger.InfoContext(r.work, "events wait, since their merchants have no webhook endpoint", "merchants", merchants)
+	})
 }

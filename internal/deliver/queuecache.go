@@ -20,20 +20,27 @@ const maxTurns = 256
 // The cost of finding whose turn it is does not depend on how many queues there
 // are.
 type queueCache struct {
-	heads   map[string]delivery.Queue // the queues that hold something, by merchant
-	ready   map[bool]*roundRobin      // those to be asked now: of healthy endpoints under true, of suspect ones under false
-	timers  timerHeap
+	heads  map[string]delivery.Queue // the queues that hold something, by merchant
+	ready  map[bool]*roundRobin      // those to be asked now: of healthy endpoints under true, of suspect ones under false
+	timers timerHeap
+	// asked holds what was added to queues while a request for leases from them is
+	// under way, since its answer may be older.
+	asked   map[string]delivery.Queue
 	timerMS map[string]int64 // when a merchant's timer fires; other entries of timers are outdated
 }
 
 func newQueueCache() queueCache {
 	return queueCache{
 		heads: make(map[string]delivery.Queue), ready: map[bool]*roundRobin{true: {}, false: {}}, timerMS: make(map[string]int64),
+		asked: make(map[string]delivery.Queue),
 	}
 }
 
 // add notes that the queue holds something from its head on.
 func (c *queueCache) add(q delivery.Queue) {
+	if added, ok := c.asked[q.MerchantID]; ok && (added.HeadMS == 0 || q.Before(added)) {
+		c.asked[q.MerchantID] = q
+	}
 	head, ok := c.heads[q.MerchantID]
 	switch {
 	case !ok || q.Before(head):
@@ -51,6 +58,16 @@ func (c *queueCache) set(q delivery.Queue) {
 		return
 	}
 	c.heads[q.MerchantID] = q
+}
+
+// answered notes where a queue begins by the answer to a request.
+func (c *queueCache) answered(q delivery.Queue) {
+	added := c.asked[q.MerchantID]
+	delete(c.asked, q.MerchantID)
+	c.set(q)
+	if added.HeadMS != 0 {
+		c.add(added)
+	}
 }
 
 // place schedules when the merchant's queue is asked: in its turn from now on,
@@ -112,12 +129,11 @@ func (c *queueCache) nextTimer() int64 {
 	return 0
 }
 
-// turns returns queues to ask, up to a number of each kind, from behind the
-// last turn on, without those in asked, and adds them to asked.
-func (c *queueCache) turns(healthy, suspect int, asked map[string]bool) (queues []delivery.Queue) {
-	chosen := c.ready[true].next(min(healthy, maxTurns), asked)
-	for _, m := range append(chosen, c.ready[false].next(min(suspect, maxTurns-len(chosen)), asked)...) {
-		asked[m] = true
+// turns returns queues of healthy or of suspect endpoints to ask, up to a number,
+// from behind the last turn on.
+func (c *queueCache) turns(healthy bool, limit int) (queues []delivery.Queue) {
+	for _, m := range c.ready[healthy].next(min(limit, maxTurns)) {
+		c.asked[m] = delivery.Queue{}
 		queues = append(queues, c.heads[m])
 	}
 	return queues
@@ -141,8 +157,8 @@ func (r *roundRobin) remove(merchantID string) {
 	}
 }
 
-// next returns whose turn it is, up to limit and without those in asked.
-func (r *roundRobin) next(limit int, asked map[string]bool) (chosen []string) {
+// next returns whose turn it is, up to limit.
+func (r *roundRobin) next(limit int) (chosen []string) {
 	start, found := slices.BinarySearch(r.order, r.last)
 	if found {
 		start++
@@ -151,9 +167,7 @@ func (r *roundRobin) next(limit int, asked map[string]bool) (chosen []string) {
 		if len(chosen) >= limit {
 			break
 		}
-		if m := r.order[(start+i)%len(r.order)]; !asked[m] {
-			chosen = append(chosen, m)
-		}
+		chosen = append(chosen, r.order[(start+i)%len(r.order)])
 	}
 	if len(chosen) > 0 {
 		r.last = chosen[len(chosen)-1]
@@ -194,6 +208,7 @@ type merchant struct {
 	breaker  delivery.Breaker
 	resync   int     // how many resyncs had begun when breaker was read
 	inFlight []int64 // the events that this worker is attempting
+	leasing  bool    // a request for leases from one of its queues is under way
 	// unreachable is set while no endpoint of the merchant is known.
 	unreachable bool
 	// backoffUntilMS is until when the queues are left to other workers.

@@ -66,27 +66,20 @@ func TestQueueCacheTurns(t *testing.T) {
 		c.add(queue(m, 10, 1))
 		c.place(m, m < "x", false, 0, 10)
 	}
-	asked := map[string]bool{}
 	for _, step := range []struct {
-		what             string
-		healthy, suspect int
-		afresh           bool
-		want             []string
+		what    string
+		healthy bool
+		limit   int
+		want    []string
 	}{
-		{"the first of both kinds", 2, 1, true, []string{"a", "b", "x"}},
-		{"those behind them", 9, 1, false, []string{"c", "d", "y"}},
-		{"with no room for suspect ones", 9, 0, false, nil},
-		{"the last", 9, 9, false, []string{"z"}},
-		{"none twice", 9, 9, false, nil},
-		{"another time, from the beginning", 1, 2, true, []string{"a", "x", "y"}},
-		{"and on from there", 2, 2, true, []string{"b", "c", "z", "x"}},
+		{"the first healthy ones", true, 2, []string{"a", "b"}},
+		{"the first suspect one", false, 1, []string{"x"}},
+		{"those behind them, and on from the beginning", true, 3, []string{"c", "d", "a"}},
+		{"no room", false, 0, nil},
+		{"each once", false, 9, []string{"y", "z", "x"}},
 	} {
-		if step.afresh {
-			clear(asked)
-		}
-		queues := c.turns(step.healthy, step.suspect, asked)
 		var got []string
-		for _, q := range queues {
+		for _, q := range c.turns(step.healthy, step.limit) {
 			got = append(got, q.MerchantID)
 		}
 		if !slices.Equal(got, step.want) {
@@ -96,11 +89,35 @@ func TestQueueCacheTurns(t *testing.T) {
 	for i := range 2 * maxTurns {
 		m := string(rune(0x4e00 + i))
 		c.add(queue(m, 1, 1))
-		c.place(m, i%2 == 0, false, 0, 10)
+		c.place(m, true, false, 0, 10)
 	}
-	clear(asked)
-	if queues := c.turns(1000, 1000, asked); len(queues) != maxTurns {
+	if queues := c.turns(true, 1000); len(queues) != maxTurns {
 		t.Errorf("%d turns at once, want %d", len(queues), maxTurns)
+	}
+}
+
+// What is added while a queue is asked survives an older answer.
+func TestQueueCacheAsked(t *testing.T) {
+	c := newQueueCache()
+	ask := func() {
+		c.add(queue("m", 10, 1))
+		c.place("m", true, false, 0, 10)
+		if len(c.turns(true, 1)) != 1 {
+			t.Fatal("the queue is not asked")
+		}
+	}
+	ask()
+	c.add(queue("m", 30, 3))
+	c.add(queue("m", 20, 2))
+	c.answered(queue("m", 0, 0))
+	if got := c.heads["m"]; got != queue("m", 20, 2) {
+		t.Errorf("begins at %+v, want what was added meanwhile", got)
+	}
+	c.set(queue("m", 0, 0))
+	ask()
+	c.answered(queue("m", 0, 0))
+	if got, ok := c.heads["m"]; ok {
+		t.Errorf("begins at %+v, want it empty", got)
 	}
 }
 

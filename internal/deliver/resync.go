@@ -182,7 +182,7 @@ func (r *run) applySnapshot(found snapshot, now time.Time) {
 	}
 	if len(r.merchants) > maxKnown {
 		maps.DeleteFunc(r.merchants, func(id string, m *merchant) bool {
-			unused := len(m.inFlight) == 0 && !m.unreachable && !r.queued(id)
+			unused := len(m.inFlight) == 0 && !m.leasing && !m.unreachable && !r.queued(id)
 			if unused {
 				r.handover.setFree(id, 0)
 			}

@@ -110,7 +110,9 @@ type run struct {
 	merchants       map[string]*merchant
 	observed        time.Time // when the oldest due delivery was measured last
 	resync          resyncer
-	work            context.Context // ends a grace after the caller's context
+	leasing         int                // requests for leases that are under way
+	leases          chan *leaseRequest // those that have ended; has room for one of each lane and kind
+	work            context.Context    // ends a grace after the caller's context
 	recorder        *recorder
 	attempts        map[*attempt]struct{} // those that hold a slot
 	reaped          time.Time             // when stalled attempts were looked for last
@@ -150,6 +152,7 @@ func (w *Worker) Run(ctx context.Context) error {
 			newLane(delivery.Retry, limits.Retries, limits.Suspect),
 		},
 		merchants: make(map[string]*merchant),
+		leases:    make(chan *leaseRequest, 4),
 		resync:    resyncer{results: make(chan snapshot, 1), expiries: make(chan bool, 1)},
 		work:      work,
 		recorder:  newRecorder(w),
@@ -169,10 +172,10 @@ func (w *Worker) Run(ctx context.Context) error {
 	return r.stop()
 }
 
-// fill takes in fresh events, leases as much as the lanes have room for and starts
-// it. It returns in what time to do so again at the latest.
+// fill takes in fresh events, and requests leases for as much as the lanes have
+// room for. It returns in what time to do so again at the latest.
 func (r *run) fill(ctx context.Context, woken bool) time.Duration {
-	task := r.Watchdog.Begin("deliveries: lease")
+	task := r.Watchdog.Begin("deliveries: schedule")
 	defer task.End()
 	now := r.Schedule()
 	r.reapStalled()
@@ -189,12 +192,9 @@ func (r *run) fill(ctx context.Context, woken bool) time.Duration {
 		return limiterPause
 	}
 	for _, l := range r.lanes {
-		if err := r.fillLane(l, now); err != nil {
-			r.Logger.ErrorContext(ctx, "lease of deliveries failed, will retry", "err", err)
-			return r.Limits.Poll
-		}
+		r.fillLane(ctx, l, now)
 	}
-	starved := r.starved()
+	starved := r.starved(now)
 	r.recorder.setHurry(starved || len(r.full) > 0)
 	r.openHandover(now, starved)
 	next := r.next()
@@ -205,8 +205,11 @@ func (r *run) fill(ctx context.Context, woken bool) time.Duration {
 }
 
 // starved reports whether due deliveries to healthy endpoints wait for a slot.
-func (r *run) starved() bool {
-	return slices.ContainsFunc(r.lanes, func(l *lane) bool { return len(l.cache.ready[true].order) > 0 })
+func (r *run) starved(now time.Time) bool {
+	return slices.ContainsFunc(r.lanes, func(l *lane) bool {
+		healthy, _ := l.room(now)
+		return healthy <= 0 && len(l.cache.ready[true].order) > 0
+	})
 }
 
 // next returns when the next queue is to be asked, in Unix milliseconds; 0 is
@@ -255,7 +258,7 @@ func (r *run) place(merchantID string, nowMS int64) {
 		if end := l.cache.heads[merchantID].EndMS; end != 0 { // what waits gets its last attempt behind an open breaker, too
 			notBeforeMS = min(notBeforeMS, end-delivery.FinalWindow.Milliseconds())
 		}
-		if due := l.cache.place(merchantID, m.breaker.Healthy, full || m.unreachable, notBeforeMS, nowMS); due && full {
+		if due := l.cache.place(merchantID, m.breaker.Healthy, full || m.leasing || m.unreachable, notBeforeMS, nowMS); due && full {
 			r.full[merchantID] = true
 		}
 	}
@@ -295,6 +298,8 @@ func (r *run) wait(ctx context.Context, atMost time.Duration) (woken bool) {
 		if more {
 			r.resync.expired = time.Time{}
 		}
+	case q := <-r.leases:
+		r.applyLeases(q)
 	case f := <-r.finished:
 		r.finish(f)
 		// Exchanges end in groups, as their outcomes are committed in groups.
