@@ -1,0 +1,141 @@
+// Package apikey issues the keys of the API and authenticates callers by them.
+package apikey
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// Errors of Authenticate, with access.ErrMalformed and access.ErrChecksum. None shows the
+// key.
+var (
+	ErrMissing   = errors.New("no key was presented")
+	ErrWrongMode = errors.New("is of another kind of service: keys of quittance serve begin with qk_live_, keys of quittance dev with qk_test_")
+	ErrUnknown   = errors.New("is not known here: it belongs to another installation, or was never created")
+	ErrRevoked   = errors.New("was revoked")
+	ErrExpired   = errors.New("has expired")
+)
+
+// ConfiguredKeyID is the id of the operator's key that the configuration names. That key
+// is not stored, so it cannot be rotated or revoked by a request.
+const ConfiguredKeyID = "configured"
+
+// recordInterval is how often uses of keys are stored.
+const recordInterval = 10 * time.Second
+
+// AuthenticatorConfig is the configuration of an Authenticator. Configured is optional.
+type AuthenticatorConfig struct {
+	Store  KeyReader
+	Mode   access.Mode // of the keys that are accepted
+	Open   bool        // requests without a key act for the operator
+	Now    func() time.Time
+	Logger *slog.Logger
+	// Configured is the operator's key that the configuration names, or the zero Key.
+	Configured access.Key
+}
+
+// KeyReader reads keys and stores their use. *store.Store implements it.
+type KeyReader interface {
+	// KeysVersion returns the number of changes of keys.
+	KeysVersion(ctx context.Context) (int64, error)
+	// KeyByHash returns a key, or store.ErrNotFound.
+	KeyByHash(ctx context.Context, hash [access.HashSize]byte) (access.Record, error)
+	// RecordKeyUses stores when keys were last used, by id.
+	RecordKeyUses(ctx context.Context, uses map[string]time.Time) error
+}
+
+// Authenticator finds the principal of a caller by its key. It is safe for concurrent
+// use.
+type Authenticator struct {
+	cfg        AuthenticatorConfig
+	configured [access.HashSize]byte // zero if there is no such key, which no key's hash is
+	cache      *cache
+	uses       uses
+}
+
+// NewAuthenticator returns an authenticator. It panics if a required field is missing.
+func NewAuthenticator(cfg AuthenticatorConfig) *Authenticator {
+	if cfg.Store == nil || cfg.Mode == "" || cfg.Now == nil || cfg.Logger == nil {
+		panic("apikey: Store, Mode, Now and Logger are required")
+	}
+	a := &Authenticator{cfg: cfg, cache: newCache(cfg.Store, cfg.Now)}
+	if cfg.Configured != (access.Key{}) {
+		a.configured = cfg.Configured.Hash()
+	}
+	return a
+}
+
+// Authenticate returns the principal of a key's text, or of no key if that is empty.
+// Errors are those of this package, access.ErrMalformed, access.ErrChecksum and internal
+// ones.
+//
+// A revoked key is refused within a second after the revocation, on all replicas.
+func (a *Authenticator) Authenticate(ctx context.Context, text string) (access.Principal, error) {
+	if text == "" {
+		if a.cfg.Open {
+			return access.Open(), nil
+		}
+		return access.Principal{}, ErrMissing
+	}
+	key, err := access.ParseKey(text)
+	if err != nil {
+		return access.Principal{}, err
+	}
+	if key.Mode() != a.cfg.Mode {
+		return access.Principal{}, ErrWrongMode
+	}
+	hash := key.Hash()
+	if subtle.ConstantTimeCompare(hash[:], a.configured[:]) == 1 {
+		return access.Principal{KeyID: ConfiguredKeyID, Scopes: access.Admin}, nil
+	}
+	found, err := a.cache.lookup(ctx, hash)
+	switch {
+	case errors.Is(err, store.ErrNotFound), err == nil && !found.Fits(hash):
+		return access.Principal{}, ErrUnknown
+	case err != nil:
+		return access.Principal{}, fmt.Errorf("look up a key: %w", err)
+	}
+	now := a.cfg.Now()
+	switch found.State(now) {
+	case access.Revoked:
+		return access.Principal{}, ErrRevoked
+	case access.Expired:
+		return access.Principal{}, ErrExpired
+	}
+	a.uses.note(found, now)
+	return found.Principal(), nil
+}
+
+// Run stores the uses of keys until ctx ends, and then the rest.
+func (a *Authenticator) Run(ctx context.Context) {
+	ticker := time.NewTicker(recordInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			a.RecordUses(ctx)
+		case <-ctx.Done():
+			a.RecordUses(context.WithoutCancel(ctx))
+			return
+		}
+	}
+}
+
+// RecordUses stores the uses of keys since the last call. It logs an error and forgets
+// these uses, because only the last use of a key matters.
+func (a *Authenticator) RecordUses(ctx context.Context) {
+	used := a.uses.take()
+	if len(used) == 0 {
+		return
+	}
+	if err := a.cfg.Store.RecordKeyUses(ctx, used); err != nil {
+		a.cfg.Logger.WarnContext(ctx, "record of the last use of keys failed", "err", err)
+	}
+}

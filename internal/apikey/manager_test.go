@@ -1,0 +1,159 @@
+package apikey_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/apikey"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+var acme = access.Principal{KeyID: "key_acme", MerchantID: "acme", Scopes: access.Standard | access.NewScopes(access.KeysWrite)}
+
+func TestCreate(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		w := newWorld(t, s)
+		r, key, err := w.Create(t.Context(), acme, apikey.Request{Name: "shop", Scopes: access.Read})
+		if err != nil || r.MerchantID != "acme" || r.Scopes != access.Read || key.Mode() != access.Live {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		var field *invoice.FieldError
+		var scope *apikey.ScopeError
+		var merchant *apikey.MerchantError
+		for name, c := range map[string]struct {
+			by   access.Principal
+			r    apikey.Request
+			want any
+			text string
+		}{
+			"another merchant": {acme, apikey.Request{Name: "x", MerchantID: "globex", Scopes: access.Read}, &merchant, "acme"},
+			"more scopes":      {acme, apikey.Request{Name: "x", Scopes: access.Admin}, &scope, "webhooks:write attribution:write"},
+			"nobody":           {access.Principal{}, apikey.Request{Name: "x", Scopes: access.Read}, &scope, "invoices:read"},
+			"no name":          {acme, apikey.Request{Scopes: access.Read}, &field, "name"},
+			"no scope":         {acme, apikey.Request{Name: "x"}, &field, "scopes"},
+			"unknown merchant": {access.Open(), apikey.Request{Name: "x", MerchantID: "unknown", Scopes: access.Read}, &field, "merchantId"},
+			"expired":          {acme, apikey.Request{Name: "x", Scopes: access.Read, ExpiresAt: w.now()}, &field, "expiresAt"},
+		} {
+			if r, key, err := w.Create(t.Context(), c.by, c.r); !errors.As(err, c.want) || !strings.Contains(err.Error(), c.text) || r.ID != "" || key != (access.Key{}) {
+				t.Errorf("%s: %+v, %v", name, r, err)
+			}
+		}
+		for range apikey.MaxKeys - 1 {
+			w.create("acme", access.Read)
+		}
+		if _, _, err := w.Create(t.Context(), acme, apikey.Request{Name: "one more", Scopes: access.Read}); !errors.Is(err, apikey.ErrTooMany) {
+			t.Errorf("one more than MaxKeys: %v", err)
+		}
+		if _, _, err := w.Rotate(t.Context(), acme, r.ID, time.Hour); !errors.Is(err, apikey.ErrTooMany) {
+			t.Errorf("a rotation with overlap: %v", err)
+		}
+		if _, _, err := w.Rotate(t.Context(), acme, r.ID, 0); err != nil {
+			t.Errorf("a rotation without overlap: %v", err)
+		}
+		if _, err := w.Revoke(t.Context(), access.Open(), r.ID); err != nil {
+			t.Error(err)
+		}
+		w.create("globex", access.Read)
+	})
+}
+
+func TestRotate(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		w := newWorld(t, s)
+		ctx := t.Context()
+		const week = 7 * 24 * time.Hour
+		old, oldKey, err := w.Create(ctx, access.Open(), apikey.Request{Name: "shop", MerchantID: "acme", Scopes: access.Read, ExpiresAt: w.now().Add(week)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		admin, _ := w.create("acme", access.Admin)
+		other, _ := w.create("globex", access.Read)
+		w.pass(time.Hour)
+		next, nextKey, err := w.Rotate(ctx, acme, old.ID, time.Hour)
+		if err != nil || next.Name != "shop" || next.MerchantID != "acme" || next.Scopes != access.Read || !next.ExpiresAt.Equal(w.now().Add(week)) {
+			t.Fatalf("%+v, %v", next, err)
+		}
+		a, _ := w.replica()
+		for _, text := range []string{oldKey.Reveal(), nextKey.Reveal()} {
+			if _, err := a.Authenticate(ctx, text); err != nil {
+				t.Errorf("during the overlap: %v", err)
+			}
+		}
+		if got, err := s.Key(ctx, old.ID); err != nil || got.ReplacedBy != next.ID {
+			t.Errorf("the old key is %+v, %v", got, err)
+		}
+		if _, _, err := w.Rotate(ctx, acme, old.ID, time.Hour); !errors.Is(err, apikey.ErrNotActive) {
+			t.Errorf("a second rotation: %v", err)
+		}
+		w.pass(time.Hour)
+		if _, err := a.Authenticate(ctx, oldKey.Reveal()); !errors.Is(err, apikey.ErrExpired) {
+			t.Errorf("after the overlap: %v", err)
+		}
+		if _, err := a.Authenticate(ctx, nextKey.Reveal()); err != nil {
+			t.Errorf("the new key: %v", err)
+		}
+		if _, _, err := w.Rotate(ctx, acme, other.ID, 0); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("another merchant's key: %v", err)
+		}
+		if scope := (*apikey.ScopeError)(nil); true {
+			if _, _, err := w.Rotate(ctx, acme, admin.ID, 0); !errors.As(err, &scope) {
+				t.Errorf("a key with more scopes: %v", err)
+			}
+		}
+		for _, overlap := range []time.Duration{-1, apikey.MaxOverlap + 1} {
+			if field := (*invoice.FieldError)(nil); true {
+				if _, _, err := w.Rotate(ctx, acme, next.ID, overlap); !errors.As(err, &field) {
+					t.Errorf("an overlap of %s: %v", overlap, err)
+				}
+			}
+		}
+	})
+}
+
+// TestAudit expects an entry for each change, and none of what was refused or has changed
+// nothing.
+func TestAudit(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		w := newWorld(t, s)
+		ctx := access.WithPrincipal(t.Context(), acme)
+		r, key, err := w.Create(ctx, acme, apikey.Request{Name: "shop", Scopes: access.Read})
+		if err != nil {
+			t.Fatal(err)
+		}
+		next, nextKey, err := w.Rotate(ctx, acme, r.ID, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if _, err := w.Revoke(ctx, acme, next.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := w.Revoke(ctx, access.Principal{KeyID: "key_2", MerchantID: "globex", Scopes: access.Admin}, r.ID); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("another merchant revokes: %v", err)
+		}
+		entries, err := s.AuditEntries(t.Context(), store.AuditFilter{Limit: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, e := range entries {
+			got = append(got, strings.Join([]string{string(e.Action), e.Object, e.Actor, e.MerchantID}, " "))
+			if text := e.Before + e.After; strings.Contains(text, key.Reveal()) || strings.Contains(text, nextKey.Reveal()) {
+				t.Errorf("the entry shows a key: %s", text)
+			}
+		}
+		want := []string{"key.revoke " + next.ID + " key_acme acme", "key.rotate " + r.ID + " key_acme acme", "key.create " + r.ID + " key_acme acme"}
+		if strings.Join(got, "\n") != strings.Join(want, "\n") {
+			t.Errorf("the audit log is %q, want %q", got, want)
+		}
+	})
+}

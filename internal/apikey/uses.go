@@ -1,0 +1,40 @@
+package apikey
+
+import (
+	"sync"
+	"time"
+)
+
+// noteInterval is how often a use of one key is noted.
+const noteInterval = time.Minute
+
+// uses are the last uses of keys that are not stored yet.
+type uses struct {
+	mu sync.Mutex
+	at map[string]time.Time // by the key's id
+}
+
+// note notes the use of a key, unless one was noted within noteInterval.
+func (u *uses) note(k *cachedKey, now time.Time) {
+	last := k.noted.Load()
+	if now.Unix()-last < int64(noteInterval/time.Second) || !k.noted.CompareAndSwap(last, now.Unix()) {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.at == nil {
+		u.at = make(map[string]time.Time)
+	}
+	if len(u.at) < maxCached {
+		u.at[k.ID] = now
+	}
+}
+
+// take returns what was noted since the last call.
+func (u *uses) take() map[string]time.Time {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	at := u.at
+	u.at = nil
+	return at
+}

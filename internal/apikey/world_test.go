@@ -1,0 +1,87 @@
+package apikey_test
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/apikey"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// world is a database with a manager and replicas that authenticate, at a time that the
+// test sets.
+type world struct {
+	*apikey.Manager
+	t     *testing.T
+	store *store.Store
+	mu    sync.Mutex
+	at    time.Time
+}
+
+func newWorld(t *testing.T, s *store.Store) *world {
+	t.Helper()
+	w := &world{t: t, store: s, at: time.Unix(1_000_000, 0).UTC()}
+	w.Manager = apikey.NewManager(apikey.ManagerConfig{
+		Store: s, Mode: access.Live, Known: func(id string) bool { return id != "unknown" }, Now: w.now, Rand: rand.Reader,
+	})
+	return w
+}
+
+func (w *world) now() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.at
+}
+
+func (w *world) pass(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.at = w.at.Add(d)
+}
+
+// counter counts the reads of keys.
+type counter struct {
+	*store.Store
+	versions, keys atomic.Int64
+	during         func() // if set, called during each read of a key
+}
+
+func (c *counter) KeysVersion(ctx context.Context) (int64, error) {
+	c.versions.Add(1)
+	return c.Store.KeysVersion(ctx)
+}
+
+func (c *counter) KeyByHash(ctx context.Context, hash [access.HashSize]byte) (access.Record, error) {
+	c.keys.Add(1)
+	r, err := c.Store.KeyByHash(ctx, hash)
+	if c.during != nil {
+		c.during()
+	}
+	return r, err
+}
+
+// replica returns an authenticator of its own, and a counter of what it reads.
+func (w *world) replica(change ...func(*apikey.AuthenticatorConfig)) (*apikey.Authenticator, *counter) {
+	reads := &counter{Store: w.store}
+	cfg := apikey.AuthenticatorConfig{Store: reads, Mode: access.Live, Now: w.now, Logger: slog.New(slog.NewTextHandler(w.t.Output(), nil))}
+	for _, f := range change {
+		f(&cfg)
+	}
+	return apikey.NewAuthenticator(cfg), reads
+}
+
+// create creates a key for the operator.
+func (w *world) create(merchantID string, scopes access.Scopes) (access.Record, string) {
+	w.t.Helper()
+	r, k, err := w.Create(w.t.Context(), access.Open(), apikey.Request{Name: "test", MerchantID: merchantID, Scopes: scopes})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return r, k.Reveal()
+}
