@@ -898,6 +898,9 @@ type Problem struct {
 	// Field With `invalid_field`: the path of the invalid member, such as `lineItems[2].amount`, or the name of the
 	// parameter or header.
 	Field string `json:"field,omitempty"`
+
+	// RequestID The id of the request, as in the header `X-Request-Id` and in the service's log.
+	RequestID string `json:"requestId,omitempty"`
 }
 
 // PutWebhookRequest defines model for PutWebhookRequest.

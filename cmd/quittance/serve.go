@@ -34,7 +34,7 @@ JSON. docs/configuration.md explains every setting.`,
 	}
 	path := configFlag(cmd)
 	check := cmd.Flags().Bool("check", false, "check the configuration and stop")
-	verbose := cmd.Flags().Bool("verbose", false, "log more")
+	verbose := cmd.Flags().Bool("verbose", false, "log at level debug, whatever log.level says")
 	cobra.CheckErr(cmd.MarkFlagRequired("config"))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg, err := loadConfig(*path)
@@ -75,11 +75,10 @@ func printCheck(env environment, path string, cfg config.Config) error {
 }
 
 func runServe(ctx context.Context, env environment, cfg config.Config, verbose bool) error {
-	level := slog.LevelInfo
 	if verbose {
-		level = slog.LevelDebug
+		cfg.Log.Level = slog.LevelDebug
 	}
-	logger := env.logger(level)
+	logger := env.serviceLogger(cfg.Log)
 	for _, warning := range cfg.Warnings {
 		logger.Warn("configuration", "warning", warning)
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"github.com/quittance/quittance/internal/config"
 )
 
 // environment holds the outputs of commands.
@@ -26,6 +28,20 @@ func wantsColor(f *os.File) bool {
 // logger returns a logger to standard error with the minimum level.
 func (e environment) logger(level slog.Level) *slog.Logger {
 	return slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: level}))
+}
+
+// serviceLogger returns the logger of the service, to standard error. In JSON, durations
+// are in seconds.
+func (e environment) serviceLogger(c config.Log) *slog.Logger {
+	if c.Format != config.LogJSON {
+		return e.logger(c.Level)
+	}
+	return slog.New(slog.NewJSONHandler(e.stderr, &slog.HandlerOptions{Level: c.Level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Value.Kind() == slog.KindDuration {
+			a.Value = slog.Float64Value(a.Value.Duration().Seconds())
+		}
+		return a
+	}}))
 }
 
 // writeJSON writes v to standard output as one line of JSON.

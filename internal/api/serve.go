@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
 )
 
 // handler answers a request, or returns an error before it writes a response.
@@ -38,6 +39,7 @@ func setHeaders(w http.ResponseWriter) {
 func (a *API) WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	setHeaders(w)
 	p := problemFor(err).document()
+	p.RequestID = access.OriginFrom(r.Context()).RequestID
 	level := slog.LevelDebug
 	if p.Status >= http.StatusInternalServerError {
 		level = slog.LevelError

@@ -38,6 +38,7 @@ type Config struct {
 	// readiness check fails.
 	StopDelay time.Duration
 	Database  string // sqlite:PATH or postgres://…
+	Log       Log
 	Merchants []Merchant
 	Providers []Provider
 	Chains    []Chain

@@ -9,6 +9,7 @@ import (
 type file struct {
 	Listen    string         `yaml:"listen"`
 	HTTP      httpFile       `yaml:"http"`
+	Log       logFile        `yaml:"log"`
 	Database  location       `yaml:"database"`
 	Merchants []merchantFile `yaml:"merchants"`
 	Providers []providerFile `yaml:"providers"`
@@ -22,6 +23,11 @@ type file struct {
 type httpFile struct {
 	Hosts     []string `yaml:"hosts"`
 	StopDelay scalar   `yaml:"stopDelay"`
+}
+
+type logFile struct {
+	Format string `yaml:"format"`
+	Level  string `yaml:"level"`
 }
 
 type masterKeyFile struct {

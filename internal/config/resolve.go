@@ -36,6 +36,7 @@ func (f file) resolve(src Source) (Config, error) {
 	}
 	cfg.Hosts = r.hosts("http.hosts", f.HTTP.Hosts)
 	cfg.StopDelay = r.stopDelay("http.stopDelay", f.HTTP.StopDelay)
+	cfg.Log = r.log(f.Log)
 	if len(f.Merchants) == 0 {
 		r.fail("merchants", "want at least one merchant")
 	}

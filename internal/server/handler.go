@@ -21,7 +21,7 @@ func (s *Server) handler() http.Handler {
 	})
 	rt := newRouter(s.routes(rest, page), Doors, unguarded, rest, page)
 	h := withRecover(rt.writeError, s.closeWhenStopping(newRequestFilter(s.cfg.Hosts, s.origins, rest, rt)))
-	return withDeadline(s.metrics.requests(h)) // the metrics read Pattern of this request, not of a copy
+	return withDeadline(s.observeRequests(h))
 }
 
 // inspector returns an inspector of transactions on the configured chains.

@@ -1,9 +1,6 @@
 package server
 
 import (
-	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -46,36 +43,6 @@ func newMetrics(reg *prometheus.Registry) *metrics {
 		}, []string{"route", "status"}),
 	}
 }
-
-// requests returns a handler that measures each request by its ServeMux route. The
-// set of routes bounds the number of series.
-func (m *metrics) requests(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		begun := time.Now() // a duration needs the monotonic clock
-		status := &statusWriter{ResponseWriter: w, status: http.StatusOK}
-		h.ServeHTTP(status, r)
-		_, route, found := strings.Cut(r.Pattern, " ")
-		if !found {
-			route = r.Pattern
-		}
-		m.duration.WithLabelValues(route, strconv.Itoa(status.status)).Observe(time.Since(begun).Seconds())
-	})
-}
-
-// statusWriter records the status of a response.
-type statusWriter struct {
-	http.ResponseWriter
-	status int
-}
-
-// WriteHeader implements http.ResponseWriter.
-func (w *statusWriter) WriteHeader(status int) {
-	w.status = status
-	w.ResponseWriter.WriteHeader(status)
-}
-
-// Unwrap returns the wrapped writer, for http.ResponseController.
-func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // clockOffset returns a collector of the schedule's clock offset.
 func clockOffset(c *clock.Clock) prometheus.Collector {

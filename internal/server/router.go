@@ -39,6 +39,7 @@ func newRouter(table []route, doors []Door, g guard, rest *api.API, page *checko
 	rt := &router{http.NewServeMux(), rest, page}
 	for _, r := range table {
 		if slices.Contains(doors, r.door) {
+			r.handler = recordKey(r.handler)
 			rt.Handle(r.pattern, g(r))
 		}
 	}

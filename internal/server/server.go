@@ -25,6 +25,7 @@ import (
 	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/descriptors"
 	"github.com/quittance/quittance/internal/endpoint"
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/settle"
@@ -109,6 +110,7 @@ type Server struct {
 	budget    descriptors.Budget
 	watchdog  *watchdog.Watchdog
 	clock     *clock.Clock // of the delivery schedule
+	ids       *invoice.IDs // of requests
 
 	deliveryWake     chan struct{}     // wakes the webhook worker
 	registryCursor   string            // last invoice that AdoptRegistries has processed
@@ -117,9 +119,9 @@ type Server struct {
 
 // newServer returns a server without a database and without components.
 func newServer(cfg Config) (*Server, error) {
-	cfg.Logger = limitOutageLogs(cfg.Logger)
+	cfg.Logger = limitOutageLogs(slog.New(requestLogs{cfg.Logger.Handler()}))
 	s := &Server{
-		cfg: cfg, byKey: make(map[string]*chainWorkers), registry: prometheus.NewRegistry(), watchdog: watchdog.New(0),
+		cfg: cfg, byKey: make(map[string]*chainWorkers), registry: prometheus.NewRegistry(), watchdog: watchdog.New(0), ids: invoice.NewIDs(cfg.Now, cfg.Rand),
 		deliveryWake: make(chan struct{}, 1), remainderCursors: make(map[string]string),
 	}
 	var err error

@@ -1,0 +1,63 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"regexp"
+
+	"github.com/quittance/quittance/internal/access"
+)
+
+// requestIDHeader is the header of a request's id, in requests of trusted proxies and in
+// all responses.
+const requestIDHeader = "X-Request-Id"
+
+// prefixRequest begins the ids that the service makes.
+const prefixRequest = "req_"
+
+// requestIDPattern is the form of a request id that a proxy may give.
+var requestIDPattern = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9_.:-]{7,63}$`)
+
+// requestID returns the id that a trusted proxy gave the request. It returns a new one if
+// the header is missing, repeated or not of that form.
+func requestID(r *http.Request, trusted bool, newID func() string) string {
+	if given := r.Header.Values(requestIDHeader); trusted && len(given) == 1 && requestIDPattern.MatchString(given[0]) {
+		return given[0]
+	}
+	return newID()
+}
+
+// clientOf returns the address of the request's client, and whether the peer is a trusted
+// proxy.
+func clientOf(r *http.Request) (address string, trusted bool) {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr, false
+	}
+	return host, false
+}
+
+// requestLogs is a slog.Handler that adds the id of the request to what is logged on its
+// behalf.
+type requestLogs struct{ slog.Handler }
+
+// Handle implements slog.Handler.
+func (h requestLogs) Handle(ctx context.Context, r slog.Record) error {
+	if id := access.OriginFrom(ctx).RequestID; id != "" {
+		r = r.Clone()
+		r.AddAttrs(slog.String("request_id", id))
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (h requestLogs) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return requestLogs{h.Handler.WithAttrs(attrs)}
+}
+
+// WithGroup implements slog.Handler.
+func (h requestLogs) WithGroup(name string) slog.Handler {
+	return requestLogs{h.Handler.WithGroup(name)}
+}

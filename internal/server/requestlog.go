@@ -1,0 +1,107 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+)
+
+// maxLoggedMethod bounds the logged method of a request, in bytes. A client may send any
+// word as one.
+const maxLoggedMethod = 20
+
+// requestRecord is what the handlers of a request add to its log line.
+type requestRecord struct {
+	keyID string
+}
+
+type requestRecordKey struct{}
+
+// observeRequests returns a handler that gives each request an id, and that logs and
+// measures it. next must not pass a copy of the request to ServeMux, which sets its
+// Pattern.
+func (s *Server) observeRequests(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		begun := time.Now() // a duration needs the monotonic clock
+		client, trusted := clientOf(r)
+		id := requestID(r, trusted, s.newRequestID)
+		record := &requestRecord{}
+		ctx := access.WithOrigin(r.Context(), access.Origin{Client: client, RequestID: id})
+		r = r.WithContext(context.WithValue(ctx, requestRecordKey{}, record))
+		w.Header().Set(requestIDHeader, id)
+		response := &responseRecorder{ResponseWriter: w, status: http.StatusOK}
+		defer func() {
+			took := time.Since(begun)
+			_, route, found := strings.Cut(r.Pattern, " ")
+			if !found {
+				route = r.Pattern
+			}
+			s.metrics.duration.WithLabelValues(route, strconv.Itoa(response.status)).Observe(took.Seconds())
+			s.logRequest(r, route, client, record, response, took)
+		}()
+		next.ServeHTTP(response, r)
+	})
+}
+
+// newRequestID returns a new request id.
+func (s *Server) newRequestID() string { return s.ids.New(prefixRequest) }
+
+// logRequest logs a request: at debug level if it is of monitoring, because such requests
+// come every few seconds. The line has nothing of the query, the headers and the bodies,
+// which may hold secrets.
+func (s *Server) logRequest(r *http.Request, route, client string, record *requestRecord, response *responseRecorder, took time.Duration) {
+	level := slog.LevelInfo
+	switch route {
+	case "/healthz", "/readyz", "/metrics":
+		level = slog.LevelDebug
+	}
+	if !s.cfg.Logger.Enabled(r.Context(), level) {
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("method", r.Method[:min(len(r.Method), maxLoggedMethod)]), slog.String("route", route), slog.Int("status", response.status),
+		slog.Duration("took", took), slog.Int64("bytes", response.bytes), slog.String("client", client),
+	}
+	if record.keyID != "" {
+		attrs = append(attrs, slog.String("key", record.keyID))
+	}
+	s.cfg.Logger.LogAttrs(r.Context(), level, "request", attrs...)
+}
+
+// recordKey returns a handler that notes the key of the request's principal for the log.
+func recordKey(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if record, ok := r.Context().Value(requestRecordKey{}).(*requestRecord); ok {
+			record.keyID = access.FromContext(r.Context()).KeyID
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// responseRecorder records the status and the length of a response.
+type responseRecorder struct {
+	http.ResponseWriter
+	status int
+	bytes  int64 // of the body
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *responseRecorder) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w *responseRecorder) Write(p []byte) (int, error) {
+	n, err := w.ResponseWriter.Write(p)
+	w.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap returns the wrapped writer, for http.ResponseController.
+func (w *responseRecorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -1,0 +1,203 @@
+package server
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/logtest"
+)
+
+// logLines decodes the JSON lines of a log.
+func logLines(t *testing.T, log *logtest.Buffer) (lines []map[string]any) {
+	t.Helper()
+	for line := range strings.Lines(log.String()) {
+		var decoded map[string]any
+		if err := json.Unmarshal([]byte(line), &decoded); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		lines = append(lines, decoded)
+	}
+	return lines
+}
+
+// TestRequestLog compares the log of a service with the requests that it was sent.
+func TestRequestLog(t *testing.T) {
+	log := new(logtest.Buffer)
+	s := startServer(t, Config{Merchants: Merchants{AcceptAll: true}, Logger: slog.New(slog.NewJSONHandler(log, nil))})
+	const secret = "qk_live_do_not_log_me"
+	ids := make(map[string]bool)
+	for _, call := range []struct {
+		method, path, route string
+		status              float64
+	}{
+		{"GET", "/api/invoices?merchantId=" + secret, "/api/invoices", 200},
+		{"GET", "/api/invoices/" + secret, "/api/invoices/{id}", 404},
+		{"POST", "/api/invoices", "/api/invoices", 400},
+		{"PUT", "/api/invoices", "/api/invoices", 405},
+		{"GET", "/checkout/" + secret, "/checkout/{id}", 404},
+		{"GET", "/" + secret, "/", 404},
+		{strings.Repeat("A", 100), "/", "/", 404},
+	} {
+		before := len(logLines(t, log))
+		r, err := http.NewRequestWithContext(t.Context(), call.method, s.url+call.path, strings.NewReader(`{"memo": "`+secret+`"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Authorization", "Bearer "+secret)
+		r.Header.Set("X-Request-Id", secret) // of a peer that is no trusted proxy
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(answer.Body)
+		if err != nil || answer.Body.Close() != nil {
+			t.Fatal(err)
+		}
+		id := answer.Header.Get("X-Request-Id")
+		if !regexp.MustCompile(`^req_[0-9a-hjkmnp-tv-z]{26}$`).MatchString(id) || ids[id] {
+			t.Errorf("%s %s has the request id %q", call.method, call.path, id)
+		}
+		ids[id] = true
+		var problem struct{ RequestID string }
+		if err := json.Unmarshal(body, &problem); answer.Header.Get("Content-Type") == "application/problem+json" && (err != nil || problem.RequestID != id) {
+			t.Errorf("%s %s: the problem has the request id %q, the header %q: %v", call.method, call.path, problem.RequestID, id, err)
+		}
+		line := awaitLine(t, log, before)
+		for key, want := range map[string]any{
+			"level": "INFO", "msg": "request", "method": call.method[:min(len(call.method), 20)], "route": call.route,
+			"status": call.status, "bytes": float64(len(body)), "client": "127.0.0.1", "request_id": id,
+		} {
+			if line[key] != want {
+				t.Errorf("%s %s is logged with %s %v, want %v", call.method, call.path, key, line[key], want)
+			}
+		}
+		if took, ok := line["took"].(float64); !ok || took <= 0 || len(line) != 10 {
+			t.Errorf("%s %s is logged as %v", call.method, call.path, line)
+		}
+	}
+	if strings.Contains(log.String(), secret) {
+		t.Errorf("the log has a secret of a request:\n%s", log)
+	}
+}
+
+// awaitLine returns the line of a log that follows some lines. A request is logged after
+// its response.
+func awaitLine(t *testing.T, log *logtest.Buffer, before int) map[string]any {
+	t.Helper()
+	deadline := time.After(10 * time.Second)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		if lines := logLines(t, log); len(lines) > before {
+			if len(lines) > before+1 {
+				t.Fatalf("a request has the lines %v", lines[before:])
+			}
+			return lines[before]
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("there is no line %d in the log:\n%s", before+1, log)
+		}
+	}
+}
+
+// newObserved returns a server with nothing but what observeRequests needs.
+func newObserved(level slog.Level) (*Server, *logtest.Buffer) {
+	log := new(logtest.Buffer)
+	logger := slog.New(requestLogs{slog.NewJSONHandler(log, &slog.HandlerOptions{Level: level})})
+	return &Server{
+		cfg: Config{Logger: logger}, metrics: newMetrics(prometheus.NewRegistry()), ids: invoice.NewIDs(time.Now, rand.Reader),
+	}, log
+}
+
+// TestRequestLogOfHealthChecks has them logged at debug level alone.
+func TestRequestLogOfHealthChecks(t *testing.T) {
+	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/status"} {
+		for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo} {
+			s, log := newObserved(level)
+			mux := http.NewServeMux()
+			mux.HandleFunc("GET "+path, live)
+			s.observeRequests(mux).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, path, nil))
+			want := 1
+			if level == slog.LevelInfo && path != "/status" {
+				want = 0
+			}
+			if lines := logLines(t, log); len(lines) != want {
+				t.Errorf("%s is logged at level %s as %v", path, level, lines)
+			}
+		}
+	}
+}
+
+// TestRequestLogOfKeys has the key logged of a request that was authenticated, and the
+// request id with what else is logged on the request's behalf.
+func TestRequestLogOfKeys(t *testing.T) {
+	s, log := newObserved(slog.LevelInfo)
+	handler := recordKey(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		s.cfg.Logger.InfoContext(r.Context(), "something")
+		panic(http.ErrAbortHandler)
+	}))
+	observed := s.observeRequests(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx := access.WithPrincipal(r.Context(), access.Principal{KeyID: "key_1"})
+		handler.ServeHTTP(w, r.WithContext(ctx))
+	}))
+	func() {
+		defer func() {
+			if p := recover(); p != http.ErrAbortHandler { //nolint:errorlint // as net/http compares it
+				t.Errorf("the handler's panic became %v", p)
+			}
+		}()
+		observed.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/x", nil))
+	}()
+	lines := logLines(t, log)
+	if len(lines) != 2 || lines[1]["key"] != "key_1" || lines[0]["msg"] != "something" || lines[0]["request_id"] == nil || lines[0]["request_id"] != lines[1]["request_id"] {
+		t.Errorf("logged %v", lines)
+	}
+}
+
+// TestRequestID accepts well-formed ids of trusted proxies alone.
+func TestRequestID(t *testing.T) {
+	const made = "req_new"
+	for _, c := range []struct {
+		given   []string
+		trusted bool
+		want    string
+	}{
+		{nil, true, made},
+		{[]string{"7f3a2c1e-6b1d-4c1f-9a55-0f6e3f1c2d3e"}, true, "7f3a2c1e-6b1d-4c1f-9a55-0f6e3f1c2d3e"},
+		{[]string{"7f3a2c1e-6b1d-4c1f-9a55-0f6e3f1c2d3e"}, false, made},
+		{[]string{"Root:1-67891233-abcdef012345678912345678"}, true, "Root:1-67891233-abcdef012345678912345678"},
+		{[]string{strings.Repeat("a", 64)}, true, strings.Repeat("a", 64)},
+		{[]string{strings.Repeat("a", 65)}, true, made},
+		{[]string{"short"}, true, made},
+		{[]string{""}, true, made},
+		{[]string{"12345678", "12345678"}, true, made},
+		{[]string{"12345678, 12345678"}, true, made},
+		{[]string{"12345678\n"}, true, made},
+		{[]string{"12345678 level=ERROR"}, true, made},
+		{[]string{`12345678"`}, true, made},
+		{[]string{"ümlautümlaut"}, true, made},
+		{[]string{"........."}, true, made},
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.Header[requestIDHeader] = slices.Clone(c.given)
+		if got := requestID(r, c.trusted, func() string { return made }); got != c.want {
+			t.Errorf("%q, trusted %t: the id is %q, want %q", c.given, c.trusted, got, c.want)
+		}
+	}
+}
