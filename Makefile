@@ -13,6 +13,9 @@ BENCHFLAGS ?=
 # Lets tests install missing tools. Without make they only say what is missing.
 export QUITTANCE_TEST_INSTALL ?= 1
 
+# Build and test without cgo, as releases are built.
+export CGO_ENABLED ?= 0
+
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -36,6 +39,7 @@ short: ## run the tests that need nothing but Go
 	go test -short ./...
 
 .PHONY: race
+race: export CGO_ENABLED = 1
 race: ## run all tests under the race detector (needs a C compiler)
 	go test -race -timeout 30m ./...
 

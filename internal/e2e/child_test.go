@@ -36,9 +36,16 @@ func launch(tb testing.TB, args ...string) *child {
 // launchWith is launch with more variables in the environment.
 func launchWith(tb testing.TB, env []string, args ...string) *child {
 	tb.Helper()
-	c := &child{cmd: exec.Command(program, args...), done: make(chan struct{})}
+	cmd := exec.Command(program, args...)
+	cmd.Env = append(os.Environ(), env...)
+	return startChild(tb, cmd)
+}
+
+// startChild starts a command. Like launch, it ends with the test.
+func startChild(tb testing.TB, cmd *exec.Cmd) *child {
+	tb.Helper()
+	c := &child{cmd: cmd, done: make(chan struct{})}
 	c.cmd.Stdout, c.cmd.Stderr = &c.stdout, &c.stderr
-	c.cmd.Env = append(os.Environ(), env...)
 	c.cmd.SysProcAttr = dieWithParent()
 	if err := c.cmd.Start(); err != nil {
 		tb.Fatalf("start the program: %v", err)
@@ -53,7 +60,7 @@ func launchWith(tb testing.TB, env []string, args ...string) *child {
 	tb.Cleanup(func() {
 		c.kill()
 		if tb.Failed() {
-			tb.Logf("quittance %q wrote:\n%s%s", args, c.stdout.String(), c.stderr.String())
+			tb.Logf("%q wrote:\n%s%s", cmd.Args, c.stdout.String(), c.stderr.String())
 		}
 	})
 	return c
