@@ -128,6 +128,9 @@ func TestReadyReportsTheChain(t *testing.T) {
 	if a := ask(t, http.MethodGet, base+"/healthz", ""); a.status != http.StatusOK {
 		t.Errorf("/healthz answers %d for a chain that stalls", a.status)
 	}
+	if a := ask(t, http.MethodGet, base+"/readyz?exclude=chains", ""); a.status != http.StatusOK || !strings.Contains(a.body, `"chainKey":"house","ready":false`) {
+		t.Errorf("/readyz without the chains answers %d %s", a.status, a.body)
+	}
 }
 
 func TestReadyReportsTheDatabase(t *testing.T) {
