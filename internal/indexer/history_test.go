@@ -20,7 +20,7 @@ import (
 // Which histories are played: so many, with the seeds from the first on.
 var (
 	historySeed  = flag.Uint64("history.seed", 1, "seed of the first history")
-	historyCount = flag.Int("history.count", 2_000, "how many histories to play; a fiftieth with -short")
+	historyCount = flag.Int("history.count", 2_000, "how many histories to play; a hundredth with -short")
 )
 
 const (
@@ -53,7 +53,7 @@ const (
 func TestHistories(t *testing.T) {
 	count := *historyCount
 	if testing.Short() {
-		count = (count + 49) / 50
+		count = (count + 99) / 100
 	}
 	run := historyRun{T: t, found: map[string]int{}, tally: map[string]int{}}
 	var next atomic.Uint64

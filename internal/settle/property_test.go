@@ -16,7 +16,7 @@ import (
 // first on.
 var (
 	propertySeed  = flag.Uint64("property.seed", 1, "seed of the first case of a property")
-	propertyCount = flag.Uint64("property.count", 200, "how many cases of each property to play; a fiftieth with -short")
+	propertyCount = flag.Uint64("property.count", 200, "how many cases of each property to play; a hundredth with -short")
 )
 
 // casesPerFile is how many cases share a SQLite database.
@@ -28,7 +28,7 @@ func properties(t *testing.T, play func(db *database, random *rand.Rand) string)
 	t.Helper()
 	count := *propertyCount
 	if testing.Short() {
-		count = (count + 49) / 50
+		count = (count + 99) / 100
 	}
 	var next, failed atomic.Uint64
 	var workers sync.WaitGroup

@@ -22,7 +22,8 @@ func TestMain(m *testing.M) {
 		return
 	}
 	testdeps.Short("TestFeeMarket", "TestDroppedTransaction", "TestReorgThatForgets", "TestAccountThatRunsDry", "TestAnswersOfRealNodes",
-		"TestOneWrongAnswerCostsNothing", "TestWriterKeepsItsWordWhateverHappens", "TestNodeThatLags", "TestKilledWriter")
+		"TestOneWrongAnswerCostsNothing", "TestWriterKeepsItsWordWhateverHappens", "TestNodeThatLags", "TestKilledWriter",
+		"TestWriterProperties", "TestAttemptsAreLimited", "TestFaultyNetwork", "TestReplicas", "TestBatchIsSizedByItsCost")
 	goleak.VerifyTestMain(m,
 		// Started once by geth's packages, and never stopped.
 		goleak.IgnoreTopFunction("github.com/ethereum/go-ethereum/core.(*txSenderCacher).cache"),
