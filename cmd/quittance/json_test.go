@@ -35,7 +35,7 @@ func answer(t *testing.T, args ...string) (code int, got map[string]any) {
 func TestChainJSON(t *testing.T) {
 	folder := t.TempDir()
 	ledger := settle.New(settle.Config{Store: storetest.Open(t, "sqlite:"+folder+"/quittance.db"), Now: time.Now})
-	if err := ledger.Start(t.Context(), "base", invoice.Header{Number: 9, Hash: invoice.Hash{9}, Time: 1}, 10); err != nil {
+	if err := ledger.Start(t.Context(), "base", invoice.Header{Number: 9, Hash: invoice.Hash{9}, Time: invoice.Unix(1)}, 10); err != nil {
 		t.Fatal(err)
 	}
 	file := configure(t, "127.0.0.1:1", folder)

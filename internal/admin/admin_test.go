@@ -93,7 +93,7 @@ func world(t *testing.T) (admin.Config, *settle.Service) {
 	moon.Key, moon.ID, moon.RPC, moon.Quorum = "moon", 9, []string{node.URL}, 0
 	c := admin.Config{Database: storetest.SQLite(t), Chains: []chain.Chain{house, moon}, Now: clock}
 	service := settle.New(settle.Config{Store: storetest.Open(t, c.Database), Chains: c.Chains, Now: clock})
-	if err := service.Start(t.Context(), "house", invoice.Header{Number: 3, Hash: invoice.Hash{3}, Time: now - 40}, 4); err != nil {
+	if err := service.Start(t.Context(), "house", invoice.Header{Number: 3, Hash: invoice.Hash{3}, Time: invoice.Unix(now - 40)}, 4); err != nil {
 		t.Fatal(err)
 	}
 	return c, service
@@ -161,7 +161,7 @@ func TestNoDatabase(t *testing.T) {
 func TestRescan(t *testing.T) {
 	c, service := world(t)
 	gap, err := admin.Rescan(t.Context(), c, "house", 2)
-	if want := (settle.Gap{Next: 2, Last: 3, LastTime: now - 40}); err != nil || gap != want {
+	if want := (settle.Gap{Next: 2, Last: 3, LastTime: invoice.Unix(now - 40)}); err != nil || gap != want {
 		t.Errorf("the gap is %+v, %v; want %+v", gap, err, want)
 	}
 	cur, err := service.Cursor(t.Context(), "house")
@@ -217,7 +217,7 @@ func TestLagAndProgress(t *testing.T) {
 		{9, 8, now + 5, admin.Lag{Blocks: 1}}, // the chain's clock is ahead
 		{4, 9, now - 60, admin.Lag{}},         // the head was told by a node that lags
 	} {
-		if got := admin.LagOf(test.head, test.indexed, test.time, clock()); got != test.want {
+		if got := admin.LagOf(test.head, test.indexed, invoice.Unix(test.time), clock()); got != test.want {
 			t.Errorf("LagOf(%d, %d, %d) = %+v, want %+v", test.head, test.indexed, test.time, got, test.want)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
 )
 
 // Status is the status of a service's chains. Its JSON is the body of GET /status.
@@ -50,12 +51,12 @@ type Lag struct {
 }
 
 // LagOf returns the lag of a chain whose newest indexed block has the time
-// indexedTime, in Unix seconds.
-func LagOf(head, indexed uint64, indexedTime int64, now time.Time) Lag {
+// indexedTime.
+func LagOf(head, indexed uint64, indexedTime, now time.Time) Lag {
 	if head <= indexed {
 		return Lag{}
 	}
-	return Lag{Blocks: head - indexed, Seconds: max(0, now.Unix()-indexedTime)}
+	return Lag{Blocks: head - indexed, Seconds: max(0, now.Unix()-invoice.UnixSeconds(indexedTime))}
 }
 
 // Progress is the progress in a range of blocks, inclusive.
@@ -100,7 +101,7 @@ func Providers(p *chain.Pool) []Provider {
 	all := []Provider{}
 	for _, h := range p.Health() {
 		all = append(all, Provider{
-			Provider: h.Node, State: h.State, Until: unix(h.Until), Reason: h.Reason, Head: h.Head, HeadAt: unix(h.HeadAt),
+			Provider: h.Node, State: h.State, Until: invoice.UnixSeconds(h.Until), Reason: h.Reason, Head: h.Head, HeadAt: invoice.UnixSeconds(h.HeadAt),
 			LatencyMs: rounded(h.Latency.Seconds() * 1000), Calls: h.Calls, Errors: h.Errors, Subscribed: h.Subscribed,
 		})
 	}
@@ -121,12 +122,4 @@ type Writer struct {
 	Budget    *big.Int `json:"budget,omitempty"`    // the most that any 24 hours' transactions may cost, in wei
 	Error     string   `json:"error,omitempty"`     // why nothing is sent
 	Since     int64    `json:"since,omitempty"`     // Unix seconds: when the error began
-}
-
-// unix returns a time in Unix seconds, or 0 for the zero time.
-func unix(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.Unix()
 }

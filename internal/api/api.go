@@ -73,7 +73,7 @@ type Reader interface {
 	AmountsRefunded(ctx context.Context, paymentIDs []string) (map[string]invoice.Amount, error)
 	// NearInvoices returns the invoices that unattributed payments may be meant for. If
 	// merchantID is set, only invoices of that merchant are returned.
-	NearInvoices(ctx context.Context, t invoice.Transfer, merchantID string, createdBefore int64) ([]invoice.NearInvoice, error)
+	NearInvoices(ctx context.Context, t invoice.Transfer, merchantID string, createdBefore time.Time) ([]invoice.NearInvoice, error)
 	// Claims returns the matching claims, newest first.
 	Claims(ctx context.Context, f store.ClaimFilter) ([]store.Claim, error)
 	// ClaimsOfPayments returns the first claims to each payment.

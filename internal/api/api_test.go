@@ -52,7 +52,7 @@ func (b *backend) fail(ctx context.Context) error {
 }
 
 func (b *backend) Create(ctx context.Context, r settle.CreateRequest) (invoice.Invoice, error) {
-	if err := cmp.Or(b.fail(ctx), r.Draft.Check(now)); err != nil {
+	if err := cmp.Or(b.fail(ctx), r.Draft.Check(invoice.Unix(now))); err != nil {
 		return invoice.Invoice{}, err
 	}
 	switch {
@@ -67,7 +67,7 @@ func (b *backend) Create(ctx context.Context, r settle.CreateRequest) (invoice.I
 		ID:           invoiceID(len(b.invoices)),
 		CommitmentID: invoice.Hash{31: 1},
 		MerchantID:   r.Draft.MerchantID, Currency: r.Draft.Currency, ChainKey: r.Draft.ChainKey,
-		Status: invoice.Open, LineItems: r.Draft.LineItems, CreatedAt: now,
+		Status: invoice.Open, LineItems: r.Draft.LineItems, CreatedAt: invoice.Unix(now),
 	}
 	b.invoices = append(b.invoices, inv)
 	return inv, nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/apiconv"
@@ -79,7 +80,7 @@ func (a *API) addCandidates(ctx context.Context, list []apitypes.Payment, found 
 			continue
 		}
 		ids = append(ids, p.ID)
-		near, err := a.reader.NearInvoices(ctx, p.Transfer, merchantID, p.ObservedAt.Unix()+1)
+		near, err := a.reader.NearInvoices(ctx, p.Transfer, merchantID, p.ObservedAt.Add(time.Second))
 		if err != nil {
 			return fmt.Errorf("find the candidates of %s: %w", p.ID, err)
 		}

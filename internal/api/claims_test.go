@@ -13,7 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-func (b *backend) NearInvoices(ctx context.Context, t invoice.Transfer, merchantID string, _ int64) ([]invoice.NearInvoice, error) {
+func (b *backend) NearInvoices(ctx context.Context, t invoice.Transfer, merchantID string, _ time.Time) ([]invoice.NearInvoice, error) {
 	var near []invoice.NearInvoice
 	for _, inv := range b.invoices {
 		if (merchantID == "" || inv.MerchantID == merchantID) && inv.Merchant == t.To {
@@ -46,8 +46,8 @@ func ambiguous() *backend {
 	b := &backend{}
 	for i, merchant := range []string{"acme", "bean"} {
 		b.invoices = append(b.invoices, invoice.Invoice{
-			ID: invoiceID(i), MerchantID: merchant, ChainKey: "base", Currency: "USDC", Status: invoice.Open, CreatedAt: now,
-			Terms: invoice.Terms{Merchant: at, Amount: invoice.NewAmount(34_000_000), ExpiresAt: now + 900},
+			ID: invoiceID(i), MerchantID: merchant, ChainKey: "base", Currency: "USDC", Status: invoice.Open, CreatedAt: invoice.Unix(now),
+			Terms: invoice.Terms{Merchant: at, Amount: invoice.NewAmount(34_000_000), ExpiresAt: invoice.Unix(now + 900)},
 		})
 		b.claims = append(b.claims, store.Claim{
 			ID: invoice.PrefixClaim + number(i), PaymentID: invoice.PrefixPayment + number(0), InvoiceID: invoiceID(i), MerchantID: merchant, Signed: i == 1, At: now,
@@ -56,7 +56,7 @@ func ambiguous() *backend {
 	b.payments = []store.PaymentRow{{SeenID: number(0), Payment: invoice.Payment{
 		ID: invoice.PrefixPayment + number(0), Status: invoice.Confirmed, ConfirmedAt: time.Unix(now, 0),
 		Transfer: invoice.Transfer{
-			Position: invoice.Position{BlockNumber: 5, BlockTime: now + 907}, ChainKey: "base", Currency: "USDC", From: invoice.Address{7}, To: at, Amount: invoice.NewAmount(33_990_000),
+			Position: invoice.Position{BlockNumber: 5, BlockTime: invoice.Unix(now + 907)}, ChainKey: "base", Currency: "USDC", From: invoice.Address{7}, To: at, Amount: invoice.NewAmount(33_990_000),
 		},
 	}}}
 	return b
@@ -87,8 +87,12 @@ func TestCandidatesShowDifferences(t *testing.T) {
 		set  func()
 		want apitypes.PaymentCandidate
 	}{
-		"too much": {func() { p.Amount, p.BlockTime, b.invoices[0].FromBlock = invoice.NewAmount(35_000_000), now, 0 }, apitypes.PaymentCandidate{AmountDifference: "1000000"}},
-		"early": {func() { p.Amount, p.BlockTime, b.invoices[0].FromBlock = invoice.NewAmount(34_000_000), now, 5 },
+		"too much": {func() {
+			p.Amount, p.BlockTime, b.invoices[0].FromBlock = invoice.NewAmount(35_000_000), invoice.Unix(now), 0
+		}, apitypes.PaymentCandidate{AmountDifference: "1000000"}},
+		"early": {func() {
+			p.Amount, p.BlockTime, b.invoices[0].FromBlock = invoice.NewAmount(34_000_000), invoice.Unix(now), 5
+		},
 			apitypes.PaymentCandidate{AmountDifference: "0", Early: true}},
 	} {
 		test.set()

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/apiconv"
@@ -117,7 +118,7 @@ func lineItems(o object, name string, dst *[]invoice.LineItem) error {
 }
 
 // seconds reads a time in Unix seconds, in digits only: 1e9 and 1.0 are rejected.
-func seconds(o object, name string, dst *int64) error {
+func seconds(o object, name string, dst *time.Time) error {
 	v, ok := o[name]
 	if !ok {
 		return invalidField(name, "is required")
@@ -133,7 +134,7 @@ func seconds(o object, name string, dst *int64) error {
 	if err != nil {
 		return invalidField(name, "must be Unix seconds, at most %d", math.MaxInt64)
 	}
-	*dst = n
+	*dst = invoice.Unix(n)
 	return nil
 }
 

@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -84,7 +86,7 @@ func TestCreateAccepts(t *testing.T) {
 		"white space":             " \r\n\t" + request() + "\n",
 		"largest amount":          request("amount", `"`+invoice.MaxAmount.String()+`"`, "lineItems", ""),
 		"longest merchant id":     request("merchantId", `"`+strings.Repeat("m", 64)+`"`),
-		"latest expiry":           request("expiresAt", fmt.Sprint(now+invoice.MaxLifetime)),
+		"latest expiry":           request("expiresAt", fmt.Sprint(now+int64(invoice.MaxLifetime/time.Second))),
 		"soonest expiry":          request("expiresAt", fmt.Sprint(now+1)),
 		"longest label":           request("amount", `"1"`, "lineItems", `[{"label":"`+strings.Repeat("é", 200)+`","amount":"1"}]`),
 		"a hundred line items":    request("amount", `"100"`, "lineItems", "["+strings.Repeat(`{"label":"x","amount":"1"},`, 99)+`{"label":"x","amount":"1"}]`),
@@ -159,7 +161,7 @@ func TestCreateRefusesFields(t *testing.T) {
 	add("lineItems[0].amount", "absent", "lineItems", `[{"label":"x"}]`)
 	for name, text := range map[string]string{
 		"null": "null", "a string": `"1764003600"`, "a boolean": "true", "an array": "[]", "an object": "{}", "absent": "",
-		"zero": "0", "negative": "-1", "now": fmt.Sprint(now), "too late": fmt.Sprint(now + invoice.MaxLifetime + 1),
+		"zero": "0", "negative": "-1", "now": fmt.Sprint(now), "too late": fmt.Sprint(now + int64(invoice.MaxLifetime/time.Second) + 1), "last": fmt.Sprint(math.MaxInt64),
 		"milliseconds": fmt.Sprint((now + 3600) * 1000), "with exponent": "1764003600e0", "with fraction": "1764003600.0",
 		"overflowing": "9223372036854775808", "wrapping round": "18446744075473555216", "very long": strings.Repeat("9", 1000),
 	} {
@@ -335,7 +337,7 @@ func TestRepeatedCreateGetsTheSameResponse(t *testing.T) {
 	h := newAPI(t, &b)
 	first := do(h, "POST", "/api/invoices", request()).Body.String()
 	inv := b.invoices[0]
-	inv.Status, inv.SettledTx, inv.SettledAt = invoice.Paid, invoice.Hash{1}, now+60
+	inv.Status, inv.SettledTx, inv.SettledAt = invoice.Paid, invoice.Hash{1}, invoice.Unix(now+60)
 	inv.AmountPaid, inv.AmountRefunded, inv.Exception = invoice.NewAmount(9), invoice.NewAmount(8), invoice.Overpaid
 	text, err := json.Marshal(apiconv.CreateInvoiceResponse(inv))
 	if err != nil || string(text) != first {

@@ -215,7 +215,7 @@ func TestRedeliver(t *testing.T) {
 func TestRedeliverMany(t *testing.T) {
 	all := fmt.Sprintf(`{"merchantId":"acme","type":"invoice.paid","invoiceId":%q,"from":%d,"to":%d,"failedOnly":true`, invoiceID(1), now-60, now)
 	want := store.RedeliverFilter{
-		MerchantID: "acme", Type: invoice.EventPaid, InvoiceID: invoiceID(1), CreatedFrom: now - 60, CreatedTo: now, OnlyFailed: true,
+		MerchantID: "acme", Type: invoice.EventPaid, InvoiceID: invoiceID(1), CreatedFrom: invoice.Unix(now - 60), CreatedTo: invoice.Unix(now), OnlyFailed: true,
 	}
 	for name, test := range map[string]struct {
 		tick     time.Duration

@@ -55,7 +55,7 @@ func encode(t *testing.T, d invoice.Draft) []byte {
 	t.Helper()
 	r := apitypes.CreateInvoiceRequest{
 		MerchantID: d.MerchantID, MerchantAddress: chain.Checksum(d.Merchant), Amount: d.Amount.String(),
-		Currency: d.Currency, ChainKey: d.ChainKey, ExpiresAt: d.ExpiresAt,
+		Currency: d.Currency, ChainKey: d.ChainKey, ExpiresAt: d.ExpiresAt.Unix(),
 	}
 	for _, item := range d.LineItems {
 		r.LineItems = append(r.LineItems, apitypes.LineItem{Label: item.Label, Amount: item.Amount.String()})

@@ -196,8 +196,8 @@ func TestIntegrationPayment(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		s, ctx := newIntegration(t, db), t.Context()
 		created, inv := s.createInvoice(t, db)
-		genesis := invoice.Header{Number: 1, Hash: invoice.Hash{1}, Time: now}
-		block := settle.Block{Header: invoice.Header{Number: 2, Hash: invoice.Hash{2}, Parent: genesis.Hash, Time: now + 10}}
+		genesis := invoice.Header{Number: 1, Hash: invoice.Hash{1}, Time: invoice.Unix(now)}
+		block := settle.Block{Header: invoice.Header{Number: 2, Hash: invoice.Hash{2}, Parent: genesis.Hash, Time: invoice.Unix(now + 10)}}
 		block.Transfers = []invoice.Transfer{{
 			Position: invoice.Position{BlockNumber: 2, BlockHash: block.Hash, BlockTime: block.Time},
 			ChainKey: "base", TxHash: invoice.Hash{3}, Token: inv.Token, Currency: "USDC", From: invoice.Address{4}, To: inv.Merchant, Amount: inv.Amount,
@@ -239,8 +239,8 @@ func TestIntegrationAttribution(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		genesis := invoice.Header{Number: 1, Hash: invoice.Hash{1}, Time: now}
-		block := settle.Block{Header: invoice.Header{Number: 2, Hash: invoice.Hash{2}, Parent: genesis.Hash, Time: now + 10}}
+		genesis := invoice.Header{Number: 1, Hash: invoice.Hash{1}, Time: invoice.Unix(now)}
+		block := settle.Block{Header: invoice.Header{Number: 2, Hash: invoice.Hash{2}, Parent: genesis.Hash, Time: invoice.Unix(now + 10)}}
 		block.Transfers = []invoice.Transfer{{ // two invoices have this amount
 			Position: invoice.Position{BlockNumber: 2, BlockHash: block.Hash, BlockTime: block.Time},
 			ChainKey: "base", TxHash: invoice.Hash{3}, Token: inv.Token, Currency: "USDC", From: invoice.Address{4}, To: inv.Merchant, Amount: inv.Amount,

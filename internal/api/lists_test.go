@@ -24,11 +24,11 @@ func newListBackend(n int) *backend {
 	for i := range n {
 		merchant := []string{"acme", "bean"}[i%2]
 		inv := invoice.Invoice{
-			ID: invoiceID(i), MerchantID: merchant, Currency: "USDC", ChainKey: "base", Status: invoice.Open, CreatedAt: now,
-			Terms: invoice.Terms{Merchant: invoice.Address{1}, Amount: invoice.NewAmount(7), ExpiresAt: now + 60},
+			ID: invoiceID(i), MerchantID: merchant, Currency: "USDC", ChainKey: "base", Status: invoice.Open, CreatedAt: invoice.Unix(now),
+			Terms: invoice.Terms{Merchant: invoice.Address{1}, Amount: invoice.NewAmount(7), ExpiresAt: invoice.Unix(now + 60)},
 		}
 		if i%3 == 0 {
-			inv.Status, inv.SettledTx, inv.SettledAt = invoice.Paid, invoice.Hash{2}, now+30
+			inv.Status, inv.SettledTx, inv.SettledAt = invoice.Paid, invoice.Hash{2}, invoice.Unix(now+30)
 		}
 		b.invoices = append(b.invoices, inv)
 		p := store.PaymentRow{SeenID: number(i), Payment: invoice.Payment{

@@ -83,10 +83,10 @@ func parseRedeliver(body []byte) (f store.RedeliverFilter, scope string, err err
 		return f, "", err
 	case !from && !f.OnlyFailed:
 		return f, "", invalidField("from", "is required unless failedOnly is true: it keeps all events from being sent again by mistake")
-	case to && (f.CreatedTo < f.CreatedFrom || f.CreatedTo == 0):
+	case to && (f.CreatedTo.Before(f.CreatedFrom) || f.CreatedTo.Unix() == 0):
 		return f, "", invalidField("to", "must not lie before from")
 	}
-	scope = fmt.Sprintf("redeliver %q %q %q %d %d %t", f.MerchantID, f.Type, f.InvoiceID, f.CreatedFrom, f.CreatedTo, f.OnlyFailed)
+	scope = fmt.Sprintf("redeliver %q %q %q %d %d %t", f.MerchantID, f.Type, f.InvoiceID, invoice.UnixSeconds(f.CreatedFrom), invoice.UnixSeconds(f.CreatedTo), f.OnlyFailed)
 	if cursor != "" {
 		var ok bool
 		if f.After, ok = parseSeq(scope, cursor); !ok {

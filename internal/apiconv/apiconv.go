@@ -23,8 +23,8 @@ func Invoice(inv invoice.Invoice) apitypes.Invoice {
 		ChainKey:        inv.ChainKey,
 		Status:          apitypes.InvoiceStatus(inv.Status),
 		LineItems:       lineItems(inv.LineItems),
-		CreatedAt:       inv.CreatedAt,
-		ExpiresAt:       inv.ExpiresAt,
+		CreatedAt:       invoice.UnixSeconds(inv.CreatedAt),
+		ExpiresAt:       invoice.UnixSeconds(inv.ExpiresAt),
 		Exception:       apitypes.InvoiceException(inv.Exception),
 		AmountPaid:      inv.AmountPaid.String(),
 		AmountRefunded:  inv.AmountRefunded.String(),
@@ -37,7 +37,7 @@ func Invoice(inv invoice.Invoice) apitypes.Invoice {
 		w.Tolerance = inv.Tolerance.String()
 	}
 	if inv.Status == invoice.Paid {
-		w.SettledTxHash, w.SettledAt = inv.SettledTx.String(), inv.SettledAt
+		w.SettledTxHash, w.SettledAt = inv.SettledTx.String(), invoice.UnixSeconds(inv.SettledAt)
 	}
 	return w
 }
@@ -67,7 +67,7 @@ func lineItems(items []invoice.LineItem) []apitypes.LineItem {
 // invoice. It does not depend on what happened to the invoice later, so that a
 // repeated request gets the same response.
 func CreateInvoiceResponse(inv invoice.Invoice) apitypes.CreateInvoiceResponse {
-	inv.Status, inv.SettledTx, inv.SettledAt = invoice.Open, invoice.Hash{}, 0
+	inv.Status, inv.SettledTx, inv.SettledAt = invoice.Open, invoice.Hash{}, time.Time{}
 	inv.Exception, inv.AmountPaid, inv.AmountRefunded = "", invoice.Amount{}, invoice.Amount{}
 	inv.Remaining, inv.RemainingTransfer = invoice.Amount{}, invoice.Amount{}
 	return apitypes.CreateInvoiceResponse{
@@ -93,24 +93,16 @@ func Payment(p invoice.Payment, detailed bool) apitypes.Payment {
 		BlockNumber: blockNumber(p.BlockNumber),
 	}
 	if p.Status == invoice.Confirmed {
-		w.ConfirmedAt = unixSeconds(p.ConfirmedAt)
+		w.ConfirmedAt = invoice.UnixSeconds(p.ConfirmedAt)
 	}
 	if !detailed {
 		return w
 	}
 	w.Status = apitypes.PaymentStatus(p.Status)
 	if p.Attributed() {
-		w.Attribution = &apitypes.Attribution{Method: apitypes.AttributionMethod(p.Method), By: p.AttributedBy, At: unixSeconds(p.AttributedAt)}
+		w.Attribution = &apitypes.Attribution{Method: apitypes.AttributionMethod(p.Method), By: p.AttributedBy, At: invoice.UnixSeconds(p.AttributedAt)}
 	}
 	return w
-}
-
-// unixSeconds returns t in Unix seconds; 0 for the zero time.
-func unixSeconds(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.Unix()
 }
 
 // Refund returns a confirmed refund.
@@ -126,7 +118,7 @@ func Refund(r invoice.Refund) apitypes.Refund {
 		From:        chain.Checksum(r.From),
 		To:          chain.Checksum(r.To),
 		BlockNumber: blockNumber(r.BlockNumber),
-		ConfirmedAt: unixSeconds(r.ConfirmedAt),
+		ConfirmedAt: invoice.UnixSeconds(r.ConfirmedAt),
 	}
 }
 
@@ -140,7 +132,7 @@ func PaidInvoice(inv invoice.Invoice) apitypes.PaidInvoice {
 		ChainKey:      inv.ChainKey,
 		Status:        apitypes.InvoiceStatus(inv.Status),
 		SettledTxHash: inv.SettledTx.String(),
-		SettledAt:     inv.SettledAt,
+		SettledAt:     invoice.UnixSeconds(inv.SettledAt),
 	}
 }
 

@@ -29,9 +29,9 @@ var (
 	merchant = invoice.Address{0x5a, 0xae, 0xb6, 0x05, 0x3f, 0x3e, 0x94, 0xc9, 0xb9, 0xa0, 0x9f, 0x33, 0x66, 0x94, 0x35, 0xe7, 0xef, 0x1b, 0xea, 0xed}
 
 	open = invoice.Invoice{
-		Terms: invoice.Terms{Merchant: merchant, Amount: invoice.NewAmount(4_900_000), ExpiresAt: createdAt + 60},
+		Terms: invoice.Terms{Merchant: merchant, Amount: invoice.NewAmount(4_900_000), ExpiresAt: invoice.Unix(createdAt + 60)},
 		ID:    "inv_06ajrm4k5xwqz8v3d0n7c2b9hr", CommitmentID: invoice.Hash{0xab}, MerchantID: "acme", Currency: "USDC", ChainKey: "base",
-		Status: invoice.Open, CreatedAt: createdAt, TransferAmount: invoice.NewAmount(4_900_123),
+		Status: invoice.Open, CreatedAt: invoice.Unix(createdAt), TransferAmount: invoice.NewAmount(4_900_123),
 		LineItems: []invoice.LineItem{{Label: "A <b> & é", Amount: invoice.NewAmount(4_900_000)}},
 	}
 	payment = invoice.Payment{
@@ -53,7 +53,7 @@ var (
 
 func paid() invoice.Invoice {
 	inv := open
-	inv.Status, inv.SettledTx, inv.SettledAt, inv.AmountPaid = invoice.Paid, payment.TxHash, createdAt+30, payment.Amount
+	inv.Status, inv.SettledTx, inv.SettledAt, inv.AmountPaid = invoice.Paid, payment.TxHash, invoice.Unix(createdAt+30), payment.Amount
 	return inv
 }
 

@@ -1,6 +1,8 @@
 package apiconv
 
 import (
+	"time"
+
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
@@ -16,7 +18,7 @@ func PaymentCandidates(suggestions []invoice.Suggestion) []apitypes.PaymentCandi
 		}
 		candidates[i] = apitypes.PaymentCandidate{
 			InvoiceID: s.ID, MerchantID: s.MerchantID, Status: apitypes.InvoiceStatus(s.Status), Amount: s.Amount.String(),
-			AmountDifference: difference, LateBy: s.LateBy, Early: s.Early, Covered: s.Difference.Covered, Ambiguous: s.Ambiguous,
+			AmountDifference: difference, LateBy: int64(s.LateBy / time.Second), Early: s.Early, Covered: s.Difference.Covered, Ambiguous: s.Ambiguous,
 		}
 	}
 	return candidates

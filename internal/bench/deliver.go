@@ -301,7 +301,7 @@ func addMerchants(ctx context.Context, s *store.Store, merchants []string) error
 	for i, m := range merchants {
 		invoices[i] = invoice.Invoice{
 			ID: "inv_" + m, CommitmentID: sha256.Sum256([]byte(m)), MerchantID: m, Currency: "USDC", ChainKey: "local", Status: invoice.Open,
-			CreatedAt: 1, Terms: invoice.Terms{Merchant: invoice.Address{1}, Token: invoice.Address{2}, Amount: invoice.NewAmount(1), ExpiresAt: 2},
+			CreatedAt: invoice.Unix(1), Terms: invoice.Terms{Merchant: invoice.Address{1}, Token: invoice.Address{2}, Amount: invoice.NewAmount(1), ExpiresAt: invoice.Unix(2)},
 		}
 		settlements[i] = store.Settlement{ChainKey: "local", Address: invoices[i].Merchant, MerchantID: m}
 	}

@@ -195,7 +195,7 @@ func newDust(s *store.Store) *dust {
 
 // start begins the chain and creates the invoice.
 func (d *dust) start(ctx context.Context) (err error) {
-	genesis := invoice.Header{Number: 1, Hash: dustHash(1), Time: time.Now().Unix()}
+	genesis := invoice.Header{Number: 1, Hash: dustHash(1), Time: invoice.Unix(time.Now().Unix())}
 	if err := d.Start(ctx, chain.Local, genesis, genesis.Number+1); err != nil {
 		return err
 	}
@@ -206,7 +206,7 @@ func (d *dust) start(ctx context.Context) (err error) {
 func (d *dust) request(amount uint64) settle.CreateRequest {
 	return settle.CreateRequest{Draft: invoice.Draft{
 		MerchantID: "shop", Merchant: invoice.Address{0xaa}, Amount: invoice.NewAmount(amount), Currency: chain.USDC, ChainKey: chain.Local,
-		ExpiresAt: time.Now().Add(time.Hour).Unix(),
+		ExpiresAt: invoice.Unix(time.Now().Add(time.Hour).Unix()),
 	}}
 }
 
@@ -248,7 +248,7 @@ func (d *dust) blocks(name string) []settle.Block {
 	blocks := make([]settle.Block, dustPayments/dustBlock)
 	for i := range blocks {
 		number := uint64(i + 2)
-		b := settle.Block{Header: invoice.Header{Number: number, Hash: dustHash(number), Parent: dustHash(number - 1), Time: time.Now().Unix()}}
+		b := settle.Block{Header: invoice.Header{Number: number, Hash: dustHash(number), Parent: dustHash(number - 1), Time: invoice.Unix(time.Now().Unix())}}
 		for n := range dustBlock {
 			t.Position = invoice.Position{BlockNumber: number, BlockHash: b.Hash, BlockTime: b.Time, LogIndex: n}
 			t.TxHash = dustHash(number<<32 + uint64(n))

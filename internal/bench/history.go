@@ -81,10 +81,10 @@ func (h history) invoiceOf(n int, token invoice.Address, now time.Time) invoice.
 	amount := uint64(1_000_000 + 1000*(n/shops))
 	inv := invoice.Invoice{
 		ID: fmt.Sprintf("inv_%026d", n), MerchantID: "shop", ChainKey: chain.Local, Currency: chain.USDC, Status: invoice.Open,
-		CreatedAt:      now.Add(-2 * historyAge).Unix(),
+		CreatedAt:      now.Add(-2 * historyAge),
 		TransferAmount: invoice.NewAmount(amount + 1 + uint64(n%999)),
 		Terms: invoice.Terms{
-			Merchant: account(shop), Token: token, Amount: invoice.NewAmount(amount), ExpiresAt: now.Add(24 * time.Hour).Unix(),
+			Merchant: account(shop), Token: token, Amount: invoice.NewAmount(amount), ExpiresAt: now.Add(24 * time.Hour),
 		},
 	}
 	binary.BigEndian.PutUint64(inv.CommitmentID[24:], uint64(n)+1)

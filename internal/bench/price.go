@@ -95,8 +95,8 @@ func (d *dust) insertClosed(ctx context.Context, s *store.Store, closed int) err
 		all[n].Amount = invoice.NewAmount(priceAmount)
 		all[n].TransferAmount = invoice.NewAmount(priceAmount + 1 + uint64(n%invoice.MaxSuffix))
 		all[n].Status, all[n].ClosedBlock = invoice.Expired, 1
-		all[n].ExpiresAt = time.Now().Unix() - 2*settle.MinQuarantine // their amounts may be assigned again
-		all[n].CreatedAt = all[n].ExpiresAt - 3600
+		all[n].ExpiresAt = time.Now().Add(-2 * settle.MinQuarantine) // their amounts may be assigned again
+		all[n].CreatedAt = all[n].ExpiresAt.Add(-time.Hour)
 	}
 	for part := range slices.Chunk(all, 10_000) {
 		err := s.Update(ctx, func(tx *store.Tx) error {
@@ -113,7 +113,7 @@ func (d *dust) insertClosed(ctx context.Context, s *store.Store, closed int) err
 // payment returns a block that holds one payment of the invoice's transfer
 // amount.
 func (d *dust) payment(number uint64, inv invoice.Invoice) settle.Block {
-	b := settle.Block{Header: invoice.Header{Number: number, Hash: dustHash(number), Parent: dustHash(number - 1), Time: time.Now().Unix()}}
+	b := settle.Block{Header: invoice.Header{Number: number, Hash: dustHash(number), Parent: dustHash(number - 1), Time: invoice.Unix(time.Now().Unix())}}
 	b.Transfers = []invoice.Transfer{{
 		ChainKey: chain.Local, Token: d.token, Currency: chain.USDC, From: invoice.Address{0xbb}, To: inv.Merchant, Amount: inv.TransferAmount,
 		TxHash:   dustHash(number << 32),

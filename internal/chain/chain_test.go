@@ -63,14 +63,15 @@ func TestCommitmentID(t *testing.T) {
 		chainID := rapid.Uint64().Draw(rt, "chain")
 		registry := address.Draw(rt, "registry")
 		word := [32]byte(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(rt, "amount"))
+		expiresAt := rapid.Int64Range(0, 253_402_300_799).Draw(rt, "expiresAt") // up to the year 9999
 		terms := invoice.Terms{
 			Merchant: address.Draw(rt, "merchant"), Token: address.Draw(rt, "token"),
-			Amount: invoice.AmountFromBytes(word), ExpiresAt: rapid.Int64Min(0).Draw(rt, "expiresAt"),
+			Amount: invoice.AmountFromBytes(word), ExpiresAt: invoice.Unix(expiresAt),
 		}
 		id := rapid.String().Draw(rt, "id")
 		packed, err := args.Pack(
 			new(big.Int).SetUint64(chainID), common.Address(registry), common.Address(terms.Merchant),
-			common.Address(terms.Token), new(big.Int).SetBytes(word[:]), big.NewInt(terms.ExpiresAt),
+			common.Address(terms.Token), new(big.Int).SetBytes(word[:]), big.NewInt(expiresAt),
 			crypto.Keccak256Hash([]byte(id)),
 		)
 		if err != nil {

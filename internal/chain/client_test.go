@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -76,7 +77,7 @@ func TestClient(t *testing.T) {
 			t.Errorf("%s: Head = %+v, %v", e, h, err)
 		}
 		_, h, err := e.HeadAndTagged(ctx, chain.TagSafe)
-		want := chain.Header{Header: invoice.Header{Number: 1, Hash: invoice.Hash(b.Hash), Parent: invoice.Hash(b.Parent), Time: b.Time}, Bloom: h.Bloom}
+		want := chain.Header{Header: invoice.Header{Number: 1, Hash: invoice.Hash(b.Hash), Parent: invoice.Hash(b.Parent), Time: invoice.Unix(b.Time)}, Bloom: h.Bloom}
 		if err != nil || h != want {
 			t.Errorf("%s: tagged is %+v, %v; want %+v", e, h, err, want)
 		}
@@ -394,11 +395,15 @@ func TestHeaderRefusesAPartialBlock(t *testing.T) {
 		return "{" + strings.Join(members, ",") + "}"
 	}
 	var h chain.Header
-	if err := h.UnmarshalJSON([]byte(encode(""))); err != nil || h.Number != 1 || h.Time != 2 {
+	if err := h.UnmarshalJSON([]byte(encode(""))); err != nil || h.Number != 1 || h.Time.Unix() != 2 {
 		t.Fatalf("full block: %+v, %v", h, err)
 	}
 	if !(chain.LogFilter{Addresses: []common.Address{{1}}, Topics: []common.Hash{{1}}}).MayMatch(h.Bloom) || h.Bloom == (types.Bloom{}) {
 		t.Error("a block without a bloom filter must be looked into")
+	}
+	full["timestamp"] = `"0xffffffffffffffff"`
+	if err := h.UnmarshalJSON([]byte(encode(""))); err != nil || h.Time != invoice.Unix(math.MaxInt64) {
+		t.Errorf("the last time there is became %s, %v", h.Time, err)
 	}
 	for k := range full {
 		if err := h.UnmarshalJSON([]byte(encode(k))); err == nil {

@@ -38,7 +38,7 @@ func ContractTerms(terms invoice.Terms, invoiceID string) contracts.Terms {
 		Merchant:  common.Address(terms.Merchant),
 		Token:     common.Address(terms.Token),
 		Amount:    new(big.Int).SetBytes(amount[:]),
-		ExpiresAt: uint64(terms.ExpiresAt),
+		ExpiresAt: uint64(terms.ExpiresAt.Unix()),
 		Salt:      contracts.Salt(invoiceID),
 	}
 }

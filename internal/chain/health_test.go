@@ -154,7 +154,7 @@ func TestPoolStates(t *testing.T) {
 				number := rapid.Int64Range(0, 200).Draw(t, "number")
 				at := number * rapid.SampledFrom([]int64{0, 1, 12}).Draw(t, "block time")
 				back := m.number-number > 64 && m.time-at > 30
-				if err := p.ReportHead(Header{Header: invoice.Header{Number: uint64(number), Time: at}}); (err != nil) != back {
+				if err := p.ReportHead(Header{Header: invoice.Header{Number: uint64(number), Time: invoice.Unix(at)}}); (err != nil) != back {
 					t.Errorf("head %d after %d: %v", number, m.number, err)
 				}
 				if back {
@@ -299,8 +299,8 @@ func TestThresholds(t *testing.T) {
 	}{{MaxRegress, bothAgo + 1, false}, {MaxRegress + 1, bothAgo, false}, {MaxRegress + 1, bothAgo + 1, true}} {
 		now := start
 		p := lone(t, &now, quiet)
-		first := p.ReportHead(Header{Header: invoice.Header{Number: 1000, Time: 1000}})
-		err := p.ReportHead(Header{Header: invoice.Header{Number: 1000 - c.blocks, Time: 1000 - c.time}})
+		first := p.ReportHead(Header{Header: invoice.Header{Number: 1000, Time: invoice.Unix(1000)}})
+		err := p.ReportHead(Header{Header: invoice.Header{Number: 1000 - c.blocks, Time: invoice.Unix(1000 - c.time)}})
 		if first != nil || (err != nil) != c.back || (p.pool.Health()[0].State == StateQuarantined) != c.back {
 			t.Errorf("%d blocks and %d s back: %v, %v; went backwards: %t", c.blocks, c.time, first, err, c.back)
 		}
@@ -323,7 +323,7 @@ func TestThresholds(t *testing.T) {
 			conf.Clients = append(conf.Clients, e)
 		}
 		copy(reported[:], NewPool(conf).Nodes())
-		for i, h := range []Header{{Header: invoice.Header{Number: 1000, Time: 1000}}, {Header: invoice.Header{Number: 1000 - c.blocks, Time: 1000 - c.time}}} {
+		for i, h := range []Header{{Header: invoice.Header{Number: 1000, Time: invoice.Unix(1000)}}, {Header: invoice.Header{Number: 1000 - c.blocks, Time: invoice.Unix(1000 - c.time)}}} {
 			reported[i].onRequest(1, 0, nil)
 			if err := reported[i].ReportHead(h); err != nil {
 				t.Error(err)
@@ -381,7 +381,7 @@ func TestPoolModel(t *testing.T) {
 					p.onRequest(1, time.Second, nil)
 					p.ReportFailure(errors.New("lost"))
 					p.setConfigured(ErrMismatch)
-					if err := p.ReportHead(Header{Header: invoice.Header{Number: uint64(n % 8), Time: int64(i)}}); err != nil {
+					if err := p.ReportHead(Header{Header: invoice.Header{Number: uint64(n % 8), Time: invoice.Unix(int64(i))}}); err != nil {
 						t.Error(err)
 					}
 					p.Quarantine("wrong answer")

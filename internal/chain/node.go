@@ -132,7 +132,7 @@ func (p *Node) ReportHead(h Header) error {
 	var err error
 	p.update(func(r *healthRecord, now time.Time) {
 		highest := r.head
-		if h.Number+MaxRegress < highest.Number && h.Time+int64(MaxRegressTime/time.Second) < highest.Time {
+		if h.Number+MaxRegress < highest.Number && h.Time.Add(MaxRegressTime).Before(highest.Time) {
 			err = fmt.Errorf("%s: went backwards: its head is block %d, and was block %d", p, h.Number, highest.Number)
 			p.quarantine(r, now, err.Error())
 			highest = Header{} // from here on its present head counts
@@ -145,7 +145,7 @@ func (p *Node) ReportHead(h Header) error {
 		for _, other := range p.pool.nodes {
 			best := &other.health
 			r.lagging = r.lagging || !now.Before(best.quarantinedUntil) && !now.Before(best.misconfiguredUntil) &&
-				best.head.Number >= h.Number+LagBlocks && best.head.Time >= h.Time+int64(LagTime/time.Second)
+				best.head.Number >= h.Number+LagBlocks && !best.head.Time.Before(h.Time.Add(LagTime))
 		}
 	})
 	return err

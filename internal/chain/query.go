@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/big"
 	"slices"
 
@@ -43,7 +44,7 @@ func (h *Header) UnmarshalJSON(data []byte) error {
 		return errors.New("block lacks number, hash, parentHash or timestamp")
 	}
 	*h = Header{Empty: string(raw.Txs) == "[]", Header: invoice.Header{
-		Number: uint64(*raw.Number), Hash: invoice.Hash(*raw.Hash), Parent: invoice.Hash(*raw.Parent), Time: int64(*raw.Timestamp),
+		Number: uint64(*raw.Number), Hash: invoice.Hash(*raw.Hash), Parent: invoice.Hash(*raw.Parent), Time: invoice.Unix(int64(min(*raw.Timestamp, math.MaxInt64))),
 	}}
 	if raw.Bloom == nil {
 		h.Bloom = noBloom // any log may be there

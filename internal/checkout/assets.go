@@ -64,5 +64,5 @@ var templates = template.Must(template.New("checkout").Funcs(template.FuncMap{
 	"asset":   func(name string) string { return assets[name].Path },
 	"code":    newQRCode,
 	"clock":   clock,
-	"rfc3339": func(unix int64) string { return time.Unix(unix, 0).UTC().Format(time.RFC3339) },
+	"rfc3339": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 }).ParseFS(templateFiles, "templates/*.html"))

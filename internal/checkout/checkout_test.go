@@ -41,10 +41,10 @@ func localChain() chain.Chain {
 // openInvoice returns an open invoice over 4.90 USDC.
 func openInvoice() invoice.Invoice {
 	inv := invoice.Invoice{
-		Terms: invoice.Terms{Merchant: merchantAddress, Token: tokenAddress, Amount: invoice.NewAmount(4_900_000), ExpiresAt: expires},
+		Terms: invoice.Terms{Merchant: merchantAddress, Token: tokenAddress, Amount: invoice.NewAmount(4_900_000), ExpiresAt: invoice.Unix(expires)},
 		ID:    testID, MerchantID: "corner-cafe", Currency: chain.USDC, ChainKey: chain.Local, Status: invoice.Open,
 		LineItems:      []invoice.LineItem{{Label: "Flat white", Amount: invoice.NewAmount(3_400_000)}, {Label: "Cinnamon bun", Amount: invoice.NewAmount(1_500_000)}},
-		CreatedAt:      created,
+		CreatedAt:      invoice.Unix(created),
 		TransferAmount: invoice.NewAmount(4_900_123),
 	}
 	inv.Registry = registryAddress
@@ -56,7 +56,7 @@ func openInvoice() invoice.Invoice {
 func payment(amount, block uint64, at int64, status invoice.PaymentStatus) invoice.Payment {
 	return invoice.Payment{
 		Transfer: invoice.Transfer{
-			Position: invoice.Position{BlockNumber: block, BlockTime: at},
+			Position: invoice.Position{BlockNumber: block, BlockTime: invoice.Unix(at)},
 			ChainKey: chain.Local, TxHash: invoice.Hash{0: 0xfe, 31: byte(block)}, Token: tokenAddress, Currency: chain.USDC,
 			From: payerAddress, To: merchantAddress, Amount: invoice.NewAmount(amount),
 		},

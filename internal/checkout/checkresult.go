@@ -89,7 +89,7 @@ func (s pageInput) resultOfPayment(p invoice.Payment) checkResult {
 	}
 	v := checkResult{Tone: good, Headline: "Your payment is counted",
 		Text: []string{fmt.Sprintf("%s arrived on %s and is counted for this invoice.", s.money(p.Amount), clock(p.BlockTime))}}
-	if p.BlockTime > s.invoice.ExpiresAt {
+	if p.BlockTime.After(s.invoice.ExpiresAt) {
 		v.Tone, v.Headline = warn, "Your payment came too late"
 		v.Text = []string{fmt.Sprintf("%s arrived on %s. The time to pay had ended on %s, so it does not settle the invoice. The money is at %s’s address; contact %s to have it accepted or sent back.",
 			s.money(p.Amount), clock(p.BlockTime), clock(s.invoice.ExpiresAt), s.merchant(), s.merchant())}

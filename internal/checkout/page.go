@@ -93,7 +93,7 @@ func (c *Checkout) currentPage(r *http.Request) (pageData, error) {
 		data.Ask = &question{InvoiceID: v.ID}
 	}
 	if v.Pay != nil {
-		data.Left = s.invoice.ExpiresAt - s.now + 1 // the last second is included
+		data.Left = int64(s.invoice.ExpiresAt.Sub(s.now)/time.Second) + 1 // the last second is included
 		data.LeftText = timeLeft(data.Left)
 		data.TestWallet = c.testWallet != nil && v.State == waiting
 	}
@@ -134,7 +134,7 @@ func (c *Checkout) load(ctx context.Context, id string) (pageInput, error) {
 		return pageInput{}, fmt.Errorf("read cursor of %s: %w", ch.Key, err)
 	}
 	return pageInput{invoice: inv, payments: payments(rows), chain: ch, token: token,
-		indexed: cursor.Indexed.Number, halted: cursor.Halted != "", now: c.now().Unix()}, nil
+		indexed: cursor.Indexed.Number, halted: cursor.Halted != "", now: invoice.Unix(c.now().Unix())}, nil
 }
 
 func payments(rows []store.PaymentRow) []invoice.Payment {

@@ -37,7 +37,7 @@ func (s pageInput) payInFull() *instruction {
 	if s.chain.TakesPayment(inv) {
 		t := chain.ContractTerms(inv.Terms, inv.ID)
 		p.Call = &call{chain.Checksum(s.chain.Registry), fmt.Sprintf("(%s, %s, %s, %d, 0x%x)",
-			p.Address, p.Token, inv.Amount, inv.ExpiresAt, t.Salt)}
+			p.Address, p.Token, inv.Amount, inv.ExpiresAt.Unix(), t.Salt)}
 	}
 	return p
 }
@@ -108,7 +108,7 @@ func (s pageInput) record() []fact {
 		fact{"Merchant’s address", chain.Checksum(inv.Merchant)},
 		fact{"Token", chain.Checksum(inv.Token)},
 		fact{"Amount", inv.Amount.String() + " minor units"},
-		fact{"Pay until", fmt.Sprintf("%d (%s)", inv.ExpiresAt, clock(inv.ExpiresAt))},
+		fact{"Pay until", fmt.Sprintf("%d (%s)", inv.ExpiresAt.Unix(), clock(inv.ExpiresAt))},
 		fact{"Invoice id", inv.ID},
 	)
 	if inv.Status == invoice.Paid {

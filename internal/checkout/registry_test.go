@@ -20,7 +20,7 @@ func TestPayIsOfferedForTheInvoicesRegistryAlone(t *testing.T) {
 		"another chain id":   {func(s *pageInput) { s.chain.ID++ }, false},
 		"another commitment": {func(s *pageInput) { s.invoice.CommitmentID[0]++ }, false},
 	} {
-		s := pageInput{invoice: openInvoice(), chain: localChain(), now: defaultNow}
+		s := pageInput{invoice: openInvoice(), chain: localChain(), now: invoice.Unix(defaultNow)}
 		s.token, _ = s.chain.Token(s.invoice.Currency)
 		test.change(&s)
 		if p := s.payInFull(); (p.Call != nil) != test.offers {

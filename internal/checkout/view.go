@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"time"
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
@@ -33,7 +34,7 @@ type pageInput struct {
 	token    chain.Token
 	indexed  uint64 // number of the newest indexed block
 	halted   bool   // the chain's indexer is halted
-	now      int64  // Unix seconds
+	now      time.Time
 }
 
 // view is the content of the page without the time left. Amounts are in major units.
@@ -44,7 +45,7 @@ type view struct {
 	Currency  string
 	Amount    string
 	Lines     []line
-	ExpiresAt int64 // Unix seconds
+	ExpiresAt time.Time
 
 	State    state
 	Headline string
@@ -75,7 +76,7 @@ type receipt struct {
 	Amount string
 	TxHash string
 	From   string
-	At     int64 // block time, Unix seconds
+	At     time.Time // of the block
 	Status invoice.PaymentStatus
 	Late   bool
 }
@@ -134,7 +135,7 @@ func (s pageInput) state() state {
 	switch {
 	case s.invoice.Covered():
 		return seen
-	case s.now > s.invoice.ExpiresAt:
+	case s.now.After(s.invoice.ExpiresAt):
 		return checking
 	case s.invoice.Partial():
 		return partial
@@ -147,7 +148,7 @@ func (s pageInput) received() (list []receipt, more int) {
 	for _, p := range s.payments {
 		list = append(list, receipt{
 			Amount: s.major(p.Amount), TxHash: p.TxHash.String(), From: chain.Checksum(p.From),
-			At: p.BlockTime, Status: p.Status, Late: p.BlockTime > s.invoice.ExpiresAt,
+			At: p.BlockTime, Status: p.Status, Late: p.BlockTime.After(s.invoice.ExpiresAt),
 		})
 	}
 	return list, max(0, int(s.invoice.Sums.Payments)-len(s.payments))

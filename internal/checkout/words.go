@@ -103,8 +103,8 @@ func (s pageInput) merchant() string { return s.invoice.MerchantID }
 // money formats an amount with its currency.
 func (s pageInput) money(a invoice.Amount) string { return s.major(a) + "\u00a0" + s.invoice.Currency }
 
-// clock formats a time in Unix seconds.
-func clock(unix int64) string { return time.Unix(unix, 0).UTC().Format("2 January 2006, 15:04:05 UTC") }
+// clock formats a time.
+func clock(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04:05 UTC") }
 
 // Seconds of a minute, an hour and a day.
 const (

@@ -249,7 +249,7 @@ func (a *actor) terms() (contracts.Terms, error) {
 		return contracts.Terms{}, err
 	}
 	terms := chain.ContractTerms(invoice.Terms{
-		Merchant: merchant, Token: invoice.Address(a.world.Node.Token), Amount: amount, ExpiresAt: a.invoice.ExpiresAt,
+		Merchant: merchant, Token: invoice.Address(a.world.Node.Token), Amount: amount, ExpiresAt: invoice.Unix(a.invoice.ExpiresAt),
 	}, a.invoice.ID)
 	if id := terms.ID(a.world.Node.ChainID(), a.world.Node.Registry); id != a.commitmentID {
 		return terms, fmt.Errorf("the terms hash to %s; the API says %s", id.Hex(), a.commitmentID.Hex())

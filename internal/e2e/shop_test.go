@@ -168,7 +168,7 @@ func (s *shop) payThroughRegistry(ctx context.Context, o *order) error {
 		return err
 	}
 	delete(o.payments, receipt.TxHash)
-	if header := s.customer.head(ctx); header != nil && int64(header.Time) <= terms.ExpiresAt {
+	if header := s.customer.head(ctx); header != nil && int64(header.Time) <= terms.ExpiresAt.Unix() {
 		return fmt.Errorf("the registry refused a payment of invoice %s before it expired", o.answer.ID)
 	}
 	return nil
@@ -184,7 +184,7 @@ func (w *world) terms(inv apitypes.Invoice) invoice.Terms {
 	return invoice.Terms{
 		Merchant: invoice.Address(common.HexToAddress(inv.MerchantAddress)),
 		Token:    invoice.Address(common.HexToAddress(w.info.Load().Chain.Token)),
-		Amount:   amount, ExpiresAt: inv.ExpiresAt,
+		Amount:   amount, ExpiresAt: invoice.Unix(inv.ExpiresAt),
 	}
 }
 

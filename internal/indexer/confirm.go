@@ -48,7 +48,7 @@ func (ix *Indexer) confirm(ctx context.Context, n node, t heads, line uint64) (s
 		return false, err
 	}
 	ix.tracker.Finalize(at)
-	return at == last, nil
+	return at.Number == last.Number, nil
 }
 
 // verifyCanonical compares the newest block to confirm and the blocks of pending

@@ -30,7 +30,7 @@ var (
 	}
 	testDecoder = newDecoder(testChain)
 	five        = invoice.NewAmount(5)
-	header10    = invoice.Header{Number: 10, Hash: invoice.Hash{10}, Parent: invoice.Hash{9}, Time: 1000}
+	header10    = invoice.Header{Number: 10, Hash: invoice.Hash{10}, Parent: invoice.Hash{9}, Time: invoice.Unix(1000)}
 )
 
 // receipt returns the receipt of a transaction in block header10 that emitted
@@ -133,7 +133,7 @@ func TestTransfers(t *testing.T) {
 	removed.Removed = true
 	r.Logs = append(r.Logs, removed)
 	base := invoice.Transfer{
-		Position: invoice.Position{BlockNumber: 10, BlockHash: header10.Hash, BlockTime: 1000},
+		Position: invoice.Position{BlockNumber: 10, BlockHash: header10.Hash, BlockTime: invoice.Unix(1000)},
 		ChainKey: "test", TxHash: invoice.Hash{0x77}, Token: token, Currency: "USDC",
 	}
 	at := func(ordinal int, from, to invoice.Address, amount invoice.Amount) invoice.Transfer {

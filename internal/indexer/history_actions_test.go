@@ -83,7 +83,7 @@ func (s *scenario) orderOf(p party) {
 	}
 	inv, err := s.service.Create(s.Context(), settle.CreateRequest{Draft: invoice.Draft{
 		MerchantID: p.id, Merchant: p.address, Amount: invoice.NewAmount(amount), Currency: chain.USDC,
-		ChainKey: s.name, ExpiresAt: s.clock.Load() + life,
+		ChainKey: s.name, ExpiresAt: invoice.Unix(s.clock.Load() + life),
 	}})
 	if err != nil {
 		s.Fatal(err)

@@ -36,7 +36,7 @@ func checkLedger(t testingT, c *chaintest.Chain, m *memory, depth uint64) {
 					status = invoice.Confirmed
 				}
 				want := record{Status: status, Transfer: invoice.Transfer{
-					Position: invoice.Position{BlockNumber: b.Number, BlockHash: invoice.Hash(b.Hash), BlockTime: b.Time, LogIndex: at},
+					Position: invoice.Position{BlockNumber: b.Number, BlockHash: invoice.Hash(b.Hash), BlockTime: invoice.Unix(b.Time), LogIndex: at},
 					ChainKey: testChain.Key, TxHash: invoice.Hash(tx.Hash), Ordinal: ordinal, Token: token, Currency: "USDC",
 					From: from, To: to, Amount: amount,
 				}}

@@ -107,7 +107,7 @@ func (v *oracle) comparePayments() {
 				continue
 			}
 			want := invoice.Transfer{
-				Position: invoice.Position{BlockNumber: b.Number, BlockHash: invoice.Hash(b.Hash), BlockTime: b.Time, LogIndex: index + m.ordinal},
+				Position: invoice.Position{BlockNumber: b.Number, BlockHash: invoice.Hash(b.Hash), BlockTime: invoice.Unix(b.Time), LogIndex: index + m.ordinal},
 				ChainKey: v.name, TxHash: invoice.Hash(d.tx.Hash), Ordinal: m.ordinal, Token: token, Currency: "USDC",
 				From: m.from, To: m.to, Amount: invoice.NewAmount(m.amount), Evidence: p.Evidence,
 			}
@@ -180,7 +180,7 @@ func (v *oracle) mayPay(m *move, b *chaintest.Block) []string {
 	var remains []string
 	choice := false
 	for _, o := range v.orders {
-		if o.Merchant != m.to || b.Time > o.ExpiresAt || b.Number <= v.bound(o) {
+		if o.Merchant != m.to || b.Time > o.ExpiresAt.Unix() || b.Number <= v.bound(o) {
 			continue
 		}
 		if o.amount > m.amount && v.others(m, o) >= o.amount-m.amount {
@@ -218,7 +218,7 @@ func (v *oracle) bound(o *order) uint64 {
 // order in time.
 func (v *oracle) others(than *move, o *order) (sum uint64) {
 	for _, d := range v.actions {
-		inTime := slices.ContainsFunc(d.at, func(b *chaintest.Block) bool { return b.Time <= o.ExpiresAt })
+		inTime := slices.ContainsFunc(d.at, func(b *chaintest.Block) bool { return b.Time <= o.ExpiresAt.Unix() })
 		for _, m := range d.moves {
 			twin := m.order != nil && m.order.amount == o.amount && m.order.Merchant == o.Merchant && m.attributionKind >= byBare
 			if m != than && inTime && (m.order == o || twin) {
@@ -306,14 +306,14 @@ func (v *oracle) compareOrder(o *order, refunded uint64) {
 		switch {
 		case inTime >= o.amount:
 			extra = true
-		case b.Time > o.ExpiresAt:
+		case b.Time > o.ExpiresAt.Unix():
 			late = true
 		default:
 			if inTime += m.amount; inTime >= o.enough && completing == nil {
 				completing = append(completing, m)
 			}
 		}
-		if b.Time <= o.ExpiresAt {
+		if b.Time <= o.ExpiresAt.Unix() {
 			timely = append(timely, m)
 		}
 	}
@@ -321,7 +321,7 @@ func (v *oracle) compareOrder(o *order, refunded uint64) {
 	switch {
 	case inTime >= o.enough:
 		want = invoice.Paid
-	case v.final.Time > o.ExpiresAt:
+	case v.final.Time > o.ExpiresAt.Unix():
 		want = invoice.Expired
 	}
 	var exception invoice.Exception
@@ -358,9 +358,9 @@ func (v *oracle) compareOrder(o *order, refunded uint64) {
 	}
 	if want == invoice.Paid && got.Status == want && !slices.ContainsFunc(completing, func(m *move) bool {
 		b, _ := v.blockOf(m.of)
-		return got.SettledTx == invoice.Hash(m.of.tx.Hash) && got.SettledAt == b.Time
+		return got.SettledTx == invoice.Hash(m.of.tx.Hash) && got.SettledAt.Unix() == b.Time
 	}) {
-		v.report(misread, "invoice %s was settled by %s at %d", o.ID, got.SettledTx, got.SettledAt)
+		v.report(misread, "invoice %s was settled by %s at %s", o.ID, got.SettledTx, got.SettledAt)
 	}
 	v.events["invoice.created "+o.ID]++
 	switch want {

@@ -69,7 +69,7 @@ type Status struct {
 	Source      string    // the node that was asked last
 	Head        uint64    // of that node, as last seen
 	Indexed     uint64    // newest block read
-	IndexedTime int64     // of that block, Unix seconds
+	IndexedTime time.Time // of that block
 	Confirmed   uint64    // newest final block
 	Succeeded   time.Time // end of the last sync that went well; zero before it
 	Error       string    // of the last sync; empty when it went well

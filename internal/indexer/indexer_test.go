@@ -139,7 +139,7 @@ func TestLifeOfAPayment(t *testing.T) {
 	f.catchUp(t)
 	f.expect(t, 4, 1, 0, 1, 0)
 	for _, r := range f.ledger.records {
-		if r.From != alice || r.Amount != five || r.BlockTime != chaintest.GenesisTime+chaintest.BlockSeconds {
+		if r.From != alice || r.Amount != five || r.BlockTime.Unix() != chaintest.GenesisTime+chaintest.BlockSeconds {
 			t.Errorf("recorded %+v", r)
 		}
 	}
@@ -384,7 +384,7 @@ func TestFirstStart(t *testing.T) {
 		line := max(0, test.mined-3)
 		var want *settle.Gap
 		if test.gap > 0 {
-			want = &settle.Gap{Next: test.gap, Last: uint64(line), LastTime: chaintest.GenesisTime + int64(line)*chaintest.BlockSeconds}
+			want = &settle.Gap{Next: test.gap, Last: uint64(line), LastTime: invoice.Unix(chaintest.GenesisTime + int64(line)*chaintest.BlockSeconds)}
 		}
 		if diff := cmp.Diff(want, f.ledger.cursor.Gap); diff != "" {
 			t.Errorf("%s: gap (-want +got):\n%s", name, diff)

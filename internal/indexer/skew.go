@@ -43,7 +43,7 @@ func (s *skew) observe(h chain.Header, now time.Time) (ahead time.Duration, ok b
 	if !follows {
 		return 0, false
 	}
-	s.samples = append(s.samples, now.Sub(time.Unix(h.Time, 0)))
+	s.samples = append(s.samples, now.Sub(h.Time))
 	s.samples = s.samples[max(0, len(s.samples)-skewHeads):]
 	if len(s.samples) < minSkewHeads {
 		return 0, false

@@ -24,7 +24,7 @@ func (p timeline) play(long time.Duration) (told []time.Duration) {
 	genesis := time.Unix(1_800_000_000, 0)
 	for t := time.Duration(0); t < long; t += p.step {
 		age := max(0, t-p.late)
-		h := chain.Header{Header: invoice.Header{Number: uint64(age/p.every) + 1, Time: genesis.Add(age.Truncate(p.every)).Unix()}}
+		h := chain.Header{Header: invoice.Header{Number: uint64(age/p.every) + 1, Time: invoice.Unix(genesis.Add(age.Truncate(p.every)).Unix())}}
 		if ahead, ok := s.observe(h, genesis.Add(t+p.ahead)); ok {
 			told = append(told, ahead)
 		}

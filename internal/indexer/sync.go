@@ -225,7 +225,7 @@ func (ix *Indexer) start(ctx context.Context, n node, t heads, line uint64) erro
 	} else if waiting, ok, err := ix.cfg.Ledger.SinceFirstInvoice(ctx, ix.cfg.Chain.Key); err != nil {
 		return err
 	} else if ok {
-		older, err := blockBefore(ctx, n, line, t.head.Time-int64((waiting+startMargin)/time.Second))
+		older, err := blockBefore(ctx, n, line, t.head.Time.Add(-waiting-startMargin))
 		if err != nil {
 			return err
 		}
@@ -258,7 +258,7 @@ func (ix *Indexer) checkStart(ctx context.Context, n node, at invoice.Header) er
 
 // blockBefore returns the newest block at or below a height that is older than a time,
 // or block 0.
-func blockBefore(ctx context.Context, n node, line uint64, since int64) (uint64, error) {
+func blockBefore(ctx context.Context, n node, line uint64, since time.Time) (uint64, error) {
 	low, high := uint64(0), line // the answer is in between, both included
 	for low < high {
 		middle := high - (high-low)/2
@@ -266,7 +266,7 @@ func blockBefore(ctx context.Context, n node, line uint64, since int64) (uint64,
 		if err != nil {
 			return 0, err
 		}
-		if headers[0].Time < since {
+		if headers[0].Time.Before(since) {
 			low = middle
 		} else {
 			high = middle - 1

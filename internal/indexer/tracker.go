@@ -89,7 +89,7 @@ func (t *Tracker) At(number uint64) (h invoice.Header, ok bool) {
 // final one it returns the final one.
 func (t *Tracker) Ahead(blocks uint64) invoice.Header {
 	h, _ := t.At(t.Final().Number + blocks)
-	if h == t.Final() && len(t.blocks) > 1 {
+	if h.Number == t.Final().Number && len(t.blocks) > 1 {
 		return t.blocks[1]
 	}
 	return h

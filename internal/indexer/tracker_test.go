@@ -14,7 +14,7 @@ import (
 
 // block makes a header whose hash is made of a number and a fork.
 func block(number uint64, fork byte, parent invoice.Header) invoice.Header {
-	h := invoice.Header{Number: number, Parent: parent.Hash, Time: int64(number)}
+	h := invoice.Header{Number: number, Parent: parent.Hash, Time: invoice.Unix(int64(number))}
 	binary.BigEndian.PutUint64(h.Hash[:], number)
 	h.Hash[31] = fork
 	return h

@@ -1,10 +1,13 @@
 package invoice
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
-// LateWindow is how long after an invoice's expiry, in seconds, its transfer
+// LateWindow is how long after an invoice's expiry its transfer
 // amounts still identify it, unless another rule fits.
-const LateWindow = 30 * 24 * 60 * 60
+const LateWindow = 30 * 24 * time.Hour
 
 // RoundUnit is the number of minor units of which no transfer amount is a
 // multiple. With six decimals it is a cent: no transfer amount can be the price
@@ -46,7 +49,7 @@ func (c Candidate) MatchedBy(t Transfer) bool { return c.NamedBy(t) || c.matches
 // matchesTransferAmount reports whether the transfer has a transfer amount of
 // the candidate, and was mined within LateWindow after its expiry.
 func (c Candidate) matchesTransferAmount(t Transfer) bool {
-	return c.Accepts(t) && c.HasTransferAmount && t.BlockTime <= c.ExpiresAt+LateWindow
+	return c.Accepts(t) && c.HasTransferAmount && !t.BlockTime.After(c.ExpiresAt.Add(LateWindow))
 }
 
 // awaits reports whether the candidate is payable at the transfer and not
@@ -147,7 +150,7 @@ func (inv Invoice) Accepts(t Transfer) bool {
 // that were read when the invoice was created, and not after its expiry. Both
 // are chain time: the service's clock plays no part.
 func (inv Invoice) PayableAt(p Position) bool {
-	return inv.FromBlock < p.BlockNumber && p.BlockTime <= inv.ExpiresAt && inv.Status != Drafted && inv.Status != Void
+	return inv.FromBlock < p.BlockNumber && !p.BlockTime.After(inv.ExpiresAt) && inv.Status != Drafted && inv.Status != Void
 }
 
 // threshold returns the least sum that pays the invoice.

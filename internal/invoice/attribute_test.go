@@ -18,8 +18,8 @@ var (
 func openInvoice(id string) invoice.Invoice {
 	return invoice.Invoice{
 		ID: id, CommitmentID: invoice.Hash{0: 1, 1: id[0]}, MerchantID: "acme", Currency: "USDC", ChainKey: "base",
-		Terms:  invoice.Terms{Merchant: merchant, Token: token, Amount: invoice.NewAmount(100), ExpiresAt: 2000},
-		Status: invoice.Open, CreatedAt: 1000, FromBlock: 4, TransferAmount: invoice.NewAmount(107),
+		Terms:  invoice.Terms{Merchant: merchant, Token: token, Amount: invoice.NewAmount(100), ExpiresAt: invoice.Unix(2000)},
+		Status: invoice.Open, CreatedAt: invoice.Unix(1000), FromBlock: 4, TransferAmount: invoice.NewAmount(107),
 	}
 }
 
@@ -38,7 +38,7 @@ func markTransferAmount(t invoice.Transfer, candidates []invoice.Candidate) []in
 
 func transfer(amount uint64) invoice.Transfer {
 	return invoice.Transfer{
-		Position: invoice.Position{BlockNumber: 5, BlockTime: 1500},
+		Position: invoice.Position{BlockNumber: 5, BlockTime: invoice.Unix(1500)},
 		ChainKey: "base", Token: token, Currency: "USDC", From: payer, To: merchant, Amount: invoice.NewAmount(amount),
 	}
 }
@@ -68,7 +68,7 @@ func TestAttribute(t *testing.T) {
 	}
 	at := func(amount uint64, blockTime int64) invoice.Transfer {
 		m := transfer(amount)
-		m.BlockTime = blockTime
+		m.BlockTime = invoice.Unix(blockTime)
 		return m
 	}
 	tagged := func(amount uint64, e invoice.Evidence) invoice.Transfer {
@@ -121,9 +121,9 @@ func TestAttribute(t *testing.T) {
 		{"bare amount that was told for a covered one", transfer(101),
 			candidates{with(a, func(c *invoice.Candidate) { c.Covered, c.TransferAmount = true, invoice.NewAmount(101) }), with(b, same)}, "", ""},
 		{"bare amount that was told for an expired one", at(101, 2001),
-			candidates{with(a, func(c *invoice.Candidate) { c.TransferAmount = invoice.NewAmount(101) }), with(b, func(c *invoice.Candidate) { c.ExpiresAt = 3000 })}, "", ""},
+			candidates{with(a, func(c *invoice.Candidate) { c.TransferAmount = invoice.NewAmount(101) }), with(b, func(c *invoice.Candidate) { c.ExpiresAt = invoice.Unix(3000) })}, "", ""},
 		{"bare amount that was told too long ago", at(101, 2001+month),
-			candidates{with(a, func(c *invoice.Candidate) { c.TransferAmount = invoice.NewAmount(101) }), with(b, func(c *invoice.Candidate) { c.ExpiresAt = 3000 + month })}, "b", invoice.ByAmount},
+			candidates{with(a, func(c *invoice.Candidate) { c.TransferAmount = invoice.NewAmount(101) }), with(b, func(c *invoice.Candidate) { c.ExpiresAt = invoice.Unix(3000 + month) })}, "b", invoice.ByAmount},
 		{"bare amount of a covered one after the amount told for a covered one", transfer(101),
 			candidates{with(a, func(c *invoice.Candidate) { c.Covered, c.TransferAmount = true, invoice.NewAmount(101) }), with(b, covered)}, "a", invoice.ByTransferAmount},
 		{"evidence that nobody has is none", tagged(107, invoice.Evidence{Registry: invoice.Hash{9}, Authorization: invoice.Hash{8}, Calldata: invoice.Hash{7}}),
@@ -157,7 +157,7 @@ func TestAttribute(t *testing.T) {
 		{"bare amount that remains of another one", transfer(101), candidates{with(a, remains(101)), with(b, same)}, "", ""},
 		{"bare amount that remains of the same one", transfer(101), candidates{with(b, remains(101))}, "b", invoice.ByAmount},
 		{"bare amount that remains of one which expired", at(101, 2001),
-			candidates{with(a, remains(101)), with(b, func(c *invoice.Candidate) { c.ExpiresAt = 3000 })}, "b", invoice.ByAmount},
+			candidates{with(a, remains(101)), with(b, func(c *invoice.Candidate) { c.ExpiresAt = invoice.Unix(3000) })}, "b", invoice.ByAmount},
 		{"remainder that was told for a covered one", transfer(40),
 			candidates{with(a, remains(40)), with(b, func(c *invoice.Candidate) { c.Covered, c.TransferAmount = true, invoice.NewAmount(40) })}, "b", invoice.ByTransferAmount},
 		{"remainder before a tolerance", transfer(99), candidates{with(a, remains(99)), with(tb, same)}, "a", invoice.ByAmount},
@@ -244,7 +244,7 @@ func TestAttributeIgnoresOtherTransfers(t *testing.T) {
 		"closed":          {paid, invoice.Transfer{Amount: invoice.NewAmount(107)}},
 	} {
 		good := test.t
-		good.BlockNumber, good.BlockTime, good.ChainKey, good.Token, good.From, good.To = 5, 1500, "base", token, payer, merchant
+		good.BlockNumber, good.BlockTime, good.ChainKey, good.Token, good.From, good.To = 5, invoice.Unix(1500), "base", token, payer, merchant
 		c := markTransferAmount(good, []invoice.Candidate{{Invoice: test.inv}})
 		if _, ok := invoice.Attribute(good, c, false); !ok {
 			t.Fatalf("%s: the transfer itself is not attributed", name)

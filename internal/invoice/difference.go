@@ -3,6 +3,7 @@ package invoice
 import (
 	"cmp"
 	"slices"
+	"time"
 )
 
 // Difference is how a payment differs from what an invoice asks for. It is zero
@@ -12,10 +13,10 @@ type Difference struct {
 	// Short and Over are how much less or more the payment is than the nearest
 	// amount that the invoice asks for. At most one of them is set.
 	Short, Over Amount
-	LateBy      int64 // seconds between expiresAt and the payment's block; 0 in time
-	Early       bool  // its block was known before the invoice was created
-	Covered     bool  // other payments cover the invoice
-	Ambiguous   bool  // another payable invoice differs by the same amount
+	LateBy      time.Duration // between expiresAt and the payment's block; 0 in time
+	Early       bool          // its block was known before the invoice was created
+	Covered     bool          // other payments cover the invoice
+	Ambiguous   bool          // another payable invoice differs by the same amount
 }
 
 // Payable reports whether the invoice was payable and not covered at the payment.
@@ -37,7 +38,7 @@ type Suggestion struct {
 // Differ returns how a transfer differs from what the invoice asks for.
 // Whether the difference is ambiguous depends on other invoices: see Suggest.
 func (n NearInvoice) Differ(t Transfer) Difference {
-	d := Difference{Covered: n.Covered, Early: t.BlockNumber <= n.FromBlock, LateBy: max(0, t.BlockTime-n.ExpiresAt)}
+	d := Difference{Covered: n.Covered, Early: t.BlockNumber <= n.FromBlock, LateBy: max(0, t.BlockTime.Sub(n.ExpiresAt))}
 	d.Short, d.Over = distance(t.Amount, n.Amount)
 	for _, asked := range append([]Amount{n.TransferAmount}, n.Asks...) {
 		if asked.IsZero() {

@@ -2,6 +2,7 @@ package invoice
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -9,13 +10,13 @@ import (
 // nearInvoice asks for an amount from 1000 to 2000 Unix seconds.
 func nearInvoice(id string, amount uint64) NearInvoice {
 	return NearInvoice{Invoice: Invoice{
-		ID: id, ChainKey: "base", Status: Open, CreatedAt: 1000, FromBlock: 4,
-		Terms: Terms{Merchant: Address{1}, Token: Address{2}, Amount: NewAmount(amount), ExpiresAt: 2000},
+		ID: id, ChainKey: "base", Status: Open, CreatedAt: Unix(1000), FromBlock: 4,
+		Terms: Terms{Merchant: Address{1}, Token: Address{2}, Amount: NewAmount(amount), ExpiresAt: Unix(2000)},
 	}}
 }
 
 func nearTransfer(amount uint64, at int64) Transfer {
-	return Transfer{ChainKey: "base", Token: Address{2}, To: Address{1}, From: Address{3}, Amount: NewAmount(amount), Position: Position{BlockTime: at, BlockNumber: uint64(at / 200)}}
+	return Transfer{ChainKey: "base", Token: Address{2}, To: Address{1}, From: Address{3}, Amount: NewAmount(amount), Position: Position{BlockTime: Unix(at), BlockNumber: uint64(at / 200)}}
 }
 
 var sameAmount = cmp.Comparer(func(a, b Amount) bool { return a == b })
@@ -40,7 +41,7 @@ func TestDiffer(t *testing.T) {
 		"more than any suffix":                {told, 34_001_000, 1500, Difference{Over: NewAmount(877)}},
 		"less than the rest":                  {rest, 8_400_000, 1500, Difference{Short: NewAmount(100_000)}},
 		"the last second":                     {told, 34_000_000, 2000, Difference{}},
-		"late":                                {told, 34_000_000, 2007, Difference{LateBy: 7}},
+		"late":                                {told, 34_000_000, 2007, Difference{LateBy: 7 * time.Second}},
 		"before the invoice":                  {told, 34_000_000, 900, Difference{Early: true}},
 		"covered, and a little less than due": {covered, 33_000_000, 1500, Difference{Covered: true, Short: NewAmount(1_000_000)}},
 	} {
@@ -53,7 +54,7 @@ func TestDiffer(t *testing.T) {
 func TestSuggest(t *testing.T) {
 	exact, twin, late, far, covered := nearInvoice("inv_1", 34_000_000), nearInvoice("inv_2", 34_000_000), nearInvoice("inv_3", 34_000_000),
 		nearInvoice("inv_4", 99_000_000), nearInvoice("inv_5", 34_000_000)
-	late.ExpiresAt = 1200
+	late.ExpiresAt = Unix(1200)
 	covered.Covered = true
 	void, elsewhere := nearInvoice("inv_6", 33_990_000), nearInvoice("inv_7", 33_990_000)
 	void.Status, elsewhere.ChainKey = Void, "optimism"

@@ -3,6 +3,7 @@ package invoice
 import (
 	"fmt"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -30,13 +31,12 @@ type Draft struct {
 	Currency   string
 	ChainKey   string
 	LineItems  []LineItem
-	ExpiresAt  int64 // Unix seconds
+	ExpiresAt  time.Time
 }
 
-// Check checks the rules of an invoice that depend on the draft and the time, in
-// Unix seconds, alone. It returns a *FieldError for the first field that breaks
-// one.
-func (d Draft) Check(now int64) error {
+// Check checks the rules of an invoice that depend on the draft and the time
+// alone. It returns a *FieldError for the first field that breaks one.
+func (d Draft) Check(now time.Time) error {
 	switch {
 	case !ValidMerchantID(d.MerchantID):
 		return fieldErrorf("merchantId", "must be 1 to %d characters of A-Z, a-z, 0-9, '_', '.' and '-'", MaxMerchantID)
@@ -44,10 +44,10 @@ func (d Draft) Check(now int64) error {
 		return fieldErrorf("merchantAddress", "must not be the zero address")
 	case d.Amount.IsZero():
 		return fieldErrorf("amount", "must be more than 0")
-	case d.ExpiresAt <= now:
-		return fieldErrorf("expiresAt", "must lie in the future; it is %d and the time is %d", d.ExpiresAt, now)
-	case d.ExpiresAt-now > MaxLifetime:
-		return fieldErrorf("expiresAt", "must lie within 366 days, that is at or before %d", now+MaxLifetime)
+	case !d.ExpiresAt.After(now):
+		return fieldErrorf("expiresAt", "must lie in the future; it is %d and the time is %d", d.ExpiresAt.Unix(), now.Unix())
+	case d.ExpiresAt.After(now.Add(MaxLifetime)):
+		return fieldErrorf("expiresAt", "must lie within 366 days, that is at or before %d", now.Add(MaxLifetime).Unix())
 	}
 	return d.checkLineItems()
 }

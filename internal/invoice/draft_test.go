@@ -45,14 +45,14 @@ func TestDraftCheck(t *testing.T) {
 		{"amount 0", func(d *invoice.Draft) { d.Amount = invoice.Amount{} }, "amount"},
 		{"amount 1", func(d *invoice.Draft) { d.Amount = invoice.NewAmount(1) }, ""},
 		{"largest amount", func(d *invoice.Draft) { d.Amount = invoice.MaxAmount }, ""},
-		{"expires in the past", func(d *invoice.Draft) { d.ExpiresAt = draftNow - 1 }, "expiresAt"},
-		{"expires now", func(d *invoice.Draft) { d.ExpiresAt = draftNow }, "expiresAt"},
-		{"expires in a second", func(d *invoice.Draft) { d.ExpiresAt = draftNow + 1 }, ""},
-		{"expires in 366 days", func(d *invoice.Draft) { d.ExpiresAt = draftNow + 366*86400 }, ""},
-		{"expires a second later", func(d *invoice.Draft) { d.ExpiresAt = draftNow + 366*86400 + 1 }, "expiresAt"},
-		{"expires at 0", func(d *invoice.Draft) { d.ExpiresAt = 0 }, "expiresAt"},
-		{"expires at the end of time", func(d *invoice.Draft) { d.ExpiresAt = math.MaxInt64 }, "expiresAt"},
-		{"expires before time", func(d *invoice.Draft) { d.ExpiresAt = math.MinInt64 }, "expiresAt"},
+		{"expires in the past", func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(draftNow - 1) }, "expiresAt"},
+		{"expires now", func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(draftNow) }, "expiresAt"},
+		{"expires in a second", func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(draftNow + 1) }, ""},
+		{"expires in 366 days", func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(draftNow + 366*86400) }, ""},
+		{"expires a second later", func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(draftNow + 366*86400 + 1) }, "expiresAt"},
+		{"expires at 0", func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(0) }, "expiresAt"},
+		{"expires at the end of time", func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(math.MaxInt64) }, "expiresAt"},
+		{"expires before time", func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(math.MinInt64) }, "expiresAt"},
 		{"empty line items", func(d *invoice.Draft) { d.LineItems = []invoice.LineItem{} }, ""},
 		{"one line item", func(d *invoice.Draft) { d.LineItems = lines(1, 1000) }, ""},
 		{"100 line items", func(d *invoice.Draft) { d.LineItems = lines(100, 1000) }, ""},
@@ -79,10 +79,10 @@ func TestDraftCheck(t *testing.T) {
 			t.Parallel()
 			d := invoice.Draft{
 				MerchantID: "acme", Merchant: invoice.Address{1}, Amount: invoice.NewAmount(1000),
-				Currency: "USDC", ChainKey: "base", ExpiresAt: draftNow + 3600,
+				Currency: "USDC", ChainKey: "base", ExpiresAt: invoice.Unix(draftNow + 3600),
 			}
 			test.change(&d)
-			err := d.Check(draftNow)
+			err := d.Check(invoice.Unix(draftNow))
 			if test.field == "" {
 				if err != nil {
 					t.Fatalf("refused: %v", err)
@@ -120,7 +120,7 @@ func TestLabelsAreVisible(t *testing.T) {
 func TestDraftCheckLabelCharacters(t *testing.T) {
 	t.Parallel()
 	d := invoice.Draft{
-		MerchantID: "acme", Merchant: invoice.Address{1}, Amount: invoice.NewAmount(1000), Currency: "USDC", ChainKey: "base", ExpiresAt: draftNow + 3600,
+		MerchantID: "acme", Merchant: invoice.Address{1}, Amount: invoice.NewAmount(1000), Currency: "USDC", ChainKey: "base", ExpiresAt: invoice.Unix(draftNow + 3600),
 	}
 	for c, allowed := range map[rune]bool{
 		' ': true, '~': true, '\u00a0': true, '\u00ad': true, '☕': true, '\u061c': true, '\u200d': true, '\u200e': true, '\u200f': true,
@@ -132,7 +132,7 @@ func TestDraftCheckLabelCharacters(t *testing.T) {
 		for _, label := range []string{"tea" + string(c), string(c) + "tea", "te" + string(c) + "a"} {
 			d.LineItems = lines(2, 1000)
 			d.LineItems[1].Label = label
-			err := d.Check(draftNow)
+			err := d.Check(invoice.Unix(draftNow))
 			var wrong *invoice.FieldError
 			switch {
 			case allowed && err != nil:

@@ -71,7 +71,7 @@ func (h *History) Remove(p Payment) {
 	if !h.counts(p) {
 		return
 	}
-	for i := h.find(p.place()); i < len(h.paid) && h.paid[i].at == p.place(); i++ {
+	for i := h.find(p.place()); i < len(h.paid) && h.paid[i].at.Compare(p.place()) == 0; i++ {
 		if e := h.paid[i]; e.amount == p.Amount && e.part == h.inv.paysPart(p) {
 			h.paid = slices.Delete(h.paid, i, i+1)
 			h.addUp(i)
@@ -133,7 +133,7 @@ func (inv Invoice) WithRemainderAfter(p Payment) Invoice {
 // not orphaned. Other payments change neither what covers the invoice nor what
 // remains of it.
 func (inv Invoice) CountsInTime(p Payment) bool {
-	return p.Status != Orphaned && p.BlockTime <= inv.ExpiresAt
+	return p.Status != Orphaned && !p.BlockTime.After(inv.ExpiresAt)
 }
 
 // paysPart reports whether a payment counts as a part of the amount. Dust does

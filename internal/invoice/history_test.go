@@ -52,7 +52,7 @@ func TestHistory(t *testing.T) {
 func drawPayment(r *rapid.T, n int) invoice.Payment {
 	p := invoice.Payment{Transfer: transfer(rapid.SampledFrom([]uint64{3, 9, 100, 400, 600, 990, 1000}).Draw(r, "amount")), InvoiceID: "a"}
 	p.BlockNumber, p.LogIndex = rapid.Uint64Range(1, 8).Draw(r, "block"), n
-	p.BlockTime = rapid.SampledFrom([]int64{1500, 2000, 2001}).Draw(r, "time")
+	p.BlockTime = invoice.Unix(rapid.SampledFrom([]int64{1500, 2000, 2001}).Draw(r, "time"))
 	p.Status = rapid.SampledFrom([]invoice.PaymentStatus{invoice.Pending, invoice.Confirmed, invoice.Orphaned}).Draw(r, "status")
 	if rapid.IntRange(0, 5).Draw(r, "of") == 0 {
 		p.InvoiceID = "b"

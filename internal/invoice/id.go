@@ -58,11 +58,12 @@ func (g *IDs) New(prefix string) string {
 }
 
 // FirstID returns an identifier that sorts before all that New makes from a time
-// on, in Unix seconds of 0 or later, and after all that it makes before.
-func FirstID(prefix string, at int64) string {
+// on, and after all that it makes before. The time lies in the years 1970 to 9999,
+// and counts to the millisecond.
+func FirstID(prefix string, at time.Time) string {
 	var u [16]byte
 	const msBits = 48
-	binary.BigEndian.PutUint64(u[:8], uint64(at)*1000<<(64-msBits))
+	binary.BigEndian.PutUint64(u[:8], uint64(at.UnixMilli())<<(64-msBits))
 	return prefix + crockford.EncodeToString(u[:])
 }
 

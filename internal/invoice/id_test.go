@@ -34,8 +34,8 @@ func decodeID(t *testing.T, prefix, id string) []byte {
 // TestFirstID compares a FirstID with the identifiers of the moments before and after.
 func TestFirstID(t *testing.T) {
 	t.Parallel()
-	for _, second := range []int64{0, 1, 1_700_000_000} {
-		first := invoice.FirstID(invoice.PrefixEvent, second)
+	for _, second := range []int64{0, 1, 1_700_000_000, 253_402_300_799} {
+		first := invoice.FirstID(invoice.PrefixEvent, invoice.Unix(second))
 		decodeID(t, "evt_", first)
 		for name, rest := range map[string]byte{"zeros": 0, "ones": 0xff} {
 			at := time.Unix(second, 0)

@@ -1,5 +1,7 @@
 package invoice
 
+import "time"
+
 // Status is the state of an invoice.
 type Status string
 
@@ -43,10 +45,10 @@ type LineItem struct {
 // Terms are what a payer agrees to. The on-chain commitment is a hash of them,
 // the chain, the registry and the invoice's id.
 type Terms struct {
-	Merchant  Address // settlement address
-	Token     Address // contract of the currency on the invoice's chain
-	Amount    Amount  // minor units
-	ExpiresAt int64   // Unix seconds; the last second in which a payment counts
+	Merchant  Address   // settlement address
+	Token     Address   // contract of the currency on the invoice's chain
+	Amount    Amount    // minor units
+	ExpiresAt time.Time // the last second in which a payment counts
 }
 
 // Invoice is a request for payment, and its state.
@@ -59,7 +61,7 @@ type Invoice struct {
 	ChainKey     string
 	Status       Status
 	LineItems    []LineItem
-	CreatedAt    int64 // Unix seconds
+	CreatedAt    time.Time
 	// Registry is the contract that the commitment names. It is zero when there is no
 	// registry, or it is unknown.
 	Registry Address
@@ -84,8 +86,8 @@ type Invoice struct {
 	// creation, and less than the amount.
 	Tolerance Amount
 
-	SettledTx      Hash  // the transaction that completed the amount; zero unless paid
-	SettledAt      int64 // Unix seconds: the time of that transaction's block
+	SettledTx      Hash      // the transaction that completed the amount; zero unless paid
+	SettledAt      time.Time // the time of that transaction's block
 	Exception      Exception
 	AmountPaid     Amount // confirmed transfers, on time or not
 	AmountRefunded Amount // confirmed transfers back to the payers
@@ -95,8 +97,8 @@ type Invoice struct {
 
 // Limits of an invoice.
 const (
-	// MaxLifetime is how far expiresAt may lie after creation, in seconds.
-	MaxLifetime = 366 * 24 * 60 * 60
+	// MaxLifetime is how far expiresAt may lie after creation.
+	MaxLifetime = 366 * 24 * time.Hour
 	// MaxLineItems is how many line items an invoice may have.
 	MaxLineItems = 100
 	// MaxLabel is the length of a line item's label, in characters.

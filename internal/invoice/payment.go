@@ -10,8 +10,8 @@ import (
 type Position struct {
 	BlockNumber uint64
 	BlockHash   Hash
-	BlockTime   int64 // Unix seconds, as the block says
-	LogIndex    int   // within the block
+	BlockTime   time.Time // as the block says
+	LogIndex    int       // within the block
 }
 
 // Before reports whether p comes earlier on the chain than q.

@@ -1,6 +1,9 @@
 package invoice
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // Settle returns the invoice with its state computed from its confirmed
 // payments. It is paid when those mined at or before expiresAt add up to the
@@ -40,7 +43,7 @@ func (inv Invoice) count(p Payment) Invoice {
 		dust = p.Amount
 	}
 	inv.AmountPaid = inv.AmountPaid.Plus(p.Amount)
-	if p.BlockTime > inv.ExpiresAt || !t.Due.Less(inv.Amount) {
+	if p.BlockTime.After(inv.ExpiresAt) || !t.Due.Less(inv.Amount) {
 		t.BeyondDust = t.BeyondDust.Plus(dust)
 	} else {
 		t.Due, t.DueDust = t.Due.Plus(p.Amount), t.DueDust.Plus(dust)
@@ -79,8 +82,8 @@ func (inv Invoice) exception() Exception {
 // Expire returns the invoice expired, and ok true, if it is open and the chain
 // has passed expiresAt. confirmedTime is the timestamp of a final block up to
 // which all payments are counted.
-func (inv Invoice) Expire(confirmedTime int64) (_ Invoice, ok bool) {
-	if inv.Status != Open || confirmedTime <= inv.ExpiresAt {
+func (inv Invoice) Expire(confirmedTime time.Time) (_ Invoice, ok bool) {
+	if inv.Status != Open || !confirmedTime.After(inv.ExpiresAt) {
 		return inv, false
 	}
 	inv.Status = Expired

@@ -15,7 +15,7 @@ import (
 // block's number.
 func paid(block uint64, blockTime int64, amount uint64) invoice.Payment {
 	m := transfer(amount)
-	m.Position = invoice.Position{BlockNumber: block, BlockTime: blockTime}
+	m.Position = invoice.Position{BlockNumber: block, BlockTime: invoice.Unix(blockTime)}
 	m.TxHash = invoice.Hash{0: 0xf0, 31: byte(block)}
 	return invoice.Payment{Transfer: m, ID: fmt.Sprintf("pay_%d", block), InvoiceID: "a", Status: invoice.Confirmed}
 }
@@ -182,7 +182,7 @@ func TestSettleFollowsTheChain(t *testing.T) {
 			switch {
 			case completer != nil:
 				after++
-			case p.BlockTime > 2000:
+			case p.BlockTime.Unix() > 2000:
 				late++
 			default:
 				if inTime += amount; inTime >= 100 {
@@ -197,10 +197,10 @@ func TestSettleFollowsTheChain(t *testing.T) {
 			t.Fatalf("status %s, want paid: %t", got.Status, completer != nil)
 		}
 		if completer != nil && (got.SettledTx != completer.TxHash || got.SettledAt != completer.BlockTime) {
-			t.Fatalf("settled by %s at %d, want %s at %d", got.SettledTx, got.SettledAt, completer.TxHash, completer.BlockTime)
+			t.Fatalf("settled by %s at %s, want %s at %s", got.SettledTx, got.SettledAt, completer.TxHash, completer.BlockTime)
 		}
-		if completer == nil && (!got.SettledTx.IsZero() || got.SettledAt != 0) {
-			t.Fatalf("settled by %s at %d without being paid", got.SettledTx, got.SettledAt)
+		if completer == nil && (!got.SettledTx.IsZero() || !got.SettledAt.IsZero()) {
+			t.Fatalf("settled by %s at %s without being paid", got.SettledTx, got.SettledAt)
 		}
 		want := invoice.Exception("")
 		switch {
@@ -252,7 +252,7 @@ func TestSettleNeverLeavesAFinalState(t *testing.T) {
 		inv := openInvoice("a")
 		inv.Status = rapid.SampledFrom([]invoice.Status{invoice.Drafted, invoice.Paid, invoice.Expired, invoice.Void}).Draw(t, "status")
 		if inv.Status == invoice.Paid {
-			inv.SettledTx, inv.SettledAt = invoice.Hash{1}, 1234
+			inv.SettledTx, inv.SettledAt = invoice.Hash{1}, invoice.Unix(1234)
 		}
 		got := inv.Settle(histories().Draw(t, "history"))
 		if got.Status != inv.Status || got.SettledTx != inv.SettledTx || got.SettledAt != inv.SettledAt {
@@ -267,7 +267,7 @@ func TestExpire(t *testing.T) {
 		for _, confirmed := range []int64{0, 1999, 2000, 2001, 1 << 40} {
 			inv := openInvoice("a")
 			inv.Status = status
-			got, ok := inv.Expire(confirmed)
+			got, ok := inv.Expire(invoice.Unix(confirmed))
 			want := status == invoice.Open && confirmed > 2000
 			if ok != want {
 				t.Errorf("a %s invoice at %d: expired %t, want %t", status, confirmed, ok, want)
@@ -369,7 +369,7 @@ func TestSameMovement(t *testing.T) {
 	t.Parallel()
 	a := transfer(100)
 	moved := a
-	moved.BlockNumber, moved.BlockTime, moved.LogIndex, moved.BlockHash = 77, 9999, 3, invoice.Hash{1}
+	moved.BlockNumber, moved.BlockTime, moved.LogIndex, moved.BlockHash = 77, invoice.Unix(9999), 3, invoice.Hash{1}
 	if !a.SameMovement(moved) {
 		t.Error("the same money in another block is another movement")
 	}

@@ -163,7 +163,7 @@ func (inv Invoice) WithoutBlocksAbove(number uint64) Invoice {
 
 // of returns the sums in which a payment counts.
 func (s *Sums) of(p Payment, t Terms) (sum, dust *Amount) {
-	if p.BlockTime > t.ExpiresAt {
+	if p.BlockTime.After(t.ExpiresAt) {
 		return &s.Late, &s.LateDust
 	}
 	return &s.InTime, &s.InTimeDust

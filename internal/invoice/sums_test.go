@@ -3,6 +3,7 @@ package invoice_test
 import (
 	"reflect"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -128,7 +129,7 @@ func TestNoExceptionMeansExactAmount(t *testing.T) {
 		var all []invoice.Payment
 		for block := range rapid.Uint64Range(1, 80).Draw(t, "payments") {
 			p := paid(block+1, 1995, rapid.SampledFrom([]uint64{9_999, 9_998, 5_000, 17_000_000, 34_000_999}).Draw(t, "amount"))
-			p.BlockTime += rapid.SampledFrom([]int64{0, 0, 0, 0, 10}).Draw(t, "late")
+			p.BlockTime = p.BlockTime.Add(rapid.SampledFrom([]time.Duration{0, 0, 0, 0, 10 * time.Second}).Draw(t, "late"))
 			all = append(all, p)
 		}
 		got := inv.Settle(all)
@@ -222,7 +223,7 @@ func TestRunningSumsAreThoseOfAllPayments(t *testing.T) {
 				i := rapid.IntRange(confirmed, len(all)-1).Draw(t, "which")
 				p := all[i]
 				p.Status = rapid.SampledFrom([]invoice.PaymentStatus{invoice.Pending, invoice.Orphaned}).Draw(t, "status")
-				p.BlockTime += rapid.Int64Range(0, 5).Draw(t, "later")
+				p.BlockTime = p.BlockTime.Add(time.Duration(rapid.Int64Range(0, 5).Draw(t, "later")) * time.Second)
 				inv = inv.WithoutPayment(all[i]).WithPayment(p)
 				all[i] = p
 			},

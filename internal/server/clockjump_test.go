@@ -65,7 +65,7 @@ func TestClockJumpRemovesNothing(t *testing.T) {
 	}
 	request := settle.CreateRequest{IdempotencyKey: "k", Draft: invoice.Draft{
 		MerchantID: "m", Merchant: invoice.Address{1}, Amount: invoice.NewAmount(5_000_000), Currency: "USDC", ChainKey: "house",
-		ExpiresAt: now().Add(30 * 24 * time.Hour).Unix(),
+		ExpiresAt: invoice.Unix(now().Add(30 * 24 * time.Hour).Unix()),
 	}}
 	s := built(t, cfg)
 	made, err := s.settle.Create(t.Context(), request)

@@ -24,15 +24,15 @@ func TestRemaindersAreAssignedAtStart(t *testing.T) {
 	down := errors.New("the node is down")
 	node.Intercept(func(context.Context, string) error { return down })
 	inv := invoice.Invoice{
-		Terms: invoice.Terms{Merchant: invoice.Address{0x11}, Token: testToken, Amount: invoice.NewAmount(1_000_000), ExpiresAt: now + 3600},
+		Terms: invoice.Terms{Merchant: invoice.Address{0x11}, Token: testToken, Amount: invoice.NewAmount(1_000_000), ExpiresAt: invoice.Unix(now + 3600)},
 		ID:    "inv_00000000000000000000000000", CommitmentID: invoice.Hash{1}, MerchantID: "m", Currency: "USDC", ChainKey: c.Key,
-		Status: invoice.Open, CreatedAt: now - 60,
+		Status: invoice.Open, CreatedAt: invoice.Unix(now - 60),
 	}
 	p := store.PaymentRow{SeenID: "1", Payment: invoice.Payment{
 		ID: "pay_1", InvoiceID: inv.ID, MerchantID: "m", Method: invoice.ByCalldata, Status: invoice.Pending, ObservedAt: time.Unix(now, 0),
 		Transfer: invoice.Transfer{
 			ChainKey: c.Key, TxHash: invoice.Hash{2}, Token: testToken, Currency: "USDC", From: invoice.Address{0x22}, To: inv.Merchant,
-			Amount: invoice.NewAmount(400_000), Position: invoice.Position{BlockNumber: 2, BlockHash: invoice.Hash{3}, BlockTime: now},
+			Amount: invoice.NewAmount(400_000), Position: invoice.Position{BlockNumber: 2, BlockHash: invoice.Hash{3}, BlockTime: invoice.Unix(now)},
 		},
 	}}
 	db, err := store.Open(t.Context(), database)
@@ -41,7 +41,7 @@ func TestRemaindersAreAssignedAtStart(t *testing.T) {
 	}
 	err = db.Update(t.Context(), func(tx *store.Tx) error {
 		ctx := t.Context()
-		_, inserted := tx.InsertChain(ctx, c.Key, invoice.Header{Number: 2, Hash: invoice.Hash{3}, Time: now}, nil)
+		_, inserted := tx.InsertChain(ctx, c.Key, invoice.Header{Number: 2, Hash: invoice.Hash{3}, Time: invoice.Unix(now)}, nil)
 		settled := tx.InsertSettlements(ctx, []store.Settlement{{ChainKey: c.Key, Address: inv.Merchant, MerchantID: "m"}}, now)
 		_, created := tx.InsertInvoices(ctx, []invoice.Invoice{inv})
 		return errors.Join(inserted, settled, created, tx.SavePayments(ctx, []store.PaymentRow{p}))

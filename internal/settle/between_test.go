@@ -77,7 +77,7 @@ func (b between) read(w *world, order string) string {
 		first, second = second, first
 	}
 	add := func(transfers ...invoice.Transfer) settle.Block {
-		w.blocks = append(w.blocks, w.next(w.head().Time+1, transfers...))
+		w.blocks = append(w.blocks, w.next(w.head().Time.Unix()+1, transfers...))
 		return w.blocks[len(w.blocks)-1]
 	}
 	genesis, below := w.head(), add(first...)

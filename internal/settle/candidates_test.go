@@ -78,7 +78,7 @@ func TestWhoIsCountedDoesNotDependOnConfirm(t *testing.T) {
 					case s == 300:
 						inv.Amount = invoice.NewAmount(1_000_000)
 					case s%2 == 0:
-						inv.ExpiresAt = start + 60
+						inv.ExpiresAt = invoice.Unix(start + 60)
 					default:
 						paid = append(paid, tagged(w.pay(inv.Amount), invoice.Evidence{Calldata: inv.CommitmentID}))
 					}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/google/go-cmp/cmp"
@@ -360,7 +361,7 @@ func TestSignedClaimIsNotLimited(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
-		inv := w.create(func(d *invoice.Draft) { d.ExpiresAt = start + 60 })
+		inv := w.create(func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start + 60) })
 		for i := range settle.MaxClaims {
 			p := w.pay(invoice.NewAmount(uint64(70_000 + i)))
 			w.mine(start+1+int64(i), p)
@@ -369,7 +370,7 @@ func TestSignedClaimIsNotLimited(t *testing.T) {
 			}
 		}
 		payer := newAccount(t)
-		p := w.unattributedPaymentOf(payer, start+60+invoice.LateWindow+100, 990_000)
+		p := w.unattributedPaymentOf(payer, start+60+int64(invoice.LateWindow/time.Second)+100, 990_000)
 		if _, err := w.claimFor(inv, p, &payer); err != nil {
 			t.Errorf("the payer's signed claim: %v", err)
 		}

@@ -149,7 +149,7 @@ func (s *Service) expire(ctx context.Context, tx *store.Tx, out *outbox, chainKe
 	for i, inv := range due {
 		after, ok := inv.Expire(cur.Confirmed.Time)
 		if !ok {
-			return false, fmt.Errorf("invoice %s does not expire at %d, but was selected to", inv.ID, cur.Confirmed.Time)
+			return false, fmt.Errorf("invoice %s does not expire at %d, but was selected to", inv.ID, cur.Confirmed.Time.Unix())
 		}
 		due[i] = after
 		s.enqueueIntent(out, invoice.IntentClose, after)

@@ -21,7 +21,7 @@ func TestConfirmRequiresVerifiedRevision(t *testing.T) {
 		inv := w.create()
 		block := w.next(start+1, w.pay(inv.Amount))
 		w.observe(block)
-		line := w.mine(inv.ExpiresAt + 1)
+		line := w.mine(inv.ExpiresAt.Unix() + 1)
 		verified, revision, err := w.Pending(t.Context(), w.chainKey, line.Number)
 		if err != nil || len(verified) != 1 {
 			t.Fatalf("%d transfers are pending (%v), want 1", len(verified), err)
@@ -57,10 +57,10 @@ func TestConfirmFailsAfterAPaymentMoved(t *testing.T) {
 		inv := w.create()
 		paid := w.pay(inv.Amount)
 		w.mine(start+1, paid)
-		line := w.mine(inv.ExpiresAt + 1)
+		line := w.mine(inv.ExpiresAt.Unix() + 1)
 		_, revision, err := w.Pending(t.Context(), w.chainKey, line.Number)
 		w.must(err)
-		again := w.next(inv.ExpiresAt+2, paid)
+		again := w.next(inv.ExpiresAt.Unix()+2, paid)
 		w.must(w.service().Observe(t.Context(), w.chainKey, []settle.Block{again}))
 		if err := w.Service.Confirm(t.Context(), w.chainKey, line, revision); !errors.Is(err, settle.ErrCursorMoved) {
 			t.Errorf("confirming below the payment's new block: %v, want ErrCursorMoved", err)
@@ -86,7 +86,7 @@ func TestReplicasConfirmTheirRevisions(t *testing.T) {
 			r.Repeat(map[string]func(*rapid.T){
 				"observe": func(r *rapid.T) {
 					w.blocks = blocks
-					b := w.next(top().Time+1, w.pay(invoice.NewAmount(7)))
+					b := w.next(top().Time.Unix()+1, w.pay(invoice.NewAmount(7)))
 					if rapid.Bool().Draw(r, "empty") {
 						b.Transfers = nil
 					}

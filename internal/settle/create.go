@@ -77,8 +77,8 @@ func (s *Service) replay(ctx context.Context, req CreateRequest, hash invoice.Ha
 
 // buildInvoice checks a draft and returns its invoice without a transfer amount.
 func (s *Service) buildInvoice(d invoice.Draft) (invoice.Invoice, error) {
-	now := s.now()
-	if err := d.Check(now.Unix()); err != nil {
+	now := s.seconds()
+	if err := d.Check(now); err != nil {
 		return invoice.Invoice{}, err
 	}
 	if !s.merchants.Known(d.MerchantID) {
@@ -101,7 +101,7 @@ func (s *Service) buildInvoice(d invoice.Draft) (invoice.Invoice, error) {
 		Terms:      invoice.Terms{Merchant: d.Merchant, Token: token.Address, Amount: d.Amount, ExpiresAt: d.ExpiresAt},
 		ID:         s.ids.New(invoice.PrefixInvoice),
 		MerchantID: d.MerchantID, Currency: d.Currency, ChainKey: d.ChainKey,
-		Status: invoice.Open, LineItems: d.LineItems, CreatedAt: now.Unix(),
+		Status: invoice.Open, LineItems: d.LineItems, CreatedAt: now,
 		Tolerance: s.merchants.Tolerance(d.MerchantID).Of(d.Amount), Registry: c.Registry,
 	}
 	inv.CommitmentID = chain.CommitmentID(c.ID, inv.Registry, inv.Terms, inv.ID)
@@ -118,7 +118,7 @@ func (s *Service) emitCreated(out *outbox, inv invoice.Invoice) error {
 // hashDraft returns a hash of the request's fields, which does not depend on how
 // its JSON was written.
 func hashDraft(d invoice.Draft) (invoice.Hash, error) {
-	fields := []any{d.MerchantID, d.Merchant.String(), d.Amount.String(), d.Currency, d.ChainKey, d.ExpiresAt}
+	fields := []any{d.MerchantID, d.Merchant.String(), d.Amount.String(), d.Currency, d.ChainKey, d.ExpiresAt.Unix()}
 	for _, item := range d.LineItems {
 		fields = append(fields, item.Label, item.Amount.String())
 	}

@@ -32,7 +32,7 @@ func TestCreate(t *testing.T) {
 		want := invoice.Invoice{
 			Terms: invoice.Terms{Merchant: d.Merchant, Token: usdc, Amount: d.Amount, ExpiresAt: d.ExpiresAt},
 			ID:    inv.ID, MerchantID: w.merchant, Currency: "USDC", ChainKey: w.chainKey, Status: invoice.Open,
-			LineItems: d.LineItems, CreatedAt: start, FromBlock: 100, Registry: registry, TransferAmount: inv.TransferAmount,
+			LineItems: d.LineItems, CreatedAt: invoice.Unix(start), FromBlock: 100, Registry: registry, TransferAmount: inv.TransferAmount,
 		}
 		want.CommitmentID = chain.CommitmentID(1337, registry, want.Terms, inv.ID)
 		if diff := cmp.Diff(want, inv, comparer); diff != "" {
@@ -102,7 +102,7 @@ func TestCreateErrors(t *testing.T) {
 			"currency":        func(d *invoice.Draft) { d.Currency = "usdc" },
 			"merchantAddress": func(d *invoice.Draft) { d.Merchant = usdc },
 			"amount":          func(d *invoice.Draft) { d.Amount = invoice.Amount{} },
-			"expiresAt":       func(d *invoice.Draft) { d.ExpiresAt = start },
+			"expiresAt":       func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start) },
 		} {
 			for _, key := range []string{"", "key"} {
 				d := w.draft()
@@ -203,7 +203,7 @@ func TestSuffixesRunOut(t *testing.T) {
 				taken = append(taken, w.insertable(suffix))
 			}
 		}
-		taken[500].ExpiresAt = start + 60
+		taken[500].ExpiresAt = invoice.Unix(start + 60)
 		w.insert(taken)
 		free := make(map[invoice.Amount]bool)
 		for range left {
@@ -237,7 +237,7 @@ func TestSuffixesRunOut(t *testing.T) {
 		freed := taken[500]
 		w.mine(start+1, w.pay(freed.TransferAmount))
 		w.final()
-		w.advance(freed.ExpiresAt + settle.MinQuarantine + 1)
+		w.advance(freed.ExpiresAt.Unix() + minQuarantine + 1)
 		if inv := w.create(); inv.TransferAmount != freed.TransferAmount {
 			t.Errorf("the transfer amount is %s, want %s, which is free again", inv.TransferAmount, freed.TransferAmount)
 		}

@@ -27,7 +27,7 @@ func (s *Service) SinceFirstInvoice(ctx context.Context, chainKey string) (d tim
 	if errors.Is(err, store.ErrNotFound) {
 		return 0, false, nil
 	}
-	return max(0, s.now().Sub(time.Unix(first.CreatedAt, 0))), err == nil, err
+	return max(0, s.now().Sub(first.CreatedAt)), err == nil, err
 }
 
 // Start records a chain that is read for the first time. at is a final block;

@@ -82,14 +82,14 @@ func TestObserveRequiresConsecutiveBlocks(t *testing.T) {
 		far.Number, far.Parent = far.Number+50, w.hash("left out")
 		far.Transfers[0].BlockNumber = far.Number
 		back := far
-		back.Time = start
+		back.Time = invoice.Unix(start)
 		if err := w.Observe(t.Context(), w.chainKey, []settle.Block{near, back}); !errors.Is(err, settle.ErrCursorMoved) {
 			t.Errorf("a gap back through time: %v, want ErrCursorMoved", err)
 		}
 		// Blocks of no interest may be left out, after the first.
 		w.must(w.Observe(t.Context(), w.chainKey, []settle.Block{near, far}))
 		w.blocks = append(w.blocks, near, far)
-		between := invoice.Header{Number: near.Number + 10, Hash: w.hash("between"), Parent: w.hash("x"), Time: start + 26}
+		between := invoice.Header{Number: near.Number + 10, Hash: w.hash("between"), Parent: w.hash("x"), Time: invoice.Unix(start + 26)}
 		if err := w.Confirm(t.Context(), w.chainKey, between); !errors.Is(err, settle.ErrCursorMoved) {
 			t.Errorf("a line between two blocks that were read: %v, want ErrCursorMoved", err)
 		}
@@ -325,7 +325,7 @@ func TestIntentsFollowTheChain(t *testing.T) {
 		w.reorg(1)
 		check("left by a reorg", inv, "open due 0")
 		w.announce(inv, settle.RegistryOpened)
-		w.mine(w.head().Time + 1)
+		w.mine(w.head().Time.Unix() + 1)
 		// Paid says as well that it was opened, but must not make less of what
 		// is known of it: the block below stays when this one goes.
 		w.announce(inv, settle.RegistryPaid)
@@ -342,7 +342,7 @@ func TestIntentsFollowTheChain(t *testing.T) {
 		check("expired", inv, "open done "+seen, "close due 0")
 		closed := w.announce(inv, settle.RegistryClosed)
 		check("closed", inv, "open done "+seen, fmt.Sprint("close due ", closed.Number))
-		w.mine(w.head().Time + 1)
+		w.mine(w.head().Time.Unix() + 1)
 		w.reorg(2)
 		check("closing left by a reorg", inv, "open done "+seen, "close due 0")
 		closed = w.announce(inv, settle.RegistryClosed)
@@ -350,7 +350,7 @@ func TestIntentsFollowTheChain(t *testing.T) {
 		check("closed for good", inv, "open done "+seen, fmt.Sprint("close done ", closed.Number))
 
 		// What was closed before it was opened needs no opening any more.
-		w.seconds.Store(w.head().Time)
+		w.seconds.Store(w.head().Time.Unix())
 		late := w.create()
 		closed = w.announce(late, settle.RegistryClosed)
 		w.final()

@@ -132,7 +132,7 @@ func TestAWaitingPaymentIsMinedAgain(t *testing.T) {
 			} else {
 				w.fill(101, unread.Header)
 			}
-			w.mine(inv.ExpiresAt + 1)
+			w.mine(inv.ExpiresAt.Unix() + 1)
 			w.final()
 			w.checkAttributed(transfers[0], inv, invoice.ByAmount)
 			if got := w.invoice(inv.ID).Status; got != invoice.Paid {

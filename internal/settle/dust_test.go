@@ -32,7 +32,7 @@ func TestDustHidesNoException(t *testing.T) {
 			w.mine(start+2, p)
 			w.mine(start+3, dust(1), dust(9_999))
 			w.final()
-			w.mine(inv.ExpiresAt+1, dust(1))
+			w.mine(inv.ExpiresAt.Unix()+1, dust(1))
 			w.final()
 			got := w.invoice(inv.ID)
 			if got.Status != invoice.Paid || got.SettledTx != p.TxHash || got.Exception != test.want {

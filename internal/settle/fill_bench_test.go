@@ -40,7 +40,7 @@ func benchmarkFill(b *testing.B, w *world, paying bool) {
 		var blocks []settle.Block
 		var invoices []invoice.Invoice
 		for range round / perBlock {
-			block := settle.Block{Header: invoice.Header{Number: next + uint64(len(blocks)), Time: start + 1}}
+			block := settle.Block{Header: invoice.Header{Number: next + uint64(len(blocks)), Time: invoice.Unix(start + 1)}}
 			block.Hash = w.hash("block", block.Number)
 			for i := range perBlock {
 				t := w.pay(invoice.NewAmount(uint64(3_000_000 + 1000*w.txs)))

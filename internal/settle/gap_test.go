@@ -56,8 +56,8 @@ func TestStartLeavesAGap(t *testing.T) {
 			from uint64
 			want *settle.Gap
 		}{
-			{0, &settle.Gap{Next: 0, Last: 100, LastTime: start}},
-			{100, &settle.Gap{Next: 100, Last: 100, LastTime: start}},
+			{0, &settle.Gap{Next: 0, Last: 100, LastTime: invoice.Unix(start)}},
+			{100, &settle.Gap{Next: 100, Last: 100, LastTime: invoice.Unix(start)}},
 			{101, nil},
 			{1 << 40, nil},
 		} {
@@ -80,9 +80,9 @@ func TestRescanWidensTheGap(t *testing.T) {
 			from uint64
 			want settle.Gap
 		}{
-			{109, settle.Gap{Next: 109, Last: 109, LastTime: start + 8}},
-			{105, settle.Gap{Next: 105, Last: 109, LastTime: start + 8}},
-			{107, settle.Gap{Next: 105, Last: 109, LastTime: start + 8}},
+			{109, settle.Gap{Next: 109, Last: 109, LastTime: invoice.Unix(start + 8)}},
+			{105, settle.Gap{Next: 105, Last: 109, LastTime: invoice.Unix(start + 8)}},
+			{107, settle.Gap{Next: 105, Last: 109, LastTime: invoice.Unix(start + 8)}},
 		} {
 			if got, err := w.Rescan(t.Context(), w.chainKey, step.from); err != nil || got != step.want {
 				t.Errorf("rescan from %d gives %+v, %v, want %+v", step.from, got, err, step.want)
@@ -92,12 +92,12 @@ func TestRescanWidensTheGap(t *testing.T) {
 		if _, err := w.Rescan(t.Context(), w.chainKey, 110); err == nil || !strings.Contains(err.Error(), "up to block 109") {
 			t.Errorf("rescan above the newest block gives %v", err)
 		}
-		w.checkGap(&settle.Gap{Next: 105, Last: 109, LastTime: start + 8})
+		w.checkGap(&settle.Gap{Next: 105, Last: 109, LastTime: invoice.Unix(start + 8)})
 		w.reorg(2) // the gap's end left the chain
-		w.checkGap(&settle.Gap{Next: 105, Last: 107, LastTime: start + 6})
+		w.checkGap(&settle.Gap{Next: 105, Last: 107, LastTime: invoice.Unix(start + 6)})
 		w.mine(start + 20)
 		w.rescan()
-		w.checkGap(&settle.Gap{Next: 101, Last: 108, LastTime: start + 20})
+		w.checkGap(&settle.Gap{Next: 101, Last: 108, LastTime: invoice.Unix(start + 20)})
 		w.reorg(8) // all of it did
 		w.checkGap(nil)
 		for name, err := range map[string]error{
@@ -136,13 +136,13 @@ func TestFillFindsMissedTransfers(t *testing.T) {
 			w.rescan()
 			w.signals()
 			w.fill(101, paid.Header, paid)
-			w.checkGap(&settle.Gap{Next: 102, Last: 103, LastTime: start + 12})
+			w.checkGap(&settle.Gap{Next: 102, Last: 103, LastTime: invoice.Unix(start + 12)})
 			w.fill(102, back.Header, known, back)
 			w.checkGap(nil)
 			for inv, want := range events {
 				got := w.invoice(inv.ID)
-				if got.Status != invoice.Paid || got.Exception != "" || got.SettledAt != map[*invoice.Invoice]int64{&missed: start + 10, &seen: start + 11}[inv] {
-					t.Errorf("%s is %s, %q, settled at %d", got.ID, got.Status, got.Exception, got.SettledAt)
+				if got.Status != invoice.Paid || got.Exception != "" || got.SettledAt.Unix() != map[*invoice.Invoice]int64{&missed: start + 10, &seen: start + 11}[inv] {
+					t.Errorf("%s is %s, %q, settled at %s", got.ID, got.Status, got.Exception, got.SettledAt)
 				}
 				if diff := cmp.Diff(want, w.eventTypes(*inv)); diff != "" {
 					t.Errorf("events of %s (-want +got):\n%s", inv.ID, diff)
@@ -263,7 +263,7 @@ func TestGapDefersExpiry(t *testing.T) {
 		w.rescan()
 		w.seconds.Store(start)
 		young := w.create(amount(4_000_000))
-		w.mine(atTheEdge.ExpiresAt + 1)
+		w.mine(atTheEdge.ExpiresAt.Unix() + 1)
 		w.final()
 		status := func(inv invoice.Invoice, want invoice.Status) {
 			t.Helper()
@@ -294,7 +294,7 @@ func TestRemainderFoundAfterExpiry(t *testing.T) {
 		w.mine(start+1, tagged(w.pay(invoice.NewAmount(400_000)), invoice.Evidence{Calldata: inv.CommitmentID}))
 		rest := w.pay(inv.Amount.Minus(invoice.NewAmount(400_000)))
 		missed := w.skip(w.next(start+2, rest))
-		w.mine(inv.ExpiresAt + 1)
+		w.mine(inv.ExpiresAt.Unix() + 1)
 		w.final()
 		w.rescan()
 		w.fill(101, w.head(), missed)

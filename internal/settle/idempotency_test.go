@@ -38,7 +38,7 @@ func TestIdempotencyKey(t *testing.T) {
 			"merchantAddress": func(d *invoice.Draft) { d.Merchant = invoice.Address{1} },
 			"amount":          func(d *invoice.Draft) { d.Amount = invoice.NewAmount(1_000_001) },
 			"chainKey":        func(d *invoice.Draft) { d.ChainKey = "unregistered" },
-			"expiresAt":       func(d *invoice.Draft) { d.ExpiresAt++ },
+			"expiresAt":       func(d *invoice.Draft) { d.ExpiresAt = d.ExpiresAt.Add(time.Second) },
 			"lineItems":       func(d *invoice.Draft) { d.LineItems = []invoice.LineItem{{Label: "x", Amount: d.Amount}} },
 		} {
 			t.Run("another "+name, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestIdempotencyKeyExpires(t *testing.T) {
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
 		request := settle.CreateRequest{Draft: w.draft(), IdempotencyKey: "k"}
-		request.Draft.ExpiresAt = start + 10*day
+		request.Draft.ExpiresAt = invoice.Unix(start + 10*day)
 		create := func() invoice.Invoice {
 			t.Helper()
 			inv, err := w.Create(t.Context(), request)
@@ -211,7 +211,7 @@ func TestIdempotencyKeySurvivesAClockJump(t *testing.T) {
 			cfg.Schedule = func() time.Time { return time.Unix(start, 0) }
 		})
 		request := settle.CreateRequest{Draft: w.draft(), IdempotencyKey: "k"}
-		request.Draft.ExpiresAt = start + 10*day
+		request.Draft.ExpiresAt = invoice.Unix(start + 10*day)
 		first, err := w.Create(t.Context(), request)
 		w.must(err)
 		for _, at := range []int64{start + 2*day, start} {

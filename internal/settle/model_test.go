@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -37,7 +38,7 @@ func TestModel(t *testing.T) {
 				"restart": func(*rapid.T) { m.Service = m.service() },
 				"":        m.checkSums,
 			})
-			m.world.mine(m.head().Time + 1)
+			m.world.mine(m.head().Time.Unix() + 1)
 			m.final()
 			m.fillAll(r)
 			m.check(r)
@@ -56,7 +57,7 @@ func TestModelWithALateStart(t *testing.T) {
 			m.Service = m.service()
 			m.draw(r)
 			r.Repeat(map[string]func(*rapid.T){"create": m.create, "mine": m.mine})
-			m.blocks = append(m.blocks, m.next(m.head().Time+1))
+			m.blocks = append(m.blocks, m.next(m.head().Time.Unix()+1))
 			if err := m.Start(t.Context(), m.chainKey, m.head(), 101); err != nil {
 				r.Fatal(err)
 			}
@@ -117,7 +118,7 @@ func (m *machine) draw(r *rapid.T) {
 func (m *machine) create(r *rapid.T) {
 	d := m.draft()
 	d.Amount = invoice.NewAmount(rapid.SampledFrom([]uint64{1000, 2000, 3000}).Draw(r, "amount"))
-	d.ExpiresAt = m.seconds.Load() + rapid.Int64Range(1, 60).Draw(r, "lifetime")
+	d.ExpiresAt = invoice.Unix(m.seconds.Load() + rapid.Int64Range(1, 60).Draw(r, "lifetime"))
 	inv, err := m.Create(m.t.Context(), settle.CreateRequest{Draft: d})
 	if err != nil {
 		r.Fatal(err)
@@ -134,7 +135,7 @@ func (m *machine) mine(r *rapid.T) {
 			transfers = append(transfers, m.transfer(r, transfers))
 		}
 		m.transfers = append(m.transfers, transfers...)
-		at := m.head().Time + rapid.Int64Range(0, 20).Draw(r, "seconds")
+		at := m.head().Time.Unix() + rapid.Int64Range(0, 20).Draw(r, "seconds")
 		m.seconds.Store(at)
 		b := m.next(at, transfers...)
 		m.blocks = append(m.blocks, b)
@@ -284,7 +285,7 @@ func (m *machine) storedPayments(r *rapid.T) ([]store.PaymentRow, map[string][]s
 		p, err := m.db.store.Payment(m.t.Context(), invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal))
 		position, stands := where[t.TxHash]
 		if err != nil {
-			if stands && position.BlockTime > m.made[0].CreatedAt {
+			if stands && position.BlockTime.After(m.made[0].CreatedAt) {
 				r.Errorf("transfer %s is not recorded: %v", t.TxHash, err)
 			}
 			continue // mined before the address was anybody's
@@ -327,7 +328,7 @@ func (m *machine) checkEvidence(r *rapid.T, stored []store.PaymentRow) {
 }
 
 // judge computes the state of an invoice from the transfers of the chain that are its own.
-func judge(inv invoice.Invoice, payments []store.PaymentRow, chainTime int64) verdict {
+func judge(inv invoice.Invoice, payments []store.PaymentRow, chainTime time.Time) verdict {
 	slices.SortFunc(payments, func(a, b store.PaymentRow) int { return a.Compare(b.Position) })
 	v := verdict{Status: invoice.Open}
 	amount, enough := number(inv.Amount), number(inv.Amount)-number(inv.Tolerance)
@@ -338,7 +339,7 @@ func judge(inv invoice.Invoice, payments []store.PaymentRow, chainTime int64) ve
 		switch {
 		case inTime >= amount:
 			extra += n
-		case p.BlockTime > inv.ExpiresAt:
+		case p.BlockTime.After(inv.ExpiresAt):
 			late += n
 		default:
 			if inTime += n; inTime >= enough && v.Status == invoice.Open {
@@ -346,7 +347,7 @@ func judge(inv invoice.Invoice, payments []store.PaymentRow, chainTime int64) ve
 			}
 		}
 	}
-	if v.Status == invoice.Open && chainTime > inv.ExpiresAt {
+	if v.Status == invoice.Open && chainTime.After(inv.ExpiresAt) {
 		v.Status = invoice.Expired
 	}
 	switch {

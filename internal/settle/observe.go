@@ -88,7 +88,7 @@ func follows(b, below invoice.Header) bool {
 	if b.Number == below.Number+1 {
 		return b.Parent == below.Hash
 	}
-	return b.Number > below.Number && b.Time >= below.Time
+	return b.Number > below.Number && !b.Time.Before(below.Time)
 }
 
 // lockRunning locks the chain's cursor until the transaction ends. It returns

@@ -118,12 +118,12 @@ func TestPaymentKeepsItsInvoiceThroughReorgs(t *testing.T) {
 		w.mine(start + 2)
 		w.mine(start+3, p)
 		got := w.payment(p)
-		if got.InvoiceID != one.ID || got.BlockNumber != 102 || got.BlockTime != start+3 || got.BlockHash != w.head().Hash {
-			t.Errorf("mined again it is of %q in block %d at %d", got.InvoiceID, got.BlockNumber, got.BlockTime)
+		if got.InvoiceID != one.ID || got.BlockNumber != 102 || got.BlockTime.Unix() != start+3 || got.BlockHash != w.head().Hash {
+			t.Errorf("mined again it is of %q in block %d at %s", got.InvoiceID, got.BlockNumber, got.BlockTime)
 		}
 		w.final()
-		if got := w.invoice(one.ID); got.Status != invoice.Paid || got.SettledAt != start+3 || got.SettledTx != p.TxHash {
-			t.Errorf("the invoice is %s by %s at %d", got.Status, got.SettledTx, got.SettledAt)
+		if got := w.invoice(one.ID); got.Status != invoice.Paid || got.SettledAt.Unix() != start+3 || got.SettledTx != p.TxHash {
+			t.Errorf("the invoice is %s by %s at %s", got.Status, got.SettledTx, got.SettledAt)
 		}
 	})
 }

@@ -63,7 +63,7 @@ func TestRefundOfAnUnattributedPayment(t *testing.T) {
 			for _, step := range order {
 				switch step {
 				case "back":
-					w.mine(w.head().Time+1, w.back(odd.Amount))
+					w.mine(w.head().Time.Unix()+1, w.back(odd.Amount))
 				case "by hand":
 					_, err := w.attribute(odd, other)
 					w.must(err)

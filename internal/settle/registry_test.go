@@ -59,7 +59,7 @@ func TestRegistryIsReplacedUnderOpenInvoices(t *testing.T) {
 			b.Registry = append(b.Registry, settle.RegistryEvent{Registry: another, Kind: settle.RegistryOpened, CommitmentID: inv.CommitmentID})
 		}
 		w.observe(b)
-		w.mine(before.ExpiresAt + 1)
+		w.mine(before.ExpiresAt.Unix() + 1)
 		w.final()
 		for inv, want := range map[*invoice.Invoice][]string{
 			&before: {"open due 0", "close due 0"}, &after: {"open done 101", "close due 0"},
@@ -134,7 +134,7 @@ func TestRegistriesOfOlderInvoices(t *testing.T) {
 		}
 
 		// Nothing is done with a commitment that is not that of the terms.
-		w.mine(named.ExpiresAt + 1)
+		w.mine(named.ExpiresAt.Unix() + 1)
 		w.final()
 		if got := w.intents(lost); len(got) != 1 {
 			t.Errorf("intents of an invoice of an unknown registry are %v, want the one that was there", got)

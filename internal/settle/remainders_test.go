@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
 )
 
 // part returns a transfer of so much that names the invoice.
@@ -23,7 +22,7 @@ func (w *world) takeSuffixes(price, last uint64, expiresAt int64) {
 		inv := w.insertable(suffix + 1)
 		inv.ID = fmt.Sprintf("inv_%s_%d_%05d", w.merchant, price, suffix)
 		inv.CommitmentID = w.hash("price", price, suffix)
-		inv.Amount, inv.ExpiresAt = invoice.NewAmount(price), expiresAt
+		inv.Amount, inv.ExpiresAt = invoice.NewAmount(price), invoice.Unix(expiresAt)
 		inv.TransferAmount = invoice.NewAmount(price + suffix + 1)
 		all = append(all, inv)
 	}
@@ -40,7 +39,7 @@ func (w *world) checkRemainder(inv invoice.Invoice, remaining, least, most uint6
 		w.t.Fatalf("%s remains, with the transfer amount %s; want %d and a suffix of %d to %d", got.Remaining, got.RemainingTransfer, remaining, least, most)
 	}
 	p := w.pay(got.RemainingTransfer)
-	w.mine(w.head().Time+1, p)
+	w.mine(w.head().Time.Unix()+1, p)
 	w.checkAttributed(p, inv, invoice.ByTransferAmount)
 	if got := w.invoice(inv.ID); !got.Covered() {
 		w.t.Errorf("%s is missing still", got.Missing())
@@ -94,7 +93,7 @@ func (db *database) starved(t *testing.T) (w *world, inv invoice.Invoice) {
 	w = db.world(t)
 	w.random = narrow{rand.New(rand.NewPCG(1, 0)), 0, 4} // of the larger suffixes it knows the first four
 	w.Service = w.service()
-	inv = w.create(amount(34_000_000), func(d *invoice.Draft) { d.ExpiresAt = start + 3*settle.MinQuarantine })
+	inv = w.create(amount(34_000_000), func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start + 3*minQuarantine) })
 	w.takeSuffixes(33_990_000, invoice.MaxSuffix+4, start+60)
 	w.mine(start+1, w.part(inv, 10_000))
 	if got := w.invoice(inv.ID); got.Remaining != invoice.NewAmount(33_990_000) || !got.RemainingTransfer.IsZero() {
@@ -107,7 +106,7 @@ func (db *database) starved(t *testing.T) (w *world, inv invoice.Invoice) {
 	}
 	w.mine(start + 61)
 	w.final()
-	w.advance(start + 60 + settle.MinQuarantine + 1)
+	w.advance(start + 60 + minQuarantine + 1)
 	return w, inv
 }
 
@@ -120,7 +119,7 @@ func TestAssignWhenASuffixIsFree(t *testing.T) {
 		w.must(w.AssignTransferAmounts(t.Context()))
 		w.checkRemainder(inv, 33_990_000, 1, invoice.MaxSuffix)
 		w, inv = db.starved(t)
-		w.mine(w.head().Time+1, w.part(inv, 5)) // dust
+		w.mine(w.head().Time.Unix()+1, w.part(inv, 5)) // dust
 		w.checkRemainder(inv, 33_990_000, 1, invoice.MaxSuffix)
 	})
 }
@@ -170,7 +169,7 @@ func TestAssignMoreContinues(t *testing.T) {
 			for range 50 {
 				parts = append(parts, w.part(w.create(), 400_000))
 			}
-			w.mine(w.head().Time+1, parts...)
+			w.mine(w.head().Time.Unix()+1, parts...)
 		}
 		for _, s := range []string{"DELETE FROM told_amounts WHERE remainder = 1", "UPDATE invoices SET remaining_transfer = NULL"} {
 			_, err := db.sql.ExecContext(t.Context(), s)

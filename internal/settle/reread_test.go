@@ -182,7 +182,7 @@ func (s story) read(w *world, r *rand.Rand, how reading) outcome {
 		}
 	}
 	w.final()
-	end := w.next(w.head().Time + 1000)
+	end := w.next(w.head().Time.Unix() + 1000)
 	w.observe(end)
 	w.final()
 	return s.outcome(w, invoices, all)
@@ -250,7 +250,7 @@ func (s story) insert(w *world) []invoice.Invoice {
 		if t.bound {
 			inv.FromBlock = 101 + uint64(s.begin)
 		}
-		inv.Amount, inv.TransferAmount, inv.ExpiresAt = invoice.NewAmount(t.amount), invoice.NewAmount(t.transfer), start+t.expires
+		inv.Amount, inv.TransferAmount, inv.ExpiresAt = invoice.NewAmount(t.amount), invoice.NewAmount(t.transfer), invoice.Unix(start+t.expires)
 		if t.lenient {
 			inv.Tolerance = invoice.NewAmount(50_000)
 		}
@@ -301,12 +301,12 @@ func (s story) outcome(w *world, invoices []invoice.Invoice, all []settle.Block)
 		number[inv.ID] = i
 		got := w.invoice(inv.ID)
 		out.Invoices = append(out.Invoices, fmt.Sprintf("%d over %s, told %s, until %d, from %d: %s %q with %s, refunded %s", i, inv.Amount,
-			inv.TransferAmount, inv.ExpiresAt-start, inv.FromBlock, got.Status, got.Exception, got.AmountPaid, got.AmountRefunded))
+			inv.TransferAmount, inv.ExpiresAt.Unix()-start, inv.FromBlock, got.Status, got.Exception, got.AmountPaid, got.AmountRefunded))
 	}
 	paid := make(map[string]string)
 	for _, b := range all {
 		for _, t := range b.Transfers {
-			line := fmt.Sprintf("%s from %x to %x in block %d at %d, named %t", t.Amount, t.From[:1], t.To[:1], b.Number, b.Time-start, !t.Evidence.Calldata.IsZero())
+			line := fmt.Sprintf("%s from %x to %x in block %d at %d, named %t", t.Amount, t.From[:1], t.To[:1], b.Number, b.Time.Unix()-start, !t.Evidence.Calldata.IsZero())
 			payments, err := w.db.store.PaymentsByID(w.t.Context(), []string{invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal)})
 			w.must(err)
 			for _, p := range payments {

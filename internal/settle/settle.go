@@ -134,7 +134,7 @@ func New(cfg Config) *Service {
 }
 
 // seconds returns Now in UTC and whole seconds, as it is stored.
-func (s *Service) seconds() time.Time { return s.now().UTC().Truncate(time.Second) }
+func (s *Service) seconds() time.Time { return invoice.Unix(s.now().Unix()) }
 
 // earlierNow returns the earlier of Now and Schedule. What has expired by it has
 // expired by both clocks, of which one may have jumped.

@@ -3,9 +3,9 @@ package settle_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
 )
 
@@ -39,15 +39,15 @@ func TestTransferAmountQuarantine(t *testing.T) {
 		}{
 			"paid, at once":                   {[]uint64{7}, true, -3600, 0},
 			"expired, at once":                {[]uint64{7}, false, 1, 0},
-			"paid, for an hour":               {[]uint64{7}, true, settle.MinQuarantine, 0},
-			"expired, for an hour":            {[]uint64{7}, false, settle.MinQuarantine, 0},
-			"paid, then better than none":     {[]uint64{7}, true, settle.MinQuarantine + 1, 7},
-			"expired, then better than none":  {[]uint64{7}, false, settle.MinQuarantine + 1, 7},
-			"while another is free":           {[]uint64{7, 8}, true, settle.MinQuarantine + 1, 8},
-			"while another is free for a day": {[]uint64{7, 8}, false, settle.Quarantine, 8},
+			"paid, for an hour":               {[]uint64{7}, true, minQuarantine, 0},
+			"expired, for an hour":            {[]uint64{7}, false, minQuarantine, 0},
+			"paid, then better than none":     {[]uint64{7}, true, minQuarantine + 1, 7},
+			"expired, then better than none":  {[]uint64{7}, false, minQuarantine + 1, 7},
+			"while another is free":           {[]uint64{7, 8}, true, minQuarantine + 1, 8},
+			"while another is free for a day": {[]uint64{7, 8}, false, quarantine, 8},
 		} {
 			w := db.world(t)
-			w.seconds.Store(start + 2*settle.Quarantine) // the others are open for long
+			w.seconds.Store(start + 2*quarantine) // the others are open for long
 			w.fillSuffixes(test.left...)
 			w.seconds.Store(start)
 			used := w.insertable(test.left[0])
@@ -55,10 +55,10 @@ func TestTransferAmountQuarantine(t *testing.T) {
 			if test.paid {
 				w.mine(start+1, w.pay(used.TransferAmount))
 			} else {
-				w.mine(used.ExpiresAt + 1)
+				w.mine(used.ExpiresAt.Unix() + 1)
 			}
 			w.final()
-			w.advance(used.ExpiresAt + test.after)
+			w.advance(used.ExpiresAt.Unix() + test.after)
 			want := invoice.Amount{}
 			if test.want > 0 {
 				want = used.Amount.Plus(invoice.NewAmount(test.want))
@@ -80,23 +80,23 @@ func TestLateOrSecondPaymentPaysNoOtherInvoice(t *testing.T) {
 		for n := range 4 {
 			paid, readLate := n%2 == 1, n/2 == 1
 			w := db.world(t)
-			w.seconds.Store(start + 2*settle.Quarantine) // the others are open for long
+			w.seconds.Store(start + 2*quarantine) // the others are open for long
 			w.fillSuffixes(7)
 			w.seconds.Store(start)
-			mine := w.create(func(d *invoice.Draft) { d.ExpiresAt = start + 60 })
+			mine := w.create(func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start + 60) })
 			if paid {
 				w.mine(start+10, w.pay(mine.TransferAmount))
 			}
 			w.mine(start + 61)
 			w.final()
 			if readLate {
-				w.seconds.Store(start + 60 + 2*settle.MinQuarantine)
+				w.seconds.Store(start + 60 + 2*minQuarantine)
 			} else {
-				w.advance(start + 60 + settle.MinQuarantine)
+				w.advance(start + 60 + minQuarantine)
 			}
 			w.create()
 			p := w.pay(mine.TransferAmount)
-			w.mine(start+60+settle.MinQuarantine, p)
+			w.mine(start+60+minQuarantine, p)
 			w.checkAttributed(p, mine, invoice.ByTransferAmount)
 		}
 	})
@@ -113,14 +113,14 @@ func TestQuarantineUntilTheLastExpiry(t *testing.T) {
 		for i := range int64(3) {
 			inv := w.insertable(7)
 			inv.ID, inv.CommitmentID = fmt.Sprint(inv.ID, "_", i), w.hash("closed", i)
-			inv.Status, inv.FromBlock, inv.ExpiresAt = invoice.Expired, 100+uint64(i), start+300-100*i
+			inv.Status, inv.FromBlock, inv.ExpiresAt = invoice.Expired, 100+uint64(i), invoice.Unix(start+300-100*i)
 			all = append(all, inv)
 		}
 		w.insert(all)
 		k := store.AmountKey{ChainKey: w.chainKey, Merchant: w.address, Token: usdc, Amount: all[0].TransferAmount}
-		uses, err := db.store.AmountUses(t.Context(), []store.AmountKey{k}, start)
+		uses, err := db.store.AmountUses(t.Context(), []store.AmountKey{k}, invoice.Unix(start))
 		w.must(err)
-		if got, want := uses[k], (store.AmountUse{Until: start + 300}); got != want {
+		if got, want := uses[k], (store.AmountUse{Until: invoice.Unix(start + 300)}); got != want {
 			t.Errorf("the amount's use is %+v, want %+v", got, want)
 		}
 	})
@@ -133,25 +133,24 @@ func TestSuffixAfterQuarantine(t *testing.T) {
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
 		used := w.create()
-		w.mine(used.ExpiresAt + 1)
+		w.mine(used.ExpiresAt.Unix() + 1)
 		w.final()
 		if got := w.invoice(used.ID).Status; got != invoice.Expired {
 			t.Fatalf("the invoice is %s", got)
 		}
 		for name, test := range map[string]struct {
-			since int64
-			want  int64
+			since, want time.Time
 		}{
-			"within": {used.ExpiresAt, used.ExpiresAt}, "behind": {used.ExpiresAt + 1, 0},
+			"within": {used.ExpiresAt, used.ExpiresAt}, "behind": {used.ExpiresAt.Add(time.Second), time.Time{}},
 		} {
 			k := store.AmountKey{ChainKey: w.chainKey, Merchant: w.address, Token: usdc, Amount: used.TransferAmount}
 			uses, err := db.store.AmountUses(t.Context(), []store.AmountKey{k}, test.since)
 			w.must(err)
 			if got := uses[k]; got != (store.AmountUse{Until: test.want}) {
-				t.Errorf("%s the quarantine: %+v, want until %d", name, got, test.want)
+				t.Errorf("%s the quarantine: %+v, want until %s", name, got, test.want)
 			}
 		}
-		if settle.MinQuarantine < 3600 || settle.Quarantine <= settle.MinQuarantine {
+		if minQuarantine < 60*60 || quarantine <= minQuarantine {
 			t.Error("a payer who is an hour late pays somebody else's invoice")
 		}
 	})
@@ -190,7 +189,7 @@ func TestTruncatedCandidates(t *testing.T) {
 		var all []invoice.Invoice
 		for i := range uint64(many) {
 			inv := w.insertable(i + 1)
-			inv.ExpiresAt = expiresAt
+			inv.ExpiresAt = invoice.Unix(expiresAt)
 			all = append(all, inv)
 		}
 		w.insert(all)

@@ -267,7 +267,7 @@ func TestCostOfAReorgOfALatePayment(t *testing.T) {
 	eachAlone(t, func(t *testing.T, db *database) {
 		cost := func(late int) uint64 {
 			w := db.world(t)
-			inv := w.create(amount(34_000_000), func(d *invoice.Draft) { d.ExpiresAt = start + 10 })
+			inv := w.create(amount(34_000_000), func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start + 10) })
 			w.mine(start+1, w.tag(inv, 1_000_000))
 			w.mine(start + 11)
 			w.final()

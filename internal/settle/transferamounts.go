@@ -1,7 +1,6 @@
 package settle
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"io"
@@ -27,12 +26,12 @@ const (
 	maxLargerSuffix = invoice.RoundUnit - 1
 	// largerTries is how many of the larger suffixes are looked up at once.
 	largerTries = 8
-	// MinQuarantine is how long after an invoice's expiry, in seconds, its transfer
+	// MinQuarantine is how long after an invoice's expiry its transfer
 	// amounts are not assigned to another invoice: its payer may be late, or pay
 	// twice.
-	MinQuarantine = 60 * 60
+	MinQuarantine = time.Hour
 	// Quarantine is how long they are not assigned while other amounts are free.
-	Quarantine = 24 * 60 * 60
+	Quarantine = 24 * time.Hour
 	// exhaustedTTL is how long an amount is remembered to have no free suffix.
 	exhaustedTTL = 5 * time.Second
 	// maxExhausted bounds how many such amounts are remembered.
@@ -56,7 +55,7 @@ type suffixCache struct {
 // choice is a transfer amount that can be assigned.
 type choice struct {
 	amount invoice.Amount
-	until  int64 // last expiry of the closed invoices that had it, in Unix seconds; 0 for none
+	until  time.Time // last expiry of the closed invoices that had it; zero for none
 }
 
 func newSuffixCache(now func() time.Time) *suffixCache {
@@ -92,7 +91,7 @@ func (s *Service) chooseAmounts(ctx context.Context, tx *store.Tx, bases []store
 		c := tried[i]
 		use := uses[base.With(c.amount)]
 		switch {
-		case !c.amount.IsZero() && use == store.AmountUse{Until: c.until}:
+		case !c.amount.IsZero() && !use.Taken && use.Until.Equal(c.until):
 			chosen[i] = c.amount
 		case try < maxTries && !s.suffixes.isExhausted(base):
 			if chosen[i], err = s.chooseFree(ctx, tx, base); err != nil {
@@ -120,11 +119,13 @@ func amountUses(ctx context.Context, tx *store.Tx, keys []store.AmountKey) (map[
 	}
 	oldest := times[chains[0]]
 	for _, key := range chains {
-		oldest = min(oldest, times[key])
+		if times[key].Before(oldest) {
+			oldest = times[key]
+		}
 	}
-	uses, err := tx.AmountUses(ctx, keys, oldest-Quarantine)
+	uses, err := tx.AmountUses(ctx, keys, oldest.Add(-Quarantine))
 	for k, use := range uses {
-		if use.Until >= times[k.ChainKey]-MinQuarantine {
+		if !use.Until.Before(times[k.ChainKey].Add(-MinQuarantine)) {
 			uses[k] = store.AmountUse{Taken: true, Until: use.Until}
 		}
 	}
@@ -200,7 +201,7 @@ func (s *Service) chooseFree(ctx context.Context, tx *store.Tx, base store.Amoun
 	}
 	random := mathrand.New(mathrand.NewChaCha8(seed)) //nolint:gosec // a seeded ChaCha8 is as random as its seed, which s.rand gave
 	random.Shuffle(len(choices), func(i, j int) { choices[i], choices[j] = choices[j], choices[i] })
-	slices.SortStableFunc(choices, func(a, b choice) int { return cmp.Compare(b.until, a.until) })
+	slices.SortStableFunc(choices, func(a, b choice) int { return b.until.Compare(a.until) })
 	best := len(choices) - 1
 	s.suffixes.keep(base, choices[:best])
 	return choices[best].amount, nil

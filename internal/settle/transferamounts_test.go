@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
 )
 
@@ -73,7 +72,7 @@ func TestLatePaymentPaysNoOtherInvoice(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
-		mine := w.create(func(d *invoice.Draft) { d.ExpiresAt = start + 60 })
+		mine := w.create(func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start + 60) })
 		theirs := w.create(amount(number(mine.TransferAmount)))
 		late, alone := w.pay(mine.TransferAmount), w.pay(mine.TransferAmount)
 		w.mine(start+61, late)
@@ -212,7 +211,7 @@ func TestRemainderTransferAmountsAreReleased(t *testing.T) {
 		told := w.invoice(inv.ID).RemainingTransfer
 		k := store.AmountKey{ChainKey: w.chainKey, Merchant: w.address, Token: usdc, Amount: told}
 		taken := func() store.AmountUse {
-			uses, err := db.store.AmountUses(t.Context(), []store.AmountKey{k}, start)
+			uses, err := db.store.AmountUses(t.Context(), []store.AmountKey{k}, invoice.Unix(start))
 			w.must(err)
 			return uses[k]
 		}
@@ -221,8 +220,8 @@ func TestRemainderTransferAmountsAreReleased(t *testing.T) {
 		}
 		w.mine(start+2, w.pay(told))
 		w.final()
-		if got := taken(); got.Taken || got.Until != inv.ExpiresAt {
-			t.Errorf("after it was paid: %+v, want until %d", got, inv.ExpiresAt)
+		if got := taken(); got.Taken || !got.Until.Equal(inv.ExpiresAt) {
+			t.Errorf("after it was paid: %+v, want until %s", got, inv.ExpiresAt)
 		}
 	})
 }
@@ -233,7 +232,7 @@ func TestAmbiguousPaymentStaysUnattributed(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
-		short := w.create(func(d *invoice.Draft) { d.ExpiresAt = start + 60 })
+		short := w.create(func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start + 60) })
 		w.create()
 		paid := w.skip(w.next(start+10, w.pay(short.Amount)))
 		w.mine(start + 70)
@@ -275,8 +274,8 @@ func TestAttributionIgnoresClocks(t *testing.T) {
 		for _, skew := range []int64{16, 8 * 3600, -8 * 3600} {
 			w := db.world(t)
 			w.seconds.Add(skew)
-			one := w.create(func(d *invoice.Draft) { d.ExpiresAt = start + 12*3600 })
-			two := w.create(amount(2_000_000), func(d *invoice.Draft) { d.ExpiresAt = start + 12*3600 })
+			one := w.create(func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start + 12*3600) })
+			two := w.create(amount(2_000_000), func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start + 12*3600) })
 			told, bare := w.pay(one.TransferAmount), w.pay(two.Amount)
 			w.mine(start+1, told, bare)
 			w.checkAttributed(told, one, invoice.ByTransferAmount)
@@ -333,7 +332,7 @@ func TestPaymentIsDeferredForUnreadBlocks(t *testing.T) {
 		w.mine(start+2, bare, told, paysYoung)
 		w.checkAttributed(bare, invoice.Invoice{}, "") // either could be meant
 		w.checkAttributed(told, tolled, invoice.ByTransferAmount)
-		w.mine(one.ExpiresAt + 1)
+		w.mine(one.ExpiresAt.Unix() + 1)
 		w.final()
 		if got := w.invoice(two.ID).Status; got != invoice.Open {
 			t.Errorf("before the older blocks are read the invoice is %s", got)
@@ -366,7 +365,7 @@ func TestManyDeferredPayments(t *testing.T) {
 			transfers = append(transfers, w.pay(first.Amount))
 		}
 		w.mine(start+1, transfers...)
-		w.mine(first.ExpiresAt + 1)
+		w.mine(first.ExpiresAt.Unix() + 1)
 		w.final()
 		w.checkAttributed(transfers[0], invoice.Invoice{}, "")
 		w.fill(100, w.blocks[0].Header)
@@ -376,7 +375,7 @@ func TestManyDeferredPayments(t *testing.T) {
 			t.Errorf("the invoice is %s", got)
 		}
 		again := w.pay(first.Amount)
-		w.mine(first.ExpiresAt+2, again)
+		w.mine(first.ExpiresAt.Unix()+2, again)
 		w.checkAttributed(again, invoice.Invoice{}, "")
 	})
 }
@@ -391,20 +390,20 @@ func TestShortlist(t *testing.T) {
 		var all []invoice.Invoice
 		for suffix := range uint64(invoice.MaxSuffix) {
 			inv := w.insertable(suffix + 1)
-			inv.Status, inv.ExpiresAt = invoice.Expired, start+1+int64(suffix)
+			inv.Status, inv.ExpiresAt = invoice.Expired, invoice.Unix(start+1+int64(suffix))
 			all = append(all, inv)
 		}
 		w.insert(all)
 		create := func(at int64, want uint64) {
 			t.Helper()
-			if w.head().Time < at {
+			if w.head().Time.Unix() < at {
 				w.advance(at)
 			}
 			if inv := w.create(); inv.TransferAmount != invoice.NewAmount(want) {
 				t.Errorf("at %d, %s is told, want %d", at, inv.TransferAmount, want)
 			}
 		}
-		const free = start + settle.MinQuarantine + 1 // no suffix is before
+		const free = start + minQuarantine + 1 // no suffix is before
 		create(free, 0)
 		for i := range uint64(20) {
 			create(free+20, 1_000_001+i)

@@ -3,6 +3,7 @@ package settle
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/invoice"
@@ -56,7 +57,7 @@ func (s *Service) emitUnattributedTo(ctx context.Context, tx *store.Tx, out *out
 	var near []invoice.NearInvoice
 	if suggest {
 		var err error
-		if near, err = tx.NearInvoices(ctx, p.Transfer, merchantID, p.ObservedAt.Unix()+1); err != nil {
+		if near, err = tx.NearInvoices(ctx, p.Transfer, merchantID, p.ObservedAt.Add(time.Second)); err != nil {
 			return err
 		}
 	}

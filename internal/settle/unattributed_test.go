@@ -96,7 +96,7 @@ func TestNoInvoiceCollectsWhatWasSeenBefore(t *testing.T) {
 			const paid = 1_234_567
 			older := w.create(amount(9_000_000))
 			if test.attributed {
-				older = w.create(amount(paid), func(d *invoice.Draft) { d.ExpiresAt = start + 10 })
+				older = w.create(amount(paid), func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start + 10) })
 			}
 			unread := w.next(start + 1)
 			w.blocks = append(w.blocks, unread)

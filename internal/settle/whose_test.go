@@ -90,7 +90,7 @@ func (g *game) create() {
 	}
 	d := g.draft()
 	d.Amount = invoice.NewAmount(pick(g.Rand, amounts...))
-	d.ExpiresAt = g.seconds.Load() + 20 + g.Int64N(100)
+	d.ExpiresAt = invoice.Unix(g.seconds.Load() + 20 + g.Int64N(100))
 	inv, err := g.Create(g.t.Context(), settle.CreateRequest{Draft: d})
 	g.must(err)
 	g.made = append(g.made, inv.ID)
@@ -111,7 +111,7 @@ func (g *game) tell(inv invoice.Invoice) {
 
 // mine adds a block, mostly with transfers, and judges what became of them.
 func (g *game) mine() {
-	at := g.head().Time + 1 + g.Int64N(20)
+	at := g.head().Time.Unix() + 1 + g.Int64N(20)
 	g.seconds.Store(at)
 	var transfers []invoice.Transfer
 	for range g.IntN(4) {

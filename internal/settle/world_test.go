@@ -41,6 +41,12 @@ func TestMain(m *testing.M) {
 // start is the time at which every world begins, and that of its first block.
 const start = 1_700_000_000
 
+// The quarantines of transfer amounts in seconds.
+const (
+	minQuarantine = int64(settle.MinQuarantine / time.Second)
+	quarantine    = int64(settle.Quarantine / time.Second)
+)
+
 var (
 	usdc     = invoice.Address{0x70}
 	registry = invoice.Address{0x60}
@@ -109,7 +115,7 @@ func (db *database) world(t testing.TB) *world {
 	w.address = invoice.Address{0: 0xaa, 18: byte(n >> 8), 19: byte(n)}
 	w.seconds.Store(start)
 	w.Service = w.service()
-	w.blocks = []settle.Block{{Header: invoice.Header{Number: 100, Hash: w.hash("genesis"), Time: start}}}
+	w.blocks = []settle.Block{{Header: invoice.Header{Number: 100, Hash: w.hash("genesis"), Time: invoice.Unix(start)}}}
 	w.must(w.Start(t.Context(), w.chainKey, w.head(), w.head().Number+1))
 	return w
 }
@@ -196,7 +202,7 @@ func (w *world) hash(parts ...any) invoice.Hash {
 func (w *world) draft() invoice.Draft {
 	return invoice.Draft{
 		MerchantID: w.merchant, Merchant: w.address, Amount: invoice.NewAmount(1_000_000),
-		Currency: "USDC", ChainKey: w.chainKey, ExpiresAt: w.seconds.Load() + 3600,
+		Currency: "USDC", ChainKey: w.chainKey, ExpiresAt: invoice.Unix(w.seconds.Load() + 3600),
 	}
 }
 
@@ -243,10 +249,10 @@ func (w *world) head() invoice.Header { return w.blocks[len(w.blocks)-1].Header 
 func (w *world) next(at int64, transfers ...invoice.Transfer) settle.Block {
 	parent := w.head()
 	b := settle.Block{Header: invoice.Header{
-		Number: parent.Number + 1, Parent: parent.Hash, Time: at, Hash: w.hash("block", parent.Hash, w.forks, at),
+		Number: parent.Number + 1, Parent: parent.Hash, Time: invoice.Unix(at), Hash: w.hash("block", parent.Hash, w.forks, at),
 	}}
 	for i, t := range transfers {
-		t.Position = invoice.Position{BlockNumber: b.Number, BlockHash: b.Hash, BlockTime: at, LogIndex: i}
+		t.Position = invoice.Position{BlockNumber: b.Number, BlockHash: b.Hash, BlockTime: invoice.Unix(at), LogIndex: i}
 		b.Transfers = append(b.Transfers, t)
 	}
 	return b
@@ -268,7 +274,7 @@ func (w *world) observe(b settle.Block) invoice.Header {
 // announce mines a block with events of the registry about the invoice.
 func (w *world) announce(inv invoice.Invoice, kinds ...settle.RegistryEventKind) invoice.Header {
 	w.t.Helper()
-	b := w.next(w.head().Time + 1)
+	b := w.next(w.head().Time.Unix() + 1)
 	for _, kind := range kinds {
 		b.Registry = append(b.Registry, settle.RegistryEvent{Registry: registry, Kind: kind, CommitmentID: inv.CommitmentID})
 	}
@@ -346,7 +352,7 @@ func (w *world) insertable(suffix uint64) invoice.Invoice {
 	return invoice.Invoice{
 		Terms: invoice.Terms{Merchant: d.Merchant, Token: usdc, Amount: d.Amount, ExpiresAt: d.ExpiresAt},
 		ID:    fmt.Sprintf("inv_%s_%03d", w.merchant, suffix), CommitmentID: w.hash("suffix", suffix), MerchantID: w.merchant,
-		Currency: d.Currency, ChainKey: d.ChainKey, Status: invoice.Open, CreatedAt: start,
+		Currency: d.Currency, ChainKey: d.ChainKey, Status: invoice.Open, CreatedAt: invoice.Unix(start),
 		TransferAmount: d.Amount.Plus(invoice.NewAmount(suffix)),
 	}
 }

@@ -2,7 +2,9 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"strconv"
+	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -24,26 +26,26 @@ func (k AmountKey) With(a invoice.Amount) AmountKey {
 type AmountUse struct {
 	// Taken: it was told for an open invoice, or is the amount of one.
 	Taken bool
-	// Until is the last expiresAt (Unix seconds) of the invoices that it was told
-	// for, which are closed; 0 without such an invoice since the time asked for.
-	Until int64
+	// Until is the last expiresAt of the closed invoices that it was told for; zero
+	// without such an invoice since the time asked for.
+	Until time.Time
 }
 
 // AmountUses returns how the amounts are used. Closed invoices count if they
 // expired at or after since. The cost does not depend on the number of
 // invoices.
-func (q *queries) AmountUses(ctx context.Context, keys []AmountKey, since int64) (map[AmountKey]AmountUse, error) {
+func (q *queries) AmountUses(ctx context.Context, keys []AmountKey, since time.Time) (map[AmountKey]AmountUse, error) {
 	uses := make(map[AmountKey]AmountUse)
 	numbered := make([]numberedKey, len(keys))
 	for n, k := range keys {
 		numbered[n] = numberedKey{int64(n), k}
 	}
 	err := inBatches(numbered, numberedKey{n: -1}, func(list []numberedKey) error {
-		return q.amountUses(ctx, list, func(n int64, taken bool, until int64) {
-			if until < since {
-				until = 0
+		return q.amountUses(ctx, list, func(n int64, taken bool, until time.Time) {
+			if until.Before(since) {
+				until = time.Time{}
 			}
-			if n >= 0 && (taken || until > 0) {
+			if n >= 0 && (taken || !until.IsZero()) {
 				uses[keys[n]] = AmountUse{Taken: taken, Until: until}
 			}
 		})
@@ -77,19 +79,24 @@ const maxRecentInvoices = 8
 
 // amountUses looks up each amount with index lookups that stop at the first
 // row. A join could read all open invoices.
-func (q *queries) amountUses(ctx context.Context, keys []numberedKey, report func(n int64, taken bool, until int64)) error {
+func (q *queries) amountUses(ctx context.Context, keys []numberedKey, report func(n int64, taken bool, until time.Time)) error {
 	rows := make([][]any, len(keys))
 	for i, k := range keys {
 		rows[i] = []any{k.n, k.ChainKey, k.Merchant.String(), k.Token.String(), k.Amount.String()}
 	}
 	text, args := withWanted([]string{"n BIGINT", "chain", "receiver", "coin", "moved"}, rows)
 	_, err := queryAll(ctx, q, func(row scanner) (struct{}, error) {
-		var n, bare, until int64
-		err := row.Scan(&n, &bare, nullInt{&until})
-		if until == live {
-			bare, until = 1, 0
+		var n, bare int64
+		var until sql.NullInt64
+		err := row.Scan(&n, &bare, &until)
+		switch {
+		case until.Int64 == live:
+			report(n, true, time.Time{})
+		case until.Valid:
+			report(n, bare == 1, invoice.Unix(until.Int64))
+		default:
+			report(n, bare == 1, time.Time{})
 		}
-		report(n, bare == 1, until)
 		return struct{}{}, err
 	}, text+`SELECT n, CASE WHEN EXISTS (SELECT 1 FROM invoices WHERE invoices.amount = moved AND merchant_address = receiver
 			AND chain_key = chain AND token = coin AND status = 'open' LIMIT 1 OFFSET 0)

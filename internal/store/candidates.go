@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -13,8 +14,8 @@ import (
 // can pay are left out.
 type AmountLookup struct {
 	AmountKey
-	FirstBlock, LastBlock uint64 // the transfers are in these blocks and between them
-	FirstTime             int64  // the time of FirstBlock, in Unix seconds
+	FirstBlock, LastBlock uint64    // the transfers are in these blocks and between them
+	FirstTime             time.Time // the time of FirstBlock
 }
 
 // InvoicesByCommitment returns the ids of the invoices with the commitments.
@@ -102,7 +103,7 @@ const payable = "merchant_address = receiver AND chain_key = chain AND token = c
 
 // values returns the values of lookupColumns for the nth lookup.
 func (l AmountLookup) values(n int) []any {
-	return []any{int64(n), l.ChainKey, l.Merchant.String(), l.Token.String(), int64(l.FirstBlock), int64(l.LastBlock), l.FirstTime}
+	return []any{int64(n), l.ChainKey, l.Merchant.String(), l.Token.String(), int64(l.FirstBlock), int64(l.LastBlock), invoice.UnixSeconds(l.FirstTime)}
 }
 
 // indexedBy returns a clause that has SQLite use an index. Statistics of many

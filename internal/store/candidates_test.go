@@ -19,7 +19,7 @@ import (
 func lookup(amount uint64, block uint64, at int64) store.AmountLookup {
 	to := samplePayment(1).Transfer
 	key := store.AmountKey{ChainKey: "base", Merchant: to.To, Token: to.Token, Amount: invoice.NewAmount(amount)}
-	return store.AmountLookup{AmountKey: key, FirstBlock: block, LastBlock: block, FirstTime: at}
+	return store.AmountLookup{AmountKey: key, FirstBlock: block, LastBlock: block, FirstTime: invoice.Unix(at)}
 }
 
 // TestInvoicesOfAmounts looks up several amounts at once. It finds what a look at
@@ -54,8 +54,8 @@ func TestInvoicesOfAmounts(t *testing.T) {
 				var wantByAmount, wantTolerant []string
 				var last invoice.Invoice
 				for i, inv := range made {
-					payable := inv.FromBlock < l.LastBlock && inv.ExpiresAt >= l.FirstTime && (inv.Status == invoice.Open || inv.ClosedBlock >= l.FirstBlock)
-					hadRemainder := had[i] == l.Amount && inv.ExpiresAt >= l.FirstTime && (inv.Status == invoice.Open || inv.ClosedBlock >= l.FirstBlock)
+					payable := inv.FromBlock < l.LastBlock && inv.ExpiresAt.Unix() >= l.FirstTime.Unix() && (inv.Status == invoice.Open || inv.ClosedBlock >= l.FirstBlock)
+					hadRemainder := had[i] == l.Amount && inv.ExpiresAt.Unix() >= l.FirstTime.Unix() && (inv.Status == invoice.Open || inv.ClosedBlock >= l.FirstBlock)
 					if payable && inv.Amount == l.Amount || hadRemainder {
 						wantByAmount = append(wantByAmount, inv.ID)
 					}
@@ -92,7 +92,7 @@ func drawInvoices(t *testing.T, r *rapid.T, s *store.Store, address invoice.Addr
 		inv.Merchant = address
 		inv.Amount = invoice.NewAmount(rapid.SampledFrom([]uint64{99, 100, 101, 105, 1000}).Draw(r, "amount"))
 		inv.Tolerance = invoice.NewAmount(rapid.SampledFrom([]uint64{0, 0, 1, 40}).Draw(r, "tolerance"))
-		inv.ExpiresAt = rapid.SampledFrom([]int64{1500, 2000}).Draw(r, "expires")
+		inv.ExpiresAt = invoice.Unix(rapid.SampledFrom([]int64{1500, 2000}).Draw(r, "expires"))
 		inv.FromBlock = rapid.SampledFrom([]uint64{0, 5, 7}).Draw(r, "from")
 		inv.Status = rapid.SampledFrom([]invoice.Status{invoice.Open, invoice.Open, invoice.Expired}).Draw(r, "status")
 		if inv.Status != invoice.Open {

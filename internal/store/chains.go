@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -27,7 +28,7 @@ type Cursor struct {
 // the indexer follows the head.
 type Gap struct {
 	Next, Last uint64
-	LastTime   int64 // Unix seconds: the time of block Last
+	LastTime   time.Time // of block Last
 }
 
 // UpTo returns the part of the gap up to a block, or nil if that is empty.
@@ -51,11 +52,12 @@ func (g *Gap) After(through uint64) *Gap {
 
 func scanCursor(row scanner) (Cursor, error) {
 	var c Cursor
-	var next, last, lastTime, unread sql.NullInt64
-	err := row.Scan(&c.Indexed.Number, hashCol(&c.Indexed.Hash), &c.Indexed.Time,
-		&c.Confirmed.Number, hashCol(&c.Confirmed.Hash), &c.Confirmed.Time, &c.Halted, &next, &last, &lastTime, &c.Revision, &unread)
+	var next, last, unread sql.NullInt64
+	var lastTime time.Time
+	err := row.Scan(&c.Indexed.Number, hashCol(&c.Indexed.Hash), seconds{&c.Indexed.Time},
+		&c.Confirmed.Number, hashCol(&c.Confirmed.Hash), seconds{&c.Confirmed.Time}, &c.Halted, &next, &last, seconds{&lastTime}, &c.Revision, &unread)
 	if next.Valid {
-		c.Gap = &Gap{Next: uint64(next.Int64), Last: uint64(last.Int64), LastTime: lastTime.Int64}
+		c.Gap = &Gap{Next: uint64(next.Int64), Last: uint64(last.Int64), LastTime: lastTime}
 	}
 	if unread.Valid {
 		c.Unread = new(uint64(unread.Int64))
@@ -68,7 +70,7 @@ func (g *Gap) columns() []any {
 	if g == nil {
 		return []any{nil, nil, nil}
 	}
-	return []any{int64(g.Next), int64(g.Last), g.LastTime}
+	return []any{int64(g.Next), int64(g.Last), invoice.UnixSeconds(g.LastTime)}
 }
 
 const cursorQuery = `SELECT indexed_number, indexed_hash, indexed_time, confirmed_number, confirmed_hash, confirmed_time,
@@ -92,7 +94,7 @@ func (tx *Tx) InsertChain(ctx context.Context, chainKey string, at invoice.Heade
 	n, err := tx.exec(ctx, `INSERT INTO chains (chain_key, indexed_number, indexed_hash, indexed_time,
 		confirmed_number, confirmed_hash, confirmed_time, gap_next, gap_last, gap_last_time, unread_last)
 		VALUES ($1, $2, $3, $4, $2, $3, $4, $5, $6, $7, $6) ON CONFLICT DO NOTHING`,
-		append([]any{chainKey, int64(at.Number), at.Hash.String(), at.Time}, gap.columns()...)...)
+		append([]any{chainKey, int64(at.Number), at.Hash.String(), invoice.UnixSeconds(at.Time)}, gap.columns()...)...)
 	return n == 1, err
 }
 
@@ -105,8 +107,8 @@ func (tx *Tx) SaveCursor(ctx context.Context, chainKey string, c Cursor) error {
 	_, err := tx.exec(ctx, `UPDATE chains SET indexed_number = $2, indexed_hash = $3, indexed_time = $4,
 		confirmed_number = $5, confirmed_hash = $6, confirmed_time = $7, halted = $8,
 		gap_next = $9, gap_last = $10, gap_last_time = $11, revision = $12, unread_last = $13 WHERE chain_key = $1`,
-		append(append([]any{chainKey, int64(c.Indexed.Number), c.Indexed.Hash.String(), c.Indexed.Time,
-			int64(c.Confirmed.Number), c.Confirmed.Hash.String(), c.Confirmed.Time, c.Halted}, c.Gap.columns()...), c.Revision, unread)...)
+		append(append([]any{chainKey, int64(c.Indexed.Number), c.Indexed.Hash.String(), invoice.UnixSeconds(c.Indexed.Time),
+			int64(c.Confirmed.Number), c.Confirmed.Hash.String(), invoice.UnixSeconds(c.Confirmed.Time), c.Halted}, c.Gap.columns()...), c.Revision, unread)...)
 	return err
 }
 
@@ -115,7 +117,7 @@ func (tx *Tx) SaveCursor(ctx context.Context, chainKey string, c Cursor) error {
 // back and not replaced yet.
 func (q *queries) Headers(ctx context.Context, chainKey string, from, to uint64) ([]invoice.Header, error) {
 	return queryAll(ctx, q, func(row scanner) (h invoice.Header, err error) {
-		err = row.Scan(&h.Number, hashCol(&h.Hash), hashCol(&h.Parent), &h.Time)
+		err = row.Scan(&h.Number, hashCol(&h.Hash), hashCol(&h.Parent), seconds{&h.Time})
 		return h, err
 	}, `SELECT number, hash, parent_hash, block_time FROM blocks
 		WHERE chain_key = $1 AND number BETWEEN $2 AND $3 ORDER BY number`, chainKey, int64(from), int64(to))
@@ -125,7 +127,7 @@ func (q *queries) Headers(ctx context.Context, chainKey string, from, to uint64)
 func (tx *Tx) InsertHeaders(ctx context.Context, chainKey string, headers []invoice.Header) error {
 	rows := make([][]any, len(headers))
 	for i, h := range headers {
-		rows[i] = []any{chainKey, int64(h.Number), h.Hash.String(), h.Parent.String(), h.Time}
+		rows[i] = []any{chainKey, int64(h.Number), h.Hash.String(), h.Parent.String(), invoice.UnixSeconds(h.Time)}
 	}
 	return tx.insert(ctx, insertion{"blocks", []string{"chain_key", "number", "hash", "parent_hash", "block_time"},
 		"ON CONFLICT (chain_key, number) DO NOTHING"}, rows)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
@@ -40,7 +41,7 @@ var claimReads = []struct {
 		return err
 	}, []string{"claims_payment_id_invoice_id_key"}},
 	{"near invoices", func(ctx context.Context, s *store.Store) error {
-		_, err := s.NearInvoices(ctx, samplePayment(1).Transfer, "m", 2_000_000_000)
+		_, err := s.NearInvoices(ctx, samplePayment(1).Transfer, "m", invoice.Unix(2_000_000_000))
 		return err
 	}, []string{"invoices_closed_by_amount", "invoices_near", "invoices_partly_paid"}},
 	{"merchants of unattributed payments", func(ctx context.Context, s *store.Store) error {

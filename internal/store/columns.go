@@ -115,14 +115,6 @@ func (s nullInt) Scan(src any) error {
 	return nil
 }
 
-// unixSeconds returns t in Unix seconds; 0 for the zero time.
-func unixSeconds(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.Unix()
-}
-
 // seconds reads a time in Unix seconds. It reads NULL as the zero time.
 type seconds struct{ dst *time.Time }
 
@@ -131,7 +123,7 @@ func (s seconds) Scan(src any) error {
 	var n int64
 	err := nullInt{&n}.Scan(src)
 	if *s.dst = (time.Time{}); src != nil {
-		*s.dst = time.Unix(n, 0).UTC()
+		*s.dst = invoice.Unix(n)
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -18,7 +19,7 @@ func scanInvoice(row scanner) (invoice.Invoice, error) {
 		&inv.ChainKey, addressCol(&inv.Token), &inv.Currency,
 		amountCol(&inv.Amount), amountCol(&inv.TransferAmount), amountCol(&inv.Tolerance), linesCol(&inv.LineItems),
 		&inv.Status, &inv.Exception, amountCol(&inv.AmountPaid), amountCol(&inv.AmountRefunded),
-		&inv.CreatedAt, &inv.ExpiresAt, hashCol(&inv.SettledTx), nullInt{&inv.SettledAt},
+		seconds{&inv.CreatedAt}, seconds{&inv.ExpiresAt}, hashCol(&inv.SettledTx), seconds{&inv.SettledAt},
 		&inv.FromBlock, nullUint{&inv.ClosedBlock}, amountCol(&inv.Remaining), amountCol(&inv.RemainingTransfer), addressCol(&inv.Registry)}, sumTargets(&inv.Sums)...)...)
 	return inv, err
 }
@@ -53,7 +54,7 @@ func (tx *Tx) InsertInvoices(ctx context.Context, invoices []invoice.Invoice) (m
 		}
 		rows = append(rows, []any{inv.ID, inv.CommitmentID.String(), inv.MerchantID, inv.Merchant.String(),
 			inv.ChainKey, inv.Token.String(), inv.Currency, inv.Amount.String(), orNull(inv.TransferAmount),
-			inv.Tolerance.String(), lines, string(inv.Status), inv.CreatedAt, inv.ExpiresAt, int64(inv.FromBlock), closed, inv.Registry.String()})
+			inv.Tolerance.String(), lines, string(inv.Status), invoice.UnixSeconds(inv.CreatedAt), invoice.UnixSeconds(inv.ExpiresAt), int64(inv.FromBlock), closed, inv.Registry.String()})
 	}
 	return inserted, tx.insert(ctx, insertion{
 		table: "invoices",
@@ -162,12 +163,12 @@ func (q *queries) FirstInvoice(ctx context.Context, chainKey string) (invoice.In
 }
 
 // ExpiringInvoices returns open invoices of the chain that expire before a time
-// (Unix seconds) and cannot be paid by a transfer up to the block from, those
-// that expire first first.
-func (q *queries) ExpiringInvoices(ctx context.Context, chainKey string, from uint64, before int64, limit int) ([]invoice.Invoice, error) {
+// and cannot be paid by a transfer up to the block from, those that expire first
+// first.
+func (q *queries) ExpiringInvoices(ctx context.Context, chainKey string, from uint64, before time.Time, limit int) ([]invoice.Invoice, error) {
 	return queryAll(ctx, q, scanInvoice, "SELECT "+invoiceColumns+` FROM invoices
 		WHERE chain_key = $1 AND expires_at < $2 AND from_block >= $3 AND status = 'open' ORDER BY expires_at LIMIT $4`,
-		chainKey, before, int64(from), limit)
+		chainKey, invoice.UnixSeconds(before), int64(from), limit)
 }
 
 // where collects the conditions of a query.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -25,9 +26,9 @@ const nearRows = " FROM invoices WHERE merchant_address = $1 AND chain_key = $2 
 // that it could be meant for though no rule attributes it: unpaid ones with its
 // amount or the next amounts above and below, partly paid ones, and closed ones
 // with exactly its amount. Of equal amounts it takes the newest that were
-// created before a time, in Unix seconds. The number of rows it reads is
+// created before a time. The number of rows it reads is
 // bounded. Unless merchantID is empty, it leaves out other merchants' invoices.
-func (q *queries) NearInvoices(ctx context.Context, t invoice.Transfer, merchantID string, createdBefore int64) ([]invoice.NearInvoice, error) {
+func (q *queries) NearInvoices(ctx context.Context, t invoice.Transfer, merchantID string, createdBefore time.Time) ([]invoice.NearInvoice, error) {
 	n := nearSearch{q: q, t: t, merchantID: merchantID, createdBefore: createdBefore, before: invoice.FirstID(invoice.PrefixInvoice, createdBefore)}
 	for _, find := range []func(context.Context) error{n.unpaid, n.partlyPaid, n.closed} {
 		if err := find(ctx); err != nil {
@@ -42,9 +43,9 @@ type nearSearch struct {
 	q          *queries
 	t          invoice.Transfer
 	merchantID string // empty for all
-	// createdBefore is a time in Unix seconds, and before the first id of that
-	// second. An invoice must have been created earlier.
-	createdBefore int64
+	// An invoice must have been created before createdBefore; before is the first id
+	// of that time.
+	createdBefore time.Time
 	before        string
 	found         []invoice.NearInvoice
 }
@@ -138,5 +139,5 @@ func (n *nearSearch) partlyPaid(ctx context.Context) error {
 func (n *nearSearch) closed(ctx context.Context) error {
 	return n.add(queryAll(ctx, n.q, scanInvoice, "SELECT "+invoiceColumns+` FROM invoices
 		WHERE amount = $1 AND merchant_address = $2 AND status <> 'open' AND created_at < $3 ORDER BY closed_block DESC LIMIT $4`,
-		n.t.Amount.String(), n.t.To.String(), n.createdBefore, nearLimit))
+		n.t.Amount.String(), n.t.To.String(), invoice.UnixSeconds(n.createdBefore), nearLimit))
 }

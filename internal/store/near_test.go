@@ -27,7 +27,7 @@ func TestNearInvoices(t *testing.T) {
 		var made []invoice.Invoice
 		add := func(name string, amount uint64, change ...func(*invoice.Invoice)) {
 			inv := sample(ids.New(invoice.PrefixInvoice), "m")
-			inv.Amount, inv.CreatedAt, inv.ExpiresAt = invoice.NewAmount(amount), at, at+1000
+			inv.Amount, inv.CreatedAt, inv.ExpiresAt = invoice.NewAmount(amount), invoice.Unix(at), invoice.Unix(at+1000)
 			for _, by := range change {
 				by(&inv)
 			}
@@ -36,7 +36,7 @@ func TestNearInvoices(t *testing.T) {
 		}
 		expired := func(inv *invoice.Invoice) { inv.Status, inv.ClosedBlock = invoice.Expired, 7 }
 		paid := func(inv *invoice.Invoice) {
-			inv.Status, inv.SettledTx, inv.SettledAt, inv.ClosedBlock = invoice.Paid, invoice.Hash{1}, 1500, 7
+			inv.Status, inv.SettledTx, inv.SettledAt, inv.ClosedBlock = invoice.Paid, invoice.Hash{1}, invoice.Unix(1500), 7
 			inv.SettledTx[1] = byte(len(made))
 		}
 		elsewhere := func(inv *invoice.Invoice) { inv.Merchant = invoice.Address{0xab} }
@@ -65,7 +65,7 @@ func TestNearInvoices(t *testing.T) {
 		moved := samplePayment(1).Transfer
 		moved.To, moved.Amount = invoice.Address{0xaa}, invoice.NewAmount(1000)
 		find := func() []string {
-			found, err := s.NearInvoices(t.Context(), moved, "m", 2000)
+			found, err := s.NearInvoices(t.Context(), moved, "m", invoice.Unix(2000))
 			must(t, err)
 			var got []string
 			for _, inv := range found {
@@ -83,7 +83,7 @@ func TestNearInvoices(t *testing.T) {
 		if diff := cmp.Diff(want, find()); diff != "" {
 			t.Errorf("around 1000 (-want +got):\n%s", diff)
 		}
-		if found, err := s.NearInvoices(t.Context(), moved, "other", 2000); err != nil || len(found) != 0 {
+		if found, err := s.NearInvoices(t.Context(), moved, "other", invoice.Unix(2000)); err != nil || len(found) != 0 {
 			t.Errorf("another merchant finds %d invoices, %v", len(found), err)
 		}
 		for amount, want := range map[uint64][]string{

@@ -16,14 +16,14 @@ const transferColumns = "id, chain_key, tx_hash, ordinal, log_index, block_numbe
 
 func scanTransfer(row scanner, t *invoice.Transfer, more ...any) error {
 	return row.Scan(append([]any{more[0], &t.ChainKey, hashCol(&t.TxHash), &t.Ordinal, &t.LogIndex,
-		&t.BlockNumber, hashCol(&t.BlockHash), &t.BlockTime, addressCol(&t.Token), &t.Currency,
+		&t.BlockNumber, hashCol(&t.BlockHash), seconds{&t.BlockTime}, addressCol(&t.Token), &t.Currency,
 		addressCol(&t.From), addressCol(&t.To), amountCol(&t.Amount),
 		hashCol(&t.Evidence.Calldata), hashCol(&t.Evidence.Registry), hashCol(&t.Evidence.Authorization)}, more[1:]...)...)
 }
 
 func transferValues(id string, t invoice.Transfer) []any {
 	return []any{id, t.ChainKey, t.TxHash.String(), t.Ordinal, t.LogIndex,
-		int64(t.BlockNumber), t.BlockHash.String(), t.BlockTime, t.Token.String(), t.Currency,
+		int64(t.BlockNumber), t.BlockHash.String(), invoice.UnixSeconds(t.BlockTime), t.Token.String(), t.Currency,
 		t.From.String(), t.To.String(), t.Amount.String(),
 		orNull(t.Evidence.Calldata), orNull(t.Evidence.Registry), orNull(t.Evidence.Authorization)}
 }
@@ -54,7 +54,7 @@ func (tx *Tx) SavePayments(ctx context.Context, payments []PaymentRow) error {
 	seen := make([]string, len(payments))
 	var unattributed []string
 	for i, p := range payments {
-		rows[i] = append(transferValues(p.ID, p.Transfer), string(p.Status), unixSeconds(p.ObservedAt), orNull(p.ConfirmedAt),
+		rows[i] = append(transferValues(p.ID, p.Transfer), string(p.Status), invoice.UnixSeconds(p.ObservedAt), orNull(p.ConfirmedAt),
 			orNull(p.InvoiceID), orNull(p.MerchantID), orNull(p.Method), orNull(p.AttributedBy), orNull(p.AttributedAt), p.SeenID, p.SeenAfter)
 		seen[i] = p.SeenID
 		if !p.Attributed() {
@@ -134,7 +134,7 @@ func (q *queries) PaymentsOfInvoices(ctx context.Context, invoiceIDs []string) (
 // expired. It does not read late ones, of which anyone can send any number.
 func (q *queries) PaymentsInTime(ctx context.Context, inv invoice.Invoice) ([]PaymentRow, error) {
 	return queryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
-		WHERE invoice_id = $1 AND block_time <= $2`, inv.ID, inv.ExpiresAt)
+		WHERE invoice_id = $1 AND block_time <= $2`, inv.ID, invoice.UnixSeconds(inv.ExpiresAt))
 }
 
 // pairLimit bounds the payments between a payer and a merchant that a refund is

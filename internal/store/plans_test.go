@@ -246,13 +246,13 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 	for name, fn := range map[string]func() error{
 		"invoice":  func() error { _, err := read.Invoice(ctx, "inv_1"); return err },
 		"invoices": func() error { _, err := read.InvoicesWithoutLines(ctx, []string{"inv_1", "inv_2"}); return err },
-		"expiring": func() error { _, err := read.ExpiringInvoices(ctx, "base", 0, 9999, 500); return err },
+		"expiring": func() error { _, err := read.ExpiringInvoices(ctx, "base", 0, invoice.Unix(9999), 500); return err },
 		"candidates": func() error {
 			_, err := read.InvoicesByAmount(ctx, []store.AmountLookup{lookup(100, 8, 1500), lookup(1, 8, 1500)}, 16)
 			return err
 		},
 		"taken": func() error {
-			_, err := read.AmountUses(ctx, []store.AmountKey{{ChainKey: "base", Merchant: moved.To, Token: moved.Token, Amount: moved.Amount}}, 0)
+			_, err := read.AmountUses(ctx, []store.AmountKey{{ChainKey: "base", Merchant: moved.To, Token: moved.Token, Amount: moved.Amount}}, invoice.Unix(0))
 			return err
 		},
 		"told": func() error {
@@ -307,7 +307,7 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 			_, err := read.PaymentsOfTransaction(ctx, []string{"base", "ethereum"}, invoice.Hash{1})
 			return err
 		},
-		"near": func() error { _, err := read.NearInvoices(ctx, moved, "m", 2_000_000_000); return err },
+		"near": func() error { _, err := read.NearInvoices(ctx, moved, "m", invoice.Unix(2_000_000_000)); return err },
 		"merchants of unattributed": func() error {
 			_, err := read.MerchantsOfUnattributed(ctx, []string{"pay_1", "pay_2"})
 			return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
@@ -52,30 +53,30 @@ type RedeliverFilter struct {
 	// After and Through bound the events' numbers: behind the one, up to and
 	// with the other. Through 0 is the newest there is.
 	After, Through int64
-	// CreatedFrom and CreatedTo are the first and the last second, in Unix
-	// seconds, in which the events were made. CreatedTo 0 is no bound.
-	CreatedFrom, CreatedTo int64
+	// CreatedFrom and CreatedTo are the first and the last second in which the
+	// events were created. Zero is no bound.
+	CreatedFrom, CreatedTo time.Time
 	OnlyFailed             bool
 }
 
-// clockSkew is by how much, in seconds, the order of events' numbers may differ
-// from that of their times: replicas' clocks differ, and an event is made
-// before it is committed.
-const clockSkew = 300
+// clockSkew is by how much the order of events' numbers may differ from that of
+// their times: replicas' clocks differ, and an event is made before it is
+// committed.
+const clockSkew = 5 * time.Minute
 
 // bound narrows the numbers to those that events of these times can have.
 func (f *RedeliverFilter) bound(ctx context.Context, q *queries) error {
-	if f.CreatedFrom > clockSkew {
-		before, err := q.eventNextTo(ctx, "< $1 ORDER BY id DESC", f.CreatedFrom-clockSkew)
+	if f.CreatedFrom.After(invoice.Unix(0).Add(clockSkew)) {
+		before, err := q.eventNextTo(ctx, "< $1 ORDER BY id DESC", f.CreatedFrom.Add(-clockSkew))
 		if err != nil {
 			return err
 		}
 		f.After = max(f.After, before)
 	}
-	if f.CreatedTo == 0 {
+	if f.CreatedTo.IsZero() {
 		return nil
 	}
-	behind, err := q.eventNextTo(ctx, ">= $1 ORDER BY id", f.CreatedTo+1+clockSkew)
+	behind, err := q.eventNextTo(ctx, ">= $1 ORDER BY id", f.CreatedTo.Add(time.Second+clockSkew))
 	if behind != 0 && (f.Through == 0 || behind <= f.Through) {
 		f.Through = max(1, behind-1) // 0 would be no bound
 	}
@@ -86,12 +87,13 @@ func (f *RedeliverFilter) bound(ctx context.Context, q *queries) error {
 // created in the filter's seconds.
 func (f *RedeliverFilter) matches(r EventRow) bool {
 	finished := r.Status == delivery.Delivered || r.Status == delivery.Failed
-	return finished && r.CreatedAt >= f.CreatedFrom && (f.CreatedTo == 0 || r.CreatedAt <= f.CreatedTo)
+	at := invoice.Unix(r.CreatedAt)
+	return finished && !at.Before(f.CreatedFrom) && (f.CreatedTo.IsZero() || !at.After(f.CreatedTo))
 }
 
-// eventNextTo returns the number of the event whose id is next to a time, in
-// Unix seconds; 0 if that side has no event.
-func (q *queries) eventNextTo(ctx context.Context, side string, at int64) (int64, error) {
+// eventNextTo returns the number of the event whose id is next to a time; 0
+// if that side has no event.
+func (q *queries) eventNextTo(ctx context.Context, side string, at time.Time) (int64, error) {
 	seq, err := queryRow(ctx, q, scanSeq, "SELECT seq FROM events WHERE id "+side+" LIMIT 1", invoice.FirstID(invoice.PrefixEvent, at))
 	if errors.Is(err, ErrNotFound) {
 		return 0, nil

@@ -3,6 +3,7 @@ package store_test
 import (
 	"crypto/rand"
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -40,24 +41,32 @@ func TestRedeliverOfTimes(t *testing.T) {
 			ids := invoice.NewIDs(func() time.Time { return time.Unix(at, 500) }, rand.Reader)
 			exec("UPDATE events SET id = $1, created_at = $2 WHERE seq = $3", ids.New(invoice.PrefixEvent), at, e.Seq)
 		}
+		bound := func(seconds int64) (at time.Time) {
+			if seconds != 0 {
+				at = invoice.Unix(seconds)
+			}
+			return at
+		}
 		for name, test := range map[string]struct {
-			from, to int64
+			from, to int64 // 0 is no bound
 			want     []int
 		}{
-			"all":              {0, 0, []int{0, 1, 2, 3, 4, 5, 6, 7}},
-			"one second":       {base + 1060, base + 1060, []int{3}},
-			"both ends":        {base + 1050, base + 1099, []int{2, 3, 5, 7}},
-			"from":             {base + 1091, 0, []int{4, 6, 7}},
-			"to":               {0, base + 1000, []int{0, 1}},
-			"before all":       {0, base - 1, nil},
-			"long before all":  {0, 1, nil},
-			"behind all":       {base + 1400, 0, nil},
-			"nothing in there": {base + 1, base + 999, nil},
+			"all":               {0, 0, []int{0, 1, 2, 3, 4, 5, 6, 7}},
+			"one second":        {base + 1060, base + 1060, []int{3}},
+			"both ends":         {base + 1050, base + 1099, []int{2, 3, 5, 7}},
+			"from":              {base + 1091, 0, []int{4, 6, 7}},
+			"to":                {0, base + 1000, []int{0, 1}},
+			"before all":        {0, base - 1, nil},
+			"long before all":   {0, 1, nil},
+			"behind all":        {base + 1400, 0, nil},
+			"in milliseconds":   {0, 1000 * base, []int{0, 1, 2, 3, 4, 5, 6, 7}},
+			"as late as it can": {0, math.MaxInt64, []int{0, 1, 2, 3, 4, 5, 6, 7}},
+			"nothing in there":  {base + 1, base + 999, nil},
 		} {
 			for _, limit := range []int{1, 3, 100} {
 				finish()
 				total, calls := int64(0), 0
-				for f := (store.RedeliverFilter{CreatedFrom: test.from, CreatedTo: test.to}); ; calls++ {
+				for f := (store.RedeliverFilter{CreatedFrom: bound(test.from), CreatedTo: bound(test.to)}); ; calls++ {
 					n, next, err := s.RedeliverMany(t.Context(), f, base*1000, limit)
 					if err != nil {
 						t.Fatal(err)

@@ -32,7 +32,7 @@ func (tx *Tx) SaveRefund(ctx context.Context, r invoice.Refund) error {
 			amount = excluded.amount, commitment_id = excluded.commitment_id, registry_id = excluded.registry_id,
 			authorization_id = excluded.authorization_id, status = excluded.status, confirmed_at = excluded.confirmed_at,
 			payment_id = excluded.payment_id`,
-		append(transferValues(r.ID, r.Transfer), string(r.Status), unixSeconds(r.ObservedAt), orNull(r.ConfirmedAt), r.PaymentID)...)
+		append(transferValues(r.ID, r.Transfer), string(r.Status), invoice.UnixSeconds(r.ObservedAt), orNull(r.ConfirmedAt), r.PaymentID)...)
 	if err != nil {
 		return fmt.Errorf("save refund %s: %w", r.ID, err)
 	}

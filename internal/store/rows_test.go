@@ -35,10 +35,10 @@ func update(t testing.TB, s *store.Store, fn func(ctx context.Context, tx *store
 // sample is an open invoice of a merchant.
 func sample(id, merchant string) invoice.Invoice {
 	return invoice.Invoice{
-		Terms:        invoice.Terms{Merchant: invoice.Address{0xaa}, Token: invoice.Address{0xcc}, Amount: invoice.NewAmount(100), ExpiresAt: 2000},
+		Terms:        invoice.Terms{Merchant: invoice.Address{0xaa}, Token: invoice.Address{0xcc}, Amount: invoice.NewAmount(100), ExpiresAt: invoice.Unix(2000)},
 		ID:           id,
 		CommitmentID: sha256.Sum256([]byte(id)), MerchantID: merchant, Currency: "USDC", ChainKey: "base",
-		Status: invoice.Open, CreatedAt: 1000,
+		Status: invoice.Open, CreatedAt: invoice.Unix(1000),
 	}
 }
 
@@ -65,12 +65,12 @@ func insert(t testing.TB, s *store.Store, invoices ...invoice.Invoice) {
 func startChain(t testing.TB, s *store.Store, chainKey string) {
 	t.Helper()
 	update(t, s, func(ctx context.Context, tx *store.Tx) error {
-		if _, err := tx.InsertChain(ctx, chainKey, invoice.Header{Number: 90, Hash: invoice.Hash{90}, Time: 900}, nil); err != nil {
+		if _, err := tx.InsertChain(ctx, chainKey, invoice.Header{Number: 90, Hash: invoice.Hash{90}, Time: invoice.Unix(900)}, nil); err != nil {
 			return err
 		}
 		c := store.Cursor{
-			Indexed:   invoice.Header{Number: 100, Hash: invoice.Hash{100}, Time: 1000},
-			Confirmed: invoice.Header{Number: 90, Hash: invoice.Hash{90}, Time: 900},
+			Indexed:   invoice.Header{Number: 100, Hash: invoice.Hash{100}, Time: invoice.Unix(1000)},
+			Confirmed: invoice.Header{Number: 90, Hash: invoice.Hash{90}, Time: invoice.Unix(900)},
 		}
 		return tx.SaveCursor(ctx, chainKey, c)
 	})
@@ -80,7 +80,7 @@ func startChain(t testing.TB, s *store.Store, chainKey string) {
 func samplePayment(n int) store.PaymentRow {
 	var p store.PaymentRow
 	p.Transfer = invoice.Transfer{
-		Position: invoice.Position{BlockNumber: uint64(100 + n), BlockHash: invoice.Hash{1, byte(n)}, BlockTime: int64(1000 + n), LogIndex: n},
+		Position: invoice.Position{BlockNumber: uint64(100 + n), BlockHash: invoice.Hash{1, byte(n)}, BlockTime: invoice.Unix(int64(1000 + n)), LogIndex: n},
 		ChainKey: "base", TxHash: sha256.Sum256(fmt.Append(nil, "tx", n)), Ordinal: 3, Token: invoice.Address{0xcc}, Currency: "USDC",
 		From: invoice.Address{0xbb}, To: invoice.Address{0xaa}, Amount: invoice.NewAmount(100),
 	}
@@ -98,7 +98,7 @@ func TestInvoiceRoundTrip(t *testing.T) {
 		full.LineItems = []invoice.LineItem{
 			{Label: "naïve \"quotes\" <&> \\ \x00 ☕ $1 ?1", Amount: invoice.NewAmount(1)}, {Label: "b", Amount: invoice.MaxAmount},
 		}
-		full.Currency, full.ChainKey, full.CreatedAt, full.ExpiresAt = "EURC", "arc-testnet", 1<<40, 1<<40+1
+		full.Currency, full.ChainKey, full.CreatedAt, full.ExpiresAt = "EURC", "arc-testnet", invoice.Unix(1<<37), invoice.Unix(1<<37+1)
 		insert(t, s, plain, full)
 		check := func(want invoice.Invoice) {
 			t.Helper()
@@ -122,7 +122,7 @@ func TestInvoiceRoundTrip(t *testing.T) {
 					},
 				}
 				if status == invoice.Paid {
-					full.SettledTx, full.SettledAt = invoice.Hash{0xfe}, 1<<40+5
+					full.SettledTx, full.SettledAt = invoice.Hash{0xfe}, invoice.Unix(1<<37+5)
 				}
 				update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.UpdateInvoices(ctx, []invoice.Invoice{full}) })
 				check(full)
@@ -182,7 +182,7 @@ func TestPaymentAndRefundRoundTrip(t *testing.T) {
 		checkRefund(refund)
 		// All that a reorg may change.
 		moved := bare
-		moved.Position = invoice.Position{BlockNumber: 1 << 40, BlockHash: invoice.Hash{9}, BlockTime: 1 << 41, LogIndex: 12345}
+		moved.Position = invoice.Position{BlockNumber: 1 << 40, BlockHash: invoice.Hash{9}, BlockTime: invoice.Unix(1<<37 + 9), LogIndex: 12345}
 		moved.Token, moved.Currency, moved.From, moved.To = invoice.Address{1}, "EURC", invoice.Address{2}, invoice.Address{3}
 		moved.Amount, moved.Evidence.Calldata = invoice.NewAmount(9), invoice.Hash{7}
 		moved.InvoiceID, moved.MerchantID, moved.Method = "inv_2", "n", invoice.ByTransferAmount
@@ -217,10 +217,10 @@ func TestCursorAndHeaderRoundTrip(t *testing.T) {
 		startChain(t, s, "base")
 		startChain(t, s, "other")
 		want := store.Cursor{
-			Indexed:   invoice.Header{Number: 1 << 50, Hash: invoice.Hash{0xff}, Time: 1 << 40},
-			Confirmed: invoice.Header{Number: 1<<50 - 1, Hash: invoice.Hash{0xfe}, Time: 1<<40 - 1}, Halted: "why: 'x' ☕",
+			Indexed:   invoice.Header{Number: 1 << 50, Hash: invoice.Hash{0xff}, Time: invoice.Unix(1 << 37)},
+			Confirmed: invoice.Header{Number: 1<<50 - 1, Hash: invoice.Hash{0xfe}, Time: invoice.Unix(1<<37 - 1)}, Halted: "why: 'x' ☕",
 		}
-		for _, gap := range []*store.Gap{{Next: 0, Last: 1 << 50, LastTime: 1<<40 + 7}, {Next: 9, Last: 9}, nil} {
+		for _, gap := range []*store.Gap{{Next: 0, Last: 1 << 50, LastTime: invoice.Unix(1<<37 + 7)}, {Next: 9, Last: 9, LastTime: invoice.Unix(0)}, nil} {
 			want.Gap = gap
 			update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.SaveCursor(ctx, "base", want) })
 			got, err := s.Cursor(t.Context(), "base")
@@ -240,7 +240,7 @@ func TestCursorAndHeaderRoundTrip(t *testing.T) {
 		})
 		var headers []invoice.Header
 		for n := uint64(1); n <= 600; n++ {
-			headers = append(headers, invoice.Header{Number: n, Hash: invoice.Hash{1, byte(n >> 8), byte(n)}, Parent: invoice.Hash{2, byte(n)}, Time: int64(n * 12)})
+			headers = append(headers, invoice.Header{Number: n, Hash: invoice.Hash{1, byte(n >> 8), byte(n)}, Parent: invoice.Hash{2, byte(n)}, Time: invoice.Unix(int64(n * 12))})
 		}
 		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.InsertHeaders(ctx, "base", headers) })
 		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.DeleteHeaders(ctx, "base", 200, 400) })

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -59,7 +60,7 @@ func transferAmountRows(told []TransferAmount) [][]any {
 			closed = orNull(int64(inv.ClosedBlock))
 		}
 		rows[i] = []any{inv.ID, t.Base.String(), orNull(t.Amount), inv.Merchant.String(), inv.ChainKey, inv.Token.String(),
-			int64(t.FromBlock), inv.ExpiresAt, bit(t.Remainder), bit(inv.Status == invoice.Open), closed}
+			int64(t.FromBlock), invoice.UnixSeconds(inv.ExpiresAt), bit(t.Remainder), bit(inv.Status == invoice.Open), closed}
 	}
 	return rows
 }
@@ -151,7 +152,7 @@ func (tx *Tx) HeightsForNewInvoices(ctx context.Context, chainKeys []string) (ma
 		}
 	}
 	// A statement of its own: it sees what was committed while the lock was waited for.
-	return chainColumn[uint64](ctx, &tx.queries, "coalesce((SELECT max(number) FROM blocks WHERE blocks.chain_key = chains.chain_key), indexed_number)", chainKeys)
+	return chainColumn(ctx, &tx.queries, "coalesce((SELECT max(number) FROM blocks WHERE blocks.chain_key = chains.chain_key), indexed_number)", chainKeys, blockNumber)
 }
 
 // LockFromBlocks waits for transactions that insert invoices on the chain, and
@@ -174,23 +175,27 @@ func (tx *Tx) lockFromBlocks(ctx context.Context, lock, chainKey string) error {
 // IndexedHeights returns the newest indexed block of each chain. It skips
 // chains that were never read.
 func (q *queries) IndexedHeights(ctx context.Context, chainKeys []string) (map[string]uint64, error) {
-	return chainColumn[uint64](ctx, q, "indexed_number", chainKeys)
+	return chainColumn(ctx, q, "indexed_number", chainKeys, blockNumber)
 }
 
-// FinalTimes returns the time of the newest final block of each chain, in Unix
-// seconds. It skips chains that were never read.
-func (q *queries) FinalTimes(ctx context.Context, chainKeys []string) (map[string]int64, error) {
-	return chainColumn[int64](ctx, q, "confirmed_time", chainKeys)
+// FinalTimes returns the time of the newest final block of each chain. It
+// skips chains that were never read.
+func (q *queries) FinalTimes(ctx context.Context, chainKeys []string) (map[string]time.Time, error) {
+	return chainColumn(ctx, q, "confirmed_time", chainKeys, func(dst *time.Time) any { return seconds{dst} })
 }
 
-// chainColumn returns a value of each of the chains that were read.
-func chainColumn[T int64 | uint64](ctx context.Context, q *queries, expression string, chainKeys []string) (map[string]T, error) {
+// blockNumber returns the scan target of a column that holds a block number.
+func blockNumber(dst *uint64) any { return dst }
+
+// chainColumn returns a value of each of the chains that were read, which it scans
+// into what target returns.
+func chainColumn[T any](ctx context.Context, q *queries, expression string, chainKeys []string, target func(dst *T) any) (map[string]T, error) {
 	values := make(map[string]T)
 	_, err := queryIn(chainKeys, func(chunk []any) ([]struct{}, error) {
 		return queryAll(ctx, q, func(row scanner) (struct{}, error) {
 			var key string
 			var value T
-			err := row.Scan(&key, &value)
+			err := row.Scan(&key, target(&value))
 			values[key] = value
 			return struct{}{}, err
 		}, "SELECT chain_key, "+expression+" FROM chains WHERE chain_key IN "+parameterList(0, len(chunk)), chunk...)

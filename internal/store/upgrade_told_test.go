@@ -16,7 +16,7 @@ import (
 func candidatesOfFirst(t *testing.T, s *store.Store, amount, block uint64) []string {
 	t.Helper()
 	moved := samplePayment(1).Transfer
-	moved.ChainKey, moved.BlockNumber, moved.BlockTime, moved.Amount = "base", block, 1500, invoice.NewAmount(amount)
+	moved.ChainKey, moved.BlockNumber, moved.BlockTime, moved.Amount = "base", block, invoice.Unix(1500), invoice.NewAmount(amount)
 	var err error
 	moved.To, err = invoice.ParseAddress(address)
 	must(t, err)

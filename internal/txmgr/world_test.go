@@ -190,8 +190,8 @@ func enqueueIntents(ctx context.Context, s *store.Store, ids *invoice.IDs, regis
 		for i, c := range commitments {
 			invoices = append(invoices, invoice.Invoice{
 				ID: names[i], CommitmentID: c, MerchantID: "m", ChainKey: chain.Local, Currency: chain.USDC,
-				Status: invoice.Open, CreatedAt: 1,
-				Terms: invoice.Terms{Merchant: merchant, Token: invoice.Address{2}, Amount: amount, ExpiresAt: 2},
+				Status: invoice.Open, CreatedAt: invoice.Unix(1),
+				Terms: invoice.Terms{Merchant: merchant, Token: invoice.Address{2}, Amount: amount, ExpiresAt: invoice.Unix(2)},
 			})
 			intents = append(intents, store.Intent{
 				ID: ids.New(invoice.PrefixIntent), ChainKey: chain.Local, InvoiceID: names[i], CommitmentID: c, Registry: registry, Kind: kind, CreatedAt: 1,

@@ -19,8 +19,8 @@ func Schedule(tb testing.TB, s *store.Store, merchant string, first, n int, dueM
 	id := fmt.Sprintf("inv_%s_%d", merchant, first)
 	inv := invoice.Invoice{
 		ID: id, CommitmentID: sha256.Sum256([]byte(id)), MerchantID: merchant, Currency: "USDC", ChainKey: "local",
-		Status: invoice.Open, CreatedAt: 1, Terms: invoice.Terms{
-			Merchant: invoice.Address{1}, Token: invoice.Address{2}, Amount: invoice.NewAmount(1), ExpiresAt: 2,
+		Status: invoice.Open, CreatedAt: invoice.Unix(1), Terms: invoice.Terms{
+			Merchant: invoice.Address{1}, Token: invoice.Address{2}, Amount: invoice.NewAmount(1), ExpiresAt: invoice.Unix(2),
 		},
 	}
 	events := make([]store.Event, n)
