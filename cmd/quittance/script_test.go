@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 type short struct{ *testing.M }
 
 func (m short) Run() int {
-	testdeps.Short("TestDevGuide", "TestTriggerAndListen")
+	testdeps.Short("TestDevGuide", "TestTriggerAndListen", "TestScripts/usage", "TestScripts/help")
 	return m.M.Run()
 }
 

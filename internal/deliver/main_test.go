@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childEnv) != "" {
 		os.Exit(child())
 	}
-	testdeps.Short("TestTwoWorkers", "TestBombStaysPacked", "TestKilledOften", "TestMostEndpointsDead", "TestDeliveriesGoOnDuringSweep", "TestShortageIsNobodysFault")
+	testdeps.Short("TestTwoWorkers", "TestBombStaysPacked", "TestKilledOften", "TestMostEndpointsDead", "TestDeliveriesGoOnDuringSweep", "TestShortageIsNobodysFault", "TestWithoutEndpoint.*", "TestRecoverTogether")
 	goleak.VerifyTestMain(m)
 }
 
