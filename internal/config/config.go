@@ -120,18 +120,26 @@ func Load(path string, src Source) (Config, error) {
 
 // Parse is Load for the content of a file.
 func Parse(raw []byte, src Source) (Config, error) {
-	if len(raw) > MaxSize {
-		return Config{}, fmt.Errorf("it has %d bytes; at most %d are read", len(raw), MaxSize)
-	}
-	var f file
-	err := yaml.NewDecoder(bytes.NewReader(raw), yaml.Strict(), yaml.DisallowUnknownField()).Decode(&f)
-	if errors.Is(err, io.EOF) {
-		return Config{}, errors.New("it is empty")
-	}
+	f, err := decode(raw)
 	if err != nil {
-		return Config{}, explain(err)
+		return Config{}, err
 	}
 	return f.resolve(src)
+}
+
+// decode parses the content of a file. It refuses unknown settings.
+func decode(raw []byte) (f file, err error) {
+	if len(raw) > MaxSize {
+		return file{}, fmt.Errorf("it has %d bytes; at most %d are read", len(raw), MaxSize)
+	}
+	err = yaml.NewDecoder(bytes.NewReader(raw), yaml.Strict(), yaml.DisallowUnknownField()).Decode(&f)
+	if errors.Is(err, io.EOF) {
+		return file{}, errors.New("it is empty")
+	}
+	if err != nil {
+		return file{}, explain(err)
+	}
+	return f, nil
 }
 
 // explain returns an error with the position and setting where the YAML is wrong.

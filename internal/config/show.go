@@ -1,0 +1,118 @@
+package config
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"math/big"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/quittance/quittance/internal/chain"
+)
+
+// Show returns the settings in effect for the file at path, as YAML: those of the file,
+// and the defaults of those that it leaves out. Secrets are shown as the references that
+// the file has; of the URL of a database or node that it spells out, what may hold a
+// secret is left out. It fails like Load.
+func Show(path string, src Source) ([]byte, error) {
+	raw, err := src.File(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration: %w", err)
+	}
+	cfg, err := Load(path, src)
+	if err != nil {
+		return nil, err
+	}
+	f, err := decode(raw)
+	if err != nil {
+		return nil, err
+	}
+	f.fill(cfg)
+	var out bytes.Buffer
+	err = yaml.NewEncoder(&out, yaml.OmitEmpty(), yaml.IndentSequence(true)).Encode(f)
+	return out.Bytes(), err
+}
+
+// fill sets the defaults of the settings that the file leaves out, of which cfg is the
+// result.
+func (f *file) fill(cfg Config) {
+	f.Listen = cmp.Or(f.Listen, DefaultListen)
+	f.HTTP.StopDelay = scalar(cfg.StopDelay.String())
+	f.Log = logFile{Format: string(cfg.Log.Format), Level: strings.ToLower(cfg.Log.Level.String())}
+	f.Webhooks.Retention = retentionFile{Events: days(cfg.KeepEvents), Attempts: days(cfg.KeepAttempts)}
+	if f.Database == (location{}) {
+		f.Database.url = DefaultDatabase
+	}
+	if !strings.HasPrefix(f.Database.url, "sqlite:") {
+		f.Database.url = origin(f.Database.url)
+	}
+	for i := range f.Merchants {
+		f.Merchants[i].Tolerance = cmp.Or(f.Merchants[i].Tolerance, "0")
+	}
+	for i := range f.Providers {
+		f.Providers[i].Chains, f.Providers[i].Currencies = cfg.Providers[i].Chains, cfg.Providers[i].Currencies
+	}
+	for i := range f.Chains {
+		f.Chains[i].fill(cfg.Chains[i].Chain)
+	}
+}
+
+// fill sets the settings of a chain to those of its result.
+func (f *chainFile) fill(c chain.Chain) {
+	for i, node := range f.RPC {
+		f.RPC[i].url = origin(node.url)
+	}
+	f.ChainID = number(c.ID)
+	f.MaxAnswerMiB = number(uint64(cmp.Or(c.MaxAnswer, chain.MaxResponse)) >> 20)
+	f.Quorum, f.Agree = number(uint64(max(c.Quorum, 1))), nil
+	finality := scalar(c.Finality.String())
+	f.Finality = &finality
+	f.Tokens = make([]tokenFile, len(c.Tokens))
+	for i, t := range c.Tokens {
+		f.Tokens[i] = tokenFile{Currency: t.Currency, Address: scalar(t.Address.String()), Decimals: number(uint64(t.Decimals))}
+	}
+	f.Writer = writerFile{
+		MaxFee: inBillions(c.Limits.MaxFeeWei), MinTip: inBillions(c.Limits.MinTipWei), MaxTip: inBillions(c.Limits.MaxTipWei),
+		PerTx: inBillions(c.Limits.PerTxGwei), PerDay: inBillions(c.Limits.PerDayGwei),
+	}
+}
+
+func number(n uint64) *scalar {
+	text := scalar(strconv.FormatUint(n, 10))
+	return &text
+}
+
+func days(d time.Duration) scalar { return scalar(strconv.Itoa(int(d/day)) + "d") }
+
+// inBillions writes a number of billionths as billionths reads it. 0, which it does not
+// read, is left out.
+func inBillions(n uint64) scalar {
+	if n == 0 {
+		return ""
+	}
+	text := new(big.Rat).SetFrac(new(big.Int).SetUint64(n), big.NewInt(1_000_000_000)).FloatString(gweiDecimals)
+	return scalar(strings.TrimSuffix(strings.TrimRight(text, "0"), "."))
+}
+
+// MarshalYAML writes the form that was read.
+func (l location) MarshalYAML() (any, error) {
+	switch {
+	case l.env != "":
+		return map[string]string{"urlEnv": l.env}, nil
+	case l.file != "":
+		return map[string]string{"urlFile": l.file}, nil
+	}
+	return l.url, nil
+}
+
+// MarshalYAML writes a whole number as such, and any other text as text.
+func (s scalar) MarshalYAML() (any, error) {
+	if n, err := strconv.ParseUint(string(s), 10, 64); err == nil && strconv.FormatUint(n, 10) == string(s) {
+		return n, nil
+	}
+	return string(s), nil
+}

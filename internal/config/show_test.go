@@ -1,0 +1,86 @@
+package config_test
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/config"
+)
+
+// show returns what Show writes for the content of a file.
+func show(t *testing.T, text string) string {
+	t.Helper()
+	src := secrets
+	src.File = func(path string) ([]byte, error) {
+		if path == "quittance.yaml" {
+			return []byte(text), nil
+		}
+		return secrets.File(path)
+	}
+	out, err := config.Show("quittance.yaml", src)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	return string(out)
+}
+
+// TestShow shows a configuration twice: what is shown is a configuration with the same
+// settings in effect.
+func TestShow(t *testing.T) {
+	shown := show(t, full)
+	if diff := cmp.Diff(shown, show(t, shown)); diff != "" {
+		t.Errorf("what is shown of what is shown differs:\n%s", diff)
+	}
+	for _, want := range []string{
+		"database: postgres://…\n", "  webhookSecretEnv: SHOP_SECRET\n", "masterKeyEnv: MASTER_KEY\n", "  - urlFile: /run/secrets/node\n",
+		"  - https://base.example/…\n", "  chainId: 8453\n", "  finality: safe\n", "  quorum: 2\n", "maxFeeGwei: 2\n",
+	} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("it lacks %q", want)
+		}
+	}
+	for _, secret := range []string{"hunter2", "v1/key", "whsec_", operatorKey, masterKey} {
+		if strings.Contains(shown, secret) {
+			t.Errorf("it shows %q", secret)
+		}
+	}
+	if t.Failed() {
+		t.Log(shown)
+	}
+}
+
+// TestShowFillsDefaults wants each setting that has a default in docs/configuration.md to
+// be shown with it when the file leaves it out.
+func TestShowFillsDefaults(t *testing.T) {
+	text, err := os.ReadFile("../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := show(t, `
+merchants: [{id: shop}]
+providers: [{name: circle, secretEnv: CIRCLE_SECRET}]
+chains: [{chainKey: base, rpc: ["http://127.0.0.1:8545"]}]
+`)
+	found := 0
+	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\| `([^`]+)` \\|").FindAllStringSubmatch(string(text), -1) {
+		setting, value := row[1], row[2]
+		if strings.Count(row[0], "|") != 3 || setting == "ethereum" {
+			continue
+		}
+		found++
+		name := setting[strings.LastIndexByte(setting, '.')+1:]
+		if !regexp.MustCompile(`(?m)^[ -]*` + regexp.QuoteMeta(name) + `: "?` + regexp.QuoteMeta(value) + `"?$`).MatchString(shown) {
+			t.Errorf("it lacks %s, whose default is %s", setting, value)
+		}
+	}
+	if found < 6 {
+		t.Errorf("docs/configuration.md has %d defaults", found)
+	}
+	if t.Failed() {
+		t.Log(shown)
+	}
+}
