@@ -23,51 +23,51 @@ const decimalsCall = "0x313ce567"
 // Check compares the node with the chain's configuration: the chain id, the
 // decimals of the tokens, and that the registry is a contract. A difference is an
 // ErrMismatch; other errors mean that the node did not answer.
-func (e *Client) Check(ctx context.Context, c Chain) error {
+func (c *Client) Check(ctx context.Context, conf Chain) error {
 	var id hexutil.Uint64
-	if err := e.call(ctx, &id, "eth_chainId"); err != nil {
+	if err := c.call(ctx, &id, "eth_chainId"); err != nil {
 		return err
 	}
-	if uint64(id) != c.ID {
+	if uint64(id) != conf.ID {
 		return fmt.Errorf("%w: %s serves chain id %d, but chain %s has chain id %d; correct its rpc or chainId",
-			ErrMismatch, e.name, id, c.Key, c.ID)
+			ErrMismatch, c.name, id, conf.Key, conf.ID)
 	}
-	for _, token := range c.Tokens {
-		if err := e.checkToken(ctx, c, token); err != nil {
+	for _, token := range conf.Tokens {
+		if err := c.checkToken(ctx, conf, token); err != nil {
 			return err
 		}
 	}
-	if c.Registry.IsZero() {
+	if conf.Registry.IsZero() {
 		return nil
 	}
-	return e.checkCode(ctx, c, "registry", c.Registry)
+	return c.checkCode(ctx, conf, "registry", conf.Registry)
 }
 
-func (e *Client) checkToken(ctx context.Context, c Chain, token Token) error {
-	if err := e.checkCode(ctx, c, "token "+token.Currency, token.Address); err != nil {
+func (c *Client) checkToken(ctx context.Context, conf Chain, token Token) error {
+	if err := c.checkCode(ctx, conf, "token "+token.Currency, token.Address); err != nil {
 		return err
 	}
 	var word hexutil.Bytes
 	call := map[string]any{"to": common.Address(token.Address), "data": decimalsCall}
 	var refused rpc.Error
-	if err := e.call(ctx, &word, "eth_call", call, "latest"); err != nil && !(errors.As(err, &refused) && refused.ErrorCode() == codeReverted) {
+	if err := c.call(ctx, &word, "eth_call", call, "latest"); err != nil && !(errors.As(err, &refused) && refused.ErrorCode() == codeReverted) {
 		return err
 	}
 	if len(word) != 32 || new(big.Int).SetBytes(word).Cmp(big.NewInt(int64(token.Decimals))) != 0 {
 		return fmt.Errorf("%w: the contract at %s on chain %s answers %s when asked for its decimals, but token %s has %d; correct its address or decimals",
-			ErrMismatch, Checksum(token.Address), c.Key, word, token.Currency, token.Decimals)
+			ErrMismatch, Checksum(token.Address), conf.Key, word, token.Currency, token.Decimals)
 	}
 	return nil
 }
 
-func (e *Client) checkCode(ctx context.Context, c Chain, what string, at invoice.Address) error {
+func (c *Client) checkCode(ctx context.Context, conf Chain, what string, at invoice.Address) error {
 	var code hexutil.Bytes
-	if err := e.call(ctx, &code, "eth_getCode", common.Address(at), "latest"); err != nil {
+	if err := c.call(ctx, &code, "eth_getCode", common.Address(at), "latest"); err != nil {
 		return err
 	}
 	if len(code) == 0 {
 		return fmt.Errorf("%w: there is no contract at %s on chain %s, where its %s should be; correct the address",
-			ErrMismatch, Checksum(at), c.Key, what)
+			ErrMismatch, Checksum(at), conf.Key, what)
 	}
 	return nil
 }

@@ -100,47 +100,47 @@ func NewClient(conf ClientConfig) (*Client, error) {
 	if u.Host == "" {
 		return nil, errors.New("RPC URL names no host")
 	}
-	e := &Client{
+	c := &Client{
 		url: conf.URL, name: u.Scheme + "://" + u.Host, redactor: redactorOf(u),
 		timeout: cmp.Or(conf.Timeout, CallTimeout), maxAnswer: cmp.Or(conf.MaxAnswer, MaxResponse),
 		http: newHTTPTransport(u.Hostname()), dialLock: make(chan struct{}, 1), inFlight: map[*exchange]time.Time{},
 	}
-	e.closed, e.quit = context.WithCancel(context.Background())
-	e.batchSize.Store(MaxBatch)
-	return e, nil
+	c.closed, c.quit = context.WithCancel(context.Background())
+	c.batchSize.Store(MaxBatch)
+	return c, nil
 }
 
 // String returns the scheme and host of the client's URL. The rest may hold an
 // access key and is never shown.
-func (e *Client) String() string { return e.name }
+func (c *Client) String() string { return c.name }
 
 // Close closes the connection. Later calls fail.
-func (e *Client) Close() {
-	e.quit()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.rpc != nil {
-		e.rpc.Close()
+func (c *Client) Close() {
+	c.quit()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.rpc != nil {
+		c.rpc.Close()
 	}
-	e.http.CloseIdleConnections()
+	c.http.CloseIdleConnections()
 }
 
 // call makes one call and decodes its answer into result. A JSON null sets a
 // pointer that result points to to nil.
-func (e *Client) call(ctx context.Context, result any, method string, args ...any) error {
-	return e.do(ctx, []rpc.BatchElem{{Method: method}}, &exchange{}, func(ctx context.Context, c *rpc.Client) error {
-		return c.CallContext(ctx, result, method, args...)
+func (c *Client) call(ctx context.Context, result any, method string, args ...any) error {
+	return c.do(ctx, []rpc.BatchElem{{Method: method}}, &exchange{}, func(ctx context.Context, client *rpc.Client) error {
+		return client.CallContext(ctx, result, method, args...)
 	})
 }
 
 // batch makes several calls, in as few requests as the node takes. It fails
 // when one of them does; the error of each is in its element.
-func (e *Client) batch(ctx context.Context, elems []rpc.BatchElem) error {
-	most := int(e.batchSize.Load())
+func (c *Client) batch(ctx context.Context, elems []rpc.BatchElem) error {
+	most := int(c.batchSize.Load())
 	for len(elems) > 0 {
 		n := min(len(elems), most)
-		err := e.do(ctx, elems[:n], &exchange{batch: true}, func(ctx context.Context, c *rpc.Client) error {
-			if err := c.BatchCallContext(ctx, elems[:n]); err != nil {
+		err := c.do(ctx, elems[:n], &exchange{batch: true}, func(ctx context.Context, client *rpc.Client) error {
+			if err := client.BatchCallContext(ctx, elems[:n]); err != nil {
 				return err
 			}
 			return firstError(elems[:n])
@@ -152,7 +152,7 @@ func (e *Client) batch(ctx context.Context, elems []rpc.BatchElem) error {
 		case n == 1 || !long && !errors.Is(err, ErrResponseTooLarge):
 			return err
 		case long: // and it will be next time
-			e.batchSize.Store(int64(n / 2))
+			c.batchSize.Store(int64(n / 2))
 		}
 		most = n / 2
 	}
@@ -171,13 +171,13 @@ func firstError(elems []rpc.BatchElem) error {
 
 // do sends one request with the calls of elems, within the timeout. Its errors are
 // *callError.
-func (e *Client) do(ctx context.Context, elems []rpc.BatchElem, x *exchange, send func(context.Context, *rpc.Client) error) error {
+func (c *Client) do(ctx context.Context, elems []rpc.BatchElem, x *exchange, send func(context.Context, *rpc.Client) error) error {
 	began := time.Now()
-	e.begin(x, began)
-	defer e.end(ctx, x)
-	limited, cancel := context.WithTimeout(context.WithValue(ctx, exchangeKey{}, x), e.timeout)
+	c.begin(x, began)
+	defer c.end(ctx, x)
+	limited, cancel := context.WithTimeout(context.WithValue(ctx, exchangeKey{}, x), c.timeout)
 	defer cancel()
-	client, err := e.connect(limited)
+	client, err := c.connect(limited)
 	if err == nil {
 		err = send(limited, client)
 	}
@@ -190,10 +190,10 @@ func (e *Client) do(ctx context.Context, elems []rpc.BatchElem, x *exchange, sen
 		if limited.Err() != nil && ctx.Err() == nil {
 			err = ErrTimeout
 		}
-		err = e.wrapError(elems, x.retryAfter, err)
+		err = c.wrapError(elems, x.retryAfter, err)
 	}
-	if e.onRequest != nil && ctx.Err() == nil {
-		e.onRequest(len(elems), time.Since(began), err)
+	if c.onRequest != nil && ctx.Err() == nil {
+		c.onRequest(len(elems), time.Since(began), err)
 	}
 	return err
 }
@@ -210,7 +210,7 @@ func awaitDeadline(ctx context.Context, err error) {
 
 // wrapError returns a request's error with the client's name and the method of the
 // call that failed, without access keys.
-func (e *Client) wrapError(elems []rpc.BatchElem, retryAfter time.Duration, err error) error {
+func (c *Client) wrapError(elems []rpc.BatchElem, retryAfter time.Duration, err error) error {
 	method := elems[0].Method
 	for _, elem := range elems {
 		if elem.Error != nil {
@@ -218,5 +218,5 @@ func (e *Client) wrapError(elems []rpc.BatchElem, retryAfter time.Duration, err 
 			break
 		}
 	}
-	return (&callError{node: e.name, method: method, redactor: e.redactor, retryAfter: retryAfter, err: sanitize(err)}).withSentinel()
+	return (&callError{node: c.name, method: method, redactor: c.redactor, retryAfter: retryAfter, err: sanitize(err)}).withSentinel()
 }

@@ -38,45 +38,45 @@ func isLocal(host string) bool {
 }
 
 // connect returns the RPC connection, and dials it if necessary.
-func (e *Client) connect(ctx context.Context) (*rpc.Client, error) {
-	if client, err := e.current(nil); client != nil || err != nil {
+func (c *Client) connect(ctx context.Context) (*rpc.Client, error) {
+	if client, err := c.current(nil); client != nil || err != nil {
 		return client, err
 	}
 	select {
-	case e.dialLock <- struct{}{}:
-		defer func() { <-e.dialLock }()
+	case c.dialLock <- struct{}{}:
+		defer func() { <-c.dialLock }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if client, err := e.current(nil); client != nil || err != nil {
+	if client, err := c.current(nil); client != nil || err != nil {
 		return client, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, e.timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	defer context.AfterFunc(e.closed, cancel)()
-	client, err := e.dial(ctx)
+	defer context.AfterFunc(c.closed, cancel)()
+	client, err := c.dial(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return e.current(client)
+	return c.current(client)
 }
 
 // dial dials the node. It returns when ctx ends, though the handshake of a
 // WebSocket continues until ctx's deadline.
-func (e *Client) dial(ctx context.Context) (*rpc.Client, error) {
+func (c *Client) dial(ctx context.Context) (*rpc.Client, error) {
 	type result struct {
 		client *rpc.Client
 		err    error
 	}
 	dialed := make(chan result)
 	go func() {
-		client, err := rpc.DialOptions(ctx, e.url,
+		client, err := rpc.DialOptions(ctx, c.url,
 			rpc.WithHTTPClient(&http.Client{
-				Transport:     transport{outbound.Transport{Base: e.http}, e.maxAnswer},
+				Transport:     transport{outbound.Transport{Base: c.http}, c.maxAnswer},
 				CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-				Timeout:       2 * e.timeout, // of calls that are not made through do
+				Timeout:       2 * c.timeout, // of calls that are not made through do
 			}),
-			rpc.WithWebsocketMessageSizeLimit(e.maxAnswer),
+			rpc.WithWebsocketMessageSizeLimit(c.maxAnswer),
 		)
 		select {
 		case dialed <- result{client, err}:
@@ -96,32 +96,32 @@ func (e *Client) dial(ctx context.Context) (*rpc.Client, error) {
 
 // current returns the RPC connection. Without a connection it becomes dialed, which
 // may be nil. It fails when the client is closed.
-func (e *Client) current(dialed *rpc.Client) (*rpc.Client, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed.Err() != nil {
+func (c *Client) current(dialed *rpc.Client) (*rpc.Client, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed.Err() != nil {
 		if dialed != nil {
 			dialed.Close()
 		}
 		return nil, rpc.ErrClientQuit
 	}
-	if e.rpc == nil {
-		e.rpc = dialed
+	if c.rpc == nil {
+		c.rpc = dialed
 	}
-	return e.rpc, nil
+	return c.rpc, nil
 }
 
 // Dial returns go-ethereum's client of the node at a URL, with the limits of a
 // Client, and a function that closes it.
 func Dial(ctx context.Context, rawURL string) (client *ethclient.Client, done func(), err error) {
-	e, err := NewClient(ClientConfig{URL: rawURL})
+	c, err := NewClient(ClientConfig{URL: rawURL})
 	if err != nil {
 		return nil, nil, err
 	}
-	raw, err := e.connect(ctx)
+	raw, err := c.connect(ctx)
 	if err != nil {
-		e.Close()
+		c.Close()
 		return nil, nil, sanitize(err)
 	}
-	return ethclient.NewClient(raw), e.Close, nil
+	return ethclient.NewClient(raw), c.Close, nil
 }

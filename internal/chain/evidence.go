@@ -28,13 +28,13 @@ const (
 
 // Receipts returns the receipts of transactions, in the order asked for. One
 // that the node lacks is ErrNotFound.
-func (e *Client) Receipts(ctx context.Context, txs []common.Hash) ([]*Receipt, error) {
-	found, err := batchOf[Receipt](ctx, e, receiptByHash, len(txs), func(i int) []any { return []any{txs[i]} })
+func (c *Client) Receipts(ctx context.Context, txs []common.Hash) ([]*Receipt, error) {
+	found, err := batchOf[Receipt](ctx, c, receiptByHash, len(txs), func(i int) []any { return []any{txs[i]} })
 	if err != nil {
 		return nil, err
 	}
 	for i, r := range found {
-		if err := e.checkTx(r.TxHash, txs[i]); err != nil {
+		if err := c.checkTx(r.TxHash, txs[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -43,7 +43,7 @@ func (e *Client) Receipts(ctx context.Context, txs []common.Hash) ([]*Receipt, e
 
 // Evidence returns the receipts and the calldata of transactions, in the order
 // asked for, of the same batches. One that the node lacks is ErrNotFound.
-func (e *Client) Evidence(ctx context.Context, txs []common.Hash) (receipts []*Receipt, inputs [][]byte, err error) {
+func (c *Client) Evidence(ctx context.Context, txs []common.Hash) (receipts []*Receipt, inputs [][]byte, err error) {
 	receipts, inputs = make([]*Receipt, len(txs)), make([][]byte, len(txs))
 	found := make([]*transaction, len(txs))
 	batch := make([]rpc.BatchElem, 0, 2*len(txs))
@@ -53,23 +53,23 @@ func (e *Client) Evidence(ctx context.Context, txs []common.Hash) (receipts []*R
 			rpc.BatchElem{Method: transactionByHash, Args: []any{tx}, Result: &found[i]},
 		)
 	}
-	if err := e.batch(ctx, batch); err != nil {
+	if err := c.batch(ctx, batch); err != nil {
 		return nil, nil, err
 	}
 	for i, tx := range txs {
 		if receipts[i] == nil {
-			return nil, nil, e.notFound(receiptByHash, tx)
+			return nil, nil, c.notFound(receiptByHash, tx)
 		}
 		if found[i] == nil {
-			return nil, nil, e.notFound(transactionByHash, tx)
+			return nil, nil, c.notFound(transactionByHash, tx)
 		}
 		for _, of := range []common.Hash{receipts[i].TxHash, found[i].Hash} {
-			if err := e.checkTx(of, tx); err != nil {
+			if err := c.checkTx(of, tx); err != nil {
 				return nil, nil, err
 			}
 		}
 		if from := found[i].From; from != nil && *from != receipts[i].From {
-			return nil, nil, e.contradiction("returned transaction %s from %s, and its receipt from %s", tx, from, receipts[i].From)
+			return nil, nil, c.contradiction("returned transaction %s from %s, and its receipt from %s", tx, from, receipts[i].From)
 		}
 		inputs[i] = found[i].Input
 	}
@@ -77,8 +77,8 @@ func (e *Client) Evidence(ctx context.Context, txs []common.Hash) (receipts []*R
 }
 
 // contradiction returns an ErrContradiction.
-func (e *Client) contradiction(format string, args ...any) error {
-	return &contradictionError{e.name + ": " + fmt.Sprintf(format, args...)}
+func (c *Client) contradiction(format string, args ...any) error {
+	return &contradictionError{c.name + ": " + fmt.Sprintf(format, args...)}
 }
 
 // contradictionError matches ErrContradiction.
@@ -88,9 +88,9 @@ func (e *contradictionError) Error() string        { return e.text }
 func (e *contradictionError) Is(target error) bool { return target == ErrContradiction }
 
 // checkTx fails when an answer is about another transaction than requested.
-func (e *Client) checkTx(answered, asked common.Hash) error {
+func (c *Client) checkTx(answered, asked common.Hash) error {
 	if answered != asked {
-		return e.contradiction("answered with transaction %s when asked for %s", answered, asked)
+		return c.contradiction("answered with transaction %s when asked for %s", answered, asked)
 	}
 	return nil
 }
@@ -98,17 +98,17 @@ func (e *Client) checkTx(answered, asked common.Hash) error {
 // BlockReceipts returns the receipts of all transactions of a block, in their
 // order in it. It is ErrUnsupported when the node lacks the method, and
 // ErrNotFound when it lacks the block.
-func (e *Client) BlockReceipts(ctx context.Context, block invoice.Hash) ([]*Receipt, error) {
+func (c *Client) BlockReceipts(ctx context.Context, block invoice.Hash) ([]*Receipt, error) {
 	var found []*Receipt
-	if err := e.call(ctx, &found, receiptsOfBlock, common.Hash(block)); err != nil {
+	if err := c.call(ctx, &found, receiptsOfBlock, common.Hash(block)); err != nil {
 		return nil, err
 	}
 	if found == nil {
-		return nil, e.notFound(receiptsOfBlock, block)
+		return nil, c.notFound(receiptsOfBlock, block)
 	}
 	for _, r := range found {
 		if r == nil || invoice.Hash(r.BlockHash) != block {
-			return nil, e.contradiction("answered with receipts of another block when asked for those of %s", block)
+			return nil, c.contradiction("answered with receipts of another block when asked for those of %s", block)
 		}
 	}
 	return found, nil
@@ -116,38 +116,38 @@ func (e *Client) BlockReceipts(ctx context.Context, block invoice.Hash) ([]*Rece
 
 // BlockTransactions returns the hashes of all transactions of a block, in their
 // order in it. It is ErrNotFound when the node lacks the block.
-func (e *Client) BlockTransactions(ctx context.Context, block invoice.Hash) ([]common.Hash, error) {
+func (c *Client) BlockTransactions(ctx context.Context, block invoice.Hash) ([]common.Hash, error) {
 	var found *struct {
 		Hash         common.Hash   `json:"hash"`
 		Transactions []common.Hash `json:"transactions"`
 	}
-	if err := e.call(ctx, &found, blockByHash, common.Hash(block), false); err != nil {
+	if err := c.call(ctx, &found, blockByHash, common.Hash(block), false); err != nil {
 		return nil, err
 	}
 	if found == nil {
-		return nil, e.notFound(blockByHash, block)
+		return nil, c.notFound(blockByHash, block)
 	}
 	if invoice.Hash(found.Hash) != block {
-		return nil, e.contradiction("answered with block %s when asked for block %s", found.Hash, block)
+		return nil, c.contradiction("answered with block %s when asked for block %s", found.Hash, block)
 	}
 	return found.Transactions, nil
 }
 
 // BlockInputs returns the calldata of all transactions of a block. It is
 // ErrNotFound when the node lacks the block.
-func (e *Client) BlockInputs(ctx context.Context, block invoice.Hash) (map[common.Hash][]byte, error) {
+func (c *Client) BlockInputs(ctx context.Context, block invoice.Hash) (map[common.Hash][]byte, error) {
 	var found *struct {
 		Hash         common.Hash   `json:"hash"`
 		Transactions []transaction `json:"transactions"`
 	}
-	if err := e.call(ctx, &found, blockByHash, common.Hash(block), true); err != nil {
+	if err := c.call(ctx, &found, blockByHash, common.Hash(block), true); err != nil {
 		return nil, err
 	}
 	if found == nil {
-		return nil, e.notFound(blockByHash, block)
+		return nil, c.notFound(blockByHash, block)
 	}
 	if invoice.Hash(found.Hash) != block {
-		return nil, e.contradiction("answered with block %s when asked for block %s", found.Hash, block)
+		return nil, c.contradiction("answered with block %s when asked for block %s", found.Hash, block)
 	}
 	inputs := make(map[common.Hash][]byte, len(found.Transactions))
 	for _, tx := range found.Transactions {
@@ -157,18 +157,18 @@ func (e *Client) BlockInputs(ctx context.Context, block invoice.Hash) (map[commo
 }
 
 // batchOf makes n calls of a method in batches. A null answer is ErrNotFound.
-func batchOf[T any](ctx context.Context, e *Client, method string, n int, args func(i int) []any) ([]*T, error) {
+func batchOf[T any](ctx context.Context, c *Client, method string, n int, args func(i int) []any) ([]*T, error) {
 	found := make([]*T, n)
 	elems := make([]rpc.BatchElem, n)
 	for i := range elems {
 		elems[i] = rpc.BatchElem{Method: method, Args: args(i), Result: &found[i]}
 	}
-	if err := e.batch(ctx, elems); err != nil {
+	if err := c.batch(ctx, elems); err != nil {
 		return nil, err
 	}
 	for i, v := range found {
 		if v == nil {
-			return nil, e.notFound(method, elems[i].Args[0])
+			return nil, c.notFound(method, elems[i].Args[0])
 		}
 	}
 	return found, nil

@@ -23,13 +23,13 @@ func (p *Pool) CallContext(ctx context.Context, result any, method string, args 
 	if method == "eth_sendRawTransaction" {
 		return p.send(ctx, result, method, args...)
 	}
-	return p.try(ctx, func(ctx context.Context, e *Node) error { return e.CallContext(ctx, result, method, args...) })
+	return p.try(ctx, func(ctx context.Context, node *Node) error { return node.CallContext(ctx, result, method, args...) })
 }
 
 // BatchCallContext makes several calls together, to the first usable node that
 // answers them all. It fails when one of them does.
 func (p *Pool) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error {
-	return p.try(ctx, func(ctx context.Context, e *Node) error { return e.BatchCallContext(ctx, batch) })
+	return p.try(ctx, func(ctx context.Context, node *Node) error { return node.BatchCallContext(ctx, batch) })
 }
 
 // Caller calls one node of a Pool, without failover.

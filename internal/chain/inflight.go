@@ -14,28 +14,28 @@ func OnRequestDone(ctx context.Context, done func()) context.Context {
 }
 
 // begin records the start of a request.
-func (e *Client) begin(x *exchange, at time.Time) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.inFlight[x] = at
+func (c *Client) begin(x *exchange, at time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.inFlight[x] = at
 }
 
 // end records the end of a request.
-func (e *Client) end(ctx context.Context, x *exchange) {
-	e.mu.Lock()
-	delete(e.inFlight, x)
-	e.mu.Unlock()
+func (c *Client) end(ctx context.Context, x *exchange) {
+	c.mu.Lock()
+	delete(c.inFlight, x)
+	c.mu.Unlock()
 	if done, ok := ctx.Value(onRequestDoneKey{}).(func()); ok {
 		done()
 	}
 }
 
 // OldestRequest returns the age of the oldest request in flight, or 0.
-func (e *Client) OldestRequest() time.Duration {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (c *Client) OldestRequest() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	var longest time.Duration
-	for _, began := range e.inFlight {
+	for _, began := range c.inFlight {
 		longest = max(longest, time.Since(began))
 	}
 	return longest

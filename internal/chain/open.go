@@ -5,11 +5,11 @@ package chain
 func OpenPool(conf PoolConfig) (*Pool, error) {
 	conf.Clients = make([]*Client, len(conf.Chain.RPC))
 	for i, url := range conf.Chain.RPC {
-		e, err := NewClient(ClientConfig{URL: url, Timeout: conf.Timeout, MaxAnswer: conf.Chain.MaxAnswer})
+		c, err := NewClient(ClientConfig{URL: url, Timeout: conf.Timeout, MaxAnswer: conf.Chain.MaxAnswer})
 		if err != nil {
 			return nil, err // those made so far have no connection yet
 		}
-		conf.Clients[i] = e
+		conf.Clients[i] = c
 	}
 	return NewPool(conf), nil
 }

@@ -43,9 +43,9 @@ func NewPool(conf PoolConfig) *Pool {
 	}
 	conf.FailoverAfter = cmp.Or(conf.FailoverAfter, DefaultFailoverAfter)
 	p := &Pool{conf: conf}
-	for _, e := range conf.Clients {
-		node := &Node{Client: e, pool: p}
-		e.onRequest = node.onRequest
+	for _, c := range conf.Clients {
+		node := &Node{Client: c, pool: p}
+		c.onRequest = node.onRequest
 		p.nodes = append(p.nodes, node)
 	}
 	return p

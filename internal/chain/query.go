@@ -140,13 +140,13 @@ const (
 )
 
 // Head returns the newest block that the node has.
-func (e *Client) Head(ctx context.Context) (Header, error) {
+func (c *Client) Head(ctx context.Context) (Header, error) {
 	var h *Header
-	if err := e.call(ctx, &h, blockByNumber, "latest", false); err != nil {
+	if err := c.call(ctx, &h, blockByNumber, "latest", false); err != nil {
 		return Header{}, err
 	}
 	if h == nil {
-		return Header{}, e.notFound(blockByNumber, "latest")
+		return Header{}, c.notFound(blockByNumber, "latest")
 	}
 	return *h, nil
 }
@@ -154,9 +154,9 @@ func (e *Client) Head(ctx context.Context) (Header, error) {
 // HeadAndTagged returns the newest block that the node has, and the newest that
 // its tag holds for, TagSafe or TagFinalized, as of one request. tagged is zero
 // when the tag holds for no block yet. An empty tag asks for the head alone.
-func (e *Client) HeadAndTagged(ctx context.Context, tag string) (head, tagged Header, err error) {
+func (c *Client) HeadAndTagged(ctx context.Context, tag string) (head, tagged Header, err error) {
 	if tag == "" {
-		head, err = e.Head(ctx)
+		head, err = c.Head(ctx)
 		return head, Header{}, err
 	}
 	var found [2]*Header
@@ -164,7 +164,7 @@ func (e *Client) HeadAndTagged(ctx context.Context, tag string) (head, tagged He
 		{Method: blockByNumber, Args: []any{"latest", false}, Result: &found[0]},
 		{Method: blockByNumber, Args: []any{tag, false}, Result: &found[1]},
 	}
-	err = e.batch(ctx, batch)
+	err = c.batch(ctx, batch)
 	if errors.Is(err, ErrNotFound) && batch[0].Error == nil {
 		err, found[1] = nil, nil
 	}
@@ -172,7 +172,7 @@ func (e *Client) HeadAndTagged(ctx context.Context, tag string) (head, tagged He
 		return Header{}, Header{}, err
 	}
 	if found[0] == nil {
-		return Header{}, Header{}, e.notFound(blockByNumber, "latest")
+		return Header{}, Header{}, c.notFound(blockByNumber, "latest")
 	}
 	if found[1] != nil {
 		tagged = *found[1]
@@ -181,14 +181,14 @@ func (e *Client) HeadAndTagged(ctx context.Context, tag string) (head, tagged He
 }
 
 // notFound is the error for a null answer.
-func (e *Client) notFound(method string, what any) error {
-	return &callError{node: e.name, method: method, err: fmt.Errorf("%v: %w", what, ErrNotFound)}
+func (c *Client) notFound(method string, what any) error {
+	return &callError{node: c.name, method: method, err: fmt.Errorf("%v: %w", what, ErrNotFound)}
 }
 
 // Headers returns the canonical blocks at several heights, in the order asked
 // for. One that the node lacks is ErrNotFound.
-func (e *Client) Headers(ctx context.Context, numbers []uint64) ([]Header, error) {
-	found, err := batchOf[Header](ctx, e, blockByNumber, len(numbers), func(i int) []any {
+func (c *Client) Headers(ctx context.Context, numbers []uint64) ([]Header, error) {
+	found, err := batchOf[Header](ctx, c, blockByNumber, len(numbers), func(i int) []any {
 		return []any{hexutil.EncodeUint64(numbers[i]), false}
 	})
 	if err != nil {
@@ -197,7 +197,7 @@ func (e *Client) Headers(ctx context.Context, numbers []uint64) ([]Header, error
 	headers := make([]Header, len(found))
 	for i, h := range found {
 		if h.Number != numbers[i] {
-			return nil, e.contradiction("answered block %d when asked for block %d", h.Number, numbers[i])
+			return nil, c.contradiction("answered block %d when asked for block %d", h.Number, numbers[i])
 		}
 		headers[i] = *h
 	}
@@ -206,8 +206,8 @@ func (e *Client) Headers(ctx context.Context, numbers []uint64) ([]Header, error
 
 // LogsOfBlocks returns, for each block hash, the logs that the filter selects. The
 // answer does not show whether a block is canonical.
-func (e *Client) LogsOfBlocks(ctx context.Context, blocks []invoice.Hash, f LogFilter) ([][]types.Log, error) {
-	found, err := batchOf[Logs](ctx, e, getLogs, len(blocks), func(i int) []any {
+func (c *Client) LogsOfBlocks(ctx context.Context, blocks []invoice.Hash, f LogFilter) ([][]types.Log, error) {
+	found, err := batchOf[Logs](ctx, c, getLogs, len(blocks), func(i int) []any {
 		return []any{f.arg(map[string]any{"blockHash": common.Hash(blocks[i])})}
 	})
 	if err != nil {
@@ -223,12 +223,12 @@ func (e *Client) LogsOfBlocks(ctx context.Context, blocks []invoice.Hash, f LogF
 // LogsInRange returns the logs of the blocks first..last that the filter selects.
 // last must not be above the node's head, where answers are undefined. It is
 // ErrNotFound when the answer is null.
-func (e *Client) LogsInRange(ctx context.Context, first, last uint64, f LogFilter) ([]types.Log, error) {
+func (c *Client) LogsInRange(ctx context.Context, first, last uint64, f LogFilter) ([]types.Log, error) {
 	filter := f.arg(map[string]any{"fromBlock": hexutil.EncodeUint64(first), "toBlock": hexutil.EncodeUint64(last)})
 	x := &exchange{forLogs: true}
 	var logs *Logs
-	err := e.do(ctx, []rpc.BatchElem{{Method: getLogs}}, x, func(ctx context.Context, c *rpc.Client) error {
-		return c.CallContext(ctx, &logs, getLogs, filter)
+	err := c.do(ctx, []rpc.BatchElem{{Method: getLogs}}, x, func(ctx context.Context, client *rpc.Client) error {
+		return client.CallContext(ctx, &logs, getLogs, filter)
 	})
 	switch {
 	case err != nil:
@@ -236,7 +236,7 @@ func (e *Client) LogsInRange(ctx context.Context, first, last uint64, f LogFilte
 	case x.logs != nil:
 		return x.logs, nil
 	case logs == nil: // null does not mean an empty list
-		return nil, e.notFound(getLogs, fmt.Sprintf("blocks %d to %d", first, last))
+		return nil, c.notFound(getLogs, fmt.Sprintf("blocks %d to %d", first, last))
 	}
 	return *logs, nil
 }

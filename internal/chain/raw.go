@@ -9,12 +9,12 @@ import (
 // CallContext makes one call and decodes its answer into result, as the method
 // of that name of go-ethereum's rpc.Client does, with the Client's limits and
 // errors.
-func (e *Client) CallContext(ctx context.Context, result any, method string, args ...any) error {
-	return e.call(ctx, result, method, args...)
+func (c *Client) CallContext(ctx context.Context, result any, method string, args ...any) error {
+	return c.call(ctx, result, method, args...)
 }
 
 // BatchCallContext makes calls of one method together. Unlike the method of
 // that name of go-ethereum's rpc.Client, it fails when one of them does.
-func (e *Client) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error {
-	return e.batch(ctx, batch)
+func (c *Client) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error {
+	return c.batch(ctx, batch)
 }

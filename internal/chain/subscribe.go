@@ -11,10 +11,10 @@ import (
 // SubscribeHeads calls wake for every new head that the node announces, until ctx
 // ends or the subscription breaks, and returns why it ended. Over HTTP it is
 // ErrNoSubscription at once. Announcements may be missed, so poll as well.
-func (e *Client) SubscribeHeads(ctx context.Context, wake func()) error {
+func (c *Client) SubscribeHeads(ctx context.Context, wake func()) error {
 	heads := make(chan json.RawMessage, 16)
 	var sub *rpc.ClientSubscription
-	err := e.do(ctx, []rpc.BatchElem{{Method: "eth_subscribe"}}, &exchange{}, func(limited context.Context, client *rpc.Client) (err error) {
+	err := c.do(ctx, []rpc.BatchElem{{Method: "eth_subscribe"}}, &exchange{}, func(limited context.Context, client *rpc.Client) (err error) {
 		if client.SupportsSubscriptions() {
 			sub, err = client.EthSubscribe(limited, heads, "newHeads")
 		}
@@ -27,8 +27,8 @@ func (e *Client) SubscribeHeads(ctx context.Context, wake func()) error {
 		return ErrNoSubscription
 	}
 	defer func() { go sub.Unsubscribe() }() // which waits for the node's answer
-	e.subscribed.Store(true)
-	defer e.subscribed.Store(false)
+	c.subscribed.Store(true)
+	defer c.subscribed.Store(false)
 	for {
 		select {
 		case <-heads:
@@ -37,7 +37,7 @@ func (e *Client) SubscribeHeads(ctx context.Context, wake func()) error {
 			if err == nil {
 				err = rpc.ErrClientQuit
 			}
-			return fmt.Errorf("%s: subscription ended: %w", e.name, err)
+			return fmt.Errorf("%s: subscription ended: %w", c.name, err)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
