@@ -28,11 +28,14 @@ func TestReseal(t *testing.T) {
 	for _, fresh := range storetest.Databases() {
 		url := fresh(t)
 		db := storetest.Open(t, url)
-		_, err := db.PutEndpoint(t.Context(), store.EndpointRow{MerchantID: "cafe", URL: "https://cafe.example/", ChangedAt: 1}, func(version int64) ([]byte, string, error) {
+		seal := func(version int64) ([]byte, string, error) {
 			s := keyring.New(old).Seal("cafe", version, "whsec_cafe")
 			return s.Data, s.KeyID, nil
-		})
-		if err != nil {
+		}
+		if err := db.Update(t.Context(), func(tx *store.Tx) error {
+			_, err := tx.PutEndpoint(t.Context(), store.EndpointRow{MerchantID: "cafe", URL: "https://cafe.example/", ChangedAt: 1}, seal)
+			return err
+		}); err != nil {
 			t.Fatal(err)
 		}
 		for want := 1; want >= 0; want-- {

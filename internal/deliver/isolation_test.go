@@ -322,7 +322,10 @@ func TestSentAgain(t *testing.T) {
 		number := o.Attempt.Number
 		again := epoch.Add(100 * time.Hour)
 		w.clock.Set(again)
-		if err := s.Redeliver(t.Context(), events[0].ID, again.UnixMilli()); err != nil {
+		if err := s.Update(t.Context(), func(tx *store.Tx) error {
+			_, err := tx.Redeliver(t.Context(), events[0].ID, again.UnixMilli())
+			return err
+		}); err != nil {
 			t.Fatal(err)
 		}
 		w.advance(again)

@@ -118,8 +118,14 @@ func TestWithoutEndpointForADay(t *testing.T) {
 		t.Errorf("the first event: %+v", rec)
 	}
 	configured.Store(true)
-	if n, _, err := s.RedeliverMany(t.Context(), store.RedeliverFilter{OnlyFailed: true}, day.UnixMilli(), events); n != events || err != nil {
-		t.Fatalf("%d are sent again, %v", n, err)
+	if err := s.Update(t.Context(), func(tx *store.Tx) error {
+		n, _, err := tx.RedeliverMany(t.Context(), store.RedeliverFilter{OnlyFailed: true}, day.UnixMilli(), events)
+		if n != events {
+			t.Errorf("%d are sent again", n)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
 	}
 	w.advance(day.Add(10 * time.Second))
 	for range events {

@@ -54,10 +54,7 @@ const RetirementPeriod = 24 * time.Hour
 type Store interface {
 	Endpoints(ctx context.Context, merchantIDs []string) (map[string]store.EndpointRow, error)
 	EndpointOwners(ctx context.Context) ([]string, error)
-	PutEndpoint(ctx context.Context, e store.EndpointRow, seal store.Seal) (first bool, err error)
-	StageSecret(ctx context.Context, merchantID string, now int64, seal store.Seal) (version int64, err error)
-	PromoteSecret(ctx context.Context, staged store.SecretRow, url string, validUntil int64) error
-	DropStagedSecret(ctx context.Context, merchantID string) error
+	Update(ctx context.Context, fn func(*store.Tx) error) error
 	MasterKeyIDs(ctx context.Context) ([]string, error)
 	Breakers(ctx context.Context, merchantIDs []string) (map[string]delivery.Breaker, error)
 }

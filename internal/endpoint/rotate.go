@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/poster"
@@ -27,7 +28,10 @@ func (d *Directory) Stage(ctx context.Context, merchantID string) (v View, secre
 	if err != nil {
 		return v, "", err
 	}
-	_, err = d.conf.Store.StageSecret(ctx, merchantID, d.conf.Now().Unix(), seal)
+	err = d.update(ctx, access.ActionSecretStage, merchantID, func(tx *store.Tx) error {
+		_, err := tx.StageSecret(ctx, merchantID, d.conf.Now().Unix(), seal)
+		return err
+	})
 	if errors.Is(err, store.ErrConflict) {
 		err = ErrStaged
 	}
@@ -84,7 +88,9 @@ func (d *Directory) Promote(ctx context.Context, merchantID string) (View, error
 	if ping.Error != "" {
 		return View{}, &PingError{Answer: ping.Error}
 	}
-	err = d.conf.Store.PromoteSecret(ctx, staged, row.URL, d.conf.Now().Add(RetirementPeriod).Unix())
+	err = d.update(ctx, access.ActionSecretPromote, merchantID, func(tx *store.Tx) error {
+		return tx.PromoteSecret(ctx, staged, row.URL, d.conf.Now().Add(RetirementPeriod).Unix())
+	})
 	switch {
 	case errors.Is(err, store.ErrConflict):
 		return View{}, ErrNotStaged
@@ -111,7 +117,9 @@ func (d *Directory) Unstage(ctx context.Context, merchantID string) error {
 	if _, err := d.own(ctx, merchantID); err != nil {
 		return err
 	}
-	err := d.conf.Store.DropStagedSecret(ctx, merchantID)
+	err := d.update(ctx, access.ActionSecretDrop, merchantID, func(tx *store.Tx) error {
+		return tx.DropStagedSecret(ctx, merchantID)
+	})
 	if errors.Is(err, store.ErrNotFound) {
 		return ErrNotStaged
 	}

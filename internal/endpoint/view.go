@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/keyring"
@@ -82,7 +83,11 @@ func (d *Directory) Put(ctx context.Context, merchantID, target string, optional
 		return v, "", err
 	}
 	row := store.EndpointRow{MerchantID: merchantID, URL: target, Optional: optional, ChangedAt: d.conf.Now().Unix()}
-	first, err := d.conf.Store.PutEndpoint(ctx, row, seal)
+	var first bool
+	err = d.update(ctx, access.ActionEndpointUpdate, merchantID, func(tx *store.Tx) (err error) {
+		first, err = tx.PutEndpoint(ctx, row, seal)
+		return err
+	})
 	if err != nil {
 		return v, "", err
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/endpoint"
@@ -18,7 +19,8 @@ import (
 type eventLog struct {
 	*store.Store
 	endpoints *endpoint.Directory
-	clock     *clock.Clock  // of the schedule
+	clock     *clock.Clock // of the schedule
+	now       func() time.Time
 	wake      chan struct{} // of the webhook worker
 }
 
@@ -72,7 +74,16 @@ func (l eventLog) mark(ctx context.Context, rows []store.EventRow) error {
 
 // Redeliver schedules an event's delivery for now, by the schedule's clock.
 func (l eventLog) Redeliver(ctx context.Context, eventID string, _ int64) error {
-	err := l.Store.Redeliver(ctx, eventID, l.clock.Now().UnixMilli())
+	err := l.Store.Update(ctx, func(tx *store.Tx) error {
+		was, err := tx.Redeliver(ctx, eventID, l.clock.Now().UnixMilli())
+		if err != nil {
+			return err
+		}
+		return tx.AppendAudit(ctx, access.NewEntry(ctx, l.now(), access.Change{
+			MerchantID: was.MerchantID, Action: access.ActionEventRedeliver, Object: was.ID,
+			Before: redeliveredEvent{string(was.Status), was.Attempts}, After: redeliveredEvent{string(delivery.Pending), was.Attempts},
+		}))
+	})
 	if err == nil {
 		wait.Wake(l.wake)
 	}
@@ -82,11 +93,45 @@ func (l eventLog) Redeliver(ctx context.Context, eventID string, _ int64) error 
 // RedeliverMany schedules the deliveries of the selected events for now, by the
 // schedule's clock.
 func (l eventLog) RedeliverMany(ctx context.Context, f store.RedeliverFilter, _ int64, limit int) (scheduled, next int64, err error) {
-	scheduled, next, err = l.Store.RedeliverMany(ctx, f, l.clock.Now().UnixMilli(), limit)
+	err = l.Store.Update(ctx, func(tx *store.Tx) (err error) {
+		if scheduled, next, err = tx.RedeliverMany(ctx, f, l.clock.Now().UnixMilli(), limit); err != nil || scheduled == 0 {
+			return err
+		}
+		return tx.AppendAudit(ctx, access.NewEntry(ctx, l.now(), access.Change{
+			MerchantID: f.MerchantID, Action: access.ActionEventRedeliver, After: redeliveredEvents{
+				Redelivered: scheduled, Type: string(f.Type), InvoiceID: f.InvoiceID, From: unixSeconds(f.CreatedFrom), To: unixSeconds(f.CreatedTo), FailedOnly: f.OnlyFailed,
+			},
+		}))
+	})
 	if scheduled > 0 {
 		wait.Wake(l.wake)
 	}
 	return scheduled, next, err
+}
+
+// redeliveredEvent is the delivery of an event in the audit log.
+type redeliveredEvent struct {
+	Delivery string `json:"delivery"` // its status
+	Attempts int    `json:"attempts"`
+}
+
+// redeliveredEvents is, in the audit log, which events were sent again by one
+// transaction, and how many.
+type redeliveredEvents struct {
+	Redelivered int64  `json:"redelivered"`
+	Type        string `json:"type,omitempty"`
+	InvoiceID   string `json:"invoiceId,omitempty"`
+	From        int64  `json:"from,omitempty"` // Unix seconds
+	To          int64  `json:"to,omitempty"`   // Unix seconds
+	FailedOnly  bool   `json:"failedOnly,omitempty"`
+}
+
+// unixSeconds returns a time in Unix seconds; 0 for the zero time.
+func unixSeconds(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.Unix()
 }
 
 // clockedStore is the store for callers without the schedule's clock: it converts

@@ -14,7 +14,10 @@ import (
 func TestMerchants(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t))
 	seal := func(int64) ([]byte, string, error) { return []byte("x"), "key", nil }
-	if _, err := db.PutEndpoint(t.Context(), store.EndpointRow{MerchantID: "owner", URL: "https://owner.example/", ChangedAt: 1}, seal); err != nil {
+	if err := db.Update(t.Context(), func(tx *store.Tx) error {
+		_, err := tx.PutEndpoint(t.Context(), store.EndpointRow{MerchantID: "owner", URL: "https://owner.example/", ChangedAt: 1}, seal)
+		return err
+	}); err != nil {
 		t.Fatal(err)
 	}
 	endpoints, err := endpoint.Open(t.Context(), endpoint.Config{Store: unsealedStore{db}})

@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 )
@@ -108,16 +109,28 @@ func (s *Service) Orphaned(ctx context.Context, chainKey string, through uint64)
 // Halt stops the chain's indexer until Resume. It returns ErrNotStarted for a
 // chain that was never read.
 func (s *Service) Halt(ctx context.Context, chainKey, reason string) error {
-	return s.updateCursor(ctx, chainKey, func(cur *store.Cursor) error { cur.Halted = reason; return nil })
+	return s.updateCursor(ctx, chainKey, func(_ *store.Tx, cur *store.Cursor) error { cur.Halted = reason; return nil })
 }
 
 // Resume ends a Halt. It returns ErrNotStarted for a chain that was never read.
 func (s *Service) Resume(ctx context.Context, chainKey string) error {
-	return s.Halt(ctx, chainKey, "")
+	return s.updateCursor(ctx, chainKey, func(tx *store.Tx, cur *store.Cursor) error {
+		if cur.Halted == "" {
+			return nil
+		}
+		was := auditedHalt{cur.Halted}
+		cur.Halted = ""
+		return tx.AppendAudit(ctx, access.NewEntry(ctx, s.now(), access.Change{Action: access.ActionChainResume, Object: chainKey, Before: was}))
+	})
+}
+
+// auditedHalt is a halt in the audit log.
+type auditedHalt struct {
+	Halted string `json:"halted"` // why
 }
 
 // updateCursor changes the chain's cursor, also while the chain is halted.
-func (s *Service) updateCursor(ctx context.Context, chainKey string, change func(*store.Cursor) error) error {
+func (s *Service) updateCursor(ctx context.Context, chainKey string, change func(*store.Tx, *store.Cursor) error) error {
 	return s.store.Update(ctx, func(tx *store.Tx) error {
 		cur, err := tx.LockCursor(ctx, chainKey)
 		if errors.Is(err, store.ErrNotFound) {
@@ -126,7 +139,7 @@ func (s *Service) updateCursor(ctx context.Context, chainKey string, change func
 		if err != nil {
 			return err
 		}
-		if err := change(&cur); err != nil {
+		if err := change(tx, &cur); err != nil {
 			return err
 		}
 		return tx.SaveCursor(ctx, chainKey, cur)

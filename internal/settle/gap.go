@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 )
@@ -15,18 +16,28 @@ import (
 // an error when the number is above the newest block read.
 func (s *Service) Rescan(ctx context.Context, chainKey string, from uint64) (Gap, error) {
 	var gap Gap
-	err := s.updateCursor(ctx, chainKey, func(cur *store.Cursor) error {
+	err := s.updateCursor(ctx, chainKey, func(tx *store.Tx, cur *store.Cursor) error {
 		if from > cur.Indexed.Number {
 			return fmt.Errorf("rescan %s from block %d: it is read up to block %d; give that or a lower one", chainKey, from, cur.Indexed.Number)
 		}
 		gap = Gap{Next: from, Last: cur.Indexed.Number, LastTime: cur.Indexed.Time}
+		var before any
 		if cur.Gap != nil {
+			before = auditedGap{cur.Gap.Next, cur.Gap.Last}
 			gap.Next = min(gap.Next, cur.Gap.Next)
 		}
 		cur.Gap = &gap
-		return nil
+		return tx.AppendAudit(ctx, access.NewEntry(ctx, s.now(), access.Change{
+			Action: access.ActionChainRescan, Object: chainKey, Before: before, After: auditedGap{gap.Next, gap.Last},
+		}))
 	})
 	return gap, err
+}
+
+// auditedGap is a range of blocks to read in the audit log.
+type auditedGap struct {
+	From uint64 `json:"from"`
+	To   uint64 `json:"to"`
 }
 
 // Fill stores what the next blocks of the chain's gap hold, up to the block

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
@@ -30,6 +31,13 @@ type ManualAttribution struct {
 	InvoiceID string
 	By        string // who attributes it
 	Note      string // why
+}
+
+// auditedAttribution is a manual attribution in the audit log.
+type auditedAttribution struct {
+	InvoiceID string `json:"invoiceId"`
+	By        string `json:"by"`
+	Note      string `json:"note,omitempty"`
 }
 
 // AttributeManually attributes a payment without an invoice, and records by
@@ -78,6 +86,10 @@ func (s *Service) AttributeManually(ctx context.Context, m ManualAttribution) (i
 				Field: "invoiceId", Detail: "is of an invoice that awaits another token, on another chain or at another address",
 			}
 		}
+		out.audit = append(out.audit, access.NewEntry(ctx, s.now(), access.Change{
+			MerchantID: inv.MerchantID, Action: access.ActionAttributionAssign, Object: found.ID,
+			After: auditedAttribution{m.InvoiceID, m.By, m.Note},
+		}))
 		return s.attributeTo(ctx, tx, out, invoice.ByHand, &found, inv, m)
 	})
 	return found.Payment, err

@@ -3,17 +3,19 @@ package settle
 import (
 	"context"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 )
 
-// outbox collects what a transaction inserts for other components: events and
-// intents. They are saved in the same transaction, and signalled after it.
+// outbox collects what a transaction inserts at its end: events and intents for
+// other components, and audit entries. They are saved in the same transaction, and signalled after it.
 type outbox struct {
 	events       []store.Event
 	intents      []store.Intent
 	unattributed []invoice.Payment // that no rule attributes
+	audit        []access.Entry
 }
 
 // update runs a transaction with an outbox, saves the outbox in it, and wakes
@@ -37,12 +39,15 @@ func (s *Service) update(ctx context.Context, fn func(tx *store.Tx, out *outbox)
 	return err
 }
 
-// save inserts the events and intents.
+// save inserts the events, the intents and the audit entries.
 func (out *outbox) save(ctx context.Context, tx *store.Tx) error {
 	if err := tx.InsertIntents(ctx, out.intents); err != nil {
 		return err
 	}
-	return tx.InsertEvents(ctx, out.events)
+	if err := tx.InsertEvents(ctx, out.events); err != nil {
+		return err
+	}
+	return tx.AppendAudit(ctx, out.audit...)
 }
 
 // signal wakes the components that an outbox, which was committed, has work for.

@@ -3,6 +3,8 @@ package settle
 import (
 	"context"
 
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 )
@@ -19,17 +21,30 @@ func (s *Service) Registries(ctx context.Context, chainKey string) ([]invoice.Ad
 // RecordRegistries records the configured registries. It must be called before
 // invoices are created and blocks are read.
 func (s *Service) RecordRegistries(ctx context.Context) error {
+	ctx = access.WithOrigin(ctx, access.Origin{Actor: access.ActorConfig})
 	return s.store.Update(ctx, func(tx *store.Tx) error {
+		var entries []access.Entry
 		for _, c := range s.chains {
 			if c.Registry.IsZero() {
 				continue
 			}
-			if err := tx.InsertRegistry(ctx, c.Key, c.Registry, s.now().Unix()); err != nil {
+			added, err := tx.InsertRegistry(ctx, c.Key, c.Registry, s.now().Unix())
+			if err != nil {
 				return err
 			}
+			if added {
+				entries = append(entries, access.NewEntry(ctx, s.now(), access.Change{
+					Action: access.ActionRegistryAdd, Object: c.Key, After: auditedRegistry{chain.Checksum(c.Registry)},
+				}))
+			}
 		}
-		return nil
+		return tx.AppendAudit(ctx, entries...)
 	})
+}
+
+// auditedRegistry is a registry in the audit log.
+type auditedRegistry struct {
+	Registry string `json:"registry"` // address
 }
 
 // AdoptRegistries sets the registry of invoices that an older version created:

@@ -42,8 +42,10 @@ func TestUnattributedEvents(t *testing.T) {
 			w.merchant = merchant + w.merchant
 			if c.stored != nil {
 				seal := func(int64) ([]byte, string, error) { return []byte("x"), "key", nil }
-				_, err := db.store.PutEndpoint(t.Context(), store.EndpointRow{MerchantID: w.merchant, URL: "https://shop.example/", Optional: c.stored}, seal)
-				w.must(err)
+				w.must(db.store.Update(t.Context(), func(tx *store.Tx) error {
+					_, err := tx.PutEndpoint(t.Context(), store.EndpointRow{MerchantID: w.merchant, URL: "https://shop.example/", Optional: c.stored}, seal)
+					return err
+				}))
 			}
 			inv := w.create()
 			p := w.unattributedPayment(start+10, invoice.NewAmount(990_000))

@@ -121,28 +121,30 @@ type Seal func(version int64) (sealed []byte, keyID string, err error)
 // PutEndpoint stores a merchant's endpoint and resets its circuit breaker. If
 // the merchant has no active secret, it creates one and reports that. A nil
 // e.Optional keeps the stored optional types. e.Secrets is ignored.
-func (s *Store) PutEndpoint(ctx context.Context, e EndpointRow, seal Seal) (first bool, err error) {
+func (tx *Tx) PutEndpoint(ctx context.Context, e EndpointRow, seal Seal) (first bool, err error) {
 	var optional any // NULL keeps what is stored
 	if e.Optional != nil {
 		optional = eventTypesText(e.Optional)
 	}
-	err = s.Update(ctx, func(tx *Tx) error {
-		_, err := tx.exec(ctx, `INSERT INTO endpoints (merchant_id, url, changed_at, optional_events) VALUES ($1, $2, $3, COALESCE(CAST($4 AS TEXT), ''))
-			ON CONFLICT (merchant_id) DO UPDATE SET url = excluded.url, changed_at = excluded.changed_at,
-				optional_events = COALESCE(CAST($4 AS TEXT), endpoints.optional_events)`, e.MerchantID, e.URL, e.ChangedAt, optional)
-		if err != nil {
-			return err
-		}
+	if _, err = tx.exec(ctx, `INSERT INTO endpoints (merchant_id, url, changed_at, optional_events) VALUES ($1, $2, $3, COALESCE(CAST($4 AS TEXT), ''))
+		ON CONFLICT (merchant_id) DO UPDATE SET url = excluded.url, changed_at = excluded.changed_at,
+			optional_events = COALESCE(CAST($4 AS TEXT), endpoints.optional_events)`, e.MerchantID, e.URL, e.ChangedAt, optional); err == nil {
 		_, err = tx.insertSecret(ctx, SecretRow{MerchantID: e.MerchantID, State: SecretActive, CreatedAt: e.ChangedAt}, seal)
-		if first = err == nil; !first && !errors.Is(err, ErrConflict) {
-			return err
-		}
-		return tx.forgetBreaker(ctx, e.MerchantID)
-	})
+		first = err == nil
+	}
+	if err == nil || errors.Is(err, ErrConflict) {
+		err = tx.forgetBreaker(ctx, e.MerchantID)
+	}
 	if err != nil {
 		return false, fmt.Errorf("set the endpoint of %s: %w", e.MerchantID, err)
 	}
 	return first, nil
+}
+
+// LockEndpoint locks a merchant's endpoint, if it has one, until the transaction ends.
+func (tx *Tx) LockEndpoint(ctx context.Context, merchantID string) error {
+	_, err := queryAll(ctx, &tx.queries, scanID, "SELECT merchant_id FROM endpoints WHERE merchant_id = $1"+tx.forUpdate(), merchantID)
+	return err
 }
 
 // EndpointOwners returns the merchants that have an endpoint.
@@ -181,11 +183,8 @@ func (q *queries) Secrets(ctx context.Context, merchantIDs []string) (map[string
 
 // StageSecret inserts a staged secret under the merchant's next version, which
 // it returns. It returns ErrConflict if the merchant has a staged secret.
-func (s *Store) StageSecret(ctx context.Context, merchantID string, now int64, seal Seal) (version int64, err error) {
-	err = s.Update(ctx, func(tx *Tx) (err error) {
-		version, err = tx.insertSecret(ctx, SecretRow{MerchantID: merchantID, State: SecretStaged, CreatedAt: now}, seal)
-		return err
-	})
+func (tx *Tx) StageSecret(ctx context.Context, merchantID string, now int64, seal Seal) (version int64, err error) {
+	version, err = tx.insertSecret(ctx, SecretRow{MerchantID: merchantID, State: SecretStaged, CreatedAt: now}, seal)
 	if err != nil {
 		return 0, fmt.Errorf("stage a webhook secret of %s: %w", merchantID, err)
 	}
@@ -222,40 +221,36 @@ var ErrURLChanged = errors.New("the endpoint has another URL by now")
 // Unix seconds. PromoteSecret returns ErrConflict if that secret is not staged,
 // even if another has its version, because versions of dropped secrets are
 // reused. It returns ErrURLChanged if the endpoint has another URL.
-func (s *Store) PromoteSecret(ctx context.Context, staged SecretRow, url string, validUntil int64) error {
+func (tx *Tx) PromoteSecret(ctx context.Context, staged SecretRow, url string, validUntil int64) error {
 	sealed := base64.StdEncoding.EncodeToString(staged.Sealed)
-	return s.Update(ctx, func(tx *Tx) error {
-		at, err := queryRow(ctx, &tx.queries, scanID, "SELECT url FROM endpoints WHERE merchant_id = $1"+tx.forUpdate(), staged.MerchantID)
-		switch {
-		case err != nil:
-			return fmt.Errorf("endpoint of %s: %w", staged.MerchantID, err)
-		case at != url:
-			return fmt.Errorf("promote webhook secret %d of %s: %w", staged.Version, staged.MerchantID, ErrURLChanged)
-		}
-		if _, err := tx.exec(ctx, `UPDATE endpoint_secrets SET state = 'retiring', valid_until = $3 WHERE merchant_id = $1 AND state = 'active'
-			AND EXISTS (SELECT 1 FROM endpoint_secrets AS staged WHERE staged.merchant_id = $1 AND staged.version = $2 AND staged.state = 'staged' AND staged.sealed = $4)`,
-			staged.MerchantID, staged.Version, validUntil, sealed); err != nil {
-			return err
-		}
-		n, err := tx.exec(ctx, "UPDATE endpoint_secrets SET state = 'active' WHERE merchant_id = $1 AND version = $2 AND state = 'staged' AND sealed = $3",
-			staged.MerchantID, staged.Version, sealed)
-		if err == nil && n == 0 {
-			err = fmt.Errorf("promote webhook secret %d of %s: %w", staged.Version, staged.MerchantID, ErrConflict)
-		}
+	at, err := queryRow(ctx, &tx.queries, scanID, "SELECT url FROM endpoints WHERE merchant_id = $1"+tx.forUpdate(), staged.MerchantID)
+	switch {
+	case err != nil:
+		return fmt.Errorf("endpoint of %s: %w", staged.MerchantID, err)
+	case at != url:
+		return fmt.Errorf("promote webhook secret %d of %s: %w", staged.Version, staged.MerchantID, ErrURLChanged)
+	}
+	if _, err := tx.exec(ctx, `UPDATE endpoint_secrets SET state = 'retiring', valid_until = $3 WHERE merchant_id = $1 AND state = 'active'
+		AND EXISTS (SELECT 1 FROM endpoint_secrets AS staged WHERE staged.merchant_id = $1 AND staged.version = $2 AND staged.state = 'staged' AND staged.sealed = $4)`,
+		staged.MerchantID, staged.Version, validUntil, sealed); err != nil {
 		return err
-	})
+	}
+	n, err := tx.exec(ctx, "UPDATE endpoint_secrets SET state = 'active' WHERE merchant_id = $1 AND version = $2 AND state = 'staged' AND sealed = $3",
+		staged.MerchantID, staged.Version, sealed)
+	if err == nil && n == 0 {
+		err = fmt.Errorf("promote webhook secret %d of %s: %w", staged.Version, staged.MerchantID, ErrConflict)
+	}
+	return err
 }
 
 // DropStagedSecret deletes the merchant's staged secret. It returns ErrNotFound
 // if no secret is staged.
-func (s *Store) DropStagedSecret(ctx context.Context, merchantID string) error {
-	return s.Update(ctx, func(tx *Tx) error {
-		n, err := tx.exec(ctx, "DELETE FROM endpoint_secrets WHERE merchant_id = $1 AND state = 'staged'", merchantID)
-		if err == nil && n == 0 {
-			err = ErrNotFound
-		}
-		return err
-	})
+func (tx *Tx) DropStagedSecret(ctx context.Context, merchantID string) error {
+	n, err := tx.exec(ctx, "DELETE FROM endpoint_secrets WHERE merchant_id = $1 AND state = 'staged'", merchantID)
+	if err == nil && n == 0 {
+		err = ErrNotFound
+	}
+	return err
 }
 
 // DropRetiredSecrets deletes the secrets that no longer sign and returns their

@@ -19,29 +19,26 @@ var (
 
 // Redeliver schedules a finished delivery again, under its old id and with a
 // deadline of its own. It returns ErrNotFound, ErrPending or ErrNoDelivery
-// when it does not. The merchant's endpoint is tried at once even when its
-// breaker is open.
-func (s *Store) Redeliver(ctx context.Context, eventID string, nowMS int64) error {
-	err := s.Update(ctx, func(tx *Tx) error {
-		r, _, err := tx.EventRecord(ctx, eventID)
-		switch {
-		case err != nil:
-			return err
-		case r.Status == delivery.Pending:
-			return ErrPending
-		case r.Status == delivery.None && r.DeliveryID == "":
-			return ErrNoDelivery
+// when it does not, and otherwise the event as it was. The merchant's endpoint is
+// tried at once even when its breaker is open.
+func (tx *Tx) Redeliver(ctx context.Context, eventID string, nowMS int64) (EventRow, error) {
+	r, _, err := tx.EventRecord(ctx, eventID)
+	switch {
+	case err != nil:
+	case r.Status == delivery.Pending:
+		err = ErrPending
+	case r.Status == delivery.None && r.DeliveryID == "":
+		err = ErrNoDelivery
+	default:
+		var n int64
+		if n, err = tx.redeliver(ctx, []int64{r.Seq}, nowMS); err == nil && n == 0 {
+			err = ErrPending // another request was faster
 		}
-		n, err := tx.redeliver(ctx, []int64{r.Seq}, nowMS)
-		if err == nil && n == 0 {
-			return ErrPending // another request was faster
-		}
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("send %s again: %w", eventID, err)
 	}
-	return nil
+	if err != nil {
+		return r, fmt.Errorf("send %s again: %w", eventID, err)
+	}
+	return r, nil
 }
 
 // RedeliverFilter says which finished deliveries to send again. Empty fields
@@ -104,41 +101,40 @@ func (q *queries) eventNextTo(ctx context.Context, side string, at time.Time) (i
 // RedeliverMany schedules finished deliveries again, at most so many in one
 // call. It returns how many it scheduled and, for the After of the next call,
 // the number up to which it is done; 0 when nothing is left.
-func (s *Store) RedeliverMany(ctx context.Context, f RedeliverFilter, nowMS int64, limit int) (scheduled int64, next int64, err error) {
-	err = s.Update(ctx, func(tx *Tx) error {
-		scheduled, next = 0, 0
-		f := f
-		if err := f.bound(ctx, &tx.queries); err != nil {
-			return err
-		}
-		list := EventFilter{MerchantID: f.MerchantID, Type: f.Type, InvoiceID: f.InvoiceID, After: &f.After, Limit: limit}
-		if f.OnlyFailed {
-			list.Delivery = delivery.Failed
-		}
-		rows, err := tx.Events(ctx, list)
-		if err != nil {
-			return err
-		}
-		var seqs []int64
-		for _, r := range rows {
-			if f.Through != 0 && r.Seq > f.Through {
-				rows = nil // nothing is left
-				break
-			}
-			if f.matches(r) {
-				seqs = append(seqs, r.Seq)
-			}
-		}
-		if len(rows) == limit {
-			next = rows[limit-1].Seq
-		}
-		scheduled, err = tx.redeliver(ctx, seqs, nowMS)
-		return err
-	})
-	if err != nil {
+func (tx *Tx) RedeliverMany(ctx context.Context, f RedeliverFilter, nowMS int64, limit int) (scheduled int64, next int64, err error) {
+	if scheduled, next, err = tx.redeliverMany(ctx, f, nowMS, limit); err != nil {
 		return 0, 0, fmt.Errorf("send events again: %w", err)
 	}
 	return scheduled, next, nil
+}
+
+func (tx *Tx) redeliverMany(ctx context.Context, f RedeliverFilter, nowMS int64, limit int) (scheduled int64, next int64, err error) {
+	if err := f.bound(ctx, &tx.queries); err != nil {
+		return 0, 0, err
+	}
+	list := EventFilter{MerchantID: f.MerchantID, Type: f.Type, InvoiceID: f.InvoiceID, After: &f.After, Limit: limit}
+	if f.OnlyFailed {
+		list.Delivery = delivery.Failed
+	}
+	rows, err := tx.Events(ctx, list)
+	if err != nil {
+		return 0, 0, err
+	}
+	var seqs []int64
+	for _, r := range rows {
+		if f.Through != 0 && r.Seq > f.Through {
+			rows = nil // nothing is left
+			break
+		}
+		if f.matches(r) {
+			seqs = append(seqs, r.Seq)
+		}
+	}
+	if len(rows) == limit {
+		next = rows[limit-1].Seq
+	}
+	scheduled, err = tx.redeliver(ctx, seqs, nowMS)
+	return scheduled, next, err
 }
 
 // redeliver moves finished deliveries back into the schedule.

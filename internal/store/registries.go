@@ -6,11 +6,12 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// InsertRegistry records a registry of the chain, unless it is known already.
-func (tx *Tx) InsertRegistry(ctx context.Context, chainKey string, registry invoice.Address, at int64) error {
-	_, err := tx.exec(ctx, "INSERT INTO registries (chain_key, address, created_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+// InsertRegistry records a registry of the chain, unless it is known already. It reports
+// whether it was new.
+func (tx *Tx) InsertRegistry(ctx context.Context, chainKey string, registry invoice.Address, at int64) (bool, error) {
+	n, err := tx.exec(ctx, "INSERT INTO registries (chain_key, address, created_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
 		chainKey, registry.String(), at)
-	return err
+	return n > 0, err
 }
 
 // Registries returns all registries that the service ever used on a chain.

@@ -1,0 +1,69 @@
+package endpoint
+
+import (
+	"context"
+	"net/url"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// update changes a merchant's endpoint in one transaction with its audit entry.
+func (d *Directory) update(ctx context.Context, action access.Action, merchantID string, change func(tx *store.Tx) error) error {
+	return d.conf.Store.Update(ctx, func(tx *store.Tx) error {
+		if err := tx.LockEndpoint(ctx, merchantID); err != nil {
+			return err
+		}
+		before, err := auditView(ctx, tx, merchantID)
+		if err != nil {
+			return err
+		}
+		if err := change(tx); err != nil {
+			return err
+		}
+		after, err := auditView(ctx, tx, merchantID)
+		if err != nil {
+			return err
+		}
+		return tx.AppendAudit(ctx, access.NewEntry(ctx, d.conf.Now(), access.Change{
+			MerchantID: merchantID, Action: action, Object: merchantID, Before: before, After: after,
+		}))
+	})
+}
+
+// auditedEndpoint is an endpoint in the audit log, without the values of its secrets.
+type auditedEndpoint struct {
+	URL            string              `json:"url"` // without the query, which may hold a secret
+	OptionalEvents []invoice.EventType `json:"optionalEvents,omitempty"`
+	Secrets        []auditedSecret     `json:"secrets"` // newest first
+}
+
+type auditedSecret struct {
+	Version int64             `json:"version"`
+	State   store.SecretState `json:"state"`
+}
+
+// auditView returns a merchant's endpoint for the audit log, or nil if it has none.
+func auditView(ctx context.Context, tx *store.Tx, merchantID string) (any, error) {
+	rows, err := tx.Endpoints(ctx, []string{merchantID})
+	row, ok := rows[merchantID]
+	if err != nil || !ok {
+		return nil, err
+	}
+	v := auditedEndpoint{URL: withoutQuery(row.URL), OptionalEvents: row.Optional, Secrets: make([]auditedSecret, len(row.Secrets))}
+	for i, s := range row.Secrets {
+		v.Secrets[i] = auditedSecret{Version: s.Version, State: s.State}
+	}
+	return v, nil
+}
+
+// withoutQuery returns a URL with its query replaced by "…".
+func withoutQuery(target string) string {
+	u, err := url.Parse(target)
+	if err != nil || u.RawQuery == "" {
+		return target
+	}
+	u.RawQuery = ""
+	return u.String() + "?…"
+}

@@ -1,0 +1,57 @@
+package server
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// TestRedeliveryIsAudited has redelivered events recorded, and nothing that changes nothing.
+func TestRedeliveryIsAudited(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		now := time.Unix(1_764_000_000, 0)
+		storetest.Schedule(t, db, "m", 0, 3, 1)
+		me := store.Worker{ID: "me"}
+		if err := db.RegisterWorker(t.Context(), me, now.UnixMilli(), now.UnixMilli()+1000); err != nil {
+			t.Fatal(err)
+		}
+		if n, _, err := db.ExpireDeliveries(t.Context(), store.ExpireRequest{
+			Worker: me, MerchantIDs: []string{"m"}, Unreachable: map[string]bool{"m": true}, NowMS: now.UnixMilli(), Limit: 9,
+		}); err != nil || n["m"] != 3 {
+			t.Fatalf("expired %v, %v", n, err)
+		}
+		schedule, err := clock.Open(t.Context(), clock.Config{Store: db, Wall: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := eventLog{db, nil, schedule, func() time.Time { return now }, make(chan struct{}, 1)}
+		if err := l.Redeliver(t.Context(), "evt_m_000001", 0); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Redeliver(t.Context(), "evt_m_000001", 0); err == nil {
+			t.Error("a pending event is sent again")
+		}
+		for range 2 {
+			if _, _, err := l.RedeliverMany(t.Context(), store.RedeliverFilter{OnlyFailed: true}, 0, 9); err != nil {
+				t.Fatal(err)
+			}
+		}
+		entries, err := db.AuditEntries(t.Context(), store.AuditFilter{Action: access.ActionEventRedeliver, Limit: 9})
+		if err != nil || len(entries) != 2 {
+			t.Fatalf("%+v, %v; want 2 entries", entries, err)
+		}
+		many, one := entries[0], entries[1]
+		if one.MerchantID != "m" || one.Object != "evt_m_000001" || one.Before != `{"delivery":"`+string(delivery.Failed)+`","attempts":0}` {
+			t.Errorf("of one event: %+v", one)
+		}
+		if many.MerchantID != "" || many.After != `{"redelivered":2,"failedOnly":true}` || !many.At.Equal(now) {
+			t.Errorf("of several: %+v", many)
+		}
+	})
+}

@@ -1,0 +1,38 @@
+package store
+
+import "context"
+
+// Tests call these methods of Tx in a transaction of their own.
+
+// PutEndpoint is Tx.PutEndpoint.
+func (s *Store) PutEndpoint(ctx context.Context, e EndpointRow, seal Seal) (first bool, err error) {
+	err = s.Update(ctx, func(tx *Tx) error { first, err = tx.PutEndpoint(ctx, e, seal); return err })
+	return first, err
+}
+
+// StageSecret is Tx.StageSecret.
+func (s *Store) StageSecret(ctx context.Context, merchantID string, now int64, seal Seal) (version int64, err error) {
+	err = s.Update(ctx, func(tx *Tx) error { version, err = tx.StageSecret(ctx, merchantID, now, seal); return err })
+	return version, err
+}
+
+// PromoteSecret is Tx.PromoteSecret.
+func (s *Store) PromoteSecret(ctx context.Context, staged SecretRow, url string, validUntil int64) error {
+	return s.Update(ctx, func(tx *Tx) error { return tx.PromoteSecret(ctx, staged, url, validUntil) })
+}
+
+// DropStagedSecret is Tx.DropStagedSecret.
+func (s *Store) DropStagedSecret(ctx context.Context, merchantID string) error {
+	return s.Update(ctx, func(tx *Tx) error { return tx.DropStagedSecret(ctx, merchantID) })
+}
+
+// Redeliver is Tx.Redeliver.
+func (s *Store) Redeliver(ctx context.Context, eventID string, nowMS int64) error {
+	return s.Update(ctx, func(tx *Tx) error { _, err := tx.Redeliver(ctx, eventID, nowMS); return err })
+}
+
+// RedeliverMany is Tx.RedeliverMany.
+func (s *Store) RedeliverMany(ctx context.Context, f RedeliverFilter, nowMS int64, limit int) (scheduled, next int64, err error) {
+	err = s.Update(ctx, func(tx *Tx) error { scheduled, next, err = tx.RedeliverMany(ctx, f, nowMS, limit); return err })
+	return scheduled, next, err
+}
