@@ -403,6 +403,55 @@ type Attribution struct {
 // be added.
 type AttributionMethod string
 
+// AuditEntry A change that somebody asked for. `hash` covers all members and the hash of the entry before; `docs/audit.md`
+// says how to compute it.
+type AuditEntry struct {
+	// Seq The number of the entry, from 1 and without gaps in the whole log.
+	Seq int64 `json:"seq"`
+
+	// At Unix seconds.
+	At Time `json:"at"`
+
+	// Actor The id of a key; `cli:` and the name of a user, for a command; `config` for a change by the configuration;
+	// `open` for a request without a key to an API that is open to all; `service` for the service itself.
+	Actor string `json:"actor"`
+
+	// Client The address of the client. Absent for a change that no request asked for.
+	Client string `json:"client,omitempty"`
+
+	// RequestID The `X-Request-Id` of the response. Absent for a change that no request asked for.
+	RequestID string `json:"requestId,omitempty"`
+
+	// MerchantID The id that the merchant chose.
+	MerchantID MerchantID `json:"merchantId,omitempty"`
+
+	// Action The kind of the change. More may be added.
+	Action string `json:"action"`
+
+	// Object The identifier of what was changed.
+	Object string `json:"object,omitempty"`
+
+	// Before What it was before, as a text of JSON, without secrets. Absent if there was nothing.
+	Before string `json:"before,omitempty"`
+
+	// After What it is after, as a text of JSON, without secrets. Absent if there is nothing.
+	After string `json:"after,omitempty"`
+
+	// PrevHash The hash of the entry before; zeros for the first.
+	PrevHash string `json:"prevHash"`
+
+	// Hash SHA-256 of the entry, in hex.
+	Hash string `json:"hash"`
+}
+
+// AuditList defines model for AuditList.
+type AuditList struct {
+	Entries []AuditEntry `json:"entries"`
+
+	// NextCursor Present if there are more entries.
+	NextCursor string `json:"nextCursor,omitempty"`
+}
+
 // Claim A payer's statement that an unattributed payment is for an invoice. Attributing the payment decides it.
 type Claim struct {
 	ID string `json:"id"`

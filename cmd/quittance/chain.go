@@ -131,7 +131,7 @@ func runChainRescan(ctx context.Context, env environment, o *operated, from int6
 	if err := o.load(); err != nil {
 		return err
 	}
-	gap, err := admin.Rescan(ctx, o.Config, o.chain.Key, uint64(from))
+	gap, err := admin.Rescan(asCommand(ctx), o.Config, o.chain.Key, uint64(from))
 	if err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func runChainResume(ctx context.Context, env environment, o *operated, yes, asJS
 	if reason != "" && !yes {
 		failed = errors.New("nothing was changed; compare the chain's nodes with another one, and run this again with --yes to resume it")
 	} else if reason != "" {
-		failed = admin.Resume(ctx, o.Config, o.chain.Key)
+		failed = admin.Resume(asCommand(ctx), o.Config, o.chain.Key)
 		resumed = failed == nil
 	}
 	if asJSON {

@@ -45,9 +45,9 @@ const (
 
 // Fault is the first fault of an audit log.
 type Fault struct {
-	Seq    int64 // of the first bad entry
-	Damage Damage
-	Detail string
+	Seq    int64  `json:"seq"` // of the first bad entry
+	Damage Damage `json:"damage"`
+	Detail string `json:"detail"`
 }
 
 // Error returns a sentence about the fault.

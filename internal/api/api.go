@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/endpoint"
@@ -78,6 +79,8 @@ type Reader interface {
 	Claims(ctx context.Context, f store.ClaimFilter) ([]store.Claim, error)
 	// ClaimsOfPayments returns the first claims to each payment.
 	ClaimsOfPayments(ctx context.Context, paymentIDs []string, merchantID string, limit int) (map[string][]store.Claim, error)
+	// AuditEntries returns the matching entries of the audit log, newest first.
+	AuditEntries(ctx context.Context, f store.AuditFilter) ([]access.Entry, error)
 }
 
 // Events is the event log with the delivery schedule.

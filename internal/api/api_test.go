@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/api/apitest"
 	"github.com/quittance/quittance/internal/chain"
@@ -38,6 +39,7 @@ type backend struct {
 	events   []store.EventRow
 	attempts []delivery.Attempt      // of every event
 	redone   []store.RedeliverFilter // of the calls of RedeliverMany
+	audit    []access.Entry          // oldest first
 	tick     time.Duration           // by which the clock advances at each call
 	ticks    int
 	err      error                       // if set, returned by every method

@@ -34,6 +34,7 @@ func (a *API) Routes() []Route {
 		{"POST /api/events/redeliver", access.EventsRedeliver, a.redeliverEvents},
 		{"GET /api/events/{id}", access.EventsRead, a.getEvent},
 		{"POST /api/events/{id}/redeliver", access.EventsRedeliver, a.redeliverEvent},
+		{"GET /api/audit", access.EventsRead, a.listAudit},
 		{"GET /api/merchants/{id}/webhook", access.EventsRead, a.getWebhook},
 		{"PUT /api/merchants/{id}/webhook", access.WebhooksWrite, a.putWebhook},
 		{"POST /api/merchants/{id}/webhook/ping", access.WebhooksWrite, a.pingWebhook},

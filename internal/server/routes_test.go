@@ -26,6 +26,7 @@ import (
 // credential, and the scope of a key.
 const routeList = `
 DELETE /api/merchants/{id}/webhook/secret api key webhooks:write
+GET /api/audit api key events:read
 GET /api/claims api key payments:read
 GET /api/events api key events:read
 GET /api/events/{id} api key events:read

@@ -1,0 +1,33 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/quittance/quittance/apitypes"
+)
+
+// AuditFilter selects entries of the audit log. The zero value selects all.
+type AuditFilter struct {
+	MerchantID string
+	Action     string    // such as endpoint.update
+	Since      time.Time // in whole seconds; zero for no bound
+	PageSize   int       // entries per request, 1 to 200; 0 means the service's default
+}
+
+// AuditEntries lists entries of the audit log, newest first. It requests pages as needed,
+// and ends after an error.
+func (c *Client) AuditEntries(ctx context.Context, f AuditFilter) iter.Seq2[apitypes.AuditEntry, error] {
+	query := make(url.Values)
+	set(query, "merchantId", f.MerchantID)
+	set(query, "action", f.Action)
+	if !f.Since.IsZero() {
+		query.Set("since", strconv.FormatInt(f.Since.Unix(), 10))
+	}
+	return list(ctx, c, "api/audit", query, f.PageSize, func(page apitypes.AuditList) ([]apitypes.AuditEntry, string) {
+		return page.Entries, page.NextCursor
+	})
+}

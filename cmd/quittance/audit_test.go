@@ -1,0 +1,90 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// auditConfig writes a configuration with a database, and returns its path.
+func auditConfig(t *testing.T, database string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "quittance.yaml")
+	text := "listen: 127.0.0.1:1\ndatabase: " + database + "\nmerchants: [{id: cafe}]\nmasterKeyEnv: AUDIT_MASTER_KEY\n" +
+		"chains: [{chainKey: base, rpc: ['http://127.0.0.1:1']}]\n"
+	t.Setenv("AUDIT_MASTER_KEY", "5ec7e78c3f1d5e9ab2047c6e11f0d93b58a7c42d7e9016fb83c5aa4e6d2719b0")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestAudit lists and verifies a log, and finds an entry that was removed.
+func TestAudit(t *testing.T) {
+	url := storetest.SQLite(t)
+	db := storetest.Open(t, url)
+	config := auditConfig(t, url)
+	err := db.Update(t.Context(), func(tx *store.Tx) error {
+		one := access.Entry{At: time.Unix(1_764_000_000, 0), Origin: access.Origin{Actor: "cli:maria"}, Action: access.ActionChainRescan, Object: "base"}
+		two := access.Entry{At: time.Unix(1_764_000_060, 0), Origin: access.Origin{Actor: "key_1", Client: "192.0.2.1"},
+			MerchantID: "cafe", Action: access.ActionEndpointUpdate, Object: "cafe", After: "{}"}
+		return tx.AppendAudit(t.Context(), one, two)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := func(wantCode int, args ...string) (stdout, stderr string) {
+		t.Helper()
+		var out, errs strings.Builder
+		args = append([]string{"audit"}, append(args, "--config", config)...)
+		if code := run(t.Context(), environment{stdout: &out, stderr: &errs}, args); code != wantCode {
+			t.Errorf("%v exits %d, want %d: %s", args, code, wantCode, errs.String())
+		}
+		return out.String(), errs.String()
+	}
+	const want = `SEQ  AT                    ACTOR      FROM       ACTION           OBJECT  MERCHANT
+2    2025-11-24T16:01:00Z  key_1      192.0.2.1  endpoint.update  cafe    cafe
+1    2025-11-24T16:00:00Z  cli:maria  -          chain.rescan     base    -
+`
+	if got, _ := command(0, "list"); got != want {
+		t.Errorf("it lists\n%s, want\n%s", got, want)
+	}
+	got, _ := command(0, "list", "--merchant", "cafe", "--action", "endpoint.update", "--since", "2025-11-24T16:01:00Z", "--json")
+	var list apitypes.AuditList
+	if err := json.Unmarshal([]byte(got), &list); err != nil || len(list.Entries) != 1 || list.Entries[0].Seq != 2 {
+		t.Errorf("it lists %s, %v", got, err)
+	}
+	if got, _ := command(0, "list", "--merchant", "shop"); got != "There are no such entries.\n" {
+		t.Errorf("it lists %s", got)
+	}
+	command(2, "list", "--limit", "0")
+	head := "2:" + list.Entries[0].Hash
+	if got, _ := command(0, "verify", "--head", head); !strings.Contains(got, "is intact") || !strings.Contains(got, head) {
+		t.Errorf("it verifies: %s", got)
+	}
+	command(2, "verify", "--head", "2:abc")
+	if _, errs := command(1, "verify", "--head", "1:"+list.Entries[0].Hash); !strings.Contains(errs, "entry 1 of the audit log was rewritten") {
+		t.Errorf("with another head: %s", errs)
+	}
+
+	raw := storetest.SQL(t, url)
+	for _, statement := range []string{"DROP TRIGGER audit_entries_delete", "DELETE FROM audit_entries WHERE seq = 1"} {
+		if _, err := raw.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, errs := command(1, "verify"); !strings.Contains(errs, "entry 1 of the audit log was removed") {
+		t.Errorf("an entry was removed: %s", errs)
+	}
+	if got, _ := command(1, "verify", "--json"); got != `{"head":"0:`+strings.Repeat("0", 64)+`","fault":{"seq":1,"damage":"removed","detail":"the next entry is 2"}}`+"\n" {
+		t.Errorf("an entry was removed: %s", got)
+	}
+}

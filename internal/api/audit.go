@@ -1,0 +1,87 @@
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"math"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// withOrigin returns a request that carries its origin for the audit log, if it may change
+// something. The header X-Request-Id of the response tells the client the request's id.
+func withOrigin(w http.ResponseWriter, r *http.Request) *http.Request {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return r
+	}
+	o := access.Origin{Client: r.RemoteAddr, RequestID: w.Header().Get("X-Request-Id")}
+	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
+		o.Client = host
+	}
+	if o.RequestID == "" {
+		o.RequestID = "req_" + strings.ToLower(rand.Text())
+		w.Header().Set("X-Request-Id", o.RequestID)
+	}
+	return r.WithContext(access.WithOrigin(r.Context(), o))
+}
+
+// listAudit answers GET /api/audit.
+func (a *API) listAudit(w http.ResponseWriter, r *http.Request) error {
+	q := parseQuery(r)
+	limit, scope := q.limit(), q.scope("audit", "merchantId", "action", "since")
+	merchantID, possible := q.merchantID()
+	filter := store.AuditFilter{MerchantID: merchantID, Before: q.seq("cursor", scope), Since: q.time("since")}
+	if action, ok := q.get("action"); ok {
+		filter.Action = access.Action(action)
+		possible = possible && isVisibleASCII(action)
+	}
+	if q.err != nil {
+		return q.err
+	}
+	return listing[access.Entry]{
+		name: "entries", limit: limit,
+		read: func(ctx context.Context, last *access.Entry, n int) ([]access.Entry, error) {
+			if !possible {
+				return nil, nil
+			}
+			if last != nil {
+				filter.Before = last.Seq
+			}
+			filter.Limit = n
+			found, err := a.reader.AuditEntries(ctx, filter)
+			if err != nil {
+				return nil, fmt.Errorf("list audit entries: %w", err)
+			}
+			return found, nil
+		},
+		elements: func(_ context.Context, rows []access.Entry) ([]any, error) {
+			out := make([]any, len(rows))
+			for i, e := range rows {
+				out[i] = apiconv.AuditEntry(e)
+			}
+			return out, nil
+		},
+		cursor: descendingCursor(scope, func(e *access.Entry) string { return strconv.FormatInt(e.Seq, 10) }),
+	}.serve(a, w, r)
+}
+
+// time returns the time in a parameter of Unix seconds, or the zero time if it is absent.
+func (q *query) time(name string) time.Time {
+	text, ok := q.get(name)
+	if !ok {
+		return time.Time{}
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 || text != strconv.FormatInt(n, 10) {
+		q.reject(name, "must be Unix seconds, at most %d, without sign or leading zero", math.MaxInt64)
+	}
+	return time.Unix(n, 0).UTC()
+}
