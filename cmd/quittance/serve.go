@@ -124,7 +124,8 @@ func serverConfig(cfg config.Config, listener *server.Listener, logger *slog.Log
 		Keyring: cfg.Keyring, KeepEvents: cfg.KeepEvents, KeepAttempts: cfg.KeepAttempts,
 		Merchants: server.Merchants{Endpoints: make(map[string]poster.Endpoint), Tolerances: make(map[string]invoice.Tolerance),
 			Optional: make(map[string][]invoice.EventType)},
-		Now: time.Now, Rand: rand.Reader, Logger: logger,
+		Build: server.Build{Version: readBuild().Version, Commit: readBuild().Commit},
+		Now:   time.Now, Rand: rand.Reader, Logger: logger,
 		Ready: func(baseURL string) { logger.Info("ready", "url", baseURL) },
 	}
 	for _, m := range cfg.Merchants {

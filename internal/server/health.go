@@ -13,6 +13,9 @@ import (
 // healthTimeout bounds a health check's request to the database.
 const healthTimeout = 2 * time.Second
 
+// databaseOK is the state of a database that answers and takes writes.
+const databaseOK = "ok"
+
 // stallLimit is how long a chain may go without a successful sync before it is not
 // ready.
 const stallLimit = time.Minute
@@ -76,29 +79,34 @@ func live(w http.ResponseWriter, _ *http.Request) {
 // answers 503. With ?exclude=chains the chains are reported but do not count: load
 // balancers ask so, since the API needs no chain.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
+	h := s.health(r.Context(), slices.Contains(r.URL.Query()["exclude"], "chains"))
+	status := http.StatusOK
+	if !h.Ready {
+		status = http.StatusServiceUnavailable
+	}
+	s.writeJSON(w, status, h)
+}
+
+// health checks the service. Without chains they are reported but do not count.
+func (s *Server) health(ctx context.Context, withoutChains bool) health {
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	stopping := s.stopping.Load()
-	h := health{Ready: !stopping, Stopping: stopping, Database: "ok"}
+	h := health{Ready: !stopping, Stopping: stopping, Database: databaseOK}
 	if err := s.store.Ping(ctx); err != nil {
 		h.Ready, h.Database = false, "unreachable"
 		s.cfg.Logger.Error("health check of the database failed", "err", err)
 	} else if s.clock.Err() != nil { // the clock logs it
 		h.Ready, h.Database = false, "takes no writes"
 	}
-	excluded := r.URL.Query()["exclude"]
 	for _, run := range s.chains {
 		c := healthOf(run.status(s.cfg.Now()))
-		h.Ready = h.Ready && (c.Ready || slices.Contains(excluded, "chains"))
+		h.Ready = h.Ready && (c.Ready || withoutChains)
 		h.Chains = append(h.Chains, c)
 	}
 	for _, stall := range s.watchdog.Stalled() {
 		h.Ready = h.Ready && stall.Replaced
 		h.Stalled = append(h.Stalled, stalledWork{stall.Name, int64(stall.For / time.Second), stall.Replaced})
 	}
-	status := http.StatusOK
-	if !h.Ready {
-		status = http.StatusServiceUnavailable
-	}
-	s.writeJSON(w, status, h)
+	return h
 }

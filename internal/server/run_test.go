@@ -77,9 +77,15 @@ func await(t *testing.T, base, what string, wanted func(status int, h health) bo
 
 func create(t *testing.T, base, chainKey string) answer {
 	t.Helper()
+	return createFor(t, base, "m", chainKey)
+}
+
+// createFor is create for any merchant.
+func createFor(t *testing.T, base, merchant, chainKey string) answer {
+	t.Helper()
 	return ask(t, http.MethodPost, base+"/api/invoices", fmt.Sprintf(
-		`{"merchantId": "m", "merchantAddress": "0x1111111111111111111111111111111111111111", "amount": "1000000",
-		"currency": "USDC", "chainKey": %q, "expiresAt": %d}`, chainKey, time.Now().Unix()+3600))
+		`{"merchantId": %q, "merchantAddress": "0x1111111111111111111111111111111111111111", "amount": "1000000",
+		"currency": "USDC", "chainKey": %q, "expiresAt": %d}`, merchant, chainKey, time.Now().Unix()+3600))
 }
 
 func TestReadyReportsTheChain(t *testing.T) {

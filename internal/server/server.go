@@ -83,6 +83,7 @@ type Config struct {
 	// OpenFiles is how many file descriptors the process may use; 0 means the
 	// system's limit.
 	OpenFiles int
+	Build     Build
 	// Routes are additional routes by pattern, for a development service only.
 	Routes map[string]http.Handler
 	Now    func() time.Time
@@ -213,7 +214,7 @@ func (s *Server) build(ctx context.Context) error {
 	s.settle = settle.New(settle.Config{
 		Store: s.store, Chains: s.networks(), Merchants: directory{s.cfg.Merchants, s.endpoints}, OptionalEvents: s.endpoints.OptionalEvents, Now: s.cfg.Now, Schedule: s.clock.Now, Rand: s.cfg.Rand,
 		Signals: settle.Signals{
-			LeaseEvents: s.worker.LeaseEvents, WakeDeliverer: s.worker.Committed,
+			LeaseEvents: s.worker.LeaseEvents, WakeDeliverer: countEvents(s.registry, s.worker.Committed),
 			WakeTxManager: func(key string) {
 				if run := s.byKey[key]; run != nil {
 					wait.Wake(run.wake)
@@ -235,7 +236,8 @@ func (s *Server) build(ctx context.Context) error {
 		s.chains = append(s.chains, run)
 		s.byKey[c.Key] = run
 	}
-	s.registry.MustRegister(nodeCollector{s.chains}, chainCollector{s.chains}, stallCollector{s.watchdog}, clockOffset(s.clock))
+	s.registry.MustRegister(nodeCollector{s.chains}, chainCollector{s.chains}, stallCollector{s.watchdog}, clockOffset(s.clock),
+		healthCollector{s.health}, buildInfo(s.cfg.Build))
 	return nil
 }
 

@@ -17,7 +17,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testdeps.Short("TestReadOnlyDatabase", "TestHalfOpenConnections", "TestStopWithLostDatabase")
+	testdeps.Short("TestAlerts.*", "TestReadOnlyDatabase", "TestHalfOpenConnections", "TestStopWithLostDatabase")
 	goleak.VerifyTestMain(m,
 		// go-ethereum starts these once for the process.
 		goleak.IgnoreTopFunction("github.com/ethereum/go-ethereum/core.(*txSenderCacher).cache"),

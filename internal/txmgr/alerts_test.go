@@ -1,0 +1,30 @@
+package txmgr
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/quittance/quittance/internal/alerttest"
+	"github.com/quittance/quittance/internal/devchain"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// TestAlertWithoutFunds has the metrics of an operator without funds fire an alert.
+func TestAlertWithoutFunds(t *testing.T) {
+	w := onSQLite(t)
+	poor, err := crypto.GenerateKey()
+	must(t, err)
+	w.grant(devchain.Address(poor))
+	registry := prometheus.NewRegistry()
+	writer := w.writer(func(c *Config) { c.Key, c.Metrics = poor, NewMetrics(registry) })
+	w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
+	writer.report(writer.tick(w.ctx))
+	page := httptest.NewRecorder()
+	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(page, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	alerttest.Fire(t, page.Body.String(), "QuittanceWriterFunds")
+}
