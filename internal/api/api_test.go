@@ -182,7 +182,7 @@ func (b *backend) Redeliver(ctx context.Context, id string, nowMS int64) error {
 	case e.Status == delivery.None:
 		return store.ErrNoDelivery
 	}
-	e.Status, e.DueMS, e.DeadlineMS, e.FinishedMS = delivery.Pending, nowMS, nowMS+delivery.RetryWindow, 0
+	e.Status, e.Due, e.Deadline, e.Finished = delivery.Pending, time.UnixMilli(nowMS), time.UnixMilli(nowMS).Add(delivery.RetryWindow), time.Time{}
 	b.events[e.Seq-1] = e
 	return nil
 }

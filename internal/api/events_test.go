@@ -25,19 +25,19 @@ func eventID(n int) string { return invoice.PrefixEvent + number(n) }
 // states.
 func newEventBackend(n int) *backend {
 	b := &backend{attempts: []delivery.Attempt{
-		{Number: 1, StartedMS: now * 1000, DurationMS: 5000, Error: "no answer within 5s", LookupMS: 2},
-		{Number: 2, StartedMS: (now + 5) * 1000, DurationMS: 12, StatusCode: 200, Excerpt: "ok", ConnectMS: 3, HandshakeMS: 4, AnswerMS: 5},
+		{Number: 1, Started: time.Unix(now, 0), Duration: 5 * time.Second, Error: "no answer within 5s", Lookup: 2 * time.Millisecond},
+		{Number: 2, Started: time.Unix(now+5, 0), Duration: 12 * time.Millisecond, StatusCode: 200, Excerpt: "ok", Connect: 3 * time.Millisecond, Handshake: 4 * time.Millisecond, Answer: 5 * time.Millisecond},
 	}}
 	for i := range n {
 		b.addEvent()
 		e := &b.events[i]
 		switch e.Status = []delivery.Status{delivery.Pending, delivery.Delivered, delivery.Failed, delivery.None}[i%4]; e.Status {
 		case delivery.Pending:
-			e.Attempts, e.DueMS, e.DeadlineMS = 1, (now+60)*1000+999, (now+86400)*1000
+			e.Attempts, e.Due, e.Deadline = 1, time.UnixMilli((now+60)*1000+999), time.Unix(now+86400, 0)
 		case delivery.None:
 			e.DeliveryID = ""
 		case delivery.Delivered, delivery.Failed:
-			e.Attempts, e.FinishedMS = 2, (now+7)*1000
+			e.Attempts, e.Finished = 2, time.Unix(now+7, 0)
 		}
 	}
 	return b
@@ -47,9 +47,9 @@ func newEventBackend(n int) *backend {
 func (b *backend) addEvent() {
 	i := len(b.events)
 	typ := invoice.EventTypes[i%5]
-	e := store.EventRow{Status: delivery.Pending, DueMS: now * 1000, DeadlineMS: now*1000 + delivery.RetryWindow, Event: store.Event{
+	e := store.EventRow{Status: delivery.Pending, Deadline: time.Unix(now, 0).Add(delivery.RetryWindow), Event: store.Event{
 		ID: eventID(i), Seq: int64(i + 1), Type: typ, MerchantID: []string{"acme", "bean"}[i%2], InvoiceID: invoiceID(i / 3), DeliveryID: invoice.PrefixDelivery + number(i),
-		CreatedAt: now, Body: fmt.Appendf(nil, `{"id":%q,"type":%q,"createdAt":%d,"data":{"note":"\u003cb\u003e"}}`, eventID(i), typ, now),
+		CreatedAt: now, Due: time.Unix(now, 0), Body: fmt.Appendf(nil, `{"id":%q,"type":%q,"createdAt":%d,"data":{"note":"\u003cb\u003e"}}`, eventID(i), typ, now),
 	}}
 	b.events = append(b.events, e)
 }

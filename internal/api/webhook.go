@@ -165,7 +165,7 @@ func fromView(v endpoint.View) apitypes.Webhook {
 		w.OptionalEvents[i] = apitypes.EventType(typ)
 	}
 	if v.Breaker.State != delivery.BreakerClosed {
-		w.PausedUntil = v.Breaker.UntilMS / 1000
+		w.PausedUntil = v.Breaker.Until.Unix()
 	}
 	for i, s := range v.Secrets {
 		w.Secrets[i] = apitypes.WebhookSecret{Version: s.Version, State: string(s.State), CreatedAt: s.CreatedAt, ValidUntil: s.ValidUntil}

@@ -32,13 +32,13 @@ func (h fakeEndpoints) View(ctx context.Context, id string) (endpoint.View, erro
 	switch id {
 	case "acme":
 		v.Optional = []invoice.EventType{invoice.EventUnattributed}
-		v.ChangedAt, v.Breaker = time.Unix(now, 0), delivery.Breaker{State: delivery.BreakerOpen, UntilMS: (now+30)*1000 + 999}
+		v.ChangedAt, v.Breaker = time.Unix(now, 0), delivery.Breaker{State: delivery.BreakerOpen, Until: time.UnixMilli((now+30)*1000 + 999)}
 		v.Secrets = []store.SecretRow{
 			{Version: 3, State: store.SecretStaged, CreatedAt: now, Sealed: []byte("sealed"), KeyID: "key"}, {Version: 2, State: store.SecretActive, CreatedAt: now - 1},
 			{Version: 1, State: store.SecretRetiring, CreatedAt: now - 2, ValidUntil: now + 60},
 		}
 	case "bean":
-		v.Configured, v.Breaker = true, delivery.Breaker{State: delivery.BreakerGone, UntilMS: (now + 3600) * 1000}
+		v.Configured, v.Breaker = true, delivery.Breaker{State: delivery.BreakerGone, Until: time.Unix(now+3600, 0)}
 	default:
 		return v, endpoint.ErrNone
 	}
@@ -79,7 +79,7 @@ func (h fakeEndpoints) Put(ctx context.Context, id, url string, optional []invoi
 
 func (h fakeEndpoints) PingMerchant(ctx context.Context, id string) (delivery.Attempt, error) {
 	_, err := h.View(ctx, id)
-	return delivery.Attempt{Number: 1, StartedMS: now * 1000, DurationMS: 7, StatusCode: 500, Error: "answered 500, expected 2xx", Excerpt: "no"}, err
+	return delivery.Attempt{Number: 1, Started: time.Unix(now, 0), Duration: 7 * time.Millisecond, StatusCode: 500, Error: "answered 500, expected 2xx", Excerpt: "no"}, err
 }
 
 func (h fakeEndpoints) Stage(ctx context.Context, id string) (endpoint.View, string, error) {

@@ -2,7 +2,6 @@ package apiconv
 
 import (
 	"encoding/json"
-	"time"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/delivery"
@@ -17,14 +16,14 @@ func EventRecord(r store.EventRow) apitypes.EventRecord {
 	case delivery.Pending:
 		w.Delivery = &apitypes.Delivery{
 			ID: r.DeliveryID, Status: apitypes.DeliveryPending, Attempts: r.Attempts,
-			NextAttemptAt: unix(r.DueMS), Deadline: unix(r.DeadlineMS),
+			NextAttemptAt: r.Due.Unix(), Deadline: r.Deadline.Unix(),
 		}
 		if r.NoEndpoint {
 			w.Delivery.WaitingFor, w.Delivery.NextAttemptAt = apitypes.DeliveryWaitEndpoint, 0
 		}
 	case delivery.Delivered, delivery.Failed:
 		w.Delivery = &apitypes.Delivery{
-			ID: r.DeliveryID, Status: apitypes.DeliveryStatus(r.Status), Attempts: r.Attempts, FinishedAt: unix(r.FinishedMS),
+			ID: r.DeliveryID, Status: apitypes.DeliveryStatus(r.Status), Attempts: r.Attempts, FinishedAt: r.Finished.Unix(),
 		}
 	}
 	return w
@@ -33,11 +32,9 @@ func EventRecord(r store.EventRow) apitypes.EventRecord {
 // Attempt returns a delivery attempt.
 func Attempt(a delivery.Attempt) apitypes.Attempt {
 	return apitypes.Attempt{
-		Number: a.Number, StartedAt: unix(a.StartedMS), DurationMs: a.DurationMS,
-		LookupMs: a.LookupMS, ConnectMs: a.ConnectMS, HandshakeMs: a.HandshakeMS, AnswerMs: a.AnswerMS,
+		Number: a.Number, StartedAt: a.Started.Unix(), DurationMs: a.Duration.Milliseconds(),
+		LookupMs: a.Lookup.Milliseconds(), ConnectMs: a.Connect.Milliseconds(),
+		HandshakeMs: a.Handshake.Milliseconds(), AnswerMs: a.Answer.Milliseconds(),
 		StatusCode: a.StatusCode, Error: a.Error, Excerpt: a.Excerpt,
 	}
 }
-
-// unix converts Unix milliseconds to seconds.
-func unix(ms int64) apitypes.Time { return time.UnixMilli(ms).Unix() }

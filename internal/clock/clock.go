@@ -4,7 +4,7 @@
 // All replicas share it through the database.
 //
 // Its time may therefore differ from that of the source, permanently after an
-// outage or a jump. WallMS converts times that are shown to people.
+// outage or a jump. Wall converts times that are shown to people.
 package clock
 
 import (
@@ -84,13 +84,13 @@ func (c *Clock) Offset() time.Duration {
 	return 0
 }
 
-// WallMS converts a time of the schedule to this machine's clock, both in Unix
-// milliseconds. 0 stays 0.
-func (c *Clock) WallMS(ms int64) int64 {
-	if ms == 0 {
-		return 0
+// Wall converts a time of the schedule to this machine's clock. The zero time
+// stays zero.
+func (c *Clock) Wall(t time.Time) time.Time {
+	if t.IsZero() {
+		return t
 	}
-	return ms - c.Offset().Milliseconds()
+	return t.Add(-c.Offset())
 }
 
 // Earlier returns the earlier of this machine's time and the schedule's. Deleting

@@ -60,7 +60,7 @@ func TestJumpsWhileRunning(t *testing.T) {
 				t.Errorf("after a jump by %s, read: %s have passed, want %s", jump, got, passed)
 			}
 		}
-		if back := time.UnixMilli(c.WallMS(c.Now().UnixMilli())); !back.Equal(m.wall) {
+		if back := c.Wall(c.Now()); !back.Equal(m.wall) {
 			t.Errorf("after a jump by %s it shows %s as %s", jump, m.wall, back)
 		}
 		if earlier := c.Earlier(); earlier.After(m.wall) || earlier.After(c.Now()) {

@@ -32,7 +32,7 @@ func (w *Worker) deliver(ctx context.Context, j job, r *recorder) finished {
 			w.Logger.ErrorContext(ctx, "webhook deliveries failed: their deadlines passed before they could be attempted again",
 				"merchant", j.MerchantID, "delivery", j.ID, "deliveries", count)
 		})
-		o.Status, o.FinishedMS = delivery.Failed, started.UnixMilli()
+		o.Status, o.Finished = delivery.Failed, started
 		return finished{outcome: o, recorded: r.record(ctx, j, o)}
 	}
 	a := w.poster.Post(ctx, j.endpoint, poster.Message{ID: j.ID, Event: j.EventType, Body: j.Body}, started)
@@ -57,10 +57,10 @@ func (w *Worker) deliver(ctx context.Context, j job, r *recorder) finished {
 	o.Change = func(b delivery.Breaker) delivery.Breaker { return b.After(result, w.Limits.PerMerchant) }
 	made := a.Attempt(j.Attempts+1, started, took)
 	o.Attempt = &made
-	o.Status, o.FinishedMS = delivery.Delivered, w.Now().UnixMilli()
+	o.Status, o.Finished = delivery.Delivered, w.Now()
 	if a.Err != nil {
-		if next, more := delivery.RetryAt(made.Number-j.PriorAttempts, over, time.UnixMilli(j.DeadlineMS), a.RetryAfter, w.jitter()); more {
-			o.Status, o.FinishedMS, o.NextDueMS = delivery.Pending, 0, next.UnixMilli()
+		if next, more := delivery.RetryAt(made.Number-j.PriorAttempts, over, j.Deadline, a.RetryAfter, w.jitter()); more {
+			o.Status, o.Finished, o.NextDue = delivery.Pending, time.Time{}, next
 		} else {
 			o.Status = delivery.Failed
 		}
@@ -97,7 +97,7 @@ func (w *Worker) report(ctx context.Context, j job, o delivery.Outcome, took tim
 		}
 	case delivery.Pending:
 		w.log.add("attempt:"+j.MerchantID, func(count int) {
-			w.Logger.WarnContext(ctx, "webhook attempts failed", about("attempts", count, "err", a.Error, "next", time.UnixMilli(o.NextDueMS).UTC())...)
+			w.Logger.WarnContext(ctx, "webhook attempts failed", about("attempts", count, "err", a.Error, "next", o.NextDue.UTC())...)
 		})
 	case delivery.None: // not the status of an outcome
 	case delivery.Failed:

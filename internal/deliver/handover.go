@@ -46,7 +46,7 @@ func (w *Worker) LeaseEvents(events []store.Event) {
 		if h.room > 0 && h.free[e.MerchantID] > 0 && e.DeliveryID != "" {
 			h.room--
 			h.free[e.MerchantID]--
-			e.LeaseID, e.LeaseUntilMS = h.leaseID, until.UnixMilli()
+			e.LeaseID, e.LeaseUntil = h.leaseID, until
 		}
 	}
 }
@@ -108,21 +108,20 @@ func (r *run) takeFresh(now time.Time) error {
 	endpoints, err := r.endpointsOf(merchants)
 	for _, e := range fresh {
 		to, reachable := endpoints[e.MerchantID]
-		until := time.UnixMilli(e.LeaseUntilMS)
-		inTime := until.Sub(now) > r.Limits.Lease/2 // the commit may have taken long
+		inTime := e.LeaseUntil.Sub(now) > r.Limits.Lease/2 // the commit may have taken long
 		if e.LeaseID != "" && inTime && reachable && r.mayStart(e.MerchantID, now) {
 			d := delivery.Delivery{
 				ID: e.DeliveryID, Seq: e.Seq, EventID: e.ID, MerchantID: e.MerchantID, EventType: string(e.Type), Body: e.Body,
-				DueMS: e.DueMS, DeadlineMS: e.DueMS + delivery.RetryWindow,
+				Due: e.Due, Deadline: e.Due.Add(delivery.RetryWindow),
 			}
-			r.start(r.lanes[0], job{d, e.LeaseID, until, to}, now)
+			r.start(r.lanes[0], job{d, e.LeaseID, e.LeaseUntil, to}, now)
 		} else {
 			if e.LeaseID != "" {
 				r.returned[e.LeaseID] = append(r.returned[e.LeaseID], e.Seq)
 			}
-			r.lanes[0].cache.add(delivery.Queue{MerchantID: e.MerchantID, HeadMS: e.DueMS, HeadSeq: e.Seq})
+			r.lanes[0].cache.add(delivery.Queue{MerchantID: e.MerchantID, Head: e.Due, HeadSeq: e.Seq})
 		}
-		r.place(e.MerchantID, now.UnixMilli())
+		r.place(e.MerchantID, now)
 	}
 	return err
 }
@@ -143,19 +142,19 @@ func (r *run) endpointsOf(merchants map[string]bool) (map[string]poster.Endpoint
 // mayStart reports whether a fresh event may be posted before what waits.
 func (r *run) mayStart(merchantID string, now time.Time) bool {
 	healthy, _ := r.lanes[0].room(now)
-	return healthy > 0 && r.freeOf(merchantID, now.UnixMilli()) > 0 &&
+	return healthy > 0 && r.freeOf(merchantID, now) > 0 &&
 		!r.limiter.paused(time.Now()) && r.limiter.room(len(r.attempts), r.slots(), time.Now()) > 0
 }
 
 // freeOf returns how many fresh deliveries of a merchant may be posted at once:
 // none unless its endpoint is healthy and nothing waits for it.
-func (r *run) freeOf(merchantID string, nowMS int64) int {
+func (r *run) freeOf(merchantID string, now time.Time) int {
 	m := r.merchant(merchantID)
-	if !m.breaker.Healthy || m.breaker.UntilMS > nowMS || m.backoffUntilMS > nowMS || m.leasing || m.unreachable {
+	if !m.breaker.Healthy || m.breaker.Until.After(now) || m.backoffUntil.After(now) || m.leasing || m.unreachable {
 		return 0
 	}
 	for _, l := range r.lanes {
-		if head, ok := l.cache.heads[merchantID]; ok && head.HeadMS <= nowMS {
+		if head, ok := l.cache.heads[merchantID]; ok && !head.Head.After(now) {
 			return 0
 		}
 	}

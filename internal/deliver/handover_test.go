@@ -53,7 +53,7 @@ func (f *fresh) insert(t *testing.T, n int) []store.Event {
 	t.Helper()
 	events := []store.Event{{
 		ID: fmt.Sprint("evt_", n), Type: invoice.EventReceived, Subject: fmt.Sprint("fresh ", n), MerchantID: "m", InvoiceID: "inv_m_0",
-		Body: []byte("{}"), CreatedAt: 1, DeliveryID: fmt.Sprint("dlv_", n), DueMS: f.clock.Now().UnixMilli(),
+		Body: []byte("{}"), CreatedAt: 1, DeliveryID: fmt.Sprint("dlv_", n), Due: f.clock.Now(),
 	}}
 	if err := f.store.Update(t.Context(), func(tx *store.Tx) error {
 		f.worker.LeaseEvents(events)
@@ -141,13 +141,12 @@ func TestHandoverBesideAnother(t *testing.T) {
 		f := startFresh(t, s, newReceiver(t, status(http.StatusOK)).URL)
 		f.worker.Committed([]store.Event{f.insertLeased(t)})
 		f.outcome(t)
-		now := epoch.UnixMilli()
-		if err := s.RegisterWorker(t.Context(), store.Worker{ID: "another"}, now, now+60_000); err != nil {
+		if err := s.RegisterWorker(t.Context(), store.Worker{ID: "another"}, epoch, epoch.Add(time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 		for n := range 3 {
 			events := f.insert(t, n)
-			if e := events[0]; e.LeaseID != "" || e.LeaseUntilMS != 0 {
+			if e := events[0]; e.LeaseID != "" || !e.LeaseUntil.IsZero() {
 				t.Errorf("the event was inserted with the lease %s", e.LeaseID)
 			}
 			f.worker.Committed(events)

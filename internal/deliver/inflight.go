@@ -72,14 +72,14 @@ func (r *run) finish(f finished) {
 	case f.abandoned:
 		r.abandoned[f.outcome.LeaseID] = append(r.abandoned[f.outcome.LeaseID], d.Seq)
 	}
-	if f.outcome.NextDueMS != 0 {
-		r.lanes[1].cache.add(delivery.Queue{MerchantID: d.MerchantID, HeadMS: f.outcome.NextDueMS, HeadSeq: d.Seq})
+	if !f.outcome.NextDue.IsZero() {
+		r.lanes[1].cache.add(delivery.Queue{MerchantID: d.MerchantID, Head: f.outcome.NextDue, HeadSeq: d.Seq})
 	}
 	r.freeSlot(f.attempt)
 	if f.outcome.Change != nil {
 		r.setBreaker(d.MerchantID, f.outcome.Change(r.merchant(d.MerchantID).breaker))
 	}
-	r.place(d.MerchantID, r.Schedule().UnixMilli())
+	r.place(d.MerchantID, r.Schedule())
 }
 
 // freeSlot gives an attempt's slot to others.
@@ -110,8 +110,8 @@ func (r *run) reapStalled() {
 			r.Metrics.stalled.Inc()
 			f.task.Replace()
 			r.freeSlot(f)
-			f.lane.cache.add(delivery.Queue{MerchantID: f.MerchantID, HeadMS: f.DueMS, HeadSeq: f.Seq})
-			r.place(f.MerchantID, r.Schedule().UnixMilli())
+			f.lane.cache.add(delivery.Queue{MerchantID: f.MerchantID, Head: f.Due, HeadSeq: f.Seq})
+			r.place(f.MerchantID, r.Schedule())
 		}
 	}
 	if len(r.attempts) < held { // they may wait for the recorder
@@ -159,7 +159,7 @@ func (r *run) stop() error {
 	defer cancel()
 	var errs []error
 	for leaseID, seqs := range r.abandoned {
-		n, err := r.Store.ReleaseDeliveries(ctx, leaseID, seqs, r.Schedule().UnixMilli())
+		n, err := r.Store.ReleaseDeliveries(ctx, leaseID, seqs, r.Schedule())
 		if err != nil {
 			errs = append(errs, err)
 			continue

@@ -186,7 +186,7 @@ func TestGone(t *testing.T) {
 	code.Store(http.StatusOK)
 	w.advance(epoch.Add(73 * time.Minute))
 	for range 3 {
-		if o := w.outcome(t); o.Status != delivery.Delivered || o.Attempt.StartedMS < epoch.Add(48*time.Minute).UnixMilli() {
+		if o := w.outcome(t); o.Status != delivery.Delivered || o.Attempt.Started.Before(epoch.Add(48*time.Minute)) {
 			t.Errorf("outcome %+v, %+v", o, o.Attempt)
 		}
 	}
@@ -215,7 +215,7 @@ func TestLastAttemptBehindOpenBreaker(t *testing.T) {
 		}
 		r := recordOf(t, s, e.ID)
 		last := r.Attempts[len(r.Attempts)-1]
-		if r.Status != delivery.Failed || last.StartedMS > e.DueMS+delivery.RetryWindow || last.StartedMS < e.DueMS+delivery.RetryWindow-600_000 {
+		if before := e.Due.Add(delivery.RetryWindow).Sub(last.Started); r.Status != delivery.Failed || before < 0 || before > 10*time.Minute {
 			t.Errorf("%s is %s, its last attempt %+v; want it failed, just inside its day", e.ID, r.Status, last)
 		}
 	}
@@ -244,10 +244,10 @@ func TestDeadForADay(t *testing.T) {
 		over := epoch.Add(24 * time.Hour)
 		tried := leaseOne(t, s, "first", epoch, epoch.Add(time.Second))
 		if _, err := s.FinishDeliveries(t.Context(), []delivery.Outcome{{
-			Delivery: tried, LeaseID: "first", Status: delivery.Pending, NextDueMS: epoch.UnixMilli() + 5000,
-			Attempt: &delivery.Attempt{Number: 1, StartedMS: epoch.UnixMilli(), Error: "refused"},
+			Delivery: tried, LeaseID: "first", Status: delivery.Pending, NextDue: epoch.Add(5 * time.Second),
+			Attempt: &delivery.Attempt{Number: 1, Started: epoch, Error: "refused"},
 			Change: func(delivery.Breaker) delivery.Breaker {
-				return delivery.Breaker{State: delivery.BreakerOpen, Allowed: 1, Pauses: 99, SinceMS: epoch.UnixMilli(), UntilMS: over.UnixMilli() - 1}
+				return delivery.Breaker{State: delivery.BreakerOpen, Allowed: 1, Pauses: 99, Since: epoch, Until: over.Add(-time.Millisecond)}
 			},
 		}}); err != nil {
 			t.Fatal(err)
@@ -262,9 +262,9 @@ func TestDeadForADay(t *testing.T) {
 			failed += receive(t, expired.happened, "deliveries that ran out of time")["m"]
 		}
 		for _, e := range all {
-			want := record{Status: delivery.Failed, FinishedMS: over.UnixMilli()}
+			want := record{Status: delivery.Failed, Finished: over}
 			if e.ID == tried.EventID {
-				want.Attempts = []delivery.Attempt{{Number: 1, StartedMS: epoch.UnixMilli(), Error: "refused"}}
+				want.Attempts = []delivery.Attempt{{Number: 1, Started: epoch, Error: "refused"}}
 			}
 			if diff := cmp.Diff(want, recordOf(t, s, e.ID)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", e.ID, diff)
@@ -293,7 +293,7 @@ func (u unexpiring) ExpireDeliveries(context.Context, store.ExpireRequest) (map[
 // Whatever becomes of what ran out of time, the rest is delivered.
 func TestDeliversWhileNothingExpires(t *testing.T) {
 	s := storetest.Open(t, storetest.SQLite(t))
-	storetest.Schedule(t, s, "late", 0, 1, epoch.UnixMilli()-2*delivery.RetryWindow)
+	storetest.Schedule(t, s, "late", 0, 1, epoch.Add(-2*delivery.RetryWindow).UnixMilli())
 	storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
 	w := newWorld(t, s, newReceiver(t, status(http.StatusOK)).URL)
 	unable := unexpiring{w.store, make(chan struct{}, 1)}
@@ -316,7 +316,7 @@ func TestSentAgain(t *testing.T) {
 		w.start(t)
 		o := w.outcome(t)
 		for o.Status == delivery.Pending {
-			w.advance(time.UnixMilli(o.NextDueMS))
+			w.advance(o.NextDue)
 			o = w.outcome(t)
 		}
 		number := o.Attempt.Number
@@ -330,7 +330,7 @@ func TestSentAgain(t *testing.T) {
 		}
 		w.advance(again)
 		o = w.outcome(t)
-		next := time.UnixMilli(o.NextDueMS).Sub(again)
+		next := o.NextDue.Sub(again)
 		if o.Status != delivery.Pending || o.Attempt.Number != number+1 || next < 4*time.Second || next > 6*time.Second {
 			t.Errorf("the first attempt of the new schedule: %+v, %+v; want it tried again in 5s", o, o.Attempt)
 		}

@@ -31,8 +31,8 @@ type leaseRequest struct {
 // fillLane requests leases from the lane's queues that are due, as far as there is
 // room.
 func (r *run) fillLane(ctx context.Context, l *lane, now time.Time) {
-	for m, ok := l.cache.fired(now.UnixMilli()); ok; m, ok = l.cache.fired(now.UnixMilli()) {
-		r.place(m, now.UnixMilli())
+	for m, ok := l.cache.fired(now); ok; m, ok = l.cache.fired(now) {
+		r.place(m, now)
 	}
 	healthy, suspect := l.room(now)
 	left := r.limiter.room(len(r.attempts), r.slots(), time.Now())
@@ -64,7 +64,7 @@ func (r *run) requestLeases(ctx context.Context, l *lane, healthy bool, room int
 		if len(m.inFlight) > 0 {
 			q.inFlight[queue.MerchantID] = slices.Clone(m.inFlight)
 		}
-		r.place(queue.MerchantID, now.UnixMilli())
+		r.place(queue.MerchantID, now)
 	}
 	q.limit = min(q.limit, room)
 	l.leasing[healthy] = q.limit
@@ -92,7 +92,7 @@ func (r *run) lease(q *leaseRequest) error {
 		return fmt.Errorf("look up webhook endpoints: %w", err)
 	}
 	request := delivery.LeaseRequest{
-		LeaseID: q.leaseID, NowMS: q.now.UnixMilli(), UntilMS: q.until.UnixMilli(), Lane: q.lane.name,
+		LeaseID: q.leaseID, Now: q.now, Until: q.until, Lane: q.lane.name,
 		Worker: r.id, InFlight: q.inFlight, PerMerchant: r.Limits.PerMerchant,
 	}
 	for _, queue := range q.queues {
@@ -132,10 +132,10 @@ func (r *run) applyLeases(q *leaseRequest) {
 	}
 	for _, queue := range q.queues {
 		m := r.merchant(queue.MerchantID)
-		if head, ok := q.lane.cache.heads[queue.MerchantID]; q.err == nil && !leased[queue.MerchantID] && ok && head.HeadMS <= q.now.UnixMilli() {
-			m.backoffUntilMS = q.now.Add(servedElsewhere).UnixMilli() // other workers serve it, or have all it allows in flight
+		if head, ok := q.lane.cache.heads[queue.MerchantID]; q.err == nil && !leased[queue.MerchantID] && ok && !head.Head.After(q.now) {
+			m.backoffUntil = q.now.Add(servedElsewhere) // other workers serve it, or have all it allows in flight
 		}
-		r.place(queue.MerchantID, now.UnixMilli())
+		r.place(queue.MerchantID, now)
 	}
 }
 

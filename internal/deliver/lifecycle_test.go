@@ -55,7 +55,7 @@ func TestLanes(t *testing.T) {
 	failing := newReceiver(t, status(http.StatusInternalServerError))
 	w := newWorld(t, s, failing.URL)
 	w.start(t)
-	due := time.UnixMilli(w.outcome(t).NextDueMS)
+	due := w.outcome(t).NextDue
 	if err := w.stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestMetrics(t *testing.T) {
 	w := newWorld(t, s, r.URL)
 	w.Metrics = deliver.NewMetrics(reg)
 	w.start(t)
-	w.advance(time.UnixMilli(w.outcome(t).NextDueMS))
+	w.advance(w.outcome(t).NextDue)
 	w.outcome(t)
 	if err := w.stop(); err != nil {
 		t.Fatal(err)

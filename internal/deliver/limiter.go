@@ -59,8 +59,8 @@ func (r *run) putBack(f finished) {
 	if d.Attempts > 0 {
 		lane = r.lanes[1]
 	}
-	lane.cache.add(delivery.Queue{MerchantID: d.MerchantID, HeadMS: d.DueMS, HeadSeq: d.Seq})
-	r.merchant(d.MerchantID).backoffUntilMS = r.Schedule().Add(putBackBackoff).UnixMilli()
+	lane.cache.add(delivery.Queue{MerchantID: d.MerchantID, Head: d.Due, HeadSeq: d.Seq})
+	r.merchant(d.MerchantID).backoffUntil = r.Schedule().Add(putBackBackoff)
 	r.Metrics.putBack.Inc()
 	if f.fault == poster.FaultShortage {
 		r.limiter.backOff(len(r.attempts), time.Now())
@@ -76,7 +76,7 @@ func (r *run) releaseReturned(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	for leaseID, seqs := range r.returned {
-		if _, err := r.Store.ReleaseDeliveries(ctx, leaseID, seqs, r.Schedule().UnixMilli()); err != nil {
+		if _, err := r.Store.ReleaseDeliveries(ctx, leaseID, seqs, r.Schedule()); err != nil {
 			r.Logger.ErrorContext(ctx, "release of webhook deliveries failed, they fall due when their leases end", "err", err)
 			break
 		}

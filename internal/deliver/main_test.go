@@ -98,9 +98,9 @@ func all(one func(merchantID string) (poster.Endpoint, bool)) func(context.Conte
 
 // record is what is stored of the delivery of an event.
 type record struct {
-	Status            delivery.Status
-	DueMS, FinishedMS int64
-	Attempts          []delivery.Attempt
+	Status        delivery.Status
+	Due, Finished time.Time
+	Attempts      []delivery.Attempt
 }
 
 func recordOf(t *testing.T, s *store.Store, eventID string) record {
@@ -109,7 +109,7 @@ func recordOf(t *testing.T, s *store.Store, eventID string) record {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return record{r.Status, r.DueMS, r.FinishedMS, attempts}
+	return record{r.Status, r.Due, r.Finished, attempts}
 }
 
 // leaseOne leases the one delivery that is due.
@@ -120,7 +120,7 @@ func leaseOne(t *testing.T, s *store.Store, leaseID string, now, until time.Time
 		t.Fatal(err)
 	}
 	leased, err := s.LeaseDeliveries(t.Context(), delivery.LeaseRequest{
-		LeaseID: leaseID, NowMS: now.UnixMilli(), UntilMS: until.UnixMilli(), Lane: delivery.First, Queues: queues,
+		LeaseID: leaseID, Now: now, Until: until, Lane: delivery.First, Queues: queues,
 		Healthy: 1, Suspect: 1, PerMerchant: 1,
 	})
 	if err != nil || len(leased.Deliveries) != 1 {

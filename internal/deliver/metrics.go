@@ -78,9 +78,10 @@ func (m *Metrics) observeBreakers(counts map[delivery.BreakerState]int64) {
 	}
 }
 
-func (m *Metrics) observeOldest(dueMS, nowMS int64) {
-	if dueMS == 0 || dueMS > nowMS {
-		dueMS = nowMS
+// observeOldest notes since when a delivery has been due; zero for none.
+func (m *Metrics) observeOldest(due, now time.Time) {
+	if due.IsZero() {
+		due = now
 	}
-	m.oldest.Set((time.Duration(nowMS-dueMS) * time.Millisecond).Seconds())
+	m.oldest.Set(max(0, now.Sub(due)).Seconds())
 }

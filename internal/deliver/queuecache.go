@@ -3,6 +3,7 @@ package deliver
 import (
 	"container/heap"
 	"slices"
+	"time"
 
 	"github.com/quittance/quittance/internal/delivery"
 )
@@ -25,35 +26,35 @@ type queueCache struct {
 	timers timerHeap
 	// asked holds what was added to queues while a request for leases from them is
 	// under way, since its answer may be older.
-	asked   map[string]delivery.Queue
-	timerMS map[string]int64 // when a merchant's timer fires; other entries of timers are outdated
+	asked  map[string]delivery.Queue
+	fireAt map[string]time.Time // when a merchant's timer fires; other entries of timers are outdated
 }
 
 func newQueueCache() queueCache {
 	return queueCache{
-		heads: make(map[string]delivery.Queue), ready: map[bool]*roundRobin{true: {}, false: {}}, timerMS: make(map[string]int64),
+		heads: make(map[string]delivery.Queue), ready: map[bool]*roundRobin{true: {}, false: {}}, fireAt: make(map[string]time.Time),
 		asked: make(map[string]delivery.Queue),
 	}
 }
 
 // add notes that the queue holds something from its head on.
 func (c *queueCache) add(q delivery.Queue) {
-	if added, ok := c.asked[q.MerchantID]; ok && (added.HeadMS == 0 || q.Before(added)) {
+	if added, ok := c.asked[q.MerchantID]; ok && (added.Head.IsZero() || q.Before(added)) {
 		c.asked[q.MerchantID] = q
 	}
 	head, ok := c.heads[q.MerchantID]
 	switch {
 	case !ok || q.Before(head):
 		c.set(q)
-	case q.EndMS != 0:
-		head.EndMS = q.EndMS
+	case !q.End.IsZero():
+		head.End = q.End
 		c.set(head)
 	}
 }
 
-// set notes where the queue begins; it is empty if its head is at 0.
+// set notes where the queue begins; it is empty if its head is zero.
 func (c *queueCache) set(q delivery.Queue) {
-	if q.HeadMS == 0 {
+	if q.Head.IsZero() {
 		delete(c.heads, q.MerchantID)
 		return
 	}
@@ -65,7 +66,7 @@ func (c *queueCache) answered(q delivery.Queue) {
 	added := c.asked[q.MerchantID]
 	delete(c.asked, q.MerchantID)
 	c.set(q)
-	if added.HeadMS != 0 {
+	if !added.Head.IsZero() {
 		c.add(added)
 	}
 }
@@ -73,10 +74,10 @@ func (c *queueCache) answered(q delivery.Queue) {
 // place schedules when the merchant's queue is asked: in its turn from now on,
 // or at a later time, or not before it is placed again, if it is empty or
 // blocked. It reports whether the queue is due.
-func (c *queueCache) place(merchantID string, healthy, blocked bool, notBeforeMS, nowMS int64) (due bool) {
+func (c *queueCache) place(merchantID string, healthy, blocked bool, notBefore, now time.Time) (due bool) {
 	q, ok := c.heads[merchantID]
-	dueMS := max(q.HeadMS, notBeforeMS)
-	due = ok && dueMS <= nowMS
+	at := latest(q.Head, notBefore)
+	due = ok && !at.After(now)
 	for kind, ready := range c.ready {
 		if due && !blocked && kind == healthy {
 			ready.add(merchantID)
@@ -86,10 +87,10 @@ func (c *queueCache) place(merchantID string, healthy, blocked bool, notBeforeMS
 	}
 	switch {
 	case !ok || due:
-		delete(c.timerMS, merchantID)
-	case c.timerMS[merchantID] != dueMS:
-		c.timerMS[merchantID] = dueMS
-		heap.Push(&c.timers, queueTimer{dueMS, merchantID})
+		delete(c.fireAt, merchantID)
+	case !c.fireAt[merchantID].Equal(at):
+		c.fireAt[merchantID] = at
+		heap.Push(&c.timers, queueTimer{at, merchantID})
 		c.compact()
 	}
 	return due
@@ -97,36 +98,35 @@ func (c *queueCache) place(merchantID string, healthy, blocked bool, notBeforeMS
 
 // compact removes outdated timers when they are most of the heap.
 func (c *queueCache) compact() {
-	if len(c.timers) < 2*len(c.timerMS)+maxTurns {
+	if len(c.timers) < 2*len(c.fireAt)+maxTurns {
 		return
 	}
 	c.timers = c.timers[:0]
-	for merchantID, dueMS := range c.timerMS {
-		c.timers = append(c.timers, queueTimer{dueMS, merchantID})
+	for merchantID, at := range c.fireAt {
+		c.timers = append(c.timers, queueTimer{at, merchantID})
 	}
 	heap.Init(&c.timers)
 }
 
 // fired removes a timer that has fired by a time and returns its merchant.
-func (c *queueCache) fired(nowMS int64) (merchantID string, ok bool) {
-	if next := c.nextTimer(); next == 0 || next > nowMS {
+func (c *queueCache) fired(now time.Time) (merchantID string, ok bool) {
+	if next := c.nextTimer(); next.IsZero() || next.After(now) {
 		return "", false
 	}
 	t := heap.Pop(&c.timers).(queueTimer) //nolint:forcetypeassert // it holds nothing else
-	delete(c.timerMS, t.merchantID)
+	delete(c.fireAt, t.merchantID)
 	return t.merchantID, true
 }
 
-// nextTimer returns when the next timer fires, in Unix milliseconds; 0 is
-// never.
-func (c *queueCache) nextTimer() int64 {
+// nextTimer returns when the next timer fires; zero is never.
+func (c *queueCache) nextTimer() time.Time {
 	for len(c.timers) > 0 {
-		if t := c.timers[0]; c.timerMS[t.merchantID] == t.dueMS {
-			return t.dueMS
+		if t := c.timers[0]; c.fireAt[t.merchantID].Equal(t.at) {
+			return t.at
 		}
 		heap.Pop(&c.timers)
 	}
-	return 0
+	return time.Time{}
 }
 
 // turns returns queues of healthy or of suspect endpoints to ask, up to a number,
@@ -177,7 +177,7 @@ func (r *roundRobin) next(limit int) (chosen []string) {
 
 // queueTimer says when a queue is to be asked.
 type queueTimer struct {
-	dueMS      int64
+	at         time.Time
 	merchantID string
 }
 
@@ -188,7 +188,7 @@ type timerHeap []queueTimer
 func (h *timerHeap) Len() int { return len(*h) }
 
 // Less implements heap.Interface.
-func (h *timerHeap) Less(i, j int) bool { return (*h)[i].dueMS < (*h)[j].dueMS }
+func (h *timerHeap) Less(i, j int) bool { return (*h)[i].at.Before((*h)[j].at) }
 
 // Swap implements heap.Interface.
 func (h *timerHeap) Swap(i, j int) { (*h)[i], (*h)[j] = (*h)[j], (*h)[i] }
@@ -211,8 +211,8 @@ type merchant struct {
 	leasing  bool    // a request for leases from one of its queues is under way
 	// unreachable is set while no endpoint of the merchant is known.
 	unreachable bool
-	// backoffUntilMS is until when the queues are left to other workers.
-	backoffUntilMS int64
+	// backoffUntil is until when the queues are left to other workers.
+	backoffUntil time.Time
 }
 
 // allowed returns how many attempts may be in flight.

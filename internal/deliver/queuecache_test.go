@@ -40,9 +40,12 @@ func TestLaneRoom(t *testing.T) {
 	}
 }
 
-func queue(m string, dueMS, seq int64) delivery.Queue {
-	return delivery.Queue{MerchantID: m, HeadMS: dueMS, HeadSeq: seq}
+func queue(m string, due, seq int64) delivery.Queue {
+	return delivery.Queue{MerchantID: m, Head: at(due), HeadSeq: seq}
 }
+
+// at returns a time some milliseconds after the beginning; 0 is the zero time.
+func at(ms int64) time.Time { return time.Time{}.Add(time.Duration(ms) * time.Millisecond) }
 
 func TestQueueCacheHeads(t *testing.T) {
 	c := newQueueCache()
@@ -64,7 +67,7 @@ func TestQueueCacheTurns(t *testing.T) {
 	c := newQueueCache()
 	for _, m := range []string{"a", "b", "c", "d", "x", "y", "z"} {
 		c.add(queue(m, 10, 1))
-		c.place(m, m < "x", false, 0, 10)
+		c.place(m, m < "x", false, at(0), at(10))
 	}
 	for _, step := range []struct {
 		what    string
@@ -89,7 +92,7 @@ func TestQueueCacheTurns(t *testing.T) {
 	for i := range 2 * maxTurns {
 		m := string(rune(0x4e00 + i))
 		c.add(queue(m, 1, 1))
-		c.place(m, true, false, 0, 10)
+		c.place(m, true, false, at(0), at(10))
 	}
 	if queues := c.turns(true, 1000); len(queues) != maxTurns {
 		t.Errorf("%d turns at once, want %d", len(queues), maxTurns)
@@ -101,7 +104,7 @@ func TestQueueCacheAsked(t *testing.T) {
 	c := newQueueCache()
 	ask := func() {
 		c.add(queue("m", 10, 1))
-		c.place("m", true, false, 0, 10)
+		c.place("m", true, false, at(0), at(10))
 		if len(c.turns(true, 1)) != 1 {
 			t.Fatal("the queue is not asked")
 		}
@@ -126,13 +129,13 @@ func TestQueueCacheStaysSmall(t *testing.T) {
 	c := newQueueCache()
 	c.add(queue("m", 1, 1))
 	for i := range int64(100 * maxTurns) {
-		c.place("m", true, false, 1000+i, 10)
+		c.place("m", true, false, at(1000+i), at(10))
 	}
 	if len(c.timers) > maxTurns+2 {
 		t.Errorf("%d entries for one queue", len(c.timers))
 	}
-	if wakes := c.nextTimer(); wakes != 1000+100*maxTurns-1 {
-		t.Errorf("it has its next timer at %d", wakes)
+	if wakes := c.nextTimer(); !wakes.Equal(at(1000 + 100*maxTurns - 1)) {
+		t.Errorf("it has its next timer at %s", wakes)
 	}
 }
 
@@ -142,47 +145,47 @@ func TestQueueCacheStaysSmall(t *testing.T) {
 func TestQueueCacheProperties(t *testing.T) {
 	type known struct {
 		healthy, blocked bool
-		heldUntilMS      int64
+		heldUntil        time.Time
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		c := newQueueCache()
-		nowMS := int64(1000)
+		now := at(1000)
 		all := map[string]known{}
-		place := func(m string) { c.place(m, all[m].healthy, all[m].blocked, all[m].heldUntilMS, nowMS) }
+		place := func(m string) { c.place(m, all[m].healthy, all[m].blocked, all[m].heldUntil, now) }
 		for range rapid.IntRange(1, 80).Draw(t, "steps") {
 			m := rapid.SampledFrom([]string{"a", "b", "c", "d", "e"}).Draw(t, "merchant")
-			at := nowMS + rapid.Int64Range(-50, 50).Draw(t, "at")
+			ms := rapid.Int64Range(-50, 50).Draw(t, "at") + now.Sub(at(0)).Milliseconds()
 			k := all[m]
 			switch rapid.IntRange(0, 5).Draw(t, "what") {
 			case 0:
-				c.add(queue(m, at, rapid.Int64Range(0, 3).Draw(t, "seq")))
+				c.add(queue(m, ms, rapid.Int64Range(0, 3).Draw(t, "seq")))
 			case 1:
-				c.set(queue(m, at, 1))
+				c.set(queue(m, ms, 1))
 			case 2:
 				c.set(queue(m, 0, 0))
 			case 3:
 				k.blocked = !k.blocked
 			case 4:
-				k.healthy, k.heldUntilMS = rapid.Bool().Draw(t, "healthy"), at
+				k.healthy, k.heldUntil = rapid.Bool().Draw(t, "healthy"), at(ms)
 			case 5:
-				nowMS += rapid.Int64Range(0, 60).Draw(t, "passes")
+				now = now.Add(time.Duration(rapid.Int64Range(0, 60).Draw(t, "passes")) * time.Millisecond)
 			}
 			all[m] = k
 			place(m)
-			for m, ok := c.fired(nowMS); ok; m, ok = c.fired(nowMS) {
+			for m, ok := c.fired(now); ok; m, ok = c.fired(now) {
 				place(m)
 			}
-			var wakes int64
+			var wakes time.Time
 			want := map[bool][]string{}
 			for _, m := range []string{"a", "b", "c", "d", "e"} {
 				q, ok := c.heads[m]
 				if !ok {
 					continue
 				}
-				switch wake := max(q.HeadMS, all[m].heldUntilMS); {
-				case wake > nowMS && (wakes == 0 || wake < wakes):
+				switch wake := latest(q.Head, all[m].heldUntil); {
+				case wake.After(now) && (wakes.IsZero() || wake.Before(wakes)):
 					wakes = wake
-				case wake <= nowMS && !all[m].blocked:
+				case !wake.After(now) && !all[m].blocked:
 					want[all[m].healthy] = append(want[all[m].healthy], m)
 				}
 			}
@@ -191,8 +194,8 @@ func TestQueueCacheProperties(t *testing.T) {
 					t.Fatalf("healthy %t: %q are ready, want %q", kind, ready.order, want[kind])
 				}
 			}
-			if got := c.nextTimer(); got != wakes {
-				t.Fatalf("has its next timer at %d, want %d", got, wakes)
+			if got := c.nextTimer(); !got.Equal(wakes) {
+				t.Fatalf("has its next timer at %s, want %s", got, wakes)
 			}
 		}
 	})

@@ -118,7 +118,7 @@ func (r *run) register(now time.Time) error {
 	ctx, cancel := context.WithTimeout(r.work, storeTimeout)
 	defer cancel()
 	until := now.Add(4 * r.Limits.Lease)
-	if err := r.Store.RegisterWorker(ctx, r.registration(), now.UnixMilli(), until.UnixMilli()); err != nil {
+	if err := r.Store.RegisterWorker(ctx, r.registration(), now, until); err != nil {
 		return err
 	}
 	r.registeredUntil = until
@@ -171,14 +171,14 @@ func (r *run) applySnapshot(found snapshot, now time.Time) {
 	}
 	for _, l := range r.lanes {
 		for _, q := range found.queues[l.name] {
-			if l.name == delivery.First && q.HeadMS > now.Add(2*resyncEvery).UnixMilli() {
+			if l.name == delivery.First && q.Head.After(now.Add(2*resyncEvery)) {
 				continue // in flight; a later resync finds it if its worker was killed
 			}
 			l.cache.add(q)
 		}
 	}
 	for id := range found.breakers {
-		r.place(id, now.UnixMilli())
+		r.place(id, now)
 	}
 	if len(r.merchants) > maxKnown {
 		maps.DeleteFunc(r.merchants, func(id string, m *merchant) bool {
@@ -189,7 +189,7 @@ func (r *run) applySnapshot(found snapshot, now time.Time) {
 			return unused
 		})
 	}
-	r.reached(found.reached, now.UnixMilli())
+	r.reached(found.reached, now)
 	r.Metrics.observeBreakers(found.counts)
 	r.beginExpiring(found.queues, now)
 }
@@ -212,7 +212,7 @@ func (r *run) beginExpiring(queues map[delivery.Lane][]delivery.Queue, now time.
 	var late []string
 	for _, l := range r.lanes {
 		for _, q := range queues[l.name] {
-			if q.EndMS < now.UnixMilli() {
+			if q.End.Before(now) {
 				late = append(late, q.MerchantID)
 			}
 		}
@@ -229,7 +229,7 @@ func (r *run) beginExpiring(queues map[delivery.Lane][]delivery.Queue, now time.
 		defer task.End()
 		ctx, cancel := context.WithTimeout(r.work, resyncTimeout)
 		defer cancel()
-		more, err := r.expire(ctx, late, unreachable, now.UnixMilli())
+		more, err := r.expire(ctx, late, unreachable, now)
 		if err != nil && r.work.Err() == nil {
 			r.Logger.ErrorContext(ctx, "expiry of webhook deliveries failed, will retry", "err", err)
 		}
@@ -239,10 +239,10 @@ func (r *run) beginExpiring(queues map[delivery.Lane][]delivery.Queue, now time.
 
 // expire fails deliveries whose deadlines have passed, up to a number of
 // batches, and reports whether there are more.
-func (r *run) expire(ctx context.Context, merchantIDs []string, unreachable map[string]bool, nowMS int64) (more bool, err error) {
+func (r *run) expire(ctx context.Context, merchantIDs []string, unreachable map[string]bool, now time.Time) (more bool, err error) {
 	batches := expireBatches
 	for part := range slices.Chunk(merchantIDs, expireMerchants) {
-		request := store.ExpireRequest{Worker: r.registration(), MerchantIDs: part, Unreachable: make(map[string]bool), NowMS: nowMS, Limit: expireBatch}
+		request := store.ExpireRequest{Worker: r.registration(), MerchantIDs: part, Unreachable: make(map[string]bool), Now: now, Limit: expireBatch}
 		for _, id := range part {
 			if unreachable[id] {
 				request.Unreachable[id] = true

@@ -37,7 +37,7 @@ func wantUntouched(t *testing.T, s *store.Store, events []store.Event) {
 	}
 	for id := range ids {
 		b, err := s.Breakers(t.Context(), []string{id})
-		if err != nil || b[id].State != delivery.BreakerClosed || b[id].Failures != 0 || b[id].UntilMS != 0 || !b[id].Healthy {
+		if err != nil || b[id].State != delivery.BreakerClosed || b[id].Failures != 0 || !b[id].Until.IsZero() || !b[id].Healthy {
 			t.Errorf("the breaker of %s: %+v, %v", id, b[id], err)
 		}
 	}

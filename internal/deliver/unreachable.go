@@ -3,6 +3,7 @@ package deliver
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/quittance/quittance/internal/poster"
 )
@@ -27,9 +28,9 @@ func (r *run) waitingSample() []string {
 }
 
 // reached schedules the queues of merchants that have an endpoint now.
-func (r *run) reached(found map[string]poster.Endpoint, nowMS int64) {
+func (r *run) reached(found map[string]poster.Endpoint, now time.Time) {
 	for id := range found {
 		r.setUnreachable(id, false)
-		r.place(id, nowMS)
+		r.place(id, now)
 	}
 }

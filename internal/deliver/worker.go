@@ -31,10 +31,10 @@ import (
 type Store interface {
 	LeaseDeliveries(ctx context.Context, r delivery.LeaseRequest) (delivery.Leased, error)
 	FinishDeliveries(ctx context.Context, outcomes []delivery.Outcome) (lost []int, err error)
-	ReleaseDeliveries(ctx context.Context, leaseID string, seqs []int64, nowMS int64) (int64, error)
+	ReleaseDeliveries(ctx context.Context, leaseID string, seqs []int64, now time.Time) (int64, error)
 	ExpireDeliveries(ctx context.Context, r store.ExpireRequest) (expired map[string]int, more bool, err error)
 	Queues(ctx context.Context, lane delivery.Lane) ([]delivery.Queue, error)
-	RegisterWorker(ctx context.Context, d store.Worker, nowMS, untilMS int64) error
+	RegisterWorker(ctx context.Context, d store.Worker, now, until time.Time) error
 	DeregisterWorker(ctx context.Context, id string) error
 	Breakers(ctx context.Context, merchantIDs []string) (map[string]delivery.Breaker, error)
 	BreakerCounts(ctx context.Context) (map[delivery.BreakerState]int64, error)
@@ -198,10 +198,10 @@ func (r *run) fill(ctx context.Context, woken bool) time.Duration {
 	r.recorder.setHurry(starved || len(r.full) > 0)
 	r.openHandover(now, starved)
 	next := r.next()
-	if next == 0 {
+	if next.IsZero() {
 		return r.Limits.Poll
 	}
-	return min(r.Limits.Poll, time.UnixMilli(next).Sub(now))
+	return min(r.Limits.Poll, next.Sub(now))
 }
 
 // starved reports whether due deliveries to healthy endpoints wait for a slot.
@@ -212,11 +212,10 @@ func (r *run) starved(now time.Time) bool {
 	})
 }
 
-// next returns when the next queue is to be asked, in Unix milliseconds; 0 is
-// never.
-func (r *run) next() (next int64) {
+// next returns when the next queue is to be asked; zero is never.
+func (r *run) next() (next time.Time) {
 	for _, l := range r.lanes {
-		if at := l.cache.nextTimer(); at != 0 && (next == 0 || at < next) {
+		if at := l.cache.nextTimer(); !at.IsZero() && (next.IsZero() || at.Before(next)) {
 			next = at
 		}
 	}
@@ -230,39 +229,47 @@ func (r *run) observe(now time.Time) {
 	}
 	r.observed = now
 	r.log.flush(false)
-	nowMS, oldest := now.UnixMilli(), int64(0)
+	var oldest time.Time
 	for _, l := range r.lanes {
 		for m, q := range l.cache.heads {
 			if r.merchant(m).unreachable {
 				continue
 			}
-			dueMS := max(q.HeadMS, r.merchant(m).breaker.UntilMS)
-			if dueMS <= nowMS && (oldest == 0 || dueMS < oldest) {
-				oldest = dueMS
+			due := latest(q.Head, r.merchant(m).breaker.Until)
+			if !due.After(now) && (oldest.IsZero() || due.Before(oldest)) {
+				oldest = due
 			}
 		}
 	}
-	r.Metrics.observeOldest(oldest, nowMS)
+	r.Metrics.observeOldest(oldest, now)
 }
 
 // place schedules when a merchant's queues are asked.
-func (r *run) place(merchantID string, nowMS int64) {
+func (r *run) place(merchantID string, now time.Time) {
 	m := r.merchant(merchantID)
 	full := len(m.inFlight) >= m.allowed(r.Limits.PerMerchant)
 	delete(r.full, merchantID)
 	for _, l := range r.lanes {
-		notBeforeMS := m.breaker.UntilMS
-		if m.backoffUntilMS <= nowMS+putBackBackoff.Milliseconds() { // unless the clock was set back
-			notBeforeMS = max(notBeforeMS, m.backoffUntilMS)
+		notBefore := m.breaker.Until
+		if !m.backoffUntil.After(now.Add(putBackBackoff)) { // unless the clock was set back
+			notBefore = latest(notBefore, m.backoffUntil)
 		}
-		if end := l.cache.heads[merchantID].EndMS; end != 0 { // what waits gets its last attempt behind an open breaker, too
-			notBeforeMS = min(notBeforeMS, end-delivery.FinalWindow.Milliseconds())
+		if end := l.cache.heads[merchantID].End; !end.IsZero() && end.Add(-delivery.FinalWindow).Before(notBefore) {
+			notBefore = end.Add(-delivery.FinalWindow) // what waits gets its last attempt behind an open breaker, too
 		}
-		if due := l.cache.place(merchantID, m.breaker.Healthy, full || m.leasing || m.unreachable, notBeforeMS, nowMS); due && full {
+		if due := l.cache.place(merchantID, m.breaker.Healthy, full || m.leasing || m.unreachable, notBefore, now); due && full {
 			r.full[merchantID] = true
 		}
 	}
-	r.handover.setFree(merchantID, r.freeOf(merchantID, nowMS))
+	r.handover.setFree(merchantID, r.freeOf(merchantID, now))
+}
+
+// latest returns the later of two times.
+func latest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
 }
 
 // setBreaker notes the state of a merchant's breaker.

@@ -46,8 +46,8 @@ func TestDelivers(t *testing.T) {
 			t.Error(err)
 		}
 		wantRecord := record{
-			Status: delivery.Delivered, FinishedMS: epoch.UnixMilli(),
-			Attempts: []delivery.Attempt{{Number: 1, StartedMS: epoch.UnixMilli(), StatusCode: 204}},
+			Status: delivery.Delivered, Finished: epoch,
+			Attempts: []delivery.Attempt{{Number: 1, Started: epoch, StatusCode: 204}},
 		}
 		if diff := cmp.Diff(wantRecord, recordOf(t, s, events[0].ID)); diff != "" {
 			t.Errorf("record (-want +got):\n%s", diff)
@@ -79,7 +79,7 @@ func TestRetries(t *testing.T) {
 			t.Errorf("first outcome %+v, %+v", failed, failed.Attempt)
 		}
 		current.Store(&second)
-		again := time.UnixMilli(failed.NextDueMS)
+		again := failed.NextDue
 		w.advance(again)
 		if o := w.outcome(t); o.Status != delivery.Delivered || o.Attempt.Number != 2 || o.DeliveryID != failed.DeliveryID {
 			t.Errorf("second outcome %+v, %+v", o, o.Attempt)
@@ -115,13 +115,13 @@ func TestGivesUpAfterADay(t *testing.T) {
 		w.start(t)
 		o := w.outcome(t)
 		for o.Status == delivery.Pending {
-			w.advance(time.UnixMilli(o.NextDueMS))
+			w.advance(o.NextDue)
 			o = w.outcome(t)
 		}
 		if o.Status != delivery.Failed || o.Attempt.Number != 13 {
 			t.Errorf("ended as %s after attempt %d, want failed after 13", o.Status, o.Attempt.Number)
 		}
-		if last := time.Duration(o.Attempt.StartedMS-epoch.UnixMilli()) * time.Millisecond; last > 24*time.Hour || last < 24*time.Hour-10*time.Minute {
+		if last := o.Attempt.Started.Sub(epoch); last > 24*time.Hour || last < 24*time.Hour-10*time.Minute {
 			t.Errorf("the last attempt started after %s, want just inside 24h", last)
 		}
 		record := recordOf(t, s, events[0].ID)
@@ -147,8 +147,8 @@ func TestDeadlinePassed(t *testing.T) {
 	first := storetest.Schedule(t, s, "tried", 0, 1, due-1)
 	tried := leaseOne(t, s, "first", time.UnixMilli(due), time.UnixMilli(due+1))
 	if _, err := s.FinishDeliveries(t.Context(), []delivery.Outcome{{
-		Delivery: tried, LeaseID: "first", Status: delivery.Pending, NextDueMS: due + 1,
-		Attempt: &delivery.Attempt{Number: 1, StartedMS: due, Error: "refused"},
+		Delivery: tried, LeaseID: "first", Status: delivery.Pending, NextDue: time.UnixMilli(due + 1),
+		Attempt: &delivery.Attempt{Number: 1, Started: time.UnixMilli(due), Error: "refused"},
 	}}); err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func TestDeadlinePassed(t *testing.T) {
 		}
 		<-tick.C
 	}
-	if r := recordOf(t, s, first[0].ID); r.Status != delivery.Failed || len(r.Attempts) != 1 || r.FinishedMS != epoch.UnixMilli() {
+	if r := recordOf(t, s, first[0].ID); r.Status != delivery.Failed || len(r.Attempts) != 1 || !r.Finished.Equal(epoch) {
 		t.Errorf("tried before, a millisecond behind the deadline: %+v", r)
 	}
 	if o := got["dlv_late_000000"]; o.Status != delivery.Delivered || o.Attempt.Number != 1 {
@@ -208,7 +208,7 @@ func TestResumes(t *testing.T) {
 	second := storetest.Open(t, url)
 	ok := newReceiver(t, status(http.StatusOK))
 	w = newWorld(t, second, ok.URL)
-	w.clock.Set(time.UnixMilli(o.NextDueMS))
+	w.clock.Set(o.NextDue)
 	w.start(t)
 	got := map[string]int{}
 	for range 2 {
@@ -256,7 +256,7 @@ func TestRecordsUnderItsLease(t *testing.T) {
 			t.Errorf("record %+v; want it untouched", r)
 		}
 		o := delivery.Outcome{
-			Delivery: other, LeaseID: "other", Attempt: &delivery.Attempt{Number: 1}, Status: delivery.Delivered, FinishedMS: 1,
+			Delivery: other, LeaseID: "other", Attempt: &delivery.Attempt{Number: 1}, Status: delivery.Delivered, Finished: time.UnixMilli(1),
 		}
 		if lost, err := s.FinishDeliveries(t.Context(), []delivery.Outcome{o}); len(lost) != 0 || err != nil {
 			t.Errorf("the other's outcome: lost %v, %v", lost, err)

@@ -18,9 +18,9 @@ const (
 	longestBackoff = 4 * time.Second
 	// healthyWithin is how fast a success must be to show a healthy endpoint.
 	healthyWithin = time.Second
-	// probeLate is by how many milliseconds a probe may be late before nobody
-	// seems to probe: this service may have been down.
-	probeLate = 5 * 60 * 1000
+	// probeLate is by how much a probe may be late before nobody seems to probe:
+	// this service may have been down.
+	probeLate = 5 * time.Minute
 )
 
 // BreakerState says whether a merchant's endpoint is left alone.
@@ -39,13 +39,13 @@ const (
 // it.
 type Breaker struct {
 	State    BreakerState
-	Healthy  bool  // the last answer was a quick success; otherwise the endpoint is suspect
-	Allowed  int   // how many attempts may be in flight
-	Failures int   // in a row
-	Timeouts int   // in a row, of the failures
-	Pauses   int   // in a row, how often the breaker opened
-	SinceMS  int64 // when the first of these pauses began; 0 while closed
-	UntilMS  int64 // when the pause ends; then, unless closed, one attempt probes the endpoint
+	Healthy  bool      // the last answer was a quick success; otherwise the endpoint is suspect
+	Allowed  int       // how many attempts may be in flight
+	Failures int       // in a row
+	Timeouts int       // in a row, of the failures
+	Pauses   int       // in a row, how often the breaker opened
+	Since    time.Time // when the first of these pauses began; zero while closed
+	Until    time.Time // when the pause ends; then, unless closed, one attempt probes the endpoint
 }
 
 // NewBreaker is the breaker of an endpoint that nothing was sent to yet.
@@ -76,7 +76,7 @@ func (b Breaker) After(r Result, perMerchant int) Breaker {
 		}
 		return Breaker{State: BreakerClosed, Healthy: r.Ended.Sub(r.Started) < healthyWithin, Allowed: allowed}
 	}
-	if !closed && r.Started.UnixMilli() < b.UntilMS {
+	if !closed && r.Started.Before(b.Until) {
 		return b
 	}
 	b.Healthy, b.Allowed = false, max(1, b.Allowed/2)
@@ -93,22 +93,22 @@ func (b Breaker) After(r Result, perMerchant int) Breaker {
 		b.State = BreakerOpen
 	default:
 		if r.TimedOut {
-			b.UntilMS = r.Ended.Add(scale(longestBackoff, r.Jitter)).UnixMilli()
+			b.Until = r.Ended.Add(scale(longestBackoff, r.Jitter))
 		}
 		return b
 	}
 	b.Allowed = 1
 	b.Pauses++
 	if closed {
-		b.SinceMS = r.Ended.UnixMilli()
+		b.Since = r.Ended
 	}
-	b.UntilMS = r.Ended.Add(scale(pause, 1-spread+2*spread*r.Jitter)).UnixMilli()
+	b.Until = r.Ended.Add(scale(pause, 1-spread+2*spread*r.Jitter))
 	return b
 }
 
 // GivenUp reports whether the breaker has been open for as long as a schedule
 // lasts while the endpoint was probed: the endpoint had the time to take what
 // it was owed.
-func (b Breaker) GivenUp(nowMS int64) bool {
-	return b.State != BreakerClosed && b.SinceMS+RetryWindow <= nowMS && nowMS <= b.UntilMS+probeLate
+func (b Breaker) GivenUp(now time.Time) bool {
+	return b.State != BreakerClosed && !now.Before(b.Since.Add(RetryWindow)) && !now.After(b.Until.Add(probeLate))
 }

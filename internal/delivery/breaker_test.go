@@ -30,7 +30,7 @@ var (
 )
 
 func TestBreaker(t *testing.T) {
-	open := func(b Breaker, at time.Time) time.Duration { return time.UnixMilli(b.UntilMS).Sub(at) }
+	open := func(b Breaker, at time.Time) time.Duration { return b.Until.Sub(at) }
 	for name, c := range map[string]struct {
 		of      []Result
 		state   BreakerState
@@ -55,7 +55,7 @@ func TestBreaker(t *testing.T) {
 	} {
 		b, at := attempts(NewBreaker, began, c.of...)
 		at = at.Add(-time.Second)
-		if b.State != c.state || b.Allowed != c.allowed || b.Healthy != c.healthy || c.pause != 0 && open(b, at) != c.pause || c.pause == 0 && b.UntilMS != 0 {
+		if b.State != c.state || b.Allowed != c.allowed || b.Healthy != c.healthy || c.pause != 0 && open(b, at) != c.pause || c.pause == 0 && !b.Until.IsZero() {
 			t.Errorf("%s: %+v, left alone for %s; want %+v", name, b, open(b, at), c)
 		}
 	}
@@ -66,13 +66,13 @@ func TestBreaker(t *testing.T) {
 func TestBreakerProbes(t *testing.T) {
 	b, _ := attempts(NewBreaker, began, silent, silent, silent)
 	for _, want := range []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 15 * time.Minute, 15 * time.Minute} {
-		probe := time.UnixMilli(b.UntilMS)
+		probe := b.Until
 		b, _ = attempts(b, probe, bad)
-		if got := time.UnixMilli(b.UntilMS).Sub(probe); got != want || b.Allowed != 1 || b.State != BreakerOpen {
+		if got := b.Until.Sub(probe); got != want || b.Allowed != 1 || b.State != BreakerOpen {
 			t.Errorf("after a probe that failed: left alone for %s with %d allowed, %s; want %s", got, b.Allowed, b.State, want)
 		}
 	}
-	at := time.UnixMilli(b.UntilMS)
+	at := b.Until
 	for _, want := range []int{1, 2, 4, 8, 8} {
 		if b, at = attempts(b, at, good); b.Allowed != want || b.State != BreakerClosed || b.Pauses != 0 {
 			t.Errorf("on the ramp: %+v, want %d allowed", b, want)
@@ -93,7 +93,7 @@ func TestBreakerProperties(t *testing.T) {
 			if b.Allowed < 1 || b.Allowed > 8 {
 				rt.Fatalf("%+v allows %d", b, b.Allowed)
 			}
-			if pause := time.UnixMilli(b.UntilMS).Sub(at); pause > gonePause*6/5 {
+			if pause := b.Until.Sub(at); pause > gonePause*6/5 {
 				rt.Fatalf("%+v leaves the endpoint alone for %s", b, pause)
 			}
 			if (b.State == BreakerClosed) != (b.Pauses == 0) || v.OK && b.State != BreakerClosed {

@@ -2,15 +2,13 @@
 // when it is retried, which deliveries may be leased and in which order, and
 // when an endpoint's circuit breaker opens. It is pure: the time, randomness
 // and what the database holds are passed in.
-//
-// Times of the schedule are Unix milliseconds, as the database keeps them.
 package delivery
 
 import "time"
 
-// RetryWindow is how long after an event its delivery may be attempted, in
-// milliseconds (interface, section 8).
-const RetryWindow = 24 * 60 * 60 * 1000
+// RetryWindow is how long after an event its delivery may be attempted
+// (interface, section 8).
+const RetryWindow = 24 * time.Hour
 
 // Status is the state of a delivery.
 type Status string
@@ -37,29 +35,29 @@ type Delivery struct {
 	// PriorAttempts are those that were finished when the present schedule
 	// began: a delivery that is sent again gets a new schedule.
 	PriorAttempts int
-	DueMS         int64 // when this attempt was due
-	DeadlineMS    int64 // no attempt but the first of the schedule starts after it
-	Suspect       bool  // it was leased as one to a suspect endpoint
+	Due           time.Time // when this attempt was due
+	Deadline      time.Time // no attempt but the first of the schedule starts after it
+	Suspect       bool      // it was leased as one to a suspect endpoint
 }
 
 // TooLate reports whether the deadline has passed. A delivery that was not
 // attempted yet in its present schedule is never too late: it is owed one
 // attempt even after a long outage of this service.
 func (d Delivery) TooLate(now time.Time) bool {
-	return now.After(time.UnixMilli(d.DeadlineMS)) && d.Attempts > d.PriorAttempts
+	return now.After(d.Deadline) && d.Attempts > d.PriorAttempts
 }
 
 // Attempt is one exchange with a merchant's endpoint.
 type Attempt struct {
-	Number     int   // from 1
-	StartedMS  int64 // Unix milliseconds
-	DurationMS int64
+	Number     int // from 1
+	Started    time.Time
+	Duration   time.Duration
 	StatusCode int    // 100 to 999; 0 when there was no answer
 	Error      string // why it failed; empty when it succeeded
 	Excerpt    string // how the answer's body began, without secrets
-	// How much of DurationMS each phase took that happened: looking up the name,
+	// How much of Duration each phase took that happened: looking up the name,
 	// connecting, the TLS handshake, and waiting for the answer's first byte.
-	LookupMS, ConnectMS, HandshakeMS, AnswerMS int64
+	Lookup, Connect, Handshake, Answer time.Duration
 }
 
 // Outcome is what became of a leased delivery.
@@ -68,9 +66,9 @@ type Outcome struct {
 	LeaseID  string
 	Attempt  *Attempt // nil when the delivery was too late for another attempt
 	Status   Status
-	// NextDueMS is when the next attempt of a pending delivery is due.
-	// FinishedMS is when the delivery became delivered or failed.
-	NextDueMS, FinishedMS int64
+	// NextDue is when the next attempt of a pending delivery is due. Finished is
+	// when the delivery became delivered or failed.
+	NextDue, Finished time.Time
 	// Change returns the merchant's breaker as the attempt leaves it; nil leaves
 	// it as it is. It may be called more than once.
 	Change func(Breaker) Breaker

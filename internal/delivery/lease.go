@@ -1,8 +1,8 @@
 package delivery
 
 import (
-	"cmp"
 	"slices"
+	"time"
 )
 
 // Lane separates first attempts from retries. Each merchant has a queue in each
@@ -17,27 +17,27 @@ const (
 
 // Queue is a merchant's queue in a lane, and the place from which to look for
 // due deliveries: as far as the caller knows, nothing waits that was due before
-// HeadMS, or at HeadMS with a lower number than HeadSeq. A delivery in flight is
+// Head, or at Head with a lower number than HeadSeq. A delivery in flight is
 // due when its lease ends. On PostgreSQL there may be many dead row versions
 // before the head, each of which would be visited while a long snapshot keeps
 // them from being vacuumed.
 type Queue struct {
 	MerchantID string
-	HeadMS     int64
-	HeadSeq    int64 // of an event
-	EndMS      int64 // the earliest deadline of its deliveries; 0 when unknown
+	Head       time.Time
+	HeadSeq    int64     // of an event
+	End        time.Time // the earliest deadline of its deliveries; zero when unknown
 }
 
 // Before reports whether the queue's head is earlier than another's.
 func (q Queue) Before(o Queue) bool {
-	return cmp.Or(cmp.Compare(q.HeadMS, o.HeadMS), cmp.Compare(q.HeadSeq, o.HeadSeq)) < 0
+	return q.Head.Before(o.Head) || q.Head.Equal(o.Head) && q.HeadSeq < o.HeadSeq
 }
 
 // LeaseRequest asks for deliveries that are due.
 type LeaseRequest struct {
 	LeaseID string // new with each request
-	NowMS   int64
-	UntilMS int64 // when the lease ends by itself
+	Now     time.Time
+	Until   time.Time // when the lease ends by itself
 	Lane    Lane
 	Queues  []Queue // in the order of their turns
 	// Healthy and Suspect are how many deliveries may be leased at most, to
@@ -65,7 +65,7 @@ type Leased struct {
 
 // QueueState is how a request left a queue.
 type QueueState struct {
-	// Queue's HeadMS is 0 when nothing waits. In the retry lane behind an open
+	// Queue's Head is zero when nothing waits. In the retry lane behind an open
 	// breaker the queue is as it was asked for.
 	Queue
 	Breaker Breaker // of the merchant
@@ -89,9 +89,9 @@ type turn struct {
 	waiting  []Delivery     // the first of the queue, in the order in which they are leased
 	taken    int            // how many of waiting are leased
 	further  *Queue         // where more may wait behind what was peeked at; nil for nothing
-	// fromMS excludes deliveries with an earlier deadline, which are to be
-	// expired instead.
-	fromMS int64
+	// from excludes deliveries with an earlier deadline, which are to be expired
+	// instead.
+	from time.Time
 }
 
 // NewPlan begins a plan. It serves those of the request's queues whose
@@ -103,12 +103,12 @@ func NewPlan(r LeaseRequest, breakers map[string]Breaker) *Plan {
 		if !ok {
 			continue
 		}
-		t := &turn{Queue: q, breaker: b, open: b.UntilMS > r.NowMS, inFlight: make(map[int64]bool)}
-		if b.GivenUp(r.NowMS) {
-			t.fromMS = r.NowMS
+		t := &turn{Queue: q, breaker: b, open: b.Until.After(r.Now), inFlight: make(map[int64]bool)}
+		if b.GivenUp(r.Now) {
+			t.from = r.Now
 			// A first attempt's deadline is that long after it is due.
-			if first := r.NowMS - RetryWindow; r.Lane == First && t.HeadMS < first {
-				t.HeadMS, t.HeadSeq = first, 0
+			if first := r.Now.Add(-RetryWindow); r.Lane == First && t.Head.Before(first) {
+				t.Head, t.HeadSeq = first, 0
 			}
 		}
 		for _, seq := range r.InFlight[q.MerchantID] {
@@ -124,9 +124,9 @@ func (p *Plan) AddInFlight(merchantID string, seq int64) { p.byID[merchantID].in
 
 // Peek asks for the first deliveries of a queue.
 type Peek struct {
-	Queue        // from its head on
-	FromMS int64 // the earliest deadline
-	Limit  int
+	Queue           // from its head on
+	From  time.Time // the earliest deadline
+	Limit int
 }
 
 // Peeks returns what to read: of some queues the deliveries that are due first,
@@ -162,7 +162,7 @@ func (p *Plan) peeks(turns []*turn) []Peek {
 		if t.HeadSeq == 0 { // from a resync: what is in flight may come first
 			limit += p.request.PerMerchant
 		}
-		peeks[i] = Peek{t.Queue, t.fromMS, limit}
+		peeks[i] = Peek{t.Queue, t.from, limit}
 	}
 	return peeks
 }
@@ -174,7 +174,7 @@ func (p *Plan) Found(peek Peek, found []Delivery) {
 	t.waiting = append(t.waiting, found...)
 	if len(found) == peek.Limit {
 		last := found[len(found)-1]
-		t.further = &Queue{MerchantID: peek.MerchantID, HeadMS: last.DueMS, HeadSeq: last.Seq + 1}
+		t.further = &Queue{MerchantID: peek.MerchantID, Head: last.Due, HeadSeq: last.Seq + 1}
 	}
 }
 
@@ -224,25 +224,25 @@ func (p *Plan) takesNext(t *turn) bool {
 	}
 	next := t.waiting[t.taken]
 	if t.open {
-		return next.DeadlineMS-FinalWindow.Milliseconds() <= p.request.NowMS
+		return !p.request.Now.Before(next.Deadline.Add(-FinalWindow))
 	}
-	return next.DueMS <= p.request.NowMS
+	return !p.request.Now.Before(next.Due)
 }
 
 // left returns where the queue goes on. A queue of which only the earliest
 // deadlines were read stays where it was.
 func (p *Plan) left(t *turn) QueueState {
 	s := QueueState{Queue: t.Queue, Breaker: t.breaker}
-	s.EndMS = 0
+	s.End = time.Time{}
 	switch {
 	case t.retriesBehindOpen(p.request.Lane):
 	case t.taken < len(t.waiting):
 		next := t.waiting[t.taken]
-		s.HeadMS, s.HeadSeq = next.DueMS, next.Seq
+		s.Head, s.HeadSeq = next.Due, next.Seq
 	case t.further != nil:
 		s.Queue = *t.further
 	default:
-		s.HeadMS, s.HeadSeq = 0, 0
+		s.Head, s.HeadSeq = time.Time{}, 0
 	}
 	return s
 }

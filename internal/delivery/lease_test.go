@@ -3,6 +3,7 @@ package delivery
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -11,10 +12,10 @@ import (
 // allowance, takes nothing that is in flight or not due, and gives no merchant
 // two deliveries more than another that could have had them.
 func TestPlanProperties(t *testing.T) {
-	const now = 1_000_000_000_000
+	now := time.UnixMilli(1_000_000_000_000)
 	rapid.Check(t, func(rt *rapid.T) {
 		r := LeaseRequest{
-			NowMS: now, Lane: First, PerMerchant: rapid.IntRange(1, 8).Draw(rt, "per merchant"),
+			Now: now, Lane: First, PerMerchant: rapid.IntRange(1, 8).Draw(rt, "per merchant"),
 			Healthy: rapid.IntRange(0, 20).Draw(rt, "healthy"), Suspect: rapid.IntRange(0, 20).Draw(rt, "suspect"),
 		}
 		breakers, queued := make(map[string]Breaker), make(map[string][]Delivery)
@@ -23,8 +24,8 @@ func TestPlanProperties(t *testing.T) {
 			breakers[id] = Breaker{State: BreakerClosed, Healthy: rapid.Bool().Draw(rt, "is healthy"), Allowed: rapid.IntRange(1, 8).Draw(rt, "allowed")}
 			r.Queues = append(r.Queues, Queue{MerchantID: id})
 			for n := range rapid.IntRange(0, 20).Draw(rt, "queued") {
-				due := int64(now - 10 + n)
-				queued[id] = append(queued[id], Delivery{MerchantID: id, Seq: int64(100*i + n), DueMS: due, DeadlineMS: due + RetryWindow})
+				due := now.Add(time.Duration(n-10) * time.Millisecond)
+				queued[id] = append(queued[id], Delivery{MerchantID: id, Seq: int64(100*i + n), Due: due, Deadline: due.Add(RetryWindow)})
 			}
 		}
 		p := NewPlan(r, breakers)
@@ -43,7 +44,7 @@ func TestPlanProperties(t *testing.T) {
 		chosen, states := p.Choose()
 		taken, room := make(map[string]int), map[bool]int{true: r.Healthy, false: r.Suspect}
 		for _, d := range chosen {
-			if d.DueMS > now || d.Suspect == breakers[d.MerchantID].Healthy {
+			if d.Due.After(now) || d.Suspect == breakers[d.MerchantID].Healthy {
 				rt.Fatalf("took %+v", d)
 			}
 			if next := queued[d.MerchantID][inFlight[d.MerchantID]+taken[d.MerchantID]]; next.Seq != d.Seq {
@@ -58,14 +59,14 @@ func TestPlanProperties(t *testing.T) {
 			}
 			for other, o := range breakers {
 				if b.Healthy == o.Healthy && taken[other] > taken[id]+1 && inFlight[id]+taken[id] < min(r.PerMerchant, b.Allowed) && len(queued[id]) > inFlight[id]+taken[id] &&
-					queued[id][inFlight[id]+taken[id]].DueMS <= now {
+					!queued[id][inFlight[id]+taken[id]].Due.After(now) {
 					rt.Fatalf("%s has %d, %s %d", id, taken[id], other, taken[other])
 				}
 			}
 		}
 		for _, s := range states {
-			if rest := queued[s.MerchantID][inFlight[s.MerchantID]+taken[s.MerchantID]:]; len(rest) > 0 && (s.HeadMS == 0 || s.HeadMS > rest[0].DueMS) {
-				rt.Fatalf("%s goes on at %d, and %d waits", s.MerchantID, s.HeadMS, rest[0].DueMS)
+			if rest := queued[s.MerchantID][inFlight[s.MerchantID]+taken[s.MerchantID]:]; len(rest) > 0 && (s.Head.IsZero() || s.Head.After(rest[0].Due)) {
+				rt.Fatalf("%s goes on at %s, and %s waits", s.MerchantID, s.Head, rest[0].Due)
 			}
 		}
 	})

@@ -101,7 +101,7 @@ func (p Printer) event(l line, posted *delivery.Attempt) {
 	if p.JSON {
 		out := jsonLine{EventRecord: l.record}
 		if posted != nil {
-			out.Forwarded = &forwarded{posted.StatusCode, posted.DurationMS, posted.Error}
+			out.Forwarded = &forwarded{posted.StatusCode, posted.Duration.Milliseconds(), posted.Error}
 		}
 		text, err := json.Marshal(out)
 		if err != nil {
@@ -117,9 +117,9 @@ func (p Printer) event(l line, posted *delivery.Attempt) {
 	case posted == nil:
 		fmt.Fprintln(p.Out)
 	case posted.Error == "":
-		fmt.Fprintln(p.Out, "  →", p.style(green, fmt.Sprintf("%d in %d ms", posted.StatusCode, posted.DurationMS)))
+		fmt.Fprintln(p.Out, "  →", p.style(green, fmt.Sprintf("%d in %d ms", posted.StatusCode, posted.Duration.Milliseconds())))
 	default:
-		fmt.Fprintln(p.Out, "  →", p.style(red, fmt.Sprintf("failed in %d ms: %s", posted.DurationMS, posted.Error)))
+		fmt.Fprintln(p.Out, "  →", p.style(red, fmt.Sprintf("failed in %d ms: %s", posted.Duration.Milliseconds(), posted.Error)))
 	}
 }
 

@@ -111,15 +111,14 @@ var errNotAllowed = errors.New("the address of this host is not allowed for webh
 // retryAfter parses a Retry-After header (RFC 9110, section 10.2.3): seconds or
 // a date. It returns 0 when the header is invalid or lies in the past.
 func retryAfter(text string, now time.Time) time.Duration {
-	const most = delivery.RetryWindow * time.Millisecond
 	if seconds, err := strconv.ParseUint(text, 10, 64); err == nil {
-		return time.Duration(min(seconds, uint64(most/time.Second))) * time.Second
+		return time.Duration(min(seconds, uint64(delivery.RetryWindow/time.Second))) * time.Second
 	}
 	date, err := http.ParseTime(text)
 	if err != nil {
 		return 0
 	}
-	return max(0, min(date.Sub(now), most))
+	return max(0, min(date.Sub(now), delivery.RetryWindow))
 }
 
 // errorText returns an error as the log of attempts keeps it: bounded, and

@@ -102,10 +102,9 @@ func (p *Poster) Ping(ctx context.Context, to Endpoint, id string, body []byte) 
 // Attempt returns the answer as the log of attempts keeps it.
 func (a Answer) Attempt(number int, started time.Time, took time.Duration) delivery.Attempt {
 	out := delivery.Attempt{
-		Number: number, StartedMS: started.UnixMilli(), DurationMS: max(0, took.Milliseconds()),
+		Number: number, Started: started, Duration: max(0, took),
 		StatusCode: a.Code, Excerpt: a.Excerpt,
-		LookupMS: a.phases.lookup.Milliseconds(), ConnectMS: a.phases.connect.Milliseconds(),
-		HandshakeMS: a.phases.handshake.Milliseconds(), AnswerMS: a.phases.answer.Milliseconds(),
+		Lookup: a.phases.lookup, Connect: a.phases.connect, Handshake: a.phases.handshake, Answer: a.phases.answer,
 	}
 	if a.Err != nil {
 		out.Error = errorText(a.Err)

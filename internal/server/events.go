@@ -50,7 +50,7 @@ func (l eventLog) EventRecord(ctx context.Context, id string) (store.EventRow, [
 // convertTimes converts times of the schedule to this machine's.
 func (l eventLog) convertTimes(rows []store.EventRow) {
 	for i, r := range rows {
-		rows[i].DueMS, rows[i].DeadlineMS = l.clock.WallMS(r.DueMS), l.clock.WallMS(r.DeadlineMS)
+		rows[i].Due, rows[i].Deadline = l.clock.Wall(r.Due), l.clock.Wall(r.Deadline)
 	}
 }
 
@@ -145,7 +145,7 @@ type clockedStore struct {
 func (s clockedStore) Breakers(ctx context.Context, merchantIDs []string) (map[string]delivery.Breaker, error) {
 	all, err := s.Store.Breakers(ctx, merchantIDs)
 	for id, b := range all {
-		b.SinceMS, b.UntilMS = s.clock.WallMS(b.SinceMS), s.clock.WallMS(b.UntilMS)
+		b.Since, b.Until = s.clock.Wall(b.Since), s.clock.Wall(b.Until)
 		all[id] = b
 	}
 	return all, err

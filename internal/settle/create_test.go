@@ -42,7 +42,7 @@ func TestCreate(t *testing.T) {
 			t.Errorf("stored (-want +got):\n%s", diff)
 		}
 		events := storetest.Events(t, db.sql, w.merchant)
-		if len(events) != 1 || events[0].DeliveryID == "" || events[0].DueMS != start*1000 || events[0].Subject != inv.ID {
+		if len(events) != 1 || events[0].DeliveryID == "" || events[0].Due.Unix() != start || events[0].Subject != inv.ID {
 			t.Fatalf("events %+v, want one with a delivery that is due now", events)
 		}
 		var body struct {

@@ -84,7 +84,7 @@ func (s *Service) emitTo(out *outbox, typ invoice.EventType, subject, merchantID
 	}
 	e := store.Event{
 		ID: id, Type: typ, Subject: subject, MerchantID: merchantID, InvoiceID: invoiceID,
-		Body: body, CreatedAt: now.Unix(), DueMS: s.schedule().UnixMilli(),
+		Body: body, CreatedAt: now.Unix(), Due: s.schedule(),
 	}
 	if s.merchants.WantsEvents(merchantID) {
 		e.DeliveryID = s.ids.New(invoice.PrefixDelivery)

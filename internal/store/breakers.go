@@ -38,7 +38,7 @@ const breakerColumns = "b.state, b.steady, b.allowed, b.failures, b.timeouts, b.
 func scanBreaker(row scanner) (merchantID string, b delivery.Breaker, err error) {
 	var healthy, allowed, failures, timeouts, pauses int64
 	err = row.Scan(&merchantID, nullText(&b.State), nullInt{&healthy}, nullInt{&allowed}, nullInt{&failures}, nullInt{&timeouts}, nullInt{&pauses},
-		nullInt{&b.SinceMS}, nullInt{&b.UntilMS})
+		milliseconds{&b.Since}, milliseconds{&b.Until})
 	if b.State == "" {
 		return merchantID, delivery.NewBreaker, err
 	}
@@ -99,7 +99,7 @@ func (tx *Tx) saveBreakers(ctx context.Context, merchantIDs []string, breaker fu
 		if b.Healthy {
 			healthy = 1
 		}
-		rows[i] = []any{id, string(b.State), healthy, b.Allowed, b.Failures, b.Timeouts, b.Pauses, b.SinceMS, b.UntilMS}
+		rows[i] = []any{id, string(b.State), healthy, b.Allowed, b.Failures, b.Timeouts, b.Pauses, unixMilli(b.Since), unixMilli(b.Until)}
 	}
 	return tx.insert(ctx, insertion{"breakers", []string{"merchant_id", "state", "steady", "allowed", "failures", "timeouts", "pauses", "since_ms", "until_ms"},
 		"ON CONFLICT (merchant_id) DO " + conflict}, rows)

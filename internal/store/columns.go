@@ -142,6 +142,25 @@ func (m milliseconds) Scan(src any) error {
 	return err
 }
 
+// unixMilli returns a time in Unix milliseconds, or 0 for the zero time.
+func unixMilli(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+// duration reads a duration in milliseconds.
+type duration struct{ dst *time.Duration }
+
+// Scan implements sql.Scanner.
+func (d duration) Scan(src any) error {
+	var n int64
+	err := nullInt{&n}.Scan(src)
+	*d.dst = time.Duration(n) * time.Millisecond
+	return err
+}
+
 // nullMilliseconds returns a time in Unix milliseconds, or nil for the zero time.
 func nullMilliseconds(t time.Time) any {
 	if t.IsZero() {

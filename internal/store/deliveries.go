@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/quittance/quittance/internal/delivery"
 )
@@ -106,14 +107,14 @@ func (tx *Tx) finishDeliveries(ctx context.Context, outcomes []delivery.Outcome)
 	for _, o := range outcomes {
 		seq := o.Delivery.Seq
 		if o.Status == delivery.Pending {
-			again = append(again, []any{seq, o.Attempts(), o.NextDueMS})
+			again = append(again, []any{seq, o.Attempts(), unixMilli(o.NextDue)})
 		} else {
 			over = append(over, seq)
-			finished = append(finished, []any{seq, o.Delivery.MerchantID, string(o.Status), o.Attempts(), o.FinishedMS})
+			finished = append(finished, []any{seq, o.Delivery.MerchantID, string(o.Status), o.Attempts(), unixMilli(o.Finished)})
 		}
 		if a := o.Attempt; a != nil {
-			attempts = append(attempts, []any{seq, a.Number, a.StartedMS, a.DurationMS, orNull(a.StatusCode), a.Error, a.Excerpt,
-				a.LookupMS, a.ConnectMS, a.HandshakeMS, a.AnswerMS})
+			attempts = append(attempts, []any{seq, a.Number, a.Started.UnixMilli(), a.Duration.Milliseconds(), orNull(a.StatusCode), a.Error, a.Excerpt,
+				a.Lookup.Milliseconds(), a.Connect.Milliseconds(), a.Handshake.Milliseconds(), a.Answer.Milliseconds()})
 		}
 	}
 	if _, err := tx.updateFrom(ctx, []string{"seq BIGINT", "attempts BIGINT", "due_ms BIGINT"}, again,
@@ -133,14 +134,14 @@ func (tx *Tx) finishDeliveries(ctx context.Context, outcomes []delivery.Outcome)
 
 // ReleaseDeliveries ends the leases on deliveries before their time, so that
 // they are due at once. It returns how many leases that were.
-func (s *Store) ReleaseDeliveries(ctx context.Context, leaseID string, seqs []int64, nowMS int64) (released int64, err error) {
+func (s *Store) ReleaseDeliveries(ctx context.Context, leaseID string, seqs []int64, now time.Time) (released int64, err error) {
 	slices.Sort(seqs)
 	err = s.Update(ctx, func(tx *Tx) error {
 		released = 0
 		return inBatches(seqs, 0, func(part []int64) error {
 			// A first attempt is due again when it was, by which it expires.
 			n, err := tx.exec(ctx, fmt.Sprintf(`UPDATE deliveries SET lease_id = NULL, due_ms = CASE WHEN attempts = 0 THEN deadline_ms - %d ELSE $1 END
-				WHERE lease_id = $2 AND seq IN `, delivery.RetryWindow)+parameterList(2, len(part)), append([]any{nowMS, leaseID}, toAny(part)...)...)
+				WHERE lease_id = $2 AND seq IN `, delivery.RetryWindow.Milliseconds())+parameterList(2, len(part)), append([]any{now.UnixMilli(), leaseID}, toAny(part)...)...)
 			released += n
 			return err
 		})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/quittance/quittance/internal/delivery"
 )
@@ -44,7 +45,7 @@ func (tx *Tx) leaseDeliveries(ctx context.Context, r delivery.LeaseRequest) (lea
 		return leased, err
 	}
 	if r.Worker == "" || others+more > 0 {
-		if err := tx.addInFlight(ctx, r.NowMS, slices.Sorted(maps.Keys(breakers)), plan); err != nil {
+		if err := tx.addInFlight(ctx, r.Now, slices.Sorted(maps.Keys(breakers)), plan); err != nil {
 			return leased, err
 		}
 	}
@@ -73,7 +74,7 @@ func (tx *Tx) lockMerchants(ctx context.Context, ids []string) (map[string]deliv
 }
 
 // addInFlight adds the leased deliveries of the merchants to the plan.
-func (tx *Tx) addInFlight(ctx context.Context, nowMS int64, ids []string, plan *delivery.Plan) error {
+func (tx *Tx) addInFlight(ctx context.Context, now time.Time, ids []string, plan *delivery.Plan) error {
 	return inBatches(ids, "", func(part []string) error {
 		_, err := queryAll(ctx, &tx.queries, func(row scanner) (struct{}, error) {
 			var id string
@@ -84,7 +85,7 @@ func (tx *Tx) addInFlight(ctx context.Context, nowMS int64, ids []string, plan *
 			}
 			return struct{}{}, err
 		}, "SELECT merchant_id, seq FROM deliveries WHERE lease_id IS NOT NULL AND due_ms > $1 AND merchant_id IN "+parameterList(1, len(part)),
-			append([]any{nowMS}, toAny(part)...)...)
+			append([]any{now.UnixMilli()}, toAny(part)...)...)
 		return err
 	})
 }
@@ -98,13 +99,13 @@ func (tx *Tx) peek(ctx context.Context, r delivery.LeaseRequest, order string, p
 	if len(peeks) > 0 && !tx.postgres {
 		for _, p := range peeks {
 			found, err := queryAll(ctx, &tx.queries, scanPeeked, peekQuery(r.Lane, order, "$1", "$2", "$3", "$4"),
-				p.MerchantID, p.HeadMS, p.HeadSeq, p.FromMS, p.Limit)
+				p.MerchantID, unixMilli(p.Head), p.HeadSeq, unixMilli(p.From), p.Limit)
 			if err != nil {
 				return 0, err
 			}
 			plan.Found(p, found)
 		}
-		return tx.otherWorkers(ctx, r.Worker, r.NowMS)
+		return tx.otherWorkers(ctx, r.Worker, r.Now)
 	}
 	for part := range slices.Chunk(peeks, maxBatch) {
 		limit := 0
@@ -116,9 +117,9 @@ func (tx *Tx) peek(ctx context.Context, r delivery.LeaseRequest, order string, p
 		}, `SELECT (SELECT count(*) FROM deliverers WHERE id <> $6 AND until_ms > $7), found.* FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[])
 			AS wanted (merchant_id, head_ms, head_seq, from_ms) CROSS JOIN LATERAL (`+
 			peekQuery(r.Lane, order, "wanted.merchant_id", "wanted.head_ms", "wanted.head_seq", "wanted.from_ms")+") AS found",
-			each(part, func(p delivery.Peek) string { return p.MerchantID }), each(part, func(p delivery.Peek) int64 { return p.HeadMS }),
-			each(part, func(p delivery.Peek) int64 { return p.HeadSeq }), each(part, func(p delivery.Peek) int64 { return p.FromMS }),
-			limit, r.Worker, r.NowMS)
+			each(part, func(p delivery.Peek) string { return p.MerchantID }), each(part, func(p delivery.Peek) int64 { return unixMilli(p.Head) }),
+			each(part, func(p delivery.Peek) int64 { return p.HeadSeq }), each(part, func(p delivery.Peek) int64 { return unixMilli(p.From) }),
+			limit, r.Worker, r.Now.UnixMilli())
 		if err != nil {
 			return 0, err
 		}
@@ -136,14 +137,14 @@ func (tx *Tx) peek(ctx context.Context, r delivery.LeaseRequest, order string, p
 
 // peekQuery reads the first deliveries of a merchant's queue from its head on. $5
 // is the limit.
-func peekQuery(lane delivery.Lane, order, merchant, headMS, headSeq, fromMS string) string {
+func peekQuery(lane delivery.Lane, order, merchant, head, headSeq, from string) string {
 	return fmt.Sprintf(`SELECT merchant_id, seq, attempts, since, due_ms, deadline_ms FROM deliveries
 		WHERE merchant_id = %s AND %s AND (%s, seq) >= (%s, %s) AND deadline_ms >= %s ORDER BY %[3]s, seq LIMIT $5`,
-		merchant, conditions[lane], order, headMS, headSeq, fromMS)
+		merchant, conditions[lane], order, head, headSeq, from)
 }
 
 func scanPeeked(row scanner) (d delivery.Delivery, err error) {
-	err = row.Scan(&d.MerchantID, &d.Seq, &d.Attempts, &d.PriorAttempts, &d.DueMS, &d.DeadlineMS)
+	err = row.Scan(&d.MerchantID, &d.Seq, &d.Attempts, &d.PriorAttempts, milliseconds{&d.Due}, milliseconds{&d.Deadline})
 	return d, err
 }
 
@@ -189,8 +190,8 @@ func (tx *Tx) leaseOnPostgres(ctx context.Context, r delivery.LeaseRequest, chos
 		), taken AS (
 			UPDATE deliveries d SET lease_id = $1, due_ms = $2 FROM unchanged WHERE d.seq = unchanged.seq RETURNING d.seq
 		) SELECT seq, delivery_id, id, type, body FROM events JOIN taken USING (seq)`,
-		r.LeaseID, r.UntilMS, r.NowMS, seqsOf(chosen),
-		each(chosen, func(d delivery.Delivery) int64 { return int64(d.Attempts) }), each(chosen, func(d delivery.Delivery) int64 { return d.DueMS }))
+		r.LeaseID, r.Until.UnixMilli(), r.Now.UnixMilli(), seqsOf(chosen),
+		each(chosen, func(d delivery.Delivery) int64 { return int64(d.Attempts) }), each(chosen, func(d delivery.Delivery) int64 { return d.Due.UnixMilli() }))
 	return err
 }
 
@@ -199,7 +200,7 @@ func (tx *Tx) leaseOnPostgres(ctx context.Context, r delivery.LeaseRequest, chos
 func (tx *Tx) leaseOnSQLite(ctx context.Context, r delivery.LeaseRequest, chosen []delivery.Delivery, add func(scanner) (struct{}, error)) error {
 	taken, err := queryIn(seqsOf(chosen), func(chunk []any) ([]int64, error) {
 		return queryAll(ctx, &tx.queries, scanSeq, "UPDATE deliveries SET lease_id = $1, due_ms = $2 WHERE (lease_id IS NULL OR due_ms <= $3) AND seq IN "+
-			parameterList(3, len(chunk))+" RETURNING seq", append([]any{r.LeaseID, r.UntilMS, r.NowMS}, chunk...)...)
+			parameterList(3, len(chunk))+" RETURNING seq", append([]any{r.LeaseID, r.Until.UnixMilli(), r.Now.UnixMilli()}, chunk...)...)
 	})
 	if err != nil {
 		return err

@@ -71,12 +71,12 @@ func (q *queries) recordOutcomes(ctx context.Context, outcomes []delivery.Outcom
 	}, recordOutcomes,
 		each(outcomes, func(o delivery.Outcome) int64 { return o.Delivery.Seq }), each(outcomes, func(o delivery.Outcome) string { return o.LeaseID }),
 		each(outcomes, func(o delivery.Outcome) string { return o.Delivery.MerchantID }), each(outcomes, func(o delivery.Outcome) string { return string(o.Status) }),
-		each(outcomes, func(o delivery.Outcome) int64 { return int64(o.Attempts()) }), each(outcomes, func(o delivery.Outcome) int64 { return max(o.NextDueMS, o.FinishedMS) }),
+		each(outcomes, func(o delivery.Outcome) int64 { return int64(o.Attempts()) }), each(outcomes, func(o delivery.Outcome) int64 { return max(unixMilli(o.NextDue), unixMilli(o.Finished)) }),
 		each(attempted, func(o delivery.Outcome) int64 { return o.Delivery.Seq }), each(attempted, func(o delivery.Outcome) string { return o.LeaseID }),
-		attempt(func(a *delivery.Attempt) int64 { return int64(a.Number) }), attempt(func(a *delivery.Attempt) int64 { return a.StartedMS }),
-		attempt(func(a *delivery.Attempt) int64 { return a.DurationMS }), attempt(func(a *delivery.Attempt) int64 { return int64(a.StatusCode) }),
+		attempt(func(a *delivery.Attempt) int64 { return int64(a.Number) }), attempt(func(a *delivery.Attempt) int64 { return a.Started.UnixMilli() }),
+		attempt(func(a *delivery.Attempt) int64 { return a.Duration.Milliseconds() }), attempt(func(a *delivery.Attempt) int64 { return int64(a.StatusCode) }),
 		each(attempted, func(o delivery.Outcome) string { return o.Attempt.Error }), each(attempted, func(o delivery.Outcome) string { return o.Attempt.Excerpt }),
-		attempt(func(a *delivery.Attempt) int64 { return a.LookupMS }), attempt(func(a *delivery.Attempt) int64 { return a.ConnectMS }),
-		attempt(func(a *delivery.Attempt) int64 { return a.HandshakeMS }), attempt(func(a *delivery.Attempt) int64 { return a.AnswerMS }))
+		attempt(func(a *delivery.Attempt) int64 { return a.Lookup.Milliseconds() }), attempt(func(a *delivery.Attempt) int64 { return a.Connect.Milliseconds() }),
+		attempt(func(a *delivery.Attempt) int64 { return a.Handshake.Milliseconds() }), attempt(func(a *delivery.Attempt) int64 { return a.Answer.Milliseconds() }))
 	return mine, breakers, err
 }

@@ -22,7 +22,7 @@ func (q *queries) Queues(ctx context.Context, lane delivery.Lane) ([]delivery.Qu
 	}
 	end := least("deadline_ms")
 	if lane == delivery.First { // which is in the order of deadlines, too
-		end = least("due_ms") + fmt.Sprintf(" + %d", delivery.RetryWindow)
+		end = least("due_ms") + fmt.Sprintf(" + %d", delivery.RetryWindow.Milliseconds())
 	}
 	return queryAll(ctx, q, scanQueue, `WITH RECURSIVE queued (merchant_id) AS (
 			SELECT `+first+`'')
@@ -33,7 +33,7 @@ func (q *queries) Queues(ctx context.Context, lane delivery.Lane) ([]delivery.Qu
 }
 
 func scanQueue(row scanner) (found delivery.Queue, err error) {
-	err = row.Scan(&found.MerchantID, &found.HeadMS, &found.EndMS)
+	err = row.Scan(&found.MerchantID, milliseconds{&found.Head}, milliseconds{&found.End})
 	return found, err
 }
 

@@ -170,7 +170,7 @@ func TestLeaseDeliveriesAlone(t *testing.T) {
 		trust(t, s, "m")
 		register := func(worker string, untilMS int64) {
 			t.Helper()
-			must(t, s.RegisterWorker(t.Context(), store.Worker{ID: worker}, now, untilMS))
+			must(t, s.RegisterWorker(t.Context(), store.Worker{ID: worker}, atMS(now), atMS(untilMS)))
 		}
 		register("one", now+60_000)
 		r := request("l1")
@@ -189,7 +189,7 @@ func TestLeaseDeliveriesAlone(t *testing.T) {
 		must(t, s.DeregisterWorker(t.Context(), "two"))
 		register("two", now)
 		r.LeaseID, r.InFlight = "l6", map[string][]int64{"m": {first[0].Seq, first[1].Seq, first[2].Seq}}
-		r.Queues = []delivery.Queue{{MerchantID: "m", HeadMS: now - 96}}
+		r.Queues = []delivery.Queue{{MerchantID: "m", Head: atMS(now - 96)}}
 		wantIDs(t, "beside one whose time is over", lease(t, s, r), "dlv_m_000004")
 	})
 }

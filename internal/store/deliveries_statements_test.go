@@ -17,11 +17,11 @@ func TestStatementsForOneEvent(t *testing.T) {
 	s := storetest.Open(t, storetest.Postgres(t))
 	storetest.Schedule(t, s, "m", 0, 2, now)
 	trust(t, s, "m")
-	must(t, s.RegisterWorker(t.Context(), store.Worker{ID: "w"}, now, now+60_000))
+	must(t, s.RegisterWorker(t.Context(), store.Worker{ID: "w"}, atMS(now), atMS(now+60_000)))
 	var texts []string
 	report := func(query string, _ []any) { texts = append(texts, query) }
 	r := request("l")
-	r.Worker, r.Queues, r.Healthy = "w", []delivery.Queue{{MerchantID: "m", HeadMS: now, HeadSeq: 1}}, 1
+	r.Worker, r.Queues, r.Healthy = "w", []delivery.Queue{{MerchantID: "m", Head: atMS(now), HeadSeq: 1}}, 1
 	update(t, s, func(ctx context.Context, tx *store.Tx) error {
 		return store.RecordedTx(tx, report).LeaseInTransaction(ctx, r)
 	})
@@ -31,7 +31,7 @@ func TestStatementsForOneEvent(t *testing.T) {
 	texts = nil
 	lost, err := store.Recorded(s, report).FinishDeliveries(t.Context(), []delivery.Outcome{{
 		Delivery: delivery.Delivery{Seq: 1, MerchantID: "m"}, LeaseID: "l", Attempt: &delivery.Attempt{Number: 1, StatusCode: 200},
-		Status: delivery.Delivered, FinishedMS: now, Change: func(b delivery.Breaker) delivery.Breaker { return b },
+		Status: delivery.Delivered, Finished: atMS(now), Change: func(b delivery.Breaker) delivery.Breaker { return b },
 	}})
 	if e := record(t, s, "evt_m_000000"); e.Status != delivery.Delivered || len(lost) > 0 || err != nil {
 		t.Errorf("it ended as %+v, lost %v, %v", e, lost, err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
@@ -19,7 +20,7 @@ const now = 1_700_000_000_000
 // request asks for up to 10 first attempts, 4 of one merchant, for 30 s.
 func request(leaseID string) delivery.LeaseRequest {
 	return delivery.LeaseRequest{
-		LeaseID: leaseID, NowMS: now, UntilMS: now + 30_000, Lane: delivery.First, Healthy: 10, Suspect: 10, PerMerchant: 4,
+		LeaseID: leaseID, Now: atMS(now), Until: atMS(now + 30_000), Lane: delivery.First, Healthy: 10, Suspect: 10, PerMerchant: 4,
 	}
 }
 
@@ -71,12 +72,12 @@ func finish(t testing.TB, s *store.Store, o delivery.Outcome, deliveries ...deli
 
 // again is the outcome of a first attempt that failed.
 func again(leaseID string, dueMS int64) delivery.Outcome {
-	return delivery.Outcome{LeaseID: leaseID, Attempt: &delivery.Attempt{Number: 1}, Status: delivery.Pending, NextDueMS: dueMS}
+	return delivery.Outcome{LeaseID: leaseID, Attempt: &delivery.Attempt{Number: 1}, Status: delivery.Pending, NextDue: atMS(dueMS)}
 }
 
 // success is the outcome of a first attempt that did not fail.
 func success(leaseID string) delivery.Outcome {
-	return delivery.Outcome{LeaseID: leaseID, Attempt: &delivery.Attempt{Number: 1, StatusCode: 200}, Status: delivery.Delivered, FinishedMS: now}
+	return delivery.Outcome{LeaseID: leaseID, Attempt: &delivery.Attempt{Number: 1, StatusCode: 200}, Status: delivery.Delivered, Finished: atMS(now)}
 }
 
 func ids(deliveries []delivery.Delivery) []string {
@@ -96,17 +97,17 @@ func wantIDs(t testing.TB, what string, got []delivery.Delivery, want ...string)
 
 // state is what is known of a delivery.
 type state struct {
-	Status            delivery.Status
-	Count             int
-	DueMS, FinishedMS int64
-	Attempts          []delivery.Attempt
+	Status        delivery.Status
+	Count         int
+	Due, Finished time.Time
+	Attempts      []delivery.Attempt
 }
 
 func record(t testing.TB, s *store.Store, eventID string) state {
 	t.Helper()
 	r, attempts, err := s.EventRecord(t.Context(), eventID)
 	must(t, err)
-	return state{r.Status, r.Attempts, r.DueMS, r.FinishedMS, attempts}
+	return state{r.Status, r.Attempts, r.Due, r.Finished, attempts}
 }
 
 func TestLeaseDeliveries(t *testing.T) {
@@ -117,10 +118,10 @@ func TestLeaseDeliveries(t *testing.T) {
 		want := delivery.Leased{
 			Deliveries: []delivery.Delivery{{
 				ID: events[0].DeliveryID, Seq: events[0].Seq, EventID: events[0].ID, MerchantID: "m", EventType: "payment.received",
-				Body: events[0].Body, DueMS: now, DeadlineMS: now + 86_400_000,
+				Body: events[0].Body, Due: atMS(now), Deadline: atMS(now + 86_400_000),
 			}},
 			Queues: []delivery.QueueState{{
-				Queue: delivery.Queue{MerchantID: "m", HeadMS: now + 1, HeadSeq: events[1].Seq}, Breaker: delivery.Breaker{State: delivery.BreakerClosed, Healthy: true, Allowed: 99},
+				Queue: delivery.Queue{MerchantID: "m", Head: atMS(now + 1), HeadSeq: events[1].Seq}, Breaker: delivery.Breaker{State: delivery.BreakerClosed, Healthy: true, Allowed: 99},
 			}},
 		}
 		if diff := gocmp.Diff(want, got); diff != "" {
@@ -128,14 +129,14 @@ func TestLeaseDeliveries(t *testing.T) {
 		}
 		wantIDs(t, "leased again", lease(t, s, request("l2")))
 		r := request("l3")
-		r.NowMS = now + 29_999
+		r.Now = atMS(now + 29_999)
 		rest := leaseFrom(t, s, r)
 		wantIDs(t, "before the lease ends", rest.Deliveries, events[1].DeliveryID)
-		if rest.Queues[0].HeadMS != 0 {
-			t.Errorf("with everything leased the queue goes on at %d, want 0", rest.Queues[0].HeadMS)
+		if !rest.Queues[0].Head.IsZero() {
+			t.Errorf("with everything leased the queue goes on at %s, want it empty", rest.Queues[0].Head)
 		}
 		r = request("l4")
-		r.NowMS, r.UntilMS = now+30_000, now+60_000
+		r.Now, r.Until = atMS(now+30_000), atMS(now+60_000)
 		wantIDs(t, "when the lease ended", lease(t, s, r), events[0].DeliveryID, events[1].DeliveryID)
 	})
 }
@@ -146,12 +147,12 @@ func TestLeaseDeliveriesFromHead(t *testing.T) {
 		storetest.Schedule(t, s, "m", 0, 9, now-10)
 		trust(t, s, "m")
 		r := request("l1")
-		r.Queues = []delivery.Queue{{MerchantID: "m", HeadMS: now - 8}}
+		r.Queues = []delivery.Queue{{MerchantID: "m", Head: atMS(now - 8)}}
 		r.Healthy = 2
 		got := leaseFrom(t, s, r)
 		wantIDs(t, "from the third on", got.Deliveries, "dlv_m_000002", "dlv_m_000003")
-		if got.Queues[0].HeadMS != now-6 {
-			t.Errorf("the queue goes on at now%+d, want -6", got.Queues[0].HeadMS-now)
+		if !got.Queues[0].Head.Equal(atMS(now - 6)) {
+			t.Errorf("the queue goes on %s from now, want -6ms", got.Queues[0].Head.Sub(atMS(now)))
 		}
 	})
 }
@@ -204,8 +205,8 @@ func TestLeaseDeliveriesByBreaker(t *testing.T) {
 		trust(t, s, "good")
 		for m, b := range map[string]delivery.Breaker{
 			"slow":   {State: delivery.BreakerClosed, Allowed: 3},
-			"open":   {State: delivery.BreakerOpen, Allowed: 1, Pauses: 1, UntilMS: now + 1},
-			"probed": {State: delivery.BreakerGone, Allowed: 1, Pauses: 1, UntilMS: now},
+			"open":   {State: delivery.BreakerOpen, Allowed: 1, Pauses: 1, Until: atMS(now + 1)},
+			"probed": {State: delivery.BreakerGone, Allowed: 1, Pauses: 1, Until: atMS(now)},
 		} {
 			must(t, s.SaveBreaker(t.Context(), m, b))
 		}
@@ -228,18 +229,18 @@ func TestLeaseDeliveriesLast(t *testing.T) {
 		trust(t, s, "m")
 		leased := lease(t, s, r)
 		finish(t, s, again("l1", now+5), leased[:2]...) // due now+5, deadlines a millisecond apart
-		must(t, s.SaveBreaker(t.Context(), "m", delivery.Breaker{State: delivery.BreakerOpen, Allowed: 3, Pauses: 1, UntilMS: now + 100_000_000}))
+		must(t, s.SaveBreaker(t.Context(), "m", delivery.Breaker{State: delivery.BreakerOpen, Allowed: 3, Pauses: 1, Until: atMS(now + 100_000_000)}))
 		r = request("l2")
-		r.Lane, r.NowMS = delivery.Retry, now-10+delivery.RetryWindow-delivery.FinalWindow.Milliseconds()-1
+		r.Lane, r.Now = delivery.Retry, atMS(now-11).Add(delivery.RetryWindow-delivery.FinalWindow)
 		got := leaseFrom(t, s, r)
 		wantIDs(t, "a millisecond before the first one's end is near", got.Deliveries)
-		if q := got.Queues[0]; q.Breaker.UntilMS <= r.NowMS || q.HeadMS != now+5 {
+		if q := got.Queues[0]; !q.Breaker.Until.After(r.Now) || !q.Head.Equal(atMS(now+5)) {
 			t.Errorf("left as %+v, want it open and where it was", q)
 		}
-		r.LeaseID, r.NowMS = "l3", r.NowMS+1
+		r.LeaseID, r.Now = "l3", r.Now.Add(time.Millisecond)
 		wantIDs(t, "near the first one's end", lease(t, s, r), leased[0].ID)
 		storetest.Schedule(t, s, "n", 0, 2, now-10)
-		must(t, s.SaveBreaker(t.Context(), "n", delivery.Breaker{State: delivery.BreakerOpen, Allowed: 3, Pauses: 1, UntilMS: now + 100_000_000}))
+		must(t, s.SaveBreaker(t.Context(), "n", delivery.Breaker{State: delivery.BreakerOpen, Allowed: 3, Pauses: 1, Until: atMS(now + 100_000_000)}))
 		r.LeaseID, r.Lane = "l4", delivery.First
 		r.Queues = []delivery.Queue{{MerchantID: "n"}}
 		wantIDs(t, "of those never attempted", lease(t, s, r), "dlv_n_000000")
@@ -278,20 +279,20 @@ func TestLeaseDeliveriesTurns(t *testing.T) {
 }
 
 func TestFinishDeliveries(t *testing.T) {
-	failed := delivery.Attempt{Number: 1, StartedMS: now, DurationMS: 7, StatusCode: 503, Error: "answered 503", Excerpt: "no", LookupMS: 1, ConnectMS: 2, HandshakeMS: 3, AnswerMS: 4}
-	silent := delivery.Attempt{Number: 1, StartedMS: now, DurationMS: 5000, Error: "no answer"}
-	good := delivery.Attempt{Number: 1, StartedMS: now, StatusCode: 100}
+	failed := delivery.Attempt{Number: 1, Started: atMS(now), Duration: 7 * time.Millisecond, StatusCode: 503, Error: "answered 503", Excerpt: "no", Lookup: 1 * time.Millisecond, Connect: 2 * time.Millisecond, Handshake: 3 * time.Millisecond, Answer: 4 * time.Millisecond}
+	silent := delivery.Attempt{Number: 1, Started: atMS(now), Duration: 5000 * time.Millisecond, Error: "no answer"}
+	good := delivery.Attempt{Number: 1, Started: atMS(now), StatusCode: 100}
 	for _, c := range []struct {
 		name    string
 		outcome delivery.Outcome
 		want    state
 	}{
-		{"delivered", delivery.Outcome{Attempt: &good, Status: delivery.Delivered, FinishedMS: now + 1},
-			state{Status: delivery.Delivered, Count: 1, FinishedMS: now + 1, Attempts: []delivery.Attempt{good}}},
-		{"to be tried again", delivery.Outcome{Attempt: &failed, Status: delivery.Pending, NextDueMS: now + 5000},
-			state{Status: delivery.Pending, Count: 1, DueMS: now + 5000, Attempts: []delivery.Attempt{failed}}},
-		{"failed", delivery.Outcome{Attempt: &silent, Status: delivery.Failed, FinishedMS: now + 2},
-			state{Status: delivery.Failed, Count: 1, FinishedMS: now + 2, Attempts: []delivery.Attempt{silent}}},
+		{"delivered", delivery.Outcome{Attempt: &good, Status: delivery.Delivered, Finished: atMS(now + 1)},
+			state{Status: delivery.Delivered, Count: 1, Finished: atMS(now + 1), Attempts: []delivery.Attempt{good}}},
+		{"to be tried again", delivery.Outcome{Attempt: &failed, Status: delivery.Pending, NextDue: atMS(now + 5000)},
+			state{Status: delivery.Pending, Count: 1, Due: atMS(now + 5000), Attempts: []delivery.Attempt{failed}}},
+		{"failed", delivery.Outcome{Attempt: &silent, Status: delivery.Failed, Finished: atMS(now + 2)},
+			state{Status: delivery.Failed, Count: 1, Finished: atMS(now + 2), Attempts: []delivery.Attempt{silent}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -302,7 +303,7 @@ func TestFinishDeliveries(t *testing.T) {
 				if lost, err := s.FinishDeliveries(t.Context(), []delivery.Outcome{o}); len(lost) != 1 || err != nil {
 					t.Errorf("under another's lease: lost %v, %v; want the one", lost, err)
 				}
-				untouched := state{Status: delivery.Pending, DueMS: now + 30_000}
+				untouched := state{Status: delivery.Pending, Due: atMS(now + 30_000)}
 				if diff := gocmp.Diff(untouched, record(t, s, "evt_m_000000")); diff != "" {
 					t.Errorf("after that (-want +got):\n%s", diff)
 				}
@@ -330,8 +331,8 @@ func TestFinishDeliveryWithoutAttempt(t *testing.T) {
 		finish(t, s, again("l1", now), lease(t, s, request("l1"))...)
 		r := request("l2")
 		r.Lane = delivery.Retry
-		finish(t, s, delivery.Outcome{LeaseID: "l2", Status: delivery.Failed, FinishedMS: now + 2}, lease(t, s, r)...)
-		want := state{Status: delivery.Failed, Count: 1, FinishedMS: now + 2, Attempts: []delivery.Attempt{{Number: 1}}}
+		finish(t, s, delivery.Outcome{LeaseID: "l2", Status: delivery.Failed, Finished: atMS(now + 2)}, lease(t, s, r)...)
+		want := state{Status: delivery.Failed, Count: 1, Finished: atMS(now + 2), Attempts: []delivery.Attempt{{Number: 1}}}
 		if diff := gocmp.Diff(want, record(t, s, "evt_m_000000")); diff != "" {
 			t.Errorf("record (-want +got):\n%s", diff)
 		}
@@ -345,7 +346,7 @@ func TestFinishDeliveriesLate(t *testing.T) {
 		trust(t, s, "m")
 		old := lease(t, s, request("old"))
 		late := request("new")
-		late.NowMS, late.UntilMS, late.Healthy = now+30_000, now+60_000, 1
+		late.Now, late.Until, late.Healthy = atMS(now+30_000), atMS(now+60_000), 1
 		wantIDs(t, "taken over", lease(t, s, late), "dlv_m_000000")
 		outcomes := make([]delivery.Outcome, 2)
 		for i, d := range old {
@@ -371,7 +372,7 @@ func TestReleaseDeliveries(t *testing.T) {
 		mine := lease(t, s, r)
 		theirs := lease(t, s, request("l2"))
 		finish(t, s, success("l1"), mine[1])
-		n, err := s.ReleaseDeliveries(t.Context(), "l1", []int64{mine[0].Seq, mine[1].Seq, mine[2].Seq, theirs[0].Seq}, now)
+		n, err := s.ReleaseDeliveries(t.Context(), "l1", []int64{mine[0].Seq, mine[1].Seq, mine[2].Seq, theirs[0].Seq}, atMS(now))
 		if n != 2 || err != nil {
 			t.Errorf("released %d, %v; want 2", n, err)
 		}
@@ -386,12 +387,12 @@ func TestLeaseDeliveriesOwnUnderWay(t *testing.T) {
 		events := storetest.Schedule(t, s, "m", 0, 1, now)
 		trust(t, s, "m")
 		for _, worker := range []string{"a", "b"} {
-			must(t, s.RegisterWorker(t.Context(), store.Worker{ID: worker}, now, now+60_000))
+			must(t, s.RegisterWorker(t.Context(), store.Worker{ID: worker}, atMS(now), atMS(now+60_000)))
 		}
 		r := request("1")
-		r.Worker, r.UntilMS = "a", now+1
+		r.Worker, r.Until = "a", atMS(now+1)
 		leased := lease(t, s, r)
-		r.LeaseID, r.NowMS, r.UntilMS, r.InFlight = "2", now+2, now+9, map[string][]int64{"m": {leased[0].Seq}}
+		r.LeaseID, r.Now, r.Until, r.InFlight = "2", atMS(now+2), atMS(now+9), map[string][]int64{"m": {leased[0].Seq}}
 		wantIDs(t, "to the same", lease(t, s, r))
 		r.LeaseID, r.Worker, r.InFlight = "3", "b", nil
 		wantIDs(t, "to another", lease(t, s, r), events[0].DeliveryID)
@@ -399,7 +400,7 @@ func TestLeaseDeliveriesOwnUnderWay(t *testing.T) {
 }
 
 func TestQueues(t *testing.T) {
-	const day = delivery.RetryWindow
+	const day = int64(delivery.RetryWindow / time.Millisecond)
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		want := func(what string, lane delivery.Lane, want ...delivery.Queue) {
 			t.Helper()
@@ -410,9 +411,9 @@ func TestQueues(t *testing.T) {
 		}
 		storetest.Schedule(t, s, "m", 0, 2, now)
 		storetest.Schedule(t, s, "n", 0, 1, now+7)
-		want("two queues", delivery.First, delivery.Queue{MerchantID: "m", HeadMS: now, EndMS: now + day}, delivery.Queue{MerchantID: "n", HeadMS: now + 7, EndMS: now + 7 + day})
+		want("two queues", delivery.First, delivery.Queue{MerchantID: "m", Head: atMS(now), End: atMS(now + day)}, delivery.Queue{MerchantID: "n", Head: atMS(now + 7), End: atMS(now + 7 + day)})
 		finish(t, s, again("l1", now+9), lease(t, s, request("l1"))...)
-		want("one failed", delivery.First, delivery.Queue{MerchantID: "m", HeadMS: now + 1, EndMS: now + 1 + day}, delivery.Queue{MerchantID: "n", HeadMS: now + 7, EndMS: now + 7 + day})
-		want("and is to be tried again", delivery.Retry, delivery.Queue{MerchantID: "m", HeadMS: now + 9, EndMS: now + day})
+		want("one failed", delivery.First, delivery.Queue{MerchantID: "m", Head: atMS(now + 1), End: atMS(now + 1 + day)}, delivery.Queue{MerchantID: "n", Head: atMS(now + 7), End: atMS(now + 7 + day)})
+		want("and is to be tried again", delivery.Retry, delivery.Queue{MerchantID: "m", Head: atMS(now + 9), End: atMS(now + day)})
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
@@ -25,12 +26,11 @@ type EventFilter struct {
 
 // EventRow is an event and the state of its delivery.
 type EventRow struct {
-	Event      // without DueMS
-	Status     delivery.Status
-	Attempts   int
-	DueMS      int64 // Unix milliseconds: the next attempt, of a pending one
-	DeadlineMS int64 // Unix milliseconds, of a pending one
-	FinishedMS int64 // Unix milliseconds; 0 while pending
+	Event    // Due is when the next attempt of a pending delivery is due
+	Status   delivery.Status
+	Attempts int
+	Deadline time.Time // of a pending delivery
+	Finished time.Time // zero while pending
 	// NoEndpoint is set when the delivery is pending and its merchant has no
 	// endpoint. The store leaves it unset: it does not know what is configured.
 	NoEndpoint bool
@@ -44,11 +44,11 @@ const eventRowTables = " LEFT JOIN deliveries d ON d.seq = e.seq LEFT JOIN finis
 func scanEventRow(row scanner) (r EventRow, err error) {
 	var pending, finished int64
 	err = row.Scan(&r.ID, &r.Seq, &r.Type, &r.Subject, &r.MerchantID, nullText(&r.InvoiceID), &r.Body, &r.CreatedAt, nullText(&r.DeliveryID),
-		nullInt{&pending}, nullInt{&r.DueMS}, nullInt{&r.DeadlineMS}, nullText(&r.Status), nullInt{&finished}, nullInt{&r.FinishedMS})
+		nullInt{&pending}, milliseconds{&r.Due}, milliseconds{&r.Deadline}, nullText(&r.Status), nullInt{&finished}, milliseconds{&r.Finished})
 	r.Attempts = int(pending + finished)
 	switch {
 	case r.Status != "":
-	case r.DeadlineMS != 0:
+	case !r.Deadline.IsZero():
 		r.Status = delivery.Pending
 	default:
 		r.Status = delivery.None
@@ -96,8 +96,8 @@ func (q *queries) EventRecord(ctx context.Context, id string) (EventRow, []deliv
 	}
 	attempts, err := queryAll(ctx, q, func(row scanner) (a delivery.Attempt, err error) {
 		var code int64
-		err = row.Scan(&a.Number, &a.StartedMS, &a.DurationMS, nullInt{&code}, &a.Error, &a.Excerpt,
-			&a.LookupMS, &a.ConnectMS, &a.HandshakeMS, &a.AnswerMS)
+		err = row.Scan(&a.Number, milliseconds{&a.Started}, duration{&a.Duration}, nullInt{&code}, &a.Error, &a.Excerpt,
+			duration{&a.Lookup}, duration{&a.Connect}, duration{&a.Handshake}, duration{&a.Answer})
 		a.StatusCode = int(code)
 		return a, err
 	}, "SELECT "+attemptColumns+" FROM attempts WHERE seq = $1 ORDER BY number", r.Seq)

@@ -29,7 +29,7 @@ func listed(t *testing.T, s *store.Store) []store.EventRow {
 		m := []string{"m", "n"}[i%2]
 		e := store.Event{
 			ID: fmt.Sprintf("evt_%02d", i), Type: types[i%3], Subject: fmt.Sprint(i), MerchantID: m, InvoiceID: "inv_" + m,
-			Body: []byte("{}"), CreatedAt: int64(i), DeliveryID: fmt.Sprintf("dlv_%02d", i), DueMS: now - 100 + int64(i),
+			Body: []byte("{}"), CreatedAt: int64(i), DeliveryID: fmt.Sprintf("dlv_%02d", i), Due: atMS(now - 100 + int64(i)),
 		}
 		if i >= 30 {
 			e.DeliveryID = ""
@@ -303,7 +303,7 @@ func TestCleanAttempts(t *testing.T) {
 		storetest.Schedule(t, s, "m", 0, 3, now)
 		trust(t, s, "m")
 		r := request("l")
-		r.NowMS = now + 9
+		r.Now = atMS(now + 9)
 		leased := lease(t, s, r)
 		finish(t, s, success("l"), leased[0])
 		finish(t, s, again("l", now), leased[1])

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
@@ -23,11 +24,11 @@ type Event struct {
 	// DeliveryID is the id of the event's delivery, empty when the merchant
 	// has no endpoint to deliver to.
 	DeliveryID string
-	DueMS      int64 // Unix milliseconds: when its first attempt is due
-	// LeaseID leases the delivery until LeaseUntilMS to the only registered worker,
+	Due        time.Time // when its first attempt is due
+	// LeaseID leases the delivery until LeaseUntil to the only registered worker,
 	// whose id it is. InsertEvents clears it if another worker is registered.
-	LeaseID      string
-	LeaseUntilMS int64 // Unix milliseconds
+	LeaseID    string
+	LeaseUntil time.Time
 }
 
 // eventsLock is the key of PostgreSQL's advisory lock on the order of events.
@@ -50,10 +51,10 @@ func (tx *Tx) InsertEvents(ctx context.Context, events []Event) error {
 	if err != nil {
 		return err
 	}
-	leaser, nowMS := leaserOf(events)
+	leaser, now := leaserOf(events)
 	var others int64
 	if leaser != "" {
-		if others, err = tx.otherWorkers(ctx, leaser, nowMS); err != nil {
+		if others, err = tx.otherWorkers(ctx, leaser, now); err != nil {
 			return err
 		}
 	}
@@ -73,16 +74,16 @@ func (tx *Tx) InsertEvents(ctx context.Context, events []Event) error {
 	var deliveries [][]any
 	for _, e := range events {
 		if e.Seq != 0 && e.DeliveryID != "" {
-			deliveries = append(deliveries, []any{e.Seq, e.MerchantID, max(e.DueMS, e.LeaseUntilMS), e.DueMS + delivery.RetryWindow, orNull(e.LeaseID)})
+			deliveries = append(deliveries, []any{e.Seq, e.MerchantID, max(e.Due.UnixMilli(), unixMilli(e.LeaseUntil)), e.Due.Add(delivery.RetryWindow).UnixMilli(), orNull(e.LeaseID)})
 		}
 	}
 	return tx.insert(ctx, insertion{"deliveries", []string{"seq", "merchant_id", "due_ms", "deadline_ms", "lease_id"}, ""}, deliveries)
 }
 
 // leaserOf returns the worker that leases some of the events, and the time.
-func leaserOf(events []Event) (worker string, nowMS int64) {
+func leaserOf(events []Event) (worker string, now time.Time) {
 	i := max(0, slices.IndexFunc(events, func(e Event) bool { return e.LeaseID != "" }))
-	return events[i].LeaseID, events[i].DueMS
+	return events[i].LeaseID, events[i].Due
 }
 
 // setInserted sets the numbers of the events that were inserted. While other
@@ -93,7 +94,7 @@ func setInserted(events []Event, numbers map[string]int64, others int64) {
 		e := &events[i]
 		e.Seq = numbers[e.ID]
 		if others > 0 {
-			e.LeaseID, e.LeaseUntilMS = "", 0
+			e.LeaseID, e.LeaseUntil = "", time.Time{}
 		}
 	}
 }

@@ -32,7 +32,7 @@ func (tx *Tx) insertEventsOnPostgres(ctx context.Context, events []Event) error 
 	if err := tx.lockEvents(ctx); err != nil {
 		return err
 	}
-	leaser, nowMS := leaserOf(events)
+	leaser, now := leaserOf(events)
 	text := func(column func(e Event) string) []string { return each(events, column) }
 	numbers := make(map[string]int64, len(events))
 	var others int64
@@ -42,11 +42,11 @@ func (tx *Tx) insertEventsOnPostgres(ctx context.Context, events []Event) error 
 		err = row.Scan(&id, &seq, &others)
 		numbers[id] = seq
 		return none, err
-	}, insertEvents, leaser, nowMS, delivery.RetryWindow,
+	}, insertEvents, leaser, now.UnixMilli(), delivery.RetryWindow.Milliseconds(),
 		text(func(e Event) string { return e.ID }), text(func(e Event) string { return string(e.Type) }), text(func(e Event) string { return e.Subject }),
 		text(func(e Event) string { return e.MerchantID }), text(func(e Event) string { return e.InvoiceID }), text(func(e Event) string { return string(e.Body) }),
 		each(events, func(e Event) int64 { return e.CreatedAt }), text(func(e Event) string { return e.DeliveryID }),
-		each(events, func(e Event) int64 { return e.DueMS }), each(events, func(e Event) int64 { return e.LeaseUntilMS }))
+		each(events, func(e Event) int64 { return e.Due.UnixMilli() }), each(events, func(e Event) int64 { return unixMilli(e.LeaseUntil) }))
 	setInserted(events, numbers, others)
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/quittance/quittance/internal/delivery"
 )
@@ -16,8 +17,8 @@ type ExpireRequest struct {
 	// Unreachable are those of the merchants of which the worker knows no
 	// endpoint.
 	Unreachable map[string]bool
-	NowMS       int64 // Unix milliseconds
-	Limit       int   // how many are failed at most
+	Now         time.Time
+	Limit       int // how many are failed at most
 }
 
 // ExpireDeliveries fails up to r.Limit deliveries of the merchants whose
@@ -29,7 +30,7 @@ type ExpireRequest struct {
 // without one if its endpoint was probed in vain for a whole retry window, or
 // if no running worker knows an endpoint.
 func (s *Store) ExpireDeliveries(ctx context.Context, r ExpireRequest) (expired map[string]int, more bool, err error) {
-	nowMS, limit := r.NowMS, r.Limit
+	now, limit := r.Now, r.Limit
 	err = s.Update(ctx, func(tx *Tx) error {
 		expired, more = make(map[string]int), false
 		breakers, err := tx.Breakers(ctx, r.MerchantIDs)
@@ -45,7 +46,7 @@ func (s *Store) ExpireDeliveries(ctx context.Context, r ExpireRequest) (expired 
 			if len(rows) == limit {
 				break
 			}
-			found, err := tx.overdue(ctx, id, unreachable[id] || breakers[id].GivenUp(nowMS), nowMS, limit-len(rows))
+			found, err := tx.overdue(ctx, id, unreachable[id] || breakers[id].GivenUp(now), now, limit-len(rows))
 			if err != nil {
 				return err
 			}
@@ -54,7 +55,7 @@ func (s *Store) ExpireDeliveries(ctx context.Context, r ExpireRequest) (expired 
 		more = len(rows) == limit
 		outcomes := make([]delivery.Outcome, len(rows))
 		for i, d := range rows {
-			outcomes[i] = delivery.Outcome{Delivery: d, Status: delivery.Failed, FinishedMS: nowMS}
+			outcomes[i] = delivery.Outcome{Delivery: d, Status: delivery.Failed, Finished: now}
 			expired[d.MerchantID]++
 		}
 		return tx.finishDeliveries(ctx, outcomes)
@@ -72,7 +73,7 @@ func (tx *Tx) unreachable(ctx context.Context, r ExpireRequest) (map[string]bool
 	if len(r.Unreachable) == 0 {
 		return nil, nil
 	}
-	others, err := queryRow(ctx, &tx.queries, scanSeq, "SELECT count(*) FROM deliverers WHERE until_ms > $1 AND endpoints <> $2", r.NowMS, r.Worker.Endpoints)
+	others, err := queryRow(ctx, &tx.queries, scanSeq, "SELECT count(*) FROM deliverers WHERE until_ms > $1 AND endpoints <> $2", r.Now.UnixMilli(), r.Worker.Endpoints)
 	if err != nil || others > 0 {
 		return nil, err
 	}
@@ -88,30 +89,30 @@ func (tx *Tx) unreachable(ctx context.Context, r ExpireRequest) (map[string]bool
 
 // overdue locks and returns the merchant's deliveries whose deadlines passed.
 // It includes deliveries without an attempt only if the endpoint is given up.
-func (tx *Tx) overdue(ctx context.Context, merchantID string, givenUp bool, nowMS int64, limit int) ([]delivery.Delivery, error) {
-	look := func(conditions string, beforeMS int64) ([]delivery.Delivery, error) {
+func (tx *Tx) overdue(ctx context.Context, merchantID string, givenUp bool, now time.Time, limit int) ([]delivery.Delivery, error) {
+	look := func(conditions string, before time.Time) ([]delivery.Delivery, error) {
 		return queryAll(ctx, &tx.queries, func(row scanner) (delivery.Delivery, error) {
 			d := delivery.Delivery{MerchantID: merchantID}
 			return d, row.Scan(&d.Seq, &d.Attempts)
-		}, "SELECT seq, attempts FROM deliveries WHERE merchant_id = $1 AND "+conditions+" LIMIT $3"+tx.lockFree(), merchantID, beforeMS, limit)
+		}, "SELECT seq, attempts FROM deliveries WHERE merchant_id = $1 AND "+conditions+" LIMIT $3"+tx.lockFree(), merchantID, before.UnixMilli(), limit)
 	}
 	if !givenUp {
-		return look("attempts > 0 AND deadline_ms < $2 AND (lease_id IS NULL OR due_ms <= $2) AND attempts > since ORDER BY deadline_ms, seq", nowMS)
+		return look("attempts > 0 AND deadline_ms < $2 AND (lease_id IS NULL OR due_ms <= $2) AND attempts > since ORDER BY deadline_ms, seq", now)
 	}
-	found, err := look("attempts > 0 AND deadline_ms < $2 AND (lease_id IS NULL OR due_ms <= $2) ORDER BY deadline_ms, seq", nowMS)
+	found, err := look("attempts > 0 AND deadline_ms < $2 AND (lease_id IS NULL OR due_ms <= $2) ORDER BY deadline_ms, seq", now)
 	for _, first := range []struct {
 		conditions string
-		beforeMS   int64
+		before     time.Time
 	}{
-		{"attempts = 0 AND lease_id IS NOT NULL AND due_ms <= $2 AND deadline_ms < $2 ORDER BY due_ms, seq", nowMS},
+		{"attempts = 0 AND lease_id IS NOT NULL AND due_ms <= $2 AND deadline_ms < $2 ORDER BY due_ms, seq", now},
 		// The deadline of one that was never leased is that long after it fell due.
-		{"attempts = 0 AND lease_id IS NULL AND due_ms < $2 ORDER BY due_ms, seq", nowMS - delivery.RetryWindow},
+		{"attempts = 0 AND lease_id IS NULL AND due_ms < $2 ORDER BY due_ms, seq", now.Add(-delivery.RetryWindow)},
 	} {
 		if err != nil || len(found) == limit {
 			break
 		}
 		var more []delivery.Delivery
-		more, err = look(first.conditions, first.beforeMS)
+		more, err = look(first.conditions, first.before)
 		found = append(found, more[:min(len(more), limit-len(found))]...)
 	}
 	return found, err

@@ -3,6 +3,7 @@ package store_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
@@ -14,7 +15,7 @@ import (
 // What was attempted fails at its deadline. What was not is owed an attempt,
 // unless its endpoint has been left alone for a whole day.
 func TestExpireDeliveries(t *testing.T) {
-	const day = delivery.RetryWindow
+	const day = int64(delivery.RetryWindow / time.Millisecond)
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		merchants := []string{"well", "fresh", "dead", "busy"}
 		for _, m := range merchants {
@@ -25,13 +26,13 @@ func TestExpireDeliveries(t *testing.T) {
 			attempted := lease(t, s, r)
 			finish(t, s, again("first "+m, now+5), attempted...) // one of three: the others are due a little later
 		}
-		must(t, s.SaveBreaker(t.Context(), "fresh", delivery.Breaker{State: delivery.BreakerOpen, Allowed: 1, Pauses: 1, SinceMS: now + 4, UntilMS: now + 2*day}))
+		must(t, s.SaveBreaker(t.Context(), "fresh", delivery.Breaker{State: delivery.BreakerOpen, Allowed: 1, Pauses: 1, Since: atMS(now + 4), Until: atMS(now + 2*day)}))
 		for _, m := range []string{"dead", "busy"} {
-			must(t, s.SaveBreaker(t.Context(), m, delivery.Breaker{State: delivery.BreakerOpen, Allowed: 1, Pauses: 1, SinceMS: now + 3, UntilMS: now + 2*day}))
+			must(t, s.SaveBreaker(t.Context(), m, delivery.Breaker{State: delivery.BreakerOpen, Allowed: 1, Pauses: 1, Since: atMS(now + 3), Until: atMS(now + 2*day)}))
 		}
 		expire := func(what string, at int64, limit int, wantMore bool, want map[string]int) {
 			t.Helper()
-			got, more, err := s.ExpireDeliveries(t.Context(), store.ExpireRequest{MerchantIDs: merchants, NowMS: at, Limit: limit})
+			got, more, err := s.ExpireDeliveries(t.Context(), store.ExpireRequest{MerchantIDs: merchants, Now: atMS(at), Limit: limit})
 			if diff := gocmp.Diff(want, got); diff != "" || more != wantMore || err != nil {
 				t.Errorf("%s: more %t, %v (-want +got):\n%s", what, more, err, diff)
 			}
@@ -39,21 +40,21 @@ func TestExpireDeliveries(t *testing.T) {
 		expire("at the first deadline", now+day, 9, false, map[string]int{})
 		// One is being attempted, and the lease on another of its merchant's has ended.
 		r := request("last")
-		r.Lane, r.NowMS, r.UntilMS, r.Queues = delivery.Retry, now+day, now+day+10, []delivery.Queue{{MerchantID: "busy"}}
+		r.Lane, r.Now, r.Until, r.Queues = delivery.Retry, atMS(now+day), atMS(now+day+10), []delivery.Queue{{MerchantID: "busy"}}
 		wantIDs(t, "under way", lease(t, s, r), "dlv_busy_000000")
-		r.Lane, r.UntilMS, r.LeaseID, r.PerMerchant = delivery.First, now+day+2, "ended", 2
-		must(t, s.SaveBreaker(t.Context(), "busy", delivery.Breaker{State: delivery.BreakerOpen, Allowed: 2, Pauses: 1, SinceMS: now + 3, UntilMS: now + 2*day}))
+		r.Lane, r.Until, r.LeaseID, r.PerMerchant = delivery.First, atMS(now+day+2), "ended", 2
+		must(t, s.SaveBreaker(t.Context(), "busy", delivery.Breaker{State: delivery.BreakerOpen, Allowed: 2, Pauses: 1, Since: atMS(now + 3), Until: atMS(now + 2*day)}))
 		wantIDs(t, "abandoned", lease(t, s, r), "dlv_busy_000001")
 
 		expire("one, though the limit is reached", now+day+1, 1, true, map[string]int{"well": 1})
 		expire("what was attempted", now+day+1, 9, false, map[string]int{"fresh": 1, "dead": 1})
 		expire("a day after an endpoint was left alone", now+day+3, 9, false, map[string]int{"dead": 2, "busy": 2})
-		r.Queues, r.LeaseID, r.NowMS, r.UntilMS, r.PerMerchant = []delivery.Queue{{MerchantID: "well"}, {MerchantID: "fresh"}}, "late", now+day+3, now+day+9, 9
+		r.Queues, r.LeaseID, r.Now, r.Until, r.PerMerchant = []delivery.Queue{{MerchantID: "well"}, {MerchantID: "fresh"}}, "late", atMS(now+day+3), atMS(now+day+9), 9
 		wantIDs(t, "what is owed an attempt", lease(t, s, r), "dlv_well_000001", "dlv_well_000002", "dlv_fresh_000001")
 		expire("when the attempts under way are given up", now+day+10, 9, false, map[string]int{"busy": 1, "fresh": 2})
 		for id, want := range map[string]state{
-			"evt_dead_000002": {Status: delivery.Failed, FinishedMS: now + day + 3},
-			"evt_well_000002": {Status: delivery.Pending, DueMS: now + day + 9},
+			"evt_dead_000002": {Status: delivery.Failed, Finished: atMS(now + day + 3)},
+			"evt_well_000002": {Status: delivery.Pending, Due: atMS(now + day + 9)},
 		} {
 			if diff := gocmp.Diff(want, record(t, s, id)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", id, diff)
@@ -65,28 +66,28 @@ func TestExpireDeliveries(t *testing.T) {
 // An endpoint that has been given up is still probed, however many events of
 // its queue run out of time meanwhile: with one that is still in time.
 func TestGivenUpIsProbed(t *testing.T) {
-	const day = delivery.RetryWindow
+	const day = int64(delivery.RetryWindow / time.Millisecond)
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		events := storetest.Schedule(t, s, "dead", 0, 3000, now) // a millisecond apart
-		must(t, s.SaveBreaker(t.Context(), "dead", delivery.Breaker{State: delivery.BreakerOpen, Allowed: 1, Pauses: 9, SinceMS: now - day, UntilMS: now + day - 1}))
+		must(t, s.SaveBreaker(t.Context(), "dead", delivery.Breaker{State: delivery.BreakerOpen, Allowed: 1, Pauses: 9, Since: atMS(now - day), Until: atMS(now + day - 1)}))
 		for i, at := range []int64{now + day, now + day + 1000} {
 			for more := true; more; {
 				var err error
-				_, more, err = s.ExpireDeliveries(t.Context(), store.ExpireRequest{MerchantIDs: []string{"dead"}, NowMS: at, Limit: 999})
+				_, more, err = s.ExpireDeliveries(t.Context(), store.ExpireRequest{MerchantIDs: []string{"dead"}, Now: atMS(at), Limit: 999})
 				must(t, err)
 			}
 			r := request(fmt.Sprint("first ", i))
-			r.NowMS, r.UntilMS, r.Queues = at+500, at+501, []delivery.Queue{{MerchantID: "dead", HeadMS: 1}}
+			r.Now, r.Until, r.Queues = atMS(at+500), atMS(at+501), []delivery.Queue{{MerchantID: "dead", Head: atMS(1)}}
 			wantIDs(t, "a probe half a second later", lease(t, s, r), events[1000*i+500].DeliveryID)
 		}
 		// Of its retries, too.
 		for i, at := range []int64{now + day + 2000, now + day + 2100} {
 			r := request(fmt.Sprint("fail ", i))
-			r.NowMS, r.UntilMS, r.Queues = at, at+1, []delivery.Queue{{MerchantID: "dead", HeadMS: 1}}
+			r.Now, r.Until, r.Queues = atMS(at), atMS(at+1), []delivery.Queue{{MerchantID: "dead", Head: atMS(1)}}
 			finish(t, s, again(r.LeaseID, at), lease(t, s, r)...)
 		}
 		r := request("retry")
-		r.Lane, r.NowMS, r.UntilMS, r.Queues = delivery.Retry, now+day+2100, now+day+2101, []delivery.Queue{{MerchantID: "dead", HeadMS: 1}}
+		r.Lane, r.Now, r.Until, r.Queues = delivery.Retry, atMS(now+day+2100), atMS(now+day+2101), []delivery.Queue{{MerchantID: "dead", Head: atMS(1)}}
 		wantIDs(t, "a retry that is in time", lease(t, s, r), events[2100].DeliveryID)
 	})
 }
@@ -94,13 +95,13 @@ func TestGivenUpIsProbed(t *testing.T) {
 // When it was this service that was down, an endpoint whose breaker was open
 // before has its chance.
 func TestExpireAfterAnOutage(t *testing.T) {
-	const day = delivery.RetryWindow
+	const day = int64(delivery.RetryWindow / time.Millisecond)
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		storetest.Schedule(t, s, "m", 0, 1, now)
 		const lastProbe = now + 2*day
-		must(t, s.SaveBreaker(t.Context(), "m", delivery.Breaker{State: delivery.BreakerOpen, Allowed: 1, Pauses: 1, SinceMS: now - 1, UntilMS: lastProbe}))
+		must(t, s.SaveBreaker(t.Context(), "m", delivery.Breaker{State: delivery.BreakerOpen, Allowed: 1, Pauses: 1, Since: atMS(now - 1), Until: atMS(lastProbe)}))
 		for _, c := range []struct{ at, want int64 }{{lastProbe + 300_001, 0}, {lastProbe + 300_000, 1}} {
-			expired, _, err := s.ExpireDeliveries(t.Context(), store.ExpireRequest{MerchantIDs: []string{"m"}, NowMS: c.at, Limit: 256})
+			expired, _, err := s.ExpireDeliveries(t.Context(), store.ExpireRequest{MerchantIDs: []string{"m"}, Now: atMS(c.at), Limit: 256})
 			if err != nil || int64(expired["m"]) != c.want {
 				t.Errorf("%d ms after the last probe was due: %d failed, %v; want %d", c.at-lastProbe, expired["m"], err, c.want)
 			}
@@ -111,7 +112,7 @@ func TestExpireAfterAnOutage(t *testing.T) {
 // What waits for an endpoint fails at the end of its day, unless one was set, or
 // another process may know one.
 func TestExpireWithoutEndpoint(t *testing.T) {
-	const day = delivery.RetryWindow
+	const day = int64(delivery.RetryWindow / time.Millisecond)
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		for _, m := range []string{"a", "b"} {
 			storetest.Schedule(t, s, m, 0, 3, now)
@@ -120,12 +121,12 @@ func TestExpireWithoutEndpoint(t *testing.T) {
 		must(t, err)
 		me, other := store.Worker{ID: "me", Endpoints: "x"}, store.Worker{ID: "other", Endpoints: "y"}
 		at := int64(now + day + 1)
-		must(t, s.RegisterWorker(t.Context(), me, at, at+1000))
-		must(t, s.RegisterWorker(t.Context(), other, at, at+10))
+		must(t, s.RegisterWorker(t.Context(), me, atMS(at), atMS(at+1000)))
+		must(t, s.RegisterWorker(t.Context(), other, atMS(at), atMS(at+10)))
 		expire := func(what string, at int64, want map[string]int) {
 			t.Helper()
 			got, _, err := s.ExpireDeliveries(t.Context(), store.ExpireRequest{
-				Worker: me, MerchantIDs: []string{"a", "b"}, Unreachable: map[string]bool{"a": true, "b": true}, NowMS: at, Limit: 10,
+				Worker: me, MerchantIDs: []string{"a", "b"}, Unreachable: map[string]bool{"a": true, "b": true}, Now: atMS(at), Limit: 10,
 			})
 			if diff := gocmp.Diff(want, got); diff != "" || err != nil {
 				t.Errorf("%s: %v (-want +got):\n%s", what, err, diff)
@@ -133,7 +134,7 @@ func TestExpireWithoutEndpoint(t *testing.T) {
 		}
 		expire("another process is configured otherwise", at, map[string]int{})
 		other.Endpoints = me.Endpoints
-		must(t, s.RegisterWorker(t.Context(), other, at, at+10))
+		must(t, s.RegisterWorker(t.Context(), other, atMS(at), atMS(at+10)))
 		expire("all are configured alike, and one's day is over", at, map[string]int{"a": 1})
 		expire("later", at+10, map[string]int{"a": 2})
 	})

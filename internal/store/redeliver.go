@@ -154,7 +154,7 @@ func (tx *Tx) redeliver(ctx context.Context, seqs []int64, nowMS int64) (int64, 
 	}
 	rows, merchants := make([][]any, len(back)), make([]string, len(back))
 	for i, m := range back {
-		rows[i] = []any{m.seq, m.merchantID, m.attempts, m.attempts, nowMS, nowMS + delivery.RetryWindow}
+		rows[i] = []any{m.seq, m.merchantID, m.attempts, m.attempts, nowMS, nowMS + delivery.RetryWindow.Milliseconds()}
 		merchants[i] = m.merchantID
 	}
 	// Breakers are always locked in this order, which rules out deadlocks.

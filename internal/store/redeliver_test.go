@@ -47,13 +47,13 @@ func TestRedelivered(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		events := storetest.Schedule(t, s, "m", 0, 1, now)
 		finish(t, s, success("l1"), lease(t, s, request("l1"))...)
-		must(t, s.SaveBreaker(t.Context(), "m", delivery.Breaker{State: delivery.BreakerOpen, Allowed: 1, Pauses: 1, UntilMS: now + 1_000_000}))
+		must(t, s.SaveBreaker(t.Context(), "m", delivery.Breaker{State: delivery.BreakerOpen, Allowed: 1, Pauses: 1, Until: atMS(now + 1_000_000)}))
 		must(t, s.Redeliver(t.Context(), events[0].ID, now+5))
 		r := request("l2")
-		r.Lane, r.NowMS = delivery.Retry, now+5
+		r.Lane, r.Now = delivery.Retry, atMS(now+5)
 		want := []delivery.Delivery{{
 			ID: events[0].DeliveryID, Seq: 1, EventID: events[0].ID, MerchantID: "m", EventType: "payment.received", Body: events[0].Body,
-			Attempts: 1, PriorAttempts: 1, DueMS: now + 5, DeadlineMS: now + 5 + delivery.RetryWindow, Suspect: true,
+			Attempts: 1, PriorAttempts: 1, Due: atMS(now + 5), Deadline: atMS(now + 5).Add(delivery.RetryWindow), Suspect: true,
 		}}
 		if diff := gocmp.Diff(want, lease(t, s, r)); diff != "" {
 			t.Errorf("leased (-want +got):\n%s", diff)
@@ -74,7 +74,7 @@ func TestRedeliverLocksInOrder(t *testing.T) {
 		trust(t, s, merchants...)
 		finish(t, s, success("l"), lease(t, s, request("l"))...)
 		for _, m := range merchants {
-			must(t, s.SaveBreaker(t.Context(), m, delivery.Breaker{State: delivery.BreakerOpen, Allowed: 1, Pauses: 1, UntilMS: now + 1_000_000}))
+			must(t, s.SaveBreaker(t.Context(), m, delivery.Breaker{State: delivery.BreakerOpen, Allowed: 1, Pauses: 1, Until: atMS(now + 1_000_000)}))
 		}
 		var locked [][]any
 		update(t, s, func(ctx context.Context, tx *store.Tx) error {
@@ -90,8 +90,8 @@ func TestRedeliverLocksInOrder(t *testing.T) {
 		breakers, err := s.Breakers(t.Context(), merchants)
 		must(t, err)
 		for m, b := range breakers {
-			if b.UntilMS != 1 {
-				t.Errorf("the endpoint of %s is left alone until %d, want 1", m, b.UntilMS)
+			if !b.Until.Equal(atMS(1)) {
+				t.Errorf("the endpoint of %s is left alone until %s, want %s", m, b.Until, atMS(1))
 			}
 		}
 	})

@@ -296,7 +296,7 @@ func TestEventRoundTrip(t *testing.T) {
 		insert(t, s, sample("inv_1", "m"))
 		told := store.Event{
 			ID: "evt_1", Type: invoice.EventCreated, Subject: "inv_1", MerchantID: "m", InvoiceID: "inv_1",
-			Body: []byte("{\"a\": 1.0,\n  \"b\":\"\\u0000 ☕\"}"), CreatedAt: 5, DeliveryID: "dlv_1", DueMS: 5001,
+			Body: []byte("{\"a\": 1.0,\n  \"b\":\"\\u0000 ☕\"}"), CreatedAt: 5, DeliveryID: "dlv_1", Due: atMS(5001),
 		}
 		silent := told
 		silent.ID, silent.Type, silent.DeliveryID = "evt_2", invoice.EventPaid, ""
@@ -308,10 +308,10 @@ func TestEventRoundTrip(t *testing.T) {
 		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.InsertEvents(ctx, []store.Event{again}) })
 		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.InsertEvents(ctx, nil) })
 		leased, err := s.LeaseDeliveries(t.Context(), delivery.LeaseRequest{
-			LeaseID: "l", NowMS: 6000, UntilMS: 7000, Lane: delivery.First, Suspect: 9, PerMerchant: 9, Queues: []delivery.Queue{{MerchantID: "m"}},
+			LeaseID: "l", Now: atMS(6000), Until: atMS(7000), Lane: delivery.First, Suspect: 9, PerMerchant: 9, Queues: []delivery.Queue{{MerchantID: "m"}},
 		})
 		want := []delivery.Delivery{{
-			Suspect: true, Seq: 1, ID: "dlv_1", EventID: "evt_1", MerchantID: "m", EventType: "invoice.created", Body: told.Body, DueMS: 5001, DeadlineMS: 5001 + delivery.RetryWindow,
+			Suspect: true, Seq: 1, ID: "dlv_1", EventID: "evt_1", MerchantID: "m", EventType: "invoice.created", Body: told.Body, Due: atMS(5001), Deadline: atMS(5001).Add(delivery.RetryWindow),
 		}}
 		if diff := cmp.Diff(want, leased.Deliveries); err != nil || diff != "" {
 			t.Errorf("%v (-written +read):\n%s", err, diff)

@@ -16,7 +16,7 @@ func TestUpgradeKeepsLeases(t *testing.T) {
 		for n := 1; n <= 3; n++ {
 			statements = append(statements,
 				fmt.Sprintf("INSERT INTO events VALUES ('evt_%d', %[1]d, 'payment.received', 's%[1]d', 'm', 'inv_1', '{}', 1, 'dlv_%[1]d')", n),
-				fmt.Sprintf("INSERT INTO deliveries VALUES (%d, 'm', 0, 0, %d, %d)", n, now-10, now+delivery.RetryWindow))
+				fmt.Sprintf("INSERT INTO deliveries VALUES (%d, 'm', 0, 0, %d, %d)", n, now-10, now+delivery.RetryWindow.Milliseconds()))
 		}
 		s := upgrade(t, url, 2, append(statements,
 			fmt.Sprintf("INSERT INTO leased VALUES (1, 'm', 'mine', %d)", now+10),

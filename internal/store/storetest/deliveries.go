@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
@@ -29,7 +30,7 @@ func Schedule(tb testing.TB, s *store.Store, merchant string, first, n int, dueM
 		events[i] = store.Event{
 			ID: "evt_" + name, Type: invoice.EventReceived, Subject: name, MerchantID: merchant, InvoiceID: id,
 			Body: fmt.Appendf(nil, `{"id": "evt_%s","data":{"ü":" <&> "}}`, name), CreatedAt: dueMS / 1000,
-			DeliveryID: "dlv_" + name, DueMS: dueMS + int64(i),
+			DeliveryID: "dlv_" + name, Due: time.UnixMilli(dueMS + int64(i)),
 		}
 	}
 	before, err := s.LastSeq(tb.Context())

@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"strings"
 	"testing"
+	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // registers the driver "pgx"
 	_ "modernc.org/sqlite"             // registers the driver "sqlite"
@@ -42,7 +43,11 @@ func SQL(tb testing.TB, url string) *DB {
 func Events(tb testing.TB, db *DB, merchant string) []store.Event {
 	tb.Helper()
 	return rows(tb, db, func(row *sql.Rows) (e store.Event, err error) {
-		err = row.Scan(&e.ID, &e.Seq, &e.Type, &e.Subject, &e.MerchantID, &e.InvoiceID, &e.Body, &e.CreatedAt, &e.DeliveryID, &e.DueMS)
+		var due int64
+		err = row.Scan(&e.ID, &e.Seq, &e.Type, &e.Subject, &e.MerchantID, &e.InvoiceID, &e.Body, &e.CreatedAt, &e.DeliveryID, &due)
+		if due != 0 {
+			e.Due = time.UnixMilli(due)
+		}
 		return e, err
 	}, `SELECT e.id, e.seq, e.type, e.subject, e.merchant_id, e.invoice_id, e.body, e.created_at, COALESCE(e.delivery_id, ''), COALESCE(d.due_ms, 0)
 		FROM events e LEFT JOIN deliveries d ON d.seq = e.seq WHERE e.merchant_id = $1 ORDER BY e.id`, merchant)
