@@ -18,11 +18,11 @@ func TestRedeliveryIsAudited(t *testing.T) {
 		now := time.Unix(1_764_000_000, 0)
 		storetest.Schedule(t, db, "m", 0, 3, 1)
 		me := store.Worker{ID: "me"}
-		if err := db.RegisterWorker(t.Context(), me, now.UnixMilli(), now.UnixMilli()+1000); err != nil {
+		if err := db.RegisterWorker(t.Context(), me, now, now.Add(time.Second)); err != nil {
 			t.Fatal(err)
 		}
 		if n, _, err := db.ExpireDeliveries(t.Context(), store.ExpireRequest{
-			Worker: me, MerchantIDs: []string{"m"}, Unreachable: map[string]bool{"m": true}, NowMS: now.UnixMilli(), Limit: 9,
+			Worker: me, MerchantIDs: []string{"m"}, Unreachable: map[string]bool{"m": true}, Now: now, Limit: 9,
 		}); err != nil || n["m"] != 3 {
 			t.Fatalf("expired %v, %v", n, err)
 		}
