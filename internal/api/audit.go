@@ -2,36 +2,16 @@ package api
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"math"
-	"net"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/store"
 )
-
-// withOrigin returns a request that carries its origin for the audit log, if it may change
-// something. The header X-Request-Id of the response tells the client the request's id.
-func withOrigin(w http.ResponseWriter, r *http.Request) *http.Request {
-	if r.Method == http.MethodGet || r.Method == http.MethodHead {
-		return r
-	}
-	o := access.Origin{Client: r.RemoteAddr, RequestID: w.Header().Get("X-Request-Id")}
-	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
-		o.Client = host
-	}
-	if o.RequestID == "" {
-		o.RequestID = "req_" + strings.ToLower(rand.Text())
-		w.Header().Set("X-Request-Id", o.RequestID)
-	}
-	return r.WithContext(access.WithOrigin(r.Context(), o))
-}
 
 // listAudit answers GET /api/audit.
 func (a *API) listAudit(w http.ResponseWriter, r *http.Request) error {

@@ -22,7 +22,7 @@ type handler func(w http.ResponseWriter, r *http.Request) error
 func (a *API) serve(h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		setHeaders(w)
-		if err := h(w, withOrigin(w, r)); err != nil {
+		if err := h(w, r); err != nil {
 			a.WriteError(w, r, err)
 		}
 	})
