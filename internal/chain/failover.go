@@ -48,15 +48,15 @@ func (p *Pool) Callers() []Caller {
 
 // CallContext is the Pool's, to this node alone.
 func (n Caller) CallContext(ctx context.Context, result any, method string, args ...any) error {
-	return n.node.call(ctx, n.node.pool.conf.FailoverAfter, func(ctx context.Context, e *Node) error {
-		return e.CallContext(ctx, result, method, args...)
+	return n.node.call(ctx, n.node.pool.conf.FailoverAfter, func(ctx context.Context, node *Node) error {
+		return node.CallContext(ctx, result, method, args...)
 	})
 }
 
 // BatchCallContext is the Pool's, to this node alone.
 func (n Caller) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error {
-	return n.node.call(ctx, n.node.pool.conf.FailoverAfter, func(ctx context.Context, e *Node) error {
-		return e.BatchCallContext(ctx, batch)
+	return n.node.call(ctx, n.node.pool.conf.FailoverAfter, func(ctx context.Context, node *Node) error {
+		return node.BatchCallContext(ctx, batch)
 	})
 }
 
@@ -124,8 +124,8 @@ func (p *Pool) send(ctx context.Context, result any, method string, args ...any)
 	for i, node := range usable {
 		go func() {
 			a := answer{from: i}
-			a.err = node.call(limited, limit, func(ctx context.Context, e *Node) error {
-				return e.CallContext(ctx, &a.body, method, args...)
+			a.err = node.call(limited, limit, func(ctx context.Context, node *Node) error {
+				return node.CallContext(ctx, &a.body, method, args...)
 			})
 			answers <- a
 		}()
