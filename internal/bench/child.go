@@ -217,7 +217,7 @@ func (b *bench) start(ctx context.Context, c serverConfig) (*world, error) {
 	return &world{node, p}, nil
 }
 
-// polled, in place of a node's URL, asks for one that has no subscriptions.
+// polled, in place of a node's URL, means a node without subscriptions.
 const polled = "http"
 
 func (w *world) stop() error { return errors.Join(w.server.stop(), w.node.Close()) }

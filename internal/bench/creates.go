@@ -58,9 +58,9 @@ func (b *bench) measureCreates(ctx context.Context, kind string) (err error) {
 	return nil
 }
 
-// create creates invoices through HTTP with 64 connections while more, which
-// is asked with the number of those begun so far, says so. Amounts and
-// addresses differ as those of a busy service do.
+// create creates invoices through HTTP with 64 connections, as long as more returns
+// true for the number of creates begun so far. Amounts and addresses vary as in a busy
+// service.
 func create(ctx context.Context, w *world, more func(begun int64) bool) (int64, error) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: connections, MaxConnsPerHost: connections}}
 	defer client.CloseIdleConnections()

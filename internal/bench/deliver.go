@@ -34,7 +34,7 @@ const (
 	// deliverMerchants is how many merchants share the events of a throughput.
 	deliverMerchants = 100
 	// deliverLanes is how many posts the bare loop has under way: what a worker
-	// has for steady endpoints.
+	// allows for healthy endpoints.
 	deliverLanes = 64
 )
 
@@ -104,8 +104,7 @@ func (b *bench) measureDeliver(ctx context.Context, kind string) (err error) {
 	return nil
 }
 
-// profiled begins a profile of this process's CPU time, when they are asked
-// for.
+// profiled starts a CPU profile of this process if profiles are enabled.
 func (b *bench) profiled(name string) (stop func() error, err error) {
 	if b.profile == "" {
 		return func() error { return nil }, nil

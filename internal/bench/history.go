@@ -24,12 +24,12 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// history says what the blocks hold that a back-fill reads. All logs are
-// Transfers of one token. Most go to accounts that nobody watches, each to
-// another; a twentieth pay invoices.
+// history describes the blocks that a back-fill reads. All logs are Transfers of one
+// token. Most go to accounts that are not watched, each to another one; a twentieth
+// pay invoices.
 type history struct {
 	Blocks  int
-	Noise   int // logs to strangers in a block, all in one transaction
+	Noise   int // logs to unwatched accounts in a block, all in one transaction
 	Singles int // payments in a block, each in a transaction of its own
 	Batches int // transactions in a block that pay BatchSize invoices each
 }
@@ -169,7 +169,7 @@ type historyWriter struct {
 	key             *ecdsa.PrivateKey
 	nonce           uint64
 	token, disperse common.Address
-	stranger        *big.Int // the newest account that nobody watches
+	stranger        *big.Int // the newest account that is not watched
 	paid            int      // invoices so far
 	txs             []*types.Transaction
 }

@@ -20,8 +20,8 @@ import (
 // at once: as many as a worker has.
 const hostileExchanges = 64
 
-// measureHostile measures what receivers that mean harm take from the worker:
-// how long an exchange lasts, and how much memory. It needs no database.
+// measureHostile measures what malicious receivers cost the worker: the duration of
+// an exchange, and memory. It needs no database.
 func (b *bench) measureHostile(ctx context.Context, kind string) error {
 	if kind != "sqlite" {
 		return nil
@@ -106,7 +106,7 @@ func exchangeWith(ctx context.Context, text string, drip time.Duration) (longest
 	}
 }
 
-// answerForEver writes until the other end hangs up.
+// answerForEver writes until the peer closes the connection.
 func answerForEver(conn net.Conn, begin []byte, drip time.Duration) {
 	defer conn.Close() //nolint:errcheck // the peer has closed it
 	go func() { _, _ = io.Copy(io.Discard, conn) }()

@@ -92,8 +92,8 @@ func openClinic(ctx context.Context) (*clinic, error) {
 	return c, nil
 }
 
-// swallow takes connections, answers a text to what comes first and nothing
-// more, at hardly any cost: what the endpoints of others do is not ours to pay.
+// swallow accepts connections, answers the first bytes with a text and then nothing.
+// It costs almost no CPU time, so that the receivers do not distort the measurement.
 func swallow(l net.Listener, answer string) {
 	var held []net.Conn
 	for {

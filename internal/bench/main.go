@@ -133,7 +133,7 @@ type bench struct {
 	nodes    map[history]*node
 }
 
-// parts returns the parts that are asked for; all when none is.
+// parts returns the selected parts, or all if none is selected.
 func (b *bench) parts(only string) ([]part, error) {
 	all := []part{
 		{"creates", "service", b.measureCreates},

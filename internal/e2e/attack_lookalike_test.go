@@ -57,7 +57,7 @@ func TestLookalikeEvents(t *testing.T) {
 	}
 	s.wantPayments(moved...)
 	s.want(victim, untouched)
-	s.awaitStatus(victim, contracts.StatusOpen) // the service was not told that it is
+	s.awaitStatus(victim, contracts.StatusOpen) // the service does not know that it is
 
 	honest := s.pay(s.payer, s.shop(), victim.Invoice.TransferAmount)
 	s.expect(victim, webhook.PaymentReceived, webhook.InvoicePaid)
@@ -133,7 +133,7 @@ func TestForeignTags(t *testing.T) {
 	wrongToo := s.pay(s.payer, s.shop(), third.Invoice.TransferAmount, tag(abroad)...)
 	s.expect(third, webhook.PaymentReceived, webhook.InvoicePaid)
 
-	// What failed never happened, whatever its calldata says.
+	// A failed transaction has no effect, with any calldata.
 	sum := units(t, other.Invoice.TransferAmount)
 	tooMuch := new(big.Int).Lsh(sum, 64)
 	s.refused(s.payer, disperseAt, append(disperse.PackDisperse(s.chain.Token,
@@ -141,7 +141,7 @@ func TestForeignTags(t *testing.T) {
 	s.refused(s.attacker, s.chain.Token, append(s.token.PackTransfer(s.shop(), sum), tag(other)...))
 	s.refused(s.payer, s.chain.Registry, contracts.NewInvoiceRegistry().PackPay(s.contractTerms(other))) // no allowance
 
-	// Nobody gets anything when the shop pays itself.
+	// A shop that pays itself pays no invoice.
 	funding := s.pay(s.payer, s.shop(), "50000000")
 	toItself := s.pay(s.till, s.shop(), other.Invoice.TransferAmount, tag(other)...)
 	s.final()

@@ -125,7 +125,7 @@ func awaitSettled(t *testing.T, a *auditor, c *child) {
 	if code := c.stop(t, syscall.SIGTERM, patience); code != 0 {
 		t.Errorf("SIGTERM: exit code %d", code)
 	}
-	// Whatever was still on its way has come now, or will never.
+	// All deliveries in flight have arrived by now.
 	a.wrong = nil
 	if a.events(); len(a.wrong) > 0 {
 		t.Errorf("after the end:\n%s", shown(a.wrong))

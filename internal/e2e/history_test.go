@@ -82,7 +82,7 @@ const (
 	// shortLived and longLived are how long bills last, in seconds.
 	shortLived = 60
 	longLived  = 1_000_000
-	// historySteps is how many things happen in a history.
+	// historySteps is the number of actions in a history.
 	historySteps = 40
 )
 

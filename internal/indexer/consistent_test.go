@@ -102,8 +102,8 @@ func mineTwice(f *fixture, others int) {
 }
 
 // TestContradictionIsQuarantined has the first of two nodes contradict itself,
-// near the head and far behind it: its word is not taken, it is quarantined, and
-// the payments come from the other node, all at once.
+// near the head and far behind it. Its answers are rejected, it is quarantined, and
+// all payments come from the other node.
 func TestContradictionIsQuarantined(t *testing.T) {
 	for name, change := range contradictions {
 		for where, blocks := range map[string]int{"near": 3, "in range": 3 * maxBlocks} {
@@ -125,7 +125,7 @@ func TestContradictionIsQuarantined(t *testing.T) {
 }
 
 // TestContradictionOfTheOnlyNode has the only node contradict itself for a
-// while: nothing is recorded of the block until it does no more.
+// while. Nothing of the block is recorded until the answers agree.
 func TestContradictionOfTheOnlyNode(t *testing.T) {
 	for name, change := range contradictions {
 		f := newFixture(t, nil)
@@ -180,7 +180,7 @@ func TestReceiptsContradictReceipts(t *testing.T) {
 		confirmed int
 		state     chain.State
 	}{
-		0: {0, chain.StateOK},          // there is nobody else to ask; it is read again
+		0: {0, chain.StateOK},          // there is no other node; it is read again
 		1: {0, chain.StateOK},          // one against one
 		2: {2, chain.StateQuarantined}, // outvoted
 	} {

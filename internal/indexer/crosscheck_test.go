@@ -10,8 +10,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// nodes makes the fixture ask so many proxies in front of its node, of
-// which the first is asked first.
+// nodes makes the fixture use the given number of proxies of its node, the first
+// one preferred.
 func (f *fixture) nodes(t *testing.T, count int, change func(*Config)) []*chaintest.Proxy {
 	t.Helper()
 	proxies := make([]*chaintest.Proxy, count)
@@ -81,7 +81,7 @@ func TestLogsLeftOutOfRange(t *testing.T) {
 
 // TestBloomFalsePositive has a block with another log of the token and a transfer
 // of another token, which its bloom filter cannot tell from a transfer of the
-// token: reading goes on, and nobody is quarantined.
+// token. Indexing continues, and no node is quarantined.
 func TestBloomFalsePositive(t *testing.T) {
 	f := newFixture(t, nil)
 	f.nodes(t, 2, nil)
@@ -211,8 +211,8 @@ func TestViolationOfOne(t *testing.T) {
 	}
 }
 
-// TestViolationOfAll has all nodes lose a final block, one sooner than the
-// other: the first to say so is quarantined, and is right.
+// TestViolationOfAll makes all nodes lose a final block, one earlier than the other.
+// The first one is quarantined, although it is right.
 func TestViolationOfAll(t *testing.T) {
 	f := newFixture(t, nil)
 	proxies := f.nodes(t, 2, nil)
@@ -235,8 +235,8 @@ func TestViolationOfAll(t *testing.T) {
 	f.expect(t, 6, 3, 0, 0, 0)
 }
 
-// TestHeadRegression has a node fall far behind what it told: it is quarantined,
-// nothing is rolled back, and the other one is read.
+// TestHeadRegression makes a node report a head far below its earlier one. It is
+// quarantined, nothing is rolled back, and the other node is read.
 func TestHeadRegression(t *testing.T) {
 	f := newFixture(t, nil)
 	proxies := f.nodes(t, 2, nil)
@@ -270,8 +270,8 @@ func TestSlowVote(t *testing.T) {
 	}
 }
 
-// TestAllBehind has the only node lack blocks that were read, as a node
-// does that syncs anew: that is nothing at first, and an error when it lasts.
+// TestAllBehind makes the only node lack blocks that were read, as a node that syncs
+// again. It is an error only when it lasts.
 func TestAllBehind(t *testing.T) {
 	f := newFixture(t, nil)
 	now := newClock()

@@ -223,9 +223,9 @@ func TestCalldata(t *testing.T) {
 	}
 }
 
-// TestCalldataOfStrangers has transactions move a payer's tokens that another
-// one has sent: what they end in is not the payer's word, unless they are the
-// token's own transferFrom.
+// TestCalldataOfStrangers makes another sender's transactions move a payer's tokens.
+// Their calldata tag does not count as the payer's, unless they call the token's own
+// transferFrom.
 func TestCalldataOfStrangers(t *testing.T) {
 	amount, no := invoice.NewAmount(5).Bytes(), invoice.NewAmount(6).Bytes()
 	call := func(from, to invoice.Address, amount [32]byte) []byte {
@@ -345,7 +345,7 @@ func FuzzDecode(f *testing.F) {
 }
 
 // TestEvidenceOfManyPayments puts registry payments, authorized ones and plain
-// ones into one transaction, and expects each to be told from the others.
+// ones into one transaction, and expects each to be distinguished.
 func TestEvidenceOfManyPayments(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var logs []chaintest.Log

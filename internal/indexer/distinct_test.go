@@ -25,8 +25,8 @@ func (l ledgers) Cursor(ctx context.Context, key string) (settle.Cursor, error) 
 	return l.memory.Cursor(ctx, key)
 }
 
-// twin is a fixture of a chain under another key and chain id whose node tells
-// that id, and serves the blocks of f's.
+// twin is a fixture of a chain with another key and chain id, whose node reports that
+// id and serves the blocks of f's chain.
 func twin(t *testing.T, f *fixture) (g *fixture, url string) {
 	t.Helper()
 	url = tamperingProxy(t, f.node, func(q question, ask func(question) any) any {
@@ -50,8 +50,8 @@ func twinOf(f *fixture, key string, senior bool) func(*Config) {
 	}
 }
 
-// TestOneChainUnderTwoKeys has a node tell a chain id of its own and serve the
-// blocks of another chain of the service: none of them is recorded.
+// TestOneChainUnderTwoKeys makes a node report its own chain id and serve the blocks
+// of another chain of the service. No block is recorded.
 func TestOneChainUnderTwoKeys(t *testing.T) {
 	f := newFixture(t, nil)
 	f.chain.MineEmpty(9)
@@ -75,7 +75,7 @@ func TestOneChainUnderTwoKeys(t *testing.T) {
 		if got := g.state(0); got != chain.StateMisconfigured {
 			t.Errorf("begun %t: the node is %s, want misfit", begun, got)
 		}
-		// The chain that was there before goes on.
+		// The earlier chain continues.
 		f.restart(t, func(c *Config) { c.Ledger, c.Others = ledgers{f.ledger, g.ledger, "twin"}, []string{"twin"} })
 		f.chain.Mine()
 		f.catchUp(t)

@@ -113,7 +113,7 @@ type draft struct {
 	*scenario
 	action *action
 	tag    *order // that the input names, if any
-	tagged *move  // the transfer that the input speaks for, if any
+	tagged *move  // the transfer that the calldata tag is for, if any
 }
 
 // compose makes a transaction of one or several parts, which have nothing to
@@ -218,7 +218,7 @@ func (d *draft) part() {
 		l := chaintest.Paid(registry, o.CommitmentID, from, o.Merchant, token, invoice.NewAmount(amount))
 		l.Address = common.Address(other)
 		d.log(l)
-	case 12: // the order's id used for money that goes to somebody else
+	case 12: // the order's id in a transfer to another account
 		elsewhere := s.parties[0].address
 		if elsewhere == o.Merchant {
 			elsewhere = s.parties[1].address
@@ -258,7 +258,7 @@ func (d *draft) refund() {
 	d.move(move{from: m.to, to: m.from, amount: amount, back: m})
 }
 
-// registryEvent has the registry announce something about the order.
+// registryEvent emits a registry event about the order.
 func (d *draft) registryEvent(o *order) {
 	if d.chance(50) {
 		d.log(chaintest.Opened(registry, o.CommitmentID))

@@ -30,8 +30,8 @@ func (s *scenario) clearFaults() (spared bool) {
 	return spared
 }
 
-// injectFaults gives the nodes other faults than they had. What it takes to see
-// through the dishonest node is there while it falsifies: see falseAnswers.
+// injectFaults gives the nodes other faults than they had. While the dishonest node
+// falsifies, the nodes that can expose it answer; see falseAnswers.
 func (s *scenario) injectFaults() {
 	s.pass(2 * time.Minute) // the backoff of every node has ended
 	for _, p := range s.proxies {
@@ -60,7 +60,7 @@ func (s *scenario) injectFaults() {
 	}
 }
 
-// failure is a fault in which nothing untrue is said of a block.
+// failure is a fault that falsifies no block.
 func (s *scenario) failure() chaintest.Fault {
 	var f chaintest.Fault
 	switch s.IntN(13) {
@@ -100,8 +100,8 @@ func (s *scenario) failure() chaintest.Fault {
 	return f
 }
 
-// falseAnswers are the faults of the dishonest node that its word alone can be seen through, or
-// with what the others say. This is what is assumed of them:
+// falseAnswers are the faults of the dishonest node that can be detected from its
+// own answers or from those of the other nodes, under these assumptions:
 //
 //   - Receipts that are missing or name another block contradict its logs.
 //   - A block of which it gives none of the logs that the bloom filter mentions
@@ -146,7 +146,7 @@ func (s *scenario) falseAnswers() []func() chaintest.Fault {
 	return answers
 }
 
-// forge invents a payment of what an order asks for.
+// forge invents a payment of the amount of an order.
 func (s *scenario) forge(at uint64) chaintest.Fault {
 	o := pick(s, s.orders...)
 	f := chaintest.Forge{

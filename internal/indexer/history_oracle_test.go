@@ -12,18 +12,18 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// oracle is what the chain says, and what the ledger has stored.
+// oracle is the content of the chain, and of the ledger.
 type oracle struct {
 	*scenario
 	blocks   []*chaintest.Block // the chain
 	final    *chaintest.Block   // the newest final one; above it there is nothing
 	payments map[string]store.PaymentRow
 	paid     map[*order][]*move // the canonical transfers that are stored as paying it, in the chain's order
-	events   map[string]int     // that must have been told, by type and subject
+	events   map[string]int     // events that must exist, by type and subject
 }
 
-// compare holds the ledger against the chain. It works out on its own what must
-// be stored; where the ledger had a choice, it goes on from what was chosen.
+// compare compares the ledger with the chain. It computes the expected rows
+// independently; where several are right, it continues from what the ledger stored.
 func (s *scenario) compare(final uint64) {
 	blocks := s.net.Blocks()
 	v := &oracle{
@@ -373,7 +373,7 @@ func (v *oracle) compareOrder(o *order, refunded uint64) {
 	v.compareIntents(o, want)
 }
 
-// compareIntents compares what the registry is to be reported the order.
+// compareIntents compares the order's intents.
 func (v *oracle) compareIntents(o *order, status invoice.Status) {
 	recorded, ever := false, false
 	for _, d := range v.actions {
@@ -401,7 +401,7 @@ func (v *oracle) compareIntents(o *order, status invoice.Status) {
 	}
 }
 
-// compareEvents says that all was told that happened, once, and nothing else.
+// compareEvents checks that each state change has exactly one event.
 func (v *oracle) compareEvents() {
 	for _, p := range v.parties {
 		for _, e := range storetest.Events(v.TB, v.db.sql, p.id) {

@@ -213,7 +213,7 @@ func (s *scenario) newPlan() plan {
 	return p
 }
 
-// step does one of the things that happen.
+// step performs one random action.
 func (s *scenario) step() {
 	s.pass(time.Duration(1+s.IntN(20)) * time.Second)
 	switch n := s.IntN(100); {
@@ -282,7 +282,7 @@ func (s *scenario) indexer() *Indexer {
 	return w
 }
 
-// rescan has some of what was read be read again.
+// rescan schedules some indexed blocks for re-indexing.
 func (s *scenario) rescan() {
 	cursor, err := s.service.Cursor(s.Context(), s.name)
 	if err != nil {
@@ -296,7 +296,7 @@ func (s *scenario) rescan() {
 	}
 }
 
-// read has a replica do some syncs, while things happen.
+// read runs some syncs of a replica, with actions in between.
 func (s *scenario) read() {
 	w := pick(s, s.indexers...)
 	crash := false
@@ -346,7 +346,7 @@ func (s *scenario) during(f func()) {
 	})
 }
 
-// syncAll does what Run does until it waits, whatever comes of it.
+// syncAll runs syncs as Run does until it waits, and ignores their errors.
 func (s *scenario) syncAll(w *Indexer) {
 	for range 3 {
 		more, err := w.sync(s.Context())

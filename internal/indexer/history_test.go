@@ -38,18 +38,18 @@ const (
 // says. A history is a function of its seed: invoices that are created by and
 // by; transactions that pay them in every way, and some that only look like
 // it; reorgs above what is final, between two syncs and in the middle of one;
-// nodes that fail and lie; a database that refuses a transaction or loses
+// nodes that fail and falsify; a database that refuses a transaction or loses
 // its answer; crashes, replicas, a first start long after the first payment,
 // and rescans.
 //
-// One node in a history may lie, the others only fail, lag and fall
-// silent; the function falseAnswers describes what is assumed about false answers. In the end
-// all nodes answer, save that one of several may stay as it is.
+// One node in a history may falsify answers; the others only fail, lag and stop
+// answering. The function falseAnswers describes the assumptions about false answers.
+// In the end all nodes answer, except that one of several may stay as it is.
 //
-// The histories' numbers are few, so that things collide: amounts, payers,
-// blocks. What must come of a transfer is known from what it was made for, and
-// never worked out by the rules under test. Where the order in which things
-// are seen decides between two outcomes, either is right.
+// Amounts, payers and blocks are drawn from few values, so that they collide. The
+// expected outcome of a transfer is known from its purpose, and is never computed by
+// the rules under test. Where two outcomes depend on the order of observation, both
+// are right.
 func TestHistories(t *testing.T) {
 	count := *historyCount
 	if testing.Short() {
@@ -80,8 +80,7 @@ func TestHistories(t *testing.T) {
 		run.found[missed], run.found[extraPayments], run.found[doubled], run.found[misattributed], run.found)
 }
 
-// historyRun adds up what came of the histories. It is safe for concurrent
-// use.
+// historyRun collects the results of the histories. It is safe for concurrent use.
 type historyRun struct {
 	*testing.T
 
@@ -99,7 +98,7 @@ func (r *historyRun) failed() int {
 	return r.bad
 }
 
-// add reports what came of a history.
+// add adds the result of a history.
 func (r *historyRun) add(seed uint64, outcome historyOutcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -120,8 +119,8 @@ func (r *historyRun) add(seed uint64, outcome historyOutcome) {
 		seed, outcome.plan, text.String(), seed)
 }
 
-// historyDB is a database that histories share. Each has a chain and merchants
-// of its own in it.
+// historyDB is a database that histories share. Each history has its own chain and
+// merchants.
 type historyDB struct {
 	store *store.Store
 	sql   *storetest.DB
@@ -201,7 +200,7 @@ func (s *stage) end() {
 	s.cleanups = nil
 }
 
-// broken is what a stage panics with when the history cannot go on.
+// broken is the panic value of a stage whose history cannot continue.
 type broken string
 
 func (s *stage) Fatal(args ...any)                 { panic(broken(fmt.Sprint(args...))) }

@@ -82,8 +82,7 @@ func (f *fixture) restart(t testingT, change func(*Config), urls ...string) {
 	f.Indexer = New(conf)
 }
 
-// state returns what the pool thinks of a node, by its place in the
-// configuration.
+// state returns the pool's state of a node, by its position in the configuration.
 func (f *fixture) state(node int) chain.State { return f.cfg.Pool.Health()[node].State }
 
 // catchUp runs syncs, and fills the gap, until nothing is left to do.
@@ -213,7 +212,7 @@ func TestHalt(t *testing.T) {
 	}
 }
 
-// TestForkAtFinality replaces every block that is not final: just allowed.
+// TestForkAtFinality replaces every block that is not final, the deepest reorg that is allowed.
 func TestForkAtFinality(t *testing.T) {
 	f := newFixture(t, nil)
 	f.chain.MineEmpty(6)
@@ -362,8 +361,8 @@ func TestForkWhileReading(t *testing.T) {
 	}
 }
 
-// TestFirstStart begins at the finalized height, and reads what lies between the
-// block that it is told to begin with and the line as a gap.
+// TestFirstStart begins at the finalized height, and reads the blocks from the
+// configured start block to that height as a gap.
 func TestFirstStart(t *testing.T) {
 	at := func(n uint64) *uint64 { return new(n) }
 	for name, test := range map[string]struct {
@@ -401,8 +400,8 @@ func TestFirstStart(t *testing.T) {
 	}
 }
 
-// TestFirstStartWithoutTag waits for the node to know a final block, whatever
-// the configuration says about the begin.
+// TestFirstStartWithoutTag waits until the node knows a final block, even with a
+// configured start block.
 func TestFirstStartWithoutTag(t *testing.T) {
 	for _, start := range []*uint64{nil, new(uint64(5))} {
 		f := newFixture(t, func(c *Config) {

@@ -54,10 +54,10 @@ func judgeBlocks(t *rapid.T, readings []blockReading, polled int, faulty map[str
 	return blockVerdict{}, nil
 }
 
-// TestJudgeBlock checks the rules of judgeBlock on drawn nodes: who disagrees
-// with nobody is accepted, only a majority of sound nodes rejects, only the
+// TestJudgeBlock checks the rules of judgeBlock on random nodes: a block without
+// disagreement is accepted, only a majority of sound nodes rejects one, only the
 // minority and nodes with impossible chains are wrong, and neither the order of
-// the nodes nor the names change that.
+// the nodes nor their names matter.
 func TestJudgeBlock(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		readings := drawBlockReadings(t)

@@ -15,9 +15,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// TestContradictions has the only node answer what does not fit together,
-// in blocks read one by one and in ranges: nothing is recorded of it, and it is
-// quarantined.
+// TestContradictions makes the only node return inconsistent answers, for single
+// blocks and for ranges. Nothing is recorded, and the node is quarantined.
 func TestContradictions(t *testing.T) {
 	misnaming := func(q question, ask func(question) any) any {
 		return each(ask(q), func(o map[string]any) {
@@ -118,10 +117,10 @@ func TestPartialBloom(t *testing.T) {
 	f.expect(t, 1, 0, 1, 0, 0)
 }
 
-// TestHeadStandsStill has a head that cannot be read, over a tip that the node
-// still calls canonical: the indexer waits before it looks again, and does not
-// take that head for done.
-func TestHeadStandsStill(t *testing.T) {
+// TestUnreadableHead has a head that cannot be read, above a tip that the node still
+// reports as canonical. The indexer waits before it syncs again, and does not treat
+// that head as indexed.
+func TestUnreadableHead(t *testing.T) {
 	f := newFixture(t, nil)
 	parentless := false
 	url := tamperingProxy(t, f.node, func(q question, ask func(question) any) any {

@@ -114,8 +114,8 @@ func TestLeftOutOfARange(t *testing.T) {
 	}
 }
 
-// TestOrphansOfAReorg has a reorg leave payments: nobody is asked for their
-// receipts before what replaced them is final.
+// TestOrphansOfAReorg orphans payments by a reorg. Their receipts are not read before
+// the blocks that replaced theirs are final.
 func TestOrphansOfAReorg(t *testing.T) {
 	f := newFixture(t, nil)
 	f.catchUp(t)

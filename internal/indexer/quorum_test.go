@@ -113,8 +113,8 @@ func TestQuorumOnLateAddress(t *testing.T) {
 }
 
 // TestQuorumOnEvidence has a node report a transfer that is there, with
-// other evidence for its invoice than there is, in its logs as in its receipt. It blames nobody else for that,
-// and what was recorded on its word is not what becomes final.
+// false evidence for its invoice, in its logs and in its receipt. No other node is
+// blamed, and what was recorded from it alone does not become final.
 func TestQuorumOnEvidence(t *testing.T) {
 	for name, test := range map[string]struct {
 		dishonest, honest int
@@ -235,7 +235,7 @@ func TestQuorumOnFinalizedHeight(t *testing.T) {
 	f.chain.Mine(chaintest.NewTx(pays(alice, 1)))
 	f.catchUp(t)
 	f.expect(t, 11, 4, 1, 0, 0)
-	// No new head is needed to hear that the other one has followed.
+	// It notices that the other node caught up without a new head.
 	f.chain.Tag(chain.TagSafe, 11)
 	f.catchUp(t)
 	f.expect(t, 11, 11, 0, 1, 0)

@@ -10,8 +10,8 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// TestFormerRegistries has payments go through a registry that is not
-// configured any more, and through one that the ledger never heard of.
+// TestFormerRegistries pays through a registry that is no longer configured, and
+// through one that the ledger does not know.
 func TestFormerRegistries(t *testing.T) {
 	f := newFixture(t, nil)
 	former := invoice.Address{0x4f}

@@ -11,14 +11,14 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// timeline is a chain whose blocks come every so often, as seen from a clock that
-// is ahead of it, and asked for its head at every step.
+// timeline is a chain with a fixed block time, whose head is read at every step by a
+// clock that is ahead of it.
 type timeline struct {
 	every, ahead, step time.Duration
 	late               time.Duration // from a block's time until the nodes have it
 }
 
-// play returns all skews that were told in so long.
+// play returns all skews that are reported within the duration.
 func (p timeline) play(long time.Duration) (told []time.Duration) {
 	var s skew
 	genesis := time.Unix(1_800_000_000, 0)
@@ -35,8 +35,8 @@ func (p timeline) play(long time.Duration) (told []time.Duration) {
 func TestSkew(t *testing.T) {
 	for name, test := range map[string]struct {
 		timeline
-		least, most time.Duration // of what is told
-		quiet       bool          // nothing may be told
+		least, most time.Duration // of the reported skews
+		quiet       bool          // nothing may be reported
 	}{
 		"right":                  {timeline{12 * time.Second, 0, time.Second, 2 * time.Second}, 0, 5 * time.Second, false},
 		"blocks are rare":        {timeline{10 * time.Minute, 0, time.Second, 0}, 0, 2 * time.Second, false},

@@ -89,7 +89,7 @@ func TestNodeThatSwitchesProtocols(t *testing.T) {
 	f.catchUp(t)
 	f.expect(t, 3, 0, 0, 0, 0)
 	if h := f.cfg.Pool.Health(); h[0].State != chain.StateBackoff || h[1].State != chain.StateOK {
-		t.Errorf("the nodes are %s and %s, want the first one cooling", h[0].State, h[1].State)
+		t.Errorf("the nodes are %s and %s, want the first one in backoff", h[0].State, h[1].State)
 	}
 }
 

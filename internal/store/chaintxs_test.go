@@ -159,7 +159,7 @@ func TestIntentsFollowTheirTransaction(t *testing.T) {
 		}
 		see(0, 50)
 		see(1, 60)
-		see(3, 60) // somebody else opened it
+		see(3, 60) // another account opened it
 		wantDue(t, s)
 		must(t, s.SetTxStatus(ctx, writerLease, "ctx_1", store.TxMined, nil))
 		unsettled(t, s, "ctx_1") // for the sake of int_2
@@ -294,7 +294,7 @@ func TestSpending(t *testing.T) {
 	})
 }
 
-// TestAcceptedAttempt keeps the first time at which a node took a form.
+// TestAcceptedAttempt keeps the first time at which a node accepted an attempt.
 func TestAcceptedAttempt(t *testing.T) {
 	eachWriter(t, 1, func(t *testing.T, s *store.Store, _ *sql.DB) {
 		want := chainTx("ctx_1", 5)

@@ -68,8 +68,8 @@ func listClaims(f store.ClaimFilter) func(context.Context, *store.Store) error {
 }
 
 // TestClaimReadsUseTheirIndexes checks that each read finds its rows by the
-// index that is made for it and never sorts them: payers write claims, so their
-// number is in the hands of strangers.
+// index that is made for it and never sorts them, because payers write claims and
+// their number is unlimited.
 func TestClaimReadsUseTheirIndexes(t *testing.T) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 // crashEnv names the database that the child process of TestCrash fills.
 const crashEnv = "QUITTANCE_STORE_TEST_CRASH"
 
-// TestCrash kills a process that creates invoices, and looks for those that
-// it was told are kept.
+// TestCrash kills a process that creates invoices, and checks that each acknowledged
+// invoice is stored.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	url := storetest.SQLite(t)
@@ -62,7 +62,7 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestCrashChild is the process that TestCrash kills. By itself it does
+// TestCrashChild is the process that TestCrash kills. Without crashEnv it does
 // nothing.
 func TestCrashChild(t *testing.T) {
 	url := os.Getenv(crashEnv)

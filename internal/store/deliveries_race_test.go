@@ -15,8 +15,8 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// Many processes that ask at once get each delivery once, and together no
-// more of a merchant's than may be in flight.
+// Concurrent processes lease each delivery once, and together not more of a
+// merchant's deliveries than may be in flight.
 func TestLeaseDeliveriesAtOnce(t *testing.T) {
 	const merchants, queued, askers, perMerchant = 5, 20, 8, 3
 	for name, url := range storetest.Databases() {
@@ -109,9 +109,9 @@ func TestLeaseDeliveriesPassesOver(t *testing.T) {
 	wantIDs(t, "afterwards", lease(t, other, request("l3")))
 }
 
-// Whatever the queues, limits and turns: no more than asked, no merchant above
-// its share, the oldest first, nobody passed over twice by one who had a turn,
-// and in the end everything.
+// For any queues, limits and turns, a lease returns no more than requested, no
+// merchant exceeds its share, the oldest come first, no merchant is passed over twice
+// by one that had a turn, and in the end all deliveries are leased.
 func TestLeaseDeliveriesProperties(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		run := 0

@@ -95,7 +95,7 @@ func wantIDs(t testing.TB, what string, got []delivery.Delivery, want ...string)
 	}
 }
 
-// state is what is known of a delivery.
+// state is the stored state of a delivery.
 type state struct {
 	Status        delivery.Status
 	Count         int
@@ -141,7 +141,7 @@ func TestLeaseDeliveries(t *testing.T) {
 	})
 }
 
-// What lies before the head that is given is not looked at.
+// Deliveries before the given head are not read.
 func TestLeaseDeliveriesFromHead(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		storetest.Schedule(t, s, "m", 0, 9, now-10)
@@ -339,7 +339,7 @@ func TestFinishDeliveryWithoutAttempt(t *testing.T) {
 	})
 }
 
-// A lease that ended is still its holder's until somebody takes it.
+// An expired lease belongs to its holder until another worker takes it.
 func TestFinishDeliveriesLate(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		storetest.Schedule(t, s, "m", 0, 2, now-1)
@@ -380,8 +380,8 @@ func TestReleaseDeliveries(t *testing.T) {
 	})
 }
 
-// What the one who asks has under way is not leased to it again, though its
-// lease has ended and others could have it.
+// Deliveries in flight at the requesting worker are not leased to it again, although
+// their lease has expired and other workers could have them.
 func TestLeaseDeliveriesOwnUnderWay(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		events := storetest.Schedule(t, s, "m", 0, 1, now)

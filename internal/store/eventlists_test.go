@@ -115,8 +115,8 @@ func checkEvents(t *testing.T, s *store.Store, f store.EventFilter, all []store.
 	}
 }
 
-// Who follows the numbers of events while many transactions insert some sees
-// each once, in the order of their numbers, and misses none.
+// A reader that follows the numbers of events while many transactions insert events
+// sees each event once, in the order of the numbers.
 func TestEventsInOrderOfCommits(t *testing.T) {
 	t.Parallel()
 	const writers, each = 8, 40
@@ -190,8 +190,8 @@ func TestEventsInOrderOfCommits(t *testing.T) {
 	}
 }
 
-// Who follows a merchant's events misses none that is recorded while a page is
-// put together, whatever the events' types.
+// A reader that follows a merchant's events misses none that is recorded while a page
+// is read, with any filter by type.
 func TestEventsRecordedDuringList(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

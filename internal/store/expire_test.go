@@ -12,8 +12,8 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// What was attempted fails at its deadline. What was not is owed an attempt,
-// unless its endpoint has been left alone for a whole day.
+// An attempted delivery fails at its deadline. One that was not attempted gets an
+// attempt first, unless its endpoint was paused for a whole day.
 func TestExpireDeliveries(t *testing.T) {
 	const day = int64(delivery.RetryWindow / time.Millisecond)
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -92,8 +92,8 @@ func TestGivenUpIsProbed(t *testing.T) {
 	})
 }
 
-// When it was this service that was down, an endpoint whose breaker was open
-// before has its chance.
+// After an outage of the service itself, an endpoint whose breaker was open is tried
+// again.
 func TestExpireAfterAnOutage(t *testing.T) {
 	const day = int64(delivery.RetryWindow / time.Millisecond)
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

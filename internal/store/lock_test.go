@@ -29,7 +29,7 @@ func TestLockService(t *testing.T) {
 			}
 		}
 	}
-	insert(t, s, sample("inv_1", "m")) // the lock keeps nobody else from the file
+	insert(t, s, sample("inv_1", "m")) // the lock does not prevent access to the file
 	must(t, unlock())
 	unlock, err = store.LockService("sqlite:" + alias)
 	must(t, err)

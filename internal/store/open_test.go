@@ -17,7 +17,7 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestSQLiteIsPrivate has no other user of the machine read the ledger.
+// TestSQLiteIsPrivate checks that other users of the machine cannot read the database.
 func TestSQLiteIsPrivate(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -45,7 +45,7 @@ func TestOpenErrors(t *testing.T) {
 	must(t, os.WriteFile(file, []byte("this is not a database, and is long enough to be told from one"), 0o600))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	down := l.Addr().String() // where nobody listens any more
+	down := l.Addr().String() // where no server listens any more
 	must(t, l.Close())
 	for name, test := range map[string]struct {
 		url  string

@@ -138,7 +138,7 @@ func fillLopsided(t *testing.T, db *sql.DB) {
 	}
 }
 
-// leaseAll asks for deliveries of a merchant.
+// leaseAll leases deliveries of a merchant.
 func leaseAll(lane delivery.Lane, now int64) delivery.LeaseRequest {
 	return delivery.LeaseRequest{
 		LeaseID: "l", Now: atMS(now), Until: atMS(now + 1), Lane: lane, Queues: []delivery.Queue{{MerchantID: "m"}}, Suspect: 9, PerMerchant: 9,

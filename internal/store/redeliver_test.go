@@ -40,8 +40,8 @@ func TestRedeliver(t *testing.T) {
 	})
 }
 
-// What is sent again goes with the retries, in a schedule of its own, and its
-// endpoint is tried at once.
+// A redelivery is scheduled in the lane of retries, from now on, and its endpoint is
+// tried at once.
 func TestRedelivered(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

@@ -96,9 +96,9 @@ func TestRedeliverOfTimes(t *testing.T) {
 	}
 }
 
-// TestTailer follows the log of events while several write it, some of them
-// slowly, and expects to see each event once, in one order, whatever is
-// committed when.
+// TestTailer follows the log of events while several transactions write it, some of
+// them slowly, and expects to see each event once, in one order, for any order of the
+// commits.
 func TestTailer(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		const writers, rounds, each = 8, 15, 3

@@ -11,8 +11,8 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestImpossibleStatesAreRefused tries to write what must not be, by SQL of
-// its own: the schema is the last that can say no.
+// TestImpossibleStatesAreRefused tries to write impossible states by plain SQL, which
+// the schema must reject.
 func TestImpossibleStatesAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, url := range storetest.Databases() {
@@ -150,7 +150,7 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 				"DELETE FROM chains",
 
 				"UPDATE events SET type = 'invoice.voided'",
-				"UPDATE events SET subject = 'x', type = 'invoice.paid'", // told twice
+				"UPDATE events SET subject = 'x', type = 'invoice.paid'", // recorded twice
 				"UPDATE events SET invoice_id = 'inv_9'",
 				"DELETE FROM events",
 				"UPDATE events SET seq = 0",

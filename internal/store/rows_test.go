@@ -76,7 +76,7 @@ func startChain(t testing.TB, s *store.Store, chainKey string) {
 	})
 }
 
-// samplePayment is a payment of nobody's, seen n-th.
+// samplePayment is the n-th observed payment, without an invoice.
 func samplePayment(n int) store.PaymentRow {
 	var p store.PaymentRow
 	p.Transfer = invoice.Transfer{
@@ -194,7 +194,7 @@ func TestPaymentAndRefundRoundTrip(t *testing.T) {
 		refund.PaymentID, refund.InvoiceID, refund.MerchantID = moved.ID, "inv_2", "n"
 		refund.Status, refund.ConfirmedAt = invoice.Confirmed, at(99)
 		checkRefund(refund)
-		check(bare) // back to nobody's
+		check(bare) // without an invoice again
 		// When it was first seen does not change.
 		again := full
 		again.SeenID, again.ObservedAt = "seen_other", at(1)

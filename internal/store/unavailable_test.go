@@ -52,8 +52,8 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// TestUnavailableUnderLoad takes the database away in the middle of everything:
-// whatever a statement was at, its error tells that it can be tried again.
+// TestUnavailableUnderLoad stops the database under load. Unavailable must
+// report true for the error of every interrupted statement.
 func TestUnavailableUnderLoad(t *testing.T) {
 	t.Parallel()
 	cluster, err := storetest.StartCluster(t.Context(), storetest.Options{Fsync: true})

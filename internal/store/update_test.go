@@ -86,8 +86,8 @@ func TestUpdateIsUndoneByAPanic(t *testing.T) {
 }
 
 // TestUpdatesAtOnce runs transactions from many goroutines, of which every
-// third fails, by itself or by the database, and some panic: that must be
-// nobody else's trouble.
+// third fails, by itself or in the database, and some panic. None of that affects the
+// others.
 func TestUpdatesAtOnce(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

@@ -32,9 +32,9 @@ func boundSchema() []string {
 	return statements
 }
 
-// TestUpgradeBindsInvoices says that an invoice of before heights were kept is
-// bound to the highest final payment that is two minutes older, and so is what
-// its payer was told; and that nothing is made up where nothing is known.
+// TestUpgradeBindsInvoices checks that an invoice from before heights were stored is
+// bound to the highest final payment that is two minutes older, as are the amounts
+// that its payer was shown, and that without such a payment it stays unbound.
 func TestUpgradeBindsInvoices(t *testing.T) {
 	t.Parallel()
 	want := []struct {

@@ -112,8 +112,8 @@ func TestUpgradeKeepsRefunds(t *testing.T) {
 	})
 }
 
-// TestUpgradeLeavesRegistriesUnknown says that an invoice and its intent from
-// before name no registry until somebody finds out which one it is.
+// TestUpgradeLeavesRegistriesUnknown checks that invoices and intents from before the
+// upgrade have no registry until SetRegistries stores it.
 func TestUpgradeLeavesRegistriesUnknown(t *testing.T) {
 	t.Parallel()
 	eachURL(t, func(t *testing.T, url string) {

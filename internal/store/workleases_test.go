@@ -25,7 +25,7 @@ func TestLease(t *testing.T) {
 			{two, 249, 349, false},
 			{two, 250, 350, true}, // at its end
 			{one, 260, 360, false},
-			{two, 500, 600, true}, // after its end, when nobody else wanted it
+			{two, 500, 600, true}, // after its end, without another taker
 		} {
 			got, err := s.AcquireLease(t.Context(), step.lease, atMS(step.now), atMS(step.until))
 			must(t, err)

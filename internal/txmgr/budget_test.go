@@ -16,8 +16,8 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// TestDailyBudgetStopsTheWriter has the budget be used up. The writer says so,
-// and goes on when what was spent is a day old. Another process knows of it.
+// TestDailyBudgetStopsTheWriter uses up the daily budget. The writer reports it,
+// and resumes when the spending is a day old. Another process sees the same budget.
 func TestDailyBudgetStopsTheWriter(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		measured := prometheus.NewRegistry()
@@ -89,7 +89,7 @@ func TestDailyBudgetStopsTheWriter(t *testing.T) {
 	})
 }
 
-// TestBudgetCountsWhatIsInFlight has a replacement cost more than is left.
+// TestBudgetCountsWhatIsInFlight makes a replacement cost more than the budget leaves.
 func TestBudgetCountsWhatIsInFlight(t *testing.T) {
 	w := onSQLite(t)
 	writer := w.writer()

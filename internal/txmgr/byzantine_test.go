@@ -20,8 +20,8 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// byzantine is a node that changes answers on their way. It does so a number of
-// times, always if that is negative.
+// byzantine is a node that falsifies a number of answers; a negative number means
+// all.
 type byzantine struct {
 	Client
 	method string
@@ -64,8 +64,8 @@ func ofTag(tag, text string) func(any, []any) bool {
 	return func(answer any, args []any) bool { return args[1] == tag && value(text)(answer, args) }
 }
 
-// TestOneWrongAnswerCostsNothing has the only node give one wrong answer to
-// each question in turn. What is sent is one transaction, at the market's price.
+// TestOneWrongAnswerCostsNothing makes the only node give one wrong answer to each
+// call in turn. The writer sends one transaction, at the market's price.
 func TestOneWrongAnswerCostsNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		method string
@@ -120,8 +120,8 @@ func TestOneWrongAnswerCostsNothing(t *testing.T) {
 	}
 }
 
-// TestGapOfAnEarlierVersion begins with what a wrong pending nonce once left in
-// the database: a transaction beyond a nonce that no chain has.
+// TestGapOfAnEarlierVersion begins with a row that an earlier version wrote after a
+// wrong pending nonce: a transaction above a nonce that is never mined.
 func TestGapOfAnEarlierVersion(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		writer := w.writer()
@@ -153,8 +153,8 @@ func TestGapOfAnEarlierVersion(t *testing.T) {
 	})
 }
 
-// beyond moves the newest transaction to a nonce far beyond, as if it had been
-// signed with that.
+// beyond gives the newest transaction a much higher nonce, as if it had been signed
+// with it.
 func (w *world) beyond(writer *Writer, by uint64) {
 	w.Helper()
 	t := w.txs()[0]
@@ -173,7 +173,7 @@ func (w *world) beyond(writer *Writer, by uint64) {
 	must(w, w.store.SaveChainTx(w.ctx, writer.lease, t, ids))
 }
 
-// TestNonceIsHeldAgainstASecondNode has the first of two nodes insist on a
+// TestNonceIsHeldAgainstASecondNode makes the first of two nodes always report a
 // wrong number of used nonces.
 func TestNonceIsHeldAgainstASecondNode(t *testing.T) {
 	w := onSQLite(t)
@@ -196,7 +196,7 @@ func TestNonceIsHeldAgainstASecondNode(t *testing.T) {
 	w.seal(1)
 	w.wantStatus(statusOpen, ids...)
 
-	// Two nodes that say what our rows do not are believed at once.
+	// Two nodes that agree override the stored rows at once.
 	w.tick(writer)
 	w.external(w.operator, pack(invoice.IntentOpen, nil))
 	w.seal(1)
@@ -207,8 +207,8 @@ func TestNonceIsHeldAgainstASecondNode(t *testing.T) {
 	w.wantStatus(statusOpen, more...)
 }
 
-// TestTooLowEstimateIsHeldAgainstASecondNode has the first of two nodes estimate
-// too little gas: the transaction would be paid for and revert.
+// TestTooLowEstimateIsHeldAgainstASecondNode makes the first of two nodes estimate
+// too little gas. The transaction would cost its fee and revert.
 func TestTooLowEstimateIsHeldAgainstASecondNode(t *testing.T) {
 	w := onSQLite(t)
 	node := &byzantine{Client: w.net, method: "eth_estimateGas", mutate: value(`"0x7530"`), times: -1}
@@ -224,8 +224,8 @@ func TestTooLowEstimateIsHeldAgainstASecondNode(t *testing.T) {
 	w.wantStatus(statusOpen, ids...)
 }
 
-// TestFrozenNodeCostsSeconds has the first of two nodes take questions and
-// answer none.
+// TestFrozenNodeCostsSeconds makes the first of two nodes accept calls and never
+// answer.
 func TestFrozenNodeCostsSeconds(t *testing.T) {
 	w := onSQLite(t)
 	first, firstURL := newFaultyProxy(t, w.dev.RPCURL())
@@ -256,8 +256,8 @@ func TestFrozenNodeCostsSeconds(t *testing.T) {
 	w.wantStatus(statusOpen, ids...)
 }
 
-// tippingWriter returns a writer whose transactions offer a tip that nobody asks
-// for.
+// tippingWriter returns a writer whose transactions offer a higher tip than
+// necessary.
 func (w *world) tippingWriter(tipGwei uint64) *Writer {
 	w.Helper()
 	return w.writer(func(c *Config) { c.Chain.Limits.MinTipWei = tipGwei * params.GWei })
@@ -299,7 +299,7 @@ func TestAttemptThatNoNodeTookIsReplacedByALowerOne(t *testing.T) {
 	w.wantSameContents()
 }
 
-// TestBatchIsSizedByItsCost has a transaction be allowed to cost little.
+// TestBatchIsSizedByItsCost sets a low limit of the cost of a transaction.
 func TestBatchIsSizedByItsCost(t *testing.T) {
 	w := onSQLite(t)
 	const perTx = 4_000_000 // gwei, for about 1,000,000 gas at first
@@ -326,7 +326,7 @@ func TestBatchIsSizedByItsCost(t *testing.T) {
 		t.Errorf("%d transactions carry what costs more than that", len(all))
 	}
 
-	// One that alone costs more than is allowed waits.
+	// An intent that costs more than the limit by itself waits.
 	writer = w.writer(func(c *Config) { c.Chain.Limits.PerTxGwei = 1 })
 	w.clock.Add(DefaultLeaseTTL)
 	w.enqueueIntents(invoice.IntentOpen, commitments(1)...)

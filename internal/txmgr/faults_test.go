@@ -17,7 +17,7 @@ import (
 
 var errCut = errors.New("connection reset")
 
-// cut has calls of a method fail before they reach the node.
+// cut makes calls of a method fail before they reach the node.
 func (f *faults) cut(method string) {
 	f.before = func(called string, _ []any) error {
 		if called == method {
@@ -222,8 +222,8 @@ type answer string
 func (a answer) Error() string  { return string(a) }
 func (a answer) ErrorCode() int { return -32000 }
 
-// wantSameContents demands that all that reached the node under one nonce says
-// the same.
+// wantSameContents fails if transactions with one nonce that reached the node differ
+// in content.
 func (w *world) wantSameContents() {
 	w.Helper()
 	byNonce := make(map[uint64][]byte)

@@ -14,11 +14,11 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// TestWriterProperties spoils calls to the node and to the
-// database at any step, kills writers, drops and reorders what was mined, has
-// another program use the key, and one of two nodes fall behind. Never may anything be broadcast that was
-// not saved, nor two transactions with one nonce that say different things;
-// and in the end every intent is satisfied.
+// TestWriterProperties injects faults into calls of the node and of the database,
+// kills writers, drops and reorders mined transactions, lets another program use the
+// key, and lets one of two nodes fall behind. No transaction is broadcast before it is
+// saved, no two transactions with one nonce differ in content, and in the end every
+// intent is satisfied.
 func TestWriterProperties(t *testing.T) {
 	dev := newChain(t)
 	cases := 0
@@ -69,7 +69,7 @@ func (m *machine) faulty() *Writer {
 	return m.world.writer(func(c *Config) { c.Store = faultyStore{c.Store, m} })
 }
 
-// strike reports whether the call that is made now is the one that fails.
+// strike reports whether the current call must fail.
 func (m *machine) strike(late bool) error {
 	if m.late != late || m.budget < 0 {
 		return nil
@@ -139,7 +139,7 @@ func (m *machine) wait(t *rapid.T) {
 	m.clock.Add(rapid.SampledFrom([]time.Duration{time.Second, rebroadcastAfter, bumpAfter, skipFor}).Draw(t, "time"))
 }
 
-// converge has time and blocks pass, undisturbed.
+// converge advances time and blocks without faults.
 func (m *machine) converge(t *rapid.T) {
 	m.lag = 0
 	for range 60 {

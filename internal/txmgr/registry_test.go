@@ -9,8 +9,8 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// TestIntentsOfAnotherRegistryAreLeftAlone has intents wait for a registry that
-// is not configured any more.
+// TestIntentsOfAnotherRegistryAreLeftAlone stores intents for a registry that is no
+// longer configured.
 func TestIntentsOfAnotherRegistryAreLeftAlone(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		theirs, ours := commitments(3), commitments(2)
@@ -32,9 +32,9 @@ func TestIntentsOfAnotherRegistryAreLeftAlone(t *testing.T) {
 	})
 }
 
-// TestReplacementCallsTheRegistryOfItsForms has the registry be replaced while
-// a transaction to the one of before is in flight.
-func TestReplacementCallsTheRegistryOfItsForms(t *testing.T) {
+// TestReplacementCallsTheRegistryOfItsAttempts replaces the registry while a
+// transaction to the former one is in flight.
+func TestReplacementCallsTheRegistryOfItsAttempts(t *testing.T) {
 	w := onSQLite(t)
 	ids := commitments(1)
 	w.enqueueIntents(invoice.IntentOpen, ids...)

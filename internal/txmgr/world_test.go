@@ -311,9 +311,9 @@ func (w *world) wantDue(want int) {
 
 var errUndo = errors.New("undone on purpose")
 
-// allDone reports whether no intent is left to be done. To tell those that are
-// done from those whose event is in sight, it has the latter forgotten, in a
-// transaction that it undoes.
+// allDone reports whether all intents are done. An intent whose event was only seen
+// does not count as done: allDone clears that mark, in a transaction that it rolls
+// back.
 func (w *world) allDone() bool {
 	w.Helper()
 	var left int64
