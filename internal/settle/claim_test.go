@@ -68,9 +68,7 @@ func (w *world) claims(paymentID string) []store.Claim {
 }
 
 func TestClaimByThePayer(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		payer := newAccount(t)
 		inv := w.create()
 		p := w.unattributedPaymentOf(payer, start+10, 990_000)
@@ -85,7 +83,7 @@ func TestClaimByThePayer(t *testing.T) {
 			t.Errorf("the payment is of %q by %q, %q at %s", got.InvoiceID, got.Method, got.AttributedBy, got.AttributedAt)
 		}
 		var note string
-		w.must(db.sql.QueryRowContext(t.Context(), "SELECT note FROM attributions WHERE payment_id = $1", p.ID).Scan(&note))
+		w.must(w.db.sql.QueryRowContext(t.Context(), "SELECT note FROM attributions WHERE payment_id = $1", p.ID).Scan(&note))
 		if want := "signature " + payer.sign(t, inv, p.TxHash); note != want {
 			t.Errorf("recorded is %q, want %q", note, want)
 		}
@@ -103,9 +101,7 @@ func TestClaimByThePayer(t *testing.T) {
 }
 
 func TestClaimSurvivesReorg(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		payer := newAccount(t)
 		inv := w.create()
 		p := w.unattributedPaymentOf(payer, start+10, 990_000)
@@ -123,9 +119,7 @@ func TestClaimSurvivesReorg(t *testing.T) {
 // TestClaimByStrangers has somebody who reads hashes off the chain claim what
 // another one paid. He gains nothing, and takes nothing from the payer.
 func TestClaimByStrangers(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		payer, stranger := newAccount(t), newAccount(t)
 		inv := w.create()
 		var his []invoice.Invoice
@@ -218,9 +212,7 @@ func TestInconclusiveClaimsAreStored(t *testing.T) {
 }
 
 func TestClaimsAreBoundedForAnInvoice(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		payer := newAccount(t)
 		inv, other := w.create(), w.create()
 		var last store.PaymentRow
@@ -243,9 +235,7 @@ func TestClaimsAreBoundedForAnInvoice(t *testing.T) {
 // TestOpenClaimsAreBounded has claims to payments that were decided since make
 // room for others.
 func TestOpenClaimsAreBounded(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		payer := newAccount(t)
 		inv, other := w.create(), w.create()
 		var all []store.PaymentRow
@@ -276,9 +266,7 @@ func TestOpenClaimsAreBounded(t *testing.T) {
 // most of them trifles: the claim is kept to the one that is nearest to what
 // the invoice asks for, signed or not, however often it is repeated.
 func TestClaimIsCountedOnce(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		payer := newAccount(t)
 		inv := w.create()
 		p := w.pay(invoice.NewAmount(1))
@@ -296,7 +284,7 @@ func TestClaimIsCountedOnce(t *testing.T) {
 			if got, err := w.claimFor(inv, w.payment(p), by); got != settle.ClaimKept || err != nil {
 				t.Errorf("the claim: %q, %v", got, err)
 			}
-			claims, err := db.store.OpenClaimsOfInvoice(t.Context(), inv.ID, 1000)
+			claims, err := w.db.store.OpenClaimsOfInvoice(t.Context(), inv.ID, 1000)
 			w.must(err)
 			if want := w.payment(many[201]).ID; len(claims) != 1 || claims[0].PaymentID != want || claims[0].Signed != (by != nil) {
 				t.Errorf("claims are kept: %+v; want one, to %s", claims, want)
@@ -307,9 +295,7 @@ func TestClaimIsCountedOnce(t *testing.T) {
 
 // TestDustNeedsASignedClaim claims payments around the dust limit.
 func TestDustNeedsASignedClaim(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		payer := newAccount(t)
 		inv := w.create()
 		limit := number(inv.DustLimit())
@@ -327,9 +313,7 @@ func TestDustNeedsASignedClaim(t *testing.T) {
 }
 
 func TestClaimErrors(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		payer := newAccount(t)
 		inv := w.create()
 		elsewhere := w.create(func(d *invoice.Draft) { d.Merchant = invoice.Address{0: 0xab, 19: byte(w.txs)} })
@@ -358,9 +342,7 @@ func TestClaimErrors(t *testing.T) {
 // TestSignedClaimIsNotLimited has strangers use up the claims of an invoice
 // before its payer claims, with a signature, what the merchant has to decide.
 func TestSignedClaimIsNotLimited(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create(func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start + 60) })
 		for i := range settle.MaxClaims {
 			p := w.pay(invoice.NewAmount(uint64(70_000 + i)))
@@ -380,9 +362,7 @@ func TestSignedClaimIsNotLimited(t *testing.T) {
 // TestClaimOfSeveralPaymentsIsStored has one transaction pay two invoices with
 // wrong amounts: a signed claim of the first does not take both.
 func TestClaimOfSeveralPaymentsIsStored(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		payer := newAccount(t)
 		first := w.create()
 		w.create(amount(2_000_000))

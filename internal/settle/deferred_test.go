@@ -25,18 +25,25 @@ func (w *world) startLate() {
 	w.must(w.Start(w.t.Context(), w.chainKey, w.head(), 101))
 }
 
+// startAboveUnread adds a block to the chain, starts above it, and returns it: it was
+// never read.
+func (w *world) startAboveUnread() settle.Block {
+	w.t.Helper()
+	unread := w.next(start + 1)
+	w.blocks = append(w.blocks, unread)
+	w.startLate()
+	return unread
+}
+
 // TestRulesPrecedeClaimsAndManualAttribution has a payment that waits for older blocks be
 // claimed and attributed by hand. Both wait for the rules, which give it to
 // the invoice that asks for it; what they leave goes to who claims it then.
 func TestRulesPrecedeClaimsAndManualAttribution(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		w.late()
 		payer := newAccount(t)
 		asks, other := w.create(), w.create(amount(5_000_000))
-		w.blocks = append(w.blocks, w.next(start+1))
-		w.startLate()
+		w.startAboveUnread()
 		exact := w.unattributedPaymentOf(payer, start+2, number(asks.Amount))
 		short := w.unattributedPaymentOf(payer, start+3, number(other.Amount)-10_000)
 		w.final()
@@ -73,16 +80,12 @@ func TestRulesPrecedeClaimsAndManualAttribution(t *testing.T) {
 // addresses again while it waits for older blocks: it is not taken for a
 // refund meanwhile, because the rules have not said yet that it is no payment.
 func TestUndecidedPaymentIsNoRefund(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		w.late()
 		partner := invoice.Address{0: 0xac, 18: w.address[18], 19: w.address[19]}
 		inv := w.create()
 		theirs := w.create(amount(600_000), func(d *invoice.Draft) { d.Merchant = partner })
-		unread := w.next(start + 1)
-		w.blocks = append(w.blocks, unread)
-		w.startLate()
+		w.startAboveUnread()
 		paid := tagged(w.pay(inv.Amount), invoice.Evidence{Calldata: inv.CommitmentID})
 		paid.From = partner
 		move := w.back(theirs.Amount)
@@ -117,9 +120,7 @@ func TestAWaitingPaymentIsMinedAgain(t *testing.T) {
 			w := db.world(t)
 			w.late()
 			inv := w.create()
-			unread := w.next(start + 1)
-			w.blocks = append(w.blocks, unread)
-			w.startLate()
+			unread := w.startAboveUnread()
 			transfers := []invoice.Transfer{w.pay(inv.Amount)}
 			for range 600 {
 				transfers = append(transfers, w.pay(invoice.NewAmount(7)))
@@ -159,9 +160,7 @@ func TestAWaitingTransferOfAPartnerIsMinedAgain(t *testing.T) {
 			partner := invoice.Address{0: 0xac, 18: w.address[18], 19: w.address[19]}
 			ours := w.create(amount(5_000_000))
 			theirs := w.create(amount(600_000), func(d *invoice.Draft) { d.Merchant = partner })
-			unread := w.next(start + 1)
-			w.blocks = append(w.blocks, unread)
-			w.startLate()
+			unread := w.startAboveUnread()
 			paid := tagged(w.pay(ours.Amount), invoice.Evidence{Calldata: ours.CommitmentID})
 			paid.From = partner
 			w.mine(start+2, paid)
@@ -268,14 +267,10 @@ func TestRefundIsDeferredForUnreadBlocks(t *testing.T) {
 // TestManyDeferredRefunds has more payments and refunds wait than one transaction
 // decides.
 func TestManyDeferredRefunds(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		w.late()
 		inv := w.create()
-		unread := w.next(start + 1)
-		w.blocks = append(w.blocks, unread)
-		w.startLate()
+		unread := w.startAboveUnread()
 		strays, backs := make([]invoice.Transfer, 600), make([]invoice.Transfer, 600)
 		for i := range strays {
 			strays[i], backs[i] = w.pay(inv.Amount), w.back(inv.Amount)
@@ -292,7 +287,7 @@ func TestManyDeferredRefunds(t *testing.T) {
 		}
 		for _, s := range strays {
 			p := w.payment(s)
-			back, err := db.store.AmountsRefunded(t.Context(), []string{p.ID})
+			back, err := w.db.store.AmountsRefunded(t.Context(), []string{p.ID})
 			if w.must(err); back[p.ID] != inv.Amount {
 				t.Fatalf("of the payment in block %d at %d %q are paid back", p.BlockNumber, p.LogIndex, back[p.ID])
 			}
@@ -303,13 +298,10 @@ func TestManyDeferredRefunds(t *testing.T) {
 // TestPaymentWithADeferredRefundIsNotClaimed has the payer claim what was perhaps
 // sent back already: the merchant decides.
 func TestPaymentWithADeferredRefundIsNotClaimed(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		w.late()
 		payer := newAccount(t)
-		w.blocks = append(w.blocks, w.next(start+1))
-		w.startLate()
+		w.startAboveUnread()
 		inv := w.create()
 		p := w.unattributedPaymentOf(payer, start+2, 990_000)
 		back := w.back(invoice.NewAmount(990_000))

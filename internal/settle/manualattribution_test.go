@@ -131,9 +131,7 @@ func TestAttributeManually(t *testing.T) {
 var amounts = cmp.Comparer(func(a, b invoice.Amount) bool { return a == b })
 
 func TestAttributeManuallyErrors(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		inv, other := w.create(), w.create(amount(9_000_000))
 		elsewhere := w.create(func(d *invoice.Draft) { d.Merchant = invoice.Address{0xdd, 1} })
 		unregistered := w.create(func(d *invoice.Draft) { d.ChainKey = "unregistered" })
@@ -174,9 +172,7 @@ func TestAttributeManuallyErrors(t *testing.T) {
 // TestManualAttributionSurvivesReorg keeps what somebody said as long as the
 // transaction moves the same money.
 func TestManualAttributionSurvivesReorg(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create()
 		p := w.unattributedPayment(start+10, invoice.NewAmount(1_200_000))
 		_, err := w.attribute(p, inv)
@@ -206,9 +202,7 @@ func TestManualAttributionSurvivesReorg(t *testing.T) {
 // TestManualAttributionIncludesRefunds has a payment paid back in part before
 // anybody said whose it is.
 func TestManualAttributionIncludesRefunds(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create()
 		p := w.unattributedPayment(start+10, invoice.NewAmount(1_200_000))
 		w.mine(start+20, w.back(invoice.NewAmount(200_000)))
@@ -231,9 +225,7 @@ func TestManualAttributionIncludesRefunds(t *testing.T) {
 // TestAttributeManuallyConcurrently has two people attribute a payment to different
 // invoices at the same time: one of them succeeds.
 func TestAttributeManuallyConcurrently(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		invoices := []invoice.Invoice{w.create(), w.create()}
 		for i := range int64(10) {
 			p := w.unattributedPayment(start+i, invoice.NewAmount(uint64(5+i)))

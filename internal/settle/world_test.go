@@ -73,6 +73,13 @@ func each(t *testing.T, test func(t *testing.T, db *database)) {
 	}
 }
 
+// eachWorld runs the test in parallel in a world on each database.
+func eachWorld(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Helper()
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) { test(t, db.world(t)) })
+}
+
 // world is a service, the clock that it goes by, and the chain that it is
 // given. The chain's first block is there, and final.
 type world struct {
