@@ -82,7 +82,7 @@ func runServe(ctx context.Context, env environment, cfg config.Config, verbose b
 	for _, warning := range cfg.Warnings {
 		logger.Warn("configuration", "warning", warning)
 	}
-	listener, err := server.Listen(ctx, cfg.Listen)
+	listener, err := server.Listen(ctx, server.Address{Listen: cfg.Listen})
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func ignoreHangups(logger *slog.Logger) (stop func()) {
 // serverConfig converts the configuration for the server.
 func serverConfig(cfg config.Config, listener *server.Listener, logger *slog.Logger) server.Config {
 	out := server.Config{
-		Listener: listener, Hosts: cfg.Hosts, StopDelay: cfg.StopDelay, Database: cfg.Database, WebhookAllow: cfg.WebhookAllow,
+		Listeners: []*server.Listener{listener}, Hosts: cfg.Hosts, StopDelay: cfg.StopDelay, Database: cfg.Database, WebhookAllow: cfg.WebhookAllow,
 		Keyring: cfg.Keyring, KeepEvents: cfg.KeepEvents, KeepAttempts: cfg.KeepAttempts,
 		Merchants: server.Merchants{Endpoints: make(map[string]poster.Endpoint), Tolerances: make(map[string]invoice.Tolerance),
 			Optional: make(map[string][]invoice.EventType)},

@@ -69,12 +69,12 @@ func serveChild(ctx context.Context, text string) (err error) {
 	if c.Finality != (chain.Finality{}) {
 		local.Finality = c.Finality
 	}
-	listener, err := server.Listen(ctx, "127.0.0.1:0")
+	listener, err := server.Listen(ctx, server.Address{Listen: "127.0.0.1:0"})
 	if err != nil {
 		return err
 	}
 	return server.Run(ctx, server.Config{
-		Listener: listener, Database: c.Database, Chains: []server.Chain{{Chain: local, PollInterval: c.PollInterval}},
+		Listeners: []*server.Listener{listener}, Database: c.Database, Chains: []server.Chain{{Chain: local, PollInterval: c.PollInterval}},
 		Merchants: server.Merchants{AcceptAll: true, Fallback: c.Webhook}, WebhookAllow: poster.Loopback(),
 		Now: time.Now, Rand: rand.Reader,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),

@@ -89,7 +89,7 @@ func Run(ctx context.Context, cfg Config, ready func(*World)) (err error) {
 	if err := cfg.Check(); err != nil {
 		return err
 	}
-	listener, err := server.Listen(ctx, cfg.Listen)
+	listener, err := server.Listen(ctx, server.Address{Listen: cfg.Listen})
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func Run(ctx context.Context, cfg Config, ready func(*World)) (err error) {
 	info := newInfo("http://"+listener.Addr().String(), kept, local, node)
 	endpoint := poster.Endpoint{URL: cfg.WebhookURL, Secret: kept.MerchantSecret}
 	return server.Run(ctx, server.Config{
-		Listener: listener, Database: "sqlite:" + filepath.Join(cfg.Dir, "quittance.db"),
+		Listeners: []*server.Listener{listener}, Database: "sqlite:" + filepath.Join(cfg.Dir, "quittance.db"),
 		Chains:    []server.Chain{{Chain: local, OperatorKey: node.Keys.Operator}},
 		Merchants: server.Merchants{AcceptAll: true, Fallback: endpoint},
 		Providers: []api.Provider{provider(kept.ProviderSecret)},

@@ -138,6 +138,7 @@ func (c *connections) add(tcp *net.TCPConn) net.Conn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.open[conn] = true
+	c.metrics.connections.Inc()
 	c.changed()
 	return conn
 }
@@ -150,6 +151,7 @@ func (conn *connection) Close() error {
 	defer c.mu.Unlock()
 	if c.open[conn] {
 		delete(c.open, conn)
+		c.metrics.connections.Dec()
 		c.changed()
 	}
 	return err
@@ -169,11 +171,10 @@ func (c *connections) observe(nc net.Conn, state http.ConnState) {
 	}
 }
 
-// changed wakes makeRoom and awaitIdle, and updates the metric. The caller holds mu.
+// changed wakes makeRoom and awaitIdle. The caller holds mu.
 func (c *connections) changed() {
 	close(c.change)
 	c.change = make(chan struct{})
-	c.metrics.connections.Set(float64(len(c.open)))
 }
 
 // awaitIdle returns when no request is in flight on any connection, or done is

@@ -99,7 +99,7 @@ func (f *failing) Accept() (net.Conn, error) {
 // TestFailedAcceptsAreLogged makes Accept fail a few times. The failures are logged
 // once, counted each time, and retried.
 func TestFailedAcceptsAreLogged(t *testing.T) {
-	listener, err := Listen(t.Context(), "127.0.0.1:0")
+	listener, err := Listen(t.Context(), Address{Listen: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}

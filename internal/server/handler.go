@@ -9,8 +9,9 @@ import (
 	"github.com/quittance/quittance/internal/inspect"
 )
 
-// handler returns the handler of all requests.
-func (s *Server) handler() http.Handler {
+// handlers builds the API and the checkout, and returns a function that returns the
+// handler of a listener's requests.
+func (s *Server) handlers() func(*Listener) http.Handler {
 	chains := s.networks()
 	rest := api.New(api.Config{
 		Ledger: s.settle, Reader: s.store, Events: eventLog{s.store, s.endpoints, s.clock, s.cfg.Now, s.deliveryWake}, Endpoints: s.endpoints, Chains: chains, Providers: s.cfg.Providers, Now: s.cfg.Now, Logger: s.cfg.Logger,
@@ -19,9 +20,12 @@ func (s *Server) handler() http.Handler {
 		Reader: s.store, Chains: chains, Inspector: s.inspector(), Claims: s.settle, TestWallet: s.cfg.TestWallet,
 		Origins: s.origins, Now: s.cfg.Now, Logger: s.cfg.Logger,
 	})
-	rt := newRouter(s.routes(rest, page), Doors, unguarded, rest, page)
-	h := withRecover(rt.writeError, s.closeWhenStopping(newRequestFilter(s.cfg.Hosts, s.origins, rest, rt)))
-	return withDeadline(s.observeRequests(h))
+	table := s.routes(rest, page)
+	return func(l *Listener) http.Handler {
+		rt := newRouter(table, l.doors, unguarded, rest, page)
+		h := withRecover(rt.writeError, s.closeWhenStopping(newRequestFilter(s.cfg.Hosts, s.origins, rest, rt)))
+		return withDeadline(s.observeRequests(h))
+	}
 }
 
 // inspector returns an inspector of transactions on the configured chains.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -12,28 +13,61 @@ import (
 // it closes.
 const handshakeTime = 250 * time.Millisecond
 
+// Address is where some doors listen.
+type Address struct {
+	Listen string // address and port
+	Doors  []Door // if empty, all doors
+}
+
 // Listener is a TCP listener that may be closed more than once.
 type Listener struct {
 	net.Listener
+	doors   []Door
 	closing func() error
 	closed  chan struct{}
 }
 
-// Listen listens on an address and port. Call it before Run, so that an address in
-// use is reported before anything is created.
-func Listen(ctx context.Context, addr string) (*Listener, error) {
+// Listen listens on an address. Call it before Run, so that an address in use is
+// reported before anything is created.
+func Listen(ctx context.Context, a Address) (*Listener, error) {
 	var conf net.ListenConfig
 	conf.SetMultipathTCP(false) // finish attaches a filter, which MPTCP sockets do not support
-	l, err := conf.Listen(ctx, "tcp", addr)
+	l, err := conf.Listen(ctx, "tcp", a.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("listen on %s: %w; stop the program that listens there or choose another address", addr, err)
+		return nil, fmt.Errorf("listen on %s: %w; stop the program that listens there or choose another address", a.Listen, err)
+	}
+	if len(a.Doors) == 0 {
+		a.Doors = Doors
 	}
 	closed := make(chan struct{})
-	return &Listener{Listener: l, closed: closed, closing: sync.OnceValue(func() error {
+	return &Listener{Listener: l, doors: a.Doors, closed: closed, closing: sync.OnceValue(func() error {
 		close(closed)
 		return l.Close()
 	})}, nil
 }
+
+// ListenAll listens on all addresses, or on none if it fails.
+func ListenAll(ctx context.Context, addresses []Address) (all []*Listener, err error) {
+	for _, a := range addresses {
+		l, err := Listen(ctx, a)
+		if err != nil {
+			return nil, errors.Join(err, closeAll(all))
+		}
+		all = append(all, l)
+	}
+	return all, nil
+}
+
+// closeAll closes listeners.
+func closeAll(all []*Listener) (err error) {
+	for _, l := range all {
+		err = errors.Join(err, l.Close())
+	}
+	return err
+}
+
+// url returns the base URL of the listener.
+func (l *Listener) url() string { return "http://" + l.Addr().String() }
 
 // Close closes the listener. Further calls return the result of the first.
 func (l *Listener) Close() error { return l.closing() }

@@ -130,12 +130,12 @@ func TestReadOnlyDatabase(t *testing.T) {
 // refusesToStart expects a service on a read-only database to fail at its start.
 func refusesToStart(t *testing.T, database string) {
 	t.Helper()
-	listener, err := Listen(t.Context(), "127.0.0.1:0")
+	listener, err := Listen(t.Context(), Address{Listen: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = Run(t.Context(), Config{
-		Listener: listener, Database: database, Merchants: Merchants{AcceptAll: true}, Now: time.Now, Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler),
+		Listeners: []*Listener{listener}, Database: database, Merchants: Merchants{AcceptAll: true}, Now: time.Now, Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err == nil || !strings.Contains(err.Error(), "takes no writes: default_transaction_read_only is on") {
 		t.Errorf("a service on a read-only database: %v", err)

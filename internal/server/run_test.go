@@ -283,7 +283,7 @@ func TestStopAnswersRequestsInFlight(t *testing.T) {
 }
 
 func TestPortTaken(t *testing.T) {
-	taken, err := Listen(t.Context(), "127.0.0.1:0")
+	taken, err := Listen(t.Context(), Address{Listen: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +294,7 @@ func TestPortTaken(t *testing.T) {
 	}
 	base := startServer(t, Config{}).url
 	addr := strings.TrimPrefix(base, "http://")
-	if _, err := Listen(t.Context(), addr); err == nil || !strings.Contains(err.Error(), addr) {
+	if _, err := Listen(t.Context(), Address{Listen: addr}); err == nil || !strings.Contains(err.Error(), addr) {
 		t.Errorf("listening on an address in use: %v", err)
 	}
 	if a := ask(t, http.MethodGet, base+"/healthz", ""); a.status != http.StatusOK {
@@ -304,11 +304,11 @@ func TestPortTaken(t *testing.T) {
 
 // TestRunClosesItsListener expects Run to close its listener when it fails to start.
 func TestRunClosesItsListener(t *testing.T) {
-	listener, err := Listen(t.Context(), "127.0.0.1:0")
+	listener, err := Listen(t.Context(), Address{Listen: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Run(t.Context(), Config{Listener: listener, Database: "none", Logger: slog.New(slog.DiscardHandler)}); err == nil {
+	if err := Run(t.Context(), Config{Listeners: []*Listener{listener}, Database: "none", Logger: slog.New(slog.DiscardHandler)}); err == nil {
 		t.Error("it ran without a database")
 	}
 	if _, err := listener.Accept(); !errors.Is(err, net.ErrClosed) {

@@ -13,12 +13,12 @@ import (
 func TestDuplicateChainDoesNotStart(t *testing.T) {
 	first, _ := scripted(t, "house", 7)
 	second, _ := scripted(t, "home", 7)
-	listener, err := Listen(t.Context(), "127.0.0.1:0")
+	listener, err := Listen(t.Context(), Address{Listen: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = Run(t.Context(), Config{
-		Listener: listener, Database: "sqlite:" + filepath.Join(t.TempDir(), "quittance.db"), Chains: []Chain{first, second},
+		Listeners: []*Listener{listener}, Database: "sqlite:" + filepath.Join(t.TempDir(), "quittance.db"), Chains: []Chain{first, second},
 		Merchants: Merchants{AcceptAll: true}, Now: time.Now, Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err == nil || !strings.Contains(err.Error(), "house and home have one chain id, 7") {

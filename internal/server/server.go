@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -53,11 +52,11 @@ const (
 	remainderInterval = 30 * time.Second
 )
 
-// Config says what to run. Listener, Database, Chains, Now, Rand and Logger are
+// Config says what to run. Listeners, Database, Chains, Now, Rand and Logger are
 // required.
 type Config struct {
-	Listener  *Listener // Run closes it
-	Database  string    // as store.Open takes it
+	Listeners []*Listener // one for each door at most; Run closes them
+	Database  string      // as store.Open takes it
 	Chains    []Chain
 	Merchants Merchants
 	Providers []api.Provider
@@ -141,7 +140,7 @@ func newServer(cfg Config) (*Server, error) {
 // requests in flight, finishes or releases the leased deliveries, and closes the
 // database. It returns nil if all of that succeeds.
 func Run(ctx context.Context, cfg Config) (err error) {
-	defer func() { err = errors.Join(err, cfg.Listener.Close()) }()
+	defer func() { err = errors.Join(err, closeAll(cfg.Listeners)) }()
 	s, err := newServer(cfg)
 	if err != nil {
 		return err
@@ -271,23 +270,19 @@ func (s *Server) networks() []chain.Chain {
 
 // serve serves requests and runs the workers until ctx ends.
 func (s *Server) serve(ctx context.Context) error {
-	conns := newConnections(s.cfg.Listener, s.budget.Accepted, s.metrics, s.cfg.Logger)
-	httpServer := &http.Server{
-		ConnState: conns.observe,
-		Handler:   s.handler(), ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout,
-		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
-		ErrorLog: log.New(NetLog(s.cfg.Logger, slog.LevelDebug), "", 0),
-	}
+	entrances := s.entrances()
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		if err := httpServer.Serve(conns); !s.stopping.Load() && !errors.Is(err, http.ErrServerClosed) {
-			return fmt.Errorf("serve requests: %w", err)
-		}
-		return nil
-	})
+	for _, e := range entrances {
+		group.Go(func() error {
+			if err := e.serve(); !s.stopping.Load() && !errors.Is(err, http.ErrServerClosed) {
+				return fmt.Errorf("serve requests: %w", err)
+			}
+			return nil
+		})
+	}
 	group.Go(func() error {
 		<-ctx.Done()
-		return s.stop(ctx, httpServer, conns)
+		return s.stop(ctx, entrances)
 	})
 	group.Go(func() error {
 		s.watchdog.Run(ctx, s.cfg.Logger)
@@ -311,7 +306,7 @@ func (s *Server) serve(ctx context.Context) error {
 		group.Go(s.runWorker(ctx, run.run))
 	}
 	if s.cfg.Ready != nil {
-		s.cfg.Ready("http://" + s.cfg.Listener.Addr().String())
+		s.cfg.Ready(s.baseURL())
 	}
 	return group.Wait()
 }

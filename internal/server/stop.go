@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // drainTimeout is how long stop waits for requests in flight. Each ends within
@@ -17,23 +19,37 @@ const drainTimeout = 20 * time.Second
 // First /readyz reports that the service is not ready, so that load balancers stop
 // sending requests, and each response announces that its connection closes. Closing
 // idle connections at once could reset a request that is on its way. After StopDelay
-// the listener is closed and the requests in flight are answered. http.Server.Shutdown
+// the listeners are closed and the requests in flight are answered. http.Server.Shutdown
 // comes last, because it closes idle connections at once.
-func (s *Server) stop(ctx context.Context, h *http.Server, conns *connections) error {
+func (s *Server) stop(ctx context.Context, entrances []*entrance) error {
 	s.cfg.Logger.Info("stopping")
 	s.stopping.Store(true)
-	var err error
-	if s.cfg.StopDelay > 0 {
-		s.cfg.Listener.wait(s.cfg.StopDelay)
-		err = s.cfg.Listener.finish()
-	} else {
-		err = s.cfg.Listener.Close()
+	var closing errgroup.Group
+	for _, e := range entrances {
+		closing.Go(func() error {
+			if s.cfg.StopDelay <= 0 {
+				return e.listener.Close()
+			}
+			e.listener.wait(s.cfg.StopDelay)
+			return e.listener.finish()
+		})
 	}
+	err := closing.Wait()
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
-	conns.awaitIdle(drain.Done())
-	if err := h.Shutdown(drain); err != nil {
-		return errors.Join(fmt.Errorf("requests in flight were cut off: %w", err), h.Close())
+	for _, e := range entrances {
+		e.conns.awaitIdle(drain.Done())
+		if err := e.http.Shutdown(drain); err != nil {
+			return errors.Join(fmt.Errorf("requests in flight were cut off: %w", err), closeServers(entrances))
+		}
+	}
+	return err
+}
+
+// closeServers closes all connections of the entrances.
+func closeServers(entrances []*entrance) (err error) {
+	for _, e := range entrances {
+		err = errors.Join(err, e.http.Close())
 	}
 	return err
 }

@@ -1,0 +1,53 @@
+package server
+
+import (
+	"log"
+	"log/slog"
+	"net/http"
+	"slices"
+)
+
+// shares are the eighths of the connections of clients that a door may hold open, so
+// that slow clients of one door do not keep others out. Doors that share an address
+// share their connections.
+var shares = map[Door]int{PublicDoor: 4, APIDoor: 3, OperatorDoor: 1}
+
+// entrance serves the requests of a listener.
+type entrance struct {
+	listener *Listener
+	conns    *connections
+	http     *http.Server
+}
+
+// entrances returns an entrance for each listener.
+func (s *Server) entrances() []*entrance {
+	handler := s.handlers()
+	all := make([]*entrance, len(s.cfg.Listeners))
+	for i, l := range s.cfg.Listeners {
+		limit := 0
+		for _, door := range l.doors {
+			limit += s.budget.Accepted * shares[door] / 8
+		}
+		conns := newConnections(l, limit, s.metrics, s.cfg.Logger)
+		all[i] = &entrance{listener: l, conns: conns, http: &http.Server{
+			ConnState: conns.observe,
+			Handler:   handler(l), ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout,
+			WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+			ErrorLog: log.New(NetLog(s.cfg.Logger, slog.LevelDebug), "", 0),
+		}}
+	}
+	return all
+}
+
+// serve serves requests until the listener is closed.
+func (e *entrance) serve() error { return e.http.Serve(e.conns) }
+
+// baseURL returns the URL of the API.
+func (s *Server) baseURL() string {
+	for _, l := range s.cfg.Listeners {
+		if slices.Contains(l.doors, APIDoor) {
+			return l.url()
+		}
+	}
+	return ""
+}
