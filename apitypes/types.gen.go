@@ -517,6 +517,9 @@ type CreateInvoiceResponse struct {
 	// CheckoutURL Path of the checkout page, to which the customer is sent.
 	CheckoutURL string `json:"checkoutUrl"`
 
+	// CheckoutPage The checkout page's whole URL, where the service is configured with its public URL.
+	CheckoutPage string `json:"checkoutPage,omitempty"`
+
 	// Invoice A request for payment, and its state.
 	Invoice Invoice `json:"invoice"`
 }

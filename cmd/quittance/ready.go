@@ -35,7 +35,7 @@ health check of the container image, which has no shell and no other program.`,
 			if err != nil {
 				return err
 			}
-			at = "http://" + cfg.Listen
+			at = cfg.OperatorURL()
 		}
 		if err := admin.CheckReady(cmd.Context(), at); err != nil {
 			return err

@@ -82,14 +82,14 @@ func runServe(ctx context.Context, env environment, cfg config.Config, verbose b
 	for _, warning := range cfg.Warnings {
 		logger.Warn("configuration", "warning", warning)
 	}
-	listener, err := server.Listen(ctx, server.Address{Listen: cfg.Listen})
+	listeners, err := server.ListenAll(ctx, addressesOf(cfg))
 	if err != nil {
 		return err
 	}
 	defer ignoreHangups(logger)()
 	log.SetFlags(0)
 	log.SetOutput(server.NetLog(logger, slog.LevelWarn)) // http.Transport logs there
-	if err := server.Run(ctx, serverConfig(cfg, listener, logger)); err != nil {
+	if err := server.Run(ctx, serverConfig(cfg, listeners, logger)); err != nil {
 		return err
 	}
 	logger.Info("stopped")
@@ -117,16 +117,31 @@ func ignoreHangups(logger *slog.Logger) (stop func()) {
 	}
 }
 
+// addressesOf converts the addresses of the doors for the server.
+func addressesOf(cfg config.Config) []server.Address {
+	all := make([]server.Address, len(cfg.Addresses))
+	for i, a := range cfg.Addresses {
+		all[i] = server.Address{Listen: a.Listen, HTTPS: a.HTTPS}
+		for _, door := range a.Doors {
+			all[i].Doors = append(all[i].Doors, server.Door(door))
+		}
+	}
+	return all
+}
+
 // serverConfig converts the configuration for the server.
-func serverConfig(cfg config.Config, listener *server.Listener, logger *slog.Logger) server.Config {
+func serverConfig(cfg config.Config, listeners []*server.Listener, logger *slog.Logger) server.Config {
 	out := server.Config{
-		Listeners: []*server.Listener{listener}, Hosts: cfg.Hosts, StopDelay: cfg.StopDelay, Database: cfg.Database, WebhookAllow: cfg.WebhookAllow,
+		Listeners: listeners, PublicURL: cfg.PublicURL, Proxies: cfg.Proxies, Hosts: cfg.Hosts, StopDelay: cfg.StopDelay, Database: cfg.Database, WebhookAllow: cfg.WebhookAllow,
 		Keyring: cfg.Keyring, KeepEvents: cfg.KeepEvents, KeepAttempts: cfg.KeepAttempts,
 		Merchants: server.Merchants{Endpoints: make(map[string]poster.Endpoint), Tolerances: make(map[string]invoice.Tolerance),
 			Optional: make(map[string][]invoice.EventType)},
 		Build: server.Build{Version: readBuild().Version, Commit: readBuild().Commit},
 		Now:   time.Now, Rand: rand.Reader, Logger: logger,
 		Ready: func(baseURL string) { logger.Info("ready", "url", baseURL) },
+	}
+	if t := cfg.TLS; t != nil {
+		out.TLS = &server.TLS{CertificateFile: t.CertificateFile, KeyFile: t.KeyFile}
 	}
 	for _, m := range cfg.Merchants {
 		out.Merchants.Endpoints[m.ID] = poster.Endpoint{URL: m.WebhookURL, Secret: m.WebhookSecret}

@@ -77,10 +77,10 @@ func askOrLook(ctx context.Context, path, url string) (admin.Status, error) {
 	if err != nil {
 		return admin.Status{}, err
 	}
-	st, err := admin.FetchStatus(ctx, "http://"+cfg.Listen)
+	st, err := admin.FetchStatus(ctx, cfg.OperatorURL())
 	if errors.Is(err, admin.ErrNoService) {
 		st, err = admin.OfflineStatus(ctx, admin.Config{Database: cfg.Database, Chains: chainsOf(cfg), Now: time.Now}), nil
-		st.Offline = "no service answers at http://" + cfg.Listen
+		st.Offline = "no service answers at " + cfg.OperatorURL()
 	}
 	return st, err
 }

@@ -118,7 +118,7 @@ type Provider struct {
 	Currencies map[string]string // provider's currency code → ours
 }
 
-// Config is the configuration of an API. All fields but Providers are required.
+// Config is the configuration of an API. All fields but Providers and PublicURL are required.
 type Config struct {
 	Ledger    Ledger
 	Reader    Reader
@@ -126,6 +126,7 @@ type Config struct {
 	Endpoints Endpoints
 	Chains    []chain.Chain // configured chains
 	Providers []Provider
+	PublicURL string // of checkout pages, without a trailing slash; empty if it is not known
 	Now       func() time.Time
 	Logger    *slog.Logger
 }
@@ -138,6 +139,7 @@ type API struct {
 	endpoints Endpoints
 	chains    map[string]chain.Chain
 	providers map[string]Provider
+	publicURL string
 	now       func() time.Time
 	logger    *slog.Logger
 	pages     pages
@@ -149,7 +151,7 @@ func New(c Config) *API {
 		panic("api: Config.Now and Config.Logger are required")
 	}
 	a := &API{
-		ledger: c.Ledger, reader: c.Reader, events: c.Events, endpoints: c.Endpoints, now: c.Now, logger: c.Logger, pages: newPages(),
+		ledger: c.Ledger, reader: c.Reader, events: c.Events, endpoints: c.Endpoints, publicURL: c.PublicURL, now: c.Now, logger: c.Logger, pages: newPages(),
 		chains:    make(map[string]chain.Chain, len(c.Chains)),
 		providers: make(map[string]Provider, len(c.Providers)),
 	}

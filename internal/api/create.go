@@ -40,7 +40,7 @@ func (a *API) createInvoice(w http.ResponseWriter, r *http.Request) error {
 		return fmt.Errorf("create invoice: %w", err)
 	}
 	w.Header().Set("Location", "/api/invoices/"+inv.ID)
-	a.writeJSON(w, r, http.StatusCreated, apiconv.CreateInvoiceResponse(inv))
+	a.writeJSON(w, r, http.StatusCreated, apiconv.CreateInvoiceResponse(inv, a.publicURL))
 	return nil
 }
 

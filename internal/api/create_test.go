@@ -339,7 +339,7 @@ func TestRepeatedCreateGetsTheSameResponse(t *testing.T) {
 	inv := b.invoices[0]
 	inv.Status, inv.SettledTx, inv.SettledAt = invoice.Paid, invoice.Hash{1}, invoice.Unix(now+60)
 	inv.AmountPaid, inv.AmountRefunded, inv.Exception = invoice.NewAmount(9), invoice.NewAmount(8), invoice.Overpaid
-	text, err := json.Marshal(apiconv.CreateInvoiceResponse(inv))
+	text, err := json.Marshal(apiconv.CreateInvoiceResponse(inv, ""))
 	if err != nil || string(text) != first {
 		t.Errorf("answered\n%s (%v), then\n%s", first, err, text)
 	}

@@ -66,16 +66,22 @@ func lineItems(items []invoice.LineItem) []apitypes.LineItem {
 // CreateInvoiceResponse returns the response to the request that created the
 // invoice. It does not depend on what happened to the invoice later, so that a
 // repeated request gets the same response.
-func CreateInvoiceResponse(inv invoice.Invoice) apitypes.CreateInvoiceResponse {
+//
+// publicURL is the service's, without a trailing slash, or empty.
+func CreateInvoiceResponse(inv invoice.Invoice, publicURL string) apitypes.CreateInvoiceResponse {
 	inv.Status, inv.SettledTx, inv.SettledAt = invoice.Open, invoice.Hash{}, time.Time{}
 	inv.Exception, inv.AmountPaid, inv.AmountRefunded = "", invoice.Amount{}, invoice.Amount{}
 	inv.Remaining, inv.RemainingTransfer = invoice.Amount{}, invoice.Amount{}
-	return apitypes.CreateInvoiceResponse{
+	r := apitypes.CreateInvoiceResponse{
 		ID:               inv.ID,
 		OnChainInvoiceID: inv.CommitmentID.String(),
 		CheckoutURL:      "/checkout/" + inv.ID,
 		Invoice:          Invoice(inv),
 	}
+	if publicURL != "" {
+		r.CheckoutPage = publicURL + r.CheckoutURL
+	}
+	return r
 }
 
 // Payment returns a payment. Its status and its attribution are included only

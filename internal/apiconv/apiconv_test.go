@@ -112,7 +112,8 @@ func TestMembers(t *testing.T) {
 		"paid":                          {apiconv.Invoice(paid()), all + " transferAmount settledAt settledTxHash"},
 		"overpaid":                      {apiconv.Invoice(odd), all + " transferAmount settledAt settledTxHash exception"},
 		"eight":                         {apiconv.PaidInvoice(odd), "id merchantId amount currency chainKey status settledTxHash settledAt"},
-		"created":                       {apiconv.CreateInvoiceResponse(open), "id onChainInvoiceId checkoutUrl invoice"},
+		"created":                       {apiconv.CreateInvoiceResponse(open, ""), "id onChainInvoiceId checkoutUrl invoice"},
+		"created, with a public URL":    {apiconv.CreateInvoiceResponse(open, "https://pay.example.com"), "id onChainInvoiceId checkoutUrl checkoutPage invoice"},
 		"pending":                       {apiconv.Payment(payment, true), transfer + " status attribution"},
 		"by hand":                       {apiconv.Payment(byHand, true).Attribution, "method by at"},
 		"by itself":                     {apiconv.Payment(payment, true).Attribution, "method"},
@@ -172,7 +173,7 @@ func TestBlockNumberBeyondInt64(t *testing.T) {
 func TestCreateInvoiceResponseIsOfCreation(t *testing.T) {
 	later := paid()
 	later.Exception, later.AmountRefunded = invoice.Duplicate, invoice.NewAmount(1)
-	if diff := cmp.Diff(apiconv.CreateInvoiceResponse(open), apiconv.CreateInvoiceResponse(later)); diff != "" {
+	if diff := cmp.Diff(apiconv.CreateInvoiceResponse(open, ""), apiconv.CreateInvoiceResponse(later, "")); diff != "" {
 		t.Errorf("-created +later:\n%s", diff)
 	}
 }

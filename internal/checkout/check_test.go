@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/clientip"
 	"github.com/quittance/quittance/internal/inspect"
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -260,6 +261,7 @@ func TestClientsAreKnownByAddressOrNetwork(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.RemoteAddr = from
+		r = r.WithContext(clientip.NewContext(t.Context(), clientip.Proxies{}.Client(r)))
 		if got := client(r); got != want {
 			t.Errorf("a client at %s is %q, want %q", from, got, want)
 		}

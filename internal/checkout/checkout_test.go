@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/clientip"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 )
@@ -164,6 +165,7 @@ func (w *world) defaultNow() time.Time { return time.Unix(w.now, 0) }
 func askFrom(h http.Handler, client, path string) int {
 	r := httptest.NewRequestWithContext(context.Background(), http.MethodGet, "http://pay.example"+path, nil)
 	r.RemoteAddr = client
+	r = r.WithContext(clientip.NewContext(r.Context(), clientip.Proxies{}.Client(r)))
 	answer := httptest.NewRecorder()
 	h.ServeHTTP(answer, r)
 	return answer.Code

@@ -1,11 +1,11 @@
 package checkout
 
 import (
-	"net"
 	"net/http"
-	"net/netip"
 	"sync"
 	"time"
+
+	"github.com/quittance/quittance/internal/clientip"
 )
 
 // Limits of lookups at the nodes.
@@ -59,23 +59,11 @@ func (l *limiter) allow(now time.Time, uses ...use) bool {
 const allClients = "*"
 
 // client returns the key of a request's client: its IPv4 address, or its IPv6 network. It
-// is empty for a loopback or private address, which is that of a proxy.
+// is empty for an address that many clients may share.
 func client(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
+	addr := clientip.FromContext(r.Context())
+	if clientip.IsShared(addr) {
 		return ""
 	}
-	a, err := netip.ParseAddr(host)
-	if err != nil {
-		return ""
-	}
-	a = a.Unmap().WithZone("")
-	if a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast() {
-		return ""
-	}
-	bits := a.BitLen()
-	if a.Is6() {
-		bits /= 2
-	}
-	return netip.PrefixFrom(a, bits).Masked().String()
+	return clientip.Network(addr).String()
 }

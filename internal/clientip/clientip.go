@@ -58,6 +58,12 @@ func (p Proxies) Client(r *http.Request) netip.Addr {
 	return client
 }
 
+// Trust reports whether the peer of a request is a trusted proxy.
+func (p Proxies) Trust(r *http.Request) bool {
+	peer, ok := parseAddr(r.RemoteAddr)
+	return ok && p.trusts(peer)
+}
+
 func (p Proxies) trusts(addr netip.Addr) bool {
 	return slices.ContainsFunc(p.Trusted, func(n netip.Prefix) bool { return n.Contains(addr) })
 }

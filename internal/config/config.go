@@ -22,6 +22,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/clientip"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/keyring"
 )
@@ -31,8 +32,15 @@ const MaxSize = 1 << 20
 
 // Config is a checked configuration.
 type Config struct {
-	Listen string // address and port, on a loopback interface
-	// Hosts are the service's public names.
+	// Addresses are where the doors listen. Each door is at one address.
+	Addresses []Address
+	// PublicURL is the base URL under which payers reach the public door, without a
+	// trailing slash; empty if it is not configured.
+	PublicURL string
+	TLS       *TLS // nil without a certificate
+	// Proxies are the reverse proxies that report the address of a client.
+	Proxies clientip.Proxies
+	// Hosts are the service's public names, with that of PublicURL.
 	Hosts []string
 	// StopDelay is how long a stopping service still serves requests while its
 	// readiness check fails.

@@ -8,6 +8,9 @@ import (
 // file is the configuration file's content.
 type file struct {
 	Listen    string         `yaml:"listen"`
+	Doors     doorsFile      `yaml:"doors"`
+	PublicURL string         `yaml:"publicUrl"`
+	TLS       tlsFile        `yaml:"tls"`
 	HTTP      httpFile       `yaml:"http"`
 	Log       logFile        `yaml:"log"`
 	Database  location       `yaml:"database"`
@@ -21,8 +24,10 @@ type file struct {
 }
 
 type httpFile struct {
-	Hosts     []string `yaml:"hosts"`
-	StopDelay scalar   `yaml:"stopDelay"`
+	Hosts           []string `yaml:"hosts"`
+	StopDelay       scalar   `yaml:"stopDelay"`
+	TrustedProxies  []scalar `yaml:"trustedProxies"`
+	ForwardedHeader string   `yaml:"forwardedHeader"`
 }
 
 type logFile struct {

@@ -2,11 +2,9 @@ package config
 
 import (
 	"fmt"
-	"math"
-	"net"
 	"net/netip"
+	"net/url"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -58,18 +56,24 @@ func (r *resolver) hosts(path string, names []string) []string {
 	return out
 }
 
-// CheckLoopback refuses an address and port that is not of a loopback interface,
-// because the API has no access keys.
-func CheckLoopback(listen string) error {
-	host, port, err := net.SplitHostPort(listen)
-	if err != nil {
-		return fmt.Errorf("is %q; want an address and a port such as %s", listen, DefaultListen)
+// publicURL checks the URL of the public door and returns it without a trailing slash,
+// with its host name.
+func (r *resolver) publicURL(text string) (base, host string) {
+	if text == "" {
+		return "", ""
 	}
-	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return fmt.Errorf("is %q; want a port of 0 to %d", listen, math.MaxUint16)
+	u, err := url.Parse(strings.TrimSuffix(text, "/"))
+	if err != nil || u.Host == "" || u.Path != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		r.fail("publicUrl", "is %.80q; want a scheme and a host such as https://pay.example.com, without a path", origin(text))
+		return "", ""
 	}
-	if ip, err := netip.ParseAddr(host); host == "localhost" || (err == nil && ip.IsLoopback()) {
-		return nil
+	host = strings.ToLower(u.Hostname())
+	ip, _ := netip.ParseAddr(host)
+	switch loopback := host == "localhost" || ip.IsLoopback(); {
+	case u.Scheme != "https" && (u.Scheme != "http" || !loopback):
+		r.fail("publicUrl", "is %.80q; want https://, or http:// and a loopback name", origin(text))
+	case len(host) > MaxHost || !hostPattern.MatchString(host):
+		r.fail("publicUrl", "is %.80q; want a host name such as pay.example.com", origin(text))
 	}
-	return fmt.Errorf("is %q, which others can reach; want a loopback address such as %s, since the API has no access keys yet", listen, DefaultListen)
+	return u.Scheme + "://" + strings.ToLower(u.Host), host
 }

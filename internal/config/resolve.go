@@ -1,9 +1,9 @@
 package config
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/quittance/quittance/internal/chain"
@@ -30,11 +30,13 @@ func (r *resolver) fail(path, format string, args ...any) {
 
 func (f file) resolve(src Source) (Config, error) {
 	r := &resolver{src: src}
-	cfg := Config{Listen: cmp.Or(f.Listen, DefaultListen), Database: r.database(f.Database)}
-	if err := CheckLoopback(cfg.Listen); err != nil {
-		r.fail("listen", "%w", err)
-	}
+	cfg := Config{Database: r.database(f.Database), TLS: r.tls(f.TLS), Proxies: r.proxies(f.HTTP)}
+	cfg.Addresses = r.addresses(f, cfg.TLS != nil, len(cfg.Proxies.Trusted) > 0)
 	cfg.Hosts = r.hosts("http.hosts", f.HTTP.Hosts)
+	var host string
+	if cfg.PublicURL, host = r.publicURL(f.PublicURL); host != "" && !slices.Contains(cfg.Hosts, host) {
+		cfg.Hosts = append(cfg.Hosts, host)
+	}
 	cfg.StopDelay = r.stopDelay("http.stopDelay", f.HTTP.StopDelay)
 	cfg.Log = r.log(f.Log)
 	if len(f.Merchants) == 0 {

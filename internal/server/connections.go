@@ -1,6 +1,7 @@
 package server
 
 import (
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
@@ -159,6 +160,9 @@ func (conn *connection) Close() error {
 
 // observe records a connection's state. It is the ConnState of the http.Server.
 func (c *connections) observe(nc net.Conn, state http.ConnState) {
+	if secure, ok := nc.(*tls.Conn); ok {
+		nc = secure.NetConn()
+	}
 	conn, ok := nc.(*connection)
 	if !ok {
 		return

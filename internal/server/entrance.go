@@ -35,12 +35,20 @@ func (s *Server) entrances() []*entrance {
 			WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 			ErrorLog: log.New(NetLog(s.cfg.Logger, slog.LevelDebug), "", 0),
 		}}
+		if l.https {
+			all[i].http.TLSConfig = s.tlsConfig()
+		}
 	}
 	return all
 }
 
 // serve serves requests until the listener is closed.
-func (e *entrance) serve() error { return e.http.Serve(e.conns) }
+func (e *entrance) serve() error {
+	if e.listener.https {
+		return e.http.ServeTLS(e.conns, "", "")
+	}
+	return e.http.Serve(e.conns)
+}
 
 // baseURL returns the URL of the API.
 func (s *Server) baseURL() string {

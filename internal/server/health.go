@@ -58,6 +58,9 @@ type health struct {
 	Database string        `json:"database"`
 	Chains   []chainHealth `json:"chains"`
 	Stalled  []stalledWork `json:"stalled,omitempty"`
+	// Certificate is what is wrong with the TLS certificate. It does not affect
+	// readiness.
+	Certificate string `json:"certificate,omitempty"`
 }
 
 // stalledWork is a task without progress.
@@ -107,6 +110,9 @@ func (s *Server) health(ctx context.Context, withoutChains bool) health {
 	for _, stall := range s.watchdog.Stalled() {
 		h.Ready = h.Ready && stall.Replaced
 		h.Stalled = append(h.Stalled, stalledWork{stall.Name, int64(stall.For / time.Second), stall.Replaced})
+	}
+	if s.certs != nil {
+		h.Certificate = s.certs.Status().Problem
 	}
 	return h
 }

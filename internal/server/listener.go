@@ -17,12 +17,14 @@ const handshakeTime = 250 * time.Millisecond
 type Address struct {
 	Listen string // address and port
 	Doors  []Door // if empty, all doors
+	HTTPS  bool   // with the certificate of Config.TLS
 }
 
 // Listener is a TCP listener that may be closed more than once.
 type Listener struct {
 	net.Listener
 	doors   []Door
+	https   bool
 	closing func() error
 	closed  chan struct{}
 }
@@ -40,7 +42,7 @@ func Listen(ctx context.Context, a Address) (*Listener, error) {
 		a.Doors = Doors
 	}
 	closed := make(chan struct{})
-	return &Listener{Listener: l, doors: a.Doors, closed: closed, closing: sync.OnceValue(func() error {
+	return &Listener{Listener: l, doors: a.Doors, https: a.HTTPS, closed: closed, closing: sync.OnceValue(func() error {
 		close(closed)
 		return l.Close()
 	})}, nil
@@ -67,7 +69,12 @@ func closeAll(all []*Listener) (err error) {
 }
 
 // url returns the base URL of the listener.
-func (l *Listener) url() string { return "http://" + l.Addr().String() }
+func (l *Listener) url() string {
+	if l.https {
+		return "https://" + l.Addr().String()
+	}
+	return "http://" + l.Addr().String()
+}
 
 // Close closes the listener. Further calls return the result of the first.
 func (l *Listener) Close() error { return l.closing() }

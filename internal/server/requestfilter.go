@@ -24,9 +24,9 @@ type requestFilter struct {
 }
 
 // newOrigins returns a protection against unsafe requests from foreign origins. The
-// origins of the public names are trusted, because a reverse proxy may change the
-// Host header.
-func newOrigins(hosts []string) (*http.CrossOriginProtection, error) {
+// origins of the public names and of the public URL are trusted, because a reverse proxy
+// may change the Host header.
+func newOrigins(hosts []string, publicURL string) (*http.CrossOriginProtection, error) {
 	origins := http.NewCrossOriginProtection()
 	origins.AddInsecureBypassPattern(http.MethodPost + " " + noticePath + "{provider}")
 	for _, host := range hosts {
@@ -34,7 +34,10 @@ func newOrigins(hosts []string) (*http.CrossOriginProtection, error) {
 			return nil, err
 		}
 	}
-	return origins, nil
+	if publicURL == "" {
+		return origins, nil
+	}
+	return origins, origins.AddTrustedOrigin(publicURL)
 }
 
 func newRequestFilter(hosts []string, origins *http.CrossOriginProtection, errors *api.API, next http.Handler) *requestFilter {

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"log/slog"
-	"net"
 	"net/http"
 	"regexp"
 
@@ -27,16 +26,6 @@ func requestID(r *http.Request, trusted bool, newID func() string) string {
 		return given[0]
 	}
 	return newID()
-}
-
-// clientOf returns the address of the request's client, and whether the peer is a trusted
-// proxy.
-func clientOf(r *http.Request) (address string, trusted bool) {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr, false
-	}
-	return host, false
 }
 
 // requestLogs is a slog.Handler that adds the id of the request to what is logged on its

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/clientip"
 )
 
 // maxLoggedMethod bounds the logged method of a request, in bytes. A client may send any
@@ -28,10 +29,11 @@ type requestRecordKey struct{}
 func (s *Server) observeRequests(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begun := time.Now() // a duration needs the monotonic clock
-		client, trusted := clientOf(r)
-		id := requestID(r, trusted, s.newRequestID)
+		addr := s.cfg.Proxies.Client(r)
+		client := addr.String()
+		id := requestID(r, s.cfg.Proxies.Trust(r), s.newRequestID)
 		record := &requestRecord{}
-		ctx := access.WithOrigin(r.Context(), access.Origin{Client: client, RequestID: id})
+		ctx := access.WithOrigin(clientip.NewContext(r.Context(), addr), access.Origin{Client: client, RequestID: id})
 		r = r.WithContext(context.WithValue(ctx, requestRecordKey{}, record))
 		w.Header().Set(requestIDHeader, id)
 		response := &responseRecorder{ResponseWriter: w, status: http.StatusOK}

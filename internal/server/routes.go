@@ -56,6 +56,9 @@ func (s *Server) routes(rest *api.API, page *checkout.Checkout) []route {
 		route{"GET /status", OperatorDoor, operatorCredential, "", http.HandlerFunc(s.status)},
 		route{"GET /metrics", OperatorDoor, operatorCredential, "", promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{})},
 	)
+	if s.hasPrivateOperatorDoor() {
+		table = append(table, profileRoutes()...)
+	}
 	for pattern, h := range s.cfg.Routes {
 		table = append(table, route{pattern, APIDoor, noCredential, "", h})
 	}
@@ -85,8 +88,19 @@ func checkoutRoutes(page *checkout.Checkout) []route {
 	return table
 }
 
-// guard returns a handler that applies the rules of a route before its handler.
+// guard returns the handler of a route with the rules of its door.
 type guard func(route) http.Handler
 
 // unguarded is a guard without rules.
 func unguarded(r route) http.Handler { return r.handler }
+
+// guardOf returns the guard of a listener's routes.
+func (s *Server) guardOf(l *Listener) guard {
+	return func(r route) http.Handler {
+		h := r.handler
+		if r.door == PublicDoor && s.isSecure(l) {
+			h = withHSTS(h)
+		}
+		return h
+	}
+}

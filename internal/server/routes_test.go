@@ -39,6 +39,10 @@ GET /checkout/static/* public none
 GET /checkout/{id} public none
 GET /checkout/{id}/check public none
 GET /checkout/{id}/status public none
+GET /debug/pprof/ operator none
+GET /debug/pprof/profile operator none
+GET /debug/pprof/symbol operator none
+GET /debug/pprof/trace operator none
 GET /dev/world api none
 GET /healthz operator none
 GET /metrics operator operator
@@ -61,7 +65,13 @@ PUT /api/merchants/{id}/webhook api key webhooks:write
 func testTable(t *testing.T) ([]route, *api.API, *checkout.Checkout) {
 	t.Helper()
 	logger := slog.New(slog.DiscardHandler)
-	s, err := newServer(Config{Routes: map[string]http.Handler{"GET /dev/world": http.NotFoundHandler()}, Logger: logger})
+	listeners := threeDoors(t)
+	t.Cleanup(func() {
+		if err := closeAll(listeners); err != nil {
+			t.Error(err)
+		}
+	})
+	s, err := newServer(Config{Listeners: listeners, Routes: map[string]http.Handler{"GET /dev/world": http.NotFoundHandler()}, Logger: logger})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/checkout"
+	"github.com/quittance/quittance/internal/clientip"
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/descriptors"
@@ -69,6 +70,14 @@ type Config struct {
 	// KeepEvents and KeepAttempts are how long finished events and their delivery
 	// attempts are kept. If one is 0, all are kept.
 	KeepEvents, KeepAttempts time.Duration
+	// PublicURL is the base URL of the public door, without a trailing slash; empty if
+	// it is not known.
+	PublicURL string
+	// TLS says where the certificate of listeners with HTTPS comes from. It is required
+	// with such a listener.
+	TLS *TLS
+	// Proxies are the reverse proxies that report the address of a client.
+	Proxies clientip.Proxies
 	// Hosts are the public names of the service, under which a reverse proxy
 	// passes requests on. Requests for any other host are refused, except for
 	// loopback names and the listener's address.
@@ -109,6 +118,7 @@ type Server struct {
 	origins   *http.CrossOriginProtection
 	budget    descriptors.Budget
 	watchdog  *watchdog.Watchdog
+	certs     certificates // nil without HTTPS
 	clock     *clock.Clock // of the delivery schedule
 	ids       *invoice.IDs // of requests
 
@@ -125,7 +135,7 @@ func newServer(cfg Config) (*Server, error) {
 		deliveryWake: make(chan struct{}, 1), remainderCursors: make(map[string]string),
 	}
 	var err error
-	if s.origins, err = newOrigins(s.cfg.Hosts); err != nil {
+	if s.origins, err = newOrigins(s.cfg.Hosts, s.cfg.PublicURL); err != nil {
 		return nil, fmt.Errorf("public names: %w", err)
 	}
 	if s.budget, err = s.newBudget(); err != nil {
@@ -157,6 +167,9 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	defer func() { err = errors.Join(err, s.store.Close()) }()
 	if err := s.store.CheckWritable(ctx); err != nil {
 		return err
+	}
+	if err := s.openCertificates(); err != nil {
+		return fmt.Errorf("TLS: %w", err)
 	}
 	if err := s.build(ctx); err != nil {
 		return err
@@ -292,6 +305,12 @@ func (s *Server) serve(ctx context.Context) error {
 		s.clock.Run(ctx)
 		return nil
 	})
+	if s.certs != nil {
+		group.Go(func() error {
+			s.certs.Run(ctx)
+			return nil
+		})
+	}
 	group.Go(s.runWorker(ctx, s.worker.Run))
 	group.Go(func() error { return every(ctx, maintenanceInterval, s.maintain) })
 	group.Go(func() error { return every(ctx, remainderInterval, s.assignRemainders) })

@@ -46,11 +46,10 @@ func startServer(t *testing.T, cfg Config) *running {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	listener, err := Listen(t.Context(), Address{Listen: "127.0.0.1:0"})
-	if err != nil {
-		t.Fatal(err)
+	if cfg.Listeners == nil {
+		cfg.Listeners = listenOn(t, Address{})
 	}
-	cfg.Listeners, cfg.Rand = []*Listener{listener}, rand.Reader
+	cfg.Rand = rand.Reader
 	ready := make(chan string, 1)
 	cfg.Ready = func(url string) { ready <- url }
 	ctx, stop := context.WithCancel(t.Context())

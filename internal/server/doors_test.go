@@ -1,0 +1,250 @@
+package server
+
+import (
+	"bufio"
+	"crypto/tls"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/certs/certstest"
+)
+
+// listenOn listens on a free port for each of the addresses.
+func listenOn(t *testing.T, addresses ...Address) []*Listener {
+	t.Helper()
+	for i := range addresses {
+		addresses[i].Listen = "127.0.0.1:0"
+	}
+	all, err := ListenAll(t.Context(), addresses)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// threeDoors listens on an address for each door.
+func threeDoors(t *testing.T) []*Listener {
+	t.Helper()
+	return listenOn(t, Address{Doors: []Door{PublicDoor}}, Address{Doors: []Door{APIDoor}}, Address{Doors: []Door{OperatorDoor}})
+}
+
+// doorPaths has a path of each door, with the status of a GET.
+var doorPaths = map[Door]map[string]int{
+	PublicDoor:   {"/checkout/inv_x": 404, "/api/webhooks/circle": 405},
+	APIDoor:      {"/api/invoices": 200, "/api/payments": 200},
+	OperatorDoor: {"/healthz": 200, "/status": 200, "/metrics": 200},
+}
+
+func TestDoors(t *testing.T) {
+	t.Parallel()
+	listeners := threeDoors(t)
+	s := startServer(t, Config{Listeners: listeners})
+	if s.url != listeners[1].url() {
+		t.Errorf("the base URL is %s; want the API's, %s", s.url, listeners[1].url())
+	}
+	for _, l := range listeners {
+		for door, paths := range doorPaths {
+			for path, status := range paths {
+				if door != l.doors[0] {
+					status = http.StatusNotFound
+				}
+				if a := ask(t, http.MethodGet, l.url()+path, ""); a.status != status {
+					t.Errorf("%s at the %s door: %d, want %d", path, l.doors[0], a.status, status)
+				}
+				if a := ask(t, http.MethodGet, l.url()+path, "", func(r *http.Request) { r.Host = "evil.example" }); a.status != http.StatusForbidden && !strings.HasPrefix(path, noticePath) {
+					t.Errorf("%s at the %s door for a foreign host: %d", path, l.doors[0], a.status)
+				}
+			}
+		}
+	}
+	if a := ask(t, http.MethodGet, listeners[2].url()+"/debug/pprof/goroutine?debug=1", ""); a.status != http.StatusOK || !strings.Contains(a.body, "goroutine profile:") {
+		t.Errorf("a profile: %d %.100s", a.status, a.body)
+	}
+	s.stop()
+	if err := <-s.ended; err != nil {
+		t.Error(err)
+	}
+	for _, l := range listeners {
+		if conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr().String()); err == nil {
+			_ = conn.Close()
+			t.Errorf("the %s door is open after the stop", l.doors[0])
+		}
+	}
+}
+
+// TestCheckoutPage creates an invoice of a service with a public URL, whose page may be
+// asked for under that name.
+func TestCheckoutPage(t *testing.T) {
+	t.Parallel()
+	c, _ := scripted(t, "house", 7)
+	base := startServer(t, Config{
+		Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true}, PublicURL: "https://pay.example.com:8443", Hosts: []string{"pay.example.com"},
+	}).url
+	var made struct{ ID, CheckoutURL, CheckoutPage string }
+	if a := create(t, base, "house"); json.Unmarshal([]byte(a.body), &made) != nil || a.status != http.StatusCreated {
+		t.Fatalf("create: %d %s", a.status, a.body)
+	}
+	if path := "/checkout/" + made.ID; made.CheckoutURL != path || made.CheckoutPage != "https://pay.example.com:8443"+path {
+		t.Errorf("the page is %q at %q", made.CheckoutURL, made.CheckoutPage)
+	}
+	public := func(r *http.Request) {
+		r.Host = "pay.example.com:8443"
+		r.Header.Set("Origin", "https://pay.example.com:8443")
+	}
+	if a := ask(t, http.MethodGet, base+made.CheckoutURL, "", public); a.status != http.StatusOK || a.header.Get("Strict-Transport-Security") == "" {
+		t.Errorf("the page: %d %v", a.status, a.header)
+	}
+	if a := ask(t, http.MethodPost, base+made.CheckoutURL+"/claim", "", public); a.status == http.StatusForbidden {
+		t.Error("a form of the page is refused")
+	}
+}
+
+// TestNoProfilesAtSharedDoors asks for profiles where the operator door shares an
+// address.
+func TestNoProfilesAtSharedDoors(t *testing.T) {
+	t.Parallel()
+	for _, doors := range [][]Door{Doors, {APIDoor, OperatorDoor}} {
+		listeners := listenOn(t, Address{Doors: doors})
+		startServer(t, Config{Listeners: listeners})
+		for _, path := range []string{"/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/profile"} {
+			if a := ask(t, http.MethodGet, listeners[0].url()+path, ""); a.status != http.StatusNotFound {
+				t.Errorf("%s answers %d where the operator door shares an address", path, a.status)
+			}
+		}
+	}
+}
+
+// TestBusyDoorLeavesOthers holds all connections of a door with unfinished requests. The
+// others are served.
+func TestBusyDoorLeavesOthers(t *testing.T) {
+	t.Parallel()
+	listeners := threeDoors(t)
+	startServer(t, Config{Listeners: listeners, OpenFiles: 256})
+	for range 256 {
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", listeners[0].Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		if _, err := io.WriteString(conn, "GET /checkout/inv_x HTTP/1.1\r\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	begun := time.Now()
+	for _, l := range listeners[1:] {
+		if a := ask(t, http.MethodGet, l.url()+"/healthz", ""); a.status == 0 || time.Since(begun) > readHeaderTimeout/2 {
+			t.Errorf("the %s door answered %d after %s", l.doors[0], a.status, time.Since(begun))
+		}
+	}
+}
+
+// secure starts a server with HTTPS at all doors but the operator's.
+func secure(t *testing.T, first certstest.Pair, now func() time.Time, doors ...[]Door) []*Listener {
+	t.Helper()
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
+	certstest.Write(t, cert, first.Certificate, key, first.Key)
+	var addresses []Address
+	for _, d := range doors {
+		addresses = append(addresses, Address{Doors: d, HTTPS: !slices.Contains(d, OperatorDoor)})
+	}
+	listeners := listenOn(t, addresses...)
+	startServer(t, Config{Listeners: listeners, TLS: &TLS{CertificateFile: cert, KeyFile: key}, Now: now})
+	return listeners
+}
+
+// get sends a GET over HTTPS and returns the response without its body.
+func get(t *testing.T, url string, p certstest.Pair, change ...func(*tls.Config)) (*http.Response, error) {
+	t.Helper()
+	conf := &tls.Config{RootCAs: p.Pool(), MinVersion: tls.VersionTLS12}
+	for _, f := range change {
+		f(conf)
+	}
+	transport := &http.Transport{TLSClientConfig: conf, ForceAttemptHTTP2: true, DisableKeepAlives: true}
+	defer transport.CloseIdleConnections()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := transport.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := io.Copy(io.Discard, answer.Body); err != nil {
+		return nil, err
+	}
+	return answer, answer.Body.Close()
+}
+
+func TestHTTPS(t *testing.T) {
+	t.Parallel()
+	p := certstest.New(t, time.Now().Add(time.Hour))
+	listeners := secure(t, p, time.Now, []Door{PublicDoor, APIDoor}, []Door{OperatorDoor})
+	base := listeners[0].url()
+	for path, strict := range map[string]bool{"/checkout/inv_x": true, "/api/invoices": false} {
+		answer, err := get(t, base+path, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := answer.Header.Get("Strict-Transport-Security"); answer.ProtoMajor != 2 || (got != "") != strict {
+			t.Errorf("%s: answered by %s with Strict-Transport-Security %q", path, answer.Proto, got)
+		}
+	}
+	if answer, err := get(t, base+"/api/invoices", p, func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS11 }); err == nil {
+		t.Errorf("TLS 1.1 is answered %s", answer.Status)
+	}
+	if a := ask(t, http.MethodGet, listeners[1].url()+"/readyz", ""); a.header.Get("Strict-Transport-Security") != "" || strings.Contains(a.body, "certificate") {
+		t.Errorf("the operator door answers %v %s", a.header, a.body)
+	}
+	// Plain HTTP on the port of HTTPS.
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", listeners[0].Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := io.WriteString(conn, "GET /api/invoices HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.Contains(line, "400") {
+		t.Errorf("plain HTTP is answered %q, %v", line, err)
+	}
+}
+
+// TestCertificateProblem starts with a certificate that has expired. The service runs, and
+// says so.
+func TestCertificateProblem(t *testing.T) {
+	t.Parallel()
+	end := time.Now().Add(time.Hour)
+	p := certstest.New(t, end)
+	listeners := secure(t, p, func() time.Time { return end.Add(time.Minute) }, []Door{PublicDoor, APIDoor}, []Door{OperatorDoor})
+	a := ask(t, http.MethodGet, listeners[1].url()+"/readyz", "")
+	if a.status != http.StatusOK || !strings.Contains(a.body, `"certificate":"the certificate in use expired at `) {
+		t.Errorf("/readyz answers %d %s", a.status, a.body)
+	}
+	text := ask(t, http.MethodGet, listeners[1].url()+"/metrics", "").body
+	expiry := strconv.FormatFloat(float64(end.Unix()), 'g', -1, 64)
+	for _, want := range []string{"quittance_tls_certificate_problem 1\n", "quittance_tls_certificate_expiry_timestamp_seconds " + expiry + "\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the metrics lack %q", want)
+		}
+	}
+}
+
+// TestHTTPSWithoutCertificate listens with HTTPS without a certificate.
+func TestHTTPSWithoutCertificate(t *testing.T) {
+	t.Parallel()
+	listeners := listenOn(t, Address{HTTPS: true})
+	err := Run(t.Context(), Config{Listeners: listeners, Database: "sqlite:" + filepath.Join(t.TempDir(), "q.db"), Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
+	if err == nil || !strings.Contains(err.Error(), "no certificate") {
+		t.Errorf("it ended with %v", err)
+	}
+}

@@ -1,0 +1,30 @@
+package server
+
+import (
+	"net"
+	"net/http"
+	"net/http/pprof" //nolint:gosec // it registers its handlers on a mux that is not served
+
+	"slices"
+)
+
+// hasPrivateOperatorDoor reports whether the operator door has an address of its own
+// on a loopback interface.
+func (s *Server) hasPrivateOperatorDoor() bool {
+	return slices.ContainsFunc(s.cfg.Listeners, func(l *Listener) bool {
+		tcp, ok := l.Addr().(*net.TCPAddr)
+		return ok && tcp.IP.IsLoopback() && slices.Equal(l.doors, []Door{OperatorDoor})
+	})
+}
+
+// profileRoutes returns the routes of the profiles of the process. A profile takes
+// api.RequestTimeout at most.
+func profileRoutes() []route {
+	var table []route
+	for path, h := range map[string]http.HandlerFunc{
+		"/debug/pprof/": pprof.Index, "/debug/pprof/profile": pprof.Profile, "/debug/pprof/trace": pprof.Trace, "/debug/pprof/symbol": pprof.Symbol,
+	} {
+		table = append(table, route{"GET " + path, OperatorDoor, noCredential, "", h})
+	}
+	return table
+}

@@ -1,0 +1,97 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/quittance/quittance/internal/certs"
+)
+
+// TLS says where the certificate of the service comes from.
+type TLS struct {
+	// CertificateFile and KeyFile are the paths of a certificate and its private key.
+	CertificateFile, KeyFile string
+}
+
+// certificates provides the certificate of the service.
+type certificates interface {
+	// Certificate is the GetCertificate of a tls.Config.
+	Certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error)
+	Status() certs.Status
+	// Run keeps the certificate up to date until ctx ends.
+	Run(ctx context.Context)
+}
+
+// openCertificates opens the source of the certificate if a listener needs it.
+func (s *Server) openCertificates() (err error) {
+	if !slices.ContainsFunc(s.cfg.Listeners, func(l *Listener) bool { return l.https }) {
+		return nil
+	}
+	if s.cfg.TLS == nil {
+		return errors.New("a door is served over HTTPS, but there is no certificate")
+	}
+	s.certs, err = certs.OpenFiles(certs.FilesConfig{
+		Certificate: s.cfg.TLS.CertificateFile, Key: s.cfg.TLS.KeyFile, Now: s.cfg.Now, Logger: s.cfg.Logger,
+	})
+	if err != nil {
+		return err
+	}
+	s.registry.MustRegister(certificateCollector{s.certs})
+	return nil
+}
+
+// tlsConfig returns the configuration of TLS. http.Server adds HTTP/2 to it.
+func (s *Server) tlsConfig() *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.certs.Certificate}
+}
+
+// hsts is the value of Strict-Transport-Security (RFC 6797): a year, in seconds.
+const hsts = "max-age=31536000"
+
+// withHSTS returns a handler that tells browsers to use HTTPS only.
+func withHSTS(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Strict-Transport-Security", hsts)
+		next.ServeHTTP(w, r)
+	})
+}
+
+// isSecure reports whether browsers reach the public door of a listener over HTTPS.
+func (s *Server) isSecure(l *Listener) bool {
+	return l.https || strings.HasPrefix(s.cfg.PublicURL, "https://")
+}
+
+var (
+	certificateExpiry = prometheus.NewDesc("quittance_tls_certificate_expiry_timestamp_seconds",
+		"When the TLS certificate in use expires, as Unix time.", nil, nil)
+	certificateProblem = prometheus.NewDesc("quittance_tls_certificate_problem",
+		"1 while a newer TLS certificate cannot be used, or the one in use has expired.", nil, nil)
+)
+
+// certificateCollector collects the status of the certificate.
+type certificateCollector struct{ certs certificates }
+
+// Describe implements prometheus.Collector.
+func (c certificateCollector) Describe(out chan<- *prometheus.Desc) {
+	out <- certificateExpiry
+	out <- certificateProblem
+}
+
+// Collect implements prometheus.Collector.
+func (c certificateCollector) Collect(out chan<- prometheus.Metric) {
+	status := c.certs.Status()
+	problem := 0.0
+	if status.Problem != "" {
+		problem = 1
+	}
+	out <- prometheus.MustNewConstMetric(certificateProblem, prometheus.GaugeValue, problem)
+	if !status.NotAfter.IsZero() {
+		out <- prometheus.MustNewConstMetric(certificateExpiry, prometheus.GaugeValue, float64(status.NotAfter.Unix()))
+	}
+}
