@@ -50,7 +50,7 @@ func ambiguous() *backend {
 			Terms: invoice.Terms{Merchant: at, Amount: invoice.NewAmount(34_000_000), ExpiresAt: invoice.Unix(now + 900)},
 		})
 		b.claims = append(b.claims, store.Claim{
-			ID: invoice.PrefixClaim + number(i), PaymentID: invoice.PrefixPayment + number(0), InvoiceID: invoiceID(i), MerchantID: merchant, Signed: i == 1, At: now,
+			ID: invoice.PrefixClaim + number(i), PaymentID: invoice.PrefixPayment + number(0), InvoiceID: invoiceID(i), MerchantID: merchant, Signed: i == 1, At: invoice.Unix(now),
 		})
 	}
 	b.payments = []store.PaymentRow{{SeenID: number(0), Payment: invoice.Payment{

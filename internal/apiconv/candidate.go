@@ -28,7 +28,7 @@ func PaymentCandidates(suggestions []invoice.Suggestion) []apitypes.PaymentCandi
 func Claim(c store.Claim) apitypes.Claim {
 	w := apitypes.Claim{
 		ID: c.ID, PaymentID: c.PaymentID, InvoiceID: c.InvoiceID, MerchantID: c.MerchantID,
-		Signed: c.Signed, Status: apitypes.ClaimOpen, CreatedAt: c.At,
+		Signed: c.Signed, Status: apitypes.ClaimOpen, CreatedAt: invoice.UnixSeconds(c.At),
 	}
 	switch c.AttributedTo {
 	case "":

@@ -284,7 +284,7 @@ func seed(ctx context.Context, url string, n *node, invoices int) (err error) {
 				rows = append(rows, n.invoiceOf(i, n.Token, now))
 				addresses = append(addresses, store.Settlement{ChainKey: chain.Local, Address: account(i), MerchantID: "shop"})
 			}
-			if err := tx.InsertSettlements(ctx, addresses, now.Unix()); err != nil {
+			if err := tx.InsertSettlements(ctx, addresses, now); err != nil {
 				return err
 			}
 			inserted, err := tx.InsertInvoices(ctx, rows)

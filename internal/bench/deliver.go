@@ -305,7 +305,7 @@ func addMerchants(ctx context.Context, s *store.Store, merchants []string) error
 		settlements[i] = store.Settlement{ChainKey: "local", Address: invoices[i].Merchant, MerchantID: m}
 	}
 	return s.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.InsertSettlements(ctx, settlements, 1); err != nil {
+		if err := tx.InsertSettlements(ctx, settlements, invoice.Unix(1)); err != nil {
 			return err
 		}
 		_, err := tx.InsertInvoices(ctx, invoices)

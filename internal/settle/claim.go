@@ -189,6 +189,6 @@ func (s *Service) storeClaim(ctx context.Context, tx *store.Tx, inv invoice.Invo
 	}
 	return ClaimKept, tx.SaveClaim(ctx, store.Claim{
 		ID: s.ids.New(invoice.PrefixClaim), PaymentID: p.ID, InvoiceID: inv.ID, MerchantID: inv.MerchantID,
-		Signed: signed, At: s.now().Unix(),
+		Signed: signed, At: s.seconds(),
 	})
 }

@@ -65,7 +65,7 @@ func (s *Service) createOnce(ctx context.Context, req CreateRequest) (invoice.In
 
 // replay returns the invoice of the key's first use, or store.ErrNotFound.
 func (s *Service) replay(ctx context.Context, req CreateRequest, hash invoice.Hash) (invoice.Invoice, error) {
-	k, err := s.store.IdempotencyKey(ctx, req.Scope, req.IdempotencyKey, s.earlierNow().Unix())
+	k, err := s.store.IdempotencyKey(ctx, req.Scope, req.IdempotencyKey, s.earlierNow())
 	if err != nil {
 		return invoice.Invoice{}, err
 	}
@@ -137,7 +137,7 @@ func (s *Service) DeleteOldKeys(ctx context.Context) error {
 	for {
 		var n int64
 		err := s.store.Update(ctx, func(tx *store.Tx) (err error) {
-			n, err = tx.DeleteIdempotencyKeys(ctx, s.earlierNow().Unix(), deleteBatch)
+			n, err = tx.DeleteIdempotencyKeys(ctx, s.earlierNow(), deleteBatch)
 			return err
 		})
 		if err != nil || n < deleteBatch {

@@ -101,7 +101,7 @@ func TestIdempotencyKeyExpires(t *testing.T) {
 		}
 		w.seconds.Store(start + 2*day)
 		w.must(w.DeleteOldKeys(t.Context()))
-		if _, err := db.store.IdempotencyKey(t.Context(), "", "k", start+day); !errors.Is(err, store.ErrNotFound) {
+		if _, err := db.store.IdempotencyKey(t.Context(), "", "k", invoice.Unix(start+day)); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("looking for a key that was deleted gives %v", err)
 		}
 	})

@@ -108,7 +108,7 @@ func (s *Service) attributeTo(ctx context.Context, tx *store.Tx, out *outbox, me
 		return err
 	}
 	err := tx.InsertAttribution(ctx, store.AttributionRow{
-		ID: s.ids.New(""), PaymentID: p.ID, InvoiceID: inv.ID, By: m.By, Note: m.Note, At: p.AttributedAt.Unix(),
+		ID: s.ids.New(""), PaymentID: p.ID, InvoiceID: inv.ID, By: m.By, Note: m.Note, At: p.AttributedAt,
 	})
 	if err != nil {
 		return err

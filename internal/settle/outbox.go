@@ -102,6 +102,6 @@ func (s *Service) enqueueIntent(out *outbox, kind invoice.IntentKind, inv invoic
 	}
 	out.intents = append(out.intents, store.Intent{
 		ID: s.ids.New(invoice.PrefixIntent), ChainKey: inv.ChainKey, InvoiceID: inv.ID,
-		CommitmentID: inv.CommitmentID, Registry: inv.Registry, Kind: kind, CreatedAt: s.now().Unix(),
+		CommitmentID: inv.CommitmentID, Registry: inv.Registry, Kind: kind, CreatedAt: s.seconds(),
 	})
 }

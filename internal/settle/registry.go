@@ -28,7 +28,7 @@ func (s *Service) RecordRegistries(ctx context.Context) error {
 			if c.Registry.IsZero() {
 				continue
 			}
-			added, err := tx.InsertRegistry(ctx, c.Key, c.Registry, s.now().Unix())
+			added, err := tx.InsertRegistry(ctx, c.Key, c.Registry, s.now())
 			if err != nil {
 				return err
 			}

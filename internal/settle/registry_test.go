@@ -97,7 +97,7 @@ func TestRegistriesOfOlderInvoices(t *testing.T) {
 			var intents []store.Intent
 			for _, inv := range []invoice.Invoice{without, lost} {
 				intents = append(intents, store.Intent{
-					ID: "int_" + inv.ID, ChainKey: w.chainKey, InvoiceID: inv.ID, CommitmentID: inv.CommitmentID, Kind: invoice.IntentOpen, CreatedAt: 1,
+					ID: "int_" + inv.ID, ChainKey: w.chainKey, InvoiceID: inv.ID, CommitmentID: inv.CommitmentID, Kind: invoice.IntentOpen, CreatedAt: invoice.Unix(1),
 				})
 			}
 			return tx.InsertIntents(t.Context(), intents)

@@ -1,6 +1,11 @@
 package store
 
-import "context"
+import (
+	"context"
+	"time"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
 
 // AttributionRow records that somebody attributed a payment to an invoice.
 type AttributionRow struct {
@@ -9,12 +14,12 @@ type AttributionRow struct {
 	InvoiceID string
 	By        string // who attributed it
 	Note      string // why; may be empty
-	At        int64  // Unix seconds
+	At        time.Time
 }
 
 // InsertAttribution records a manual attribution of a payment.
 func (tx *Tx) InsertAttribution(ctx context.Context, a AttributionRow) error {
 	_, err := tx.exec(ctx, `INSERT INTO attributions (id, payment_id, invoice_id, attributed_by, note, attributed_at)
-		VALUES ($1, $2, $3, $4, $5, $6)`, a.ID, a.PaymentID, a.InvoiceID, a.By, a.Note, a.At)
+		VALUES ($1, $2, $3, $4, $5, $6)`, a.ID, a.PaymentID, a.InvoiceID, a.By, a.Note, invoice.UnixSeconds(a.At))
 	return err
 }

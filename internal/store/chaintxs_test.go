@@ -50,7 +50,7 @@ func eachWriter(t *testing.T, n int, test func(t *testing.T, s *store.Store, db 
 func intent(i int, inv invoice.Invoice) store.Intent {
 	return store.Intent{
 		ID: fmt.Sprint("int_", i), ChainKey: inv.ChainKey, InvoiceID: inv.ID, CommitmentID: inv.CommitmentID,
-		Registry: testRegistry, Kind: invoice.IntentOpen, CreatedAt: 1000,
+		Registry: testRegistry, Kind: invoice.IntentOpen, CreatedAt: invoice.Unix(1000),
 	}
 }
 

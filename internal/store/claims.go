@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -13,7 +14,7 @@ type Claim struct {
 	InvoiceID  string
 	MerchantID string // of the invoice
 	Signed     bool   // the account that paid has signed the claim
-	At         int64  // Unix seconds
+	At         time.Time
 
 	// AttributedTo is the invoice that the payment belongs to by now; empty
 	// while it belongs to none. It is read and not written.
@@ -28,7 +29,7 @@ const claimTables = " FROM claims LEFT JOIN payments ON payments.id = claims.pay
 
 func scanClaim(row scanner) (c Claim, err error) {
 	var signed int64
-	err = row.Scan(&c.ID, &c.PaymentID, &c.InvoiceID, &c.MerchantID, &signed, &c.At, nullText(&c.AttributedTo))
+	err = row.Scan(&c.ID, &c.PaymentID, &c.InvoiceID, &c.MerchantID, &signed, seconds{&c.At}, nullText(&c.AttributedTo))
 	c.Signed = signed == 1
 	return c, err
 }
@@ -42,7 +43,7 @@ func (tx *Tx) SaveClaim(ctx context.Context, c Claim) error {
 	_, err := tx.exec(ctx, `INSERT INTO claims (id, payment_id, invoice_id, merchant_id, signed, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (payment_id, invoice_id) DO UPDATE SET signed = CASE WHEN excluded.signed = 1 THEN 1 ELSE claims.signed END`,
-		c.ID, c.PaymentID, c.InvoiceID, c.MerchantID, signed, c.At)
+		c.ID, c.PaymentID, c.InvoiceID, c.MerchantID, signed, invoice.UnixSeconds(c.At))
 	return err
 }
 

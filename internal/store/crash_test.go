@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
@@ -93,6 +94,6 @@ func TestCrashChild(t *testing.T) {
 func insertMerchant(t testing.TB, s *store.Store) {
 	t.Helper()
 	update(t, s, func(ctx context.Context, tx *store.Tx) error {
-		return tx.InsertSettlements(ctx, []store.Settlement{{ChainKey: "base", Address: sample("", "m").Merchant, MerchantID: "m"}}, 1)
+		return tx.InsertSettlements(ctx, []store.Settlement{{ChainKey: "base", Address: sample("", "m").Merchant, MerchantID: "m"}}, invoice.Unix(1))
 	})
 }

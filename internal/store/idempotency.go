@@ -5,12 +5,13 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// IdempotencyWindow is how long an idempotency key is remembered, in seconds.
-const IdempotencyWindow = 24 * 60 * 60
+// IdempotencyWindow is how long an idempotency key is remembered.
+const IdempotencyWindow = 24 * time.Hour
 
 // IdempotencyKey is a caller's name for one create.
 type IdempotencyKey struct {
@@ -21,13 +22,13 @@ type IdempotencyKey struct {
 
 // IdempotencyKey returns the first use of a key within the window, or
 // ErrNotFound.
-func (q *queries) IdempotencyKey(ctx context.Context, scope, key string, now int64) (IdempotencyKey, error) {
+func (q *queries) IdempotencyKey(ctx context.Context, scope, key string, now time.Time) (IdempotencyKey, error) {
 	return queryRow(ctx, q, func(row scanner) (IdempotencyKey, error) {
 		k := IdempotencyKey{Scope: scope, Key: key}
 		err := row.Scan(hashCol(&k.RequestHash), &k.InvoiceID)
 		return k, err
 	}, "SELECT request_hash, invoice_id FROM idempotency_keys WHERE scope = $1 AND idem_key = $2 AND created_at > $3",
-		scope, key, now-IdempotencyWindow)
+		scope, key, invoice.UnixSeconds(now.Add(-IdempotencyWindow)))
 }
 
 // keyInsertion replaces keys that are older than the window, and skips those that
@@ -37,20 +38,20 @@ var keyInsertion = insertion{
 	columns: []string{"invoice_id", "scope", "idem_key", "request_hash", "created_at"},
 	conflict: `ON CONFLICT (scope, idem_key) DO UPDATE SET request_hash = excluded.request_hash,
 		invoice_id = excluded.invoice_id, created_at = excluded.created_at
-		WHERE idempotency_keys.created_at <= excluded.created_at - ` + strconv.Itoa(IdempotencyWindow),
+		WHERE idempotency_keys.created_at <= excluded.created_at - ` + strconv.Itoa(int(IdempotencyWindow/time.Second)),
 }
 
 // InsertIdempotencyKeys records the first uses of keys, each given once. It
 // returns the ids of the invoices whose keys were used within the window. The
 // invoices must have been inserted. Keys are inserted in sorted order, so that
 // transactions that insert the same ones do not deadlock.
-func (tx *Tx) InsertIdempotencyKeys(ctx context.Context, keys []IdempotencyKey, now int64) (taken map[string]bool, err error) {
+func (tx *Tx) InsertIdempotencyKeys(ctx context.Context, keys []IdempotencyKey, now time.Time) (taken map[string]bool, err error) {
 	keys = slices.SortedFunc(slices.Values(keys), func(a, b IdempotencyKey) int {
 		return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Key, b.Key))
 	})
 	rows := make([][]any, len(keys))
 	for i, k := range keys {
-		rows[i] = []any{k.InvoiceID, k.Scope, k.Key, k.RequestHash.String(), now}
+		rows[i] = []any{k.InvoiceID, k.Scope, k.Key, k.RequestHash.String(), invoice.UnixSeconds(now)}
 	}
 	inserted, err := tx.insertReturningKeys(ctx, keyInsertion, rows)
 	taken = make(map[string]bool)
@@ -64,7 +65,7 @@ func (tx *Tx) InsertIdempotencyKeys(ctx context.Context, keys []IdempotencyKey, 
 
 // DeleteIdempotencyKeys deletes up to limit keys older than the window and
 // returns how many.
-func (tx *Tx) DeleteIdempotencyKeys(ctx context.Context, now int64, limit int) (int64, error) {
+func (tx *Tx) DeleteIdempotencyKeys(ctx context.Context, now time.Time, limit int) (int64, error) {
 	return tx.exec(ctx, `DELETE FROM idempotency_keys WHERE (scope, idem_key) IN
-		(SELECT scope, idem_key FROM idempotency_keys WHERE created_at <= $1 LIMIT $2)`, now-IdempotencyWindow, limit)
+		(SELECT scope, idem_key FROM idempotency_keys WHERE created_at <= $1 LIMIT $2)`, invoice.UnixSeconds(now.Add(-IdempotencyWindow)), limit)
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -15,7 +16,7 @@ type Intent struct {
 	CommitmentID invoice.Hash
 	Registry     invoice.Address // that is to be told; zero when it is not known
 	Kind         invoice.IntentKind
-	CreatedAt    int64 // Unix seconds
+	CreatedAt    time.Time
 }
 
 // InsertIntents inserts intents that are due. One that the invoice has
@@ -23,7 +24,7 @@ type Intent struct {
 func (tx *Tx) InsertIntents(ctx context.Context, intents []Intent) error {
 	rows := make([][]any, len(intents))
 	for i, in := range intents {
-		rows[i] = []any{in.ID, in.ChainKey, in.InvoiceID, in.CommitmentID.String(), string(in.Kind), "due", in.CreatedAt, orNull(in.Registry)}
+		rows[i] = []any{in.ID, in.ChainKey, in.InvoiceID, in.CommitmentID.String(), string(in.Kind), "due", invoice.UnixSeconds(in.CreatedAt), orNull(in.Registry)}
 	}
 	return tx.insert(ctx, insertion{"intents",
 		[]string{"id", "chain_key", "invoice_id", "commitment_id", "kind", "status", "created_at", "registry"},
@@ -85,7 +86,7 @@ func (tx *Tx) FinishIntents(ctx context.Context, chainKey string, final uint64) 
 // given id on.
 func (q *queries) DueIntents(ctx context.Context, chainKey string, registry invoice.Address, after string, limit int) ([]Intent, error) {
 	return queryAll(ctx, q, func(row scanner) (in Intent, err error) {
-		err = row.Scan(&in.ID, &in.ChainKey, &in.InvoiceID, hashCol(&in.CommitmentID), addressCol(&in.Registry), &in.Kind, &in.CreatedAt)
+		err = row.Scan(&in.ID, &in.ChainKey, &in.InvoiceID, hashCol(&in.CommitmentID), addressCol(&in.Registry), &in.Kind, seconds{&in.CreatedAt})
 		return in, err
 	}, `SELECT id, chain_key, invoice_id, commitment_id, registry, kind, created_at FROM intents
 		WHERE chain_key = $1 AND registry = $2 AND status = 'due' AND seen_block IS NULL AND id > $3 ORDER BY id LIMIT $4`,

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -24,15 +25,15 @@ func (s Settlement) compare(o Settlement) int {
 
 // InsertSettlements inserts merchants and their settlement addresses, unless
 // they exist.
-func (tx *Tx) InsertSettlements(ctx context.Context, settlements []Settlement, now int64) error {
+func (tx *Tx) InsertSettlements(ctx context.Context, settlements []Settlement, now time.Time) error {
 	merchants := make(map[string]bool, len(settlements))
 	var rows, addresses [][]any
 	for _, s := range slices.SortedFunc(slices.Values(settlements), Settlement.compare) {
 		if !merchants[s.MerchantID] {
 			merchants[s.MerchantID] = true
-			rows = append(rows, []any{s.MerchantID, now})
+			rows = append(rows, []any{s.MerchantID, invoice.UnixSeconds(now)})
 		}
-		addresses = append(addresses, []any{s.ChainKey, s.Address.String(), s.MerchantID, now})
+		addresses = append(addresses, []any{s.ChainKey, s.Address.String(), s.MerchantID, invoice.UnixSeconds(now)})
 	}
 	if err := tx.insert(ctx, insertion{"merchants", []string{"id", "created_at"}, "ON CONFLICT DO NOTHING"}, rows); err != nil {
 		return err

@@ -342,7 +342,7 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 		"refunded":     func() error { _, err := read.RefundsOfInvoices(ctx, []string{"inv_1"}); return err },
 		"paid back":    func() error { _, _, err := read.RefundedSums(ctx, []string{"pay_1"}); return err },
 		"unfinal too":  func() error { _, err := read.UnfinalRefunds(ctx, "base", 0, 999); return err },
-		"key":          func() error { _, err := read.IdempotencyKey(ctx, "m", "k", 1000); return err },
+		"key":          func() error { _, err := read.IdempotencyKey(ctx, "m", "k", invoice.Unix(1000)); return err },
 		"cursor":       func() error { _, err := read.Cursor(ctx, "base"); return err },
 		"created":      func() error { _, err := read.CreatedSeqs(ctx, []string{"inv_1", "inv_2"}); return err },
 		"headers":      func() error { _, err := read.Headers(ctx, "base", 0, 999); return err },
@@ -389,7 +389,7 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 			"decided":    func() error { return write.UnmarkUndecided(ctx, []string{"pay_1"}) },
 			"orphan":     func() error { return write.OrphanAbove(ctx, "base", 500) },
 			"forget":     func() error { return write.DeleteHeaders(ctx, "base", 5, 500) },
-			"forget key": func() error { _, err := write.DeleteIdempotencyKeys(ctx, 1, 10); return err },
+			"forget key": func() error { _, err := write.DeleteIdempotencyKeys(ctx, invoice.Unix(1), 10); return err },
 			"lease":      func() error { return write.LeaseInTransaction(ctx, leaseAll(delivery.First, 0)) },
 			"probe":      func() error { return write.LeaseInTransaction(ctx, leaseAll(delivery.Retry, 1<<60)) },
 			"deliver": func() error {

@@ -230,7 +230,7 @@ func fill(t *testing.T, s *store.Store) {
 		if _, err := tx.InsertNotice(ctx, invoice.Notice{ID: "ntc_1", Provider: "p", Type: "t", TransferID: "1", ReceivedAt: time.Unix(1, 0)}); err != nil {
 			return err
 		}
-		_, err := tx.InsertIdempotencyKeys(ctx, []store.IdempotencyKey{{Scope: "m", Key: "k", InvoiceID: "inv_1"}}, 1000)
+		_, err := tx.InsertIdempotencyKeys(ctx, []store.IdempotencyKey{{Scope: "m", Key: "k", InvoiceID: "inv_1"}}, invoice.Unix(1000))
 		return err
 	})
 }

@@ -2,15 +2,16 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
 )
 
 // InsertRegistry records a registry of the chain, unless it is known already. It reports
 // whether it was new.
-func (tx *Tx) InsertRegistry(ctx context.Context, chainKey string, registry invoice.Address, at int64) (bool, error) {
+func (tx *Tx) InsertRegistry(ctx context.Context, chainKey string, registry invoice.Address, at time.Time) (bool, error) {
 	n, err := tx.exec(ctx, "INSERT INTO registries (chain_key, address, created_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
-		chainKey, registry.String(), at)
+		chainKey, registry.String(), invoice.UnixSeconds(at))
 	return n > 0, err
 }
 

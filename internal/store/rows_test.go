@@ -50,7 +50,7 @@ func insert(t testing.TB, s *store.Store, invoices ...invoice.Invoice) {
 		for _, inv := range invoices {
 			settlements = append(settlements, store.Settlement{ChainKey: inv.ChainKey, Address: inv.Merchant, MerchantID: inv.MerchantID})
 		}
-		if err := tx.InsertSettlements(ctx, settlements, 900); err != nil {
+		if err := tx.InsertSettlements(ctx, settlements, invoice.Unix(900)); err != nil {
 			return err
 		}
 		inserted, err := tx.InsertInvoices(ctx, invoices)
@@ -329,11 +329,11 @@ func TestIdempotencyKeyWindow(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		insert(t, s, sample("inv_1", "m"), sample("inv_2", "m"))
-		const window = store.IdempotencyWindow
+		const window = int64(store.IdempotencyWindow / time.Second)
 		use := func(k store.IdempotencyKey, now int64) (fresh bool) {
 			t.Helper()
 			update(t, s, func(ctx context.Context, tx *store.Tx) error {
-				taken, err := tx.InsertIdempotencyKeys(ctx, []store.IdempotencyKey{k}, now)
+				taken, err := tx.InsertIdempotencyKeys(ctx, []store.IdempotencyKey{k}, invoice.Unix(now))
 				fresh = !taken[k.InvoiceID]
 				return err
 			})
@@ -345,20 +345,20 @@ func TestIdempotencyKeyWindow(t *testing.T) {
 		if !use(first, 1000) || use(second, 1000) || use(second, 1000+window-1) || !use(other, 1000) {
 			t.Error("a key is taken within its window, or one of another scope is not")
 		}
-		if got, err := s.IdempotencyKey(t.Context(), "m", "k", 1000+window-1); err != nil || got != first {
+		if got, err := s.IdempotencyKey(t.Context(), "m", "k", invoice.Unix(1000+window-1)); err != nil || got != first {
 			t.Errorf("in the window's last second: %+v, %v", got, err)
 		}
-		if _, err := s.IdempotencyKey(t.Context(), "m", "k", 1000+window); !errors.Is(err, store.ErrNotFound) {
+		if _, err := s.IdempotencyKey(t.Context(), "m", "k", invoice.Unix(1000+window)); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("after the window: %v", err)
 		}
 		if !use(second, 1000+window) {
 			t.Error("a key is not free after its window")
 		}
-		if got, err := s.IdempotencyKey(t.Context(), "m", "k", 1000+window); err != nil || got != second {
+		if got, err := s.IdempotencyKey(t.Context(), "m", "k", invoice.Unix(1000+window)); err != nil || got != second {
 			t.Errorf("used anew: %+v, %v", got, err)
 		}
 		update(t, s, func(ctx context.Context, tx *store.Tx) error {
-			n, err := tx.DeleteIdempotencyKeys(ctx, 1000+window, 10)
+			n, err := tx.DeleteIdempotencyKeys(ctx, invoice.Unix(1000+window), 10)
 			if n != 1 {
 				t.Errorf("%d old keys were deleted, want 1", n)
 			}

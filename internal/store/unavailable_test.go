@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
@@ -82,7 +83,7 @@ func TestUnavailableUnderLoad(t *testing.T) {
 						_, err = s.Invoice(t.Context(), "inv_0")
 					} else {
 						err = s.Update(t.Context(), func(tx *store.Tx) error {
-							return tx.InsertSettlements(t.Context(), []store.Settlement{{ChainKey: "dev", MerchantID: fmt.Sprint("mer_", i, turn)}}, 1)
+							return tx.InsertSettlements(t.Context(), []store.Settlement{{ChainKey: "dev", MerchantID: fmt.Sprint("mer_", i, turn)}}, invoice.Unix(1))
 						})
 					}
 					switch {

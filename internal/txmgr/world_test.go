@@ -169,7 +169,7 @@ func (w *world) enqueueIntents(kind invoice.IntentKind, commitments ...invoice.H
 func enqueueIntents(ctx context.Context, s *store.Store, ids *invoice.IDs, registry invoice.Address, kind invoice.IntentKind, commitments ...invoice.Hash) error {
 	merchant := invoice.Address{1}
 	return s.Update(ctx, func(tx *store.Tx) error {
-		err := tx.InsertSettlements(ctx, []store.Settlement{{ChainKey: chain.Local, Address: merchant, MerchantID: "m"}}, 1)
+		err := tx.InsertSettlements(ctx, []store.Settlement{{ChainKey: chain.Local, Address: merchant, MerchantID: "m"}}, invoice.Unix(1))
 		if err != nil {
 			return err
 		}
@@ -194,7 +194,7 @@ func enqueueIntents(ctx context.Context, s *store.Store, ids *invoice.IDs, regis
 				Terms: invoice.Terms{Merchant: merchant, Token: invoice.Address{2}, Amount: amount, ExpiresAt: invoice.Unix(2)},
 			})
 			intents = append(intents, store.Intent{
-				ID: ids.New(invoice.PrefixIntent), ChainKey: chain.Local, InvoiceID: names[i], CommitmentID: c, Registry: registry, Kind: kind, CreatedAt: 1,
+				ID: ids.New(invoice.PrefixIntent), ChainKey: chain.Local, InvoiceID: names[i], CommitmentID: c, Registry: registry, Kind: kind, CreatedAt: invoice.Unix(1),
 			})
 		}
 		if len(known) == 0 {

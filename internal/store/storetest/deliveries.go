@@ -39,7 +39,7 @@ func Schedule(tb testing.TB, s *store.Store, merchant string, first, n int, dueM
 	}
 	err = s.Update(tb.Context(), func(tx *store.Tx) error {
 		settlement := store.Settlement{ChainKey: inv.ChainKey, Address: inv.Merchant, MerchantID: merchant}
-		if err := tx.InsertSettlements(tb.Context(), []store.Settlement{settlement}, 1); err != nil {
+		if err := tx.InsertSettlements(tb.Context(), []store.Settlement{settlement}, invoice.Unix(1)); err != nil {
 			return err
 		}
 		if _, err := tx.InsertInvoices(tb.Context(), []invoice.Invoice{inv}); err != nil {
