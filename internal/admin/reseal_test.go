@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/admin"
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/internal/keyring/keyringtest"
 	"github.com/quittance/quittance/internal/store"
@@ -33,7 +34,7 @@ func TestReseal(t *testing.T) {
 			return s.Data, s.KeyID, nil
 		}
 		if err := db.Update(t.Context(), func(tx *store.Tx) error {
-			_, err := tx.PutEndpoint(t.Context(), store.EndpointRow{MerchantID: "cafe", URL: "https://cafe.example/", ChangedAt: 1}, seal)
+			_, err := tx.PutEndpoint(t.Context(), store.EndpointRow{MerchantID: "cafe", URL: "https://cafe.example/", ChangedAt: invoice.Unix(1)}, seal)
 			return err
 		}); err != nil {
 			t.Fatal(err)

@@ -155,11 +155,9 @@ var webhookHealth = map[delivery.BreakerState]apitypes.WebhookHealth{
 func fromView(v endpoint.View) apitypes.Webhook {
 	w := apitypes.Webhook{
 		MerchantID: v.MerchantID, URL: v.URL, Configured: v.Configured,
+		ChangedAt:      invoice.UnixSeconds(v.ChangedAt),
 		OptionalEvents: make([]apitypes.EventType, len(v.Optional)),
 		Health:         webhookHealth[v.Breaker.State], Secrets: make([]apitypes.WebhookSecret, len(v.Secrets)),
-	}
-	if !v.ChangedAt.IsZero() {
-		w.ChangedAt = v.ChangedAt.Unix()
 	}
 	for i, typ := range v.Optional {
 		w.OptionalEvents[i] = apitypes.EventType(typ)
@@ -168,7 +166,7 @@ func fromView(v endpoint.View) apitypes.Webhook {
 		w.PausedUntil = v.Breaker.Until.Unix()
 	}
 	for i, s := range v.Secrets {
-		w.Secrets[i] = apitypes.WebhookSecret{Version: s.Version, State: string(s.State), CreatedAt: s.CreatedAt, ValidUntil: s.ValidUntil}
+		w.Secrets[i] = apitypes.WebhookSecret{Version: s.Version, State: string(s.State), CreatedAt: invoice.UnixSeconds(s.CreatedAt), ValidUntil: invoice.UnixSeconds(s.ValidUntil)}
 	}
 	return w
 }

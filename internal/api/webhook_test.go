@@ -34,8 +34,8 @@ func (h fakeEndpoints) View(ctx context.Context, id string) (endpoint.View, erro
 		v.Optional = []invoice.EventType{invoice.EventUnattributed}
 		v.ChangedAt, v.Breaker = time.Unix(now, 0), delivery.Breaker{State: delivery.BreakerOpen, Until: time.UnixMilli((now+30)*1000 + 999)}
 		v.Secrets = []store.SecretRow{
-			{Version: 3, State: store.SecretStaged, CreatedAt: now, Sealed: []byte("sealed"), KeyID: "key"}, {Version: 2, State: store.SecretActive, CreatedAt: now - 1},
-			{Version: 1, State: store.SecretRetiring, CreatedAt: now - 2, ValidUntil: now + 60},
+			{Version: 3, State: store.SecretStaged, CreatedAt: invoice.Unix(now), Sealed: []byte("sealed"), KeyID: "key"}, {Version: 2, State: store.SecretActive, CreatedAt: invoice.Unix(now - 1)},
+			{Version: 1, State: store.SecretRetiring, CreatedAt: invoice.Unix(now - 2), ValidUntil: invoice.Unix(now + 60)},
 		}
 	case "bean":
 		v.Configured, v.Breaker = true, delivery.Breaker{State: delivery.BreakerGone, Until: time.Unix(now+3600, 0)}

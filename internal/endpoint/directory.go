@@ -219,9 +219,9 @@ func (d *Directory) Fingerprint() string {
 // open returns the endpoint with the secrets that currently sign.
 func (d *Directory) open(row store.EndpointRow) (poster.Endpoint, error) {
 	e := poster.Endpoint{URL: row.URL}
-	now := d.conf.Now().Unix()
+	now := d.conf.Now()
 	for _, r := range row.Secrets {
-		if r.State == store.SecretRetiring && r.ValidUntil <= now {
+		if r.State == store.SecretRetiring && !r.ValidUntil.After(now) {
 			continue
 		}
 		secret, err := d.secret(r)

@@ -159,7 +159,7 @@ func TestRotation(t *testing.T) {
 		want("not promoted", "https://cafe.example/b", first, second)
 		w.answer = ""
 		v, err = w.Promote(t.Context(), id)
-		if err != nil || !slices.Equal(states(v), []store.SecretState{store.SecretActive, store.SecretRetiring}) || v.Secrets[1].ValidUntil != start+86400 {
+		if err != nil || !slices.Equal(states(v), []store.SecretState{store.SecretActive, store.SecretRetiring}) || v.Secrets[1].ValidUntil.Unix() != start+86400 {
 			t.Fatalf("promote: %+v, %v", v, err)
 		}
 		want("promoted", "https://cafe.example/b", second, first)

@@ -29,7 +29,7 @@ func (d *Directory) Stage(ctx context.Context, merchantID string) (v View, secre
 		return v, "", err
 	}
 	err = d.update(ctx, access.ActionSecretStage, merchantID, func(tx *store.Tx) error {
-		_, err := tx.StageSecret(ctx, merchantID, d.conf.Now().Unix(), seal)
+		_, err := tx.StageSecret(ctx, merchantID, d.conf.Now(), seal)
 		return err
 	})
 	if errors.Is(err, store.ErrConflict) {
@@ -89,7 +89,7 @@ func (d *Directory) Promote(ctx context.Context, merchantID string) (View, error
 		return View{}, &PingError{Answer: ping.Error}
 	}
 	err = d.update(ctx, access.ActionSecretPromote, merchantID, func(tx *store.Tx) error {
-		return tx.PromoteSecret(ctx, staged, row.URL, d.conf.Now().Add(RetirementPeriod).Unix())
+		return tx.PromoteSecret(ctx, staged, row.URL, d.conf.Now().Add(RetirementPeriod))
 	})
 	switch {
 	case errors.Is(err, store.ErrConflict):

@@ -42,9 +42,9 @@ func (d *Directory) View(ctx context.Context, merchantID string) (View, error) {
 	case configured != "":
 		v.URL, v.Configured = configured, true
 	case set:
-		v.URL, v.ChangedAt = row.URL, time.Unix(row.ChangedAt, 0).UTC()
+		v.URL, v.ChangedAt = row.URL, row.ChangedAt
 		for _, r := range row.Secrets {
-			if r.State != store.SecretRetiring || r.ValidUntil > d.conf.Now().Unix() {
+			if r.State != store.SecretRetiring || r.ValidUntil.After(d.conf.Now()) {
 				v.Secrets = append(v.Secrets, r)
 			}
 		}
@@ -82,7 +82,7 @@ func (d *Directory) Put(ctx context.Context, merchantID, target string, optional
 	if err != nil {
 		return v, "", err
 	}
-	row := store.EndpointRow{MerchantID: merchantID, URL: target, Optional: optional, ChangedAt: d.conf.Now().Unix()}
+	row := store.EndpointRow{MerchantID: merchantID, URL: target, Optional: optional, ChangedAt: d.conf.Now()}
 	var first bool
 	err = d.update(ctx, access.ActionEndpointUpdate, merchantID, func(tx *store.Tx) (err error) {
 		first, err = tx.PutEndpoint(ctx, row, seal)

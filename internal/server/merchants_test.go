@@ -15,7 +15,7 @@ func TestMerchants(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t))
 	seal := func(int64) ([]byte, string, error) { return []byte("x"), "key", nil }
 	if err := db.Update(t.Context(), func(tx *store.Tx) error {
-		_, err := tx.PutEndpoint(t.Context(), store.EndpointRow{MerchantID: "owner", URL: "https://owner.example/", ChangedAt: 1}, seal)
+		_, err := tx.PutEndpoint(t.Context(), store.EndpointRow{MerchantID: "owner", URL: "https://owner.example/", ChangedAt: invoice.Unix(1)}, seal)
 		return err
 	}); err != nil {
 		t.Fatal(err)

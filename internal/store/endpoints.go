@@ -18,8 +18,8 @@ type EndpointRow struct {
 	MerchantID string
 	URL        string
 	Optional   []invoice.EventType // optional types of events that it is sent
-	ChangedAt  int64               // Unix seconds
-	Secrets    []SecretRow         // the newest first
+	ChangedAt  time.Time
+	Secrets    []SecretRow // the newest first
 }
 
 // SecretState is the state of a secret.
@@ -39,8 +39,8 @@ type SecretRow struct {
 	Sealed     []byte // encrypted for the merchant and version
 	KeyID      string // of the master key that it is encrypted under
 	State      SecretState
-	CreatedAt  int64 // Unix seconds
-	ValidUntil int64 // Unix seconds: how long a retiring one still signs; 0 for others
+	CreatedAt  time.Time
+	ValidUntil time.Time // how long a retiring one still signs; zero for others
 }
 
 // Endpoints returns the endpoints of those of the merchants that have one,
@@ -49,7 +49,7 @@ func (q *queries) Endpoints(ctx context.Context, merchantIDs []string) (map[stri
 	found := make(map[string]EndpointRow)
 	err := inBatches(merchantIDs, "", func(part []string) error {
 		rows, err := queryAll(ctx, q, func(row scanner) (e EndpointRow, err error) {
-			err = row.Scan(&e.MerchantID, &e.URL, &e.ChangedAt, eventTypes{&e.Optional})
+			err = row.Scan(&e.MerchantID, &e.URL, seconds{&e.ChangedAt}, eventTypes{&e.Optional})
 			return e, err
 		}, "SELECT merchant_id, url, changed_at, optional_events FROM endpoints WHERE merchant_id IN "+parameterList(0, len(part)), toAny(part)...)
 		for _, e := range rows {
@@ -128,7 +128,7 @@ func (tx *Tx) PutEndpoint(ctx context.Context, e EndpointRow, seal Seal) (first 
 	}
 	if _, err = tx.exec(ctx, `INSERT INTO endpoints (merchant_id, url, changed_at, optional_events) VALUES ($1, $2, $3, COALESCE(CAST($4 AS TEXT), ''))
 		ON CONFLICT (merchant_id) DO UPDATE SET url = excluded.url, changed_at = excluded.changed_at,
-			optional_events = COALESCE(CAST($4 AS TEXT), endpoints.optional_events)`, e.MerchantID, e.URL, e.ChangedAt, optional); err == nil {
+			optional_events = COALESCE(CAST($4 AS TEXT), endpoints.optional_events)`, e.MerchantID, e.URL, invoice.UnixSeconds(e.ChangedAt), optional); err == nil {
 		_, err = tx.insertSecret(ctx, SecretRow{MerchantID: e.MerchantID, State: SecretActive, CreatedAt: e.ChangedAt}, seal)
 		first = err == nil
 	}
@@ -161,7 +161,7 @@ const secretColumns = "merchant_id, version, sealed, key_id, state, created_at, 
 
 func scanSecret(row scanner) (r SecretRow, err error) {
 	var sealed string
-	if err = row.Scan(&r.MerchantID, &r.Version, &sealed, &r.KeyID, &r.State, &r.CreatedAt, nullInt{&r.ValidUntil}); err != nil {
+	if err = row.Scan(&r.MerchantID, &r.Version, &sealed, &r.KeyID, &r.State, seconds{&r.CreatedAt}, seconds{&r.ValidUntil}); err != nil {
 		return r, err
 	}
 	r.Sealed, err = base64.StdEncoding.DecodeString(sealed)
@@ -183,7 +183,7 @@ func (q *queries) Secrets(ctx context.Context, merchantIDs []string) (map[string
 
 // StageSecret inserts a staged secret under the merchant's next version, which
 // it returns. It returns ErrConflict if the merchant has a staged secret.
-func (tx *Tx) StageSecret(ctx context.Context, merchantID string, now int64, seal Seal) (version int64, err error) {
+func (tx *Tx) StageSecret(ctx context.Context, merchantID string, now time.Time, seal Seal) (version int64, err error) {
 	version, err = tx.insertSecret(ctx, SecretRow{MerchantID: merchantID, State: SecretStaged, CreatedAt: now}, seal)
 	if err != nil {
 		return 0, fmt.Errorf("stage a webhook secret of %s: %w", merchantID, err)
@@ -206,7 +206,7 @@ func (tx *Tx) insertSecret(ctx context.Context, r SecretRow, seal Seal) (version
 		return 0, err
 	}
 	n, err := tx.exec(ctx, "INSERT INTO endpoint_secrets ("+secretColumns+") VALUES ($1, $2, $3, $4, $5, $6, NULL) ON CONFLICT DO NOTHING",
-		r.MerchantID, r.Version, base64.StdEncoding.EncodeToString(r.Sealed), r.KeyID, string(r.State), r.CreatedAt)
+		r.MerchantID, r.Version, base64.StdEncoding.EncodeToString(r.Sealed), r.KeyID, string(r.State), invoice.UnixSeconds(r.CreatedAt))
 	if err == nil && n == 0 {
 		err = ErrConflict
 	}
@@ -217,11 +217,11 @@ func (tx *Tx) insertSecret(ctx context.Context, r SecretRow, seal Seal) (version
 var ErrURLChanged = errors.New("the endpoint has another URL by now")
 
 // PromoteSecret activates the staged secret, which the endpoint at the URL has
-// proved to know. The previously active secret still signs until a time, in
-// Unix seconds. PromoteSecret returns ErrConflict if that secret is not staged,
+// proved to know. The previously active secret still signs until a time.
+// PromoteSecret returns ErrConflict if that secret is not staged,
 // even if another has its version, because versions of dropped secrets are
 // reused. It returns ErrURLChanged if the endpoint has another URL.
-func (tx *Tx) PromoteSecret(ctx context.Context, staged SecretRow, url string, validUntil int64) error {
+func (tx *Tx) PromoteSecret(ctx context.Context, staged SecretRow, url string, validUntil time.Time) error {
 	sealed := base64.StdEncoding.EncodeToString(staged.Sealed)
 	at, err := queryRow(ctx, &tx.queries, scanID, "SELECT url FROM endpoints WHERE merchant_id = $1"+tx.forUpdate(), staged.MerchantID)
 	switch {
@@ -232,7 +232,7 @@ func (tx *Tx) PromoteSecret(ctx context.Context, staged SecretRow, url string, v
 	}
 	if _, err := tx.exec(ctx, `UPDATE endpoint_secrets SET state = 'retiring', valid_until = $3 WHERE merchant_id = $1 AND state = 'active'
 		AND EXISTS (SELECT 1 FROM endpoint_secrets AS staged WHERE staged.merchant_id = $1 AND staged.version = $2 AND staged.state = 'staged' AND staged.sealed = $4)`,
-		staged.MerchantID, staged.Version, validUntil, sealed); err != nil {
+		staged.MerchantID, staged.Version, invoice.UnixSeconds(validUntil), sealed); err != nil {
 		return err
 	}
 	n, err := tx.exec(ctx, "UPDATE endpoint_secrets SET state = 'active' WHERE merchant_id = $1 AND version = $2 AND state = 'staged' AND sealed = $3",

@@ -20,7 +20,7 @@ func TestEndpoints(t *testing.T) {
 		insert(t, s, sample("inv_1", "m"))
 		put := func(merchant, url string, now int64, wantFirst bool) {
 			t.Helper()
-			if first, err := s.PutEndpoint(t.Context(), store.EndpointRow{MerchantID: merchant, URL: url, ChangedAt: now}, sealed); first != wantFirst || err != nil {
+			if first, err := s.PutEndpoint(t.Context(), store.EndpointRow{MerchantID: merchant, URL: url, ChangedAt: invoice.Unix(now)}, sealed); first != wantFirst || err != nil {
 				t.Errorf("%s: a first secret: %t, %v; want %t", url, first, err, wantFirst)
 			}
 		}
@@ -30,8 +30,8 @@ func TestEndpoints(t *testing.T) {
 		put("without invoices", "https://three.example/", 7, true)
 		got, err := s.Endpoints(t.Context(), []string{"m", "n", "without invoices"})
 		want := map[string]store.EndpointRow{
-			"m":                {MerchantID: "m", URL: "https://two.example/", ChangedAt: 6, Secrets: []store.SecretRow{secret("m", 1, store.SecretActive, 5)}},
-			"without invoices": {MerchantID: "without invoices", URL: "https://three.example/", ChangedAt: 7, Secrets: []store.SecretRow{secret("without invoices", 1, store.SecretActive, 7)}},
+			"m":                {MerchantID: "m", URL: "https://two.example/", ChangedAt: invoice.Unix(6), Secrets: []store.SecretRow{secret("m", 1, store.SecretActive, 5)}},
+			"without invoices": {MerchantID: "without invoices", URL: "https://three.example/", ChangedAt: invoice.Unix(7), Secrets: []store.SecretRow{secret("without invoices", 1, store.SecretActive, 7)}},
 		}
 		if diff := gocmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
@@ -56,7 +56,7 @@ func TestOptionalEvents(t *testing.T) {
 			{nil, nil},
 			{[]invoice.EventType{"c"}, []invoice.EventType{"c"}},
 		} {
-			_, err := s.PutEndpoint(t.Context(), store.EndpointRow{MerchantID: "m", URL: "https://m.example/", Optional: c.put, ChangedAt: 5}, sealed)
+			_, err := s.PutEndpoint(t.Context(), store.EndpointRow{MerchantID: "m", URL: "https://m.example/", Optional: c.put, ChangedAt: invoice.Unix(5)}, sealed)
 			must(t, err)
 			rows, err := s.Endpoints(t.Context(), []string{"m"})
 			must(t, err)
@@ -76,7 +76,7 @@ func TestOptionalEvents(t *testing.T) {
 // secret is one that sealed has encrypted.
 func secret(merchant string, version int64, state store.SecretState, created int64) store.SecretRow {
 	return store.SecretRow{
-		MerchantID: merchant, Version: version, Sealed: []byte{0, 255, byte(version)}, KeyID: fmt.Sprint("key", version), State: state, CreatedAt: created,
+		MerchantID: merchant, Version: version, Sealed: []byte{0, 255, byte(version)}, KeyID: fmt.Sprint("key", version), State: state, CreatedAt: invoice.Unix(created),
 	}
 }
 
@@ -103,33 +103,35 @@ func TestSecrets(t *testing.T) {
 		}
 		row := func(version int64, state store.SecretState, until int64) store.SecretRow {
 			r := secret("m", version, state, 9)
-			r.ValidUntil = until
+			if until != 0 {
+				r.ValidUntil = invoice.Unix(until)
+			}
 			return r
 		}
 		stage := func(wantVersion int64) {
 			t.Helper()
-			if version, err := s.StageSecret(t.Context(), "m", 9, sealed); version != wantVersion || err != nil {
+			if version, err := s.StageSecret(t.Context(), "m", invoice.Unix(9), sealed); version != wantVersion || err != nil {
 				t.Errorf("staged version %d, %v; want %d", version, err, wantVersion)
 			}
 		}
 		const url = "https://shop.example/"
 		for _, m := range []string{"m", "n"} {
-			_, err := s.PutEndpoint(t.Context(), store.EndpointRow{MerchantID: m, URL: url, ChangedAt: 9}, sealed)
+			_, err := s.PutEndpoint(t.Context(), store.EndpointRow{MerchantID: m, URL: url, ChangedAt: invoice.Unix(9)}, sealed)
 			must(t, err)
 		}
 		stage(2)
-		_, err := s.StageSecret(t.Context(), "m", 9, sealed)
+		_, err := s.StageSecret(t.Context(), "m", invoice.Unix(9), sealed)
 		conflict("a second one staged", err)
 		want("staged", row(2, store.SecretStaged, 0), row(1, store.SecretActive, 0))
 
-		conflict("promoting what is not staged", s.PromoteSecret(t.Context(), row(3, store.SecretStaged, 0), url, 100))
-		if err := s.PromoteSecret(t.Context(), row(2, store.SecretStaged, 0), url+"old", 100); !errors.Is(err, store.ErrURLChanged) {
+		conflict("promoting what is not staged", s.PromoteSecret(t.Context(), row(3, store.SecretStaged, 0), url, invoice.Unix(100)))
+		if err := s.PromoteSecret(t.Context(), row(2, store.SecretStaged, 0), url+"old", invoice.Unix(100)); !errors.Is(err, store.ErrURLChanged) {
 			t.Errorf("promoting what another URL knows: %v, want ErrURLChanged", err)
 		}
 		want("still staged", row(2, store.SecretStaged, 0), row(1, store.SecretActive, 0))
-		must(t, s.PromoteSecret(t.Context(), row(2, store.SecretStaged, 0), url, 100))
+		must(t, s.PromoteSecret(t.Context(), row(2, store.SecretStaged, 0), url, invoice.Unix(100)))
 		want("promoted", row(2, store.SecretActive, 0), row(1, store.SecretRetiring, 100))
-		conflict("promoting it again", s.PromoteSecret(t.Context(), row(2, store.SecretStaged, 0), url, 200))
+		conflict("promoting it again", s.PromoteSecret(t.Context(), row(2, store.SecretStaged, 0), url, invoice.Unix(200)))
 
 		stage(3)
 		must(t, s.DropStagedSecret(t.Context(), "m"))

@@ -8,6 +8,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
@@ -117,7 +118,7 @@ func TestExpireWithoutEndpoint(t *testing.T) {
 		for _, m := range []string{"a", "b"} {
 			storetest.Schedule(t, s, m, 0, 3, now)
 		}
-		_, err := s.PutEndpoint(t.Context(), store.EndpointRow{MerchantID: "b", URL: "https://b.example/", ChangedAt: now / 1000}, func(int64) ([]byte, string, error) { return []byte{1}, "k", nil })
+		_, err := s.PutEndpoint(t.Context(), store.EndpointRow{MerchantID: "b", URL: "https://b.example/", ChangedAt: invoice.Unix(now / 1000)}, func(int64) ([]byte, string, error) { return []byte{1}, "k", nil })
 		must(t, err)
 		me, other := store.Worker{ID: "me", Endpoints: "x"}, store.Worker{ID: "other", Endpoints: "y"}
 		at := int64(now + day + 1)

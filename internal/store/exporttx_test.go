@@ -1,6 +1,9 @@
 package store
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Tests call these methods of Tx in a transaction of their own.
 
@@ -11,13 +14,13 @@ func (s *Store) PutEndpoint(ctx context.Context, e EndpointRow, seal Seal) (firs
 }
 
 // StageSecret is Tx.StageSecret.
-func (s *Store) StageSecret(ctx context.Context, merchantID string, now int64, seal Seal) (version int64, err error) {
+func (s *Store) StageSecret(ctx context.Context, merchantID string, now time.Time, seal Seal) (version int64, err error) {
 	err = s.Update(ctx, func(tx *Tx) error { version, err = tx.StageSecret(ctx, merchantID, now, seal); return err })
 	return version, err
 }
 
 // PromoteSecret is Tx.PromoteSecret.
-func (s *Store) PromoteSecret(ctx context.Context, staged SecretRow, url string, validUntil int64) error {
+func (s *Store) PromoteSecret(ctx context.Context, staged SecretRow, url string, validUntil time.Time) error {
 	return s.Update(ctx, func(tx *Tx) error { return tx.PromoteSecret(ctx, staged, url, validUntil) })
 }
 
