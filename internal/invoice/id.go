@@ -90,3 +90,15 @@ func TransferID(prefix, chainKey string, tx Hash, ordinal int) string {
 	h.Write(binary.BigEndian.AppendUint64(nil, uint64(ordinal)))
 	return prefix + crockford.EncodeToString(h.Sum(nil)[:16])
 }
+
+// DeliveryID names the delivery of an event by what the event is about, so that its
+// receiver can recognise it: a service whose database was restored from a backup reads
+// the chain again and delivers the events since then under the same ids.
+func DeliveryID(typ EventType, subject, merchantID, invoiceID string) string {
+	h := sha256.New()
+	for _, part := range []string{string(typ), subject, merchantID, invoiceID} {
+		io.WriteString(h, part) //nolint:errcheck // a hash never fails to write
+		h.Write([]byte{0})
+	}
+	return PrefixDelivery + crockford.EncodeToString(h.Sum(nil)[:16])
+}

@@ -176,3 +176,25 @@ func TestTransferID(t *testing.T) {
 		t.Errorf("%d transfers have %d identifiers", n, len(seen))
 	}
 }
+
+// TestDeliveryID wants the same id for the same event, and another one where any part of
+// it differs.
+func TestDeliveryID(t *testing.T) {
+	first := invoice.DeliveryID(invoice.EventPaid, "inv_1", "shop", "inv_1")
+	if again := invoice.DeliveryID(invoice.EventPaid, "inv_1", "shop", "inv_1"); again != first {
+		t.Errorf("%s, then %s", first, again)
+	}
+	seen := map[string]bool{first: true}
+	for _, id := range []string{
+		invoice.DeliveryID(invoice.EventExpired, "inv_1", "shop", "inv_1"),
+		invoice.DeliveryID(invoice.EventPaid, "inv_2", "shop", "inv_1"),
+		invoice.DeliveryID(invoice.EventPaid, "inv_1", "shop2", "inv_1"),
+		invoice.DeliveryID(invoice.EventPaid, "inv_1", "shop", ""),
+		invoice.DeliveryID(invoice.EventPaid, "inv_1", "sho", "pinv_1"),
+	} {
+		if seen[id] || len(id) != len("dlv_")+26 || !strings.HasPrefix(id, "dlv_") {
+			t.Errorf("%s for another event, or of another form", id)
+		}
+		seen[id] = true
+	}
+}

@@ -87,7 +87,7 @@ func (s *Service) emitTo(out *outbox, typ invoice.EventType, subject, merchantID
 		Body: body, CreatedAt: now.Unix(), Due: s.schedule(),
 	}
 	if s.merchants.WantsEvents(merchantID) {
-		e.DeliveryID = s.ids.New(invoice.PrefixDelivery)
+		e.DeliveryID = invoice.DeliveryID(typ, subject, merchantID, invoiceID)
 	}
 	out.events = append(out.events, e)
 	return nil
