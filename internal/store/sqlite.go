@@ -73,7 +73,12 @@ func makePrivate(path string) error {
 func sqliteDSN(path, extra string) string {
 	q := "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)" +
 		"&_pragma=foreign_keys(1)&_pragma=cache_size(-16000)&_pragma=temp_store(MEMORY)&" + extra
-	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: q}).String()
+	return sqliteURI(path, q)
+}
+
+// sqliteURI names a file with parameters of its connections.
+func sqliteURI(path, query string) string {
+	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: query}).String()
 }
 
 func (db *sqliteDB) update(ctx context.Context, fn func(*Tx) error) error {

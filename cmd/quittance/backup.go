@@ -1,0 +1,53 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quittance/quittance/internal/store"
+)
+
+func newBackup(env environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "backup FILE --config FILE", GroupID: groupService,
+		Short: "back up the SQLite database, also while the service runs",
+		Long: `Writes a copy of the service's SQLite database, as of one moment, to a new file. The
+service may be running. The copy was checked and is on disk when the command ends with 0;
+otherwise there is no file. It holds webhook secrets only as the database does, encrypted
+under the master key, which is backed up apart.
+
+To restore, stop the service, remove quittance.db-wal and quittance.db-shm beside the
+database if they exist, put the copy in the database's place, and start the service. It
+reads the chains from where the copy was.
+
+For PostgreSQL it names the tools that do this.`,
+		Example: "  quittance backup --config quittance.yaml /backups/quittance-$(date +%F).db",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errors.New("backup needs the one file to write")
+			}
+			return nil
+		},
+	}
+	path := configFlag(cmd)
+	cobra.CheckErr(cmd.MarkFlagRequired("config"))
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		cfg, err := loadConfig(*path)
+		if err != nil {
+			return err
+		}
+		if err := store.Backup(cmd.Context(), cfg.Database, args[0]); err != nil {
+			return err
+		}
+		info, err := os.Stat(args[0])
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(env.stdout, "%s holds the database, %d bytes, and was checked.\n", args[0], info.Size())
+		return err
+	}
+	return cmd
+}

@@ -1,0 +1,105 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// ErrNoBackup is returned by Backup for a database that has tools of its own.
+var ErrNoBackup = errors.New("PostgreSQL is backed up by its own tools, also while the service runs: " +
+	"pg_dump --format=custom --file=FILE, or pg_basebackup and an archive of the WAL for any moment")
+
+// Backup writes the SQLite database at the URL to a new file at path, as of one moment,
+// while services may use it. The file is complete, checked and on disk when Backup returns
+// nil; otherwise it leaves no file. It does not migrate the schema, and returns ErrNoBackup
+// for PostgreSQL.
+func Backup(ctx context.Context, url, path string) (err error) {
+	from, ok := strings.CutPrefix(url, "sqlite:")
+	if !ok {
+		return ErrNoBackup
+	}
+	if _, err := os.Stat(from); err != nil {
+		return fmt.Errorf("find the database: %w", err)
+	}
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s exists already; choose another file, or remove it", path)
+	}
+	partial := path + ".partial"
+	if err := makeEmpty(partial); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.Remove(partial)) }()
+	if err := copyDatabase(ctx, from, partial); err != nil {
+		return err
+	}
+	if err := checkDatabase(ctx, partial); err != nil {
+		return err
+	}
+	if err := syncFile(partial); err != nil {
+		return err
+	}
+	if err := os.Link(partial, path); err != nil { // unlike a rename it replaces no file
+		return fmt.Errorf("name the backup: %w", err)
+	}
+	return syncFile(filepath.Dir(path))
+}
+
+// makeEmpty creates a file that its owner alone can read.
+func makeEmpty(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s exists: another backup is in progress, or one was broken off; if so, remove it", path)
+	}
+	if err != nil {
+		return fmt.Errorf("create the backup: %w", err)
+	}
+	return f.Close()
+}
+
+// copyDatabase writes a database as of one moment to an empty file.
+func copyDatabase(ctx context.Context, from, to string) (err error) {
+	db, err := sql.Open("sqlite", sqliteDSN(from, "_pragma=query_only(0)"))
+	if err != nil {
+		return fmt.Errorf("open %s: %w", from, err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if _, err := db.ExecContext(ctx, "VACUUM INTO ?", to); err != nil {
+		return fmt.Errorf("copy %s: %w", from, err)
+	}
+	return nil
+}
+
+// checkDatabase returns an error if a database is damaged.
+func checkDatabase(ctx context.Context, path string) (err error) {
+	db, err := sql.Open("sqlite", sqliteURI(path, "mode=ro"))
+	if err != nil {
+		return fmt.Errorf("open the backup: %w", err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	var result string
+	if err := db.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&result); err != nil {
+		return fmt.Errorf("check the backup: %w", err)
+	}
+	if result != "ok" {
+		return fmt.Errorf("the backup is damaged, and so is the database, probably: %s", result)
+	}
+	return nil
+}
+
+// syncFile has the content of a file or folder written to disk.
+func syncFile(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("write the backup to disk: %w", err)
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("write the backup to disk: %w", err)
+	}
+	return nil
+}
