@@ -42,6 +42,7 @@ func Show(path string, src Source) ([]byte, error) {
 func (f *file) fill(cfg Config) {
 	f.Listen = cmp.Or(f.Listen, DefaultListen)
 	f.HTTP.StopDelay = scalar(cfg.StopDelay.String())
+	f.HTTP.ForwardedHeader = cfg.Proxies.Header
 	f.Log = logFile{Format: string(cfg.Log.Format), Level: strings.ToLower(cfg.Log.Level.String())}
 	f.Webhooks.Retention = retentionFile{Events: days(cfg.KeepEvents), Attempts: days(cfg.KeepAttempts)}
 	if f.Database == (location{}) {

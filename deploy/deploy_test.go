@@ -1,0 +1,129 @@
+// Package deploy_test checks the files with which Quittance is installed, each by a tool
+// made for its format, and their configurations by the program's own rules.
+package deploy_test
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/quittance/quittance/internal/config"
+	"github.com/quittance/quittance/internal/testdeps"
+)
+
+func TestMain(m *testing.M) {
+	testdeps.Short("TestLint", "TestCaddyfile", "TestUnit")
+	os.Exit(m.Run())
+}
+
+// TestLint checks the Dockerfile as BuildKit parses it, the Compose file by its schema, and
+// the Kubernetes manifests by their types and the restricted Pod Security Standard.
+func TestLint(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command("go", "run", ".", "../..")
+	cmd.Dir = "lint"
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=readonly")
+	if err := testdeps.MayInstall(); err != nil {
+		cmd.Env = append(cmd.Env, "GOPROXY=off") // what the linter needs may have been downloaded before
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v (if modules are missing: run \"make test\", which downloads them)\n%s", err, out)
+	}
+}
+
+// TestCaddyfile has Caddy load the Caddyfile without starting.
+func TestCaddyfile(t *testing.T) {
+	t.Parallel()
+	caddy := program(t, "caddy", "caddy")
+	cmd := exec.Command(caddy, "validate", "--adapter", "caddyfile", "--config", "compose/Caddyfile")
+	cmd.Env = append(os.Environ(), "DOMAIN=pay.example.com", "XDG_DATA_HOME="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir())
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestUnit has systemd verify the unit and assess how far the service is confined: at most
+// 1.5 of 10 points of exposure.
+func TestUnit(t *testing.T) {
+	t.Parallel()
+	systemd := program(t, "systemd", "systemd-analyze")
+	raw, err := os.ReadFile("systemd/quittance.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The program need not be installed.
+	const command = "ExecStart=/usr/local/bin/quittance "
+	if !strings.Contains(string(raw), command) {
+		t.Fatalf("the unit lacks %s", command)
+	}
+	unit := filepath.Join(t.TempDir(), "quittance.service")
+	if err := os.WriteFile(unit, []byte(strings.Replace(string(raw), command, "ExecStart=/bin/true ", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"verify", "--man=no", unit}, {"security", "--offline=true", "--threshold=15", unit}} {
+		out, err := exec.Command(systemd, args...).CombinedOutput()
+		if err != nil || args[0] == "verify" && len(out) > 0 {
+			t.Errorf("systemd-analyze %s: %v\n%s", args[0], err, out)
+		}
+	}
+}
+
+// program returns the path of a program of a Debian package, and installs it if necessary.
+func program(t *testing.T, pkg, name string) string {
+	t.Helper()
+	path, err := testdeps.ProgramOf(t.Context(), "deploy", pkg, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// secrets are contents of secret files, by the ends of their names.
+var secrets = map[string]string{
+	"database-url":      "postgres://quittance:hunter2@postgres:5432/quittance?sslmode=disable",
+	"master-key":        "5ec7e78c3f1d5e9ab2047c6e11f0d93b58a7c42d7e9016fb83c5aa4e6d2719b0",
+	"shop-webhook":      "whsec_s3cr3t-s3cr3t-s3cr3t",
+	"base-sepolia-node": "https://node.example.com/v2/hunter2",
+}
+
+// TestConfigurations loads the configuration of each way to install, as serve does.
+func TestConfigurations(t *testing.T) {
+	for _, path := range []string{"compose/quittance.yaml", "systemd/quittance.yaml", "kubernetes/config.yaml"} {
+		t.Run(path, func(t *testing.T) {
+			src := config.Source{File: func(name string) ([]byte, error) {
+				if name == path {
+					return configuration(path)
+				}
+				for end, secret := range secrets {
+					if strings.HasSuffix(name, end) {
+						return []byte(secret + "\n"), nil
+					}
+				}
+				return nil, fmt.Errorf("open %s: %w", name, fs.ErrNotExist)
+			}}
+			cfg, err := config.Load(path, src)
+			if err != nil || len(cfg.Warnings) > 0 {
+				t.Errorf("%v, with warnings %q", err, cfg.Warnings)
+			}
+		})
+	}
+}
+
+// configuration returns the content of a configuration file, or of the file in a ConfigMap.
+func configuration(path string) ([]byte, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil || filepath.Base(path) == "quittance.yaml" {
+		return raw, err
+	}
+	var object struct {
+		Data map[string]string `yaml:"data"`
+	}
+	err = yaml.Unmarshal(raw, &object)
+	return []byte(object.Data["quittance.yaml"]), err
+}
