@@ -35,7 +35,7 @@ type handover struct {
 // at once. It is called in the transaction that inserts them, before the insert.
 func (w *Worker) LeaseEvents(events []store.Event) {
 	h := &w.handover
-	until := w.Schedule().Add(w.Limits.Lease)
+	until := w.conf.Schedule().Add(w.conf.Limits.Lease)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.leaseID == "" || until.After(h.before) {
@@ -108,7 +108,7 @@ func (r *run) takeFresh(now time.Time) error {
 	endpoints, err := r.endpointsOf(merchants)
 	for _, e := range fresh {
 		to, reachable := endpoints[e.MerchantID]
-		inTime := e.LeaseUntil.Sub(now) > r.Limits.Lease/2 // the commit may have taken long
+		inTime := e.LeaseUntil.Sub(now) > r.conf.Limits.Lease/2 // the commit may have taken long
 		if e.LeaseID != "" && inTime && reachable && r.mayStart(e.MerchantID, now) {
 			d := delivery.Delivery{
 				ID: e.DeliveryID, Seq: e.Seq, EventID: e.ID, MerchantID: e.MerchantID, EventType: string(e.Type), Body: e.Body,
@@ -136,7 +136,7 @@ func (r *run) endpointsOf(merchants map[string]bool) (map[string]poster.Endpoint
 	}
 	ctx, cancel := context.WithTimeout(r.work, storeTimeout)
 	defer cancel()
-	return r.Endpoints(ctx, ids)
+	return r.conf.Endpoints(ctx, ids)
 }
 
 // mayStart reports whether a fresh event may be posted before what waits.
@@ -158,7 +158,7 @@ func (r *run) freeOf(merchantID string, now time.Time) int {
 			return 0
 		}
 	}
-	return max(0, m.allowed(r.Limits.PerMerchant)-len(m.inFlight))
+	return max(0, m.allowed(r.conf.Limits.PerMerchant)-len(m.inFlight))
 }
 
 // openHandover lets events be leased, unless others wait for slots.

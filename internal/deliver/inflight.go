@@ -37,7 +37,7 @@ type finished struct {
 
 // start starts an attempt.
 func (r *run) start(l *lane, j job, now time.Time) {
-	f := &attempt{job: j, lane: l, began: time.Now(), task: r.Watchdog.Begin("deliveries: attempt")}
+	f := &attempt{job: j, lane: l, began: time.Now(), task: r.conf.Watchdog.Begin("deliveries: attempt")}
 	r.attempts[f] = struct{}{}
 	m := r.merchant(j.MerchantID)
 	m.inFlight = append(m.inFlight, j.Seq)
@@ -46,7 +46,7 @@ func (r *run) start(l *lane, j job, now time.Time) {
 	} else {
 		l.attempts[f] = now
 	}
-	r.Metrics.inFlight.WithLabelValues(string(l.name)).Inc()
+	r.conf.Metrics.inFlight.WithLabelValues(string(l.name)).Inc()
 	recorder := r.recorder
 	go func() {
 		over := r.deliver(r.work, j, recorder)
@@ -79,7 +79,7 @@ func (r *run) finish(f finished) {
 	if f.outcome.Change != nil {
 		r.setBreaker(d.MerchantID, f.outcome.Change(r.merchant(d.MerchantID).breaker))
 	}
-	r.place(d.MerchantID, r.Schedule())
+	r.place(d.MerchantID, r.conf.Schedule())
 }
 
 // freeSlot gives an attempt's slot to others.
@@ -90,7 +90,7 @@ func (r *run) freeSlot(f *attempt) {
 	} else {
 		delete(f.lane.attempts, f)
 	}
-	r.Metrics.inFlight.WithLabelValues(string(f.lane.name)).Dec()
+	r.conf.Metrics.inFlight.WithLabelValues(string(f.lane.name)).Dec()
 	m := r.merchant(f.MerchantID)
 	m.inFlight = slices.DeleteFunc(m.inFlight, func(seq int64) bool { return seq == f.Seq })
 }
@@ -98,20 +98,20 @@ func (r *run) freeSlot(f *attempt) {
 // reapStalled frees the slots of attempts that make no progress, whatever the
 // cause. The leases on their deliveries have ended: any worker may lease them.
 func (r *run) reapStalled() {
-	if time.Since(r.reaped) < min(observeEvery, r.Limits.Stall) {
+	if time.Since(r.reaped) < min(observeEvery, r.conf.Limits.Stall) {
 		return
 	}
 	r.reaped = time.Now()
 	held := len(r.attempts)
 	for f := range r.attempts {
-		if took := time.Since(f.began); took >= r.Limits.Stall {
-			r.Logger.ErrorContext(r.work, "webhook delivery makes no progress, its slot is freed",
+		if took := time.Since(f.began); took >= r.conf.Limits.Stall {
+			r.conf.Logger.ErrorContext(r.work, "webhook delivery makes no progress, its slot is freed",
 				"delivery", f.ID, "merchant", f.MerchantID, "for", took.Round(time.Second))
-			r.Metrics.stalled.Inc()
+			r.conf.Metrics.stalled.Inc()
 			f.task.Replace()
 			r.freeSlot(f)
 			f.lane.cache.add(delivery.Queue{MerchantID: f.MerchantID, Head: f.Due, HeadSeq: f.Seq})
-			r.place(f.MerchantID, r.Schedule())
+			r.place(f.MerchantID, r.conf.Schedule())
 		}
 	}
 	if len(r.attempts) < held { // they may wait for the recorder
@@ -122,7 +122,7 @@ func (r *run) reapStalled() {
 // stop waits for the attempts in flight and releases the leases of those that
 // did not finish. Once the grace is over it waits for stopTimeout at most.
 func (r *run) stop() error {
-	task := r.Watchdog.Begin("deliveries: stop")
+	task := r.conf.Watchdog.Begin("deliveries: stop")
 	defer task.End()
 	patience, forget := context.WithCancel(context.Background())
 	defer forget()
@@ -146,7 +146,7 @@ func (r *run) stop() error {
 		case f := <-r.finished:
 			r.finish(f)
 		case <-patience.Done():
-			r.Logger.ErrorContext(patience, "webhook attempts did not end, their deliveries fall due when their leases end", "deliveries", len(r.attempts))
+			r.conf.Logger.ErrorContext(patience, "webhook attempts did not end, their deliveries fall due when their leases end", "deliveries", len(r.attempts))
 		}
 	}
 	r.releaseReturned(r.work)
@@ -159,16 +159,16 @@ func (r *run) stop() error {
 	defer cancel()
 	var errs []error
 	for leaseID, seqs := range r.abandoned {
-		n, err := r.Store.ReleaseDeliveries(ctx, leaseID, seqs, r.Schedule())
+		n, err := r.conf.Store.ReleaseDeliveries(ctx, leaseID, seqs, r.conf.Schedule())
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		r.Logger.InfoContext(ctx, "webhook deliveries released unfinished", "deliveries", n)
+		r.conf.Logger.InfoContext(ctx, "webhook deliveries released unfinished", "deliveries", n)
 	}
 	// A worker that still holds leases stays registered until they end.
 	if len(errs) == 0 && !stuck && !r.registeredUntil.IsZero() {
-		errs = append(errs, r.Store.DeregisterWorker(ctx, r.id))
+		errs = append(errs, r.conf.Store.DeregisterWorker(ctx, r.id))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("stop the webhook worker: deliveries that were not released fall due when their leases end: %w", err)

@@ -54,13 +54,13 @@ func (r *run) requestLeases(ctx context.Context, l *lane, healthy bool, room int
 		return
 	}
 	q := &leaseRequest{
-		lane: l, healthy: healthy, leaseID: r.ids.New("lse_"), now: now, until: now.Add(r.Limits.Lease),
+		lane: l, healthy: healthy, leaseID: r.ids.New("lse_"), now: now, until: now.Add(r.conf.Limits.Lease),
 		queues: queues, inFlight: make(map[string][]int64),
 	}
 	for _, queue := range queues {
 		m := r.merchant(queue.MerchantID)
 		m.leasing = true
-		q.limit += m.allowed(r.Limits.PerMerchant) - len(m.inFlight)
+		q.limit += m.allowed(r.conf.Limits.PerMerchant) - len(m.inFlight)
 		if len(m.inFlight) > 0 {
 			q.inFlight[queue.MerchantID] = slices.Clone(m.inFlight)
 		}
@@ -71,7 +71,7 @@ func (r *run) requestLeases(ctx context.Context, l *lane, healthy bool, room int
 	r.leasing++
 	go func() {
 		if q.err = r.lease(q); q.err != nil {
-			wait.Sleep(ctx, r.Limits.Poll, nil)
+			wait.Sleep(ctx, r.conf.Limits.Poll, nil)
 		}
 		r.leases <- q
 	}()
@@ -79,7 +79,7 @@ func (r *run) requestLeases(ctx context.Context, l *lane, healthy bool, room int
 
 // lease carries out a request.
 func (r *run) lease(q *leaseRequest) error {
-	task := r.Watchdog.Begin("deliveries: lease")
+	task := r.conf.Watchdog.Begin("deliveries: lease")
 	defer task.End()
 	ctx, cancel := context.WithTimeout(r.work, storeTimeout)
 	defer cancel()
@@ -88,12 +88,12 @@ func (r *run) lease(q *leaseRequest) error {
 		ids[i] = queue.MerchantID
 	}
 	var err error
-	if q.endpoints, err = r.Endpoints(ctx, ids); err != nil {
+	if q.endpoints, err = r.conf.Endpoints(ctx, ids); err != nil {
 		return fmt.Errorf("look up webhook endpoints: %w", err)
 	}
 	request := delivery.LeaseRequest{
 		LeaseID: q.leaseID, Now: q.now, Until: q.until, Lane: q.lane.name,
-		Worker: r.id, InFlight: q.inFlight, PerMerchant: r.Limits.PerMerchant,
+		Worker: r.id, InFlight: q.inFlight, PerMerchant: r.conf.Limits.PerMerchant,
 	}
 	for _, queue := range q.queues {
 		if _, ok := q.endpoints[queue.MerchantID]; ok {
@@ -108,7 +108,7 @@ func (r *run) lease(q *leaseRequest) error {
 	} else {
 		request.Suspect = q.limit
 	}
-	q.leased, err = r.Store.LeaseDeliveries(ctx, request)
+	q.leased, err = r.conf.Store.LeaseDeliveries(ctx, request)
 	return err
 }
 
@@ -120,11 +120,11 @@ func (r *run) applyLeases(q *leaseRequest) {
 	}
 	r.endRequest(q)
 	if q.err != nil {
-		r.Logger.ErrorContext(r.work, "lease of deliveries failed, will retry", "err", q.err)
+		r.conf.Logger.ErrorContext(r.work, "lease of deliveries failed, will retry", "err", q.err)
 	} else {
 		r.noteUnreachable(q)
 	}
-	now := r.Schedule()
+	now := r.conf.Schedule()
 	leased := make(map[string]bool)
 	for _, d := range q.leased.Deliveries {
 		leased[d.MerchantID] = true
@@ -162,6 +162,6 @@ func (r *run) noteUnreachable(q *leaseRequest) {
 	}
 	merchants := len(r.waiting)
 	r.log.add("unreachable", func(int) {
-		r.Logger.InfoContext(r.work, "events wait, since their merchants have no webhook endpoint", "merchants", merchants)
+		r.conf.Logger.InfoContext(r.work, "events wait, since their merchants have no webhook endpoint", "merchants", merchants)
 	})
 }

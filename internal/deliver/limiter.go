@@ -60,8 +60,8 @@ func (r *run) putBack(f finished) {
 		lane = r.lanes[1]
 	}
 	lane.cache.add(delivery.Queue{MerchantID: d.MerchantID, Head: d.Due, HeadSeq: d.Seq})
-	r.merchant(d.MerchantID).backoffUntil = r.Schedule().Add(putBackBackoff)
-	r.Metrics.putBack.Inc()
+	r.merchant(d.MerchantID).backoffUntil = r.conf.Schedule().Add(putBackBackoff)
+	r.conf.Metrics.putBack.Inc()
 	if f.fault == poster.FaultShortage {
 		r.limiter.backOff(len(r.attempts), time.Now())
 	}
@@ -76,8 +76,8 @@ func (r *run) releaseReturned(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	for leaseID, seqs := range r.returned {
-		if _, err := r.Store.ReleaseDeliveries(ctx, leaseID, seqs, r.Schedule()); err != nil {
-			r.Logger.ErrorContext(ctx, "release of webhook deliveries failed, they fall due when their leases end", "err", err)
+		if _, err := r.conf.Store.ReleaseDeliveries(ctx, leaseID, seqs, r.conf.Schedule()); err != nil {
+			r.conf.Logger.ErrorContext(ctx, "release of webhook deliveries failed, they fall due when their leases end", "err", err)
 			break
 		}
 	}

@@ -107,14 +107,14 @@ func (r *recorder) recordAll(ctx context.Context, calls []*recordCall) {
 		if err == nil {
 			for i, c := range calls {
 				if slices.Contains(lost, i) {
-					r.Logger.WarnContext(ctx, "outcome of a webhook delivery dropped: another worker has leased it",
+					r.conf.Logger.WarnContext(ctx, "outcome of a webhook delivery dropped: another worker has leased it",
 						"delivery", c.Value.outcome.Delivery.ID)
 				}
 				c.Finish(true)
 			}
 			return
 		}
-		r.Logger.ErrorContext(ctx, "record of webhook outcomes failed, will retry while their leases last",
+		r.conf.Logger.ErrorContext(ctx, "record of webhook outcomes failed, will retry while their leases last",
 			"deliveries", len(calls), "err", err)
 		timer := time.NewTimer(recordRetry)
 		select {
@@ -123,7 +123,7 @@ func (r *recorder) recordAll(ctx context.Context, calls []*recordCall) {
 			timer.Stop()
 		}
 		calls = slices.DeleteFunc(calls, func(c *recordCall) bool {
-			over := ctx.Err() != nil || !r.Schedule().Before(c.Value.until)
+			over := ctx.Err() != nil || !r.conf.Schedule().Before(c.Value.until)
 			if over {
 				c.Finish(false)
 			}
@@ -135,7 +135,7 @@ func (r *recorder) recordAll(ctx context.Context, calls []*recordCall) {
 // finish writes outcomes even when the worker stops: what a receiver accepted
 // should not be sent again.
 func (r *recorder) finish(ctx context.Context, calls []*recordCall) ([]int, error) {
-	task := r.Watchdog.Begin("deliveries: record")
+	task := r.conf.Watchdog.Begin("deliveries: record")
 	defer task.End()
 	ctx, cancel := r.finishing(ctx)
 	defer cancel()
@@ -143,7 +143,7 @@ func (r *recorder) finish(ctx context.Context, calls []*recordCall) ([]int, erro
 	for i, c := range calls {
 		outcomes[i] = c.Value.outcome
 	}
-	return r.Store.FinishDeliveries(ctx, outcomes)
+	return r.conf.Store.FinishDeliveries(ctx, outcomes)
 }
 
 // finishing returns a context for recording, which outlives the worker's by a

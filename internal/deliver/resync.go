@@ -102,7 +102,7 @@ func (r *run) beginResync(now time.Time) {
 	r.resync.count++
 	number, waiting := r.resync.count, r.waitingSample()
 	r.resync.group.Go(func() {
-		task := r.Watchdog.Begin("deliveries: resync")
+		task := r.conf.Watchdog.Begin("deliveries: resync")
 		defer task.End()
 		ctx, cancel := context.WithTimeout(r.work, resyncTimeout)
 		defer cancel()
@@ -112,13 +112,13 @@ func (r *run) beginResync(now time.Time) {
 
 // register tells the other workers in time that this one may hold leases.
 func (r *run) register(now time.Time) error {
-	if now.Add(2 * r.Limits.Lease).Before(r.registeredUntil) {
+	if now.Add(2 * r.conf.Limits.Lease).Before(r.registeredUntil) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(r.work, storeTimeout)
 	defer cancel()
-	until := now.Add(4 * r.Limits.Lease)
-	if err := r.Store.RegisterWorker(ctx, r.registration(), now, until); err != nil {
+	until := now.Add(4 * r.conf.Limits.Lease)
+	if err := r.conf.Store.RegisterWorker(ctx, r.registration(), now, until); err != nil {
 		return err
 	}
 	r.registeredUntil = until
@@ -126,7 +126,7 @@ func (r *run) register(now time.Time) error {
 }
 
 func (r *run) registration() store.Worker {
-	return store.Worker{ID: r.id, Endpoints: r.Configured}
+	return store.Worker{ID: r.id, Endpoints: r.conf.Configured}
 }
 
 // readSchedule reads all queues, their breakers, and the endpoints of merchants
@@ -136,7 +136,7 @@ func (r *run) readSchedule(ctx context.Context, number int, waiting []string) (f
 	found.queues = make(map[delivery.Lane][]delivery.Queue)
 	var merchants []string
 	for _, l := range r.lanes {
-		if found.queues[l.name], found.err = r.Store.Queues(ctx, l.name); found.err != nil {
+		if found.queues[l.name], found.err = r.conf.Store.Queues(ctx, l.name); found.err != nil {
 			return found
 		}
 		for _, q := range found.queues[l.name] {
@@ -144,13 +144,13 @@ func (r *run) readSchedule(ctx context.Context, number int, waiting []string) (f
 		}
 	}
 	slices.Sort(merchants)
-	if found.breakers, found.err = r.Store.Breakers(ctx, slices.Compact(merchants)); found.err != nil {
+	if found.breakers, found.err = r.conf.Store.Breakers(ctx, slices.Compact(merchants)); found.err != nil {
 		return found
 	}
-	if found.counts, found.err = r.Store.BreakerCounts(ctx); found.err != nil || len(waiting) == 0 {
+	if found.counts, found.err = r.conf.Store.BreakerCounts(ctx); found.err != nil || len(waiting) == 0 {
 		return found
 	}
-	found.reached, found.err = r.Endpoints(ctx, waiting)
+	found.reached, found.err = r.conf.Endpoints(ctx, waiting)
 	return found
 }
 
@@ -160,7 +160,7 @@ func (r *run) applySnapshot(found snapshot, now time.Time) {
 	r.resync.running = false
 	if found.err != nil {
 		if r.work.Err() == nil {
-			r.Logger.ErrorContext(r.work, "resync of the delivery queues failed, will retry", "err", found.err)
+			r.conf.Logger.ErrorContext(r.work, "resync of the delivery queues failed, will retry", "err", found.err)
 		}
 		return
 	}
@@ -190,7 +190,7 @@ func (r *run) applySnapshot(found snapshot, now time.Time) {
 		})
 	}
 	r.reached(found.reached, now)
-	r.Metrics.observeBreakers(found.counts)
+	r.conf.Metrics.observeBreakers(found.counts)
 	r.beginExpiring(found.queues, now)
 }
 
@@ -225,13 +225,13 @@ func (r *run) beginExpiring(queues map[delivery.Lane][]delivery.Queue, now time.
 	unreachable := maps.Clone(r.waiting)
 	r.resync.expired, r.resync.expiring = now, true
 	r.resync.group.Go(func() {
-		task := r.Watchdog.Begin("deliveries: expire")
+		task := r.conf.Watchdog.Begin("deliveries: expire")
 		defer task.End()
 		ctx, cancel := context.WithTimeout(r.work, resyncTimeout)
 		defer cancel()
 		more, err := r.expire(ctx, late, unreachable, now)
 		if err != nil && r.work.Err() == nil {
-			r.Logger.ErrorContext(ctx, "expiry of webhook deliveries failed, will retry", "err", err)
+			r.conf.Logger.ErrorContext(ctx, "expiry of webhook deliveries failed, will retry", "err", err)
 		}
 		r.resync.expiries <- more
 	})
@@ -253,7 +253,7 @@ func (r *run) expire(ctx context.Context, merchantIDs []string, unreachable map[
 				return true, nil
 			}
 			var expired map[string]int
-			if expired, again, err = r.Store.ExpireDeliveries(ctx, request); err != nil {
+			if expired, again, err = r.conf.Store.ExpireDeliveries(ctx, request); err != nil {
 				return false, err
 			}
 			for merchantID, n := range expired {
@@ -266,12 +266,12 @@ func (r *run) expire(ctx context.Context, merchantIDs []string, unreachable map[
 }
 
 func (r *run) reportExpired(merchantID string, n int, unreachable bool) {
-	r.Metrics.failed.Add(float64(n))
+	r.conf.Metrics.failed.Add(float64(n))
 	why := "their deadlines passed while the endpoint was left alone"
 	if unreachable {
 		why = "the merchant has had no endpoint for 24 hours"
 	}
 	r.log.addMany("expired:"+merchantID, n, func(count int) {
-		r.Logger.ErrorContext(r.work, "webhook deliveries failed", "reason", why, "merchant", merchantID, "deliveries", count)
+		r.conf.Logger.ErrorContext(r.work, "webhook deliveries failed", "reason", why, "merchant", merchantID, "deliveries", count)
 	})
 }

@@ -18,7 +18,7 @@ func (r *run) setUnreachable(merchantID string, is bool) {
 	} else {
 		delete(r.waiting, merchantID)
 	}
-	r.Metrics.waiting.Set(float64(len(r.waiting)))
+	r.conf.Metrics.waiting.Set(float64(len(r.waiting)))
 }
 
 // waitingSample returns merchants without an endpoint, to look them up again.

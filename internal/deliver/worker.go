@@ -67,14 +67,17 @@ type Config struct {
 
 // Worker posts what is due.
 type Worker struct {
-	Config
+	conf     Config
 	poster   *poster.Poster
 	log      *logLimiter
 	handover handover
 }
 
-// New returns a worker.
+// New returns a worker. It panics without a required field.
 func New(c Config) *Worker {
+	if c.Store == nil || c.Endpoints == nil || c.Client == nil || c.Now == nil || c.Rand == nil || c.Logger == nil {
+		panic("deliver: Config.Store, Endpoints, Client, Now, Rand and Logger are required")
+	}
 	c.Limits = c.Limits.orDefaults()
 	if c.Metrics == nil {
 		c.Metrics = NewMetrics(nil)
@@ -86,7 +89,7 @@ func New(c Config) *Worker {
 		c.Watchdog = watchdog.New(0)
 	}
 	return &Worker{
-		Config:   c,
+		conf:     c,
 		poster:   poster.New(poster.Config{Client: c.Client, Now: c.Now, Timeout: c.Limits.Timeout}),
 		log:      newLogLimiter(),
 		handover: handover{wake: make(chan struct{}, 1), free: make(map[string]int)},
@@ -130,7 +133,7 @@ type run struct {
 // returns nil, or an error if that failed: those deliveries wait for the end of
 // their leases. An error of the database is logged and retried.
 func (w *Worker) Run(ctx context.Context) error {
-	limits := w.Limits
+	limits := w.conf.Limits
 	work, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
 	defer context.AfterFunc(ctx, func() {
@@ -142,7 +145,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		case <-work.Done():
 		}
 	})()
-	ids := invoice.NewIDs(w.Now, w.Rand)
+	ids := invoice.NewIDs(w.conf.Now, w.conf.Rand)
 	r := &run{
 		Worker: w,
 		ids:    ids,
@@ -175,17 +178,17 @@ func (w *Worker) Run(ctx context.Context) error {
 // fill takes in fresh events, and requests leases for as much as the lanes have
 // room for. It returns in what time to do so again at the latest.
 func (r *run) fill(ctx context.Context, woken bool) time.Duration {
-	task := r.Watchdog.Begin("deliveries: schedule")
+	task := r.conf.Watchdog.Begin("deliveries: schedule")
 	defer task.End()
-	now := r.Schedule()
+	now := r.conf.Schedule()
 	r.reapStalled()
 	if err := r.takeFresh(now); err != nil {
-		r.Logger.ErrorContext(ctx, "look-up of webhook endpoints failed, will retry", "err", err)
+		r.conf.Logger.ErrorContext(ctx, "look-up of webhook endpoints failed, will retry", "err", err)
 	}
 	r.releaseReturned(ctx)
 	if err := r.refresh(now, woken); err != nil {
-		r.Logger.ErrorContext(ctx, "read of the delivery schedule failed, will retry", "err", err)
-		return r.Limits.Poll
+		r.conf.Logger.ErrorContext(ctx, "read of the delivery schedule failed, will retry", "err", err)
+		return r.conf.Limits.Poll
 	}
 	r.observe(now)
 	if r.limiter.paused(time.Now()) {
@@ -199,9 +202,9 @@ func (r *run) fill(ctx context.Context, woken bool) time.Duration {
 	r.openHandover(now, starved)
 	next := r.next()
 	if next.IsZero() {
-		return r.Limits.Poll
+		return r.conf.Limits.Poll
 	}
-	return min(r.Limits.Poll, next.Sub(now))
+	return min(r.conf.Limits.Poll, next.Sub(now))
 }
 
 // starved reports whether due deliveries to healthy endpoints wait for a slot.
@@ -241,13 +244,13 @@ func (r *run) observe(now time.Time) {
 			}
 		}
 	}
-	r.Metrics.observeOldest(oldest, now)
+	r.conf.Metrics.observeOldest(oldest, now)
 }
 
 // place schedules when a merchant's queues are asked.
 func (r *run) place(merchantID string, now time.Time) {
 	m := r.merchant(merchantID)
-	full := len(m.inFlight) >= m.allowed(r.Limits.PerMerchant)
+	full := len(m.inFlight) >= m.allowed(r.conf.Limits.PerMerchant)
 	delete(r.full, merchantID)
 	for _, l := range r.lanes {
 		notBefore := m.breaker.Until
@@ -294,12 +297,12 @@ func (r *run) wait(ctx context.Context, atMost time.Duration) (woken bool) {
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-	case <-r.Wake:
+	case <-r.conf.Wake:
 		return true
 	case <-r.handover.wake:
 	case <-timer.C:
 	case found := <-r.resync.results:
-		r.applySnapshot(found, r.Schedule())
+		r.applySnapshot(found, r.conf.Schedule())
 	case more := <-r.resync.expiries:
 		r.resync.expiring = false
 		if more {
