@@ -93,7 +93,7 @@ func (r *run) lease(q *leaseRequest) error {
 	}
 	request := delivery.LeaseRequest{
 		LeaseID: q.leaseID, Now: q.now, Until: q.until, Lane: q.lane.name,
-		Worker: r.id, InFlight: q.inFlight, PerMerchant: r.conf.Limits.PerMerchant,
+		InFlight: q.inFlight, PerMerchant: r.conf.Limits.PerMerchant,
 	}
 	for _, queue := range q.queues {
 		if _, ok := q.endpoints[queue.MerchantID]; ok {

@@ -46,10 +46,8 @@ type LeaseRequest struct {
 	// PerMerchant is how many deliveries of one merchant may be in flight, over
 	// all lanes and workers. The merchant's breaker may allow fewer.
 	PerMerchant int
-	// Worker is the registered worker that asks, and InFlight what it has in
-	// flight, by merchant. While it is the only registered worker, the leases of
-	// others are not read. Without a Worker they always are.
-	Worker   string
+	// InFlight is what the worker that asks has in flight, by merchant. Its leases may
+	// have ended.
 	InFlight map[string][]int64
 }
 

@@ -36,18 +36,14 @@ func (tx *Tx) leaseDeliveries(ctx context.Context, r delivery.LeaseRequest) (lea
 	}
 	plan := delivery.NewPlan(r, breakers)
 	byDue, byDeadline := plan.Peeks()
-	others, err := tx.peek(ctx, r, "due_ms", byDue, plan)
-	if err != nil {
+	if err := tx.peek(ctx, r.Lane, "due_ms", byDue, plan); err != nil {
 		return leased, err
 	}
-	more, err := tx.peek(ctx, r, "deadline_ms", byDeadline, plan)
-	if err != nil {
+	if err := tx.peek(ctx, r.Lane, "deadline_ms", byDeadline, plan); err != nil {
 		return leased, err
 	}
-	if r.Worker == "" || others+more > 0 {
-		if err := tx.addInFlight(ctx, r.Now, slices.Sorted(maps.Keys(breakers)), plan); err != nil {
-			return leased, err
-		}
+	if err := tx.addInFlight(ctx, r.Now, slices.Sorted(maps.Keys(breakers)), plan); err != nil {
+		return leased, err
 	}
 	chosen, queues := plan.Choose()
 	leased.Queues = queues
@@ -92,36 +88,35 @@ func (tx *Tx) addInFlight(ctx context.Context, now time.Time, ids []string, plan
 
 // peek reads the first deliveries of queues, in the order of a column, and adds
 // them to the plan. PostgreSQL reads many queues at once, with one limit for
-// all of them. If it finds any, peek returns how many other workers may hold
-// leases. It runs after the merchants were locked: a worker that registers later
-// waits for these locks.
-func (tx *Tx) peek(ctx context.Context, r delivery.LeaseRequest, order string, peeks []delivery.Peek, plan *delivery.Plan) (others int64, err error) {
-	if len(peeks) > 0 && !tx.postgres {
-		for _, p := range peeks {
-			found, err := queryAll(ctx, &tx.queries, scanPeeked, peekQuery(r.Lane, order, "$1", "$2", "$3", "$4"),
-				p.MerchantID, unixMilli(p.Head), p.HeadSeq, unixMilli(p.From), p.Limit)
-			if err != nil {
-				return 0, err
-			}
-			plan.Found(p, found)
-		}
-		return tx.otherWorkers(ctx, r.Worker, r.Now)
+// all of them.
+func (tx *Tx) peek(ctx context.Context, lane delivery.Lane, order string, peeks []delivery.Peek, plan *delivery.Plan) error {
+	if tx.postgres {
+		return tx.peekMany(ctx, lane, order, peeks, plan)
 	}
+	for _, p := range peeks {
+		found, err := queryAll(ctx, &tx.queries, scanPeeked, peekQuery(lane, order, "$1", "$2", "$3", "$4"),
+			p.MerchantID, unixMilli(p.Head), p.HeadSeq, unixMilli(p.From), p.Limit)
+		if err != nil {
+			return err
+		}
+		plan.Found(p, found)
+	}
+	return nil
+}
+
+func (tx *Tx) peekMany(ctx context.Context, lane delivery.Lane, order string, peeks []delivery.Peek, plan *delivery.Plan) error {
 	for part := range slices.Chunk(peeks, maxBatch) {
 		limit := 0
 		for _, p := range part {
 			limit = max(limit, p.Limit)
 		}
-		found, err := queryAll(ctx, &tx.queries, func(row scanner) (delivery.Delivery, error) {
-			return scanPeeked(prefixedRow{row, []any{&others}})
-		}, `SELECT (SELECT count(*) FROM deliverers WHERE id <> $6 AND until_ms > $7), found.* FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[])
+		found, err := queryAll(ctx, &tx.queries, scanPeeked, `SELECT found.* FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[])
 			AS wanted (merchant_id, head_ms, head_seq, from_ms) CROSS JOIN LATERAL (`+
-			peekQuery(r.Lane, order, "wanted.merchant_id", "wanted.head_ms", "wanted.head_seq", "wanted.from_ms")+") AS found",
+			peekQuery(lane, order, "wanted.merchant_id", "wanted.head_ms", "wanted.head_seq", "wanted.from_ms")+") AS found",
 			each(part, func(p delivery.Peek) string { return p.MerchantID }), each(part, func(p delivery.Peek) int64 { return unixMilli(p.Head) }),
-			each(part, func(p delivery.Peek) int64 { return p.HeadSeq }), each(part, func(p delivery.Peek) int64 { return unixMilli(p.From) }),
-			limit, r.Worker, r.Now.UnixMilli())
+			each(part, func(p delivery.Peek) int64 { return p.HeadSeq }), each(part, func(p delivery.Peek) int64 { return unixMilli(p.From) }), limit)
 		if err != nil {
-			return 0, err
+			return err
 		}
 		byMerchant := make(map[string][]delivery.Delivery, len(part))
 		for _, d := range found {
@@ -132,7 +127,7 @@ func (tx *Tx) peek(ctx context.Context, r delivery.LeaseRequest, order string, p
 			plan.Found(p, byMerchant[p.MerchantID])
 		}
 	}
-	return others, nil
+	return nil
 }
 
 // peekQuery reads the first deliveries of a merchant's queue from its head on. $5

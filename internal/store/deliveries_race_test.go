@@ -161,35 +161,3 @@ func TestLeaseDeliveriesProperties(t *testing.T) {
 		})
 	})
 }
-
-// A worker that is alone need not count leases; with another one, what is
-// leased is counted.
-func TestLeaseDeliveriesAlone(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		storetest.Schedule(t, s, "m", 0, 20, now-100)
-		trust(t, s, "m")
-		register := func(worker string, untilMS int64) {
-			t.Helper()
-			must(t, s.RegisterWorker(t.Context(), store.Worker{ID: worker}, atMS(now), atMS(untilMS)))
-		}
-		register("one", now+60_000)
-		r := request("l1")
-		r.Worker, r.Healthy = "one", 3
-		first := lease(t, s, r)
-		wantIDs(t, "with nothing under way", first, "dlv_m_000000", "dlv_m_000001", "dlv_m_000002")
-		r.LeaseID, r.InFlight = "l2", map[string][]int64{"m": {first[0].Seq, first[1].Seq, first[2].Seq}}
-		wantIDs(t, "with three of four", lease(t, s, r), "dlv_m_000003")
-		r.LeaseID = "l3"
-		r.InFlight["m"] = append(r.InFlight["m"], first[0].Seq+3)
-		wantIDs(t, "with all of them", lease(t, s, r))
-
-		register("two", now+60_000)
-		r.LeaseID, r.InFlight = "l4", nil
-		wantIDs(t, "beside another one", lease(t, s, r))
-		must(t, s.DeregisterWorker(t.Context(), "two"))
-		register("two", now)
-		r.LeaseID, r.InFlight = "l6", map[string][]int64{"m": {first[0].Seq, first[1].Seq, first[2].Seq}}
-		r.Queues = []delivery.Queue{{MerchantID: "m", Head: atMS(now - 96)}}
-		wantIDs(t, "beside one whose time is over", lease(t, s, r), "dlv_m_000004")
-	})
-}

@@ -11,22 +11,21 @@ import (
 
 // On PostgreSQL each statement is a round trip. An event that its process hands
 // to its worker takes one after its own transaction, which records the outcome.
-// Otherwise, a transaction of three statements leases it as well. The endpoint
+// Otherwise, a transaction of four statements leases it as well. The endpoint
 // of a merchant that is not in the configuration is read besides.
 func TestStatementsForOneEvent(t *testing.T) {
 	s := storetest.Open(t, storetest.Postgres(t))
 	storetest.Schedule(t, s, "m", 0, 2, now)
 	trust(t, s, "m")
-	must(t, s.RegisterWorker(t.Context(), store.Worker{ID: "w"}, atMS(now), atMS(now+60_000)))
 	var texts []string
 	report := func(query string, _ []any) { texts = append(texts, query) }
 	r := request("l")
-	r.Worker, r.Queues, r.Healthy = "w", []delivery.Queue{{MerchantID: "m", Head: atMS(now), HeadSeq: 1}}, 1
+	r.Queues, r.Healthy = []delivery.Queue{{MerchantID: "m", Head: atMS(now), HeadSeq: 1}}, 1
 	update(t, s, func(ctx context.Context, tx *store.Tx) error {
 		return store.RecordedTx(tx, report).LeaseInTransaction(ctx, r)
 	})
-	if len(texts) != 3 {
-		t.Errorf("%d statements lease one, want 3:\n%q", len(texts), texts)
+	if len(texts) != 4 {
+		t.Errorf("%d statements lease one, want 4:\n%q", len(texts), texts)
 	}
 	texts = nil
 	lost, err := store.Recorded(s, report).FinishDeliveries(t.Context(), []delivery.Outcome{{

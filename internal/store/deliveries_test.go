@@ -386,15 +386,12 @@ func TestLeaseDeliveriesOwnUnderWay(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		events := storetest.Schedule(t, s, "m", 0, 1, now)
 		trust(t, s, "m")
-		for _, worker := range []string{"a", "b"} {
-			must(t, s.RegisterWorker(t.Context(), store.Worker{ID: worker}, atMS(now), atMS(now+60_000)))
-		}
 		r := request("1")
-		r.Worker, r.Until = "a", atMS(now+1)
+		r.Until = atMS(now + 1)
 		leased := lease(t, s, r)
 		r.LeaseID, r.Now, r.Until, r.InFlight = "2", atMS(now+2), atMS(now+9), map[string][]int64{"m": {leased[0].Seq}}
 		wantIDs(t, "to the same", lease(t, s, r))
-		r.LeaseID, r.Worker, r.InFlight = "3", "b", nil
+		r.LeaseID, r.InFlight = "3", nil
 		wantIDs(t, "to another", lease(t, s, r), events[0].DeliveryID)
 	})
 }
