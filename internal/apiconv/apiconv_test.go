@@ -186,7 +186,7 @@ func TestEventsAreAsSpecified(t *testing.T) {
 		invoice.EventReceived: apiconv.PaymentData(payment),
 		invoice.EventRefunded: apiconv.RefundData(refund, confirmed()),
 	} {
-		body, err := apiconv.EventBody(eventID, typ, createdAt, data)
+		body, err := apiconv.EventBody(eventID, typ, invoice.Unix(createdAt), data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +204,7 @@ func TestEventsAreAsSpecified(t *testing.T) {
 }
 
 func TestEventBodyRefusesWhatIsNoJSON(t *testing.T) {
-	if body, err := apiconv.EventBody(eventID, invoice.EventPaid, createdAt, func() {}); err == nil {
+	if body, err := apiconv.EventBody(eventID, invoice.EventPaid, invoice.Unix(createdAt), func() {}); err == nil {
 		t.Errorf("encoded %s", body)
 	}
 }

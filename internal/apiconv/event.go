@@ -3,6 +3,7 @@ package apiconv
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/invoice"
@@ -18,8 +19,8 @@ type Event struct {
 
 // EventBody returns the JSON body of an event's deliveries. data is of the type
 // that belongs to typ. Store the bytes: every delivery sends the same ones.
-func EventBody(id string, typ invoice.EventType, createdAt int64, data any) ([]byte, error) {
-	body, err := json.Marshal(Event{ID: id, Type: typ, CreatedAt: createdAt, Data: data})
+func EventBody(id string, typ invoice.EventType, createdAt time.Time, data any) ([]byte, error) {
+	body, err := json.Marshal(Event{ID: id, Type: typ, CreatedAt: invoice.UnixSeconds(createdAt), Data: data})
 	if err != nil {
 		return nil, fmt.Errorf("encode event %s of type %s: %w", id, typ, err)
 	}

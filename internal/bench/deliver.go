@@ -320,7 +320,7 @@ func scheduleFor(ctx context.Context, s *store.Store, merchants []string, due ti
 		n := scheduled.Add(1)
 		events[i] = store.Event{
 			ID: fmt.Sprintf("evt_%026d", n), Type: invoice.EventReceived, Subject: fmt.Sprint(n), MerchantID: m, InvoiceID: "inv_" + m,
-			Body: []byte(eventBody), CreatedAt: due.Unix(), DeliveryID: fmt.Sprintf("dlv_%026d", n), Due: due,
+			Body: []byte(eventBody), CreatedAt: due, DeliveryID: fmt.Sprintf("dlv_%026d", n), Due: due,
 		}
 	}
 	return events, s.Update(ctx, func(tx *store.Tx) error {

@@ -53,7 +53,7 @@ func (f *fresh) insert(t *testing.T, n int) []store.Event {
 	t.Helper()
 	events := []store.Event{{
 		ID: fmt.Sprint("evt_", n), Type: invoice.EventReceived, Subject: fmt.Sprint("fresh ", n), MerchantID: "m", InvoiceID: "inv_m_0",
-		Body: []byte("{}"), CreatedAt: 1, DeliveryID: fmt.Sprint("dlv_", n), Due: f.clock.Now(),
+		Body: []byte("{}"), CreatedAt: invoice.Unix(1), DeliveryID: fmt.Sprint("dlv_", n), Due: f.clock.Now(),
 	}}
 	if err := f.store.Update(t.Context(), func(tx *store.Tx) error {
 		f.worker.LeaseEvents(events)

@@ -76,15 +76,15 @@ func (s *Service) emit(out *outbox, typ invoice.EventType, subject string, inv i
 // emitTo adds an event of a merchant to the outbox. Its body is rendered here
 // and never changes.
 func (s *Service) emitTo(out *outbox, typ invoice.EventType, subject, merchantID, invoiceID string, data any) error {
-	now := s.now()
+	now := s.seconds()
 	id := s.ids.New(invoice.PrefixEvent)
-	body, err := apiconv.EventBody(id, typ, now.Unix(), data)
+	body, err := apiconv.EventBody(id, typ, now, data)
 	if err != nil {
 		return err
 	}
 	e := store.Event{
 		ID: id, Type: typ, Subject: subject, MerchantID: merchantID, InvoiceID: invoiceID,
-		Body: body, CreatedAt: now.Unix(), Due: s.schedule(),
+		Body: body, CreatedAt: now, Due: s.schedule(),
 	}
 	if s.merchants.WantsEvents(merchantID) {
 		e.DeliveryID = invoice.DeliveryID(typ, subject, merchantID, invoiceID)

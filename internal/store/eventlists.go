@@ -43,7 +43,7 @@ const eventRowTables = " LEFT JOIN deliveries d ON d.seq = e.seq LEFT JOIN finis
 
 func scanEventRow(row scanner) (r EventRow, err error) {
 	var pending, finished int64
-	err = row.Scan(&r.ID, &r.Seq, &r.Type, &r.Subject, &r.MerchantID, nullText(&r.InvoiceID), &r.Body, &r.CreatedAt, nullText(&r.DeliveryID),
+	err = row.Scan(&r.ID, &r.Seq, &r.Type, &r.Subject, &r.MerchantID, nullText(&r.InvoiceID), &r.Body, seconds{&r.CreatedAt}, nullText(&r.DeliveryID),
 		nullInt{&pending}, milliseconds{&r.Due}, milliseconds{&r.Deadline}, nullText(&r.Status), nullInt{&finished}, milliseconds{&r.Finished})
 	r.Attempts = int(pending + finished)
 	switch {

@@ -29,7 +29,7 @@ func listed(t *testing.T, s *store.Store) []store.EventRow {
 		m := []string{"m", "n"}[i%2]
 		e := store.Event{
 			ID: fmt.Sprintf("evt_%02d", i), Type: types[i%3], Subject: fmt.Sprint(i), MerchantID: m, InvoiceID: "inv_" + m,
-			Body: []byte("{}"), CreatedAt: int64(i), DeliveryID: fmt.Sprintf("dlv_%02d", i), Due: atMS(now - 100 + int64(i)),
+			Body: []byte("{}"), CreatedAt: invoice.Unix(int64(i)), DeliveryID: fmt.Sprintf("dlv_%02d", i), Due: atMS(now - 100 + int64(i)),
 		}
 		if i >= 30 {
 			e.DeliveryID = ""
@@ -283,7 +283,7 @@ func TestSweep(t *testing.T) {
 		}
 		left, err := s.Events(t.Context(), store.EventFilter{After: new(int64), Limit: 100})
 		must(t, err)
-		want := slices.DeleteFunc(slices.Clone(all), func(r store.EventRow) bool { return r.CreatedAt < 30 && r.Status != delivery.Pending })
+		want := slices.DeleteFunc(slices.Clone(all), func(r store.EventRow) bool { return r.CreatedAt.Unix() < 30 && r.Status != delivery.Pending })
 		if diff := gocmp.Diff(want, left); diff != "" {
 			t.Errorf("left (-want +got):\n%s", diff)
 		}

@@ -20,7 +20,7 @@ type Event struct {
 	MerchantID string
 	InvoiceID  string
 	Body       []byte // the envelope, as it is sent
-	CreatedAt  int64  // Unix seconds
+	CreatedAt  time.Time
 	// DeliveryID is the id of the event's delivery, empty when the merchant
 	// has no endpoint to deliver to.
 	DeliveryID string
@@ -61,7 +61,7 @@ func (tx *Tx) InsertEvents(ctx context.Context, events []Event) error {
 	rows, numbers := make([][]any, len(events)), make(map[string]int64, len(events))
 	for i, e := range events {
 		numbers[e.ID] = seq + int64(i) + 1
-		rows[i] = []any{e.ID, numbers[e.ID], string(e.Type), e.Subject, e.MerchantID, orNull(e.InvoiceID), string(e.Body), e.CreatedAt, orNull(e.DeliveryID)}
+		rows[i] = []any{e.ID, numbers[e.ID], string(e.Type), e.Subject, e.MerchantID, orNull(e.InvoiceID), string(e.Body), invoice.UnixSeconds(e.CreatedAt), orNull(e.DeliveryID)}
 	}
 	inserted, err := tx.insertReturningKeys(ctx, insertion{"events",
 		[]string{"id", "seq", "type", "subject", "merchant_id", "invoice_id", "body", "created_at", "delivery_id"},

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/invoice"
 )
 
 // insertEvents inserts events with their numbers and their deliveries. It
@@ -45,7 +46,7 @@ func (tx *Tx) insertEventsOnPostgres(ctx context.Context, events []Event) error 
 	}, insertEvents, leaser, now.UnixMilli(), delivery.RetryWindow.Milliseconds(),
 		text(func(e Event) string { return e.ID }), text(func(e Event) string { return string(e.Type) }), text(func(e Event) string { return e.Subject }),
 		text(func(e Event) string { return e.MerchantID }), text(func(e Event) string { return e.InvoiceID }), text(func(e Event) string { return string(e.Body) }),
-		each(events, func(e Event) int64 { return e.CreatedAt }), text(func(e Event) string { return e.DeliveryID }),
+		each(events, func(e Event) int64 { return invoice.UnixSeconds(e.CreatedAt) }), text(func(e Event) string { return e.DeliveryID }),
 		each(events, func(e Event) int64 { return e.Due.UnixMilli() }), each(events, func(e Event) int64 { return unixMilli(e.LeaseUntil) }))
 	setInserted(events, numbers, others)
 	return err

@@ -84,8 +84,7 @@ func (f *RedeliverFilter) bound(ctx context.Context, q *queries) error {
 // created in the filter's seconds.
 func (f *RedeliverFilter) matches(r EventRow) bool {
 	finished := r.Status == delivery.Delivered || r.Status == delivery.Failed
-	at := invoice.Unix(r.CreatedAt)
-	return finished && !at.Before(f.CreatedFrom) && (f.CreatedTo.IsZero() || !at.After(f.CreatedTo))
+	return finished && !r.CreatedAt.Before(f.CreatedFrom) && (f.CreatedTo.IsZero() || !r.CreatedAt.After(f.CreatedTo))
 }
 
 // eventNextTo returns the number of the event whose id is next to a time; 0

@@ -114,7 +114,7 @@ func TestTailer(t *testing.T) {
 						name := fmt.Sprintf("m%d_%d_%d", w, r, i)
 						events[i] = store.Event{
 							ID: "evt_" + name, Type: invoice.EventReceived, Subject: name, MerchantID: fmt.Sprint("m", w),
-							InvoiceID: fmt.Sprintf("inv_m%d_0", w), Body: []byte(`{}`), CreatedAt: 1, DeliveryID: "dlv_" + name, Due: atMS(1),
+							InvoiceID: fmt.Sprintf("inv_m%d_0", w), Body: []byte(`{}`), CreatedAt: invoice.Unix(1), DeliveryID: "dlv_" + name, Due: atMS(1),
 						}
 					}
 					err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.InsertEvents(t.Context(), events) })

@@ -296,7 +296,7 @@ func TestEventRoundTrip(t *testing.T) {
 		insert(t, s, sample("inv_1", "m"))
 		told := store.Event{
 			ID: "evt_1", Type: invoice.EventCreated, Subject: "inv_1", MerchantID: "m", InvoiceID: "inv_1",
-			Body: []byte("{\"a\": 1.0,\n  \"b\":\"\\u0000 ☕\"}"), CreatedAt: 5, DeliveryID: "dlv_1", Due: atMS(5001),
+			Body: []byte("{\"a\": 1.0,\n  \"b\":\"\\u0000 ☕\"}"), CreatedAt: invoice.Unix(5), DeliveryID: "dlv_1", Due: atMS(5001),
 		}
 		silent := told
 		silent.ID, silent.Type, silent.DeliveryID = "evt_2", invoice.EventPaid, ""

@@ -29,7 +29,7 @@ func Schedule(tb testing.TB, s *store.Store, merchant string, first, n int, dueM
 		name := fmt.Sprintf("%s_%06d", merchant, first+i)
 		events[i] = store.Event{
 			ID: "evt_" + name, Type: invoice.EventReceived, Subject: name, MerchantID: merchant, InvoiceID: id,
-			Body: fmt.Appendf(nil, `{"id": "evt_%s","data":{"ü":" <&> "}}`, name), CreatedAt: dueMS / 1000,
+			Body: fmt.Appendf(nil, `{"id": "evt_%s","data":{"ü":" <&> "}}`, name), CreatedAt: invoice.Unix(dueMS / 1000),
 			DeliveryID: "dlv_" + name, Due: time.UnixMilli(dueMS + int64(i)),
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // registers the driver "pgx"
 	_ "modernc.org/sqlite"             // registers the driver "sqlite"
 
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 )
 
@@ -43,8 +44,9 @@ func SQL(tb testing.TB, url string) *DB {
 func Events(tb testing.TB, db *DB, merchant string) []store.Event {
 	tb.Helper()
 	return rows(tb, db, func(row *sql.Rows) (e store.Event, err error) {
-		var due int64
-		err = row.Scan(&e.ID, &e.Seq, &e.Type, &e.Subject, &e.MerchantID, &e.InvoiceID, &e.Body, &e.CreatedAt, &e.DeliveryID, &due)
+		var created, due int64
+		err = row.Scan(&e.ID, &e.Seq, &e.Type, &e.Subject, &e.MerchantID, &e.InvoiceID, &e.Body, &created, &e.DeliveryID, &due)
+		e.CreatedAt = invoice.Unix(created)
 		if due != 0 {
 			e.Due = time.UnixMilli(due)
 		}
