@@ -137,6 +137,7 @@ const (
 	CodeInvalidPayload        ErrorCode = "invalid_payload"
 	CodeInvalidSignature      ErrorCode = "invalid_signature"
 	CodeInvalidStatus         ErrorCode = "invalid_status"
+	CodeKeyNotActive          ErrorCode = "key_not_active"
 	CodeMethodNotAllowed      ErrorCode = "method_not_allowed"
 	CodeNoDelivery            ErrorCode = "no_delivery"
 	CodeNoMasterKey           ErrorCode = "no_master_key"
@@ -146,6 +147,8 @@ const (
 	CodePaymentUndecided      ErrorCode = "payment_undecided"
 	CodePingFailed            ErrorCode = "ping_failed"
 	CodeSecretStaged          ErrorCode = "secret_staged"
+	CodeTooManyKeys           ErrorCode = "too_many_keys"
+	CodeUnauthorized          ErrorCode = "unauthorized"
 	CodeUnavailable           ErrorCode = "unavailable"
 	CodeUnsupportedMediaType  ErrorCode = "unsupported_media_type"
 )
@@ -181,6 +184,8 @@ func (e ErrorCode) Valid() bool {
 		return true
 	case CodeInvalidStatus:
 		return true
+	case CodeKeyNotActive:
+		return true
 	case CodeMethodNotAllowed:
 		return true
 	case CodeNoDelivery:
@@ -198,6 +203,10 @@ func (e ErrorCode) Valid() bool {
 	case CodePingFailed:
 		return true
 	case CodeSecretStaged:
+		return true
+	case CodeTooManyKeys:
+		return true
+	case CodeUnauthorized:
 		return true
 	case CodeUnavailable:
 		return true
@@ -488,7 +497,7 @@ type ClaimList struct {
 // CreateInvoiceRequest defines model for CreateInvoiceRequest.
 type CreateInvoiceRequest struct {
 	// MerchantID The id that the merchant chose.
-	MerchantID MerchantID `json:"merchantId"`
+	MerchantID MerchantID `json:"merchantId,omitempty"`
 
 	// MerchantAddress An account or contract, with the ERC-55 checksum in responses.
 	MerchantAddress Address `json:"merchantAddress"`
@@ -522,6 +531,21 @@ type CreateInvoiceResponse struct {
 
 	// Invoice A request for payment, and its state.
 	Invoice Invoice `json:"invoice"`
+}
+
+// CreateKeyRequest defines model for CreateKeyRequest.
+type CreateKeyRequest struct {
+	// Name What its owner calls it, 1 to 200 characters.
+	Name string `json:"name"`
+
+	// MerchantID The id that the merchant chose.
+	MerchantID MerchantID `json:"merchantId,omitempty"`
+
+	// Scopes Names of scopes, and of the presets `read`, `standard` and `admin`.
+	Scopes []string `json:"scopes"`
+
+	// ExpiresAt Unix seconds.
+	ExpiresAt Time `json:"expiresAt,omitempty"`
 }
 
 // Delivery The state of an event's delivery.
@@ -736,6 +760,59 @@ type InvoiceResponse struct {
 // InvoiceStatus `open` awaits payment and becomes `paid` or `expired` by confirmed blocks. `paid`, `expired` and `void` are
 // final. In this version no invoice becomes `draft` or `void`.
 type InvoiceStatus string
+
+// Key A key, without its secret.
+type Key struct {
+	// ID The id, which is no secret.
+	ID string `json:"id"`
+
+	// Name What its owner calls it.
+	Name string `json:"name"`
+
+	// Hint The beginning of the key, by which its holder recognises it.
+	Hint string `json:"hint"`
+
+	// MerchantID The id that the merchant chose.
+	MerchantID MerchantID `json:"merchantId,omitempty"`
+
+	// Scopes What it allows.
+	Scopes []string `json:"scopes"`
+
+	// State Only an active key is accepted.
+	State string `json:"state"`
+
+	// CreatedAt Unix seconds.
+	CreatedAt Time `json:"createdAt"`
+
+	// ExpiresAt Unix seconds.
+	ExpiresAt Time `json:"expiresAt,omitempty"`
+
+	// RevokedAt Unix seconds.
+	RevokedAt Time `json:"revokedAt,omitempty"`
+
+	// LastUsedAt Unix seconds.
+	LastUsedAt Time `json:"lastUsedAt,omitempty"`
+
+	// ReplacedBy The id of the key that a rotation made in its place. Absent if it was not rotated.
+	ReplacedBy string `json:"replacedBy,omitempty"`
+}
+
+// KeyList defines model for KeyList.
+type KeyList struct {
+	Keys []Key `json:"keys"`
+
+	// NextCursor Present if there are more keys.
+	NextCursor string `json:"nextCursor,omitempty"`
+}
+
+// KeySecretResponse defines model for KeySecretResponse.
+type KeySecretResponse struct {
+	// Key A key, without its secret.
+	Key Key `json:"key"`
+
+	// Secret The key itself, for the header `Authorization`. It is shown in this response only.
+	Secret string `json:"secret"`
+}
 
 // LineItem defines model for LineItem.
 type LineItem struct {
@@ -1037,6 +1114,12 @@ type RefundData struct {
 
 // RefundID Derived from the transfer's position on the chain, so indexing the chain again gives the same id.
 type RefundID = string
+
+// RotateKeyRequest defines model for RotateKeyRequest.
+type RotateKeyRequest struct {
+	// OverlapSeconds How long the old key stays valid, 0 to 2592000 seconds. Without it, 86400.
+	OverlapSeconds *int64 `json:"overlapSeconds,omitempty"`
+}
 
 // Time Unix seconds.
 type Time = int64

@@ -1,6 +1,6 @@
 // Package client calls the REST interface of Quittance.
 //
-//	c, err := client.New("http://127.0.0.1:8080")
+//	c, err := client.New("https://pay.example.com", client.WithKey(os.Getenv("QUITTANCE_KEY")))
 //	created, err := c.CreateInvoice(ctx, apitypes.CreateInvoiceRequest{…}, client.IdempotencyKey("order-10017"))
 //
 // Requests and responses have the types of package apitypes. An error that the
@@ -28,6 +28,7 @@ const MaxAnswer = 64 << 20
 type Client struct {
 	base *url.URL
 	http *http.Client
+	key  string
 }
 
 // Option configures a Client.
@@ -36,6 +37,10 @@ type Option func(*Client)
 // WithHTTPClient makes the client use h instead of [http.DefaultClient], which has no
 // timeout but that of the context.
 func WithHTTPClient(h *http.Client) Option { return func(c *Client) { c.http = h } }
+
+// WithKey sends a key of the service with each request. The key belongs to the operator
+// or to one merchant.
+func WithKey(key string) Option { return func(c *Client) { c.key = key } }
 
 // New returns a client of the service at baseURL, such as
 // https://pay.example.com.
@@ -135,6 +140,9 @@ func (c *Client) call(ctx context.Context, method string, u *url.URL, header htt
 		request.Header[name] = values
 	}
 	request.Header.Set("Accept", "application/json, application/problem+json")
+	if c.key != "" {
+		request.Header.Set("Authorization", "Bearer "+c.key)
+	}
 	response, err := c.http.Do(request)
 	if err != nil {
 		return fmt.Errorf("client: %w", err)

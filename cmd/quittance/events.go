@@ -31,7 +31,7 @@ const callTimeout = 30 * time.Second
 
 // serviceFlag adds the flag for the service's URL.
 func serviceFlag(cmd *cobra.Command) *string {
-	return cmd.Flags().String("url", defaultURL, "`URL` of the service")
+	return cmd.Flags().String("url", defaultURL, "`URL` of the service; its key is read from the environment variable "+keyVariable)
 }
 
 // filterFlags adds the flags that filter events.
@@ -44,19 +44,26 @@ func filterFlags(cmd *cobra.Command, merchantID *string, typ *apitypes.EventType
 	cobra.CheckErr(cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(types, cobra.ShellCompDirectiveNoFileComp)))
 }
 
+// keyVariable is the environment variable with the key for requests to a service.
+const keyVariable = "QUITTANCE_KEY"
+
 // openClient returns a client of the service at a URL.
-func openClient(url string) (*client.Client, error) {
-	c, err := client.New(url, client.WithHTTPClient(&http.Client{Timeout: callTimeout}))
+func openClient(env environment, url string) (*client.Client, error) {
+	c, err := client.New(url, client.WithHTTPClient(&http.Client{Timeout: callTimeout}), client.WithKey(env.key))
 	if err != nil {
 		return nil, usageError{fmt.Errorf("--url %q is no address of a service; want one such as %s", url, defaultURL)}
 	}
 	return c, nil
 }
 
-// noService adds to a request's error what to do if no service answers at --url.
+// noService adds to a request's error what to do if no service answers at --url, or if it
+// does not accept the key.
 func noService(err error) error {
 	if dial := (*net.OpError)(nil); errors.As(err, &dial) && dial.Op == "dial" && dial.Addr != nil {
 		return fmt.Errorf("no service answers at %s: %w; start it, or say with --url where it is", dial.Addr, dial.Err)
+	}
+	if problem := (*client.Error)(nil); errors.As(err, &problem) && problem.Code == apitypes.CodeUnauthorized {
+		return fmt.Errorf("%w; set the environment variable %s to a key of the service", err, keyVariable)
 	}
 	return err
 }
@@ -85,7 +92,7 @@ func newEventsList(env environment) *cobra.Command {
 }
 
 func runEventsList(ctx context.Context, env environment, url string, f client.EventFilter, limit uint, asJSON bool) error {
-	c, err := openClient(url)
+	c, err := openClient(env, url)
 	if err != nil {
 		return err
 	}
@@ -128,7 +135,7 @@ it began, how long its parts took, and what the endpoint answered.`,
 }
 
 func runEventsShow(ctx context.Context, env environment, url, id string, asJSON bool) error {
-	c, err := openClient(url)
+	c, err := openClient(env, url)
 	if err != nil {
 		return err
 	}
@@ -178,7 +185,7 @@ TIME is one such as 2026-01-31T10:00:00Z, or how long ago, such as 90m.`,
 }
 
 func runEventsRedeliver(ctx context.Context, env environment, url string, ids []string, r apitypes.RedeliverEventsRequest, asJSON bool) error {
-	c, err := openClient(url)
+	c, err := openClient(env, url)
 	if err != nil {
 		return err
 	}

@@ -40,12 +40,12 @@ whatever the answer; the service makes its own deliveries as usual.`,
 		if cfg.Out.JSON {
 			cfg.Out.Notes, cfg.Out.Color = env.stderr, false
 		}
-		return noService(runListen(cmd.Context(), cfg, *url, *to, *secret))
+		return noService(runListen(cmd.Context(), env, cfg, *url, *to, *secret))
 	}
 	return cmd
 }
 
-func runListen(ctx context.Context, cfg listen.Config, url, to, secret string) error {
+func runListen(ctx context.Context, env environment, cfg listen.Config, url, to, secret string) error {
 	if to != "" {
 		if err := config.CheckWebhookURL(to); err != nil {
 			return usageError{fmt.Errorf("--forward-to %w", err)}
@@ -57,7 +57,7 @@ func runListen(ctx context.Context, cfg listen.Config, url, to, secret string) e
 		cfg.To = &poster.Endpoint{URL: to, Secret: cmp.Or(secret, made)}
 	}
 	var err error
-	if cfg.API, err = openClient(url); err != nil {
+	if cfg.API, err = openClient(env, url); err != nil {
 		return err
 	}
 	cfg.Ready = func() { printListening(cfg.Out.Notes, url, cfg) }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/config"
 	"github.com/quittance/quittance/internal/invoice"
@@ -133,6 +134,7 @@ func addressesOf(cfg config.Config) []server.Address {
 func serverConfig(cfg config.Config, listeners []*server.Listener, logger *slog.Logger) server.Config {
 	out := server.Config{
 		Listeners: listeners, PublicURL: cfg.PublicURL, Proxies: cfg.Proxies, Hosts: cfg.Hosts, StopDelay: cfg.StopDelay, Database: cfg.Database, WebhookAllow: cfg.WebhookAllow,
+		Access:  server.Access{Mode: access.Live, OperatorKey: cfg.OperatorKey},
 		Keyring: cfg.Keyring, KeepEvents: cfg.KeepEvents, KeepAttempts: cfg.KeepAttempts,
 		Merchants: server.Merchants{Endpoints: make(map[string]poster.Endpoint), Tolerances: make(map[string]invoice.Tolerance),
 			Optional: make(map[string][]invoice.EventType)},

@@ -48,7 +48,7 @@ It exits with 0 if the service runs and every chain shown is ready, else with 1.
 }
 
 func runChainStatus(ctx context.Context, env environment, path, url, key string, asJSON bool) error {
-	st, err := askOrLook(ctx, path, url)
+	st, err := askOrLook(ctx, env, path, url)
 	if err != nil {
 		return err
 	}
@@ -69,15 +69,15 @@ func runChainStatus(ctx context.Context, env environment, path, url, key string,
 
 // askOrLook returns the status of the service at the URL or, without one, of the
 // configuration.
-func askOrLook(ctx context.Context, path, url string) (admin.Status, error) {
+func askOrLook(ctx context.Context, env environment, path, url string) (admin.Status, error) {
 	if path == "" {
-		return admin.FetchStatus(ctx, url)
+		return admin.FetchStatus(ctx, url, env.key)
 	}
 	cfg, err := loadConfig(path)
 	if err != nil {
 		return admin.Status{}, err
 	}
-	st, err := admin.FetchStatus(ctx, cfg.OperatorURL())
+	st, err := admin.FetchStatus(ctx, cfg.OperatorURL(), env.key)
 	if errors.Is(err, admin.ErrNoService) {
 		st, err = admin.OfflineStatus(ctx, admin.Config{Database: cfg.Database, Chains: chainsOf(cfg), Now: time.Now}), nil
 		st.Offline = "no service answers at " + cfg.OperatorURL()

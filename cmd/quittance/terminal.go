@@ -13,10 +13,12 @@ import (
 	"github.com/quittance/quittance/internal/config"
 )
 
-// environment holds the outputs of commands.
+// environment holds the outputs of commands, and what they take from the process's
+// environment.
 type environment struct {
 	stdout, stderr io.Writer
-	color          bool // stdout is a terminal, and colors are wanted
+	color          bool   // stdout is a terminal, and colors are wanted
+	key            string // key for requests to a service; may be empty
 }
 
 // wantsColor reports whether the file is a terminal and NO_COLOR (no-color.org) is not

@@ -51,7 +51,7 @@ invoice.expired.`,
 }
 
 func runTrigger(ctx context.Context, env environment, url string, typ apitypes.EventType, limit time.Duration, asJSON bool) error {
-	api, err := openClient(url)
+	api, err := openClient(env, url)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,8 @@
 package access_test
 
 import (
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -38,5 +40,16 @@ func TestRedact(t *testing.T) {
 		if got := access.Redact(in); got != want || access.ContainsKey(in) != (in != want) {
 			t.Errorf("%q became %q, want %q; a key is found: %t", in, got, want, access.ContainsKey(in))
 		}
+	}
+}
+
+func TestRedactError(t *testing.T) {
+	cause := errors.New("no qk_live_0123")
+	err := access.RedactError(fmt.Errorf("look up: %w", cause))
+	if err.Error() != "look up: no qk_REDACTED" || !errors.Is(err, cause) {
+		t.Errorf("redacted to %v", err)
+	}
+	if plain := errors.New("not found"); access.RedactError(plain) != plain {
+		t.Error("an error without a key is changed")
 	}
 }

@@ -16,3 +16,23 @@ func Redact(text string) string {
 	}
 	return keyText.ReplaceAllString(text, "qk_REDACTED")
 }
+
+// RedactError returns err with all keys in its text replaced. It wraps err.
+func RedactError(err error) error {
+	if text := err.Error(); ContainsKey(text) {
+		return redactedError{err, Redact(text)}
+	}
+	return err
+}
+
+// redactedError is an error with another text.
+type redactedError struct {
+	error
+	text string
+}
+
+// Error returns the text without keys.
+func (e redactedError) Error() string { return e.text }
+
+// Unwrap returns the error with the whole text.
+func (e redactedError) Unwrap() error { return e.error }

@@ -27,11 +27,15 @@ const (
 var ErrNoService = errors.New("no service answers")
 
 // FetchStatus returns the status of the service at a base URL such as
-// http://127.0.0.1:8080. It returns ErrNoService when no service runs there.
-func FetchStatus(ctx context.Context, baseURL string) (Status, error) {
-	code, text, err := fetch(ctx, baseURL, "status")
+// http://127.0.0.1:8080. The key may be empty where the service wants none. It returns
+// ErrNoService when no service runs there.
+func FetchStatus(ctx context.Context, baseURL, key string) (Status, error) {
+	code, text, err := fetch(ctx, baseURL, "status", key)
 	if err != nil {
 		return Status{}, err
+	}
+	if code == http.StatusUnauthorized || code == http.StatusForbidden {
+		return Status{}, fmt.Errorf("%s wants a key of the operator; set the environment variable QUITTANCE_KEY to one", baseURL)
 	}
 	if code != http.StatusOK {
 		return Status{}, fmt.Errorf("%s answers %d %s when asked for its status; is that a Quittance service?", baseURL, code, http.StatusText(code))
@@ -47,7 +51,7 @@ func FetchStatus(ctx context.Context, baseURL string) (Status, error) {
 // error with what its /readyz answers. It returns ErrNoService when no service runs
 // there.
 func CheckReady(ctx context.Context, baseURL string) error {
-	code, text, err := fetch(ctx, baseURL, "readyz")
+	code, text, err := fetch(ctx, baseURL, "readyz", "")
 	if err == nil && code != http.StatusOK {
 		err = fmt.Errorf("%s is not ready: %d %s", baseURL, code, bytes.TrimSpace(text))
 	}
@@ -55,7 +59,7 @@ func CheckReady(ctx context.Context, baseURL string) error {
 }
 
 // fetch gets a path of the service at a base URL.
-func fetch(ctx context.Context, baseURL, path string) (code int, body []byte, err error) {
+func fetch(ctx context.Context, baseURL, path, key string) (code int, body []byte, err error) {
 	base, err := url.Parse(baseURL)
 	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" {
 		return 0, nil, fmt.Errorf("%q is no address of a service; want one such as http://127.0.0.1:8080", baseURL)
@@ -65,6 +69,9 @@ func fetch(ctx context.Context, baseURL, path string) (code int, body []byte, er
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, base.JoinPath(path).String(), nil)
 	if err != nil {
 		return 0, nil, err
+	}
+	if key != "" {
+		r.Header.Set("Authorization", "Bearer "+key)
 	}
 	transport := outbound.Transport{Base: &http.Transport{DisableKeepAlives: true}}
 	answer, err := transport.RoundTrip(r)

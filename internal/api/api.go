@@ -68,6 +68,9 @@ type Reader interface {
 	Invoices(ctx context.Context, f store.InvoiceFilter) ([]invoice.Invoice, error)
 	// Payment returns a payment, or store.ErrNotFound.
 	Payment(ctx context.Context, id string) (store.PaymentRow, error)
+	// HasUnattributed reports whether a payment without an invoice, by its SeenID, was
+	// received by an address of the merchant.
+	HasUnattributed(ctx context.Context, merchantID, seenID string) (bool, error)
 	// Payments returns the matching payments, last observed first.
 	Payments(ctx context.Context, f store.PaymentFilter) ([]store.PaymentRow, error)
 	// AmountsRefunded returns the refunded amounts of payments, by payment id.
@@ -75,6 +78,8 @@ type Reader interface {
 	// NearInvoices returns the invoices that unattributed payments may be meant for. If
 	// merchantID is set, only invoices of that merchant are returned.
 	NearInvoices(ctx context.Context, t invoice.Transfer, merchantID string, createdBefore time.Time) ([]invoice.NearInvoice, error)
+	// Keys returns the matching keys, newest first.
+	Keys(ctx context.Context, f store.KeyFilter) ([]access.Record, error)
 	// Claims returns the matching claims, newest first.
 	Claims(ctx context.Context, f store.ClaimFilter) ([]store.Claim, error)
 	// ClaimsOfPayments returns the first claims to each payment.
@@ -118,31 +123,37 @@ type Provider struct {
 	Currencies map[string]string // provider's currency code → ours
 }
 
-// Config is the configuration of an API. All fields but Providers and PublicURL are required.
+// Config is the configuration of an API. All fields but Authenticator, Providers and
+// PublicURL are required.
 type Config struct {
 	Ledger    Ledger
 	Reader    Reader
 	Events    Events
 	Endpoints Endpoints
-	Chains    []chain.Chain // configured chains
-	Providers []Provider
-	PublicURL string // of checkout pages, without a trailing slash; empty if it is not known
-	Now       func() time.Time
-	Logger    *slog.Logger
+	Keys      Keys
+	// Authenticator is required for WithKey.
+	Authenticator Authenticator
+	Chains        []chain.Chain // configured chains
+	Providers     []Provider
+	PublicURL     string // of checkout pages, without a trailing slash; empty if it is not known
+	Now           func() time.Time
+	Logger        *slog.Logger
 }
 
 // API serves the JSON interface.
 type API struct {
-	ledger    Ledger
-	reader    Reader
-	events    Events
-	endpoints Endpoints
-	chains    map[string]chain.Chain
-	providers map[string]Provider
-	publicURL string
-	now       func() time.Time
-	logger    *slog.Logger
-	pages     pages
+	ledger        Ledger
+	reader        Reader
+	events        Events
+	endpoints     Endpoints
+	keys          Keys
+	authenticator Authenticator
+	chains        map[string]chain.Chain
+	providers     map[string]Provider
+	publicURL     string
+	now           func() time.Time
+	logger        *slog.Logger
+	pages         pages
 }
 
 // New returns an API. It panics without a clock or a Logger.
@@ -151,7 +162,7 @@ func New(c Config) *API {
 		panic("api: Config.Now and Config.Logger are required")
 	}
 	a := &API{
-		ledger: c.Ledger, reader: c.Reader, events: c.Events, endpoints: c.Endpoints, publicURL: c.PublicURL, now: c.Now, logger: c.Logger, pages: newPages(),
+		ledger: c.Ledger, reader: c.Reader, events: c.Events, endpoints: c.Endpoints, keys: c.Keys, authenticator: c.Authenticator, publicURL: c.PublicURL, now: c.Now, logger: c.Logger, pages: newPages(),
 		chains:    make(map[string]chain.Chain, len(c.Chains)),
 		providers: make(map[string]Provider, len(c.Providers)),
 	}

@@ -104,6 +104,14 @@ func (b *backend) Invoice(ctx context.Context, id string) (invoice.Invoice, erro
 	return b.invoices[i], nil
 }
 
+func (b *backend) Keys(ctx context.Context, _ store.KeyFilter) ([]access.Record, error) {
+	return nil, b.fail(ctx)
+}
+
+func (b *backend) HasUnattributed(ctx context.Context, _, _ string) (bool, error) {
+	return false, b.fail(ctx)
+}
+
 func (b *backend) Invoices(ctx context.Context, f store.InvoiceFilter) ([]invoice.Invoice, error) {
 	return newest(b.invoices, f.Limit, func(inv invoice.Invoice) bool {
 		return (f.MerchantID == "" || f.MerchantID == inv.MerchantID) && (f.Status == "" || f.Status == inv.Status) &&

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
@@ -31,11 +32,15 @@ func (a *API) createInvoice(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return invalidJSON(err)
 	}
-	draft, err := parseDraft(body)
+	p := access.FromContext(r.Context())
+	draft, err := parseDraft(body, p.MerchantID)
 	if err != nil {
 		return err
 	}
-	inv, err := a.ledger.Create(r.Context(), settle.CreateRequest{Draft: draft, IdempotencyKey: key, Scope: defaultScope})
+	if draft.MerchantID, err = ownMerchant(r.Context(), draft.MerchantID); err != nil {
+		return err
+	}
+	inv, err := a.ledger.Create(r.Context(), settle.CreateRequest{Draft: draft, IdempotencyKey: key, Scope: idempotencyScope(p)})
 	if err != nil {
 		return fmt.Errorf("create invoice: %w", err)
 	}
@@ -46,11 +51,15 @@ func (a *API) createInvoice(w http.ResponseWriter, r *http.Request) error {
 
 // parseDraft parses the body of a create. It returns a problemError if the body is not a
 // JSON object, or an *invoice.FieldError for the first member, in the interface's
-// order, that is missing or malformed. Draft.Check checks the other rules.
-func parseDraft(body []byte) (invoice.Draft, error) {
+// order, that is missing or malformed. Draft.Check checks the other rules. merchantID is
+// the default of the member merchantId, which is required if that is empty.
+func parseDraft(body []byte, merchantID string) (invoice.Draft, error) {
 	o, err := parseObject(body)
 	if err != nil {
 		return invoice.Draft{}, invalidJSON(err)
+	}
+	if _, named := o["merchantId"]; !named && merchantID != "" {
+		o["merchantId"] = merchantID
 	}
 	var d invoice.Draft
 	err = cmp.Or(
@@ -137,7 +146,3 @@ func seconds(o object, name string, dst *time.Time) error {
 	*dst = invoice.Unix(n)
 	return nil
 }
-
-// defaultScope is the scope of all idempotency keys until clients authenticate. It does
-// not depend on the merchant: a key that is reused for another merchant is a mismatch.
-const defaultScope = ""

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
@@ -24,7 +25,8 @@ var answers = map[apitypes.ErrorCode]struct {
 	apitypes.CodeInvalidChain:          {http.StatusBadRequest, "The chain is not known"},
 	apitypes.CodeInvalidPayload:        {http.StatusBadRequest, "The notice cannot be read"},
 	apitypes.CodeInvalidSignature:      {http.StatusUnauthorized, "The signature is not valid"},
-	apitypes.CodeForbidden:             {http.StatusForbidden, "The service is not for this request"},
+	apitypes.CodeUnauthorized:          {http.StatusUnauthorized, "The key is missing or not accepted"},
+	apitypes.CodeForbidden:             {http.StatusForbidden, "The request is not allowed"},
 	apitypes.CodeNotFound:              {http.StatusNotFound, "Not found"},
 	apitypes.CodeMethodNotAllowed:      {http.StatusMethodNotAllowed, "The path does not have this method"},
 	apitypes.CodeIdempotencyInProgress: {http.StatusConflict, "A request with this key is in progress"},
@@ -35,6 +37,8 @@ var answers = map[apitypes.ErrorCode]struct {
 	apitypes.CodeNoDelivery:            {http.StatusConflict, "The event has no delivery"},
 	apitypes.CodeConfiguredEndpoint:    {http.StatusConflict, "The endpoint is set in the configuration"},
 	apitypes.CodeNoMasterKey:           {http.StatusConflict, "The service has no master key"},
+	apitypes.CodeTooManyKeys:           {http.StatusConflict, "There are too many keys"},
+	apitypes.CodeKeyNotActive:          {http.StatusConflict, "The key is not active"},
 	apitypes.CodeSecretStaged:          {http.StatusConflict, "A secret is staged already"},
 	apitypes.CodeNoStagedSecret:        {http.StatusConflict, "No secret is staged"},
 	apitypes.CodePingFailed:            {http.StatusConflict, "The endpoint did not take the ping"},
@@ -87,6 +91,8 @@ var problems = []struct {
 	{endpoint.ErrNoMasterKey, apitypes.CodeNoMasterKey, "The service has no master key to encrypt secrets under; its operator can configure one."},
 	{endpoint.ErrStaged, apitypes.CodeSecretStaged, "A secret is staged already; promote it, or drop it first."},
 	{endpoint.ErrNotStaged, apitypes.CodeNoStagedSecret, "No secret is staged."},
+	{apikey.ErrTooMany, apitypes.CodeTooManyKeys, fmt.Sprintf("The owner has %d active keys; revoke one first.", apikey.MaxKeys)},
+	{apikey.ErrNotActive, apitypes.CodeKeyNotActive, "This key was revoked, has expired or was rotated; create another."},
 	{store.ErrNotFound, apitypes.CodeNotFound, "Nothing has this id."},
 	{context.DeadlineExceeded, apitypes.CodeUnavailable, "The request took too long; repeat it later."},
 	{context.Canceled, apitypes.CodeUnavailable, "The request took too long; repeat it later."},
@@ -109,6 +115,12 @@ func problemFor(err error) *problemError {
 		if errors.Is(err, p.err) {
 			return &problemError{code: p.code, detail: p.detail}
 		}
+	}
+	if p := keyProblem(err); p != nil {
+		return p
+	}
+	if detail := unauthorizedDetail(err); detail != "" {
+		return &problemError{code: apitypes.CodeUnauthorized, detail: detail}
 	}
 	if store.Unavailable(err) {
 		return &problemError{code: apitypes.CodeUnavailable, detail: "The service cannot do its work right now; repeat the request later."}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
@@ -172,7 +173,7 @@ func (a *API) writeEvent(w http.ResponseWriter, r *http.Request, withAttempts bo
 	if err != nil {
 		return err
 	}
-	row, attempts, err := a.events.EventRecord(r.Context(), id)
+	row, attempts, err := a.visibleEvent(r.Context(), id)
 	if err != nil {
 		return fmt.Errorf("read event: %w", err)
 	}
@@ -184,4 +185,14 @@ func (a *API) writeEvent(w http.ResponseWriter, r *http.Request, withAttempts bo
 	}
 	a.writeJSON(w, r, http.StatusOK, record)
 	return nil
+}
+
+// visibleEvent returns an event with its attempts, or store.ErrNotFound unless the
+// principal may see it.
+func (a *API) visibleEvent(ctx context.Context, id string) (store.EventRow, []delivery.Attempt, error) {
+	row, attempts, err := a.events.EventRecord(ctx, id)
+	if err == nil && !access.FromContext(ctx).Sees(row.MerchantID) {
+		return store.EventRow{}, nil, store.ErrNotFound
+	}
+	return row, attempts, err
 }

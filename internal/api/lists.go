@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
@@ -30,6 +31,9 @@ func (a *API) getInvoice(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	inv, err := a.reader.Invoice(r.Context(), id)
+	if err == nil && !access.FromContext(r.Context()).Sees(inv.MerchantID) {
+		err = store.ErrNotFound
+	}
 	if err != nil {
 		return fmt.Errorf("read invoice: %w", err)
 	}
@@ -86,10 +90,30 @@ func (a *API) getPayment(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p, err := a.reader.Payment(r.Context(), id)
+	if err == nil {
+		err = a.checkSees(r.Context(), p)
+	}
 	if err != nil {
 		return fmt.Errorf("read payment: %w", err)
 	}
 	return a.writePayment(w, r, p.Payment)
+}
+
+// checkSees returns store.ErrNotFound unless the principal may see the payment: one of its
+// merchant's invoices, or one without an invoice that an address of the merchant got.
+func (a *API) checkSees(ctx context.Context, p store.PaymentRow) error {
+	by := access.FromContext(ctx)
+	if by.Sees(p.MerchantID) {
+		return nil
+	}
+	if p.Attributed() {
+		return store.ErrNotFound
+	}
+	got, err := a.reader.HasUnattributed(ctx, by.MerchantID, p.SeenID)
+	if err == nil && !got {
+		err = store.ErrNotFound
+	}
+	return err
 }
 
 // writePayment answers with a detailed payment.

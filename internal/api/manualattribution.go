@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
 )
@@ -27,6 +28,7 @@ func (a *API) attributePayment(w http.ResponseWriter, r *http.Request) error {
 	if asked.PaymentID, err = pathID(r, invoice.PrefixPayment); err != nil {
 		return err
 	}
+	asked.MerchantID = access.FromContext(r.Context()).MerchantID
 	p, err := a.ledger.AttributeManually(r.Context(), asked)
 	if err != nil {
 		return fmt.Errorf("attribute payment: %w", err)

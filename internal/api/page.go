@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
 )
 
 // Memory limits of pages.
@@ -79,7 +80,7 @@ func (l listing[T]) serve(a *API, w http.ResponseWriter, r *http.Request) error 
 	if out.gone {
 		level = a.logger.DebugContext
 	}
-	level(r.Context(), "answer cut off", "method", r.Method, "path", r.URL.Path, "err", err)
+	level(r.Context(), "answer cut off", "method", r.Method, "path", access.Redact(r.URL.Path), "err", err)
 	panic(http.ErrAbortHandler) // so that the client does not take it for complete
 }
 

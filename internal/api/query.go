@@ -24,11 +24,21 @@ type query struct {
 	err    error
 }
 
+// parseQuery parses the query. For a merchant's principal, the parameter merchantId is
+// that merchant.
 func parseQuery(r *http.Request) *query {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	q := &query{values: values}
 	if err != nil {
 		q.reject("query", "does not parse: %v", err)
+	}
+	named, _ := q.get("merchantId")
+	own, err := ownMerchant(r.Context(), named)
+	switch {
+	case q.err == nil && err != nil:
+		q.err = err
+	case own != named:
+		q.values["merchantId"] = []string{own}
 	}
 	return q
 }

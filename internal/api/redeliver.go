@@ -2,11 +2,13 @@ package api
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"net/http"
 	"strconv"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 )
@@ -16,6 +18,11 @@ func (a *API) redeliverEvent(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathID(r, invoice.PrefixEvent)
 	if err != nil {
 		return err
+	}
+	if !access.FromContext(r.Context()).IsOperator() {
+		if _, _, err := a.visibleEvent(r.Context(), id); err != nil {
+			return fmt.Errorf("read event: %w", err)
+		}
 	}
 	if err := a.events.Redeliver(r.Context(), id, a.now().UnixMilli()); err != nil {
 		return fmt.Errorf("send event again: %w", err)
@@ -33,7 +40,7 @@ func (a *API) redeliverEvents(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return invalidJSON(err)
 	}
-	filter, scope, err := parseRedeliver(body)
+	filter, scope, err := parseRedeliver(r.Context(), body)
 	if err != nil {
 		return err
 	}
@@ -61,7 +68,7 @@ func (a *API) redeliverEvents(w http.ResponseWriter, r *http.Request) error {
 // parseRedeliver parses the filter of the events to redeliver, and returns the scope of
 // its cursors. It returns a problemError if the body is not a JSON object, or an
 // *invoice.FieldError for the first invalid member.
-func parseRedeliver(body []byte) (f store.RedeliverFilter, scope string, err error) {
+func parseRedeliver(ctx context.Context, body []byte) (f store.RedeliverFilter, scope string, err error) {
 	o, err := parseObject(body)
 	if err != nil {
 		return f, "", invalidJSON(err)
@@ -76,6 +83,9 @@ func parseRedeliver(body []byte) (f store.RedeliverFilter, scope string, err err
 		optional(o, "failedOnly", func(n string) error { return boolean(o, n, &f.OnlyFailed) }),
 		optional(o, "cursor", func(n string) error { return text(o, "", n, &cursor, asIs) }),
 	)
+	if err == nil {
+		f.MerchantID, err = ownMerchant(ctx, f.MerchantID)
+	}
 	_, from := o["from"]
 	_, to := o["to"]
 	switch {

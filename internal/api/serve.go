@@ -40,12 +40,15 @@ func (a *API) WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	setHeaders(w)
 	p := problemFor(err).document()
 	p.RequestID = access.OriginFrom(r.Context()).RequestID
+	if p.Code == apitypes.CodeUnauthorized {
+		w.Header().Set("WWW-Authenticate", challenge(err))
+	}
 	level := slog.LevelDebug
 	if p.Status >= http.StatusInternalServerError {
 		level = slog.LevelError
 	}
 	a.logger.Log(r.Context(), level, "request failed",
-		"method", r.Method, "path", r.URL.Path, "status", p.Status, "code", p.Code, "err", err)
+		"method", r.Method, "path", access.Redact(r.URL.Path), "status", p.Status, "code", p.Code, "err", access.RedactError(err))
 	if p.Code == apitypes.CodeIdempotencyInProgress || p.Status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
 	}

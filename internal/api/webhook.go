@@ -6,16 +6,18 @@ import (
 	"net/http"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// pathMerchant returns the merchant in the request's path. A malformed id is not found.
+// pathMerchant returns the merchant in the request's path. A malformed id, and a merchant
+// that the principal may not see, is not found.
 func pathMerchant(r *http.Request) (string, error) {
 	id := r.PathValue("id")
-	if !invoice.ValidMerchantID(id) {
+	if !invoice.ValidMerchantID(id) || !access.FromContext(r.Context()).Sees(id) {
 		return "", fmt.Errorf("merchant %q: %w", id, endpoint.ErrNone)
 	}
 	return id, nil

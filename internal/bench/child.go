@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/devchain"
 	"github.com/quittance/quittance/internal/invoice"
@@ -76,10 +78,21 @@ func serveChild(ctx context.Context, text string) (err error) {
 	return server.Run(ctx, server.Config{
 		Listeners: []*server.Listener{listener}, Database: c.Database, Chains: []server.Chain{{Chain: local, PollInterval: c.PollInterval}},
 		Merchants: server.Merchants{AcceptAll: true, Fallback: c.Webhook}, WebhookAllow: poster.Loopback(),
-		Now: time.Now, Rand: rand.Reader,
+		Access: server.Access{Mode: access.Live, OperatorKey: operatorKey()},
+		Now:    time.Now, Rand: rand.Reader,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Ready:  func(url string) { fmt.Println(url) }, // the parent reads it
 	})
+}
+
+// operatorKey returns the key of the measured services, which listen on the loopback
+// interface.
+func operatorKey() access.Key {
+	key, err := access.NewKey(access.Live, bytes.NewReader(make([]byte, access.KeyLength)))
+	if err != nil {
+		panic(err) // the reader has enough bytes
+	}
+	return key
 }
 
 // process is this program, running in a role. It ends when its standard input
@@ -182,7 +195,7 @@ func startService(ctx context.Context, c serverConfig) (*service, error) {
 	if err != nil {
 		return nil, err
 	}
-	api, err := client.New(url)
+	api, err := client.New(url, client.WithKey(operatorKey().Reveal()))
 	if err != nil {
 		return nil, errors.Join(err, p.stop())
 	}

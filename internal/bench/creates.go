@@ -97,6 +97,7 @@ func post(ctx context.Context, client *http.Client, url string, body []byte) err
 		return err
 	}
 	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+operatorKey().Reveal())
 	res, err := client.Do(req)
 	if err != nil {
 		return err

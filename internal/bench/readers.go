@@ -112,7 +112,7 @@ func readPage(ctx context.Context, conn net.Conn) (total int64, err error) {
 			return 0, err
 		}
 	}
-	if _, err := io.WriteString(conn, "GET /api/events?limit=200 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"); err != nil {
+	if _, err := io.WriteString(conn, "GET /api/events?limit=200 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "+operatorKey().Reveal()+"\r\nConnection: close\r\n\r\n"); err != nil {
 		return 0, err
 	}
 	tick := time.NewTicker(100 * time.Millisecond)

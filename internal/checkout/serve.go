@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/store"
 )
 
@@ -113,7 +114,7 @@ func (c *Checkout) WriteError(w http.ResponseWriter, r *http.Request, err error)
 		level = slog.LevelError
 	}
 	c.logger.Log(r.Context(), level, "checkout failed",
-		"method", r.Method, "path", r.URL.Path, "status", page.Status, "err", err)
+		"method", r.Method, "path", access.Redact(r.URL.Path), "status", page.Status, "err", access.RedactError(err))
 	if page.Status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/clientip"
 	"github.com/quittance/quittance/internal/invoice"
@@ -59,6 +60,9 @@ type Config struct {
 	// Keyring seals the secrets of endpoints that are set through the API. It is
 	// nil without a master key, and then no endpoint can be set.
 	Keyring *keyring.Keyring
+	// OperatorKey is a key of the operator, in addition to those in the database. It is
+	// the zero Key if none is configured.
+	OperatorKey access.Key
 	// Warnings name settings that are valid but unwise.
 	Warnings []string
 }

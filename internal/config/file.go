@@ -19,6 +19,8 @@ type file struct {
 	Chains    []chainFile    `yaml:"chains"`
 	Webhooks  webhooksFile   `yaml:"webhooks"`
 
+	Access accessFile `yaml:"access"`
+
 	MasterKey     masterKeyFile   `yaml:",inline"`
 	OldMasterKeys []masterKeyFile `yaml:"oldMasterKeys"`
 }
@@ -33,6 +35,11 @@ type httpFile struct {
 type logFile struct {
 	Format string `yaml:"format"`
 	Level  string `yaml:"level"`
+}
+
+type accessFile struct {
+	OperatorKeyEnv  string `yaml:"operatorKeyEnv"`
+	OperatorKeyFile string `yaml:"operatorKeyFile"`
 }
 
 type masterKeyFile struct {

@@ -70,6 +70,7 @@ func (f file) resolve(src Source) (Config, error) {
 	cfg.KeepEvents = r.retention("webhooks.retention.events", f.Webhooks.Retention.Events)
 	cfg.KeepAttempts = r.retention("webhooks.retention.attempts", f.Webhooks.Retention.Attempts)
 	cfg.Keyring = r.keyring(f.MasterKey, f.OldMasterKeys)
+	cfg.OperatorKey = r.operatorKey(f.Access)
 	cfg.Warnings = r.warnings
 	return cfg, errors.Join(r.errs...)
 }

@@ -11,12 +11,15 @@ import (
 	"log/slog"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/dev"
 )
 
@@ -76,11 +79,12 @@ func Run(ctx context.Context, cfg Config) (err error) {
 // play runs the scenarios concurrently and prints a summary.
 func play(ctx context.Context, p *printer, w *dev.World, merchant *receiver) error {
 	merchant.setSecret(w.Info.Merchant.WebhookSecret)
-	api, err := client.New(w.Info.BaseURL)
+	api, key, err := merchantClient(ctx, w.Info)
 	if err != nil {
 		return err
 	}
 	p.step("world", "API", w.Info.BaseURL)
+	p.step("world", "merchant's key", fmt.Sprintf("%s… with %s", key.Hint, strings.Join(key.Scopes, ", ")))
 	p.step("world", "chain", fmt.Sprintf("%s (id %d), blocks every %s, JSON-RPC at %s",
 		w.Info.Chain.ChainKey, w.Info.Chain.ChainID, blockTime, w.Info.Chain.RPCURL))
 	p.step("world", "token, registry", w.Info.Chain.Token+", "+w.Info.Chain.Registry)
@@ -102,6 +106,20 @@ func play(ctx context.Context, p *printer, w *dev.World, merchant *receiver) err
 	err = group.Wait()
 	stop()
 	return errors.Join(err, summarize(p, all, merchant, err == nil))
+}
+
+// merchantClient creates a key of the merchant, and returns a client with that key.
+func merchantClient(ctx context.Context, info dev.Info) (*client.Client, apitypes.Key, error) {
+	operator, err := client.New(info.BaseURL)
+	if err != nil {
+		return nil, apitypes.Key{}, err
+	}
+	key, secret, err := operator.CreateKey(ctx, apitypes.CreateKeyRequest{Name: "demo", MerchantID: info.Merchant.ID, Scopes: []string{access.PresetStandard}})
+	if err != nil {
+		return nil, apitypes.Key{}, fmt.Errorf("create the merchant's key: %w", err)
+	}
+	c, err := client.New(info.BaseURL, client.WithKey(secret))
+	return c, key, err
 }
 
 // progressInterval is how often the progress is printed.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/config"
@@ -124,6 +125,7 @@ func Run(ctx context.Context, cfg Config, ready func(*World)) (err error) {
 		Chains:    []server.Chain{{Chain: local, OperatorKey: node.Keys.Operator}},
 		Merchants: server.Merchants{AcceptAll: true, Fallback: endpoint},
 		Providers: []api.Provider{provider(kept.ProviderSecret)},
+		Access:    server.Access{Mode: access.Test, Open: true},
 		Keyring:   keyring.New(masterKey), KeepEvents: config.DefaultRetention, KeepAttempts: config.DefaultRetention,
 		TestWallet: func(ctx context.Context, inv invoice.Invoice) (string, error) {
 			return payFromTestWallet(ctx, node, inv)

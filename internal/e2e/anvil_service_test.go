@@ -71,7 +71,7 @@ func newService(tb testing.TB, database string, o anviltest.Options, chains ...s
 	s.merchant.setSecret(shopSecret)
 	transport := &http.Transport{MaxIdleConnsPerHost: 16}
 	tb.Cleanup(transport.CloseIdleConnections)
-	s.http = &http.Client{Transport: apitest.Transport(tb, transport), Timeout: patience}
+	s.http = withKey(&http.Client{Transport: apitest.Transport(tb, transport), Timeout: patience})
 
 	s.token = deployToken(tb, a)
 	a.Send(tb, s.admin, s.token, "mint(address,uint256)", s.payer.Address, "1000000000000")
@@ -129,6 +129,7 @@ merchants:
     webhookUrl: %s/events
     webhookSecretFile: %s
 webhooks: {allow: [127.0.0.1]}
+`+keySetting+`
 providers:
   - name: circle
     secretEnv: %s

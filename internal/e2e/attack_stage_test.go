@@ -60,6 +60,7 @@ func newStage(tb testing.TB) *stage {
 		world: newWorld(tb), chain: c, hook: newReceiver(tb), token: contracts.NewTestUSDC(),
 		payer: c.Keys.Payer, till: c.Keys.Merchant, attacker: c.Keys.Deployer, wantTypes: make(map[string][]string),
 	}
+	s.http = withKey(s.http)
 	s.hook.setSecret(shopSecret)
 	s.env = []string{"ACME_SECRET=" + shopSecret, "OPERATOR_KEY=" + hexutil.Encode(crypto.FromECDSA(c.Keys.Operator))}
 	return s

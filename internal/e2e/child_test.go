@@ -37,7 +37,7 @@ func launch(tb testing.TB, args ...string) *child {
 func launchWith(tb testing.TB, env []string, args ...string) *child {
 	tb.Helper()
 	cmd := exec.Command(program, args...)
-	cmd.Env = append(os.Environ(), env...)
+	cmd.Env = append(append(os.Environ(), keyEnv+"="+operatorKey), env...)
 	return startChild(tb, cmd)
 }
 

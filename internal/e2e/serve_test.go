@@ -30,6 +30,7 @@ merchants:
     webhookUrl: %s
     webhookSecretEnv: ACME_SECRET
 webhooks: {allow: [127.0.0.1]}
+` + keySetting + `
 chains:
   - chainKey: testnet
     chainId: %d
@@ -69,7 +70,7 @@ func TestServe(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{TB: t, dir: dir, http: chainWorld.http}
+	w := &world{TB: t, dir: dir, http: withKey(chainWorld.http)}
 	serve := func() *child {
 		c := launchWith(t, env, "serve", "--config", file)
 		ready := regexp.MustCompile(`msg=ready url=(http://127\.0\.0\.1:\d+)`)

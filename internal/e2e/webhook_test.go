@@ -167,6 +167,7 @@ database: sqlite:%s
 merchants:
   - {id: acme, webhookUrl: "%s", webhookSecretEnv: ACME_SECRET}
 webhooks: {allow: [%s]}
+` + keySetting + `
 chains:
   - {chainKey: testnet, chainId: %d, rpc: ["%s"], finality: 2, tokens: [` + tokenEntry + `]}
 `
@@ -180,7 +181,7 @@ func TestWebhookAllow(t *testing.T) {
 	r := newReceiver(t)
 	r.setSecret("whsec_of_acme_shop")
 	dir := t.TempDir()
-	w := &world{TB: t, dir: dir, http: chainWorld.http}
+	w := &world{TB: t, dir: dir, http: withKey(chainWorld.http)}
 	serve := func(allow string) *child {
 		file := filepath.Join(dir, "quittance.yaml")
 		text := fmt.Sprintf(allowConfig, filepath.Join(dir, "pay.db"), r.URL, allow, info.Chain.ChainID, info.Chain.RPCURL, "USDC", info.Chain.Token)

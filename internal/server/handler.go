@@ -14,7 +14,7 @@ import (
 func (s *Server) handlers() func(*Listener) http.Handler {
 	chains := s.networks()
 	rest := api.New(api.Config{
-		Ledger: s.settle, Reader: s.store, Events: eventLog{s.store, s.endpoints, s.clock, s.cfg.Now, s.deliveryWake}, Endpoints: s.endpoints, Chains: chains, Providers: s.cfg.Providers, PublicURL: s.cfg.PublicURL, Now: s.cfg.Now, Logger: s.cfg.Logger,
+		Ledger: s.settle, Reader: s.store, Events: eventLog{s.store, s.endpoints, s.clock, s.cfg.Now, s.deliveryWake}, Endpoints: s.endpoints, Keys: s.keys, Authenticator: s.authenticator, Chains: chains, Providers: s.cfg.Providers, PublicURL: s.cfg.PublicURL, Now: s.cfg.Now, Logger: s.cfg.Logger,
 	})
 	page := checkout.New(checkout.Config{
 		Reader: s.store, Chains: chains, Inspector: s.inspector(), Claims: s.settle, TestWallet: s.cfg.TestWallet,
@@ -22,7 +22,7 @@ func (s *Server) handlers() func(*Listener) http.Handler {
 	})
 	table := s.routes(rest, page)
 	return func(l *Listener) http.Handler {
-		rt := newRouter(table, l.doors, s.guardOf(l), rest, page)
+		rt := newRouter(table, l.doors, s.guardOf(l, rest), rest, page)
 		h := withRecover(rt.writeError, s.closeWhenStopping(newRequestFilter(s.cfg.Hosts, s.origins, rest, rt)))
 		return withDeadline(s.observeRequests(h))
 	}

@@ -43,9 +43,9 @@ func TestRequestLog(t *testing.T) {
 		method, path, route string
 		status              float64
 	}{
-		{"GET", "/api/invoices?merchantId=" + secret, "/api/invoices", 200},
-		{"GET", "/api/invoices/" + secret, "/api/invoices/{id}", 404},
-		{"POST", "/api/invoices", "/api/invoices", 400},
+		{"GET", "/api/invoices?merchantId=" + secret, "/api/invoices", 401},
+		{"GET", "/api/invoices/" + secret, "/api/invoices/{id}", 401},
+		{"POST", "/api/invoices", "/api/invoices", 401},
 		{"PUT", "/api/invoices", "/api/invoices", 405},
 		{"GET", "/checkout/" + secret, "/checkout/{id}", 404},
 		{"GET", "/" + secret, "/", 404},

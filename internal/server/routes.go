@@ -31,7 +31,7 @@ const (
 	// keyCredential is an access key with the route's scope.
 	keyCredential credential = "key"
 	// operatorCredential is an access key of the operator, of any scope. It is not
-	// required where the operator door is private.
+	// required at a private listener.
 	operatorCredential credential = "operator"
 	// signatureCredential is the signature of a transfer provider, which the handler
 	// verifies.
@@ -95,9 +95,15 @@ type guard func(route) http.Handler
 func unguarded(r route) http.Handler { return r.handler }
 
 // guardOf returns the guard of a listener's routes.
-func (s *Server) guardOf(l *Listener) guard {
+func (s *Server) guardOf(l *Listener, rest *api.API) guard {
 	return func(r route) http.Handler {
 		h := r.handler
+		switch {
+		case r.credential == keyCredential:
+			h = rest.WithKey(r.scope, recordKey(h))
+		case r.credential == operatorCredential && !s.isPrivate(l):
+			h = rest.WithOperatorKey(recordKey(h))
+		}
 		if r.door == PublicDoor && s.isSecure(l) {
 			h = withHSTS(h)
 		}

@@ -25,6 +25,7 @@ import (
 // routeList is what the table of routes must say: the pattern, its door, the
 // credential, and the scope of a key.
 const routeList = `
+DELETE /api/keys/{id} api key keys:write
 DELETE /api/merchants/{id}/webhook/secret api key webhooks:write
 GET /api/audit api key events:read
 GET /api/claims api key payments:read
@@ -32,6 +33,7 @@ GET /api/events api key events:read
 GET /api/events/{id} api key events:read
 GET /api/invoices api key invoices:read
 GET /api/invoices/{id} api key invoices:read
+GET /api/keys api key keys:write
 GET /api/merchants/{id}/webhook api key events:read
 GET /api/payments api key payments:read
 GET /api/payments/{id} api key payments:read
@@ -51,6 +53,8 @@ GET /status operator operator
 POST /api/events/redeliver api key events:redeliver
 POST /api/events/{id}/redeliver api key events:redeliver
 POST /api/invoices api key invoices:write
+POST /api/keys api key keys:write
+POST /api/keys/{id}/rotate api key keys:write
 POST /api/merchants/{id}/webhook/ping api key webhooks:write
 POST /api/merchants/{id}/webhook/secret api key webhooks:write
 POST /api/merchants/{id}/webhook/secret/promote api key webhooks:write

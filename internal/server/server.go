@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/checkout"
 	"github.com/quittance/quittance/internal/clientip"
@@ -64,6 +65,7 @@ type Config struct {
 	// WebhookAllow are the address ranges outside the public internet that
 	// webhooks may reach, without TLS.
 	WebhookAllow []netip.Prefix
+	Access       Access
 	// Keyring seals the secrets of endpoints that are set through the API. If it
 	// is nil, none can be set.
 	Keyring *keyring.Keyring
@@ -104,23 +106,25 @@ type Config struct {
 
 // Server is a running service.
 type Server struct {
-	cfg       Config
-	store     *store.Store
-	settle    *settle.Service
-	chains    []*chainWorkers
-	byKey     map[string]*chainWorkers
-	worker    *deliver.Worker
-	endpoints *endpoint.Directory
-	metrics   *metrics
-	txMetrics *txmgr.Metrics
-	registry  *prometheus.Registry
-	stopping  atomic.Bool
-	origins   *http.CrossOriginProtection
-	budget    descriptors.Budget
-	watchdog  *watchdog.Watchdog
-	certs     certificates // nil without HTTPS
-	clock     *clock.Clock // of the delivery schedule
-	ids       *invoice.IDs // of requests
+	cfg           Config
+	store         *store.Store
+	settle        *settle.Service
+	chains        []*chainWorkers
+	byKey         map[string]*chainWorkers
+	worker        *deliver.Worker
+	endpoints     *endpoint.Directory
+	authenticator *apikey.Authenticator
+	keys          *apikey.Manager
+	metrics       *metrics
+	txMetrics     *txmgr.Metrics
+	registry      *prometheus.Registry
+	stopping      atomic.Bool
+	origins       *http.CrossOriginProtection
+	budget        descriptors.Budget
+	watchdog      *watchdog.Watchdog
+	certs         certificates // nil without HTTPS
+	clock         *clock.Clock // of the delivery schedule
+	ids           *invoice.IDs // of requests
 
 	deliveryWake     chan struct{}     // wakes the webhook worker
 	registryCursor   string            // last invoice that AdoptRegistries has processed
@@ -174,6 +178,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if err := s.build(ctx); err != nil {
 		return err
 	}
+	s.buildAccess()
 	defer func() {
 		for _, run := range s.chains {
 			run.pool.Close()
@@ -311,6 +316,7 @@ func (s *Server) serve(ctx context.Context) error {
 			return nil
 		})
 	}
+	group.Go(func() error { return s.runAuthenticator(ctx) })
 	group.Go(s.runWorker(ctx, s.worker.Run))
 	group.Go(func() error { return every(ctx, maintenanceInterval, s.maintain) })
 	group.Go(func() error { return every(ctx, remainderInterval, s.assignRemainders) })

@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/testdeps"
 	"github.com/quittance/quittance/webhook"
 )
@@ -42,6 +43,9 @@ func startServer(t *testing.T, cfg Config) *running {
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Access.Mode == "" {
+		cfg.Access = Access{Mode: access.Test, Open: true}
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now

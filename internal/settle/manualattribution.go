@@ -31,6 +31,9 @@ type ManualAttribution struct {
 	InvoiceID string
 	By        string // who attributes it
 	Note      string // why
+	// MerchantID, if set, is the merchant that attributes it. Only payments to the
+	// merchant's addresses and its invoices are found then.
+	MerchantID string
 }
 
 // auditedAttribution is a manual attribution in the audit log.
@@ -62,6 +65,11 @@ func (s *Service) AttributeManually(ctx context.Context, m ManualAttribution) (i
 		if found, err = tx.Payment(ctx, m.PaymentID); err != nil {
 			return err
 		}
+		if sees, err := m.sees(ctx, tx, found); err != nil {
+			return err
+		} else if !sees {
+			return store.ErrNotFound
+		}
 		switch {
 		case found.InvoiceID == m.InvoiceID:
 			return nil
@@ -77,7 +85,7 @@ func (s *Service) AttributeManually(ctx context.Context, m ManualAttribution) (i
 		}
 		inv, err := tx.Invoice(ctx, m.InvoiceID)
 		switch {
-		case errors.Is(err, store.ErrNotFound):
+		case errors.Is(err, store.ErrNotFound), err == nil && m.MerchantID != "" && inv.MerchantID != m.MerchantID:
 			return &invoice.FieldError{Field: "invoiceId", Detail: "is of no invoice"}
 		case err != nil:
 			return err
@@ -93,6 +101,14 @@ func (s *Service) AttributeManually(ctx context.Context, m ManualAttribution) (i
 		return s.attributeTo(ctx, tx, out, invoice.ByHand, &found, inv, m)
 	})
 	return found.Payment, err
+}
+
+// sees reports whether the merchant of m may see the payment.
+func (m ManualAttribution) sees(ctx context.Context, tx *store.Tx, p store.PaymentRow) (bool, error) {
+	if m.MerchantID == "" || p.Attributed() {
+		return m.MerchantID == "" || p.MerchantID == m.MerchantID, nil
+	}
+	return tx.HasUnattributed(ctx, m.MerchantID, p.SeenID)
 }
 
 // attributeTo attributes a payment without an invoice by an off-chain method.

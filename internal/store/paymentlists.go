@@ -45,6 +45,14 @@ func (q *queries) Payments(ctx context.Context, f PaymentFilter) ([]PaymentRow, 
 	return found[:min(len(found), f.Limit)], nil // each list alone was long enough
 }
 
+// HasUnattributed reports whether a payment without an invoice, by its SeenID, is listed
+// for the merchant.
+func (q *queries) HasUnattributed(ctx context.Context, merchantID, seenID string) (bool, error) {
+	n, err := queryRow(ctx, q, func(row scanner) (n int, err error) { return n, row.Scan(&n) },
+		"SELECT count(*) FROM unattributed WHERE seen_id = $1 AND merchant_id = $2", seenID, merchantID)
+	return n > 0, err
+}
+
 // pageOfPayments reads a page of the payments that match the conditions. The
 // table named by list has the index in the page's order.
 func (q *queries) pageOfPayments(ctx context.Context, f PaymentFilter, list, from string, w where) ([]PaymentRow, error) {

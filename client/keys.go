@@ -1,0 +1,48 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/quittance/quittance/apitypes"
+)
+
+// CreateKey creates a key, and returns it with its secret. The error's code is
+// [apitypes.CodeForbidden] if the client's key lacks a scope that the new one would have,
+// or belongs to another merchant, [apitypes.CodeInvalidField] if a member is wrong, and
+// [apitypes.CodeTooManyKeys] if the owner has too many keys.
+func (c *Client) CreateKey(ctx context.Context, r apitypes.CreateKeyRequest) (k apitypes.Key, secret string, err error) {
+	var answer apitypes.KeySecretResponse
+	err = c.post(ctx, c.base.JoinPath("api/keys"), make(http.Header), r, &answer)
+	return answer.Key, answer.Secret, err
+}
+
+// Keys lists keys, newest first: those of a merchant or, if merchantID is empty, all that
+// the client's key may see. It requests pages as needed, and ends after an error.
+func (c *Client) Keys(ctx context.Context, merchantID string) iter.Seq2[apitypes.Key, error] {
+	query := make(url.Values)
+	set(query, "merchantId", merchantID)
+	return list(ctx, c, "api/keys", query, 0, func(page apitypes.KeyList) ([]apitypes.Key, string) {
+		return page.Keys, page.NextCursor
+	})
+}
+
+// RotateKey creates a key in the place of another, and returns it with its secret. The old
+// one stays valid for the overlap, in whole seconds. The error's code is
+// [apitypes.CodeNotFound] if the id is unknown, and [apitypes.CodeKeyNotActive] if the key
+// was revoked, has expired or was rotated.
+func (c *Client) RotateKey(ctx context.Context, id string, overlap time.Duration) (k apitypes.Key, secret string, err error) {
+	var answer apitypes.KeySecretResponse
+	seconds := int64(overlap / time.Second)
+	err = c.post(ctx, c.base.JoinPath("api/keys", url.PathEscape(id), "rotate"), make(http.Header), apitypes.RotateKeyRequest{OverlapSeconds: &seconds}, &answer)
+	return answer.Key, answer.Secret, err
+}
+
+// RevokeKey revokes a key. The service refuses it within a second. The error's code is
+// [apitypes.CodeNotFound] if the id is unknown.
+func (c *Client) RevokeKey(ctx context.Context, id string) error {
+	return c.call(ctx, http.MethodDelete, c.base.JoinPath("api/keys", url.PathEscape(id)), nil, nil, nil)
+}

@@ -1,0 +1,269 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/admin"
+	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/apikey"
+	"github.com/quittance/quittance/internal/config"
+	"github.com/quittance/quittance/internal/store"
+)
+
+func newKey(env environment) *cobra.Command {
+	return group(&cobra.Command{
+		Use: "key COMMAND", GroupID: groupService,
+		Short: "manage the keys of the API",
+		Long: `Manages the keys of the API, in the database that the configuration names. The
+service may be running; it notices a change within a second.`,
+	}, newKeyCreate(env), newKeyList(env), newKeyRotate(env), newKeyRevoke(env), newKeyGenerate(env))
+}
+
+// keyConfigFlag adds the required flag --config.
+func keyConfigFlag(cmd *cobra.Command) *string {
+	path := configFlag(cmd)
+	cobra.CheckErr(cmd.MarkFlagRequired("config"))
+	return path
+}
+
+func newKeyCreate(env environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "create --config FILE --name TEXT",
+		Short: "create a key of the operator or of a merchant",
+		Long: `Creates a key and prints it. It is stored as a hash and cannot be shown again.
+
+Scopes are ` + strings.Join(access.Admin.Names()[:4], ", ") + `,
+` + strings.Join(access.Admin.Names()[4:], ", ") + `; or a preset:
+read reads invoices, payments and events, standard also creates invoices and has
+events sent again, and admin may do everything.`,
+		Example: `  quittance key create --config quittance.yaml --name admin --scopes admin
+  quittance key create --config quittance.yaml --name "shop backend" --merchant shop`,
+		Args: noArgs,
+	}
+	path := keyConfigFlag(cmd)
+	var r apikey.Request
+	cmd.Flags().StringVar(&r.Name, "name", "", "what you call it, 1 to 200 characters: `TEXT`")
+	cobra.CheckErr(cmd.MarkFlagRequired("name"))
+	cmd.Flags().StringVar(&r.MerchantID, "merchant", "", "it gives access to objects of the merchant with this `ID` alone")
+	scopes := cmd.Flags().StringSlice("scopes", []string{access.PresetStandard}, "what it allows: `NAMES` of scopes and presets, with commas between")
+	expires := cmd.Flags().String("expires", "", "it is refused from this `TIME` on, such as 2027-01-31T10:00:00Z, or after this long, such as 90d or 12h")
+	asJSON := jsonFlag(cmd, "write JSON, as the service's POST /api/keys does")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		var err error
+		if r.Scopes, err = access.ParseScopes(*scopes); err != nil {
+			return usageError{fmt.Errorf("--scopes: %w", err)}
+		}
+		if r.ExpiresAt, err = expiry(*expires, time.Now()); err != nil {
+			return usageError{fmt.Errorf("--expires %w", err)}
+		}
+		return changeKeys(cmd.Context(), env, *path, *asJSON, func(ctx context.Context, m *apikey.Manager) (access.Record, access.Key, error) {
+			return m.Create(ctx, access.Open(), r)
+		})
+	}
+	return cmd
+}
+
+// expiry parses a time, or a duration from now, which may be in days.
+func expiry(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	hours := text
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		hours = days + "h"
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if d, durationErr := time.ParseDuration(hours); durationErr == nil {
+		if hours != text {
+			d *= 24
+		}
+		at, err = now.Add(d), nil
+	}
+	if err != nil || !at.After(now) {
+		return time.Time{}, fmt.Errorf("is %q; want a time to come such as 2027-01-31T10:00:00Z, or a duration such as 90d or 12h", text)
+	}
+	return at.UTC().Truncate(time.Second), nil
+}
+
+// changeKeys makes a change that results in a new key, and prints that.
+func changeKeys(
+	ctx context.Context, env environment, path string, asJSON bool, change func(context.Context, *apikey.Manager) (access.Record, access.Key, error),
+) error {
+	return withKeys(ctx, path, func(ctx context.Context, m *apikey.Manager) error {
+		record, key, err := change(ctx, m)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return env.writeJSON(apitypes.KeySecretResponse{Key: apiconv.Key(record, time.Now()), Secret: key.Reveal()})
+		}
+		_, printed := fmt.Fprintln(env.stdout, key.Reveal())
+		_, noted := fmt.Fprintf(env.stderr, "This is the only time that the key is shown. Its id is %s.\n", record.ID)
+		return errors.Join(printed, noted)
+	})
+}
+
+// withKeys calls a function with the manager of the keys of the configured service.
+func withKeys(ctx context.Context, path string, do func(context.Context, *apikey.Manager) error) error {
+	cfg, err := loadConfig(path)
+	if err != nil {
+		return err
+	}
+	known := func(id string) bool {
+		return slices.ContainsFunc(cfg.Merchants, func(m config.Merchant) bool { return m.ID == id })
+	}
+	ctx = asCommand(ctx)
+	err = admin.WithKeys(ctx, cfg.Database, known, func(m *apikey.Manager) error { return do(ctx, m) })
+	if errors.Is(err, store.ErrNotFound) {
+		return errors.New("no key has this id; quittance key list shows them")
+	}
+	return err
+}
+
+func newKeyList(env environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list --config FILE",
+		Short: "list keys, with their last use",
+		Long:  "Lists keys, newest first, with their scopes and their last use. The keys themselves are not stored.",
+		Args:  noArgs,
+	}
+	path := keyConfigFlag(cmd)
+	merchantID := cmd.Flags().String("merchant", "", "only keys of the merchant with this `ID`")
+	all := cmd.Flags().Bool("all", false, "also keys that were revoked or have expired")
+	asJSON := jsonFlag(cmd, "write JSON, as the service's GET /api/keys does")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		cfg, err := loadConfig(*path)
+		if err != nil {
+			return err
+		}
+		keys, err := admin.Keys(cmd.Context(), cfg.Database, *merchantID)
+		if err != nil {
+			return err
+		}
+		return printKeys(env, keys, *all, *asJSON)
+	}
+	return cmd
+}
+
+// printKeys writes a line for each key.
+func printKeys(env environment, keys []access.Record, all, asJSON bool) error {
+	now := time.Now()
+	keys = slices.DeleteFunc(keys, func(k access.Record) bool { return !all && k.State(now) != access.Active })
+	if asJSON {
+		list := apitypes.KeyList{Keys: []apitypes.Key{}}
+		for _, k := range keys {
+			list.Keys = append(list.Keys, apiconv.Key(k, now))
+		}
+		return env.writeJSON(list)
+	}
+	if len(keys) == 0 {
+		_, err := fmt.Fprintln(env.stdout, "There are no such keys.")
+		return err
+	}
+	var out strings.Builder
+	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "ID\tKEY\tOWNER\tSTATE\tEXPIRES\tLAST USED\tSCOPES\tNAME")
+	for _, k := range keys {
+		fmt.Fprintf(table, "%s\t%s…\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Hint, cmp.Or(k.MerchantID, "(operator)"), k.State(now),
+			timeOrDash(k.ExpiresAt), timeOrDash(k.LastUsedAt), strings.Join(k.Scopes.Names(), ","), k.Name)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	return writeTrimmed(env.stdout, out.String())
+}
+
+// timeOrDash formats a time, or "-" for the zero time.
+func timeOrDash(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return clock(t.Unix())
+}
+
+// oneKey is the check of arguments that are the id of one key.
+func oneKey(cmd *cobra.Command, ids []string) error {
+	if len(ids) != 1 || !strings.HasPrefix(ids[0], access.PrefixKey) {
+		return fmt.Errorf("key %s needs the id of one key, %s…", cmd.Name(), access.PrefixKey)
+	}
+	return nil
+}
+
+func newKeyRotate(env environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "rotate --config FILE ID",
+		Short: "replace a key by a new one, and keep it valid for a while",
+		Long: `Creates a key with the same name, owner and scopes, and prints it. The old key
+stays valid for the overlap, in which its users change to the new one.`,
+		Example: "  quittance key rotate --config quittance.yaml --overlap 1h key_…",
+		Args:    oneKey,
+	}
+	path := keyConfigFlag(cmd)
+	overlap := cmd.Flags().Duration("overlap", apikey.DefaultOverlap, "how long the old key stays valid: a `TIME` of 0s to 720h")
+	asJSON := jsonFlag(cmd, "write JSON, as the service's POST /api/keys/{id}/rotate does")
+	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
+		if *overlap < 0 || *overlap > apikey.MaxOverlap {
+			return usageError{fmt.Errorf("--overlap is %s; want 0s to %s", *overlap, apikey.MaxOverlap)}
+		}
+		return changeKeys(cmd.Context(), env, *path, *asJSON, func(ctx context.Context, m *apikey.Manager) (access.Record, access.Key, error) {
+			return m.Rotate(ctx, access.Open(), ids[0], *overlap)
+		})
+	}
+	return cmd
+}
+
+func newKeyRevoke(env environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "revoke --config FILE ID",
+		Short: "have a key refused from now on",
+		Long:  "Revokes a key. A running service refuses it within a second.",
+		Args:  oneKey,
+	}
+	path := keyConfigFlag(cmd)
+	asJSON := jsonFlag(cmd, "write the key as JSON")
+	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
+		return withKeys(cmd.Context(), *path, func(ctx context.Context, m *apikey.Manager) error {
+			record, err := m.Revoke(ctx, access.Open(), ids[0])
+			if err != nil {
+				return err
+			}
+			if *asJSON {
+				return env.writeJSON(apiconv.Key(record, time.Now()))
+			}
+			_, err = fmt.Fprintf(env.stdout, "%s (%s…) is revoked.\n", record.ID, record.Hint)
+			return err
+		})
+	}
+	return cmd
+}
+
+func newKeyGenerate(env environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "generate",
+		Short: "print a new key for access.operatorKeyFile or operatorKeyEnv",
+		Long: `Prints a new key and stores it nowhere. Put it where the configuration's setting
+access.operatorKeyFile or access.operatorKeyEnv says; the service then accepts it
+as the operator's, with all scopes. This is for installations by scripts.`,
+		Example: "  quittance key generate > /run/secrets/quittance-operator-key",
+		Args:    noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			key, err := access.NewKey(access.Live, rand.Reader)
+			if err == nil {
+				_, err = fmt.Fprintln(env.stdout, key.Reveal())
+			}
+			return err
+		},
+	}
+}

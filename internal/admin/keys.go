@@ -1,0 +1,37 @@
+package admin
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/apikey"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// maxListedKeys bounds the keys that Keys returns.
+const maxListedKeys = 10_000
+
+// WithKeys calls a function with the manager of the keys in a service's database, which it
+// creates if it is missing. known reports whether a merchant exists. It is safe while the
+// service runs.
+func WithKeys(ctx context.Context, database string, known func(merchantID string) bool, do func(*apikey.Manager) error) (err error) {
+	db, err := store.Open(ctx, database)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return do(apikey.NewManager(apikey.ManagerConfig{Store: db, Mode: access.Live, Known: known, Now: time.Now, Rand: rand.Reader}))
+}
+
+// Keys returns the keys in a service's database, newest first: those of a merchant or, if
+// merchantID is empty, all.
+func Keys(ctx context.Context, database, merchantID string) (keys []access.Record, err error) {
+	err = withStore(ctx, database, func(db *store.Store) error {
+		keys, err = db.Keys(ctx, store.KeyFilter{MerchantID: merchantID, Limit: maxListedKeys})
+		return err
+	})
+	return keys, err
+}

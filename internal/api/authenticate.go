@@ -1,0 +1,122 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/apikey"
+)
+
+// MaxAuthorization bounds the header Authorization, in bytes.
+const MaxAuthorization = 256
+
+// Authenticator finds the principal of a caller. *apikey.Authenticator implements it and
+// documents the errors.
+type Authenticator interface {
+	Authenticate(ctx context.Context, key string) (access.Principal, error)
+}
+
+// headerAuthorization is the header that carries the key.
+const headerAuthorization = "Authorization"
+
+// unauthorizedError is the error of a request whose key is missing or not accepted.
+type unauthorizedError struct{ detail string }
+
+// Error returns the detail.
+func (e *unauthorizedError) Error() string { return e.detail }
+
+// WithKey returns a handler that authenticates a request, and passes it to next with its
+// principal if that has the scope.
+func (a *API) WithKey(scope access.Scope, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p, err := a.Principal(r)
+		if err == nil && !p.Can(scope) {
+			w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+string(scope)+`"`)
+			err = problemf(apitypes.CodeForbidden, "The key lacks the scope %s.", scope)
+		}
+		if err != nil {
+			a.WriteError(w, r, err)
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(access.WithPrincipal(r.Context(), p)))
+	})
+}
+
+// WithOperatorKey returns a handler that authenticates a request, and passes it to next with
+// its principal if that is the operator.
+func (a *API) WithOperatorKey(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p, err := a.Principal(r)
+		if err == nil && !p.IsOperator() {
+			err = problemf(apitypes.CodeForbidden, "This wants a key of the operator.")
+		}
+		if err != nil {
+			a.WriteError(w, r, err)
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(access.WithPrincipal(r.Context(), p)))
+	})
+}
+
+// Principal returns the principal of a request by its key. Errors are for WriteError.
+func (a *API) Principal(r *http.Request) (access.Principal, error) {
+	if access.ContainsKey(r.URL.RawQuery) || access.ContainsKey(r.URL.Path) {
+		return access.Principal{}, &unauthorizedError{"The address of the request holds a key, and addresses are logged on the way. " +
+			"Send the key in the header Authorization, and replace this one by another."}
+	}
+	key, err := bearer(r.Header)
+	if err != nil {
+		return access.Principal{}, err
+	}
+	return a.authenticator.Authenticate(r.Context(), key)
+}
+
+// bearer returns the key in the header Authorization, or "" if that is absent.
+func bearer(h http.Header) (string, error) {
+	values := h.Values(headerAuthorization)
+	switch {
+	case len(values) == 0:
+		return "", nil
+	case len(values) > 1:
+		return "", &unauthorizedError{"The header Authorization must occur once."}
+	case len(values[0]) > MaxAuthorization:
+		return "", &unauthorizedError{"The header Authorization is longer than any with a key."}
+	}
+	scheme, key, _ := strings.Cut(values[0], " ")
+	switch {
+	case !strings.EqualFold(scheme, "Bearer"):
+		return "", &unauthorizedError{"The scheme of the header Authorization must be Bearer, as in Authorization: Bearer qk_live_…"}
+	case key == "":
+		return "", access.ErrMalformed
+	}
+	return key, nil
+}
+
+// unauthorizedDetail returns the detail of an authentication error, or "" for another
+// error.
+func unauthorizedDetail(err error) string {
+	if unauthorized := (*unauthorizedError)(nil); errors.As(err, &unauthorized) {
+		return unauthorized.detail
+	}
+	if errors.Is(err, apikey.ErrMissing) {
+		return "The request has no key. Send one in the header Authorization: Bearer qk_live_…"
+	}
+	for _, known := range []error{access.ErrMalformed, access.ErrChecksum, apikey.ErrWrongMode, apikey.ErrUnknown, apikey.ErrRevoked, apikey.ErrExpired} {
+		if errors.Is(err, known) {
+			return "The key " + known.Error() + "."
+		}
+	}
+	return ""
+}
+
+// challenge returns the header WWW-Authenticate of an authentication error (RFC 6750).
+func challenge(err error) string {
+	if errors.Is(err, apikey.ErrMissing) {
+		return "Bearer"
+	}
+	return `Bearer error="invalid_token"`
+}

@@ -1,0 +1,183 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/apikey"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// Keys manages the keys of the API. *apikey.Manager implements it and documents the
+// errors.
+type Keys interface {
+	Create(ctx context.Context, by access.Principal, r apikey.Request) (access.Record, access.Key, error)
+	Rotate(ctx context.Context, by access.Principal, id string, overlap time.Duration) (access.Record, access.Key, error)
+	Revoke(ctx context.Context, by access.Principal, id string) (access.Record, error)
+}
+
+// createKey answers POST /api/keys.
+func (a *API) createKey(w http.ResponseWriter, r *http.Request) error {
+	o, err := readObject(w, r)
+	if err != nil {
+		return err
+	}
+	request, err := parseKeyRequest(o)
+	if err != nil {
+		return err
+	}
+	record, key, err := a.keys.Create(r.Context(), access.FromContext(r.Context()), request)
+	if err != nil {
+		return err
+	}
+	a.writeJSON(w, r, http.StatusCreated, apitypes.KeySecretResponse{Key: apiconv.Key(record, a.now()), Secret: key.Reveal()})
+	return nil
+}
+
+// parseKeyRequest parses the members of a new key. It returns an *invoice.FieldError for
+// the first invalid member.
+func parseKeyRequest(o object) (r apikey.Request, err error) {
+	err = cmp.Or(
+		label(o, "name", &r.Name),
+		optional(o, "merchantId", func(n string) error { return text(o, "", n, &r.MerchantID, parseMerchantID) }),
+		scopes(o, "scopes", &r.Scopes),
+		optional(o, "expiresAt", func(n string) error { return seconds(o, n, &r.ExpiresAt) }),
+	)
+	return r, err
+}
+
+// scopes reads an array of scopes and presets.
+func scopes(o object, name string, dst *access.Scopes) error {
+	array, ok := o[name].([]any)
+	if !ok {
+		return invalidField(name, "must be an array of scopes; it is %s", kind(o[name]))
+	}
+	names := make([]string, len(array))
+	for i, element := range array {
+		if names[i], ok = element.(string); !ok {
+			return invalidField(fmt.Sprintf("%s[%d]", name, i), "must be a string; it is %s", kind(element))
+		}
+	}
+	var err error
+	if *dst, err = access.ParseScopes(names); err != nil {
+		return invalidField(name, "are wrong: %v", err)
+	}
+	return nil
+}
+
+// rotateKey answers POST /api/keys/{id}/rotate.
+func (a *API) rotateKey(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r, access.PrefixKey)
+	if err != nil {
+		return err
+	}
+	o, err := readObject(w, r)
+	if err != nil {
+		return err
+	}
+	overlap := int64(apikey.DefaultOverlap / time.Second)
+	if err := optional(o, "overlapSeconds", func(n string) error { return overlapSeconds(o, n, &overlap) }); err != nil {
+		return err
+	}
+	record, key, err := a.keys.Rotate(r.Context(), access.FromContext(r.Context()), id, time.Duration(overlap)*time.Second)
+	if err != nil {
+		return err
+	}
+	a.writeJSON(w, r, http.StatusCreated, apitypes.KeySecretResponse{Key: apiconv.Key(record, a.now()), Secret: key.Reveal()})
+	return nil
+}
+
+// overlapSeconds reads the overlap of a rotation.
+func overlapSeconds(o object, name string, dst *int64) error {
+	most := int64(apikey.MaxOverlap / time.Second)
+	n, err := strconv.ParseInt(fmt.Sprint(o[name]), 10, 64)
+	if _, quoted := o[name].(string); err != nil || quoted || n < 0 || n > most {
+		return invalidField(name, "must be an integer from 0 to %d", most)
+	}
+	*dst = n
+	return nil
+}
+
+// revokeKey answers DELETE /api/keys/{id}.
+func (a *API) revokeKey(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r, access.PrefixKey)
+	if err != nil {
+		return err
+	}
+	if _, err := a.keys.Revoke(r.Context(), access.FromContext(r.Context()), id); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// listKeys answers GET /api/keys.
+func (a *API) listKeys(w http.ResponseWriter, r *http.Request) error {
+	q := parseQuery(r)
+	limit, scope := q.limit(), q.scope("keys", "merchantId")
+	merchantID, possible := q.merchantID()
+	filter := store.KeyFilter{MerchantID: merchantID, Before: q.cursor(scope)}
+	if q.err != nil {
+		return q.err
+	}
+	return listing[access.Record]{
+		name: "keys", limit: limit,
+		read: func(ctx context.Context, last *access.Record, n int) ([]access.Record, error) {
+			if !possible {
+				return nil, nil
+			}
+			if last != nil {
+				filter.Before = last.ID
+			}
+			filter.Limit = n
+			found, err := a.reader.Keys(ctx, filter)
+			if err != nil {
+				return nil, fmt.Errorf("list keys: %w", err)
+			}
+			return found, nil
+		},
+		elements: func(_ context.Context, rows []access.Record) ([]any, error) {
+			out := make([]any, len(rows))
+			for i, k := range rows {
+				out[i] = apiconv.Key(k, a.now())
+			}
+			return out, nil
+		},
+		cursor: descendingCursor(scope, func(k *access.Record) string { return k.ID }),
+	}.serve(a, w, r)
+}
+
+// readObject reads a body that is one JSON object.
+func readObject(w http.ResponseWriter, r *http.Request) (object, error) {
+	if err := wantJSON(r); err != nil {
+		return nil, err
+	}
+	body, err := readBody(w, r)
+	if err != nil {
+		return nil, invalidJSON(err)
+	}
+	o, err := parseObject(body)
+	if err != nil {
+		return nil, invalidJSON(err)
+	}
+	return o, nil
+}
+
+// keyProblem returns the problem of an error of Keys, or nil for another error.
+func keyProblem(err error) *problemError {
+	if scope := (*apikey.ScopeError)(nil); errors.As(err, &scope) {
+		return &problemError{code: apitypes.CodeForbidden, detail: "The key would have scopes that this one lacks: " + scope.Missing.String() + "."}
+	}
+	if merchant := (*apikey.MerchantError)(nil); errors.As(err, &merchant) {
+		return &problemError{code: apitypes.CodeForbidden, detail: otherMerchant}
+	}
+	return nil
+}

@@ -1,0 +1,23 @@
+package config
+
+import "github.com/quittance/quittance/internal/access"
+
+// operatorKey reads the operator's key of the API, if one is configured.
+func (r *resolver) operatorKey(f accessFile) access.Key {
+	if f == (accessFile{}) {
+		return access.Key{}
+	}
+	before := len(r.errs)
+	text := r.secret("access.operatorKey", f.OperatorKeyEnv, f.OperatorKeyFile)
+	if len(r.errs) > before {
+		return access.Key{}
+	}
+	key, err := access.ParseKey(text)
+	switch {
+	case err != nil:
+		r.fail("access.operatorKey", "%w; want one that quittance key generate prints", err)
+	case key.Mode() != access.Live:
+		r.fail("access.operatorKey", "is a key of quittance dev; want one that quittance key generate prints")
+	}
+	return key
+}

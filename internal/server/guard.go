@@ -1,0 +1,46 @@
+package server
+
+import (
+	"context"
+	"net"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/apikey"
+)
+
+// Access says which keys the service accepts.
+type Access struct {
+	// Mode is the kind of the keys. It is required.
+	Mode access.Mode
+	// Open has requests without a key act for the operator. It is for development
+	// services on a loopback address.
+	Open bool
+	// OperatorKey, when set, is a key of the operator in addition to the stored ones.
+	OperatorKey access.Key
+}
+
+// buildAccess builds the authenticator of callers, and the manager of keys.
+func (s *Server) buildAccess() {
+	s.authenticator = apikey.NewAuthenticator(apikey.AuthenticatorConfig{
+		Store: s.store, Mode: s.cfg.Access.Mode, Open: s.cfg.Access.Open, Configured: s.cfg.Access.OperatorKey, Now: s.cfg.Now, Logger: s.cfg.Logger,
+	})
+	s.keys = apikey.NewManager(apikey.ManagerConfig{
+		Store: s.store, Mode: s.cfg.Access.Mode, Known: s.cfg.Merchants.Known, Now: s.cfg.Now, Rand: s.cfg.Rand,
+	})
+}
+
+// runAuthenticator stores the uses of keys until ctx ends.
+func (s *Server) runAuthenticator(ctx context.Context) error {
+	s.authenticator.Run(ctx)
+	return nil
+}
+
+// isPrivate reports whether only the operator reaches the listener: it has the operator
+// door alone, or is on a loopback address without a proxy before it.
+func (s *Server) isPrivate(l *Listener) bool {
+	if len(l.doors) == 1 {
+		return l.doors[0] == OperatorDoor
+	}
+	address, ok := l.Addr().(*net.TCPAddr)
+	return ok && address.IP.IsLoopback() && len(s.cfg.Proxies.Trusted) == 0
+}
