@@ -98,10 +98,10 @@ type Events interface {
 	LastSeq(ctx context.Context) (int64, error)
 	// Redeliver reschedules an event's delivery. Errors are store.ErrNotFound,
 	// store.ErrPending, store.ErrNoDelivery and internal ones.
-	Redeliver(ctx context.Context, eventID string, nowMS int64) error
+	Redeliver(ctx context.Context, eventID string, now time.Time) error
 	// RedeliverMany reschedules up to limit deliveries. It returns their number, and
 	// the position to continue at, or 0 if none are left.
-	RedeliverMany(ctx context.Context, f store.RedeliverFilter, nowMS int64, limit int) (scheduled, next int64, err error)
+	RedeliverMany(ctx context.Context, f store.RedeliverFilter, now time.Time, limit int) (scheduled, next int64, err error)
 }
 
 // Endpoints manages the merchants' webhook endpoints. *endpoint.Directory implements it

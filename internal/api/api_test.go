@@ -180,7 +180,7 @@ func (b *backend) LastSeq(ctx context.Context) (int64, error) {
 	return int64(len(b.events)), b.fail(ctx)
 }
 
-func (b *backend) Redeliver(ctx context.Context, id string, nowMS int64) error {
+func (b *backend) Redeliver(ctx context.Context, id string, now time.Time) error {
 	e, _, err := b.EventRecord(ctx, id)
 	switch {
 	case err != nil:
@@ -190,13 +190,13 @@ func (b *backend) Redeliver(ctx context.Context, id string, nowMS int64) error {
 	case e.Status == delivery.None:
 		return store.ErrNoDelivery
 	}
-	e.Status, e.Due, e.Deadline, e.Finished = delivery.Pending, time.UnixMilli(nowMS), time.UnixMilli(nowMS).Add(delivery.RetryWindow), time.Time{}
+	e.Status, e.Due, e.Deadline, e.Finished = delivery.Pending, now, now.Add(delivery.RetryWindow), time.Time{}
 	b.events[e.Seq-1] = e
 	return nil
 }
 
 // RedeliverMany returns limit, three times.
-func (b *backend) RedeliverMany(ctx context.Context, f store.RedeliverFilter, _ int64, limit int) (int64, int64, error) {
+func (b *backend) RedeliverMany(ctx context.Context, f store.RedeliverFilter, _ time.Time, limit int) (int64, int64, error) {
 	if err := b.fail(ctx); err != nil {
 		return 0, 0, err
 	}

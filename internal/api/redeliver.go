@@ -24,7 +24,7 @@ func (a *API) redeliverEvent(w http.ResponseWriter, r *http.Request) error {
 			return fmt.Errorf("read event: %w", err)
 		}
 	}
-	if err := a.events.Redeliver(r.Context(), id, a.now().UnixMilli()); err != nil {
+	if err := a.events.Redeliver(r.Context(), id, a.now()); err != nil {
 		return fmt.Errorf("send event again: %w", err)
 	}
 	return a.writeEvent(w, r, false)
@@ -47,7 +47,7 @@ func (a *API) redeliverEvents(w http.ResponseWriter, r *http.Request) error {
 	var answer apitypes.RedeliverEventsResponse
 	for begun := a.now(); ; {
 		now := a.now()
-		n, next, err := a.events.RedeliverMany(r.Context(), filter, now.UnixMilli(), RedeliverBatch)
+		n, next, err := a.events.RedeliverMany(r.Context(), filter, now, RedeliverBatch)
 		if err != nil {
 			return fmt.Errorf("send events again: %w", err)
 		}

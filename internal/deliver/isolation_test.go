@@ -323,7 +323,7 @@ func TestSentAgain(t *testing.T) {
 		again := epoch.Add(100 * time.Hour)
 		w.clock.Set(again)
 		if err := s.Update(t.Context(), func(tx *store.Tx) error {
-			_, err := tx.Redeliver(t.Context(), events[0].ID, again.UnixMilli())
+			_, err := tx.Redeliver(t.Context(), events[0].ID, again)
 			return err
 		}); err != nil {
 			t.Fatal(err)

@@ -119,7 +119,7 @@ func TestWithoutEndpointForADay(t *testing.T) {
 	}
 	configured.Store(true)
 	if err := s.Update(t.Context(), func(tx *store.Tx) error {
-		n, _, err := tx.RedeliverMany(t.Context(), store.RedeliverFilter{OnlyFailed: true}, day.UnixMilli(), events)
+		n, _, err := tx.RedeliverMany(t.Context(), store.RedeliverFilter{OnlyFailed: true}, day, events)
 		if n != events {
 			t.Errorf("%d are sent again", n)
 		}

@@ -73,9 +73,9 @@ func (l eventLog) mark(ctx context.Context, rows []store.EventRow) error {
 }
 
 // Redeliver schedules an event's delivery for now, by the schedule's clock.
-func (l eventLog) Redeliver(ctx context.Context, eventID string, _ int64) error {
+func (l eventLog) Redeliver(ctx context.Context, eventID string, _ time.Time) error {
 	err := l.Store.Update(ctx, func(tx *store.Tx) error {
-		was, err := tx.Redeliver(ctx, eventID, l.clock.Now().UnixMilli())
+		was, err := tx.Redeliver(ctx, eventID, l.clock.Now())
 		if err != nil {
 			return err
 		}
@@ -92,9 +92,9 @@ func (l eventLog) Redeliver(ctx context.Context, eventID string, _ int64) error 
 
 // RedeliverMany schedules the deliveries of the selected events for now, by the
 // schedule's clock.
-func (l eventLog) RedeliverMany(ctx context.Context, f store.RedeliverFilter, _ int64, limit int) (scheduled, next int64, err error) {
+func (l eventLog) RedeliverMany(ctx context.Context, f store.RedeliverFilter, _ time.Time, limit int) (scheduled, next int64, err error) {
 	err = l.Store.Update(ctx, func(tx *store.Tx) (err error) {
-		if scheduled, next, err = tx.RedeliverMany(ctx, f, l.clock.Now().UnixMilli(), limit); err != nil || scheduled == 0 {
+		if scheduled, next, err = tx.RedeliverMany(ctx, f, l.clock.Now(), limit); err != nil || scheduled == 0 {
 			return err
 		}
 		return tx.AppendAudit(ctx, access.NewEntry(ctx, l.now(), access.Change{

@@ -31,14 +31,14 @@ func TestRedeliveryIsAudited(t *testing.T) {
 			t.Fatal(err)
 		}
 		l := eventLog{db, nil, schedule, func() time.Time { return now }, make(chan struct{}, 1)}
-		if err := l.Redeliver(t.Context(), "evt_m_000001", 0); err != nil {
+		if err := l.Redeliver(t.Context(), "evt_m_000001", time.Time{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := l.Redeliver(t.Context(), "evt_m_000001", 0); err == nil {
+		if err := l.Redeliver(t.Context(), "evt_m_000001", time.Time{}); err == nil {
 			t.Error("a pending event is sent again")
 		}
 		for range 2 {
-			if _, _, err := l.RedeliverMany(t.Context(), store.RedeliverFilter{OnlyFailed: true}, 0, 9); err != nil {
+			if _, _, err := l.RedeliverMany(t.Context(), store.RedeliverFilter{OnlyFailed: true}, time.Time{}, 9); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -76,7 +76,7 @@ func (tx *Tx) FinishInTransaction(ctx context.Context, outcomes []delivery.Outco
 
 // RedeliverInTransaction schedules deliveries again.
 func (tx *Tx) RedeliverInTransaction(ctx context.Context, seqs []int64) error {
-	_, err := tx.redeliver(ctx, seqs, 1)
+	_, err := tx.redeliver(ctx, seqs, time.UnixMilli(1))
 	return err
 }
 

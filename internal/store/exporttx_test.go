@@ -30,12 +30,12 @@ func (s *Store) DropStagedSecret(ctx context.Context, merchantID string) error {
 }
 
 // Redeliver is Tx.Redeliver.
-func (s *Store) Redeliver(ctx context.Context, eventID string, nowMS int64) error {
-	return s.Update(ctx, func(tx *Tx) error { _, err := tx.Redeliver(ctx, eventID, nowMS); return err })
+func (s *Store) Redeliver(ctx context.Context, eventID string, now time.Time) error {
+	return s.Update(ctx, func(tx *Tx) error { _, err := tx.Redeliver(ctx, eventID, now); return err })
 }
 
 // RedeliverMany is Tx.RedeliverMany.
-func (s *Store) RedeliverMany(ctx context.Context, f RedeliverFilter, nowMS int64, limit int) (scheduled, next int64, err error) {
-	err = s.Update(ctx, func(tx *Tx) error { scheduled, next, err = tx.RedeliverMany(ctx, f, nowMS, limit); return err })
+func (s *Store) RedeliverMany(ctx context.Context, f RedeliverFilter, now time.Time, limit int) (scheduled, next int64, err error) {
+	err = s.Update(ctx, func(tx *Tx) error { scheduled, next, err = tx.RedeliverMany(ctx, f, now, limit); return err })
 	return scheduled, next, err
 }

@@ -21,7 +21,7 @@ var (
 // deadline of its own. It returns ErrNotFound, ErrPending or ErrNoDelivery
 // when it does not, and otherwise the event as it was. The merchant's endpoint is
 // tried at once even when its breaker is open.
-func (tx *Tx) Redeliver(ctx context.Context, eventID string, nowMS int64) (EventRow, error) {
+func (tx *Tx) Redeliver(ctx context.Context, eventID string, now time.Time) (EventRow, error) {
 	r, _, err := tx.EventRecord(ctx, eventID)
 	switch {
 	case err != nil:
@@ -31,7 +31,7 @@ func (tx *Tx) Redeliver(ctx context.Context, eventID string, nowMS int64) (Event
 		err = ErrNoDelivery
 	default:
 		var n int64
-		if n, err = tx.redeliver(ctx, []int64{r.Seq}, nowMS); err == nil && n == 0 {
+		if n, err = tx.redeliver(ctx, []int64{r.Seq}, now); err == nil && n == 0 {
 			err = ErrPending // another request was faster
 		}
 	}
@@ -100,14 +100,14 @@ func (q *queries) eventNextTo(ctx context.Context, side string, at time.Time) (i
 // RedeliverMany schedules finished deliveries again, at most so many in one
 // call. It returns how many it scheduled and, for the After of the next call,
 // the number up to which it is done; 0 when nothing is left.
-func (tx *Tx) RedeliverMany(ctx context.Context, f RedeliverFilter, nowMS int64, limit int) (scheduled int64, next int64, err error) {
-	if scheduled, next, err = tx.redeliverMany(ctx, f, nowMS, limit); err != nil {
+func (tx *Tx) RedeliverMany(ctx context.Context, f RedeliverFilter, now time.Time, limit int) (scheduled int64, next int64, err error) {
+	if scheduled, next, err = tx.redeliverMany(ctx, f, now, limit); err != nil {
 		return 0, 0, fmt.Errorf("send events again: %w", err)
 	}
 	return scheduled, next, nil
 }
 
-func (tx *Tx) redeliverMany(ctx context.Context, f RedeliverFilter, nowMS int64, limit int) (scheduled int64, next int64, err error) {
+func (tx *Tx) redeliverMany(ctx context.Context, f RedeliverFilter, now time.Time, limit int) (scheduled int64, next int64, err error) {
 	if err := f.bound(ctx, &tx.queries); err != nil {
 		return 0, 0, err
 	}
@@ -132,12 +132,12 @@ func (tx *Tx) redeliverMany(ctx context.Context, f RedeliverFilter, nowMS int64,
 	if len(rows) == limit {
 		next = rows[limit-1].Seq
 	}
-	scheduled, err = tx.redeliver(ctx, seqs, nowMS)
+	scheduled, err = tx.redeliver(ctx, seqs, now)
 	return scheduled, next, err
 }
 
 // redeliver moves finished deliveries back into the schedule.
-func (tx *Tx) redeliver(ctx context.Context, seqs []int64, nowMS int64) (int64, error) {
+func (tx *Tx) redeliver(ctx context.Context, seqs []int64, now time.Time) (int64, error) {
 	type moved struct {
 		seq, attempts int64
 		merchantID    string
@@ -153,14 +153,14 @@ func (tx *Tx) redeliver(ctx context.Context, seqs []int64, nowMS int64) (int64, 
 	}
 	rows, merchants := make([][]any, len(back)), make([]string, len(back))
 	for i, m := range back {
-		rows[i] = []any{m.seq, m.merchantID, m.attempts, m.attempts, nowMS, nowMS + delivery.RetryWindow.Milliseconds()}
+		rows[i] = []any{m.seq, m.merchantID, m.attempts, m.attempts, now.UnixMilli(), now.Add(delivery.RetryWindow).UnixMilli()}
 		merchants[i] = m.merchantID
 	}
 	// Breakers are always locked in this order, which rules out deadlocks.
 	slices.Sort(merchants)
 	if err := inBatches(slices.Compact(merchants), "", func(part []string) error {
 		_, err := tx.exec(ctx, "UPDATE breakers SET until_ms = $1 WHERE until_ms > $1 AND merchant_id IN (SELECT merchant_id FROM breakers WHERE merchant_id IN "+
-			parameterList(1, len(part))+" ORDER BY merchant_id"+tx.forUpdate()+")", append([]any{nowMS}, toAny(part)...)...)
+			parameterList(1, len(part))+" ORDER BY merchant_id"+tx.forUpdate()+")", append([]any{now.UnixMilli()}, toAny(part)...)...)
 		return err
 	}); err != nil {
 		return 0, err

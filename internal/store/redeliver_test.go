@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
@@ -28,13 +29,13 @@ func TestRedeliver(t *testing.T) {
 				if r.Status != c.state {
 					continue
 				}
-				if err := s.Redeliver(t.Context(), r.ID, now+5); !errors.Is(err, c.want) {
+				if err := s.Redeliver(t.Context(), r.ID, time.UnixMilli(now+5)); !errors.Is(err, c.want) {
 					t.Errorf("%s, %s: %v, want %v", r.ID, r.Status, err, c.want)
 				}
 				break
 			}
 		}
-		if err := s.Redeliver(t.Context(), "evt_none", now); !errors.Is(err, store.ErrNotFound) {
+		if err := s.Redeliver(t.Context(), "evt_none", time.UnixMilli(now)); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("an event that is not there: %v, want ErrNotFound", err)
 		}
 	})
@@ -48,7 +49,7 @@ func TestRedelivered(t *testing.T) {
 		events := storetest.Schedule(t, s, "m", 0, 1, now)
 		finish(t, s, success("l1"), lease(t, s, request("l1"))...)
 		must(t, s.SaveBreaker(t.Context(), "m", delivery.Breaker{State: delivery.BreakerOpen, Allowed: 1, Pauses: 1, Until: atMS(now + 1_000_000)}))
-		must(t, s.Redeliver(t.Context(), events[0].ID, now+5))
+		must(t, s.Redeliver(t.Context(), events[0].ID, time.UnixMilli(now+5)))
 		r := request("l2")
 		r.Lane, r.Now = delivery.Retry, atMS(now+5)
 		want := []delivery.Delivery{{
@@ -104,7 +105,7 @@ func TestRedeliverMany(t *testing.T) {
 		send := func(f store.RedeliverFilter) (total int64) {
 			t.Helper()
 			for {
-				n, next, err := s.RedeliverMany(t.Context(), f, now, 3)
+				n, next, err := s.RedeliverMany(t.Context(), f, time.UnixMilli(now), 3)
 				must(t, err)
 				total += n
 				if next == 0 {

@@ -67,7 +67,7 @@ func TestRedeliverOfTimes(t *testing.T) {
 				finish()
 				total, calls := int64(0), 0
 				for f := (store.RedeliverFilter{CreatedFrom: bound(test.from), CreatedTo: bound(test.to)}); ; calls++ {
-					n, next, err := s.RedeliverMany(t.Context(), f, base*1000, limit)
+					n, next, err := s.RedeliverMany(t.Context(), f, time.Unix(base, 0), limit)
 					if err != nil {
 						t.Fatal(err)
 					}
