@@ -22,6 +22,7 @@ listen: 127.0.0.1:0
 database: {urlEnv: DATABASE_URL}
 merchants: [{id: acme, webhookUrl: "%s", webhookSecretEnv: ACME_SECRET}]
 webhooks: {allow: [127.0.0.1]}
+` + keySetting + `
 chains:
   - chainKey: testnet
     chainId: %d
@@ -102,7 +103,7 @@ func TestRestore(t *testing.T) {
 			if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			w := &world{TB: t, dir: dir, http: chainWorld.http}
+			w := &world{TB: t, dir: dir, http: withKey(chainWorld.http)}
 			payer := chainWorld.payer()
 
 			url := by.fresh(t)
