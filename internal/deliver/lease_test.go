@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -81,6 +82,30 @@ func TestStopReleasesLateLeases(t *testing.T) {
 			if d := leaseOne(t, s, "next", epoch, epoch.Add(time.Second)); d.MerchantID != "slow" {
 				t.Errorf("leased a delivery of %s, want slow's", d.MerchantID)
 			}
+		}
+	})
+}
+
+// A queue whose merchant has all in flight elsewhere that it allows is left alone
+// for a while: asking again and again would find the same.
+func TestServedElsewhereIsLeftAlone(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		storetest.Schedule(t, s, "m", 0, 2, epoch.UnixMilli()-2)
+		leaseOne(t, s, "elsewhere", epoch, epoch.Add(time.Minute))
+		w := newWorld(t, s, newReceiver(t, status(http.StatusOK)).URL)
+		leases := new(atomic.Int64)
+		w.Store = countingStore{w.store, leases}
+		w.start(t)
+		const others = 20
+		for i := range others {
+			storetest.Schedule(t, s, "other", i, 1, epoch.UnixMilli())
+			w.advance(epoch)
+			if o := w.outcome(t); o.Delivery.MerchantID != "other" {
+				t.Fatalf("outcome of %s", o.Delivery.MerchantID)
+			}
+		}
+		if n := leases.Load(); n > 2*others {
+			t.Errorf("%d requests for leases while %d events were delivered", n, others)
 		}
 	})
 }
