@@ -141,7 +141,7 @@ func (r *run) stop() error {
 		case q := <-r.leases:
 			r.endRequest(q)
 			for _, d := range q.leased.Deliveries {
-				r.returned[q.leaseID] = append(r.returned[q.leaseID], d.Seq)
+				r.returned[q.LeaseID] = append(r.returned[q.LeaseID], d.Seq)
 			}
 		case f := <-r.finished:
 			r.finish(f)

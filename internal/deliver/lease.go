@@ -15,14 +15,9 @@ import (
 // suspect endpoints. It runs in the background, so that fresh events do not wait
 // for it. A merchant is part of one request at a time.
 type leaseRequest struct {
+	delivery.LeaseRequest
 	lane      *lane
 	healthy   bool
-	leaseID   string
-	now       time.Time
-	until     time.Time // when the leases end
-	limit     int
-	queues    []delivery.Queue
-	inFlight  map[string][]int64 // of this worker, by merchant
 	endpoints map[string]poster.Endpoint
 	leased    delivery.Leased
 	err       error
@@ -53,21 +48,26 @@ func (r *run) requestLeases(ctx context.Context, l *lane, healthy bool, room int
 	if len(queues) == 0 {
 		return
 	}
-	q := &leaseRequest{
-		lane: l, healthy: healthy, leaseID: r.ids.New("lse_"), now: now, until: now.Add(r.conf.Limits.Lease),
-		queues: queues, inFlight: make(map[string][]int64),
-	}
+	limit, inFlight := 0, make(map[string][]int64)
 	for _, queue := range queues {
 		m := r.merchant(queue.MerchantID)
 		m.leasing = true
-		q.limit += m.allowed(r.conf.Limits.PerMerchant) - len(m.inFlight)
+		limit += m.allowed(r.conf.Limits.PerMerchant) - len(m.inFlight)
 		if len(m.inFlight) > 0 {
-			q.inFlight[queue.MerchantID] = slices.Clone(m.inFlight)
+			inFlight[queue.MerchantID] = slices.Clone(m.inFlight)
 		}
 		r.place(queue.MerchantID, now)
 	}
-	q.limit = min(q.limit, room)
-	l.leasing[healthy] = q.limit
+	q := &leaseRequest{lane: l, healthy: healthy, LeaseRequest: delivery.LeaseRequest{
+		LeaseID: r.ids.New("lse_"), Now: now, Until: now.Add(r.conf.Limits.Lease), Lane: l.name,
+		Queues: queues, InFlight: inFlight, PerMerchant: r.conf.Limits.PerMerchant,
+	}}
+	l.leasing[healthy] = min(limit, room)
+	if healthy {
+		q.Healthy = l.leasing[true]
+	} else {
+		q.Suspect = l.leasing[false]
+	}
 	r.leasing++
 	go func() {
 		if q.err = r.lease(q); q.err != nil {
@@ -83,32 +83,22 @@ func (r *run) lease(q *leaseRequest) error {
 	defer task.End()
 	ctx, cancel := context.WithTimeout(r.work, storeTimeout)
 	defer cancel()
-	ids := make([]string, len(q.queues))
-	for i, queue := range q.queues {
+	ids := make([]string, len(q.Queues))
+	for i, queue := range q.Queues {
 		ids[i] = queue.MerchantID
 	}
 	var err error
 	if q.endpoints, err = r.conf.Endpoints(ctx, ids); err != nil {
 		return fmt.Errorf("look up webhook endpoints: %w", err)
 	}
-	request := delivery.LeaseRequest{
-		LeaseID: q.leaseID, Now: q.now, Until: q.until, Lane: q.lane.name,
-		InFlight: q.inFlight, PerMerchant: r.conf.Limits.PerMerchant,
+	reachable := q.LeaseRequest
+	reachable.Queues = slices.DeleteFunc(slices.Clone(q.Queues), func(queue delivery.Queue) bool {
+		_, ok := q.endpoints[queue.MerchantID]
+		return !ok
+	})
+	if len(reachable.Queues) > 0 {
+		q.leased, err = r.conf.Store.LeaseDeliveries(ctx, reachable)
 	}
-	for _, queue := range q.queues {
-		if _, ok := q.endpoints[queue.MerchantID]; ok {
-			request.Queues = append(request.Queues, queue)
-		}
-	}
-	if len(request.Queues) == 0 {
-		return nil
-	}
-	if q.healthy {
-		request.Healthy = q.limit
-	} else {
-		request.Suspect = q.limit
-	}
-	q.leased, err = r.conf.Store.LeaseDeliveries(ctx, request)
 	return err
 }
 
@@ -128,12 +118,12 @@ func (r *run) applyLeases(q *leaseRequest) {
 	leased := make(map[string]bool)
 	for _, d := range q.leased.Deliveries {
 		leased[d.MerchantID] = true
-		r.start(q.lane, job{d, q.leaseID, q.until, q.endpoints[d.MerchantID]}, now)
+		r.start(q.lane, job{d, q.LeaseID, q.Until, q.endpoints[d.MerchantID]}, now)
 	}
-	for _, queue := range q.queues {
+	for _, queue := range q.Queues {
 		m := r.merchant(queue.MerchantID)
-		if head, ok := q.lane.cache.heads[queue.MerchantID]; q.err == nil && !leased[queue.MerchantID] && ok && !head.Head.After(q.now) {
-			m.backoffUntil = q.now.Add(servedElsewhere) // other workers serve it, or have all it allows in flight
+		if head, ok := q.lane.cache.heads[queue.MerchantID]; q.err == nil && !leased[queue.MerchantID] && ok && !head.Head.After(q.Now) {
+			m.backoffUntil = q.Now.Add(servedElsewhere) // other workers serve it, or have all it allows in flight
 		}
 		r.place(queue.MerchantID, now)
 	}
@@ -143,7 +133,7 @@ func (r *run) applyLeases(q *leaseRequest) {
 func (r *run) endRequest(q *leaseRequest) {
 	r.leasing--
 	q.lane.leasing[q.healthy] = 0
-	for _, queue := range q.queues {
+	for _, queue := range q.Queues {
 		r.merchant(queue.MerchantID).leasing = false
 		delete(q.lane.cache.asked, queue.MerchantID)
 	}
@@ -152,10 +142,10 @@ func (r *run) endRequest(q *leaseRequest) {
 // noteUnreachable notes which merchants of a request have no endpoint. They are not
 // asked again until there is one: their deliveries wait and are not attempted.
 func (r *run) noteUnreachable(q *leaseRequest) {
-	if len(q.endpoints) == len(q.queues) {
+	if len(q.endpoints) == len(q.Queues) {
 		return
 	}
-	for _, queue := range q.queues {
+	for _, queue := range q.Queues {
 		if _, ok := q.endpoints[queue.MerchantID]; !ok {
 			r.setUnreachable(queue.MerchantID, true)
 		}
