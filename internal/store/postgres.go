@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
@@ -43,19 +42,15 @@ ALTER TABLE breakers SET (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacu
 `
 
 func openPostgres(ctx context.Context, url string) (*Store, error) {
-	cfg, err := pgx.ParseConfig(url)
+	cfg, err := parsePostgres(url)
 	if err != nil {
-		return nil, errors.New("database postgres: the URL cannot be read; expected postgres://USER:PASSWORD@HOST:PORT/DATABASE")
-	}
-	cfg.DialFunc = dialer().DialContext
-	if cfg.ConnectTimeout == 0 || cfg.ConnectTimeout > connectTimeout {
-		cfg.ConnectTimeout = connectTimeout
+		return nil, err
 	}
 	p := newPostgresDB(cfg)
 	ping, cancel := withStatementTimeout(ctx)
 	defer cancel()
 	if err := p.db.PingContext(ping); err != nil {
-		return nil, errors.Join(fmt.Errorf("connect to PostgreSQL at %s:%d: %w", cfg.Host, cfg.Port, classify(ping, err)), p.close())
+		return nil, errors.Join(fmt.Errorf("connect to %s: %w", p.address(), classify(ping, err)), p.close())
 	}
 	return &Store{queries: queries{run: p.db, postgres: true, onError: p.checkServer}, dialect: p}, nil
 }
@@ -139,7 +134,7 @@ func (p *postgresDB) ping(ctx context.Context) error {
 func (p *postgresDB) checkWritable(ctx context.Context) error {
 	var standby, readOnly bool
 	err := p.db.QueryRowContext(ctx, "SELECT pg_is_in_recovery(), current_setting('transaction_read_only') = 'on'").Scan(&standby, &readOnly)
-	switch at := fmt.Sprintf("PostgreSQL at %s:%d", p.config.Host, p.config.Port); {
+	switch at := p.address(); {
 	case err != nil:
 		return fmt.Errorf("ask %s whether it takes writes: %w", at, err)
 	case standby:

@@ -61,6 +61,18 @@ type Cluster struct {
 // newer where Debian keeps it and on PATH, and installs it when it can; the
 // error says what is missing otherwise.
 func StartCluster(ctx context.Context, opts Options) (*Cluster, error) {
+	c, err := newCluster(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.create(ctx); err != nil {
+		return nil, errors.Join(err, c.Stop())
+	}
+	return c, nil
+}
+
+// newCluster returns a cluster that has a folder and a janitor, and no data yet.
+func newCluster(ctx context.Context, opts Options) (*Cluster, error) {
 	srv, err := findServerLocked(ctx)
 	if err != nil {
 		return nil, err
@@ -83,9 +95,6 @@ func StartCluster(ctx context.Context, opts Options) (*Cluster, error) {
 	c := &Cluster{server: srv, dir: dir, fsync: opts.Fsync, users: users}
 	if err := c.hireJanitor(); err != nil {
 		return nil, errors.Join(err, users.Close(), os.RemoveAll(dir))
-	}
-	if err := c.create(ctx); err != nil {
-		return nil, errors.Join(err, c.Stop())
 	}
 	return c, nil
 }
@@ -143,6 +152,11 @@ func (c *Cluster) create(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("initdb in %s: %w\n%s", c.dir, err, out)
 	}
+	return c.launchOnFreePort(ctx)
+}
+
+// launchOnFreePort starts the server on a port that nobody uses.
+func (c *Cluster) launchOnFreePort(ctx context.Context) (err error) {
 	for range startAttempts {
 		if c.port, err = freePort(ctx); err != nil {
 			return err
