@@ -59,6 +59,7 @@ func TestOpenErrors(t *testing.T) {
 		"a folder":          {"sqlite:" + dir, []string{dir}},
 		"not a database":    {"sqlite:" + file, []string{"not a database"}},
 		"PostgreSQL down":   {"postgres://quittance:hunter2@" + down + "/db?sslmode=disable", []string{down, "connect to PostgreSQL"}},
+		"several hosts":     {"postgres://quittance:hunter2@" + down + "," + down[:len(down)-1] + "/db?sslmode=prefer", []string{down + " or " + down[:len(down)-1], "connect to PostgreSQL"}},
 		"a broken URL":      {"postgres://quittance:hunter2@host:port/db", []string{"postgres://USER:PASSWORD@HOST:PORT/DATABASE"}},
 		"a broken option":   {"postgres://quittance:hunter2@host/db?sslmode=maybe", []string{"postgres://"}},
 	} {

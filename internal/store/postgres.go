@@ -138,7 +138,7 @@ func (p *postgresDB) checkWritable(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("ask %s whether it takes writes: %w", at, err)
 	case standby:
-		return fmt.Errorf("%s is a standby and takes no writes; name the primary, or name all hosts in the URL and add target_session_attrs=read-write", at)
+		return fmt.Errorf("%s is a standby and takes no writes; name the primary, or all hosts, in the URL", at)
 	case readOnly:
 		return fmt.Errorf("%s takes no writes: default_transaction_read_only is on, for the server, the database or the user; turn it off", at)
 	}
