@@ -18,6 +18,7 @@ import (
 // imageConfig is the configuration of the service in the image.
 const imageConfig = `
 listen: %s
+access: {operatorKeyFile: /etc/quittance/operator-key}
 database: sqlite:quittance.db
 merchants: [{id: demo-merchant}]
 chains:
@@ -40,6 +41,7 @@ func TestImage(t *testing.T) {
 	address := fmt.Sprintf("127.%d.%d.%d:8080", 1+pid>>16, pid>>8&0xff, pid&0xff)
 	text := fmt.Sprintf(imageConfig, address, info.Chain.ChainID, info.Chain.RPCURL, info.Chain.Token)
 	img.write(t, "etc/quittance/quittance.yaml", text)
+	img.write(t, "etc/quittance/operator-key", operatorKey)
 
 	if code := img.run(t, img.health...).exit(t, patience); code != 1 {
 		t.Errorf("the health check without a service: exit code %d, want 1", code)
@@ -53,7 +55,7 @@ func TestImage(t *testing.T) {
 		t.Fatalf("the image is not healthy: %v\n%s", err, health.stderr.String())
 	}
 	img.checkConfined(t, c.cmd.Process.Pid)
-	service, err := client.New("http://"+address, client.WithHTTPClient(w.http))
+	service, err := client.New("http://"+address, client.WithHTTPClient(withKey(w.http)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 // restoreConfig is the configuration of a service whose database is restored.
 const restoreConfig = `
 listen: 127.0.0.1:0
+` + keySetting + `
 database: {urlEnv: DATABASE_URL}
 merchants: [{id: acme, webhookUrl: "%s", webhookSecretEnv: ACME_SECRET}]
 webhooks: {allow: [127.0.0.1]}
