@@ -27,11 +27,14 @@ func fieldErrorf(field, format string, args ...any) error {
 type Draft struct {
 	MerchantID string
 	Merchant   Address
-	Amount     Amount
-	Currency   string
-	ChainKey   string
-	LineItems  []LineItem
-	ExpiresAt  time.Time
+	// AddressOmitted is set if the request names no address: Merchant is the merchant's
+	// default then, or zero without one.
+	AddressOmitted bool
+	Amount         Amount
+	Currency       string
+	ChainKey       string
+	LineItems      []LineItem
+	ExpiresAt      time.Time
 }
 
 // Check checks the rules of an invoice that depend on the draft and the time
@@ -40,6 +43,8 @@ func (d Draft) Check(now time.Time) error {
 	switch {
 	case !ValidMerchantID(d.MerchantID):
 		return fieldErrorf("merchantId", "must be 1 to %d characters of A-Z, a-z, 0-9, '_', '.' and '-'", MaxMerchantID)
+	case d.Merchant.IsZero() && d.AddressOmitted:
+		return fieldErrorf("merchantAddress", "is required: the merchant has no default address on this chain")
 	case d.Merchant.IsZero():
 		return fieldErrorf("merchantAddress", "must not be the zero address")
 	case d.Amount.IsZero():

@@ -38,6 +38,17 @@ func (a Amount) share(basisPoints uint16) Amount {
 	return part
 }
 
+// String returns what ParseTolerance reads, or "" for the zero Tolerance.
+func (t Tolerance) String() string {
+	switch {
+	case t.BasisPoints > 0:
+		return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%d.%02d", t.BasisPoints/100, t.BasisPoints%100), "0"), ".") + "%"
+	case t.Amount.IsZero():
+		return ""
+	}
+	return t.Amount.String()
+}
+
 // ParseTolerance reads an amount in minor units ("500000") or a percentage of
 // at most 50 with at most two decimals ("0.5%").
 func ParseTolerance(s string) (Tolerance, error) {

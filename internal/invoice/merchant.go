@@ -1,0 +1,186 @@
+package invoice
+
+import (
+	"maps"
+	"net/mail"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Limits of a merchant's profile.
+const (
+	MaxSupportContact   = 200 // bytes
+	MaxStatement        = 500 // characters
+	MaxAllowedAddresses = 50
+)
+
+// Merchant is a merchant's profile, and the rules of its invoices.
+type Merchant struct {
+	ID             string
+	Configured     bool   // in the service's configuration, so that nothing else can change it
+	Name           string // shown to payers; empty shows ID
+	Color          string // #rrggbb, or empty
+	SupportContact string // e-mail address or https URL for payers, or empty
+	Statement      string // text for payers, or empty
+	Tolerance      Tolerance
+	// DefaultAddresses are the settlement addresses, by chain key, of invoices that are
+	// created without one.
+	DefaultAddresses map[string]Address
+	// Allowed are the only addresses that invoices may settle to. If it is empty, every
+	// address is allowed.
+	Allowed []AllowedAddress
+	Pending *PendingAddresses // nil if no change is pending
+	Logo    *Logo             // nil without one
+
+	CreatedAt, ChangedAt time.Time // zero if configured
+}
+
+// AllowedAddress is an address on the list of a merchant.
+type AllowedAddress struct {
+	ChainKey string
+	Address  Address
+}
+
+// PendingAddresses replace Allowed at a time.
+type PendingAddresses struct {
+	Allowed     []AllowedAddress
+	EffectiveAt time.Time
+}
+
+// Logo describes a merchant's logo.
+type Logo struct {
+	SHA256        string // of the PNG, in hex
+	Width, Height int    // in pixels
+}
+
+// At returns the merchant as it is at a time: with its pending addresses in force if they
+// are effective by then.
+func (m Merchant) At(now time.Time) Merchant {
+	if m.Pending != nil && !now.Before(m.Pending.EffectiveAt) {
+		m.Allowed, m.Pending = m.Pending.Allowed, nil
+	}
+	return m
+}
+
+// Allows reports whether an invoice may settle to the address. Call it on the result of At.
+func (m Merchant) Allows(chainKey string, a Address) bool {
+	return len(m.Allowed) == 0 || slices.Contains(m.Allowed, AllowedAddress{chainKey, a})
+}
+
+// MerchantChange is a change of a merchant. Nil members stay as they are.
+type MerchantChange struct {
+	Name, Color, SupportContact, Statement *string
+	Tolerance                              *Tolerance
+	DefaultAddresses                       map[string]Address // replaces all
+	Allowed                                []AllowedAddress   // replaces all, after the delay
+	// Immediately applies Allowed without the delay.
+	Immediately bool
+}
+
+// Change returns the merchant with a change. A new list of allowed addresses takes effect
+// after the delay. It takes effect at once if there was no list, since it only restricts
+// then, and with c.Immediately. The list in force, given again, cancels the pending one.
+// The error is a *FieldError if the result would be invalid.
+func (m Merchant) Change(c MerchantChange, now time.Time, delay time.Duration) (Merchant, error) {
+	m = m.At(now)
+	for dst, src := range map[*string]*string{&m.Name: c.Name, &m.Color: c.Color, &m.SupportContact: c.SupportContact, &m.Statement: c.Statement} {
+		if src != nil {
+			*dst = *src
+		}
+	}
+	m.Color = strings.ToLower(m.Color)
+	if c.Tolerance != nil {
+		m.Tolerance = *c.Tolerance
+	}
+	if c.DefaultAddresses != nil {
+		m.DefaultAddresses = maps.Clone(c.DefaultAddresses)
+	}
+	if c.Allowed != nil {
+		if len(c.Allowed) == 0 {
+			return m, fieldErrorf("allowedAddresses", "must not be empty: no invoice could be created; without a list every address is allowed")
+		}
+		list := sortedAddresses(c.Allowed)
+		switch {
+		case len(m.Allowed) == 0, c.Immediately, slices.Equal(list, m.Allowed):
+			m.Allowed, m.Pending = list, nil
+		default:
+			m.Pending = &PendingAddresses{Allowed: list, EffectiveAt: now.Add(delay)}
+			m = m.At(now) // without a delay
+		}
+	}
+	m.ChangedAt = now
+	return m, m.check()
+}
+
+// sortedAddresses returns the addresses in order, each once.
+func sortedAddresses(all []AllowedAddress) []AllowedAddress {
+	all = slices.SortedFunc(slices.Values(all), func(a, b AllowedAddress) int {
+		return strings.Compare(a.ChainKey+" "+a.Address.String(), b.ChainKey+" "+b.Address.String())
+	})
+	return slices.Compact(all)
+}
+
+var hexColor = regexp.MustCompile(`^#[0-9a-f]{6}$`)
+
+// check returns a *FieldError for the first member that is invalid.
+func (m Merchant) check() error {
+	switch {
+	case !ValidMerchantID(m.ID):
+		return fieldErrorf("id", "must be 1 to %d characters of A-Z, a-z, 0-9, '_', '.' and '-'", MaxMerchantID)
+	case m.Color != "" && !hexColor.MatchString(m.Color):
+		return fieldErrorf("color", "must be a color such as #1a73e8")
+	case m.SupportContact != "" && !isContact(m.SupportContact):
+		return fieldErrorf("supportContact", "must be an e-mail address or a URL that begins with https://, of at most %d bytes", MaxSupportContact)
+	case utf8.RuneCountInString(m.Statement) > MaxStatement || strings.ContainsFunc(m.Statement, disguises):
+		return fieldErrorf("statement", "must be at most %d characters, without control characters and overrides of the writing direction", MaxStatement)
+	}
+	if err := CheckLabel("name", m.Name); err != nil {
+		return err
+	}
+	return m.checkAddresses()
+}
+
+// checkAddresses returns a *FieldError if an address is zero or a default address is not
+// on the lists, so that the merchant could create no invoice with it.
+func (m Merchant) checkAddresses() error {
+	lists := [][]AllowedAddress{m.Allowed}
+	if m.Pending != nil {
+		lists = append(lists, m.Pending.Allowed)
+	}
+	for _, list := range lists {
+		if len(list) > MaxAllowedAddresses {
+			return fieldErrorf("allowedAddresses", "must be at most %d", MaxAllowedAddresses)
+		}
+		if slices.ContainsFunc(list, func(a AllowedAddress) bool { return a.Address.IsZero() }) {
+			return fieldErrorf("allowedAddresses", "must not contain the zero address")
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(m.DefaultAddresses)) {
+		a := m.DefaultAddresses[key]
+		if a.IsZero() {
+			return fieldErrorf("defaultAddresses", "must not contain the zero address")
+		}
+		for _, list := range lists {
+			if !(Merchant{Allowed: list}).Allows(key, a) {
+				return fieldErrorf("allowedAddresses", "must contain every default address, also the list that is pending; the default address on %s is missing", key)
+			}
+		}
+	}
+	return nil
+}
+
+// isContact reports whether a text is an e-mail address or an https URL.
+func isContact(text string) bool {
+	if len(text) > MaxSupportContact || strings.ContainsFunc(text, disguises) {
+		return false
+	}
+	if u, err := url.Parse(text); err == nil && u.Scheme == "https" {
+		return u.Hostname() != "" && u.User == nil
+	}
+	a, err := mail.ParseAddress(text)
+	return err == nil && a.Address == text
+}

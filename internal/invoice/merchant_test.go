@@ -1,0 +1,147 @@
+package invoice_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+var (
+	home, bank, thief = invoice.Address{1}, invoice.Address{2}, invoice.Address{3}
+	monday            = time.Unix(1_764_000_000, 0).UTC()
+)
+
+func onBase(all ...invoice.Address) (list []invoice.AllowedAddress) {
+	for _, a := range all {
+		list = append(list, invoice.AllowedAddress{ChainKey: "base", Address: a})
+	}
+	return list
+}
+
+// TestAllowedAddresses changes a list of addresses, and looks at it over time.
+func TestAllowedAddresses(t *testing.T) {
+	const delay = 24 * time.Hour
+	m := invoice.Merchant{ID: "acme", Name: "Acme", DefaultAddresses: map[string]invoice.Address{"base": home}}
+	change := func(c invoice.MerchantChange, at time.Time) {
+		t.Helper()
+		var err error
+		if m, err = m.Change(c, at, delay); err != nil {
+			t.Fatal(err)
+		}
+	}
+	allows := func(when string, at time.Time, want ...invoice.Address) {
+		t.Helper()
+		for _, a := range []invoice.Address{home, bank, thief} {
+			wanted := false
+			for _, w := range want {
+				wanted = wanted || a == w
+			}
+			if got := m.At(at).Allows("base", a); got != wanted {
+				t.Errorf("%s: %s is allowed: %t", when, a, got)
+			}
+		}
+	}
+	allows("without a list", monday, home, bank, thief)
+	change(invoice.MerchantChange{Allowed: onBase(bank, home, bank)}, monday)
+	allows("the first list", monday, home, bank)
+	if m.Allows("polygon", home) {
+		t.Error("an address is allowed on another chain")
+	}
+	change(invoice.MerchantChange{Allowed: onBase(home, thief)}, monday)
+	allows("pending", monday.Add(delay-time.Second), home, bank)
+	allows("effective", monday.Add(delay), home, thief)
+	change(invoice.MerchantChange{Allowed: onBase(home, bank)}, monday.Add(time.Hour))
+	if m.Pending != nil {
+		t.Error("the list in force does not cancel the pending one")
+	}
+	allows("cancelled", monday.Add(2*delay), home, bank)
+	change(invoice.MerchantChange{Allowed: onBase(home, thief)}, monday)
+	change(invoice.MerchantChange{Allowed: onBase(home)}, monday.Add(delay-time.Second))
+	allows("replaced before it was effective", monday.Add(delay), home, bank)
+	allows("the last one", monday.Add(2*delay), home)
+	change(invoice.MerchantChange{Allowed: onBase(home, bank), Immediately: true}, monday.Add(time.Hour))
+	allows("at once", monday.Add(time.Hour), home, bank)
+	change(invoice.MerchantChange{Allowed: onBase(home, bank, thief)}, monday)
+	name := "Acme Ltd"
+	change(invoice.MerchantChange{Name: &name}, monday.Add(delay))
+	if diff := cmp.Diff(onBase(home, bank, thief), m.Allowed); diff != "" || m.Pending != nil {
+		t.Errorf("a change after the pending list is effective: %+v, -want +got:\n%s", m.Pending, diff)
+	}
+}
+
+func TestMerchantChangeErrors(t *testing.T) {
+	text := func(s string) *string { return &s }
+	start, err := invoice.Merchant{ID: "acme"}.Change(invoice.MerchantChange{
+		Name: text("Acme"), DefaultAddresses: map[string]invoice.Address{"base": home}, Allowed: onBase(home, bank),
+	}, monday, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		change invoice.MerchantChange
+		field  string
+	}{
+		"no name":                    {invoice.MerchantChange{Name: text("")}, "name"},
+		"invisible name":             {invoice.MerchantChange{Name: text(" \u200b")}, "name"},
+		"long name":                  {invoice.MerchantChange{Name: text(strings.Repeat("é", 201))}, "name"},
+		"direction":                  {invoice.MerchantChange{Name: text("Acme \u202egnp.exe")}, "name"},
+		"color":                      {invoice.MerchantChange{Color: text("red")}, "color"},
+		"color with more":            {invoice.MerchantChange{Color: text("#112233;}")}, "color"},
+		"contact":                    {invoice.MerchantChange{SupportContact: text("javascript:alert(1)")}, "supportContact"},
+		"plain contact":              {invoice.MerchantChange{SupportContact: text("http://acme.example")}, "supportContact"},
+		"contact with a name":        {invoice.MerchantChange{SupportContact: text("Acme <help@acme.example>")}, "supportContact"},
+		"statement":                  {invoice.MerchantChange{Statement: text("a\nb")}, "statement"},
+		"empty list":                 {invoice.MerchantChange{Allowed: []invoice.AllowedAddress{}}, "allowedAddresses"},
+		"empty list at once":         {invoice.MerchantChange{Allowed: []invoice.AllowedAddress{}, Immediately: true}, "allowedAddresses"},
+		"without the default":        {invoice.MerchantChange{Allowed: onBase(bank)}, "allowedAddresses"},
+		"default on another chain":   {invoice.MerchantChange{Allowed: []invoice.AllowedAddress{{ChainKey: "polygon", Address: home}}}, "allowedAddresses"},
+		"zero":                       {invoice.MerchantChange{Allowed: onBase(home, invoice.Address{})}, "allowedAddresses"},
+		"too many":                   {invoice.MerchantChange{Allowed: many(51)}, "allowedAddresses"},
+		"default that is not listed": {invoice.MerchantChange{DefaultAddresses: map[string]invoice.Address{"base": thief}}, "allowedAddresses"},
+		"zero default":               {invoice.MerchantChange{DefaultAddresses: map[string]invoice.Address{"base": {}}}, "defaultAddresses"},
+	} {
+		_, err := start.Change(c.change, monday, time.Hour)
+		field := (*invoice.FieldError)(nil)
+		if !errors.As(err, &field) || field.Field != c.field {
+			t.Errorf("%s: %v, want an error of %s", name, err, c.field)
+		}
+	}
+	pending, err := start.Change(invoice.MerchantChange{Allowed: onBase(home, thief)}, monday, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pending.Change(invoice.MerchantChange{DefaultAddresses: map[string]invoice.Address{"base": thief}}, monday, time.Hour); err == nil {
+		t.Error("a default address is one of the pending list alone")
+	}
+	if _, err := pending.Change(invoice.MerchantChange{DefaultAddresses: map[string]invoice.Address{"base": bank}}, monday, time.Hour); err == nil {
+		t.Error("a default address is one that the pending list leaves out")
+	}
+	for _, contact := range []string{"", "help@acme.example", "https://acme.example/help?x=1"} {
+		if m, err := start.Change(invoice.MerchantChange{SupportContact: &contact, Color: text("#AABBCC")}, monday, time.Hour); err != nil || m.Color != "#aabbcc" {
+			t.Errorf("%q: %v, color %s", contact, err, m.Color)
+		}
+	}
+}
+
+func many(n int) (list []invoice.AllowedAddress) {
+	for i := range n {
+		list = append(list, onBase(invoice.Address{1, byte(i)})...)
+	}
+	return append(list, onBase(home)...)
+}
+
+func TestToleranceText(t *testing.T) {
+	for _, text := range []string{"500000", "0.5%", "1%", "50%", "12.34%", "0.01%"} {
+		if got, err := invoice.ParseTolerance(text); err != nil || got.String() != text {
+			t.Errorf("%s is written %q, %v", text, got, err)
+		}
+	}
+	if got := (invoice.Tolerance{}).String(); got != "" {
+		t.Errorf("no tolerance is written %q", got)
+	}
+}

@@ -1,0 +1,88 @@
+package merchant
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+const (
+	// cacheTime is how long a merchant that was read is used. So a change by another
+	// process is felt within that time.
+	cacheTime = time.Second
+	// maxCached bounds the merchants in the cache.
+	maxCached = 10_000
+)
+
+// Find returns a merchant as it is now, and whether invoices may be created for it. The
+// result may be cacheTime old.
+func (m *Manager) Find(ctx context.Context, id string) (_ invoice.Merchant, known bool, err error) {
+	if c, ok := m.conf.Configured[id]; ok {
+		return c, true, nil
+	}
+	if !invoice.ValidMerchantID(id) {
+		return invoice.Merchant{}, false, nil
+	}
+	now := m.now()
+	found, ok := m.cache.get(id, now)
+	if !ok {
+		found.merchant, err = m.conf.Store.Merchant(ctx, id)
+		found.exists, found.readAt = err == nil, now
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return invoice.Merchant{}, false, err
+		}
+		m.cache.put(id, found)
+	}
+	if !found.exists {
+		return invoice.Merchant{ID: id}, m.conf.AcceptAll, nil
+	}
+	return found.merchant.At(now), true, nil
+}
+
+// Known reports whether a merchant exists. It is true if that cannot be read: what the
+// caller reads or writes next fails then, with an error that says so.
+func (m *Manager) Known(id string) bool {
+	_, known, err := m.Find(context.Background(), id)
+	return known || err != nil
+}
+
+// cached is a merchant as it was read.
+type cached struct {
+	merchant invoice.Merchant
+	exists   bool
+	readAt   time.Time
+}
+
+// cache holds merchants by id.
+type cache struct {
+	mu  sync.Mutex
+	all map[string]cached
+}
+
+// get returns what was read within cacheTime.
+func (c *cache) get(id string, now time.Time) (cached, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found, ok := c.all[id]
+	age := now.Sub(found.readAt)
+	return found, ok && age >= 0 && age < cacheTime
+}
+
+func (c *cache) put(id string, found cached) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.all == nil || len(c.all) >= maxCached {
+		c.all = make(map[string]cached)
+	}
+	c.all[id] = found
+}
+
+func (c *cache) forget(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.all, id)
+}

@@ -1,0 +1,104 @@
+package merchant
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"image"
+	_ "image/gif"  // read
+	_ "image/jpeg" // read
+	"image/png"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// Limits of a logo.
+const (
+	MaxLogoBytes = 256 << 10 // of the image that is uploaded, and of the PNG that is stored
+	MinLogoSide  = 16        // pixels
+	MaxLogoSide  = 1024      // pixels
+)
+
+// SetLogo stores an image as a merchant's logo, encoded anew as a PNG, so that nothing but
+// its pixels is served. Errors are ErrNotFound, ErrForbidden, ErrConfigured and
+// *invoice.FieldError for the field logo.
+func (m *Manager) SetLogo(ctx context.Context, by access.Principal, id string, upload []byte) (changed invoice.Merchant, err error) {
+	if err := m.mayChangeLogo(by, id); err != nil {
+		return changed, err
+	}
+	logo, encoded, err := encodeLogo(upload)
+	if err != nil {
+		return changed, err
+	}
+	err = m.change(ctx, id, func(tx *store.Tx, was invoice.Merchant) (access.Action, error) {
+		changed = was
+		changed.Logo, changed.ChangedAt = &logo, m.now()
+		if err := tx.UpdateMerchant(ctx, changed); err != nil {
+			return "", err
+		}
+		return access.ActionMerchantUpdate, tx.PutLogo(ctx, id, logo, encoded)
+	})
+	return changed, err
+}
+
+// DropLogo deletes a merchant's logo, if it has one. Errors are ErrNotFound, ErrForbidden
+// and ErrConfigured.
+func (m *Manager) DropLogo(ctx context.Context, by access.Principal, id string) error {
+	if err := m.mayChangeLogo(by, id); err != nil {
+		return err
+	}
+	return m.change(ctx, id, func(tx *store.Tx, was invoice.Merchant) (access.Action, error) {
+		was.ChangedAt = m.now()
+		if err := tx.UpdateMerchant(ctx, was); err != nil {
+			return "", err
+		}
+		return access.ActionMerchantUpdate, tx.DeleteLogo(ctx, id)
+	})
+}
+
+func (m *Manager) mayChangeLogo(by access.Principal, id string) error {
+	if err := m.mayChange(by, id); err != nil {
+		return err
+	}
+	if !by.IsOperator() {
+		return ErrForbidden
+	}
+	return nil
+}
+
+// encodeLogo decodes an image and encodes it as a PNG. It checks the dimensions before it
+// decodes the pixels, so that a small file cannot take much memory.
+func encodeLogo(upload []byte) (invoice.Logo, []byte, error) {
+	refuse := func(format string, args ...any) (invoice.Logo, []byte, error) {
+		return invoice.Logo{}, nil, &invoice.FieldError{Field: "logo", Detail: fmt.Sprintf(format, args...)}
+	}
+	if len(upload) > MaxLogoBytes {
+		return refuse("must be at most %d bytes", MaxLogoBytes)
+	}
+	declared, _, err := image.DecodeConfig(bytes.NewReader(upload))
+	if err != nil {
+		return refuse("must be a PNG, JPEG or GIF image")
+	}
+	if w, h := declared.Width, declared.Height; w < MinLogoSide || h < MinLogoSide || w > MaxLogoSide || h > MaxLogoSide {
+		return refuse("must be %d to %d pixels wide and high; it is %d × %d", MinLogoSide, MaxLogoSide, w, h)
+	}
+	decoded, _, err := image.Decode(bytes.NewReader(upload))
+	if err != nil {
+		return refuse("is damaged: %v", err)
+	}
+	var out bytes.Buffer
+	encoder := png.Encoder{CompressionLevel: png.BestCompression}
+	if err := encoder.Encode(&out, decoded); err != nil {
+		return invoice.Logo{}, nil, fmt.Errorf("encode a logo: %w", err)
+	}
+	if out.Len() > MaxLogoBytes {
+		return refuse("is %d bytes as a PNG, and must be at most %d; use fewer pixels or colors", out.Len(), MaxLogoBytes)
+	}
+	sum := sha256.Sum256(out.Bytes())
+	size := decoded.Bounds().Size()
+	return invoice.Logo{SHA256: hex.EncodeToString(sum[:]), Width: size.X, Height: size.Y}, out.Bytes(), nil
+}

@@ -1,0 +1,265 @@
+// Package merchant holds the use cases of merchants: those of the service's configuration,
+// which it only reads, and those that the operator creates. Each change is one
+// transaction with its audit entry.
+package merchant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// Errors of the use cases.
+var (
+	// ErrNotFound: there is no such merchant, or the principal may not see it.
+	ErrNotFound = errors.New("there is no such merchant")
+	// ErrExists: the merchant has been created.
+	ErrExists = errors.New("the merchant exists")
+	// ErrConfigured: the merchant is set in the configuration.
+	ErrConfigured = errors.New("the merchant is set in the configuration")
+	// ErrForbidden: the principal may not make the change.
+	ErrForbidden = errors.New("only the operator may do this")
+)
+
+// DefaultDelay is the default of Config.Delay.
+const DefaultDelay = 24 * time.Hour
+
+// Config is the configuration of a Manager. Store, Chains and Now are required.
+type Config struct {
+	Store      *store.Store
+	Configured map[string]invoice.Merchant // by id
+	// AcceptAll makes every other id a merchant, without a profile.
+	AcceptAll bool
+	Chains    []string      // keys of the configured chains
+	Delay     time.Duration // of a change of a list of allowed addresses
+	Now       func() time.Time
+}
+
+// Manager creates, changes and finds merchants. It is safe for concurrent use.
+type Manager struct {
+	conf  Config
+	cache cache
+}
+
+// New returns a Manager. It panics without a Store or a clock.
+func New(c Config) *Manager {
+	if c.Store == nil || c.Now == nil {
+		panic("merchant: Config.Store and Config.Now are required")
+	}
+	return &Manager{conf: c}
+}
+
+// now returns the time in whole seconds.
+func (m *Manager) now() time.Time { return m.conf.Now().UTC().Truncate(time.Second) }
+
+// Get returns a merchant that the principal may see. The error is ErrNotFound.
+func (m *Manager) Get(ctx context.Context, by access.Principal, id string) (invoice.Merchant, error) {
+	if !invoice.ValidMerchantID(id) || !by.Sees(id) {
+		return invoice.Merchant{}, ErrNotFound
+	}
+	if c, ok := m.conf.Configured[id]; ok {
+		return c, nil
+	}
+	found, err := m.conf.Store.Merchant(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		err = ErrNotFound
+	}
+	return found.At(m.now()), err
+}
+
+// List returns up to limit merchants whose ids are greater than after, in the order of the
+// ids. A merchant's principal sees itself alone.
+func (m *Manager) List(ctx context.Context, by access.Principal, after string, limit int) ([]invoice.Merchant, error) {
+	if !by.IsOperator() {
+		if by.MerchantID <= after {
+			return nil, nil
+		}
+		own, err := m.Get(ctx, by, by.MerchantID)
+		if errors.Is(err, ErrNotFound) {
+			return nil, nil
+		}
+		return []invoice.Merchant{own}, err
+	}
+	found, err := m.conf.Store.Merchants(ctx, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[string]invoice.Merchant)
+	for _, row := range found {
+		all[row.ID] = row.At(m.now())
+	}
+	for id, c := range m.conf.Configured {
+		if id > after {
+			all[id] = c
+		}
+	}
+	list := slices.SortedFunc(maps.Values(all), func(a, b invoice.Merchant) int { return strings.Compare(a.ID, b.ID) })
+	return list[:min(len(list), limit)], nil
+}
+
+// Create creates a merchant with a change of an empty one. Errors are ErrForbidden,
+// ErrConfigured, ErrExists and *invoice.FieldError.
+func (m *Manager) Create(ctx context.Context, by access.Principal, id string, c invoice.MerchantChange) (invoice.Merchant, error) {
+	if !by.IsOperator() {
+		return invoice.Merchant{}, ErrForbidden
+	}
+	if err := m.checkChains(c); err != nil {
+		return invoice.Merchant{}, err
+	}
+	if _, ok := m.conf.Configured[id]; ok {
+		return invoice.Merchant{}, ErrConfigured
+	}
+	now := m.now()
+	created, err := invoice.Merchant{ID: id, CreatedAt: now}.Change(c, now, m.conf.Delay)
+	if err != nil {
+		return invoice.Merchant{}, err
+	}
+	err = m.conf.Store.Update(ctx, func(tx *store.Tx) error {
+		if err := tx.InsertMerchant(ctx, created); err != nil {
+			return err
+		}
+		return tx.AppendAudit(ctx, m.entry(ctx, access.ActionMerchantCreate, id, nil, audited(created)))
+	})
+	if errors.Is(err, store.ErrConflict) {
+		err = ErrExists
+	}
+	m.cache.forget(id)
+	return created, err
+}
+
+// Update changes a merchant. The operator may change everything; a merchant's principal
+// may change the list of allowed addresses, with the delay. Errors are ErrNotFound,
+// ErrForbidden, ErrConfigured and *invoice.FieldError.
+func (m *Manager) Update(ctx context.Context, by access.Principal, id string, c invoice.MerchantChange) (changed invoice.Merchant, err error) {
+	if err := m.mayChange(by, id); err != nil {
+		return changed, err
+	}
+	if own := (invoice.MerchantChange{Allowed: c.Allowed}); !by.IsOperator() && !same(own, c) {
+		return changed, ErrForbidden
+	}
+	if err := m.checkChains(c); err != nil {
+		return changed, err
+	}
+	err = m.change(ctx, id, func(tx *store.Tx, was invoice.Merchant) (access.Action, error) {
+		if changed, err = was.Change(c, m.now(), m.conf.Delay); err != nil {
+			return "", err
+		}
+		action := access.ActionMerchantUpdate
+		if same(invoice.MerchantChange{Allowed: c.Allowed, Immediately: c.Immediately}, c) {
+			action = access.ActionAllowList
+		}
+		return action, tx.UpdateMerchant(ctx, changed)
+	})
+	return changed, err
+}
+
+// same reports whether two changes set the same members, other than Allowed.
+func same(a, b invoice.MerchantChange) bool {
+	return a.Name == b.Name && a.Color == b.Color && a.SupportContact == b.SupportContact && a.Statement == b.Statement &&
+		a.Tolerance == b.Tolerance && (a.DefaultAddresses == nil) == (b.DefaultAddresses == nil) && a.Immediately == b.Immediately
+}
+
+// mayChange returns an error unless the principal may change something of the merchant.
+func (m *Manager) mayChange(by access.Principal, id string) error {
+	if !invoice.ValidMerchantID(id) || !by.Sees(id) {
+		return ErrNotFound
+	}
+	if _, ok := m.conf.Configured[id]; ok {
+		return ErrConfigured
+	}
+	return nil
+}
+
+// change changes a merchant in one transaction with its audit entry. do returns the kind
+// of the change.
+func (m *Manager) change(ctx context.Context, id string, do func(tx *store.Tx, was invoice.Merchant) (access.Action, error)) error {
+	err := m.conf.Store.Update(ctx, func(tx *store.Tx) error {
+		was, err := tx.LockMerchant(ctx, id)
+		if err != nil {
+			return err
+		}
+		was = was.At(m.now())
+		action, err := do(tx, was)
+		if err != nil {
+			return err
+		}
+		is, err := tx.Merchant(ctx, id)
+		if err != nil {
+			return err
+		}
+		return tx.AppendAudit(ctx, m.entry(ctx, action, id, audited(was), audited(is)))
+	})
+	m.cache.forget(id)
+	if errors.Is(err, store.ErrNotFound) {
+		return ErrNotFound
+	}
+	return err
+}
+
+func (m *Manager) entry(ctx context.Context, action access.Action, id string, before, after any) access.Entry {
+	return access.NewEntry(ctx, m.now(), access.Change{MerchantID: id, Action: action, Object: id, Before: before, After: after})
+}
+
+// checkChains returns a *invoice.FieldError for an address on a chain that is not
+// configured.
+func (m *Manager) checkChains(c invoice.MerchantChange) error {
+	for key := range c.DefaultAddresses {
+		if !slices.Contains(m.conf.Chains, key) {
+			return &invoice.FieldError{Field: "defaultAddresses", Detail: fmt.Sprintf("names %.40q, which is not a chain of this service", key)}
+		}
+	}
+	for i, a := range c.Allowed {
+		if !slices.Contains(m.conf.Chains, a.ChainKey) {
+			return &invoice.FieldError{Field: fmt.Sprintf("allowedAddresses[%d].chainKey", i), Detail: fmt.Sprintf("is %.40q, which is not a chain of this service", a.ChainKey)}
+		}
+	}
+	return nil
+}
+
+// auditedMerchant is a merchant in the audit log.
+type auditedMerchant struct {
+	Name             string            `json:"name"`
+	Color            string            `json:"color,omitempty"`
+	SupportContact   string            `json:"supportContact,omitempty"`
+	Statement        string            `json:"statement,omitempty"`
+	Tolerance        string            `json:"tolerance,omitempty"`
+	DefaultAddresses map[string]string `json:"defaultAddresses,omitempty"`
+	Allowed          []string          `json:"allowedAddresses,omitempty"`        // chain key, space, address
+	Pending          []string          `json:"pendingAllowedAddresses,omitempty"` // chain key, space, address
+	EffectiveAt      int64             `json:"effectiveAt,omitempty"`             // of the pending ones, Unix seconds
+	Logo             string            `json:"logo,omitempty"`                    // SHA-256
+}
+
+func audited(m invoice.Merchant) auditedMerchant {
+	a := auditedMerchant{
+		Name: m.Name, Color: m.Color, SupportContact: m.SupportContact, Statement: m.Statement, Tolerance: m.Tolerance.String(),
+		DefaultAddresses: make(map[string]string), Allowed: auditedAddresses(m.Allowed),
+	}
+	for key, address := range m.DefaultAddresses {
+		a.DefaultAddresses[key] = chain.Checksum(address)
+	}
+	if m.Pending != nil {
+		a.Pending, a.EffectiveAt = auditedAddresses(m.Pending.Allowed), m.Pending.EffectiveAt.Unix()
+	}
+	if m.Logo != nil {
+		a.Logo = m.Logo.SHA256
+	}
+	return a
+}
+
+func auditedAddresses(all []invoice.AllowedAddress) []string {
+	texts := make([]string, len(all))
+	for i, a := range all {
+		texts[i] = a.ChainKey + " " + chain.Checksum(a.Address)
+	}
+	return texts
+}

@@ -1,0 +1,208 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+const profileColumns = `p.merchant_id, p.name, p.color, p.support_contact, p.statement, p.tolerance, p.default_addresses, p.allowed_addresses,
+	p.pending_addresses, p.pending_at, p.created_at, p.changed_at, l.sha256, l.width, l.height`
+
+const profileTables = " FROM merchant_profiles p LEFT JOIN merchant_logos l ON l.merchant_id = p.merchant_id"
+
+// storedAddress is the JSON of an address in a merchant's list.
+type storedAddress struct {
+	ChainKey string `json:"chainKey"`
+	Address  string `json:"address"`
+}
+
+func allowedText(all []invoice.AllowedAddress) (string, error) {
+	stored := make([]storedAddress, len(all))
+	for i, a := range all {
+		stored[i] = storedAddress{a.ChainKey, a.Address.String()}
+	}
+	text, err := json.Marshal(stored)
+	return string(text), err
+}
+
+func parseAllowed(text string) ([]invoice.AllowedAddress, error) {
+	var stored []storedAddress
+	if err := json.Unmarshal([]byte(text), &stored); err != nil {
+		return nil, err
+	}
+	var all []invoice.AllowedAddress
+	for _, s := range stored {
+		a, err := invoice.ParseAddress(s.Address)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, invoice.AllowedAddress{ChainKey: s.ChainKey, Address: a})
+	}
+	return all, nil
+}
+
+func defaultsText(all map[string]invoice.Address) (string, error) {
+	stored := make(map[string]string, len(all))
+	for key, a := range all {
+		stored[key] = a.String()
+	}
+	text, err := json.Marshal(stored)
+	return string(text), err
+}
+
+func parseDefaults(text string) (map[string]invoice.Address, error) {
+	var stored map[string]string
+	if err := json.Unmarshal([]byte(text), &stored); err != nil {
+		return nil, err
+	}
+	all := make(map[string]invoice.Address, len(stored))
+	for key, s := range stored {
+		a, err := invoice.ParseAddress(s)
+		if err != nil {
+			return nil, err
+		}
+		all[key] = a
+	}
+	return all, nil
+}
+
+func parseStoredTolerance(text string) (invoice.Tolerance, error) {
+	if text == "" {
+		return invoice.Tolerance{}, nil
+	}
+	return invoice.ParseTolerance(text)
+}
+
+func scanMerchant(row scanner) (m invoice.Merchant, err error) {
+	var pending invoice.PendingAddresses
+	var logo invoice.Logo
+	var width, height int64
+	err = row.Scan(&m.ID, &m.Name, &m.Color, &m.SupportContact, &m.Statement, parsedColumn[invoice.Tolerance]{&m.Tolerance, parseStoredTolerance},
+		parsedColumn[map[string]invoice.Address]{&m.DefaultAddresses, parseDefaults},
+		parsedColumn[[]invoice.AllowedAddress]{&m.Allowed, parseAllowed}, parsedColumn[[]invoice.AllowedAddress]{&pending.Allowed, parseAllowed},
+		seconds{&pending.EffectiveAt}, seconds{&m.CreatedAt}, seconds{&m.ChangedAt}, nullText(&logo.SHA256), nullInt{&width}, nullInt{&height})
+	if !pending.EffectiveAt.IsZero() {
+		m.Pending = &pending
+	}
+	if logo.SHA256 != "" {
+		logo.Width, logo.Height = int(width), int(height)
+		m.Logo = &logo
+	}
+	return m, err
+}
+
+// Merchant returns a merchant that was created by command or through the API, or
+// ErrNotFound. Its pending addresses may be effective.
+func (q *queries) Merchant(ctx context.Context, id string) (invoice.Merchant, error) {
+	m, err := queryRow(ctx, q, scanMerchant, "SELECT "+profileColumns+profileTables+" WHERE p.merchant_id = $1", id)
+	if err != nil {
+		return m, fmt.Errorf("merchant %s: %w", id, err)
+	}
+	return m, nil
+}
+
+// LockMerchant locks a merchant's profile until the transaction ends, and returns it, or
+// ErrNotFound.
+func (tx *Tx) LockMerchant(ctx context.Context, id string) (invoice.Merchant, error) {
+	if _, err := queryAll(ctx, &tx.queries, scanID, "SELECT merchant_id FROM merchant_profiles WHERE merchant_id = $1"+tx.forUpdate(), id); err != nil {
+		return invoice.Merchant{}, err
+	}
+	return tx.Merchant(ctx, id)
+}
+
+// Merchants returns the merchants whose ids are greater than after, in the order of the
+// ids.
+func (q *queries) Merchants(ctx context.Context, after string, limit int) ([]invoice.Merchant, error) {
+	all, err := queryAll(ctx, q, scanMerchant, "SELECT "+profileColumns+profileTables+" WHERE p.merchant_id > $1 ORDER BY p.merchant_id LIMIT $2", after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list merchants: %w", err)
+	}
+	return all, nil
+}
+
+// InsertMerchant inserts a merchant's profile without its logo. It returns ErrConflict if
+// the merchant has one. The merchant may own invoices already.
+func (tx *Tx) InsertMerchant(ctx context.Context, m invoice.Merchant) error {
+	row, err := profileRow(m)
+	if err != nil {
+		return err
+	}
+	if err := tx.insert(ctx, insertion{"merchants", []string{"id", "created_at"}, "ON CONFLICT DO NOTHING"}, [][]any{{m.ID, m.CreatedAt.Unix()}}); err != nil {
+		return err
+	}
+	n, err := tx.exec(ctx, `INSERT INTO merchant_profiles (name, color, support_contact, statement, tolerance, default_addresses, allowed_addresses,
+		pending_addresses, pending_at, changed_at, merchant_id, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+		ON CONFLICT DO NOTHING`, append(row, m.CreatedAt.Unix())...)
+	if err == nil && n == 0 {
+		err = ErrConflict
+	}
+	return err
+}
+
+// UpdateMerchant stores a merchant's profile, except its logo. It returns ErrNotFound if
+// the merchant has none.
+func (tx *Tx) UpdateMerchant(ctx context.Context, m invoice.Merchant) error {
+	row, err := profileRow(m)
+	if err != nil {
+		return err
+	}
+	n, err := tx.exec(ctx, `UPDATE merchant_profiles SET name = $1, color = $2, support_contact = $3, statement = $4, tolerance = $5,
+		default_addresses = $6, allowed_addresses = $7, pending_addresses = $8, pending_at = $9, changed_at = $10 WHERE merchant_id = $11`, row...)
+	if err == nil && n == 0 {
+		err = ErrNotFound
+	}
+	return err
+}
+
+// profileRow returns the columns of a profile that UpdateMerchant stores, and the id.
+func profileRow(m invoice.Merchant) ([]any, error) {
+	defaults, err := defaultsText(m.DefaultAddresses)
+	if err != nil {
+		return nil, err
+	}
+	allowed, err := allowedText(m.Allowed)
+	if err != nil {
+		return nil, err
+	}
+	var pending, pendingAt any
+	if m.Pending != nil {
+		text, err := allowedText(m.Pending.Allowed)
+		if err != nil {
+			return nil, err
+		}
+		pending, pendingAt = text, m.Pending.EffectiveAt.Unix()
+	}
+	return []any{m.Name, m.Color, m.SupportContact, m.Statement, m.Tolerance.String(), defaults, allowed, pending, pendingAt, m.ChangedAt.Unix(), m.ID}, nil
+}
+
+// PutLogo stores a merchant's logo, a PNG.
+func (tx *Tx) PutLogo(ctx context.Context, merchantID string, l invoice.Logo, png []byte) error {
+	_, err := tx.exec(ctx, `INSERT INTO merchant_logos (merchant_id, png, sha256, width, height) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (merchant_id) DO UPDATE SET png = excluded.png, sha256 = excluded.sha256, width = excluded.width, height = excluded.height`,
+		merchantID, base64.StdEncoding.EncodeToString(png), l.SHA256, l.Width, l.Height)
+	return err
+}
+
+// DeleteLogo deletes a merchant's logo, if it has one.
+func (tx *Tx) DeleteLogo(ctx context.Context, merchantID string) error {
+	_, err := tx.exec(ctx, "DELETE FROM merchant_logos WHERE merchant_id = $1", merchantID)
+	return err
+}
+
+// LogoPNG returns a merchant's logo, or ErrNotFound.
+func (q *queries) LogoPNG(ctx context.Context, merchantID string) ([]byte, error) {
+	text, err := queryRow(ctx, q, func(row scanner) (text string, err error) {
+		var found sql.NullString
+		err = row.Scan(&found)
+		return found.String, err
+	}, "SELECT png FROM merchant_logos WHERE merchant_id = $1", merchantID)
+	if err != nil {
+		return nil, fmt.Errorf("logo of %s: %w", merchantID, err)
+	}
+	return base64.StdEncoding.DecodeString(text)
+}
