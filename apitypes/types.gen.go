@@ -126,6 +126,7 @@ const (
 	CodeAlreadyAttributed     ErrorCode = "already_attributed"
 	CodeBodyTooLarge          ErrorCode = "body_too_large"
 	CodeConfiguredEndpoint    ErrorCode = "configured_endpoint"
+	CodeConfiguredMerchant    ErrorCode = "configured_merchant"
 	CodeDeliveryPending       ErrorCode = "delivery_pending"
 	CodeForbidden             ErrorCode = "forbidden"
 	CodeIdempotencyInProgress ErrorCode = "idempotency_in_progress"
@@ -138,6 +139,7 @@ const (
 	CodeInvalidSignature      ErrorCode = "invalid_signature"
 	CodeInvalidStatus         ErrorCode = "invalid_status"
 	CodeKeyNotActive          ErrorCode = "key_not_active"
+	CodeMerchantExists        ErrorCode = "merchant_exists"
 	CodeMethodNotAllowed      ErrorCode = "method_not_allowed"
 	CodeNoDelivery            ErrorCode = "no_delivery"
 	CodeNoMasterKey           ErrorCode = "no_master_key"
@@ -162,6 +164,8 @@ func (e ErrorCode) Valid() bool {
 		return true
 	case CodeConfiguredEndpoint:
 		return true
+	case CodeConfiguredMerchant:
+		return true
 	case CodeDeliveryPending:
 		return true
 	case CodeForbidden:
@@ -185,6 +189,8 @@ func (e ErrorCode) Valid() bool {
 	case CodeInvalidStatus:
 		return true
 	case CodeKeyNotActive:
+		return true
+	case CodeMerchantExists:
 		return true
 	case CodeMethodNotAllowed:
 		return true
@@ -298,6 +304,24 @@ func (e InvoiceStatus) Valid() bool {
 	}
 }
 
+// Defines values for MerchantSource.
+const (
+	MerchantConfig   MerchantSource = "config"
+	MerchantDatabase MerchantSource = "database"
+)
+
+// Valid indicates whether the value is a known member of the MerchantSource enum.
+func (e MerchantSource) Valid() bool {
+	switch e {
+	case MerchantConfig:
+		return true
+	case MerchantDatabase:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for PaymentStatus.
 const (
 	PaymentConfirmed PaymentStatus = "confirmed"
@@ -342,6 +366,15 @@ func (e WebhookHealth) Valid() bool {
 
 // Address An account or contract, with the ERC-55 checksum in responses.
 type Address = string
+
+// AllowedAddress An address that a merchant's invoices may settle to.
+type AllowedAddress struct {
+	// ChainKey Key of a chain that the service is configured with.
+	ChainKey string `json:"chainKey"`
+
+	// Address An account or contract, with the ERC-55 checksum in responses.
+	Address Address `json:"address"`
+}
 
 // Amount An amount in minor units of its currency, without sign or leading zero, below 2^256.
 type Amount = string
@@ -500,7 +533,7 @@ type CreateInvoiceRequest struct {
 	MerchantID MerchantID `json:"merchantId,omitempty"`
 
 	// MerchantAddress An account or contract, with the ERC-55 checksum in responses.
-	MerchantAddress Address `json:"merchantAddress"`
+	MerchantAddress Address `json:"merchantAddress,omitempty"`
 
 	// Amount An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
 	Amount PositiveAmount `json:"amount"`
@@ -546,6 +579,38 @@ type CreateKeyRequest struct {
 
 	// ExpiresAt Unix seconds.
 	ExpiresAt Time `json:"expiresAt,omitempty"`
+}
+
+// CreateMerchantRequest defines model for CreateMerchantRequest.
+type CreateMerchantRequest struct {
+	// ID The id that the merchant chose.
+	ID MerchantID `json:"id"`
+
+	// Name Shown to payers.
+	Name string `json:"name"`
+
+	// Color Of the merchant's brand, such as `#1a73e8`. Empty for none.
+	Color string `json:"color,omitempty"`
+
+	// SupportContact For payers, an e-mail address or a URL that begins with `https://`. Empty for none.
+	SupportContact string `json:"supportContact,omitempty"`
+
+	// Statement A text that payers see on the checkout page. Empty for none.
+	Statement string `json:"statement,omitempty"`
+
+	// Tolerance How much less than the amount pays an invoice that is created from now on: minor units, or a percentage of
+	// at most 50 such as `0.5%`. Empty for nothing.
+	Tolerance string `json:"tolerance,omitempty"`
+
+	// DefaultAddresses Settlement addresses of invoices that are created without `merchantAddress`, by chain key. Replaces all.
+	DefaultAddresses map[string]Address `json:"defaultAddresses,omitempty"`
+
+	// AllowedAddresses The only addresses that invoices may settle to. Replaces all. Without a list, every address is allowed; once
+	// there is one, it cannot be emptied.
+	AllowedAddresses []AllowedAddress `json:"allowedAddresses,omitempty"`
+
+	// Immediately Applies `allowedAddresses` without the delay. For the operator.
+	Immediately bool `json:"immediately,omitempty"`
 }
 
 // Delivery The state of an event's delivery.
@@ -824,8 +889,74 @@ type LineItem struct {
 	Amount PositiveAmount `json:"amount"`
 }
 
+// Logo A merchant's logo, which the checkout page shows.
+type Logo struct {
+	// Sha256 SHA-256 of the stored PNG, in hex.
+	Sha256 string `json:"sha256"`
+
+	// Width In pixels.
+	Width int `json:"width"`
+
+	// Height In pixels.
+	Height int `json:"height"`
+}
+
+// Merchant defines model for Merchant.
+type Merchant struct {
+	// ID The id that the merchant chose.
+	ID MerchantID `json:"id"`
+
+	// Source Where the merchant is set: `config` for the service's configuration, which the API does not change, and
+	// `database` for a merchant that was created by command or through the API.
+	Source MerchantSource `json:"source"`
+
+	// Name Shown to payers. Absent if the id is.
+	Name           string `json:"name,omitempty"`
+	Color          string `json:"color,omitempty"`
+	SupportContact string `json:"supportContact,omitempty"`
+	Statement      string `json:"statement,omitempty"`
+
+	// Tolerance Minor units, or a percentage. Absent if it is 0.
+	Tolerance string `json:"tolerance,omitempty"`
+
+	// DefaultAddresses Settlement addresses of invoices that are created without one, by chain key.
+	DefaultAddresses map[string]Address `json:"defaultAddresses"`
+
+	// AllowedAddresses The only addresses that invoices may settle to; empty if every address is allowed.
+	AllowedAddresses []AllowedAddress `json:"allowedAddresses"`
+
+	// PendingAllowedAddresses A list of allowed addresses that replaces the one in force.
+	PendingAllowedAddresses *PendingAddresses `json:"pendingAllowedAddresses,omitempty"`
+
+	// Logo A merchant's logo, which the checkout page shows.
+	Logo *Logo `json:"logo,omitempty"`
+
+	// CreatedAt Unix seconds.
+	CreatedAt Time `json:"createdAt,omitempty"`
+
+	// ChangedAt Unix seconds.
+	ChangedAt Time `json:"changedAt,omitempty"`
+}
+
 // MerchantID The id that the merchant chose.
 type MerchantID = string
+
+// MerchantList defines model for MerchantList.
+type MerchantList struct {
+	Merchants []Merchant `json:"merchants"`
+
+	// NextCursor Present if there are more merchants.
+	NextCursor string `json:"nextCursor,omitempty"`
+}
+
+// MerchantResponse defines model for MerchantResponse.
+type MerchantResponse struct {
+	Merchant Merchant `json:"merchant"`
+}
+
+// MerchantSource Where the merchant is set: `config` for the service's configuration, which the API does not change, and
+// `database` for a merchant that was created by command or through the API.
+type MerchantSource string
 
 // NoticeResponse defines model for NoticeResponse.
 type NoticeResponse struct {
@@ -997,6 +1128,14 @@ type PaymentUnattributedEvent struct {
 	Data UnattributedData `json:"data"`
 }
 
+// PendingAddresses A list of allowed addresses that replaces the one in force.
+type PendingAddresses struct {
+	Addresses []AllowedAddress `json:"addresses"`
+
+	// EffectiveAt Unix seconds.
+	EffectiveAt Time `json:"effectiveAt"`
+}
+
 // PingResponse defines model for PingResponse.
 type PingResponse struct {
 	// Ping One exchange with the merchant's endpoint. `lookupMs` to `answerMs` are parts of `durationMs`. Each is absent if
@@ -1155,6 +1294,35 @@ type UnattributedData struct {
 
 	// Candidates The merchant's invoices that it could be meant for, nearest first.
 	Candidates []PaymentCandidate `json:"candidates"`
+}
+
+// UpdateMerchantRequest An absent member stays as it is.
+type UpdateMerchantRequest struct {
+	// Name Shown to payers.
+	Name *string `json:"name,omitempty"`
+
+	// Color Of the merchant's brand, such as `#1a73e8`. Empty for none.
+	Color *string `json:"color,omitempty"`
+
+	// SupportContact For payers, an e-mail address or a URL that begins with `https://`. Empty for none.
+	SupportContact *string `json:"supportContact,omitempty"`
+
+	// Statement A text that payers see on the checkout page. Empty for none.
+	Statement *string `json:"statement,omitempty"`
+
+	// Tolerance How much less than the amount pays an invoice that is created from now on: minor units, or a percentage of
+	// at most 50 such as `0.5%`. Empty for nothing.
+	Tolerance *string `json:"tolerance,omitempty"`
+
+	// DefaultAddresses Settlement addresses of invoices that are created without `merchantAddress`, by chain key. Replaces all.
+	DefaultAddresses map[string]Address `json:"defaultAddresses,omitempty"`
+
+	// AllowedAddresses The only addresses that invoices may settle to. Replaces all. Without a list, every address is allowed; once
+	// there is one, it cannot be emptied.
+	AllowedAddresses []AllowedAddress `json:"allowedAddresses,omitempty"`
+
+	// Immediately Applies `allowedAddresses` without the delay. For the operator.
+	Immediately bool `json:"immediately,omitempty"`
 }
 
 // Webhook A merchant's webhook endpoint.

@@ -115,6 +115,17 @@ type Endpoints interface {
 	Unstage(ctx context.Context, merchantID string) error
 }
 
+// Merchants manages the merchants. *merchant.Manager implements it and documents the
+// errors.
+type Merchants interface {
+	Get(ctx context.Context, by access.Principal, id string) (invoice.Merchant, error)
+	List(ctx context.Context, by access.Principal, after string, limit int) ([]invoice.Merchant, error)
+	Create(ctx context.Context, by access.Principal, id string, c invoice.MerchantChange) (invoice.Merchant, error)
+	Update(ctx context.Context, by access.Principal, id string, c invoice.MerchantChange) (invoice.Merchant, error)
+	SetLogo(ctx context.Context, by access.Principal, id string, image []byte) (invoice.Merchant, error)
+	DropLogo(ctx context.Context, by access.Principal, id string) error
+}
+
 // Provider is a transfer provider that sends notices.
 type Provider struct {
 	Name       string            // last segment of the path
@@ -130,6 +141,7 @@ type Config struct {
 	Reader    Reader
 	Events    Events
 	Endpoints Endpoints
+	Merchants Merchants
 	Keys      Keys
 	// Authenticator is required for WithKey.
 	Authenticator Authenticator
@@ -146,6 +158,7 @@ type API struct {
 	reader        Reader
 	events        Events
 	endpoints     Endpoints
+	merchants     Merchants
 	keys          Keys
 	authenticator Authenticator
 	chains        map[string]chain.Chain
@@ -162,7 +175,7 @@ func New(c Config) *API {
 		panic("api: Config.Now and Config.Logger are required")
 	}
 	a := &API{
-		ledger: c.Ledger, reader: c.Reader, events: c.Events, endpoints: c.Endpoints, keys: c.Keys, authenticator: c.Authenticator, publicURL: c.PublicURL, now: c.Now, logger: c.Logger, pages: newPages(),
+		ledger: c.Ledger, reader: c.Reader, events: c.Events, endpoints: c.Endpoints, merchants: c.Merchants, keys: c.Keys, authenticator: c.Authenticator, publicURL: c.PublicURL, now: c.Now, logger: c.Logger, pages: newPages(),
 		chains:    make(map[string]chain.Chain, len(c.Chains)),
 		providers: make(map[string]Provider, len(c.Providers)),
 	}

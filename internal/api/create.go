@@ -64,7 +64,7 @@ func parseDraft(body []byte, merchantID string) (invoice.Draft, error) {
 	var d invoice.Draft
 	err = cmp.Or(
 		text(o, "", "merchantId", &d.MerchantID, asIs),
-		text(o, "", "merchantAddress", &d.Merchant, chain.ParseAddress),
+		merchantAddress(o, &d),
 		text(o, "", "amount", &d.Amount, invoice.ParseAmount),
 		text(o, "", "currency", &d.Currency, asIs),
 		text(o, "", "chainKey", &d.ChainKey, asIs),
@@ -72,6 +72,16 @@ func parseDraft(body []byte, merchantID string) (invoice.Draft, error) {
 		seconds(o, "expiresAt", &d.ExpiresAt),
 	)
 	return d, err
+}
+
+// merchantAddress reads the member merchantAddress, which may be absent.
+func merchantAddress(o object, d *invoice.Draft) error {
+	const name = "merchantAddress"
+	if _, named := o[name]; !named {
+		d.AddressOmitted = true
+		return nil
+	}
+	return text(o, "", name, &d.Merchant, chain.ParseAddress)
 }
 
 // invalidJSON returns the problem of a body that is incomplete or does not parse.

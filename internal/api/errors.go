@@ -10,6 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/merchant"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
 )
@@ -36,6 +37,8 @@ var answers = map[apitypes.ErrorCode]struct {
 	apitypes.CodeDeliveryPending:       {http.StatusConflict, "The event is being sent as it is"},
 	apitypes.CodeNoDelivery:            {http.StatusConflict, "The event has no delivery"},
 	apitypes.CodeConfiguredEndpoint:    {http.StatusConflict, "The endpoint is set in the configuration"},
+	apitypes.CodeConfiguredMerchant:    {http.StatusConflict, "The merchant is set in the configuration"},
+	apitypes.CodeMerchantExists:        {http.StatusConflict, "The merchant exists"},
 	apitypes.CodeNoMasterKey:           {http.StatusConflict, "The service has no master key"},
 	apitypes.CodeTooManyKeys:           {http.StatusConflict, "There are too many keys"},
 	apitypes.CodeKeyNotActive:          {http.StatusConflict, "The key is not active"},
@@ -88,6 +91,10 @@ var problems = []struct {
 	{store.ErrNoDelivery, apitypes.CodeNoDelivery, "The merchant wanted no events when this one happened, so it has no delivery to repeat."},
 	{endpoint.ErrNone, apitypes.CodeNotFound, "There is no such merchant, or it has no webhook endpoint."},
 	{endpoint.ErrConfigured, apitypes.CodeConfiguredEndpoint, "This merchant's webhook endpoint is set in the service's configuration; change it there."},
+	{merchant.ErrNotFound, apitypes.CodeNotFound, "There is no such merchant."},
+	{merchant.ErrConfigured, apitypes.CodeConfiguredMerchant, "This merchant is set in the service's configuration; change it there."},
+	{merchant.ErrExists, apitypes.CodeMerchantExists, "A merchant with this id exists; PATCH changes it."},
+	{merchant.ErrForbidden, apitypes.CodeForbidden, "Only the operator may do this. A merchant's own key may change its allowedAddresses, with the delay."},
 	{endpoint.ErrNoMasterKey, apitypes.CodeNoMasterKey, "The service has no master key to encrypt secrets under; its operator can configure one."},
 	{endpoint.ErrStaged, apitypes.CodeSecretStaged, "A secret is staged already; promote it, or drop it first."},
 	{endpoint.ErrNotStaged, apitypes.CodeNoStagedSecret, "No secret is staged."},

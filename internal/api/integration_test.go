@@ -34,14 +34,17 @@ type integration struct {
 
 type merchants struct{}
 
-func (merchants) Known(id string) bool    { return id != "other" }
 func (merchants) WantsEvents(string) bool { return true }
 
-func (merchants) Tolerance(id string) invoice.Tolerance {
-	if id == "lenient" {
-		return invoice.Tolerance{BasisPoints: 100}
+func (merchants) Find(_ context.Context, id string) (m invoice.Merchant, known bool, err error) {
+	switch id {
+	case "lenient":
+		m.Tolerance = invoice.Tolerance{BasisPoints: 100}
+	case "bounded":
+		m.DefaultAddresses = map[string]invoice.Address{"base": {7}}
+		m.Allowed = []invoice.AllowedAddress{{ChainKey: "base", Address: invoice.Address{7}}}
 	}
-	return invoice.Tolerance{}
+	return m, id != "other", nil
 }
 
 func newIntegration(t *testing.T, s *store.Store) integration {
@@ -315,6 +318,37 @@ func TestIntegrationTolerance(t *testing.T) {
 			created, err := s.CreateInvoice(ctx, *request)
 			if err != nil || created.Invoice.Tolerance != want {
 				t.Errorf("%s: tolerance %q, %v; want %q", request.MerchantID, created.Invoice.Tolerance, err, want)
+			}
+		}
+	})
+}
+
+// An invoice settles to its merchant's default address if it names none, and to no address
+// that the merchant does not allow.
+func TestIntegrationMerchantAddress(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		s, ctx := newIntegration(t, db), t.Context()
+		const own = "0x0700000000000000000000000000000000000000"
+		request := asked
+		request.MerchantID, request.MerchantAddress = "bounded", ""
+		for _, address := range []string{"", own} {
+			request.MerchantAddress = address
+			created, err := s.CreateInvoice(ctx, request, client.IdempotencyKey("key"+address))
+			if err != nil || created.Invoice.MerchantAddress != own {
+				t.Errorf("to %q: %q, %v", address, created.Invoice.MerchantAddress, err)
+			}
+		}
+		again := request
+		again.MerchantAddress = ""
+		if created, err := s.CreateInvoice(ctx, again, client.IdempotencyKey("key")); err != nil || created.Invoice.MerchantAddress != own {
+			t.Errorf("repeated: %q, %v", created.Invoice.MerchantAddress, err)
+		}
+		elsewhere, none := request, asked
+		elsewhere.MerchantAddress, none.MerchantAddress = asked.MerchantAddress, ""
+		for name, r := range map[string]apitypes.CreateInvoiceRequest{"to another address": elsewhere, "without an address": none} {
+			_, err := s.CreateInvoice(ctx, r)
+			if problem := (*client.Error)(nil); !errors.As(err, &problem) || problem.Code != apitypes.CodeInvalidField || problem.Field != "merchantAddress" {
+				t.Errorf("%s: %v", name, err)
 			}
 		}
 	})

@@ -29,9 +29,11 @@ const (
 // dustMerchants knows every merchant, and all of them want events.
 type dustMerchants struct{}
 
-func (dustMerchants) Known(string) bool                  { return true }
-func (dustMerchants) WantsEvents(string) bool            { return true }
-func (dustMerchants) Tolerance(string) invoice.Tolerance { return invoice.Tolerance{} }
+func (dustMerchants) WantsEvents(string) bool { return true }
+
+func (dustMerchants) Find(context.Context, string) (m invoice.Merchant, known bool, err error) {
+	return m, true, nil
+}
 
 // measureDust measures how long it takes to observe and to confirm dust whose
 // calldata names one invoice, as much that names none, also where many invoices

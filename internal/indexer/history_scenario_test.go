@@ -426,14 +426,13 @@ func (s *scenario) drain(w *Indexer) error {
 	return errors.Join(errs[:]...)
 }
 
-// Known, WantsEvents and Tolerance make the story its own settle.Merchants.
-func (s *scenario) Known(string) bool       { return true }
+// WantsEvents and Find make the story its own settle.Merchants.
 func (s *scenario) WantsEvents(string) bool { return false }
-func (s *scenario) Tolerance(id string) invoice.Tolerance {
+func (s *scenario) Find(_ context.Context, id string) (m invoice.Merchant, known bool, err error) {
 	for _, p := range s.parties {
 		if p.id == id && p.lenient {
-			return invoice.Tolerance{BasisPoints: 100}
+			m.Tolerance = invoice.Tolerance{BasisPoints: 100}
 		}
 	}
-	return invoice.Tolerance{}
+	return m, true, nil
 }

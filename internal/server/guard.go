@@ -25,7 +25,7 @@ func (s *Server) buildAccess() {
 		Store: s.store, Mode: s.cfg.Access.Mode, Open: s.cfg.Access.Open, Configured: s.cfg.Access.OperatorKey, Now: s.cfg.Now, Logger: s.cfg.Logger,
 	})
 	s.keys = apikey.NewManager(apikey.ManagerConfig{
-		Store: s.store, Mode: s.cfg.Access.Mode, Known: s.cfg.Merchants.Known, Now: s.cfg.Now, Rand: s.cfg.Rand,
+		Store: s.store, Mode: s.cfg.Access.Mode, Known: s.merchants.Known, Now: s.cfg.Now, Rand: s.cfg.Rand,
 	})
 }
 

@@ -1,8 +1,11 @@
 package server
 
 import (
+	"context"
+
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/merchant"
 	"github.com/quittance/quittance/internal/poster"
 )
 
@@ -25,13 +28,25 @@ func (m Merchants) Known(merchantID string) bool {
 	return ok || m.AcceptAll
 }
 
-// Tolerance returns the underpayment that the merchant accepts.
-func (m Merchants) Tolerance(merchantID string) invoice.Tolerance { return m.Tolerances[merchantID] }
+// profiles returns the profiles of the configured merchants, by id.
+func (m Merchants) profiles() map[string]invoice.Merchant {
+	all := make(map[string]invoice.Merchant, len(m.Endpoints))
+	for id := range m.Endpoints {
+		all[id] = invoice.Merchant{ID: id, Configured: true, Tolerance: m.Tolerances[id]}
+	}
+	return all
+}
 
 // directory implements settle.Merchants.
 type directory struct {
 	Merchants
 	endpoints *endpoint.Directory
+	merchants *merchant.Manager
+}
+
+// Find returns a merchant, and whether invoices may be created for it.
+func (d directory) Find(ctx context.Context, id string) (invoice.Merchant, bool, error) {
+	return d.merchants.Find(ctx, id)
 }
 
 // WantsEvents reports whether deliveries of the merchant's events are scheduled.

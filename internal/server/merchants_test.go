@@ -42,7 +42,7 @@ func TestMerchants(t *testing.T) {
 		"nowhere to send to":  {quiet, "other", true, false},
 		"through the API":     {quiet, "owner", true, true},
 	} {
-		d := directory{test.merchants, endpoints}
+		d := directory{test.merchants, endpoints, nil}
 		if d.Known(test.id) != test.known || d.WantsEvents(test.id) != test.wants {
 			t.Errorf("%s: known %v, wants events %v", name, d.Known(test.id), d.WantsEvents(test.id))
 		}
@@ -54,13 +54,14 @@ type unsealedStore struct{ endpoint.Store }
 
 func (unsealedStore) MasterKeyIDs(context.Context) ([]string, error) { return nil, nil }
 
-func TestMerchantTolerances(t *testing.T) {
+func TestConfiguredProfiles(t *testing.T) {
 	half := invoice.Tolerance{BasisPoints: 50}
-	d := Merchants{AcceptAll: true, Tolerances: map[string]invoice.Tolerance{"shop": half}}
-	if got := d.Tolerance("shop"); got != half {
-		t.Errorf("the shop tolerates %+v, want %+v", got, half)
+	d := Merchants{Endpoints: map[string]poster.Endpoint{"shop": {}, "cafe": {}}, Tolerances: map[string]invoice.Tolerance{"shop": half}}
+	got := d.profiles()
+	if shop := got["shop"]; shop.Tolerance != half || !shop.Configured || shop.ID != "shop" {
+		t.Errorf("the shop is %+v", shop)
 	}
-	if got := d.Tolerance("other"); got != (invoice.Tolerance{}) {
-		t.Errorf("another merchant tolerates %+v, want nothing", got)
+	if cafe := got["cafe"]; cafe.Tolerance != (invoice.Tolerance{}) || len(got) != 2 {
+		t.Errorf("the cafe is %+v, of %d merchants", cafe, len(got))
 	}
 }

@@ -26,6 +26,7 @@ import (
 // credential, and the scope of a key.
 const routeList = `
 DELETE /api/keys/{id} api key keys:write
+DELETE /api/merchants/{id}/logo api key keys:write
 DELETE /api/merchants/{id}/webhook/secret api key webhooks:write
 GET /api/audit api key events:read
 GET /api/claims api key payments:read
@@ -34,6 +35,8 @@ GET /api/events/{id} api key events:read
 GET /api/invoices api key invoices:read
 GET /api/invoices/{id} api key invoices:read
 GET /api/keys api key keys:write
+GET /api/merchants api key invoices:read
+GET /api/merchants/{id} api key invoices:read
 GET /api/merchants/{id}/webhook api key events:read
 GET /api/payments api key payments:read
 GET /api/payments/{id} api key payments:read
@@ -50,11 +53,13 @@ GET /healthz operator none
 GET /metrics operator operator
 GET /readyz operator none
 GET /status operator operator
+PATCH /api/merchants/{id} api key keys:write
 POST /api/events/redeliver api key events:redeliver
 POST /api/events/{id}/redeliver api key events:redeliver
 POST /api/invoices api key invoices:write
 POST /api/keys api key keys:write
 POST /api/keys/{id}/rotate api key keys:write
+POST /api/merchants api key keys:write
 POST /api/merchants/{id}/webhook/ping api key webhooks:write
 POST /api/merchants/{id}/webhook/secret api key webhooks:write
 POST /api/merchants/{id}/webhook/secret/promote api key webhooks:write
@@ -62,6 +67,7 @@ POST /api/payments/{id}/attribution api key attribution:write
 POST /api/webhooks/{provider} public signature
 POST /checkout/{id}/claim public none
 POST /checkout/{id}/test-payment public none
+PUT /api/merchants/{id}/logo api key keys:write
 PUT /api/merchants/{id}/webhook api key webhooks:write
 `
 

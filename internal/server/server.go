@@ -28,6 +28,7 @@ import (
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/keyring"
+	"github.com/quittance/quittance/internal/merchant"
 	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
@@ -61,7 +62,9 @@ type Config struct {
 	Database  string      // as store.Open takes it
 	Chains    []Chain
 	Merchants Merchants
-	Providers []api.Provider
+	// AllowListDelay is when a change of a merchant's allowed addresses takes effect.
+	AllowListDelay time.Duration
+	Providers      []api.Provider
 	// WebhookAllow are the address ranges outside the public internet that
 	// webhooks may reach, without TLS.
 	WebhookAllow []netip.Prefix
@@ -113,6 +116,7 @@ type Server struct {
 	byKey         map[string]*chainWorkers
 	worker        *deliver.Worker
 	endpoints     *endpoint.Directory
+	merchants     *merchant.Manager
 	authenticator *apikey.Authenticator
 	keys          *apikey.Manager
 	metrics       *metrics
@@ -221,15 +225,19 @@ func (s *Server) build(ctx context.Context) error {
 	if s.clock, err = clock.Open(ctx, clock.Config{Store: s.store, Wall: s.cfg.Now, Logger: s.cfg.Logger}); err != nil {
 		return err
 	}
-	if err := s.buildDelivery(ctx); err != nil {
-		return err
-	}
 	var keys []string
 	for _, c := range s.cfg.Chains {
 		keys = append(keys, c.Key)
 	}
+	s.merchants = merchant.New(merchant.Config{
+		Store: s.store, Configured: s.cfg.Merchants.profiles(), AcceptAll: s.cfg.Merchants.AcceptAll,
+		Chains: keys, Delay: s.cfg.AllowListDelay, Now: s.cfg.Now,
+	})
+	if err := s.buildDelivery(ctx); err != nil {
+		return err
+	}
 	s.settle = settle.New(settle.Config{
-		Store: s.store, Chains: s.networks(), Merchants: directory{s.cfg.Merchants, s.endpoints}, OptionalEvents: s.endpoints.OptionalEvents, Now: s.cfg.Now, Schedule: s.clock.Now, Rand: s.cfg.Rand,
+		Store: s.store, Chains: s.networks(), Merchants: directory{s.cfg.Merchants, s.endpoints, s.merchants}, OptionalEvents: s.endpoints.OptionalEvents, Now: s.cfg.Now, Schedule: s.clock.Now, Rand: s.cfg.Rand,
 		Signals: settle.Signals{
 			LeaseEvents: s.worker.LeaseEvents, WakeDeliverer: countEvents(s.registry, s.worker.Committed),
 			WakeTxManager: func(key string) {
@@ -263,7 +271,7 @@ func (s *Server) buildDelivery(ctx context.Context) (err error) {
 	guard := poster.NewGuard(s.cfg.WebhookAllow)
 	client := poster.NewClient(poster.ClientConfig{Guard: guard, Connections: s.budget.Webhooks, Idle: s.budget.IdleWebhooks})
 	s.endpoints, err = endpoint.Open(ctx, endpoint.Config{
-		Store: clockedStore{s.store, s.clock}, Configured: s.cfg.Merchants.Endpoints, Fallback: s.cfg.Merchants.Fallback, Optional: s.cfg.Merchants.Optional, Known: s.cfg.Merchants.Known,
+		Store: clockedStore{s.store, s.clock}, Configured: s.cfg.Merchants.Endpoints, Fallback: s.cfg.Merchants.Fallback, Optional: s.cfg.Merchants.Optional, Known: s.merchants.Known,
 		Keyring: s.cfg.Keyring, Guard: guard, Ping: poster.New(poster.Config{Client: client, Now: s.cfg.Now}).Ping, Changed: func() { wait.Wake(s.deliveryWake) }, Now: s.cfg.Now, Rand: s.cfg.Rand, Logger: s.cfg.Logger,
 	})
 	if err != nil {

@@ -29,7 +29,7 @@ func (s *Service) Create(ctx context.Context, req CreateRequest) (invoice.Invoic
 	if req.IdempotencyKey != "" {
 		return s.createOnce(ctx, req)
 	}
-	inv, err := s.buildInvoice(req.Draft)
+	inv, err := s.buildInvoice(ctx, req.Draft)
 	if err != nil {
 		return invoice.Invoice{}, err
 	}
@@ -48,7 +48,7 @@ func (s *Service) createOnce(ctx context.Context, req CreateRequest) (invoice.In
 	if !errors.Is(err, store.ErrNotFound) {
 		return first, err
 	}
-	inv, err := s.buildInvoice(req.Draft)
+	inv, err := s.buildInvoice(ctx, req.Draft)
 	if err != nil {
 		return invoice.Invoice{}, err
 	}
@@ -76,12 +76,19 @@ func (s *Service) replay(ctx context.Context, req CreateRequest, hash invoice.Ha
 }
 
 // buildInvoice checks a draft and returns its invoice without a transfer amount.
-func (s *Service) buildInvoice(d invoice.Draft) (invoice.Invoice, error) {
+func (s *Service) buildInvoice(ctx context.Context, d invoice.Draft) (invoice.Invoice, error) {
 	now := s.seconds()
+	m, known, err := s.merchants.Find(ctx, d.MerchantID)
+	if err != nil {
+		return invoice.Invoice{}, err
+	}
+	if d.AddressOmitted {
+		d.Merchant = m.DefaultAddresses[d.ChainKey]
+	}
 	if err := d.Check(now); err != nil {
 		return invoice.Invoice{}, err
 	}
-	if !s.merchants.Known(d.MerchantID) {
+	if !known {
 		return invoice.Invoice{}, &invoice.FieldError{Field: "merchantId", Detail: "is not a merchant of this service"}
 	}
 	c, ok := s.byKey[d.ChainKey]
@@ -97,12 +104,17 @@ func (s *Service) buildInvoice(d invoice.Draft) (invoice.Invoice, error) {
 			Field: "merchantAddress", Detail: "must be the merchant's own; it is a contract that would keep the money",
 		}
 	}
+	if !m.Allows(d.ChainKey, d.Merchant) {
+		return invoice.Invoice{}, &invoice.FieldError{
+			Field: "merchantAddress", Detail: "is not on the merchant's list of allowed settlement addresses on " + c.Key,
+		}
+	}
 	inv := invoice.Invoice{
 		Terms:      invoice.Terms{Merchant: d.Merchant, Token: token.Address, Amount: d.Amount, ExpiresAt: d.ExpiresAt},
 		ID:         s.ids.New(invoice.PrefixInvoice),
 		MerchantID: d.MerchantID, Currency: d.Currency, ChainKey: d.ChainKey,
 		Status: invoice.Open, LineItems: d.LineItems, CreatedAt: now,
-		Tolerance: s.merchants.Tolerance(d.MerchantID).Of(d.Amount), Registry: c.Registry,
+		Tolerance: m.Tolerance.Of(d.Amount), Registry: c.Registry,
 	}
 	inv.CommitmentID = chain.CommitmentID(c.ID, inv.Registry, inv.Terms, inv.ID)
 	return inv, nil

@@ -6,6 +6,7 @@
 package settle
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"io"
@@ -27,16 +28,14 @@ var (
 	ErrHalted = errors.New("the chain is halted")
 )
 
-// Merchants knows the merchants that the service was configured with.
+// Merchants finds the merchants of the service.
 type Merchants interface {
-	// Known reports whether invoices may be created for the merchant.
-	Known(merchantID string) bool
+	// Find returns a merchant, and whether invoices may be created for it. Its rules
+	// apply to invoices created from now on.
+	Find(ctx context.Context, merchantID string) (m invoice.Merchant, known bool, err error)
 	// WantsEvents reports whether the merchant's events are to be delivered. An
 	// event that is not scheduled when it is emitted is never delivered.
 	WantsEvents(merchantID string) bool
-	// Tolerance returns how much less than the amount pays an invoice of the
-	// merchant. It applies to invoices created from now on.
-	Tolerance(merchantID string) invoice.Tolerance
 }
 
 // Signals are called after a transaction that left work for another component.

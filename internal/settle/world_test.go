@@ -106,13 +106,13 @@ type world struct {
 // ones take 5% less.
 type merchants struct{}
 
-func (merchants) Known(id string) bool       { return id != "stranger" }
 func (merchants) WantsEvents(id string) bool { return id != "silent" }
-func (merchants) Tolerance(id string) invoice.Tolerance {
+
+func (merchants) Find(_ context.Context, id string) (m invoice.Merchant, known bool, err error) {
 	if strings.HasPrefix(id, "lenient-") {
-		return invoice.Tolerance{BasisPoints: 500}
+		m.Tolerance = invoice.Tolerance{BasisPoints: 500}
 	}
-	return invoice.Tolerance{}
+	return m, id != "stranger", nil
 }
 
 func (db *database) world(t testing.TB) *world {

@@ -1,0 +1,231 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/merchant"
+)
+
+// listMerchants answers GET /api/merchants.
+func (a *API) listMerchants(w http.ResponseWriter, r *http.Request) error {
+	q := parseQuery(r)
+	limit, scope := q.limit(), q.scope("merchants")
+	after := q.cursor(scope)
+	if q.err != nil {
+		return q.err
+	}
+	by := access.FromContext(r.Context())
+	return listing[invoice.Merchant]{
+		name: "merchants", limit: limit,
+		read: func(ctx context.Context, last *invoice.Merchant, n int) ([]invoice.Merchant, error) {
+			if last != nil {
+				after = last.ID
+			}
+			found, err := a.merchants.List(ctx, by, after, n)
+			if err != nil {
+				return nil, fmt.Errorf("list merchants: %w", err)
+			}
+			return found, nil
+		},
+		elements: func(_ context.Context, rows []invoice.Merchant) ([]any, error) {
+			out := make([]any, len(rows))
+			for i, m := range rows {
+				out[i] = apiconv.Merchant(m)
+			}
+			return out, nil
+		},
+		cursor: descendingCursor(scope, func(m *invoice.Merchant) string { return m.ID }),
+	}.serve(a, w, r)
+}
+
+// getMerchant answers GET /api/merchants/{id}.
+func (a *API) getMerchant(w http.ResponseWriter, r *http.Request) error {
+	m, err := a.merchants.Get(r.Context(), access.FromContext(r.Context()), r.PathValue("id"))
+	if err != nil {
+		return fmt.Errorf("read merchant: %w", err)
+	}
+	a.writeJSON(w, r, http.StatusOK, apitypes.MerchantResponse{Merchant: apiconv.Merchant(m)})
+	return nil
+}
+
+// createMerchant answers POST /api/merchants.
+func (a *API) createMerchant(w http.ResponseWriter, r *http.Request) error {
+	o, err := a.readObject(w, r)
+	if err != nil {
+		return err
+	}
+	var id string
+	if err := text(o, "", "id", &id, parseMerchantID); err != nil {
+		return err
+	}
+	change, err := parseMerchantChange(o)
+	if err != nil {
+		return err
+	}
+	m, err := a.merchants.Create(r.Context(), access.FromContext(r.Context()), id, change)
+	if err != nil {
+		return fmt.Errorf("create merchant: %w", err)
+	}
+	w.Header().Set("Location", "/api/merchants/"+m.ID)
+	a.writeJSON(w, r, http.StatusCreated, apitypes.MerchantResponse{Merchant: apiconv.Merchant(m)})
+	return nil
+}
+
+// updateMerchant answers PATCH /api/merchants/{id}.
+func (a *API) updateMerchant(w http.ResponseWriter, r *http.Request) error {
+	o, err := a.readObject(w, r)
+	if err != nil {
+		return err
+	}
+	change, err := parseMerchantChange(o)
+	if err != nil {
+		return err
+	}
+	m, err := a.merchants.Update(r.Context(), access.FromContext(r.Context()), r.PathValue("id"), change)
+	if err != nil {
+		return fmt.Errorf("change merchant: %w", err)
+	}
+	a.writeJSON(w, r, http.StatusOK, apitypes.MerchantResponse{Merchant: apiconv.Merchant(m)})
+	return nil
+}
+
+// readObject reads a body that is one JSON object.
+func (a *API) readObject(w http.ResponseWriter, r *http.Request) (object, error) {
+	if err := wantJSON(r); err != nil {
+		return nil, err
+	}
+	body, err := readBody(w, r)
+	if err != nil {
+		return nil, invalidJSON(err)
+	}
+	o, err := parseObject(body)
+	if err != nil {
+		return nil, invalidJSON(err)
+	}
+	return o, nil
+}
+
+// parseMerchantChange parses the members of a merchant. It returns an *invoice.FieldError
+// for the first that is malformed.
+func parseMerchantChange(o object) (c invoice.MerchantChange, err error) {
+	err = cmp.Or(
+		optionalText(o, "name", &c.Name),
+		optionalText(o, "color", &c.Color),
+		optionalText(o, "supportContact", &c.SupportContact),
+		optionalText(o, "statement", &c.Statement),
+		optional(o, "tolerance", func(n string) error {
+			c.Tolerance = new(invoice.Tolerance)
+			return text(o, "", n, c.Tolerance, parseTolerance)
+		}),
+		optional(o, "defaultAddresses", func(n string) (err error) { c.DefaultAddresses, err = addressesByChain(o, n); return err }),
+		optional(o, "allowedAddresses", func(n string) (err error) { c.Allowed, err = allowedAddresses(o, n); return err }),
+		optional(o, "immediately", func(n string) error { return boolean(o, n, &c.Immediately) }),
+	)
+	return c, err
+}
+
+// optionalText reads a string member into a new variable if it is present.
+func optionalText(o object, name string, dst **string) error {
+	return optional(o, name, func(name string) error {
+		*dst = new(string)
+		return text(o, "", name, *dst, asIs)
+	})
+}
+
+// parseTolerance parses a tolerance, or an empty text for nothing.
+func parseTolerance(s string) (invoice.Tolerance, error) {
+	if s == "" {
+		return invoice.Tolerance{}, nil
+	}
+	return invoice.ParseTolerance(s)
+}
+
+// addressesByChain reads an object of addresses by chain key.
+func addressesByChain(o object, name string) (map[string]invoice.Address, error) {
+	in, err := o.object("", name)
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[string]invoice.Address, len(in))
+	for key := range in {
+		var address invoice.Address
+		if err := text(in, name+".", key, &address, chain.ParseAddress); err != nil {
+			return nil, err
+		}
+		all[key] = address
+	}
+	return all, nil
+}
+
+// allowedAddresses reads an array of objects with chainKey and address.
+func allowedAddresses(o object, name string) ([]invoice.AllowedAddress, error) {
+	array, ok := o[name].([]any)
+	if !ok {
+		return nil, invalidField(name, "must be an array; it is %s", kind(o[name]))
+	}
+	all := make([]invoice.AllowedAddress, len(array))
+	for i, element := range array {
+		path := fmt.Sprintf("%s[%d]", name, i)
+		in, ok := element.(object)
+		if !ok {
+			return nil, invalidField(path, "must be an object; it is %s", kind(element))
+		}
+		if err := cmp.Or(text(in, path+".", "chainKey", &all[i].ChainKey, asIs), text(in, path+".", "address", &all[i].Address, chain.ParseAddress)); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// putLogo answers PUT /api/merchants/{id}/logo. The body is the image.
+func (a *API) putLogo(w http.ResponseWriter, r *http.Request) error {
+	image, err := readLogo(w, r)
+	if err != nil {
+		return err
+	}
+	m, err := a.merchants.SetLogo(r.Context(), access.FromContext(r.Context()), r.PathValue("id"), image)
+	if err != nil {
+		return fmt.Errorf("set logo: %w", err)
+	}
+	a.writeJSON(w, r, http.StatusOK, apitypes.MerchantResponse{Merchant: apiconv.Merchant(m)})
+	return nil
+}
+
+// readLogo reads a body of at most merchant.MaxLogoBytes.
+func readLogo(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	tooLarge := problemf(apitypes.CodeBodyTooLarge, "The image must be at most %d bytes.", merchant.MaxLogoBytes)
+	if r.ContentLength > merchant.MaxLogoBytes {
+		w.Header().Set("Connection", "close") // so that net/http does not read the rest
+		return nil, tooLarge
+	}
+	image, err := io.ReadAll(http.MaxBytesReader(w, r.Body, merchant.MaxLogoBytes))
+	switch limit := (*http.MaxBytesError)(nil); {
+	case errors.As(err, &limit):
+		return nil, tooLarge
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, invalidField("logo", "%v", errSlowBody)
+	case err != nil:
+		return nil, invalidField("logo", "%v", errBrokenBody)
+	}
+	return image, nil
+}
+
+// deleteLogo answers DELETE /api/merchants/{id}/logo.
+func (a *API) deleteLogo(w http.ResponseWriter, r *http.Request) error {
+	if err := a.merchants.DropLogo(r.Context(), access.FromContext(r.Context()), r.PathValue("id")); err != nil {
+		return fmt.Errorf("drop logo: %w", err)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

@@ -1,0 +1,40 @@
+package apiconv
+
+import (
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// Merchant converts a merchant, as it is now.
+func Merchant(m invoice.Merchant) apitypes.Merchant {
+	out := apitypes.Merchant{
+		ID: m.ID, Source: apitypes.MerchantDatabase, Name: m.Name, Color: m.Color, SupportContact: m.SupportContact, Statement: m.Statement,
+		Tolerance: m.Tolerance.String(), AllowedAddresses: allowedAddresses(m.Allowed), DefaultAddresses: make(map[string]apitypes.Address),
+	}
+	if m.Configured {
+		out.Source = apitypes.MerchantConfig
+	} else {
+		out.CreatedAt, out.ChangedAt = m.CreatedAt.Unix(), m.ChangedAt.Unix()
+	}
+	for key, a := range m.DefaultAddresses {
+		out.DefaultAddresses[key] = chain.Checksum(a)
+	}
+	if m.Pending != nil {
+		out.PendingAllowedAddresses = &apitypes.PendingAddresses{
+			Addresses: allowedAddresses(m.Pending.Allowed), EffectiveAt: m.Pending.EffectiveAt.Unix(),
+		}
+	}
+	if m.Logo != nil {
+		out.Logo = &apitypes.Logo{Sha256: m.Logo.SHA256, Width: m.Logo.Width, Height: m.Logo.Height}
+	}
+	return out
+}
+
+func allowedAddresses(all []invoice.AllowedAddress) []apitypes.AllowedAddress {
+	out := make([]apitypes.AllowedAddress, len(all))
+	for i, a := range all {
+		out[i] = apitypes.AllowedAddress{ChainKey: a.ChainKey, Address: chain.Checksum(a.Address)}
+	}
+	return out
+}
