@@ -9,6 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/endpoint"
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/wait"
 )
@@ -99,7 +100,7 @@ func (l eventLog) RedeliverMany(ctx context.Context, f store.RedeliverFilter, _ 
 		}
 		return tx.AppendAudit(ctx, access.NewEntry(ctx, l.now(), access.Change{
 			MerchantID: f.MerchantID, Action: access.ActionEventRedeliver, After: redeliveredEvents{
-				Redelivered: scheduled, Type: string(f.Type), InvoiceID: f.InvoiceID, From: unixSeconds(f.CreatedFrom), To: unixSeconds(f.CreatedTo), FailedOnly: f.OnlyFailed,
+				Redelivered: scheduled, Type: string(f.Type), InvoiceID: f.InvoiceID, From: invoice.UnixSeconds(f.CreatedFrom), To: invoice.UnixSeconds(f.CreatedTo), FailedOnly: f.OnlyFailed,
 			},
 		}))
 	})
@@ -124,14 +125,6 @@ type redeliveredEvents struct {
 	From        int64  `json:"from,omitempty"` // Unix seconds
 	To          int64  `json:"to,omitempty"`   // Unix seconds
 	FailedOnly  bool   `json:"failedOnly,omitempty"`
-}
-
-// unixSeconds returns a time in Unix seconds; 0 for the zero time.
-func unixSeconds(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.Unix()
 }
 
 // clockedStore is the store for callers without the schedule's clock: it converts
