@@ -31,15 +31,14 @@ func Show(path string, src Source) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.fill(cfg)
 	var out bytes.Buffer
-	err = yaml.NewEncoder(&out, yaml.OmitEmpty(), yaml.IndentSequence(true)).Encode(f)
+	err = yaml.NewEncoder(&out, yaml.OmitEmpty(), yaml.IndentSequence(true)).Encode(f.withDefaults(cfg))
 	return out.Bytes(), err
 }
 
-// fill sets the defaults of the settings that the file leaves out, of which cfg is the
-// result.
-func (f *file) fill(cfg Config) {
+// withDefaults returns the file with the defaults of the settings that it leaves out. cfg is
+// its result.
+func (f file) withDefaults(cfg Config) file {
 	f.Listen = cmp.Or(f.Listen, DefaultListen)
 	f.HTTP.StopDelay = scalar(cfg.StopDelay.String())
 	f.HTTP.ForwardedHeader = cfg.Proxies.Header
@@ -60,6 +59,7 @@ func (f *file) fill(cfg Config) {
 	for i := range f.Chains {
 		f.Chains[i].fill(cfg.Chains[i].Chain)
 	}
+	return f
 }
 
 // fill sets the settings of a chain to those of its result.

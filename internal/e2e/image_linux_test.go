@@ -200,14 +200,14 @@ func (img *image) copyFile(t *testing.T, from, to string) {
 func (img *image) write(t *testing.T, path, text string) {
 	t.Helper()
 	img.mkdir(t, filepath.Dir(path))
-	if err := os.WriteFile(filepath.Join(img.root, path), []byte(text), 0o644); err != nil { //nolint:gosec // as in an image
+	if err := os.WriteFile(filepath.Join(img.root, path), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func (img *image) mkdir(t *testing.T, path string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Join(img.root, path), 0o755); err != nil { //nolint:gosec // as in an image
+	if err := os.MkdirAll(filepath.Join(img.root, path), 0o755); err != nil {
 		t.Fatal(err)
 	}
 }
