@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/api"
@@ -20,6 +21,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/server"
+	"github.com/quittance/quittance/internal/tracing/otlp"
 )
 
 func newServe(env environment) *cobra.Command {
@@ -83,6 +85,11 @@ func runServe(ctx context.Context, env environment, cfg config.Config, verbose b
 	for _, warning := range cfg.Warnings {
 		logger.Warn("configuration", "warning", warning)
 	}
+	tracer, stopTraces, err := otlp.Start(ctx, otlp.Config{Version: readBuild().Version, Logger: logger})
+	if err != nil {
+		return err
+	}
+	defer stopTraces()
 	listeners, err := server.ListenAll(ctx, addressesOf(cfg))
 	if err != nil {
 		return err
@@ -90,7 +97,7 @@ func runServe(ctx context.Context, env environment, cfg config.Config, verbose b
 	defer ignoreHangups(logger)()
 	log.SetFlags(0)
 	log.SetOutput(server.NetLog(logger, slog.LevelWarn)) // http.Transport logs there
-	if err := server.Run(ctx, serverConfig(cfg, listeners, logger)); err != nil {
+	if err := server.Run(ctx, serverConfig(cfg, listeners, logger, tracer)); err != nil {
 		return err
 	}
 	logger.Info("stopped")
@@ -131,15 +138,15 @@ func addressesOf(cfg config.Config) []server.Address {
 }
 
 // serverConfig converts the configuration for the server.
-func serverConfig(cfg config.Config, listeners []*server.Listener, logger *slog.Logger) server.Config {
+func serverConfig(cfg config.Config, listeners []*server.Listener, logger *slog.Logger, tracer trace.Tracer) server.Config {
 	out := server.Config{
 		Listeners: listeners, PublicURL: cfg.PublicURL, Proxies: cfg.Proxies, Hosts: cfg.Hosts, StopDelay: cfg.StopDelay, Database: cfg.Database, WebhookAllow: cfg.WebhookAllow,
 		Access:  server.Access{Mode: access.Live, OperatorKey: cfg.OperatorKey},
 		Keyring: cfg.Keyring, KeepEvents: cfg.KeepEvents, KeepAttempts: cfg.KeepAttempts,
 		Merchants: server.Merchants{Endpoints: make(map[string]poster.Endpoint), Tolerances: make(map[string]invoice.Tolerance),
 			Optional: make(map[string][]invoice.EventType)},
-		Build: server.Build{Version: readBuild().Version, Commit: readBuild().Commit},
-		Now:   time.Now, Rand: rand.Reader, Logger: logger,
+		Build: server.Build{Version: readBuild().Version, Commit: readBuild().Commit}, Tracer: tracer,
+		Now: time.Now, Rand: rand.Reader, Logger: logger,
 		Ready: func(baseURL string) { logger.Info("ready", "url", baseURL) },
 	}
 	if t := cfg.TLS; t != nil {

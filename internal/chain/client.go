@@ -14,6 +14,10 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/rpc"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/quittance/quittance/internal/tracing"
 )
 
 // Limits of what is asked of a node, and of what it may answer.
@@ -172,6 +176,7 @@ func firstError(elems []rpc.BatchElem) error {
 // do sends one request with the calls of elems, within the timeout. Its errors are
 // *callError.
 func (c *Client) do(ctx context.Context, elems []rpc.BatchElem, x *exchange, send func(context.Context, *rpc.Client) error) error {
+	ctx, span := tracing.StartChild(ctx, elems[0].Method, trace.SpanKindClient)
 	began := time.Now()
 	c.begin(x, began)
 	defer c.end(ctx, x)
@@ -195,6 +200,11 @@ func (c *Client) do(ctx context.Context, elems []rpc.BatchElem, x *exchange, sen
 	if c.onRequest != nil && ctx.Err() == nil {
 		c.onRequest(len(elems), time.Since(began), err)
 	}
+	if span.IsRecording() {
+		span.SetAttributes(attribute.String("rpc.system", "jsonrpc"), attribute.String("rpc.method", elems[0].Method),
+			attribute.Int("quittance.rpc.calls", len(elems)), attribute.String("quittance.node", c.name))
+	}
+	tracing.End(span, err)
 	return err
 }
 

@@ -5,7 +5,11 @@ import (
 	"fmt"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/tracing"
 	"github.com/quittance/quittance/internal/watchdog"
 )
 
@@ -35,6 +39,9 @@ func (ix *Indexer) step(ctx context.Context, name string, do func(context.Contex
 		delete(ix.loops, name)
 		ix.mu.Unlock()
 	}()
+	ctx, span := tracing.Start(ctx, name, trace.SpanKindInternal)
+	defer span.End()
+	span.SetAttributes(attribute.String("quittance.chain", ix.cfg.Chain.Key))
 	do(chain.OnRequestDone(ctx, task.Progress))
 }
 

@@ -2,6 +2,7 @@ package poster
 
 import (
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -18,6 +19,15 @@ type Endpoint struct {
 	// Others also sign, in the one header that can hold several signatures: the
 	// secrets that Secret replaced recently, and the one that will replace it.
 	Others []string
+}
+
+// host returns the host of the URL, without a port.
+func (e Endpoint) host() string {
+	u, err := url.Parse(e.URL)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
 }
 
 // sign sets the headers of a message that is sent now.

@@ -11,7 +11,11 @@ import (
 	"net/http"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	oteltrace "go.opentelemetry.io/otel/trace"
+
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/tracing"
 )
 
 const (
@@ -78,10 +82,16 @@ type Answer struct {
 // endpoint. Post returns when the time limit or the context ends at the latest,
 // whatever the peer does and whatever net/http waits for.
 func (p *Poster) Post(ctx context.Context, to Endpoint, m Message, now time.Time) Answer {
+	ctx, span := tracing.Start(ctx, "webhook "+m.Event, oteltrace.SpanKindClient)
 	a := p.bounded(ctx, func(ctx context.Context) Answer { return p.send(ctx, to, m, now) })
 	if a.Err != nil {
 		a.Err = errors.New(to.redact(a.Err.Error(), false))
 	}
+	if span.IsRecording() {
+		span.SetAttributes(attribute.String("quittance.delivery.id", m.ID), attribute.String("server.address", to.host()),
+			attribute.Int("http.response.status_code", a.Code))
+	}
+	tracing.End(span, a.Err)
 	return a
 }
 

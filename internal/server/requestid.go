@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"regexp"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/quittance/quittance/internal/access"
 )
 
@@ -28,8 +30,8 @@ func requestID(r *http.Request, trusted bool, newID func() string) string {
 	return newID()
 }
 
-// requestLogs is a slog.Handler that adds the id of the request to what is logged on its
-// behalf.
+// requestLogs is a slog.Handler that adds the id of the request, and of the trace if it is
+// recorded, to what is logged on its behalf.
 type requestLogs struct{ slog.Handler }
 
 // Handle implements slog.Handler.
@@ -37,6 +39,10 @@ func (h requestLogs) Handle(ctx context.Context, r slog.Record) error {
 	if id := access.OriginFrom(ctx).RequestID; id != "" {
 		r = r.Clone()
 		r.AddAttrs(slog.String("request_id", id))
+	}
+	if span := trace.SpanContextFromContext(ctx); span.IsSampled() {
+		r = r.Clone()
+		r.AddAttrs(slog.String("trace_id", span.TraceID().String()))
 	}
 	return h.Handler.Handle(ctx, r)
 }

@@ -29,11 +29,12 @@ type requestRecordKey struct{}
 func (s *Server) observeRequests(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begun := time.Now() // a duration needs the monotonic clock
-		addr := s.cfg.Proxies.Client(r)
+		addr, trusted := s.cfg.Proxies.Client(r), s.cfg.Proxies.Trust(r)
 		client := addr.String()
-		id := requestID(r, s.cfg.Proxies.Trust(r), s.newRequestID)
+		id := requestID(r, trusted, s.newRequestID)
 		record := &requestRecord{}
 		ctx := access.WithOrigin(clientip.NewContext(r.Context(), addr), access.Origin{Client: client, RequestID: id})
+		ctx, span := s.startRequestSpan(ctx, r, trusted)
 		r = r.WithContext(context.WithValue(ctx, requestRecordKey{}, record))
 		w.Header().Set(requestIDHeader, id)
 		response := &responseRecorder{ResponseWriter: w, status: http.StatusOK}
@@ -43,8 +44,13 @@ func (s *Server) observeRequests(next http.Handler) http.Handler {
 			if !found {
 				route = r.Pattern
 			}
-			s.metrics.duration.WithLabelValues(route, strconv.Itoa(response.status)).Observe(took.Seconds())
-			s.logRequest(r, route, client, record, response, took)
+			line := requestLine{
+				method: r.Method[:min(len(r.Method), maxLoggedMethod)], route: route, status: response.status,
+				bytes: response.bytes, client: client, keyID: record.keyID, id: id, took: took,
+			}
+			s.metrics.duration.WithLabelValues(route, strconv.Itoa(line.status)).Observe(took.Seconds())
+			s.logRequest(r.Context(), line)
+			endRequestSpan(span, line)
 		}()
 		next.ServeHTTP(response, r)
 	})
@@ -53,26 +59,41 @@ func (s *Server) observeRequests(next http.Handler) http.Handler {
 // newRequestID returns a new request id.
 func (s *Server) newRequestID() string { return s.ids.New(prefixRequest) }
 
-// logRequest logs a request: at debug level if it is of monitoring, because such requests
-// come every few seconds. The line has nothing of the query, the headers and the bodies,
-// which may hold secrets.
-func (s *Server) logRequest(r *http.Request, route, client string, record *requestRecord, response *responseRecorder, took time.Duration) {
+// requestLine is what the log and the trace have of a request: nothing of the query, the
+// headers and the bodies, which may hold secrets.
+type requestLine struct {
+	method, route string
+	status        int
+	bytes         int64 // of the response's body
+	client        string
+	keyID         string // empty without a key
+	id            string
+	took          time.Duration
+}
+
+// isMonitoring reports whether requests for a path, or of a route, come every few seconds
+// from monitoring.
+func isMonitoring(path string) bool {
+	return path == "/healthz" || path == "/readyz" || path == "/metrics"
+}
+
+// logRequest logs a request, at debug level if it is of monitoring.
+func (s *Server) logRequest(ctx context.Context, line requestLine) {
 	level := slog.LevelInfo
-	switch route {
-	case "/healthz", "/readyz", "/metrics":
+	if isMonitoring(line.route) {
 		level = slog.LevelDebug
 	}
-	if !s.cfg.Logger.Enabled(r.Context(), level) {
+	if !s.cfg.Logger.Enabled(ctx, level) {
 		return
 	}
 	attrs := []slog.Attr{
-		slog.String("method", r.Method[:min(len(r.Method), maxLoggedMethod)]), slog.String("route", route), slog.Int("status", response.status),
-		slog.Duration("took", took), slog.Int64("bytes", response.bytes), slog.String("client", client),
+		slog.String("method", line.method), slog.String("route", line.route), slog.Int("status", line.status),
+		slog.Duration("took", line.took), slog.Int64("bytes", line.bytes), slog.String("client", line.client),
 	}
-	if record.keyID != "" {
-		attrs = append(attrs, slog.String("key", record.keyID))
+	if line.keyID != "" {
+		attrs = append(attrs, slog.String("key", line.keyID))
 	}
-	s.cfg.Logger.LogAttrs(r.Context(), level, "request", attrs...)
+	s.cfg.Logger.LogAttrs(ctx, level, "request", attrs...)
 }
 
 // recordKey returns a handler that notes the key of the request's principal for the log.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/quittance/quittance/internal/api"
@@ -32,6 +33,7 @@ import (
 	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/tracing"
 	"github.com/quittance/quittance/internal/txmgr"
 	"github.com/quittance/quittance/internal/wait"
 	"github.com/quittance/quittance/internal/watchdog"
@@ -97,6 +99,7 @@ type Config struct {
 	// system's limit.
 	OpenFiles int
 	Build     Build
+	Tracer    trace.Tracer // nil: no traces
 	// Routes are additional routes by pattern, for a development service only.
 	Routes map[string]http.Handler
 	Now    func() time.Time
@@ -159,6 +162,7 @@ func newServer(cfg Config) (*Server, error) {
 // database. It returns nil if all of that succeeds.
 func Run(ctx context.Context, cfg Config) (err error) {
 	defer func() { err = errors.Join(err, closeAll(cfg.Listeners)) }()
+	ctx = tracing.WithTracer(ctx, cfg.Tracer)
 	s, err := newServer(cfg)
 	if err != nil {
 		return err

@@ -6,9 +6,12 @@ import (
 	"slices"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+
 	"github.com/quittance/quittance/internal/batch"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/tracing"
 )
 
 const (
@@ -49,6 +52,9 @@ func (s *Service) insert(ctx context.Context, c create) (invoice.Invoice, error)
 func (s *Service) createAll(ctx context.Context, calls []*createCall) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), createTimeout)
 	defer cancel()
+	ctx, span := tracing.StartRoot(ctx, "create invoices")
+	span.SetAttributes(attribute.Int("quittance.invoices", len(calls)))
+	defer span.End()
 	calls, repeats := splitRepeats(calls)
 	for try := 0; len(calls) > 0; {
 		var inserted, taken map[string]bool // ids of the invoices

@@ -15,6 +15,11 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/quittance/quittance/internal/tracing"
 )
 
 // ErrNotFound is returned when no row has the given identifier.
@@ -91,7 +96,21 @@ func redact(url string) string {
 // that the database aborts is retried: it must assign what it leaves outside the
 // database, and never append to it.
 func (s *Store) Update(ctx context.Context, fn func(*Tx) error) error {
-	return s.dialect.update(ctx, fn)
+	ctx, span := tracing.StartChild(ctx, "database transaction", trace.SpanKindClient)
+	err := s.dialect.update(ctx, fn)
+	if span.IsRecording() {
+		span.SetAttributes(attribute.String("db.system.name", s.system()))
+	}
+	tracing.End(span, err)
+	return err
+}
+
+// system returns the name of the database's product, as OpenTelemetry has it.
+func (s *Store) system() string {
+	if s.postgres {
+		return "postgresql"
+	}
+	return "sqlite"
 }
 
 // Ping reports whether the database answers.

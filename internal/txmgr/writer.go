@@ -34,10 +34,13 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/tracing"
 )
 
 // Store is the writer's storage. *store.Store is one.
@@ -152,7 +155,10 @@ func (w *Writer) Run(ctx context.Context) error {
 	ticker := time.NewTicker(w.conf.Poll)
 	defer ticker.Stop()
 	for {
-		err := w.tick(ctx)
+		round, span := tracing.Start(ctx, "write commitments", trace.SpanKindInternal)
+		span.SetAttributes(attribute.String("quittance.chain", w.conf.Chain.Key))
+		err := w.tick(round)
+		tracing.End(span, err)
 		if ctx.Err() == nil {
 			w.report(err)
 		}

@@ -1,0 +1,65 @@
+// Package tracing makes spans of OpenTelemetry traces. A context carries the tracer, so
+// that code without a span costs nothing but a look-up when tracing is off.
+//
+// Spans have no bodies, queries, headers, URLs or statements, and no text that others
+// wrote, because these may hold secrets.
+package tracing
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Name is the instrumentation scope of the service's spans.
+const Name = "github.com/quittance/quittance"
+
+type tracerKey struct{}
+
+// none is a span that records nothing.
+var none = trace.SpanFromContext(context.Background())
+
+// WithTracer returns a context that carries a tracer, or ctx if the tracer is nil.
+func WithTracer(ctx context.Context, tracer trace.Tracer) context.Context {
+	if tracer == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, tracerKey{}, tracer)
+}
+
+// Start starts a span under that of ctx, or the first span of a trace. The caller ends it
+// with End.
+func Start(ctx context.Context, name string, kind trace.SpanKind) (context.Context, trace.Span) {
+	tracer, ok := ctx.Value(tracerKey{}).(trace.Tracer)
+	if !ok {
+		return ctx, none
+	}
+	return tracer.Start(ctx, name, trace.WithSpanKind(kind))
+}
+
+// StartRoot starts the first span of a trace, for work that several traces share.
+func StartRoot(ctx context.Context, name string) (context.Context, trace.Span) {
+	tracer, ok := ctx.Value(tracerKey{}).(trace.Tracer)
+	if !ok {
+		return ctx, none
+	}
+	return tracer.Start(ctx, name, trace.WithNewRoot())
+}
+
+// StartChild is Start if ctx has a span that is recorded. Otherwise it starts none, so
+// that what runs every few seconds makes no traces of its own.
+func StartChild(ctx context.Context, name string, kind trace.SpanKind) (context.Context, trace.Span) {
+	if !trace.SpanFromContext(ctx).IsRecording() {
+		return ctx, none
+	}
+	return Start(ctx, name, kind)
+}
+
+// End ends a span. If err is not nil, the span's status is an error, without its text.
+func End(span trace.Span, err error) {
+	if err != nil {
+		span.SetStatus(codes.Error, "")
+	}
+	span.End()
+}
