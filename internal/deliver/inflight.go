@@ -119,6 +119,23 @@ func (r *run) reapStalled() {
 	}
 }
 
+// drain waits until nothing is in flight, or the context ends.
+func (r *run) drain(patience context.Context) {
+	for len(r.attempts)+r.leasing > 0 && patience.Err() == nil {
+		select {
+		case q := <-r.leases:
+			r.endRequest(q)
+			for _, d := range q.leased.Deliveries {
+				r.returned[q.LeaseID] = append(r.returned[q.LeaseID], d.Seq)
+			}
+		case f := <-r.finished:
+			r.finish(f)
+		case <-patience.Done():
+			r.conf.Logger.ErrorContext(patience, "webhook attempts did not end, their deliveries fall due when their leases end", "deliveries", len(r.attempts))
+		}
+	}
+}
+
 // stop waits for the attempts in flight and releases the leases of those that
 // did not finish. Once the grace is over it waits for stopTimeout at most.
 func (r *run) stop() error {
@@ -136,19 +153,7 @@ func (r *run) stop() error {
 		}
 	})()
 	r.closeHandover()
-	for len(r.attempts)+r.leasing > 0 && patience.Err() == nil {
-		select {
-		case q := <-r.leases:
-			r.endRequest(q)
-			for _, d := range q.leased.Deliveries {
-				r.returned[q.LeaseID] = append(r.returned[q.LeaseID], d.Seq)
-			}
-		case f := <-r.finished:
-			r.finish(f)
-		case <-patience.Done():
-			r.conf.Logger.ErrorContext(patience, "webhook attempts did not end, their deliveries fall due when their leases end", "deliveries", len(r.attempts))
-		}
-	}
+	r.drain(patience)
 	r.releaseReturned(r.work)
 	r.log.flush(true)
 	stuck := len(r.attempts)+r.leasing > 0

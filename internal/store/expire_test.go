@@ -121,7 +121,7 @@ func TestExpireWithoutEndpoint(t *testing.T) {
 		_, err := s.PutEndpoint(t.Context(), store.EndpointRow{MerchantID: "b", URL: "https://b.example/", ChangedAt: invoice.Unix(now / 1000)}, func(int64) ([]byte, string, error) { return []byte{1}, "k", nil })
 		must(t, err)
 		me, other := store.Worker{ID: "me", Endpoints: "x"}, store.Worker{ID: "other", Endpoints: "y"}
-		at := int64(now + day + 1)
+		at := now + day + 1
 		must(t, s.RegisterWorker(t.Context(), me, atMS(at), atMS(at+1000)))
 		must(t, s.RegisterWorker(t.Context(), other, atMS(at), atMS(at+10)))
 		expire := func(what string, at int64, want map[string]int) {
