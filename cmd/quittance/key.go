@@ -18,7 +18,6 @@ import (
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/apikey"
-	"github.com/quittance/quittance/internal/config"
 	"github.com/quittance/quittance/internal/store"
 )
 
@@ -121,11 +120,8 @@ func withKeys(ctx context.Context, path string, do func(context.Context, *apikey
 	if err != nil {
 		return err
 	}
-	known := func(id string) bool {
-		return slices.ContainsFunc(cfg.Merchants, func(m config.Merchant) bool { return m.ID == id })
-	}
 	ctx = asCommand(ctx)
-	err = admin.WithKeys(ctx, cfg.Database, known, func(m *apikey.Manager) error { return do(ctx, m) })
+	err = admin.WithKeys(ctx, merchantsConfig(cfg), func(m *apikey.Manager) error { return do(ctx, m) })
 	if errors.Is(err, store.ErrNotFound) {
 		return errors.New("no key has this id; quittance key list shows them")
 	}

@@ -3,11 +3,11 @@ package admin
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apikey"
+	"github.com/quittance/quittance/internal/merchant"
 	"github.com/quittance/quittance/internal/store"
 )
 
@@ -15,15 +15,11 @@ import (
 const maxListedKeys = 10_000
 
 // WithKeys calls a function with the manager of the keys in a service's database, which it
-// creates if it is missing. known reports whether a merchant exists. It is safe while the
-// service runs.
-func WithKeys(ctx context.Context, database string, known func(merchantID string) bool, do func(*apikey.Manager) error) (err error) {
-	db, err := store.Open(ctx, database)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	return do(apikey.NewManager(apikey.ManagerConfig{Store: db, Mode: access.Live, Known: known, Now: time.Now, Rand: rand.Reader}))
+// creates if it is missing. It is safe while the service runs.
+func WithKeys(ctx context.Context, c MerchantsConfig, do func(*apikey.Manager) error) error {
+	return withMerchants(ctx, c, func(db *store.Store, m *merchant.Manager) error {
+		return do(apikey.NewManager(apikey.ManagerConfig{Store: db, Mode: access.Live, Known: m.Known, Now: time.Now, Rand: rand.Reader}))
+	})
 }
 
 // Keys returns the keys in a service's database, newest first: those of a merchant or, if

@@ -1,10 +1,35 @@
 package config
 
-import "github.com/quittance/quittance/internal/access"
+import (
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+)
+
+const (
+	// DefaultAllowListDelay is after what time a change of a merchant's allowed
+	// addresses takes effect by default.
+	DefaultAllowListDelay = 24 * time.Hour
+	// MinAllowListDelay and MaxAllowListDelay bound that setting.
+	MinAllowListDelay = time.Hour
+	MaxAllowListDelay = 30 * 24 * time.Hour
+)
+
+// allowListDelay parses a duration.
+func (r *resolver) allowListDelay(path string, text scalar) time.Duration {
+	if text == "" {
+		return DefaultAllowListDelay
+	}
+	d, err := time.ParseDuration(string(text))
+	if err != nil || d < MinAllowListDelay || d > MaxAllowListDelay {
+		r.fail(path, "is %q; want a duration of 1h to 720h, such as 48h", text)
+	}
+	return d
+}
 
 // operatorKey reads the operator's key of the API, if one is configured.
 func (r *resolver) operatorKey(f accessFile) access.Key {
-	if f == (accessFile{}) {
+	if f.OperatorKeyEnv == "" && f.OperatorKeyFile == "" {
 		return access.Key{}
 	}
 	before := len(r.errs)

@@ -63,6 +63,9 @@ type Config struct {
 	// OperatorKey is a key of the operator, in addition to those in the database. It is
 	// the zero Key if none is configured.
 	OperatorKey access.Key
+	// AllowListDelay is after what time a change of a merchant's allowed addresses takes
+	// effect.
+	AllowListDelay time.Duration
 	// Warnings name settings that are valid but unwise.
 	Warnings []string
 }

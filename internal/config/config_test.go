@@ -393,7 +393,7 @@ func TestWrong(t *testing.T) {
 
 func TestAllErrorsAtOnce(t *testing.T) {
 	_, err := config.Parse([]byte("listen: 0.0.0.0:1\ndatabase: none\n"), secrets)
-	for _, want := range []string{"listen", "database", "merchants", "chains"} {
+	for _, want := range []string{"listen", "database", "chains"} {
 		if err == nil || !strings.Contains(err.Error(), "  "+want+":") {
 			t.Errorf("the error does not name %s: %v", want, err)
 		}

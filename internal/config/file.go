@@ -40,6 +40,7 @@ type logFile struct {
 type accessFile struct {
 	OperatorKeyEnv  string `yaml:"operatorKeyEnv"`
 	OperatorKeyFile string `yaml:"operatorKeyFile"`
+	AllowListDelay  scalar `yaml:"allowListDelay"`
 }
 
 type masterKeyFile struct {

@@ -39,9 +39,6 @@ func (f file) resolve(src Source) (Config, error) {
 	}
 	cfg.StopDelay = r.stopDelay("http.stopDelay", f.HTTP.StopDelay)
 	cfg.Log = r.log(f.Log)
-	if len(f.Merchants) == 0 {
-		r.fail("merchants", "want at least one merchant")
-	}
 	if len(f.Chains) == 0 {
 		r.fail("chains", "want at least one chain")
 	}
@@ -71,6 +68,7 @@ func (f file) resolve(src Source) (Config, error) {
 	cfg.KeepAttempts = r.retention("webhooks.retention.attempts", f.Webhooks.Retention.Attempts)
 	cfg.Keyring = r.keyring(f.MasterKey, f.OldMasterKeys)
 	cfg.OperatorKey = r.operatorKey(f.Access)
+	cfg.AllowListDelay = r.allowListDelay("access.allowListDelay", f.Access.AllowListDelay)
 	cfg.Warnings = r.warnings
 	return cfg, errors.Join(r.errs...)
 }

@@ -41,6 +41,7 @@ func Show(path string, src Source) ([]byte, error) {
 func (f file) withDefaults(cfg Config) file {
 	f.Listen = cmp.Or(f.Listen, DefaultListen)
 	f.HTTP.StopDelay = scalar(cfg.StopDelay.String())
+	f.Access.AllowListDelay = hours(cfg.AllowListDelay)
 	f.HTTP.ForwardedHeader = cfg.Proxies.Header
 	f.Log = logFile{Format: string(cfg.Log.Format), Level: strings.ToLower(cfg.Log.Level.String())}
 	f.Webhooks.Retention = retentionFile{Events: days(cfg.KeepEvents), Attempts: days(cfg.KeepAttempts)}
@@ -60,6 +61,14 @@ func (f file) withDefaults(cfg Config) file {
 		f.Chains[i].fill(cfg.Chains[i].Chain)
 	}
 	return f
+}
+
+// hours returns a duration of whole hours as 24h, and another as Go writes it.
+func hours(d time.Duration) scalar {
+	if d%time.Hour == 0 {
+		return scalar(fmt.Sprint(int64(d/time.Hour), "h"))
+	}
+	return scalar(d.String())
 }
 
 // fill sets the settings of a chain to those of its result.

@@ -125,8 +125,8 @@ func Run(ctx context.Context, cfg Config, ready func(*World)) (err error) {
 		Chains:    []server.Chain{{Chain: local, OperatorKey: node.Keys.Operator}},
 		Merchants: server.Merchants{AcceptAll: true, Fallback: endpoint},
 		Providers: []api.Provider{provider(kept.ProviderSecret)},
-		Access:    server.Access{Mode: access.Test, Open: true},
-		Keyring:   keyring.New(masterKey), KeepEvents: config.DefaultRetention, KeepAttempts: config.DefaultRetention,
+		Access:    server.Access{Mode: access.Test, Open: true}, AllowListDelay: config.DefaultAllowListDelay,
+		Keyring: keyring.New(masterKey), KeepEvents: config.DefaultRetention, KeepAttempts: config.DefaultRetention,
 		TestWallet: func(ctx context.Context, inv invoice.Invoice) (string, error) {
 			return payFromTestWallet(ctx, node, inv)
 		},

@@ -1,0 +1,291 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/admin"
+	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/config"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/merchant"
+)
+
+func newMerchant(env environment) *cobra.Command {
+	return group(&cobra.Command{
+		Use: "merchant COMMAND", GroupID: groupService,
+		Short: "manage merchants",
+		Long: `Manages merchants, in the database that the configuration names. The service may
+be running; it notices a change within a second.`,
+	}, newMerchantCreate(env), newMerchantList(env), newMerchantShow(env), newMerchantUpdate(env))
+}
+
+// merchantsConfig returns the part of the configuration that merchants need.
+func merchantsConfig(cfg config.Config) admin.MerchantsConfig {
+	out := admin.MerchantsConfig{Database: cfg.Database, Configured: make(map[string]invoice.Merchant), Delay: cfg.AllowListDelay}
+	for _, m := range cfg.Merchants {
+		out.Configured[m.ID] = invoice.Merchant{ID: m.ID, Configured: true, Tolerance: m.Tolerance}
+	}
+	for _, c := range cfg.Chains {
+		out.Chains = append(out.Chains, c.Key)
+	}
+	return out
+}
+
+// merchantCommand returns a command about the merchant with an id, its flag --config, and
+// its flag --json.
+func merchantCommand(name, flags, short, long string) (cmd *cobra.Command, path *string, asJSON *bool) {
+	cmd = &cobra.Command{
+		Use: name + " ID --config FILE" + flags, Short: short, Long: long,
+		Args: func(_ *cobra.Command, ids []string) error {
+			if len(ids) != 1 {
+				return fmt.Errorf("merchant %s needs the id of one merchant", name)
+			}
+			return nil
+		},
+	}
+	path = keyConfigFlag(cmd)
+	return cmd, path, jsonFlag(cmd, "write JSON, as the service's GET /api/merchants/{id} does")
+}
+
+// merchantFlags are the flags that change a merchant.
+type merchantFlags struct {
+	name, color, contact, statement, tolerance, logo string
+	defaults, allowed                                []string // chain key, =, address
+	now                                              bool
+}
+
+func addMerchantFlags(cmd *cobra.Command) *merchantFlags {
+	f, flags := new(merchantFlags), cmd.Flags()
+	flags.StringVar(&f.name, "name", "", "shown to payers: `TEXT`")
+	flags.StringVar(&f.color, "color", "", "of the brand, such as #1a73e8: `COLOR`")
+	flags.StringVar(&f.contact, "support-contact", "", "for payers: an e-mail address or https `URL`")
+	flags.StringVar(&f.statement, "statement", "", "shown on the checkout page: `TEXT`")
+	flags.StringVar(&f.tolerance, "tolerance", "", "how much less pays an invoice: minor units, or a share such as 0.5%: `AMOUNT`")
+	flags.StringArrayVar(&f.defaults, "default-address", nil, "settlement address of invoices that name none, as `CHAIN=ADDRESS`; may be repeated")
+	flags.StringArrayVar(&f.allowed, "allow-address", nil, "the list of addresses that invoices may settle to, each as `CHAIN=ADDRESS`")
+	flags.BoolVar(&f.now, "now", false, "apply the list of allowed addresses at once")
+	flags.StringVar(&f.logo, "logo", "", "PNG, JPEG or GIF image in `FILE`")
+	return f
+}
+
+// change returns the change that the given flags make.
+func (f *merchantFlags) change(cmd *cobra.Command) (c invoice.MerchantChange, err error) {
+	for name, dst := range map[string]struct {
+		to   **string
+		text *string
+	}{"name": {&c.Name, &f.name}, "color": {&c.Color, &f.color}, "support-contact": {&c.SupportContact, &f.contact}, "statement": {&c.Statement, &f.statement}} {
+		if cmd.Flags().Changed(name) {
+			*dst.to = dst.text
+		}
+	}
+	if cmd.Flags().Changed("tolerance") {
+		c.Tolerance = new(invoice.Tolerance)
+		if f.tolerance != "" && f.tolerance != "0" {
+			if *c.Tolerance, err = invoice.ParseTolerance(f.tolerance); err != nil {
+				return c, usageError{fmt.Errorf("--tolerance %w", err)}
+			}
+		}
+	}
+	defaults, err := parseAddresses("default-address", f.defaults)
+	if err != nil {
+		return c, err
+	}
+	for _, a := range defaults {
+		if c.DefaultAddresses == nil {
+			c.DefaultAddresses = make(map[string]invoice.Address)
+		}
+		c.DefaultAddresses[a.ChainKey] = a.Address
+	}
+	c.Allowed, err = parseAddresses("allow-address", f.allowed)
+	c.Immediately = f.now
+	return c, err
+}
+
+// parseAddresses parses the values of a flag, CHAIN=ADDRESS.
+func parseAddresses(flag string, values []string) (all []invoice.AllowedAddress, err error) {
+	for _, value := range values {
+		key, text, ok := strings.Cut(value, "=")
+		address, err := chain.ParseAddress(text)
+		if !ok || err != nil {
+			return nil, usageError{fmt.Errorf("--%s is %q; want CHAIN=ADDRESS: the address %w", flag, value, err)}
+		}
+		all = append(all, invoice.AllowedAddress{ChainKey: key, Address: address})
+	}
+	return all, nil
+}
+
+func newMerchantCreate(env environment) *cobra.Command {
+	cmd, path, asJSON := merchantCommand("create", " --name TEXT", "create a merchant", "Creates a merchant, for which invoices can then be created.")
+	cmd.Example = "  quittance merchant create acme --config quittance.yaml --name Acme --default-address base=0x…"
+	f := addMerchantFlags(cmd)
+	cobra.CheckErr(cmd.MarkFlagRequired("name"))
+	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
+		return f.run(cmd, env, *path, ids[0], *asJSON, (*merchant.Manager).Create)
+	}
+	return cmd
+}
+
+func newMerchantUpdate(env environment) *cobra.Command {
+	cmd, path, asJSON := merchantCommand("update", "", "change a merchant", `Changes a merchant. What no flag names stays as it is.
+
+A new list of allowed addresses takes effect after the configured delay, 24 hours
+by default, unless it is the first one or --now is given.`)
+	cmd.Example = "  quittance merchant update acme --config quittance.yaml --allow-address base=0x… --allow-address base=0x…"
+	f := addMerchantFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
+		return f.run(cmd, env, *path, ids[0], *asJSON, (*merchant.Manager).Update)
+	}
+	return cmd
+}
+
+// run makes a change, stores the logo if one is given, and prints the merchant.
+func (f *merchantFlags) run(
+	cmd *cobra.Command, env environment, path, id string, asJSON bool,
+	change func(*merchant.Manager, context.Context, access.Principal, string, invoice.MerchantChange) (invoice.Merchant, error),
+) error {
+	c, err := f.change(cmd)
+	if err != nil {
+		return err
+	}
+	var logo []byte
+	if f.logo != "" {
+		if logo, err = os.ReadFile(f.logo); err != nil {
+			return fmt.Errorf("read the logo: %w", err)
+		}
+	}
+	return withMerchants(cmd.Context(), path, func(ctx context.Context, m *merchant.Manager) error {
+		changed, err := change(m, ctx, access.Open(), id, c)
+		if err == nil && logo != nil {
+			changed, err = m.SetLogo(ctx, access.Open(), id, logo)
+		}
+		if err != nil {
+			return err
+		}
+		return printMerchant(env, changed, asJSON)
+	})
+}
+
+// withMerchants calls a function with the manager of the configured service's merchants.
+func withMerchants(ctx context.Context, path string, do func(context.Context, *merchant.Manager) error) error {
+	cfg, err := loadConfig(path)
+	if err != nil {
+		return err
+	}
+	ctx = asCommand(ctx)
+	return admin.WithMerchants(ctx, merchantsConfig(cfg), func(m *merchant.Manager) error { return do(ctx, m) })
+}
+
+func newMerchantShow(env environment) *cobra.Command {
+	cmd, path, asJSON := merchantCommand("show", "", "show a merchant", "Shows a merchant, with the addresses that its invoices may settle to.")
+	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
+		return withMerchants(cmd.Context(), *path, func(ctx context.Context, m *merchant.Manager) error {
+			found, err := m.Get(ctx, access.Open(), ids[0])
+			if err != nil {
+				return err
+			}
+			return printMerchant(env, found, *asJSON)
+		})
+	}
+	return cmd
+}
+
+// maxListedMerchants bounds the merchants that merchant list writes.
+const maxListedMerchants = 10_000
+
+func newMerchantList(env environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list --config FILE",
+		Short: "list merchants",
+		Long:  "Lists merchants in the order of their ids, those of the configuration too.",
+		Args:  noArgs,
+	}
+	path := keyConfigFlag(cmd)
+	asJSON := jsonFlag(cmd, "write JSON, as the service's GET /api/merchants does")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return withMerchants(cmd.Context(), *path, func(ctx context.Context, m *merchant.Manager) error {
+			found, err := m.List(ctx, access.Open(), "", maxListedMerchants)
+			if err != nil {
+				return err
+			}
+			all := make([]apitypes.Merchant, len(found))
+			for i, m := range found {
+				all[i] = apiconv.Merchant(m)
+			}
+			if *asJSON {
+				return env.writeJSON(apitypes.MerchantList{Merchants: all})
+			}
+			return printMerchants(env, all)
+		})
+	}
+	return cmd
+}
+
+func printMerchants(env environment, all []apitypes.Merchant) error {
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(env.stdout, "There are no merchants.")
+		return err
+	}
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "ID\tSOURCE\tNAME\tALLOWED ADDRESSES")
+	for _, m := range all {
+		allowed := "any"
+		if n := len(m.AllowedAddresses); n > 0 {
+			allowed = fmt.Sprint(n)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", m.ID, m.Source, orDash(printable(m.Name)), allowed)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	return writeTrimmed(env.stdout, text.String())
+}
+
+// printMerchant writes a merchant.
+func printMerchant(env environment, found invoice.Merchant, asJSON bool) error {
+	m := apiconv.Merchant(found)
+	if asJSON {
+		return env.writeJSON(apitypes.MerchantResponse{Merchant: m})
+	}
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	for _, row := range [][2]string{
+		{"id", m.ID}, {"source", string(m.Source)}, {"name", printable(m.Name)}, {"color", m.Color}, {"support contact", printable(m.SupportContact)},
+		{"statement", printable(m.Statement)}, {"tolerance", m.Tolerance},
+	} {
+		fmt.Fprintf(table, "%s\t%s\n", row[0], orDash(row[1]))
+	}
+	if m.Logo != nil {
+		fmt.Fprintf(table, "logo\t%d × %d pixels\n", m.Logo.Width, m.Logo.Height)
+	}
+	keys := make([]string, 0, len(m.DefaultAddresses))
+	for key := range m.DefaultAddresses {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		fmt.Fprintf(table, "default address\t%s=%s\n", key, m.DefaultAddresses[key])
+	}
+	for _, a := range m.AllowedAddresses {
+		fmt.Fprintf(table, "allowed address\t%s=%s\n", a.ChainKey, a.Address)
+	}
+	if p := m.PendingAllowedAddresses; p != nil {
+		for _, a := range p.Addresses {
+			fmt.Fprintf(table, "allowed from %s\t%s=%s\n", clock(p.EffectiveAt), a.ChainKey, a.Address)
+		}
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	return writeTrimmed(env.stdout, text.String())
+}
