@@ -115,7 +115,7 @@ func (r *run) reapStalled() {
 		}
 	}
 	if len(r.attempts) < held { // they may wait for the recorder
-		r.recorder = newRecorder(r.Worker)
+		r.recorder = newRecorder(r.Worker, r.recording)
 	}
 }
 
@@ -141,17 +141,8 @@ func (r *run) drain(patience context.Context) {
 func (r *run) stop() error {
 	task := r.conf.Watchdog.Begin("deliveries: stop")
 	defer task.End()
-	patience, forget := context.WithCancel(context.Background())
+	patience, forget := outlive(r.work, stopTimeout)
 	defer forget()
-	defer context.AfterFunc(r.work, func() {
-		timer := time.NewTimer(stopTimeout)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-			forget()
-		case <-patience.Done():
-		}
-	})()
 	r.closeHandover()
 	r.drain(patience)
 	r.releaseReturned(r.work)

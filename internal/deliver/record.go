@@ -3,7 +3,6 @@ package deliver
 import (
 	"context"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,9 +32,8 @@ type recorder struct {
 	// hurried signals that it was set.
 	hurry   atomic.Bool
 	hurried chan struct{}
-
-	mu   sync.Mutex // guards last
-	last time.Time  // see lastCall
+	// recording ends when outcomes are not recorded any more.
+	recording context.Context
 }
 
 // unrecorded is an outcome whose goroutine waits for it to be recorded.
@@ -47,8 +45,8 @@ type unrecorded struct {
 // recordCall is one call of record.
 type recordCall = batch.Call[unrecorded, bool]
 
-func newRecorder(w *Worker) *recorder {
-	r := &recorder{Worker: w, hurried: make(chan struct{}, 1)}
+func newRecorder(w *Worker, recording context.Context) *recorder {
+	r := &recorder{Worker: w, hurried: make(chan struct{}, 1), recording: recording}
 	r.batches = batch.New(batch.Config[unrecorded, bool]{Lanes: 1, Take: takeOutcomes, Flush: r.flush})
 	return r
 }
@@ -103,7 +101,7 @@ func (r *recorder) flush(ctx context.Context, calls []*recordCall) {
 
 func (r *recorder) recordAll(ctx context.Context, calls []*recordCall) {
 	for len(calls) > 0 {
-		lost, err := r.finish(ctx, calls)
+		lost, err := r.finish(calls)
 		if err == nil {
 			for i, c := range calls {
 				if slices.Contains(lost, i) {
@@ -134,41 +132,14 @@ func (r *recorder) recordAll(ctx context.Context, calls []*recordCall) {
 
 // finish writes outcomes even when the worker stops: what a receiver accepted
 // should not be sent again.
-func (r *recorder) finish(ctx context.Context, calls []*recordCall) ([]int, error) {
+func (r *recorder) finish(calls []*recordCall) ([]int, error) {
 	task := r.conf.Watchdog.Begin("deliveries: record")
 	defer task.End()
-	ctx, cancel := r.finishing(ctx)
+	ctx, cancel := context.WithTimeout(r.recording, storeTimeout)
 	defer cancel()
 	outcomes := make([]delivery.Outcome, len(calls))
 	for i, c := range calls {
 		outcomes[i] = c.Value.outcome
 	}
 	return r.conf.Store.FinishDeliveries(ctx, outcomes)
-}
-
-// finishing returns a context for recording, which outlives the worker's by a
-// while, until lastCall.
-func (r *recorder) finishing(ctx context.Context) (context.Context, context.CancelFunc) {
-	recording, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
-	stop := context.AfterFunc(ctx, func() {
-		timer := time.NewTimer(time.Until(r.lastCall()))
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-			cancel()
-		case <-recording.Done():
-		}
-	})
-	return recording, func() { stop(); cancel() }
-}
-
-// lastCall returns until when outcomes are recorded once the worker stops: a
-// little shorter than stop waits for them.
-func (r *recorder) lastCall() time.Time {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.last.IsZero() {
-		r.last = time.Now().Add(stopTimeout - time.Second)
-	}
-	return r.last
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/wait"
 	"github.com/quittance/quittance/internal/watchdog"
 )
 
@@ -116,6 +117,7 @@ type run struct {
 	leasing         int                // requests for leases that are under way
 	leases          chan *leaseRequest // those that have ended; has room for one of each lane and kind
 	work            context.Context    // ends a grace after the caller's context
+	recording       context.Context    // ends a while after work: what a receiver accepted should not be sent again
 	recorder        *recorder
 	attempts        map[*attempt]struct{} // those that hold a slot
 	reaped          time.Time             // when stalled attempts were looked for last
@@ -134,17 +136,10 @@ type run struct {
 // their leases. An error of the database is logged and retried.
 func (w *Worker) Run(ctx context.Context) error {
 	limits := w.conf.Limits
-	work, abandon := context.WithCancel(context.WithoutCancel(ctx))
+	work, abandon := outlive(ctx, limits.Grace)
 	defer abandon()
-	defer context.AfterFunc(ctx, func() {
-		timer := time.NewTimer(limits.Grace)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-			abandon()
-		case <-work.Done():
-		}
-	})()
+	recording, end := outlive(work, stopTimeout-time.Second) // a little shorter than stop waits for it
+	defer end()
 	ids := invoice.NewIDs(w.conf.Now, w.conf.Rand)
 	r := &run{
 		Worker: w,
@@ -158,7 +153,8 @@ func (w *Worker) Run(ctx context.Context) error {
 		leases:    make(chan *leaseRequest, 4),
 		resync:    resyncer{results: make(chan snapshot, 1), expiries: make(chan bool, 1)},
 		work:      work,
-		recorder:  newRecorder(w),
+		recording: recording,
+		recorder:  newRecorder(w, recording),
 		attempts:  make(map[*attempt]struct{}),
 		finished:  make(chan finished, limits.slots()),
 		over:      make(chan struct{}),
@@ -173,6 +169,16 @@ func (w *Worker) Run(ctx context.Context) error {
 		woken = r.wait(ctx, r.fill(ctx, woken))
 	}
 	return r.stop()
+}
+
+// outlive returns a context that ends a while after ctx does.
+func outlive(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		wait.Sleep(longer, by, nil)
+		cancel()
+	})
+	return longer, func() { stop(); cancel() }
 }
 
 // fill takes in fresh events, and requests leases for as much as the lanes have
