@@ -23,6 +23,6 @@ ENV ZONEINFO=/usr/share/zoneinfo.zip
 USER 65532:65532
 WORKDIR /var/lib/quittance
 EXPOSE 8080
-HEALTHCHECK --interval=10s --timeout=6s --start-period=60s --retries=3 CMD ["/usr/bin/quittance", "ready", "--config", "/etc/quittance/quittance.yaml"]
+HEALTHCHECK --interval=10s --timeout=6s --start-period=60s --retries=3 CMD ["/usr/bin/quittance", "ready", "--exclude", "chains", "--config", "/etc/quittance/quittance.yaml"]
 ENTRYPOINT ["/usr/bin/quittance"]
 CMD ["serve", "--config", "/etc/quittance/quittance.yaml"]

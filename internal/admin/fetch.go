@@ -47,26 +47,29 @@ func FetchStatus(ctx context.Context, baseURL, key string) (Status, error) {
 	return st, nil
 }
 
-// CheckReady returns nil if the service at a base URL is ready, and otherwise an
-// error with what its /readyz answers. It returns ErrNoService when no service runs
-// there.
-func CheckReady(ctx context.Context, baseURL string) error {
-	code, text, err := fetch(ctx, baseURL, "readyz", "")
+// CheckReady returns nil if the service at a base URL is ready, apart from what is
+// excluded, such as "chains"; and otherwise an error with what its /readyz answers. It
+// returns ErrNoService when no service runs there.
+func CheckReady(ctx context.Context, baseURL string, exclude ...string) error {
+	code, text, err := fetch(ctx, baseURL, "readyz", "", exclude...)
 	if err == nil && code != http.StatusOK {
 		err = fmt.Errorf("%s is not ready: %d %s", baseURL, code, bytes.TrimSpace(text))
 	}
 	return err
 }
 
-// fetch gets a path of the service at a base URL.
-func fetch(ctx context.Context, baseURL, path, key string) (code int, body []byte, err error) {
+// fetch gets a path of the service at a base URL, with a parameter for each part to
+// exclude.
+func fetch(ctx context.Context, baseURL, path, key string, exclude ...string) (code int, body []byte, err error) {
 	base, err := url.Parse(baseURL)
 	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" {
 		return 0, nil, fmt.Errorf("%q is no address of a service; want one such as http://127.0.0.1:8080", baseURL)
 	}
 	ctx, cancel := context.WithTimeout(ctx, FetchTimeout)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, base.JoinPath(path).String(), nil)
+	at := base.JoinPath(path)
+	at.RawQuery = url.Values{"exclude": exclude}.Encode()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 	if err != nil {
 		return 0, nil, err
 	}

@@ -17,7 +17,7 @@ func TestCheckReady(t *testing.T) {
 		http.StatusServiceUnavailable: `is not ready: 503 {"ready":false,"database":"unreachable"}`,
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.Method != http.MethodGet || r.URL.Path != "/readyz" {
+			if r.Method != http.MethodGet || r.URL.String() != "/readyz?exclude=chains" {
 				t.Errorf("it asks %s %s", r.Method, r.URL)
 			}
 			w.WriteHeader(status)
@@ -25,12 +25,12 @@ func TestCheckReady(t *testing.T) {
 				t.Error(err)
 			}
 		}))
-		err := admin.CheckReady(t.Context(), server.URL)
+		err := admin.CheckReady(t.Context(), server.URL, "chains")
 		server.Close()
 		if (err != nil) != (want != "") || err != nil && !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%d: the error is %v, want %q", status, err, want)
 		}
-		if err := admin.CheckReady(t.Context(), server.URL); !errors.Is(err, admin.ErrNoService) {
+		if err := admin.CheckReady(t.Context(), server.URL, "chains"); !errors.Is(err, admin.ErrNoService) {
 			t.Errorf("where nothing listens: %v", err)
 		}
 	}
