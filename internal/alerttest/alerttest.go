@@ -16,10 +16,10 @@ import (
 	"github.com/quittance/quittance/internal/testdeps"
 )
 
-// Promtool returns the path of promtool, and installs it if it is missing.
+// Promtool returns the path of promtool, and downloads it if it is missing.
 func Promtool(t testing.TB) string {
 	t.Helper()
-	path, err := testdeps.ProgramOf(t.Context(), "alerttest", "prometheus", "promtool")
+	path, err := testdeps.Unpacked(t.Context(), "alerttest", "prometheus", "promtool")
 	if err != nil {
 		t.Fatal(err)
 	}
