@@ -115,7 +115,7 @@ func (r *run) reapStalled() {
 		}
 	}
 	if len(r.attempts) < held { // they may wait for the recorder
-		r.recorder = newRecorder(r.Worker, r.recording)
+		r.recorder = newRecorder(r.recording, r.Worker)
 	}
 }
 

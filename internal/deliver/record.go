@@ -45,7 +45,7 @@ type unrecorded struct {
 // recordCall is one call of record.
 type recordCall = batch.Call[unrecorded, bool]
 
-func newRecorder(w *Worker, recording context.Context) *recorder {
+func newRecorder(recording context.Context, w *Worker) *recorder {
 	r := &recorder{Worker: w, hurried: make(chan struct{}, 1), recording: recording}
 	r.batches = batch.New(batch.Config[unrecorded, bool]{Lanes: 1, Take: takeOutcomes, Flush: r.flush})
 	return r

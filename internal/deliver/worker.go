@@ -154,7 +154,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		resync:    resyncer{results: make(chan snapshot, 1), expiries: make(chan bool, 1)},
 		work:      work,
 		recording: recording,
-		recorder:  newRecorder(w, recording),
+		recorder:  newRecorder(recording, w),
 		attempts:  make(map[*attempt]struct{}),
 		finished:  make(chan finished, limits.slots()),
 		over:      make(chan struct{}),
