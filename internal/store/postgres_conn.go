@@ -83,14 +83,14 @@ const sessionKey = "quittance.session"
 func newPostgresDB(cfg *pgx.ConnConfig) *postgresDB {
 	p := &postgresDB{config: cfg, openedAt: time.Now()}
 	set := settings(sessionSettings)
-	p.db = stdlib.OpenDB(*cfg,
+	p.db = sql.OpenDB(withoutCancel(cfg,
 		stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
 			now := time.Now()
 			conn.PgConn().CustomData()[sessionKey] = &session{createdAt: now, usedAt: now}
 			return set(ctx, conn)
 		}),
 		stdlib.OptionShouldPing(func(context.Context, stdlib.ShouldPingParams) bool { return false }), // reuse does
-		stdlib.OptionResetSession(p.resetSession))
+		stdlib.OptionResetSession(p.resetSession)))
 	p.db.SetMaxOpenConns(postgresConns)
 	p.db.SetMaxIdleConns(postgresConns)
 	return p
