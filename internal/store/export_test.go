@@ -86,6 +86,11 @@ func (tx *Tx) CleanInTransaction(ctx context.Context) error {
 	return err
 }
 
+// Setting returns the value of a setting of PostgreSQL in a transaction.
+func (tx *Tx) Setting(ctx context.Context, name string) (string, error) {
+	return queryRow(ctx, &tx.queries, scanID, "SELECT current_setting($1)", name)
+}
+
 // LimitPages bounds the size of a SQLite database, as a full disk does.
 func (s *Store) LimitPages(ctx context.Context, n int) error {
 	return s.Update(ctx, func(tx *Tx) error {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
@@ -21,11 +22,8 @@ const (
 	postgresTries = 5
 	// pingTries bounds the connections on which the server is pinged.
 	pingTries = 3
-	// migrateRetry is the interval, in seconds, at which a starting process
-	// checks whether another has finished migrating the schema.
-	migrateRetry = 1
-	// migrateTries bounds these checks.
-	migrateTries = 300
+	// migrateWait bounds the wait for another process that migrates the schema.
+	migrateWait = 5 * time.Minute
 )
 
 // forPostgres is what PostgreSQL needs in addition to the common schema. Tables
@@ -41,16 +39,24 @@ ALTER TABLE leased SET (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum
 ALTER TABLE breakers SET (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0, fillfactor = 50);
 `
 
+// migrationLock takes the lock that goose defines for migrations, until the
+// transaction ends.
+var migrationLock = fmt.Sprintf("%s; SELECT pg_advisory_xact_lock(%d)", setAll("SET LOCAL", []string{
+	fmt.Sprintf("lock_timeout = %d", migrateWait.Milliseconds()),
+	fmt.Sprintf("statement_timeout = %d", migrateTimeout.Milliseconds()),
+	fmt.Sprintf("idle_in_transaction_session_timeout = %d", migrateTimeout.Milliseconds()),
+}), lock.DefaultLockID)
+
 func openPostgres(ctx context.Context, url string) (*Store, error) {
 	cfg, err := parsePostgres(url)
 	if err != nil {
 		return nil, err
 	}
-	p := newPostgresDB(cfg)
-	ping, cancel := withStatementTimeout(ctx)
+	connecting, cancel := withStatementTimeout(ctx)
 	defer cancel()
-	if err := p.db.PingContext(ping); err != nil {
-		return nil, errors.Join(fmt.Errorf("connect to %s: %w", p.address(), classify(ping, err)), p.close())
+	p, err := connectPostgres(connecting, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", address(cfg), classify(connecting, err))
 	}
 	return &Store{queries: queries{run: p.db, postgres: true, onError: p.checkServer}, dialect: p}, nil
 }
@@ -87,6 +93,11 @@ func (p *postgresDB) try(ctx context.Context, fn func(*Tx) error) (err error) {
 			err = undo
 		}
 	}()
+	if p.pooled {
+		if err := inTime(func() error { _, err := tx.ExecContext(ctx, transactionSettings); return err }); err != nil {
+			return fmt.Errorf("begin a transaction: %w", err)
+		}
+	}
 	if err := fn(&Tx{queries{run: tx, postgres: true, onError: p.checkServer}}); err != nil {
 		return err
 	}
@@ -101,13 +112,23 @@ func aborted(err error) bool {
 }
 
 func (p *postgresDB) migrate(ctx context.Context) (err error) {
-	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(migrateRetry, migrateTries))
+	set := settings(migrationSettings)
+	if p.pooled {
+		set = func(context.Context, *pgx.Conn) error { return nil }
+	}
+	db := stdlib.OpenDB(*p.config, stdlib.OptionAfterConnect(set))
+	defer func() { err = errors.Join(err, db.Close()) }()
+	// One process at a time migrates: a transaction of its own holds the lock meanwhile,
+	// since a lock of the session would not be this process's behind a pooler.
+	locked, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
-	db := stdlib.OpenDB(*p.config, stdlib.OptionAfterConnect(settings(migrationSettings)))
-	defer func() { err = errors.Join(err, db.Close()) }()
-	return migrate(ctx, db, goose.DialectPostgres, goose.WithSessionLocker(locker), postgresMigrations())
+	defer func() { err = errors.Join(err, locked.Rollback()) }()
+	if _, err := locked.ExecContext(ctx, migrationLock); err != nil {
+		return fmt.Errorf("wait for another process that migrates: %w", err)
+	}
+	return migrate(ctx, db, goose.DialectPostgres, postgresMigrations())
 }
 
 // postgresMigrations are those that only PostgreSQL has.
@@ -134,7 +155,7 @@ func (p *postgresDB) ping(ctx context.Context) error {
 func (p *postgresDB) checkWritable(ctx context.Context) error {
 	var standby, readOnly bool
 	err := p.db.QueryRowContext(ctx, "SELECT pg_is_in_recovery(), current_setting('transaction_read_only') = 'on'").Scan(&standby, &readOnly)
-	switch at := p.address(); {
+	switch at := address(p.config); {
 	case err != nil:
 		return fmt.Errorf("ask %s whether it takes writes: %w", at, err)
 	case standby:

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -48,9 +49,24 @@ const (
 // (idle_in_transaction_session_timeout), so they do not inherit the lock one after
 // another. A statement times out on the server before its caller gives up, which
 // saves the connection.
-var sessionSettings = fmt.Sprintf("SET enable_seqscan = off; SET jit = off; "+
-	"SET statement_timeout = %d; SET idle_in_transaction_session_timeout = %d; %s",
-	(statementTimeout - 2*time.Second).Milliseconds(), statementTimeout.Milliseconds(), serverKeepAlive)
+var sessionSettings = setAll("SET", planSettings, timeoutSettings) + "; " + serverKeepAlive
+
+// transactionSettings are those of every transaction where connections are a pooler's,
+// which gives each transaction a session that others use next.
+var transactionSettings = setAll("SET LOCAL", planSettings, timeoutSettings)
+
+var (
+	planSettings    = []string{"enable_seqscan = off", "jit = off"}
+	timeoutSettings = []string{
+		fmt.Sprintf("statement_timeout = %d", (statementTimeout - 2*time.Second).Milliseconds()),
+		fmt.Sprintf("idle_in_transaction_session_timeout = %d", statementTimeout.Milliseconds()),
+	}
+)
+
+// setAll returns the statements that make the settings.
+func setAll(command string, settings ...[]string) string {
+	return command + " " + strings.Join(slices.Concat(settings...), "; "+command+" ")
+}
 
 // migrationSettings are those of the connections that migrate the schema.
 var migrationSettings = fmt.Sprintf("SET statement_timeout = %d; SET idle_in_transaction_session_timeout = %[1]d; %s",
@@ -65,6 +81,7 @@ var serverKeepAlive = fmt.Sprintf("SET tcp_keepalives_idle = %d; SET tcp_keepali
 type postgresDB struct {
 	db       *sql.DB
 	config   *pgx.ConnConfig
+	pooled   bool // a pooler is in between
 	openedAt time.Time
 	// retired is the time since openedAt, in nanoseconds, up to which
 	// connections were created that must not be used again.
@@ -80,9 +97,12 @@ type session struct {
 // sessionKey is the key of the session in a connection's custom data.
 const sessionKey = "quittance.session"
 
-func newPostgresDB(cfg *pgx.ConnConfig) *postgresDB {
-	p := &postgresDB{config: cfg, openedAt: time.Now()}
+func newPostgresDB(cfg *pgx.ConnConfig, pooled bool) *postgresDB {
+	p := &postgresDB{config: cfg, pooled: pooled, openedAt: time.Now()}
 	set := settings(sessionSettings)
+	if pooled {
+		set = func(context.Context, *pgx.Conn) error { return nil }
+	}
 	p.db = sql.OpenDB(withoutCancel(cfg,
 		stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
 			now := time.Now()

@@ -45,6 +45,6 @@ func hostsOf(cfg *pgx.ConnConfig) []string {
 }
 
 // address describes the server in errors.
-func (p *postgresDB) address() string {
-	return fmt.Sprintf("PostgreSQL at %s", strings.Join(hostsOf(p.config), " or "))
+func address(cfg *pgx.ConnConfig) string {
+	return fmt.Sprintf("PostgreSQL at %s", strings.Join(hostsOf(cfg), " or "))
 }

@@ -1,0 +1,108 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// TestPooler runs several stores through PgBouncer in transaction mode. They migrate at
+// the same time, their transactions have the timeouts, and they leave neither settings,
+// locks nor prepared statements behind in the sessions that they share with others.
+func TestPooler(t *testing.T) {
+	t.Parallel()
+	direct := storetest.Postgres(t)
+	through := storetest.PgBouncer(t, direct)
+	const stores, writers, rounds = 3, 8, 10
+	opened := make([]*store.Store, stores)
+	var group sync.WaitGroup
+	for i := range opened {
+		group.Go(func() {
+			s, err := store.Open(t.Context(), through)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			opened[i] = s
+		})
+	}
+	group.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	insert(t, opened[0], sample("inv_first", "m"))
+	for i, s := range opened {
+		t.Cleanup(func() { must(t, s.Close()) })
+		for w := range writers {
+			group.Go(func() {
+				for n := range rounds {
+					id := fmt.Sprintf("inv_%d_%d_%d", i, w, n)
+					update(t, s, func(ctx context.Context, tx *store.Tx) error { return add(ctx, tx, id) })
+					if !has(t, opened[(i+1)%stores], id) {
+						t.Errorf("%s is not there", id)
+					}
+				}
+			})
+		}
+	}
+	group.Wait()
+	for name, want := range map[string]string{"statement_timeout": "8s", "idle_in_transaction_session_timeout": "10s", "enable_seqscan": "off"} {
+		must(t, opened[0].Update(t.Context(), func(tx *store.Tx) error {
+			got, err := tx.Setting(t.Context(), name)
+			if err == nil && got != want {
+				t.Errorf("%s is %s in a transaction; want %s", name, got, want)
+			}
+			return err
+		}))
+	}
+	wantCleanSessions(t, direct, through)
+}
+
+// wantCleanSessions fails the test if one of PgBouncer's connections has a setting of
+// its own or a prepared statement, or holds a lock.
+func wantCleanSessions(t *testing.T, direct, through string) {
+	t.Helper()
+	admin, err := pgx.Connect(t.Context(), direct)
+	must(t, err)
+	defer admin.Close(t.Context()) //nolint:errcheck // nothing depends on it
+	var locks int
+	must(t, admin.QueryRow(t.Context(), "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())").Scan(&locks))
+	if locks > 0 {
+		t.Errorf("%d advisory locks are left", locks)
+	}
+	seen := make(map[uint32]bool)
+	var held []pgx.Tx // each keeps a session, so that the next one is another
+	for range 4 {
+		cfg, err := pgx.ParseConfig(through)
+		must(t, err)
+		cfg.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
+		conn, err := pgx.ConnectConfig(t.Context(), cfg)
+		must(t, err)
+		defer conn.Close(t.Context()) //nolint:errcheck // nothing depends on it
+		tx, err := conn.Begin(t.Context())
+		must(t, err)
+		held = append(held, tx)
+		var pid uint32
+		var changed string
+		var statements int
+		must(t, tx.QueryRow(t.Context(), `SELECT pg_backend_pid(), (SELECT count(*) FROM pg_prepared_statements),
+			coalesce((SELECT string_agg(name, ' ') FROM pg_settings WHERE source = 'session' AND name NOT IN ('client_encoding', 'DateStyle', 'TimeZone', 'standard_conforming_strings', 'application_name')), '')`).
+			Scan(&pid, &statements, &changed))
+		if changed != "" || statements > 0 {
+			t.Errorf("the session %d has %d prepared statements and the settings %q", pid, statements, changed)
+		}
+		seen[pid] = true
+	}
+	for _, tx := range held {
+		must(t, tx.Rollback(t.Context()))
+	}
+	if len(seen) != len(held) {
+		t.Errorf("%d sessions were looked at; want %d", len(seen), len(held))
+	}
+}
