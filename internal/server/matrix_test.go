@@ -1,0 +1,352 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/apikey"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/keyring"
+	"github.com/quittance/quittance/internal/logtest"
+	"github.com/quittance/quittance/internal/poster"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// matrixRow is the request that TestMatrix makes of a route, and the status for a key of
+// the merchant acme that has the route's scope alone.
+type matrixRow struct {
+	query  string
+	body   string // {expires}, {scope}, {address} and {invoice} are replaced; {merchant} by nothing or by a member merchantId
+	status int
+}
+
+// matrix has a row for each route that wants a key. A route without {id} in its path takes
+// merchantId, in the query or in the body.
+var matrix = map[string]matrixRow{
+	"POST /api/invoices": {body: `{"merchantAddress":"{address}","amount":"1000000","currency":"USDC","chainKey":"house","expiresAt":{expires}{merchant}}`, status: 201},
+	"GET /api/invoices":  {status: 200}, "GET /api/invoices/{id}": {status: 200},
+	"GET /api/payments": {query: "include=pending,unattributed", status: 200}, "GET /api/payments/{id}": {status: 200},
+	"POST /api/payments/{id}/attribution": {body: `{"invoiceId":"{invoice}","by":"maria"}`, status: 200},
+	"GET /api/claims":                     {status: 200},
+	"GET /api/events":                     {status: 200}, "GET /api/events/{id}": {status: 200},
+	"POST /api/events/redeliver":      {body: `{"failedOnly":true{merchant}}`, status: 200},
+	"POST /api/events/{id}/redeliver": {status: 409}, // it is pending
+	"GET /api/audit":                  {status: 200},
+	"POST /api/keys":                  {body: `{"name":"x","scopes":["{scope}"]{merchant}}`, status: 201},
+	"GET /api/keys":                   {status: 200},
+	"POST /api/keys/{id}/rotate":      {body: `{}`, status: 201}, "DELETE /api/keys/{id}": {status: 204},
+	"GET /api/merchants/{id}/webhook": {status: 200}, "PUT /api/merchants/{id}/webhook": {body: `{"url":"http://127.0.0.1:1/"}`, status: 200},
+	"POST /api/merchants/{id}/webhook/ping":           {status: 200},
+	"POST /api/merchants/{id}/webhook/secret":         {status: 201},
+	"DELETE /api/merchants/{id}/webhook/secret":       {status: 204},
+	"POST /api/merchants/{id}/webhook/secret/promote": {status: 409}, // none is staged
+}
+
+// matrixWorld is a service with the merchants acme and globex, which have an object of
+// each kind.
+type matrixWorld struct {
+	log   logtest.Buffer
+	t     *testing.T
+	url   string
+	store *store.Store
+	keys  *apikey.Manager
+	past  *apikey.Manager              // creates keys two hours ago
+	ids   map[string]map[string]string // of objects, by merchant and first part of the path
+	made  map[access.Principal]string  // headers with keys, by merchant and scopes
+}
+
+func newMatrixWorld(t *testing.T, database string) *matrixWorld {
+	t.Helper()
+	text, err := keyring.NewKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	master, err := keyring.ParseKey(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	chain, _ := scripted(t, "house", 7)
+	merchants := Merchants{Endpoints: map[string]poster.Endpoint{"acme": {}, "globex": {}}}
+	w := &matrixWorld{t: t, ids: make(map[string]map[string]string), made: make(map[access.Principal]string)}
+	w.url = startServer(t, Config{
+		Database: database, Chains: []Chain{chain}, Merchants: merchants, Keyring: keyring.New(master), WebhookAllow: poster.Loopback(),
+		Access: Access{Mode: access.Live}, Logger: slog.New(slog.NewTextHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}).url
+	await(t, w.url, "readiness", func(status int, h health) bool { return status == http.StatusOK && h.Chains[0].Confirmed > 0 })
+	w.store = storetest.Open(t, database)
+	manager := func(now func() time.Time) *apikey.Manager {
+		return apikey.NewManager(apikey.ManagerConfig{Store: w.store, Mode: access.Live, Known: merchants.Known, Now: now, Rand: rand.Reader})
+	}
+	w.keys, w.past = manager(time.Now), manager(func() time.Time { return time.Now().Add(-2 * time.Hour) })
+	for n, merchant := range []string{"acme", "globex"} {
+		w.fill(merchant, byte(0x11*(n+1)))
+	}
+	w.ids["unknown"] = map[string]string{
+		"invoices": "inv_06gzm3qz9dvav7zw89t2fgt6g8", "payments": "pay_n2n7pq8xacvckv9v6qs5bxznfg", "events": "evt_06gzm3qz9dvav7zw89t2fgt6g8",
+		"keys": "key_06gzm3qz9dvav7zw89t2fgt6g8", "merchants": "nobody",
+	}
+	return w
+}
+
+// fill gives a merchant an object of each kind.
+func (w *matrixWorld) fill(merchant string, n byte) {
+	w.t.Helper()
+	var to invoice.Address
+	for i := range to {
+		to[i] = n
+	}
+	ids := map[string]string{"merchants": merchant, "address": to.String()}
+	w.ids[merchant] = ids
+	admin := w.key(merchant, access.Admin)
+	var made struct{ ID string }
+	w.decode(w.call("POST /api/invoices", merchant, "", admin), &made)
+	w.decode(w.call("PUT /api/merchants/{id}/webhook", merchant, "", admin), nil)
+	var events struct {
+		Events []struct{ Event struct{ ID string } }
+	}
+	w.decode(w.call("GET /api/events", merchant, "", admin), &events)
+	payment := store.PaymentRow{SeenID: "seen_" + merchant, Payment: invoice.Payment{
+		ID: "pay_" + merchant, Status: invoice.Confirmed, ObservedAt: time.Unix(100, 0), ConfirmedAt: time.Unix(100, 0),
+		Transfer: invoice.Transfer{
+			ChainKey: "house", TxHash: invoice.Hash{n}, Position: invoice.Position{BlockNumber: 1, BlockHash: invoice.Hash{1}, BlockTime: time.Unix(100, 0)},
+			Token: testToken, Currency: "USDC", From: invoice.Address{9}, To: to, Amount: invoice.NewAmount(1_000_000),
+		},
+	}}
+	if err := w.store.Update(w.t.Context(), func(tx *store.Tx) error {
+		return tx.SavePayments(context.WithoutCancel(w.t.Context()), []store.PaymentRow{payment})
+	}); err != nil {
+		w.t.Fatal(err)
+	}
+	ids["invoices"], ids["payments"], ids["events"] = made.ID, payment.ID, events.Events[0].Event.ID
+	ids["keys"] = w.record(merchant, access.NewScopes(access.KeysWrite)).ID
+}
+
+// record creates a key of the merchant, and returns its record.
+func (w *matrixWorld) record(merchant string, scopes access.Scopes) access.Record {
+	w.t.Helper()
+	r, _, err := w.keys.Create(w.t.Context(), access.Open(), apikey.Request{Name: "of " + merchant, MerchantID: merchant, Scopes: scopes})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return r
+}
+
+// key returns the header Authorization with a key of the merchant.
+func (w *matrixWorld) key(merchant string, scopes access.Scopes) string {
+	w.t.Helper()
+	of := access.Principal{MerchantID: merchant, Scopes: scopes}
+	if w.made[of] != "" {
+		return w.made[of]
+	}
+	_, k, err := w.keys.Create(w.t.Context(), access.Open(), apikey.Request{Name: "test", MerchantID: merchant, Scopes: scopes})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.made[of] = "Bearer " + k.Reveal()
+	return w.made[of]
+}
+
+// call makes the request of a route's row about the objects of a merchant. named is the
+// merchantId that the request names, or empty. change may change the request.
+func (w *matrixWorld) call(pattern, merchant, named, authorization string, change ...func(*http.Request)) answer {
+	w.t.Helper()
+	row, ids := matrix[pattern], w.ids[merchant]
+	method, path, _ := strings.Cut(pattern, " ")
+	path = strings.Replace(path, "{id}", ids[strings.Split(path, "/")[2]], 1)
+	query, member := row.query, ""
+	if named != "" && row.body == "" {
+		query += "&merchantId=" + named
+	} else if named != "" {
+		member = fmt.Sprintf(`,"merchantId":%q`, named)
+	}
+	body := strings.NewReplacer("{merchant}", member, "{expires}", fmt.Sprint(time.Now().Unix()+3600), "{address}", ids["address"],
+		"{invoice}", ids["invoices"], "{scope}", string(access.KeysWrite)).Replace(row.body)
+	return ask(w.t, method, w.url+path+"?"+query, body, append(change, func(r *http.Request) {
+		if authorization != "" {
+			r.Header.Add("Authorization", authorization)
+		}
+	})...)
+}
+
+// decode decodes the body of an answer that must be a success.
+func (w *matrixWorld) decode(a answer, dst any) {
+	w.t.Helper()
+	if a.status >= 300 {
+		w.t.Fatalf("%d %s", a.status, a.body)
+	}
+	if dst == nil {
+		return
+	}
+	if err := json.Unmarshal([]byte(a.body), dst); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// credentials are the columns of the matrix: the requests that are made of a route, and
+// the check of their answers.
+var credentials = []struct {
+	name  string
+	check func(w *matrixWorld, r route, t *testing.T)
+}{
+	{"no key", func(w *matrixWorld, r route, t *testing.T) {
+		w.wantUnauthorized(t, w.call(r.pattern, "acme", "", ""), "has no key")
+	}},
+	{"malformed", checkMalformed},
+	{"expired", func(w *matrixWorld, r route, t *testing.T) {
+		_, k, err := w.past.Create(t.Context(), access.Open(), apikey.Request{
+			Name: "old", MerchantID: "acme", Scopes: access.Admin, ExpiresAt: time.Now().Add(-time.Hour),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.wantUnauthorized(t, w.call(r.pattern, "acme", "", "Bearer "+k.Reveal()), "has expired")
+	}},
+	{"revoked", func(w *matrixWorld, r route, t *testing.T) {
+		record, k, err := w.keys.Create(t.Context(), access.Open(), apikey.Request{Name: "bad", MerchantID: "acme", Scopes: access.Admin})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.keys.Revoke(t.Context(), access.Open(), record.ID); err != nil {
+			t.Fatal(err)
+		}
+		w.wantUnauthorized(t, w.call(r.pattern, "acme", "", "Bearer "+k.Reveal()), "was revoked")
+	}},
+	{"another merchant's", checkOtherMerchant},
+	{"too little scope", func(w *matrixWorld, r route, t *testing.T) {
+		a := w.call(r.pattern, "acme", "", w.key("acme", access.Admin&^access.NewScopes(r.scope)))
+		if a.status != http.StatusForbidden || a.code != "forbidden" || !strings.Contains(a.body, string(r.scope)) {
+			t.Errorf("answered %d %.300s, want 403 with %s", a.status, a.body, r.scope)
+		}
+	}},
+	{"right", func(w *matrixWorld, r route, t *testing.T) {
+		a := w.call(r.pattern, "acme", "", w.key("acme", access.NewScopes(r.scope)))
+		if a.status != matrix[r.pattern].status || strings.Contains(a.body, "globex") {
+			t.Errorf("answered %d %.300s, want %d without globex", a.status, a.body, matrix[r.pattern].status)
+		}
+	}},
+}
+
+// wantUnauthorized wants a 401 with a detail.
+func (w *matrixWorld) wantUnauthorized(t *testing.T, a answer, detail string) {
+	t.Helper()
+	if a.status != http.StatusUnauthorized || a.code != "unauthorized" || !strings.Contains(a.body, detail) || !strings.HasPrefix(a.header.Get("WWW-Authenticate"), "Bearer") {
+		t.Errorf("answered %d %v %.300s, want 401 that says %q", a.status, a.header["Www-Authenticate"], a.body, detail)
+	}
+}
+
+// checkMalformed sends what no accepted key is, each beside an accepted one where that
+// could be confused.
+func checkMalformed(w *matrixWorld, r route, t *testing.T) {
+	good := w.key("acme", access.Admin)
+	unknown, err := access.NewKey(access.Live, rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	test, err := access.NewKey(access.Test, rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		authorization, detail string
+		change                func(*http.Request)
+	}{
+		{"Bearer sesame", "does not have the form", nil},
+		{"Bearer ", "does not have the form", nil},
+		{"Bearer", "does not have the form", nil},
+		{good[:20] + "00000" + good[25:], "wrong checksum", nil},
+		{good + "0", "does not have the form", nil},
+		{"Bearer " + unknown.Reveal(), "is not known here", nil},
+		{"Bearer " + test.Reveal(), "is of another kind of service", nil},
+		{"Basic " + good[len("Bearer "):], "must be Bearer", nil},
+		{good[len("Bearer "):], "must be Bearer", nil},
+		{good + "," + good, "does not have the form", nil},
+		{"Bearer " + strings.Repeat("0", 8000), "longer than", nil},
+		{good, "must occur once", func(r *http.Request) { r.Header.Add("Authorization", good) }},
+		{"", "address of the request holds a key", func(r *http.Request) { r.URL.RawQuery += "&access_token=" + good[len("Bearer "):] }},
+		{good, "address of the request holds a key", func(r *http.Request) { r.URL.RawQuery += "&key=" + good[len("Bearer "):] }},
+	} {
+		change := c.change
+		if change == nil {
+			change = func(*http.Request) {}
+		}
+		w.wantUnauthorized(t, w.call(r.pattern, "acme", "", c.authorization, change), c.detail)
+	}
+}
+
+// checkOtherMerchant has globex ask for objects of acme: it learns nothing that it does
+// not learn of objects that do not exist.
+func checkOtherMerchant(w *matrixWorld, r route, t *testing.T) {
+	globex := w.key("globex", access.Admin)
+	if strings.Contains(r.pattern, "{id}") {
+		got, missing := w.call(r.pattern, "acme", "", globex), w.call(r.pattern, "unknown", "", globex)
+		if got.status != http.StatusNotFound || anonymous(got) != anonymous(missing) {
+			t.Errorf("answered %d %.300s; for an unknown id %d %.300s", got.status, got.body, missing.status, missing.body)
+		}
+	} else {
+		got := w.call(r.pattern, "globex", "", globex)
+		for kind, id := range w.ids["acme"] {
+			if got.status >= 300 || strings.Contains(got.body, id) {
+				t.Errorf("answered %d with the %s of acme: %.300s", got.status, kind, got.body)
+			}
+		}
+		named, missing := w.call(r.pattern, "globex", "acme", globex), w.call(r.pattern, "globex", "nobody", globex)
+		if named.status != http.StatusForbidden || named.code != "forbidden" || anonymous(named) != anonymous(missing) {
+			t.Errorf("with merchantId it answered %d %.300s; for an unknown merchant %d %.300s", named.status, named.body, missing.status, missing.body)
+		}
+	}
+	if r.pattern == "POST /api/payments/{id}/attribution" { // of a payment of globex to an invoice of acme
+		w.ids["mixed"] = map[string]string{"payments": w.ids["globex"]["payments"], "invoices": w.ids["acme"]["invoices"]}
+		got := w.call(r.pattern, "mixed", "", globex)
+		w.ids["mixed"]["invoices"] = w.ids["unknown"]["invoices"]
+		if missing := w.call(r.pattern, "mixed", "", globex); got.status != http.StatusBadRequest || anonymous(got) != anonymous(missing) {
+			t.Errorf("answered %d %.300s; for an unknown invoice %d %.300s", got.status, got.body, missing.status, missing.body)
+		}
+	}
+}
+
+// anonymous returns an answer's status and body without the id of the request.
+func anonymous(a answer) string {
+	var body map[string]any
+	if json.Unmarshal([]byte(a.body), &body) != nil {
+		return a.body
+	}
+	delete(body, "requestId")
+	return fmt.Sprint(a.status, body)
+}
+
+// TestMatrix makes a request of every route with every kind of credential, on both
+// databases.
+func TestMatrix(t *testing.T) {
+	t.Parallel()
+	table, _, _ := testTable(t)
+	for name, database := range storetest.Databases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newMatrixWorld(t, database(t))
+			for _, r := range table {
+				if r.credential != keyCredential {
+					continue // TestRouteTable lists them
+				}
+				if matrix[r.pattern].status == 0 {
+					t.Errorf("%s has no row in the matrix", r.pattern)
+					continue
+				}
+				for _, c := range credentials {
+					t.Run(strings.ReplaceAll(r.pattern+" "+c.name, "/", "|"), func(t *testing.T) { c.check(w, r, t) })
+				}
+			}
+			if found := access.Redact(w.log.String()); found != w.log.String() {
+				t.Error("the log has a key")
+			}
+		})
+	}
+}
