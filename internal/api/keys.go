@@ -26,7 +26,7 @@ type Keys interface {
 
 // createKey answers POST /api/keys.
 func (a *API) createKey(w http.ResponseWriter, r *http.Request) error {
-	o, err := readObject(w, r)
+	o, err := a.readObject(w, r)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (a *API) rotateKey(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	o, err := readObject(w, r)
+	o, err := a.readObject(w, r)
 	if err != nil {
 		return err
 	}
@@ -153,22 +153,6 @@ func (a *API) listKeys(w http.ResponseWriter, r *http.Request) error {
 		},
 		cursor: descendingCursor(scope, func(k *access.Record) string { return k.ID }),
 	}.serve(a, w, r)
-}
-
-// readObject reads a body that is one JSON object.
-func readObject(w http.ResponseWriter, r *http.Request) (object, error) {
-	if err := wantJSON(r); err != nil {
-		return nil, err
-	}
-	body, err := readBody(w, r)
-	if err != nil {
-		return nil, invalidJSON(err)
-	}
-	o, err := parseObject(body)
-	if err != nil {
-		return nil, invalidJSON(err)
-	}
-	return o, nil
 }
 
 // keyProblem returns the problem of an error of Keys, or nil for another error.

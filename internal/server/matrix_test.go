@@ -44,6 +44,9 @@ var matrix = map[string]matrixRow{
 	"POST /api/keys":                  {body: `{"name":"x","scopes":["{scope}"]{merchant}}`, status: 201},
 	"GET /api/keys":                   {status: 200},
 	"POST /api/keys/{id}/rotate":      {body: `{}`, status: 201}, "DELETE /api/keys/{id}": {status: 204},
+	"GET /api/merchants": {status: 200}, "POST /api/merchants": {body: `{"id":"initech"{merchant}}`, status: 403}, // the operator's alone
+	"GET /api/merchants/{id}": {status: 200}, "PATCH /api/merchants/{id}": {body: `{"name":"Shop"}`, status: 409},
+	"PUT /api/merchants/{id}/logo": {body: `{}`, status: 409}, "DELETE /api/merchants/{id}/logo": {status: 409}, // it is set in the configuration
 	"GET /api/merchants/{id}/webhook": {status: 200}, "PUT /api/merchants/{id}/webhook": {body: `{"url":"http://127.0.0.1:1/"}`, status: 200},
 	"POST /api/merchants/{id}/webhook/ping":           {status: 200},
 	"POST /api/merchants/{id}/webhook/secret":         {status: 201},
@@ -243,8 +246,8 @@ func (w *matrixWorld) wantUnauthorized(t *testing.T, a answer, detail string) {
 	}
 }
 
-// checkMalformed sends what no accepted key is, each beside an accepted one where that
-// could be confused.
+// checkMalformed sends credentials that are not accepted, some together with an accepted
+// key.
 func checkMalformed(w *matrixWorld, r route, t *testing.T) {
 	good := w.key("acme", access.Admin)
 	unknown, err := access.NewKey(access.Live, rand.Reader)
@@ -294,7 +297,7 @@ func checkOtherMerchant(w *matrixWorld, r route, t *testing.T) {
 	} else {
 		got := w.call(r.pattern, "globex", "", globex)
 		for kind, id := range w.ids["acme"] {
-			if got.status >= 300 || strings.Contains(got.body, id) {
+			if got.status >= 300 && matrix[r.pattern].status < 300 || strings.Contains(got.body, id) {
 				t.Errorf("answered %d with the %s of acme: %.300s", got.status, kind, got.body)
 			}
 		}
