@@ -148,6 +148,7 @@ const (
 	CodePaymentOrphaned       ErrorCode = "payment_orphaned"
 	CodePaymentUndecided      ErrorCode = "payment_undecided"
 	CodePingFailed            ErrorCode = "ping_failed"
+	CodeRateLimited           ErrorCode = "rate_limited"
 	CodeSecretStaged          ErrorCode = "secret_staged"
 	CodeTooManyKeys           ErrorCode = "too_many_keys"
 	CodeUnauthorized          ErrorCode = "unauthorized"
@@ -207,6 +208,8 @@ func (e ErrorCode) Valid() bool {
 	case CodePaymentUndecided:
 		return true
 	case CodePingFailed:
+		return true
+	case CodeRateLimited:
 		return true
 	case CodeSecretStaged:
 		return true
@@ -1387,3 +1390,6 @@ type WebhookSecretResponse struct {
 	// Secret The secret, shown in this response only. Its text, prefix included, is the key of `X-Service-Signature`.
 	Secret string `json:"secret"`
 }
+
+// RateLimited Problem details (RFC 9457) of a request that was refused or failed.
+type RateLimited = Problem

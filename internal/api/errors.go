@@ -11,6 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/merchant"
+	"github.com/quittance/quittance/internal/ratelimit"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
 )
@@ -48,6 +49,7 @@ var answers = map[apitypes.ErrorCode]struct {
 	apitypes.CodeBodyTooLarge:          {http.StatusRequestEntityTooLarge, "The body is too large"},
 	apitypes.CodeUnsupportedMediaType:  {http.StatusUnsupportedMediaType, "The body's type is not supported"},
 	apitypes.CodeIdempotencyMismatch:   {http.StatusUnprocessableEntity, "The key was used with another request"},
+	apitypes.CodeRateLimited:           {http.StatusTooManyRequests, "Too many requests"},
 	apitypes.CodeInternal:              {http.StatusInternalServerError, "Internal error"},
 	apitypes.CodeUnavailable:           {http.StatusServiceUnavailable, "The service is not available"},
 }
@@ -100,6 +102,7 @@ var problems = []struct {
 	{endpoint.ErrNotStaged, apitypes.CodeNoStagedSecret, "No secret is staged."},
 	{apikey.ErrTooMany, apitypes.CodeTooManyKeys, fmt.Sprintf("The owner has %d active keys; revoke one first.", apikey.MaxKeys)},
 	{apikey.ErrNotActive, apitypes.CodeKeyNotActive, "This key was revoked, has expired or was rotated; create another."},
+	{ratelimit.ErrBusy, apitypes.CodeUnavailable, "Too many requests are being served at the same time; repeat it later."},
 	{store.ErrNotFound, apitypes.CodeNotFound, "Nothing has this id."},
 	{context.DeadlineExceeded, apitypes.CodeUnavailable, "The request took too long; repeat it later."},
 	{context.Canceled, apitypes.CodeUnavailable, "The request took too long; repeat it later."},
@@ -110,11 +113,14 @@ func problemFor(err error) *problemError {
 	var known *problemError
 	var field *invoice.FieldError
 	var ping *endpoint.PingError
+	var exceeded *ratelimit.ExceededError
 	switch {
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &field):
 		return &problemError{code: apitypes.CodeInvalidField, field: field.Field, detail: field.Error() + "."}
+	case errors.As(err, &exceeded):
+		return &problemError{code: apitypes.CodeRateLimited, detail: fmt.Sprintf("These were too many requests for the limit %q; repeat it after %s seconds.", exceeded.Limit, exceeded.RetryAfter)}
 	case errors.As(err, &ping):
 		return &problemError{code: apitypes.CodePingFailed, detail: "Nothing has changed: " + ping.Error() + "."}
 	}

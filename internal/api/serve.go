@@ -13,6 +13,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/ratelimit"
 )
 
 // handler answers a request, or returns an error before it writes a response.
@@ -44,11 +45,14 @@ func (a *API) WriteError(w http.ResponseWriter, r *http.Request, err error) {
 		w.Header().Set("WWW-Authenticate", challenge(err))
 	}
 	level := slog.LevelDebug
-	if p.Status >= http.StatusInternalServerError {
+	if p.Status >= http.StatusInternalServerError && !errors.Is(err, ratelimit.ErrBusy) { // the metrics count those
 		level = slog.LevelError
 	}
 	a.logger.Log(r.Context(), level, "request failed",
 		"method", r.Method, "path", access.Redact(r.URL.Path), "status", p.Status, "code", p.Code, "err", access.RedactError(err))
+	if exceeded := (*ratelimit.ExceededError)(nil); errors.As(err, &exceeded) {
+		w.Header().Set("Retry-After", exceeded.RetryAfter)
+	}
 	if p.Code == apitypes.CodeIdempotencyInProgress || p.Status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
 	}

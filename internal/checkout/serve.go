@@ -8,8 +8,10 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/ratelimit"
 	"github.com/quittance/quittance/internal/store"
 )
 
@@ -93,9 +95,14 @@ func (c *Checkout) MethodNotAllowed(allow string) http.Handler {
 // pageFor returns the page of an error. It hides the text of internal errors.
 func pageFor(err error) *pageError {
 	var known *pageError
+	var exceeded *ratelimit.ExceededError
 	switch {
 	case errors.As(err, &known):
 		return known
+	case errors.As(err, &exceeded):
+		return errTooOften
+	case errors.Is(err, ratelimit.ErrBusy):
+		return errBusy
 	case errors.Is(err, store.ErrNotFound):
 		return errNotFound
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), store.Unavailable(err):
@@ -110,12 +117,17 @@ func (c *Checkout) WriteError(w http.ResponseWriter, r *http.Request, err error)
 	setHeaders(w)
 	page := pageFor(err)
 	level := slog.LevelDebug
-	if page.Status >= http.StatusInternalServerError {
+	if page.Status >= http.StatusInternalServerError && !errors.Is(err, ratelimit.ErrBusy) { // the metrics count those
 		level = slog.LevelError
 	}
 	c.logger.Log(r.Context(), level, "checkout failed",
 		"method", r.Method, "path", access.Redact(r.URL.Path), "status", page.Status, "err", access.RedactError(err))
-	if page.Status == http.StatusServiceUnavailable {
+	switch exceeded := (*ratelimit.ExceededError)(nil); {
+	case errors.As(err, &exceeded):
+		w.Header().Set("Retry-After", exceeded.RetryAfter)
+	case page.Status == http.StatusTooManyRequests:
+		w.Header().Set("Retry-After", strconv.Itoa(int(window/time.Second)))
+	case page.Status == http.StatusServiceUnavailable:
 		w.Header().Set("Retry-After", "1")
 	}
 	if err := c.render(w, r, page.Status, "message.html", page); err != nil {
