@@ -149,6 +149,7 @@ func serverConfig(cfg config.Config, listeners []*server.Listener, logger *slog.
 		Now: time.Now, Rand: rand.Reader, Logger: logger,
 		Ready: func(baseURL string) { logger.Info("ready", "url", baseURL) },
 	}
+	out.PerKey, out.PerAddress = cfg.PerKey, cfg.PerAddress
 	if t := cfg.TLS; t != nil {
 		out.TLS = &server.TLS{CertificateFile: t.CertificateFile, KeyFile: t.KeyFile}
 	}

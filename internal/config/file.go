@@ -8,10 +8,11 @@ import (
 // file is the configuration file's content.
 type file struct {
 	Listen    string         `yaml:"listen"`
-	Doors     doorsFile      `yaml:"doors"`
+	Doors     doorsFile      `yaml:"doors,omitzero"`
 	PublicURL string         `yaml:"publicUrl"`
-	TLS       tlsFile        `yaml:"tls"`
+	TLS       tlsFile        `yaml:"tls,omitzero"`
 	HTTP      httpFile       `yaml:"http"`
+	Limits    limitsFile     `yaml:"limits"`
 	Log       logFile        `yaml:"log"`
 	Database  location       `yaml:"database"`
 	Merchants []merchantFile `yaml:"merchants"`
@@ -41,6 +42,11 @@ type accessFile struct {
 	OperatorKeyEnv  string `yaml:"operatorKeyEnv"`
 	OperatorKeyFile string `yaml:"operatorKeyFile"`
 	AllowListDelay  scalar `yaml:"allowListDelay"`
+}
+
+type limitsFile struct {
+	PerKey     *scalar `yaml:"perKey"`
+	PerAddress *scalar `yaml:"perAddress"`
 }
 
 type masterKeyFile struct {

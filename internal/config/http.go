@@ -22,6 +22,25 @@ const (
 	MaxHost = 253
 )
 
+// Limits of requests a second.
+const (
+	// DefaultPerKey is how many requests a key may make by default.
+	DefaultPerKey = 500
+	// DefaultPerAddress is how many requests a client address may make at the public
+	// door by default.
+	DefaultPerAddress = 50
+	// MaxRate bounds these settings.
+	MaxRate = 1_000_000
+)
+
+// rate parses a number of requests a second.
+func (r *resolver) rate(path string, text *scalar, byDefault int) int {
+	if text == nil {
+		return byDefault
+	}
+	return int(r.number(path, *text, 1, MaxRate))
+}
+
 // stopDelay parses a duration.
 func (r *resolver) stopDelay(path string, text scalar) time.Duration {
 	if text == "" {

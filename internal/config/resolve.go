@@ -37,6 +37,8 @@ func (f file) resolve(src Source) (Config, error) {
 	if cfg.PublicURL, host = r.publicURL(f.PublicURL); host != "" && !slices.Contains(cfg.Hosts, host) {
 		cfg.Hosts = append(cfg.Hosts, host)
 	}
+	cfg.PerKey = r.rate("limits.perKey", f.Limits.PerKey, DefaultPerKey)
+	cfg.PerAddress = r.rate("limits.perAddress", f.Limits.PerAddress, DefaultPerAddress)
 	cfg.StopDelay = r.stopDelay("http.stopDelay", f.HTTP.StopDelay)
 	cfg.Log = r.log(f.Log)
 	if len(f.Chains) == 0 {

@@ -20,9 +20,9 @@ func (s *Server) handlers() func(*Listener) http.Handler {
 		Reader: s.store, Chains: chains, Inspector: s.inspector(), Claims: tracedLedger{s.settle}, TestWallet: s.cfg.TestWallet,
 		Origins: s.origins, Now: s.cfg.Now, Logger: s.cfg.Logger,
 	})
-	table := s.routes(rest, page)
+	table, errs := s.routes(rest, page), renderers{rest, page}
 	return func(l *Listener) http.Handler {
-		rt := newRouter(table, l.doors, s.guardOf(l, rest), rest, page)
+		rt := newRouter(table, l.doors, s.guardOf(l, rest, errs), errs)
 		h := withRecover(rt.writeError, s.closeWhenStopping(newRequestFilter(s.cfg.Hosts, s.origins, rest, rt)))
 		return withDeadline(s.observeRequests(h))
 	}

@@ -18,6 +18,7 @@ type metrics struct {
 	connections    prometheus.Gauge
 	evicted        prometheus.Counter
 	acceptFailures prometheus.Counter
+	refused        *prometheus.CounterVec
 }
 
 func newMetrics(reg *prometheus.Registry) *metrics {
@@ -36,6 +37,10 @@ func newMetrics(reg *prometheus.Registry) *metrics {
 			Name: "quittance_http_accept_failures_total",
 			Help: "Connections of clients that could not be accepted.",
 		}),
+		refused: register.NewCounterVec(prometheus.CounterOpts{
+			Name: "quittance_http_refused_total",
+			Help: "Requests that were refused by a limit, and wrong keys that were not looked up.",
+		}, []string{"limit"}),
 		duration: register.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "quittance_http_request_duration_seconds",
 			Help:    "How long requests took, by route and status.",

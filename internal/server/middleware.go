@@ -20,9 +20,12 @@ func withDeadline(next http.Handler) http.Handler {
 	})
 }
 
+// errorWriter answers with an error.
+type errorWriter func(w http.ResponseWriter, r *http.Request, err error)
+
 // withRecover returns a handler that answers a panic of next with an internal
 // error, which writeError writes. It passes http.ErrAbortHandler on to net/http.
-func withRecover(writeError func(http.ResponseWriter, *http.Request, error), next http.Handler) http.Handler {
+func withRecover(writeError errorWriter, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
 			p := recover()

@@ -59,7 +59,7 @@ func testRoutes(t *testing.T, log io.Writer, read func(context.Context) error) h
 		Reader: f, Claims: noClaims{}, Now: time.Now, Logger: logger,
 		TestWallet: func(context.Context, invoice.Invoice) (string, error) { return "", errors.New("no wallet") },
 	})
-	rt := newRouter(append(apiRoutes(rest), checkoutRoutes(page)...), Doors, openToOperator, rest, page)
+	rt := newRouter(append(apiRoutes(rest), checkoutRoutes(page)...), Doors, openToOperator, renderers{rest, page})
 	return apitest.Check(t, withDeadline(withRecover(rt.writeError, rt)))
 }
 

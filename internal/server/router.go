@@ -4,9 +4,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-
-	"github.com/quittance/quittance/internal/api"
-	"github.com/quittance/quittance/internal/checkout"
 )
 
 // unrouted are the patterns of requests that no route takes.
@@ -27,16 +24,34 @@ type errorRenderer interface {
 	WriteError(w http.ResponseWriter, r *http.Request, err error)
 }
 
+// renderers answer with the errors of the API and of the checkout.
+type renderers struct {
+	api, checkout errorRenderer
+}
+
+// renderer returns what renders the errors of a request.
+func (e renderers) renderer(r *http.Request) errorRenderer {
+	if strings.HasPrefix(r.URL.Path, "/checkout/") {
+		return e.checkout
+	}
+	return e.api
+}
+
+// writeError answers with an error.
+func (e renderers) writeError(w http.ResponseWriter, r *http.Request, err error) {
+	e.renderer(r).WriteError(w, r, err)
+}
+
 // router holds the routes of some doors, and answers the requests that none of
 // them takes.
 type router struct {
 	*http.ServeMux
-	api, checkout errorRenderer
+	renderers
 }
 
 // newRouter returns a router with the routes of the table that belong to the doors.
-func newRouter(table []route, doors []Door, g guard, rest *api.API, page *checkout.Checkout) *router {
-	rt := &router{http.NewServeMux(), rest, page}
+func newRouter(table []route, doors []Door, g guard, errs renderers) *router {
+	rt := &router{http.NewServeMux(), errs}
 	for _, r := range table {
 		if slices.Contains(doors, r.door) {
 			r.handler = recordKey(r.handler)
@@ -47,19 +62,6 @@ func newRouter(table []route, doors []Door, g guard, rest *api.API, page *checko
 		rt.HandleFunc(pattern, rt.noRoute)
 	}
 	return rt
-}
-
-// renderer returns what renders the errors of a request.
-func (rt *router) renderer(r *http.Request) errorRenderer {
-	if strings.HasPrefix(r.URL.Path, "/checkout/") {
-		return rt.checkout
-	}
-	return rt.api
-}
-
-// writeError answers with an error.
-func (rt *router) writeError(w http.ResponseWriter, r *http.Request, err error) {
-	rt.renderer(r).WriteError(w, r, err)
 }
 
 // noRoute answers 405 when the request's path has other methods, and else 404.

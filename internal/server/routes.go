@@ -95,14 +95,16 @@ type guard func(route) http.Handler
 func unguarded(r route) http.Handler { return r.handler }
 
 // guardOf returns the guard of a listener's routes.
-func (s *Server) guardOf(l *Listener, rest *api.API) guard {
+func (s *Server) guardOf(l *Listener, rest *api.API, errs renderers) guard {
 	return func(r route) http.Handler {
-		h := r.handler
+		h := s.limits.capped(r.door, errs.writeError, r.handler)
 		switch {
 		case r.credential == keyCredential:
-			h = rest.WithKey(r.scope, recordKey(h))
+			h = rest.WithKey(r.scope, recordKey(s.limits.perKey(errs.writeError, h)))
 		case r.credential == operatorCredential && !s.isPrivate(l):
 			h = rest.WithOperatorKey(recordKey(h))
+		case r.door == PublicDoor:
+			h = s.limits.perAddress(errs.writeError, h)
 		}
 		if r.door == PublicDoor && s.isSecure(l) {
 			h = withHSTS(h)

@@ -80,6 +80,9 @@ type Config struct {
 	// PublicURL is the base URL of the public door, without a trailing slash; empty if
 	// it is not known.
 	PublicURL string
+	// PerKey and PerAddress are how many requests a second a key may make, and a client
+	// address at the public door. 0 means that they are not limited.
+	PerKey, PerAddress int
 	// TLS says where the certificate of listeners with HTTPS comes from. It is required
 	// with such a listener.
 	TLS *TLS
@@ -130,6 +133,7 @@ type Server struct {
 	budget        descriptors.Budget
 	watchdog      *watchdog.Watchdog
 	certs         certificates // nil without HTTPS
+	limits        *limits
 	clock         *clock.Clock // of the delivery schedule
 	ids           *invoice.IDs // of requests
 
@@ -153,6 +157,7 @@ func newServer(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s.metrics = newMetrics(s.registry)
+	s.limits = newLimits(s.cfg, s.metrics)
 	s.txMetrics = txmgr.NewMetrics(s.registry)
 	return s, nil
 }

@@ -1,0 +1,53 @@
+package server
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+
+	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/ratelimit"
+)
+
+// maxInFlight bounds the requests of a door that are served at a time.
+var maxInFlight = map[Door]int64{PublicDoor: 512, APIDoor: 1024, OperatorDoor: 32}
+
+// capped returns a handler that answers 503 while a door has its number of requests in
+// flight. A request counts once its body was read, so that slow clients keep nobody out.
+func (l *limits) capped(door Door, writeError errorWriter, next http.Handler) http.Handler {
+	inFlight, most := l.inFlight[door], maxInFlight[door]
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		readAhead(r)
+		defer inFlight.Add(-1)
+		if inFlight.Add(1) > most {
+			l.metrics.refused.WithLabelValues("in_flight").Inc()
+			writeError(w, r, ratelimit.ErrBusy)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// readAhead reads the body of a request, up to api.MaxBody and one byte more. A read of
+// Body returns the same bytes and error.
+func readAhead(r *http.Request) {
+	if r.Body == nil || r.Body == http.NoBody || r.ContentLength > api.MaxBody {
+		return
+	}
+	read, err := io.ReadAll(io.LimitReader(r.Body, api.MaxBody+1))
+	rest := io.Reader(r.Body)
+	if err != nil {
+		rest = failedReader{err}
+	}
+	r.Body = readCloser{io.MultiReader(bytes.NewReader(read), rest), r.Body}
+}
+
+type readCloser struct {
+	io.Reader
+	io.Closer
+}
+
+// failedReader returns an error.
+type failedReader struct{ err error }
+
+func (f failedReader) Read([]byte) (int, error) { return 0, f.err }

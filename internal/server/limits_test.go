@@ -1,0 +1,209 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/checkout"
+	"github.com/quittance/quittance/internal/clientip"
+	"github.com/quittance/quittance/internal/config"
+)
+
+// limited is limits under test.
+type limited struct {
+	*limits
+	renderers
+	now time.Time
+}
+
+func newLimited(cfg Config) *limited {
+	logger := slog.New(slog.DiscardHandler)
+	l := &limited{now: time.Unix(1_764_000_000, 0), renderers: renderers{
+		api.New(api.Config{Reader: fakeReader{}, Now: time.Now, Logger: logger}), checkout.New(checkout.Config{Reader: fakeReader{}, Now: time.Now, Logger: logger}),
+	}}
+	cfg.Now = func() time.Time { return l.now }
+	l.limits = newLimits(cfg, newMetrics(prometheus.NewRegistry()))
+	return l
+}
+
+// answerOf sends a request with a key and from an address.
+func answerOf(h http.Handler, path, keyID, client string) *httptest.ResponseRecorder {
+	ctx := access.WithPrincipal(context.Background(), access.Principal{KeyID: keyID})
+	if client != "" {
+		ctx = clientip.NewContext(ctx, netip.MustParseAddr(client))
+	}
+	return serveTest(h, httptest.NewRequestWithContext(ctx, http.MethodGet, path, nil))
+}
+
+// wantLimit fails unless the answer has the status and the header RateLimit.
+func wantLimit(t *testing.T, what string, w *httptest.ResponseRecorder, status int, limit string) {
+	t.Helper()
+	if got := w.Header().Get("RateLimit"); w.Code != status || got != limit {
+		t.Errorf("%s: %d with RateLimit %s; want %d with %s", what, w.Code, got, status, limit)
+	}
+}
+
+var ok = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+
+func TestKeyLimit(t *testing.T) {
+	t.Parallel()
+	l := newLimited(Config{PerKey: 2})
+	h := l.perKey(l.writeError, ok)
+	for _, left := range []string{`"key";r=3;t=2`, `"key";r=2;t=1`, `"key";r=1;t=1`, `"key";r=0;t=1`} {
+		wantLimit(t, "within the quota", answerOf(h, apiPath, "key_a", "198.51.100.1"), 200, left)
+	}
+	w := answerOf(h, apiPath, "key_a", "198.51.100.2")
+	wantLimit(t, "beyond the quota", w, 429, `"key";r=0;t=1`)
+	wantErrorFor(t, w, apiPath, http.StatusTooManyRequests, "rate_limited")
+	if got := w.Header(); got.Get("Retry-After") != "1" || got.Get("RateLimit-Policy") != `"key";q=4;w=2` {
+		t.Errorf("headers %v", got)
+	}
+	wantLimit(t, "another key", answerOf(h, apiPath, "key_b", "198.51.100.1"), 200, `"key";r=3;t=2`)
+	l.now = l.now.Add(500 * time.Millisecond)
+	wantLimit(t, "after the interval", answerOf(h, apiPath, "key_a", "198.51.100.1"), 200, `"key";r=0;t=1`)
+	for range 10 {
+		wantLimit(t, "no key", answerOf(h, apiPath, "", "198.51.100.1"), 200, "")
+	}
+}
+
+func TestAddressLimit(t *testing.T) {
+	t.Parallel()
+	l := newLimited(Config{PerAddress: 1})
+	h := l.perAddress(l.writeError, ok)
+	for range 10 {
+		if w := answerOf(h, checkoutPath, "", "2001:db8:1:2::1"); w.Code != http.StatusOK {
+			t.Fatalf("within the quota: %d", w.Code)
+		}
+	}
+	w := answerOf(h, checkoutPath, "", "2001:db8:1:2:ffff::9")
+	wantLimit(t, "another address of the network", w, 429, `"address";r=0;t=1`)
+	wantErrorFor(t, w, checkoutPath, http.StatusTooManyRequests, "rate_limited")
+	if w.Header().Get("Retry-After") != "1" {
+		t.Errorf("headers %v", w.Header())
+	}
+	wantLimit(t, "another network", answerOf(h, checkoutPath, "", "2001:db8:1:3::1"), 200, `"address";r=9;t=9`)
+	for _, shared := range []string{"127.0.0.1", "10.1.2.3", "::1", ""} {
+		for range 11 {
+			wantLimit(t, shared, answerOf(h, checkoutPath, "", shared), 200, "")
+		}
+	}
+	proxied := newLimited(Config{PerAddress: 1, Proxies: clientip.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}})
+	h = proxied.perAddress(proxied.writeError, ok)
+	for range 10 {
+		answerOf(h, checkoutPath, "", "10.1.2.3")
+	}
+	wantLimit(t, "an address behind a proxy", answerOf(h, checkoutPath, "", "10.1.2.3"), 429, `"address";r=0;t=1`)
+}
+
+// TestInFlight has as many requests in flight as a door serves.
+func TestInFlight(t *testing.T) {
+	t.Parallel()
+	l := newLimited(Config{})
+	entered, leave := make(chan struct{}), make(chan struct{})
+	h := l.capped(OperatorDoor, l.writeError, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		entered <- struct{}{}
+		<-leave
+	}))
+	var group sync.WaitGroup
+	for range maxInFlight[OperatorDoor] {
+		group.Go(func() { answerOf(h, "/status", "", "") })
+		<-entered
+	}
+	w := answerOf(h, "/status", "", "")
+	wantErrorFor(t, w, "/status", http.StatusServiceUnavailable, "unavailable")
+	if w.Header().Get("Retry-After") != "1" {
+		t.Errorf("headers %v", w.Header())
+	}
+	if w := answerOf(l.capped(APIDoor, l.writeError, ok), apiPath, "", ""); w.Code != http.StatusOK {
+		t.Errorf("another door answers %d", w.Code)
+	}
+	close(leave)
+	group.Wait()
+	go func() { <-entered }()
+	if w := answerOf(h, "/status", "", ""); w.Code != http.StatusOK {
+		t.Errorf("after the others it answers %d", w.Code)
+	}
+}
+
+// TestSlowBodiesAreNotInFlight sends bodies that do not end.
+func TestSlowBodiesAreNotInFlight(t *testing.T) {
+	t.Parallel()
+	l := newLimited(Config{})
+	h := l.capped(OperatorDoor, l.writeError, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		fmt.Fprintf(w, "%s, %v", body, err)
+	}))
+	var group sync.WaitGroup
+	var writers []*io.PipeWriter
+	for range maxInFlight[OperatorDoor] + 1 {
+		body, w := io.Pipe()
+		writers = append(writers, w)
+		group.Go(func() {
+			answer := serveTest(h, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/x", body))
+			if got := answer.Body.String(); answer.Code == http.StatusOK && got != "half, cut off" {
+				t.Errorf("the handler read %q", got)
+			}
+		})
+		if _, err := io.WriteString(w, "half"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	answer := serveTest(h, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/x", strings.NewReader("whole")))
+	if got := answer.Body.String(); answer.Code != http.StatusOK || got != "whole, <nil>" {
+		t.Errorf("answered %d %q while bodies are on their way", answer.Code, got)
+	}
+	large := strings.Repeat("x", api.MaxBody+100)
+	answer = serveTest(h, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/x", struct{ io.Reader }{strings.NewReader(large)}))
+	if got := answer.Body.String(); got != large+", <nil>" {
+		t.Errorf("a large body was read as %d bytes", len(got))
+	}
+	for _, w := range writers {
+		w.CloseWithError(fmt.Errorf("cut off"))
+	}
+	group.Wait()
+}
+
+// TestLimitsAreDocumented compares the table of limits in docs/operations.md with the
+// constants.
+func TestLimitsAreDocumented(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "\n## Limits\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	section = strings.ReplaceAll(section, ",", "")
+	for _, want := range []string{
+		fmt.Sprintf("| `key` | %d requests a second %d at once", config.DefaultPerKey, config.DefaultPerKey*int(keyWindow/time.Second)),
+		fmt.Sprintf("| `address` | %d requests a second %d at once", config.DefaultPerAddress, config.DefaultPerAddress*int(addressWindow/time.Second)),
+		fmt.Sprintf("| `authentication` | %d wrong key a second %d at once", maxGuesses/int(guessWindow/time.Second), maxGuesses),
+		fmt.Sprintf("| requests in flight | public %d api %d operator %d", maxInFlight[PublicDoor], maxInFlight[APIDoor], maxInFlight[OperatorDoor]),
+		fmt.Sprintf("| lists being read | %d", api.MaxPages),
+		fmt.Sprintf("| claims | %d a minute of one invoice %d of one client address %d in all", checkout.ClaimsOfInvoice, checkout.ClaimsOfClient, checkout.AllClaims),
+		fmt.Sprintf("| transactions looked up | %d a minute for one invoice %d for one client address %d in all; %d at a time",
+			checkout.LookupsOfInvoice, checkout.LookupsOfClient, checkout.Lookups, checkout.MaxLookups),
+		fmt.Sprintf("| size of a request | body %d KiB headers %d KiB", api.MaxBody>>10, maxHeaderBytes>>10),
+		fmt.Sprintf("| time of a request | headers %d s whole %d s answer %d s", int(readHeaderTimeout.Seconds()), int(readTimeout.Seconds()), int(api.RequestTimeout.Seconds())),
+		fmt.Sprintf("| idle connections | %d s", int(idleTimeout.Seconds())),
+		fmt.Sprintf("remembers %d", maxBuckets),
+	} {
+		if !strings.Contains(section, want) {
+			t.Errorf("docs/operations.md lacks %q", want)
+		}
+	}
+}
