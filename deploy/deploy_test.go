@@ -40,7 +40,10 @@ func TestLint(t *testing.T) {
 // TestCaddyfile has Caddy load the Caddyfile without starting.
 func TestCaddyfile(t *testing.T) {
 	t.Parallel()
-	caddy := program(t, "caddy", "caddy")
+	caddy, err := testdeps.Unpacked(t.Context(), "deploy", "caddy", "caddy")
+	if err != nil {
+		t.Fatal(err)
+	}
 	cmd := exec.Command(caddy, "validate", "--adapter", "caddyfile", "--config", "compose/Caddyfile")
 	cmd.Env = append(os.Environ(), "DOMAIN=pay.example.com", "XDG_DATA_HOME="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir())
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -52,7 +55,10 @@ func TestCaddyfile(t *testing.T) {
 // 1.5 of 10 points of exposure.
 func TestUnit(t *testing.T) {
 	t.Parallel()
-	systemd := program(t, "systemd", "systemd-analyze")
+	systemd, err := testdeps.ProgramOf(t.Context(), "deploy", "systemd", "systemd-analyze")
+	if err != nil {
+		t.Fatal(err)
+	}
 	raw, err := os.ReadFile("systemd/quittance.service")
 	if err != nil {
 		t.Fatal(err)
@@ -72,16 +78,6 @@ func TestUnit(t *testing.T) {
 			t.Errorf("systemd-analyze %s: %v\n%s", args[0], err, out)
 		}
 	}
-}
-
-// program returns the path of a program of a Debian package, and installs it if necessary.
-func program(t *testing.T, pkg, name string) string {
-	t.Helper()
-	path, err := testdeps.ProgramOf(t.Context(), "deploy", pkg, name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 // secrets are contents of secret files, by the ends of their names.
