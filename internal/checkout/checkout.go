@@ -48,6 +48,14 @@ type Reader interface {
 	Cursor(ctx context.Context, chainKey string) (store.Cursor, error)
 }
 
+// Merchants finds the profiles of merchants. *merchant.Manager implements it.
+type Merchants interface {
+	// Find returns a merchant. Without a profile it is zero but for the id.
+	Find(ctx context.Context, id string) (m invoice.Merchant, known bool, err error)
+	// LogoPNG returns a merchant's logo, or store.ErrNotFound.
+	LogoPNG(ctx context.Context, id string) ([]byte, error)
+}
+
 // TestWallet pays an invoice with worthless tokens and returns the transaction's hash,
 // possibly before it is mined.
 type TestWallet func(ctx context.Context, inv invoice.Invoice) (txHash string, err error)
@@ -57,6 +65,7 @@ type TestWallet func(ctx context.Context, inv invoice.Invoice) (txHash string, e
 // without Claims, payments cannot be claimed; without a TestWallet, it is not offered.
 type Config struct {
 	Reader     Reader
+	Merchants  Merchants     // nil shows the ids of merchants alone
 	Chains     []chain.Chain // configured chains
 	Inspector  Inspector
 	Claims     Claims
@@ -71,6 +80,7 @@ type Config struct {
 // Checkout serves the checkout pages.
 type Checkout struct {
 	reader     Reader
+	merchants  Merchants
 	chains     map[string]chain.Chain
 	chainKeys  []string
 	inspector  Inspector
@@ -94,7 +104,7 @@ func New(c Config) *Checkout {
 		chains[ch.Key] = ch
 	}
 	return &Checkout{
-		reader: c.Reader, chains: chains, chainKeys: keysOf(c.Chains), testWallet: c.TestWallet,
+		reader: c.Reader, merchants: c.Merchants, chains: chains, chainKeys: keysOf(c.Chains), testWallet: c.TestWallet,
 		claims: c.Claims, inspector: c.Inspector, inspecting: make(chan struct{}, MaxLookups),
 		sameOrigin: cmp.Or(c.Origins, http.NewCrossOriginProtection()), now: c.Now, logger: c.Logger,
 	}
@@ -113,6 +123,7 @@ func (c *Checkout) Routes() []Route {
 		{"GET /checkout/{id}", c.serve(c.page)},
 		{"GET /checkout/{id}/status", c.serve(c.status)},
 		{"GET /checkout/{id}/check", c.serve(c.check)},
+		{"GET /checkout/{id}/logo", c.serve(c.logo)},
 	}
 	for _, a := range assets {
 		all = append(all, Route{"GET " + a.Path, c.serve(c.asset(a))})

@@ -80,6 +80,7 @@ type world struct {
 	undecided bool  // payments wait for older blocks
 	stale     bool  // the invoice's sums are stale
 	wallet    TestWallet
+	merchants Merchants
 }
 
 func newWorld() *world {
@@ -150,7 +151,7 @@ func (w *world) Cursor(context.Context, string) (store.Cursor, error) {
 func (w *world) handler() http.Handler {
 	mux := http.NewServeMux()
 	page := New(Config{
-		Reader: w, Chains: []chain.Chain{w.chain}, Inspector: w.nodes, Claims: &w.claims, TestWallet: w.wallet,
+		Reader: w, Merchants: w.merchants, Chains: []chain.Chain{w.chain}, Inspector: w.nodes, Claims: &w.claims, TestWallet: w.wallet,
 		Now: w.defaultNow, Logger: slog.New(slog.DiscardHandler),
 	})
 	for _, r := range page.Routes() {

@@ -133,7 +133,11 @@ func (c *Checkout) load(ctx context.Context, id string) (pageInput, error) {
 	if err != nil && !errors.Is(err, store.ErrNotFound) { // 0 if the chain was never indexed
 		return pageInput{}, fmt.Errorf("read cursor of %s: %w", ch.Key, err)
 	}
-	return pageInput{invoice: inv, payments: payments(rows), chain: ch, token: token,
+	merchant, err := c.findMerchant(ctx, inv.MerchantID)
+	if err != nil {
+		return pageInput{}, err
+	}
+	return pageInput{invoice: inv, profile: merchant, payments: payments(rows), chain: ch, token: token,
 		indexed: cursor.Indexed.Number, halted: cursor.Halted != "", now: invoice.Unix(c.now().Unix())}, nil
 }
 

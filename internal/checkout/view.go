@@ -29,6 +29,7 @@ const (
 // pageInput is the input of newView.
 type pageInput struct {
 	invoice  invoice.Invoice
+	profile  invoice.Merchant  // zero without one
 	payments []invoice.Payment // the newest, at most MaxPayments, newest first
 	chain    chain.Chain
 	token    chain.Token
@@ -41,6 +42,7 @@ type pageInput struct {
 type view struct {
 	ID        string
 	Merchant  string
+	Brand     brand
 	Network   string
 	Currency  string
 	Amount    string
@@ -89,7 +91,8 @@ func newView(s pageInput) view {
 	inv := s.invoice
 	v := view{
 		ID:        inv.ID,
-		Merchant:  inv.MerchantID,
+		Merchant:  s.merchant(),
+		Brand:     newBrand(s.profile),
 		Network:   networkName(s.chain.Key),
 		Currency:  inv.Currency,
 		Amount:    s.major(inv.Amount),

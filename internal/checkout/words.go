@@ -1,6 +1,7 @@
 package checkout
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -98,7 +99,7 @@ func (s pageInput) refundWords() []string {
 }
 
 // merchant is the term for the merchant in texts.
-func (s pageInput) merchant() string { return s.invoice.MerchantID }
+func (s pageInput) merchant() string { return cmp.Or(s.profile.Name, s.invoice.MerchantID) }
 
 // money formats an amount with its currency.
 func (s pageInput) money(a invoice.Amount) string { return s.major(a) + "\u00a0" + s.invoice.Currency }

@@ -45,6 +45,11 @@ func (m *Manager) SetLogo(ctx context.Context, by access.Principal, id string, u
 	return changed, err
 }
 
+// LogoPNG returns a merchant's logo, or store.ErrNotFound.
+func (m *Manager) LogoPNG(ctx context.Context, id string) ([]byte, error) {
+	return m.conf.Store.LogoPNG(ctx, id)
+}
+
 // DropLogo deletes a merchant's logo, if it has one. Errors are ErrNotFound, ErrForbidden
 // and ErrConfigured.
 func (m *Manager) DropLogo(ctx context.Context, by access.Principal, id string) error {

@@ -43,6 +43,7 @@ GET /api/payments/{id} api key payments:read
 GET /checkout/static/* public none
 GET /checkout/{id} public none
 GET /checkout/{id}/check public none
+GET /checkout/{id}/logo public none
 GET /checkout/{id}/status public none
 GET /debug/pprof/ operator none
 GET /debug/pprof/profile operator none

@@ -1,0 +1,58 @@
+package checkout
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// brand is what a merchant's profile adds to the page.
+type brand struct {
+	Color      string // #rrggbb, or empty
+	Logo       *invoice.Logo
+	Contact    string
+	ContactURL string
+	Statement  string
+}
+
+func newBrand(m invoice.Merchant) brand {
+	b := brand{Color: m.Color, Logo: m.Logo, Contact: m.SupportContact, ContactURL: m.SupportContact, Statement: m.Statement}
+	if b.Contact != "" && !strings.HasPrefix(b.Contact, "https:") {
+		b.ContactURL = "mailto:" + b.Contact
+	}
+	return b
+}
+
+// findMerchant returns the profile of a merchant, which is zero without one.
+func (c *Checkout) findMerchant(ctx context.Context, id string) (invoice.Merchant, error) {
+	if c.merchants == nil {
+		return invoice.Merchant{}, nil
+	}
+	m, _, err := c.merchants.Find(ctx, id)
+	if err != nil {
+		return m, fmt.Errorf("read merchant %s: %w", id, err)
+	}
+	return m, nil
+}
+
+// logo answers with the logo of the invoice's merchant. The page adds a hash of the logo to
+// the address, so that browsers may cache it.
+func (c *Checkout) logo(w http.ResponseWriter, r *http.Request) error {
+	s, err := c.load(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if s.profile.Logo == nil {
+		return errNotFound
+	}
+	png, err := c.merchants.LogoPNG(r.Context(), s.profile.ID)
+	if err != nil {
+		return fmt.Errorf("read the logo of %s: %w", s.profile.ID, err)
+	}
+	w.Header().Set("Cache-Control", "public, max-age=86400")
+	c.send(w, r, http.StatusOK, "image/png", png)
+	return nil
+}
