@@ -152,7 +152,7 @@ func runAuditVerify(ctx context.Context, env environment, path string, heads []a
 		return err
 	}
 	head, err := admin.VerifyAudit(ctx, cfg.Database, heads...)
-	fault := (*access.Fault)(nil)
+	fault := (*access.FaultError)(nil)
 	if err != nil && !errors.As(err, &fault) {
 		return err
 	}
@@ -167,6 +167,6 @@ func runAuditVerify(ctx context.Context, env environment, path string, heads []a
 
 // auditResult is the JSON of audit verify.
 type auditResult struct {
-	Head  string        `json:"head"` // of the entries that were verified
-	Fault *access.Fault `json:"fault,omitempty"`
+	Head  string             `json:"head"` // of the entries that were verified
+	Fault *access.FaultError `json:"fault,omitempty"`
 }

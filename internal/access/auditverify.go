@@ -43,15 +43,15 @@ const (
 	Added     Damage = "added"     // the entry follows the log's stored head
 )
 
-// Fault is the first fault of an audit log.
-type Fault struct {
+// FaultError is the first fault of an audit log.
+type FaultError struct {
 	Seq    int64  `json:"seq"` // of the first bad entry
 	Damage Damage `json:"damage"`
 	Detail string `json:"detail"`
 }
 
 // Error returns a sentence about the fault.
-func (f *Fault) Error() string {
+func (f *FaultError) Error() string {
 	return fmt.Sprintf("entry %d of the audit log was %s: %s", f.Seq, f.Damage, f.Detail)
 }
 
@@ -71,25 +71,25 @@ func (v *Verifier) Head() Head { return v.last }
 // searched.
 const maxMove = 1000
 
-// Next checks the entry that follows. The error is a *Fault.
+// Next checks the entry that follows. The error is a *FaultError.
 func (v *Verifier) Next(e Entry) error {
 	want := v.last.Seq + 1
 	if e.Seq > want {
-		return &Fault{want, Removed, fmt.Sprintf("the next entry is %d", e.Seq)}
+		return &FaultError{want, Removed, fmt.Sprintf("the next entry is %d", e.Seq)}
 	}
 	if e.Hash != sha256.Sum256(e.Encoding()) {
 		if was, ok := originalSeq(e); ok {
-			return &Fault{e.Seq, Reordered, fmt.Sprintf("its hash is that of entry %d", was)}
+			return &FaultError{e.Seq, Reordered, fmt.Sprintf("its hash is that of entry %d", was)}
 		}
-		return &Fault{e.Seq, Changed, "its fields do not have its hash"}
+		return &FaultError{e.Seq, Changed, "its fields do not have its hash"}
 	}
 	if e.Prev != v.last.Hash {
-		return &Fault{max(1, v.last.Seq), Changed, fmt.Sprintf("entry %d was written after one with another hash", e.Seq)}
+		return &FaultError{max(1, v.last.Seq), Changed, fmt.Sprintf("entry %d was written after one with another hash", e.Seq)}
 	}
 	v.last = Head{Seq: e.Seq, Hash: e.Hash}
 	for _, h := range v.heads {
 		if h.Seq == e.Seq && h.Hash != e.Hash {
-			return &Fault{e.Seq, Rewritten, fmt.Sprintf("its hash is %s, and the head says %s", e.Hash, h.Hash)}
+			return &FaultError{e.Seq, Rewritten, fmt.Sprintf("its hash is %s, and the head says %s", e.Hash, h.Hash)}
 		}
 	}
 	return nil
@@ -108,15 +108,15 @@ func originalSeq(e Entry) (int64, bool) {
 }
 
 // End checks that the entries reach all heads, and do not pass the stored head that is
-// read after the last entry. The error is a *Fault.
+// read after the last entry. The error is a *FaultError.
 func (v *Verifier) End(stored Head) error {
 	for _, h := range append(v.heads, stored) {
 		if h.Seq > v.last.Seq {
-			return &Fault{v.last.Seq + 1, Truncated, fmt.Sprintf("the log ended at entry %d", h.Seq)}
+			return &FaultError{v.last.Seq + 1, Truncated, fmt.Sprintf("the log ended at entry %d", h.Seq)}
 		}
 	}
 	if stored.Seq < v.last.Seq {
-		return &Fault{stored.Seq + 1, Added, fmt.Sprintf("the log's head is entry %d", stored.Seq)}
+		return &FaultError{stored.Seq + 1, Added, fmt.Sprintf("the log's head is entry %d", stored.Seq)}
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ func AuditEntries(ctx context.Context, database string, f store.AuditFilter) (en
 }
 
 // VerifyAudit reads the audit log in a service's database and returns its head. The error is
-// an *access.Fault if an entry was changed or removed, or is not one that the heads name.
+// an *access.FaultError if an entry was changed or removed, or is not one that the heads name.
 func VerifyAudit(ctx context.Context, database string, heads ...access.Head) (head access.Head, err error) {
 	err = withStore(ctx, database, func(db *store.Store) error {
 		head, err = db.VerifyAudit(ctx, heads...)

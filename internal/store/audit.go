@@ -116,7 +116,7 @@ func (q *queries) AuditEntries(ctx context.Context, f AuditFilter) ([]access.Ent
 const auditPage = 500
 
 // VerifyAudit reads the whole audit log and returns its head. The error is an
-// *access.Fault if an entry was changed or removed, or is not one that the heads, which
+// *access.FaultError if an entry was changed or removed, or is not one that the heads, which
 // were stored elsewhere, name.
 func (s *Store) VerifyAudit(ctx context.Context, heads ...access.Head) (access.Head, error) {
 	stored, err := s.AuditHead(ctx)

@@ -226,7 +226,7 @@ func TestVerifyAudit(t *testing.T) {
 						must(t, err)
 					}
 					_, err = s.VerifyAudit(t.Context(), head)
-					fault := (*access.Fault)(nil)
+					fault := (*access.FaultError)(nil)
 					if !errors.As(err, &fault) || fault.Seq != c.seq || fault.Damage != c.damage {
 						t.Errorf("it says %v; want entry %d to be %s", err, c.seq, c.damage)
 					}

@@ -1,0 +1,75 @@
+package client_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/client"
+)
+
+// TestMerchantRequests sends the requests about merchants and the audit log.
+func TestMerchantRequests(t *testing.T) {
+	var sent []string
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		sent = append(sent, fmt.Sprintf("%s %s %s %s", r.Method, r.URL, r.Header.Get("Content-Type"), body))
+		w.Header().Set("Content-Type", "application/json")
+		answer := `{"merchant":{"id":"acme"}}`
+		switch {
+		case r.URL.Path == "/api/merchants" && r.Method == http.MethodGet:
+			answer = `{"merchants":[{"id":"acme"},{"id":"beta"}]}`
+		case r.URL.Path == "/api/audit":
+			answer = `{"entries":[{"seq":2},{"seq":1}]}`
+		}
+		if _, err := io.WriteString(w, answer); err != nil {
+			t.Error(err)
+		}
+	}, true)
+	name, ctx := "Acme", t.Context()
+	_, created := c.CreateMerchant(ctx, apitypes.CreateMerchantRequest{ID: "acme", Name: name})
+	_, updated := c.UpdateMerchant(ctx, "acme", apitypes.UpdateMerchantRequest{Name: &name})
+	_, set := c.SetMerchantLogo(ctx, "acme", []byte("\x89PNG\r\n\x1a\n"))
+	m, read := c.Merchant(ctx, "acme")
+	for _, err := range []error{created, updated, set, read} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if m.ID != "acme" {
+		t.Errorf("read %+v", m)
+	}
+	if _, err := c.Merchant(ctx, "beta"); err == nil {
+		t.Error("another merchant's answer is accepted")
+	}
+	listed := 0
+	for _, err := range c.Merchants(ctx, 2) {
+		if err != nil {
+			t.Error(err)
+		}
+		listed++
+	}
+	for e, err := range c.AuditEntries(ctx, client.AuditFilter{MerchantID: "acme", Action: "endpoint.update", Since: time.Unix(7, 0)}) {
+		if err != nil || e.Seq == 0 {
+			t.Errorf("%+v, %v", e, err)
+		}
+		listed++
+	}
+	want := []string{
+		`POST /api/merchants application/json {"id":"acme","name":"Acme"}`,
+		`PATCH /api/merchants/acme application/json {"name":"Acme"}`,
+		"PUT /api/merchants/acme/logo image/png \x89PNG\r\n\x1a\n",
+		"GET /api/merchants/acme  ", "GET /api/merchants/beta  ", "GET /api/merchants?limit=2  ",
+		"GET /api/audit?action=endpoint.update&merchantId=acme&since=7  ",
+	}
+	if got := strings.Join(sent, "\n"); got != strings.Join(want, "\n") || listed != 4 {
+		t.Errorf("listed %d, sent\n%s\nwant\n%s", listed, got, strings.Join(want, "\n"))
+	}
+}
