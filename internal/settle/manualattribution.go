@@ -70,18 +70,11 @@ func (s *Service) AttributeManually(ctx context.Context, m ManualAttribution) (i
 		} else if !sees {
 			return store.ErrNotFound
 		}
-		switch {
-		case found.InvoiceID == m.InvoiceID:
+		if found.InvoiceID == m.InvoiceID {
 			return nil
-		case found.Attributed():
-			return ErrAttributed
-		case found.Status == invoice.Orphaned:
-			return ErrOrphaned
 		}
-		if undecided, err := isUndecided(ctx, tx, found.ID); err != nil {
+		if err := checkAttributable(ctx, tx, found.Payment); err != nil {
 			return err
-		} else if undecided {
-			return ErrUndecided
 		}
 		inv, err := tx.Invoice(ctx, m.InvoiceID)
 		switch {
@@ -109,6 +102,21 @@ func (m ManualAttribution) sees(ctx context.Context, tx *store.Tx, p store.Payme
 		return m.MerchantID == "" || p.MerchantID == m.MerchantID, nil
 	}
 	return tx.HasUnattributed(ctx, m.MerchantID, p.SeenID)
+}
+
+// checkAttributable returns ErrAttributed, ErrOrphaned or ErrUndecided if the payment
+// cannot be attributed by hand.
+func checkAttributable(ctx context.Context, tx *store.Tx, p invoice.Payment) error {
+	switch undecided, err := isUndecided(ctx, tx, p.ID); {
+	case p.Attributed():
+		return ErrAttributed
+	case p.Status == invoice.Orphaned:
+		return ErrOrphaned
+	case undecided:
+		return ErrUndecided
+	default:
+		return err
+	}
 }
 
 // attributeTo attributes a payment without an invoice by an off-chain method.
