@@ -10,8 +10,9 @@ const (
 	// DefaultAllowListDelay is after what time a change of a merchant's allowed
 	// addresses takes effect by default.
 	DefaultAllowListDelay = 24 * time.Hour
-	// MinAllowListDelay and MaxAllowListDelay bound that setting.
+	// MinAllowListDelay is the least value of that setting.
 	MinAllowListDelay = time.Hour
+	// MaxAllowListDelay is the greatest value of that setting.
 	MaxAllowListDelay = 30 * 24 * time.Hour
 )
 
