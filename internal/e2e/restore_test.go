@@ -23,7 +23,6 @@ listen: 127.0.0.1:0
 database: {urlEnv: DATABASE_URL}
 merchants: [{id: acme, webhookUrl: "%s", webhookSecretEnv: ACME_SECRET}]
 webhooks: {allow: [127.0.0.1]}
-` + keySetting + `
 chains:
   - chainKey: testnet
     chainId: %d
