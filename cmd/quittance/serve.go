@@ -151,7 +151,7 @@ func serverConfig(cfg config.Config, listeners []*server.Listener, logger *slog.
 	}
 	out.PerKey, out.PerAddress = cfg.PerKey, cfg.PerAddress
 	if t := cfg.TLS; t != nil {
-		out.TLS = &server.TLS{CertificateFile: t.CertificateFile, KeyFile: t.KeyFile}
+		out.TLS = &server.TLS{CertificateFile: t.CertificateFile, KeyFile: t.KeyFile, ACME: (*server.ACME)(t.ACME)}
 	}
 	for _, m := range cfg.Merchants {
 		out.Merchants.Endpoints[m.ID] = poster.Endpoint{URL: m.WebhookURL, Secret: m.WebhookSecret}

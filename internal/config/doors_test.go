@@ -117,6 +117,14 @@ func TestWrongDoors(t *testing.T) {
 		"tls: {certificateFile: /tls/cert, keyFile: /nowhere}\n":             `tls.keyFile: open /nowhere`,
 		"tls: {certificateFile: /tls/cert, keyFile: /tls/other}\n":           `tls: the certificate and the key are not usable: tls: private key does not match public key`,
 		"tls: {certificateFile: /tls/text, keyFile: /tls/key}\n":             `tls: the certificate and the key are not usable`,
+		pair[:len(pair)-2] + ", acme: {hosts: [pay.example.com]}}\n":         `tls: want either certificateFile and keyFile, or acme`,
+		"tls: {acme: {hosts: [pay.example.com]}}\n":                          `tls.acme: needs a master key`,
+		"tls: {acme: {email: a@example.com}}\n":                              `tls.acme.hosts: want at least one name`,
+		acme("hosts: ['*.example.com']"):                                     `tls.acme.hosts[0]: is "*.example.com"`,
+		acme("hosts: [pay.example.com], directory: http://ca.example"):       `tls.acme.directory: is "http://ca.example"; want a URL that begins with https://`,
+		acme("hosts: [pay.example.com], email: someone"):                     `tls.acme.email: is "someone"`,
+		acme("hosts: [pay.example.com], caFile: /nowhere"):                   `tls.acme.caFile: open /nowhere`,
+		acme("hosts: [pay.example.com], caFile: /tls/text"):                  `tls.acme.caFile: /tls/text has no certificate`,
 		"publicUrl: http://pay.example.com\n":                                `publicUrl: is "http://pay.example.com"; want https://`,
 		"publicUrl: pay.example.com\n":                                       `publicUrl: is "pay.example.com"; want a scheme and a host`,
 		"publicUrl: https://pay.example.com/shop\n":                          `publicUrl: is "https://pay.example.com/…"; want a scheme and a host such as https://pay.example.com, without a path`,
@@ -131,6 +139,22 @@ func TestWrongDoors(t *testing.T) {
 	_, err := config.Parse([]byte(minimal+"listen: 0.0.0.0:80\n"), src)
 	if err == nil || strings.Count(err.Error(), "listen:") != 1 {
 		t.Errorf("an address of three doors is reported like this: %v", err)
+	}
+}
+
+// acme returns a configuration with ACME and a master key.
+func acme(settings string) string {
+	return "masterKeyEnv: MASTER_KEY\ntls: {acme: {" + settings + "}}\n"
+}
+
+func TestACME(t *testing.T) {
+	t.Parallel()
+	cfg, err := config.Parse([]byte(minimal+"listen: ':443'\n"+acme("hosts: [Pay.example.com], directory: https://ca.example/dir, email: a@example.com, caFile: /tls/cert")), withPair(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := cfg.TLS.ACME; a == nil || a.Hosts[0] != "pay.example.com" || a.Directory != "https://ca.example/dir" || a.Email != "a@example.com" || a.Roots == nil || !cfg.Addresses[0].HTTPS {
+		t.Errorf("%+v", a)
 	}
 }
 

@@ -1,23 +1,58 @@
 package config
 
-import "crypto/tls"
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net/mail"
+)
 
 // TLS says where the certificate of the service comes from.
 type TLS struct {
 	// CertificateFile and KeyFile are the paths of a certificate with its chain, and of
 	// its private key, in PEM.
 	CertificateFile, KeyFile string
+	// ACME, when set, says where to get a certificate instead.
+	ACME *ACME
+}
+
+// ACME describes an ACME server (RFC 8555) and the names to get certificates for.
+type ACME struct {
+	Hosts     []string
+	Directory string // URL of its directory; empty: Let's Encrypt
+	Email     string
+	Roots     *x509.CertPool // that its own certificate is checked with; nil: the system's
 }
 
 type tlsFile struct {
-	CertificateFile string `yaml:"certificateFile"`
-	KeyFile         string `yaml:"keyFile"`
+	CertificateFile string   `yaml:"certificateFile"`
+	KeyFile         string   `yaml:"keyFile"`
+	ACME            acmeFile `yaml:"acme,omitzero"`
+}
+
+type acmeFile struct {
+	Hosts     []string `yaml:"hosts"`
+	Directory string   `yaml:"directory"`
+	Email     string   `yaml:"email"`
+	CAFile    string   `yaml:"caFile"`
 }
 
 // tls checks the settings of TLS. It returns nil without any. The files are read here
 // only to check them, because they are read again when they change.
-func (r *resolver) tls(f tlsFile) *TLS {
-	if f == (tlsFile{}) {
+func (r *resolver) tls(f tlsFile, hasMasterKey bool) *TLS {
+	files := f.CertificateFile != "" || f.KeyFile != ""
+	switch {
+	case len(f.ACME.Hosts) > 0 && files:
+		r.fail("tls", "want either certificateFile and keyFile, or acme")
+		return &TLS{}
+	case len(f.ACME.Hosts) > 0:
+		if !hasMasterKey {
+			r.fail("tls.acme", "needs a master key, which encrypts the private keys in the database; want masterKeyEnv or masterKeyFile")
+		}
+		return &TLS{ACME: r.acme(f.ACME)}
+	case f.ACME.Directory != "" || f.ACME.Email != "" || f.ACME.CAFile != "":
+		r.fail("tls.acme.hosts", "want at least one name")
+		return &TLS{}
+	case !files:
 		return nil
 	}
 	t := &TLS{CertificateFile: f.CertificateFile, KeyFile: f.KeyFile}
@@ -40,4 +75,32 @@ func (r *resolver) tls(f tlsFile) *TLS {
 		r.fail("tls", "the certificate and the key are not usable: %w", err)
 	}
 	return t
+}
+
+// acme checks the settings of ACME.
+func (r *resolver) acme(f acmeFile) *ACME {
+	a := &ACME{Hosts: r.hosts("tls.acme.hosts", f.Hosts), Directory: f.Directory, Email: f.Email}
+	if f.Directory != "" {
+		if err := checkURL(f.Directory, "https"); err != nil {
+			r.fail("tls.acme.directory", "%w", err)
+		}
+	}
+	if f.Email != "" {
+		if at, err := mail.ParseAddress(f.Email); err != nil || at.Address != f.Email {
+			r.fail("tls.acme.email", "is %.80q; want an address such as admin@example.com", f.Email)
+		}
+	}
+	if f.CAFile == "" {
+		return a
+	}
+	raw, err := r.src.File(f.CAFile)
+	if err != nil {
+		r.fail("tls.acme.caFile", "%w", err)
+		return a
+	}
+	a.Roots = x509.NewCertPool()
+	if !a.Roots.AppendCertsFromPEM(raw) {
+		r.fail("tls.acme.caFile", "%s has no certificate in PEM", f.CAFile)
+	}
+	return a
 }

@@ -162,8 +162,8 @@ func secure(t *testing.T, first certstest.Pair, now func() time.Time, doors ...[
 	return listeners
 }
 
-// get sends a GET over HTTPS and returns the response without its body.
-func get(t *testing.T, url string, p certstest.Pair, change ...func(*tls.Config)) (*http.Response, error) {
+// get sends a GET over HTTPS and returns the response's major version of HTTP and header.
+func get(t *testing.T, url string, p certstest.Pair, change ...func(*tls.Config)) (version int, header http.Header, err error) {
 	t.Helper()
 	conf := &tls.Config{RootCAs: p.Pool(), MinVersion: tls.VersionTLS12}
 	for _, f := range change {
@@ -177,12 +177,9 @@ func get(t *testing.T, url string, p certstest.Pair, change ...func(*tls.Config)
 	}
 	answer, err := transport.RoundTrip(r)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
-	if _, err := io.Copy(io.Discard, answer.Body); err != nil {
-		return nil, err
-	}
-	return answer, answer.Body.Close()
+	return answer.ProtoMajor, answer.Header, answer.Body.Close()
 }
 
 func TestHTTPS(t *testing.T) {
@@ -191,16 +188,16 @@ func TestHTTPS(t *testing.T) {
 	listeners := secure(t, p, time.Now, []Door{PublicDoor, APIDoor}, []Door{OperatorDoor})
 	base := listeners[0].url()
 	for path, strict := range map[string]bool{"/checkout/inv_x": true, "/api/invoices": false} {
-		answer, err := get(t, base+path, p)
+		version, header, err := get(t, base+path, p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := answer.Header.Get("Strict-Transport-Security"); answer.ProtoMajor != 2 || (got != "") != strict {
-			t.Errorf("%s: answered by %s with Strict-Transport-Security %q", path, answer.Proto, got)
+		if got := header.Get("Strict-Transport-Security"); version != 2 || (got != "") != strict {
+			t.Errorf("%s: answered by HTTP/%d with Strict-Transport-Security %q", path, version, got)
 		}
 	}
-	if answer, err := get(t, base+"/api/invoices", p, func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS11 }); err == nil {
-		t.Errorf("TLS 1.1 is answered %s", answer.Status)
+	if _, _, err := get(t, base+"/api/invoices", p, func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS11 }); err == nil {
+		t.Error("TLS 1.1 is accepted")
 	}
 	if a := ask(t, http.MethodGet, listeners[1].url()+"/readyz", ""); a.header.Get("Strict-Transport-Security") != "" || strings.Contains(a.body, "certificate") {
 		t.Errorf("the operator door answers %v %s", a.header, a.body)

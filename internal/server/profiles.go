@@ -3,8 +3,7 @@ package server
 import (
 	"net"
 	"net/http"
-	"net/http/pprof" //nolint:gosec // it registers its handlers on a mux that is not served
-
+	"net/http/pprof" // it registers its handlers on a mux that is not served
 	"slices"
 )
 

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"net/http"
 	"slices"
@@ -17,6 +18,15 @@ import (
 type TLS struct {
 	// CertificateFile and KeyFile are the paths of a certificate and its private key.
 	CertificateFile, KeyFile string
+	// ACME, when set, says where to get a certificate instead. It needs Config.Keyring.
+	ACME *ACME
+}
+
+// ACME describes an ACME server and the names to get certificates for.
+type ACME struct {
+	Hosts            []string
+	Directory, Email string         // optional
+	Roots            *x509.CertPool // that the server's own certificate is checked with; nil: the system's
 }
 
 // certificates provides the certificate of the service.
@@ -36,9 +46,19 @@ func (s *Server) openCertificates() (err error) {
 	if s.cfg.TLS == nil {
 		return errors.New("a door is served over HTTPS, but there is no certificate")
 	}
-	s.certs, err = certs.OpenFiles(certs.FilesConfig{
-		Certificate: s.cfg.TLS.CertificateFile, Key: s.cfg.TLS.KeyFile, Now: s.cfg.Now, Logger: s.cfg.Logger,
-	})
+	switch a := s.cfg.TLS.ACME; {
+	case a == nil:
+		s.certs, err = certs.OpenFiles(certs.FilesConfig{
+			Certificate: s.cfg.TLS.CertificateFile, Key: s.cfg.TLS.KeyFile, Now: s.cfg.Now, Logger: s.cfg.Logger,
+		})
+	case s.cfg.Keyring == nil:
+		err = errors.New("ACME needs a master key")
+	default:
+		s.certs = certs.NewACME(certs.ACMEConfig{
+			Hosts: a.Hosts, Directory: a.Directory, Email: a.Email, Roots: a.Roots, Now: s.cfg.Now, Logger: s.cfg.Logger,
+			Cache: &certs.Cache{Store: s.store, Keyring: s.cfg.Keyring, Now: s.cfg.Now, Logger: s.cfg.Logger},
+		})
+	}
 	if err != nil {
 		return err
 	}
@@ -48,7 +68,11 @@ func (s *Server) openCertificates() (err error) {
 
 // tlsConfig returns the configuration of TLS. http.Server adds HTTP/2 to it.
 func (s *Server) tlsConfig() *tls.Config {
-	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.certs.Certificate}
+	c := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.certs.Certificate}
+	if s.cfg.TLS.ACME != nil {
+		c.NextProtos = certs.ACMEProtocols
+	}
+	return c
 }
 
 // hsts is the value of Strict-Transport-Security (RFC 6797): a year, in seconds.

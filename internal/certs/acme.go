@@ -1,0 +1,130 @@
+package certs
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/acme"
+	"golang.org/x/crypto/acme/autocert"
+)
+
+const (
+	// checkInterval is how often the certificates of an ACME server are looked at.
+	checkInterval = time.Hour
+	// acmeTimeout bounds a request to the ACME server.
+	acmeTimeout = 30 * time.Second
+)
+
+// ACMEProtocols are the protocols of a tls.Config whose certificate comes from ACME. The
+// last one is that of the challenge tls-alpn-01.
+var ACMEProtocols = []string{"h2", "http/1.1", acme.ALPNProto}
+
+// ACMEConfig is the configuration of ACME. Directory, Email and Roots are optional.
+type ACMEConfig struct {
+	Hosts     []string       // names to get certificates for, at least one
+	Directory string         // URL of the server's directory; empty: Let's Encrypt
+	Email     string         // for the account
+	Roots     *x509.CertPool // that the server's own certificate is checked with; nil: the system's
+	Cache     autocert.Cache
+	Now       func() time.Time
+	Logger    *slog.Logger
+}
+
+// ACME provides certificates from an ACME server (RFC 8555), which it has renewed before
+// they expire.
+type ACME struct {
+	cfg     ACMEConfig
+	manager autocert.Manager
+
+	mu       sync.Mutex
+	expiries map[string]time.Time // of the certificates in use, by host
+	problems map[string]string    // by host
+}
+
+// NewACME returns a source of certificates for the hosts.
+func NewACME(cfg ACMEConfig) *ACME {
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: cfg.Roots}, DisableKeepAlives: true}
+	return &ACME{cfg: cfg, expiries: make(map[string]time.Time), problems: make(map[string]string), manager: autocert.Manager{
+		Prompt: autocert.AcceptTOS, Cache: cfg.Cache, HostPolicy: autocert.HostWhitelist(cfg.Hosts...), Email: cfg.Email,
+		Client: &acme.Client{DirectoryURL: cfg.Directory, HTTPClient: &http.Client{Transport: transport, Timeout: acmeTimeout}, UserAgent: "quittance"},
+	}}
+}
+
+// Certificate returns the certificate of a client's host, or of the first host if the
+// client names none. It is the GetCertificate of a tls.Config.
+func (a *ACME) Certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	if hello.ServerName == "" {
+		named := *hello
+		named.ServerName = a.cfg.Hosts[0]
+		hello = &named
+	}
+	pair, err := a.manager.GetCertificate(hello)
+	if slices.Contains(a.cfg.Hosts, hello.ServerName) && !slices.Contains(hello.SupportedProtos, acme.ALPNProto) {
+		a.record(hello.ServerName, pair, err)
+	}
+	return pair, err
+}
+
+// record updates the status of a host, and logs a problem when it begins.
+func (a *ACME) record(host string, pair *tls.Certificate, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err == nil {
+		delete(a.problems, host)
+		if pair.Leaf != nil {
+			a.expiries[host] = pair.Leaf.NotAfter
+		}
+		return
+	}
+	if a.problems[host] == "" {
+		a.cfg.Logger.Error("no TLS certificate from the ACME server, will retry", "host", host, "err", err)
+	}
+	a.problems[host] = fmt.Sprintf("no certificate for %s: %v", host, err)
+}
+
+// Run requests the certificates that are missing, at once and then at an interval, until
+// ctx ends. A request that is under way then ends later.
+func (a *ACME) Run(ctx context.Context) {
+	ticker := time.NewTicker(checkInterval)
+	defer ticker.Stop()
+	for {
+		for _, host := range a.cfg.Hosts {
+			// The handshake's parameters choose a certificate with an ECDSA key.
+			hello := &tls.ClientHelloInfo{ServerName: host, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256}}
+			go func() { _, _ = a.Certificate(hello) }() // record has the error
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Status returns the status of the certificate that expires first, and of a host without
+// one.
+func (a *ACME) Status() (s Status) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for host, end := range a.expiries {
+		if s.NotAfter.IsZero() || end.Before(s.NotAfter) {
+			s.NotAfter = end
+		}
+		if a.cfg.Now().After(end) && s.Problem == "" {
+			s.Problem = fmt.Sprintf("the certificate for %s expired at %s", host, end.UTC().Format(time.RFC3339))
+		}
+	}
+	for _, host := range a.cfg.Hosts {
+		if problem := a.problems[host]; problem != "" {
+			s.Problem = problem
+		}
+	}
+	return s
+}

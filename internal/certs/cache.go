@@ -1,0 +1,62 @@
+package certs
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"golang.org/x/crypto/acme/autocert"
+
+	"github.com/quittance/quittance/internal/keyring"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// CacheStore stores entries of the ACME cache. *store.Store implements it and documents
+// the errors.
+type CacheStore interface {
+	ACMEEntry(ctx context.Context, name string) (store.ACMEEntry, error)
+	PutACMEEntry(ctx context.Context, name string, e store.ACMEEntry, now time.Time) error
+	DeleteACMEEntry(ctx context.Context, name string) error
+}
+
+// Cache is an autocert.Cache in the database, so that replicas share certificates and
+// answer each other's challenges. Its content is encrypted, because it has private keys.
+type Cache struct {
+	Store   CacheStore
+	Keyring *keyring.Keyring
+	Now     func() time.Time
+	Logger  *slog.Logger
+}
+
+// sealName returns the name under which an entry is sealed, which is no merchant's id.
+func sealName(name string) string { return "acme/" + name }
+
+// Get implements autocert.Cache. An entry that cannot be decrypted is missing, so that a
+// new one takes its place.
+func (c *Cache) Get(ctx context.Context, name string) ([]byte, error) {
+	e, err := c.Store.ACMEEntry(ctx, name)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, autocert.ErrCacheMiss
+	}
+	if err != nil {
+		return nil, err
+	}
+	text, err := c.Keyring.Open(sealName(name), 0, keyring.Sealed{KeyID: e.KeyID, Data: e.Sealed})
+	if err != nil {
+		c.Logger.WarnContext(ctx, "stored certificate not decrypted, another will be requested", "name", name, "err", err)
+		return nil, autocert.ErrCacheMiss
+	}
+	return []byte(text), nil
+}
+
+// Put implements autocert.Cache.
+func (c *Cache) Put(ctx context.Context, name string, data []byte) error {
+	sealed := c.Keyring.Seal(sealName(name), 0, string(data))
+	return c.Store.PutACMEEntry(ctx, name, store.ACMEEntry{Sealed: sealed.Data, KeyID: sealed.KeyID}, c.Now())
+}
+
+// Delete implements autocert.Cache.
+func (c *Cache) Delete(ctx context.Context, name string) error {
+	return c.Store.DeleteACMEEntry(ctx, name)
+}

@@ -1,0 +1,43 @@
+package store
+
+import (
+	"context"
+	"encoding/base64"
+	"time"
+)
+
+// ACMEEntry is an entry of the ACME cache, encrypted.
+type ACMEEntry struct {
+	Sealed []byte
+	KeyID  string // of the master key
+}
+
+// ACMEEntry returns the entry with a name, or ErrNotFound.
+func (q *queries) ACMEEntry(ctx context.Context, name string) (ACMEEntry, error) {
+	return queryRow(ctx, q, func(row scanner) (e ACMEEntry, err error) {
+		var sealed string
+		if err = row.Scan(&sealed, &e.KeyID); err != nil {
+			return e, err
+		}
+		e.Sealed, err = base64.StdEncoding.DecodeString(sealed)
+		return e, err
+	}, "SELECT sealed, key_id FROM acme_cache WHERE name = $1", name)
+}
+
+// PutACMEEntry stores the entry with a name, in the place of the one before.
+func (s *Store) PutACMEEntry(ctx context.Context, name string, e ACMEEntry, now time.Time) error {
+	return s.Update(ctx, func(tx *Tx) error {
+		_, err := tx.exec(ctx, `INSERT INTO acme_cache (name, sealed, key_id, updated_at) VALUES ($1, $2, $3, $4)
+			ON CONFLICT (name) DO UPDATE SET sealed = excluded.sealed, key_id = excluded.key_id, updated_at = excluded.updated_at`,
+			name, base64.StdEncoding.EncodeToString(e.Sealed), e.KeyID, now.Unix())
+		return err
+	})
+}
+
+// DeleteACMEEntry deletes the entry with a name, if there is one.
+func (s *Store) DeleteACMEEntry(ctx context.Context, name string) error {
+	return s.Update(ctx, func(tx *Tx) error {
+		_, err := tx.exec(ctx, "DELETE FROM acme_cache WHERE name = $1", name)
+		return err
+	})
+}
