@@ -49,7 +49,7 @@ func TestRedactError(t *testing.T) {
 	if err.Error() != "look up: no qk_REDACTED" || !errors.Is(err, cause) {
 		t.Errorf("redacted to %v", err)
 	}
-	if plain := errors.New("not found"); access.RedactError(plain) != plain {
+	if plain := errors.New("not found"); access.RedactError(plain) != plain { //nolint:errorlint // it must be the same value
 		t.Error("an error without a key is changed")
 	}
 }

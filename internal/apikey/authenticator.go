@@ -108,6 +108,7 @@ func (a *Authenticator) Authenticate(ctx context.Context, text string) (access.P
 		return access.Principal{}, ErrRevoked
 	case access.Expired:
 		return access.Principal{}, ErrExpired
+	case access.Active:
 	}
 	a.uses.note(found, now)
 	return found.Principal(), nil

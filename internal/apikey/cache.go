@@ -58,8 +58,7 @@ func (c *cache) lookup(ctx context.Context, h hash) (*cachedKey, error) {
 	_, missing := c.unknown[h]
 	c.mu.RUnlock()
 	if !fresh {
-		var err error
-		if version, err = c.check(ctx); err != nil {
+		if err := c.check(ctx); err != nil {
 			return nil, err
 		}
 		c.mu.RLock()
@@ -84,12 +83,12 @@ func (c *cache) isFresh() bool {
 
 // check reads the version, and empties the cache if it has changed. Concurrent calls
 // share a read.
-func (c *cache) check(ctx context.Context) (int64, error) {
-	v, err, _ := c.calls.Do("version", func() (any, error) {
+func (c *cache) check(ctx context.Context) error {
+	_, err, _ := c.calls.Do("version", func() (any, error) {
 		began := c.now()
 		version, err := c.store.KeysVersion(context.WithoutCancel(ctx)) // others wait for it, too
 		if err != nil {
-			return version, err
+			return nil, err
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -98,9 +97,9 @@ func (c *cache) check(ctx context.Context) (int64, error) {
 			clear(c.unknown)
 		}
 		c.version, c.checked = version, began
-		return version, nil
+		return nil, nil
 	})
-	return v.(int64), err
+	return err
 }
 
 // load reads a key, and caches it unless the version has changed meanwhile. Concurrent

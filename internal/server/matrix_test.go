@@ -198,13 +198,13 @@ func (w *matrixWorld) decode(a answer, dst any) {
 // the check of their answers.
 var credentials = []struct {
 	name  string
-	check func(w *matrixWorld, r route, t *testing.T)
+	check func(t *testing.T, w *matrixWorld, r route)
 }{
-	{"no key", func(w *matrixWorld, r route, t *testing.T) {
+	{"no key", func(t *testing.T, w *matrixWorld, r route) {
 		w.wantUnauthorized(t, w.call(r.pattern, "acme", "", ""), "has no key")
 	}},
 	{"malformed", checkMalformed},
-	{"expired", func(w *matrixWorld, r route, t *testing.T) {
+	{"expired", func(t *testing.T, w *matrixWorld, r route) {
 		_, k, err := w.past.Create(t.Context(), access.Open(), apikey.Request{
 			Name: "old", MerchantID: "acme", Scopes: access.Admin, ExpiresAt: time.Now().Add(-time.Hour),
 		})
@@ -213,7 +213,7 @@ var credentials = []struct {
 		}
 		w.wantUnauthorized(t, w.call(r.pattern, "acme", "", "Bearer "+k.Reveal()), "has expired")
 	}},
-	{"revoked", func(w *matrixWorld, r route, t *testing.T) {
+	{"revoked", func(t *testing.T, w *matrixWorld, r route) {
 		record, k, err := w.keys.Create(t.Context(), access.Open(), apikey.Request{Name: "bad", MerchantID: "acme", Scopes: access.Admin})
 		if err != nil {
 			t.Fatal(err)
@@ -224,13 +224,13 @@ var credentials = []struct {
 		w.wantUnauthorized(t, w.call(r.pattern, "acme", "", "Bearer "+k.Reveal()), "was revoked")
 	}},
 	{"another merchant's", checkOtherMerchant},
-	{"too little scope", func(w *matrixWorld, r route, t *testing.T) {
+	{"too little scope", func(t *testing.T, w *matrixWorld, r route) {
 		a := w.call(r.pattern, "acme", "", w.key("acme", access.Admin&^access.NewScopes(r.scope)))
 		if a.status != http.StatusForbidden || a.code != "forbidden" || !strings.Contains(a.body, string(r.scope)) {
 			t.Errorf("answered %d %.300s, want 403 with %s", a.status, a.body, r.scope)
 		}
 	}},
-	{"right", func(w *matrixWorld, r route, t *testing.T) {
+	{"right", func(t *testing.T, w *matrixWorld, r route) {
 		a := w.call(r.pattern, "acme", "", w.key("acme", access.NewScopes(r.scope)))
 		if a.status != matrix[r.pattern].status || strings.Contains(a.body, "globex") {
 			t.Errorf("answered %d %.300s, want %d without globex", a.status, a.body, matrix[r.pattern].status)
@@ -248,7 +248,7 @@ func (w *matrixWorld) wantUnauthorized(t *testing.T, a answer, detail string) {
 
 // checkMalformed sends credentials that are not accepted, some together with an accepted
 // key.
-func checkMalformed(w *matrixWorld, r route, t *testing.T) {
+func checkMalformed(t *testing.T, w *matrixWorld, r route) {
 	good := w.key("acme", access.Admin)
 	unknown, err := access.NewKey(access.Live, rand.Reader)
 	if err != nil {
@@ -287,7 +287,7 @@ func checkMalformed(w *matrixWorld, r route, t *testing.T) {
 
 // checkOtherMerchant has globex ask for objects of acme: it learns nothing that it does
 // not learn of objects that do not exist.
-func checkOtherMerchant(w *matrixWorld, r route, t *testing.T) {
+func checkOtherMerchant(t *testing.T, w *matrixWorld, r route) {
 	globex := w.key("globex", access.Admin)
 	if strings.Contains(r.pattern, "{id}") {
 		got, missing := w.call(r.pattern, "acme", "", globex), w.call(r.pattern, "unknown", "", globex)
@@ -344,7 +344,7 @@ func TestMatrix(t *testing.T) {
 					continue
 				}
 				for _, c := range credentials {
-					t.Run(strings.ReplaceAll(r.pattern+" "+c.name, "/", "|"), func(t *testing.T) { c.check(w, r, t) })
+					t.Run(strings.ReplaceAll(r.pattern+" "+c.name, "/", "|"), func(t *testing.T) { c.check(t, w, r) })
 				}
 			}
 			if found := access.Redact(w.log.String()); found != w.log.String() {
