@@ -149,7 +149,13 @@ var readyLine = regexp.MustCompile(`msg=ready url=(\S+)`)
 // begin runs a replica and waits until it answers requests.
 func (s *service) begin() *replica {
 	s.Helper()
-	r := &replica{child: launchWith(s, s.env, "serve", "--config", s.config)}
+	return s.beginProgram(program, s.config)
+}
+
+// beginProgram is begin with another version of the program, and its configuration.
+func (s *service) beginProgram(path, config string) *replica {
+	s.Helper()
+	r := &replica{child: launchProgram(s, path, s.env, "serve", "--config", config)}
 	if err := await(within(s, s.patience), func() bool {
 		if m := readyLine.FindStringSubmatch(r.stderr.String()); m != nil {
 			r.url = m[1]
@@ -164,7 +170,13 @@ func (s *service) begin() *replica {
 // start runs a replica and waits until all is well with it.
 func (s *service) start() *replica {
 	s.Helper()
-	r := s.begin()
+	return s.startProgram(program, s.config)
+}
+
+// startProgram is start with another version of the program, and its configuration.
+func (s *service) startProgram(path, config string) *replica {
+	s.Helper()
+	r := s.beginProgram(path, config)
 	s.awaitHealth(r, func(h health) bool { return h.Ready })
 	return r
 }

@@ -36,7 +36,13 @@ func launch(tb testing.TB, args ...string) *child {
 // launchWith is launch with more variables in the environment.
 func launchWith(tb testing.TB, env []string, args ...string) *child {
 	tb.Helper()
-	cmd := exec.Command(program, args...)
+	return launchProgram(tb, program, env, args...)
+}
+
+// launchProgram is launchWith for another version of the program.
+func launchProgram(tb testing.TB, path string, env []string, args ...string) *child {
+	tb.Helper()
+	cmd := exec.Command(path, args...)
 	cmd.Env = append(append(os.Environ(), keyEnv+"="+operatorKey), env...)
 	return startChild(tb, cmd)
 }

@@ -140,8 +140,9 @@ type orders struct {
 	work    sync.WaitGroup
 
 	mu       sync.Mutex
-	made     map[string]bool // ids of accepted invoices
-	accepted []time.Time     // when each replica accepted an order last, and that order was begun
+	apis     []*client.Client // of the replicas
+	made     map[string]bool  // ids of accepted invoices
+	accepted []time.Time      // when each replica accepted an order last, and that order was begun
 	begun    []time.Time
 	refused  int           // attempts
 	changed  chan struct{} // closed and replaced with every order
@@ -155,17 +156,18 @@ func (s *service) takeOrders(replicas ...*replica) *orders {
 		accepted: make([]time.Time, len(replicas)), begun: make([]time.Time, len(replicas)),
 	}
 	draft := s.draft(0)
+	for _, r := range replicas {
+		o.apis = append(o.apis, s.api(r))
+	}
 	for i := range buyers {
-		at := i % len(replicas)
-		api := s.api(replicas[at])
-		o.work.Go(func() { o.buy(s.Context(), api, at, i, draft) })
+		o.work.Go(func() { o.buy(s.Context(), i%len(replicas), i, draft) })
 	}
 	s.Cleanup(func() { o.stop() })
 	return o
 }
 
 // buy creates one invoice after the other until the orders are stopped.
-func (o *orders) buy(ctx context.Context, api *client.Client, at, buyer int, draft apitypes.CreateInvoiceRequest) {
+func (o *orders) buy(ctx context.Context, at, buyer int, draft apitypes.CreateInvoiceRequest) {
 	pause := time.NewTicker(buyerPause)
 	defer pause.Stop()
 	for n := 0; ; n++ {
@@ -173,7 +175,7 @@ func (o *orders) buy(ctx context.Context, api *client.Client, at, buyer int, dra
 		key := client.IdempotencyKey(fmt.Sprintf("order-%d-%d", buyer, n))
 		for accepted := false; !accepted; {
 			begun := time.Now()
-			answer, err := api.CreateInvoice(ctx, draft, key)
+			answer, err := o.api(at).CreateInvoice(ctx, draft, key)
 			accepted = err == nil
 			o.record(at, begun, answer.ID, err)
 			select {
@@ -188,6 +190,23 @@ func (o *orders) buy(ctx context.Context, api *client.Client, at, buyer int, dra
 		default:
 		}
 	}
+}
+
+func (o *orders) api(at int) *client.Client {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.apis[at]
+}
+
+// move has the clients of a replica use another one, and returns once each of them
+// does.
+func (o *orders) move(tb testing.TB, at int, to *client.Client) {
+	tb.Helper()
+	o.mu.Lock()
+	o.apis[at] = to
+	o.mu.Unlock()
+	moved := time.Now()
+	o.until(tb, func() bool { return o.begun[at].After(moved) })
 }
 
 func (o *orders) record(at int, begun time.Time, id string, err error) {
