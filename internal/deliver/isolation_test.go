@@ -227,8 +227,8 @@ type expiries struct {
 	happened chan map[string]int
 }
 
-func (e expiries) ExpireDeliveries(ctx context.Context, r store.ExpireRequest) (map[string]int, bool, error) {
-	expired, more, err := e.Store.ExpireDeliveries(ctx, r)
+func (e expiries) FailOverdueDeliveries(ctx context.Context, r store.OverdueRequest) (map[string]int, bool, error) {
+	expired, more, err := e.Store.FailOverdueDeliveries(ctx, r)
 	if err == nil && len(expired) > 0 {
 		e.happened <- expired
 	}
@@ -282,7 +282,7 @@ type unexpiring struct {
 	asked chan struct{}
 }
 
-func (u unexpiring) ExpireDeliveries(context.Context, store.ExpireRequest) (map[string]int, bool, error) {
+func (u unexpiring) FailOverdueDeliveries(context.Context, store.OverdueRequest) (map[string]int, bool, error) {
 	select {
 	case u.asked <- struct{}{}:
 	default:

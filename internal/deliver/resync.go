@@ -242,7 +242,7 @@ func (r *run) beginExpiring(queues map[delivery.Lane][]delivery.Queue, now time.
 func (r *run) expire(ctx context.Context, merchantIDs []string, unreachable map[string]bool, now time.Time) (more bool, err error) {
 	batches := expireBatches
 	for part := range slices.Chunk(merchantIDs, expireMerchants) {
-		request := store.ExpireRequest{Worker: r.registration(), MerchantIDs: part, Unreachable: make(map[string]bool), Now: now, Limit: expireBatch}
+		request := store.OverdueRequest{Worker: r.registration(), MerchantIDs: part, Unreachable: make(map[string]bool), Now: now, Limit: expireBatch}
 		for _, id := range part {
 			if unreachable[id] {
 				request.Unreachable[id] = true
@@ -253,7 +253,7 @@ func (r *run) expire(ctx context.Context, merchantIDs []string, unreachable map[
 				return true, nil
 			}
 			var expired map[string]int
-			if expired, again, err = r.conf.Store.ExpireDeliveries(ctx, request); err != nil {
+			if expired, again, err = r.conf.Store.FailOverdueDeliveries(ctx, request); err != nil {
 				return false, err
 			}
 			for merchantID, n := range expired {

@@ -28,8 +28,8 @@ func (c *counting) LeaseDeliveries(ctx context.Context, r delivery.LeaseRequest)
 	return c.recorder.LeaseDeliveries(ctx, r)
 }
 
-func (c *counting) ExpireDeliveries(ctx context.Context, r store.ExpireRequest) (map[string]int, bool, error) {
-	expired, more, err := c.recorder.ExpireDeliveries(ctx, r)
+func (c *counting) FailOverdueDeliveries(ctx context.Context, r store.OverdueRequest) (map[string]int, bool, error) {
+	expired, more, err := c.recorder.FailOverdueDeliveries(ctx, r)
 	if len(expired) > 0 {
 		c.expired <- expired
 	}

@@ -33,7 +33,7 @@ type Store interface {
 	LeaseDeliveries(ctx context.Context, r delivery.LeaseRequest) (delivery.Leased, error)
 	FinishDeliveries(ctx context.Context, outcomes []delivery.Outcome) (lost []int, err error)
 	ReleaseDeliveries(ctx context.Context, leaseID string, seqs []int64, now time.Time) (int64, error)
-	ExpireDeliveries(ctx context.Context, r store.ExpireRequest) (expired map[string]int, more bool, err error)
+	FailOverdueDeliveries(ctx context.Context, r store.OverdueRequest) (expired map[string]int, more bool, err error)
 	Queues(ctx context.Context, lane delivery.Lane) ([]delivery.Queue, error)
 	RegisterWorker(ctx context.Context, d store.Worker, now, until time.Time) error
 	DeregisterWorker(ctx context.Context, id string) error

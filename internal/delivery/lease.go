@@ -82,7 +82,7 @@ type Plan struct {
 type turn struct {
 	Queue
 	breaker  Breaker
-	open     bool           // the breaker is
+	paused   bool           // the breaker allows nothing before its Until
 	inFlight map[int64]bool // in either lane
 	waiting  []Delivery     // the first of the queue, in the order in which they are leased
 	taken    int            // how many of waiting are leased
@@ -101,7 +101,7 @@ func NewPlan(r LeaseRequest, breakers map[string]Breaker) *Plan {
 		if !ok {
 			continue
 		}
-		t := &turn{Queue: q, breaker: b, open: b.Until.After(r.Now), inFlight: make(map[int64]bool)}
+		t := &turn{Queue: q, breaker: b, paused: b.Until.After(r.Now), inFlight: make(map[int64]bool)}
 		if b.GivenUp(r.Now) {
 			t.from = r.Now
 			// A first attempt's deadline is that long after it is due.
@@ -143,7 +143,7 @@ func (p *Plan) Peeks() (byDue, byDeadline []Peek) {
 
 // retriesBehindOpen reports whether only retries in their final window may be
 // leased. First attempts that are due first also have the earliest deadlines.
-func (t *turn) retriesBehindOpen(l Lane) bool { return t.open && l == Retry }
+func (t *turn) retriesBehindOpen(l Lane) bool { return t.paused && l == Retry }
 
 func (p *Plan) peeks(turns []*turn) []Peek {
 	count := make(map[bool]int)
@@ -221,7 +221,7 @@ func (p *Plan) takesNext(t *turn) bool {
 		return false
 	}
 	next := t.waiting[t.taken]
-	if t.open {
+	if t.paused {
 		return !p.request.Now.Before(next.Deadline.Add(-FinalWindow))
 	}
 	return !p.request.Now.Before(next.Due)

@@ -18,8 +18,8 @@ const maxQuorumBlocks = 4 * maxBlocks
 // was recorded of them is still what the node and the others report. If it is not,
 // it is rolled back. settled is false after a rollback, and when more blocks remain
 // to be confirmed.
-func (ix *Indexer) confirm(ctx context.Context, n node, t heads, line uint64) (settled bool, err error) {
-	last, ok := ix.tracker.At(line)
+func (ix *Indexer) confirm(ctx context.Context, n node, t heads, finalized uint64) (settled bool, err error) {
+	last, ok := ix.tracker.At(finalized)
 	if !ok || last.Number <= ix.tracker.Final().Number {
 		return true, nil
 	}
@@ -34,12 +34,12 @@ func (ix *Indexer) confirm(ctx context.Context, n node, t heads, line uint64) (s
 	if ok, err := ix.verifyCanonical(ctx, n, t, at, pending); !ok || err != nil {
 		return false, err
 	}
-	if err := ix.crossCheck(ctx, n, at, ix.tracker.Final()); err != nil {
+	if err := ix.verifyBlockHash(ctx, n, at, ix.tracker.Final()); err != nil {
 		return false, err
 	}
 	check := ix.verifyReceipts
 	if ix.cfg.Chain.Quorum > 1 {
-		check = ix.verifyQuorum
+		check = ix.verifyTransfers
 	}
 	if ok, err := check(ctx, n, at, pending); !ok || err != nil {
 		return false, err
@@ -54,8 +54,8 @@ func (ix *Indexer) confirm(ctx context.Context, n node, t heads, line uint64) (s
 // verifyCanonical compares the newest block to confirm and the blocks of pending
 // transfers with the node's canonical blocks, and rolls back what differs. Blocks
 // that are linked by parents to the node's present head are canonical.
-func (ix *Indexer) verifyCanonical(ctx context.Context, n node, t heads, line invoice.Header, pending []invoice.Transfer) (bool, error) {
-	read := map[uint64]invoice.Header{line.Number: line}
+func (ix *Indexer) verifyCanonical(ctx context.Context, n node, t heads, finalized invoice.Header, pending []invoice.Transfer) (bool, error) {
+	read := map[uint64]invoice.Header{finalized.Number: finalized}
 	for _, t := range pending {
 		h, _ := ix.tracker.At(t.BlockNumber)
 		if h.Hash != t.BlockHash {
@@ -90,7 +90,7 @@ func (ix *Indexer) verifyReceipts(ctx context.Context, n node, at invoice.Header
 	case err != nil:
 		return false, err
 	case wrong == nil:
-		return ix.verifyOrphans(ctx, n, at)
+		return ix.recheckOrphaned(ctx, n, at)
 	}
 	if err := ix.believeMissing(ctx, n, *wrong); err != nil {
 		return false, err

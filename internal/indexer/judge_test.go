@@ -26,7 +26,7 @@ func drawBlockReadings(t *rapid.T) []blockReading {
 	return readings
 }
 
-// judgeBlocks gathers readings for judgeBlock as crossCheck does: from polled
+// judgeBlocks gathers readings for judgeBlock as verifyBlockHash does: from polled
 // nodes at first, and the chains of those that faulty names.
 func judgeBlocks(t *rapid.T, readings []blockReading, polled int, faulty map[string]bool) (blockVerdict, []blockReading) {
 	known := slices.Clone(readings[:min(polled, len(readings))])

@@ -41,10 +41,10 @@ type Ledger interface {
 	// Orphaned returns the transfers of payments that are orphaned, and were last
 	// seen in blocks above the newest final one and up to through.
 	Orphaned(ctx context.Context, chainKey string, through uint64) ([]invoice.Transfer, error)
-	// Confirm makes everything in blocks up to line final. It is
+	// Confirm makes everything in blocks up to finalized final. It is
 	// settle.ErrCursorMoved when the chain's revision is another one: what was
 	// verified was rolled back since.
-	Confirm(ctx context.Context, chainKey string, line invoice.Header, revision int64) error
+	Confirm(ctx context.Context, chainKey string, finalized invoice.Header, revision int64) error
 	// Fill records what the final blocks next..through of the cursor's gap hold,
 	// of which those that hold nothing of interest may be left out. All of it
 	// is final at once. It is settle.ErrCursorMoved when the gap begins

@@ -85,7 +85,7 @@ func (ix *Indexer) readFinal(ctx context.Context, turn int, s blockRange, final 
 			return err
 		}
 		r = reading{n, blocks}
-		if err := ix.crossCheck(ctx, n, r.last(), final); err != nil {
+		if err := ix.verifyBlockHash(ctx, n, r.last(), final); err != nil {
 			return err
 		}
 		if ix.cfg.Chain.Quorum > 1 {

@@ -146,7 +146,7 @@ func (ix *Indexer) catchUp(ctx context.Context, n node, t heads, last uint64) er
 		}
 		through := ix.tracker.Tip()
 		if ix.cfg.Chain.Quorum < 2 { // else two have read it
-			if ok, err := ix.verifyOrphans(ctx, n, through); err != nil {
+			if ok, err := ix.recheckOrphaned(ctx, n, through); err != nil {
 				return err
 			} else if !ok {
 				return settle.ErrCursorMoved // the next sync continues where the rollback ended
@@ -245,7 +245,7 @@ func (ix *Indexer) start(ctx context.Context, n node, t heads, line uint64) erro
 // checkStart fails unless other nodes confirm the block where a chain begins, which is
 // final from then on.
 func (ix *Indexer) checkStart(ctx context.Context, n node, at invoice.Header) error {
-	if err := ix.crossCheck(ctx, n, at, invoice.Header{}); err != nil || ix.cfg.Chain.Quorum < 2 {
+	if err := ix.verifyBlockHash(ctx, n, at, invoice.Header{}); err != nil || ix.cfg.Chain.Quorum < 2 {
 		return err
 	}
 	var p poll
@@ -286,7 +286,7 @@ func (ix *Indexer) follow(ctx context.Context, n node, h chain.Header) (next *ch
 		return err
 	}
 	for {
-		step := ix.tracker.Judge(h.Header)
+		step := ix.tracker.Classify(h.Header)
 		switch step.Verdict {
 		case Known:
 			return nil, nil

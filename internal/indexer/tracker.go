@@ -19,14 +19,14 @@ type Tracker struct {
 // Verdict says what to do about a block.
 type Verdict int
 
-// The verdicts of Judge.
+// The verdicts of Classify.
 const (
 	// Known: the block is the newest that was read. Nothing is to be done.
 	Known Verdict = iota
 	// Extends: the block follows the newest that was read. Read it.
 	Extends
 	// Ask: what to do depends on the node's block at the height Step.Ask.
-	// Judge that one next.
+	// Classify that one next.
 	Ask
 	// Reorg: blocks above Step.Ancestor were replaced. Roll back to it.
 	Reorg
@@ -34,7 +34,7 @@ const (
 	Violation
 )
 
-// Step is what Judge decided.
+// Step is what Classify decided.
 type Step struct {
 	Verdict  Verdict
 	Ask      uint64
@@ -112,11 +112,11 @@ func (t *Tracker) above(number uint64) int {
 	return i
 }
 
-// Judge decides what it means that the node's canonical chain holds h. A block
+// Classify decides what it means that the node's canonical chain holds h. A block
 // below the tip is judged only when an earlier step asked for it, or when it
 // is known to differ: that it is the same as the one read says that the fork
 // is above it.
-func (t *Tracker) Judge(h invoice.Header) Step {
+func (t *Tracker) Classify(h invoice.Header) Step {
 	tip := t.Tip()
 	same, ok := t.At(h.Number)
 	switch {

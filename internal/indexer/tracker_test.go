@@ -30,9 +30,9 @@ func line(first, last uint64, fork byte, parent invoice.Header) []invoice.Header
 	return chain
 }
 
-// TestJudge walks through what one header can mean to a chain that is read up
+// TestClassify walks through what one header can mean to a chain that is read up
 // to block 14, is final up to block 10 and has a gap at block 12.
-func TestJudge(t *testing.T) {
+func TestClassify(t *testing.T) {
 	a := line(0, 16, 'a', invoice.Header{})
 	stored := []invoice.Header{a[9], a[10], a[11], a[13], a[14]}
 	tracker := NewTracker(settle.Cursor{Started: true, Indexed: a[14], Confirmed: a[10]}, stored)
@@ -58,7 +58,7 @@ func TestJudge(t *testing.T) {
 		{b(10), Step{Verdict: Violation}},
 		{a[3], Step{Verdict: Ask, Ask: 10}},
 	} {
-		if got := tracker.Judge(test.h); got != test.want {
+		if got := tracker.Classify(test.h); got != test.want {
 			t.Errorf("block %d%c: %+v, want %+v", test.h.Number, test.h.Hash[31], got, test.want)
 		}
 	}
@@ -172,7 +172,7 @@ func feed(t *rapid.T, tracker *Tracker, model []invoice.Header) {
 		if steps > 10*len(model) {
 			t.Fatal("the tracker asks for ever")
 		}
-		switch step := tracker.Judge(h); step.Verdict {
+		switch step := tracker.Classify(h); step.Verdict {
 		case Known:
 			return
 		case Extends:
@@ -205,7 +205,7 @@ func TestTrackerReportsEveryViolation(t *testing.T) {
 		b := append(slices.Clone(a[:fork]), line(fork, head, 'b', a[fork-1])...)
 		h := b[head]
 		for range 100 {
-			step := tracker.Judge(h)
+			step := tracker.Classify(h)
 			switch {
 			case step.Verdict == Ask:
 				h = b[step.Ask]
@@ -224,7 +224,7 @@ func ExampleTracker() {
 	tracker := NewTracker(settle.Cursor{Started: true, Indexed: a[3], Confirmed: a[1]}, a)
 	b := line(3, 4, 'b', a[2])
 	for _, h := range []invoice.Header{b[1], b[0]} {
-		step := tracker.Judge(h)
+		step := tracker.Classify(h)
 		fmt.Println(step.Verdict == Ask, step.Ask, step.Verdict == Reorg, step.Ancestor.Number)
 	}
 	// Output:

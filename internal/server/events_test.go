@@ -21,7 +21,7 @@ func TestRedeliveryIsAudited(t *testing.T) {
 		if err := db.RegisterWorker(t.Context(), me, now, now.Add(time.Second)); err != nil {
 			t.Fatal(err)
 		}
-		if n, _, err := db.ExpireDeliveries(t.Context(), store.ExpireRequest{
+		if n, _, err := db.FailOverdueDeliveries(t.Context(), store.OverdueRequest{
 			Worker: me, MerchantIDs: []string{"m"}, Unreachable: map[string]bool{"m": true}, Now: now, Limit: 9,
 		}); err != nil || n["m"] != 3 {
 			t.Fatalf("expired %v, %v", n, err)

@@ -57,11 +57,11 @@ func (s *Service) Confirm(ctx context.Context, chainKey string, finalized invoic
 // confirmTransfers confirms the pending payments and refunds up to a block and
 // recomputes their invoices. indexed is the newest block that was read.
 func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, out *outbox, chainKey string, through, indexed uint64) error {
-	payments, err := tx.UnfinalPayments(ctx, chainKey, 0, through)
+	payments, err := tx.PendingPayments(ctx, chainKey, 0, through)
 	if err != nil {
 		return err
 	}
-	refunds, err := tx.UnfinalRefunds(ctx, chainKey, 0, through)
+	refunds, err := tx.PendingRefunds(ctx, chainKey, 0, through)
 	if err != nil {
 		return err
 	}

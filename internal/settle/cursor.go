@@ -72,11 +72,11 @@ func (s *Service) Pending(ctx context.Context, chainKey string, through uint64) 
 	if err != nil {
 		return nil, 0, err
 	}
-	payments, err := s.store.UnfinalPayments(ctx, chainKey, 0, through)
+	payments, err := s.store.PendingPayments(ctx, chainKey, 0, through)
 	if err != nil {
 		return nil, 0, err
 	}
-	refunds, err := s.store.UnfinalRefunds(ctx, chainKey, 0, through)
+	refunds, err := s.store.PendingRefunds(ctx, chainKey, 0, through)
 	if err != nil {
 		return nil, 0, err
 	}

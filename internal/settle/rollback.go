@@ -47,7 +47,7 @@ func (s *Service) Rollback(ctx context.Context, chainKey string, to invoice.Head
 // orphanAbove orphans the payments and refunds of blocks above the number, and
 // removes them from the sums.
 func (s *Service) orphanAbove(ctx context.Context, tx *store.Tx, chainKey string, number uint64) error {
-	payments, err := tx.UnfinalPayments(ctx, chainKey, number+1, math.MaxInt64)
+	payments, err := tx.PendingPayments(ctx, chainKey, number+1, math.MaxInt64)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (s *Service) orphanAbove(ctx context.Context, tx *store.Tx, chainKey string
 	for _, inv := range invoices.byID {
 		invoices.put(inv.WithoutBlocksAbove(number))
 	}
-	refunds, err := tx.UnfinalRefunds(ctx, chainKey, number+1, math.MaxInt64)
+	refunds, err := tx.PendingRefunds(ctx, chainKey, number+1, math.MaxInt64)
 	if err != nil {
 		return err
 	}

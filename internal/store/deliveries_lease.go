@@ -218,13 +218,3 @@ func each[R, V any](rows []R, column func(R) V) []V {
 func seqsOf(deliveries []delivery.Delivery) []int64 {
 	return each(deliveries, func(d delivery.Delivery) int64 { return d.Seq })
 }
-
-// lockFree is the clause that locks the rows of a SELECT until the transaction
-// ends, for changes that leave their keys alone, and leaves out those that
-// others have locked. SQLite has one writer and needs none.
-func (tx *Tx) lockFree() string {
-	if tx.postgres {
-		return " FOR NO KEY UPDATE SKIP LOCKED"
-	}
-	return ""
-}

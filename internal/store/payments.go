@@ -167,9 +167,9 @@ func (q *queries) PaidPairs(ctx context.Context, chainKey string, pairs []Pair) 
 	return paid, err
 }
 
-// UnfinalPayments returns the chain's pending payments in blocks from one
+// PendingPayments returns the chain's pending payments in blocks from one
 // number to another, inclusive.
-func (q *queries) UnfinalPayments(ctx context.Context, chainKey string, from, to uint64) ([]PaymentRow, error) {
+func (q *queries) PendingPayments(ctx context.Context, chainKey string, from, to uint64) ([]PaymentRow, error) {
 	return queryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
 		WHERE chain_key = $1 AND block_number BETWEEN $2 AND $3 AND status = 'pending'
 		ORDER BY block_number, log_index`, chainKey, int64(from), int64(to))

@@ -331,7 +331,7 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 		},
 		"newest":     func() error { _, err := read.NewestPayments(ctx, "inv_1", 20); return err },
 		"registered": func() error { _, err := read.PaidThroughRegistry(ctx, []string{"inv_1"}); return err },
-		"unfinal":    func() error { _, err := read.UnfinalPayments(ctx, "base", 0, 999); return err },
+		"unfinal":    func() error { _, err := read.PendingPayments(ctx, "base", 0, 999); return err },
 		"orphaned":   func() error { _, err := read.OrphanedPayments(ctx, "base", 1, 999); return err },
 		"among undecided": func() error {
 			_, err := read.WhichUndecided(ctx, []string{"pay_1", "pay_2"})
@@ -341,7 +341,7 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 		"refunds":      func() error { _, err := read.RefundsOfPayments(ctx, []string{"pay_1"}); return err },
 		"refunded":     func() error { _, err := read.RefundsOfInvoices(ctx, []string{"inv_1"}); return err },
 		"paid back":    func() error { _, _, err := read.RefundedSums(ctx, []string{"pay_1"}); return err },
-		"unfinal too":  func() error { _, err := read.UnfinalRefunds(ctx, "base", 0, 999); return err },
+		"unfinal too":  func() error { _, err := read.PendingRefunds(ctx, "base", 0, 999); return err },
 		"key":          func() error { _, err := read.IdempotencyKey(ctx, "m", "k", invoice.Unix(1000)); return err },
 		"cursor":       func() error { _, err := read.Cursor(ctx, "base"); return err },
 		"created":      func() error { _, err := read.CreatedSeqs(ctx, []string{"inv_1", "inv_2"}); return err },

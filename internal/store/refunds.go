@@ -62,9 +62,9 @@ func (q *queries) refundsIn(ctx context.Context, column string, values []string)
 	})
 }
 
-// UnfinalRefunds returns the chain's pending refunds in blocks from one number
+// PendingRefunds returns the chain's pending refunds in blocks from one number
 // to another, inclusive.
-func (q *queries) UnfinalRefunds(ctx context.Context, chainKey string, from, to uint64) ([]invoice.Refund, error) {
+func (q *queries) PendingRefunds(ctx context.Context, chainKey string, from, to uint64) ([]invoice.Refund, error) {
 	return queryAll(ctx, q, scanRefund, selectRefunds+`WHERE refunds.chain_key = $1
 		AND refunds.block_number BETWEEN $2 AND $3 AND refunds.status = 'pending'
 		ORDER BY refunds.block_number, refunds.log_index`, chainKey, int64(from), int64(to))

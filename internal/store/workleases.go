@@ -13,9 +13,8 @@ type Lease struct {
 	Holder string // a random id, never a host name
 }
 
-// AcquireLease takes the lease until a time, or extends it for its holder; both
-// times are Unix milliseconds. It reports false while another holder has the
-// lease.
+// AcquireLease takes the lease until a time, or extends it for its holder. It
+// reports false while another holder has the lease.
 //
 // Replicas' clocks differ, so a lease may be taken too early. A write under a
 // lease therefore checks the holder and not the time.

@@ -109,7 +109,7 @@ func (w *Writer) resubmit(ctx context.Context, used uint64, missing []store.Chai
 		}
 	}
 	// Whatever their status says, these are not in the chain now.
-	line, beyond, err := w.unmined(ctx, used)
+	contiguous, beyond, err := w.unmined(ctx, used)
 	if err != nil {
 		return err
 	}
@@ -117,14 +117,14 @@ func (w *Writer) resubmit(ctx context.Context, used uint64, missing []store.Chai
 	if anyLive(beyond) {
 		troubles = append(troubles, w.giveUpStranded(ctx, used, beyond))
 	}
-	if len(line) == 0 {
+	if len(contiguous) == 0 {
 		return errors.Join(troubles...)
 	}
 	head, err := w.node.head(ctx)
 	if err != nil {
 		return errors.Join(append(troubles, err)...)
 	}
-	for _, t := range line {
+	for _, t := range contiguous {
 		first := t.Nonce == used
 		if !first && t.Status == store.TxFailed {
 			continue // its turn comes, if nothing else takes its nonce

@@ -23,6 +23,26 @@ var (
 	errNonceUncertain = errors.New("it is not certain how many nonces of the operator are used")
 )
 
+// nextNonce returns the nonce of the next transaction. The result is false if none can be
+// sent now: one of our transactions is in flight again after a reorg, and is broadcast
+// again, or a pending transaction of another program holds the nonce.
+func (w *Writer) nextNonce(ctx context.Context) (nonce uint64, free bool, err error) {
+	used, _, err := w.node.nonceAndReceipts(ctx, w.sender, nil)
+	if err != nil {
+		return 0, false, err
+	}
+	w.update(func(s *Status) { s.Nonce = used })
+	contiguous, beyond, err := w.unmined(ctx, used)
+	if err != nil {
+		return 0, false, err
+	}
+	if len(contiguous) > 0 || anyLive(beyond) {
+		return 0, false, w.resubmit(ctx, used, nil)
+	}
+	free, err = w.isNonceFree(ctx, used)
+	return used, free, err
+}
+
 // nonceClaim is a number of used nonces that does not follow from our own rows, and
 // since when nodes report it.
 type nonceClaim struct {
@@ -186,7 +206,7 @@ func (w *Writer) giveUpStranded(ctx context.Context, used uint64, beyond []store
 
 // splitContiguous splits transactions, ordered by nonce, into those whose nonces are
 // contiguous from used on, and the others.
-func splitContiguous(used uint64, all []store.ChainTx) (line, beyond []store.ChainTx) {
+func splitContiguous(used uint64, all []store.ChainTx) (contiguous, beyond []store.ChainTx) {
 	for i, t := range all {
 		if t.Nonce != used+uint64(i) {
 			return all[:i], all[i:]
@@ -198,13 +218,13 @@ func splitContiguous(used uint64, all []store.ChainTx) (line, beyond []store.Cha
 // unmined returns the sender's transactions that are not in the chain when so many nonces
 // are used, whatever their status: those that can be mined in order, and those behind a
 // nonce gap.
-func (w *Writer) unmined(ctx context.Context, used uint64) (line, beyond []store.ChainTx, err error) {
+func (w *Writer) unmined(ctx context.Context, used uint64) (contiguous, beyond []store.ChainTx, err error) {
 	all, err := w.conf.Store.ChainTxsFrom(ctx, w.conf.Chain.Key, w.sender, used)
 	if err != nil {
 		return nil, nil, err
 	}
-	line, beyond = splitContiguous(used, all)
-	return line, beyond, nil
+	contiguous, beyond = splitContiguous(used, all)
+	return contiguous, beyond, nil
 }
 
 // anyLive reports whether one of the transactions was not given up.

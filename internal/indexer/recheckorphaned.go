@@ -8,12 +8,12 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// verifyOrphans verifies, before blocks become final, that no payment in them is
+// recheckOrphaned verifies, before blocks become final, that no payment in them is
 // orphaned although its block is canonical. A node that replaced a block and took that
 // back may have left the payment out the second time, or invented it the first. If the
 // node's receipts hold such a payment, its block is rolled back and the result is
 // false. With a quorum it is not needed: both nodes have read the blocks.
-func (ix *Indexer) verifyOrphans(ctx context.Context, n node, through invoice.Header) (bool, error) {
+func (ix *Indexer) recheckOrphaned(ctx context.Context, n node, through invoice.Header) (bool, error) {
 	orphans, err := ix.canonicalOrphans(ctx, n, through.Number)
 	if err != nil {
 		return false, err

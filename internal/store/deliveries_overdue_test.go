@@ -33,7 +33,7 @@ func TestExpireDeliveries(t *testing.T) {
 		}
 		expire := func(what string, at int64, limit int, wantMore bool, want map[string]int) {
 			t.Helper()
-			got, more, err := s.ExpireDeliveries(t.Context(), store.ExpireRequest{MerchantIDs: merchants, Now: atMS(at), Limit: limit})
+			got, more, err := s.FailOverdueDeliveries(t.Context(), store.OverdueRequest{MerchantIDs: merchants, Now: atMS(at), Limit: limit})
 			if diff := gocmp.Diff(want, got); diff != "" || more != wantMore || err != nil {
 				t.Errorf("%s: more %t, %v (-want +got):\n%s", what, more, err, diff)
 			}
@@ -74,7 +74,7 @@ func TestGivenUpIsProbed(t *testing.T) {
 		for i, at := range []int64{now + day, now + day + 1000} {
 			for more := true; more; {
 				var err error
-				_, more, err = s.ExpireDeliveries(t.Context(), store.ExpireRequest{MerchantIDs: []string{"dead"}, Now: atMS(at), Limit: 999})
+				_, more, err = s.FailOverdueDeliveries(t.Context(), store.OverdueRequest{MerchantIDs: []string{"dead"}, Now: atMS(at), Limit: 999})
 				must(t, err)
 			}
 			r := request(fmt.Sprint("first ", i))
@@ -102,7 +102,7 @@ func TestExpireAfterAnOutage(t *testing.T) {
 		const lastProbe = now + 2*day
 		must(t, s.SaveBreaker(t.Context(), "m", delivery.Breaker{State: delivery.BreakerOpen, Allowed: 1, Pauses: 1, Since: atMS(now - 1), Until: atMS(lastProbe)}))
 		for _, c := range []struct{ at, want int64 }{{lastProbe + 300_001, 0}, {lastProbe + 300_000, 1}} {
-			expired, _, err := s.ExpireDeliveries(t.Context(), store.ExpireRequest{MerchantIDs: []string{"m"}, Now: atMS(c.at), Limit: 256})
+			expired, _, err := s.FailOverdueDeliveries(t.Context(), store.OverdueRequest{MerchantIDs: []string{"m"}, Now: atMS(c.at), Limit: 256})
 			if err != nil || int64(expired["m"]) != c.want {
 				t.Errorf("%d ms after the last probe was due: %d failed, %v; want %d", c.at-lastProbe, expired["m"], err, c.want)
 			}
@@ -126,7 +126,7 @@ func TestExpireWithoutEndpoint(t *testing.T) {
 		must(t, s.RegisterWorker(t.Context(), other, atMS(at), atMS(at+10)))
 		expire := func(what string, at int64, want map[string]int) {
 			t.Helper()
-			got, _, err := s.ExpireDeliveries(t.Context(), store.ExpireRequest{
+			got, _, err := s.FailOverdueDeliveries(t.Context(), store.OverdueRequest{
 				Worker: me, MerchantIDs: []string{"a", "b"}, Unreachable: map[string]bool{"a": true, "b": true}, Now: atMS(at), Limit: 10,
 			})
 			if diff := gocmp.Diff(want, got); diff != "" || err != nil {

@@ -65,11 +65,11 @@ func quarantine(nodes []node, wrong []wrongNode) {
 	}
 }
 
-// crossCheck asks other nodes for their block at the height of one that is about
+// verifyBlockHash asks other nodes for their block at the height of one that is about
 // to become final above the block final, which is zero when nothing is final yet.
 // judgeBlock decides, and nodes that are wrong are quarantined. It is a *nodeError
 // when that is the node itself, and a *NoQuorumError when it is undecided.
-func (ix *Indexer) crossCheck(ctx context.Context, n node, at, final invoice.Header) error {
+func (ix *Indexer) verifyBlockHash(ctx context.Context, n node, at, final invoice.Header) error {
 	p := poll{nodes: []node{n}, readings: []blockReading{{node: n.String(), hash: at.Hash}}}
 	rest := ix.cfg.Pool.Others(n.Node)
 	some := rest[:min(len(rest), maxPolled)]

@@ -57,22 +57,11 @@ func (w *Writer) sendNext(ctx context.Context, cursor store.Cursor) error {
 	if err != nil || len(batch) == 0 {
 		return err
 	}
-	used, _, err := w.node.nonceAndReceipts(ctx, w.sender, nil)
-	if err != nil {
+	nonce, free, err := w.nextNonce(ctx)
+	if err != nil || !free {
 		return err
 	}
-	w.update(func(s *Status) { s.Nonce = used })
-	line, beyond, err := w.unmined(ctx, used)
-	if err != nil {
-		return err
-	}
-	if len(line) > 0 || anyLive(beyond) { // a reorg took them back
-		return w.resubmit(ctx, used, nil)
-	}
-	if free, err := w.isNonceFree(ctx, used); err != nil || !free {
-		return err
-	}
-	return w.submit(ctx, used, batch[0].Kind, batch)
+	return w.submit(ctx, nonce, batch[0].Kind, batch)
 }
 
 // pickBatch returns the oldest due intents of one kind that need a transaction.

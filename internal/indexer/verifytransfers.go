@@ -13,11 +13,11 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// verifyQuorum reads the blocks that are about to become final from the node and from
+// verifyTransfers reads the blocks that are about to become final from the node and from
 // a second one, and returns true when both have them and report the transfers that
 // were recorded. What differs from the node's present reading is rolled back, and the
 // result is false: the node is not blamed, for another one may have reported it.
-func (ix *Indexer) verifyQuorum(ctx context.Context, n node, at invoice.Header, pending []invoice.Transfer) (bool, error) {
+func (ix *Indexer) verifyTransfers(ctx context.Context, n node, at invoice.Header, pending []invoice.Transfer) (bool, error) {
 	s := blockRange{first: ix.tracker.Final().Number + 1, last: at.Number}
 	c := ix.newAddressCache()
 	own, err := ix.readBlockRange(ctx, n, s, c)
@@ -115,7 +115,7 @@ func (ix *Indexer) secondReading(ctx context.Context, n node, s blockRange, last
 	}
 	r := &reading{n, blocks}
 	if r.last().Hash != last {
-		return nil, nil // crossCheck has judged that
+		return nil, nil // verifyBlockHash has judged that
 	}
 	return r, nil
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/quittance/quittance/internal/delivery"
 )
 
-// ExpireRequest selects the deliveries that ExpireDeliveries fails.
-type ExpireRequest struct {
+// OverdueRequest selects the deliveries that FailOverdueDeliveries fails.
+type OverdueRequest struct {
 	Worker      Worker // that asks
 	MerchantIDs []string
 	// Unreachable are those of the merchants of which the worker knows no
@@ -21,7 +21,7 @@ type ExpireRequest struct {
 	Limit       int // how many are failed at most
 }
 
-// ExpireDeliveries fails up to r.Limit deliveries of the merchants whose
+// FailOverdueDeliveries fails up to r.Limit deliveries of the merchants whose
 // deadlines passed and that nobody is attempting. It returns how many failed by
 // merchant, and whether there may be more.
 //
@@ -29,7 +29,7 @@ type ExpireRequest struct {
 // even after its deadline, because the service may have been down. It fails
 // without one if its endpoint was probed in vain for a whole retry window, or
 // if no running worker knows an endpoint.
-func (s *Store) ExpireDeliveries(ctx context.Context, r ExpireRequest) (expired map[string]int, more bool, err error) {
+func (s *Store) FailOverdueDeliveries(ctx context.Context, r OverdueRequest) (expired map[string]int, more bool, err error) {
 	now, limit := r.Now, r.Limit
 	err = s.Update(ctx, func(tx *Tx) error {
 		expired, more = make(map[string]int), false
@@ -69,7 +69,7 @@ func (s *Store) ExpireDeliveries(ctx context.Context, r ExpireRequest) (expired 
 // unreachable returns those of r.Unreachable that have no endpoint: none is
 // stored, and all running workers have the same configuration as the one that
 // asks.
-func (tx *Tx) unreachable(ctx context.Context, r ExpireRequest) (map[string]bool, error) {
+func (tx *Tx) unreachable(ctx context.Context, r OverdueRequest) (map[string]bool, error) {
 	if len(r.Unreachable) == 0 {
 		return nil, nil
 	}
@@ -94,7 +94,7 @@ func (tx *Tx) overdue(ctx context.Context, merchantID string, givenUp bool, now 
 		return queryAll(ctx, &tx.queries, func(row scanner) (delivery.Delivery, error) {
 			d := delivery.Delivery{MerchantID: merchantID}
 			return d, row.Scan(&d.Seq, &d.Attempts)
-		}, "SELECT seq, attempts FROM deliveries WHERE merchant_id = $1 AND "+conditions+" LIMIT $3"+tx.lockFree(), merchantID, before.UnixMilli(), limit)
+		}, "SELECT seq, attempts FROM deliveries WHERE merchant_id = $1 AND "+conditions+" LIMIT $3"+tx.skipLocked(), merchantID, before.UnixMilli(), limit)
 	}
 	if !givenUp {
 		return look("attempts > 0 AND deadline_ms < $2 AND (lease_id IS NULL OR due_ms <= $2) AND attempts > since ORDER BY deadline_ms, seq", now)
@@ -116,4 +116,14 @@ func (tx *Tx) overdue(ctx context.Context, merchantID string, givenUp bool, now 
 		found = append(found, more[:min(len(more), limit-len(found))]...)
 	}
 	return found, err
+}
+
+// skipLocked is the clause that locks the rows of a SELECT until the transaction
+// ends, for changes that leave their keys alone, and leaves out those that
+// others have locked. SQLite has one writer and needs none.
+func (tx *Tx) skipLocked() string {
+	if tx.postgres {
+		return " FOR NO KEY UPDATE SKIP LOCKED"
+	}
+	return ""
 }
