@@ -34,7 +34,7 @@ func TestDevFlags(t *testing.T) {
 		{"all interfaces", "loopback", []string{"--listen", "0.0.0.0:0"}},
 		{"no host", "loopback", []string{"--listen", ":8080"}},
 		{"another host", "loopback", []string{"--listen", "192.0.2.1:8080"}},
-		{"a name", "loopback", []string{"--listen", "example.com:8080"}},
+		{"a name", "IP address", []string{"--listen", "example.com:8080"}},
 		{"IPv6", "loopback", []string{"--listen", "[::]:0"}},
 		{"no port", "--listen", []string{"--listen", "127.0.0.1"}},
 		{"no time", "block-time", []string{"--block-time", "soon"}},
