@@ -38,7 +38,8 @@ func TestUnreplicatedCommitStaysInvisible(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Update(ctx, func(tx *store.Tx) error { return add(t.Context(), tx, "inv_1") }) }()
-	for waiting() == 0 && len(ended) == 0 {
+	for n := 0; n == 0 && len(ended) == 0; {
+		n = waiting()
 	}
 	cancel()
 	if err := <-ended; err == nil {
@@ -50,6 +51,7 @@ func TestUnreplicatedCommitStaysInvisible(t *testing.T) {
 		}
 	}
 	standbys("")
-	for !has(t, s, "inv_1") {
+	for visible := false; !visible; {
+		visible = has(t, s, "inv_1")
 	}
 }

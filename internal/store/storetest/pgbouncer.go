@@ -127,8 +127,8 @@ func awaitBouncer(ctx context.Context, through string, ended <-chan error) error
 		}
 		select {
 		case <-retry.C:
-		case <-ended:
-			return fmt.Errorf("it ended; the last connection: %w", err)
+		case exit := <-ended:
+			return fmt.Errorf("it ended with %v; the last connection: %w", exit, err)
 		case <-ctx.Done():
 			return err
 		}

@@ -58,7 +58,7 @@ func (c *Cluster) KillNine() error {
 		return fmt.Errorf("find the server's process: %w", err)
 	}
 	// Where there is no such file, its children notice by themselves that it is gone.
-	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", pid)) //nolint:errcheck // see above
+	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", pid))
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		return fmt.Errorf("kill the server: %w", err)
 	}
