@@ -144,7 +144,13 @@ func TestAuditIsAppendOnly(t *testing.T) {
 				"INSERT INTO audit_entries SELECT 4, at, actor, client, request_id, merchant_id, action, object, before, after, prev_hash, hash FROM audit_entries WHERE seq = 1",
 			}
 			if name == "sqlite" {
-				statements = append(statements, "INSERT OR REPLACE INTO audit_entries SELECT 3, at, actor, client, request_id, merchant_id, action, object, before, after, prev_hash, hash FROM audit_entries WHERE seq = 1")
+				const columns = "at, actor, client, request_id, merchant_id, action, object, before, after, prev_hash"
+				statements = append(statements, // SQLite runs no delete triggers for the rows that it replaces
+					"INSERT OR REPLACE INTO audit_entries SELECT 3, "+columns+", hash FROM audit_entries WHERE seq = 1",
+					"INSERT OR REPLACE INTO audit_entries SELECT 3, "+columns+", prev_hash FROM audit_entries WHERE seq = 1",
+					"INSERT OR REPLACE INTO audit_entries SELECT 9, "+columns+", hash FROM audit_entries WHERE seq = 3",
+					"INSERT OR REPLACE INTO audit_entries (rowid, seq, "+columns+", hash) SELECT rowid, 9, "+columns+", prev_hash FROM audit_entries WHERE seq = 3",
+					"INSERT OR REPLACE INTO audit_head SELECT 1, seq, hash FROM audit_entries WHERE seq = 2")
 			} else {
 				statements = append(statements, "TRUNCATE audit_entries", "TRUNCATE audit_head")
 			}
@@ -167,7 +173,7 @@ func dropAuditTriggers(t *testing.T, db *sql.DB, name string) {
 	statements := []string{"DROP FUNCTION refuse_audit_change CASCADE"}
 	if name == "sqlite" {
 		statements = []string{"DROP TRIGGER audit_entries_update", "DROP TRIGGER audit_entries_delete", "DROP TRIGGER audit_entries_insert",
-			"DROP TRIGGER audit_head_update", "DROP TRIGGER audit_head_delete"}
+			"DROP TRIGGER audit_head_update", "DROP TRIGGER audit_head_delete", "DROP TRIGGER audit_head_insert"}
 	}
 	for _, statement := range statements {
 		_, err := db.ExecContext(t.Context(), statement)
