@@ -154,7 +154,7 @@ func (m *Manager) Update(ctx context.Context, by access.Principal, id string, c 
 			return "", err
 		}
 		action := access.ActionMerchantUpdate
-		if same(invoice.MerchantChange{Allowed: c.Allowed, Immediately: c.Immediately}, c) {
+		if c.Allowed != nil {
 			action = access.ActionAllowList
 		}
 		return action, tx.UpdateMerchant(ctx, changed)

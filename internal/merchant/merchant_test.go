@@ -119,7 +119,7 @@ func TestCreateAndUpdate(t *testing.T) {
 		if field := (*invoice.FieldError)(nil); !errors.As(err, &field) || field.Field != "defaultAddresses" {
 			t.Errorf("an address on an unknown chain: %v", err)
 		}
-		if diff := cmp.Diff([]access.Action{access.ActionMerchantUpdate, access.ActionMerchantCreate}, w.actions(t)); diff != "" {
+		if diff := cmp.Diff([]access.Action{access.ActionAllowList, access.ActionMerchantCreate}, w.actions(t)); diff != "" {
 			t.Errorf("the log (-want +got):\n%s", diff)
 		}
 	})
@@ -164,6 +164,14 @@ func TestAllowListIsDelayed(t *testing.T) {
 		}
 		w.pass(time.Second)
 		find("at once", home)
+		contact, bankOnly := "help@acme.example", []invoice.AllowedAddress{bank}
+		if _, err := w.Update(t.Context(), operator, "acme", invoice.MerchantChange{SupportContact: &contact, Allowed: bankOnly}); err != nil {
+			t.Fatal(err)
+		}
+		entries, err = w.db.AuditEntries(t.Context(), store.AuditFilter{Limit: 1})
+		if err != nil || len(entries) != 1 || entries[0].Action != access.ActionAllowList {
+			t.Errorf("the log of a list with another member: %+v, %v", entries, err)
+		}
 	})
 }
 
