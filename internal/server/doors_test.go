@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/certs/certstest"
 )
 
@@ -118,6 +119,24 @@ func TestNoProfilesAtSharedDoors(t *testing.T) {
 		for _, path := range []string{"/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/profile"} {
 			if a := ask(t, http.MethodGet, listeners[0].url()+path, ""); a.status != http.StatusNotFound {
 				t.Errorf("%s answers %d where the operator door shares an address", path, a.status)
+			}
+		}
+	}
+}
+
+// TestPublicNameIsNotPrivate asks for the operator's pages at shared loopback doors: under a
+// public name, a proxy passes on requests of the internet, even if it is not named.
+func TestPublicNameIsNotPrivate(t *testing.T) {
+	t.Parallel()
+	for _, hosts := range [][]string{nil, {"pay.example.com"}} {
+		want := http.StatusOK
+		if hosts != nil {
+			want = http.StatusUnauthorized
+		}
+		base := startServer(t, Config{Hosts: hosts, Access: Access{Mode: access.Live}}).url
+		for _, path := range []string{"/status", "/metrics"} {
+			if a := ask(t, http.MethodGet, base+path, ""); a.status != want {
+				t.Errorf("%s of a service with the names %q: %d, want %d", path, hosts, a.status, want)
 			}
 		}
 	}

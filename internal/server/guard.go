@@ -36,11 +36,12 @@ func (s *Server) runAuthenticator(ctx context.Context) error {
 }
 
 // isPrivate reports whether only the operator reaches the listener: it has the operator
-// door alone, or is on a loopback address without a proxy before it.
+// door alone, or is on a loopback address without a proxy before it. A public name shows
+// that there is a proxy, even if it is not a trusted one.
 func (s *Server) isPrivate(l *Listener) bool {
 	if len(l.doors) == 1 {
 		return l.doors[0] == OperatorDoor
 	}
 	address, ok := l.Addr().(*net.TCPAddr)
-	return ok && address.IP.IsLoopback() && len(s.cfg.Proxies.Trusted) == 0
+	return ok && address.IP.IsLoopback() && len(s.cfg.Proxies.Trusted) == 0 && len(s.cfg.Hosts) == 0
 }
