@@ -33,7 +33,7 @@ type cachedKey struct {
 //
 // Invariant: each key in it was read after version was, and version was read at most
 // checkInterval before a lookup returns. A change of any key changes the version, which
-// empties the cache.
+// empties the cache but for held.
 type cache struct {
 	store KeyReader
 	now   func() time.Time
@@ -44,10 +44,11 @@ type cache struct {
 	version int64
 	known   map[hash]*cachedKey
 	unknown map[hash]struct{} // hashes that no key has
+	held    map[hash]struct{} // hashes of keys that were read, also before the last change
 }
 
 func newCache(keys KeyReader, now func() time.Time) *cache {
-	return &cache{store: keys, now: now, known: make(map[hash]*cachedKey), unknown: make(map[hash]struct{})}
+	return &cache{store: keys, now: now, known: make(map[hash]*cachedKey), unknown: make(map[hash]struct{}), held: make(map[hash]struct{})}
 }
 
 // lookup returns the key with a hash, or store.ErrNotFound.
@@ -110,6 +111,9 @@ func (c *cache) load(ctx context.Context, h hash, version int64) (*cachedKey, er
 		found := &cachedKey{Record: r}
 		c.mu.Lock()
 		defer c.mu.Unlock()
+		if err == nil {
+			insert(c.held, h, struct{}{})
+		}
 		switch {
 		case c.version != version:
 		case err == nil:

@@ -18,8 +18,8 @@ func IsRefusal(err error) bool {
 	return false
 }
 
-// Holds reports whether a key's text is that of the configured key or of a key in memory,
-// which Authenticate does not look up.
+// Holds reports whether a key's text is that of the configured key, or of a key that was
+// read before and may have changed since.
 func (a *Authenticator) Holds(text string) bool {
 	key, err := access.ParseKey(text)
 	if err != nil {
@@ -29,9 +29,10 @@ func (a *Authenticator) Holds(text string) bool {
 	return subtle.ConstantTimeCompare(hash[:], a.configured[:]) == 1 || a.cache.holds(hash)
 }
 
-// holds reports whether the key with a hash is in the cache.
+// holds reports whether the key with a hash was read before.
 func (c *cache) holds(h hash) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.known[h] != nil
+	_, held := c.held[h]
+	return held
 }

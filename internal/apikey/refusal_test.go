@@ -3,6 +3,7 @@ package apikey_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apikey"
@@ -29,6 +30,14 @@ func TestHolds(t *testing.T) {
 		}
 		if !a.Holds(key) || a.Holds(unknown) {
 			t.Error("want it to hold the key that it accepted, and no other")
+		}
+		w.create("beta", access.Read)
+		w.pass(time.Second)
+		if _, err := a.Authenticate(t.Context(), unknown); !apikey.IsRefusal(err) {
+			t.Errorf("an unknown key: %v", err)
+		}
+		if !a.Holds(key) || a.Holds(unknown) {
+			t.Error("after a change of another key it no longer holds the key")
 		}
 	})
 	for _, err := range []error{nil, apikey.ErrMissing, errors.New("no database")} {

@@ -11,14 +11,14 @@ import (
 // keyAuthenticator finds the principal of a key. *apikey.Authenticator implements it.
 type keyAuthenticator interface {
 	Authenticate(ctx context.Context, text string) (access.Principal, error)
-	// Holds reports whether a key is in memory.
+	// Holds reports whether a key was read before.
 	Holds(text string) bool
 }
 
 // limitedAuthenticator is an authenticator that limits the wrong keys from a client
-// address. Beyond the limit it refuses all keys from there but those in memory, without a
-// look into the database. Programs on the same machine are not limited unless they are
-// proxies.
+// address. Beyond the limit it refuses all keys from there but those that were read before,
+// without a look into the database. Programs on the same machine are not limited unless
+// they are proxies.
 type limitedAuthenticator struct {
 	keyAuthenticator
 	limits *limits
