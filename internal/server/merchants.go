@@ -2,11 +2,14 @@ package server
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/merchant"
 	"github.com/quittance/quittance/internal/poster"
+	"github.com/quittance/quittance/internal/store"
 )
 
 // Merchants are the configured merchants. With AcceptAll, other merchants are
@@ -35,6 +38,26 @@ func (m Merchants) profiles() map[string]invoice.Merchant {
 		all[id] = invoice.Merchant{ID: id, Configured: true, Tolerance: m.Tolerances[id]}
 	}
 	return all
+}
+
+// buildMerchants builds the manager of the merchants. It fails if a configured merchant is
+// in the database too, because the rules there, such as its allowed addresses, would no
+// longer be in force.
+func (s *Server) buildMerchants(ctx context.Context, chainKeys []string) error {
+	configured := s.cfg.Merchants.profiles()
+	for id := range configured {
+		switch _, err := s.store.Merchant(ctx, id); {
+		case err == nil:
+			return fmt.Errorf("the merchant %s is in the database and in the configuration, whose merchants have no allowed addresses; remove it from the configuration", id)
+		case !errors.Is(err, store.ErrNotFound):
+			return err
+		}
+	}
+	s.merchants = merchant.New(merchant.Config{
+		Store: s.store, Configured: configured, AcceptAll: s.cfg.Merchants.AcceptAll,
+		Chains: chainKeys, Delay: s.cfg.AllowListDelay, Now: s.cfg.Now,
+	})
+	return nil
 }
 
 // directory implements settle.Merchants.

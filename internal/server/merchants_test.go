@@ -2,8 +2,13 @@ package server
 
 import (
 	"context"
+	"crypto/rand"
+	"log/slog"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/poster"
@@ -53,6 +58,29 @@ func TestMerchants(t *testing.T) {
 type unsealedStore struct{ endpoint.Store }
 
 func (unsealedStore) MasterKeyIDs(context.Context) ([]string, error) { return nil, nil }
+
+// TestMerchantConfiguredTwice starts a service whose configuration names a merchant of the
+// database. The list of allowed addresses there would no longer be in force.
+func TestMerchantConfiguredTwice(t *testing.T) {
+	t.Parallel()
+	url := storetest.SQLite(t)
+	db := storetest.Open(t, url)
+	if err := db.Update(t.Context(), func(tx *store.Tx) error {
+		return tx.InsertMerchant(t.Context(), invoice.Merchant{ID: "shop", Name: "Shop", Allowed: []invoice.AllowedAddress{{ChainKey: "house", Address: invoice.Address{1}}}})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	err := Run(ctx, Config{
+		Listeners: listenOn(t, Address{}), Database: url, Merchants: Merchants{Endpoints: map[string]poster.Endpoint{"shop": {}}},
+		Access: Access{Mode: access.Live}, Now: time.Now, Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler),
+		Ready: func(string) { cancel() },
+	})
+	if err == nil || !strings.Contains(err.Error(), "the merchant shop is in the database and in the configuration") {
+		t.Errorf("it ended with %v", err)
+	}
+}
 
 func TestConfiguredProfiles(t *testing.T) {
 	half := invoice.Tolerance{BasisPoints: 50}

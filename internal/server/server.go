@@ -238,10 +238,9 @@ func (s *Server) build(ctx context.Context) error {
 	for _, c := range s.cfg.Chains {
 		keys = append(keys, c.Key)
 	}
-	s.merchants = merchant.New(merchant.Config{
-		Store: s.store, Configured: s.cfg.Merchants.profiles(), AcceptAll: s.cfg.Merchants.AcceptAll,
-		Chains: keys, Delay: s.cfg.AllowListDelay, Now: s.cfg.Now,
-	})
+	if err := s.buildMerchants(ctx, keys); err != nil {
+		return err
+	}
 	if err := s.buildDelivery(ctx); err != nil {
 		return err
 	}
