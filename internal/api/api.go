@@ -143,7 +143,7 @@ type Config struct {
 	Endpoints Endpoints
 	Merchants Merchants
 	Keys      Keys
-	// Authenticator is required for WithKey.
+	// Authenticator is required for WithPrincipal.
 	Authenticator Authenticator
 	Chains        []chain.Chain // configured chains
 	Providers     []Provider

@@ -29,15 +29,11 @@ type unauthorizedError struct{ detail string }
 // Error returns the detail.
 func (e *unauthorizedError) Error() string { return e.detail }
 
-// WithKey returns a handler that authenticates a request, and passes it to next with its
-// principal if that has the scope.
-func (a *API) WithKey(scope access.Scope, next http.Handler) http.Handler {
+// WithPrincipal returns a handler that authenticates a request, and passes it to next with
+// its principal.
+func (a *API) WithPrincipal(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p, err := a.Principal(r)
-		if err == nil && !p.Can(scope) {
-			w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+string(scope)+`"`)
-			err = problemf(apitypes.CodeForbidden, "The key lacks the scope %s.", scope)
-		}
 		if err != nil {
 			a.WriteError(w, r, err)
 			return
@@ -46,19 +42,27 @@ func (a *API) WithKey(scope access.Scope, next http.Handler) http.Handler {
 	})
 }
 
-// WithOperatorKey returns a handler that authenticates a request, and passes it to next with
-// its principal if that is the operator.
-func (a *API) WithOperatorKey(next http.Handler) http.Handler {
+// WithScope returns a handler that passes a request to next if its principal has the scope.
+func (a *API) WithScope(scope access.Scope, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p, err := a.Principal(r)
-		if err == nil && !p.IsOperator() {
-			err = problemf(apitypes.CodeForbidden, "This wants a key of the operator.")
-		}
-		if err != nil {
-			a.WriteError(w, r, err)
+		if !access.FromContext(r.Context()).Can(scope) {
+			w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+string(scope)+`"`)
+			a.WriteError(w, r, problemf(apitypes.CodeForbidden, "The key lacks the scope %s.", scope))
 			return
 		}
-		next.ServeHTTP(w, r.WithContext(access.WithPrincipal(r.Context(), p)))
+		next.ServeHTTP(w, r)
+	})
+}
+
+// ForOperator returns a handler that passes a request to next if its principal is the
+// operator.
+func (a *API) ForOperator(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !access.FromContext(r.Context()).IsOperator() {
+			a.WriteError(w, r, problemf(apitypes.CodeForbidden, "This wants a key of the operator."))
+			return
+		}
+		next.ServeHTTP(w, r)
 	})
 }
 

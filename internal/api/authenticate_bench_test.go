@@ -79,7 +79,7 @@ func authenticated(b *testing.B, s *store.Store) (handler http.Handler, path, ke
 	mux := http.NewServeMux()
 	for _, r := range a.Routes() {
 		if r.Scope != "" {
-			mux.Handle(r.Pattern, a.WithKey(r.Scope, r.Handler))
+			mux.Handle(r.Pattern, a.WithPrincipal(a.WithScope(r.Scope, r.Handler)))
 		}
 	}
 	return mux, "/api/invoices/" + inv.ID, "Bearer " + made.Reveal()

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"log/slog"
@@ -18,9 +19,12 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/checkout"
 	"github.com/quittance/quittance/internal/clientip"
 	"github.com/quittance/quittance/internal/config"
+	"github.com/quittance/quittance/internal/logtest"
+	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // limited is limits under test.
@@ -77,6 +81,29 @@ func TestKeyLimit(t *testing.T) {
 	wantLimit(t, "after the interval", answerOf(h, apiPath, "key_a", "198.51.100.1"), 200, `"key";r=0;t=1`)
 	for range 10 {
 		wantLimit(t, "no key", answerOf(h, apiPath, "", "198.51.100.1"), 200, "")
+	}
+}
+
+// TestKeyLimitOfRefusedRequests sends requests for which a key lacks the scope. They count,
+// and are logged with the key's id.
+func TestKeyLimitOfRefusedRequests(t *testing.T) {
+	t.Parallel()
+	url, log, start := storetest.SQLite(t), new(logtest.Buffer), time.Now()
+	now := func() time.Time { return start } // so that no token comes back
+	keys := apikey.NewManager(apikey.ManagerConfig{Store: storetest.Open(t, url), Mode: access.Live, Known: func(string) bool { return true }, Now: now, Rand: rand.Reader})
+	r, key, err := keys.Create(t.Context(), access.Open(), apikey.Request{Name: "reader", Scopes: access.Read})
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := startServer(t, Config{
+		Database: url, PerKey: 1, Access: Access{Mode: access.Live}, Now: now, Logger: slog.New(slog.NewJSONHandler(log, nil)),
+	}).url
+	for _, want := range []int{http.StatusForbidden, http.StatusForbidden, http.StatusTooManyRequests} {
+		before := len(logLines(t, log))
+		a := ask(t, http.MethodPost, base+"/api/keys", "", func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+key.Reveal()) })
+		if line := awaitLine(t, log, before); a.status != want || line["key"] != r.ID {
+			t.Errorf("answered %d, want %d; logged %v", a.status, want, line)
+		}
 	}
 }
 
