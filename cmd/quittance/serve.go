@@ -90,9 +90,13 @@ func runServe(ctx context.Context, env environment, cfg config.Config, verbose b
 		return err
 	}
 	defer stopTraces()
-	listeners, err := server.ListenAll(ctx, addressesOf(cfg))
+	addresses := addressesOf(cfg)
+	listeners, err := server.ListenAll(ctx, addresses)
 	if err != nil {
 		return err
+	}
+	for i, l := range listeners {
+		logger.Info("listening", "address", l.Addr().String(), "doors", addresses[i].Doors)
 	}
 	defer ignoreHangups(logger)()
 	log.SetFlags(0)
