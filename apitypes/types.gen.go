@@ -1317,8 +1317,9 @@ type UpdateMerchantRequest struct {
 	// at most 50 such as `0.5%`. Empty for nothing.
 	Tolerance *string `json:"tolerance,omitempty"`
 
-	// DefaultAddresses Settlement addresses of invoices that are created without `merchantAddress`, by chain key. Replaces all.
-	DefaultAddresses map[string]Address `json:"defaultAddresses,omitempty"`
+	// DefaultAddresses Settlement addresses of invoices that are created without `merchantAddress`, by chain key. Replaces all, and
+	// an empty object removes all.
+	DefaultAddresses map[string]Address `json:"defaultAddresses,omitzero"`
 
 	// AllowedAddresses The only addresses that invoices may settle to. Replaces all. Without a list, every address is allowed; once
 	// there is one, it cannot be emptied.

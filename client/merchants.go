@@ -39,8 +39,8 @@ func (c *Client) CreateMerchant(ctx context.Context, r apitypes.CreateMerchantRe
 	return answer.Merchant, answered(err, "merchant", r.ID, answer.Merchant.ID)
 }
 
-// UpdateMerchant changes a merchant, and returns it. A list of allowed addresses may be
-// pending then. The error's code is [apitypes.CodeConfiguredMerchant] if the merchant is
+// UpdateMerchant changes a merchant, and returns it. An empty map of default addresses
+// removes all; nil leaves them. A list of allowed addresses may be pending then. The error's code is [apitypes.CodeConfiguredMerchant] if the merchant is
 // set in the service's configuration.
 func (c *Client) UpdateMerchant(ctx context.Context, id string, r apitypes.UpdateMerchantRequest) (apitypes.Merchant, error) {
 	body, err := json.Marshal(r)
@@ -58,4 +58,10 @@ func (c *Client) SetMerchantLogo(ctx context.Context, id string, image []byte) (
 	header := http.Header{"Content-Type": {http.DetectContentType(image)}}
 	err := c.call(ctx, http.MethodPut, c.merchant(id, "logo"), header, image, &answer)
 	return answer.Merchant, answered(err, "merchant", id, answer.Merchant.ID)
+}
+
+// DeleteMerchantLogo removes a merchant's logo, if it has one. The error's code is
+// [apitypes.CodeConfiguredMerchant] if the merchant is set in the service's configuration.
+func (c *Client) DeleteMerchantLogo(ctx context.Context, id string) error {
+	return c.call(ctx, http.MethodDelete, c.merchant(id, "logo"), nil, nil, nil)
 }

@@ -36,9 +36,11 @@ func TestMerchantRequests(t *testing.T) {
 	name, ctx := "Acme", t.Context()
 	_, created := c.CreateMerchant(ctx, apitypes.CreateMerchantRequest{ID: "acme", Name: name})
 	_, updated := c.UpdateMerchant(ctx, "acme", apitypes.UpdateMerchantRequest{Name: &name})
+	_, cleared := c.UpdateMerchant(ctx, "acme", apitypes.UpdateMerchantRequest{DefaultAddresses: map[string]apitypes.Address{}})
 	_, set := c.SetMerchantLogo(ctx, "acme", []byte("\x89PNG\r\n\x1a\n"))
+	dropped := c.DeleteMerchantLogo(ctx, "acme")
 	m, read := c.Merchant(ctx, "acme")
-	for _, err := range []error{created, updated, set, read} {
+	for _, err := range []error{created, updated, cleared, set, dropped, read} {
 		if err != nil {
 			t.Error(err)
 		}
@@ -65,7 +67,9 @@ func TestMerchantRequests(t *testing.T) {
 	want := []string{
 		`POST /api/merchants application/json {"id":"acme","name":"Acme"}`,
 		`PATCH /api/merchants/acme application/json {"name":"Acme"}`,
+		`PATCH /api/merchants/acme application/json {"defaultAddresses":{}}`,
 		"PUT /api/merchants/acme/logo image/png \x89PNG\r\n\x1a\n",
+		"DELETE /api/merchants/acme/logo  ",
 		"GET /api/merchants/acme  ", "GET /api/merchants/beta  ", "GET /api/merchants?limit=2  ",
 		"GET /api/audit?action=endpoint.update&merchantId=acme&since=7  ",
 	}
