@@ -62,6 +62,7 @@ type merchantFlags struct {
 	name, color, contact, statement, tolerance, logo string
 	defaults, allowed                                []string // chain key, =, address
 	now                                              bool
+	noLogo, noDefaults                               bool // of merchant update
 }
 
 func addMerchantFlags(cmd *cobra.Command) *merchantFlags {
@@ -106,6 +107,9 @@ func (f *merchantFlags) change(cmd *cobra.Command) (c invoice.MerchantChange, er
 		}
 		c.DefaultAddresses[a.ChainKey] = a.Address
 	}
+	if f.noDefaults {
+		c.DefaultAddresses = make(map[string]invoice.Address)
+	}
 	c.Allowed, err = parseAddresses("allow-address", f.allowed)
 	c.Immediately = f.now
 	return c, err
@@ -142,13 +146,18 @@ A new list of allowed addresses takes effect after the configured delay, 24 hour
 by default, unless it is the first one or --now is given.`)
 	cmd.Example = "  quittance merchant update acme --config quittance.yaml --allow-address base=0x… --allow-address base=0x…"
 	f := addMerchantFlags(cmd)
+	cmd.Flags().BoolVar(&f.noLogo, "no-logo", false, "remove the logo")
+	cmd.Flags().BoolVar(&f.noDefaults, "no-default-addresses", false, "remove all default addresses")
+	cmd.MarkFlagsMutuallyExclusive("logo", "no-logo")
+	cmd.MarkFlagsMutuallyExclusive("default-address", "no-default-addresses")
 	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
 		return f.run(cmd, env, *path, ids[0], *asJSON, (*merchant.Manager).Update)
 	}
 	return cmd
 }
 
-// run makes a change, stores the logo if one is given, and prints the merchant.
+// run makes a change, stores or removes the logo if that is asked for, and prints the
+// merchant.
 func (f *merchantFlags) run(
 	cmd *cobra.Command, env environment, path, id string, asJSON bool,
 	change func(*merchant.Manager, context.Context, access.Principal, string, invoice.MerchantChange) (invoice.Merchant, error),
@@ -167,6 +176,9 @@ func (f *merchantFlags) run(
 		changed, err := change(m, ctx, access.Open(), id, c)
 		if err == nil && logo != nil {
 			changed, err = m.SetLogo(ctx, access.Open(), id, logo)
+		}
+		if err == nil && f.noLogo {
+			changed.Logo, err = nil, m.DropLogo(ctx, access.Open(), id)
 		}
 		if err != nil {
 			return err

@@ -70,6 +70,15 @@ default address  base=0x0100000000000000000000000000000000000000
 	if _, errs := command(1, "merchant", "update", "acme", "--allow-address", bank); !strings.Contains(errs, "allowedAddresses must contain every default address") {
 		t.Errorf("without the default: %s", errs)
 	}
+	if got, _ := command(0, "merchant", "update", "acme", "--no-logo", "--no-default-addresses"); strings.Contains(got, "logo") || strings.Contains(got, "default address") {
+		t.Errorf("without logo and default addresses:\n%s", got)
+	}
+	if got, _ := command(0, "merchant", "show", "acme"); strings.Contains(got, "logo") || strings.Contains(got, "default address") {
+		t.Errorf("shown without logo and default addresses:\n%s", got)
+	}
+	command(0, "merchant", "update", "acme", "--no-logo")
+	command(2, "merchant", "update", "acme", "--no-logo", "--logo", logo)
+	command(2, "merchant", "update", "acme", "--no-default-addresses", "--default-address", home)
 	command(2, "merchant", "update", "acme", "--allow-address", "base:0x1")
 	command(2, "merchant", "update", "acme", "--tolerance", "x")
 	command(2, "merchant", "show")
