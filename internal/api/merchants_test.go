@@ -89,6 +89,8 @@ func TestMerchants(t *testing.T) {
 		{"its name", acme, "PATCH", "/api/merchants/acme", `{"name":"Bank"}`, 403, "forbidden"},
 		{"the name", operator, "PATCH", "/api/merchants/acme", `{"name":"Acme Ltd","color":"#AABBCC"}`, 200, `"name":"Acme Ltd","color":"#aabbcc"`},
 		{"a bad address", operator, "PATCH", "/api/merchants/acme", `{"defaultAddresses":{"base":"0x1"}}`, 400, `"field":"defaultAddresses.base"`},
+		{"no default addresses, by a merchant", acme, "PATCH", "/api/merchants/acme", `{"defaultAddresses":{}}`, 403, "forbidden"},
+		{"no default addresses", operator, "PATCH", "/api/merchants/acme", `{"defaultAddresses":{}}`, 200, `"defaultAddresses":{}`},
 		{"another chain", operator, "PATCH", "/api/merchants/acme", `{"allowedAddresses":[{"chainKey":"moon","address":"` + home + `"}]}`, 400, `"field":"allowedAddresses[0].chainKey"`},
 		{"a configured one", operator, "PATCH", "/api/merchants/shop", `{"name":"Shop"}`, 409, "configured_merchant"},
 		{"another's", acme, "PATCH", "/api/merchants/shop", list(home), 404, "not_found"},
