@@ -127,6 +127,9 @@ func (c *company) serve() {
 	if len(c.doors) != 3 || found[1] != "https://"+c.doors["api"] {
 		c.Fatalf("the doors are %v, and the API is at %s", c.doors, found[1])
 	}
+	if code := launch(c, "ready", "--url", "http://"+c.doors["operator"]).exit(c, patience); code != 0 {
+		c.Errorf("ready: exit code %d", code)
+	}
 }
 
 // browser returns a client that trusts a certificate, and for which pay.example.com is a
