@@ -128,7 +128,7 @@ func awaitBouncer(ctx context.Context, through string, ended <-chan error) error
 		select {
 		case <-retry.C:
 		case exit := <-ended:
-			return fmt.Errorf("it ended with %v; the last connection: %w", exit, err)
+			return fmt.Errorf("it ended: %w; the last connection: %w", exit, err)
 		case <-ctx.Done():
 			return err
 		}
