@@ -21,6 +21,7 @@ import (
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/clientip"
 	"github.com/quittance/quittance/internal/devchain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/poster"
@@ -38,6 +39,10 @@ type serverConfig struct {
 	PollInterval time.Duration
 	Webhook      poster.Endpoint // without a URL no events are delivered
 	Profile      string          // where to write a profile of its CPU time; empty for none
+	Log          string          // file for its log, with all requests; if empty, standard error has its warnings
+	OwnDoors     bool            // each door has an address of its own
+	PerKey       int             // requests a second that a key may make; 0 for no limit
+	Proxies      clientip.Proxies
 }
 
 // serveChild runs the server of a measurement until its standard input ends.
@@ -71,18 +76,65 @@ func serveChild(ctx context.Context, text string) (err error) {
 	if c.Finality != (chain.Finality{}) {
 		local.Finality = c.Finality
 	}
-	listener, err := server.Listen(ctx, server.Address{Listen: "127.0.0.1:0"})
+	listeners, err := server.ListenAll(ctx, c.addresses())
 	if err != nil {
 		return err
 	}
+	logger, closeLog, err := c.openLog()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeLog()) }()
 	return server.Run(ctx, server.Config{
-		Listeners: []*server.Listener{listener}, Database: c.Database, Chains: []server.Chain{{Chain: local, PollInterval: c.PollInterval}},
+		Listeners: listeners, Database: c.Database, Chains: []server.Chain{{Chain: local, PollInterval: c.PollInterval}},
 		Merchants: server.Merchants{AcceptAll: true, Fallback: c.Webhook}, WebhookAllow: poster.Loopback(),
 		Access: server.Access{Mode: access.Live, OperatorKey: operatorKey()},
 		Now:    time.Now, Rand: rand.Reader,
-		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
-		Ready:  func(url string) { fmt.Println(url) }, // the parent reads it
+		PerKey: c.PerKey, Proxies: c.Proxies, Logger: logger,
+		Ready: func(url string) { // the parent reads it
+			fmt.Println(url)
+			for _, l := range listeners {
+				fmt.Println(l.Addr())
+			}
+		},
 	})
+}
+
+// addresses returns where the server listens.
+func (c serverConfig) addresses() []server.Address {
+	if !c.OwnDoors {
+		return []server.Address{{Listen: "127.0.0.1:0"}}
+	}
+	var all []server.Address
+	for _, door := range server.Doors {
+		all = append(all, server.Address{Listen: "127.0.0.1:0", Doors: []server.Door{door}})
+	}
+	return all
+}
+
+// openLog returns the server's logger, and a function that closes its file.
+func (c serverConfig) openLog() (*slog.Logger, func() error, error) {
+	if c.Log == "" {
+		return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})), func() error { return nil }, nil
+	}
+	file, err := os.Create(c.Log)
+	if err != nil {
+		return nil, nil, err
+	}
+	return slog.New(slog.NewTextHandler(file, nil)), file.Close, nil
+}
+
+// doorAddresses reads the address of each door, where each has its own.
+func (s *service) doorAddresses() ([]string, error) {
+	all := make([]string, len(server.Doors))
+	for i := range all {
+		line, err := s.lines.ReadString('\n')
+		if err != nil {
+			return nil, err
+		}
+		all[i] = strings.TrimSpace(line)
+	}
+	return all, nil
 }
 
 // operatorKey returns the key of the measured services, which listen on the loopback

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/clientip"
+)
+
+const (
+	// guessConnections is how many connections guess keys.
+	guessConnections = 64
+	// guessedKeys is how many different keys a connection guesses.
+	guessedKeys = 500
+	// slowPause is how long a slow client waits before each byte.
+	slowPause = time.Second
+)
+
+// attack is the input of the attacker's process.
+type attack struct {
+	Guessed string   // URL of the service whose keys are guessed; empty for none
+	Slow    []string // addresses of slow connections
+}
+
+// attackResult is what the attacker's process prints at its end.
+type attackResult struct {
+	Guesses  map[int]int // by status
+	Duration time.Duration
+	// Opened and Closed are how many slow connections were opened, and how many of them
+	// the server closed.
+	Opened, Closed int64
+}
+
+// add adds the result of another turn.
+func (r *attackResult) add(other attackResult) {
+	if r.Guesses == nil {
+		r.Guesses = make(map[int]int)
+	}
+	for status, n := range other.Guesses {
+		r.Guesses[status] += n
+	}
+	r.Duration += other.Duration
+	r.Opened += other.Opened
+	r.Closed += other.Closed
+}
+
+// String returns the note of a row.
+func (r attackResult) String() string {
+	if r.Opened > 0 {
+		return fmt.Sprintf("a byte of the header each %v; opened %d, of which the server closed %d", slowPause, r.Opened, r.Closed)
+	}
+	total := 0
+	for _, n := range r.Guesses {
+		total += n
+	}
+	refused, limited := r.Guesses[http.StatusUnauthorized], r.Guesses[http.StatusTooManyRequests]
+	return fmt.Sprintf("reached %.0f/s: %d answered 401, %d 429, %d else", float64(total)/r.Duration.Seconds(), refused, limited, total-refused-limited)
+}
+
+// attacker is a running attack.
+type attacker struct{ *process }
+
+// startAttack starts an attack, and returns when all its connections are open.
+func startAttack(ctx context.Context, a attack) (*attacker, error) {
+	p, _, err := startProcess(ctx, "attacker", a)
+	return &attacker{p}, err
+}
+
+// finish ends the attack and returns its result.
+func (a *attacker) finish() (r attackResult, err error) {
+	err = a.stdin.Close()
+	line, err2 := a.lines.ReadBytes('\n')
+	if err := errors.Join(err, err2, a.cmd.Wait()); err != nil {
+		return attackResult{}, err
+	}
+	return r, json.Unmarshal(line, &r)
+}
+
+// serveAttack guesses keys and holds slow connections until its standard input ends.
+func serveAttack(ctx context.Context, text string) error {
+	var a attack
+	if err := json.Unmarshal([]byte(text), &a); err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var result attackResult
+	var opened, closed atomic.Int64
+	var mu sync.Mutex
+	var ready, group sync.WaitGroup
+	errs := make(chan error, guessConnections)
+	if a.Guessed != "" {
+		for range guessConnections {
+			ready.Add(1)
+			group.Go(func() {
+				guesses, err := guess(ctx, strings.TrimPrefix(a.Guessed, "http://"), ready.Done)
+				mu.Lock()
+				defer mu.Unlock()
+				result.add(attackResult{Guesses: guesses})
+				errs <- err
+			})
+		}
+	}
+	for _, address := range a.Slow {
+		for range slowPerDoor {
+			ready.Add(1)
+			group.Go(func() { holdSlowly(ctx, address, sync.OnceFunc(ready.Done), &opened, &closed) })
+		}
+	}
+	ready.Wait()
+	began := time.Now()
+	fmt.Println("ready")
+	_, err := io.Copy(io.Discard, os.Stdin)
+	stop()
+	result.Duration = time.Since(began)
+	group.Wait()
+	close(errs)
+	for e := range errs {
+		err = errors.Join(err, e)
+	}
+	result.Opened, result.Closed = opened.Load(), closed.Load()
+	return errors.Join(err, json.NewEncoder(os.Stdout).Encode(result))
+}
+
+// dialAttack connects from the attacker's address.
+func dialAttack(ctx context.Context, address string) (net.Conn, error) {
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(attackerAddress)}}
+	return d.DialContext(ctx, "tcp", address)
+}
+
+// guess guesses keys on one connection at its share of guessRate until ctx ends, and
+// returns the answers by status. It calls ready when it is connected.
+func guess(ctx context.Context, address string, ready func()) (answers map[int]int, err error) {
+	requests := make([][]byte, guessedKeys)
+	for i := range requests {
+		key, err := access.NewKey(access.Live, rand.Reader)
+		if err != nil {
+			return nil, err
+		}
+		requests[i] = fmt.Appendf(nil, "GET /api/invoices/inv_x HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n%s: 203.0.113.7\r\n\r\n",
+			key.Reveal(), clientip.XForwardedFor)
+	}
+	conn, err := dialAttack(ctx, address)
+	ready()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	answers = make(map[int]int)
+	reader := bufio.NewReader(conn)
+	for began, n := time.Now(), 0; ; n++ {
+		due := began.Add(time.Duration(n) * time.Second * guessConnections / guessRate)
+		select {
+		case <-time.After(time.Until(due)):
+		case <-ctx.Done():
+			return answers, nil
+		}
+		if _, err := conn.Write(requests[n%len(requests)]); err != nil {
+			return answers, err
+		}
+		status, err := readAnswer(reader)
+		if err != nil {
+			return answers, err
+		}
+		answers[status]++
+	}
+}
+
+// readAnswer reads a response and returns its status. It is cheaper than net/http's
+// reader, because the attacker takes CPU time from the server.
+func readAnswer(r *bufio.Reader) (status int, err error) {
+	length := 0
+	for first := true; ; first = false {
+		line, err := r.ReadSlice('\n')
+		if err != nil {
+			return 0, err
+		}
+		text := string(line)
+		switch {
+		case first:
+			if _, err := fmt.Sscanf(text, "HTTP/1.1 %d", &status); err != nil {
+				return 0, fmt.Errorf("%q: %w", text, err)
+			}
+		case strings.HasPrefix(text, "Content-Length: "):
+			if _, err := fmt.Sscanf(text, "Content-Length: %d", &length); err != nil {
+				return 0, fmt.Errorf("%q: %w", text, err)
+			}
+		case text == "\r\n":
+			_, err := r.Discard(length)
+			return status, err
+		}
+	}
+}
+
+// holdSlowly holds a connection on which the header of a request comes byte by byte, and
+// opens another when the server closes it, until ctx ends. It calls ready when the first
+// one is open.
+func holdSlowly(ctx context.Context, address string, ready func(), opened, closed *atomic.Int64) {
+	tick := time.NewTicker(slowPause)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		conn, err := dialAttack(ctx, address)
+		ready()
+		if err != nil {
+			continue
+		}
+		opened.Add(1)
+		if !sendSlowly(ctx, conn, tick.C) {
+			closed.Add(1)
+		}
+		_ = conn.Close()
+	}
+}
+
+// sendSlowly sends a byte of a header at each tick. It reports false when the server
+// closes the connection before ctx ends.
+func sendSlowly(ctx context.Context, conn net.Conn, tick <-chan time.Time) bool {
+	header := "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: " + strings.Repeat("a", 1<<10)
+	ended := make(chan struct{})
+	go func() {
+		_, _ = io.Copy(io.Discard, conn) // it ends when either side closes the connection
+		close(ended)
+	}()
+	for i := range len(header) {
+		if _, err := io.WriteString(conn, header[i:i+1]); err != nil {
+			return false
+		}
+		select {
+		case <-tick:
+		case <-ended:
+			return false
+		case <-ctx.Done():
+			return true
+		}
+	}
+	return true
+}
