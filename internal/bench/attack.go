@@ -25,6 +25,8 @@ const (
 	guessConnections = 64
 	// guessedKeys is how many different keys a connection guesses.
 	guessedKeys = 500
+	// refusalLength is about the length of the body of a refusal.
+	refusalLength = 250
 	// slowPause is how long a slow client waits before each byte.
 	slowPause = time.Second
 )
@@ -32,6 +34,7 @@ const (
 // attack is the input of the attacker's process.
 type attack struct {
 	Guessed string   // URL of the service whose keys are guessed; empty for none
+	Bare    bool     // guess instead at a bare server in this process, which answers 429
 	Slow    []string // addresses of slow connections
 }
 
@@ -102,6 +105,14 @@ func serveAttack(ctx context.Context, text string) error {
 	var mu sync.Mutex
 	var ready, group sync.WaitGroup
 	errs := make(chan error, guessConnections)
+	if a.Bare {
+		url, stop, err := serveRefusals(ctx)
+		if err != nil {
+			return err
+		}
+		defer stop() //nolint:errcheck // the process ends
+		a.Guessed = url
+	}
 	if a.Guessed != "" {
 		for range guessConnections {
 			ready.Add(1)
@@ -133,6 +144,21 @@ func serveAttack(ctx context.Context, text string) error {
 	}
 	result.Opened, result.Closed = opened.Load(), closed.Load()
 	return errors.Join(err, json.NewEncoder(os.Stdout).Encode(result))
+}
+
+// serveRefusals answers all requests 429 with a body of a problem's length.
+func serveRefusals(ctx context.Context) (url string, stop func() error, err error) {
+	var listen net.ListenConfig
+	l, err := listen.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	s := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusTooManyRequests)
+		_, _ = io.WriteString(w, strings.Repeat(" ", refusalLength)) // the client is this process
+	})}
+	go s.Serve(l) //nolint:errcheck // it ends with Close
+	return "http://" + l.Addr().String(), s.Close, nil
 }
 
 // dialAttack connects from the attacker's address.

@@ -78,42 +78,60 @@ func (b *bench) measureDoors(ctx context.Context, kind string) (err error) {
 }
 
 // besideAttack measures normal traffic with and without an attack, in turns, so that
-// other load on the machine affects both alike.
+// other load on the machine affects both alike. With guesses, it also measures it beside
+// as many requests to a bare server, which cost the service nothing.
 func (b *bench) besideAttack(ctx context.Context, kind string, w *world, g *getter, what string, a attack) error {
-	var without, with []time.Duration
-	var sum attackResult
-	var cpu, attackerCPU time.Duration
+	var without, with, bare turns
 	for range doorsRounds {
-		took, err := g.get(ctx, b.turn)
-		if err != nil {
+		if err := without.measure(ctx, w, g, attack{}, b.turn); err != nil {
 			return err
 		}
-		without = append(without, took...)
-		attacker, err := startAttack(ctx, a)
-		if err != nil {
+		if err := with.measure(ctx, w, g, a, b.turn); err != nil {
 			return err
 		}
-		before, err := w.server.cpu()
-		if err != nil {
-			return errors.Join(err, attacker.stop())
+		if a.Guessed != "" {
+			if err := bare.measure(ctx, w, g, attack{Bare: true}, b.turn); err != nil {
+				return err
+			}
 		}
-		took, err = g.get(ctx, b.turn)
-		after, err2 := w.server.cpu()
-		used, err3 := attacker.cpu()
-		result, err4 := attacker.finish()
-		if err := errors.Join(err, err2, err3, err4); err != nil {
-			return err
-		}
-		with = append(with, took...)
-		sum.add(result)
-		cpu, attackerCPU = cpu+after-before, attackerCPU+used
 	}
-	p99, ceiling := quantile(with, 0.99), quantile(without, 0.99)
-	turns := doorsRounds * b.turn.Seconds()
-	b.report.row(kind, fmt.Sprintf("GET of an invoice, %d/s, p99 beside %s", getRate, what), p99, ceiling, fmt.Sprintf("%.2f", float64(p99)/float64(ceiling)),
-		fmt.Sprintf("ceiling: without them, in turns; medians %v and %v; %s; CPUs used meanwhile: %.2f by the server, %.2f by the attacker",
-			quantile(with, 0.5), quantile(without, 0.5), sum, cpu.Seconds()/turns, attackerCPU.Seconds()/turns))
+	p99, ceiling := quantile(with.took, 0.99), quantile(without.took, 0.99)
+	seconds := doorsRounds * b.turn.Seconds()
+	note := fmt.Sprintf("ceiling: without them, in turns; medians %v and %v; %s; CPUs used meanwhile: %.2f by the server, %.2f by the attacker",
+		quantile(with.took, 0.5), quantile(without.took, 0.5), with.result, with.server.Seconds()/seconds, with.attacker.Seconds()/seconds)
+	if len(bare.took) > 0 {
+		note += fmt.Sprintf("; p99 beside as many requests to a bare net/http server: %v, median %v, CPUs used: %.2f by it and its clients",
+			quantile(bare.took, 0.99), quantile(bare.took, 0.5), bare.attacker.Seconds()/seconds)
+	}
+	b.report.row(kind, fmt.Sprintf("GET of an invoice, %d/s, p99 beside %s", getRate, what), p99, ceiling, fmt.Sprintf("%.2f", float64(p99)/float64(ceiling)), note)
 	return nil
+}
+
+// turns are the measurements of normal traffic with one attack.
+type turns struct {
+	took             []time.Duration
+	result           attackResult
+	server, attacker time.Duration // of CPU
+}
+
+// measure adds a turn.
+func (t *turns) measure(ctx context.Context, w *world, g *getter, a attack, during time.Duration) error {
+	attacker, err := startAttack(ctx, a)
+	if err != nil {
+		return err
+	}
+	before, err := w.server.cpu()
+	if err != nil {
+		return errors.Join(err, attacker.stop())
+	}
+	took, err := g.get(ctx, during)
+	after, err2 := w.server.cpu()
+	used, err3 := attacker.cpu()
+	result, err4 := attacker.finish()
+	t.took = append(t.took, took...)
+	t.result.add(result)
+	t.server, t.attacker = t.server+after-before, t.attacker+used
+	return errors.Join(err, err2, err3, err4)
 }
 
 // getter makes the requests of normal traffic.
