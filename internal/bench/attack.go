@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	mathrand "math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -29,6 +30,9 @@ const (
 	refusalLength = 250
 	// slowPause is how long a slow client waits before each byte.
 	slowPause = time.Second
+	// slowSpread is for how long slow connections are opened: as long as the service lets
+	// a header take, so that it closes them evenly.
+	slowSpread = 5 * time.Second
 )
 
 // attack is the input of the attacker's process.
@@ -79,7 +83,10 @@ type attacker struct{ *process }
 // startAttack starts an attack, and returns when all its connections are open.
 func startAttack(ctx context.Context, a attack) (*attacker, error) {
 	p, _, err := startProcess(ctx, "attacker", a)
-	return &attacker{p}, err
+	if err != nil {
+		return nil, err
+	}
+	return &attacker{p}, nil
 }
 
 // finish ends the attack and returns its result.
@@ -100,11 +107,6 @@ func serveAttack(ctx context.Context, text string) error {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	var result attackResult
-	var opened, closed atomic.Int64
-	var mu sync.Mutex
-	var ready, group sync.WaitGroup
-	errs := make(chan error, guessConnections)
 	if a.Bare {
 		url, stop, err := serveRefusals(ctx)
 		if err != nil {
@@ -113,37 +115,62 @@ func serveAttack(ctx context.Context, text string) error {
 		defer stop() //nolint:errcheck // the process ends
 		a.Guessed = url
 	}
+	r := attackRun{errs: make(chan error, guessConnections)}
 	if a.Guessed != "" {
-		for range guessConnections {
-			ready.Add(1)
-			group.Go(func() {
-				guesses, err := guess(ctx, strings.TrimPrefix(a.Guessed, "http://"), ready.Done)
-				mu.Lock()
-				defer mu.Unlock()
-				result.add(attackResult{Guesses: guesses})
-				errs <- err
-			})
-		}
+		r.guess(ctx, strings.TrimPrefix(a.Guessed, "http://"))
 	}
 	for _, address := range a.Slow {
-		for range slowPerDoor {
-			ready.Add(1)
-			group.Go(func() { holdSlowly(ctx, address, sync.OnceFunc(ready.Done), &opened, &closed) })
-		}
+		r.holdSlowly(ctx, address)
 	}
-	ready.Wait()
+	r.ready.Wait()
 	began := time.Now()
 	fmt.Println("ready")
 	_, err := io.Copy(io.Discard, os.Stdin)
+	r.result.Duration = time.Since(began)
 	stop()
-	result.Duration = time.Since(began)
-	group.Wait()
-	close(errs)
-	for e := range errs {
+	r.group.Wait()
+	close(r.errs)
+	for e := range r.errs {
 		err = errors.Join(err, e)
 	}
-	result.Opened, result.Closed = opened.Load(), closed.Load()
-	return errors.Join(err, json.NewEncoder(os.Stdout).Encode(result))
+	r.result.Opened, r.result.Closed = r.opened.Load(), r.closed.Load()
+	return errors.Join(err, json.NewEncoder(os.Stdout).Encode(r.result))
+}
+
+// attackRun is an attack in progress.
+type attackRun struct {
+	ready          sync.WaitGroup // of connections
+	group          sync.WaitGroup
+	errs           chan error
+	opened, closed atomic.Int64 // slow connections
+
+	mu     sync.Mutex
+	result attackResult // guarded by mu until group has ended
+}
+
+// guess starts guessConnections connections that guess keys.
+func (r *attackRun) guess(ctx context.Context, address string) {
+	for range guessConnections {
+		r.ready.Add(1)
+		r.group.Go(func() {
+			guesses, err := guess(ctx, address, sync.OnceFunc(r.ready.Done))
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.result.add(attackResult{Guesses: guesses})
+			r.errs <- err
+		})
+	}
+}
+
+// holdSlowly starts slowPerDoor slow connections.
+func (r *attackRun) holdSlowly(ctx context.Context, address string) {
+	for range slowPerDoor {
+		r.ready.Add(1)
+		r.group.Go(func() {
+			time.Sleep(mathrand.N(slowSpread))
+			holdSlowly(ctx, address, sync.OnceFunc(r.ready.Done), &r.opened, &r.closed)
+		})
+	}
 }
 
 // serveRefusals answers all requests 429 with a body of a problem's length.
@@ -168,8 +195,9 @@ func dialAttack(ctx context.Context, address string) (net.Conn, error) {
 }
 
 // guess guesses keys on one connection at its share of guessRate until ctx ends, and
-// returns the answers by status. It calls ready when it is connected.
+// returns the answers by status. It calls ready when it is connected or has failed.
 func guess(ctx context.Context, address string, ready func()) (answers map[int]int, err error) {
+	defer ready()
 	requests := make([][]byte, guessedKeys)
 	for i := range requests {
 		key, err := access.NewKey(access.Live, rand.Reader)
@@ -241,6 +269,7 @@ func holdSlowly(ctx context.Context, address string, ready func(), opened, close
 		conn, err := dialAttack(ctx, address)
 		ready()
 		if err != nil {
+			<-tick.C
 			continue
 		}
 		opened.Add(1)

@@ -78,8 +78,8 @@ func (b *bench) measureDoors(ctx context.Context, kind string) (err error) {
 }
 
 // besideAttack measures normal traffic with and without an attack, in turns, so that
-// other load on the machine affects both alike. With guesses, it also measures it beside
-// as many requests to a bare server, which cost the service nothing.
+// other load on the machine affects both alike. For guesses there is a third turn, with as
+// many requests to a bare server, which cost the service nothing.
 func (b *bench) besideAttack(ctx context.Context, kind string, w *world, g *getter, what string, a attack) error {
 	var without, with, bare turns
 	for range doorsRounds {
@@ -100,10 +100,10 @@ func (b *bench) besideAttack(ctx context.Context, kind string, w *world, g *gett
 	note := fmt.Sprintf("ceiling: without them, in turns; medians %v and %v; %s; CPUs used meanwhile: %.2f by the server, %.2f by the attacker",
 		quantile(with.took, 0.5), quantile(without.took, 0.5), with.result, with.server.Seconds()/seconds, with.attacker.Seconds()/seconds)
 	if len(bare.took) > 0 {
-		note += fmt.Sprintf("; p99 beside as many requests to a bare net/http server: %v, median %v, CPUs used: %.2f by it and its clients",
+		note += fmt.Sprintf("; p99 during as many requests to a bare net/http server: %v, median %v, CPUs used: %.2f by it and its clients",
 			quantile(bare.took, 0.99), quantile(bare.took, 0.5), bare.attacker.Seconds()/seconds)
 	}
-	b.report.row(kind, fmt.Sprintf("GET of an invoice, %d/s, p99 beside %s", getRate, what), p99, ceiling, fmt.Sprintf("%.2f", float64(p99)/float64(ceiling)), note)
+	b.report.row(kind, fmt.Sprintf("GET of an invoice, %d/s, p99 during %s", getRate, what), p99, ceiling, fmt.Sprintf("%.2f", float64(p99)/float64(ceiling)), note)
 	return nil
 }
 

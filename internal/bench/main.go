@@ -67,7 +67,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	flag.IntVar(&b.open, "open", 100_000, "with how many open invoices the memory is measured; 0 leaves it out")
 	flag.IntVar(&b.blocks, "blocks", 2000, "how many blocks are back-filled, of 500 logs each")
 	flag.IntVar(&b.million, "million", 1_000_000, "with how many watched addresses, and an open invoice for each, the memory is measured; 0 leaves it out")
-	flag.StringVar(&b.profile, "profile", "", "a folder for profiles of the server's CPU time while it back-fills")
+	flag.StringVar(&b.profile, "profile", "", "a folder for profiles of CPU time")
 	flag.IntVar(&b.events, "events", 20_000, "how many events the throughput of deliveries is measured with")
 	flag.DurationVar(&b.trickle, "trickle", 20*time.Second, "how long events are committed whose latency is measured")
 	flag.IntVar(&b.retries, "retries", 300_000, "how many retries fall due at once")
