@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	mathrand "math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -65,7 +64,7 @@ func (r *attackResult) add(other attackResult) {
 }
 
 // String returns the note of a row.
-func (r attackResult) String() string {
+func (r *attackResult) String() string {
 	if r.Opened > 0 {
 		return fmt.Sprintf("a byte of the header each %v; opened %d, of which the server closed %d", slowPause, r.Opened, r.Closed)
 	}
@@ -164,10 +163,10 @@ func (r *attackRun) guess(ctx context.Context, address string) {
 
 // holdSlowly starts slowPerDoor slow connections.
 func (r *attackRun) holdSlowly(ctx context.Context, address string) {
-	for range slowPerDoor {
+	for i := range slowPerDoor {
 		r.ready.Add(1)
 		r.group.Go(func() {
-			time.Sleep(mathrand.N(slowSpread))
+			time.Sleep(time.Duration(i) * slowSpread / slowPerDoor)
 			holdSlowly(ctx, address, sync.OnceFunc(r.ready.Done), &r.opened, &r.closed)
 		})
 	}

@@ -98,7 +98,7 @@ func (b *bench) besideAttack(ctx context.Context, kind string, w *world, g *gett
 	p99, ceiling := quantile(with.took, 0.99), quantile(without.took, 0.99)
 	seconds := doorsRounds * b.turn.Seconds()
 	note := fmt.Sprintf("ceiling: without them, in turns; medians %v and %v; %s; CPUs used meanwhile: %.2f by the server, %.2f by the attacker",
-		quantile(with.took, 0.5), quantile(without.took, 0.5), with.result, with.server.Seconds()/seconds, with.attacker.Seconds()/seconds)
+		quantile(with.took, 0.5), quantile(without.took, 0.5), with.result.String(), with.server.Seconds()/seconds, with.attacker.Seconds()/seconds)
 	if len(bare.took) > 0 {
 		note += fmt.Sprintf("; p99 during as many requests to a bare net/http server: %v, median %v, CPUs used: %.2f by it and its clients",
 			quantile(bare.took, 0.99), quantile(bare.took, 0.5), bare.attacker.Seconds()/seconds)
