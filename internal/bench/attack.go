@@ -18,6 +18,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/clientip"
+	"github.com/quittance/quittance/internal/wait"
 )
 
 const (
@@ -166,7 +167,7 @@ func (r *attackRun) holdSlowly(ctx context.Context, address string) {
 	for i := range slowPerDoor {
 		r.ready.Add(1)
 		r.group.Go(func() {
-			time.Sleep(time.Duration(i) * slowSpread / slowPerDoor)
+			wait.Sleep(ctx, time.Duration(i)*slowSpread/slowPerDoor, nil)
 			holdSlowly(ctx, address, sync.OnceFunc(r.ready.Done), &r.opened, &r.closed)
 		})
 	}
