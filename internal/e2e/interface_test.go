@@ -128,6 +128,9 @@ func TestRefusals(t *testing.T) {
 	if a := w.post(w.body(), "Idempotency-Key", "taken"); a.status != http.StatusCreated {
 		t.Fatalf("answered %d %s", a.status, a.body)
 	}
+	if err := await(within(w, patience), func() bool { return w.rows()["chains"] == 1 }); err != nil {
+		t.Fatalf("the indexer has not begun: %v", err)
+	}
 	before := w.rows()
 	listed := w.do(http.MethodGet, "/api/invoices", "").body
 	for _, r := range append(w.badCreates(), append(w.badReads(), w.badNotices()...)...) {
