@@ -127,8 +127,10 @@ func (c *company) serve() {
 	if len(c.doors) != 3 || found[1] != "https://"+c.doors["api"] {
 		c.Fatalf("the doors are %v, and the API is at %s", c.doors, found[1])
 	}
-	if code := launch(c, "ready", "--url", "http://"+c.doors["operator"]).exit(c, patience); code != 0 {
-		c.Errorf("ready: exit code %d", code)
+	if err := await(within(c, patience), func() bool { // its chain is indexed
+		return launch(c, "ready", "--url", "http://"+c.doors["operator"]).exit(c, patience) == 0
+	}); err != nil {
+		c.Errorf("quittance ready: %v", err)
 	}
 }
 
