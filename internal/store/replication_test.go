@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -35,23 +36,31 @@ func TestUnreplicatedCommitStaysInvisible(t *testing.T) {
 		return n
 	}
 	standbys("nobody")
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Update(ctx, func(tx *store.Tx) error { return add(t.Context(), tx, "inv_1") }) }()
-	for n := 0; n == 0 && len(ended) == 0; {
-		n = waiting()
-	}
-	cancel()
-	if err := <-ended; err == nil {
-		t.Error("the transaction is reported as committed")
+	// Until the server has read its configuration, commits wait for no standby.
+	id := "inv_0"
+	for waited, n := false, 1; !waited; n++ {
+		id = fmt.Sprintf("inv_%d", n)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- s.Update(ctx, func(tx *store.Tx) error { return add(t.Context(), tx, id) }) }()
+		for !waited && len(ended) == 0 {
+			waited = waiting() > 0
+		}
+		cancel()
+		switch err := <-ended; {
+		case waited && err == nil:
+			t.Error("the transaction is reported as committed")
+		case !waited:
+			must(t, err)
+		}
 	}
 	for begun := time.Now(); time.Since(begun) < time.Second; {
-		if has(t, s, "inv_1") || waiting() == 0 {
+		if has(t, s, id) || waiting() == 0 {
 			t.Fatal("the invoice is visible, and no standby has it")
 		}
 	}
 	standbys("")
 	for visible := false; !visible; {
-		visible = has(t, s, "inv_1")
+		visible = has(t, s, id)
 	}
 }

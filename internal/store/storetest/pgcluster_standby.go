@@ -111,5 +111,10 @@ func (c *Cluster) awaitStandby(ctx context.Context) error {
 			return fmt.Errorf("wait for the standby: %w", err)
 		}
 	}
+	// Commits wait once the checkpointer has read the setting, which it does
+	// before a checkpoint.
+	if _, err := conn.Exec(ctx, "CHECKPOINT"); err != nil {
+		return fmt.Errorf("wait for the checkpointer: %w", err)
+	}
 	return nil
 }
