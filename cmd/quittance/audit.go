@@ -7,8 +7,6 @@ import (
 	"io"
 	"os"
 	"os/user"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -51,8 +49,7 @@ TIME is one such as 2026-01-31T10:00:00Z, or how long ago, such as 90m.`,
 		Example: "  quittance audit list --config quittance.yaml --merchant acme --since 24h",
 		Args:    noArgs,
 	}
-	path := configFlag(cmd)
-	cobra.CheckErr(cmd.MarkFlagRequired("config"))
+	path := requiredConfigFlag(cmd)
 	var f store.AuditFilter
 	var since *int64
 	cmd.Flags().StringVar(&f.MerchantID, "merchant", "", "only entries of the merchant with this `ID`")
@@ -97,24 +94,13 @@ func printAudit(out io.Writer, entries []apitypes.AuditEntry) error {
 		_, err := fmt.Fprintln(out, "There are no such entries.")
 		return err
 	}
-	var text strings.Builder
-	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "SEQ\tAT\tACTOR\tFROM\tACTION\tOBJECT\tMERCHANT")
-	for _, e := range entries {
-		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Seq, clock(e.At), printable(e.Actor), orDash(e.Client), printable(e.Action),
-			orDash(printable(e.Object)), orDash(e.MerchantID))
-	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	return writeTrimmed(out, text.String())
-}
-
-func orDash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
+	return writeTable(out, func(table io.Writer) {
+		fmt.Fprintln(table, "SEQ\tAT\tACTOR\tFROM\tACTION\tOBJECT\tMERCHANT")
+		for _, e := range entries {
+			fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Seq, clock(e.At), printable(e.Actor), orDash(e.Client), printable(e.Action),
+				orDash(printable(e.Object)), orDash(e.MerchantID))
+		}
+	})
 }
 
 func newAuditVerify(env environment) *cobra.Command {
@@ -131,8 +117,7 @@ later: then that is found, too.`,
 		Example: "  quittance audit verify --config quittance.yaml --head 1042:5f0c…",
 		Args:    noArgs,
 	}
-	path := configFlag(cmd)
-	cobra.CheckErr(cmd.MarkFlagRequired("config"))
+	path := requiredConfigFlag(cmd)
 	var heads []access.Head
 	cmd.Flags().Func("head", "a head that was printed before, `SEQ:HASH`; may be repeated", func(text string) error {
 		head, err := access.ParseHead(text)

@@ -32,8 +32,7 @@ For PostgreSQL it names the tools that do this.`,
 			return nil
 		},
 	}
-	path := configFlag(cmd)
-	cobra.CheckErr(cmd.MarkFlagRequired("config"))
+	path := requiredConfigFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		cfg, err := loadConfig(*path)
 		if err != nil {

@@ -49,8 +49,7 @@ type operated struct {
 
 // operatedFlags adds the flags --config and --chain.
 func operatedFlags(cmd *cobra.Command) *operated {
-	o := &operated{Config: admin.Config{Now: time.Now}, path: configFlag(cmd)}
-	cobra.CheckErr(cmd.MarkFlagRequired("config"))
+	o := &operated{Config: admin.Config{Now: time.Now}, path: requiredConfigFlag(cmd)}
 	o.key = chainFlag(cmd, "`KEY` of the chain; needed if there are several")
 	return o
 }

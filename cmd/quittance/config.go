@@ -25,8 +25,7 @@ be started with the configuration, else with 1.`,
 		Example: "  quittance config check --config quittance.yaml",
 		Args:    noArgs,
 	}
-	path := configFlag(cmd)
-	cobra.CheckErr(cmd.MarkFlagRequired("config"))
+	path := requiredConfigFlag(cmd)
 	cmd.RunE = func(*cobra.Command, []string) error {
 		cfg, err := loadConfig(*path)
 		if err != nil {
@@ -47,9 +46,8 @@ database or node that the file spells out, it leaves out the parts that may hold
 		Example: "  quittance config show --config quittance.yaml",
 		Args:    noArgs,
 	}
-	path := configFlag(cmd)
+	path := requiredConfigFlag(cmd)
 	asJSON := jsonFlag(cmd, "write JSON instead of YAML")
-	cobra.CheckErr(cmd.MarkFlagRequired("config"))
 	cmd.RunE = func(*cobra.Command, []string) error {
 		if _, err := loadConfig(*path); err != nil {
 			return err

@@ -19,17 +19,13 @@ func printEvents(out io.Writer, all []apitypes.EventRecord) error {
 		_, err := fmt.Fprintln(out, "There are no such events.")
 		return err
 	}
-	var text strings.Builder
-	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "EVENT\tHAPPENED\tTYPE\tMERCHANT\tINVOICE\tDELIVERY")
-	for _, r := range all {
-		e := r.Envelope()
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", e.ID, clock(e.CreatedAt), e.Type, r.MerchantID, r.InvoiceID, deliveryState(r.Delivery))
-	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	return writeTrimmed(out, text.String())
+	return writeTable(out, func(table io.Writer) {
+		fmt.Fprintln(table, "EVENT\tHAPPENED\tTYPE\tMERCHANT\tINVOICE\tDELIVERY")
+		for _, r := range all {
+			e := r.Envelope()
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", e.ID, clock(e.CreatedAt), e.Type, r.MerchantID, r.InvoiceID, deliveryState(r.Delivery))
+		}
+	})
 }
 
 // printEvent writes an event with its delivery and attempts.
@@ -62,16 +58,6 @@ func printEvent(out io.Writer, r apitypes.EventRecord) error {
 		return err
 	}
 	return writeTrimmed(out, text.String())
-}
-
-// writeTrimmed writes a text without trailing spaces in its lines, which tables have.
-func writeTrimmed(out io.Writer, text string) error {
-	for line := range strings.Lines(text) {
-		if _, err := fmt.Fprintln(out, strings.TrimRight(line, " \n")); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // deliveryState describes the state of a delivery.

@@ -6,9 +6,9 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -30,13 +30,6 @@ service may be running; it notices a change within a second.`,
 	}, newKeyCreate(env), newKeyList(env), newKeyRotate(env), newKeyRevoke(env), newKeyGenerate(env))
 }
 
-// keyConfigFlag adds the required flag --config.
-func keyConfigFlag(cmd *cobra.Command) *string {
-	path := configFlag(cmd)
-	cobra.CheckErr(cmd.MarkFlagRequired("config"))
-	return path
-}
-
 func newKeyCreate(env environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create --config FILE --name TEXT",
@@ -51,7 +44,7 @@ events sent again, and admin may do everything.`,
   quittance key create --config quittance.yaml --name "shop backend" --merchant shop`,
 		Args: noArgs,
 	}
-	path := keyConfigFlag(cmd)
+	path := requiredConfigFlag(cmd)
 	var r apikey.Request
 	cmd.Flags().StringVar(&r.Name, "name", "", "what you call it, 1 to 200 characters: `TEXT`")
 	cobra.CheckErr(cmd.MarkFlagRequired("name"))
@@ -135,7 +128,7 @@ func newKeyList(env environment) *cobra.Command {
 		Long:  "Lists keys, newest first, with their scopes and their last use. The keys themselves are not stored.",
 		Args:  noArgs,
 	}
-	path := keyConfigFlag(cmd)
+	path := requiredConfigFlag(cmd)
 	merchantID := cmd.Flags().String("merchant", "", "only keys of the merchant with this `ID`")
 	all := cmd.Flags().Bool("all", false, "also keys that were revoked or have expired")
 	asJSON := jsonFlag(cmd, "write JSON, as the service's GET /api/keys does")
@@ -168,25 +161,13 @@ func printKeys(env environment, keys []access.Record, all, asJSON bool) error {
 		_, err := fmt.Fprintln(env.stdout, "There are no such keys.")
 		return err
 	}
-	var out strings.Builder
-	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "ID\tKEY\tOWNER\tSTATE\tEXPIRES\tLAST USED\tSCOPES\tNAME")
-	for _, k := range keys {
-		fmt.Fprintf(table, "%s\t%s…\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Hint, cmp.Or(k.MerchantID, "(operator)"), k.State(now),
-			timeOrDash(k.ExpiresAt), timeOrDash(k.LastUsedAt), strings.Join(k.Scopes.Names(), ","), k.Name)
-	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	return writeTrimmed(env.stdout, out.String())
-}
-
-// timeOrDash formats a time, or "-" for the zero time.
-func timeOrDash(t time.Time) string {
-	if t.IsZero() {
-		return "-"
-	}
-	return clock(t.Unix())
+	return writeTable(env.stdout, func(table io.Writer) {
+		fmt.Fprintln(table, "ID\tKEY\tOWNER\tSTATE\tEXPIRES\tLAST USED\tSCOPES\tNAME")
+		for _, k := range keys {
+			fmt.Fprintf(table, "%s\t%s…\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Hint, cmp.Or(k.MerchantID, "(operator)"), k.State(now),
+				timeOrDash(k.ExpiresAt), timeOrDash(k.LastUsedAt), strings.Join(k.Scopes.Names(), ","), k.Name)
+		}
+	})
 }
 
 // oneKey is the check of arguments that are the id of one key.
@@ -206,7 +187,7 @@ stays valid for the overlap, in which its users change to the new one.`,
 		Example: "  quittance key rotate --config quittance.yaml --overlap 1h key_…",
 		Args:    oneKey,
 	}
-	path := keyConfigFlag(cmd)
+	path := requiredConfigFlag(cmd)
 	overlap := cmd.Flags().Duration("overlap", apikey.DefaultOverlap, "how long the old key stays valid: a `TIME` of 0s to 720h")
 	asJSON := jsonFlag(cmd, "write JSON, as the service's POST /api/keys/{id}/rotate does")
 	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
@@ -227,7 +208,7 @@ func newKeyRevoke(env environment) *cobra.Command {
 		Long:  "Revokes a key. A running service refuses it within a second.",
 		Args:  oneKey,
 	}
-	path := keyConfigFlag(cmd)
+	path := requiredConfigFlag(cmd)
 	asJSON := jsonFlag(cmd, "write the key as JSON")
 	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
 		return withKeys(cmd.Context(), *path, func(ctx context.Context, m *apikey.Manager) error {

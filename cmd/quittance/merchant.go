@@ -3,10 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -53,7 +54,7 @@ func merchantCommand(name, flags, short, long string) (cmd *cobra.Command, path 
 			return nil
 		},
 	}
-	path = keyConfigFlag(cmd)
+	path = requiredConfigFlag(cmd)
 	return cmd, path, jsonFlag(cmd, "write JSON, as the service's GET /api/merchants/{id} does")
 }
 
@@ -221,7 +222,7 @@ func newMerchantList(env environment) *cobra.Command {
 		Long:  "Lists merchants in the order of their ids, those of the configuration too.",
 		Args:  noArgs,
 	}
-	path := keyConfigFlag(cmd)
+	path := requiredConfigFlag(cmd)
 	asJSON := jsonFlag(cmd, "write JSON, as the service's GET /api/merchants does")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return withMerchants(cmd.Context(), *path, func(ctx context.Context, m *merchant.Manager) error {
@@ -247,20 +248,16 @@ func printMerchants(env environment, all []apitypes.Merchant) error {
 		_, err := fmt.Fprintln(env.stdout, "There are no merchants.")
 		return err
 	}
-	var text strings.Builder
-	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "ID\tSOURCE\tNAME\tALLOWED ADDRESSES")
-	for _, m := range all {
-		allowed := "any"
-		if n := len(m.AllowedAddresses); n > 0 {
-			allowed = fmt.Sprint(n)
+	return writeTable(env.stdout, func(table io.Writer) {
+		fmt.Fprintln(table, "ID\tSOURCE\tNAME\tALLOWED ADDRESSES")
+		for _, m := range all {
+			allowed := "any"
+			if n := len(m.AllowedAddresses); n > 0 {
+				allowed = fmt.Sprint(n)
+			}
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", m.ID, m.Source, orDash(printable(m.Name)), allowed)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", m.ID, m.Source, orDash(printable(m.Name)), allowed)
-	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	return writeTrimmed(env.stdout, text.String())
+	})
 }
 
 // printMerchant writes a merchant.
@@ -269,35 +266,26 @@ func printMerchant(env environment, found invoice.Merchant, asJSON bool) error {
 	if asJSON {
 		return env.writeJSON(apitypes.MerchantResponse{Merchant: m})
 	}
-	var text strings.Builder
-	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	for _, row := range [][2]string{
-		{"id", m.ID}, {"source", string(m.Source)}, {"name", printable(m.Name)}, {"color", m.Color}, {"support contact", printable(m.SupportContact)},
-		{"statement", printable(m.Statement)}, {"tolerance", m.Tolerance},
-	} {
-		fmt.Fprintf(table, "%s\t%s\n", row[0], orDash(row[1]))
-	}
-	if m.Logo != nil {
-		fmt.Fprintf(table, "logo\t%d × %d pixels\n", m.Logo.Width, m.Logo.Height)
-	}
-	keys := make([]string, 0, len(m.DefaultAddresses))
-	for key := range m.DefaultAddresses {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
-		fmt.Fprintf(table, "default address\t%s=%s\n", key, m.DefaultAddresses[key])
-	}
-	for _, a := range m.AllowedAddresses {
-		fmt.Fprintf(table, "allowed address\t%s=%s\n", a.ChainKey, a.Address)
-	}
-	if p := m.PendingAllowedAddresses; p != nil {
-		for _, a := range p.Addresses {
-			fmt.Fprintf(table, "allowed from %s\t%s=%s\n", clock(p.EffectiveAt), a.ChainKey, a.Address)
+	return writeTable(env.stdout, func(table io.Writer) {
+		for _, row := range [][2]string{
+			{"id", m.ID}, {"source", string(m.Source)}, {"name", printable(m.Name)}, {"color", m.Color}, {"support contact", printable(m.SupportContact)},
+			{"statement", printable(m.Statement)}, {"tolerance", m.Tolerance},
+		} {
+			fmt.Fprintf(table, "%s\t%s\n", row[0], orDash(row[1]))
 		}
-	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	return writeTrimmed(env.stdout, text.String())
+		if m.Logo != nil {
+			fmt.Fprintf(table, "logo\t%d × %d pixels\n", m.Logo.Width, m.Logo.Height)
+		}
+		for _, key := range slices.Sorted(maps.Keys(m.DefaultAddresses)) {
+			fmt.Fprintf(table, "default address\t%s=%s\n", key, m.DefaultAddresses[key])
+		}
+		for _, a := range m.AllowedAddresses {
+			fmt.Fprintf(table, "allowed address\t%s=%s\n", a.ChainKey, a.Address)
+		}
+		if p := m.PendingAllowedAddresses; p != nil {
+			for _, a := range p.Addresses {
+				fmt.Fprintf(table, "allowed from %s\t%s=%s\n", clock(p.EffectiveAt), a.ChainKey, a.Address)
+			}
+		}
+	})
 }

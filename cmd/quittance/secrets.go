@@ -27,9 +27,8 @@ configured, with the one before under oldMasterKeys, and all services were
 restarted; then the old key can be removed. The service may be running.`,
 		Args: noArgs,
 	}
-	path := configFlag(cmd)
+	path := requiredConfigFlag(cmd)
 	asJSON := jsonFlag(cmd, "write JSON: resealed, keyId")
-	cobra.CheckErr(cmd.MarkFlagRequired("config"))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return runSecretsReseal(cmd.Context(), env, *path, *asJSON)
 	}

@@ -35,10 +35,9 @@ JSON. docs/configuration.md explains every setting.`,
   quittance serve --config quittance.yaml`,
 		Args: noArgs, SuggestFor: []string{"run", "start", "server"},
 	}
-	path := configFlag(cmd)
+	path := requiredConfigFlag(cmd)
 	check := cmd.Flags().Bool("check", false, "check the configuration and stop")
 	verbose := cmd.Flags().Bool("verbose", false, "log at level debug, whatever log.level says")
-	cobra.CheckErr(cmd.MarkFlagRequired("config"))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg, err := loadConfig(*path)
 		if err != nil {
@@ -56,6 +55,13 @@ JSON. docs/configuration.md explains every setting.`,
 func configFlag(cmd *cobra.Command) *string {
 	path := cmd.Flags().String("config", "", "the service's configuration `FILE`")
 	cobra.CheckErr(cmd.MarkFlagFilename("config", "yaml", "yml", "json"))
+	return path
+}
+
+// requiredConfigFlag adds the flag --config, which must be given.
+func requiredConfigFlag(cmd *cobra.Command) *string {
+	path := configFlag(cmd)
+	cobra.CheckErr(cmd.MarkFlagRequired("config"))
 	return path
 }
 
