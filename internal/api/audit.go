@@ -42,14 +42,8 @@ func (a *API) listAudit(w http.ResponseWriter, r *http.Request) error {
 			}
 			return found, nil
 		},
-		elements: func(_ context.Context, rows []access.Entry) ([]any, error) {
-			out := make([]any, len(rows))
-			for i, e := range rows {
-				out[i] = apiconv.AuditEntry(e)
-			}
-			return out, nil
-		},
-		cursor: descendingCursor(scope, func(e *access.Entry) string { return strconv.FormatInt(e.Seq, 10) }),
+		elements: elementsOf(apiconv.AuditEntry),
+		cursor:   descendingCursor(scope, func(e *access.Entry) string { return strconv.FormatInt(e.Seq, 10) }),
 	}.serve(a, w, r)
 }
 

@@ -52,14 +52,8 @@ func (a *API) listClaims(w http.ResponseWriter, r *http.Request) error {
 			}
 			return found, nil
 		},
-		elements: func(_ context.Context, rows []store.Claim) ([]any, error) {
-			out := make([]any, len(rows))
-			for i, c := range fromClaims(rows) {
-				out[i] = c
-			}
-			return out, nil
-		},
-		cursor: descendingCursor(scope, func(c *store.Claim) string { return c.ID }),
+		elements: elementsOf(apiconv.Claim),
+		cursor:   descendingCursor(scope, func(c *store.Claim) string { return c.ID }),
 	}.serve(a, w, r)
 }
 

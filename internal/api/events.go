@@ -94,13 +94,7 @@ func (a *API) eventPage(
 			}
 			return found, nil
 		},
-		elements: func(_ context.Context, rows []store.EventRow) ([]any, error) {
-			out := make([]any, len(rows))
-			for i, row := range rows {
-				out[i] = apiconv.EventRecord(row)
-			}
-			return out, nil
-		},
+		elements: elementsOf(apiconv.EventRecord),
 	}
 }
 

@@ -144,14 +144,8 @@ func (a *API) listKeys(w http.ResponseWriter, r *http.Request) error {
 			}
 			return found, nil
 		},
-		elements: func(_ context.Context, rows []access.Record) ([]any, error) {
-			out := make([]any, len(rows))
-			for i, k := range rows {
-				out[i] = apiconv.Key(k, a.now())
-			}
-			return out, nil
-		},
-		cursor: descendingCursor(scope, func(k *access.Record) string { return k.ID }),
+		elements: elementsOf(func(k access.Record) apitypes.Key { return apiconv.Key(k, a.now()) }),
+		cursor:   descendingCursor(scope, func(k *access.Record) string { return k.ID }),
 	}.serve(a, w, r)
 }
 

@@ -72,14 +72,8 @@ func (a *API) listInvoices(w http.ResponseWriter, r *http.Request) error {
 			}
 			return found, nil
 		},
-		elements: func(_ context.Context, rows []invoice.Invoice) ([]any, error) {
-			out := make([]any, len(rows))
-			for i, inv := range rows {
-				out[i] = apiconv.Invoice(inv)
-			}
-			return out, nil
-		},
-		cursor: descendingCursor(scope, func(inv *invoice.Invoice) string { return inv.ID }),
+		elements: elementsOf(apiconv.Invoice),
+		cursor:   descendingCursor(scope, func(inv *invoice.Invoice) string { return inv.ID }),
 	}.serve(a, w, r)
 }
 

@@ -38,14 +38,8 @@ func (a *API) listMerchants(w http.ResponseWriter, r *http.Request) error {
 			}
 			return found, nil
 		},
-		elements: func(_ context.Context, rows []invoice.Merchant) ([]any, error) {
-			out := make([]any, len(rows))
-			for i, m := range rows {
-				out[i] = apiconv.Merchant(m)
-			}
-			return out, nil
-		},
-		cursor: descendingCursor(scope, func(m *invoice.Merchant) string { return m.ID }),
+		elements: elementsOf(apiconv.Merchant),
+		cursor:   descendingCursor(scope, func(m *invoice.Merchant) string { return m.ID }),
 	}.serve(a, w, r)
 }
 

@@ -60,6 +60,17 @@ type listing[T any] struct {
 	cursor func(last *T, more bool) string
 }
 
+// elementsOf returns a listing's elements for rows that are converted one by one.
+func elementsOf[T, E any](convert func(T) E) func(context.Context, []T) ([]any, error) {
+	return func(_ context.Context, rows []T) ([]any, error) {
+		out := make([]any, len(rows))
+		for i, row := range rows {
+			out[i] = convert(row)
+		}
+		return out, nil
+	}
+}
+
 // serve answers with the page. It returns an error if nothing was written yet; after
 // that, an error aborts the connection.
 func (l listing[T]) serve(a *API, w http.ResponseWriter, r *http.Request) error {
