@@ -20,8 +20,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/store"
@@ -188,7 +188,7 @@ func ownCPU() time.Duration {
 type deliverer struct {
 	*store.Store
 	client *http.Client
-	worker *deliver.Worker
+	worker *dispatcher.Worker
 	want   int64
 	done   atomic.Int64
 	reach  chan struct{}
@@ -200,7 +200,7 @@ type deliverer struct {
 // newDeliverer makes a worker whose merchants have the URLs.
 func newDeliverer(s *store.Store, client *http.Client, url func(merchantID string) string) *deliverer {
 	d := &deliverer{Store: s, client: client, reach: make(chan struct{})}
-	d.worker = deliver.New(deliver.Config{
+	d.worker = dispatcher.New(dispatcher.Config{
 		Store: d, Client: client, Now: time.Now, Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler),
 		Endpoints: func(_ context.Context, ids []string) (map[string]poster.Endpoint, error) {
 			found := make(map[string]poster.Endpoint, len(ids))
@@ -209,7 +209,7 @@ func newDeliverer(s *store.Store, client *http.Client, url func(merchantID strin
 			}
 			return found, nil
 		},
-		Limits: deliver.Limits{Grace: time.Millisecond},
+		Limits: dispatcher.Limits{Grace: time.Millisecond},
 	})
 	return d
 }

@@ -24,8 +24,8 @@ import (
 	"github.com/quittance/quittance/internal/checkout"
 	"github.com/quittance/quittance/internal/clientip"
 	"github.com/quittance/quittance/internal/clock"
-	"github.com/quittance/quittance/internal/deliver"
 	"github.com/quittance/quittance/internal/descriptors"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/keyring"
@@ -120,7 +120,7 @@ type Server struct {
 	settle        *settle.Service
 	chains        []*chainWorkers
 	byKey         map[string]*chainWorkers
-	worker        *deliver.Worker
+	worker        *dispatcher.Worker
 	endpoints     *endpoint.Directory
 	merchants     *merchant.Manager
 	authenticator *apikey.Authenticator
@@ -285,10 +285,10 @@ func (s *Server) buildDelivery(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.worker = deliver.New(deliver.Config{
+	s.worker = dispatcher.New(dispatcher.Config{
 		Store: s.store, Endpoints: s.endpoints.Endpoints, Configured: s.endpoints.Fingerprint(), Client: client, Now: s.cfg.Now, Schedule: s.clock.Now, Rand: s.cfg.Rand,
-		Logger: s.cfg.Logger, Wake: s.deliveryWake, Metrics: deliver.NewMetrics(s.registry), Watchdog: s.watchdog,
-		Limits: deliver.LimitsFor(s.budget.Webhooks - s.budget.IdleWebhooks),
+		Logger: s.cfg.Logger, Wake: s.deliveryWake, Metrics: dispatcher.NewMetrics(s.registry), Watchdog: s.watchdog,
+		Limits: dispatcher.LimitsFor(s.budget.Webhooks - s.budget.IdleWebhooks),
 	})
 	return nil
 }
@@ -353,8 +353,8 @@ func (s *Server) serve(ctx context.Context) error {
 }
 
 // cleaner returns the cleaner of old events and attempts.
-func (s *Server) cleaner(log deliver.Log) *deliver.Cleaner {
-	return deliver.NewCleaner(deliver.CleanerConfig{
+func (s *Server) cleaner(log dispatcher.Log) *dispatcher.Cleaner {
+	return dispatcher.NewCleaner(dispatcher.CleanerConfig{
 		Log: log, KeepEvents: s.cfg.KeepEvents, KeepAttempts: s.cfg.KeepAttempts, Now: s.clock.Earlier, Logger: s.cfg.Logger, Watchdog: s.watchdog,
 	})
 }

@@ -1,0 +1,120 @@
+package dispatcher
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/poster"
+)
+
+// job is a leased delivery and its endpoint.
+type job struct {
+	delivery.Delivery
+	leaseID  string
+	until    time.Time // when the lease ends
+	endpoint poster.Endpoint
+}
+
+// deliver makes one attempt and has its outcome recorded.
+func (w *Worker) deliver(ctx context.Context, j job, r *recorder) finished {
+	o := delivery.Outcome{Delivery: j.Delivery, LeaseID: j.leaseID}
+	o.Delivery.Body = nil // not needed any more
+	started, due := w.conf.Now(), w.conf.Schedule()
+	if j.TooLate(due) {
+		w.conf.Metrics.failed.Inc()
+		w.log.add("late:"+j.MerchantID, func(count int) {
+			w.conf.Logger.ErrorContext(ctx, "webhook deliveries failed: their deadlines passed before they could be attempted again",
+				"merchant", j.MerchantID, "delivery", j.ID, "deliveries", count)
+		})
+		o.Status, o.Finished = delivery.Failed, started
+		return finished{outcome: o, recorded: r.record(ctx, j, o)}
+	}
+	a := w.poster.Post(ctx, j.endpoint, poster.Message{ID: j.ID, Event: j.EventType, Body: j.Body}, started)
+	if a.Overran {
+		w.log.add("severed:"+j.MerchantID, func(count int) {
+			w.conf.Logger.ErrorContext(ctx, "webhook exchanges did not end within their time limit; their connections were closed",
+				"merchant", j.MerchantID, "delivery", j.ID, "exchanges", count)
+		})
+	}
+	if a.Err != nil && ctx.Err() != nil {
+		return finished{outcome: o} // this worker stopped it, which says nothing about the endpoint
+	}
+	if a.Fault != poster.FaultTheirs {
+		w.log.add("fault", func(count int) {
+			w.conf.Logger.ErrorContext(ctx, "webhook deliveries put back: this process ran out of a resource", "deliveries", count, "err", a.Err)
+		})
+		return finished{outcome: o, fault: a.Fault}
+	}
+	over := w.conf.Schedule()
+	took := max(0, over.Sub(due)) // by the clock of the schedule, which is never set back
+	result := w.result(a, due, due.Add(took))
+	o.Change = func(b delivery.Breaker) delivery.Breaker { return b.After(result, w.conf.Limits.PerMerchant) }
+	made := a.Attempt(j.Attempts+1, started, took)
+	o.Attempt = &made
+	o.Status, o.Finished = delivery.Delivered, w.conf.Now()
+	if a.Err != nil {
+		if next, more := delivery.RetryAt(made.Number-j.PriorAttempts, over, j.Deadline, a.RetryAfter, w.jitter()); more {
+			o.Status, o.Finished, o.NextDue = delivery.Pending, time.Time{}, next
+		} else {
+			o.Status = delivery.Failed
+		}
+	}
+	w.report(ctx, j, o, took)
+	return finished{outcome: o, recorded: r.record(ctx, j, o)}
+}
+
+// result returns what an answer says about the endpoint.
+func (w *Worker) result(a poster.Answer, started, ended time.Time) delivery.Result {
+	return delivery.Result{
+		Started: started, Ended: ended, OK: a.Err == nil, Gone: a.Code == http.StatusGone, Switched: a.Code == http.StatusSwitchingProtocols,
+		TimedOut: a.Err != nil && ended.Sub(started) >= w.conf.Limits.Timeout, Jitter: w.jitter(),
+	}
+}
+
+// report logs and measures an attempt.
+func (w *Worker) report(ctx context.Context, j job, o delivery.Outcome, took time.Duration) {
+	w.conf.Metrics.observeAttempt(o.Status, took)
+	a := *o.Attempt
+	if a.StatusCode == http.StatusGone {
+		w.log.add("gone:"+j.MerchantID, func(count int) {
+			w.conf.Logger.ErrorContext(ctx, "webhook endpoint is gone: it answered 410; its events wait until their deadlines, and it is tried once an hour",
+				"merchant", j.MerchantID, "answers", count)
+		})
+	}
+	about := func(more ...any) []any {
+		return append([]any{"merchant", j.MerchantID, "delivery", j.ID, "event", j.EventType, "attempt", a.Number, "took", took}, more...)
+	}
+	switch o.Status {
+	case delivery.Delivered:
+		if w.conf.Logger.Enabled(ctx, slog.LevelDebug) {
+			w.conf.Logger.DebugContext(ctx, "webhook delivered", about()...)
+		}
+	case delivery.Pending:
+		w.log.add("attempt:"+j.MerchantID, func(count int) {
+			w.conf.Logger.WarnContext(ctx, "webhook attempts failed", about("attempts", count, "err", a.Error, "next", o.NextDue.UTC())...)
+		})
+	case delivery.None: // not the status of an outcome
+	case delivery.Failed:
+		w.conf.Metrics.failed.Inc()
+		w.log.add("failed:"+j.MerchantID, func(count int) {
+			w.conf.Logger.ErrorContext(ctx, "webhook deliveries failed: no attempt is left", about("deliveries", count, "err", a.Error)...)
+		})
+	}
+}
+
+// jitter returns a random number in [0, 1). It panics when the source of
+// randomness fails, as crypto/rand never does.
+func (w *Worker) jitter() float64 {
+	var b [8]byte
+	if _, err := io.ReadFull(w.conf.Rand, b[:]); err != nil {
+		panic(fmt.Sprintf("dispatcher: source of randomness failed: %v", err))
+	}
+	const bits = 53 // of a float64
+	return float64(binary.BigEndian.Uint64(b[:])>>(64-bits)) / (1 << bits)
+}

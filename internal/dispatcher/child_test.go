@@ -1,0 +1,90 @@
+package dispatcher_test
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/dispatcher"
+	"github.com/quittance/quittance/internal/poster"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// What a child process is told: its database, the URL that all of its
+// merchants have, its time in Unix milliseconds, and whether to stop before it
+// records any outcome.
+const (
+	childEnv     = "QUITTANCE_TEST_CHILD_DATABASE"
+	childURLEnv  = "QUITTANCE_TEST_CHILD_URL"
+	childTimeEnv = "QUITTANCE_TEST_CHILD_TIME"
+	childHoldEnv = "QUITTANCE_TEST_CHILD_HOLD"
+)
+
+// startChild starts a worker in a process of its own, whose clock does not
+// advance.
+func startChild(t *testing.T, database, url string, now time.Time, env ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^$")
+	cmd.Env = append(os.Environ(), childEnv+"="+database, childURLEnv+"="+url, childTimeEnv+"="+strconv.FormatInt(now.UnixMilli(), 10))
+	cmd.Env = append(cmd.Env, env...)
+	cmd.Stderr = os.Stderr
+	return cmd
+}
+
+// kill ends a child without giving it a chance to clean up.
+func kill(t *testing.T, child *exec.Cmd) {
+	t.Helper()
+	if err := child.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Wait(); err == nil {
+		t.Fatal("the child ended by itself")
+	}
+}
+
+// holder is a store that says when an outcome is to be recorded, and never
+// does it.
+type holder struct{ *store.Store }
+
+// FinishDeliveries never returns.
+func (holder) FinishDeliveries(context.Context, []delivery.Outcome) ([]int, error) {
+	fmt.Println("an outcome is to be recorded")
+	select {}
+}
+
+// child is the process that is killed.
+func child() int {
+	ctx := context.Background()
+	ms, err := strconv.ParseInt(os.Getenv(childTimeEnv), 10, 64)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	s, err := store.Open(ctx, os.Getenv(childEnv))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	c := dispatcher.Config{
+		Store: s, Client: poster.NewClient(poster.ClientConfig{Guard: loopback, DialTimeout: patience}), Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler),
+		Now: func() time.Time { return time.UnixMilli(ms) },
+		Endpoints: all(func(string) (poster.Endpoint, bool) {
+			return poster.Endpoint{URL: os.Getenv(childURLEnv), Secret: secret}, true
+		}),
+		Limits: dispatcher.Limits{Timeout: patience},
+	}
+	if os.Getenv(childHoldEnv) != "" {
+		c.Store = holder{s}
+	}
+	if err := dispatcher.New(c).Run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	return 1
+}

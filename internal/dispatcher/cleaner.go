@@ -1,0 +1,115 @@
+package dispatcher
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/quittance/quittance/internal/wait"
+	"github.com/quittance/quittance/internal/watchdog"
+)
+
+const (
+	// cleanBatch is how many events one transaction of the cleaner looks at.
+	cleanBatch = 500
+	// cleanTimeout bounds it.
+	cleanTimeout = 30 * time.Second
+	// cleanEvery is the time between two rounds.
+	cleanEvery = time.Hour
+	// restartEvery is how often the log of attempts is gone through from its
+	// beginning, to remove the attempts of events that were pending when they were
+	// passed, or that were sent again since.
+	restartEvery = 24 * time.Hour
+	// restFactor is how many times as long as a batch took the cleaner rests
+	// after it, so that no delivery waits behind more than one batch.
+	restFactor = 10
+)
+
+// Log is what the cleaner removes old entries of. *store.Store is one.
+type Log interface {
+	CleanEvents(ctx context.Context, before time.Time, after int64, limit int) (done int64, more bool, err error)
+	CleanAttempts(ctx context.Context, before time.Time, after int64, limit int) (done int64, more bool, err error)
+	DropRetiredSecrets(ctx context.Context, now time.Time) (int64, error)
+}
+
+// CleanerConfig configures a Cleaner. All fields but Watchdog are required.
+type CleanerConfig struct {
+	Log          Log
+	KeepEvents   time.Duration // events, with all that is known of their deliveries
+	KeepAttempts time.Duration // the log of attempts
+	// Now ends the age of an event. It must not jump forward, since nothing that
+	// was removed comes back.
+	Now      func() time.Time
+	Logger   *slog.Logger
+	Watchdog *watchdog.Watchdog // notices a batch that makes no progress; nil for none
+}
+
+// Cleaner removes events and attempts that have been kept for long enough,
+// except events that are still to be delivered.
+type Cleaner struct{ conf CleanerConfig }
+
+// NewCleaner returns a cleaner.
+func NewCleaner(conf CleanerConfig) *Cleaner {
+	if conf.Watchdog == nil {
+		conf.Watchdog = watchdog.New(0)
+	}
+	return &Cleaner{conf}
+}
+
+// Run cleans until the context ends. An error is logged; the next round goes on
+// from there.
+func (c *Cleaner) Run(ctx context.Context) {
+	var attempts int64 // up to where the log of attempts is cleaned
+	restarted := c.conf.Now()
+	for {
+		if now := c.conf.Now(); now.Sub(restarted) >= restartEvery {
+			restarted, attempts = now, 0
+		}
+		if err := c.round(ctx, &attempts); err != nil && ctx.Err() == nil {
+			c.conf.Logger.ErrorContext(ctx, "removal of old events failed, will retry", "err", err)
+		}
+		if !wait.Sleep(ctx, cleanEvery, nil) {
+			return
+		}
+	}
+}
+
+func (c *Cleaner) round(ctx context.Context, attempts *int64) error {
+	now := c.conf.Now()
+	var events int64
+	if err := c.batches(ctx, c.conf.Log.CleanEvents, now.Add(-c.conf.KeepEvents), &events); err != nil {
+		return err
+	}
+	if err := c.batches(ctx, c.conf.Log.CleanAttempts, now.Add(-c.conf.KeepAttempts), attempts); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, cleanTimeout)
+	defer cancel()
+	_, err := c.conf.Log.DropRetiredSecrets(ctx, now)
+	return err
+}
+
+type cleanFunc func(ctx context.Context, before time.Time, after int64, limit int) (done int64, more bool, err error)
+
+func (c *Cleaner) batches(ctx context.Context, clean cleanFunc, before time.Time, done *int64) error {
+	for more := true; more && ctx.Err() == nil; {
+		began := time.Now()
+		var err error
+		if *done, more, err = c.batch(ctx, clean, before, *done); err != nil {
+			return err
+		}
+		if more {
+			wait.Sleep(ctx, restFactor*time.Since(began), nil)
+		}
+	}
+	return ctx.Err()
+}
+
+// batch makes one call of the database.
+func (c *Cleaner) batch(ctx context.Context, clean cleanFunc, before time.Time, done int64) (int64, bool, error) {
+	task := c.conf.Watchdog.Begin("events: clean")
+	defer task.End()
+	ctx, cancel := context.WithTimeout(ctx, cleanTimeout)
+	defer cancel()
+	return clean(ctx, before, done, cleanBatch)
+}

@@ -1,0 +1,200 @@
+package dispatcher_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/dispatcher"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// log is one of 1,200 events: 700 are old, of 500 of them the attempts are.
+// It ends the round when the secrets' turn is over.
+type log struct {
+	calls  []string
+	before []time.Time
+	fail   error
+	end    context.CancelFunc
+}
+
+func (l *log) clean(what string, before time.Time, after, old int64, limit int) (int64, bool, error) {
+	l.calls = append(l.calls, what)
+	l.before = append(l.before, before)
+	if l.fail != nil {
+		return after, false, l.fail
+	}
+	done := min(after+int64(limit), old)
+	return done, done < old, nil
+}
+
+func (l *log) CleanEvents(_ context.Context, before time.Time, after int64, limit int) (int64, bool, error) {
+	defer func() {
+		if l.fail != nil {
+			l.end()
+		}
+	}()
+	return l.clean("events", before, after, 700, limit)
+}
+
+func (l *log) CleanAttempts(_ context.Context, before time.Time, after int64, limit int) (int64, bool, error) {
+	return l.clean("attempts", before, after, 500, limit)
+}
+
+func (l *log) DropRetiredSecrets(_ context.Context, now time.Time) (int64, error) {
+	l.calls = append(l.calls, "secrets")
+	l.before = append(l.before, now)
+	l.end()
+	return 0, nil
+}
+
+func TestCleaner(t *testing.T) {
+	for name, c := range map[string]struct {
+		fail error
+		want []string
+	}{
+		"to the end":             {nil, []string{"events", "events", "attempts", "secrets"}},
+		"the database is not up": {errors.New("not up"), []string{"events"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			l := &log{fail: c.fail, end: cancel}
+			conf := dispatcher.CleanerConfig{
+				Log: l, KeepEvents: 30 * time.Hour, KeepAttempts: 10 * time.Hour,
+				Now: func() time.Time { return epoch }, Logger: slog.New(slog.DiscardHandler),
+			}
+			dispatcher.NewCleaner(conf).Run(ctx)
+			if !slices.Equal(l.calls, c.want) {
+				t.Errorf("cleaned %v, want %v", l.calls, c.want)
+			}
+			for i, what := range l.calls {
+				age := map[string]time.Duration{"events": conf.KeepEvents, "attempts": conf.KeepAttempts}[what]
+				if want := epoch.Add(-age); !l.before[i].Equal(want) {
+					t.Errorf("%s from before %v, want %v", what, l.before[i], want)
+				}
+			}
+		})
+	}
+}
+
+// rounds is a log of 1,200 events whose attempts are old. It remembers where
+// each round of the attempts began, and ends after so many rounds.
+type rounds struct {
+	log
+	began []int64
+	left  int
+}
+
+func (r *rounds) CleanAttempts(_ context.Context, _ time.Time, after int64, limit int) (int64, bool, error) {
+	r.began = append(r.began, after)
+	done := min(after+int64(limit), 1200)
+	return done, done < 1200, nil
+}
+
+func (r *rounds) DropRetiredSecrets(context.Context, time.Time) (int64, error) {
+	if r.left--; r.left == 0 {
+		r.end()
+	}
+	return 0, nil
+}
+
+// Once a day the attempts are cleaned from the beginning: events that were
+// pending then may be finished. Else a round goes on where the last one ended.
+func TestCleanerContinues(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		r := &rounds{log: log{end: cancel}, left: 50}
+		s := dispatcher.NewCleaner(dispatcher.CleanerConfig{Log: r, KeepEvents: 48 * time.Hour, KeepAttempts: 24 * time.Hour, Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
+		s.Run(ctx)
+		var want []int64
+		for i := range 50 { // an hour apart
+			if i%24 == 0 {
+				want = append(want, 0, 500, 1000)
+			} else {
+				want = append(want, 1200)
+			}
+		}
+		if diff := cmp.Diff(want, r.began); diff != "" {
+			t.Errorf("the sweeps of the attempts began at (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// paced is a store that has a delivery under way while each batch is swept, and
+// lets the cleaner go on once that delivery is recorded.
+type paced struct {
+	*store.Store
+	during func(batch func())
+}
+
+func (p *paced) CleanEvents(ctx context.Context, before time.Time, after int64, limit int) (done int64, more bool, err error) {
+	p.during(func() { done, more, err = p.Store.CleanEvents(ctx, before, after, limit) })
+	return done, more, err
+}
+
+// While many old events are removed, deliveries go on: what is due when a batch
+// begins is delivered and recorded before the next one.
+func TestDeliveriesGoOnDuringSweep(t *testing.T) {
+	t.Parallel()
+	const old, month = 1200, 30 * 24 * time.Hour
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		arrived, answer := make(chan struct{}, old+10), make(chan struct{}, old+10)
+		r := newReceiver(t, func(http.ResponseWriter, *http.Request) {
+			arrived <- struct{}{}
+			<-answer
+		})
+		t.Cleanup(func() { close(answer) })
+		w := newWorld(t, s, r.URL)
+		w.start(t)
+		// deliverOne has something done between the arrival of a delivery and its answer.
+		order, due := []string(nil), 0
+		deliverOne := func(during func()) {
+			due++
+			storetest.Schedule(t, s, "new", due, 1, epoch.UnixMilli())
+			w.advance(epoch)
+			receive(t, arrived, "a delivery")
+			answer <- struct{}{}
+			during()
+			if o := w.outcome(t); o.Status != delivery.Delivered {
+				t.Errorf("outcome %+v", o)
+			}
+			order = append(order, "delivery")
+		}
+		for range old {
+			answer <- struct{}{}
+		}
+		storetest.Schedule(t, s, "old", 0, old, epoch.Add(-2*month).UnixMilli())
+		w.advance(epoch)
+		for range old {
+			receive(t, arrived, "an old event")
+			w.outcome(t)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		p := &paced{Store: s, during: func(batch func()) {
+			order = append(order, "batch")
+			deliverOne(batch)
+			if len(order) == 6 {
+				cancel()
+			}
+		}}
+		cleaner := dispatcher.NewCleaner(dispatcher.CleanerConfig{Log: p, KeepEvents: month, KeepAttempts: month, Now: w.Now, Logger: slog.New(slog.DiscardHandler)})
+		cleaner.Run(ctx)
+		if want := []string{"batch", "delivery", "batch", "delivery", "batch", "delivery"}; !slices.Equal(order, want) {
+			t.Errorf("went on in the order %v, want %v", order, want)
+		}
+		left, err := s.Events(t.Context(), store.EventFilter{After: new(int64), Limit: old})
+		if err != nil || len(left) != 3 {
+			t.Errorf("%d events are left, %v; want the 3 new ones", len(left), err)
+		}
+	})
+}

@@ -1,0 +1,181 @@
+package dispatcher
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/poster"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/wait"
+)
+
+// maxHandover is how many leased events may be on their way to the worker.
+const maxHandover = 64
+
+// handover passes events from the transactions that insert them to the worker
+// of the same process. The insert writes the lease, so that an event of a
+// healthy endpoint that nothing waits for is posted without another statement.
+// If the process ends in between, the delivery falls due when its lease ends.
+//
+// room and free are estimates: the worker releases a lease that it cannot use.
+type handover struct {
+	wake chan struct{} // signals that fresh is not empty
+
+	mu      sync.Mutex
+	leaseID string         // empty while the worker leases nothing
+	before  time.Time      // before which leases must end
+	room    int            // how many more deliveries may be leased
+	free    map[string]int // the same, by merchant
+	fresh   []store.Event  // committed, and not taken in by the worker yet
+}
+
+// LeaseEvents leases to this worker the deliveries of events that it can attempt
+// at once. It is called in the transaction that inserts them, before the insert.
+func (w *Worker) LeaseEvents(events []store.Event) {
+	h := &w.handover
+	until := w.conf.Schedule().Add(w.conf.Limits.Lease)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.leaseID == "" || until.After(h.before) {
+		return
+	}
+	for i := range events {
+		e := &events[i]
+		if h.room > 0 && h.free[e.MerchantID] > 0 && e.DeliveryID != "" {
+			h.room--
+			h.free[e.MerchantID]--
+			e.LeaseID, e.LeaseUntil = h.leaseID, until
+		}
+	}
+}
+
+// Committed passes events to the worker after their transaction.
+func (w *Worker) Committed(events []store.Event) {
+	h := &w.handover
+	h.mu.Lock()
+	for _, e := range events {
+		if e.Seq == 0 || e.DeliveryID == "" {
+			continue
+		}
+		if e.LeaseID == "" {
+			e.Body = nil // it is read when the delivery is leased
+		}
+		h.fresh = append(h.fresh, e)
+	}
+	h.mu.Unlock()
+	wait.Wake(h.wake)
+}
+
+// open lets events be leased until the time, under an id.
+func (h *handover) open(leaseID string, before time.Time, room int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.leaseID, h.before, h.room = leaseID, before, room
+}
+
+// setFree notes how many deliveries of a merchant may be leased.
+func (h *handover) setFree(merchantID string, n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if n == 0 {
+		delete(h.free, merchantID)
+	} else {
+		h.free[merchantID] = n
+	}
+}
+
+// take removes the committed events.
+func (h *handover) take() []store.Event {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	fresh := h.fresh
+	h.fresh = nil
+	return fresh
+}
+
+// takeFresh starts the attempts of fresh events that are leased, and adds the
+// others to the queues.
+func (r *run) takeFresh(now time.Time) error {
+	fresh := r.handover.take()
+	merchants := make(map[string]bool)
+	for _, e := range fresh {
+		if e.LeaseID != "" {
+			merchants[e.MerchantID] = true
+		}
+	}
+	endpoints, err := r.endpointsOf(merchants)
+	for _, e := range fresh {
+		to, reachable := endpoints[e.MerchantID]
+		inTime := e.LeaseUntil.Sub(now) > r.conf.Limits.Lease/2 // the commit may have taken long
+		if e.LeaseID != "" && inTime && reachable && r.mayStart(e.MerchantID, now) {
+			d := delivery.Delivery{
+				ID: e.DeliveryID, Seq: e.Seq, EventID: e.ID, MerchantID: e.MerchantID, EventType: string(e.Type), Body: e.Body,
+				Due: e.Due, Deadline: e.Due.Add(delivery.RetryWindow),
+			}
+			r.start(r.lanes[0], job{d, e.LeaseID, e.LeaseUntil, to}, now)
+		} else {
+			if e.LeaseID != "" {
+				r.returned[e.LeaseID] = append(r.returned[e.LeaseID], e.Seq)
+			}
+			r.lanes[0].cache.add(delivery.Queue{MerchantID: e.MerchantID, Head: e.Due, HeadSeq: e.Seq})
+		}
+		r.place(e.MerchantID, now)
+	}
+	return err
+}
+
+func (r *run) endpointsOf(merchants map[string]bool) (map[string]poster.Endpoint, error) {
+	if len(merchants) == 0 {
+		return nil, nil
+	}
+	ids := make([]string, 0, len(merchants))
+	for id := range merchants {
+		ids = append(ids, id)
+	}
+	ctx, cancel := context.WithTimeout(r.work, storeTimeout)
+	defer cancel()
+	return r.conf.Endpoints(ctx, ids)
+}
+
+// mayStart reports whether a fresh event may be posted before what waits.
+func (r *run) mayStart(merchantID string, now time.Time) bool {
+	healthy, _ := r.lanes[0].room(now)
+	return healthy > 0 && r.freeOf(merchantID, now) > 0 &&
+		!r.limiter.paused(time.Now()) && r.limiter.room(len(r.attempts), r.slots(), time.Now()) > 0
+}
+
+// freeOf returns how many fresh deliveries of a merchant may be posted at once:
+// none unless its endpoint is healthy and nothing waits for it.
+func (r *run) freeOf(merchantID string, now time.Time) int {
+	m := r.merchant(merchantID)
+	if !m.breaker.Healthy || m.breaker.Until.After(now) || m.backoffUntil.After(now) || m.leasing || m.unreachable {
+		return 0
+	}
+	for _, l := range r.lanes {
+		if head, ok := l.cache.heads[merchantID]; ok && !head.Head.After(now) {
+			return 0
+		}
+	}
+	return max(0, m.allowed(r.conf.Limits.PerMerchant)-len(m.inFlight))
+}
+
+// openHandover lets events be leased, unless others wait for slots.
+func (r *run) openHandover(now time.Time, starved bool) {
+	room, _ := r.lanes[0].room(now)
+	if starved {
+		room = 0
+	}
+	r.handover.open(r.id, r.registeredUntil, max(0, min(room, maxHandover)))
+}
+
+// closeHandover lets no more events be leased, and releases those that were.
+func (r *run) closeHandover() {
+	r.handover.open("", time.Time{}, 0)
+	for _, e := range r.handover.take() {
+		if e.LeaseID != "" {
+			r.returned[e.LeaseID] = append(r.returned[e.LeaseID], e.Seq)
+		}
+	}
+}

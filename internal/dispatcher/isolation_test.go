@@ -1,0 +1,348 @@
+package dispatcher_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/dispatcher"
+	"github.com/quittance/quittance/internal/poster"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// byPrefix sends merchants whose ids begin with the prefix to one URL and the
+// others to another.
+func byPrefix(prefix, url, others string) func(string) (poster.Endpoint, bool) {
+	return func(merchantID string) (poster.Endpoint, bool) {
+		if strings.HasPrefix(merchantID, prefix) {
+			return poster.Endpoint{URL: url, Secret: secret}, true
+		}
+		return poster.Endpoint{URL: others, Secret: secret}, true
+	}
+}
+
+// Nine of ten endpoints hang, all at once and with long queues. The others get
+// everything meanwhile.
+func TestMostEndpointsDead(t *testing.T) {
+	const merchants, each = 10, 12
+	release := make(chan struct{})
+	hole := newReceiver(t, func(http.ResponseWriter, *http.Request) { <-release })
+	t.Cleanup(func() { close(release) })
+	r := newReceiver(t, status(http.StatusOK))
+	s := storetest.Open(t, storetest.SQLite(t))
+	for i := range 9 * merchants {
+		storetest.Schedule(t, s, fmt.Sprintf("dead%02d", i), 0, each, epoch.UnixMilli()-1000)
+	}
+	for i := range merchants {
+		storetest.Schedule(t, s, fmt.Sprintf("well%d", i), 0, each, epoch.UnixMilli()-100)
+	}
+	w := newWorld(t, s, r.URL)
+	w.Limits = dispatcher.Limits{Timeout: patience, Grace: time.Millisecond}
+	w.Endpoints = all(byPrefix("dead", hole.URL, r.URL))
+	w.start(t)
+	for range merchants * each {
+		if o := w.outcome(t); !strings.HasPrefix(o.DeliveryID, "dlv_well") || o.Status != delivery.Delivered {
+			t.Fatalf("outcome %+v", o)
+		}
+	}
+	if n := len(hole.requests()); n > 9*merchants {
+		t.Errorf("%d exchanges with %d endpoints that never answered, want one each at most", n, 9*merchants)
+	}
+}
+
+// Very many retries that fall due together reach no merchant more than eight
+// at a time, and new events do not wait behind them.
+func TestRecoverTogether(t *testing.T) {
+	const merchants, each, limit = 20, 60, 8
+	s := storetest.Open(t, storetest.SQLite(t))
+	var down atomic.Bool
+	down.Store(true)
+	var mu sync.Mutex
+	busy, most := map[string]int{}, 0
+	r := newReceiver(t, func(w http.ResponseWriter, req *http.Request) {
+		mu.Lock()
+		busy[req.URL.Path]++
+		most = max(most, busy[req.URL.Path])
+		mu.Unlock()
+		if down.Load() {
+			w.WriteHeader(http.StatusBadGateway)
+		}
+		mu.Lock()
+		busy[req.URL.Path]--
+		mu.Unlock()
+	})
+	for i := range merchants {
+		storetest.Schedule(t, s, fmt.Sprintf("m%02d", i), 0, each, epoch.UnixMilli()-each)
+	}
+	w := newWorld(t, s, r.URL)
+	w.Limits = dispatcher.Limits{First: 64, Retries: 32, Timeout: patience}
+	w.Endpoints = all(func(id string) (poster.Endpoint, bool) {
+		return poster.Endpoint{URL: r.URL + "/" + id, Secret: secret}, true
+	})
+	w.start(t)
+	for range merchants * 5 { // then the breakers are open
+		if o := w.outcome(t); o.Status != delivery.Pending {
+			t.Fatalf("outcome %+v", o)
+		}
+	}
+	down.Store(false)
+	w.advance(epoch.Add(time.Hour))
+	fresh := storetest.Schedule(t, s, "new", 0, 1, epoch.Add(time.Hour).UnixMilli())
+	w.advance(epoch.Add(time.Hour))
+	for range merchants*each + 1 {
+		if o := w.outcome(t); o.Status != delivery.Delivered {
+			t.Fatalf("outcome %+v", o)
+		}
+	}
+	if r := recordOf(t, s, fresh[0].ID); r.Status != delivery.Delivered {
+		t.Errorf("the new event: %+v", r)
+	}
+	if most > limit {
+		t.Errorf("%d exchanges with one merchant at once, want %d at most", most, limit)
+	}
+}
+
+// Five failures in a row and an endpoint is left alone: what is due waits,
+// untried, for a probe, and then goes one by one, two by two and so on.
+func TestLeavesAlone(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		var down atomic.Bool
+		down.Store(true)
+		arrived, answer := make(chan struct{}, 100), make(chan struct{})
+		goOn := sync.OnceFunc(func() { close(answer) })
+		r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+			if down.Load() {
+				w.WriteHeader(http.StatusBadGateway)
+				return
+			}
+			arrived <- struct{}{}
+			<-answer
+		})
+		t.Cleanup(goOn)
+		storetest.Schedule(t, s, "m", 0, 40, epoch.UnixMilli()-40)
+		w := newWorld(t, s, r.URL)
+		w.Endpoints = all(byPrefix("m", r.URL, newReceiver(t, status(http.StatusOK)).URL))
+		w.Endpoints = all(byPrefix("m", r.URL, newReceiver(t, status(http.StatusOK)).URL))
+		w.start(t)
+		for range 5 {
+			w.outcome(t)
+		}
+		// Somebody else is served in the meantime, so that the worker had its turn.
+		storetest.Schedule(t, s, "n", 0, 1, epoch.UnixMilli())
+		w.advance(epoch.Add(20 * time.Second))
+		if o := w.outcome(t); o.Delivery.MerchantID != "n" || len(r.requests()) != 5 {
+			t.Errorf("%d requests, the last outcome is %+v; want 5, and n's", len(r.requests()), o)
+		}
+		down.Store(false)
+		w.advance(epoch.Add(37 * time.Second))    // 30 s and a fifth, and the first retries
+		for _, together := range []int{1, 1, 2} { // the probe, then as many as are allowed
+			for range together {
+				receive(t, arrived, fmt.Sprintf("one of %d requests of the ramp", together))
+			}
+			select {
+			case <-arrived:
+				t.Errorf("more than %d at once", together)
+			case <-time.After(20 * time.Millisecond):
+			}
+			if together == 1 {
+				answer <- struct{}{}
+				w.outcome(t)
+			}
+		}
+		goOn()
+		for range 38 {
+			if o := w.outcome(t); o.Status != delivery.Delivered {
+				t.Errorf("outcome %+v", o)
+			}
+		}
+	})
+}
+
+// An endpoint that answers 410 is tried once an hour, and its events stay.
+func TestGone(t *testing.T) {
+	s := storetest.Open(t, storetest.SQLite(t))
+	var code atomic.Int32
+	code.Store(http.StatusGone)
+	r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(code.Load())) })
+	storetest.Schedule(t, s, "m", 0, 3, epoch.UnixMilli()-3)
+	w := newWorld(t, s, r.URL)
+	w.start(t)
+	if o := w.outcome(t); o.Status != delivery.Pending || o.Attempt.StatusCode != http.StatusGone {
+		t.Errorf("outcome %+v, %+v", o, o.Attempt)
+	}
+	if b, err := s.Breakers(t.Context(), []string{"m"}); err != nil || b["m"].State != delivery.BreakerGone {
+		t.Errorf("breaker %+v, %v; want it gone", b["m"], err)
+	}
+	code.Store(http.StatusOK)
+	w.advance(epoch.Add(73 * time.Minute))
+	for range 3 {
+		if o := w.outcome(t); o.Status != delivery.Delivered || o.Attempt.Started.Before(epoch.Add(48*time.Minute)) {
+			t.Errorf("outcome %+v, %+v", o, o.Attempt)
+		}
+	}
+}
+
+// Behind an open breaker a delivery still has its last attempt inside its day.
+func TestLastAttemptBehindOpenBreaker(t *testing.T) {
+	s := storetest.Open(t, storetest.SQLite(t))
+	r := newReceiver(t, status(http.StatusGone))
+	events := storetest.Schedule(t, s, "m", 0, 2, epoch.UnixMilli()-1)
+	w := newWorld(t, s, r.URL)
+	w.start(t)
+	w.outcome(t) // the first is to be tried again, the second was not tried
+	// The endpoint is gone anew a minute before the end is near, for an hour.
+	day := epoch.Add(24 * time.Hour)
+	w.advance(day.Add(-11 * time.Minute))
+	if o := w.outcome(t); o.Status != delivery.Pending {
+		t.Fatalf("the probe: %+v", o)
+	}
+	w.advance(day.Add(-9 * time.Minute))
+	w.outcome(t)
+	w.advance(day.Add(-time.Minute))
+	for _, e := range events {
+		for recordOf(t, s, e.ID).Status == delivery.Pending {
+			w.outcome(t)
+		}
+		r := recordOf(t, s, e.ID)
+		last := r.Attempts[len(r.Attempts)-1]
+		if before := e.Due.Add(delivery.RetryWindow).Sub(last.Started); r.Status != delivery.Failed || before < 0 || before > 10*time.Minute {
+			t.Errorf("%s is %s, its last attempt %+v; want it failed, just inside its day", e.ID, r.Status, last)
+		}
+	}
+}
+
+// expiries is a store that tells when deliveries ran out of time.
+type expiries struct {
+	*recorder
+	happened chan map[string]int
+}
+
+func (e expiries) FailOverdueDeliveries(ctx context.Context, r store.OverdueRequest) (map[string]int, bool, error) {
+	expired, more, err := e.Store.FailOverdueDeliveries(ctx, r)
+	if err == nil && len(expired) > 0 {
+		e.happened <- expired
+	}
+	return expired, more, err
+}
+
+// An endpoint that has been dead for a day, with more events than it was ever
+// tried with: when their day is over all have failed, and none is tried later.
+func TestDeadForADay(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		const events = 600
+		all := storetest.Schedule(t, s, "m", 0, events, epoch.UnixMilli()-events)
+		over := epoch.Add(24 * time.Hour)
+		tried := leaseOne(t, s, "first", epoch, epoch.Add(time.Second))
+		if _, err := s.FinishDeliveries(t.Context(), []delivery.Outcome{{
+			Delivery: tried, LeaseID: "first", Status: delivery.Pending, NextDue: epoch.Add(5 * time.Second),
+			Attempt: &delivery.Attempt{Number: 1, Started: epoch, Error: "refused"},
+			Change: func(delivery.Breaker) delivery.Breaker {
+				return delivery.Breaker{State: delivery.BreakerOpen, Allowed: 1, Pauses: 99, Since: epoch, Until: over.Add(-time.Millisecond)}
+			},
+		}}); err != nil {
+			t.Fatal(err)
+		}
+		r := newReceiver(t, status(http.StatusInternalServerError))
+		w := newWorld(t, s, r.URL)
+		expired := expiries{w.store, make(chan map[string]int, events)}
+		w.Store = expired
+		w.clock.Set(over)
+		w.start(t)
+		for failed := 0; failed < events; {
+			failed += receive(t, expired.happened, "deliveries that ran out of time")["m"]
+		}
+		for _, e := range all {
+			want := record{Status: delivery.Failed, Finished: over}
+			if e.ID == tried.EventID {
+				want.Attempts = []delivery.Attempt{{Number: 1, Started: epoch, Error: "refused"}}
+			}
+			if diff := cmp.Diff(want, recordOf(t, s, e.ID)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", e.ID, diff)
+			}
+		}
+		if n := len(r.requests()); n != 0 {
+			t.Errorf("%d requests after the day", n)
+		}
+	})
+}
+
+// unexpiring is a store that cannot fail what ran out of time.
+type unexpiring struct {
+	*recorder
+	asked chan struct{}
+}
+
+func (u unexpiring) FailOverdueDeliveries(context.Context, store.OverdueRequest) (map[string]int, bool, error) {
+	select {
+	case u.asked <- struct{}{}:
+	default:
+	}
+	return nil, false, errors.New("no")
+}
+
+// Whatever becomes of what ran out of time, the rest is delivered.
+func TestDeliversWhileNothingExpires(t *testing.T) {
+	s := storetest.Open(t, storetest.SQLite(t))
+	storetest.Schedule(t, s, "late", 0, 1, epoch.Add(-2*delivery.RetryWindow).UnixMilli())
+	storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+	w := newWorld(t, s, newReceiver(t, status(http.StatusOK)).URL)
+	unable := unexpiring{w.store, make(chan struct{}, 1)}
+	w.Store = unable
+	w.start(t)
+	receive(t, unable.asked, "a look at what ran out of time")
+	w.outcome(t)
+	w.outcome(t)
+}
+
+// A failed delivery that is sent again has a new day, goes under its old id,
+// and its attempts are counted on.
+func TestSentAgain(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		var code atomic.Int32
+		code.Store(http.StatusBadGateway)
+		r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(code.Load())) })
+		events := storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+		w := newWorld(t, s, r.URL)
+		w.start(t)
+		o := w.outcome(t)
+		for o.Status == delivery.Pending {
+			w.advance(o.NextDue)
+			o = w.outcome(t)
+		}
+		number := o.Attempt.Number
+		again := epoch.Add(100 * time.Hour)
+		w.clock.Set(again)
+		if err := s.Update(t.Context(), func(tx *store.Tx) error {
+			_, err := tx.Redeliver(t.Context(), events[0].ID, again)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		w.advance(again)
+		o = w.outcome(t)
+		next := o.NextDue.Sub(again)
+		if o.Status != delivery.Pending || o.Attempt.Number != number+1 || next < 4*time.Second || next > 6*time.Second {
+			t.Errorf("the first attempt of the new schedule: %+v, %+v; want it tried again in 5s", o, o.Attempt)
+		}
+		code.Store(http.StatusOK)
+		w.advance(again.Add(time.Hour))
+		if o := w.outcome(t); o.Status != delivery.Delivered || o.Attempt.Number != number+2 || o.DeliveryID != events[0].DeliveryID {
+			t.Errorf("outcome %+v, %+v", o, o.Attempt)
+		}
+		for _, got := range r.requests() {
+			if id := got.header.Get("X-Service-Delivery"); id != events[0].DeliveryID {
+				t.Errorf("posted as %s, want %s", id, events[0].DeliveryID)
+			}
+		}
+	})
+}

@@ -1,0 +1,132 @@
+package dispatcher_test
+
+import (
+	"bufio"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// How often TestKilledOften kills, and over how many events.
+var (
+	kills      = flag.Int("kills", 8, "how often a worker is killed")
+	killEvents = flag.Int("kill-events", 1000, "over how many events")
+)
+
+// A worker that is killed between the receiver's 2xx and its own recording
+// that loses nothing: the event is posted again, under the same id.
+func TestKilled(t *testing.T) {
+	for name, url := range storetest.Databases() {
+		t.Run(name, func(t *testing.T) {
+			database := url(t)
+			s := storetest.Open(t, database)
+			storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+			r := newReceiver(t, status(http.StatusOK))
+			cmd := startChild(t, database, r.URL, epoch, childHoldEnv+"=1")
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			if !bufio.NewScanner(out).Scan() {
+				t.Error("the child ended before it had an outcome")
+			}
+			kill(t, cmd)
+
+			w := newWorld(t, s, r.URL)
+			w.clock.Set(epoch.Add(15 * time.Second)) // the end of the child's lease
+			w.start(t)
+			if o := w.outcome(t); o.Status != delivery.Delivered || o.Attempt.Number != 1 {
+				t.Errorf("outcome %+v, %+v", o, o.Attempt)
+			}
+			got := r.requests()
+			if len(got) != 2 {
+				t.Fatalf("received %d requests, want 2", len(got))
+			}
+			if a, b := got[0].header.Get("X-Service-Delivery"), got[1].header.Get("X-Service-Delivery"); a != b || string(got[0].body) != string(got[1].body) {
+				t.Errorf("delivery %s with %q, then %s with %q", a, got[0].body, b, got[1].body)
+			}
+		})
+	}
+}
+
+// Workers that are killed again and again lose nothing, and post no more twice
+// than was under way when they were killed.
+func TestKilledOften(t *testing.T) {
+	const merchants = 20
+	database := storetest.SQLite(t)
+	s := storetest.Open(t, database)
+	db := storetest.SQL(t, database)
+	count := func(query string, args ...any) (n int) {
+		t.Helper()
+		if err := db.QueryRowContext(t.Context(), query, args...).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	each := *killEvents / merchants
+	for i := range merchants {
+		storetest.Schedule(t, s, fmt.Sprintf("m%02d", i), 0, each, epoch.UnixMilli()-int64(each))
+	}
+	var mu sync.Mutex
+	posted := make(map[string]int)
+	left, enough := 0, make(chan struct{}, 1)
+	r := newReceiver(t, func(_ http.ResponseWriter, req *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		posted[req.Header.Get("X-Service-Delivery")]++
+		if left--; left == 0 {
+			enough <- struct{}{}
+		}
+	})
+	now, underWay, killed := epoch, 0, 0
+	for killed < *kills {
+		unfinished := merchants*each - count("SELECT count(*) FROM finished_deliveries")
+		if unfinished == 0 {
+			break
+		}
+		mu.Lock()
+		left = 1 + rand.N(max(1, min(unfinished-1, 2*merchants*each / *kills)))
+		mu.Unlock()
+		cmd := startChild(t, database, r.URL, now)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		receive(t, enough, "requests of a child")
+		kill(t, cmd)
+		killed++
+		underWay += count("SELECT count(*) FROM deliveries WHERE lease_id IS NOT NULL AND due_ms > $1", now.UnixMilli())
+		now = now.Add(16 * time.Second) // behind the end of its leases
+	}
+	unfinished := merchants*each - count("SELECT count(*) FROM finished_deliveries")
+	w := newWorld(t, s, r.URL)
+	w.clock.Set(now)
+	w.start(t)
+	for range unfinished {
+		if o := w.outcome(t); o.Status != delivery.Delivered {
+			t.Errorf("outcome %+v", o)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	total := 0
+	for _, n := range posted {
+		total += n
+	}
+	t.Logf("%d kills over %d events: %d lost, %d posted twice, %d were under way", killed, merchants*each, merchants*each-len(posted), total-len(posted), underWay)
+	if len(posted) != merchants*each {
+		t.Errorf("%d of %d events arrived", len(posted), merchants*each)
+	}
+	if total-len(posted) > underWay {
+		t.Errorf("%d were posted twice, want %d at most: those under way at a kill", total-len(posted), underWay)
+	}
+}

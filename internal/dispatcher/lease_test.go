@@ -1,0 +1,111 @@
+package dispatcher_test
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/dispatcher"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// slowLeases is a store whose requests for leases of merchant slow take until
+// release is closed.
+type slowLeases struct {
+	*recorder
+	began, release chan struct{}
+}
+
+func (s slowLeases) LeaseDeliveries(ctx context.Context, r delivery.LeaseRequest) (delivery.Leased, error) {
+	if r.Queues[0].MerchantID == "slow" {
+		s.began <- struct{}{}
+		<-s.release
+	}
+	return s.recorder.LeaseDeliveries(ctx, r)
+}
+
+// startSlow runs a worker that knows merchant m as healthy, and whose request for
+// the leases of merchant slow is under way.
+func startSlow(t *testing.T, s *store.Store, url string) (f *fresh, release func()) {
+	t.Helper()
+	f = &fresh{world: newWorld(t, s, url)}
+	slow := slowLeases{f.store, make(chan struct{}, 1), make(chan struct{})}
+	release = sync.OnceFunc(func() { close(slow.release) })
+	storetest.Schedule(t, s, "m", 0, 2, epoch.UnixMilli()-1)
+	f.Config.Store = slow
+	f.worker = dispatcher.New(f.Config)
+	f.run(t, f.worker)
+	t.Cleanup(release) // before the worker is stopped
+	for range 2 {
+		f.outcome(t)
+	}
+	storetest.Schedule(t, s, "slow", 0, 1, epoch.UnixMilli())
+	f.advance(epoch)
+	receive(t, slow.began, "a request for the leases of slow")
+	return f, release
+}
+
+// Fresh events of a healthy endpoint do not wait for a request for leases, however
+// long it takes.
+func TestLeaseDelaysNoFreshEvent(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		f, release := startSlow(t, s, newReceiver(t, status(http.StatusOK)).URL)
+		e := f.insertLeased(t)
+		f.worker.Committed([]store.Event{e})
+		if o := f.outcome(t); o.DeliveryID != e.DeliveryID || o.Status != delivery.Delivered {
+			t.Errorf("outcome %+v of %s, want %s delivered", o.Status, o.DeliveryID, e.DeliveryID)
+		}
+		release()
+		if o := f.outcome(t); o.Delivery.MerchantID != "slow" {
+			t.Errorf("outcome of %s, want slow's", o.Delivery.MerchantID)
+		}
+	})
+}
+
+// A worker that stops waits for its request for leases, and releases what it leased.
+func TestStopReleasesLateLeases(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		r := newReceiver(t, status(http.StatusOK))
+		f, release := startSlow(t, s, r.URL)
+		stopped := make(chan error, 1)
+		go func() { stopped <- f.stop() }()
+		release()
+		if err := receive(t, stopped, "the worker's end"); err != nil {
+			t.Fatal(err)
+		}
+		if len(r.requests()) == 2 { // unless the worker had the leases before the stop
+			if d := leaseOne(t, s, "next", epoch, epoch.Add(time.Second)); d.MerchantID != "slow" {
+				t.Errorf("leased a delivery of %s, want slow's", d.MerchantID)
+			}
+		}
+	})
+}
+
+// A queue whose merchant has all in flight elsewhere that it allows is left alone
+// for a while: asking again and again would find the same.
+func TestServedElsewhereIsLeftAlone(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		storetest.Schedule(t, s, "m", 0, 2, epoch.UnixMilli()-2)
+		leaseOne(t, s, "elsewhere", epoch, epoch.Add(time.Minute))
+		w := newWorld(t, s, newReceiver(t, status(http.StatusOK)).URL)
+		leases := new(atomic.Int64)
+		w.Store = countingStore{w.store, leases}
+		w.start(t)
+		const others = 20
+		for i := range others {
+			storetest.Schedule(t, s, "other", i, 1, epoch.UnixMilli())
+			w.advance(epoch)
+			if o := w.outcome(t); o.Delivery.MerchantID != "other" {
+				t.Fatalf("outcome of %s", o.Delivery.MerchantID)
+			}
+		}
+		if n := leases.Load(); n > 2*others {
+			t.Errorf("%d requests for leases while %d events were delivered", n, others)
+		}
+	})
+}

@@ -1,0 +1,242 @@
+package dispatcher_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/quittance/quittance/internal/clock/clocktest"
+	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/dispatcher"
+	"github.com/quittance/quittance/internal/poster"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/testdeps"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childEnv) != "" {
+		os.Exit(child())
+	}
+	testdeps.Short("TestTwoWorkers", "TestBombStaysPacked", "TestKilledOften", "TestMostEndpointsDead", "TestDeliveriesGoOnDuringSweep", "TestShortageIsNobodysFault", "TestWithoutEndpoint.*", "TestRecoverTogether")
+	goleak.VerifyTestMain(m)
+}
+
+const secret = "whsec_test"
+
+// loopback allows what tests listen on.
+var loopback = poster.NewGuard(poster.Loopback())
+
+// epoch is when the tests' clocks start.
+var epoch = time.UnixMilli(1_700_000_000_250)
+
+// outcome is one that was recorded, with the id of its delivery.
+type outcome struct {
+	delivery.Outcome
+	DeliveryID string
+}
+
+// recorder is a store that signals each outcome that was recorded, and may
+// be made to fail.
+type recorder struct {
+	*store.Store
+	outcomes chan outcome
+	mu       sync.Mutex
+	failures []error // of the next calls of FinishDeliveries
+}
+
+func (r *recorder) FinishDeliveries(ctx context.Context, outcomes []delivery.Outcome) ([]int, error) {
+	r.mu.Lock()
+	var err error
+	if len(r.failures) > 0 {
+		err, r.failures = r.failures[0], r.failures[1:]
+	}
+	r.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	lost, err := r.Store.FinishDeliveries(ctx, outcomes)
+	for i, o := range outcomes {
+		if err == nil && !slices.Contains(lost, i) {
+			r.outcomes <- outcome{o, o.Delivery.ID}
+		}
+	}
+	return lost, err
+}
+
+// world is a worker, its store and its clock.
+type world struct {
+	dispatcher.Config
+	store *recorder
+	clock *clocktest.Clock
+	wake  chan struct{}
+	stop  func() error // ends the worker and returns what Run did
+}
+
+// all asks for the endpoints of merchants one by one.
+func all(one func(merchantID string) (poster.Endpoint, bool)) func(context.Context, []string) (map[string]poster.Endpoint, error) {
+	return func(_ context.Context, merchantIDs []string) (map[string]poster.Endpoint, error) {
+		found := make(map[string]poster.Endpoint)
+		for _, id := range merchantIDs {
+			if e, ok := one(id); ok {
+				found[id] = e
+			}
+		}
+		return found, nil
+	}
+}
+
+// record is what is stored of the delivery of an event.
+type record struct {
+	Status        delivery.Status
+	Due, Finished time.Time
+	Attempts      []delivery.Attempt
+}
+
+func recordOf(t *testing.T, s *store.Store, eventID string) record {
+	t.Helper()
+	r, attempts, err := s.EventRecord(t.Context(), eventID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return record{r.Status, r.Due, r.Finished, attempts}
+}
+
+// leaseOne leases the one delivery that is due.
+func leaseOne(t *testing.T, s *store.Store, leaseID string, now, until time.Time) delivery.Delivery {
+	t.Helper()
+	queues, err := s.Queues(t.Context(), delivery.First)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leased, err := s.LeaseDeliveries(t.Context(), delivery.LeaseRequest{
+		LeaseID: leaseID, Now: now, Until: until, Lane: delivery.First, Queues: queues,
+		Healthy: 1, Suspect: 1, PerMerchant: 1,
+	})
+	if err != nil || len(leased.Deliveries) != 1 {
+		t.Fatalf("leased %v, %v", leased.Deliveries, err)
+	}
+	return leased.Deliveries[0]
+}
+
+// newWorld prepares a worker whose merchants all have the URL.
+func newWorld(t *testing.T, s *store.Store, url string) *world {
+	t.Helper()
+	client := poster.NewClient(poster.ClientConfig{Guard: loopback, DialTimeout: patience})
+	t.Cleanup(client.CloseIdleConnections)
+	w := &world{
+		store: &recorder{Store: s, outcomes: make(chan outcome, 1000)},
+		clock: clocktest.New(epoch),
+		wake:  make(chan struct{}, 1),
+	}
+	w.Config = dispatcher.Config{
+		Store: w.store, Client: client, Now: w.clock.Now, Rand: rand.Reader, Wake: w.wake,
+		Endpoints: all(func(string) (poster.Endpoint, bool) { return poster.Endpoint{URL: url, Secret: secret}, true }),
+		Logger:    slog.New(slog.DiscardHandler),
+		Limits:    dispatcher.Limits{Timeout: patience}, // so that a busy machine fails no exchange
+	}
+	return w
+}
+
+// start runs the worker until the test ends or stop is called.
+func (w *world) start(t *testing.T) {
+	t.Helper()
+	w.run(t, dispatcher.New(w.Config))
+}
+
+func (w *world) run(t *testing.T, worker *dispatcher.Worker) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	result := make(chan error, 1)
+	go func() { result <- worker.Run(ctx) }()
+	w.stop = sync.OnceValue(func() error {
+		cancel()
+		return <-result
+	})
+	t.Cleanup(func() {
+		if err := w.stop(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+}
+
+// advance moves the clock and wakes the worker.
+func (w *world) advance(to time.Time) {
+	w.clock.Set(to)
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// outcome waits for the next outcome to be recorded.
+func (w *world) outcome(t *testing.T) outcome {
+	t.Helper()
+	return receive(t, w.store.outcomes, "an outcome")
+}
+
+// patience bounds how long a test waits for what must happen.
+const patience = 30 * time.Second
+
+func receive[T any](t *testing.T, from <-chan T, what string) T {
+	t.Helper()
+	select {
+	case v := <-from:
+		return v
+	case <-time.After(patience):
+		t.Fatalf("waited %s for %s", patience, what)
+		panic("unreachable")
+	}
+}
+
+// request is one that a receiver got.
+type request struct {
+	method string
+	header http.Header
+	body   []byte
+}
+
+// receiver is a merchant's endpoint that answers by the handler.
+type receiver struct {
+	*httptest.Server
+	mu  sync.Mutex
+	got []request
+}
+
+func newReceiver(t *testing.T, answer http.HandlerFunc) *receiver {
+	t.Helper()
+	r := &receiver{}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, err := io.ReadAll(req.Body)
+		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("receiver: %v", err)
+		}
+		r.mu.Lock()
+		r.got = append(r.got, request{req.Method, req.Header.Clone(), body})
+		r.mu.Unlock()
+		answer(w, req)
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+func (r *receiver) requests() []request {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.got)
+}
+
+// status answers with a status and nothing else.
+func status(code int) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+}

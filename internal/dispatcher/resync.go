@@ -1,0 +1,277 @@
+package dispatcher
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/poster"
+	"github.com/quittance/quittance/internal/store"
+)
+
+const (
+	// resyncEvery is the longest time between two resyncs.
+	resyncEvery = 5 * time.Second
+	// expireEvery is the shortest time between two runs of expiring, unless the
+	// first left something over.
+	expireEvery = time.Minute
+	// maxKnown is how many merchants without a queue a worker remembers.
+	maxKnown = 65_536
+	// expireMerchants is how many merchants one transaction expires deliveries
+	// of, and expireBatch how many deliveries at most, since others wait for it.
+	// After expireBatches transactions the rest is left to the next resync.
+	expireMerchants = 64
+	expireBatch     = 256
+	expireBatches   = 64
+)
+
+// snapshot is what a resync read.
+type snapshot struct {
+	number   int // of the resync
+	queues   map[delivery.Lane][]delivery.Queue
+	breakers map[string]delivery.Breaker // of the queues' merchants
+	counts   map[delivery.BreakerState]int64
+	reached  map[string]poster.Endpoint // of merchants that had none
+	err      error
+}
+
+// resyncer reads all queues in the background, one resync at a time: while a
+// long snapshot is open on PostgreSQL it takes long.
+type resyncer struct {
+	began   time.Time
+	count   int  // how many have begun
+	running bool // one has not ended
+	wanted  bool // another is to begin at once
+	results chan snapshot
+	// Expiring runs in the background, too, and apart from resyncs, which must
+	// not wait for it.
+	expired  time.Time // when it last began and left nothing over
+	expiring bool
+	expiries chan bool // whether it left something over
+	group    sync.WaitGroup
+}
+
+// wait waits for what runs in the background until the context ends, and
+// reports whether all of it has ended.
+func (s *resyncer) wait(ctx context.Context) bool {
+	over := make(chan struct{})
+	go func() {
+		s.group.Wait()
+		close(over)
+	}()
+	select {
+	case <-over:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// refresh begins a resync when it is time for one, or woken: a delivery is to be
+// sent again, or an endpoint was set.
+func (r *run) refresh(now time.Time, woken bool) error {
+	if err := r.register(now); err != nil {
+		return err
+	}
+	if r.resync.count == 0 {
+		return r.firstResync(now)
+	}
+	r.resync.wanted = r.resync.wanted || woken // a running one may have passed what is new
+	if !r.resync.running && (r.resync.wanted || now.Sub(r.resync.began) >= resyncEvery) {
+		r.beginResync(now)
+	}
+	return nil
+}
+
+func (r *run) firstResync(now time.Time) error {
+	ctx, cancel := context.WithTimeout(r.work, resyncTimeout)
+	defer cancel()
+	found := r.readSchedule(ctx, 1, nil)
+	if found.err == nil {
+		r.resync.began, r.resync.count = now, 1
+		r.applySnapshot(found, now)
+	}
+	return found.err
+}
+
+func (r *run) beginResync(now time.Time) {
+	r.resync.began, r.resync.running, r.resync.wanted = now, true, false
+	r.resync.count++
+	number, waiting := r.resync.count, r.waitingSample()
+	r.resync.group.Go(func() {
+		task := r.conf.Watchdog.Begin("deliveries: resync")
+		defer task.End()
+		ctx, cancel := context.WithTimeout(r.work, resyncTimeout)
+		defer cancel()
+		r.resync.results <- r.readSchedule(ctx, number, waiting)
+	})
+}
+
+// register tells the other workers in time that this one may hold leases.
+func (r *run) register(now time.Time) error {
+	if now.Add(2 * r.conf.Limits.Lease).Before(r.registeredUntil) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(r.work, storeTimeout)
+	defer cancel()
+	until := now.Add(4 * r.conf.Limits.Lease)
+	if err := r.conf.Store.RegisterWorker(ctx, r.registration(), now, until); err != nil {
+		return err
+	}
+	r.registeredUntil = until
+	return nil
+}
+
+func (r *run) registration() store.Worker {
+	return store.Worker{ID: r.id, Endpoints: r.conf.Configured}
+}
+
+// readSchedule reads all queues, their breakers, and the endpoints of merchants
+// that had none.
+func (r *run) readSchedule(ctx context.Context, number int, waiting []string) (found snapshot) {
+	found.number = number
+	found.queues = make(map[delivery.Lane][]delivery.Queue)
+	var merchants []string
+	for _, l := range r.lanes {
+		if found.queues[l.name], found.err = r.conf.Store.Queues(ctx, l.name); found.err != nil {
+			return found
+		}
+		for _, q := range found.queues[l.name] {
+			merchants = append(merchants, q.MerchantID)
+		}
+	}
+	slices.Sort(merchants)
+	if found.breakers, found.err = r.conf.Store.Breakers(ctx, slices.Compact(merchants)); found.err != nil {
+		return found
+	}
+	if found.counts, found.err = r.conf.Store.BreakerCounts(ctx); found.err != nil || len(waiting) == 0 {
+		return found
+	}
+	found.reached, found.err = r.conf.Endpoints(ctx, waiting)
+	return found
+}
+
+// applySnapshot brings the caches up to date with a resync. What this worker
+// learned of a breaker since the resync began is newer.
+func (r *run) applySnapshot(found snapshot, now time.Time) {
+	r.resync.running = false
+	if found.err != nil {
+		if r.work.Err() == nil {
+			r.conf.Logger.ErrorContext(r.work, "resync of the delivery queues failed, will retry", "err", found.err)
+		}
+		return
+	}
+	for id, b := range found.breakers {
+		if m := r.merchant(id); m.resync < found.number {
+			m.breaker = b
+		}
+	}
+	for _, l := range r.lanes {
+		for _, q := range found.queues[l.name] {
+			if l.name == delivery.First && q.Head.After(now.Add(2*resyncEvery)) {
+				continue // in flight; a later resync finds it if its worker was killed
+			}
+			l.cache.add(q)
+		}
+	}
+	for id := range found.breakers {
+		r.place(id, now)
+	}
+	if len(r.merchants) > maxKnown {
+		maps.DeleteFunc(r.merchants, func(id string, m *merchant) bool {
+			unused := len(m.inFlight) == 0 && !m.leasing && !m.unreachable && !r.queued(id)
+			if unused {
+				r.handover.setFree(id, 0)
+			}
+			return unused
+		})
+	}
+	r.reached(found.reached, now)
+	r.conf.Metrics.observeBreakers(found.counts)
+	r.beginExpiring(found.queues, now)
+}
+
+func (r *run) queued(merchantID string) bool {
+	for _, l := range r.lanes {
+		if _, ok := l.cache.heads[merchantID]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// beginExpiring begins to fail the deliveries whose deadlines have passed:
+// behind an open breaker nothing would attempt them.
+func (r *run) beginExpiring(queues map[delivery.Lane][]delivery.Queue, now time.Time) {
+	if r.resync.expiring || now.Sub(r.resync.expired) < expireEvery {
+		return
+	}
+	var late []string
+	for _, l := range r.lanes {
+		for _, q := range queues[l.name] {
+			if q.End.Before(now) {
+				late = append(late, q.MerchantID)
+			}
+		}
+	}
+	if late == nil {
+		return
+	}
+	slices.Sort(late)
+	late = slices.Compact(late)
+	unreachable := maps.Clone(r.waiting)
+	r.resync.expired, r.resync.expiring = now, true
+	r.resync.group.Go(func() {
+		task := r.conf.Watchdog.Begin("deliveries: expire")
+		defer task.End()
+		ctx, cancel := context.WithTimeout(r.work, resyncTimeout)
+		defer cancel()
+		more, err := r.expire(ctx, late, unreachable, now)
+		if err != nil && r.work.Err() == nil {
+			r.conf.Logger.ErrorContext(ctx, "expiry of webhook deliveries failed, will retry", "err", err)
+		}
+		r.resync.expiries <- more
+	})
+}
+
+// expire fails deliveries whose deadlines have passed, up to a number of
+// batches, and reports whether there are more.
+func (r *run) expire(ctx context.Context, merchantIDs []string, unreachable map[string]bool, now time.Time) (more bool, err error) {
+	batches := expireBatches
+	for part := range slices.Chunk(merchantIDs, expireMerchants) {
+		request := store.OverdueRequest{Worker: r.registration(), MerchantIDs: part, Unreachable: make(map[string]bool), Now: now, Limit: expireBatch}
+		for _, id := range part {
+			if unreachable[id] {
+				request.Unreachable[id] = true
+			}
+		}
+		for again := true; again; batches-- {
+			if batches == 0 {
+				return true, nil
+			}
+			var expired map[string]int
+			if expired, again, err = r.conf.Store.FailOverdueDeliveries(ctx, request); err != nil {
+				return false, err
+			}
+			for merchantID, n := range expired {
+				r.reportExpired(merchantID, n, unreachable[merchantID])
+			}
+			again = again && len(expired) > 0 // none: the rest is in flight
+		}
+	}
+	return false, nil
+}
+
+func (r *run) reportExpired(merchantID string, n int, unreachable bool) {
+	r.conf.Metrics.failed.Add(float64(n))
+	why := "their deadlines passed while the endpoint was left alone"
+	if unreachable {
+		why = "the merchant has had no endpoint for 24 hours"
+	}
+	r.log.addMany("expired:"+merchantID, n, func(count int) {
+		r.conf.Logger.ErrorContext(r.work, "webhook deliveries failed", "reason", why, "merchant", merchantID, "deliveries", count)
+	})
+}

@@ -1,0 +1,131 @@
+package dispatcher_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/dispatcher"
+	"github.com/quittance/quittance/internal/logtest"
+	"github.com/quittance/quittance/internal/outbound"
+	"github.com/quittance/quittance/internal/poster"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// wantUntouched wants deliveries that were made with their first attempt, and no
+// trace of a failure at their endpoints.
+func wantUntouched(t *testing.T, s *store.Store, events []store.Event) {
+	t.Helper()
+	ids := map[string]bool{}
+	for _, e := range events {
+		ids[e.MerchantID] = true
+		if r := recordOf(t, s, e.ID); r.Status != delivery.Delivered || len(r.Attempts) != 1 || r.Attempts[0].Error != "" {
+			t.Errorf("%s: %+v; want it delivered by its first attempt", e.ID, r)
+		}
+	}
+	for id := range ids {
+		b, err := s.Breakers(t.Context(), []string{id})
+		if err != nil || b[id].State != delivery.BreakerClosed || b[id].Failures != 0 || !b[id].Until.IsZero() || !b[id].Healthy {
+			t.Errorf("the breaker of %s: %+v, %v", id, b[id], err)
+		}
+	}
+}
+
+// While this process has no descriptor left, nothing is held against any
+// endpoint, and all goes on when there are some again.
+func TestShortageIsNobodysFault(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		r := newReceiver(t, status(http.StatusOK))
+		var events []store.Event
+		for _, m := range []string{"a", "b", "c", "d"} {
+			events = append(events, storetest.Schedule(t, s, m, 0, 3, time.Now().UnixMilli()-3)...)
+		}
+		w := newWorld(t, s, r.URL)
+		w.Now = time.Now
+		var log logtest.Buffer
+		w.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		transport := w.Client.Transport.(outbound.Transport).Base.(*http.Transport)
+		dial := transport.DialContext
+		var short atomic.Int32
+		short.Store(6)
+		transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			if short.Add(-1) >= 0 {
+				return nil, &net.OpError{Op: "dial", Net: network, Err: os.NewSyscallError("socket", syscall.EMFILE)}
+			}
+			return dial(ctx, network, address)
+		}
+		w.start(t)
+		for range events {
+			if o := w.outcome(t); o.Status != delivery.Delivered {
+				t.Errorf("outcome %+v", o)
+			}
+		}
+		wantUntouched(t, s, events)
+		if short.Load() >= 0 {
+			t.Error("there was no shortage")
+		}
+		if n := strings.Count(log.String(), "\n"); n != 1 || !strings.Contains(log.String(), "ran out of a resource") {
+			t.Errorf("it logged\n%s", log.String())
+		}
+	})
+}
+
+// No more connections are open than may be, and those that are idle make room.
+func TestConnectionsAreBounded(t *testing.T) {
+	const most, idle = 5, 4
+	s := storetest.Open(t, storetest.SQLite(t))
+	urls := map[string]string{}
+	var events []store.Event
+	var open, highest atomic.Int64
+	for _, m := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
+		events = append(events, storetest.Schedule(t, s, m, 0, 4, time.Now().UnixMilli()-4)...)
+		r := newReceiver(t, status(http.StatusOK))
+		r.Config.ConnState = func(_ net.Conn, to http.ConnState) {
+			if to == http.StateNew {
+				highest.Store(max(highest.Load(), open.Add(1)))
+			} else if to == http.StateClosed {
+				open.Add(-1)
+			}
+		}
+		urls[m] = r.URL
+	}
+	w := newWorld(t, s, "")
+	w.Now = time.Now
+	w.Client = poster.NewClient(poster.ClientConfig{Guard: loopback, Connections: most, Idle: idle})
+	w.Limits = dispatcher.LimitsFor(most - idle)
+	w.Limits.Timeout = patience
+	t.Cleanup(w.Client.CloseIdleConnections)
+	w.Endpoints = all(func(id string) (poster.Endpoint, bool) { return poster.Endpoint{URL: urls[id], Secret: secret}, true })
+	w.start(t)
+	for range events {
+		w.outcome(t)
+	}
+	wantUntouched(t, s, events)
+	if n := highest.Load(); n > most+1 { // a receiver hears of the end of one a little later
+		t.Errorf("%d connections were open at once, want %d at most", n, most)
+	}
+}
+
+// What a shortage says is not what the receiver says.
+func TestReceiverCannotPretendAShortage(t *testing.T) {
+	text := []byte("connect: too many open files")
+	o := attemptAt(t, newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = bytes.NewReader(text).WriteTo(w)
+	}).URL)
+	if diff := cmp.Diff("answered 503, expected 2xx", o.Attempt.Error); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,72 @@
+package dispatcher_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/dispatcher"
+	"github.com/quittance/quittance/internal/logtest"
+	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/watchdog"
+)
+
+// stuck is a store whose first call to record outcomes ends when it is closed,
+// whatever its context says.
+type stuck struct {
+	*recorder
+	once    sync.Once
+	entered chan struct{}
+	over    chan struct{}
+}
+
+func (s *stuck) FinishDeliveries(ctx context.Context, outcomes []delivery.Outcome) ([]int, error) {
+	first := false
+	s.once.Do(func() { first = true })
+	if first {
+		close(s.entered)
+		<-s.over
+	}
+	return s.recorder.FinishDeliveries(ctx, outcomes)
+}
+
+// An attempt that makes no progress, whatever the cause, is shown, and its slot
+// goes to others: the same event is delivered by another.
+func TestStalledAttempt(t *testing.T) {
+	s := storetest.Open(t, storetest.SQLite(t))
+	storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+	w := newWorld(t, s, newReceiver(t, status(http.StatusOK)).URL)
+	hung := &stuck{recorder: w.store, entered: make(chan struct{}), over: make(chan struct{})}
+	w.Store = hung
+	var log logtest.Buffer
+	w.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	w.Watchdog = watchdog.New(time.Millisecond)
+	w.Limits = dispatcher.Limits{First: 1, Retries: 1, Suspect: 1, PerMerchant: 1, Timeout: patience, Lease: time.Second, Stall: 50 * time.Millisecond}
+	w.start(t)
+	receive(t, hung.entered, "the first record")
+	w.clock.Set(epoch.Add(2 * time.Second)) // the lease is over
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for len(w.store.outcomes) == 0 {
+		<-tick.C
+		w.advance(epoch.Add(2 * time.Second))
+	}
+	if o := w.outcome(t); o.Status != delivery.Delivered || o.Attempt.Number != 1 {
+		t.Errorf("outcome %+v", o)
+	}
+	replaced := 0
+	for _, stall := range w.Watchdog.Stalled() {
+		if stall.Name == "deliveries: attempt" && stall.Replaced {
+			replaced++
+		}
+	}
+	if replaced != 1 || !strings.Contains(log.String(), "webhook delivery makes no progress") {
+		t.Errorf("%d stalled attempts are shown; the log says\n%s", replaced, log.String())
+	}
+	close(hung.over)
+}

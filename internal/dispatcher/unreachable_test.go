@@ -1,0 +1,161 @@
+package dispatcher_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/logtest"
+	"github.com/quittance/quittance/internal/poster"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// counting is a store that counts leases and failures by deadline.
+type counting struct {
+	*recorder
+	leases  atomic.Int64
+	expired chan map[string]int
+}
+
+func (c *counting) LeaseDeliveries(ctx context.Context, r delivery.LeaseRequest) (delivery.Leased, error) {
+	c.leases.Add(1)
+	return c.recorder.LeaseDeliveries(ctx, r)
+}
+
+func (c *counting) FailOverdueDeliveries(ctx context.Context, r store.OverdueRequest) (map[string]int, bool, error) {
+	expired, more, err := c.recorder.FailOverdueDeliveries(ctx, r)
+	if len(expired) > 0 {
+		c.expired <- expired
+	}
+	return expired, more, err
+}
+
+// The events of a merchant without an endpoint wait, however many they are:
+// nothing is attempted, leased or written to the log for them. When an endpoint
+// is set they go.
+func TestWithoutEndpoint(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		const events = 2000
+		r := newReceiver(t, status(http.StatusOK))
+		all1 := storetest.Schedule(t, s, "m", 0, events, epoch.UnixMilli()-events)
+		w := newWorld(t, s, r.URL)
+		var log logtest.Buffer
+		w.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		db := &counting{recorder: w.store, expired: make(chan map[string]int, 100)}
+		w.Store = db
+		var configured atomic.Bool
+		w.Endpoints = all(func(id string) (poster.Endpoint, bool) {
+			return poster.Endpoint{URL: r.URL, Secret: secret}, id != "m" || configured.Load()
+		})
+		w.start(t)
+		for i := range 3 { // others are served meanwhile
+			storetest.Schedule(t, s, "n", i, 1, epoch.UnixMilli())
+			w.advance(epoch.Add(time.Duration(i) * time.Second))
+			if o := w.outcome(t); o.Delivery.MerchantID != "n" {
+				t.Fatalf("outcome %+v", o)
+			}
+		}
+		if rec := recordOf(t, s, all1[0].ID); rec.Status != delivery.Pending || len(rec.Attempts) != 0 {
+			t.Errorf("the first event: %+v", rec)
+		}
+		if b, err := s.Breakers(t.Context(), []string{"m"}); err != nil || b["m"].Failures != 0 {
+			t.Errorf("its breaker: %+v, %v", b["m"], err)
+		}
+		if n := db.leases.Load(); n > 20 {
+			t.Errorf("%d times something was leased for 3 events", n)
+		}
+		if n := strings.Count(log.String(), "\n"); n != 1 || !strings.Contains(log.String(), "level=INFO msg=\"events wait") {
+			t.Errorf("it logged %d lines:\n%s", n, log.String())
+		}
+		configured.Store(true)
+		w.advance(epoch.Add(10 * time.Second))
+		for range events {
+			if o := w.outcome(t); o.Status != delivery.Delivered || o.Attempt.Number != 1 {
+				t.Fatalf("outcome %+v", o)
+			}
+		}
+	})
+}
+
+// What has waited for an endpoint for its day fails, in few lines of the log,
+// and can be sent again.
+func TestWithoutEndpointForADay(t *testing.T) {
+	s := storetest.Open(t, storetest.SQLite(t))
+	const events = 600
+	all1 := storetest.Schedule(t, s, "m", 0, events, epoch.UnixMilli()-events)
+	w := newWorld(t, s, newReceiver(t, status(http.StatusOK)).URL)
+	var log logtest.Buffer
+	w.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	db := &counting{recorder: w.store, expired: make(chan map[string]int, 100)}
+	w.Store = db
+	found := w.Endpoints
+	var configured atomic.Bool
+	w.Endpoints = func(ctx context.Context, ids []string) (map[string]poster.Endpoint, error) {
+		if !configured.Load() {
+			return map[string]poster.Endpoint{}, nil
+		}
+		return found(ctx, ids)
+	}
+	w.start(t)
+	day := epoch.Add(24*time.Hour + time.Second)
+	w.advance(day)
+	for left := events; left > 0; {
+		select {
+		case expired := <-db.expired:
+			left -= expired["m"]
+		case <-time.After(50 * time.Millisecond):
+			day = day.Add(time.Minute)
+			w.advance(day)
+		}
+	}
+	if rec := recordOf(t, s, all1[0].ID); rec.Status != delivery.Failed || len(rec.Attempts) != 0 {
+		t.Errorf("the first event: %+v", rec)
+	}
+	configured.Store(true)
+	if err := s.Update(t.Context(), func(tx *store.Tx) error {
+		n, _, err := tx.RedeliverMany(t.Context(), store.RedeliverFilter{OnlyFailed: true}, day, events)
+		if n != events {
+			t.Errorf("%d are sent again", n)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	w.advance(day.Add(10 * time.Second))
+	for range events {
+		if o := w.outcome(t); o.Status != delivery.Delivered || o.Attempt.Number != 1 {
+			t.Fatalf("outcome %+v", o)
+		}
+	}
+	if err := w.stop(); err != nil {
+		t.Error(err)
+	}
+	if n := strings.Count(log.String(), "\n"); n > 4 || !strings.Contains(log.String(), "no endpoint for 24 hours") {
+		t.Errorf("it logged %d lines:\n%s", n, log.String())
+	}
+}
+
+// The failures of one endpoint are one line a minute, with a count.
+func TestFailuresAreOneLine(t *testing.T) {
+	s := storetest.Open(t, storetest.SQLite(t))
+	storetest.Schedule(t, s, "m", 0, 4, epoch.UnixMilli()-4)
+	w := newWorld(t, s, newReceiver(t, status(http.StatusBadGateway)).URL)
+	var log logtest.Buffer
+	w.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	w.start(t)
+	for range 4 {
+		w.outcome(t)
+	}
+	if err := w.stop(); err != nil {
+		t.Error(err)
+	}
+	if text := log.String(); strings.Count(text, "webhook attempts failed") != 2 || !strings.Contains(text, "attempts=1 ") || !strings.Contains(text, "attempts=3 ") {
+		t.Errorf("it logged\n%s", text)
+	}
+}

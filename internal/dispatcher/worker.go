@@ -1,0 +1,327 @@
+// Package dispatcher posts events to the endpoints of merchants.
+//
+// The schedule is in the database, so a worker owns nothing: it leases
+// deliveries that are due, commits, posts them, and records each outcome while
+// it still holds the lease. Any number of workers share one database. The
+// deliveries of a killed worker fall due again when its leases end; an event
+// whose receipt was not recorded by then is posted once more, under the same
+// delivery id.
+//
+// An event that this process commits is handed to its worker: see handover.
+//
+// What a worker remembers of the queues only saves it queries: see queueCache.
+package dispatcher
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/poster"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/wait"
+	"github.com/quittance/quittance/internal/watchdog"
+)
+
+// Store is the schedule of deliveries, as *store.Store keeps it.
+type Store interface {
+	LeaseDeliveries(ctx context.Context, r delivery.LeaseRequest) (delivery.Leased, error)
+	FinishDeliveries(ctx context.Context, outcomes []delivery.Outcome) (lost []int, err error)
+	ReleaseDeliveries(ctx context.Context, leaseID string, seqs []int64, now time.Time) (int64, error)
+	FailOverdueDeliveries(ctx context.Context, r store.OverdueRequest) (expired map[string]int, more bool, err error)
+	Queues(ctx context.Context, lane delivery.Lane) ([]delivery.Queue, error)
+	RegisterWorker(ctx context.Context, d store.Worker, now, until time.Time) error
+	DeregisterWorker(ctx context.Context, id string) error
+	Breakers(ctx context.Context, merchantIDs []string) (map[string]delivery.Breaker, error)
+	BreakerCounts(ctx context.Context) (map[delivery.BreakerState]int64, error)
+}
+
+// Config configures a Worker. All fields but Schedule, Configured, Wake,
+// Metrics, Watchdog and Limits are required.
+type Config struct {
+	Store Store
+	// Endpoints returns the current endpoints of those of the merchants that have
+	// one. It is asked at every attempt, for many merchants at once. The
+	// deliveries of the others wait and are not attempted.
+	Endpoints func(ctx context.Context, merchantIDs []string) (map[string]poster.Endpoint, error)
+	// Configured is a hash of the endpoints that only this process may know, from
+	// its configuration. If all workers have the same hash, an endpoint that one
+	// of them does not know does not exist.
+	Configured string
+	Client     *http.Client // made by poster.NewClient
+	Now        func() time.Time
+	// Schedule is the clock of due times, deadlines, leases and breakers. All
+	// workers that share a database must have the same. nil is Now.
+	Schedule func() time.Time
+	Rand     io.Reader // of jitter and lease ids; safe for concurrent use
+	Logger   *slog.Logger
+	Wake     <-chan struct{}    // signals that something is due besides what Committed passes; never closed
+	Metrics  *Metrics           // made by NewMetrics; nil for none
+	Watchdog *watchdog.Watchdog // notices a worker that makes no progress; nil for none
+	Limits   Limits
+}
+
+// Worker posts what is due.
+type Worker struct {
+	conf     Config
+	poster   *poster.Poster
+	log      *logLimiter
+	handover handover
+}
+
+// New returns a worker. It panics without a required field.
+func New(c Config) *Worker {
+	if c.Store == nil || c.Endpoints == nil || c.Client == nil || c.Now == nil || c.Rand == nil || c.Logger == nil {
+		panic("dispatcher: Config.Store, Endpoints, Client, Now, Rand and Logger are required")
+	}
+	c.Limits = c.Limits.orDefaults()
+	if c.Metrics == nil {
+		c.Metrics = NewMetrics(nil)
+	}
+	if c.Schedule == nil {
+		c.Schedule = c.Now
+	}
+	if c.Watchdog == nil {
+		c.Watchdog = watchdog.New(0)
+	}
+	return &Worker{
+		conf:     c,
+		poster:   poster.New(poster.Config{Client: c.Client, Now: c.Now, Timeout: c.Limits.Timeout}),
+		log:      newLogLimiter(),
+		handover: handover{wake: make(chan struct{}, 1), free: make(map[string]int)},
+	}
+}
+
+// servedElsewhere is how long a queue is left to the other workers that serve
+// it.
+const servedElsewhere = 50 * time.Millisecond
+
+// observeEvery is how often the oldest due delivery is measured.
+const observeEvery = time.Second
+
+// run is the state of one call of Run, used by its goroutine alone.
+type run struct {
+	*Worker
+	ids             *invoice.IDs
+	id              string    // of the registered worker
+	registeredUntil time.Time // until when the worker may hold leases
+	lanes           []*lane
+	merchants       map[string]*merchant
+	observed        time.Time // when the oldest due delivery was measured last
+	resync          resyncer
+	leasing         int                // requests for leases that are under way
+	leases          chan *leaseRequest // those that have ended; has room for one of each lane and kind
+	work            context.Context    // ends a grace after the caller's context
+	recording       context.Context    // ends a while after work: what a receiver accepted should not be sent again
+	recorder        *recorder
+	attempts        map[*attempt]struct{} // those that hold a slot
+	reaped          time.Time             // when stalled attempts were looked for last
+	finished        chan finished         // has room for every slot
+	over            chan struct{}         // closed when nobody reads finished any more
+	abandoned       map[string][]int64    // deliveries to release at the stop, by lease
+	returned        map[string][]int64    // deliveries to release at once, by lease
+	limiter         limiter
+	waiting         map[string]bool // merchants without an endpoint, whose deliveries wait
+	full            map[string]bool // merchants whose due deliveries wait for those in flight
+}
+
+// Run works until the context ends. Then it leases nothing more, lets the
+// exchanges in flight finish within Limits.Grace, releases the other leases and
+// returns nil, or an error if that failed: those deliveries wait for the end of
+// their leases. An error of the database is logged and retried.
+func (w *Worker) Run(ctx context.Context) error {
+	limits := w.conf.Limits
+	work, abandon := outlive(ctx, limits.Grace)
+	defer abandon()
+	recording, end := outlive(work, stopTimeout-time.Second) // a little shorter than stop waits for it
+	defer end()
+	ids := invoice.NewIDs(w.conf.Now, w.conf.Rand)
+	r := &run{
+		Worker: w,
+		ids:    ids,
+		id:     ids.New("wkr_"),
+		lanes: []*lane{
+			newLane(delivery.First, limits.First, limits.Suspect),
+			newLane(delivery.Retry, limits.Retries, limits.Suspect),
+		},
+		merchants: make(map[string]*merchant),
+		leases:    make(chan *leaseRequest, 4),
+		resync:    resyncer{results: make(chan snapshot, 1), expiries: make(chan bool, 1)},
+		work:      work,
+		recording: recording,
+		recorder:  newRecorder(recording, w),
+		attempts:  make(map[*attempt]struct{}),
+		finished:  make(chan finished, limits.slots()),
+		over:      make(chan struct{}),
+		abandoned: make(map[string][]int64),
+		returned:  make(map[string][]int64),
+		waiting:   make(map[string]bool),
+		full:      make(map[string]bool),
+	}
+	defer close(r.over)
+	woken := true
+	for ctx.Err() == nil {
+		woken = r.wait(ctx, r.fill(ctx, woken))
+	}
+	return r.stop()
+}
+
+// outlive returns a context that ends a while after ctx does.
+func outlive(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		wait.Sleep(longer, by, nil)
+		cancel()
+	})
+	return longer, func() { stop(); cancel() }
+}
+
+// fill takes in fresh events, and requests leases for as much as the lanes have
+// room for. It returns in what time to do so again at the latest.
+func (r *run) fill(ctx context.Context, woken bool) time.Duration {
+	task := r.conf.Watchdog.Begin("deliveries: schedule")
+	defer task.End()
+	now := r.conf.Schedule()
+	r.reapStalled()
+	if err := r.takeFresh(now); err != nil {
+		r.conf.Logger.ErrorContext(ctx, "look-up of webhook endpoints failed, will retry", "err", err)
+	}
+	r.releaseReturned(ctx)
+	if err := r.refresh(now, woken); err != nil {
+		r.conf.Logger.ErrorContext(ctx, "read of the delivery schedule failed, will retry", "err", err)
+		return r.conf.Limits.Poll
+	}
+	r.observe(now)
+	if r.limiter.paused(time.Now()) {
+		return limiterPause
+	}
+	for _, l := range r.lanes {
+		r.fillLane(ctx, l, now)
+	}
+	starved := r.starved(now)
+	r.recorder.setHurry(starved || len(r.full) > 0)
+	r.openHandover(now, starved)
+	next := r.next()
+	if next.IsZero() {
+		return r.conf.Limits.Poll
+	}
+	return min(r.conf.Limits.Poll, next.Sub(now))
+}
+
+// starved reports whether due deliveries to healthy endpoints wait for a slot.
+func (r *run) starved(now time.Time) bool {
+	return slices.ContainsFunc(r.lanes, func(l *lane) bool {
+		healthy, _ := l.room(now)
+		return healthy <= 0 && len(l.cache.ready[true].order) > 0
+	})
+}
+
+// next returns when the next queue is to be asked; zero is never.
+func (r *run) next() (next time.Time) {
+	for _, l := range r.lanes {
+		if at := l.cache.nextTimer(); !at.IsZero() && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	return next
+}
+
+// observe measures the oldest due delivery, once in a while.
+func (r *run) observe(now time.Time) {
+	if since := now.Sub(r.observed); since < observeEvery && since >= 0 {
+		return
+	}
+	r.observed = now
+	r.log.flush(false)
+	var oldest time.Time
+	for _, l := range r.lanes {
+		for m, q := range l.cache.heads {
+			if r.merchant(m).unreachable {
+				continue
+			}
+			due := latest(q.Head, r.merchant(m).breaker.Until)
+			if !due.After(now) && (oldest.IsZero() || due.Before(oldest)) {
+				oldest = due
+			}
+		}
+	}
+	r.conf.Metrics.observeOldest(oldest, now)
+}
+
+// place schedules when a merchant's queues are asked.
+func (r *run) place(merchantID string, now time.Time) {
+	m := r.merchant(merchantID)
+	full := len(m.inFlight) >= m.allowed(r.conf.Limits.PerMerchant)
+	delete(r.full, merchantID)
+	for _, l := range r.lanes {
+		notBefore := m.breaker.Until
+		if !m.backoffUntil.After(now.Add(putBackBackoff)) { // unless the clock was set back
+			notBefore = latest(notBefore, m.backoffUntil)
+		}
+		if end := l.cache.heads[merchantID].End; !end.IsZero() && end.Add(-delivery.FinalWindow).Before(notBefore) {
+			notBefore = end.Add(-delivery.FinalWindow) // what waits gets its last attempt behind an open breaker, too
+		}
+		if due := l.cache.place(merchantID, m.breaker.Healthy, full || m.leasing || m.unreachable, notBefore, now); due && full {
+			r.full[merchantID] = true
+		}
+	}
+	r.handover.setFree(merchantID, r.freeOf(merchantID, now))
+}
+
+// latest returns the later of two times.
+func latest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+// setBreaker notes the state of a merchant's breaker.
+func (r *run) setBreaker(merchantID string, b delivery.Breaker) {
+	m := r.merchant(merchantID)
+	m.breaker, m.resync = b, r.resync.count
+}
+
+func (r *run) merchant(merchantID string) *merchant {
+	m := r.merchants[merchantID]
+	if m == nil {
+		m = &merchant{}
+		r.merchants[merchantID] = m
+	}
+	return m
+}
+
+// wait returns when there may be something to lease, or the context ends. It
+// reports whether Wake signalled something new.
+func (r *run) wait(ctx context.Context, atMost time.Duration) (woken bool) {
+	timer := time.NewTimer(atMost)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-r.conf.Wake:
+		return true
+	case <-r.handover.wake:
+	case <-timer.C:
+	case found := <-r.resync.results:
+		r.applySnapshot(found, r.conf.Schedule())
+	case more := <-r.resync.expiries:
+		r.resync.expiring = false
+		if more {
+			r.resync.expired = time.Time{}
+		}
+	case q := <-r.leases:
+		r.applyLeases(q)
+	case f := <-r.finished:
+		r.finish(f)
+		// Exchanges end in groups, as their outcomes are committed in groups.
+		for len(r.finished) > 0 {
+			r.finish(<-r.finished)
+		}
+	}
+	return false
+}

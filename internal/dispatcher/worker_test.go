@@ -1,0 +1,265 @@
+package dispatcher_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/poster"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/webhook"
+)
+
+func TestDelivers(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		r := newReceiver(t, status(http.StatusNoContent))
+		events := storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+		w := newWorld(t, s, r.URL)
+		w.start(t)
+		w.outcome(t)
+
+		got := r.requests()
+		if len(got) != 1 || got[0].method != http.MethodPost || !bytes.Equal(got[0].body, events[0].Body) {
+			t.Fatalf("received %q, want one POST of %q", got, events[0].Body)
+		}
+		header := map[string]string{}
+		for _, name := range []string{"Content-Type", "User-Agent", "X-Service-Event", "X-Service-Delivery", "X-Service-Timestamp", "Content-Length"} {
+			header[name] = got[0].header.Get(name)
+		}
+		want := map[string]string{
+			"Content-Type": "application/json", "User-Agent": "Quittance", "X-Service-Event": "payment.received",
+			"X-Service-Delivery": events[0].DeliveryID, "X-Service-Timestamp": "1700000000", "Content-Length": strconv.Itoa(len(events[0].Body)),
+		}
+		if diff := cmp.Diff(want, header); diff != "" {
+			t.Errorf("headers (-want +got):\n%s", diff)
+		}
+		if err := webhook.Verify(secret, got[0].header.Get("X-Service-Signature"), got[0].body, epoch); err != nil {
+			t.Error(err)
+		}
+		wantRecord := record{
+			Status: delivery.Delivered, Finished: epoch,
+			Attempts: []delivery.Attempt{{Number: 1, Started: epoch, StatusCode: 204}},
+		}
+		if diff := cmp.Diff(wantRecord, recordOf(t, s, events[0].ID)); diff != "" {
+			t.Errorf("record (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// A retry has the same id and the same bytes, and a signature of its own time
+// by the secret of that time.
+func TestRetries(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		var calls atomic.Int32
+		r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+			if calls.Add(1) == 1 {
+				w.WriteHeader(http.StatusInternalServerError)
+			}
+		})
+		storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+		w := newWorld(t, s, r.URL)
+		current := atomic.Pointer[string]{}
+		first, second := "whsec_1", "whsec_2"
+		current.Store(&first)
+		w.Endpoints = all(func(string) (poster.Endpoint, bool) {
+			return poster.Endpoint{URL: r.URL, Secret: *current.Load()}, true
+		})
+		w.start(t)
+		failed := w.outcome(t)
+		if failed.Status != delivery.Pending || failed.Attempt.StatusCode != http.StatusInternalServerError || failed.Attempt.Error != "answered 500, expected 2xx" {
+			t.Errorf("first outcome %+v, %+v", failed, failed.Attempt)
+		}
+		current.Store(&second)
+		again := failed.NextDue
+		w.advance(again)
+		if o := w.outcome(t); o.Status != delivery.Delivered || o.Attempt.Number != 2 || o.DeliveryID != failed.DeliveryID {
+			t.Errorf("second outcome %+v, %+v", o, o.Attempt)
+		}
+		got := r.requests()
+		if len(got) != 2 {
+			t.Fatalf("received %d requests, want 2", len(got))
+		}
+		if !bytes.Equal(got[0].body, got[1].body) {
+			t.Errorf("the bodies differ: %q and %q", got[0].body, got[1].body)
+		}
+		if a, b := got[0].header.Get("X-Service-Delivery"), got[1].header.Get("X-Service-Delivery"); a != b {
+			t.Errorf("the delivery ids differ: %s and %s", a, b)
+		}
+		for i, at := range []time.Time{epoch, again} {
+			want := webhook.Sign([]string{first, second}[i], at, got[i].body)
+			if sig := got[i].header.Get("X-Service-Signature"); sig != want {
+				t.Errorf("signature %d is %s, want %s", i+1, sig, want)
+			}
+			if ts := got[i].header.Get("X-Service-Timestamp"); ts != fmt.Sprint(at.Unix()) {
+				t.Errorf("timestamp %d is %s, want %d", i+1, ts, at.Unix())
+			}
+		}
+	})
+}
+
+// In virtual time: 24 hours of an endpoint that fails, to the end.
+func TestGivesUpAfterADay(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		r := newReceiver(t, status(http.StatusInternalServerError))
+		events := storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+		w := newWorld(t, s, r.URL)
+		w.start(t)
+		o := w.outcome(t)
+		for o.Status == delivery.Pending {
+			w.advance(o.NextDue)
+			o = w.outcome(t)
+		}
+		if o.Status != delivery.Failed || o.Attempt.Number != 13 {
+			t.Errorf("ended as %s after attempt %d, want failed after 13", o.Status, o.Attempt.Number)
+		}
+		if last := o.Attempt.Started.Sub(epoch); last > 24*time.Hour || last < 24*time.Hour-10*time.Minute {
+			t.Errorf("the last attempt started after %s, want just inside 24h", last)
+		}
+		record := recordOf(t, s, events[0].ID)
+		if record.Status != delivery.Failed || len(record.Attempts) != 13 || len(r.requests()) != 13 {
+			t.Errorf("%s with %d attempts recorded, %d received; want failed with 13", record.Status, len(record.Attempts), len(r.requests()))
+		}
+		w.advance(epoch.Add(48 * time.Hour))
+		for _, lane := range []delivery.Lane{delivery.First, delivery.Retry} {
+			if queues, err := s.Queues(t.Context(), lane); len(queues) != 0 || err != nil {
+				t.Errorf("still in the schedule: %+v, %v", queues, err)
+			}
+		}
+	})
+}
+
+// Behind its deadline a delivery that was tried is failed, and one that never
+// was, since no worker ran, is owed one attempt.
+func TestDeadlinePassed(t *testing.T) {
+	s := storetest.Open(t, storetest.SQLite(t))
+	r := newReceiver(t, status(http.StatusOK))
+	dead := newReceiver(t, status(http.StatusInternalServerError))
+	due := epoch.Add(-24 * time.Hour).UnixMilli()
+	first := storetest.Schedule(t, s, "tried", 0, 1, due-1)
+	tried := leaseOne(t, s, "first", time.UnixMilli(due), time.UnixMilli(due+1))
+	if _, err := s.FinishDeliveries(t.Context(), []delivery.Outcome{{
+		Delivery: tried, LeaseID: "first", Status: delivery.Pending, NextDue: time.UnixMilli(due + 1),
+		Attempt: &delivery.Attempt{Number: 1, Started: time.UnixMilli(due), Error: "refused"},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	storetest.Schedule(t, s, "late", 0, 1, due-1)
+	storetest.Schedule(t, s, "dead", 0, 1, due-1)
+	w := newWorld(t, s, r.URL)
+	w.Endpoints = all(func(merchantID string) (poster.Endpoint, bool) {
+		url := r.URL
+		if merchantID == "dead" {
+			url = dead.URL
+		}
+		return poster.Endpoint{URL: url, Secret: secret}, true
+	})
+	w.start(t)
+	got := map[string]outcome{}
+	for len(got) < 2 { // of the one that was tried there may be an outcome, too
+		if o := w.outcome(t); o.Attempt != nil {
+			got[o.DeliveryID] = o
+		}
+	}
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for range patience / time.Millisecond {
+		if recordOf(t, s, first[0].ID).Status == delivery.Failed {
+			break
+		}
+		<-tick.C
+	}
+	if r := recordOf(t, s, first[0].ID); r.Status != delivery.Failed || len(r.Attempts) != 1 || !r.Finished.Equal(epoch) {
+		t.Errorf("tried before, a millisecond behind the deadline: %+v", r)
+	}
+	if o := got["dlv_late_000000"]; o.Status != delivery.Delivered || o.Attempt.Number != 1 {
+		t.Errorf("never tried, to a receiver that takes it: %+v", o)
+	}
+	if o := got["dlv_dead_000000"]; o.Status != delivery.Failed || o.Attempt == nil || o.Attempt.Number != 1 {
+		t.Errorf("never tried, to a receiver that does not: %+v", o)
+	}
+}
+
+// What a worker did not finish, and what it never saw, another finishes.
+func TestResumes(t *testing.T) {
+	url := storetest.SQLite(t)
+	r := newReceiver(t, status(http.StatusServiceUnavailable))
+	first, err := store.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	storetest.Schedule(t, first, "m", 0, 1, epoch.UnixMilli())
+	storetest.Schedule(t, first, "n", 0, 1, epoch.UnixMilli()+1)
+	w := newWorld(t, first, r.URL)
+	w.start(t)
+	o := w.outcome(t)
+	if err := errors.Join(w.stop(), first.Close()); err != nil {
+		t.Fatal(err)
+	}
+
+	second := storetest.Open(t, url)
+	ok := newReceiver(t, status(http.StatusOK))
+	w = newWorld(t, second, ok.URL)
+	w.clock.Set(o.NextDue)
+	w.start(t)
+	got := map[string]int{}
+	for range 2 {
+		o := w.outcome(t)
+		got[o.DeliveryID] = o.Attempt.Number
+	}
+	if diff := cmp.Diff(map[string]int{"dlv_m_000000": 2, "dlv_n_000000": 1}, got); diff != "" {
+		t.Errorf("attempts after the restart (-want +got):\n%s", diff)
+	}
+}
+
+// An outcome that the database does not take at first is recorded when it
+// does; one whose lease somebody else took is dropped.
+func TestRecordsUnderItsLease(t *testing.T) {
+	t.Run("the database fails for a while", func(t *testing.T) {
+		s := storetest.Open(t, storetest.SQLite(t))
+		r := newReceiver(t, status(http.StatusOK))
+		storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+		w := newWorld(t, s, r.URL)
+		w.store.failures = []error{errors.New("disk full"), errors.New("disk full")}
+		w.start(t)
+		if o := w.outcome(t); o.Status != delivery.Delivered || len(r.requests()) != 1 {
+			t.Errorf("%s after %d requests, want delivered after 1", o.Status, len(r.requests()))
+		}
+	})
+	t.Run("the lease was lost", func(t *testing.T) {
+		s := storetest.Open(t, storetest.SQLite(t))
+		answer := make(chan struct{})
+		arrived := make(chan struct{}, 2)
+		r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+			arrived <- struct{}{}
+			<-answer
+			w.WriteHeader(http.StatusInternalServerError)
+		})
+		events := storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+		w := newWorld(t, s, r.URL)
+		w.start(t)
+		receive(t, arrived, "the request")
+		other := leaseOne(t, s, "other", epoch.Add(time.Minute), epoch.Add(time.Hour))
+		close(answer)
+		if err := w.stop(); err != nil {
+			t.Error(err)
+		}
+		if r := recordOf(t, s, events[0].ID); len(r.Attempts) != 0 || r.Status != delivery.Pending {
+			t.Errorf("record %+v; want it untouched", r)
+		}
+		o := delivery.Outcome{
+			Delivery: other, LeaseID: "other", Attempt: &delivery.Attempt{Number: 1}, Status: delivery.Delivered, Finished: time.UnixMilli(1),
+		}
+		if lost, err := s.FinishDeliveries(t.Context(), []delivery.Outcome{o}); len(lost) != 0 || err != nil {
+			t.Errorf("the other's outcome: lost %v, %v", lost, err)
+		}
+	})
+}
