@@ -149,6 +149,7 @@ const (
 	CodePaymentUndecided      ErrorCode = "payment_undecided"
 	CodePingFailed            ErrorCode = "ping_failed"
 	CodeRateLimited           ErrorCode = "rate_limited"
+	CodeReferenceTaken        ErrorCode = "reference_taken"
 	CodeSecretStaged          ErrorCode = "secret_staged"
 	CodeTooManyKeys           ErrorCode = "too_many_keys"
 	CodeUnauthorized          ErrorCode = "unauthorized"
@@ -210,6 +211,8 @@ func (e ErrorCode) Valid() bool {
 	case CodePingFailed:
 		return true
 	case CodeRateLimited:
+		return true
+	case CodeReferenceTaken:
 		return true
 	case CodeSecretStaged:
 		return true
@@ -497,6 +500,9 @@ type AuditList struct {
 	NextCursor string `json:"nextCursor,omitempty"`
 }
 
+// CancelURL Where the checkout page's link leads while the invoice is not paid. It has the form of `returnUrl`.
+type CancelURL = string
+
 // Claim A payer's statement that an unattributed payment is for an invoice. Attributing the payment decides it.
 type Claim struct {
 	ID string `json:"id"`
@@ -552,6 +558,32 @@ type CreateInvoiceRequest struct {
 
 	// ExpiresAt Unix seconds.
 	ExpiresAt Time `json:"expiresAt"`
+
+	// Reference What the merchant calls the invoice, such as an order number. Several invoices may have the same one. Payers do
+	// not see it.
+	Reference Reference `json:"reference,omitempty"`
+
+	// UniqueReference Refuses the invoice with 409 `reference_taken` while another invoice of the merchant that was created with
+	// `uniqueReference` has the reference and is a draft or open. Requires `reference`.
+	UniqueReference bool `json:"uniqueReference,omitempty"`
+
+	// Metadata Up to 50 texts of the merchant, by key. Payers do not see them. A key has no square brackets, and neither keys
+	// nor values have control characters, except for line breaks and tabs in values.
+	Metadata Metadata `json:"metadata,omitempty"`
+
+	// Customer Who the invoice is for. Payers do not see it.
+	Customer *Customer `json:"customer,omitempty"`
+
+	// Description What the invoice is for, as payers read it on the checkout page.
+	Description Description `json:"description,omitempty"`
+
+	// ReturnURL Where the checkout page's link leads once the invoice is paid. An https URL, or an http URL of the payer's own
+	// computer such as `http://localhost:3000/thanks`, in visible ASCII characters, without user name and fragment. Its host is one of
+	// the merchant's `returnHosts`. If the merchant has no such list, every host is allowed with https.
+	ReturnURL ReturnURL `json:"returnUrl,omitempty"`
+
+	// CancelURL Where the checkout page's link leads while the invoice is not paid. It has the form of `returnUrl`.
+	CancelURL CancelURL `json:"cancelUrl,omitempty"`
 }
 
 // CreateInvoiceResponse defines model for CreateInvoiceResponse.
@@ -614,6 +646,18 @@ type CreateMerchantRequest struct {
 
 	// Immediately Applies `allowedAddresses` without the delay. For the operator.
 	Immediately bool `json:"immediately,omitempty"`
+
+	// ReturnHosts The only hosts of `returnUrl` and `cancelUrl`. Replaces all.
+	ReturnHosts []ReturnHost `json:"returnHosts,omitempty"`
+}
+
+// Customer Who the invoice is for. Payers do not see it.
+type Customer struct {
+	// ID What the merchant calls the customer.
+	ID string `json:"id,omitempty"`
+
+	// Email The customer's e-mail address. The service sends no mail.
+	Email string `json:"email,omitempty"`
 }
 
 // Delivery The state of an event's delivery.
@@ -653,6 +697,9 @@ type DeliveryStatus string
 
 // DeliveryWait What a pending delivery waits for.
 type DeliveryWait string
+
+// Description What the invoice is for, as payers read it on the checkout page.
+type Description = string
 
 // ErrorCode The error, for programs. More codes may be added; handle an unknown one by its status.
 type ErrorCode string
@@ -746,6 +793,31 @@ type Invoice struct {
 
 	// AmountRefunded An amount in minor units of its currency, without sign or leading zero, below 2^256.
 	AmountRefunded Amount `json:"amountRefunded"`
+
+	// Reference What the merchant calls the invoice, such as an order number. Several invoices may have the same one. Payers do
+	// not see it.
+	Reference Reference `json:"reference,omitempty"`
+
+	// UniqueReference True if it was created with `uniqueReference`; otherwise absent.
+	UniqueReference bool `json:"uniqueReference,omitempty"`
+
+	// Metadata Up to 50 texts of the merchant, by key. Payers do not see them. A key has no square brackets, and neither keys
+	// nor values have control characters, except for line breaks and tabs in values.
+	Metadata Metadata `json:"metadata,omitempty"`
+
+	// Customer Who the invoice is for. Payers do not see it.
+	Customer *Customer `json:"customer,omitempty"`
+
+	// Description What the invoice is for, as payers read it on the checkout page.
+	Description Description `json:"description,omitempty"`
+
+	// ReturnURL Where the checkout page's link leads once the invoice is paid. An https URL, or an http URL of the payer's own
+	// computer such as `http://localhost:3000/thanks`, in visible ASCII characters, without user name and fragment. Its host is one of
+	// the merchant's `returnHosts`. If the merchant has no such list, every host is allowed with https.
+	ReturnURL ReturnURL `json:"returnUrl,omitempty"`
+
+	// CancelURL Where the checkout page's link leads while the invoice is not paid. It has the form of `returnUrl`.
+	CancelURL CancelURL `json:"cancelUrl,omitempty"`
 
 	// AmountRemaining An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
 	AmountRemaining PositiveAmount `json:"amountRemaining,omitempty"`
@@ -939,6 +1011,10 @@ type Merchant struct {
 
 	// ChangedAt Unix seconds.
 	ChangedAt Time `json:"changedAt,omitempty"`
+
+	// ReturnHosts The only hosts of `returnUrl` and `cancelUrl`. Absent if there is no list: then every host is allowed with
+	// https.
+	ReturnHosts []ReturnHost `json:"returnHosts,omitempty"`
 }
 
 // MerchantID The id that the merchant chose.
@@ -960,6 +1036,10 @@ type MerchantResponse struct {
 // MerchantSource Where the merchant is set: `config` for the service's configuration, which the API does not change, and
 // `database` for a merchant that was created by command or through the API.
 type MerchantSource string
+
+// Metadata Up to 50 texts of the merchant, by key. Payers do not see them. A key has no square brackets, and neither keys
+// nor values have control characters, except for line breaks and tabs in values.
+type Metadata map[string]string
 
 // NoticeResponse defines model for NoticeResponse.
 type NoticeResponse struct {
@@ -1168,7 +1248,8 @@ type Problem struct {
 
 	// Field With `invalid_field`: the path of the invalid member, such as `lineItems[2].amount`, or the name of the
 	// parameter or header.
-	Field string `json:"field,omitempty"`
+	Field     string    `json:"field,omitempty"`
+	InvoiceID InvoiceID `json:"invoiceId,omitempty"`
 
 	// RequestID The id of the request, as in the header `X-Request-Id` and in the service's log.
 	RequestID string `json:"requestId,omitempty"`
@@ -1217,6 +1298,10 @@ type RedeliverEventsResponse struct {
 	NextCursor string `json:"nextCursor,omitempty"`
 }
 
+// Reference What the merchant calls the invoice, such as an order number. Several invoices may have the same one. Payers do
+// not see it.
+type Reference = string
+
 // Refund A transfer from a settlement address back to the account that made a payment.
 type Refund struct {
 	// ID Derived from the transfer's position on the chain, so indexing the chain again gives the same id.
@@ -1256,6 +1341,14 @@ type RefundData struct {
 
 // RefundID Derived from the transfer's position on the chain, so indexing the chain again gives the same id.
 type RefundID = string
+
+// ReturnHost A host name or IP address in lower case, without a port. It allows every port of the host.
+type ReturnHost = string
+
+// ReturnURL Where the checkout page's link leads once the invoice is paid. An https URL, or an http URL of the payer's own
+// computer such as `http://localhost:3000/thanks`, in visible ASCII characters, without user name and fragment. Its host is one of
+// the merchant's `returnHosts`. If the merchant has no such list, every host is allowed with https.
+type ReturnURL = string
 
 // RotateKeyRequest defines model for RotateKeyRequest.
 type RotateKeyRequest struct {
@@ -1327,6 +1420,9 @@ type UpdateMerchantRequest struct {
 
 	// Immediately Applies `allowedAddresses` without the delay. For the operator.
 	Immediately bool `json:"immediately,omitempty"`
+
+	// ReturnHosts The only hosts of `returnUrl` and `cancelUrl`. Replaces all, and an empty list removes all.
+	ReturnHosts []ReturnHost `json:"returnHosts,omitzero"`
 }
 
 // Webhook A merchant's webhook endpoint.

@@ -43,6 +43,7 @@ var answers = map[apitypes.ErrorCode]struct {
 	apitypes.CodeNoMasterKey:           {http.StatusConflict, "The service has no master key"},
 	apitypes.CodeTooManyKeys:           {http.StatusConflict, "There are too many keys"},
 	apitypes.CodeKeyNotActive:          {http.StatusConflict, "The key is not active"},
+	apitypes.CodeReferenceTaken:        {http.StatusConflict, "Another invoice has the reference"},
 	apitypes.CodeSecretStaged:          {http.StatusConflict, "A secret is staged already"},
 	apitypes.CodeNoStagedSecret:        {http.StatusConflict, "No secret is staged"},
 	apitypes.CodePingFailed:            {http.StatusConflict, "The endpoint did not take the ping"},
