@@ -159,7 +159,7 @@ func serverConfig(cfg config.Config, listeners []*server.Listener, logger *slog.
 		Now: time.Now, Rand: rand.Reader, Logger: logger,
 		Ready: func(baseURL string) { logger.Info("ready", "url", baseURL) },
 	}
-	out.PerKey, out.PerAddress = cfg.PerKey, cfg.PerAddress
+	out.PerOwner, out.PerAddress = cfg.PerOwner, cfg.PerAddress
 	if t := cfg.TLS; t != nil {
 		out.TLS = &server.TLS{CertificateFile: t.CertificateFile, KeyFile: t.KeyFile, ACME: (*server.ACME)(t.ACME)}
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/subtle"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -30,9 +29,11 @@ const ConfiguredKeyID = "configured"
 // recordInterval is how often uses of keys are stored.
 const recordInterval = 10 * time.Second
 
-// AuthenticatorConfig is the configuration of an Authenticator. Configured is optional.
+// AuthenticatorConfig is the configuration of an Authenticator. Admit and Configured are
+// optional.
 type AuthenticatorConfig struct {
 	Store  KeyReader
+	Admit  Admit       // if nil, every key is read
 	Mode   access.Mode // of the keys that are accepted
 	Open   bool        // requests without a key act for the operator
 	Now    func() time.Time
@@ -40,6 +41,14 @@ type AuthenticatorConfig struct {
 	// Configured is the operator's key that the configuration names, or the zero Key.
 	Configured access.Key
 }
+
+// Admit is asked before a key is read from the database that was never read before. An
+// error is returned to the caller, and the key is not read. done is told whether the key
+// is wrong.
+type Admit func(ctx context.Context, keyHash [access.HashSize]byte) (done func(wrong bool), err error)
+
+// admitAll is the default of Admit.
+func admitAll(context.Context, hash) (done func(bool), err error) { return func(bool) {}, nil }
 
 // KeyReader reads keys and stores their use. *store.Store implements it.
 type KeyReader interface {
@@ -65,7 +74,10 @@ func NewAuthenticator(cfg AuthenticatorConfig) *Authenticator {
 	if cfg.Store == nil || cfg.Mode == "" || cfg.Now == nil || cfg.Logger == nil {
 		panic("apikey: Store, Mode, Now and Logger are required")
 	}
-	a := &Authenticator{cfg: cfg, cache: newCache(cfg.Store, cfg.Now)}
+	if cfg.Admit == nil {
+		cfg.Admit = admitAll
+	}
+	a := &Authenticator{cfg: cfg, cache: newCache(cfg.Store, cfg.Admit, cfg.Now)}
 	if cfg.Configured != (access.Key{}) {
 		a.configured = cfg.Configured.Hash()
 	}
@@ -73,8 +85,8 @@ func NewAuthenticator(cfg AuthenticatorConfig) *Authenticator {
 }
 
 // Authenticate returns the principal of a key's text, or of no key if that is empty.
-// Errors are those of this package, access.ErrMalformed, access.ErrChecksum and internal
-// ones.
+// Errors are those of this package, access.ErrMalformed, access.ErrChecksum, that of Admit,
+// and internal ones.
 //
 // A revoked key is refused within a second after the revocation, on all replicas.
 func (a *Authenticator) Authenticate(ctx context.Context, text string) (access.Principal, error) {
@@ -100,7 +112,7 @@ func (a *Authenticator) Authenticate(ctx context.Context, text string) (access.P
 	case errors.Is(err, store.ErrNotFound), err == nil && !found.Fits(hash):
 		return access.Principal{}, ErrUnknown
 	case err != nil:
-		return access.Principal{}, fmt.Errorf("look up a key: %w", err)
+		return access.Principal{}, err
 	}
 	now := a.cfg.Now()
 	switch found.State(now) {

@@ -3,6 +3,7 @@ package apikey
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +18,10 @@ const (
 	// checkInterval is how long cached keys are used without a check for changes. It
 	// bounds how long a revoked key is still accepted.
 	checkInterval = 500 * time.Millisecond
+	// refreshInterval is how long cached keys are used while the version does not change. A
+	// database that fails over without its last commits may count another change to the
+	// version that it lost.
+	refreshInterval = time.Minute
 	// maxCached bounds the keys of each map of the cache.
 	maxCached = 10_000
 )
@@ -33,25 +38,27 @@ type cachedKey struct {
 //
 // Invariant: each key in it was read after version was, and version was read at most
 // checkInterval before a lookup returns. A change of any key changes the version, which
-// empties the cache but for held.
+// empties the cache but for held. It is emptied after refreshInterval in any case.
 type cache struct {
 	store KeyReader
+	admit Admit
 	now   func() time.Time
 	calls singleflight.Group
 
 	mu      sync.RWMutex
 	checked time.Time // when the last read of the version began
+	emptied time.Time
 	version int64
 	known   map[hash]*cachedKey
 	unknown map[hash]struct{} // hashes that no key has
 	held    map[hash]struct{} // hashes of keys that were read, also before the last change
 }
 
-func newCache(keys KeyReader, now func() time.Time) *cache {
-	return &cache{store: keys, now: now, known: make(map[hash]*cachedKey), unknown: make(map[hash]struct{}), held: make(map[hash]struct{})}
+func newCache(keys KeyReader, admit Admit, now func() time.Time) *cache {
+	return &cache{store: keys, admit: admit, now: now, known: make(map[hash]*cachedKey), unknown: make(map[hash]struct{}), held: make(map[hash]struct{})}
 }
 
-// lookup returns the key with a hash, or store.ErrNotFound.
+// lookup returns the key with a hash, store.ErrNotFound, or the error of admit.
 func (c *cache) lookup(ctx context.Context, h hash) (*cachedKey, error) {
 	c.mu.RLock()
 	fresh := c.isFresh()
@@ -60,7 +67,7 @@ func (c *cache) lookup(ctx context.Context, h hash) (*cachedKey, error) {
 	c.mu.RUnlock()
 	if !fresh {
 		if err := c.check(ctx); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("look up a key: %w", err)
 		}
 		c.mu.RLock()
 		found, version = c.known[h], c.version
@@ -73,7 +80,24 @@ func (c *cache) lookup(ctx context.Context, h hash) (*cachedKey, error) {
 	case missing:
 		return nil, store.ErrNotFound
 	}
-	return c.load(ctx, h, version)
+	if c.holds(h) {
+		return c.load(ctx, h, version)
+	}
+	done, err := c.admit(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	found, err = c.load(ctx, h, version)
+	done(errors.Is(err, store.ErrNotFound))
+	return found, err
+}
+
+// holds reports whether the key with a hash was read before.
+func (c *cache) holds(h hash) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	_, held := c.held[h]
+	return held
 }
 
 // isFresh reports whether the version was checked recently. The lock must be held.
@@ -93,9 +117,10 @@ func (c *cache) check(ctx context.Context) error {
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if version != c.version {
+		if age := began.Sub(c.emptied); version != c.version || age < 0 || age >= refreshInterval {
 			clear(c.known)
 			clear(c.unknown)
+			c.emptied = began
 		}
 		c.version, c.checked = version, began
 		return nil, nil
@@ -123,7 +148,10 @@ func (c *cache) load(ctx context.Context, h hash, version int64) (*cachedKey, er
 		}
 		return found, err
 	})
-	return v.(*cachedKey), err
+	if err != nil {
+		return nil, fmt.Errorf("look up a key: %w", err)
+	}
+	return v.(*cachedKey), nil
 }
 
 // insert adds an entry to a map of at most maxCached entries. It drops some entry of a

@@ -1,7 +1,6 @@
 package apikey
 
 import (
-	"crypto/subtle"
 	"errors"
 
 	"github.com/quittance/quittance/internal/access"
@@ -16,23 +15,4 @@ func IsRefusal(err error) bool {
 		}
 	}
 	return false
-}
-
-// Holds reports whether a key's text is that of the configured key, or of a key that was
-// read before and may have changed since.
-func (a *Authenticator) Holds(text string) bool {
-	key, err := access.ParseKey(text)
-	if err != nil {
-		return false
-	}
-	hash := key.Hash()
-	return subtle.ConstantTimeCompare(hash[:], a.configured[:]) == 1 || a.cache.holds(hash)
-}
-
-// holds reports whether the key with a hash was read before.
-func (c *cache) holds(h hash) bool {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	_, held := c.held[h]
-	return held
 }

@@ -1,6 +1,7 @@
 package apikey_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -11,38 +12,80 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestHolds asks for keys before and after their first use.
-func TestHolds(t *testing.T) {
+// TestAdmit counts the keys that are admitted: those whose read the cache does not spare.
+func TestAdmit(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		w := newWorld(t, s)
 		_, key := w.create("acme", access.Read)
-		a, _ := w.replica()
-		if a.Holds(key) || a.Holds("") || a.Holds("sesame") {
-			t.Error("it holds a key before its first use")
-		}
-		if _, err := a.Authenticate(t.Context(), key); err != nil {
-			t.Fatal(err)
-		}
 		unknown := newKey(t, access.Live).Reveal()
-		if _, err := a.Authenticate(t.Context(), unknown); !apikey.IsRefusal(err) {
-			t.Errorf("an unknown key: %v", err)
-		}
-		if !a.Holds(key) || a.Holds(unknown) {
-			t.Error("want it to hold the key that it accepted, and no other")
-		}
-		w.create("beta", access.Read)
-		w.pass(time.Second)
-		if _, err := a.Authenticate(t.Context(), unknown); !apikey.IsRefusal(err) {
-			t.Errorf("an unknown key: %v", err)
-		}
-		if !a.Holds(key) || a.Holds(unknown) {
-			t.Error("after a change of another key it no longer holds the key")
+		closed := errors.New("closed")
+		var refuse error
+		var right, wrong int
+		a, _ := w.replica(func(c *apikey.AuthenticatorConfig) {
+			c.Admit = func(context.Context, [access.HashSize]byte) (func(bool), error) {
+				return func(isWrong bool) {
+					if isWrong {
+						wrong++
+					} else {
+						right++
+					}
+				}, refuse
+			}
+		})
+		for _, step := range []struct {
+			what         string
+			do           func()
+			text         string
+			refuse, want error
+			right, wrong int
+		}{
+			{"a key that is not admitted", nil, key, closed, closed, 0, 0},
+			{"a malformed key", nil, "sesame", closed, access.ErrMalformed, 0, 0},
+			{"a key's first use", nil, key, nil, nil, 1, 0},
+			{"its second", nil, key, closed, nil, 0, 0},
+			{"an unknown key", nil, unknown, nil, apikey.ErrUnknown, 0, 1},
+			{"the same again", nil, unknown, closed, apikey.ErrUnknown, 0, 0},
+			{"a key that was read, after a change", func() { w.create("beta", access.Read) }, key, closed, nil, 0, 0},
+			{"the unknown key, after the change", nil, unknown, closed, closed, 0, 0},
+		} {
+			if step.do != nil {
+				step.do()
+				w.pass(time.Second)
+			}
+			refuse, right, wrong = step.refuse, 0, 0
+			if _, err := a.Authenticate(t.Context(), step.text); !errors.Is(err, step.want) || right != step.right || wrong != step.wrong {
+				t.Errorf("%s: %v, admitted %d right and %d wrong; want %v, %d and %d", step.what, err, right, wrong, step.want, step.right, step.wrong)
+			}
 		}
 	})
 	for _, err := range []error{nil, apikey.ErrMissing, errors.New("no database")} {
 		if apikey.IsRefusal(err) {
 			t.Errorf("%v says that the key is wrong", err)
 		}
+	}
+}
+
+// lostVersions is a database whose number of changes was reused after a failover that lost
+// a commit.
+type lostVersions struct{ *store.Store }
+
+func (lostVersions) KeysVersion(context.Context) (int64, error) { return 1, nil }
+
+// TestReusedVersion revokes a key without a change of the version.
+func TestReusedVersion(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.Open(t, storetest.SQLite(t)))
+	record, key := w.create("acme", access.Read)
+	a, _ := w.replica(func(c *apikey.AuthenticatorConfig) { c.Store = lostVersions{w.store} })
+	if _, err := a.Authenticate(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Revoke(t.Context(), access.Open(), record.ID); err != nil {
+		t.Fatal(err)
+	}
+	w.pass(time.Minute)
+	if _, err := a.Authenticate(t.Context(), key); !errors.Is(err, apikey.ErrRevoked) {
+		t.Errorf("a minute after the revocation: %v", err)
 	}
 }

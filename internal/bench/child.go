@@ -41,7 +41,7 @@ type serverConfig struct {
 	Profile      string          // where to write a profile of its CPU time; empty for none
 	Log          string          // file for its log, with all requests; if empty, standard error has its warnings
 	OwnDoors     bool            // each door has an address of its own
-	PerKey       int             // requests a second that a key may make; 0 for no limit
+	PerOwner     int             // requests a second that an owner of keys may make; 0 for no limit
 	Proxies      clientip.Proxies
 }
 
@@ -90,7 +90,7 @@ func serveChild(ctx context.Context, text string) (err error) {
 		Merchants: server.Merchants{AcceptAll: true, Fallback: c.Webhook}, WebhookAllow: poster.Loopback(),
 		Access: server.Access{Mode: access.Live, OperatorKey: operatorKey()},
 		Now:    time.Now, Rand: rand.Reader,
-		PerKey: c.PerKey, Proxies: c.Proxies, Logger: logger,
+		PerOwner: c.PerOwner, Proxies: c.Proxies, Logger: logger,
 		Ready: func(url string) { // the parent reads it
 			fmt.Println(url)
 			for _, l := range listeners {

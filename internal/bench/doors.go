@@ -40,7 +40,7 @@ func (b *bench) measureDoors(ctx context.Context, kind string) (err error) {
 		return err
 	}
 	conf := serverConfig{
-		Database: database, OwnDoors: true, Log: filepath.Join(b.dir, "doors_"+kind+".log"), PerKey: config.DefaultPerKey,
+		Database: database, OwnDoors: true, Log: filepath.Join(b.dir, "doors_"+kind+".log"), PerOwner: config.DefaultPerOwner,
 		Proxies: clientip.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix(attackerAddress + "/32")}, Header: clientip.XForwardedFor},
 	}
 	if b.profile != "" {

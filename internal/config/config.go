@@ -41,9 +41,9 @@ type Config struct {
 	TLS       *TLS // nil without a certificate
 	// Proxies are the reverse proxies that report the address of a client.
 	Proxies clientip.Proxies
-	// PerKey and PerAddress are how many requests a second a key may make, and a client
+	// PerOwner and PerAddress are how many requests a second the owner of keys may make, and a client
 	// address at the public door.
-	PerKey, PerAddress int
+	PerOwner, PerAddress int
 	// Hosts are the service's public names, with that of PublicURL.
 	Hosts []string
 	// StopDelay is how long a stopping service still serves requests while its

@@ -45,7 +45,7 @@ type accessFile struct {
 }
 
 type limitsFile struct {
-	PerKey     *scalar `yaml:"perKey"`
+	PerOwner   *scalar `yaml:"perOwner"`
 	PerAddress *scalar `yaml:"perAddress"`
 }
 

@@ -24,8 +24,8 @@ const (
 
 // Limits of requests a second.
 const (
-	// DefaultPerKey is how many requests a key may make by default.
-	DefaultPerKey = 500
+	// DefaultPerOwner is how many requests a second an owner of keys may make by default.
+	DefaultPerOwner = 500
 	// DefaultPerAddress is how many requests a client address may make at the public
 	// door by default.
 	DefaultPerAddress = 50

@@ -37,7 +37,7 @@ func (f file) resolve(src Source) (Config, error) {
 	if cfg.PublicURL, host = r.publicURL(f.PublicURL); host != "" && !slices.Contains(cfg.Hosts, host) {
 		cfg.Hosts = append(cfg.Hosts, host)
 	}
-	cfg.PerKey = r.rate("limits.perKey", f.Limits.PerKey, DefaultPerKey)
+	cfg.PerOwner = r.rate("limits.perOwner", f.Limits.PerOwner, DefaultPerOwner)
 	cfg.PerAddress = r.rate("limits.perAddress", f.Limits.PerAddress, DefaultPerAddress)
 	cfg.StopDelay = r.stopDelay("http.stopDelay", f.HTTP.StopDelay)
 	cfg.Log = r.log(f.Log)

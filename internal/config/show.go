@@ -43,7 +43,7 @@ func (f file) withDefaults(cfg Config) file {
 	f.HTTP.StopDelay = scalar(cfg.StopDelay.String())
 	f.Access.AllowListDelay = hours(cfg.AllowListDelay)
 	f.HTTP.ForwardedHeader = cfg.Proxies.Header
-	f.Limits = limitsFile{PerKey: number(uint64(cfg.PerKey)), PerAddress: number(uint64(cfg.PerAddress))}
+	f.Limits = limitsFile{PerOwner: number(uint64(cfg.PerOwner)), PerAddress: number(uint64(cfg.PerAddress))}
 	f.Log = logFile{Format: string(cfg.Log.Format), Level: strings.ToLower(cfg.Log.Level.String())}
 	f.Webhooks.Retention = retentionFile{Events: days(cfg.KeepEvents), Attempts: days(cfg.KeepAttempts)}
 	if f.Database == (location{}) {

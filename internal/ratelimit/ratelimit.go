@@ -77,60 +77,50 @@ var ErrBusy = errors.New("too many requests in flight")
 
 // Buckets holds a bucket for each key. It is safe for concurrent use.
 //
-// Invariant: full[key] and older[key] are when the key's bucket is full again; a key that
-// is in neither has a full bucket. Each map has at most half of the keys. When the
-// younger one is filled, the older one is forgotten.
+// Invariant: full has when a key's bucket is full again; the bucket of another key is full.
 type Buckets[K comparable] struct {
 	limit Limit
-	half  int
 	now   func() time.Time
 
-	mu          sync.Mutex
-	full, older map[K]time.Time
+	mu   sync.Mutex
+	full recent[K]
 }
 
 // NewBuckets returns buckets of at most maxKeys keys. A key that was not used lately loses
 // its bucket first, which gives it a full one.
 func NewBuckets[K comparable](limit Limit, maxKeys int, now func() time.Time) *Buckets[K] {
-	return &Buckets[K]{limit: limit, half: max(1, maxKeys/2), now: now, full: make(map[K]time.Time)}
+	return &Buckets[K]{limit: limit, now: now, full: newRecent[K](maxKeys)}
 }
 
 // Limit returns the policy of the buckets.
 func (b *Buckets[K]) Limit() Limit { return b.limit }
 
 // Take uses a token of the key's bucket, if there is one.
-func (b *Buckets[K]) Take(key K) Result { return b.use(key, true) }
-
-// Peek returns what Take would, without a use.
-func (b *Buckets[K]) Peek(key K) Result { return b.use(key, false) }
-
-func (b *Buckets[K]) use(key K, take bool) Result {
+func (b *Buckets[K]) Take(key K) Result {
 	now, interval := b.now(), b.limit.interval()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	debt := min(max(b.fullAt(key).Sub(now), 0), b.limit.Window) // a clock that was set back locks nobody out
+	debt := b.debt(key, now)
 	if debt > b.limit.Window-interval {
 		return Result{limit: b.limit, wait: debt - (b.limit.Window - interval)}
 	}
-	if take {
-		debt += interval
-		b.set(key, now.Add(debt))
-	}
+	debt += interval
+	b.full.set(key, now.Add(debt))
 	return Result{OK: true, Remaining: int((b.limit.Window - debt) / interval), limit: b.limit, wait: interval}
 }
 
-// fullAt returns when the key's bucket is full. The caller holds mu.
-func (b *Buckets[K]) fullAt(key K) time.Time {
-	if at, ok := b.full[key]; ok {
-		return at
+// Return puts a token back that Take has used.
+func (b *Buckets[K]) Return(key K) {
+	now := b.now()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if debt := b.debt(key, now); debt > 0 {
+		b.full.set(key, now.Add(debt-b.limit.interval()))
 	}
-	return b.older[key]
 }
 
-// set stores when the key's bucket is full. The caller holds mu.
-func (b *Buckets[K]) set(key K, at time.Time) {
-	if _, ok := b.full[key]; !ok && len(b.full) >= b.half {
-		b.older, b.full = b.full, make(map[K]time.Time)
-	}
-	b.full[key] = at
+// debt returns how long the key's bucket takes to be full. The caller holds mu.
+func (b *Buckets[K]) debt(key K, now time.Time) time.Duration {
+	full, _ := b.full.get(key)
+	return min(max(full.Sub(now), 0), b.limit.Window) // a clock that was set back locks nobody out
 }

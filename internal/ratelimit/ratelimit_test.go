@@ -31,15 +31,10 @@ func TestEdge(t *testing.T) {
 		t.Errorf("another key: %+v, %s", r, r.Header())
 	}
 	c.at = c.at.Add(2*time.Second - 1)
-	if b.Peek("a").OK || b.Take("a").OK {
+	if b.Take("a").OK {
 		t.Error("a use is allowed before its token is back")
 	}
 	c.at = c.at.Add(1)
-	for range 2 {
-		if !b.Peek("a").OK {
-			t.Error("a look took the token")
-		}
-	}
 	if !b.Take("a").OK || b.Take("a").OK {
 		t.Error("after the interval, want one use")
 	}
@@ -78,7 +73,7 @@ func TestBounded(t *testing.T) {
 		if !b.Take(key).OK {
 			t.Fatal("a new key is refused")
 		}
-		if n := len(b.full) + len(b.older); n > 100 {
+		if n := len(b.full.younger) + len(b.full.older); n > 100 {
 			t.Fatalf("%d keys are kept", n)
 		}
 		if key >= 49 && b.Take(key-49).OK {
@@ -99,9 +94,8 @@ func TestRate(t *testing.T) {
 		allowed := 0
 		for range rapid.IntRange(1, 500).Draw(t, "uses") {
 			c.at = c.at.Add(time.Duration(rapid.Int64Range(0, int64(2*limit.interval())).Draw(t, "pause")))
-			peeked := b.Peek("a").OK
-			if r := b.Take("a"); r.OK != peeked {
-				t.Fatal("Peek and Take differ")
+			if r := b.Take("a"); r.OK && rapid.Bool().Draw(t, "return") {
+				b.Return("a")
 			} else if r.OK {
 				allowed++
 			}
@@ -110,4 +104,52 @@ func TestRate(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestReturn(t *testing.T) {
+	t.Parallel()
+	c := &stopped{time.Unix(1_764_000_000, 0)}
+	b := NewBuckets[string](Limit{"test", 2, 2 * time.Second}, 100, c.now)
+	b.Take("a")
+	b.Take("a")
+	b.Return("a")
+	if !b.Take("a").OK || b.Take("a").OK {
+		t.Error("after a return, want one use")
+	}
+	for range 5 {
+		b.Return("a") // more than were taken
+		b.Return("b")
+	}
+	for _, key := range []string{"a", "b"} {
+		if !b.Take(key).OK || !b.Take(key).OK || b.Take(key).OK {
+			t.Errorf("a full bucket of %s has other than the quota", key)
+		}
+	}
+}
+
+func TestGreylist(t *testing.T) {
+	t.Parallel()
+	c := &stopped{time.Unix(1_764_000_000, 0)}
+	g := NewGreylist[int](time.Second, 100, c.now)
+	if g.CameBack(1) || g.CameBack(1) {
+		t.Error("a key came back at once")
+	}
+	c.at = c.at.Add(time.Second - 1)
+	if g.CameBack(1) || g.CameBack(2) {
+		t.Error("a key came back before the pause")
+	}
+	c.at = c.at.Add(1)
+	if !g.CameBack(1) || g.CameBack(2) {
+		t.Error("after the pause of the first key, want that one back")
+	}
+	c.at = c.at.Add(-time.Hour)
+	if g.CameBack(1) {
+		t.Error("a key came back before it came")
+	}
+	for key := range 10_000 {
+		g.CameBack(key)
+		if n := len(g.first.younger) + len(g.first.older); n > 100 {
+			t.Fatalf("%d keys are kept", n)
+		}
+	}
 }

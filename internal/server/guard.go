@@ -22,7 +22,7 @@ type Access struct {
 // buildAccess builds the authenticator of callers, and the manager of keys.
 func (s *Server) buildAccess() {
 	s.authenticator = apikey.NewAuthenticator(apikey.AuthenticatorConfig{
-		Store: s.store, Mode: s.cfg.Access.Mode, Open: s.cfg.Access.Open, Configured: s.cfg.Access.OperatorKey, Now: s.cfg.Now, Logger: s.cfg.Logger,
+		Store: s.store, Admit: s.limits.guesses.admit, Mode: s.cfg.Access.Mode, Open: s.cfg.Access.Open, Configured: s.cfg.Access.OperatorKey, Now: s.cfg.Now, Logger: s.cfg.Logger,
 	})
 	s.keys = apikey.NewManager(apikey.ManagerConfig{
 		Store: s.store, Mode: s.cfg.Access.Mode, Known: s.merchants.Known, Now: s.cfg.Now, Rand: s.cfg.Rand,

@@ -2,23 +2,92 @@ package server
 
 import (
 	"context"
+	"encoding/binary"
+	"net/netip"
+	"time"
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/clientip"
+	"github.com/quittance/quittance/internal/ratelimit"
 )
+
+// Limits of wrong keys from a client address. docs/operations.md has them as a table.
+const (
+	// maxRefusals is how many wrong keys are answered 401 at once, and refusalWindow how
+	// long that quota takes to come back. Further ones are answered 429.
+	maxRefusals, refusalWindow = 200, 20 * time.Second
+	// maxLookups is how many keys are looked up at once that were never read and turn out
+	// wrong, or whose lookup has not ended; lookupWindow is how long that quota takes to
+	// come back.
+	maxLookups, lookupWindow = 100, 20 * time.Second
+	// maxRepeated is the same of keys beyond that limit that are presented again after
+	// retryPause.
+	maxRepeated, repeatedWindow = 20, 20 * time.Second
+	retryPause                  = time.Second
+)
+
+// guesses limits the keys from client addresses that are wrong or were never read.
+// Programs on the same machine are not limited unless they are proxies.
+//
+// A key that this process has read before takes nothing of these limits. A token of
+// lookups is taken before a key is looked up, and put back unless the key is wrong, so
+// the lookups in progress are limited too.
+type guesses struct {
+	refusals *ratelimit.Buckets[netip.Prefix]
+	lookups  *ratelimit.Buckets[netip.Prefix]
+	// repeated are the lookups of keys that came back. It lets the clients in that share
+	// the address of a guesser: they repeat a key, and a guesser has no reason to.
+	repeated *ratelimit.Buckets[netip.Prefix]
+	greylist *ratelimit.Greylist[uint64] // by a part of a key's hash
+	proxied  bool                        // as in limits
+}
+
+func newGuesses(proxied bool, now func() time.Time) *guesses {
+	buckets := func(name string, quota int, window time.Duration) *ratelimit.Buckets[netip.Prefix] {
+		return ratelimit.NewBuckets[netip.Prefix](ratelimit.Limit{Name: name, Quota: quota, Window: window}, maxBuckets, now)
+	}
+	return &guesses{
+		refusals: buckets("authentication", maxRefusals, refusalWindow),
+		lookups:  buckets("lookup", maxLookups, lookupWindow),
+		repeated: buckets("lookup", maxRepeated, repeatedWindow),
+		greylist: ratelimit.NewGreylist[uint64](retryPause, maxBuckets, now),
+		proxied:  proxied,
+	}
+}
+
+// client returns the client address of a request, and whether it is limited.
+func (g *guesses) client(ctx context.Context) (netip.Prefix, bool) {
+	addr := clientip.FromContext(ctx)
+	return clientip.Network(addr), g.proxied || !addr.IsLoopback()
+}
+
+// admit is an apikey.Admit. Its error is an *ratelimit.ExceededError.
+func (g *guesses) admit(ctx context.Context, keyHash [access.HashSize]byte) (done func(wrong bool), err error) {
+	client, limited := g.client(ctx)
+	if !limited {
+		return func(bool) {}, nil
+	}
+	bucket := g.lookups
+	if err := bucket.Take(client).Err(); err != nil {
+		bucket = g.repeated
+		if !g.greylist.CameBack(binary.BigEndian.Uint64(keyHash[:])) || !bucket.Take(client).OK {
+			return nil, err
+		}
+	}
+	return func(wrong bool) {
+		if !wrong {
+			bucket.Return(client)
+		}
+	}, nil
+}
 
 // keyAuthenticator finds the principal of a key. *apikey.Authenticator implements it.
 type keyAuthenticator interface {
 	Authenticate(ctx context.Context, text string) (access.Principal, error)
-	// Holds reports whether a key was read before.
-	Holds(text string) bool
 }
 
-// limitedAuthenticator is an authenticator that limits the wrong keys from a client
-// address. Beyond the limit it refuses all keys from there but those that were read before,
-// without a look into the database. Programs on the same machine are not limited unless
-// they are proxies.
+// limitedAuthenticator is an authenticator that limits the refusals of keys.
 type limitedAuthenticator struct {
 	keyAuthenticator
 	limits *limits
@@ -27,18 +96,16 @@ type limitedAuthenticator struct {
 // Authenticate implements api.Authenticator. Errors are those of the authenticator, and
 // *ratelimit.ExceededError.
 func (a limitedAuthenticator) Authenticate(ctx context.Context, text string) (access.Principal, error) {
-	addr := clientip.FromContext(ctx)
-	if text == "" || addr.IsLoopback() && !a.limits.proxied {
-		return a.keyAuthenticator.Authenticate(ctx, text)
-	}
-	client := clientip.Network(addr)
-	if err := a.limits.guesses.Peek(client).Err(); err != nil && !a.Holds(text) {
-		a.limits.metrics.refused.WithLabelValues(a.limits.guesses.Limit().Name).Inc()
-		return access.Principal{}, err
-	}
 	p, err := a.keyAuthenticator.Authenticate(ctx, text)
 	if apikey.IsRefusal(err) {
-		a.limits.guesses.Take(client)
+		if client, limited := a.limits.guesses.client(ctx); limited {
+			if exceeded := a.limits.guesses.refusals.Take(client).Err(); exceeded != nil {
+				err = exceeded
+			}
+		}
+	}
+	if exceeded, ok := err.(*ratelimit.ExceededError); ok { //nolint:errorlint // nothing wraps it, and errors.As costs more than a refusal may
+		a.limits.metrics.refused.WithLabelValues(exceeded.Limit).Inc()
 	}
 	return p, err
 }

@@ -13,21 +13,30 @@ import (
 
 // Limits of requests. docs/operations.md has them as a table.
 const (
-	// keyWindow and addressWindow are for how long the quotas of a key and of a client
-	// address last at their rates.
-	keyWindow, addressWindow = 2 * time.Second, 10 * time.Second
-	// maxGuesses is how often wrong keys may come from a client address at once, and
-	// guessWindow how long that quota takes to come back.
-	maxGuesses, guessWindow = 20, 20 * time.Second
+	// ownerWindow and addressWindow are for how long the quotas of an owner of keys and of a
+	// client address last at their rates.
+	ownerWindow, addressWindow = 2 * time.Second, 10 * time.Second
 	// maxBuckets is how many clients of each kind are remembered.
 	maxBuckets = 50_000
 )
 
+// owner is whose requests share a limit: a merchant with all its keys, or one key of the
+// operator.
+type owner struct{ merchantID, keyID string }
+
+// ownerOf returns the owner of a principal's key.
+func ownerOf(p access.Principal) owner {
+	if p.MerchantID != "" {
+		return owner{merchantID: p.MerchantID}
+	}
+	return owner{keyID: p.KeyID}
+}
+
 // limits are the limits of requests.
 type limits struct {
-	keys      *ratelimit.Buckets[string]       // by key id; nil if they are not limited
+	owners    *ratelimit.Buckets[owner]        // nil if they are not limited
 	addresses *ratelimit.Buckets[netip.Prefix] // of clients at the public door; likewise
-	guesses   *ratelimit.Buckets[netip.Prefix] // of clients with wrong keys
+	guesses   *guesses
 	inFlight  map[Door]*atomic.Int64
 	// proxied is set if proxies report the clients' addresses. Otherwise the clients of
 	// a loopback or private address may be many, and are not limited by it.
@@ -36,12 +45,10 @@ type limits struct {
 }
 
 func newLimits(cfg Config, m *metrics) *limits {
-	l := &limits{
-		guesses:  ratelimit.NewBuckets[netip.Prefix](ratelimit.Limit{Name: "authentication", Quota: maxGuesses, Window: guessWindow}, maxBuckets, cfg.Now),
-		inFlight: make(map[Door]*atomic.Int64), proxied: len(cfg.Proxies.Trusted) > 0, metrics: m,
-	}
-	if cfg.PerKey > 0 {
-		l.keys = ratelimit.NewBuckets[string](ratelimit.PerSecond("key", cfg.PerKey, keyWindow), maxBuckets, cfg.Now)
+	proxied := len(cfg.Proxies.Trusted) > 0
+	l := &limits{guesses: newGuesses(proxied, cfg.Now), inFlight: make(map[Door]*atomic.Int64), proxied: proxied, metrics: m}
+	if cfg.PerOwner > 0 {
+		l.owners = ratelimit.NewBuckets[owner](ratelimit.PerSecond("owner", cfg.PerOwner, ownerWindow), maxBuckets, cfg.Now)
 	}
 	if cfg.PerAddress > 0 {
 		l.addresses = ratelimit.NewBuckets[netip.Prefix](ratelimit.PerSecond("address", cfg.PerAddress, addressWindow), maxBuckets, cfg.Now)
@@ -52,16 +59,16 @@ func newLimits(cfg Config, m *metrics) *limits {
 	return l
 }
 
-// perKey returns a handler that limits the requests of the principal's key. Requests
-// without a key, which development services accept, are not limited.
-func (l *limits) perKey(writeError errorWriter, next http.Handler) http.Handler {
-	if l.keys == nil {
+// perOwner returns a handler that limits the requests of the owner of the principal's key.
+// Requests without a key, which development services accept, are not limited.
+func (l *limits) perOwner(writeError errorWriter, next http.Handler) http.Handler {
+	if l.owners == nil {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if id := access.FromContext(r.Context()).KeyID; id != "" {
-			result := l.keys.Take(id)
-			if !l.allow(w, r, writeError, l.keys.Limit(), result) {
+		if p := access.FromContext(r.Context()); p.KeyID != "" {
+			result := l.owners.Take(ownerOf(p))
+			if !l.allow(w, r, writeError, l.owners.Limit(), result) {
 				return
 			}
 		}

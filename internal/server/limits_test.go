@@ -63,30 +63,34 @@ func wantLimit(t *testing.T, what string, w *httptest.ResponseRecorder, status i
 
 var ok = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 
-func TestKeyLimit(t *testing.T) {
+func TestOwnerLimit(t *testing.T) {
 	t.Parallel()
-	l := newLimited(Config{PerKey: 2})
-	h := l.perKey(l.writeError, ok)
-	for _, left := range []string{`"key";r=3;t=2`, `"key";r=2;t=1`, `"key";r=1;t=1`, `"key";r=0;t=1`} {
+	l := newLimited(Config{PerOwner: 2})
+	h := l.perOwner(l.writeError, ok)
+	for _, left := range []string{`"owner";r=3;t=2`, `"owner";r=2;t=1`, `"owner";r=1;t=1`, `"owner";r=0;t=1`} {
 		wantLimit(t, "within the quota", answerOf(h, apiPath, "key_a", "198.51.100.1"), 200, left)
 	}
 	w := answerOf(h, apiPath, "key_a", "198.51.100.2")
-	wantLimit(t, "beyond the quota", w, 429, `"key";r=0;t=1`)
+	wantLimit(t, "beyond the quota", w, 429, `"owner";r=0;t=1`)
 	wantErrorFor(t, w, apiPath, http.StatusTooManyRequests, "rate_limited")
-	if got := w.Header(); got.Get("Retry-After") != "1" || got.Get("RateLimit-Policy") != `"key";q=4;w=2` {
+	if got := w.Header(); got.Get("Retry-After") != "1" || got.Get("RateLimit-Policy") != `"owner";q=4;w=2` {
 		t.Errorf("headers %v", got)
 	}
-	wantLimit(t, "another key", answerOf(h, apiPath, "key_b", "198.51.100.1"), 200, `"key";r=3;t=2`)
+	wantLimit(t, "another key", answerOf(h, apiPath, "key_b", "198.51.100.1"), 200, `"owner";r=3;t=2`)
+	for i, left := range []string{`"owner";r=3;t=2`, `"owner";r=2;t=1`, `"owner";r=1;t=1`, `"owner";r=0;t=1`, `"owner";r=0;t=1`} {
+		ctx := access.WithPrincipal(t.Context(), access.Principal{KeyID: fmt.Sprint("key_", i), MerchantID: "key_a"})
+		wantLimit(t, "another key of one merchant", serveTest(h, httptest.NewRequestWithContext(ctx, http.MethodGet, apiPath, nil)), 200+i/4*229, left)
+	}
 	l.now = l.now.Add(500 * time.Millisecond)
-	wantLimit(t, "after the interval", answerOf(h, apiPath, "key_a", "198.51.100.1"), 200, `"key";r=0;t=1`)
+	wantLimit(t, "after the interval", answerOf(h, apiPath, "key_a", "198.51.100.1"), 200, `"owner";r=0;t=1`)
 	for range 10 {
 		wantLimit(t, "no key", answerOf(h, apiPath, "", "198.51.100.1"), 200, "")
 	}
 }
 
-// TestKeyLimitOfRefusedRequests sends requests for which a key lacks the scope. They count,
+// TestOwnerLimitOfRefusedRequests sends requests for which a key lacks the scope. They count,
 // and are logged with the key's id.
-func TestKeyLimitOfRefusedRequests(t *testing.T) {
+func TestOwnerLimitOfRefusedRequests(t *testing.T) {
 	t.Parallel()
 	url, log, start := storetest.SQLite(t), new(logtest.Buffer), time.Now()
 	now := func() time.Time { return start } // so that no token comes back
@@ -96,7 +100,7 @@ func TestKeyLimitOfRefusedRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	base := startServer(t, Config{
-		Database: url, PerKey: 1, Access: Access{Mode: access.Live}, Now: now, Logger: slog.New(slog.NewJSONHandler(log, nil)),
+		Database: url, PerOwner: 1, Access: Access{Mode: access.Live}, Now: now, Logger: slog.New(slog.NewJSONHandler(log, nil)),
 	}).url
 	for _, want := range []int{http.StatusForbidden, http.StatusForbidden, http.StatusTooManyRequests} {
 		before := len(logLines(t, log))
@@ -216,9 +220,11 @@ func TestLimitsAreDocumented(t *testing.T) {
 	section, _, _ = strings.Cut(section, "\n## ")
 	section = strings.ReplaceAll(section, ",", "")
 	for _, want := range []string{
-		fmt.Sprintf("| `key` | %d requests a second %d at once", config.DefaultPerKey, config.DefaultPerKey*int(keyWindow/time.Second)),
+		fmt.Sprintf("| `owner` | %d requests a second %d at once", config.DefaultPerOwner, config.DefaultPerOwner*int(ownerWindow/time.Second)),
 		fmt.Sprintf("| `address` | %d requests a second %d at once", config.DefaultPerAddress, config.DefaultPerAddress*int(addressWindow/time.Second)),
-		fmt.Sprintf("| `authentication` | %d wrong key a second %d at once", maxGuesses/int(guessWindow/time.Second), maxGuesses),
+		fmt.Sprintf("| `authentication` | %d wrong keys a second %d at once", maxRefusals/int(refusalWindow/time.Second), maxRefusals),
+		fmt.Sprintf("| `lookup` | %d wrong keys a second %d at once; besides %d a second %d at once that come again after %d s",
+			maxLookups/int(lookupWindow/time.Second), maxLookups, maxRepeated/int(repeatedWindow/time.Second), maxRepeated, int(retryPause/time.Second)),
 		fmt.Sprintf("| requests in flight | public %d api %d operator %d", maxInFlight[PublicDoor], maxInFlight[APIDoor], maxInFlight[OperatorDoor]),
 		fmt.Sprintf("| lists being read | %d", api.MaxPages),
 		fmt.Sprintf("| claims | %d a minute of one invoice %d of one client address %d in all", checkout.ClaimsOfInvoice, checkout.ClaimsOfClient, checkout.AllClaims),

@@ -100,7 +100,7 @@ func (s *Server) guardOf(l *Listener, rest *api.API, errs renderers) guard {
 		h := s.limits.capped(r.door, errs.writeError, r.handler)
 		switch {
 		case r.credential == keyCredential:
-			h = rest.WithPrincipal(recordKey(s.limits.perKey(errs.writeError, rest.WithScope(r.scope, h))))
+			h = rest.WithPrincipal(recordKey(s.limits.perOwner(errs.writeError, rest.WithScope(r.scope, h))))
 		case r.credential == operatorCredential && !s.isPrivate(l):
 			h = rest.WithPrincipal(recordKey(rest.ForOperator(h)))
 		case r.door == PublicDoor:

@@ -80,9 +80,9 @@ type Config struct {
 	// PublicURL is the base URL of the public door, without a trailing slash; empty if
 	// it is not known.
 	PublicURL string
-	// PerKey and PerAddress are how many requests a second a key may make, and a client
-	// address at the public door. 0 means that they are not limited.
-	PerKey, PerAddress int
+	// PerOwner and PerAddress are how many requests a second the owner of keys may make, and
+	// a client address at the public door. 0 means that they are not limited.
+	PerOwner, PerAddress int
 	// TLS says where the certificate of listeners with HTTPS comes from. It is required
 	// with such a listener.
 	TLS *TLS
