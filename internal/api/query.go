@@ -2,43 +2,33 @@ package api
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// ownCode maps parameters to their error codes, if not invalid_field.
-var ownCode = map[string]apitypes.ErrorCode{
-	"status":   apitypes.CodeInvalidStatus,
-	"chainKey": apitypes.CodeInvalidChain,
-}
-
-// query parses the parameters of a request and keeps the first error.
+// query reads the parameters of a request and keeps the first error.
 type query struct {
 	values url.Values
 	err    error
 }
 
-// parseQuery parses the query. For a merchant's principal, the parameter merchantId is
-// that merchant.
+// parseQuery returns the query, which checkParameters has accepted. For a merchant's
+// principal, the parameter merchantId is that merchant.
 func parseQuery(r *http.Request) *query {
-	values, err := url.ParseQuery(r.URL.RawQuery)
-	q := &query{values: values}
-	if err != nil {
-		q.reject("query", "does not parse: %v", err)
-	}
-	named, _ := q.get("merchantId")
+	q := &query{values: r.URL.Query()}
+	named := q.values.Get("merchantId")
 	own, err := ownMerchant(r.Context(), named)
 	switch {
-	case q.err == nil && err != nil:
+	case err != nil:
 		q.err = err
 	case own != named:
-		q.values["merchantId"] = []string{own}
+		q.values.Set("merchantId", own)
 	}
 	return q
 }
@@ -46,26 +36,14 @@ func parseQuery(r *http.Request) *query {
 // reject records an error of a parameter, such as "must be a number", unless one is
 // recorded already.
 func (q *query) reject(name, what string, args ...any) {
-	if q.err != nil {
-		return
+	if q.err == nil {
+		q.err = parameterError(name, what, args...)
 	}
-	if code, ok := ownCode[name]; ok {
-		q.err = problemf(code, name+" "+what+".", args...)
-		return
-	}
-	q.err = invalidField(name, what, args...)
 }
 
-// get returns a parameter and whether it is present. It rejects a repeated parameter.
+// get returns a parameter and whether it is present.
 func (q *query) get(name string) (string, bool) {
-	switch values := q.values[name]; len(values) {
-	case 0:
-		return "", false
-	case 1:
-		return values[0], true
-	}
-	q.reject(name, "must occur once")
-	return "", false
+	return q.values.Get(name), q.values.Has(name)
 }
 
 // set returns the values of a parameter that is a set of known values, separated by
@@ -100,13 +78,22 @@ func (q *query) limit() int {
 	return n
 }
 
-// scope returns the list and its filters as a text, to which cursors are bound.
+// scope returns the list and its filters as a text, to which cursors are bound. It names
+// the given filters even if they are absent, and the others if they are present.
 func (q *query) scope(list string, filters ...string) string {
 	for _, name := range filters {
 		list += fmt.Sprintf(" %s=%q", name, q.values[name])
 	}
+	for _, name := range slices.Sorted(maps.Keys(q.values)) {
+		if !slices.Contains(filters, name) && !slices.Contains(notFilters, name) {
+			list += fmt.Sprintf(" %s=%q", name, q.values[name])
+		}
+	}
 	return list
 }
+
+// notFilters are the parameters of lists that may differ from page to page.
+var notFilters = []string{"limit", "cursor", "after"}
 
 // cursor returns the sort key of the last element of the previous page, or "" for the
 // first page.

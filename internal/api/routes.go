@@ -11,8 +11,10 @@ type Route struct {
 	// Pattern is the method and path, as http.ServeMux takes it.
 	Pattern string
 	// Scope is what a caller's key must have. It is empty for a route that needs no key.
-	Scope   access.Scope
-	Handler http.Handler
+	Scope access.Scope
+	// Parameters are the names of the query's parameters. A request with others is refused.
+	Parameters []string
+	Handler    http.Handler
 }
 
 // Routes returns all routes. The caller handles panics and requests without a route, with
@@ -55,7 +57,10 @@ func (a *API) Routes() []Route {
 	}
 	routes := make([]Route, len(all))
 	for i, r := range all {
-		routes[i] = Route{Pattern: r.pattern, Scope: r.scope, Handler: a.serve(r.handler)}
+		routes[i] = Route{Pattern: r.pattern, Scope: r.scope, Parameters: parameters[r.pattern], Handler: a.serve(r.handler)}
+		if r.scope != "" { // a provider chose the URL of its notices
+			routes[i].Handler = a.serve(checked(parameters[r.pattern], r.handler))
+		}
 	}
 	return routes
 }

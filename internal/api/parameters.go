@@ -1,0 +1,130 @@
+package api
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/quittance/quittance/apitypes"
+)
+
+// parameters are the parameters of the query by route. Other routes have none.
+var parameters = map[string][]string{
+	"GET /api/audit":     {"merchantId", "action", "since", "limit", "cursor"},
+	"GET /api/claims":    {"merchantId", "paymentId", "limit", "cursor"},
+	"GET /api/events":    {"merchantId", "type", "invoiceId", "delivery", "after", "limit", "cursor"},
+	"GET /api/invoices":  {"merchantId", "status", "limit", "cursor"},
+	"GET /api/keys":      {"merchantId", "limit", "cursor"},
+	"GET /api/merchants": {"limit", "cursor"},
+	"GET /api/payments":  {"merchantId", "chainKey", "include", "limit", "cursor"},
+}
+
+// ownCode maps parameters to their error codes, if not invalid_field.
+var ownCode = map[string]apitypes.ErrorCode{
+	"status":   apitypes.CodeInvalidStatus,
+	"chainKey": apitypes.CodeInvalidChain,
+}
+
+// parameterError returns the error of a parameter, such as "must be a number".
+func parameterError(name, what string, args ...any) error {
+	if code, ok := ownCode[name]; ok {
+		return problemf(code, name+" "+what+".", args...)
+	}
+	return invalidField(name, what, args...)
+}
+
+// checked returns h for a route with the known parameters.
+func checked(known []string, h handler) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if err := checkParameters(r, known); err != nil {
+			return err
+		}
+		return h(w, r)
+	}
+}
+
+// checkParameters refuses a query that does not parse, that has a parameter which is not
+// among known, or that has one of them twice. include may be repeated.
+func checkParameters(r *http.Request, known []string) error {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return invalidField("query", "does not parse: %v", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if name == "" {
+			return invalidField("query", "has a parameter without a name")
+		}
+		if !slices.Contains(known, name) {
+			return unknownParameter(name, known)
+		}
+		if len(values[name]) > 1 && name != "include" {
+			return parameterError(name, "must occur once")
+		}
+	}
+	return nil
+}
+
+// maxUnknown bounds an unknown parameter's name in an error, in characters.
+const maxUnknown = 40
+
+// unknownParameter returns the error of a parameter that the operation does not have.
+func unknownParameter(name string, known []string) error {
+	field := fmt.Sprintf("%.*s", maxUnknown, strings.ToValidUTF8(name, "?"))
+	const what = "is not a parameter of this operation"
+	switch similar := nearest(name, known); {
+	case similar != "":
+		return invalidField(field, what+"; did you mean %s?", similar)
+	case len(known) == 0:
+		return invalidField(field, what+", which has none")
+	}
+	return invalidField(field, what+", which has %s", strings.Join(known, ", "))
+}
+
+// nearest returns the known name that is most similar to a name, or "" if none is similar.
+// Case and punctuation do not count, so that created_after is createdAfter.
+func nearest(name string, known []string) string {
+	plain := letters(name)
+	best, found := 1+min(2, len(plain)/3), "" // a longer name may have more typing errors
+	for _, k := range known {
+		if d := editDistance(plain, letters(k)); d < best {
+			best, found = d, k
+		}
+	}
+	return found
+}
+
+// letters returns the first ASCII letters and digits of a name, in lower case.
+func letters(name string) string {
+	plain := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return -1
+	}, strings.ToLower(name))
+	return plain[:min(len(plain), maxUnknown)]
+}
+
+// editDistance returns the least number of inserted, deleted and replaced bytes that makes
+// a into b.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := diagonal
+			if a[i] != b[j] {
+				replaced++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replaced, diagonal+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}
