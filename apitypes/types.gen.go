@@ -146,10 +146,13 @@ const (
 	CodeNoStagedSecret        ErrorCode = "no_staged_secret"
 	CodeNotFound              ErrorCode = "not_found"
 	CodePaymentOrphaned       ErrorCode = "payment_orphaned"
+	CodePaymentPending        ErrorCode = "payment_pending"
 	CodePaymentUndecided      ErrorCode = "payment_undecided"
 	CodePingFailed            ErrorCode = "ping_failed"
 	CodeRateLimited           ErrorCode = "rate_limited"
 	CodeReferenceTaken        ErrorCode = "reference_taken"
+	CodeRefundExceedsPayment  ErrorCode = "refund_exceeds_payment"
+	CodeRefundNotOpen         ErrorCode = "refund_not_open"
 	CodeSecretStaged          ErrorCode = "secret_staged"
 	CodeTooManyKeys           ErrorCode = "too_many_keys"
 	CodeUnauthorized          ErrorCode = "unauthorized"
@@ -206,6 +209,8 @@ func (e ErrorCode) Valid() bool {
 		return true
 	case CodePaymentOrphaned:
 		return true
+	case CodePaymentPending:
+		return true
 	case CodePaymentUndecided:
 		return true
 	case CodePingFailed:
@@ -213,6 +218,10 @@ func (e ErrorCode) Valid() bool {
 	case CodeRateLimited:
 		return true
 	case CodeReferenceTaken:
+		return true
+	case CodeRefundExceedsPayment:
+		return true
+	case CodeRefundNotOpen:
 		return true
 	case CodeSecretStaged:
 		return true
@@ -349,6 +358,66 @@ func (e PaymentStatus) Valid() bool {
 	}
 }
 
+// Defines values for RefundStatus.
+const (
+	RefundAwaitingAddress  RefundStatus = "awaiting_address"
+	RefundAwaitingApproval RefundStatus = "awaiting_approval"
+	RefundCanceled         RefundStatus = "canceled"
+	RefundConfirmed        RefundStatus = "confirmed"
+	RefundExpired          RefundStatus = "expired"
+	RefundOrphaned         RefundStatus = "orphaned"
+	RefundPending          RefundStatus = "pending"
+)
+
+// Valid indicates whether the value is a known member of the RefundStatus enum.
+func (e RefundStatus) Valid() bool {
+	switch e {
+	case RefundAwaitingAddress:
+		return true
+	case RefundAwaitingApproval:
+		return true
+	case RefundCanceled:
+		return true
+	case RefundConfirmed:
+		return true
+	case RefundExpired:
+		return true
+	case RefundOrphaned:
+		return true
+	case RefundPending:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RefundWarningCode.
+const (
+	WarnAccountUnknown   RefundWarningCode = "account_unknown"
+	WarnContract         RefundWarningCode = "contract"
+	WarnExceedsRemainder RefundWarningCode = "exceeds_remainder"
+	WarnManyInvoices     RefundWarningCode = "many_invoices"
+	WarnOtherRecipient   RefundWarningCode = "other_recipient"
+)
+
+// Valid indicates whether the value is a known member of the RefundWarningCode enum.
+func (e RefundWarningCode) Valid() bool {
+	switch e {
+	case WarnAccountUnknown:
+		return true
+	case WarnContract:
+		return true
+	case WarnExceedsRemainder:
+		return true
+	case WarnManyInvoices:
+		return true
+	case WarnOtherRecipient:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WebhookHealth.
 const (
 	HealthGone   WebhookHealth = "gone"
@@ -384,6 +453,12 @@ type AllowedAddress struct {
 
 // Amount An amount in minor units of its currency, without sign or leading zero, below 2^256.
 type Amount = string
+
+// ApproveRefundRequest defines model for ApproveRefundRequest.
+type ApproveRefundRequest struct {
+	// To An account or contract, with the ERC-55 checksum in responses.
+	To Address `json:"to"`
+}
 
 // Attempt One exchange with the merchant's endpoint. `lookupMs` to `answerMs` are parts of `durationMs`. Each is absent if
 // that part did not happen, for example on a reused connection, or took less than a millisecond.
@@ -1229,6 +1304,19 @@ type PingResponse struct {
 // PositiveAmount An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
 type PositiveAmount = string
 
+// PrepareRefundRequest defines model for PrepareRefundRequest.
+type PrepareRefundRequest struct {
+	// Amount An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
+	Amount PositiveAmount `json:"amount,omitempty"`
+
+	// To An address; by default the account that paid. With `ask_payer` the payer names one on a page, whose address
+	// is `claimUrl` in the response.
+	To string `json:"to,omitempty"`
+
+	// Reason For the record, and for the payer on that page. The same characters are allowed as in a line item's label.
+	Reason string `json:"reason,omitempty"`
+}
+
 // Problem Problem details (RFC 9457) of a request that was refused or failed.
 type Problem struct {
 	// Type URL of an explanation of the code.
@@ -1304,7 +1392,8 @@ type Reference = string
 
 // Refund A transfer from a settlement address back to the account that made a payment.
 type Refund struct {
-	// ID Derived from the transfer's position on the chain, so indexing the chain again gives the same id.
+	// ID Of a transfer: derived from its position on the chain, so indexing the chain again gives the same id. A prepared
+	// refund has an id of its own.
 	ID RefundID `json:"id"`
 
 	// PaymentID Derived from the transfer's position on the chain, so indexing the chain again gives the same id.
@@ -1328,6 +1417,10 @@ type Refund struct {
 
 	// ConfirmedAt Unix seconds.
 	ConfirmedAt Time `json:"confirmedAt"`
+
+	// PreparedRefundID Of a transfer: derived from its position on the chain, so indexing the chain again gives the same id. A prepared
+	// refund has an id of its own.
+	PreparedRefundID RefundID `json:"preparedRefundId,omitempty"`
 }
 
 // RefundData Data of `payment.refunded`.
@@ -1339,8 +1432,144 @@ type RefundData struct {
 	Payment Payment `json:"payment"`
 }
 
-// RefundID Derived from the transfer's position on the chain, so indexing the chain again gives the same id.
+// RefundID Of a transfer: derived from its position on the chain, so indexing the chain again gives the same id. A prepared
+// refund has an id of its own.
 type RefundID = string
+
+// RefundList defines model for RefundList.
+type RefundList struct {
+	Refunds []RefundRecord `json:"refunds"`
+
+	// NextCursor Present if there are more elements.
+	NextCursor string `json:"nextCursor,omitempty"`
+}
+
+// RefundRecord A refund: one that was prepared, or a transfer that was found on the chain and paid a payment back without
+// being prepared.
+type RefundRecord struct {
+	// ID Of a transfer: derived from its position on the chain, so indexing the chain again gives the same id. A prepared
+	// refund has an id of its own.
+	ID RefundID `json:"id"`
+
+	// PaymentID Derived from the transfer's position on the chain, so indexing the chain again gives the same id.
+	PaymentID PaymentID `json:"paymentId"`
+	InvoiceID InvoiceID `json:"invoiceId,omitempty"`
+
+	// MerchantID The id that the merchant chose.
+	MerchantID MerchantID `json:"merchantId,omitempty"`
+	ChainKey   string     `json:"chainKey"`
+
+	// Status `awaiting_address`: the payer has not named an address. `awaiting_approval`: the payer named one without a
+	// signature, and the merchant decides. `pending`: the transaction can be sent, or its transfer is not final; it
+	// then has a `txHash`. `confirmed`: the transfer is final. `canceled` and `expired`: prepared, and not sent;
+	// should the transfer arrive all the same, the refund becomes `pending` and `confirmed`. `orphaned`: a transfer
+	// that was not prepared, and whose block a reorg replaced. More values may be added.
+	Status RefundStatus `json:"status"`
+
+	// Prepared Whether it was prepared.
+	Prepared bool `json:"prepared"`
+
+	// Amount An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
+	Amount   PositiveAmount `json:"amount"`
+	Currency string         `json:"currency"`
+
+	// From An account or contract, with the ERC-55 checksum in responses.
+	From Address `json:"from"`
+
+	// To An account or contract, with the ERC-55 checksum in responses.
+	To     Address `json:"to,omitempty"`
+	Reason string  `json:"reason,omitempty"`
+
+	// Warnings What to consider before sending a prepared refund.
+	Warnings []RefundWarning `json:"warnings,omitempty"`
+
+	// CreatedAt Unix seconds.
+	CreatedAt Time `json:"createdAt"`
+
+	// ExpiresAt Unix seconds.
+	ExpiresAt Time `json:"expiresAt,omitempty"`
+
+	// CanceledAt Unix seconds.
+	CanceledAt Time `json:"canceledAt,omitempty"`
+
+	// ConfirmedAt Unix seconds.
+	ConfirmedAt Time  `json:"confirmedAt,omitempty"`
+	TxHash      Hash  `json:"txHash,omitempty"`
+	BlockNumber int64 `json:"blockNumber,omitempty"`
+
+	// AmountTransferred An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
+	AmountTransferred PositiveAmount `json:"amountTransferred,omitempty"`
+
+	// TransferID Of a transfer: derived from its position on the chain, so indexing the chain again gives the same id. A prepared
+	// refund has an id of its own.
+	TransferID RefundID `json:"transferId,omitempty"`
+}
+
+// RefundResponse defines model for RefundResponse.
+type RefundResponse struct {
+	// Refund A refund: one that was prepared, or a transfer that was found on the chain and paid a payment back without
+	// being prepared.
+	Refund RefundRecord `json:"refund"`
+
+	// Transaction The transaction that the merchant signs with its own wallet.
+	Transaction *RefundTransaction `json:"transaction,omitempty"`
+
+	// ClaimURL The page on which the payer enters an address, to be sent to the payer. Present while an address is awaited.
+	// It is a path if the service does not know its public URL.
+	ClaimURL string `json:"claimUrl,omitempty"`
+}
+
+// RefundStatus `awaiting_address`: the payer has not named an address. `awaiting_approval`: the payer named one without a
+// signature, and the merchant decides. `pending`: the transaction can be sent, or its transfer is not final; it
+// then has a `txHash`. `confirmed`: the transfer is final. `canceled` and `expired`: prepared, and not sent;
+// should the transfer arrive all the same, the refund becomes `pending` and `confirmed`. `orphaned`: a transfer
+// that was not prepared, and whose block a reorg replaced. More values may be added.
+type RefundStatus string
+
+// RefundTransaction The transaction that the merchant signs with its own wallet.
+type RefundTransaction struct {
+	ChainKey string `json:"chainKey"`
+	ChainID  int64  `json:"chainId"`
+
+	// From An account or contract, with the ERC-55 checksum in responses.
+	From Address `json:"from"`
+
+	// To An account or contract, with the ERC-55 checksum in responses.
+	To Address `json:"to"`
+
+	// Value Always 0, because the token moves and not the native coin.
+	Value string `json:"value"`
+
+	// Data The call of `transfer`, followed by the 32 bytes that name the refund. The token ignores these.
+	Data string `json:"data"`
+
+	// Link The transfer as an EIP-681 link. It cannot carry the tag; the refund is recognised by recipient and amount
+	// then.
+	Link string `json:"link"`
+
+	// Safe A batch file for the Transaction Builder of Safe, to be saved as it is.
+	Safe json.RawMessage `json:"safe"`
+}
+
+// RefundWarning defines model for RefundWarning.
+type RefundWarning struct {
+	// Code `contract`: the recipient is a contract, such as a wallet of an exchange or a multi-signature wallet, and may
+	// not credit the customer. `account_unknown`: no node told in time whether it is one. `many_invoices`: the account
+	// paid for at least 10 different invoices of this address, as an exchange does for its customers.
+	// `other_recipient`: the recipient is not the account that paid. `exceeds_remainder`: other refunds of the payment
+	// arrived since, and the transaction must not be sent any more. More values may be added.
+	Code RefundWarningCode `json:"code"`
+
+	// Text The warning, for humans.
+	Text string `json:"text"`
+}
+
+// RefundWarningCode `contract`: the recipient is a contract, such as a wallet of an exchange or a multi-signature wallet, and may
+// not credit the customer. `account_unknown`: no node told in time whether it is one. `many_invoices`: the account
+// paid for at least 10 different invoices of this address, as an exchange does for its customers.
+// `other_recipient`: the recipient is not the account that paid. `exceeds_remainder`: other refunds of the payment
+// arrived since, and the transaction must not be sent any more. More values may be added.
+type RefundWarningCode string
 
 // ReturnHost A host name or IP address in lower case, without a port. It allows every port of the host.
 type ReturnHost = string

@@ -126,6 +126,7 @@ export interface Refund {
   to: string;
   blockNumber: number;
   confirmedAt: number;
+  preparedRefundId?: string;
 }
 
 /** The members that all events have. */
