@@ -7,9 +7,11 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -34,7 +36,7 @@ func serve(t testing.TB, h http.HandlerFunc, other ...bool) *client.Client {
 	}
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
-	c, err := client.New(server.URL, client.WithHTTPClient(server.Client()))
+	c, err := client.New(server.URL, client.WithHTTPClient(server.Client()), client.WithRetries(0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,11 +76,11 @@ func TestCreateInvoice(t *testing.T) {
 		ID: invoice.ID, OnChainInvoiceID: "0x" + strings.Repeat("1", 64), CheckoutURL: "/checkout/" + invoice.ID, Invoice: invoice,
 	}
 	for _, test := range []struct {
-		options []client.CreateOption
-		key     []string
+		options []client.CallOption
+		key     string
 	}{
-		{nil, nil},
-		{[]client.CreateOption{client.IdempotencyKey("order-1")}, []string{"order-1"}},
+		{nil, "^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$"},
+		{[]client.CallOption{client.IdempotencyKey("order-1")}, "^order-1$"},
 	} {
 		c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			var got apitypes.CreateInvoiceRequest
@@ -88,13 +90,17 @@ func TestCreateInvoice(t *testing.T) {
 			if diff := cmp.Diff(asked, got); diff != "" || r.Method != http.MethodPost || r.URL.Path != "/api/invoices" || r.Header.Get("Content-Type") != "application/json" {
 				t.Errorf("%s %s %v (-want +got):\n%s", r.Method, r.URL, r.Header, diff)
 			}
-			if diff := cmp.Diff(test.key, r.Header.Values("Idempotency-Key")); diff != "" {
-				t.Errorf("key (-want +got):\n%s", diff)
+			if keys := r.Header.Values("Idempotency-Key"); len(keys) != 1 || !regexp.MustCompile(test.key).MatchString(keys[0]) {
+				t.Errorf("the keys are %q, want one like %s", keys, test.key)
 			}
 			w.Header().Set("Location", "/api/invoices/"+invoice.ID)
 			answer(t, w, http.StatusCreated, "application/json", want)
 		})
 		got, err := c.CreateInvoice(t.Context(), asked, test.options...)
+		if page := c.URL("/checkout/" + invoice.ID); got.CheckoutPage != page {
+			t.Errorf("the page is %q, want %q", got.CheckoutPage, page)
+		}
+		got.CheckoutPage = ""
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
 		}
@@ -185,7 +191,7 @@ func TestErrors(t *testing.T) {
 		Status     int
 		Code       apitypes.ErrorCode
 		Field      string
-		RetryAfter int
+		RetryAfter time.Duration
 	}
 	const problem = `{"type":"https://example.com/","title":"T","status":%d,"detail":"D.","code":%q%s}`
 	for name, test := range map[string]struct {
@@ -195,8 +201,8 @@ func TestErrors(t *testing.T) {
 		want       shown
 	}{
 		"field":       {400, "", fmt.Sprintf(problem, 400, "invalid_field", `,"field":"amount"`), shown{400, apitypes.CodeInvalidField, "amount", 0}},
-		"in progress": {409, "1", fmt.Sprintf(problem, 409, "idempotency_in_progress", ""), shown{409, apitypes.CodeIdempotencyInProgress, "", 1}},
-		"new code":    {429, "30", fmt.Sprintf(problem, 429, "rate_limited", ""), shown{429, "rate_limited", "", 30}},
+		"in progress": {409, "1", fmt.Sprintf(problem, 409, "idempotency_in_progress", ""), shown{409, apitypes.CodeIdempotencyInProgress, "", time.Second}},
+		"new code":    {429, "30", fmt.Sprintf(problem, 429, "rate_limited", ""), shown{429, "rate_limited", "", 30 * time.Second}},
 		"proxy":       {502, "soon", "<html>Bad gateway", shown{502, "", "", 0}},
 		"empty":       {503, "-1", "", shown{503, "", "", 0}},
 		"redirect":    {304, "", "", shown{304, "", "", 0}},

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"net/http"
-	"net/url"
 
 	"github.com/quittance/quittance/apitypes"
 )
@@ -12,7 +11,7 @@ import (
 // [apitypes.CodeNotFound] if the id is unknown.
 func (c *Client) Event(ctx context.Context, id string) (apitypes.EventRecord, error) {
 	var answer apitypes.EventRecord
-	err := c.call(ctx, http.MethodGet, c.base.JoinPath("api/events", url.PathEscape(id)), nil, nil, &answer)
+	err := c.get(ctx, c.path("api/events", id), &answer)
 	return answer, answered(err, "event", id, answer.ID())
 }
 
@@ -22,7 +21,7 @@ func (c *Client) Event(ctx context.Context, id string) (apitypes.EventRecord, er
 // [apitypes.CodeNoDelivery] if the merchant had no endpoint.
 func (c *Client) RedeliverEvent(ctx context.Context, id string) (apitypes.EventRecord, error) {
 	var answer apitypes.EventRecord
-	err := c.call(ctx, http.MethodPost, c.base.JoinPath("api/events", url.PathEscape(id), "redeliver"), nil, nil, &answer)
+	err := c.call(ctx, request{method: http.MethodPost, url: c.path("api/events", id, "redeliver")}, &answer)
 	return answer, answered(err, "event", id, answer.ID())
 }
 
@@ -31,7 +30,7 @@ func (c *Client) RedeliverEvent(ctx context.Context, id string) (apitypes.EventR
 func (c *Client) RedeliverEvents(ctx context.Context, r apitypes.RedeliverEventsRequest) (n int64, err error) {
 	for {
 		var answer apitypes.RedeliverEventsResponse
-		if err := c.post(ctx, c.base.JoinPath("api/events/redeliver"), make(http.Header), r, &answer); err != nil {
+		if err := c.send(ctx, request{method: http.MethodPost, url: c.path("api/events/redeliver")}, r, &answer); err != nil {
 			return n, err
 		}
 		n += answer.Redelivered

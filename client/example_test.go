@@ -8,9 +8,12 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"strings"
+	"time"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/webhook"
 )
 
 // service answers every request alike, so that the examples need no other.
@@ -71,4 +74,23 @@ func ExampleClient_Payments() {
 		fmt.Println(payment.InvoiceID, payment.Amount, payment.Currency)
 	}
 	// Output: inv_1 4900000 USDC
+}
+
+func ExampleWebhookHandler() {
+	hooks := client.WebhookHandler{
+		Secrets: []string{"whsec_4e1b0f6c9d2a7385"},
+		InvoicePaid: func(_ context.Context, e apitypes.InvoicePaidEvent) error {
+			fmt.Println("ship", e.Data.Invoice.ID)
+			return nil
+		},
+	}
+	body := `{"id":"evt_1","type":"invoice.paid","createdAt":1700000000,"data":{"invoice":{"id":"inv_1"}}}`
+	r := httptest.NewRequest(http.MethodPost, "/webhooks", strings.NewReader(body))
+	r.Header.Set(webhook.HeaderSignature, webhook.Sign("whsec_4e1b0f6c9d2a7385", time.Now(), []byte(body)))
+	w := httptest.NewRecorder()
+	hooks.ServeHTTP(w, r)
+	fmt.Println("answered", w.Code)
+	// Output:
+	// ship inv_1
+	// answered 204
 }

@@ -16,7 +16,7 @@ import (
 // [apitypes.CodeTooManyKeys] if the owner has too many keys.
 func (c *Client) CreateKey(ctx context.Context, r apitypes.CreateKeyRequest) (k apitypes.Key, secret string, err error) {
 	var answer apitypes.KeySecretResponse
-	err = c.post(ctx, c.base.JoinPath("api/keys"), make(http.Header), r, &answer)
+	err = c.send(ctx, request{method: http.MethodPost, url: c.path("api/keys")}, r, &answer)
 	return answer.Key, answer.Secret, err
 }
 
@@ -37,12 +37,12 @@ func (c *Client) Keys(ctx context.Context, merchantID string) iter.Seq2[apitypes
 func (c *Client) RotateKey(ctx context.Context, id string, overlap time.Duration) (k apitypes.Key, secret string, err error) {
 	var answer apitypes.KeySecretResponse
 	seconds := int64(overlap / time.Second)
-	err = c.post(ctx, c.base.JoinPath("api/keys", url.PathEscape(id), "rotate"), make(http.Header), apitypes.RotateKeyRequest{OverlapSeconds: &seconds}, &answer)
+	err = c.send(ctx, request{method: http.MethodPost, url: c.path("api/keys", id, "rotate")}, apitypes.RotateKeyRequest{OverlapSeconds: &seconds}, &answer)
 	return answer.Key, answer.Secret, err
 }
 
 // RevokeKey revokes a key. The service refuses it within a second. The error's code is
 // [apitypes.CodeNotFound] if the id is unknown.
 func (c *Client) RevokeKey(ctx context.Context, id string) error {
-	return c.call(ctx, http.MethodDelete, c.base.JoinPath("api/keys", url.PathEscape(id)), nil, nil, nil)
+	return c.call(ctx, request{method: http.MethodDelete, url: c.path("api/keys", id), repeatable: true}, nil)
 }

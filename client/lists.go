@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -107,10 +106,10 @@ func (c *Client) EventsAfter(ctx context.Context, f EventFilter, after string) (
 	if f.PageSize != 0 {
 		query.Set("limit", strconv.Itoa(f.PageSize))
 	}
-	u := *c.base.JoinPath("api/events")
+	u := c.path("api/events")
 	u.RawQuery = query.Encode()
 	var page apitypes.EventList
-	if err := c.call(ctx, http.MethodGet, &u, nil, nil, &page); err != nil {
+	if err := c.get(ctx, u, &page); err != nil {
 		return nil, after, err
 	}
 	if page.NextCursor == "" {
@@ -136,7 +135,7 @@ func list[P, T any](ctx context.Context, c *Client, path string, query url.Value
 	return func(yield func(T, error) bool) {
 		var none T
 		for cursor := ""; ; {
-			u := *c.base.JoinPath(path)
+			u := c.path(path)
 			asked := make(url.Values, len(query)+1)
 			for name, values := range query {
 				asked[name] = values
@@ -144,7 +143,7 @@ func list[P, T any](ctx context.Context, c *Client, path string, query url.Value
 			set(asked, "cursor", cursor)
 			u.RawQuery = asked.Encode()
 			var page P
-			if err := c.call(ctx, http.MethodGet, &u, nil, nil, &page); err != nil {
+			if err := c.get(ctx, u, &page); err != nil {
 				yield(none, err)
 				return
 			}

@@ -2,18 +2,10 @@ package client
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/http"
-	"net/url"
 
 	"github.com/quittance/quittance/apitypes"
 )
-
-// webhook returns the path of a merchant's endpoint.
-func (c *Client) webhook(merchantID string, rest ...string) *url.URL {
-	return c.base.JoinPath(append([]string{"api/merchants", url.PathEscape(merchantID), "webhook"}, rest...)...)
-}
 
 // ofMerchant returns err or, if that is nil, an error if the response is of another
 // merchant than requested.
@@ -25,7 +17,7 @@ func ofMerchant(err error, merchantID string, w apitypes.Webhook) error {
 // merchant is unknown or has no endpoint.
 func (c *Client) Webhook(ctx context.Context, merchantID string) (apitypes.Webhook, error) {
 	var answer apitypes.WebhookResponse
-	err := c.call(ctx, http.MethodGet, c.webhook(merchantID), nil, nil, &answer)
+	err := c.get(ctx, c.path("api/merchants", merchantID, "webhook"), &answer)
 	return answer.Webhook, ofMerchant(err, merchantID, answer.Webhook)
 }
 
@@ -40,7 +32,8 @@ func OptionalEvents(types ...apitypes.EventType) WebhookOption {
 }
 
 // PutWebhook sets the URL of a merchant's webhook. The first call generates the signing
-// secret and returns it; later calls return "". Without [OptionalEvents], the optional
+// secret and returns it; later calls return "". It is not repeated after it may have
+// reached the service, because the first secret would be lost. Without [OptionalEvents], the optional
 // types do not change. The error's code is [apitypes.CodeInvalidField] if the URL cannot
 // be used or a type is not optional, [apitypes.CodeConfiguredEndpoint] if the endpoint is
 // set in the service's configuration, and [apitypes.CodeNoMasterKey] if the service
@@ -50,14 +43,9 @@ func (c *Client) PutWebhook(ctx context.Context, merchantID, target string, opti
 	for _, option := range options {
 		option(&r)
 	}
-	body, err := json.Marshal(r)
-	if err != nil {
-		return w, "", fmt.Errorf("client: encode the request: %w", err)
-	}
 	// Without a secret, the response is a WebhookResponse.
 	var answer apitypes.WebhookSecretResponse
-	header := http.Header{"Content-Type": {"application/json"}}
-	err = c.call(ctx, http.MethodPut, c.webhook(merchantID), header, body, &answer)
+	err = c.send(ctx, request{method: http.MethodPut, url: c.path("api/merchants", merchantID, "webhook")}, r, &answer)
 	return answer.Webhook, answer.Secret, ofMerchant(err, merchantID, answer.Webhook)
 }
 
@@ -66,7 +54,7 @@ func (c *Client) PutWebhook(ctx context.Context, merchantID, target string, opti
 // [apitypes.CodeNotFound] if there is no endpoint.
 func (c *Client) PingWebhook(ctx context.Context, merchantID string) (apitypes.Attempt, error) {
 	var answer apitypes.PingResponse
-	err := c.call(ctx, http.MethodPost, c.webhook(merchantID, "ping"), nil, nil, &answer)
+	err := c.call(ctx, request{method: http.MethodPost, url: c.path("api/merchants", merchantID, "webhook", "ping")}, &answer)
 	return answer.Ping, err
 }
 
@@ -76,7 +64,7 @@ func (c *Client) PingWebhook(ctx context.Context, merchantID string) (apitypes.A
 // secret is staged already.
 func (c *Client) StageWebhookSecret(ctx context.Context, merchantID string) (w apitypes.Webhook, secret string, err error) {
 	var answer apitypes.WebhookSecretResponse
-	err = c.call(ctx, http.MethodPost, c.webhook(merchantID, "secret"), nil, nil, &answer)
+	err = c.call(ctx, request{method: http.MethodPost, url: c.path("api/merchants", merchantID, "webhook", "secret")}, &answer)
 	return answer.Webhook, answer.Secret, ofMerchant(err, merchantID, answer.Webhook)
 }
 
@@ -85,12 +73,12 @@ func (c *Client) StageWebhookSecret(ctx context.Context, merchantID string) (w a
 // and [apitypes.CodeNoStagedSecret] if no secret is staged.
 func (c *Client) PromoteWebhookSecret(ctx context.Context, merchantID string) (apitypes.Webhook, error) {
 	var answer apitypes.WebhookResponse
-	err := c.call(ctx, http.MethodPost, c.webhook(merchantID, "secret", "promote"), nil, nil, &answer)
+	err := c.call(ctx, request{method: http.MethodPost, url: c.path("api/merchants", merchantID, "webhook", "secret", "promote")}, &answer)
 	return answer.Webhook, ofMerchant(err, merchantID, answer.Webhook)
 }
 
 // DropWebhookSecret drops the staged secret. The error's code is
 // [apitypes.CodeNoStagedSecret] if no secret is staged.
 func (c *Client) DropWebhookSecret(ctx context.Context, merchantID string) error {
-	return c.call(ctx, http.MethodDelete, c.webhook(merchantID, "secret"), nil, nil, nil)
+	return c.call(ctx, request{method: http.MethodDelete, url: c.path("api/merchants", merchantID, "webhook", "secret")}, nil)
 }

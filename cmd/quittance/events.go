@@ -49,7 +49,7 @@ const keyVariable = "QUITTANCE_KEY"
 
 // openClient returns a client of the service at a URL.
 func openClient(env environment, url string) (*client.Client, error) {
-	c, err := client.New(url, client.WithHTTPClient(&http.Client{Timeout: callTimeout}), client.WithKey(env.key))
+	c, err := client.New(url, client.WithHTTPClient(&http.Client{Timeout: callTimeout}), client.WithRetries(0), client.WithKey(env.key))
 	if err != nil {
 		return nil, usageError{fmt.Errorf("--url %q is no address of a service; want one such as %s", url, defaultURL)}
 	}

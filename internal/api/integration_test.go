@@ -62,7 +62,7 @@ func newIntegration(t *testing.T, s *store.Store) integration {
 	t.Cleanup(server.Close)
 	httpClient := server.Client()
 	httpClient.Transport = apitest.Transport(t, httpClient.Transport)
-	c, err := client.New(server.URL, client.WithHTTPClient(httpClient))
+	c, err := client.New(server.URL, client.WithHTTPClient(httpClient), client.WithRetries(0))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,7 +56,7 @@ func newKeyed(t *testing.T, s *store.Store) keyed {
 // client returns a client with a key, or without one.
 func (k keyed) client(key string) *client.Client {
 	k.t.Helper()
-	c, err := client.New(k.server.URL, client.WithHTTPClient(k.server.Client()), client.WithKey(key))
+	c, err := client.New(k.server.URL, client.WithHTTPClient(k.server.Client()), client.WithRetries(0), client.WithKey(key))
 	if err != nil {
 		k.t.Fatal(err)
 	}

@@ -247,7 +247,7 @@ func startService(ctx context.Context, c serverConfig) (*service, error) {
 	if err != nil {
 		return nil, err
 	}
-	api, err := client.New(url, client.WithKey(operatorKey().Reveal()))
+	api, err := client.New(url, client.WithKey(operatorKey().Reveal()), client.WithRetries(0))
 	if err != nil {
 		return nil, errors.Join(err, p.stop())
 	}

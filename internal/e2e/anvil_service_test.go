@@ -260,7 +260,7 @@ func (s *service) do(r *replica, method, path, body string, header ...string) (s
 // api returns a client of a replica.
 func (s *service) api(r *replica) *client.Client {
 	s.Helper()
-	c, err := client.New(r.url, client.WithHTTPClient(s.http))
+	c, err := client.New(r.url, client.WithHTTPClient(s.http), client.WithRetries(0))
 	if err != nil {
 		s.Fatal(err)
 	}

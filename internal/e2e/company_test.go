@@ -164,7 +164,7 @@ func (c *company) get(browser *http.Client, path string) (status int, text strin
 // shop returns a client of the API with a key.
 func (c *company) shop(trusted certstest.Pair, key apitypes.KeySecretResponse) *client.Client {
 	c.Helper()
-	made, err := client.New("https://"+c.doors["api"], client.WithHTTPClient(c.browser(trusted, "api")), client.WithKey(key.Secret))
+	made, err := client.New("https://"+c.doors["api"], client.WithHTTPClient(c.browser(trusted, "api")), client.WithRetries(0), client.WithKey(key.Secret))
 	if err != nil {
 		c.Fatal(err)
 	}

@@ -95,7 +95,7 @@ func (w *world) ready(c *child) bool {
 // api returns a client of the world as it runs now.
 func (w *world) api() *client.Client {
 	w.Helper()
-	c, err := client.New(w.info.Load().BaseURL, client.WithHTTPClient(w.http))
+	c, err := client.New(w.info.Load().BaseURL, client.WithHTTPClient(w.http), client.WithRetries(0))
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func (w *world) draft(amount string) apitypes.CreateInvoiceRequest {
 }
 
 // create creates an invoice.
-func (w *world) create(r apitypes.CreateInvoiceRequest, options ...client.CreateOption) apitypes.CreateInvoiceResponse {
+func (w *world) create(r apitypes.CreateInvoiceRequest, options ...client.CallOption) apitypes.CreateInvoiceResponse {
 	w.Helper()
 	made, err := w.api().CreateInvoice(w.Context(), r, options...)
 	if err != nil {

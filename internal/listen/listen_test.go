@@ -72,7 +72,7 @@ func answers(t *testing.T, all ...func(http.ResponseWriter) error) (api *client.
 		}
 	})))
 	t.Cleanup(server.Close)
-	api, err := client.New(server.URL, client.WithHTTPClient(server.Client()))
+	api, err := client.New(server.URL, client.WithHTTPClient(server.Client()), client.WithRetries(0))
 	if err != nil {
 		t.Fatal(err)
 	}

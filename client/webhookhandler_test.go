@@ -1,0 +1,140 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/webhook"
+)
+
+const secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+
+var sentAt = time.Unix(1_700_000_000, 0)
+
+// deliver posts a body to a handler, and returns the status of its response.
+func deliver(h client.WebhookHandler, body, secret string) int {
+	r := httptest.NewRequest(http.MethodPost, "/webhooks", strings.NewReader(body))
+	r.Header.Set(webhook.HeaderSignature, webhook.Sign(secret, sentAt, []byte(body)))
+	r.Header.Set(webhook.HeaderDelivery, "dlv_1")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Code
+}
+
+func body(typ, data string) string {
+	return fmt.Sprintf(`{"id":"evt_1","type":%q,"createdAt":1700000000,"data":%s}`, typ, data)
+}
+
+// TestWebhookHandlerDispatches sends one event of each type.
+func TestWebhookHandlerDispatches(t *testing.T) {
+	var got []string
+	note := func(ctx context.Context, typ, id string) error {
+		got = append(got, typ+" "+id+" "+client.DeliveryID(ctx))
+		return nil
+	}
+	h := client.WebhookHandler{
+		Secrets: []string{"another", secret}, Now: func() time.Time { return sentAt }, Logger: slog.New(slog.DiscardHandler),
+		InvoiceCreated: func(ctx context.Context, e apitypes.InvoiceCreatedEvent) error {
+			return note(ctx, e.Type, e.Data.Invoice.ID)
+		},
+		InvoicePaid: func(ctx context.Context, e apitypes.InvoicePaidEvent) error {
+			return note(ctx, e.Type, e.Data.Invoice.ID)
+		},
+		InvoiceExpired: func(ctx context.Context, e apitypes.InvoiceExpiredEvent) error {
+			return note(ctx, e.Type, e.Data.Invoice.ID)
+		},
+		PaymentReceived: func(ctx context.Context, e apitypes.PaymentReceivedEvent) error {
+			return note(ctx, e.Type, e.Data.Payment.ID)
+		},
+		PaymentRefunded: func(ctx context.Context, e apitypes.PaymentRefundedEvent) error {
+			return note(ctx, e.Type, e.Data.Refund.ID)
+		},
+		PaymentUnattributed: func(ctx context.Context, e apitypes.PaymentUnattributedEvent) error {
+			return note(ctx, e.Type, e.Data.Payment.ID)
+		},
+		Other: func(ctx context.Context, e webhook.Event) error { return note(ctx, "other "+e.Type, e.ID) },
+	}
+	for _, sent := range []string{
+		body("invoice.created", `{"invoice":{"id":"inv_1"}}`), body("invoice.paid", `{"invoice":{"id":"inv_2"}}`),
+		body("invoice.expired", `{"invoice":{"id":"inv_3"}}`), body("payment.received", `{"payment":{"id":"pay_1"}}`),
+		body("payment.refunded", `{"refund":{"id":"ref_1"},"payment":{}}`), body("payment.unattributed", `{"payment":{"id":"pay_2"},"candidates":[]}`),
+		body("webhook.ping", `{}`),
+	} {
+		if status := deliver(h, sent, secret); status != http.StatusNoContent {
+			t.Errorf("%s: answered %d", sent, status)
+		}
+	}
+	want := []string{
+		"invoice.created inv_1 dlv_1", "invoice.paid inv_2 dlv_1", "invoice.expired inv_3 dlv_1", "payment.received pay_1 dlv_1",
+		"payment.refunded ref_1 dlv_1", "payment.unattributed pay_2 dlv_1", "other webhook.ping evt_1 dlv_1",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}
+
+func TestWebhookHandlerAnswers(t *testing.T) {
+	paid := body("invoice.paid", `{"invoice":{"id":"inv_1"}}`)
+	for name, test := range map[string]struct {
+		body, secret string
+		err          error
+		want         int
+	}{
+		"handled":          {paid, secret, nil, http.StatusNoContent},
+		"failed":           {paid, secret, errors.New("no stock"), http.StatusInternalServerError},
+		"another secret":   {paid, "hunter2", nil, http.StatusUnauthorized},
+		"not an event":     {`{}`, secret, nil, http.StatusBadRequest},
+		"not an invoice":   {body("invoice.paid", `{"invoice":[]}`), secret, nil, http.StatusInternalServerError},
+		"without function": {body("invoice.expired", `{}`), secret, nil, http.StatusNoContent},
+	} {
+		called := 0
+		h := client.WebhookHandler{
+			Secrets: []string{secret}, Now: func() time.Time { return sentAt }, Logger: slog.New(slog.DiscardHandler),
+			InvoicePaid: func(context.Context, apitypes.InvoicePaidEvent) error { called++; return test.err },
+		}
+		if got := deliver(h, test.body, test.secret); got != test.want {
+			t.Errorf("%s: answered %d, want %d", name, got, test.want)
+		}
+		if want := test.body == paid && test.secret == secret; (called == 1) != want {
+			t.Errorf("%s: called %d times", name, called)
+		}
+	}
+	if status := deliver(client.WebhookHandler{Now: func() time.Time { return sentAt }, Logger: slog.New(slog.DiscardHandler)}, paid, ""); status != http.StatusUnauthorized {
+		t.Errorf("without secrets it answers %d", status)
+	}
+}
+
+// TestWebhookHandlerKnowsAllEvents compares the functions with the webhooks of openapi.yaml.
+func TestWebhookHandlerKnowsAllEvents(t *testing.T) {
+	doc, err := openapi3.NewLoader().LoadFromFile("../openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler := reflect.TypeFor[client.WebhookHandler]()
+	for typ := range doc.Webhooks {
+		name := ""
+		for word := range strings.SplitSeq(typ, ".") {
+			name += strings.ToUpper(word[:1]) + word[1:]
+		}
+		field, ok := handler.FieldByName(name)
+		if !ok || field.Type.NumIn() != 2 || field.Type.In(1).Name() != name+"Event" {
+			t.Errorf("no function %s for the event %s", name, typ)
+		}
+	}
+	if len(doc.Webhooks) < 6 {
+		t.Errorf("openapi.yaml has %d webhooks", len(doc.Webhooks))
+	}
+}
