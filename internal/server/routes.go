@@ -7,6 +7,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/apidocs"
 	"github.com/quittance/quittance/internal/checkout"
 )
 
@@ -56,6 +57,9 @@ func (s *Server) routes(rest *api.API, page *checkout.Checkout) []route {
 		route{"GET /status", OperatorDoor, operatorCredential, "", http.HandlerFunc(s.status)},
 		route{"GET /metrics", OperatorDoor, operatorCredential, "", promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{})},
 	)
+	for _, r := range apidocs.Routes() {
+		table = append(table, route{r.Pattern, APIDoor, noCredential, "", r.Handler})
+	}
 	if s.hasPrivateOperatorDoor() {
 		table = append(table, profileRoutes()...)
 	}

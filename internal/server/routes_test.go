@@ -50,8 +50,14 @@ GET /debug/pprof/profile operator none
 GET /debug/pprof/symbol operator none
 GET /debug/pprof/trace operator none
 GET /dev/world api none
+GET /docs api none
+GET /docs/redoc.standalone.js api none
+GET /docs/reference.css api none
+GET /docs/reference.js api none
 GET /healthz operator none
 GET /metrics operator operator
+GET /openapi.json api none
+GET /openapi.yaml api none
 GET /readyz operator none
 GET /status operator operator
 PATCH /api/merchants/{id} api key keys:write

@@ -1,0 +1,73 @@
+package apidocs
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// redocSum is the SHA-256 of bundles/redoc.standalone.js in npm's redoc@2.5.4.
+const redocSum = "dcaf76612bc4a3fbcc923a8966dee2f6146a5f32e5ce1b6f02dd60cbbf89500b"
+
+func TestBundleIsUnchanged(t *testing.T) {
+	t.Parallel()
+	bundle, err := assets.ReadFile("assets/redoc.standalone.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(bundle)
+	if got := hex.EncodeToString(sum[:]); got != redocSum {
+		t.Errorf("the SHA-256 is %s, want %s", got, redocSum)
+	}
+}
+
+func TestRoutes(t *testing.T) {
+	t.Parallel()
+	mux := http.NewServeMux()
+	routes := Routes()
+	for _, r := range routes {
+		mux.Handle(r.Pattern, r.Handler)
+	}
+	get := func(path string, header ...string) *httptest.ResponseRecorder {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+		for i := 0; i < len(header); i += 2 {
+			r.Header.Set(header[i], header[i+1])
+		}
+		w := httptest.NewRecorder()
+		mux.ServeHTTP(w, r)
+		return w
+	}
+	page := get("/docs")
+	for _, path := range []string{"/docs/reference.css", "/docs/reference.js", "/docs/redoc.standalone.js", "/openapi.yaml"} {
+		if !strings.Contains(page.Body.String(), `"`+path+`"`) {
+			t.Errorf("the page does not name %s", path)
+		}
+	}
+	for _, r := range routes {
+		path := strings.TrimPrefix(r.Pattern, "GET ")
+		answer := get(path)
+		if answer.Code != http.StatusOK || answer.Body.Len() == 0 {
+			t.Errorf("%s: %d with %d bytes", path, answer.Code, answer.Body.Len())
+		}
+		if got := answer.Header().Get("Content-Security-Policy"); got != policy || strings.Contains(got, "unsafe") || strings.Contains(got, "http") {
+			t.Errorf("%s: policy %q", path, got)
+		}
+		if again := get(path, "If-None-Match", answer.Header().Get("ETag")); again.Code != http.StatusNotModified {
+			t.Errorf("%s with its ETag: %d, want 304", path, again.Code)
+		}
+	}
+	var document struct {
+		OpenAPI string         `json:"openapi"`
+		Paths   map[string]any `json:"paths"`
+	}
+	if err := json.Unmarshal(get("/openapi.json").Body.Bytes(), &document); err != nil {
+		t.Fatal(err)
+	}
+	if document.OpenAPI != "3.1.0" || document.Paths["/api/invoices"] == nil {
+		t.Errorf("openapi.json is of version %q and has %d paths", document.OpenAPI, len(document.Paths))
+	}
+}
