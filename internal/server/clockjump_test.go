@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"log/slog"
-	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // oneRoundLog is a log that stops the cleaner after its first round.
@@ -60,7 +60,7 @@ func TestClockJumpRemovesNothing(t *testing.T) {
 	now := func() time.Time { return time.Now().Add(time.Duration(jump.Load())) }
 	c, _ := scripted(t, "house", 7)
 	cfg := Config{
-		Database: "sqlite:" + filepath.Join(t.TempDir(), "quittance.db"), Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true},
+		Database: storetest.Migrated(t), Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true},
 		KeepEvents: 24 * time.Hour, KeepAttempts: 24 * time.Hour, Now: now,
 	}
 	request := settle.CreateRequest{IdempotencyKey: "k", Draft: invoice.Draft{

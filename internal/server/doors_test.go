@@ -17,6 +17,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/certs/certstest"
+	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // listenOn listens on a free port for each of the addresses.
@@ -259,7 +260,7 @@ func TestCertificateProblem(t *testing.T) {
 func TestHTTPSWithoutCertificate(t *testing.T) {
 	t.Parallel()
 	listeners := listenOn(t, Address{HTTPS: true})
-	err := Run(t.Context(), Config{Listeners: listeners, Database: "sqlite:" + filepath.Join(t.TempDir(), "q.db"), Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
+	err := Run(t.Context(), Config{Listeners: listeners, Database: storetest.Migrated(t), Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
 	if err == nil || !strings.Contains(err.Error(), "no certificate") {
 		t.Errorf("it ended with %v", err)
 	}

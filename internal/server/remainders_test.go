@@ -18,7 +18,7 @@ import (
 // its transfer amount at once.
 func TestRemaindersAreAssignedAtStart(t *testing.T) {
 	t.Parallel()
-	database := storetest.SQLite(t)
+	database := storetest.Migrated(t)
 	now := time.Now().Unix()
 	c, node := scripted(t, "house", 7)
 	down := errors.New("the node is down")

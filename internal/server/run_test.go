@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,6 +24,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/logtest"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
 	"github.com/quittance/quittance/internal/watchdog"
 )
 
@@ -140,7 +140,7 @@ func TestReadyReportsTheChain(t *testing.T) {
 }
 
 func TestReadyReportsTheDatabase(t *testing.T) {
-	db, err := store.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "quittance.db"))
+	db, err := store.Open(t.Context(), storetest.Migrated(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func TestReadyReportsTheDatabase(t *testing.T) {
 
 // TestReadyReportsStalledWork begins a task that makes no progress.
 func TestReadyReportsStalledWork(t *testing.T) {
-	db, err := store.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "quittance.db"))
+	db, err := store.Open(t.Context(), storetest.Migrated(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,13 +6,13 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/store/storetest"
 	"github.com/quittance/quittance/internal/testdeps"
 	"github.com/quittance/quittance/webhook"
 )
@@ -39,7 +39,7 @@ type running struct {
 func startServer(t *testing.T, cfg Config) *running {
 	t.Helper()
 	if cfg.Database == "" {
-		cfg.Database = "sqlite:" + filepath.Join(t.TempDir(), "quittance.db")
+		cfg.Database = storetest.Migrated(t)
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)

@@ -20,6 +20,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // statusOf polls /status until wanted returns true, and returns the status.
@@ -128,7 +129,7 @@ func halt(t *testing.T, database, chainKey, reason string) {
 func TestHaltedAndResumed(t *testing.T) {
 	t.Parallel()
 	c, _ := scripted(t, "house", 7)
-	database := "sqlite:" + t.TempDir() + "/quittance.db"
+	database := storetest.Migrated(t)
 	first := startServer(t, Config{Chains: []Chain{c}, Database: database})
 	await(t, first.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
 	first.stop()

@@ -41,6 +41,14 @@ func SQLite(tb testing.TB) string {
 	return "sqlite:" + filepath.Join(tb.TempDir(), "quittance.db")
 }
 
+// Migrated returns the URL of a SQLite database that has the schema.
+func Migrated(tb testing.TB) string {
+	tb.Helper()
+	url := SQLite(tb)
+	copySchema(tb, strings.TrimPrefix(url, "sqlite:"))
+	return url
+}
+
 // Open opens the database for the length of the test. A SQLite database that
 // does not exist yet begins as a copy of one with the schema.
 func Open(tb testing.TB, url string) *store.Store {
