@@ -716,7 +716,7 @@ type CreateMerchantRequest struct {
 	DefaultAddresses map[string]Address `json:"defaultAddresses,omitempty"`
 
 	// AllowedAddresses The only addresses that invoices may settle to. Replaces all. Without a list, every address is allowed; once
-	// there is one, it cannot be emptied.
+	// there is one, it cannot be emptied. A merchant's key can list only addresses that it may name in an invoice.
 	AllowedAddresses []AllowedAddress `json:"allowedAddresses,omitempty"`
 
 	// Immediately Applies `allowedAddresses` without the delay. For the operator.
@@ -1644,7 +1644,7 @@ type UpdateMerchantRequest struct {
 	DefaultAddresses map[string]Address `json:"defaultAddresses,omitzero"`
 
 	// AllowedAddresses The only addresses that invoices may settle to. Replaces all. Without a list, every address is allowed; once
-	// there is one, it cannot be emptied.
+	// there is one, it cannot be emptied. A merchant's key can list only addresses that it may name in an invoice.
 	AllowedAddresses []AllowedAddress `json:"allowedAddresses,omitempty"`
 
 	// Immediately Applies `allowedAddresses` without the delay. For the operator.

@@ -73,6 +73,7 @@ const (
 	ActionMerchantCreate    Action = "merchant.create"
 	ActionMerchantUpdate    Action = "merchant.update"
 	ActionAllowList         Action = "merchant.allowlist"
+	ActionAddressLost       Action = "merchant.address.lost"
 	ActionEndpointUpdate    Action = "endpoint.update"
 	ActionSecretStage       Action = "endpoint.secret.stage"
 	ActionSecretPromote     Action = "endpoint.secret.promote"
@@ -135,6 +136,14 @@ func NewEntry(ctx context.Context, at time.Time, c Change) Entry {
 		MerchantID: c.MerchantID, Action: c.Action, Object: entryText(c.Object),
 		Before: changeText(c.Before), After: changeText(c.After),
 	}
+}
+
+// NewAddressLost returns the entry of a merchant whose claim to a settlement address ends,
+// because the operator gave the address to another merchant.
+func NewAddressLost(ctx context.Context, at time.Time, merchantID, address string) Entry {
+	return NewEntry(ctx, at, Change{
+		MerchantID: merchantID, Action: ActionAddressLost, Object: merchantID, Before: map[string]string{"address": address},
+	})
 }
 
 // entryText returns a text without control characters, cut to MaxEntryText.

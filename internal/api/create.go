@@ -40,7 +40,9 @@ func (a *API) createInvoice(w http.ResponseWriter, r *http.Request) error {
 	if draft.MerchantID, err = ownMerchant(r.Context(), draft.MerchantID); err != nil {
 		return err
 	}
-	inv, err := a.ledger.Create(r.Context(), settle.CreateRequest{Draft: draft, IdempotencyKey: key, Scope: idempotencyScope(p)})
+	inv, err := a.ledger.Create(r.Context(), settle.CreateRequest{
+		Draft: draft, IdempotencyKey: key, Scope: idempotencyScope(p), ByMerchant: !p.IsOperator(),
+	})
 	if err != nil {
 		return fmt.Errorf("create invoice: %w", err)
 	}

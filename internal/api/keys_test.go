@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -147,6 +148,7 @@ func TestMerchantIsFilledIn(t *testing.T) {
 		wantCode(t, "the operator names no merchant", err, http.StatusBadRequest, apitypes.CodeInvalidField)
 		ids := make(map[string]string)
 		for merchant, c := range map[string]*client.Client{"acme": acme, "globex": globex} {
+			unnamed.MerchantAddress = fmt.Sprintf("0x%040x", len(merchant))
 			for range 2 {
 				made, err := c.CreateInvoice(ctx, unnamed, client.IdempotencyKey("order-1"))
 				if err != nil || made.Invoice.MerchantID != merchant || ids[merchant] != "" && ids[merchant] != made.ID {
@@ -166,6 +168,38 @@ func TestMerchantIsFilledIn(t *testing.T) {
 		}
 		_, err = acme.Invoice(ctx, ids["globex"])
 		wantCode(t, "another merchant's invoice", err, http.StatusNotFound, apitypes.CodeNotFound)
+	})
+}
+
+// TestAddressOfAnotherMerchant has a merchant's key name an address of another merchant, and
+// then the operator share it.
+func TestAddressOfAnotherMerchant(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		k, ctx := newKeyed(t, s), t.Context()
+		operator := k.client("")
+		_, acme := k.create(operator, "acme", "standard")
+		_, globex := k.create(operator, "globex", "admin")
+		mine, theirs := asked, asked
+		theirs.MerchantID = "globex"
+		if _, err := acme.CreateInvoice(ctx, mine); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			_, err := globex.CreateInvoice(ctx, theirs, client.IdempotencyKey("1"))
+			wantProblemCode(t, err, apitypes.CodeInvalidField, "merchantAddress")
+			if err == nil || strings.Contains(err.Error(), "acme") {
+				t.Errorf("the problem names the merchant: %v", err)
+			}
+		}
+		for _, c := range []struct {
+			by *client.Client
+			of apitypes.CreateInvoiceRequest
+		}{{operator, mine}, {operator, theirs}, {globex, theirs}, {acme, mine}} {
+			if _, err := c.by.CreateInvoice(ctx, c.of); err != nil {
+				t.Errorf("shared: %s: %v", c.of.MerchantID, err)
+			}
+		}
 	})
 }
 

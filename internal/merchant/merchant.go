@@ -127,6 +127,9 @@ func (m *Manager) Create(ctx context.Context, by access.Principal, id string, c 
 		if err := tx.InsertMerchant(ctx, created); err != nil {
 			return err
 		}
+		if _, err := m.grant(ctx, tx, holdings(id, c)); err != nil {
+			return err
+		}
 		return tx.AppendAudit(ctx, m.entry(ctx, access.ActionMerchantCreate, id, nil, audited(created)))
 	})
 	if errors.Is(err, store.ErrConflict) {
@@ -137,8 +140,9 @@ func (m *Manager) Create(ctx context.Context, by access.Principal, id string, c 
 }
 
 // Update changes a merchant. The operator may change everything; a merchant's principal
-// may change the list of allowed addresses, with the delay. Errors are ErrNotFound,
-// ErrForbidden, ErrConfigured and *invoice.FieldError.
+// may change the list of allowed addresses, with the delay, to addresses that it holds or
+// that nobody holds. Errors are ErrNotFound, ErrForbidden, ErrConfigured and
+// *invoice.FieldError.
 func (m *Manager) Update(ctx context.Context, by access.Principal, id string, c invoice.MerchantChange) (changed invoice.Merchant, err error) {
 	if err := m.mayChange(by, id); err != nil {
 		return changed, err
@@ -151,6 +155,9 @@ func (m *Manager) Update(ctx context.Context, by access.Principal, id string, c 
 	}
 	err = m.change(ctx, id, func(tx *store.Tx, was invoice.Merchant) (access.Action, error) {
 		if changed, err = was.Change(c, m.now(), m.conf.Delay); err != nil {
+			return "", err
+		}
+		if _, err := m.hold(ctx, tx, by, id, c); err != nil {
 			return "", err
 		}
 		action := access.ActionMerchantUpdate

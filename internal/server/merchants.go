@@ -57,7 +57,7 @@ func (s *Server) buildMerchants(ctx context.Context, chainKeys []string) error {
 		Store: s.store, Configured: configured, AcceptAll: s.cfg.Merchants.AcceptAll,
 		Chains: chainKeys, Delay: s.cfg.AllowListDelay, Now: s.cfg.Now,
 	})
-	return nil
+	return s.merchants.HoldConfigured(ctx)
 }
 
 // directory implements settle.Merchants.

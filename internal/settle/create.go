@@ -15,12 +15,16 @@ type CreateRequest struct {
 	Draft          invoice.Draft
 	IdempotencyKey string // empty without one
 	Scope          string // of the key: the same key in another scope is another key
+	// ByMerchant says that the merchant asks, not the operator: the invoice may settle only
+	// to an address that the merchant holds, or that nobody holds.
+	ByMerchant bool
 }
 
 // Create makes an open invoice, its invoice.created event and the intent to
 // open its commitment. A repeated request with the same key returns the invoice
 // of the first one. It returns an *invoice.FieldError for a draft that breaks a
-// rule, ErrIdempotencyMismatch or ErrIdempotencyInProgress.
+// rule or names an address of another merchant, ErrIdempotencyMismatch or
+// ErrIdempotencyInProgress.
 func (s *Service) Create(ctx context.Context, req CreateRequest) (invoice.Invoice, error) {
 	if req.IdempotencyKey != "" {
 		return s.createOnce(ctx, req)
@@ -29,7 +33,7 @@ func (s *Service) Create(ctx context.Context, req CreateRequest) (invoice.Invoic
 	if err != nil {
 		return invoice.Invoice{}, err
 	}
-	return s.insert(ctx, create{inv: inv})
+	return s.insert(ctx, create{inv: inv, byMerchant: req.ByMerchant})
 }
 
 // buildInvoice checks a draft and returns its invoice without a transfer amount.

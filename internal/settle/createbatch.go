@@ -8,6 +8,7 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/batch"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
@@ -25,8 +26,10 @@ const (
 
 // create is an invoice to be inserted, with the idempotency key of its request.
 type create struct {
-	inv invoice.Invoice
-	key *store.IdempotencyKey // nil without one
+	inv        invoice.Invoice
+	key        *store.IdempotencyKey // nil without one
+	byMerchant bool                  // the merchant asks, not the operator
+	origin     access.Origin         // of the request
 }
 
 // createCall is a request that waits for its invoice.
@@ -37,8 +40,10 @@ var errKeyTaken = errors.New("idempotency key taken")
 
 // insert inserts an invoice in one transaction with those that are created at the
 // same time. It returns errKeyTaken, and inserts nothing, when the key has been
-// used. Where ctx ends first, the invoice may still be inserted.
+// used, and errNotHeld when the merchant may not use the address. Where ctx ends
+// first, the invoice may still be inserted.
 func (s *Service) insert(ctx context.Context, c create) (invoice.Invoice, error) {
+	c.origin = access.OriginFrom(ctx)
 	select {
 	case err := <-s.creates.Submit(ctx, &c):
 		return c.inv, err
@@ -58,11 +63,15 @@ func (s *Service) createAll(ctx context.Context, calls []*createCall) {
 	calls, repeats := splitRepeats(calls)
 	for try := 0; len(calls) > 0; {
 		var inserted, taken map[string]bool // ids of the invoices
+		var held holdings
 		err := s.update(ctx, func(tx *store.Tx, out *outbox) (err error) {
-			inserted, taken, err = s.insertInvoices(ctx, tx, out, calls, try)
+			if held, err = s.hold(ctx, tx, out, calls); err != nil {
+				return err
+			}
+			allowed := slices.DeleteFunc(slices.Clone(calls), func(c *createCall) bool { return held.refused[c] })
+			inserted, taken, err = s.insertInvoices(ctx, tx, out, allowed, try)
 			return err
 		})
-		s.settlements.remember(calls, err == nil)
 		finished := func(id string) bool { return inserted[id] }
 		switch {
 		case errors.Is(err, errKeyTaken): // rolled back: the others are inserted again
@@ -70,17 +79,28 @@ func (s *Service) createAll(ctx context.Context, calls []*createCall) {
 		case err != nil:
 			finished = func(string) bool { return true }
 		default:
+			calls = finish(calls, repeats, errNotHeld, func(c *createCall) bool { return held.refused[c] })
+			s.holdings.remember(held)
 			try++
 		}
-		calls = slices.DeleteFunc(calls, func(c *createCall) bool {
-			if !finished(c.Value.inv.ID) {
-				return false
-			}
-			c.Finish(err)
-			repeats.finish(c.Value.key, err)
-			return true
-		})
+		s.settlements.remember(calls, err == nil)
+		if err != nil {
+			s.holdings.forget(calls)
+		}
+		calls = finish(calls, repeats, err, func(c *createCall) bool { return finished(c.Value.inv.ID) })
 	}
+}
+
+// finish finishes the calls that match with err, and returns the others.
+func finish(calls []*createCall, repeats repeatedCalls, err error, match func(*createCall) bool) []*createCall {
+	return slices.DeleteFunc(calls, func(c *createCall) bool {
+		if !match(c) {
+			return false
+		}
+		c.Finish(err)
+		repeats.finish(c.Value.key, err)
+		return true
+	})
 }
 
 // repeatedCalls are calls of a batch with the key of another call of the batch.

@@ -27,7 +27,7 @@ func (s *Service) createOnce(ctx context.Context, req CreateRequest) (invoice.In
 	if err != nil {
 		return invoice.Invoice{}, err
 	}
-	inv, err = s.insert(ctx, create{inv: inv, key: &store.IdempotencyKey{
+	inv, err = s.insert(ctx, create{inv: inv, byMerchant: req.ByMerchant, key: &store.IdempotencyKey{
 		Scope: req.Scope, Key: req.IdempotencyKey, RequestHash: hash, InvoiceID: inv.ID,
 	}})
 	if errors.Is(err, errKeyTaken) {

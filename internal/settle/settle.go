@@ -103,6 +103,7 @@ type Service struct {
 	ids            *invoice.IDs
 	creates        *batch.Batcher[*create, error]
 	settlements    *settlementCache
+	holdings       *holdingCache
 	suffixes       *suffixCache
 }
 
@@ -121,7 +122,7 @@ func New(cfg Config) *Service {
 		store: cfg.Store, chains: cfg.Chains, byKey: make(map[string]chain.Chain), merchants: cfg.Merchants,
 		optionalEvents: cfg.OptionalEvents, signals: cfg.Signals.orIgnored(),
 		now: cfg.Now, schedule: cfg.Schedule, rand: cfg.Rand, ids: invoice.NewIDs(cfg.Now, cfg.Rand),
-		settlements: newSettlementCache(), suffixes: newSuffixCache(cfg.Now),
+		settlements: newSettlementCache(), holdings: newHoldingCache(), suffixes: newSuffixCache(cfg.Now),
 	}
 	for _, c := range cfg.Chains {
 		s.byKey[c.Key] = c

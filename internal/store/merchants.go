@@ -26,20 +26,26 @@ func (s Settlement) compare(o Settlement) int {
 // InsertSettlements inserts merchants and their settlement addresses, unless
 // they exist.
 func (tx *Tx) InsertSettlements(ctx context.Context, settlements []Settlement, now time.Time) error {
-	merchants := make(map[string]bool, len(settlements))
-	var rows, addresses [][]any
+	var ids []string
+	var addresses [][]any
 	for _, s := range slices.SortedFunc(slices.Values(settlements), Settlement.compare) {
-		if !merchants[s.MerchantID] {
-			merchants[s.MerchantID] = true
-			rows = append(rows, []any{s.MerchantID, invoice.UnixSeconds(now)})
-		}
+		ids = append(ids, s.MerchantID)
 		addresses = append(addresses, []any{s.ChainKey, s.Address.String(), s.MerchantID, invoice.UnixSeconds(now)})
 	}
-	if err := tx.insert(ctx, insertion{"merchants", []string{"id", "created_at"}, "ON CONFLICT DO NOTHING"}, rows); err != nil {
+	if err := tx.insertMerchants(ctx, ids, now); err != nil {
 		return err
 	}
 	return tx.insert(ctx, insertion{"settlement_addresses",
 		[]string{"chain_key", "address", "merchant_id", "created_at"}, "ON CONFLICT DO NOTHING"}, addresses)
+}
+
+// insertMerchants inserts merchants, unless they exist.
+func (tx *Tx) insertMerchants(ctx context.Context, ids []string, now time.Time) error {
+	rows := make([][]any, 0, len(ids))
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
+		rows = append(rows, []any{id, invoice.UnixSeconds(now)})
+	}
+	return tx.insert(ctx, insertion{"merchants", []string{"id", "created_at"}, "ON CONFLICT DO NOTHING"}, rows)
 }
 
 // SettlementAddresses returns which of the addresses are settlement addresses

@@ -47,8 +47,8 @@ func scanPayment(row scanner) (PaymentRow, error) {
 
 // SavePayments inserts payments, and updates existing ones: their block,
 // transfer, state and invoice. The payments must be distinct. Those without an
-// invoice are added to the unattributed payments of the merchants whose address
-// received them.
+// invoice are added to the unattributed payments of the merchants that hold the
+// address which received them, and whose invoices named it on that chain.
 func (tx *Tx) SavePayments(ctx context.Context, payments []PaymentRow) error {
 	rows := make([][]any, len(payments))
 	seen := make([]string, len(payments))
@@ -75,10 +75,7 @@ func (tx *Tx) SavePayments(ctx context.Context, payments []PaymentRow) error {
 	if err := execIn(ctx, &tx.queries, "DELETE FROM unattributed WHERE seen_id IN ", seen); err != nil {
 		return err
 	}
-	return execIn(ctx, &tx.queries, `INSERT INTO unattributed (seen_id, merchant_id, chain_key)
-		SELECT payments.seen_id, settled.merchant_id, payments.chain_key
-		FROM payments JOIN settlement_addresses AS settled ON settled.chain_key = payments.chain_key AND settled.address = payments.to_address
-		WHERE payments.seen_id IN `, unattributed)
+	return tx.insertUnattributed(ctx, unattributed)
 }
 
 // MerchantsOfUnattributed returns, for each payment without an invoice, the

@@ -367,6 +367,14 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 			"claim": func() error {
 				return write.SaveClaim(ctx, store.Claim{ID: "clm_2", PaymentID: "pay_2", InvoiceID: "inv_2", MerchantID: "m"})
 			},
+			"claim an address": func() error {
+				_, err := write.ClaimAddresses(ctx, []store.Holding{{Address: moved.From, MerchantID: "m"}}, at(1))
+				return err
+			},
+			"grant an address": func() error {
+				_, _, err := write.GrantAddresses(ctx, []store.Holding{{Address: moved.From, MerchantID: "n"}}, at(1))
+				return err
+			},
 			"link": func() error { return write.LinkNotices(ctx, samplePayment(1).Payment) },
 			"see": func() error {
 				return write.MarkIntentsObserved(ctx, "base", []store.IntentObservation{{Kind: invoice.IntentOpen}, {Kind: invoice.IntentClose}})

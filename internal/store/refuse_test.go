@@ -29,6 +29,11 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 				"UPDATE merchants SET id = ''",
 				"UPDATE settlement_addresses SET address = '0x1'",
 				"INSERT INTO settlement_addresses VALUES ('base', '0x" + strings.Repeat("a", 40) + "', 'nobody', 1)",
+				"UPDATE held_addresses SET sole_holder = 'nobody'",
+				"INSERT INTO held_addresses VALUES ('0xaa', NULL, 1)",
+				"INSERT INTO address_grants VALUES ('0x" + strings.Repeat("9", 40) + "', 'm', 1)", // which nobody holds
+				"UPDATE address_grants SET merchant_id = 'nobody'",
+				"DELETE FROM held_addresses",
 
 				"UPDATE invoices SET status = 'Paid'",
 				"UPDATE invoices SET status = 'paid'",

@@ -47,10 +47,15 @@ func insert(t testing.TB, s *store.Store, invoices ...invoice.Invoice) {
 	t.Helper()
 	update(t, s, func(ctx context.Context, tx *store.Tx) error {
 		var settlements []store.Settlement
+		var holdings []store.Holding
 		for _, inv := range invoices {
+			holdings = append(holdings, store.Holding{Address: inv.Merchant, MerchantID: inv.MerchantID})
 			settlements = append(settlements, store.Settlement{ChainKey: inv.ChainKey, Address: inv.Merchant, MerchantID: inv.MerchantID})
 		}
 		if err := tx.InsertSettlements(ctx, settlements, invoice.Unix(900)); err != nil {
+			return err
+		}
+		if _, _, err := tx.GrantAddresses(ctx, holdings, invoice.Unix(900)); err != nil {
 			return err
 		}
 		inserted, err := tx.InsertInvoices(ctx, invoices)

@@ -1,0 +1,128 @@
+package settle
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+const (
+	// holdingTime is how long a merchant that held an address is taken to hold it. So a
+	// create costs no statement more while many come, and a loss is felt within that time.
+	holdingTime = time.Second
+	// maxHoldings bounds the holdings that a holdingCache holds.
+	maxHoldings = 100_000
+)
+
+// holdings are those that the transaction of creates has made sure of.
+type holdings struct {
+	found   []heldAs
+	at      time.Time
+	refused map[*createCall]bool // calls whose address another merchant holds
+}
+
+// errNotHeld: the merchant may not have its invoice paid to the address. It does not say
+// whose the address is.
+var errNotHeld = &invoice.FieldError{
+	Field: "merchantAddress", Detail: "cannot be used by this merchant; ask the operator to allow it",
+}
+
+// hold makes the merchants of creates hold their settlement addresses: the operator's
+// creates grant them, a merchant's own creates claim them.
+func (s *Service) hold(ctx context.Context, tx *store.Tx, out *outbox, calls []*createCall) (h holdings, err error) {
+	h.at = s.now()
+	var claims, grants []store.Holding
+	origins := make(map[invoice.Address]access.Origin)
+	for _, c := range s.holdings.stale(calls, h.at) {
+		h.found = append(h.found, c.Value.heldAs())
+		if c.Value.byMerchant {
+			claims = append(claims, c.Value.holding())
+		} else {
+			grants = append(grants, c.Value.holding())
+			origins[c.Value.inv.Merchant] = c.Value.origin
+		}
+	}
+	_, lost, err := tx.GrantAddresses(ctx, grants, h.at)
+	if err != nil {
+		return h, err
+	}
+	for _, l := range lost {
+		by := access.WithOrigin(ctx, origins[l.Address])
+		out.audit = append(out.audit, access.NewAddressLost(by, h.at, l.MerchantID, chain.Checksum(l.Address)))
+	}
+	denied, err := tx.ClaimAddresses(ctx, claims, h.at)
+	if err != nil || len(denied) == 0 {
+		return h, err
+	}
+	isDenied := func(c heldAs) bool { return c.claim && slices.Contains(denied, c.Holding) }
+	h.found = slices.DeleteFunc(h.found, isDenied)
+	h.refused = make(map[*createCall]bool)
+	for _, c := range calls {
+		h.refused[c] = isDenied(c.Value.heldAs())
+	}
+	return h, nil
+}
+
+func (c *create) holding() store.Holding {
+	return store.Holding{Address: c.inv.Merchant, MerchantID: c.inv.MerchantID}
+}
+
+// heldAs is a holding, and whether it was a claim of the merchant or a grant.
+type heldAs struct {
+	store.Holding
+	claim bool
+}
+
+func (c *create) heldAs() heldAs { return heldAs{c.holding(), c.byMerchant} }
+
+// holdingCache holds the holdings that were found in the database, with the time. It is
+// safe for concurrent use.
+type holdingCache struct {
+	mu    sync.Mutex
+	found map[heldAs]time.Time
+}
+
+func newHoldingCache() *holdingCache { return &holdingCache{found: make(map[heldAs]time.Time)} }
+
+// stale returns a call for each holding that was not found within holdingTime.
+func (h *holdingCache) stale(calls []*createCall, now time.Time) (stale []*createCall) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	seen := make(map[heldAs]bool)
+	for _, c := range calls {
+		key := c.Value.heldAs()
+		found, ok := h.found[key]
+		if age := now.Sub(found); (!ok || age < 0 || age >= holdingTime) && !seen[key] {
+			seen[key] = true
+			stale = append(stale, c)
+		}
+	}
+	return stale
+}
+
+// remember adds the holdings that a committed transaction found.
+func (h *holdingCache) remember(found holdings) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.found) > maxHoldings {
+		clear(h.found)
+	}
+	for _, key := range found.found {
+		h.found[key] = found.at
+	}
+}
+
+// forget removes the holdings of the calls.
+func (h *holdingCache) forget(calls []*createCall) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, c := range calls {
+		delete(h.found, c.Value.heldAs())
+	}
+}

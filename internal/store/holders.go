@@ -1,0 +1,166 @@
+package store
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// Holding says that a merchant holds an address: its invoices may settle to the address,
+// and it sees the unattributed payments that the address receives. An address is held by
+// one merchant that claimed it, or by all to which the operator granted it.
+type Holding struct {
+	Address    invoice.Address
+	MerchantID string
+}
+
+// compare orders holdings, so that transactions insert them in one order, which avoids
+// deadlocks.
+func (h Holding) compare(o Holding) int {
+	return cmp.Or(bytes.Compare(h.Address[:], o.Address[:]), cmp.Compare(h.MerchantID, o.MerchantID))
+}
+
+const (
+	grantedTo = "address_grants WHERE address = wanted_address AND merchant_id = holder"
+	heldBy    = "held_addresses h WHERE h.address = wanted_address AND (h.sole_holder = holder OR EXISTS (SELECT 1 FROM " + grantedTo + "))"
+)
+
+// ClaimAddresses makes the merchants hold the addresses that nobody held, and returns the
+// holdings that others' prevent. Of two transactions that claim one address, the second
+// waits for the first.
+func (tx *Tx) ClaimAddresses(ctx context.Context, claims []Holding, now time.Time) (refused []Holding, err error) {
+	claims = sortedHoldings(claims)
+	missing, err := tx.lackingHoldings(ctx, claims, heldBy)
+	if err != nil || len(missing) == 0 {
+		return nil, err
+	}
+	first := slices.CompactFunc(slices.Clone(missing), func(a, b Holding) bool { return a.Address == b.Address })
+	if err := tx.insertHolders(ctx, first, now); err != nil {
+		return nil, err
+	}
+	rows := make([][]any, len(first))
+	for i, h := range first {
+		rows[i] = []any{h.Address.String(), h.MerchantID, invoice.UnixSeconds(now)}
+	}
+	err = tx.insert(ctx, insertion{"held_addresses", []string{"address", "sole_holder", "created_at"}, "ON CONFLICT DO NOTHING"}, rows)
+	if err != nil {
+		return nil, err
+	}
+	return tx.lackingHoldings(ctx, missing, heldBy)
+}
+
+// GrantAddresses makes the merchants hold the addresses. It returns the grants that did not
+// exist, and the holdings of others that had claimed one and lose it, with their sight of
+// its unattributed payments.
+func (tx *Tx) GrantAddresses(ctx context.Context, grants []Holding, now time.Time) (granted, lost []Holding, err error) {
+	missing, err := tx.lackingHoldings(ctx, sortedHoldings(grants), grantedTo)
+	if err != nil || len(missing) == 0 {
+		return nil, nil, err
+	}
+	if err := tx.insertHolders(ctx, missing, now); err != nil {
+		return nil, nil, err
+	}
+	var addresses []string
+	var held, rows [][]any
+	for _, h := range missing {
+		text := h.Address.String()
+		rows = append(rows, []any{text, h.MerchantID, invoice.UnixSeconds(now)})
+		if n := len(addresses); n == 0 || addresses[n-1] != text {
+			addresses = append(addresses, text)
+			held = append(held, []any{text, invoice.UnixSeconds(now)})
+		}
+	}
+	if err := tx.insert(ctx, insertion{"held_addresses", []string{"address", "created_at"}, "ON CONFLICT DO NOTHING"}, held); err != nil {
+		return nil, nil, err
+	}
+	if lost, err = tx.endClaims(ctx, addresses); err != nil {
+		return nil, nil, err
+	}
+	err = tx.insert(ctx, insertion{"address_grants", []string{"address", "merchant_id", "created_at"}, "ON CONFLICT DO NOTHING"}, rows)
+	if err != nil {
+		return nil, nil, err
+	}
+	lost = slices.DeleteFunc(lost, func(h Holding) bool { return slices.Contains(missing, h) })
+	for _, h := range lost {
+		_, err := tx.exec(ctx, `DELETE FROM unattributed WHERE merchant_id = $1 AND seen_id IN (
+			SELECT seen_id FROM payments WHERE to_address = $2 AND invoice_id IS NULL)`, h.MerchantID, h.Address.String())
+		if err != nil {
+			return nil, nil, fmt.Errorf("end a claim to an address: %w", err)
+		}
+	}
+	return missing, lost, nil
+}
+
+// endClaims ends the claims to the addresses, and returns those that there were.
+func (tx *Tx) endClaims(ctx context.Context, addresses []string) ([]Holding, error) {
+	ended, err := queryIn(addresses, func(chunk []any) ([]Holding, error) {
+		return queryAll(ctx, &tx.queries, func(row scanner) (h Holding, err error) {
+			err = row.Scan(addressCol(&h.Address), &h.MerchantID)
+			return h, err
+		}, "SELECT address, sole_holder FROM held_addresses WHERE sole_holder IS NOT NULL AND address IN "+
+			parameterList(0, len(chunk))+" ORDER BY address"+tx.forUpdate(), chunk...)
+	})
+	if err != nil || len(ended) == 0 {
+		return nil, err
+	}
+	return ended, execIn(ctx, &tx.queries, "UPDATE held_addresses SET sole_holder = NULL WHERE address IN ", addresses)
+}
+
+// insertHolders inserts the merchants of holdings, unless they exist.
+func (tx *Tx) insertHolders(ctx context.Context, holdings []Holding, now time.Time) error {
+	var ids []string
+	for _, h := range holdings {
+		ids = append(ids, h.MerchantID)
+	}
+	return tx.insertMerchants(ctx, ids, now)
+}
+
+// lackingHoldings returns those of the holdings for which no row exists.
+func (q *queries) lackingHoldings(ctx context.Context, all []Holding, tableAndConditions string) ([]Holding, error) {
+	rows := make([][]any, len(all))
+	for i, h := range all {
+		rows[i] = []any{h.Address.String(), h.MerchantID}
+	}
+	found, err := q.whichExist(ctx, []string{"wanted_address", "holder"}, rows, tableAndConditions)
+	exists := make(map[int]bool, len(found))
+	for _, n := range found {
+		exists[n] = true
+	}
+	var lacking []Holding
+	for i, h := range all {
+		if !exists[i] {
+			lacking = append(lacking, h)
+		}
+	}
+	return lacking, err
+}
+
+// sortedHoldings returns the holdings in order, each once.
+func sortedHoldings(all []Holding) []Holding {
+	return slices.Compact(slices.SortedFunc(slices.Values(all), Holding.compare))
+}
+
+// insertUnattributed adds payments without an invoice, by their SeenID, to the unattributed
+// payments of the merchants that hold the address which received them, and whose invoices
+// named it on that chain. It locks the address, so that a merchant that loses it keeps none.
+func (tx *Tx) insertUnattributed(ctx context.Context, seen []string) error {
+	lock := ""
+	if tx.postgres {
+		lock = " FOR SHARE OF held"
+	}
+	return inBatches(seen, "", func(part []string) error {
+		_, err := tx.exec(ctx, `INSERT INTO unattributed (seen_id, merchant_id, chain_key)
+			SELECT payments.seen_id, settled.merchant_id, payments.chain_key
+			FROM payments JOIN settlement_addresses AS settled ON settled.chain_key = payments.chain_key AND settled.address = payments.to_address
+			JOIN held_addresses AS held ON held.address = settled.address
+			WHERE (held.sole_holder = settled.merchant_id OR EXISTS (
+				SELECT 1 FROM address_grants AS granted WHERE granted.address = held.address AND granted.merchant_id = settled.merchant_id))
+			AND payments.seen_id IN `+parameterList(0, len(part))+lock, toAny(part)...)
+		return err
+	})
+}

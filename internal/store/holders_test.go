@@ -1,0 +1,164 @@
+package store_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// claim claims an address for a merchant, and reports whether the merchant holds it then.
+func claim(t *testing.T, s *store.Store, h store.Holding) (holds bool) {
+	t.Helper()
+	update(t, s, func(ctx context.Context, tx *store.Tx) error {
+		refused, err := tx.ClaimAddresses(ctx, []store.Holding{h}, at(1))
+		holds = len(refused) == 0
+		return err
+	})
+	return holds
+}
+
+// grant grants addresses, and returns the grants that are new, and the holdings that end.
+func grant(t *testing.T, s *store.Store, all ...store.Holding) (granted, lost []store.Holding) {
+	t.Helper()
+	update(t, s, func(ctx context.Context, tx *store.Tx) (err error) {
+		granted, lost, err = tx.GrantAddresses(ctx, all, at(1))
+		return err
+	})
+	return granted, lost
+}
+
+func TestAddressHolders(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		home, bank := invoice.Address{1}, invoice.Address{2}
+		m, n := store.Holding{Address: home, MerchantID: "m"}, store.Holding{Address: home, MerchantID: "n"}
+		for range 2 {
+			if !claim(t, s, m) || claim(t, s, n) {
+				t.Fatal("the first to claim the address does not hold it alone")
+			}
+		}
+		if granted, lost := grant(t, s, n, n, store.Holding{Address: bank, MerchantID: "n"}); len(granted) != 2 || !cmp.Equal(lost, []store.Holding{m}) {
+			t.Errorf("granted %v, lost %v", granted, lost)
+		}
+		if claim(t, s, m) || !claim(t, s, n) {
+			t.Error("the claim did not end with the grant")
+		}
+		if granted, lost := grant(t, s, m, n); !cmp.Equal(granted, []store.Holding{m}) || len(lost) > 0 {
+			t.Errorf("shared: granted %v, lost %v", granted, lost)
+		}
+		if !claim(t, s, m) || !claim(t, s, n) {
+			t.Error("the operator cannot share an address")
+		}
+	})
+}
+
+// TestGrantOfAnOwnClaim checks that nothing is lost when the operator grants a merchant what
+// it had claimed.
+func TestGrantOfAnOwnClaim(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		m := store.Holding{Address: invoice.Address{1}, MerchantID: "m"}
+		if granted, lost := grant(t, s); !claim(t, s, m) || len(granted)+len(lost) > 0 {
+			t.Error("nothing was granted")
+		}
+		if granted, lost := grant(t, s, m); len(granted) != 1 || len(lost) > 0 || !claim(t, s, m) {
+			t.Errorf("granted %v, lost %v", granted, lost)
+		}
+	})
+}
+
+// TestClaimsRace has merchants claim one address at once.
+func TestClaimsRace(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		for round := range byte(8) {
+			ids := []string{"a", "b", "c", "d"}
+			holds := make([]bool, len(ids))
+			var wg sync.WaitGroup
+			for i, id := range ids {
+				wg.Go(func() {
+					err := s.Update(t.Context(), func(tx *store.Tx) error {
+						refused, err := tx.ClaimAddresses(t.Context(), []store.Holding{{Address: invoice.Address{9, round}, MerchantID: id}}, at(1))
+						holds[i] = err == nil && len(refused) == 0
+						return err
+					})
+					if err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			wg.Wait()
+			holders := 0
+			for _, h := range holds {
+				if h {
+					holders++
+				}
+			}
+			if holders != 1 {
+				t.Errorf("round %d: %d merchants hold the address", round, holders)
+			}
+		}
+	})
+}
+
+// TestLostAddressIsNotSeen checks that a merchant that loses an address no longer sees its
+// unattributed payments, also not those that are stored again.
+func TestLostAddressIsNotSeen(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		startChain(t, s, "base")
+		inv, p := sample("inv_1", "m"), samplePayment(1)
+		m := store.Holding{Address: p.To, MerchantID: "m"}
+		p.InvoiceID, p.MerchantID, p.Method = "", "", ""
+		claim(t, s, m)
+		inv.Merchant = p.To
+		update(t, s, func(ctx context.Context, tx *store.Tx) error {
+			settled := []store.Settlement{{ChainKey: "base", Address: p.To, MerchantID: "m"}, {ChainKey: "base", Address: p.To, MerchantID: "n"}}
+			if err := tx.InsertSettlements(ctx, settled, at(1)); err != nil {
+				return err
+			}
+			return tx.SavePayments(ctx, []store.PaymentRow{p})
+		})
+		sees := func(id string) bool {
+			has, err := s.HasUnattributed(t.Context(), id, p.SeenID)
+			must(t, err)
+			return has
+		}
+		if !sees("m") || sees("n") {
+			t.Fatalf("m sees the payment: %t, n: %t", sees("m"), sees("n"))
+		}
+		grant(t, s, store.Holding{Address: p.To, MerchantID: "n"})
+		if sees("m") {
+			t.Error("the merchant sees a payment to an address that it lost")
+		}
+		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.SavePayments(ctx, []store.PaymentRow{p}) })
+		if sees("m") || !sees("n") {
+			t.Errorf("stored again: m sees the payment: %t, n: %t", sees("m"), sees("n"))
+		}
+	})
+}
+
+// TestUpgradeGrantsAddressesInUse checks that merchants hold the addresses that their invoices
+// named before the upgrade.
+func TestUpgradeGrantsAddressesInUse(t *testing.T) {
+	t.Parallel()
+	eachURL(t, func(t *testing.T, url string) {
+		s := upgrade(t, url, 30, append(firstSchema[:2:2],
+			"INSERT INTO merchants VALUES ('n', 1)", "INSERT INTO merchants VALUES ('o', 1)",
+			"INSERT INTO settlement_addresses VALUES ('other', '"+address+"', 'm', 2)",
+			"INSERT INTO settlement_addresses VALUES ('base', '"+address+"', 'n', 3)")...)
+		a, err := invoice.ParseAddress(address)
+		must(t, err)
+		for id, want := range map[string]bool{"m": true, "n": true, "o": false} {
+			if got := claim(t, s, store.Holding{Address: a, MerchantID: id}); got != want {
+				t.Errorf("%s holds the address: %t, want %t", id, got, want)
+			}
+		}
+	})
+}
