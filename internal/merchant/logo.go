@@ -35,7 +35,9 @@ func (m *Manager) SetLogo(ctx context.Context, by access.Principal, id string, u
 		return changed, err
 	}
 	err = m.change(ctx, id, func(tx *store.Tx, was invoice.Merchant) (access.Action, error) {
-		changed = was
+		if changed = was; was.Logo != nil && *was.Logo == logo {
+			return "", nil
+		}
 		changed.Logo, changed.ChangedAt = &logo, m.now()
 		if err := tx.UpdateMerchant(ctx, changed); err != nil {
 			return "", err
@@ -57,6 +59,9 @@ func (m *Manager) DropLogo(ctx context.Context, by access.Principal, id string) 
 		return err
 	}
 	return m.change(ctx, id, func(tx *store.Tx, was invoice.Merchant) (access.Action, error) {
+		if was.Logo == nil {
+			return "", nil
+		}
 		was.ChangedAt = m.now()
 		if err := tx.UpdateMerchant(ctx, was); err != nil {
 			return "", err

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -157,8 +158,13 @@ func (m *Manager) Update(ctx context.Context, by access.Principal, id string, c 
 		if changed, err = was.Change(c, m.now(), m.conf.Delay); err != nil {
 			return "", err
 		}
-		if _, err := m.hold(ctx, tx, by, id, c); err != nil {
+		granted, err := m.hold(ctx, tx, by, id, c)
+		if err != nil {
 			return "", err
+		}
+		if !granted && reflect.DeepEqual(audited(was), audited(changed)) {
+			changed = was
+			return "", nil
 		}
 		action := access.ActionMerchantUpdate
 		if c.Allowed != nil {
@@ -187,7 +193,7 @@ func (m *Manager) mayChange(by access.Principal, id string) error {
 }
 
 // change changes a merchant in one transaction with its audit entry. do returns the kind
-// of the change.
+// of the change, or "" for no change.
 func (m *Manager) change(ctx context.Context, id string, do func(tx *store.Tx, was invoice.Merchant) (access.Action, error)) error {
 	err := m.conf.Store.Update(ctx, func(tx *store.Tx) error {
 		was, err := tx.LockMerchant(ctx, id)
@@ -196,7 +202,7 @@ func (m *Manager) change(ctx context.Context, id string, do func(tx *store.Tx, w
 		}
 		was = was.At(m.now())
 		action, err := do(tx, was)
-		if err != nil {
+		if err != nil || action == "" {
 			return err
 		}
 		is, err := tx.Merchant(ctx, id)

@@ -299,3 +299,29 @@ func TestLogo(t *testing.T) {
 		}
 	})
 }
+
+// TestNoChangeIsNotLogged makes changes that change nothing.
+func TestNoChangeIsNotLogged(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		list := invoice.MerchantChange{Allowed: []invoice.AllowedAddress{home}}
+		before, err := w.Update(t.Context(), operator, "acme", list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		logged := len(w.actions(t))
+		w.pass(time.Minute)
+		name := "Acme"
+		for what, c := range map[string]invoice.MerchantChange{"nothing": {}, "the name it has": {Name: &name}, "the list in force": list} {
+			got, err := w.Update(t.Context(), operator, "acme", c)
+			if err != nil || !got.ChangedAt.Equal(before.ChangedAt) {
+				t.Errorf("%s: changed at %v, want %v; %v", what, got.ChangedAt, before.ChangedAt, err)
+			}
+		}
+		if err := w.DropLogo(t.Context(), operator, "acme"); err != nil {
+			t.Error(err)
+		}
+		if got := w.actions(t); len(got) != logged {
+			t.Errorf("the log has %v", got)
+		}
+	})
+}
