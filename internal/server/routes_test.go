@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/checkout"
@@ -121,32 +121,38 @@ func TestRouteTable(t *testing.T) {
 	}
 }
 
-// TestRoutesOfOpenAPI compares the paths of openapi.yaml with the table.
+// TestRoutesOfOpenAPI compares the operations of openapi.yaml, with the scopes that they
+// name, with the table.
 func TestRoutesOfOpenAPI(t *testing.T) {
 	t.Parallel()
-	raw, err := os.ReadFile("../../openapi.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var spec struct {
-		Paths map[string]map[string]any `yaml:"paths"`
+		Paths map[string]map[string]struct {
+			Security []map[string][]access.Scope `yaml:"security"`
+		} `yaml:"paths"`
 	}
-	if err := yaml.Unmarshal(raw, &spec); err != nil {
+	if err := yaml.Unmarshal(quittance.OpenAPI, &spec); err != nil {
 		t.Fatal(err)
 	}
 	var documented, declared []string
-	for path, methods := range spec.Paths {
-		for method := range methods {
-			if method = strings.ToUpper(method); method != "PARAMETERS" {
-				documented = append(documented, method+" "+path)
+	for path, operations := range spec.Paths {
+		for method, operation := range operations {
+			text := strings.ToUpper(method) + " " + path
+			for _, s := range operation.Security {
+				text += fmt.Sprint(" ", s["key"])
 			}
+			documented = append(documented, text)
 		}
 	}
 	table, _, _ := testTable(t)
 	for _, r := range table {
-		if strings.Contains(r.pattern, " /api/") {
-			declared = append(declared, r.pattern)
+		if !strings.Contains(r.pattern, " /api/") {
+			continue
 		}
+		text := r.pattern
+		if r.credential == keyCredential {
+			text += fmt.Sprintf(" [%s]", r.scope)
+		}
+		declared = append(declared, text)
 	}
 	slices.Sort(documented)
 	slices.Sort(declared)
