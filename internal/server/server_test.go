@@ -18,13 +18,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testdeps.Short("TestAlerts.*", "TestReadOnlyDatabase", "TestHalfOpenConnections", "TestStopWithLostDatabase")
-	goleak.VerifyTestMain(m,
-		// go-ethereum starts these once for the process.
-		goleak.IgnoreTopFunction("github.com/ethereum/go-ethereum/core.(*txSenderCacher).cache"),
-		// goleveldb does not wait for this one, which ends within a second.
-		goleak.IgnoreTopFunction("github.com/syndtr/goleveldb/leveldb.(*DB).mpoolDrain"),
-	)
+	testdeps.Short("TestAlerts.*", "TestReadOnlyDatabase")
+	goleak.VerifyTestMain(m)
 }
 
 // running is a server under test.

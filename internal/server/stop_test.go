@@ -10,11 +10,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/ethereum/go-ethereum/common"
-
-	"github.com/quittance/quittance/contracts"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // TestStopLosesNoRequest stops a server under load from clients with and without
@@ -88,32 +83,5 @@ func TestStopFailsReadinessFirst(t *testing.T) {
 	}
 	if err := <-s.ended; err != nil {
 		t.Error(err)
-	}
-}
-
-// TestStopWithLostDatabase stops a service whose database connections are dead. It
-// stops without an error within drainTimeout.
-func TestStopWithLostDatabase(t *testing.T) {
-	t.Parallel()
-	s := startFaultyDatabase(t)
-	made, ok := s.create(time.Hour)
-	if !ok {
-		t.Fatal("it creates nothing")
-	}
-	s.awaitAll(time.Now(), map[string]func() bool{"opening": func() bool {
-		status, err := s.node.StatusOf(t.Context(), common.HexToHash(made.OnChainInvoiceID))
-		return err == nil && status == contracts.StatusOpen
-	}})
-	if _, err := s.proxy.Lose(storetest.Swallowed); err != nil {
-		t.Fatal(err)
-	}
-	begun := time.Now()
-	s.running.stop()
-	if err := <-s.running.ended; err != nil {
-		t.Errorf("it ended with %v", err)
-	}
-	t.Logf("it took %s to stop", time.Since(begun).Round(10*time.Millisecond))
-	if took := time.Since(begun); took > drainTimeout {
-		t.Errorf("it took %s to stop; want at most %s", took, drainTimeout)
 	}
 }
