@@ -106,7 +106,15 @@ func (k Key) Reveal() string {
 }
 
 // Hash returns the SHA-256 of the key's text, which is what is stored of it.
-func (k Key) Hash() [HashSize]byte { return sha256.Sum256([]byte(k.Reveal())) }
+func (k Key) Hash() [HashSize]byte {
+	var text [KeyLength]byte
+	n := copy(text[:], k.mode.prefix())
+	var raw [randomSize + checksumSize]byte
+	copy(raw[:], k.random[:])
+	binary.BigEndian.PutUint32(raw[randomSize:], k.checksum())
+	crockford.Encode(text[n:], raw[:])
+	return sha256.Sum256(text[:])
+}
 
 // Hint returns the beginning of the key, by which its holder recognises it.
 func (k Key) Hint() string { return k.Reveal()[:len(k.mode.prefix())+hintLength] }

@@ -119,12 +119,12 @@ func problemFor(err error) *problemError {
 	var ping *endpoint.PingError
 	var exceeded *ratelimit.ExceededError
 	switch {
+	case errors.As(err, &exceeded): // the first, because refusals of guesses are to be cheap
+		return &problemError{code: apitypes.CodeRateLimited, detail: "These were too many requests for the limit \"" + exceeded.Limit + "\"; repeat it after " + exceeded.RetryAfter + " seconds."}
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &field):
 		return &problemError{code: apitypes.CodeInvalidField, field: field.Field, detail: field.Error() + "."}
-	case errors.As(err, &exceeded):
-		return &problemError{code: apitypes.CodeRateLimited, detail: fmt.Sprintf("These were too many requests for the limit %q; repeat it after %s seconds.", exceeded.Limit, exceeded.RetryAfter)}
 	case errors.As(err, &ping):
 		return &problemError{code: apitypes.CodePingFailed, detail: "Nothing has changed: " + ping.Error() + "."}
 	}

@@ -29,10 +29,13 @@ func (a *API) serve(h handler) http.Handler {
 	})
 }
 
+// noStore and noSniff are values of headers. They are shared, which costs less than Set.
+var noStore, noSniff = []string{"no-store"}, []string{"nosniff"}
+
 // setHeaders sets the headers of every response.
 func setHeaders(w http.ResponseWriter) {
-	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
+	h := w.Header()
+	h["Cache-Control"], h["X-Content-Type-Options"] = noStore, noSniff
 }
 
 // WriteError answers with the problem of err, and logs it as an error if its status is
@@ -48,9 +51,11 @@ func (a *API) WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	if p.Status >= http.StatusInternalServerError && !errors.Is(err, ratelimit.ErrBusy) { // the metrics count those
 		level = slog.LevelError
 	}
-	a.logger.Log(r.Context(), level, "request failed",
-		"method", r.Method, "path", access.Redact(r.URL.Path), "status", p.Status, "code", p.Code, "err", access.RedactError(err))
-	if exceeded := (*ratelimit.ExceededError)(nil); errors.As(err, &exceeded) {
+	if a.logger.Enabled(r.Context(), level) {
+		a.logger.Log(r.Context(), level, "request failed",
+			"method", r.Method, "path", access.Redact(r.URL.Path), "status", p.Status, "code", p.Code, "err", access.RedactError(err))
+	}
+	if exceeded := (*ratelimit.ExceededError)(nil); p.Code == apitypes.CodeRateLimited && errors.As(err, &exceeded) {
 		w.Header().Set("Retry-After", exceeded.RetryAfter)
 	}
 	if p.Code == apitypes.CodeIdempotencyInProgress || p.Status == http.StatusServiceUnavailable {

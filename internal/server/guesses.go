@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"net/netip"
 	"time"
 
@@ -104,8 +105,11 @@ func (a limitedAuthenticator) Authenticate(ctx context.Context, text string) (ac
 			}
 		}
 	}
-	if exceeded, ok := err.(*ratelimit.ExceededError); ok { //nolint:errorlint // nothing wraps it, and errors.As costs more than a refusal may
+	if exceeded := (*ratelimit.ExceededError)(nil); errors.As(err, &exceeded) {
 		a.limits.metrics.refused.WithLabelValues(exceeded.Limit).Inc()
+		if record, ok := ctx.Value(requestRecordKey{}).(*requestRecord); ok {
+			record.refusedBy = exceeded.Limit
+		}
 	}
 	return p, err
 }

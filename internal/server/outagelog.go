@@ -66,6 +66,9 @@ func (h outageHandler) WithGroup(name string) slog.Handler {
 // hasOutage reports whether an attribute of r is an outage error.
 func hasOutage(r slog.Record) (found bool) {
 	r.Attrs(func(a slog.Attr) bool {
+		if a.Value.Kind() != slog.KindAny { // Any would allocate
+			return true
+		}
 		err, ok := a.Value.Any().(error)
 		found = ok && store.Unavailable(err)
 		return !found

@@ -19,6 +19,8 @@ const maxLoggedMethod = 20
 // requestRecord is what the handlers of a request add to its log line.
 type requestRecord struct {
 	keyID string
+	// refusedBy is the limit that the request's key was refused by, if any.
+	refusedBy string
 }
 
 type requestRecordKey struct{}
@@ -49,7 +51,11 @@ func (s *Server) observeRequests(next http.Handler) http.Handler {
 				bytes: response.bytes, client: client, keyID: record.keyID, id: id, took: took,
 			}
 			s.metrics.duration.WithLabelValues(route, strconv.Itoa(line.status)).Observe(took.Seconds())
-			s.logRequest(r.Context(), line)
+			if record.refusedBy != "" {
+				s.refused.add(refusal{record.refusedBy, client})
+			} else {
+				s.logRequest(r.Context(), line)
+			}
 			endRequestSpan(span, line)
 		}()
 		next.ServeHTTP(response, r)

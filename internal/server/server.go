@@ -134,6 +134,7 @@ type Server struct {
 	watchdog      *watchdog.Watchdog
 	certs         certificates // nil without HTTPS
 	limits        *limits
+	refused       *refusedLog
 	clock         *clock.Clock // of the delivery schedule
 	ids           *invoice.IDs // of requests
 
@@ -158,6 +159,7 @@ func newServer(cfg Config) (*Server, error) {
 	}
 	s.metrics = newMetrics(s.registry)
 	s.limits = newLimits(s.cfg, s.metrics)
+	s.refused = &refusedLog{logger: s.cfg.Logger}
 	s.txMetrics = txmgr.NewMetrics(s.registry)
 	return s, nil
 }
@@ -333,6 +335,7 @@ func (s *Server) serve(ctx context.Context) error {
 		})
 	}
 	group.Go(func() error { return s.runAuthenticator(ctx) })
+	group.Go(func() error { return s.refused.run(ctx) })
 	group.Go(s.runWorker(ctx, s.worker.Run))
 	group.Go(func() error { return every(ctx, maintenanceInterval, s.maintain) })
 	group.Go(func() error { return every(ctx, remainderInterval, s.assignRemainders) })
