@@ -1,6 +1,9 @@
 package access
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Principal is on whose behalf a request acts: the operator or one merchant, with the
 // scopes of the key that was presented. The zero value is nobody, who may do nothing.
@@ -10,6 +13,8 @@ type Principal struct {
 	// MerchantID is the merchant that the key belongs to, or empty for the operator.
 	MerchantID string
 	Scopes     Scopes
+	// ExpiresAt is when the key expires, or zero if it does not.
+	ExpiresAt time.Time
 }
 
 // Open returns the principal of requests without a key, where those are allowed: the
@@ -26,6 +31,16 @@ func (p Principal) Can(s Scope) bool { return p.Scopes.Has(s) }
 // scopes. The operator sees all, including those of no merchant.
 func (p Principal) Sees(merchantID string) bool {
 	return p.Scopes != 0 && (p.MerchantID == "" || p.MerchantID == merchantID)
+}
+
+// CapExpiry returns the earlier of the time at which a key is to expire, zero for never, and
+// the time at which the principal's own does. So a key that expires makes none that
+// outlives it.
+func (p Principal) CapExpiry(at time.Time) time.Time {
+	if !p.ExpiresAt.IsZero() && (at.IsZero() || p.ExpiresAt.Before(at)) {
+		return p.ExpiresAt
+	}
+	return at
 }
 
 type contextKey struct{}

@@ -42,10 +42,11 @@ func (a *API) WithPrincipal(next http.Handler) http.Handler {
 	})
 }
 
-// WithScope returns a handler that passes a request to next if its principal has the scope.
+// WithScope returns a handler that passes a request to next if its principal has the scope,
+// or revokes its own key.
 func (a *API) WithScope(scope access.Scope, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !access.FromContext(r.Context()).Can(scope) {
+		if !access.FromContext(r.Context()).Can(scope) && !revokesItself(r) {
 			w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+string(scope)+`"`)
 			a.WriteError(w, r, problemf(apitypes.CodeForbidden, "The key lacks the scope %s.", scope))
 			return

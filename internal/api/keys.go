@@ -106,6 +106,15 @@ func overlapSeconds(o object, name string, dst *int64) error {
 	return nil
 }
 
+// patternRevokeKey is the route that a key may use for itself without its scope.
+const patternRevokeKey = "DELETE /api/keys/{id}"
+
+// revokesItself reports whether a request revokes the key that it carries.
+func revokesItself(r *http.Request) bool {
+	id := r.PathValue("id")
+	return r.Pattern == patternRevokeKey && id != "" && id == access.FromContext(r.Context()).KeyID
+}
+
 // revokeKey answers DELETE /api/keys/{id}.
 func (a *API) revokeKey(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathID(r, access.PrefixKey)
@@ -152,7 +161,7 @@ func (a *API) listKeys(w http.ResponseWriter, r *http.Request) error {
 // keyProblem returns the problem of an error of Keys, or nil for another error.
 func keyProblem(err error) *problemError {
 	if scope := (*apikey.ScopeError)(nil); errors.As(err, &scope) {
-		return &problemError{code: apitypes.CodeForbidden, detail: "The key would have scopes that this one lacks: " + scope.Missing.String() + "."}
+		return &problemError{code: apitypes.CodeForbidden, detail: "The key of the request lacks scopes of the other one: " + scope.Missing.String() + "."}
 	}
 	if merchant := (*apikey.MerchantError)(nil); errors.As(err, &merchant) {
 		return &problemError{code: apitypes.CodeForbidden, detail: otherMerchant}

@@ -107,6 +107,12 @@ func TestKeysOfTheAPI(t *testing.T) {
 		wantCode(t, "a key with more scopes", err, http.StatusForbidden, apitypes.CodeForbidden)
 		_, _, err = limited.RotateKey(ctx, admin.ID, 0)
 		wantCode(t, "the rotation of a key with more scopes", err, http.StatusForbidden, apitypes.CodeForbidden)
+		wantCode(t, "the revocation of a key with more scopes", limited.RevokeKey(ctx, admin.ID), http.StatusForbidden, apitypes.CodeForbidden)
+		own, weak := k.create(acme, "", "read")
+		wantCode(t, "the revocation of another key", weak.RevokeKey(ctx, reader.ID), http.StatusForbidden, apitypes.CodeForbidden)
+		if err := weak.RevokeKey(ctx, own.ID); err != nil {
+			t.Errorf("a key does not revoke itself: %v", err)
+		}
 		_, _, err = acme.CreateKey(ctx, apitypes.CreateKeyRequest{Name: "other", MerchantID: "globex", Scopes: []string{"read"}})
 		wantCode(t, "another merchant's key", err, http.StatusForbidden, apitypes.CodeForbidden)
 		for field, r := range map[string]apitypes.CreateKeyRequest{

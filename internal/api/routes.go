@@ -39,7 +39,7 @@ func (a *API) Routes() []Route {
 		{"POST /api/keys", access.KeysWrite, a.createKey},
 		{"GET /api/keys", access.KeysWrite, a.listKeys},
 		{"POST /api/keys/{id}/rotate", access.KeysWrite, a.rotateKey},
-		{"DELETE /api/keys/{id}", access.KeysWrite, a.revokeKey},
+		{patternRevokeKey, access.KeysWrite, a.revokeKey},
 		{"GET /api/audit", access.EventsRead, a.listAudit},
 		{"GET /api/merchants", access.InvoicesRead, a.listMerchants},
 		{"POST /api/merchants", access.KeysWrite, a.createMerchant},

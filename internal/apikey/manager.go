@@ -30,7 +30,7 @@ var (
 	ErrNotActive = errors.New("the key was revoked, has expired or was rotated")
 )
 
-// ScopeError means that the principal lacks scopes that the key would have.
+// ScopeError means that the principal lacks scopes that the key has or would have.
 type ScopeError struct{ Missing access.Scopes }
 
 // Error names the scopes.
@@ -73,12 +73,12 @@ type Request struct {
 	Name       string
 	MerchantID string // empty for a key of the operator
 	Scopes     access.Scopes
-	ExpiresAt  time.Time // zero if it does not expire
+	ExpiresAt  time.Time // zero if it does not expire, or when the principal's own key does
 }
 
 // Create creates a key for the principal, which is the only one to see it. A merchant's
-// principal creates keys of its merchant, and no principal gives scopes that it lacks.
-// Errors are *invoice.FieldError, *ScopeError, *MerchantError, ErrTooMany and internal
+// principal creates keys of its merchant, and no principal gives scopes that it lacks, or
+// a key that outlives its own. Errors are *invoice.FieldError, *ScopeError, *MerchantError, ErrTooMany and internal
 // ones.
 func (m *Manager) Create(ctx context.Context, by access.Principal, r Request) (access.Record, access.Key, error) {
 	if by.MerchantID != "" {
@@ -91,9 +91,16 @@ func (m *Manager) Create(ctx context.Context, by access.Principal, r Request) (a
 	if err := m.check(r, now); err != nil {
 		return access.Record{}, access.Key{}, err
 	}
-	if !r.Scopes.Within(by.Scopes) {
-		return access.Record{}, access.Key{}, &ScopeError{r.Scopes &^ by.Scopes}
+	if err := mayMake(by, r.Scopes); err != nil {
+		return access.Record{}, access.Key{}, err
 	}
+	latest := by.CapExpiry(r.ExpiresAt)
+	if !r.ExpiresAt.IsZero() && latest.Before(r.ExpiresAt) {
+		return access.Record{}, access.Key{}, &invoice.FieldError{
+			Field: "expiresAt", Detail: fmt.Sprintf("must be at most %d, when the key of the request expires", latest.Unix()),
+		}
+	}
+	r.ExpiresAt = latest
 	record, key, err := m.newKey(r, now)
 	if err != nil {
 		return access.Record{}, access.Key{}, err
@@ -108,6 +115,14 @@ func (m *Manager) Create(ctx context.Context, by access.Principal, r Request) (a
 		return access.Record{}, access.Key{}, fmt.Errorf("create key: %w", err)
 	}
 	return record, key, nil
+}
+
+// mayMake returns a *ScopeError unless the principal could make a key with the scopes.
+func mayMake(by access.Principal, scopes access.Scopes) error {
+	if !scopes.Within(by.Scopes) {
+		return &ScopeError{scopes &^ by.Scopes}
+	}
+	return nil
 }
 
 // check checks the request.
@@ -176,7 +191,7 @@ func find(ctx context.Context, tx *store.Tx, by access.Principal, id string) (ac
 
 // Rotate creates a key in the place of another, which stays valid for the overlap. The
 // new key has the same name, owner and scopes. If the old one expires, the new one lives
-// as long as the old one was meant to. Errors are store.ErrNotFound, *ScopeError,
+// as long as the old one was meant to, but not longer than the principal's own. Errors are store.ErrNotFound, *ScopeError,
 // *invoice.FieldError, ErrNotActive, ErrTooMany and internal ones.
 func (m *Manager) Rotate(ctx context.Context, by access.Principal, id string, overlap time.Duration) (access.Record, access.Key, error) {
 	if overlap < 0 || overlap > MaxOverlap {
@@ -187,11 +202,12 @@ func (m *Manager) Rotate(ctx context.Context, by access.Principal, id string, ov
 	var key access.Key
 	err := m.change(ctx, func(tx *store.Tx) (access.Change, error) {
 		old, err := find(ctx, tx, by, id)
+		if err == nil {
+			err = mayMake(by, old.Scopes)
+		}
 		switch {
 		case err != nil:
 			return access.Change{}, err
-		case !old.Scopes.Within(by.Scopes):
-			return access.Change{}, &ScopeError{old.Scopes &^ by.Scopes}
 		case old.State(now) != access.Active || old.ReplacedBy != "":
 			return access.Change{}, ErrNotActive
 		}
@@ -200,6 +216,7 @@ func (m *Manager) Rotate(ctx context.Context, by access.Principal, id string, ov
 		if !old.ExpiresAt.IsZero() {
 			r.ExpiresAt = now.Add(old.ExpiresAt.Sub(old.CreatedAt))
 		}
+		r.ExpiresAt = by.CapExpiry(r.ExpiresAt)
 		if record, key, err = m.newKey(r, now); err != nil {
 			return access.Change{}, err
 		}
@@ -222,12 +239,16 @@ func (m *Manager) Rotate(ctx context.Context, by access.Principal, id string, ov
 	return record, key, nil
 }
 
-// Revoke revokes a key at once, and returns its record. A revoked key stays as it is.
-// Errors are store.ErrNotFound and internal ones.
+// Revoke revokes a key at once, and returns its record. A revoked key stays as it is. A
+// principal revokes its own key, and keys that it could make, whatever their expiry. Errors
+// are store.ErrNotFound, *ScopeError and internal ones.
 func (m *Manager) Revoke(ctx context.Context, by access.Principal, id string) (access.Record, error) {
 	var record access.Record
 	err := m.change(ctx, func(tx *store.Tx) (access.Change, error) {
 		found, err := find(ctx, tx, by, id)
+		if err == nil && id != by.KeyID {
+			err = mayMake(by, found.Scopes)
+		}
 		if record = found; err != nil || !found.RevokedAt.IsZero() {
 			return access.Change{}, err
 		}

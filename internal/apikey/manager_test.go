@@ -117,6 +117,76 @@ func TestRotate(t *testing.T) {
 	})
 }
 
+// TestExpiryIsInherited checks that a key that expires makes none that outlives it.
+func TestExpiryIsInherited(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		w, ctx := newWorld(t, s), t.Context()
+		end := w.now().Add(time.Hour)
+		own, key, err := w.Create(ctx, access.Open(), apikey.Request{Name: "own", MerchantID: "acme", Scopes: access.Admin, ExpiresAt: end})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.pass(time.Minute)
+		a, _ := w.replica()
+		by, err := a.Authenticate(ctx, key.Reveal())
+		if err != nil || !by.ExpiresAt.Equal(end) {
+			t.Fatalf("%+v, %v", by, err)
+		}
+		lasting, _ := w.create("acme", access.Read)
+		for name, do := range map[string]func() (access.Record, access.Key, error){
+			"created": func() (access.Record, access.Key, error) {
+				return w.Create(ctx, by, apikey.Request{Name: "x", Scopes: access.Read})
+			},
+			"created to the end": func() (access.Record, access.Key, error) {
+				return w.Create(ctx, by, apikey.Request{Name: "x", Scopes: access.Read, ExpiresAt: end})
+			},
+			"itself rotated":        func() (access.Record, access.Key, error) { return w.Rotate(ctx, by, own.ID, 0) },
+			"a lasting one rotated": func() (access.Record, access.Key, error) { return w.Rotate(ctx, by, lasting.ID, 0) },
+		} {
+			if r, _, err := do(); err != nil || !r.ExpiresAt.Equal(end) {
+				t.Errorf("%s: expires at %v, want %v; %v", name, r.ExpiresAt, end, err)
+			}
+		}
+		soon := w.now().Add(time.Second)
+		if r, _, err := w.Create(ctx, by, apikey.Request{Name: "x", Scopes: access.Read, ExpiresAt: soon}); err != nil || !r.ExpiresAt.Equal(soon) {
+			t.Errorf("%+v, %v", r, err)
+		}
+		_, _, err = w.Create(ctx, by, apikey.Request{Name: "x", Scopes: access.Read, ExpiresAt: end.Add(time.Second)})
+		if field := (*invoice.FieldError)(nil); !errors.As(err, &field) || field.Field != "expiresAt" {
+			t.Errorf("a key that outlives its maker: %v", err)
+		}
+	})
+}
+
+// TestRevokeOnlyWhatCouldBeMade checks that a key revokes none with scopes that it lacks,
+// except itself.
+func TestRevokeOnlyWhatCouldBeMade(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		w, ctx := newWorld(t, s), t.Context()
+		admin, _ := w.create("acme", access.Admin)
+		reader, _ := w.create("acme", access.Read)
+		if scope := (*apikey.ScopeError)(nil); true {
+			if _, err := w.Revoke(ctx, acme, admin.ID); !errors.As(err, &scope) {
+				t.Errorf("a key with more scopes: %v", err)
+			}
+		}
+		if found, err := s.Key(ctx, admin.ID); err != nil || !found.RevokedAt.IsZero() {
+			t.Errorf("%+v, %v", found, err)
+		}
+		for _, by := range []access.Principal{{KeyID: admin.ID, MerchantID: "acme", Scopes: access.Read}, acme} {
+			id := admin.ID
+			if by == acme {
+				id = reader.ID
+			}
+			if _, err := w.Revoke(ctx, by, id); err != nil {
+				t.Errorf("%s revokes %s: %v", by.KeyID, id, err)
+			}
+		}
+	})
+}
+
 // TestAudit expects an entry for each change, and none of what was refused or has changed
 // nothing.
 func TestAudit(t *testing.T) {
