@@ -54,7 +54,6 @@ func newRouter(table []route, doors []Door, g guard, errs renderers) *router {
 	rt := &router{http.NewServeMux(), errs}
 	for _, r := range table {
 		if slices.Contains(doors, r.door) {
-			r.handler = recordKey(r.handler)
 			rt.Handle(r.pattern, g(r))
 		}
 	}
