@@ -11,25 +11,26 @@ import (
 
 const auditColumns = "seq, at, actor, client, request_id, merchant_id, action, object, before, after, prev_hash, hash"
 
-func scanAuditEntry(row scanner) (e access.Entry, err error) {
-	err = row.Scan(&e.Seq, seconds{&e.At}, &e.Actor, &e.Client, &e.RequestID, nullText(&e.MerchantID), &e.Action, &e.Object,
-		&e.Before, &e.After, entryHashCol(&e.Prev), entryHashCol(&e.Hash))
-	return e, err
+func scanAuditEntry(row scanner) (access.Entry, error) {
+	return scanEntry(row, access.ParseEntryHash)
 }
 
 // scanSuspectEntry is scanAuditEntry for an entry that may be damaged. It reads an
 // invalid hash as zero.
-func scanSuspectEntry(row scanner) (e access.Entry, err error) {
-	var prev, hash string
-	err = row.Scan(&e.Seq, seconds{&e.At}, &e.Actor, &e.Client, &e.RequestID, nullText(&e.MerchantID), &e.Action, &e.Object,
-		&e.Before, &e.After, &prev, &hash)
-	e.Prev, _ = access.ParseEntryHash(prev)
-	e.Hash, _ = access.ParseEntryHash(hash)
-	return e, err
+func scanSuspectEntry(row scanner) (access.Entry, error) {
+	return scanEntry(row, func(text string) (access.EntryHash, error) {
+		hash, err := access.ParseEntryHash(text)
+		if err != nil {
+			hash = access.EntryHash{}
+		}
+		return hash, nil
+	})
 }
 
-func entryHashCol(dst *access.EntryHash) parsedColumn[access.EntryHash] {
-	return parsedColumn[access.EntryHash]{dst, access.ParseEntryHash}
+func scanEntry(row scanner, parseHash func(string) (access.EntryHash, error)) (e access.Entry, err error) {
+	err = row.Scan(&e.Seq, seconds{&e.At}, &e.Actor, &e.Client, &e.RequestID, nullText(&e.MerchantID), &e.Action, &e.Object,
+		&e.Before, &e.After, parsedColumn[access.EntryHash]{&e.Prev, parseHash}, parsedColumn[access.EntryHash]{&e.Hash, parseHash})
+	return e, err
 }
 
 // AppendAudit appends entries to the audit log, in the transaction of the changes that
@@ -66,7 +67,7 @@ func (q *queries) AuditHead(ctx context.Context) (access.Head, error) {
 
 func (q *queries) readAuditHead(ctx context.Context, lock string) (access.Head, error) {
 	return queryRow(ctx, q, func(row scanner) (h access.Head, err error) {
-		err = row.Scan(&h.Seq, entryHashCol(&h.Hash))
+		err = row.Scan(&h.Seq, parsedColumn[access.EntryHash]{&h.Hash, access.ParseEntryHash})
 		return h, err
 	}, "SELECT seq, hash FROM audit_head"+lock)
 }
@@ -82,30 +83,17 @@ type AuditFilter struct {
 
 // AuditEntries returns the matching entries, newest first.
 func (q *queries) AuditEntries(ctx context.Context, f AuditFilter) ([]access.Entry, error) {
-	var where []string
-	var args []any
-	add := func(term string, arg any) {
-		args = append(args, arg)
-		where = append(where, term+parameter(len(args)))
-	}
-	if f.MerchantID != "" {
-		add("merchant_id = ", f.MerchantID)
-	}
-	if f.Action != "" {
-		add("action = ", string(f.Action))
-	}
+	w := where{}
+	w.equal("merchant_id", f.MerchantID)
+	w.equal("action", string(f.Action))
 	if !f.Since.IsZero() {
-		add("at >= ", f.Since.Unix())
+		w.add("at >= $%d", f.Since.Unix())
 	}
 	if f.Before != 0 {
-		add("seq < ", f.Before)
+		w.add("seq < $%d", f.Before)
 	}
-	text := "SELECT " + auditColumns + " FROM audit_entries"
-	if len(where) > 0 {
-		text += " WHERE " + strings.Join(where, " AND ")
-	}
-	args = append(args, f.Limit)
-	entries, err := queryAll(ctx, q, scanAuditEntry, text+" ORDER BY seq DESC LIMIT "+parameter(len(args)), args...)
+	entries, err := queryAll(ctx, q, scanAuditEntry,
+		"SELECT "+auditColumns+" FROM audit_entries"+w.text()+" ORDER BY seq DESC LIMIT "+parameter(w.next()), append(w.args, f.Limit)...)
 	if err != nil {
 		return nil, fmt.Errorf("list the audit log: %w", err)
 	}
