@@ -146,5 +146,6 @@ func count(ctx context.Context, url, query string) (n int, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	return n, db.QueryRowContext(ctx, query).Scan(&n)
+	err = db.QueryRowContext(ctx, query).Scan(&n)
+	return n, err
 }

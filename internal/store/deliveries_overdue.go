@@ -91,9 +91,10 @@ func (tx *Tx) unreachable(ctx context.Context, r OverdueRequest) (map[string]boo
 // It includes deliveries without an attempt only if the endpoint is given up.
 func (tx *Tx) overdue(ctx context.Context, merchantID string, givenUp bool, now time.Time, limit int) ([]delivery.Delivery, error) {
 	look := func(conditions string, before time.Time) ([]delivery.Delivery, error) {
-		return queryAll(ctx, &tx.queries, func(row scanner) (delivery.Delivery, error) {
-			d := delivery.Delivery{MerchantID: merchantID}
-			return d, row.Scan(&d.Seq, &d.Attempts)
+		return queryAll(ctx, &tx.queries, func(row scanner) (d delivery.Delivery, err error) {
+			d.MerchantID = merchantID
+			err = row.Scan(&d.Seq, &d.Attempts)
+			return d, err
 		}, "SELECT seq, attempts FROM deliveries WHERE merchant_id = $1 AND "+conditions+" LIMIT $3"+tx.skipLocked(), merchantID, before.UnixMilli(), limit)
 	}
 	if !givenUp {

@@ -46,3 +46,8 @@ func scanSeq(row scanner) (seq int64, err error) {
 	err = row.Scan(&seq)
 	return seq, err
 }
+
+func scanCount(row scanner) (n int, err error) {
+	err = row.Scan(&n)
+	return n, err
+}

@@ -66,7 +66,7 @@ func (q *queries) Keys(ctx context.Context, f KeyFilter) ([]access.Record, error
 // CountActiveKeys returns how many active keys the merchant has or, if merchantID is
 // empty, the operator.
 func (q *queries) CountActiveKeys(ctx context.Context, merchantID string, now time.Time) (int, error) {
-	return queryRow(ctx, q, func(row scanner) (n int, err error) { return n, row.Scan(&n) },
+	return queryRow(ctx, q, scanCount,
 		"SELECT count(*) FROM api_keys WHERE coalesce(merchant_id, '') = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)",
 		merchantID, now.Unix())
 }
@@ -74,7 +74,7 @@ func (q *queries) CountActiveKeys(ctx context.Context, merchantID string, now ti
 // KeysVersion returns the number of changes of keys so far. A key that is read later has
 // all these changes.
 func (q *queries) KeysVersion(ctx context.Context) (int64, error) {
-	return queryRow(ctx, q, func(row scanner) (n int64, err error) { return n, row.Scan(&n) }, "SELECT version FROM api_key_changes")
+	return queryRow(ctx, q, scanSeq, "SELECT version FROM api_key_changes")
 }
 
 // LockKeys counts a change of keys, and keeps other transactions from changing keys until

@@ -48,7 +48,7 @@ func (q *queries) Payments(ctx context.Context, f PaymentFilter) ([]PaymentRow, 
 // HasUnattributed reports whether a payment without an invoice, by its SeenID, is listed
 // for the merchant.
 func (q *queries) HasUnattributed(ctx context.Context, merchantID, seenID string) (bool, error) {
-	n, err := queryRow(ctx, q, func(row scanner) (n int, err error) { return n, row.Scan(&n) },
+	n, err := queryRow(ctx, q, scanCount,
 		"SELECT count(*) FROM unattributed WHERE seen_id = $1 AND merchant_id = $2", seenID, merchantID)
 	return n > 0, err
 }

@@ -42,9 +42,7 @@ func (s *Store) ReleaseLease(ctx context.Context, l Lease) error {
 // lease. It returns ErrConflict if the lease has another holder.
 func (s *Store) withLease(ctx context.Context, l Lease, fn func(*Tx) error) error {
 	return s.Update(ctx, func(tx *Tx) error {
-		_, err := queryRow(ctx, &tx.queries, func(row scanner) (name string, err error) {
-			return name, row.Scan(&name)
-		}, "SELECT name FROM leases WHERE name = $1 AND holder = $2"+tx.forUpdate(), l.Name, l.Holder)
+		_, err := queryRow(ctx, &tx.queries, scanID, "SELECT name FROM leases WHERE name = $1 AND holder = $2"+tx.forUpdate(), l.Name, l.Holder)
 		if errors.Is(err, ErrNotFound) {
 			return fmt.Errorf("the lease %s was lost: %w", l.Name, ErrConflict)
 		}
