@@ -76,6 +76,9 @@ type Request struct {
 	ExpiresAt  time.Time // zero if it does not expire, or when the principal's own key does
 }
 
+// now returns the time in the precision of the database.
+func (m *Manager) now() time.Time { return m.cfg.Now().UTC().Truncate(time.Second) }
+
 // Create creates a key for the principal, which is the only one to see it. A merchant's
 // principal creates keys of its merchant, and no principal gives scopes that it lacks, or
 // a key that outlives its own. Errors are *invoice.FieldError, *ScopeError, *MerchantError, ErrTooMany and internal
@@ -87,7 +90,7 @@ func (m *Manager) Create(ctx context.Context, by access.Principal, r Request) (a
 		}
 		r.MerchantID = by.MerchantID
 	}
-	now := m.cfg.Now().UTC().Truncate(time.Second)
+	now := m.now()
 	if err := m.check(r, now); err != nil {
 		return access.Record{}, access.Key{}, err
 	}
@@ -197,7 +200,7 @@ func (m *Manager) Rotate(ctx context.Context, by access.Principal, id string, ov
 	if overlap < 0 || overlap > MaxOverlap {
 		return access.Record{}, access.Key{}, &invoice.FieldError{Field: "overlapSeconds", Detail: fmt.Sprintf("must be 0 to %d", int(MaxOverlap.Seconds()))}
 	}
-	now := m.cfg.Now().UTC().Truncate(time.Second)
+	now := m.now()
 	var record access.Record
 	var key access.Key
 	err := m.change(ctx, func(tx *store.Tx) (access.Change, error) {
@@ -252,7 +255,7 @@ func (m *Manager) Revoke(ctx context.Context, by access.Principal, id string) (a
 		if record = found; err != nil || !found.RevokedAt.IsZero() {
 			return access.Change{}, err
 		}
-		record.RevokedAt = m.cfg.Now().UTC().Truncate(time.Second)
+		record.RevokedAt = m.now()
 		return access.Change{MerchantID: found.MerchantID, Action: access.ActionKeyRevoke, Object: found.ID, Before: audited(found), After: audited(record)},
 			tx.UpdateKey(ctx, record)
 	})
