@@ -120,7 +120,7 @@ func parseMerchantChange(o object) (c invoice.MerchantChange, err error) {
 		optionalText(o, "statement", &c.Statement),
 		optional(o, "tolerance", func(n string) error {
 			c.Tolerance = new(invoice.Tolerance)
-			return text(o, "", n, c.Tolerance, parseTolerance)
+			return text(o, "", n, c.Tolerance, invoice.ParseTolerance)
 		}),
 		optional(o, "defaultAddresses", func(n string) (err error) { c.DefaultAddresses, err = addressesByChain(o, n); return err }),
 		optional(o, "allowedAddresses", func(n string) (err error) { c.Allowed, err = allowedAddresses(o, n); return err }),
@@ -135,14 +135,6 @@ func optionalText(o object, name string, dst **string) error {
 		*dst = new(string)
 		return text(o, "", name, *dst, asIs)
 	})
-}
-
-// parseTolerance parses a tolerance, or an empty text for nothing.
-func parseTolerance(s string) (invoice.Tolerance, error) {
-	if s == "" {
-		return invoice.Tolerance{}, nil
-	}
-	return invoice.ParseTolerance(s)
 }
 
 // addressesByChain reads an object of addresses by chain key.

@@ -28,11 +28,9 @@ func (r *resolver) merchant(path string, m merchantFile) Merchant {
 			r.fail(fmt.Sprintf("%s.optionalEvents[%d]", path, i), "is %q; want %s", name, invoice.EventUnattributed)
 		}
 	}
-	if m.Tolerance != "" {
-		var err error
-		if out.Tolerance, err = invoice.ParseTolerance(string(m.Tolerance)); err != nil {
-			r.fail(path+".tolerance", "is %q; %w", m.Tolerance, err)
-		}
+	var err error
+	if out.Tolerance, err = invoice.ParseTolerance(string(m.Tolerance)); err != nil {
+		r.fail(path+".tolerance", "is %q; %w", m.Tolerance, err)
 	}
 	return out
 }

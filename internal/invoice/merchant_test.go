@@ -136,7 +136,7 @@ func many(n int) (list []invoice.AllowedAddress) {
 }
 
 func TestToleranceText(t *testing.T) {
-	for _, text := range []string{"500000", "0.5%", "1%", "50%", "12.34%", "0.01%"} {
+	for _, text := range []string{"500000", "0.5%", "1%", "50%", "12.34%", "0.01%", ""} {
 		if got, err := invoice.ParseTolerance(text); err != nil || got.String() != text {
 			t.Errorf("%s is written %q, %v", text, got, err)
 		}

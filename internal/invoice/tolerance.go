@@ -49,9 +49,12 @@ func (t Tolerance) String() string {
 	return t.Amount.String()
 }
 
-// ParseTolerance reads an amount in minor units ("500000") or a percentage of
-// at most 50 with at most two decimals ("0.5%").
+// ParseTolerance reads an amount in minor units ("500000"), a percentage of at
+// most 50 with at most two decimals ("0.5%"), or "" as the zero Tolerance.
 func ParseTolerance(s string) (Tolerance, error) {
+	if s == "" {
+		return Tolerance{}, nil
+	}
 	percent, ok := strings.CutSuffix(s, "%")
 	if !ok {
 		a, err := ParseAmount(s)

@@ -13,6 +13,7 @@ import (
 func TestParseTolerance(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]invoice.Tolerance{
+		"":       {},
 		"0":      {},
 		"500000": {Amount: invoice.NewAmount(500_000)},
 		"0%":     {},
@@ -26,7 +27,7 @@ func TestParseTolerance(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"": "integer", "-1": "integer", "0.5": "integer", "1 %": "percentage", "%": "percentage", "0.001%": "two decimals",
+		"-1": "integer", "0.5": "integer", "1 %": "percentage", "%": "percentage", "0.001%": "two decimals",
 		"50.01%": "at most 50%", "100%": "at most 50%", "1e1%": "percentage", "1%%": "percentage", strings.Repeat("9", 79): "256-bit",
 		strings.Repeat("9", 79) + "%": "percentage",
 	} {

@@ -71,18 +71,11 @@ func parseDefaults(text string) (map[string]invoice.Address, error) {
 	return all, nil
 }
 
-func parseStoredTolerance(text string) (invoice.Tolerance, error) {
-	if text == "" {
-		return invoice.Tolerance{}, nil
-	}
-	return invoice.ParseTolerance(text)
-}
-
 func scanMerchant(row scanner) (m invoice.Merchant, err error) {
 	var pending invoice.PendingAddresses
 	var logo invoice.Logo
 	var width, height int64
-	err = row.Scan(&m.ID, &m.Name, &m.Color, &m.SupportContact, &m.Statement, parsedColumn[invoice.Tolerance]{&m.Tolerance, parseStoredTolerance},
+	err = row.Scan(&m.ID, &m.Name, &m.Color, &m.SupportContact, &m.Statement, parsedColumn[invoice.Tolerance]{&m.Tolerance, invoice.ParseTolerance},
 		parsedColumn[map[string]invoice.Address]{&m.DefaultAddresses, parseDefaults},
 		parsedColumn[[]invoice.AllowedAddress]{&m.Allowed, parseAllowed}, parsedColumn[[]invoice.AllowedAddress]{&pending.Allowed, parseAllowed},
 		seconds{&pending.EffectiveAt}, seconds{&m.CreatedAt}, seconds{&m.ChangedAt}, nullText(&logo.SHA256), nullInt{&width}, nullInt{&height})
