@@ -148,7 +148,7 @@ func (m *Manager) Update(ctx context.Context, by access.Principal, id string, c 
 	if err := m.mayChange(by, id); err != nil {
 		return changed, err
 	}
-	if own := (invoice.MerchantChange{Allowed: c.Allowed}); !by.IsOperator() && !same(own, c) {
+	if !by.IsOperator() && !onlyAllowed(c) {
 		return changed, ErrForbidden
 	}
 	if err := m.checkChains(c); err != nil {
@@ -175,10 +175,10 @@ func (m *Manager) Update(ctx context.Context, by access.Principal, id string, c 
 	return changed, err
 }
 
-// same reports whether two changes set the same members, other than Allowed.
-func same(a, b invoice.MerchantChange) bool {
-	return a.Name == b.Name && a.Color == b.Color && a.SupportContact == b.SupportContact && a.Statement == b.Statement &&
-		a.Tolerance == b.Tolerance && (a.DefaultAddresses == nil) == (b.DefaultAddresses == nil) && a.Immediately == b.Immediately
+// onlyAllowed reports whether a change sets no member but Allowed.
+func onlyAllowed(c invoice.MerchantChange) bool {
+	return c.Name == nil && c.Color == nil && c.SupportContact == nil && c.Statement == nil &&
+		c.Tolerance == nil && c.DefaultAddresses == nil && !c.Immediately
 }
 
 // mayChange returns an error unless the principal may change something of the merchant.
