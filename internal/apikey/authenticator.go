@@ -10,6 +10,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/wait"
 )
 
 // Errors of Authenticate, with access.ErrMalformed and access.ErrChecksum. None shows the
@@ -128,17 +129,10 @@ func (a *Authenticator) Authenticate(ctx context.Context, text string) (access.P
 
 // Run stores the uses of keys until ctx ends, and then the rest.
 func (a *Authenticator) Run(ctx context.Context) {
-	ticker := time.NewTicker(recordInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-			a.RecordUses(ctx)
-		case <-ctx.Done():
-			a.RecordUses(context.WithoutCancel(ctx))
-			return
-		}
+	for wait.Sleep(ctx, recordInterval, nil) {
+		a.RecordUses(ctx)
 	}
+	a.RecordUses(context.WithoutCancel(ctx))
 }
 
 // RecordUses stores the uses of keys since the last call. It logs an error and forgets

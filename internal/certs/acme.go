@@ -13,6 +13,8 @@ import (
 
 	"golang.org/x/crypto/acme"
 	"golang.org/x/crypto/acme/autocert"
+
+	"github.com/quittance/quittance/internal/wait"
 )
 
 const (
@@ -92,17 +94,13 @@ func (a *ACME) record(host string, pair *tls.Certificate, err error) {
 // Run requests the certificates that are missing, at once and then at an interval, until
 // ctx ends. A request that is under way then ends later.
 func (a *ACME) Run(ctx context.Context) {
-	ticker := time.NewTicker(checkInterval)
-	defer ticker.Stop()
 	for {
 		for _, host := range a.cfg.Hosts {
 			// The handshake's parameters choose a certificate with an ECDSA key.
 			hello := &tls.ClientHelloInfo{ServerName: host, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256}}
 			go func() { _, _ = a.Certificate(hello) }() // record has the error
 		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
+		if !wait.Sleep(ctx, checkInterval, nil) {
 			return
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/quittance/quittance/internal/wait"
 )
 
 // pollInterval is how often files are read to find out whether they have changed.
@@ -114,15 +116,8 @@ func (f *Files) report() {
 
 // Run reads the files at an interval until ctx ends.
 func (f *Files) Run(ctx context.Context) {
-	ticker := time.NewTicker(pollInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-			f.Reload()
-		case <-ctx.Done():
-			return
-		}
+	for wait.Sleep(ctx, pollInterval, nil) {
+		f.Reload()
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/wait"
 )
 
 const (
@@ -114,14 +115,7 @@ func (c *Clock) Err() error {
 // Run reads the clock regularly until ctx ends. While the database does not
 // answer, the clock continues by the monotonic clock alone.
 func (c *Clock) Run(ctx context.Context) {
-	ticker := time.NewTicker(readEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
-		}
+	for wait.Sleep(ctx, readEvery, nil) {
 		if err := c.read(ctx); err != nil && ctx.Err() == nil {
 			c.logger.WarnContext(ctx, "schedule clock reading failed, will retry", "err", err)
 		}

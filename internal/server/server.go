@@ -364,13 +364,9 @@ func (s *Server) cleaner(log dispatcher.Log) *dispatcher.Cleaner {
 
 // every calls do at once and then at an interval, until ctx ends.
 func every(ctx context.Context, interval time.Duration, do func(context.Context)) error {
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
 	for {
 		do(ctx)
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
+		if !wait.Sleep(ctx, interval, nil) {
 			return nil
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/quittance/quittance/internal/wait"
 )
 
 // Limit is how long work may go without progress.
@@ -105,15 +107,11 @@ func (w *Watchdog) Stalled() []Stall {
 
 // Run logs each stall once, until ctx ends.
 func (w *Watchdog) Run(ctx context.Context, logger *slog.Logger) {
-	ticker := time.NewTicker(max(w.limit/10, time.Millisecond))
-	defer ticker.Stop()
 	for {
 		for _, s := range w.newStalls() {
 			logger.ErrorContext(ctx, "work makes no progress", "work", s.Name, "for", s.For.Round(time.Second))
 		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
+		if !wait.Sleep(ctx, max(w.limit/10, time.Millisecond), nil) {
 			return
 		}
 	}
