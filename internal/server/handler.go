@@ -14,7 +14,11 @@ import (
 func (s *Server) handlers() func(*Listener) http.Handler {
 	chains := s.networks()
 	rest := api.New(api.Config{
-		Ledger: tracedLedger{s.settle}, Reader: s.store, Events: eventLog{s.store, s.endpoints, s.clock, s.cfg.Now, s.deliveryWake}, Endpoints: s.endpoints, Merchants: s.merchants, Keys: s.keys, Authenticator: limitedAuthenticator{s.authenticator, s.limits}, Chains: chains, Providers: s.cfg.Providers, PublicURL: s.cfg.PublicURL, Now: s.cfg.Now, Logger: s.cfg.Logger,
+		Ledger: tracedLedger{s.settle}, Reader: s.store,
+		Events:    eventLog{s.store, s.endpoints, s.clock, s.cfg.Now, s.deliveryWake},
+		Endpoints: s.endpoints, Merchants: s.merchants,
+		Keys: s.keys, Authenticator: limitedAuthenticator{s.authenticator, s.limits},
+		Chains: chains, Providers: s.cfg.Providers, PublicURL: s.cfg.PublicURL, Now: s.cfg.Now, Logger: s.cfg.Logger,
 	})
 	page := checkout.New(checkout.Config{
 		Reader: s.store, Merchants: s.merchants, Chains: chains, Inspector: s.inspector(), Claims: tracedLedger{s.settle}, TestWallet: s.cfg.TestWallet,
