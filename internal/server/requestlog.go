@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,10 +12,6 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/clientip"
 )
-
-// maxLoggedMethod bounds the logged method of a request, in bytes. A client may send any
-// word as one.
-const maxLoggedMethod = 20
 
 // requestRecord is what the handlers of a request add to its log line.
 type requestRecord struct {
@@ -38,6 +35,7 @@ func (s *Server) observeRequests(next http.Handler) http.Handler {
 		ctx := access.WithOrigin(clientip.NewContext(r.Context(), addr), access.Origin{Client: client, RequestID: id})
 		ctx, span := s.startRequestSpan(ctx, r, trusted)
 		r = r.WithContext(context.WithValue(ctx, requestRecordKey{}, record))
+		r.Method = knownMethod(r.Method)
 		w.Header().Set(requestIDHeader, id)
 		response := &responseRecorder{ResponseWriter: w, status: http.StatusOK}
 		defer func() {
@@ -47,7 +45,7 @@ func (s *Server) observeRequests(next http.Handler) http.Handler {
 				route = r.Pattern
 			}
 			line := requestLine{
-				method: r.Method[:min(len(r.Method), maxLoggedMethod)], route: route, status: response.status,
+				method: r.Method, route: route, status: response.status,
 				bytes: response.bytes, client: client, keyID: record.keyID, id: id, took: took,
 			}
 			s.metrics.duration.WithLabelValues(route, strconv.Itoa(line.status)).Observe(took.Seconds())
@@ -60,6 +58,18 @@ func (s *Server) observeRequests(next http.Handler) http.Handler {
 		}()
 		next.ServeHTTP(response, r)
 	})
+}
+
+// otherMethod takes the place of a method that no route has.
+const otherMethod = "OTHER"
+
+// knownMethod returns the method of a request, or otherMethod: a client may send any word,
+// also a secret, and methods are logged.
+func knownMethod(method string) string {
+	if method == http.MethodOptions || slices.Contains(methods, method) {
+		return method
+	}
+	return otherMethod
 }
 
 // newRequestID returns a new request id.

@@ -49,7 +49,7 @@ func TestRequestLog(t *testing.T) {
 		{"PUT", "/api/invoices", "/api/invoices", 405},
 		{"GET", "/checkout/" + secret, "/checkout/{id}", 404},
 		{"GET", "/" + secret, "/", 404},
-		{strings.Repeat("A", 100), "/", "/", 404},
+		{secret, "/", "/", 404},
 	} {
 		before := len(logLines(t, log))
 		r, err := http.NewRequestWithContext(t.Context(), call.method, s.url+call.path, strings.NewReader(`{"memo": "`+secret+`"}`))
@@ -78,7 +78,7 @@ func TestRequestLog(t *testing.T) {
 		}
 		line := awaitLine(t, log, before)
 		for key, want := range map[string]any{
-			"level": "INFO", "msg": "request", "method": call.method[:min(len(call.method), 20)], "route": call.route,
+			"level": "INFO", "msg": "request", "method": strings.Replace(call.method, secret, "OTHER", 1), "route": call.route,
 			"status": call.status, "bytes": float64(len(body)), "client": "127.0.0.1", "request_id": id,
 		} {
 			if line[key] != want {
