@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net"
+	"slices"
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apikey"
@@ -35,13 +36,13 @@ func (s *Server) runAuthenticator(ctx context.Context) error {
 	return nil
 }
 
-// isPrivate reports whether only the operator reaches the listener: it has the operator
-// door alone, or is on a loopback address without a proxy before it. A public name shows
-// that there is a proxy, even if it is not a trusted one.
+// isPrivate reports whether only programs on this machine reach the operator door at the
+// listener: it is on a loopback address, and has no other door or no proxy before it. A
+// public name shows that there is a proxy, even if it is not a trusted one.
 func (s *Server) isPrivate(l *Listener) bool {
-	if len(l.doors) == 1 {
-		return l.doors[0] == OperatorDoor
-	}
 	address, ok := l.Addr().(*net.TCPAddr)
-	return ok && address.IP.IsLoopback() && len(s.cfg.Proxies.Trusted) == 0 && len(s.cfg.Hosts) == 0
+	if !ok || !address.IP.IsLoopback() {
+		return false
+	}
+	return slices.Equal(l.doors, []Door{OperatorDoor}) || len(s.cfg.Proxies.Trusted) == 0 && len(s.cfg.Hosts) == 0
 }

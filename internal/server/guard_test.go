@@ -1,0 +1,45 @@
+package server
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"testing"
+
+	"github.com/quittance/quittance/internal/clientip"
+)
+
+// listensOn is a listener that has an address alone.
+type listensOn struct {
+	net.Listener
+	address net.TCPAddr
+}
+
+func (l listensOn) Addr() net.Addr { return &l.address }
+
+// TestPrivateListeners says where /status and /metrics want no key.
+func TestPrivateListeners(t *testing.T) {
+	t.Parallel()
+	behindProxy := clientip.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
+	for _, c := range []struct {
+		address string
+		doors   []Door
+		cfg     Config
+		want    bool
+	}{
+		{"127.0.0.1", []Door{OperatorDoor}, Config{}, true},
+		{"127.0.0.1", []Door{OperatorDoor}, Config{Proxies: behindProxy, Hosts: []string{"pay.example.com"}}, true},
+		{"127.0.0.1", Doors, Config{}, true},
+		{"127.0.0.1", Doors, Config{Proxies: behindProxy}, false},
+		{"127.0.0.1", Doors, Config{Hosts: []string{"pay.example.com"}}, false},
+		{"0.0.0.0", []Door{OperatorDoor}, Config{}, false},
+		{"0.0.0.0", []Door{OperatorDoor}, Config{Proxies: behindProxy}, false},
+		{"10.0.0.1", Doors, Config{}, false},
+	} {
+		s := &Server{cfg: c.cfg}
+		l := &Listener{Listener: listensOn{address: net.TCPAddr{IP: net.ParseIP(c.address)}}, doors: c.doors}
+		if got := s.isPrivate(l); got != c.want {
+			t.Errorf("%s: private %t, want %t", fmt.Sprint(c.address, c.doors, c.cfg.Hosts, c.cfg.Proxies.Trusted), got, c.want)
+		}
+	}
+}
