@@ -191,6 +191,11 @@ func TestURLsByReference(t *testing.T) {
 		{"postgres://me:hunter2@db/quittance", ""},
 		{"postgres://db/quittance?password=hunter2", ""},
 		{"postgres://me:hunter2%zz@db/quittance", ""},
+		{"postgres://quittance@db1:5432,db2:5432/quittance?target_session_attrs=read-write", "postgres://quittance@db1:5432,db2:5432/quittance?target_session_attrs=read-write"},
+		{"postgres://db1:5432,db2:5432/quittance", "postgres://db1:5432,db2:5432/quittance"},
+		{"postgres://me:hunter2@db1:5432,db2:5432/quittance", ""},
+		{"postgres://me@db1:5432,db2:5432/quittance?password=hunter2", ""},
+		{"postgres://me:@hunter2@db1:5432,db2:5432/quittance", ""},
 		{"sqlite:/var/lib/quit@tance.db", "sqlite:/var/lib/quit@tance.db"},
 	} {
 		text := strings.Replace(full, "postgres://quittance@db/quittance", test.database, 1)

@@ -35,8 +35,10 @@ func holdsAccount(text string) bool {
 // two places that PostgreSQL allows.
 func holdsPassword(text string) bool {
 	u, err := url.Parse(text)
-	if err != nil {
-		return strings.Contains(text, "@")
+	if err != nil { // for example of several hosts with ports
+		_, rest, _ := strings.Cut(text, "://")
+		user, rest, found := strings.Cut(rest, "@")
+		return found && strings.ContainsAny(user, ":/?#") || strings.Contains(rest, "@") || strings.Contains(text, "password=")
 	}
 	_, has := u.User.Password()
 	return has || u.Query().Has("password")
