@@ -1,11 +1,14 @@
 package store_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"os"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -121,6 +124,21 @@ func TestUnavailableCodes(t *testing.T) {
 	for _, err := range []error{nil, context.Canceled, errors.New("no"), node, io.ErrUnexpectedEOF} {
 		if store.Unavailable(err) {
 			t.Errorf("Unavailable(%v) holds", err)
+		}
+	}
+}
+
+// TestDestroyedFile destroys the file of a SQLite database under an open store.
+func TestDestroyedFile(t *testing.T) {
+	t.Parallel()
+	for name, content := range map[string][]byte{"empty": nil, "zeros": make([]byte, 1<<20), "text": bytes.Repeat([]byte("x"), 1<<20)} {
+		url := storetest.SQLite(t)
+		s := storetest.Open(t, url)
+		if err := os.WriteFile(strings.TrimPrefix(url, "sqlite:"), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Invoice(t.Context(), "inv_x"); !store.Unavailable(err) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
