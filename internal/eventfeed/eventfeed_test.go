@@ -1,0 +1,239 @@
+package eventfeed_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quittance/quittance/internal/eventfeed"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/watchdog"
+)
+
+// eventLog is a log in memory.
+type eventLog struct {
+	mu    sync.Mutex
+	rows  []store.EventRow
+	reads int // calls of LastSeq
+	err   error
+}
+
+// add appends events with bodies of a size.
+func (l *eventLog) add(n, size int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for range n {
+		l.rows = append(l.rows, store.EventRow{Event: store.Event{Seq: int64(len(l.rows) + 1), Body: bytes.Repeat([]byte("x"), size)}})
+	}
+}
+
+func (l *eventLog) Events(_ context.Context, f store.EventFilter) ([]store.EventRow, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	rest := l.rows[*f.After:]
+	return rest[:min(len(rest), f.Limit)], l.err
+}
+
+func (l *eventLog) LastSeq(context.Context) (int64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.reads++
+	return int64(len(l.rows)), l.err
+}
+
+// takeReads returns the number of reads since the last call.
+func (l *eventLog) takeReads() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := l.reads
+	l.reads = 0
+	return n
+}
+
+func (l *eventLog) fail(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.err = err
+}
+
+// play runs fn in a bubble with a feed of the log.
+func play(t *testing.T, fn func(t *testing.T, l *eventLog, f *eventfeed.Feed)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		l := &eventLog{}
+		f := eventfeed.New(eventfeed.Config{Log: l, Watchdog: watchdog.New(0), Logger: slog.New(slog.DiscardHandler)})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			f.Run(ctx)
+		}()
+		fn(t, l, f)
+		cancel()
+		<-ended
+	})
+}
+
+// next returns the numbers of the next events behind a position.
+func next(t *testing.T, f *eventfeed.Feed, after int64) (seqs []int64, through int64) {
+	t.Helper()
+	events, through, err := f.Next(t.Context(), after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range events {
+		seqs = append(seqs, e.Seq)
+	}
+	return seqs, through
+}
+
+// TestOrder has several readers follow a log that grows, partly without wake-ups. Each
+// sees all events in order.
+func TestOrder(t *testing.T) {
+	play(t, func(t *testing.T, l *eventLog, f *eventfeed.Feed) {
+		l.add(3, 1)
+		head, err := f.Head(t.Context())
+		if head != 3 || err != nil {
+			t.Fatalf("Head returned %d, %v", head, err)
+		}
+		var group sync.WaitGroup
+		for range 5 {
+			group.Go(func() {
+				for after := head; after < 1003; {
+					seqs, through := next(t, f, after)
+					for _, seq := range seqs {
+						if after++; seq != after {
+							t.Errorf("event %d came after event %d", seq, after-1)
+						}
+					}
+					if through != after {
+						t.Errorf("through is %d after event %d", through, after)
+					}
+				}
+			})
+		}
+		for i := range 100 {
+			l.add(10, 1)
+			if i%2 == 0 {
+				f.Wake()
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		group.Wait()
+	})
+}
+
+// TestWakeIsQuick expects an event that this process commits at once, and one of another
+// process at the next poll.
+func TestWakeIsQuick(t *testing.T) {
+	play(t, func(t *testing.T, l *eventLog, f *eventfeed.Feed) {
+		head, _ := f.Head(t.Context())
+		for _, woken := range []bool{true, false} {
+			time.Sleep(time.Second) // nobody waits
+			begun := time.Now()
+			time.AfterFunc(time.Millisecond, func() {
+				l.add(1, 1)
+				if woken {
+					f.Wake()
+				}
+			})
+			_, head = next(t, f, head)
+			if took := time.Since(begun); woken && took > 50*time.Millisecond || took > time.Second {
+				t.Errorf("took %v (woken: %v)", took, woken)
+			}
+		}
+	})
+}
+
+// TestNoReaderNoRead expects no read of the log while nobody waits, and few while many do.
+func TestNoReaderNoRead(t *testing.T) {
+	play(t, func(t *testing.T, l *eventLog, f *eventfeed.Feed) {
+		for range 100 {
+			l.add(1, 1)
+			f.Wake()
+			time.Sleep(time.Second)
+		}
+		if n := l.takeReads(); n != 0 {
+			t.Errorf("read %d times without a reader", n)
+		}
+		head, _ := f.Head(t.Context())
+		l.takeReads()
+		var group sync.WaitGroup
+		for range 200 {
+			group.Go(func() {
+				for range 20 { // as a stream does
+					ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+					if _, _, err := f.Next(ctx, head); !errors.Is(err, context.DeadlineExceeded) {
+						t.Errorf("Next returned %v", err)
+					}
+					cancel()
+				}
+			})
+		}
+		group.Wait()
+		if n := l.takeReads(); n > 40 {
+			t.Errorf("200 readers made %d reads in 10 seconds", n)
+		}
+	})
+}
+
+// TestBounds fills the feed beyond both limits: positions that it dropped are behind.
+func TestBounds(t *testing.T) {
+	for name, c := range map[string]struct{ events, size, kept int }{
+		"events": {eventfeed.MaxEvents + 10, 1, eventfeed.MaxEvents},
+		"bytes":  {20, eventfeed.MaxBytes / 10, 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, func(t *testing.T, l *eventLog, f *eventfeed.Feed) {
+				if head, err := f.Head(t.Context()); head != 0 || err != nil {
+					t.Fatal(head, err)
+				}
+				for _, n := range []int{c.events / 2, c.events} {
+					l.add(n-len(l.rows), c.size)
+					if _, _, err := f.Next(t.Context(), int64(n-1)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				oldest := int64(c.events - c.kept)
+				if seqs, _ := next(t, f, oldest); len(seqs) != c.kept {
+					t.Errorf("keeps %d events, want %d", len(seqs), c.kept)
+				}
+				if _, through, err := f.Next(t.Context(), oldest-1); !errors.Is(err, eventfeed.ErrBehind) || through != int64(c.events) {
+					t.Errorf("returned %d, %v", through, err)
+				}
+			})
+		})
+	}
+}
+
+// TestFarBehind leaves more events unread than the feed keeps: it does not read them.
+func TestFarBehind(t *testing.T) {
+	play(t, func(t *testing.T, l *eventLog, f *eventfeed.Feed) {
+		if _, err := f.Head(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		l.add(eventfeed.MaxEvents+1, 1)
+		if _, through, err := f.Next(t.Context(), 0); !errors.Is(err, eventfeed.ErrBehind) || through != eventfeed.MaxEvents+1 {
+			t.Errorf("returned %d, %v", through, err)
+		}
+	})
+}
+
+// TestErrors has reads fail for a while.
+func TestErrors(t *testing.T) {
+	play(t, func(t *testing.T, l *eventLog, f *eventfeed.Feed) {
+		l.fail(errors.New("away"))
+		time.AfterFunc(time.Minute, func() {
+			l.add(1, 1)
+			l.fail(nil)
+		})
+		if head, err := f.Head(t.Context()); head != 1 || err != nil {
+			t.Errorf("Head returned %d, %v", head, err)
+		}
+	})
+}
