@@ -143,6 +143,9 @@ type Config struct {
 	Endpoints Endpoints
 	Merchants Merchants
 	Keys      Keys
+	Feed      Feed
+	// Stopping ends when the service stops. Long requests end with it; nil means never.
+	Stopping context.Context
 	// Authenticator is required for WithPrincipal.
 	Authenticator Authenticator
 	Chains        []chain.Chain // configured chains
@@ -167,6 +170,9 @@ type API struct {
 	now           func() time.Time
 	logger        *slog.Logger
 	pages         pages
+	feed          Feed
+	stopping      context.Context // ends when the service stops
+	waiting       *slots          // of event streams and requests with wait
 }
 
 // New returns an API. It panics without a clock or a Logger.
@@ -174,7 +180,11 @@ func New(c Config) *API {
 	if c.Now == nil || c.Logger == nil {
 		panic("api: Config.Now and Config.Logger are required")
 	}
+	if c.Stopping == nil {
+		c.Stopping = context.Background()
+	}
 	a := &API{
+		feed: c.Feed, stopping: c.Stopping, waiting: newSlots("waiting", MaxOwnWaiting, MaxWaiting),
 		ledger: c.Ledger, reader: c.Reader, events: c.Events, endpoints: c.Endpoints, merchants: c.Merchants, keys: c.Keys, authenticator: c.Authenticator, publicURL: c.PublicURL, now: c.Now, logger: c.Logger, pages: newPages(),
 		chains:    make(map[string]chain.Chain, len(c.Chains)),
 		providers: make(map[string]Provider, len(c.Providers)),

@@ -48,7 +48,7 @@ func (a *API) catchUp(w http.ResponseWriter, r *http.Request, q *query, filter s
 			q.reject("after", "must not stand beside %s", other)
 		}
 	}
-	scope := q.scope("events after", "merchantId", "type", "invoiceId")
+	scope := q.catchUpScope()
 	var after int64
 	switch from, _ := q.get("after"); from {
 	case afterStart:
@@ -71,6 +71,11 @@ func (a *API) catchUp(w http.ResponseWriter, r *http.Request, q *query, filter s
 			}
 			return formatCursor(scope, strconv.FormatInt(after, 10))
 		}).serve(a, w, r)
+}
+
+// catchUpScope returns the scope of the cursors of events in their order.
+func (q *query) catchUpScope() string {
+	return q.scope("events after", "merchantId", "type", "invoiceId")
 }
 
 // eventPage returns a page of the matching events. behind makes the filter start behind

@@ -30,12 +30,19 @@ func (a *API) getInvoice(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	inv, err := a.reader.Invoice(r.Context(), id)
-	if err == nil && !access.FromContext(r.Context()).Sees(inv.MerchantID) {
-		err = store.ErrNotFound
+	q := &query{values: r.URL.Query()}
+	wait, long := q.invoiceWait()
+	if q.err != nil {
+		return q.err
+	}
+	var inv invoice.Invoice
+	if long {
+		inv, err = a.awaitInvoice(w, r, id, wait)
+	} else {
+		inv, err = a.visibleInvoice(r.Context(), id)
 	}
 	if err != nil {
-		return fmt.Errorf("read invoice: %w", err)
+		return err
 	}
 	a.writeJSON(w, r, http.StatusOK, apitypes.InvoiceResponse{Invoice: apiconv.Invoice(inv)})
 	return nil
@@ -48,10 +55,7 @@ func (a *API) listInvoices(w http.ResponseWriter, r *http.Request) error {
 	merchantID, possible := q.merchantID()
 	filter := store.InvoiceFilter{MerchantID: merchantID, Before: q.cursor(scope)}
 	if status, ok := q.get("status"); ok {
-		filter.Status = invoice.Status(status)
-		if !slices.Contains(invoice.Statuses, filter.Status) {
-			q.reject("status", "must be one of %s; it is %.40q", enumerate(invoice.Statuses), status)
-		}
+		filter.Status = q.invoiceStatus(status)
 	}
 	if q.err != nil {
 		return q.err

@@ -15,6 +15,13 @@ type Route struct {
 	// Parameters are the names of the query's parameters. A request with others is refused.
 	Parameters []string
 	Handler    http.Handler
+	long       func(*http.Request) bool // see IsLong; nil if no request is
+}
+
+// longRoutes are the routes with long requests, and which these are.
+var longRoutes = map[string]func(*http.Request) bool{
+	"GET /api/events/stream": func(*http.Request) bool { return true },
+	"GET /api/invoices/{id}": func(r *http.Request) bool { return r.URL.Query().Has("wait") },
 }
 
 // Routes returns all routes. The caller handles panics and requests without a route, with
@@ -34,6 +41,7 @@ func (a *API) Routes() []Route {
 		{"GET /api/claims", access.PaymentsRead, a.listClaims},
 		{"GET /api/events", access.EventsRead, a.listEvents},
 		{"POST /api/events/redeliver", access.EventsRedeliver, a.redeliverEvents},
+		{"GET /api/events/stream", access.EventsRead, a.streamEvents},
 		{"GET /api/events/{id}", access.EventsRead, a.getEvent},
 		{"POST /api/events/{id}/redeliver", access.EventsRedeliver, a.redeliverEvent},
 		{"POST /api/keys", access.KeysWrite, a.createKey},
@@ -57,7 +65,7 @@ func (a *API) Routes() []Route {
 	}
 	routes := make([]Route, len(all))
 	for i, r := range all {
-		routes[i] = Route{Pattern: r.pattern, Scope: r.scope, Parameters: parameters[r.pattern], Handler: a.serve(r.handler)}
+		routes[i] = Route{Pattern: r.pattern, Scope: r.scope, Parameters: parameters[r.pattern], Handler: a.serve(r.handler), long: longRoutes[r.pattern]}
 		if r.scope != "" { // a provider chose the URL of its notices
 			routes[i].Handler = a.serve(checked(parameters[r.pattern], r.handler))
 		}

@@ -29,9 +29,9 @@ type answer struct {
 }
 
 // ask sends a request. It does not follow redirects.
-func ask(t *testing.T, method, url, body string, change ...func(*http.Request)) answer {
+func ask(t *testing.T, method, url, content string, change ...func(*http.Request)) answer {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(content))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,11 @@ func ask(t *testing.T, method, url, body string, change ...func(*http.Request)) 
 			t.Error(err)
 		}
 	}()
-	text, err := io.ReadAll(response.Body)
+	body := io.Reader(response.Body)
+	if response.Header.Get("Content-Type") == "text/event-stream" {
+		body = io.LimitReader(body, int64(len("retry: 2000\n"))) // it does not end
+	}
+	text, err := io.ReadAll(body)
 	if err != nil {
 		t.Fatal(err)
 	}

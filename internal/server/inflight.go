@@ -14,10 +14,16 @@ var maxInFlight = map[Door]int64{PublicDoor: 512, APIDoor: 1024, OperatorDoor: 3
 
 // capped returns a handler that answers 503 while a door has its number of requests in
 // flight. A request counts once its body was read, so that slow clients keep nobody out.
-func (l *limits) capped(door Door, writeError errorWriter, next http.Handler) http.Handler {
-	inFlight, most := l.inFlight[door], maxInFlight[door]
+// Long requests do not count: the API bounds them.
+func (l *limits) capped(r route, writeError errorWriter) http.Handler {
+	inFlight, most, next := l.inFlight[r.door], maxInFlight[r.door], r.handler
+	isLong := r.isLong
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		readAhead(r)
+		if isLong != nil && isLong(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
 		defer inFlight.Add(-1)
 		if inFlight.Add(1) > most {
 			l.metrics.refused.WithLabelValues("in_flight").Inc()

@@ -145,10 +145,10 @@ func TestInFlight(t *testing.T) {
 	t.Parallel()
 	l := newLimited(Config{})
 	entered, leave := make(chan struct{}), make(chan struct{})
-	h := l.capped(OperatorDoor, l.writeError, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	h := l.capped(route{door: OperatorDoor, handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		entered <- struct{}{}
 		<-leave
-	}))
+	}), isLong: func(r *http.Request) bool { return r.URL.Query().Has("wait") }}, l.writeError)
 	var group sync.WaitGroup
 	for range maxInFlight[OperatorDoor] {
 		group.Go(func() { answerOf(h, "/status", "", "") })
@@ -159,10 +159,17 @@ func TestInFlight(t *testing.T) {
 	if w.Header().Get("Retry-After") != "1" {
 		t.Errorf("headers %v", w.Header())
 	}
-	if w := answerOf(l.capped(APIDoor, l.writeError, ok), apiPath, "", ""); w.Code != http.StatusOK {
+	if w := answerOf(l.capped(route{door: APIDoor, handler: ok}, l.writeError), apiPath, "", ""); w.Code != http.StatusOK {
 		t.Errorf("another door answers %d", w.Code)
 	}
+	long := make(chan struct{})
+	go func() {
+		answerOf(h, "/status?wait=1", "", "")
+		close(long)
+	}()
+	<-entered // although the door is full
 	close(leave)
+	<-long
 	group.Wait()
 	go func() { <-entered }()
 	if w := answerOf(h, "/status", "", ""); w.Code != http.StatusOK {
@@ -174,10 +181,10 @@ func TestInFlight(t *testing.T) {
 func TestSlowBodiesAreNotInFlight(t *testing.T) {
 	t.Parallel()
 	l := newLimited(Config{})
-	h := l.capped(OperatorDoor, l.writeError, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	h := l.capped(route{door: OperatorDoor, handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		fmt.Fprintf(w, "%s, %v", body, err)
-	}))
+	})}, l.writeError)
 	var group sync.WaitGroup
 	var writers []*io.PipeWriter
 	for range maxInFlight[OperatorDoor] + 1 {

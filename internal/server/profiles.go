@@ -23,7 +23,7 @@ func profileRoutes() []route {
 	for path, h := range map[string]http.HandlerFunc{
 		"/debug/pprof/": pprof.Index, "/debug/pprof/profile": pprof.Profile, "/debug/pprof/trace": pprof.Trace, "/debug/pprof/symbol": pprof.Symbol,
 	} {
-		table = append(table, route{"GET " + path, OperatorDoor, noCredential, "", h})
+		table = append(table, route{"GET " + path, OperatorDoor, noCredential, "", h, nil})
 	}
 	return table
 }

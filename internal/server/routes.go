@@ -46,25 +46,26 @@ type route struct {
 	credential credential
 	scope      access.Scope // with keyCredential
 	handler    http.Handler
+	isLong     func(*http.Request) bool // see api.Route; nil if no request is
 }
 
 // routes returns the table of all routes.
 func (s *Server) routes(rest *api.API, page *checkout.Checkout) []route {
 	table := append(apiRoutes(rest), checkoutRoutes(page)...)
 	table = append(table,
-		route{"GET /healthz", OperatorDoor, noCredential, "", http.HandlerFunc(live)},
-		route{"GET /readyz", OperatorDoor, noCredential, "", http.HandlerFunc(s.ready)},
-		route{"GET /status", OperatorDoor, operatorCredential, "", http.HandlerFunc(s.status)},
-		route{"GET /metrics", OperatorDoor, operatorCredential, "", promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{})},
+		route{"GET /healthz", OperatorDoor, noCredential, "", http.HandlerFunc(live), nil},
+		route{"GET /readyz", OperatorDoor, noCredential, "", http.HandlerFunc(s.ready), nil},
+		route{"GET /status", OperatorDoor, operatorCredential, "", http.HandlerFunc(s.status), nil},
+		route{"GET /metrics", OperatorDoor, operatorCredential, "", promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}), nil},
 	)
 	for _, r := range apidocs.Routes() {
-		table = append(table, route{r.Pattern, APIDoor, noCredential, "", r.Handler})
+		table = append(table, route{r.Pattern, APIDoor, noCredential, "", r.Handler, nil})
 	}
 	if s.hasPrivateOperatorDoor() {
 		table = append(table, profileRoutes()...)
 	}
 	for pattern, h := range s.cfg.Routes {
-		table = append(table, route{pattern, APIDoor, noCredential, "", h})
+		table = append(table, route{pattern, APIDoor, noCredential, "", h, nil})
 	}
 	return table
 }
@@ -75,9 +76,9 @@ func apiRoutes(rest *api.API) []route {
 	var table []route
 	for _, r := range rest.Routes() {
 		if r.Scope == "" {
-			table = append(table, route{r.Pattern, PublicDoor, signatureCredential, "", r.Handler})
+			table = append(table, route{r.Pattern, PublicDoor, signatureCredential, "", r.Handler, nil})
 		} else {
-			table = append(table, route{r.Pattern, APIDoor, keyCredential, r.Scope, r.Handler})
+			table = append(table, route{r.Pattern, APIDoor, keyCredential, r.Scope, r.Handler, r.IsLong})
 		}
 	}
 	return table
@@ -87,7 +88,7 @@ func apiRoutes(rest *api.API) []route {
 func checkoutRoutes(page *checkout.Checkout) []route {
 	var table []route
 	for _, r := range page.Routes() {
-		table = append(table, route{r.Pattern, PublicDoor, noCredential, "", r.Handler})
+		table = append(table, route{r.Pattern, PublicDoor, noCredential, "", r.Handler, nil})
 	}
 	return table
 }
@@ -101,7 +102,7 @@ func unguarded(r route) http.Handler { return r.handler }
 // guardOf returns the guard of a listener's routes.
 func (s *Server) guardOf(l *Listener, rest *api.API, errs renderers) guard {
 	return func(r route) http.Handler {
-		h := s.limits.capped(r.door, errs.writeError, r.handler)
+		h := s.limits.capped(r, errs.writeError)
 		switch {
 		case r.credential == keyCredential:
 			h = rest.WithPrincipal(recordKey(s.limits.perOwner(errs.writeError, rest.WithScope(r.scope, h))))

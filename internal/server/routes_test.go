@@ -31,6 +31,7 @@ DELETE /api/merchants/{id}/webhook/secret api key webhooks:write
 GET /api/audit api key events:read
 GET /api/claims api key payments:read
 GET /api/events api key events:read
+GET /api/events/stream api key events:read
 GET /api/events/{id} api key events:read
 GET /api/invoices api key invoices:read
 GET /api/invoices/{id} api key invoices:read

@@ -27,6 +27,7 @@ import (
 	"github.com/quittance/quittance/internal/descriptors"
 	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/endpoint"
+	"github.com/quittance/quittance/internal/eventfeed"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/internal/merchant"
@@ -135,6 +136,9 @@ type Server struct {
 	certs         certificates // nil without HTTPS
 	limits        *limits
 	refused       *refusedLog
+	feed          *eventfeed.Feed
+	long          context.Context // of the feed and of long requests; endLong ends it
+	endLong       context.CancelFunc
 	clock         *clock.Clock // of the delivery schedule
 	ids           *invoice.IDs // of requests
 
@@ -160,6 +164,7 @@ func newServer(cfg Config) (*Server, error) {
 	s.metrics = newMetrics(s.registry)
 	s.limits = newLimits(s.cfg, s.metrics)
 	s.refused = &refusedLog{logger: s.cfg.Logger}
+	s.long, s.endLong = context.WithCancel(context.Background())
 	s.txMetrics = txmgr.NewMetrics(s.registry)
 	return s, nil
 }
@@ -246,10 +251,11 @@ func (s *Server) build(ctx context.Context) error {
 	if err := s.buildDelivery(ctx); err != nil {
 		return err
 	}
+	s.feed = eventfeed.New(eventfeed.Config{Log: s.store, Watchdog: s.watchdog, Logger: s.cfg.Logger})
 	s.settle = settle.New(settle.Config{
 		Store: s.store, Chains: s.networks(), Merchants: directory{s.cfg.Merchants, s.endpoints, s.merchants}, OptionalEvents: s.endpoints.OptionalEvents, Now: s.cfg.Now, Schedule: s.clock.Now, Rand: s.cfg.Rand,
 		Signals: settle.Signals{
-			LeaseEvents: s.worker.LeaseEvents, WakeDeliverer: countEvents(s.registry, s.worker.Committed),
+			LeaseEvents: s.worker.LeaseEvents, WakeDeliverer: countEvents(s.registry, s.committed),
 			WakeTxManager: func(key string) {
 				if run := s.byKey[key]; run != nil {
 					wait.Wake(run.wake)
@@ -274,6 +280,12 @@ func (s *Server) build(ctx context.Context) error {
 	s.registry.MustRegister(nodeCollector{s.chains}, chainCollector{s.chains}, stallCollector{s.watchdog}, clockOffset(s.clock),
 		healthCollector{s.health}, buildInfo(s.cfg.Build))
 	return nil
+}
+
+// committed passes events on after their transaction.
+func (s *Server) committed(events []store.Event) {
+	s.worker.Committed(events)
+	s.feed.Wake()
 }
 
 // buildDelivery builds the directory of endpoints and the webhook worker.
@@ -336,6 +348,10 @@ func (s *Server) serve(ctx context.Context) error {
 	}
 	group.Go(func() error { return s.runAuthenticator(ctx) })
 	group.Go(func() error { return s.refused.run(ctx) })
+	group.Go(func() error {
+		s.feed.Run(s.long)
+		return nil
+	})
 	group.Go(s.runWorker(ctx, s.worker.Run))
 	group.Go(func() error { return every(ctx, maintenanceInterval, s.maintain) })
 	group.Go(func() error { return every(ctx, remainderInterval, s.assignRemainders) })
@@ -360,34 +376,4 @@ func (s *Server) cleaner(log dispatcher.Log) *dispatcher.Cleaner {
 	return dispatcher.NewCleaner(dispatcher.CleanerConfig{
 		Log: log, KeepEvents: s.cfg.KeepEvents, KeepAttempts: s.cfg.KeepAttempts, Now: s.clock.Earlier, Logger: s.cfg.Logger, Watchdog: s.watchdog,
 	})
-}
-
-// every calls do at once and then at an interval, until ctx ends.
-func every(ctx context.Context, interval time.Duration, do func(context.Context)) error {
-	for {
-		do(ctx)
-		if !wait.Sleep(ctx, interval, nil) {
-			return nil
-		}
-	}
-}
-
-// maintain deletes expired idempotency keys, and finds the registries of invoices
-// that a process of an older version has created since.
-func (s *Server) maintain(ctx context.Context) {
-	if err := s.settle.DeleteOldKeys(ctx); err != nil && ctx.Err() == nil {
-		s.cfg.Logger.Error("delete of expired idempotency keys failed, will retry", "err", err)
-	}
-	var err error
-	if s.registryCursor, err = s.settle.AdoptRegistries(ctx, s.registryCursor); err != nil && ctx.Err() == nil {
-		s.cfg.Logger.Error("search for the registries of older invoices failed, will retry", "err", err)
-	}
-}
-
-// assignRemainders assigns an amount to the remainder of partly paid invoices that
-// lack one.
-func (s *Server) assignRemainders(ctx context.Context) {
-	if err := s.settle.AssignMoreTransferAmounts(ctx, s.remainderCursors); err != nil && ctx.Err() == nil {
-		s.cfg.Logger.Error("assignment of remainder amounts failed, will retry", "err", err)
-	}
 }

@@ -18,7 +18,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testdeps.Short("TestAlerts.*", "TestReadOnlyDatabase")
+	testdeps.Short("TestAlerts.*", "TestReadOnlyDatabase", "TestStreamsOfReplicas")
 	goleak.VerifyTestMain(m)
 }
 

@@ -19,7 +19,7 @@ const drainTimeout = 20 * time.Second
 // First /readyz reports that the service is not ready, so that load balancers stop
 // sending requests, and each response announces that its connection closes. Closing
 // idle connections at once could reset a request that is on its way. After StopDelay
-// the listeners are closed and the requests in flight are answered. http.Server.Shutdown
+// the listeners are closed, event streams end, and the requests in flight are answered. http.Server.Shutdown
 // comes last, because it closes idle connections at once.
 func (s *Server) stop(ctx context.Context, entrances []*entrance) error {
 	s.cfg.Logger.Info("stopping")
@@ -35,6 +35,7 @@ func (s *Server) stop(ctx context.Context, entrances []*entrance) error {
 		})
 	}
 	err := closing.Wait()
+	s.endLong()
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
 	for _, e := range entrances {

@@ -1,0 +1,110 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/ratelimit"
+)
+
+// Limits of long requests: those that may take longer than RequestTimeout.
+const (
+	// MaxWaiting and MaxOwnWaiting bound the event streams and the requests with wait
+	// that are served at a time: in all, and of one owner of keys.
+	MaxWaiting, MaxOwnWaiting = 500, 100
+	// ChunkTimeout is how long a client may take to read what was written of the response
+	// to a long request.
+	ChunkTimeout = 30 * time.Second
+)
+
+// IsLong reports whether a request may take longer than RequestTimeout. The API bounds
+// how many such requests it serves, so they do not count as requests in flight.
+func (r Route) IsLong(request *http.Request) bool { return r.long != nil && r.long(request) }
+
+// slots bounds how many requests of a kind are served at a time.
+//
+// Invariant: used has the number of requests of each owner with at least one, and their
+// sum is total.
+type slots struct {
+	name             string
+	mostOwn, mostAll int
+
+	mu    sync.Mutex
+	used  map[string]int
+	total int
+}
+
+func newSlots(name string, mostOwn, mostAll int) *slots {
+	return &slots{name: name, mostOwn: mostOwn, mostAll: mostAll, used: make(map[string]int)}
+}
+
+// enter takes a slot for the owner of the context's key, and returns a function that
+// frees it. Errors are *ratelimit.ExceededError and ratelimit.ErrBusy.
+func (s *slots) enter(ctx context.Context) (leave func(), err error) {
+	owner := access.FromContext(ctx).MerchantID
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.used[owner] >= s.mostOwn:
+		return nil, &ratelimit.ExceededError{Limit: s.name, RetryAfter: strconv.Itoa(retryLong)}
+	case s.total >= s.mostAll:
+		return nil, ratelimit.ErrBusy
+	}
+	s.used[owner]++
+	s.total++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.used[owner]--; s.used[owner] == 0 {
+			delete(s.used, owner)
+		}
+		s.total--
+	}, nil
+}
+
+// retryLong is the Retry-After of an owner beyond its slots, in seconds.
+const retryLong = 5
+
+type connectionKey struct{}
+
+// WithConnection returns a context for a request's handler that carries the context which
+// ends with the client's connection. Long requests end with it.
+func WithConnection(ctx, connection context.Context) context.Context {
+	return context.WithValue(ctx, connectionKey{}, connection)
+}
+
+// longContext returns the context of a long request. It ends with the connection, and
+// when the service stops. It has no other deadline.
+func (a *API) longContext(r *http.Request) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	ends := []context.Context{a.stopping}
+	if connection, ok := r.Context().Value(connectionKey{}).(context.Context); ok {
+		ends = append(ends, connection)
+	}
+	stops := make([]func() bool, len(ends))
+	for i, end := range ends {
+		stops[i] = context.AfterFunc(end, cancel)
+	}
+	return ctx, func() {
+		for _, stop := range stops {
+			stop()
+		}
+		cancel()
+	}
+}
+
+// extendDeadlines lets a long request outlast the server's timeouts: it has no deadline
+// to read, and ChunkTimeout from now to write.
+func extendDeadlines(w http.ResponseWriter) error {
+	control := http.NewResponseController(w)
+	err := errors.Join(control.SetReadDeadline(time.Time{}), control.SetWriteDeadline(time.Now().Add(ChunkTimeout)))
+	if errors.Is(err, http.ErrNotSupported) { // a recorder in tests
+		return nil
+	}
+	return err
+}

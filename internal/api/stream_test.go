@@ -1,0 +1,120 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/apikey"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// streamWriter records a response that is written while it is read.
+type streamWriter struct {
+	mu     sync.Mutex
+	text   strings.Builder
+	header http.Header
+	broken bool // writes fail
+}
+
+func (w *streamWriter) Header() http.Header { return w.header }
+func (w *streamWriter) WriteHeader(int)     {}
+func (w *streamWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.broken {
+		return 0, errors.New("write: deadline exceeded")
+	}
+	return w.text.Write(p)
+}
+
+// take returns what was written since the last call.
+func (w *streamWriter) take() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	text := w.text.String()
+	w.text.Reset()
+	return text
+}
+
+// openStream opens a stream of a key in a bubble. ended is closed when it ends.
+func openStream(t *testing.T, l live, query string) (w *streamWriter, ended <-chan struct{}) {
+	t.Helper()
+	w, done := &streamWriter{header: http.Header{}}, make(chan struct{})
+	r := newRequest("GET", "/api/events/stream?"+query, "")
+	r.Header.Set("Authorization", "Bearer x")
+	r = r.WithContext(access.WithPrincipal(r.Context(), access.Principal{KeyID: "key_1", Scopes: access.Admin}))
+	go func() {
+		defer close(done)
+		l.handler.ServeHTTP(w, r)
+	}()
+	synctest.Wait()
+	return w, done
+}
+
+// TestStreamHeartbeats leaves a stream without events.
+func TestStreamHeartbeats(t *testing.T) {
+	playLive(t, 3, func(t *testing.T, l live) {
+		w, ended := openStream(t, l, "")
+		if text := w.take(); !strings.HasPrefix(text, "retry: 2000\nid: ") || !strings.HasSuffix(text, "\n\n") {
+			t.Errorf("it begins with %q", text)
+		}
+		time.Sleep(time.Minute + time.Second)
+		if text := w.take(); text != strings.Repeat(":\n\n", 4) {
+			t.Errorf("in a minute it sent %q", text)
+		}
+		l.stop()
+		<-ended
+	})
+}
+
+// TestStreamReadsTheLog begins with more events than a page, of which few match.
+func TestStreamReadsTheLog(t *testing.T) {
+	playLive(t, 300, func(t *testing.T, l live) {
+		for query, want := range map[string]int{"after=start": 300, "after=start&invoiceId=" + invoiceID(7): 3, "after=start&merchantId=nobody": 0, "after=start&merchantId=no%00body": 0, "": 0} {
+			w, ended := openStream(t, l, query)
+			time.Sleep(2 * time.Second)
+			if text := w.take(); strings.Count(text, "data: ") != want {
+				t.Errorf("%s: sent %d events, want %d", query, strings.Count(text, "data: "), want)
+			}
+			w.mu.Lock()
+			w.broken = true // the client does not read
+			w.mu.Unlock()
+			l.change(func(b *backend) { b.addEvent(); b.events = b.events[:300] })
+			<-ended // at the next heartbeat
+		}
+	})
+}
+
+// TestStreamChecksItsKey has a key refused, and its check fail.
+func TestStreamChecksItsKey(t *testing.T) {
+	playLive(t, 1, func(t *testing.T, l live) {
+		_, ended := openStream(t, l, "")
+		lose := func(err error) {
+			l.mu.Lock()
+			l.lost = err
+			l.mu.Unlock()
+			time.Sleep(time.Second)
+			synctest.Wait()
+		}
+		lose(store.ErrTimeout)
+		lose(context.DeadlineExceeded)
+		select {
+		case <-ended:
+			t.Error("it ended while the database was away")
+		default:
+		}
+		lose(apikey.ErrRevoked)
+		select {
+		case <-ended:
+		default:
+			t.Error("it did not end a second after the revocation")
+		}
+	})
+}

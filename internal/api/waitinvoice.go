@@ -1,0 +1,120 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/eventfeed"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// MaxWait bounds the parameter wait, in seconds.
+const MaxWait = 60
+
+// invoiceWait is the parameters of GET /api/invoices/{id} that let it wait.
+type invoiceWait struct {
+	seconds int
+	status  invoice.Status // that the caller knows
+}
+
+// invoiceWait parses the parameters. ok is false if the request does not wait.
+func (q *query) invoiceWait() (wait invoiceWait, ok bool) {
+	text, ok := q.get("wait")
+	if status, given := q.get("status"); given {
+		wait.status = q.invoiceStatus(status)
+		if !ok {
+			q.err = invalidField("wait", "is required with status")
+		}
+	}
+	if !ok {
+		return wait, false
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n > MaxWait || text != strconv.Itoa(n) {
+		q.reject("wait", "must be an integer from 0 to %d, without sign or leading zero", MaxWait)
+	}
+	wait.seconds = n
+	if wait.status == "" {
+		wait.status = invoice.Open
+	}
+	return wait, true
+}
+
+// invoiceStatus parses a status of an invoice.
+func (q *query) invoiceStatus(text string) invoice.Status {
+	status := invoice.Status(text)
+	if !slices.Contains(invoice.Statuses, status) {
+		q.reject("status", "must be one of %s; it is %.40q", enumerate(invoice.Statuses), text)
+	}
+	return status
+}
+
+// visibleInvoice returns an invoice, or store.ErrNotFound unless the principal may see it.
+func (a *API) visibleInvoice(ctx context.Context, id string) (invoice.Invoice, error) {
+	inv, err := a.reader.Invoice(ctx, id)
+	if err == nil && !access.FromContext(ctx).Sees(inv.MerchantID) {
+		err = store.ErrNotFound
+	}
+	if err != nil {
+		return invoice.Invoice{}, fmt.Errorf("read invoice: %w", err)
+	}
+	return inv, nil
+}
+
+// awaitInvoice returns an invoice as soon as its status is not the known one, or it
+// changes, or the time is over, or the client or the service ends the request.
+func (a *API) awaitInvoice(w http.ResponseWriter, r *http.Request, id string, known invoiceWait) (invoice.Invoice, error) {
+	leave, err := a.waiting.enter(r.Context())
+	if err != nil {
+		return invoice.Invoice{}, err
+	}
+	defer leave()
+	first, err := a.visibleInvoice(r.Context(), id)
+	if err != nil || first.Status != known.status || known.seconds == 0 {
+		return first, err
+	}
+	whole, cancel := a.longContext(r)
+	defer cancel()
+	ctx, cancel := context.WithTimeout(whole, time.Duration(known.seconds)*time.Second)
+	defer cancel()
+	if err := extendDeadlines(w); err != nil {
+		return invoice.Invoice{}, err
+	}
+	if err := a.awaitChange(ctx, first); err != nil && ctx.Err() == nil {
+		return invoice.Invoice{}, err
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(whole), RequestTimeout)
+	defer cancel()
+	inv, err := a.visibleInvoice(last, id)
+	return inv, errors.Join(err, extendDeadlines(w))
+}
+
+// awaitChange waits until an event shows that the invoice differs from what was read.
+func (a *API) awaitChange(ctx context.Context, known invoice.Invoice) error {
+	after, err := a.feed.Head(ctx)
+	if err != nil {
+		return err
+	}
+	for {
+		now, err := a.reader.Invoice(ctx, known.ID)
+		if err != nil || !reflect.DeepEqual(now, known) {
+			return err
+		}
+		for about := false; !about; {
+			events, through, err := a.feed.Next(ctx, after)
+			if err != nil && !errors.Is(err, eventfeed.ErrBehind) {
+				return err
+			}
+			after = through
+			about = err != nil || slices.ContainsFunc(events, func(e store.EventRow) bool { return e.InvoiceID == known.ID })
+		}
+	}
+}

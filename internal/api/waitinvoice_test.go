@@ -1,0 +1,183 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/eventfeed"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/watchdog"
+)
+
+// lockedBackend is a backend that several goroutines use.
+type lockedBackend struct {
+	*backend
+	mu   sync.Mutex
+	lost error // if set, returned by Authenticate
+}
+
+func (b *lockedBackend) Invoice(ctx context.Context, id string) (invoice.Invoice, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.backend.Invoice(ctx, id)
+}
+
+func (b *lockedBackend) Events(ctx context.Context, f store.EventFilter) ([]store.EventRow, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.backend.Events(ctx, f)
+}
+
+func (b *lockedBackend) LastSeq(ctx context.Context) (int64, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.backend.LastSeq(ctx)
+}
+
+func (b *lockedBackend) Authenticate(context.Context, string) (access.Principal, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return access.Principal{KeyID: "key_1", Scopes: access.Admin}, b.lost
+}
+
+// change changes the backend.
+func (b *lockedBackend) change(fn func(*backend)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	fn(b.backend)
+}
+
+// live is an API with a feed, in a bubble.
+type live struct {
+	*lockedBackend
+	handler http.Handler
+	feed    *eventfeed.Feed
+	stop    context.CancelFunc // as the service does
+}
+
+// playLive runs fn in a bubble with an API of n invoices and their events.
+func playLive(t *testing.T, n int, fn func(t *testing.T, l live)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		b := &lockedBackend{backend: newEventBackend(n)}
+		b.invoices = newListBackend(n).invoices
+		logger := slog.New(slog.DiscardHandler)
+		feed := eventfeed.New(eventfeed.Config{Log: b, Watchdog: watchdog.New(0), Logger: logger})
+		ctx, cancel := context.WithCancel(t.Context())
+		stopping, stop := context.WithCancel(t.Context())
+		a := api.New(api.Config{Reader: b, Events: b, Feed: feed, Authenticator: b, Stopping: stopping, Now: clock, Logger: logger})
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			feed.Run(ctx)
+		}()
+		fn(t, live{b, a.Handler(), feed, stop})
+		stop()
+		cancel()
+		<-ended
+	})
+}
+
+// TestWaitForInvoice waits for changes of an invoice.
+func TestWaitForInvoice(t *testing.T) {
+	paid := func(b *backend) {
+		b.invoices[0].Status = invoice.Paid
+		b.addEvent()
+		b.events[len(b.events)-1].InvoiceID = invoiceID(0)
+	}
+	for name, c := range map[string]struct {
+		query    string
+		change   func(l live) // after 10 seconds
+		from, to time.Duration
+		status   string
+	}{
+		"another status": {"wait=60&status=expired", nil, 0, 0, "open"},
+		"no time":        {"wait=0", nil, 0, 0, "open"},
+		"no change":      {"wait=60", nil, time.Minute, time.Minute, "open"},
+		"paid":           {"wait=60", func(l live) { l.change(paid); l.feed.Wake() }, 10 * time.Second, 10*time.Second + 50*time.Millisecond, "paid"},
+		"paid elsewhere": {"wait=60", func(l live) { l.change(paid) }, 10 * time.Second, 11 * time.Second, "paid"},
+		"part is seen": {"wait=60&status=open", func(l live) {
+			l.change(func(b *backend) { paid(b); b.invoices[0].Status, b.invoices[0].Sums.Payments = invoice.Open, 1 })
+		}, 10 * time.Second, 11 * time.Second, "open"},
+		"an event without a change": {"wait=60", func(l live) {
+			l.change(func(b *backend) { paid(b); b.invoices[0].Status = invoice.Open })
+		}, time.Minute, time.Minute, "open"},
+		"another invoice": {"wait=60", func(l live) {
+			l.change(func(b *backend) { paid(b); b.events[len(b.events)-1].InvoiceID = invoiceID(1) })
+		}, time.Minute, time.Minute, "paid"},
+		"stop": {"wait=60", func(l live) { l.stop() }, 10 * time.Second, 10 * time.Second, "open"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			playLive(t, 2, func(t *testing.T, l live) {
+				l.change(func(b *backend) { b.invoices[0].Status = invoice.Open })
+				if c.change != nil {
+					time.AfterFunc(10*time.Second, func() { c.change(l) })
+				}
+				begun := time.Now()
+				w := do(l.handler, "GET", "/api/invoices/"+invoiceID(0)+"?"+c.query, "")
+				if took := time.Since(begun); took < c.from || took > c.to {
+					t.Errorf("took %v, want %v to %v", took, c.from, c.to)
+				}
+				if w.Code != http.StatusOK || !bytes.Contains(w.Body.Bytes(), []byte(`"status":"`+c.status+`"`)) {
+					t.Errorf("answered %d %s", w.Code, w.Body)
+				}
+			})
+		})
+	}
+}
+
+func TestWaitRefusesParameters(t *testing.T) {
+	h := newAPI(t, newListBackend(1))
+	for query, field := range map[string]string{
+		"wait=61": "wait", "wait=-1": "wait", "wait=": "wait", "wait=1.5": "wait", "wait=05": "wait", "wait=1&wait=2": "wait", "status=open": "wait",
+	} {
+		wantProblem(t, do(h, "GET", "/api/invoices/"+invoiceID(0)+"?"+query, ""), http.StatusBadRequest, "invalid_field", field)
+	}
+	wantProblem(t, do(h, "GET", "/api/invoices/"+invoiceID(0)+"?wait=1&status=done", ""), http.StatusBadRequest, "invalid_status", "")
+	wantProblem(t, do(h, "GET", "/api/invoices/inv_x?wait=1", ""), http.StatusNotFound, "not_found", "")
+}
+
+// TestWaitingIsBounded has an owner wait as often as it may, and all owners together.
+func TestWaitingIsBounded(t *testing.T) {
+	playLive(t, 1, func(t *testing.T, l live) {
+		l.change(func(b *backend) { b.invoices[0].Status, b.invoices[0].MerchantID = invoice.Open, "" })
+		ask := func(owner string) *httptest.ResponseRecorder {
+			r := newRequest("GET", "/api/invoices/"+invoiceID(0)+"?wait=60", "")
+			w := httptest.NewRecorder()
+			l.handler.ServeHTTP(w, r.WithContext(access.WithPrincipal(r.Context(), access.Principal{MerchantID: owner, Scopes: access.Admin})))
+			return w
+		}
+		var group sync.WaitGroup
+		for _, owner := range []string{"a", "b", "c", "d", "e"} {
+			l.change(func(b *backend) { b.invoices[0].MerchantID = owner })
+			for range api.MaxOwnWaiting {
+				group.Go(func() { ask(owner) })
+			}
+			synctest.Wait()
+			w := ask(owner)
+			if owner == "e" { // all are taken, too
+				break
+			}
+			wantProblem(t, w, http.StatusTooManyRequests, "rate_limited", "")
+			if w.Header().Get("Retry-After") != "5" {
+				t.Errorf("headers %v", w.Header())
+			}
+		}
+		wantProblem(t, ask("f"), http.StatusServiceUnavailable, "unavailable", "")
+		group.Wait()
+		l.change(func(b *backend) { b.invoices[0].MerchantID, b.invoices[0].Status = "a", invoice.Paid })
+		if w := ask("a"); w.Code != http.StatusOK {
+			t.Errorf("after the others it answers %d", w.Code)
+		}
+	})
+}

@@ -1,0 +1,38 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/quittance/quittance/internal/wait"
+)
+
+// every calls do at once and then at an interval, until ctx ends.
+func every(ctx context.Context, interval time.Duration, do func(context.Context)) error {
+	for {
+		do(ctx)
+		if !wait.Sleep(ctx, interval, nil) {
+			return nil
+		}
+	}
+}
+
+// maintain deletes expired idempotency keys, and finds the registries of invoices
+// that a process of an older version has created since.
+func (s *Server) maintain(ctx context.Context) {
+	if err := s.settle.DeleteOldKeys(ctx); err != nil && ctx.Err() == nil {
+		s.cfg.Logger.Error("delete of expired idempotency keys failed, will retry", "err", err)
+	}
+	var err error
+	if s.registryCursor, err = s.settle.AdoptRegistries(ctx, s.registryCursor); err != nil && ctx.Err() == nil {
+		s.cfg.Logger.Error("search for the registries of older invoices failed, will retry", "err", err)
+	}
+}
+
+// assignRemainders assigns an amount to the remainder of partly paid invoices that
+// lack one.
+func (s *Server) assignRemainders(ctx context.Context) {
+	if err := s.settle.AssignMoreTransferAmounts(ctx, s.remainderCursors); err != nil && ctx.Err() == nil {
+		s.cfg.Logger.Error("assignment of remainder amounts failed, will retry", "err", err)
+	}
+}

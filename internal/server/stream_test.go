@@ -1,0 +1,287 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/apikey"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// message is a message of an event stream.
+type message struct{ id, event, data string }
+
+// stream is an open event stream.
+type stream struct {
+	t     *testing.T
+	lines *bufio.Scanner
+	close context.CancelFunc
+	last  string // id of the last message
+}
+
+// openStream opens an event stream, after the message with an id unless that is empty.
+func openStream(t *testing.T, url, authorization, last string) *stream {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if authorization != "" {
+		r.Header.Set("Authorization", authorization)
+	}
+	if last != "" {
+		r.Header.Set("Last-Event-ID", last)
+	}
+	transport := &http.Transport{DisableKeepAlives: true}
+	response, err := transport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		_ = response.Body.Close() // it was cancelled
+	})
+	if got := response.Header.Get("Content-Type"); response.StatusCode != http.StatusOK || got != "text/event-stream" {
+		t.Fatalf("%s: %s %s", url, response.Status, got)
+	}
+	s := &stream{t: t, lines: bufio.NewScanner(response.Body), close: cancel}
+	s.lines.Buffer(nil, 1<<20)
+	if first, ok := s.read(); !ok || first.id == "" || first.event != "" {
+		t.Fatalf("it begins with %+v", first)
+	}
+	return s
+}
+
+// read reads up to an empty line. ok is false at the end of the stream.
+func (s *stream) read() (m message, ok bool) {
+	for s.lines.Scan() {
+		name, value, _ := strings.Cut(s.lines.Text(), ": ")
+		switch name {
+		case "":
+			if m.id == "" { // a comment
+				continue
+			}
+			s.last = m.id
+			return m, true
+		case "id":
+			m.id = value
+		case "event":
+			m.event = value
+		case "data":
+			m.data += value
+		}
+	}
+	return m, false
+}
+
+// next returns the next message, which must come.
+func (s *stream) next() message {
+	s.t.Helper()
+	m, ok := s.read()
+	if !ok {
+		s.t.Fatalf("the stream ended: %v", s.lines.Err())
+	}
+	return m
+}
+
+// wantInvoices wants messages about invoices in order.
+func (s *stream) wantInvoices(ids ...string) {
+	s.t.Helper()
+	for _, id := range ids {
+		if m := s.next(); m.event != "invoice.created" || !strings.Contains(m.data, id) {
+			s.t.Fatalf("got %+v, want the event of %s", m, id)
+		}
+	}
+}
+
+// create creates invoices of a merchant, and returns their ids.
+func (w *matrixWorld) create(merchant string, n int) (ids []string) {
+	w.t.Helper()
+	for range n {
+		var made struct{ ID string }
+		w.decode(w.call("POST /api/invoices", merchant, "", w.key(merchant, access.Admin)), &made)
+		ids = append(ids, made.ID)
+	}
+	return ids
+}
+
+// TestEventStream follows the events of a merchant, with interruptions.
+func TestEventStream(t *testing.T) {
+	t.Parallel()
+	for name, database := range storetest.Databases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newMatrixWorld(t, database(t))
+			key := w.key("acme", access.NewScopes(access.EventsRead))
+			s := openStream(t, w.url+"/api/events/stream", key, "")
+			before := s.last
+			w.create("globex", 2)
+			first := w.create("acme", 3)
+			s.wantInvoices(first[:2]...)
+			s.close()
+			w.create("globex", 1)
+			second := w.create("acme", 100) // more than a page
+			s = openStream(t, w.url+"/api/events/stream", key, s.last)
+			s.wantInvoices(append(first[2:], second...)...)
+			third := w.create("acme", 2)
+			s.wantInvoices(third...)
+			openStream(t, w.url+"/api/events/stream", key, before).wantInvoices(slices.Concat(first, second, third)...)
+			openStream(t, w.url+"/api/events/stream?after=start&type=invoice.created", key, "").wantInvoices(w.ids["acme"]["invoices"], first[0])
+			w.wantListed(s.last, key)
+			w.wantRefused(key)
+			w.wantRevoked()
+		})
+	}
+}
+
+// wantListed wants the id of a stream to be a cursor of the list of events, and the
+// stream's data to be the list's events.
+func (w *matrixWorld) wantListed(last, key string) {
+	w.t.Helper()
+	var list struct {
+		Events []struct{ Event json.RawMessage }
+	}
+	made := w.create("acme", 1)
+	w.decode(ask(w.t, http.MethodGet, w.url+"/api/events?after="+last, "", authorized(key)), &list)
+	m := openStream(w.t, w.url+"/api/events/stream", key, last).next()
+	if len(list.Events) != 1 || string(list.Events[0].Event) != m.data || !strings.Contains(m.data, made[0]) {
+		w.t.Errorf("listed %s, streamed %+v", list.Events, m)
+	}
+}
+
+// authorized returns a change that adds a key to a request.
+func authorized(key string) func(*http.Request) {
+	return func(r *http.Request) { r.Header.Set("Authorization", key) }
+}
+
+// wantRefused makes requests for streams that are wrong.
+func (w *matrixWorld) wantRefused(key string) {
+	w.t.Helper()
+	for query, field := range map[string]string{
+		"after=x": "after", "after=": "after", "type=x": "type", "limit=1": "limit", "cursor=x": "cursor", "delivery=failed": "delivery",
+	} {
+		a := ask(w.t, http.MethodGet, w.url+"/api/events/stream?"+query, "", authorized(key))
+		if a.code != "invalid_field" || !strings.Contains(a.body, fmt.Sprintf(`"field":%q`, field)) {
+			w.t.Errorf("%s: %d %s", query, a.status, a.body)
+		}
+	}
+	for _, last := range []string{"x", "W1nJ0pQd7cQxMjQ", strings.Repeat("A", 201)} {
+		a := ask(w.t, http.MethodGet, w.url+"/api/events/stream", "", authorized(key), func(r *http.Request) { r.Header.Set("Last-Event-ID", last) })
+		if a.code != "invalid_field" || !strings.Contains(a.body, "Last-Event-ID") {
+			w.t.Errorf("%s: %d %s", last, a.status, a.body)
+		}
+	}
+}
+
+// wantRevoked revokes the key of a stream.
+func (w *matrixWorld) wantRevoked() {
+	w.t.Helper()
+	record, k, err := w.keys.Create(w.t.Context(), access.Open(), apikey.Request{Name: "bad", MerchantID: "acme", Scopes: access.NewScopes(access.EventsRead)})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	s := openStream(w.t, w.url+"/api/events/stream", "Bearer "+k.Reveal(), "")
+	if _, err := w.keys.Revoke(w.t.Context(), access.Open(), record.ID); err != nil {
+		w.t.Fatal(err)
+	}
+	begun := time.Now()
+	if m, ok := s.read(); ok || s.lines.Err() != nil {
+		w.t.Errorf("after the revocation of its key it continued with %+v, %v", m, s.lines.Err())
+	}
+	w.t.Logf("the stream ended %v after the revocation", time.Since(begun).Round(time.Millisecond))
+}
+
+// TestStreamsOfReplicas has two processes record events at the same time. The streams of
+// both have all events in the order of the list.
+func TestStreamsOfReplicas(t *testing.T) {
+	t.Parallel()
+	database := storetest.Postgres(t)
+	var urls []string
+	var streams []*stream
+	for range 2 {
+		c, _ := scripted(t, "house", 7)
+		url := startServer(t, Config{Database: database, Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true}}).url
+		await(t, url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
+		urls, streams = append(urls, url), append(streams, openStream(t, url+"/api/events/stream", "", ""))
+	}
+	const each, clients = 25, 8
+	var group sync.WaitGroup
+	for i := range clients {
+		group.Go(func() {
+			for range each {
+				body := fmt.Sprintf(`{"merchantId":"m%d","merchantAddress":"0x%040x","amount":"1000000","currency":"USDC","chainKey":"house","expiresAt":%d}`, i, i+1, time.Now().Unix()+3600)
+				if a := ask(t, http.MethodPost, urls[i%2]+"/api/invoices", body); a.status != http.StatusCreated {
+					t.Errorf("answered %d %s", a.status, a.body)
+				}
+			}
+		})
+	}
+	group.Wait()
+	listed := listedEvents(t, urls[0])
+	if len(listed) != each*clients {
+		t.Fatalf("there are %d events", len(listed))
+	}
+	for n, s := range streams {
+		for i, want := range listed {
+			if m := s.next(); m.data != want {
+				t.Fatalf("stream %d: message %d is %s, want %s", n, i, m.data, want)
+			}
+		}
+	}
+}
+
+// listedEvents returns all events in order.
+func listedEvents(t *testing.T, url string) (all []string) {
+	t.Helper()
+	for after := "start"; ; {
+		var list struct {
+			Events     []struct{ Event json.RawMessage }
+			NextCursor string
+		}
+		a := ask(t, http.MethodGet, url+"/api/events?limit=200&after="+after, "")
+		if err := json.Unmarshal([]byte(a.body), &list); err != nil {
+			t.Fatalf("%v: %s", err, a.body)
+		}
+		for _, e := range list.Events {
+			all = append(all, string(e.Event))
+		}
+		if after = list.NextCursor; len(list.Events) == 0 {
+			return all
+		}
+	}
+}
+
+// TestStreamsEndWithTheService stops a service with an open stream.
+func TestStreamsEndWithTheService(t *testing.T) {
+	t.Parallel()
+	c, _ := scripted(t, "house", 7)
+	running := startServer(t, Config{Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true}, StopDelay: 10 * time.Millisecond})
+	await(t, running.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
+	s := openStream(t, running.url+"/api/events/stream", "", "")
+	var made struct{ ID string }
+	a := ask(t, http.MethodPost, running.url+"/api/invoices", fmt.Sprintf(`{"merchantId":"acme","merchantAddress":"0x%040x","amount":"1000000","currency":"USDC","chainKey":"house","expiresAt":%d}`, 1, time.Now().Unix()+3600))
+	if err := json.Unmarshal([]byte(a.body), &made); err != nil {
+		t.Fatal(err)
+	}
+	s.wantInvoices(made.ID)
+	s.close()
+	s = openStream(t, running.url+"/api/events/stream", "", s.last)
+	running.stop()
+	if m, ok := s.read(); ok || s.lines.Err() != nil {
+		t.Errorf("the stream continued with %+v, %v", m, s.lines.Err())
+	}
+	if err := <-running.ended; err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+}
