@@ -26,7 +26,7 @@ func (s *Server) handlers() func(*Listener) http.Handler {
 	})
 	table, errs := s.routes(rest, page), renderers{rest, page}
 	return func(l *Listener) http.Handler {
-		rt := newRouter(table, l.doors, s.guardOf(l, rest, errs), errs)
+		rt := newRouter(table, l.doors, s.middlewareFor(l, rest, errs), errs)
 		h := withRecover(rt.writeError, s.closeWhenStopping(newRequestFilter(s.cfg.Hosts, s.origins, rest, rt)))
 		return withDeadline(s.observeRequests(h))
 	}

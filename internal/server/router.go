@@ -50,11 +50,11 @@ type router struct {
 }
 
 // newRouter returns a router with the routes of the table that belong to the doors.
-func newRouter(table []route, doors []Door, g guard, errs renderers) *router {
+func newRouter(table []route, doors []Door, wrap routeMiddleware, errs renderers) *router {
 	rt := &router{http.NewServeMux(), errs}
 	for _, r := range table {
 		if slices.Contains(doors, r.door) {
-			rt.Handle(r.pattern, g(r))
+			rt.Handle(r.pattern, wrap(r))
 		}
 	}
 	for _, pattern := range unrouted {

@@ -93,14 +93,14 @@ func checkoutRoutes(page *checkout.Checkout) []route {
 	return table
 }
 
-// guard returns the handler of a route with the rules of its door.
-type guard func(route) http.Handler
+// routeMiddleware returns a route's handler behind the checks of its door.
+type routeMiddleware func(route) http.Handler
 
-// unguarded is a guard without rules.
-func unguarded(r route) http.Handler { return r.handler }
+// noMiddleware returns a route's handler as it is.
+func noMiddleware(r route) http.Handler { return r.handler }
 
-// guardOf returns the guard of a listener's routes.
-func (s *Server) guardOf(l *Listener, rest *api.API, errs renderers) guard {
+// middlewareFor returns the middleware of a listener's routes.
+func (s *Server) middlewareFor(l *Listener, rest *api.API, errs renderers) routeMiddleware {
 	return func(r route) http.Handler {
 		h := s.limits.capped(r, errs.writeError)
 		switch {

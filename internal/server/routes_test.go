@@ -168,7 +168,7 @@ func TestRoutesOfDoors(t *testing.T) {
 	variable := regexp.MustCompile(`\{\w+\}`)
 	table, rest, page := testTable(t)
 	for _, door := range Doors {
-		rt := newRouter(table, []Door{door}, unguarded, renderers{rest, page})
+		rt := newRouter(table, []Door{door}, noMiddleware, renderers{rest, page})
 		for _, r := range table {
 			method, path, _ := strings.Cut(r.pattern, " ")
 			request, err := http.NewRequestWithContext(t.Context(), method, variable.ReplaceAllString(path, "x"), nil)
