@@ -279,12 +279,12 @@ func seed(ctx context.Context, url string, n *node, invoices int) (err error) {
 	for first := 0; first < invoices; first += seedBatch {
 		err := s.Update(ctx, func(tx *store.Tx) error {
 			var rows []invoice.Invoice
-			var addresses []store.Settlement
+			var addresses []store.SettlementAddress
 			for i := first; i < min(first+seedBatch, invoices); i++ {
 				rows = append(rows, n.invoiceOf(i, n.Token, now))
-				addresses = append(addresses, store.Settlement{ChainKey: chain.Local, Address: account(i), MerchantID: "shop"})
+				addresses = append(addresses, store.SettlementAddress{ChainKey: chain.Local, Address: account(i), MerchantID: "shop"})
 			}
-			if err := tx.InsertSettlements(ctx, addresses, now); err != nil {
+			if err := tx.InsertSettlementAddresses(ctx, addresses, now); err != nil {
 				return err
 			}
 			inserted, err := tx.InsertInvoices(ctx, rows)

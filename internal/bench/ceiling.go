@@ -43,7 +43,7 @@ func (b *bench) ceiling(ctx context.Context, kind, url string) (float64, string,
 			if err != nil {
 				return err
 			}
-			return tx.InsertSettlements(ctx, []store.Settlement{{ChainKey: "local", Address: merchant, MerchantID: "shop"}}, invoice.Unix(1))
+			return tx.InsertSettlementAddresses(ctx, []store.SettlementAddress{{ChainKey: "local", Address: merchant, MerchantID: "shop"}}, invoice.Unix(1))
 		})
 		err = errors.Join(err, s.Close())
 	}

@@ -296,16 +296,16 @@ func schedule(ctx context.Context, s *store.Store, merchants []string, each int,
 
 // addMerchants inserts merchants that have an invoice each.
 func addMerchants(ctx context.Context, s *store.Store, merchants []string) error {
-	invoices, settlements := make([]invoice.Invoice, len(merchants)), make([]store.Settlement, len(merchants))
+	invoices, settlements := make([]invoice.Invoice, len(merchants)), make([]store.SettlementAddress, len(merchants))
 	for i, m := range merchants {
 		invoices[i] = invoice.Invoice{
 			ID: "inv_" + m, CommitmentID: sha256.Sum256([]byte(m)), MerchantID: m, Currency: "USDC", ChainKey: "local", Status: invoice.Open,
 			CreatedAt: invoice.Unix(1), Terms: invoice.Terms{Merchant: invoice.Address{1}, Token: invoice.Address{2}, Amount: invoice.NewAmount(1), ExpiresAt: invoice.Unix(2)},
 		}
-		settlements[i] = store.Settlement{ChainKey: "local", Address: invoices[i].Merchant, MerchantID: m}
+		settlements[i] = store.SettlementAddress{ChainKey: "local", Address: invoices[i].Merchant, MerchantID: m}
 	}
 	return s.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.InsertSettlements(ctx, settlements, invoice.Unix(1)); err != nil {
+		if err := tx.InsertSettlementAddresses(ctx, settlements, invoice.Unix(1)); err != nil {
 			return err
 		}
 		_, err := tx.InsertInvoices(ctx, invoices)

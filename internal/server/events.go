@@ -144,10 +144,10 @@ func (s clockedStore) Breakers(ctx context.Context, merchantIDs []string) (map[s
 	return all, err
 }
 
-// AcquireLease acquires or renews a lease for until-now, by the schedule's
+// AcquireWorkLease acquires or renews a lease for until-now, by the schedule's
 // clock. So a lease of a dead process ends although a machine's clock is set back,
 // and replicas whose clocks differ do not take it from each other.
-func (s clockedStore) AcquireLease(ctx context.Context, l store.Lease, now, until time.Time) (bool, error) {
+func (s clockedStore) AcquireWorkLease(ctx context.Context, l store.WorkLease, now, until time.Time) (bool, error) {
 	scheduled := s.clock.Now()
-	return s.Store.AcquireLease(ctx, l, scheduled, scheduled.Add(until.Sub(now)))
+	return s.Store.AcquireWorkLease(ctx, l, scheduled, scheduled.Add(until.Sub(now)))
 }

@@ -63,7 +63,7 @@ func testRoutes(t *testing.T, log io.Writer, read func(context.Context) error) h
 	return apitest.Check(t, withDeadline(withRecover(rt.writeError, rt)))
 }
 
-// openToOperator is a guard that has all requests act for the operator.
+// openToOperator is a middleware that has all requests act for the operator.
 func openToOperator(r route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		r.handler.ServeHTTP(w, request.WithContext(access.WithPrincipal(request.Context(), access.Open())))

@@ -42,7 +42,7 @@ func TestRemaindersAreAssignedAtStart(t *testing.T) {
 	err = db.Update(t.Context(), func(tx *store.Tx) error {
 		ctx := t.Context()
 		_, inserted := tx.InsertChain(ctx, c.Key, invoice.Header{Number: 2, Hash: invoice.Hash{3}, Time: invoice.Unix(now)}, nil)
-		settled := tx.InsertSettlements(ctx, []store.Settlement{{ChainKey: c.Key, Address: inv.Merchant, MerchantID: "m"}}, invoice.Unix(now))
+		settled := tx.InsertSettlementAddresses(ctx, []store.SettlementAddress{{ChainKey: c.Key, Address: inv.Merchant, MerchantID: "m"}}, invoice.Unix(now))
 		_, created := tx.InsertInvoices(ctx, []invoice.Invoice{inv})
 		return errors.Join(inserted, settled, created, tx.SavePayments(ctx, []store.PaymentRow{p}))
 	})

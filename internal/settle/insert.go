@@ -23,7 +23,7 @@ import (
 // assigns transfer amounts in another order; where it deadlocks with a create,
 // store.Update runs one of the two transactions again.
 func (s *Service) insertInvoices(ctx context.Context, tx *store.Tx, out *outbox, calls []*createCall, try int) (inserted, taken map[string]bool, err error) {
-	if err := tx.InsertSettlements(ctx, s.settlements.missing(calls), s.now()); err != nil {
+	if err := tx.InsertSettlementAddresses(ctx, s.settlements.missing(calls), s.now()); err != nil {
 		return nil, nil, err
 	}
 	if err := s.bind(ctx, tx, calls, try); err != nil {

@@ -261,8 +261,8 @@ func (s story) insert(w *world) []invoice.Invoice {
 	}
 	if slices.ContainsFunc(s.terms, func(t terms) bool { return t.partner }) {
 		w.must(w.db.store.Update(w.t.Context(), func(tx *store.Tx) error {
-			theirs := store.Settlement{ChainKey: w.chainKey, Address: w.account(thePartner), MerchantID: w.merchant}
-			return tx.InsertSettlements(w.t.Context(), []store.Settlement{theirs}, invoice.Unix(start))
+			theirs := store.SettlementAddress{ChainKey: w.chainKey, Address: w.account(thePartner), MerchantID: w.merchant}
+			return tx.InsertSettlementAddresses(w.t.Context(), []store.SettlementAddress{theirs}, invoice.Unix(start))
 		}))
 	}
 	w.insert(all)

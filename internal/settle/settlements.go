@@ -14,20 +14,20 @@ const maxSettlements = 100_000
 // standby that took over may lack the newest. It is safe for concurrent use.
 type settlementCache struct {
 	mu     sync.Mutex
-	stored map[store.Settlement]bool
+	stored map[store.SettlementAddress]bool
 }
 
 func newSettlementCache() *settlementCache {
-	return &settlementCache{stored: make(map[store.Settlement]bool)}
+	return &settlementCache{stored: make(map[store.SettlementAddress]bool)}
 }
 
 // missing returns the settlement addresses of invoices that are not in the cache,
 // each once.
-func (s *settlementCache) missing(calls []*createCall) []store.Settlement {
+func (s *settlementCache) missing(calls []*createCall) []store.SettlementAddress {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var missing []store.Settlement
-	seen := make(map[store.Settlement]bool)
+	var missing []store.SettlementAddress
+	seen := make(map[store.SettlementAddress]bool)
 	for _, c := range calls {
 		key := c.Value.settlement()
 		if !s.stored[key] && !seen[key] {
@@ -55,6 +55,6 @@ func (s *settlementCache) remember(calls []*createCall, stored bool) {
 	}
 }
 
-func (c *create) settlement() store.Settlement {
-	return store.Settlement{ChainKey: c.inv.ChainKey, Address: c.inv.Merchant, MerchantID: c.inv.MerchantID}
+func (c *create) settlement() store.SettlementAddress {
+	return store.SettlementAddress{ChainKey: c.inv.ChainKey, Address: c.inv.Merchant, MerchantID: c.inv.MerchantID}
 }

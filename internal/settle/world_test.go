@@ -369,8 +369,8 @@ func (w *world) insert(invoices []invoice.Invoice) {
 	w.t.Helper()
 	ctx := w.t.Context()
 	w.must(w.db.store.Update(ctx, func(tx *store.Tx) error {
-		all := []store.Settlement{{ChainKey: w.chainKey, Address: w.address, MerchantID: w.merchant}}
-		if err := tx.InsertSettlements(ctx, all, invoice.Unix(start)); err != nil {
+		all := []store.SettlementAddress{{ChainKey: w.chainKey, Address: w.address, MerchantID: w.merchant}}
+		if err := tx.InsertSettlementAddresses(ctx, all, invoice.Unix(start)); err != nil {
 			return err
 		}
 		_, err := tx.InsertInvoices(ctx, invoices)

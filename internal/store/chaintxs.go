@@ -60,8 +60,8 @@ type TxAttempt struct {
 // SaveChainTx inserts a transaction with its attempts and assigns it the
 // intents. It returns ErrConflict if an intent is not due, the nonce is taken,
 // or the lease was lost.
-func (s *Store) SaveChainTx(ctx context.Context, l Lease, t ChainTx, intentIDs []string) error {
-	return s.withLease(ctx, l, func(tx *Tx) error {
+func (s *Store) SaveChainTx(ctx context.Context, l WorkLease, t ChainTx, intentIDs []string) error {
+	return s.withWorkLease(ctx, l, func(tx *Tx) error {
 		n, err := tx.exec(ctx, `INSERT INTO chain_txs (id, chain_key, sender, nonce, kind, status, created_ms, reserved_gwei)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (chain_key, sender, nonce) DO NOTHING`,
 			t.ID, t.ChainKey, t.Sender.String(), int64(t.Nonce), string(t.Kind), string(t.Status), t.CreatedAt.UnixMilli(), t.Reserved)
@@ -86,8 +86,8 @@ func (s *Store) SaveChainTx(ctx context.Context, l Lease, t ChainTx, intentIDs [
 
 // AddAttempt inserts an attempt, numbered from 1, and updates the most that the
 // transaction may cost, in gwei. It returns ErrConflict if the lease was lost.
-func (s *Store) AddAttempt(ctx context.Context, l Lease, txID string, number int, a TxAttempt, reserved int64) error {
-	return s.withLease(ctx, l, func(tx *Tx) error {
+func (s *Store) AddAttempt(ctx context.Context, l WorkLease, txID string, number int, a TxAttempt, reserved int64) error {
+	return s.withWorkLease(ctx, l, func(tx *Tx) error {
 		if err := tx.insertAttempt(ctx, txID, number, a); err != nil {
 			return err
 		}
@@ -98,8 +98,8 @@ func (s *Store) AddAttempt(ctx context.Context, l Lease, txID string, number int
 
 // AcceptAttempt records when a node first accepted an attempt into its pool. It
 // returns ErrConflict if the lease was lost.
-func (s *Store) AcceptAttempt(ctx context.Context, l Lease, txHash invoice.Hash, at time.Time) error {
-	return s.withLease(ctx, l, func(tx *Tx) error {
+func (s *Store) AcceptAttempt(ctx context.Context, l WorkLease, txHash invoice.Hash, at time.Time) error {
+	return s.withWorkLease(ctx, l, func(tx *Tx) error {
 		_, err := tx.exec(ctx, "UPDATE chain_tx_attempts SET accepted_ms = $2 WHERE tx_hash = $1 AND accepted_ms IS NULL", txHash.String(), at.UnixMilli())
 		return err
 	})
@@ -115,12 +115,12 @@ func (tx *Tx) insertAttempt(ctx context.Context, txID string, number int, a TxAt
 // SetTxStatus updates a transaction's status and its cost, which is nil while
 // unknown. The intents of a failed transaction become due again. It returns
 // ErrConflict if the lease was lost.
-func (s *Store) SetTxStatus(ctx context.Context, l Lease, txID string, status TxStatus, spent *TxCost) error {
+func (s *Store) SetTxStatus(ctx context.Context, l WorkLease, txID string, status TxStatus, spent *TxCost) error {
 	cost := []any{txID, string(status), nil, nil}
 	if spent != nil {
 		cost = []any{txID, string(status), spent.Gwei, spent.At.UnixMilli()}
 	}
-	return s.withLease(ctx, l, func(tx *Tx) error {
+	return s.withWorkLease(ctx, l, func(tx *Tx) error {
 		_, err := tx.exec(ctx, "UPDATE chain_txs SET status = $2, spent_gwei = $3, spent_ms = $4 WHERE id = $1", cost...)
 		if err != nil {
 			return err

@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	writerLease  = store.Lease{Name: "writer:base", Holder: "me"}
+	writerLease  = store.WorkLease{Name: "writer:base", Holder: "me"}
 	sender       = invoice.Address{0xdd}
 	testRegistry = invoice.Address{0x60}
 	bigs         = cmp.Comparer(func(a, b *big.Int) bool { return a.Cmp(b) == 0 })
@@ -32,7 +32,7 @@ func eachWriter(t *testing.T, n int, test func(t *testing.T, s *store.Store, db 
 			t.Parallel()
 			dsn := url(t)
 			s := storetest.Open(t, dsn)
-			if ok, err := s.AcquireLease(t.Context(), writerLease, atMS(1), atMS(2)); err != nil || !ok {
+			if ok, err := s.AcquireWorkLease(t.Context(), writerLease, atMS(1), atMS(2)); err != nil || !ok {
 				t.Fatal(ok, err)
 			}
 			var intents []store.Intent
@@ -230,7 +230,7 @@ func TestWritesNeedTheLease(t *testing.T) {
 	eachWriter(t, 2, func(t *testing.T, s *store.Store, db *sql.DB) {
 		ctx := t.Context()
 		must(t, s.SaveChainTx(ctx, writerLease, chainTx("ctx_1", 5), []string{"int_0"}))
-		if ok, err := s.AcquireLease(ctx, store.Lease{Name: writerLease.Name, Holder: "another"}, atMS(2), atMS(3)); err != nil || !ok {
+		if ok, err := s.AcquireWorkLease(ctx, store.WorkLease{Name: writerLease.Name, Holder: "another"}, atMS(2), atMS(3)); err != nil || !ok {
 			t.Fatal(ok, err)
 		}
 		for name, write := range map[string]func() error{

@@ -94,6 +94,6 @@ func TestCrashChild(t *testing.T) {
 func insertMerchant(t testing.TB, s *store.Store) {
 	t.Helper()
 	update(t, s, func(ctx context.Context, tx *store.Tx) error {
-		return tx.InsertSettlements(ctx, []store.Settlement{{ChainKey: "base", Address: sample("", "m").Merchant, MerchantID: "m"}}, invoice.Unix(1))
+		return tx.InsertSettlementAddresses(ctx, []store.SettlementAddress{{ChainKey: "base", Address: sample("", "m").Merchant, MerchantID: "m"}}, invoice.Unix(1))
 	})
 }

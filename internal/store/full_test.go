@@ -26,7 +26,7 @@ func TestFullDisk(t *testing.T) {
 			for j := range most {
 				address := invoice.Address{1, byte(i), byte(j >> 8), byte(j)}
 				err := s.Update(t.Context(), func(tx *store.Tx) error {
-					return tx.InsertSettlements(t.Context(), []store.Settlement{{ChainKey: "a", Address: address, MerchantID: "m"}}, invoice.Unix(1))
+					return tx.InsertSettlementAddresses(t.Context(), []store.SettlementAddress{{ChainKey: "a", Address: address, MerchantID: "m"}}, invoice.Unix(1))
 				})
 				if err != nil {
 					if !store.Unavailable(err) || strings.Contains(err.Error(), "\n") {

@@ -60,7 +60,7 @@ func TestHalfOpen(t *testing.T) {
 						return err
 					}
 					then()
-					return tx.InsertSettlements(ctx, []store.Settlement{{ChainKey: "a", MerchantID: "m"}}, invoice.Unix(1))
+					return tx.InsertSettlementAddresses(ctx, []store.SettlementAddress{{ChainKey: "a", MerchantID: "m"}}, invoice.Unix(1))
 				})
 			}
 			go func() { held <- lock(s, func() { close(locked); <-lost }) }()

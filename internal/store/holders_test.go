@@ -119,8 +119,8 @@ func TestLostAddressIsNotSeen(t *testing.T) {
 		claim(t, s, m)
 		inv.Merchant = p.To
 		update(t, s, func(ctx context.Context, tx *store.Tx) error {
-			settled := []store.Settlement{{ChainKey: "base", Address: p.To, MerchantID: "m"}, {ChainKey: "base", Address: p.To, MerchantID: "n"}}
-			if err := tx.InsertSettlements(ctx, settled, at(1)); err != nil {
+			settled := []store.SettlementAddress{{ChainKey: "base", Address: p.To, MerchantID: "m"}, {ChainKey: "base", Address: p.To, MerchantID: "n"}}
+			if err := tx.InsertSettlementAddresses(ctx, settled, at(1)); err != nil {
 				return err
 			}
 			return tx.SavePayments(ctx, []store.PaymentRow{p})

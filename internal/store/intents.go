@@ -108,8 +108,8 @@ func (q *queries) DueCount(ctx context.Context, chainKey string, registry invoic
 
 // ReleaseIntents makes those that a transaction carries, and that are not
 // done, due again. It is ErrConflict when the lease is another's.
-func (s *Store) ReleaseIntents(ctx context.Context, l Lease, txID string) error {
-	return s.withLease(ctx, l, func(tx *Tx) error { return tx.releaseIntents(ctx, txID) })
+func (s *Store) ReleaseIntents(ctx context.Context, l WorkLease, txID string) error {
+	return s.withWorkLease(ctx, l, func(tx *Tx) error { return tx.releaseIntents(ctx, txID) })
 }
 
 func (tx *Tx) releaseIntents(ctx context.Context, txID string) error {
@@ -119,8 +119,8 @@ func (tx *Tx) releaseIntents(ctx context.Context, txID string) error {
 
 // SatisfyIntents marks due intents done whose commitment got where they want
 // it without them. It is ErrConflict when the lease is another's.
-func (s *Store) SatisfyIntents(ctx context.Context, l Lease, ids []string) error {
-	return s.withLease(ctx, l, func(tx *Tx) error {
+func (s *Store) SatisfyIntents(ctx context.Context, l WorkLease, ids []string) error {
+	return s.withWorkLease(ctx, l, func(tx *Tx) error {
 		_, err := tx.changeIntents(ctx, "SET status = 'done' WHERE status = 'due'", nil, ids)
 		return err
 	})

@@ -10,8 +10,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Settlement is an address that a merchant's invoices are paid to.
-type Settlement struct {
+// SettlementAddress is an address that a merchant's invoices are paid to.
+type SettlementAddress struct {
 	ChainKey   string
 	Address    invoice.Address
 	MerchantID string
@@ -19,16 +19,16 @@ type Settlement struct {
 
 // compare orders settlements, so that transactions insert them in one order,
 // which avoids deadlocks.
-func (s Settlement) compare(o Settlement) int {
+func (s SettlementAddress) compare(o SettlementAddress) int {
 	return cmp.Or(cmp.Compare(s.MerchantID, o.MerchantID), cmp.Compare(s.ChainKey, o.ChainKey), bytes.Compare(s.Address[:], o.Address[:]))
 }
 
-// InsertSettlements inserts merchants and their settlement addresses, unless
+// InsertSettlementAddresses inserts merchants and their settlement addresses, unless
 // they exist.
-func (tx *Tx) InsertSettlements(ctx context.Context, settlements []Settlement, now time.Time) error {
+func (tx *Tx) InsertSettlementAddresses(ctx context.Context, settlements []SettlementAddress, now time.Time) error {
 	var ids []string
 	var addresses [][]any
-	for _, s := range slices.SortedFunc(slices.Values(settlements), Settlement.compare) {
+	for _, s := range slices.SortedFunc(slices.Values(settlements), SettlementAddress.compare) {
 		ids = append(ids, s.MerchantID)
 		addresses = append(addresses, []any{s.ChainKey, s.Address.String(), s.MerchantID, invoice.UnixSeconds(now)})
 	}

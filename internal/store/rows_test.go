@@ -46,13 +46,13 @@ func sample(id, merchant string) invoice.Invoice {
 func insert(t testing.TB, s *store.Store, invoices ...invoice.Invoice) {
 	t.Helper()
 	update(t, s, func(ctx context.Context, tx *store.Tx) error {
-		var settlements []store.Settlement
+		var settlements []store.SettlementAddress
 		var holdings []store.Holding
 		for _, inv := range invoices {
 			holdings = append(holdings, store.Holding{Address: inv.Merchant, MerchantID: inv.MerchantID})
-			settlements = append(settlements, store.Settlement{ChainKey: inv.ChainKey, Address: inv.Merchant, MerchantID: inv.MerchantID})
+			settlements = append(settlements, store.SettlementAddress{ChainKey: inv.ChainKey, Address: inv.Merchant, MerchantID: inv.MerchantID})
 		}
-		if err := tx.InsertSettlements(ctx, settlements, invoice.Unix(900)); err != nil {
+		if err := tx.InsertSettlementAddresses(ctx, settlements, invoice.Unix(900)); err != nil {
 			return err
 		}
 		if _, _, err := tx.GrantAddresses(ctx, holdings, invoice.Unix(900)); err != nil {

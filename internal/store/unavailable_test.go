@@ -86,7 +86,7 @@ func TestUnavailableUnderLoad(t *testing.T) {
 						_, err = s.Invoice(t.Context(), "inv_0")
 					} else {
 						err = s.Update(t.Context(), func(tx *store.Tx) error {
-							return tx.InsertSettlements(t.Context(), []store.Settlement{{ChainKey: "dev", MerchantID: fmt.Sprint("mer_", i, turn)}}, invoice.Unix(1))
+							return tx.InsertSettlementAddresses(t.Context(), []store.SettlementAddress{{ChainKey: "dev", MerchantID: fmt.Sprint("mer_", i, turn)}}, invoice.Unix(1))
 						})
 					}
 					switch {

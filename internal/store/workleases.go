@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// Lease is the exclusive right of one replica to do some work.
-type Lease struct {
+// WorkLease is the exclusive right of one replica to do some work.
+type WorkLease struct {
 	Name   string // of the work
 	Holder string // a random id, never a host name
 }
 
-// AcquireLease takes the lease until a time, or extends it for its holder. It
+// AcquireWorkLease takes the lease until a time, or extends it for its holder. It
 // reports false while another holder has the lease.
 //
 // Replicas' clocks differ, so a lease may be taken too early. A write under a
 // lease therefore checks the holder and not the time.
-func (s *Store) AcquireLease(ctx context.Context, l Lease, now, until time.Time) (bool, error) {
+func (s *Store) AcquireWorkLease(ctx context.Context, l WorkLease, now, until time.Time) (bool, error) {
 	var n int64
 	err := s.Update(ctx, func(tx *Tx) (err error) {
 		n, err = tx.exec(ctx, `INSERT INTO leases (name, holder, until_ms) VALUES ($1, $2, $4)
@@ -29,18 +29,18 @@ func (s *Store) AcquireLease(ctx context.Context, l Lease, now, until time.Time)
 	return n == 1, err
 }
 
-// ReleaseLease ends the lease early. It does nothing if the lease has another
+// ReleaseWorkLease ends the lease early. It does nothing if the lease has another
 // holder by now.
-func (s *Store) ReleaseLease(ctx context.Context, l Lease) error {
+func (s *Store) ReleaseWorkLease(ctx context.Context, l WorkLease) error {
 	return s.Update(ctx, func(tx *Tx) error {
 		_, err := tx.exec(ctx, "DELETE FROM leases WHERE name = $1 AND holder = $2", l.Name, l.Holder)
 		return err
 	})
 }
 
-// withLease runs fn in a transaction during which nobody else can take the
+// withWorkLease runs fn in a transaction during which nobody else can take the
 // lease. It returns ErrConflict if the lease has another holder.
-func (s *Store) withLease(ctx context.Context, l Lease, fn func(*Tx) error) error {
+func (s *Store) withWorkLease(ctx context.Context, l WorkLease, fn func(*Tx) error) error {
 	return s.Update(ctx, func(tx *Tx) error {
 		_, err := queryRow(ctx, &tx.queries, scanID, "SELECT name FROM leases WHERE name = $1 AND holder = $2"+tx.forUpdate(), l.Name, l.Holder)
 		if errors.Is(err, ErrNotFound) {

@@ -12,33 +12,33 @@ import (
 
 func TestLease(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		one, two := store.Lease{Name: "work", Holder: "one"}, store.Lease{Name: "work", Holder: "two"}
+		one, two := store.WorkLease{Name: "work", Holder: "one"}, store.WorkLease{Name: "work", Holder: "two"}
 		for i, step := range []struct {
-			lease      store.Lease
+			lease      store.WorkLease
 			now, until int64
 			want       bool
 		}{
 			{one, 100, 200, true},
 			{two, 199, 299, false},
-			{store.Lease{Name: "other work", Holder: "two"}, 199, 299, true},
+			{store.WorkLease{Name: "other work", Holder: "two"}, 199, 299, true},
 			{one, 150, 250, true}, // extended
 			{two, 249, 349, false},
 			{two, 250, 350, true}, // at its end
 			{one, 260, 360, false},
 			{two, 500, 600, true}, // after its end, without another taker
 		} {
-			got, err := s.AcquireLease(t.Context(), step.lease, atMS(step.now), atMS(step.until))
+			got, err := s.AcquireWorkLease(t.Context(), step.lease, atMS(step.now), atMS(step.until))
 			must(t, err)
 			if got != step.want {
 				t.Errorf("step %d: acquired is %t, want %t", i, got, step.want)
 			}
 		}
-		must(t, s.ReleaseLease(t.Context(), one)) // not its lease: nothing happens
-		if got, err := s.AcquireLease(t.Context(), one, atMS(510), atMS(610)); err != nil || got {
+		must(t, s.ReleaseWorkLease(t.Context(), one)) // not its lease: nothing happens
+		if got, err := s.AcquireWorkLease(t.Context(), one, atMS(510), atMS(610)); err != nil || got {
 			t.Errorf("a lease was released by another than its holder: %t, %v", got, err)
 		}
-		must(t, s.ReleaseLease(t.Context(), two))
-		if got, err := s.AcquireLease(t.Context(), one, atMS(510), atMS(610)); err != nil || !got {
+		must(t, s.ReleaseWorkLease(t.Context(), two))
+		if got, err := s.AcquireWorkLease(t.Context(), one, atMS(510), atMS(610)); err != nil || !got {
 			t.Errorf("a lease that was given back is not free: %t, %v", got, err)
 		}
 	})
@@ -51,7 +51,7 @@ func TestLeaseGoesToOneOfMany(t *testing.T) {
 		var group errgroup.Group
 		for i := range askers {
 			group.Go(func() (err error) {
-				got[i], err = s.AcquireLease(t.Context(), store.Lease{Name: "work", Holder: string(rune('a' + i))}, atMS(1), atMS(2))
+				got[i], err = s.AcquireWorkLease(t.Context(), store.WorkLease{Name: "work", Holder: string(rune('a' + i))}, atMS(1), atMS(2))
 				return err
 			})
 		}

@@ -189,26 +189,26 @@ func (s faultyStore) around(do func() error) error {
 	return s.m.strike(true)
 }
 
-func (s faultyStore) SatisfyIntents(ctx context.Context, l store.Lease, ids []string) error {
+func (s faultyStore) SatisfyIntents(ctx context.Context, l store.WorkLease, ids []string) error {
 	return s.around(func() error { return s.Store.SatisfyIntents(ctx, l, ids) })
 }
 
-func (s faultyStore) ReleaseIntents(ctx context.Context, l store.Lease, txID string) error {
+func (s faultyStore) ReleaseIntents(ctx context.Context, l store.WorkLease, txID string) error {
 	return s.around(func() error { return s.Store.ReleaseIntents(ctx, l, txID) })
 }
 
-func (s faultyStore) SaveChainTx(ctx context.Context, l store.Lease, t store.ChainTx, ids []string) error {
+func (s faultyStore) SaveChainTx(ctx context.Context, l store.WorkLease, t store.ChainTx, ids []string) error {
 	return s.around(func() error { return s.Store.SaveChainTx(ctx, l, t, ids) })
 }
 
-func (s faultyStore) AddAttempt(ctx context.Context, l store.Lease, txID string, number int, a store.TxAttempt, reserved int64) error {
+func (s faultyStore) AddAttempt(ctx context.Context, l store.WorkLease, txID string, number int, a store.TxAttempt, reserved int64) error {
 	return s.around(func() error { return s.Store.AddAttempt(ctx, l, txID, number, a, reserved) })
 }
 
-func (s faultyStore) SetTxStatus(ctx context.Context, l store.Lease, txID string, status store.TxStatus, spent *store.TxCost) error {
+func (s faultyStore) SetTxStatus(ctx context.Context, l store.WorkLease, txID string, status store.TxStatus, spent *store.TxCost) error {
 	return s.around(func() error { return s.Store.SetTxStatus(ctx, l, txID, status, spent) })
 }
 
-func (s faultyStore) AcceptAttempt(ctx context.Context, l store.Lease, txHash invoice.Hash, at time.Time) error {
+func (s faultyStore) AcceptAttempt(ctx context.Context, l store.WorkLease, txHash invoice.Hash, at time.Time) error {
 	return s.around(func() error { return s.Store.AcceptAttempt(ctx, l, txHash, at) })
 }

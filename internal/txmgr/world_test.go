@@ -169,7 +169,7 @@ func (w *world) enqueueIntents(kind invoice.IntentKind, commitments ...invoice.H
 func enqueueIntents(ctx context.Context, s *store.Store, ids *invoice.IDs, registry invoice.Address, kind invoice.IntentKind, commitments ...invoice.Hash) error {
 	merchant := invoice.Address{1}
 	return s.Update(ctx, func(tx *store.Tx) error {
-		err := tx.InsertSettlements(ctx, []store.Settlement{{ChainKey: chain.Local, Address: merchant, MerchantID: "m"}}, invoice.Unix(1))
+		err := tx.InsertSettlementAddresses(ctx, []store.SettlementAddress{{ChainKey: chain.Local, Address: merchant, MerchantID: "m"}}, invoice.Unix(1))
 		if err != nil {
 			return err
 		}

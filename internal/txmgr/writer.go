@@ -45,20 +45,20 @@ import (
 
 // Store is the writer's storage. *store.Store is one.
 type Store interface {
-	AcquireLease(ctx context.Context, l store.Lease, now, until time.Time) (bool, error)
-	ReleaseLease(ctx context.Context, l store.Lease) error
+	AcquireWorkLease(ctx context.Context, l store.WorkLease, now, until time.Time) (bool, error)
+	ReleaseWorkLease(ctx context.Context, l store.WorkLease) error
 	Cursor(ctx context.Context, chainKey string) (store.Cursor, error)
 	DueIntents(ctx context.Context, chainKey string, registry invoice.Address, after string, limit int) ([]store.Intent, error)
 	DueCount(ctx context.Context, chainKey string, registry invoice.Address) (due, elsewhere int64, err error)
-	SatisfyIntents(ctx context.Context, l store.Lease, ids []string) error
-	ReleaseIntents(ctx context.Context, l store.Lease, txID string) error
+	SatisfyIntents(ctx context.Context, l store.WorkLease, ids []string) error
+	ReleaseIntents(ctx context.Context, l store.WorkLease, txID string) error
 	UnsettledTxs(ctx context.Context, chainKey string) ([]store.ChainTx, error)
 	ChainTxsFrom(ctx context.Context, chainKey string, sender invoice.Address, nonce uint64) ([]store.ChainTx, error)
 	HasChainTxs(ctx context.Context, chainKey string, sender invoice.Address) (bool, error)
-	SaveChainTx(ctx context.Context, l store.Lease, t store.ChainTx, intentIDs []string) error
-	AddAttempt(ctx context.Context, l store.Lease, txID string, number int, a store.TxAttempt, reserved int64) error
-	AcceptAttempt(ctx context.Context, l store.Lease, txHash invoice.Hash, at time.Time) error
-	SetTxStatus(ctx context.Context, l store.Lease, txID string, status store.TxStatus, spent *store.TxCost) error
+	SaveChainTx(ctx context.Context, l store.WorkLease, t store.ChainTx, intentIDs []string) error
+	AddAttempt(ctx context.Context, l store.WorkLease, txID string, number int, a store.TxAttempt, reserved int64) error
+	AcceptAttempt(ctx context.Context, l store.WorkLease, txHash invoice.Hash, at time.Time) error
+	SetTxStatus(ctx context.Context, l store.WorkLease, txID string, status store.TxStatus, spent *store.TxCost) error
 	Spending(ctx context.Context, chainKey string, since time.Time, but string) (spent, reserved int64, err error)
 }
 
@@ -88,7 +88,7 @@ type Writer struct {
 	node        node
 	sender      invoice.Address
 	ids         *invoice.IDs
-	lease       store.Lease
+	lease       store.WorkLease
 	leasedUntil time.Time // until when the lease is surely ours
 
 	// What follows is a cache: a new writer begins without it.
@@ -132,7 +132,7 @@ func New(conf Config) (*Writer, error) {
 	conf.Logger = conf.Logger.With("component", "writer", "chain", conf.Chain.Key)
 	return &Writer{
 		conf: conf, node: node{conf.Client}, sender: invoice.Address(sender), ids: ids,
-		lease:      store.Lease{Name: "writer:" + conf.Chain.Key, Holder: ids.New("lse_")},
+		lease:      store.WorkLease{Name: "writer:" + conf.Chain.Key, Holder: ids.New("lse_")},
 		batch:      maxBatch,
 		skipped:    make(map[intentKey]time.Time),
 		satisfied:  make(map[string]blockRef),
@@ -176,7 +176,7 @@ func (w *Writer) tick(ctx context.Context) error {
 	now := w.conf.Now()
 	if now.Add(w.conf.LeaseTTL / 2).After(w.leasedUntil) {
 		until := now.Add(w.conf.LeaseTTL)
-		ours, err := w.conf.Store.AcquireLease(ctx, w.lease, now, until)
+		ours, err := w.conf.Store.AcquireWorkLease(ctx, w.lease, now, until)
 		if err != nil {
 			return fmt.Errorf("acquire the writer's lease: %w", err)
 		}
@@ -206,7 +206,7 @@ func (w *Writer) resign() {
 func (w *Writer) release(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
 	defer cancel()
-	if err := w.conf.Store.ReleaseLease(ctx, w.lease); err != nil {
+	if err := w.conf.Store.ReleaseWorkLease(ctx, w.lease); err != nil {
 		return fmt.Errorf("give back the writer's lease: %w", err)
 	}
 	return nil

@@ -161,8 +161,8 @@ func TestWriterThatLostItsLeaseAsksForIt(t *testing.T) {
 	w := onSQLite(t)
 	writer := w.writer()
 	w.tick(writer)
-	thief, later := store.Lease{Name: writer.lease.Name, Holder: "thief"}, w.clock.Now().Add(DefaultLeaseTTL)
-	if taken, err := w.store.AcquireLease(w.ctx, thief, later, later.Add(time.Millisecond)); err != nil || !taken {
+	thief, later := store.WorkLease{Name: writer.lease.Name, Holder: "thief"}, w.clock.Now().Add(DefaultLeaseTTL)
+	if taken, err := w.store.AcquireWorkLease(w.ctx, thief, later, later.Add(time.Millisecond)); err != nil || !taken {
 		t.Fatal(taken, err)
 	}
 	w.enqueueIntents(invoice.IntentOpen, commitments(1)...)

@@ -38,8 +38,8 @@ func Schedule(tb testing.TB, s *store.Store, merchant string, first, n int, dueM
 		tb.Fatal(err)
 	}
 	err = s.Update(tb.Context(), func(tx *store.Tx) error {
-		settlement := store.Settlement{ChainKey: inv.ChainKey, Address: inv.Merchant, MerchantID: merchant}
-		if err := tx.InsertSettlements(tb.Context(), []store.Settlement{settlement}, invoice.Unix(1)); err != nil {
+		settlement := store.SettlementAddress{ChainKey: inv.ChainKey, Address: inv.Merchant, MerchantID: merchant}
+		if err := tx.InsertSettlementAddresses(tb.Context(), []store.SettlementAddress{settlement}, invoice.Unix(1)); err != nil {
 			return err
 		}
 		if _, err := tx.InsertInvoices(tb.Context(), []invoice.Invoice{inv}); err != nil {
