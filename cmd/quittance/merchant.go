@@ -34,7 +34,7 @@ be running; it notices a change within a second.`,
 func merchantsConfig(cfg config.Config) admin.MerchantsConfig {
 	out := admin.MerchantsConfig{Database: cfg.Database, Configured: make(map[string]invoice.Merchant), Delay: cfg.AllowListDelay}
 	for _, m := range cfg.Merchants {
-		out.Configured[m.ID] = invoice.Merchant{ID: m.ID, Configured: true, Tolerance: m.Tolerance}
+		out.Configured[m.ID] = invoice.Merchant{ID: m.ID, Configured: true, Tolerance: m.Tolerance, Allowed: m.Allowed}
 	}
 	for _, c := range cfg.Chains {
 		out.Chains = append(out.Chains, c.Key)

@@ -59,6 +59,9 @@ merchants:
     webhookSecretFile: /run/secrets/shop
     tolerance: 500000
   - id: third
+    allowedAddresses:
+      - {chainKey: base, address: 0x00000000000000000000000000000000000000a1}
+      - {chainKey: base, address: 0x00000000000000000000000000000000000000b2}
 webhooks:
   allow: [10.1.0.0/16, 127.0.0.1, fd00::/8]
   retention: {events: 90d, attempts: 14d}
@@ -120,7 +123,7 @@ func TestParse(t *testing.T) {
 	want := []config.Merchant{
 		{ID: "shop", WebhookURL: "https://shop.example/webhooks", WebhookSecret: "whsec_c2hvcCBzaG9wIHNob3AgISE=", Tolerance: invoice.Tolerance{BasisPoints: 50}},
 		{ID: "other.shop", WebhookURL: "http://127.0.0.1:9999/", WebhookSecret: "whsec_from_the_file", Tolerance: invoice.Tolerance{Amount: invoice.NewAmount(500_000)}},
-		{ID: "third"},
+		{ID: "third", Allowed: []invoice.AllowedAddress{{ChainKey: "base", Address: invoice.Address{19: 0xa1}}, {ChainKey: "base", Address: invoice.Address{19: 0xb2}}}},
 	}
 	if diff := cmp.Diff(want, cfg.Merchants, cmp.Comparer(func(a, b invoice.Amount) bool { return a == b })); diff != "" {
 		t.Error(diff)
@@ -220,6 +223,21 @@ func TestNodes(t *testing.T) {
 		cfg, err := config.Parse([]byte(text), secrets)
 		if (err != nil) != (n > config.MaxNodes) || err == nil && len(cfg.Chains[1].RPC) != n {
 			t.Errorf("%d nodes: %v", n, err)
+		}
+	}
+}
+
+// TestAllowedAddresses counts them.
+func TestAllowedAddresses(t *testing.T) {
+	for n := invoice.MaxAllowedAddresses; n <= invoice.MaxAllowedAddresses+1; n++ {
+		list := make([]string, n)
+		for i := range list {
+			list[i] = fmt.Sprintf("{chainKey: base, address: 0x%040x}", i+1)
+		}
+		text := strings.Replace(full, "    tolerance: 500000\n", "    allowedAddresses: ["+strings.Join(list, ", ")+"]\n", 1)
+		cfg, err := config.Parse([]byte(text), secrets)
+		if (err != nil) != (n > invoice.MaxAllowedAddresses) || err == nil && len(cfg.Merchants[1].Allowed) != n {
+			t.Errorf("%d addresses: %v", n, err)
 		}
 	}
 }
@@ -365,6 +383,12 @@ func TestWrong(t *testing.T) {
 		"quorum, three":         {"quorum: 2", "quorum: 3", "chains[0].quorum: is \"3\"; want a whole number of 1 to 2"},
 		"quorum, former name":   {"quorum: 2", "agree: 3", "chains[0].agree: is \"3\"; want a whole number of 1 to 2"},
 		"quorum, both names":    {"quorum: 2", "quorum: 2\n    agree: 2", "chains[0].agree: is the former name of quorum"},
+		"allowed on no chain":   {"{chainKey: base, address: 0x00000000000000000000000000000000000000b2}", "{chainKey: home, address: 0xb2}", "merchants[2].allowedAddresses[1].chainKey: is \"home\", which is not among the chains"},
+		"allowed nowhere":       {", address: 0x00000000000000000000000000000000000000b2}", "}", "merchants[2].allowedAddresses[1].address: "},
+		"allowed twice":         {"0x00000000000000000000000000000000000000b2", "0x00000000000000000000000000000000000000a1", "merchants[2].allowedAddresses[1]: is given twice"},
+		"the zero address":      {"0x00000000000000000000000000000000000000b2", "0x0000000000000000000000000000000000000000", "merchants[2].allowedAddresses[1].address: must not be the zero address"},
+		"allowed by mistake":    {"{chainKey: base, address: 0x00000000000000000000000000000000000000b2}", "{chain: base}", "there is no setting \"chain\" here"},
+		"none allowed":          {"\n      - {chainKey: base, address: 0x00000000000000000000000000000000000000a1}\n      - {chainKey: base, address: 0x00000000000000000000000000000000000000b2}", " []", "merchants[2].allowedAddresses: has 0; want 1 to 50 addresses"},
 		"tolerance":             {"tolerance: 0.5%", "tolerance: a bit", "merchants[0].tolerance: is \"a bit\"; "},
 		"start block":           {"startBlock: 0", "startBlock: -1", "chains[0].startBlock: is \"-1\"; want a whole number"},
 	} {

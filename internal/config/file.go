@@ -71,6 +71,13 @@ type merchantFile struct {
 	WebhookSecretFile string   `yaml:"webhookSecretFile"`
 	Tolerance         scalar   `yaml:"tolerance"`
 	OptionalEvents    []string `yaml:"optionalEvents"`
+
+	AllowedAddresses []allowedFile `yaml:"allowedAddresses"`
+}
+
+type allowedFile struct {
+	ChainKey string `yaml:"chainKey"`
+	Address  scalar `yaml:"address"`
 }
 
 type providerFile struct {

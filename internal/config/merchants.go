@@ -7,7 +7,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-func (r *resolver) merchant(path string, m merchantFile) Merchant {
+func (r *resolver) merchant(path string, m merchantFile, chains []chainFile) Merchant {
 	if !invoice.ValidMerchantID(m.ID) {
 		r.fail(path+".id", "is %q; want 1 to %d characters of A-Z, a-z, 0-9, '_', '.' and '-'", m.ID, invoice.MaxMerchantID)
 	}
@@ -32,5 +32,32 @@ func (r *resolver) merchant(path string, m merchantFile) Merchant {
 	if out.Tolerance, err = invoice.ParseTolerance(string(m.Tolerance)); err != nil {
 		r.fail(path+".tolerance", "is %q; %w", m.Tolerance, err)
 	}
+	out.Allowed = r.allowed(path+".allowedAddresses", m.AllowedAddresses, chains)
 	return out
+}
+
+// allowed reads the addresses that a merchant's invoices may settle to.
+func (r *resolver) allowed(path string, files []allowedFile, chains []chainFile) (all []invoice.AllowedAddress) {
+	switch n := len(files); {
+	case files == nil:
+		return nil
+	case n < 1 || n > invoice.MaxAllowedAddresses:
+		r.fail(path, "has %d; want 1 to %d addresses; without the list every address is allowed", n, invoice.MaxAllowedAddresses)
+	}
+	for i, f := range files {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		if !slices.ContainsFunc(chains, func(c chainFile) bool { return c.ChainKey == f.ChainKey }) {
+			r.fail(at+".chainKey", "is %q, which is not among the chains", f.ChainKey)
+		}
+		wrong := len(r.errs)
+		a := invoice.AllowedAddress{ChainKey: f.ChainKey, Address: r.address(at+".address", f.Address)}
+		switch {
+		case slices.Contains(all, a):
+			r.fail(at, "is given twice")
+		case a.Address.IsZero() && len(r.errs) == wrong:
+			r.fail(at+".address", "must not be the zero address")
+		}
+		all = append(all, a)
+	}
+	return all
 }

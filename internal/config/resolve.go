@@ -47,7 +47,7 @@ func (f file) resolve(src Source) (Config, error) {
 	seen := make(map[string]bool)
 	for i, m := range f.Merchants {
 		path := fmt.Sprintf("merchants[%d]", i)
-		cfg.Merchants = append(cfg.Merchants, r.merchant(path, m))
+		cfg.Merchants = append(cfg.Merchants, r.merchant(path, m, f.Chains))
 		r.unique(seen, path+".id", m.ID)
 	}
 	clear(seen)

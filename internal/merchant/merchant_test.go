@@ -325,3 +325,33 @@ func TestNoChangeIsNotLogged(t *testing.T) {
 		}
 	})
 }
+
+// TestConfiguredAddresses checks that the merchant that the configuration gives an address
+// holds it, and that who had claimed it loses it.
+func TestConfiguredAddresses(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		list := invoice.MerchantChange{Allowed: []invoice.AllowedAddress{home}}
+		if _, err := w.Update(t.Context(), acme, "acme", list); err != nil {
+			t.Fatal(err)
+		}
+		started := merchant.New(merchant.Config{
+			Store: w.db, Chains: []string{"base"}, Delay: time.Hour, Now: func() time.Time { return w.now },
+			Configured: map[string]invoice.Merchant{"shop": {ID: "shop", Configured: true, Allowed: list.Allowed}, "cafe": {ID: "cafe", Configured: true}},
+		})
+		for range 2 {
+			if err := started.HoldConfigured(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := w.Update(t.Context(), acme, "acme", list)
+		if field := (*invoice.FieldError)(nil); !errors.As(err, &field) || field.Field != "allowedAddresses[0].address" {
+			t.Errorf("the merchant that lost the address lists it: %v", err)
+		}
+		if got := w.actions(t); got[0] != access.ActionAddressLost || got[1] != access.ActionAllowList {
+			t.Errorf("the log has %v", got)
+		}
+		if _, err := w.Update(t.Context(), operator, "acme", list); err != nil {
+			t.Errorf("the operator shares the address: %v", err)
+		}
+	})
+}

@@ -19,6 +19,9 @@ type Merchants struct {
 	Endpoints map[string]poster.Endpoint
 	// Tolerances are the underpayments that merchants accept. By default it is 0.
 	Tolerances map[string]invoice.Tolerance
+	// Allowed are the only addresses that merchants' invoices may settle to. By default
+	// every address is allowed.
+	Allowed map[string][]invoice.AllowedAddress
 	// Optional are the optional event types that merchants receive.
 	Optional  map[string][]invoice.EventType
 	AcceptAll bool
@@ -35,7 +38,7 @@ func (m Merchants) Known(merchantID string) bool {
 func (m Merchants) profiles() map[string]invoice.Merchant {
 	all := make(map[string]invoice.Merchant, len(m.Endpoints))
 	for id := range m.Endpoints {
-		all[id] = invoice.Merchant{ID: id, Configured: true, Tolerance: m.Tolerances[id]}
+		all[id] = invoice.Merchant{ID: id, Configured: true, Tolerance: m.Tolerances[id], Allowed: m.Allowed[id]}
 	}
 	return all
 }
@@ -48,7 +51,7 @@ func (s *Server) buildMerchants(ctx context.Context, chainKeys []string) error {
 	for id := range configured {
 		switch _, err := s.store.Merchant(ctx, id); {
 		case err == nil:
-			return fmt.Errorf("the merchant %s is in the database and in the configuration, whose merchants have no allowed addresses; remove it from the configuration", id)
+			return fmt.Errorf("the merchant %s is in the database and in the configuration, whose rules would replace those in the database; remove it from the configuration", id)
 		case !errors.Is(err, store.ErrNotFound):
 			return err
 		}

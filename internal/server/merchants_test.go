@@ -84,9 +84,10 @@ func TestMerchantConfiguredTwice(t *testing.T) {
 
 func TestConfiguredProfiles(t *testing.T) {
 	half := invoice.Tolerance{BasisPoints: 50}
-	d := Merchants{Endpoints: map[string]poster.Endpoint{"shop": {}, "cafe": {}}, Tolerances: map[string]invoice.Tolerance{"shop": half}}
+	d := Merchants{Endpoints: map[string]poster.Endpoint{"shop": {}, "cafe": {}}, Tolerances: map[string]invoice.Tolerance{"shop": half},
+		Allowed: map[string][]invoice.AllowedAddress{"shop": {{ChainKey: "base", Address: invoice.Address{1}}}}}
 	got := d.profiles()
-	if shop := got["shop"]; shop.Tolerance != half || !shop.Configured || shop.ID != "shop" {
+	if shop := got["shop"]; shop.Tolerance != half || !shop.Configured || shop.ID != "shop" || !shop.Allows("base", invoice.Address{1}) || shop.Allows("base", invoice.Address{2}) {
 		t.Errorf("the shop is %+v", shop)
 	}
 	if cafe := got["cafe"]; cafe.Tolerance != (invoice.Tolerance{}) || len(got) != 2 {
