@@ -1,0 +1,222 @@
+package e2e
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance"
+	"github.com/quittance/quittance/internal/api/apitest"
+	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/testdeps"
+)
+
+var combinations = flag.Int("combinations", 1, "how many `COMBINATIONS` of values TestGeneratedRequests makes for each operation and response")
+
+// generatedPatience bounds a run of Specmatic, whose requests may be many.
+const generatedPatience = 30 * time.Minute
+
+// generatedConfig is the configuration of a service that generated requests do not
+// exhaust.
+const generatedConfig = `
+listen: 127.0.0.1:0
+database: {urlEnv: DATABASE_URL}
+limits: {perOwner: 100000}
+merchants: [{id: demo-merchant}]
+webhooks: {allow: [127.0.0.1]}
+` + keySetting + `
+chains:
+  - chainKey: local
+    chainId: %d
+    rpc: ["%s"]
+    finality: 2
+    tokens: [{currency: USDC, address: "%s"}]
+`
+
+// TestGeneratedRequests has Specmatic make requests from openapi.yaml, valid and invalid
+// ones. No response may have a status of 500 or more, or differ from openapi.yaml.
+// Specmatic's own verdict does not count: it expects 200 also for random ids.
+func TestGeneratedRequests(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), generatedPatience)
+	defer cancel()
+	generator := newGenerator(ctx, t)
+	chainWorld, _ := startWorld(t)
+	t.Run("dev", func(t *testing.T) { generator.run(ctx, t, chainWorld.info.Load().BaseURL) })
+	t.Run("sqlite", func(t *testing.T) {
+		generator.run(ctx, t, serveGenerated(t, chainWorld, "sqlite:"+filepath.Join(t.TempDir(), "q.db")))
+	})
+	t.Run("postgres", func(t *testing.T) {
+		generator.run(ctx, t, serveGenerated(t, chainWorld, storetest.Postgres(t)))
+	})
+}
+
+// serveGenerated runs a service on a database and a world's chain, and returns its URL.
+func serveGenerated(t *testing.T, chainWorld *world, database string) string {
+	t.Helper()
+	on := chainWorld.info.Load().Chain
+	config := filepath.Join(t.TempDir(), "quittance.yaml")
+	if err := os.WriteFile(config, fmt.Appendf(nil, generatedConfig, on.ChainID, on.RPCURL, on.Token), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := launchWith(t, []string{"DATABASE_URL=" + database}, "serve", "--config", config)
+	address := regexp.MustCompile(`msg=ready url=(\S+)`)
+	var found []string
+	if err := await(within(t, patience), func() bool {
+		found = address.FindStringSubmatch(c.stderr.String())
+		return found != nil || c.ended()
+	}); err != nil || found == nil {
+		t.Fatalf("serve is not ready: %v", err)
+	}
+	return found[1]
+}
+
+// generator is an installation of Specmatic.
+type generator struct{ java, jar string }
+
+func newGenerator(ctx context.Context, t *testing.T) generator {
+	t.Helper()
+	java, err := testdeps.ProgramOf(ctx, "e2e", "openjdk-17-jre-headless", "java")
+	if err != nil {
+		t.Fatal(err)
+	}
+	modules, err := testdeps.NodeModules(ctx, "e2e", "../../tools/openapi")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return generator{java, filepath.Join(modules, "specmatic", "specmatic.jar")}
+}
+
+// dictionary holds values of members that are only accepted if the service knows them.
+const dictionary = `
+CreateInvoiceRequest:
+  merchantId: demo-merchant
+  merchantAddress: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+  chainKey: local
+  currency: USDC
+  amount: "4900000"
+  expiresAt: %d
+  lineItems: []
+`
+
+// run has Specmatic make requests to the service at a URL.
+func (g generator) run(ctx context.Context, t *testing.T, service string) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range map[string][]byte{
+		"openapi.yaml":            quittance.OpenAPI,
+		"openapi_dictionary.yaml": fmt.Appendf(nil, dictionary, time.Now().Add(time.Hour).Unix()),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	front, address := newFront(t, service)
+	cmd := exec.CommandContext(ctx, g.java, "-XX:TieredStopAtLevel=1", "-jar", g.jar, "test", "openapi.yaml", "--testBaseURL="+address,
+		"--filter=PATH!='/api/events/stream'") // whose responses do not end
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "SPECMATIC_GENERATIVE_TESTS=true", "MAX_TEST_REQUEST_COMBINATIONS="+strconv.Itoa(*combinations))
+	out, err := cmd.CombinedOutput()
+	summary := regexp.MustCompile(`Tests run: (\d+)`).FindSubmatch(out)
+	if summary == nil {
+		t.Fatalf("specmatic: %v\n%s", err, out[max(0, len(out)-4000):])
+	}
+	if n, err := strconv.Atoi(string(summary[1])); err != nil || n < 100 || front.requests.Load() < int64(n) {
+		t.Errorf("specmatic made %s tests with %d requests: %v", summary[1], front.requests.Load(), err)
+	}
+	t.Logf("%d requests", front.requests.Load())
+}
+
+// front passes requests on to a service. To three of four it adds the operator's key, and
+// replaces the id in the path by one that the service has given.
+type front struct {
+	testing.TB
+	requests atomic.Int64
+	mu       sync.Mutex
+	ids      map[string]string // the newest by its kind, such as "invoices"
+}
+
+// newFront returns a front of the service at a URL, and its own URL.
+func newFront(tb testing.TB, service string) (*front, string) {
+	tb.Helper()
+	target, err := url.Parse(service)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	f := &front{TB: tb, ids: make(map[string]string)}
+	server := httptest.NewServer(apitest.Check(tb, &httputil.ReverseProxy{Rewrite: f.rewrite(target), ModifyResponse: f.check}))
+	tb.Cleanup(server.Close)
+	return f, server.URL
+}
+
+var objectPath = regexp.MustCompile(`^/api/(invoices|payments|events|keys|refunds)/([^/]+)`)
+
+func (f *front) rewrite(target *url.URL) func(*httputil.ProxyRequest) {
+	return func(r *httputil.ProxyRequest) {
+		n := f.requests.Add(1)
+		r.SetURL(target)
+		r.Out.Host = target.Host
+		if query := r.Out.URL.Query(); len(query.Get("wait")) == 2 { // 10 s and more
+			query.Set("wait", "1")
+			r.Out.URL.RawQuery = query.Encode()
+		}
+		if n%4 == 0 {
+			return
+		}
+		r.Out.Header.Set("Authorization", "Bearer "+operatorKey)
+		if at := objectPath.FindStringSubmatchIndex(r.Out.URL.Path); at != nil {
+			f.mu.Lock()
+			id := f.ids[r.Out.URL.Path[at[2]:at[3]]]
+			f.mu.Unlock()
+			if id != "" {
+				r.Out.URL.Path, r.Out.URL.RawPath = r.Out.URL.Path[:at[4]]+id+r.Out.URL.Path[at[5]:], ""
+			}
+		}
+	}
+}
+
+// check refuses statuses from 500 on, and keeps the id of what a response creates.
+func (f *front) check(answer *http.Response) error {
+	body, err := io.ReadAll(answer.Body)
+	if err := errors.Join(err, answer.Body.Close()); err != nil {
+		return err
+	}
+	answer.Body = io.NopCloser(bytes.NewReader(body))
+	if answer.StatusCode >= http.StatusInternalServerError {
+		f.Errorf("%s %s: status %d, %s", answer.Request.Method, answer.Request.URL, answer.StatusCode, body)
+	}
+	if kind, ok := strings.CutPrefix(answer.Request.URL.Path, "/api/"); ok && answer.StatusCode == http.StatusCreated {
+		var made struct {
+			ID  string `json:"id"`
+			Key struct {
+				ID string `json:"id"`
+			} `json:"key"`
+		}
+		if err := json.Unmarshal(body, &made); err != nil {
+			f.Errorf("%s %s: %v", answer.Request.Method, answer.Request.URL, err)
+		}
+		f.mu.Lock()
+		f.ids[kind] = cmp.Or(made.ID, made.Key.ID)
+		f.mu.Unlock()
+	}
+	return nil
+}
