@@ -51,6 +51,10 @@ histories: ## run HISTORIES seeded chain histories against the ledger
 properties: ## run HISTORIES seeded cases of each property of attribution
 	go test ./internal/settle -run '^(TestWhoseMoneyIsWhose|TestTheSameChainSaysTheSame)$$' -v -timeout 120m -property.seed=$(SEED) -property.count=$(HISTORIES)
 
+.PHONY: requests
+requests: ## send many requests that are generated from openapi.yaml (10 minutes)
+	go test ./internal/e2e -run '^TestGeneratedRequests$$' -v -timeout 60m -combinations 100
+
 .PHONY: lint
 lint: ## check style, common faults and import directions
 	$(TOOL) golangci-lint run ./...
