@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"strings"
 	"time"
 
@@ -23,17 +21,6 @@ func newEvents(env environment) *cobra.Command {
 	}, newEventsList(env), newEventsShow(env), newEventsRedeliver(env))
 }
 
-// defaultURL is the URL of quittance dev and quittance serve by default.
-const defaultURL = "http://127.0.0.1:8080"
-
-// callTimeout bounds a request to the service.
-const callTimeout = 30 * time.Second
-
-// serviceFlag adds the flag for the service's URL.
-func serviceFlag(cmd *cobra.Command) *string {
-	return cmd.Flags().String("url", defaultURL, "`URL` of the service; its key is read from the environment variable "+keyVariable)
-}
-
 // filterFlags adds the flags that filter events.
 func filterFlags(cmd *cobra.Command, merchantID *string, typ *apitypes.EventType, invoiceID *string) {
 	flags := cmd.Flags()
@@ -42,30 +29,6 @@ func filterFlags(cmd *cobra.Command, merchantID *string, typ *apitypes.EventType
 	flags.StringVar(invoiceID, "invoice", "", "only events about the invoice with this `ID`")
 	types := append(triggerTypes(), string(apitypes.EventPaymentUnattributed))
 	cobra.CheckErr(cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(types, cobra.ShellCompDirectiveNoFileComp)))
-}
-
-// keyVariable is the environment variable with the key for requests to a service.
-const keyVariable = "QUITTANCE_KEY"
-
-// openClient returns a client of the service at a URL.
-func openClient(env environment, url string) (*client.Client, error) {
-	c, err := client.New(url, client.WithHTTPClient(&http.Client{Timeout: callTimeout}), client.WithRetries(0), client.WithKey(env.key))
-	if err != nil {
-		return nil, usageError{fmt.Errorf("--url %q is no address of a service; want one such as %s", url, defaultURL)}
-	}
-	return c, nil
-}
-
-// noService adds to a request's error what to do if no service answers at --url, or if it
-// does not accept the key.
-func noService(err error) error {
-	if dial := (*net.OpError)(nil); errors.As(err, &dial) && dial.Op == "dial" && dial.Addr != nil {
-		return fmt.Errorf("no service answers at %s: %w; start it, or say with --url where it is", dial.Addr, dial.Err)
-	}
-	if problem := (*client.Error)(nil); errors.As(err, &problem) && problem.Code == apitypes.CodeUnauthorized {
-		return fmt.Errorf("%w; set the environment variable %s to a key of the service", err, keyVariable)
-	}
-	return err
 }
 
 func newEventsList(env environment) *cobra.Command {
@@ -77,7 +40,7 @@ func newEventsList(env environment) *cobra.Command {
 		Args:    noArgs,
 	}
 	var f client.EventFilter
-	url := serviceFlag(cmd)
+	at := remoteFlags(cmd)
 	filterFlags(cmd, &f.MerchantID, &f.Type, &f.InvoiceID)
 	cmd.Flags().StringVar((*string)(&f.Delivery), "delivery", "",
 		"only events whose delivery is in this `STATE`: pending, delivered or failed, or none for those without one")
@@ -86,13 +49,13 @@ func newEventsList(env environment) *cobra.Command {
 	states := []string{string(apitypes.WithPending), string(apitypes.WithDelivered), string(apitypes.WithFailed), string(apitypes.WithNone)}
 	cobra.CheckErr(cmd.RegisterFlagCompletionFunc("delivery", cobra.FixedCompletions(states, cobra.ShellCompDirectiveNoFileComp)))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return noService(runEventsList(cmd.Context(), env, *url, f, *limit, *asJSON))
+		return noService(runEventsList(cmd.Context(), env, at, f, *limit, *asJSON))
 	}
 	return cmd
 }
 
-func runEventsList(ctx context.Context, env environment, url string, f client.EventFilter, limit uint, asJSON bool) error {
-	c, err := openClient(env, url)
+func runEventsList(ctx context.Context, env environment, at *remote, f client.EventFilter, limit uint, asJSON bool) error {
+	c, err := at.client(env)
 	if err != nil {
 		return err
 	}
@@ -126,16 +89,16 @@ it began, how long its parts took, and what the endpoint answered.`,
 			return nil
 		},
 	}
-	url := serviceFlag(cmd)
+	at := remoteFlags(cmd)
 	asJSON := jsonFlag(cmd, "write JSON, as the service's GET /api/events/{id} does")
 	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
-		return noService(runEventsShow(cmd.Context(), env, *url, ids[0], *asJSON))
+		return noService(runEventsShow(cmd.Context(), env, at, ids[0], *asJSON))
 	}
 	return cmd
 }
 
-func runEventsShow(ctx context.Context, env environment, url, id string, asJSON bool) error {
-	c, err := openClient(env, url)
+func runEventsShow(ctx context.Context, env environment, at *remote, id string, asJSON bool) error {
+	c, err := at.client(env)
 	if err != nil {
 		return err
 	}
@@ -163,7 +126,7 @@ TIME is one such as 2026-01-31T10:00:00Z, or how long ago, such as 90m.`,
 		SuggestFor: []string{"resend", "retry", "replay"},
 	}
 	var r apitypes.RedeliverEventsRequest
-	url := serviceFlag(cmd)
+	at := remoteFlags(cmd)
 	cmd.Flags().BoolVar(&r.FailedOnly, "failed", false, "all events whose delivery failed")
 	cmd.Flags().Func("from", "all events that happened since `TIME`", moment(&r.From))
 	cmd.Flags().Func("to", "and until `TIME`", moment(&r.To))
@@ -179,13 +142,13 @@ TIME is one such as 2026-01-31T10:00:00Z, or how long ago, such as 90m.`,
 		return nil
 	}
 	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
-		return noService(runEventsRedeliver(cmd.Context(), env, *url, ids, r, *asJSON))
+		return noService(runEventsRedeliver(cmd.Context(), env, at, ids, r, *asJSON))
 	}
 	return cmd
 }
 
-func runEventsRedeliver(ctx context.Context, env environment, url string, ids []string, r apitypes.RedeliverEventsRequest, asJSON bool) error {
-	c, err := openClient(env, url)
+func runEventsRedeliver(ctx context.Context, env environment, at *remote, ids []string, r apitypes.RedeliverEventsRequest, asJSON bool) error {
+	c, err := at.client(env)
 	if err != nil {
 		return err
 	}

@@ -51,6 +51,10 @@ func service(t *testing.T, answers map[string]any) (url string, asked *[]string)
 			w.Header().Set("Content-Type", "application/problem+json")
 			w.WriteHeader(http.StatusNotFound)
 		}
+		if made, created := answer.(apitypes.CreateInvoiceResponse); created {
+			w.Header().Set("Location", "/api/invoices/"+made.ID)
+			w.WriteHeader(http.StatusCreated)
+		}
 		if err := json.NewEncoder(w).Encode(answer); err != nil {
 			t.Error(err)
 		}

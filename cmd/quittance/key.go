@@ -23,7 +23,7 @@ import (
 
 func newKey(env environment) *cobra.Command {
 	return group(&cobra.Command{
-		Use: "key COMMAND", GroupID: groupService,
+		Use: "key COMMAND", Aliases: []string{"keys"}, GroupID: groupService,
 		Short: "manage the keys of the API",
 		Long: `Manages the keys of the API, in the database that the configuration names. The
 service may be running; it notices a change within a second.`,

@@ -29,7 +29,7 @@ whatever the answer; the service makes its own deliveries as usual.`,
 		Args:    noArgs,
 	}
 	cfg := listen.Config{Out: listen.Printer{Out: env.stdout, Notes: env.stdout, Color: env.color}, Now: time.Now}
-	url := serviceFlag(cmd)
+	at := remoteFlags(cmd)
 	to := cmd.Flags().String("forward-to", "", "post each event to this `URL`, once")
 	secret := cmd.Flags().String("secret", "", "sign them with this `SECRET` (default: one that is made, and printed)")
 	cmd.Flags().BoolVar(&cfg.FromStart, "from-start", false, "begin with the oldest event that is kept, and not from now on")
@@ -40,12 +40,12 @@ whatever the answer; the service makes its own deliveries as usual.`,
 		if cfg.Out.JSON {
 			cfg.Out.Notes, cfg.Out.Color = env.stderr, false
 		}
-		return noService(runListen(cmd.Context(), env, cfg, *url, *to, *secret))
+		return noService(runListen(cmd.Context(), env, cfg, at, *to, *secret))
 	}
 	return cmd
 }
 
-func runListen(ctx context.Context, env environment, cfg listen.Config, url, to, secret string) error {
+func runListen(ctx context.Context, env environment, cfg listen.Config, at *remote, to, secret string) error {
 	if to != "" {
 		if err := config.CheckWebhookURL(to); err != nil {
 			return usageError{fmt.Errorf("--forward-to %w", err)}
@@ -57,10 +57,10 @@ func runListen(ctx context.Context, env environment, cfg listen.Config, url, to,
 		cfg.To = &poster.Endpoint{URL: to, Secret: cmp.Or(secret, made)}
 	}
 	var err error
-	if cfg.API, err = openClient(env, url); err != nil {
+	if cfg.API, err = at.client(env); err != nil {
 		return err
 	}
-	cfg.Ready = func() { printListening(cfg.Out.Notes, url, cfg) }
+	cfg.Ready = func() { printListening(cfg.Out.Notes, at.url, cfg) }
 	return listen.Run(ctx, cfg)
 }
 

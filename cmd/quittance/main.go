@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -18,7 +19,11 @@ func main() {
 	cobra.EnableCommandSorting = false // help lists commands in the order of newRoot
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	code := run(ctx, environment{stdout: os.Stdout, stderr: os.Stderr, color: wantsColor(os.Stdout), key: os.Getenv(keyVariable)}, os.Args[1:])
+	code := run(ctx, environment{
+		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
+		color: wantsColor(os.Stdout), width: widthOf(os.Stdout), zone: time.Local,
+		key: os.Getenv(keyVariable), profile: profilePath(),
+	}, os.Args[1:])
 	stop()
 	os.Exit(code)
 }

@@ -23,7 +23,7 @@ import (
 
 func newMerchant(env environment) *cobra.Command {
 	return group(&cobra.Command{
-		Use: "merchant COMMAND", GroupID: groupService,
+		Use: "merchant COMMAND", Aliases: []string{"merchants"}, GroupID: groupService,
 		Short: "manage merchants",
 		Long: `Manages merchants, in the database that the configuration names. The service may
 be running; it notices a change within a second.`,

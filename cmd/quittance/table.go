@@ -7,6 +7,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/quittance/quittance/internal/invoice"
 )
 
 // writeTable writes a table. fill writes its lines, with a tab after each cell but the
@@ -40,4 +42,65 @@ func timeOrDash(t time.Time) string {
 		return "-"
 	}
 	return clock(t.Unix())
+}
+
+// writeTable writes a table to standard output, cut to the width of the terminal.
+func (e environment) writeTable(fill func(table io.Writer)) error {
+	return writeTable(cutter{e.stdout, e.width}, fill)
+}
+
+// cutter cuts lines to a width, in characters. Each Write is one line.
+type cutter struct {
+	out   io.Writer
+	width int // 0 means no limit
+}
+
+// Write writes a line, with … at the end if it was cut.
+func (c cutter) Write(line []byte) (int, error) {
+	text := []rune(strings.TrimSuffix(string(line), "\n"))
+	if c.width > 0 && len(text) > c.width {
+		if _, err := fmt.Fprintln(c.out, string(text[:c.width-1])+"…"); err != nil {
+			return 0, err
+		}
+		return len(line), nil
+	}
+	return c.out.Write(line)
+}
+
+// localTime formats a time in the user's zone, or "-" for 0.
+func (e environment) localTime(at int64) string {
+	if at == 0 {
+		return "-"
+	}
+	return time.Unix(at, 0).In(cmp.Or(e.zone, time.UTC)).Format("2006-01-02 15:04:05 MST")
+}
+
+// decimals is how many decimals the currencies have that are shown in units.
+var decimals = map[string]int{"USDC": 6}
+
+// units formats an amount in units of its currency, such as "4.90 USDC", or as it is
+// if the currency is unknown.
+func units(amount, currency string) string {
+	if amount == "" {
+		return "-"
+	}
+	a, err := invoice.ParseAmount(amount)
+	places, known := decimals[currency]
+	if err != nil || !known {
+		return printable(amount + " minor units of " + currency)
+	}
+	return a.Major(places) + " " + currency
+}
+
+// minorUnits parses an amount in units of a currency, such as "4.90".
+func minorUnits(text, currency string) (string, error) {
+	places, known := decimals[currency]
+	if !known {
+		return "", fmt.Errorf("amounts of the currency %q are not known; this command creates invoices in USDC", currency)
+	}
+	a, err := invoice.ParseDecimal(text, places)
+	if err != nil {
+		return "", fmt.Errorf("the amount %q %w", text, err)
+	}
+	return a.String(), nil
 }

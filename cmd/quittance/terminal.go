@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -16,9 +17,22 @@ import (
 // environment holds the outputs of commands, and what they take from the process's
 // environment.
 type environment struct {
+	stdin          io.Reader
 	stdout, stderr io.Writer
-	color          bool   // stdout is a terminal, and colors are wanted
-	key            string // key for requests to a service; may be empty
+	color          bool           // stdout is a terminal, and colors are wanted
+	width          int            // columns of the terminal that stdout is, or 0
+	zone           *time.Location // of times in tables; nil means UTC
+	key            string         // key for requests to a service; may be empty
+	profile        string         // path of the profile; may be empty
+}
+
+// widthOf returns the number of columns of a terminal, or 0 for another file.
+func widthOf(f *os.File) int {
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
 }
 
 // wantsColor reports whether the file is a terminal and NO_COLOR (no-color.org) is not

@@ -41,7 +41,7 @@ invoice.expired.`,
 			return nil
 		},
 	}
-	url := serviceFlag(cmd)
+	url := cmd.Flags().String("url", defaultURL, "`URL` of the world")
 	limit := cmd.Flags().Duration("timeout", triggerTimeout, "wait for this `TIME` at most; with slow blocks it takes several of them")
 	asJSON := jsonFlag(cmd, "write the event as JSON, as the service's GET /api/events does, and the steps to standard error")
 	cmd.RunE = func(cmd *cobra.Command, types []string) error {
@@ -51,7 +51,7 @@ invoice.expired.`,
 }
 
 func runTrigger(ctx context.Context, env environment, url string, typ apitypes.EventType, limit time.Duration, asJSON bool) error {
-	api, err := openClient(env, url)
+	api, err := openClient(url, env.key)
 	if err != nil {
 		return err
 	}

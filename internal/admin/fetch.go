@@ -35,7 +35,7 @@ func FetchStatus(ctx context.Context, baseURL, key string) (Status, error) {
 		return Status{}, err
 	}
 	if code == http.StatusUnauthorized || code == http.StatusForbidden {
-		return Status{}, fmt.Errorf("%s wants a key of the operator; set the environment variable QUITTANCE_KEY to one", baseURL)
+		return Status{}, fmt.Errorf("%s wants a key of the operator; set the environment variable QUITTANCE_API_KEY to one", baseURL)
 	}
 	if code != http.StatusOK {
 		return Status{}, fmt.Errorf("%s answers %d %s when asked for its status; is that a Quittance service?", baseURL, code, http.StatusText(code))

@@ -136,9 +136,14 @@ func (r *resolver) proxies(f httpFile) clientip.Proxies {
 
 // OperatorURL returns the base URL under which a program on the same machine reaches the
 // operator door.
-func (c Config) OperatorURL() string {
+func (c Config) OperatorURL() string { return c.urlOf(OperatorDoor) }
+
+// APIURL is OperatorURL for the API's door.
+func (c Config) APIURL() string { return c.urlOf(APIDoor) }
+
+func (c Config) urlOf(door string) string {
 	for _, a := range c.Addresses {
-		if !slices.Contains(a.Doors, OperatorDoor) {
+		if !slices.Contains(a.Doors, door) {
 			continue
 		}
 		scheme := "http://"

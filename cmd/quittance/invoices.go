@@ -1,0 +1,280 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/wait"
+)
+
+func newInvoices(env environment) *cobra.Command {
+	return group(&cobra.Command{
+		Use: "invoices COMMAND", Aliases: []string{"invoice"}, GroupID: groupService,
+		Short: "list, show, create, void and watch invoices",
+		Long:  "Lists, shows, creates, voids and watches invoices of a service.",
+	}, newInvoicesList(env), newInvoicesShow(env), newInvoicesCreate(env), newInvoicesWatch(env))
+}
+
+// oneID returns the check of arguments that are one id.
+func oneID(command, of string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, ids []string) error {
+		if len(ids) != 1 {
+			return fmt.Errorf("%s needs the id of one %s", command, of)
+		}
+		return nil
+	}
+}
+
+// limitFlag adds the flag --limit of a list.
+func limitFlag(cmd *cobra.Command, things string) *uint {
+	return cmd.Flags().Uint("limit", 50, "list at most `N` "+things+"; 0 for all")
+}
+
+// maxPageSize is the largest page that the service gives.
+const maxPageSize = 200
+
+// invoiceStatuses are the values of --status.
+var invoiceStatuses = []string{
+	string(apitypes.StatusDraft), string(apitypes.StatusOpen), string(apitypes.StatusPaid), string(apitypes.StatusExpired), string(apitypes.StatusVoid),
+}
+
+func newInvoicesList(env environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "list invoices, newest first",
+		Long:    "Lists invoices, newest first.",
+		Example: "  quittance invoices list --status open --merchant shop",
+		Args:    noArgs,
+	}
+	var f client.InvoiceFilter
+	at := remoteFlags(cmd)
+	cmd.Flags().StringVar(&f.MerchantID, "merchant", "", "only invoices of the merchant with this `ID`")
+	cmd.Flags().StringVar((*string)(&f.Status), "status", "", "only invoices with this `STATUS`: "+strings.Join(invoiceStatuses, ", "))
+	cobra.CheckErr(cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(invoiceStatuses, cobra.ShellCompDirectiveNoFileComp)))
+	limit := limitFlag(cmd, "invoices")
+	asJSON := jsonFlag(cmd, "write JSON, as the service's GET /api/invoices does")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		c, err := at.client(env)
+		if err != nil {
+			return err
+		}
+		f.PageSize = int(min(*limit, maxPageSize))
+		all, err := firstOf(c.Invoices(cmd.Context(), f), *limit)
+		if err != nil {
+			return noService(err)
+		}
+		if *asJSON {
+			return env.writeJSON(apitypes.InvoiceList{Invoices: all})
+		}
+		return printInvoices(env, all)
+	}
+	return cmd
+}
+
+func printInvoices(env environment, all []apitypes.Invoice) error {
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(env.stdout, "There are no such invoices.")
+		return err
+	}
+	return env.writeTable(func(table io.Writer) {
+		fmt.Fprintln(table, "INVOICE\tSTATUS\tAMOUNT\tPAID\tMERCHANT\tREFERENCE\tCREATED\tEXCEPTION")
+		for _, i := range all {
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", i.ID, i.Status, units(i.Amount, i.Currency), units(i.AmountPaid, i.Currency),
+				i.MerchantID, orDash(printable(i.Reference)), env.localTime(i.CreatedAt), orDash(string(i.Exception)))
+		}
+	})
+}
+
+func newInvoicesShow(env environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "show ID",
+		Short: "show one invoice",
+		Long:  "Shows the state of an invoice.",
+		Args:  oneID("invoices show", "invoice, inv_…"),
+	}
+	at := remoteFlags(cmd)
+	asJSON := jsonFlag(cmd, "write JSON, as the service's GET /api/invoices/{id} does")
+	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
+		c, err := at.client(env)
+		if err != nil {
+			return err
+		}
+		i, err := c.Invoice(cmd.Context(), ids[0])
+		if err != nil {
+			return noService(err)
+		}
+		if *asJSON {
+			return env.writeJSON(apitypes.InvoiceResponse{Invoice: i})
+		}
+		return printInvoice(env, i)
+	}
+	return cmd
+}
+
+func printInvoice(env environment, i apitypes.Invoice) error {
+	return env.writeTable(func(table io.Writer) {
+		for _, row := range [][2]string{
+			{"id", i.ID}, {"status", string(i.Status)}, {"exception", string(i.Exception)}, {"amount", units(i.Amount, i.Currency)},
+			{"amount to transfer", units(i.TransferAmount, i.Currency)}, {"paid", units(i.AmountPaid, i.Currency)},
+			{"refunded", units(i.AmountRefunded, i.Currency)}, {"chain", i.ChainKey}, {"to", i.MerchantAddress}, {"merchant", i.MerchantID},
+			{"reference", printable(i.Reference)}, {"description", printable(i.Description)}, {"created", env.localTime(i.CreatedAt)},
+			{"expires", env.localTime(i.ExpiresAt)}, {"settled", env.localTime(i.SettledAt)}, {"settled by", i.SettledTxHash},
+		} {
+			if row[1] != "" && row[1] != "-" {
+				fmt.Fprintf(table, "%s\t%s\n", row[0], row[1])
+			}
+		}
+		for _, item := range i.LineItems {
+			fmt.Fprintf(table, "item\t%s: %s\n", printable(item.Label), units(item.Amount, i.Currency))
+		}
+	})
+}
+
+// createFlags are the flags of invoices create.
+type createFlags struct {
+	request        apitypes.CreateInvoiceRequest
+	amount         string
+	items          []string
+	expiresIn      time.Duration
+	idempotencyKey string
+}
+
+func newInvoicesCreate(env environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "create --amount UNITS --chain KEY",
+		Short: "create an invoice",
+		Long: `Creates an invoice, and prints its id and the page where it is paid. An amount is in
+units of the currency, such as 4.90. With --idempotency-key the command can be
+repeated: it then shows the first invoice again.`,
+		Example: "  quittance invoices create --merchant shop --amount 4.90 --chain base --item \"Coffee=4.90\"",
+		Args:    noArgs,
+	}
+	var f createFlags
+	at := remoteFlags(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&f.amount, "amount", "", "amount owed, in `UNITS` such as 4.90")
+	flags.StringVar(&f.request.ChainKey, "chain", "", "`KEY` of the chain it is paid on")
+	flags.StringVar(&f.request.Currency, "currency", "USDC", "`CODE` of the currency")
+	flags.StringVar(&f.request.MerchantID, "merchant", "", "`ID` of the merchant; not needed with a merchant's key")
+	flags.StringVar(&f.request.MerchantAddress, "to", "", "settlement `ADDRESS`; not needed if the merchant has a default one")
+	flags.StringArrayVar(&f.items, "item", nil, "a line item, `LABEL=UNITS`; may be repeated")
+	flags.DurationVar(&f.expiresIn, "expires-in", time.Hour, "`TIME` in which it can be paid")
+	flags.StringVar(&f.request.Reference, "reference", "", "your order number, `TEXT`")
+	flags.StringVar(&f.request.Description, "description", "", "`TEXT` for the payer")
+	flags.StringToStringVar((*map[string]string)(&f.request.Metadata), "metadata", nil, "your own data, `NAME=VALUE`; may be repeated")
+	flags.StringVar(&f.idempotencyKey, "idempotency-key", "", "`KEY` that makes the command safe to repeat (default: a random one)")
+	cobra.CheckErr(cmd.MarkFlagRequired("amount"))
+	cobra.CheckErr(cmd.MarkFlagRequired("chain"))
+	asJSON := jsonFlag(cmd, "write JSON, as the service's POST /api/invoices does")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		made, err := createInvoice(cmd.Context(), env, at, f)
+		if err != nil {
+			return noService(err)
+		}
+		if *asJSON {
+			return env.writeJSON(made)
+		}
+		_, err = fmt.Fprintf(env.stdout, "%s  %s  %s\n%s\n", made.ID, made.Invoice.Status, units(made.Invoice.Amount, made.Invoice.Currency), made.CheckoutPage)
+		return err
+	}
+	return cmd
+}
+
+func createInvoice(ctx context.Context, env environment, at *remote, f createFlags) (made apitypes.CreateInvoiceResponse, err error) {
+	r := f.request
+	if r.Amount, err = minorUnits(f.amount, r.Currency); err != nil {
+		return made, usageError{err}
+	}
+	for _, text := range f.items {
+		label, amount, ok := strings.Cut(text, "=")
+		if !ok {
+			return made, usageError{fmt.Errorf("--item %q; want LABEL=UNITS, such as Coffee=4.90", text)}
+		}
+		item := apitypes.LineItem{Label: label}
+		if item.Amount, err = minorUnits(amount, r.Currency); err != nil {
+			return made, usageError{err}
+		}
+		r.LineItems = append(r.LineItems, item)
+	}
+	r.ExpiresAt = time.Now().Add(f.expiresIn).Unix()
+	c, err := at.client(env)
+	if err != nil {
+		return made, err
+	}
+	var options []client.CallOption
+	if f.idempotencyKey != "" {
+		options = append(options, client.IdempotencyKey(f.idempotencyKey))
+	}
+	made, err = c.CreateInvoice(ctx, r, options...)
+	if err == nil && made.CheckoutPage == "" {
+		made.CheckoutPage = c.URL(made.CheckoutURL)
+	}
+	return made, err
+}
+
+// watchInterval is the wait between two looks at an invoice.
+const watchInterval = time.Second
+
+func newInvoicesWatch(env environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "watch ID",
+		Short: "follow an invoice until it is paid, expired or void",
+		Long: `Prints a line for each change of an invoice, until it is paid, expired or void. It
+exits with 0 if the invoice is paid, else with 1.`,
+		Args: oneID("invoices watch", "invoice, inv_…"),
+	}
+	at := remoteFlags(cmd)
+	asJSON := jsonFlag(cmd, "write the invoice as JSON at each change, a line each")
+	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
+		return noService(watchInvoice(cmd.Context(), env, at, ids[0], *asJSON))
+	}
+	return cmd
+}
+
+func watchInvoice(ctx context.Context, env environment, at *remote, id string, asJSON bool) error {
+	c, err := at.client(env)
+	if err != nil {
+		return err
+	}
+	for last := ""; ; {
+		i, err := c.Invoice(ctx, id)
+		if err != nil {
+			return err
+		}
+		now := fmt.Sprintf("%s  paid %s of %s", i.Status, units(i.AmountPaid, i.Currency), units(i.Amount, i.Currency))
+		if i.Exception != "" {
+			now += "  " + string(i.Exception)
+		}
+		if now != last {
+			if err := printChange(env, i, now, asJSON); err != nil {
+				return err
+			}
+		}
+		last = now
+		switch i.Status {
+		case apitypes.StatusPaid:
+			return nil
+		case apitypes.StatusExpired, apitypes.StatusVoid:
+			return fmt.Errorf("the invoice is %s", i.Status)
+		}
+		if !wait.Sleep(ctx, watchInterval, nil) {
+			return errors.New("the invoice is not paid yet")
+		}
+	}
+}
+
+func printChange(env environment, i apitypes.Invoice, text string, asJSON bool) error {
+	if asJSON {
+		return env.writeJSON(apitypes.InvoiceResponse{Invoice: i})
+	}
+	_, err := fmt.Fprintf(env.stdout, "%s  %s\n", env.localTime(time.Now().Unix()), text)
+	return err
+}

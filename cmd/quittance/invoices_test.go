@@ -1,0 +1,122 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/apitypes"
+)
+
+// sampleInvoice returns an invoice of 4.90 USDC.
+func sampleInvoice(status apitypes.InvoiceStatus) apitypes.Invoice {
+	return apitypes.Invoice{
+		ID: "inv_" + eventKey + "0", MerchantID: "acme", MerchantAddress: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+		Amount: "4900000", Currency: "USDC", ChainKey: "base", Status: status, CreatedAt: 1764000000, ExpiresAt: 1764003600,
+		LineItems: []apitypes.LineItem{{Label: "Coffee", Amount: "4900000"}}, AmountPaid: "0", AmountRefunded: "0",
+	}
+}
+
+func TestInvoicesList(t *testing.T) {
+	t.Parallel()
+	url, asked := service(t, map[string]any{"/api/invoices": apitypes.InvoiceList{Invoices: []apitypes.Invoice{sampleInvoice(apitypes.StatusOpen)}}})
+	code, stdout, stderr := call(t, url, "invoices", "list", "--merchant", "acme", "--status", "open", "--limit", "3")
+	want := `INVOICE                         STATUS  AMOUNT     PAID       MERCHANT  REFERENCE  CREATED                  EXCEPTION
+inv_06ajrm4k5xwqz8v3d0n7c2b9h0  open    4.90 USDC  0.00 USDC  acme      -          2025-11-24 16:00:00 UTC  -
+`
+	if code != 0 || stdout != want {
+		t.Errorf("exit code %d, %s\n%s\nwant\n%s", code, stderr, stdout, want)
+	}
+	if want := "GET /api/invoices?limit=3&merchantId=acme&status=open"; len(*asked) != 1 || (*asked)[0] != want {
+		t.Errorf("asked %q, want %q", *asked, want)
+	}
+	var out strings.Builder
+	narrow := environment{stdout: &out, stderr: &out, width: 40, zone: time.FixedZone("CET", 3600)}
+	if code := run(t.Context(), narrow, []string{"invoices", "list", "--url", url}); code != 0 {
+		t.Errorf("exit code %d: %s", code, &out)
+	}
+	for line := range strings.Lines(out.String()) {
+		if line = strings.TrimSuffix(line, "\n"); len([]rune(line)) != 40 || !strings.HasSuffix(line, "…") {
+			t.Errorf("%q does not fill 40 columns", line)
+		}
+	}
+}
+
+func TestInvoicesShow(t *testing.T) {
+	t.Parallel()
+	i := sampleInvoice(apitypes.StatusPaid)
+	url, _ := service(t, map[string]any{"/api/invoices/" + i.ID: apitypes.InvoiceResponse{Invoice: i}})
+	code, stdout, stderr := call(t, url, "invoices", "show", i.ID)
+	if code != 0 || !strings.Contains(stdout, "amount    4.90 USDC\n") || !strings.Contains(stdout, "item      Coffee: 4.90 USDC\n") {
+		t.Errorf("exit code %d, %s\n%s", code, stderr, stdout)
+	}
+	if code, _, stderr := call(t, url, "invoices", "show", "inv_1"); code != 1 || !strings.Contains(stderr, "Nothing has this id") {
+		t.Errorf("an unknown invoice: exit code %d, %s", code, stderr)
+	}
+}
+
+func TestInvoicesCreate(t *testing.T) {
+	t.Parallel()
+	made := apitypes.CreateInvoiceResponse{
+		ID: "inv_" + eventKey + "0", OnChainInvoiceID: "0x" + strings.Repeat("ab", 32), CheckoutURL: "/checkout/inv_" + eventKey + "0",
+		Invoice: sampleInvoice(apitypes.StatusOpen),
+	}
+	url, asked := service(t, map[string]any{"/api/invoices": made})
+	code, stdout, _ := call(t, url, "invoices", "create", "--amount", "4.90", "--chain", "base", "--item", "Coffee=4.9", "--reference", "A-17",
+		"--metadata", "table=7", "--json")
+	if len(*asked) != 1 || !strings.Contains((*asked)[0], `"amount":"4900000"`) || !strings.Contains((*asked)[0], `"lineItems":[{"label":"Coffee","amount":"4900000"}]`) ||
+		!strings.Contains((*asked)[0], `"reference":"A-17"`) || !strings.Contains((*asked)[0], `"metadata":{"table":"7"}`) {
+		t.Errorf("exit code %d, asked %q, got %s", code, *asked, stdout)
+	}
+	for _, wrong := range [][]string{
+		{"--amount", "4,90", "--chain", "base"},
+		{"--amount", "4.9000001", "--chain", "base"},
+		{"--amount", "-1", "--chain", "base"},
+		{"--amount", "1", "--chain", "base", "--currency", "EUR"},
+		{"--amount", "1", "--chain", "base", "--item", "Coffee"},
+		{"--amount", "1"},
+	} {
+		if code, _, stderr := call(t, url, append([]string{"invoices", "create"}, wrong...)...); code != 2 || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%q: exit code %d, %s", wrong, code, stderr)
+		}
+	}
+	if len(*asked) != 1 {
+		t.Errorf("wrong command lines asked the service: %q", *asked)
+	}
+}
+
+func TestInvoicesWatch(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[apitypes.InvoiceStatus]int{apitypes.StatusPaid: 0, apitypes.StatusExpired: 1, apitypes.StatusVoid: 1} {
+		i := sampleInvoice(status)
+		url, _ := service(t, map[string]any{"/api/invoices/" + i.ID: apitypes.InvoiceResponse{Invoice: i}})
+		code, stdout, stderr := call(t, url, "invoices", "watch", i.ID)
+		if code != want || !strings.Contains(stdout, string(status)+"  paid 0.00 USDC of 4.90 USDC\n") {
+			t.Errorf("%s: exit code %d, %s%s", status, code, stdout, stderr)
+		}
+	}
+}
+
+func TestPayments(t *testing.T) {
+	t.Parallel()
+	p := apitypes.Payment{
+		ID: "pay_" + eventKey + "0", ChainKey: "base", TxHash: "0x" + strings.Repeat("ab", 32), Amount: "4900000", Currency: "USDC",
+		From: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", To: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", BlockNumber: 7,
+		ConfirmedAt: 1764000000, Status: apitypes.PaymentConfirmed,
+	}
+	url, asked := service(t, map[string]any{
+		"/api/payments":                          apitypes.PaymentList{Payments: []apitypes.Payment{p}},
+		"/api/payments/" + p.ID:                  apitypes.PaymentResponse{Payment: p},
+		"/api/payments/" + p.ID + "/attribution": apitypes.PaymentResponse{Payment: p},
+	})
+	if code, stdout, stderr := call(t, url, "payments", "list", "--unattributed"); code != 0 || !strings.Contains(stdout, p.ID+"  4.90 USDC  -        confirmed  2025-11-24 16:00:00 UTC") {
+		t.Errorf("list: exit code %d, %s%s", code, stdout, stderr)
+	}
+	if code, stdout, stderr := call(t, url, "payments", "show", p.ID); code != 0 || !strings.Contains(stdout, "block        7\n") {
+		t.Errorf("show: exit code %d, %s%s", code, stdout, stderr)
+	}
+	code, _, stderr := call(t, url, "payments", "attribute", p.ID, "--invoice", "inv_"+eventKey+"0", "--by", "maria")
+	if want := `POST /api/payments/` + p.ID + `/attribution {"invoiceId":"inv_` + eventKey + `0","by":"maria"}`; code != 0 || (*asked)[len(*asked)-1] != want {
+		t.Errorf("attribute: exit code %d, %s\nasked %q\nwant %q", code, stderr, *asked, want)
+	}
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/access"
+)
+
+// defaultURL is the URL of quittance dev and quittance serve by default.
+const defaultURL = "http://127.0.0.1:8080"
+
+// callTimeout bounds a request to the service.
+const callTimeout = 30 * time.Second
+
+// keyVariable is the environment variable with the key for requests to a service.
+const keyVariable = "QUITTANCE_API_KEY"
+
+// remote is the service that a command calls: at a URL, or that of a configuration. With
+// neither it is that of the profile, or the one at defaultURL.
+type remote struct{ url, config string }
+
+// remoteFlags adds the flags that choose the service.
+func remoteFlags(cmd *cobra.Command) *remote {
+	r := new(remote)
+	cmd.Flags().StringVar(&r.url, "url", "",
+		"`URL` of the service (default: that of quittance login, else "+defaultURL+"); its key is read from the environment variable "+keyVariable)
+	cmd.Flags().StringVar(&r.config, "config", "", "the service of this configuration `FILE`, with the operator's key that it names")
+	cobra.CheckErr(cmd.MarkFlagFilename("config", "yaml", "yml"))
+	cmd.MarkFlagsMutuallyExclusive("url", "config")
+	return r
+}
+
+// client returns a client of the service. The key of a profile is sent to the profile's
+// URL alone.
+func (r *remote) client(env environment) (*client.Client, error) {
+	key := env.key
+	switch {
+	case r.config != "":
+		cfg, err := loadConfig(r.config)
+		if err != nil {
+			return nil, err
+		}
+		r.url = cfg.APIURL()
+		if key == "" && cfg.OperatorKey != (access.Key{}) {
+			key = cfg.OperatorKey.Reveal()
+		}
+	case r.url == "" || key == "":
+		saved, err := readProfile(env.profile)
+		if err != nil {
+			return nil, err
+		}
+		r.url = cmp.Or(r.url, saved.URL, defaultURL)
+		if key == "" && r.url == saved.URL {
+			key = saved.Key
+		}
+	}
+	return openClient(r.url, key)
+}
+
+// openClient returns a client of the service at a URL.
+func openClient(url, key string) (*client.Client, error) {
+	c, err := client.New(url, client.WithHTTPClient(&http.Client{Timeout: callTimeout}), client.WithRetries(0), client.WithKey(key))
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--url %q is no address of a service; want one such as %s", url, defaultURL)}
+	}
+	return c, nil
+}
+
+// noService adds to a request's error what to do if no service answers at --url, or if it
+// does not accept the key.
+func noService(err error) error {
+	if dial := (*net.OpError)(nil); errors.As(err, &dial) && dial.Op == "dial" && dial.Addr != nil {
+		return fmt.Errorf("no service answers at %s: %w; start it, or say with --url where it is", dial.Addr, dial.Err)
+	}
+	if problem := (*client.Error)(nil); errors.As(err, &problem) && problem.Code == apitypes.CodeUnauthorized {
+		return fmt.Errorf("%w; set the environment variable %s to a key of the service, or run quittance login", err, keyVariable)
+	}
+	return err
+}
