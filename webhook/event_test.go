@@ -50,7 +50,7 @@ func TestParseEventRefuses(t *testing.T) {
 			t.Errorf("%s: got %v, want ErrInvalidEvent", name, err)
 		}
 		if diff := cmp.Diff(webhook.Event{}, got); diff != "" {
-			t.Errorf("%s: an event beside the error: %s", name, diff)
+			t.Errorf("%s: an event with the error: %s", name, diff)
 		}
 	}
 }

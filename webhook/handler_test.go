@@ -184,7 +184,7 @@ func TestHandlerLookupFails(t *testing.T) {
 		t.Error("next was called")
 	}
 	if strings.Contains(w.Body.String(), "vault") {
-		t.Errorf("the caller is told %s", w.Body)
+		t.Errorf("the response is %s", w.Body)
 	}
 	if !strings.Contains(log.String(), "level=ERROR") || !strings.Contains(log.String(), "vault is sealed") {
 		t.Errorf("the log has %q", log.String())

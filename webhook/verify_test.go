@@ -107,7 +107,7 @@ func TestEmptyKeySignsNothing(t *testing.T) {
 	}
 	good := webhook.SignStandard([]string{secret}, "dlv_1", at, nil)
 	if got := webhook.SignStandard([]string{"", secret, webhook.SecretPrefix}, "dlv_1", at, nil); got != good || good == "" {
-		t.Errorf("signed %q beside empty keys, want %q", got, good)
+		t.Errorf("signed %q with empty keys, want %q", got, good)
 	}
 }
 

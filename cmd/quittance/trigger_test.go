@@ -116,8 +116,8 @@ func TestTriggerElsewhere(t *testing.T) {
 	}
 }
 
-// TestTriggerTimeout gives up when the event does not come in time. What it
-// asks the world is told to nobody who came by another host's name.
+// TestTriggerTimeout gives up when the event does not come in time. The state of the
+// development world is not shown to requests for another host.
 func TestTriggerTimeout(t *testing.T) {
 	t.Parallel()
 	url := baseURL(t, startDev(t, "--data", t.TempDir(), "--block-time", "10m"))

@@ -117,8 +117,8 @@ func (e Entry) Following(head Head) Entry {
 	return e
 }
 
-// Change is a change for NewEntry. Before and After are marshaled to JSON; nil stands for
-// nothing. They must hold no secrets.
+// Change is a change for NewEntry. Before and After are marshaled to JSON; nil means that
+// the object does not exist. They must hold no secrets.
 type Change struct {
 	MerchantID    string
 	Action        Action
@@ -164,7 +164,7 @@ func entryText(text string) string {
 	return text[:cut]
 }
 
-// omitted stands for a value whose JSON is too long or fails.
+// omitted replaces a value whose JSON is too long or fails.
 type omitted struct {
 	Omitted string `json:"omitted"`          // why
 	Bytes   int    `json:"bytes,omitempty"`  // length of the JSON

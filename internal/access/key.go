@@ -13,7 +13,7 @@ import (
 
 // Key is the secret that a caller of the API presents: a prefix, and 40 characters of
 // lower-case Crockford base32 that encode 168 random bits and a CRC-32 (IEEE) of the
-// prefix and these bits. The checksum tells a typing error from an unknown key.
+// prefix and these bits. The checksum distinguishes a typing error from an unknown key.
 //
 // String returns the hint, so that a key is not printed or logged by mistake.
 type Key struct {

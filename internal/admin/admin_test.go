@@ -215,7 +215,7 @@ func TestLagAndProgress(t *testing.T) {
 		{9, 9, now - 60, admin.Lag{}},
 		{9, 4, now - 60, admin.Lag{Blocks: 5, Seconds: 60}},
 		{9, 8, now + 5, admin.Lag{Blocks: 1}}, // the chain's clock is ahead
-		{4, 9, now - 60, admin.Lag{}},         // the head was told by a node that lags
+		{4, 9, now - 60, admin.Lag{}},         // the head is that of a node that lags
 	} {
 		if got := admin.LagOf(test.head, test.indexed, invoice.Unix(test.time), clock()); got != test.want {
 			t.Errorf("LagOf(%d, %d, %d) = %+v, want %+v", test.head, test.indexed, test.time, got, test.want)

@@ -97,12 +97,12 @@ func TestPaymentsShowRefunds(t *testing.T) {
 	h := newAPI(t, b)
 	p := decode[apitypes.PaymentResponse](t, do(h, "GET", "/api/payments/"+unknownID, ""), http.StatusOK).Payment
 	if p.AmountRefunded != "321" {
-		t.Errorf("the payment tells of a refund of %q", p.AmountRefunded)
+		t.Errorf("the payment shows a refund of %q", p.AmountRefunded)
 	}
 	for query, want := range map[string]string{"": "", "?include=unattributed": "321"} {
 		for _, p := range decode[apitypes.PaymentList](t, do(h, "GET", "/api/payments"+query, ""), http.StatusOK).Payments {
 			if p.ID == unknownID && p.AmountRefunded != want || p.ID != unknownID && p.AmountRefunded != "" {
-				t.Errorf("%q: payment %s tells of a refund of %q", query, p.ID, p.AmountRefunded)
+				t.Errorf("%q: payment %s shows a refund of %q", query, p.ID, p.AmountRefunded)
 			}
 		}
 	}

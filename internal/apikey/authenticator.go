@@ -44,8 +44,8 @@ type AuthenticatorConfig struct {
 }
 
 // Admit is asked before a key is read from the database that was never read before. An
-// error is returned to the caller, and the key is not read. done is told whether the key
-// is wrong.
+// error is returned to the caller, and the key is not read. done takes whether the key is
+// wrong.
 type Admit func(ctx context.Context, keyHash [access.HashSize]byte) (done func(wrong bool), err error)
 
 // admitAll is the default of Admit.

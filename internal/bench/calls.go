@@ -119,7 +119,7 @@ func (s *service) status(ctx context.Context) (st status, err error) {
 		return status{}, fmt.Errorf("GET /status: %s: %w", res.Status, err)
 	}
 	if len(body.Chains) != 1 {
-		return status{}, fmt.Errorf("GET /status: it tells of %d chains; want 1", len(body.Chains))
+		return status{}, fmt.Errorf("GET /status has %d chains; want 1", len(body.Chains))
 	}
 	return body.Chains[0], nil
 }

@@ -19,8 +19,8 @@ import (
 )
 
 // The rows that the creation of an invoice writes, as the ceiling writes them:
-// invoice, event and intent. %[1]s stands for a text that differs each time
-// and %[2]s for a number of which 64 lower-case hex digits can be made.
+// invoice, event and intent. %[1]s is a text that differs each time, and %[2]s
+// 64 lower-case hex digits.
 const ceilingRows = `INSERT INTO invoices (id, commitment_id, merchant_id, merchant_address, chain_key, token, currency, amount, transfer_amount, line_items, status, created_at, expires_at)
 VALUES (%[1]s, '0x' || %[2]s, 'shop', '0x1111111111111111111111111111111111111111', 'local', '0x2222222222222222222222222222222222222222', 'USDC', '1000000', %[3]s, '[]', 'open', 1, 2);
 INSERT INTO events (id, seq, type, subject, merchant_id, invoice_id, body, created_at)

@@ -224,7 +224,7 @@ func (p *process) memory() (now, peak int64, err error) {
 	for name, into := range map[string]*int64{"VmRSS:": &now, "VmHWM:": &peak} {
 		_, rest, found := strings.Cut(string(raw), name)
 		if !found {
-			return 0, 0, fmt.Errorf("/proc tells no %s", name)
+			return 0, 0, fmt.Errorf("/proc has no %s", name)
 		}
 		kb, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
 		if err != nil {

@@ -145,7 +145,7 @@ func TestCheckResults(t *testing.T) {
 			}
 		}
 		if words := found.words(); strings.Contains(words, "inv_secret") || strings.Contains(words, "4.900777") {
-			t.Errorf("%s: the page tells of another invoice: %s", name, words)
+			t.Errorf("%s: the page shows another invoice: %s", name, words)
 		}
 	}
 }

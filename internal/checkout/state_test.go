@@ -209,7 +209,7 @@ func TestPaymentsAreListedNewestFirst(t *testing.T) {
 			t.Fatalf("%d of %d payments are listed, want %d", len(items), n, MaxPayments)
 		}
 		if newest := w.payments[n-1].TxHash.String(); !strings.Contains(items[0].words(), newest) {
-			t.Errorf("first stands %q, want the newest, %s", items[0].words(), newest)
+			t.Errorf("the first is %q, want the newest, %s", items[0].words(), newest)
 		}
 		if more := strings.Contains(received.words(), "And 1 earlier."); more != (n > MaxPayments) {
 			t.Errorf("of %d payments the page says that one is left out: %t", n, more)

@@ -52,7 +52,7 @@ func TestIsShortage(t *testing.T) {
 		}
 	}
 	if !descriptors.SaysShortage("lookup a.example: dial udp 127.0.0.53:53: socket: too many open files") || descriptors.SaysShortage("no such host") {
-		t.Error("texts are told wrongly")
+		t.Error("the texts are wrong")
 	}
 }
 

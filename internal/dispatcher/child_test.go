@@ -17,7 +17,7 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// What a child process is told: its database, the URL that all of its
+// Environment of a child process: its database, the URL that all of its
 // merchants have, its time in Unix milliseconds, and whether to stop before it
 // records any outcome.
 const (

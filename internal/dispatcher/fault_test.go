@@ -12,7 +12,7 @@ func TestLimiter(t *testing.T) {
 	want := func(what string, at time.Time, inFlight, room int) {
 		t.Helper()
 		if got := b.room(inFlight, 64, at); got != room {
-			t.Errorf("%s: room for %d beside %d, want %d", what, got, inFlight, room)
+			t.Errorf("%s: room for %d with %d in flight, want %d", what, got, inFlight, room)
 		}
 	}
 	want("before", began, 64, 64) // the lanes bound it
@@ -71,6 +71,6 @@ func TestLogLimiter(t *testing.T) {
 		add(fmt.Sprint(i), 1)
 	}
 	if len(l.keys) > maxLogKeys+1 {
-		t.Errorf("%d keys are told apart", len(l.keys))
+		t.Errorf("%d keys are distinguished", len(l.keys))
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/quittance/quittance/internal/poster"
 )
 
-// deafConn is a client's connection that can be cut so that neither side is
-// told: nothing comes any more, and what is sent is lost.
+// deafConn is a client's connection that can be cut without notice to either end:
+// nothing arrives any more, and what is sent is lost.
 type deafConn struct {
 	net.Conn
 	cut, closed chan struct{}

@@ -221,7 +221,7 @@ func TestLastAttemptBehindOpenBreaker(t *testing.T) {
 	}
 }
 
-// expiries is a store that tells when deliveries ran out of time.
+// expiries is a store that reports the deliveries whose deadlines passed.
 type expiries struct {
 	*recorder
 	happened chan map[string]int

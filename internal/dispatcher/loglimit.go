@@ -8,7 +8,7 @@ import (
 const (
 	// logEvery is how often a message with one key is logged at most.
 	logEvery = time.Minute
-	// maxLogKeys is how many keys are told apart; the others share one.
+	// maxLogKeys is how many keys are distinguished; the others share one.
 	maxLogKeys = 1000
 )
 

@@ -110,7 +110,8 @@ func (r *run) beginResync(now time.Time) {
 	})
 }
 
-// register tells the other workers in time that this one may hold leases.
+// register announces to the other workers that this one may hold leases, before the
+// last announcement ends.
 func (r *run) register(now time.Time) error {
 	if now.Add(2 * r.conf.Limits.Lease).Before(r.registeredUntil) {
 		return nil

@@ -86,7 +86,7 @@ func TestAnvilWrongConfig(t *testing.T) {
 	tx := s.payTransferAmount(made)
 	s.awaitPayment(r, made.ID, tx, apitypes.PaymentConfirmed)
 	if inv := s.invoice(r, made.ID); inv.Status != apitypes.StatusPaid {
-		t.Errorf("beside chains that are wrong, the invoice is %s", inv.Status)
+		t.Errorf("with misconfigured chains, the invoice is %s", inv.Status)
 	}
 	for _, node := range nodes {
 		if sent := node.Cast(t, "nonce", other.Address); sent != "0" {

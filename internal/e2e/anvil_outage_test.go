@@ -101,7 +101,7 @@ func (s *service) failsClosed(r *replica, method, path, body string) {
 	}
 	for _, inside := range []string{"postgres", "sql", "connect", "127.0.0.1", "dial", "EOF", "closed"} {
 		if strings.Contains(strings.ToLower(text), strings.ToLower(inside)) {
-			s.Errorf("%s %s tells of %q: %s", method, path, inside, text)
+			s.Errorf("%s %s shows %q: %s", method, path, inside, text)
 		}
 	}
 }

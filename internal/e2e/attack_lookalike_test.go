@@ -14,10 +14,10 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// TestLookalikeEvents has contracts tell by logs of the right shape that an
-// invoice was opened, paid and closed: the wrong contracts, a token that moves
-// nothing, the registry's code at another address, and the registry itself of
-// other terms. Nothing of it counts, and the honest payment does.
+// TestLookalikeEvents has contracts emit the logs of an invoice that is opened, paid and
+// closed: other contracts, a token that moves nothing, the registry's code at another
+// address, and the registry itself with other terms. None of the logs counts. A genuine
+// payment does.
 func TestLookalikeEvents(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

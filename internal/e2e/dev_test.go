@@ -85,7 +85,7 @@ func TestDevInfo(t *testing.T) {
 	}
 	entries, err := os.ReadDir(filepath.Dir(w.file))
 	if err != nil || len(entries) != 2 {
-		t.Errorf("beside the file and the folder there is more: %v, %v", entries, err)
+		t.Errorf("there is more than the file and the folder: %v, %v", entries, err)
 	}
 	if stat, err := os.Stat(w.file); err != nil || runtime.GOOS != "windows" && stat.Mode().Perm()&0o077 != 0 {
 		t.Errorf("others can read the keys: %v, %v", stat.Mode(), err)

@@ -66,7 +66,7 @@ func (w *world) created(invoiceID string) apitypes.EventRecord {
 		}
 		return e
 	}
-	w.Fatalf("no event tells of %s", invoiceID)
+	w.Fatalf("no event has the invoice %s", invoiceID)
 	return apitypes.EventRecord{}
 }
 

@@ -8,14 +8,14 @@ import (
 
 // Limits of requests for logs.
 const (
-	// initialRange and maxSpan are how many blocks the first and the longest
-	// range has. Several are asked for before the first answer tells how much
-	// they hold, and logs beyond the limit were read for nothing.
+	// initialRange and maxRange are the numbers of blocks of the first and of the
+	// longest range. The first is short because several ranges are requested
+	// before an answer shows how many logs they hold.
 	initialRange = 64
 	maxRange     = 8192
-	// targetLogs is how many logs the answer for a range should hold: enough
-	// that the way there and back does not matter, and few enough that several
-	// answers fit into memory.
+	// targetLogs is how many logs the answer for a range should hold: so many that
+	// the round trip is a small part of the time, and so few that several answers
+	// fit into memory.
 	targetLogs = 10_000
 	// retryRefusedAfter is how many answers later a size that was refused is tried
 	// again.

@@ -104,16 +104,14 @@ func (s *scenario) failure() chaintest.Fault {
 // own answers or from those of the other nodes, under these assumptions:
 //
 //   - Receipts that are missing or name another block contradict its logs.
-//   - A block of which it gives none of the logs that the bloom filter mentions
-//     is seen through by itself and by the others, if every log is in the
-//     filter and the block is read by its hash.
-//   - Hashes that do not fit together, and a chain of its own, are seen through
-//     by another node that answers: so while it reports them the others
-//     do.
-//   - Some logs left out and others invented can be told by nobody but a second
-//     node that must agree; so can logs that are left out of a range, as by
-//     a node of which a part is more than maxBlocks behind the other. Even
-//     so refunds can be missed, since nothing says that a transfer is one.
+//   - Omitting all logs of a block contradicts the block's bloom filter, if the
+//     filter has every log and the block is read by its hash.
+//   - Inconsistent hashes, and a chain of its own, are detected by comparison with
+//     another node. The other nodes answer meanwhile.
+//   - Omitting some logs of a block, inventing logs, and omitting logs of a range
+//     are detected only if a second node must agree. An example of the last is a
+//     node of which a part is more than maxBlocks behind. Refunds can be missed
+//     nevertheless, because nothing marks a transfer as a refund.
 func (s *scenario) falseAnswers() []func() chaintest.Fault {
 	near := func() uint64 {
 		low := s.floor

@@ -163,7 +163,7 @@ func (v *oracle) compareAttribution(m *move, p store.PaymentRow) {
 	}
 }
 
-// none stands for no order.
+// none is the absence of an order.
 const none = ""
 
 // mayPay returns the orders that the transfer may be for when it is mined in a

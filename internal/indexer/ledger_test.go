@@ -34,8 +34,8 @@ type memory struct {
 	fills    []uint64         // the last block of each Fill
 	breaches []string
 
-	// fail, when set, is asked before and after each change. An error before
-	// stands for a database that refused, after for one whose answer was lost.
+	// fail, when set, is called before and after each change. An error before the
+	// change is a failed transaction, after it a commit whose response was lost.
 	fail func(after bool) error
 }
 

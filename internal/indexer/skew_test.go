@@ -48,7 +48,7 @@ func TestSkew(t *testing.T) {
 	} {
 		told := test.play(2 * time.Hour)
 		if (len(told) == 0) != test.quiet {
-			t.Errorf("%s: %d skews were told", name, len(told))
+			t.Errorf("%s: %d skews were reported", name, len(told))
 		}
 		for _, ahead := range told {
 			if ahead < test.least || ahead > test.most {

@@ -156,7 +156,7 @@ func TestTrackerFollowsAnyFork(t *testing.T) {
 			"": func(t *rapid.T) {
 				for i, h := range tracker.blocks[1:] {
 					if below := tracker.blocks[i]; h.Number <= below.Number || (h.Number == below.Number+1 && h.Parent != below.Hash) {
-						t.Fatalf("block %+v stands above %+v", h, below)
+						t.Fatalf("block %+v follows %+v", h, below)
 					}
 				}
 			},

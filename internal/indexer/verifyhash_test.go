@@ -80,8 +80,8 @@ func TestLogsLeftOutOfRange(t *testing.T) {
 }
 
 // TestBloomFalsePositive has a block with another log of the token and a transfer
-// of another token, which its bloom filter cannot tell from a transfer of the
-// token. Indexing continues, and no node is quarantined.
+// of another token, which its bloom filter does not distinguish from a transfer
+// of the token. Indexing continues, and no node is quarantined.
 func TestBloomFalsePositive(t *testing.T) {
 	f := newFixture(t, nil)
 	f.nodes(t, 2, nil)

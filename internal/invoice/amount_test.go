@@ -270,7 +270,7 @@ func FuzzParseAmount(f *testing.F) {
 		a, err := invoice.ParseAmount(s)
 		if err != nil {
 			if !a.IsZero() {
-				t.Fatalf("ParseAmount(%q) gives %s beside the error %v", s, a, err)
+				t.Fatalf("ParseAmount(%q) gives %s with the error %v", s, a, err)
 			}
 			return
 		}

@@ -24,7 +24,7 @@ func openInvoice(id string) invoice.Invoice {
 }
 
 // markTransferAmount marks the last of the candidates whose transfer amount the transfer has:
-// it was told for that one last.
+// it was assigned to that one last.
 func markTransferAmount(t invoice.Transfer, candidates []invoice.Candidate) []invoice.Candidate {
 	candidates = slices.Clone(candidates)
 	for i := range slices.Backward(candidates) {

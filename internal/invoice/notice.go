@@ -16,7 +16,7 @@ type Notice struct {
 	Amount           Amount    // minor units; zero when the currency is unknown
 	Currency         string    // ours; empty when unknown
 	ChainKey         string    // ours; empty when unknown
-	Address          Address   // the destination; zero when it is none of the chain's
+	Address          Address   // the destination; zero unless it is an address of the chain
 	PaymentID        string    // the announced payment; empty while unknown
 	ReceivedAt       time.Time // to the second
 }

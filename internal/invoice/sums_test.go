@@ -17,8 +17,8 @@ func over34() invoice.Invoice {
 	return inv
 }
 
-// told makes the payment one of a transfer amount.
-func told(p invoice.Payment) invoice.Payment {
+// byTransferAmount returns the payment as one that was attributed by its transfer amount.
+func byTransferAmount(p invoice.Payment) invoice.Payment {
 	p.Method = invoice.ByTransferAmount
 	return p
 }
@@ -49,30 +49,30 @@ func TestDustChangesNoException(t *testing.T) {
 		settledBy byte           // last byte of the transaction
 		exception invoice.Exception
 	}{
-		"dust alone":                         {payments{paid(1, 1500, 9_999)}, invoice.Open, 0, ""},
-		"a cent alone":                       {payments{paid(1, 1500, 10_000)}, invoice.Open, 0, invoice.Underpaid},
-		"dust, then the amount":              {payments{paid(1, 1500, 1), paid(2, 1500, 34_000_000)}, invoice.Open, 2, ""},
-		"dust, then the transfer amount":     {payments{paid(1, 1500, 9_999), told(paid(2, 1500, 34_000_999))}, invoice.Open, 2, ""},
-		"the amount, then dust":              {payments{paid(1, 1500, 34_000_000), paid(2, 1500, 1)}, invoice.Open, 1, ""},
-		"the amount, then dust too late":     {payments{paid(1, 1500, 34_000_000), paid(2, 2001, 1)}, invoice.Open, 1, ""},
-		"the amount, then a cent":            {payments{paid(1, 1500, 34_000_000), paid(2, 1500, 10_000)}, invoice.Open, 1, invoice.Duplicate},
-		"50 for 34, then dust":               {payments{paid(1, 1500, 50_000_000), paid(2, 1500, 1)}, invoice.Open, 1, invoice.Overpaid},
-		"dust, then 50 for 34":               {payments{paid(1, 1500, 1), paid(2, 1500, 50_000_000)}, invoice.Open, 2, invoice.Overpaid},
-		"twice, with dust between":           {payments{paid(1, 1500, 34_000_000), paid(2, 1500, 1), paid(3, 1500, 34_000_000)}, invoice.Open, 1, invoice.Duplicate},
-		"one unit short, and dust":           {payments{paid(1, 1500, 33_999_999), paid(2, 1500, 1)}, invoice.Open, 2, ""},
-		"one unit short, and more dust":      {payments{paid(1, 1500, 33_999_999), paid(2, 1500, 9_999)}, invoice.Open, 2, ""},
-		"too little, and dust":               {payments{paid(1, 1500, 33_000_000), paid(2, 1500, 1)}, invoice.Open, 0, invoice.Underpaid},
-		"too little, and dust too late":      {payments{paid(1, 1500, 33_000_000), paid(2, 2001, 1)}, invoice.Expired, 0, invoice.Underpaid},
-		"dust on an expired invoice":         {payments{paid(1, 2001, 1)}, invoice.Expired, 0, ""},
-		"a missing cent that was told":       {payments{paid(1, 1500, 33_990_500), told(paid(2, 1500, 9_777))}, invoice.Open, 2, ""},
-		"a told remainder once more":         {payments{paid(1, 1500, 34_000_000), told(paid(2, 1500, 9_777))}, invoice.Open, 1, invoice.Duplicate},
-		"a told remainder too late":          {payments{paid(1, 1500, 33_990_500), told(paid(2, 2001, 9_777))}, invoice.Expired, 0, invoice.Late},
-		"dust below a hundredth":             {many(33, 9_999, paid(1, 1500, 34_000_000)), invoice.Open, 1, ""},
-		"dust that is a hundredth":           {many(35, 9_999, paid(1, 1500, 34_000_000)), invoice.Open, 1, invoice.Duplicate},
-		"dust alone that is a hundredth":     {many(35, 9_999), invoice.Open, 0, invoice.Underpaid},
-		"a hundredth in dust, then in full":  {append(many(35, 9_999), paid(100, 1700, 34_000_000)), invoice.Open, 100, invoice.Overpaid},
-		"less than that, and then in full":   {append(many(33, 9_999), paid(100, 1700, 34_000_000)), invoice.Open, 100, ""},
-		"dust makes up for what was missing": {many(33, 9_999, paid(1, 1500, 33_800_000)), invoice.Open, 30, ""},
+		"dust alone":                            {payments{paid(1, 1500, 9_999)}, invoice.Open, 0, ""},
+		"a cent alone":                          {payments{paid(1, 1500, 10_000)}, invoice.Open, 0, invoice.Underpaid},
+		"dust, then the amount":                 {payments{paid(1, 1500, 1), paid(2, 1500, 34_000_000)}, invoice.Open, 2, ""},
+		"dust, then the transfer amount":        {payments{paid(1, 1500, 9_999), byTransferAmount(paid(2, 1500, 34_000_999))}, invoice.Open, 2, ""},
+		"the amount, then dust":                 {payments{paid(1, 1500, 34_000_000), paid(2, 1500, 1)}, invoice.Open, 1, ""},
+		"the amount, then dust too late":        {payments{paid(1, 1500, 34_000_000), paid(2, 2001, 1)}, invoice.Open, 1, ""},
+		"the amount, then a cent":               {payments{paid(1, 1500, 34_000_000), paid(2, 1500, 10_000)}, invoice.Open, 1, invoice.Duplicate},
+		"50 for 34, then dust":                  {payments{paid(1, 1500, 50_000_000), paid(2, 1500, 1)}, invoice.Open, 1, invoice.Overpaid},
+		"dust, then 50 for 34":                  {payments{paid(1, 1500, 1), paid(2, 1500, 50_000_000)}, invoice.Open, 2, invoice.Overpaid},
+		"twice, with dust between":              {payments{paid(1, 1500, 34_000_000), paid(2, 1500, 1), paid(3, 1500, 34_000_000)}, invoice.Open, 1, invoice.Duplicate},
+		"one unit short, and dust":              {payments{paid(1, 1500, 33_999_999), paid(2, 1500, 1)}, invoice.Open, 2, ""},
+		"one unit short, and more dust":         {payments{paid(1, 1500, 33_999_999), paid(2, 1500, 9_999)}, invoice.Open, 2, ""},
+		"too little, and dust":                  {payments{paid(1, 1500, 33_000_000), paid(2, 1500, 1)}, invoice.Open, 0, invoice.Underpaid},
+		"too little, and dust too late":         {payments{paid(1, 1500, 33_000_000), paid(2, 2001, 1)}, invoice.Expired, 0, invoice.Underpaid},
+		"dust on an expired invoice":            {payments{paid(1, 2001, 1)}, invoice.Expired, 0, ""},
+		"a missing cent by its transfer amount": {payments{paid(1, 1500, 33_990_500), byTransferAmount(paid(2, 1500, 9_777))}, invoice.Open, 2, ""},
+		"a remainder once more":                 {payments{paid(1, 1500, 34_000_000), byTransferAmount(paid(2, 1500, 9_777))}, invoice.Open, 1, invoice.Duplicate},
+		"a remainder too late":                  {payments{paid(1, 1500, 33_990_500), byTransferAmount(paid(2, 2001, 9_777))}, invoice.Expired, 0, invoice.Late},
+		"dust below a hundredth":                {many(33, 9_999, paid(1, 1500, 34_000_000)), invoice.Open, 1, ""},
+		"dust that is a hundredth":              {many(35, 9_999, paid(1, 1500, 34_000_000)), invoice.Open, 1, invoice.Duplicate},
+		"dust alone that is a hundredth":        {many(35, 9_999), invoice.Open, 0, invoice.Underpaid},
+		"a hundredth in dust, then in full":     {append(many(35, 9_999), paid(100, 1700, 34_000_000)), invoice.Open, 100, invoice.Overpaid},
+		"less than that, and then in full":      {append(many(33, 9_999), paid(100, 1700, 34_000_000)), invoice.Open, 100, ""},
+		"dust makes up for what was missing":    {many(33, 9_999, paid(1, 1500, 33_800_000)), invoice.Open, 30, ""},
 	} {
 		inv := over34()
 		inv.Status = test.status
@@ -176,14 +176,14 @@ func TestPartial(t *testing.T) {
 		payment invoice.Payment
 		want    bool
 	}{
-		"pending":      {pending, true},
-		"confirmed":    {paid(1, 1500, 20_000_000), true},
-		"orphaned":     {orphaned, false},
-		"late":         {paid(1, 2001, 20_000_000), false},
-		"all of it":    {paid(1, 1500, 34_000_000), false},
-		"dust":         {paid(1, 1500, 9_999), false},
-		"a told cent":  {told(paid(1, 1500, 9_999)), true},
-		"just no dust": {paid(1, 1500, 10_000), true},
+		"pending":                       {pending, true},
+		"confirmed":                     {paid(1, 1500, 20_000_000), true},
+		"orphaned":                      {orphaned, false},
+		"late":                          {paid(1, 2001, 20_000_000), false},
+		"all of it":                     {paid(1, 1500, 34_000_000), false},
+		"dust":                          {paid(1, 1500, 9_999), false},
+		"a cent by its transfer amount": {byTransferAmount(paid(1, 1500, 9_999)), true},
+		"just no dust":                  {paid(1, 1500, 10_000), true},
 	} {
 		if got := over34().Recount([]invoice.Payment{test.payment}).Partial(); got != test.want {
 			t.Errorf("%s: partial %t, want %t", name, got, test.want)

@@ -57,8 +57,8 @@ func problem(status int, code apitypes.ErrorCode) func(http.ResponseWriter) erro
 	}
 }
 
-// answers is a service that gives its answers one after the other, and the last
-// again and again. It tells asked which place it was asked for.
+// answers returns a client of a service that gives its answers one after the other, and
+// then repeats the last. asked receives the parameter "after" of each request.
 func answers(t *testing.T, all ...func(http.ResponseWriter) error) (api *client.Client, asked <-chan string) {
 	t.Helper()
 	places := make(chan string, 100)

@@ -103,7 +103,7 @@ func (g *Guard) check(ctx context.Context, a netip.Addr) error {
 // securedKey is the key of secured's value.
 type securedKey struct{}
 
-// withScheme tells the dialer a request's scheme. A connection is never reused
+// withScheme passes a request's scheme to the dialer. A connection is never reused
 // for a request of the other scheme, so a check when it is dialled holds for
 // all of its requests.
 func withScheme(ctx context.Context, scheme string) context.Context {

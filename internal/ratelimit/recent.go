@@ -35,7 +35,7 @@ func (r *recent[K]) set(key K, at time.Time) {
 	r.younger[key] = at
 }
 
-// Greylist tells the clients that come back from those that do not. It is safe for
+// Greylist distinguishes clients that come back from those that do not. It is safe for
 // concurrent use.
 type Greylist[K comparable] struct {
 	pause time.Duration

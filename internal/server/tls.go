@@ -78,7 +78,7 @@ func (s *Server) tlsConfig() *tls.Config {
 // hsts is the value of Strict-Transport-Security (RFC 6797): a year, in seconds.
 const hsts = "max-age=31536000"
 
-// withHSTS returns a handler that tells browsers to use HTTPS only.
+// withHSTS returns a handler that adds Strict-Transport-Security to responses.
 func withHSTS(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Strict-Transport-Security", hsts)

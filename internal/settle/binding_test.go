@@ -43,8 +43,8 @@ func (s session) run(query string, args ...any) {
 	}
 }
 
-// tell holds back every transaction that tells an amount of the world's address.
-func (s session) tell(a invoice.Amount) {
+// assign blocks every transaction that assigns a transfer amount at the world's address.
+func (s session) assign(a invoice.Amount) {
 	s.w.t.Helper()
 	s.run(`INSERT INTO told_amounts (invoice_id, base, amount, merchant_address, chain_key, token, from_block, expires_at, remainder, live)
 		VALUES ('inv_other', '1', $1, $2, $3, $4, 0, 0, 0, 1)`, a.String(), s.w.address.String(), s.w.chainKey, usdc.String())
@@ -101,7 +101,7 @@ func TestCreateWhileBlocksAreReplaced(t *testing.T) {
 	w.mine(start + 1)
 	w.mine(start + 2)
 	other := w.session()
-	other.tell(invoice.NewAmount(1_000_001))
+	other.assign(invoice.NewAmount(1_000_001))
 	var inv invoice.Invoice
 	created := w.createLater(&inv)
 	w.awaitLocked(1, "transactionid", created)
@@ -204,7 +204,7 @@ func TestCreateSurvivesADeadlock(t *testing.T) {
 	w := onPostgres(t)
 	other, gate := w.session(), w.session()
 	other.run("SET LOCAL deadlock_timeout = '1h'") // so that it is the creation that ends
-	other.tell(invoice.NewAmount(1_000_001))
+	other.assign(invoice.NewAmount(1_000_001))
 	gate.run("SELECT pg_advisory_xact_lock(1651076708, hashtext($1))", w.chainKey)
 	var inv invoice.Invoice
 	created := w.createLater(&inv)

@@ -78,7 +78,7 @@ func TestReorgChangesAttribution(t *testing.T) {
 		// Final: the same transfer in a block above changes nothing any more.
 		w.mine(start+3, p)
 		if got := w.payment(p); got.Status != invoice.Confirmed || got.BlockNumber != second.BlockNumber {
-			t.Errorf("told once more, it is %s in block %d", got.Status, got.BlockNumber)
+			t.Errorf("observed once more, it is %s in block %d", got.Status, got.BlockNumber)
 		}
 	})
 }

@@ -110,8 +110,8 @@ func (db *database) starved(t *testing.T) (w *world, inv invoice.Invoice) {
 	return w, inv
 }
 
-// TestAssignWhenASuffixIsFree tells an amount for a remainder once one is
-// free: by itself, and when the invoice is touched.
+// TestAssignWhenASuffixIsFree assigns a transfer amount to a remainder once one is
+// free: in the background, and when the invoice changes.
 func TestAssignWhenASuffixIsFree(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -157,8 +157,8 @@ func TestAssignAfterAnUpgrade(t *testing.T) {
 	})
 }
 
-// TestAssignMoreContinues has more invoices without an amount to tell than one
-// run examines: the next run goes on where the last one ended.
+// TestAssignMoreContinues has more invoices without a transfer amount than one run
+// examines. The next run continues where the last one ended.
 func TestAssignMoreContinues(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {

@@ -102,9 +102,8 @@ func TestLateOrSecondPaymentPaysNoOtherInvoice(t *testing.T) {
 	})
 }
 
-// TestQuarantineUntilTheLastExpiry has several closed invoices that were told
-// one amount, the last of which expired before the others, as former versions
-// allowed.
+// TestQuarantineUntilTheLastExpiry has several closed invoices with one transfer
+// amount. The newest expired before the others, which former versions allowed.
 func TestQuarantineUntilTheLastExpiry(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -231,8 +230,8 @@ func TestTruncatedCandidates(t *testing.T) {
 	})
 }
 
-// TestTransferAmountAvoidsRemainders fills the suffixes of a price of which one would make
-// what remains of another invoice: that one is told to nobody.
+// TestTransferAmountAvoidsRemainders uses up the suffixes of a price. The one that equals
+// the remainder of another invoice is not assigned.
 func TestTransferAmountAvoidsRemainders(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {

@@ -17,8 +17,8 @@ func (w *world) checkAttributed(t invoice.Transfer, want invoice.Invoice, by inv
 }
 
 // TestTransferAmountsAreNotRound has an attacker create invoices right below a round
-// price until all suffixes are used: none is told the price, and who pays it
-// pays the shop's invoice.
+// price until all suffixes are used. None has the price as transfer amount, and a
+// transfer of the price pays the shop's invoice.
 func TestTransferAmountsAreNotRound(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -66,8 +66,8 @@ func TestTransferAmountCannotBeTaken(t *testing.T) {
 	})
 }
 
-// TestLatePaymentPaysNoOtherInvoice has somebody create an invoice over what another
-// payer was told, who pays a second late.
+// TestLatePaymentPaysNoOtherInvoice has an attacker create an invoice over the transfer
+// amount of another invoice, whose payer pays a second late.
 func TestLatePaymentPaysNoOtherInvoice(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -99,10 +99,9 @@ func TestRemainderPaysNoOtherInvoice(t *testing.T) {
 	})
 }
 
-// TestObservedPaymentCannotBeTaken has somebody see a payment that no rule
-// attributed, and a reorg of its block follow: neither an invoice over its amount,
-// nor one that is told its amount, nor what he makes remain of his old one gets
-// it, whenever it is mined again.
+// TestObservedPaymentCannotBeTaken has an attacker see an unattributed payment, whose
+// block is then orphaned. When it is mined again, it pays no invoice over its amount, none
+// with its amount as transfer amount, and none whose remainder he made equal to it.
 func TestObservedPaymentCannotBeTaken(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -200,8 +199,8 @@ func TestTransferAmountAfterAPart(t *testing.T) {
 	})
 }
 
-// TestRemainderTransferAmountsAreReleased gives what was told for a remainder to no
-// other invoice while its own is open.
+// TestRemainderTransferAmountsAreReleased assigns the transfer amount of a remainder to
+// another invoice only when its own is closed.
 func TestRemainderTransferAmountsAreReleased(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -312,9 +311,9 @@ func TestInvoiceIsBoundToAHeight(t *testing.T) {
 	})
 }
 
-// TestPaymentIsDeferredForUnreadBlocks starts a chain at its head: what only the
-// blocks below can tell is decided when they are read, and nothing expires
-// before.
+// TestPaymentIsDeferredForUnreadBlocks starts a chain at its head. Payments whose
+// attribution depends on earlier blocks are attributed when those are read, and nothing
+// expires before.
 func TestPaymentIsDeferredForUnreadBlocks(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -400,7 +399,7 @@ func TestShortlist(t *testing.T) {
 				w.advance(at)
 			}
 			if inv := w.create(); inv.TransferAmount != invoice.NewAmount(want) {
-				t.Errorf("at %d, %s is told, want %d", at, inv.TransferAmount, want)
+				t.Errorf("at %d, the transfer amount is %s, want %d", at, inv.TransferAmount, want)
 			}
 		}
 		const free = start + minQuarantine + 1 // no suffix is before

@@ -23,7 +23,7 @@ func TestOnUnattributed(t *testing.T) {
 		w.mine(start+11, w.pay(inv.TransferAmount))
 		w.final()
 		if diff := cmp.Diff([]string{p.ID}, w.unattributedIDs); diff != "" {
-			t.Errorf("told of (-want +got):\n%s", diff)
+			t.Errorf("unattributed payments (-want +got):\n%s", diff)
 		}
 	})
 }

@@ -13,22 +13,22 @@ import (
 
 // TestWhoseMoneyIsWhose plays sequences of creates, payments, expiries and
 // reorgs at one address, where some of the creators choose amounts that collide
-// with those of others. Of each payment when it is first seen it says:
+// with those of others. These rules hold for each payment when it is first seen:
 //
-//   - one of an amount that a checkout told its payer counts for that invoice,
-//     while it is payable and not covered, whatever others created since;
-//   - one of an amount counts for no invoice over another amount while an
-//     invoice that is payable and not covered asks for it. An invoice whose
-//     amount was told for another one that is payable and not covered asks for
-//     its transfer amount alone;
-//   - one of an amount that was told for an invoice is never taken for one of
-//     another's bare amount, remainder or tolerance.
+//   - A payment of a transfer amount that the checkout showed counts for that
+//     invoice while it is payable and not covered, whatever others created since.
+//   - A payment counts for no invoice over another amount while an invoice that is
+//     payable and not covered asks for its amount. An invoice whose amount is the
+//     transfer amount of another one that is payable and not covered asks for its
+//     transfer amount alone.
+//   - A payment of the transfer amount of an invoice is never attributed to another
+//     invoice by that one's amount, remainder or tolerance.
 //
 // A payment that is mined again keeps its invoice, or stays without one.
 func TestWhoseMoneyIsWhose(t *testing.T) {
 	t.Parallel()
 	properties(t, func(db *database, r *rand.Rand) string {
-		g := &game{world: db.world(t), Rand: r, told: make(map[string][]invoice.Amount), meant: make(map[invoice.Hash]meant)}
+		g := &game{world: db.world(t), Rand: r, shown: make(map[string][]invoice.Amount), meant: make(map[invoice.Hash]meant)}
 		g.random = narrow{r, 0, 8}
 		g.Service = g.service()
 		for range 10 + r.IntN(25) {
@@ -56,15 +56,15 @@ type game struct {
 	*world
 	*rand.Rand
 	made  []string                    // invoices, by id
-	told  map[string][]invoice.Amount // what the payers of an invoice were told
+	shown map[string][]invoice.Amount // transfer amounts that an invoice has had
 	meant map[invoice.Hash]meant      // what the transfers were made for
 	mined []invoice.Transfer
 	line  int // blocks up to this index are final
 	wrong []string
 }
 
-// meant says for which invoice a transfer is made as its payer was told; empty
-// when nobody was told its amount.
+// meant says for which invoice a transfer is made. The id is empty if no invoice had its
+// amount as transfer amount.
 type meant struct {
 	invoiceID string
 	seenAs    string // the invoice that it was attributed to when it was first seen
@@ -81,8 +81,8 @@ func (g *game) confirmAt(line int) error {
 func (g *game) create() {
 	amounts := []uint64{1_000_000, 1_000_000, 2_000_000, 1_500_000, 999_996, 1_000_500}
 	if len(g.made) > 0 {
-		for range 4 { // somebody looks at what others were told
-			told := g.told[pick(g.Rand, g.made...)]
+		for range 4 { // an attacker reads the transfer amounts of others
+			told := g.shown[pick(g.Rand, g.made...)]
 			if len(told) > 0 {
 				amounts = append(amounts, number(pick(g.Rand, told...))-pick(g.Rand, uint64(0), 0, 1, 2, 7))
 			}
@@ -94,17 +94,17 @@ func (g *game) create() {
 	inv, err := g.Create(g.t.Context(), settle.CreateRequest{Draft: d})
 	g.must(err)
 	g.made = append(g.made, inv.ID)
-	g.tell(inv)
+	g.noteTransferAmounts(inv)
 	if !inv.TransferAmount.IsZero() && inv.TransferAmount.IsRound() {
-		g.wrong = append(g.wrong, fmt.Sprintf("the round amount %s is told", inv.TransferAmount))
+		g.wrong = append(g.wrong, fmt.Sprintf("the transfer amount %s is round", inv.TransferAmount))
 	}
 }
 
-// tell notes what the checkout of an invoice tells its payer now.
-func (g *game) tell(inv invoice.Invoice) {
+// noteTransferAmounts notes the transfer amounts that the checkout of an invoice shows now.
+func (g *game) noteTransferAmounts(inv invoice.Invoice) {
 	for _, a := range []invoice.Amount{inv.TransferAmount, inv.RemainingTransfer} {
 		if !a.IsZero() {
-			g.told[inv.ID] = append(g.told[inv.ID], a)
+			g.shown[inv.ID] = append(g.shown[inv.ID], a)
 		}
 	}
 }
@@ -123,7 +123,7 @@ func (g *game) mine() {
 	g.observe(b)
 	g.judge(b)
 	for _, id := range g.made {
-		g.tell(g.invoice(id))
+		g.noteTransferAmounts(g.invoice(id))
 	}
 }
 
@@ -149,7 +149,7 @@ func (g *game) transfer(sameBlock []invoice.Transfer) (invoice.Transfer, bool) {
 	inv := g.invoice(pick(g.Rand, g.made...))
 	var t invoice.Transfer
 	of := ""
-	switch told := g.told[inv.ID]; g.IntN(8) {
+	switch told := g.shown[inv.ID]; g.IntN(8) {
 	case 0, 1, 2, 3:
 		if len(told) == 0 {
 			return t, false
@@ -217,7 +217,7 @@ func (g *game) misplaced(t invoice.Transfer, p store.PaymentRow, m meant, invoic
 		return wrong
 	}
 	toldFor := func(id string) bool {
-		for _, a := range g.told[id] {
+		for _, a := range g.shown[id] {
 			if a == t.Amount {
 				return true
 			}

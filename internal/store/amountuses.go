@@ -24,10 +24,10 @@ func (k AmountKey) With(a invoice.Amount) AmountKey {
 
 // AmountUse says which invoices an amount at an address already refers to.
 type AmountUse struct {
-	// Taken: it was told for an open invoice, or is the amount of one.
+	// Taken says that it is the amount or the transfer amount of an open invoice.
 	Taken bool
-	// Until is the last expiresAt of the closed invoices that it was told for; zero
-	// without such an invoice since the time asked for.
+	// Until is the last expiresAt of the closed invoices that had it as transfer
+	// amount; zero without such an invoice since the requested time.
 	Until time.Time
 }
 
@@ -69,7 +69,7 @@ const newestFirst = "ORDER BY told.from_block DESC, told.invoice_id DESC"
 
 const newestTransferAmount = newestFirst + " LIMIT 1"
 
-// live stands for the expiry of an open invoice.
+// live replaces the expiry of an open invoice.
 const live = 1 << 62
 
 // maxRecentInvoices bounds the invoices with one transfer amount that are

@@ -184,7 +184,7 @@ func dropAuditTriggers(t *testing.T, db *sql.DB, name string) {
 // TestVerifyAudit changes a log of 5 entries, without the triggers that refuse it.
 func TestVerifyAudit(t *testing.T) {
 	t.Parallel()
-	const rewrite = "rewrite" // stands for all hashes being computed again
+	const rewrite = "rewrite" // compute all hashes again
 	cases := map[string]struct {
 		statements []string
 		seq        int64

@@ -80,7 +80,7 @@ func secret(merchant string, version int64, state store.SecretState, created int
 	}
 }
 
-// sealed gives a secret whose encryption tells the version.
+// sealed returns a sealed secret that depends on the version.
 func sealed(version int64) ([]byte, string, error) {
 	return []byte{0, 255, byte(version)}, fmt.Sprint("key", version), nil
 }

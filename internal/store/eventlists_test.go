@@ -137,7 +137,7 @@ func TestEventsInOrderOfCommits(t *testing.T) {
 							ID: id, Type: invoice.EventPaid, Subject: id, MerchantID: fmt.Sprint("m", w), InvoiceID: fmt.Sprint("inv_", w), Body: []byte("{}"),
 						}
 					}
-					if i%7 == 0 { // told before: left out
+					if i%7 == 0 { // inserted before: left out
 						events[0].Subject = fmt.Sprintf("evt_%d_0_0", w)
 					}
 					if err := tx.InsertEvents(t.Context(), events); err != nil {

@@ -14,7 +14,7 @@ type Intent struct {
 	ChainKey     string
 	InvoiceID    string
 	CommitmentID invoice.Hash
-	Registry     invoice.Address // that is to be told; zero when it is not known
+	Registry     invoice.Address // to write to; zero when it is not known
 	Kind         invoice.IntentKind
 	CreatedAt    time.Time
 }

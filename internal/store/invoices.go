@@ -24,9 +24,9 @@ func scanInvoice(row scanner) (invoice.Invoice, error) {
 	return inv, err
 }
 
-// InsertInvoices inserts new invoices with the amounts that their payers are
-// told and returns, by id, which of them were: one whose transfer amount is
-// told for an open invoice already is left out.
+// InsertInvoices inserts new invoices with their transfer amounts, and returns the ids of
+// those that were inserted. It leaves out an invoice whose transfer amount an open invoice
+// has.
 func (tx *Tx) InsertInvoices(ctx context.Context, invoices []invoice.Invoice) (map[string]bool, error) {
 	var told []TransferAmount
 	for _, inv := range invoices {
@@ -100,8 +100,8 @@ func (tx *Tx) UpdateInvoices(ctx context.Context, invoices []invoice.Invoice) er
 	return tx.closeInvoices(ctx, closed)
 }
 
-// closeInvoices notes that invoices are not open any more: how far the chain is
-// read, and that what was told for them is free.
+// closeInvoices stores up to which block the chain was indexed when invoices were closed,
+// and releases their transfer amounts.
 func (tx *Tx) closeInvoices(ctx context.Context, ids []string) error {
 	err := execIn(ctx, &tx.queries, `UPDATE invoices SET closed_block =
 		coalesce((SELECT indexed_number FROM chains WHERE chains.chain_key = invoices.chain_key), 0)

@@ -75,7 +75,7 @@ func TestOpenErrors(t *testing.T) {
 				}
 			}
 			if strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, err), "hunter2") {
-				t.Errorf("the error tells the password: %v", err)
+				t.Errorf("the error shows the password: %v", err)
 			}
 		})
 	}

@@ -19,7 +19,7 @@ type TransferAmount struct {
 	Remainder bool           // Base is a remainder
 }
 
-// transferAmountInsertion leaves out an amount that is told for an open invoice.
+// transferAmountInsertion leaves out the transfer amount of an open invoice.
 var transferAmountInsertion = insertion{
 	table: "told_amounts",
 	columns: []string{"invoice_id", "base", "amount", "merchant_address", "chain_key", "token",

@@ -35,8 +35,8 @@ func Unavailable(err error) bool {
 	return unavailablePostgres(err) || unavailableSQLite(err)
 }
 
-// connectionError is a network error on the way to the database. It tells such
-// errors from those of other connections, such as those to a node.
+// connectionError is a network error on the way to the database. Its type
+// distinguishes it from errors of other connections, such as those to a node.
 type connectionError struct{ error }
 
 // Unwrap returns the network error.

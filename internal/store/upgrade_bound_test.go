@@ -60,7 +60,7 @@ func TestUpgradeBindsInvoices(t *testing.T) {
 			var told uint64
 			must(t, db.QueryRowContext(t.Context(), "SELECT from_block FROM told_amounts WHERE invoice_id = $1", inv.ID).Scan(&told))
 			if inv.FromBlock != w.fromBlock || told != w.fromBlock || inv.Sums.Stale {
-				t.Errorf("of %s, created at %d: bound to %d, told from %d, want %d", w.chain, w.createdAt, inv.FromBlock, told, w.fromBlock)
+				t.Errorf("of %s, created at %d: bound to %d, transfer amount from %d, want %d", w.chain, w.createdAt, inv.FromBlock, told, w.fromBlock)
 			}
 		}
 	})

@@ -33,9 +33,9 @@ func candidatesOfFirst(t *testing.T, s *store.Store, amount, block uint64) []str
 	return sorted(found)
 }
 
-// TestUpgradeForgetsRoundAmounts says that an amount in whole cents that an older
-// version told a payer names its invoice no more, and is not shown any more: it
-// is the price of others. A closed invoice keeps it as a record.
+// TestUpgradeForgetsRoundAmounts upgrades transfer amounts in whole cents, which an older
+// version assigned. They no longer identify their open invoices and are not shown, because
+// they are the prices of others. A closed invoice keeps its own as a record.
 func TestUpgradeForgetsRoundAmounts(t *testing.T) {
 	t.Parallel()
 	eachURL(t, func(t *testing.T, url string) {
@@ -50,7 +50,7 @@ func TestUpgradeForgetsRoundAmounts(t *testing.T) {
 			inv, err := s.Invoice(t.Context(), fmt.Sprint("inv_", n))
 			must(t, err)
 			if got := inv.TransferAmount; want == 0 && !got.IsZero() || want > 0 && got != invoice.NewAmount(want) {
-				t.Errorf("%s: told %s, want %d", inv.ID, got, want)
+				t.Errorf("%s: transfer amount %s, want %d", inv.ID, got, want)
 			}
 		}
 		for amount, want := range map[uint64][]string{1_010_000: {}, 1_000_007: {"inv_1"}, 2_000_000: {}} {
@@ -61,7 +61,7 @@ func TestUpgradeForgetsRoundAmounts(t *testing.T) {
 		var left int
 		must(t, storetest.SQL(t, url).QueryRowContext(t.Context(), "SELECT count(*) FROM told_amounts").Scan(&left))
 		if left != 1 {
-			t.Errorf("%d told amounts are left, want 1", left)
+			t.Errorf("%d transfer amounts are left, want 1", left)
 		}
 	})
 }

@@ -19,8 +19,7 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// onAnvil returns a world on a node that is not go-ethereum's, which mines
-// when it is told.
+// onAnvil returns a world on anvil, which mines on request.
 func onAnvil(t *testing.T) *world {
 	t.Helper()
 	a := anviltest.Start(t, anviltest.Options{})

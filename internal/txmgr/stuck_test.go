@@ -91,8 +91,8 @@ func TestFeeIsCapped(t *testing.T) {
 	w.wantTxs()
 }
 
-// TestNodeThatWantsMoreToReplace stands in for a node that keeps what it has
-// unless it is offered twice as much.
+// TestNodeThatWantsMoreToReplace uses a node that replaces a transaction only at
+// twice its fee.
 func TestNodeThatWantsMoreToReplace(t *testing.T) {
 	w := onSQLite(t)
 	writer := w.writer()

@@ -62,8 +62,8 @@ func TestFindServerSaysWhatToInstall(t *testing.T) {
 	}
 }
 
-// TestFindServerInstalls stands in for apt-get: one whose lists are out of
-// date, so that the first installation fails.
+// TestFindServerInstalls replaces apt-get by a script whose first installation
+// fails, because its lists are out of date.
 func TestFindServerInstalls(t *testing.T) {
 	root := t.TempDir()
 	script(t, root, "apt-get", `

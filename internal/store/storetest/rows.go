@@ -77,7 +77,7 @@ func rows[T any](tb testing.TB, db *DB, scan func(*sql.Rows) (T, error), query s
 	if err != nil {
 		tb.Fatal(err)
 	}
-	defer found.Close() //nolint:errcheck // Err below tells what went wrong
+	defer found.Close() //nolint:errcheck // Err below returns the error
 	var all []T
 	for found.Next() {
 		v, err := scan(found)
