@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -35,6 +36,7 @@ type ACMEConfig struct {
 	Email     string         // for the account
 	Roots     *x509.CertPool // that the server's own certificate is checked with; nil: the system's
 	Cache     autocert.Cache
+	Orders    OrderStore
 	Now       func() time.Time
 	Logger    *slog.Logger
 }
@@ -54,7 +56,7 @@ type ACME struct {
 func NewACME(cfg ACMEConfig) *ACME {
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: cfg.Roots}, DisableKeepAlives: true}
 	return &ACME{cfg: cfg, expiries: make(map[string]time.Time), problems: make(map[string]string), manager: autocert.Manager{
-		Prompt: autocert.AcceptTOS, Cache: cfg.Cache, HostPolicy: autocert.HostWhitelist(cfg.Hosts...), Email: cfg.Email,
+		Prompt: autocert.AcceptTOS, Cache: newOrders(cfg), HostPolicy: autocert.HostWhitelist(cfg.Hosts...), Email: cfg.Email,
 		Client: &acme.Client{DirectoryURL: cfg.Directory, HTTPClient: &http.Client{Transport: transport, Timeout: acmeTimeout}, UserAgent: "quittance"},
 	}}
 }
@@ -68,7 +70,7 @@ func (a *ACME) Certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error)
 		hello = &named
 	}
 	pair, err := a.manager.GetCertificate(hello)
-	if slices.Contains(a.cfg.Hosts, hello.ServerName) && !slices.Contains(hello.SupportedProtos, acme.ALPNProto) {
+	if !errors.Is(err, errOrdered) && slices.Contains(a.cfg.Hosts, hello.ServerName) && !slices.Contains(hello.SupportedProtos, acme.ALPNProto) {
 		a.record(hello.ServerName, pair, err)
 	}
 	return pair, err
@@ -96,12 +98,22 @@ func (a *ACME) record(host string, pair *tls.Certificate, err error) {
 func (a *ACME) Run(ctx context.Context) {
 	for {
 		for _, host := range a.cfg.Hosts {
-			// The handshake's parameters choose a certificate with an ECDSA key.
-			hello := &tls.ClientHelloInfo{ServerName: host, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256}}
-			go func() { _, _ = a.Certificate(hello) }() // record has the error
+			go func() { _, _ = a.request(ctx, host) }() // record has the error
 		}
 		if !wait.Sleep(ctx, checkInterval, nil) {
 			return
+		}
+	}
+}
+
+// request requests a certificate, or waits until another replica has.
+func (a *ACME) request(ctx context.Context, host string) (*tls.Certificate, error) {
+	// The handshake's parameters choose a certificate with an ECDSA key.
+	hello := &tls.ClientHelloInfo{ServerName: host, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256}}
+	for {
+		pair, err := a.Certificate(hello)
+		if !errors.Is(err, errOrdered) || !wait.Sleep(ctx, orderPoll, nil) {
+			return pair, err
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -110,7 +111,7 @@ func TestACME(t *testing.T) {
 	directory, roots := pebble(t, listener.Addr().(*net.TCPAddr).Port)
 	cache := newCache(t)
 	var log logtest.Buffer
-	cfg := ACMEConfig{Hosts: []string{host}, Directory: directory, Roots: roots, Cache: cache, Now: time.Now, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	cfg := ACMEConfig{Hosts: []string{host}, Directory: directory, Roots: roots, Cache: cache, Orders: cache.Store.(*store.Store), Now: time.Now, Logger: slog.New(slog.NewTextHandler(&log, nil))}
 	first, second := NewACME(cfg), NewACME(cfg)
 	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.NotFoundHandler(), ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: second.Certificate, NextProtos: ACMEProtocols}}
@@ -123,10 +124,29 @@ func TestACME(t *testing.T) {
 		}
 	})
 
-	hello := &tls.ClientHelloInfo{ServerName: host, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256}}
-	pair, err := first.Certificate(hello)
-	if err != nil {
-		t.Fatal(err)
+	pairs := make([]*tls.Certificate, 4)
+	var group sync.WaitGroup
+	for i := range pairs { // replicas that start at the same time
+		replica := NewACME(cfg)
+		if i == 0 {
+			replica = first
+		}
+		group.Go(func() {
+			var err error
+			if pairs[i], err = replica.request(t.Context(), host); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	pair := pairs[0]
+	for _, other := range pairs {
+		if !other.Leaf.Equal(pair.Leaf) {
+			t.Error("two replicas ordered a certificate each")
+		}
 	}
 	if err := pair.Leaf.VerifyHostname(host); err != nil {
 		t.Error(err)
@@ -160,7 +180,8 @@ func TestACMEProblem(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
 	var log logtest.Buffer
-	a := NewACME(ACMEConfig{Hosts: []string{host}, Directory: server.URL, Cache: newCache(t), Now: time.Now, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	cache := newCache(t)
+	a := NewACME(ACMEConfig{Hosts: []string{host}, Directory: server.URL, Cache: cache, Orders: cache.Store.(*store.Store), Now: time.Now, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	hello := &tls.ClientHelloInfo{ServerName: host, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256}}
 	for range 2 {
 		if _, err := a.Certificate(hello); err == nil {

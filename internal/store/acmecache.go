@@ -41,3 +41,26 @@ func (s *Store) DeleteACMEEntry(ctx context.Context, name string) error {
 		return err
 	})
 }
+
+// ClaimACMEOrder gives an owner the right to order the certificate with a name, unless another
+// owner claimed it after staleBefore. It reports whether the owner has the right.
+// ReleaseACMEOrder ends it.
+func (s *Store) ClaimACMEOrder(ctx context.Context, name, owner string, now, staleBefore time.Time) (mine bool, err error) {
+	err = s.Update(ctx, func(tx *Tx) error {
+		n, err := tx.exec(ctx, `INSERT INTO acme_cache (name, sealed, key_id, updated_at) VALUES ($1, $2, 'none', $3)
+			ON CONFLICT (name) DO UPDATE SET sealed = excluded.sealed, updated_at = excluded.updated_at
+			WHERE acme_cache.sealed = excluded.sealed OR acme_cache.updated_at <= $4`,
+			acmeOrder(name), base64.StdEncoding.EncodeToString([]byte(owner)), now.Unix(), staleBefore.Unix())
+		mine = n > 0
+		return err
+	})
+	return mine, err
+}
+
+// ReleaseACMEOrder ends the right to order a certificate.
+func (s *Store) ReleaseACMEOrder(ctx context.Context, name string) error {
+	return s.DeleteACMEEntry(ctx, acmeOrder(name))
+}
+
+// acmeOrder is the name of the entry that says who orders a certificate.
+func acmeOrder(name string) string { return "order/" + name }

@@ -36,3 +36,31 @@ func TestACMECache(t *testing.T) {
 		}
 	})
 }
+
+// TestACMEOrders has one owner at a time order a certificate.
+func TestACMEOrders(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		claim := func(what, name, owner string, at int64, want bool) {
+			t.Helper()
+			got, err := s.ClaimACMEOrder(t.Context(), name, owner, time.Unix(at, 0), time.Unix(at-120, 0))
+			if err != nil || got != want {
+				t.Errorf("%s: %t, %v; want %t", what, got, err, want)
+			}
+		}
+		claim("the first", "a.example", "one", 1000, true)
+		claim("another", "a.example", "two", 1000, false)
+		claim("another name", "b.example", "two", 1000, true)
+		claim("the first again", "a.example", "one", 1100, true)
+		claim("another before the claim is old", "a.example", "two", 1219, false)
+		claim("another when it is", "a.example", "two", 1220, true)
+		claim("the first after that", "a.example", "one", 1221, false)
+		if err := s.ReleaseACMEOrder(t.Context(), "a.example"); err != nil {
+			t.Error(err)
+		}
+		claim("after a release", "a.example", "one", 1222, true)
+		if _, err := s.ACMEEntry(t.Context(), "a.example"); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("a claim is taken for a certificate: %v", err)
+		}
+	})
+}
