@@ -43,7 +43,7 @@ func runSecretsReseal(ctx context.Context, env environment, path string, asJSON 
 	if cfg.Keyring == nil {
 		return fmt.Errorf("%s names no master key; want masterKeyFile or masterKeyEnv", path)
 	}
-	n, err := admin.Reseal(ctx, cfg.Database, cfg.Keyring)
+	n, err := admin.Reseal(asCommand(ctx), cfg.Database, cfg.Keyring)
 	if err != nil {
 		return fmt.Errorf("%s resealed, then: %w", are(n, "secret"), err)
 	}

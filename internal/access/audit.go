@@ -78,6 +78,7 @@ const (
 	ActionSecretStage       Action = "endpoint.secret.stage"
 	ActionSecretPromote     Action = "endpoint.secret.promote"
 	ActionSecretDrop        Action = "endpoint.secret.drop"
+	ActionSecretsReseal     Action = "secrets.reseal"
 	ActionAttributionAssign Action = "attribution.assign"
 	ActionEventRedeliver    Action = "event.redeliver"
 	ActionChainRescan       Action = "chain.rescan"

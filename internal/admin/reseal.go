@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"time"
 
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/keyring"
@@ -13,7 +14,7 @@ import (
 // that has both keys.
 func Reseal(ctx context.Context, database string, v *keyring.Keyring) (n int, err error) {
 	err = withStore(ctx, database, func(db *store.Store) error {
-		n, err = endpoint.Reseal(ctx, db, v)
+		n, err = endpoint.Reseal(ctx, db, v, time.Now)
 		return err
 	})
 	return n, err

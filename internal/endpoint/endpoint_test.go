@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
@@ -432,11 +433,11 @@ func TestMasterKeys(t *testing.T) {
 		if got := w.signing(t, "cafe"); got.Secret != secret || !w.HasOwnEndpoint("cafe") || w.HasOwnEndpoint("shop") {
 			t.Errorf("with both keys it signs with %+v", got)
 		}
-		n, err := endpoint.Reseal(t.Context(), db, keyring.New(newer, old))
+		n, err := endpoint.Reseal(t.Context(), db, keyring.New(newer, old), time.Now)
 		if err != nil || n != 1 {
 			t.Fatalf("resealed %d, %v", n, err)
 		}
-		if n, err := endpoint.Reseal(t.Context(), db, keyring.New(newer, old)); err != nil || n != 0 {
+		if n, err := endpoint.Reseal(t.Context(), db, keyring.New(newer, old), time.Now); err != nil || n != 0 {
 			t.Errorf("resealed %d again, %v", n, err)
 		}
 		if err := w.openWith(t, keyring.New(newer)); err != nil {
@@ -445,7 +446,7 @@ func TestMasterKeys(t *testing.T) {
 		if got := w.signing(t, "cafe"); got.Secret != secret {
 			t.Errorf("with the new key it signs with %+v", got)
 		}
-		if n, err := endpoint.Reseal(t.Context(), db, keyring.New(old)); !errors.Is(err, keyring.ErrNoKey) || n != 0 {
+		if n, err := endpoint.Reseal(t.Context(), db, keyring.New(old), time.Now); !errors.Is(err, keyring.ErrNoKey) || n != 0 {
 			t.Errorf("without the key, %d are resealed, %v", n, err)
 		}
 	})
@@ -465,8 +466,16 @@ func TestReseal(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if n, err := endpoint.Reseal(t.Context(), db, keyring.New(newer, old)); err != nil || n != merchants {
+		if n, err := endpoint.Reseal(t.Context(), db, keyring.New(newer, old), time.Now); err != nil || n != merchants {
 			t.Errorf("resealed %d, %v; want %d", n, err, merchants)
+		}
+		entries, err := db.AuditEntries(t.Context(), store.AuditFilter{Action: access.ActionSecretsReseal, Limit: 9})
+		if err != nil || len(entries) != 2 || entries[0].Object != keyring.New(newer).KeyID() || entries[0].MerchantID != "" {
+			t.Fatalf("the log has %+v, %v", entries, err)
+		}
+		before := `{"secrets":3,"keyIds":["` + keyring.New(old).KeyID() + `"]}`
+		if after := `{"secrets":3,"keyIds":["` + keyring.New(newer).KeyID() + `"]}`; entries[0].Before != before || entries[0].After != after {
+			t.Errorf("before %s, after %s", entries[0].Before, entries[0].After)
 		}
 	})
 }

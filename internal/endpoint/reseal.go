@@ -3,42 +3,71 @@ package endpoint
 import (
 	"context"
 	"errors"
+	"slices"
+	"time"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/internal/store"
 )
 
-// ResealBatch is how many secrets Reseal reads at a time.
+// ResealBatch is how many secrets a transaction of Reseal reads.
 const ResealBatch = 100
 
-// ResealStore is the store of Reseal. *store.Store implements it.
-type ResealStore interface {
-	SecretsNotUnder(ctx context.Context, keyID string, limit int) ([]store.SecretRow, error)
-	ReplaceSealed(ctx context.Context, r store.SecretRow, oldKeyID string) error
+// auditedReseal is a batch of resealed secrets in the audit log.
+type auditedReseal struct {
+	Secrets int      `json:"secrets"`
+	KeyIDs  []string `json:"keyIds"` // of the master keys
 }
 
 // Reseal reseals secrets that are sealed under older keys under the keyring's newest
 // key, and returns their number. Services that have both keys may be running.
-func Reseal(ctx context.Context, db ResealStore, k *keyring.Keyring) (n int, err error) {
-	for {
-		rows, err := db.SecretsNotUnder(ctx, k.KeyID(), ResealBatch)
-		if err != nil || len(rows) == 0 {
+func Reseal(ctx context.Context, db *store.Store, k *keyring.Keyring, now func() time.Time) (n int, err error) {
+	for more := true; more; {
+		var resealed int
+		err := db.Update(ctx, func(tx *store.Tx) (err error) {
+			resealed, more, err = resealBatch(ctx, tx, k, now())
+			return err
+		})
+		if err != nil {
 			return n, err
 		}
-		for _, r := range rows {
-			secret, err := open(k, r)
-			if err != nil {
-				return n, err
-			}
-			old, sealed := r.KeyID, k.Seal(r.MerchantID, r.Version, secret)
-			r.KeyID, r.Sealed = sealed.KeyID, sealed.Data
-			switch err := db.ReplaceSealed(ctx, r, old); {
-			case errors.Is(err, store.ErrConflict): // dropped or resealed concurrently
-			case err != nil:
-				return n, err
-			default:
-				n++
-			}
+		n += resealed
+	}
+	return n, nil
+}
+
+// resealBatch reseals up to ResealBatch secrets, with an audit entry. more is false if
+// there were none.
+func resealBatch(ctx context.Context, tx *store.Tx, k *keyring.Keyring, now time.Time) (n int, more bool, err error) {
+	rows, err := tx.SecretsNotUnder(ctx, k.KeyID(), ResealBatch)
+	if err != nil || len(rows) == 0 {
+		return 0, false, err
+	}
+	var from []string
+	for _, r := range rows {
+		secret, err := open(k, r)
+		if err != nil {
+			return 0, false, err
+		}
+		old, sealed := r.KeyID, k.Seal(r.MerchantID, r.Version, secret)
+		r.KeyID, r.Sealed = sealed.KeyID, sealed.Data
+		switch err := tx.ReplaceSealed(ctx, r, old); {
+		case errors.Is(err, store.ErrConflict): // dropped or resealed concurrently
+			continue
+		case err != nil:
+			return 0, false, err
+		}
+		n++
+		if !slices.Contains(from, old) {
+			from = append(from, old)
 		}
 	}
+	if n == 0 {
+		return 0, true, nil
+	}
+	return n, true, tx.AppendAudit(ctx, access.NewEntry(ctx, now, access.Change{
+		Action: access.ActionSecretsReseal, Object: k.KeyID(),
+		Before: auditedReseal{n, from}, After: auditedReseal{n, []string{k.KeyID()}},
+	}))
 }

@@ -277,13 +277,11 @@ func (q *queries) SecretsNotUnder(ctx context.Context, keyID string, limit int) 
 
 // ReplaceSealed stores a secret's new encryption. It returns ErrConflict if the
 // secret is no longer encrypted under the old key.
-func (s *Store) ReplaceSealed(ctx context.Context, r SecretRow, oldKeyID string) error {
-	return s.Update(ctx, func(tx *Tx) error {
-		n, err := tx.exec(ctx, "UPDATE endpoint_secrets SET sealed = $3, key_id = $4 WHERE merchant_id = $1 AND version = $2 AND key_id = $5",
-			r.MerchantID, r.Version, base64.StdEncoding.EncodeToString(r.Sealed), r.KeyID, oldKeyID)
-		if err == nil && n == 0 {
-			err = ErrConflict
-		}
-		return err
-	})
+func (tx *Tx) ReplaceSealed(ctx context.Context, r SecretRow, oldKeyID string) error {
+	n, err := tx.exec(ctx, "UPDATE endpoint_secrets SET sealed = $3, key_id = $4 WHERE merchant_id = $1 AND version = $2 AND key_id = $5",
+		r.MerchantID, r.Version, base64.StdEncoding.EncodeToString(r.Sealed), r.KeyID, oldKeyID)
+	if err == nil && n == 0 {
+		err = ErrConflict
+	}
+	return err
 }

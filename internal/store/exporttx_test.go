@@ -39,3 +39,8 @@ func (s *Store) RedeliverMany(ctx context.Context, f RedeliverFilter, now time.T
 	err = s.Update(ctx, func(tx *Tx) error { scheduled, next, err = tx.RedeliverMany(ctx, f, now, limit); return err })
 	return scheduled, next, err
 }
+
+// ReplaceSealed is Tx.ReplaceSealed.
+func (s *Store) ReplaceSealed(ctx context.Context, r SecretRow, oldKeyID string) error {
+	return s.Update(ctx, func(tx *Tx) error { return tx.ReplaceSealed(ctx, r, oldKeyID) })
+}
