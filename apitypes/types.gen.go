@@ -575,7 +575,8 @@ type AuditList struct {
 	NextCursor string `json:"nextCursor,omitempty"`
 }
 
-// CancelURL Where the checkout page's link leads while the invoice is not paid. It has the form of `returnUrl`.
+// CancelURL Where the checkout page's link leads while nothing that covers the invoice was seen, and when it is expired or void.
+// It has the form of `returnUrl`.
 type CancelURL = string
 
 // Claim A payer's statement that an unattributed payment is for an invoice. Attributing the payment decides it.
@@ -652,12 +653,15 @@ type CreateInvoiceRequest struct {
 	// Description What the invoice is for, as payers read it on the checkout page.
 	Description Description `json:"description,omitempty"`
 
-	// ReturnURL Where the checkout page's link leads once the invoice is paid. An https URL, or an http URL of the payer's own
-	// computer such as `http://localhost:3000/thanks`, in visible ASCII characters, without user name and fragment. Its host is one of
-	// the merchant's `returnHosts`. If the merchant has no such list, every host is allowed with https.
+	// ReturnURL Where the checkout page's link leads once a payment that covers the invoice was seen. It proves nothing: the shop
+	// waits for `invoice.paid`. An https URL, or an http URL of the payer's own computer such as
+	// `http://localhost:3000/thanks`, in visible ASCII characters, without user name and fragment. Its host is one of the
+	// merchant's `returnHosts`. If the merchant has no such list, every host but the payer's own computer is allowed, with
+	// https.
 	ReturnURL ReturnURL `json:"returnUrl,omitempty"`
 
-	// CancelURL Where the checkout page's link leads while the invoice is not paid. It has the form of `returnUrl`.
+	// CancelURL Where the checkout page's link leads while nothing that covers the invoice was seen, and when it is expired or void.
+	// It has the form of `returnUrl`.
 	CancelURL CancelURL `json:"cancelUrl,omitempty"`
 }
 
@@ -886,12 +890,15 @@ type Invoice struct {
 	// Description What the invoice is for, as payers read it on the checkout page.
 	Description Description `json:"description,omitempty"`
 
-	// ReturnURL Where the checkout page's link leads once the invoice is paid. An https URL, or an http URL of the payer's own
-	// computer such as `http://localhost:3000/thanks`, in visible ASCII characters, without user name and fragment. Its host is one of
-	// the merchant's `returnHosts`. If the merchant has no such list, every host is allowed with https.
+	// ReturnURL Where the checkout page's link leads once a payment that covers the invoice was seen. It proves nothing: the shop
+	// waits for `invoice.paid`. An https URL, or an http URL of the payer's own computer such as
+	// `http://localhost:3000/thanks`, in visible ASCII characters, without user name and fragment. Its host is one of the
+	// merchant's `returnHosts`. If the merchant has no such list, every host but the payer's own computer is allowed, with
+	// https.
 	ReturnURL ReturnURL `json:"returnUrl,omitempty"`
 
-	// CancelURL Where the checkout page's link leads while the invoice is not paid. It has the form of `returnUrl`.
+	// CancelURL Where the checkout page's link leads while nothing that covers the invoice was seen, and when it is expired or void.
+	// It has the form of `returnUrl`.
 	CancelURL CancelURL `json:"cancelUrl,omitempty"`
 
 	// AmountRemaining An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
@@ -1574,9 +1581,11 @@ type RefundWarningCode string
 // ReturnHost A host name or IP address in lower case, without a port. It allows every port of the host.
 type ReturnHost = string
 
-// ReturnURL Where the checkout page's link leads once the invoice is paid. An https URL, or an http URL of the payer's own
-// computer such as `http://localhost:3000/thanks`, in visible ASCII characters, without user name and fragment. Its host is one of
-// the merchant's `returnHosts`. If the merchant has no such list, every host is allowed with https.
+// ReturnURL Where the checkout page's link leads once a payment that covers the invoice was seen. It proves nothing: the shop
+// waits for `invoice.paid`. An https URL, or an http URL of the payer's own computer such as
+// `http://localhost:3000/thanks`, in visible ASCII characters, without user name and fragment. Its host is one of the
+// merchant's `returnHosts`. If the merchant has no such list, every host but the payer's own computer is allowed, with
+// https.
 type ReturnURL = string
 
 // RotateKeyRequest defines model for RotateKeyRequest.

@@ -34,7 +34,7 @@ be running; it notices a change within a second.`,
 func merchantsConfig(cfg config.Config) admin.MerchantsConfig {
 	out := admin.MerchantsConfig{Database: cfg.Database, Configured: make(map[string]invoice.Merchant), Delay: cfg.AllowListDelay}
 	for _, m := range cfg.Merchants {
-		out.Configured[m.ID] = invoice.Merchant{ID: m.ID, Configured: true, Tolerance: m.Tolerance, Allowed: m.Allowed}
+		out.Configured[m.ID] = invoice.Merchant{ID: m.ID, Configured: true, Tolerance: m.Tolerance, Allowed: m.Allowed, ReturnHosts: m.ReturnHosts}
 	}
 	for _, c := range cfg.Chains {
 		out.Chains = append(out.Chains, c.Key)
@@ -62,8 +62,9 @@ func merchantCommand(name, flags, short, long string) (cmd *cobra.Command, path 
 type merchantFlags struct {
 	name, color, contact, statement, tolerance, logo string
 	defaults, allowed                                []string // chain key, =, address
+	returnHosts                                      []string
 	now                                              bool
-	noLogo, noDefaults                               bool // of merchant update
+	noLogo, noDefaults, noReturnHosts                bool // of merchant update
 }
 
 func addMerchantFlags(cmd *cobra.Command) *merchantFlags {
@@ -75,6 +76,7 @@ func addMerchantFlags(cmd *cobra.Command) *merchantFlags {
 	flags.StringVar(&f.tolerance, "tolerance", "", "how much less pays an invoice: minor units, or a share such as 0.5%: `AMOUNT`")
 	flags.StringArrayVar(&f.defaults, "default-address", nil, "settlement address of invoices that name none, as `CHAIN=ADDRESS`; may be repeated")
 	flags.StringArrayVar(&f.allowed, "allow-address", nil, "the list of addresses that invoices may settle to, each as `CHAIN=ADDRESS`")
+	flags.StringArrayVar(&f.returnHosts, "return-host", nil, "the list of hosts that the checkout page may link back to, each as `HOST`")
 	flags.BoolVar(&f.now, "now", false, "apply the list of allowed addresses at once")
 	flags.StringVar(&f.logo, "logo", "", "PNG, JPEG or GIF image in `FILE`")
 	return f
@@ -110,6 +112,9 @@ func (f *merchantFlags) change(cmd *cobra.Command) (c invoice.MerchantChange, er
 	}
 	if f.noDefaults {
 		c.DefaultAddresses = make(map[string]invoice.Address)
+	}
+	if c.ReturnHosts = f.returnHosts; f.noReturnHosts {
+		c.ReturnHosts = make([]string, 0)
 	}
 	c.Allowed, err = parseAddresses("allow-address", f.allowed)
 	c.Immediately = f.now
@@ -149,6 +154,8 @@ by default, unless it is the first one or --now is given.`)
 	f := addMerchantFlags(cmd)
 	cmd.Flags().BoolVar(&f.noLogo, "no-logo", false, "remove the logo")
 	cmd.Flags().BoolVar(&f.noDefaults, "no-default-addresses", false, "remove all default addresses")
+	cmd.Flags().BoolVar(&f.noReturnHosts, "no-return-hosts", false, "remove the list of return hosts")
+	cmd.MarkFlagsMutuallyExclusive("return-host", "no-return-hosts")
 	cmd.MarkFlagsMutuallyExclusive("logo", "no-logo")
 	cmd.MarkFlagsMutuallyExclusive("default-address", "no-default-addresses")
 	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
@@ -286,6 +293,9 @@ func printMerchant(env environment, found invoice.Merchant, asJSON bool) error {
 			for _, a := range p.Addresses {
 				fmt.Fprintf(table, "allowed from %s\t%s=%s\n", clock(p.EffectiveAt), a.ChainKey, a.Address)
 			}
+		}
+		for _, host := range m.ReturnHosts {
+			fmt.Fprintf(table, "return host\t%s\n", host)
 		}
 	})
 }

@@ -76,6 +76,14 @@ default address  base=0x0100000000000000000000000000000000000000
 	if got, _ := command(0, "merchant", "show", "acme"); strings.Contains(got, "logo") || strings.Contains(got, "default address") {
 		t.Errorf("shown without logo and default addresses:\n%s", got)
 	}
+	if got, _ := command(0, "merchant", "update", "acme", "--return-host", "shop.example", "--return-host", "localhost"); !strings.Contains(got, "return host      localhost\nreturn host      shop.example\n") {
+		t.Errorf("with return hosts:\n%s", got)
+	}
+	if got, _ := command(0, "merchant", "update", "acme", "--no-return-hosts"); strings.Contains(got, "return host") {
+		t.Errorf("without return hosts:\n%s", got)
+	}
+	command(1, "merchant", "update", "acme", "--return-host", "https://shop.example")
+	command(2, "merchant", "update", "acme", "--no-return-hosts", "--return-host", "shop.example")
 	command(0, "merchant", "update", "acme", "--no-logo")
 	command(2, "merchant", "update", "acme", "--no-logo", "--logo", logo)
 	command(2, "merchant", "update", "acme", "--no-default-addresses", "--default-address", home)

@@ -69,7 +69,7 @@ func (b *backend) Create(ctx context.Context, r settle.CreateRequest) (invoice.I
 		ID:           invoiceID(len(b.invoices)),
 		CommitmentID: invoice.Hash{31: 1},
 		MerchantID:   r.Draft.MerchantID, Currency: r.Draft.Currency, ChainKey: r.Draft.ChainKey,
-		Status: invoice.Open, LineItems: r.Draft.LineItems, CreatedAt: invoice.Unix(now),
+		Status: invoice.Open, LineItems: r.Draft.LineItems, CreatedAt: invoice.Unix(now), Details: r.Draft.Details,
 	}
 	b.invoices = append(b.invoices, inv)
 	return inv, nil

@@ -66,6 +66,8 @@ type problemError struct {
 	code   apitypes.ErrorCode
 	field  string // with invalid_field
 	detail string
+	// invoiceID is another invoice, with reference_taken.
+	invoiceID string
 }
 
 // Error returns the code and the detail.
@@ -117,6 +119,7 @@ func problemFor(err error) *problemError {
 	var known *problemError
 	var field *invoice.FieldError
 	var ping *endpoint.PingError
+	var taken *settle.ReferenceTakenError
 	var exceeded *ratelimit.ExceededError
 	switch {
 	case errors.As(err, &exceeded): // the first, because refusals of guesses are to be cheap
@@ -125,6 +128,9 @@ func problemFor(err error) *problemError {
 		return known
 	case errors.As(err, &field):
 		return &problemError{code: apitypes.CodeInvalidField, field: field.Field, detail: field.Error() + "."}
+	case errors.As(err, &taken):
+		return &problemError{code: apitypes.CodeReferenceTaken, invoiceID: taken.InvoiceID,
+			detail: "Another draft or open invoice of the merchant has this reference; invoiceId names it."}
 	case errors.As(err, &ping):
 		return &problemError{code: apitypes.CodePingFailed, detail: "Nothing has changed: " + ping.Error() + "."}
 	}
@@ -149,11 +155,12 @@ func problemFor(err error) *problemError {
 func (e *problemError) document() apitypes.Problem {
 	answer := answers[e.code]
 	return apitypes.Problem{
-		Type:   docs + string(e.code),
-		Title:  answer.title,
-		Status: answer.status,
-		Detail: e.detail,
-		Code:   e.code,
-		Field:  e.field,
+		Type:      docs + string(e.code),
+		Title:     answer.title,
+		Status:    answer.status,
+		Detail:    e.detail,
+		Code:      e.code,
+		Field:     e.field,
+		InvoiceID: e.invoiceID,
 	}
 }

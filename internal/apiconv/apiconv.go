@@ -39,7 +39,16 @@ func Invoice(inv invoice.Invoice) apitypes.Invoice {
 	if inv.Status == invoice.Paid {
 		w.SettledTxHash, w.SettledAt = inv.SettledTx.String(), invoice.UnixSeconds(inv.SettledAt)
 	}
+	addDetails(&w, inv.Details)
 	return w
+}
+
+func addDetails(w *apitypes.Invoice, d invoice.Details) {
+	w.Reference, w.UniqueReference, w.Description = d.Reference, d.UniqueReference, d.Description
+	w.ReturnURL, w.CancelURL, w.Metadata = d.ReturnURL, d.CancelURL, d.Metadata
+	if d.Customer != (invoice.Customer{}) {
+		w.Customer = &apitypes.Customer{ID: d.Customer.ID, Email: d.Customer.Email}
+	}
 }
 
 // remaining returns the remaining amount of an open and partly paid invoice, and

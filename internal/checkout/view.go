@@ -40,14 +40,16 @@ type pageInput struct {
 
 // view is the content of the page without the time left. Amounts are in major units.
 type view struct {
-	ID        string
-	Merchant  string
-	Brand     brand
-	Network   string
-	Currency  string
-	Amount    string
-	Lines     []line
-	ExpiresAt time.Time
+	ID       string
+	Merchant string
+	Brand    brand
+	Network  string
+	Currency string
+	Amount   string
+	// Description is what the merchant says that the invoice is for; empty without.
+	Description string
+	Lines       []line
+	ExpiresAt   time.Time
 
 	State    state
 	Headline string
@@ -55,6 +57,7 @@ type view struct {
 	Steps    []step
 	Progress *progress    // of the payment in the newest block, in state seen
 	Pay      *instruction // nil if nothing is due
+	Back     *back        // nil without a link
 	Received []receipt
 	More     int // number of payments that Received omits
 	Record   []fact
@@ -90,21 +93,23 @@ type fact struct{ Name, Value string }
 func newView(s pageInput) view {
 	inv := s.invoice
 	v := view{
-		ID:        inv.ID,
-		Merchant:  s.merchant(),
-		Brand:     newBrand(s.profile),
-		Network:   networkName(s.chain.Key),
-		Currency:  inv.Currency,
-		Amount:    s.major(inv.Amount),
-		ExpiresAt: inv.ExpiresAt,
-		State:     s.state(),
-		Record:    s.record(),
+		ID:          inv.ID,
+		Merchant:    s.merchant(),
+		Brand:       newBrand(s.profile),
+		Network:     networkName(s.chain.Key),
+		Currency:    inv.Currency,
+		Amount:      s.major(inv.Amount),
+		Description: inv.Details.Description,
+		ExpiresAt:   inv.ExpiresAt,
+		State:       s.state(),
+		Record:      s.record(),
 	}
 	for _, item := range inv.LineItems {
 		v.Lines = append(v.Lines, line{item.Label, s.major(item.Amount)})
 	}
 	v.Received, v.More = s.received()
 	v.Headline, v.Text = s.words(v.State)
+	v.Back = s.back(v.State)
 	switch v.State {
 	case waiting:
 		v.Pay = s.payInFull()

@@ -82,7 +82,8 @@ type Merchant struct {
 	Tolerance      invoice.Tolerance   // how much less than an invoice's amount pays it
 	// Allowed are the only addresses that invoices may settle to. If it is empty, every
 	// address is allowed.
-	Allowed []invoice.AllowedAddress
+	Allowed     []invoice.AllowedAddress
+	ReturnHosts []string // the only hosts of return URLs; empty allows every host
 }
 
 // Provider is a transfer provider whose notices are accepted.

@@ -54,6 +54,7 @@ merchants:
     webhookUrl: https://shop.example/webhooks
     webhookSecretEnv: SHOP_SECRET
     tolerance: 0.5%
+    returnHosts: [shop.example, localhost]
   - id: other.shop
     webhookUrl: http://127.0.0.1:9999/
     webhookSecretFile: /run/secrets/shop
@@ -121,7 +122,7 @@ func TestParse(t *testing.T) {
 		t.Errorf("an address without quotes was read as %s", want)
 	}
 	want := []config.Merchant{
-		{ID: "shop", WebhookURL: "https://shop.example/webhooks", WebhookSecret: "whsec_c2hvcCBzaG9wIHNob3AgISE=", Tolerance: invoice.Tolerance{BasisPoints: 50}},
+		{ID: "shop", WebhookURL: "https://shop.example/webhooks", WebhookSecret: "whsec_c2hvcCBzaG9wIHNob3AgISE=", Tolerance: invoice.Tolerance{BasisPoints: 50}, ReturnHosts: []string{"shop.example", "localhost"}},
 		{ID: "other.shop", WebhookURL: "http://127.0.0.1:9999/", WebhookSecret: "whsec_from_the_file", Tolerance: invoice.Tolerance{Amount: invoice.NewAmount(500_000)}},
 		{ID: "third", Allowed: []invoice.AllowedAddress{{ChainKey: "base", Address: invoice.Address{19: 0xa1}}, {ChainKey: "base", Address: invoice.Address{19: 0xb2}}}},
 	}
@@ -389,6 +390,7 @@ func TestWrong(t *testing.T) {
 		"the zero address":      {"0x00000000000000000000000000000000000000b2", "0x0000000000000000000000000000000000000000", "merchants[2].allowedAddresses[1].address: must not be the zero address"},
 		"allowed by mistake":    {"{chainKey: base, address: 0x00000000000000000000000000000000000000b2}", "{chain: base}", "there is no setting \"chain\" here"},
 		"none allowed":          {"\n      - {chainKey: base, address: 0x00000000000000000000000000000000000000a1}\n      - {chainKey: base, address: 0x00000000000000000000000000000000000000b2}", " []", "merchants[2].allowedAddresses: has 0; want 1 to 50 addresses"},
+		"return host":           {"[shop.example, localhost]", "[shop.example, https://shop.example]", "merchants[0].returnHosts[1]: must be a host name"},
 		"tolerance":             {"tolerance: 0.5%", "tolerance: a bit", "merchants[0].tolerance: is \"a bit\"; "},
 		"start block":           {"startBlock: 0", "startBlock: -1", "chains[0].startBlock: is \"-1\"; want a whole number"},
 	} {

@@ -73,6 +73,7 @@ type merchantFile struct {
 	OptionalEvents    []string `yaml:"optionalEvents"`
 
 	AllowedAddresses []allowedFile `yaml:"allowedAddresses"`
+	ReturnHosts      []string      `yaml:"returnHosts"`
 }
 
 type allowedFile struct {

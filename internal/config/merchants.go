@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -28,6 +29,10 @@ func (r *resolver) merchant(path string, m merchantFile, chains []chainFile) Mer
 			r.fail(fmt.Sprintf("%s.optionalEvents[%d]", path, i), "is %q; want %s", name, invoice.EventUnattributed)
 		}
 	}
+	if wrong := (*invoice.FieldError)(nil); errors.As(invoice.CheckReturnHosts(m.ReturnHosts), &wrong) {
+		r.fail(path+"."+wrong.Field, "%s", wrong.Detail)
+	}
+	out.ReturnHosts = m.ReturnHosts
 	var err error
 	if out.Tolerance, err = invoice.ParseTolerance(string(m.Tolerance)); err != nil {
 		r.fail(path+".tolerance", "is %q; %w", m.Tolerance, err)

@@ -35,6 +35,7 @@ type Draft struct {
 	ChainKey       string
 	LineItems      []LineItem
 	ExpiresAt      time.Time
+	Details        Details
 }
 
 // Check checks the rules of an invoice that depend on the draft and the time
@@ -54,7 +55,10 @@ func (d Draft) Check(now time.Time) error {
 	case d.ExpiresAt.After(now.Add(MaxLifetime)):
 		return fieldErrorf("expiresAt", "must lie within 366 days, that is at or before %d", now.Add(MaxLifetime).Unix())
 	}
-	return d.checkLineItems()
+	if err := d.checkLineItems(); err != nil {
+		return err
+	}
+	return d.Details.Check()
 }
 
 func (d Draft) checkLineItems() error {
@@ -87,8 +91,13 @@ func (d Draft) checkLineItems() error {
 // MaxLabel characters, at least one of them visible, and none that can make it
 // look like another text. It returns a *FieldError for the field otherwise.
 func CheckLabel(field, text string) error {
-	if n := utf8.RuneCountInString(text); n < 1 || n > MaxLabel {
-		return fieldErrorf(field, "must be 1 to %d characters; it has %d", MaxLabel, n)
+	return checkText(field, text, MaxLabel)
+}
+
+// checkText checks the rules of a label of at most limit characters.
+func checkText(field, text string, limit int) error {
+	if n := utf8.RuneCountInString(text); n < 1 || n > limit {
+		return fieldErrorf(field, "must be 1 to %d characters; it has %d", limit, n)
 	}
 	if at := strings.IndexFunc(text, disguises); at >= 0 {
 		c, _ := utf8.DecodeRuneInString(text[at:])

@@ -93,6 +93,10 @@ type Invoice struct {
 	AmountRefunded Amount // confirmed transfers back to the payers
 
 	Sums Sums // of the payments; Exception and AmountPaid follow from them
+
+	// Details are read with the invoice for the API, the checkout page and events that
+	// carry it whole, and are zero elsewhere.
+	Details Details
 }
 
 // Limits of an invoice.

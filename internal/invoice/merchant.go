@@ -35,6 +35,12 @@ type Merchant struct {
 	Allowed []AllowedAddress
 	Pending *PendingAddresses // nil if no change is pending
 	Logo    *Logo             // nil without one
+	// ReturnHosts are the only hosts of return URLs. If it is empty, every host is
+	// allowed with https.
+	ReturnHosts []string
+	// LoopbackReturns allows return URLs that lead to the payer's own computer. It is
+	// for development.
+	LoopbackReturns bool
 
 	CreatedAt, ChangedAt time.Time // zero if configured
 }
@@ -79,6 +85,7 @@ type MerchantChange struct {
 	Allowed                                []AllowedAddress   // replaces all, after the delay
 	// Immediately applies Allowed without the delay.
 	Immediately bool
+	ReturnHosts []string // replaces all
 }
 
 // Change returns the merchant with a change. A new list of allowed addresses takes effect
@@ -110,6 +117,12 @@ func (m Merchant) Change(c MerchantChange, now time.Time, delay time.Duration) (
 		default:
 			m.Pending = &PendingAddresses{Allowed: list, EffectiveAt: now.Add(delay)}
 			m = m.At(now) // without a delay
+		}
+	}
+	if c.ReturnHosts != nil {
+		m.ReturnHosts = slices.Compact(slices.Sorted(slices.Values(c.ReturnHosts)))
+		if err := CheckReturnHosts(c.ReturnHosts); err != nil {
+			return m, err
 		}
 	}
 	m.ChangedAt = now

@@ -38,9 +38,11 @@ func (m *Manager) Find(ctx context.Context, id string) (_ invoice.Merchant, know
 		m.cache.put(id, found)
 	}
 	if !found.exists {
-		return invoice.Merchant{ID: id}, m.conf.AcceptAll, nil
+		return invoice.Merchant{ID: id, LoopbackReturns: m.conf.AcceptAll}, m.conf.AcceptAll, nil
 	}
-	return found.merchant.At(now), true, nil
+	is := found.merchant.At(now)
+	is.LoopbackReturns = m.conf.AcceptAll
+	return is, true, nil
 }
 
 // Known reports whether a merchant exists. It is true if that cannot be read: what the

@@ -178,7 +178,7 @@ func (m *Manager) Update(ctx context.Context, by access.Principal, id string, c 
 // onlyAllowed reports whether a change sets no member but Allowed.
 func onlyAllowed(c invoice.MerchantChange) bool {
 	return c.Name == nil && c.Color == nil && c.SupportContact == nil && c.Statement == nil &&
-		c.Tolerance == nil && c.DefaultAddresses == nil && !c.Immediately
+		c.Tolerance == nil && c.DefaultAddresses == nil && !c.Immediately && c.ReturnHosts == nil
 }
 
 // mayChange returns an error unless the principal may change something of the merchant.
@@ -250,12 +250,13 @@ type auditedMerchant struct {
 	Pending          []string          `json:"pendingAllowedAddresses,omitempty"` // chain key, space, address
 	EffectiveAt      int64             `json:"effectiveAt,omitempty"`             // of the pending ones, Unix seconds
 	Logo             string            `json:"logo,omitempty"`                    // SHA-256
+	ReturnHosts      []string          `json:"returnHosts,omitempty"`
 }
 
 func audited(m invoice.Merchant) auditedMerchant {
 	a := auditedMerchant{
 		Name: m.Name, Color: m.Color, SupportContact: m.SupportContact, Statement: m.Statement, Tolerance: m.Tolerance.String(),
-		DefaultAddresses: make(map[string]string), Allowed: auditedAddresses(m.Allowed),
+		DefaultAddresses: make(map[string]string), Allowed: auditedAddresses(m.Allowed), ReturnHosts: m.ReturnHosts,
 	}
 	for key, address := range m.DefaultAddresses {
 		a.DefaultAddresses[key] = chain.Checksum(address)

@@ -22,6 +22,8 @@ type Merchants struct {
 	// Allowed are the only addresses that merchants' invoices may settle to. By default
 	// every address is allowed.
 	Allowed map[string][]invoice.AllowedAddress
+	// ReturnHosts are the lists of return hosts of merchants that have one.
+	ReturnHosts map[string][]string
 	// Optional are the optional event types that merchants receive.
 	Optional  map[string][]invoice.EventType
 	AcceptAll bool
@@ -38,7 +40,7 @@ func (m Merchants) Known(merchantID string) bool {
 func (m Merchants) profiles() map[string]invoice.Merchant {
 	all := make(map[string]invoice.Merchant, len(m.Endpoints))
 	for id := range m.Endpoints {
-		all[id] = invoice.Merchant{ID: id, Configured: true, Tolerance: m.Tolerances[id], Allowed: m.Allowed[id]}
+		all[id] = invoice.Merchant{ID: id, Configured: true, Tolerance: m.Tolerances[id], Allowed: m.Allowed[id], ReturnHosts: m.ReturnHosts[id]}
 	}
 	return all
 }

@@ -2,6 +2,7 @@ package settle
 
 import (
 	"context"
+	"errors"
 
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/chain"
@@ -23,8 +24,8 @@ type CreateRequest struct {
 // Create makes an open invoice, its invoice.created event and the intent to
 // open its commitment. A repeated request with the same key returns the invoice
 // of the first one. It returns an *invoice.FieldError for a draft that breaks a
-// rule or names an address of another merchant, ErrIdempotencyMismatch or
-// ErrIdempotencyInProgress.
+// rule or names an address of another merchant, a *ReferenceTakenError,
+// ErrIdempotencyMismatch or ErrIdempotencyInProgress.
 func (s *Service) Create(ctx context.Context, req CreateRequest) (invoice.Invoice, error) {
 	if req.IdempotencyKey != "" {
 		return s.createOnce(ctx, req)
@@ -33,7 +34,36 @@ func (s *Service) Create(ctx context.Context, req CreateRequest) (invoice.Invoic
 	if err != nil {
 		return invoice.Invoice{}, err
 	}
-	return s.insert(ctx, create{inv: inv, byMerchant: req.ByMerchant})
+	return s.insertReserved(ctx, create{inv: inv, byMerchant: req.ByMerchant})
+}
+
+// ReferenceTakenError: another draft or open invoice of the merchant has the reference,
+// and the reference is to be unique.
+type ReferenceTakenError struct {
+	InvoiceID string // of that invoice
+}
+
+// Error names the invoice.
+func (e *ReferenceTakenError) Error() string { return "the reference is that of " + e.InvoiceID }
+
+// insertReserved inserts an invoice, unless its reference is to be unique and is taken.
+// Then it returns a *ReferenceTakenError.
+func (s *Service) insertReserved(ctx context.Context, c create) (invoice.Invoice, error) {
+	for {
+		if c.inv.Details.UniqueReference {
+			holder, err := s.store.ReferenceHolder(ctx, c.inv.MerchantID, c.inv.Details.Reference)
+			if err == nil {
+				return invoice.Invoice{}, &ReferenceTakenError{InvoiceID: holder}
+			}
+			if !errors.Is(err, store.ErrNotFound) {
+				return invoice.Invoice{}, err
+			}
+		}
+		inv, err := s.insert(ctx, c)
+		if !errors.Is(err, errReserved) { // another request reserved the reference meanwhile
+			return inv, err
+		}
+	}
 }
 
 // buildInvoice checks a draft and returns its invoice without a transfer amount.
@@ -70,12 +100,15 @@ func (s *Service) buildInvoice(ctx context.Context, d invoice.Draft) (invoice.In
 			Field: "merchantAddress", Detail: "is not on the merchant's list of allowed settlement addresses on " + c.Key,
 		}
 	}
+	if err := m.CheckReturnURLs(d.Details); err != nil {
+		return invoice.Invoice{}, err
+	}
 	inv := invoice.Invoice{
 		Terms:      invoice.Terms{Merchant: d.Merchant, Token: token.Address, Amount: d.Amount, ExpiresAt: d.ExpiresAt},
 		ID:         s.ids.New(invoice.PrefixInvoice),
 		MerchantID: d.MerchantID, Currency: d.Currency, ChainKey: d.ChainKey,
 		Status: invoice.Open, LineItems: d.LineItems, CreatedAt: now,
-		Tolerance: m.Tolerance.Of(d.Amount), Registry: c.Registry,
+		Tolerance: m.Tolerance.Of(d.Amount), Registry: c.Registry, Details: d.Details,
 	}
 	inv.CommitmentID = chain.CommitmentID(c.ID, inv.Registry, inv.Terms, inv.ID)
 	return inv, nil

@@ -35,13 +35,19 @@ type create struct {
 // createCall is a request that waits for its invoice.
 type createCall = batch.Call[*create, error]
 
-// errKeyTaken: the idempotency key has been used by another request.
-var errKeyTaken = errors.New("idempotency key taken")
+var (
+	// errKeyTaken: the idempotency key has been used by another request.
+	errKeyTaken = errors.New("idempotency key taken")
+	// errReserved: another invoice has reserved the reference.
+	errReserved = errors.New("reference reserved")
+	// errRefused: a transaction was rolled back since some of its invoices were refused.
+	errRefused = errors.New("invoices refused")
+)
 
 // insert inserts an invoice in one transaction with those that are created at the
-// same time. It returns errKeyTaken, and inserts nothing, when the key has been
-// used, and errNotHeld when the merchant may not use the address. Where ctx ends
-// first, the invoice may still be inserted.
+// same time. It returns errKeyTaken or errReserved, and inserts nothing, when the key
+// has been used or the reference is reserved, and errNotHeld when the merchant may not
+// use the address. Where ctx ends first, the invoice may still be inserted.
 func (s *Service) insert(ctx context.Context, c create) (invoice.Invoice, error) {
 	c.origin = access.OriginFrom(ctx)
 	select {
@@ -62,24 +68,25 @@ func (s *Service) createAll(ctx context.Context, calls []*createCall) {
 	defer span.End()
 	calls, repeats := splitRepeats(calls)
 	for try := 0; len(calls) > 0; {
-		var inserted, taken map[string]bool // ids of the invoices
+		var inserted map[string]bool // ids of the invoices
+		var refused map[string]error // why, by the id of the invoice
 		var held holdings
 		err := s.update(ctx, func(tx *store.Tx, out *outbox) (err error) {
 			if held, err = s.hold(ctx, tx, out, calls); err != nil {
 				return err
 			}
 			allowed := slices.DeleteFunc(slices.Clone(calls), func(c *createCall) bool { return held.refused[c] })
-			inserted, taken, err = s.insertInvoices(ctx, tx, out, allowed, try)
+			inserted, refused, err = s.insertInvoices(ctx, tx, out, allowed, try)
 			return err
 		})
-		finished := func(id string) bool { return inserted[id] }
+		result := func(id string) (finished bool, err error) { return inserted[id], nil }
 		switch {
-		case errors.Is(err, errKeyTaken): // rolled back: the others are inserted again
-			finished = func(id string) bool { return taken[id] }
+		case errors.Is(err, errRefused): // rolled back: the others are inserted again
+			result = func(id string) (bool, error) { return refused[id] != nil, refused[id] }
 		case err != nil:
-			finished = func(string) bool { return true }
+			result = func(string) (bool, error) { return true, err }
 		default:
-			calls = finish(calls, repeats, errNotHeld, func(c *createCall) bool { return held.refused[c] })
+			calls = finish(calls, repeats, func(c *createCall) (bool, error) { return held.refused[c], errNotHeld })
 			s.holdings.remember(held)
 			try++
 		}
@@ -87,19 +94,19 @@ func (s *Service) createAll(ctx context.Context, calls []*createCall) {
 		if err != nil {
 			s.holdings.forget(calls)
 		}
-		calls = finish(calls, repeats, err, func(c *createCall) bool { return finished(c.Value.inv.ID) })
+		calls = finish(calls, repeats, func(c *createCall) (bool, error) { return result(c.Value.inv.ID) })
 	}
 }
 
-// finish finishes the calls that match with err, and returns the others.
-func finish(calls []*createCall, repeats repeatedCalls, err error, match func(*createCall) bool) []*createCall {
+// finish finishes the calls that have a result, and returns the others.
+func finish(calls []*createCall, repeats repeatedCalls, result func(*createCall) (finished bool, err error)) []*createCall {
 	return slices.DeleteFunc(calls, func(c *createCall) bool {
-		if !match(c) {
-			return false
+		finished, err := result(c)
+		if finished {
+			c.Finish(err)
+			repeats.finish(c.Value.key, err)
 		}
-		c.Finish(err)
-		repeats.finish(c.Value.key, err)
-		return true
+		return finished
 	})
 }
 

@@ -27,18 +27,26 @@ func (s *Service) createOnce(ctx context.Context, req CreateRequest) (invoice.In
 	if err != nil {
 		return invoice.Invoice{}, err
 	}
-	inv, err = s.insert(ctx, create{inv: inv, byMerchant: req.ByMerchant, key: &store.IdempotencyKey{
+	inv, err = s.insertReserved(ctx, create{inv: inv, byMerchant: req.ByMerchant, key: &store.IdempotencyKey{
 		Scope: req.Scope, Key: req.IdempotencyKey, RequestHash: hash, InvoiceID: inv.ID,
 	}})
-	if errors.Is(err, errKeyTaken) {
+	taken := (*ReferenceTakenError)(nil)
+	switch {
+	case errors.Is(err, errKeyTaken):
 		if inv, err = s.replay(ctx, req, hash); errors.Is(err, store.ErrNotFound) {
 			err = ErrIdempotencyInProgress
+		}
+	case errors.As(err, &taken):
+		// The invoice that has the reference may be this request's, of another try.
+		if first, replayErr := s.replay(ctx, req, hash); !errors.Is(replayErr, store.ErrNotFound) {
+			return first, replayErr
 		}
 	}
 	return inv, err
 }
 
-// replay returns the invoice of the key's first use, or store.ErrNotFound.
+// replay returns the invoice of the key's first use with the details of the request,
+// which may have been changed since, or store.ErrNotFound.
 func (s *Service) replay(ctx context.Context, req CreateRequest, hash invoice.Hash) (invoice.Invoice, error) {
 	k, err := s.store.IdempotencyKey(ctx, req.Scope, req.IdempotencyKey, s.earlierNow())
 	if err != nil {
@@ -47,7 +55,9 @@ func (s *Service) replay(ctx context.Context, req CreateRequest, hash invoice.Ha
 	if k.RequestHash != hash {
 		return invoice.Invoice{}, ErrIdempotencyMismatch
 	}
-	return s.store.Invoice(ctx, k.InvoiceID)
+	inv, err := s.store.Invoice(ctx, k.InvoiceID)
+	inv.Details = req.Draft.Details
+	return inv, err
 }
 
 // hashDraft returns a hash of the request's fields, which does not depend on how
@@ -56,6 +66,9 @@ func hashDraft(d invoice.Draft) (invoice.Hash, error) {
 	fields := []any{d.MerchantID, d.Merchant.String(), d.Amount.String(), d.Currency, d.ChainKey, d.ExpiresAt.Unix()}
 	for _, item := range d.LineItems {
 		fields = append(fields, item.Label, item.Amount.String())
+	}
+	if e := d.Details; !e.IsZero() { // the hash of a request without details is that of earlier versions
+		fields = append(fields, []any{e.Reference, e.UniqueReference, e.Description, e.Customer.ID, e.Customer.Email, e.ReturnURL, e.CancelURL, e.Metadata})
 	}
 	text, err := json.Marshal(fields)
 	if err != nil {

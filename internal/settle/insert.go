@@ -15,14 +15,15 @@ import (
 // It returns the ids of those inserted. For the others the transfer amount was
 // taken: they have to be inserted in another transaction, with the next number
 // of a try. An invoice for which all suffixes are taken has no transfer amount.
-// Where keys were used before, it returns errKeyTaken and their invoices.
+// Where keys were used before, or references are reserved, it returns errRefused
+// and errKeyTaken or errReserved of their invoices.
 //
-// Two transactions that insert the same transfer amounts or keys wait for each
-// other. So they are inserted in sorted order, amounts before keys, and one
-// transaction tries only one transfer amount for each invoice. The indexer
+// Two transactions that insert the same transfer amounts, keys or references wait for
+// each other. So they are inserted in sorted order, amounts first and references last,
+// and one transaction tries only one transfer amount for each invoice. The indexer
 // assigns transfer amounts in another order; where it deadlocks with a create,
 // store.Update runs one of the two transactions again.
-func (s *Service) insertInvoices(ctx context.Context, tx *store.Tx, out *outbox, calls []*createCall, try int) (inserted, taken map[string]bool, err error) {
+func (s *Service) insertInvoices(ctx context.Context, tx *store.Tx, out *outbox, calls []*createCall, try int) (inserted map[string]bool, refused map[string]error, err error) {
 	if err := tx.InsertSettlementAddresses(ctx, s.settlements.missing(calls), s.now()); err != nil {
 		return nil, nil, err
 	}
@@ -40,10 +41,12 @@ func (s *Service) insertInvoices(ctx context.Context, tx *store.Tx, out *outbox,
 		return nil, nil, err
 	}
 	var keys []store.IdempotencyKey
+	var created []invoice.Invoice
 	for _, c := range calls {
 		if !inserted[c.Value.inv.ID] {
 			continue
 		}
+		created = append(created, c.Value.inv)
 		if err := s.emitCreated(out, c.Value.inv); err != nil {
 			return nil, nil, err
 		}
@@ -51,11 +54,25 @@ func (s *Service) insertInvoices(ctx context.Context, tx *store.Tx, out *outbox,
 			keys = append(keys, *c.Value.key)
 		}
 	}
-	taken, err = tx.InsertIdempotencyKeys(ctx, keys, s.earlierNow())
-	if err == nil && len(taken) > 0 {
-		err = errKeyTaken
+	used, err := tx.InsertIdempotencyKeys(ctx, keys, s.earlierNow())
+	if err != nil {
+		return nil, nil, err
 	}
-	return inserted, taken, err
+	reserved, err := tx.ReserveReferences(ctx, created)
+	if err != nil {
+		return nil, nil, err
+	}
+	refused = make(map[string]error)
+	for id := range reserved {
+		refused[id] = errReserved
+	}
+	for id := range used {
+		refused[id] = errKeyTaken
+	}
+	if len(refused) > 0 {
+		err = errRefused
+	}
+	return inserted, refused, err
 }
 
 // bind sets the transfer amounts of invoices, and the blocks from which they can

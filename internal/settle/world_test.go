@@ -102,8 +102,8 @@ type world struct {
 	signalled       []string // the signals that were called
 }
 
-// merchants knows all but "stranger"; "silent" has no endpoint, and "lenient-"
-// ones take 5% less.
+// merchants knows all but "stranger"; "silent" has no endpoint, "lenient-" ones take
+// 5% less, and "listed" has a list of return hosts.
 type merchants struct{}
 
 func (merchants) WantsEvents(id string) bool { return id != "silent" }
@@ -111,6 +111,9 @@ func (merchants) WantsEvents(id string) bool { return id != "silent" }
 func (merchants) Find(_ context.Context, id string) (m invoice.Merchant, known bool, err error) {
 	if strings.HasPrefix(id, "lenient-") {
 		m.Tolerance = invoice.Tolerance{BasisPoints: 500}
+	}
+	if id == "listed" {
+		m.ReturnHosts = []string{"shop.example", "localhost"}
 	}
 	return m, id != "stranger", nil
 }

@@ -39,11 +39,13 @@ func (tx *Tx) InsertInvoices(ctx context.Context, invoices []invoice.Invoice) (m
 		return nil, err
 	}
 	var rows [][]any
+	var kept []invoice.Invoice
 	for _, inv := range invoices {
 		if !inv.TransferAmount.IsZero() && !inserted[inv.ID] {
 			continue
 		}
 		inserted[inv.ID] = true
+		kept = append(kept, inv)
 		lines, err := linesText(inv.LineItems)
 		if err != nil {
 			return nil, err
@@ -56,11 +58,14 @@ func (tx *Tx) InsertInvoices(ctx context.Context, invoices []invoice.Invoice) (m
 			inv.ChainKey, inv.Token.String(), inv.Currency, inv.Amount.String(), orNull(inv.TransferAmount),
 			inv.Tolerance.String(), lines, string(inv.Status), invoice.UnixSeconds(inv.CreatedAt), invoice.UnixSeconds(inv.ExpiresAt), int64(inv.FromBlock), closed, inv.Registry.String()})
 	}
-	return inserted, tx.insert(ctx, insertion{
+	if err := tx.insert(ctx, insertion{
 		table: "invoices",
 		columns: []string{"id", "commitment_id", "merchant_id", "merchant_address", "chain_key", "token", "currency",
 			"amount", "transfer_amount", "tolerance", "line_items", "status", "created_at", "expires_at", "from_block", "closed_block", "registry"},
-	}, rows)
+	}, rows); err != nil {
+		return nil, err
+	}
+	return inserted, tx.insertDetails(ctx, kept)
 }
 
 // updatedColumns are the columns that change after creation, followed by their
@@ -114,9 +119,9 @@ func (tx *Tx) closeInvoices(ctx context.Context, ids []string) error {
 		WHERE closed_block IS NULL AND invoice_id IN `, ids)
 }
 
-// Invoice returns the invoice with the id, or ErrNotFound.
+// Invoice returns the invoice with the id and its details, or ErrNotFound.
 func (q *queries) Invoice(ctx context.Context, id string) (invoice.Invoice, error) {
-	return queryRow(ctx, q, scanInvoice, "SELECT "+invoiceColumns+" FROM invoices WHERE id = $1", id)
+	return queryRow(ctx, q, scanDetailedInvoice, "SELECT "+detailedColumns+detailedInvoices+" WHERE id = $1", id)
 }
 
 // InvoiceByCommitment returns the invoice with the commitment id, or
@@ -145,14 +150,14 @@ type InvoiceFilter struct {
 	Limit      int
 }
 
-// Invoices lists invoices, newest first. The cost does not depend on their
-// number.
+// Invoices lists invoices with their details, newest first. The cost does not depend
+// on their number.
 func (q *queries) Invoices(ctx context.Context, f InvoiceFilter) ([]invoice.Invoice, error) {
 	var w where
-	w.equal("merchant_id", f.MerchantID)
+	w.equal("invoices.merchant_id", f.MerchantID)
 	w.equal("status", string(f.Status))
 	w.below("id", f.Before)
-	return queryAll(ctx, q, scanInvoice, "SELECT "+invoiceColumns+" FROM invoices"+w.text()+
+	return queryAll(ctx, q, scanDetailedInvoice, "SELECT "+detailedColumns+detailedInvoices+w.text()+
 		fmt.Sprintf(" ORDER BY id DESC LIMIT $%d", w.next()), append(w.args, f.Limit)...)
 }
 
@@ -162,11 +167,11 @@ func (q *queries) FirstInvoice(ctx context.Context, chainKey string) (invoice.In
 	return queryRow(ctx, q, scanInvoice, "SELECT "+invoiceColumns+" FROM invoices WHERE chain_key = $1 ORDER BY id LIMIT 1", chainKey)
 }
 
-// ExpiringInvoices returns open invoices of the chain that expire before a time
-// and cannot be paid by a transfer up to the block from, those that expire first
-// first.
+// ExpiringInvoices returns open invoices of the chain, with their details, that expire
+// before a time and cannot be paid by a transfer up to the block from, those that
+// expire first first.
 func (q *queries) ExpiringInvoices(ctx context.Context, chainKey string, from uint64, before time.Time, limit int) ([]invoice.Invoice, error) {
-	return queryAll(ctx, q, scanInvoice, "SELECT "+invoiceColumns+` FROM invoices
+	return queryAll(ctx, q, scanDetailedInvoice, "SELECT "+detailedColumns+detailedInvoices+`
 		WHERE chain_key = $1 AND expires_at < $2 AND from_block >= $3 AND status = 'open' ORDER BY expires_at LIMIT $4`,
 		chainKey, invoice.UnixSeconds(before), int64(from), limit)
 }

@@ -11,7 +11,7 @@ import (
 )
 
 const profileColumns = `p.merchant_id, p.name, p.color, p.support_contact, p.statement, p.tolerance, p.default_addresses, p.allowed_addresses,
-	p.pending_addresses, p.pending_at, p.created_at, p.changed_at, l.sha256, l.width, l.height`
+	p.pending_addresses, p.pending_at, p.created_at, p.changed_at, p.return_hosts, l.sha256, l.width, l.height`
 
 const profileTables = " FROM merchant_profiles p LEFT JOIN merchant_logos l ON l.merchant_id = p.merchant_id"
 
@@ -71,6 +71,14 @@ func parseDefaults(text string) (map[string]invoice.Address, error) {
 	return all, nil
 }
 
+func parseHosts(text string) (hosts []string, err error) {
+	if text == "[]" {
+		return nil, nil
+	}
+	err = json.Unmarshal([]byte(text), &hosts)
+	return hosts, err
+}
+
 func scanMerchant(row scanner) (m invoice.Merchant, err error) {
 	var pending invoice.PendingAddresses
 	var logo invoice.Logo
@@ -78,7 +86,8 @@ func scanMerchant(row scanner) (m invoice.Merchant, err error) {
 	err = row.Scan(&m.ID, &m.Name, &m.Color, &m.SupportContact, &m.Statement, parsedColumn[invoice.Tolerance]{&m.Tolerance, invoice.ParseTolerance},
 		parsedColumn[map[string]invoice.Address]{&m.DefaultAddresses, parseDefaults},
 		parsedColumn[[]invoice.AllowedAddress]{&m.Allowed, parseAllowed}, parsedColumn[[]invoice.AllowedAddress]{&pending.Allowed, parseAllowed},
-		seconds{&pending.EffectiveAt}, seconds{&m.CreatedAt}, seconds{&m.ChangedAt}, nullText(&logo.SHA256), nullInt{&width}, nullInt{&height})
+		seconds{&pending.EffectiveAt}, seconds{&m.CreatedAt}, seconds{&m.ChangedAt},
+		parsedColumn[[]string]{&m.ReturnHosts, parseHosts}, nullText(&logo.SHA256), nullInt{&width}, nullInt{&height})
 	if !pending.EffectiveAt.IsZero() {
 		m.Pending = &pending
 	}
@@ -129,7 +138,7 @@ func (tx *Tx) InsertMerchant(ctx context.Context, m invoice.Merchant) error {
 		return err
 	}
 	n, err := tx.exec(ctx, `INSERT INTO merchant_profiles (name, color, support_contact, statement, tolerance, default_addresses, allowed_addresses,
-		pending_addresses, pending_at, changed_at, merchant_id, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+		pending_addresses, pending_at, changed_at, return_hosts, merchant_id, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
 		ON CONFLICT DO NOTHING`, append(row, m.CreatedAt.Unix())...)
 	if err == nil && n == 0 {
 		err = ErrConflict
@@ -145,7 +154,7 @@ func (tx *Tx) UpdateMerchant(ctx context.Context, m invoice.Merchant) error {
 		return err
 	}
 	n, err := tx.exec(ctx, `UPDATE merchant_profiles SET name = $1, color = $2, support_contact = $3, statement = $4, tolerance = $5,
-		default_addresses = $6, allowed_addresses = $7, pending_addresses = $8, pending_at = $9, changed_at = $10 WHERE merchant_id = $11`, row...)
+		default_addresses = $6, allowed_addresses = $7, pending_addresses = $8, pending_at = $9, changed_at = $10, return_hosts = $11 WHERE merchant_id = $12`, row...)
 	if err == nil && n == 0 {
 		err = ErrNotFound
 	}
@@ -170,7 +179,14 @@ func profileRow(m invoice.Merchant) ([]any, error) {
 		}
 		pending, pendingAt = text, m.Pending.EffectiveAt.Unix()
 	}
-	return []any{m.Name, m.Color, m.SupportContact, m.Statement, m.Tolerance.String(), defaults, allowed, pending, pendingAt, m.ChangedAt.Unix(), m.ID}, nil
+	hosts := []byte("[]")
+	if len(m.ReturnHosts) > 0 {
+		if hosts, err = json.Marshal(m.ReturnHosts); err != nil {
+			return nil, err
+		}
+	}
+	return []any{m.Name, m.Color, m.SupportContact, m.Statement, m.Tolerance.String(), defaults, allowed, pending, pendingAt, m.ChangedAt.Unix(),
+		string(hosts), m.ID}, nil
 }
 
 // PutLogo stores a merchant's logo, a PNG.

@@ -1,0 +1,36 @@
+package checkout
+
+import (
+	"net/url"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// back is the link to the merchant.
+type back struct {
+	Text string
+	URL  string
+	Host string
+	Paid bool // the payer has done what the page asks for
+}
+
+// back returns the link of a state: to the return URL once a payment that covers the
+// invoice was seen, and to the cancel URL otherwise. It is nil without a URL, and if the
+// merchant's list of return hosts does not have its host any more.
+func (s pageInput) back(st state) *back {
+	d := s.invoice.Details
+	link := back{Text: "Back to " + s.merchant(), URL: d.CancelURL}
+	switch st {
+	case seen, paid:
+		link.URL, link.Paid = d.ReturnURL, true
+	case waiting, partial:
+		link.Text = "Back to " + s.merchant() + " without paying"
+	case checking, expired, void, draft:
+	}
+	u, err := url.Parse(link.URL)
+	if err != nil || link.URL == "" || s.profile.CheckReturnURLs(invoice.Details{ReturnURL: link.URL}) != nil {
+		return nil
+	}
+	link.Host = u.Host
+	return &link
+}

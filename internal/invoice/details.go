@@ -1,0 +1,158 @@
+package invoice
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Limits of an invoice's details. MaxLabel is the length of a reference and of a
+// customer's id.
+const (
+	MaxDescription   = 500  // characters
+	MaxEmail         = 254  // characters
+	MaxReturnURL     = 2048 // bytes
+	MaxMetadata      = 50   // pairs
+	MaxMetadataKey   = 40   // characters
+	MaxMetadataValue = 500  // characters
+)
+
+// Details are what a merchant says of an invoice besides its terms. No rule about
+// payments depends on them.
+type Details struct {
+	Reference string // what the merchant calls the invoice; empty without one
+	// UniqueReference says that no other draft or open invoice of the merchant that
+	// has it set may have the reference.
+	UniqueReference bool
+	Description     string // for payers; empty without one
+	Customer        Customer
+	// ReturnURL and CancelURL are where the checkout page links to once the invoice is
+	// paid, and before. They are empty without a link.
+	ReturnURL, CancelURL string
+	Metadata             map[string]string
+}
+
+// Customer is who an invoice is for. Either member may be empty.
+type Customer struct {
+	ID    string // what the merchant calls the customer
+	Email string
+}
+
+// IsZero reports whether nothing is said.
+func (d Details) IsZero() bool {
+	return d.Reference == "" && !d.UniqueReference && d.Description == "" && d.Customer == Customer{} &&
+		d.ReturnURL == "" && d.CancelURL == "" && len(d.Metadata) == 0
+}
+
+// Check checks the rules of details that do not depend on the merchant. It returns a
+// *FieldError for the first field that breaks one.
+func (d Details) Check() error {
+	if d.UniqueReference && d.Reference == "" {
+		return fieldErrorf("uniqueReference", "needs a reference")
+	}
+	for _, f := range []struct{ field, text string }{{"reference", d.Reference}, {"customer.id", d.Customer.ID}} {
+		if f.text == "" {
+			continue
+		}
+		if err := CheckLabel(f.field, f.text); err != nil {
+			return err
+		}
+	}
+	if d.Description != "" {
+		if err := checkText("description", d.Description, MaxDescription); err != nil {
+			return err
+		}
+	}
+	if err := d.Customer.checkEmail(); err != nil {
+		return err
+	}
+	for _, f := range []struct{ field, text string }{{"returnUrl", d.ReturnURL}, {"cancelUrl", d.CancelURL}} {
+		if f.text == "" {
+			continue
+		}
+		if _, err := parseReturnURL(f.field, f.text); err != nil {
+			return err
+		}
+	}
+	return d.checkMetadata()
+}
+
+// checkEmail checks only what no address lacks, because the service sends no mail.
+func (c Customer) checkEmail() error {
+	if c.Email == "" {
+		return nil
+	}
+	if err := checkText("customer.email", c.Email, MaxEmail); err != nil {
+		return err
+	}
+	name, host, ok := strings.Cut(c.Email, "@")
+	if !ok || name == "" || host == "" || strings.ContainsFunc(c.Email, unicode.IsSpace) {
+		return fieldErrorf("customer.email", "must be an e-mail address")
+	}
+	return nil
+}
+
+func (d Details) checkMetadata() error {
+	if len(d.Metadata) > MaxMetadata {
+		return fieldErrorf("metadata", "must be at most %d pairs; there are %d", MaxMetadata, len(d.Metadata))
+	}
+	for _, key := range slices.Sorted(maps.Keys(d.Metadata)) {
+		field := fmt.Sprintf("metadata[%.40s]", key)
+		if n := utf8.RuneCountInString(key); n < 1 || n > MaxMetadataKey {
+			return fieldErrorf("metadata", "must have keys of 1 to %d characters; %.60q has %d", MaxMetadataKey, key, n)
+		}
+		if strings.ContainsFunc(key, func(c rune) bool { return unicode.IsControl(c) || c == '[' || c == ']' }) {
+			return fieldErrorf("metadata", "must have keys without control characters and square brackets; there is %q", key)
+		}
+		value := d.Metadata[key]
+		if n := utf8.RuneCountInString(value); n > MaxMetadataValue {
+			return fieldErrorf(field, "must be at most %d characters; it has %d", MaxMetadataValue, n)
+		}
+		if strings.ContainsFunc(value, func(c rune) bool { return unicode.IsControl(c) && c != '\n' && c != '\r' && c != '\t' }) {
+			return fieldErrorf(field, "must not hold control characters, except for line breaks and tabs")
+		}
+	}
+	return nil
+}
+
+// DetailsChange is a change of details. Nil members stay as they are; an empty text
+// removes one.
+type DetailsChange struct {
+	Reference, Description    *string
+	UniqueReference           *bool
+	CustomerID, CustomerEmail *string
+	ReturnURL, CancelURL      *string
+	Metadata                  map[string]*string // sets the values of its keys; nil removes one
+	NoMetadata                bool               // removes all
+}
+
+// Change returns the details with a change.
+func (d Details) Change(c DetailsChange) Details {
+	for dst, src := range map[*string]*string{
+		&d.Reference: c.Reference, &d.Description: c.Description, &d.Customer.ID: c.CustomerID, &d.Customer.Email: c.CustomerEmail,
+		&d.ReturnURL: c.ReturnURL, &d.CancelURL: c.CancelURL,
+	} {
+		if src != nil {
+			*dst = *src
+		}
+	}
+	if c.UniqueReference != nil {
+		d.UniqueReference = *c.UniqueReference
+	}
+	pairs := make(map[string]string)
+	if !c.NoMetadata {
+		maps.Copy(pairs, d.Metadata)
+	}
+	for key, value := range c.Metadata {
+		if delete(pairs, key); value != nil {
+			pairs[key] = *value
+		}
+	}
+	if d.Metadata = nil; len(pairs) > 0 {
+		d.Metadata = pairs
+	}
+	return d
+}

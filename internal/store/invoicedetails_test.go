@@ -1,0 +1,161 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// largestDetails are details of which every member has its largest size.
+func largestDetails() invoice.Details {
+	d := invoice.Details{
+		Reference: strings.Repeat("𝄞", 200), UniqueReference: true, Description: strings.Repeat("𝄞", 500),
+		Customer:  invoice.Customer{ID: strings.Repeat("𝄞", 200), Email: strings.Repeat("𝄞", 252) + "@a"},
+		ReturnURL: "https://a.example/" + strings.Repeat("r", 2030), CancelURL: "https://a.example/" + strings.Repeat("c", 2030),
+		Metadata: make(map[string]string),
+	}
+	random := func(seed, n int) string { // that a database cannot compress
+		text := make([]rune, n)
+		for i := range text {
+			text[i] = rune(0x20000 + (seed*7919+i*104729+i*i*31)%0xa000)
+		}
+		return string(text)
+	}
+	for i := range invoice.MaxMetadata {
+		d.Metadata[random(i, invoice.MaxMetadataKey)] = random(1000+i, invoice.MaxMetadataValue)
+	}
+	return d
+}
+
+func TestDetailsRoundTrip(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		plain, largest, few := sample("inv_1", "m"), sample("inv_2", strings.Repeat("m", 64)), sample("inv_3", "m")
+		largest.Details = largestDetails()
+		must(t, largest.Details.Check())
+		few.Details = invoice.Details{Metadata: map[string]string{"order": "<\"&\\\n", "empty": ""}}
+		all := []invoice.Invoice{plain, largest, few}
+		insert(t, s, all...)
+		for _, want := range all {
+			got, err := s.Invoice(t.Context(), want.ID)
+			if diff := cmp.Diff(want, got, equal); err != nil || diff != "" {
+				t.Errorf("%v (-written +read):\n%s", err, diff)
+			}
+		}
+		listed, err := s.Invoices(t.Context(), store.InvoiceFilter{MerchantID: "m", Limit: 9})
+		if diff := cmp.Diff([]invoice.Invoice{few, plain}, listed, equal); err != nil || diff != "" {
+			t.Errorf("%v (-written +listed):\n%s", err, diff)
+		}
+		expiring, err := s.ExpiringInvoices(t.Context(), "base", 0, invoice.Unix(2001), 9)
+		if err != nil || len(expiring) != 3 || !slices.ContainsFunc(expiring, func(inv invoice.Invoice) bool { return cmp.Equal(inv, few, equal) }) {
+			t.Errorf("%d expiring invoices, %v", len(expiring), err)
+		}
+	})
+}
+
+// TestMetadataRows compares the rows by which invoices are found with the metadata.
+func TestMetadataRows(t *testing.T) {
+	t.Parallel()
+	eachURL(t, func(t *testing.T, url string) {
+		s := storetest.Open(t, url)
+		inv := sample("inv_1", "m")
+		inv.Details = largestDetails()
+		insert(t, s, inv, sample("inv_2", "m"))
+		rows, err := storetest.SQL(t, url).QueryContext(t.Context(), "SELECT invoice_id, merchant_id, key, value FROM invoice_metadata")
+		must(t, err)
+		got := make(map[string]string)
+		for rows.Next() {
+			var id, merchant, key, value string
+			if must(t, rows.Scan(&id, &merchant, &key, &value)); id != "inv_1" || merchant != "m" {
+				t.Errorf("a row of %s of %s", id, merchant)
+			}
+			got[key] = value
+		}
+		must(t, rows.Err())
+		must(t, rows.Close())
+		if !maps.Equal(got, inv.Details.Metadata) {
+			t.Errorf("%d rows, want the %d pairs", len(got), len(inv.Details.Metadata))
+		}
+	})
+}
+
+func TestReserveReferences(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		made := 0
+		// reserve inserts invoices with unique references, given as "merchant reference", and
+		// reserves these. It returns which of them were taken. The transaction is rolled back
+		// if one was.
+		rollback := errors.New("rollback")
+		reserve := func(references ...string) (ids []string, taken []int) {
+			var invoices []invoice.Invoice
+			for _, text := range references {
+				made++
+				merchant, reference, _ := strings.Cut(text, " ")
+				inv := sample(fmt.Sprintf("inv_%02d", made), merchant)
+				inv.Details = invoice.Details{Reference: reference, UniqueReference: true}
+				invoices, ids = append(invoices, inv), append(ids, inv.ID)
+			}
+			err := s.Update(t.Context(), func(tx *store.Tx) error {
+				for _, inv := range invoices {
+					must(t, tx.InsertSettlementAddresses(t.Context(), []store.SettlementAddress{{ChainKey: "base", Address: inv.Merchant, MerchantID: inv.MerchantID}}, at(900)))
+				}
+				if _, err := tx.InsertInvoices(t.Context(), invoices); err != nil {
+					return err
+				}
+				found, err := tx.ReserveReferences(t.Context(), invoices)
+				for i, id := range ids {
+					if found[id] {
+						taken = append(taken, i)
+					}
+				}
+				if err == nil && len(taken) > 0 {
+					return rollback
+				}
+				return err
+			})
+			if (err != nil) != (len(taken) > 0) || err != nil && !errors.Is(err, rollback) {
+				t.Fatal(err)
+			}
+			return ids, taken
+		}
+		holder := func(merchant, reference, want string) {
+			t.Helper()
+			got, err := s.ReferenceHolder(t.Context(), merchant, reference)
+			if want == "" && !errors.Is(err, store.ErrNotFound) || want != "" && (err != nil || got != want) {
+				t.Errorf("%s of %s is that of %q, %v; want %q", reference, merchant, got, err, want)
+			}
+		}
+		first, taken := reserve("m r", "n r", "m s")
+		if len(taken) > 0 {
+			t.Fatalf("taken at first: %v", taken)
+		}
+		holder("m", "r", first[0])
+		holder("n", "r", first[1])
+		holder("m", "R", "")
+		if _, taken := reserve("m t", "m r", "m t"); !slices.Equal(taken, []int{1, 2}) {
+			t.Errorf("taken: %v, want the second, which is open, and the third, which repeats the first", taken)
+		}
+		closed := sample(first[0], "m")
+		closed.Status = invoice.Expired
+		update(t, s, func(ctx context.Context, tx *store.Tx) error {
+			return tx.UpdateInvoices(ctx, []invoice.Invoice{closed})
+		})
+		holder("m", "r", "")
+		next, taken := reserve("m r")
+		if len(taken) > 0 {
+			t.Error("the reference of an invoice that is closed is taken")
+		}
+		holder("m", "r", next[0])
+	})
+}
