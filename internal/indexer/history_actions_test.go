@@ -19,21 +19,21 @@ type party struct {
 	lenient bool
 }
 
-// order is an invoice as it was created.
+// order is an invoice, as it was created.
 type order struct {
 	invoice.Invoice
 	amount, enough, exact uint64 // asked for, enough to be paid, and with the suffix
-	number                int    // of transactions that were there before it
+	number                int    // of transactions before it
 }
 
-// action is a transaction, and what it is meant to be. It may be mined in
-// several blocks, one after the other.
+// action is a transaction with its purpose. After a reorg it may be mined in another
+// block.
 type action struct {
 	tx      chaintest.Tx
-	number  int // of transactions that were there before it
+	number  int // of transactions before it
 	moves   []*move
 	records []registryNote     // of the registry
-	at      []*chaintest.Block // where it was ever mined
+	at      []*chaintest.Block // all blocks in which it was mined
 }
 
 // registryNote is an event of the registry about an order.
@@ -42,34 +42,34 @@ type registryNote struct {
 	of   *order
 }
 
-// attributionKind is how a transfer says which order it is for.
+// attributionKind is what attributes a transfer to its order.
 type attributionKind int
 
 const (
 	atNone    attributionKind = iota
-	named                     // by the registry, an authorization or calldata
-	byExact                   // by the transfer amount
-	byBare                    // by the amount
-	byLenient                 // by a little less than the amount
+	named                     // the registry, an authorization or calldata
+	byExact                   // the transfer amount
+	byBare                    // the amount
+	byLenient                 // an amount within the tolerance
 )
 
-// move is a transfer of the watched token to a merchant, or one back.
+// move is a transfer of the watched token: a payment to a merchant, or a refund.
 type move struct {
 	of              *action
 	ordinal         int
 	from, to        invoice.Address
 	amount          uint64
 	attributionKind attributionKind
-	order           *order // nil when it is for none
+	order           *order // nil for none
 	back            *move  // the payment that it refunds
-	refunded        uint64 // how much of it is paid back by others
+	refunded        uint64 // how much of it other transfers refund
 }
 
 // order creates an invoice.
 func (s *scenario) order() { s.orderOf(pick(s, s.parties...)) }
 
-// orderOf creates an invoice of a merchant, or a twin of another. The amounts
-// of all but twins are far apart.
+// orderOf creates an invoice of a merchant. Its amount differs by far from all others,
+// or it is equal to that of another order.
 func (s *scenario) orderOf(p party) {
 	amount := uint64(len(s.orders)+1) * 1_000_000
 	if len(s.orders) >= len(s.parties) && s.chance(15) {
@@ -108,7 +108,7 @@ func small(a invoice.Amount) (n uint64) {
 	return n
 }
 
-// draft is a transaction that is being composed.
+// draft is a transaction that is being built.
 type draft struct {
 	*scenario
 	action *action
@@ -116,8 +116,7 @@ type draft struct {
 	tagged *move  // the transfer that the calldata tag is for, if any
 }
 
-// compose makes a transaction of one or several parts, which have nothing to
-// do with each other.
+// compose makes a transaction of one or several independent parts.
 func (s *scenario) compose() *action {
 	d := &draft{scenario: s, action: &action{number: len(s.actions)}}
 	parts := 1
@@ -151,13 +150,13 @@ func (d *draft) move(m move) *move {
 	return &m
 }
 
-// payer returns an account that did nothing yet.
+// payer returns a new account.
 func (d *draft) payer() invoice.Address {
 	return d.address("payer ", len(d.actions), " ", len(d.action.tx.Logs))
 }
 
-// name has the transaction's input end with the order's id. That speaks for
-// what its sender pays, or what it transfers for another who allowed that.
+// name appends the order's id to the transaction's input. It applies to a payment by the
+// sender, and to a transfer that the sender makes for an owner who allowed it.
 func (d *draft) name() {
 	if d.tag == nil {
 		return
@@ -171,16 +170,16 @@ func (d *draft) name() {
 	}
 }
 
-// stray is an amount that no order has, nor any near to it.
+// stray returns an amount that differs by far from that of every order.
 func (s *scenario) stray() uint64 { return uint64(1+s.IntN(20))*1_000_000 + 500_000 + s.Uint64N(1000) }
 
-// part adds something to the transaction.
+// part adds a random part to the transaction.
 func (d *draft) part() {
 	s, o, from := d.scenario, pick(d.scenario, d.orders...), d.payer()
 	pay := move{from: from, to: o.Merchant, order: o}
 	sum := pick(s, o.amount, o.amount, o.amount, o.amount/2, o.amount/2, o.amount+7777, o.exact)
 	switch s.IntN(18) {
-	case 0, 1, 2: // as the checkout asks for
+	case 0, 1, 2: // the transfer amount
 		pay.amount, pay.attributionKind = o.exact, byExact
 		d.move(pay)
 	case 3, 4: // the amount alone
@@ -195,10 +194,10 @@ func (d *draft) part() {
 		pay.amount, pay.attributionKind = sum, named
 		d.log(chaintest.AuthorizationUsed(token, from, o.CommitmentID))
 		d.move(pay)
-	case 9: // named by the transaction's input
+	case 9: // with the order's id in the transaction's input
 		pay.amount, pay.attributionKind = pick(s, sum, s.stray()), named
 		if d.tag != nil {
-			pay.amount, pay.attributionKind, pay.order = s.stray(), atNone, nil // it names another
+			pay.amount, pay.attributionKind, pay.order = s.stray(), atNone, nil // the input has the id of another order
 			d.move(pay)
 			return
 		}
@@ -236,7 +235,7 @@ func (d *draft) part() {
 	}
 }
 
-// refund pays back some of a payment that surely has an order.
+// refund adds a refund of a part of a payment whose attribution is certain.
 func (d *draft) refund() {
 	var of []*move
 	for _, paid := range d.actions {
@@ -269,7 +268,7 @@ func (d *draft) registryEvent(o *order) {
 	d.action.records = append(d.action.records, registryNote{settle.RegistryClosed, o})
 }
 
-// lookalike adds what is no transfer of the token to the order's address.
+// lookalike adds a log that resembles a transfer of the token to the order's address.
 func (d *draft) lookalike(o *order, from invoice.Address) {
 	l := chaintest.Transfer(token, from, o.Merchant, invoice.NewAmount(o.exact))
 	switch d.IntN(6) {

@@ -9,7 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// judge holds a block that was called final against the chain.
+// judge checks that a block that was reported as final is on the chain.
 func (s *scenario) judge(final invoice.Header) {
 	s.mu.Lock()
 	blocks, floor := s.net.Blocks(), s.floor
@@ -22,7 +22,7 @@ func (s *scenario) judge(final invoice.Header) {
 	}
 }
 
-// mine adds a block with new transactions, and some that a reorg left.
+// mine adds a block with new transactions, and with some that a reorg removed.
 func (s *scenario) mine() {
 	s.clock.Add(int64(1 + s.IntN(15)))
 	var of []*action
@@ -38,9 +38,8 @@ func (s *scenario) mine() {
 	s.moveTag()
 }
 
-// mineBlock adds a block. Its time may be that of the block below, and a little
-// behind the clock, but is not before that of an invoice less what clocks may
-// differ.
+// mineBlock adds a block. Its time may equal that of its parent, and may be a little behind
+// the clock, but is not earlier than the creation of an invoice minus the tolerated skew.
 func (s *scenario) mineBlock(of []*action) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,21 +57,21 @@ func (s *scenario) mineBlock(of []*action) {
 	s.settle()
 }
 
-// settle works out what can have been called final.
+// settle computes up to which block nodes can have reported finality.
 func (s *scenario) settle() {
 	if line, ok := s.finality.Height(s.highest, s.tag); ok {
 		s.floor = max(s.floor, line)
 	}
 }
 
-// tagAt moves the tag of finality to a block.
+// tagAt moves the tag "finalized" to a block.
 func (s *scenario) tagAt(number uint64) {
 	s.tag = number
 	s.net.Tag(s.finality.Tag, number)
 	s.settle()
 }
 
-// moveTag moves the tag of finality towards the head.
+// moveTag moves the tag "finalized" towards the head.
 func (s *scenario) moveTag() {
 	if s.finality.Tag == "" {
 		return
@@ -102,8 +101,8 @@ func (s *scenario) silence() {
 	s.moveTag()
 }
 
-// planFork returns a function that replaces blocks which nobody can have
-// called final, and puts some of their transactions into the new ones.
+// planFork returns a function that replaces blocks that no node can have reported as final,
+// and mines some of their transactions in the new blocks.
 func (s *scenario) planFork() func() {
 	s.mu.Lock()
 	head := s.net.Head().Number

@@ -17,9 +17,9 @@ var (
 	}
 )
 
-// clearFaults removes all faults. At the end of a history one node of three may
-// stay as it is, and so may one of two that fails and need not agree; then it
-// returns true.
+// clearFaults removes the faults of the nodes. At the end of a history, one node of three
+// may keep its faults, and so may a failing one of two if one vote suffices. It reports
+// whether a node kept them.
 func (s *scenario) clearFaults() (spared bool) {
 	spared = s.chance(30) && (s.nodes == 3 || s.nodes == 2 && s.quorum == 1 && !s.falsifies)
 	for i, p := range s.proxies {
@@ -30,10 +30,10 @@ func (s *scenario) clearFaults() (spared bool) {
 	return spared
 }
 
-// injectFaults gives the nodes other faults than they had. While the dishonest node
-// falsifies, the nodes that can expose it answer; see falseAnswers.
+// injectFaults replaces the nodes' faults. While the dishonest node falsifies answers, the
+// nodes that can detect it answer; see falseAnswers.
 func (s *scenario) injectFaults() {
-	s.pass(2 * time.Minute) // the backoff of every node has ended
+	s.pass(2 * time.Minute) // until the backoff of every node has ended
 	for _, p := range s.proxies {
 		p.SetFaults()
 	}
@@ -60,7 +60,7 @@ func (s *scenario) injectFaults() {
 	}
 }
 
-// failure is a fault that falsifies no block.
+// failure returns a fault that falsifies no block.
 func (s *scenario) failure() chaintest.Fault {
 	var f chaintest.Fault
 	switch s.IntN(13) {
@@ -144,7 +144,7 @@ func (s *scenario) falseAnswers() []func() chaintest.Fault {
 	return answers
 }
 
-// forge invents a payment of the amount of an order.
+// forge returns the log of an invented payment of an order's amount.
 func (s *scenario) forge(at uint64) chaintest.Fault {
 	o := pick(s, s.orders...)
 	f := chaintest.Forge{

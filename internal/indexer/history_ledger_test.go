@@ -9,20 +9,19 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// errInjected is what a shaky ledger fails with.
+// errInjected is the error of a failing ledger.
 var errInjected = errors.New("the database is gone")
 
-// faultyLedger is the real ledger on a database that can fail before a
-// transaction, or after it while its answer is under way. It holds every final
-// block that an indexer names against the chain.
+// faultyLedger is the real ledger on a database that can fail before a transaction, or lose
+// the response of a commit. It checks every block that an indexer reports as final.
 type faultyLedger struct {
 	Ledger
 	judge func(final invoice.Header)
-	gap   func() // reading begins above a gap
+	gap   func() // called when indexing starts above a gap
 
 	mu    sync.Mutex
-	fails int  // at the nth change from now on; 0 for never
-	after bool // the change is done all the same
+	fails int  // the nth change from now on fails; 0 for none
+	after bool // the failing change is committed
 }
 
 // failAtRandom has the nth change from now on fail.
@@ -32,7 +31,7 @@ func (l *faultyLedger) failAtRandom(nth int, after bool) {
 	l.fails, l.after = nth, after
 }
 
-// change makes a change of the ledger, or not.
+// change makes a change of the ledger, which may fail.
 func (l *faultyLedger) change(do func() error) error {
 	l.mu.Lock()
 	fails := l.fails == 1

@@ -55,7 +55,7 @@ func checkLedger(t testingT, c *chaintest.Chain, m *memory, depth uint64) {
 	}
 }
 
-// both cleans up when the rapid test ends, and is a testing.TB else.
+// both is a testing.TB that cleans up when the rapid test ends.
 type both struct {
 	testing.TB
 	rt *rapid.T

@@ -12,18 +12,18 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// oracle is the content of the chain, and of the ledger.
+// oracle has the content of the chain and of the ledger.
 type oracle struct {
 	*scenario
 	blocks   []*chaintest.Block // the chain
-	final    *chaintest.Block   // the newest final one; above it there is nothing
+	final    *chaintest.Block   // the newest final block, which is the head
 	payments map[string]store.PaymentRow
 	paid     map[*order][]*move // the canonical transfers that are stored as paying it, in the chain's order
 	events   map[string]int     // events that must exist, by type and subject
 }
 
-// compare compares the ledger with the chain. It computes the expected rows
-// independently; where several are right, it continues from what the ledger stored.
+// compare compares the ledger with the chain. It computes the expected rows independently.
+// Where several results are right, it continues with the one that the ledger stored.
 func (s *scenario) compare(final uint64) {
 	blocks := s.net.Blocks()
 	v := &oracle{
@@ -51,8 +51,8 @@ func (s *scenario) compare(final uint64) {
 	v.compareEvents()
 }
 
-// blockOf returns the block that the action is in on the chain, nil when it is in
-// none, and the index of its first log there.
+// blockOf returns the canonical block of the action, or nil, and the index of its first
+// log there.
 func (v *oracle) blockOf(d *action) (b *chaintest.Block, index int) {
 	for _, at := range d.at {
 		if v.blocks[min(at.Number, uint64(len(v.blocks)-1))] == at {
@@ -75,7 +75,7 @@ func (v *oracle) id(prefix string, m *move) string {
 	return invoice.TransferID(prefix, v.name, invoice.Hash(m.of.tx.Hash), m.ordinal)
 }
 
-// merchants reports whether the address is a merchant's with an order.
+// merchants reports whether the address is that of a merchant with an order.
 func (v *oracle) merchants(a invoice.Address) bool {
 	return slices.ContainsFunc(v.orders, func(o *order) bool { return o.Merchant == a })
 }
@@ -141,15 +141,15 @@ func (v *oracle) comparePayments() {
 	}
 }
 
-// pays notes whom a canonical transfer is stored as paying.
+// pays notes which order a canonical transfer is stored as paying.
 func (v *oracle) pays(m *move, p store.PaymentRow) {
 	if i := slices.IndexFunc(v.orders, func(o *order) bool { return o.ID == p.InvoiceID }); i >= 0 {
 		v.paid[v.orders[i]] = append(v.paid[v.orders[i]], m)
 	}
 }
 
-// compareAttribution holds the payment's order against those that the transfer
-// may be for.
+// compareAttribution checks that the payment's order is one of those that the transfer may
+// pay.
 func (v *oracle) compareAttribution(m *move, p store.PaymentRow) {
 	may := map[string]bool{}
 	for _, b := range m.of.at {
@@ -166,8 +166,8 @@ func (v *oracle) compareAttribution(m *move, p store.PaymentRow) {
 // none is the absence of an order.
 const none = ""
 
-// mayPay returns the orders that the transfer may be for when it is mined in a
-// block. There are several when it depends on what was seen first.
+// mayPay returns the orders that the transfer may pay when it is mined in a block. There
+// are several if the attribution depends on the order of observation.
 func (v *oracle) mayPay(m *move, b *chaintest.Block) []string {
 	switch m.attributionKind {
 	case named, byExact:
@@ -184,7 +184,7 @@ func (v *oracle) mayPay(m *move, b *chaintest.Block) []string {
 			continue
 		}
 		if o.amount > m.amount && v.others(m, o) >= o.amount-m.amount {
-			remains = append(remains, o.ID) // it may be the rest of that order
+			remains = append(remains, o.ID) // it may pay the remainder of that order
 		}
 		if o.amount != m.order.amount {
 			continue
@@ -204,8 +204,8 @@ func (v *oracle) mayPay(m *move, b *chaintest.Block) []string {
 	return append(ids, remains...)
 }
 
-// bound returns the block that the order is bound to. A reorg may have lowered
-// it since it was created.
+// bound returns the first block whose transfers may pay the order. A reorg may have lowered
+// it since the order was created.
 func (v *oracle) bound(o *order) uint64 {
 	inv, err := v.db.store.Invoice(v.Context(), o.ID)
 	if err != nil {
@@ -214,8 +214,8 @@ func (v *oracle) bound(o *order) uint64 {
 	return inv.FromBlock
 }
 
-// others returns how much may have been seen of other transfers that pay the
-// order in time.
+// others returns the sum of the other timely payments of the order that may have been
+// observed.
 func (v *oracle) others(than *move, o *order) (sum uint64) {
 	for _, d := range v.actions {
 		inTime := slices.ContainsFunc(d.at, func(b *chaintest.Block) bool { return b.Time <= o.ExpiresAt.Unix() })
@@ -257,8 +257,8 @@ func (v *oracle) compareRefunds() map[*order]uint64 {
 			id := v.id(invoice.PrefixRefund, m)
 			r := stored[id]
 			paid := v.payments[v.id(invoice.PrefixPayment, m.back)]
-			// One that is mined before what it pays back is seen as a refund
-			// when both are read together, or again.
+			// A refund that is mined before its payment is recognized if both are
+			// read together, or read again.
 			may := b != nil && paid.Status == invoice.Confirmed
 			must := may && !v.gapped && !v.partial && (paid.BlockNumber < b.Number || paid.BlockNumber == b.Number && v.isBefore(m.back, m, b))
 			confirmed := r.Status == invoice.Confirmed
@@ -291,7 +291,7 @@ func (v *oracle) isBefore(a, b *move, in *chaintest.Block) bool {
 	return false
 }
 
-// compareOrder works out what became of an invoice and compares.
+// compareOrder computes the expected state of an invoice and compares it.
 func (v *oracle) compareOrder(o *order, refunded uint64) {
 	got, err := v.db.store.Invoice(v.Context(), o.ID)
 	if err != nil {
@@ -354,7 +354,7 @@ func (v *oracle) compareOrder(o *order, refunded uint64) {
 		v.report(misread, "invoice %s has the exception %q and %s paid back, want %q and %d", o.ID, got.Exception, got.AmountRefunded, exception, refunded)
 	}
 	if v.gapped {
-		completing = timely // what is newest is read first
+		completing = timely // the newest blocks are read first
 	}
 	if want == invoice.Paid && got.Status == want && !slices.ContainsFunc(completing, func(m *move) bool {
 		b, _ := v.blockOf(m.of)

@@ -18,7 +18,7 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// plan is what a history is like as a whole.
+// plan has the parameters of a history.
 type plan struct {
 	finality  chain.Finality
 	nodes     int
@@ -28,8 +28,8 @@ type plan struct {
 	replicas  int
 	late      bool // indexing starts in the middle of the history
 	begin     bool // a first block is configured
-	long      bool // silences are long enough for logs to be read by range
-	stalls    bool // nodes may fall silent, and calls are not waited for
+	long      bool // stretches of empty blocks are long enough to be read by range
+	stalls    bool // calls of nodes may stall
 	steps     int
 }
 
@@ -55,7 +55,7 @@ type scenario struct {
 	ledger   *faultyLedger
 	service  *settle.Service
 	indexers []*Indexer
-	lived    *stage // what ends with a restart
+	lived    *stage // of what ends with a restart
 	random   *rand.ChaCha8
 	wall     atomic.Int64 // the time of the indexers, in milliseconds
 	clock    atomic.Int64 // the time of the service, in Unix seconds; it never goes back
@@ -63,11 +63,11 @@ type scenario struct {
 	parties        []party
 	orders         []*order
 	actions        []*action
-	loose          []*action // taken off the chain by a reorg, and not mined again
+	loose          []*action // removed from the chain by a reorg, and not mined again
 	forgedPayments []chaintest.Forge
 	partial        bool // some events of the registry, or refunds, may have been left out
 	falsifies      bool // the dishonest node falsifies answers
-	gapped         bool // what is newer was read before what is older
+	gapped         bool // newer blocks were read before older ones
 
 	mu      sync.Mutex
 	highest uint64 // block that a node can have reported
@@ -76,7 +76,7 @@ type scenario struct {
 	outcome historyOutcome
 }
 
-// historyOutcome is what came of a history.
+// historyOutcome is the result of a history.
 type historyOutcome struct {
 	plan          plan
 	discrepancies []discrepancy
@@ -105,13 +105,13 @@ func (s *scenario) report(kind, format string, args ...any) {
 
 func (s *scenario) count(what string) { s.outcome.tally[what]++ }
 
-// chance is true so many times in a hundred.
+// chance returns true with a probability in percent.
 func (s *scenario) chance(percent int) bool { return s.IntN(100) < percent }
 
 // pick returns one of several.
 func pick[T any](s *scenario, of ...T) T { return of[s.IntN(len(of))] }
 
-// hash is one that no other story has.
+// hash returns a hash that no other history has.
 func (s *scenario) hash(words ...any) (h invoice.Hash) {
 	return invoice.Hash(chaintest.NamedTx(s.name + fmt.Sprint(words...)).Hash)
 }
@@ -300,8 +300,8 @@ func (s *scenario) rescan() {
 func (s *scenario) read() {
 	w := pick(s, s.indexers...)
 	crash := false
-	// A node whose answers do not fit together since the chain forked
-	// between them is left alone for a second.
+	// A node whose answers are inconsistent, because the chain forked between
+	// them, has a backoff of a second.
 	believed := !s.falsifies || s.quorum > 1
 	switch n := s.IntN(100); {
 	case n < 15 && believed:
@@ -325,8 +325,7 @@ func (s *scenario) read() {
 	}
 }
 
-// during has something happen in the middle of the next reading, or a call
-// fail.
+// during has a random action happen in the middle of the next sync, or a call fail.
 func (s *scenario) during(f func()) {
 	var mu sync.Mutex
 	at := 1 + s.IntN(10)
@@ -366,7 +365,7 @@ func (s *scenario) syncAll(w *Indexer) {
 // pass lets time pass for the indexers.
 func (s *scenario) pass(d time.Duration) { s.wall.Add(d.Milliseconds()) }
 
-// note complains of a halt: no final block is ever replaced.
+// note records a halt as a finding, because no final block is ever replaced.
 func (s *scenario) note(err error) {
 	var halted *HaltedError
 	if errors.As(err, &halted) {
@@ -375,7 +374,7 @@ func (s *scenario) note(err error) {
 	}
 }
 
-// end lets everything settle down and compares.
+// end removes all faults, syncs until the ledger is complete, and compares.
 func (s *scenario) end() {
 	s.stalls = false
 	spared := s.clearFaults()
@@ -383,7 +382,7 @@ func (s *scenario) end() {
 	if s.chance(50) {
 		s.clock.Add(10_000)
 	}
-	last := s.highest // above it there is nothing
+	last := s.highest // the head
 	for s.net.Head().Number < last+8+s.finality.Depth {
 		s.clock.Add(chaintest.BlockSeconds)
 		s.mineBlock(nil)
@@ -413,7 +412,7 @@ func (s *scenario) end() {
 		cursor.Indexed.Number, cursor.Confirmed.Number, cursor.Gap, s.net.Head().Number, s.floor, err)
 }
 
-// drain reads until an indexer finds no more to do.
+// drain syncs until an indexer has nothing left to do.
 func (s *scenario) drain(w *Indexer) error {
 	w.cfg.Pool.RefreshHeads(s.Context())
 	var errs [2]error
@@ -426,7 +425,7 @@ func (s *scenario) drain(w *Indexer) error {
 	return errors.Join(errs[:]...)
 }
 
-// WantsEvents and Find make the story its own settle.Merchants.
+// WantsEvents and Find implement settle.Merchants.
 func (s *scenario) WantsEvents(string) bool { return false }
 func (s *scenario) Find(_ context.Context, id string) (m invoice.Merchant, known bool, err error) {
 	for _, p := range s.parties {

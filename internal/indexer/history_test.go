@@ -17,7 +17,7 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// Which histories are played: so many, with the seeds from the first on.
+// Flags that select the histories.
 var (
 	historySeed  = flag.Uint64("history.seed", 1, "seed of the first history")
 	historyCount = flag.Int("history.count", 2_000, "how many histories to play; a hundredth with -short")
@@ -26,25 +26,24 @@ var (
 const (
 	// historiesPerFile is how many histories share a SQLite database.
 	historiesPerFile = 250
-	// postgresEvery is how many histories there are for one on PostgreSQL,
-	// which is left out with -short.
+	// postgresEvery is the number of histories of which one runs on PostgreSQL,
+	// except with -short.
 	postgresEvery = 25
-	// maxFindings is after how many histories with findings the rest is left.
+	// maxFindings is the number of histories with findings after which the run ends.
 	maxFindings = 20
 )
 
 // TestHistories plays seeded histories of a chain against the real ledger on a
 // real database, and compares what is stored in the end with what the chain
-// says. A history is a function of its seed: invoices that are created by and
-// by; transactions that pay them in every way, and some that only look like
-// it; reorgs above what is final, between two syncs and in the middle of one;
-// nodes that fail and falsify; a database that refuses a transaction or loses
-// its answer; crashes, replicas, a first start long after the first payment,
-// and rescans.
+// has. A history is a function of its seed. It has invoices; transactions that pay them in
+// every way, and some that only resemble payments; reorgs above the finalized block,
+// between two syncs and during one; nodes that fail and falsify answers; a database that
+// refuses a transaction or loses the response of a commit; crashes, replicas, a first start
+// long after the first payment, and rescans.
 //
 // One node in a history may falsify answers; the others only fail, lag and stop
 // answering. The function falseAnswers describes the assumptions about false answers.
-// In the end all nodes answer, except that one of several may stay as it is.
+// At the end all nodes answer, except that one of several may keep its faults.
 //
 // Amounts, payers and blocks are drawn from few values, so that they collide. The
 // expected outcome of a transfer is known from its purpose, and is never computed by
@@ -130,11 +129,11 @@ func openHistoryDB(tb testing.TB, url string) *historyDB {
 	return &historyDB{store: storetest.Open(tb, url), sql: storetest.SQL(tb, url)}
 }
 
-// historyDBs are the databases of one worker.
+// historyDBs are the databases of one goroutine.
 type historyDBs struct {
 	run  *historyRun
 	file *historyDB
-	open *stage // for as long as the file is
+	open *stage // of the open database
 	used int
 }
 
@@ -163,8 +162,8 @@ func (d *historyDBs) close() {
 	}
 }
 
-// quickDir returns a folder in memory, where there is one, for as long as the test
-// runs. That a commit survives a loss of power is tested elsewhere.
+// quickDir returns a folder in memory, if the system has one, for the length of the test.
+// Durability of commits is tested elsewhere.
 func quickDir(s *stage) string {
 	const memory = "/dev/shm"
 	root := ""
@@ -183,8 +182,8 @@ func quickDir(s *stage) string {
 	return dir
 }
 
-// stage is a testing.TB whose cleanup is done at its end, and not only at the
-// test's, and which may fail on any goroutine.
+// stage is a testing.TB that runs its cleanup at its own end, before that of the test. It
+// may fail on any goroutine.
 type stage struct {
 	testing.TB
 	cleanups []func()
@@ -192,7 +191,7 @@ type stage struct {
 
 func (s *stage) Cleanup(f func()) { s.cleanups = append(s.cleanups, f) }
 
-// end does the cleanup.
+// end runs the cleanup.
 func (s *stage) end() {
 	for _, f := range slices.Backward(s.cleanups) {
 		f()
