@@ -19,9 +19,8 @@ type entryOf struct {
 	decimals        int
 }
 
-// TestAnvilWrongConfig runs a service whose configuration is right for one
-// chain and wrong for others: those stop and say what is wrong, and the one
-// works.
+// TestAnvilWrongConfig runs a service whose configuration is right for one chain and wrong
+// for others. Those stop and report the reason. The other chain works.
 func TestAnvilWrongConfig(t *testing.T) {
 	t.Parallel()
 	const nobody = "0x000000000000000000000000000000000000dEaD"
@@ -51,7 +50,7 @@ func TestAnvilWrongConfig(t *testing.T) {
 	other := s.chain.Accounts[4]
 	s.env = append(s.env, operator+"="+other.Key)
 	r := s.begin()
-	// Their invoices are taken, so that there is something to write.
+	// Invoices on the wrong chains are created, so that there is something to write.
 	for key := range says {
 		request := s.draft(1_000_000)
 		request.ChainKey = key

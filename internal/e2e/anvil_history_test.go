@@ -20,9 +20,9 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestAnvilHistories plays histories on anvil, with payments by cast: on a
-// chain that steps back, on one with the service's own transactions, and on
-// one that grows by itself, in turn.
+// TestAnvilHistories plays histories on anvil, with payments by cast: in turn on a chain
+// that is rolled back, on one with the service's own transactions, and on one that seals
+// blocks by itself.
 func TestAnvilHistories(t *testing.T) {
 	t.Parallel()
 	for n := range *histories {
@@ -60,8 +60,8 @@ type anvilScene struct {
 	rpc     *ethclient.Client
 }
 
-// withoutOperator has the service send no transactions: they could come
-// between what happens and what undoes it, which would undo final blocks.
+// withoutOperator starts the service without transactions of its own. A block with one
+// between a change and its reorg would make the reorg reach finalized blocks.
 func (a *anvilScene) withoutOperator() {
 	a.Helper()
 	text, err := os.ReadFile(a.config)

@@ -91,8 +91,8 @@ func TestAnvilDatabaseOutage(t *testing.T) {
 	s.expectEventsOnce(wantTypes)
 }
 
-// failsClosed has the test fail unless a request is answered by an error of the
-// service's own that reveals nothing internal.
+// failsClosed fails the test unless a request is answered with a problem document that
+// reveals nothing internal.
 func (s *service) failsClosed(r *replica, method, path, body string) {
 	s.Helper()
 	status, text := s.do(r, method, path, body)

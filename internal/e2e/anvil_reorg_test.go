@@ -13,8 +13,8 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// TestAnvilReorg has the chain forget a payment that was seen and not final,
-// and then one that was final.
+// TestAnvilReorg orphans a payment that was observed and not final, and then one that was
+// final.
 func TestAnvilReorg(t *testing.T) {
 	t.Parallel()
 	s := newService(t, storetest.Postgres(t), anviltest.Options{})
@@ -33,7 +33,7 @@ func TestAnvilReorg(t *testing.T) {
 		t.Fatalf("after its payment was reorged out the invoice is %+v", inv)
 	}
 
-	// Another transaction, or it would be the same payment mined again.
+	// A different transaction, since the same one would be the same payment.
 	kept := s.transfer(s.payer, s.till.Address, made.Invoice.TransferAmount, "--gas-limit", "100001")
 	if kept == lost {
 		t.Fatal("the payment was sent again as the same transaction")
@@ -52,8 +52,8 @@ func TestAnvilReorg(t *testing.T) {
 		webhook.InvoiceCreated, webhook.PaymentReceived, webhook.PaymentReceived, webhook.InvoicePaid,
 	}}
 
-	// The registry's own transactions can be forgotten as well. They are sent
-	// again, though not at once.
+	// A reorg can orphan the service's own transactions as well. They are sent
+	// again after a while.
 	second := s.create(r, 6_000_000)
 	wantTypes[second.ID] = []string{webhook.InvoiceCreated}
 	s.awaitEvent(webhook.InvoiceCreated, second.ID)
@@ -64,7 +64,7 @@ func TestAnvilReorg(t *testing.T) {
 	}
 	s.awaitCommitment(second.OnChainInvoiceID, contracts.StatusOpen)
 
-	// Nothing undoes what was final: the chain stops, and says why.
+	// After a reorg of a finalized block the chain stops and reports why.
 	payments := s.payments(r)
 	s.chain.Reorg(t, 3*finality)
 	s.awaitHalt(r)
@@ -98,8 +98,7 @@ func (s *service) awaitHalt(r *replica) {
 	})
 }
 
-// awaitIndexed waits until a replica has read all blocks there are, and
-// confirmed those that are final.
+// awaitIndexed waits until a replica has read all blocks and confirmed the final ones.
 func (s *service) awaitIndexed(r *replica) {
 	s.Helper()
 	head := s.chain.Height(s)

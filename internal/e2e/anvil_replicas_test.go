@@ -15,12 +15,11 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// outlastLeases is longer than what a killed replica had leased stays leased.
+// outlastLeases is longer than the leases of a killed replica last.
 const outlastLeases = 75 * time.Second
 
-// TestAnvilReplicas runs two replicas on one database, and kills one of them
-// and starts it again while they work. Nothing is lost and nothing is done
-// twice.
+// TestAnvilReplicas runs two replicas on one database, and kills and restarts one of them
+// while they work. Nothing is lost and nothing is done twice.
 func TestAnvilReplicas(t *testing.T) {
 	t.Parallel()
 	s := newService(t, storetest.Postgres(t), anviltest.Options{BlockTime: time.Second})
@@ -70,8 +69,7 @@ func TestAnvilReplicas(t *testing.T) {
 			t.Errorf("the replicas differ:\n%s", diff)
 		}
 	}
-	// A transaction that two writers had sent would have changed nothing the
-	// second time.
+	// A transaction that a second replica sent too would have had no effect.
 	if sent, useful := s.nonce()-before, s.registryTransactions(); sent != useful {
 		t.Errorf("%d transactions were sent to the registry, of which %d changed something", sent, useful)
 	}
@@ -88,8 +86,8 @@ func (s *service) nonce() int {
 	return n
 }
 
-// registryTransactions returns how many transactions have opened or closed
-// something.
+// registryTransactions returns the number of transactions that opened or closed
+// commitments.
 func (s *service) registryTransactions() int {
 	s.Helper()
 	changed := make(map[string]bool)

@@ -35,12 +35,11 @@ const (
 	deployerEnv    = "E2E_DEPLOYER_KEY"
 )
 
-// finality is how many blocks make a payment final here.
+// finality is the number of blocks after which a payment is final.
 const finality = 2
 
-// service is quittance serve as an operator sets it up: a database, a chain of
-// anvil's with the token and the registry, a merchant who receives events. Any
-// number of replicas run on it.
+// service is quittance serve as an operator sets it up: a database, anvil with the token
+// and the registry, and a merchant who receives events. It has any number of replicas.
 type service struct {
 	testing.TB
 	chain                     *anviltest.Anvil
@@ -167,7 +166,7 @@ func (s *service) beginProgram(path, config string) *replica {
 	return r
 }
 
-// start runs a replica and waits until all is well with it.
+// start runs a replica and waits until it is healthy.
 func (s *service) start() *replica {
 	s.Helper()
 	return s.startProgram(program, s.config)
@@ -181,7 +180,7 @@ func (s *service) startProgram(path, config string) *replica {
 	return r
 }
 
-// health is what /readyz says.
+// health is the response of /readyz.
 type health struct {
 	status   int
 	Ready    bool   `json:"ready"`
@@ -234,8 +233,8 @@ func (s *service) get(r *replica, path string) (status int, text string) {
 	return s.do(r, http.MethodGet, path, "")
 }
 
-// do sends a request with a body of JSON and returns the answer. header holds
-// names and values in turn.
+// do sends a request with a JSON body and returns the response. header has names and
+// values in turn.
 func (s *service) do(r *replica, method, path, body string, header ...string) (status int, text string) {
 	s.Helper()
 	request, err := http.NewRequestWithContext(s.Context(), method, r.url+path, strings.NewReader(body))
@@ -343,7 +342,7 @@ func (s *service) awaitPayment(r *replica, invoiceID, tx string, status apitypes
 	}
 }
 
-// statusOf returns where the registry has a commitment.
+// statusOf returns a commitment's status in the registry.
 func (s *service) statusOf(id string) contracts.Status {
 	s.Helper()
 	text := s.chain.Cast(s, "call", s.registry, "statusOf(bytes32)(uint8)", id)
@@ -354,7 +353,7 @@ func (s *service) statusOf(id string) contracts.Status {
 	return contracts.Status(n)
 }
 
-// awaitCommitment waits until the registry has a commitment in a state.
+// awaitCommitment waits until a commitment has a status in the registry.
 func (s *service) awaitCommitment(id string, want contracts.Status) {
 	s.Helper()
 	var is contracts.Status

@@ -15,15 +15,14 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// TestAnvil plays the life of invoices with quittance serve on PostgreSQL and a
-// chain of anvil's, paid by cast in every way there is. Nothing of the chain's
-// side is ours.
+// TestAnvil runs quittance serve on PostgreSQL and anvil. Invoices are paid by cast in
+// every way. The node and the wallet share no code with the service.
 func TestAnvil(t *testing.T) {
 	t.Parallel()
 	s := newService(t, storetest.Postgres(t), anviltest.Options{BlockTime: time.Second})
 	r := s.start()
 
-	// What the merchant receives about each invoice, and what the registry says.
+	// The merchant's events of each invoice, and its status in the registry.
 	wantTypes := make(map[string][]string)
 	registered := make(map[string]contracts.Status)
 	settled := []string{webhook.InvoiceCreated, webhook.PaymentReceived, webhook.InvoicePaid}
@@ -47,14 +46,14 @@ func TestAnvil(t *testing.T) {
 		}
 	}
 
-	// The last one is paid back, in two parts, of which neither is another
-	// invoice's amount.
+	// The last one is refunded in two parts, neither of which is the amount of
+	// another invoice.
 	back := paid[len(paid)-1]
 	wantTypes[back.ID] = append(wantTypes[back.ID][:3:3], webhook.PaymentRefunded, webhook.PaymentRefunded)
 	s.transfer(s.till, s.payer.Address, "1500000")
 	s.transfer(s.till, s.payer.Address, "3500000")
 
-	// One is never paid. The chain's clock alone decides, so it jumps.
+	// One is never paid. It expires by the chain's time, which is advanced.
 	request := s.draft(9_000_000)
 	request.ExpiresAt = s.chainTime() + 600
 	unpaid, err := s.api(r).CreateInvoice(t.Context(), request)
@@ -83,8 +82,8 @@ func TestAnvil(t *testing.T) {
 	s.expectEventsOnce(wantTypes)
 }
 
-// sendNotice has the provider announce an invoice's payment, which settles
-// nothing, and an impostor.
+// sendNotice sends a transfer notice of the provider, which settles nothing, and a forged
+// one.
 func (s *service) sendNotice(r *replica, made apitypes.CreateInvoiceResponse) {
 	s.Helper()
 	notice := fmt.Sprintf(`{"type":"transfers.created","data":{"id":"transfer of %s","amount":{"amount":"%s.00","currency":"USD"},
@@ -100,7 +99,7 @@ func (s *service) sendNotice(r *replica, made apitypes.CreateInvoiceResponse) {
 	}
 }
 
-// payTransferAmount pays as any wallet or exchange does.
+// payTransferAmount pays the transfer amount, as from any wallet or exchange.
 func (s *service) payTransferAmount(made apitypes.CreateInvoiceResponse) string {
 	if made.Invoice.TransferAmount == made.Invoice.Amount {
 		s.Errorf("the transfer amount %s does not tell the invoice from others", made.Invoice.TransferAmount)
@@ -108,7 +107,7 @@ func (s *service) payTransferAmount(made apitypes.CreateInvoiceResponse) string 
 	return s.transfer(s.payer, s.till.Address, made.Invoice.TransferAmount)
 }
 
-// payBareAmount pays by one who rounds.
+// payBareAmount pays the amount without suffix.
 func (s *service) payBareAmount(made apitypes.CreateInvoiceResponse) string {
 	return s.transfer(s.payer, s.till.Address, made.Invoice.Amount)
 }
@@ -137,8 +136,8 @@ func (s *service) payTerms(made apitypes.CreateInvoiceResponse) string {
 	return s.chain.Send(s, s.payer, s.registry, "pay("+terms+")", tuple).TxHash
 }
 
-// payAuthorized pays by an EIP-3009 authorization that the payer signs and
-// another sends.
+// payAuthorized pays by an EIP-3009 authorization that the payer signs and another account
+// submits.
 func (s *service) payAuthorized(made apitypes.CreateInvoiceResponse) string {
 	inv, before := made.Invoice, s.chainTime()+3600
 	typed := fmt.Sprintf(`{

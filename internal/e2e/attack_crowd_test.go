@@ -52,7 +52,7 @@ func TestPaidTogether(t *testing.T) {
 }
 
 // TestDust sends the shop a thousand tiny transfers that match no invoice. They are
-// recorded, and delay nothing.
+// recorded without delaying other payments.
 func TestDust(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

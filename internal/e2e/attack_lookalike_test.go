@@ -50,7 +50,7 @@ func TestLookalikeEvents(t *testing.T) {
 	penny := s.call(s.attacker, s.chain.Registry, registry.PackPay(cheap))
 
 	s.final()
-	// Both are real transfers of the token, and not payments.
+	// Both are genuine transfers of the token, but no payments.
 	moved := []listed{s.paid(dust, "7", nil), s.paid(penny, "1", nil)}
 	for i := range moved {
 		moved[i].from = attacker
@@ -68,8 +68,8 @@ func TestLookalikeEvents(t *testing.T) {
 	s.wantEvents()
 }
 
-// TestPoisoning has an attacker log transfers of nothing in everybody's name,
-// and a customer pay an address that looks like the shop's.
+// TestPoisoning has an attacker send zero transfers from the addresses of others, and a
+// customer pay an address that resembles the shop's.
 func TestPoisoning(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -110,8 +110,8 @@ func TestPoisoning(t *testing.T) {
 	s.wantEvents()
 }
 
-// TestForeignTags has transfers end in the commitment of an invoice that they
-// cannot be meant for, or that they do not fit.
+// TestForeignTags has calldata tags of invoices that the transfers cannot pay, or whose
+// amounts differ.
 func TestForeignTags(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -124,10 +124,10 @@ func TestForeignTags(t *testing.T) {
 	abroad := s.invoice("40000000", elsewhere)
 	tag := func(made apitypes.CreateInvoiceResponse) []byte { h := id(made); return h[:] }
 
-	// The tag is what the payer has written down, so it beats the amount.
+	// The tag is explicit, so it takes precedence over the amount.
 	wrongAmount := s.pay(s.payer, s.shop(), other.Invoice.TransferAmount, tag(named)...)
 	s.expect(named, webhook.PaymentReceived, webhook.InvoicePaid)
-	// At another address it names nothing, and the amount does.
+	// At another address the tag is ignored, and the amount counts.
 	wrongAddress := s.pay(s.payer, elsewhere, abroad.Invoice.TransferAmount, tag(other)...)
 	s.expect(abroad, webhook.PaymentReceived, webhook.InvoicePaid)
 	wrongToo := s.pay(s.payer, s.shop(), third.Invoice.TransferAmount, tag(abroad)...)
@@ -159,9 +159,9 @@ func TestForeignTags(t *testing.T) {
 	s.wantEvents()
 }
 
-// TestStolenPayment has an attacker carry out what customers have allowed, in
-// transactions of his own whose calldata ends in the commitment of an invoice
-// of his. He does not choose what their money is for.
+// TestStolenPayment has an attacker execute transfers that customers have allowed, in his
+// own transactions whose calldata ends in the commitment of his invoice. The customers'
+// payments are not attributed to it.
 func TestStolenPayment(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -173,8 +173,8 @@ func TestStolenPayment(t *testing.T) {
 	tag := id(ofAttacker)
 
 	moved := s.call(s.attacker, drainerAt, append(drainer.PackDrain(s.chain.Token, s.customer(), s.shop(), units(t, first.Invoice.TransferAmount)), tag[:]...))
-	// An authorization need not have an invoice for its nonce; the transfer's
-	// amount says as much. The submitter writes what follows it.
+	// The nonce of an authorization need not be an invoice's commitment; the
+	// amount attributes the payment. The submitter chooses the trailing calldata.
 	auth := s.authorize(s.payer, s.shop(), units(t, second.Invoice.TransferAmount), second)
 	auth.Nonce = common.HexToHash("0x0ddba11")
 	signature, err := auth.Sign(contracts.TestUSDCDomain(s.chain.ChainID(), s.chain.Token), s.payer)

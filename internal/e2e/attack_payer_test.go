@@ -15,8 +15,8 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// authorize returns an EIP-3009 authorization of the payer's with an invoice's
-// commitment as its nonce.
+// authorize returns an EIP-3009 authorization of the payer with an invoice's commitment as
+// its nonce.
 func (s *stage) authorize(payer *ecdsa.PrivateKey, to common.Address, amount *big.Int, made apitypes.CreateInvoiceResponse) contracts.Authorization {
 	return contracts.Authorization{
 		From: devchain.Address(payer), To: to, Value: amount, ValidAfter: new(big.Int),
@@ -35,8 +35,8 @@ func (s *stage) submit(payer *ecdsa.PrivateKey, auth contracts.Authorization) co
 	return hash
 }
 
-// TestStolenNonce has an attacker use the nonces by which customers pay, which
-// anyone can read: a nonce is unique for its authorizer alone.
+// TestStolenNonce has an attacker use the nonces of customers' authorizations, which are
+// public. A nonce is unique per authorizer only.
 func TestStolenNonce(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -65,8 +65,8 @@ func TestStolenNonce(t *testing.T) {
 	want = append(want, fromAttacker(s.paid(penny, "1", &nearlyNothing)))
 	submitted(s.submit(s.attacker, s.authorize(s.attacker, s.shop(), new(big.Int), nothing)))
 
-	// He submits the customer's authorization before the registry can. It is
-	// the customer's payment all the same, and cannot be repeated.
+	// He submits the customer's authorization before the registry. It is still
+	// the customer's payment, and cannot be repeated.
 	auth := s.authorize(s.payer, s.shop(), sum, frontRun)
 	overtaken := submitted(s.submit(s.payer, auth))
 	want = append(want, s.paid(overtaken, amount, &frontRun))
@@ -107,7 +107,7 @@ func TestStolenNonce(t *testing.T) {
 	s.expect(frontRun, webhook.PaymentReceived, webhook.InvoicePaid)
 	s.expect(twoPayers, webhook.PaymentReceived, webhook.PaymentReceived, webhook.InvoicePaid)
 
-	// The customers' own authorizations with the nonces are as good as ever.
+	// The customers' own authorizations with the nonces remain valid.
 	hash, err := s.chain.PayWithAuthorization(t.Context(), s.attacker, s.payer, s.contractTerms(toHimself))
 	if err != nil {
 		t.Fatal(err)
@@ -123,8 +123,8 @@ func TestStolenNonce(t *testing.T) {
 	s.wantEvents()
 }
 
-// TestThirdParty has one move the tokens of others, who allowed it: the payer
-// is who the money came from, not who sent the transaction.
+// TestThirdParty has an account move the tokens of others, who allowed it. The payer is the
+// owner of the tokens, not the sender of the transaction.
 func TestThirdParty(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -153,8 +153,8 @@ func TestThirdParty(t *testing.T) {
 	s.wantEvents()
 }
 
-// TestMerchantContract pays a settlement address that is a contract in every
-// way, and has it pay back.
+// TestMerchantContract pays a settlement address that is a contract, in every way, and has
+// it refund.
 func TestMerchantContract(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -183,7 +183,8 @@ func TestMerchantContract(t *testing.T) {
 	for _, hash := range tx[1:3] {
 		s.mined(hash, types.ReceiptStatusSuccessful)
 	}
-	// The wallet takes the last payment itself, and sends most of it on at once.
+	// The contract collects the last payment itself, and forwards most of it in
+	// the same transaction.
 	auth := s.authorize(s.payer, walletAt, units(t, collected.Invoice.Amount), collected)
 	signature, err := auth.SignReceive(contracts.TestUSDCDomain(s.chain.ChainID(), s.chain.Token), s.payer)
 	if err != nil {
@@ -192,7 +193,7 @@ func TestMerchantContract(t *testing.T) {
 	tx[3] = s.call(s.attacker, walletAt, wallet.PackCollect(s.chain.Token, auth.From, auth.Value, auth.ValidBefore, auth.Nonce,
 		signature.Bytes(), treasury, units(t, "39999999")))
 
-	// It pays two of them back.
+	// It refunds two of them.
 	for _, amount := range []string{"20000000", "30000000"} {
 		s.call(s.attacker, walletAt, wallet.PackSend(s.chain.Token, s.customer(), units(t, amount)))
 	}

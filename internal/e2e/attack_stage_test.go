@@ -27,9 +27,8 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// stage is quittance serve on a chain of go-ethereum's, of which the test
-// makes every block. What it has heard of the chain can be said exactly, and
-// so can what it must make of it.
+// stage is quittance serve on a go-ethereum node. The test makes every block, so it knows
+// exactly what the service has read and what the result must be.
 type stage struct {
 	*world
 	chain *devchain.Chain
@@ -111,7 +110,7 @@ func (s *stage) restart() {
 	})
 }
 
-// deploy brings a contract onto the chain.
+// deploy deploys a contract.
 func (s *stage) deploy(code string, constructor ...byte) common.Address {
 	s.Helper()
 	hash, err := s.chain.Create(s.Context(), s.attacker, append(common.FromHex(code), constructor...))
@@ -122,7 +121,7 @@ func (s *stage) deploy(code string, constructor ...byte) common.Address {
 	return s.mined(hash, types.ReceiptStatusSuccessful).ContractAddress
 }
 
-// seal makes a block of what was sent.
+// seal makes a block of the pending transactions.
 func (s *stage) seal() {
 	s.Helper()
 	if err := s.chain.Seal(s.Context()); err != nil {
@@ -153,8 +152,7 @@ func (s *stage) send(from *ecdsa.PrivateKey, to common.Address, data []byte) com
 	return hash
 }
 
-// muchGas is enough for 500 transfers, and below what a transaction may have
-// (EIP-7825).
+// muchGas is enough for 500 transfers, and below the limit of a transaction (EIP-7825).
 const muchGas = 15_000_000
 
 // call has a call mined, with success, in a block of its own.
@@ -213,8 +211,8 @@ func id(made apitypes.CreateInvoiceResponse) common.Hash {
 	return common.HexToHash(made.OnChainInvoiceID)
 }
 
-// final makes all that is on the chain final, and waits until the service has
-// read it.
+// final makes all transactions of the chain final, and waits until the service has read
+// them.
 func (s *stage) final() {
 	s.Helper()
 	for range finality {
@@ -244,7 +242,7 @@ func (s *stage) read() {
 	}
 }
 
-// listed is a payment as the service must have it.
+// listed is an expected payment.
 type listed struct {
 	tx       common.Hash
 	from, to common.Address
@@ -269,8 +267,7 @@ func (s *stage) payments() []apitypes.Payment {
 	return all
 }
 
-// wantPayments has the test fail unless these are all payments, in the order
-// of their blocks.
+// wantPayments fails the test unless these are all payments, in the order of their blocks.
 func (s *stage) wantPayments(want ...listed) {
 	s.Helper()
 	if diff := gocmp.Diff(want, s.listed(), gocmp.AllowUnexported(listed{})); diff != "" {
@@ -278,7 +275,7 @@ func (s *stage) wantPayments(want ...listed) {
 	}
 }
 
-// wantSame is wantPayments for those of which many are in one block.
+// wantSame is wantPayments for many payments in one block, in any order.
 func (s *stage) wantSame(want []listed) {
 	s.Helper()
 	count := make(map[listed]int)
@@ -305,7 +302,7 @@ func (s *stage) listed() (got []listed) {
 	return got
 }
 
-// paid is an USDC payment of the customer's to the shop that is final.
+// paid is a final USDC payment of the customer to the shop.
 func (s *stage) paid(tx common.Hash, amount string, to *apitypes.CreateInvoiceResponse) listed {
 	p := listed{tx: tx, from: s.customer(), to: s.shop(), amount: amount, currency: "USDC", status: apitypes.PaymentConfirmed}
 	if to != nil {
@@ -325,7 +322,7 @@ type invoiceState struct {
 // untouched is the state of an unpaid invoice.
 var untouched = invoiceState{status: apitypes.StatusOpen, paid: "0", back: "0"}
 
-// want has the test fail unless an invoice is in this state.
+// want fails the test unless an invoice is in this state.
 func (s *stage) want(made apitypes.CreateInvoiceResponse, want invoiceState) {
 	s.Helper()
 	inv, err := s.api().Invoice(s.Context(), made.ID)
@@ -338,13 +335,13 @@ func (s *stage) want(made apitypes.CreateInvoiceResponse, want invoiceState) {
 	}
 }
 
-// expect adds events that the merchant must get about an invoice.
+// expect adds events that the merchant must receive about an invoice.
 func (s *stage) expect(made apitypes.CreateInvoiceResponse, types ...string) {
 	s.wantTypes[made.ID] = append(s.wantTypes[made.ID], types...)
 }
 
-// wantEvents waits for the events that must come, and has the test fail over
-// others. An invoice that is made last shows that nothing else is under way.
+// wantEvents waits for the expected events, and fails the test if there are others. The
+// event of an invoice that is created last shows that no other is under way.
 func (s *stage) wantEvents() {
 	s.Helper()
 	s.ask(s.draft("987654321"))
@@ -365,8 +362,7 @@ func (s *stage) wantEvents() {
 	s.hook.exactly(s.wantTypes)
 }
 
-// awaitStatus makes blocks until the registry has an invoice's commitment in a
-// state.
+// awaitStatus makes blocks until an invoice's commitment has a status in the registry.
 func (s *stage) awaitStatus(made apitypes.CreateInvoiceResponse, want contracts.Status) {
 	s.Helper()
 	var got contracts.Status

@@ -20,8 +20,8 @@ const (
 )
 
 // TestFeeToken configures a token that keeps a hundredth of every transfer.
-// What counts is what its logs say has arrived; the registry, which believes
-// balances alone, takes no payment in it however it logs.
+// The amount in its logs counts. The registry compares balances and refuses payments in the
+// token, whatever it logs.
 func TestFeeToken(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

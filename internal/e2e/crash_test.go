@@ -17,24 +17,23 @@ var (
 )
 
 const (
-	// birthKills are kills while the first start makes keys, chain and
-	// database.
+	// birthKills is the number of kills while the first start makes keys, chain
+	// and database.
 	birthKills = 4
-	// birth is how long a first start takes on a quiet machine, and more.
+	// birth is longer than a first start takes on an idle machine.
 	birth = 400 * time.Millisecond
-	// life is the longest time that the program is left alone in between.
+	// life is the longest time between two kills.
 	life = 2 * time.Second
-	// shopCount is how many orders are in progress at a time.
+	// shopCount is the number of orders in progress at the same time.
 	shopCount = 6
-	// recovery bounds the time until everything has settled in the end: deliveries
-	// under way when the program was killed are tried again when their lease
-	// has ended, after 30 s, and those that failed twice after 36 s.
+	// recovery bounds the time until all work is done after the last kill.
+	// Deliveries in flight at the kill are retried when their lease has ended,
+	// after 30 s, and those that failed twice after 36 s.
 	recovery = 75 * time.Second
 )
 
-// TestCrash kills the program at random moments while invoices are created,
-// paid, refunded and left to expire, and holds what has become of them against
-// the chain.
+// TestCrash kills the program at random moments while invoices are created, paid, refunded
+// and expire, and compares their final state with the chain.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	if *seed == 0 {
@@ -54,7 +53,7 @@ func TestCrash(t *testing.T) {
 	r.setSecret(w.info.Load().Merchant.WebhookSecret)
 	shops := w.openShops(ctx, shopCount, random)
 
-	// Shops finish what they have begun when the kills are over.
+	// After the last kill, shops finish their orders.
 	closing := make(chan struct{})
 	trade, ctx := errgroup.WithContext(ctx)
 	for _, s := range shops {
@@ -99,8 +98,8 @@ func TestCrash(t *testing.T) {
 	awaitSettled(t, &auditor{world: w, shops: shops, receiver: r}, c)
 }
 
-// awaitSettled waits until all is as it must be, ends the program in order, and
-// looks once more.
+// awaitSettled waits for the expected state, stops the program gracefully, and checks the
+// state again.
 func awaitSettled(t *testing.T, a *auditor, c *child) {
 	t.Helper()
 	ctx := within(t, recovery)
@@ -133,7 +132,7 @@ func awaitSettled(t *testing.T, a *auditor, c *child) {
 	a.summary()
 }
 
-// elapse waits until a moment, or for the child's end.
+// elapse waits until a time, or until the child ends.
 func elapse(c *child, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -12,7 +12,7 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// TestDemo runs the demo as a newcomer does, but into a pipe.
+// TestDemo runs the demo with its output in a pipe.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	tmp := t.TempDir()
@@ -48,7 +48,7 @@ func TestDemo(t *testing.T) {
 	empty(t, tmp)
 }
 
-// TestDemoInterrupted ends the demo half-way.
+// TestDemoInterrupted interrupts the demo.
 func TestDemoInterrupted(t *testing.T) {
 	t.Parallel()
 	tmp := t.TempDir()
@@ -65,7 +65,7 @@ func TestDemoInterrupted(t *testing.T) {
 	empty(t, tmp)
 }
 
-// empty has the test fail when something is left in the folder.
+// empty fails the test unless the folder is empty.
 func empty(t *testing.T, dir string) {
 	t.Helper()
 	left, err := os.ReadDir(dir)

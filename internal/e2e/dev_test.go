@@ -24,7 +24,7 @@ import (
 // quick is the block time of worlds whose payments a test waits for.
 const quick = "200ms"
 
-// TestDevFlags starts worlds that cannot be.
+// TestDevFlags starts worlds with invalid flags.
 func TestDevFlags(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -63,7 +63,7 @@ func TestDevFlags(t *testing.T) {
 	}
 }
 
-// TestDevInfo reads the info file as another language would.
+// TestDevInfo reads the info file as plain JSON, as programs in other languages do.
 func TestDevInfo(t *testing.T) {
 	t.Parallel()
 	w, c := startWorld(t, "--block-time", quiet)
@@ -137,7 +137,7 @@ func TestDevInfoUnwritable(t *testing.T) {
 	}
 }
 
-// TestDevRestart ends a world in every way and finds it again.
+// TestDevRestart stops a world in every way and restarts it.
 func TestDevRestart(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
@@ -193,7 +193,7 @@ func TestDevRestart(t *testing.T) {
 	r.clean()
 }
 
-// TestDevTwice starts a world that runs already.
+// TestDevTwice starts a second process on the data of a running world.
 func TestDevTwice(t *testing.T) {
 	t.Parallel()
 	w, c := startWorld(t, "--block-time", quiet)
@@ -235,8 +235,7 @@ func TestDevStranger(t *testing.T) {
 	r.clean()
 }
 
-// paste runs the printed curl command, or takes it apart where there is no
-// curl.
+// paste runs the printed curl command, or sends its request if curl is not installed.
 func (w *world) paste(c *child) apitypes.CreateInvoiceResponse {
 	w.Helper()
 	var command string

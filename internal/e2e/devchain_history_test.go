@@ -15,8 +15,8 @@ import (
 	"github.com/quittance/quittance/contracts"
 )
 
-// TestGethHistories plays histories on go-ethereum's node, whose blocks hold
-// several transactions, and are replaced by blocks with the same ones.
+// TestGethHistories plays histories on a go-ethereum node. Its blocks have several
+// transactions, and are replaced by blocks with the same transactions.
 func TestGethHistories(t *testing.T) {
 	t.Parallel()
 	for n := range *histories {

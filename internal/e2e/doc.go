@@ -2,7 +2,6 @@
 // child process, HTTP and JSON-RPC over the network, webhooks received and
 // verified by the public package. It holds tests alone.
 //
-// TestCrash kills the program over and over, and the histories have reorgs and
-// power cuts happen to it on nodes of two makes; they print the command that
-// runs them again with the same random choices.
+// TestCrash kills the program repeatedly. The histories have reorgs and kills, on anvil and
+// go-ethereum. They print the command that repeats them with the same random choices.
 package e2e

@@ -38,7 +38,7 @@ func TestFailover(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute+time.Duration(*failovers)*time.Minute)
 	t.Cleanup(cancel)
 	primary, standby := startPair(ctx, t)
-	// The host that takes no writes is the first one, and is passed over.
+	// The first host is read-only, and is skipped.
 	s := newService(t, storetest.HostsDSN("postgres", standby, primary), anviltest.Options{BlockTime: time.Second})
 	replicas := []*replica{s.start(), s.start()}
 	orders := s.takeOrders(replicas...)

@@ -10,9 +10,9 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// TestReceiverFaults has receivers fail in every way, each twice at most: the
-// second pause is 30 s. Every event arrives in the end, under its first id and
-// with its first bytes, and receivers that are well notice nothing.
+// TestReceiverFaults has receivers fail in every way, each at most twice, because the
+// second backoff is 30 s. Every event arrives with its first id and bytes, and healthy
+// receivers are not affected.
 func TestReceiverFaults(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
@@ -73,8 +73,8 @@ func TestReceiverFaults(t *testing.T) {
 	r.clean()
 }
 
-// TestStopInFlight ends the program while a receiver hangs: it gives up soon,
-// and the event arrives after the next start.
+// TestStopInFlight stops the program while a receiver hangs. It stops within its grace, and
+// the event arrives after the next start.
 func TestStopInFlight(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
@@ -104,8 +104,8 @@ func TestStopInFlight(t *testing.T) {
 	r.clean()
 }
 
-// newUnreachable returns the address of a server that must not be called; it reports
-// those who do.
+// newUnreachable returns the address of a server that must not be called. A request fails
+// the test.
 func newUnreachable(tb testing.TB, asked chan<- string) string {
 	tb.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -13,8 +13,7 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// check compares payments, invoices and events with the chain: what was paid
-// falsely, missed or counted twice.
+// check compares payments, invoices and events with the chain.
 func (h *history) check() {
 	h.Helper()
 	shop := h.shopOf()
@@ -72,8 +71,8 @@ func (h *history) check() {
 	h.checkEvents(must)
 }
 
-// state is the state that a bill must be in, from the transfers that pay it in the
-// chain's order.
+// state returns the expected state of a bill, from the transfers that pay it in the order
+// of the chain.
 func (b *bill) state(transfers []movement) invoiceState {
 	s := untouched
 	var total, inTime big.Int
@@ -102,8 +101,8 @@ func (b *bill) state(transfers []movement) invoiceState {
 	return s
 }
 
-// checkPayments compares those that are listed. What is on the chain must be
-// confirmed, and the rest orphaned.
+// checkPayments compares the listed payments. Those on the chain must be confirmed, and the
+// others orphaned.
 func (h *history) checkPayments(want map[string]string) {
 	h.Helper()
 	for p, err := range h.client().Payments(h.Context(), client.PaymentFilter{IncludePending: true, IncludeUnattributed: true}) {
@@ -124,8 +123,8 @@ func (h *history) checkPayments(want map[string]string) {
 	}
 }
 
-// checkEvents waits for the events that must come, and has the test fail over
-// others; but for payments that a reorg undid, which may have been seen.
+// checkEvents waits for the expected events, and fails the test if there are others, except
+// those of orphaned payments, which may have been observed.
 func (h *history) checkEvents(must map[string]bool) {
 	h.Helper()
 	var missing map[string]bool

@@ -20,8 +20,7 @@ var (
 	firstHistory = flag.Uint64("history", 1, "seed of the first history; the next ones count on from it")
 )
 
-// scene is a service, in a process of its own, on a chain on which anything
-// can happen.
+// scene is a service, in its own process, on a chain that a history controls.
 type scene interface {
 	testing.TB
 	begins() // runs the service
@@ -32,18 +31,18 @@ type scene interface {
 	receiver() *receiver // the merchant's endpoint
 
 	node() *ethclient.Client
-	// What follows changes the chain. Where transactions wait, they are in the
-	// block that comes next, and each is in a block of its own elsewhere.
+	// The methods below change the chain. If waits is true, transactions wait for
+	// the next block. Otherwise each is mined at once, in its own block.
 	waits() bool
 	transfers(refund bool, amount *big.Int, tag []byte) common.Hash
 	paysRegistry(made apitypes.CreateInvoiceResponse) common.Hash
 	paysAuthorized(made apitypes.CreateInvoiceResponse) common.Hash
 	dates(unix int64) // the next block
 	mines()
-	// reorgs replaces as many of the newest blocks. back is what the new ones
-	// hold, in order.
+	// reorgs replaces the newest blocks. back has the transactions of the new
+	// ones, in order.
 	reorgs(depth int, back [][]*types.Transaction)
-	undoes(what func()) // has something happen, and then the head step back
+	undoes(what func()) // calls what, and then removes the blocks since
 }
 
 // shopOf says between whom a scene's transfers are.
@@ -66,7 +65,7 @@ const (
 	ways
 )
 
-// bill is an invoice with a plan. No two are over the same amount.
+// bill is an invoice with the way in which it will be paid. All amounts differ.
 type bill struct {
 	way      way
 	amount   *big.Int
@@ -76,18 +75,18 @@ type bill struct {
 }
 
 const (
-	// billStep is between the amounts of bills: more than the suffix of a
-	// transfer amount.
+	// billStep is the difference between the amounts of two bills. It is larger
+	// than the suffix of a transfer amount.
 	billStep = 10_000
-	// shortLived and longLived are how long bills last, in seconds.
+	// shortLived and longLived are times until bills expire, in seconds.
 	shortLived = 60
 	longLived  = 1_000_000
 	// historySteps is the number of actions in a history.
 	historySteps = 40
 )
 
-// history is a story of invoices, payments, refunds, reorgs below finality and
-// power cuts. Every choice comes from a seed.
+// history is a random sequence of invoices, payments, refunds, reorgs of blocks that are not
+// final, and kills of the service. It is a function of its seed.
 type history struct {
 	scene
 	rand    *rand.Rand
@@ -100,8 +99,7 @@ type history struct {
 	refund  map[common.Hash]*bill
 }
 
-// play plays a history, and compares what the service says in the end with the
-// chain.
+// play plays a history, and compares the final state of the service with the chain.
 func play(s scene, seed uint64, mayUndo bool) {
 	s.Helper()
 	test, _, _ := strings.Cut(s.Name(), "/")
@@ -151,7 +149,7 @@ func (h *history) chainTime() int64 {
 	return int64(header.Time)
 }
 
-// bill has the shop make an invoice.
+// bill creates an invoice.
 func (h *history) bill() { h.billFor(way(h.rand.IntN(int(ways))), longLived) }
 
 func (h *history) billFor(w way, life int64) *bill {
@@ -198,7 +196,7 @@ func (h *history) powerCut() {
 	}
 }
 
-// some returns one of the bills that are as wanted, or nil.
+// some returns one of the bills that match, or nil.
 func (h *history) some(wanted func(*bill) bool) *bill {
 	var found []*bill
 	for _, b := range h.bills {
@@ -257,9 +255,9 @@ func (h *history) paidBy(b *bill, tx common.Hash) {
 	h.waiting++
 }
 
-// payAgain pays a part of a bill that was paid, or the double.
+// payAgain pays a part of a paid bill, or twice its amount.
 func (h *history) payAgain() {
-	// Another payment would take the bare amount's meaning away.
+	// With another payment, the bare amount would be ambiguous.
 	b := h.some(func(b *bill) bool { return b.paid && b.way != byBareAmount })
 	if b == nil {
 		return
@@ -269,7 +267,7 @@ func (h *history) payAgain() {
 	h.mineMaybe()
 }
 
-// dust sends next to nothing, for nothing.
+// dust sends a tiny transfer for no bill.
 func (h *history) dust() {
 	h.send(nil, big.NewInt(int64(1+h.rand.IntN(9))), nil)
 	h.mineMaybe()
@@ -284,7 +282,7 @@ func (h *history) edge() {
 	h.flush()
 }
 
-// payBack refunds half of a bill whose payment is on the chain now.
+// payBack refunds half of a bill whose payment is on the chain.
 func (h *history) payBack() {
 	h.flush()
 	b := h.some(func(b *bill) bool { return b.paid && !b.refunded })
@@ -298,7 +296,7 @@ func (h *history) payBack() {
 	h.mineMaybe()
 }
 
-// onChain reports whether a bill has been paid on the chain as it is.
+// onChain reports whether a payment of the bill is on the chain.
 func (h *history) onChain(b *bill) bool {
 	for tx, other := range h.payment {
 		if other == b {
@@ -322,14 +320,14 @@ func (h *history) block() {
 	h.waiting = 0
 }
 
-// mineMaybe adds a block, or leaves what waits to the next one.
+// mineMaybe adds a block, or leaves the pending transactions to the next one.
 func (h *history) mineMaybe() {
 	if h.rand.IntN(3) > 0 {
 		h.flush()
 	}
 }
 
-// flush adds a block if anything waits for one.
+// flush adds a block if transactions are pending.
 func (h *history) flush() {
 	if h.waits() && h.waiting > 0 {
 		h.block()
@@ -337,8 +335,8 @@ func (h *history) flush() {
 	h.waiting = 0
 }
 
-// reorg replaces blocks that cannot be final for anyone. All, some or none of
-// their transactions come back, in the same or in other blocks.
+// reorg replaces blocks that are not final. All, some or none of their transactions are
+// mined again, in the same or in other blocks.
 func (h *history) reorg() {
 	h.Helper()
 	h.flush()
@@ -367,8 +365,8 @@ func (h *history) reorg() {
 	h.forget(txs[kept:])
 }
 
-// forget has customers notice, sometimes, that nothing of what they paid is
-// there any more.
+// forget marks bills as unpaid, at random, whose payments are not on the chain any more, so
+// that they can be paid again.
 func (h *history) forget(txs []*types.Transaction) {
 	for _, tx := range txs {
 		if b := h.payment[tx.Hash()]; b != nil && h.rand.IntN(3) > 0 && !h.onChain(b) {
@@ -377,7 +375,7 @@ func (h *history) forget(txs []*types.Transaction) {
 	}
 }
 
-// undo has payments made, seen and undone.
+// undo has payments made, observed and orphaned.
 func (h *history) undo() {
 	h.flush()
 	if h.head() < h.top {
@@ -403,8 +401,7 @@ func (h *history) undo() {
 	}
 }
 
-// end adds blocks until everything that happened is final, and every short
-// bill is past its time.
+// end adds blocks until all transactions are final and every short-lived bill has expired.
 func (h *history) end() {
 	h.flush()
 	h.run()

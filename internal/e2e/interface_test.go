@@ -111,7 +111,7 @@ func (w *world) rows() map[string]int {
 	return counts
 }
 
-// refusal is a request that must be refused, and how.
+// refusal is a request that must be refused, with its problem.
 type refusal struct {
 	name, method, path, body string
 	headers                  []string
@@ -204,7 +204,7 @@ func (w *world) badCreates() []refusal {
 	return append(all, refusal{name: "no type", method: http.MethodPost, path: "/api/invoices", body: whole, status: 415, code: "unsupported_media_type"})
 }
 
-// flipped is an address, as JSON, whose checksum is wrong.
+// flipped is the JSON text of an address with a wrong checksum.
 func flipped(address string) string {
 	letters := []byte(address)
 	for i := 2; i < len(letters); i++ {
@@ -288,7 +288,7 @@ func (w *world) notice(id, amount, currency, chain string) string {
 		`"destination":{"type":"blockchain","address":%q,"chain":%q}}}`, id, amount, currency, w.info.Load().Merchant.Address, chain)
 }
 
-// TestAnswers asks what the interface and its decisions say of good requests.
+// TestAnswers checks the responses to valid requests.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	w, _ := startWorld(t, "--block-time", quiet)
