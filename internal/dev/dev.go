@@ -12,7 +12,6 @@ import (
 	"log/slog"
 	"math/big"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -119,6 +118,8 @@ func Run(ctx context.Context, cfg Config, ready func(*World)) (err error) {
 		return err
 	}
 	info := newInfo("http://"+listener.Addr().String(), kept, local, node)
+	routes := landing{info, cfg.Now}.routes()
+	routes["GET "+infoPath] = info
 	endpoint := poster.Endpoint{URL: cfg.WebhookURL, Secret: kept.MerchantSecret}
 	return server.Run(ctx, server.Config{
 		Listeners: []*server.Listener{listener}, Database: "sqlite:" + filepath.Join(cfg.Dir, "quittance.db"),
@@ -132,7 +133,7 @@ func Run(ctx context.Context, cfg Config, ready func(*World)) (err error) {
 		},
 		WebhookAllow: poster.Loopback(),
 		Now:          cfg.Now, Rand: cfg.Rand, Logger: cfg.Logger,
-		Routes: map[string]http.Handler{"GET " + infoPath: info},
+		Routes: routes,
 		Ready:  func(string) { ready(&World{Info: info, Node: node}) },
 	})
 }

@@ -1,0 +1,57 @@
+package e2e
+
+import (
+	"html"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestDevLandingPage follows every link of the page at a world's root, and its form to the
+// checkout of a new invoice.
+func TestDevLandingPage(t *testing.T) {
+	t.Parallel()
+	w, _ := startWorld(t)
+	get := func(path string) string {
+		answer, err := w.http.Get(w.url(path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close() //nolint:errcheck // it was read
+		body, err := io.ReadAll(answer.Body)
+		if err != nil || answer.StatusCode != http.StatusOK {
+			t.Errorf("%s: %s %v", path, answer.Status, err)
+		}
+		return string(body)
+	}
+	page := get("/")
+	info := w.info.Load()
+	for _, want := range []string{info.Merchant.Address, info.Chain.RPCURL, info.Chain.Token} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not show %s", want)
+		}
+	}
+	for _, key := range []string{info.Merchant.PrivateKey, info.Payer.PrivateKey, info.Merchant.WebhookSecret} {
+		if strings.Contains(page, key) {
+			t.Error("the page shows a secret")
+		}
+	}
+	links := regexp.MustCompile(`href="(/[^"]*)"`).FindAllStringSubmatch(page, -1)
+	if len(links) < 8 {
+		t.Errorf("the page has %d links", len(links))
+	}
+	for _, link := range links {
+		get(html.UnescapeString(link[1]))
+	}
+	answer, err := w.http.PostForm(w.url("/dev/invoices"), url.Values{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close() //nolint:errcheck // it is not read
+	if answer.StatusCode != http.StatusOK || !strings.HasPrefix(answer.Request.URL.Path, "/checkout/inv_") {
+		t.Errorf("the form leads to %s, %s", answer.Request.URL, answer.Status)
+	}
+}
