@@ -127,6 +127,29 @@ func TestOperatorTakesAnAddressBack(t *testing.T) {
 	})
 }
 
+// TestHoldingIsReadOnceASecond checks that creates to one address make no statements for it
+// within a second.
+func TestHoldingIsReadOnceASecond(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		grants := func() (n int) {
+			w.must(w.db.sql.QueryRowContext(t.Context(), "SELECT count(*) FROM address_grants WHERE address = '"+w.address.String()+"'").Scan(&n))
+			return n
+		}
+		w.create()
+		for _, statement := range []string{"DELETE FROM address_grants WHERE address = '", "DELETE FROM held_addresses WHERE address = '"} {
+			_, err := w.db.sql.ExecContext(t.Context(), statement+w.address.String()+"'")
+			w.must(err)
+		}
+		for passed, want := range []int{0, 1} {
+			w.create()
+			if got := grants(); got != want {
+				t.Errorf("after %d s: %d grants, want %d", passed, got, want)
+			}
+			w.seconds.Add(1)
+		}
+	})
+}
+
 // TestHoldersModel plays random creates, lists, payments and attributions by the operator and
 // by merchants that share four addresses. An address belongs to the merchant that used or
 // listed it first, until the operator uses or lists it for others. No merchant gets an
