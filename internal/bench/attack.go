@@ -30,8 +30,8 @@ const (
 	refusalLength = 250
 	// slowPause is how long a slow client waits before each byte.
 	slowPause = time.Second
-	// slowSpread is for how long slow connections are opened: as long as the service lets
-	// a header take, so that it closes them evenly.
+	// slowSpread is the time in which the slow connections are opened. It equals the
+	// service's limit for a header, so that the service closes them evenly.
 	slowSpread = 5 * time.Second
 )
 

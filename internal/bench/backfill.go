@@ -22,18 +22,17 @@ import (
 )
 
 const (
-	// bareSpan is how many blocks the bare loop asks for at once: some 13 MB.
+	// bareSpan is the number of blocks of one request of the bare loop: about 13 MB.
 	bareSpan = 40
 	// seedBatch is how many invoices go into one transaction.
 	seedBatch = 5000
-	// filledPoll is the time between two looks at whether a back-fill is done.
+	// filledPoll is the interval at which the end of a back-fill is polled.
 	filledPoll = 20 * time.Millisecond
 	// fillPatience bounds a back-fill.
 	fillPatience = 15 * time.Minute
 )
 
-// holding returns the node that holds the history, which is made the first
-// time.
+// holding returns the node that holds the history. The first call makes it.
 func (b *bench) holding(ctx context.Context, h history) (*node, error) {
 	if n := b.nodes[h]; n != nil {
 		return n, nil
@@ -65,8 +64,8 @@ func (b *bench) measureBackfill(ctx context.Context, kind string) error {
 	return b.backfill(ctx, kind, n, n.WS)
 }
 
-// measureSingles does the same with each payment in a transaction of its own,
-// the most that there is to ask a node for.
+// measureSingles does the same with each payment in its own transaction, which takes the
+// most requests to the node.
 func (b *bench) measureSingles(ctx context.Context, kind string) error {
 	n, err := b.holding(ctx, single(b.blocks))
 	if err != nil {
@@ -127,7 +126,7 @@ func (b *bench) backfill(ctx context.Context, kind string, n *node, url string) 
 	return nil
 }
 
-// rate returns how many logs of the history a second that is.
+// rate returns logs of the history per second.
 func (n *node) rate(took time.Duration) string {
 	return fmt.Sprintf("%.0f", float64(n.logs())/took.Seconds())
 }
@@ -154,8 +153,8 @@ func (n *node) filled(ctx context.Context, s *service) error {
 	}
 }
 
-// verify fails unless each payment of the history is recorded as it must be,
-// and returns the number of their events.
+// verify fails unless each payment of the history paid its invoice, and returns the number
+// of their events.
 func (n *node) verify(ctx context.Context, database string) (events int, err error) {
 	for _, check := range []struct {
 		query string
@@ -214,14 +213,14 @@ func (n *node) ceiling(ctx context.Context, url string) (time.Duration, string, 
 	return c.best, c.note, nil
 }
 
-// ceiling is what a bare loop takes, and which.
+// ceiling is the time of the fastest bare loop, and its name.
 type ceiling struct {
 	best time.Duration
 	note string
 }
 
-// bestBareLoop returns how long the faster of two bare loops took, and how many
-// ranges it had in flight.
+// bestBareLoop returns the time of the faster of two bare loops, and how many ranges it had
+// in flight.
 func (n *node) bestBareLoop(ctx context.Context, fetch func(first, last uint64) ([]types.Log, error)) (best time.Duration, inFlight int, err error) {
 	for _, many := range []int{1, 4} {
 		took, err := n.bareLoop(ctx, many, fetch)
@@ -235,8 +234,7 @@ func (n *node) bestBareLoop(ctx context.Context, fetch func(first, last uint64) 
 	return best, inFlight, nil
 }
 
-// bareLoop fetches and decodes the history's logs, with so many ranges in
-// flight.
+// bareLoop fetches and decodes the history's logs, with a number of ranges in flight.
 func (n *node) bareLoop(ctx context.Context, inFlight int, fetch func(first, last uint64) ([]types.Log, error)) (time.Duration, error) {
 	began := time.Now()
 	var next, found atomic.Int64
@@ -266,9 +264,8 @@ func (n *node) bareLoop(ctx context.Context, inFlight int, fetch func(first, las
 	return time.Since(began), nil
 }
 
-// seed fills a database with so many open invoices, of which the history pays
-// the first, and with as many addresses to watch. Those that the history pays to
-// are among the first batch's.
+// seed fills a database with open invoices, of which the history pays the first, and with as
+// many settlement addresses. Those that the history pays are in the first batch.
 func seed(ctx context.Context, url string, n *node, invoices int) (err error) {
 	s, err := store.Open(ctx, url)
 	if err != nil {

@@ -18,10 +18,9 @@ const (
 	countedBlocks = 50
 	// warmBlocks come before them.
 	warmBlocks = 5
-	// quiet is a poll interval that no measurement lasts for.
+	// quiet is a poll interval that is longer than a measurement.
 	quiet = time.Hour
-	// caughtUpPatience bounds the wait for the server to have read what there
-	// is.
+	// caughtUpPatience bounds the wait until the server has read all blocks.
 	caughtUpPatience = time.Minute
 )
 
@@ -96,7 +95,7 @@ func (w *world) callsOf(ctx context.Context, blocks int, before func() error) (f
 	return float64(last-first) / float64(blocks), err
 }
 
-// status is what is used of the server's account of its chain.
+// status has the members of GET /status that are used.
 type status struct {
 	Head, Indexed, Confirmed uint64
 	Finality                 string
@@ -124,7 +123,7 @@ func (s *service) status(ctx context.Context) (st status, err error) {
 	return body.Chains[0], nil
 }
 
-// callsMade returns how many calls the server has made so far.
+// callsMade returns the number of calls of the server so far.
 func (s *service) callsMade(ctx context.Context) (calls uint64, err error) {
 	st, err := s.status(ctx)
 	for _, p := range st.Providers {

@@ -22,16 +22,15 @@ func (accepted) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader("")), Request: r}, nil
 }
 
-// claimed is how leasing went for a while.
+// claimed is the result of a measurement of leasing.
 type claimed struct {
 	leases     []time.Duration
 	deliveries int64
 }
 
-// measureClaims measures how long leasing takes with very many deliveries
-// waiting, while another transaction holds a snapshot of the database and
-// while none does: with a snapshot, nothing that was delivered since can be
-// cleared away.
+// measureClaims measures how long leasing takes with very many waiting deliveries, with and
+// without another transaction that holds a snapshot of the database. A snapshot keeps the
+// database from removing the rows of what was delivered since.
 func (b *bench) measureClaims(ctx context.Context, kind string) (err error) {
 	if kind != "postgres" || b.waiting == 0 {
 		return nil
@@ -78,7 +77,7 @@ func (b *bench) measureClaims(ctx context.Context, kind string) (err error) {
 	return nil
 }
 
-// claim has a worker lease and deliver, to nowhere, for the time of a
+// claim has a worker lease deliveries, which succeed without a network, for the time of a
 // snapshot.
 func (b *bench) claim(ctx context.Context, s *store.Store) (claimed, error) {
 	d := newDeliverer(s, &http.Client{Transport: accepted{}}, func(string) string { return "http://127.0.0.1/" })

@@ -132,7 +132,7 @@ func (b *bench) measureMemory(ctx context.Context, kind string) (err error) {
 	if _, err := create(ctx, w, func(begun int64) bool { return begun <= int64(b.open) }); err != nil {
 		return err
 	}
-	// A block is read with all of them open.
+	// The block is read while all of them are open.
 	if err := w.node.Seal(ctx); err != nil {
 		return err
 	}

@@ -38,8 +38,8 @@ const (
 	deliverLanes = 64
 )
 
-// serveSink answers every request with 200 until its standard input
-// ends. It runs in a process of its own, so that its CPU time is its own.
+// serveSink answers every request with 200 until its standard input ends. It is a process of
+// its own, so that its CPU time is not that of the worker.
 func serveSink(ctx context.Context) error {
 	var listen net.ListenConfig
 	l, err := listen.Listen(ctx, "tcp", "0.0.0.0:0") // all of 127.0.0.0/8
@@ -184,7 +184,7 @@ func ownCPU() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// deliverer is a worker that counts what it finishes and times what it leases.
+// deliverer is a worker whose outcomes are counted and whose leasing is timed.
 type deliverer struct {
 	*store.Store
 	client *http.Client
@@ -236,7 +236,7 @@ func (d *deliverer) FinishDeliveries(ctx context.Context, outcomes []delivery.Ou
 	return lost, err
 }
 
-// until runs the worker until it has delivered so many.
+// until runs the worker until it has delivered a number of events.
 func (d *deliverer) until(ctx context.Context, want int64) error {
 	d.want = want
 	return d.while(ctx, func(ctx context.Context) error {
@@ -274,7 +274,7 @@ const scheduleBatch = 500
 
 var scheduled atomic.Int64
 
-// schedule inserts so many events for each of the merchants, in turns.
+// schedule inserts a number of events for each of the merchants, in turns.
 func schedule(ctx context.Context, s *store.Store, merchants []string, each int, due time.Time) error {
 	if err := addMerchants(ctx, s, merchants); err != nil {
 		return err

@@ -70,17 +70,17 @@ func (b *bench) measureDoors(ctx context.Context, kind string) (err error) {
 		{fmt.Sprintf("%d guesses/s at keys", guessRate), attack{Guessed: w.server.url}},
 		{fmt.Sprintf("%d slow connections at each door", slowPerDoor), attack{Slow: addresses}},
 	} {
-		if err := b.besideAttack(ctx, kind, w, getter, a.what, a.attack); err != nil {
+		if err := b.withAndWithoutAttack(ctx, kind, w, getter, a.what, a.attack); err != nil {
 			return fmt.Errorf("%s: %w", a.what, err)
 		}
 	}
 	return nil
 }
 
-// besideAttack measures normal traffic with and without an attack, in turns, so that
-// other load on the machine affects both alike. For guesses there is a third turn, with as
-// many requests to a bare server, which cost the service nothing.
-func (b *bench) besideAttack(ctx context.Context, kind string, w *world, g *getter, what string, a attack) error {
+// withAndWithoutAttack measures normal traffic with and without an attack, in turns, so that
+// other load on the machine affects both equally. For guesses there is a third turn, with as
+// many requests to a bare server instead of the service.
+func (b *bench) withAndWithoutAttack(ctx context.Context, kind string, w *world, g *getter, what string, a attack) error {
 	var without, with, bare turns
 	for range doorsRounds {
 		if err := without.measure(ctx, w, g, attack{}, b.turn); err != nil {

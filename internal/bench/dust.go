@@ -35,9 +35,9 @@ func (dustMerchants) Find(context.Context, string) (m invoice.Merchant, known bo
 	return m, true, nil
 }
 
-// measureDust measures how long it takes to observe and to confirm dust whose
-// calldata names one invoice, as much that names none, also where many invoices
-// ask for its amount, and as many refunds of one payment. While these are observed, invoices are created.
+// measureDust measures how long it takes to observe and to confirm many tiny payments: with
+// calldata that names one invoice, without, without while many invoices ask for their
+// amount, and as refunds of one payment. While they are observed, invoices are created.
 func (b *bench) measureDust(ctx context.Context, kind string) error {
 	untagged, err := b.dust(ctx, kind, "untagged")
 	if err != nil {
@@ -83,7 +83,7 @@ func (b *bench) measureDust(ctx context.Context, kind string) error {
 	return nil
 }
 
-// dustTimes are what one run took.
+// dustTimes are the durations of one run.
 type dustTimes struct {
 	observed, confirmed time.Duration
 	created             int           // invoices, while the payments were observed
@@ -129,10 +129,9 @@ func (b *bench) dust(ctx context.Context, kind, name string) (times dustTimes, e
 	return times, err
 }
 
-// fillDust measures how long it takes to fill in the blocks with the dust when
-// the chain was first read above them, and a payment that names the invoice is
-// in the first block that was read. Where this payment paid the invoice, the
-// blocks are filled in by one transaction.
+// fillDust measures how long it takes to back-fill the blocks with the dust if indexing
+// started above them, at a block with a payment that names the invoice. If this payment paid
+// the invoice, one transaction stores the blocks.
 func (b *bench) fillDust(ctx context.Context, kind, name string, paid bool) (took time.Duration, err error) {
 	s, _, err := b.openStore(ctx, kind, fmt.Sprintf("dust_filled_%s_%t", name, paid))
 	if err != nil {
@@ -212,7 +211,7 @@ func (d *dust) request(amount uint64) settle.CreateRequest {
 	}}
 }
 
-// create creates an invoice every now and then until the context ends.
+// create creates an invoice every dustPause until the context ends.
 func (d *dust) create(ctx context.Context, times *dustTimes) error {
 	pause := time.NewTicker(dustPause)
 	defer pause.Stop()
@@ -235,8 +234,8 @@ func (d *dust) create(ctx context.Context, times *dustTimes) error {
 	}
 }
 
-// blocks returns the blocks that hold the dust, by its name. That of refunds
-// begins with the payment that is paid back.
+// blocks returns the blocks with the dust of a name. The blocks of refunds begin with the
+// payment that is refunded.
 func (d *dust) blocks(name string) []settle.Block {
 	t := invoice.Transfer{
 		ChainKey: chain.Local, Token: d.token, Currency: chain.USDC, From: invoice.Address{0xbb}, To: d.invoice.Merchant, Amount: invoice.NewAmount(1),

@@ -41,17 +41,16 @@ const (
 	shops = 1000
 	// historyAge is how far in the past the blocks are dated.
 	historyAge = 2 * time.Hour
-	// historyTail is how many empty blocks follow, so that all that matters is
-	// final by any rule.
+	// historyTail is the number of empty blocks after the payments, which make
+	// them final by any rule.
 	historyTail = 8
-	// noiseGas and batchGas are the gas limits of transactions that do much.
+	// noiseGas and batchGas are the gas limits of transactions with many logs.
 	noiseGas, batchGas = 5_000_000, 3_000_000
 	callGas            = 200_000
 )
 
-// mixed and single are the histories: payments as a busy service sees them, a
-// fifth of them alone in their transactions, and the worst case, in which all
-// are.
+// mixed and single are the histories. In mixed, a fifth of the payments are alone in their
+// transactions, as for a busy service. In single, the worst case, all are.
 func mixed(blocks int) history { return history{Blocks: blocks, Noise: 450, Singles: 10, Batches: 2} }
 func single(blocks int) history {
 	return history{Blocks: blocks, Noise: 450, Singles: 50}
@@ -71,8 +70,8 @@ func account(n int) invoice.Address {
 	return invoice.Address(crypto.Keccak256([]byte("settlement"), word[:])[:20])
 }
 
-// invoiceOf returns the invoice that the history's nth payment pays. Those past
-// its payments are paid by none and have an address of their own each.
+// invoiceOf returns the invoice that the history's nth payment pays. Beyond the number of
+// payments it returns an unpaid invoice with its own address.
 func (h history) invoiceOf(n int, token invoice.Address, now time.Time) invoice.Invoice {
 	shop := n
 	if n < h.payments() {
@@ -126,8 +125,8 @@ func serveNode(ctx context.Context, text string) (err error) {
 	return nil
 }
 
-// write makes the blocks. The token moves no balances, so that its logs are
-// cheap to make; what a reader sees of them is no different.
+// write makes the blocks. The token emits logs without moving balances, which is faster. A
+// reader of logs sees no difference.
 func (h history) write(ctx context.Context, node *devchain.Chain) (nodeReady, error) {
 	payer := devchain.Address(node.Keys.Payer)
 	nonce, err := node.Client().PendingNonceAt(ctx, payer)
@@ -198,7 +197,7 @@ func (w *historyWriter) fill() {
 	}
 }
 
-// pay returns whom the next payment goes to, and how much.
+// pay returns the receiver and the amount of the next payment.
 func (w *historyWriter) pay() (common.Address, *big.Int) {
 	inv := w.invoiceOf(w.paid, invoice.Address(w.token), time.Time{})
 	w.paid++
@@ -216,8 +215,8 @@ func (w *historyWriter) sign(to *common.Address, data []byte, gas uint64) {
 	w.nonce++
 }
 
-// seal makes a block of the transactions, past the pool, and sees that all of
-// them succeeded.
+// seal makes a block of the transactions, without the pool, and fails unless all of them
+// succeeded.
 func (w *historyWriter) seal(ctx context.Context, node *devchain.Chain) error {
 	txs := w.txs
 	w.txs = nil

@@ -26,7 +26,7 @@ func (b *bench) measureHostile(ctx context.Context, kind string) error {
 	if kind != "sqlite" {
 		return nil
 	}
-	// Not worth inflating: the sender must not even begin to.
+	// A compressed body, which the sender must not inflate.
 	bomb := "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nConnection: close\r\n\r\n\x1f\x8b\x08" + strings.Repeat("\x00", 1<<20)
 	for _, c := range []struct {
 		what, at string
@@ -51,9 +51,9 @@ func (b *bench) measureHostile(ctx context.Context, kind string) error {
 	return nil
 }
 
-// exchangeWith runs exchanges with a receiver that answers a text, byte by byte if
-// it drips, and then x for ever. It returns how long the longest took, and by
-// how much the heap had grown when it was largest.
+// exchangeWith runs exchanges with a receiver that answers with a text, byte by byte if it
+// drips, and then with x without end. It returns the longest duration and the largest growth
+// of the heap.
 func exchangeWith(ctx context.Context, text string, drip time.Duration) (longest time.Duration, grown uint64, err error) {
 	var listen net.ListenConfig
 	l, err := listen.Listen(ctx, "tcp", "127.0.0.1:0")
@@ -117,7 +117,7 @@ func answerForEver(conn net.Conn, begin []byte, drip time.Duration) {
 			}
 		}
 	}
-	// What is no header yet drips; behind a header, the body does.
+	// An incomplete header drips; after a complete header, the body does.
 	if i := bytes.Index(begin, []byte("\r\n\r\n")); i >= 0 {
 		if _, err := conn.Write(begin); err != nil {
 			return
@@ -134,7 +134,7 @@ func answerForEver(conn net.Conn, begin []byte, drip time.Duration) {
 	}
 }
 
-// filler is what a body without end consists of.
+// filler is the content of an endless body.
 var filler = bytes.Repeat([]byte("x"), 64<<10)
 
 // heap returns how many bytes of the heap are in use.

@@ -26,14 +26,14 @@ const (
 	isolationRounds = 3
 	// holeQueue is how many events wait for the one merchant that never answers.
 	holeQueue = 10_000
-	// drainPatience bounds the wait for retries to go.
+	// drainPatience bounds the wait until all retries were sent.
 	drainPatience = 10 * time.Minute
 	// perMerchant is how many exchanges with one merchant there may be at once.
 	perMerchant = 8
 )
 
-// clinic are the receivers of merchants, some of which never answer.
-type clinic struct {
+// receivers are the endpoints of merchants, some of which never answer.
+type receivers struct {
 	url  string // of those that do
 	hole string // of those that never answer
 	// switching is that of the others, which answer 101 Switching Protocols and
@@ -49,18 +49,18 @@ type clinic struct {
 	total    atomic.Int64
 }
 
-func newClinic(url string) *clinic {
-	return &clinic{url: url, answered: make(map[string]time.Time), expected: make(map[string]time.Time), busy: make(map[string]int)}
+func newReceivers(url string) *receivers {
+	return &receivers{url: url, answered: make(map[string]time.Time), expected: make(map[string]time.Time), busy: make(map[string]int)}
 }
 
-// openClinic serves merchants.
-func openClinic(ctx context.Context) (*clinic, error) {
+// openReceivers starts the receivers of merchants.
+func openReceivers(ctx context.Context) (*receivers, error) {
 	var listen net.ListenConfig
 	l, err := listen.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	c := newClinic("http://" + l.Addr().String())
+	c := newReceivers("http://" + l.Addr().String())
 	hole, err := listen.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
@@ -116,7 +116,7 @@ func swallow(l net.Listener, answer string) {
 }
 
 // endpoint is where a merchant's events go.
-func (c *clinic) endpoint(merchantID string) string {
+func (c *receivers) endpoint(merchantID string) string {
 	switch {
 	case strings.HasPrefix(merchantID, "hole"):
 		return c.hole
@@ -129,22 +129,22 @@ func (c *clinic) endpoint(merchantID string) string {
 // timed is a transport that notes when deliveries were answered.
 type timed struct {
 	outbound.Transport
-	clinic *clinic
+	receivers *receivers
 }
 
 // RoundTrip is http.RoundTripper's.
 func (t timed) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := t.Transport.RoundTrip(r)
 	if err == nil && resp.StatusCode == http.StatusOK {
-		t.clinic.mu.Lock()
-		t.clinic.answered[r.Header.Get(webhook.HeaderDelivery)] = time.Now()
-		t.clinic.mu.Unlock()
+		t.receivers.mu.Lock()
+		t.receivers.answered[r.Header.Get(webhook.HeaderDelivery)] = time.Now()
+		t.receivers.mu.Unlock()
 	}
 	return resp, err
 }
 
-// client returns a webhook client whose answers the clinic notes.
-func (c *clinic) client() *http.Client {
+// client returns a webhook client. The receivers note the times of its responses.
+func (c *receivers) client() *http.Client {
 	client := newClient()
 	client.Transport = timed{client.Transport.(outbound.Transport), c}
 	return client
@@ -153,7 +153,7 @@ func (c *clinic) client() *http.Client {
 // trickle commits events for the merchants at a rate for some time, wakes the
 // worker after each, and waits until all have arrived. It returns how long
 // each took from its commit, and how many did not arrive.
-func (c *clinic) trickle(ctx context.Context, s *store.Store, d *deliverer, merchants []string, rate int, during time.Duration) ([]time.Duration, int, error) {
+func (c *receivers) trickle(ctx context.Context, s *store.Store, d *deliverer, merchants []string, rate int, during time.Duration) ([]time.Duration, int, error) {
 	tick := time.NewTicker(time.Second / time.Duration(rate))
 	defer tick.Stop()
 	c.mu.Lock()
@@ -200,20 +200,20 @@ type failingEndpoints struct {
 	each   int // events
 }
 
-// isolation measures the latency of healthy merchants while others are sick.
-func (b *bench) isolation(ctx context.Context, kind, name string, healthy int, sick failingEndpoints) (took []time.Duration, missing int, err error) {
-	c, err := openClinic(ctx)
+// isolation measures the latency of healthy merchants while the endpoints of others fail.
+func (b *bench) isolation(ctx context.Context, kind, name string, healthy int, failing failingEndpoints) (took []time.Duration, missing int, err error) {
+	c, err := openReceivers(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer func() { err = errors.Join(err, c.stop()) }()
-	s, _, err := b.openStore(ctx, kind, fmt.Sprintf("%s_%d", name, sick.count))
+	s, _, err := b.openStore(ctx, kind, fmt.Sprintf("%s_%d", name, failing.count))
 	if err != nil {
 		return nil, 0, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	well := merchantNames("well", healthy)
-	if err := schedule(ctx, s, merchantNames(sick.prefix, sick.count), sick.each, time.Now()); err != nil {
+	if err := schedule(ctx, s, merchantNames(failing.prefix, failing.count), failing.each, time.Now()); err != nil {
 		return nil, 0, err
 	}
 	if err := addMerchants(ctx, s, well); err != nil {
@@ -243,9 +243,9 @@ func (b *bench) measureSwitching(ctx context.Context, kind string) error {
 	return b.compare(ctx, kind, "switching", 100, failingEndpoints{"switch", "switching", 300, 5})
 }
 
-// compare measures the healthy merchants with and without the sick ones, in
-// turns, so that what else the machine does falls to both alike.
-func (b *bench) compare(ctx context.Context, kind, name string, healthy int, sick failingEndpoints) error {
+// compare measures the healthy merchants with and without the failing ones, in turns, so
+// that other load on the machine affects both equally.
+func (b *bench) compare(ctx context.Context, kind, name string, healthy int, failing failingEndpoints) error {
 	var without, with []time.Duration
 	starved := 0
 	for round := range isolationRounds {
@@ -255,14 +255,14 @@ func (b *bench) compare(ctx context.Context, kind, name string, healthy int, sic
 			return errors.Join(err, missed(lost))
 		}
 		without = append(without, took...)
-		if took, lost, err = b.isolation(ctx, kind, name, healthy, sick); err != nil {
+		if took, lost, err = b.isolation(ctx, kind, name, healthy, failing); err != nil {
 			return err
 		}
 		with = append(with, took...)
 		starved += lost
 	}
 	p99, ceiling := quantile(with, 0.99), quantile(without, 0.99)
-	b.report.row(kind, fmt.Sprintf("commit to 2xx, p99 of %d healthy merchants beside %d %s ones", healthy, sick.count, sick.what), p99, ceiling,
+	b.report.row(kind, fmt.Sprintf("commit to 2xx, p99 of %d healthy merchants beside %d %s ones", healthy, failing.count, failing.what), p99, ceiling,
 		fmt.Sprintf("%.2f", float64(p99)/float64(ceiling)), fmt.Sprintf("ceiling: without them, in turns; medians %v and %v; starved: %d",
 			quantile(with, 0.5), quantile(without, 0.5), starved))
 	return nil
@@ -275,11 +275,10 @@ func missed(n int) error {
 	return fmt.Errorf("%d events did not arrive", n)
 }
 
-// measureRecovery measures what happens when very many retries fall due at
-// once to endpoints that answer again: how fast they go, and how long new
-// events take meanwhile.
+// measureRecovery measures the throughput of very many retries that are due at once, to
+// endpoints that answer again, and the latency of new events meanwhile.
 func (b *bench) measureRecovery(ctx context.Context, kind string) (err error) {
-	c, err := openClinic(ctx)
+	c, err := openReceivers(ctx)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// arrival is an event as it came in.
+// arrival is a received event.
 type arrival struct {
 	typ, invoiceID string
 	at             time.Time
@@ -60,8 +60,8 @@ func (b *bench) measureLatency(ctx context.Context, kind string) (err error) {
 	return nil
 }
 
-// onePayment pays an invoice and returns how long after the sealing of their
-// blocks the two events came.
+// onePayment pays an invoice and returns how long after the sealing of its blocks each of
+// the two events arrived.
 func onePayment(ctx context.Context, w *world, arrivals <-chan arrival) (received, paid time.Duration, err error) {
 	made, err := w.request(ctx)
 	if err != nil {
@@ -99,14 +99,14 @@ func (w *world) request(ctx context.Context) (apitypes.CreateInvoiceResponse, er
 	})
 }
 
-// pay sends the transfer that pays the invoice; it waits to be sealed.
+// pay sends the transfer that pays the invoice, to be sealed in the next block.
 func (w *world) pay(ctx context.Context, made apitypes.CreateInvoiceResponse) error {
 	amount, _ := new(big.Int).SetString(made.Invoice.TransferAmount, 10)
 	_, err := w.node.SendToken(ctx, w.node.Keys.Payer, common.HexToAddress(made.Invoice.MerchantAddress), amount, nil)
 	return err
 }
 
-// seal seals a block and returns when that was done.
+// seal seals a block and returns the time.
 func seal(ctx context.Context, node *devchain.Chain) (time.Time, error) {
 	err := node.Seal(ctx)
 	return time.Now(), err
@@ -158,7 +158,7 @@ func receive(ctx context.Context, arrivals chan<- arrival) (url string, stop fun
 	return "http://" + l.Addr().String(), s.Close, nil
 }
 
-// quantile returns the q-quantile of durations, rounded to be read.
+// quantile returns the q-quantile of durations, rounded.
 func quantile(all []time.Duration, q float64) time.Duration {
 	sorted := slices.Sorted(slices.Values(all))
 	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))].Round(100 * time.Microsecond)

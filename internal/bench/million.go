@@ -10,9 +10,8 @@ import (
 // quietBlocks are the blocks of ten minutes at two seconds each.
 const quietBlocks = 300
 
-// measureMillion measures the server's resident memory with very many watched
-// addresses and open invoices, while it back-fills the history and follows ten
-// minutes' worth of blocks.
+// measureMillion measures the server's resident memory with very many settlement addresses
+// and open invoices, while it back-fills the history and follows blocks of ten minutes.
 func (b *bench) measureMillion(ctx context.Context, kind string) (err error) {
 	if b.million == 0 {
 		return nil

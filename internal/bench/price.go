@@ -22,10 +22,9 @@ const (
 	priceCreates = 600
 )
 
-// measurePrice measures how long it takes to create an invoice, and to observe
-// a block with one payment of it, where an address has very many closed
-// invoices of the same price, and where it has none. The two take turns, so
-// that other load on the machine costs both the same.
+// measurePrice measures how long it takes to create an invoice, and to observe a block with
+// its payment, at an address with very many closed invoices of the same price and at one
+// without. The two take turns, so that other load on the machine affects both equally.
 func (b *bench) measurePrice(ctx context.Context, kind string) (failed error) {
 	var runs [2]priceRun
 	for i, closed := range []int{0, priceClosed} {

@@ -17,15 +17,15 @@ import (
 const (
 	// slowReaders is how many clients read full pages slowly.
 	slowReaders = 100
-	// readersTime is for how long they do.
+	// readersTime is the length of the measurement.
 	readersTime = 10 * time.Second
 	// readerBuffer is the receive buffer of such a client, and readerRate how much
 	// it reads in a tenth of a second.
 	readerBuffer, readerRate = 4096, 1024
 )
 
-// measureReaders measures the server's resident memory while slow clients read
-// the largest pages that there can be.
+// measureReaders measures the server's resident memory while slow clients read the largest
+// pages.
 func (b *bench) measureReaders(ctx context.Context, kind string) (err error) {
 	url, err := b.url(ctx, kind, "readers")
 	if err != nil {
@@ -72,7 +72,7 @@ func (b *bench) measureReaders(ctx context.Context, kind string) (err error) {
 	return nil
 }
 
-// createLarge creates invoices whose events are about as large as they can be.
+// createLarge creates invoices whose events have about the maximum size.
 func (w *world) createLarge(ctx context.Context, n int) error {
 	items := make([]apitypes.LineItem, 100)
 	for i := range items {

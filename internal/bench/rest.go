@@ -17,11 +17,10 @@ import (
 // until every endpoint is known to be healthy.
 const restWarmUp = 2 * time.Second
 
-// measureRest measures what CPU time an event takes at a steady rate that is far
-// from a burst: of this process, which also inserts the events, and of
-// PostgreSQL. The receiver is a process of its own and does not count. The ceiling
-// is what remains without the worker: the same inserts alone and the same signed
-// posts alone, at the same rate.
+// measureRest measures the CPU time of an event at a low, steady rate: that of this process,
+// which also inserts the events, and that of PostgreSQL. The receiver is another process and
+// does not count. The ceiling is the same inserts alone plus the same signed posts alone, at
+// the same rate.
 func (b *bench) measureRest(ctx context.Context, kind string) (err error) {
 	sink, port, err := startProcess(ctx, "sink", struct{}{})
 	if err != nil {
@@ -41,7 +40,7 @@ func (b *bench) measureRest(ctx context.Context, kind string) (err error) {
 	if err != nil {
 		return err
 	}
-	c := newClinic("")
+	c := newReceivers("")
 	d := newDeliverer(s, c.client(), func(id string) string { return sinkURL(id, port) })
 	var idle, event restCost
 	var p99 time.Duration
@@ -101,7 +100,7 @@ func (b *bench) restOfInserts(ctx context.Context, kind string, s *store.Store, 
 	})
 }
 
-// paced calls fn at a rate for some time, one call after the other.
+// paced calls fn sequentially at a rate for a time.
 func paced(ctx context.Context, rate int, during time.Duration, fn func(i int) error) error {
 	tick := time.NewTicker(time.Second / time.Duration(rate))
 	defer tick.Stop()
@@ -181,8 +180,8 @@ func (b *bench) serverCPU(ctx context.Context, kind string) (cpu time.Duration, 
 	return cpu, nil
 }
 
-// processStat is what Linux knows of a process: its parent, and the CPU time of
-// its own and of its children that have ended.
+// processStat has the parent of a process, and the CPU time of the process and of its ended
+// children.
 type processStat struct {
 	parent     string
 	own, ended time.Duration

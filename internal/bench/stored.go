@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	// storedPoll is the time between two looks at whether a payment is stored.
+	// storedPoll is the interval at which the API is polled for a payment.
 	storedPoll = 200 * time.Microsecond
 	// pollInterval is the server's without a subscription.
 	pollInterval = time.Second
-	// polledPayments is how many payments are measured then; each takes a
-	// second or so.
+	// polledPayments is the number of payments that are measured without a
+	// subscription; each takes about a second.
 	polledPayments = 20
 	// burst is how many payments one block holds.
 	burst = 500
@@ -72,8 +72,7 @@ func (b *bench) stored(ctx context.Context, kind, how, rpc string, payments int)
 	return nil
 }
 
-// shows waits until the API lists so many payments, pending ones too, that are
-// wanted.
+// shows waits until the API lists a number of wanted payments, including pending ones.
 func (w *world) shows(ctx context.Context, want int, wanted func(apitypes.Payment) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, eventPatience)
 	defer cancel()

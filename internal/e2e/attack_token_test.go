@@ -52,7 +52,7 @@ func TestFeeToken(t *testing.T) {
 		p.currency = "FEE"
 		return p
 	}
-	// An exact transfer arrives short, and matches no invoice.
+	// After the fee, a transfer of the exact amount matches no invoice.
 	short := new(big.Int).Sub(units(t, made.Invoice.TransferAmount), new(big.Int).Quo(units(t, made.Invoice.TransferAmount), big.NewInt(100)))
 	plain := transfer(made.Invoice.TransferAmount)
 	tagged := transfer("10000000", tag[:]...)

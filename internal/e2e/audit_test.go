@@ -21,7 +21,7 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// movement is a transfer of the token as the chain has it.
+// movement is a transfer of the token on the chain.
 type movement struct {
 	tx        common.Hash
 	ordinal   int // of the log in its transaction
@@ -88,8 +88,7 @@ func (a *wallet) statusOf(ctx context.Context, id common.Hash) (contracts.Status
 	return contracts.Status(status), err
 }
 
-// auditor compares what the service says with what the shops did and what is
-// on the chain. The chain is the judge.
+// auditor compares the service's state with the shops' actions and with the chain.
 type auditor struct {
 	*world
 	shops    []*shop
@@ -104,7 +103,7 @@ func (a *auditor) fault(format string, args ...any) {
 	a.wrong = append(a.wrong, fmt.Sprintf(format, args...))
 }
 
-// audit returns all that is not as it must be in the end.
+// audit returns the faults of the final state.
 func (a *auditor) audit(ctx context.Context) []string {
 	a.wrong, a.expected = nil, make(map[string]bool)
 	invoices := make(map[string][]apitypes.Invoice) // by merchant and amount
@@ -186,7 +185,7 @@ func (m movement) id(prefix, chainKey string) string {
 	return invoice.TransferID(prefix, chainKey, invoice.Hash(m.tx), m.ordinal)
 }
 
-// payments compares those that are listed with the token's logs.
+// payments compares the listed payments with the token's logs.
 func (a *auditor) payments(ctx context.Context) {
 	want := make(map[string]string)
 	for _, m := range a.chain {
@@ -225,7 +224,7 @@ func (s *shop) invoiceOf(m movement) string {
 	return ""
 }
 
-// events compares those that came with those that must.
+// events compares the received events with the expected ones.
 func (a *auditor) events() {
 	got, problems := a.receiver.got()
 	a.wrong = append(a.wrong, problems...)
@@ -249,7 +248,7 @@ func (a *auditor) events() {
 	}
 }
 
-// commitments checks what the registry says of every invoice.
+// commitments checks every invoice's status in the registry.
 func (a *auditor) commitments(ctx context.Context) {
 	info := a.info.Load().Chain
 	for inv, err := range a.api().Invoices(ctx, client.InvoiceFilter{PageSize: 200}) {

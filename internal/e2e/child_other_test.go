@@ -4,5 +4,5 @@ package e2e
 
 import "syscall"
 
-// dieWithParent can promise nothing here; tests end their children anyway.
+// dieWithParent has no effect on this system. Tests end their children themselves.
 func dieWithParent() *syscall.SysProcAttr { return nil }

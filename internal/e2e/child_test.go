@@ -26,8 +26,7 @@ type child struct {
 	done           chan struct{} // closed when it has ended
 }
 
-// launch starts the program. It does not outlive the test, and what it wrote
-// is shown when the test fails.
+// launch starts the program until the test ends. Its output is logged if the test fails.
 func launch(tb testing.TB, args ...string) *child {
 	tb.Helper()
 	return launchWith(tb, nil, args...)
@@ -72,13 +71,13 @@ func startChild(tb testing.TB, cmd *exec.Cmd) *child {
 	return c
 }
 
-// kill ends the child as a power cut would, and waits until it is gone.
+// kill kills the child with SIGKILL and waits until it has ended.
 func (c *child) kill() {
 	_ = c.cmd.Process.Kill() // one that has ended already cannot be killed
 	<-c.done
 }
 
-// ended reports whether the child is gone.
+// ended reports whether the child has ended.
 func (c *child) ended() bool {
 	select {
 	case <-c.done:
@@ -112,7 +111,7 @@ func (c *child) exit(tb testing.TB, within time.Duration) int {
 	}
 }
 
-// await looks again and again until ok is true.
+// await polls until ok returns true.
 func await(ctx context.Context, ok func() bool) error {
 	ticker := time.NewTicker(poll)
 	defer ticker.Stop()

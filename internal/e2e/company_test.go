@@ -110,7 +110,7 @@ var (
 	ready     = regexp.MustCompile(`msg=ready url=(https://127\.0\.0\.1:\d+)`)
 )
 
-// serve runs the service, waits until it is ready, and learns where its doors are.
+// serve runs the service, waits until it is ready, and notes the addresses of its doors.
 func (c *company) serve() {
 	c.Helper()
 	c.serving = launchWith(c, c.env, "serve", "--config", c.config)
@@ -302,7 +302,7 @@ func (c *company) revoke(trusted certstest.Pair, merchants, operator apitypes.Ke
 	}
 }
 
-// checkAudit verifies the audit log, and wants actions in the part of a merchant.
+// checkAudit verifies the audit log, and checks which actions a merchant's part has.
 func (c *company) checkAudit(merchantID string, want ...access.Action) {
 	c.Helper()
 	if out := c.command("audit", "verify"); !strings.Contains(out, "is intact") {

@@ -32,8 +32,8 @@ func (w *world) linked(transferID string) (payment string, stored bool) {
 	return payment, n == 1
 }
 
-// TestNotices announces transfers before and after they are on the chain, and
-// some that never come.
+// TestNotices sends notices of transfers before and after they are mined, and of some that
+// never are.
 func TestNotices(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
@@ -80,7 +80,7 @@ func TestNotices(t *testing.T) {
 	r.clean()
 }
 
-// major writes minor units of USDC as a provider does.
+// major formats minor units of USDC as a decimal number.
 func major(tb testing.TB, minor string) string {
 	tb.Helper()
 	digits := units(tb, minor).String()

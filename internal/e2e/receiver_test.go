@@ -28,8 +28,8 @@ type event struct {
 	accepted   int // of them, those that were answered 2xx
 }
 
-// receiver is a merchant's endpoint. It verifies each delivery with the public
-// package and remembers all that came, also what it did not accept.
+// receiver is a merchant's endpoint. It verifies each delivery with the public package, and
+// keeps all of them, including those that it did not accept.
 type receiver struct {
 	testing.TB
 	*httptest.Server
@@ -69,14 +69,14 @@ func (r *receiver) setSecret(secret string) {
 	r.secret = secret
 }
 
-// behave has the receiver answer deliveries in another way; nil accepts them.
+// behave sets how the receiver answers deliveries; nil accepts them.
 func (r *receiver) behave(answer func(http.ResponseWriter, *http.Request, event)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.answer = answer
 }
 
-// hangUp is a way to answer: not at all.
+// hangUp closes the connection without a response.
 func hangUp(http.ResponseWriter, *http.Request, event) { panic(http.ErrAbortHandler) }
 
 type statusWriter struct {
@@ -138,7 +138,7 @@ func (r *receiver) accept(w http.ResponseWriter, req *http.Request) {
 	r.notify(func() { r.events[e.ID].accepted++ })
 }
 
-// notify makes a change and wakes all that wait.
+// notify makes a change and wakes all waiting goroutines.
 func (r *receiver) notify(change func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -194,7 +194,7 @@ func parseEvent(body []byte) (event, error) {
 	return e, nil
 }
 
-// got returns a copy of all events that came, and the problems.
+// got returns a copy of all received events, and the problems.
 func (r *receiver) got() (events []event, problems []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -226,7 +226,7 @@ func (r *receiver) await(ctx context.Context, typ, invoiceID string) event {
 	}
 }
 
-// clean has the test fail over what must never happen with a delivery.
+// clean fails the test if a delivery had a problem.
 func (r *receiver) clean() {
 	r.Helper()
 	_, problems := r.got()
@@ -235,8 +235,8 @@ func (r *receiver) clean() {
 	}
 }
 
-// exactly has the test fail unless the events that came are those given by
-// type for each invoice, whatever order they came in.
+// exactly fails the test unless the received events are exactly these types of each
+// invoice, in any order.
 func (r *receiver) exactly(want map[string][]string) {
 	r.Helper()
 	events, _ := r.got()

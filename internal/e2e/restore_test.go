@@ -130,8 +130,8 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// checkRestored wants each event about an invoice under one delivery id, and the invoice
-// paid by one payment.
+// checkRestored checks that each event of an invoice has one delivery id, and that one
+// payment paid the invoice.
 func (w *world) checkRestored(r *receiver, invoiceID string) {
 	w.Helper()
 	ids := make(map[string]string)

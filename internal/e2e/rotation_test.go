@@ -16,11 +16,10 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// rotating is a merchant's endpoint through rotations of its secret. It
-// verifies each delivery in two ways: as the interface says, with all secrets
-// that the merchant may have to trust, and as Standard Webhooks does, with a
-// single one, which the merchant exchanges some time between the staging of a
-// new one and the end of the old one.
+// rotating is a merchant's endpoint during rotations of its secret. It verifies each
+// delivery in two ways: with all secrets that are valid, as the interface specifies, and
+// with a single one, as libraries of Standard Webhooks do. The merchant replaces the single
+// secret between the staging of a new one and the end of the old one.
 type rotating struct {
 	*httptest.Server
 	t testing.TB
@@ -105,7 +104,7 @@ func standard(secret string, h http.Header, body []byte) error {
 	return verifier.Verify(body, h)
 }
 
-// change changes what the merchant trusts.
+// change changes the secrets that the merchant trusts.
 func (r *rotating) change(f func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -118,8 +117,8 @@ func (r *rotating) signed(secret string) (n int) {
 	return n
 }
 
-// TestRotationUnderLoad rotates a merchant's secret again and again while
-// events go out, some of them a second time.
+// TestRotationUnderLoad rotates a merchant's secret repeatedly while events are sent, some
+// of them repeatedly.
 func TestRotationUnderLoad(t *testing.T) {
 	t.Parallel()
 	w, _ := startWorld(t, "--block-time", quick)
@@ -199,7 +198,7 @@ func TestRotationUnderLoad(t *testing.T) {
 		enough(next)
 		r.change(func() {
 			r.single, r.failures = next, r.failures+2
-			// What was leased before it was dropped has been sent by now.
+			// Deliveries that were leased before the secret was dropped have been sent.
 			r.dead = append(r.dead, dropped)
 		})
 		secret = next
@@ -228,7 +227,7 @@ func TestRotationUnderLoad(t *testing.T) {
 	if a, err := api.PingWebhook(ctx, merchant); err != nil || a.Error != "" || a.StatusCode != http.StatusNoContent {
 		t.Errorf("ping: %+v, %v", a, err)
 	}
-	// The single secret is that of the present, and the ping is signed with all.
+	// The single secret is the current one. The ping is signed with all.
 	if hook, err := api.Webhook(ctx, merchant); err != nil || len(hook.Secrets) != 4 || hook.Secrets[0].State != "active" || hook.Secrets[3].State != "retiring" || hook.Health != apitypes.HealthOK {
 		t.Errorf("in the end the endpoint is %+v, %v", hook, err)
 	}

@@ -43,8 +43,8 @@ chains:
 
 const tokenEntry = `{currency: %s, address: "%s"}`
 
-// TestServe deploys a registry on a chain, runs the service there from a
-// configuration, kills it while a payment comes in, and starts it again.
+// TestServe deploys a registry on a chain, runs the service there from a configuration,
+// kills it while a payment is pending, and restarts it.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	chainWorld, _ := startWorld(t, "--block-time", quick)
@@ -88,8 +88,8 @@ func TestServe(t *testing.T) {
 		})
 		return c
 	}
-	// The operator's key is the service's alone once it runs, so its tokens move
-	// before that.
+	// Only the service may use the operator's key while it runs, so its tokens are
+	// transferred before that.
 	customer := w.newWallet("")
 	if _, err := chainWorld.merchant().send(ctx, customer.address, units(t, "1000000000000000000"), nil, nil); err != nil {
 		t.Fatal(err)

@@ -19,8 +19,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// shop is a merchant with one customer, who trade one order after the other.
-// Each has an account of its own, so that shops do not wait for each other.
+// shop is a merchant with one customer, who makes one order after the other. Each has its
+// own account, so that shops do not wait for each other.
 type shop struct {
 	*world
 	id        string
@@ -31,8 +31,8 @@ type shop struct {
 	orders    []*order
 }
 
-// order is one wish for an invoice, and what was done about it. No two orders
-// of a shop are over the same amount.
+// order is an invoice that a shop requests, with its transactions. The amounts of a shop's
+// orders differ.
 type order struct {
 	kind     kind
 	request  apitypes.CreateInvoiceRequest
@@ -57,8 +57,7 @@ const (
 	kinds
 )
 
-// Lifetimes of invoices, in seconds. What nobody pays must be expired before
-// recovery ends.
+// Lifetimes of invoices, in seconds. Unpaid ones must expire before recovery ends.
 const (
 	longLife  = 60
 	shortLife = 12
@@ -69,7 +68,7 @@ func (s *shop) trade(ctx context.Context) error {
 	o := &order{
 		kind: kind(s.rand.IntN(int(kinds))), payments: make(map[common.Hash]bool), refunds: make(map[common.Hash]bool),
 	}
-	// The steps between amounts are wider than the suffix of a transfer amount.
+	// The difference between amounts is larger than the suffix of a transfer amount.
 	amount := big.NewInt(int64(len(s.orders)+1) * 10_000)
 	life := int64(longLife/2 + s.rand.IntN(longLife/2))
 	if o.kind == unpaid || o.kind == hasty {
@@ -89,8 +88,8 @@ func (s *shop) trade(ctx context.Context) error {
 	return s.settle(ctx, o, amount)
 }
 
-// order creates the invoice. With a key it is asked for until it is there; and
-// sometimes once more.
+// order creates the invoice. A request with an idempotency key is repeated until it
+// succeeds, and sometimes once more.
 func (s *shop) order(ctx context.Context, o *order) error {
 	if o.kind == keyless {
 		made, err := s.api().CreateInvoice(ctx, o.request)
@@ -116,8 +115,8 @@ func (s *shop) order(ctx context.Context, o *order) error {
 	return errors.Join(refused, err)
 }
 
-// unexpected is the error of a create that is more than a service that is
-// away, or that another request with the key is under way in.
+// unexpected returns the error of a create, unless the service was down or another request
+// with the idempotency key was in progress.
 func unexpected(err error) error {
 	var answer *client.Error
 	if !errors.As(err, &answer) || answer.Code == apitypes.CodeUnavailable || answer.Code == apitypes.CodeIdempotencyInProgress {
@@ -126,7 +125,7 @@ func unexpected(err error) error {
 	return err
 }
 
-// settle pays the order as its kind wants it.
+// settle pays the order by its kind.
 func (s *shop) settle(ctx context.Context, o *order, amount *big.Int) error {
 	tag := common.HexToHash(o.answer.OnChainInvoiceID)
 	asked := units(s, o.answer.Invoice.TransferAmount)
@@ -154,7 +153,7 @@ func (s *shop) settle(ctx context.Context, o *order, amount *big.Int) error {
 	}
 }
 
-// send pays by a transfer; onlyOpen says that its form names the invoice only
+// send pays by a transfer. onlyOpen says that the transfer is attributed to the invoice only
 // while that is open.
 func (s *shop) send(ctx context.Context, o *order, amount *big.Int, trailing []byte, onlyOpen bool) error {
 	_, err := s.customer.transfer(ctx, s.till.address, amount, trailing, func(tx common.Hash) { o.payments[tx] = onlyOpen })
@@ -174,7 +173,7 @@ func (s *shop) payThroughRegistry(ctx context.Context, o *order) error {
 	return nil
 }
 
-// terms are an invoice's terms as the registry knows them.
+// terms returns an invoice's terms for the registry.
 func (w *world) terms(inv apitypes.Invoice) invoice.Terms {
 	w.Helper()
 	amount, err := invoice.ParseAmount(inv.Amount)

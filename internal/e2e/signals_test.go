@@ -40,8 +40,8 @@ func launchIdle(t *testing.T, database, stopDelay string) (c *child, url string)
 	return c, url
 }
 
-// TestSecondSignal ends a service that waits before it stops at once with a
-// second SIGTERM.
+// TestSecondSignal sends a second SIGTERM to a service that waits before it stops. It ends
+// at once.
 func TestSecondSignal(t *testing.T) {
 	t.Parallel()
 	c, _ := launchIdle(t, filepath.Join(t.TempDir(), "q.db"), "5m")
@@ -78,7 +78,7 @@ func TestHangup(t *testing.T) {
 	}
 }
 
-// TestTwoServicesOnOneFile has the second refuse to start.
+// TestTwoServicesOnOneFile starts two services on one SQLite file. The second fails.
 func TestTwoServicesOnOneFile(t *testing.T) {
 	t.Parallel()
 	database := filepath.Join(t.TempDir(), "q.db")

@@ -71,7 +71,7 @@ func TestRollingUpgrade(t *testing.T) {
 	s.expectEventsOnce(wantTypes)
 }
 
-// unknownSetting is how a version refuses a setting of a later one.
+// unknownSetting matches the error of a version for a setting of a later one.
 var unknownSetting = regexp.MustCompile(`line (\d+), column 1: there is no setting`)
 
 // configFor returns the path of the configuration for another version of the program:

@@ -20,8 +20,8 @@ import (
 	"github.com/quittance/quittance/internal/dev"
 )
 
-// wallet is an account of a world's chain, used over JSON-RPC. Its calls
-// outlast kills of the chain: a transaction that was lost is sent again.
+// wallet is an account of a world's chain, used over JSON-RPC. Its calls continue after
+// kills of the chain: a lost transaction is sent again.
 type wallet struct {
 	info    func() *dev.Info
 	key     *ecdsa.PrivateKey
@@ -32,7 +32,7 @@ type wallet struct {
 	rpc *ethclient.Client
 }
 
-// callGas is enough for whatever a wallet does.
+// callGas is enough for every transaction of a wallet.
 const callGas = 500_000
 
 // newWallet returns the wallet of a key as dev.Info writes it; the empty text
@@ -154,7 +154,7 @@ func (a *wallet) head(ctx context.Context) *types.Header {
 	return header
 }
 
-// receipt returns that of a transaction in the chain.
+// receipt returns the receipt of a mined transaction.
 func (a *wallet) receipt(ctx context.Context, tx common.Hash) (*types.Receipt, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -180,7 +180,7 @@ func (a *wallet) mustTransfer(tb testing.TB, to, amount string, trailing []byte)
 	return receipt.TxHash
 }
 
-// units reads minor units.
+// units parses minor units.
 func units(tb testing.TB, text string) *big.Int {
 	tb.Helper()
 	n, ok := new(big.Int).SetString(text, 10)

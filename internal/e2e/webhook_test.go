@@ -19,11 +19,11 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// returns bounds the time until what a killed program had leased is due again,
-// and then is attempted.
+// returns bounds the time until a delivery that a killed program had leased is attempted
+// again.
 const returns = time.Minute
 
-// refuse is a way to answer: with an error of the receiver's.
+// refuse answers with an error of the receiver.
 func refuse(w http.ResponseWriter, _ *http.Request, _ event) {
 	http.Error(w, "the warehouse is on fire", http.StatusInternalServerError)
 }
@@ -39,7 +39,7 @@ func (w *world) metric(name string) string {
 	return ""
 }
 
-// awaitEvent waits until the record of an event is as it should be.
+// awaitEvent waits until the record of an event meets a condition.
 func (w *world) awaitEvent(id string, limit time.Duration, ok func(apitypes.EventRecord) bool) apitypes.EventRecord {
 	w.Helper()
 	var got apitypes.EventRecord
@@ -70,8 +70,8 @@ func (w *world) created(invoiceID string) apitypes.EventRecord {
 	return apitypes.EventRecord{}
 }
 
-// TestWebhookCrashBeforeCommit kills the program when it has read a 2xx, and
-// cannot have recorded it.
+// TestWebhookCrashBeforeCommit kills the program after it has read a 2xx and before it can
+// record it.
 func TestWebhookCrashBeforeCommit(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
@@ -112,8 +112,8 @@ func TestWebhookCrashBeforeCommit(t *testing.T) {
 	r.clean()
 }
 
-// TestWebhookFailed has a delivery run out of time, finds it, and sends it
-// again, by the commands for it.
+// TestWebhookFailed has a delivery fail at its deadline, and finds and redelivers it by the
+// commands for that.
 func TestWebhookFailed(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
@@ -159,8 +159,7 @@ func TestWebhookFailed(t *testing.T) {
 	r.clean()
 }
 
-// allowConfig is the configuration of a service whose merchant is on the
-// machine itself, on a chain of another's.
+// allowConfig is the configuration of a service whose merchant is on the same machine.
 const allowConfig = `
 listen: 127.0.0.1:0
 database: sqlite:%s
@@ -172,8 +171,8 @@ chains:
   - {chainKey: testnet, chainId: %d, rpc: ["%s"], finality: 2, tokens: [` + tokenEntry + `]}
 `
 
-// TestWebhookAllow has a service refuse to reach the machine that it runs on
-// until its operator allows it.
+// TestWebhookAllow has a service refuse to send webhooks to its own machine until the
+// configuration allows it.
 func TestWebhookAllow(t *testing.T) {
 	t.Parallel()
 	chainWorld, _ := startWorld(t, "--block-time", quiet)
@@ -216,8 +215,8 @@ func TestWebhookAllow(t *testing.T) {
 	r.clean()
 }
 
-// TestListenThroughKills follows the events of a program that is killed again
-// and again while it records them: each is shown once, in the order of the log.
+// TestListenThroughKills follows the events of a program that is killed repeatedly while it
+// records them. Each event is shown once, in the order of the log.
 func TestListenThroughKills(t *testing.T) {
 	t.Parallel()
 	free, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")

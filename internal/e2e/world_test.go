@@ -18,7 +18,7 @@ import (
 	"github.com/quittance/quittance/internal/dev"
 )
 
-// world is a folder in which quittance dev runs, once or several times.
+// world is a folder in which quittance dev runs, and can be restarted.
 type world struct {
 	testing.TB
 	dir  string
@@ -41,7 +41,7 @@ func newWorld(tb testing.TB, args ...string) *world {
 	return w
 }
 
-// startWorld returns a world that runs.
+// startWorld returns a running world.
 func startWorld(tb testing.TB, args ...string) (*world, *child) {
 	tb.Helper()
 	w := newWorld(tb, args...)
@@ -67,7 +67,7 @@ func (w *world) begin() *child {
 	return launch(w, w.args...)
 }
 
-// ready waits until the world says where it is, or has ended.
+// ready waits until the world has printed its addresses, or has ended.
 func (w *world) ready(c *child) bool {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -76,7 +76,7 @@ func (w *world) ready(c *child) bool {
 	err := await(ctx, func() bool {
 		raw, err := os.ReadFile(w.file)
 		if err == nil {
-			// It is written at once: a part of it is an error.
+			// The file is written atomically: a partial one is an error.
 			if err := json.Unmarshal(raw, &info); err != nil {
 				w.Fatalf("the info file is not whole: %v\n%s", err, raw)
 			}
@@ -92,7 +92,7 @@ func (w *world) ready(c *child) bool {
 	return info != nil
 }
 
-// api returns a client of the world as it runs now.
+// api returns a client of the running world.
 func (w *world) api() *client.Client {
 	w.Helper()
 	c, err := client.New(w.info.Load().BaseURL, client.WithHTTPClient(w.http), client.WithRetries(0))
@@ -102,10 +102,10 @@ func (w *world) api() *client.Client {
 	return c
 }
 
-// url returns the address of a path of the API as it runs now.
+// url returns the URL of a path of the running world.
 func (w *world) url(path string) string { return w.info.Load().BaseURL + path }
 
-// draft asks for an invoice of the demo merchant, good for an hour.
+// draft returns a request for an invoice of the demo merchant that expires in an hour.
 func (w *world) draft(amount string) apitypes.CreateInvoiceRequest {
 	info := w.info.Load()
 	return apitypes.CreateInvoiceRequest{
