@@ -418,6 +418,27 @@ func (e RefundWarningCode) Valid() bool {
 	}
 }
 
+// Defines values for ReportGroup.
+const (
+	ReportByChain    ReportGroup = "chain"
+	ReportByCurrency ReportGroup = "currency"
+	ReportByDay      ReportGroup = "day"
+)
+
+// Valid indicates whether the value is a known member of the ReportGroup enum.
+func (e ReportGroup) Valid() bool {
+	switch e {
+	case ReportByChain:
+		return true
+	case ReportByCurrency:
+		return true
+	case ReportByDay:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WebhookHealth.
 const (
 	HealthGone   WebhookHealth = "gone"
@@ -1578,6 +1599,56 @@ type RefundWarning struct {
 // arrived since, and the transaction must not be sent any more. More values may be added.
 type RefundWarningCode string
 
+// ReportGroup defines model for ReportGroup.
+type ReportGroup string
+
+// ReportLine The figures of a group, in minor units. `gross` is the sum of `settled`, `underpaid`, `suffixes`, `overpaid`,
+// `late` and `duplicate`, and `net` is `gross` less `refunded`.
+type ReportLine struct {
+	// Day With `groupBy=day`, the date in `timezone`.
+	Day string `json:"day,omitempty"`
+
+	// ChainKey With `groupBy=chain`.
+	ChainKey string `json:"chainKey,omitempty"`
+	Currency string `json:"currency"`
+
+	// Decimals The decimals of a minor unit. Absent if the chain is not configured any more.
+	Decimals *int `json:"decimals,omitempty"`
+
+	// Payments How many payments were confirmed.
+	Payments int64 `json:"payments"`
+
+	// Gross A sum of amounts in minor units. It may exceed 256 bits.
+	Gross Sum `json:"gross"`
+
+	// Settled A sum of amounts in minor units. It may exceed 256 bits.
+	Settled Sum `json:"settled"`
+
+	// Underpaid A sum of amounts in minor units. It may exceed 256 bits.
+	Underpaid Sum `json:"underpaid"`
+
+	// Suffixes A sum of amounts in minor units. It may exceed 256 bits.
+	Suffixes Sum `json:"suffixes"`
+
+	// Overpaid A sum of amounts in minor units. It may exceed 256 bits.
+	Overpaid Sum `json:"overpaid"`
+
+	// Late A sum of amounts in minor units. It may exceed 256 bits.
+	Late Sum `json:"late"`
+
+	// Duplicate A sum of amounts in minor units. It may exceed 256 bits.
+	Duplicate Sum `json:"duplicate"`
+
+	// Refunds How many refunds were confirmed.
+	Refunds int64 `json:"refunds"`
+
+	// Refunded A sum of amounts in minor units. It may exceed 256 bits.
+	Refunded Sum `json:"refunded"`
+
+	// Net A difference of sums in minor units, which may be negative.
+	Net SignedSum `json:"net"`
+}
+
 // ReturnHost A host name or IP address in lower case, without a port. It allows every port of the host.
 type ReturnHost = string
 
@@ -1593,6 +1664,37 @@ type RotateKeyRequest struct {
 	// OverlapSeconds How long the old key stays valid, 0 to 2592000 seconds. Without it, 86400.
 	OverlapSeconds *int64 `json:"overlapSeconds,omitempty"`
 }
+
+// SettlementReport defines model for SettlementReport.
+type SettlementReport struct {
+	// MerchantID The id that the merchant chose.
+	MerchantID MerchantID `json:"merchantId,omitempty"`
+
+	// From Unix seconds.
+	From Time `json:"from"`
+
+	// To Unix seconds.
+	To       Time        `json:"to"`
+	Timezone string      `json:"timezone"`
+	GroupBy  ReportGroup `json:"groupBy"`
+
+	// Lines A line for each group in which something was confirmed, in the order of days, chains and currencies.
+	Lines []ReportLine `json:"lines"`
+
+	// Totals The sum of the lines of each currency.
+	Totals []ReportLine `json:"totals"`
+}
+
+// SettlementReportResponse defines model for SettlementReportResponse.
+type SettlementReportResponse struct {
+	Report SettlementReport `json:"report"`
+}
+
+// SignedSum A difference of sums in minor units, which may be negative.
+type SignedSum = string
+
+// Sum A sum of amounts in minor units. It may exceed 256 bits.
+type Sum = string
 
 // Time Unix seconds.
 type Time = int64

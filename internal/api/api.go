@@ -17,6 +17,7 @@ import (
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/report"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
 )
@@ -84,6 +85,7 @@ type Reader interface {
 	Claims(ctx context.Context, f store.ClaimFilter) ([]store.Claim, error)
 	// ClaimsOfPayments returns the first claims to each payment.
 	ClaimsOfPayments(ctx context.Context, paymentIDs []string, merchantID string, limit int) (map[string][]store.Claim, error)
+	report.Reader
 	// AuditEntries returns the matching entries of the audit log, newest first.
 	AuditEntries(ctx context.Context, f store.AuditFilter) ([]access.Entry, error)
 }
@@ -173,6 +175,7 @@ type API struct {
 	feed          Feed
 	stopping      context.Context // ends when the service stops
 	waiting       *slots          // of event streams and requests with wait
+	reports       *slots
 }
 
 // New returns an API. It panics without a clock or a Logger.
@@ -185,7 +188,8 @@ func New(c Config) *API {
 	}
 	a := &API{
 		feed: c.Feed, stopping: c.Stopping, waiting: newSlots("waiting", MaxOwnWaiting, MaxWaiting),
-		ledger: c.Ledger, reader: c.Reader, events: c.Events, endpoints: c.Endpoints, merchants: c.Merchants, keys: c.Keys, authenticator: c.Authenticator, publicURL: c.PublicURL, now: c.Now, logger: c.Logger, pages: newPages(),
+		reports: newSlots("reports", MaxOwnReports, MaxReports),
+		ledger:  c.Ledger, reader: c.Reader, events: c.Events, endpoints: c.Endpoints, merchants: c.Merchants, keys: c.Keys, authenticator: c.Authenticator, publicURL: c.PublicURL, now: c.Now, logger: c.Logger, pages: newPages(),
 		chains:    make(map[string]chain.Chain, len(c.Chains)),
 		providers: make(map[string]Provider, len(c.Providers)),
 	}

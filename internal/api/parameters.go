@@ -13,15 +13,16 @@ import (
 
 // parameters are the parameters of the query by route. Other routes have none.
 var parameters = map[string][]string{
-	"GET /api/audit":         {"merchantId", "action", "since", "limit", "cursor"},
-	"GET /api/claims":        {"merchantId", "paymentId", "limit", "cursor"},
-	"GET /api/events":        {"merchantId", "type", "invoiceId", "delivery", "after", "limit", "cursor"},
-	"GET /api/events/stream": {"merchantId", "type", "invoiceId", "after"},
-	"GET /api/invoices/{id}": {"wait", "status"},
-	"GET /api/invoices":      {"merchantId", "status", "limit", "cursor"},
-	"GET /api/keys":          {"merchantId", "limit", "cursor"},
-	"GET /api/merchants":     {"limit", "cursor"},
-	"GET /api/payments":      {"merchantId", "chainKey", "include", "limit", "cursor"},
+	"GET /api/audit":              {"merchantId", "action", "since", "limit", "cursor"},
+	"GET /api/claims":             {"merchantId", "paymentId", "limit", "cursor"},
+	"GET /api/events":             {"merchantId", "type", "invoiceId", "delivery", "after", "limit", "cursor"},
+	"GET /api/events/stream":      {"merchantId", "type", "invoiceId", "after"},
+	"GET /api/reports/settlement": {"merchantId", "from", "to", "groupBy", "timezone"},
+	"GET /api/invoices/{id}":      {"wait", "status"},
+	"GET /api/invoices":           {"merchantId", "status", "limit", "cursor"},
+	"GET /api/keys":               {"merchantId", "limit", "cursor"},
+	"GET /api/merchants":          {"limit", "cursor"},
+	"GET /api/payments":           {"merchantId", "chainKey", "include", "limit", "cursor"},
 }
 
 // ownCode maps parameters to their error codes, if not invalid_field.

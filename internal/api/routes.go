@@ -20,8 +20,9 @@ type Route struct {
 
 // longRoutes are the routes with long requests, and which these are.
 var longRoutes = map[string]func(*http.Request) bool{
-	"GET /api/events/stream": func(*http.Request) bool { return true },
-	"GET /api/invoices/{id}": func(r *http.Request) bool { return r.URL.Query().Has("wait") },
+	"GET /api/events/stream":      func(*http.Request) bool { return true },
+	"GET /api/reports/settlement": func(*http.Request) bool { return true },
+	"GET /api/invoices/{id}":      func(r *http.Request) bool { return r.URL.Query().Has("wait") },
 }
 
 // Routes returns all routes. The caller handles panics and requests without a route, with
@@ -44,6 +45,7 @@ func (a *API) Routes() []Route {
 		{"GET /api/events/stream", access.EventsRead, a.streamEvents},
 		{"GET /api/events/{id}", access.EventsRead, a.getEvent},
 		{"POST /api/events/{id}/redeliver", access.EventsRedeliver, a.redeliverEvent},
+		{"GET /api/reports/settlement", access.PaymentsRead, a.settlementReport},
 		{"POST /api/keys", access.KeysWrite, a.createKey},
 		{"GET /api/keys", access.KeysWrite, a.listKeys},
 		{"POST /api/keys/{id}/rotate", access.KeysWrite, a.rotateKey},

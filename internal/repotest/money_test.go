@@ -11,7 +11,7 @@ import (
 
 // moneyPackages are those that compute, store or show amounts of money.
 var moneyPackages = []string{
-	"apitypes", "client", "internal/api", "internal/apiconv", "internal/checkout", "internal/invoice", "internal/settle", "internal/store",
+	"apitypes", "client", "internal/api", "internal/apiconv", "internal/checkout", "internal/invoice", "internal/report", "internal/settle", "internal/store",
 }
 
 // TestMoneyIsNoFloat wants no floating-point number in the packages that deal

@@ -38,6 +38,7 @@ var matrix = map[string]matrixRow{
 	"POST /api/payments/{id}/attribution": {body: `{"invoiceId":"{invoice}","by":"maria"}`, status: 200},
 	"GET /api/claims":                     {status: 200},
 	"GET /api/events":                     {status: 200}, "GET /api/events/{id}": {status: 200},
+	"GET /api/reports/settlement":     {query: "from=0&to=86400", status: 200},
 	"GET /api/events/stream":          {status: 200},
 	"POST /api/events/redeliver":      {body: `{"failedOnly":true{merchant}}`, status: 200},
 	"POST /api/events/{id}/redeliver": {status: 409}, // it is pending

@@ -41,6 +41,7 @@ GET /api/merchants/{id} api key invoices:read
 GET /api/merchants/{id}/webhook api key events:read
 GET /api/payments api key payments:read
 GET /api/payments/{id} api key payments:read
+GET /api/reports/settlement api key payments:read
 GET /checkout/static/* public none
 GET /checkout/{id} public none
 GET /checkout/{id}/check public none

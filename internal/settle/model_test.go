@@ -36,12 +36,16 @@ func TestModel(t *testing.T) {
 				"rescan":  m.rescan,
 				"fill":    m.fill,
 				"restart": func(*rapid.T) { m.Service = m.service() },
-				"":        m.checkSums,
+				"": func(r *rapid.T) {
+					m.checkSums(r)
+					m.checkReport(r)
+				},
 			})
 			m.world.mine(m.head().Time.Unix() + 1)
 			m.final()
 			m.fillAll(r)
 			m.check(r)
+			m.checkReport(r)
 		})
 	})
 }

@@ -1,0 +1,77 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/report"
+)
+
+// Limits of reports.
+const (
+	// MaxReportPeriod bounds the period of a report.
+	MaxReportPeriod = 366 * 24 * time.Hour
+	// ReportTimeout bounds the time that a report takes.
+	ReportTimeout = 2 * time.Minute
+	// MaxReports and MaxOwnReports bound the reports that are made at a time: in all, and
+	// of one owner of keys.
+	MaxReports, MaxOwnReports = 8, 2
+)
+
+// settlementReport answers GET /api/reports/settlement.
+func (a *API) settlementReport(w http.ResponseWriter, r *http.Request) error {
+	q := parseQuery(r)
+	request := a.reportRequest(q)
+	if q.err != nil {
+		return q.err
+	}
+	leave, err := a.reports.enter(r.Context())
+	if err != nil {
+		return err
+	}
+	defer leave()
+	long, cancel := a.longContext(r)
+	defer cancel()
+	ctx, cancel := context.WithTimeout(long, ReportTimeout)
+	defer cancel()
+	if err := extendDeadlines(w); err != nil {
+		return err
+	}
+	made, err := report.Settlement(ctx, a.reader, request)
+	if err != nil {
+		return fmt.Errorf("make report: %w", err)
+	}
+	if err := extendDeadlines(w); err != nil {
+		return err
+	}
+	a.writeJSON(w, r, http.StatusOK, apitypes.SettlementReportResponse{Report: apiconv.SettlementReport(request, made)})
+	return nil
+}
+
+// reportRequest parses the parameters of a report.
+func (a *API) reportRequest(q *query) (r report.Request) {
+	r.Location, r.GroupBy, r.Decimals = q.timezone(), report.ByCurrency, a.decimals
+	var possible bool
+	if r.MerchantID, possible = q.merchantID(); !possible {
+		q.reject("merchantId", "must be an id of a merchant; it is %.80q", r.MerchantID)
+	}
+	r.From, r.To = q.instant("from", r.Location), q.instant("to", r.Location)
+	switch {
+	case !r.From.Before(r.To):
+		q.reject("to", "must be after from")
+	case r.To.Sub(r.From) > MaxReportPeriod:
+		q.reject("to", "must be at most %d days after from", int(MaxReportPeriod.Hours()/24))
+	}
+	if group, ok := q.get("groupBy"); ok {
+		r.GroupBy = report.Group(group)
+		if !slices.Contains(report.Groups, r.GroupBy) {
+			q.reject("groupBy", "must be one of %s; it is %.40q", enumerate(report.Groups), group)
+		}
+	}
+	return r
+}

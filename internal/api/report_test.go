@@ -1,0 +1,131 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// ReportedPayments returns the confirmed payments of a period on one page.
+func (b *backend) ReportedPayments(ctx context.Context, f store.ReportFilter) (all []store.ReportedPayment, err error) {
+	for _, p := range b.payments {
+		if p.Status == invoice.Confirmed && p.Attributed() && !p.ConfirmedAt.Before(f.From) && p.ConfirmedAt.Before(f.To) && (f.MerchantID == "" || f.MerchantID == p.MerchantID) {
+			inv := invoice.Invoice{Terms: invoice.Terms{Amount: invoice.NewAmount(1000), ExpiresAt: p.BlockTime}, Status: invoice.Paid, Sums: invoice.Sums{Payments: 1}}
+			all = append(all, store.ReportedPayment{PaymentRow: p, Invoice: inv})
+		}
+	}
+	return all, b.fail(ctx)
+}
+
+func (b *backend) ReportedRefunds(ctx context.Context, _ store.ReportFilter) ([]invoice.Refund, error) {
+	return nil, b.fail(ctx)
+}
+
+func (b *backend) ConfirmedPaymentsBetween(ctx context.Context, _ string, _, _ invoice.Position, _ int) ([]invoice.Payment, error) {
+	return nil, b.fail(ctx)
+}
+
+// reported returns a backend with payments that were confirmed around midnight in Berlin.
+func reported() *backend {
+	b := &backend{}
+	for i, at := range []string{"2026-11-22T22:59:59Z", "2026-11-22T23:00:00Z", "2026-11-23T22:59:59Z", "2026-11-23T23:00:00Z"} {
+		t, err := time.Parse(time.RFC3339, at)
+		if err != nil {
+			panic(err)
+		}
+		b.payments = append(b.payments, store.PaymentRow{SeenID: number(i), Payment: invoice.Payment{
+			ID: "pay_" + number(i), InvoiceID: invoiceID(i), MerchantID: "acme", Status: invoice.Confirmed, ConfirmedAt: t,
+			Transfer: invoice.Transfer{ChainKey: "base", Currency: "USDC", Amount: invoice.NewAmount(1007)},
+		}})
+	}
+	return b
+}
+
+// TestReportDays groups payments by the days of a time zone.
+func TestReportDays(t *testing.T) {
+	h := newAPI(t, reported())
+	for zone, want := range map[string]map[string]int64{
+		"":                  {"2026-11-22": 2, "2026-11-23": 2},
+		"Europe/Berlin":     {"2026-11-22": 1, "2026-11-23": 2, "2026-11-24": 1},
+		"America/Sao_Paulo": {"2026-11-22": 2, "2026-11-23": 2},
+	} {
+		query := url.Values{"from": {"1795000000"}, "to": {"1796000000"}, "groupBy": {"day"}}
+		if zone != "" {
+			query.Set("timezone", zone)
+		}
+		made := decode[apitypes.SettlementReportResponse](t, do(h, "GET", "/api/reports/settlement?"+query.Encode(), ""), http.StatusOK).Report
+		got := make(map[string]int64)
+		for _, line := range made.Lines {
+			got[line.Day] = line.Payments
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", zone, diff)
+		}
+		if total := made.Totals[0]; total.Payments != 4 || total.Gross != "4028" || total.Settled != "4000" || total.Suffixes != "28" || total.Net != "4028" || *total.Decimals != 6 {
+			t.Errorf("%s: totals %+v", zone, total)
+		}
+	}
+	day := decode[apitypes.SettlementReportResponse](t, do(h, "GET", "/api/reports/settlement?from=2026-11-23&to=2026-11-24&timezone=Europe/Berlin&groupBy=chain&merchantId=acme", ""), http.StatusOK).Report
+	if len(day.Lines) != 1 || day.Lines[0].ChainKey != "base" || day.Lines[0].Payments != 2 || day.From != 1795388400 || day.To != 1795474800 {
+		t.Errorf("a day in Berlin has %+v", day)
+	}
+	none := decode[apitypes.SettlementReportResponse](t, do(h, "GET", "/api/reports/settlement?from=0&to=86400&merchantId=nobody", ""), http.StatusOK).Report
+	if len(none.Lines) != 0 || none.Lines == nil {
+		t.Errorf("nobody: %+v", none)
+	}
+}
+
+func TestReportRefusesParameters(t *testing.T) {
+	h := newAPI(t, reported())
+	longest := int64(api.MaxReportPeriod / time.Second)
+	for query, field := range map[string]string{
+		"to=1": "from", "from=1": "to", "from=2&to=1": "to", "from=1&to=2&merchantId=no%00body": "merchantId", "from=1&to=1": "to", "from=-1&to=1": "from", "from=01&to=2": "from",
+		"from=2026-02-30&to=2026-03-01": "from", "from=1&to=253402300800": "to", "from=1&to=99999999999999999999": "to",
+		"from=1&to=" + fmt.Sprint(longest+2): "to", "from=1&to=2&groupBy=week": "groupBy", "from=1&to=2&timezone=": "timezone",
+		"from=1&to=2&timezone=Local": "timezone", "from=1&to=2&timezone=Berlin": "timezone", "from=1&to=2&timezone=../etc/passwd": "timezone",
+	} {
+		wantProblem(t, do(h, "GET", "/api/reports/settlement?"+query, ""), http.StatusBadRequest, "invalid_field", field)
+	}
+	if w := do(h, "GET", "/api/reports/settlement?from=1&to="+fmt.Sprint(longest+1), ""); w.Code != http.StatusOK {
+		t.Errorf("the longest period: %d %s", w.Code, w.Body)
+	}
+}
+
+// TestReportsAreBounded has an owner make as many reports as it may.
+func TestReportsAreBounded(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	b := reported()
+	b.wait = func(context.Context) error {
+		entered <- struct{}{}
+		<-leave
+		return nil
+	}
+	h := newAPI(t, b)
+	const path = "/api/reports/settlement?from=1&to=2"
+	done := make(chan int)
+	for range api.MaxOwnReports {
+		go func() { done <- do(h, "GET", path, "").Code }()
+		<-entered
+	}
+	wantProblem(t, do(h, "GET", path, ""), http.StatusTooManyRequests, "rate_limited", "")
+	ended := 0
+	for close(leave); ended < api.MaxOwnReports; {
+		select {
+		case <-entered:
+		case status := <-done:
+			if ended++; status != http.StatusOK {
+				t.Errorf("answered %d", status)
+			}
+		}
+	}
+}

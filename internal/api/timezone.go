@@ -1,0 +1,49 @@
+package api
+
+import (
+	"strconv"
+	"strings"
+	"time"
+	_ "time/tzdata" // the image has no files but the program's
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// maxTimezone bounds the name of a time zone, in bytes.
+const maxTimezone = 64
+
+// timezone returns the time zone that the parameter timezone names, or UTC.
+func (q *query) timezone() *time.Location {
+	name, ok := q.get("timezone")
+	if !ok {
+		return time.UTC
+	}
+	const want = "must be a name of the IANA time zone database, such as Europe/Berlin; it is %.40q"
+	if name == "" || strings.EqualFold(name, "local") || len(name) > maxTimezone {
+		q.reject("timezone", want, name)
+		return time.UTC
+	}
+	location, err := time.LoadLocation(name)
+	if err != nil {
+		q.reject("timezone", want, name)
+		return time.UTC
+	}
+	return location
+}
+
+// instant returns a required time: Unix seconds, or a date whose day begins in a time zone.
+func (q *query) instant(name string, location *time.Location) time.Time {
+	text, ok := q.get(name)
+	if !ok {
+		q.reject(name, "is required")
+		return time.Time{}
+	}
+	if day, err := time.ParseInLocation(time.DateOnly, text, location); err == nil {
+		return day.UTC()
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 || text != strconv.FormatInt(n, 10) || invoice.Unix(n).Unix() != n {
+		q.reject(name, "must be Unix seconds or a date such as 2026-11-30; it is %.40q", text)
+	}
+	return invoice.Unix(n)
+}

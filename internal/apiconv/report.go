@@ -1,0 +1,30 @@
+package apiconv
+
+import (
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/report"
+)
+
+// SettlementReport converts a report.
+func SettlementReport(r report.Request, made report.Report) apitypes.SettlementReport {
+	return apitypes.SettlementReport{
+		MerchantID: r.MerchantID, From: r.From.Unix(), To: r.To.Unix(), Timezone: r.Location.String(), GroupBy: apitypes.ReportGroup(r.GroupBy),
+		Lines: reportLines(made.Lines), Totals: reportLines(made.Totals),
+	}
+}
+
+func reportLines(lines []*report.Line) []apitypes.ReportLine {
+	out := make([]apitypes.ReportLine, len(lines))
+	for i, l := range lines {
+		out[i] = apitypes.ReportLine{
+			Day: l.Day, ChainKey: l.ChainKey, Currency: l.Currency,
+			Payments: l.Payments, Gross: l.Gross.String(), Settled: l.Settled.String(), Underpaid: l.Underpaid.String(), Suffixes: l.Suffixes.String(),
+			Overpaid: l.Overpaid.String(), Late: l.Late.String(), Duplicate: l.Duplicate.String(),
+			Refunds: l.Refunds, Refunded: l.Refunded.String(), Net: l.Net.String(),
+		}
+		if l.Decimals >= 0 {
+			out[i].Decimals = &l.Decimals
+		}
+	}
+	return out
+}

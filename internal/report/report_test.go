@@ -1,0 +1,122 @@
+package report_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/report"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// ledger has the confirmed payments of invoices, in the order of the chain. Each was
+// confirmed a second after its block.
+type ledger struct {
+	invoices []invoice.Invoice
+	payments []store.ReportedPayment
+	reads    int // rows of ConfirmedPaymentsBetween
+}
+
+func (l *ledger) ReportedPayments(_ context.Context, f store.ReportFilter) (page []store.ReportedPayment, err error) {
+	for _, p := range l.payments {
+		behind := f.AfterID == "" || p.ConfirmedAt.After(f.After) || p.ConfirmedAt.Equal(f.After) && p.SeenID > f.AfterID
+		if behind && !p.ConfirmedAt.Before(f.From) && p.ConfirmedAt.Before(f.To) && len(page) < f.Limit {
+			page = append(page, p)
+		}
+	}
+	return page, nil
+}
+
+func (l *ledger) ReportedRefunds(context.Context, store.ReportFilter) ([]invoice.Refund, error) {
+	return nil, nil
+}
+
+func (l *ledger) ConfirmedPaymentsBetween(_ context.Context, id string, after, before invoice.Position, limit int) (page []invoice.Payment, err error) {
+	for _, p := range l.payments {
+		if p.InvoiceID == id && after.Before(p.Position) && p.Before(before) && len(page) < limit {
+			page = append(page, p.Payment)
+			l.reads++
+		}
+	}
+	return page, nil
+}
+
+// newLedger returns a ledger of payments to invoices that many payments pay.
+func newLedger(r *rapid.T, payments int) *ledger {
+	l := &ledger{}
+	for i := range rapid.IntRange(1, 3).Draw(r, "invoices") {
+		l.invoices = append(l.invoices, invoice.Invoice{
+			ID: fmt.Sprint("inv_", i), Status: rapid.SampledFrom([]invoice.Status{invoice.Open, invoice.Expired}).Draw(r, "status"),
+			Terms: invoice.Terms{Amount: invoice.NewAmount(rapid.Uint64Range(1000, 5000).Draw(r, "amount")), ExpiresAt: time.Unix(rapid.Int64Range(0, 400).Draw(r, "expires"), 0)},
+		})
+	}
+	for n := range payments {
+		i := rapid.IntRange(0, len(l.invoices)-1).Draw(r, "invoice")
+		inv := &l.invoices[i]
+		p := store.PaymentRow{SeenID: fmt.Sprintf("%09d", n), Payment: invoice.Payment{
+			InvoiceID: inv.ID, Status: invoice.Confirmed, ConfirmedAt: time.Unix(int64(n/2)+1, 0),
+			Transfer: invoice.Transfer{Currency: "USDC", Amount: invoice.NewAmount(rapid.Uint64Range(1, 9).Draw(r, "paid"))},
+		}}
+		p.BlockNumber, p.LogIndex, p.BlockTime = uint64(n/2)+1, n%2, time.Unix(int64(n/2), 0)
+		if rapid.IntRange(0, 99).Draw(r, "large") == 0 {
+			p.Amount = inv.Amount
+		}
+		inv.Sums.Payments++
+		l.payments = append(l.payments, store.ReportedPayment{PaymentRow: p})
+	}
+	for i, inv := range l.invoices {
+		l.invoices[i] = inv.Settle(paymentsOf(l, inv.ID))
+	}
+	for n, p := range l.payments {
+		i := slices.IndexFunc(l.invoices, func(inv invoice.Invoice) bool { return inv.ID == p.InvoiceID })
+		l.payments[n].Invoice = l.invoices[i]
+	}
+	return l
+}
+
+func paymentsOf(l *ledger, id string) (all []invoice.Payment) {
+	for _, p := range l.payments {
+		if p.InvoiceID == id {
+			all = append(all, p.Payment)
+		}
+	}
+	return all
+}
+
+// TestPeriodsAddUp cuts a time with more payments than a page into two periods. Their
+// figures add up to those of the whole, and the parts of each to its gross.
+func TestPeriodsAddUp(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		l := newLedger(r, rapid.IntRange(400, 700).Draw(r, "payments"))
+		cut := rapid.Int64Range(1, 350).Draw(r, "cut")
+		sums := func(from, to int64) (all [7]uint64) {
+			made, err := report.Settlement(r.Context(), l, report.Request{
+				From: time.Unix(from, 0), To: time.Unix(to, 0), GroupBy: report.ByDay, Location: time.UTC, Decimals: func(string, string) (int, bool) { return 0, false },
+			})
+			if err != nil {
+				r.Fatal(err)
+			}
+			for _, line := range made.Totals {
+				all = [7]uint64{line.Gross.Uint64(), line.Settled.Uint64(), line.Underpaid.Uint64(), line.Suffixes.Uint64(), line.Overpaid.Uint64(), line.Late.Uint64(), line.Duplicate.Uint64()}
+				if all[0] != all[1]+all[2]+all[3]+all[4]+all[5]+all[6] || line.Decimals != -1 {
+					r.Errorf("the parts do not add up: %v", all)
+				}
+			}
+			return all
+		}
+		before, after, whole := sums(0, cut), sums(cut, 10_000), sums(0, 10_000)
+		for i := range whole {
+			if before[i]+after[i] != whole[i] {
+				r.Errorf("figure %d is %d and %d, in all %d", i, before[i], after[i], whole[i])
+			}
+		}
+		if l.reads > 3*len(l.payments) {
+			r.Errorf("read %d rows for %d payments", l.reads, len(l.payments))
+		}
+	})
+}
