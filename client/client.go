@@ -1,6 +1,6 @@
 // Package client calls the REST interface of Quittance, and receives its events.
 //
-//	c, err := client.New("https://pay.example.com", client.WithKey(os.Getenv("QUITTANCE_API_KEY")))
+//	c, err := client.New("https://pay.example.com", client.WithKey(key))
 //	created, err := c.CreateInvoice(ctx, apitypes.CreateInvoiceRequest{…})
 //
 // Requests and responses have the types of package apitypes. An error that the
@@ -17,6 +17,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"time"
 )
 
@@ -82,9 +83,15 @@ func New(baseURL string, options ...Option) (*Client, error) {
 	return c, nil
 }
 
+// FromEnv returns a client of the service at QUITTANCE_URL with the key in
+// QUITTANCE_API_KEY, two environment variables.
+func FromEnv(options ...Option) (*Client, error) {
+	return New(os.Getenv("QUITTANCE_URL"), append([]Option{WithKey(os.Getenv("QUITTANCE_API_KEY"))}, options...)...)
+}
+
 // Must returns c, or panics if err is not nil. It is for the start of a program:
 //
-//	var quittance = client.Must(client.New(os.Getenv("QUITTANCE_URL")))
+//	var quittance = client.Must(client.FromEnv())
 func Must(c *Client, err error) *Client {
 	if err != nil {
 		panic(err)

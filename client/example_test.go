@@ -79,8 +79,8 @@ func ExampleClient_Payments() {
 func ExampleWebhookHandler() {
 	hooks := client.WebhookHandler{
 		Secrets: []string{"whsec_4e1b0f6c9d2a7385"},
-		InvoicePaid: func(_ context.Context, e apitypes.InvoicePaidEvent) error {
-			fmt.Println("ship", e.Data.Invoice.ID)
+		InvoicePaid: func(_ context.Context, invoice apitypes.PaidInvoice) error {
+			fmt.Println("ship", invoice.ID)
 			return nil
 		},
 	}

@@ -35,6 +35,8 @@ type exchanges struct {
 	outcomes []outcome
 	sent     []string
 	keys     []string
+
+	authorization string // of the last request
 }
 
 func (e *exchanges) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -44,6 +46,7 @@ func (e *exchanges) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	e.sent = append(e.sent, strings.TrimSpace(r.Method+" "+r.URL.Path+" "+string(body)))
 	e.keys = append(e.keys, r.Header.Get("Idempotency-Key"))
+	e.authorization = r.Header.Get("Authorization")
 	if len(e.outcomes) < len(e.sent) {
 		return nil, errors.New("one request too many")
 	}
@@ -261,6 +264,19 @@ func TestRequestID(t *testing.T) {
 		if _, _, err := c.CreateKey(t.Context(), apitypes.CreateKeyRequest{}); !errors.As(err, &refused) || refused.RequestID != "req_1" {
 			t.Errorf("the error is %+v", err)
 		}
+	}
+}
+
+func TestFromEnv(t *testing.T) {
+	t.Setenv("QUITTANCE_API_KEY", "qk_test_1")
+	t.Setenv("QUITTANCE_URL", "")
+	if _, err := client.FromEnv(); err == nil {
+		t.Error("no error without a URL")
+	}
+	e := &exchanges{outcomes: []outcome{created()}}
+	t.Setenv("QUITTANCE_URL", "http://service.example")
+	if _, err := client.Must(client.FromEnv(client.WithHTTPClient(&http.Client{Transport: e}))).CreateInvoice(t.Context(), apitypes.CreateInvoiceRequest{}); err != nil || e.authorization != "Bearer qk_test_1" {
+		t.Errorf("sent the key %q: %v", e.authorization, err)
 	}
 }
 

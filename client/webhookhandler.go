@@ -14,12 +14,13 @@ import (
 )
 
 // WebhookHandler receives the events that the service posts to a merchant's endpoint. It
-// verifies the signature, decodes the event, and calls the function for its type.
+// verifies the signature, decodes the event, and calls the function for its type with the
+// event's data.
 //
 //	http.Handle("POST /webhooks", client.WebhookHandler{
-//		Secrets: []string{os.Getenv("QUITTANCE_WEBHOOK_SECRET")},
-//		InvoicePaid: func(ctx context.Context, e apitypes.InvoicePaidEvent) error {
-//			return orders.Ship(ctx, e.Data.Invoice.ID)
+//		Secrets: []string{os.Getenv("WEBHOOK_SECRET")},
+//		InvoicePaid: func(ctx context.Context, invoice apitypes.PaidInvoice) error {
+//			return orders.Ship(ctx, invoice.ID)
 //		},
 //	})
 //
@@ -31,12 +32,12 @@ type WebhookHandler struct {
 	// rotation. Empty ones never match.
 	Secrets []string
 
-	InvoiceCreated      func(context.Context, apitypes.InvoiceCreatedEvent) error
-	InvoicePaid         func(context.Context, apitypes.InvoicePaidEvent) error
-	InvoiceExpired      func(context.Context, apitypes.InvoiceExpiredEvent) error
-	PaymentReceived     func(context.Context, apitypes.PaymentReceivedEvent) error
-	PaymentRefunded     func(context.Context, apitypes.PaymentRefundedEvent) error
-	PaymentUnattributed func(context.Context, apitypes.PaymentUnattributedEvent) error
+	InvoiceCreated      func(context.Context, apitypes.Invoice) error
+	InvoicePaid         func(context.Context, apitypes.PaidInvoice) error
+	InvoiceExpired      func(context.Context, apitypes.Invoice) error
+	PaymentReceived     func(context.Context, apitypes.Payment) error
+	PaymentRefunded     func(context.Context, apitypes.RefundData) error
+	PaymentUnattributed func(context.Context, apitypes.UnattributedData) error
 	// Other is called for all other events, such as those of types that this package
 	// does not know.
 	Other func(context.Context, webhook.Event) error
@@ -70,8 +71,8 @@ func (h WebhookHandler) receive(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the body is not an event", http.StatusBadRequest)
 		return
 	}
-	ctx := context.WithValue(r.Context(), deliveryKey{}, r.Header.Get(webhook.HeaderDelivery))
-	if err := h.handle(ctx, e, body); err != nil {
+	ctx := context.WithValue(r.Context(), deliveryKey{}, Delivery{ID: r.Header.Get(webhook.HeaderDelivery), Event: e})
+	if err := h.handle(ctx, e); err != nil {
 		log.ErrorContext(r.Context(), "webhook failed, will be delivered again", "event", e.ID, "type", e.Type, "err", err)
 		http.Error(w, "the event was not handled", http.StatusInternalServerError)
 		return
@@ -79,21 +80,21 @@ func (h WebhookHandler) receive(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-func (h WebhookHandler) handle(ctx context.Context, e webhook.Event, body []byte) error {
+func (h WebhookHandler) handle(ctx context.Context, e webhook.Event) error {
 	handled, err := false, error(nil)
-	switch e.Type {
-	case webhook.InvoiceCreated:
-		handled, err = dispatch(ctx, h.InvoiceCreated, body)
-	case webhook.InvoicePaid:
-		handled, err = dispatch(ctx, h.InvoicePaid, body)
-	case webhook.InvoiceExpired:
-		handled, err = dispatch(ctx, h.InvoiceExpired, body)
-	case webhook.PaymentReceived:
-		handled, err = dispatch(ctx, h.PaymentReceived, body)
-	case webhook.PaymentRefunded:
-		handled, err = dispatch(ctx, h.PaymentRefunded, body)
-	case string(apitypes.EventPaymentUnattributed):
-		handled, err = dispatch(ctx, h.PaymentUnattributed, body)
+	switch apitypes.EventType(e.Type) {
+	case apitypes.EventInvoiceCreated:
+		handled, err = dispatch(ctx, e, h.InvoiceCreated, func(d apitypes.InvoiceData) apitypes.Invoice { return d.Invoice })
+	case apitypes.EventInvoicePaid:
+		handled, err = dispatch(ctx, e, h.InvoicePaid, func(d apitypes.PaidInvoiceData) apitypes.PaidInvoice { return d.Invoice })
+	case apitypes.EventInvoiceExpired:
+		handled, err = dispatch(ctx, e, h.InvoiceExpired, func(d apitypes.InvoiceData) apitypes.Invoice { return d.Invoice })
+	case apitypes.EventPaymentReceived:
+		handled, err = dispatch(ctx, e, h.PaymentReceived, func(d apitypes.PaymentData) apitypes.Payment { return d.Payment })
+	case apitypes.EventPaymentRefunded:
+		handled, err = dispatch(ctx, e, h.PaymentRefunded, func(d apitypes.RefundData) apitypes.RefundData { return d })
+	case apitypes.EventPaymentUnattributed:
+		handled, err = dispatch(ctx, e, h.PaymentUnattributed, func(d apitypes.UnattributedData) apitypes.UnattributedData { return d })
 	}
 	if !handled && h.Other != nil {
 		return h.Other(ctx, e)
@@ -101,23 +102,32 @@ func (h WebhookHandler) handle(ctx context.Context, e webhook.Event, body []byte
 	return err
 }
 
-// dispatch calls f with the event, and reports whether there is an f.
-func dispatch[E any](ctx context.Context, f func(context.Context, E) error, body []byte) (bool, error) {
+// dispatch calls f with what subject returns of the event's data, and reports whether
+// there is an f.
+func dispatch[D, S any](ctx context.Context, e webhook.Event, f func(context.Context, S) error, subject func(D) S) (bool, error) {
 	if f == nil {
 		return false, nil
 	}
-	var e E
-	if err := json.Unmarshal(body, &e); err != nil {
-		return true, fmt.Errorf("client: decode the event: %w", err)
+	var data D
+	if err := json.Unmarshal(e.Data, &data); err != nil {
+		return true, fmt.Errorf("client: decode the data of %s: %w", e.ID, err)
 	}
-	return true, f(ctx, e)
+	return true, f(ctx, subject(data))
+}
+
+// Delivery is what a function of a [WebhookHandler] was called with.
+type Delivery struct {
+	// ID is the id of the delivery, the same for all attempts. The signature does not
+	// cover it.
+	ID    string
+	Event webhook.Event
 }
 
 type deliveryKey struct{}
 
-// DeliveryID returns the id of the delivery that a function of a [WebhookHandler] handles.
-// It is the same for all attempts. The signature does not cover it.
-func DeliveryID(ctx context.Context) string {
-	id, _ := ctx.Value(deliveryKey{}).(string)
-	return id
+// DeliveryOf returns the delivery that a function of a [WebhookHandler] handles, given its
+// context.
+func DeliveryOf(ctx context.Context) Delivery {
+	d, _ := ctx.Value(deliveryKey{}).(Delivery)
+	return d
 }

@@ -1,27 +1,12 @@
 /**
- * Verifies the events that Quittance posts to a merchant's URL, with WebCrypto
- * alone. The README shows how to use it.
+ * Calls the REST interface of Quittance. `@quittance/client/webhook` receives its events. The README shows how to use
+ * both.
  *
  * @module
  */
-export { SignatureError, type SignatureErrorCode } from "./errors.js";
-export {
-  parseEvent,
-  type Attribution,
-  type AttributionMethod,
-  type Claim,
-  type Envelope,
-  type EventType,
-  type Invoice,
-  type InvoiceException,
-  type InvoiceStatus,
-  type LineItem,
-  type PaidInvoice,
-  type Payment,
-  type PaymentCandidate,
-  type PaymentStatus,
-  type Refund,
-  type WebhookEvent,
-} from "./event.js";
-export { maxHeader, toleranceSeconds, verify, type VerifyOptions } from "./verify.js";
-export { receive } from "./receive.js";
+export { Quittance, type QuittanceOptions } from "./client.js";
+export { QuittanceError } from "./error.js";
+export type { RetryOptions } from "./retry.js";
+export type { CallOptions, CreateOptions, EventRecord, Filter } from "./types.js";
+export type { WebhookEvent } from "./webhook/event.js";
+export type * from "./openapi.js";

@@ -5,7 +5,7 @@ import "./webcrypto.mjs";
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { test } from "node:test";
-import { SignatureError, maxHeader, parseEvent, toleranceSeconds, verify } from "../dist/index.js";
+import { SignatureError, maxHeader, parseEvent, toleranceSeconds, verify } from "../dist/esm/webhook/index.js";
 
 const rounds = 3000;
 const seed = Number(process.env.QUITTANCE_FUZZ_SEED ?? 20_240_229);

@@ -2,7 +2,8 @@ import "./webcrypto.mjs";
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { SignatureError, parseEvent, receive, verify } from "../dist/index.js";
+import { Readable } from "node:stream";
+import { SignatureError, nodeWebhookHandler, parseEvent, verify, webhookHandler } from "../dist/esm/webhook/index.js";
 
 const file = new URL("../../../webhook/testdata/vectors.json", import.meta.url);
 const { toleranceSeconds, vectors } = JSON.parse(readFileSync(file, "utf8"));
@@ -62,25 +63,59 @@ const post = (body, header) =>
     method: "POST", body, headers: header ? { "X-Service-Signature": header, "X-Service-Delivery": "dlv_1" } : {},
   });
 
-test("receive answers as the README says", async () => {
-  const options = { now: good.now * 1000 };
-  const got = [];
-  const keep = (event, id) => void got.push([event.type, id]);
-  assert.equal((await receive(post(good.body, good.header), good.secret, keep, options)).status, 204);
-  assert.deepEqual(got, [["invoice.paid", "dlv_1"]]);
+/** Posts to a handler of node:http. parsed is what a body parser has left. */
+async function nodePost(handler, body, header, parsed) {
+  const request = Object.assign(Readable.from(parsed === undefined ? [Buffer.from(body)] : []), {
+    headers: header ? { "x-service-signature": header, "x-service-delivery": "dlv_1" } : {}, body: parsed,
+  });
+  const headers = {};
+  let text;
+  const response = { statusCode: 0, setHeader: (name, value) => (headers[name] = value), end: (t) => (text = t) };
+  await handler(request, response);
+  return { status: response.statusCode, json: () => JSON.parse(text) };
+}
 
-  const refused = await receive(post(good.body, undefined), good.secret, keep, options);
-  assert.equal(refused.status, 401);
-  assert.equal((await refused.json()).code, "missing_header");
-  assert.equal((await receive(post(good.body + " ", good.header), good.secret, keep, options)).status, 401);
+const empty = vectors.find((v) => v.want === "ok" && v.body === "{}");
+const long = "x".repeat((1 << 20) + 1);
 
-  const none = vectors.find((v) => v.want === "ok" && v.body === "{}");
-  assert.equal((await receive(post(none.body, none.header), none.secret, keep, { now: none.now * 1000 })).status, 400);
+for (const [kind, make, send] of [
+  ["webhookHandler", webhookHandler, (handler, ...args) => handler(post(...args))],
+  ["nodeWebhookHandler", nodeWebhookHandler, nodePost],
+]) {
+  test(`${kind} answers as the README says`, async () => {
+    const got = [], errors = [];
+    const options = { now: good.now * 1000, onError: (error) => errors.push(error.message) };
+    const keep = (event, id) => got.push([event.type, event.data.invoice.id, id]);
+    const handler = make(["whsec_new", good.secret], { "invoice.paid": keep }, options);
+    assert.equal((await send(handler, good.body, good.header)).status, 204);
+    const id = JSON.parse(good.body).data.invoice.id;
+    assert.deepEqual(got, [["invoice.paid", id, "dlv_1"]]);
 
-  const long = "x".repeat((1 << 20) + 1);
-  assert.equal((await receive(post(long, good.header), good.secret, keep, options)).status, 413);
-  assert.equal((await receive(post(long.slice(1), good.header), good.secret, keep, options)).status, 401);
-  assert.equal(got.length, 1);
+    const refused = await send(handler, good.body, undefined);
+    assert.equal(refused.status, 401);
+    assert.equal((await refused.json()).code, "missing_header");
+    assert.equal((await send(handler, good.body + " ", good.header)).status, 401);
+    assert.equal((await send(handler, long, good.header)).status, 413);
+    assert.equal((await send(handler, long.slice(1), good.header)).status, 401);
+    const none = make(empty.secret, { other: keep }, { ...options, now: empty.now * 1000 });
+    assert.equal((await send(none, empty.body, empty.header)).status, 400);
+    assert.equal(got.length, 1);
+    assert.equal(errors.length, 1);
 
-  await assert.rejects(receive(post(good.body, good.header), good.secret, () => { throw new Error("no stock"); }, options), /no stock/);
+    const failing = make(good.secret, { "invoice.paid": () => Promise.reject(new Error("no stock")) }, options);
+    assert.equal((await send(failing, good.body, good.header)).status, 500);
+    assert.equal(errors[1], "no stock");
+    assert.equal((await send(make(good.secret, {}, options), good.body, good.header)).status, 204);
+    assert.equal((await send(make(good.secret, { other: keep }, options), good.body, good.header)).status, 204);
+    assert.equal(got.length, 2);
+  });
+}
+
+test("nodeWebhookHandler takes a raw body, and no parsed one", async () => {
+  const errors = [];
+  const handler = nodeWebhookHandler(good.secret, {}, { now: good.now * 1000, onError: (error) => errors.push(error.message) });
+  assert.equal((await nodePost(handler, "", good.header, Buffer.from(good.body))).status, 204);
+  assert.equal((await nodePost(handler, "", good.header, good.body)).status, 204);
+  assert.equal((await nodePost(handler, "", good.header, JSON.parse(good.body))).status, 500);
+  assert.match(errors[0], /before express.json/);
 });

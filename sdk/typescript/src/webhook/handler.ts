@@ -1,0 +1,117 @@
+import { SignatureError } from "./errors.js";
+import { parseEvent, type WebhookEvent } from "./event.js";
+import { verify, type VerifyOptions } from "./verify.js";
+
+/** The size in bytes of the largest body that is read. */
+export const maxBody = 1 << 20;
+
+/**
+ * The functions that are called with events, by type. An event may be delivered more than once, always with the same
+ * event.id and deliveryId, and events in any order, so the functions must be idempotent. They should return within 5
+ * seconds. If one throws, the event is answered with 500, and delivered again.
+ */
+export type WebhookHandlers = {
+  [T in WebhookEvent["type"]]?: (event: Extract<WebhookEvent, { type: T }>, deliveryId: string) => unknown;
+} & {
+  /** Called with all other events, such as those of types that this version does not know. */
+  other?: (event: WebhookEvent, deliveryId: string) => unknown;
+};
+
+/** What a handler can be given. */
+export interface WebhookHandlerOptions extends VerifyOptions {
+  /** Called with what a function throws, and with errors in the request; console.error if left out. */
+  onError?: (error: unknown) => void;
+}
+
+/** A delivery, as the two kinds of handlers read it. */
+export interface Delivery {
+  signature: string | null | undefined;
+  deliveryId: string | null | undefined;
+  /** The raw body; undefined if it is longer than maxBody. */
+  body: Uint8Array | string | undefined;
+}
+
+/** The answer to a delivery. */
+export interface Answer {
+  status: number;
+  /** The body, as JSON; without it the response has no body. */
+  problem?: { code: string; detail: string };
+}
+
+/** Verifies a delivery, calls the function for its type, and returns the answer. */
+export async function handle(
+  delivery: Delivery,
+  secret: string | readonly string[],
+  handlers: WebhookHandlers,
+  options: WebhookHandlerOptions,
+): Promise<Answer> {
+  if (delivery.body === undefined) {
+    return { status: 413, problem: { code: "body_too_large", detail: `the body is larger than ${maxBody} bytes` } };
+  }
+  try {
+    await verify(secret, delivery.signature, delivery.body, options);
+  } catch (error) {
+    if (error instanceof SignatureError) {
+      return { status: error.status, problem: { code: error.code, detail: error.message } };
+    }
+    throw error;
+  }
+  let event: WebhookEvent;
+  try {
+    event = parseEvent(delivery.body);
+  } catch (error) {
+    (options.onError ?? console.error)(error);
+    return { status: 400, problem: { code: "invalid_payload", detail: "the body is not an event" } };
+  }
+  try {
+    const known = handlers[event.type] as ((event: WebhookEvent, deliveryId: string) => unknown) | undefined;
+    await (known ?? handlers.other)?.(event, delivery.deliveryId ?? event.id);
+    return { status: 204 };
+  } catch (error) {
+    (options.onError ?? console.error)(error);
+    return { status: 500, problem: { code: "internal", detail: "the event was not handled" } };
+  }
+}
+
+/**
+ * Returns a handler of Fetch API requests, which is what workers, Deno, Bun, Next.js and Hono have. It answers 401 to a
+ * request without a valid signature, 400 to a body that is not an event, 413 to one over 1 MiB, 500 if a function has
+ * thrown, else 204. While a secret is rotated, give the old and the new one.
+ */
+export function webhookHandler(
+  secret: string | readonly string[],
+  handlers: WebhookHandlers,
+  options: WebhookHandlerOptions = {},
+): (request: Request) => Promise<Response> {
+  return async (request) => {
+    const { status, problem } = await handle(
+      {
+        signature: request.headers.get("X-Service-Signature"),
+        deliveryId: request.headers.get("X-Service-Delivery"),
+        body: await read(request.body ?? []),
+      },
+      secret, handlers, options,
+    );
+    return problem ? Response.json(problem, { status }) : new Response(null, { status });
+  };
+}
+
+/** Returns the body, or nothing if it is longer than maxBody. */
+export async function read(stream: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<Uint8Array | undefined> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of stream) {
+    length += chunk.length;
+    if (length > maxBody) {
+      return undefined;
+    }
+    chunks.push(chunk);
+  }
+  const body = new Uint8Array(length);
+  let at = 0;
+  for (const chunk of chunks) {
+    body.set(chunk, at);
+    at += chunk.length;
+  }
+  return body;
+}

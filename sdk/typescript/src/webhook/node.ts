@@ -1,0 +1,63 @@
+import { handle, read, type WebhookHandlerOptions, type WebhookHandlers } from "./handler.js";
+
+/** A request of node:http, or of Express. */
+export interface NodeRequest extends AsyncIterable<Uint8Array> {
+  headers: Record<string, string | string[] | undefined>;
+  /** What a body parser has left. */
+  body?: unknown;
+}
+
+/** A response of node:http, or of Express. */
+export interface NodeResponse {
+  statusCode: number;
+  setHeader(name: string, value: string): unknown;
+  end(body?: string): unknown;
+}
+
+/**
+ * Returns a handler for node:http and for Express, which answers as webhookHandler does. It needs the body as it came
+ * over the wire: mount it before express.json(), or behind express.raw({ type: "application/json" }).
+ */
+export function nodeWebhookHandler(
+  secret: string | readonly string[],
+  handlers: WebhookHandlers,
+  options: WebhookHandlerOptions = {},
+): (request: NodeRequest, response: NodeResponse) => Promise<void> {
+  return async (request, response) => {
+    let answer;
+    try {
+      answer = await handle(
+        {
+          signature: header(request, "x-service-signature"),
+          deliveryId: header(request, "x-service-delivery"),
+          body: await raw(request),
+        },
+        secret, handlers, options,
+      );
+    } catch (error) {
+      (options.onError ?? console.error)(error);
+      answer = { status: 500 };
+    }
+    response.statusCode = answer.status;
+    if (answer.problem) {
+      response.setHeader("Content-Type", "application/json");
+    }
+    response.end(answer.problem && JSON.stringify(answer.problem));
+  };
+}
+
+/** Returns a header's lines as one list (RFC 9110, section 5.3). */
+function header(request: NodeRequest, name: string): string | undefined {
+  const value = request.headers[name];
+  return Array.isArray(value) ? value.join(", ") : value;
+}
+
+async function raw(request: NodeRequest): Promise<Uint8Array | string | undefined> {
+  if (request.body === undefined) {
+    return read(request);
+  }
+  if (request.body instanceof Uint8Array || typeof request.body === "string") {
+    return request.body;
+  }
+  throw new Error("a body parser has read the webhook: mount its handler before express.json()");
+}

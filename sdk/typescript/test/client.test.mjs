@@ -1,0 +1,151 @@
+import "./webcrypto.mjs";
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Quittance, QuittanceError } from "../dist/esm/index.js";
+
+const now = 1_700_000_000_000;
+const problem = (status, code, headers = {}) => () => Response.json({ status, code, detail: "D." }, { status, headers });
+const ok = (body, status = 200) => () => Response.json(body, { status });
+const created = ok({ id: "inv_1", checkoutUrl: "/checkout/inv_1" }, 201);
+const broken = () => { throw new TypeError("fetch failed", { cause: Object.assign(new Error(), { code: "ECONNRESET" }) }); };
+const noListener = () => { throw new TypeError("fetch failed", { cause: Object.assign(new Error(), { code: "ECONNREFUSED" }) }); };
+const cutOff = () => new Response(new ReadableStream({ pull: (c) => c.error(new TypeError("terminated")) }));
+
+/** Returns a client of a service that gives the outcomes in turn, and what it was sent. */
+function client(...outcomes) {
+  const sent = [], waits = [];
+  const quittance = new Quittance({
+    url: "https://pay.example/base/", key: "qk_1", random: () => 0, now: () => now,
+    sleep: async (ms) => void waits.push(ms),
+    fetch: async (request) => {
+      sent.push({ method: request.method, url: request.url, headers: request.headers, body: await request.text(), redirect: request.redirect });
+      assert.ok(outcomes.length >= sent.length, "one request too many");
+      return outcomes[sent.length - 1](request);
+    },
+  });
+  return { quittance, sent, waits };
+}
+
+const order = { amount: "1", currency: "USDC", chainKey: "base", expiresAt: 2 };
+
+for (const [name, outcome] of Object.entries({
+  "in progress": problem(409, "idempotency_in_progress"), "rate limited": problem(429, "rate_limited"), internal: problem(500, "internal"),
+  "a proxy": () => new Response("<html>", { status: 502 }), unavailable: problem(503, "unavailable"),
+  "a lost connection": broken, "no connection": noListener, "an answer cut off": cutOff,
+})) {
+  test(`a create is repeated under one key after ${name}`, async () => {
+    const { quittance, sent } = client(outcome, created);
+    const made = await quittance.createInvoice(order);
+    assert.equal(made.checkoutPage, "https://pay.example/base/checkout/inv_1");
+    assert.equal(sent.length, 2);
+    for (const { method, url, headers, body, redirect } of sent) {
+      assert.deepEqual([method, url, JSON.parse(body), redirect], ["POST", "https://pay.example/base/api/invoices", order, "manual"]);
+      assert.equal(headers.get("Authorization"), "Bearer qk_1");
+      assert.match(headers.get("Idempotency-Key"), /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    }
+    assert.equal(sent[0].headers.get("Idempotency-Key"), sent[1].headers.get("Idempotency-Key"));
+  });
+}
+
+for (const [name, outcome] of Object.entries({
+  "an invalid field": problem(400, "invalid_field"), "no key": problem(401, "unauthorized"), "not found": problem(404, "not_found"),
+  "a key mismatch": problem(422, "idempotency_mismatch"), "a redirect": () => new Response(null, { status: 307, headers: { Location: "https://x.example" } }),
+  "a long wait": problem(503, "unavailable", { "Retry-After": "31" }),
+})) {
+  test(`a create is not repeated after ${name}`, async () => {
+    const { quittance, sent } = client(outcome);
+    await assert.rejects(quittance.createInvoice(order), QuittanceError);
+    assert.equal(sent.length, 1);
+  });
+}
+
+test("what is not idempotent is repeated only if the service has not looked at it", async () => {
+  const key = { name: "x", scopes: ["read"] };
+  for (const outcome of [problem(503, "unavailable"), broken]) {
+    const { quittance, sent } = client(outcome);
+    await assert.rejects(quittance.createKey(key));
+    assert.equal(sent.length, 1);
+  }
+  for (const outcome of [problem(429, "rate_limited"), noListener]) {
+    const { quittance } = client(outcome, ok({ key: {}, secret: "qk_2" }, 201));
+    assert.equal((await quittance.createKey(key)).secret, "qk_2");
+  }
+});
+
+test("delays double, and Retry-After delays", async () => {
+  const down = problem(503, "unavailable");
+  const { quittance, waits, sent } = client(down, down, down, down);
+  await assert.rejects(quittance.getInvoice("inv_1"), { status: 503 });
+  assert.deepEqual(waits, [500, 1000, 2000]);
+  assert.equal(sent.length, 4);
+  for (const [header, want] of [["0", 500], ["3", 3000], ["30", 30_000], ["soon", 500], [new Date(now + 7000).toUTCString(), 7000]]) {
+    const { quittance, waits } = client(problem(429, "rate_limited", { "Retry-After": header }), ok({ invoice: { id: "inv_1" } }));
+    await quittance.getInvoice("inv_1");
+    assert.deepEqual(waits, [want]);
+  }
+});
+
+test("an error has what the service said", async () => {
+  const { quittance } = client(() =>
+    Response.json({ status: 400, code: "invalid_field", field: "amount", detail: "D.", requestId: "req_1" }, { status: 400 }));
+  const want = { name: "QuittanceError", status: 400, code: "invalid_field", field: "amount", detail: "D.", requestId: "req_1", retryAfterMs: 0 };
+  await assert.rejects(quittance.createInvoice(order), want);
+  const { quittance: proxied } = client(() => new Response("<html>", { status: 404, headers: { "X-Request-Id": "req_2" } }));
+  await assert.rejects(proxied.getInvoice("inv_1"), { status: 404, code: undefined, requestId: "req_2" });
+});
+
+test("a list requests pages as needed", async () => {
+  const { quittance, sent } = client(ok({ payments: [{ id: "a" }, { id: "b" }], nextCursor: "c1" }), ok({ payments: [{ id: "c" }] }));
+  const ids = [];
+  for await (const payment of quittance.listPayments({ include: ["pending", "unattributed"], limit: 2 })) {
+    ids.push(payment.id);
+  }
+  assert.deepEqual(ids, ["a", "b", "c"]);
+  assert.deepEqual(sent.map((r) => r.url), [
+    "https://pay.example/base/api/payments?include=pending,unattributed&limit=2",
+    "https://pay.example/base/api/payments?include=pending,unattributed&limit=2&cursor=c1",
+  ]);
+  const { quittance: once, sent: asked } = client(ok({ invoices: [{ id: "a" }, { id: "b" }], nextCursor: "c1" }));
+  for await (const invoice of once.listInvoices()) {
+    assert.equal(invoice.id, "a");
+    break;
+  }
+  assert.equal(asked.length, 1);
+  const round = ok({ invoices: [], nextCursor: "c1" });
+  await assert.rejects(client(round, round).quittance.listInvoices().next(), /same page/);
+});
+
+test("identifiers are escaped, and responses without a body are taken", async () => {
+  const { quittance, sent } = client(() => new Response(null, { status: 204 }));
+  assert.equal(await quittance.revokeKey("a/b?c"), undefined);
+  assert.equal(sent[0].url, "https://pay.example/base/api/keys/a%2Fb%3Fc");
+});
+
+test("a logo is sent as it is", async () => {
+  const { quittance, sent } = client(ok({ merchant: { id: "acme" } }));
+  await quittance.putMerchantLogo("acme", new Blob(["\x89PNG"], { type: "image/png" }));
+  assert.equal(sent[0].headers.get("Content-Type"), "image/png");
+  assert.equal(sent[0].body, "\x89PNG");
+});
+
+test("an attempt, a call and a signal have an end", { timeout: 10_000 }, async () => {
+  const sent = []; // as a connection does, it keeps the requests from being collected with their signals
+  const hangs = (request) =>
+    new Promise((_, reject) => {
+      sent.push(request);
+      request.signal.addEventListener("abort", () => reject(request.signal.reason));
+      if (request.signal.aborted) reject(request.signal.reason);
+    });
+  const at = (options) => new Quittance({ url: "http://h.example", fetch: hangs, sleep: async () => {}, ...options });
+  await assert.rejects(at({ attemptTimeoutMs: 1, retries: 2 }).getInvoice("inv_1"), { name: "TimeoutError" });
+  await assert.rejects(at({ timeoutMs: 1 }).getInvoice("inv_1"), { name: "TimeoutError" });
+  await assert.rejects(at({}).getInvoice("inv_1", { signal: AbortSignal.abort(new Error("enough")) }), /enough/);
+  const real = new Quittance({ url: "http://h.example", fetch: noListener, timeoutMs: 20, random: () => 0 });
+  await assert.rejects(real.getInvoice("inv_1"), { name: "TimeoutError" });
+});
+
+test("a url of another form is refused", () => {
+  for (const url of ["", "localhost:8080", "/api", "ftp://h", "https://h?x=1", "https://h#x"]) {
+    assert.throws(() => new Quittance({ url }), TypeError, url);
+  }
+});
