@@ -1,0 +1,152 @@
+package devtest
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/client"
+)
+
+// Block returns the first block of code in a language in a document.
+func Block(t testing.TB, document, language string) string {
+	t.Helper()
+	text, err := os.ReadFile(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, found := strings.Cut(string(text), "\n```"+language+"\n")
+	block, _, closed := strings.Cut(block, "\n```\n")
+	if !found || !closed {
+		t.Fatalf("devtest: %s has no block of %s", document, language)
+	}
+	return block + "\n"
+}
+
+// Lines returns the number of lines that are not blank.
+func Lines(text string) (n int) {
+	for line := range strings.Lines(text) {
+		if strings.TrimSpace(line) != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// FreeAddress returns an address on which nothing listens.
+func FreeAddress(t testing.TB) string {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return l.Addr().String()
+}
+
+// maxOutput is the number of lines of a program that Await can find.
+const maxOutput = 1000
+
+// Program is a running program.
+type Program struct {
+	t     testing.TB
+	cmd   *exec.Cmd
+	lines chan string // closed when the program has ended
+}
+
+// Run starts a program, which is killed when the test ends.
+func Run(t testing.TB, cmd *exec.Cmd) *Program {
+	t.Helper()
+	reader, writer := io.Pipe()
+	cmd.Stdout, cmd.Stderr = writer, writer
+	cmd.WaitDelay = time.Second
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p := &Program{t, cmd, make(chan string, maxOutput)}
+	var text strings.Builder
+	var running sync.WaitGroup
+	running.Go(func() {
+		defer close(p.lines)
+		lines := bufio.NewScanner(reader)
+		for lines.Scan() {
+			text.WriteString(lines.Text() + "\n")
+			select {
+			case p.lines <- lines.Text():
+			default:
+			}
+		}
+	})
+	running.Go(func() {
+		_ = cmd.Wait() // it is killed
+		_ = writer.Close()
+	})
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it may have ended
+		running.Wait()
+		if t.Failed() {
+			t.Logf("%s printed\n%s", cmd.Args, &text)
+		}
+	})
+	return p
+}
+
+// Await waits until the program prints a line that the pattern matches, and returns the
+// first submatch.
+func (p *Program) Await(pattern string) string {
+	p.t.Helper()
+	expression := regexp.MustCompile(pattern)
+	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
+	defer cancel()
+	for {
+		select {
+		case line, ok := <-p.lines:
+			if !ok {
+				p.t.Fatalf("devtest: %s ended without a line like %s", p.cmd.Args, pattern)
+			}
+			if match := expression.FindStringSubmatch(line); match != nil {
+				return match[1]
+			}
+		case <-ctx.Done():
+			p.t.Fatalf("devtest: %s printed no line like %s", p.cmd.Args, pattern)
+		}
+	}
+}
+
+// eventPoll is how often the state of a delivery is requested.
+const eventPoll = 50 * time.Millisecond
+
+// AwaitDelivery waits until an event about an invoice was delivered.
+func (w *World) AwaitDelivery(t testing.TB, invoiceID string, typ apitypes.EventType) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	ticker := time.NewTicker(eventPoll)
+	defer ticker.Stop()
+	for {
+		for event, err := range w.Operator.Events(ctx, client.EventFilter{InvoiceID: invoiceID, Type: typ, Delivery: apitypes.WithDelivered}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if event.Delivery != nil {
+				return
+			}
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			t.Fatalf("devtest: %s of %s was not delivered", typ, invoiceID)
+		}
+	}
+}
