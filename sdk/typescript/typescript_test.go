@@ -1,6 +1,6 @@
-// Package typescript_test compiles the TypeScript package and runs its tests
-// with npm and node, and holds the service's deliveries against the public
-// verifiers of Standard Webhooks, npm's and Go's.
+// Package typescript_test packs the TypeScript package, runs its tests, and uses it as a
+// merchant does, with Node, Deno and Bun. It holds the service's deliveries against the
+// public verifiers of Standard Webhooks, npm's and Go's, and of Stripe.
 package typescript_test
 
 import (
@@ -8,12 +8,14 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,53 +25,100 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// patience bounds the installation and each run of node.
+// patience bounds the installation and each run of a program.
 const patience = 5 * time.Minute
 
-// checkout copies the package, and the vectors that its tests read, to a
-// folder of the test, installs what package-lock.json says, and returns a
-// function that runs a command of npm's there.
-func checkout(t *testing.T) (run func(env []string, args ...string)) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	t.Cleanup(cancel)
-	npm, err := testdeps.Program(ctx, "sdk/typescript", "npm")
-	if err != nil {
-		t.Fatal(err)
-	}
-	root := t.TempDir()
-	dir := filepath.Join(root, "sdk", "typescript")
-	for _, name := range []string{"src", "test", "examples"} {
-		if err := os.CopyFS(filepath.Join(dir, name), os.DirFS(name)); err != nil {
-			t.Fatal(err)
+// installed is the package, built in a copy of what a clone has of it.
+type installed struct {
+	dir     string // of the package
+	tarball string // that npm pack made
+}
+
+// build makes the package once for all tests, with npm pack in a folder without
+// node_modules.
+var build = sync.OnceValues(func() (p installed, err error) {
+	p.dir = filepath.Join(temporary, "sdk", "typescript")
+	for _, name := range []string{"src", "test"} {
+		if err := os.CopyFS(filepath.Join(p.dir, name), os.DirFS(name)); err != nil {
+			return p, err
 		}
 	}
 	for from, to := range map[string]string{
-		"package.json": dir, "package-lock.json": dir, "tsconfig.json": dir,
-		"../../webhook/testdata/vectors.json": filepath.Join(root, "webhook", "testdata"),
+		"README.md": p.dir, "package.json": p.dir, "package-lock.json": p.dir, "tsconfig.json": p.dir, "tsconfig.cjs.json": p.dir,
+		"../../openapi.yaml": temporary, "../../webhook/testdata/vectors.json": filepath.Join(temporary, "webhook", "testdata"),
 	} {
-		if err := os.MkdirAll(to, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		data, err := os.ReadFile(from)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(to, filepath.Base(from)), data, 0o600); err != nil {
-			t.Fatal(err)
+		if err := copyFile(from, filepath.Join(to, filepath.Base(from))); err != nil {
+			return p, err
 		}
 	}
-	run = func(env []string, args ...string) {
-		t.Helper()
-		cmd := exec.CommandContext(ctx, npm, args...)
-		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), env...)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("npm %s: %v\n%s", strings.Join(args, " "), err, out)
+	// What an earlier build left must not help.
+	for _, name := range []string{"src/openapi.ts"} {
+		if err := os.RemoveAll(filepath.Join(p.dir, name)); err != nil {
+			return p, err
 		}
 	}
-	run(nil, "ci", "--ignore-scripts", "--no-audit", "--no-fund")
-	return run
+	if err := npm(p.dir, nil, "pack"); err != nil {
+		return p, err
+	}
+	found, err := filepath.Glob(filepath.Join(p.dir, "*.tgz"))
+	if err != nil || len(found) != 1 {
+		return p, fmt.Errorf("npm pack made %q, %w", found, err)
+	}
+	p.tarball = found[0]
+	return p, nil
+})
+
+// consumer makes a folder with the tarball and the tools that use it, once for all tests.
+var consumer = sync.OnceValues(func() (dir string, err error) {
+	p, err := build()
+	if err != nil {
+		return "", err
+	}
+	dir = filepath.Join(temporary, "consumer")
+	if err := os.CopyFS(dir, os.DirFS("test/consumer")); err != nil {
+		return "", err
+	}
+	if err := npm(dir, nil, "ci", "--ignore-scripts", "--no-audit", "--no-fund"); err != nil {
+		return "", err
+	}
+	return dir, npm(dir, nil, "install", "--no-save", "--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund", p.tarball)
+})
+
+// npm runs a command of npm.
+func npm(dir string, env []string, args ...string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	path, err := testdeps.Program(ctx, "sdk/typescript", "npm")
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("npm %s: %w\n%s", strings.Join(args, " "), err, out)
+	}
+	return nil
+}
+
+// must returns v, or fails the test.
+func must[T any](t *testing.T, get func() (T, error)) T {
+	t.Helper()
+	v, err := get()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func copyFile(from, to string) error {
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(to, data, 0o600)
 }
 
 // delivery is one as the verifiers get it. Raw says that the secret is the key
@@ -81,6 +130,8 @@ type delivery struct {
 	Headers map[string]string `json:"headers"`
 	Body    string            `json:"body"`
 	Valid   bool              `json:"valid"`
+	// ValidForStripe says that X-Service-Signature is, which covers no id.
+	ValidForStripe bool `json:"validForStripe"`
 }
 
 // deliveries are signed now, since the public verifiers have no other clock.
@@ -90,8 +141,9 @@ func deliveries(now time.Time) []delivery {
 	other := webhook.SecretPrefix + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{1}, 32))
 	sent := func(name, secret string, at time.Time, signing ...string) delivery {
 		return delivery{
-			Name: name, Secret: secret, Raw: !strings.HasPrefix(secret, webhook.SecretPrefix), Body: body, Valid: true,
+			Name: name, Secret: secret, Raw: !strings.HasPrefix(secret, webhook.SecretPrefix), Body: body, Valid: true, ValidForStripe: secret == signing[0],
 			Headers: map[string]string{
+				webhook.HeaderSignature:  webhook.Sign(signing[0], at, []byte(body)),
 				webhook.HeaderStandardID: id, webhook.HeaderStandardTimestamp: strconv.FormatInt(at.Unix(), 10),
 				webhook.HeaderStandardSignature: webhook.SignStandard(signing, id, at, []byte(body)),
 			},
@@ -108,23 +160,25 @@ func deliveries(now time.Time) []delivery {
 		sent("the new secret in a rotation", other, now, other, generated),
 		sent("the old secret in a rotation", generated, now, other, generated),
 		sent("almost stale", generated, now.Add(-4*time.Minute), generated),
-		invalid(sent("stale", generated, now.Add(-6*time.Minute), generated), func(*delivery) {}),
+		invalid(sent("stale", generated, now.Add(-6*time.Minute), generated), func(d *delivery) { d.ValidForStripe = false }),
 		invalid(sent("another secret", generated, now, other), func(*delivery) {}),
-		invalid(sent("another body", generated, now, generated), func(d *delivery) { d.Body += " " }),
+		invalid(sent("another body", generated, now, generated), func(d *delivery) { d.Body += " "; d.ValidForStripe = false }),
 		invalid(sent("another id", generated, now, generated), func(d *delivery) { d.Headers[webhook.HeaderStandardID] += "x" }),
 	}
 }
 
-// TestPackage compiles the package and its examples and runs its tests.
+// TestPackage runs the package's own tests.
 func TestPackage(t *testing.T) {
 	t.Parallel()
-	checkout(t)(nil, "test")
+	if err := npm(must(t, build).dir, nil, "run", "unit"); err != nil {
+		t.Error(err)
+	}
 }
 
-// TestStandardWebhooksForNode holds signatures against npm's standardwebhooks.
-func TestStandardWebhooksForNode(t *testing.T) {
+// TestPublicVerifiers holds signatures against npm's standardwebhooks and stripe.
+func TestPublicVerifiers(t *testing.T) {
 	t.Parallel()
-	run := checkout(t)
+	p := must(t, build)
 	data, err := json.Marshal(deliveries(time.Now()))
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +187,9 @@ func TestStandardWebhooksForNode(t *testing.T) {
 	if err := os.WriteFile(file, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	run([]string{"SIGNED_DELIVERIES=" + file}, "run", "standard")
+	if err := npm(p.dir, []string{"SIGNED_DELIVERIES=" + file}, "run", "standard"); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestStandardWebhooksForGo holds signatures against Go's standardwebhooks.

@@ -1,9 +1,10 @@
-// Holds deliveries, signed by Quittance, against the public verifier of
-// Standard Webhooks. Their file is named by an environment variable.
+// Holds deliveries, signed by Quittance, against the public verifiers of
+// Standard Webhooks and of Stripe. Their file is named by an environment variable.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { Webhook } from "standardwebhooks";
+import Stripe from "stripe";
 
 const file = process.env.SIGNED_DELIVERIES;
 assert.ok(file, "SIGNED_DELIVERIES names no file");
@@ -17,6 +18,17 @@ for (const d of deliveries) {
       verifier.verify(d.body, d.headers);
     } else {
       assert.throws(() => verifier.verify(d.body, d.headers), { name: "WebhookVerificationError" });
+    }
+  });
+}
+
+for (const d of deliveries) {
+  test(`Stripe: ${d.name}`, () => {
+    const construct = () => Stripe.webhooks.constructEvent(d.body, d.headers["X-Service-Signature"], d.secret);
+    if (d.validForStripe) {
+      assert.equal(construct().type, "invoice.paid");
+    } else {
+      assert.throws(construct, { type: "StripeSignatureVerificationError" });
     }
   });
 }
