@@ -1,0 +1,56 @@
+// Package examples_test runs the programs that the README shows against a development world.
+package examples_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/devtest"
+	"github.com/quittance/quittance/internal/testdeps"
+)
+
+// maxLines is the most lines, without blank ones, that creating an invoice and handling
+// invoice.paid take.
+const maxLines = 20
+
+func TestMain(m *testing.M) {
+	testdeps.Short("TestReadmeProgram")
+	os.Exit(m.Run())
+}
+
+// TestReadmeProgram builds the README's program, pays its invoice, and waits until it has
+// handled the webhook.
+func TestReadmeProgram(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	source := filepath.Join(dir, "main.go")
+	text := devtest.Block(t, "../README.md", "go")
+	if n := devtest.Lines(text); n > maxLines {
+		t.Errorf("the program has %d lines, want at most %d", n, maxLines)
+	}
+	if same, err := os.ReadFile("quickstart/main.go"); err != nil || string(same) != text {
+		t.Errorf("examples/quickstart/main.go is not the README's program (%v)", err)
+	}
+	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(dir, "program")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, source).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	world := devtest.Start(t)
+	address := devtest.FreeAddress(t)
+	merchant := world.Merchant(t, "shop", "http://"+address+"/webhooks")
+	cmd := exec.CommandContext(t.Context(), program)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "QUITTANCE_URL="+world.Info.BaseURL, "QUITTANCE_API_KEY="+merchant.Key, "WEBHOOK_SECRET="+merchant.Secret, "ADDR="+address)
+	invoice := devtest.Run(t, cmd).Await(`pay at \S+/checkout/(inv_\w+)`)
+	world.Pay(t, invoice)
+	world.AwaitDelivery(t, invoice, apitypes.EventInvoicePaid)
+	if _, err := os.Stat(filepath.Join(dir, invoice+".paid")); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"testing"
+
+	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/devtest"
+	"github.com/quittance/quittance/internal/testdeps"
+)
+
+func TestMain(m *testing.M) {
+	testdeps.Short("TestShop")
+	os.Exit(m.Run())
+}
+
+// TestShop buys a cake.
+func TestShop(t *testing.T) {
+	t.Parallel()
+	world := devtest.Start(t)
+	mux := http.NewServeMux()
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	merchant := world.Merchant(t, "shop", server.URL+"/webhooks")
+	quittance, err := client.New(world.Info.BaseURL, client.WithKey(merchant.Key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux.Handle("/", newShop(quittance, merchant.Secret, world.Info.Chain.ChainKey))
+
+	devtest.Buy(t, world, server.URL)
+}
