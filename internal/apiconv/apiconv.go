@@ -134,6 +134,8 @@ func Refund(r invoice.Refund) apitypes.Refund {
 		To:          chain.Checksum(r.To),
 		BlockNumber: blockNumber(r.BlockNumber),
 		ConfirmedAt: invoice.UnixSeconds(r.ConfirmedAt),
+
+		PreparedRefundID: r.PreparedID,
 	}
 }
 

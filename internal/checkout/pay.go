@@ -1,7 +1,6 @@
 package checkout
 
 import (
-	"encoding/hex"
 	"fmt"
 	"html/template"
 
@@ -64,29 +63,16 @@ func (s pageInput) instruct(due, transfer invoice.Amount) *instruction {
 		Address: chain.Checksum(s.invoice.Merchant),
 		Token:   chain.Checksum(s.invoice.Token),
 		Due:     s.major(due),
-		Data:    taggedTransfer(s.invoice, due),
+		Data:    chain.TaggedTransfer(s.invoice.Merchant, due, s.invoice.CommitmentID),
 	}
 	if !transfer.IsZero() {
 		p.Plain = &plain{
 			Amount: s.major(transfer),
 			Extra:  s.major(transfer.Minus(due)),
-			Link: fmt.Sprintf("ethereum:%s@%d/transfer?address=%s&uint256=%s",
-				p.Token, s.chain.ID, p.Address, transfer),
+			Link:   chain.TransferLink(s.invoice.Token, s.chain.ID, s.invoice.Merchant, transfer),
 		}
 	}
 	return p
-}
-
-// taggedTransfer returns the calldata of an ERC-20 transfer to the merchant, followed by
-// the invoice's commitment id, which the token ignores.
-func taggedTransfer(inv invoice.Invoice, amount invoice.Amount) string {
-	data := []byte{0xa9, 0x05, 0x9c, 0xbb} // transfer(address,uint256)
-	data = append(data, make([]byte, 12)...)
-	data = append(data, inv.Merchant[:]...)
-	word := amount.Bytes()
-	data = append(data, word[:]...)
-	data = append(data, inv.CommitmentID[:]...)
-	return "0x" + hex.EncodeToString(data)
 }
 
 // URL returns Link as a trusted URL. It contains only addresses and numbers.

@@ -25,6 +25,9 @@ const (
 
 var crockford = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
 
+// Text returns bytes in the characters of identifiers.
+func Text(b []byte) string { return crockford.EncodeToString(b) }
+
 // IDs makes identifiers that sort by the time they were made: a prefix and a
 // UUIDv7 (RFC 9562) whose 12 bits after the milliseconds hold a fraction of
 // the millisecond (the RFC's method 3). Those of one IDs value never repeat

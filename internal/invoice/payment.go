@@ -141,4 +141,5 @@ type Refund struct {
 	Status      PaymentStatus
 	ObservedAt  time.Time
 	ConfirmedAt time.Time // zero unless confirmed
+	PreparedID  string    // of the prepared refund that it pays; empty without one
 }

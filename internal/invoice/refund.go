@@ -3,7 +3,9 @@ package invoice
 // RefundMatch is the payment that a refund pays back.
 type RefundMatch struct {
 	Payment Payment
-	Exact   bool // the calldata names the payment's invoice, or the refund is all that remains of the payment
+	Exact   bool // the calldata names the payment's invoice, or the refund is all that remains of the payment, or it was prepared
+	// PreparedID is the prepared refund that the transfer pays; empty without one.
+	PreparedID string
 }
 
 // AttributeRefund returns the payment that a transfer out of a settlement address

@@ -65,7 +65,7 @@ func (s *Service) AttributeManually(ctx context.Context, m ManualAttribution) (i
 		if found, err = tx.Payment(ctx, m.PaymentID); err != nil {
 			return err
 		}
-		if sees, err := m.sees(ctx, tx, found); err != nil {
+		if sees, err := sees(ctx, tx, m.MerchantID, found); err != nil {
 			return err
 		} else if !sees {
 			return store.ErrNotFound
@@ -96,12 +96,12 @@ func (s *Service) AttributeManually(ctx context.Context, m ManualAttribution) (i
 	return found.Payment, err
 }
 
-// sees reports whether the merchant of m may see the payment.
-func (m ManualAttribution) sees(ctx context.Context, tx *store.Tx, p store.PaymentRow) (bool, error) {
-	if m.MerchantID == "" || p.Attributed() {
-		return m.MerchantID == "" || p.MerchantID == m.MerchantID, nil
+// sees reports whether a merchant may see a payment. The empty merchant is the operator.
+func sees(ctx context.Context, tx *store.Tx, merchantID string, p store.PaymentRow) (bool, error) {
+	if merchantID == "" || p.Attributed() {
+		return merchantID == "" || p.MerchantID == merchantID, nil
 	}
-	return tx.HasUnattributed(ctx, m.MerchantID, p.SeenID)
+	return tx.HasUnattributed(ctx, merchantID, p.SeenID)
 }
 
 // checkAttributable returns ErrAttributed, ErrOrphaned or ErrUndecided if the payment
@@ -129,6 +129,9 @@ func (s *Service) attributeTo(ctx context.Context, tx *store.Tx, out *outbox, me
 	p.Payment = p.WithAttribution(invoice.Attribution{Invoice: inv, Method: method})
 	p.AttributedBy, p.AttributedAt = m.By, s.seconds()
 	if err := tx.SavePayments(ctx, []store.PaymentRow{*p}); err != nil {
+		return err
+	}
+	if err := tx.SetRefundInvoices(ctx, []string{p.ID}); err != nil {
 		return err
 	}
 	err := tx.InsertAttribution(ctx, store.AttributionRow{

@@ -19,7 +19,7 @@ type paymentSet map[string]invoice.Payment
 
 // loadRefunds reads the stored refunds of the entries, and which accounts paid
 // each other. A transfer out of a settlement address to an account that never
-// paid there is not a refund.
+// paid there is not a refund, unless it was prepared.
 func (b *transferBatch) loadRefunds(ctx context.Context) error {
 	var ids []string
 	var pairs []store.Pair
@@ -27,6 +27,9 @@ func (b *transferBatch) loadRefunds(ctx context.Context) error {
 		if e.refundID != "" {
 			ids, pairs = append(ids, e.refundID), append(pairs, e.refundPair())
 		}
+	}
+	if err := b.loadPrepared(ctx); err != nil {
+		return err
 	}
 	stored, err := b.tx.RefundsByID(ctx, ids)
 	if err != nil {
@@ -59,7 +62,7 @@ func (b *transferBatch) storeOutgoing(ctx context.Context, e *entry) error {
 		return b.orphanRefund(ctx, e)
 	case b.chain.isAboveUnread(e.Position):
 		b.deferredRefunds = append(b.deferredRefunds, e.Transfer)
-	case b.paidPairs[e.refundPair()]:
+	case b.mayRefund(e):
 		return b.storeRefund(ctx, e)
 	}
 	return nil
@@ -85,7 +88,7 @@ func (b *transferBatch) storeRefund(ctx context.Context, e *entry) error {
 	if e.BlockNumber <= b.chain.finalized { // its attribution was deferred
 		r.Status, r.ConfirmedAt = invoice.Confirmed, b.service.seconds()
 	}
-	r.PaymentID, r.InvoiceID, r.MerchantID = p.ID, p.InvoiceID, p.MerchantID
+	r.PaymentID, r.InvoiceID, r.MerchantID, r.PreparedID = p.ID, p.InvoiceID, p.MerchantID, m.PreparedID
 	if r.Status == invoice.Confirmed && r.Attributed() {
 		b.refunded = append(b.refunded, r)
 		if err := b.invoices.load(ctx, r.InvoiceID); err != nil {
@@ -116,12 +119,17 @@ func (b *transferBatch) saveRefund(ctx context.Context, was, is invoice.Refund) 
 		return err
 	}
 	b.refunds[is.ID] = is
+	b.linkPrepared(is)
 	return b.tx.SaveRefund(ctx, is)
 }
 
-// matchRefund returns the payment that a transfer refunds: one of the invoice
-// that the calldata names, or else one of the newest between the two accounts.
+// matchRefund returns the payment that a transfer refunds: that of the prepared refund
+// which it pays, or else one of the invoice that the calldata names, or else one of the
+// newest between the two accounts.
 func (b *transferBatch) matchRefund(ctx context.Context, e *entry) (invoice.RefundMatch, bool, error) {
+	if m, decided, err := b.matchPrepared(ctx, e); err != nil || decided {
+		return m, m.Payment.ID != "", err
+	}
 	payments, err := b.refundablePayments(ctx, e)
 	if err != nil {
 		return invoice.RefundMatch{}, false, err

@@ -24,11 +24,14 @@ type transferBatch struct {
 	payments map[string]store.PaymentRow // known payments of the entries, by id
 	unsaved  []string                    // ids of the payments to be written, in order
 	dirty    map[string]bool             // whether a payment is in unsaved
-	lastSeq  int64                       // number of the newest event before the batch
-	created  map[string]int64            // numbers of invoice.created events by invoice, 0 if removed; read on demand
-	invoices *invoiceSet                 // candidates, and the invoices of known payments
+	// reattributed are the ids of unsaved payments whose invoice changed.
+	reattributed []string
+	lastSeq      int64            // number of the newest event before the batch
+	created      map[string]int64 // numbers of invoice.created events by invoice, 0 if removed; read on demand
+	invoices     *invoiceSet      // candidates, and the invoices of known payments
 
 	refunds    map[string]invoice.Refund // stored refunds of the entries, by id
+	prepared   []invoice.RefundRecord    // prepared refunds that the entries may pay
 	refundSums *refundedSums             // how much of payments was refunded
 	paidPairs  map[store.Pair]bool       // accounts between which payments were made
 	refundable map[store.Pair]paymentSet // payments that can be refunded; read on demand
@@ -218,6 +221,9 @@ func (b *transferBatch) put(was invoice.Payment, p store.PaymentRow) {
 		b.dirty[p.ID] = true
 		b.unsaved = append(b.unsaved, p.ID)
 	}
+	if was.ID != "" && was.InvoiceID != p.InvoiceID {
+		b.reattributed = append(b.reattributed, p.ID)
+	}
 	b.payments[p.ID] = p
 	b.addRefundable(p.Payment)
 }
@@ -235,7 +241,7 @@ func (b *transferBatch) attribute(ctx context.Context, e *entry, p *invoice.Paym
 		a, ok = invoice.Attribution{}, false
 		b.receivers[p.To] = store.ReceiverState{Unbound: true, Undecided: true}
 	}
-	if ok && a.Method.Inferred() && e.refundID != "" && b.paidPairs[e.refundPair()] {
+	if ok && a.Method.Inferred() && e.refundID != "" && b.mayRefund(e) {
 		m, isRefund, err := b.matchRefund(ctx, e)
 		if err != nil {
 			return err
@@ -303,6 +309,10 @@ func (b *transferBatch) save(ctx context.Context) error {
 	if err := b.tx.SavePayments(ctx, rows); err != nil {
 		return err
 	}
+	if err := b.tx.SetRefundInvoices(ctx, b.reattributed); err != nil {
+		return err
+	}
+	b.reattributed = nil
 	if err := b.saveUndecided(ctx, rows); err != nil {
 		return err
 	}

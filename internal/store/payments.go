@@ -183,6 +183,9 @@ func (q *queries) OrphanedPayments(ctx context.Context, chainKey string, from, t
 // ConfirmThrough confirms the chain's pending payments and refunds in blocks up
 // to a number, at a time.
 func (tx *Tx) ConfirmThrough(ctx context.Context, chainKey string, number uint64, at time.Time) error {
+	if err := tx.recordStatuses(ctx, "'confirmed'", "block_number <= $2", chainKey, number); err != nil {
+		return err
+	}
 	return tx.changeTransfers(ctx, `SET status = 'confirmed', confirmed_at = $3
 		WHERE chain_key = $1 AND block_number <= $2 AND status = 'pending'`, chainKey, int64(number), at.Unix())
 }
@@ -191,6 +194,9 @@ func (tx *Tx) ConfirmThrough(ctx context.Context, chainKey string, number uint64
 // a number, and deletes the undecided refunds there.
 func (tx *Tx) OrphanAbove(ctx context.Context, chainKey string, number uint64) error {
 	if _, err := tx.exec(ctx, "DELETE FROM undecided_refunds WHERE chain_key = $1 AND block_number > $2", chainKey, int64(number)); err != nil {
+		return err
+	}
+	if err := tx.recordStatuses(ctx, unsentStatus, "block_number > $2", chainKey, number); err != nil {
 		return err
 	}
 	return tx.changeTransfers(ctx, `SET status = 'orphaned'

@@ -10,19 +10,21 @@ import (
 
 const refundColumns = transferColumns + ", payment_id"
 
-// selectRefunds reads refunds with the invoice of the refunded payment.
+// selectRefunds reads refunds with the invoice of the refunded payment, and the prepared
+// refunds that they pay.
 var selectRefunds = "SELECT refunds." + strings.ReplaceAll(refundColumns, ", ", ", refunds.") +
-	", payments.invoice_id, payments.merchant_id FROM refunds JOIN payments ON payments.id = refunds.payment_id "
+	`, payments.invoice_id, payments.merchant_id, prepared.id FROM refunds JOIN payments ON payments.id = refunds.payment_id
+	LEFT JOIN refund_records AS prepared ON prepared.refund_id = refunds.id AND prepared.tag IS NOT NULL `
 
 func scanRefund(row scanner) (invoice.Refund, error) {
 	var r invoice.Refund
 	err := scanTransfer(row, &r.Transfer, &r.ID, &r.Status, seconds{&r.ObservedAt}, seconds{&r.ConfirmedAt},
-		&r.PaymentID, nullText(&r.InvoiceID), nullText(&r.MerchantID))
+		&r.PaymentID, nullText(&r.InvoiceID), nullText(&r.MerchantID), nullText(&r.PreparedID))
 	return r, err
 }
 
-// SaveRefund inserts a refund or updates an existing one. It does not store the
-// invoice, which is the payment's.
+// SaveRefund inserts a refund or updates an existing one, and its record in the list of
+// refunds. It does not store the invoice, which is the payment's.
 func (tx *Tx) SaveRefund(ctx context.Context, r invoice.Refund) error {
 	_, err := tx.exec(ctx, `INSERT INTO refunds (`+refundColumns+`)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
@@ -36,7 +38,7 @@ func (tx *Tx) SaveRefund(ctx context.Context, r invoice.Refund) error {
 	if err != nil {
 		return fmt.Errorf("save refund %s: %w", r.ID, err)
 	}
-	return nil
+	return tx.recordRefund(ctx, r)
 }
 
 // RefundsByID returns the refunds with the ids, in no order. Ids that no

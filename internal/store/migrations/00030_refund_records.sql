@@ -21,6 +21,7 @@ CREATE TABLE refund_records (
     account        TEXT   CHECK (account IN ('account', 'contract', 'unknown')), -- what the recipient was; null without one
     many_invoices  BIGINT CHECK (many_invoices IN (0, 1)),                -- whether the payer had paid many invoices
     claim_token    TEXT   UNIQUE CHECK (length(claim_token) >= 26),       -- of the page on which the payer names an address; null without one
+    claim_signature TEXT  CHECK (length(claim_signature) = 132),           -- of the payer, for the recipient; null without one
     expires_at     BIGINT,                                                -- Unix seconds: from then on it expires unless it is paid
     canceled_at    BIGINT,                                                -- Unix seconds: when it was canceled
     idem_scope     TEXT,                                                  -- who prepared it with an Idempotency-Key
@@ -38,6 +39,7 @@ CREATE TABLE refund_records (
     CHECK ((tag IS NULL) = (expires_at IS NULL)),
     CHECK (tag IS NOT NULL OR (recipient IS NULL AND claim_token IS NULL AND canceled_at IS NULL AND idem_key IS NULL)),
     CHECK ((recipient IS NULL) = (account IS NULL)),
+    CHECK (claim_signature IS NULL OR recipient IS NOT NULL),
     CHECK (recipient IS NOT NULL OR tag IS NULL OR claim_token IS NOT NULL),
     CHECK (status <> 'awaiting_address' OR recipient IS NULL),
     CHECK (status <> 'awaiting_approval' OR recipient IS NOT NULL),
@@ -55,4 +57,4 @@ CREATE INDEX refund_records_by_invoice ON refund_records (invoice_id, list_id) W
 CREATE INDEX refund_records_by_transaction ON refund_records (tx_hash, list_id) WHERE tx_hash IS NOT NULL;
 -- To match a transfer without a tag, and to find those that expire.
 CREATE INDEX refund_records_awaited ON refund_records (recipient, amount, list_id) WHERE tag IS NOT NULL AND status = 'pending';
-CREATE INDEX refund_records_expiring ON refund_records (expires_at) WHERE status IN ('awaiting_address', 'awaiting_approval', 'pending');
+CREATE INDEX refund_records_expiring ON refund_records (chain_key, expires_at) WHERE status IN ('awaiting_address', 'awaiting_approval', 'pending');

@@ -1,0 +1,224 @@
+package invoice
+
+import (
+	"slices"
+	"time"
+)
+
+// Limits of prepared refunds.
+const (
+	// RefundLifetime is how long a prepared refund waits to be sent before it expires.
+	RefundLifetime = 14 * 24 * time.Hour
+	// MaxPreparedRefunds bounds the prepared refunds of a payment, in any state.
+	MaxPreparedRefunds = 100
+	// ManyInvoices is how many invoices an account pays at an address before a refund
+	// to it has a warning: it may be an exchange's.
+	ManyInvoices = 10
+)
+
+// RefundStatus is the state of a RefundRecord.
+type RefundStatus string
+
+// The states of a refund. A transfer on the chain makes any prepared refund pending,
+// and then confirmed; a reorg that drops the transfer undoes that.
+const (
+	RefundAwaitingAddress  RefundStatus = "awaiting_address"  // the payer has not named an address
+	RefundAwaitingApproval RefundStatus = "awaiting_approval" // the merchant has not approved the address
+	RefundPending          RefundStatus = "pending"           // it can be sent, or its transfer is not final
+	RefundConfirmed        RefundStatus = "confirmed"
+	RefundCanceled         RefundStatus = "canceled"
+	RefundExpired          RefundStatus = "expired"
+	RefundOrphaned         RefundStatus = "orphaned" // a transfer that was not prepared, dropped by a reorg
+)
+
+// RefundStatuses are all states of a refund.
+var RefundStatuses = []RefundStatus{
+	RefundAwaitingAddress, RefundAwaitingApproval, RefundPending, RefundConfirmed, RefundCanceled, RefundExpired, RefundOrphaned,
+}
+
+// AccountKind is what is known of an account.
+type AccountKind string
+
+// The kinds of accounts.
+const (
+	AccountWithKey  AccountKind = "account"  // it has a key; it may delegate to a contract
+	AccountContract AccountKind = "contract" // it has code
+	AccountUnknown  AccountKind = "unknown"  // no node answered
+)
+
+// RefundWarning is something to consider before a prepared refund is sent.
+type RefundWarning string
+
+// The warnings.
+const (
+	WarnContract         RefundWarning = "contract"          // the recipient is a contract
+	WarnAccountUnknown   RefundWarning = "account_unknown"   // it may be one
+	WarnManyInvoices     RefundWarning = "many_invoices"     // the payer paid ManyInvoices
+	WarnOtherRecipient   RefundWarning = "other_recipient"   // the recipient is not the payer
+	WarnExceedsRemainder RefundWarning = "exceeds_remainder" // less is left of the payment
+)
+
+// RefundRecord is a refund in the list of refunds: one that was prepared, or a transfer
+// that was not. Tag and the fields after it are zero for the latter.
+type RefundRecord struct {
+	ID         string
+	PaymentID  string
+	InvoiceID  string // of the payment; empty while it has none
+	MerchantID string // of that invoice, or who prepared it
+	ChainKey   string
+	Token      Address
+	Currency   string
+	From       Address // the settlement address
+	Payer      Address
+	Left       Amount // what the refunds on the chain leave of the payment
+	Status     RefundStatus
+	CreatedAt  time.Time
+	Transfer   Refund // that pays it; zero while there is none
+
+	Tag          Hash // that the transaction's calldata ends in
+	Amount       Amount
+	To           Address // zero while the payer has not named it
+	Reason       string
+	Account      AccountKind // of To
+	ManyInvoices bool        // the payer had paid ManyInvoices
+	ClaimToken   string      // of the page on which the payer names To; empty without one
+	Signature    string      // of the payer, for To; empty without one
+	ExpiresAt    time.Time
+	CanceledAt   time.Time // zero unless it was canceled
+}
+
+// Prepared reports whether the refund was prepared.
+func (r RefundRecord) Prepared() bool { return !r.Tag.IsZero() }
+
+// Sent reports whether a transfer on the chain pays the refund.
+func (r RefundRecord) Sent() bool { return r.Transfer.ID != "" && r.Transfer.Status != Orphaned }
+
+// IsOpen reports whether a prepared refund is not sent and can be by a time.
+func (r RefundRecord) IsOpen(now time.Time) bool {
+	waits := r.Status == RefundAwaitingAddress || r.Status == RefundAwaitingApproval || r.Status == RefundPending
+	return r.Prepared() && waits && !r.Sent() && now.Before(r.ExpiresAt)
+}
+
+// CanBeSent reports whether the transaction of a prepared refund may be sent.
+func (r RefundRecord) CanBeSent(now time.Time) bool {
+	return r.Status == RefundPending && r.IsOpen(now) && !r.Left.Less(r.Amount)
+}
+
+// Reserved returns how much of the payment a prepared refund reserves, beyond what its
+// transfer has refunded. A smaller transfer than prepared releases the rest once it
+// is final, because a reorg may drop it before.
+func (r RefundRecord) Reserved(now time.Time) Amount {
+	switch {
+	case r.IsOpen(now):
+		return r.Amount
+	case r.Status == RefundPending && r.Sent() && r.CanceledAt.IsZero() && r.Transfer.Amount.Less(r.Amount):
+		return r.Amount.Minus(r.Transfer.Amount)
+	}
+	return Amount{}
+}
+
+// Names reports whether a transfer's calldata names the prepared refund, and it goes to
+// the refund's recipient or back to the payer.
+func (r RefundRecord) Names(t Transfer) bool {
+	return r.Prepared() && t.Evidence.Calldata == r.Tag && r.from(t) && !r.To.IsZero() && (t.To == r.To || t.To == r.Payer)
+}
+
+// Fits reports whether a transfer has the recipient and the amount of a pending prepared
+// refund. A wallet that cannot send the tag makes such a transfer.
+func (r RefundRecord) Fits(t Transfer) bool {
+	return r.Prepared() && r.Status == RefundPending && r.from(t) && t.To == r.To && t.Amount == r.Amount
+}
+
+// from reports whether a transfer moves the refund's token from its settlement address.
+func (r RefundRecord) from(t Transfer) bool {
+	return t.ChainKey == r.ChainKey && t.Token == r.Token && t.From == r.From
+}
+
+// Takes reports whether the refund can be paid by the transfer with the id: no other one
+// pays it.
+func (r RefundRecord) Takes(transferID string) bool { return !r.Sent() || r.Transfer.ID == transferID }
+
+// Warnings returns what to consider before a prepared refund is sent.
+func (r RefundRecord) Warnings() (all []RefundWarning) {
+	if !r.Prepared() || r.To.IsZero() {
+		return nil
+	}
+	switch r.Account {
+	case AccountContract:
+		all = append(all, WarnContract)
+	case AccountUnknown:
+		all = append(all, WarnAccountUnknown)
+	case AccountWithKey:
+	}
+	if r.To != r.Payer {
+		all = append(all, WarnOtherRecipient)
+	} else if r.ManyInvoices {
+		all = append(all, WarnManyInvoices)
+	}
+	if r.Status == RefundPending && !r.Sent() && r.Left.Less(r.Amount) {
+		all = append(all, WarnExceedsRemainder)
+	}
+	return all
+}
+
+// Cancel returns the refund canceled; ok is false unless it is open.
+func (r RefundRecord) Cancel(now time.Time) (canceled RefundRecord, ok bool) {
+	if !r.IsOpen(now) {
+		return r, false
+	}
+	r.Status, r.CanceledAt = RefundCanceled, now
+	return r, true
+}
+
+// Approve returns the refund with the approval of an address; ok is false unless it
+// waits for the approval of that address.
+func (r RefundRecord) Approve(to Address, now time.Time) (approved RefundRecord, ok bool) {
+	if r.Status != RefundAwaitingApproval || r.To != to || !r.IsOpen(now) {
+		return r, false
+	}
+	r.Status = RefundPending
+	return r, true
+}
+
+// NameAddress returns the refund with the address that the payer names. With a signature
+// of the payer it can be sent, and otherwise it waits for an approval. ok is false if the
+// refund awaits no address. A signature replaces an address that was named without one.
+func (r RefundRecord) NameAddress(to Address, account AccountKind, signature string, now time.Time) (named RefundRecord, ok bool) {
+	expected := r.Status == RefundAwaitingAddress || r.Status == RefundAwaitingApproval && signature != ""
+	if !expected || !r.IsOpen(now) {
+		return r, false
+	}
+	r.To, r.Account, r.Signature, r.Status = to, account, signature, RefundAwaitingApproval
+	if signature != "" {
+		r.Status = RefundPending
+	}
+	return r, true
+}
+
+// ReservedOf returns how much prepared refunds of a payment reserve together.
+func ReservedOf(refunds []RefundRecord, now time.Time) (sum Amount) {
+	for _, r := range refunds {
+		sum = sum.Plus(r.Reserved(now))
+	}
+	return sum
+}
+
+// PreparedFor returns the prepared refund that a transfer pays, or whose payment it at
+// least refunds: the one that its calldata names, and otherwise the first that fits and
+// that no other transfer pays. paid is the id of the one that it pays already, or empty:
+// that is preferred. named reports whether the calldata names one; if that one's
+// recipient is another account, ok is false.
+func PreparedFor(t Transfer, transferID string, prepared []RefundRecord, paid string) (r RefundRecord, named, ok bool) {
+	if i := slices.IndexFunc(prepared, func(r RefundRecord) bool { return r.Names(t) }); i >= 0 {
+		return prepared[i], true, true
+	}
+	if slices.ContainsFunc(prepared, func(r RefundRecord) bool { return r.Tag == t.Evidence.Calldata }) {
+		return r, true, false
+	}
+	for _, candidate := range prepared {
+		if candidate.Fits(t) && candidate.Takes(transferID) && (!ok || candidate.ID == paid) {
+			r, ok = candidate, true
+		}
+	}
+	return r, false, ok
+}

@@ -1,0 +1,177 @@
+package settle
+
+import (
+	"context"
+	"errors"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// expireRefundBatch is how many refunds one transaction expires.
+const expireRefundBatch = 500
+
+// CancelRefund cancels a prepared refund that was not sent, so that it reserves nothing
+// any more. Repeating it changes nothing. If merchantID is set, only refunds of that
+// merchant are found. Errors are store.ErrNotFound and ErrRefundNotOpen.
+func (s *Service) CancelRefund(ctx context.Context, id, merchantID string) (invoice.RefundRecord, error) {
+	return s.changeRefund(ctx, id, merchantID, access.ActionRefundCancel, func(r invoice.RefundRecord) (invoice.RefundRecord, bool) {
+		return r.Cancel(s.seconds())
+	}, func(r invoice.RefundRecord) bool { return r.Status == invoice.RefundCanceled })
+}
+
+// ApproveRefund approves the address that a payer named without a signature. It must be
+// the named one, so that the merchant approves what it has seen. Repeating it changes
+// nothing. Errors are those of CancelRefund.
+func (s *Service) ApproveRefund(ctx context.Context, id, merchantID string, to invoice.Address) (invoice.RefundRecord, error) {
+	return s.changeRefund(ctx, id, merchantID, access.ActionRefundApprove, func(r invoice.RefundRecord) (invoice.RefundRecord, bool) {
+		return r.Approve(to, s.seconds())
+	}, func(r invoice.RefundRecord) bool {
+		return r.Status == invoice.RefundPending && r.ClaimToken != "" && r.To == to
+	})
+}
+
+// changeRefund changes a prepared refund, unless that is done already.
+func (s *Service) changeRefund(ctx context.Context, id, merchantID string, action access.Action,
+	change func(invoice.RefundRecord) (invoice.RefundRecord, bool), done func(invoice.RefundRecord) bool,
+) (r invoice.RefundRecord, err error) {
+	if r, err = s.store.RefundRecord(ctx, id); err != nil {
+		return r, err
+	}
+	if merchantID != "" && r.MerchantID != merchantID {
+		return r, store.ErrNotFound
+	}
+	err = s.update(ctx, func(tx *store.Tx, out *outbox) error {
+		was, err := lockRefund(ctx, tx, r)
+		if err != nil {
+			return err
+		}
+		if merchantID != "" && was.MerchantID != merchantID {
+			return store.ErrNotFound
+		}
+		if done(was) {
+			r = was
+			return nil
+		}
+		var ok bool
+		if r, ok = change(was); !ok {
+			return ErrRefundNotOpen
+		}
+		out.audit = append(out.audit, access.NewEntry(ctx, s.now(), access.Change{
+			MerchantID: r.MerchantID, Action: action, Object: r.ID, Before: auditRefund(was), After: auditRefund(r),
+		}))
+		return tx.UpdatePreparedRefund(ctx, r)
+	})
+	return r, err
+}
+
+// lockRefund locks the chain of a refund and reads the refund again.
+func lockRefund(ctx context.Context, tx *store.Tx, r invoice.RefundRecord) (invoice.RefundRecord, error) {
+	if _, err := tx.LockCursor(ctx, r.ChainKey); err != nil {
+		return r, err
+	}
+	return tx.RefundRecord(ctx, r.ID)
+}
+
+// RefundClaim is the address that a payer names for a refund.
+type RefundClaim struct {
+	Token     string
+	To        invoice.Address
+	Account   invoice.AccountKind // of To
+	Signature string              // of chain.RefundClaimText by the payer's account, or empty
+}
+
+// NameRefundAddress stores the address that a payer names for a prepared refund. With a
+// signature of the account that paid, the refund can be sent; otherwise it waits for the
+// merchant's approval. Errors are store.ErrNotFound, *invoice.FieldError,
+// ErrRefundNotOpen, ErrNotThePayer and chain.ErrSignature.
+func (s *Service) NameRefundAddress(ctx context.Context, claim RefundClaim) (r invoice.RefundRecord, err error) {
+	if r, err = s.store.RefundByClaimToken(ctx, claim.Token); err != nil {
+		return r, err
+	}
+	if err := s.CheckRecipient(r, claim.To); err != nil {
+		return r, err
+	}
+	if claim.Signature != "" {
+		signer, err := chain.PersonalSigner(chain.RefundClaimText(s.byKey[r.ChainKey].ID, r, claim.To), claim.Signature)
+		if err != nil {
+			return r, err
+		}
+		if signer != r.Payer {
+			return r, ErrNotThePayer
+		}
+	}
+	err = s.update(ctx, func(tx *store.Tx, _ *outbox) error {
+		was, err := lockRefund(ctx, tx, r)
+		if err != nil {
+			return err
+		}
+		if was.Status == invoice.RefundPending && was.To == claim.To && was.Signature != "" && claim.Signature != "" {
+			r = was
+			return nil // sent twice
+		}
+		var ok bool
+		if r, ok = was.NameAddress(claim.To, claim.Account, claim.Signature, s.seconds()); !ok {
+			r = was
+			return ErrRefundNotOpen
+		}
+		return tx.UpdatePreparedRefund(ctx, r)
+	})
+	return r, err
+}
+
+// ExpireRefunds expires the prepared refunds that were not sent in time.
+func (s *Service) ExpireRefunds(ctx context.Context) error {
+	for _, c := range s.chains {
+		for more := true; more; {
+			err := s.store.Update(ctx, func(tx *store.Tx) error {
+				if _, err := tx.LockCursor(ctx, c.Key); err != nil {
+					return err
+				}
+				n, err := tx.ExpireRefunds(ctx, c.Key, s.earlierNow(), expireRefundBatch)
+				more = n == expireRefundBatch
+				return err
+			})
+			if errors.Is(err, store.ErrNotFound) { // the chain was never read
+				break
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// recordBatch is how many refunds AdoptRefunds examines at a time.
+const recordBatch = 1000
+
+// AdoptRefunds records the refunds that a program of an older version has stored.
+func (s *Service) AdoptRefunds(ctx context.Context) error {
+	for after := ""; ; {
+		unrecorded, last, err := s.store.UnrecordedRefunds(ctx, after, recordBatch)
+		if err != nil {
+			return err
+		}
+		byChain := make(map[string][]string)
+		for _, r := range unrecorded {
+			byChain[r.ChainKey] = append(byChain[r.ChainKey], r.ID)
+		}
+		for key, ids := range byChain {
+			err := s.store.Update(ctx, func(tx *store.Tx) error {
+				if _, err := tx.LockCursor(ctx, key); err != nil {
+					return err
+				}
+				return tx.RecordRefunds(ctx, ids)
+			})
+			if err != nil {
+				return err
+			}
+		}
+		if after = last; last == "" {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package settle
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// loadPrepared reads the prepared refunds that the entries may pay.
+func (b *transferBatch) loadPrepared(ctx context.Context) error {
+	tags, recipients := make(map[string]bool), make(map[string]bool)
+	for _, e := range b.entries {
+		if e.refundID == "" {
+			continue
+		}
+		recipients[e.To.String()] = true
+		if !e.Evidence.Calldata.IsZero() {
+			tags[e.Evidence.Calldata.String()] = true
+		}
+	}
+	if len(recipients) == 0 {
+		return nil
+	}
+	var err error
+	b.prepared, err = b.tx.PreparedFor(ctx, b.chain.key, slices.Sorted(maps.Keys(tags)), slices.Sorted(maps.Keys(recipients)))
+	return err
+}
+
+// mayRefund reports whether a transfer out of a settlement address can be a refund: to an
+// account that paid there, or one that was prepared.
+func (b *transferBatch) mayRefund(e *entry) bool {
+	if b.paidPairs[e.refundPair()] {
+		return true
+	}
+	_, _, ok := b.preparedFor(e)
+	return ok
+}
+
+// preparedFor returns the prepared refund that a transfer pays, as invoice.PreparedFor. A
+// transfer that was stored before without one pays only the one that its calldata names.
+func (b *transferBatch) preparedFor(e *entry) (r invoice.RefundRecord, named, ok bool) {
+	prepared := b.prepared
+	was, known := b.refunds[e.refundID]
+	if known && was.PreparedID == "" {
+		prepared = slices.DeleteFunc(slices.Clone(prepared), func(r invoice.RefundRecord) bool { return r.Tag != e.Evidence.Calldata })
+	}
+	return invoice.PreparedFor(e.Transfer, e.refundID, prepared, was.PreparedID)
+}
+
+// matchPrepared returns the payment of the prepared refund that a transfer pays. decided
+// is false if there is none, and the rules for other refunds apply. A transfer whose
+// calldata names a prepared refund refunds its payment or nothing. If another transfer
+// pays that prepared refund, it refunds the payment on its own.
+func (b *transferBatch) matchPrepared(ctx context.Context, e *entry) (m invoice.RefundMatch, decided bool, err error) {
+	r, named, ok := b.preparedFor(e)
+	if !ok {
+		return m, named, nil
+	}
+	rows, err := b.tx.PaymentsByID(ctx, []string{r.PaymentID})
+	if err != nil || len(rows) == 0 {
+		return m, named, err
+	}
+	p := rows[0].Payment
+	if err := b.refundSums.load(ctx, p.ID); err != nil {
+		return m, false, err
+	}
+	left := p.Amount.Minus(b.refundSums.without(p.ID, b.refunds[e.refundID]))
+	if p.Status == invoice.Orphaned || !p.Before(e.Position) || e.Amount.IsZero() || left.Less(e.Amount) {
+		return m, named, nil
+	}
+	m = invoice.RefundMatch{Payment: p, Exact: true}
+	if r.Takes(e.refundID) {
+		m.PreparedID = r.ID
+	}
+	return m, true, nil
+}
+
+// linkPrepared keeps in memory which transfer pays which prepared refund.
+func (b *transferBatch) linkPrepared(refund invoice.Refund) {
+	for i, r := range b.prepared {
+		switch {
+		case r.ID == refund.PreparedID:
+			b.prepared[i].Transfer = refund
+		case r.Transfer.ID == refund.ID:
+			b.prepared[i].Transfer = invoice.Refund{}
+		}
+	}
+}

@@ -1,0 +1,230 @@
+package settle
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// Errors of prepared refunds.
+var (
+	// ErrPaymentPending: a reorg can still drop the payment.
+	ErrPaymentPending = errors.New("the payment is not final")
+	// ErrRefundExceeds: less is left of the payment.
+	ErrRefundExceeds = errors.New("the refund exceeds what is left of the payment")
+	// ErrTooManyRefunds: the payment has invoice.MaxPreparedRefunds.
+	ErrTooManyRefunds = errors.New("too many refunds were prepared for the payment")
+	// ErrRefundNotOpen: the refund's state does not allow this.
+	ErrRefundNotOpen = errors.New("the refund is in another state")
+)
+
+// RefundRequest asks for a refund of a payment.
+type RefundRequest struct {
+	PaymentID string
+	// MerchantID, if set, is the merchant that asks. Only payments that it sees are found
+	// then.
+	MerchantID string
+	Amount     invoice.Amount      // zero: what is left of the payment
+	To         invoice.Address     // zero: the payer
+	AskPayer   bool                // the payer names To
+	Account    invoice.AccountKind // of To, unless the payer names it
+	Reason     string              // checked as a label; may be empty
+
+	IdempotencyKey string // empty without one
+	Scope          string // of the key
+}
+
+// auditedRefund is a prepared refund in the audit log.
+type auditedRefund struct {
+	PaymentID string               `json:"paymentId"`
+	Amount    string               `json:"amount"`
+	To        string               `json:"to,omitempty"`
+	Status    invoice.RefundStatus `json:"status"`
+	Reason    string               `json:"reason,omitempty"`
+}
+
+func auditRefund(r invoice.RefundRecord) auditedRefund {
+	a := auditedRefund{PaymentID: r.PaymentID, Amount: r.Amount.String(), Status: r.Status, Reason: r.Reason}
+	if !r.To.IsZero() {
+		a.To = chain.Checksum(r.To)
+	}
+	return a
+}
+
+// PrepareRefund reserves a part of a payment for a refund, which the merchant then sends.
+// With a key, the refund of the first request is returned in its present state. It works
+// on a halted chain.
+//
+// Errors are store.ErrNotFound, ErrOrphaned, ErrPaymentPending, ErrUndecided,
+// ErrRefundExceeds, ErrTooManyRefunds, ErrIdempotencyMismatch and *invoice.FieldError.
+func (s *Service) PrepareRefund(ctx context.Context, req RefundRequest) (r invoice.RefundRecord, err error) {
+	found, err := s.store.Payment(ctx, req.PaymentID)
+	if err != nil {
+		return r, err
+	}
+	err = s.update(ctx, func(tx *store.Tx, out *outbox) error {
+		if _, err := tx.LockCursor(ctx, found.ChainKey); err != nil {
+			return err
+		}
+		if found, err = tx.Payment(ctx, req.PaymentID); err != nil {
+			return err
+		}
+		if sees, err := sees(ctx, tx, req.MerchantID, found); err != nil {
+			return err
+		} else if !sees {
+			return store.ErrNotFound
+		}
+		r, err = s.prepareOnce(ctx, tx, out, req, found.Payment)
+		return err
+	})
+	return r, err
+}
+
+// prepareOnce prepares the refund unless the request's key was used before for the
+// payment.
+func (s *Service) prepareOnce(ctx context.Context, tx *store.Tx, out *outbox, req RefundRequest, p invoice.Payment) (r invoice.RefundRecord, err error) {
+	hash, err := hashRefund(req)
+	if err != nil {
+		return r, err
+	}
+	if req.IdempotencyKey != "" {
+		first, used, err := tx.RefundByKey(ctx, p.ID, req.Scope, req.IdempotencyKey)
+		switch {
+		case err == nil && used != hash:
+			return r, ErrIdempotencyMismatch
+		case !errors.Is(err, store.ErrNotFound):
+			return first, err
+		}
+	}
+	if r, err = s.buildRefund(ctx, tx, req, p); err != nil {
+		return r, err
+	}
+	out.audit = append(out.audit, access.NewEntry(ctx, s.now(), access.Change{
+		MerchantID: r.MerchantID, Action: access.ActionRefundPrepare, Object: r.ID, After: auditRefund(r),
+	}))
+	if err := tx.InsertPreparedRefund(ctx, r, req.Scope, req.IdempotencyKey, hash); err != nil {
+		return r, err
+	}
+	return tx.RefundRecord(ctx, r.ID)
+}
+
+// buildRefund checks a request and returns its refund.
+func (s *Service) buildRefund(ctx context.Context, tx *store.Tx, req RefundRequest, p invoice.Payment) (r invoice.RefundRecord, err error) {
+	if err := checkRefundable(ctx, tx, p); err != nil {
+		return r, err
+	}
+	left, err := s.leftToRefund(ctx, tx, p)
+	if err != nil {
+		return r, err
+	}
+	amount := req.Amount
+	if amount.IsZero() {
+		amount = left
+	}
+	if amount.IsZero() || left.Less(amount) {
+		return r, ErrRefundExceeds
+	}
+	now := s.seconds()
+	r = invoice.RefundRecord{
+		ID: s.ids.New(invoice.PrefixRefund), PaymentID: p.ID, InvoiceID: p.InvoiceID, MerchantID: p.MerchantID, ChainKey: p.ChainKey,
+		Token: p.Token, From: p.To, Payer: p.From, Status: invoice.RefundPending, CreatedAt: now, Amount: amount, Reason: req.Reason,
+		ExpiresAt: now.Add(invoice.RefundLifetime),
+	}
+	r.Tag = chain.RefundTag(r.ID)
+	if r.MerchantID == "" {
+		r.MerchantID = req.MerchantID
+	}
+	if r.ManyInvoices, err = tx.HasPaidManyInvoices(ctx, p.Transfer, invoice.ManyInvoices); err != nil {
+		return r, err
+	}
+	if req.AskPayer {
+		r.Status = invoice.RefundAwaitingAddress
+		r.ClaimToken, err = s.newClaimToken()
+		return r, err
+	}
+	r.To, r.Account = req.To, req.Account
+	if r.To.IsZero() {
+		r.To = p.From
+	}
+	return r, s.CheckRecipient(r, r.To)
+}
+
+// CheckRecipient returns an *invoice.FieldError if the tokens of a refund must not go to
+// an address.
+func (s *Service) CheckRecipient(r invoice.RefundRecord, to invoice.Address) error {
+	switch to {
+	case invoice.Address{}:
+		return &invoice.FieldError{Field: "to", Detail: "must not be the zero address"}
+	case r.Token, s.byKey[r.ChainKey].Registry:
+		return &invoice.FieldError{Field: "to", Detail: "is a contract that would keep the money"}
+	case r.From:
+		return &invoice.FieldError{Field: "to", Detail: "is the settlement address itself"}
+	}
+	return nil
+}
+
+// checkRefundable returns an error if no refund of the payment can be prepared.
+func checkRefundable(ctx context.Context, tx *store.Tx, p invoice.Payment) error {
+	switch p.Status {
+	case invoice.Orphaned:
+		return ErrOrphaned
+	case invoice.Pending:
+		return ErrPaymentPending
+	case invoice.Confirmed:
+	}
+	if undecided, err := isUndecided(ctx, tx, p.ID); err != nil {
+		return err
+	} else if undecided {
+		return ErrUndecided
+	}
+	if refund, err := isRefund(ctx, tx, p.Transfer); err != nil {
+		return err
+	} else if refund {
+		return ErrRefundExceeds // a refund is not refunded
+	}
+	return nil
+}
+
+// leftToRefund returns how much of a payment neither the refunds on the chain nor the
+// prepared ones take. The chain's cursor must be locked.
+func (s *Service) leftToRefund(ctx context.Context, tx *store.Tx, p invoice.Payment) (left invoice.Amount, err error) {
+	prepared, err := tx.PreparedRefunds(ctx, p.ID)
+	if err != nil {
+		return left, err
+	}
+	if len(prepared) >= invoice.MaxPreparedRefunds {
+		return left, ErrTooManyRefunds
+	}
+	sums := newRefundedSums(tx)
+	if err := sums.load(ctx, p.ID); err != nil {
+		return left, err
+	}
+	return p.Amount.Minus(sums.sums[p.ID]).Minus(invoice.ReservedOf(prepared, s.seconds())), nil
+}
+
+// newClaimToken returns 160 random bits as text.
+func (s *Service) newClaimToken() (string, error) {
+	var random [20]byte
+	if _, err := io.ReadFull(s.rand, random[:]); err != nil {
+		return "", fmt.Errorf("claim token: %w", err)
+	}
+	return invoice.Text(random[:]), nil
+}
+
+// hashRefund returns a hash of the request's fields, which does not depend on how its
+// JSON was written.
+func hashRefund(req RefundRequest) (invoice.Hash, error) {
+	text, err := json.Marshal([]any{req.Amount.String(), req.To.String(), req.AskPayer, req.Reason})
+	if err != nil {
+		return invoice.Hash{}, fmt.Errorf("hash the request: %w", err)
+	}
+	return sha256.Sum256(text), nil
+}

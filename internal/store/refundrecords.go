@@ -1,0 +1,247 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// unsentStatus is the status of a record whose transfer a reorg drops.
+const unsentStatus = "CASE WHEN tag IS NULL THEN 'orphaned' WHEN canceled_at IS NOT NULL THEN 'canceled' ELSE 'pending' END"
+
+// recordColumns are the columns of a record that are written with it.
+const recordColumns = "id, list_id, payment_id, invoice_id, merchant_id, chain_key, status, created_at, tag, amount, recipient, reason, " +
+	"account, many_invoices, claim_token, claim_signature, expires_at, canceled_at"
+
+// selectRecords reads records with their payment and their transfer. The joins are left
+// joins, so that databases begin with the records.
+var selectRecords = "SELECT refund_records." + strings.ReplaceAll(recordColumns, ", ", ", refund_records.") +
+	`, payments.token, payments.currency, payments.to_address, payments.from_address, payments.amount, payments.paid_back,
+		refunds.id, refunds.tx_hash, refunds.block_number, refunds.to_address, refunds.amount, refunds.status, refunds.confirmed_at
+	FROM refund_records LEFT JOIN payments ON payments.id = refund_records.payment_id
+		LEFT JOIN refunds ON refunds.id = refund_records.refund_id `
+
+func scanRecord(row scanner) (invoice.RefundRecord, error) {
+	var r invoice.RefundRecord
+	var listID string
+	var many int64
+	var paid, back invoice.Amount
+	err := row.Scan(&r.ID, &listID, &r.PaymentID, nullText(&r.InvoiceID), nullText(&r.MerchantID), &r.ChainKey, &r.Status, seconds{&r.CreatedAt},
+		hashCol(&r.Tag), amountCol(&r.Amount), addressCol(&r.To), nullText(&r.Reason), nullText(&r.Account), nullInt{&many}, nullText(&r.ClaimToken),
+		nullText(&r.Signature), seconds{&r.ExpiresAt}, seconds{&r.CanceledAt},
+		addressCol(&r.Token), &r.Currency, addressCol(&r.From), addressCol(&r.Payer), amountCol(&paid), amountCol(&back),
+		nullText(&r.Transfer.ID), hashCol(&r.Transfer.TxHash), nullUint{&r.Transfer.BlockNumber}, addressCol(&r.Transfer.To), amountCol(&r.Transfer.Amount),
+		nullText(&r.Transfer.Status), seconds{&r.Transfer.ConfirmedAt})
+	r.ManyInvoices = many == 1
+	if back.Less(paid) {
+		r.Left = paid.Minus(back)
+	}
+	return r, err
+}
+
+// RefundListID returns the position of a record in the list.
+func RefundListID(createdAt time.Time, id string) string {
+	return invoice.FirstID("", createdAt) + "_" + id
+}
+
+// recordRefund writes the record of a refund: that of the prepared refund which it pays,
+// or its own.
+func (tx *Tx) recordRefund(ctx context.Context, r invoice.Refund) error {
+	_, err := tx.exec(ctx, `UPDATE refund_records SET refund_id = NULL, tx_hash = NULL, status = `+unsentStatus+`
+		WHERE refund_id = $1 AND id <> $2 AND tag IS NOT NULL`, r.ID, r.PreparedID)
+	if err != nil {
+		return fmt.Errorf("record refund %s: %w", r.ID, err)
+	}
+	if r.PreparedID == "" {
+		return tx.insertRecord(ctx, r)
+	}
+	if _, err := tx.exec(ctx, "DELETE FROM refund_records WHERE id = $1 AND tag IS NULL", r.ID); err != nil {
+		return fmt.Errorf("record refund %s: %w", r.ID, err)
+	}
+	status, args := unsentStatus, []any{r.ID, r.TxHash.String(), r.PreparedID}
+	if r.Status != invoice.Orphaned {
+		status, args = "$4", append(args, string(r.Status))
+	}
+	_, err = tx.exec(ctx, "UPDATE refund_records SET refund_id = $1, tx_hash = $2, status = "+status+" WHERE id = $3", args...)
+	if err != nil {
+		return fmt.Errorf("record refund %s: %w", r.ID, err)
+	}
+	return nil
+}
+
+// insertRecord inserts or updates the record of a refund that was not prepared.
+func (tx *Tx) insertRecord(ctx context.Context, r invoice.Refund) error {
+	_, err := tx.exec(ctx, `INSERT INTO refund_records (id, list_id, refund_id, payment_id, invoice_id, merchant_id, chain_key, tx_hash, status, created_at)
+		VALUES ($1, $2, $1, $3, $4, $5, $6, $7, $8, $9)
+		ON CONFLICT (id) DO UPDATE SET payment_id = excluded.payment_id, invoice_id = excluded.invoice_id, merchant_id = excluded.merchant_id,
+			status = excluded.status`,
+		r.ID, RefundListID(r.ObservedAt, r.ID), r.PaymentID, orNull(r.InvoiceID), orNull(r.MerchantID), r.ChainKey, r.TxHash.String(),
+		string(r.Status), invoice.UnixSeconds(r.ObservedAt))
+	if err != nil {
+		return fmt.Errorf("record refund %s: %w", r.ID, err)
+	}
+	return nil
+}
+
+// recordStatuses sets the status of the records of the chain's pending refunds in some
+// blocks.
+func (tx *Tx) recordStatuses(ctx context.Context, status, blocks, chainKey string, number uint64) error {
+	_, err := tx.exec(ctx, "UPDATE refund_records SET status = "+status+` WHERE refund_id IN
+		(SELECT id FROM refunds WHERE chain_key = $1 AND `+blocks+" AND status = 'pending')", chainKey, int64(number))
+	return err
+}
+
+// SetRefundInvoices sets the invoices of the records of payments to those of the payments.
+func (tx *Tx) SetRefundInvoices(ctx context.Context, paymentIDs []string) error {
+	return execIn(ctx, &tx.queries, `UPDATE refund_records SET
+		invoice_id = (SELECT payments.invoice_id FROM payments WHERE payments.id = refund_records.payment_id),
+		merchant_id = (SELECT payments.merchant_id FROM payments WHERE payments.id = refund_records.payment_id)
+		WHERE payment_id IN `, paymentIDs)
+}
+
+// InsertPreparedRefund inserts a prepared refund. hash is that of its request, and is not
+// used without a key.
+func (tx *Tx) InsertPreparedRefund(ctx context.Context, r invoice.RefundRecord, scope, key string, hash invoice.Hash) error {
+	many := int64(0)
+	if r.ManyInvoices {
+		many = 1
+	}
+	keyed := []any{nil, nil, nil}
+	if key != "" {
+		keyed = []any{scope, key, hash.String()}
+	}
+	err := tx.insert(ctx, insertion{"refund_records", append(strings.Split(recordColumns, ", "), "idem_scope", "idem_key", "request_hash"), ""},
+		[][]any{append([]any{r.ID, RefundListID(r.CreatedAt, r.ID), r.PaymentID, orNull(r.InvoiceID), orNull(r.MerchantID), r.ChainKey,
+			string(r.Status), invoice.UnixSeconds(r.CreatedAt), r.Tag.String(), r.Amount.String(), orNull(r.To), orNull(r.Reason), orNull(string(r.Account)), many,
+			orNull(r.ClaimToken), orNull(r.Signature), invoice.UnixSeconds(r.ExpiresAt), orNull(r.CanceledAt)}, keyed...)})
+	return err
+}
+
+// UpdatePreparedRefund writes the state and the recipient of a prepared refund.
+func (tx *Tx) UpdatePreparedRefund(ctx context.Context, r invoice.RefundRecord) error {
+	_, err := tx.exec(ctx, `UPDATE refund_records SET status = $2, recipient = $3, account = $4, claim_signature = $5, canceled_at = $6 WHERE id = $1`,
+		r.ID, string(r.Status), orNull(r.To), orNull(string(r.Account)), orNull(r.Signature), orNull(r.CanceledAt))
+	return err
+}
+
+// RefundRecord returns the record with the id, or that of the transfer with the id, or
+// ErrNotFound.
+func (q *queries) RefundRecord(ctx context.Context, id string) (invoice.RefundRecord, error) {
+	r, err := queryRow(ctx, q, scanRecord, selectRecords+"WHERE refund_records.id = $1", id)
+	if errors.Is(err, ErrNotFound) {
+		return queryRow(ctx, q, scanRecord, selectRecords+"WHERE refund_records.refund_id = $1", id)
+	}
+	return r, err
+}
+
+// RefundByClaimToken returns the prepared refund whose page has the token, or ErrNotFound.
+func (q *queries) RefundByClaimToken(ctx context.Context, token string) (invoice.RefundRecord, error) {
+	return queryRow(ctx, q, scanRecord, selectRecords+"WHERE refund_records.claim_token = $1", token)
+}
+
+// RefundByKey returns the refund of a payment that was prepared with an Idempotency-Key,
+// and the hash of that request, or ErrNotFound.
+func (q *queries) RefundByKey(ctx context.Context, paymentID, scope, key string) (r invoice.RefundRecord, hash invoice.Hash, err error) {
+	var id string
+	_, err = queryRow(ctx, q, func(row scanner) (struct{}, error) { return struct{}{}, row.Scan(&id, hashCol(&hash)) },
+		"SELECT id, request_hash FROM refund_records WHERE payment_id = $1 AND idem_scope = $2 AND idem_key = $3", paymentID, scope, key)
+	if err == nil {
+		r, err = q.RefundRecord(ctx, id)
+	}
+	return r, hash, err
+}
+
+// PreparedRefunds returns all prepared refunds of a payment.
+func (q *queries) PreparedRefunds(ctx context.Context, paymentID string) ([]invoice.RefundRecord, error) {
+	return queryAll(ctx, q, scanRecord, selectRecords+"WHERE refund_records.payment_id = $1 AND refund_records.tag IS NOT NULL", paymentID)
+}
+
+// PreparedFor returns the prepared refunds of a chain that transfers may pay, the oldest
+// first: those with one of the tags, and the pending ones to one of the recipients.
+func (q *queries) PreparedFor(ctx context.Context, chainKey string, tags, recipients []string) ([]invoice.RefundRecord, error) {
+	read := func(condition string, values []string) ([]invoice.RefundRecord, error) {
+		return queryIn(values, func(chunk []any) ([]invoice.RefundRecord, error) {
+			return queryAll(ctx, q, scanRecord, selectRecords+"WHERE refund_records.chain_key = $1 AND "+condition+" IN "+parameterList(1, len(chunk))+
+				" ORDER BY refund_records.list_id", append([]any{chainKey}, chunk...)...)
+		})
+	}
+	named, err := read("refund_records.tag", tags)
+	if err != nil {
+		return nil, err
+	}
+	fitting, err := read("refund_records.tag IS NOT NULL AND refund_records.status = 'pending' AND refund_records.recipient", recipients)
+	return append(named, fitting...), err
+}
+
+// HasPaidManyInvoices reports whether an account paid at least n invoices at an address.
+func (q *queries) HasPaidManyInvoices(ctx context.Context, p invoice.Transfer, n int) (bool, error) {
+	count, err := queryRow(ctx, q, func(row scanner) (count int, err error) { return count, row.Scan(&count) },
+		`SELECT count(DISTINCT invoice_id) FROM (SELECT invoice_id FROM payments
+			WHERE from_address = $1 AND to_address = $2 AND chain_key = $3 ORDER BY block_number DESC LIMIT $4) AS newest`,
+		p.From.String(), p.To.String(), p.ChainKey, pairLimit)
+	return count >= n, err
+}
+
+// RefundFilter selects records. Empty fields match all.
+type RefundFilter struct {
+	MerchantID string
+	PaymentID  string
+	InvoiceID  string
+	Status     invoice.RefundStatus
+	ChainKey   string
+	TxHash     string
+	Before     string // a list id; those listed come after it
+	Limit      int
+}
+
+// RefundRecords lists refunds, the newest first.
+func (q *queries) RefundRecords(ctx context.Context, f RefundFilter) ([]invoice.RefundRecord, error) {
+	w := where{}
+	w.equal("refund_records.merchant_id", f.MerchantID)
+	w.equal("refund_records.payment_id", f.PaymentID)
+	w.equal("refund_records.invoice_id", f.InvoiceID)
+	w.equal("refund_records.status", string(f.Status))
+	w.equal("refund_records.chain_key", f.ChainKey)
+	w.equal("refund_records.tx_hash", f.TxHash)
+	w.below("refund_records.list_id", f.Before)
+	return queryAll(ctx, q, scanRecord, selectRecords+w.text()+" ORDER BY refund_records.list_id DESC LIMIT "+parameter(w.next()), append(w.args, f.Limit)...)
+}
+
+// ExpireRefunds expires up to limit prepared refunds of a chain that were not sent by a
+// time, and returns how many. The chain's cursor must be locked.
+func (tx *Tx) ExpireRefunds(ctx context.Context, chainKey string, now time.Time, limit int) (int64, error) {
+	return tx.exec(ctx, `UPDATE refund_records SET status = 'expired' WHERE id IN (SELECT refund_records.id FROM refund_records
+		LEFT JOIN refunds ON refunds.id = refund_records.refund_id
+		WHERE refund_records.chain_key = $1 AND refund_records.expires_at <= $2
+			AND refund_records.status IN ('awaiting_address', 'awaiting_approval', 'pending')
+			AND (refunds.id IS NULL OR refunds.status = 'orphaned') LIMIT $3)`, chainKey, invoice.UnixSeconds(now), limit)
+}
+
+// UnrecordedRefunds returns refunds whose record is missing or differs, because a program
+// of an older version wrote them: of up to limit refunds with ids after one. last is the
+// last id, or empty if there are no more.
+func (q *queries) UnrecordedRefunds(ctx context.Context, after string, limit int) (refunds []invoice.Refund, last string, err error) {
+	ids, err := queryAll(ctx, q, func(row scanner) (id string, err error) { return id, row.Scan(&id) },
+		"SELECT id FROM refunds WHERE id > $1 ORDER BY id LIMIT $2", after, limit)
+	if err != nil || len(ids) == 0 {
+		return nil, "", err
+	}
+	last = ids[len(ids)-1]
+	refunds, err = queryAll(ctx, q, scanRefund, selectRefunds+`LEFT JOIN refund_records AS record ON record.refund_id = refunds.id
+		WHERE refunds.id > $1 AND refunds.id <= $2 AND (record.id IS NULL OR coalesce(record.invoice_id, '') <> coalesce(payments.invoice_id, '')
+			OR record.status <> refunds.status AND refunds.status <> 'orphaned' OR record.status = 'confirmed' AND refunds.status = 'orphaned')`, after, last)
+	return refunds, last, err
+}
+
+// RecordRefunds writes the records of refunds that UnrecordedRefunds returned.
+func (tx *Tx) RecordRefunds(ctx context.Context, ids []string) error {
+	refunds, err := tx.RefundsByID(ctx, ids)
+	for _, r := range refunds {
+		err = errors.Join(err, tx.recordRefund(ctx, r))
+	}
+	return err
+}
