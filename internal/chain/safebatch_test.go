@@ -1,0 +1,57 @@
+package chain
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// safeFile is a batch file that Safe's Transaction Builder 1.18.2 exported.
+const safeFile = `{"version":"1.0","chainId":"1","createdAt":1761326849944,"meta":{"name":"Transactions Batch","description":"",
+	"txBuilderVersion":"1.18.2","createdFromSafeAddress":"0xA77DE01e157f9f57C7c4A326eeE9C4874D0598b6","createdFromOwnerAddress":""},
+	"transactions":[{"to":"0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48","value":"0","data":null,"contractMethod":{"inputs":[
+	{"internalType":"address","name":"spender","type":"address"},{"internalType":"uint256","name":"value","type":"uint256"}],
+	"name":"approve","payable":false},"contractInputsValues":{"spender":"0x474e5Ded6b5D078163BFB8F6dBa355C3aA5478C8","value":"100000000000"}}]}`
+
+func TestSafeChecksum(t *testing.T) {
+	t.Parallel()
+	const want = "0x8b5032f716845c8b08bab3d63dbd9ba92e056f3557793cd041e59b84e16aa989"
+	if got, err := SafeChecksum([]byte(safeFile)); got != want || err != nil {
+		t.Errorf("%s, %v; want %s", got, err, want)
+	}
+	renamed := strings.Replace(safeFile, "Transactions Batch", "<another> & name", 1)
+	if got, err := SafeChecksum([]byte(renamed)); got != want || err != nil {
+		t.Errorf("with another name %s, %v; want %s", got, err, want)
+	}
+	if _, err := SafeChecksum([]byte("[")); err == nil {
+		t.Error("a checksum of no JSON")
+	}
+}
+
+func TestSafeBatch(t *testing.T) {
+	t.Parallel()
+	file, err := SafeBatch(8453, time.UnixMilli(1_700_000_000_123), "Refund", "of a payment", invoice.Address{1}, invoice.Address{2}, "0x12")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var parsed map[string]any
+	if err := json.Unmarshal(file, &parsed); err != nil {
+		t.Fatal(err)
+	}
+	meta := parsed["meta"].(map[string]any)
+	checksum := meta["checksum"]
+	delete(meta, "checksum") // as the Transaction Builder verifies it
+	without, err := json.Marshal(parsed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want, err := SafeChecksum(without); checksum != want || err != nil {
+		t.Errorf("checksum %s, want %s, %v", checksum, want, err)
+	}
+	if parsed["chainId"] != "8453" || parsed["version"] != "1.0" || meta["createdFromSafeAddress"] != Checksum(invoice.Address{1}) {
+		t.Errorf("the file is %s", file)
+	}
+}
