@@ -155,6 +155,7 @@ const (
 	CodeRefundNotOpen         ErrorCode = "refund_not_open"
 	CodeSecretStaged          ErrorCode = "secret_staged"
 	CodeTooManyKeys           ErrorCode = "too_many_keys"
+	CodeTooManyRefunds        ErrorCode = "too_many_refunds"
 	CodeUnauthorized          ErrorCode = "unauthorized"
 	CodeUnavailable           ErrorCode = "unavailable"
 	CodeUnsupportedMediaType  ErrorCode = "unsupported_media_type"
@@ -226,6 +227,8 @@ func (e ErrorCode) Valid() bool {
 	case CodeSecretStaged:
 		return true
 	case CodeTooManyKeys:
+		return true
+	case CodeTooManyRefunds:
 		return true
 	case CodeUnauthorized:
 		return true

@@ -57,6 +57,11 @@ type Ledger interface {
 	// payment. Errors are store.ErrNotFound, *invoice.FieldError, settle.ErrAttributed,
 	// settle.ErrOrphaned, settle.ErrUndecided and internal ones.
 	AttributeManually(ctx context.Context, h settle.ManualAttribution) (invoice.Payment, error)
+	// PrepareRefund, CancelRefund and ApproveRefund return the refund in its new state.
+	// settle.Service documents the errors.
+	PrepareRefund(ctx context.Context, req settle.RefundRequest) (invoice.RefundRecord, error)
+	CancelRefund(ctx context.Context, id, merchantID string) (invoice.RefundRecord, error)
+	ApproveRefund(ctx context.Context, id, merchantID string, to invoice.Address) (invoice.RefundRecord, error)
 	// ReceiveNotice stores a notice unless it is stored already.
 	ReceiveNotice(ctx context.Context, n invoice.Notice) error
 }
@@ -79,6 +84,11 @@ type Reader interface {
 	// NearInvoices returns the invoices that unattributed payments may be meant for. If
 	// merchantID is set, only invoices of that merchant are returned.
 	NearInvoices(ctx context.Context, t invoice.Transfer, merchantID string, createdBefore time.Time) ([]invoice.NearInvoice, error)
+	// RefundRecord returns the refund with the id, or that of the transfer with the id, or
+	// store.ErrNotFound.
+	RefundRecord(ctx context.Context, id string) (invoice.RefundRecord, error)
+	// RefundRecords returns the matching refunds, newest first.
+	RefundRecords(ctx context.Context, f store.RefundFilter) ([]invoice.RefundRecord, error)
 	// Keys returns the matching keys, newest first.
 	Keys(ctx context.Context, f store.KeyFilter) ([]access.Record, error)
 	// Claims returns the matching claims, newest first.
@@ -145,6 +155,7 @@ type Config struct {
 	Endpoints Endpoints
 	Merchants Merchants
 	Keys      Keys
+	Accounts  Accounts
 	Feed      Feed
 	// Stopping ends when the service stops. Long requests end with it; nil means never.
 	Stopping context.Context
@@ -165,6 +176,7 @@ type API struct {
 	endpoints     Endpoints
 	merchants     Merchants
 	keys          Keys
+	accounts      Accounts
 	authenticator Authenticator
 	chains        map[string]chain.Chain
 	providers     map[string]Provider
@@ -189,7 +201,7 @@ func New(c Config) *API {
 	a := &API{
 		feed: c.Feed, stopping: c.Stopping, waiting: newSlots("waiting", MaxOwnWaiting, MaxWaiting),
 		reports: newSlots("reports", MaxOwnReports, MaxReports),
-		ledger:  c.Ledger, reader: c.Reader, events: c.Events, endpoints: c.Endpoints, merchants: c.Merchants, keys: c.Keys, authenticator: c.Authenticator, publicURL: c.PublicURL, now: c.Now, logger: c.Logger, pages: newPages(),
+		ledger:  c.Ledger, reader: c.Reader, events: c.Events, endpoints: c.Endpoints, merchants: c.Merchants, keys: c.Keys, accounts: c.Accounts, authenticator: c.Authenticator, publicURL: c.PublicURL, now: c.Now, logger: c.Logger, pages: newPages(),
 		chains:    make(map[string]chain.Chain, len(c.Chains)),
 		providers: make(map[string]Provider, len(c.Providers)),
 	}

@@ -85,6 +85,26 @@ func (b *backend) AttributeManually(ctx context.Context, h settle.ManualAttribut
 	return p.Payment, nil
 }
 
+func (b *backend) PrepareRefund(ctx context.Context, _ settle.RefundRequest) (invoice.RefundRecord, error) {
+	return invoice.RefundRecord{}, b.fail(ctx)
+}
+
+func (b *backend) CancelRefund(ctx context.Context, _, _ string) (invoice.RefundRecord, error) {
+	return invoice.RefundRecord{}, b.fail(ctx)
+}
+
+func (b *backend) ApproveRefund(ctx context.Context, _, _ string, _ invoice.Address) (invoice.RefundRecord, error) {
+	return invoice.RefundRecord{}, b.fail(ctx)
+}
+
+func (b *backend) RefundRecord(ctx context.Context, _ string) (invoice.RefundRecord, error) {
+	return invoice.RefundRecord{}, b.fail(ctx)
+}
+
+func (b *backend) RefundRecords(ctx context.Context, _ store.RefundFilter) ([]invoice.RefundRecord, error) {
+	return nil, b.fail(ctx)
+}
+
 func (b *backend) ReceiveNotice(ctx context.Context, n invoice.Notice) error {
 	if err := b.fail(ctx); err != nil {
 		return err
@@ -235,7 +255,7 @@ func newLoggedAPI(t testing.TB, b *backend, log io.Writer) http.Handler {
 	local, _ := chain.Lookup("local")
 	base, _ := chain.Lookup("base")
 	return apitest.Check(t, api.New(api.Config{
-		Ledger: b, Reader: b, Events: b, Endpoints: fakeEndpoints{b}, Now: func() time.Time { b.ticks++; return clock().Add(time.Duration(b.ticks) * b.tick) }, Logger: slog.New(slog.NewTextHandler(log, nil)),
+		Ledger: b, Reader: b, Events: b, Accounts: &accounts{}, Endpoints: fakeEndpoints{b}, Now: func() time.Time { b.ticks++; return clock().Add(time.Duration(b.ticks) * b.tick) }, Logger: slog.New(slog.NewTextHandler(log, nil)),
 		Chains: []chain.Chain{base, local},
 		Providers: []api.Provider{{
 			Name: "circle", Secret: secret,

@@ -55,7 +55,7 @@ func newIntegration(t *testing.T, s *store.Store) integration {
 		Store: s, Chains: chains, Merchants: merchants{}, Now: clock, Rand: rand.Reader,
 	})
 	handler := apitest.Check(t, api.New(api.Config{
-		Ledger: service, Reader: s, Chains: chains, Now: clock, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Ledger: service, Reader: s, Accounts: &accounts{}, Chains: chains, Now: clock, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Providers: []api.Provider{{Name: "circle", Secret: secret, Chains: map[string]string{"BASE": "base"}, Currencies: map[string]string{"USD": "USDC"}}},
 	}).Handler())
 	server := httptest.NewServer(handler)

@@ -83,16 +83,9 @@ func (a *API) listInvoices(w http.ResponseWriter, r *http.Request) error {
 
 // getPayment answers GET /api/payments/{id}.
 func (a *API) getPayment(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathID(r, invoice.PrefixPayment)
+	p, err := a.visiblePayment(r)
 	if err != nil {
 		return err
-	}
-	p, err := a.reader.Payment(r.Context(), id)
-	if err == nil {
-		err = a.checkSees(r.Context(), p)
-	}
-	if err != nil {
-		return fmt.Errorf("read payment: %w", err)
 	}
 	return a.writePayment(w, r, p.Payment)
 }

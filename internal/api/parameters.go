@@ -23,6 +23,9 @@ var parameters = map[string][]string{
 	"GET /api/keys":               {"merchantId", "limit", "cursor"},
 	"GET /api/merchants":          {"limit", "cursor"},
 	"GET /api/payments":           {"merchantId", "chainKey", "include", "limit", "cursor"},
+	"GET /api/refunds":            {"merchantId", "paymentId", "invoiceId", "txHash", "status", "chainKey", "limit", "cursor"},
+
+	"GET /api/payments/{id}/refunds": {"status", "limit", "cursor"},
 }
 
 // ownCode maps parameters to their error codes, if not invalid_field.

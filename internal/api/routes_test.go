@@ -72,6 +72,15 @@ func TestInternalErrorsAreHidden(t *testing.T) {
 		"attribute": func(h http.Handler) *httptest.ResponseRecorder {
 			return do(h, "POST", "/api/payments/pay_1/attribution", `{"invoiceId":"inv_1","by":"maria"}`)
 		},
+		"prepare refund": func(h http.Handler) *httptest.ResponseRecorder {
+			return do(h, "POST", "/api/payments/pay_1/refunds", `{}`)
+		},
+		"refunds":       func(h http.Handler) *httptest.ResponseRecorder { return do(h, "GET", "/api/refunds", "") },
+		"refund":        func(h http.Handler) *httptest.ResponseRecorder { return do(h, "GET", "/api/refunds/ref_1", "") },
+		"cancel refund": func(h http.Handler) *httptest.ResponseRecorder { return do(h, "POST", "/api/refunds/ref_1/cancel", "") },
+		"approve refund": func(h http.Handler) *httptest.ResponseRecorder {
+			return do(h, "POST", "/api/refunds/ref_1/approve", `{"to":"0x00000000000000000000000000000000000000AA"}`)
+		},
 		"events":   func(h http.Handler) *httptest.ResponseRecorder { return do(h, "GET", "/api/events", "") },
 		"catch up": func(h http.Handler) *httptest.ResponseRecorder { return do(h, "GET", "/api/events?after=end", "") },
 		"event":    func(h http.Handler) *httptest.ResponseRecorder { return do(h, "GET", "/api/events/evt_1", "") },

@@ -60,7 +60,7 @@ func TestPlainTransfer(t *testing.T) {
 		t.Errorf("the wallet link is not %s: %v", link, a[0].attrs)
 	}
 	other := pay.id(t, "other")
-	if words := other.words(); !strings.Contains(words, "It transfers 4.90 USDC") || copies(other)[1] != taggedTransfer(w.invoice, w.invoice.Amount) {
+	if words := other.words(); !strings.Contains(words, "It transfers 4.90 USDC") || copies(other)[1] != chain.TaggedTransfer(w.invoice.Merchant, w.invoice.Amount, w.invoice.CommitmentID) {
 		t.Errorf("the transfer that names the invoice is not of the bare amount: %s", words)
 	}
 	if _, open := other.attrs["open"]; open {
@@ -84,7 +84,7 @@ func TestWithoutTransferAmountTheInvoiceMustBeNamed(t *testing.T) {
 	terms := chain.ContractTerms(w.invoice.Terms, w.invoice.ID)
 	arguments := "(" + chain.Checksum(merchantAddress) + ", " + chain.Checksum(tokenAddress) + ", 4900000, 1790000900, " + hexutil.Encode(terms.Salt[:]) + ")"
 	got := copies(pay)
-	want := []string{chain.Checksum(tokenAddress), taggedTransfer(w.invoice, w.invoice.Amount), chain.Checksum(registryAddress), arguments}
+	want := []string{chain.Checksum(tokenAddress), chain.TaggedTransfer(w.invoice.Merchant, w.invoice.Amount, w.invoice.CommitmentID), chain.Checksum(registryAddress), arguments}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("the buttons copy\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
@@ -135,7 +135,7 @@ func TestRemainderIsPaidByATaggedTransfer(t *testing.T) {
 	if words := pay.words(); strings.Contains(words, "4.90") || !strings.Contains(words, "2.90 USDC") || strings.Contains(words, "registry") {
 		t.Errorf("the page does not ask for the missing 2.90 USDC alone: %s", words)
 	}
-	if got, want := copies(pay)[1], taggedTransfer(w.invoice, invoice.NewAmount(2_900_000)); got != want {
+	if got, want := copies(pay)[1], chain.TaggedTransfer(w.invoice.Merchant, invoice.NewAmount(2_900_000), w.invoice.CommitmentID); got != want {
 		t.Errorf("the data is\n%s\nwant\n%s", got, want)
 	}
 }
@@ -147,7 +147,7 @@ func TestTaggedTransferIsATransferAndTheID(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := append(bytes.Clone(packed), inv.CommitmentID[:]...)
-	if got := taggedTransfer(inv, inv.Amount); got != hexutil.Encode(want) {
+	if got := chain.TaggedTransfer(inv.Merchant, inv.Amount, inv.CommitmentID); got != hexutil.Encode(want) {
 		t.Errorf("the data is\n%s\nwant\n%x", got, want)
 	}
 }

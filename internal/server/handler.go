@@ -17,7 +17,7 @@ func (s *Server) handlers() func(*Listener) http.Handler {
 		Ledger: tracedLedger{s.settle}, Reader: s.store,
 		Events:    eventLog{s.store, s.endpoints, s.clock, s.cfg.Now, s.deliveryWake},
 		Endpoints: s.endpoints, Merchants: s.merchants,
-		Keys: s.keys, Feed: s.feed, Stopping: s.long, Authenticator: limitedAuthenticator{s.authenticator, s.limits},
+		Keys: s.keys, Accounts: s.inspector(), Feed: s.feed, Stopping: s.long, Authenticator: limitedAuthenticator{s.authenticator, s.limits},
 		Chains: chains, Providers: s.cfg.Providers, PublicURL: s.cfg.PublicURL, Now: s.cfg.Now, Logger: s.cfg.Logger,
 	})
 	page := checkout.New(checkout.Config{

@@ -40,6 +40,10 @@ var matrix = map[string]matrixRow{
 	"GET /api/events":                     {status: 200}, "GET /api/events/{id}": {status: 200},
 	"GET /api/reports/settlement":     {query: "from=0&to=86400", status: 200},
 	"GET /api/events/stream":          {status: 200},
+	"POST /api/payments/{id}/refunds": {body: `{"amount":"1"}`, status: 201}, "GET /api/payments/{id}/refunds": {status: 200},
+	"GET /api/refunds": {status: 200}, "GET /api/refunds/{id}": {status: 200},
+	"POST /api/refunds/{id}/cancel":   {status: 200},
+	"POST /api/refunds/{id}/approve":  {body: `{"to":"0x00000000000000000000000000000000000000AA"}`, status: 409}, // it awaits none
 	"POST /api/events/redeliver":      {body: `{"failedOnly":true{merchant}}`, status: 200},
 	"POST /api/events/{id}/redeliver": {status: 409}, // it is pending
 	"GET /api/audit":                  {status: 200},
@@ -96,7 +100,7 @@ func newMatrixWorld(t *testing.T, database string) *matrixWorld {
 		w.fill(merchant, byte(0x11*(n+1)))
 	}
 	w.ids["unknown"] = map[string]string{
-		"invoices": "inv_06gzm3qz9dvav7zw89t2fgt6g8", "payments": "pay_n2n7pq8xacvckv9v6qs5bxznfg", "events": "evt_06gzm3qz9dvav7zw89t2fgt6g8",
+		"invoices": "inv_06gzm3qz9dvav7zw89t2fgt6g8", "payments": "pay_n2n7pq8xacvckv9v6qs5bxznfg", "refunds": "ref_n2n7pq8xacvckv9v6qs5bxznfg", "events": "evt_06gzm3qz9dvav7zw89t2fgt6g8",
 		"keys": "key_06gzm3qz9dvav7zw89t2fgt6g8", "merchants": "nobody",
 	}
 	return w
@@ -132,6 +136,9 @@ func (w *matrixWorld) fill(merchant string, n byte) {
 		w.t.Fatal(err)
 	}
 	ids["invoices"], ids["payments"], ids["events"] = made.ID, payment.ID, events.Events[0].Event.ID
+	var prepared struct{ Refund struct{ ID string } }
+	w.decode(w.call("POST /api/payments/{id}/refunds", merchant, "", admin), &prepared)
+	ids["refunds"] = prepared.Refund.ID
 	ids["keys"] = w.record(merchant, access.NewScopes(access.KeysWrite)).ID
 }
 

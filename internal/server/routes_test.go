@@ -41,6 +41,9 @@ GET /api/merchants/{id} api key invoices:read
 GET /api/merchants/{id}/webhook api key events:read
 GET /api/payments api key payments:read
 GET /api/payments/{id} api key payments:read
+GET /api/payments/{id}/refunds api key payments:read
+GET /api/refunds api key payments:read
+GET /api/refunds/{id} api key payments:read
 GET /api/reports/settlement api key payments:read
 GET /checkout/static/* public none
 GET /checkout/{id} public none
@@ -73,6 +76,9 @@ POST /api/merchants/{id}/webhook/ping api key webhooks:write
 POST /api/merchants/{id}/webhook/secret api key webhooks:write
 POST /api/merchants/{id}/webhook/secret/promote api key webhooks:write
 POST /api/payments/{id}/attribution api key attribution:write
+POST /api/payments/{id}/refunds api key invoices:write
+POST /api/refunds/{id}/approve api key invoices:write
+POST /api/refunds/{id}/cancel api key invoices:write
 POST /api/webhooks/{provider} public signature
 POST /checkout/{id}/claim public none
 POST /checkout/{id}/test-payment public none

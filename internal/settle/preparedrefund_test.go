@@ -266,20 +266,32 @@ func TestTransfersOfPreparedRefunds(t *testing.T) {
 			"nothing": {func(*world, invoice.RefundRecord) []invoice.Transfer { return nil }, invoice.Address{}, invoice.RefundPending, 0, 0},
 			"as prepared": {func(w *world, r invoice.RefundRecord) []invoice.Transfer { return []invoice.Transfer{w.send(r)} },
 				invoice.Address{}, invoice.RefundConfirmed, 600, 600},
-			"less": {func(w *world, r invoice.RefundRecord) []invoice.Transfer { return []invoice.Transfer{withAmount(w.send(r), 250)} },
+			"less": {func(w *world, r invoice.RefundRecord) []invoice.Transfer {
+				return []invoice.Transfer{withAmount(w.send(r), 250)}
+			},
 				invoice.Address{}, invoice.RefundConfirmed, 250, 250},
-			"more": {func(w *world, r invoice.RefundRecord) []invoice.Transfer { return []invoice.Transfer{withAmount(w.send(r), 700)} },
+			"more": {func(w *world, r invoice.RefundRecord) []invoice.Transfer {
+				return []invoice.Transfer{withAmount(w.send(r), 700)}
+			},
 				invoice.Address{}, invoice.RefundConfirmed, 700, 700},
-			"more than was paid": {func(w *world, r invoice.RefundRecord) []invoice.Transfer { return []invoice.Transfer{withAmount(w.send(r), 1001)} },
+			"more than was paid": {func(w *world, r invoice.RefundRecord) []invoice.Transfer {
+				return []invoice.Transfer{withAmount(w.send(r), 1001)}
+			},
 				invoice.Address{}, invoice.RefundPending, 0, 0},
 			"twice": {func(w *world, r invoice.RefundRecord) []invoice.Transfer {
 				return []invoice.Transfer{withAmount(w.send(r), 300), withAmount(w.send(r), 350)}
 			}, invoice.Address{}, invoice.RefundConfirmed, 300, 650},
-			"twice, more than was paid": {func(w *world, r invoice.RefundRecord) []invoice.Transfer { return []invoice.Transfer{w.send(r), w.send(r)} },
+			"twice, more than was paid": {func(w *world, r invoice.RefundRecord) []invoice.Transfer {
+				return []invoice.Transfer{w.send(r), w.send(r)}
+			},
 				invoice.Address{}, invoice.RefundConfirmed, 600, 600},
-			"to somebody else": {func(w *world, r invoice.RefundRecord) []invoice.Transfer { return []invoice.Transfer{toward(w.send(r), elsewhere)} },
+			"to somebody else": {func(w *world, r invoice.RefundRecord) []invoice.Transfer {
+				return []invoice.Transfer{toward(w.send(r), elsewhere)}
+			},
 				invoice.Address{}, invoice.RefundPending, 0, 0},
-			"without tag": {func(w *world, r invoice.RefundRecord) []invoice.Transfer { return []invoice.Transfer{tagged(w.send(r), invoice.Evidence{})} },
+			"without tag": {func(w *world, r invoice.RefundRecord) []invoice.Transfer {
+				return []invoice.Transfer{tagged(w.send(r), invoice.Evidence{})}
+			},
 				invoice.Address{}, invoice.RefundConfirmed, 600, 600},
 			"without tag, less": {func(w *world, r invoice.RefundRecord) []invoice.Transfer {
 				return []invoice.Transfer{tagged(withAmount(w.send(r), 250), invoice.Evidence{})}
@@ -292,7 +304,9 @@ func TestTransfersOfPreparedRefunds(t *testing.T) {
 			"elsewhere, without tag, less": {func(w *world, r invoice.RefundRecord) []invoice.Transfer {
 				return []invoice.Transfer{tagged(withAmount(w.send(r), 250), invoice.Evidence{})}
 			}, elsewhere, invoice.RefundPending, 0, 0},
-			"elsewhere, but sent to the payer": {func(w *world, r invoice.RefundRecord) []invoice.Transfer { return []invoice.Transfer{toward(w.send(r), payer)} },
+			"elsewhere, but sent to the payer": {func(w *world, r invoice.RefundRecord) []invoice.Transfer {
+				return []invoice.Transfer{toward(w.send(r), payer)}
+			},
 				elsewhere, invoice.RefundConfirmed, 600, 600},
 			"canceled": {func(w *world, r invoice.RefundRecord) []invoice.Transfer {
 				_, err := w.CancelRefund(w.t.Context(), r.ID, "")

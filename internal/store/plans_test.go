@@ -129,7 +129,13 @@ func fillLopsided(t *testing.T, db *sql.DB) {
 			from_address, to_address, amount, 'confirmed', observed_at, observed_at,
 			CASE WHEN i % 2 = 0 THEN 'inv_1' END, CASE WHEN i % 2 = 0 THEN 'm' END, CASE WHEN i % 2 = 0 THEN 'calldata' END
 			FROM payments CROSS JOIN many WHERE id = 'pay_1'`,
-		"ANALYZE invoices", "ANALYZE told_amounts", "ANALYZE payments",
+		`INSERT INTO refunds (id, chain_key, tx_hash, ordinal, log_index, block_number, block_hash, block_time, token, currency, from_address, to_address, amount,
+			status, payment_id, observed_at, confirmed_at) SELECT 'ref_' || substr(id, 5), chain_key, tx_hash, 7, 7, block_number, block_hash, block_time, token, currency,
+			to_address, from_address, amount, 'confirmed', id, 1, 1 FROM payments WHERE id LIKE 'pay_10%'`,
+		`INSERT INTO refund_records (id, list_id, refund_id, tx_hash, payment_id, merchant_id, chain_key, status, created_at, tag, amount, recipient, account,
+			many_invoices, expires_at) SELECT 'ref_p' || id, id, id, tx_hash, payment_id, 'm', 'base', 'pending', 1, tx_hash, '1', to_address, 'unknown', 0, CAST(substr(id, 5) AS BIGINT)
+			FROM refunds WHERE id LIKE 'ref_10%'`,
+		"ANALYZE invoices", "ANALYZE told_amounts", "ANALYZE refunds", "ANALYZE payments", "ANALYZE refund_records",
 	} {
 		_, err := db.ExecContext(t.Context(), s)
 		if err != nil {
@@ -217,6 +223,7 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 		_, err := read.Claims(ctx, store.ClaimFilter{MerchantID: pick(0, "m"), PaymentID: pick(1, "pay_2"), Before: pick(2, "clm_5"), Limit: 50})
 		do(what, err)
 	}
+	recordRefundLists(t, read, &what)
 	for i := range 8 * 5 {
 		states := []delivery.Status{"", delivery.Pending, delivery.Delivered, delivery.Failed, delivery.None}
 		f := store.EventFilter{Delivery: states[i/8], Before: 1000, Limit: 50}
@@ -337,26 +344,36 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 			_, err := read.WhichUndecided(ctx, []string{"pay_1", "pay_2"})
 			return err
 		},
-		"refund":       func() error { _, err := read.PaymentsBetween(ctx, "base", moved.From, moved.To, 999); return err },
-		"refunds":      func() error { _, err := read.RefundsOfPayments(ctx, []string{"pay_1"}); return err },
-		"refunded":     func() error { _, err := read.RefundsOfInvoices(ctx, []string{"inv_1"}); return err },
-		"paid back":    func() error { _, _, err := read.RefundedSums(ctx, []string{"pay_1"}); return err },
-		"unfinal too":  func() error { _, err := read.PendingRefunds(ctx, "base", 0, 999); return err },
-		"key":          func() error { _, err := read.IdempotencyKey(ctx, "m", "k", invoice.Unix(1000)); return err },
-		"cursor":       func() error { _, err := read.Cursor(ctx, "base"); return err },
-		"created":      func() error { _, err := read.CreatedSeqs(ctx, []string{"inv_1", "inv_2"}); return err },
-		"headers":      func() error { _, err := read.Headers(ctx, "base", 0, 999); return err },
-		"notice":       func() error { _, err := read.UnlinkedPayment(ctx, notice); return err },
-		"notices":      func() error { _, err := read.NoticesOfPayment(ctx, "pay_1"); return err },
-		"due":          func() error { _, err := read.DueIntents(ctx, "base", testRegistry, "", 200); return err },
-		"due count":    func() error { _, _, err := read.DueCount(ctx, "base", testRegistry); return err },
-		"unsettled":    func() error { _, err := read.UnsettledTxs(ctx, "base"); return err },
-		"event":        func() error { _, _, err := read.EventRecord(ctx, "evt_1"); return err },
-		"first queues": func() error { _, err := read.Queues(ctx, delivery.First); return err },
-		"retry queues": func() error { _, err := read.Queues(ctx, delivery.Retry); return err },
-		"last":         func() error { _, err := read.LastSeq(ctx); return err },
-		"endpoints":    func() error { _, err := read.Endpoints(ctx, []string{"m", "n"}); return err },
-		"nonces":       func() error { _, err := read.ChainTxsFrom(ctx, "base", invoice.Address{1}, 5); return err },
+		"refund":          func() error { _, err := read.PaymentsBetween(ctx, "base", moved.From, moved.To, 999); return err },
+		"refunds":         func() error { _, err := read.RefundsOfPayments(ctx, []string{"pay_1"}); return err },
+		"refunded":        func() error { _, err := read.RefundsOfInvoices(ctx, []string{"inv_1"}); return err },
+		"paid back":       func() error { _, _, err := read.RefundedSums(ctx, []string{"pay_1"}); return err },
+		"unfinal too":     func() error { _, err := read.PendingRefunds(ctx, "base", 0, 999); return err },
+		"refund record":   func() error { _, err := read.RefundRecord(ctx, "ref_none"); return wantNotFound(err) },
+		"refund by token": func() error { _, err := read.RefundByClaimToken(ctx, "t"); return wantNotFound(err) },
+		"refund by key":   func() error { _, _, err := read.RefundByKey(ctx, "pay_1", "m", "k"); return wantNotFound(err) },
+		"prepared":        func() error { _, err := read.PreparedRefunds(ctx, "pay_1"); return err },
+		"prepared for": func() error {
+			_, err := read.PreparedFor(ctx, "base", []string{invoice.Hash{1}.String()}, []string{moved.To.String(), moved.From.String()})
+			return err
+		},
+		"many invoices": func() error { _, err := read.HasPaidManyInvoices(ctx, moved, 10); return err },
+		"unrecorded":    func() error { _, _, err := read.UnrecordedRefunds(ctx, "ref_0", 10); return err },
+		"key":           func() error { _, err := read.IdempotencyKey(ctx, "m", "k", invoice.Unix(1000)); return err },
+		"cursor":        func() error { _, err := read.Cursor(ctx, "base"); return err },
+		"created":       func() error { _, err := read.CreatedSeqs(ctx, []string{"inv_1", "inv_2"}); return err },
+		"headers":       func() error { _, err := read.Headers(ctx, "base", 0, 999); return err },
+		"notice":        func() error { _, err := read.UnlinkedPayment(ctx, notice); return err },
+		"notices":       func() error { _, err := read.NoticesOfPayment(ctx, "pay_1"); return err },
+		"due":           func() error { _, err := read.DueIntents(ctx, "base", testRegistry, "", 200); return err },
+		"due count":     func() error { _, _, err := read.DueCount(ctx, "base", testRegistry); return err },
+		"unsettled":     func() error { _, err := read.UnsettledTxs(ctx, "base"); return err },
+		"event":         func() error { _, _, err := read.EventRecord(ctx, "evt_1"); return err },
+		"first queues":  func() error { _, err := read.Queues(ctx, delivery.First); return err },
+		"retry queues":  func() error { _, err := read.Queues(ctx, delivery.Retry); return err },
+		"last":          func() error { _, err := read.LastSeq(ctx); return err },
+		"endpoints":     func() error { _, err := read.Endpoints(ctx, []string{"m", "n"}); return err },
+		"nonces":        func() error { _, err := read.ChainTxsFrom(ctx, "base", invoice.Address{1}, 5); return err },
 	} {
 		what = name
 		do(name, fn())
@@ -389,17 +406,20 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 			"paid back": func() error {
 				return write.SaveRefundedSums(ctx, map[string]invoice.Amount{"pay_1": invoice.NewAmount(1)})
 			},
-			"confirm":    func() error { return write.ConfirmThrough(ctx, "base", 5, at(1000)) },
-			"unsee":      func() error { return write.UnmarkIntentsObserved(ctx, "base", 5) },
-			"finish":     func() error { return write.FinishIntents(ctx, "base", 5) },
-			"bind":       func() error { return write.LowerFromBlocks(ctx, "base", 500) },
-			"await":      func() error { return write.MarkUndecided(ctx, []store.PaymentRow{samplePayment(1)}) },
-			"decided":    func() error { return write.UnmarkUndecided(ctx, []string{"pay_1"}) },
-			"orphan":     func() error { return write.OrphanAbove(ctx, "base", 500) },
-			"forget":     func() error { return write.DeleteHeaders(ctx, "base", 5, 500) },
-			"forget key": func() error { _, err := write.DeleteIdempotencyKeys(ctx, invoice.Unix(1), 10); return err },
-			"lease":      func() error { return write.LeaseInTransaction(ctx, leaseAll(delivery.First, 0)) },
-			"probe":      func() error { return write.LeaseInTransaction(ctx, leaseAll(delivery.Retry, 1<<60)) },
+			"confirm":         func() error { return write.ConfirmThrough(ctx, "base", 5, at(1000)) },
+			"save refund":     func() error { return write.SaveRefund(ctx, refundOf(samplePayment(1))) },
+			"refund invoices": func() error { return write.SetRefundInvoices(ctx, []string{"pay_1"}) },
+			"expire refunds":  func() error { _, err := write.ExpireRefunds(ctx, "base", at(1000), 10); return err },
+			"unsee":           func() error { return write.UnmarkIntentsObserved(ctx, "base", 5) },
+			"finish":          func() error { return write.FinishIntents(ctx, "base", 5) },
+			"bind":            func() error { return write.LowerFromBlocks(ctx, "base", 500) },
+			"await":           func() error { return write.MarkUndecided(ctx, []store.PaymentRow{samplePayment(1)}) },
+			"decided":         func() error { return write.UnmarkUndecided(ctx, []string{"pay_1"}) },
+			"orphan":          func() error { return write.OrphanAbove(ctx, "base", 500) },
+			"forget":          func() error { return write.DeleteHeaders(ctx, "base", 5, 500) },
+			"forget key":      func() error { _, err := write.DeleteIdempotencyKeys(ctx, invoice.Unix(1), 10); return err },
+			"lease":           func() error { return write.LeaseInTransaction(ctx, leaseAll(delivery.First, 0)) },
+			"probe":           func() error { return write.LeaseInTransaction(ctx, leaseAll(delivery.Retry, 1<<60)) },
 			"deliver": func() error {
 				return write.FinishInTransaction(ctx, []delivery.Outcome{
 					{Delivery: delivery.Delivery{Seq: 2, MerchantID: "m"}, LeaseID: "l", Attempt: &delivery.Attempt{Number: 1}, Status: delivery.Failed},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -155,9 +156,11 @@ func (q *queries) RefundByKey(ctx context.Context, paymentID, scope, key string)
 	return r, hash, err
 }
 
-// PreparedRefunds returns all prepared refunds of a payment.
+// PreparedRefunds returns the prepared refunds of a payment, which are at most
+// invoice.MaxPreparedRefunds.
 func (q *queries) PreparedRefunds(ctx context.Context, paymentID string) ([]invoice.RefundRecord, error) {
-	return queryAll(ctx, q, scanRecord, selectRecords+"WHERE refund_records.payment_id = $1 AND refund_records.tag IS NOT NULL", paymentID)
+	return queryAll(ctx, q, scanRecord, selectRecords+`WHERE refund_records.payment_id = $1 AND refund_records.tag IS NOT NULL
+		ORDER BY refund_records.list_id DESC LIMIT $2`, paymentID, invoice.MaxPreparedRefunds)
 }
 
 // PreparedFor returns the prepared refunds of a chain that transfers may pay, the oldest
@@ -177,13 +180,14 @@ func (q *queries) PreparedFor(ctx context.Context, chainKey string, tags, recipi
 	return append(named, fitting...), err
 }
 
-// HasPaidManyInvoices reports whether an account paid at least n invoices at an address.
+// HasPaidManyInvoices reports whether an account paid at least n invoices at an address,
+// by up to pairLimit of its payments.
 func (q *queries) HasPaidManyInvoices(ctx context.Context, p invoice.Transfer, n int) (bool, error) {
-	count, err := queryRow(ctx, q, func(row scanner) (count int, err error) { return count, row.Scan(&count) },
-		`SELECT count(DISTINCT invoice_id) FROM (SELECT invoice_id FROM payments
-			WHERE from_address = $1 AND to_address = $2 AND chain_key = $3 ORDER BY block_number DESC LIMIT $4) AS newest`,
+	ids, err := queryAll(ctx, q, func(row scanner) (id string, err error) { return id, row.Scan(&id) },
+		`SELECT invoice_id FROM payments WHERE from_address = $1 AND to_address = $2 AND chain_key = $3 AND invoice_id IS NOT NULL LIMIT $4`,
 		p.From.String(), p.To.String(), p.ChainKey, pairLimit)
-	return count >= n, err
+	slices.Sort(ids)
+	return len(slices.Compact(ids)) >= n, err
 }
 
 // RefundFilter selects records. Empty fields match all.
@@ -231,10 +235,24 @@ func (q *queries) UnrecordedRefunds(ctx context.Context, after string, limit int
 		return nil, "", err
 	}
 	last = ids[len(ids)-1]
-	refunds, err = queryAll(ctx, q, scanRefund, selectRefunds+`LEFT JOIN refund_records AS record ON record.refund_id = refunds.id
-		WHERE refunds.id > $1 AND refunds.id <= $2 AND (record.id IS NULL OR coalesce(record.invoice_id, '') <> coalesce(payments.invoice_id, '')
-			OR record.status <> refunds.status AND refunds.status <> 'orphaned' OR record.status = 'confirmed' AND refunds.status = 'orphaned')`, after, last)
-	return refunds, last, err
+	type state struct{ id, invoiceID, status string }
+	states, err := queryIn(ids, func(chunk []any) ([]state, error) {
+		return queryAll(ctx, q, func(row scanner) (r state, err error) { return r, row.Scan(&r.id, nullText(&r.invoiceID), &r.status) },
+			"SELECT refund_id, invoice_id, status FROM refund_records WHERE refund_id IN "+parameterList(0, len(chunk)), chunk...)
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	recorded := make(map[string]state, len(states))
+	for _, s := range states {
+		recorded[s.id] = s
+	}
+	refunds, err = q.RefundsByID(ctx, ids)
+	return slices.DeleteFunc(refunds, func(r invoice.Refund) bool {
+		s, ok := recorded[r.ID]
+		orphaned := r.Status == invoice.Orphaned && s.status != string(invoice.Confirmed) // whatever its state is then
+		return ok && s.invoiceID == r.InvoiceID && (orphaned || s.status == string(r.Status))
+	}), last, err
 }
 
 // RecordRefunds writes the records of refunds that UnrecordedRefunds returned.

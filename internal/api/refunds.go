@@ -1,0 +1,280 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// askPayer is the value of to with which the payer names the recipient of a refund.
+const askPayer = "ask_payer"
+
+// Accounts finds out what accounts are. *inspect.Inspector implements it.
+type Accounts interface {
+	// Account returns what an account of a chain is, in bounded time.
+	Account(ctx context.Context, chainKey string, account invoice.Address) invoice.AccountKind
+}
+
+// prepareRefund answers POST /api/payments/{id}/refunds.
+func (a *API) prepareRefund(w http.ResponseWriter, r *http.Request) error {
+	if err := wantJSON(r); err != nil {
+		return err
+	}
+	key, err := idempotencyKey(r.Header)
+	if err != nil {
+		return err
+	}
+	body, err := readBody(w, r)
+	if err != nil {
+		return invalidJSON(err)
+	}
+	asked, err := parseRefund(body)
+	if err != nil {
+		return err
+	}
+	payment, err := a.visiblePayment(r)
+	if err != nil {
+		return err
+	}
+	p := access.FromContext(r.Context())
+	asked.PaymentID, asked.MerchantID, asked.IdempotencyKey, asked.Scope = payment.ID, p.MerchantID, key, idempotencyScope(p)
+	if !asked.AskPayer {
+		to := asked.To
+		if to.IsZero() {
+			to = payment.From
+		}
+		asked.Account = a.accounts.Account(r.Context(), payment.ChainKey, to)
+	}
+	refund, err := a.ledger.PrepareRefund(r.Context(), asked)
+	if err != nil {
+		return fmt.Errorf("prepare refund: %w", err)
+	}
+	w.Header().Set("Location", "/api/refunds/"+refund.ID)
+	return a.writeRefund(w, r, http.StatusCreated, refund)
+}
+
+// parseRefund parses the body of a refund, whose members are optional.
+func parseRefund(body []byte) (settle.RefundRequest, error) {
+	var asked settle.RefundRequest
+	o, err := parseObject(body)
+	if err != nil {
+		return asked, invalidJSON(err)
+	}
+	if _, given := o["amount"]; given {
+		if err := text(o, "", "amount", &asked.Amount, parsePositive); err != nil {
+			return asked, err
+		}
+	}
+	if asked.AskPayer = o["to"] == askPayer; !asked.AskPayer && o["to"] != nil {
+		if err := text(o, "", "to", &asked.To, chain.ParseAddress); err != nil {
+			return asked, err
+		}
+	}
+	if _, given := o["to"]; given && !asked.AskPayer && asked.To.IsZero() {
+		return asked, invalidField("to", "must be an address other than zero, or %s", askPayer)
+	}
+	if _, given := o["reason"]; given {
+		return asked, label(o, "reason", &asked.Reason)
+	}
+	return asked, nil
+}
+
+// parsePositive parses an amount that is not 0.
+func parsePositive(s string) (invoice.Amount, error) {
+	a, err := invoice.ParseAmount(s)
+	if err == nil && a.IsZero() {
+		err = errors.New("must be more than 0")
+	}
+	return a, err
+}
+
+// visiblePayment returns the payment that the request's path names, if the principal may
+// see it.
+func (a *API) visiblePayment(r *http.Request) (store.PaymentRow, error) {
+	id, err := pathID(r, invoice.PrefixPayment)
+	if err != nil {
+		return store.PaymentRow{}, err
+	}
+	p, err := a.reader.Payment(r.Context(), id)
+	if err == nil {
+		err = a.checkSees(r.Context(), p)
+	}
+	if err != nil {
+		return p, fmt.Errorf("read payment: %w", err)
+	}
+	return p, nil
+}
+
+// writeRefund answers with a refund, and with its transaction or the page for the payer.
+func (a *API) writeRefund(w http.ResponseWriter, r *http.Request, status int, refund invoice.RefundRecord) error {
+	answer := apitypes.RefundResponse{Refund: apiconv.RefundRecord(refund)}
+	network, known := a.chains[refund.ChainKey]
+	if known && refund.CanBeSent(a.now()) {
+		var err error
+		if answer.Transaction, err = apiconv.RefundTransaction(refund, network.ID); err != nil {
+			return err
+		}
+	}
+	// Whoever may not prepare refunds may not name their recipient.
+	if refund.Status == invoice.RefundAwaitingAddress && access.FromContext(r.Context()).Can(access.InvoicesWrite) {
+		answer.ClaimURL = a.publicURL + "/refunds/" + refund.ClaimToken
+	}
+	a.writeJSON(w, r, status, answer)
+	return nil
+}
+
+// getRefund answers GET /api/refunds/{id}.
+func (a *API) getRefund(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r, invoice.PrefixRefund)
+	if err != nil {
+		return err
+	}
+	refund, err := a.reader.RefundRecord(r.Context(), id)
+	if err != nil {
+		return fmt.Errorf("read refund: %w", err)
+	}
+	if !access.FromContext(r.Context()).Sees(refund.MerchantID) {
+		p, err := a.reader.Payment(r.Context(), refund.PaymentID)
+		if err == nil {
+			err = a.checkSees(r.Context(), p)
+		}
+		if err != nil {
+			return fmt.Errorf("read the payment of a refund: %w", err)
+		}
+	}
+	return a.writeRefund(w, r, http.StatusOK, refund)
+}
+
+// cancelRefund answers POST /api/refunds/{id}/cancel.
+func (a *API) cancelRefund(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r, invoice.PrefixRefund)
+	if err != nil {
+		return err
+	}
+	refund, err := a.ledger.CancelRefund(r.Context(), id, access.FromContext(r.Context()).MerchantID)
+	if err != nil {
+		return fmt.Errorf("cancel refund: %w", err)
+	}
+	return a.writeRefund(w, r, http.StatusOK, refund)
+}
+
+// approveRefund answers POST /api/refunds/{id}/approve.
+func (a *API) approveRefund(w http.ResponseWriter, r *http.Request) error {
+	if err := wantJSON(r); err != nil {
+		return err
+	}
+	body, err := readBody(w, r)
+	if err != nil {
+		return invalidJSON(err)
+	}
+	o, err := parseObject(body)
+	if err != nil {
+		return invalidJSON(err)
+	}
+	var to invoice.Address
+	if err := text(o, "", "to", &to, chain.ParseAddress); err != nil {
+		return err
+	}
+	id, err := pathID(r, invoice.PrefixRefund)
+	if err != nil {
+		return err
+	}
+	refund, err := a.ledger.ApproveRefund(r.Context(), id, access.FromContext(r.Context()).MerchantID, to)
+	if err != nil {
+		return fmt.Errorf("approve refund: %w", err)
+	}
+	return a.writeRefund(w, r, http.StatusOK, refund)
+}
+
+// listRefunds answers GET /api/refunds.
+func (a *API) listRefunds(w http.ResponseWriter, r *http.Request) error {
+	q := parseQuery(r)
+	merchantID, possible := q.merchantID()
+	filter := store.RefundFilter{MerchantID: merchantID, PaymentID: q.id("paymentId", invoice.PrefixPayment, "a payment"),
+		InvoiceID: q.id("invoiceId", invoice.PrefixInvoice, "an invoice")}
+	if text, ok := q.get("txHash"); ok {
+		tx, err := invoice.ParseHash(text)
+		if err != nil {
+			q.reject("txHash", "must be the hash of a transaction, 0x and 64 lower-case hex digits")
+		}
+		filter.TxHash = tx.String()
+	}
+	return a.refundList(w, r, q, filter, possible)
+}
+
+// listPaymentRefunds answers GET /api/payments/{id}/refunds.
+func (a *API) listPaymentRefunds(w http.ResponseWriter, r *http.Request) error {
+	p, err := a.visiblePayment(r)
+	if err != nil {
+		return err
+	}
+	return a.refundList(w, r, parseQuery(r), store.RefundFilter{PaymentID: p.ID}, true)
+}
+
+// refundList answers with a page of refunds. possible is false if nothing matches.
+func (a *API) refundList(w http.ResponseWriter, r *http.Request, q *query, filter store.RefundFilter, possible bool) error {
+	limit, scope := q.limit(), q.scope("refunds "+filter.PaymentID, "merchantId", "paymentId", "invoiceId", "txHash", "status", "chainKey")
+	filter.Before = q.cursor(scope)
+	if status, ok := q.get("status"); ok {
+		filter.Status = invoice.RefundStatus(status)
+		if !slices.Contains(invoice.RefundStatuses, filter.Status) {
+			q.reject("status", "must be one of %s; it is %.40q", enumerate(invoice.RefundStatuses), status)
+		}
+	}
+	if key, ok := q.get("chainKey"); ok {
+		filter.ChainKey = key
+		if _, known := a.chains[key]; !known {
+			q.reject("chainKey", "must name a chain that the service is configured with; it is %.40q", key)
+		}
+	}
+	if q.err != nil {
+		return q.err
+	}
+	position := func(r *invoice.RefundRecord) string { return store.RefundListID(r.CreatedAt, r.ID) }
+	return listing[invoice.RefundRecord]{
+		name: "refunds", limit: limit,
+		read: func(ctx context.Context, last *invoice.RefundRecord, n int) ([]invoice.RefundRecord, error) {
+			if !possible {
+				return nil, nil
+			}
+			if last != nil {
+				filter.Before = position(last)
+			}
+			filter.Limit = n
+			found, err := a.reader.RefundRecords(ctx, filter)
+			if err != nil {
+				return nil, fmt.Errorf("list refunds: %w", err)
+			}
+			return found, nil
+		},
+		elements: func(_ context.Context, rows []invoice.RefundRecord) ([]any, error) {
+			out := make([]any, len(rows))
+			for i, refund := range rows {
+				out[i] = apiconv.RefundRecord(refund)
+			}
+			return out, nil
+		},
+		cursor: descendingCursor(scope, position),
+	}.serve(a, w, r)
+}
+
+// id returns a parameter that is an id with a prefix, or "". An id without the prefix is
+// rejected, because not every text is valid in a database.
+func (q *query) id(name, prefix, of string) string {
+	id, ok := q.get(name)
+	if ok && (!strings.HasPrefix(id, prefix) || !isVisibleASCII(id)) {
+		q.reject(name, "must be the id of %s", of)
+	}
+	return id
+}

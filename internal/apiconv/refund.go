@@ -1,0 +1,57 @@
+package apiconv
+
+import (
+	"fmt"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// warningTexts explain the warnings.
+var warningTexts = map[invoice.RefundWarning]string{
+	invoice.WarnContract: "The recipient is a contract, such as a wallet of an exchange or one with several signers. " +
+		"It may not credit the customer; ask for another address if in doubt.",
+	invoice.WarnAccountUnknown: "No node of the chain said in time whether the recipient is a contract.",
+	invoice.WarnManyInvoices: fmt.Sprintf("The account paid for at least %d different invoices of this address, as an exchange does for its customers "+
+		"and a regular customer for itself. An exchange does not credit a refund; ask the payer for an address if in doubt.", invoice.ManyInvoices),
+	invoice.WarnOtherRecipient: "The recipient is not the account that paid.",
+	invoice.WarnExceedsRemainder: "Other refunds of the payment arrived since, and less is left of it than this refund's amount. " +
+		"Do not send it; cancel it.",
+}
+
+// RefundRecord returns a refund of the list.
+func RefundRecord(r invoice.RefundRecord) apitypes.RefundRecord {
+	w := apitypes.RefundRecord{
+		ID: r.ID, PaymentID: r.PaymentID, InvoiceID: r.InvoiceID, MerchantID: r.MerchantID, ChainKey: r.ChainKey,
+		Status: apitypes.RefundStatus(r.Status), Prepared: r.Prepared(), Amount: r.Amount.String(), Currency: r.Currency,
+		From: chain.Checksum(r.From), Reason: r.Reason, CreatedAt: invoice.UnixSeconds(r.CreatedAt),
+		ExpiresAt: invoice.UnixSeconds(r.ExpiresAt), CanceledAt: invoice.UnixSeconds(r.CanceledAt),
+	}
+	if !r.To.IsZero() {
+		w.To = chain.Checksum(r.To)
+	}
+	for _, code := range r.Warnings() {
+		w.Warnings = append(w.Warnings, apitypes.RefundWarning{Code: apitypes.RefundWarningCode(code), Text: warningTexts[code]})
+	}
+	if !r.Prepared() {
+		w.Amount, w.To = r.Transfer.Amount.String(), chain.Checksum(r.Transfer.To)
+	}
+	if r.Sent() || !r.Prepared() {
+		w.TxHash, w.BlockNumber = r.Transfer.TxHash.String(), blockNumber(r.Transfer.BlockNumber)
+		w.AmountTransferred, w.TransferID = r.Transfer.Amount.String(), r.Transfer.ID
+		w.ConfirmedAt = invoice.UnixSeconds(r.Transfer.ConfirmedAt)
+	}
+	return w
+}
+
+// RefundTransaction returns the transaction that sends a prepared refund.
+func RefundTransaction(r invoice.RefundRecord, chainID uint64) (*apitypes.RefundTransaction, error) {
+	t := &apitypes.RefundTransaction{
+		ChainKey: r.ChainKey, ChainID: int64(chainID), From: chain.Checksum(r.From), To: chain.Checksum(r.Token), Value: "0",
+		Data: chain.TaggedTransfer(r.To, r.Amount, r.Tag), Link: chain.TransferLink(r.Token, chainID, r.To, r.Amount),
+	}
+	var err error
+	t.Safe, err = chain.SafeBatch(chainID, r.CreatedAt, "Refund "+r.ID, "Refund of the payment "+r.PaymentID, r.From, r.Token, t.Data)
+	return t, err
+}
