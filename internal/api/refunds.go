@@ -126,7 +126,7 @@ func (a *API) writeRefund(w http.ResponseWriter, r *http.Request, status int, re
 			return err
 		}
 	}
-	// Whoever may not prepare refunds may not name their recipient.
+	// A key that may not prepare refunds may not name their recipient either.
 	if refund.Status == invoice.RefundAwaitingAddress && access.FromContext(r.Context()).Can(access.InvoicesWrite) {
 		answer.ClaimURL = a.publicURL + "/refunds/" + refund.ClaimToken
 	}

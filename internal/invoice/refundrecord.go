@@ -73,7 +73,7 @@ type RefundRecord struct {
 	Left       Amount // what the refunds on the chain leave of the payment
 	Status     RefundStatus
 	CreatedAt  time.Time
-	Transfer   Refund // that pays it; zero while there is none
+	Transfer   Refund // that pays it; zero without one
 
 	Tag          Hash // that the transaction's calldata ends in
 	Amount       Amount

@@ -50,7 +50,7 @@ func (b *transferBatch) preparedFor(e *entry) (r invoice.RefundRecord, named, ok
 }
 
 // matchPrepared returns the payment of the prepared refund that a transfer pays. decided
-// is false if there is none, and the rules for other refunds apply. A transfer whose
+// is false without one, and the rules for other refunds apply. A transfer whose
 // calldata names a prepared refund refunds its payment or nothing. If another transfer
 // pays that prepared refund, it refunds the payment on its own.
 func (b *transferBatch) matchPrepared(ctx context.Context, e *entry) (m invoice.RefundMatch, decided bool, err error) {

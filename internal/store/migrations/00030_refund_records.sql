@@ -5,7 +5,7 @@
 CREATE TABLE refund_records (
     id             TEXT   NOT NULL PRIMARY KEY CHECK (id LIKE 'ref\_%' ESCAPE '\'), -- ref_…; without a tag it is the id in refunds
     list_id        TEXT   NOT NULL UNIQUE CHECK (list_id <> ''),          -- its order is that of the list
-    refund_id      TEXT   UNIQUE REFERENCES refunds (id),                 -- the transfer that pays it; null while there is none
+    refund_id      TEXT   UNIQUE REFERENCES refunds (id),                 -- the transfer that pays it; null without one
     payment_id     TEXT   NOT NULL REFERENCES payments (id),              -- what is paid back
     invoice_id     TEXT   REFERENCES invoices (id),                       -- of the payment; null while it has none
     merchant_id    TEXT   REFERENCES merchants (id),                      -- of that invoice, or who prepared it; null for neither
